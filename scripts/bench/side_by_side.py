@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 the memcached-qos authors
+"""Servers side by side on CPU 0 and mcload on CPU 1, for scripts/bench-*."""
+import json
+import os
+import pwd
+import shutil
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+TOP = os.path.realpath(os.path.join(os.path.dirname(os.path.realpath(__file__)), "../.."))
+SERVER_CPU = 0
+CLIENT_CPU = 1
+TICK = os.sysconf("SC_CLK_TCK")
+
+
+def fail(message):
+    sys.exit(f"{os.path.basename(sys.argv[0])}: {message}")
+
+
+def need_two_cpus():
+    allowed = os.sched_getaffinity(0)
+    if not {SERVER_CPU, CLIENT_CPU} <= allowed:
+        fail(f"needs CPUs {SERVER_CPU} and {CLIENT_CPU}, has {sorted(allowed)}")
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def unprivileged():
+    """The option that lets root start a memcached."""
+    if os.geteuid() != 0:
+        return []
+    for name in ("memcache", "memcached", "nobody"):
+        try:
+            return ["-u", pwd.getpwnam(name).pw_name]
+        except KeyError:
+            pass
+    return ["-u", "root"]
+
+
+class Server:
+    """A process on SERVER_CPU that answers on self.port."""
+
+    def __init__(self, name, argv, port):
+        self.name = name
+        self.port = port
+        self.process = subprocess.Popen(["taskset", "-c", str(SERVER_CPU)] + argv,
+                                        stdin=subprocess.DEVNULL)
+        deadline = time.monotonic() + 10
+        while True:
+            try:
+                socket.create_connection(("127.0.0.1", port), 1).close()
+                return
+            except OSError:
+                if self.process.poll() is not None or time.monotonic() > deadline:
+                    fail(f"{name} did not start: {' '.join(argv)}")
+                time.sleep(0.05)
+
+    def cpu(self):
+        """Seconds on a CPU so far: (all, user, system); the first is exact."""
+        exact = 0
+        tasks = f"/proc/{self.process.pid}/task"
+        for task in os.listdir(tasks):
+            with open(f"{tasks}/{task}/schedstat") as f:
+                exact += int(f.read().split()[0])
+        with open(f"/proc/{self.process.pid}/stat") as f:
+            fields = f.read().rsplit(")", 1)[1].split()
+        return exact / 1e9, int(fields[11]) / TICK, int(fields[12]) / TICK
+
+    def stop(self):
+        if self.process.poll() is None:
+            self.process.terminate()
+            try:
+                self.process.wait(10)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+
+
+class Bench:
+    """Starts servers and mcload; ends all of them when the block is left."""
+
+    def __init__(self, build):
+        self.build = os.path.realpath(build)
+        self.mcload = os.path.join(self.build, "loadgen/mcload")
+        self.work = tempfile.mkdtemp(prefix="bench-")
+        self.servers = []
+        self.started = []
+        for tool in (self.mcload, self.ours()):
+            if not os.access(tool, os.X_OK):
+                fail(f"{tool} is not built (scripts/build)")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for process in self.started:
+            if process.poll() is None:
+                process.kill()
+                process.wait()
+        for server in self.servers:
+            server.stop()
+        shutil.rmtree(self.work, ignore_errors=True)
+
+    def ours(self):
+        return os.path.join(self.build, "memcached/memcached")
+
+    @staticmethod
+    def debian():
+        path = shutil.which("memcached", path="/usr/bin:/usr/sbin:/usr/local/bin")
+        return path or fail("no memcached package is installed (scripts/deps --ci)")
+
+    def start_memcached(self, name, program, options):
+        port = free_port()
+        argv = [program, "-l", "127.0.0.1", "-p", str(port), "-U", "0"]
+        server = Server(name, argv + unprivileged() + options, port)
+        self.servers.append(server)
+        return server
+
+    def start_floor(self):
+        program = os.path.join(self.work, "floor")
+        subprocess.run([os.environ.get("CC", "cc"), "-O2", "-std=gnu11", "-o", program,
+                        os.path.join(TOP, "scripts/bench/floor.c")], check=True)
+        port = free_port()
+        server = Server("floor", [program, str(port)], port)
+        self.servers.append(server)
+        return server
+
+    def start_load(self, server, *options):
+        """mcload against the server, on CLIENT_CPU; finish_load() has the result."""
+        path = os.path.join(self.work, f"{len(self.started)}.json")
+        argv = ["taskset", "-c", str(CLIENT_CPU), self.mcload, "-s",
+                f"127.0.0.1:{server.port}", "--json", path]
+        argv += [str(option) for option in options]
+        process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                   stderr=subprocess.STDOUT, text=True)
+        process.json_path = path
+        self.started.append(process)
+        return process
+
+    @staticmethod
+    def finish_load(process, timeout):
+        """The JSON of the run. Status 3 is a run that mcload itself calls invalid (as a
+        client that fills its CPU is): what was counted still counts here."""
+        output, _ = process.communicate(timeout=timeout)
+        if process.returncode not in (0, 3):
+            fail(f"mcload ended with {process.returncode}:\n{output}")
+        with open(process.json_path) as f:
+            return json.load(f)
+
+    def load(self, server, seconds, *options):
+        return self.finish_load(self.start_load(server, "-t", seconds, *options), seconds + 60)
+
+    def fill(self, server, *options):
+        process = self.start_load(server, "--loadonly", *options)
+        output, _ = process.communicate(timeout=300)
+        if process.returncode != 0:
+            fail(f"loading {server.name} ended with {process.returncode}:\n{output}")
+
+
+def requests_of(result):
+    """Requests answered."""
+    return result["totals"]["requests"]
+
+
+def rate_of(result):
+    return result["totals"]["qps"]
+
+
+def served_of(result):
+    """Share of the requests due that were answered within the run."""
+    return result["totals"]["achieved"] / result["totals"]["offered"]
+
+
+def p99_of(result):
+    """Microseconds from the intended start; when more than one request in a hundred was
+    never answered, how long those were waited for."""
+    latency = result["latency"]["intended"]
+    return latency["pct_above"].get("p99", latency["pct"].get("p99")) / 1e3
+
+
+def received_of(result):
+    """Bytes received a second."""
+    return result["totals"]["rx_bytes"] / result["totals"]["seconds"]
+
+
+def median(values):
+    return statistics.median(values) if values else float("nan")
+
+
+def spread(values, form="{:.2f}"):
+    """Median and range."""
+    return f"{form.format(median(values))} ({form.format(min(values))}-{form.format(max(values))})"
+
+
+def render(head, rows, markdown=False):
+    table = [head] + rows
+    widths = [max(len(str(row[i])) for row in table) for i in range(len(head))]
+
+    def line(row):
+        cells = [str(c).ljust(w) if i == 0 else str(c).rjust(w)
+                 for i, (c, w) in enumerate(zip(row, widths))]
+        return "| " + " | ".join(cells) + " |" if markdown else "  ".join(cells).rstrip()
+
+    lines = [line(head)]
+    if markdown:
+        lines.append("|" + "|".join("-" * (w + 1) + ("-" if i == 0 else ":")
+                                    for i, w in enumerate(widths)) + "|")
+    lines += [line(row) for row in rows]
+    return "\n".join(lines)
+
+
+def append_markdown(path, title, remarks, head, rows):
+    with open(path, "a") as f:
+        f.write(f"\n## {title}\n\n")
+        f.write("".join(remark + "\n" for remark in remarks))
+        f.write("\n" + render(head, rows, markdown=True) + "\n")
+
+
+def machine():
+    model = "unknown CPU"
+    with open("/proc/cpuinfo") as f:
+        for text in f:
+            if text.startswith("model name"):
+                model = text.split(":", 1)[1].strip()
+                break
+    return f"{model}, {os.cpu_count()} CPUs, Linux {os.uname().release.split('-')[0]}"

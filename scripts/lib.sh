@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 the memcached-qos authors
+#
+# For the other scripts: ". scripts/lib.sh". POSIX sh; perl does the sockets.
+
+# free_port [WISH]: prints WISH when nobody listens there, else a port that is free.
+free_port() {
+    perl -MIO::Socket::INET -e '
+        for my $port (@ARGV, 0) {
+            my $s = IO::Socket::INET->new(LocalAddr => "127.0.0.1", LocalPort => $port,
+                Proto => "tcp", Listen => 1, ReuseAddr => 1) or next;
+            print $s->sockport, "\n";
+            exit 0;
+        }
+        exit 1;' "$@"
+}
+
+# ask PORT COMMAND: sends one text command, prints the reply up to its last line.
+ask() {
+    perl -MIO::Socket::INET -e '
+        my ($port, $command) = @ARGV;
+        my $s = IO::Socket::INET->new(PeerAddr => "127.0.0.1", PeerPort => $port,
+            Proto => "tcp", Timeout => 5) or exit 1;
+        alarm 10;
+        print $s "$command\r\n";
+        while (defined(my $line = <$s>)) {
+            $line =~ s/\r?\n$//;
+            exit 0 if $line eq "END";
+            print "$line\n";
+            exit 0 if $line =~ /^(OK|VERSION|RESET|ERROR|CLIENT_ERROR|SERVER_ERROR)\b/;
+        }
+        exit 1;' "$@"
+}
+
+# wait_ready PORT PID: until the server answers; fails when it ended or after 10 s.
+wait_ready() {
+    tries=0
+    until ask "$1" version >/dev/null 2>&1; do
+        kill -0 "$2" 2>/dev/null || return 1
+        tries=$((tries + 1))
+        [ $tries -lt 100 ] || return 1
+        sleep 0.1
+    done
+}
+
+# server_user: the option that lets root start a server, nothing for anybody else.
+server_user() {
+    [ "$(id -u)" = 0 ] || return 0
+    for user in memcache memcached nobody daemon; do
+        if id "$user" >/dev/null 2>&1; then
+            echo "-u $user"
+            return 0
+        fi
+    done
+    echo "-u root"
+}
+
+# stop_server PID: asks it to end and returns its exit status.
+stop_server() {
+    kill -TERM "$1" 2>/dev/null || true
+    wait "$1"
+}
