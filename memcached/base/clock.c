@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ */
+#include "base/clock.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <time.h>
+
+/* Written by clock_init before any other thread starts. */
+static nsec_t started_mono;
+static int64_t started_wall;
+
+/* The test shift; relaxed, because nothing else is published with it. */
+static _Atomic int64_t shift_s;
+static _Atomic uint64_t paused_at; /* 0: running, else the monotonic time of the pause */
+
+static int64_t
+wall_seconds(void)
+{
+    struct timespec ts;
+    clock_gettime(CLOCK_REALTIME, &ts);
+    return ts.tv_sec;
+}
+
+nsec_t
+clock_now(void)
+{
+    struct timespec ts;
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (nsec_t)ts.tv_sec * NSEC_PER_SEC + (nsec_t)ts.tv_nsec;
+}
+
+int64_t
+clock_wall(void)
+{
+    return wall_seconds() + atomic_load_explicit(&shift_s, memory_order_relaxed);
+}
+
+void
+clock_init(void)
+{
+    started_mono = clock_now();
+    started_wall = wall_seconds() - CLOCK_REL_START;
+}
+
+uint32_t
+clock_rel(nsec_t now)
+{
+    nsec_t paused = atomic_load_explicit(&paused_at, memory_order_relaxed);
+    nsec_t at = paused != 0 ? paused : now;
+    int64_t elapsed =
+        at > started_mono ? (int64_t)((at - started_mono) / NSEC_PER_SEC) : 0;
+    return (uint32_t)(CLOCK_REL_START + elapsed +
+                      atomic_load_explicit(&shift_s, memory_order_relaxed));
+}
+
+int64_t
+clock_started(void)
+{
+    return started_wall;
+}
+
+void
+clock_shift(int32_t seconds)
+{
+    atomic_fetch_add_explicit(&shift_s, seconds, memory_order_relaxed);
+}
+
+void
+clock_pause(void)
+{
+    nsec_t running = 0;
+    atomic_compare_exchange_strong(&paused_at, &running, clock_now());
+}
+
+void
+clock_resume(void)
+{
+    nsec_t paused = atomic_exchange(&paused_at, 0);
+    if (paused != 0) {
+        clock_shift(-(int32_t)((clock_now() - paused) / NSEC_PER_SEC));
+    }
+}

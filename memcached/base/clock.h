@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * The process's clocks. Everything under proto/, store/ and qos/ takes the time as an
+ * argument; only net/, main and the load generator read it here. Any thread may call.
+ */
+#pragma once
+
+#include <stdint.h>
+
+typedef uint64_t nsec_t; /* nanoseconds of CLOCK_MONOTONIC */
+
+#define NSEC_PER_SEC UINT64_C(1000000000)
+#define NSEC_PER_MSEC UINT64_C(1000000)
+#define NSEC_PER_USEC UINT64_C(1000)
+
+/* Seconds that the relative clock shows at process start: an item stored in the first
+ * second must be older than "never" (0) and "always expired" (1). */
+#define CLOCK_REL_START 62
+
+nsec_t clock_now(void);
+
+/* Wall time in seconds since 1970, shift included. */
+int64_t clock_wall(void);
+
+/* Fixes the start of the relative clock; call once, before the first clock_rel. */
+void clock_init(void);
+
+/* Seconds of the relative clock at monotonic time `now`: CLOCK_REL_START at clock_init,
+ * one more every second, plus the shift. */
+uint32_t clock_rel(nsec_t now);
+
+/* Wall time at which the relative clock showed 0; fixed by clock_init. */
+int64_t clock_started(void);
+
+/* Tests move time by command instead of sleeping: adds seconds to the relative clock and
+ * to the wall clock, never to clock_now. */
+void clock_shift(int32_t seconds);
+/* Stops and restarts the relative clock. */
+void clock_pause(void);
+void clock_resume(void);

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * Bucket index, with b = sub_bits and S = 2^b:
+ *
+ *     value:   0 .. 2S-1       2S .. 4S-1      4S .. 8S-1     ...
+ *     width:   1               2               4
+ *     index:   0 .. 2S-1       2S .. 3S-1      3S .. 4S-1     ...
+ *
+ * A value of at least 2S is shifted right until b+1 bits remain (S .. 2S-1 is then its
+ * place in the row), and every shift moves it one row of S buckets up.
+ */
+#include "base/hist.h"
+
+#include <math.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include "base/ctr.h"
+#include "base/must.h"
+
+struct hist {
+    unsigned sub_bits;
+    uint64_t max_value;
+    uint32_t buckets;
+    ctr_t count;
+    ctr_t overflow;
+    _Atomic uint64_t min; /* UINT64_MAX when empty */
+    _Atomic uint64_t max;
+    _Atomic double sum;
+    _Atomic double sum_squares;
+    ctr_t bucket[];
+};
+
+static uint32_t
+bucket_of(const struct hist *h, uint64_t value)
+{
+    unsigned width = value == 0 ? 1 : 64 - (unsigned)__builtin_clzll(value);
+    unsigned shift = width > h->sub_bits + 1 ? width - h->sub_bits - 1 : 0;
+    return (uint32_t)(((uint64_t)shift << h->sub_bits) + (value >> shift));
+}
+
+static void
+bucket_bounds(const struct hist *h, uint32_t index, uint64_t *low, uint64_t *high)
+{
+    uint32_t row = index >> h->sub_bits;
+    unsigned shift = row > 1 ? row - 1 : 0;
+    uint64_t place = index - ((uint64_t)shift << h->sub_bits);
+    *low = place << shift;
+    *high = *low + ((UINT64_C(1) << shift) - 1);
+}
+
+static double
+get_double(const _Atomic double *d)
+{
+    return atomic_load_explicit(d, memory_order_relaxed);
+}
+
+static void
+add_double(_Atomic double *d, double n)
+{
+    atomic_store_explicit(d, get_double(d) + n, memory_order_relaxed);
+}
+
+static uint64_t
+get_u64(const _Atomic uint64_t *v)
+{
+    return atomic_load_explicit(v, memory_order_relaxed);
+}
+
+static void
+widen(struct hist *h, uint64_t min, uint64_t max)
+{
+    if (min < get_u64(&h->min)) {
+        atomic_store_explicit(&h->min, min, memory_order_relaxed);
+    }
+    if (max > get_u64(&h->max)) {
+        atomic_store_explicit(&h->max, max, memory_order_relaxed);
+    }
+}
+
+struct hist *
+hist_create(unsigned sub_bits, uint64_t max_value)
+{
+    must(sub_bits >= HIST_SUB_BITS_MIN && sub_bits <= HIST_SUB_BITS_MAX);
+    struct hist shape = {.sub_bits = sub_bits};
+    uint32_t buckets = bucket_of(&shape, max_value) + 1;
+    struct hist *h = calloc(1, sizeof *h + buckets * sizeof h->bucket[0]);
+    if (h == NULL) {
+        return NULL;
+    }
+    h->sub_bits = sub_bits;
+    h->max_value = max_value;
+    h->buckets = buckets;
+    hist_reset(h);
+    return h;
+}
+
+void
+hist_destroy(struct hist **h)
+{
+    free(*h);
+    *h = NULL;
+}
+
+void
+hist_record(struct hist *h, uint64_t value)
+{
+    hist_record_n(h, value, 1);
+}
+
+void
+hist_record_n(struct hist *h, uint64_t value, uint64_t n)
+{
+    if (n == 0) {
+        return;
+    }
+    if (unlikely(value > h->max_value)) {
+        value = h->max_value;
+        ctr_add(&h->overflow, n);
+    }
+    ctr_add(&h->bucket[bucket_of(h, value)], n);
+    ctr_add(&h->count, n);
+    double v = (double)value;
+    add_double(&h->sum, v * (double)n);
+    add_double(&h->sum_squares, v * v * (double)n);
+    widen(h, value, value);
+}
+
+void
+hist_reset(struct hist *h)
+{
+    for (uint32_t i = 0; i < h->buckets; i++) {
+        atomic_store_explicit(&h->bucket[i], 0, memory_order_relaxed);
+    }
+    atomic_store_explicit(&h->count, 0, memory_order_relaxed);
+    atomic_store_explicit(&h->overflow, 0, memory_order_relaxed);
+    atomic_store_explicit(&h->min, UINT64_MAX, memory_order_relaxed);
+    atomic_store_explicit(&h->max, 0, memory_order_relaxed);
+    atomic_store_explicit(&h->sum, 0, memory_order_relaxed);
+    atomic_store_explicit(&h->sum_squares, 0, memory_order_relaxed);
+}
+
+void
+hist_merge(struct hist *dst, const struct hist *src)
+{
+    must(dst->sub_bits == src->sub_bits && dst->max_value == src->max_value);
+    /* The count is summed from the buckets, so that dst agrees with itself even while src
+     * is being recorded to. */
+    uint64_t count = 0;
+    for (uint32_t i = 0; i < src->buckets; i++) {
+        uint64_t n = ctr_get(&src->bucket[i]);
+        if (n > 0) {
+            ctr_add(&dst->bucket[i], n);
+            count += n;
+        }
+    }
+    ctr_add(&dst->count, count);
+    ctr_add(&dst->overflow, ctr_get(&src->overflow));
+    add_double(&dst->sum, get_double(&src->sum));
+    add_double(&dst->sum_squares, get_double(&src->sum_squares));
+    widen(dst, get_u64(&src->min), get_u64(&src->max));
+}
+
+uint64_t
+hist_count(const struct hist *h)
+{
+    return ctr_get(&h->count);
+}
+
+uint64_t
+hist_overflow(const struct hist *h)
+{
+    return ctr_get(&h->overflow);
+}
+
+uint64_t
+hist_min(const struct hist *h)
+{
+    uint64_t min = get_u64(&h->min);
+    return min == UINT64_MAX && hist_count(h) == 0 ? 0 : min;
+}
+
+uint64_t
+hist_max(const struct hist *h)
+{
+    return get_u64(&h->max);
+}
+
+double
+hist_mean(const struct hist *h)
+{
+    uint64_t n = hist_count(h);
+    return n == 0 ? 0 : get_double(&h->sum) / (double)n;
+}
+
+double
+hist_stddev(const struct hist *h)
+{
+    uint64_t n = hist_count(h);
+    if (n == 0) {
+        return 0;
+    }
+    double mean = hist_mean(h);
+    double variance = get_double(&h->sum_squares) / (double)n - mean * mean;
+    return variance > 0 ? sqrt(variance) : 0; /* rounding can leave it just below */
+}
+
+static uint64_t
+clamp(uint64_t v, uint64_t low, uint64_t high)
+{
+    return v < low ? low : v > high ? high : v;
+}
+
+uint64_t
+hist_quantile(const struct hist *h, double q)
+{
+    must(q >= 0 && q <= 1);
+    uint64_t n = hist_count(h);
+    if (n == 0) {
+        return 0;
+    }
+    uint64_t rank = (uint64_t)ceil(q * (double)n);
+    rank = clamp(rank, 1, n);
+    uint64_t seen = 0;
+    for (uint32_t i = 0; i < h->buckets; i++) {
+        seen += ctr_get(&h->bucket[i]);
+        if (seen >= rank) {
+            uint64_t low, high;
+            bucket_bounds(h, i, &low, &high);
+            return clamp(low + (high - low) / 2, hist_min(h), hist_max(h));
+        }
+    }
+    return hist_max(h);
+}
+
+bool
+hist_next(const struct hist *h, uint32_t *cursor, uint64_t *low, uint64_t *high,
+          uint64_t *count)
+{
+    for (uint32_t i = *cursor; i < h->buckets; i++) {
+        uint64_t n = ctr_get(&h->bucket[i]);
+        if (n > 0) {
+            bucket_bounds(h, i, low, high);
+            *count = n;
+            *cursor = i + 1;
+            return true;
+        }
+    }
+    *cursor = h->buckets;
+    return false;
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * Log-linear histogram of unsigned values (the layout of HdrHistogram, G. Tene): each power
+ * of two is cut into 2^sub_bits equal buckets, so a bucket is at most 2^-sub_bits of its
+ * value wide; values below 2^(sub_bits+1) are exact.
+ *
+ * One thread records; any thread may read or merge from it meanwhile (counters are relaxed
+ * atomics, so a reader sees each count whole, not all of one instant).
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct hist;
+
+#define HIST_SUB_BITS_MIN 1
+#define HIST_SUB_BITS_MAX 14
+
+/* Values above max_value are counted as max_value and in hist_overflow. NULL when memory is
+ * short. */
+struct hist *hist_create(unsigned sub_bits, uint64_t max_value);
+void hist_destroy(struct hist **h);
+
+void hist_record(struct hist *h, uint64_t value);
+void hist_record_n(struct hist *h, uint64_t value, uint64_t n);
+/* Owner's thread only. */
+void hist_reset(struct hist *h);
+
+/* Adds src to dst (dst's owner calls). Both must have the same sub_bits and max_value. */
+void hist_merge(struct hist *dst, const struct hist *src);
+
+uint64_t hist_count(const struct hist *h);
+uint64_t hist_overflow(const struct hist *h);
+/* Exact; 0 when empty. */
+uint64_t hist_min(const struct hist *h);
+uint64_t hist_max(const struct hist *h);
+double hist_mean(const struct hist *h);
+double hist_stddev(const struct hist *h);
+
+/* The value at or below which the share q (0..1) of the records lies: the middle of the
+ * bucket holding record number ceil(q * count), clamped to [min, max]; 0 when empty. */
+uint64_t hist_quantile(const struct hist *h, double q);
+
+/* Walks the non-empty buckets upwards; *cursor starts at 0. False at the end. Bucket bounds
+ * are inclusive. */
+bool hist_next(const struct hist *h, uint32_t *cursor, uint64_t *low, uint64_t *high,
+               uint64_t *count);

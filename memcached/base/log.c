@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ */
+#include "base/log.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+
+#define LOG_LINE_MAX 1024
+
+static _Atomic unsigned shown_level;
+
+void
+log_set_level(unsigned level)
+{
+    atomic_store_explicit(&shown_level, level, memory_order_relaxed);
+}
+
+unsigned
+log_level(void)
+{
+    return atomic_load_explicit(&shown_level, memory_order_relaxed);
+}
+
+static void
+write_line(const char *fmt, va_list args, uint64_t left_out)
+{
+    char line[LOG_LINE_MAX];
+    vsnprintf(line, sizeof line, fmt, args);
+    if (left_out > 0) {
+        fprintf(stderr, "%s (%" PRIu64 " more left out)\n", line, left_out);
+    } else {
+        fprintf(stderr, "%s\n", line);
+    }
+}
+
+void
+log_write(enum log_level level, const char *fmt, ...)
+{
+    if ((unsigned)level > log_level()) {
+        return;
+    }
+    va_list args;
+    va_start(args, fmt);
+    write_line(fmt, args, 0);
+    va_end(args);
+}
+
+void
+log_write_limited(enum log_level level, struct log_rate *rate, nsec_t now,
+                  const char *fmt, ...)
+{
+    if ((unsigned)level > log_level()) {
+        return;
+    }
+    uint64_t next_at = atomic_load_explicit(&rate->next_at, memory_order_relaxed);
+    if (now < next_at ||
+        !atomic_compare_exchange_strong(&rate->next_at, &next_at, now + NSEC_PER_SEC)) {
+        atomic_fetch_add_explicit(&rate->left_out, 1, memory_order_relaxed);
+        return;
+    }
+    va_list args;
+    va_start(args, fmt);
+    write_line(fmt, args, atomic_exchange(&rate->left_out, 0));
+    va_end(args);
+}

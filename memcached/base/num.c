@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ */
+#include "base/num.h"
+
+bool
+num_u64(const char *p, size_t n, uint64_t *out)
+{
+    if (n == 0) {
+        return false;
+    }
+    uint64_t value = 0;
+    for (size_t i = 0; i < n; i++) {
+        unsigned digit = (unsigned)(unsigned char)p[i] - '0';
+        if (digit > 9 || __builtin_mul_overflow(value, UINT64_C(10), &value) ||
+            __builtin_add_overflow(value, (uint64_t)digit, &value)) {
+            return false;
+        }
+    }
+    *out = value;
+    return true;
+}
+
+bool
+num_u32(const char *p, size_t n, uint32_t *out)
+{
+    uint64_t value;
+    if (!num_u64(p, n, &value) || value > UINT32_MAX) {
+        return false;
+    }
+    *out = (uint32_t)value;
+    return true;
+}
+
+bool
+num_i64(const char *p, size_t n, int64_t *out)
+{
+    bool is_negative = n > 0 && p[0] == '-';
+    uint64_t magnitude;
+    if (!num_u64(p + is_negative, n - is_negative, &magnitude)) {
+        return false;
+    }
+    uint64_t limit = (uint64_t)INT64_MAX + is_negative;
+    if (magnitude > limit) {
+        return false;
+    }
+    *out = is_negative ? (int64_t)(0 - magnitude) : (int64_t)magnitude;
+    return true;
+}
+
+bool
+num_i32(const char *p, size_t n, int32_t *out)
+{
+    int64_t value;
+    if (!num_i64(p, n, &value) || value < INT32_MIN || value > INT32_MAX) {
+        return false;
+    }
+    *out = (int32_t)value;
+    return true;
+}
+
+bool
+num_scaled(const char *p, size_t n, uint64_t unit, uint64_t *out)
+{
+    uint64_t factor = 1;
+    if (n > 0) {
+        switch (p[n - 1]) {
+        case 'k':
+        case 'K':
+            factor = unit;
+            break;
+        case 'm':
+        case 'M':
+            factor = unit * unit;
+            break;
+        case 'g':
+        case 'G':
+            factor = unit * unit * unit;
+            break;
+        default:
+            break;
+        }
+    }
+    uint64_t value;
+    return num_u64(p, n - (factor > 1), &value) &&
+           !__builtin_mul_overflow(value, factor, out);
+}
+
+#define NUM_DOUBLE_DIGITS 18 /* fit a uint64_t; more says nothing to a double */
+
+bool
+num_double(const char *p, size_t n, double *out)
+{
+    bool is_negative = n > 0 && p[0] == '-';
+    p += is_negative;
+    n -= is_negative;
+    const char *point = memchr(p, '.', n);
+    size_t whole = point != NULL ? (size_t)(point - p) : n;
+    size_t fraction = point != NULL ? n - whole - 1 : 0;
+    uint64_t high = 0;
+    uint64_t low = 0;
+    if (whole + fraction == 0 || whole > NUM_DOUBLE_DIGITS ||
+        fraction > NUM_DOUBLE_DIGITS || (whole > 0 && !num_u64(p, whole, &high)) ||
+        (fraction > 0 && !num_u64(point + 1, fraction, &low))) {
+        return false;
+    }
+    double scale = 1;
+    for (size_t i = 0; i < fraction; i++) {
+        scale *= 10;
+    }
+    double value = (double)high + (double)low / scale;
+    *out = is_negative ? -value : value;
+    return true;
+}
+
+static size_t
+count_digits(uint64_t value)
+{
+    size_t digits = 1;
+    while (value >= 100) {
+        value /= 100;
+        digits += 2;
+    }
+    return digits + (value >= 10);
+}
+
+size_t
+num_put_u64(char *dst, uint64_t value)
+{
+    static const char pairs[] = "00010203040506070809101112131415161718192021222324"
+                                "25262728293031323334353637383940414243444546474849"
+                                "50515253545556575859606162636465666768697071727374"
+                                "75767778798081828384858687888990919293949596979899";
+    size_t digits = count_digits(value);
+    char *to = dst + digits;
+    while (value >= 10) {
+        const char *pair = pairs + 2 * (value % 100);
+        value /= 100;
+        *--to = pair[1];
+        *--to = pair[0];
+    }
+    if (to > dst) {
+        *--to = (char)('0' + value);
+    }
+    return digits;
+}

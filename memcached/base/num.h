@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * Decimal numbers to and from (pointer, length). Nothing here needs a terminator, skips
+ * blanks or wraps: a word is a number as a whole or it is not. Pure; any thread.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/must.h"
+
+#define NUM_U64_DIGITS 20 /* of UINT64_MAX */
+
+/* True and *out set when p[0..n) is digits only and fits; else false, *out untouched. */
+must_check bool num_u64(const char *p, size_t n, uint64_t *out);
+must_check bool num_u32(const char *p, size_t n, uint32_t *out);
+/* As above with one optional leading '-'. */
+must_check bool num_i64(const char *p, size_t n, int64_t *out);
+must_check bool num_i32(const char *p, size_t n, int32_t *out);
+
+/* A count with an optional suffix k, m or g; `unit` is what k stands for (1000 or 1024).
+ * False on overflow, on an empty word and on anything after the suffix. */
+must_check bool num_scaled(const char *p, size_t n, uint64_t unit, uint64_t *out);
+
+/* A finite decimal fraction such as 1.25; the whole word. Locale is ignored. */
+must_check bool num_double(const char *p, size_t n, double *out);
+
+/* Writes the digits without terminator, at most NUM_U64_DIGITS of them; returns how many. */
+size_t num_put_u64(char *dst, uint64_t value);
