@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * Codec of the text protocol. Pure: (pointer, length) in, struct req or reply bytes out; no
+ * memory, no clock, no I/O.
+ */
+#pragma once
+
+#include "base/chain.h"
+#include "proto/req.h"
+#include "proto/rules.h"
+
+enum parse_status {
+    PARSE_DONE, /* *req holds a request, `consumed` bytes are its line */
+    PARSE_MORE, /* no whole line yet; nothing consumed */
+    PARSE_BAD, /* the line (consumed) is answered with `reply`, then `swallow` bytes go */
+    PARSE_CLOSE, /* endless or hostile line: close without a reply */
+};
+
+struct parse {
+    enum parse_status status;
+    size_t consumed;
+    enum reply reply;
+    bool is_quiet;    /* PARSE_BAD of a noreply command: the reply is suppressed */
+    bool skips_line;  /* PARSE_BAD in an open line: the rest up to LF is to be dropped */
+    uint64_t swallow; /* bytes of a data block that nobody wants */
+};
+
+/* Parses the next line of p[0..n). `scanned` bytes at the front are known to hold no LF.
+ * is_full: the buffer cannot take more, so a long retrieval must be answered in parts: the
+ * request then is_open and `consumed` ends behind its last whole key. */
+struct parse ascii_parse(const char *p, size_t n, size_t scanned, bool is_full,
+                         const struct rules *rules, struct req *req);
+
+/* Goes on with the keys of an open retrieval in *req. */
+struct parse ascii_parse_keys(const char *p, size_t n, bool is_full,
+                              const struct rules *rules, struct req *req);
+
+/* A word as a number: decimal, the whole word; a leading + where the rules accept it. */
+must_check bool req_word_u64(struct slice word, const struct rules *rules, uint64_t *out);
+must_check bool req_word_i64(struct slice word, const struct rules *rules, int64_t *out);
+
+/* ---- replies; false: no memory -------------------------------------------------------- */
+
+const char *reply_text(enum reply reply);
+must_check bool ascii_put_reply(struct chain *out, const struct chain_env *env,
+                                enum reply reply);
+must_check bool ascii_put_number(struct chain *out, const struct chain_env *env,
+                                 const char *digits, size_t n);
+
+#define ASCII_VALUE_HEAD_MAX (6 + REQ_KEY_MAX + 3 * 21 + 2)
+
+/* "VALUE <key> <flags> <bytes>[ <cas>]\r\n" into dst of ASCII_VALUE_HEAD_MAX bytes; returns
+ * the length. cas is left out when has_cas is false. */
+size_t ascii_value_head(char *dst, const char *key, size_t key_len, uint32_t flags,
+                        uint32_t value_len, bool has_cas, uint64_t cas);
+
+/* "STAT <name> <value>\r\n" */
+must_check bool ascii_put_stat(struct chain *out, const struct chain_env *env,
+                               const char *name, const char *value);

@@ -1,0 +1,480 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ */
+#include "proto/ascii.h"
+
+#include "base/num.h"
+
+#define LEADING_BLANKS_MAX 100 /* of a line that has not ended yet */
+
+struct verb_row {
+    const char *wire;
+    size_t len;
+    enum verb_family family;
+    unsigned words_min, words_max;
+    bool takes_noreply;
+};
+
+static const struct verb_row verbs[VERB_COUNT] = {
+#define VERB(id, wire, family, min, max, noreply)                                        \
+    [VERB_##id] = {wire, sizeof(wire) - 1, FAMILY_##family, min, max, noreply},
+#include "proto/verb.def"
+#undef VERB
+};
+
+bool
+req_next_word(struct slice *rest, struct slice *word)
+{
+    const char *p = rest->p;
+    const char *end = p + rest->len;
+    while (p < end && *p == ' ') {
+        p++;
+    }
+    if (p == end) {
+        *rest = (struct slice){end, 0};
+        return false;
+    }
+    const char *blank = memchr(p, ' ', (size_t)(end - p));
+    const char *stop = blank != NULL ? blank : end;
+    *word = (struct slice){p, (size_t)(stop - p)};
+    *rest = (struct slice){stop, (size_t)(end - stop)};
+    return true;
+}
+
+bool
+req_word_is(struct slice word, const char *text)
+{
+    return strlen(text) == word.len && memcmp(word.p, text, word.len) == 0;
+}
+
+/* ---- results -------------------------------------------------------------------------- */
+
+static struct parse
+done(size_t consumed)
+{
+    return (struct parse){.status = PARSE_DONE, .consumed = consumed};
+}
+
+static struct parse
+bad(size_t consumed, enum reply reply, bool is_quiet)
+{
+    return (struct parse){
+        .status = PARSE_BAD, .consumed = consumed, .reply = reply, .is_quiet = is_quiet};
+}
+
+static enum reply
+arity_error(const struct rules *rules)
+{
+    return rules->arity_is_format_error ? REPLY_BAD_FORMAT : REPLY_ERROR;
+}
+
+/* ---- numbers -------------------------------------------------------------------------- */
+
+static struct slice
+unsigned_part(struct slice word, const struct rules *rules)
+{
+    bool has_plus =
+        rules->accepts_plus && word.len > 1 && word.p[0] == '+' && word.p[1] != '-';
+    return (struct slice){word.p + has_plus, word.len - has_plus};
+}
+
+bool
+req_word_u64(struct slice word, const struct rules *rules, uint64_t *out)
+{
+    struct slice w = unsigned_part(word, rules);
+    return num_u64(w.p, w.len, out);
+}
+
+bool
+req_word_i64(struct slice word, const struct rules *rules, int64_t *out)
+{
+    struct slice w = unsigned_part(word, rules);
+    return num_i64(w.p, w.len, out);
+}
+
+static bool
+word_i32(struct slice word, const struct rules *rules, int64_t *out)
+{
+    int64_t value;
+    if (!req_word_i64(word, rules, &value) || value < INT32_MIN || value > INT32_MAX) {
+        return false;
+    }
+    *out = value;
+    return true;
+}
+
+/* ---- lines ---------------------------------------------------------------------------- */
+
+/* A command line cut into words: the first ones in req->word, and the last. */
+struct line {
+    size_t consumed; /* LF included */
+    struct slice last;
+};
+
+static void
+cut_words(struct slice text, struct req *req, struct line *line)
+{
+    struct slice word;
+    req->words = 0;
+    while (req_next_word(&text, &word)) {
+        if (req->words < REQ_WORDS_MAX) {
+            req->word[req->words] = word;
+        }
+        req->words++;
+        line->last = word;
+    }
+}
+
+static bool
+find_verb(struct slice word, const struct rules *rules, enum verb *verb)
+{
+    for (unsigned i = 0; i < VERB_COUNT; i++) {
+        if (verbs[i].len == word.len && memcmp(verbs[i].wire, word.p, word.len) == 0) {
+            *verb = (enum verb)i;
+            return i != VERB_BGET || rules->has_bget;
+        }
+    }
+    return false;
+}
+
+static bool
+is_key(struct slice word)
+{
+    return word.len <= REQ_KEY_MAX;
+}
+
+/* The last word is noreply, and it is not the key that is to be deleted. */
+static bool
+has_noreply(const struct req *req, const struct line *line)
+{
+    return verbs[req->verb].takes_noreply && req->words > 1 &&
+           !(req->family == FAMILY_DELETE && req->words == 2) &&
+           req_word_is(line->last, "noreply");
+}
+
+static bool
+has_right_word_count(const struct req *req, const struct rules *rules)
+{
+    const struct verb_row *row = &verbs[req->verb];
+    return req->words >= row->words_min &&
+           (row->words_max == 0 || req->words <= row->words_max ||
+            rules->ignores_extra_words);
+}
+
+/* ---- families ------------------------------------------------------------------------- */
+
+static struct slice
+trim(struct slice text)
+{
+    while (text.len > 0 && text.p[0] == ' ') {
+        text.p++;
+        text.len--;
+    }
+    while (text.len > 0 && text.p[text.len - 1] == ' ') {
+        text.len--;
+    }
+    return text;
+}
+
+/* Cuts the first word off *words, which has neither leading nor trailing blanks, before or
+ * after. */
+static struct slice
+cut_word(struct slice *words)
+{
+    const char *end = words->p + words->len;
+    const char *blank = memchr(words->p, ' ', words->len);
+    struct slice word = {words->p,
+                         blank != NULL ? (size_t)(blank - words->p) : words->len};
+    const char *next = blank != NULL ? blank + 1 : end;
+    while (next < end && *next == ' ') {
+        next++;
+    }
+    *words = (struct slice){next, (size_t)(end - next)};
+    return word;
+}
+
+/* Counts the keys of req->rest and cuts off the blanks around them. False when one is too
+ * long. */
+static bool
+count_keys(struct req *req)
+{
+    req->rest = trim(req->rest);
+    req->keys = 0;
+    for (struct slice rest = req->rest; rest.len > 0; req->keys++) {
+        if (!is_key(cut_word(&rest))) {
+            return false;
+        }
+    }
+    return true;
+}
+
+struct slice
+req_next_key(struct req *req)
+{
+    must(req->keys > 0);
+    req->keys--;
+    if (req->keys > 0) {
+        return cut_word(&req->rest);
+    }
+    struct slice last = req->rest;
+    req->rest.len = 0;
+    return last;
+}
+
+static struct parse
+parse_retrieve(struct slice rest, size_t consumed, const struct rules *rules,
+               struct req *req)
+{
+    if (req->verb == VERB_GAT || req->verb == VERB_GATS) {
+        struct slice word;
+        if (!req_next_word(&rest, &word)) {
+            return bad(consumed, arity_error(rules), false);
+        }
+        if (!word_i32(word, rules, &req->exptime)) {
+            return bad(consumed, REPLY_BAD_EXPTIME, false);
+        }
+    }
+    req->rest = rest;
+    if (!count_keys(req)) {
+        return bad(consumed, REPLY_BAD_FORMAT, false);
+    }
+    if (req->keys == 0) {
+        return bad(consumed, arity_error(rules), false);
+    }
+    return done(consumed);
+}
+
+/* The length word of a storage line, if there is a valid one. */
+static bool
+parse_value_len(const struct req *req, const struct rules *rules, uint32_t *out)
+{
+    int64_t len;
+    if (req->words < 5 || !req_word_i64(req->word[4], rules, &len) || len < 0 ||
+        len > REQ_VALUE_MAX) {
+        return false;
+    }
+    *out = (uint32_t)len;
+    return true;
+}
+
+static struct parse
+bad_store(const struct line *line, const struct rules *rules, const struct req *req,
+          enum reply reply, bool has_len)
+{
+    struct parse result = bad(line->consumed, reply, req->is_noreply);
+    if (has_len && rules->swallows_bad_store) {
+        result.swallow = (uint64_t)req->value_len + 2;
+    }
+    return result;
+}
+
+static struct parse
+parse_store(const struct line *line, const struct rules *rules, struct req *req)
+{
+    bool has_len = parse_value_len(req, rules, &req->value_len);
+    if (!has_right_word_count(req, rules)) {
+        bool is_quiet = rules->arity_is_format_error && req->is_noreply;
+        req->is_noreply = is_quiet;
+        return bad_store(line, rules, req, arity_error(rules), has_len);
+    }
+    uint64_t flags;
+    int64_t exptime;
+    if (!has_len || !is_key(req->word[1]) || !req_word_u64(req->word[2], rules, &flags) ||
+        !req_word_i64(req->word[3], rules, &exptime) ||
+        (req->verb == VERB_CAS && !req_word_u64(req->word[5], rules, &req->number))) {
+        return bad_store(line, rules, req, REPLY_BAD_FORMAT, has_len);
+    }
+    req->key = req->word[1];
+    req->flags = (uint32_t)flags;    /* wider flags are cut, as they always were */
+    req->exptime = (int32_t)exptime; /* likewise */
+    return done(line->consumed);
+}
+
+static struct parse
+parse_delete(const struct line *line, const struct rules *rules, struct req *req)
+{
+    if (!rules->ignores_extra_words && req->words > 2) {
+        bool has_zero = req_word_is(req->word[2], "0");
+        bool is_valid =
+            req->words == 3 ? has_zero || req->is_noreply : has_zero && req->is_noreply;
+        if (!is_valid) {
+            return bad(line->consumed, REPLY_BAD_DELETE, req->is_noreply);
+        }
+    }
+    return done(line->consumed);
+}
+
+/* incr, decr, touch, delete: a key, then at most one number. */
+static struct parse
+parse_keyed(const struct line *line, const struct rules *rules, struct req *req)
+{
+    req->key = req->word[1];
+    if (!is_key(req->key)) {
+        return bad(line->consumed, REPLY_BAD_FORMAT, req->is_noreply);
+    }
+    switch (req->family) {
+    case FAMILY_ARITH:
+        if (!req_word_u64(req->word[2], rules, &req->number)) {
+            return bad(line->consumed, REPLY_BAD_DELTA, req->is_noreply);
+        }
+        return done(line->consumed);
+    case FAMILY_TOUCH:
+        if (!word_i32(req->word[2], rules, &req->exptime)) {
+            return bad(line->consumed, REPLY_BAD_EXPTIME, req->is_noreply);
+        }
+        return done(line->consumed);
+    default:
+        return parse_delete(line, rules, req);
+    }
+}
+
+static struct parse
+parse_words(struct slice text, const struct rules *rules, struct line *line,
+            struct req *req)
+{
+    cut_words(text, req, line);
+    req->is_noreply = has_noreply(req, line);
+    if (req->family == FAMILY_STORE) {
+        return parse_store(line, rules, req);
+    }
+    if (!has_right_word_count(req, rules)) {
+        return bad(line->consumed, arity_error(rules), false);
+    }
+    if (req->family == FAMILY_ADMIN || req->family == FAMILY_CONTROL) {
+        return done(line->consumed);
+    }
+    return parse_keyed(line, rules, req);
+}
+
+static bool
+starts_with(const char *p, size_t n, const char *text, size_t len)
+{
+    return n >= len && memcmp(p, text, len) == 0;
+}
+
+static bool
+is_http(struct slice text)
+{
+    struct slice word = {NULL, 0};
+    while (req_next_word(&text, &word)) {
+    }
+    return word.len >= 5 && memcmp(word.p, "HTTP/", 5) == 0;
+}
+
+/* A whole line: text without its line end, consumed bytes with it. */
+static struct parse
+parse_line(struct slice text, size_t consumed, const struct rules *rules, struct req *req)
+{
+    struct slice rest = text;
+    struct slice word;
+    if (starts_with(text.p, text.len, "get ", 4)) { /* nearly all lines */
+        req->verb = VERB_GET;
+        req->family = FAMILY_RETRIEVE;
+        return parse_retrieve((struct slice){text.p + 4, text.len - 4}, consumed, rules,
+                              req);
+    }
+    if (consumed < rules->line_min) {
+        return bad(consumed, REPLY_BAD_FORMAT, false);
+    }
+    if (!req_next_word(&rest, &word)) {
+        return bad(consumed, arity_error(rules), false);
+    }
+    if (!find_verb(word, rules, &req->verb)) {
+        if (rules->closes_on_http && is_http(text)) {
+            return (struct parse){.status = PARSE_CLOSE};
+        }
+        return bad(consumed, REPLY_ERROR, false);
+    }
+    req->family = verbs[req->verb].family;
+    if (req->family == FAMILY_RETRIEVE) {
+        return parse_retrieve(rest, consumed, rules, req);
+    }
+    struct line line = {.consumed = consumed};
+    return parse_words(text, rules, &line, req);
+}
+
+/* ---- lines that have not ended -------------------------------------------------------- */
+
+/* Takes the whole keys of an unfinished key list; the last word may be cut short and stays. */
+static struct parse
+parse_open_keys(const char *p, size_t n, size_t skip, struct req *req)
+{
+    const char *blank = memrchr(p + skip, ' ', n - skip);
+    size_t whole = blank != NULL ? (size_t)(blank - p) + 1 : skip;
+    req->is_open = true;
+    req->rest = (struct slice){p + skip, whole - skip};
+    size_t cut = n - whole - (p[n - 1] == '\r'); /* that may belong to the line's end */
+    if (cut > REQ_KEY_MAX || !count_keys(req)) {
+        struct parse result = bad(n, REPLY_BAD_FORMAT, false);
+        result.skips_line = true;
+        return result;
+    }
+    req->has_keys |= req->keys > 0;
+    return done(whole);
+}
+
+static struct parse
+parse_unfinished(const char *p, size_t n, bool is_full, const struct rules *rules,
+                 struct req *req)
+{
+    if (n <= rules->line_max && !is_full) {
+        return (struct parse){.status = PARSE_MORE};
+    }
+    size_t blanks = 0;
+    while (blanks < n && p[blanks] == ' ') {
+        blanks++;
+    }
+    bool is_get = starts_with(p + blanks, n - blanks, "get ", 4);
+    bool is_gets = starts_with(p + blanks, n - blanks, "gets ", 5);
+    if (blanks > LEADING_BLANKS_MAX || !(is_get || is_gets)) {
+        return (struct parse){.status = PARSE_CLOSE};
+    }
+    if (!is_full) {
+        return (struct parse){.status = PARSE_MORE};
+    }
+    req->verb = is_get ? VERB_GET : VERB_GETS;
+    req->family = FAMILY_RETRIEVE;
+    return parse_open_keys(p, n, blanks + verbs[req->verb].len, req);
+}
+
+static size_t
+text_len(const char *p, size_t line_feed)
+{
+    return line_feed > 0 && p[line_feed - 1] == '\r' ? line_feed - 1 : line_feed;
+}
+
+struct parse
+ascii_parse(const char *p, size_t n, size_t scanned, bool is_full,
+            const struct rules *rules, struct req *req)
+{
+    must(scanned <= n);
+    const char *line_feed = n > scanned ? memchr(p + scanned, '\n', n - scanned) : NULL;
+    req->is_noreply = false;
+    req->is_open = false;
+    req->has_keys = false;
+    req->keys = 1;
+    if (line_feed == NULL) {
+        return parse_unfinished(p, n, is_full, rules, req);
+    }
+    size_t len = (size_t)(line_feed - p);
+    return parse_line((struct slice){p, text_len(p, len)}, len + 1, rules, req);
+}
+
+struct parse
+ascii_parse_keys(const char *p, size_t n, bool is_full, const struct rules *rules,
+                 struct req *req)
+{
+    const char *line_feed = n > 0 ? memchr(p, '\n', n) : NULL;
+    if (line_feed == NULL) {
+        return is_full ? parse_open_keys(p, n, 0, req)
+                       : (struct parse){.status = PARSE_MORE};
+    }
+    size_t len = (size_t)(line_feed - p);
+    req->is_open = false;
+    req->rest = (struct slice){p, text_len(p, len)};
+    if (!count_keys(req)) {
+        return bad(len + 1, REPLY_BAD_FORMAT, false);
+    }
+    return req->has_keys || req->keys > 0 ? done(len + 1)
+                                          : bad(len + 1, arity_error(rules), false);
+}

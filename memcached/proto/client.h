@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * The text protocol from the client's side: writes requests, parses replies as they come
+ * in, cut anywhere. Pure: no sockets, no memory beyond the caller's structs. One parser per
+ * connection; its owner's thread only.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/must.h"
+
+#define CLIENT_KEY_MAX 250
+/* Longest reply line understood; statistics and error texts stay far below. */
+#define CLIENT_LINE_MAX 2048
+/* Bytes that a request line needs beside its keys. */
+#define CLIENT_REQUEST_ROOM 128
+
+/* ---- requests: each writes at dst, which has room (keys + CLIENT_REQUEST_ROOM), and
+ * returns the bytes written. Keys are checked by the caller. ------------------------- */
+
+/* A get of one or more keys: client_put_get, client_put_key for each, client_put_end. */
+size_t client_put_get(char *dst, bool with_cas);
+size_t client_put_key(char *dst, const char *key, size_t key_len);
+size_t client_put_end(char *dst);
+
+struct client_store {
+    const char *verb; /* set, add, replace, append, prepend or cas */
+    const char *key;
+    size_t key_len;
+    uint32_t flags;
+    int32_t exptime;
+    size_t value_len;
+    uint64_t cas;  /* verb cas only */
+    bool is_quiet; /* noreply */
+};
+
+/* The request line; the caller appends the value and client_put_end. */
+size_t client_put_store(char *dst, const struct client_store *store);
+
+/* "verb key[ number]": delete (no number), incr, decr, touch. */
+size_t client_put_delete(char *dst, const char *key, size_t key_len);
+size_t client_put_number(char *dst, const char *verb, const char *key, size_t key_len,
+                         uint64_t number);
+
+/* ---- replies ----------------------------------------------------------------------- */
+
+enum client_kind {
+    CLIENT_MORE, /* all input taken, no further reply in it */
+    /* Parts of the reply to a get; CLIENT_END is its last. */
+    CLIENT_VALUE, /* key, flags, value_len, cas; its bytes follow */
+    CLIENT_DATA,  /* text: some bytes of the value, never none */
+    CLIENT_END,   /* also ends statistics */
+    /* Whole replies. */
+    CLIENT_STORED,
+    CLIENT_NOT_STORED,
+    CLIENT_EXISTS,
+    CLIENT_NOT_FOUND,
+    CLIENT_DELETED,
+    CLIENT_TOUCHED,
+    CLIENT_OK,
+    CLIENT_RESET,
+    CLIENT_NUMBER,       /* number: of incr and decr */
+    CLIENT_STAT,         /* text: after "STAT "; CLIENT_END follows the last */
+    CLIENT_VERSION,      /* text: after "VERSION " */
+    CLIENT_ERROR,        /* "ERROR" */
+    CLIENT_CLIENT_ERROR, /* text: after the first word */
+    CLIENT_SERVER_ERROR, /* text: likewise */
+    /* Not this protocol; the parser takes nothing more until client_parser_init. */
+    CLIENT_DESYNC,
+    CLIENT_KINDS,
+};
+
+struct client_reply {
+    enum client_kind kind;
+    const char *key; /* valid until the next call */
+    size_t key_len;
+    uint32_t flags;
+    bool has_cas;
+    uint64_t value_len;
+    uint64_t cas;
+    uint64_t number;
+    const char *text; /* into the input or the parser; valid until the next call */
+    size_t text_len;
+};
+
+struct client_parser {
+    uint64_t data_left;     /* bytes of the value still to come */
+    uint8_t terminator_len; /* bytes of the CR LF after a value still to come */
+    bool is_broken;
+    uint16_t line_len;
+    char line[CLIENT_LINE_MAX]; /* the part of a line cut by the end of input */
+};
+
+void client_parser_init(struct client_parser *p);
+
+/* Finds the next reply, or part of one, in buf[0..len) and returns how many bytes were
+ * taken. Call again with the rest until it says CLIENT_MORE (everything taken; what is
+ * unfinished is kept in the parser). */
+must_check size_t client_parse(struct client_parser *p, const char *buf, size_t len,
+                               struct client_reply *reply);
+
+/* True between replies: nothing half read. */
+bool client_parser_is_idle(const struct client_parser *p);
+const char *client_kind_name(enum client_kind kind);
