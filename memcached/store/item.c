@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ */
+#include "store/item.h"
+
+#include "store/core.h"
+
+#define LINE_END_BYTES 2u /* CR LF behind every value */
+#define FLAGS_BYTES 4u    /* accounted for flags that are not 0 */
+#define NUMBER_BASE 10
+
+static unsigned
+count_digits(uint32_t n)
+{
+    unsigned digits = 1;
+
+    for (uint64_t bound = NUMBER_BASE; n >= bound; bound *= NUMBER_BASE) {
+        digits++;
+    }
+    return digits;
+}
+
+/* Length of " <flags> <bytes>\r\n", though it is written when the item is read. */
+static unsigned
+suffix_bytes(const struct store_conf *conf, uint32_t flags, uint32_t value_len)
+{
+    if (conf->inline_suffix) {
+        return 1 + count_digits(flags) + 1 + count_digits(value_len) + LINE_END_BYTES;
+    }
+    return flags != 0 ? FLAGS_BYTES : 0;
+}
+
+uint64_t
+item_total(const struct store_conf *conf, size_t key_len, uint32_t flags,
+           uint32_t value_len)
+{
+    return STORE_ITEM_HEADER + (conf->use_cas ? sizeof(uint64_t) : 0) + key_len + 1 +
+           suffix_bytes(conf, flags, value_len) + (uint64_t)value_len + LINE_END_BYTES;
+}
+
+uint64_t
+item_total_of(const struct store_conf *conf, const struct item *it)
+{
+    return item_total(conf, it->key_len, it->client_flags, it->value_len);
+}
+
+/* Where the first chunk header of a chained item lies: behind the key, aligned. */
+static size_t
+first_chunk_offset(bool has_cas, size_t key_len)
+{
+    size_t end = STORE_ITEM_HEADER + (has_cas ? sizeof(uint64_t) : 0) + key_len + 1;
+
+    return (end + _Alignof(struct chunk) - 1) & ~(_Alignof(struct chunk) - 1);
+}
+
+static uint32_t
+head_bytes(bool has_cas, size_t key_len)
+{
+    return (uint32_t)(first_chunk_offset(has_cas, key_len) + sizeof(struct chunk));
+}
+
+static struct chunk *
+first_chunk(const struct item *it)
+{
+    size_t offset = first_chunk_offset(it->layout & ITEM_HAS_CAS, it->key_len);
+
+    return (struct chunk *)((uintptr_t)it + offset);
+}
+
+static char *
+chunk_data(struct chunk *ch)
+{
+    return (char *)(ch + 1);
+}
+
+static char *
+plain_value(const struct item *it)
+{
+    return item_key_slot(it) + it->key_len;
+}
+
+static void
+fill_header(struct item *it, const struct store *s, struct key key, uint32_t flags,
+            uint32_t exptime, uint32_t value_len)
+{
+    it->next = NULL;
+    it->prev = NULL;
+    it->h_next = NULL;
+    it->time = 0;
+    item_set_exptime(it, exptime);
+    it->value_len = value_len;
+    atomic_store_explicit(&it->refs, 1, memory_order_relaxed);
+    it->client_flags = flags;
+    it->layout = s->conf.use_cas ? ITEM_HAS_CAS : 0;
+    it->marks = 0;
+    it->key_len = (uint8_t)key.len;
+    if (s->conf.use_cas) {
+        atomic_store_explicit(item_cas_slot(it), 0, memory_order_relaxed);
+    }
+    memcpy(item_key_slot(it), key.p, key.len);
+}
+
+/* Gives all chunks and the head back to the slabs. */
+static void
+free_chain(struct store *s, struct item *it)
+{
+    struct chunk *first = first_chunk(it);
+    struct chunk *ch = first->next;
+
+    while (ch != NULL) {
+        struct chunk *next = ch->next;
+
+        slab_give(&s->slab, ch->class_id, ch, (uint32_t)sizeof(*ch) + ch->used);
+        ch = next;
+    }
+    slab_give(&s->slab, first->class_id, it,
+              head_bytes(it->layout & ITEM_HAS_CAS, it->key_len));
+}
+
+/* One more chunk for at most `left` bytes. The last one is small if a small one can be had;
+ * memory for it comes from the items of its class, or else of the largest. */
+static struct chunk *
+take_chunk(struct store *s, uint64_t left, uint32_t now)
+{
+    unsigned largest = s->slab.class_count;
+    uint64_t room = s->slab.chunk_max - sizeof(struct chunk);
+    uint32_t used = (uint32_t)(left < room ? left : room);
+    uint32_t bytes = used + (uint32_t)sizeof(struct chunk);
+    unsigned class_id = slab_class_of(&s->slab, bytes);
+    struct chunk *ch = lru_take_chunk(s, class_id, bytes, class_id, now);
+
+    if (ch == NULL && class_id != largest) {
+        class_id = largest;
+        ch = lru_take_chunk(s, class_id, bytes, class_id, now);
+    }
+    if (ch == NULL) {
+        return NULL;
+    }
+    memset(ch, 0, sizeof(*ch));
+    ch->size = s->slab.classes[class_id].chunk_size - (uint32_t)sizeof(*ch);
+    ch->used = used;
+    ch->class_id = (uint8_t)class_id;
+    ch->layout = ITEM_CHUNK;
+    return ch;
+}
+
+static bool
+add_chunks(struct store *s, struct item *it, uint32_t now)
+{
+    uint64_t left = (uint64_t)it->value_len + LINE_END_BYTES;
+    struct chunk *last = first_chunk(it);
+
+    while (left > 0) {
+        struct chunk *ch = take_chunk(s, left, now);
+
+        if (ch == NULL) {
+            return false;
+        }
+        ch->owner = it;
+        ch->prev = last;
+        last->next = ch;
+        last = ch;
+        left -= ch->used;
+    }
+    return true;
+}
+
+/* A chunk that starts an item. The class may be full of heads and tails of chained items,
+ * which are on the list of the largest class only. */
+static void *
+take_head(struct store *s, unsigned class_id, uint32_t bytes, uint32_t now)
+{
+    unsigned largest = s->slab.class_count;
+    void *chunk = lru_take_chunk(s, class_id, bytes, class_id, now);
+
+    if (chunk == NULL && class_id != largest && s->conf.item_max > s->slab.chunk_max) {
+        chunk = lru_take_chunk(s, class_id, bytes, largest, now);
+    }
+    if (chunk == NULL) {
+        lru_count_oom(s, class_id);
+    }
+    return chunk;
+}
+
+static struct item *
+create_chained(struct store *s, struct key key, uint32_t flags, uint32_t exptime,
+               uint32_t value_len, uint32_t now)
+{
+    uint32_t bytes = head_bytes(s->conf.use_cas, key.len);
+    unsigned class_id = slab_class_of(&s->slab, bytes);
+    struct item *it = take_head(s, class_id, bytes, now);
+    struct chunk *first;
+
+    if (it == NULL) {
+        return NULL;
+    }
+    fill_header(it, s, key, flags, exptime, value_len);
+    it->layout |= ITEM_CHAINED;
+    it->class_id = (uint8_t)s->slab.class_count;
+    first = first_chunk(it);
+    memset(first, 0, sizeof(*first));
+    first->owner = it;
+    first->class_id = (uint8_t)class_id;
+    first->layout = ITEM_CHUNK;
+    if (!add_chunks(s, it, now)) {
+        lru_count_oom(s, it->class_id);
+        free_chain(s, it);
+        return NULL;
+    }
+    return it;
+}
+
+static struct item *
+create_plain(struct store *s, struct key key, uint32_t flags, uint32_t exptime,
+             uint32_t value_len, uint32_t total, uint32_t now)
+{
+    unsigned class_id = slab_class_of(&s->slab, total);
+    struct item *it = take_head(s, class_id, total, now);
+
+    if (it == NULL) {
+        return NULL;
+    }
+    fill_header(it, s, key, flags, exptime, value_len);
+    it->class_id = (uint8_t)class_id;
+    return it;
+}
+
+enum store_status
+item_create(struct store *s, struct key key, uint32_t flags, uint32_t exptime,
+            uint32_t value_len, uint32_t now, struct item **item)
+{
+    uint64_t total = item_total(&s->conf, key.len, flags, value_len);
+
+    must(key.len >= 1 && key.len <= STORE_KEY_MAX);
+    *item = NULL;
+    if (total > s->conf.item_max) {
+        return STORE_TOO_LARGE;
+    }
+    *item = total <= s->slab.chunk_max
+                ? create_plain(s, key, flags, exptime, value_len, (uint32_t)total, now)
+                : create_chained(s, key, flags, exptime, value_len, now);
+    return *item != NULL ? STORE_OK : STORE_NO_MEMORY;
+}
+
+void
+item_unref(struct store *s, struct item *it)
+{
+    /* Release: this holder's reads come before the memory is used again; acquire: for the
+     * one who frees. */
+    uint32_t before = atomic_fetch_sub_explicit(&it->refs, 1, memory_order_acq_rel);
+
+    must(before != 0);
+    if (before > 1) {
+        return;
+    }
+    must((it->marks & ITEM_LINKED) == 0);
+    if (it->layout & ITEM_CHAINED) {
+        free_chain(s, it);
+    } else {
+        slab_give(&s->slab, it->class_id, it, (uint32_t)item_total_of(&s->conf, it));
+    }
+}
+
+static size_t
+plain_stretch(const struct item *it, size_t offset, char **p)
+{
+    *p = plain_value(it) + offset;
+    return it->value_len + LINE_END_BYTES - offset;
+}
+
+/* Moves *ch, which starts at offset *at, on to the one that offset falls into. */
+static void
+seek(struct chunk **ch, uint32_t *at, size_t offset)
+{
+    while (offset - *at >= (*ch)->used) {
+        *at += (*ch)->used;
+        *ch = (*ch)->next;
+    }
+}
+
+size_t
+item_bytes(const struct item *it, size_t offset, const char **p)
+{
+    struct chunk *ch;
+    uint32_t at = 0;
+    char *q;
+    size_t n;
+
+    must(offset < (size_t)it->value_len + LINE_END_BYTES);
+    if ((it->layout & ITEM_CHAINED) == 0) {
+        n = plain_stretch(it, offset, &q);
+        *p = q;
+        return n;
+    }
+    ch = first_chunk(it)->next;
+    seek(&ch, &at, offset);
+    *p = chunk_data(ch) + (offset - at);
+    return ch->used - (offset - at);
+}
+
+/* A value arrives in many small pieces, so a chain remembers where the last one went. */
+size_t
+item_space(struct item *it, size_t offset, char **p)
+{
+    struct chunk *first;
+
+    must((it->marks & ITEM_LINKED) == 0);
+    must(offset < (size_t)it->value_len + LINE_END_BYTES);
+    if ((it->layout & ITEM_CHAINED) == 0) {
+        return plain_stretch(it, offset, p);
+    }
+    first = first_chunk(it);
+    if (first->cursor == NULL || offset < first->cursor_at) {
+        first->cursor = first->next;
+        first->cursor_at = 0;
+    }
+    seek(&first->cursor, &first->cursor_at, offset);
+    offset -= first->cursor_at;
+    *p = chunk_data(first->cursor) + offset;
+    return first->cursor->used - offset;
+}
+
+static size_t
+min_of(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+void
+item_copy(struct item *dst, size_t at, const struct item *src, size_t len)
+{
+    size_t done = 0;
+
+    while (done < len) {
+        const char *from;
+        char *to;
+        size_t n = min_of(item_bytes(src, done, &from), item_space(dst, at + done, &to));
+
+        n = min_of(n, len - done);
+        memcpy(to, from, n);
+        done += n;
+    }
+}
+
+void
+item_terminate(struct item *it)
+{
+    static const char line_end[LINE_END_BYTES] = {'\r', '\n'};
+
+    for (unsigned i = 0; i < LINE_END_BYTES; i++) {
+        char *p;
+
+        (void)item_space(it, (size_t)it->value_len + i, &p);
+        *p = line_end[i];
+    }
+}
+
+const char *
+item_key(const struct item *it)
+{
+    return item_key_slot(it);
+}
+
+uint8_t
+item_key_len(const struct item *it)
+{
+    return it->key_len;
+}
+
+uint32_t
+item_flags(const struct item *it)
+{
+    return it->client_flags;
+}
+
+uint32_t
+item_value_len(const struct item *it)
+{
+    return it->value_len;
+}
+
+uint64_t
+item_cas(const struct item *it)
+{
+    return item_cas_load(it);
+}
+
+uint8_t
+item_class(const struct item *it)
+{
+    return it->class_id;
+}

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * What an item looks like in slab memory, and how it comes and goes. Private to store/.
+ *
+ *   plain    | header 48 | cas 8, if any | key | value | CR LF |
+ *   chained  | header 48 | cas 8, if any | key | pad | chunk header 48 |   one small chunk
+ *              each further chunk: | chunk header 48 | piece of value and CR LF |
+ *
+ * A plain item lies in a chunk of its own class. A chained one counts as a member of the
+ * largest class, and its first chunk header tells the class the head itself lies in.
+ *
+ * Key, layout, key_len, class_id, value_len and client_flags never change while the item
+ * lives. marks and the value change under the stripe only, the value only while nobody else
+ * holds the item. time changes under stripe and LRU lock together, so either is enough to read it.
+ */
+#pragma once
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/must.h"
+#include "store/store.h"
+
+/* layout: what lies here */
+#define ITEM_HAS_CAS 1u
+#define ITEM_CHAINED 2u
+#define ITEM_CHUNK 4u /* this is a struct chunk, not an item */
+#define ITEM_FREE 8u  /* on the free list of a class; 0 is fresh memory */
+
+/* marks: what happened to it */
+#define ITEM_LINKED 1u  /* in hash table and LRU */
+#define ITEM_FETCHED 2u /* read since it was stored */
+
+struct item {
+    struct item *next; /* LRU, towards the tail; or the free list */
+    struct item *prev; /* LRU, towards the head */
+    struct item *h_next;
+    uint32_t time; /* last access or store, relative clock */
+    _Atomic uint32_t
+        exptime; /* written under the stripe, peeked at by the LRU: relaxed */
+    uint32_t value_len;
+    _Atomic uint32_t refs; /* 1 while linked + 1 per holder; 0 -> freed */
+    uint32_t client_flags;
+    uint8_t layout; /* at the same place in struct chunk */
+    uint8_t marks;
+    uint8_t class_id;
+    uint8_t key_len;
+};
+
+struct chunk {
+    struct chunk *next;
+    struct chunk *prev;
+    struct item *owner;
+    struct chunk *cursor; /* of the first one: the chunk written last, */
+    uint32_t cursor_at;   /* and the offset at which it starts */
+    uint32_t size;        /* room behind this header */
+    uint32_t used;        /* bytes of it that belong to the value and CR LF */
+    uint8_t layout;
+    uint8_t unused_mark_;
+    uint8_t class_id; /* slab class of the memory this header lies in */
+    uint8_t unused_tail_;
+};
+
+_Static_assert(sizeof(struct item) == STORE_ITEM_HEADER, "item header");
+_Static_assert(sizeof(struct chunk) == STORE_ITEM_HEADER, "chunk header");
+_Static_assert(offsetof(struct item, layout) == offsetof(struct chunk, layout), "layout");
+
+/* Relaxed: changed in place under the stripe by incr and decr, peeked at by the LRU, which
+ * takes the stripe before it acts on it. */
+static inline _Atomic uint64_t *
+item_cas_slot(const struct item *it)
+{
+    return (_Atomic uint64_t *)(uintptr_t)(it + 1);
+}
+
+static inline uint64_t
+item_cas_load(const struct item *it)
+{
+    return it->layout & ITEM_HAS_CAS
+               ? atomic_load_explicit(item_cas_slot(it), memory_order_relaxed)
+               : 0;
+}
+
+static inline char *
+item_key_slot(const struct item *it)
+{
+    return (char *)(uintptr_t)(it + 1) +
+           (it->layout & ITEM_HAS_CAS ? sizeof(uint64_t) : 0);
+}
+
+static inline uint32_t
+item_exptime(const struct item *it)
+{
+    return atomic_load_explicit(&it->exptime, memory_order_relaxed);
+}
+
+static inline void
+item_set_exptime(struct item *it, uint32_t exptime)
+{
+    atomic_store_explicit(&it->exptime, exptime, memory_order_relaxed);
+}
+
+/* Acquire pairs with the release in item_unref: when this says 1, what the last holder read
+ * has been read. */
+static inline uint32_t
+item_refs(const struct item *it)
+{
+    return atomic_load_explicit(&((struct item *)(uintptr_t)it)->refs,
+                                memory_order_acquire);
+}
+
+/* Under the stripe, so the item can not die meanwhile: relaxed. */
+static inline void
+item_ref(struct item *it)
+{
+    atomic_fetch_add_explicit(&it->refs, 1, memory_order_relaxed);
+}
+
+/* The accounted size; decides the class and whether the item is too large. */
+uint64_t item_total(const struct store_conf *conf, size_t key_len, uint32_t flags,
+                    uint32_t value_len);
+uint64_t item_total_of(const struct store_conf *conf, const struct item *it);
+
+/* An unlinked item with one reference: OK, TOO_LARGE or NO_MEMORY. May evict; holding one
+ * stripe is allowed. */
+must_check enum store_status item_create(struct store *s, struct key key, uint32_t flags,
+                                         uint32_t exptime, uint32_t value_len,
+                                         uint32_t now, struct item **item);
+
+/* Drops a reference; the last one frees the item. No lock but stripe and LRU may be held. */
+void item_unref(struct store *s, struct item *it);
+
+/* Copies len value bytes of src to dst from offset at. */
+void item_copy(struct item *dst, size_t at, const struct item *src, size_t len);
+/* Writes CR LF behind the value. */
+void item_terminate(struct item *it);

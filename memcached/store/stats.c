@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * The store's numbers: read under the locks of those who count, one class at a time.
+ */
+#include "store/store.h"
+
+#include "store/core.h"
+
+static void
+add_lru_totals(struct lru_class *c, struct store_totals *out)
+{
+    PTHREAD_OK(pthread_mutex_lock(&c->lock));
+    out->item_bytes += c->bytes;
+    out->curr_items += atomic_load_explicit(&c->number, memory_order_relaxed);
+    out->total_items += c->count.total_items;
+    out->evictions += c->count.evicted;
+    out->evicted_unfetched += c->count.evicted_unfetched;
+    out->expired_unfetched += c->count.expired_unfetched;
+    out->reclaimed += c->count.reclaimed;
+    out->lrutail_reflocked += c->count.reflocked;
+    PTHREAD_OK(pthread_mutex_unlock(&c->lock));
+}
+
+static void
+add_slab_totals(struct slab *sl, struct store_totals *out)
+{
+    PTHREAD_OK(pthread_mutex_lock(&sl->lock));
+    out->limit_bytes = sl->limit_bytes;
+    out->malloced_bytes = sl->malloced_bytes;
+    for (unsigned i = 1; i <= sl->class_count; i++) {
+        out->active_classes += sl->classes[i].page_count > 0;
+    }
+    PTHREAD_OK(pthread_mutex_unlock(&sl->lock));
+}
+
+void
+store_totals(struct store *s, struct store_totals *out)
+{
+    memset(out, 0, sizeof(*out));
+    for (unsigned i = 0; i < STORE_CLASSES; i++) {
+        add_lru_totals(&s->lru.classes[i], out);
+    }
+    add_slab_totals(&s->slab, out);
+    out->malloc_fails = atomic_load_explicit(&s->mem.failures, memory_order_relaxed);
+    out->hash_power = atomic_load_explicit(&s->table.power, memory_order_relaxed);
+    out->hash_bytes = table_bytes(&s->table);
+    out->is_expanding = atomic_load_explicit(&s->table.is_growing, memory_order_relaxed);
+    PTHREAD_OK(pthread_mutex_lock(&s->flush.lock));
+    out->flush_time = s->flush.latest;
+    PTHREAD_OK(pthread_mutex_unlock(&s->flush.lock));
+}
+
+unsigned
+store_class_count(const struct store *s)
+{
+    return s->slab.class_count;
+}
+
+static void
+slab_class_stats(struct slab *sl, unsigned class_id, struct store_class_stats *out)
+{
+    const struct slab_class *c = &sl->classes[class_id];
+
+    PTHREAD_OK(pthread_mutex_lock(&sl->lock));
+    out->chunk_size = c->chunk_size;
+    out->chunks_per_page = c->chunks_per_page;
+    out->total_pages = c->page_count;
+    out->total_chunks = (uint64_t)c->page_count * c->chunks_per_page;
+    out->free_chunks = c->free_count + c->fresh_count;
+    out->used_chunks = out->total_chunks - out->free_chunks;
+    out->requested_bytes = c->requested_bytes;
+    PTHREAD_OK(pthread_mutex_unlock(&sl->lock));
+}
+
+static void
+lru_class_stats(struct lru_class *c, uint32_t now, struct store_class_stats *out)
+{
+    PTHREAD_OK(pthread_mutex_lock(&c->lock));
+    out->number = atomic_load_explicit(&c->number, memory_order_relaxed);
+    out->age = c->tail != NULL && now > c->tail->time ? now - c->tail->time : 0;
+    out->evicted = c->count.evicted;
+    out->evicted_nonzero = c->count.evicted_nonzero;
+    out->evicted_time = c->count.evicted_time;
+    out->outofmemory = c->count.outofmemory;
+    out->tailrepairs = c->count.tailrepairs;
+    out->reclaimed = c->count.reclaimed;
+    out->expired_unfetched = c->count.expired_unfetched;
+    out->evicted_unfetched = c->count.evicted_unfetched;
+    out->lrutail_reflocked = c->count.reflocked;
+    PTHREAD_OK(pthread_mutex_unlock(&c->lock));
+}
+
+void
+store_class_stats(struct store *s, unsigned class_id, uint32_t now,
+                  struct store_class_stats *out)
+{
+    must(class_id >= 1 && class_id <= s->slab.class_count);
+    memset(out, 0, sizeof(*out));
+    slab_class_stats(&s->slab, class_id, out);
+    lru_class_stats(&s->lru.classes[class_id], now, out);
+}
+
+void
+store_reset_stats(struct store *s)
+{
+    for (unsigned i = 0; i < STORE_CLASSES; i++) {
+        struct lru_class *c = &s->lru.classes[i];
+
+        PTHREAD_OK(pthread_mutex_lock(&c->lock));
+        memset(&c->count, 0, sizeof(c->count));
+        PTHREAD_OK(pthread_mutex_unlock(&c->lock));
+    }
+    atomic_store_explicit(&s->mem.failures, 0, memory_order_relaxed);
+}

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * Hash table of items with its striped locks. Private to store/.
+ *
+ * One array of buckets per power of two, a "generation". The table grows by publishing an
+ * empty generation of twice the size and moving bucket after bucket of its predecessor:
+ *
+ *     predecessor  | moved ... moved | pos ........ still here |
+ *     successor    | b  and  b + size/2  for every moved b     |
+ *
+ * A stripe covers whole buckets of every generation (low bits of the hash), and pos passes a
+ * bucket only under its stripe. So whoever holds a stripe finds its buckets in one place,
+ * whichever generation it saw, and nobody ever waits for the whole table.
+ *
+ * Locks: all functions that take a hash want its stripe held, except where noted.
+ */
+#pragma once
+
+#include <pthread.h>
+#include <stdalign.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "store/item.h"
+#include "store/mem.h"
+#include "store/store.h"
+
+#define TABLE_POWER_MIN 12
+#define TABLE_POWER_MAX 32
+#define TABLE_LINE_BYTES 64
+#define TABLE_SECRET_BYTES 192
+
+struct generation {
+    struct item **buckets;
+    uint64_t mask;
+    /* Buckets of the predecessor that have moved here. Written by the growing thread under
+     * the stripe of the moving bucket; relaxed, because the stripe orders it for those whom
+     * it concerns and the others only compare it with their own bucket. */
+    _Atomic uint64_t pos;
+};
+
+struct stripe {
+    alignas(TABLE_LINE_BYTES) pthread_mutex_t lock;
+};
+
+struct table {
+    /* Release by the growing thread, acquire by all: publishes the new array. */
+    _Atomic(struct generation *) current;
+    struct stripe *stripes;
+    uint64_t stripe_mask;
+    uint64_t seed;
+    struct mem *mem;
+    bool can_grow;
+    _Atomic unsigned power; /* of current; relaxed, for statistics */
+    _Atomic bool is_growing;
+    struct generation gens[TABLE_POWER_MAX + 1]; /* by power; never reused */
+    unsigned char secret[TABLE_SECRET_BYTES];
+};
+
+must_check bool table_init(struct table *t, const struct store_conf *conf,
+                           struct mem *mem, char *err, size_t err_len);
+void table_fini(struct table *t);
+
+/* Any thread, no lock. */
+uint64_t table_hash(const struct table *t, const char *p, size_t len);
+uint64_t table_bytes(const struct table *t);
+
+static inline pthread_mutex_t *
+table_stripe(struct table *t, uint64_t hash)
+{
+    return &t->stripes[hash & t->stripe_mask].lock;
+}
+
+static inline void
+table_lock(struct table *t, uint64_t hash)
+{
+    PTHREAD_OK(pthread_mutex_lock(table_stripe(t, hash)));
+}
+
+/* False also when this very thread holds the stripe. */
+static inline bool
+table_try_lock(struct table *t, uint64_t hash)
+{
+    return pthread_mutex_trylock(table_stripe(t, hash)) == 0;
+}
+
+static inline void
+table_unlock(struct table *t, uint64_t hash)
+{
+    PTHREAD_OK(pthread_mutex_unlock(table_stripe(t, hash)));
+}
+
+static inline struct item **
+table_bucket(const struct table *t, uint64_t hash)
+{
+    struct generation *g = atomic_load_explicit(&t->current, memory_order_acquire);
+    uint64_t old = hash & (g->mask >> 1);
+
+    if (likely(old < atomic_load_explicit(&g->pos, memory_order_relaxed))) {
+        return &g->buckets[hash & g->mask];
+    }
+    return &g[-1].buckets[old];
+}
+
+static inline struct item *
+table_find(const struct table *t, struct key key, uint64_t hash)
+{
+    struct item *it = *table_bucket(t, hash);
+
+    while (it != NULL &&
+           (it->key_len != key.len || memcmp(item_key_slot(it), key.p, key.len) != 0)) {
+        it = it->h_next;
+    }
+    return it;
+}
+
+void table_insert(struct table *t, struct item *it, uint64_t hash);
+void table_remove(struct table *t, struct item *it, uint64_t hash);
+
+/* One thread at a time, no lock held: starts growing when `items` are too many for the
+ * buckets and moves up to n buckets. False when nothing is left to do. */
+bool table_step(struct table *t, uint64_t items, unsigned n);
