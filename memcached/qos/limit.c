@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ */
+#include "qos/limit.h"
+
+#include <stddef.h>
+
+#include "base/must.h"
+
+#define BURST_MIN UINT64_C(16)
+#define BURST_PER_SEC UINT64_C(500)  /* default burst: 2 ms worth of tokens */
+#define LEASE_PER_SEC UINT64_C(5000) /* lease: 200 us worth of tokens, of all workers */
+#define LEASE_MAX UINT64_C(64)
+#define CHANGE_RETRY                                                                     \
+    (10 * NSEC_PER_USEC) /* patience while another thread is in limit_set */
+
+/* What one decision is based on: all values of the same setting. */
+struct setting {
+    uint64_t epoch;
+    uint64_t rate;
+    uint64_t burst;
+    uint64_t tat;
+};
+
+/* Sequence lock without a fence (TSan knows none): the writer makes epoch odd, then stores
+ * the values with release. Whoever acquires one of the new values therefore sees an epoch
+ * that has moved on when it looks again. False while a change is going on. */
+static bool
+setting_read(struct limit *l, struct setting *s)
+{
+    s->epoch = atomic_load_explicit(&l->epoch, memory_order_acquire);
+    s->rate = atomic_load_explicit(&l->rate, memory_order_acquire);
+    s->burst = atomic_load_explicit(&l->burst, memory_order_acquire);
+    s->tat = atomic_load_explicit(&l->tat, memory_order_acquire);
+    return s->epoch % 2 == 0 &&
+           atomic_load_explicit(&l->epoch, memory_order_relaxed) == s->epoch;
+}
+
+/* Time that `burst` tokens need to arrive, rounded up so that one token always fits. */
+static uint64_t
+burst_ns(uint64_t rate, uint64_t burst)
+{
+    return (burst * NSEC_PER_SEC + rate - 1) / rate;
+}
+
+/* What is in the bucket, as time: 0 (empty) to burst_ns (full). */
+static uint64_t
+level_ns(const struct setting *s, nsec_t now)
+{
+    uint64_t full = burst_ns(s->rate, s->burst);
+    uint64_t debt = s->tat > now ? s->tat - now : 0;
+    return debt < full ? full - debt : 0;
+}
+
+/* Release: a reader that sees the new arrival time sees what was stored before it.
+ * Fails also when another worker was first. */
+static bool
+tat_move(struct limit *l, uint64_t from, uint64_t to)
+{
+    if (atomic_compare_exchange_strong_explicit(&l->tat, &from, to, memory_order_acq_rel,
+                                                memory_order_relaxed)) {
+        return true;
+    }
+    atomic_fetch_add_explicit(&l->cas_retries, 1, memory_order_relaxed);
+    return false;
+}
+
+void
+limit_init(struct limit *l, unsigned workers)
+{
+    must(workers > 0);
+    atomic_init(&l->tat, 0);
+    atomic_init(&l->rate, 0);
+    atomic_init(&l->burst, 0);
+    atomic_init(&l->epoch, 2); /* a zeroed lease belongs to no setting */
+    atomic_init(&l->cas_retries, 0);
+    l->workers = workers;
+    PTHREAD_OK(pthread_mutex_init(&l->set_lock, NULL));
+}
+
+void
+limit_fini(struct limit *l)
+{
+    PTHREAD_OK(pthread_mutex_destroy(&l->set_lock));
+}
+
+uint64_t
+limit_default_burst(uint64_t rate)
+{
+    uint64_t burst = rate / BURST_PER_SEC;
+    if (burst < BURST_MIN) {
+        return BURST_MIN;
+    }
+    return burst > LIMIT_BURST_MAX ? LIMIT_BURST_MAX : burst;
+}
+
+nsec_t
+limit_burst_time(const struct limit *l)
+{
+    uint64_t rate = atomic_load_explicit(&l->rate, memory_order_relaxed);
+    uint64_t burst = atomic_load_explicit(&l->burst, memory_order_relaxed);
+    return rate > 0 ? burst_ns(rate, burst) : 0;
+}
+
+static uint64_t
+lease_size(uint64_t rate, unsigned workers)
+{
+    uint64_t size = rate / LEASE_PER_SEC / workers;
+    if (size < 1) {
+        return 1;
+    }
+    return size > LEASE_MAX ? LEASE_MAX : size;
+}
+
+uint64_t
+limit_lease_size(const struct limit *l)
+{
+    return lease_size(atomic_load_explicit(&l->rate, memory_order_relaxed), l->workers);
+}
+
+/* The arrival time that leaves as many tokens in the bucket under the new setting as there
+ * were under the old one (at most the new burst): a change is never worth a burst. */
+static uint64_t
+tat_convert(const struct setting *old, uint64_t rate, uint64_t burst, nsec_t now)
+{
+    if (old->rate == 0) {
+        return now;
+    }
+    /* Parts of a token count, or changing often would starve: unit is 1e-9 tokens. */
+    uint64_t full = burst * NSEC_PER_SEC;
+    uint64_t level = level_ns(old, now) * old->rate;
+    uint64_t debt = level < full ? full - level : 0;
+    uint64_t debt_ns = (debt + rate - 1) / rate;
+    return debt_ns < UINT64_MAX - now ? now + debt_ns : UINT64_MAX;
+}
+
+void
+limit_set(struct limit *l, uint64_t rate, uint64_t burst, nsec_t now)
+{
+    must(rate <= LIMIT_RATE_MAX && burst <= LIMIT_BURST_MAX);
+    if (burst == 0) {
+        burst = limit_default_burst(rate);
+    }
+    PTHREAD_OK(pthread_mutex_lock(&l->set_lock));
+    struct setting old = {
+        .epoch = atomic_load_explicit(&l->epoch, memory_order_relaxed),
+        .rate = atomic_load_explicit(&l->rate, memory_order_relaxed),
+        .burst = atomic_load_explicit(&l->burst, memory_order_relaxed),
+    };
+    if (old.rate != rate || old.burst != burst) {
+        atomic_store_explicit(&l->epoch, old.epoch + 1, memory_order_release);
+        uint64_t tat;
+        do {
+            old.tat = atomic_load_explicit(&l->tat, memory_order_acquire);
+            tat = rate == 0 ? now : tat_convert(&old, rate, burst, now);
+            if (tat == old.tat) {
+                tat++; /* a worker that still computes with the old rate must notice */
+            }
+        } while (!tat_move(l, old.tat, tat));
+        atomic_store_explicit(&l->burst, burst, memory_order_release);
+        atomic_store_explicit(&l->rate, rate, memory_order_release);
+        atomic_store_explicit(&l->epoch, old.epoch + 2, memory_order_release);
+    }
+    PTHREAD_OK(pthread_mutex_unlock(&l->set_lock));
+}
+
+/* Takes a new lease and its first token. Prices are rarely whole nanoseconds: lease->carry
+ * keeps the part not charged yet. It starts just short of a nanosecond, so a worker's charges
+ * add up to the exact price, rounded up once: never cheaper than the rate, and not dearer at
+ * rates where a token lasts few nanoseconds. */
+static bool
+lease_refill(struct limit *l, struct limit_lease *lease, nsec_t now, nsec_t *retry_at)
+{
+    for (;;) {
+        struct setting s;
+        if (!setting_read(l, &s)) {
+            *retry_at = now < UINT64_MAX - CHANGE_RETRY ? now + CHANGE_RETRY : UINT64_MAX;
+            return false;
+        }
+        if (s.rate == 0) {
+            return true;
+        }
+        if (lease->epoch != s.epoch) {
+            lease->epoch = s.epoch;
+            lease->carry = s.rate - 1;
+        }
+        uint64_t level = level_ns(&s, now);
+        uint64_t size = lease_size(s.rate, l->workers);
+        uint64_t there = ((level + 1) * s.rate - 1 - lease->carry) / NSEC_PER_SEC;
+        if (there == 0) {
+            uint64_t price = (NSEC_PER_SEC + lease->carry) / s.rate;
+            uint64_t wait =
+                price - burst_ns(s.rate, s.burst); /* <= 0: wraps back below */
+            *retry_at = s.tat + wait;
+            return false;
+        }
+        uint64_t n = there < size ? there : size;
+        uint64_t price_num = n * NSEC_PER_SEC + lease->carry;
+        uint64_t start = s.tat > now ? s.tat : now;
+        uint64_t price = price_num / s.rate;
+        if (start > UINT64_MAX - price) {
+            *retry_at = UINT64_MAX; /* the end of time */
+            return false;
+        }
+        if (tat_move(l, s.tat, start + price)) {
+            lease->carry = price_num % s.rate;
+            lease->tokens = n - 1;
+            lease->taken_at = now;
+            return true;
+        }
+    }
+}
+
+void
+limit_return(struct limit *l, struct limit_lease *lease, nsec_t now)
+{
+    uint64_t tokens = lease->tokens;
+    lease->tokens = 0;
+    struct setting s;
+    while (tokens > 0 && setting_read(l, &s) && s.epoch == lease->epoch && s.tat > now) {
+        /* The carry pays for rounding up: it is below the price of one token. */
+        uint64_t price_num = tokens * NSEC_PER_SEC;
+        uint64_t refund = (price_num - lease->carry + s.rate - 1) / s.rate;
+        if (tat_move(l, s.tat, s.tat > refund ? s.tat - refund : 0)) {
+            lease->carry = lease->carry + refund * s.rate - price_num;
+            break;
+        }
+    }
+}
+
+bool
+limit_take(struct limit *l, struct limit_lease *lease, nsec_t now, nsec_t *retry_at)
+{
+    if (likely(atomic_load_explicit(&l->rate, memory_order_relaxed) == 0)) {
+        return true;
+    }
+    if (lease->tokens > 0) {
+        uint64_t epoch = atomic_load_explicit(&l->epoch, memory_order_relaxed);
+        bool is_young = now < lease->taken_at || now - lease->taken_at < LIMIT_LEASE_AGE;
+        if (lease->epoch == epoch && is_young) {
+            lease->tokens--;
+            return true;
+        }
+        limit_return(l, lease, now);
+    }
+    return lease_refill(l, lease, now, retry_at);
+}

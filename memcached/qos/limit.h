@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * Rate limit as the generic cell rate algorithm (ITU-T I.371): one 64-bit "theoretical
+ * arrival time" (TAT) shared by all workers, from which each leases a few tokens at a time.
+ * Pure: every function takes the time; nothing sleeps.
+ *
+ * Conformance, for any interval of length T: at most burst + rate * T tokens are given, plus
+ * what the workers' leases hold (limit_lease_size each).
+ */
+#pragma once
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/clock.h"
+
+#define LIMIT_RATE_MAX UINT64_C(1000000000) /* tokens a second */
+#define LIMIT_BURST_MAX UINT64_C(1000000)
+
+/* Shared by all workers; limit_set may be called by any thread at any time. */
+struct limit {
+    _Atomic uint64_t tat;   /* ns, when the bucket would be full again */
+    _Atomic uint64_t rate;  /* tokens a second; 0: no limit */
+    _Atomic uint64_t burst; /* tokens */
+    _Atomic uint64_t epoch; /* odd while limit_set works; leases of another are void */
+    unsigned workers;
+    _Atomic uint64_t cas_retries;
+    pthread_mutex_t set_lock; /* one limit_set at a time; limit_take never takes it */
+};
+
+/* One per worker; that worker's thread only. Zero-initialised. */
+struct limit_lease {
+    uint64_t tokens;
+    uint64_t epoch;
+    uint64_t carry; /* price not charged yet, in 1/rate ns; less than a nanosecond */
+    nsec_t taken_at;
+};
+
+void limit_init(struct limit *l, unsigned workers);
+void limit_fini(struct limit *l);
+
+/* rate 0 lifts the limit. burst 0 means the default: max(16, rate x 2 ms). rate must be <=
+ * LIMIT_RATE_MAX and burst <= LIMIT_BURST_MAX. Tokens in the bucket stay (up to the new
+ * burst); lifting the limit and setting it again starts with a full one. Workers that sleep
+ * until an earlier retry_at must be woken by the caller, after this returns. */
+void limit_set(struct limit *l, uint64_t rate, uint64_t burst, nsec_t now);
+uint64_t limit_default_burst(uint64_t rate);
+/* How long the bucket takes to fill: sleeping longer loses rate. 0 without a limit. */
+nsec_t limit_burst_time(const struct limit *l);
+/* Tokens a worker leases at once: clamp(rate x 200 us / workers, 1, 64). */
+uint64_t limit_lease_size(const struct limit *l);
+
+/* True: one token is taken. False: none before *retry_at (> now). */
+bool limit_take(struct limit *l, struct limit_lease *lease, nsec_t now, nsec_t *retry_at);
+
+/* Gives the lease's unused tokens back; call when the worker goes idle (a lease may age at
+ * most LIMIT_LEASE_AGE before limit_take itself returns it). */
+#define LIMIT_LEASE_AGE NSEC_PER_MSEC
+void limit_return(struct limit *l, struct limit_lease *lease, nsec_t now);
