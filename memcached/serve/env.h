@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * What a session needs from the outside: one struct env per worker, used by its thread only.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/chain.h"
+#include "base/ctr.h"
+#include "proto/req.h"
+#include "proto/rules.h"
+#include "serve/sink.h"
+#include "store/store.h"
+
+/* Single-writer: the worker adds, anybody reads. */
+struct serve_slab_ctr {
+#define COUNTER(field)
+#define SLAB_COUNTER(field) ctr_t field;
+#include "serve/serve.def"
+#undef COUNTER
+#undef SLAB_COUNTER
+};
+
+struct serve_ctr {
+#define COUNTER(field) ctr_t field;
+#define SLAB_COUNTER(field)
+#include "serve/serve.def"
+#undef COUNTER
+#undef SLAB_COUNTER
+    struct serve_slab_ctr slab[STORE_CLASSES];
+};
+
+/* Upward calls; set once by main for the whole process. */
+struct serve_hooks {
+    /* Answers "stats" with the words behind the command. Returns the closing reply: END,
+     * RESET, or an error when the group is unknown; NONE when the answer is long and the
+     * call is to be repeated. *cursor is 0 at first and belongs to the callee. */
+    enum reply (*stats)(void *ctx, const struct slice *words, unsigned count,
+                        uint32_t now, unsigned *cursor, struct sink *sink);
+    /* Answers "qos ..."; returns the closing reply. */
+    enum reply (*qos)(void *ctx, const struct slice *words, unsigned count,
+                      struct sink *sink);
+    void (*shutdown)(void *ctx);
+    void *ctx;
+};
+
+struct serve_conf {
+    const struct rules *rules;
+    const char *version; /* as "version" reports it */
+    bool use_cas;
+    bool allows_flush;
+    bool allows_shutdown;
+    bool allows_debug; /* debugtime */
+};
+
+struct env {
+    struct store *store;
+    const struct serve_conf *conf;
+    const struct serve_hooks *hooks;
+    struct serve_ctr *ctr;
+    struct chain_env chain; /* release gives item references back to the store */
+    uint32_t now;           /* relative clock, refreshed once a batch */
+};

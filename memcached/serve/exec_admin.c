@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * Commands that answer about the server or change it.
+ */
+#include "serve/exec.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/num.h"
+#include "store/expiry.h"
+
+#define VERBOSITY_MAX 2
+#define MEMLIMIT_MIN_MB 8
+#define MEMLIMIT_MAX_MB 1000000000
+
+static enum session_ran
+exec_hooked(struct session *s, const struct env *env, struct chain *out)
+{
+    const struct serve_hooks *hooks = env->hooks;
+    struct sink sink = {.out = out, .env = &env->chain};
+    unsigned count = (s->req.words < REQ_WORDS_MAX ? s->req.words : REQ_WORDS_MAX) - 1;
+    enum reply reply = s->req.verb == VERB_STATS
+                           ? hooks->stats(hooks->ctx, s->req.word + 1, count, env->now,
+                                          &s->cursor, &sink)
+                           : hooks->qos(hooks->ctx, s->req.word + 1, count, &sink);
+    if (reply == REPLY_NONE && !sink.has_failed) {
+        return RAN_AGAIN;
+    }
+    return sink.has_failed ? RAN_NO_MEMORY : exec_reply(s, env, out, reply);
+}
+
+static enum session_ran
+exec_version(const struct env *env, struct chain *out)
+{
+    const char *version = env->conf->version;
+    return chain_copy(out, &env->chain, "VERSION ", 8) &&
+                   chain_copy(out, &env->chain, version, strlen(version)) &&
+                   chain_copy(out, &env->chain, "\r\n", 2)
+               ? RAN_DONE
+               : RAN_NO_MEMORY;
+}
+
+/* True when the optional number argument of an admin command is there; a garbled one is 0
+ * where the profile says so. */
+static bool
+has_number(const struct req *req)
+{
+    return req->words > 1 + (unsigned)req->is_noreply;
+}
+
+static bool
+is_digits(struct slice word)
+{
+    for (size_t i = word.p[0] == '-' || word.p[0] == '+'; i < word.len; i++) {
+        if (word.p[i] < '0' || word.p[i] > '9') {
+            return false;
+        }
+    }
+    return true;
+}
+
+static enum session_ran
+exec_flush_all(struct session *s, const struct env *env, struct chain *out)
+{
+    const struct req *req = &s->req;
+    bool is_strict = env->conf->rules->strict_admin;
+    int64_t delay = 0;
+    ctr_add(&env->ctr->cmd_flush, 1);
+    if (!env->conf->allows_flush) {
+        return exec_reply(s, env, out, REPLY_FLUSH_REFUSED);
+    }
+    if (has_number(req) && !req_word_i64(req->word[1], env->conf->rules, &delay)) {
+        if (is_strict) {
+            return exec_reply(s, env, out, REPLY_BAD_EXPTIME);
+        }
+        if (is_digits(req->word[1])) {
+            return exec_reply(s, env, out, REPLY_BAD_FORMAT); /* out of range */
+        }
+    }
+    uint32_t at =
+        delay > 0 ? expiry_from_wire(delay, env->now, clock_started()) : env->now;
+    store_flush(env->store, at, env->now);
+    return exec_reply(s, env, out, REPLY_OK);
+}
+
+static enum session_ran
+exec_verbosity(struct session *s, const struct env *env, struct chain *out)
+{
+    const struct req *req = &s->req;
+    int64_t level = 0;
+    bool is_number =
+        has_number(req) && req_word_i64(req->word[1], env->conf->rules, &level);
+    if (env->conf->rules->strict_admin && (!is_number || level < 0)) {
+        return exec_reply(s, env, out, REPLY_BAD_FORMAT);
+    }
+    log_set_level(level < 0 || level > VERBOSITY_MAX ? VERBOSITY_MAX : (unsigned)level);
+    return exec_reply(s, env, out, REPLY_OK);
+}
+
+static enum session_ran
+exec_memlimit(struct session *s, const struct env *env, struct chain *out)
+{
+    uint64_t megabytes;
+    if (!req_word_u64(s->req.word[1], env->conf->rules, &megabytes)) {
+        return exec_reply(s, env, out, REPLY_ERROR);
+    }
+    if (megabytes < MEMLIMIT_MIN_MB) {
+        return exec_reply(s, env, out, REPLY_MEMLIMIT_SMALL);
+    }
+    if (megabytes > MEMLIMIT_MAX_MB) {
+        return exec_reply(s, env, out, REPLY_MEMLIMIT_UNIT);
+    }
+    store_set_limit(env->store, megabytes << 20);
+    return exec_reply(s, env, out, REPLY_OK);
+}
+
+static enum session_ran
+exec_shutdown(struct session *s, const struct env *env, struct chain *out)
+{
+    if (!env->conf->allows_shutdown) {
+        return exec_reply(s, env, out,
+                          env->conf->rules->shutdown_error_is_server_error
+                              ? REPLY_SHUTDOWN_OFF_16
+                              : REPLY_SHUTDOWN_OFF_14);
+    }
+    env->hooks->shutdown(env->hooks->ctx);
+    return RAN_QUIT;
+}
+
+static enum session_ran
+exec_debugtime(struct session *s, const struct env *env, struct chain *out)
+{
+    int32_t seconds;
+    struct slice word = s->req.word[1];
+    if (!env->conf->allows_debug) {
+        return exec_reply(s, env, out, REPLY_ERROR);
+    }
+    if (req_word_is(word, "p")) {
+        clock_pause();
+    } else if (req_word_is(word, "r")) {
+        clock_resume();
+    } else if (num_i32(word.p, word.len, &seconds)) {
+        clock_shift(seconds);
+    } else {
+        return exec_reply(s, env, out, REPLY_BAD_FORMAT);
+    }
+    return exec_reply(s, env, out, REPLY_OK);
+}
+
+enum session_ran
+exec_admin(struct session *s, const struct env *env, struct chain *out)
+{
+    switch (s->req.verb) {
+    case VERB_STATS:
+    case VERB_QOS:
+        return exec_hooked(s, env, out);
+    case VERB_VERSION:
+        return exec_version(env, out);
+    case VERB_QUIT:
+        return RAN_QUIT;
+    case VERB_FLUSH_ALL:
+        return exec_flush_all(s, env, out);
+    case VERB_VERBOSITY:
+        return exec_verbosity(s, env, out);
+    case VERB_CACHE_MEMLIMIT:
+        return exec_memlimit(s, env, out);
+    case VERB_SHUTDOWN:
+        return exec_shutdown(s, env, out);
+    case VERB_DEBUGTIME:
+        return exec_debugtime(s, env, out);
+    default:
+        unreachable();
+    }
+}

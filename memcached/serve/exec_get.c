@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ */
+#include "serve/exec.h"
+
+#include "store/expiry.h"
+#include "base/clock.h"
+
+/* Values up to this size are copied into the output: a borrowed run costs a link, an iovec
+ * and two reference counts, which is more than the copy. */
+#define COPY_MAX (CHAIN_RESERVE_MAX - ASCII_VALUE_HEAD_MAX)
+
+static bool
+is_touching(const struct req *req)
+{
+    return req->verb == VERB_GAT || req->verb == VERB_GATS;
+}
+
+static bool
+wants_cas(const struct req *req)
+{
+    return req->verb == VERB_GETS || req->verb == VERB_GATS;
+}
+
+static struct item *
+look_up(const struct req *req, const struct env *env, struct slice word)
+{
+    struct key key = {word.p, word.len};
+    struct item *item = NULL;
+    struct serve_ctr *ctr = env->ctr;
+    bool touches = is_touching(req);
+    enum store_status status =
+        touches ? store_get_and_touch(
+                      env->store, key,
+                      expiry_from_wire(req->exptime, env->now, clock_started()), env->now,
+                      &item)
+                : store_get(env->store, key, env->now, &item);
+    if (touches) {
+        ctr_add(&ctr->cmd_touch, 1);
+    }
+    if (status == STORE_OK) {
+        struct serve_slab_ctr *slab = &ctr->slab[item_class(item)];
+        ctr_add(touches ? &slab->touch_hits : &slab->get_hits, 1);
+        return item;
+    }
+    ctr_add(touches ? &ctr->touch_misses : &ctr->get_misses, 1);
+    if (status == STORE_GONE_EXPIRED) {
+        ctr_add(&ctr->get_expired, 1);
+    } else if (status == STORE_GONE_FLUSHED) {
+        ctr_add(&ctr->get_flushed, 1);
+    }
+    return NULL;
+}
+
+static size_t
+put_head(const struct req *req, const struct item *item, char *to)
+{
+    return ascii_value_head(to, item_key(item), item_key_len(item), item_flags(item),
+                            item_value_len(item), wants_cas(req), item_cas(item));
+}
+
+static bool
+put_copy(const struct req *req, const struct env *env, struct chain *out,
+         const struct item *item)
+{
+    size_t total = (size_t)item_value_len(item) + 2;
+    char *to = chain_reserve(out, &env->chain, ASCII_VALUE_HEAD_MAX + total);
+    if (to == NULL) {
+        return false;
+    }
+    size_t at = put_head(req, item, to);
+    for (size_t offset = 0; offset < total;) {
+        const char *p;
+        size_t n = item_bytes(item, offset, &p);
+        memcpy(to + at, p, n);
+        at += n;
+        offset += n;
+    }
+    chain_commit(out, at);
+    return true;
+}
+
+/* The value's runs, borrowed; the last one owns the reference. */
+static bool
+put_borrowed(const struct env *env, struct chain *out, struct item *item)
+{
+    size_t total = (size_t)item_value_len(item) + 2;
+    for (size_t offset = 0; offset < total;) {
+        const char *p;
+        size_t n = item_bytes(item, offset, &p);
+        offset += n;
+        if (!chain_borrow(out, &env->chain, p, n, offset == total ? item : NULL)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Appends a hit and gives up the reference, or passes it on to the chain. */
+static bool
+put_value(const struct req *req, const struct env *env, struct chain *out,
+          struct item *item)
+{
+    bool has_room;
+    if (item_value_len(item) + 2 <= COPY_MAX) {
+        has_room = put_copy(req, env, out, item);
+        store_release(env->store, item);
+        return has_room;
+    }
+    char head[ASCII_VALUE_HEAD_MAX];
+    has_room = chain_copy(out, &env->chain, head, put_head(req, item, head)) &&
+               put_borrowed(env, out, item);
+    if (!has_room) {
+        /* Runs already borrowed are dropped with the chain, before anybody sends them. */
+        store_release(env->store, item);
+    }
+    return has_room;
+}
+
+enum session_ran
+exec_retrieve(struct session *s, const struct env *env, struct chain *out,
+              const struct session_limits *limits)
+{
+    struct req *req = &s->req;
+    unsigned keys = 0;
+    for (;;) {
+        if (s->item == NULL) {
+            if (req->keys == 0) {
+                break;
+            }
+            if (keys == limits->keys || out->bytes >= limits->out_bytes) {
+                return RAN_AGAIN;
+            }
+            keys++;
+            s->item = look_up(req, env, req_next_key(req));
+            if (s->item == NULL) {
+                continue;
+            }
+        }
+        if (limits->late_bytes != 0 && item_value_len(s->item) > limits->late_bytes) {
+            return RAN_LATE;
+        }
+        struct item *item = s->item;
+        s->item = NULL;
+        if (!put_value(req, env, out, item)) {
+            return RAN_NO_MEMORY;
+        }
+    }
+    return req->is_open ? RAN_DONE : exec_reply(s, env, out, REPLY_END);
+}

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ */
+#include "serve/exec.h"
+
+#include "base/clock.h"
+#include "store/expiry.h"
+
+static const enum store_mode modes[VERB_COUNT] = {
+    [VERB_SET] = STORE_SET,         [VERB_ADD] = STORE_ADD,
+    [VERB_REPLACE] = STORE_REPLACE, [VERB_APPEND] = STORE_APPEND,
+    [VERB_PREPEND] = STORE_PREPEND, [VERB_CAS] = STORE_CAS,
+};
+
+/* A value that could not be stored must not leave an older one visible. */
+static void
+unlink_old(const struct req *req, const struct env *env)
+{
+    if (req->verb == VERB_SET || env->conf->rules->unlinks_on_any_failed_store) {
+        struct store_result ignored;
+        struct key key = {req->key.p, req->key.len};
+        /* absent is as good as deleted */
+        enum store_status status = store_delete(env->store, key, env->now, &ignored);
+        must(status == STORE_OK || status == STORE_MISS);
+    }
+}
+
+enum session_ran
+exec_store_begin(struct session *s, const struct env *env, struct chain *out)
+{
+    const struct req *req = &s->req;
+    struct key key = {req->key.p, req->key.len};
+    uint32_t exptime = expiry_from_wire(req->exptime, env->now, clock_started());
+    enum store_status status = store_reserve(env->store, key, req->flags, exptime,
+                                             req->value_len, env->now, &s->item);
+    if (status == STORE_OK) {
+        return RAN_BODY;
+    }
+    bool is_large = status == STORE_TOO_LARGE;
+    ctr_add(is_large ? &env->ctr->store_too_large : &env->ctr->store_no_memory, 1);
+    unlink_old(req, env);
+    s->swallow = (uint64_t)req->value_len + 2;
+    return exec_reply(s, env, out, is_large ? REPLY_TOO_LARGE : REPLY_NO_MEMORY_STORING);
+}
+
+static bool
+ends_in_crlf(const struct item *item)
+{
+    const char *p;
+    size_t len = item_value_len(item);
+    /* the two bytes may lie in different chunks */
+    size_t n = item_bytes(item, len, &p);
+    if (p[0] != '\r') {
+        return false;
+    }
+    if (n < 2) {
+        n = item_bytes(item, len + 1, &p);
+        must(n >= 1);
+        return p[0] == '\n';
+    }
+    return p[1] == '\n';
+}
+
+static enum reply
+reply_to_commit(enum store_status status)
+{
+    switch (status) {
+    case STORE_OK:
+        return REPLY_STORED;
+    case STORE_MISS:
+        return REPLY_NOT_FOUND;
+    case STORE_EXISTS:
+        return REPLY_EXISTS;
+    case STORE_NOT_STORED:
+    case STORE_TOO_LARGE: /* append and prepend: the old value stays */
+    case STORE_NO_MEMORY:
+        return REPLY_NOT_STORED;
+    default:
+        unreachable();
+    }
+}
+
+static void
+count_cas(const struct env *env, enum store_status status, uint8_t class_id)
+{
+    struct serve_slab_ctr *slab = &env->ctr->slab[class_id];
+    if (status == STORE_OK) {
+        ctr_add(&slab->cas_hits, 1);
+    } else if (status == STORE_EXISTS) {
+        ctr_add(&slab->cas_badval, 1);
+    } else if (status == STORE_MISS) {
+        ctr_add(&env->ctr->cas_misses, 1);
+    }
+}
+
+/* With CAS disabled, 1.6 never lets a cas replace anything. */
+static enum store_status
+commit_without_cas(const struct session *s, const struct env *env, struct item *item,
+                   struct store_result *result)
+{
+    struct key key = {item_key(item), item_key_len(item)};
+    struct item *old;
+    enum store_status status = store_get(env->store, key, env->now, &old);
+    *result = (struct store_result){.class_id = 0};
+    if (status == STORE_OK) {
+        result->class_id = item_class(old);
+        store_release(env->store, old);
+    }
+    must(s->req.verb == VERB_CAS);
+    store_release(env->store, item);
+    return status == STORE_OK ? STORE_EXISTS : STORE_MISS;
+}
+
+enum session_ran
+exec_store_end(struct session *s, const struct env *env, struct chain *out)
+{
+    struct item *item = s->item;
+    s->item = NULL;
+    ctr_add(&env->ctr->slab[item_class(item)].cmd_set, 1);
+    if (!ends_in_crlf(item)) {
+        store_release(env->store, item);
+        return exec_reply(s, env, out, REPLY_BAD_DATA);
+    }
+    bool is_cas = s->req.verb == VERB_CAS;
+    struct store_result result;
+    enum store_status status =
+        is_cas && !env->conf->use_cas && !env->conf->rules->cas_without_cas_stores
+            ? commit_without_cas(s, env, item, &result)
+            : store_commit(env->store, item, modes[s->req.verb], s->req.number, env->now,
+                           &result);
+    if (is_cas) {
+        count_cas(env, status, result.class_id);
+    }
+    return exec_reply(s, env, out, reply_to_commit(status));
+}

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ */
+#include "serve/session.h"
+
+#include "serve/exec.h"
+
+#define LINE_END_BYTES 2 /* CR LF behind every value */
+
+void
+session_init(struct session *s)
+{
+    *s = (struct session){.item = NULL};
+}
+
+static void
+drop_item(struct session *s, const struct env *env)
+{
+    if (s->item != NULL) {
+        store_release(env->store, s->item);
+        s->item = NULL;
+    }
+}
+
+void
+session_fini(struct session *s, const struct env *env)
+{
+    drop_item(s, env);
+}
+
+bool
+session_is_quiescent(const struct session *s, const struct buf *in)
+{
+    return !s->is_pending && !s->is_open && !s->skips_line && s->swallow == 0 &&
+           buf_len(in) == 0;
+}
+
+/* ---- peek ----------------------------------------------------------------------------- */
+
+/* Drops what is to be dropped. False when the buffer ran empty first. */
+static bool
+skip_rejected(struct session *s, struct buf *in)
+{
+    if (s->swallow > 0) {
+        size_t len = buf_len(in);
+        size_t part = s->swallow < len ? (size_t)s->swallow : len;
+        buf_consume(in, part);
+        s->swallow -= part;
+    }
+    if (s->swallow == 0 && s->skips_line) {
+        size_t len = buf_len(in);
+        const char *line_feed = len > 0 ? memchr(buf_unread(in), '\n', len) : NULL;
+        buf_consume(in,
+                    line_feed != NULL ? (size_t)(line_feed - buf_unread(in)) + 1 : len);
+        s->skips_line = line_feed == NULL;
+    }
+    return s->swallow == 0 && !s->skips_line;
+}
+
+static size_t
+body_bytes(const struct session *s)
+{
+    return (size_t)item_value_len(s->item) + LINE_END_BYTES;
+}
+
+static enum session_next
+peek_parse(struct session *s, const struct env *env, struct buf *in)
+{
+    size_t len = buf_len(in);
+    if (len == 0) {
+        return SESSION_MORE;
+    }
+    bool is_full = len == BUF_CAPACITY;
+    struct parse parsed = s->is_open ? ascii_parse_keys(buf_unread(in), len, is_full,
+                                                        env->conf->rules, &s->req)
+                                     : ascii_parse(buf_unread(in), len, s->scanned,
+                                                   is_full, env->conf->rules, &s->req);
+    s->scanned = 0;
+    switch (parsed.status) {
+    case PARSE_DONE:
+        s->error = REPLY_NONE;
+        break;
+    case PARSE_BAD:
+        s->error = parsed.reply;
+        s->req.is_noreply = parsed.is_quiet;
+        s->req.is_open = false;
+        s->swallow = parsed.swallow;
+        s->skips_line = parsed.skips_line;
+        break;
+    case PARSE_MORE:
+        s->scanned = s->is_open ? 0 : len;
+        return SESSION_MORE;
+    case PARSE_CLOSE:
+        return SESSION_CLOSE;
+    }
+    s->line_len = parsed.consumed;
+    s->cursor = 0;
+    s->is_pending = true;
+    return SESSION_READY;
+}
+
+enum session_next
+session_peek(struct session *s, const struct env *env, struct buf *in)
+{
+    if (s->is_body) {
+        return buf_len(in) > 0 || s->filled == body_bytes(s) ? SESSION_READY
+                                                             : SESSION_WANT;
+    }
+    if (s->is_pending) {
+        return SESSION_READY;
+    }
+    if (!skip_rejected(s, in)) {
+        return SESSION_MORE;
+    }
+    return peek_parse(s, env, in);
+}
+
+struct session_facts
+session_facts(const struct session *s, const struct buf *in)
+{
+    struct session_facts facts = {.keys = 1};
+    if (s->error != REPLY_NONE) {
+        return facts;
+    }
+    facts.is_control = s->req.family == FAMILY_CONTROL;
+    if (s->req.family == FAMILY_STORE) {
+        facts.value_bytes = s->req.value_len;
+        facts.is_incomplete =
+            s->is_body || buf_len(in) < s->line_len + s->req.value_len + LINE_END_BYTES;
+    } else if (s->req.family == FAMILY_RETRIEVE) {
+        facts.keys = s->req.keys;
+        facts.value_bytes = s->item != NULL ? item_value_len(s->item) : 0;
+        facts.is_incomplete = s->is_open || s->req.is_open;
+    }
+    return facts;
+}
+
+/* ---- run ------------------------------------------------------------------------------ */
+
+/* The request is over: its line leaves the buffer. */
+static enum session_ran
+finish(struct session *s, struct buf *in, enum session_ran ran)
+{
+    buf_consume(in, s->line_len);
+    s->line_len = 0;
+    s->is_pending = false;
+    s->is_open = s->req.is_open;
+    return ran;
+}
+
+size_t
+session_want(struct session *s, char **to)
+{
+    must(s->is_body);
+    return item_space(s->item, s->filled, to);
+}
+
+void
+session_got(struct session *s, size_t n)
+{
+    must(s->is_body && n <= body_bytes(s) - s->filled);
+    s->filled += n;
+}
+
+/* Moves body bytes that arrived together with the line into the item. */
+static void
+take_body(struct session *s, struct buf *in)
+{
+    while (s->filled < body_bytes(s) && buf_len(in) > 0) {
+        char *to;
+        size_t room = session_want(s, &to);
+        size_t part = buf_len(in) < room ? buf_len(in) : room;
+        memcpy(to, buf_unread(in), part);
+        buf_consume(in, part);
+        s->filled += part;
+    }
+}
+
+static enum session_ran
+run_body(struct session *s, const struct env *env, struct buf *in, struct chain *out)
+{
+    take_body(s, in);
+    if (s->filled < body_bytes(s)) {
+        return RAN_BODY;
+    }
+    s->is_body = false;
+    s->is_pending = false;
+    return exec_store_end(s, env, out);
+}
+
+static enum session_ran
+run_store(struct session *s, const struct env *env, struct buf *in, struct chain *out)
+{
+    enum session_ran ran = exec_store_begin(s, env, out);
+    buf_consume(in, s->line_len); /* the key is in the item now, or not needed */
+    s->line_len = 0;
+    if (s->item == NULL) {
+        s->is_pending = false;
+        return ran;
+    }
+    s->is_body = true;
+    s->filled = 0;
+    return run_body(s, env, in, out);
+}
+
+enum session_ran
+session_run(struct session *s, const struct env *env, struct buf *in, struct chain *out,
+            const struct session_limits *limits)
+{
+    must(s->is_pending);
+    if (s->is_body) {
+        return run_body(s, env, in, out);
+    }
+    if (s->error != REPLY_NONE) {
+        enum reply error = s->error;
+        s->error = REPLY_NONE;
+        return finish(s, in, exec_reply(s, env, out, error));
+    }
+    enum session_ran ran;
+    switch (s->req.family) {
+    case FAMILY_RETRIEVE:
+        ran = exec_retrieve(s, env, out, limits);
+        return ran == RAN_DONE ? finish(s, in, ran) : ran;
+    case FAMILY_STORE:
+        return run_store(s, env, in, out);
+    case FAMILY_ARITH:
+        return finish(s, in, exec_arith(s, env, out));
+    case FAMILY_TOUCH:
+        return finish(s, in, exec_touch(s, env, out));
+    case FAMILY_DELETE:
+        return finish(s, in, exec_delete(s, env, out));
+    case FAMILY_ADMIN:
+    case FAMILY_CONTROL:
+        ran = exec_admin(s, env, out);
+        return ran == RAN_AGAIN ? ran : finish(s, in, ran);
+    }
+    unreachable();
+}

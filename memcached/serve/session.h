@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * A client's protocol state, without its socket: bytes go in, replies come out. The caller
+ * alternates session_peek (is there a request?) and session_run (do a bounded piece of it)
+ * and decides in between whether, when and in which class it runs.
+ *
+ * Owner: the connection's worker thread. While a request is pending (peek said READY, or run
+ * said AGAIN or LATE) its slices point into the input buffer, so the caller must neither
+ * open nor park the buffer.
+ */
+#pragma once
+
+#include "base/buf.h"
+#include "base/chain.h"
+#include "proto/ascii.h"
+#include "serve/env.h"
+
+struct session {
+    size_t line_len;   /* bytes of the pending request's line in the buffer */
+    size_t scanned;    /* bytes of an unfinished line known to hold no LF */
+    uint64_t swallow;  /* bytes of a rejected data block still to be dropped */
+    struct item *item; /* a store's body being filled, or a value that is to be sent */
+    size_t filled;     /* bytes of the body that have arrived, CR LF included */
+    unsigned cursor;   /* how far a long statistic has been told */
+    enum reply error;  /* the pending request is a bad line with this reply */
+    bool is_pending;   /* a request has been parsed and is not finished */
+    bool is_body;      /* ... and is a store whose body is being filled */
+    bool is_open;      /* a retrieval line goes on behind what was parsed of it */
+    bool skips_line;   /* bytes up to the next LF are to be dropped */
+    struct req req;
+};
+
+enum session_next {
+    SESSION_READY, /* a request, or the next part of one, can run */
+    SESSION_MORE,  /* more input is needed */
+    SESSION_WANT,  /* body bytes are needed: session_want says where they go */
+    SESSION_CLOSE, /* hostile input: close */
+};
+
+enum session_ran {
+    RAN_DONE,      /* the request is finished */
+    RAN_AGAIN,     /* a limit was reached; run again */
+    RAN_LATE,      /* turned out to be large; run again, as bulk */
+    RAN_BODY,      /* the body is incomplete */
+    RAN_QUIT,      /* the client asked to be closed */
+    RAN_NO_MEMORY, /* the reply is incomplete: close */
+};
+
+struct session_limits {
+    unsigned keys;     /* look up at most this many keys of a retrieval */
+    size_t out_bytes;  /* start nothing when this much output is waiting */
+    size_t late_bytes; /* a value larger than this stops with RAN_LATE; 0: never */
+};
+
+/* What class_of wants to know, without depending on it. */
+struct session_facts {
+    bool is_control;
+    uint32_t keys;
+    uint64_t value_bytes;
+    bool is_incomplete; /* the body is not all here */
+};
+
+void session_init(struct session *s);
+/* Releases what a half-done request holds. */
+void session_fini(struct session *s, const struct env *env);
+
+must_check enum session_next session_peek(struct session *s, const struct env *env,
+                                          struct buf *in);
+struct session_facts session_facts(const struct session *s, const struct buf *in);
+must_check enum session_ran session_run(struct session *s, const struct env *env,
+                                        struct buf *in, struct chain *out,
+                                        const struct session_limits *limits);
+
+/* Where the next body bytes go, after SESSION_WANT. */
+size_t session_want(struct session *s, char **to);
+void session_got(struct session *s, size_t n);
+
+/* True between requests: nothing is pending, held or half read. */
+bool session_is_quiescent(const struct session *s, const struct buf *in);
