@@ -1,0 +1,541 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ */
+#include "net/conn.h"
+
+#include <errno.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "net/addr.h"
+#include "net/worker.h"
+#include "qos/class.h"
+
+/* Output is written in pieces of this size, and nothing new is started for a connection that
+ * has a whole piece waiting. Smaller pieces cost the bulk class bandwidth, a system call
+ * each; larger ones cost everybody else latency. */
+#define OUT_PIECE_BYTES 131072
+#define OUT_RUNS_MAX 64        /* runs in one sendmsg */
+#define BODY_PIECE_BYTES 65536 /* received into an item at once */
+#define INLINE_READS_MAX                                                                 \
+    2 /* buffers' worth of input that a turn where it was read takes */
+#define DRAIN_READS_MAX 64 /* buffers' worth of input that is still taken at the end */
+#define KEYS_PER_RUN 16    /* looked up between two looks at the clock */
+
+static const char *const close_sentences[] = {
+    [CLOSE_NONE] = "",
+#define CLOSE(id, sentence) [CLOSE_##id] = sentence,
+#include "net/close.def"
+#undef CLOSE
+};
+
+static void
+set_state(struct conn *c, enum registry_state state)
+{
+    atomic_store_explicit(&c->entry.state, state, memory_order_relaxed);
+}
+
+/* ---- input and output ----------------------------------------------------------------- */
+
+/* What a system call on the socket came to. */
+enum io { IO_OK, IO_AGAIN, IO_CLOSED };
+
+static enum io
+classify_recv(struct conn *c, ssize_t n, size_t room)
+{
+    if (n > 0) {
+        ctr_add(&c->worker->ctr.bytes_read, (uint64_t)n);
+        /* A short read has emptied the socket; the next bytes raise a new edge. After a
+         * hang-up there is no further edge, so read on to the end. */
+        c->edge.is_readable = (size_t)n == room || c->edge.has_hangup;
+        return IO_OK;
+    }
+    if (n == 0) {
+        conn_close(c, CLOSE_EOF);
+        return IO_CLOSED;
+    }
+    if (errno == EAGAIN || errno == EWOULDBLOCK) {
+        c->edge.is_readable = false;
+        c->edge.must_probe = false;
+        return IO_AGAIN;
+    }
+    if (errno == EINTR) {
+        return IO_OK;
+    }
+    conn_close(c, CLOSE_RESET);
+    return IO_CLOSED;
+}
+
+static enum io
+fill(struct conn *c)
+{
+    char *space;
+    size_t room;
+    if (!buf_open(&c->in, &c->worker->pool, &space, &room)) {
+        conn_close(c, CLOSE_NO_MEMORY);
+        return IO_CLOSED;
+    }
+    must(room > 0);
+    ssize_t n = recv(c->fd, space, room, 0);
+    if (n > 0) {
+        buf_fill(&c->in, (size_t)n);
+    }
+    return classify_recv(c, n, room);
+}
+
+/* Receives body bytes straight into the item. */
+static enum io
+fill_body(struct conn *c)
+{
+    char *to;
+    size_t room = session_want(&c->session, &to);
+    room = room < BODY_PIECE_BYTES ? room : BODY_PIECE_BYTES;
+    ssize_t n = recv(c->fd, to, room, 0);
+    if (n > 0) {
+        session_got(&c->session, (size_t)n);
+    }
+    return classify_recv(c, n, room);
+}
+
+static ssize_t
+send_runs(int fd, struct iovec *iov, unsigned runs)
+{
+    if (runs == 1) {
+        return send(fd, iov[0].iov_base, iov[0].iov_len, MSG_NOSIGNAL);
+    }
+    struct msghdr msg = {.msg_iov = iov, .msg_iovlen = runs};
+    return sendmsg(fd, &msg, MSG_NOSIGNAL);
+}
+
+/* Writes one piece of the output. IO_AGAIN: the socket is full. */
+static enum io
+flush(struct conn *c)
+{
+    struct iovec iov[OUT_RUNS_MAX];
+    unsigned runs = chain_iov(&c->out, iov, OUT_RUNS_MAX, OUT_PIECE_BYTES);
+    size_t offered = 0;
+    for (unsigned i = 0; i < runs; i++) {
+        offered += iov[i].iov_len;
+    }
+    ssize_t n = send_runs(c->fd, iov, runs);
+    if (n < 0) {
+        if (errno == EAGAIN || errno == EWOULDBLOCK) {
+            c->edge.is_blocked = true;
+            return IO_AGAIN;
+        }
+        if (errno == EINTR) {
+            return IO_OK;
+        }
+        conn_close(c, CLOSE_RESET);
+        return IO_CLOSED;
+    }
+    c->edge.must_probe = false;
+    chain_consume(&c->out, &c->worker->env.chain, (size_t)n);
+    ctr_add(&c->worker->ctr.bytes_written, (uint64_t)n);
+    c->edge.is_blocked =
+        (size_t)n < offered; /* the edge comes when there is room again */
+    return c->edge.is_blocked ? IO_AGAIN : IO_OK;
+}
+
+/* ---- a turn --------------------------------------------------------------------------- */
+
+/* How a turn, or a step of it, ended. */
+enum step {
+    STEP_ON,     /* go on */
+    STEP_WAIT,   /* for an event */
+    STEP_DEFER,  /* queue for a deferred turn */
+    STEP_QUEUED, /* waits for a token, queued already */
+    STEP_CLOSED,
+};
+
+static bool
+is_turn_over(const struct conn *c, const struct turn *turn)
+{
+    return !turn->is_inline && worker_read_clock(c->worker) >= turn->deadline;
+}
+
+static enum req_class
+classify(const struct conn *c)
+{
+    struct session_facts facts = session_facts(&c->session, &c->in);
+    struct class_traits traits = {.is_control = facts.is_control,
+                                  .keys = facts.keys,
+                                  .value_bytes = facts.value_bytes,
+                                  .is_incomplete = facts.is_incomplete};
+    return class_of(&traits);
+}
+
+/* Gets rid of waiting output; ON when none is left. */
+static enum step
+drain_output(struct conn *c, const struct turn *turn)
+{
+    while (c->out.bytes > 0) {
+        switch (flush(c)) {
+        case IO_CLOSED:
+            return STEP_CLOSED;
+        case IO_AGAIN:
+            return STEP_WAIT;
+        case IO_OK:
+            break;
+        }
+        if (c->out.bytes > 0 && (turn->is_inline || is_turn_over(c, turn))) {
+            return STEP_DEFER;
+        }
+    }
+    return STEP_ON;
+}
+
+/* Nothing can run before more bytes arrive. */
+static enum step
+step_read(struct conn *c, struct turn *turn, enum session_next next)
+{
+    if (c->out.bytes > 0) {
+        enum step step = drain_output(c, turn);
+        if (step != STEP_ON) {
+            return step;
+        }
+    }
+    if (!c->edge.is_readable && !c->edge.must_probe) {
+        return STEP_WAIT;
+    }
+    if (turn->is_inline && (next == SESSION_WANT || turn->reads == INLINE_READS_MAX)) {
+        return STEP_DEFER;
+    }
+    if (c->worker->is_draining && c->drain_reads++ >= DRAIN_READS_MAX) {
+        return STEP_WAIT; /* what has arrived before the end is served, not what follows */
+    }
+    turn->reads++;
+    enum io io = next == SESSION_WANT ? fill_body(c) : fill(c);
+    if (io == IO_CLOSED) {
+        return STEP_CLOSED;
+    }
+    return is_turn_over(c, turn) ? STEP_DEFER : STEP_ON;
+}
+
+/* The last replies go out before the connection ends. */
+static enum step
+step_leave(struct conn *c, const struct turn *turn)
+{
+    enum step drained = drain_output(c, turn);
+    if (drained != STEP_ON) {
+        return drained;
+    }
+    conn_close(c, c->leaving);
+    return STEP_CLOSED;
+}
+
+static enum step
+after_run(struct conn *c, struct turn *turn, enum session_ran ran)
+{
+    switch (ran) {
+    case RAN_DONE:
+        c->is_admitted = c->session.is_open; /* the line goes on: still one request */
+        turn->requests -= !c->is_admitted;
+        return STEP_ON;
+    case RAN_AGAIN:
+        return turn->is_inline || is_turn_over(c, turn) ? STEP_DEFER : STEP_ON;
+    case RAN_LATE:
+        return STEP_DEFER;
+    case RAN_BODY:
+        set_state(c, REGISTRY_BODY);
+        return STEP_ON;
+    case RAN_QUIT:
+        c->leaving = CLOSE_QUIT;
+        return STEP_ON;
+    case RAN_NO_MEMORY:
+        conn_close(c, CLOSE_NO_MEMORY);
+        return STEP_CLOSED;
+    }
+    unreachable();
+}
+
+/* A new request is at the head: is it this connection's turn, and is there a token? */
+static enum step
+admit(struct conn *c, const struct turn *turn, enum req_class class)
+{
+    struct worker *w = c->worker;
+    if (turn->requests == 0 || (turn->has_run && is_turn_over(c, turn))) {
+        ctr_add(&w->ctr.conn_yields, 1);
+        return STEP_DEFER;
+    }
+    if (class_is_limited(class) && !worker_admit(w, c, turn->is_served)) {
+        return STEP_QUEUED;
+    }
+    c->is_admitted = true;
+    return STEP_ON;
+}
+
+/* A request is at the head: may it run here and now? */
+static enum step
+step_run(struct conn *c, struct turn *turn)
+{
+    struct worker *w = c->worker;
+    enum req_class class = classify(c);
+    if (!c->is_admitted) {
+        enum step admitted = admit(c, turn, class);
+        if (admitted != STEP_ON) {
+            return admitted;
+        }
+    }
+    if (turn->is_inline && !class_is_inline(class)) {
+        return STEP_DEFER;
+    }
+    turn->has_run = true;
+    set_state(c, REGISTRY_PARSE);
+    struct session_limits limits = {.keys = KEYS_PER_RUN,
+                                    .out_bytes = OUT_PIECE_BYTES,
+                                    .late_bytes = turn->is_inline ? CLASS_BULK_BYTES : 0};
+    return after_run(c, turn,
+                     session_run(&c->session, &w->env, &c->in, &c->out, &limits));
+}
+
+static enum step
+step(struct conn *c, struct turn *turn)
+{
+    if (c->leaving != CLOSE_NONE) {
+        return step_leave(c, turn);
+    }
+    if (c->out.bytes >= OUT_PIECE_BYTES) {
+        enum step drained = drain_output(c, turn);
+        if (drained != STEP_ON) {
+            return drained;
+        }
+        if (turn->is_inline) {
+            return STEP_DEFER; /* small requests that add up to a piece have had their turn */
+        }
+    }
+    enum session_next next = session_peek(&c->session, &c->worker->env, &c->in);
+    switch (next) {
+    case SESSION_READY:
+        return step_run(c, turn);
+    case SESSION_MORE:
+    case SESSION_WANT:
+        return step_read(c, turn, next);
+    case SESSION_CLOSE:
+        c->leaving = CLOSE_HOSTILE;
+        return STEP_ON;
+    }
+    unreachable();
+}
+
+/* Replies of finished requests do not wait for the next one's turn; those of a request that
+ * goes on are collected into large pieces. */
+static enum step
+flush_finished(struct conn *c, const struct turn *turn, enum step end)
+{
+    bool is_finished = !c->session.is_pending || !c->is_admitted || c->session.is_body ||
+                       end == STEP_QUEUED || turn->is_inline;
+    if (c->out.bytes == 0 || c->edge.is_blocked || !is_finished) {
+        return end;
+    }
+    enum io io = flush(c);
+    if (io == IO_CLOSED) {
+        return STEP_CLOSED;
+    }
+    return end;
+}
+
+/* The connection waits for the client: give back what it does not need. */
+static void
+rest(struct conn *c)
+{
+    set_state(c, c->session.is_body ? REGISTRY_BODY
+                 : c->out.bytes > 0 ? REGISTRY_WRITE
+                                    : REGISTRY_READ);
+    if (!c->session.is_pending || c->session.is_body) {
+        buf_park(&c->in, &c->worker->pool);
+    }
+    if (c->worker->is_draining && c->out.bytes == 0) {
+        conn_close(c, CLOSE_SHUTDOWN);
+    }
+}
+
+void
+conn_turn(struct conn *c, struct turn *turn)
+{
+    enum step end;
+    do {
+        end = step(c, turn);
+    } while (end == STEP_ON);
+    if (end == STEP_DEFER || end == STEP_QUEUED) {
+        end = flush_finished(c, turn, end);
+    }
+    atomic_store_explicit(&c->entry.last_cmd, c->worker->env.now, memory_order_relaxed);
+    switch (end) {
+    case STEP_WAIT:
+        rest(c);
+        break;
+    case STEP_DEFER:
+        set_state(c, REGISTRY_WAITING);
+        worker_defer(c->worker, c);
+        break;
+    case STEP_QUEUED:
+        set_state(c, REGISTRY_WAITING);
+        break;
+    default:
+        break;
+    }
+}
+
+/* ---- life ----------------------------------------------------------------------------- */
+
+/* A connection that waits for a token keeps its place even when the client stops sending, but
+ * not when it is gone: its request would take the token of a live one. */
+bool
+conn_is_reset(const struct conn *c)
+{
+    int error = 0;
+    socklen_t len = sizeof error;
+    if (!c->edge.must_probe) {
+        return false;
+    }
+    must(getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &error, &len) == 0);
+    return error != 0;
+}
+
+/* The one libevent callback of client descriptors. */
+static void
+on_event(evutil_socket_t fd, short what, void *arg)
+{
+    (void)fd;
+    struct conn *c = arg;
+    struct worker *w = c->worker;
+    worker_refresh_now(w);
+    if (what & (EV_READ | EV_CLOSED)) {
+        c->edge.is_readable = true;
+        c->edge.must_probe = true;
+        c->edge.has_hangup |= (what & EV_CLOSED) != 0;
+    }
+    bool was_blocked = c->edge.is_blocked;
+    if (what & EV_WRITE) {
+        c->edge.is_blocked = false;
+    }
+    if (c->awaits_token && conn_is_reset(c)) {
+        conn_close(c, CLOSE_RESET);
+        return;
+    }
+    if (sched_is_queued(&c->node) || c->edge.is_blocked) {
+        return; /* its turn comes, or output has to go first */
+    }
+    if (was_blocked && c->out.bytes > 0) {
+        worker_defer(w, c); /* bulk output resumes in turns like all bulk work */
+        return;
+    }
+    struct turn turn = {.is_inline = true, .requests = w->shared->requests_per_event};
+    conn_turn(c, &turn);
+}
+
+static void
+link_conn(struct conn *c)
+{
+    struct worker *w = c->worker;
+    c->next = w->conns;
+    if (w->conns != NULL) {
+        w->conns->prev = c;
+    }
+    w->conns = c;
+}
+
+static void
+unlink_conn(struct conn *c)
+{
+    *(c->prev != NULL ? &c->prev->next : &c->worker->conns) = c->next;
+    if (c->next != NULL) {
+        c->next->prev = c->prev;
+    }
+}
+
+static void
+describe_peer(struct conn *c)
+{
+    struct sockaddr_storage addr;
+    socklen_t len = sizeof addr;
+    if (getpeername(c->fd, (struct sockaddr *)&addr, &len) == 0) {
+        addr_format((struct sockaddr *)&addr, len, c->entry.addr, sizeof c->entry.addr);
+    } else {
+        snprintf(c->entry.addr, sizeof c->entry.addr, "unknown");
+    }
+}
+
+static void
+refuse(struct worker *w, int fd)
+{
+    static struct log_rate rate;
+    log_write_limited(LOG_WARNING, &rate, w->now, "no memory for a connection");
+    close(fd);
+    atomic_fetch_sub(&w->shared->open_conns, 1);
+}
+
+void
+conn_create(struct worker *w, const struct handoff *handoff)
+{
+    struct conn *c = calloc(1, sizeof *c);
+    if (c == NULL) {
+        refuse(w, handoff->fd);
+        return;
+    }
+    c->worker = w;
+    c->fd = handoff->fd;
+    c->entry.fd = c->fd;
+    c->entry.listen_addr = handoff->listen_addr;
+    atomic_init(&c->entry.state, REGISTRY_READ);
+    atomic_init(&c->entry.last_cmd, w->env.now);
+    session_init(&c->session);
+    describe_peer(c);
+    short what = EV_READ | EV_WRITE | EV_CLOSED | EV_ET | EV_PERSIST;
+    if (!registry_add(&w->shared->registry, &c->entry)) {
+        free(c);
+        refuse(w, handoff->fd);
+        return;
+    }
+    if (event_assign(&c->event, w->base, c->fd, what, on_event, c) != 0 ||
+        event_add(&c->event, NULL) != 0) {
+        registry_remove(&w->shared->registry, &c->entry);
+        free(c);
+        refuse(w, handoff->fd);
+        return;
+    }
+    link_conn(c);
+    log_write(LOG_DEBUG, "<%d new client connection", c->fd);
+}
+
+void
+conn_close(struct conn *c, enum close_reason reason)
+{
+    must(reason != CLOSE_NONE && c->closing == CLOSE_NONE);
+    struct worker *w = c->worker;
+    c->closing = reason;
+    sched_remove(c->awaits_token ? &w->limited : &w->sched, &c->node);
+    event_del(&c->event);
+    c->next_doomed = w->doomed;
+    w->doomed = c;
+}
+
+void
+conn_destroy(struct conn *c)
+{
+    struct worker *w = c->worker;
+    log_write(LOG_DEBUG, "<%d connection closed: %s", c->fd, close_sentences[c->closing]);
+    session_fini(&c->session, &w->env);
+    chain_clear(&c->out, &w->env.chain);
+    buf_fini(&c->in, &w->pool);
+    registry_remove(&w->shared->registry, &c->entry);
+    unlink_conn(c);
+    close(c->fd);
+    free(c);
+    atomic_fetch_sub(&w->shared->open_conns, 1);
+}
+
+void
+conn_drain(struct conn *c)
+{
+    if (c->closing != CLOSE_NONE || sched_is_queued(&c->node)) {
+        return;
+    }
+    if (c->edge.is_blocked) {
+        return; /* closes when its output has gone, or with the process */
+    }
+    c->edge.is_readable = true; /* look once more for requests that have arrived */
+    worker_defer(c->worker, c);
+}

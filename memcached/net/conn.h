@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * A client connection: descriptor, event, session, buffers. Owner: its worker's thread.
+ *
+ * There is no state enum. Three independent facts describe a connection: it is in a queue or
+ * not (node), output is pending or not (out), it has a closing reason or not.
+ */
+#pragma once
+
+#include <event2/event_struct.h>
+#include <stdbool.h>
+
+#include "base/buf.h"
+#include "base/chain.h"
+#include "net/registry.h"
+#include "qos/sched.h"
+#include "serve/session.h"
+
+struct worker;
+struct handoff;
+
+enum close_reason {
+    CLOSE_NONE,
+#define CLOSE(id, sentence) CLOSE_##id,
+#include "net/close.def"
+#undef CLOSE
+};
+
+/* What edge-triggered events and the system calls since have told of the socket. */
+struct conn_edge {
+    bool is_readable; /* an edge was seen that no short read has used up */
+    bool is_blocked;  /* the socket took less than it was given: an edge will come */
+    bool has_hangup;  /* the peer has closed its side: no more edges, read to the end */
+    /* libevent reports a reset like readable input. When input came before the reset, a short
+     * read would use up the edge and the connection would stay for ever; so after an edge the
+     * socket has to answer once more: a successful send proves it alive, else a recv is
+     * spent. */
+    bool must_probe;
+};
+
+struct conn {
+    struct sched_node node; /* first: the queues hold connections by this */
+    struct worker *worker;
+    int fd;
+    struct conn_edge edge;
+    bool is_admitted;          /* the pending request has its token */
+    bool awaits_token;         /* queued in the worker's `limited`, not in its `sched` */
+    enum close_reason leaving; /* nothing more is read; closes when its output is sent */
+    enum close_reason closing;
+    unsigned drain_reads; /* done since the worker began to drain */
+    struct buf in;
+    struct chain out;
+    struct session session;
+    struct registry_entry entry;
+    struct event event;       /* edge-triggered, stays registered for life */
+    struct conn *next, *prev; /* the worker's list */
+    struct conn *next_doomed;
+};
+
+/* How much a turn may do. */
+struct turn {
+    bool is_inline;    /* right where it was read: only what runs inline */
+    bool is_served;    /* its first request has waited for a token */
+    unsigned requests; /* still allowed in a row */
+    unsigned reads;    /* done */
+    bool has_run;      /* a request, or a piece of one */
+    nsec_t deadline;   /* of a deferred turn */
+};
+
+/* Takes over handoff's descriptor; on failure it is closed and counted. */
+void conn_create(struct worker *w, const struct handoff *handoff);
+/* Serves the connection until it has to wait for the client, for a token or for its next
+ * turn, or is closed. */
+void conn_turn(struct conn *c, struct turn *turn);
+/* Leaves every queue; destroyed at the end of the worker's pass. */
+void conn_close(struct conn *c, enum close_reason reason);
+void conn_destroy(struct conn *c);
+/* The client of a connection that waits for a token is gone. */
+must_check bool conn_is_reset(const struct conn *c);
+/* Worker is draining: serve what has arrived, then close. */
+void conn_drain(struct conn *c);

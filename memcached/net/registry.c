@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ */
+#include "net/registry.h"
+
+#define REGISTRY_CAPACITY_MIN 256
+
+static const char *const state_names[REGISTRY_STATES] = {
+    [REGISTRY_LISTENING] = "conn_listening", [REGISTRY_READ] = "conn_read",
+    [REGISTRY_PARSE] = "conn_parse_cmd",     [REGISTRY_BODY] = "conn_nread",
+    [REGISTRY_WRITE] = "conn_mwrite",        [REGISTRY_WAITING] = "conn_waiting",
+};
+
+void
+registry_init(struct registry *r)
+{
+    *r = (struct registry){.capacity = 0};
+    PTHREAD_OK(pthread_mutex_init(&r->lock, NULL));
+}
+
+void
+registry_fini(struct registry *r)
+{
+    free(r->by_fd);
+    PTHREAD_OK(pthread_mutex_destroy(&r->lock));
+}
+
+static bool
+grow(struct registry *r, unsigned fd)
+{
+    unsigned capacity = r->capacity > 0 ? r->capacity : REGISTRY_CAPACITY_MIN;
+    while (capacity <= fd) {
+        capacity *= 2;
+    }
+    struct registry_entry **by_fd = realloc(r->by_fd, capacity * sizeof(*by_fd));
+    if (by_fd == NULL) {
+        return false;
+    }
+    memset(by_fd + r->capacity, 0, (capacity - r->capacity) * sizeof(*by_fd));
+    r->by_fd = by_fd;
+    r->capacity = capacity;
+    return true;
+}
+
+bool
+registry_add(struct registry *r, struct registry_entry *entry)
+{
+    PTHREAD_OK(pthread_mutex_lock(&r->lock));
+    bool has_room = (unsigned)entry->fd < r->capacity || grow(r, (unsigned)entry->fd);
+    if (has_room) {
+        must(r->by_fd[entry->fd] == NULL);
+        r->by_fd[entry->fd] = entry;
+    }
+    PTHREAD_OK(pthread_mutex_unlock(&r->lock));
+    return has_room;
+}
+
+void
+registry_remove(struct registry *r, struct registry_entry *entry)
+{
+    PTHREAD_OK(pthread_mutex_lock(&r->lock));
+    must(r->by_fd[entry->fd] == entry);
+    r->by_fd[entry->fd] = NULL;
+    PTHREAD_OK(pthread_mutex_unlock(&r->lock));
+}
+
+const char *
+registry_state_name(enum registry_state state)
+{
+    must(state < REGISTRY_STATES);
+    return state_names[state];
+}
+
+bool
+registry_walk(struct registry *r, unsigned *fd, unsigned max,
+              void (*visit)(void *ctx, const struct registry_entry *entry), void *ctx)
+{
+    PTHREAD_OK(pthread_mutex_lock(&r->lock));
+    while (*fd < r->capacity && max > 0) {
+        const struct registry_entry *entry = r->by_fd[(*fd)++];
+        if (entry != NULL) {
+            visit(ctx, entry);
+            max--;
+        }
+    }
+    bool has_more = *fd < r->capacity;
+    PTHREAD_OK(pthread_mutex_unlock(&r->lock));
+    return has_more;
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * All open sockets of the process, for "stats conns". Any thread; a lock of its own, never
+ * held while another is taken.
+ */
+#pragma once
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/must.h"
+
+/* The names that monitoring knows. */
+enum registry_state {
+    REGISTRY_LISTENING,
+    REGISTRY_READ,    /* idle, or half a line has arrived */
+    REGISTRY_PARSE,   /* a request is being executed */
+    REGISTRY_BODY,    /* a value is being received */
+    REGISTRY_WRITE,   /* output waits for the client */
+    REGISTRY_WAITING, /* a request waits for its turn or for the limiter */
+    REGISTRY_STATES
+};
+
+#define REGISTRY_ADDR_MAX 128
+
+/* Embedded in the socket's owner, who updates the two atomics (relaxed: informational). */
+struct registry_entry {
+    int fd;
+    _Atomic uint32_t state;
+    _Atomic uint32_t last_cmd; /* relative clock */
+    const char *listen_addr;   /* of the listener it came from; NULL for listeners */
+    char addr[REGISTRY_ADDR_MAX];
+};
+
+struct registry {
+    pthread_mutex_t lock;
+    struct registry_entry **by_fd;
+    unsigned capacity;
+};
+
+void registry_init(struct registry *r);
+void registry_fini(struct registry *r);
+/* False: no memory. */
+must_check bool registry_add(struct registry *r, struct registry_entry *entry);
+void registry_remove(struct registry *r, struct registry_entry *entry);
+const char *registry_state_name(enum registry_state state);
+
+/* Calls visit for entries in ascending order of descriptor from *fd on, at most `max` of
+ * them, under the lock; *fd is where to go on. False when there are no more. */
+must_check bool
+registry_walk(struct registry *r, unsigned *fd, unsigned max,
+              void (*visit)(void *ctx, const struct registry_entry *entry), void *ctx);

@@ -1,0 +1,402 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ */
+#include "net/worker.h"
+
+#include <errno.h>
+#include <event2/thread.h>
+#include <stddef.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "net/conn.h"
+
+/* Tokens are handed out in clumps: waking up for each one would cost more than it serves,
+ * and the bucket keeps what accumulates meanwhile, as far as the burst allows. */
+#define TOKEN_SLEEP_MIN_NS (100 * NSEC_PER_USEC)
+
+static struct conn *
+conn_of_node(struct sched_node *node)
+{
+    return (struct conn *)(void *)((char *)node - offsetof(struct conn, node));
+}
+
+/* ---- time ----------------------------------------------------------------------------- */
+
+nsec_t
+worker_read_clock(struct worker *w)
+{
+    w->now = clock_now();
+    w->env.now = clock_rel(w->now);
+    w->is_now_fresh = true;
+    return w->now;
+}
+
+void
+worker_refresh_now(struct worker *w)
+{
+    if (!w->is_now_fresh) {
+        worker_read_clock(w);
+    }
+}
+
+/* ---- limiter -------------------------------------------------------------------------- */
+
+static void
+arm_timer(struct worker *w, nsec_t at)
+{
+    nsec_t burst = limit_burst_time(&w->shared->limit);
+    nsec_t earliest = w->now + (burst < TOKEN_SLEEP_MIN_NS ? burst : TOKEN_SLEEP_MIN_NS);
+    nsec_t when = at > earliest ? at : earliest;
+    struct itimerspec spec = {.it_value = {.tv_sec = (time_t)(when / NSEC_PER_SEC),
+                                           .tv_nsec = (long)(when % NSEC_PER_SEC)}};
+    must(timerfd_settime(w->timer_fd, TFD_TIMER_ABSTIME, &spec, NULL) == 0);
+    w->is_timer_armed = true;
+}
+
+/* False: none now, and the timer is set for the next. */
+static bool
+take_token(struct worker *w)
+{
+    nsec_t retry_at;
+    if (w->is_draining || limit_take(&w->shared->limit, &w->lease, w->now, &retry_at)) {
+        ctr_add(&w->qos.admitted, 1);
+        return true;
+    }
+    arm_timer(w, retry_at);
+    return false;
+}
+
+bool
+worker_admit(struct worker *w, struct conn *c, bool is_served)
+{
+    /* When others wait, either the timer is set or they are served at the end of this pass. */
+    if ((is_served || w->limited.length == 0) && take_token(w)) {
+        return true;
+    }
+    c->awaits_token = true;
+    sched_push(&w->limited, &c->node, CLASS_BULK, w->now);
+    return false;
+}
+
+/* The one that has waited longest; those whose client has gone lose their place. */
+static struct conn *
+first_limited(struct worker *w)
+{
+    struct sched_node *node;
+    while ((node = sched_first(&w->limited)) != NULL) {
+        struct conn *c = conn_of_node(node);
+        if (!conn_is_reset(c)) {
+            return c;
+        }
+        conn_close(c, CLOSE_RESET);
+    }
+    return NULL;
+}
+
+/* Lets connections go on, oldest first, while there are tokens. */
+static void
+serve_limited(struct worker *w)
+{
+    if (w->limited.length == 0 || (w->is_timer_armed && !w->is_draining)) {
+        return;
+    }
+    nsec_t deadline = worker_read_clock(w) + w->shared->turn_ns;
+    struct conn *c;
+    while ((c = first_limited(w)) != NULL && take_token(w)) {
+        sched_remove(&w->limited, &c->node);
+        c->awaits_token = false;
+        c->is_admitted = true;
+        ctr_add(&w->qos.delayed, 1);
+        nsec_t since = c->node.queued_at;
+        hist_record(w->delay, w->now > since ? w->now - since : 0);
+        struct turn turn = {.is_inline = true,
+                            .is_served = true,
+                            .requests = w->shared->requests_per_event};
+        conn_turn(c, &turn);
+        if (worker_read_clock(w) >= deadline || w->is_timer_armed) {
+            return;
+        }
+    }
+}
+
+static void
+on_timer(evutil_socket_t fd, short what, void *arg)
+{
+    (void)what;
+    struct worker *w = arg;
+    uint64_t expirations;
+    if (read(fd, &expirations, sizeof expirations) < 0) {
+        must(errno == EAGAIN || errno == EINTR);
+        return;
+    }
+    w->is_timer_armed = false; /* serve_limited goes on at the end of this pass */
+}
+
+/* ---- deferred work -------------------------------------------------------------------- */
+
+void
+worker_defer(struct worker *w, struct conn *c)
+{
+    ctr_add(&w->qos.deferred, 1);
+    sched_push(&w->sched, &c->node, CLASS_BULK, w->now);
+}
+
+/* One budget's worth of deferred turns, at least one; then the sockets are polled again. */
+static void
+serve_deferred(struct worker *w)
+{
+    if (w->sched.length == 0) {
+        return;
+    }
+    nsec_t deadline = worker_read_clock(w) + w->shared->turn_ns;
+    do {
+        struct conn *c = conn_of_node(sched_pop(&w->sched));
+        ctr_add(&w->qos.turns, 1);
+        struct turn turn = {.requests = w->shared->requests_per_event,
+                            .deadline = deadline};
+        conn_turn(c, &turn);
+    } while (w->sched.length > 0 && worker_read_clock(w) < deadline);
+}
+
+/* ---- mailbox -------------------------------------------------------------------------- */
+
+static void
+start_draining(struct worker *w)
+{
+    w->is_draining = true;
+    for (struct conn *c = w->conns; c != NULL; c = c->next) {
+        conn_drain(c);
+    }
+}
+
+static struct handoff *
+handoff_of_letter(struct mbox_letter *letter)
+{
+    return (struct handoff *)(void *)((char *)letter - offsetof(struct handoff, letter));
+}
+
+/* In this order: the wake-up, so that nothing set from here on is missed; the orders; the
+ * letters, so that a connection handed over before an order falls under it. */
+static void
+on_mail(evutil_socket_t fd, short what, void *arg)
+{
+    (void)fd;
+    (void)what;
+    struct worker *w = arg;
+    worker_refresh_now(w);
+    mbox_clear(&w->mbox);
+    unsigned orders = atomic_exchange(&w->orders, 0);
+    struct mbox_letter *letter = mbox_take(&w->mbox);
+    while (letter != NULL) {
+        struct handoff *handoff = handoff_of_letter(letter);
+        letter = letter->next;
+        conn_create(w, handoff);
+        free(handoff);
+    }
+    if (orders & ORDER_RELIMIT) {
+        w->is_timer_armed = false; /* serve_limited looks again at the end of this pass */
+    }
+    if (orders & ORDER_DRAIN) {
+        start_draining(w);
+    }
+    w->is_done |= (orders & ORDER_STOP) != 0;
+}
+
+static void
+give_order(struct worker *w, enum worker_order order)
+{
+    atomic_fetch_or(&w->orders, order);
+    mbox_wake(&w->mbox);
+}
+
+void
+worker_give(struct worker *w, struct handoff *handoff)
+{
+    mbox_push(&w->mbox, &handoff->letter);
+}
+
+void
+worker_relimit(struct worker *w)
+{
+    give_order(w, ORDER_RELIMIT);
+}
+
+void
+worker_drain(struct worker *w)
+{
+    give_order(w, ORDER_DRAIN);
+}
+
+void
+worker_stop(struct worker *w)
+{
+    give_order(w, ORDER_STOP);
+}
+
+/* ---- the thread ----------------------------------------------------------------------- */
+
+static void
+bury_doomed(struct worker *w)
+{
+    while (w->doomed != NULL) {
+        struct conn *c = w->doomed;
+        w->doomed = c->next_doomed;
+        conn_destroy(c);
+    }
+}
+
+static bool
+has_work(const struct worker *w)
+{
+    return w->sched.length > 0 ||
+           (w->limited.length > 0 && (!w->is_timer_armed || w->is_draining));
+}
+
+static void
+run_loop(struct worker *w)
+{
+    while (!w->is_done) {
+        w->is_now_fresh = false;
+        if (!has_work(w)) {
+            limit_return(&w->shared->limit, &w->lease, w->now);
+        }
+        int flags = EVLOOP_ONCE | (has_work(w) ? EVLOOP_NONBLOCK : 0);
+        must(event_base_loop(w->base, flags) == 0);
+        serve_limited(w);
+        serve_deferred(w);
+        bury_doomed(w);
+        w->is_done |= w->is_draining && w->conns == NULL;
+    }
+}
+
+static void
+close_all(struct worker *w)
+{
+    for (struct conn *c = w->conns; c != NULL; c = c->next) {
+        if (c->closing == CLOSE_NONE) {
+            conn_close(c, CLOSE_SHUTDOWN);
+        }
+    }
+    bury_doomed(w);
+}
+
+static void
+pin_self(struct worker *w)
+{
+    int error = pin_apply(w->shared->pin, w->index);
+    atomic_store(&w->pin_error, error);
+    if (error != 0) {
+        log_write(LOG_WARNING, "worker %u could not be pinned: %s", w->index,
+                  strerror(error));
+    }
+}
+
+static void
+release_item(void *ctx, void *owner)
+{
+    store_release(ctx, owner);
+}
+
+static bool
+create_base(struct worker *w)
+{
+    struct event_config *config = event_config_new();
+    if (config == NULL) {
+        return false;
+    }
+    /* One thread uses this base; and it has no timers, so the time need not be read. */
+    event_config_set_flag(config, EVENT_BASE_FLAG_NOLOCK | EVENT_BASE_FLAG_NO_CACHE_TIME |
+                                      EVENT_BASE_FLAG_IGNORE_ENV);
+    event_config_require_features(config, EV_FEATURE_ET | EV_FEATURE_EARLY_CLOSE);
+    w->base = event_base_new_with_config(config);
+    event_config_free(config);
+    if (w->base == NULL) {
+        return false;
+    }
+    short what = EV_READ | EV_PERSIST;
+    return event_assign(&w->mbox_event, w->base, w->mbox.fd, what, on_mail, w) == 0 &&
+           event_add(&w->mbox_event, NULL) == 0 &&
+           event_assign(&w->timer_event, w->base, w->timer_fd, what, on_timer, w) == 0 &&
+           event_add(&w->timer_event, NULL) == 0;
+}
+
+static void *
+worker_main(void *arg)
+{
+    struct worker *w = arg;
+    char name[16];
+    snprintf(name, sizeof name, "mc-worker %u", w->index % 1000);
+    PTHREAD_OK(pthread_setname_np(pthread_self(), name));
+    pin_self(w); /* before anything is allocated: first touch then gives local memory */
+    atomic_store(&w->tid, gettid());
+    pool_init(&w->pool);
+    bool is_able = create_base(w);
+    atomic_store(&w->has_failed, !is_able);
+    must(sem_post(&w->shared->ready) == 0);
+    if (is_able) {
+        worker_read_clock(w);
+        run_loop(w);
+        close_all(w);
+        limit_return(&w->shared->limit, &w->lease, clock_now());
+        event_del(&w->mbox_event);
+        event_del(&w->timer_event);
+    }
+    if (w->base != NULL) {
+        event_base_free(w->base);
+    }
+    pool_fini(&w->pool);
+    must(sem_post(&w->shared->ended) == 0);
+    return NULL;
+}
+
+bool
+worker_start(struct worker *w, unsigned index, struct net_shared *shared)
+{
+    *w = (struct worker){.index = index, .shared = shared};
+    sched_init(&w->sched);
+    sched_init(&w->limited);
+    w->env = (struct env){
+        .store = shared->store,
+        .conf = shared->serve,
+        .hooks = shared->hooks,
+        .ctr = &w->ctr,
+        .chain = {.pool = &w->pool, .release = release_item, .ctx = shared->store}};
+    w->delay = hist_create(WORKER_DELAY_SUB_BITS, WORKER_DELAY_MAX_NS);
+    w->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+    if (w->delay == NULL || w->timer_fd < 0 || !mbox_init(&w->mbox)) {
+        return false;
+    }
+    int rc = pthread_create(&w->thread, NULL, worker_main, w);
+    errno = rc;
+    return rc == 0;
+}
+
+void
+worker_join(struct worker *w)
+{
+    PTHREAD_OK(pthread_join(w->thread, NULL));
+}
+
+/* Connections that were handed over too late to be created. */
+static void
+drop_mail(struct worker *w)
+{
+    struct mbox_letter *letter = mbox_take(&w->mbox);
+    while (letter != NULL) {
+        struct handoff *handoff = handoff_of_letter(letter);
+        letter = letter->next;
+        close(handoff->fd);
+        free(handoff);
+    }
+}
+
+void
+worker_fini(struct worker *w)
+{
+    drop_mail(w);
+    mbox_fini(&w->mbox);
+    close(w->timer_fd);
+    hist_destroy(&w->delay);
+}

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * A worker: one thread, one event base, one mailbox, the connections it was given, and the
+ * loop that decides what runs next.
+ *
+ * Every field belongs to the worker's own thread once worker_start has returned, except the
+ * mailbox (any thread pushes) and the counters and histogram (any thread reads).
+ */
+#pragma once
+
+#include <event2/event.h>
+#include <event2/event_struct.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "base/hist.h"
+#include "base/mbox.h"
+#include "base/pool.h"
+#include "net/registry.h"
+#include "qos/limit.h"
+#include "qos/pin.h"
+#include "qos/sched.h"
+#include "serve/env.h"
+
+/* Buckets of the limiter's delay histogram: 3 % wide is enough for a summary. */
+#define WORKER_DELAY_SUB_BITS 5
+#define WORKER_DELAY_MAX_NS (100 * NSEC_PER_SEC)
+
+struct conn;
+
+/* What all workers share; set up by main before the first worker starts. */
+struct net_shared {
+    struct store *store;
+    const struct serve_conf *serve;
+    const struct serve_hooks *hooks;
+    struct registry registry;
+    struct limit limit;
+    const struct pin_plan *pin;
+    sem_t ready; /* posted by each worker once it is pinned and can take connections */
+    bool has_no_plan;            /* pinning was asked for, but no plan could be made */
+    sem_t ended;                 /* posted by each worker as the last thing it does */
+    unsigned requests_per_event; /* -R */
+    nsec_t turn_ns;              /* deferred work between two polls */
+    _Atomic unsigned open_conns; /* accepted and not yet destroyed */
+    ctr_t total_conns;           /* main thread writes */
+};
+
+struct worker_qos_ctr {
+    ctr_t admitted; /* requests that took a token, at once or late */
+    ctr_t delayed;  /* of those, the ones that had to wait */
+    ctr_t deferred; /* times a connection entered the deferred queue */
+    ctr_t turns;    /* deferred turns served */
+};
+
+/* Requests of other threads to a worker, bits of `orders`. */
+enum worker_order {
+    ORDER_RELIMIT = 1,
+    ORDER_DRAIN = 2,
+    ORDER_STOP = 4,
+};
+
+struct worker {
+    unsigned index;
+    pthread_t thread;
+    struct net_shared *shared;
+    struct event_base *base;
+    struct mbox mbox;
+    _Atomic unsigned orders; /* set by any thread before it wakes the mailbox */
+    struct event mbox_event;
+    int timer_fd; /* wakes the worker for the next token */
+    struct event timer_event;
+    bool is_timer_armed;
+    bool is_now_fresh; /* `now` was read in this pass of the loop */
+    bool is_draining;
+    bool is_done;
+    nsec_t now;
+    struct pool pool;
+    struct env env;
+    struct sched sched;   /* deferred connections */
+    struct sched limited; /* connections whose head request waits for a token */
+    struct limit_lease lease;
+    struct conn *conns;  /* all, doubly linked */
+    struct conn *doomed; /* closed, to be destroyed at the end of the pass */
+    _Alignas(64) struct serve_ctr ctr;
+    struct worker_qos_ctr qos;
+    struct hist *delay;      /* ns that limited requests waited */
+    _Atomic bool has_failed; /* the thread could not set itself up and has ended */
+    _Atomic pid_t tid;
+    _Atomic int pin_error; /* errno of the failed pinning, 0: pinned or not asked */
+};
+
+/* A new connection on its way from the listener. */
+struct handoff {
+    struct mbox_letter letter;
+    int fd;
+    const char *listen_addr;
+};
+
+/* Starts the thread; pins it before it allocates anything. False with errno. */
+must_check bool worker_start(struct worker *w, unsigned index, struct net_shared *shared);
+/* Any thread: the limit has changed, look again at who waits for it. */
+void worker_relimit(struct worker *w);
+/* Any thread. The worker owns the handoff from here on. */
+void worker_give(struct worker *w, struct handoff *handoff);
+/* Any thread: finish what has been accepted, close, end the thread. */
+void worker_drain(struct worker *w);
+/* Any thread: end the thread now. */
+void worker_stop(struct worker *w);
+/* Waits for the thread's end; after worker_drain or worker_stop. */
+void worker_join(struct worker *w);
+void worker_fini(struct worker *w);
+
+/* ---- for conn.c ----------------------------------------------------------------------- */
+
+/* Monotonic time and the environment's clock, read once a pass. */
+void worker_refresh_now(struct worker *w);
+/* Reads the clocks again. */
+nsec_t worker_read_clock(struct worker *w);
+/* Takes a token for a request. False: the connection has been queued for one. Those that wait
+ * come first, unless c `is_served`: it has waited and goes on with its next request. */
+must_check bool worker_admit(struct worker *w, struct conn *c, bool is_served);
+/* Queues the connection's head request behind the other deferred ones. */
+void worker_defer(struct worker *w, struct conn *c);
