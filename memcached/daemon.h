@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * The process around the server: limits, user, background, pid file. Start-up thread. Each
+ * function returns 0, or the exit status after having printed one line.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "base/must.h"
+
+/* Room for `needed` open files; where the hard limit is lower, for what it allows, if that is
+ * `least` at least. */
+must_check int daemon_raise_files(unsigned needed, unsigned least);
+must_check int daemon_allow_core(void);
+/* As root: become `user`, who must be given. Otherwise nothing. */
+must_check int daemon_drop_root(const char *user);
+/* Goes on in a child without terminal; the parent exits. */
+must_check int daemon_detach(bool keeps_directory, bool keeps_output);
+/* A failure only warns. */
+void daemon_lock_memory(void);
+must_check int daemon_write_pid(const char *path);
+void daemon_remove_pid(const char *path);

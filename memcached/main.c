@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * argv -> settings -> set-up in order -> loop -> tear-down in reverse.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "config.h"
+#include "daemon.h"
+#include "net/listen.h"
+#include "net/loop.h"
+#include "net/worker.h"
+#include "settings.h"
+#include "stats.h"
+
+#define STATUS_OS_ERROR 71
+#define SPARE_FILES 32               /* descriptors beside connections and workers */
+#define TURN_NS (50 * NSEC_PER_USEC) /* deferred work between two polls */
+#define DRAIN_SECONDS 4              /* for clients to take their replies at the end */
+
+struct server {
+    struct settings settings;
+    struct serve_conf serve;
+    struct serve_hooks hooks;
+    struct pin_plan pin;
+    struct net_shared shared;
+    struct listen listen;
+    struct worker *workers;
+    unsigned worker_count, started;
+    struct stats stats;
+    struct loop loop;
+};
+
+/* ---- actions that end at once --------------------------------------------------------- */
+
+static void
+print_version(const struct settings *s)
+{
+    printf("memcached %s\n", settings_version(s));
+    printf("%s %s\n", PACKAGE_NAME, PACKAGE_VERSION);
+}
+
+static void
+print_help(const struct settings *s)
+{
+    print_version(s);
+    settings_help(stdout);
+    puts("  MEMCACHED_PORT_FILENAME            environment: file to write the ports to");
+}
+
+static void
+print_license(void)
+{
+    puts(PACKAGE_NAME " is free software under the BSD 3-clause licence; see COPYING.\n"
+                      "It uses libevent (BSD 3-clause), hwloc (BSD 3-clause) and xxHash "
+                      "(BSD 2-clause).");
+}
+
+/* Plans the pinning. Without a plan the workers run unpinned. */
+static bool
+make_pin_plan(struct server *sv)
+{
+    char err[256];
+    unsigned threads = (unsigned)sv->settings.threads;
+    if (pin_plan(&sv->settings.pin, threads, &sv->pin, err, sizeof err)) {
+        if (sv->pin.is_oversubscribed) {
+            log_write(LOG_WARNING,
+                      "memcached: warning: %u workers are more than the CPUs to pin them "
+                      "to; fewer threads (-t) have a better tail",
+                      threads);
+        }
+        return true;
+    }
+    log_write(LOG_WARNING, "memcached: warning: workers are not pinned: %s", err);
+    return false;
+}
+
+static int
+print_pin_plan(struct server *sv)
+{
+    if (!sv->settings.is_pinned) {
+        must(pin_spec_parse(&sv->settings.pin, NULL) == NULL);
+    }
+    if (!make_pin_plan(sv)) {
+        return 1;
+    }
+    pin_describe(&sv->pin, stdout);
+    pin_plan_fini(&sv->pin);
+    return 0;
+}
+
+static void
+on_shutdown(void *ctx)
+{
+    (void)ctx;
+    must(kill(getpid(), SIGINT) ==
+         0); /* blocked in the workers: the main loop takes it */
+}
+
+/* ---- set-up --------------------------------------------------------------------------- */
+
+static int
+prepare_process(const struct settings *s)
+{
+    unsigned files = (unsigned)s->max_conns +
+                     (unsigned)s->threads * SETTINGS_FILES_PER_WORKER + SPARE_FILES;
+    int status = daemon_raise_files(files, (unsigned)s->max_conns);
+    if (status == 0 && s->wants_core) {
+        status = daemon_allow_core();
+    }
+    if (status == 0) {
+        status = daemon_drop_root(s->user);
+    }
+    if (status == 0 && s->is_daemon) {
+        status = daemon_detach(s->wants_core, s->verbosity > 0);
+    }
+    if (status == 0 && s->locks_memory) {
+        daemon_lock_memory();
+    }
+    must(signal(SIGPIPE, SIG_IGN) != SIG_ERR);
+    return status;
+}
+
+static int
+open_store(struct server *sv)
+{
+    char err[256];
+    struct store_conf conf = settings_store(&sv->settings);
+    sv->shared.store = store_create(&conf, err, sizeof err);
+    if (sv->shared.store == NULL) {
+        fprintf(stderr, "memcached: %s\n", err);
+        return 1;
+    }
+    return 0;
+}
+
+static int
+open_listeners(struct server *sv)
+{
+    char err[512];
+    struct listen_conf conf = settings_listen(&sv->settings);
+    if (!listen_open(&sv->listen, &conf, &sv->shared, err, sizeof err)) {
+        fprintf(stderr, "memcached: %s\n", err);
+        return STATUS_OS_ERROR;
+    }
+    return 0;
+}
+
+/* Signals belong to the main loop: the workers inherit the block, and one that comes while
+ * the server starts waits for the loop. */
+static void
+block_signals(bool is_blocked)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGUSR1);
+    PTHREAD_OK(pthread_sigmask(is_blocked ? SIG_BLOCK : SIG_UNBLOCK, &set, NULL));
+}
+
+static int
+start_workers(struct server *sv)
+{
+    sv->worker_count = (unsigned)sv->settings.threads;
+    sv->workers = aligned_alloc(64, sv->worker_count * sizeof *sv->workers);
+    must(sv->workers != NULL);
+    memset(sv->workers, 0, sv->worker_count * sizeof *sv->workers);
+    sv->stats.workers = sv->workers;
+    sv->stats.worker_count = sv->worker_count;
+    while (sv->started < sv->worker_count) {
+        if (!worker_start(&sv->workers[sv->started], sv->started, &sv->shared)) {
+            perror("memcached: can't create a worker thread");
+            return 1;
+        }
+        sv->started++;
+    }
+    bool has_failed = false;
+    for (unsigned i = 0; i < sv->started; i++) {
+        while (sem_wait(&sv->shared.ready) != 0) {
+            must(errno == EINTR);
+        }
+    }
+    for (unsigned i = 0; i < sv->started; i++) {
+        has_failed |= atomic_load(&sv->workers[i].has_failed);
+    }
+    if (has_failed) {
+        fprintf(stderr, "memcached: can't create the event base of a worker thread\n");
+        return STATUS_OS_ERROR;
+    }
+    return 0;
+}
+
+static void
+wire(struct server *sv)
+{
+    struct settings *s = &sv->settings;
+    sv->serve = settings_serve(s);
+    sv->stats.settings = s;
+    sv->stats.shared = &sv->shared;
+    sv->stats.listen = &sv->listen;
+    stats_init(&sv->stats);
+    sv->hooks = (struct serve_hooks){.stats = stats_command,
+                                     .qos = stats_qos_command,
+                                     .shutdown = on_shutdown,
+                                     .ctx = &sv->stats};
+    sv->shared.serve = &sv->serve;
+    sv->shared.hooks = &sv->hooks;
+    sv->shared.pin = &sv->pin;
+    sv->shared.requests_per_event = (unsigned)s->requests_per_event;
+    sv->shared.turn_ns = TURN_NS;
+    must(sem_init(&sv->shared.ready, 0, 0) == 0);
+    must(sem_init(&sv->shared.ended, 0, 0) == 0);
+    registry_init(&sv->shared.registry);
+    limit_init(&sv->shared.limit, (unsigned)s->threads);
+    limit_set(&sv->shared.limit, s->qps_limit, s->qps_burst, clock_now());
+    sv->shared.has_no_plan = !make_pin_plan(sv);
+    if (sv->shared.has_no_plan) {
+        struct pin_spec none = {.policy = PIN_NONE};
+        char err[256];
+        must(pin_plan(&none, (unsigned)s->threads, &sv->pin, err, sizeof err));
+    }
+}
+
+/* ---- tear-down ------------------------------------------------------------------------ */
+
+/* False when they have not all ended by the monotonic time `until`. */
+static bool
+have_workers_ended(struct server *sv, const struct timespec *until)
+{
+    for (unsigned i = 0; i < sv->started; i++) {
+        while (sem_clockwait(&sv->shared.ended, CLOCK_MONOTONIC, until) != 0) {
+            if (errno == ETIMEDOUT) {
+                return false;
+            }
+            must(errno == EINTR);
+        }
+    }
+    return true;
+}
+
+/* Requests that have been accepted are answered; clients that do not take their replies in
+ * time are left. */
+static void
+stop_workers(struct server *sv)
+{
+    struct timespec until;
+    must(clock_gettime(CLOCK_MONOTONIC, &until) == 0);
+    until.tv_sec += DRAIN_SECONDS;
+    for (unsigned i = 0; i < sv->started; i++) {
+        worker_drain(&sv->workers[i]);
+    }
+    if (!have_workers_ended(sv, &until)) {
+        for (unsigned i = 0; i < sv->started; i++) {
+            worker_stop(&sv->workers[i]);
+        }
+    }
+    for (unsigned i = 0; i < sv->started; i++) {
+        worker_join(&sv->workers[i]);
+        worker_fini(&sv->workers[i]);
+    }
+    free(sv->workers);
+}
+
+static void
+tear_down(struct server *sv)
+{
+    listen_fini(&sv->listen);
+    registry_fini(&sv->shared.registry);
+    must(sem_destroy(&sv->shared.ready) == 0);
+    must(sem_destroy(&sv->shared.ended) == 0);
+    limit_fini(&sv->shared.limit);
+    stats_fini(&sv->stats);
+    pin_plan_fini(&sv->pin);
+    store_destroy(&sv->shared.store);
+    settings_fini(&sv->settings);
+}
+
+static int
+serve(struct server *sv)
+{
+    const char *pid_file = sv->settings.pid_file;
+    block_signals(true);
+    int status = open_listeners(sv);
+    if (status == 0 && pid_file != NULL) {
+        status = daemon_write_pid(pid_file);
+    }
+    if (status == 0) {
+        status = start_workers(sv);
+    }
+    if (status == 0 && !loop_open(&sv->loop, sv->shared.store)) {
+        fprintf(stderr, "memcached: can't create the event base of the main thread\n");
+        status = STATUS_OS_ERROR;
+    }
+    if (status == 0) {
+        block_signals(false);
+        listen_start(&sv->listen, sv->loop.base, sv->workers, sv->worker_count);
+        loop_run(&sv->loop);
+        block_signals(true); /* one more signal must not cut the replies short */
+        listen_close(&sv->listen);
+        loop_close(&sv->loop);
+    }
+    stop_workers(sv);
+    if (status == 0 && pid_file != NULL) {
+        daemon_remove_pid(pid_file);
+    }
+    return status;
+}
+
+static int
+run(struct server *sv)
+{
+    log_set_level(sv->settings.verbosity);
+    int status = prepare_process(&sv->settings);
+    if (status != 0) {
+        return status;
+    }
+    clock_init();
+    status = open_store(sv);
+    if (status != 0) {
+        return status;
+    }
+    wire(sv);
+    status = serve(sv);
+    tear_down(sv);
+    return status;
+}
+
+int
+main(int argc, char **argv)
+{
+    static struct server server;
+    struct settings *s = &server.settings;
+    int status = 1;
+    if (!settings_parse(s, argc, argv, &status)) {
+        settings_fini(s);
+        return status;
+    }
+    status = 0;
+    switch (s->action) {
+    case ACTION_HELP:
+        print_help(s);
+        break;
+    case ACTION_VERSION:
+        print_version(s);
+        break;
+    case ACTION_LICENSE:
+        print_license();
+        break;
+    case ACTION_PIN_DRY_RUN:
+        status = print_pin_plan(&server);
+        break;
+    case ACTION_SERVE:
+        return run(&server);
+    }
+    settings_fini(s);
+    return status;
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * The command line as values. Filled once by main before any thread starts; read-only after.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/must.h"
+#include "net/listen.h"
+#include "proto/rules.h"
+#include "qos/pin.h"
+#include "serve/env.h"
+#include "store/store.h"
+
+#define SETTINGS_FILES_PER_WORKER 5 /* descriptors that a worker needs for itself */
+
+enum settings_action {
+    ACTION_SERVE,
+    ACTION_HELP,
+    ACTION_VERSION,
+    ACTION_LICENSE,
+    ACTION_PIN_DRY_RUN,
+};
+
+struct settings {
+    enum profile profile;
+    enum settings_action action;
+    /* network */
+    int64_t port, udp_port, backlog, max_conns, requests_per_event;
+    char *addresses; /* all -l lists, joined by commas; NULL: all */
+    const char *socket_path;
+    int64_t socket_mode;
+    bool rejects_fast;
+    /* memory */
+    int64_t memory_mb, min_space, item_max, chunk_max, hash_power;
+    double growth_factor;
+    bool never_evicts, no_cas, no_hash_growth, no_inline_suffix;
+    /* process */
+    int64_t threads;
+    unsigned verbosity;
+    const char *user, *pid_file;
+    bool is_daemon, wants_core, locks_memory;
+    /* commands */
+    bool no_flush, no_dump, allows_shutdown, allows_debug;
+    const char *protocol; /* "auto-negotiate", "ascii" */
+    /* quality of service */
+    bool is_pinned;
+    struct pin_spec pin;
+    uint64_t qps_limit, qps_burst; /* 0: none, default */
+};
+
+/* Fills *s from argv; prints one line and returns false with *exit_status when something is
+ * wrong. argv's strings must live as long as *s. */
+must_check bool settings_parse(struct settings *s, int argc, char **argv,
+                               int *exit_status);
+void settings_fini(struct settings *s);
+
+void settings_help(FILE *out);
+/* 1.4.39 or 1.6.45: what clients are told. */
+const char *settings_version(const struct settings *s);
+/* The lines of "stats settings" that the table alone can tell. `hook` is asked for the
+ * values that change at run time: returns false when it does not know the name. */
+void settings_stats(const struct settings *s, struct sink *sink,
+                    bool (*hook)(void *ctx, const char *name, struct sink *sink),
+                    void *ctx);
+
+/* The modules' own conf structs. */
+struct store_conf settings_store(const struct settings *s);
+struct listen_conf settings_listen(const struct settings *s);
+struct serve_conf settings_serve(const struct settings *s);

@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ */
+#include "stats.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "net/loop.h"
+#include "stats_qos.h"
+
+#define CONNS_PER_CALL 128 /* told in one piece of "stats conns" */
+
+struct snapshot {
+    const struct settings *settings;
+    uint32_t now;
+    struct rusage usage;
+    struct stats_sum sum;
+    struct store_totals store;
+    unsigned open_conns, listeners;
+    uint64_t total_conns, rejected, disabled_times, disabled_us, blocks;
+    bool is_accepting;
+};
+
+void
+stats_init(struct stats *st)
+{
+    PTHREAD_OK(pthread_mutex_init(&st->lock, NULL));
+}
+
+void
+stats_fini(struct stats *st)
+{
+    PTHREAD_OK(pthread_mutex_destroy(&st->lock));
+}
+
+/* ---- sums ----------------------------------------------------------------------------- */
+
+static void
+add_slab(struct stats_sum *sum, const struct serve_slab_ctr *slab)
+{
+#define COUNTER(field)
+#define SLAB_COUNTER(field) sum->field += ctr_get(&slab->field);
+#include "serve/serve.def"
+#undef COUNTER
+#undef SLAB_COUNTER
+}
+
+static void
+subtract(struct stats_sum *sum, const struct stats_sum *baseline)
+{
+#define COUNTER(field) sum->field -= baseline->field;
+#define SLAB_COUNTER(field) sum->field -= baseline->field;
+#include "serve/serve.def"
+#undef COUNTER
+#undef SLAB_COUNTER
+}
+
+static struct stats_sum
+sum_class(const struct stats *st, unsigned class_id)
+{
+    struct stats_sum sum = {0};
+    for (unsigned i = 0; i < st->worker_count; i++) {
+        add_slab(&sum, &st->workers[i].ctr.slab[class_id]);
+    }
+    return sum;
+}
+
+static struct stats_sum
+sum_all(const struct stats *st)
+{
+    struct stats_sum sum = {0};
+    for (unsigned i = 0; i < st->worker_count; i++) {
+        const struct serve_ctr *ctr = &st->workers[i].ctr;
+#define COUNTER(field) sum.field += ctr_get(&ctr->field);
+#define SLAB_COUNTER(field)
+#include "serve/serve.def"
+#undef COUNTER
+#undef SLAB_COUNTER
+        for (unsigned c = 0; c < STORE_CLASSES; c++) {
+            add_slab(&sum, &ctr->slab[c]);
+        }
+    }
+    return sum;
+}
+
+static void
+take_snapshot(struct stats *st, uint32_t now, struct snapshot *x)
+{
+    *x = (struct snapshot){.settings = st->settings, .now = now};
+    must(getrusage(RUSAGE_SELF, &x->usage) == 0);
+    x->sum = sum_all(st);
+    store_totals(st->shared->store, &x->store);
+    x->open_conns = atomic_load_explicit(&st->shared->open_conns, memory_order_relaxed);
+    x->listeners = st->listen->count;
+    x->is_accepting =
+        atomic_load_explicit(&st->listen->is_accepting, memory_order_relaxed);
+    for (unsigned i = 0; i < st->worker_count; i++) {
+        x->blocks += ctr_get(&st->workers[i].pool.used);
+    }
+    PTHREAD_OK(pthread_mutex_lock(&st->lock));
+    subtract(&x->sum, &st->baseline);
+    x->total_conns = ctr_get(&st->shared->total_conns) - st->conns_baseline;
+    x->rejected = ctr_get(&st->listen->rejected) - st->rejected_baseline;
+    x->disabled_times = ctr_get(&st->listen->disabled_times) - st->disabled_baseline;
+    x->disabled_us = ctr_get(&st->listen->disabled_us) - st->disabled_us_baseline;
+    PTHREAD_OK(pthread_mutex_unlock(&st->lock));
+}
+
+/* Counters have one writer each, so a reset only notes where counting starts anew. */
+static void
+reset(struct stats *st)
+{
+    struct stats_sum sum = sum_all(st);
+    PTHREAD_OK(pthread_mutex_lock(&st->lock));
+    st->baseline = sum;
+    for (unsigned c = 0; c < STORE_CLASSES; c++) {
+        st->slab_baseline[c] = sum_class(st, c);
+    }
+    st->conns_baseline = ctr_get(&st->shared->total_conns);
+    st->rejected_baseline = ctr_get(&st->listen->rejected);
+    st->disabled_baseline = ctr_get(&st->listen->disabled_times);
+    st->disabled_us_baseline = ctr_get(&st->listen->disabled_us);
+    PTHREAD_OK(pthread_mutex_unlock(&st->lock));
+    store_reset_stats(st->shared->store);
+}
+
+/* ---- groups --------------------------------------------------------------------------- */
+
+static void
+show_general(struct stats *st, uint32_t now, struct sink *sink)
+{
+    struct snapshot snapshot;
+    take_snapshot(st, now, &snapshot);
+    const struct snapshot *x = &snapshot;
+    enum profile profile = st->settings->profile;
+#define LINE_IF(condition, since, name, ...)                                             \
+    if ((condition) && (since) <= profile) {                                             \
+        sink_statf(sink, name, __VA_ARGS__);                                             \
+    }
+#define LINE(since, name, ...) LINE_IF(true, since, name, __VA_ARGS__)
+#include "stats.def"
+#undef LINE
+#undef LINE_IF
+}
+
+static bool
+show_changing_setting(void *ctx, const char *name, struct sink *sink)
+{
+    struct stats *st = ctx;
+    struct store_totals totals;
+    store_totals(st->shared->store, &totals);
+    if (strcmp(name, "maxbytes") == 0) {
+        sink_statf(sink, name, "%" PRIu64, totals.limit_bytes);
+    } else if (strcmp(name, "verbosity") == 0) {
+        sink_statf(sink, name, "%u", log_level());
+    } else if (strcmp(name, "oldest") == 0) {
+        sink_statf(sink, name, "%u", totals.flush_time);
+    } else if (strcmp(name, "num_threads_per_udp") == 0) {
+        sink_statf(sink, name, "%lld", (long long)st->settings->threads);
+    } else {
+        return false;
+    }
+    return true;
+}
+
+__attribute__((format(printf, 4, 5))) static void
+class_stat(struct sink *sink, const char *prefix, const char *name, const char *fmt, ...)
+{
+    char full[64];
+    char value[32];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(value, sizeof value, fmt, args);
+    va_end(args);
+    snprintf(full, sizeof full, "%s%s", prefix, name);
+    sink_stat(sink, full, value);
+}
+
+static void
+show_items(struct stats *st, uint32_t now, struct sink *sink)
+{
+    struct store *store = st->shared->store;
+    bool has_requested = st->settings->profile >= PROFILE_16;
+    for (unsigned id = 1; id <= store_class_count(store); id++) {
+        struct store_class_stats c;
+        char prefix[24];
+        store_class_stats(store, id, now, &c);
+        if (c.number == 0) {
+            continue;
+        }
+        snprintf(prefix, sizeof prefix, "items:%u:", id);
+        class_stat(sink, prefix, "number", "%" PRIu64, c.number);
+        class_stat(sink, prefix, "age", "%u", c.age);
+        if (has_requested) {
+            class_stat(sink, prefix, "mem_requested", "%" PRIu64, c.requested_bytes);
+        }
+#define CLASS_LINE(field) class_stat(sink, prefix, #field, "%" PRIu64, c.field)
+        CLASS_LINE(evicted);
+        CLASS_LINE(evicted_nonzero);
+        CLASS_LINE(evicted_time);
+        CLASS_LINE(outofmemory);
+        CLASS_LINE(tailrepairs);
+        CLASS_LINE(reclaimed);
+        CLASS_LINE(expired_unfetched);
+        CLASS_LINE(evicted_unfetched);
+#undef CLASS_LINE
+        class_stat(sink, prefix, "crawler_reclaimed", "0");
+        class_stat(sink, prefix, "crawler_items_checked", "0");
+        class_stat(sink, prefix, "lrutail_reflocked", "%" PRIu64, c.lrutail_reflocked);
+    }
+}
+
+static void
+show_slab_counters(struct stats *st, unsigned id, const char *prefix, struct sink *sink)
+{
+    struct stats_sum sum = sum_class(st, id);
+    PTHREAD_OK(pthread_mutex_lock(&st->lock));
+    subtract(&sum, &st->slab_baseline[id]);
+    PTHREAD_OK(pthread_mutex_unlock(&st->lock));
+#define COUNTER(field)
+#define SLAB_COUNTER(field) class_stat(sink, prefix, #field, "%" PRIu64, sum.field);
+#include "serve/serve.def"
+#undef COUNTER
+#undef SLAB_COUNTER
+}
+
+static void
+show_slabs(struct stats *st, uint32_t now, struct sink *sink)
+{
+    struct store *store = st->shared->store;
+    bool has_requested = st->settings->profile < PROFILE_16;
+    for (unsigned id = 1; id <= store_class_count(store); id++) {
+        struct store_class_stats c;
+        char prefix[24];
+        store_class_stats(store, id, now, &c);
+        if (c.total_pages == 0) {
+            continue;
+        }
+        snprintf(prefix, sizeof prefix, "%u:", id);
+        class_stat(sink, prefix, "chunk_size", "%u", c.chunk_size);
+        class_stat(sink, prefix, "chunks_per_page", "%u", c.chunks_per_page);
+        class_stat(sink, prefix, "total_pages", "%u", c.total_pages);
+        class_stat(sink, prefix, "total_chunks", "%" PRIu64, c.total_chunks);
+        class_stat(sink, prefix, "used_chunks", "%" PRIu64, c.used_chunks);
+        class_stat(sink, prefix, "free_chunks", "%" PRIu64, c.free_chunks);
+        class_stat(sink, prefix, "free_chunks_end", "0");
+        if (has_requested) {
+            class_stat(sink, prefix, "mem_requested", "%" PRIu64, c.requested_bytes);
+        }
+        show_slab_counters(st, id, prefix, sink);
+    }
+    struct store_totals totals;
+    store_totals(store, &totals);
+    sink_statf(sink, "active_slabs", "%u", totals.active_classes);
+    sink_statf(sink, "total_malloced", "%" PRIu64, totals.malloced_bytes);
+}
+
+struct conns_walk {
+    struct sink *sink;
+    uint32_t now;
+    bool shows_listener; /* the profile tells which listener a client came from */
+};
+
+static void
+show_conn(void *ctx, const struct registry_entry *entry)
+{
+    const struct conns_walk *walk = ctx;
+    char prefix[24];
+    uint32_t last = atomic_load_explicit(&entry->last_cmd, memory_order_relaxed);
+    snprintf(prefix, sizeof prefix, "%d:", entry->fd);
+    char name[48];
+    snprintf(name, sizeof name, "%saddr", prefix);
+    sink_stat(walk->sink, name, entry->addr);
+    if (walk->shows_listener && entry->listen_addr != NULL) {
+        snprintf(name, sizeof name, "%slisten_addr", prefix);
+        sink_stat(walk->sink, name, entry->listen_addr);
+    }
+    class_stat(
+        walk->sink, prefix, "state", "%s",
+        registry_state_name(atomic_load_explicit(&entry->state, memory_order_relaxed)));
+    class_stat(walk->sink, prefix, "secs_since_last_cmd", "%u",
+               walk->now > last ? walk->now - last : 0);
+}
+
+static enum reply
+show_group(struct stats *st, struct slice group, uint32_t now, unsigned *cursor,
+           struct sink *sink)
+{
+    if (req_word_is(group, "settings")) {
+        settings_stats(st->settings, sink, show_changing_setting, st);
+    } else if (req_word_is(group, "items")) {
+        show_items(st, now, sink);
+    } else if (req_word_is(group, "slabs")) {
+        show_slabs(st, now, sink);
+    } else if (req_word_is(group, "conns")) {
+        struct conns_walk walk = {sink, now, st->settings->profile >= PROFILE_16};
+        if (registry_walk(&st->shared->registry, cursor, CONNS_PER_CALL, show_conn,
+                          &walk)) {
+            return REPLY_NONE;
+        }
+    } else if (req_word_is(group, "sizes")) {
+        sink_stat(sink, "sizes_status", "disabled");
+    } else if (req_word_is(group, "qos")) {
+        stats_show_qos(st, sink);
+    } else if (req_word_is(group, "pin")) {
+        stats_show_pin(st, sink);
+    } else if (req_word_is(group, "reset")) {
+        reset(st);
+        return REPLY_RESET;
+    } else {
+        return REPLY_ERROR;
+    }
+    return REPLY_END;
+}
+
+enum reply
+stats_command(void *ctx, const struct slice *words, unsigned count, uint32_t now,
+              unsigned *cursor, struct sink *sink)
+{
+    struct stats *st = ctx;
+    if (count > 0) {
+        return show_group(st, words[0], now, cursor, sink);
+    }
+    show_general(st, now, sink);
+    return REPLY_END;
+}

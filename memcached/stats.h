@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * Collects the modules' counters and renders every group of "stats", and the command "qos".
+ * Any worker may call; counters are read while their owners go on.
+ */
+#pragma once
+
+#include <pthread.h>
+
+#include "net/listen.h"
+#include "net/worker.h"
+#include "settings.h"
+
+/* Command counters summed over the workers, as plain numbers. */
+struct stats_sum {
+#define COUNTER(field) uint64_t field;
+#define SLAB_COUNTER(field) uint64_t field;
+#include "serve/serve.def"
+#undef COUNTER
+#undef SLAB_COUNTER
+};
+
+struct stats {
+    const struct settings *settings;
+    struct net_shared *shared;
+    struct worker *workers;
+    unsigned worker_count;
+    struct listen *listen;
+    pthread_mutex_t
+        lock; /* guards the baselines: what had been counted at the last reset */
+    struct stats_sum baseline;
+    struct stats_sum slab_baseline[STORE_CLASSES];
+    uint64_t conns_baseline, rejected_baseline, disabled_baseline, disabled_us_baseline;
+};
+
+void stats_init(struct stats *st);
+void stats_fini(struct stats *st);
+
+/* The hooks of serve/env.h; ctx is the struct stats. */
+enum reply stats_command(void *ctx, const struct slice *words, unsigned count,
+                         uint32_t now, unsigned *cursor, struct sink *sink);
+enum reply stats_qos_command(void *ctx, const struct slice *words, unsigned count,
+                             struct sink *sink);

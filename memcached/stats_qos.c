@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ */
+#include "stats_qos.h"
+
+#include <inttypes.h>
+
+#include "base/hist.h"
+#include "base/num.h"
+#include "config.h"
+
+static double
+us(uint64_t ns)
+{
+    return (double)ns / (double)NSEC_PER_USEC;
+}
+
+static void
+show_delay(const struct stats *st, struct sink *sink)
+{
+    struct hist *all = hist_create(WORKER_DELAY_SUB_BITS, WORKER_DELAY_MAX_NS);
+    if (all == NULL) {
+        sink->has_failed = true;
+        return;
+    }
+    for (unsigned i = 0; i < st->worker_count; i++) {
+        hist_merge(all, st->workers[i].delay);
+    }
+    sink_statf(sink, "qps_delay_count", "%" PRIu64, hist_count(all));
+    sink_statf(sink, "qps_delay_avg_us", "%.1f", us((uint64_t)hist_mean(all)));
+    sink_statf(sink, "qps_delay_p50_us", "%.1f", us(hist_quantile(all, 0.50)));
+    sink_statf(sink, "qps_delay_p95_us", "%.1f", us(hist_quantile(all, 0.95)));
+    sink_statf(sink, "qps_delay_p99_us", "%.1f", us(hist_quantile(all, 0.99)));
+    sink_statf(sink, "qps_delay_max_us", "%.1f", us(hist_max(all)));
+    hist_destroy(&all);
+}
+
+void
+stats_show_qos(struct stats *st, struct sink *sink)
+{
+    const struct limit *limit = &st->shared->limit;
+    uint64_t rate = atomic_load_explicit(&limit->rate, memory_order_relaxed);
+    uint64_t admitted = 0;
+    uint64_t delayed = 0;
+    uint64_t deferred = 0;
+    uint64_t turns = 0;
+    for (unsigned i = 0; i < st->worker_count; i++) {
+        admitted += ctr_get(&st->workers[i].qos.admitted);
+        delayed += ctr_get(&st->workers[i].qos.delayed);
+        deferred += ctr_get(&st->workers[i].qos.deferred);
+        turns += ctr_get(&st->workers[i].qos.turns);
+    }
+    sink_stat(sink, "server", PACKAGE_NAME);
+    sink_stat(sink, "server_version", PACKAGE_VERSION);
+    if (rate > 0) {
+        sink_statf(sink, "qps_limit", "%" PRIu64, rate);
+        sink_statf(sink, "qps_burst", "%" PRIu64,
+                   atomic_load_explicit(&limit->burst, memory_order_relaxed));
+    } else {
+        sink_stat(sink, "qps_limit", "off");
+        sink_stat(sink, "qps_burst", "0");
+    }
+    sink_statf(sink, "qps_admitted", "%" PRIu64, admitted);
+    sink_statf(sink, "qps_delayed", "%" PRIu64, delayed);
+    sink_statf(sink, "qps_lease_retries", "%" PRIu64,
+               atomic_load_explicit(&limit->cas_retries, memory_order_relaxed));
+    show_delay(st, sink);
+    sink_statf(sink, "turn_us", "%" PRIu64, st->shared->turn_ns / NSEC_PER_USEC);
+    sink_statf(sink, "deferred", "%" PRIu64, deferred);
+    sink_statf(sink, "deferred_turns", "%" PRIu64, turns);
+}
+
+static void
+worker_stat(struct sink *sink, unsigned index, const char *name, int value)
+{
+    char full[48];
+    snprintf(full, sizeof full, "pin_worker_%u_%s", index, name);
+    sink_statf(sink, full, "%d", value);
+}
+
+void
+stats_show_pin(struct stats *st, struct sink *sink)
+{
+    const struct pin_plan *plan = st->shared->pin;
+    unsigned errors = 0;
+    for (unsigned i = 0; i < st->worker_count; i++) {
+        errors += atomic_load(&st->workers[i].pin_error) != 0;
+    }
+    sink_stat(sink, "pin_policy", pin_policy_name(plan->policy));
+    sink_stat(sink, "pin_layout", plan->layout[0] != '\0' ? plan->layout : "none");
+    sink_stat(sink, "pin_allowed", plan->allowed_list);
+    sink_statf(sink, "pin_allowed_cpus", "%u", plan->allowed);
+    sink_statf(sink, "pin_oversubscribed", "%d", plan->is_oversubscribed);
+    sink_statf(sink, "pin_errors", "%u", errors + st->shared->has_no_plan);
+    for (unsigned i = 0; i < st->worker_count; i++) {
+        const struct pin_place *place = &plan->places[i];
+        worker_stat(sink, i, "tid", atomic_load(&st->workers[i].tid));
+        worker_stat(sink, i, "cpu", place->cpu);
+        worker_stat(sink, i, "package", place->package);
+        worker_stat(sink, i, "llc", place->llc);
+        worker_stat(sink, i, "core", place->core);
+        worker_stat(sink, i, "numa", place->numa);
+        worker_stat(sink, i, "errno", atomic_load(&st->workers[i].pin_error));
+    }
+}
+
+/* qos qps_limit <n|off> [burst] */
+static enum reply
+set_limit(struct stats *st, const struct slice *words, unsigned count)
+{
+    uint64_t rate = 0;
+    uint64_t burst = 0;
+    if (count < 2 || count > 3) {
+        return REPLY_BAD_QOS;
+    }
+    if (!req_word_is(words[1], "off") &&
+        (!num_scaled(words[1].p, words[1].len, 1000, &rate) || rate == 0 ||
+         rate > LIMIT_RATE_MAX)) {
+        return REPLY_BAD_QOS;
+    }
+    if (count == 3 && (!num_scaled(words[2].p, words[2].len, 1000, &burst) ||
+                       burst == 0 || burst > LIMIT_BURST_MAX)) {
+        return REPLY_BAD_QOS;
+    }
+    limit_set(&st->shared->limit, rate, burst, clock_now());
+    for (unsigned i = 0; i < st->worker_count; i++) {
+        worker_relimit(&st->workers[i]);
+    }
+    return REPLY_OK;
+}
+
+enum reply
+stats_qos_command(void *ctx, const struct slice *words, unsigned count, struct sink *sink)
+{
+    struct stats *st = ctx;
+    if (count == 1 && req_word_is(words[0], "show")) {
+        stats_show_qos(st, sink);
+        return REPLY_END;
+    }
+    if (count > 0 && req_word_is(words[0], "qps_limit")) {
+        return set_limit(st, words, count);
+    }
+    return REPLY_BAD_QOS;
+}

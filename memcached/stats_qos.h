@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * The groups of statistics that memcached does not have. Private to stats.c.
+ */
+#pragma once
+
+#include "stats.h"
+
+void stats_show_qos(struct stats *st, struct sink *sink);
+void stats_show_pin(struct stats *st, struct sink *sink);
