@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * The measuring loop of one thread: sends requests, closed loop (the next one when a reply
+ * came) or open loop (by a schedule that does not care about replies), and records what
+ * happens. Its thread only; `stop` may be set by any.
+ *
+ *     begin ...... start ............................. end ........ drained
+ *      warm-up, sent   measured                            only replies
+ *      but not measured
+ */
+#pragma once
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "loadgen/arrival.h"
+#include "loadgen/lset.h"
+#include "loadgen/tally.h"
+
+/* With late requests dropped: how late is too late. */
+#define DRIVE_DROP_AFTER (5 * NSEC_PER_MSEC)
+/* How long replies are waited for after the end. */
+#define DRIVE_DRAIN NSEC_PER_SEC
+
+struct drive_conf {
+    bool is_open;
+    double rate;     /* open loop: this thread's requests a second */
+    struct dist gap; /* open loop */
+    unsigned depth;  /* requests on their way, each connection */
+    bool drops_late;
+    nsec_t spin;    /* open loop: polls, not sleeps, when the next request is so near */
+    nsec_t timeout; /* of a reply */
+    uint64_t seed;
+    uint64_t thread; /* index: its own random streams */
+    const char *filler;
+    const atomic_bool *stop; /* ends the window early */
+};
+
+struct drive_window {
+    nsec_t begin, start, end;
+};
+
+/* What the thread itself cost in the window. */
+struct drive_cost {
+    double elapsed_s, cpu_s;
+    double idle_s; /* part of cpu_s: polled with nothing to do */
+};
+
+struct drive {
+    struct drive_conf conf;
+    struct drive_window window;
+    const struct workload *w;
+    struct lset *set;
+    struct tally *tally;
+    struct rng rng;
+    struct arrival arrival;
+    nsec_t next; /* open loop: intended start of the next request */
+    /* Connections with room, in turn: a ring of set->count places. */
+    struct lconn **room;
+    unsigned room_head, room_count;
+    struct lconn **dirty; /* with output not flushed */
+    unsigned dirty_count;
+    uint64_t *keys; /* of the get being made */
+    nsec_t next_tick;
+    bool is_timed;
+    nsec_t timed_from, idle;
+    double cpu_from;
+    struct drive_cost cost;
+};
+
+/* False when memory is short. The arguments live longer than d. */
+must_check bool drive_init(struct drive *d, const struct drive_conf *conf,
+                           struct lset *set, struct tally *tally);
+void drive_fini(struct drive *d);
+/* Runs from window->begin to the end and drains. */
+void drive_run(struct drive *d, const struct drive_window *window);

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * One client connection: socket, requests on their way in order, bytes not yet sent, reply
+ * parser. It knows nothing of schedules or loops: the caller pushes requests, flushes, and
+ * pulls finished ones out of the bytes received. Its thread only; no allocation after
+ * lconn_init.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/clock.h"
+#include "loadgen/target.h"
+#include "loadgen/workload.h"
+#include "proto/client.h"
+
+enum lconn_state {
+    LCONN_DOWN,
+    LCONN_CONNECTING,
+    LCONN_UP,
+};
+
+enum lconn_io {
+    LCONN_IO_OK,
+    LCONN_IO_AGAIN, /* send: the rest has to wait until the socket is writable;
+                       connect: the listener's queue is full, try again */
+    LCONN_IO_LOST,
+};
+
+/* A request on its way. */
+struct lconn_op {
+    nsec_t intended;
+    nsec_t issued; /* 0 until given to the kernel */
+    enum workload_verb verb;
+    unsigned keys;
+};
+
+struct lconn {
+    int fd; /* -1 when down */
+    enum lconn_state state;
+    const struct target *target;
+    unsigned server; /* index of target */
+    nsec_t retry_at; /* when down */
+    nsec_t backoff;
+
+    /* Ring of requests: `count` from `head`; the last `fresh` are not stamped yet. */
+    struct lconn_op *ops;
+    uint64_t *keys; /* getcount for each op */
+    unsigned capacity, head, count, fresh;
+    unsigned getcount;
+
+    /* out[sent..len) is to be sent. */
+    char *out;
+    size_t out_cap, out_len, out_sent;
+    size_t request_max;
+    bool wants_write; /* registered for writability */
+
+    /* The reply being read. */
+    struct client_parser parser;
+    unsigned next_key; /* first key of the head get that may still be answered */
+    unsigned hits;
+
+    /* The caller's. */
+    bool in_room, is_dirty;
+};
+
+struct lconn_conf {
+    const struct target *target;
+    unsigned server;
+    unsigned capacity; /* most requests on their way */
+    const struct workload *workload;
+};
+
+/* False when memory is short. */
+must_check bool lconn_init(struct lconn *c, const struct lconn_conf *conf);
+void lconn_fini(struct lconn *c);
+
+/* Starts to connect without waiting: OK is UP or CONNECTING, else DOWN with errno's text in
+ * *why. */
+must_check enum lconn_io lconn_connect(struct lconn *c, bool with_nodelay,
+                                       const char **why);
+/* The socket of a CONNECTING connection is writable: UP, or false. */
+must_check bool lconn_connected(struct lconn *c, const char **why);
+/* Closes; requests on their way are forgotten (take them with lconn_take_op before). */
+void lconn_down(struct lconn *c);
+
+/* Whether another request of any size fits now, and how many may be on their way. */
+static inline bool
+lconn_has_room(const struct lconn *c, unsigned depth)
+{
+    return c->state == LCONN_UP && c->count < depth &&
+           c->out_cap - c->out_len >= c->request_max;
+}
+
+/* Both need lconn_has_room. `filler` has at least the value's length. */
+void lconn_push_get(struct lconn *c, const struct workload *w, const uint64_t *keys,
+                    unsigned count, nsec_t intended);
+void lconn_push_set(struct lconn *c, const struct workload *w, uint64_t key,
+                    const char *filler, nsec_t intended);
+
+/* Sends what it can. *sent is set to the bytes taken. Requests not stamped before are
+ * stamped with `now`: call lconn_fresh before to see them. */
+must_check enum lconn_io lconn_flush(struct lconn *c, nsec_t now, size_t *sent);
+
+/* The i-th of the requests not stamped yet. */
+struct lconn_op *lconn_fresh_op(struct lconn *c, unsigned i);
+/* The oldest request, NULL when there is none. */
+const struct lconn_op *lconn_oldest(const struct lconn *c);
+/* Removes the oldest request; false when there is none. */
+bool lconn_take_op(struct lconn *c, struct lconn_op *op);
+
+enum lconn_outcome {
+    LCONN_MORE,       /* all bytes used */
+    LCONN_GOOD,       /* END or STORED */
+    LCONN_BAD,        /* answered with an error; `kind` says which */
+    LCONN_UNEXPECTED, /* a reply that this request cannot have; `kind` says which */
+    LCONN_BROKEN,     /* not the protocol, or a reply to nothing: close */
+};
+
+struct lconn_done {
+    enum lconn_outcome outcome;
+    struct lconn_op op; /* not for MORE and BROKEN */
+    enum client_kind kind;
+    unsigned hits;
+    size_t taken; /* bytes of the input used */
+};
+
+/* Takes the next finished request out of received bytes. */
+void lconn_parse(struct lconn *c, const struct workload *w, const char *buf, size_t len,
+                 struct lconn_done *done);

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * mcload: options, servers, run, report.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "loadgen/options.h"
+#include "loadgen/report.h"
+#include "loadgen/run.h"
+
+static void
+print_help(void)
+{
+    printf("usage: mcload [options]\nLoad generator for memcached; see mcload(1).\n\n");
+    opt_help(options_table(), stdout);
+}
+
+static enum exit_status
+make_workload(const struct options *o, struct workload *w)
+{
+    struct workload_conf conf = {
+        .records = (uint64_t)o->records,
+        .update = o->update,
+        .getcount = (unsigned)o->getcount,
+        .key_prefix = o->key_prefix,
+        .key_size = o->key_size,
+        .value_size = o->value_size,
+        .popularity = o->popularity,
+    };
+    const char *wrong = workload_init(w, &conf);
+    if (wrong != NULL) {
+        fprintf(stderr, "mcload: %s\n", wrong);
+        return EXIT_USAGE;
+    }
+    return EXIT_VALID;
+}
+
+static enum exit_status
+resolve(const struct options *o, struct target *targets)
+{
+    char err[512];
+    for (unsigned i = 0; i < o->servers_len; i++) {
+        if (!target_resolve(&targets[i], o->servers[i], err, sizeof err)) {
+            fprintf(stderr, "mcload: %s\n", err);
+            return EXIT_UNREACHABLE;
+        }
+    }
+    return EXIT_VALID;
+}
+
+static bool
+has_progress(const struct options *o)
+{
+    return !o->is_quiet && (o->progress == PROGRESS_ALWAYS ||
+                            (o->progress == PROGRESS_AUTO && isatty(STDERR_FILENO)));
+}
+
+/* Opened before the run, so that a bad name does not cost the result. */
+static enum exit_status
+open_json(const struct options *o, FILE **json)
+{
+    *json = NULL;
+    if (o->json == NULL) {
+        return EXIT_VALID;
+    }
+    *json = fopen(o->json, "w");
+    if (*json == NULL) {
+        fprintf(stderr, "mcload: cannot write %s: %s\n", o->json, strerror(errno));
+        return EXIT_USAGE;
+    }
+    return EXIT_VALID;
+}
+
+static bool
+close_checked(FILE *f, const char *name)
+{
+    bool is_good = !ferror(f);
+    if (fclose(f) != 0 || !is_good) {
+        fprintf(stderr, "mcload: cannot write %s: %s\n", name, strerror(errno));
+        return false;
+    }
+    return true;
+}
+
+static enum exit_status
+report(const struct options *o, const struct result *r, int argc, char **argv, FILE *json)
+{
+    enum exit_status status = r->is_valid ? EXIT_VALID : EXIT_INVALID;
+    report_text(r, o, stdout);
+    if (json != NULL) {
+        report_json(r, o, argc, argv, json);
+    }
+    return status;
+}
+
+static enum exit_status
+load_and_run(const struct options *o, int argc, char **argv, FILE *json)
+{
+    static struct target targets[OPTIONS_SERVERS_MAX];
+    struct workload workload;
+    struct result result;
+    enum exit_status status = make_workload(o, &workload);
+    status = status != EXIT_VALID ? status : resolve(o, targets);
+    if (status != EXIT_VALID) {
+        return status;
+    }
+    if (o->verbose > 0 && !o->is_quiet) {
+        fprintf(stderr, "mcload: %s loop, %jd x %jd connections to each of %u servers\n",
+                o->qps > 0 ? "open" : "closed", (intmax_t)o->threads,
+                (intmax_t)o->connections, o->servers_len);
+    }
+    struct run_conf conf = {o, &workload, targets, has_progress(o), stderr};
+    status = run_all(&conf, &result);
+    if (status != EXIT_VALID) {
+        return status;
+    }
+    if (o->load_only) {
+        if (!o->is_quiet) {
+            fprintf(stderr, "mcload: %ju records stored\n",
+                    (uintmax_t)ctr_get(&result.total.loaded));
+        }
+    } else {
+        status = report(o, &result, argc, argv, json);
+    }
+    result_fini(&result);
+    return status;
+}
+
+int
+main(int argc, char **argv)
+{
+    struct options o;
+    FILE *json;
+    /* getopt moves operands to the end: keep the order as typed for the report. */
+    char **typed = calloc((size_t)argc + 1, sizeof *typed);
+    must(typed != NULL);
+    memcpy(typed, argv, (size_t)argc * sizeof *typed);
+    enum exit_status status = EXIT_USAGE;
+    if (options_parse(&o, argc, argv, stderr)) {
+        if (o.wants_help) {
+            print_help();
+            status = EXIT_VALID;
+        } else if (o.wants_version) {
+            printf("mcload %s\n", PACKAGE_VERSION);
+            status = EXIT_VALID;
+        } else {
+            status = open_json(&o, &json);
+            status = status != EXIT_VALID ? status : load_and_run(&o, argc, typed, json);
+            if (json != NULL && !close_checked(json, o.json) && status == EXIT_VALID) {
+                status = EXIT_UNREACHABLE;
+            }
+        }
+    }
+    free(typed);
+    return close_checked(stdout, "the report") ? status : EXIT_UNREACHABLE;
+}

@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ */
+#include "loadgen/options.h"
+
+#include <sched.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "base/num.h"
+#include "loadgen/workload.h"
+
+#define SPIN_DEFAULT_US 50
+#define TIMEOUT_DEFAULT_S 10
+#define TIME_MAX_S 1e6
+#define RECORDS_MAX 1e12
+#define DEPTH_MAX 4096
+#define CONNECTIONS_MAX 65536
+#define QPS_MAX 1e8
+#define NOT_YET "not supported yet"
+
+static const char *
+call_server(void *conf, const char *text)
+{
+    struct options *o = conf;
+    if (o->servers_len == OPTIONS_SERVERS_MAX) {
+        return "too many servers";
+    }
+    o->servers[o->servers_len++] = text;
+    return NULL;
+}
+
+static const char *
+call_keysize(void *conf, const char *text)
+{
+    return dist_parse_size(&((struct options *)conf)->key_size, text);
+}
+
+static const char *
+call_valuesize(void *conf, const char *text)
+{
+    return dist_parse_size(&((struct options *)conf)->value_size, text);
+}
+
+static const char *
+call_iadist(void *conf, const char *text)
+{
+    return dist_parse_gap(&((struct options *)conf)->gap, text);
+}
+
+static const char *
+call_popularity(void *conf, const char *text)
+{
+    return popularity_parse(&((struct options *)conf)->popularity, text);
+}
+
+static const char *
+call_from(void *conf, const char *text)
+{
+    struct options *o = conf;
+    o->from_issue = strcmp(text, "issue") == 0;
+    return o->from_issue || strcmp(text, "intended") == 0
+               ? NULL
+               : "latency is taken from intended or issue";
+}
+
+static const char *
+call_late(void *conf, const char *text)
+{
+    struct options *o = conf;
+    o->drops_late = strcmp(text, "drop") == 0;
+    return o->drops_late || strcmp(text, "send") == 0
+               ? NULL
+               : "late requests can be sent (send) or dropped (drop)";
+}
+
+static const char *
+call_seed(void *conf, const char *text)
+{
+    struct options *o = conf;
+    if (strcmp(text, "random") == 0) {
+        o->seed = rng_seed();
+        return NULL;
+    }
+    return num_u64(text, strlen(text), &o->seed) ? NULL : "a seed is a number or random";
+}
+
+static const char *
+call_progress(void *conf, const char *text)
+{
+    static const char *const names[] = {
+        [PROGRESS_AUTO] = "auto",
+        [PROGRESS_NONE] = "none",
+        [PROGRESS_ALWAYS] = "always",
+    };
+    for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (strcmp(text, names[i]) == 0) {
+            ((struct options *)conf)->progress = (enum options_progress)i;
+            return NULL;
+        }
+    }
+    return "progress is auto, none or always";
+}
+
+static const char *
+call_realtime(void *conf, const char *text)
+{
+    static const char fifo[] = "fifo:";
+    size_t n = sizeof fifo - 1;
+    int32_t priority;
+    if (strncmp(text, fifo, n) != 0 || !num_i32(text + n, strlen(text + n), &priority) ||
+        priority < sched_get_priority_min(SCHED_FIFO) ||
+        priority > sched_get_priority_max(SCHED_FIFO)) {
+        return "real time is fifo:PRIORITY with a priority between 1 and 99";
+    }
+    ((struct options *)conf)->fifo_priority = priority;
+    return NULL;
+}
+
+#define AT(field) .offset = offsetof(struct options, field)
+#define REFUSED(c, long_name)                                                            \
+    {                                                                                    \
+        .letter = c, .name = long_name, .kind = OPT_REFUSE, .error = NOT_YET             \
+    }
+#define REFUSED_VALUE(c, long_name)                                                      \
+    {                                                                                    \
+        .letter = c, .name = long_name, .kind = OPT_REFUSE, .error = NOT_YET, .arg = "X" \
+    }
+
+/* clang-format off */
+static const struct opt rows[] = {
+    {.letter = 's', .name = "server", .kind = OPT_CALL, .call = call_server,
+     .arg = "HOST[:PORT]",
+     .help = "server, also unix:PATH and [v6]:PORT; repeat for several (127.0.0.1)"},
+    {.letter = 't', .name = "time", .kind = OPT_DOUBLE, AT(time_s), .min = 0.001,
+     .max = TIME_MAX_S, .error = "the time must be above 0", .arg = "SECONDS",
+     .help = "length of the run (5)"},
+    {.letter = 'w', .name = "warmup", .kind = OPT_DOUBLE, AT(warmup_s), .min = 0,
+     .max = TIME_MAX_S, .arg = "SECONDS",
+     .help = "load before it that is not measured (0)"},
+    {.letter = 'T', .name = "threads", .kind = OPT_INT, AT(threads), .min = 1,
+     .max = OPTIONS_THREADS_MAX, .arg = "N", .help = "threads (1)"},
+    {.letter = 'c', .name = "connections", .kind = OPT_INT, AT(connections), .min = 1,
+     .max = CONNECTIONS_MAX, .arg = "N",
+     .help = "connections to each server, each thread (1)"},
+    {.letter = 'd', .name = "depth", .kind = OPT_INT, AT(depth), .min = 1,
+     .max = DEPTH_MAX, .arg = "N",
+     .help = "requests on their way on each connection (1)"},
+    {.letter = 'q', .name = "qps", .kind = OPT_RATE, AT(qps), .min = 0, .max = QPS_MAX,
+     .arg = "N[k|m]",
+     .help = "requests a second of all threads, open loop; 0: closed loop, peak (0)"},
+    {.letter = 'i', .name = "iadist", .kind = OPT_CALL, .call = call_iadist,
+     .arg = "DIST",
+     .help = "gaps: exponential fixed uniform normal pareto fb_ia (exponential)"},
+    {.name = "late", .kind = OPT_CALL, .call = call_late, .arg = "send|drop",
+     .help = "what happens to requests more than 5 ms late (send)"},
+    {.letter = 'S', .name = "skip", .kind = OPT_FLAG, AT(drops_late),
+     .help = "the same as --late=drop"},
+    {.letter = 'K', .name = "keysize", .kind = OPT_CALL, .call = call_keysize,
+     .arg = "DIST",
+     .help = "key length: N or a distribution, e.g. normal:30,5 (30)"},
+    {.letter = 'V', .name = "valuesize", .kind = OPT_CALL, .call = call_valuesize,
+     .arg = "DIST", .help = "value length: the same and fb_value (200)"},
+    {.letter = 'r', .name = "records", .kind = OPT_RATE, AT(records), .min = 1,
+     .max = RECORDS_MAX, .arg = "N[k|m]", .help = "keys in use (10000)"},
+    {.letter = 'u', .name = "update", .kind = OPT_DOUBLE, AT(update), .min = 0,
+     .max = 1, .error = "the share of sets must be between 0 and 1", .arg = "SHARE",
+     .help = "share of sets (0.0)"},
+    {.name = "getcount", .kind = OPT_INT, AT(getcount), .min = 1,
+     .max = WORKLOAD_GETCOUNT_MAX, .arg = "N", .help = "keys in each get (1)"},
+    {.name = "popularity", .kind = OPT_CALL, .call = call_popularity, .arg = "LAW",
+     .help = "which keys are asked for: uniform or zipf:EXPONENT (uniform)"},
+    {.name = "key-prefix", .kind = OPT_TEXT, AT(key_prefix), .arg = "TEXT",
+     .help = "start of every key (none)"},
+    {.name = "noload", .kind = OPT_FLAG, AT(no_load),
+     .help = "the records are there, do not store them"},
+    {.name = "loadonly", .kind = OPT_FLAG, AT(load_only),
+     .help = "store the records and end"},
+    {.letter = 'B', .name = "blocking", .kind = OPT_FLAG, AT(is_blocking),
+     .help = "always sleep until the next request, never poll"},
+    {.name = "spin", .kind = OPT_DOUBLE, AT(spin_us), .min = 0, .max = 1e9,
+     .arg = "USECS", .help = "open loop: poll when the next request is so near (50)"},
+    {.name = "no-nodelay", .kind = OPT_FLAG, AT(no_nodelay),
+     .help = "leave TCP_NODELAY off"},
+    {.name = "timeout", .kind = OPT_DOUBLE, AT(timeout_s), .min = 0.001,
+     .max = TIME_MAX_S, .error = "the time-out must be above 0", .arg = "SECONDS",
+     .help = "a connection without a reply for so long is given up (10)"},
+    {.name = "affinity", .kind = OPT_FLAG, AT(has_affinity),
+     .help = "pin threads to the CPUs allowed, in turn"},
+    {.name = "cpus", .kind = OPT_TEXT, AT(cpus), .arg = "LIST",
+     .help = "pin threads to these CPUs, e.g. 0,2,4-7"},
+    {.name = "realtime", .kind = OPT_CALL, .call = call_realtime, .arg = "fifo:N",
+     .help = "run sending threads at real-time priority N"},
+    {.name = "latency-from", .kind = OPT_CALL, .call = call_from,
+     .arg = "intended|issue", .help = "where the table's latencies start (intended)"},
+    {.name = "seed", .kind = OPT_CALL, .call = call_seed, .arg = "N|random",
+     .help = "of all random numbers (1)"},
+    {.name = "json", .kind = OPT_TEXT, AT(json), .arg = "FILE",
+     .help = "write the result as JSON too"},
+    {.name = "progress", .kind = OPT_CALL, .call = call_progress,
+     .arg = "auto|none|always",
+     .help = "a line a second on stderr (auto: on a terminal)"},
+    {.letter = 'v', .name = "verbose", .kind = OPT_COUNT, AT(verbose),
+     .help = "say more on stderr"},
+    {.name = "quiet", .kind = OPT_FLAG, AT(is_quiet),
+     .help = "nothing on stderr but errors"},
+    {.letter = 'h', .name = "help", .kind = OPT_FLAG, AT(wants_help),
+     .help = "print this and end"},
+    {.name = "version", .kind = OPT_FLAG, AT(wants_version),
+     .help = "print the version and end"},
+
+    /* mutilate's other options: named, so that none is passed over in silence. */
+    REFUSED(0, "binary"), REFUSED_VALUE('U', "username"), REFUSED_VALUE('P', "password"),
+    REFUSED(0, "moderate"), REFUSED_VALUE('W', "wait"), REFUSED_VALUE(0, "save"),
+    REFUSED_VALUE(0, "search"), REFUSED_VALUE(0, "scan"), REFUSED(0, "roundrobin"),
+    REFUSED('A', "agentmode"), REFUSED_VALUE('a', "agent"),
+    REFUSED_VALUE('p', "agent-port"), REFUSED_VALUE('l', "lambda-mul"),
+    REFUSED_VALUE('C', "measure-connections"), REFUSED_VALUE('Q', "measure-qps"),
+    REFUSED_VALUE('D', "measure-depth"), REFUSED_VALUE('m', "poll-freq"),
+    REFUSED_VALUE('M', "poll-max"),
+};
+/* clang-format on */
+
+static const struct opt_table table = {
+    .rows = rows,
+    .count = sizeof rows / sizeof rows[0],
+    .program = "mcload",
+};
+
+const struct opt_table *
+options_table(void)
+{
+    return &table;
+}
+
+static void
+set_defaults(struct options *o)
+{
+    *o = (struct options){
+        .time_s = 5,
+        .timeout_s = TIMEOUT_DEFAULT_S,
+        .spin_us = SPIN_DEFAULT_US,
+        .threads = 1,
+        .connections = 1,
+        .depth = 1,
+        .records = 10000,
+        .getcount = 1,
+        .key_size = {DIST_FIXED, 30, 0, 0},
+        .value_size = {DIST_FIXED, 200, 0, 0},
+        .gap = {DIST_EXPONENTIAL, 1, 0, 0},
+        .key_prefix = "",
+        .seed = 1,
+    };
+}
+
+static const char *
+check(const struct options *o)
+{
+    if (o->no_load && o->load_only) {
+        return "--noload and --loadonly contradict each other";
+    }
+    if (o->has_affinity && o->cpus != NULL) {
+        return "--affinity and --cpus contradict each other";
+    }
+    if (o->drops_late && o->qps == 0) {
+        return "--late=drop needs a rate (--qps)";
+    }
+    return NULL;
+}
+
+bool
+options_parse(struct options *o, int argc, char **argv, FILE *err)
+{
+    int status;
+    set_defaults(o);
+    if (opt_parse(&table, o, argc, argv, err, &status) != OPT_DONE) {
+        return false;
+    }
+    if (o->servers_len == 0) {
+        o->servers[o->servers_len++] = "127.0.0.1";
+    }
+    const char *wrong = check(o);
+    if (wrong != NULL) {
+        fprintf(err, "mcload: %s\n", wrong);
+    }
+    return wrong == NULL;
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * The progress line: once a second, what the threads did in it. Reads their tallies while
+ * they write; main thread only.
+ */
+#pragma once
+
+#include <stdio.h>
+
+#include "loadgen/lthread.h"
+
+struct progress {
+    struct hist *now, *before; /* latencies of all threads so far, and a second ago */
+    uint64_t answered;
+    nsec_t at;
+};
+
+must_check bool progress_init(struct progress *p);
+void progress_fini(struct progress *p);
+void progress_load(const struct lthread *threads, unsigned count, uint64_t records,
+                   FILE *out);
+void progress_run(struct progress *p, const struct lthread *threads, unsigned count,
+                  const struct drive_window *window, nsec_t now, FILE *out);
+void progress_end(FILE *out);
