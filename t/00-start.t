@@ -1,0 +1,124 @@
+#!/usr/bin/env perl
+# The server starts, tells its version and help, writes its pid and port files, becomes a
+# daemon, and ends with status 0 on SIGTERM and SIGINT.
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::Bin/lib";
+use Test::More;
+use Time::HiRes qw(sleep);
+use MCTest;
+
+my $dir = scratch_dir();
+my @root = $> == 0 ? ('-u', 'root') : ();
+
+# -V and -h
+my $run = run_program('-V');
+is($run->{status}, 0, '-V exits 0');
+my @lines = split /\n/, $run->{out};
+if (is_ours()) {
+    is($lines[0], 'memcached 1.4.39', '-V: first line');
+    like($lines[1], qr/^memcached-qos \d+\.\d+/, '-V: second line is our own version');
+    is(scalar(@lines), 2, '-V: two lines');
+    is($run->{err}, '', '-V: nothing on stderr');
+    $run = run_program('--compat=1.6', '-V');
+    is((split /\n/, $run->{out})[0], 'memcached 1.6.45', '--compat=1.6 -V: first line');
+    $run = run_program('--version');
+    is((split /\n/, $run->{out})[0], 'memcached 1.4.39', '--version is -V');
+}
+$run = run_program('-h');
+is($run->{status}, 0, '-h exits 0');
+like($run->{out}, qr/^memcached 1\.[46]\.\d+/, '-h: first line') ;
+unlike($run->{out}, qr/^memcached 1\.1\./, '-h: not taken for 1.1');
+if (is_ours()) {
+    like($run->{out}, qr/--pin\b/, '-h names --pin');
+    like($run->{out}, qr/--qps-limit\b/, '-h names --qps-limit');
+    like($run->{out}, qr/--compat\b/, '-h names --compat');
+    is($run->{err}, '', '-h: nothing on stderr');
+    is((grep { length > 120 } split /\n/, $run->{out}), 0, '-h: no line is longer than 120');
+}
+
+for my $profile (profiles()) {
+    for my $signal (qw(TERM INT)) {
+        my $server = start_server(profile => $profile);
+        my $s = $server->connect;
+        exchange($s, "version\r\n", VERSION_REPLY($profile));
+        $server->stop($signal);
+        is(read_bytes($s, 1), '', "[$profile] the client sees the end");
+    }
+
+    # pid file without -d
+    my $pid_file = "$dir/pid.$profile";
+    my $server = start_server(profile => $profile, args => ['-P', $pid_file]);
+    ok(wait_until(sub { -s $pid_file }), "[$profile] -P writes a pid file");
+    open my $fh, '<', $pid_file or die "$pid_file: $!";
+    my $text = join '', <$fh>;
+    close $fh;
+    is($text, $server->pid . "\n", "[$profile] with the pid and a newline");
+    ok(!-e "$pid_file.tmp", "[$profile] and no temporary file is left");
+    is(mem_stats($server->connect)->{pid}, $server->pid, "[$profile] stats pid agrees");
+    is(scalar(@{$server->{ports}}), 1, "[$profile] one line in the port file");
+    is($server->{ports}[0][0], 'TCP INET', "[$profile] of the TCP socket; UDP is off");
+    isnt($server->port, 11211, "[$profile] -p -1 takes a free port");
+    $server->stop;
+
+    # daemon
+    my $port_file = "$dir/port.daemon.$profile";
+    $pid_file = "$dir/pid.daemon.$profile";
+    {
+        local $ENV{MEMCACHED_PORT_FILENAME} = $port_file;
+        $run = run_program('-d', '-P', $pid_file, '-l', '127.0.0.1', '-p', '-1', @root,
+            is_ours() ? "--compat=$profile" : ('-U', '0'));
+    }
+    is($run->{status}, 0, "[$profile] -d: the parent exits 0");
+    ok(wait_until(sub { -s $pid_file }), "[$profile] -d: pid file");
+    open $fh, '<', $pid_file or die;
+    my ($pid) = <$fh> =~ /^(\d+)\n$/;
+    close $fh;
+    ok($pid && kill(0, $pid), "[$profile] -d: the process lives");
+    open $fh, '<', $port_file or die;
+    my ($port) = join('', <$fh>) =~ /^TCP INET: (\d+)$/m;
+    close $fh;
+    my $fake = bless {profile => $profile, port => $port, pid => 0, owner => $$}, 'MCTest::Server';
+    my $s = $fake->connect;
+    exchange($s, "version\r\n", VERSION_REPLY($profile), '-d: serves');
+    is(mem_stats($s)->{pid}, $pid, "[$profile] -d: stats pid is the daemon's");
+    kill 'HUP', $pid;
+    exchange($s, "version\r\n", VERSION_REPLY($profile), '-d: SIGHUP does not kill it');
+    kill 'TERM', $pid;
+    ok(wait_until(sub { !kill 0, $pid }), "[$profile] -d: ends on SIGTERM");
+
+    # spellings of arguments
+    if (is_ours()) {
+        for my $case (['-m 64', 67108864], ['-m65', 68157440], ['-m', 66, 69206016],
+            ['--memory-limit=67', 70254592]) {
+            my @args = @$case;
+            my $want = pop @args;
+            my $odd = eval { start_server(profile => $profile, args => \@args) };
+            diag($@) if !$odd;
+            ok($odd, "[$profile] starts with the arguments '@args'") or next;
+            is(mem_stats($odd->connect)->{limit_maxbytes}, $want, "[$profile] and takes them");
+            $odd->stop;
+        }
+    }
+    for my $case (
+        ['maxconns', 200, '-c', '200', '-t', '2'], ['num_threads', 2, '-t', '2'],
+        ['tcp_backlog', 8675, '-b', '8675'], ['cas_enabled', 'no', '-C'],
+        ['evictions', 'off', '-M'], ['reqs_per_event', 7, '-R', '7'],
+        ['growth_factor', '1.50', '-f', '1.5'], ['chunk_size', 100, '-n', '100'],
+        ['item_size_max', 2097152, '-m', '64', '-I', '2m'], ['verbosity', 2, '-vv'],
+        ['verbosity', 1, '-v'], ['binding_protocol', 'ascii', '-B', 'ascii'],
+        ['maxconns_fast', 'yes', '-o', 'maxconns_fast'], ['hashpower_init', 17, '-o', 'hashpower=17'],
+        ['flush_enabled', 'no', '-F'])
+    {
+        my ($name, $want, @args) = @$case;
+        my $odd = eval { start_server(profile => $profile, args => \@args) };
+        diag($@) if !$odd;
+        ok($odd, "[$profile] starts with @args") or next;
+        my $set = mem_stats($odd->connect, 'settings');
+        is($set->{$name}, $want, "[$profile] @args: $name");
+        $odd->stop;
+    }
+}
+
+done_testing();

@@ -1,0 +1,113 @@
+#!/usr/bin/env perl
+# A bad option or value ends the start with the documented exit status and one clear line.
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::Bin/lib";
+use Test::More;
+use MCTest;
+
+my @root = $> == 0 ? ('-u', 'root') : ();
+my $dir = scratch_dir();
+
+# exit status (or list of allowed ones), pattern of the message, arguments
+sub refused {
+    my ($profile, $status, $pattern, @args) = @_;
+    my @all = (is_ours() ? "--compat=$profile" : (), '-p', '-1', @root, @args);
+    push @all, '-l', '127.0.0.1' if !grep { /^-l/ } @args;
+    my $run = run_program(@all, {timeout => 10});
+    my $name = "[$profile] @args";
+    if ($run->{timed_out}) {
+        fail("$name: is refused");
+        return diag('    the server started');
+    }
+    is($run->{signal}, 0, "$name: no crash");
+    my %allowed = map { $_ => 1 } ref $status ? @$status : $status;
+    ok($allowed{$run->{status}}, "$name: exit status " . join ' or ', sort keys %allowed)
+        or diag("    got: $run->{status}");
+    my @lines = grep { /\S/ } split /\n/, $run->{err} . $run->{out};
+    ok((grep { $_ =~ $pattern } @lines), "$name: message") or diag("    got: @lines");
+    is(scalar(@lines), 1, "$name: one line") or diag(join "\n", @lines) if is_ours();
+    return;
+}
+
+for my $profile (profiles()) {
+    my $size = pick($profile, '1.4' => 1, '1.6' => 64, ref => [1, 64]);
+
+    refused($profile, 1, qr/greater than 0|Maximum connections/i, '-c', '0');
+    refused($profile, 1, qr/greater than 0|Maximum connections/i, '-c', '-1');
+    refused($profile, 1, qr/threads/i, '-t', '0');
+    refused($profile, 1, qr/factor/i, '-f', '1');
+    refused($profile, 1, qr/factor/i, '-f', '0.5');
+    refused($profile, 1, qr/chunk size|-n/i, '-n', '0');
+    refused($profile, 1, qr/requests per event|-R/i, '-R', '0');
+    refused($profile, 71, qr/fooble|getaddrinfo|listen/i, '-l', 'fooble');
+    refused($profile, 71, qr/tcp|port|getaddrinfo|listen/i, '-l', 'tcp:127.0.0.1')
+        if $profile ne 'ref';
+    refused($profile, $size, qr/1024|item/i, '-I', '1000');
+    refused($profile, $size, qr/memory|item/i, '-I', '256m');
+    refused($profile, $size, qr/gigabyte|memory|item/i, '-m', '16384', '-I', '2048m')
+        if $profile ne 'ref';
+    refused($profile, 1, qr/suboption|fooble/i, '-o', 'fooble') if $profile ne 'ref';
+    refused($profile, 1, qr/hashpower|hashtable/i, '-o', 'hashpower=3');
+    refused($profile, 1, qr/hashpower/i, '-o', 'hashpower');
+    refused($profile, 64, qr/binding|protocol|http/i, '-B', 'http') if $profile eq 'ref';
+    if (is_ours()) {
+        refused($profile, [1, 64], qr/-m|memory/i, '-m', '0');
+        refused($profile, [1, 64], qr/-m|memory/i, '-m', '-5');
+        refused($profile, [1, 64], qr/-m|memory/i, '-m', 'much');
+        refused($profile, [1, 64], qr/-m|memory/i, '-m', '99999999999999999999');
+        refused($profile, [1, 64], qr/-c|conn/i, '-c', '10x');
+        refused($profile, [1, 64], qr/-t|thread/i, '-t', 'two');
+        refused($profile, [1, 64], qr/port|-p/i, '-p', '65536');
+        refused($profile, [1, 64], qr/port|-p/i, '-p', 'http');
+        refused($profile, [1, 64], qr/pin|fooble/i, '--pin=fooble');
+        refused($profile, [1, 64], qr/pin|list/i, '--pin=list:');
+        refused($profile, [1, 64], qr/pin|list/i, '--pin=list:x');
+        refused($profile, [1, 64], qr/pin|list/i, '--pin=list:3-1');
+        for my $bad ('', '0', '-1', 'x', '10x', '10,burst', '10,burst=0', '10,burst=x',
+            '10,fooble=3', '99999999999999999999', '50kk') {
+            refused($profile, [1, 64], qr/qps|limit|burst/i, "--qps-limit=$bad");
+        }
+        refused($profile, [1, 64], qr/compat/i, '--compat=1.5');
+        refused($profile, [1, 64], qr/-B|protocol/i, '-B', 'http');
+        refused($profile, [1, 64], qr/fooble/i, '--fooble');
+        refused($profile, [1, 64], qr/fooble/i, 'fooble');
+        refused($profile, [1, 64], qr/factor|-f/i, '-f', 'x');
+        refused($profile, [1, 64], qr/factor|-f/i, '-f', 'nan');
+        refused($profile, [64, 1], qr/slab_chunk_max/i, '-o',
+            'slab_chunk_max=' . pick($profile, '1.4' => 2097152, '1.6' => 2048));
+        refused($profile, [64, 1], qr/slab_chunk_max/i, '-o', 'slab_chunk_max=0');
+        refused($profile, [1, 71], qr/too low|-c|rlimit|open files|conn/i, '-c', '5', '-t', '4');
+        refused($profile, 71, qr/socket|path|No such/i, '-s', "$dir/absent/directory/socket");
+        refused($profile, [1, 64, 71], qr/long|path|socket/i, '-s', "$dir/" . ('s' x 200));
+    }
+
+    # unknown option letter: getopt's own message may come first
+    my $run = run_program((is_ours() ? "--compat=$profile" : ()), '-Q', @root);
+    is($run->{status}, 1, "[$profile] unknown option -Q exits 1");
+    like($run->{err} . $run->{out}, qr/Q|Illegal/, "[$profile] and is named");
+    $run = run_program((is_ours() ? "--compat=$profile" : ()), '-p', @root ? () : (), {timeout => 5});
+    isnt($run->{status}, 0, "[$profile] -p without an argument is refused");
+}
+
+SKIP: {
+    skip 'only root can change user', 4 if $> != 0;
+    my $run = run_program('-u', 'no-such-user-here', '-p', '-1', '-l', '127.0.0.1', {timeout => 5});
+    is($run->{status}, 67, 'an unknown user exits 67');
+    like($run->{err}, qr/no-such-user-here/, 'and is named');
+    $run = run_program('-p', '-1', '-l', '127.0.0.1', {timeout => 5});
+    is($run->{status}, 64, 'root without -u exits 64');
+    like($run->{err}, qr/root/, 'and the message says so');
+}
+
+# a port that is taken
+{
+    my $taken = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 1, Proto => 'tcp');
+    my $port = $taken->sockport;
+    my $run = run_program('-l', '127.0.0.1', '-p', $port, '-U', '0', @root, {timeout => 10});
+    is($run->{status}, 71, 'a port that is taken exits 71');
+    like($run->{err} . $run->{out}, qr/$port|in use/, 'and the message names it');
+}
+
+done_testing();

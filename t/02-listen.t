@@ -1,0 +1,119 @@
+#!/usr/bin/env perl
+# -l takes lists of addresses, IPv6 and host:port; -s makes a UNIX socket with the mode of -a.
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::Bin/lib";
+use IO::Socket::IP;
+use Test::More;
+use MCTest;
+
+my $dir = scratch_dir();
+
+sub answers {
+    my ($server, $host, $port, $name) = @_;
+    my $sock = IO::Socket::IP->new(PeerHost => $host, PeerPort => $port, Type => SOCK_STREAM,
+        Timeout => 10);
+    return fail("$name: $@") if !$sock;
+    $sock->blocking(0);
+    put($sock, "version\r\n");
+    my $profile = $server->profile;
+    return is(read_line($sock), VERSION_REPLY($profile), $name);
+}
+
+sub refuses {
+    my ($host, $port, $name) = @_;
+    my $sock = IO::Socket::IP->new(PeerHost => $host, PeerPort => $port, Type => SOCK_STREAM,
+        Timeout => 10);
+    return ok(!$sock, $name);
+}
+
+my $has_ipv6 = IO::Socket::IP->new(LocalHost => '::1', Type => SOCK_STREAM, Listen => 1) ? 1 : 0;
+
+for my $profile (profiles()) {
+    for my $list ('127.0.0.1,127.0.0.2', '127.0.0.1;127.0.0.2') {
+        my $server = start_server(profile => $profile, listen => 0,
+            args => ['-l', $list, '-p', '-1']);
+        my @tcp = grep { $_->[0] eq 'TCP INET' } @{$server->{ports}};
+        is(scalar(@tcp), 2, "[$profile] -l $list: two sockets");
+        answers($server, '127.0.0.1', $tcp[0][1], "[$profile] the first answers");
+        answers($server, '127.0.0.2', $tcp[1][1], "[$profile] the second answers");
+        $server->stop;
+    }
+    {
+        my $port = free_port();
+        my $server = start_server(profile => $profile, listen => 0,
+            args => ['-l', '127.0.0.1', '-l', '127.0.0.3', '-p', $port]);
+        answers($server, '127.0.0.1', $port, "[$profile] -l given twice: the first");
+        answers($server, '127.0.0.3', $port, "[$profile] the second");
+        refuses('127.0.0.4', $port, "[$profile] another address is not listened to");
+        my $settings = mem_stats($server->connect, 'settings');
+        is($settings->{tcpport}, $port, "[$profile] settings tcpport");
+        is($settings->{inter}, '127.0.0.1,127.0.0.3', "[$profile] settings inter");
+        $server->stop;
+    }
+    {
+        my $port = free_port();
+        my $other = free_port();
+        my $server = start_server(profile => $profile, listen => 0,
+            args => ['-l', "127.0.0.1:$port,127.0.0.2", '-p', $other]);
+        answers($server, '127.0.0.1', $port, "[$profile] -l host:port overrides -p");
+        answers($server, '127.0.0.2', $other, "[$profile] for that element only");
+        $server->stop;
+    }
+    {
+        my $server = start_server(profile => $profile, listen => 0,
+            args => ['-l', 'localhost', '-p', '-1']);
+        ok(scalar(@{$server->{ports}}), "[$profile] -l localhost");
+        answers($server, $_->[0] =~ /6$/ ? '::1' : '127.0.0.1', $_->[1],
+            "[$profile] localhost by $_->[0]") for @{$server->{ports}};
+        $server->stop;
+    }
+    SKIP: {
+        skip 'no IPv6 here', 2 if !$has_ipv6;
+        my $port = free_port();
+        for my $spelling ('::1', '[::1]', "[::1]:$port") {
+            my $server = start_server(profile => $profile, listen => 0,
+                args => ['-l', $spelling, '-p', $port]);
+            is($server->{ports}[0][0], 'TCP INET6', "[$profile] -l $spelling in the port file");
+            answers($server, '::1', $port, "[$profile] -l $spelling answers");
+            $server->stop;
+        }
+    }
+
+    # UNIX socket
+    for my $case ([undef, 0700], ['0777', 0777], ['770', 0770], ['600', 0600]) {
+        my ($mask, $mode) = @$case;
+        my $path = "$dir/socket.$profile";
+        my $server = start_server(profile => $profile, path => $path,
+            args => ['-s', $path, defined $mask ? ('-a', $mask) : ()]);
+        my $what = '-s' . (defined $mask ? " -a $mask" : '');
+        my $s = $server->connect;
+        exchange($s, "set a 0 0 1\r\n1\r\nget a\r\n",
+            "STORED\r\nVALUE a 0 1\r\n1\r\nEND\r\n", "$what serves");
+        is((stat $path)[2] & 0777, $mode, sprintf "[$profile] $what: mode %04o", $mode);
+        my $settings = mem_stats($s, 'settings');
+        is($settings->{domain_socket}, $path, "[$profile] $what: settings domain_socket");
+        is($settings->{umask}, sprintf('%o', $mode), "[$profile] $what: settings umask");
+        my ($first) = grep { /:addr unix:/ } stat_lines($s, 'conns');
+        like($first, qr/^STAT \d+:addr unix:\Q$path\E$/, "[$profile] $what: stats conns")
+            if is_ours();
+        $server->stop;
+        # The old socket file does not hinder the next start.
+        if (!-e $path) {
+            IO::Socket::UNIX->new(Local => $path, Listen => 1);
+        }
+    }
+    {
+        my $path = "$dir/not-a-socket.$profile";
+        open my $fh, '>', $path or die;
+        print $fh "precious\n";
+        close $fh;
+        my $run = run_program('-s', $path, $> == 0 ? ('-u', 'root') : (),
+            is_ours() ? "--compat=$profile" : (), {timeout => 5});
+        is($run->{status}, 71, "[$profile] -s on a plain file exits 71");
+        ok(-s $path, "[$profile] and the file is left alone");
+    }
+}
+
+done_testing();

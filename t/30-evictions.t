@@ -1,0 +1,158 @@
+#!/usr/bin/env perl
+# The memory limit, the slab classes and the flat LRU give exactly the documented numbers of
+# evictions, victims and accounted bytes.
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::Bin/lib";
+use Test::More;
+use MCTest;
+
+sub store_many {
+    my ($s, $profile, $name, $count, $bytes, $exptime) = @_;
+    $exptime //= 0;
+    my $value = 'B' x $bytes;
+    my $bad = 0;
+    for my $i (0 .. $count - 1) {
+        my $got = roundtrip($s, "set $name$i 0 $exptime $bytes\r\n$value\r\n", "STORED\r\n");
+        $bad++ if $got ne "STORED\r\n";
+    }
+    is($bad, 0, "[$profile] $count values of $bytes bytes are stored");
+    return;
+}
+
+for my $profile (profiles()) {
+    my $is_ref = $profile eq 'ref';
+    # The numbers are those of a flat LRU with chunks up to 1 MiB.
+    my @flat = pick($profile, '1.4' => [], '1.6' => ['-o', 'no_modern,slab_chunk_max=1024'],
+        ref => [])->@*;
+
+    # 101 values of nearly 1 MiB into 64 MB: 64 fit, 37 go, the oldest first
+    my $server = start_server(profile => $profile, args => ['-m', '64', @flat]);
+    my $s = $server->connect;
+    my $len = 1048576 - 250;
+    my $value = 'B' x $len;
+    exchange($s, "set big 0 0 $len\r\n$value\r\n", "STORED\r\n", 'the first large value');
+    mem_get_is($s, 'big', $value, 'is there');
+    store_many($s, $profile, 'item_', 100, $len);
+    is(mem_stats($s)->{evictions}, 37, "[$profile] exactly 37 evictions");
+    my @gone = grep { my ($cas, $v) = mem_gets($s, "item_$_"); !defined $v } 0 .. 99;
+    is_deeply(\@gone, [0 .. 35], "[$profile] the victims are the oldest");
+    mem_get_is($s, 'big', undef, 'and the very first');
+    my ($class) = grep { defined mem_stats($s, 'items')->{"items:$_:number"} } 1 .. 63;
+    is($class, 42, "[$profile] class 42");
+    is(mem_stats($s, 'items')->{"items:42:number"}, 64, "[$profile] 64 items in it");
+    is(mem_stats($s, 'items')->{"items:42:evicted"}, 37, "[$profile] 37 evicted from it");
+    is(mem_stats($s)->{evicted_unfetched}, 36, "[$profile] 36 of them never fetched");
+    $server->stop;
+
+    # per-class eviction counters and their reset
+    $server = start_server(profile => $profile, args => ['-m', '3', @flat]);
+    $s = $server->connect;
+    store_many($s, $profile, 'item_', 40, 66560);
+    my $first = mem_stats($s, 'items');
+    cmp_ok($first->{'items:31:evicted'}, '>', 0, "[$profile] 40 values do not fit into 3 MB");
+    is($first->{'items:31:evicted'}, 4, "[$profile] but 36 do");
+    is($first->{'items:31:number'}, 36, "[$profile] and are there");
+    is($first->{'items:31:evicted_nonzero'}, 0, "[$profile] none had an exptime");
+    exchange($s, "stats reset\r\n", "RESET\r\n");
+    is(mem_stats($s, 'items')->{'items:31:evicted'}, 0, "[$profile] reset");
+    store_many($s, $profile, 'more_', 40, 66560);
+    is(mem_stats($s, 'items')->{'items:31:evicted'}, 40, "[$profile] exactly 40 more");
+    store_many($s, $profile, 'timed_', 50, 66560, 600);
+    my $last = mem_stats($s, 'items');
+    is($last->{'items:31:evicted'}, 90, "[$profile] 90 by now");
+    is($last->{'items:31:evicted_nonzero'}, 14, "[$profile] 14 of them had an exptime");
+    is($last->{'items:31:outofmemory'}, 0, "[$profile] never out of memory");
+    $server->stop;
+
+    # -M: nothing is evicted
+    $server = start_server(profile => $profile,
+        args => ['-M', '-m', pick($profile, '1.4' => 1, '1.6' => 2), @flat]);
+    $s = $server->connect;
+    my $stored = 0;
+    my $got;
+    $value = 'B' x 8192;
+    for my $i (0 .. 1000) {
+        $got = roundtrip($s, "set dash$i 0 0 8192\r\n$value\r\n");
+        last if $got ne "STORED\r\n";
+        $stored++;
+    }
+    cmp_ok($stored, '>', 50, "[$profile] -M: some are stored");
+    is($got, "SERVER_ERROR out of memory storing object\r\n", "[$profile] -M: then none");
+    exchange($s, "set dash_x 0 0 8192\r\n$value\r\n",
+        "SERVER_ERROR out of memory storing object\r\n", '-M: nor the next');
+    my @missing = grep { my ($cas, $v) = mem_gets($s, "dash$_"); !defined $v || $v ne $value }
+        0 .. $stored - 1;
+    is(scalar(@missing), 0, "[$profile] -M: all $stored are readable");
+    is(mem_stats($s)->{evictions}, 0, "[$profile] -M: no evictions");
+    exchange($s, "delete dash0\r\nset dash_y 0 0 8192\r\n$value\r\n", "DELETED\r\nSTORED\r\n",
+        '-M: a deleted item makes room');
+    exchange($s, "set dash1 0 0 8192\r\n$value\r\nget dash1\r\n",
+        "SERVER_ERROR out of memory storing object\r\nEND\r\n",
+        '-M: a refused set leaves no stale value');
+    exchange($s, "set dash_z 0 0 8192 noreply\r\n$value\r\nset dash_w 0 0 8192 noreply\r\n"
+            . "$value\r\nversion\r\n", VERSION_REPLY($profile), '-M: noreply hides it');
+    $server->stop;
+
+    # a counter above 4 GiB
+    SKIP: {
+        skip 'only 1.4 arithmetic', 1 if $profile ne '1.4';
+        my $server = start_server(profile => $profile, args => ['-m', '4098', '-M'],
+            env => {T_MEMD_INITIAL_MALLOC => '4294967328'});
+        my $s = $server->connect;
+        is(mem_stats($s)->{limit_maxbytes}, 4297064448, '[1.4] limit_maxbytes above 4 GiB');
+        my $slabs = mem_stats($s, 'slabs');
+        is($slabs->{total_malloced}, 4294967328, '[1.4] expected total_malloced');
+        is($slabs->{active_slabs}, 0, '[1.4] no active slabs');
+        my $size = 400 * 1024;
+        my $data = 'a' x $size;
+        my $hit_limit = 0;
+        for my $i (0 .. 4) {
+            my $got = roundtrip($s, "set big$i 0 0 $size\r\n$data\r\n");
+            $hit_limit++ if $got ne "STORED\r\n";
+        }
+        cmp_ok($hit_limit, '>', 0, '[1.4] the limit is hit');
+        is(mem_stats($s, 'slabs')->{active_slabs}, 1, '[1.4] one active slab');
+        $server->stop;
+    }
+
+    # accounted bytes
+    if ($profile eq '1.4') {
+        $server = start_server(profile => $profile);
+        $s = $server->connect;
+        for my $i (0 .. 9) {
+            exchange($s, "set key$i 0 0 10\r\n0123456789\r\n", "STORED\r\n");
+        }
+        my $slabs = mem_stats($s, 'slabs');
+        is($slabs->{'1:mem_requested'}, 800, '[1.4] ten items of 80 bytes');
+        is(mem_stats($s)->{bytes}, 800, '[1.4] bytes likewise');
+        exchange($s, "delete key0\r\n", "DELETED\r\n");
+        is(mem_stats($s, 'slabs')->{'1:mem_requested'}, 720, '[1.4] nine');
+        exchange($s, "set key1 0 0 20\r\n01234567890123456789\r\n", "STORED\r\n");
+        $slabs = mem_stats($s, 'slabs');
+        is($slabs->{'1:mem_requested'}, 640 + 90, '[1.4] a longer value');
+        for my $i (0 .. 2000) {
+            roundtrip($s, "incr key1 1\r\nappend key2 0 0 1\r\nx\r\ndelete key2\r\n"
+                    . "set key2 0 0 1\r\nx\r\ntouch key1 0\r\n");
+        }
+        is(mem_stats($s)->{curr_items}, 9, '[1.4] items neither leak nor vanish');
+        is(mem_stats($s, 'slabs')->{'1:used_chunks'}, 9, '[1.4] nor do chunks');
+        exchange($s, "set nn 0 0 0\r\n\r\n", "STORED\r\n");
+        roundtrip($s, "incr nn 1\r\n") for 1 .. 100;
+        exchange($s, "delete nn\r\n", "DELETED\r\n");
+        roundtrip($s, "set bad 0 0 1\r\nxx\n") for 1 .. 100;
+        roundtrip($s, "add key1 0 0 1\r\nx\r\nreplace nix 0 0 1\r\nx\r\n") for 1 .. 100;
+        is(mem_stats($s, 'slabs')->{'1:used_chunks'}, 9, '[1.4] nor by failed commands');
+        my $half = $server->connect;
+        put($half, "set half 0 0 10\r\nabc");
+        ok(wait_until(sub { mem_stats($s, 'slabs')->{'1:used_chunks'} == 10 }),
+            '[1.4] an item being written takes a chunk');
+        close $half;
+        ok(wait_until(sub { mem_stats($s, 'slabs')->{'1:used_chunks'} == 9 }),
+            '[1.4] and gives it back when its client leaves');
+        $server->stop;
+    }
+}
+
+done_testing();

@@ -1,0 +1,77 @@
+#!/usr/bin/env perl
+# SIGTERM under load: what was begun is finished, no reply is cut off, the server exits 0
+# soon, also beside clients that do not read or do not finish their requests.
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::Bin/lib";
+use POSIX ();
+use Test::More;
+use Time::HiRes qw(time sleep);
+use MCTest;
+
+for my $profile (profiles()) {
+    my $is_ref = $profile eq 'ref';
+    for my $signal (qw(TERM INT)) {
+        my $server = start_server(profile => $profile, args => ['-t', '2']);
+        my $s = $server->connect;
+        my $value = 'v' x 5000;
+        exchange($s, "set k 0 0 5000\r\n$value\r\n", "STORED\r\n");
+        my $one = "VALUE k 0 5000\r\n$value\r\nEND\r\n";
+        my @children;
+        for my $i (1 .. 6) {
+            pipe my $out, my $in;
+            my $pid = fork;
+            if (!$pid) {
+                close $out;
+                my $c = $server->connect;
+                my $whole = 0;
+                my $state = 'ok';
+                syswrite $in, "r";
+                while (1) {
+                    my $batch = $i % 2 ? 20 : 1;
+                    put($c, "get k\r\n" x $batch, 10);
+                    my $got = read_bytes($c, $batch * length $one, 10);
+                    $whole += int(length($got) / length $one);
+                    if (length($got) < $batch * length $one) {
+                        $state = 'cut' if length($got) % length $one;
+                        $state = 'wrong' if $got ne substr $one x $batch, 0, length $got;
+                        last;
+                    }
+                }
+                syswrite $in, "$state $whole\n";
+                POSIX::_exit(0);
+            }
+            close $in;
+            push @children, [$pid, $out];
+        }
+        for my $child (@children) {
+            sysread $child->[1], my $ready, 1;
+        }
+        my @stuck = map { $server->connect } 1 .. 3;
+        put($stuck[0], "get k\r\n" x 20000, 1);
+        put($stuck[1], "set half 0 0 100\r\nabc");
+        put($stuck[2], "get ");
+        sleep 0.3;
+        my $begin = time;
+        $server->stop($signal, "[$profile] SIG$signal under load: exit 0");
+        my $took = time - $begin;
+        cmp_ok($took, '<', 5 * ($ENV{MCTEST_TIMEOUT} || 20) / 20, "[$profile] within 5 s")
+            if !$is_ref;
+        my $served = 0;
+        for my $child (@children) {
+            my ($pid, $out) = @$child;
+            my $text = '';
+            while (sysread $out, my $chunk, 100) {
+                $text .= $chunk;
+            }
+            waitpid $pid, 0;
+            my ($state, $whole) = $text =~ /^(\w+) (\d+)$/;
+            $served += $whole;
+            is($state, 'ok', "[$profile] no reply is cut off") if !$is_ref;
+        }
+        cmp_ok($served, '>', 0, "[$profile] $served replies were served");
+    }
+}
+
+done_testing();

@@ -1,0 +1,139 @@
+#!/usr/bin/env perl
+# --qps-limit delays requests beyond rate and burst without losing or reordering any, never
+# control commands, and changes at run time; stats qos counts what it did.
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::Bin/lib";
+use Test::More;
+use MCTest;
+
+if (!is_ours()) {
+    plan skip_all => 'needs memcached-qos';
+}
+
+sub qos_stats {
+    my ($s) = @_;
+    return mem_stats($s, 'qos');
+}
+
+# Bytes that came so far, without waiting for more.
+sub arrived {
+    my ($s) = @_;
+    my $bits = '';
+    vec($bits, fileno $s, 1) = 1;
+    while (select(my $r = $bits, undef, undef, 0)) {
+        last if !MCTest::fill($s, 0.01);
+    }
+    return length MCTest::pending($s);
+}
+
+for my $profile (profiles()) {
+    # no limit at first
+    my $server = start_server(profile => $profile, args => ['-t', '2']);
+    my $s = $server->connect;
+    my $q = qos_stats($s);
+    ok(scalar(keys %$q), "[$profile] stats qos without a limit") or diag('no lines');
+    exchange($s, "set a 0 0 1\r\n1\r\n", "STORED\r\n");
+    exchange($s, "get a\r\n" x 100, "VALUE a 0 1\r\n1\r\nEND\r\n" x 100, '100 gets, no limit');
+    $q = qos_stats($s);
+    is($q->{qps_delayed}, 0, "[$profile] nothing is delayed");
+
+    # the command
+    exchange($s, "qos qps_limit 1000 16\r\n", "OK\r\n");
+    $q = qos_stats($s);
+    is($q->{qps_limit}, 1000, "[$profile] stats qos: qps_limit");
+    is($q->{qps_burst}, 16, "[$profile] stats qos: burst");
+    exchange($s, "qos show\r\n", qr/1000.*16/s, 'qos show');
+    exchange($s, "qos qps_limit 50k\r\n", qr/\A(OK\r\n|CLIENT_ERROR [^\r\n]+\r\n)\z/,
+        'qos qps_limit with a suffix');
+    exchange($s, "qos qps_limit 2000\r\n", "OK\r\n");
+    $q = qos_stats($s);
+    is($q->{qps_limit}, 2000, "[$profile] a new limit without burst");
+    is($q->{qps_burst}, 16, "[$profile] the default burst is max(16, 2 ms)");
+    exchange($s, "qos qps_limit off\r\n", "OK\r\n");
+    $q = qos_stats($s);
+    like($q->{qps_limit}, qr/^(0|off)$/, "[$profile] off");
+    for my $bad ('qos', 'qos fooble', 'qos qps_limit', 'qos qps_limit x', 'qos qps_limit -1',
+        'qos qps_limit 10 x', 'qos qps_limit 10 -5', 'qos qps_limit 10 0', 'qos qps_limit 10 5 5',
+        'qos qps_limit 99999999999999999999', 'qos qps_limit 10x')
+    {
+        exchange($s, "$bad\r\n", qr/\A(CLIENT_)?ERROR[^\r\n]*\r\n\z/, "'$bad' is refused");
+    }
+    for my $bad ('qos qps_limit x', 'qos qps_limit 10 x') {
+        exchange($s, "$bad\r\n", qr/\ACLIENT_ERROR [^\r\n]+\r\n\z/, "'$bad' is a CLIENT_ERROR");
+    }
+    like(qos_stats($s)->{qps_limit}, qr/^(0|off)$/, "[$profile] and changes nothing");
+    $server->stop;
+
+    # counts: a burst of 10, then 200 a second
+    $server = start_server(profile => $profile, args => ['-t', '1', '--qps-limit=200,burst=10']);
+    $s = $server->connect;
+    my $before = qos_stats($s);
+    is($before->{qps_limit}, 200, "[$profile] --qps-limit shows");
+    is($before->{qps_burst}, 10, "[$profile] with its burst");
+    my $send = join '', map { "set k$_ 0 0 2\r\nok\r\nget k$_\r\n" } 1 .. 30;
+    my $want = join '', map { "STORED\r\nVALUE k$_ 0 2\r\nok\r\nEND\r\n" } 1 .. 30;
+    exchange($s, $send, $want, '60 limited requests are answered completely and in order');
+    my $after = qos_stats($s);
+    is($after->{qps_admitted} - $before->{qps_admitted}, 60, "[$profile] 60 admitted");
+    cmp_ok($after->{qps_delayed} - $before->{qps_delayed}, '>=', 1, "[$profile] some delayed");
+    cmp_ok($after->{qps_delayed} - $before->{qps_delayed}, '<=', 60, "[$profile] not more than came");
+    is(mem_stats($s)->{cmd_get}, 30, "[$profile] cmd_get");
+    ok((grep { /^STAT \S*delay\S* / } stat_lines($s, 'qos')) >= 2,
+        "[$profile] stats qos summarises the delays");
+
+    # control commands are never limited
+    exchange($s, "version\r\n" x 500, VERSION_REPLY($profile) x 500, '500 version commands');
+    is(qos_stats($s)->{qps_admitted}, $after->{qps_admitted}, "[$profile] do not count as admitted");
+
+    # a limit of 1: the waiting connection does not hold up others' control commands
+    exchange($s, "qos qps_limit 1 1\r\n", "OK\r\n");
+    my @waiting = map { $server->connect } 1 .. 5;
+    my $get = "VALUE k1 0 2\r\nok\r\nEND\r\n";
+    put($_, "get k1\r\n" x 40) for @waiting;
+    exchange($s, "version\r\n", VERSION_REPLY($profile), 'version beside waiting connections');
+    exchange($s, "qos show\r\n", qr/\S/, 'qos show beside them');
+    cmp_ok(scalar(stat_lines($s)), '>', 50, "[$profile] stats beside them");
+    my $fresh = $server->connect;
+    exchange($fresh, "version\r\n", VERSION_REPLY($profile), 'a new connection beside them');
+    my $came = 0;
+    $came += arrived($_) for @waiting;
+    cmp_ok($came, '<', 5 * 40 * length $get, "[$profile] they are still waiting");
+    exchange($s, "qos qps_limit off\r\n", "OK\r\n");
+    my $bad = 0;
+    for my $c (@waiting) {
+        $bad++ if read_bytes($c, 40 * length $get) ne $get x 40;
+    }
+    is($bad, 0, "[$profile] with the limit off all get all their replies");
+
+    # waiting connections may leave
+    exchange($s, "qos qps_limit 1 1\r\n", "OK\r\n");
+    put($_, "get k1\r\n" x 40) for @waiting;
+    roundtrip($s, "", '');
+    my $open = mem_stats($s)->{curr_connections};
+    @waiting = ();
+    ok(wait_until(sub { mem_stats($s)->{curr_connections} <= $open - 5 }),
+        "[$profile] connections that wait for tokens may leave");
+    exchange($s, "quit\r\n" x 0 . "version\r\n", VERSION_REPLY($profile));
+    my $c = $server->connect;
+    put($c, "quit\r\n");
+    expect_eof($c, '', "[$profile] quit is not limited");
+    $c = $server->connect;
+    put($c, "get k1\r\n" x 100);
+    $server->stop('TERM', "[$profile] SIGTERM beside waiting requests: exit 0");
+
+    # options
+    for my $case (['50k', 50000, 100], ['1m', 1000000, 2000], ['100', 100, 16],
+        ['100,burst=7', 100, 7])
+    {
+        my ($text, $rate, $burst) = @$case;
+        $server = start_server(profile => $profile, args => ["--qps-limit=$text"]);
+        $q = qos_stats($server->connect);
+        is($q->{qps_limit}, $rate, "[$profile] --qps-limit=$text: rate");
+        is($q->{qps_burst}, $burst, "[$profile] --qps-limit=$text: burst");
+        $server->stop;
+    }
+}
+
+done_testing();

@@ -1,0 +1,69 @@
+#!/usr/bin/env perl
+# Inside a cgroup v1 cpuset of one CPU, --pin plans with that CPU only, and every thread
+# stays there.
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::Bin/lib";
+use Test::More;
+use MCTest;
+
+my $root = '/sys/fs/cgroup/cpuset';
+my $dir = "$root/mctest.$$";
+
+sub write_file {
+    my ($path, $text) = @_;
+    open my $fh, '>', $path or return 0;
+    return (print {$fh} $text) && close $fh;
+}
+
+plan skip_all => 'needs memcached-qos' if !is_ours();
+plan skip_all => "$root is not a cgroup v1 cpuset" if !-e "$root/cpuset.cpus";
+mkdir $dir or plan skip_all => "$root is not writable: $!";
+
+END {
+    my $status = $?;
+    # The kernel lets go of the last member a moment after its end.
+    for (1 .. 100) {
+        last if !-d $dir || rmdir $dir;
+        select undef, undef, undef, 0.05;
+    }
+    $? = $status;
+}
+
+my ($cpu) = (proc_status($$, 'Cpus_allowed_list'))[0] =~ /(\d+)$/;
+if (!write_file("$dir/cpuset.cpus", $cpu) || !write_file("$dir/cpuset.mems", '0')) {
+    plan skip_all => 'the cpuset cannot be configured';
+}
+
+my $has_hwloc = run_program('--pin=spread', '--pin-dry-run', '-t', '1',
+    $> == 0 ? ('-u', 'root') : ())->{status} == 0;
+my $server = start_server(
+    args => ['-t', '2', $has_hwloc ? '--pin' : "--pin=list:$cpu"],
+    wrap => ['/bin/sh', '-c', "echo \$\$ >$dir/cgroup.procs && exec \"\$@\"", 'sh']);
+is((proc_status($server->pid, 'Cpus_allowed_list'))[0], $cpu, 'the server is in the cpuset');
+my @lines = stat_lines($server->connect, 'pin');
+ok((grep { /^STAT pin_allowed $cpu$/ } @lines), 'stats pin: its CPU is all that is allowed')
+    or diag(join "\n", @lines);
+ok((grep { /^STAT pin_allowed_cpus 1$/ } @lines), 'which makes one');
+ok((grep { /^STAT pin_oversubscribed 1$/ } @lines), 'two workers are one too many');
+ok((grep { /^STAT pin_errors 0$/ } @lines), 'and pinning works') or diag(join "\n", @lines);
+for my $worker (0, 1) {
+    ok((grep { /^STAT pin_worker_${worker}_cpu $cpu$/ } @lines), "worker $worker is there");
+}
+exchange($server->connect, "set a 0 0 1\r\n1\r\nget a\r\n",
+    "STORED\r\nVALUE a 0 1\r\n1\r\nEND\r\n", 'it serves');
+$server->stop;
+
+# A listed CPU outside the cpuset is refused by the plan.
+my $outside = $cpu > 0 ? 0 : 1;
+$server = start_server(
+    args => ['-t', '1', "--pin=list:$outside"],
+    wrap => ['/bin/sh', '-c', "echo \$\$ >$dir/cgroup.procs && exec \"\$@\"", 'sh']);
+like($server->err, qr/CPU $outside .*not among the allowed CPUs \($cpu\)/,
+    'a listed CPU outside is warned of');
+@lines = stat_lines($server->connect, 'pin');
+ok((grep { /^STAT pin_errors [1-9]/ } @lines), 'and counted') or diag(join "\n", @lines);
+$server->stop;
+
+done_testing();

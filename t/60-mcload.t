@@ -1,0 +1,232 @@
+#!/usr/bin/env perl
+# mcload stores records, sends the load it is asked for and reports what the server saw, in
+# a form that existing parsers read.
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::Bin/lib";
+use Test::More;
+use MCTest;
+
+my $mcload = $ENV{MCLOAD} || './loadgen/mcload';
+my $dir = scratch_dir();
+my $server = start_server();
+my $at = '127.0.0.1:' . $server->port;
+
+sub mcload {
+    return run_program({command => [$mcload, @_], timeout => 120});
+}
+
+# A run's JSON, checked by an independent parser, without the buckets.
+sub json_of {
+    my ($file) = @_;
+    my $run = run_program({command => ['python3', '-c', <<'PY', $file], timeout => 60});
+import json, sys
+def refuse(name):
+    raise ValueError(name)
+with open(sys.argv[1]) as f:
+    d = json.load(f, parse_constant=refuse)
+def walk(path, v):
+    if isinstance(v, dict):
+        for k, x in v.items():
+            walk(path + "." + k if path else k, x)
+    elif isinstance(v, list) and path.endswith("buckets"):
+        print(path + ".sum", sum(b[2] for b in v), sep="=")
+        assert all(b[0] <= b[1] for b in v)
+        assert all(a[1] < b[0] for a, b in zip(v, v[1:]))
+    else:
+        print(path, json.dumps(v), sep="=")
+walk("", d)
+PY
+    diag($run->{err}) if $run->{status};
+    return undef if $run->{status};
+    my %json = map { /^([^=]+)=(.*)$/ ? ($1, $2) : () } split /\n/, $run->{out};
+    return \%json;
+}
+
+# The verdict depends on how busy this machine is; it must agree with the exit status.
+sub ended_ok {
+    my ($run, $name) = @_;
+    my ($last) = $run->{out} =~ /([^\n]*)\n\z/;
+    my $ok = $run->{status} == 0 ? $last eq 'VALID'
+        : $run->{status} == 3 && $last =~ /^INVALID: (?!.*(?:errors|answered|interrupted))/;
+    ok($ok, "$name: ends with $last and status $run->{status}") or diag("$run->{out}$run->{err}");
+}
+
+# The regular expressions of PerfKitBenchmarker, as it applies them: first match.
+sub parse_like_pkb {
+    my ($out) = @_;
+    my %found;
+    ($found{header}) = $out =~ /#type([\s\w\d]*)\n/;
+    ($found{read}) = $out =~ /read([\s\d\.]*)/;
+    ($found{update}) = $out =~ /update([\s\d\.]*)/;
+    ($found{op_q}) = $out =~ /op_q([\s\d\.]*)/;
+    ($found{qps}) = $out =~ /Total QPS = ([\d\.]*)/;
+    ($found{misses}) = $out =~ /Misses = \d+ \(([\d\.]*)%\)/;
+    ($found{skipped}) = $out =~ /Skipped TXs = \d+ \(([\d\.]*)%\)/;
+    ($found{rx}) = $out =~ /RX[\s\d]*bytes :\s*([\d\.]*) MB\/s/;
+    ($found{tx}) = $out =~ /TX[\s\d]*bytes :\s*([\d\.]*) MB\/s/;
+    return \%found;
+}
+
+# ---- loading ---------------------------------------------------------------------------
+
+my $run = mcload('-s', $at, '-r', '1000', '--loadonly', '-T', '3', '-c', '2');
+is($run->{status}, 0, 'loadonly ends with 0') or diag($run->{err});
+is($run->{out}, '', 'loadonly prints no table');
+like($run->{err}, qr/^mcload: 1000 records stored$/m, 'loadonly says how many');
+is(mem_stats($server->control)->{curr_items}, 1000, 'the server has all records');
+my $s = $server->connect;
+for my $key (0, 7, 999) {
+    put($s, sprintf("get %030d\r\n", $key));
+    like(read_line($s), qr/^VALUE 0*$key 0 200\r\n$/, "record $key has 200 bytes");
+    like(read_line($s), qr/^[a-z]{200}\r\n$/, 'of letters');
+    is(read_line($s), "END\r\n", 'and is alone');
+}
+
+# ---- closed loop -----------------------------------------------------------------------
+
+my $before = mem_stats($server->control);
+$run = mcload('-s', $at, '-r', '1000', '--noload', '-t', '0.5', '-c', '4', '-d', '2',
+    '--json', "$dir/a.json");
+my $after = mem_stats($server->control);
+ended_ok($run, 'closed loop');
+is($run->{err}, '', 'no progress line without a terminal');
+my $pkb = parse_like_pkb($run->{out});
+is_deeply([split ' ', $pkb->{header}],
+    [qw(avg std min 5th 10th 50th 90th 95th 99th p999 p9999 max)], 'the header of the table');
+is(scalar(split ' ', $pkb->{$_}), 12, "a value for each column of $_") for qw(read update op_q);
+unlike(($run->{out} =~ /^(.*?)^#type/ms)[0], qr/./, 'nothing before the table');
+my @read = split ' ', $pkb->{read};
+ok(!(grep { $read[$_] > $read[$_ + 1] } 2 .. 10), 'percentiles rise') or diag("@read");
+cmp_ok($pkb->{qps}, '>', 0, 'a rate');
+is($pkb->{misses}, '0.0', 'no misses');
+is($pkb->{skipped}, '0.0', 'nothing skipped');
+cmp_ok($pkb->{rx}, '>', 0, 'megabytes received');
+ok(defined $pkb->{tx}, 'megabytes sent');
+
+my $json = json_of("$dir/a.json");
+ok($json, 'the JSON is valid');
+is($json->{schema}, '"mcload/1"', 'its schema');
+is($json->{'load.mode'}, '"closed"', 'its mode');
+is($json->{'totals.requests'}, $json->{'totals.gets'}, 'gets only');
+is($json->{'totals.hits'}, $json->{'totals.keys'}, 'all hits');
+my $gets = $after->{cmd_get} - $before->{cmd_get};
+my $sent = $json->{'totals.sent'};
+# Those in the making at the very end of the window are sent, but outside it.
+cmp_ok($gets, '>=', $sent, 'the server saw each get that was sent');
+cmp_ok($gets, '<=', $sent + 8, 'and no more than that and one for each place');
+is($json->{'totals.achieved'}, $sent, 'each was answered');
+is($json->{'latency.intended.count'}, $sent, 'and measured');
+is($json->{'latency.intended.buckets.sum'}, $sent, 'and is in a bucket');
+cmp_ok($json->{'totals.requests'}, '<=', $gets, 'the rate counts the window only');
+is($json->{"errors.$_"}, 0, "errors: no $_")
+    for qw(error client_error server_error unexpected desync disconnect timeout connect);
+ok(wait_until(sub {
+    mem_stats($server->control)->{curr_connections} == $before->{curr_connections};
+}), 'connections are closed at the end');
+
+# ---- open loop -------------------------------------------------------------------------
+
+$before = mem_stats($server->control);
+$run = mcload('-s', $at, '-r', '1000', '--noload', '-t', '1', '-T', '2', '-c', '4', '-q', '1k',
+    '-u', '0.25', '-w', '0.2', '--json', "$dir/b.json", '--latency_from=issue', '--seed=7',
+    '--progress=always');
+$after = mem_stats($server->control);
+ended_ok($run, 'open loop');
+like($run->{err}, qr{\d/1 s  \d+/s .*  errors 0}, 'progress goes to stderr');
+unlike($run->{out}, qr/\e/, 'and only there');
+$json = json_of("$dir/b.json");
+is($json->{'load.mode'}, '"open"', 'its mode');
+is($json->{seed}, '"7"', 'its seed');
+# 1000 expected, standard deviation 32; the schedule depends on the seed only.
+cmp_ok($json->{'totals.offered'}, '>', 840, 'offered at least');
+cmp_ok($json->{'totals.offered'}, '<', 1160, 'offered at most');
+is($json->{'totals.offered'}, $json->{'totals.sent'}
+        + $json->{'totals.unsent'} + $json->{'totals.skipped'}, 'all offered are accounted for');
+is($json->{'totals.sent'}, $json->{'totals.achieved'} + $json->{'totals.lost'}
+        + $json->{'totals.unanswered'}, 'all sent are accounted for');
+is($json->{'latency.issue.count'}, $json->{'totals.achieved'}, 'each answer has a latency');
+cmp_ok($json->{'latency.intended.mean'}, '>=', $json->{'latency.issue.mean'},
+    'from the intended start it is longer');
+my $sets = $after->{cmd_set} - $before->{cmd_set};
+cmp_ok($sets, '>', 200, 'sets at least');
+cmp_ok($sets, '<', 420, 'sets at most');
+cmp_ok($after->{cmd_get} + $after->{cmd_set} - $before->{cmd_get} - $before->{cmd_set}, '>',
+    $json->{'totals.sent'}, 'the warm-up was sent and not counted');
+like($run->{out}, qr/^Offered = [\d.]+\/s/m, 'offered rate in words');
+like($run->{out}, qr/^Adherence = /m, 'adherence in words');
+
+my $offered = $json->{'totals.offered'};
+$run = mcload('-s', $at, '-r', '1000', '--noload', '-t', '1', '-T', '2', '-c', '4', '-q', '1k',
+    '-w', '0.2', '--json', "$dir/b.json", '--seed=7');
+is(json_of("$dir/b.json")->{'totals.offered'}, $offered, 'the same seed, the same schedule');
+
+# ---- shapes of load --------------------------------------------------------------------
+
+$run = mcload('-s', $at, '-r', '500', '-t', '0.3', '-c', '2', '--getcount=10',
+    '--popularity=zipf:0.99', '-K', 'fb_key', '-V', 'fb_value', '--key-prefix=multi:',
+    '--json', "$dir/c.json");
+ended_ok($run, 'multigets of laws');
+$json = json_of("$dir/c.json");
+is($json->{'totals.loaded'}, 500, 'all records stored');
+is($json->{'totals.keys'}, 10 * $json->{'totals.gets'}, 'ten keys in each get');
+is($json->{'totals.hits'}, $json->{'totals.keys'}, 'each was found');
+
+$run = mcload('-s', $at, '-r', '100', '-t', '0.2', '--noload', '--key-prefix=nothing:',
+    '--json', "$dir/d.json", '-i', 'fb_ia', '-q', '2000');
+ended_ok($run, 'an empty cache');
+is(parse_like_pkb($run->{out})->{misses}, '100.0', 'all misses');
+
+$run = mcload('-s', $at, '-r', '20', '-V', '300000', '-t', '0.2', '-c', '2', '-d', '4',
+    '-u', '0.5', '--key-prefix=big:', '--json', "$dir/e.json");
+ended_ok($run, 'large values');
+$json = json_of("$dir/e.json");
+cmp_ok($json->{'totals.gets'}, '>', 0, 'gets of large values');
+cmp_ok($json->{'totals.sets'}, '>', 0, 'sets of large values');
+
+# ---- servers ---------------------------------------------------------------------------
+
+my $second = start_server(path => "$dir/sock", args => ['-s', "$dir/sock"]);
+$run = mcload('-s', $at, '-s', "unix:$dir/sock", '-r', '300', '-t', '0.2', '-T', '2',
+    '--key-prefix=two:', '--json', "$dir/f.json");
+ended_ok($run, 'two servers, one a UNIX socket');
+$json = json_of("$dir/f.json");
+is($json->{'totals.loaded'}, 600, 'both got all records');
+is($json->{'totals.hits'}, $json->{'totals.keys'}, 'both have them');
+cmp_ok(mem_stats($second->control)->{cmd_get}, '>', 0, 'both were asked');
+
+# ---- command line ----------------------------------------------------------------------
+
+for my $args (['--nonsense'], ['-t', '0'], ['-t', 'x'], ['-T', '0'], ['-u', '1.5'], ['-K', '251'],
+    ['-V', 'foo:1'], ['-i', 'gev'], ['-r', '0'], ['--noload', '--loadonly'], ['--late=drop'],
+    ['--popularity=zipf:-1'], ['--realtime=fifo:0'], ['--key-prefix=a b'], ['operand'],
+    ['--json', "$dir/no/such/dir"], ['--cpus=x']) {
+    $run = mcload('-s', $at, @$args);
+    is($run->{status}, 1, "@$args: usage") or diag($run->{err});
+    is($run->{out}, '', '... nothing on stdout');
+    is(scalar(() = $run->{err} =~ /\n/g), 1, '... one line on stderr') or diag($run->{err});
+}
+for my $args (['-Q', '1000'], ['-C', '4'], ['-D', '4'], ['-A'], ['-a', 'host'], ['--binary'],
+    ['--search=99:500'], ['--scan=1:2:3'], ['--measure_connections=2'], ['--agentmode']) {
+    $run = mcload('-s', $at, @$args);
+    is($run->{status}, 1, "@$args: refused");
+    like($run->{err}, qr/^mcload: not supported yet .*\n\z/, '... with one line');
+}
+$run = mcload('--help');
+is($run->{status}, 0, 'help');
+like($run->{out}, qr/--popularity=LAW/, '... lists options');
+$run = mcload('--version');
+like($run->{out}, qr/^mcload \d+\.\d+\.\d+\n\z/, 'version');
+
+# ---- unreachable -----------------------------------------------------------------------
+
+for my $where ('127.0.0.1:' . free_port(), "unix:$dir/nosuch", 'unix:', '[::1', ':1', 'a:b:') {
+    $run = mcload('-s', $where, '-t', '0.1');
+    is($run->{status}, 2, "$where: cannot connect");
+    like($run->{err}, qr/^mcload: [^\n]+\n\z/, '... one line says so');
+}
+
+$second->stop;
+$server->stop;
+done_testing();

@@ -1,0 +1,257 @@
+#!/usr/bin/env perl
+# mcload counts every kind of wrong answer and of silence as what it is, never as a hit, and
+# calls the run invalid. The servers here are scripts that misbehave.
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::Bin/lib";
+use IO::Select;
+use IO::Socket::INET;
+use Test::More;
+use MCTest;
+
+my $mcload = $ENV{MCLOAD} || './loadgen/mcload';
+my $dir = scratch_dir();
+my $main_pid = $$;
+my @children;
+
+# A server that passes each line of a request to the code and sends what it returns; undef
+# closes the connection. The code also gets a table of its own that lives with the connection,
+# and how many requests came in all. Returns the port.
+sub fake_server {
+    my ($code) = @_;
+    my $listener = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 64, Proto => 'tcp')
+        or die "listen: $!";
+    my $pid = fork;
+    die "fork: $!" if !defined $pid;
+    if (!$pid) {
+        $SIG{PIPE} = 'IGNORE';
+        my $select = IO::Select->new($listener);
+        my (%buffer, %state);
+        my $count = 0;
+        while (1) {
+            for my $sock ($select->can_read) {
+                if ($sock == $listener) {
+                    my $client = $listener->accept or next;
+                    $select->add($client);
+                    ($buffer{$client}, $state{$client}) = ('', {});
+                    next;
+                }
+                my $open = sysread $sock, $buffer{$sock}, 65536, length $buffer{$sock};
+                while ($open && $buffer{$sock} =~ s/^([^\n]*)\r\n//) {
+                    my $reply = $code->($1, $state{$sock}, ++$count);
+                    if (defined $reply) {
+                        syswrite $sock, $reply;
+                    } else {
+                        $open = 0;
+                    }
+                }
+                if (!$open) {
+                    $select->remove($sock);
+                    close $sock;
+                }
+            }
+        }
+    }
+    push @children, $pid;
+    return $listener->sockport;
+}
+
+END {
+    if ($$ == $main_pid) {
+        my $status = $?;
+        kill 'KILL', $_ for @children;
+        waitpid $_, 0 for @children;
+        $? = $status;
+    }
+}
+
+sub key_of {
+    my ($line) = @_;
+    return (split ' ', $line)[1];
+}
+
+sub hit {
+    my ($key) = @_;
+    return "VALUE $key 0 3\r\nabc\r\nEND\r\n";
+}
+
+# Runs mcload without loading against a script; gives its output and numbers of its JSON.
+sub attack {
+    my ($code, @args) = @_;
+    my $port = fake_server($code);
+    my $file = "$dir/" . scalar(@children) . '.json';
+    my $run = run_program({command => [$mcload, '-s', "127.0.0.1:$port", '--noload', '-r', '100',
+        '-t', '0.3', '--json', $file, @args], timeout => 120});
+    my $text = run_program({command => ['python3', '-m', 'json.tool', '--compact', $file]});
+    is($text->{status}, 0, 'the JSON is valid') or diag($text->{err}, $run->{err});
+    $run->{json} = $text->{out};
+    return $run;
+}
+
+sub number {
+    my ($run, $name) = @_;
+    my ($value) = $run->{json} =~ /"\Q$name\E":\s*(-?[\d.e+]+|null|true|false)/;
+    return defined $value ? $value : 'missing';
+}
+
+sub is_invalid {
+    my ($run, $why, $name) = @_;
+    is($run->{status}, 3, "$name: status 3") or diag($run->{err});
+    like($run->{out}, qr/^INVALID: .*$why.*\n\z/m, "$name: the verdict says why");
+}
+
+# ---- error replies -----------------------------------------------------------------------
+
+for my $reply ('ERROR', 'CLIENT_ERROR bad command line format', 'SERVER_ERROR out of memory') {
+    my ($kind) = map { lc } $reply =~ /^(\w+)/;
+    # Every third request is answered so.
+    my $run = attack(sub { $_[2] % 3 ? hit(key_of($_[0])) : "$reply\r\n" }, '-c', '2');
+    is_invalid($run, 'errors', $kind);
+    cmp_ok(number($run, $kind), '>', 0, "$kind: counted as such");
+    is(number($run, 'hits'), number($run, 'gets'), "$kind: not counted as hits");
+    like($run->{out}, qr/^Errors = \d+ \($kind \d+\)$/m, "$kind: named in the report");
+    is(number($run, 'disconnect'), 0, "$kind: the connection goes on");
+}
+
+my $run = attack(sub { "STORED\r\n" });
+is_invalid($run, 'errors', 'STORED to a get');
+cmp_ok(number($run, 'unexpected'), '>', 0, 'STORED to a get: unexpected');
+is(number($run, 'hits'), 0, 'STORED to a get: no hit');
+
+# ---- replies that are none ---------------------------------------------------------------
+
+for my $row (
+    ['garbage', sub { "what?\r\n" }],
+    ['another key', sub { hit('0' x 29 . 'x') }],
+    ['two values for one key', sub { "VALUE " . key_of($_[0]) . " 0 1\r\na\r\n" . hit(key_of($_[0])) }],
+    ['a value longer than said', sub { "VALUE " . key_of($_[0]) . " 0 3\r\nabcd\r\nEND\r\n" }],
+    ['two replies', sub { hit(key_of($_[0])) . "END\r\n" }],
+    ['a bare line feed', sub { "END\n" }],
+) {
+    my ($name, $code) = @$row;
+    $run = attack($code);
+    is_invalid($run, 'errors', $name);
+    cmp_ok(number($run, 'desync'), '>', 0, "$name: out of step");
+}
+
+# ---- connections lost --------------------------------------------------------------------
+
+$run = attack(sub { $_[2] % 5 ? hit(key_of($_[0])) : undef }, '-c', '2', '-d', '2');
+is_invalid($run, 'errors', 'disconnects');
+cmp_ok(number($run, 'disconnect'), '>', 1, 'disconnects: counted, and connected again');
+cmp_ok(number($run, 'lost'), '>=', number($run, 'disconnect'), 'disconnects: requests lost');
+cmp_ok(number($run, 'hits'), '>', 0, 'disconnects: the rest is served');
+
+$run = attack(sub { "VALUE " . key_of($_[0]) . " 0 100\r\nabc" }, '--timeout=0.1');
+is_invalid($run, 'no request was answered', 'half a reply');
+cmp_ok(number($run, 'timeout'), '>', 0, 'half a reply: given up in time');
+is(number($run, 'gets'), 0, 'half a reply: no get was answered');
+
+# ---- silence -----------------------------------------------------------------------------
+
+# All are censored: the table says "above", the JSON null, and no parser chokes.
+$run = attack(sub { '' }, '-q', '200', '-c', '2');
+is_invalid($run, 'no request was answered', 'silence');
+is(number($run, 'unanswered'), 2, 'silence: two on their way');
+cmp_ok(number($run, 'unsent'), '>', 10, 'silence: the others never sent');
+like($run->{out}, qr/^read +0\.0 +0\.0 +0\.0 +>\d+\.\d/m, 'silence: percentiles are bounds');
+like($run->{json}, qr/"p50":\s*null/, 'silence: null in the JSON');
+my ($row) = $run->{out} =~ /read([\s\d\.]*)/;
+is(scalar(split ' ', $row), 3, 'silence: parsers get the numbers before the bounds');
+
+# The first hundred are answered: low percentiles are numbers, high ones bounds.
+$run = attack(sub { $_[2] <= 100 ? hit(key_of($_[0])) : '' }, '-q', '400', '-c', '4', '-t', '0.5');
+like($run->{out}, qr/^read +[\d.]+ +[\d.]+ +[\d.]+ +[\d.]+ .*>[\d.]+$/m,
+    'late silence: first numbers, then bounds');
+like($run->{json}, qr/"p1":\s*\d+.*?"p99":\s*null/s, 'late silence: the same in the JSON');
+cmp_ok(number($run, 'achieved'), '<=', 100, 'late silence: no answers but those that came');
+
+# ---- a stall -----------------------------------------------------------------------------
+
+# The server does nothing for 0.4 s. All requests that should have started then have waited,
+# though only the one on its way noticed: the latency from the intended start shows it.
+$run = attack(sub { select undef, undef, undef, 0.4 if $_[2] == 50; hit(key_of($_[0])) },
+    '-q', '500', '-i', 'fixed', '-t', '0.8', '-T', '1', '-c', '1');
+is(number($run, 'offered'), number($run, 'sent') + number($run, 'unsent'),
+    'a stall: no request is left out');
+my ($intended, $issue) = $run->{json} =~ /"mean":\s*([\d.e+]+)/g;
+cmp_ok($intended, '>', 50e6, 'a stall: it is in the latency from the intended start');
+cmp_ok($intended, '>', 2 * $issue, 'a stall: from issue it can hardly be seen');
+
+# ---- whole replies in small pieces -------------------------------------------------------
+
+# A server that never sends more than one byte at a time is slow, not wrong.
+{
+    my $listener = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 4, Proto => 'tcp')
+        or die "listen: $!";
+    my $pid = fork;
+    die "fork: $!" if !defined $pid;
+    if (!$pid) {
+        $SIG{PIPE} = 'IGNORE';
+        while (my $client = $listener->accept) {
+            $client->sockopt(Socket::TCP_NODELAY(), 1);
+            setsockopt $client, Socket::IPPROTO_TCP(), Socket::TCP_NODELAY(), 1;
+            while (my $line = <$client>) {
+                syswrite $client, $_ for split //, hit(key_of($line));
+            }
+        }
+        POSIX::_exit(0);
+    }
+    push @children, $pid;
+    my $out = run_program({command => [$mcload, '-s', '127.0.0.1:' . $listener->sockport,
+        '--noload', '-r', '100', '-t', '0.3', '--getcount=1'], timeout => 60});
+    like($out->{out}, qr/^Errors = 0$/m, 'single bytes: no errors');
+    like($out->{out}, qr/^Misses = 0 /m, 'single bytes: all hits');
+}
+
+# ---- loading -----------------------------------------------------------------------------
+
+for my $case (
+    ['an error', sub { $_[0] =~ /^set/ ? '' : "SERVER_ERROR out of memory storing object\r\n" },
+        qr/SERVER_ERROR/],
+    ['NOT_STORED', sub { $_[0] =~ /^set/ ? '' : "NOT_STORED\r\n" }, qr/NOT_STORED/],
+    ['a disconnect', sub { $_[2] > 50 ? undef : $_[0] =~ /^set/ ? '' : "STORED\r\n" }, qr/closed/],
+    ['silence', sub { '' }, qr/no answer in time/],
+) {
+    my ($name, $code, $message) = @$case;
+    my $port = fake_server($code);
+    $run = run_program({command => [$mcload, '-s', "127.0.0.1:$port", '-r', '100', '-t', '0.1',
+        '--timeout=0.5'], timeout => 60});
+    is($run->{status}, 2, "loading, $name: status 2");
+    like($run->{err}, qr/^mcload: loading: [^\n]*$message[^\n]*\n\z/, "loading, $name: a line says so");
+    is($run->{out}, '', "loading, $name: no table");
+}
+
+# ---- dropped when late -------------------------------------------------------------------
+
+$run = attack(sub { select undef, undef, undef, 0.05; hit(key_of($_[0])) }, '-q', '200',
+    '--late=drop');
+is_invalid($run, 'sent within 1 ms', 'late requests dropped');
+my ($skipped) = $run->{out} =~ /^Skipped TXs = (\d+) /m;
+cmp_ok($skipped, '>', 0, 'late requests dropped: counted');
+is(number($run, 'skipped'), $skipped, 'late requests dropped: in the JSON too');
+
+# ---- interrupted -------------------------------------------------------------------------
+
+{
+    my $port = fake_server(sub { hit(key_of($_[0])) });
+    my $pid = fork;
+    die "fork: $!" if !defined $pid;
+    if (!$pid) {
+        open STDOUT, '>', "$dir/interrupted";
+        open STDERR, '>', "$dir/progress";
+        exec $mcload, '-s', "127.0.0.1:$port", '--noload', '-r', '100', '-t', '600',
+            '--progress=always';
+    }
+    # The first progress line says that it runs.
+    wait_until(sub { -s "$dir/progress" && `cat $dir/progress` =~ m{/600 s} }, 60);
+    kill 'INT', $pid;
+    waitpid $pid, 0;
+    is($? >> 8, 3, 'interrupted: status 3');
+    my $text = `cat $dir/interrupted`;
+    like($text, qr/^Total QPS = [1-9]/m, 'interrupted: reports what it has');
+    like($text, qr/^INVALID: .*interrupted/m, 'interrupted: and says so');
+}
+
+done_testing();

@@ -1,0 +1,698 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 the memcached-qos authors
+#
+# Helper of the Perl tests: starts a server, speaks raw bytes to it with time-outs, stops it.
+#
+# MEMCACHED names the server binary (default ./memcached/memcached); it may carry a wrapper
+# in front ("valgrind -q ./memcached/memcached"). MCTEST_TIMEOUT is the number of seconds
+# after which a missing reply is a failure (default 20). Any other memcached 1.6 serves as
+# a reference: tests then run in the one profile "ref" and skip what it does not have.
+package MCTest;
+
+use strict;
+use warnings;
+use Exporter 'import';
+use Errno qw(EAGAIN EWOULDBLOCK EINTR);
+use File::Temp qw(tempdir);
+use IO::Handle;
+use IO::Socket::INET;
+use IO::Socket::UNIX;
+use POSIX qw(:sys_wait_h setsid);
+use Socket qw(IPPROTO_TCP TCP_NODELAY);
+use Test::More;
+use Time::HiRes qw(time sleep);
+
+our @EXPORT = qw(
+    start_server run_program server_binary is_ours profiles pick
+    exchange mem_get_is mem_gets mem_stats stat_names stat_lines debugtime
+    put drain read_bytes read_line read_until_eof expect_bytes expect_eof expect_open
+    roundtrip show free_port wait_until all_have_left proc_status scratch_dir
+    VERSION_REPLY
+);
+
+my $TIMEOUT = $ENV{MCTEST_TIMEOUT} || 20;
+my %WANT_VERSION = ('1.4' => '1.4.39', '1.6' => '1.6.45');
+my @running;
+my $main_pid = $$;
+my $ours;
+my $ref_version;
+my $scratch;
+my $serial = 0;
+
+sub scratch_dir {
+    $scratch //= tempdir('mctest.XXXXXX', TMPDIR => 1, CLEANUP => 1);
+    return $scratch;
+}
+
+sub server_binary {
+    my @words = split ' ', ($ENV{MEMCACHED} || './memcached/memcached');
+    return @words;
+}
+
+# True when the binary is memcached-qos: its -V has a second line.
+sub is_ours {
+    if (!defined $ours) {
+        my $run = run_program('-V');
+        my @lines = split /\n/, $run->{out};
+        die "cannot run the server '@{[server_binary()]}': $run->{err}\n" if !@lines;
+        $ours = @lines > 1 ? 1 : 0;
+        ($ref_version) = $lines[0] =~ /^memcached (\S+)/;
+    }
+    return $ours;
+}
+
+# The profiles to run a test file in.
+sub profiles {
+    return is_ours() ? ('1.4', '1.6') : ('ref');
+}
+
+# pick($profile, '1.4' => a, '1.6' => b, ref => c): 'ref' falls back to '1.6'.
+sub pick {
+    my ($profile, %by) = @_;
+    return exists $by{$profile} ? $by{$profile} : $by{'1.6'};
+}
+
+sub VERSION_REPLY {
+    my ($profile) = @_;
+    is_ours();
+    return 'VERSION ' . ($WANT_VERSION{$profile} || $ref_version) . "\r\n";
+}
+
+# ---- programs --------------------------------------------------------------------------
+
+# Runs the server binary with arguments to its end: {status, signal, out, err, timed_out}.
+sub run_program {
+    my @args = @_;
+    my %opt = ref $args[-1] eq 'HASH' ? %{pop @args} : ();
+    my $dir = scratch_dir();
+    my $id = $$ . '.' . ++$serial;
+    my ($out, $err) = ("$dir/out.$id", "$dir/err.$id");
+    my @command = $opt{command} ? @{$opt{command}} : (server_binary(), @args);
+    my $pid = fork;
+    die "fork: $!" if !defined $pid;
+    if (!$pid) {
+        open STDIN, '<', '/dev/null';
+        open STDOUT, '>', $out;
+        open STDERR, '>', $err;
+        { no warnings; exec { $command[0] } @command; }
+        print STDERR "exec $command[0]: $!\n";
+        POSIX::_exit(127);
+    }
+    my $end = time + ($opt{timeout} || $TIMEOUT);
+    my ($done, $status, $timed_out) = (0, 0, 0);
+    while (1) {
+        $done = waitpid $pid, WNOHANG;
+        $status = $?;
+        last if $done == $pid;
+        if (time > $end) {
+            $timed_out = 1;
+            kill 'KILL', $pid;
+            waitpid $pid, 0;
+            $status = $?;
+            last;
+        }
+        sleep 0.01;
+    }
+    return {
+        status => $status >> 8, signal => $status & 127, timed_out => $timed_out,
+        out => slurp($out), err => slurp($err),
+    };
+}
+
+sub slurp {
+    my ($path) = @_;
+    open my $fh, '<:raw', $path or return '';
+    local $/;
+    my $text = <$fh>;
+    close $fh;
+    unlink $path if index($path, scratch_dir()) == 0;
+    return defined $text ? $text : '';
+}
+
+sub free_port {
+    for (1 .. 200) {
+        my $port = 20000 + int(rand(10000));
+        my $probe = IO::Socket::INET->new(LocalAddr => '127.0.0.1', LocalPort => $port,
+            Proto => 'tcp', Listen => 1);
+        if ($probe) {
+            close $probe;
+            return $port;
+        }
+    }
+    die 'no free port';
+}
+
+# ---- server ----------------------------------------------------------------------------
+
+# start_server(profile => '1.4', args => [...]). Other keys: debug => 0 leaves out
+# --debug-commands; listen => 0 leaves out -l and -p (the args bring them); env => {...};
+# path => UNIX socket path given in args. Dies when the server does not come up.
+sub start_server {
+    my %opt = @_;
+    my $profile = $opt{profile} || (is_ours() ? '1.4' : 'ref');
+    my $dir = scratch_dir();
+    my $id = $$ . '.' . ++$serial;
+    my $self = bless {
+        profile => $profile, port_file => "$dir/port.$id", err_file => "$dir/log.$id",
+        out_file => "$dir/stdout.$id", path => $opt{path}, owner => $$,
+    }, 'MCTest::Server';
+
+    my @args = @{$opt{args} || []};
+    if (is_ours()) {
+        push @args, "--compat=$profile" if !grep { /^--compat/ } @args;
+        push @args, '--debug-commands' if !exists $opt{debug} || $opt{debug};
+    } else {
+        unshift @args, '-o', 'no_modern', '-U', '0';
+    }
+    push @args, '-u', 'root' if $> == 0 && !grep { /^-u/ } @args;
+    if (!exists $opt{listen} || $opt{listen}) {
+        unshift @args, '-l', '127.0.0.1', '-p', '-1' if !defined $opt{path};
+    }
+    my @command = (@{$opt{wrap} || []}, server_binary(), @args);
+    $self->{command} = "@command";
+    my $pid = fork;
+    die "fork: $!" if !defined $pid;
+    if (!$pid) {
+        setsid();
+        $ENV{MEMCACHED_PORT_FILENAME} = $self->{port_file};
+        $ENV{$_} = $opt{env}{$_} for keys %{$opt{env} || {}};
+        open STDIN, '<', '/dev/null';
+        open STDOUT, '>', $self->{out_file};
+        open STDERR, '>', $self->{err_file};
+        { no warnings; exec { $command[0] } @command; }
+        print STDERR "exec $command[0]: $!\n";
+        POSIX::_exit(127);
+    }
+    $self->{pid} = $pid;
+    push @running, $self;
+    my $end = time + 2 * $TIMEOUT;
+    until ($self->_is_up) {
+        my $gone = waitpid $pid, WNOHANG;
+        if ($gone == $pid) {
+            $self->{pid} = 0;
+            my $status = $?;
+            die "Failed to start (wait status $status): $self->{command}\n" . $self->err;
+        }
+        if (time > $end) {
+            $self->_kill;
+            die "Failed to start in time: $self->{command}\n" . $self->err;
+        }
+        sleep 0.01;
+    }
+    return $self;
+}
+
+package MCTest::Server;
+
+use POSIX qw(:sys_wait_h);
+use Time::HiRes qw(time sleep);
+
+sub _is_up {
+    my ($self) = @_;
+    if (defined $self->{path}) {
+        return IO::Socket::UNIX->new(Peer => $self->{path}) ? 1 : 0;
+    }
+    open my $fh, '<', $self->{port_file} or return 0;
+    my @lines = <$fh>;
+    close $fh;
+    $self->{ports} = [map { /^(TCP INET6?|UDP INET6?): (\d+)$/ ? [$1, $2] : () } @lines];
+    for my $entry (@{$self->{ports}}) {
+        if ($entry->[0] =~ /^TCP/) {
+            $self->{port} = $entry->[1];
+            return 1;
+        }
+    }
+    return $self->{no_port} ? 1 : 0;
+}
+
+sub port { return $_[0]{port}; }
+sub pid { return $_[0]{pid}; }
+sub profile { return $_[0]{profile}; }
+
+sub err {
+    my ($self) = @_;
+    open my $fh, '<', $self->{err_file} or return '';
+    local $/;
+    my $text = <$fh>;
+    return defined $text ? $text : '';
+}
+
+# A new connection; dies when it cannot be had. no_wait: does not wait until it is made.
+sub connect {
+    my ($self, %opt) = @_;
+    my $sock;
+    for my $try (1 .. 3) {
+        $sock = defined $self->{path}
+            ? IO::Socket::UNIX->new(Peer => $self->{path})
+            : IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $self->{port},
+                Proto => 'tcp',
+                $opt{no_wait} ? (Blocking => 0) : (Timeout => $TIMEOUT));
+        last if $sock;
+    }
+    if (!$sock) {
+        die "cannot connect to the server: $!";
+    }
+    binmode $sock;
+    setsockopt $sock, Socket::IPPROTO_TCP(), Socket::TCP_NODELAY(), 1 if !defined $self->{path};
+    $sock->blocking(0);
+    ${*$sock}{mctest_server} = $self;
+    return $sock;
+}
+
+# The connection for questions of the helper itself (stats, debugtime).
+sub control {
+    my ($self) = @_;
+    $self->{control} ||= $self->connect;
+    return $self->{control};
+}
+
+sub _reap {
+    my ($self, $seconds) = @_;
+    my $end = time + $seconds;
+    while (1) {
+        my $gone = waitpid $self->{pid}, WNOHANG;
+        return $? if $gone == $self->{pid};
+        return undef if $gone < 0 || time > $end;
+        sleep 0.01;
+    }
+}
+
+sub _kill {
+    my ($self) = @_;
+    return if !$self->{pid} || $self->{owner} != $$;
+    kill 'KILL', $self->{pid};
+    waitpid $self->{pid}, 0;
+    $self->{pid} = 0;
+}
+
+# Sends the signal (TERM) and asserts that the server ends with status 0.
+sub stop {
+    my ($self, $signal, $name) = @_;
+    $signal ||= 'TERM';
+    $name ||= "[$self->{profile}] the server exits 0 on SIG$signal";
+    if (!$self->{pid}) {
+        return Test::More::fail("$name (it was gone already)");
+    }
+    delete $self->{control};
+    kill $signal, $self->{pid};
+    my $status = $self->_reap($TIMEOUT * 2);
+    if (!defined $status) {
+        $self->_kill;
+        return Test::More::fail("$name (it did not end)");
+    }
+    $self->{pid} = 0;
+    my $ok = Test::More::is($status, 0, $name);
+    Test::More::diag("stderr of the server:\n" . substr($self->err, 0, 6000)) if !$ok;
+    return $ok;
+}
+
+# True while the process lives.
+sub is_alive {
+    my ($self) = @_;
+    return 0 if !$self->{pid};
+    my $gone = waitpid $self->{pid}, WNOHANG;
+    if ($gone == $self->{pid}) {
+        $self->{exit} = $?;
+        $self->{pid} = 0;
+        return 0;
+    }
+    return 1;
+}
+
+sub DESTROY {
+    my ($self) = @_;
+    return if !$self->{pid} || $self->{owner} != $$;
+    local ($?, $!, $@);
+    kill 'TERM', $self->{pid};
+    if (defined $self->_reap(10)) {
+        $self->{pid} = 0;
+    } else {
+        $self->_kill;
+    }
+}
+
+package MCTest;
+
+# A test that is told to stop stops its servers too.
+$SIG{$_} = sub { exit 1 } for qw(TERM INT HUP PIPE);
+
+# Every server still running is stopped and its exit status is part of the test's.
+END {
+    if ($$ == $main_pid) {
+        my $status = $?;
+        for my $server (@running) {
+            next if !$server->{pid};
+            delete $server->{control};
+            kill 'TERM', $server->{pid};
+            my $end = $server->_reap($TIMEOUT);
+            if (!defined $end) {
+                $server->_kill;
+                $end = -1;
+            }
+            $server->{pid} = 0;
+            if ($end != 0) {
+                print STDERR "# a server left to the end ended with wait status $end\n";
+                print STDERR substr($server->err, 0, 6000);
+                $status ||= 1;
+            }
+        }
+        @running = ();
+        $? = $status;
+    }
+}
+
+# ---- bytes -----------------------------------------------------------------------------
+
+# Printable form of bytes, cut in the middle when long.
+sub show {
+    my ($bytes) = @_;
+    return '(nothing)' if !defined $bytes || $bytes eq '';
+    my $n = length $bytes;
+    $bytes = substr($bytes, 0, 240) . "<... $n bytes ...>" . substr($bytes, -120) if $n > 400;
+    $bytes =~ s/\\/\\\\/g;
+    $bytes =~ s/\r/\\r/g;
+    $bytes =~ s/\n/\\n/g;
+    $bytes =~ s/([^\x20-\x7e])/sprintf '\\x%02x', ord $1/ge;
+    return $bytes;
+}
+
+sub wait_io {
+    my ($sock, $for_write, $seconds) = @_;
+    my $bits = '';
+    vec($bits, fileno $sock, 1) = 1;
+    my $n = $for_write
+        ? select(undef, $bits, undef, $seconds)
+        : select($bits, undef, undef, $seconds);
+    return $n > 0;
+}
+
+# Writes all bytes while reading nothing. Returns the number written (less on error or when
+# the peer stays stuck).
+sub put {
+    my ($sock, $bytes, $seconds) = @_;
+    local $SIG{PIPE} = 'IGNORE';
+    my $end = time + ($seconds || $TIMEOUT);
+    my $done = 0;
+    while ($done < length $bytes) {
+        my $n = syswrite $sock, $bytes, length($bytes) - $done, $done;
+        if (defined $n) {
+            $done += $n;
+            next;
+        }
+        last if $! != EAGAIN && $! != EWOULDBLOCK && $! != EINTR;
+        my $left = $end - time;
+        last if $left <= 0;
+        wait_io($sock, 1, $left);
+    }
+    return $done;
+}
+
+# Bytes received but not yet taken by a reader of this module.
+sub pending : lvalue {
+    my ($sock) = @_;
+    ${*$sock}{mctest_pending} //= '';
+    ${*$sock}{mctest_pending};
+}
+
+# One read into the pending bytes: number of bytes, 0 at end of file, undef on time-out.
+sub fill {
+    my ($sock, $seconds) = @_;
+    my $end = time + $seconds;
+    while (1) {
+        my $n = sysread $sock, my $chunk, 262144;
+        if (defined $n) {
+            pending($sock) .= $chunk if $n;
+            return $n;
+        }
+        return 0 if $! != EAGAIN && $! != EWOULDBLOCK && $! != EINTR;
+        my $left = $end - time;
+        return undef if $left <= 0;
+        wait_io($sock, 0, $left);
+    }
+}
+
+# Exactly n bytes, or what there was when the peer closed or time ran out.
+sub read_bytes {
+    my ($sock, $n, $seconds) = @_;
+    my $end = time + ($seconds || $TIMEOUT);
+    while (length(pending($sock)) < $n) {
+        my $left = $end - time;
+        last if $left <= 0;
+        my $got = fill($sock, $left);
+        last if !$got;
+    }
+    return substr pending($sock), 0, $n, '';
+}
+
+# One line with its LF, or what there was.
+sub read_line {
+    my ($sock, $seconds) = @_;
+    my $end = time + ($seconds || $TIMEOUT);
+    my $from = 0;
+    while (1) {
+        my $at = index pending($sock), "\n", $from;
+        return substr pending($sock), 0, $at + 1, '' if $at >= 0;
+        $from = length pending($sock);
+        my $left = $end - time;
+        my $got = $left > 0 ? fill($sock, $left) : undef;
+        return substr pending($sock), 0, length(pending($sock)), '' if !$got;
+    }
+}
+
+# All bytes until the peer closes; (bytes, true when it closed in time).
+sub read_until_eof {
+    my ($sock, $seconds) = @_;
+    my $end = time + ($seconds || $TIMEOUT);
+    my $closed = 0;
+    while (1) {
+        my $left = $end - time;
+        last if $left <= 0;
+        my $got = fill($sock, $left);
+        last if !defined $got;
+        if ($got == 0) {
+            $closed = 1;
+            last;
+        }
+    }
+    my $bytes = substr pending($sock), 0, length(pending($sock)), '';
+    return wantarray ? ($bytes, $closed) : $bytes;
+}
+
+# What arrives within a short while; for diagnostics only.
+sub drain {
+    my ($sock, $seconds) = @_;
+    my $end = time + ($seconds || 0.3);
+    while ((my $left = $end - time) > 0) {
+        last if !fill($sock, $left);
+    }
+    return substr pending($sock), 0, length(pending($sock)), '';
+}
+
+sub profile_of {
+    my ($sock) = @_;
+    return ${*$sock}{mctest_server}{profile};
+}
+
+sub report_bytes {
+    my ($name, $sent, $want, $got) = @_;
+    my $ok = Test::More::ok(0, $name);
+    diag('    sent: ' . show($sent)) if defined $sent;
+    diag('    want: ' . (ref $want ? "$want" : show($want)));
+    diag('    got:  ' . show($got));
+    return $ok;
+}
+
+# Asserts that exactly these bytes come next.
+sub expect_bytes {
+    my ($sock, $want, $name, $sent) = @_;
+    local $Test::Builder::Level = $Test::Builder::Level + 1;
+    my $got = read_bytes($sock, length $want);
+    if ($got eq $want) {
+        return pass($name);
+    }
+    $got .= drain($sock);
+    return report_bytes($name, $sent, $want, $got);
+}
+
+# Asserts that the peer closes after exactly these bytes.
+sub expect_eof {
+    my ($sock, $want, $name, $sent) = @_;
+    local $Test::Builder::Level = $Test::Builder::Level + 1;
+    my ($got, $closed) = read_until_eof($sock);
+    return pass($name) if $closed && $got eq $want;
+    return report_bytes($name, $sent, "$want<closed>", $got . ($closed ? '<closed>' : '<open>'));
+}
+
+# Asserts that the connection answers `version` with nothing before it.
+sub expect_open {
+    my ($sock, $name) = @_;
+    local $Test::Builder::Level = $Test::Builder::Level + 1;
+    put($sock, "version\r\n");
+    return expect_bytes($sock, VERSION_REPLY(profile_of($sock)), $name, "version\r\n");
+}
+
+# As many bytes as `want` has; stops early when what comes is something else.
+sub read_like {
+    my ($sock, $want) = @_;
+    my $end = time + $TIMEOUT;
+    my $n = length $want;
+    my $checked = 0;
+    while (length(pending($sock)) < $n) {
+        my $have = length pending($sock);
+        last if substr(pending($sock), $checked) ne substr($want, $checked, $have - $checked);
+        $checked = $have;
+        my $left = $end - time;
+        last if $left <= 0 || !fill($sock, $left);
+    }
+    return substr pending($sock), 0, $n, '';
+}
+
+# Sends bytes, then (when everything expected has come) `version`, and returns what came
+# before the version reply: so the returned reply is complete and nothing follows it.
+sub roundtrip {
+    my ($sock, $send, $want) = @_;
+    my $tail = VERSION_REPLY(profile_of($sock));
+    put($sock, $send);
+    my $got = defined $want ? read_like($sock, $want) : '';
+    put($sock, "version\r\n");
+    my $end = time + $TIMEOUT;
+    while (1) {
+        my $rest = pending($sock);
+        if (length $rest >= length $tail && substr($rest, -length $tail) eq $tail) {
+            pending($sock) = '';
+            return $got . substr $rest, 0, length($rest) - length $tail;
+        }
+        my $left = $end - time;
+        my $n = $left > 0 ? fill($sock, $left) : undef;
+        if (!$n) {
+            pending($sock) = '';
+            return $got . $rest . (defined $n ? '<closed>' : '<no reply to version>');
+        }
+    }
+}
+
+# exchange($sock, $send, $expect [, {counter => delta}] [, $name])
+#
+# Asserts that `send` is answered by exactly the bytes `expect` and by nothing more, and
+# that the named counters of `stats` moved by exactly the deltas. `expect` may be a qr//
+# for the whole reply.
+sub exchange {
+    my ($sock, $send, $expect, @rest) = @_;
+    local $Test::Builder::Level = $Test::Builder::Level + 1;
+    my $deltas = ref $rest[0] eq 'HASH' ? shift @rest : undef;
+    my $server = ${*$sock}{mctest_server};
+    my $name = "[$server->{profile}] " . (shift @rest // show(substr $send, 0, 70));
+    my $before = $deltas ? mem_stats($server->control) : undef;
+    my $got = roundtrip($sock, $send, ref $expect ? undef : $expect);
+    my $ok = ref $expect ? $got =~ $expect : $got eq $expect;
+    return report_bytes($name, $send, $expect, $got) if !$ok;
+    if ($deltas) {
+        my $after = mem_stats($server->control);
+        for my $counter (sort keys %$deltas) {
+            my $moved = ($after->{$counter} // 'nan') - ($before->{$counter} // 'nan');
+            next if $moved == $deltas->{$counter};
+            fail($name);
+            diag("    sent: " . show($send));
+            diag("    counter $counter moved by $moved, not by $deltas->{$counter}");
+            return 0;
+        }
+    }
+    return pass($name);
+}
+
+# ---- memcached -------------------------------------------------------------------------
+
+# The key has this value (and flags); undef: it is absent.
+sub mem_get_is {
+    my ($sock, $key, $value, $name, $flags) = @_;
+    local $Test::Builder::Level = $Test::Builder::Level + 1;
+    my $server = ${*$sock}{mctest_server};
+    $flags //= 0;
+    my $want = defined $value
+        ? "VALUE $key $flags " . length($value) . "\r\n$value\r\nEND\r\n" : "END\r\n";
+    return exchange($sock, "get $key\r\n", $want, $name // "$key is " . show($value));
+}
+
+# (cas unique, value) of a key, or ('', undef).
+sub mem_gets {
+    my ($sock, $key) = @_;
+    put($sock, "gets $key\r\n");
+    my $line = read_line($sock);
+    return ('', undef) if $line eq "END\r\n";
+    my ($bytes, $cas) = $line =~ /^VALUE \S+ \d+ (\d+) (\d+)\r\n$/
+        or die 'unexpected reply to gets: ' . show($line);
+    my $data = read_bytes($sock, $bytes + 2 + 5);
+    return ($cas, substr $data, 0, $bytes);
+}
+
+# The STAT lines as they came, without END.
+sub stat_lines {
+    my ($sock, $group) = @_;
+    put($sock, defined $group && $group ne '' ? "stats $group\r\n" : "stats\r\n");
+    my @lines;
+    while (1) {
+        my $line = read_line($sock);
+        last if $line !~ /\n\z/;
+        last if $line =~ /^(END|RESET|ERROR|CLIENT_ERROR|SERVER_ERROR)/;
+        $line =~ s/\r?\n\z//;
+        push @lines, $line;
+    }
+    return @lines;
+}
+
+sub mem_stats {
+    my ($sock, $group) = @_;
+    my %stats = map { /^STAT (\S+) ?(.*)$/ ? ($1, $2) : () } stat_lines($sock, $group);
+    return \%stats;
+}
+
+sub stat_names {
+    my ($sock, $group) = @_;
+    return map { /^STAT (\S+)/ ? $1 : () } stat_lines($sock, $group);
+}
+
+# Moves the server's clock forward.
+sub debugtime {
+    my ($server, $seconds) = @_;
+    my $sock = $server->control;
+    put($sock, "debugtime $seconds\r\n");
+    my $line = read_line($sock);
+    die 'debugtime was answered: ' . show($line) if $line ne "OK\r\n";
+    return 1;
+}
+
+# Calls the code until it is true or time is up; for states that another thread reaches.
+sub wait_until {
+    my ($code, $seconds) = @_;
+    my $end = time + ($seconds || $TIMEOUT);
+    while (1) {
+        my $result = $code->();
+        return $result if $result;
+        return 0 if time > $end;
+        sleep 0.01;
+    }
+}
+
+# Waits until the server has accepted $more connections since $before = mem_stats($sock) and as
+# many are open as then. The count of open ones alone would not tell: connections that nobody has
+# accepted yet are not in it.
+sub all_have_left {
+    my ($sock, $before, $more) = @_;
+    return wait_until(sub {
+        mem_stats($sock)->{total_connections} >= $before->{total_connections} + $more;
+    }) && wait_until(sub {
+        mem_stats($sock)->{curr_connections} == $before->{curr_connections};
+    });
+}
+
+# A field of /proc/PID/status, e.g. VmRSS in kB.
+sub proc_status {
+    my ($pid, $field) = @_;
+    open my $fh, '<', "/proc/$pid/status" or return undef;
+    while (my $line = <$fh>) {
+        return $1 if $line =~ /^\Q$field\E:\s+(\S+)/;
+    }
+    return undef;
+}
+
+1;

@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * Whole lines of the text protocol and what both rule sets make of them.
+ */
+#include "check_ascii.h"
+
+/* ---- whole lines ---------------------------------------------------------------------- */
+
+struct line_row {
+    const char *line; /* line end included */
+    const char *old;  /* 1.4 */
+    const char *now;  /* 1.6; NULL: the same */
+};
+
+#define ARITY "BAD ERROR", "BAD BAD_FORMAT"
+
+static const struct line_row retrieve_rows[] = {
+    {"get a\r\n", "get [a]", NULL},
+    {"get a\n", "get [a]", NULL},
+    {"get a \r\n", "get [a]", NULL},
+    {"get a b\n", "get [a][b]", NULL},
+    {"get   a  b   c \r\n", "get [a][b][c]", NULL},
+    {"get a a\r\n", "get [a][a]", NULL},
+    {"  get a\r\n", "get [a]", NULL},
+    {"{200 }get a\r\n", "get [a]",
+     NULL}, /* blanks are counted in unfinished lines only */
+    {"gets a b\r\n", "gets [a][b]", NULL},
+    {"   gets    a\r\n", "gets [a]", NULL},
+    {"bget a\r\n", "bget [a]", "BAD ERROR"},
+    {"get\r\n", ARITY},
+    {"get \r\n", ARITY},
+    {"get    \n", ARITY},
+    {"gets\r\n", ARITY},
+    {"gets \r\n", ARITY},
+    {"get {250k}\r\n", "get [250*k]", NULL},
+    {"get {250k}\n", "get [250*k]", NULL},
+    {"get {250k} {250m}\r\n", "get [250*k][250*m]", NULL},
+    {"get {251k}\r\n", "BAD BAD_FORMAT", NULL},
+    {"get {251k}\n", "BAD BAD_FORMAT", NULL},
+    {"get a {251k}\r\n", "BAD BAD_FORMAT", NULL},
+    {"get {251k} a\r\n", "BAD BAD_FORMAT", NULL},
+    {"get a {251k} b\r\n", "BAD BAD_FORMAT", NULL},
+    {"gets a {251k} b\r\n", "BAD BAD_FORMAT", NULL},
+    {"get {30000k}\r\n", "BAD BAD_FORMAT", NULL},
+    {"get 1 2 3 4 5 6 7 8 9 10 11 12\r\n", "get [1][2][3][4]+8", NULL},
+    {"get a\tb\r\n", "get [a\tb]", NULL},
+    {"get a\r\r\n", "get [a\r]", NULL}, /* one CR belongs to the line end */
+    {"get a\rb c\r\n", "get [a\rb][c]", NULL},
+    {"get a{1@}b c\r\n", "get [a@b][c]", NULL},
+    {"get {1@}\r\n", "get [@]", NULL},
+    {"get \xff\x80\r\n", "get [\xff\x80]", NULL},
+    {"get noreply\r\n", "get [noreply]", NULL},
+    {"get a noreply\r\n", "get [a][noreply]", NULL},
+    {"gat 10 a b\r\n", "gat 10 [a][b]", NULL},
+    {"gats 0 a\r\n", "gats 0 [a]", NULL},
+    {"gat -1 a\r\n", "gat -1 [a]", NULL},
+    {"gat 2147483647 a\r\n", "gat 2147483647 [a]", NULL},
+    {"gat -2147483648 a\r\n", "gat -2147483648 [a]", NULL},
+    {"gat 2147483648 a\r\n", "BAD BAD_EXPTIME", NULL},
+    {"gat -2147483649 a\r\n", "BAD BAD_EXPTIME", NULL},
+    {"gat x a\r\n", "BAD BAD_EXPTIME", NULL},
+    {"gat 1x a\r\n", "BAD BAD_EXPTIME", NULL},
+    {"gat +5 a\r\n", "gat 5 [a]", "BAD BAD_EXPTIME"},
+    {"gat 10\r\n", ARITY},
+    {"gat\r\n", ARITY},
+    {"gats \r\n", ARITY},
+    {"gat 0 {250k}\r\n", "gat 0 [250*k]", NULL},
+    {"gat 0 {251k}\r\n", "BAD BAD_FORMAT", NULL},
+    {"gats 0 a {251k}\r\n", "BAD BAD_FORMAT", NULL},
+};
+
+#define SET(flags, exp, len) "set [k] flags=" flags " exp=" exp " len=" len
+
+static const struct line_row store_rows[] = {
+    {"set k 1 2 3\r\n", SET("1", "2", "3"), NULL},
+    {"set k 1 2 3\n", SET("1", "2", "3"), NULL},
+    {" set   k  1 2   3  \r\n", SET("1", "2", "3"), NULL},
+    {"set k 1 2 3 noreply\r\n", SET("1", "2", "3") " noreply", NULL},
+    {"set k 1 2 3 Noreply\r\n", SET("1", "2", "3"), NULL},
+    {"set k 1 2 3 noreply2\r\n", SET("1", "2", "3"), NULL},
+    {"set k 1 2 3 4\r\n", SET("1", "2", "3"), NULL}, /* a sixth word is ignored */
+    {"set k 1 2 3 4 5\r\n", "BAD ERROR", SET("1", "2", "3")},
+    {"set k 1 2 3 4 noreply\r\n", "BAD ERROR", SET("1", "2", "3") " noreply"},
+    {"add k 0 0 0\r\n", "add [k] flags=0 exp=0 len=0", NULL},
+    {"replace k 0 0 1\r\n", "replace [k] flags=0 exp=0 len=1", NULL},
+    {"append k 0 0 1 noreply\r\n", "append [k] flags=0 exp=0 len=1 noreply", NULL},
+    {"prepend k 0 0 1\r\n", "prepend [k] flags=0 exp=0 len=1", NULL},
+    {"set\r\n", ARITY},
+    {"set k\r\n", ARITY},
+    {"set k 1 2\r\n", ARITY},
+    {"set k 1 noreply\r\n", "BAD ERROR", "BAD BAD_FORMAT quiet"},
+    {"set k 1 2 noreply\r\n", "BAD BAD_FORMAT quiet", NULL},
+    /* keys */
+    {"set {250k} 0 0 3\r\n", "set [250*k] flags=0 exp=0 len=3", NULL},
+    {"set {251k} 0 0 3\r\n", "BAD BAD_FORMAT", "BAD BAD_FORMAT swallow=5"},
+    {"set {251k} 0 0 3 noreply\r\n", "BAD BAD_FORMAT quiet",
+     "BAD BAD_FORMAT quiet swallow=5"},
+    {"set {1000k} 0 0 0\r\n", "BAD BAD_FORMAT", "BAD BAD_FORMAT swallow=2"},
+    {"set {1@} 0 0 3\r\n", "set [@] flags=0 exp=0 len=3", NULL},
+    /* flags: 64 bits, cut to 32 */
+    {"set k 2147483648 0 3\r\n", SET("2147483648", "0", "3"), NULL},
+    {"set k 4294967295 0 3\r\n", SET("4294967295", "0", "3"), NULL},
+    {"set k 4294967296 0 3\r\n", SET("0", "0", "3"), NULL},
+    {"set k 18446744073709551615 0 3\r\n", SET("4294967295", "0", "3"), NULL},
+    {"set k 18446744073709551616 0 3\r\n", "BAD BAD_FORMAT", "BAD BAD_FORMAT swallow=5"},
+    {"set k -1 0 3\r\n", "BAD BAD_FORMAT", "BAD BAD_FORMAT swallow=5"},
+    {"set k x 0 3\r\n", "BAD BAD_FORMAT", "BAD BAD_FORMAT swallow=5"},
+    {"set k 0x1 0 3\r\n", "BAD BAD_FORMAT", "BAD BAD_FORMAT swallow=5"},
+    {"set k 1{1@} 0 3\r\n", "BAD BAD_FORMAT", "BAD BAD_FORMAT swallow=5"},
+    {"set k +7 0 3\r\n", SET("7", "0", "3"), "BAD BAD_FORMAT swallow=5"},
+    {"set k + 0 3\r\n", "BAD BAD_FORMAT", "BAD BAD_FORMAT swallow=5"},
+    {"set k ++7 0 3\r\n", "BAD BAD_FORMAT", "BAD BAD_FORMAT swallow=5"},
+    {"set k x 0 3 noreply\r\n", "BAD BAD_FORMAT quiet", "BAD BAD_FORMAT quiet swallow=5"},
+    /* exptime: signed 64 bits, cut to 32 */
+    {"set k 0 -1 3\r\n", SET("0", "-1", "3"), NULL},
+    {"set k 0 2592000 3\r\n", SET("0", "2592000", "3"), NULL},
+    {"set k 0 2147483647 3\r\n", SET("0", "2147483647", "3"), NULL},
+    {"set k 0 2147483648 3\r\n", SET("0", "-2147483648", "3"), NULL},
+    {"set k 0 99999999999 3\r\n", SET("0", "1215752191", "3"), NULL},
+    {"set k 0 9223372036854775807 3\r\n", SET("0", "-1", "3"), NULL},
+    {"set k 0 9223372036854775808 3\r\n", "BAD BAD_FORMAT", "BAD BAD_FORMAT swallow=5"},
+    {"set k 0 -9223372036854775808 3\r\n", SET("0", "0", "3"), NULL},
+    {"set k 0 -9223372036854775809 3\r\n", "BAD BAD_FORMAT", "BAD BAD_FORMAT swallow=5"},
+    {"set k 0 +9 3\r\n", SET("0", "9", "3"), "BAD BAD_FORMAT swallow=5"},
+    {"set k 0 +-9 3\r\n", "BAD BAD_FORMAT", "BAD BAD_FORMAT swallow=5"},
+    {"set k 0 1.5 3\r\n", "BAD BAD_FORMAT", "BAD BAD_FORMAT swallow=5"},
+    /* length: what is no length swallows nothing */
+    {"set k 0 0 0\r\n", SET("0", "0", "0"), NULL},
+    {"set k 0 0 2147483645\r\n", SET("0", "0", "2147483645"), NULL},
+    {"set k 0 0 2147483646\r\n", "BAD BAD_FORMAT", NULL},
+    {"set k 0 0 2147483647\r\n", "BAD BAD_FORMAT", NULL},
+    {"set k 0 0 4294967295\r\n", "BAD BAD_FORMAT", NULL},
+    {"set k 0 0 18446744073709551616\r\n", "BAD BAD_FORMAT", NULL},
+    {"set k 0 0 -1\r\n", "BAD BAD_FORMAT", NULL},
+    {"set k 0 0 x\r\n", "BAD BAD_FORMAT", NULL},
+    {"set k 0 0 3x\r\n", "BAD BAD_FORMAT", NULL},
+    {"set k 0 0 +3\r\n", SET("0", "0", "3"), "BAD BAD_FORMAT"},
+    {"set k x 0 -1\r\n", "BAD BAD_FORMAT", NULL},
+    {"set k x 0 2147483645\r\n", "BAD BAD_FORMAT", "BAD BAD_FORMAT swallow=2147483647"},
+    /* cas */
+    {"cas k 1 2 3 4\r\n", "cas [k] flags=1 exp=2 len=3 cas=4", NULL},
+    {"cas k 1 2 3 4 noreply\r\n", "cas [k] flags=1 exp=2 len=3 cas=4 noreply", NULL},
+    {"cas k 1 2 3 4 5\r\n", "cas [k] flags=1 exp=2 len=3 cas=4", NULL},
+    {"cas k 1 2 3 4 5 6\r\n", "BAD ERROR", "cas [k] flags=1 exp=2 len=3 cas=4"},
+    {"cas k 0 0 3 18446744073709551615\r\n",
+     "cas [k] flags=0 exp=0 len=3 cas=18446744073709551615", NULL},
+    {"cas k 0 0 3 18446744073709551616\r\n", "BAD BAD_FORMAT",
+     "BAD BAD_FORMAT swallow=5"},
+    {"cas k 0 0 3 -1\r\n", "BAD BAD_FORMAT", "BAD BAD_FORMAT swallow=5"},
+    {"cas k 0 0 3 x\r\n", "BAD BAD_FORMAT", "BAD BAD_FORMAT swallow=5"},
+    {"cas k 0 0 6 \r\n", "BAD ERROR", "BAD BAD_FORMAT swallow=8"},
+    {"cas k 0 0 x\r\n", "BAD ERROR", "BAD BAD_FORMAT"},
+    {"cas k 0 0 6 noreply\r\n", "BAD BAD_FORMAT quiet", "BAD BAD_FORMAT quiet swallow=8"},
+    {"cas k 0 0\r\n", ARITY},
+};
+
+static const struct line_row keyed_rows[] = {
+    {"incr k 5\r\n", "incr [k] 5", NULL},
+    {"incr k 0\n", "incr [k] 0", NULL},
+    {"  decr  k   5\r\n", "decr [k] 5", NULL},
+    {"decr k 18446744073709551615\r\n", "decr [k] 18446744073709551615", NULL},
+    {"incr k 18446744073709551616\r\n", "BAD BAD_DELTA", NULL},
+    {"incr k -1\r\n", "BAD BAD_DELTA", NULL},
+    {"incr k x\r\n", "BAD BAD_DELTA", NULL},
+    {"incr k 1x\r\n", "BAD BAD_DELTA", NULL},
+    {"incr k 0x1\r\n", "BAD BAD_DELTA", NULL},
+    {"incr k 1{1@}\r\n", "BAD BAD_DELTA", NULL},
+    {"incr k +1\r\n", "incr [k] 1", "BAD BAD_DELTA"},
+    {"incr k +\r\n", "BAD BAD_DELTA", NULL},
+    {"incr k 1 noreply\r\n", "incr [k] 1 noreply", NULL},
+    {"incr k x noreply\r\n", "BAD BAD_DELTA quiet", NULL},
+    {"incr k 1 2\r\n", "incr [k] 1", NULL},
+    {"incr k 1 2 3\r\n", "BAD ERROR", "incr [k] 1"},
+    {"incr k noreply\r\n", "BAD BAD_DELTA quiet", NULL},
+    {"incr k\r\n", ARITY},
+    {"incr\r\n", ARITY},
+    {"decr\r\n", ARITY},
+    {"incr {250k} 1\r\n", "incr [250*k] 1", NULL},
+    {"incr {251k} 1\r\n", "BAD BAD_FORMAT", NULL},
+    {"decr {251k} 1 noreply\r\n", "BAD BAD_FORMAT quiet", NULL},
+    {"touch k 5\r\n", "touch [k] 5", NULL},
+    {"touch k -5\r\n", "touch [k] -5", NULL},
+    {"touch k 0 noreply\r\n", "touch [k] 0 noreply", NULL},
+    {"touch k 2147483647\r\n", "touch [k] 2147483647", NULL},
+    {"touch k 2147483648\r\n", "BAD BAD_EXPTIME", NULL},
+    {"touch k -2147483648\r\n", "touch [k] -2147483648", NULL},
+    {"touch k -2147483649\r\n", "BAD BAD_EXPTIME", NULL},
+    {"touch k +-1\r\n", "BAD BAD_EXPTIME", NULL},
+    {"touch k x\r\n", "BAD BAD_EXPTIME", NULL},
+    {"touch k x noreply\r\n", "BAD BAD_EXPTIME quiet", NULL},
+    {"touch k\r\n", ARITY},
+    {"touch\r\n", ARITY},
+    {"touch k 1 2 3\r\n", "BAD ERROR", "touch [k] 1"},
+    {"touch {251k} 1\r\n", "BAD BAD_FORMAT", NULL},
+    {"delete k\r\n", "delete [k]", NULL},
+    {"delete k \n", "delete [k]", NULL},
+    {"delete k noreply\r\n", "delete [k] noreply", NULL},
+    {"delete k 0\r\n", "delete [k]", NULL},
+    {"delete k 0 noreply\r\n", "delete [k] noreply", NULL},
+    {"delete k 10\r\n", "BAD BAD_DELETE", "delete [k]"},
+    {"delete k 10 noreply\r\n", "BAD BAD_DELETE quiet", "delete [k] noreply"},
+    {"delete k 00\r\n", "BAD BAD_DELETE", "delete [k]"},
+    {"delete k noreply 0\r\n", "BAD BAD_DELETE", "delete [k]"},
+    {"delete k 0 0\r\n", "BAD BAD_DELETE", "delete [k]"},
+    {"delete k 0 0 noreply\r\n", "BAD ERROR", "delete [k] noreply"},
+    {"delete noreply\r\n", "delete [noreply]", NULL},
+    {"delete noreply noreply\r\n", "delete [noreply] noreply", NULL},
+    {"delete\r\n", ARITY},
+    {"delete {250k}\r\n", "delete [250*k]", NULL},
+    {"delete {251k}\r\n", "BAD BAD_FORMAT", NULL},
+    {"delete {251k} noreply\r\n", "BAD BAD_FORMAT quiet", NULL},
+};
+
+static const struct line_row other_rows[] = {
+    {"stats\r\n", "stats 1", NULL},
+    {"stats settings\n", "stats 2 [settings]", NULL},
+    {"stats  a b \r\n", "stats 3 [a] [b]", NULL},
+    {"stats 1 2 3 4 5 6 7 8 9\r\n", "stats 10 [1] [2] [3] [4] [5] [6] [7]", NULL},
+    {"stats noreply\r\n", "stats 2 [noreply]", NULL},
+    {"version\r\n", "version 1", NULL},
+    {"version \r\n", "version 1", NULL},
+    {"version x\r\n", "BAD ERROR", "version 2 [x]"},
+    {"quit\r\n", "quit 1", NULL},
+    {"quit\n", "quit 1", NULL},
+    {"shutdown\r\n", "shutdown 1", NULL},
+    {"flush_all\r\n", "flush_all 1", NULL},
+    {"flush_all 10\r\n", "flush_all 2 [10]", NULL},
+    {"flush_all noreply\r\n", "flush_all 2 [noreply] noreply", NULL},
+    {"flush_all 10 noreply\r\n", "flush_all 3 [10] [noreply] noreply", NULL},
+    {"flush_all 10 noreply x\r\n", "BAD ERROR", "flush_all 4 [10] [noreply] [x]"},
+    {"verbosity 1\r\n", "verbosity 2 [1]", NULL},
+    {"verbosity 1 noreply\r\n", "verbosity 3 [1] [noreply] noreply", NULL},
+    {"verbosity\r\n", ARITY},
+    {"verbosity 1 2 3\r\n", "BAD ERROR", "verbosity 4 [1] [2] [3]"},
+    {"cache_memlimit 64\r\n", "cache_memlimit 2 [64]", NULL},
+    {"cache_memlimit 64 noreply\r\n", "cache_memlimit 3 [64] [noreply] noreply", NULL},
+    {"cache_memlimit\r\n", ARITY},
+    {"qos show\r\n", "qos 2 [show]", NULL},
+    {"qos qps_limit 100 5\r\n", "qos 4 [qps_limit] [100] [5]", NULL},
+    {"qos\r\n", ARITY},
+    {"debugtime 5\r\n", "debugtime 2 [5]", NULL},
+    {"debugtime\r\n", ARITY},
+    /* nothing, or nothing known */
+    {"\r\n", ARITY},
+    {"\n", ARITY},
+    {" \n", ARITY},
+    {" \r\n", ARITY},
+    {"    \r\n", ARITY},
+    {"{500 }\r\n", ARITY},
+    {"x\r\n", ARITY}, /* shorter than any command */
+    {"mn\n", ARITY},
+    {"mn\r\n", "BAD ERROR", NULL},
+    {"abc\n", "BAD ERROR", NULL},
+    {"unknown\r\n", "BAD ERROR", NULL},
+    {"unknown with words noreply\r\n", "BAD ERROR", NULL},
+    {"GET a\r\n", "BAD ERROR", NULL},
+    {"Set k 0 0 1\r\n", "BAD ERROR", NULL},
+    {"getx a\r\n", "BAD ERROR", NULL},
+    {"ge a\r\n", "BAD ERROR", NULL},
+    {"get\ta\r\n", "BAD ERROR", NULL},
+    {"get\ra\r\n", "BAD ERROR", NULL},
+    {"{1@}get a\r\n", "BAD ERROR", NULL},
+    {"get{1@} a\r\n", "BAD ERROR", NULL},
+    {"{1@}{1@}{1@}{1@}\r\n", "BAD ERROR", NULL},
+    {"\x80get a\r\n", "BAD ERROR", NULL},
+    {"{30000x}\r\n", "BAD ERROR", NULL},
+    {"GET / HTTP/1.1\r\n", "BAD ERROR", "CLOSE"},
+    {"PUT /x HTTP/1.0\n", "BAD ERROR", "CLOSE"},
+    {"DELETE HTTP/1.1\r\n", "BAD ERROR", "CLOSE"},
+    {"GET / HTTP\r\n", "BAD ERROR", NULL},
+    {"GET HTTP/1.1 x\r\n", "BAD ERROR", NULL},
+    {"get HTTP/1.1\r\n", "get [HTTP/1.1]", NULL},
+};
+
+/* The line alone, with more behind it, and with any part known to hold no LF. */
+static void
+check_line(const char *p, size_t n, enum profile profile, const char *expected)
+{
+    char result[RESULT_MAX];
+    char *longer = malloc(n + 7);
+    bool closes = strcmp(expected, "CLOSE") == 0;
+    ck_assert_ptr_nonnull(longer);
+    memcpy(longer, p, n);
+    memcpy(longer + n, "get z\r\n", 7);
+    size_t consumed = parse(p, n, 0, false, profile, result);
+    ck_assert_str_eq(result, expected);
+    ck_assert_uint_eq(consumed, closes ? 0 : n);
+    for (size_t scanned = 0; scanned<n; scanned += n> 1000 ? 97 : 1) {
+        consumed = parse(longer, n + 7, scanned, scanned % 2 == 1, profile, result);
+        expect(strcmp(result, expected) == 0);
+        expect(closes || consumed == n);
+    }
+    free(longer);
+}
+
+/* Everything short of the LF: more is needed, or it is too long to wait for. */
+static void
+check_prefixes(const char *p, size_t n, enum profile profile)
+{
+    char result[RESULT_MAX];
+    for (size_t len = 0; len<n; len += len> 3000 ? 97 : 1) {
+        size_t consumed = parse(p, len, len / 2, false, profile, result);
+        expect(consumed == 0);
+        bool may_close = len > rules_of(profile)->line_max;
+        expect(strcmp(result, "MORE") == 0 ||
+               (may_close && strcmp(result, "CLOSE") == 0));
+    }
+}
+
+static void
+check_row(const struct line_row *row)
+{
+    char *input = malloc(INPUT_MAX);
+    ck_assert_ptr_nonnull(input);
+    size_t n = expand(row->line, input);
+    check_line(input, n, PROFILE_14, row->old);
+    check_line(input, n, PROFILE_16, row->now != NULL ? row->now : row->old);
+    check_prefixes(input, n, PROFILE_14);
+    check_prefixes(input, n, PROFILE_16);
+    free(input);
+}
+
+START_TEST(test_retrieve)
+{
+    check_row(&retrieve_rows[_i]);
+}
+END_TEST
+
+START_TEST(test_store)
+{
+    check_row(&store_rows[_i]);
+}
+END_TEST
+
+START_TEST(test_keyed)
+{
+    check_row(&keyed_rows[_i]);
+}
+END_TEST
+
+START_TEST(test_other)
+{
+    check_row(&other_rows[_i]);
+}
+END_TEST
+
+int
+main(void)
+{
+    Suite *s = suite_create("ascii");
+    TCase *tc = tcase_create("ascii");
+    tcase_set_timeout(tc, SUITE_TIMEOUT_S);
+    tcase_add_loop_test(tc, test_retrieve, 0, ROWS(retrieve_rows));
+    tcase_add_loop_test(tc, test_store, 0, ROWS(store_rows));
+    tcase_add_loop_test(tc, test_keyed, 0, ROWS(keyed_rows));
+    tcase_add_loop_test(tc, test_other, 0, ROWS(other_rows));
+    suite_add_tcase(s, tc);
+    return run_suite(s);
+}

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * Replies as bytes.
+ */
+#include "proto/ascii.h"
+
+#include "base/ctr.h"
+#include "check_unit.h"
+
+static struct pool pool;
+static struct chain chain;
+static struct chain_env env;
+
+static void
+release(void *ctx, void *owner)
+{
+    (void)ctx, (void)owner;
+    ck_abort_msg("replies borrow nothing");
+}
+
+static void
+set_up(void)
+{
+    pool_init(&pool);
+    chain = (struct chain){.first = NULL};
+    env = (struct chain_env){.pool = &pool, .release = release};
+}
+
+static void
+tear_down(void)
+{
+    chain_clear(&chain, &env);
+    pool_fini(&pool);
+}
+
+/* Takes all output and compares it. */
+static void
+check_output(const char *expected)
+{
+    struct text sent = {.p = NULL};
+    while (chain.bytes > 0) {
+        struct iovec iov;
+        ck_assert_uint_eq(chain_iov(&chain, &iov, 1, SIZE_MAX), 1);
+        text_add(&sent, iov.iov_base, iov.iov_len);
+        chain_consume(&chain, &env, iov.iov_len);
+    }
+    ck_assert_uint_eq(sent.len, strlen(expected));
+    ck_assert_mem_eq(sent.p, expected, sent.len);
+    text_free(&sent);
+}
+
+struct reply_row {
+    enum reply reply;
+    const char *line;
+};
+
+/* Spelled out here once more: clients compare these bytes. */
+static const struct reply_row reply_rows[] = {
+    {REPLY_OK, "OK\r\n"},
+    {REPLY_END, "END\r\n"},
+    {REPLY_STORED, "STORED\r\n"},
+    {REPLY_NOT_STORED, "NOT_STORED\r\n"},
+    {REPLY_EXISTS, "EXISTS\r\n"},
+    {REPLY_NOT_FOUND, "NOT_FOUND\r\n"},
+    {REPLY_DELETED, "DELETED\r\n"},
+    {REPLY_TOUCHED, "TOUCHED\r\n"},
+    {REPLY_RESET, "RESET\r\n"},
+    {REPLY_ERROR, "ERROR\r\n"},
+    {REPLY_BAD_FORMAT, "CLIENT_ERROR bad command line format\r\n"},
+    {REPLY_BAD_DATA, "CLIENT_ERROR bad data chunk\r\n"},
+    {REPLY_BAD_DELETE, "CLIENT_ERROR bad command line format.  Usage: delete <key> "
+                       "[noreply]\r\n"},
+    {REPLY_BAD_EXPTIME, "CLIENT_ERROR invalid exptime argument\r\n"},
+    {REPLY_BAD_DELTA, "CLIENT_ERROR invalid numeric delta argument\r\n"},
+    {REPLY_NOT_NUMERIC,
+     "CLIENT_ERROR cannot increment or decrement non-numeric value\r\n"},
+    {REPLY_FLUSH_REFUSED, "CLIENT_ERROR flush_all not allowed\r\n"},
+    {REPLY_TOO_LARGE, "SERVER_ERROR object too large for cache\r\n"},
+    {REPLY_NO_MEMORY_STORING, "SERVER_ERROR out of memory storing object\r\n"},
+    {REPLY_NO_MEMORY, "SERVER_ERROR out of memory\r\n"},
+    {REPLY_SHUTDOWN_OFF_14, "ERROR: shutdown not enabled\r\n"},
+    {REPLY_SHUTDOWN_OFF_16, "SERVER_ERROR: shutdown not enabled\r\n"},
+    {REPLY_MEMLIMIT_SMALL, "MEMLIMIT_TOO_SMALL cannot set maxbytes to less than 8m\r\n"},
+    {REPLY_MEMLIMIT_UNIT,
+     "MEMLIMIT_ADJUST_FAILED input value is megabytes not bytes\r\n"},
+};
+
+START_TEST(test_fixed_replies)
+{
+    const struct reply_row *row = &reply_rows[_i];
+    ck_assert_str_eq(reply_text(row->reply), row->line);
+    ck_assert(ascii_put_reply(&chain, &env, row->reply));
+    check_output(row->line);
+}
+END_TEST
+
+START_TEST(test_every_reply_is_one_line)
+{
+    for (unsigned i = REPLY_NONE + 1; i < REPLY_COUNT; i++) {
+        const char *text = reply_text((enum reply)i);
+        size_t len = strlen(text);
+        ck_assert_uint_gt(len, 2);
+        ck_assert_ptr_eq(strstr(text, "\r\n"), text + len - 2);
+    }
+}
+END_TEST
+
+START_TEST(test_no_reply_is_no_line)
+{
+    ck_assert(ascii_put_reply(&chain, &env, REPLY_NONE));
+}
+END_TEST
+
+START_TEST(test_replies_in_order)
+{
+    ck_assert(ascii_put_reply(&chain, &env, REPLY_STORED));
+    ck_assert(ascii_put_number(&chain, &env, "18446744073709551615", 20));
+    ck_assert(ascii_put_stat(&chain, &env, "pid", "17"));
+    ck_assert(ascii_put_stat(&chain, &env, "empty", ""));
+    ck_assert(ascii_put_number(&chain, &env, "0", 1));
+    ck_assert(ascii_put_reply(&chain, &env, REPLY_END));
+    check_output("STORED\r\n18446744073709551615\r\nSTAT pid 17\r\nSTAT empty \r\n"
+                 "0\r\nEND\r\n");
+}
+END_TEST
+
+/* More replies than a block holds. */
+START_TEST(test_many_replies)
+{
+    struct text expected = {.p = NULL};
+    for (unsigned i = 0; i < 5000; i++) {
+        enum reply reply = (enum reply)(1 + i % (REPLY_COUNT - 1));
+        expect(ascii_put_reply(&chain, &env, reply));
+        text_add(&expected, reply_text(reply), strlen(reply_text(reply)));
+    }
+    ck_assert_uint_gt(ctr_get(&pool.used), 1);
+    text_add(&expected, "", 1);
+    check_output(expected.p);
+    text_free(&expected);
+}
+END_TEST
+
+struct head_row {
+    const char *key;
+    uint32_t flags, len;
+    bool has_cas;
+    uint64_t cas;
+    const char *line;
+};
+
+static const struct head_row head_rows[] = {
+    {"k", 0, 0, false, 5, "VALUE k 0 0\r\n"},
+    {"key", 17, 1048576, false, 0, "VALUE key 17 1048576\r\n"},
+    {"k", 1, 2, true, 3, "VALUE k 1 2 3\r\n"},
+    {"k", 1, 2, true, 0, "VALUE k 1 2 0\r\n"},
+    {"k", UINT32_MAX, UINT32_MAX, true, UINT64_MAX,
+     "VALUE k 4294967295 4294967295 18446744073709551615\r\n"},
+};
+
+START_TEST(test_value_head)
+{
+    const struct head_row *row = &head_rows[_i];
+    size_t key_len = strlen(row->key);
+    char *key = exact_copy(row->key, key_len);
+    char *dst = malloc(ASCII_VALUE_HEAD_MAX);
+    ck_assert_ptr_nonnull(dst);
+    size_t n =
+        ascii_value_head(dst, key, key_len, row->flags, row->len, row->has_cas, row->cas);
+    ck_assert_uint_eq(n, strlen(row->line));
+    ck_assert_mem_eq(dst, row->line, n);
+    free(key);
+    free(dst);
+}
+END_TEST
+
+START_TEST(test_longest_value_head)
+{
+    char key[REQ_KEY_MAX];
+    memset(key, 'k', sizeof key);
+    char *dst = malloc(ASCII_VALUE_HEAD_MAX);
+    ck_assert_ptr_nonnull(dst);
+    size_t n =
+        ascii_value_head(dst, key, sizeof key, UINT32_MAX, UINT32_MAX, true, UINT64_MAX);
+    ck_assert_uint_le(n, ASCII_VALUE_HEAD_MAX);
+    ck_assert_uint_eq(n, 6 + sizeof key + 1 + 10 + 1 + 10 + 1 + 20 + 2);
+    ck_assert_mem_eq(dst + n - 2, "\r\n", 2);
+    free(dst);
+}
+END_TEST
+
+int
+main(void)
+{
+    Suite *s = suite_create("ascii_reply");
+    TCase *tc = tcase_create("ascii_reply");
+    tcase_set_timeout(tc, SUITE_TIMEOUT_S);
+    tcase_add_checked_fixture(tc, set_up, tear_down);
+    tcase_add_loop_test(tc, test_fixed_replies, 0, ROWS(reply_rows));
+    tcase_add_test(tc, test_every_reply_is_one_line);
+    tcase_add_test_raise_signal(tc, test_no_reply_is_no_line, SIGABRT);
+    tcase_add_test(tc, test_replies_in_order);
+    tcase_add_test(tc, test_many_replies);
+    tcase_add_loop_test(tc, test_value_head, 0, ROWS(head_rows));
+    tcase_add_test(tc, test_longest_value_head);
+    suite_add_tcase(s, tc);
+    return run_suite(s);
+}

@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * The client's side of the text protocol: requests byte for byte, every kind of reply, and
+ * the same replies however the bytes are cut.
+ */
+#include "proto/client.h"
+
+#include <check.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- requests ---------------------------------------------------------------------- */
+
+START_TEST(test_requests)
+{
+    char buf[1024];
+    size_t n = client_put_get(buf, false);
+    n += client_put_key(buf + n, "a", 1);
+    n += client_put_key(buf + n, "bcd", 3);
+    n += client_put_end(buf + n);
+    ck_assert_uint_eq(n, 11);
+    ck_assert_mem_eq(buf, "get a bcd\r\n", n);
+
+    n = client_put_get(buf, true);
+    n += client_put_key(buf + n, "a", 1);
+    n += client_put_end(buf + n);
+    ck_assert_uint_eq(n, 8);
+    ck_assert_mem_eq(buf, "gets a\r\n", n);
+
+    n = client_put_delete(buf, "key", 3);
+    ck_assert_uint_eq(n, 12);
+    ck_assert_mem_eq(buf, "delete key\r\n", n);
+
+    n = client_put_number(buf, "incr", "key", 3, UINT64_MAX);
+    ck_assert_uint_eq(n, 31);
+    ck_assert_mem_eq(buf, "incr key 18446744073709551615\r\n", n);
+}
+END_TEST
+
+START_TEST(test_stores)
+{
+    static const struct {
+        struct client_store store;
+        const char *expected;
+    } rows[] = {
+        {{.verb = "set", .key = "k", .key_len = 1, .value_len = 200},
+         "set k 0 0 200\r\n"},
+        {{.verb = "add",
+          .key = "kk",
+          .key_len = 2,
+          .flags = UINT32_MAX,
+          .exptime = -1,
+          .is_quiet = true},
+         "add kk 4294967295 -1 0 noreply\r\n"},
+        {{.verb = "set", .key = "k", .key_len = 1, .exptime = INT32_MIN},
+         "set k 0 -2147483648 0\r\n"},
+        {{.verb = "cas",
+          .key = "k",
+          .key_len = 1,
+          .exptime = 9,
+          .value_len = 1,
+          .cas = 77},
+         "cas k 0 9 1 77\r\n"},
+    };
+    char buf[1024];
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        size_t n = client_put_store(buf, &rows[i].store);
+        ck_assert_uint_eq(n, strlen(rows[i].expected));
+        ck_assert_mem_eq(buf, rows[i].expected, n);
+    }
+}
+END_TEST
+
+/* ---- replies: what is parsed is written down as text and compared --------------------- */
+
+struct trace {
+    char text[16384];
+    size_t len;
+    enum client_kind last;
+};
+
+__attribute__((format(printf, 2, 3))) static void
+trace_add(struct trace *t, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    int n = vsnprintf(t->text + t->len, sizeof t->text - t->len, format, args);
+    va_end(args);
+    ck_assert_int_ge(n, 0);
+    t->len += (size_t)n;
+    ck_assert_uint_lt(t->len, sizeof t->text);
+}
+
+static void
+trace_reply(struct trace *t, const struct client_reply *r)
+{
+    if (r->kind == CLIENT_DATA) {
+        /* Pieces of a value: their number depends on the cuts, their bytes do not. */
+        trace_add(t, "%.*s", (int)r->text_len, r->text);
+        ck_assert_uint_gt(r->text_len, 0);
+    } else {
+        trace_add(t, "|%s", client_kind_name(r->kind));
+    }
+    if (r->kind == CLIENT_VALUE) {
+        trace_add(t, "(%.*s,%u,%ju", (int)r->key_len, r->key, r->flags,
+                  (uintmax_t)r->value_len);
+        if (r->has_cas) {
+            trace_add(t, ",%ju", (uintmax_t)r->cas);
+        }
+        trace_add(t, ")=");
+    } else if (r->kind == CLIENT_NUMBER) {
+        trace_add(t, "(%ju)", (uintmax_t)r->number);
+    } else if (r->kind != CLIENT_DATA && r->text != NULL) {
+        trace_add(t, "(%.*s)", (int)r->text_len, r->text);
+    }
+    t->last = r->kind;
+}
+
+/* Feeds one piece from an exactly sized block, so that reading beyond it is seen. */
+static void
+feed(struct client_parser *p, const char *bytes, size_t len, struct trace *t)
+{
+    char *copy = malloc(len > 0 ? len : 1);
+    memcpy(copy, bytes, len);
+    size_t at = 0;
+    for (;;) {
+        struct client_reply r;
+        size_t taken = client_parse(p, copy + at, len - at, &r);
+        ck_assert_uint_le(taken, len - at);
+        at += taken;
+        if (r.kind == CLIENT_MORE) {
+            ck_assert_uint_eq(at, len);
+            break;
+        }
+        if (t->last != CLIENT_DESYNC) {
+            trace_reply(t, &r);
+        }
+        if (r.kind == CLIENT_DESYNC) {
+            break;
+        }
+    }
+    free(copy);
+}
+
+static const struct {
+    const char *bytes, *expected;
+} dialogues[] = {
+    {"END\r\n", "|END"},
+    {"STORED\r\nNOT_STORED\r\nEXISTS\r\nNOT_FOUND\r\n",
+     "|STORED|NOT_STORED|EXISTS|NOT_FOUND"},
+    {"DELETED\r\nTOUCHED\r\nOK\r\nRESET\r\nERROR\r\n", "|DELETED|TOUCHED|OK|RESET|ERROR"},
+    {"VALUE k 5 3\r\nabc\r\nEND\r\n", "|VALUE(k,5,3)=abc|END"},
+    {"VALUE k 0 0\r\n\r\nEND\r\n", "|VALUE(k,0,0)=|END"},
+    {"VALUE a 1 2 99\r\nab\r\nVALUE b 4294967295 4\r\nEND\n\r\nEND\r\n",
+     "|VALUE(a,1,2,99)=ab|VALUE(b,4294967295,4)=END\n|END"},
+    {"VALUE k 0 7\r\n\r\nEND\r\n\r\nEND\r\n", "|VALUE(k,0,7)=\r\nEND\r\n|END"},
+    {"0\r\n18446744073709551615\r\n12  \r\n",
+     "|number(0)|number(18446744073709551615)|number(12)"},
+    {"STAT pid 1\r\nSTAT empty \r\nEND\r\n", "|STAT(pid 1)|STAT(empty )|END"},
+    {"VERSION 1.4.39\r\n", "|VERSION(1.4.39)"},
+    {"CLIENT_ERROR bad data chunk\r\nSERVER_ERROR out of memory storing object\r\n",
+     "|CLIENT_ERROR(bad data chunk)|SERVER_ERROR(out of memory storing object)"},
+    {"SERVER_ERROR\r\nEND\r\n", "|SERVER_ERROR()|END"},
+    {"ERROR Too many open connections\r\n", "|ERROR(Too many open connections)"},
+    {"END\n", "|desync"},
+    {"\r\n", "|desync"},
+    {"END \r\n", "|desync"},
+    {"end\r\n", "|desync"},
+    {"HTTP/1.1 400 Bad Request\r\n", "|desync"},
+    {"18446744073709551616\r\n", "|desync"},
+    {"VALUE k 0\r\n", "|desync"},
+    {"VALUE k 0 -1\r\n", "|desync"},
+    {"VALUE k 4294967296 1\r\n", "|desync"},
+    {"VALUE  0 1\r\n", "|desync"},
+    {"VALUE k 0 1 x\r\n", "|desync"},
+    {"VALUE k 0 3\r\nabcdEND\r\n", "|VALUE(k,0,3)=abc|desync"},
+    {"VALUE k 0 3\r\nabc\nEND\r\n", "|VALUE(k,0,3)=abc|desync"},
+    {"VALUE k 0 3\r\nabc\rEND\r\n", "|VALUE(k,0,3)=abc|desync"},
+    {"STORED\r\ngarbage\r\nSTORED\r\n", "|STORED|desync"},
+};
+#define DIALOGUES ((int)(sizeof dialogues / sizeof dialogues[0]))
+
+START_TEST(test_whole)
+{
+    struct client_parser p;
+    struct trace t = {.last = CLIENT_MORE};
+    client_parser_init(&p);
+    feed(&p, dialogues[_i].bytes, strlen(dialogues[_i].bytes), &t);
+    ck_assert_str_eq(t.text, dialogues[_i].expected);
+    ck_assert(client_parser_is_idle(&p) == (t.last != CLIENT_DESYNC));
+}
+END_TEST
+
+START_TEST(test_cut_in_two)
+{
+    size_t len = strlen(dialogues[_i].bytes);
+    for (size_t cut = 0; cut <= len; cut++) {
+        struct client_parser p;
+        struct trace t = {.last = CLIENT_MORE};
+        client_parser_init(&p);
+        feed(&p, dialogues[_i].bytes, cut, &t);
+        feed(&p, dialogues[_i].bytes + cut, len - cut, &t);
+        ck_assert_str_eq(t.text, dialogues[_i].expected);
+    }
+}
+END_TEST
+
+START_TEST(test_byte_by_byte)
+{
+    struct client_parser p;
+    struct trace t = {.last = CLIENT_MORE};
+    client_parser_init(&p);
+    for (const char *at = dialogues[_i].bytes; *at != '\0'; at++) {
+        feed(&p, at, 1, &t);
+    }
+    ck_assert_str_eq(t.text, dialogues[_i].expected);
+}
+END_TEST
+
+START_TEST(test_long_lines)
+{
+    char line[CLIENT_LINE_MAX + 1];
+    struct client_parser p;
+    /* The longest line, whole and cut, is understood; one byte more is not. */
+    for (int extra = 0; extra <= 1; extra++) {
+        size_t len = CLIENT_LINE_MAX + (size_t)extra;
+        memset(line, 'x', sizeof line);
+        memcpy(line, "STAT ", 5);
+        memcpy(line + len - 2, "\r\n", 2);
+        for (size_t cut = 0; cut <= len; cut += 31) {
+            struct trace t = {.last = CLIENT_MORE};
+            client_parser_init(&p);
+            feed(&p, line, cut, &t);
+            feed(&p, line + cut, len - cut, &t);
+            ck_assert_int_eq(t.last, extra == 0 ? CLIENT_STAT : CLIENT_DESYNC);
+        }
+    }
+}
+END_TEST
+
+START_TEST(test_endless_line)
+{
+    struct client_parser p;
+    struct trace t = {.last = CLIENT_MORE};
+    size_t fed = 0;
+    client_parser_init(&p);
+    while (t.last != CLIENT_DESYNC) {
+        feed(&p, "xxxxxxxxxx", 10, &t);
+        fed += 10;
+        ck_assert_uint_le(fed, CLIENT_LINE_MAX + 10);
+    }
+}
+END_TEST
+
+START_TEST(test_long_key)
+{
+    char line[400];
+    struct client_parser p;
+    for (int len = 249; len <= 251; len++) {
+        struct trace t = {.last = CLIENT_MORE};
+        int n = snprintf(line, sizeof line, "VALUE %0*d 0 1\r\nx\r\nEND\r\n", len, 0);
+        client_parser_init(&p);
+        feed(&p, line, (size_t)n, &t);
+        ck_assert_int_eq(t.last, len <= CLIENT_KEY_MAX ? CLIENT_END : CLIENT_DESYNC);
+    }
+}
+END_TEST
+
+START_TEST(test_broken_stays_broken)
+{
+    struct client_parser p;
+    struct client_reply r;
+    client_parser_init(&p);
+    ck_assert_uint_eq(client_parse(&p, "?\r\n", 3, &r), 3);
+    ck_assert_int_eq(r.kind, CLIENT_DESYNC);
+    ck_assert_uint_eq(client_parse(&p, "END\r\n", 5, &r), 0);
+    ck_assert_int_eq(r.kind, CLIENT_DESYNC);
+    client_parser_init(&p);
+    ck_assert_uint_eq(client_parse(&p, "END\r\n", 5, &r), 5);
+    ck_assert_int_eq(r.kind, CLIENT_END);
+}
+END_TEST
+
+int
+main(void)
+{
+    Suite *s = suite_create("client");
+    TCase *tc = tcase_create("client");
+    tcase_set_timeout(tc, 60); /* sanitizers on a busy machine */
+    tcase_add_test(tc, test_requests);
+    tcase_add_test(tc, test_stores);
+    tcase_add_loop_test(tc, test_whole, 0, DIALOGUES);
+    tcase_add_loop_test(tc, test_cut_in_two, 0, DIALOGUES);
+    tcase_add_loop_test(tc, test_byte_by_byte, 0, DIALOGUES);
+    tcase_add_test(tc, test_long_lines);
+    tcase_add_test(tc, test_endless_line);
+    tcase_add_test(tc, test_long_key);
+    tcase_add_test(tc, test_broken_stays_broken);
+    suite_add_tcase(s, tc);
+    SRunner *sr = srunner_create(s);
+    srunner_set_tap(sr, "-");
+    srunner_run_all(sr, CK_SILENT);
+    int failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed != 0;
+}

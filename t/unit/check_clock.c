@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * The relative clock at given times; where a real clock is involved only bounds hold.
+ */
+#include "base/clock.h"
+
+#include <time.h>
+
+#include "check_unit.h"
+
+/* Each test runs in a process of its own, so the shift starts at 0. The start lies between
+ * these two readings. */
+static nsec_t before, after;
+
+static void
+set_up(void)
+{
+    before = clock_now();
+    clock_init();
+    after = clock_now();
+}
+
+START_TEST(test_starts_at_62)
+{
+    ck_assert_uint_eq(CLOCK_REL_START, 62);
+    ck_assert_uint_eq(clock_rel(before), CLOCK_REL_START);
+    ck_assert_uint_eq(clock_rel(before + NSEC_PER_SEC - 1), CLOCK_REL_START);
+    ck_assert_uint_eq(clock_rel(after + NSEC_PER_SEC), CLOCK_REL_START + 1);
+    ck_assert_uint_eq(clock_rel(before + 2 * NSEC_PER_SEC - 1), CLOCK_REL_START + 1);
+    ck_assert_uint_eq(clock_rel(after + 86400 * NSEC_PER_SEC), CLOCK_REL_START + 86400);
+}
+END_TEST
+
+/* A reading from before the start, as another CPU may bring it, is the start. */
+START_TEST(test_never_before_its_start)
+{
+    ck_assert_uint_eq(clock_rel(before - 5 * NSEC_PER_SEC), CLOCK_REL_START);
+    ck_assert_uint_eq(clock_rel(0), CLOCK_REL_START);
+}
+END_TEST
+
+START_TEST(test_never_goes_back)
+{
+    uint32_t last = 0;
+    for (nsec_t now = before; now < before + 20 * NSEC_PER_SEC; now += NSEC_PER_MSEC) {
+        uint32_t rel = clock_rel(now);
+        expect(rel == last || rel == last + 1 || last == 0);
+        last = rel;
+    }
+}
+END_TEST
+
+START_TEST(test_long_up_time)
+{
+    nsec_t years = UINT64_C(100) * 365 * 86400;
+    ck_assert_uint_eq(clock_rel(after + years * NSEC_PER_SEC), CLOCK_REL_START + years);
+}
+END_TEST
+
+START_TEST(test_shift)
+{
+    int64_t wall = clock_wall();
+    nsec_t now = clock_now();
+    clock_shift(1000);
+    ck_assert_uint_eq(clock_rel(after + NSEC_PER_SEC), CLOCK_REL_START + 1001);
+    ck_assert_int_ge(clock_wall(), wall + 1000);
+    ck_assert_int_le(clock_wall(), wall + 1000 + SUITE_TIMEOUT_S);
+    clock_shift(-400);
+    ck_assert_uint_eq(clock_rel(after + NSEC_PER_SEC), CLOCK_REL_START + 601);
+    clock_shift(0);
+    clock_shift(-600);
+    ck_assert_uint_eq(clock_rel(after + NSEC_PER_SEC), CLOCK_REL_START + 1);
+    ck_assert_uint_lt(clock_now() - now, SUITE_TIMEOUT_S * NSEC_PER_SEC);
+}
+END_TEST
+
+/* The start on the wall does not move with the shift: it is what the relative clock counts
+ * from. */
+START_TEST(test_started)
+{
+    int64_t started = clock_started();
+    int64_t wall = time(NULL);
+    ck_assert_int_le(started, wall - CLOCK_REL_START);
+    ck_assert_int_ge(started, wall - CLOCK_REL_START - SUITE_TIMEOUT_S);
+    clock_shift(5000);
+    ck_assert_int_eq(clock_started(), started);
+}
+END_TEST
+
+START_TEST(test_pause_stops_the_relative_clock)
+{
+    clock_shift(10);
+    clock_pause();
+    uint32_t stopped = clock_rel(clock_now());
+    ck_assert_uint_ge(stopped, CLOCK_REL_START + 10);
+    ck_assert_uint_eq(clock_rel(after + 100 * NSEC_PER_SEC), stopped);
+    ck_assert_uint_eq(clock_rel(after + 10000 * NSEC_PER_SEC), stopped);
+    clock_shift(7); /* may still be moved by hand */
+    ck_assert_uint_eq(clock_rel(after + 100 * NSEC_PER_SEC), stopped + 7);
+    clock_pause(); /* a second pause changes nothing */
+    ck_assert_uint_eq(clock_rel(after + 100 * NSEC_PER_SEC), stopped + 7);
+}
+END_TEST
+
+START_TEST(test_resume)
+{
+    clock_resume(); /* without a pause: nothing */
+    ck_assert_uint_eq(clock_rel(before), CLOCK_REL_START);
+    clock_pause();
+    uint32_t stopped = clock_rel(clock_now());
+    clock_resume();
+    uint32_t resumed = clock_rel(clock_now());
+    ck_assert_uint_ge(resumed, stopped);
+    ck_assert_uint_le(resumed, stopped + SUITE_TIMEOUT_S);
+    /* Runs again. */
+    ck_assert_uint_ge(clock_rel(after + 1000 * NSEC_PER_SEC), CLOCK_REL_START + 999);
+    ck_assert_uint_ge(clock_rel(after + 2000 * NSEC_PER_SEC),
+                      clock_rel(after + 1000 * NSEC_PER_SEC) + 1000);
+}
+END_TEST
+
+int
+main(void)
+{
+    Suite *s = suite_create("clock");
+    TCase *tc = tcase_create("clock");
+    tcase_set_timeout(tc, SUITE_TIMEOUT_S);
+    tcase_add_checked_fixture(tc, set_up, NULL);
+    tcase_add_test(tc, test_starts_at_62);
+    tcase_add_test(tc, test_never_before_its_start);
+    tcase_add_test(tc, test_never_goes_back);
+    tcase_add_test(tc, test_long_up_time);
+    tcase_add_test(tc, test_shift);
+    tcase_add_test(tc, test_started);
+    tcase_add_test(tc, test_pause_stops_the_relative_clock);
+    tcase_add_test(tc, test_resume);
+    suite_add_tcase(s, tc);
+    return run_suite(s);
+}

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * Histograms: bucket bounds, quantiles against sorted values, merging, overflow.
+ */
+#include "base/hist.h"
+
+#include <check.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/rng.h"
+
+#define MAX_VALUE UINT64_C(100000000000)
+#define SAMPLES 20000
+
+static int
+compare(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+START_TEST(test_empty)
+{
+    struct hist *h = hist_create(10, MAX_VALUE);
+    uint32_t at = 0;
+    uint64_t low, high, n;
+    ck_assert_uint_eq(hist_count(h), 0);
+    ck_assert_uint_eq(hist_min(h), 0);
+    ck_assert_uint_eq(hist_max(h), 0);
+    ck_assert_uint_eq(hist_quantile(h, 0.99), 0);
+    ck_assert_double_eq(hist_mean(h), 0);
+    ck_assert_double_eq(hist_stddev(h), 0);
+    ck_assert(!hist_next(h, &at, &low, &high, &n));
+    hist_destroy(&h);
+    ck_assert_ptr_null(h);
+}
+END_TEST
+
+/* Every value lies in a bucket that is no wider than promised, and buckets touch. */
+START_TEST(test_buckets)
+{
+    unsigned sub_bits = (unsigned)_i;
+    struct hist *h = hist_create(sub_bits, UINT64_MAX);
+    uint64_t next = 0;
+    for (int shift = 0; shift < 64; shift++) {
+        for (int delta = -2; delta <= 2; delta++) {
+            uint64_t v = (UINT64_C(1) << shift) + (uint64_t)(int64_t)delta;
+            hist_reset(h);
+            hist_record(h, v);
+            uint32_t at = 0;
+            uint64_t low, high, n;
+            ck_assert(hist_next(h, &at, &low, &high, &n));
+            ck_assert_uint_eq(n, 1);
+            ck_assert_uint_le(low, v);
+            ck_assert_uint_ge(high, v);
+            ck_assert_uint_le(high - low, v >> sub_bits);
+            if (v < UINT64_C(2) << sub_bits) {
+                ck_assert_uint_eq(low, high);
+            }
+            ck_assert(!hist_next(h, &at, &low, &high, &n));
+        }
+    }
+    hist_reset(h);
+    for (uint64_t v = 0; v < 5000; v++) {
+        hist_record(h, v);
+    }
+    uint32_t at = 0;
+    uint64_t low, high, n;
+    while (hist_next(h, &at, &low, &high, &n)) {
+        ck_assert_uint_eq(low, next);
+        next = high + 1;
+    }
+    ck_assert_uint_ge(next, 5000);
+    hist_destroy(&h);
+}
+END_TEST
+
+START_TEST(test_quantiles)
+{
+    unsigned sub_bits = 10;
+    struct hist *h = hist_create(sub_bits, MAX_VALUE);
+    uint64_t *values = calloc(SAMPLES, sizeof *values);
+    struct rng rng;
+    double sum = 0, squares = 0;
+    rng_init(&rng, 1, (uint64_t)_i);
+    for (int i = 0; i < SAMPLES; i++) {
+        /* From nanoseconds to a minute, evenly over the magnitudes. */
+        values[i] = (uint64_t)exp(rng_unit(&rng) * 24.8);
+        hist_record(h, values[i]);
+        sum += (double)values[i];
+        squares += (double)values[i] * (double)values[i];
+    }
+    qsort(values, SAMPLES, sizeof *values, compare);
+    for (int permille = 0; permille <= 1000; permille++) {
+        double q = permille / 1000.0;
+        size_t rank = (size_t)fmax(1, ceil(q * SAMPLES));
+        double exact = (double)values[rank - 1];
+        double got = (double)hist_quantile(h, q);
+        ck_assert_double_le(fabs(got - exact), exact / (1 << sub_bits));
+    }
+    ck_assert_uint_eq(hist_min(h), values[0]);
+    ck_assert_uint_eq(hist_max(h), values[SAMPLES - 1]);
+    ck_assert_double_eq_tol(hist_mean(h), sum / SAMPLES, sum / SAMPLES * 1e-9);
+    double sd = sqrt(squares / SAMPLES - sum / SAMPLES * (sum / SAMPLES));
+    ck_assert_double_eq_tol(hist_stddev(h), sd, sd * 1e-9);
+    free(values);
+    hist_destroy(&h);
+}
+END_TEST
+
+START_TEST(test_few_values)
+{
+    struct hist *h = hist_create(10, MAX_VALUE);
+    hist_record(h, 1000003);
+    /* Clamped to what was seen, not to the middle of the bucket. */
+    ck_assert_uint_eq(hist_quantile(h, 0), 1000003);
+    ck_assert_uint_eq(hist_quantile(h, 1), 1000003);
+    hist_record_n(h, 5, 3);
+    hist_record_n(h, 7, 0);
+    ck_assert_uint_eq(hist_count(h), 4);
+    ck_assert_uint_eq(hist_quantile(h, 0.75), 5);
+    ck_assert_uint_gt(hist_quantile(h, 0.76), 999000);
+    ck_assert_double_eq_tol(hist_mean(h), (1000003 + 15) / 4.0, 1e-6);
+    hist_destroy(&h);
+}
+END_TEST
+
+START_TEST(test_merge_is_recording_both)
+{
+    struct hist *a = hist_create(7, MAX_VALUE);
+    struct hist *b = hist_create(7, MAX_VALUE);
+    struct hist *both = hist_create(7, MAX_VALUE);
+    struct rng rng;
+    rng_init(&rng, 2, 0);
+    for (int i = 0; i < SAMPLES; i++) {
+        uint64_t v = rng_below(&rng, MAX_VALUE + MAX_VALUE / 100);
+        hist_record(i % 3 == 0 ? a : b, v);
+        hist_record(both, v);
+    }
+    hist_merge(a, b);
+    ck_assert_uint_eq(hist_count(a), hist_count(both));
+    ck_assert_uint_eq(hist_overflow(a), hist_overflow(both));
+    ck_assert_uint_gt(hist_overflow(a), 0);
+    ck_assert_uint_eq(hist_min(a), hist_min(both));
+    ck_assert_uint_eq(hist_max(a), hist_max(both));
+    ck_assert_double_eq_tol(hist_mean(a), hist_mean(both), hist_mean(both) * 1e-9);
+    uint32_t at = 0, at_both = 0;
+    uint64_t x[3], y[3];
+    while (hist_next(both, &at_both, &y[0], &y[1], &y[2])) {
+        ck_assert(hist_next(a, &at, &x[0], &x[1], &x[2]));
+        ck_assert_mem_eq(x, y, sizeof x);
+    }
+    ck_assert(!hist_next(a, &at, &x[0], &x[1], &x[2]));
+    /* Merging nothing changes nothing. */
+    hist_reset(b);
+    hist_merge(a, b);
+    ck_assert_uint_eq(hist_count(a), hist_count(both));
+    ck_assert_uint_eq(hist_min(a), hist_min(both));
+    hist_destroy(&a);
+    hist_destroy(&b);
+    hist_destroy(&both);
+}
+END_TEST
+
+START_TEST(test_overflow)
+{
+    struct hist *h = hist_create(10, 1000000);
+    hist_record(h, 1000000);
+    ck_assert_uint_eq(hist_overflow(h), 0);
+    hist_record(h, 1000001);
+    hist_record_n(h, UINT64_MAX, 2);
+    ck_assert_uint_eq(hist_overflow(h), 3);
+    ck_assert_uint_eq(hist_count(h), 4);
+    ck_assert_uint_eq(hist_max(h), 1000000);
+    ck_assert_uint_eq(hist_quantile(h, 1), 1000000);
+    hist_reset(h);
+    ck_assert_uint_eq(hist_overflow(h), 0);
+    ck_assert_uint_eq(hist_count(h), 0);
+    ck_assert_uint_eq(hist_max(h), 0);
+    hist_destroy(&h);
+}
+END_TEST
+
+int
+main(void)
+{
+    Suite *s = suite_create("hist");
+    TCase *tc = tcase_create("hist");
+    tcase_set_timeout(tc, 60); /* sanitizers on a busy machine */
+    tcase_add_test(tc, test_empty);
+    tcase_add_loop_test(tc, test_buckets, HIST_SUB_BITS_MIN, HIST_SUB_BITS_MAX + 1);
+    tcase_add_loop_test(tc, test_quantiles, 0, 3);
+    tcase_add_test(tc, test_few_values);
+    tcase_add_test(tc, test_merge_is_recording_both);
+    tcase_add_test(tc, test_overflow);
+    suite_add_tcase(s, tc);
+    SRunner *sr = srunner_create(s);
+    srunner_set_tap(sr, "-");
+    srunner_run_all(sr, CK_SILENT);
+    int failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed != 0;
+}

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * What reaches stderr: levels, one line a message, the rate of repeated ones.
+ */
+#include "base/log.h"
+
+#include <unistd.h>
+
+#include "check_unit.h"
+
+#define START (1000 * NSEC_PER_SEC)
+
+static FILE *captured;
+
+static void
+set_up(void)
+{
+    captured = tmpfile();
+    ck_assert_ptr_nonnull(captured);
+    fflush(stderr);
+    ck_assert_int_ge(dup2(fileno(captured), STDERR_FILENO), 0);
+}
+
+static void
+tear_down(void)
+{
+    fclose(captured);
+}
+
+/* What has been written since the last call. */
+static const char *
+written(void)
+{
+    static char text[8192];
+    static long mark;
+    fflush(stderr);
+    ck_assert_int_eq(fseek(captured, mark, SEEK_SET), 0);
+    size_t n = fread(text, 1, sizeof text - 1, captured);
+    text[n] = '\0';
+    mark += (long)n;
+    ck_assert_int_eq(fseek(captured, mark, SEEK_SET), 0);
+    return text;
+}
+
+START_TEST(test_levels)
+{
+    ck_assert_uint_eq(log_level(), 0);
+    log_write(LOG_WARNING, "bind: %s", "address in use");
+    log_write(LOG_INFO, "not shown");
+    log_write(LOG_DEBUG, "not shown");
+    ck_assert_str_eq(written(), "bind: address in use\n");
+    log_set_level(1);
+    log_write(LOG_INFO, "%d workers", 4);
+    log_write(LOG_DEBUG, "not shown");
+    ck_assert_str_eq(written(), "4 workers\n");
+    log_set_level(2);
+    ck_assert_uint_eq(log_level(), 2);
+    log_write(LOG_DEBUG, "x");
+    log_write(LOG_WARNING, "y");
+    ck_assert_str_eq(written(), "x\ny\n");
+    log_set_level(0);
+    log_write(LOG_DEBUG, "not shown");
+    ck_assert_str_eq(written(), "");
+}
+END_TEST
+
+START_TEST(test_a_message_is_data_and_one_line)
+{
+    log_write(LOG_WARNING, "%s", "100% %n %s");
+    ck_assert_str_eq(written(), "100% %n %s\n");
+    char *big = malloc(5001);
+    ck_assert_ptr_nonnull(big);
+    memset(big, 'm', 5000);
+    big[5000] = '\0';
+    log_write(LOG_WARNING, "%s", big);
+    const char *line = written();
+    ck_assert_uint_le(strlen(line), 5001);
+    ck_assert_ptr_eq(strchr(line, '\n'), line + strlen(line) - 1);
+    free(big);
+}
+END_TEST
+
+START_TEST(test_one_line_a_second)
+{
+    struct log_rate rate = {0};
+    for (int i = 0; i < 5; i++) {
+        log_write_limited(LOG_WARNING, &rate, START + (nsec_t)i, "lost %d", i);
+    }
+    ck_assert_str_eq(written(), "lost 0\n");
+    log_write_limited(LOG_WARNING, &rate, START + NSEC_PER_SEC - 1, "early");
+    ck_assert_str_eq(written(), "");
+    log_write_limited(LOG_WARNING, &rate, START + NSEC_PER_SEC, "due");
+    ck_assert_str_eq(written(), "due (5 more left out)\n");
+    log_write_limited(LOG_WARNING, &rate, START + 5 * NSEC_PER_SEC, "later");
+    ck_assert_str_eq(written(), "later\n");
+}
+END_TEST
+
+START_TEST(test_rates_are_apart)
+{
+    struct log_rate one = {0}, other = {0};
+    log_write_limited(LOG_WARNING, &one, START, "one");
+    log_write_limited(LOG_WARNING, &other, START, "other");
+    ck_assert_str_eq(written(), "one\nother\n");
+}
+END_TEST
+
+/* A level that is not shown neither uses the second up nor counts as left out. */
+START_TEST(test_hidden_messages_do_not_count)
+{
+    struct log_rate rate = {0};
+    log_write_limited(LOG_DEBUG, &rate, START, "hidden");
+    log_write_limited(LOG_DEBUG, &rate, START, "hidden");
+    log_write_limited(LOG_WARNING, &rate, START, "shown");
+    ck_assert_str_eq(written(), "shown\n");
+    log_write_limited(LOG_WARNING, &rate, START + NSEC_PER_SEC, "again");
+    ck_assert_str_eq(written(), "again\n");
+}
+END_TEST
+
+int
+main(void)
+{
+    Suite *s = suite_create("log");
+    TCase *tc = tcase_create("log");
+    tcase_set_timeout(tc, SUITE_TIMEOUT_S);
+    tcase_add_checked_fixture(tc, set_up, tear_down);
+    tcase_add_test(tc, test_levels);
+    tcase_add_test(tc, test_a_message_is_data_and_one_line);
+    tcase_add_test(tc, test_one_line_a_second);
+    tcase_add_test(tc, test_rates_are_apart);
+    tcase_add_test(tc, test_hidden_messages_do_not_count);
+    suite_add_tcase(s, tc);
+    return run_suite(s);
+}

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * Letters arrive once, in each sender's order, and never without a wake-up.
+ */
+#include "base/mbox.h"
+
+#include <poll.h>
+#include <pthread.h>
+
+#include "check_unit.h"
+
+#define SENDERS 6
+#define LETTERS 20000 /* of each sender */
+
+struct letter {
+    struct mbox_letter head; /* first, so that the one is the other */
+    unsigned sender, number;
+};
+
+static struct mbox box;
+
+static void
+set_up(void)
+{
+    ck_assert(mbox_init(&box));
+}
+
+static void
+tear_down(void)
+{
+    mbox_fini(&box);
+}
+
+static bool
+is_readable(int timeout_ms)
+{
+    struct pollfd poll_fd = {.fd = box.fd, .events = POLLIN};
+    return poll(&poll_fd, 1, timeout_ms) == 1;
+}
+
+/* As the reader does on a wake-up. */
+static struct mbox_letter *
+take(void)
+{
+    mbox_clear(&box);
+    return mbox_take(&box);
+}
+
+START_TEST(test_empty)
+{
+    ck_assert(!is_readable(0));
+    ck_assert_ptr_null(take());
+}
+END_TEST
+
+START_TEST(test_oldest_first)
+{
+    struct letter letters[5] = {0};
+    for (unsigned i = 0; i < 5; i++) {
+        letters[i].number = i;
+        mbox_push(&box, &letters[i].head);
+        ck_assert(is_readable(0));
+    }
+    unsigned count = 0;
+    for (struct mbox_letter *l = take(); l != NULL; l = l->next) {
+        ck_assert_uint_eq(((struct letter *)l)->number, count);
+        count++;
+    }
+    ck_assert_uint_eq(count, 5);
+    ck_assert(!is_readable(0));
+    ck_assert_ptr_null(take());
+}
+END_TEST
+
+START_TEST(test_letters_may_be_used_again)
+{
+    struct letter letter = {.number = 1};
+    for (int i = 0; i < 100; i++) {
+        mbox_push(&box, &letter.head);
+        struct mbox_letter *l = take();
+        ck_assert_ptr_eq(l, &letter.head);
+        ck_assert_ptr_null(l->next);
+    }
+}
+END_TEST
+
+START_TEST(test_wake_without_letter)
+{
+    mbox_wake(&box);
+    mbox_wake(&box);
+    ck_assert(is_readable(0));
+    ck_assert_ptr_null(take());
+    ck_assert(!is_readable(0));
+    struct letter letter = {0};
+    mbox_push(&box, &letter.head);
+    mbox_wake(&box);
+    ck_assert_ptr_eq(take(), &letter.head);
+    ck_assert(!is_readable(0));
+}
+END_TEST
+
+/* What comes after the wake-up was consumed wakes again, whether it is taken now or not. */
+START_TEST(test_nothing_is_slept_over)
+{
+    struct letter letter = {0};
+    mbox_wake(&box);
+    mbox_clear(&box);
+    mbox_push(&box, &letter.head);
+    ck_assert_ptr_eq(mbox_take(&box), &letter.head);
+    ck_assert(is_readable(0));
+}
+END_TEST
+
+START_TEST(test_letter_left_behind)
+{
+    struct letter letter = {0};
+    mbox_push(&box, &letter.head);
+    mbox_fini(&box);
+}
+END_TEST
+
+static void *
+send_letters(void *arg)
+{
+    struct letter *letters = arg;
+    for (unsigned i = 0; i < LETTERS; i++) {
+        letters[i].number = i; /* published by the push alone */
+        mbox_push(&box, &letters[i].head);
+        if (i % 1000 == 0) {
+            mbox_wake(&box);
+        }
+    }
+    return NULL;
+}
+
+/* The reader sleeps before every take: a lost wake-up is a test that never ends. */
+START_TEST(test_many_senders)
+{
+    struct letter *letters[SENDERS];
+    pthread_t threads[SENDERS];
+    unsigned next[SENDERS] = {0};
+    unsigned total = 0;
+    for (unsigned i = 0; i < SENDERS; i++) {
+        letters[i] = calloc(LETTERS, sizeof *letters[i]);
+        ck_assert_ptr_nonnull(letters[i]);
+        for (unsigned j = 0; j < LETTERS; j++) {
+            letters[i][j].sender = i;
+        }
+    }
+    for (unsigned i = 0; i < SENDERS; i++) {
+        PTHREAD_OK(pthread_create(&threads[i], NULL, send_letters, letters[i]));
+    }
+    while (total < SENDERS * LETTERS) {
+        expect(is_readable(SUITE_TIMEOUT_S * 1000));
+        for (struct mbox_letter *l = take(); l != NULL; l = l->next) {
+            struct letter *letter = (struct letter *)l;
+            expect(letter->sender < SENDERS);
+            expect(letter->number == next[letter->sender]);
+            next[letter->sender]++;
+            total++;
+        }
+    }
+    for (unsigned i = 0; i < SENDERS; i++) {
+        PTHREAD_OK(pthread_join(threads[i], NULL));
+        ck_assert_uint_eq(next[i], LETTERS);
+        free(letters[i]);
+    }
+    ck_assert_ptr_null(take());
+}
+END_TEST
+
+int
+main(void)
+{
+    Suite *s = suite_create("mbox");
+    TCase *tc = tcase_create("mbox");
+    tcase_set_timeout(tc, SUITE_TIMEOUT_S);
+    tcase_add_checked_fixture(tc, set_up, tear_down);
+    tcase_add_test(tc, test_empty);
+    tcase_add_test(tc, test_oldest_first);
+    tcase_add_test(tc, test_letters_may_be_used_again);
+    tcase_add_test(tc, test_wake_without_letter);
+    tcase_add_test(tc, test_nothing_is_slept_over);
+    tcase_add_test_raise_signal(tc, test_letter_left_behind, SIGABRT);
+    tcase_add_test(tc, test_many_senders);
+    suite_add_tcase(s, tc);
+    return run_suite(s);
+}

@@ -1,0 +1,463 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * A table with every kind of option: what each spelling sets, what each mistake says and
+ * which status it ends with.
+ */
+#include "base/opt.h"
+
+#include "check_unit.h"
+
+#define ARGS_MAX 12
+#define EX_MADE_UP 64
+
+struct conf {
+    bool flag, on; /* `on` starts as true */
+    unsigned count;
+    int64_t port, mask, size, rate, free_number;
+    double factor;
+    const char *path, *list;
+    char called[64];
+};
+
+static const char *
+call(void *conf, const char *text)
+{
+    struct conf *c = conf;
+    if (text != NULL && strcmp(text, "bad") == 0) {
+        return "bad is not good";
+    }
+    snprintf(c->called, sizeof c->called, "[%s]", text != NULL ? text : "left out");
+    return NULL;
+}
+
+#define FIELD(f) .offset = offsetof(struct conf, f)
+
+static const struct opt rows[] = {
+    {'A', "flag-one", "flag_word", OPT_FLAG, FIELD(flag), .help = "sets the flag"},
+    {'M', "no-on", "no_on", OPT_OFF, FIELD(on), .help = "clears on"},
+    {'v', "verbose", NULL, OPT_COUNT, FIELD(count), .help = "once more"},
+    {'p', "port", NULL, OPT_INT, FIELD(port), -1, 65535, EX_MADE_UP, .arg = "N",
+     .help = "port number"},
+    {'a', "unix-mask", NULL, OPT_OCTAL, FIELD(mask), .arg = "MASK", .help = "mask"},
+    {'m', "memory-limit", NULL, OPT_BYTES, FIELD(size), 1, 1099511627776.0, 0,
+     "Memory must be sane", "SIZE", "memory"},
+    {0, "rate", "rate", OPT_RATE, FIELD(rate), .arg = "N", .help = "a rate"},
+    {'f', "slab-growth-factor", NULL, OPT_DOUBLE, FIELD(factor), 1.5, 9, .arg = "X",
+     .help = "factor"},
+    {'P', "pidfile", "pid_file", OPT_TEXT, FIELD(path), .arg = "FILE", .help = "file"},
+    {'l', NULL, NULL, OPT_TEXT, FIELD(list), .arg = "LIST", .help = "only a letter"},
+    {'c', "call", "call", OPT_CALL, .call = call, .arg = "TEXT", .help = "calls"},
+    {0, "maybe", "maybe", OPT_CALL, .call = call, .arg = "TEXT?",
+     .help = "value may be left out"},
+    {'q', "quick", NULL, OPT_CALL, .call = call, .help = "calls without value"},
+    {'L', "large-pages", "large", OPT_IGNORE, .help = "ignored"},
+    {'U', "udp-port", NULL, OPT_IGNORE, .arg = "N", .help = "ignored with value"},
+    {'S', "sasl", "sasl", OPT_REFUSE, .exit_status = EX_MADE_UP},
+    {0, NULL, "word-only", OPT_INT, FIELD(free_number), .arg = "N", .help = "word"},
+};
+
+static const struct opt_table table = {rows, sizeof rows / sizeof rows[0], "prog", true};
+
+static struct conf conf;
+static char *message;
+static size_t message_len;
+static char *args[ARGS_MAX + 1];
+static int arg_count;
+static int exit_status;
+static enum opt_result result;
+
+static void
+set_up(void)
+{
+    conf = (struct conf){.on = true, .port = 11211};
+}
+
+static void
+forget(void)
+{
+    for (int i = 0; i < arg_count; i++) {
+        free(args[i]);
+    }
+    free(message);
+    message = NULL;
+    arg_count = 0;
+}
+
+/* Parses "a|b|c" as three arguments, each in a block of its own. */
+static void
+parse(const char *line)
+{
+    forget();
+    char *copy = strdup(line), *rest = copy, *word;
+    args[arg_count++] = strdup("prog");
+    while (*line != '\0' && (word = strsep(&rest, "|")) != NULL) {
+        ck_assert_int_lt(arg_count, ARGS_MAX);
+        args[arg_count++] = strdup(word);
+    }
+    args[arg_count] = NULL;
+    free(copy);
+    FILE *err = open_memstream(&message, &message_len);
+    exit_status = 99;
+    result = opt_parse(&table, &conf, arg_count, args, err, &exit_status);
+    fclose(err);
+}
+
+static void
+parse_good(const char *line)
+{
+    parse(line);
+    ck_assert_msg(result == OPT_DONE, "%s: %s", line, message);
+    ck_assert_str_eq(message, "");
+    ck_assert_int_eq(exit_status, 99);
+}
+
+START_TEST(test_nothing)
+{
+    parse_good("");
+    ck_assert(conf.on && !conf.flag);
+    ck_assert_int_eq(conf.port, 11211);
+}
+END_TEST
+
+START_TEST(test_flags)
+{
+    parse_good("-A|-M");
+    ck_assert(conf.flag && !conf.on);
+    set_up();
+    parse_good("-AM");
+    ck_assert(conf.flag && !conf.on);
+    set_up();
+    parse_good("--flag-one|--no-on");
+    ck_assert(conf.flag && !conf.on);
+    set_up();
+    parse_good("-o|flag_word,no_on");
+    ck_assert(conf.flag && !conf.on);
+}
+END_TEST
+
+START_TEST(test_count)
+{
+    parse_good("-v");
+    ck_assert_uint_eq(conf.count, 1);
+    parse_good("-vv|--verbose|-v");
+    ck_assert_uint_eq(conf.count, 5);
+}
+END_TEST
+
+START_TEST(test_where_the_value_stands)
+{
+    static const char *const lines[] = {
+        "-p42",  "-p|42",      "--port=42", "--port|42", "-Ap42",     "-p|  42",
+        "-p 42", "--port= 42", "--po=42",   "-p|7|-p42", "-M|-p|042", "--port|1|-p42"};
+    for (unsigned i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        set_up();
+        parse_good(lines[i]);
+        ck_assert_msg(conf.port == 42, "%s: %d", lines[i], (int)conf.port);
+    }
+}
+END_TEST
+
+struct number_row {
+    const char *line;
+    size_t offset; /* of the field */
+    int64_t value;
+};
+
+static const struct number_row number_rows[] = {
+    {"-p|-1", offsetof(struct conf, port), -1},
+    {"-p-1", offsetof(struct conf, port), -1},
+    {"-p|0", offsetof(struct conf, port), 0},
+    {"-p|65535", offsetof(struct conf, port), 65535},
+    {"-a|0700", offsetof(struct conf, mask), 0700},
+    {"-a|777", offsetof(struct conf, mask), 0777},
+    {"-a|0", offsetof(struct conf, mask), 0},
+    {"-m|1", offsetof(struct conf, size), 1},
+    {"-m|1k", offsetof(struct conf, size), 1024},
+    {"-m|3M", offsetof(struct conf, size), 3 << 20},
+    {"-m|1024g", offsetof(struct conf, size), INT64_C(1099511627776)},
+    {"--rate|3k", offsetof(struct conf, rate), 3000},
+    {"--rate|2M", offsetof(struct conf, rate), 2000000},
+    {"--rate=0", offsetof(struct conf, rate), 0},
+    {"--rate|9223372036854775807", offsetof(struct conf, rate), INT64_MAX},
+    {"-o|rate=7", offsetof(struct conf, rate), 7},
+    {"-o|word-only=-9223372036854775808", offsetof(struct conf, free_number), INT64_MIN},
+};
+
+START_TEST(test_numbers)
+{
+    const struct number_row *row = &number_rows[_i];
+    parse_good(row->line);
+    ck_assert_int_eq(*(int64_t *)(void *)((char *)&conf + row->offset), row->value);
+}
+END_TEST
+
+START_TEST(test_fractions)
+{
+    parse_good("-f|1.5");
+    ck_assert_double_eq(conf.factor, 1.5);
+    parse_good("-f9");
+    ck_assert_double_eq(conf.factor, 9);
+}
+END_TEST
+
+START_TEST(test_texts)
+{
+    parse_good("-P|/run/a b.pid|-l|x,y");
+    ck_assert_str_eq(conf.path, "/run/a b.pid");
+    ck_assert_ptr_eq(conf.path, args[2]);
+    ck_assert_str_eq(conf.list, "x,y");
+    parse_good("--pidfile=a_b=c|-l|  z");
+    ck_assert_str_eq(conf.path, "a_b=c"); /* underscores of values stay */
+    ck_assert_str_eq(conf.list, "z");
+    parse_good("-o|pid_file=/a=b,flag_word");
+    ck_assert_str_eq(conf.path, "/a=b");
+    ck_assert(conf.flag);
+    parse_good("-P|--a_b|-l|-c_d|--call|--e_f");
+    ck_assert_str_eq(conf.path, "--a_b");
+    ck_assert_str_eq(conf.list, "-c_d");
+    ck_assert_str_eq(conf.called, "[--e_f]");
+    parse_good("--pidfile=|-l|");
+    ck_assert_str_eq(conf.path, "");
+    ck_assert_str_eq(conf.list, "");
+}
+END_TEST
+
+START_TEST(test_calls)
+{
+    parse_good("-c|text");
+    ck_assert_str_eq(conf.called, "[text]");
+    parse_good("--call= other");
+    ck_assert_str_eq(conf.called, "[other]");
+    parse_good("-q");
+    ck_assert_str_eq(conf.called, "[left out]");
+    parse_good("--maybe=x");
+    ck_assert_str_eq(conf.called, "[x]");
+    parse_good("--maybe");
+    ck_assert_str_eq(conf.called, "[left out]");
+    parse_good("-o|maybe=y");
+    ck_assert_str_eq(conf.called, "[y]");
+    parse_good("-o|maybe");
+    ck_assert_str_eq(conf.called, "[left out]");
+    parse_good("-o|maybe=");
+    ck_assert_str_eq(conf.called, "[]");
+}
+END_TEST
+
+START_TEST(test_dashes_and_underscores)
+{
+    parse_good("--flag_one|--unix_mask=17|--memory_limit|5|--slab_growth-factor=2");
+    ck_assert(conf.flag);
+    ck_assert_int_eq(conf.mask, 017);
+    ck_assert_int_eq(conf.size, 5);
+    ck_assert_double_eq(conf.factor, 2);
+}
+END_TEST
+
+START_TEST(test_lists_of_words)
+{
+    parse_good("-o|flag_word,rate=3,word-only=4");
+    ck_assert(conf.flag);
+    ck_assert_int_eq(conf.rate, 3);
+    ck_assert_int_eq(conf.free_number, 4);
+    parse_good("-o rate=5|--extended=rate=6,word-only=7|-oflag_word");
+    ck_assert_int_eq(conf.rate, 6);
+    ck_assert_int_eq(conf.free_number, 7);
+    parse_good("-o|,,rate=8,,");
+    ck_assert_int_eq(conf.rate, 8);
+    parse_good("--extended|rate= 9");
+    ck_assert_int_eq(conf.rate, 9);
+    parse_good("-o|");
+}
+END_TEST
+
+START_TEST(test_evaluated_left_to_right)
+{
+    parse_good("-p1|-o|rate=1|--rate=2|-p|3|-o|rate=4");
+    ck_assert_int_eq(conf.port, 3);
+    ck_assert_int_eq(conf.rate, 4);
+}
+END_TEST
+
+START_TEST(test_ignored)
+{
+    static const char *const lines[] = {"-L", "--large-pages", "-o|large"};
+    for (unsigned i = 0; i < 3; i++) {
+        parse(lines[i]);
+        ck_assert_int_eq(result, OPT_DONE);
+        ck_assert_ptr_nonnull(strstr(message, "prog: --large-pages is accepted"));
+        ck_assert_ptr_nonnull(strstr(message, "no effect"));
+    }
+    parse("-U|11211|-p|5");
+    ck_assert_int_eq(result, OPT_DONE);
+    ck_assert_int_eq(conf.port, 5);
+    ck_assert_ptr_nonnull(strstr(message, "--udp-port"));
+}
+END_TEST
+
+struct mistake {
+    const char *line;
+    int exit_status;
+    const char *says[3]; /* parts of the message */
+};
+
+static const struct mistake mistakes[] = {
+    {"-p|65536", EX_MADE_UP, {"between -1 and 65535", "--port", "\"65536\""}},
+    {"-p|-2", EX_MADE_UP, {"between -1 and 65535", "--port", "\"-2\""}},
+    {"-p|x", EX_MADE_UP, {"not a number", "--port", "\"x\""}},
+    {"-p|", EX_MADE_UP, {"not a number", "--port", "\"\""}},
+    {"-p|1k", EX_MADE_UP, {"not a number"}},
+    {"-p|+1", EX_MADE_UP, {"not a number"}},
+    {"-p|0x10", EX_MADE_UP, {"not a number"}},
+    {"-p|1 ", EX_MADE_UP, {"not a number"}},
+    {"-p|99999999999999999999", EX_MADE_UP, {"not a number"}},
+    {"-a|8", 1, {"--unix-mask", "\"8\""}},
+    {"-a|", 1, {"--unix-mask"}},
+    {"-a|-7", 1, {"--unix-mask"}},
+    {"-a|77777777777777777777777777", 1, {"--unix-mask"}},
+    {"-m|0", 1, {"Memory must be sane", "--memory-limit", "\"0\""}},
+    {"-m|1025g", 1, {"Memory must be sane"}},
+    {"-m|99999999999g", 1, {"Memory must be sane"}},
+    {"-m|k", 1, {"Memory must be sane"}},
+    {"-m|64mb", 1, {"Memory must be sane"}},
+    {"--rate|9223372036854775808", 1, {"not a number", "--rate"}},
+    {"--rate|-1", 1, {"not a number", "--rate"}},
+    {"-o|rate=z", 1, {"not a number", "--rate", "\"z\""}},
+    {"-o|rate", 1, {"needs a value", "--rate"}},
+    {"-o|word-only=z", 1, {"not a number", "-o word-only", "\"z\""}},
+    {"-f|1.4", 1, {"--slab-growth-factor", "\"1.4\""}},
+    {"-f|1,5", 1, {"--slab-growth-factor", "\"1,5\""}},
+    {"-f|nan", 1, {"--slab-growth-factor"}},
+    {"-c|bad", 1, {"bad is not good", "--call", "\"bad\""}},
+    {"-o|call=bad", 1, {"bad is not good"}},
+    {"-o|call", 1, {"needs a value"}},
+    {"-S", EX_MADE_UP, {"not supported", "--sasl"}},
+    {"--sasl", EX_MADE_UP, {"not supported", "--sasl"}},
+    {"-o|flag_word,sasl", EX_MADE_UP, {"not supported"}},
+    {"-x", 1, {"prog: unknown", "-x"}},
+    {"-Ax", 1, {"unknown", "-x"}},
+    {"--unheard-of", 1, {"prog: unknown", "--unheard-of"}},
+    {"--p=1", 1, {"ambiguous", "--p=1"}},
+    {"--flag-one=1", 1, {"--flag-one=1"}},
+    {"-p", 1, {"needs a value", "-p"}},
+    {"-A|--port", 1, {"needs a value", "--port"}},
+    {"-o", 1, {"needs a value", "-o"}},
+    {"--extended", 1, {"needs a value", "--extended"}},
+    {"-o|unheard_of", 1, {"Illegal suboption \"unheard_of\""}},
+    {"-o|unheard_of=1", 1, {"Illegal suboption \"unheard_of=1\""}},
+    {"-o|rat=1", 1, {"Illegal suboption \"rat=1\""}},
+    {"-o|rates", 1, {"Illegal suboption \"rates\""}},
+    {"-o|port=1", 1, {"Illegal suboption \"port=1\""}},
+    {"-A|operand", 1, {"not an option", "operand"}},
+    {"operand|-A", 1, {"not an option", "operand"}},
+    {"--|-A", 1, {"not an option", "-A"}},
+    {"-", 1, {"not an option", "-"}},
+};
+
+START_TEST(test_mistakes)
+{
+    const struct mistake *m = &mistakes[_i];
+    parse(m->line);
+    ck_assert_msg(result == OPT_BAD, "%s", m->line);
+    ck_assert_msg(exit_status == m->exit_status, "%s: %d", m->line, exit_status);
+    for (unsigned i = 0; i < 3 && m->says[i] != NULL; i++) {
+        ck_assert_msg(strstr(message, m->says[i]) != NULL, "%s: %s", m->line, message);
+    }
+    ck_assert_ptr_eq(strchr(message, '\n'), message + message_len - 1); /* one line */
+}
+END_TEST
+
+/* The first mistake ends it: what stands behind has no effect. */
+START_TEST(test_stops_at_the_first_mistake)
+{
+    parse("-p|1|-x|-A");
+    ck_assert_int_eq(result, OPT_BAD);
+    ck_assert_int_eq(conf.port, 1);
+    ck_assert(!conf.flag);
+    parse("-o|rate=1,unknown,flag_word");
+    ck_assert_int_eq(conf.rate, 1);
+    ck_assert(!conf.flag);
+}
+END_TEST
+
+START_TEST(test_refused_value_leaves_the_field)
+{
+    conf.size = 77;
+    parse("-p|70000");
+    ck_assert_int_eq(conf.port, 11211);
+    parse("-m|0");
+    ck_assert_int_eq(conf.size, 77);
+}
+END_TEST
+
+/* Without has_words, o is a letter like others. */
+START_TEST(test_no_words)
+{
+    static const struct opt own[] = {
+        {'o', "out", NULL, OPT_TEXT, FIELD(path), .arg = "F"}};
+    struct opt_table plain = {own, 1, "prog", false};
+    char *argv[] = {(char[]){"prog"}, (char[]){"-o"}, (char[]){"a,b"}, NULL};
+    int status = 99;
+    ck_assert_int_eq(opt_parse(&plain, &conf, 3, argv, stderr, &status), OPT_DONE);
+    ck_assert_str_eq(conf.path, "a,b");
+}
+END_TEST
+
+START_TEST(test_help)
+{
+    char *text = NULL;
+    size_t len = 0;
+    FILE *out = open_memstream(&text, &len);
+    opt_help(&table, out);
+    fclose(out);
+    static const char *const parts[] = {
+        "  -A, --flag-one, -o flag_word ",
+        "-p, --port=N ",
+        "--rate, -o rate=N ",
+        "  -l LIST ",
+        "--maybe, -o maybe[=TEXT] ",
+        "  -o word-only=N ",
+        " value may be left out\n",
+        " ignored\n",
+    };
+    for (unsigned i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        ck_assert_msg(strstr(text, parts[i]) != NULL, "%s\n%s", parts[i], text);
+    }
+    ck_assert_ptr_null(strstr(text, "sasl")); /* no help, no line */
+    unsigned lines = 0;
+    for (const char *p = text; (p = strchr(p, '\n')) != NULL; p++) {
+        lines++;
+    }
+    ck_assert_uint_eq(lines, table.count - 1);
+    ck_assert(strstr(text, "--flag-one") < strstr(text, "--udp-port"));
+    free(text);
+}
+END_TEST
+
+int
+main(void)
+{
+    Suite *s = suite_create("opt");
+    TCase *tc = tcase_create("opt");
+    tcase_set_timeout(tc, SUITE_TIMEOUT_S);
+    tcase_add_checked_fixture(tc, set_up, forget);
+    tcase_add_test(tc, test_nothing);
+    tcase_add_test(tc, test_flags);
+    tcase_add_test(tc, test_count);
+    tcase_add_test(tc, test_where_the_value_stands);
+    tcase_add_loop_test(tc, test_numbers, 0, ROWS(number_rows));
+    tcase_add_test(tc, test_fractions);
+    tcase_add_test(tc, test_texts);
+    tcase_add_test(tc, test_calls);
+    tcase_add_test(tc, test_dashes_and_underscores);
+    tcase_add_test(tc, test_lists_of_words);
+    tcase_add_test(tc, test_evaluated_left_to_right);
+    tcase_add_test(tc, test_ignored);
+    tcase_add_loop_test(tc, test_mistakes, 0, ROWS(mistakes));
+    tcase_add_test(tc, test_stops_at_the_first_mistake);
+    tcase_add_test(tc, test_refused_value_leaves_the_field);
+    tcase_add_test(tc, test_no_words);
+    tcase_add_test(tc, test_help);
+    suite_add_tcase(s, tc);
+    return run_suite(s);
+}

@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * The report of a run: the expressions that existing scripts apply to it, percentiles among
+ * requests never answered, the verdict, and the JSON.
+ */
+#include "loadgen/report.h"
+
+#include <check.h>
+#include <math.h>
+#include <regex.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "loadgen/json.h"
+
+#define ANSWERED 1000
+
+static struct result result;
+static struct options options;
+
+/* A flawless open-loop run of one second: latencies of 1 to 1000 us. */
+static void
+set_up(void)
+{
+    char program[] = "mcload";
+    char *argv[] = {program, NULL};
+    ck_assert(options_parse(&options, 1, argv, stderr));
+    ck_assert(result_init(&result, 2));
+    struct tally *t = &result.total;
+    for (unsigned i = 1; i <= ANSWERED; i++) {
+        tally_sent(t, 2 * NSEC_PER_USEC, 1);
+        tally_good(t, TALLY_READ, i * NSEC_PER_USEC, i * NSEC_PER_USEC / 2);
+    }
+    ctr_add(&t->offered, ANSWERED);
+    ctr_add(&t->done[TALLY_READ], ANSWERED);
+    ctr_add(&t->keys, ANSWERED);
+    ctr_add(&t->hits, ANSWERED - 25);
+    ctr_add(&t->rx_bytes, 3 * 1048576);
+    ctr_add(&t->tx_bytes, 1048576);
+    result.is_open = true;
+    result.qps = ANSWERED;
+    result.elapsed_s = 1;
+    result.costs[0] = (struct drive_cost){1, 0.9, 0.5};
+    result.costs[1] = (struct drive_cost){1, 0.3, 0.2};
+}
+
+static void
+tear_down(void)
+{
+    result_fini(&result);
+}
+
+/* A copy that the compiler sees the origin of. */
+static char *
+own(char *text)
+{
+    char *copy = strdup(text);
+    free(text);
+    return copy;
+}
+
+/* The report as text; the caller frees. */
+static char *
+text_of(void)
+{
+    char *text;
+    size_t len;
+    FILE *out = open_memstream(&text, &len);
+    report_text(&result, &options, out);
+    fclose(out);
+    return own(text);
+}
+
+static char *
+json_of(void)
+{
+    char name[] = "mc\"load\\", blank[] = "tab\there \xff";
+    char *argv[] = {name, blank, NULL};
+    char *text;
+    size_t len;
+    FILE *out = open_memstream(&text, &len);
+    report_json(&result, &options, 2, argv, out);
+    fclose(out);
+    return own(text);
+}
+
+/* The first match's group 1, as "first match wins" scripts see it; NULL: none. */
+static const char *
+match(const char *text, const char *pattern)
+{
+    static char group[512];
+    regex_t re;
+    regmatch_t m[2];
+    ck_assert_int_eq(regcomp(&re, pattern, REG_EXTENDED), 0);
+    int rc = regexec(&re, text, 2, m, 0);
+    regfree(&re);
+    if (rc != 0) {
+        return NULL;
+    }
+    size_t len = (size_t)(m[1].rm_eo - m[1].rm_so);
+    ck_assert_uint_lt(len, sizeof group);
+    memcpy(group, text + m[1].rm_so, len);
+    group[len] = '\0';
+    return group;
+}
+
+static unsigned
+numbers(const char *text, double *values, unsigned max)
+{
+    unsigned n = 0;
+    char *end;
+    for (const char *p = text; n < max; p = end) {
+        values[n] = strtod(p, &end);
+        if (end == p) {
+            break;
+        }
+        n++;
+    }
+    return n;
+}
+
+START_TEST(test_known_parsers)
+{
+    double v[20];
+    result_judge(&result);
+    char *text = text_of();
+    const char *header = match(text, "#type([[:space:]A-Za-z0-9_]*)\n");
+    ck_assert_ptr_nonnull(header);
+    ck_assert_ptr_nonnull(strstr(header, " p9999 "));
+    ck_assert_uint_eq(numbers(match(text, "read([[:space:]0-9.]*)"), v, 20), 12);
+    ck_assert_double_eq_tol(v[0], 500.5, 0.1);  /* average */
+    ck_assert_double_eq_tol(v[1], 288.7, 0.1);  /* deviation */
+    ck_assert_double_eq_tol(v[2], 1, 0.01);     /* smallest */
+    ck_assert_double_eq_tol(v[5], 500, 0.5);    /* median */
+    ck_assert_double_eq_tol(v[8], 990, 1);      /* 99th */
+    ck_assert_double_eq_tol(v[11], 1000, 0.01); /* largest */
+    ck_assert_uint_eq(numbers(match(text, "update([[:space:]0-9.]*)"), v, 20), 12);
+    ck_assert_uint_eq(numbers(match(text, "op_q([[:space:]0-9.]*)"), v, 20), 12);
+    ck_assert_double_eq(v[0], 1);
+    ck_assert_str_eq(match(text, "Total QPS = ([0-9.]*)"), "1000.0");
+    ck_assert_str_eq(match(text, "Misses = [0-9]+ \\(([0-9.]*)%\\)"), "2.5");
+    ck_assert_str_eq(match(text, "Skipped TXs = [0-9]+ \\(([0-9.]*)%\\)"), "0.0");
+    ck_assert_str_eq(match(text, "RX[[:space:]0-9]*bytes :[[:space:]]*([0-9.]*) MB/s"),
+                     "3.0");
+    ck_assert_str_eq(match(text, "TX[[:space:]0-9]*bytes :[[:space:]]*([0-9.]*) MB/s"),
+                     "1.0");
+    ck_assert_ptr_null(strstr(text, "Peak QPS")); /* it was not measured */
+    /* "read" stands once, at the start of its row. */
+    const char *read = strstr(text, "read");
+    ck_assert_int_eq(read[-1], '\n');
+    ck_assert_ptr_null(strstr(read + 1, "read"));
+    ck_assert_ptr_nonnull(strstr(text, "\nVALID\n"));
+    ck_assert_ptr_nonnull(strstr(text, "fewer than 10 requests lie beyond p999:"));
+    free(text);
+}
+END_TEST
+
+START_TEST(test_latency_from_issue)
+{
+    double v[20];
+    options.from_issue = true;
+    result_judge(&result);
+    char *text = text_of();
+    ck_assert_uint_eq(numbers(match(text, "read([[:space:]0-9.]*)"), v, 20), 12);
+    ck_assert_double_eq_tol(v[11], 500, 0.01);
+    free(text);
+}
+END_TEST
+
+/* 1000 answers and 100 that never came: p90 is still a number, p95 is above a bound. */
+START_TEST(test_censored)
+{
+    double v[20];
+    for (unsigned i = 0; i < 100; i++) {
+        tally_censored(&result.total, &result.total.unsent, (i + 1) * NSEC_PER_MSEC);
+    }
+    ctr_add(&result.total.offered, 100);
+    result_judge(&result);
+    char *text = text_of();
+    ck_assert_uint_eq(numbers(match(text, "read([[:space:]0-9.]*)"), v, 20), 7);
+    ck_assert_double_eq_tol(v[6], 990, 1); /* rank 990 of 1100 */
+    const char *bounds = match(text, "\nread[^>]*(>.*)\nupdate");
+    ck_assert_ptr_nonnull(bounds);
+    ck_assert_double_gt(strtod(bounds + 1, NULL), 44e3); /* the 45th shortest wait */
+    ck_assert_double_lt(strtod(bounds + 1, NULL), 46e3);
+    ck_assert_ptr_nonnull(strstr(text, "INVALID: achieved 90.91% < 99% of offered"));
+    free(text);
+    text = json_of();
+    ck_assert_double_eq_tol(strtod(match(text, "\"p90\": ([0-9a-z]*)"), NULL), 990e3,
+                            1e3);
+    ck_assert_str_eq(match(text, "\"p95\": ([0-9a-z]*)"), "null");
+    ck_assert_str_eq(match(text, "\"censored\": ([0-9]*)"), "100");
+    free(text);
+}
+END_TEST
+
+START_TEST(test_quantile_rules)
+{
+    struct hist *finite = hist_create(10, TALLY_MAX_NS);
+    struct hist *waits = hist_create(10, TALLY_MAX_NS);
+    struct quantile q = result_quantile(finite, waits, 0, 0.5);
+    ck_assert_uint_eq(q.ns, 0);
+    ck_assert(!q.is_bound);
+    hist_record(waits, 70);
+    q = result_quantile(finite, waits, 1, 0.5);
+    ck_assert_uint_eq(q.ns, 70);
+    ck_assert(q.is_bound);
+    /* A wait shorter than the slowest answer still counts as slower than it. */
+    hist_record(finite, 500);
+    q = result_quantile(finite, waits, 1, 1);
+    ck_assert_uint_eq(q.ns, 500);
+    ck_assert(q.is_bound);
+    q = result_quantile(finite, waits, 1, 0.5);
+    ck_assert_uint_eq(q.ns, 500);
+    ck_assert(!q.is_bound);
+    hist_destroy(&finite);
+    hist_destroy(&waits);
+}
+END_TEST
+
+START_TEST(test_verdicts)
+{
+    static const char *const sentences[] = {
+        "INVALID: no request was answered",
+        "client CPU 96.0% > 95%",
+        "achieved 98.91% < 99% of offered",
+        "94.00% < 95% sent within 1 ms",
+        "INVALID: 3 errors",
+        "INVALID: interrupted",
+    };
+    struct tally *t = &result.total;
+    switch (_i) {
+    case CHECK_ANSWERS:
+        atomic_store(&t->good, 0);
+        result.is_open = false;
+        break;
+    case CHECK_CPU:
+        result.costs[1] = (struct drive_cost){2, 2, 0.08};
+        break;
+    case CHECK_RATE:
+        ctr_add(&t->offered, 11);
+        break;
+    case CHECK_ADHERENCE:
+        atomic_store(&t->within[WITHIN_1MS], 940);
+        break;
+    case CHECK_ERRORS:
+        ctr_add(&t->errors[TALLY_TIMEOUT], 1);
+        ctr_add(&t->errors[TALLY_SERVER_ERROR], 2);
+        break;
+    case CHECK_COMPLETE:
+        result.was_interrupted = true;
+        break;
+    }
+    result_judge(&result);
+    ck_assert(!result.is_valid);
+    for (int i = 0; i < CHECKS; i++) {
+        ck_assert(result.checks[i].is_good == (i != _i) || !result.checks[i].applies);
+    }
+    char *text = text_of();
+    ck_assert_msg(strstr(text, sentences[_i]) != NULL, "%s in\n%s", sentences[_i], text);
+    ck_assert_ptr_null(strstr(text, "\nVALID\n"));
+    if (_i == CHECK_ERRORS) {
+        ck_assert_ptr_nonnull(strstr(text, "Errors = 3 (server_error 2, timeout 1)\n"));
+    }
+    free(text);
+}
+END_TEST
+
+/* Polling is not work: 0.9 s of CPU of which 0.5 s were polled with nothing to do. */
+START_TEST(test_busy)
+{
+    ck_assert_double_eq_tol(result_busy(&result.costs[0]), 0.4, 1e-9);
+    struct drive_cost more_idle_than_cpu = {1, 0.1, 0.2};
+    ck_assert_double_eq(result_busy(&more_idle_than_cpu), 0);
+    struct drive_cost nothing = {0, 0, 0};
+    ck_assert_double_eq(result_busy(&nothing), 0);
+}
+END_TEST
+
+/* An empty run has no numbers to divide by. */
+START_TEST(test_empty_run)
+{
+    result_fini(&result);
+    ck_assert(result_init(&result, 1));
+    result_judge(&result);
+    char *text = text_of();
+    ck_assert_ptr_null(match(text, "[^a-z](nan|inf)"));
+    ck_assert_str_eq(match(text, "Total QPS = ([0-9.]*)"), "0.0");
+    free(text);
+    text = json_of();
+    ck_assert_ptr_null(match(text, "[^a-z](nan|inf)"));
+    ck_assert_str_eq(match(text, "\"valid\": ([a-z]*)"), "false");
+    free(text);
+}
+END_TEST
+
+START_TEST(test_json)
+{
+    result_judge(&result);
+    char *text = json_of();
+    ck_assert_str_eq(match(text, "\"schema\": \"([^\"]*)\""), REPORT_SCHEMA);
+    ck_assert_str_eq(match(text, "\"argv\": \\[(.*)\\],\n \"seed\""),
+                     "\"mc\\\"load\\\\\",\"tab\\u0009here \\u00ff\"");
+    ck_assert_str_eq(match(text, "\"valid\": ([a-z]*)"), "true");
+    ck_assert_str_eq(match(text, "\"mode\": \"([a-z]*)\""), "open");
+    ck_assert_str_eq(match(text, "\"achieved\": ([0-9]*)"), "1000");
+    ck_assert_str_eq(match(text, "\"misses\": ([0-9]*)"), "25");
+    free(text);
+}
+END_TEST
+
+START_TEST(test_json_writer)
+{
+    char *text;
+    size_t len;
+    struct json j;
+    FILE *out = open_memstream(&text, &len);
+    json_init(&j, out);
+    json_open(&j, NULL, '{');
+    json_number(&j, "nan", NAN);
+    json_number(&j, "inf", -INFINITY);
+    json_number(&j, "x", 0.5);
+    json_open(&j, "a", '[');
+    json_open(&j, NULL, '[');
+    json_close(&j, ']');
+    json_u64(&j, NULL, UINT64_MAX);
+    json_bool(&j, NULL, false);
+    json_null(&j, NULL);
+    json_close(&j, ']');
+    json_open(&j, "o", '{');
+    json_close(&j, '}');
+    json_close(&j, '}');
+    fclose(out);
+    ck_assert_str_eq(text,
+                     "{\n \"nan\": null,\n \"inf\": null,\n \"x\": 0.5,\n"
+                     " \"a\": [[],18446744073709551615,false,null],\n \"o\": {}}\n");
+    free(text);
+}
+END_TEST
+
+/* The parts of a merged tally are the sums, whichever counter. */
+START_TEST(test_tally_merge)
+{
+    struct tally sum;
+    ck_assert(tally_init(&sum));
+    ctr_add(&result.total.errors[TALLY_CONNECT], 5);
+    ctr_add(&result.total.within[WITHIN_5US], 7);
+    ctr_add(&result.total.unanswered, 9);
+    tally_merge(&sum, &result.total);
+    tally_merge(&sum, &result.total);
+    ck_assert_uint_eq(ctr_get(&sum.errors[TALLY_CONNECT]), 10);
+    ck_assert_uint_eq(ctr_get(&sum.within[WITHIN_5US]), 2 * (ANSWERED + 7));
+    ck_assert_uint_eq(ctr_get(&sum.unanswered), 18);
+    ck_assert_uint_eq(ctr_get(&sum.good), 2 * ANSWERED);
+    ck_assert_uint_eq(hist_count(sum.latency[FROM_ISSUE][TALLY_READ]), 2 * ANSWERED);
+    ck_assert_uint_eq(tally_error_sum(&sum), 10);
+    tally_fini(&sum);
+}
+END_TEST
+
+int
+main(void)
+{
+    Suite *s = suite_create("report");
+    TCase *tc = tcase_create("report");
+    tcase_set_timeout(tc, 60); /* sanitizers on a busy machine */
+    tcase_add_checked_fixture(tc, set_up, tear_down);
+    tcase_add_test(tc, test_known_parsers);
+    tcase_add_test(tc, test_latency_from_issue);
+    tcase_add_test(tc, test_censored);
+    tcase_add_test(tc, test_quantile_rules);
+    tcase_add_loop_test(tc, test_verdicts, 0, CHECKS);
+    tcase_add_test(tc, test_busy);
+    tcase_add_test(tc, test_empty_run);
+    tcase_add_test(tc, test_json);
+    tcase_add_test(tc, test_json_writer);
+    tcase_add_test(tc, test_tally_merge);
+    suite_add_tcase(s, tc);
+    SRunner *sr = srunner_create(s);
+    srunner_set_tap(sr, "-");
+    srunner_run_all(sr, CK_SILENT);
+    int failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed != 0;
+}

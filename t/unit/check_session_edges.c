@@ -1,0 +1,569 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * Sessions at their edges: memory that is refused, options that change replies, hostile
+ * input, counters, and what a session tells about the request at its head.
+ */
+#include "check_session.h"
+
+#define FORMAT "CLIENT_ERROR bad command line format\r\n"
+#define OUT_OF_MEMORY "SERVER_ERROR out of memory storing object\r\n"
+
+static struct client client;
+static enum profile profile;
+static struct store_conf conf;
+
+static void
+set_up(void)
+{
+    clock_init();
+    conf = small_store_conf();
+}
+
+static void
+open_client(int round)
+{
+    profile = (enum profile)(round % PROFILE_COUNT);
+    client_open(&client, profile, &conf);
+}
+
+static void
+tear_down(void)
+{
+    client_close(&client);
+}
+
+static const char *
+by_profile(const char *old, const char *now)
+{
+    return profile == PROFILE_14 ? old : now;
+}
+
+/* Both are patterns. */
+static void
+exchange(const char *input, const char *reply)
+{
+    struct text expected = {.p = NULL};
+    text_expand(&expected, reply);
+    text_add(&expected, "", 1);
+    const char *got = client_exchange(&client, input);
+    ck_assert_msg(strcmp(got, expected.p) == 0, "%.80s: %.200s instead of %.200s", input,
+                  got, expected.p);
+    text_free(&expected);
+}
+
+/* ---- refused memory ------------------------------------------------------------------- */
+
+static void
+use_little_memory(void)
+{
+    conf.limit_bytes = MIB;
+    conf.can_evict = false;
+}
+
+/* Stores f0, f1, ... until the store is full; returns how many were stored. */
+static unsigned
+fill(const char *value, size_t len)
+{
+    for (unsigned i = 0; i < 100000; i++) {
+        char line[100];
+        snprintf(line, sizeof line, "set f%u 0 0 %zu\r\n%s\r\n", i, len, value);
+        const char *reply = client_exchange(&client, line);
+        if (strcmp(reply, OUT_OF_MEMORY) == 0) {
+            return i;
+        }
+        expect(strcmp(reply, "STORED\r\n") == 0);
+    }
+    ck_abort_msg("never full");
+    return 0;
+}
+
+START_TEST(test_full_store_refuses)
+{
+    use_little_memory();
+    open_client(_i);
+    unsigned stored = fill("{3000n}", 3000);
+    ck_assert_uint_gt(stored, 10);
+    ck_assert_uint_eq(ctr_get(&client.ctr.store_no_memory), 1);
+    /* A refused set drops the old value, which makes room for one. */
+    exchange("set f0 0 0 3000\r\n{3000x}\r\n", OUT_OF_MEMORY);
+    exchange("get f0\r\n", "END\r\n");
+    exchange("set new 0 0 3000\r\n{3000x}\r\n", "STORED\r\n");
+    exchange("set newer 0 0 3000\r\n{3000x}\r\n", OUT_OF_MEMORY);
+    /* Other commands do so in 1.6 only. */
+    exchange("replace f1 0 0 3000\r\n{3000x}\r\n", OUT_OF_MEMORY);
+    exchange("delete f1\r\n", by_profile("DELETED\r\n", "NOT_FOUND\r\n"));
+    exchange("set new 0 0 3000\r\n{3000x}\r\n", "STORED\r\n"); /* takes f1's place */
+    exchange("get f2\r\n", "VALUE f2 0 3000\r\n{3000n}\r\nEND\r\n");
+}
+END_TEST
+
+START_TEST(test_refused_bodies_are_swallowed)
+{
+    use_little_memory();
+    open_client(_i);
+    fill("{3000n}", 3000);
+    exchange("set x 0 0 3000\r\nget f2\r\n{2992z}\r\nversion\r\n",
+             OUT_OF_MEMORY "VERSION 1.2.3\r\n");
+    exchange("set x 0 0 3000 noreply\r\nget f2\r\n{2992z}\r\nversion\r\n",
+             "VERSION 1.2.3\r\n");
+    exchange("add x 0 0 3000\r\n{3002z}", OUT_OF_MEMORY); /* whatever ends it */
+    exchange("version\r\n", "VERSION 1.2.3\r\n");
+    ck_assert_uint_eq(ctr_get(&client.ctr.store_no_memory), 4);
+}
+END_TEST
+
+START_TEST(test_full_store_and_new_sizes_of_old_items)
+{
+    use_little_memory();
+    open_client(_i);
+    unsigned stored = fill("9", 1);
+    ck_assert_uint_gt(stored, 100);
+    exchange("decr f3 4\r\n", "5\r\n"); /* in place */
+    exchange("incr f3 5\r\n", "SERVER_ERROR out of memory\r\n");
+    exchange("get f3\r\n", "VALUE f3 0 1\r\n5\r\nEND\r\n");
+    exchange("append f4 0 0 1\r\nx\r\n", OUT_OF_MEMORY);
+    exchange("get f4\r\n", by_profile("VALUE f4 0 1\r\n9\r\nEND\r\n", "END\r\n"));
+}
+END_TEST
+
+/* The same refusals, however the bytes are cut. */
+START_TEST(test_refusals_cut_anywhere)
+{
+    struct text input = {.p = NULL};
+    struct text expected = {.p = NULL};
+    use_little_memory();
+    for (unsigned i = 0; i < 400; i++) {
+        char line[200];
+        snprintf(
+            line, sizeof line,
+            "set f%u 0 0 %u\r\n{%uv}\r\nget f%u f0\r\nappend f%u 0 0 9%s\r\n{9w}\r\n", i,
+            i * 37 % 6000, i * 37 % 6000, i, i / 2, i % 3 ? "" : " noreply");
+        text_expand(&input, line);
+    }
+    for (unsigned round = 0; round < 12; round++) {
+        open_client(_i);
+        rng_init(&client.rng, 31, round);
+        client.recv_max = round % 2 == 0 ? 0 : 1 + round * round * 20;
+        client.varies = round > 1;
+        client_write(&client, input.p, input.len);
+        if (round == 0) {
+            text_add(&expected, client.sent.p, client.sent.len);
+            ck_assert_uint_gt(ctr_get(&client.ctr.store_no_memory), 10);
+        }
+        ck_assert_uint_eq(client.sent.len, expected.len);
+        ck_assert(memcmp(client.sent.p, expected.p, expected.len) == 0);
+        if (round < 11) {
+            client_close(&client);
+        }
+    }
+    text_free(&input);
+    text_free(&expected);
+}
+END_TEST
+
+START_TEST(test_too_large)
+{
+    open_client(_i);
+    exchange("set k 0 0 1\r\nk\r\n", "STORED\r\n");
+    exchange("add k 0 0 65536\r\n{65536v}\r\n",
+             "SERVER_ERROR object too large for cache\r\n");
+    exchange("get k\r\n", by_profile("VALUE k 0 1\r\nk\r\nEND\r\n", "END\r\n"));
+    exchange("set k 0 0 1\r\nk\r\n", "STORED\r\n");
+    exchange("set k 0 0 2147483645 noreply\r\n", "");
+    exchange("{100000v}", ""); /* still on the way */
+    ck_assert(!session_is_quiescent(&client.session, &client.in));
+    client_hang_up(&client);
+    session_init(&client.session);
+    exchange("get k\r\n", "END\r\n");
+    ck_assert_uint_eq(ctr_get(&client.ctr.store_too_large), 2);
+    ck_assert_uint_eq(ctr_get(&client.ctr.store_no_memory), 0);
+}
+END_TEST
+
+/* ---- options -------------------------------------------------------------------------- */
+
+START_TEST(test_without_cas)
+{
+    conf.use_cas = false;
+    open_client(_i);
+    exchange("cas k 0 0 1 1\r\nx\r\n", "NOT_FOUND\r\n");
+    exchange("set k 0 0 1\r\na\r\n", "STORED\r\n");
+    exchange("gets k\r\n", "VALUE k 0 1 0\r\na\r\nEND\r\n");
+    exchange("cas k 0 0 1 77\r\nb\r\n", by_profile("STORED\r\n", "EXISTS\r\n"));
+    exchange("get k\r\n",
+             by_profile("VALUE k 0 1\r\nb\r\nEND\r\n", "VALUE k 0 1\r\na\r\nEND\r\n"));
+}
+END_TEST
+
+START_TEST(test_flush_refused)
+{
+    open_client(_i);
+    client.conf.allows_flush = false;
+    exchange("set k 0 0 1\r\na\r\n", "STORED\r\n");
+    exchange("flush_all\r\n", "CLIENT_ERROR flush_all not allowed\r\n");
+    exchange("flush_all 0 noreply\r\n", "");
+    exchange("get k\r\n", "VALUE k 0 1\r\na\r\nEND\r\n");
+    ck_assert_uint_eq(ctr_get(&client.ctr.cmd_flush), 2);
+}
+END_TEST
+
+START_TEST(test_flush_numbers)
+{
+    open_client(_i);
+    exchange("flush_all +1\r\n",
+             by_profile("OK\r\n", "CLIENT_ERROR invalid exptime argument\r\n"));
+    exchange("flush_all 0\r\nflush_all -1\r\nflush_all 2592001\r\n",
+             "OK\r\nOK\r\nOK\r\n");
+    exchange("flush_all 99999999999999999999\r\n",
+             by_profile(FORMAT, "CLIENT_ERROR invalid exptime argument\r\n"));
+    exchange("flush_all 1x\r\n",
+             by_profile("OK\r\n", "CLIENT_ERROR invalid exptime argument\r\n"));
+}
+END_TEST
+
+START_TEST(test_shutdown)
+{
+    open_client(_i);
+    exchange("shutdown\r\n", by_profile("ERROR: shutdown not enabled\r\n",
+                                        "SERVER_ERROR: shutdown not enabled\r\n"));
+    client.conf.allows_shutdown = true;
+    exchange("shutdown\r\nversion\r\n", "");
+    ck_assert(client.has_quit);
+    ck_assert_uint_eq(client.shutdowns, 1);
+}
+END_TEST
+
+START_TEST(test_debugtime)
+{
+    open_client(_i);
+    exchange("debugtime 5\r\n", "ERROR\r\n");
+    client.conf.allows_debug = true;
+    nsec_t now = clock_now();
+    uint32_t rel = clock_rel(now);
+    exchange("debugtime 500\r\n", "OK\r\n");
+    ck_assert_uint_eq(clock_rel(now), rel + 500);
+    exchange("debugtime -500\r\n", "OK\r\n");
+    ck_assert_uint_eq(clock_rel(now), rel);
+    exchange("debugtime p\r\n", "OK\r\n");
+    ck_assert_uint_le(clock_rel(now + 1000 * NSEC_PER_SEC), rel + SUITE_TIMEOUT_S);
+    exchange("debugtime r\r\n", "OK\r\n");
+    ck_assert_uint_ge(clock_rel(now + 1000 * NSEC_PER_SEC), rel + 999 - SUITE_TIMEOUT_S);
+    exchange("debugtime x\r\n", FORMAT);
+    exchange("debugtime 2147483648\r\n", FORMAT);
+}
+END_TEST
+
+/* ---- hostile input -------------------------------------------------------------------- */
+
+static const char *const hostile[] = {
+    "{2049x}",
+    "{4095 }",
+    "{101 }gets foo{4000 }",
+    "gat 0 {4000k}",
+    "incr {2048 }manyspaces 1",
+    "set {5000@}",
+    "version\r\n{3000y}",
+};
+
+START_TEST(test_closes_on_endless_lines)
+{
+    for (unsigned i = 0; i < PROFILE_COUNT; i++) {
+        open_client((int)i);
+        client.recv_max = 500;
+        const char *reply = client_exchange(&client, hostile[_i]);
+        ck_assert(client.is_closed);
+        ck_assert(strcmp(reply, "") == 0 || strcmp(reply, "VERSION 1.2.3\r\n") == 0);
+        if (i + 1 < PROFILE_COUNT) {
+            client_close(&client);
+        }
+    }
+}
+END_TEST
+
+START_TEST(test_web_requests)
+{
+    open_client(_i);
+    exchange("GET / HTTP/1.1\r\nHost: a\r\n\r\n",
+             by_profile("ERROR\r\nERROR\r\nERROR\r\n", ""));
+    ck_assert_int_eq(client.is_closed, profile == PROFILE_16);
+}
+END_TEST
+
+/* An endless retrieval costs no more than the buffer, and one bad key ends it. */
+START_TEST(test_endless_retrieval)
+{
+    open_client(_i);
+    exchange("set a 0 0 1\r\nA\r\n", "STORED\r\n");
+    exchange("get ", "");
+    for (int i = 0; i < 50; i++) {
+        exchange("{4000 }", "");
+        ck_assert_uint_le(ctr_get(&client.pool.used), 1);
+        ck_assert(!session_is_quiescent(&client.session, &client.in));
+    }
+    exchange("a\r\n", "VALUE a 0 1\r\nA\r\nEND\r\n");
+    exchange("get {50000k} a\r\n", FORMAT);
+    exchange("get {17000 }{251k}", "");
+    exchange(" a a a\r\n", FORMAT);
+    exchange("get a\r\n", "VALUE a 0 1\r\nA\r\nEND\r\n");
+    ck_assert(session_is_quiescent(&client.session, &client.in));
+}
+END_TEST
+
+/* A key of 250 bytes whose CR is the last byte that the buffer takes. */
+START_TEST(test_line_end_at_the_border)
+{
+    open_client(_i);
+    exchange("set {250k} 0 0 1\r\nK\r\n", "STORED\r\n");
+    exchange("get a{16127 }{250k}\r\n", "VALUE {250k} 0 1\r\nK\r\nEND\r\n");
+    exchange("get a{16128 }{250k}\r\n", "VALUE {250k} 0 1\r\nK\r\nEND\r\n");
+    exchange("get a{16129 }{250k}\r\n", "VALUE {250k} 0 1\r\nK\r\nEND\r\n");
+}
+END_TEST
+
+/* No key at all, in a line longer than the buffer. */
+START_TEST(test_retrieval_of_blanks)
+{
+    open_client(_i);
+    exchange("get {16000 }\r\n", by_profile("ERROR\r\n", FORMAT));
+    exchange("get {17000 }\r\n", by_profile("ERROR\r\n", FORMAT));
+}
+END_TEST
+
+/* ---- long statistics ------------------------------------------------------------------ */
+
+START_TEST(test_statistics_in_parts)
+{
+    open_client(_i);
+    struct text expected = {.p = NULL};
+    for (unsigned i = 0; i < LONG_PARTS; i++) {
+        char line[40];
+        text_add(&expected, line, (size_t)sprintf(line, "STAT part %u\r\n", i));
+    }
+    text_expand(&expected, "END\r\nVERSION 1.2.3\r\n{1@}");
+    ck_assert_str_eq(client_exchange(&client, "stats long\r\nversion\r\n"), expected.p);
+    ck_assert_uint_eq(client.agains, LONG_PARTS - 1);
+    ck_assert_str_eq(client_exchange(&client, "stats long\r\nversion\r\n"),
+                     expected.p); /* from the start again */
+    text_free(&expected);
+}
+END_TEST
+
+/* ---- facts ---------------------------------------------------------------------------- */
+
+static struct session_facts
+facts_of(const char *pattern)
+{
+    struct text input = {.p = NULL};
+    char *to;
+    size_t room;
+    client_hang_up(&client);
+    session_init(&client.session);
+    text_expand(&input, pattern);
+    ck_assert(buf_open(&client.in, &client.pool, &to, &room));
+    ck_assert_uint_ge(room, input.len);
+    memcpy(to, input.p, input.len);
+    buf_fill(&client.in, input.len);
+    text_free(&input);
+    ck_assert_int_eq(session_peek(&client.session, &client.env, &client.in),
+                     SESSION_READY);
+    ck_assert_int_eq(session_peek(&client.session, &client.env, &client.in),
+                     SESSION_READY); /* looking twice changes nothing */
+    return session_facts(&client.session, &client.in);
+}
+
+START_TEST(test_facts)
+{
+    open_client(_i);
+    struct session_facts f = facts_of("get a b c\r\nget d\r\n");
+    ck_assert_uint_eq(f.keys, 3);
+    ck_assert(!f.is_control && !f.is_incomplete);
+    ck_assert_uint_eq(f.value_bytes, 0); /* not looked up */
+    f = facts_of("set k 0 0 100\r\n{100v}\r\n");
+    ck_assert_uint_eq(f.value_bytes, 100);
+    ck_assert_uint_eq(f.keys, 1);
+    ck_assert(!f.is_incomplete && !f.is_control);
+    f = facts_of("set k 0 0 100\r\n{100v}\r");
+    ck_assert(f.is_incomplete);
+    f = facts_of("set k 0 0 100\r\n");
+    ck_assert(f.is_incomplete);
+    f = facts_of("stats\r\n");
+    ck_assert(f.is_control);
+    f = facts_of("version\r\n");
+    ck_assert(f.is_control);
+    f = facts_of("quit\r\n");
+    ck_assert(f.is_control);
+    f = facts_of("flush_all\r\n");
+    ck_assert(!f.is_control);
+    f = facts_of("bogus\r\n");
+    ck_assert(!f.is_control);
+    f = facts_of("set k 0 0 -1\r\n");
+    ck_assert(!f.is_control);
+    ck_assert_uint_eq(f.value_bytes, 0);
+    f = facts_of("get a{16300 }{79b}");
+    ck_assert(f.is_incomplete);
+    ck_assert_uint_eq(f.keys, 1);
+}
+END_TEST
+
+/* A large value stops the first run and is told about before the second. */
+START_TEST(test_late)
+{
+    open_client(_i);
+    exchange("set big 0 0 10000\r\n{10000v}\r\n", "STORED\r\n");
+    client.limits.late_bytes = 10000;
+    exchange("get big\r\n", "VALUE big 0 10000\r\n{10000v}\r\nEND\r\n");
+    ck_assert_uint_eq(client.lates, 0);
+    facts_of("get x big\r\n");
+    struct session_limits limits = {.keys = 9, .out_bytes = 1000, .late_bytes = 9999};
+    ck_assert_int_eq(
+        session_run(&client.session, &client.env, &client.in, &client.out, &limits),
+        RAN_LATE);
+    ck_assert_uint_eq(client.out.bytes, 0);
+    ck_assert_int_eq(session_peek(&client.session, &client.env, &client.in),
+                     SESSION_READY);
+    ck_assert_uint_eq(session_facts(&client.session, &client.in).value_bytes, 10000);
+    limits.late_bytes = 0;
+    ck_assert_int_eq(
+        session_run(&client.session, &client.env, &client.in, &client.out, &limits),
+        RAN_DONE);
+    ck_assert_uint_eq(client.out.bytes,
+                      strlen("VALUE big 0 10000\r\n\r\nEND\r\n") + 10000);
+}
+END_TEST
+
+START_TEST(test_limits_of_a_run)
+{
+    open_client(_i);
+    exchange("set a 0 0 100\r\n{100v}\r\n", "STORED\r\n");
+    facts_of("get x x x a x\r\n");
+    struct session_limits limits = {.keys = 2, .out_bytes = 1000};
+    for (int run = 0; run < 3; run++) {
+        ck_assert_int_eq(
+            session_run(&client.session, &client.env, &client.in, &client.out, &limits),
+            run < 2 ? RAN_AGAIN : RAN_DONE);
+    }
+    facts_of("get a a a\r\n");
+    limits = (struct session_limits){.keys = 9, .out_bytes = 100};
+    ck_assert_int_eq(
+        session_run(&client.session, &client.env, &client.in, &client.out, &limits),
+        RAN_AGAIN);
+    ck_assert_uint_lt(client.out.bytes, 200); /* one value, then no more */
+}
+END_TEST
+
+/* Between two parts of a body the session waits for the body and nothing else. */
+START_TEST(test_body_in_parts)
+{
+    open_client(_i);
+    char *to;
+    exchange("set k 0 0 20000\r\n{5000a}", "");
+    ck_assert_int_eq(session_peek(&client.session, &client.env, &client.in),
+                     SESSION_WANT);
+    ck_assert(!session_is_quiescent(&client.session, &client.in));
+    ck_assert_uint_eq(ctr_get(&client.pool.used), 0);
+    size_t left = 15002;
+    while (left > 0) {
+        size_t room = session_want(&client.session, &to);
+        ck_assert_uint_gt(room, 0);
+        ck_assert_uint_le(room, left);
+        size_t n = left > 2 ? (room < left - 2 ? room : left - 2) : room;
+        memset(to, 'b', n);
+        if (left <= 2) {
+            memcpy(to, left == 2 ? "\r\n" : "\n", n);
+        }
+        session_got(&client.session, n);
+        left -= n;
+    }
+    exchange("get k\r\n", "STORED\r\nVALUE k 0 20000\r\n{5000a}{15000b}\r\nEND\r\n");
+}
+END_TEST
+
+/* ---- counters ------------------------------------------------------------------------- */
+
+#define SUM_OF(field) sum_of(offsetof(struct serve_slab_ctr, field))
+
+static uint64_t
+sum_of(size_t offset)
+{
+    uint64_t sum = 0;
+    for (unsigned i = 0; i < STORE_CLASSES; i++) {
+        sum += ctr_get((ctr_t *)(void *)((char *)&client.ctr.slab[i] + offset));
+    }
+    return sum;
+}
+
+START_TEST(test_counters)
+{
+    open_client(_i);
+    const struct serve_ctr *ctr = &client.ctr;
+    client_exchange(&client, "set a 0 0 1\r\n1\r\nset b 0 0 1\r\nxyz\r\n"
+                             "add a 0 0 1\r\n1\r\nget a a x\r\ngets y\r\n");
+    ck_assert_uint_eq(SUM_OF(cmd_set), 3); /* the bad chunk, too */
+    ck_assert_uint_eq(SUM_OF(get_hits), 2);
+    ck_assert_uint_eq(ctr_get(&ctr->get_misses), 2);
+    client_exchange(&client, "incr a 1\r\nincr a x\r\nincr x 1\r\ndecr a 1\r\n"
+                             "decr a 1\r\ndecr x 1\r\ndecr y 1\r\n");
+    ck_assert_uint_eq(SUM_OF(incr_hits), 1);
+    ck_assert_uint_eq(SUM_OF(decr_hits), 2);
+    ck_assert_uint_eq(ctr_get(&ctr->incr_misses), 1);
+    ck_assert_uint_eq(ctr_get(&ctr->decr_misses), 2);
+    client_exchange(&client, "touch a 10\r\ntouch x 10\r\ngat 10 a x\r\n");
+    ck_assert_uint_eq(ctr_get(&ctr->cmd_touch), 4);
+    ck_assert_uint_eq(SUM_OF(touch_hits), 2);
+    ck_assert_uint_eq(ctr_get(&ctr->touch_misses), 2);
+    ck_assert_uint_eq(SUM_OF(get_hits), 2); /* gat is a touch */
+    ck_assert_uint_eq(ctr_get(&ctr->get_misses), 2);
+    client_exchange(&client, "cas x 0 0 1 1\r\nx\r\ncas a 0 0 1 999\r\nx\r\n");
+    ck_assert_uint_eq(ctr_get(&ctr->cas_misses), 1);
+    ck_assert_uint_eq(SUM_OF(cas_badval), 1);
+    client_exchange(&client, "set c 0 0 1\r\nc\r\n");
+    const char *got = client_exchange(&client, "gets c\r\n");
+    char line[100];
+    snprintf(line, sizeof line, "cas c 0 0 1 %s",
+             got + strlen("VALUE c 0 1 ")); /* the number, then the value, then END */
+    strcpy(strstr(line, "\r\n"), "\r\nd\r\n");
+    exchange(line, "STORED\r\n");
+    ck_assert_uint_eq(SUM_OF(cas_hits), 1);
+    client_exchange(&client, "delete c\r\ndelete c\r\nset e 0 -1 1\r\ne\r\nget e\r\n");
+    ck_assert_uint_eq(SUM_OF(delete_hits), 1);
+    ck_assert_uint_eq(ctr_get(&ctr->delete_misses), 1);
+    ck_assert_uint_eq(ctr_get(&ctr->get_expired), 1);
+    client_exchange(&client, "flush_all\r\nget a\r\n");
+    ck_assert_uint_eq(ctr_get(&ctr->cmd_flush), 1);
+    ck_assert_uint_eq(ctr_get(&ctr->get_flushed), 1);
+    ck_assert_uint_eq(ctr_get(&ctr->get_misses), 4);
+}
+END_TEST
+
+int
+main(void)
+{
+    Suite *s = suite_create("session_edges");
+    TCase *tc = tcase_create("session_edges");
+    tcase_set_timeout(tc, SUITE_TIMEOUT_S);
+    tcase_add_checked_fixture(tc, set_up, tear_down);
+    tcase_add_loop_test(tc, test_full_store_refuses, 0, PROFILE_COUNT);
+    tcase_add_loop_test(tc, test_refused_bodies_are_swallowed, 0, PROFILE_COUNT);
+    tcase_add_loop_test(tc, test_full_store_and_new_sizes_of_old_items, 0, PROFILE_COUNT);
+    tcase_add_loop_test(tc, test_refusals_cut_anywhere, 0, PROFILE_COUNT);
+    tcase_add_loop_test(tc, test_too_large, 0, PROFILE_COUNT);
+    tcase_add_loop_test(tc, test_without_cas, 0, PROFILE_COUNT);
+    tcase_add_loop_test(tc, test_flush_refused, 0, PROFILE_COUNT);
+    tcase_add_loop_test(tc, test_flush_numbers, 0, PROFILE_COUNT);
+    tcase_add_loop_test(tc, test_shutdown, 0, PROFILE_COUNT);
+    tcase_add_loop_test(tc, test_debugtime, 0, PROFILE_COUNT);
+    tcase_add_loop_test(tc, test_closes_on_endless_lines, 0, ROWS(hostile));
+    tcase_add_loop_test(tc, test_web_requests, 0, PROFILE_COUNT);
+    tcase_add_loop_test(tc, test_endless_retrieval, 0, PROFILE_COUNT);
+    tcase_add_loop_test(tc, test_line_end_at_the_border, 0, PROFILE_COUNT);
+    tcase_add_loop_test(tc, test_retrieval_of_blanks, 0, PROFILE_COUNT);
+    tcase_add_loop_test(tc, test_statistics_in_parts, 0, PROFILE_COUNT);
+    tcase_add_loop_test(tc, test_facts, 0, PROFILE_COUNT);
+    tcase_add_loop_test(tc, test_late, 0, PROFILE_COUNT);
+    tcase_add_loop_test(tc, test_limits_of_a_run, 0, PROFILE_COUNT);
+    tcase_add_loop_test(tc, test_body_in_parts, 0, PROFILE_COUNT);
+    tcase_add_loop_test(tc, test_counters, 0, PROFILE_COUNT);
+    suite_add_tcase(s, tc);
+    return run_suite(s);
+}

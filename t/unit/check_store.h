@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * What the unit tests of the store share: a configuration to start from and short forms of
+ * the operations, with the clock as an argument.
+ */
+#pragma once
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "store/core.h"
+#include "store/store.h"
+
+#define MIB (1024u * 1024u)
+#define NOW 100u
+
+static inline struct store_conf
+default_conf(uint64_t limit_bytes)
+{
+    return (struct store_conf){
+        .limit_bytes = limit_bytes,
+        .growth_factor = 1.25,
+        .min_space = 48,
+        .item_max = MIB,
+        .chunk_max = MIB,
+        .hash_power = 12,
+        .threads = 1,
+        .hash_seed = 42,
+        .use_cas = true,
+        .can_evict = true,
+        .can_grow_hash = true,
+        .inline_suffix = true,
+    };
+}
+
+static inline struct store *
+open_store(const struct store_conf *conf)
+{
+    char err[128] = "";
+    struct store *s = store_create(conf, err, sizeof(err));
+
+    ck_assert_msg(s != NULL, "%s", err);
+    return s;
+}
+
+static inline struct key
+key_of(const char *text)
+{
+    return (struct key){text, strlen(text)};
+}
+
+/* Fills a reserved item through item_space with value and CR LF. */
+static inline void
+fill_item(struct item *it, const char *value, size_t len)
+{
+    size_t done = 0;
+
+    ck_assert_uint_eq(item_value_len(it), len);
+    while (done < len + 2) {
+        char *p;
+        size_t n = item_space(it, done, &p);
+
+        ck_assert_uint_gt(n, 0);
+        for (size_t i = 0; i < n; i++, done++) {
+            p[i] = done < len ? value[done] : "\r\n"[done - len];
+        }
+    }
+}
+
+static inline enum store_status
+put_full(struct store *s, enum store_mode mode, struct key key, const char *value,
+         size_t len, uint32_t flags, uint32_t exptime, uint64_t cas, uint32_t now,
+         struct store_result *result)
+{
+    struct item *it;
+    enum store_status status =
+        store_reserve(s, key, flags, exptime, (uint32_t)len, now, &it);
+
+    result->cas = 0;
+    result->class_id = 0;
+    if (status != STORE_OK) {
+        ck_assert_ptr_null(it);
+        return status;
+    }
+    fill_item(it, value, len);
+    return store_commit(s, it, mode, cas, now, result);
+}
+
+static inline enum store_status
+put(struct store *s, enum store_mode mode, const char *key, const char *value,
+    uint32_t exptime, uint32_t now)
+{
+    struct store_result result;
+
+    return put_full(s, mode, key_of(key), value, strlen(value), 0, exptime, 0, now,
+                    &result);
+}
+
+/* A value of `len` bytes x. */
+static inline enum store_status
+put_sized(struct store *s, const char *key, size_t len, uint32_t exptime, uint32_t now)
+{
+    struct store_result result;
+    char *value = malloc(len + 1);
+    enum store_status status;
+
+    memset(value, 'x', len + 1);
+    status = put_full(s, STORE_SET, key_of(key), value, len, 0, exptime, 0, now, &result);
+    free(value);
+    return status;
+}
+
+/* The value of a referenced item as a fresh string; checks that CR LF follows it. */
+static inline char *
+read_item(const struct item *it)
+{
+    size_t len = item_value_len(it);
+    char *value = malloc(len + 3);
+    size_t done = 0;
+
+    while (done < len + 2) {
+        const char *p;
+        size_t n = item_bytes(it, done, &p);
+
+        ck_assert(n > 0 && done + n <= len + 2);
+        memcpy(value + done, p, n);
+        done += n;
+    }
+    ck_assert_mem_eq(value + len, "\r\n", 2);
+    value[len] = '\0';
+    return value;
+}
+
+/* True when key is there with this value. */
+static inline bool
+has(struct store *s, const char *key, const char *value, uint32_t now)
+{
+    struct item *it;
+    char *text;
+    bool is_same;
+
+    if (store_get(s, key_of(key), now, &it) != STORE_OK) {
+        return false;
+    }
+    text = read_item(it);
+    is_same = item_value_len(it) == strlen(value) && strcmp(text, value) == 0;
+    store_release(s, it);
+    free(text);
+    return is_same;
+}
+
+static inline bool
+is_there(struct store *s, const char *key, uint32_t now)
+{
+    struct item *it;
+
+    if (store_get(s, key_of(key), now, &it) != STORE_OK) {
+        return false;
+    }
+    store_release(s, it);
+    return true;
+}
+
+static inline enum store_status
+lookup(struct store *s, const char *key, uint32_t now)
+{
+    struct item *it;
+    enum store_status status = store_get(s, key_of(key), now, &it);
+
+    if (status == STORE_OK) {
+        store_release(s, it);
+    } else {
+        ck_assert_ptr_null(it);
+    }
+    return status;
+}
+
+static inline struct store_totals
+totals_of(struct store *s)
+{
+    struct store_totals t;
+
+    store_totals(s, &t);
+    return t;
+}
+
+static inline struct store_class_stats
+class_of(struct store *s, unsigned class_id, uint32_t now)
+{
+    struct store_class_stats c;
+
+    store_class_stats(s, class_id, now, &c);
+    return c;
+}
+
+/* Nothing linked, nothing held: every chunk is free and no byte is accounted. */
+static inline void
+assert_empty(struct store *s)
+{
+    struct store_totals t = totals_of(s);
+
+    ck_assert_uint_eq(t.curr_items, 0);
+    ck_assert_uint_eq(t.item_bytes, 0);
+    for (unsigned i = 1; i <= store_class_count(s); i++) {
+        struct store_class_stats c = class_of(s, i, NOW);
+
+        ck_assert_uint_eq(c.used_chunks, 0);
+        ck_assert_uint_eq(c.requested_bytes, 0);
+    }
+}
+
+static inline int
+run_suite(Suite *suite)
+{
+    SRunner *runner = srunner_create(suite);
+    int failed;
+
+    srunner_set_tap(runner, "-");
+    srunner_run_all(runner, CK_SILENT);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * Operations of several threads on the same keys add up exactly, also while the hash table
+ * grows under them.
+ */
+#include "check_store.h"
+
+#include <pthread.h>
+
+#define THREADS 4u
+#define ROUNDS 5000u
+#define RECORD 9u /* digits of one record of the log */
+
+struct party {
+    pthread_t thread;
+    struct store *store;
+    unsigned id;
+    unsigned added;   /* how many add commands this one won */
+    unsigned swapped; /* cas commands that went through */
+};
+
+static struct store *s;
+static atomic_bool stop;
+
+/* Check is not made for threads: these say with must() what is wrong. */
+static enum store_status
+put_quick(struct store *st, enum store_mode mode, const char *key, const char *value,
+          uint64_t cas)
+{
+    size_t len = strlen(value);
+    struct store_result r;
+    struct item *it;
+    char *p;
+
+    must(store_reserve(st, key_of(key), 0, 0, (uint32_t)len, NOW, &it) == STORE_OK);
+    must(item_space(it, 0, &p) == len + 2);
+    memcpy(p, value, len);
+    memcpy(p + len, "\r\n", 2);
+    return store_commit(st, it, mode, cas, NOW, &r);
+}
+
+static void
+swap_once(struct party *party)
+{
+    struct item *it;
+    const char *p;
+    char next[32];
+    uint64_t cas;
+
+    must(store_get(party->store, key_of("swap"), NOW, &it) == STORE_OK);
+    (void)item_bytes(it, 0, &p);
+    snprintf(next, sizeof(next), "%lu", strtoul(p, NULL, 10) + 1);
+    cas = item_cas(it);
+    store_release(party->store, it);
+    party->swapped += put_quick(party->store, STORE_CAS, "swap", next, cas) == STORE_OK;
+}
+
+static void *
+party_main(void *arg)
+{
+    struct party *party = arg;
+
+    for (unsigned i = 0; i < ROUNDS; i++) {
+        char number[STORE_NUMBER_DIGITS], own[32], common[32], record[32];
+        struct store_result r;
+        struct item *it;
+        size_t digits;
+
+        must(store_arith(party->store, key_of("count"), true, 1, NOW, number, &digits,
+                         &r) == STORE_OK);
+        swap_once(party);
+        snprintf(own, sizeof(own), "own-%u-%u", party->id, i);
+        must(put_quick(party->store, STORE_SET, own, own, 0) == STORE_OK);
+        snprintf(common, sizeof(common), "common-%u", i);
+        party->added += put_quick(party->store, STORE_ADD, common, common, 0) == STORE_OK;
+        if (i % 10 == 0) {
+            snprintf(record, sizeof(record), "%u-%06u;", party->id, i);
+            must(put_quick(party->store, STORE_APPEND, "log", record, 0) == STORE_OK);
+        }
+        must(store_get(party->store, key_of(own), NOW, &it) == STORE_OK);
+        store_release(party->store, it);
+    }
+    return NULL;
+}
+
+static void *
+grower_main(void *arg)
+{
+    while (!atomic_load(&stop)) {
+        (void)store_step(arg, 8);
+    }
+    return NULL;
+}
+
+/* Each thread's records are all there and in its order. */
+static void
+check_log(const char *log)
+{
+    unsigned next[THREADS] = {0};
+
+    ck_assert_uint_eq(strlen(log), (size_t)THREADS * (ROUNDS / 10) * RECORD);
+    for (; *log != '\0'; log += RECORD) {
+        unsigned id, i;
+
+        ck_assert_int_eq(sscanf(log, "%u-%u;", &id, &i), 2);
+        ck_assert_uint_lt(id, THREADS);
+        ck_assert_uint_eq(i, next[id]);
+        next[id] += 10;
+    }
+}
+
+START_TEST(threads_add_up)
+{
+    struct store_conf conf = default_conf(64 * MIB);
+    struct party parties[THREADS];
+    unsigned added = 0, swapped = 0;
+    pthread_t grower;
+    struct item *it;
+    char number[32], *log;
+
+    conf.threads = THREADS;
+    s = open_store(&conf);
+    put(s, STORE_SET, "count", "0", 0, NOW);
+    put(s, STORE_SET, "swap", "0", 0, NOW);
+    put(s, STORE_SET, "log", "", 0, NOW);
+    PTHREAD_OK(pthread_create(&grower, NULL, grower_main, s));
+    for (unsigned i = 0; i < THREADS; i++) {
+        parties[i] = (struct party){.store = s, .id = i};
+        PTHREAD_OK(pthread_create(&parties[i].thread, NULL, party_main, &parties[i]));
+    }
+    for (unsigned i = 0; i < THREADS; i++) {
+        PTHREAD_OK(pthread_join(parties[i].thread, NULL));
+        added += parties[i].added;
+        swapped += parties[i].swapped;
+    }
+    atomic_store(&stop, true);
+    PTHREAD_OK(pthread_join(grower, NULL));
+    snprintf(number, sizeof(number), "%u", THREADS * ROUNDS);
+    ck_assert(has(s, "count", number, NOW));
+    snprintf(number, sizeof(number), "%u", swapped);
+    ck_assert(has(s, "swap", number, NOW));
+    ck_assert_uint_eq(added, ROUNDS);
+    ck_assert_int_eq(store_get(s, key_of("log"), NOW, &it), STORE_OK);
+    log = read_item(it);
+    check_log(log);
+    free(log);
+    store_release(s, it);
+    ck_assert_uint_eq(totals_of(s).curr_items, 3 + (THREADS + 1) * ROUNDS);
+    ck_assert_uint_ge(totals_of(s).hash_power, 14);
+    ck_assert_uint_eq(totals_of(s).evictions, 0);
+    store_destroy(&s);
+}
+END_TEST
+
+int
+main(void)
+{
+    Suite *suite = suite_create("store_threads");
+    TCase *tc = tcase_create("threads");
+
+    tcase_set_timeout(tc, 120);
+    tcase_add_test(tc, threads_add_up);
+    suite_add_tcase(suite, tc);
+    return run_suite(suite);
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * What the unit tests of base, proto and serve share.
+ */
+#pragma once
+
+#include <check.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SUITE_TIMEOUT_S 60 /* sanitizers on a busy machine */
+
+/* For inner loops: ck_assert reports its place to the runner before it looks. */
+#define expect(cond) ((cond) ? (void)0 : ck_abort_msg("%s", #cond))
+
+/* As many rounds as a table has rows, for a loop test. */
+#define ROWS(table) ((int)(sizeof(table) / sizeof((table)[0])))
+
+/* Exactly n bytes, so that a sanitizer sees a read or write just beyond. To be freed. */
+static inline char *
+exact_copy(const void *p, size_t n)
+{
+    char *copy = malloc(n);
+    ck_assert(copy != NULL || n == 0);
+    if (n > 0) {
+        memcpy(copy, p, n);
+    }
+    return copy;
+}
+
+/* Bytes that grow at the end. */
+struct text {
+    char *p;
+    size_t len, cap;
+};
+
+static inline void
+text_add(struct text *t, const void *p, size_t n)
+{
+    if (t->cap - t->len < n) {
+        t->cap = (t->len + n) * 2;
+        t->p = realloc(t->p, t->cap);
+        ck_assert_ptr_nonnull(t->p);
+    }
+    if (n > 0) {
+        memcpy(t->p + t->len, p, n);
+        t->len += n;
+    }
+}
+
+static inline void
+text_free(struct text *t)
+{
+    free(t->p);
+    *t = (struct text){.p = NULL};
+}
+
+static inline int
+run_suite(Suite *suite)
+{
+    SRunner *runner = srunner_create(suite);
+    srunner_set_tap(runner, "-");
+    srunner_run_all(runner, CK_SILENT);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * Workloads: keys and sizes are functions of the key number, the mix is as asked for, and
+ * the same seed gives the same requests.
+ */
+#include "loadgen/workload.h"
+
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "loadgen/load.h"
+
+static struct workload_conf
+conf_of(uint64_t records, const char *key_size, const char *value_size)
+{
+    struct workload_conf conf = {.records = records, .getcount = 1, .key_prefix = ""};
+    ck_assert_ptr_null(dist_parse_size(&conf.key_size, key_size));
+    ck_assert_ptr_null(dist_parse_size(&conf.value_size, value_size));
+    ck_assert_ptr_null(popularity_parse(&conf.popularity, "uniform"));
+    return conf;
+}
+
+static const char *
+key_text(const struct workload *w, uint64_t key)
+{
+    static char text[WORKLOAD_KEY_MAX + 1];
+    text[workload_put_key(w, key, text)] = '\0';
+    return text;
+}
+
+START_TEST(test_keys)
+{
+    struct workload w;
+    struct workload_conf conf = conf_of(10000, "30", "200");
+    ck_assert_ptr_null(workload_init(&w, &conf));
+    ck_assert_str_eq(key_text(&w, 0), "000000000000000000000000000000");
+    ck_assert_str_eq(key_text(&w, 1234), "000000000000000000000000001234");
+    ck_assert_uint_eq(workload_key_len_max(&w), 30);
+    ck_assert_uint_eq(workload_value_len(&w, 5), 200);
+    ck_assert_uint_eq(workload_value_len_max(&w), 200);
+
+    conf.key_prefix = "app:";
+    ck_assert_ptr_null(workload_init(&w, &conf));
+    ck_assert_str_eq(key_text(&w, 42), "app:00000000000000000000000042");
+
+    /* A key is never too short for its number. */
+    conf = conf_of(10000, "1", "0");
+    ck_assert_ptr_null(workload_init(&w, &conf));
+    ck_assert_str_eq(key_text(&w, 7), "0007");
+    ck_assert_str_eq(key_text(&w, 9999), "9999");
+    ck_assert_uint_eq(workload_value_len(&w, 5), 0);
+}
+END_TEST
+
+START_TEST(test_keys_differ)
+{
+    struct workload w;
+    struct workload_conf conf = conf_of(1000, "fb_key", "fb_value");
+    char a[WORKLOAD_KEY_MAX], b[WORKLOAD_KEY_MAX];
+    size_t shortest = WORKLOAD_KEY_MAX, longest = 0;
+    ck_assert_ptr_null(workload_init(&w, &conf));
+    for (uint64_t key = 0; key < 1000; key++) {
+        size_t len = workload_put_key(&w, key, a);
+        shortest = len < shortest ? len : shortest;
+        longest = len > longest ? len : longest;
+        ck_assert_uint_le(len, workload_key_len_max(&w));
+        ck_assert_uint_le(workload_value_len(&w, key), workload_value_len_max(&w));
+        /* The same again, and told from its neighbours. */
+        ck_assert_uint_eq(workload_put_key(&w, key, b), len);
+        ck_assert_mem_eq(a, b, len);
+        ck_assert(workload_is_key(&w, key, a, len));
+        ck_assert(!workload_is_key(&w, key, a, len - 1));
+        ck_assert(!workload_is_key(&w, (key + 1) % 1000, a, len));
+    }
+    ck_assert_uint_lt(shortest, 25);
+    ck_assert_uint_gt(longest, 50);
+}
+END_TEST
+
+START_TEST(test_mix)
+{
+    static const double shares[] = {0, 0.1, 0.5, 1};
+    struct workload w;
+    struct workload_conf conf = conf_of(1000, "30", "200");
+    struct rng rng;
+    int sets = 0;
+    conf.update = shares[_i];
+    rng_init(&rng, 1, 1);
+    ck_assert_ptr_null(workload_init(&w, &conf));
+    for (int i = 0; i < 100000; i++) {
+        sets += workload_verb(&w, &rng) == WORKLOAD_SET;
+    }
+    bool is_exact = shares[_i] == 0 || shares[_i] == 1;
+    double tolerance = is_exact ? 1e-9 : 0.006;
+    ck_assert_double_eq_tol(sets / 1e5, shares[_i], tolerance);
+}
+END_TEST
+
+START_TEST(test_same_seed_same_requests)
+{
+    struct workload w;
+    struct workload_conf conf = conf_of(100000, "30", "200");
+    struct rng a, b, c;
+    int same = 0;
+    conf.update = 0.3;
+    ck_assert_ptr_null(popularity_parse(&conf.popularity, "zipf:0.99"));
+    ck_assert_ptr_null(workload_init(&w, &conf));
+    rng_init(&a, 1, 0);
+    rng_init(&b, 1, 0);
+    rng_init(&c, 2, 0);
+    for (int i = 0; i < 10000; i++) {
+        uint64_t key = workload_key(&w, &a);
+        ck_assert_uint_eq(key, workload_key(&w, &b));
+        same += key == workload_key(&w, &c);
+        ck_assert_int_eq(workload_verb(&w, &a), workload_verb(&w, &b));
+    }
+    ck_assert_int_lt(same, 1000);
+}
+END_TEST
+
+START_TEST(test_caps)
+{
+    struct workload w;
+    struct workload_conf conf = conf_of(1000, "uniform:500", "exponential:0.0000001");
+    ck_assert_ptr_null(workload_init(&w, &conf));
+    ck_assert_uint_eq(workload_key_len_max(&w), WORKLOAD_KEY_MAX);
+    ck_assert_uint_eq(workload_value_len_max(&w), WORKLOAD_VALUE_CAP);
+    for (uint64_t key = 0; key < 1000; key++) {
+        ck_assert_uint_le(strlen(key_text(&w, key)), WORKLOAD_KEY_MAX);
+        ck_assert_uint_le(workload_value_len(&w, key), WORKLOAD_VALUE_CAP);
+    }
+    /* A size given outright is taken as it is. */
+    conf = conf_of(1000, "30", "5000000");
+    ck_assert_ptr_null(workload_init(&w, &conf));
+    ck_assert_uint_eq(workload_value_len(&w, 3), 5000000);
+}
+END_TEST
+
+START_TEST(test_refused)
+{
+    struct workload w;
+    struct workload_conf conf = conf_of(1000, "251", "200");
+    ck_assert_ptr_nonnull(workload_init(&w, &conf));
+    conf = conf_of(1000, "30", "2000000000");
+    ck_assert_ptr_nonnull(workload_init(&w, &conf));
+    conf = conf_of(1000, "30", "200");
+    conf.key_prefix = "a b";
+    ck_assert_ptr_nonnull(workload_init(&w, &conf));
+    conf.key_prefix = "a\n";
+    ck_assert_ptr_nonnull(workload_init(&w, &conf));
+    char prefix[WORKLOAD_PREFIX_MAX + 2];
+    memset(prefix, 'p', sizeof prefix);
+    prefix[WORKLOAD_PREFIX_MAX + 1] = '\0';
+    conf.key_prefix = prefix;
+    ck_assert_ptr_nonnull(workload_init(&w, &conf));
+    prefix[WORKLOAD_PREFIX_MAX] = '\0';
+    ck_assert_ptr_null(workload_init(&w, &conf));
+}
+END_TEST
+
+/* The threads' slices are the records, each once. */
+START_TEST(test_load_slices)
+{
+    for (uint64_t records = 1; records < 40; records++) {
+        for (unsigned threads = 1; threads < 10; threads++) {
+            uint64_t next = 0;
+            for (unsigned i = 0; i < threads; i++) {
+                struct load_slice slice = load_slice_of(records, i, threads);
+                ck_assert_uint_eq(slice.first, next);
+                ck_assert_uint_ge(slice.end, slice.first);
+                ck_assert_uint_le(slice.end - slice.first, records / threads + 1);
+                next = slice.end;
+            }
+            ck_assert_uint_eq(next, records);
+        }
+    }
+}
+END_TEST
+
+int
+main(void)
+{
+    Suite *s = suite_create("workload");
+    TCase *tc = tcase_create("workload");
+    tcase_set_timeout(tc, 60); /* sanitizers on a busy machine */
+    tcase_add_test(tc, test_keys);
+    tcase_add_test(tc, test_keys_differ);
+    tcase_add_loop_test(tc, test_mix, 0, 4);
+    tcase_add_test(tc, test_same_seed_same_requests);
+    tcase_add_test(tc, test_caps);
+    tcase_add_test(tc, test_refused);
+    tcase_add_test(tc, test_load_slices);
+    suite_add_tcase(s, tc);
+    SRunner *sr = srunner_create(s);
+    srunner_set_tap(sr, "-");
+    srunner_run_all(sr, CK_SILENT);
+    int failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed != 0;
+}

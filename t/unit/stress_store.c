@@ -1,0 +1,429 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * Threads that store, read, count, append, delete and flush the same keys in too little
+ * memory, while another one grows the hash table, moves the clock and reads statistics.
+ * Every value says whose it is and what its bytes must be, so a torn one is noticed.
+ *
+ * stress_store [seconds [threads]]; prints TAP.
+ */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/must.h"
+#include "base/rng.h"
+#include "store/store.h"
+
+#define KEYS 40000u
+#define LOG_RECORD 8u
+#define HELD 400u
+#define VALUE_MAX 40000u
+#define LIMIT_MIB 3u
+#define STEP_BUCKETS 16u
+#define CLOCK_EVERY 2000u /* steps a second of the store's clock takes */
+
+/* What the values of a key are, by key number. */
+enum family {
+    FAMILY_PATTERN, /* key number, length, seed, then bytes that follow from them */
+    FAMILY_NUMBER,  /* digits and blanks */
+    FAMILY_LOG,     /* records of 8 bytes, each with the key number */
+    FAMILIES,
+};
+
+struct pattern_head {
+    uint32_t key, len, seed;
+};
+
+struct shared {
+    struct store *store;
+    atomic_uint now;
+    atomic_bool stop;
+    atomic_ulong operations;
+};
+
+struct worker {
+    pthread_t thread;
+    struct shared *shared;
+    struct rng rng;
+    unsigned held_count;
+    struct item *held[HELD];
+    uint32_t held_key[HELD];
+    char value[VALUE_MAX];
+    char copy[VALUE_MAX * 4];
+};
+
+static struct key
+key_text(uint32_t i, char text[32])
+{
+    return (struct key){text, (size_t)snprintf(text, 32, "stress-%u", i)};
+}
+
+static uint32_t
+below(struct worker *w, uint32_t bound)
+{
+    return (uint32_t)rng_below(&w->rng, bound);
+}
+
+static uint32_t
+now_of(struct worker *w)
+{
+    return atomic_load_explicit(&w->shared->now, memory_order_relaxed);
+}
+
+static char
+pattern_at(const struct pattern_head *head, uint32_t i)
+{
+    return (char)((i * 13 + head->seed + (i >> 7)) & 0xff);
+}
+
+/* ---- checking ------------------------------------------------------------------------ */
+
+static void
+check_pattern(const char *p, size_t len, uint32_t key)
+{
+    struct pattern_head head;
+
+    must(len >= sizeof(head));
+    memcpy(&head, p, sizeof(head));
+    must(head.key == key && head.len == len);
+    for (uint32_t i = sizeof(head); i < len; i++) {
+        must(p[i] == pattern_at(&head, i));
+    }
+}
+
+static void
+check_number(const char *p, size_t len)
+{
+    must(len >= 1 && len <= STORE_NUMBER_DIGITS && p[0] >= '0' && p[0] <= '9');
+    for (size_t i = 1; i < len; i++) {
+        must((p[i] >= '0' && p[i] <= '9' && p[i - 1] != ' ') || p[i] == ' ');
+    }
+}
+
+static void
+check_log(const char *p, size_t len, uint32_t key)
+{
+    must(len % LOG_RECORD == 0);
+    for (size_t i = 0; i < len; i += LOG_RECORD) {
+        uint32_t record[2];
+
+        memcpy(record, p + i, sizeof(record));
+        must(record[0] == key && record[1] == ~key);
+    }
+}
+
+static void
+check_item(struct worker *w, const struct item *it, uint32_t key)
+{
+    size_t len = item_value_len(it);
+    char text[32];
+    struct key expected = key_text(key, text);
+
+    must(item_key_len(it) == expected.len);
+    must(memcmp(item_key(it), expected.p, expected.len) == 0);
+    must(item_flags(it) == key);
+    must(len + 2 <= sizeof(w->copy));
+    for (size_t done = 0; done < len + 2;) {
+        const char *p;
+        size_t n = item_bytes(it, done, &p);
+
+        memcpy(w->copy + done, p, n);
+        done += n;
+    }
+    must(memcmp(w->copy + len, "\r\n", 2) == 0);
+    switch ((enum family)(key % FAMILIES)) {
+    case FAMILY_PATTERN:
+        check_pattern(w->copy, len, key);
+        break;
+    case FAMILY_NUMBER:
+        check_number(w->copy, len);
+        break;
+    case FAMILY_LOG:
+        check_log(w->copy, len, key);
+        break;
+    case FAMILIES:
+        unreachable();
+    }
+}
+
+static void
+release_one(struct worker *w)
+{
+    unsigned n = below(w, w->held_count);
+
+    check_item(w, w->held[n], w->held_key[n]);
+    store_release(w->shared->store, w->held[n]);
+    w->held_count--;
+    w->held[n] = w->held[w->held_count];
+    w->held_key[n] = w->held_key[w->held_count];
+}
+
+/* ---- operations ---------------------------------------------------------------------- */
+
+static size_t
+make_value(struct worker *w, uint32_t key)
+{
+    uint32_t record[2] = {key, ~key};
+    struct pattern_head head = {.key = key, .seed = below(w, UINT32_MAX)};
+
+    switch ((enum family)(key % FAMILIES)) {
+    case FAMILY_NUMBER:
+        return (size_t)snprintf(w->value, sizeof(w->value), "%u", below(w, 200));
+    case FAMILY_LOG:
+        memcpy(w->value, record, sizeof(record));
+        return sizeof(record);
+    case FAMILY_PATTERN:
+        break;
+    case FAMILIES:
+        unreachable();
+    }
+    head.len =
+        (uint32_t)sizeof(head) + below(w, below(w, 50) == 0 ? VALUE_MAX - 100 : 300);
+    memcpy(w->value, &head, sizeof(head));
+    for (uint32_t i = sizeof(head); i < head.len; i++) {
+        w->value[i] = pattern_at(&head, i);
+    }
+    return head.len;
+}
+
+static void
+do_put(struct worker *w, uint32_t key, enum store_mode mode, uint64_t cas)
+{
+    size_t len = make_value(w, key);
+    uint32_t now = now_of(w);
+    uint32_t exptime = below(w, 4) == 0 ? now + 1 + below(w, 5) : STORE_NEVER;
+    char text[32];
+    struct item *it;
+    struct store_result r;
+    enum store_status status = store_reserve(w->shared->store, key_text(key, text), key,
+                                             exptime, (uint32_t)len, now, &it);
+
+    must(status == STORE_OK || status == STORE_NO_MEMORY);
+    if (status != STORE_OK) {
+        return;
+    }
+    for (size_t done = 0; done < len + 2;) {
+        char *p;
+        size_t n = item_space(it, done, &p);
+
+        for (size_t i = 0; i < n; i++, done++) {
+            p[i] = done < len ? w->value[done] : "\r\n"[done - len];
+        }
+    }
+    if (below(w, 100) == 0) {
+        store_release(w->shared->store, it); /* the client went away */
+        return;
+    }
+    status = store_commit(w->shared->store, it, mode, cas, now, &r);
+    must(status != STORE_TOO_LARGE && status != STORE_NOT_NUMERIC &&
+         status != STORE_BUSY);
+    must((status == STORE_OK) == (r.cas != 0));
+}
+
+static void
+do_get(struct worker *w, uint32_t key)
+{
+    char text[32];
+    struct item *it;
+
+    if (store_get(w->shared->store, key_text(key, text), now_of(w), &it) != STORE_OK) {
+        must(it == NULL);
+        return;
+    }
+    check_item(w, it, key);
+    if (below(w, 10) == 0 && w->held_count < HELD) {
+        w->held[w->held_count] = it;
+        w->held_key[w->held_count++] = key;
+        return;
+    }
+    if (key % FAMILIES != FAMILY_LOG && below(w, 10) == 0) {
+        do_put(w, key, STORE_CAS, item_cas(it));
+    }
+    store_release(w->shared->store, it);
+}
+
+static void
+do_change(struct worker *w, uint32_t key)
+{
+    struct store *s = w->shared->store;
+    char text[32], number[STORE_NUMBER_DIGITS];
+    struct key k = key_text(key, text);
+    struct store_result r;
+    size_t digits;
+    enum store_status status = STORE_OK;
+
+    switch ((enum family)(key % FAMILIES)) {
+    case FAMILY_NUMBER:
+        status = store_arith(s, k, below(w, 2) == 0, below(w, 300), now_of(w), number,
+                             &digits, &r);
+        must(status == STORE_OK || status == STORE_MISS || status == STORE_NO_MEMORY);
+        if (status == STORE_OK) {
+            check_number(number, digits);
+        }
+        return;
+    case FAMILY_LOG:
+        do_put(w, key, below(w, 2) == 0 ? STORE_APPEND : STORE_PREPEND, 0);
+        return;
+    case FAMILY_PATTERN:
+        status = store_touch(s, k, below(w, 2) == 0 ? 0 : now_of(w) + 3, now_of(w), &r);
+        must(status == STORE_OK || status == STORE_MISS);
+        return;
+    case FAMILIES:
+        unreachable();
+    }
+}
+
+static void
+do_anything(struct worker *w)
+{
+    /* Few keys are hot: threads meet on them. */
+    uint32_t key = below(w, 3) == 0 ? below(w, 30) : below(w, KEYS);
+    uint32_t what = below(w, 100);
+    char text[32];
+    struct store_result r;
+
+    if (what < 35) {
+        static const enum store_mode modes[] = {STORE_SET, STORE_SET, STORE_ADD,
+                                                STORE_REPLACE};
+
+        do_put(w, key, modes[below(w, 4)], 0);
+    } else if (what < 65) {
+        do_get(w, key);
+    } else if (what < 85) {
+        do_change(w, key);
+    } else if (what < 88) {
+        enum store_status status =
+            store_delete(w->shared->store, key_text(key, text), now_of(w), &r);
+
+        must(status == STORE_OK || status == STORE_MISS);
+    } else if (w->held_count > 0) {
+        release_one(w);
+    } else if (below(w, 60000) == 0) {
+        store_flush(w->shared->store, below(w, 2) ? 0 : now_of(w) + 2, now_of(w));
+    }
+}
+
+static void *
+worker_main(void *arg)
+{
+    struct worker *w = arg;
+    unsigned long done = 0;
+
+    while (!atomic_load_explicit(&w->shared->stop, memory_order_relaxed)) {
+        do_anything(w);
+        done++;
+    }
+    while (w->held_count > 0) {
+        release_one(w);
+    }
+    atomic_fetch_add(&w->shared->operations, done);
+    return NULL;
+}
+
+/* ---- the other thread ---------------------------------------------------------------- */
+
+static void
+upkeep(struct shared *sh, unsigned turn)
+{
+    struct store_totals t;
+    struct store_class_stats c;
+    unsigned class_id = 1 + turn % store_class_count(sh->store);
+
+    (void)store_step(sh->store, STEP_BUCKETS);
+    if (turn % CLOCK_EVERY == 0) {
+        atomic_fetch_add(&sh->now, 1 + (turn / CLOCK_EVERY % 8 == 0) * 70);
+        store_set_limit(sh->store, (LIMIT_MIB + turn / CLOCK_EVERY % 2) << 20);
+    }
+    if (turn % 50 == 0) {
+        store_totals(sh->store, &t);
+        must(t.curr_items <= KEYS);
+        store_class_stats(sh->store, class_id, atomic_load(&sh->now), &c);
+        must(c.used_chunks + c.free_chunks == c.total_chunks);
+    }
+}
+
+static void
+run_upkeep(struct shared *sh, long seconds)
+{
+    struct timespec start, t;
+
+    PTHREAD_OK(clock_gettime(CLOCK_MONOTONIC, &start));
+    for (unsigned turn = 1;; turn++) {
+        upkeep(sh, turn);
+        PTHREAD_OK(clock_gettime(CLOCK_MONOTONIC, &t));
+        if (t.tv_sec - start.tv_sec > seconds ||
+            (t.tv_sec - start.tv_sec == seconds && t.tv_nsec >= start.tv_nsec)) {
+            break;
+        }
+    }
+    atomic_store(&sh->stop, true);
+}
+
+static void
+check_leaks(struct shared *sh)
+{
+    for (uint32_t i = 0; i < KEYS; i++) {
+        char text[32];
+        struct store_result r;
+        enum store_status status =
+            store_delete(sh->store, key_text(i, text), atomic_load(&sh->now), &r);
+
+        must(status == STORE_OK || status == STORE_MISS);
+    }
+    for (unsigned i = 1; i <= store_class_count(sh->store); i++) {
+        struct store_class_stats c;
+
+        store_class_stats(sh->store, i, 0, &c);
+        must(c.number == 0 && c.used_chunks == 0 && c.requested_bytes == 0);
+    }
+}
+
+int
+main(int argc, char **argv)
+{
+    long seconds = argc > 1 ? atol(argv[1]) : 1;
+    unsigned threads = argc > 2 ? (unsigned)atoi(argv[2]) : 4;
+    struct store_conf conf = {
+        .limit_bytes = LIMIT_MIB << 20,
+        .growth_factor = 1.25,
+        .min_space = 48,
+        .item_max = 1 << 20,
+        .chunk_max = 1 << 14,
+        .hash_power = 12,
+        .threads = threads,
+        .use_cas = true,
+        .can_evict = true,
+        .can_grow_hash = true,
+        .whole_pages = true,
+        .inline_suffix = true,
+    };
+    char err[128] = "";
+    struct shared sh = {.store = store_create(&conf, err, sizeof(err)), .now = 100};
+    struct worker *workers = calloc(threads, sizeof(*workers));
+    struct store_totals t;
+
+    must(sh.store != NULL && workers != NULL);
+    for (unsigned i = 0; i < threads; i++) {
+        workers[i].shared = &sh;
+        rng_init(&workers[i].rng, 1, i);
+        PTHREAD_OK(pthread_create(&workers[i].thread, NULL, worker_main, &workers[i]));
+    }
+    run_upkeep(&sh, seconds);
+    for (unsigned i = 0; i < threads; i++) {
+        PTHREAD_OK(pthread_join(workers[i].thread, NULL));
+    }
+    store_totals(sh.store, &t);
+    check_leaks(&sh);
+    printf("1..1\nok 1 - %lu operations by %u threads\n", atomic_load(&sh.operations),
+           threads);
+    printf("# %llu evictions, %llu reclaimed, %llu held at the tail, hash power %u\n",
+           (unsigned long long)t.evictions, (unsigned long long)t.reclaimed,
+           (unsigned long long)t.lrutail_reflocked, t.hash_power);
+    store_destroy(&sh.store);
+    free(workers);
+    return EXIT_SUCCESS;
+}
