@@ -2,7 +2,7 @@
  * Copyright (c) 2026 the memcached-qos authors
  *
  * Thread pinning: a plan (which CPU for which worker) and its application. Planning is a
- * pure function of topology, policy and thread count. pin.c is the only file that includes
+ * pure function of topology, policy and thread count. topo.c is the only file that includes
  * hwloc; built without it, every policy but "none" and "list:" is unsupported.
  *
  * CPUs are OS numbers everywhere in this interface (what taskset and SO_INCOMING_CPU show),
