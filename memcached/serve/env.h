@@ -47,6 +47,8 @@ struct serve_hooks {
     void *ctx;
 };
 
+struct auth;
+
 struct serve_conf {
     const struct rules *rules;
     const char *version; /* as "version" reports it */
@@ -54,6 +56,7 @@ struct serve_conf {
     bool allows_flush;
     bool allows_shutdown;
     bool allows_debug; /* debugtime */
+    struct auth *auth; /* NULL: everybody may; serve/auth.h */
 };
 
 struct env {

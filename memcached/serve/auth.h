@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * Who may talk to the server: SASL for the binary protocol (a password database of our own,
+ * or libsasl2) or the tokens of -Y for the text protocol.
+ *
+ * struct auth is one for the process and NULL when everybody may; any worker may call. A
+ * struct auth_session belongs to one connection and its worker, is NULL until it is needed,
+ * and is released by auth_end. Names and passwords are compared in a time that depends on
+ * neither: against every entry, over the whole field, whether the name exists or not.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/must.h"
+#include "proto/req.h"
+
+#define AUTH_MECHANISM_MAX 32 /* longest name of a mechanism that is looked at */
+#define AUTH_TOKENS_MAX 8     /* entries of a -Y file that count */
+#define AUTH_FIELD_MAX 255    /* bytes of a user name or a password in a file */
+#define AUTH_TEXT_MAX 16384   /* longest token a text client may announce */
+
+struct auth;
+struct auth_session;
+
+enum auth_status {
+    AUTH_DONE,     /* this connection is authenticated now */
+    AUTH_CONTINUE, /* *challenge goes to the client, whose answer goes to auth_step */
+    AUTH_FAILED,   /* the connection is not authenticated; it may try again */
+    AUTH_NO_MEMORY,
+};
+
+/* ---- start-up thread ------------------------------------------------------------------ */
+
+/* Each returns NULL with one line in err. */
+struct auth *auth_open_tokens(const char *path, char *err, size_t err_len);
+/* path: a password database, for PLAIN; NULL: libsasl2 decides. */
+struct auth *auth_open_sasl(const char *path, char *err, size_t err_len);
+/* Whether auth_open_sasl(NULL) can work. */
+bool auth_has_library(void);
+/* Reads the file again while workers go on; when it is bad, false with a line in err, and
+ * the old entries stay. True when there is no file. */
+must_check bool auth_reload(struct auth *a, char *err, size_t err_len);
+void auth_close(struct auth **a);
+
+/* ---- workers: SASL -------------------------------------------------------------------- */
+
+/* Names separated by blanks; valid as long as a. */
+const char *auth_mechanisms(const struct auth *a);
+/* AUTH: drops what the connection had, authenticated or not, and begins anew. *challenge is
+ * set with CONTINUE (it may be empty) and valid until the next call for this session. */
+must_check enum auth_status auth_start(struct auth *a, struct auth_session **s,
+                                       struct slice mechanism, struct slice data,
+                                       struct slice *challenge);
+/* STEP. FAILED when there is nothing to continue. */
+must_check enum auth_status auth_step(struct auth *a, struct auth_session **s,
+                                      struct slice data, struct slice *challenge);
+/* Whether the last auth_start, auth_step or auth_gate ended well; false for NULL. */
+bool auth_is_done(const struct auth_session *s);
+/* Closes; *s may be NULL and is NULL afterwards. */
+void auth_end(struct auth_session **s);
+
+/* ---- workers: text -------------------------------------------------------------------- */
+
+/* Whether user and password are one of the entries. */
+bool auth_check_token(struct auth *a, struct slice user, struct slice password);
+
+enum auth_gate {
+    AUTH_GATE_MORE,  /* nothing to say yet */
+    AUTH_GATE_REPLY, /* *reply is the answer; STORED: the client is authenticated */
+    AUTH_GATE_CLOSE,
+};
+
+/* What a text client without a name sends goes here and nowhere else. Takes *consumed bytes
+ * of p[0..len), as many as it needs at the moment. */
+must_check enum auth_gate auth_gate(struct auth *a, struct auth_session **s,
+                                    const char *p, size_t len, size_t *consumed,
+                                    enum reply *reply);
