@@ -10,22 +10,6 @@
 #include "proto/req.h"
 #include "proto/rules.h"
 
-enum parse_status {
-    PARSE_DONE, /* *req holds a request, `consumed` bytes are its line */
-    PARSE_MORE, /* no whole line yet; nothing consumed */
-    PARSE_BAD, /* the line (consumed) is answered with `reply`, then `swallow` bytes go */
-    PARSE_CLOSE, /* endless or hostile line: close without a reply */
-};
-
-struct parse {
-    enum parse_status status;
-    size_t consumed;
-    enum reply reply;
-    bool is_quiet;    /* PARSE_BAD of a noreply command: the reply is suppressed */
-    bool skips_line;  /* PARSE_BAD in an open line: the rest up to LF is to be dropped */
-    uint64_t swallow; /* bytes of a data block that nobody wants */
-};
-
 /* Parses the next line of p[0..n). `scanned` bytes at the front are known to hold no LF.
  * is_full: the buffer cannot take more, so a long retrieval must be answered in parts: the
  * request then is_open and `consumed` ends behind its last whole key. */

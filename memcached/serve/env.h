@@ -15,6 +15,15 @@
 #include "serve/sink.h"
 #include "store/store.h"
 
+struct auth;
+
+/* Which protocol a connection speaks. */
+enum serve_binding {
+    BINDING_AUTO, /* the first byte tells */
+    BINDING_ASCII,
+    BINDING_BINARY,
+};
+
 /* Single-writer: the worker adds, anybody reads. */
 struct serve_slab_ctr {
 #define COUNTER(field)
@@ -51,6 +60,8 @@ struct auth;
 
 struct serve_conf {
     const struct rules *rules;
+    enum serve_binding binding;
+    struct auth *auth;   /* NULL: everybody may do everything */
     const char *version; /* as "version" reports it */
     bool use_cas;
     bool allows_flush;

@@ -18,7 +18,7 @@ static enum session_ran
 exec_hooked(struct session *s, const struct env *env, struct chain *out)
 {
     const struct serve_hooks *hooks = env->hooks;
-    struct sink sink = {.out = out, .env = &env->chain};
+    struct sink sink = {.out = out, .env = &env->chain, .req = &s->req};
     unsigned count = (s->req.words < REQ_WORDS_MAX ? s->req.words : REQ_WORDS_MAX) - 1;
     enum reply reply = s->req.verb == VERB_STATS
                            ? hooks->stats(hooks->ctx, s->req.word + 1, count, env->now,

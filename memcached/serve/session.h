@@ -24,10 +24,13 @@ struct session {
     size_t filled;     /* bytes of the body that have arrived, CR LF included */
     unsigned cursor;   /* how far a long statistic has been told */
     enum reply error;  /* the pending request is a bad line with this reply */
+    bool closes;       /* ... and ends the connection */
     bool is_pending;   /* a request has been parsed and is not finished */
     bool is_body;      /* ... and is a store whose body is being filled */
     bool is_open;      /* a retrieval line goes on behind what was parsed of it */
     bool skips_line;   /* bytes up to the next LF are to be dropped */
+    bool is_authenticated;     /* asked when env->conf->auth is set */
+    struct auth_session *auth; /* NULL between authentications */
     struct req req;
 };
 

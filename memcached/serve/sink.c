@@ -25,3 +25,10 @@ sink_statf(struct sink *sink, const char *name, const char *fmt, ...)
     va_end(args);
     sink_stat(sink, name, value);
 }
+
+void
+sink_text(struct sink *sink, const char *name, const char *text, size_t len)
+{
+    (void)name;
+    sink->has_failed |= !chain_copy(sink->out, sink->env, text, len);
+}

@@ -9,13 +9,18 @@
 #include <stdbool.h>
 
 #include "base/chain.h"
+#include "proto/req.h"
 
 struct sink {
     struct chain *out;
     const struct chain_env *env;
-    bool has_failed; /* memory ran out: the reply is incomplete, close */
+    const struct req *req; /* who asked, and in which protocol */
+    bool has_failed;       /* memory ran out: the reply is incomplete, close */
 };
 
 void sink_stat(struct sink *sink, const char *name, const char *value);
 __attribute__((format(printf, 3, 4))) void sink_statf(struct sink *sink, const char *name,
                                                       const char *fmt, ...);
+/* Lines that are no statistics, with their line ends; nothing closes them. In the binary
+ * protocol they are one packet of this name, so a command may call this once. */
+void sink_text(struct sink *sink, const char *name, const char *text, size_t len);
