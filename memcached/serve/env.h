@@ -56,12 +56,9 @@ struct serve_hooks {
     void *ctx;
 };
 
-struct auth;
-
 struct serve_conf {
     const struct rules *rules;
     enum serve_binding binding;
-    struct auth *auth;   /* NULL: everybody may do everything */
     const char *version; /* as "version" reports it */
     bool use_cas;
     bool allows_flush;
