@@ -230,8 +230,9 @@ after_run(struct conn *c, struct turn *turn, enum session_ran ran)
 {
     switch (ran) {
     case RAN_DONE:
-        c->is_admitted = c->session.is_open; /* the line goes on: still one request */
-        turn->requests -= !c->is_admitted;
+        c->task.is_admitted =
+            c->session.is_open; /* the line goes on: still one request */
+        turn->requests -= !c->task.is_admitted;
         return STEP_ON;
     case RAN_AGAIN:
         return turn->is_inline || is_turn_over(c, turn) ? STEP_DEFER : STEP_ON;
@@ -259,10 +260,10 @@ admit(struct conn *c, const struct turn *turn, enum req_class class)
         ctr_add(&w->ctr.conn_yields, 1);
         return STEP_DEFER;
     }
-    if (class_is_limited(class) && !worker_admit(w, c, turn->is_served)) {
+    if (class_is_limited(class) && !worker_admit(w, &c->task, turn->is_served)) {
         return STEP_QUEUED;
     }
-    c->is_admitted = true;
+    c->task.is_admitted = true;
     return STEP_ON;
 }
 
@@ -272,7 +273,7 @@ step_run(struct conn *c, struct turn *turn)
 {
     struct worker *w = c->worker;
     enum req_class class = classify(c);
-    if (!c->is_admitted) {
+    if (!c->task.is_admitted) {
         enum step admitted = admit(c, turn, class);
         if (admitted != STEP_ON) {
             return admitted;
@@ -324,8 +325,8 @@ step(struct conn *c, struct turn *turn)
 static enum step
 flush_finished(struct conn *c, const struct turn *turn, enum step end)
 {
-    bool is_finished = !c->session.is_pending || !c->is_admitted || c->session.is_body ||
-                       end == STEP_QUEUED || turn->is_inline;
+    bool is_finished = !c->session.is_pending || !c->task.is_admitted ||
+                       c->session.is_body || end == STEP_QUEUED || turn->is_inline;
     if (c->out.bytes == 0 || c->edge.is_blocked || !is_finished) {
         return end;
     }
@@ -368,7 +369,7 @@ conn_turn(struct conn *c, struct turn *turn)
         break;
     case STEP_DEFER:
         set_state(c, REGISTRY_WAITING);
-        worker_defer(c->worker, c);
+        worker_defer(c->worker, &c->task);
         break;
     case STEP_QUEUED:
         set_state(c, REGISTRY_WAITING);
@@ -411,15 +412,15 @@ on_event(evutil_socket_t fd, short what, void *arg)
     if (what & EV_WRITE) {
         c->edge.is_blocked = false;
     }
-    if (c->awaits_token && conn_is_reset(c)) {
+    if (c->task.awaits_token && conn_is_reset(c)) {
         conn_close(c, CLOSE_RESET);
         return;
     }
-    if (sched_is_queued(&c->node) || c->edge.is_blocked) {
+    if (sched_is_queued(&c->task.node) || c->edge.is_blocked) {
         return; /* its turn comes, or output has to go first */
     }
     if (was_blocked && c->out.bytes > 0) {
-        worker_defer(w, c); /* bulk output resumes in turns like all bulk work */
+        worker_defer(w, &c->task); /* bulk output resumes in turns like all bulk work */
         return;
     }
     struct turn turn = {.is_inline = true, .requests = w->shared->requests_per_event};
@@ -506,7 +507,7 @@ conn_close(struct conn *c, enum close_reason reason)
     must(reason != CLOSE_NONE && c->closing == CLOSE_NONE);
     struct worker *w = c->worker;
     c->closing = reason;
-    sched_remove(c->awaits_token ? &w->limited : &w->sched, &c->node);
+    sched_remove(c->task.awaits_token ? &w->limited : &w->sched, &c->task.node);
     event_del(&c->event);
     c->next_doomed = w->doomed;
     w->doomed = c;
@@ -530,12 +531,12 @@ conn_destroy(struct conn *c)
 void
 conn_drain(struct conn *c)
 {
-    if (c->closing != CLOSE_NONE || sched_is_queued(&c->node)) {
+    if (c->closing != CLOSE_NONE || sched_is_queued(&c->task.node)) {
         return;
     }
     if (c->edge.is_blocked) {
         return; /* closes when its output has gone, or with the process */
     }
     c->edge.is_readable = true; /* look once more for requests that have arrived */
-    worker_defer(c->worker, c);
+    worker_defer(c->worker, &c->task);
 }

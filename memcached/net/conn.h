@@ -4,7 +4,7 @@
  * A client connection: descriptor, event, session, buffers. Owner: its worker's thread.
  *
  * There is no state enum. Three independent facts describe a connection: it is in a queue or
- * not (node), output is pending or not (out), it has a closing reason or not.
+ * not (task), output is pending or not (out), it has a closing reason or not.
  */
 #pragma once
 
@@ -14,7 +14,7 @@
 #include "base/buf.h"
 #include "base/chain.h"
 #include "net/registry.h"
-#include "qos/sched.h"
+#include "net/task.h"
 #include "serve/session.h"
 
 struct worker;
@@ -40,12 +40,10 @@ struct conn_edge {
 };
 
 struct conn {
-    struct sched_node node; /* first: the queues hold connections by this */
+    struct task task; /* first: the worker's queues hold it by this */
     struct worker *worker;
     int fd;
     struct conn_edge edge;
-    bool is_admitted;          /* the pending request has its token */
-    bool awaits_token;         /* queued in the worker's `limited`, not in its `sched` */
     enum close_reason leaving; /* nothing more is read; closes when its output is sent */
     enum close_reason closing;
     unsigned drain_reads; /* done since the worker began to drain */
@@ -56,16 +54,6 @@ struct conn {
     struct event event;       /* edge-triggered, stays registered for life */
     struct conn *next, *prev; /* the worker's list */
     struct conn *next_doomed;
-};
-
-/* How much a turn may do. */
-struct turn {
-    bool is_inline;    /* right where it was read: only what runs inline */
-    bool is_served;    /* its first request has waited for a token */
-    unsigned requests; /* still allowed in a row */
-    unsigned reads;    /* done */
-    bool has_run;      /* a request, or a piece of one */
-    nsec_t deadline;   /* of a deferred turn */
 };
 
 /* Takes over handoff's descriptor; on failure it is closed and counted. */

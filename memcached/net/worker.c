@@ -16,10 +16,18 @@
  * and the bucket keeps what accumulates meanwhile, as far as the burst allows. */
 #define TOKEN_SLEEP_MIN_NS (100 * NSEC_PER_USEC)
 
-static struct conn *
-conn_of_node(struct sched_node *node)
+/* ---- tasks ---------------------------------------------------------------------------- */
+
+static struct task *
+task_of_node(struct sched_node *node)
 {
-    return (struct conn *)(void *)((char *)node - offsetof(struct conn, node));
+    return (struct task *)(void *)((char *)node - offsetof(struct task, node));
+}
+
+static struct conn *
+conn_of_task(struct task *t)
+{
+    return (struct conn *)(void *)((char *)t - offsetof(struct conn, task));
 }
 
 /* ---- time ----------------------------------------------------------------------------- */
@@ -69,33 +77,33 @@ take_token(struct worker *w)
 }
 
 bool
-worker_admit(struct worker *w, struct conn *c, bool is_served)
+worker_admit(struct worker *w, struct task *t, bool is_served)
 {
     /* When others wait, either the timer is set or they are served at the end of this pass. */
     if ((is_served || w->limited.length == 0) && take_token(w)) {
         return true;
     }
-    c->awaits_token = true;
-    sched_push(&w->limited, &c->node, CLASS_BULK, w->now);
+    t->awaits_token = true;
+    sched_push(&w->limited, &t->node, CLASS_BULK, w->now);
     return false;
 }
 
 /* The one that has waited longest; those whose client has gone lose their place. */
-static struct conn *
+static struct task *
 first_limited(struct worker *w)
 {
     struct sched_node *node;
     while ((node = sched_first(&w->limited)) != NULL) {
-        struct conn *c = conn_of_node(node);
-        if (!conn_is_reset(c)) {
-            return c;
+        struct task *t = task_of_node(node);
+        if (!conn_is_reset(conn_of_task(t))) {
+            return t;
         }
-        conn_close(c, CLOSE_RESET);
+        conn_close(conn_of_task(t), CLOSE_RESET);
     }
     return NULL;
 }
 
-/* Lets connections go on, oldest first, while there are tokens. */
+/* Lets tasks go on, oldest first, while there are tokens. */
 static void
 serve_limited(struct worker *w)
 {
@@ -103,18 +111,18 @@ serve_limited(struct worker *w)
         return;
     }
     nsec_t deadline = worker_read_clock(w) + w->shared->turn_ns;
-    struct conn *c;
-    while ((c = first_limited(w)) != NULL && take_token(w)) {
-        sched_remove(&w->limited, &c->node);
-        c->awaits_token = false;
-        c->is_admitted = true;
+    struct task *t;
+    while ((t = first_limited(w)) != NULL && take_token(w)) {
+        sched_remove(&w->limited, &t->node);
+        t->awaits_token = false;
+        t->is_admitted = true;
         ctr_add(&w->qos.delayed, 1);
-        nsec_t since = c->node.queued_at;
+        nsec_t since = t->node.queued_at;
         hist_record(w->delay, w->now > since ? w->now - since : 0);
         struct turn turn = {.is_inline = true,
                             .is_served = true,
                             .requests = w->shared->requests_per_event};
-        conn_turn(c, &turn);
+        conn_turn(conn_of_task(t), &turn);
         if (worker_read_clock(w) >= deadline || w->is_timer_armed) {
             return;
         }
@@ -137,10 +145,10 @@ on_timer(evutil_socket_t fd, short what, void *arg)
 /* ---- deferred work -------------------------------------------------------------------- */
 
 void
-worker_defer(struct worker *w, struct conn *c)
+worker_defer(struct worker *w, struct task *t)
 {
     ctr_add(&w->qos.deferred, 1);
-    sched_push(&w->sched, &c->node, CLASS_BULK, w->now);
+    sched_push(&w->sched, &t->node, CLASS_BULK, w->now);
 }
 
 /* One budget's worth of deferred turns, at least one; then the sockets are polled again. */
@@ -152,11 +160,11 @@ serve_deferred(struct worker *w)
     }
     nsec_t deadline = worker_read_clock(w) + w->shared->turn_ns;
     do {
-        struct conn *c = conn_of_node(sched_pop(&w->sched));
+        struct task *t = task_of_node(sched_pop(&w->sched));
         ctr_add(&w->qos.turns, 1);
         struct turn turn = {.requests = w->shared->requests_per_event,
                             .deadline = deadline};
-        conn_turn(c, &turn);
+        conn_turn(conn_of_task(t), &turn);
     } while (w->sched.length > 0 && worker_read_clock(w) < deadline);
 }
 

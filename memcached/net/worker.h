@@ -31,6 +31,7 @@
 #define WORKER_DELAY_MAX_NS (100 * NSEC_PER_SEC)
 
 struct conn;
+struct task;
 
 /* What all workers share; set up by main before the first worker starts. */
 struct net_shared {
@@ -114,14 +115,14 @@ void worker_stop(struct worker *w);
 void worker_join(struct worker *w);
 void worker_fini(struct worker *w);
 
-/* ---- for conn.c ----------------------------------------------------------------------- */
+/* ---- for conn.c and udp.c ------------------------------------------------------------- */
 
 /* Monotonic time and the environment's clock, read once a pass. */
 void worker_refresh_now(struct worker *w);
 /* Reads the clocks again. */
 nsec_t worker_read_clock(struct worker *w);
 /* Takes a token for a request. False: the connection has been queued for one. Those that wait
- * come first, unless c `is_served`: it has waited and goes on with its next request. */
-must_check bool worker_admit(struct worker *w, struct conn *c, bool is_served);
-/* Queues the connection's head request behind the other deferred ones. */
-void worker_defer(struct worker *w, struct conn *c);
+ * come first, unless t `is_served`: it has waited and goes on with its next request. */
+must_check bool worker_admit(struct worker *w, struct task *t, bool is_served);
+/* Queues the task's head request behind the other deferred ones. */
+void worker_defer(struct worker *w, struct task *t);

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * What a worker's queues hold: a connection. Embedded as its first
+ * member. Owner: the worker's thread.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "base/clock.h"
+#include "qos/sched.h"
+
+struct task {
+    struct sched_node node; /* first: the queues hold tasks by this */
+    bool is_admitted;       /* the pending request has its token */
+    bool awaits_token;      /* queued in the worker's `limited`, not in its `sched` */
+};
+
+/* How much a turn may do. */
+struct turn {
+    bool is_inline;    /* right where it was read: only what runs inline */
+    bool is_served;    /* its first request has waited for a token */
+    unsigned requests; /* still allowed in a row */
+    unsigned reads;    /* done */
+    bool has_run;      /* a request, or a piece of one */
+    nsec_t deadline;   /* of a deferred turn */
+};
