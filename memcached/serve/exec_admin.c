@@ -111,8 +111,9 @@ exec_memlimit(struct session *s, const struct env *env, struct chain *out)
     if (megabytes > MEMLIMIT_MAX_MB) {
         return exec_reply(s, env, out, REPLY_MEMLIMIT_UNIT);
     }
-    store_set_limit(env->store, megabytes << 20);
-    return exec_reply(s, env, out, REPLY_OK);
+    return exec_reply(
+        s, env, out,
+        store_set_limit(env->store, megabytes << 20) ? REPLY_OK : REPLY_MEMLIMIT_FIXED);
 }
 
 static enum session_ran

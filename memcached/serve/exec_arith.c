@@ -18,12 +18,12 @@ enum session_ran
 exec_arith(struct session *s, const struct env *env, struct chain *out)
 {
     bool increments = s->req.verb == VERB_INCR;
+    struct store_sum sum = {.increments = increments, .delta = s->req.number};
     char number[STORE_NUMBER_DIGITS];
     size_t digits = 0;
     struct store_result result;
     enum store_status status =
-        store_arith(env->store, key_of(s), increments, s->req.number, env->now, number,
-                    &digits, &result);
+        store_arith(env->store, key_of(s), &sum, env->now, number, &digits, &result);
     struct serve_slab_ctr *slab = &env->ctr->slab[result.class_id];
     switch (status) {
     case STORE_OK:
@@ -63,7 +63,7 @@ enum session_ran
 exec_delete(struct session *s, const struct env *env, struct chain *out)
 {
     struct store_result result;
-    if (store_delete(env->store, key_of(s), env->now, &result) == STORE_OK) {
+    if (store_delete(env->store, key_of(s), NULL, env->now, &result) == STORE_OK) {
         ctr_add(&env->ctr->slab[result.class_id].delete_hits, 1);
         return exec_reply(s, env, out, REPLY_DELETED);
     }

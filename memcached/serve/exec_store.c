@@ -9,7 +9,7 @@
 static const enum store_mode modes[VERB_COUNT] = {
     [VERB_SET] = STORE_SET,         [VERB_ADD] = STORE_ADD,
     [VERB_REPLACE] = STORE_REPLACE, [VERB_APPEND] = STORE_APPEND,
-    [VERB_PREPEND] = STORE_PREPEND, [VERB_CAS] = STORE_CAS,
+    [VERB_PREPEND] = STORE_PREPEND, [VERB_CAS] = STORE_SET,
 };
 
 /* A value that could not be stored must not leave an older one visible. */
@@ -20,7 +20,8 @@ unlink_old(const struct req *req, const struct env *env)
         struct store_result ignored;
         struct key key = {req->key.p, req->key.len};
         /* absent is as good as deleted */
-        enum store_status status = store_delete(env->store, key, env->now, &ignored);
+        enum store_status status =
+            store_delete(env->store, key, NULL, env->now, &ignored);
         must(status == STORE_OK || status == STORE_MISS);
     }
 }
@@ -122,12 +123,13 @@ exec_store_end(struct session *s, const struct env *env, struct chain *out)
         return exec_reply(s, env, out, REPLY_BAD_DATA);
     }
     bool is_cas = s->req.verb == VERB_CAS;
+    struct store_put put = {
+        .mode = modes[s->req.verb], .has_compare = is_cas, .compare = s->req.number};
     struct store_result result;
     enum store_status status =
         is_cas && !env->conf->use_cas && !env->conf->rules->cas_without_cas_stores
             ? commit_without_cas(s, env, item, &result)
-            : store_commit(env->store, item, modes[s->req.verb], s->req.number, env->now,
-                           &result);
+            : store_commit(env->store, item, &put, env->now, &result);
     if (is_cas) {
         count_cas(env, status, result.class_id);
     }

@@ -20,7 +20,7 @@
  * it, relaxed: who hears that a flush is done synchronised with the flusher already. */
 struct flush {
     pthread_mutex_t lock;
-    _Atomic uint64_t cas_below;  /* cas < this: gone */
+    _Atomic uint16_t epoch; /* linked in another one: gone; counts immediate flushes */
     _Atomic uint64_t time_below; /* stored or used before this second: gone */
     _Atomic uint32_t at;         /* when reached, all used until then are gone; 0: none */
     uint32_t latest;             /* time of the latest flush, for statistics */
@@ -46,16 +46,11 @@ static inline bool
 is_flushed(const struct store *s, const struct item *it, uint32_t now)
 {
     uint32_t at = atomic_load_explicit(&s->flush.at, memory_order_relaxed);
+    uint32_t time = item_time(it);
 
-    if (it->layout & ITEM_HAS_CAS &&
-        item_cas_load(it) <
-            atomic_load_explicit(&s->flush.cas_below, memory_order_relaxed)) {
-        return true;
-    }
-    if (it->time < atomic_load_explicit(&s->flush.time_below, memory_order_relaxed)) {
-        return true;
-    }
-    return at != 0 && at <= now && it->time <= at;
+    return it->epoch != atomic_load_explicit(&s->flush.epoch, memory_order_relaxed) ||
+           time < atomic_load_explicit(&s->flush.time_below, memory_order_relaxed) ||
+           (at != 0 && at <= now && time <= at);
 }
 
 /* For readers. */
@@ -65,4 +60,74 @@ is_expired(const struct item *it, uint32_t now)
     uint32_t exptime = item_exptime(it);
 
     return exptime != STORE_NEVER && exptime <= now;
+}
+
+/* For the LRU's tail, the crawler and the mover: a second later than for readers, for what a
+ * reader in its last second refers to may stay. */
+static inline bool
+is_dead(const struct store *s, const struct item *it, uint32_t now)
+{
+    uint32_t exptime = item_exptime(it);
+
+    return (exptime != STORE_NEVER && exptime < now) || is_flushed(s, it, now);
+}
+
+static inline uint64_t
+hash_of(const struct store *s, struct key key)
+{
+    must(key.len >= 1 && key.len <= STORE_KEY_MAX);
+    return table_hash(&s->table, key.p, key.len);
+}
+
+static inline struct key
+item_key_of(const struct item *it)
+{
+    return (struct key){item_key_slot(it), it->key_len};
+}
+
+/* ---- with the stripe of the hash held ------------------------------------------------- */
+
+/* Gives a linked item this CAS number, or the next one when it is 0. */
+void core_set_cas(struct store *s, struct item *it, uint64_t cas);
+
+/* The caller's reference becomes the table's. */
+void core_link(struct store *s, struct item *it, uint64_t cas, uint64_t hash,
+               uint32_t now);
+/* The table's reference becomes the caller's, who drops it when the stripe is free: there
+ * may be many chunks to give back. */
+void core_unlink(struct store *s, struct item *it, uint64_t hash);
+/* Both of the above at once. */
+void core_replace(struct store *s, struct item *old, struct item *it, uint64_t cas,
+                  uint64_t hash, uint32_t now);
+
+/* Removes an item that has expired or was flushed and says which. */
+enum store_status core_remove_gone(struct store *s, struct item *it, uint64_t hash,
+                                   uint32_t now);
+
+/* OK and *item, or why not; what has gone is removed on the way. */
+static inline enum store_status
+core_find(struct store *s, struct key key, uint64_t hash, uint32_t now,
+          struct item **item)
+{
+    struct item *it = table_find(&s->table, key, hash);
+
+    *item = NULL;
+    if (it == NULL) {
+        return STORE_MISS;
+    }
+    if (unlikely(is_flushed(s, it, now) || is_expired(it, now))) {
+        return core_remove_gone(s, it, hash, now);
+    }
+    *item = it;
+    return STORE_OK;
+}
+
+/* A read, or what counts as one. */
+static inline void
+core_use(struct store *s, struct item *it, uint32_t now)
+{
+    if (!item_is(it, ITEM_FETCHED)) {
+        item_mark(it, ITEM_FETCHED);
+    }
+    lru_use(s, it, now);
 }

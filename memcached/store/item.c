@@ -86,13 +86,14 @@ fill_header(struct item *it, const struct store *s, struct key key, uint32_t fla
     it->next = NULL;
     it->prev = NULL;
     it->h_next = NULL;
-    it->time = 0;
+    atomic_store_explicit(&it->time, 0, memory_order_relaxed);
     item_set_exptime(it, exptime);
     it->value_len = value_len;
     atomic_store_explicit(&it->refs, 1, memory_order_relaxed);
     it->client_flags = flags;
     it->layout = s->conf.use_cas ? ITEM_HAS_CAS : 0;
-    it->marks = 0;
+    item_set_marks(it, 0);
+    it->epoch = 0;
     it->key_len = (uint8_t)key.len;
     if (s->conf.use_cas) {
         atomic_store_explicit(item_cas_slot(it), 0, memory_order_relaxed);
@@ -247,13 +248,13 @@ item_unref(struct store *s, struct item *it)
 {
     /* Release: this holder's reads come before the memory is used again; acquire: for the
      * one who frees. */
-    uint32_t before = atomic_fetch_sub_explicit(&it->refs, 1, memory_order_acq_rel);
+    unsigned before = atomic_fetch_sub_explicit(&it->refs, 1, memory_order_acq_rel);
 
     must(before != 0);
     if (before > 1) {
         return;
     }
-    must((it->marks & ITEM_LINKED) == 0);
+    must(!item_is(it, ITEM_LINKED));
     if (it->layout & ITEM_CHAINED) {
         free_chain(s, it);
     } else {
@@ -304,7 +305,7 @@ item_space(struct item *it, size_t offset, char **p)
 {
     struct chunk *first;
 
-    must((it->marks & ITEM_LINKED) == 0);
+    must(!item_is(it, ITEM_LINKED));
     must(offset < (size_t)it->value_len + LINE_END_BYTES);
     if ((it->layout & ITEM_CHAINED) == 0) {
         return plain_stretch(it, offset, p);
@@ -389,4 +390,47 @@ uint8_t
 item_class(const struct item *it)
 {
     return it->class_id;
+}
+
+uint32_t
+item_expires(const struct item *it)
+{
+    return item_exptime(it);
+}
+
+uint32_t
+item_accessed(const struct item *it)
+{
+    return item_time(it);
+}
+
+bool
+item_was_fetched(const struct item *it)
+{
+    return item_is(it, ITEM_FETCHED);
+}
+
+enum store_list
+item_list(const struct item *it)
+{
+    return (enum store_list)(item_marks(it) >> ITEM_LIST_SHIFT);
+}
+
+bool
+item_has_binary_key(const struct item *it)
+{
+    return (it->layout & ITEM_BINARY_KEY) != 0;
+}
+
+void
+item_mark_binary_key(struct item *it)
+{
+    must(!item_is(it, ITEM_LINKED));
+    it->layout |= ITEM_BINARY_KEY;
+}
+
+uint32_t
+item_accounted(const struct store *s, const struct item *it)
+{
+    return (uint32_t)item_total_of(&s->conf, it);
 }

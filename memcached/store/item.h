@@ -10,9 +10,10 @@
  * A plain item lies in a chunk of its own class. A chained one counts as a member of the
  * largest class, and its first chunk header tells the class the head itself lies in.
  *
- * Key, layout, key_len, class_id, value_len and client_flags never change while the item
- * lives. marks and the value change under the stripe only, the value only while nobody else
- * holds the item. time changes under stripe and LRU lock together, so either is enough to read it.
+ * Key, key_len, class_id, value_len and client_flags never change while the item lives, and
+ * layout and epoch not while it is linked. marks, time, exptime, CAS number and the value
+ * change under the stripe only, the value only while nobody else holds the item. The list in
+ * marks changes under stripe and LRU lock together, so either is enough to read it.
  */
 #pragma once
 
@@ -29,23 +30,29 @@
 #define ITEM_CHAINED 2u
 #define ITEM_CHUNK 4u /* this is a struct chunk, not an item */
 #define ITEM_FREE 8u  /* on the free list of a class; 0 is fresh memory */
+#define ITEM_BINARY_KEY 16u
 
 /* marks: what happened to it */
-#define ITEM_LINKED 1u  /* in hash table and LRU */
-#define ITEM_FETCHED 2u /* read since it was stored */
+#define ITEM_LINKED 1u    /* in hash table and LRU */
+#define ITEM_FETCHED 2u   /* read since it was stored */
+#define ITEM_ACTIVE 4u    /* read again since it was stored or moved to another list */
+#define ITEM_STALE 8u     /* is to be stored anew */
+#define ITEM_WON 16u      /* somebody has been told to do so */
+#define ITEM_LIST_SHIFT 6 /* two bits: enum store_list */
 
 struct item {
     struct item *next; /* LRU, towards the tail; or the free list */
     struct item *prev; /* LRU, towards the head */
     struct item *h_next;
-    uint32_t time; /* last access or store, relative clock */
-    _Atomic uint32_t
-        exptime; /* written under the stripe, peeked at by the LRU: relaxed */
+    /* Written under the stripe, peeked at without: relaxed. */
+    _Atomic uint32_t time; /* last access or store, relative clock */
+    _Atomic uint32_t exptime;
     uint32_t value_len;
-    _Atomic uint32_t refs; /* 1 while linked + 1 per holder; 0 -> freed */
+    _Atomic uint16_t refs; /* 1 while linked + 1 per holder; 0 -> freed */
+    uint16_t epoch;        /* flushes until it was linked; see struct flush */
     uint32_t client_flags;
     uint8_t layout; /* at the same place in struct chunk */
-    uint8_t marks;
+    _Atomic uint8_t marks;
     uint8_t class_id;
     uint8_t key_len;
 };
@@ -65,6 +72,8 @@ struct chunk {
 };
 
 _Static_assert(sizeof(struct item) == STORE_ITEM_HEADER, "item header");
+_Static_assert(STORE_REFS_MAX < UINT16_MAX / 16 * 15,
+               "room for the store's own references");
 _Static_assert(sizeof(struct chunk) == STORE_ITEM_HEADER, "chunk header");
 _Static_assert(offsetof(struct item, layout) == offsetof(struct chunk, layout), "layout");
 
@@ -103,9 +112,54 @@ item_set_exptime(struct item *it, uint32_t exptime)
     atomic_store_explicit(&it->exptime, exptime, memory_order_relaxed);
 }
 
+static inline uint32_t
+item_time(const struct item *it)
+{
+    return atomic_load_explicit(&it->time, memory_order_relaxed);
+}
+
+/* A line that is often read is not made dirty for nothing. */
+static inline void
+item_set_time(struct item *it, uint32_t now)
+{
+    if (item_time(it) != now) {
+        atomic_store_explicit(&it->time, now, memory_order_relaxed);
+    }
+}
+
+static inline unsigned
+item_marks(const struct item *it)
+{
+    return atomic_load_explicit(&it->marks, memory_order_relaxed);
+}
+
+static inline void
+item_set_marks(struct item *it, unsigned marks)
+{
+    atomic_store_explicit(&it->marks, (uint8_t)marks, memory_order_relaxed);
+}
+
+static inline void
+item_mark(struct item *it, unsigned bits)
+{
+    item_set_marks(it, item_marks(it) | bits);
+}
+
+static inline void
+item_unmark(struct item *it, unsigned bits)
+{
+    item_set_marks(it, item_marks(it) & ~bits);
+}
+
+static inline bool
+item_is(const struct item *it, unsigned bits)
+{
+    return (item_marks(it) & bits) != 0;
+}
+
 /* Acquire pairs with the release in item_unref: when this says 1, what the last holder read
  * has been read. */
-static inline uint32_t
+static inline unsigned
 item_refs(const struct item *it)
 {
     return atomic_load_explicit(&((struct item *)(uintptr_t)it)->refs,

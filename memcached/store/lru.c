@@ -73,7 +73,7 @@ add_number(struct lru_class *c, uint64_t n)
 static void
 link_locked(struct lru_class *c, struct item *it, uint64_t total, uint32_t now)
 {
-    it->time = now;
+    item_set_time(it, now);
     push_head(c, it);
     add_number(c, 1);
     c->bytes += total;
@@ -131,7 +131,7 @@ static void
 bump_locked(struct lru_class *c, struct item *it, uint32_t now)
 {
     take_out(c, it);
-    it->time = now;
+    item_set_time(it, now);
     push_head(c, it);
 }
 
@@ -140,21 +140,12 @@ lru_use(struct store *s, struct item *it, uint32_t now)
 {
     struct lru_class *c = &s->lru.classes[it->class_id];
 
-    if (likely(now <= it->time || now - it->time <= LRU_BUMP_SECONDS)) {
+    if (likely(now <= item_time(it) || now - item_time(it) <= LRU_BUMP_SECONDS)) {
         return;
     }
     PTHREAD_OK(pthread_mutex_lock(&c->lock));
     bump_locked(c, it, now);
     PTHREAD_OK(pthread_mutex_unlock(&c->lock));
-}
-
-/* A second later than for readers: what a reader in its last second refers to may stay. */
-static bool
-is_dead(const struct store *s, const struct item *it, uint32_t now)
-{
-    uint32_t exptime = item_exptime(it);
-
-    return (exptime != STORE_NEVER && exptime < now) || is_flushed(s, it, now);
 }
 
 /* LRU lock and stripe held. Puts it on the list of those to free without them. */
@@ -164,7 +155,7 @@ remove_victim(struct store *s, struct lru_class *c, struct item *it, uint64_t ha
 {
     table_remove(&s->table, it, hash);
     unlink_locked(c, it, item_total_of(&s->conf, it));
-    it->marks &= (uint8_t)~ITEM_LINKED;
+    item_unmark(it, ITEM_LINKED);
     it->next = *removed;
     *removed = it;
 }
@@ -185,9 +176,9 @@ static void
 count_eviction(struct lru_class *c, const struct item *it, uint32_t now)
 {
     c->count.evicted++;
-    c->count.evicted_time = now > it->time ? now - it->time : 0;
+    c->count.evicted_time = now > item_time(it) ? now - item_time(it) : 0;
     c->count.evicted_nonzero += item_exptime(it) != STORE_NEVER;
-    c->count.evicted_unfetched += (it->marks & ITEM_FETCHED) == 0;
+    c->count.evicted_unfetched += !item_is(it, ITEM_FETCHED);
 }
 
 /* Decides about one tail entry; stripe and LRU lock held. An item that someone holds would
@@ -198,7 +189,7 @@ try_victim(struct store *s, struct lru_class *c, struct item *it, uint64_t hash,
 {
     if (is_dead(s, it, now)) {
         c->count.reclaimed++;
-        c->count.expired_unfetched += (it->marks & ITEM_FETCHED) == 0;
+        c->count.expired_unfetched += !item_is(it, ITEM_FETCHED);
         remove_victim(s, c, it, hash, removed);
         return PULL_RECLAIMED;
     }

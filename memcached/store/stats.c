@@ -78,7 +78,7 @@ lru_class_stats(struct lru_class *c, uint32_t now, struct store_class_stats *out
 {
     PTHREAD_OK(pthread_mutex_lock(&c->lock));
     out->number = atomic_load_explicit(&c->number, memory_order_relaxed);
-    out->age = c->tail != NULL && now > c->tail->time ? now - c->tail->time : 0;
+    out->age = c->tail != NULL && now > item_time(c->tail) ? now - item_time(c->tail) : 0;
     out->evicted = c->count.evicted;
     out->evicted_nonzero = c->count.evicted_nonzero;
     out->evicted_time = c->count.evicted_time;

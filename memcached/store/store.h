@@ -35,6 +35,17 @@
 struct store; /* opaque; shared by all threads */
 struct item;  /* opaque; owned by the store, borrowed by counted reference */
 
+/* How the lists of a class are kept; may change while the store runs (store_set_lru). */
+struct store_lru_conf {
+    bool is_segmented;              /* HOT, WARM, COLD; else one list, called COLD */
+    unsigned hot_pct, warm_pct;     /* of the class's bytes */
+    double hot_factor, warm_factor; /* of the age of the COLD tail */
+    int64_t
+        temp_ttl; /* items of at most this many seconds go to TEMP; -1: no TEMP list */
+};
+
+struct store_event;
+
 struct store_conf {
     uint64_t limit_bytes;  /* for slab pages */
     double growth_factor;  /* > 1 */
@@ -52,6 +63,18 @@ struct store_conf {
     bool can_grow_hash;
     bool whole_pages;   /* charge full pages, not chunk size x chunks */
     bool inline_suffix; /* account the text suffix " <flags> <bytes>\r\n" per item */
+    bool
+        preallocates; /* all slab memory at once, large pages where the system has them */
+    bool can_reassign; /* pages may move between classes */
+    bool
+        keeps_pages_when_full; /* mover: no free chunk is "busy" (1.6), not an eviction */
+    uint32_t
+        tail_repair_seconds; /* a referenced tail entry idle for longer goes; 0: never */
+    struct store_lru_conf lru;
+    /* Told of evictions and page moves; called with locks held: must not block, nor call
+     * the store. NULL: nobody wants to know. */
+    void (*on_event)(void *ctx, const struct store_event *event);
+    void *event_ctx;
 };
 
 enum store_status {
@@ -73,7 +96,6 @@ enum store_mode {
     STORE_REPLACE,
     STORE_APPEND,
     STORE_PREPEND,
-    STORE_CAS,
 };
 
 struct key {
@@ -81,10 +103,46 @@ struct key {
     size_t len; /* 1..STORE_KEY_MAX */
 };
 
-/* What a mutation tells its caller beside the status. */
+/* The lists of a class. In flat mode all items are in COLD. */
+enum store_list {
+    STORE_LIST_HOT,
+    STORE_LIST_WARM,
+    STORE_LIST_COLD,
+    STORE_LIST_TEMP,
+    STORE_LISTS,
+};
+
+/* What a mutation tells its caller beside the status. Of the item found or stored; all 0
+ * when there is none. */
 struct store_result {
-    uint64_t cas;     /* of the stored item; 0 without CAS */
-    uint8_t class_id; /* of the item found or stored; 0 when none */
+    uint64_t cas; /* 0 without CAS */
+    uint32_t value_len;
+    uint32_t total;          /* accounted bytes */
+    uint32_t exptime_before; /* relative clock, STORE_NEVER */
+    uint32_t exptime_after;
+    uint8_t class_id;
+    bool is_created;    /* arith: made with the initial value */
+    bool is_binary_key; /* the stored item carries the mark */
+};
+
+/* For on_event. Keys point into items and are valid during the call only. */
+enum store_event_kind {
+    STORE_EVENT_EVICTION,
+    STORE_EVENT_PAGE_MOVE,
+    STORE_EVENT_CRAWL, /* a list has been walked to its end */
+};
+
+struct store_event {
+    enum store_event_kind kind;
+    struct key key; /* EVICTION */
+    bool was_fetched;
+    int64_t ttl;                           /* EVICTION: seconds left, -1 never */
+    uint32_t idle;                         /* EVICTION: seconds since last access */
+    uint32_t total;                        /* EVICTION */
+    uint8_t class_id;                      /* EVICTION, CRAWL; PAGE_MOVE: source */
+    uint8_t to_class;                      /* PAGE_MOVE: destination, 0 the pool */
+    enum store_list list;                  /* CRAWL */
+    uint64_t examined, reclaimed, elapsed; /* CRAWL: items, items, seconds */
 };
 
 /* ---- life ---------------------------------------------------------------------------- */
@@ -106,13 +164,53 @@ must_check enum store_status store_get_and_touch(struct store *s, struct key key
                                                  struct item **item);
 void store_release(struct store *s, struct item *item);
 
-/* Facts of a referenced item; constant while referenced, except the exptime. */
+/* A look at an item that may also touch it, create it, or decide who refreshes it (the meta
+ * protocol's get). All zero: a look that leaves no trace. */
+struct store_look {
+    bool is_use; /* counts as an access: LRU, fetched mark */
+    bool touches;
+    uint32_t exptime; /* relative clock, for touches */
+    bool creates;     /* on a miss: an empty item, flags 0, whose token this caller has */
+    bool is_binary_key; /* mark of a created item */
+    uint32_t create_exptime;
+    uint64_t new_cas; /* of a created item; 0: the next number */
+    bool recaches;    /* win the token when fewer than recache_below seconds are left */
+    bool recache_sees_touch; /* the time left is that after the touch */
+    uint32_t recache_below;
+};
+
+/* What it saw. From before this access, unless it says otherwise. */
+struct store_seen {
+    bool is_created;
+    bool is_won;        /* this caller has the token now */
+    bool is_won_before; /* somebody else has it */
+    bool is_stale;
+    bool was_fetched;
+    uint64_t cas;                           /* after it, when created */
+    uint32_t last_access;                   /* relative clock */
+    uint32_t exptime_before, exptime_after; /* relative clock, STORE_NEVER */
+};
+
+/* As store_get: OK with *item to release; else MISS, GONE_*, BUSY; NO_MEMORY and TOO_LARGE
+ * when it could not create. */
+must_check enum store_status store_look(struct store *s, struct key key,
+                                        const struct store_look *ask, uint32_t now,
+                                        struct store_seen *seen, struct item **item);
+
+/* Facts of a referenced item; constant while referenced, except the exptime, the times and
+ * marks of use, the list, and the CAS number when store_delete marks the item stale. */
 const char *item_key(const struct item *it);
 uint8_t item_key_len(const struct item *it);
 uint32_t item_flags(const struct item *it);
 uint32_t item_value_len(const struct item *it); /* without the CR LF behind it */
 uint64_t item_cas(const struct item *it);       /* 0 without CAS */
 uint8_t item_class(const struct item *it);      /* class id that counts it in the LRU */
+uint32_t item_expires(const struct item *it);   /* relative clock, STORE_NEVER */
+uint32_t item_accessed(const struct item *it);  /* relative clock */
+bool item_was_fetched(const struct item *it);
+enum store_list item_list(const struct item *it);
+bool item_has_binary_key(const struct item *it);
+uint32_t item_accounted(const struct store *s, const struct item *it);
 
 /* The longest contiguous stretch of value-and-CRLF bytes from offset
  * (0..value_len + 1): every value is stored with CR LF behind it. Returns its length. */
@@ -129,28 +227,72 @@ must_check enum store_status store_reserve(struct store *s, struct key key,
 /* Writable stretch from offset of a reserved item; as item_bytes. */
 size_t item_space(struct item *it, size_t offset, char **p);
 
-/* Links a reserved item under its key as `mode` says and gives up the caller's reference,
- * whatever the status: OK, NOT_STORED, EXISTS, MISS (cas on an absent key), NO_MEMORY,
- * TOO_LARGE (append and prepend build a new item). `cas` is compared when mode is STORE_CAS.
- * APPEND and PREPEND keep the old flags and exptime. */
-must_check enum store_status store_commit(struct store *s, struct item *item,
-                                          enum store_mode mode, uint64_t cas,
-                                          uint32_t now, struct store_result *result);
+/* Marks a reserved item's key as binary: shown encoded in texts. */
+void item_mark_binary_key(struct item *it);
 
-/* OK or MISS. */
-must_check enum store_status store_delete(struct store *s, struct key key, uint32_t now,
+/* How to store. All zero but mode: the plain text commands. */
+struct store_put {
+    enum store_mode mode;
+    bool
+        has_compare; /* the item must have this CAS: EXISTS when it differs, MISS when there
+                         is none (APPEND, PREPEND: NOT_STORED). ADD ignores it. */
+    bool
+        accepts_stale; /* a compare lower than the item's CAS stores too, as stale: the time
+                           to live and the token mark of the old item stay */
+    bool creates; /* APPEND, PREPEND: on a miss the data becomes an item with the exptime
+                     that it was reserved with */
+    uint64_t compare;
+    uint64_t new_cas; /* 0: the next number */
+};
+
+/* Links a reserved item under its key and gives up the caller's reference, whatever the
+ * status: OK, NOT_STORED, EXISTS, MISS, NO_MEMORY, TOO_LARGE (append and prepend build a new
+ * item). APPEND and PREPEND keep the old flags and exptime. */
+must_check enum store_status store_commit(struct store *s, struct item *item,
+                                          const struct store_put *put, uint32_t now,
+                                          struct store_result *result);
+
+/* How to delete. All zero: unlink. */
+struct store_cut {
+    bool has_compare; /* EXISTS when the CAS differs */
+    bool marks_stale; /* instead: stale, token free, new CAS */
+    bool empties;     /* instead: the value becomes empty, with these flags */
+    bool touches;     /* with marks_stale or empties; else empties means STORE_NEVER */
+    uint32_t exptime;
+    uint32_t client_flags;
+    uint64_t compare;
+    uint64_t new_cas; /* 0: the next number (marks_stale), unchanged (empties) */
+};
+
+/* OK, MISS or EXISTS; NO_MEMORY when it could not empty. cut may be NULL. */
+must_check enum store_status store_delete(struct store *s, struct key key,
+                                          const struct store_cut *cut, uint32_t now,
                                           struct store_result *result);
 /* OK or MISS. A use for the LRU. */
 must_check enum store_status store_touch(struct store *s, struct key key,
                                          uint32_t exptime, uint32_t now,
                                          struct store_result *result);
 
-/* Adds or subtracts; number[0..*digits) is the new value in decimal. Addition wraps at
- * 2^64, subtraction stops at 0. In place and padded with blanks to the old length when the
- * new text is not longer and nobody else holds the item; else a new item of exact length.
- * OK, MISS, NOT_NUMERIC, NO_MEMORY. */
-must_check enum store_status store_arith(struct store *s, struct key key, bool increment,
-                                         uint64_t delta, uint32_t now,
+/* How to count. */
+struct store_sum {
+    bool increments;    /* wraps at 2^64; else decrements, and stops at 0 */
+    bool has_compare;   /* EXISTS when the CAS differs */
+    bool creates;       /* on a miss: an item with the initial value, flags 0 */
+    bool is_binary_key; /* mark of a created item */
+    bool touches;
+    uint64_t delta;
+    uint64_t initial;
+    uint64_t compare;
+    uint64_t new_cas; /* 0: the next number */
+    uint32_t create_exptime;
+    uint32_t exptime;
+};
+
+/* number[0..*digits) is the new value in decimal. In place and padded with blanks to the old
+ * length when the new text is not longer and nobody else holds the item; else a new item of
+ * exact length. OK, MISS, EXISTS, NOT_NUMERIC, NO_MEMORY. */
+must_check enum store_status store_arith(struct store *s, struct key key,
+                                         const struct store_sum *sum, uint32_t now,
                                          char number[STORE_NUMBER_DIGITS], size_t *digits,
                                          struct store_result *result);
 
@@ -160,11 +302,93 @@ void store_flush(struct store *s, uint32_t at, uint32_t now);
 
 /* ---- upkeep -------------------------------------------------------------------------- */
 
-void store_set_limit(struct store *s, uint64_t bytes);
+/* Pages of the pool are given back while more is charged than the limit. False when it can
+ * not be changed (preallocated memory). */
+must_check bool store_set_limit(struct store *s, uint64_t bytes);
 
-/* One bounded piece of background work (moving `buckets` buckets of a growing hash table).
- * One thread at a time. False when nothing is left to do for now. */
+/* Each of the steps below does one bounded piece of work and is called by one thread at a
+ * time (any thread). None holds a lock that a get waits for longer than its step. */
+
+/* Moves `buckets` buckets of a growing hash table. False when nothing is left for now. */
 bool store_step(struct store *s, unsigned buckets);
+
+void store_set_lru(struct store *s, const struct store_lru_conf *conf);
+struct store_lru_conf store_lru(struct store *s);
+/* One visit of a class's lists: expired tails go, items move between HOT, WARM and COLD, at
+ * most `moves` of each kind. Returns how many moved. In flat mode HOT and WARM drain. */
+unsigned store_juggle(struct store *s, unsigned class_id, unsigned moves, uint32_t now);
+
+/* ---- walks: the crawler and the dumps -------------------------------------------------- */
+
+#define STORE_WALK_ALL UINT64_MAX
+
+enum store_walk_status {
+    STORE_WALK_OK,
+    STORE_WALK_BUSY,   /* one walk at a time */
+    STORE_WALK_EMPTY,  /* no items in these classes */
+    STORE_WALK_LOCKED, /* the hash table is growing */
+    STORE_WALK_NO_MEMORY,
+};
+
+struct store_walk_ask {
+    uint64_t classes;  /* bit per class id */
+    bool by_table;     /* over the hash table: each item exactly once */
+    uint32_t per_list; /* stop a list after so many items; 0: none */
+};
+
+/* Called for each live item, under its lock: must not block, nor call the store. False: no
+ * room for it; the step ends and the next one begins with the same item. */
+typedef bool store_visit(void *ctx, const struct item *it);
+
+must_check enum store_walk_status
+store_walk_open(struct store *s, const struct store_walk_ask *ask, uint32_t now);
+/* Looks at up to `items` items; those that have expired or been flushed go. visit may be
+ * NULL. False when the walk is over (it still has to be closed). */
+bool store_walk_step(struct store *s, unsigned items, uint32_t now, store_visit *visit,
+                     void *ctx);
+void store_walk_close(struct store *s);
+
+/* ---- page moves ------------------------------------------------------------------------ */
+
+enum store_move_status {
+    STORE_MOVE_OK,
+    STORE_MOVE_BUSY, /* one page at a time */
+    STORE_MOVE_BAD_CLASS,
+    STORE_MOVE_NO_SPARE, /* the source has fewer than two pages */
+    STORE_MOVE_SAME,
+    STORE_MOVE_OFF, /* conf.can_reassign is false */
+};
+
+/* Starts to move the oldest page of `from` (-1: any class that has two) to `to` (0: pool). */
+must_check enum store_move_status store_move_page(struct store *s, int from, int to);
+/* Works on the page under way, up to `chunks` chunks. False when there is none. */
+bool store_move_step(struct store *s, unsigned chunks, uint32_t now);
+
+struct store_automove {
+    unsigned level; /* 0 off, 1 by age, 2 a page at each eviction */
+    double ratio;
+    unsigned window; /* seconds */
+};
+void store_set_automove(struct store *s, const struct store_automove *conf);
+struct store_automove store_automove(struct store *s);
+/* Once a second: looks at ages and evictions, may start a move. */
+void store_automove_step(struct store *s, uint32_t now);
+
+/* ---- listings -------------------------------------------------------------------------- */
+
+/* Items of a class from the most recent end, at most `limit` (0: all): COLD list, or HOT when
+ * hot_first and segmented. The same rules for visit, but false ends it. */
+void store_dump(struct store *s, unsigned class_id, bool hot_first, uint32_t limit,
+                store_visit *visit, void *ctx);
+
+/* Counts items by accounted size, 32 bytes a bucket, from now on. False without CAS. */
+must_check bool store_track_sizes(struct store *s, bool is_on);
+bool store_is_tracking_sizes(struct store *s);
+/* Buckets counts[0..*n): item totals up to 32 * (i + 1). The caller frees it; NULL: memory. */
+uint64_t *store_sizes(struct store *s, size_t *n);
+
+/* For tests: takes or gives back the stripe lock of the key, on the calling thread. */
+void store_debug_lock(struct store *s, struct key key, bool is_locked);
 
 /* ---- statistics ---------------------------------------------------------------------- */
 
@@ -174,6 +398,15 @@ struct store_totals {
     uint64_t evictions, evicted_unfetched, expired_unfetched, reclaimed,
         lrutail_reflocked;
     uint64_t malloc_fails;
+    uint64_t evicted_active, crawler_reclaimed, crawler_items_checked;
+    uint64_t crawler_starts; /* lists */
+    uint64_t juggles;        /* calls of store_juggle for the last class */
+    bool is_walking;
+    uint64_t pages_moved, move_rescues, move_chunk_rescues, move_evictions_nomem,
+        move_inline_reclaim, move_busy_items, move_busy_deletes, move_busy_nomem;
+    const char *move_last_busy; /* static text, "none" at first */
+    bool is_moving;
+    uint64_t pool_pages;
     uint32_t flush_time; /* relative; 0: never flushed */
     unsigned hash_power;
     uint64_t hash_bytes;
@@ -184,10 +417,15 @@ struct store_totals {
 struct store_class_stats {
     uint32_t chunk_size, chunks_per_page, total_pages;
     uint64_t total_chunks, used_chunks, free_chunks, requested_bytes;
-    uint64_t number; /* items in the LRU */
-    uint32_t age;    /* seconds since last access of the LRU tail */
+    uint64_t number; /* items in all lists */
+    uint64_t list_number[STORE_LISTS];
+    uint32_t age; /* seconds since last access of the COLD tail */
+    uint32_t age_hot, age_warm;
+    uint64_t item_bytes; /* of live items; requested_bytes has those being written too */
     uint64_t evicted, evicted_nonzero, evicted_time, outofmemory, tailrepairs, reclaimed;
     uint64_t expired_unfetched, evicted_unfetched, lrutail_reflocked;
+    uint64_t evicted_active, crawler_reclaimed, crawler_items_checked;
+    uint64_t moves_to_cold, moves_to_warm, moves_within_lru, direct_reclaims;
 };
 
 void store_totals(struct store *s, struct store_totals *out);

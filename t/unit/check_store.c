@@ -38,10 +38,12 @@ k(void)
 
 START_TEST(modes_ask_for_presence)
 {
+    struct store_result r;
+
     ck_assert_int_eq(put(s, STORE_REPLACE, "k", "r", 0, NOW), STORE_NOT_STORED);
     ck_assert_int_eq(put(s, STORE_APPEND, "k", "r", 0, NOW), STORE_NOT_STORED);
     ck_assert_int_eq(put(s, STORE_PREPEND, "k", "r", 0, NOW), STORE_NOT_STORED);
-    ck_assert_int_eq(put(s, STORE_CAS, "k", "r", 0, NOW), STORE_MISS);
+    ck_assert_int_eq(put_full(s, STORE_SET, k(), "r", 1, 0, 0, 9, NOW, &r), STORE_MISS);
     ck_assert_int_eq(lookup(s, "k", NOW), STORE_MISS);
     assert_empty(s);
     ck_assert_int_eq(put(s, STORE_ADD, "k", "a", 0, NOW), STORE_OK);
@@ -83,10 +85,10 @@ START_TEST(cas_numbers_count_links)
     ck_assert_int_eq(put_full(s, STORE_SET, k(), "a", 1, 0, 0, 0, NOW, &r), STORE_OK);
     ck_assert_uint_eq(r.cas, 1);
     ck_assert_uint_eq(r.class_id, 1);
-    ck_assert_int_eq(put_full(s, STORE_CAS, k(), "b", 1, 0, 0, 2, NOW, &r), STORE_EXISTS);
+    ck_assert_int_eq(put_full(s, STORE_SET, k(), "b", 1, 0, 0, 2, NOW, &r), STORE_EXISTS);
     ck_assert_uint_eq(r.cas, 0);
     ck_assert_uint_eq(r.class_id, 1);
-    ck_assert_int_eq(put_full(s, STORE_CAS, k(), "b", 1, 0, 0, 1, NOW, &r), STORE_OK);
+    ck_assert_int_eq(put_full(s, STORE_SET, k(), "b", 1, 0, 0, 1, NOW, &r), STORE_OK);
     ck_assert_uint_eq(r.cas, 2);
     ck_assert_int_eq(store_get(s, k(), NOW, &it), STORE_OK);
     ck_assert_uint_eq(item_cas(it), 2);
@@ -104,10 +106,10 @@ START_TEST(without_cas_numbers_are_zero)
 
     conf.use_cas = false;
     reopen();
-    ck_assert_int_eq(put_full(s, STORE_CAS, k(), "a", 1, 0, 0, 5, NOW, &r), STORE_MISS);
+    ck_assert_int_eq(put_full(s, STORE_SET, k(), "a", 1, 0, 0, 5, NOW, &r), STORE_MISS);
     ck_assert_int_eq(put_full(s, STORE_SET, k(), "a", 1, 0, 0, 0, NOW, &r), STORE_OK);
     ck_assert_uint_eq(r.cas, 0);
-    ck_assert_int_eq(put_full(s, STORE_CAS, k(), "b", 1, 0, 0, 5, NOW, &r), STORE_OK);
+    ck_assert_int_eq(put_full(s, STORE_SET, k(), "b", 1, 0, 0, 5, NOW, &r), STORE_OK);
     ck_assert_int_eq(store_get(s, k(), NOW, &it), STORE_OK);
     ck_assert_uint_eq(item_cas(it), 0);
     store_release(s, it);
@@ -134,7 +136,7 @@ START_TEST(every_key_length_is_found)
         ck_assert_int_eq(store_get(s, key, NOW, &it), STORE_OK);
         ck_assert_uint_eq(item_value_len(it), len);
         store_release(s, it);
-        ck_assert_int_eq(store_delete(s, key, NOW, &r), STORE_OK);
+        ck_assert_int_eq(store_delete(s, key, NULL, NOW, &r), STORE_OK);
         ck_assert_uint_gt(r.class_id, 0);
     }
     assert_empty(s);
@@ -157,7 +159,7 @@ START_TEST(expired_items_are_gone_once)
     ck_assert(has(s, "k", "b", NOW));
     ck_assert_int_eq(store_touch(s, k(), STORE_EXPIRED, NOW, &r), STORE_OK);
     ck_assert_int_eq(store_touch(s, k(), 0, NOW, &r), STORE_MISS);
-    ck_assert_int_eq(store_delete(s, k(), NOW, &r), STORE_MISS);
+    ck_assert_int_eq(store_delete(s, k(), NULL, NOW, &r), STORE_MISS);
     assert_empty(s);
 }
 END_TEST
@@ -273,7 +275,7 @@ START_TEST(flushed_is_absent_for_writers)
     ck_assert_int_eq(put(s, STORE_APPEND, "k", "2", 0, NOW), STORE_NOT_STORED);
     put(s, STORE_SET, "k", "1", 0, NOW);
     store_flush(s, 0, NOW);
-    ck_assert_int_eq(store_arith(s, k(), true, 1, NOW, number, &digits, &r), STORE_MISS);
+    ck_assert_int_eq(arith(s, "k", true, 1, NOW, number, &digits, &r), STORE_MISS);
     put(s, STORE_SET, "k", "1", 0, NOW);
     store_flush(s, 0, NOW);
     ck_assert_int_eq(put(s, STORE_ADD, "k", "3", 0, NOW), STORE_OK);
@@ -327,10 +329,10 @@ START_TEST(arith_follows_the_table)
     struct store_result r;
     enum store_status status;
 
-    ck_assert_int_eq(store_arith(s, k(), true, 1, NOW, number, &digits, &r), STORE_MISS);
+    ck_assert_int_eq(arith(s, "k", true, 1, NOW, number, &digits, &r), STORE_MISS);
     ck_assert_uint_eq(r.class_id, 0);
     put(s, STORE_SET, "k", c->before, 0, NOW);
-    status = store_arith(s, k(), c->increment, c->delta, NOW, number, &digits, &r);
+    status = arith(s, "k", c->increment, c->delta, NOW, number, &digits, &r);
     if (c->reply == NULL) {
         ck_assert_int_eq(status, STORE_NOT_NUMERIC);
         ck_assert(has(s, "k", c->before, NOW));
@@ -353,7 +355,7 @@ START_TEST(arith_keeps_flags_and_exptime)
     struct item *it;
 
     put_full(s, STORE_SET, k(), "9", 1, 77, NOW + 5, 0, NOW, &r);
-    ck_assert_int_eq(store_arith(s, k(), true, 1, NOW, number, &digits, &r), STORE_OK);
+    ck_assert_int_eq(arith(s, "k", true, 1, NOW, number, &digits, &r), STORE_OK);
     ck_assert_int_eq(store_get(s, k(), NOW, &it), STORE_OK);
     ck_assert_uint_eq(item_flags(it), 77);
     ck_assert_uint_eq(item_cas(it), r.cas);
@@ -382,7 +384,7 @@ START_TEST(a_reference_keeps_the_bytes)
 
     put(s, STORE_SET, "k", "100", 0, NOW);
     ck_assert_int_eq(store_get(s, k(), NOW, &first), STORE_OK);
-    ck_assert_int_eq(store_arith(s, k(), false, 1, NOW, number, &digits, &r), STORE_OK);
+    ck_assert_int_eq(arith(s, "k", false, 1, NOW, number, &digits, &r), STORE_OK);
     /* Somebody held it: a new item of exact length. */
     ck_assert(has(s, "k", "99", NOW));
     expect_text(first, "100");
@@ -393,7 +395,7 @@ START_TEST(a_reference_keeps_the_bytes)
     put(s, STORE_APPEND, "k", "!", 0, NOW);
     expect_text(third, "other");
     ck_assert_int_eq(store_get(s, k(), NOW, &fourth), STORE_OK);
-    ck_assert_int_eq(store_delete(s, k(), NOW, &r), STORE_OK);
+    ck_assert_int_eq(store_delete(s, k(), NULL, NOW, &r), STORE_OK);
     ck_assert_int_eq(lookup(s, "k", NOW), STORE_MISS);
     expect_text(fourth, "other!");
     ck_assert_uint_eq(class_of(s, 1, NOW).used_chunks, 4);

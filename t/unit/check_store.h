@@ -70,6 +70,7 @@ fill_item(struct item *it, const char *value, size_t len)
     }
 }
 
+/* With a cas that is not 0: compares. */
 static inline enum store_status
 put_full(struct store *s, enum store_mode mode, struct key key, const char *value,
          size_t len, uint32_t flags, uint32_t exptime, uint64_t cas, uint32_t now,
@@ -79,14 +80,15 @@ put_full(struct store *s, enum store_mode mode, struct key key, const char *valu
     enum store_status status =
         store_reserve(s, key, flags, exptime, (uint32_t)len, now, &it);
 
-    result->cas = 0;
-    result->class_id = 0;
+    memset(result, 0, sizeof(*result));
     if (status != STORE_OK) {
         ck_assert_ptr_null(it);
         return status;
     }
     fill_item(it, value, len);
-    return store_commit(s, it, mode, cas, now, result);
+    return store_commit(
+        s, it, &(struct store_put){.mode = mode, .has_compare = cas != 0, .compare = cas},
+        now, result);
 }
 
 static inline enum store_status
@@ -111,6 +113,15 @@ put_sized(struct store *s, const char *key, size_t len, uint32_t exptime, uint32
     status = put_full(s, STORE_SET, key_of(key), value, len, 0, exptime, 0, now, &result);
     free(value);
     return status;
+}
+
+static inline enum store_status
+arith(struct store *s, const char *key, bool increments, uint64_t delta, uint32_t now,
+      char number[STORE_NUMBER_DIGITS], size_t *digits, struct store_result *result)
+{
+    struct store_sum sum = {.increments = increments, .delta = delta};
+
+    return store_arith(s, key_of(key), &sum, now, number, digits, result);
 }
 
 /* The value of a referenced item as a fresh string; checks that CR LF follows it. */

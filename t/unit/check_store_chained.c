@@ -111,7 +111,7 @@ START_TEST(sizes_in_steps)
     for (size_t len = 200 * 1024; len < MIB - 100; len += 2048) {
         check_size(len);
     }
-    ck_assert_int_eq(store_delete(s, key_of("k"), NOW, &r), STORE_OK);
+    ck_assert_int_eq(store_delete(s, key_of("k"), NULL, NOW, &r), STORE_OK);
     ck_assert_uint_eq(r.class_id, store_class_count(s));
     assert_empty(s);
 }
@@ -230,8 +230,7 @@ START_TEST(chained_is_no_number)
     value[0] = '7';
     open_with_chunks(chunk_sizes[_i]);
     put_bytes(STORE_SET, "k", value, 20000);
-    ck_assert_int_eq(store_arith(s, key_of("k"), true, 1, NOW, number, &digits, &r),
-                     STORE_NOT_NUMERIC);
+    ck_assert_int_eq(arith(s, "k", true, 1, NOW, number, &digits, &r), STORE_NOT_NUMERIC);
     free(value);
 }
 END_TEST
@@ -314,7 +313,8 @@ START_TEST(pieces_may_come_in_any_order)
         }
         fill_item(it, value, len);
     }
-    ck_assert_int_eq(store_commit(s, it, STORE_SET, 0, NOW, &r), STORE_OK);
+    ck_assert_int_eq(store_commit(s, it, &(struct store_put){.mode = STORE_SET}, NOW, &r),
+                     STORE_OK);
     expect_bytes("k", value, len);
     free(value);
 }
@@ -359,12 +359,12 @@ START_TEST(reference_keeps_the_chain)
     open_with_chunks(chunk_sizes[_i]);
     put_bytes(STORE_SET, "k", value, len);
     ck_assert_int_eq(store_get(s, key_of("k"), NOW, &it), STORE_OK);
-    ck_assert_int_eq(store_delete(s, key_of("k"), NOW, &r), STORE_OK);
+    ck_assert_int_eq(store_delete(s, key_of("k"), NULL, NOW, &r), STORE_OK);
     check_size(len);
     found = read_item(it);
     ck_assert(memcmp(found, value, len) == 0);
     store_release(s, it);
-    ck_assert_int_eq(store_delete(s, key_of("k"), NOW, &r), STORE_OK);
+    ck_assert_int_eq(store_delete(s, key_of("k"), NULL, NOW, &r), STORE_OK);
     assert_empty(s);
     free(found);
     free(value);

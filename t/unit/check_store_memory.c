@@ -349,7 +349,7 @@ START_TEST(raised_limit_lets_a_class_grow)
     ck_assert_int_eq(put_sized(s, "a", BIG_VALUE, 0, NOW), STORE_OK);
     ck_assert_int_eq(put_sized(s, "b", BIG_VALUE, 0, NOW), STORE_OK);
     ck_assert_uint_eq(totals_of(s).evictions, 1);
-    store_set_limit(s, 2 * MIB);
+    ck_assert(store_set_limit(s, 2 * MIB));
     ck_assert_uint_eq(totals_of(s).limit_bytes, 2 * MIB);
     ck_assert_int_eq(put_sized(s, "c", BIG_VALUE, 0, NOW), STORE_OK);
     ck_assert_uint_eq(totals_of(s).evictions, 1);
@@ -444,7 +444,7 @@ START_TEST(replaced_expired_item_is_reclaimed)
     requested = class_of(s, MIDDLE_CLASS, NOW).requested_bytes;
     ck_assert_int_eq(put_sized(s, "key", 66570, 0, NOW + 3), STORE_OK);
     ck_assert_uint_eq(class_of(s, MIDDLE_CLASS, NOW + 3).reclaimed, 1);
-    ck_assert_int_eq(store_delete(s, key_of("key"), NOW + 3, &r), STORE_OK);
+    ck_assert_int_eq(store_delete(s, key_of("key"), NULL, NOW + 3, &r), STORE_OK);
     ck_assert_int_eq(put_sized(s, "key", MIDDLE_VALUE, 0, NOW + 3), STORE_OK);
     ck_assert_uint_eq(class_of(s, MIDDLE_CLASS, NOW + 3).requested_bytes, requested);
 }
@@ -481,7 +481,7 @@ exercise(struct store *st, bool chained)
         ck_assert(status[0] == STORE_OK || status[0] == STORE_NO_MEMORY);
     }
     status[0] = put(st, STORE_SET, "number", "9", 0, NOW);
-    status[1] = store_arith(st, key_of("number"), true, 1, NOW, number, &digits, &r);
+    status[1] = arith(st, "number", true, 1, NOW, number, &digits, &r);
     status[2] = put(st, STORE_SET, "text", "a", 0, NOW);
     status[3] = put(st, STORE_APPEND, "text", "b", 0, NOW);
     status[4] = put_sized(st, "text", 5000, 0, NOW);
@@ -499,10 +499,10 @@ delete_all(struct store *st)
 
     for (unsigned i = 0; i < 40; i++) {
         snprintf(key, sizeof(key), "n%u", i);
-        ck_assert_int_ne(store_delete(st, key_of(key), NOW, &r), STORE_BUSY);
+        ck_assert_int_ne(store_delete(st, key_of(key), NULL, NOW, &r), STORE_BUSY);
     }
-    ck_assert_int_ne(store_delete(st, key_of("number"), NOW, &r), STORE_BUSY);
-    ck_assert_int_ne(store_delete(st, key_of("text"), NOW, &r), STORE_BUSY);
+    ck_assert_int_ne(store_delete(st, key_of("number"), NULL, NOW, &r), STORE_BUSY);
+    ck_assert_int_ne(store_delete(st, key_of("text"), NULL, NOW, &r), STORE_BUSY);
 }
 
 START_TEST(every_request_for_memory_may_fail)

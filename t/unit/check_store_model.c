@@ -112,13 +112,19 @@ model_store(struct model *m, unsigned i, enum store_mode mode, const char *value
     struct entry *e = live(m, i);
     char both[2 * VALUE_MAX];
 
-    if (e == NULL && mode != STORE_SET && mode != STORE_ADD) {
-        return mode == STORE_CAS ? STORE_MISS : STORE_NOT_STORED;
+    if (e == NULL && (mode == STORE_APPEND || mode == STORE_PREPEND)) {
+        return STORE_NOT_STORED;
+    }
+    if (e == NULL && mode != STORE_ADD && cas != 0) {
+        return STORE_MISS;
+    }
+    if (e == NULL && mode == STORE_REPLACE) {
+        return STORE_NOT_STORED;
     }
     if (e != NULL && mode == STORE_ADD) {
         return STORE_NOT_STORED;
     }
-    if (mode == STORE_CAS && m->use_cas && e->cas != cas) {
+    if (cas != 0 && e != NULL && m->use_cas && e->cas != cas) {
         return STORE_EXISTS;
     }
     if (mode == STORE_APPEND || mode == STORE_PREPEND) {
@@ -140,11 +146,10 @@ static void
 do_store(struct model *m, unsigned i)
 {
     static const enum store_mode modes[] = {STORE_SET,    STORE_SET,     STORE_ADD,
-                                            STORE_APPEND, STORE_PREPEND, STORE_REPLACE,
-                                            STORE_CAS};
-    enum store_mode mode = modes[below(m, 7)];
+                                            STORE_APPEND, STORE_PREPEND, STORE_REPLACE};
+    enum store_mode mode = modes[below(m, 6)];
     struct entry *e = live(m, i);
-    uint64_t cas = e != NULL ? e->cas + (below(m, 3) == 0) : 1;
+    uint64_t cas = below(m, 4) != 0 ? 0 : e != NULL ? e->cas + (below(m, 3) == 0) : 1;
     uint32_t exptime = random_exptime(m);
     uint32_t flags = below(m, 1000);
     char value[VALUE_MAX], text[64];
@@ -227,7 +232,7 @@ is_held(const struct model *m, const struct key *key)
         const struct item *it = m->held[n].item;
 
         if (it->key_len == key->len && memcmp(item_key(it), key->p, key->len) == 0 &&
-            it->marks & ITEM_LINKED) {
+            item_is(it, ITEM_LINKED)) {
             return true;
         }
     }
@@ -244,13 +249,14 @@ do_arith(struct model *m, unsigned i)
     char number[STORE_NUMBER_DIGITS], text[64], padded[VALUE_MAX + 1];
     struct key key = key_text(i, text);
     bool in_place = !is_held(m, &key);
+    struct store_sum sum = {.increments = increment, .delta = delta};
     struct store_result r;
     size_t digits;
     unsigned long old, new;
     char *end;
     int n;
     enum store_status status =
-        store_arith(m->store, key, increment, delta, m->now, number, &digits, &r);
+        store_arith(m->store, key, &sum, m->now, number, &digits, &r);
 
     if (e == NULL) {
         ck_assert_int_eq(status, STORE_MISS);
@@ -287,7 +293,7 @@ do_remove(struct model *m, unsigned i)
     struct store_result r;
     uint32_t exptime = random_exptime(m);
     enum store_status status = touch ? store_touch(m->store, key, exptime, m->now, &r)
-                                     : store_delete(m->store, key, m->now, &r);
+                                     : store_delete(m->store, key, NULL, m->now, &r);
 
     ck_assert_int_eq(status, e != NULL ? STORE_OK : STORE_MISS);
     if (e != NULL && touch) {
@@ -384,7 +390,7 @@ START_TEST(store_does_as_the_model)
         char text[64];
         struct store_result r;
 
-        ck_assert_int_ne(store_delete(m->store, key_text(i, text), m->now, &r),
+        ck_assert_int_ne(store_delete(m->store, key_text(i, text), NULL, m->now, &r),
                          STORE_BUSY);
     }
     assert_empty(m->store);

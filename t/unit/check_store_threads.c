@@ -37,7 +37,10 @@ put_quick(struct store *st, enum store_mode mode, const char *key, const char *v
     must(item_space(it, 0, &p) == len + 2);
     memcpy(p, value, len);
     memcpy(p + len, "\r\n", 2);
-    return store_commit(st, it, mode, cas, NOW, &r);
+    return store_commit(
+        st, it,
+        &(struct store_put){.mode = mode, .has_compare = cas != 0, .compare = cas}, NOW,
+        &r);
 }
 
 static void
@@ -53,7 +56,7 @@ swap_once(struct party *party)
     snprintf(next, sizeof(next), "%lu", strtoul(p, NULL, 10) + 1);
     cas = item_cas(it);
     store_release(party->store, it);
-    party->swapped += put_quick(party->store, STORE_CAS, "swap", next, cas) == STORE_OK;
+    party->swapped += put_quick(party->store, STORE_SET, "swap", next, cas) == STORE_OK;
 }
 
 static void *
@@ -67,8 +70,7 @@ party_main(void *arg)
         struct item *it;
         size_t digits;
 
-        must(store_arith(party->store, key_of("count"), true, 1, NOW, number, &digits,
-                         &r) == STORE_OK);
+        must(arith(party->store, "count", true, 1, NOW, number, &digits, &r) == STORE_OK);
         swap_once(party);
         snprintf(own, sizeof(own), "own-%u-%u", party->id, i);
         must(put_quick(party->store, STORE_SET, own, own, 0) == STORE_OK);

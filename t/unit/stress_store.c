@@ -193,6 +193,7 @@ make_value(struct worker *w, uint32_t key)
 static void
 do_put(struct worker *w, uint32_t key, enum store_mode mode, uint64_t cas)
 {
+    struct store_put put = {.mode = mode, .has_compare = cas != 0, .compare = cas};
     size_t len = make_value(w, key);
     uint32_t now = now_of(w);
     uint32_t exptime = below(w, 4) == 0 ? now + 1 + below(w, 5) : STORE_NEVER;
@@ -218,7 +219,7 @@ do_put(struct worker *w, uint32_t key, enum store_mode mode, uint64_t cas)
         store_release(w->shared->store, it); /* the client went away */
         return;
     }
-    status = store_commit(w->shared->store, it, mode, cas, now, &r);
+    status = store_commit(w->shared->store, it, &put, now, &r);
     must(status != STORE_TOO_LARGE && status != STORE_NOT_NUMERIC &&
          status != STORE_BUSY);
     must((status == STORE_OK) == (r.cas != 0));
@@ -241,7 +242,7 @@ do_get(struct worker *w, uint32_t key)
         return;
     }
     if (key % FAMILIES != FAMILY_LOG && below(w, 10) == 0) {
-        do_put(w, key, STORE_CAS, item_cas(it));
+        do_put(w, key, STORE_SET, item_cas(it));
     }
     store_release(w->shared->store, it);
 }
@@ -252,14 +253,16 @@ do_change(struct worker *w, uint32_t key)
     struct store *s = w->shared->store;
     char text[32], number[STORE_NUMBER_DIGITS];
     struct key k = key_text(key, text);
+    struct store_sum sum = {.increments = false};
     struct store_result r;
     size_t digits;
     enum store_status status = STORE_OK;
 
     switch ((enum family)(key % FAMILIES)) {
     case FAMILY_NUMBER:
-        status = store_arith(s, k, below(w, 2) == 0, below(w, 300), now_of(w), number,
-                             &digits, &r);
+        sum.increments = below(w, 2) == 0;
+        sum.delta = below(w, 300);
+        status = store_arith(s, k, &sum, now_of(w), number, &digits, &r);
         must(status == STORE_OK || status == STORE_MISS || status == STORE_NO_MEMORY);
         if (status == STORE_OK) {
             check_number(number, digits);
@@ -297,7 +300,7 @@ do_anything(struct worker *w)
         do_change(w, key);
     } else if (what < 88) {
         enum store_status status =
-            store_delete(w->shared->store, key_text(key, text), now_of(w), &r);
+            store_delete(w->shared->store, key_text(key, text), NULL, now_of(w), &r);
 
         must(status == STORE_OK || status == STORE_MISS);
     } else if (w->held_count > 0) {
@@ -336,7 +339,7 @@ upkeep(struct shared *sh, unsigned turn)
     (void)store_step(sh->store, STEP_BUCKETS);
     if (turn % CLOCK_EVERY == 0) {
         atomic_fetch_add(&sh->now, 1 + (turn / CLOCK_EVERY % 8 == 0) * 70);
-        store_set_limit(sh->store, (LIMIT_MIB + turn / CLOCK_EVERY % 2) << 20);
+        must(store_set_limit(sh->store, (LIMIT_MIB + turn / CLOCK_EVERY % 2) << 20));
     }
     if (turn % 50 == 0) {
         store_totals(sh->store, &t);
@@ -370,7 +373,7 @@ check_leaks(struct shared *sh)
         char text[32];
         struct store_result r;
         enum store_status status =
-            store_delete(sh->store, key_text(i, text), atomic_load(&sh->now), &r);
+            store_delete(sh->store, key_text(i, text), NULL, atomic_load(&sh->now), &r);
 
         must(status == STORE_OK || status == STORE_MISS);
     }

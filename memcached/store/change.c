@@ -1,0 +1,453 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * What changes an item: store, delete, touch, count. Each takes effect at one moment under
+ * the stripe of its key; memory is given back when the stripe is free.
+ */
+#include "store/store.h"
+
+#include "base/num.h"
+#include "store/core.h"
+
+/* Of an item that was found. */
+static void
+report(struct store_result *result, const struct store *s, const struct item *it)
+{
+    memset(result, 0, sizeof(*result));
+    if (it == NULL) {
+        return;
+    }
+    result->value_len = it->value_len;
+    result->total = item_accounted(s, it);
+    result->exptime_before = item_exptime(it);
+    result->exptime_after = result->exptime_before;
+    result->class_id = it->class_id;
+    result->is_binary_key = item_has_binary_key(it);
+}
+
+/* The same item after the change, or the one in its place. */
+static void
+report_change(struct store_result *result, const struct store *s, const struct item *it)
+{
+    uint32_t before = result->exptime_before;
+
+    report(result, s, it);
+    result->exptime_before = before;
+    result->cas = item_cas_load(it);
+}
+
+/* Of what the commands find do the callers hear MISS, however the item went. */
+static enum store_status
+find_present(struct store *s, struct key key, uint64_t hash, uint32_t now,
+             struct item **item)
+{
+    return core_find(s, key, hash, now, item) == STORE_OK ? STORE_OK : STORE_MISS;
+}
+
+static bool
+differs(const struct store *s, const struct item *it, uint64_t compare)
+{
+    return s->conf.use_cas && item_cas_load(it) != compare;
+}
+
+/* ---- store --------------------------------------------------------------------------- */
+
+enum store_status
+store_reserve(struct store *s, struct key key, uint32_t flags, uint32_t exptime,
+              uint32_t value_len, uint32_t now, struct item **item)
+{
+    return item_create(s, key, flags, exptime, value_len, now, item);
+}
+
+/* Builds old + addition, or addition + old, with the flags and exptime of old. */
+static enum store_status
+join_items(struct store *s, struct item *old, const struct item *addition, bool append,
+           uint32_t now, struct item **joined)
+{
+    uint64_t len = (uint64_t)old->value_len + addition->value_len;
+    const struct item *first = append ? old : addition;
+    const struct item *second = append ? addition : old;
+    enum store_status status;
+
+    *joined = NULL;
+    if (len > UINT32_MAX) {
+        return STORE_TOO_LARGE;
+    }
+    status = item_create(s, item_key_of(old), old->client_flags, item_exptime(old),
+                         (uint32_t)len, now, joined);
+    if (status != STORE_OK) {
+        return status;
+    }
+    item_copy(*joined, 0, first, first->value_len);
+    item_copy(*joined, first->value_len, second, second->value_len);
+    item_terminate(*joined);
+    if (item_has_binary_key(addition)) {
+        item_mark_binary_key(*joined);
+    }
+    return STORE_OK;
+}
+
+static enum store_status
+commit_absent(struct store *s, struct item *it, const struct store_put *put,
+              uint64_t hash, uint32_t now)
+{
+    switch (put->mode) {
+    case STORE_SET:
+    case STORE_REPLACE:
+        if (put->has_compare) {
+            return STORE_MISS;
+        }
+        if (put->mode == STORE_REPLACE) {
+            return STORE_NOT_STORED;
+        }
+        break;
+    case STORE_APPEND:
+    case STORE_PREPEND:
+        if (!put->creates || put->has_compare) {
+            return STORE_NOT_STORED;
+        }
+        break;
+    case STORE_ADD:
+        break;
+    }
+    core_link(s, it, put->new_cas, hash, now);
+    return STORE_OK;
+}
+
+/* When OK, *stored is what is linked now and old is the caller's to drop. */
+static enum store_status
+commit_present(struct store *s, struct item *old, struct item *it,
+               const struct store_put *put, uint64_t hash, uint32_t now,
+               struct item **stored)
+{
+    bool is_join = put->mode == STORE_APPEND || put->mode == STORE_PREPEND;
+    bool is_late = false;
+
+    *stored = it;
+    if (put->mode == STORE_ADD) {
+        core_use(s, old, now);
+        return STORE_NOT_STORED;
+    }
+    if (put->has_compare && differs(s, old, put->compare)) {
+        is_late = put->accepts_stale && put->compare < item_cas_load(old);
+        if (!is_late) {
+            return STORE_EXISTS;
+        }
+    }
+    if (is_join) {
+        enum store_status status =
+            join_items(s, old, it, put->mode == STORE_APPEND, now, stored);
+
+        if (status != STORE_OK) {
+            return status;
+        }
+    }
+    if (is_late) {
+        item_set_exptime(*stored, item_exptime(old));
+        item_mark(*stored, ITEM_STALE | (item_marks(old) & ITEM_WON));
+    }
+    core_replace(s, old, *stored, put->new_cas, hash, now);
+    return STORE_OK;
+}
+
+enum store_status
+store_commit(struct store *s, struct item *item, const struct store_put *put,
+             uint32_t now, struct store_result *result)
+{
+    struct key key = item_key_of(item);
+    uint64_t hash = hash_of(s, key);
+    struct item *stored = item;
+    struct item *old;
+    enum store_status status;
+
+    must(!item_is(item, ITEM_LINKED) && item_refs(item) == 1);
+    table_lock(&s->table, hash);
+    if (core_find(s, key, hash, now, &old) == STORE_OK) {
+        report(result, s, old);
+        status = commit_present(s, old, item, put, hash, now, &stored);
+    } else {
+        report(result, s, NULL);
+        status = commit_absent(s, item, put, hash, now);
+    }
+    if (status == STORE_OK) {
+        report_change(result, s, stored);
+    }
+    table_unlock(&s->table, hash);
+    if (status != STORE_OK || stored != item) {
+        item_unref(s, item); /* refused, or copied into the stored one */
+    }
+    if (status == STORE_OK && old != NULL) {
+        item_unref(s, old);
+    }
+    return status;
+}
+
+/* ---- delete, touch ------------------------------------------------------------------- */
+
+/* Puts an empty value in the place of *item, which the caller drops later through *old. */
+static enum store_status
+empty_item(struct store *s, const struct store_cut *cut, uint64_t hash, uint32_t now,
+           struct item **item, struct item **old)
+{
+    struct item *it = *item;
+    uint64_t cas = cut->new_cas != 0 ? cut->new_cas : item_cas_load(it);
+    struct item *empty;
+    enum store_status status =
+        item_create(s, item_key_of(it), cut->client_flags,
+                    cut->touches ? cut->exptime : STORE_NEVER, 0, now, &empty);
+
+    if (status != STORE_OK) {
+        return STORE_NO_MEMORY;
+    }
+    item_terminate(empty);
+    if (item_has_binary_key(it)) {
+        item_mark_binary_key(empty);
+    }
+    core_replace(s, it, empty, cas, hash, now);
+    *old = it;
+    *item = empty;
+    return STORE_OK;
+}
+
+static void
+mark_stale(struct store *s, const struct store_cut *cut, struct item *it)
+{
+    item_set_marks(it, (item_marks(it) | ITEM_STALE) & ~ITEM_WON);
+    if (cut->touches) {
+        item_set_exptime(it, cut->exptime);
+    }
+    core_set_cas(s, it, cut->new_cas);
+}
+
+/* What is to be dropped goes to *old. */
+static enum store_status
+cut_item(struct store *s, struct item *it, const struct store_cut *cut, uint64_t hash,
+         uint32_t now, struct store_result *result, struct item **old)
+{
+    if (cut->has_compare && differs(s, it, cut->compare)) {
+        return STORE_EXISTS;
+    }
+    if (!cut->marks_stale && !cut->empties) {
+        core_unlink(s, it, hash);
+        *old = it;
+        return STORE_OK;
+    }
+    if (cut->empties) {
+        enum store_status status = empty_item(s, cut, hash, now, &it, old);
+
+        if (status != STORE_OK) {
+            return status;
+        }
+    }
+    if (cut->marks_stale) {
+        mark_stale(s, cut, it);
+    }
+    report_change(result, s, it);
+    return STORE_OK;
+}
+
+enum store_status
+store_delete(struct store *s, struct key key, const struct store_cut *cut, uint32_t now,
+             struct store_result *result)
+{
+    static const struct store_cut plain;
+    uint64_t hash = hash_of(s, key);
+    struct item *old = NULL;
+    struct item *it;
+    enum store_status status;
+
+    table_lock(&s->table, hash);
+    status = find_present(s, key, hash, now, &it);
+    report(result, s, it);
+    if (status == STORE_OK) {
+        status = cut_item(s, it, cut != NULL ? cut : &plain, hash, now, result, &old);
+    }
+    table_unlock(&s->table, hash);
+    if (old != NULL) {
+        item_unref(s, old);
+    }
+    return status;
+}
+
+enum store_status
+store_touch(struct store *s, struct key key, uint32_t exptime, uint32_t now,
+            struct store_result *result)
+{
+    uint64_t hash = hash_of(s, key);
+    enum store_status status;
+    struct item *it;
+
+    table_lock(&s->table, hash);
+    status = find_present(s, key, hash, now, &it);
+    report(result, s, it);
+    if (status == STORE_OK) {
+        item_set_exptime(it, exptime);
+        core_use(s, it, now);
+        report_change(result, s, it);
+    }
+    table_unlock(&s->table, hash);
+    return status;
+}
+
+/* ---- count --------------------------------------------------------------------------- */
+
+struct number {
+    char *text; /* STORE_NUMBER_DIGITS */
+    size_t digits;
+};
+
+static bool
+is_blank(char c)
+{
+    return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+/* Blanks, digits, and then the end or a blank; what follows that blank is ignored. */
+static bool
+parse_value(const struct item *it, uint64_t *value)
+{
+    const char *p;
+    size_t n = it->value_len;
+    size_t digits = 0;
+
+    if (it->layout & ITEM_CHAINED) {
+        return false;
+    }
+    (void)item_bytes(it, 0, &p);
+    while (n > 0 && is_blank(*p)) {
+        p++;
+        n--;
+    }
+    while (digits < n && digits <= STORE_NUMBER_DIGITS && !is_blank(p[digits])) {
+        digits++;
+    }
+    return digits <= STORE_NUMBER_DIGITS && num_u64(p, digits, value);
+}
+
+static enum store_status
+create_number(struct store *s, struct key key, const struct number *number,
+              uint32_t flags, uint32_t exptime, bool is_binary_key, uint32_t now,
+              struct item **item)
+{
+    char *p;
+
+    if (item_create(s, key, flags, exptime, (uint32_t)number->digits, now, item) !=
+        STORE_OK) {
+        return STORE_NO_MEMORY;
+    }
+    (void)item_space(*item, 0, &p);
+    memcpy(p, number->text, number->digits);
+    item_terminate(*item);
+    if (is_binary_key) {
+        item_mark_binary_key(*item);
+    }
+    return STORE_OK;
+}
+
+static void
+rewrite_number(struct store *s, struct item *it, const struct number *number,
+               uint64_t cas)
+{
+    char *p = item_key_slot(it) + it->key_len;
+
+    memcpy(p, number->text, number->digits);
+    memset(p + number->digits, ' ', it->value_len - number->digits);
+    core_set_cas(s, it, cas);
+}
+
+static enum store_status
+replace_number(struct store *s, struct item *old, const struct number *number,
+               uint64_t cas, uint64_t hash, uint32_t now, struct item **item)
+{
+    enum store_status status =
+        create_number(s, item_key_of(old), number, old->client_flags, item_exptime(old),
+                      item_has_binary_key(old), now, item);
+
+    if (status != STORE_OK) {
+        return status;
+    }
+    item_mark(*item, ITEM_FETCHED);
+    core_replace(s, old, *item, cas, hash, now);
+    item_unref(s, old); /* a single chunk: no need to wait for the stripe */
+    return STORE_OK;
+}
+
+static uint64_t
+apply_delta(uint64_t value, const struct store_sum *sum)
+{
+    if (sum->increments) {
+        return value + sum->delta;
+    }
+    return sum->delta > value ? 0 : value - sum->delta;
+}
+
+static enum store_status
+change_number(struct store *s, struct item *it, const struct store_sum *sum,
+              uint64_t hash, uint32_t now, struct number *number,
+              struct store_result *result)
+{
+    enum store_status status = STORE_OK;
+    uint64_t value;
+
+    if (sum->has_compare && differs(s, it, sum->compare)) {
+        return STORE_EXISTS;
+    }
+    if (!parse_value(it, &value)) {
+        return STORE_NOT_NUMERIC;
+    }
+    core_use(s, it, now);
+    number->digits = num_put_u64(number->text, apply_delta(value, sum));
+    if (number->digits <= it->value_len && item_refs(it) == 1) {
+        rewrite_number(s, it, number, sum->new_cas);
+    } else {
+        status = replace_number(s, it, number, sum->new_cas, hash, now, &it);
+    }
+    if (status == STORE_OK) {
+        if (sum->touches) {
+            item_set_exptime(it, sum->exptime);
+        }
+        report_change(result, s, it);
+    }
+    return status;
+}
+
+static enum store_status
+start_number(struct store *s, struct key key, const struct store_sum *sum, uint64_t hash,
+             uint32_t now, struct number *number, struct store_result *result)
+{
+    enum store_status status;
+    struct item *it;
+
+    number->digits = num_put_u64(number->text, sum->initial);
+    status = create_number(s, key, number, 0, sum->create_exptime, sum->is_binary_key,
+                           now, &it);
+    if (status == STORE_OK) {
+        core_link(s, it, sum->new_cas, hash, now);
+        report(result, s, it);
+        result->cas = item_cas_load(it);
+        result->is_created = true;
+    }
+    return status;
+}
+
+enum store_status
+store_arith(struct store *s, struct key key, const struct store_sum *sum, uint32_t now,
+            char text[STORE_NUMBER_DIGITS], size_t *digits, struct store_result *result)
+{
+    struct number number = {.text = text};
+    uint64_t hash = hash_of(s, key);
+    enum store_status status;
+    struct item *it;
+
+    table_lock(&s->table, hash);
+    status = find_present(s, key, hash, now, &it);
+    report(result, s, it);
+    if (status == STORE_OK) {
+        status = change_number(s, it, sum, hash, now, &number, result);
+    } else if (sum->creates) {
+        status = start_number(s, key, sum, hash, now, &number, result);
+    }
+    table_unlock(&s->table, hash);
+    *digits = number.digits;
+    return status;
+}
