@@ -58,8 +58,6 @@ must_check enum auth_status auth_start(struct auth *a, struct auth_session **s,
 /* STEP. FAILED when there is nothing to continue. */
 must_check enum auth_status auth_step(struct auth *a, struct auth_session **s,
                                       struct slice data, struct slice *challenge);
-/* Whether the last auth_start, auth_step or auth_gate ended well; false for NULL. */
-bool auth_is_done(const struct auth_session *s);
 /* Closes; *s may be NULL and is NULL afterwards. */
 void auth_end(struct auth_session **s);
 

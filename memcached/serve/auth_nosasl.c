@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ */
+#include "serve/auth_sasl.h"
+
+bool
+auth_sasl_is_built(void)
+{
+    return false;
+}
+
+bool
+auth_sasl_init(char *err, size_t err_len)
+{
+    snprintf(err, err_len, "This server is not built with SASL support.");
+    return false;
+}
+
+void
+auth_sasl_fini(void)
+{
+}
+
+char *
+auth_sasl_mechanisms(void)
+{
+    return NULL;
+}
+
+enum auth_status
+auth_sasl_start(void **conn, struct slice mechanism, struct slice data,
+                struct slice *challenge)
+{
+    (void)conn;
+    (void)mechanism;
+    (void)data;
+    (void)challenge;
+    return AUTH_FAILED;
+}
+
+enum auth_status
+auth_sasl_step(void *conn, struct slice data, struct slice *challenge)
+{
+    (void)conn;
+    (void)data;
+    (void)challenge;
+    return AUTH_FAILED;
+}
+
+void
+auth_sasl_end(void **conn)
+{
+    *conn = NULL;
+}
