@@ -3,6 +3,7 @@
  */
 #include "serve/session.h"
 
+#include "serve/auth.h"
 #include "serve/exec.h"
 
 #define LINE_END_BYTES 2 /* CR LF behind every value */
@@ -26,6 +27,7 @@ void
 session_fini(struct session *s, const struct env *env)
 {
     drop_item(s, env);
+    auth_end(&s->auth);
 }
 
 bool
@@ -99,6 +101,33 @@ peek_parse(struct session *s, const struct env *env, struct buf *in)
     return SESSION_READY;
 }
 
+/* Nothing but a token is understood before there was a right one (-Y). */
+static enum session_next
+peek_gate(struct session *s, const struct env *env, struct buf *in)
+{
+    size_t consumed;
+    if (buf_len(in) == 0) {
+        return SESSION_MORE;
+    }
+    enum auth_gate gate = auth_gate(env->conf->auth, &s->auth, buf_unread(in),
+                                    buf_len(in), &consumed, &s->error);
+    buf_consume(in, consumed);
+    if (gate != AUTH_GATE_REPLY) {
+        return gate == AUTH_GATE_MORE ? SESSION_MORE : SESSION_CLOSE;
+    }
+    if (s->error == REPLY_STORED || s->error == REPLY_AUTH_FAILURE) {
+        ctr_add(&env->ctr->auth_cmds, 1);
+        ctr_add(&env->ctr->auth_errors, s->error == REPLY_AUTH_FAILURE);
+    }
+    s->is_authenticated = s->error == REPLY_STORED;
+    if (s->is_authenticated) {
+        auth_end(&s->auth);
+    }
+    s->req.is_noreply = false;
+    s->is_pending = true;
+    return SESSION_READY;
+}
+
 enum session_next
 session_peek(struct session *s, const struct env *env, struct buf *in)
 {
@@ -111,6 +140,9 @@ session_peek(struct session *s, const struct env *env, struct buf *in)
     }
     if (!skip_rejected(s, in)) {
         return SESSION_MORE;
+    }
+    if (unlikely(env->conf->auth != NULL) && !s->is_authenticated) {
+        return peek_gate(s, env, in);
     }
     return peek_parse(s, env, in);
 }
