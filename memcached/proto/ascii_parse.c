@@ -4,6 +4,7 @@
 #include "proto/ascii.h"
 
 #include "base/num.h"
+#include "proto/meta.h"
 
 #define LEADING_BLANKS_MAX 100 /* of a line that has not ended yet */
 
@@ -388,6 +389,9 @@ parse_line(struct slice text, size_t consumed, const struct rules *rules, struct
     req->family = verbs[req->verb].family;
     if (req->family == FAMILY_RETRIEVE) {
         return parse_retrieve(rest, consumed, rules, req);
+    }
+    if (req->family == FAMILY_META || req->verb == VERB_MS) {
+        return meta_parse(rest, consumed, req);
     }
     struct line line = {.consumed = consumed};
     return parse_words(text, rules, &line, req);

@@ -12,6 +12,8 @@
 #define REQ_WORDS_MAX 8
 #define REQ_KEY_MAX 250
 #define REQ_VALUE_MAX 2147483645u /* bytes of a value, CR LF excluded */
+#define META_WORDS_MAX 20         /* of a meta command's line */
+#define META_OPAQUE_MAX 32        /* bytes of an opaque word, its letter included */
 
 enum verb {
 #define VERB(id, wire, family, min, max, noreply) VERB_##id,
@@ -26,6 +28,7 @@ enum verb_family {
     FAMILY_ARITH,
     FAMILY_TOUCH,
     FAMILY_DELETE,
+    FAMILY_META, /* mg, md, ma, me; ms is a STORE */
     FAMILY_ADMIN,
     FAMILY_CONTROL, /* answered even when everything else is limited */
 };
@@ -49,6 +52,22 @@ struct slice {
     size_t len;
 };
 
+/* The flags of a meta command. Copies, for an ms outlives its line. */
+struct req_meta {
+    uint64_t has;           /* a bit for each flag (meta_has) */
+    uint64_t compare;       /* C */
+    uint64_t new_cas;       /* E; 0: the next number */
+    uint64_t initial;       /* J */
+    uint64_t delta;         /* D */
+    int32_t create_exptime; /* N */
+    int32_t recache_below;  /* R */
+    char mode;              /* M: its letter, 0 without */
+    uint8_t count;
+    char order[META_WORDS_MAX]; /* the letters of the flags as they came: 0..count */
+    uint8_t opaque_len;
+    char opaque[META_OPAQUE_MAX]; /* O: the word */
+};
+
 struct req {
     enum protocol protocol; /* of the connection: the parsers leave it */
     enum verb verb;
@@ -60,8 +79,8 @@ struct req {
     uint32_t keys;   /* RETRIEVE: how many keys `rest` holds */
     struct slice rest;  /* RETRIEVE: the keys, separated by blanks */
     struct slice key;   /* the other keyed families */
-    uint32_t flags;     /* STORE */
-    int64_t exptime;    /* STORE, TOUCH, GAT: as the client wrote it */
+    uint32_t flags;     /* STORE; meta: F */
+    int64_t exptime;    /* STORE, TOUCH, GAT: as the client wrote it; meta: T */
     uint32_t value_len; /* STORE */
     uint64_t number;    /* CAS: unique; ARITH: delta */
     uint64_t initial;   /* binary ARITH: value of an absent item, when it creates */
@@ -72,7 +91,10 @@ struct req {
     bool wants_key;     /* binary RETRIEVE: the reply holds the key */
     struct slice value; /* SASL: what the mechanism is told */
     unsigned words;     /* ADMIN and CONTROL: the line's words, command included, */
-    struct slice word[REQ_WORDS_MAX]; /* as far as they fit */
+    union {
+        struct slice word[REQ_WORDS_MAX]; /* as far as they fit */
+        struct req_meta meta;             /* meta commands */
+    };
 };
 
 enum parse_status {

@@ -22,9 +22,28 @@ must_check enum session_ran exec_touch(struct session *s, const struct env *env,
                                        struct chain *out);
 must_check enum session_ran exec_delete(struct session *s, const struct env *env,
                                         struct chain *out);
+/* mg, md, ma, me. */
+must_check enum session_ran exec_meta(struct session *s, const struct env *env,
+                                      struct chain *out,
+                                      const struct session_limits *limits);
+/* The end of an ms whose body is complete and well-formed; gives up item. */
+must_check enum session_ran exec_meta_store(const struct session *s,
+                                            const struct env *env, struct chain *out,
+                                            struct item *item);
 must_check enum session_ran exec_admin(struct session *s, const struct env *env,
                                        struct chain *out);
 
 /* Writes a fixed reply unless the request is noreply; RAN_DONE or RAN_NO_MEMORY. */
 must_check enum session_ran exec_reply(const struct session *s, const struct env *env,
                                        struct chain *out, enum reply reply);
+
+/* Appends a value and its CR LF, copied or borrowed. Gives up item; false: no memory. */
+must_check bool exec_put_value(const struct env *env, struct chain *out,
+                               struct item *item);
+
+/* store_commit under the rules of the profile. */
+must_check enum store_status exec_commit(const struct env *env, struct item *item,
+                                         const struct store_put *put,
+                                         struct store_result *result);
+/* Counts a store that compared; class_id as the store reported it. */
+void exec_count_cas(const struct env *env, enum store_status status, uint8_t class_id);

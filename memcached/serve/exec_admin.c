@@ -160,6 +160,8 @@ exec_admin(struct session *s, const struct env *env, struct chain *out)
         return exec_version(env, out);
     case VERB_QUIT:
         return RAN_QUIT;
+    case VERB_MN:
+        return exec_reply(s, env, out, REPLY_META_NOOP);
     case VERB_FLUSH_ALL:
         return exec_flush_all(s, env, out);
     case VERB_VERBOSITY:

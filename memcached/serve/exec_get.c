@@ -59,25 +59,17 @@ put_head(const struct req *req, const struct item *item, char *to)
                             item_value_len(item), wants_cas(req), item_cas(item));
 }
 
-static bool
-put_copy(const struct req *req, const struct env *env, struct chain *out,
-         const struct item *item)
+/* The value and its CR LF. */
+static void
+copy_value(char *to, const struct item *item)
 {
     size_t total = (size_t)item_value_len(item) + 2;
-    char *to = chain_reserve(out, &env->chain, ASCII_VALUE_HEAD_MAX + total);
-    if (to == NULL) {
-        return false;
-    }
-    size_t at = put_head(req, item, to);
     for (size_t offset = 0; offset < total;) {
         const char *p;
         size_t n = item_bytes(item, offset, &p);
-        memcpy(to + at, p, n);
-        at += n;
+        memcpy(to + offset, p, n);
         offset += n;
     }
-    chain_commit(out, at);
-    return true;
 }
 
 /* The value's runs, borrowed; the last one owns the reference. */
@@ -90,31 +82,53 @@ put_borrowed(const struct env *env, struct chain *out, struct item *item)
         size_t n = item_bytes(item, offset, &p);
         offset += n;
         if (!chain_borrow(out, &env->chain, p, n, offset == total ? item : NULL)) {
+            /* Runs already borrowed are dropped with the chain, before anybody sends
+             * them. */
+            store_release(env->store, item);
             return false;
         }
     }
     return true;
 }
 
-/* Appends a hit and gives up the reference, or passes it on to the chain. */
-static bool
-put_value(const struct req *req, const struct env *env, struct chain *out,
-          struct item *item)
+bool
+exec_put_value(const struct env *env, struct chain *out, struct item *item)
 {
-    bool has_room;
-    if (item_value_len(item) + 2 <= COPY_MAX) {
-        has_room = put_copy(req, env, out, item);
-        store_release(env->store, item);
-        return has_room;
+    size_t total = (size_t)item_value_len(item) + 2;
+    if (total > COPY_MAX) {
+        return put_borrowed(env, out, item);
     }
-    char head[ASCII_VALUE_HEAD_MAX];
-    has_room = chain_copy(out, &env->chain, head, put_head(req, item, head)) &&
-               put_borrowed(env, out, item);
-    if (!has_room) {
-        /* Runs already borrowed are dropped with the chain, before anybody sends them. */
-        store_release(env->store, item);
+    char *to = chain_reserve(out, &env->chain, total);
+    if (to != NULL) {
+        copy_value(to, item);
+        chain_commit(out, total);
     }
-    return has_room;
+    store_release(env->store, item);
+    return to != NULL;
+}
+
+/* Appends a hit: head and value. Gives up item; false: no memory. */
+static bool
+put_hit(const struct req *req, const struct env *env, struct chain *out,
+        struct item *item)
+{
+    size_t total = (size_t)item_value_len(item) + 2;
+    bool is_copied = total <= COPY_MAX;
+    char *to =
+        chain_reserve(out, &env->chain, ASCII_VALUE_HEAD_MAX + (is_copied ? total : 0));
+    if (to == NULL) {
+        store_release(env->store, item);
+        return false;
+    }
+    size_t head = put_head(req, item, to);
+    if (is_copied) {
+        copy_value(to + head, item);
+        chain_commit(out, head + total);
+        store_release(env->store, item);
+        return true;
+    }
+    chain_commit(out, head);
+    return put_borrowed(env, out, item);
 }
 
 enum session_ran
@@ -142,7 +156,7 @@ exec_retrieve(struct session *s, const struct env *env, struct chain *out,
         }
         struct item *item = s->item;
         s->item = NULL;
-        if (!put_value(req, env, out, item)) {
+        if (!put_hit(req, env, out, item)) {
             return RAN_NO_MEMORY;
         }
     }

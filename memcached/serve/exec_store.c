@@ -4,6 +4,7 @@
 #include "serve/exec.h"
 
 #include "base/clock.h"
+#include "proto/meta.h"
 #include "store/expiry.h"
 
 static const enum store_mode modes[VERB_COUNT] = {
@@ -14,11 +15,10 @@ static const enum store_mode modes[VERB_COUNT] = {
 
 /* A value that could not be stored must not leave an older one visible. */
 static void
-unlink_old(const struct req *req, const struct env *env)
+unlink_old(const struct req *req, const struct env *env, struct key key)
 {
     if (req->verb == VERB_SET || env->conf->rules->unlinks_on_any_failed_store) {
         struct store_result ignored;
-        struct key key = {req->key.p, req->key.len};
         /* absent is as good as deleted */
         enum store_status status =
             store_delete(env->store, key, NULL, env->now, &ignored);
@@ -30,16 +30,22 @@ enum session_ran
 exec_store_begin(struct session *s, const struct env *env, struct chain *out)
 {
     const struct req *req = &s->req;
-    struct key key = {req->key.p, req->key.len};
+    char decoded[REQ_KEY_MAX];
+    bool is_meta = req->verb == VERB_MS;
+    struct slice word = is_meta ? meta_key(req, decoded) : req->key;
+    struct key key = {word.p, word.len};
     uint32_t exptime = expiry_from_wire(req->exptime, env->now, clock_started());
     enum store_status status = store_reserve(env->store, key, req->flags, exptime,
                                              req->value_len, env->now, &s->item);
     if (status == STORE_OK) {
+        if (is_meta && meta_has(req, 'b')) {
+            item_mark_binary_key(s->item);
+        }
         return RAN_BODY;
     }
     bool is_large = status == STORE_TOO_LARGE;
     ctr_add(is_large ? &env->ctr->store_too_large : &env->ctr->store_no_memory, 1);
-    unlink_old(req, env);
+    unlink_old(req, env, key);
     s->swallow = (uint64_t)req->value_len + 2;
     return exec_reply(s, env, out, is_large ? REPLY_TOO_LARGE : REPLY_NO_MEMORY_STORING);
 }
@@ -81,8 +87,8 @@ reply_to_commit(enum store_status status)
     }
 }
 
-static void
-count_cas(const struct env *env, enum store_status status, uint8_t class_id)
+void
+exec_count_cas(const struct env *env, enum store_status status, uint8_t class_id)
 {
     struct serve_slab_ctr *slab = &env->ctr->slab[class_id];
     if (status == STORE_OK) {
@@ -96,8 +102,7 @@ count_cas(const struct env *env, enum store_status status, uint8_t class_id)
 
 /* With CAS disabled, 1.6 never lets a cas replace anything. */
 static enum store_status
-commit_without_cas(const struct session *s, const struct env *env, struct item *item,
-                   struct store_result *result)
+commit_without_cas(const struct env *env, struct item *item, struct store_result *result)
 {
     struct key key = {item_key(item), item_key_len(item)};
     struct item *old;
@@ -107,9 +112,20 @@ commit_without_cas(const struct session *s, const struct env *env, struct item *
         result->class_id = item_class(old);
         store_release(env->store, old);
     }
-    must(s->req.verb == VERB_CAS);
     store_release(env->store, item);
     return status == STORE_OK ? STORE_EXISTS : STORE_MISS;
+}
+
+enum store_status
+exec_commit(const struct env *env, struct item *item, const struct store_put *put,
+            struct store_result *result)
+{
+    bool is_cas =
+        put->has_compare && (put->mode == STORE_SET || put->mode == STORE_REPLACE);
+    if (is_cas && !env->conf->use_cas && !env->conf->rules->cas_without_cas_stores) {
+        return commit_without_cas(env, item, result);
+    }
+    return store_commit(env->store, item, put, env->now, result);
 }
 
 enum session_ran
@@ -122,16 +138,16 @@ exec_store_end(struct session *s, const struct env *env, struct chain *out)
         store_release(env->store, item);
         return exec_reply(s, env, out, REPLY_BAD_DATA);
     }
+    if (s->req.verb == VERB_MS) {
+        return exec_meta_store(s, env, out, item);
+    }
     bool is_cas = s->req.verb == VERB_CAS;
     struct store_put put = {
         .mode = modes[s->req.verb], .has_compare = is_cas, .compare = s->req.number};
     struct store_result result;
-    enum store_status status =
-        is_cas && !env->conf->use_cas && !env->conf->rules->cas_without_cas_stores
-            ? commit_without_cas(s, env, item, &result)
-            : store_commit(env->store, item, &put, env->now, &result);
+    enum store_status status = exec_commit(env, item, &put, &result);
     if (is_cas) {
-        count_cas(env, status, result.class_id);
+        exec_count_cas(env, status, result.class_id);
     }
     return exec_reply(s, env, out, reply_to_commit(status));
 }

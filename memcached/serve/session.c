@@ -159,6 +159,8 @@ session_facts(const struct session *s, const struct buf *in)
         facts.value_bytes = s->req.value_len;
         facts.is_incomplete =
             s->is_body || buf_len(in) < s->line_len + s->req.value_len + LINE_END_BYTES;
+    } else if (s->req.family == FAMILY_META) {
+        facts.value_bytes = s->item != NULL ? item_value_len(s->item) : 0;
     } else if (s->req.family == FAMILY_RETRIEVE) {
         facts.keys = s->req.keys;
         facts.value_bytes = s->item != NULL ? item_value_len(s->item) : 0;
@@ -261,6 +263,9 @@ session_run(struct session *s, const struct env *env, struct buf *in, struct cha
         return finish(s, in, exec_touch(s, env, out));
     case FAMILY_DELETE:
         return finish(s, in, exec_delete(s, env, out));
+    case FAMILY_META:
+        ran = exec_meta(s, env, out, limits);
+        return ran == RAN_AGAIN || ran == RAN_LATE ? ran : finish(s, in, ran);
     case FAMILY_ADMIN:
     case FAMILY_CONTROL:
         ran = exec_admin(s, env, out);

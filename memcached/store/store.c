@@ -131,7 +131,9 @@ give_token(struct item *it, const struct store_look *ask, uint32_t now,
     bool is_ending = ask->recaches && end != STORE_NEVER &&
                      (end <= now || end - now < ask->recache_below);
 
-    if (!seen->is_won_before && (seen->is_stale || is_ending)) {
+    bool is_due = is_ending || (ask->takes_stale && seen->is_stale);
+
+    if (is_due && !seen->is_won_before) {
         item_mark(it, ITEM_WON);
         seen->is_won = true;
     }

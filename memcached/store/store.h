@@ -174,6 +174,7 @@ struct store_look {
     bool is_binary_key; /* mark of a created item */
     uint32_t create_exptime;
     uint64_t new_cas; /* of a created item; 0: the next number */
+    bool takes_stale; /* win the token of a stale item that nobody has */
     bool recaches;    /* win the token when fewer than recache_below seconds are left */
     bool recache_sees_touch; /* the time left is that after the touch */
     uint32_t recache_below;

@@ -44,6 +44,7 @@ check_request(const struct req *req, const char *p, size_t n)
     case FAMILY_ARITH:
     case FAMILY_TOUCH:
     case FAMILY_DELETE:
+    case FAMILY_META:
         check_inside(req->key, p, n);
         must(req->key.len >= 1 && req->key.len <= REQ_KEY_MAX);
         break;

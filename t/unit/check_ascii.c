@@ -249,8 +249,8 @@ static const struct line_row other_rows[] = {
     {"    \r\n", ARITY},
     {"{500 }\r\n", ARITY},
     {"x\r\n", ARITY}, /* shorter than any command */
-    {"mn\n", ARITY},
-    {"mn\r\n", "BAD ERROR", NULL},
+    {"mn\n", "mn 1", "BAD BAD_FORMAT"},
+    {"mn\r\n", "mn 1", NULL},
     {"abc\n", "BAD ERROR", NULL},
     {"unknown\r\n", "BAD ERROR", NULL},
     {"unknown with words noreply\r\n", "BAD ERROR", NULL},

@@ -118,6 +118,8 @@ say_request(char *dst, struct req *req)
     case FAMILY_DELETE:
         say_word(dst, req->key);
         break;
+    case FAMILY_META: /* check_meta.c */
+        break;
     case FAMILY_ADMIN:
     case FAMILY_CONTROL:
         say(dst, "%u", req->words);

@@ -1,0 +1,566 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * The meta commands: mg, md, ma, me, and the second half of ms. A reply's first line is
+ * written in one go; its flags stand in the order in which the client asked, and what they
+ * show of the time to live depends on their place beside T and N.
+ */
+#include "serve/exec.h"
+
+#include "base/clock.h"
+#include "proto/meta.h"
+#include "store/expiry.h"
+
+static uint32_t
+exptime_of(const struct env *env, int64_t wire)
+{
+    return expiry_from_wire(wire, env->now, clock_started());
+}
+
+static int64_t
+ttl_of(const struct env *env, uint32_t exptime)
+{
+    if (exptime == STORE_NEVER) {
+        return -1;
+    }
+    return exptime > env->now ? (int64_t)exptime - env->now : 0;
+}
+
+/* Clocks are read once a batch: another worker's may be ahead. */
+static uint32_t
+idle_of(const struct env *env, uint32_t last_access)
+{
+    return env->now > last_access ? env->now - last_access : 0;
+}
+
+static struct key
+store_key(struct slice word)
+{
+    return (struct key){word.p, word.len};
+}
+
+/* Where the flag stands among the others; behind them all when it is not there. */
+static unsigned
+place_of(const struct req *req, char flag)
+{
+    unsigned at = 0;
+    while (at < req->meta.count && req->meta.order[at] != flag) {
+        at++;
+    }
+    return at;
+}
+
+static bool
+comes_before(const struct req *req, char first, char second)
+{
+    return place_of(req, first) < place_of(req, second);
+}
+
+/* ---- replies -------------------------------------------------------------------------- */
+
+/* Room for a first line; what meta_line_end leaves is committed. NULL: no memory. */
+static char *
+open_line(const struct env *env, struct chain *out)
+{
+    return chain_reserve(out, &env->chain, META_LINE_MAX);
+}
+
+static void
+close_line(struct chain *out, struct meta_line *line)
+{
+    meta_line_end(line);
+    chain_commit(out, line->len);
+}
+
+/* A status and what needs no item, k and O. */
+static enum session_ran
+reply_echo(const struct req *req, const struct env *env, struct chain *out,
+           const char *status, struct slice key)
+{
+    char *p = open_line(env, out);
+    if (p == NULL) {
+        return RAN_NO_MEMORY;
+    }
+    struct meta_line line = meta_line_begin(p, status);
+    meta_line_echo(&line, req, key);
+    close_line(out, &line);
+    return RAN_DONE;
+}
+
+/* ---- mg ------------------------------------------------------------------------------- */
+
+static struct store_look
+look_of(const struct req *req, const struct env *env)
+{
+    uint32_t exptime = exptime_of(env, req->exptime);
+    bool touch_is_last = meta_has(req, 'T') && comes_before(req, 'N', 'T');
+    return (struct store_look){
+        .is_use = !meta_has(req, 'u'),
+        .touches = meta_has(req, 'T'),
+        .exptime = exptime,
+        .creates = meta_has(req, 'N'),
+        .is_binary_key = meta_has(req, 'b'),
+        .create_exptime =
+            touch_is_last ? exptime : exptime_of(env, req->meta.create_exptime),
+        .new_cas = req->meta.new_cas,
+        .takes_stale = true,
+        .recaches = meta_has(req, 'R') && req->meta.recache_below > 0,
+        .recache_sees_touch = comes_before(req, 'T', 'R'),
+        .recache_below = (uint32_t)req->meta.recache_below,
+    };
+}
+
+static enum session_ran
+miss(const struct req *req, const struct env *env, struct chain *out,
+     enum store_status status, struct slice key)
+{
+    ctr_add(&env->ctr->get_misses, 1);
+    if (status == STORE_GONE_EXPIRED) {
+        ctr_add(&env->ctr->get_expired, 1);
+    } else if (status == STORE_GONE_FLUSHED) {
+        ctr_add(&env->ctr->get_flushed, 1);
+    }
+    return meta_has(req, 'q') ? RAN_DONE : reply_echo(req, env, out, "EN", key);
+}
+
+static void
+count_hit(const struct req *req, const struct env *env, const struct item *item)
+{
+    struct serve_slab_ctr *slab = &env->ctr->slab[item_class(item)];
+    if (meta_has(req, 'T')) {
+        ctr_add(&env->ctr->cmd_touch, 1);
+        ctr_add(&slab->touch_hits, 1);
+    } else {
+        ctr_add(&slab->get_hits, 1);
+    }
+}
+
+/* A hit while its line is written. */
+struct hit {
+    const struct item *item;
+    const struct store_seen *seen;
+    uint32_t exptime; /* at the flag that is being written */
+};
+
+static void
+put_hit_flag(struct meta_line *line, const struct req *req, const struct env *env,
+             struct hit *hit, char flag)
+{
+    const struct item *item = hit->item;
+    switch (flag) {
+    case 'T':
+        hit->exptime = exptime_of(env, req->exptime);
+        return;
+    case 'N':
+        if (hit->seen->is_created) {
+            hit->exptime = exptime_of(env, req->meta.create_exptime);
+        }
+        return;
+    case 't':
+        meta_line_ttl(line, ttl_of(env, hit->exptime));
+        return;
+    case 's':
+        meta_line_number(line, 's', item_value_len(item));
+        return;
+    case 'c':
+        meta_line_number(line, 'c', hit->seen->cas);
+        return;
+    case 'f':
+        meta_line_number(line, 'f', item_flags(item));
+        return;
+    case 'h':
+        meta_line_number(line, 'h', hit->seen->was_fetched);
+        return;
+    case 'l':
+        meta_line_number(line, 'l', idle_of(env, hit->seen->last_access));
+        return;
+    case 'k':
+        meta_line_key(line, (struct slice){item_key(item), item_key_len(item)},
+                      item_has_binary_key(item));
+        return;
+    case 'O':
+        meta_line_opaque(line, req);
+        return;
+    default:
+        return;
+    }
+}
+
+static void
+put_hit_line(struct meta_line *line, const struct req *req, const struct env *env,
+             const struct item *item, const struct store_seen *seen)
+{
+    struct hit hit = {.item = item, .seen = seen, .exptime = seen->exptime_before};
+    if (seen->is_created) {
+        hit.exptime = exptime_of(env, req->meta.create_exptime);
+    }
+    for (unsigned i = 0; i < req->meta.count; i++) {
+        put_hit_flag(line, req, env, &hit, req->meta.order[i]);
+    }
+    if (seen->is_won_before) {
+        meta_line_mark(line, 'Z');
+    }
+    if (seen->is_stale) {
+        meta_line_mark(line, 'X');
+    }
+    if (seen->is_won) {
+        meta_line_mark(line, 'W');
+    }
+}
+
+/* Looks the key up and answers, but for the value: *item is left when one is to follow. */
+static enum session_ran
+begin_get(const struct req *req, const struct env *env, struct chain *out,
+          struct item **item)
+{
+    char decoded[REQ_KEY_MAX];
+    struct slice key = meta_key(req, decoded);
+    struct store_look ask = look_of(req, env);
+    struct store_seen seen;
+    enum store_status status =
+        store_look(env->store, store_key(key), &ask, env->now, &seen, item);
+    if (status == STORE_BUSY) {
+        return ascii_put_reply(out, &env->chain, REPLY_META_REFCOUNT) ? RAN_DONE
+                                                                      : RAN_NO_MEMORY;
+    }
+    if (status != STORE_OK) {
+        return miss(req, env, out, status, key);
+    }
+    count_hit(req, env, *item);
+    bool has_value =
+        meta_has(req, 'v') && !(meta_has(req, 'C') && req->meta.compare == seen.cas);
+    char *p = open_line(env, out);
+    if (p != NULL) {
+        struct meta_line line = has_value
+                                    ? meta_line_begin_value(p, item_value_len(*item))
+                                    : meta_line_begin(p, "HD");
+        put_hit_line(&line, req, env, *item, &seen);
+        close_line(out, &line);
+    }
+    if (p == NULL || !has_value) {
+        store_release(env->store, *item);
+        *item = NULL;
+    }
+    return p != NULL ? RAN_DONE : RAN_NO_MEMORY;
+}
+
+/* The first line of a large value leaves before the value, which comes when it is its turn:
+ * s->item is held from the one to the other. */
+static enum session_ran
+exec_meta_get(struct session *s, const struct env *env, struct chain *out,
+              const struct session_limits *limits)
+{
+    if (s->item == NULL) {
+        if (out->bytes >= limits->out_bytes) {
+            return RAN_AGAIN;
+        }
+        enum session_ran ran = begin_get(&s->req, env, out, &s->item);
+        if (s->item == NULL) {
+            return ran;
+        }
+    }
+    if (limits->late_bytes != 0 && item_value_len(s->item) > limits->late_bytes) {
+        return RAN_LATE;
+    }
+    struct item *item = s->item;
+    s->item = NULL;
+    return exec_put_value(env, out, item) ? RAN_DONE : RAN_NO_MEMORY;
+}
+
+/* ---- ms ------------------------------------------------------------------------------- */
+
+static enum store_mode
+store_mode_of(const struct req *req)
+{
+    switch (req->meta.mode) {
+    case 'E':
+        return STORE_ADD;
+    case 'A':
+        return STORE_APPEND;
+    case 'P':
+        return STORE_PREPEND;
+    case 'R':
+        return STORE_REPLACE;
+    default:
+        return STORE_SET;
+    }
+}
+
+static const char *
+status_of_store(enum store_status status)
+{
+    switch (status) {
+    case STORE_OK:
+        return "HD";
+    case STORE_EXISTS:
+        return "EX";
+    case STORE_MISS:
+        return "NF";
+    default: /* append and prepend without memory: the old value stays */
+        return "NS";
+    }
+}
+
+static enum session_ran
+reply_stored(const struct req *req, const struct env *env, struct chain *out,
+             enum store_status status, const struct store_result *result,
+             struct slice key)
+{
+    bool is_stored = status == STORE_OK;
+    char *p = open_line(env, out);
+    if (p == NULL) {
+        return RAN_NO_MEMORY;
+    }
+    struct meta_line line = meta_line_begin(p, status_of_store(status));
+    for (unsigned i = 0; i < req->meta.count; i++) {
+        switch (req->meta.order[i]) {
+        case 'k':
+            meta_line_key(&line, key, meta_has(req, 'b'));
+            break;
+        case 'O':
+            meta_line_opaque(&line, req);
+            break;
+        case 'c':
+            meta_line_number(&line, 'c', is_stored ? result->cas : 0);
+            break;
+        case 's':
+            meta_line_number(&line, 's', is_stored ? result->value_len : req->value_len);
+            break;
+        default:
+            break;
+        }
+    }
+    close_line(out, &line);
+    return RAN_DONE;
+}
+
+enum session_ran
+exec_meta_store(const struct session *s, const struct env *env, struct chain *out,
+                struct item *item)
+{
+    const struct req *req = &s->req;
+    enum store_mode mode = store_mode_of(req);
+    bool replaces = mode == STORE_SET || mode == STORE_REPLACE;
+    struct store_put put = {
+        .mode = mode,
+        .has_compare = meta_has(req, 'C'),
+        .accepts_stale = replaces && meta_has(req, 'I'),
+        .creates = meta_has(req, 'N'),
+        .compare = req->meta.compare,
+        .new_cas = req->meta.new_cas,
+    };
+    char copy[REQ_KEY_MAX]; /* the line has gone, and the item goes with the commit */
+    struct slice key = {copy, item_key_len(item)};
+    memcpy(copy, item_key(item), key.len);
+    struct store_result result;
+    enum store_status status = exec_commit(env, item, &put, &result);
+    if (replaces && put.has_compare) {
+        exec_count_cas(env, status, result.class_id);
+    }
+    if (status == STORE_OK && meta_has(req, 'q')) {
+        return RAN_DONE;
+    }
+    return reply_stored(req, env, out, status, &result, key);
+}
+
+/* ---- md ------------------------------------------------------------------------------- */
+
+static enum session_ran
+exec_meta_delete(const struct req *req, const struct env *env, struct chain *out)
+{
+    char decoded[REQ_KEY_MAX];
+    struct slice key = meta_key(req, decoded);
+    struct store_cut cut = {
+        .has_compare = meta_has(req, 'C'),
+        .marks_stale = meta_has(req, 'I'),
+        .empties = meta_has(req, 'x'),
+        .touches = meta_has(req, 'T'),
+        .exptime = exptime_of(env, req->exptime),
+        .client_flags = req->flags,
+        .compare = req->meta.compare,
+        .new_cas = req->meta.new_cas,
+    };
+    struct store_result result;
+    enum store_status status =
+        store_delete(env->store, store_key(key), &cut, env->now, &result);
+    switch (status) {
+    case STORE_OK:
+        if (!cut.marks_stale) {
+            ctr_add(&env->ctr->slab[result.class_id].delete_hits, 1);
+        }
+        return meta_has(req, 'q') ? RAN_DONE : reply_echo(req, env, out, "HD", key);
+    case STORE_NO_MEMORY:
+        return ascii_put_reply(out, &env->chain, REPLY_NO_MEMORY) ? RAN_DONE
+                                                                  : RAN_NO_MEMORY;
+    default:
+        ctr_add(&env->ctr->delete_misses, 1);
+        return reply_echo(req, env, out, status == STORE_EXISTS ? "EX" : "NF", key);
+    }
+}
+
+/* ---- ma ------------------------------------------------------------------------------- */
+
+static bool
+is_increment(const struct req *req)
+{
+    return req->meta.mode != 'D' && req->meta.mode != '-';
+}
+
+static bool
+reply_number(const struct req *req, const struct env *env, struct chain *out,
+             struct slice key, struct slice digits, const struct store_result *result)
+{
+    bool has_value = meta_has(req, 'v');
+    uint32_t exptime = result->is_created ? exptime_of(env, req->meta.create_exptime)
+                                          : result->exptime_before;
+    char *p = open_line(env, out);
+    if (p == NULL) {
+        return false;
+    }
+    struct meta_line line = has_value ? meta_line_begin_value(p, (uint32_t)digits.len)
+                                      : meta_line_begin(p, "HD");
+    for (unsigned i = 0; i < req->meta.count; i++) {
+        switch (req->meta.order[i]) {
+        case 'T':
+            exptime = exptime_of(env, req->exptime);
+            break;
+        case 't':
+            meta_line_ttl(&line, ttl_of(env, exptime));
+            break;
+        case 'c':
+            meta_line_number(&line, 'c', result->cas);
+            break;
+        case 'k':
+            meta_line_key(&line, key, meta_has(req, 'b'));
+            break;
+        case 'O':
+            meta_line_opaque(&line, req);
+            break;
+        default:
+            break;
+        }
+    }
+    close_line(out, &line);
+    return !has_value || ascii_put_number(out, &env->chain, digits.p, digits.len);
+}
+
+static void
+count_sum(const struct env *env, bool increments, enum store_status status,
+          const struct store_result *result)
+{
+    struct serve_ctr *ctr = env->ctr;
+    if (status == STORE_OK && !result->is_created) {
+        struct serve_slab_ctr *slab = &ctr->slab[result->class_id];
+        ctr_add(increments ? &slab->incr_hits : &slab->decr_hits, 1);
+    } else if (status == STORE_MISS) {
+        ctr_add(increments ? &ctr->incr_misses : &ctr->decr_misses, 1);
+    }
+}
+
+static enum session_ran
+reply_no_sum(const struct req *req, const struct env *env, struct chain *out,
+             enum store_status status, const struct store_result *result,
+             struct slice key)
+{
+    enum reply error = REPLY_NO_MEMORY;
+    switch (status) {
+    case STORE_MISS:
+        return reply_echo(req, env, out, "NF", key);
+    case STORE_EXISTS:
+        return reply_echo(req, env, out, "EX", key);
+    case STORE_NOT_NUMERIC:
+        error = REPLY_NOT_NUMERIC;
+        break;
+    default:
+        if (result->class_id == 0) { /* there is none that could not grow */
+            error = REPLY_META_NO_MEMORY_NEW;
+        }
+        break;
+    }
+    return ascii_put_reply(out, &env->chain, error) ? RAN_DONE : RAN_NO_MEMORY;
+}
+
+static enum session_ran
+exec_meta_arith(const struct req *req, const struct env *env, struct chain *out)
+{
+    char decoded[REQ_KEY_MAX];
+    struct slice key = meta_key(req, decoded);
+    struct store_sum sum = {
+        .increments = is_increment(req),
+        .has_compare = meta_has(req, 'C'),
+        .creates = meta_has(req, 'N'),
+        .is_binary_key = meta_has(req, 'b'),
+        .touches = meta_has(req, 'T'),
+        .delta = req->meta.delta,
+        .initial = req->meta.initial,
+        .compare = req->meta.compare,
+        .new_cas = req->meta.new_cas,
+        .create_exptime =
+            exptime_of(env, meta_has(req, 'T') ? req->exptime : req->meta.create_exptime),
+        .exptime = exptime_of(env, req->exptime),
+    };
+    char number[STORE_NUMBER_DIGITS];
+    struct slice digits = {number, 0};
+    struct store_result result;
+    enum store_status status = store_arith(env->store, store_key(key), &sum, env->now,
+                                           number, &digits.len, &result);
+    count_sum(env, sum.increments, status, &result);
+    if (status != STORE_OK) {
+        return reply_no_sum(req, env, out, status, &result, key);
+    }
+    return meta_has(req, 'q') || reply_number(req, env, out, key, digits, &result)
+               ? RAN_DONE
+               : RAN_NO_MEMORY;
+}
+
+/* ---- me ------------------------------------------------------------------------------- */
+
+static enum session_ran
+exec_meta_show(const struct req *req, const struct env *env, struct chain *out)
+{
+    char decoded[REQ_KEY_MAX];
+    struct store_look ask = {.is_use = false};
+    struct store_seen seen;
+    struct item *item;
+    ctr_add(&env->ctr->cmd_meta, 1);
+    enum store_status status = store_look(env->store, store_key(meta_key(req, decoded)),
+                                          &ask, env->now, &seen, &item);
+    if (status != STORE_OK) {
+        enum reply reply = status == STORE_BUSY ? REPLY_META_REFCOUNT : REPLY_META_MISS;
+        return ascii_put_reply(out, &env->chain, reply) ? RAN_DONE : RAN_NO_MEMORY;
+    }
+    char *p = open_line(env, out);
+    if (p != NULL) {
+        struct meta_facts facts = {
+            .key = {item_key(item), item_key_len(item)},
+            .is_binary_key = item_has_binary_key(item),
+            .was_fetched = seen.was_fetched,
+            .class_id = item_class(item),
+            .ttl = ttl_of(env, seen.exptime_before),
+            .idle = idle_of(env, seen.last_access),
+            .total = item_accounted(env->store, item),
+            .cas = seen.cas,
+        };
+        chain_commit(out, meta_describe(p, &facts));
+    }
+    store_release(env->store, item);
+    return p != NULL ? RAN_DONE : RAN_NO_MEMORY;
+}
+
+enum session_ran
+exec_meta(struct session *s, const struct env *env, struct chain *out,
+          const struct session_limits *limits)
+{
+    switch (s->req.verb) {
+    case VERB_MG:
+        return exec_meta_get(s, env, out, limits);
+    case VERB_MD:
+        return exec_meta_delete(&s->req, env, out);
+    case VERB_MA:
+        return exec_meta_arith(&s->req, env, out);
+    case VERB_ME:
+        return exec_meta_show(&s->req, env, out);
+    default:
+        unreachable();
+    }
+}
