@@ -31,6 +31,8 @@ struct serve_slab_ctr {
 #include "serve/serve.def"
 #undef COUNTER
 #undef SLAB_COUNTER
+    /* Of get_hits, by enum store_list; those in COLD are the rest, and not counted here. */
+    ctr_t list_hits[STORE_LISTS];
 };
 
 struct serve_ctr {

@@ -40,7 +40,11 @@ look_up(const struct req *req, const struct env *env, struct slice word)
     }
     if (status == STORE_OK) {
         struct serve_slab_ctr *slab = &ctr->slab[item_class(item)];
+        enum store_list list = item_list(item);
         ctr_add(touches ? &slab->touch_hits : &slab->get_hits, 1);
+        if (unlikely(list != STORE_LIST_COLD) && !touches) {
+            ctr_add(&slab->list_hits[list], 1);
+        }
         return item;
     }
     ctr_add(touches ? &ctr->touch_misses : &ctr->get_misses, 1);

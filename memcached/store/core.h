@@ -100,6 +100,11 @@ void core_unlink(struct store *s, struct item *it, uint64_t hash);
 void core_replace(struct store *s, struct item *old, struct item *it, uint64_t cas,
                   uint64_t hash, uint32_t now);
 
+/* Page mover: `to`, a chunk as large as that of the head of the linked item, becomes the
+ * item. The lock of its LRU class is held, too, and nobody holds the item. The old memory is
+ * the caller's. */
+void core_relocate(struct store *s, struct item *it, struct item *to, uint64_t hash);
+
 /* Removes an item that has expired or was flushed and says which. */
 enum store_status core_remove_gone(struct store *s, struct item *it, uint64_t hash,
                                    uint32_t now);
@@ -126,8 +131,17 @@ core_find(struct store *s, struct key key, uint64_t hash, uint32_t now,
 static inline void
 core_use(struct store *s, struct item *it, uint32_t now)
 {
-    if (!item_is(it, ITEM_FETCHED)) {
-        item_mark(it, ITEM_FETCHED);
+    unsigned marks = item_marks(it);
+    uint32_t time = item_time(it);
+
+    if (lru_is_segmented(&s->lru)) {
+        lru_use_segmented(s, it, now);
+        return;
     }
-    lru_use(s, it, now);
+    if ((marks & ITEM_FETCHED) == 0) {
+        item_set_marks(it, marks | ITEM_FETCHED);
+    }
+    if (unlikely(now > time && now - time > LRU_BUMP_SECONDS)) {
+        lru_bump(s, it, now);
+    }
 }

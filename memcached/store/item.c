@@ -262,6 +262,47 @@ item_unref(struct store *s, struct item *it)
     }
 }
 
+unsigned
+item_head_class(const struct item *it)
+{
+    return it->layout & ITEM_CHAINED ? first_chunk(it)->class_id : it->class_id;
+}
+
+uint32_t
+item_head_bytes(const struct store_conf *conf, const struct item *it)
+{
+    return it->layout & ITEM_CHAINED ? head_bytes(it->layout & ITEM_HAS_CAS, it->key_len)
+                                     : (uint32_t)item_total_of(conf, it);
+}
+
+void
+item_copy_head(struct item *to, const struct item *from, uint32_t chunk_size)
+{
+    struct chunk *first;
+
+    memcpy(to, from, chunk_size);
+    if ((to->layout & ITEM_CHAINED) == 0) {
+        return;
+    }
+    first = first_chunk(to);
+    first->next->prev = first;
+    for (struct chunk *ch = first; ch != NULL; ch = ch->next) {
+        ch->owner = to;
+    }
+}
+
+void
+item_move_chunk(struct chunk *to, struct chunk *from)
+{
+    memcpy(to, from, sizeof(*from) + from->used);
+    to->prev->next = to;
+    if (to->next != NULL) {
+        to->next->prev = to;
+    }
+    /* The place of the last write is of no use to a linked item. */
+    first_chunk(to->owner)->cursor = NULL;
+}
+
 static size_t
 plain_stretch(const struct item *it, size_t offset, char **p)
 {

@@ -187,6 +187,17 @@ must_check enum store_status item_create(struct store *s, struct key key, uint32
 /* Drops a reference; the last one frees the item. No lock but stripe and LRU may be held. */
 void item_unref(struct store *s, struct item *it);
 
+/* The class whose chunk the item's head lies in, and how much of it is accounted: not
+ * class_id and the item's total when it is chained. */
+unsigned item_head_class(const struct item *it);
+uint32_t item_head_bytes(const struct store_conf *conf, const struct item *it);
+
+/* For the page mover; the stripe is held and nobody holds the item. Copies the head, whose
+ * chunk has chunk_size bytes, and makes the chunks know the new place. */
+void item_copy_head(struct item *to, const struct item *from, uint32_t chunk_size);
+/* Copies one chunk of a chained item, and makes its neighbours know the new place. */
+void item_move_chunk(struct chunk *to, struct chunk *from);
+
 /* Copies len value bytes of src to dst from offset at. */
 void item_copy(struct item *dst, size_t at, const struct item *src, size_t len);
 /* Writes CR LF behind the value. */

@@ -5,21 +5,49 @@
 
 #include "store/core.h"
 
+#define PER_CENT 100u
+
+/* What is to be done with a tail entry. */
+enum action {
+    ACTION_KEEP,
+    ACTION_RECLAIM,
+    ACTION_EVICT,
+    ACTION_TO_HEAD, /* of the same list */
+    ACTION_TO_WARM,
+    ACTION_TO_COLD,
+};
+
 /* What became of a tail entry; of the entries looked at, the largest counts. */
 enum pull {
     PULL_NOTHING, /* nothing here to remove */
     PULL_BUSY,    /* what could be removed is in use just now */
+    PULL_MOVED,
+    PULL_COOLED, /* moved to COLD */
     PULL_RECLAIMED,
     PULL_EVICTED,
 };
 
+/* What to do with live items at the tail of a list. All zero: only dead ones go. */
+struct pull_ask {
+    bool evicts;        /* COLD */
+    bool moves_active;  /* between the lists, those read twice */
+    bool forces;        /* HOT and WARM: everything goes to COLD */
+    bool has_bounds;    /* HOT and WARM: goes to COLD when the list has more bytes, or */
+    uint64_t bytes_max; /* the entry is idle for longer */
+    double idle_max;
+};
+
 void
-lru_init(struct lru *l)
+lru_init(struct lru *l, const struct store_lru_conf *conf)
 {
     memset(l, 0, sizeof(*l));
+    PTHREAD_OK(pthread_mutex_init(&l->conf_lock, NULL));
     for (unsigned i = 0; i < STORE_CLASSES; i++) {
         PTHREAD_OK(pthread_mutex_init(&l->classes[i].lock, NULL));
     }
+    l->conf = *conf;
+    atomic_init(&l->is_segmented, conf->is_segmented);
+    atomic_init(&l->temp_ttl, conf->temp_ttl);
 }
 
 void
@@ -28,38 +56,89 @@ lru_fini(struct lru *l)
     for (unsigned i = 0; i < STORE_CLASSES; i++) {
         PTHREAD_OK(pthread_mutex_destroy(&l->classes[i].lock));
     }
+    PTHREAD_OK(pthread_mutex_destroy(&l->conf_lock));
+}
+
+void
+store_set_lru(struct store *s, const struct store_lru_conf *conf)
+{
+    struct lru *l = &s->lru;
+
+    PTHREAD_OK(pthread_mutex_lock(&l->conf_lock));
+    l->conf = *conf;
+    atomic_store_explicit(&l->is_segmented, conf->is_segmented, memory_order_relaxed);
+    atomic_store_explicit(&l->temp_ttl, conf->temp_ttl, memory_order_relaxed);
+    PTHREAD_OK(pthread_mutex_unlock(&l->conf_lock));
+}
+
+struct store_lru_conf
+store_lru(struct store *s)
+{
+    struct store_lru_conf conf;
+
+    PTHREAD_OK(pthread_mutex_lock(&s->lru.conf_lock));
+    conf = s->lru.conf;
+    PTHREAD_OK(pthread_mutex_unlock(&s->lru.conf_lock));
+    return conf;
+}
+
+/* ---- lists; the lock of the class is held --------------------------------------------- */
+
+static struct lru_list *
+list_of(struct lru_class *c, const struct item *it)
+{
+    return &c->lists[item_list(it)];
 }
 
 static void
-push_head(struct lru_class *c, struct item *it)
+push_head(struct lru_list *list, struct item *it)
 {
     it->prev = NULL;
-    it->next = c->head;
-    if (c->head != NULL) {
-        c->head->prev = it;
+    it->next = list->head;
+    if (list->head != NULL) {
+        list->head->prev = it;
     } else {
-        c->tail = it;
+        list->tail = it;
     }
-    c->head = it;
+    list->head = it;
 }
 
 static void
-take_out(struct lru_class *c, struct item *it)
+take_out(struct lru_list *list, struct item *it)
 {
     if (it->prev != NULL) {
         it->prev->next = it->next;
     } else {
-        must(c->head == it);
-        c->head = it->next;
+        must(list->head == it);
+        list->head = it->next;
     }
     if (it->next != NULL) {
         it->next->prev = it->prev;
     } else {
-        must(c->tail == it);
-        c->tail = it->prev;
+        must(list->tail == it);
+        list->tail = it->prev;
     }
     it->next = NULL;
     it->prev = NULL;
+}
+
+void
+lru_relocate(struct lru_class *c, const struct item *old, struct item *it)
+{
+    struct lru_list *list = list_of(c, old);
+
+    if (it->prev != NULL) {
+        it->prev->next = it;
+    } else {
+        must(list->head == old);
+        list->head = it;
+    }
+    if (it->next != NULL) {
+        it->next->prev = it;
+    } else {
+        must(list->tail == old);
+        list->tail = it;
+    }
 }
 
 static void
@@ -70,32 +149,82 @@ add_number(struct lru_class *c, uint64_t n)
     atomic_store_explicit(&c->number, number + n, memory_order_relaxed);
 }
 
+/* Where an item that is stored now begins. */
+static enum store_list
+first_list(const struct lru *l, const struct item *it, uint32_t now)
+{
+    int64_t temp_ttl = atomic_load_explicit(&l->temp_ttl, memory_order_relaxed);
+    uint32_t exptime = item_exptime(it);
+
+    if (!lru_is_segmented(l)) {
+        return STORE_LIST_COLD;
+    }
+    if (exptime != STORE_NEVER && (int64_t)exptime - now <= temp_ttl) {
+        return STORE_LIST_TEMP;
+    }
+    return STORE_LIST_HOT;
+}
+
 static void
-link_locked(struct lru_class *c, struct item *it, uint64_t total, uint32_t now)
+set_list(struct item *it, enum store_list list)
+{
+    unsigned marks = item_marks(it) & ((1u << ITEM_LIST_SHIFT) - 1);
+
+    item_set_marks(it, marks | (unsigned)list << ITEM_LIST_SHIFT);
+}
+
+static void
+link_locked(struct lru_class *c, struct item *it, enum store_list list, uint64_t total,
+            uint32_t now)
 {
     item_set_time(it, now);
-    push_head(c, it);
+    set_list(it, list);
+    push_head(&c->lists[list], it);
+    c->lists[list].number++;
+    c->lists[list].bytes += total;
     add_number(c, 1);
-    c->bytes += total;
     c->count.total_items++;
 }
 
 static void
 unlink_locked(struct lru_class *c, struct item *it, uint64_t total)
 {
-    take_out(c, it);
+    struct lru_list *list = list_of(c, it);
+
+    take_out(list, it);
+    list->number--;
+    list->bytes -= total;
     add_number(c, (uint64_t)-1);
-    c->bytes -= total;
 }
+
+/* Stripe held, too. What made it move is forgotten: it has to be read again. */
+static void
+move_locked(struct store *s, struct lru_class *c, struct item *it, enum store_list to)
+{
+    uint64_t total = item_total_of(&s->conf, it);
+    struct lru_list *from = list_of(c, it);
+
+    take_out(from, it);
+    from->number--;
+    from->bytes -= total;
+    item_unmark(it, ITEM_ACTIVE);
+    set_list(it, to);
+    push_head(&c->lists[to], it);
+    c->lists[to].number++;
+    c->lists[to].bytes += total;
+}
+
+/* ---- with the stripe held ------------------------------------------------------------- */
 
 void
 lru_link(struct store *s, struct item *it, uint32_t now)
 {
     struct lru_class *c = &s->lru.classes[it->class_id];
     uint64_t total = item_total_of(&s->conf, it);
+    enum store_list list = first_list(&s->lru, it, now);
 
     PTHREAD_OK(pthread_mutex_lock(&c->lock));
-    link_locked(c, it, total, now);
+    link_locked(c, it, list, total, now);
     PTHREAD_OK(pthread_mutex_unlock(&c->lock));
 }
 
@@ -115,6 +244,7 @@ lru_replace(struct store *s, struct item *old, struct item *it, uint32_t now)
 {
     struct lru_class *c = &s->lru.classes[it->class_id];
     uint64_t total = item_total_of(&s->conf, it);
+    enum store_list list = first_list(&s->lru, it, now);
 
     if (old->class_id != it->class_id) {
         lru_unlink(s, old);
@@ -123,29 +253,78 @@ lru_replace(struct store *s, struct item *old, struct item *it, uint32_t now)
     }
     PTHREAD_OK(pthread_mutex_lock(&c->lock));
     unlink_locked(c, old, item_total_of(&s->conf, old));
-    link_locked(c, it, total, now);
+    link_locked(c, it, list, total, now);
     PTHREAD_OK(pthread_mutex_unlock(&c->lock));
-}
-
-static void
-bump_locked(struct lru_class *c, struct item *it, uint32_t now)
-{
-    take_out(c, it);
-    item_set_time(it, now);
-    push_head(c, it);
 }
 
 void
-lru_use(struct store *s, struct item *it, uint32_t now)
+lru_bump(struct store *s, struct item *it, uint32_t now)
 {
     struct lru_class *c = &s->lru.classes[it->class_id];
 
-    if (likely(now <= item_time(it) || now - item_time(it) <= LRU_BUMP_SECONDS)) {
+    PTHREAD_OK(pthread_mutex_lock(&c->lock));
+    take_out(list_of(c, it), it);
+    push_head(list_of(c, it), it);
+    PTHREAD_OK(pthread_mutex_unlock(&c->lock));
+    item_set_time(it, now);
+}
+
+/* The second read of an item in COLD moves it to WARM, unless somebody else has the list just
+ * now: then the mark stays, and the next read or store_juggle does it. */
+void
+lru_use_segmented(struct store *s, struct item *it, uint32_t now)
+{
+    struct lru_class *c = &s->lru.classes[it->class_id];
+    unsigned marks = item_marks(it);
+
+    if ((marks & ITEM_FETCHED) == 0) {
+        item_set_marks(it, marks | ITEM_FETCHED);
         return;
     }
-    PTHREAD_OK(pthread_mutex_lock(&c->lock));
-    bump_locked(c, it, now);
-    PTHREAD_OK(pthread_mutex_unlock(&c->lock));
+    item_set_time(it, now);
+    if ((marks & ITEM_ACTIVE) == 0) {
+        item_set_marks(it, marks | ITEM_ACTIVE);
+    }
+    if (item_list(it) == STORE_LIST_COLD && pthread_mutex_trylock(&c->lock) == 0) {
+        move_locked(s, c, it, STORE_LIST_WARM);
+        c->count.moves_to_warm++;
+        PTHREAD_OK(pthread_mutex_unlock(&c->lock));
+    }
+}
+
+/* ---- tails ---------------------------------------------------------------------------- */
+
+static enum action
+judge(const struct store *s, const struct lru_class *c, const struct item *it,
+      const struct pull_ask *ask, uint32_t now)
+{
+    enum store_list list = item_list(it);
+    bool is_active = ask->moves_active && item_is(it, ITEM_ACTIVE);
+
+    if (is_dead(s, it, now)) {
+        return ACTION_RECLAIM;
+    }
+    switch (list) {
+    case STORE_LIST_HOT:
+    case STORE_LIST_WARM:
+        if (is_active) {
+            return list == STORE_LIST_HOT ? ACTION_TO_WARM : ACTION_TO_HEAD;
+        }
+        return ask->forces ||
+                       (ask->has_bounds && (c->lists[list].bytes > ask->bytes_max ||
+                                            lru_idle(it, now) > ask->idle_max))
+                   ? ACTION_TO_COLD
+                   : ACTION_KEEP;
+    case STORE_LIST_COLD:
+        if (ask->evicts) {
+            return ACTION_EVICT;
+        }
+        return is_active ? ACTION_TO_WARM : ACTION_KEEP;
+    case STORE_LIST_TEMP:
+    case STORE_LISTS:
+        break;
+    }
+    return ACTION_KEEP;
 }
 
 /* LRU lock and stripe held. Puts it on the list of those to free without them. */
@@ -173,43 +352,91 @@ free_removed(struct store *s, struct item *removed)
 }
 
 static void
-count_eviction(struct lru_class *c, const struct item *it, uint32_t now)
+count_eviction(struct store *s, struct lru_class *c, const struct item *it, uint32_t now)
 {
+    uint32_t exptime = item_exptime(it);
+
     c->count.evicted++;
-    c->count.evicted_time = now > item_time(it) ? now - item_time(it) : 0;
-    c->count.evicted_nonzero += item_exptime(it) != STORE_NEVER;
+    c->count.evicted_time = lru_idle(it, now);
+    c->count.evicted_nonzero += exptime != STORE_NEVER;
     c->count.evicted_unfetched += !item_is(it, ITEM_FETCHED);
+    c->count.evicted_active += item_is(it, ITEM_ACTIVE);
+    if (unlikely(s->conf.on_event != NULL)) {
+        struct store_event event = {
+            .kind = STORE_EVENT_EVICTION,
+            .key = item_key_of(it),
+            .was_fetched = item_is(it, ITEM_FETCHED),
+            .ttl = exptime == STORE_NEVER ? -1 : (int64_t)exptime - now,
+            .idle = lru_idle(it, now),
+            .total = item_accounted(s, it),
+            .class_id = it->class_id,
+            .list = item_list(it),
+        };
+
+        s->conf.on_event(s->conf.event_ctx, &event);
+    }
 }
 
-/* Decides about one tail entry; stripe and LRU lock held. An item that someone holds would
- * not give its memory now, and is in use: it goes to the head instead of being lost. */
+/* An item that someone holds would not give its memory now, and is in use: it goes to the
+ * head instead of being lost, unless it has been held for suspiciously long. */
 static enum pull
-try_victim(struct store *s, struct lru_class *c, struct item *it, uint64_t hash,
-           bool evict, uint32_t now, struct item **removed)
+evict(struct store *s, struct lru_class *c, struct item *it, uint64_t hash, uint32_t now,
+      struct item **removed)
 {
-    if (is_dead(s, it, now)) {
+    uint32_t repair = s->conf.tail_repair_seconds;
+
+    if (item_refs(it) == 1) {
+        count_eviction(s, c, it, now);
+        remove_victim(s, c, it, hash, removed);
+        return PULL_EVICTED;
+    }
+    c->count.reflocked++;
+    if (repair != 0 && lru_idle(it, now) > repair) {
+        c->count.tailrepairs++;
+        remove_victim(s, c, it, hash, removed);
+    } else {
+        take_out(list_of(c, it), it);
+        push_head(list_of(c, it), it);
+    }
+    return PULL_BUSY;
+}
+
+/* Stripe and LRU lock held. */
+static enum pull
+act(struct store *s, struct lru_class *c, struct item *it, enum action action,
+    uint64_t hash, uint32_t now, struct item **removed)
+{
+    switch (action) {
+    case ACTION_KEEP:
+        break;
+    case ACTION_RECLAIM:
         c->count.reclaimed++;
         c->count.expired_unfetched += !item_is(it, ITEM_FETCHED);
         remove_victim(s, c, it, hash, removed);
         return PULL_RECLAIMED;
+    case ACTION_EVICT:
+        return evict(s, c, it, hash, now, removed);
+    case ACTION_TO_HEAD:
+        c->count.moves_within_lru++;
+        move_locked(s, c, it, item_list(it));
+        return PULL_MOVED;
+    case ACTION_TO_WARM:
+        c->count.moves_to_warm++;
+        move_locked(s, c, it, STORE_LIST_WARM);
+        return PULL_MOVED;
+    case ACTION_TO_COLD:
+        c->count.moves_to_cold++;
+        move_locked(s, c, it, STORE_LIST_COLD);
+        return PULL_COOLED;
     }
-    if (!evict) {
-        return PULL_NOTHING;
-    }
-    if (item_refs(it) > 1) {
-        c->count.reflocked++;
-        bump_locked(c, it, now);
-        return PULL_BUSY;
-    }
-    count_eviction(c, it, now);
-    remove_victim(s, c, it, hash, removed);
-    return PULL_EVICTED;
+    return PULL_NOTHING;
 }
 
-/* Removes dead items from the tail, up to the first live one, which goes too if `evict`.
- * Looks at up to `tries` entries. */
+/* Removes dead items from the tail of a list, up to the first live one, with which it does as
+ * asked. Looks at up to `tries` entries. */
 static enum pull
-pull_tail(struct store *s, unsigned class_id, bool evict, unsigned tries, uint32_t now)
+pull_tail(struct store *s, unsigned class_id, enum store_list list,
+          const struct pull_ask *ask, unsigned tries, uint32_t now)
 {
     struct lru_class *c = &s->lru.classes[class_id];
     enum pull result = PULL_NOTHING;
@@ -217,21 +444,22 @@ pull_tail(struct store *s, unsigned class_id, bool evict, unsigned tries, uint32
     struct item *prev;
 
     PTHREAD_OK(pthread_mutex_lock(&c->lock));
-    for (struct item *it = c->tail; it != NULL && tries > 0; it = prev, tries--) {
+    for (struct item *it = c->lists[list].tail; it != NULL && tries > 0;
+         it = prev, tries--) {
         enum pull pull = PULL_BUSY;
         uint64_t hash;
 
         prev = it->prev;
-        if (!evict && !is_dead(s, it, now)) {
+        if (judge(s, c, it, ask, now) == ACTION_KEEP) {
             break; /* without hashing: this is the way of every allocation */
         }
-        hash = table_hash(&s->table, item_key_slot(it), it->key_len);
+        hash = hash_of(s, item_key_of(it));
         if (table_try_lock(&s->table, hash)) {
-            pull = try_victim(s, c, it, hash, evict, now, &removed);
+            pull = act(s, c, it, judge(s, c, it, ask, now), hash, now, &removed);
             table_unlock(&s->table, hash);
         }
         result = pull > result ? pull : result;
-        if (pull == PULL_NOTHING || pull == PULL_EVICTED) {
+        if (pull != PULL_RECLAIMED && pull != PULL_BUSY) {
             break;
         }
     }
@@ -240,24 +468,74 @@ pull_tail(struct store *s, unsigned class_id, bool evict, unsigned tries, uint32
     return result;
 }
 
+/* ---- room for a chunk ----------------------------------------------------------------- */
+
+/* Nothing in COLD can go: sends it something from the other lists, or at least removes what is
+ * dead there. TEMP is never evicted. */
+static enum pull
+refill_cold(struct store *s, unsigned class_id, uint32_t now)
+{
+    static const struct pull_ask dead_only,
+        any_hot = {.moves_active = true, .forces = true}, any_warm = {.forces = true};
+    bool may = s->conf.can_evict;
+    enum pull pull = pull_tail(s, class_id, STORE_LIST_HOT, may ? &any_hot : &dead_only,
+                               LRU_TAIL_TRIES, now);
+
+    if (pull < PULL_COOLED) { /* what is read often, but there may be nothing else */
+        pull = pull_tail(s, class_id, STORE_LIST_WARM, may ? &any_warm : &dead_only,
+                         LRU_TAIL_TRIES, now);
+    }
+    if (pull < PULL_COOLED) {
+        pull = pull_tail(s, class_id, STORE_LIST_TEMP, &dead_only, LRU_TAIL_TRIES, now);
+    }
+    return pull;
+}
+
+/* The class is full. False when there is no point in trying again. */
+static bool
+make_room(struct store *s, unsigned class_id, unsigned attempt, uint32_t now)
+{
+    struct pull_ask ask = {.evicts = s->conf.can_evict};
+    enum pull pull, refill;
+
+    /* Deeper each time, in case a few busy items sit at the tail. */
+    pull = pull_tail(s, class_id, STORE_LIST_COLD, &ask, LRU_TAIL_TRIES * attempt, now);
+    if (pull > PULL_BUSY) {
+        return true;
+    }
+    refill = refill_cold(s, class_id, now);
+    return pull != PULL_NOTHING || refill != PULL_NOTHING;
+}
+
+static void
+count_direct_reclaims(struct lru_class *c, unsigned n)
+{
+    PTHREAD_OK(pthread_mutex_lock(&c->lock));
+    c->count.direct_reclaims += n;
+    PTHREAD_OK(pthread_mutex_unlock(&c->lock));
+}
+
 void *
 lru_take_chunk(struct store *s, unsigned class_id, uint32_t requested, unsigned victims,
                uint32_t now)
 {
-    for (unsigned attempt = 1; attempt <= LRU_ATTEMPTS; attempt++) {
-        void *chunk;
+    static const struct pull_ask dead_only;
+    void *chunk = NULL;
+    unsigned attempt;
 
-        (void)pull_tail(s, victims, false, LRU_TAIL_TRIES, now);
-        chunk = slab_take(&s->slab, class_id, requested);
-        if (chunk != NULL || !s->conf.can_evict) {
-            return chunk;
+    for (attempt = 1; attempt <= LRU_ATTEMPTS; attempt++) {
+        if (!lru_is_segmented(&s->lru)) {
+            (void)pull_tail(s, victims, STORE_LIST_COLD, &dead_only, LRU_TAIL_TRIES, now);
         }
-        /* Deeper each time, in case a few busy items sit at the tail. */
-        if (pull_tail(s, victims, true, LRU_TAIL_TRIES * attempt, now) == PULL_NOTHING) {
-            return NULL;
+        chunk = slab_take(&s->slab, class_id, requested);
+        if (likely(chunk != NULL) || !make_room(s, victims, attempt, now)) {
+            break;
         }
     }
-    return NULL;
+    if (unlikely(attempt > 1)) {
+        count_direct_reclaims(&s->lru.classes[victims], attempt - 1);
+    }
+    return chunk;
 }
 
 void
@@ -279,4 +557,72 @@ lru_number(const struct lru *l)
         sum += atomic_load_explicit(&l->classes[i].number, memory_order_relaxed);
     }
     return sum;
+}
+
+/* ---- upkeep --------------------------------------------------------------------------- */
+
+/* When live items of HOT and WARM go to COLD. */
+static void
+set_bounds(struct store *s, unsigned class_id, const struct store_lru_conf *conf,
+           uint32_t now, struct pull_ask *hot, struct pull_ask *warm)
+{
+    struct lru_class *c = &s->lru.classes[class_id];
+    uint64_t bytes;
+    double age;
+
+    memset(hot, 0, sizeof(*hot));
+    memset(warm, 0, sizeof(*warm));
+    if (!conf->is_segmented) {
+        hot->forces = true;
+        warm->forces = true;
+        return;
+    }
+    PTHREAD_OK(pthread_mutex_lock(&c->lock));
+    bytes = c->lists[STORE_LIST_HOT].bytes + c->lists[STORE_LIST_WARM].bytes +
+            c->lists[STORE_LIST_COLD].bytes;
+    age = lru_idle(c->lists[STORE_LIST_COLD].tail, now);
+    PTHREAD_OK(pthread_mutex_unlock(&c->lock));
+    *hot = (struct pull_ask){.moves_active = true,
+                             .has_bounds = true,
+                             .bytes_max = bytes * conf->hot_pct / PER_CENT,
+                             .idle_max = age * conf->hot_factor};
+    *warm = (struct pull_ask){.moves_active = true,
+                              .has_bounds = true,
+                              .bytes_max = bytes * conf->warm_pct / PER_CENT,
+                              .idle_max = age * conf->warm_factor};
+}
+
+/* The lock is given back after each few entries: a request waits for those at most. */
+static unsigned
+pull_many(struct store *s, unsigned class_id, enum store_list list,
+          const struct pull_ask *ask, unsigned moves, uint32_t now)
+{
+    unsigned moved = 0;
+
+    while (moved < moves &&
+           pull_tail(s, class_id, list, ask, LRU_TAIL_TRIES, now) > PULL_BUSY) {
+        moved++;
+    }
+    return moved;
+}
+
+unsigned
+store_juggle(struct store *s, unsigned class_id, unsigned moves, uint32_t now)
+{
+    static const struct pull_ask dead_only;
+    struct store_lru_conf conf = store_lru(s);
+    struct pull_ask cold = {.moves_active = conf.is_segmented};
+    struct pull_ask hot, warm;
+    unsigned moved;
+
+    must(class_id >= 1 && class_id <= s->slab.class_count);
+    set_bounds(s, class_id, &conf, now, &hot, &warm);
+    moved = pull_many(s, class_id, STORE_LIST_TEMP, &dead_only, moves, now);
+    moved += pull_many(s, class_id, STORE_LIST_HOT, &hot, moves, now);
+    moved += pull_many(s, class_id, STORE_LIST_WARM, &warm, moves, now);
+    moved += pull_many(s, class_id, STORE_LIST_COLD, &cold, moves, now);
+    if (class_id == s->slab.class_count) {
+        atomic_fetch_add_explicit(&s->lru.juggles, 1, memory_order_relaxed);
+    }
+    return moved;
 }

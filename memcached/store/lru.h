@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  *
- * One list of items per class, ordered by use, with the class's counters; and how a class
- * gets room for one more chunk. Private to store/.
+ * Four lists of items per class, with the class's counters; how items move between them, and
+ * how a class gets room for one more chunk. Private to store/.
+ *
+ *   flat        COLD only, ordered by use.
+ *   segmented   HOT (new) -> COLD -> eviction; what is read twice goes to WARM and comes back
+ *               to COLD when WARM is too large or too old; TEMP holds what expires soon.
  *
  * Everything in struct lru_class is under its lock, which may be taken with a stripe held.
- * The tail is peeked at without the stripe, but an item is removed only under both.
+ * The tails are peeked at without the stripe, but an item is removed or moved to another list
+ * only under both.
  */
 #pragma once
 
@@ -17,7 +22,7 @@
 #include "store/store.h"
 #include "store/table.h"
 
-#define LRU_BUMP_SECONDS 60 /* an item moves to the head at most this often */
+#define LRU_BUMP_SECONDS 60 /* flat: an item moves to the head at most this often */
 #define LRU_TAIL_TRIES 5    /* tail entries looked at for a victim */
 #define LRU_ATTEMPTS 10     /* to find room for a chunk */
 
@@ -25,38 +30,68 @@
  * struct store_totals tell what they mean. */
 struct lru_counters {
     uint64_t total_items;
-    uint64_t evicted, evicted_nonzero, evicted_time, evicted_unfetched;
+    uint64_t evicted, evicted_nonzero, evicted_time, evicted_unfetched, evicted_active;
     uint64_t reclaimed, expired_unfetched;
     uint64_t outofmemory, tailrepairs, reflocked;
+    uint64_t moves_to_cold, moves_to_warm, moves_within_lru, direct_reclaims;
+};
+
+struct lru_list {
+    struct item *head; /* flat: used last; else: came last */
+    struct item *tail;
+    uint64_t number;
+    uint64_t bytes; /* of item totals */
 };
 
 struct lru_class {
     alignas(TABLE_LINE_BYTES) pthread_mutex_t lock;
-    struct item *head; /* used last */
-    struct item *tail;
-    uint64_t bytes; /* of item totals */
+    struct lru_list lists[STORE_LISTS];
     /* Relaxed: written under the lock, read without it to see whether the table is full. */
     _Atomic uint64_t number;
     struct lru_counters count;
 };
 
 struct lru {
+    /* Relaxed copies of conf for the request path: which of two rules an item meets first
+     * does not matter. */
+    _Atomic bool is_segmented;
+    _Atomic int64_t temp_ttl;
+    _Atomic uint64_t juggles;
+    pthread_mutex_t conf_lock;
+    struct store_lru_conf conf;
     struct lru_class classes[STORE_CLASSES];
 };
 
-void lru_init(struct lru *l);
+void lru_init(struct lru *l, const struct store_lru_conf *conf);
 void lru_fini(struct lru *l);
+
+static inline bool
+lru_is_segmented(const struct lru *l)
+{
+    return atomic_load_explicit(&l->is_segmented, memory_order_relaxed);
+}
+
+/* The seconds that an entry, if any, has not been used. */
+static inline uint32_t
+lru_idle(const struct item *it, uint32_t now)
+{
+    return it != NULL && now > item_time(it) ? now - item_time(it) : 0;
+}
 
 /* With the item's stripe held. */
 void lru_link(struct store *s, struct item *it, uint32_t now);
 void lru_unlink(struct store *s, struct item *it);
 /* lru_unlink(old) and lru_link(it). */
 void lru_replace(struct store *s, struct item *old, struct item *it, uint32_t now);
-/* Moves it to the head if its last use is long enough ago. */
-void lru_use(struct store *s, struct item *it, uint32_t now);
+/* To the head of its list, and used now. */
+void lru_bump(struct store *s, struct item *it, uint32_t now);
+/* A use in segmented mode. */
+void lru_use_segmented(struct store *s, struct item *it, uint32_t now);
+/* `it` takes the place of old, whose bytes it has; the lock of the class is held as well. */
+void lru_relocate(struct lru_class *c, const struct item *old, struct item *it);
 
 /* A chunk of class `class_id`, freeing expired and then the least recently used items of the
- * list `victims` if need be; NULL when there is no room. One stripe may be held. */
+ * lists of `victims` if need be; NULL when there is no room. One stripe may be held. */
 void *lru_take_chunk(struct store *s, unsigned class_id, uint32_t requested,
                      unsigned victims, uint32_t now);
 /* Counts a refused allocation. */

@@ -7,15 +7,27 @@
 
 #include "store/core.h"
 
+static uint64_t
+bytes_of(const struct lru_class *c)
+{
+    uint64_t sum = 0;
+
+    for (unsigned i = 0; i < STORE_LISTS; i++) {
+        sum += c->lists[i].bytes;
+    }
+    return sum;
+}
+
 static void
 add_lru_totals(struct lru_class *c, struct store_totals *out)
 {
     PTHREAD_OK(pthread_mutex_lock(&c->lock));
-    out->item_bytes += c->bytes;
+    out->item_bytes += bytes_of(c);
     out->curr_items += atomic_load_explicit(&c->number, memory_order_relaxed);
     out->total_items += c->count.total_items;
     out->evictions += c->count.evicted;
     out->evicted_unfetched += c->count.evicted_unfetched;
+    out->evicted_active += c->count.evicted_active;
     out->expired_unfetched += c->count.expired_unfetched;
     out->reclaimed += c->count.reclaimed;
     out->lrutail_reflocked += c->count.reflocked;
@@ -42,6 +54,7 @@ store_totals(struct store *s, struct store_totals *out)
         add_lru_totals(&s->lru.classes[i], out);
     }
     add_slab_totals(&s->slab, out);
+    out->juggles = atomic_load_explicit(&s->lru.juggles, memory_order_relaxed);
     out->malloc_fails = atomic_load_explicit(&s->mem.failures, memory_order_relaxed);
     out->hash_power = atomic_load_explicit(&s->table.power, memory_order_relaxed);
     out->hash_bytes = table_bytes(&s->table);
@@ -78,7 +91,13 @@ lru_class_stats(struct lru_class *c, uint32_t now, struct store_class_stats *out
 {
     PTHREAD_OK(pthread_mutex_lock(&c->lock));
     out->number = atomic_load_explicit(&c->number, memory_order_relaxed);
-    out->age = c->tail != NULL && now > item_time(c->tail) ? now - item_time(c->tail) : 0;
+    out->item_bytes = bytes_of(c);
+    for (unsigned i = 0; i < STORE_LISTS; i++) {
+        out->list_number[i] = c->lists[i].number;
+    }
+    out->age = lru_idle(c->lists[STORE_LIST_COLD].tail, now);
+    out->age_hot = lru_idle(c->lists[STORE_LIST_HOT].tail, now);
+    out->age_warm = lru_idle(c->lists[STORE_LIST_WARM].tail, now);
     out->evicted = c->count.evicted;
     out->evicted_nonzero = c->count.evicted_nonzero;
     out->evicted_time = c->count.evicted_time;
@@ -88,6 +107,11 @@ lru_class_stats(struct lru_class *c, uint32_t now, struct store_class_stats *out
     out->expired_unfetched = c->count.expired_unfetched;
     out->evicted_unfetched = c->count.evicted_unfetched;
     out->lrutail_reflocked = c->count.reflocked;
+    out->evicted_active = c->count.evicted_active;
+    out->moves_to_cold = c->count.moves_to_cold;
+    out->moves_to_warm = c->count.moves_to_warm;
+    out->moves_within_lru = c->count.moves_within_lru;
+    out->direct_reclaims = c->count.direct_reclaims;
     PTHREAD_OK(pthread_mutex_unlock(&c->lock));
 }
 

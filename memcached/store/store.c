@@ -36,7 +36,7 @@ store_create_failing(const struct store_conf *conf, long fail_in, char *err,
         free(s);
         return NULL;
     }
-    lru_init(&s->lru);
+    lru_init(&s->lru, &conf->lru);
     PTHREAD_OK(pthread_mutex_init(&s->flush.lock, NULL));
     return s;
 }

@@ -209,7 +209,7 @@ uint8_t item_class(const struct item *it);      /* class id that counts it in th
 uint32_t item_expires(const struct item *it);   /* relative clock, STORE_NEVER */
 uint32_t item_accessed(const struct item *it);  /* relative clock */
 bool item_was_fetched(const struct item *it);
-enum store_list item_list(const struct item *it);
+enum store_list item_list(const struct item *it); /* callers count hits by list */
 bool item_has_binary_key(const struct item *it);
 uint32_t item_accounted(const struct store *s, const struct item *it);
 

@@ -119,6 +119,18 @@ table_remove(struct table *t, struct item *it, uint64_t hash)
     it->h_next = NULL;
 }
 
+void
+table_relocate(struct table *t, const struct item *old, struct item *it, uint64_t hash)
+{
+    struct item **link = table_bucket(t, hash);
+
+    while (*link != old) {
+        must(*link != NULL);
+        link = &(*link)->h_next;
+    }
+    *link = it;
+}
+
 static bool
 start_growing(struct table *t, struct generation *g, uint64_t items)
 {

@@ -119,6 +119,9 @@ table_find(const struct table *t, struct key key, uint64_t hash)
 
 void table_insert(struct table *t, struct item *it, uint64_t hash);
 void table_remove(struct table *t, struct item *it, uint64_t hash);
+/* `it` takes the place of old, whose h_next it has. */
+void table_relocate(struct table *t, const struct item *old, struct item *it,
+                    uint64_t hash);
 
 /* One thread at a time, no lock held: starts growing when `items` are too many for the
  * buckets and moves up to n buckets. False when nothing is left to do. */
