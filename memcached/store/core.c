@@ -53,11 +53,9 @@ core_replace(struct store *s, struct item *old, struct item *it, uint64_t cas,
 void
 core_relocate(struct store *s, struct item *it, struct item *to, uint64_t hash)
 {
-    unsigned class_id = item_head_class(it);
-
     must(item_is(it, ITEM_LINKED) && item_refs(it) == 1);
-    item_copy_head(to, it, s->slab.classes[class_id].chunk_size);
-    lru_relocate(&s->lru.classes[it->class_id], it, to);
+    item_move_head(to, it);
+    lru_relocate(s, it, to);
     table_relocate(&s->table, it, to, hash);
 }
 

@@ -12,6 +12,7 @@
 #include "store/item.h"
 #include "store/lru.h"
 #include "store/mem.h"
+#include "store/mover.h"
 #include "store/slab.h"
 #include "store/store.h"
 #include "store/table.h"
@@ -33,6 +34,8 @@ struct store {
     struct table table;
     struct lru lru;
     struct flush flush;
+    struct mover mover;
+    struct automover automover;
     /* The last number given to a link. Relaxed: uniqueness is all it provides, the order on
      * one key comes from its stripe. On its own line, for every store writes it. */
     alignas(TABLE_LINE_BYTES) _Atomic uint64_t cas;
@@ -101,8 +104,7 @@ void core_replace(struct store *s, struct item *old, struct item *it, uint64_t c
                   uint64_t hash, uint32_t now);
 
 /* Page mover: `to`, a chunk as large as that of the head of the linked item, becomes the
- * item. The lock of its LRU class is held, too, and nobody holds the item. The old memory is
- * the caller's. */
+ * item. Nobody holds the item. The old memory is the caller's. */
 void core_relocate(struct store *s, struct item *it, struct item *to, uint64_t hash);
 
 /* Removes an item that has expired or was flushed and says which. */

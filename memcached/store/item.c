@@ -91,7 +91,7 @@ fill_header(struct item *it, const struct store *s, struct key key, uint32_t fla
     it->value_len = value_len;
     atomic_store_explicit(&it->refs, 1, memory_order_relaxed);
     it->client_flags = flags;
-    it->layout = s->conf.use_cas ? ITEM_HAS_CAS : 0;
+    item_set_layout(it, s->conf.use_cas ? ITEM_HAS_CAS : 0);
     item_set_marks(it, 0);
     it->epoch = 0;
     it->key_len = (uint8_t)key.len;
@@ -137,11 +137,12 @@ take_chunk(struct store *s, uint64_t left, uint32_t now)
     if (ch == NULL) {
         return NULL;
     }
-    memset(ch, 0, sizeof(*ch));
+    /* Not the layout: who moves a page may be looking at it. */
+    memset(ch, 0, offsetof(struct chunk, layout));
     ch->size = s->slab.classes[class_id].chunk_size - (uint32_t)sizeof(*ch);
     ch->used = used;
     ch->class_id = (uint8_t)class_id;
-    ch->layout = ITEM_CHUNK;
+    item_set_layout((struct item *)(void *)ch, ITEM_CHUNK);
     return ch;
 }
 
@@ -160,6 +161,7 @@ add_chunks(struct store *s, struct item *it, uint32_t now)
         ch->owner = it;
         ch->prev = last;
         last->next = ch;
+        item_make_known((struct item *)(void *)ch);
         last = ch;
         left -= ch->used;
     }
@@ -196,7 +198,7 @@ create_chained(struct store *s, struct key key, uint32_t flags, uint32_t exptime
         return NULL;
     }
     fill_header(it, s, key, flags, exptime, value_len);
-    it->layout |= ITEM_CHAINED;
+    item_set_layout(it, it->layout | ITEM_CHAINED);
     it->class_id = (uint8_t)s->slab.class_count;
     first = first_chunk(it);
     memset(first, 0, sizeof(*first));
@@ -276,23 +278,27 @@ item_head_bytes(const struct store_conf *conf, const struct item *it)
 }
 
 void
-item_copy_head(struct item *to, const struct item *from, uint32_t chunk_size)
+item_move_head(struct item *to, const struct item *from)
 {
-    struct chunk *first;
+    size_t at = offsetof(struct item, h_next);
+    const char *end = from->layout & ITEM_CHAINED
+                          ? (const char *)(first_chunk(from) + 1)
+                          : plain_value(from) + from->value_len + LINE_END_BYTES;
 
-    memcpy(to, from, chunk_size);
-    if ((to->layout & ITEM_CHAINED) == 0) {
-        return;
-    }
-    first = first_chunk(to);
-    first->next->prev = first;
-    for (struct chunk *ch = first; ch != NULL; ch = ch->next) {
-        ch->owner = to;
+    memcpy((char *)to + at, (const char *)from + at,
+           (size_t)(end - (const char *)from) - at);
+    if (to->layout & ITEM_CHAINED) {
+        struct chunk *first = first_chunk(to);
+
+        first->next->prev = first;
+        for (struct chunk *ch = first; ch != NULL; ch = ch->next) {
+            ch->owner = to;
+        }
     }
 }
 
 void
-item_move_chunk(struct chunk *to, struct chunk *from)
+item_move_chunk(struct chunk *to, const struct chunk *from)
 {
     memcpy(to, from, sizeof(*from) + from->used);
     to->prev->next = to;
@@ -301,6 +307,12 @@ item_move_chunk(struct chunk *to, struct chunk *from)
     }
     /* The place of the last write is of no use to a linked item. */
     first_chunk(to->owner)->cursor = NULL;
+}
+
+uint32_t
+item_chunk_bytes(const struct chunk *ch)
+{
+    return (uint32_t)sizeof(*ch) + ch->used;
 }
 
 static size_t
@@ -467,7 +479,7 @@ void
 item_mark_binary_key(struct item *it)
 {
     must(!item_is(it, ITEM_LINKED));
-    it->layout |= ITEM_BINARY_KEY;
+    item_set_layout(it, it->layout | ITEM_BINARY_KEY);
 }
 
 uint32_t

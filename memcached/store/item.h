@@ -31,6 +31,8 @@
 #define ITEM_CHUNK 4u /* this is a struct chunk, not an item */
 #define ITEM_FREE 8u  /* on the free list of a class; 0 is fresh memory */
 #define ITEM_BINARY_KEY 16u
+#define ITEM_OUT 32u   /* in a page on its way to another class, and done with */
+#define ITEM_KNOWN 64u /* an item that has been linked, or a chunk that has an owner */
 
 /* marks: what happened to it */
 #define ITEM_LINKED 1u    /* in hash table and LRU */
@@ -51,7 +53,10 @@ struct item {
     _Atomic uint16_t refs; /* 1 while linked + 1 per holder; 0 -> freed */
     uint16_t epoch;        /* flushes until it was linked; see struct flush */
     uint32_t client_flags;
-    uint8_t layout; /* at the same place in struct chunk */
+    /* At the same place in struct chunk. Who moves a page looks at the chunks in it under
+     * the slab lock, without knowing what they are. Release when ITEM_KNOWN is set, acquire
+     * by the mover: what it needs to find the stripe has been written. Else relaxed. */
+    _Atomic uint8_t layout;
     _Atomic uint8_t marks;
     uint8_t class_id;
     uint8_t key_len;
@@ -65,7 +70,7 @@ struct chunk {
     uint32_t cursor_at;   /* and the offset at which it starts */
     uint32_t size;        /* room behind this header */
     uint32_t used;        /* bytes of it that belong to the value and CR LF */
-    uint8_t layout;
+    _Atomic uint8_t layout;
     uint8_t unused_mark_;
     uint8_t class_id; /* slab class of the memory this header lies in */
     uint8_t unused_tail_;
@@ -76,6 +81,21 @@ _Static_assert(STORE_REFS_MAX < UINT16_MAX / 16 * 15,
                "room for the store's own references");
 _Static_assert(sizeof(struct chunk) == STORE_ITEM_HEADER, "chunk header");
 _Static_assert(offsetof(struct item, layout) == offsetof(struct chunk, layout), "layout");
+
+static inline void
+item_set_layout(struct item *it, uint8_t layout)
+{
+    atomic_store_explicit(&it->layout, layout, memory_order_relaxed);
+}
+
+/* From here on its memory may be moved, under the stripe of its key. */
+static inline void
+item_make_known(struct item *it)
+{
+    uint8_t layout = atomic_load_explicit(&it->layout, memory_order_relaxed);
+
+    atomic_store_explicit(&it->layout, layout | ITEM_KNOWN, memory_order_release);
+}
 
 /* Relaxed: changed in place under the stripe by incr and decr, peeked at by the LRU, which
  * takes the stripe before it acts on it. */
@@ -192,11 +212,12 @@ void item_unref(struct store *s, struct item *it);
 unsigned item_head_class(const struct item *it);
 uint32_t item_head_bytes(const struct store_conf *conf, const struct item *it);
 
-/* For the page mover; the stripe is held and nobody holds the item. Copies the head, whose
- * chunk has chunk_size bytes, and makes the chunks know the new place. */
-void item_copy_head(struct item *to, const struct item *from, uint32_t chunk_size);
+/* For the page mover; the stripe is held and nobody holds the item. Copies the chunk that the
+ * item begins in, but for the links of the LRU, and makes the chunks know the new place. */
+void item_move_head(struct item *to, const struct item *from);
 /* Copies one chunk of a chained item, and makes its neighbours know the new place. */
-void item_move_chunk(struct chunk *to, struct chunk *from);
+void item_move_chunk(struct chunk *to, const struct chunk *from);
+uint32_t item_chunk_bytes(const struct chunk *ch);
 
 /* Copies len value bytes of src to dst from offset at. */
 void item_copy(struct item *dst, size_t at, const struct item *src, size_t len);

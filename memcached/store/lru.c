@@ -122,25 +122,6 @@ take_out(struct lru_list *list, struct item *it)
     it->prev = NULL;
 }
 
-void
-lru_relocate(struct lru_class *c, const struct item *old, struct item *it)
-{
-    struct lru_list *list = list_of(c, old);
-
-    if (it->prev != NULL) {
-        it->prev->next = it;
-    } else {
-        must(list->head == old);
-        list->head = it;
-    }
-    if (it->next != NULL) {
-        it->next->prev = it;
-    } else {
-        must(list->tail == old);
-        list->tail = it;
-    }
-}
-
 static void
 add_number(struct lru_class *c, uint64_t n)
 {
@@ -254,6 +235,20 @@ lru_replace(struct store *s, struct item *old, struct item *it, uint32_t now)
     PTHREAD_OK(pthread_mutex_lock(&c->lock));
     unlink_locked(c, old, item_total_of(&s->conf, old));
     link_locked(c, it, list, total, now);
+    PTHREAD_OK(pthread_mutex_unlock(&c->lock));
+}
+
+void
+lru_relocate(struct store *s, const struct item *old, struct item *it)
+{
+    struct lru_class *c = &s->lru.classes[it->class_id];
+    struct lru_list *list = list_of(c, it);
+
+    PTHREAD_OK(pthread_mutex_lock(&c->lock));
+    it->next = old->next;
+    it->prev = old->prev;
+    *(it->prev != NULL ? &it->prev->next : &list->head) = it;
+    *(it->next != NULL ? &it->next->prev : &list->tail) = it;
     PTHREAD_OK(pthread_mutex_unlock(&c->lock));
 }
 
@@ -387,6 +382,7 @@ evict(struct store *s, struct lru_class *c, struct item *it, uint64_t hash, uint
 
     if (item_refs(it) == 1) {
         count_eviction(s, c, it, now);
+        mover_note_eviction(s, it->class_id);
         remove_victim(s, c, it, hash, removed);
         return PULL_EVICTED;
     }
@@ -536,6 +532,12 @@ lru_take_chunk(struct store *s, unsigned class_id, uint32_t requested, unsigned 
         count_direct_reclaims(&s->lru.classes[victims], attempt - 1);
     }
     return chunk;
+}
+
+bool
+lru_evict(struct store *s, unsigned class_id, uint32_t now)
+{
+    return s->conf.can_evict && make_room(s, class_id, 1, now);
 }
 
 void

@@ -87,13 +87,16 @@ void lru_replace(struct store *s, struct item *old, struct item *it, uint32_t no
 void lru_bump(struct store *s, struct item *it, uint32_t now);
 /* A use in segmented mode. */
 void lru_use_segmented(struct store *s, struct item *it, uint32_t now);
-/* `it` takes the place of old, whose bytes it has; the lock of the class is held as well. */
-void lru_relocate(struct lru_class *c, const struct item *old, struct item *it);
+/* `it` takes the place of old, of which it is a copy but for the links. */
+void lru_relocate(struct store *s, const struct item *old, struct item *it);
 
 /* A chunk of class `class_id`, freeing expired and then the least recently used items of the
  * lists of `victims` if need be; NULL when there is no room. One stripe may be held. */
 void *lru_take_chunk(struct store *s, unsigned class_id, uint32_t requested,
                      unsigned victims, uint32_t now);
+/* Makes room without a need of its own: dead items of the tail or one live one go. False when
+ * there was nothing. No stripe is held. */
+bool lru_evict(struct store *s, unsigned class_id, uint32_t now);
 /* Counts a refused allocation. */
 void lru_count_oom(struct store *s, unsigned class_id);
 

@@ -8,6 +8,8 @@
 #define CHUNK_ALIGN 8u
 #define CHUNK_MAX_LEAST 512u /* the head of a chained item with the longest key fits */
 #define PAGES_FIRST 16u
+#define PAGES_TO_MOVE_ONE 2u /* a class keeps its last page */
+#define HUGE_PAGE_BYTES ((uintptr_t)2 * STORE_PAGE_BYTES)
 
 static uint32_t
 round_up(uint32_t n)
@@ -76,24 +78,192 @@ what_is_wrong(const struct store_conf *conf)
     return NULL;
 }
 
+/* ---- pages; the lock is held, or nobody else is here yet ----------------------------- */
+
+static uint64_t
+page_charge(const struct slab *sl, const struct slab_class *c)
+{
+    return sl->whole_pages ? STORE_PAGE_BYTES
+                           : (uint64_t)c->chunk_size * c->chunks_per_page;
+}
+
+static void
+pool_push(struct slab *sl, void *page)
+{
+    *(void **)page = sl->pool;
+    sl->pool = page;
+    sl->pool_count++;
+}
+
+static void *
+pool_pop(struct slab *sl)
+{
+    void *page = sl->pool;
+
+    if (page != NULL) {
+        sl->pool = *(void **)page;
+        sl->pool_count--;
+    }
+    return page;
+}
+
+/* Cuts pages of the pool off it that the limit has no room for; NULL or a list of them, to be
+ * unmapped without the lock. */
+static void *
+pool_trim(struct slab *sl)
+{
+    void *list = NULL;
+
+    while (sl->can_reassign && sl->arena == NULL && sl->pool != NULL &&
+           sl->malloced_bytes > sl->limit_bytes) {
+        void *page = pool_pop(sl);
+
+        sl->malloced_bytes -= STORE_PAGE_BYTES;
+        *(void **)page = list;
+        list = page;
+    }
+    return list;
+}
+
+static void
+unmap_list(void *list)
+{
+    while (list != NULL) {
+        void *next = *(void **)list;
+
+        mem_unmap(list, STORE_PAGE_BYTES);
+        list = next;
+    }
+}
+
+static bool
+reserve_page_entry(struct slab *sl, struct slab_class *c)
+{
+    uint32_t room = c->page_room == 0 ? PAGES_FIRST : c->page_room * 2;
+    void **pages;
+
+    if (c->page_count < c->page_room) {
+        return true;
+    }
+    pages = mem_resize(sl->mem, c->pages, room * sizeof(*pages));
+    if (pages == NULL) {
+        return false;
+    }
+    c->pages = pages;
+    c->page_room = room;
+    return true;
+}
+
+static void *
+map_page(struct slab *sl)
+{
+    void *page = NULL;
+
+    if (sl->arena == NULL) {
+        return mem_map(sl->mem, STORE_PAGE_BYTES);
+    }
+    if (sl->arena_left > 0) {
+        page = sl->arena_next;
+        sl->arena_next += STORE_PAGE_BYTES;
+        sl->arena_left--;
+    }
+    return page;
+}
+
+static bool
+has_room(const struct slab *sl, uint64_t charge)
+{
+    return sl->malloced_bytes + charge <= sl->limit_bytes;
+}
+
+/* From the pool, or else a new one: a class always may take its first page, more of them only
+ * below the limit. */
+static bool
+grow_class(struct slab *sl, struct slab_class *c)
+{
+    uint64_t charge = page_charge(sl, c);
+    void *page;
+
+    if (!reserve_page_entry(sl, c)) {
+        return false;
+    }
+    page = pool_pop(sl);
+    if (page == NULL) {
+        page = c->page_count == 0 || has_room(sl, charge) ? map_page(sl) : NULL;
+        if (page == NULL) {
+            return false;
+        }
+        sl->malloced_bytes += charge;
+    }
+    c->pages[c->page_count++] = page;
+    return true;
+}
+
+/* Starts on the next page that has not been cut. */
+static bool
+cut_page(struct slab_class *c)
+{
+    if (c->cut_count == c->page_count) {
+        return false;
+    }
+    c->fresh = c->pages[c->cut_count++];
+    c->fresh_count = c->chunks_per_page;
+    return true;
+}
+
+/* ---- life ---------------------------------------------------------------------------- */
+
+/* Everything at once, in large pages if the system gives some, and a page for each class. */
+static const char *
+preallocate(struct slab *sl)
+{
+    uint64_t pages = sl->limit_bytes / STORE_PAGE_BYTES;
+    uintptr_t start;
+
+    if (pages < sl->class_count) {
+        return "preallocation needs at least one megabyte for each slab class";
+    }
+    sl->arena_bytes = (size_t)(pages * STORE_PAGE_BYTES + HUGE_PAGE_BYTES);
+    sl->arena = mem_map(sl->mem, sl->arena_bytes);
+    if (sl->arena == NULL) {
+        return "no memory for preallocation";
+    }
+    start = ((uintptr_t)sl->arena + HUGE_PAGE_BYTES - 1) & ~(HUGE_PAGE_BYTES - 1);
+    /* A wish: without large pages it works as well, a little slower. */
+    (void)madvise((void *)start, (size_t)(pages * STORE_PAGE_BYTES), MADV_HUGEPAGE);
+    sl->arena_next = (char *)start;
+    sl->arena_left = pages;
+    for (unsigned i = 1; i <= sl->class_count; i++) {
+        if (!grow_class(sl, &sl->classes[i])) {
+            return "no memory for preallocation";
+        }
+    }
+    return NULL;
+}
+
 bool
 slab_init(struct slab *sl, const struct store_conf *conf, struct mem *mem, char *err,
           size_t err_len)
 {
     const char *wrong = what_is_wrong(conf);
 
-    if (wrong != NULL) {
-        snprintf(err, err_len, "%s", wrong);
-        return false;
-    }
     memset(sl, 0, sizeof(*sl));
     PTHREAD_OK(pthread_mutex_init(&sl->lock, NULL));
     sl->mem = mem;
     sl->limit_bytes = conf->limit_bytes;
     sl->malloced_bytes = conf->initial_malloced;
     sl->chunk_max = conf->chunk_max;
-    sl->whole_pages = conf->whole_pages;
-    build_classes(sl, conf);
+    sl->whole_pages = conf->whole_pages || conf->can_reassign;
+    sl->can_reassign = conf->can_reassign;
+    if (wrong == NULL) {
+        build_classes(sl, conf);
+        wrong = conf->preallocates ? preallocate(sl) : NULL;
+    }
+    if (wrong != NULL) {
+        snprintf(err, err_len, "%s", wrong);
+        slab_fini(sl);
+        return false;
+    }
     return true;
 }
 
@@ -103,11 +273,15 @@ slab_fini(struct slab *sl)
     for (unsigned i = 1; i <= sl->class_count; i++) {
         struct slab_class *c = &sl->classes[i];
 
-        for (uint32_t n = 0; n < c->page_count; n++) {
+        for (uint32_t n = 0; n < c->page_count && sl->arena == NULL; n++) {
             mem_unmap(c->pages[n], STORE_PAGE_BYTES);
         }
         free(c->pages);
     }
+    if (sl->arena == NULL) {
+        unmap_list(sl->pool); /* a page on its way is still in its class's list */
+    }
+    mem_unmap(sl->arena, sl->arena_bytes);
     PTHREAD_OK(pthread_mutex_destroy(&sl->lock));
 }
 
@@ -130,62 +304,48 @@ slab_class_of(const struct slab *sl, uint64_t bytes)
     return lo;
 }
 
-static bool
-reserve_page_entry(struct slab *sl, struct slab_class *c)
-{
-    uint32_t room = c->page_room == 0 ? PAGES_FIRST : c->page_room * 2;
-    void **pages;
+/* ---- chunks --------------------------------------------------------------------------- */
 
-    if (c->page_count < c->page_room) {
-        return true;
-    }
-    pages = mem_resize(sl->mem, c->pages, room * sizeof(*pages));
-    if (pages == NULL) {
-        return false;
-    }
-    c->pages = pages;
-    c->page_room = room;
-    return true;
+static bool
+is_leaving(const struct slab *sl, const void *chunk)
+{
+    return (uintptr_t)chunk - (uintptr_t)sl->move.page < STORE_PAGE_BYTES &&
+           sl->move.page != NULL;
 }
 
-/* A class always may take its first page; more of them only below the limit. Called when
- * the class has no chunk left, so no fresh ones are forgotten. */
-static bool
-grow_class(struct slab *sl, struct slab_class *c)
+static void
+put_out(struct slab *sl, struct item *it)
 {
-    uint64_t charge =
-        sl->whole_pages ? STORE_PAGE_BYTES : (uint64_t)c->chunk_size * c->chunks_per_page;
-    char *page;
-
-    must(c->fresh_count == 0);
-    if (c->page_count > 0 && sl->malloced_bytes + charge > sl->limit_bytes) {
-        return false;
-    }
-    if (!reserve_page_entry(sl, c)) {
-        return false;
-    }
-    page = mem_map(sl->mem, STORE_PAGE_BYTES);
-    if (page == NULL) {
-        return false;
-    }
-    c->pages[c->page_count++] = page;
-    c->fresh = page;
-    c->fresh_count = c->chunks_per_page;
-    sl->malloced_bytes += charge;
-    return true;
+    item_set_layout(it, ITEM_OUT);
+    sl->move.left--;
 }
 
 static struct item *
-take_locked(struct slab *sl, struct slab_class *c)
+pop_free(struct slab_class *c)
 {
     struct item *it = c->free_list;
 
     if (it != NULL) {
         c->free_list = it->next;
         c->free_count--;
+    }
+    return it;
+}
+
+/* Free chunks of the page on its way leave the list when they are met. */
+static struct item *
+take_locked(struct slab *sl, struct slab_class *c)
+{
+    struct item *it;
+
+    while ((it = pop_free(c)) != NULL && is_leaving(sl, it)) {
+        put_out(sl, it);
+        sl->move.inline_reclaim++;
+    }
+    if (it != NULL) {
         return it;
     }
-    if (c->fresh_count == 0 && !grow_class(sl, c)) {
+    if (c->fresh_count == 0 && !cut_page(c)) {
         return NULL;
     }
     it = (struct item *)(void *)c->fresh;
@@ -194,8 +354,8 @@ take_locked(struct slab *sl, struct slab_class *c)
     return it;
 }
 
-void *
-slab_take(struct slab *sl, unsigned class_id, uint32_t requested)
+static void *
+take(struct slab *sl, unsigned class_id, uint32_t requested, bool can_grow)
 {
     struct slab_class *c = &sl->classes[class_id];
     struct item *it;
@@ -203,12 +363,27 @@ slab_take(struct slab *sl, unsigned class_id, uint32_t requested)
     must(class_id >= 1 && class_id <= sl->class_count);
     PTHREAD_OK(pthread_mutex_lock(&sl->lock));
     it = take_locked(sl, c);
+    if (it == NULL && can_grow && grow_class(sl, c)) {
+        it = take_locked(sl, c);
+    }
     if (it != NULL) {
-        it->layout = 0;
+        item_set_layout(it, 0);
         c->requested_bytes += requested;
     }
     PTHREAD_OK(pthread_mutex_unlock(&sl->lock));
     return it;
+}
+
+void *
+slab_take(struct slab *sl, unsigned class_id, uint32_t requested)
+{
+    return take(sl, class_id, requested, true);
+}
+
+void *
+slab_take_spare(struct slab *sl, unsigned class_id, uint32_t requested)
+{
+    return take(sl, class_id, requested, false);
 }
 
 void
@@ -220,18 +395,197 @@ slab_give(struct slab *sl, unsigned class_id, void *chunk, uint32_t requested)
     must(class_id >= 1 && class_id <= sl->class_count);
     PTHREAD_OK(pthread_mutex_lock(&sl->lock));
     must(c->requested_bytes >= requested);
-    it->layout = ITEM_FREE;
-    it->next = c->free_list;
-    c->free_list = it;
-    c->free_count++;
     c->requested_bytes -= requested;
+    if (unlikely(is_leaving(sl, it))) {
+        put_out(sl, it);
+    } else {
+        item_set_layout(it, ITEM_FREE);
+        it->next = c->free_list;
+        if (it->next != NULL) {
+            it->next->prev = it;
+        }
+        c->free_list = it;
+        c->free_count++;
+    }
     PTHREAD_OK(pthread_mutex_unlock(&sl->lock));
 }
 
-void
+uint64_t
+slab_free_chunks(const struct slab *sl, unsigned class_id)
+{
+    const struct slab_class *c = &sl->classes[class_id];
+    uint64_t out = sl->move.page != NULL && sl->move.from == class_id
+                       ? sl->move.chunks - sl->move.left
+                       : 0;
+
+    return c->free_count + c->fresh_count +
+           (uint64_t)(c->page_count - c->cut_count) * c->chunks_per_page + out;
+}
+
+bool
 slab_set_limit(struct slab *sl, uint64_t bytes)
 {
+    void *list;
+
+    if (sl->arena != NULL) {
+        return false;
+    }
     PTHREAD_OK(pthread_mutex_lock(&sl->lock));
     sl->limit_bytes = bytes;
+    list = pool_trim(sl);
     PTHREAD_OK(pthread_mutex_unlock(&sl->lock));
+    unmap_list(list);
+    return true;
+}
+
+bool
+slab_is_full(struct slab *sl)
+{
+    bool is_full;
+
+    PTHREAD_OK(pthread_mutex_lock(&sl->lock));
+    is_full = sl->pool == NULL && !has_room(sl, STORE_PAGE_BYTES);
+    PTHREAD_OK(pthread_mutex_unlock(&sl->lock));
+    return is_full;
+}
+
+/* ---- the page on its way --------------------------------------------------------------- */
+
+static bool
+has_spare(const struct slab *sl, int id)
+{
+    return sl->classes[id].page_count >= PAGES_TO_MOVE_ONE;
+}
+
+/* Any class that has two pages, beginning behind the one that was robbed last. */
+static int
+any_source(const struct slab *sl, int to)
+{
+    for (unsigned i = 0; i < sl->class_count; i++) {
+        int id = (int)((sl->move.from + i) % sl->class_count) + 1;
+
+        if (id != to && has_spare(sl, id)) {
+            return id;
+        }
+    }
+    return 0;
+}
+
+static enum store_move_status
+check_move(const struct slab *sl, int *from, int to)
+{
+    if (!sl->can_reassign) {
+        return STORE_MOVE_OFF;
+    }
+    if (sl->move.page != NULL) {
+        return STORE_MOVE_BUSY;
+    }
+    if (*from == to) {
+        return STORE_MOVE_SAME;
+    }
+    if (*from == -1 && to >= 0 && to <= (int)sl->class_count) {
+        *from = any_source(sl, to);
+        return *from != 0 ? STORE_MOVE_OK : STORE_MOVE_NO_SPARE;
+    }
+    if (*from < 1 || *from > (int)sl->class_count || to < 0 ||
+        to > (int)sl->class_count) {
+        return STORE_MOVE_BAD_CLASS;
+    }
+    return has_spare(sl, *from) ? STORE_MOVE_OK : STORE_MOVE_NO_SPARE;
+}
+
+static void
+begin_locked(struct slab *sl, unsigned from, unsigned to)
+{
+    struct slab_class *c = &sl->classes[from];
+    struct slab_move *m = &sl->move;
+
+    m->serial++;
+    m->page = c->pages[0];
+    m->from = from;
+    m->to = to;
+    m->chunk_size = c->chunk_size;
+    m->chunks = c->chunks_per_page;
+    m->left = m->chunks;
+    if (c->cut_count == 0) {
+        c->cut_count = 1; /* not a chunk of it has been used, */
+        c->fresh = m->page;
+        c->fresh_count = c->chunks_per_page;
+    }
+    if (c->cut_count == 1) {
+        /* or not all: these are out at once. */
+        for (uint32_t i = 0; i < c->fresh_count; i++) {
+            put_out(sl, (struct item *)(void *)(c->fresh + (size_t)i * c->chunk_size));
+        }
+        c->fresh_count = 0;
+    }
+}
+
+enum store_move_status
+slab_move_begin(struct slab *sl, int *from, int to)
+{
+    enum store_move_status status;
+
+    PTHREAD_OK(pthread_mutex_lock(&sl->lock));
+    status = check_move(sl, from, to);
+    if (status == STORE_MOVE_OK) {
+        begin_locked(sl, (unsigned)*from, (unsigned)to);
+    }
+    PTHREAD_OK(pthread_mutex_unlock(&sl->lock));
+    return status;
+}
+
+void
+slab_move_detach(struct slab *sl, uint32_t i)
+{
+    struct slab_class *c = &sl->classes[sl->move.from];
+    struct item *it = slab_move_chunk(sl, i);
+
+    if (c->free_list == it) {
+        c->free_list = it->next;
+    } else {
+        it->prev->next = it->next;
+        if (it->next != NULL) {
+            it->next->prev = it->prev;
+        }
+    }
+    c->free_count--;
+    put_out(sl, it);
+}
+
+/* The page has left its class; the new one may want no memory for the entry: then the pool
+ * has it. */
+static void
+hand_over(struct slab *sl)
+{
+    struct slab_class *from = &sl->classes[sl->move.from];
+    struct slab_class *to = &sl->classes[sl->move.to];
+
+    must(from->pages[0] == sl->move.page && from->cut_count > 0);
+    from->page_count--;
+    from->cut_count--;
+    memmove(from->pages, from->pages + 1, from->page_count * sizeof(*from->pages));
+    if (sl->move.to != 0 && reserve_page_entry(sl, to)) {
+        to->pages[to->page_count++] = sl->move.page;
+    } else {
+        pool_push(sl, sl->move.page);
+    }
+    sl->move.page = NULL;
+}
+
+bool
+slab_move_end(struct slab *sl)
+{
+    void *list = NULL;
+    bool is_done;
+
+    PTHREAD_OK(pthread_mutex_lock(&sl->lock));
+    is_done = sl->move.left == 0;
+    if (is_done) {
+        hand_over(sl);
+        list = pool_trim(sl);
+    }
+    PTHREAD_OK(pthread_mutex_unlock(&sl->lock));
+    unmap_list(list);
+    return is_done;
 }

@@ -3,6 +3,10 @@
  *
  * Slab memory: pages of 1 MiB, each cut into equal chunks of one size class. Private to
  * store/. Any thread; everything that changes is under the slab lock, the innermost one.
+ *
+ * Pages without a class are in the pool and go first when a class grows. One page at a time
+ * may be on its way to another class or to the pool: from slab_move_begin on, its chunks are
+ * neither taken nor put on the free list, and when all are out slab_move_end hands it over.
  */
 #pragma once
 
@@ -16,14 +20,26 @@
 struct slab_class {
     uint32_t chunk_size;
     uint32_t chunks_per_page;
-    struct item *free_list;
-    uint64_t free_count; /* on free_list */
-    char *fresh;         /* never used chunks of the newest page: no fault before use */
+    struct item *free_list; /* doubly linked; the head's prev means nothing */
+    uint64_t free_count;    /* on free_list */
+    char *fresh; /* never used chunks of the newest cut page: no fault before use */
     uint32_t fresh_count;
     void **pages; /* oldest first */
     uint32_t page_count;
     uint32_t page_room; /* entries that fit in pages */
+    uint32_t
+        cut_count; /* pages[0..cut_count) have been cut; `fresh` is in the last one */
     uint64_t requested_bytes;
+};
+
+/* The page on its way. */
+struct slab_move {
+    char *page; /* NULL: none */
+    unsigned from, to;
+    uint32_t chunk_size, chunks;
+    uint32_t left;           /* chunks that are not out yet */
+    uint64_t serial;         /* of this move, or else of the last one */
+    uint64_t inline_reclaim; /* free chunks that an allocation met; a counter */
 };
 
 struct slab {
@@ -34,10 +50,19 @@ struct slab {
     uint32_t chunk_max;
     unsigned class_count; /* ids 1..class_count; the last one has chunk_max */
     bool whole_pages;
+    bool can_reassign;
+    void *pool; /* pages that belong to no class, linked through their first word */
+    uint64_t pool_count;
+    void *arena; /* with preallocation: what is mapped, */
+    size_t arena_bytes;
+    char *arena_next; /* and the pages of it that nobody has had yet */
+    uint64_t arena_left;
+    struct slab_move move;
     struct slab_class classes[STORE_CLASSES];
 };
 
-/* False with a sentence in err when the sizes make no class table. */
+/* False with a sentence in err when the sizes make no class table, or the memory that is to
+ * be allocated at once is not there. */
 must_check bool slab_init(struct slab *sl, const struct store_conf *conf, struct mem *mem,
                           char *err, size_t err_len);
 void slab_fini(struct slab *sl);
@@ -48,7 +73,30 @@ unsigned slab_class_of(const struct slab *sl, uint64_t bytes);
 /* A chunk, layout byte cleared, of which `requested` bytes are accounted; NULL when the class
  * has none and may not grow. */
 void *slab_take(struct slab *sl, unsigned class_id, uint32_t requested);
+/* The same, but the class does not grow. */
+void *slab_take_spare(struct slab *sl, unsigned class_id, uint32_t requested);
 /* Gives it back with the number it was accounted with. */
 void slab_give(struct slab *sl, unsigned class_id, void *chunk, uint32_t requested);
 
-void slab_set_limit(struct slab *sl, uint64_t bytes);
+/* Pages of the pool are given back while more is charged. False: preallocated. */
+must_check bool slab_set_limit(struct slab *sl, uint64_t bytes);
+/* No class could grow. */
+bool slab_is_full(struct slab *sl);
+
+/* ---- the page on its way; one thread at a time ----------------------------------------- */
+
+/* Takes the oldest page of *from (-1: some class but `to` that has two, told back). */
+must_check enum store_move_status slab_move_begin(struct slab *sl, int *from, int to);
+/* With the lock held: chunk `i` of the page leaves the free list. */
+void slab_move_detach(struct slab *sl, uint32_t i);
+/* Hands the page over when all its chunks are out. False when they are not. */
+must_check bool slab_move_end(struct slab *sl);
+
+static inline void *
+slab_move_chunk(const struct slab *sl, uint32_t i)
+{
+    return sl->move.page + (size_t)i * sl->move.chunk_size;
+}
+
+/* With the lock held. */
+uint64_t slab_free_chunks(const struct slab *sl, unsigned class_id);

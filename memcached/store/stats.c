@@ -55,6 +55,7 @@ store_totals(struct store *s, struct store_totals *out)
     }
     add_slab_totals(&s->slab, out);
     out->juggles = atomic_load_explicit(&s->lru.juggles, memory_order_relaxed);
+    mover_totals(s, out);
     out->malloc_fails = atomic_load_explicit(&s->mem.failures, memory_order_relaxed);
     out->hash_power = atomic_load_explicit(&s->table.power, memory_order_relaxed);
     out->hash_bytes = table_bytes(&s->table);
@@ -80,7 +81,7 @@ slab_class_stats(struct slab *sl, unsigned class_id, struct store_class_stats *o
     out->chunks_per_page = c->chunks_per_page;
     out->total_pages = c->page_count;
     out->total_chunks = (uint64_t)c->page_count * c->chunks_per_page;
-    out->free_chunks = c->free_count + c->fresh_count;
+    out->free_chunks = slab_free_chunks(sl, class_id);
     out->used_chunks = out->total_chunks - out->free_chunks;
     out->requested_bytes = c->requested_bytes;
     PTHREAD_OK(pthread_mutex_unlock(&sl->lock));
@@ -135,5 +136,6 @@ store_reset_stats(struct store *s)
         memset(&c->count, 0, sizeof(c->count));
         PTHREAD_OK(pthread_mutex_unlock(&c->lock));
     }
+    mover_reset_stats(s);
     atomic_store_explicit(&s->mem.failures, 0, memory_order_relaxed);
 }

@@ -38,6 +38,7 @@ store_create_failing(const struct store_conf *conf, long fail_in, char *err,
     }
     lru_init(&s->lru, &conf->lru);
     PTHREAD_OK(pthread_mutex_init(&s->flush.lock, NULL));
+    mover_init(s);
     return s;
 }
 
@@ -56,6 +57,7 @@ store_destroy(struct store **sp)
         return;
     }
     *sp = NULL;
+    mover_fini(s);
     PTHREAD_OK(pthread_mutex_destroy(&s->flush.lock));
     lru_fini(&s->lru);
     table_fini(&s->table);
@@ -265,11 +267,7 @@ store_flush(struct store *s, uint32_t at, uint32_t now)
 bool
 store_set_limit(struct store *s, uint64_t bytes)
 {
-    if (s->conf.preallocates) {
-        return false;
-    }
-    slab_set_limit(&s->slab, bytes);
-    return true;
+    return slab_set_limit(&s->slab, bytes);
 }
 
 bool

@@ -362,8 +362,14 @@ enum store_move_status {
 
 /* Starts to move the oldest page of `from` (-1: any class that has two) to `to` (0: pool). */
 must_check enum store_move_status store_move_page(struct store *s, int from, int to);
-/* Works on the page under way, up to `chunks` chunks. False when there is none. */
-bool store_move_step(struct store *s, unsigned chunks, uint32_t now);
+enum store_move_progress {
+    STORE_MOVE_IDLE,    /* there is no page under way */
+    STORE_MOVE_WAITING, /* for chunks that are in use: no hurry */
+    STORE_MOVE_WORKING, /* call again */
+};
+
+/* Works on the page under way, up to `chunks` chunks. */
+enum store_move_progress store_move_step(struct store *s, unsigned chunks, uint32_t now);
 
 struct store_automove {
     unsigned level; /* 0 off, 1 by age, 2 a page at each eviction */
@@ -372,8 +378,9 @@ struct store_automove {
 };
 void store_set_automove(struct store *s, const struct store_automove *conf);
 struct store_automove store_automove(struct store *s);
-/* Once a second: looks at ages and evictions, may start a move. */
-void store_automove_step(struct store *s, uint32_t now);
+/* Once a second: looks at ages and evictions, may start a move. True when the next one of the
+ * same second may follow as soon as that page has moved. */
+bool store_automove_step(struct store *s, uint32_t now);
 
 /* ---- listings -------------------------------------------------------------------------- */
 

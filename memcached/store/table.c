@@ -102,6 +102,7 @@ table_insert(struct table *t, struct item *it, uint64_t hash)
 {
     struct item **bucket = table_bucket(t, hash);
 
+    item_make_known(it);
     it->h_next = *bucket;
     *bucket = it;
 }

@@ -117,6 +117,18 @@ table_find(const struct table *t, struct key key, uint64_t hash)
     return it;
 }
 
+/* Whether an item at this address is in the hash's bucket; its memory is not looked at. */
+static inline bool
+table_has(const struct table *t, const struct item *it, uint64_t hash)
+{
+    const struct item *there = *table_bucket(t, hash);
+
+    while (there != NULL && there != it) {
+        there = there->h_next;
+    }
+    return there != NULL;
+}
+
 void table_insert(struct table *t, struct item *it, uint64_t hash);
 void table_remove(struct table *t, struct item *it, uint64_t hash);
 /* `it` takes the place of old, whose h_next it has. */

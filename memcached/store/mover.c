@@ -1,0 +1,485 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ */
+#include "store/mover.h"
+
+#include <limits.h>
+
+#include "store/core.h"
+
+/* Rounds over a page that is not getting empty, before referenced chains are unlinked and
+ * room is made by evictions though memory is left. */
+#define ROUNDS_MAX_EVICTING 1000
+#define ROUNDS_MAX_KEEPING 5000
+#define AUTOMOVE_EVICTION_LEVEL 2
+
+/* What became of a chunk. */
+enum outcome {
+    OUTCOME_PASS, /* out already, or changed hands just now */
+    OUTCOME_FROM_SLAB,
+    OUTCOME_FROM_LRU,
+    OUTCOME_BUSY, /* from here on it stays for now */
+    OUTCOME_UPLOADING,
+    OUTCOME_ACTIVE,
+    OUTCOME_FLOATING,
+    OUTCOME_LOCKED,
+    OUTCOME_NO_MEMORY,
+    OUTCOMES,
+};
+
+static const char *const outcome_names[OUTCOMES] = {
+    [OUTCOME_PASS] = "pass",
+    [OUTCOME_FROM_SLAB] = "from_slab",
+    [OUTCOME_FROM_LRU] = "from_lru",
+    [OUTCOME_BUSY] = "busy",
+    [OUTCOME_UPLOADING] = "busy_uploading",
+    [OUTCOME_ACTIVE] = "busy_active",
+    [OUTCOME_FLOATING] = "busy_floating",
+    [OUTCOME_LOCKED] = "locked",
+    [OUTCOME_NO_MEMORY] = "busy",
+};
+
+/* A chunk that belongs to an item. */
+struct find {
+    struct item *head;   /* the item, */
+    struct chunk *chunk; /* and the chunk, if it is not the one that the item begins in */
+    uint64_t hash;
+};
+
+static void
+count(_Atomic uint64_t *counter)
+{
+    atomic_fetch_add_explicit(counter, 1, memory_order_relaxed);
+}
+
+static uint32_t
+rounds_max(const struct store *s)
+{
+    return s->conf.keeps_pages_when_full ? ROUNDS_MAX_KEEPING : ROUNDS_MAX_EVICTING;
+}
+
+/* ---- one chunk ----------------------------------------------------------------------- */
+
+static bool
+is_known(const struct item *it)
+{
+    return atomic_load_explicit(&((struct item *)(uintptr_t)it)->layout,
+                                memory_order_acquire) &
+           ITEM_KNOWN;
+}
+
+/* The slab lock is held: what is not free now stays what it is. A chunk goes before the head
+ * of its item does. */
+static enum outcome
+look_locked(struct store *s, uint32_t i, struct find *find)
+{
+    struct item *it = slab_move_chunk(&s->slab, i);
+    uint8_t layout = atomic_load_explicit(&it->layout, memory_order_acquire);
+
+    if (layout & ITEM_OUT) {
+        s->mover.pending[i / MOVER_PENDING_BITS] &=
+            ~(UINT64_C(1) << i % MOVER_PENDING_BITS);
+        return OUTCOME_PASS;
+    }
+    if (layout & ITEM_FREE) {
+        slab_move_detach(&s->slab, i);
+        return OUTCOME_FROM_SLAB;
+    }
+    if ((layout & ITEM_KNOWN) == 0) {
+        return OUTCOME_UPLOADING;
+    }
+    find->head = it;
+    find->chunk = NULL;
+    if (layout & ITEM_CHUNK) {
+        find->chunk = (struct chunk *)(void *)it;
+        find->head = find->chunk->owner;
+    }
+    if (!is_known(find->head)) {
+        return OUTCOME_UPLOADING;
+    }
+    find->hash = table_hash(&s->table, item_key_slot(find->head), find->head->key_len);
+    return OUTCOME_FROM_LRU;
+}
+
+static enum outcome
+look(struct store *s, uint32_t i, struct find *find)
+{
+    enum outcome outcome;
+
+    PTHREAD_OK(pthread_mutex_lock(&s->slab.lock));
+    outcome = look_locked(s, i, find);
+    PTHREAD_OK(pthread_mutex_unlock(&s->slab.lock));
+    return outcome;
+}
+
+/* The chunk may have been given to another item since it was looked at. */
+static bool
+is_still_part(struct store *s, const struct find *find)
+{
+    bool is_part;
+
+    if (find->chunk == NULL) {
+        return true;
+    }
+    PTHREAD_OK(pthread_mutex_lock(&s->slab.lock));
+    is_part = atomic_load_explicit(&find->chunk->layout, memory_order_acquire) ==
+                  (ITEM_CHUNK | ITEM_KNOWN) &&
+              find->chunk->owner == find->head;
+    PTHREAD_OK(pthread_mutex_unlock(&s->slab.lock));
+    return is_part;
+}
+
+/* The three below with the stripe held, on a linked item. */
+
+static void
+drop(struct store *s, struct item *it, uint64_t hash)
+{
+    core_unlink(s, it, hash);
+    item_unref(s, it);
+}
+
+/* To another chunk of the class, of which nobody takes notice. */
+static enum outcome
+rescue(struct store *s, const struct find *find)
+{
+    unsigned class_id = s->slab.move.from;
+    uint32_t accounted = find->chunk != NULL ? item_chunk_bytes(find->chunk)
+                                             : item_head_bytes(&s->conf, find->head);
+    void *to = slab_take_spare(&s->slab, class_id, accounted);
+
+    if (to == NULL) {
+        return OUTCOME_NO_MEMORY;
+    }
+    if (find->chunk != NULL) {
+        item_move_chunk(to, find->chunk);
+        slab_give(&s->slab, class_id, find->chunk, accounted);
+        count(&s->mover.count.chunk_rescues);
+    } else {
+        core_relocate(s, find->head, to, find->hash);
+        slab_give(&s->slab, class_id, find->head, accounted);
+        count(&s->mover.count.rescues);
+    }
+    return OUTCOME_FROM_LRU;
+}
+
+static enum outcome
+settle(struct store *s, const struct find *find, uint32_t now)
+{
+    struct item *it = find->head;
+    enum outcome outcome;
+
+    if (item_refs(it) > 1) {
+        if (it->layout & ITEM_CHAINED && s->mover.rounds >= rounds_max(s)) {
+            /* Nobody new gets hold of it, so it will be free some day. */
+            count(&s->mover.count.busy_deletes);
+            drop(s, it, find->hash);
+        }
+        return OUTCOME_ACTIVE;
+    }
+    if (is_dead(s, it, now)) {
+        drop(s, it, find->hash);
+        return OUTCOME_FROM_LRU;
+    }
+    outcome = rescue(s, find);
+    if (outcome == OUTCOME_NO_MEMORY && !s->conf.keeps_pages_when_full) {
+        count(&s->mover.count.evictions_nomem);
+        drop(s, it, find->hash);
+        return OUTCOME_FROM_LRU;
+    }
+    return outcome;
+}
+
+/* Nothing to copy to. A tail entry makes room when nothing else could. */
+static void
+make_room(struct store *s, unsigned class_id, uint32_t now)
+{
+    count(&s->mover.count.busy_nomem);
+    if (s->mover.rounds >= rounds_max(s) || slab_is_full(&s->slab)) {
+        (void)lru_evict(s, class_id, now);
+    }
+}
+
+static enum outcome
+move_item(struct store *s, const struct find *find, uint32_t now)
+{
+    enum outcome outcome = OUTCOME_FLOATING;
+    unsigned class_id = 0;
+
+    if (!table_try_lock(&s->table, find->hash)) {
+        return OUTCOME_LOCKED;
+    }
+    if (table_has(&s->table, find->head, find->hash)) {
+        class_id = find->head->class_id;
+        outcome = is_still_part(s, find) ? settle(s, find, now) : OUTCOME_PASS;
+    }
+    table_unlock(&s->table, find->hash);
+    if (outcome == OUTCOME_NO_MEMORY) {
+        make_room(s, class_id, now);
+    }
+    return outcome;
+}
+
+static void
+move_chunk(struct store *s, uint32_t i, uint32_t now)
+{
+    struct mover *m = &s->mover;
+    struct find find;
+    enum outcome outcome = look(s, i, &find);
+
+    if (outcome == OUTCOME_FROM_LRU) {
+        outcome = move_item(s, &find, now);
+    }
+    if (outcome >= OUTCOME_BUSY) {
+        atomic_store_explicit(&m->count.last_busy, outcome_names[outcome],
+                              memory_order_relaxed);
+        if (outcome != OUTCOME_NO_MEMORY) {
+            count(&m->count.busy_items);
+        }
+        return;
+    }
+    m->has_progress |= outcome != OUTCOME_PASS;
+}
+
+/* ---- the page ------------------------------------------------------------------------ */
+
+/* The first chunk from `i` that may still have something in it; `chunks` when there is
+ * none. */
+static uint32_t
+next_pending(const struct mover *m, uint32_t i, uint32_t chunks)
+{
+    while (i < chunks) {
+        uint64_t bits = m->pending[i / MOVER_PENDING_BITS] >> i % MOVER_PENDING_BITS;
+
+        if (bits != 0) {
+            i += (uint32_t)__builtin_ctzll(bits);
+            return i < chunks ? i : chunks;
+        }
+        i = (i / MOVER_PENDING_BITS + 1) * MOVER_PENDING_BITS;
+    }
+    return chunks;
+}
+
+/* Learns of a move that another thread has begun. */
+static bool
+is_moving(struct store *s)
+{
+    struct mover *m = &s->mover;
+    bool is_moving;
+    uint64_t serial;
+
+    PTHREAD_OK(pthread_mutex_lock(&s->slab.lock));
+    is_moving = s->slab.move.page != NULL;
+    serial = s->slab.move.serial;
+    PTHREAD_OK(pthread_mutex_unlock(&s->slab.lock));
+    if (is_moving && serial != m->serial) {
+        m->serial = serial;
+        m->at = 0;
+        m->rounds = 0;
+        m->has_progress = false;
+        memset(m->pending, UCHAR_MAX, sizeof(m->pending));
+    }
+    return is_moving;
+}
+
+enum store_move_progress
+store_move_step(struct store *s, unsigned chunks, uint32_t now)
+{
+    struct mover *m = &s->mover;
+    enum store_move_progress progress = STORE_MOVE_WORKING;
+
+    if (!is_moving(s)) {
+        return STORE_MOVE_IDLE;
+    }
+    while (chunks-- > 0) {
+        m->at = next_pending(m, m->at, s->slab.move.chunks);
+        if (m->at < s->slab.move.chunks) {
+            move_chunk(s, m->at++, now);
+            continue;
+        }
+        progress = m->has_progress ? STORE_MOVE_WORKING : STORE_MOVE_WAITING;
+        m->at = 0;
+        m->rounds++;
+        m->has_progress = false;
+        break;
+    }
+    if (slab_move_end(&s->slab)) {
+        count(&m->count.pages_moved);
+        return STORE_MOVE_IDLE;
+    }
+    return progress;
+}
+
+static void
+tell_move(struct store *s, int from, int to)
+{
+    struct store_event event = {.kind = STORE_EVENT_PAGE_MOVE,
+                                .class_id = (uint8_t)from,
+                                .to_class = (uint8_t)to};
+
+    if (s->conf.on_event != NULL) {
+        s->conf.on_event(s->conf.event_ctx, &event);
+    }
+}
+
+enum store_move_status
+store_move_page(struct store *s, int from, int to)
+{
+    enum store_move_status status = slab_move_begin(&s->slab, &from, to);
+
+    if (status == STORE_MOVE_OK) {
+        tell_move(s, from, to);
+    }
+    return status;
+}
+
+/* ---- the automover ------------------------------------------------------------------- */
+
+void
+store_set_automove(struct store *s, const struct store_automove *conf)
+{
+    struct automover *a = &s->automover;
+
+    PTHREAD_OK(pthread_mutex_lock(&a->lock));
+    a->conf = *conf;
+    if (a->conf.window < AUTOMOVE_WINDOW_MIN) {
+        a->conf.window = AUTOMOVE_WINDOW_MIN;
+    }
+    if (a->conf.window > AUTOMOVE_WINDOW_MAX) {
+        a->conf.window = AUTOMOVE_WINDOW_MAX;
+    }
+    atomic_store_explicit(&a->level, conf->level, memory_order_relaxed);
+    PTHREAD_OK(pthread_mutex_unlock(&a->lock));
+}
+
+struct store_automove
+store_automove(struct store *s)
+{
+    struct automover *a = &s->automover;
+    struct store_automove conf;
+
+    PTHREAD_OK(pthread_mutex_lock(&a->lock));
+    conf = a->conf;
+    PTHREAD_OK(pthread_mutex_unlock(&a->lock));
+    return conf;
+}
+
+static void
+take_sample(struct store *s, uint32_t now, struct automove_sample *sample)
+{
+    sample->class_count = s->slab.class_count;
+    sample->is_full = slab_is_full(&s->slab);
+    for (unsigned id = 1; id <= sample->class_count; id++) {
+        struct store_class_stats c;
+
+        store_class_stats(s, id, now, &c);
+        sample->class[id] = (struct automove_class){.evicted = c.evicted,
+                                                    .outofmemory = c.outofmemory,
+                                                    .free_chunks = c.free_chunks,
+                                                    .pages = c.total_pages,
+                                                    .chunks_per_page = c.chunks_per_page,
+                                                    .age = c.age};
+    }
+}
+
+void
+mover_note_eviction(struct store *s, unsigned class_id)
+{
+    struct automover *a = &s->automover;
+
+    if (atomic_load_explicit(&a->level, memory_order_relaxed) >=
+        AUTOMOVE_EVICTION_LEVEL) {
+        atomic_store_explicit(&a->wanted_by, class_id, memory_order_relaxed);
+    }
+}
+
+bool
+store_automove_step(struct store *s, uint32_t now)
+{
+    struct automover *a = &s->automover;
+    struct store_automove conf = store_automove(s);
+    struct automove_conf rules = {.ratio = conf.ratio,
+                                  .window = conf.window,
+                                  .waits_until_full = s->conf.keeps_pages_when_full,
+                                  .counts_shares = s->conf.keeps_pages_when_full};
+    struct automove_sample sample;
+    struct automove_move move;
+    unsigned wanted_by = atomic_exchange_explicit(&a->wanted_by, 0, memory_order_relaxed);
+
+    if (conf.level == 0) {
+        return false;
+    }
+    if (wanted_by != 0) {
+        return store_move_page(s, -1, (int)wanted_by) == STORE_MOVE_OK;
+    }
+    take_sample(s, now, &sample);
+    if (a->last_second != now) {
+        a->last_second = now;
+        if (!automove_add(&a->window, &rules, &sample)) {
+            return false;
+        }
+    }
+    return automove_decide(&a->window, &rules, &sample, &move) &&
+           store_move_page(s, (int)move.from, (int)move.to) == STORE_MOVE_OK &&
+           move.to == 0;
+}
+
+/* ---- life and statistics ------------------------------------------------------------- */
+
+void
+mover_init(struct store *s)
+{
+    struct store_automove conf = {.ratio = 1, .window = AUTOMOVE_WINDOW_MIN};
+
+    PTHREAD_OK(pthread_mutex_init(&s->automover.lock, NULL));
+    atomic_init(&s->mover.count.last_busy, "none");
+    store_set_automove(s, &conf);
+}
+
+void
+mover_fini(struct store *s)
+{
+    automove_fini(&s->automover.window);
+    PTHREAD_OK(pthread_mutex_destroy(&s->automover.lock));
+}
+
+static uint64_t
+value(_Atomic uint64_t *counter)
+{
+    return atomic_load_explicit(counter, memory_order_relaxed);
+}
+
+void
+mover_totals(struct store *s, struct store_totals *out)
+{
+    struct mover_counters *c = &s->mover.count;
+
+    out->pages_moved = value(&c->pages_moved);
+    out->move_rescues = value(&c->rescues);
+    out->move_chunk_rescues = value(&c->chunk_rescues);
+    out->move_evictions_nomem = value(&c->evictions_nomem);
+    out->move_busy_items = value(&c->busy_items);
+    out->move_busy_deletes = value(&c->busy_deletes);
+    out->move_busy_nomem = value(&c->busy_nomem);
+    out->move_last_busy = atomic_load_explicit(&c->last_busy, memory_order_relaxed);
+    PTHREAD_OK(pthread_mutex_lock(&s->slab.lock));
+    out->move_inline_reclaim = s->slab.move.inline_reclaim;
+    out->is_moving = s->slab.move.page != NULL;
+    out->pool_pages = s->slab.pool_count;
+    PTHREAD_OK(pthread_mutex_unlock(&s->slab.lock));
+}
+
+void
+mover_reset_stats(struct store *s)
+{
+    struct mover_counters *c = &s->mover.count;
+    _Atomic uint64_t *const counters[] = {
+        &c->pages_moved, &c->rescues,      &c->chunk_rescues, &c->evictions_nomem,
+        &c->busy_items,  &c->busy_deletes, &c->busy_nomem};
+
+    for (size_t i = 0; i < sizeof(counters) / sizeof(counters[0]); i++) {
+        atomic_store_explicit(counters[i], 0, memory_order_relaxed);
+    }
+    PTHREAD_OK(pthread_mutex_lock(&s->slab.lock));
+    s->slab.move.inline_reclaim = 0;
+    PTHREAD_OK(pthread_mutex_unlock(&s->slab.lock));
+}
