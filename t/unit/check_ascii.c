@@ -7,12 +7,6 @@
 
 /* ---- whole lines ---------------------------------------------------------------------- */
 
-struct line_row {
-    const char *line; /* line end included */
-    const char *old;  /* 1.4 */
-    const char *now;  /* 1.6; NULL: the same */
-};
-
 #define ARITY "BAD ERROR", "BAD BAD_FORMAT"
 
 static const struct line_row retrieve_rows[] = {
@@ -272,54 +266,6 @@ static const struct line_row other_rows[] = {
     {"GET HTTP/1.1 x\r\n", "BAD ERROR", NULL},
     {"get HTTP/1.1\r\n", "get [HTTP/1.1]", NULL},
 };
-
-/* The line alone, with more behind it, and with any part known to hold no LF. */
-static void
-check_line(const char *p, size_t n, enum profile profile, const char *expected)
-{
-    char result[RESULT_MAX];
-    char *longer = malloc(n + 7);
-    bool closes = strcmp(expected, "CLOSE") == 0;
-    ck_assert_ptr_nonnull(longer);
-    memcpy(longer, p, n);
-    memcpy(longer + n, "get z\r\n", 7);
-    size_t consumed = parse(p, n, 0, false, profile, result);
-    ck_assert_str_eq(result, expected);
-    ck_assert_uint_eq(consumed, closes ? 0 : n);
-    for (size_t scanned = 0; scanned<n; scanned += n> 1000 ? 97 : 1) {
-        consumed = parse(longer, n + 7, scanned, scanned % 2 == 1, profile, result);
-        expect(strcmp(result, expected) == 0);
-        expect(closes || consumed == n);
-    }
-    free(longer);
-}
-
-/* Everything short of the LF: more is needed, or it is too long to wait for. */
-static void
-check_prefixes(const char *p, size_t n, enum profile profile)
-{
-    char result[RESULT_MAX];
-    for (size_t len = 0; len<n; len += len> 3000 ? 97 : 1) {
-        size_t consumed = parse(p, len, len / 2, false, profile, result);
-        expect(consumed == 0);
-        bool may_close = len > rules_of(profile)->line_max;
-        expect(strcmp(result, "MORE") == 0 ||
-               (may_close && strcmp(result, "CLOSE") == 0));
-    }
-}
-
-static void
-check_row(const struct line_row *row)
-{
-    char *input = malloc(INPUT_MAX);
-    ck_assert_ptr_nonnull(input);
-    size_t n = expand(row->line, input);
-    check_line(input, n, PROFILE_14, row->old);
-    check_line(input, n, PROFILE_16, row->now != NULL ? row->now : row->old);
-    check_prefixes(input, n, PROFILE_14);
-    check_prefixes(input, n, PROFILE_16);
-    free(input);
-}
 
 START_TEST(test_retrieve)
 {

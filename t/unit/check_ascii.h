@@ -12,6 +12,7 @@
 
 #include "base/rng.h"
 #include "check_unit.h"
+#include "proto/meta.h"
 
 #define INPUT_MAX 40000
 #define RESULT_MAX 512
@@ -66,7 +67,7 @@ static inline void
 say_word(char *dst, struct slice word)
 {
     if (word.len > SHORT_KEY) {
-        say(dst, "[%zu*%c]", word.len, word.p[0]);
+        say(dst, "[%zu*%c]", word.len, word.p[0] == '\0' ? '@' : word.p[0]);
         return;
     }
     say(dst, "[");
@@ -88,10 +89,58 @@ say_keys(char *dst, struct req *req)
     }
 }
 
+/* The number behind a flag of a meta command, as it was understood. */
+static inline void
+say_meta_number(char *dst, const struct req *req, char flag)
+{
+    const struct req_meta *meta = &req->meta;
+    if (strchr("TNR", flag) != NULL) {
+        say(dst, "%" PRId64,
+            flag == 'T'   ? req->exptime
+            : flag == 'N' ? meta->create_exptime
+                          : meta->recache_below);
+    } else if (strchr("CEJDF", flag) != NULL) {
+        say(dst, "%" PRIu64,
+            flag == 'C'   ? meta->compare
+            : flag == 'E' ? meta->new_cas
+            : flag == 'J' ? meta->initial
+            : flag == 'D' ? meta->delta
+                          : req->flags);
+    }
+}
+
+/* Key, and the flags in the order of the line. */
+static inline void
+say_meta(char *dst, const struct req *req)
+{
+    char decoded[REQ_KEY_MAX];
+    uint64_t has = 0;
+    say_word(dst, meta_key(req, decoded));
+    if (req->verb == VERB_MS) {
+        say(dst, " len=%" PRIu32 " exp=%" PRId64, req->value_len, req->exptime);
+    }
+    for (unsigned i = 0; i < req->meta.count; i++) {
+        char flag = req->meta.order[i];
+        say(dst, " %c", flag);
+        say_meta_number(dst, req, flag);
+        if (flag == 'O') {
+            say(dst, "=%.*s", req->meta.opaque_len, req->meta.opaque);
+        } else if (flag == 'M') {
+            say(dst, "=%c", req->meta.mode != '\0' ? req->meta.mode : '@');
+        }
+        has |= meta_bit(flag);
+    }
+    ck_assert(req->verb == VERB_ME || has == req->meta.has);
+}
+
 static inline void
 say_request(char *dst, struct req *req)
 {
     say(dst, "%s ", verb_names[req->verb]);
+    if (req->family == FAMILY_META || req->verb == VERB_MS) {
+        say_meta(dst, req);
+        return;
+    }
     switch (req->family) {
     case FAMILY_RETRIEVE:
         if (req->verb == VERB_GAT || req->verb == VERB_GATS) {
@@ -118,7 +167,7 @@ say_request(char *dst, struct req *req)
     case FAMILY_DELETE:
         say_word(dst, req->key);
         break;
-    case FAMILY_META: /* check_meta.c */
+    case FAMILY_META: /* above */
         break;
     case FAMILY_ADMIN:
     case FAMILY_CONTROL:
@@ -169,4 +218,60 @@ parse(const char *p, size_t n, size_t scanned, bool is_full, enum profile profil
     describe(parsed, &req, result);
     free(copy);
     return parsed.consumed;
+}
+
+/* ---- tables of lines ------------------------------------------------------------------- */
+
+struct line_row {
+    const char *line; /* line end included */
+    const char *old;  /* 1.4 */
+    const char *now;  /* 1.6; NULL: the same */
+};
+
+/* The line alone, with more behind it, and with any part known to hold no LF. */
+static inline void
+check_line(const char *p, size_t n, enum profile profile, const char *expected)
+{
+    char result[RESULT_MAX];
+    char *longer = malloc(n + 7);
+    bool closes = strcmp(expected, "CLOSE") == 0;
+    ck_assert_ptr_nonnull(longer);
+    memcpy(longer, p, n);
+    memcpy(longer + n, "get z\r\n", 7);
+    size_t consumed = parse(p, n, 0, false, profile, result);
+    ck_assert_str_eq(result, expected);
+    ck_assert_uint_eq(consumed, closes ? 0 : n);
+    for (size_t scanned = 0; scanned<n; scanned += n> 1000 ? 97 : 1) {
+        consumed = parse(longer, n + 7, scanned, scanned % 2 == 1, profile, result);
+        expect(strcmp(result, expected) == 0);
+        expect(closes || consumed == n);
+    }
+    free(longer);
+}
+
+/* Everything short of the LF: more is needed, or it is too long to wait for. */
+static inline void
+check_prefixes(const char *p, size_t n, enum profile profile)
+{
+    char result[RESULT_MAX];
+    for (size_t len = 0; len<n; len += len> 3000 ? 97 : 1) {
+        size_t consumed = parse(p, len, len / 2, false, profile, result);
+        expect(consumed == 0);
+        bool may_close = len > rules_of(profile)->line_max;
+        expect(strcmp(result, "MORE") == 0 ||
+               (may_close && strcmp(result, "CLOSE") == 0));
+    }
+}
+
+static inline void
+check_row(const struct line_row *row)
+{
+    char *input = malloc(INPUT_MAX);
+    ck_assert_ptr_nonnull(input);
+    size_t n = expand(row->line, input);
+    check_line(input, n, PROFILE_14, row->old);
+    check_line(input, n, PROFILE_16, row->now != NULL ? row->now : row->old);
+    check_prefixes(input, n, PROFILE_14);
+    check_prefixes(input, n, PROFILE_16);
+    free(input);
 }
