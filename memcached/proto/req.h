@@ -30,6 +30,7 @@ enum verb_family {
     FAMILY_DELETE,
     FAMILY_META, /* mg, md, ma, me; ms is a STORE */
     FAMILY_ADMIN,
+    FAMILY_SASL,
     FAMILY_CONTROL, /* answered even when everything else is limited */
 };
 

@@ -48,6 +48,9 @@ check_request(const struct req *req, const char *p, size_t n)
         check_inside(req->key, p, n);
         must(req->key.len >= 1 && req->key.len <= REQ_KEY_MAX);
         break;
+    case FAMILY_SASL: /* binary only */
+        must(false);
+        break;
     case FAMILY_ADMIN:
     case FAMILY_CONTROL:
         for (unsigned i = 0; i < req->words && i < REQ_WORDS_MAX; i++) {

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ */
+#include "proto/binary.h"
+
+#define OPCODES 256
+
+enum presence { NO, MUST, MAY };
+
+struct opcode_row {
+    bool is_known;
+    bool is_quiet;
+    bool wants_key;
+    enum verb verb;
+    uint8_t extras, or_extras;
+    enum presence key, value;
+};
+
+static const struct opcode_row opcodes[OPCODES] = {
+#define OPCODE(code, verb_, is_quiet_, extras_, or_extras_, key_, value_, wants_key_)    \
+    [code] = {.is_known = true,                                                          \
+              .is_quiet = is_quiet_,                                                     \
+              .wants_key = wants_key_,                                                   \
+              .verb = VERB_##verb_,                                                      \
+              .extras = extras_,                                                         \
+              .or_extras = or_extras_,                                                   \
+              .key = key_,                                                               \
+              .value = value_},
+#include "proto/opcode.def"
+#undef OPCODE
+};
+
+static const enum verb_family families[VERB_COUNT] = {
+#define VERB(id, wire, family, min, max, noreply) [VERB_##id] = FAMILY_##family,
+#include "proto/verb.def"
+#undef VERB
+};
+
+/* ---- bytes ---------------------------------------------------------------------------- */
+
+static uint32_t
+be(const char *p, unsigned bytes)
+{
+    uint32_t value = 0;
+    for (unsigned i = 0; i < bytes; i++) {
+        value = value << 8 | (uint8_t)p[i];
+    }
+    return value;
+}
+
+static uint64_t
+be64(const char *p)
+{
+    return (uint64_t)be(p, 4) << 32 | be(p + 4, 4);
+}
+
+/* The lengths of a request. They are the client's word: nothing is read or skipped by them
+ * before has_sane_lengths and fits have compared them. */
+struct lengths {
+    size_t extras, key, body;
+};
+
+static bool
+has_sane_lengths(const struct lengths *len)
+{
+    return len->extras + len->key <= len->body;
+}
+
+static size_t
+value_bytes(const struct lengths *len)
+{
+    return len->body - len->key - len->extras;
+}
+
+static bool
+allows(enum presence presence, size_t len)
+{
+    return presence == MAY || (presence == MUST) == (len > 0);
+}
+
+/* True when the row allows a request of these lengths. */
+static bool
+fits(const struct opcode_row *row, const struct lengths *len)
+{
+    return (len->extras == row->extras || len->extras == row->or_extras) &&
+           allows(row->key, len->key) && allows(row->value, value_bytes(len));
+}
+
+/* ---- results -------------------------------------------------------------------------- */
+
+static struct parse
+bad(enum reply reply, bool closes, size_t swallow)
+{
+    return (struct parse){.status = PARSE_BAD,
+                          .consumed = BINARY_HEADER_BYTES,
+                          .reply = reply,
+                          .closes = closes,
+                          .swallow = swallow};
+}
+
+/* ---- requests ------------------------------------------------------------------------- */
+
+/* The words of STAT: the key cut at its blanks. word[0] is the command as in a text line. */
+static void
+cut_words(struct req *req)
+{
+    struct slice rest = req->key;
+    struct slice word;
+    req->word[0] = req->key;
+    req->words = 1;
+    while (req_next_word(&rest, &word)) {
+        if (req->words < REQ_WORDS_MAX) {
+            req->word[req->words] = word;
+        }
+        req->words++;
+    }
+}
+
+static void
+read_extras(const char *extras, size_t len, struct req *req)
+{
+    switch (req->family) {
+    case FAMILY_STORE:
+        req->flags = len > 0 ? be(extras, 4) : 0;
+        req->exptime = len > 0 ? be(extras + 4, 4) : 0;
+        break;
+    case FAMILY_ARITH:
+        req->number = be64(extras);
+        req->initial = be64(extras + 8);
+        req->exptime = be(extras + 16, 4);
+        req->creates = req->exptime != BINARY_NO_CREATE;
+        break;
+    default:
+        req->exptime = len > 0 ? be(extras, 4) : 0;
+        break;
+    }
+}
+
+/* A request whose lengths are right. */
+static struct parse
+parse_request(const char *p, size_t n, const struct lengths *len, struct req *req)
+{
+    size_t whole = BINARY_HEADER_BYTES + len->extras + len->key;
+    if (req->family == FAMILY_STORE) {
+        req->value_len = (uint32_t)value_bytes(len);
+    } else {
+        whole += value_bytes(len);
+    }
+    if (req->family == FAMILY_SASL &&
+        (len->key > BINARY_MECHANISM_MAX || value_bytes(len) > BINARY_SASL_DATA_MAX)) {
+        return bad(REPLY_BAD_FORMAT, false, len->body);
+    }
+    if (n < whole) {
+        return (struct parse){.status = PARSE_MORE};
+    }
+    const char *extras = p + BINARY_HEADER_BYTES;
+    read_extras(extras, len->extras, req);
+    req->key = (struct slice){extras + len->extras, len->key};
+    req->rest = req->key;
+    req->value = (struct slice){extras + len->extras + len->key,
+                                req->family == FAMILY_STORE ? 0 : value_bytes(len)};
+    if (req->verb == VERB_STATS) {
+        cut_words(req);
+    }
+    return (struct parse){.status = PARSE_DONE, .consumed = whole};
+}
+
+struct parse
+binary_parse(const char *p, size_t n, const struct rules *rules, struct req *req)
+{
+    if (n < BINARY_HEADER_BYTES) {
+        return (struct parse){.status = PARSE_MORE};
+    }
+    if ((uint8_t)p[0] != BINARY_REQUEST_MAGIC) {
+        return (struct parse){.status = PARSE_CLOSE};
+    }
+    req->opcode = (uint8_t)p[1];
+    const struct opcode_row *row = &opcodes[req->opcode];
+    struct lengths len = {
+        .key = be(p + 2, 2), .extras = (uint8_t)p[4], .body = be(p + 8, 4)};
+    req->opaque = be(p + 12, 4);
+    req->compare = be64(p + 16);
+    req->verb = row->is_known ? row->verb : VERB_NOOP;
+    req->family = families[req->verb];
+    req->is_quiet = row->is_quiet;
+    req->wants_key = row->wants_key;
+    req->is_noreply = false;
+    req->is_open = false;
+    req->has_keys = false;
+    req->keys = 1;
+    if (!has_sane_lengths(&len)) {
+        return bad(REPLY_ERROR, true, 0);
+    }
+    if (len.key > REQ_KEY_MAX || len.body > rules->binary_body_max) {
+        return bad(REPLY_BAD_FORMAT, true, 0);
+    }
+    if (!row->is_known) {
+        return bad(REPLY_ERROR, false, len.body);
+    }
+    if (!fits(row, &len)) {
+        return bad(REPLY_BAD_FORMAT, true, 0);
+    }
+    return parse_request(p, n, &len, req);
+}
