@@ -61,10 +61,13 @@ set_protocol(void *conf, const char *text)
     struct settings *s = conf;
     if (strcmp(text, "auto") == 0) {
         s->protocol = "auto-negotiate";
+        s->binding = BINDING_AUTO;
     } else if (strcmp(text, "ascii") == 0) {
         s->protocol = "ascii";
+        s->binding = BINDING_ASCII;
     } else if (strcmp(text, "binary") == 0) {
-        return "the binary protocol is not supported yet";
+        s->protocol = "binary";
+        s->binding = BINDING_BINARY;
     } else {
         return "Invalid value for binding protocol; should be one of auto, binary, or "
                "ascii";
@@ -419,6 +422,7 @@ settings_serve(const struct settings *s)
 {
     return (struct serve_conf){
         .rules = rules_of(s->profile),
+        .binding = s->binding,
         .version = settings_version(s),
         .use_cas = !s->no_cas,
         .allows_flush = !s->no_flush,

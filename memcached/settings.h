@@ -45,7 +45,8 @@ struct settings {
     bool is_daemon, wants_core, locks_memory;
     /* commands */
     bool no_flush, no_dump, allows_shutdown, allows_debug;
-    const char *protocol; /* "auto-negotiate", "ascii" */
+    enum serve_binding binding;
+    const char *protocol; /* its name in the statistics */
     /* quality of service */
     bool is_pinned;
     struct pin_spec pin;

@@ -244,6 +244,9 @@ after_run(struct conn *c, struct turn *turn, enum session_ran ran)
     case RAN_QUIT:
         c->leaving = CLOSE_QUIT;
         return STEP_ON;
+    case RAN_CLOSE:
+        c->leaving = CLOSE_HOSTILE;
+        return STEP_ON;
     case RAN_NO_MEMORY:
         conn_close(c, CLOSE_NO_MEMORY);
         return STEP_CLOSED;

@@ -3,12 +3,49 @@
  */
 #include "serve/exec.h"
 
+#define ASCII_DELETE 0x7f
+
+bool
+exec_has_binary_key(const struct req *req)
+{
+    if (req->protocol != PROTOCOL_BINARY) {
+        return false;
+    }
+    for (size_t i = 0; i < req->key.len; i++) {
+        if ((uint8_t)req->key.p[i] <= ' ' || req->key.p[i] == ASCII_DELETE) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static enum session_ran
+ran(bool has_room)
+{
+    return has_room ? RAN_DONE : RAN_NO_MEMORY;
+}
+
+enum session_ran
+exec_reply_cas(const struct session *s, const struct env *env, struct chain *out,
+               enum reply reply, uint64_t cas)
+{
+    if (s->req.protocol == PROTOCOL_BINARY) {
+        return ran(binary_put_reply(out, &env->chain, &s->req, reply, cas));
+    }
+    return ran(s->req.is_noreply || ascii_put_reply(out, &env->chain, reply));
+}
+
 enum session_ran
 exec_reply(const struct session *s, const struct env *env, struct chain *out,
            enum reply reply)
 {
-    if (s->req.is_noreply || ascii_put_reply(out, &env->chain, reply)) {
-        return RAN_DONE;
-    }
-    return RAN_NO_MEMORY;
+    return exec_reply_cas(s, env, out, reply, 0);
+}
+
+enum session_ran
+exec_reply_body(const struct session *s, const struct env *env, struct chain *out,
+                enum binary_status status, const char *body, size_t len)
+{
+    must(s->req.protocol == PROTOCOL_BINARY);
+    return ran(binary_put_body(out, &env->chain, &s->req, status, body, len));
 }

@@ -20,6 +20,8 @@ must_check enum session_ran exec_arith(struct session *s, const struct env *env,
                                        struct chain *out);
 must_check enum session_ran exec_touch(struct session *s, const struct env *env,
                                        struct chain *out);
+must_check enum session_ran exec_touch_binary(const struct session *s,
+                                              const struct env *env, struct chain *out);
 must_check enum session_ran exec_delete(struct session *s, const struct env *env,
                                         struct chain *out);
 /* mg, md, ma, me. */
@@ -30,12 +32,27 @@ must_check enum session_ran exec_meta(struct session *s, const struct env *env,
 must_check enum session_ran exec_meta_store(const struct session *s,
                                             const struct env *env, struct chain *out,
                                             struct item *item);
+must_check enum session_ran exec_sasl(struct session *s, const struct env *env,
+                                      struct chain *out);
 must_check enum session_ran exec_admin(struct session *s, const struct env *env,
                                        struct chain *out);
 
-/* Writes a fixed reply unless the request is noreply; RAN_DONE or RAN_NO_MEMORY. */
+/* A binary client's key that a line of text can not hold. */
+bool exec_has_binary_key(const struct req *req);
+
+/* Writes a fixed reply in the client's protocol unless the request does not want it;
+ * RAN_DONE or RAN_NO_MEMORY. */
 must_check enum session_ran exec_reply(const struct session *s, const struct env *env,
                                        struct chain *out, enum reply reply);
+/* The same for a mutation, of which the binary protocol tells the new CAS. */
+must_check enum session_ran exec_reply_cas(const struct session *s, const struct env *env,
+                                           struct chain *out, enum reply reply,
+                                           uint64_t cas);
+/* A binary reply with a body of its own. */
+must_check enum session_ran exec_reply_body(const struct session *s,
+                                            const struct env *env, struct chain *out,
+                                            enum binary_status status, const char *body,
+                                            size_t len);
 
 /* Appends a value and its CR LF, copied or borrowed. Gives up item; false: no memory. */
 must_check bool exec_put_value(const struct env *env, struct chain *out,

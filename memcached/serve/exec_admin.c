@@ -14,26 +14,46 @@
 #define MEMLIMIT_MIN_MB 8
 #define MEMLIMIT_MAX_MB 1000000000
 
+/* Groups that only text clients may ask for. */
+static bool
+is_text_group(const struct req *req)
+{
+    return req->words > 1 &&
+           (req_word_is(req->word[1], "conns") || req_word_is(req->word[1], "cachedump"));
+}
+
 static enum session_ran
 exec_hooked(struct session *s, const struct env *env, struct chain *out)
 {
     const struct serve_hooks *hooks = env->hooks;
-    struct sink sink = {.out = out, .env = &env->chain, .req = &s->req};
-    unsigned count = (s->req.words < REQ_WORDS_MAX ? s->req.words : REQ_WORDS_MAX) - 1;
-    enum reply reply = s->req.verb == VERB_STATS
-                           ? hooks->stats(hooks->ctx, s->req.word + 1, count, env->now,
-                                          &s->cursor, &sink)
-                           : hooks->qos(hooks->ctx, s->req.word + 1, count, &sink);
-    if (reply == REPLY_NONE && !sink.has_failed) {
+    const struct req *req = &s->req;
+    bool is_binary = req->protocol == PROTOCOL_BINARY;
+    struct sink sink = {.out = out, .env = &env->chain, .req = req};
+    unsigned count = (req->words < REQ_WORDS_MAX ? req->words : REQ_WORDS_MAX) - 1;
+    if (is_binary && is_text_group(req)) {
+        return exec_reply(s, env, out, REPLY_NOT_FOUND);
+    }
+    enum reply reply =
+        req->verb == VERB_STATS
+            ? hooks->stats(hooks->ctx, req->word + 1, count, env->now, &s->cursor, &sink)
+            : hooks->qos(hooks->ctx, req->word + 1, count, &sink);
+    if (sink.has_failed) {
+        return RAN_NO_MEMORY;
+    }
+    if (reply == REPLY_NONE) {
         return RAN_AGAIN;
     }
-    return sink.has_failed ? RAN_NO_MEMORY : exec_reply(s, env, out, reply);
+    bool is_unknown_group = is_binary && reply == REPLY_ERROR;
+    return exec_reply(s, env, out, is_unknown_group ? REPLY_NOT_FOUND : reply);
 }
 
 static enum session_ran
-exec_version(const struct env *env, struct chain *out)
+exec_version(const struct session *s, const struct env *env, struct chain *out)
 {
     const char *version = env->conf->version;
+    if (s->req.protocol == PROTOCOL_BINARY) {
+        return exec_reply_body(s, env, out, BINARY_SUCCESS, version, strlen(version));
+    }
     return chain_copy(out, &env->chain, "VERSION ", 8) &&
                    chain_copy(out, &env->chain, version, strlen(version)) &&
                    chain_copy(out, &env->chain, "\r\n", 2)
@@ -60,28 +80,50 @@ is_digits(struct slice word)
     return true;
 }
 
+/* The delay that the request asks for. False: it is answered already, with *reply. */
+static bool
+parse_delay(const struct req *req, const struct rules *rules, int64_t *delay,
+            enum reply *reply)
+{
+    *delay = 0;
+    if (req->protocol == PROTOCOL_BINARY) {
+        *delay = req->exptime;
+        return true;
+    }
+    if (!has_number(req) || req_word_i64(req->word[1], rules, delay)) {
+        return true;
+    }
+    *reply = rules->strict_admin ? REPLY_BAD_EXPTIME : REPLY_BAD_FORMAT;
+    return !rules->strict_admin && !is_digits(req->word[1]); /* else it is out of range */
+}
+
 static enum session_ran
 exec_flush_all(struct session *s, const struct env *env, struct chain *out)
 {
     const struct req *req = &s->req;
-    bool is_strict = env->conf->rules->strict_admin;
-    int64_t delay = 0;
+    enum reply reply;
+    int64_t delay;
     ctr_add(&env->ctr->cmd_flush, 1);
     if (!env->conf->allows_flush) {
         return exec_reply(s, env, out, REPLY_FLUSH_REFUSED);
     }
-    if (has_number(req) && !req_word_i64(req->word[1], env->conf->rules, &delay)) {
-        if (is_strict) {
-            return exec_reply(s, env, out, REPLY_BAD_EXPTIME);
-        }
-        if (is_digits(req->word[1])) {
-            return exec_reply(s, env, out, REPLY_BAD_FORMAT); /* out of range */
-        }
+    if (!parse_delay(req, env->conf->rules, &delay, &reply)) {
+        return exec_reply(s, env, out, reply);
     }
     uint32_t at =
         delay > 0 ? expiry_from_wire(delay, env->now, clock_started()) : env->now;
     store_flush(env->store, at, env->now);
     return exec_reply(s, env, out, REPLY_OK);
+}
+
+static enum session_ran
+exec_quit(const struct session *s, const struct env *env, struct chain *out)
+{
+    if (s->req.protocol != PROTOCOL_BINARY) {
+        return RAN_QUIT;
+    }
+    enum session_ran ran = exec_reply(s, env, out, REPLY_OK);
+    return ran == RAN_DONE ? RAN_QUIT : ran;
 }
 
 static enum session_ran
@@ -157,11 +199,13 @@ exec_admin(struct session *s, const struct env *env, struct chain *out)
     case VERB_QOS:
         return exec_hooked(s, env, out);
     case VERB_VERSION:
-        return exec_version(env, out);
+        return exec_version(s, env, out);
     case VERB_QUIT:
-        return RAN_QUIT;
+        return exec_quit(s, env, out);
     case VERB_MN:
         return exec_reply(s, env, out, REPLY_META_NOOP);
+    case VERB_NOOP:
+        return exec_reply(s, env, out, REPLY_OK);
     case VERB_FLUSH_ALL:
         return exec_flush_all(s, env, out);
     case VERB_VERBOSITY:

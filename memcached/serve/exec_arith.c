@@ -6,6 +6,7 @@
 #include "serve/exec.h"
 
 #include "base/clock.h"
+#include "base/num.h"
 #include "store/expiry.h"
 
 static struct key
@@ -14,29 +15,66 @@ key_of(const struct session *s)
     return (struct key){s->req.key.p, s->req.key.len};
 }
 
+static enum session_ran
+reply_number(const struct session *s, const struct env *env, struct chain *out,
+             struct slice digits, uint64_t cas)
+{
+    bool has_room = true;
+    if (s->req.protocol == PROTOCOL_BINARY) {
+        uint64_t number;
+        must(num_u64(digits.p, digits.len, &number));
+        has_room = binary_put_number(out, &env->chain, &s->req, number, cas);
+    } else if (!s->req.is_noreply) {
+        has_room = ascii_put_number(out, &env->chain, digits.p, digits.len);
+    }
+    return has_room ? RAN_DONE : RAN_NO_MEMORY;
+}
+
+static struct store_sum
+sum_of(const struct req *req, const struct env *env)
+{
+    struct store_sum sum = {.increments = req->verb == VERB_INCR, .delta = req->number};
+    if (req->protocol == PROTOCOL_BINARY) {
+        sum.has_compare = req->compare != 0;
+        sum.compare = req->compare;
+        sum.creates = req->creates;
+        sum.is_binary_key = exec_has_binary_key(req);
+        sum.initial = req->initial;
+        sum.create_exptime = expiry_from_wire(req->exptime, env->now, clock_started());
+    }
+    return sum;
+}
+
+static void
+count_sum(const struct env *env, bool increments, const struct store_result *result)
+{
+    struct serve_slab_ctr *slab = &env->ctr->slab[result->class_id];
+    if (!result->is_created) {
+        ctr_add(increments ? &slab->incr_hits : &slab->decr_hits, 1);
+    }
+}
+
 enum session_ran
 exec_arith(struct session *s, const struct env *env, struct chain *out)
 {
     bool increments = s->req.verb == VERB_INCR;
-    struct store_sum sum = {.increments = increments, .delta = s->req.number};
+    struct store_sum sum = sum_of(&s->req, env);
     char number[STORE_NUMBER_DIGITS];
     size_t digits = 0;
     struct store_result result;
     enum store_status status =
         store_arith(env->store, key_of(s), &sum, env->now, number, &digits, &result);
-    struct serve_slab_ctr *slab = &env->ctr->slab[result.class_id];
     switch (status) {
     case STORE_OK:
-        ctr_add(increments ? &slab->incr_hits : &slab->decr_hits, 1);
-        if (s->req.is_noreply) {
-            return RAN_DONE;
-        }
-        return ascii_put_number(out, &env->chain, number, digits) ? RAN_DONE
-                                                                  : RAN_NO_MEMORY;
+        count_sum(env, increments, &result);
+        return reply_number(s, env, out, (struct slice){number, digits}, result.cas);
+    case STORE_EXISTS:
+        return exec_reply(s, env, out, REPLY_EXISTS);
     case STORE_NOT_NUMERIC:
         return exec_reply(s, env, out, REPLY_NOT_NUMERIC);
     case STORE_NO_MEMORY:
-        return exec_reply(s, env, out, REPLY_NO_MEMORY);
+        return exec_reply(s, env, out,
+                          result.is_created ? REPLY_NO_MEMORY_STORING : REPLY_NO_MEMORY);
     default:
         ctr_add(increments ? &env->ctr->incr_misses : &env->ctr->decr_misses, 1);
         return exec_reply(s, env, out, REPLY_NOT_FOUND);
@@ -46,6 +84,9 @@ exec_arith(struct session *s, const struct env *env, struct chain *out)
 enum session_ran
 exec_touch(struct session *s, const struct env *env, struct chain *out)
 {
+    if (s->req.protocol == PROTOCOL_BINARY) {
+        return exec_touch_binary(s, env, out);
+    }
     struct store_result result;
     uint32_t exptime = expiry_from_wire(s->req.exptime, env->now, clock_started());
     enum store_status status =
@@ -63,10 +104,16 @@ enum session_ran
 exec_delete(struct session *s, const struct env *env, struct chain *out)
 {
     struct store_result result;
-    if (store_delete(env->store, key_of(s), NULL, env->now, &result) == STORE_OK) {
+    struct store_cut cut = {.has_compare = s->req.compare != 0,
+                            .compare = s->req.compare};
+    switch (store_delete(env->store, key_of(s), &cut, env->now, &result)) {
+    case STORE_OK:
         ctr_add(&env->ctr->slab[result.class_id].delete_hits, 1);
         return exec_reply(s, env, out, REPLY_DELETED);
+    case STORE_EXISTS:
+        return exec_reply(s, env, out, REPLY_EXISTS);
+    default:
+        ctr_add(&env->ctr->delete_misses, 1);
+        return exec_reply(s, env, out, REPLY_NOT_FOUND);
     }
-    ctr_add(&env->ctr->delete_misses, 1);
-    return exec_reply(s, env, out, REPLY_NOT_FOUND);
 }

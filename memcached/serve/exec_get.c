@@ -3,17 +3,23 @@
  */
 #include "serve/exec.h"
 
-#include "store/expiry.h"
+#include <assert.h>
+
 #include "base/clock.h"
+#include "store/expiry.h"
 
 /* Values up to this size are copied into the output: a borrowed run costs a link, an iovec
  * and two reference counts, which is more than the copy. */
-#define COPY_MAX (CHAIN_RESERVE_MAX - ASCII_VALUE_HEAD_MAX)
+#define COPY_MAX (CHAIN_RESERVE_MAX - VALUE_HEAD_MAX)
+#define VALUE_HEAD_MAX ASCII_VALUE_HEAD_MAX
+#define LINE_END_BYTES 2
+
+static_assert(BINARY_VALUE_HEAD_MAX <= VALUE_HEAD_MAX, "a head of either protocol fits");
 
 static bool
 is_touching(const struct req *req)
 {
-    return req->verb == VERB_GAT || req->verb == VERB_GATS;
+    return req->verb == VERB_GAT || req->verb == VERB_GATS || req->verb == VERB_TOUCH;
 }
 
 static bool
@@ -56,21 +62,40 @@ look_up(const struct req *req, const struct env *env, struct slice word)
     return NULL;
 }
 
+/* What of the stored value the client gets: a text client the line end too. */
+static size_t
+wire_bytes(const struct req *req, const struct item *item)
+{
+    return (size_t)item_value_len(item) +
+           (req->protocol == PROTOCOL_BINARY ? 0 : LINE_END_BYTES);
+}
+
 static size_t
 put_head(const struct req *req, const struct item *item, char *to)
 {
+    if (req->protocol == PROTOCOL_BINARY) {
+        return binary_value_head(to, req, item_key(item), item_key_len(item),
+                                 item_flags(item), item_value_len(item), item_cas(item));
+    }
     return ascii_value_head(to, item_key(item), item_key_len(item), item_flags(item),
                             item_value_len(item), wants_cas(req), item_cas(item));
 }
 
-/* The value and its CR LF. */
-static void
-copy_value(char *to, const struct item *item)
+/* The stretch at offset, of the first `total` bytes. */
+static size_t
+bytes_to_send(const struct item *item, size_t offset, size_t total, const char **p)
 {
-    size_t total = (size_t)item_value_len(item) + 2;
+    size_t n = item_bytes(item, offset, p);
+    return n < total - offset ? n : total - offset;
+}
+
+/* The first `total` bytes of the value and its CR LF. */
+static void
+copy_value(char *to, const struct item *item, size_t total)
+{
     for (size_t offset = 0; offset < total;) {
         const char *p;
-        size_t n = item_bytes(item, offset, &p);
+        size_t n = bytes_to_send(item, offset, total, &p);
         memcpy(to + offset, p, n);
         offset += n;
     }
@@ -78,12 +103,11 @@ copy_value(char *to, const struct item *item)
 
 /* The value's runs, borrowed; the last one owns the reference. */
 static bool
-put_borrowed(const struct env *env, struct chain *out, struct item *item)
+put_borrowed(const struct env *env, struct chain *out, struct item *item, size_t total)
 {
-    size_t total = (size_t)item_value_len(item) + 2;
     for (size_t offset = 0; offset < total;) {
         const char *p;
-        size_t n = item_bytes(item, offset, &p);
+        size_t n = bytes_to_send(item, offset, total, &p);
         offset += n;
         if (!chain_borrow(out, &env->chain, p, n, offset == total ? item : NULL)) {
             /* Runs already borrowed are dropped with the chain, before anybody sends
@@ -98,13 +122,13 @@ put_borrowed(const struct env *env, struct chain *out, struct item *item)
 bool
 exec_put_value(const struct env *env, struct chain *out, struct item *item)
 {
-    size_t total = (size_t)item_value_len(item) + 2;
+    size_t total = (size_t)item_value_len(item) + LINE_END_BYTES;
     if (total > COPY_MAX) {
-        return put_borrowed(env, out, item);
+        return put_borrowed(env, out, item, total);
     }
     char *to = chain_reserve(out, &env->chain, total);
     if (to != NULL) {
-        copy_value(to, item);
+        copy_value(to, item, total);
         chain_commit(out, total);
     }
     store_release(env->store, item);
@@ -116,23 +140,60 @@ static bool
 put_hit(const struct req *req, const struct env *env, struct chain *out,
         struct item *item)
 {
-    size_t total = (size_t)item_value_len(item) + 2;
+    size_t total = wire_bytes(req, item);
     bool is_copied = total <= COPY_MAX;
-    char *to =
-        chain_reserve(out, &env->chain, ASCII_VALUE_HEAD_MAX + (is_copied ? total : 0));
+    char *to = chain_reserve(out, &env->chain, VALUE_HEAD_MAX + (is_copied ? total : 0));
     if (to == NULL) {
         store_release(env->store, item);
         return false;
     }
     size_t head = put_head(req, item, to);
     if (is_copied) {
-        copy_value(to + head, item);
+        copy_value(to + head, item, total);
         chain_commit(out, head + total);
         store_release(env->store, item);
         return true;
     }
     chain_commit(out, head);
-    return put_borrowed(env, out, item);
+    return put_borrowed(env, out, item, total);
+}
+
+/* A binary client's one key. */
+static enum session_ran
+exec_retrieve_binary(struct session *s, const struct env *env, struct chain *out,
+                     const struct session_limits *limits)
+{
+    if (s->item == NULL) {
+        if (out->bytes >= limits->out_bytes) {
+            return RAN_AGAIN;
+        }
+        s->item = look_up(&s->req, env, s->req.key);
+        if (s->item == NULL) {
+            return exec_reply(s, env, out, REPLY_NOT_FOUND);
+        }
+    }
+    if (limits->late_bytes != 0 && item_value_len(s->item) > limits->late_bytes) {
+        return RAN_LATE;
+    }
+    struct item *item = s->item;
+    s->item = NULL;
+    return put_hit(&s->req, env, out, item) ? RAN_DONE : RAN_NO_MEMORY;
+}
+
+/* A hit answers with the flags. */
+enum session_ran
+exec_touch_binary(const struct session *s, const struct env *env, struct chain *out)
+{
+    const struct req *req = &s->req;
+    struct item *item = look_up(req, env, req->key);
+    if (item == NULL) {
+        return exec_reply(s, env, out, REPLY_NOT_FOUND);
+    }
+    char head[VALUE_HEAD_MAX];
+    size_t len = binary_value_head(head, req, item_key(item), item_key_len(item),
+                                   item_flags(item), 0, item_cas(item));
+    store_release(env->store, item);
+    return chain_copy(out, &env->chain, head, len) ? RAN_DONE : RAN_NO_MEMORY;
 }
 
 enum session_ran
@@ -141,6 +202,9 @@ exec_retrieve(struct session *s, const struct env *env, struct chain *out,
 {
     struct req *req = &s->req;
     unsigned keys = 0;
+    if (req->protocol == PROTOCOL_BINARY) {
+        return exec_retrieve_binary(s, env, out, limits);
+    }
     for (;;) {
         if (s->item == NULL) {
             if (req->keys == 0) {

@@ -7,6 +7,9 @@
 #include "proto/meta.h"
 #include "store/expiry.h"
 
+#define LINE_END "\r\n"
+#define LINE_END_BYTES 2
+
 static const enum store_mode modes[VERB_COUNT] = {
     [VERB_SET] = STORE_SET,         [VERB_ADD] = STORE_ADD,
     [VERB_REPLACE] = STORE_REPLACE, [VERB_APPEND] = STORE_APPEND,
@@ -38,7 +41,7 @@ exec_store_begin(struct session *s, const struct env *env, struct chain *out)
     enum store_status status = store_reserve(env->store, key, req->flags, exptime,
                                              req->value_len, env->now, &s->item);
     if (status == STORE_OK) {
-        if (is_meta && meta_has(req, 'b')) {
+        if ((is_meta && meta_has(req, 'b')) || exec_has_binary_key(req)) {
             item_mark_binary_key(s->item);
         }
         return RAN_BODY;
@@ -46,7 +49,8 @@ exec_store_begin(struct session *s, const struct env *env, struct chain *out)
     bool is_large = status == STORE_TOO_LARGE;
     ctr_add(is_large ? &env->ctr->store_too_large : &env->ctr->store_no_memory, 1);
     unlink_old(req, env, key);
-    s->swallow = (uint64_t)req->value_len + 2;
+    s->swallow = (uint64_t)req->value_len +
+                 (req->protocol == PROTOCOL_BINARY ? 0 : LINE_END_BYTES);
     return exec_reply(s, env, out, is_large ? REPLY_TOO_LARGE : REPLY_NO_MEMORY_STORING);
 }
 
@@ -68,6 +72,18 @@ ends_in_crlf(const struct item *item)
     return p[1] == '\n';
 }
 
+/* Every value is stored with a line end behind it, which binary clients do not send. */
+static void
+put_line_end(struct item *item)
+{
+    size_t len = item_value_len(item);
+    for (size_t i = 0; i < LINE_END_BYTES; i++) {
+        char *p;
+        must(item_space(item, len + i, &p) > 0);
+        *p = LINE_END[i];
+    }
+}
+
 static enum reply
 reply_to_commit(enum store_status status)
 {
@@ -85,6 +101,32 @@ reply_to_commit(enum store_status status)
     default:
         unreachable();
     }
+}
+
+static bool
+is_joining(const struct req *req)
+{
+    return req->verb == VERB_APPEND || req->verb == VERB_PREPEND;
+}
+
+/* A store that compares and swaps: cas, and what a binary client sends a CAS with. */
+static bool
+is_cas(const struct req *req)
+{
+    return req->protocol == PROTOCOL_BINARY ? req->compare != 0 && !is_joining(req)
+                                            : req->verb == VERB_CAS;
+}
+
+static struct store_put
+put_of(const struct req *req)
+{
+    if (req->protocol == PROTOCOL_BINARY) {
+        return (struct store_put){.mode = is_cas(req) ? STORE_SET : modes[req->verb],
+                                  .has_compare = req->compare != 0,
+                                  .compare = req->compare};
+    }
+    return (struct store_put){
+        .mode = modes[req->verb], .has_compare = is_cas(req), .compare = req->number};
 }
 
 void
@@ -134,20 +176,20 @@ exec_store_end(struct session *s, const struct env *env, struct chain *out)
     struct item *item = s->item;
     s->item = NULL;
     ctr_add(&env->ctr->slab[item_class(item)].cmd_set, 1);
-    if (!ends_in_crlf(item)) {
+    if (s->req.protocol == PROTOCOL_BINARY) {
+        put_line_end(item);
+    } else if (!ends_in_crlf(item)) {
         store_release(env->store, item);
         return exec_reply(s, env, out, REPLY_BAD_DATA);
     }
     if (s->req.verb == VERB_MS) {
         return exec_meta_store(s, env, out, item);
     }
-    bool is_cas = s->req.verb == VERB_CAS;
-    struct store_put put = {
-        .mode = modes[s->req.verb], .has_compare = is_cas, .compare = s->req.number};
+    struct store_put put = put_of(&s->req);
     struct store_result result;
     enum store_status status = exec_commit(env, item, &put, &result);
-    if (is_cas) {
+    if (is_cas(&s->req)) {
         exec_count_cas(env, status, result.class_id);
     }
-    return exec_reply(s, env, out, reply_to_commit(status));
+    return exec_reply_cas(s, env, out, reply_to_commit(status), result.cas);
 }

@@ -59,41 +59,91 @@ skip_rejected(struct session *s, struct buf *in)
     return s->swallow == 0 && !s->skips_line;
 }
 
+/* What the client sends behind a value. */
+static size_t
+line_end_bytes(const struct session *s)
+{
+    return s->req.protocol == PROTOCOL_BINARY ? 0 : LINE_END_BYTES;
+}
+
 static size_t
 body_bytes(const struct session *s)
 {
-    return (size_t)item_value_len(s->item) + LINE_END_BYTES;
+    return (size_t)item_value_len(s->item) + line_end_bytes(s);
+}
+
+static enum protocol
+choose_protocol(enum serve_binding binding, char first)
+{
+    bool is_binary = binding == BINDING_AUTO ? (uint8_t)first == BINARY_REQUEST_MAGIC
+                                             : binding == BINDING_BINARY;
+    return is_binary ? PROTOCOL_BINARY : PROTOCOL_ASCII;
+}
+
+static struct parse
+parse_next(struct session *s, const struct env *env, const struct buf *in)
+{
+    const struct rules *rules = env->conf->rules;
+    const char *p = buf_unread(in);
+    size_t len = buf_len(in);
+    if (s->req.protocol == PROTOCOL_BINARY) {
+        return binary_parse(p, len, rules, &s->req);
+    }
+    bool is_full = len == BUF_CAPACITY;
+    return s->is_open ? ascii_parse_keys(p, len, is_full, rules, &s->req)
+                      : ascii_parse(p, len, s->scanned, is_full, rules, &s->req);
+}
+
+static bool
+is_stranger(const struct session *s, const struct env *env)
+{
+    return unlikely(env->conf->auth != NULL) && !s->is_authenticated;
+}
+
+/* Who has not said who he is (-S) may do that and ask for the version, no more. */
+static void
+refuse_stranger(struct session *s)
+{
+    if (s->req.family != FAMILY_SASL && s->req.verb != VERB_VERSION && !s->closes) {
+        s->error = REPLY_AUTH_FAILURE;
+        s->closes = true;
+    }
+}
+
+/* A request that the server does not have, however it is made. */
+static bool
+is_disabled(const struct session *s, const struct env *env)
+{
+    return s->req.protocol == PROTOCOL_BINARY && s->req.family == FAMILY_SASL &&
+           env->conf->auth == NULL;
 }
 
 static enum session_next
 peek_parse(struct session *s, const struct env *env, struct buf *in)
 {
-    size_t len = buf_len(in);
-    if (len == 0) {
-        return SESSION_MORE;
-    }
-    bool is_full = len == BUF_CAPACITY;
-    struct parse parsed = s->is_open ? ascii_parse_keys(buf_unread(in), len, is_full,
-                                                        env->conf->rules, &s->req)
-                                     : ascii_parse(buf_unread(in), len, s->scanned,
-                                                   is_full, env->conf->rules, &s->req);
+    struct parse parsed = parse_next(s, env, in);
     s->scanned = 0;
+    s->closes = false;
     switch (parsed.status) {
     case PARSE_DONE:
         s->error = REPLY_NONE;
         break;
     case PARSE_BAD:
-        s->error = parsed.reply;
+        s->error = is_disabled(s, env) ? REPLY_ERROR : parsed.reply;
         s->req.is_noreply = parsed.is_quiet;
         s->req.is_open = false;
         s->swallow = parsed.swallow;
+        s->closes = parsed.closes;
         s->skips_line = parsed.skips_line;
         break;
     case PARSE_MORE:
-        s->scanned = s->is_open ? 0 : len;
+        s->scanned = s->is_open ? 0 : buf_len(in);
         return SESSION_MORE;
     case PARSE_CLOSE:
         return SESSION_CLOSE;
+    }
+    if (is_stranger(s, env)) {
+        refuse_stranger(s);
     }
     s->line_len = parsed.consumed;
     s->cursor = 0;
@@ -106,9 +156,6 @@ static enum session_next
 peek_gate(struct session *s, const struct env *env, struct buf *in)
 {
     size_t consumed;
-    if (buf_len(in) == 0) {
-        return SESSION_MORE;
-    }
     enum auth_gate gate = auth_gate(env->conf->auth, &s->auth, buf_unread(in),
                                     buf_len(in), &consumed, &s->error);
     buf_consume(in, consumed);
@@ -141,7 +188,13 @@ session_peek(struct session *s, const struct env *env, struct buf *in)
     if (!skip_rejected(s, in)) {
         return SESSION_MORE;
     }
-    if (unlikely(env->conf->auth != NULL) && !s->is_authenticated) {
+    if (buf_len(in) == 0) {
+        return SESSION_MORE;
+    }
+    if (unlikely(s->req.protocol == PROTOCOL_UNKNOWN)) {
+        s->req.protocol = choose_protocol(env->conf->binding, *buf_unread(in));
+    }
+    if (is_stranger(s, env) && s->req.protocol == PROTOCOL_ASCII) {
         return peek_gate(s, env, in);
     }
     return peek_parse(s, env, in);
@@ -154,11 +207,11 @@ session_facts(const struct session *s, const struct buf *in)
     if (s->error != REPLY_NONE) {
         return facts;
     }
-    facts.is_control = s->req.family == FAMILY_CONTROL;
+    facts.is_control = s->req.family == FAMILY_CONTROL || s->req.family == FAMILY_SASL;
     if (s->req.family == FAMILY_STORE) {
         facts.value_bytes = s->req.value_len;
-        facts.is_incomplete =
-            s->is_body || buf_len(in) < s->line_len + s->req.value_len + LINE_END_BYTES;
+        facts.is_incomplete = s->is_body || buf_len(in) < s->line_len + s->req.value_len +
+                                                              line_end_bytes(s);
     } else if (s->req.family == FAMILY_META) {
         facts.value_bytes = s->item != NULL ? item_value_len(s->item) : 0;
     } else if (s->req.family == FAMILY_RETRIEVE) {
@@ -186,7 +239,9 @@ size_t
 session_want(struct session *s, char **to)
 {
     must(s->is_body);
-    return item_space(s->item, s->filled, to);
+    size_t space = item_space(s->item, s->filled, to);
+    size_t missing = body_bytes(s) - s->filled;
+    return space < missing ? space : missing;
 }
 
 void
@@ -237,6 +292,14 @@ run_store(struct session *s, const struct env *env, struct buf *in, struct chain
     return run_body(s, env, in, out);
 }
 
+static enum session_ran
+run_error(struct session *s, const struct env *env, struct buf *in, struct chain *out)
+{
+    enum session_ran ran = exec_reply(s, env, out, s->error);
+    s->error = REPLY_NONE;
+    return finish(s, in, ran == RAN_DONE && s->closes ? RAN_CLOSE : ran);
+}
+
 enum session_ran
 session_run(struct session *s, const struct env *env, struct buf *in, struct chain *out,
             const struct session_limits *limits)
@@ -246,9 +309,7 @@ session_run(struct session *s, const struct env *env, struct buf *in, struct cha
         return run_body(s, env, in, out);
     }
     if (s->error != REPLY_NONE) {
-        enum reply error = s->error;
-        s->error = REPLY_NONE;
-        return finish(s, in, exec_reply(s, env, out, error));
+        return run_error(s, env, in, out);
     }
     enum session_ran ran;
     switch (s->req.family) {
@@ -266,6 +327,8 @@ session_run(struct session *s, const struct env *env, struct buf *in, struct cha
     case FAMILY_META:
         ran = exec_meta(s, env, out, limits);
         return ran == RAN_AGAIN || ran == RAN_LATE ? ran : finish(s, in, ran);
+    case FAMILY_SASL:
+        return finish(s, in, exec_sasl(s, env, out));
     case FAMILY_ADMIN:
     case FAMILY_CONTROL:
         ran = exec_admin(s, env, out);

@@ -14,6 +14,7 @@
 #include "base/buf.h"
 #include "base/chain.h"
 #include "proto/ascii.h"
+#include "proto/binary.h"
 #include "serve/env.h"
 
 struct session {
@@ -21,7 +22,7 @@ struct session {
     size_t scanned;    /* bytes of an unfinished line known to hold no LF */
     uint64_t swallow;  /* bytes of a rejected data block still to be dropped */
     struct item *item; /* a store's body being filled, or a value that is to be sent */
-    size_t filled;     /* bytes of the body that have arrived, CR LF included */
+    size_t filled;     /* bytes of the body that have arrived, text: CR LF included */
     unsigned cursor;   /* how far a long statistic has been told */
     enum reply error;  /* the pending request is a bad line with this reply */
     bool closes;       /* ... and ends the connection */
@@ -47,6 +48,7 @@ enum session_ran {
     RAN_LATE,      /* turned out to be large; run again, as bulk */
     RAN_BODY,      /* the body is incomplete */
     RAN_QUIT,      /* the client asked to be closed */
+    RAN_CLOSE,     /* the request was hostile: close behind the reply */
     RAN_NO_MEMORY, /* the reply is incomplete: close */
 };
 

@@ -6,13 +6,24 @@
 #include <stdarg.h>
 
 #include "proto/ascii.h"
+#include "proto/binary.h"
 
 #define SINK_VALUE_MAX 512
+
+static bool
+is_binary(const struct sink *sink)
+{
+    return sink->req->protocol == PROTOCOL_BINARY;
+}
 
 void
 sink_stat(struct sink *sink, const char *name, const char *value)
 {
-    sink->has_failed |= !ascii_put_stat(sink->out, sink->env, name, value);
+    sink->has_failed |= is_binary(sink)
+                            ? !binary_put_stat(sink->out, sink->env, sink->req,
+                                               (struct slice){name, strlen(name)},
+                                               (struct slice){value, strlen(value)})
+                            : !ascii_put_stat(sink->out, sink->env, name, value);
 }
 
 void
@@ -29,6 +40,9 @@ sink_statf(struct sink *sink, const char *name, const char *fmt, ...)
 void
 sink_text(struct sink *sink, const char *name, const char *text, size_t len)
 {
-    (void)name;
-    sink->has_failed |= !chain_copy(sink->out, sink->env, text, len);
+    sink->has_failed |= is_binary(sink)
+                            ? !binary_put_lines(sink->out, sink->env, sink->req,
+                                                (struct slice){name, strlen(name)},
+                                                (struct slice){text, len})
+                            : !chain_copy(sink->out, sink->env, text, len);
 }

@@ -176,6 +176,7 @@ execute(struct run *r)
             send_output(r);
             return true;
         case RAN_QUIT:
+        case RAN_CLOSE:
         case RAN_NO_MEMORY:
             send_output(r);
             return false;

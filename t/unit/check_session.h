@@ -229,6 +229,9 @@ client_run(struct client *c)
         case RAN_QUIT:
             c->has_quit = true;
             return;
+        case RAN_CLOSE:
+            c->is_closed = true;
+            return;
         case RAN_NO_MEMORY:
             ck_abort_msg("no memory");
         }
