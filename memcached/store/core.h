@@ -13,6 +13,7 @@
 #include "store/lru.h"
 #include "store/mem.h"
 #include "store/mover.h"
+#include "store/sizes.h"
 #include "store/slab.h"
 #include "store/store.h"
 #include "store/table.h"
@@ -36,6 +37,7 @@ struct store {
     struct flush flush;
     struct mover mover;
     struct automover automover;
+    struct sizes sizes;
     /* The last number given to a link. Relaxed: uniqueness is all it provides, the order on
      * one key comes from its stripe. On its own line, for every store writes it. */
     alignas(TABLE_LINE_BYTES) _Atomic uint64_t cas;

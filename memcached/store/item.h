@@ -31,8 +31,9 @@
 #define ITEM_CHUNK 4u /* this is a struct chunk, not an item */
 #define ITEM_FREE 8u  /* on the free list of a class; 0 is fresh memory */
 #define ITEM_BINARY_KEY 16u
-#define ITEM_OUT 32u   /* in a page on its way to another class, and done with */
-#define ITEM_KNOWN 64u /* an item that has been linked, or a chunk that has an owner */
+#define ITEM_OUT 32u    /* in a page on its way to another class, and done with */
+#define ITEM_KNOWN 64u  /* an item that has been linked, or a chunk that has an owner */
+#define ITEM_SIZED 128u /* is among the counts by size */
 
 /* marks: what happened to it */
 #define ITEM_LINKED 1u    /* in hash table and LRU */

@@ -155,9 +155,10 @@ set_list(struct item *it, enum store_list list)
 }
 
 static void
-link_locked(struct lru_class *c, struct item *it, enum store_list list, uint64_t total,
-            uint32_t now)
+link_locked(struct store *s, struct lru_class *c, struct item *it, enum store_list list,
+            uint64_t total, uint32_t now)
 {
+    sizes_add(&s->sizes, it, total);
     item_set_time(it, now);
     set_list(it, list);
     push_head(&c->lists[list], it);
@@ -168,10 +169,11 @@ link_locked(struct lru_class *c, struct item *it, enum store_list list, uint64_t
 }
 
 static void
-unlink_locked(struct lru_class *c, struct item *it, uint64_t total)
+unlink_locked(struct store *s, struct lru_class *c, struct item *it, uint64_t total)
 {
     struct lru_list *list = list_of(c, it);
 
+    sizes_subtract(&s->sizes, it, total);
     take_out(list, it);
     list->number--;
     list->bytes -= total;
@@ -205,7 +207,7 @@ lru_link(struct store *s, struct item *it, uint32_t now)
     enum store_list list = first_list(&s->lru, it, now);
 
     PTHREAD_OK(pthread_mutex_lock(&c->lock));
-    link_locked(c, it, list, total, now);
+    link_locked(s, c, it, list, total, now);
     PTHREAD_OK(pthread_mutex_unlock(&c->lock));
 }
 
@@ -216,7 +218,7 @@ lru_unlink(struct store *s, struct item *it)
     uint64_t total = item_total_of(&s->conf, it);
 
     PTHREAD_OK(pthread_mutex_lock(&c->lock));
-    unlink_locked(c, it, total);
+    unlink_locked(s, c, it, total);
     PTHREAD_OK(pthread_mutex_unlock(&c->lock));
 }
 
@@ -233,8 +235,8 @@ lru_replace(struct store *s, struct item *old, struct item *it, uint32_t now)
         return;
     }
     PTHREAD_OK(pthread_mutex_lock(&c->lock));
-    unlink_locked(c, old, item_total_of(&s->conf, old));
-    link_locked(c, it, list, total, now);
+    unlink_locked(s, c, old, item_total_of(&s->conf, old));
+    link_locked(s, c, it, list, total, now);
     PTHREAD_OK(pthread_mutex_unlock(&c->lock));
 }
 
@@ -328,7 +330,7 @@ remove_victim(struct store *s, struct lru_class *c, struct item *it, uint64_t ha
               struct item **removed)
 {
     table_remove(&s->table, it, hash);
-    unlink_locked(c, it, item_total_of(&s->conf, it));
+    unlink_locked(s, c, it, item_total_of(&s->conf, it));
     item_unmark(it, ITEM_LINKED);
     it->next = *removed;
     *removed = it;

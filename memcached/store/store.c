@@ -37,6 +37,7 @@ store_create_failing(const struct store_conf *conf, long fail_in, char *err,
         return NULL;
     }
     lru_init(&s->lru, &conf->lru);
+    sizes_init(&s->sizes, conf->item_max);
     PTHREAD_OK(pthread_mutex_init(&s->flush.lock, NULL));
     mover_init(s);
     return s;
@@ -59,6 +60,7 @@ store_destroy(struct store **sp)
     *sp = NULL;
     mover_fini(s);
     PTHREAD_OK(pthread_mutex_destroy(&s->flush.lock));
+    sizes_fini(&s->sizes);
     lru_fini(&s->lru);
     table_fini(&s->table);
     slab_fini(&s->slab);

@@ -384,15 +384,18 @@ bool store_automove_step(struct store *s, uint32_t now);
 
 /* ---- listings -------------------------------------------------------------------------- */
 
-/* Items of a class from the most recent end, at most `limit` (0: all): COLD list, or HOT when
- * hot_first and segmented. The same rules for visit, but false ends it. */
+/* Live items of a class from the most recent end, at most `limit` (0: all): COLD list, or HOT
+ * when hot_first and segmented. The same rules for visit, but false ends it. The class can
+ * store nothing meanwhile, so visit should end it in time. */
 void store_dump(struct store *s, unsigned class_id, bool hot_first, uint32_t limit,
-                store_visit *visit, void *ctx);
+                uint32_t now, store_visit *visit, void *ctx);
 
-/* Counts items by accounted size, 32 bytes a bucket, from now on. False without CAS. */
+/* Counts items by accounted size, those that are stored while it is on. False when it can
+ * not be switched on: no CAS, or no memory. */
 must_check bool store_track_sizes(struct store *s, bool is_on);
 bool store_is_tracking_sizes(struct store *s);
-/* Buckets counts[0..*n): item totals up to 32 * (i + 1). The caller frees it; NULL: memory. */
+/* Buckets counts[0..*n): item totals up to 32 * (i + 1). The caller frees it; NULL: memory.
+ * With tracking off: none, *n is 0. */
 uint64_t *store_sizes(struct store *s, size_t *n);
 
 /* For tests: takes or gives back the stripe lock of the key, on the calling thread. */

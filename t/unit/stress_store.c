@@ -2,7 +2,8 @@
  * Copyright (c) 2026 the memcached-qos authors
  *
  * Threads that store, read, count, append, delete and flush the same keys in too little
- * memory, while another one grows the hash table, moves the clock and reads statistics.
+ * memory, while another one grows the hash table, moves the clock, shifts items between the
+ * LRU lists, changes between flat and segmented mode and reads statistics.
  * Every value says whose it is and what its bytes must be, so a torn one is noticed.
  *
  * stress_store [seconds [threads]]; prints TAP.
@@ -25,6 +26,8 @@
 #define LIMIT_MIB 3u
 #define STEP_BUCKETS 16u
 #define CLOCK_EVERY 2000u /* steps a second of the store's clock takes */
+#define MODE_EVERY 16000u /* steps between changes of the LRU's mode */
+#define MOVES 20u         /* of store_juggle */
 
 /* What the values of a key are, by key number. */
 enum family {
@@ -87,6 +90,9 @@ check_pattern(const char *p, size_t len, uint32_t key)
 {
     struct pattern_head head;
 
+    if (len == 0) {
+        return; /* created or emptied */
+    }
     must(len >= sizeof(head));
     memcpy(&head, p, sizeof(head));
     must(head.key == key && head.len == len);
@@ -125,7 +131,8 @@ check_item(struct worker *w, const struct item *it, uint32_t key)
 
     must(item_key_len(it) == expected.len);
     must(memcmp(item_key(it), expected.p, expected.len) == 0);
-    must(item_flags(it) == key);
+    /* What a look or a count creates has no flags. */
+    must(item_flags(it) == key || (item_flags(it) == 0 && key % FAMILIES != FAMILY_LOG));
     must(len + 2 <= sizeof(w->copy));
     for (size_t done = 0; done < len + 2;) {
         const char *p;
@@ -247,6 +254,57 @@ do_get(struct worker *w, uint32_t key)
     store_release(w->shared->store, it);
 }
 
+/* A reader that may create, touch, or be told to refresh. */
+static void
+do_look(struct worker *w, uint32_t key)
+{
+    uint32_t now = now_of(w);
+    bool may_create = key % FAMILIES == FAMILY_PATTERN;
+    struct store_look ask = {
+        .is_use = below(w, 4) != 0,
+        .touches = below(w, 4) == 0,
+        .exptime = now + 2 + below(w, 4),
+        .creates = may_create && below(w, 2) == 0,
+        .create_exptime = now + 1 + below(w, 4),
+        .recaches = below(w, 2) == 0,
+        .recache_below = 2,
+    };
+    char text[32];
+    struct item *it;
+    struct store_seen seen;
+    enum store_status status =
+        store_look(w->shared->store, key_text(key, text), &ask, now, &seen, &it);
+
+    must((status == STORE_OK) == (it != NULL));
+    if (status != STORE_OK) {
+        return;
+    }
+    must(!(seen.is_won && seen.is_won_before));
+    must(seen.cas != 0 && (!seen.is_created || item_value_len(it) == 0));
+    check_item(w, it, key);
+    store_release(w->shared->store, it);
+}
+
+static void
+do_cut(struct worker *w, uint32_t key)
+{
+    bool may_empty = key % FAMILIES == FAMILY_PATTERN;
+    struct store_cut cut = {
+        .marks_stale = below(w, 3) == 0,
+        .empties = may_empty && below(w, 3) == 0,
+        .touches = below(w, 2) == 0,
+        .exptime = now_of(w) + 3,
+        .client_flags = key,
+    };
+    char text[32];
+    struct store_result r;
+    enum store_status status =
+        store_delete(w->shared->store, key_text(key, text), &cut, now_of(w), &r);
+
+    must(status == STORE_OK || status == STORE_MISS || status == STORE_NO_MEMORY);
+    must((status == STORE_OK && (cut.marks_stale || cut.empties)) == (r.cas != 0));
+}
+
 static void
 do_change(struct worker *w, uint32_t key)
 {
@@ -262,6 +320,7 @@ do_change(struct worker *w, uint32_t key)
     case FAMILY_NUMBER:
         sum.increments = below(w, 2) == 0;
         sum.delta = below(w, 300);
+        sum.creates = below(w, 4) == 0;
         status = store_arith(s, k, &sum, now_of(w), number, &digits, &r);
         must(status == STORE_OK || status == STORE_MISS || status == STORE_NO_MEMORY);
         if (status == STORE_OK) {
@@ -286,23 +345,20 @@ do_anything(struct worker *w)
     /* Few keys are hot: threads meet on them. */
     uint32_t key = below(w, 3) == 0 ? below(w, 30) : below(w, KEYS);
     uint32_t what = below(w, 100);
-    char text[32];
-    struct store_result r;
 
     if (what < 35) {
         static const enum store_mode modes[] = {STORE_SET, STORE_SET, STORE_ADD,
                                                 STORE_REPLACE};
 
         do_put(w, key, modes[below(w, 4)], 0);
-    } else if (what < 65) {
+    } else if (what < 58) {
         do_get(w, key);
+    } else if (what < 65) {
+        do_look(w, key);
     } else if (what < 85) {
         do_change(w, key);
     } else if (what < 88) {
-        enum store_status status =
-            store_delete(w->shared->store, key_text(key, text), NULL, now_of(w), &r);
-
-        must(status == STORE_OK || status == STORE_MISS);
+        do_cut(w, key);
     } else if (w->held_count > 0) {
         release_one(w);
     } else if (below(w, 60000) == 0) {
@@ -329,6 +385,19 @@ worker_main(void *arg)
 
 /* ---- the other thread ---------------------------------------------------------------- */
 
+static struct store_lru_conf
+lru_conf(unsigned n)
+{
+    return (struct store_lru_conf){
+        .is_segmented = n % 4 != 3,
+        .hot_pct = 20,
+        .warm_pct = 40,
+        .hot_factor = 0.2,
+        .warm_factor = 2.0,
+        .temp_ttl = n % 2 == 0 ? 2 : -1,
+    };
+}
+
 static void
 upkeep(struct shared *sh, unsigned turn)
 {
@@ -337,6 +406,12 @@ upkeep(struct shared *sh, unsigned turn)
     unsigned class_id = 1 + turn % store_class_count(sh->store);
 
     (void)store_step(sh->store, STEP_BUCKETS);
+    (void)store_juggle(sh->store, class_id, MOVES, atomic_load(&sh->now));
+    if (turn % MODE_EVERY == 0) {
+        struct store_lru_conf conf = lru_conf(turn / MODE_EVERY);
+
+        store_set_lru(sh->store, &conf);
+    }
     if (turn % CLOCK_EVERY == 0) {
         atomic_fetch_add(&sh->now, 1 + (turn / CLOCK_EVERY % 8 == 0) * 70);
         must(store_set_limit(sh->store, (LIMIT_MIB + turn / CLOCK_EVERY % 2) << 20));
@@ -403,6 +478,7 @@ main(int argc, char **argv)
         .can_grow_hash = true,
         .whole_pages = true,
         .inline_suffix = true,
+        .lru = lru_conf(0),
     };
     char err[128] = "";
     struct shared sh = {.store = store_create(&conf, err, sizeof(err)), .now = 100};
@@ -423,9 +499,11 @@ main(int argc, char **argv)
     check_leaks(&sh);
     printf("1..1\nok 1 - %lu operations by %u threads\n", atomic_load(&sh.operations),
            threads);
-    printf("# %llu evictions, %llu reclaimed, %llu held at the tail, hash power %u\n",
-           (unsigned long long)t.evictions, (unsigned long long)t.reclaimed,
-           (unsigned long long)t.lrutail_reflocked, t.hash_power);
+    printf("# %llu evictions (%llu active), %llu reclaimed, %llu held at the tail, "
+           "%llu juggles, hash power %u\n",
+           (unsigned long long)t.evictions, (unsigned long long)t.evicted_active,
+           (unsigned long long)t.reclaimed, (unsigned long long)t.lrutail_reflocked,
+           (unsigned long long)t.juggles, t.hash_power);
     store_destroy(&sh.store);
     free(workers);
     return EXIT_SUCCESS;

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * How many items there are of each size, of those that were stored while it was on. An item
+ * that is counted says so in its layout: what leaves is subtracted only where it was added.
+ * Private to store/.
+ */
+#pragma once
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "store/item.h"
+#include "store/mem.h"
+
+#define SIZES_BUCKET_BYTES 32u
+
+struct sizes {
+    pthread_mutex_t lock; /* switching on and off */
+    size_t buckets;
+    /* Release and acquire: who sees it on sees the counts, which stay when it is off. */
+    _Atomic bool is_on;
+    _Atomic uint64_t *counts; /* relaxed sums */
+};
+
+void sizes_init(struct sizes *z, uint32_t item_max);
+void sizes_fini(struct sizes *z);
+
+void sizes_count(struct sizes *z, struct item *it, uint64_t total);
+void sizes_discount(struct sizes *z, const struct item *it, uint64_t total);
+
+/* An item is being linked: nobody else sees it yet. */
+static inline void
+sizes_add(struct sizes *z, struct item *it, uint64_t total)
+{
+    if (unlikely(atomic_load_explicit(&z->is_on, memory_order_acquire))) {
+        sizes_count(z, it, total);
+    }
+}
+
+/* It is being unlinked. */
+static inline void
+sizes_subtract(struct sizes *z, const struct item *it, uint64_t total)
+{
+    if (unlikely(it->layout & ITEM_SIZED)) {
+        sizes_discount(z, it, total);
+    }
+}
