@@ -108,7 +108,8 @@ static int
 prepare_process(const struct settings *s)
 {
     unsigned files = (unsigned)s->max_conns +
-                     (unsigned)s->threads * SETTINGS_FILES_PER_WORKER + SPARE_FILES;
+                     (unsigned)s->threads * SETTINGS_FILES_PER_WORKER + SPARE_FILES +
+                     settings_udp_files(s);
     int status = daemon_raise_files(files, (unsigned)s->max_conns);
     if (status == 0 && s->wants_core) {
         status = daemon_allow_core();
@@ -144,6 +145,8 @@ open_listeners(struct server *sv)
 {
     char err[512];
     struct listen_conf conf = settings_listen(&sv->settings);
+    sv->shared.udp.conf = settings_udp(&sv->settings);
+    sv->shared.udp.workers = (unsigned)sv->settings.threads;
     if (!listen_open(&sv->listen, &conf, &sv->shared, err, sizeof err)) {
         fprintf(stderr, "memcached: %s\n", err);
         return STATUS_OS_ERROR;
@@ -271,6 +274,7 @@ static void
 tear_down(struct server *sv)
 {
     listen_fini(&sv->listen);
+    udp_close(&sv->shared.udp);
     registry_fini(&sv->shared.registry);
     must(sem_destroy(&sv->shared.ready) == 0);
     must(sem_destroy(&sv->shared.ended) == 0);

@@ -24,18 +24,7 @@
 
 /* ---- options that take more than a number --------------------------------------------- */
 
-static const char *
-set_udp_port(void *conf, const char *text)
-{
-    struct settings *s = conf;
-    if (strcmp(text, "0") != 0) {
-        return "UDP is not supported yet; only -U 0 is";
-    }
-    s->udp_port = 0;
-    return NULL;
-}
-
-/* Several -l add up. */
+/* Several -l add up; one that says what has been said already does not. */
 static const char *
 add_addresses(void *conf, const char *text)
 {
@@ -43,6 +32,9 @@ add_addresses(void *conf, const char *text)
     char *joined;
     if (*text == '\0') {
         return "no address to listen on";
+    }
+    if (s->addresses != NULL && strstr(s->addresses, text) != NULL) {
+        return NULL;
     }
     if (s->addresses == NULL) {
         joined = strdup(text);
@@ -53,6 +45,32 @@ add_addresses(void *conf, const char *text)
     free(s->addresses);
     s->addresses = joined;
     return NULL;
+}
+
+static const char *
+set_udp_guard(void *conf, const char *text)
+{
+    struct settings *s = conf;
+    s->udp_guard.is_on = strcmp(text, "on") == 0;
+    return s->udp_guard.is_on || strcmp(text, "off") == 0 ? NULL
+                                                          : "udp-guard must be on or off";
+}
+
+static const char *
+add_udp_trusted(void *conf, const char *text)
+{
+    struct settings *s = conf;
+    for (;;) {
+        size_t len = strcspn(text, ",");
+        if (!guard_trust(&s->udp_guard, text, len)) {
+            return "udp-allow must be a list of at most 32 networks like "
+                   "10.0.0.0/8,fd00::/8";
+        }
+        if (text[len] == '\0') {
+            return NULL;
+        }
+        text += len + 1;
+    }
 }
 
 static const char *
@@ -240,7 +258,7 @@ static const struct opt_table table = {.rows = rows,
 static void
 set_defaults(struct settings *s, enum profile profile)
 {
-    *s = (struct settings){.protocol = "auto-negotiate"};
+    *s = (struct settings){.protocol = "auto-negotiate", .udp_guard = {.is_on = true}};
 #define SETTING(kind, field, v14, v16, ...)                                              \
     s->field = profile == PROFILE_14 ? (v14) : (v16);
 #define CALL(...)
@@ -324,6 +342,22 @@ check_connections(const struct settings *s, int *exit_status)
     return true;
 }
 
+/* -U alone moves both ports. UDP is off unless -U asks for it. */
+static void
+couple_ports(struct settings *s)
+{
+    bool has_port = s->port != SETTINGS_PORT_UNSET;
+    bool has_udp_port = s->udp_port != SETTINGS_PORT_UNSET;
+    if (!has_port) {
+        bool follows = has_udp_port && (s->udp_port != LISTEN_PORT_OFF ||
+                                        rules_of(s->profile)->udp_off_is_all_off);
+        s->port = follows ? s->udp_port : SETTINGS_PORT_DEFAULT;
+    }
+    if (!has_udp_port) {
+        s->udp_port = LISTEN_PORT_OFF;
+    }
+}
+
 /* The defaults depend on the profile, so --compat is found before anything is parsed. */
 static enum profile
 find_profile(int argc, char **argv)
@@ -345,8 +379,11 @@ bool
 settings_parse(struct settings *s, int argc, char **argv, int *exit_status)
 {
     set_defaults(s, find_profile(argc, argv));
-    return opt_parse(&table, s, argc, argv, stderr, exit_status) == OPT_DONE &&
-           (s->action != ACTION_SERVE ||
+    if (opt_parse(&table, s, argc, argv, stderr, exit_status) != OPT_DONE) {
+        return false;
+    }
+    couple_ports(s);
+    return (s->action != ACTION_SERVE ||
             (check_sizes(s, exit_status) && check_connections(s, exit_status)));
 }
 
@@ -407,7 +444,9 @@ settings_listen(const struct settings *s)
 {
     return (struct listen_conf){
         .addresses = s->addresses,
+        .has_prefixes = rules_of(s->profile)->has_listen_prefixes,
         .port = (int)s->port,
+        .udp_port = (int)s->udp_port,
         .socket_path = s->socket_path,
         .socket_mode = (unsigned)s->socket_mode,
         .backlog = (int)s->backlog,
@@ -415,6 +454,25 @@ settings_listen(const struct settings *s)
         .rejects_fast = s->rejects_fast,
         .port_file = getenv("MEMCACHED_PORT_FILENAME"),
     };
+}
+
+struct udp_conf
+settings_udp(const struct settings *s)
+{
+    return (struct udp_conf){.guard = s->udp_guard, .is_shared = s->shares_udp};
+}
+
+unsigned
+settings_udp_files(const struct settings *s)
+{
+    if (s->udp_port == LISTEN_PORT_OFF || s->socket_path != NULL) {
+        return 0;
+    }
+    unsigned addresses = 2; /* a host may have one of each family */
+    for (const char *p = s->addresses; p != NULL && *p != '\0'; p++) {
+        addresses += *p == ',' || *p == ';' ? 2 : 0;
+    }
+    return addresses * (unsigned)s->threads;
 }
 
 struct serve_conf

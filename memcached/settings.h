@@ -10,12 +10,15 @@
 
 #include "base/must.h"
 #include "net/listen.h"
+#include "net/udp.h"
 #include "proto/rules.h"
 #include "qos/pin.h"
 #include "serve/env.h"
 #include "store/store.h"
 
 #define SETTINGS_FILES_PER_WORKER 5 /* descriptors that a worker needs for itself */
+#define SETTINGS_PORT_UNSET (-2)    /* while the options are read */
+#define SETTINGS_PORT_DEFAULT 11211
 
 enum settings_action {
     ACTION_SERVE,
@@ -34,6 +37,8 @@ struct settings {
     const char *socket_path;
     int64_t socket_mode;
     bool rejects_fast;
+    bool shares_udp;
+    struct guard_conf udp_guard;
     /* memory */
     int64_t memory_mb, min_space, item_max, chunk_max, hash_power;
     double growth_factor;
@@ -71,4 +76,7 @@ void settings_stats(const struct settings *s, struct sink *sink,
 /* The modules' own conf structs. */
 struct store_conf settings_store(const struct settings *s);
 struct listen_conf settings_listen(const struct settings *s);
+struct udp_conf settings_udp(const struct settings *s);
+/* How many descriptors the UDP sockets will need, roughly. */
+unsigned settings_udp_files(const struct settings *s);
 struct serve_conf settings_serve(const struct settings *s);

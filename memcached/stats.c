@@ -21,7 +21,8 @@ struct snapshot {
     struct rusage usage;
     struct stats_sum sum;
     struct store_totals store;
-    unsigned open_conns, listeners;
+    unsigned open_conns;
+    unsigned listeners; /* and UDP sockets */
     uint64_t total_conns, rejected, disabled_times, disabled_us, blocks;
     bool is_accepting;
 };
@@ -96,7 +97,8 @@ take_snapshot(struct stats *st, uint32_t now, struct snapshot *x)
     x->sum = sum_all(st);
     store_totals(st->shared->store, &x->store);
     x->open_conns = atomic_load_explicit(&st->shared->open_conns, memory_order_relaxed);
-    x->listeners = st->listen->count;
+    x->listeners =
+        st->listen->count + st->shared->udp.addresses * st->shared->udp.workers;
     x->is_accepting =
         atomic_load_explicit(&st->listen->is_accepting, memory_order_relaxed);
     for (unsigned i = 0; i < st->worker_count; i++) {
@@ -274,6 +276,9 @@ show_conn(void *ctx, const struct registry_entry *entry)
     uint32_t last = atomic_load_explicit(&entry->last_cmd, memory_order_relaxed);
     snprintf(prefix, sizeof prefix, "%d:", entry->fd);
     char name[48];
+    if (walk->shows_listener && entry->is_udp) {
+        class_stat(walk->sink, prefix, "UDP", "UDP");
+    }
     snprintf(name, sizeof name, "%saddr", prefix);
     sink_stat(walk->sink, name, entry->addr);
     if (walk->shows_listener && entry->listen_addr != NULL) {

@@ -35,6 +35,30 @@ show_delay(const struct stats *st, struct sink *sink)
     hist_destroy(&all);
 }
 
+static void
+show_udp(const struct stats *st, struct sink *sink)
+{
+    struct {
+        uint64_t received, sent, dropped, refused, guarded, unsent;
+    } sum = {0};
+    for (unsigned i = 0; i < st->worker_count; i++) {
+        const struct udp_ctr *ctr = &st->workers[i].udp_ctr;
+        sum.received += ctr_get(&ctr->received);
+        sum.sent += ctr_get(&ctr->sent);
+        sum.dropped += ctr_get(&ctr->dropped);
+        sum.refused += ctr_get(&ctr->refused);
+        sum.guarded += ctr_get(&ctr->guarded);
+        sum.unsent += ctr_get(&ctr->unsent);
+    }
+    sink_stat(sink, "udp_guard", st->shared->udp.conf.guard.is_on ? "on" : "off");
+    sink_statf(sink, "udp_received", "%" PRIu64, sum.received);
+    sink_statf(sink, "udp_sent", "%" PRIu64, sum.sent);
+    sink_statf(sink, "udp_dropped", "%" PRIu64, sum.dropped);
+    sink_statf(sink, "udp_refused", "%" PRIu64, sum.refused);
+    sink_statf(sink, "udp_guarded", "%" PRIu64, sum.guarded);
+    sink_statf(sink, "udp_unsent", "%" PRIu64, sum.unsent);
+}
+
 void
 stats_show_qos(struct stats *st, struct sink *sink)
 {
@@ -68,6 +92,9 @@ stats_show_qos(struct stats *st, struct sink *sink)
     sink_statf(sink, "turn_us", "%" PRIu64, st->shared->turn_ns / NSEC_PER_USEC);
     sink_statf(sink, "deferred", "%" PRIu64, deferred);
     sink_statf(sink, "deferred_turns", "%" PRIu64, turns);
+    if (st->shared->udp.addresses > 0) {
+        show_udp(st, sink);
+    }
 }
 
 static void

@@ -22,17 +22,18 @@ format_unix(const struct sockaddr_un *un, socklen_t len, char *dst, size_t dst_l
 }
 
 void
-addr_format(const struct sockaddr *addr, socklen_t len, char *dst, size_t dst_len)
+addr_format(const char *transport, const struct sockaddr *addr, socklen_t len, char *dst,
+            size_t dst_len)
 {
     char text[INET6_ADDRSTRLEN] = "";
     if (addr->sa_family == AF_INET) {
         const struct sockaddr_in *in = (const struct sockaddr_in *)(const void *)addr;
         inet_ntop(AF_INET, &in->sin_addr, text, sizeof text);
-        snprintf(dst, dst_len, "tcp:%s:%u", text, ntohs(in->sin_port));
+        snprintf(dst, dst_len, "%s:%s:%u", transport, text, ntohs(in->sin_port));
     } else if (addr->sa_family == AF_INET6) {
         const struct sockaddr_in6 *in = (const struct sockaddr_in6 *)(const void *)addr;
         inet_ntop(AF_INET6, &in->sin6_addr, text, sizeof text);
-        snprintf(dst, dst_len, "tcp6:[%s]:%u", text, ntohs(in->sin6_port));
+        snprintf(dst, dst_len, "%s6:[%s]:%u", transport, text, ntohs(in->sin6_port));
     } else {
         format_unix((const struct sockaddr_un *)(const void *)addr, len, dst, dst_len);
     }

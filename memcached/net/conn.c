@@ -456,7 +456,8 @@ describe_peer(struct conn *c)
     struct sockaddr_storage addr;
     socklen_t len = sizeof addr;
     if (getpeername(c->fd, (struct sockaddr *)&addr, &len) == 0) {
-        addr_format((struct sockaddr *)&addr, len, c->entry.addr, sizeof c->entry.addr);
+        addr_format("tcp", (struct sockaddr *)&addr, len, c->entry.addr,
+                    sizeof c->entry.addr);
     } else {
         snprintf(c->entry.addr, sizeof c->entry.addr, "unknown");
     }

@@ -15,13 +15,12 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "base/num.h"
 #include "net/addr.h"
+#include "net/hosts.h"
 #include "net/worker.h"
 
 #define ACCEPTS_PER_EVENT 64
 #define RESUME_MS 10 /* how often a paused listener looks whether it may go on */
-#define HOST_MAX 256
 
 static const char refusal[] = "ERROR Too many open connections\r\n";
 
@@ -88,6 +87,7 @@ hand_over(struct listen *l, const struct listener *from, int fd)
     }
     handoff->fd = fd;
     handoff->listen_addr = from->entry.addr;
+    handoff->binding = from->binding;
     atomic_fetch_add(&l->shared->open_conns, 1);
     ctr_add(&l->shared->total_conns, 1);
     struct worker *w = &l->workers[l->next_worker];
@@ -138,7 +138,7 @@ on_connection(evutil_socket_t fd, short what, void *arg)
 /* ---- opening -------------------------------------------------------------------------- */
 
 static bool
-add_listener(struct listen *l, int fd)
+add_listener(struct listen *l, int fd, enum serve_binding binding)
 {
     struct listener *one = calloc(1, sizeof *one);
     struct listener **list = realloc(l->list, (l->count + 1) * sizeof *list);
@@ -151,19 +151,27 @@ add_listener(struct listen *l, int fd)
     }
     one->fd = fd;
     one->owner = l;
+    one->binding = binding;
     one->entry.fd = fd;
     atomic_init(&one->entry.state, REGISTRY_LISTENING);
     atomic_init(&one->entry.last_cmd, clock_rel(clock_now()));
     struct sockaddr_storage addr;
     socklen_t len = sizeof addr;
     must(getsockname(fd, (struct sockaddr *)&addr, &len) == 0);
-    addr_format((struct sockaddr *)&addr, len, one->entry.addr, sizeof one->entry.addr);
+    addr_format("tcp", (struct sockaddr *)&addr, len, one->entry.addr,
+                sizeof one->entry.addr);
     if (!registry_add(&l->shared->registry, &one->entry)) {
         free(one);
         return false;
     }
     l->list[l->count++] = one;
     return true;
+}
+
+static int
+port_to_bind(int port)
+{
+    return port == LISTEN_PORT_ANY ? 0 : port;
 }
 
 static void
@@ -183,8 +191,9 @@ set_tcp_options(int fd, int family)
 
 /* Binds one resolved address. 0, or the errno. */
 static int
-open_address(struct listen *l, const struct addrinfo *ai)
+open_address(void *ctx, const struct addrinfo *ai, const struct hosts_element *element)
 {
+    struct listen *l = ctx;
     int fd = socket(ai->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd < 0) {
         return errno;
@@ -195,113 +204,44 @@ open_address(struct listen *l, const struct addrinfo *ai)
         close(fd);
         return error;
     }
-    if (!add_listener(l, fd)) {
+    if (!add_listener(l, fd, element->has_binding ? element->binding : l->conf.binding)) {
         close(fd);
         return ENOMEM;
     }
     return 0;
 }
 
-/* Opens all addresses of a host (NULL: any). An address in use is tolerated when another of
- * the same host could be bound; a family that the machine does not have is passed over. */
-static bool
-open_host(struct listen *l, const char *host, int port, char *err, size_t err_len)
+static int
+open_udp_address(void *ctx, const struct addrinfo *ai,
+                 const struct hosts_element *element)
 {
-    char service[8];
-    struct addrinfo hints = {
-        .ai_flags = AI_PASSIVE, .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
-    struct addrinfo *found;
-    snprintf(service, sizeof service, "%d", port == LISTEN_PORT_ANY ? 0 : port);
-    int rc = getaddrinfo(host, service, &hints, &found);
-    if (rc != 0) {
-        snprintf(err, err_len, "failed to listen on %s: %s", host != NULL ? host : "*",
-                 gai_strerror(rc));
-        return false;
-    }
-    unsigned opened = 0;
-    int error = 0;
-    for (const struct addrinfo *ai = found; ai != NULL; ai = ai->ai_next) {
-        int e = open_address(l, ai);
-        if (e == 0) {
-            opened++;
-        } else if (e != EAFNOSUPPORT && e != EADDRNOTAVAIL) {
-            error = e;
-            if (e != EADDRINUSE) {
-                opened = 0;
-                break;
-            }
-        } else if (error == 0) {
-            error = e;
-        }
-    }
-    freeaddrinfo(found);
-    if (opened == 0) {
-        snprintf(err, err_len, "failed to listen on TCP port %s: %s", service,
-                 strerror(error));
-    }
-    return opened > 0;
-}
-
-/* Splits "host", "host:port", "[v6]", "[v6]:port" or a bare v6 address. */
-static bool
-split_element(const char *text, size_t len, char host[HOST_MAX], int *port)
-{
-    const char *end = text + len;
-    const char *host_end = end;
-    const char *port_text = NULL;
-    if (len > 0 && text[0] == '[') {
-        host_end = memchr(text, ']', len);
-        if (host_end == NULL || (host_end + 1 < end && host_end[1] != ':')) {
-            return false;
-        }
-        text++;
-        port_text = host_end + 1 < end ? host_end + 2 : NULL;
-    } else {
-        const char *first = memchr(text, ':', len);
-        if (first != NULL && memrchr(text, ':', len) == first) {
-            host_end = first;
-            port_text = first + 1;
-        }
-    }
-    uint32_t number;
-    if (port_text != NULL) {
-        if (!num_u32(port_text, (size_t)(end - port_text), &number) ||
-            number > UINT16_MAX) {
-            return false;
-        }
-        *port = (int)number;
-    }
-    if (host_end == text || host_end - text >= HOST_MAX) {
-        return false;
-    }
-    memcpy(host, text, (size_t)(host_end - text));
-    host[host_end - text] = '\0';
-    return true;
+    struct listen *l = ctx;
+    (void)element;
+    return udp_bind(&l->shared->udp, ai);
 }
 
 static bool
-open_tcp(struct listen *l, char *err, size_t err_len)
+open_network(struct listen *l, char *err, size_t err_len)
 {
-    const char *p = l->conf.addresses;
-    if (p == NULL) {
-        return l->conf.port == LISTEN_PORT_OFF ||
-               open_host(l, NULL, l->conf.port, err, err_len);
+    struct hosts_ask ask = {.list = l->conf.addresses,
+                            .has_prefixes = l->conf.has_prefixes,
+                            .port = port_to_bind(l->conf.port),
+                            .socket_type = SOCK_STREAM,
+                            .protocol = "TCP",
+                            .bind = open_address,
+                            .ctx = l};
+    if (l->conf.port != LISTEN_PORT_OFF && !hosts_bind(&ask, err, err_len)) {
+        return false;
     }
-    while (*p != '\0') {
-        size_t len = strcspn(p, ",;");
-        char host[HOST_MAX];
-        int port = l->conf.port;
-        if (!split_element(p, len, host, &port)) {
-            snprintf(err, err_len, "not an address to listen on: \"%.*s\"", (int)len, p);
-            return false;
-        }
-        if (port != LISTEN_PORT_OFF &&
-            !open_host(l, strcmp(host, "*") == 0 ? NULL : host, port, err, err_len)) {
-            return false;
-        }
-        p += len;
-        p += *p != '\0';
+    ask.port = port_to_bind(l->conf.udp_port);
+    ask.socket_type = SOCK_DGRAM;
+    ask.protocol = "UDP";
+    ask.bind = open_udp_address;
+    if (l->conf.udp_port != LISTEN_PORT_OFF && !hosts_bind(&ask, err, err_len)) {
+        return false;
     }
+    /* They count like connections that never end. */
+    ctr_add(&l->shared->total_conns, l->shared->udp.addresses * l->shared->udp.workers);
     return true;
 }
 
@@ -325,7 +265,8 @@ open_unix(struct listen *l, char *err, size_t err_len)
     bool is_bound = fd >= 0 && bind(fd, (struct sockaddr *)&addr, sizeof addr) == 0;
     int error = errno;
     umask(old_mask);
-    if (!is_bound || listen(fd, l->conf.backlog) != 0 || !add_listener(l, fd)) {
+    if (!is_bound || listen(fd, l->conf.backlog) != 0 ||
+        !add_listener(l, fd, l->conf.binding)) {
         snprintf(err, err_len, "failed to listen on UNIX socket: %s: %s", path,
                  strerror(is_bound ? errno : error));
         if (fd >= 0) {
@@ -351,6 +292,22 @@ remove_socket_file(const struct listen *l)
     }
 }
 
+static bool
+write_port(FILE *file, const char *protocol, int fd)
+{
+    struct sockaddr_storage addr;
+    socklen_t len = sizeof addr;
+    must(getsockname(fd, (struct sockaddr *)&addr, &len) == 0);
+    if (addr.ss_family != AF_INET && addr.ss_family != AF_INET6) {
+        return true;
+    }
+    bool is_v6 = addr.ss_family == AF_INET6;
+    unsigned port = is_v6 ? ((struct sockaddr_in6 *)&addr)->sin6_port
+                          : ((struct sockaddr_in *)&addr)->sin_port;
+    return fprintf(file, "%s %s: %u\n", protocol, is_v6 ? "INET6" : "INET",
+                   ntohs((uint16_t)port)) > 0;
+}
+
 /* "TCP INET: 11211" a line, written under another name first so that a reader sees all. */
 static bool
 write_port_file(const struct listen *l, char *err, size_t err_len)
@@ -365,16 +322,11 @@ write_port_file(const struct listen *l, char *err, size_t err_len)
     FILE *file = fd >= 0 ? fdopen(fd, "w") : NULL;
     bool is_written = file != NULL;
     for (unsigned i = 0; is_written && i < l->count; i++) {
-        struct sockaddr_storage addr;
-        socklen_t len = sizeof addr;
-        must(getsockname(l->list[i]->fd, (struct sockaddr *)&addr, &len) == 0);
-        if (addr.ss_family == AF_INET || addr.ss_family == AF_INET6) {
-            bool is_v6 = addr.ss_family == AF_INET6;
-            unsigned port = is_v6 ? ((struct sockaddr_in6 *)&addr)->sin6_port
-                                  : ((struct sockaddr_in *)&addr)->sin_port;
-            is_written = fprintf(file, "TCP %s: %u\n", is_v6 ? "INET6" : "INET",
-                                 ntohs((uint16_t)port)) > 0;
-        }
+        is_written = write_port(file, "TCP", l->list[i]->fd);
+    }
+    const struct udp_sockets *udp = &l->shared->udp;
+    for (unsigned i = 0; is_written && i < udp->addresses; i++) {
+        is_written = write_port(file, "UDP", udp->fds[i * udp->workers]);
     }
     if (file == NULL || fclose(file) != 0 || !is_written ||
         rename(temporary, path) != 0) {
@@ -392,8 +344,8 @@ listen_open(struct listen *l, const struct listen_conf *conf, struct net_shared 
     *l = (struct listen){.conf = *conf, .shared = shared};
     atomic_init(&l->is_accepting, true);
     bool is_open = conf->socket_path != NULL ? open_unix(l, err, err_len)
-                                             : open_tcp(l, err, err_len);
-    if (is_open && l->count == 0) {
+                                             : open_network(l, err, err_len);
+    if (is_open && l->count == 0 && shared->udp.addresses == 0) {
         log_write(LOG_WARNING, "memcached: warning: listening nowhere (port 0)");
     }
     return is_open && (conf->port_file == NULL || write_port_file(l, err, err_len));

@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/ctr.h"
 #include "net/registry.h"
+#include "serve/env.h"
 
 struct worker;
 struct net_shared;
@@ -24,10 +25,12 @@ struct net_shared;
 #define LISTEN_PORT_ANY (-1) /* the kernel chooses */
 
 struct listen_conf {
-    const char *addresses;   /* "a,b:port,[v6]:port"; NULL: all */
-    int port;                /* or LISTEN_PORT_* */
-    const char *socket_path; /* UNIX socket instead of TCP; NULL: none */
-    unsigned socket_mode;    /* permission bits */
+    const char *addresses;      /* net/hosts.h; NULL: all */
+    bool has_prefixes;          /* elements may start with proto[...]: and tag[...]: */
+    int port, udp_port;         /* or LISTEN_PORT_* */
+    enum serve_binding binding; /* of listeners that do not say otherwise */
+    const char *socket_path;    /* UNIX socket instead of the network; NULL: none */
+    unsigned socket_mode;       /* permission bits */
     int backlog;
     unsigned max_conns;
     bool rejects_fast;     /* over the limit: answer and close instead of waiting */
@@ -38,6 +41,7 @@ struct listener {
     int fd;
     struct event event;
     struct registry_entry entry;
+    enum serve_binding binding;
     struct listen *owner;
 };
 
@@ -60,7 +64,7 @@ struct listen {
     _Atomic bool is_accepting;
 };
 
-/* Opens every socket of conf. False with a sentence in err. */
+/* Opens every socket of conf, those of UDP in `shared`. False with a sentence in err. */
 must_check bool listen_open(struct listen *l, const struct listen_conf *conf,
                             struct net_shared *shared, char *err, size_t err_len);
 /* Starts accepting on the calling thread's base. */

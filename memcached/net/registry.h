@@ -29,6 +29,7 @@ enum registry_state {
 /* Embedded in the socket's owner, who updates the two atomics (relaxed: informational). */
 struct registry_entry {
     int fd;
+    bool is_udp;
     _Atomic uint32_t state;
     _Atomic uint32_t last_cmd; /* relative clock */
     const char *listen_addr;   /* of the listener it came from; NULL for listeners */

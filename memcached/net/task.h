@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  *
- * What a worker's queues hold: a connection. Embedded as its first
- * member. Owner: the worker's thread.
+ * What a worker's queues hold: a connection, or one of its UDP sockets. Embedded as the first
+ * member of both. Owner: the worker's thread.
  */
 #pragma once
 
@@ -13,8 +13,9 @@
 
 struct task {
     struct sched_node node; /* first: the queues hold tasks by this */
-    bool is_admitted;       /* the pending request has its token */
-    bool awaits_token;      /* queued in the worker's `limited`, not in its `sched` */
+    bool is_udp;
+    bool is_admitted;  /* the pending request has its token */
+    bool awaits_token; /* queued in the worker's `limited`, not in its `sched` */
 };
 
 /* How much a turn may do. */

@@ -30,6 +30,16 @@ conn_of_task(struct task *t)
     return (struct conn *)(void *)((char *)t - offsetof(struct conn, task));
 }
 
+static void
+take_turn(struct task *t, struct turn *turn)
+{
+    if (t->is_udp) {
+        udp_turn(udp_of_task(t), turn);
+    } else {
+        conn_turn(conn_of_task(t), turn);
+    }
+}
+
 /* ---- time ----------------------------------------------------------------------------- */
 
 nsec_t
@@ -95,7 +105,7 @@ first_limited(struct worker *w)
     struct sched_node *node;
     while ((node = sched_first(&w->limited)) != NULL) {
         struct task *t = task_of_node(node);
-        if (!conn_is_reset(conn_of_task(t))) {
+        if (t->is_udp || !conn_is_reset(conn_of_task(t))) {
             return t;
         }
         conn_close(conn_of_task(t), CLOSE_RESET);
@@ -122,7 +132,7 @@ serve_limited(struct worker *w)
         struct turn turn = {.is_inline = true,
                             .is_served = true,
                             .requests = w->shared->requests_per_event};
-        conn_turn(conn_of_task(t), &turn);
+        take_turn(t, &turn);
         if (worker_read_clock(w) >= deadline || w->is_timer_armed) {
             return;
         }
@@ -164,7 +174,7 @@ serve_deferred(struct worker *w)
         ctr_add(&w->qos.turns, 1);
         struct turn turn = {.requests = w->shared->requests_per_event,
                             .deadline = deadline};
-        conn_turn(conn_of_task(t), &turn);
+        take_turn(t, &turn);
     } while (w->sched.length > 0 && worker_read_clock(w) < deadline);
 }
 
@@ -174,6 +184,7 @@ static void
 start_draining(struct worker *w)
 {
     w->is_draining = true;
+    udp_stop(w);
     for (struct conn *c = w->conns; c != NULL; c = c->next) {
         conn_drain(c);
     }
@@ -282,6 +293,7 @@ run_loop(struct worker *w)
 static void
 close_all(struct worker *w)
 {
+    udp_stop(w);
     for (struct conn *c = w->conns; c != NULL; c = c->next) {
         if (c->closing == CLOSE_NONE) {
             conn_close(c, CLOSE_SHUTDOWN);
@@ -340,17 +352,19 @@ worker_main(void *arg)
     pin_self(w); /* before anything is allocated: first touch then gives local memory */
     atomic_store(&w->tid, gettid());
     pool_init(&w->pool);
-    bool is_able = create_base(w);
+    worker_read_clock(w);
+    bool has_base = create_base(w);
+    bool is_able = has_base && udp_start(w);
     atomic_store(&w->has_failed, !is_able);
     must(sem_post(&w->shared->ready) == 0);
     if (is_able) {
-        worker_read_clock(w);
         run_loop(w);
         close_all(w);
         limit_return(&w->shared->limit, &w->lease, clock_now());
         event_del(&w->mbox_event);
         event_del(&w->timer_event);
     }
+    udp_stop(w);
     if (w->base != NULL) {
         event_base_free(w->base);
     }

@@ -21,6 +21,7 @@
 #include "base/mbox.h"
 #include "base/pool.h"
 #include "net/registry.h"
+#include "net/udp.h"
 #include "qos/limit.h"
 #include "qos/pin.h"
 #include "qos/sched.h"
@@ -31,7 +32,6 @@
 #define WORKER_DELAY_MAX_NS (100 * NSEC_PER_SEC)
 
 struct conn;
-struct task;
 
 /* What all workers share; set up by main before the first worker starts. */
 struct net_shared {
@@ -39,6 +39,7 @@ struct net_shared {
     const struct serve_conf *serve;
     const struct serve_hooks *hooks;
     struct registry registry;
+    struct udp_sockets udp;
     struct limit limit;
     const struct pin_plan *pin;
     sem_t ready; /* posted by each worker once it is pinned and can take connections */
@@ -86,8 +87,11 @@ struct worker {
     struct limit_lease lease;
     struct conn *conns;  /* all, doubly linked */
     struct conn *doomed; /* closed, to be destroyed at the end of the pass */
+    struct udp *udp;     /* its sockets */
+    struct guard *guard; /* of UDP; NULL: not wanted */
     _Alignas(64) struct serve_ctr ctr;
     struct worker_qos_ctr qos;
+    struct udp_ctr udp_ctr;
     struct hist *delay;      /* ns that limited requests waited */
     _Atomic bool has_failed; /* the thread could not set itself up and has ended */
     _Atomic pid_t tid;
@@ -99,6 +103,7 @@ struct handoff {
     struct mbox_letter letter;
     int fd;
     const char *listen_addr;
+    enum serve_binding binding;
 };
 
 /* Starts the thread; pins it before it allocates anything. False with errno. */

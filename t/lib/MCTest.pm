@@ -146,7 +146,8 @@ sub free_port {
 
 # start_server(profile => '1.4', args => [...]). Other keys: debug => 0 leaves out
 # --debug-commands; listen => 0 leaves out -l and -p (the args bring them); env => {...};
-# path => UNIX socket path given in args. Dies when the server does not come up.
+# path => UNIX socket path given in args; no_port => 1: it may have no TCP port. Dies when the
+# server does not come up.
 sub start_server {
     my %opt = @_;
     my $profile = $opt{profile} || (is_ours() ? '1.4' : 'ref');
@@ -155,6 +156,7 @@ sub start_server {
     my $self = bless {
         profile => $profile, port_file => "$dir/port.$id", err_file => "$dir/log.$id",
         out_file => "$dir/stdout.$id", path => $opt{path}, owner => $$,
+        no_port => $opt{no_port},
     }, 'MCTest::Server';
 
     my @args = @{$opt{args} || []};

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * The eight bytes in front of every datagram, big-endian: request id, sequence number,
+ * datagrams in this message, reserved (0). Pure.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/must.h"
+
+#define FRAME_HEADER_BYTES 8
+#define FRAME_DATAGRAM_MAX 1400 /* of a reply, header included */
+#define FRAME_PAYLOAD_MAX (FRAME_DATAGRAM_MAX - FRAME_HEADER_BYTES)
+#define FRAME_TOTAL_MAX 65535 /* datagrams that the header can count */
+#define FRAME_REPLY_MAX ((size_t)FRAME_TOTAL_MAX * FRAME_PAYLOAD_MAX)
+
+struct frame {
+    uint16_t id;
+    uint16_t sequence;
+    uint16_t total;
+};
+
+/* False when the datagram p[0..len) holds no more than a header. */
+must_check bool frame_decode(const char *p, size_t len, struct frame *frame);
+void frame_encode(const struct frame *frame, char to[FRAME_HEADER_BYTES]);
+/* Datagrams for a reply of 1..FRAME_REPLY_MAX bytes: all but the last are full. */
+uint16_t frame_total(size_t reply_bytes);

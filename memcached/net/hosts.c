@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ */
+#include "net/hosts.h"
+
+#include <errno.h>
+#include <netdb.h>
+#include <sys/socket.h>
+
+#include "base/num.h"
+
+/* ---- reading -------------------------------------------------------------------------- */
+
+static struct slice
+from(struct slice text, size_t n)
+{
+    return (struct slice){text.p + n, text.len - n};
+}
+
+static bool
+starts_with(struct slice text, const char *prefix)
+{
+    size_t len = strlen(prefix);
+    return text.len >= len && memcmp(text.p, prefix, len) == 0;
+}
+
+/* Takes `open` NAME `close` off *text. False when it does not start so. */
+static bool
+take_prefix(struct slice *text, const char *open, const char *close, struct slice *name)
+{
+    if (!starts_with(*text, open)) {
+        return false;
+    }
+    struct slice rest = from(*text, strlen(open));
+    const char *end = memmem(rest.p, rest.len, close, strlen(close));
+    if (end == NULL) {
+        return false;
+    }
+    *name = (struct slice){rest.p, (size_t)(end - rest.p)};
+    *text = from(rest, name->len + strlen(close));
+    return true;
+}
+
+static bool
+set_binding(struct hosts_element *e, struct slice name)
+{
+    e->has_binding = true;
+    if (req_word_is(name, "ascii")) {
+        e->binding = BINDING_ASCII;
+    } else if (req_word_is(name, "binary")) {
+        e->binding = BINDING_BINARY;
+    } else {
+        e->binding = BINDING_AUTO;
+        return req_word_is(name, "negotiating");
+    }
+    return true;
+}
+
+/* In this order where combined: proto, tag. */
+static bool
+take_prefixes(struct slice *text, struct hosts_element *e, char *err, size_t err_len)
+{
+    struct slice name;
+    if (take_prefix(text, "proto[", "]:", &name) && !set_binding(e, name)) {
+        snprintf(err, err_len, "Invalid protocol in listener: \"%.*s\"", (int)name.len,
+                 name.p);
+        return false;
+    }
+    if (take_prefix(text, "tag[", "]:", &name) ||
+        take_prefix(text, "tag_", "_:", &name)) {
+        if (name.len == 0 || name.len > HOSTS_TAG_MAX) {
+            snprintf(err, err_len,
+                     "Listener tags must be between 1 and 8 characters: \"%.*s\"",
+                     (int)name.len, name.p);
+            return false;
+        }
+        memcpy(e->tag, name.p, name.len);
+    }
+    static const char *const tls[] = {"notls:", "btls:", "mtls:"};
+    for (size_t i = 0; i < sizeof tls / sizeof *tls; i++) {
+        if (starts_with(*text, tls[i])) {
+            snprintf(err, err_len, "'%.*s' option is valid only when SSL is enabled",
+                     (int)strlen(tls[i]) - 1, tls[i]);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Splits off the port. False: a bracket without its other half. */
+static bool
+split_port(struct slice text, struct slice *host, struct slice *port)
+{
+    *host = text;
+    *port = (struct slice){NULL, 0};
+    if (text.p[0] != '[') {
+        const char *first = memchr(text.p, ':', text.len);
+        if (first != NULL && memrchr(text.p, ':', text.len) == first) {
+            host->len = (size_t)(first - text.p);
+            *port = from(text, host->len + 1);
+        }
+        return true;
+    }
+    const char *end = memchr(text.p, ']', text.len);
+    if (end == NULL) {
+        return false;
+    }
+    *host = (struct slice){text.p + 1, (size_t)(end - text.p) - 1};
+    struct slice rest = from(text, host->len + 2);
+    if (rest.len > 0) {
+        *port = from(rest, 1);
+    }
+    return rest.len == 0 || rest.p[0] == ':';
+}
+
+static bool
+read_element(struct slice text, bool has_prefixes, struct hosts_element *e, char *err,
+             size_t err_len)
+{
+    *e = (struct hosts_element){.port = HOSTS_PORT_NONE};
+    if (has_prefixes && !take_prefixes(&text, e, err, err_len)) {
+        return false;
+    }
+    if (text.len == 0) {
+        snprintf(err, err_len, "no address in an element of -l");
+        return false;
+    }
+    struct slice host, port;
+    if (!split_port(text, &host, &port)) {
+        snprintf(err, err_len, "Invalid IPV6 address: \"%.*s\"", (int)text.len, text.p);
+        return false;
+    }
+    uint32_t number;
+    if (port.p != NULL) {
+        if (!num_u32(port.p, port.len, &number) || number > UINT16_MAX) {
+            snprintf(err, err_len, "Invalid port number: \"%.*s\"", (int)port.len,
+                     port.p);
+            return false;
+        }
+        e->port = (int)number;
+    }
+    if (host.len == 0 || host.len >= sizeof e->host) {
+        snprintf(err, err_len, "not an address to listen on: \"%.*s\"", (int)text.len,
+                 text.p);
+        return false;
+    }
+    if (!req_word_is(host, "*")) {
+        memcpy(e->host, host.p, host.len);
+    }
+    return true;
+}
+
+enum hosts_status
+hosts_next(const char **list, bool has_prefixes, struct hosts_element *element, char *err,
+           size_t err_len)
+{
+    const char *p = *list + strspn(*list, ",;");
+    size_t len = strcspn(p, ",;");
+    *list = p + len;
+    if (len == 0) {
+        return HOSTS_END;
+    }
+    return read_element((struct slice){p, len}, has_prefixes, element, err, err_len)
+               ? HOSTS_OK
+               : HOSTS_BAD;
+}
+
+/* ---- binding -------------------------------------------------------------------------- */
+
+static bool
+bind_found(const struct hosts_ask *ask, const struct hosts_element *e,
+           const struct addrinfo *found, int *error)
+{
+    unsigned bound = 0;
+    *error = 0;
+    for (const struct addrinfo *ai = found; ai != NULL; ai = ai->ai_next) {
+        int result = ask->bind(ask->ctx, ai, e);
+        if (result == 0) {
+            bound++;
+        } else if (result == EAFNOSUPPORT || result == EADDRNOTAVAIL) {
+            *error = *error != 0 ? *error : result;
+        } else {
+            *error = result;
+            if (result != EADDRINUSE) {
+                return false;
+            }
+        }
+    }
+    return bound > 0;
+}
+
+static bool
+bind_element(const struct hosts_ask *ask, const struct hosts_element *e, char *err,
+             size_t err_len)
+{
+    char service[8];
+    struct addrinfo hints = {
+        .ai_flags = AI_PASSIVE, .ai_family = AF_UNSPEC, .ai_socktype = ask->socket_type};
+    struct addrinfo *found;
+    int port = e->port != HOSTS_PORT_NONE ? e->port : ask->port;
+    snprintf(service, sizeof service, "%d", port);
+    int rc = getaddrinfo(e->host[0] != '\0' ? e->host : NULL, service, &hints, &found);
+    if (rc != 0) {
+        snprintf(err, err_len, "getaddrinfo(): %s; failed to listen on %s port %d: %s",
+                 rc == EAI_SYSTEM ? strerror(errno) : gai_strerror(rc), ask->protocol,
+                 port, e->host);
+        return false;
+    }
+    int error;
+    bool is_bound = bind_found(ask, e, found, &error);
+    freeaddrinfo(found);
+    if (!is_bound) {
+        snprintf(err, err_len, "failed to listen on %s port %d: %s", ask->protocol, port,
+                 strerror(error));
+    }
+    return is_bound;
+}
+
+bool
+hosts_bind(const struct hosts_ask *ask, char *err, size_t err_len)
+{
+    struct hosts_element element = {.port = HOSTS_PORT_NONE};
+    if (ask->list == NULL) {
+        return bind_element(ask, &element, err, err_len);
+    }
+    const char *list = ask->list;
+    for (;;) {
+        enum hosts_status status =
+            hosts_next(&list, ask->has_prefixes, &element, err, err_len);
+        if (status != HOSTS_OK) {
+            return status == HOSTS_END;
+        }
+        if (!bind_element(ask, &element, err, err_len)) {
+            return false;
+        }
+    }
+}

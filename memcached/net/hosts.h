@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * The lists of -l: reading them, and finding the addresses to bind. Main thread.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/must.h"
+#include "serve/env.h"
+
+struct addrinfo;
+
+#define HOSTS_NAME_MAX 256
+#define HOSTS_TAG_MAX 8 /* bytes of a listener's tag */
+#define HOSTS_PORT_NONE (-1)
+
+/* One element of a list. */
+struct hosts_element {
+    char host[HOSTS_NAME_MAX]; /* empty: any address */
+    int port;                  /* or HOSTS_PORT_NONE */
+    bool has_binding;
+    enum serve_binding binding;
+    char tag[HOSTS_TAG_MAX + 1]; /* empty: none */
+};
+
+enum hosts_status { HOSTS_OK, HOSTS_END, HOSTS_BAD };
+
+/* Takes the next element off *list: "host", "host:port", "[v6]", "[v6]:port", a v6 address
+ * without a port, "*"; where has_prefixes, after "proto[...]:" and "tag[...]:" (or
+ * "tag_..._:"). Elements are separated by commas and semicolons. BAD: a sentence in err. */
+must_check enum hosts_status hosts_next(const char **list, bool has_prefixes,
+                                        struct hosts_element *element, char *err,
+                                        size_t err_len);
+
+struct hosts_ask {
+    const char *list; /* NULL: all addresses */
+    bool has_prefixes;
+    int port;             /* of elements without one; 0: the kernel chooses */
+    int socket_type;      /* SOCK_STREAM, SOCK_DGRAM */
+    const char *protocol; /* for messages */
+    /* Binds one address: 0, or the errno. */
+    int (*bind)(void *ctx, const struct addrinfo *ai,
+                const struct hosts_element *element);
+    void *ctx;
+};
+
+/* Binds all addresses of all elements. An address in use is tolerated when another of the
+ * same element could be bound; a family that the machine does not have is passed over. False
+ * with a sentence in err. */
+must_check bool hosts_bind(const struct hosts_ask *ask, char *err, size_t err_len);

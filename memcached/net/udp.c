@@ -1,0 +1,618 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ */
+#include "net/udp.h"
+
+#include <errno.h>
+#include <event2/event_struct.h>
+#include <netinet/in.h>
+#include <stddef.h>
+#include <sys/socket.h>
+
+#include "base/rng.h"
+#include "net/addr.h"
+#include "net/frame.h"
+#include "net/worker.h"
+#include "proto/ascii.h"
+#include "qos/class.h"
+#include "serve/session.h"
+
+#define BATCH 16             /* datagrams read at once, and at most in an inline turn */
+#define DATAGRAM_BYTES 65536 /* longer ones do not exist */
+#define REPLIES 32           /* datagrams written at once */
+#define RUNS_MAX 8           /* of a reply, looked at at once */
+#define KEYS_PER_RUN 16      /* looked up between two looks at the clock */
+
+/* Datagrams received, in the order in which they came. */
+struct inbox {
+    char *bytes; /* BATCH x DATAGRAM_BYTES; pages of it are touched as datagrams need */
+    struct mmsghdr msgs[BATCH];
+    struct iovec iov[BATCH];
+    struct sockaddr_storage from[BATCH];
+    unsigned count, next;
+};
+
+/* Datagrams to be sent. */
+struct outbox {
+    char bytes[REPLIES][FRAME_DATAGRAM_MAX];
+    struct mmsghdr msgs[REPLIES];
+    struct iovec iov[REPLIES];
+    struct sockaddr_storage to[REPLIES];
+    unsigned count, sent;
+};
+
+struct udp {
+    struct task task; /* first: the worker's queues hold it by this */
+    struct worker *worker;
+    struct udp *next; /* the worker's list */
+    int fd;
+    bool is_readable;   /* an edge was seen that no short batch has used up */
+    bool is_blocked;    /* the socket took less than it was given: an edge will come */
+    struct event event; /* edge-triggered */
+    struct registry_entry entry;
+    struct inbox inbox;
+    struct outbox outbox;
+    /* The datagram at hand. */
+    bool is_open;
+    bool is_guarded;
+    uint8_t ip[GUARD_IP_BYTES]; /* where it came from, when guarded */
+    const struct msghdr *source;
+    const char *p; /* what the session has not taken yet */
+    size_t left;
+    uint64_t credit;   /* bytes of reply that it has paid for */
+    unsigned requests; /* still allowed in a row */
+    struct frame frame;
+    struct session session;
+    struct buf in;
+    /* The message being sent. */
+    bool is_replying;
+    struct chain out;
+};
+
+struct udp *
+udp_of_task(struct task *t)
+{
+    return (struct udp *)(void *)((char *)t - offsetof(struct udp, task));
+}
+
+/* ---- sending and receiving ------------------------------------------------------------ */
+
+/* Sends what is in the outbox; false when the socket is full. What the kernel refuses for
+ * another reason is lost, as datagrams may be. */
+static bool
+flush(struct udp *u)
+{
+    struct outbox *o = &u->outbox;
+    struct worker *w = u->worker;
+    while (o->sent < o->count) {
+        int n = sendmmsg(u->fd, o->msgs + o->sent, o->count - o->sent,
+                         MSG_DONTWAIT | MSG_NOSIGNAL);
+        if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+            u->is_blocked = true;
+            return false;
+        }
+        if (n < 0 && errno != EINTR) {
+            o->sent++;
+            ctr_add(&w->udp_ctr.unsent, 1);
+        }
+        for (int i = 0; i < n; i++) {
+            ctr_add(&w->ctr.bytes_written, o->msgs[o->sent++].msg_len);
+            ctr_add(&w->udp_ctr.sent, 1);
+        }
+    }
+    o->count = o->sent = 0;
+    return true;
+}
+
+/* Takes a batch of datagrams from the socket. */
+static void
+receive(struct udp *u)
+{
+    struct inbox *in = &u->inbox;
+    for (unsigned i = 0; i < BATCH; i++) {
+        in->iov[i] = (struct iovec){.iov_base = in->bytes + (size_t)i * DATAGRAM_BYTES,
+                                    .iov_len = DATAGRAM_BYTES};
+        in->msgs[i].msg_hdr = (struct msghdr){.msg_name = &in->from[i],
+                                              .msg_namelen = sizeof in->from[i],
+                                              .msg_iov = &in->iov[i],
+                                              .msg_iovlen = 1};
+    }
+    int n = recvmmsg(u->fd, in->msgs, BATCH, MSG_DONTWAIT, NULL);
+    in->count = n > 0 ? (unsigned)n : 0;
+    in->next = 0;
+    /* A short batch has emptied the socket; the next datagram raises a new edge. */
+    u->is_readable = n == BATCH || (n < 0 && errno == EINTR);
+    for (unsigned i = 0; i < in->count; i++) {
+        ctr_add(&u->worker->ctr.bytes_read, in->msgs[i].msg_len);
+    }
+    ctr_add(&u->worker->udp_ctr.received, in->count);
+}
+
+/* ---- a datagram ----------------------------------------------------------------------- */
+
+static void
+copy_ip(const struct sockaddr_storage *addr, uint8_t ip[GUARD_IP_BYTES])
+{
+    if (addr->ss_family == AF_INET6) {
+        memcpy(ip, &((const struct sockaddr_in6 *)addr)->sin6_addr, GUARD_IP_BYTES);
+        return;
+    }
+    memset(ip, 0, GUARD_IP_BYTES);
+    ip[10] = ip[11] = 0xff;
+    memcpy(ip + 12, &((const struct sockaddr_in *)addr)->sin_addr, 4);
+}
+
+/* Whether the source has to pay, and still can. */
+static bool
+pass_guard(struct udp *u, const struct sockaddr_storage *from)
+{
+    struct worker *w = u->worker;
+    u->is_guarded = false;
+    if (w->guard == NULL) {
+        return true;
+    }
+    copy_ip(from, u->ip);
+    u->is_guarded = !guard_is_trusted(&w->shared->udp.conf.guard, u->ip);
+    return !u->is_guarded || guard_admits(w->guard, u->ip, w->now);
+}
+
+static void
+open_datagram(struct udp *u)
+{
+    struct worker *w = u->worker;
+    unsigned i = u->inbox.next++;
+    const char *p = u->inbox.iov[i].iov_base;
+    size_t len = u->inbox.msgs[i].msg_len;
+    if (!frame_decode(p, len, &u->frame) || u->frame.total != 1) {
+        ctr_add(&w->udp_ctr.dropped, 1);
+        return;
+    }
+    if (!pass_guard(u, &u->inbox.from[i])) {
+        ctr_add(&w->udp_ctr.guarded, 1);
+        return;
+    }
+    u->source = &u->inbox.msgs[i].msg_hdr;
+    u->p = p + FRAME_HEADER_BYTES;
+    u->left = len - FRAME_HEADER_BYTES;
+    u->credit = GUARD_FREE_FACTOR * len;
+    u->requests = w->shared->requests_per_event;
+    u->is_open = true;
+    session_init(&u->session);
+}
+
+/* Forgets the datagram with everything that it has not said to the end. */
+static void
+close_datagram(struct udp *u)
+{
+    session_fini(&u->session, &u->worker->env);
+    buf_fini(&u->in, &u->worker->pool);
+    u->is_open = false;
+    u->task.is_admitted = false;
+}
+
+static void
+drop_reply(struct udp *u)
+{
+    chain_clear(&u->out, &u->worker->env.chain);
+    close_datagram(u);
+}
+
+static size_t
+reply_max(const struct udp *u)
+{
+    return u->is_guarded ? (size_t)GUARD_REPLY_DATAGRAMS * FRAME_PAYLOAD_MAX
+                         : FRAME_REPLY_MAX;
+}
+
+/* The reply in `out` is complete: it becomes a message. */
+static void
+begin_reply(struct udp *u)
+{
+    size_t bytes = u->out.bytes;
+    u->frame.sequence = 0;
+    u->frame.total = frame_total(bytes);
+    u->is_replying = true;
+    if (u->is_guarded) {
+        uint64_t sent = bytes + (uint64_t)u->frame.total * FRAME_HEADER_BYTES;
+        uint64_t free = sent < u->credit ? sent : u->credit;
+        u->credit -= free;
+        guard_charge(u->worker->guard, u->ip, sent - free, u->worker->now);
+    }
+}
+
+/* Answers the request with an error instead, and forgets the rest of the datagram. */
+static void
+refuse(struct udp *u, enum reply reply)
+{
+    struct worker *w = u->worker;
+    bool is_text = u->session.req.protocol != PROTOCOL_BINARY;
+    bool is_noreply = u->session.req.is_noreply;
+    ctr_add(&w->udp_ctr.refused, 1);
+    drop_reply(u);
+    if (is_text && !is_noreply && ascii_put_reply(&u->out, &w->env.chain, reply)) {
+        begin_reply(u);
+    }
+}
+
+/* ---- what is served ------------------------------------------------------------------- */
+
+/* Requests whose reply has no end, or is none. */
+static bool
+is_for_streams(const struct req *req)
+{
+    return req->verb == VERB_QUIT;
+}
+
+/* What a source that may be forged may ask for: nothing that shows the server's state or
+ * changes much. */
+static bool
+is_harmless(const struct req *req)
+{
+    switch (req->family) {
+    case FAMILY_RETRIEVE:
+    case FAMILY_TOUCH:
+    case FAMILY_ARITH:
+        return true;
+    default:
+        return req->verb == VERB_VERSION;
+    }
+}
+
+/* ---- a turn --------------------------------------------------------------------------- */
+
+/* How a turn, or a step of it, ended. */
+enum step {
+    STEP_ON,     /* go on */
+    STEP_WAIT,   /* for an event */
+    STEP_DEFER,  /* queue for a deferred turn */
+    STEP_QUEUED, /* waits for a token, queued already */
+};
+
+static bool
+is_turn_over(const struct udp *u, const struct turn *turn)
+{
+    return !turn->is_inline && turn->has_run &&
+           worker_read_clock(u->worker) >= turn->deadline;
+}
+
+/* Cuts the next datagram off the reply. */
+static void
+put_datagram(struct udp *u)
+{
+    struct outbox *o = &u->outbox;
+    unsigned i = o->count++;
+    char *to = o->bytes[i];
+    size_t len = FRAME_HEADER_BYTES;
+    frame_encode(&u->frame, to);
+    u->frame.sequence++;
+    while (u->out.bytes > 0 && len < FRAME_DATAGRAM_MAX) {
+        struct iovec iov[RUNS_MAX];
+        unsigned runs = chain_iov(&u->out, iov, RUNS_MAX, FRAME_DATAGRAM_MAX - len);
+        size_t before = len;
+        for (unsigned r = 0; r < runs; r++) {
+            memcpy(to + len, iov[r].iov_base, iov[r].iov_len);
+            len += iov[r].iov_len;
+        }
+        chain_consume(&u->out, &u->worker->env.chain, len - before);
+    }
+    memcpy(&o->to[i], u->source->msg_name, u->source->msg_namelen);
+    o->iov[i] = (struct iovec){.iov_base = to, .iov_len = len};
+    o->msgs[i].msg_hdr = (struct msghdr){.msg_name = &o->to[i],
+                                         .msg_namelen = u->source->msg_namelen,
+                                         .msg_iov = &o->iov[i],
+                                         .msg_iovlen = 1};
+}
+
+static enum step
+step_reply(struct udp *u, struct turn *turn)
+{
+    while (u->out.bytes > 0) {
+        if (u->outbox.count == REPLIES) {
+            if (!flush(u)) {
+                return STEP_WAIT;
+            }
+            turn->has_run = true;
+            if (turn->is_inline || is_turn_over(u, turn)) {
+                return STEP_DEFER;
+            }
+        }
+        put_datagram(u);
+    }
+    u->is_replying = false;
+    return STEP_ON;
+}
+
+/* Hands the session more of the datagram. */
+static enum step
+step_feed(struct udp *u, enum session_next next)
+{
+    char *to;
+    size_t room;
+    if (u->left == 0) {
+        ctr_add(&u->worker->udp_ctr.dropped, !session_is_quiescent(&u->session, &u->in));
+        close_datagram(u);
+        return STEP_ON;
+    }
+    if (next == SESSION_WANT) {
+        room = session_want(&u->session, &to);
+    } else if (!buf_open(&u->in, &u->worker->pool, &to, &room)) {
+        close_datagram(u);
+        return STEP_ON;
+    }
+    must(room > 0);
+    size_t part = u->left < room ? u->left : room;
+    memcpy(to, u->p, part);
+    u->p += part;
+    u->left -= part;
+    if (next == SESSION_WANT) {
+        session_got(&u->session, part);
+    } else {
+        buf_fill(&u->in, part);
+    }
+    return STEP_ON;
+}
+
+static enum step
+after_run(struct udp *u, struct turn *turn, enum session_ran ran)
+{
+    if (ran == RAN_QUIT || ran == RAN_NO_MEMORY) {
+        drop_reply(u);
+        return STEP_ON;
+    }
+    if (u->out.bytes > reply_max(u)) {
+        refuse(u, REPLY_UDP_TOO_LARGE);
+        return STEP_ON;
+    }
+    if (ran == RAN_LATE) {
+        return STEP_DEFER;
+    }
+    if (ran == RAN_AGAIN) {
+        return turn->is_inline || is_turn_over(u, turn) ? STEP_DEFER : STEP_ON;
+    }
+    if (ran == RAN_DONE && !u->session.is_open) {
+        u->task.is_admitted = false;
+        u->requests--;
+        if (u->out.bytes > 0) {
+            begin_reply(u);
+        }
+    }
+    return STEP_ON;
+}
+
+static enum req_class
+classify(const struct udp *u)
+{
+    struct session_facts facts = session_facts(&u->session, &u->in);
+    struct class_traits traits = {.is_control = facts.is_control,
+                                  .keys = facts.keys,
+                                  .value_bytes = facts.value_bytes,
+                                  .is_incomplete = facts.is_incomplete};
+    return class_of(&traits);
+}
+
+/* A new request is at the head: is it this socket's turn, and is there a token? */
+static enum step
+admit(struct udp *u, struct turn *turn, enum req_class class)
+{
+    if (u->requests == 0 || is_turn_over(u, turn)) {
+        u->requests = u->worker->shared->requests_per_event;
+        return STEP_DEFER;
+    }
+    /* After -R requests it is at the end of the line again, whoever has sent them. */
+    bool is_served = turn->is_served && turn->requests > 0;
+    if (class_is_limited(class) && !worker_admit(u->worker, &u->task, is_served)) {
+        return STEP_QUEUED;
+    }
+    turn->requests -= turn->requests > 0;
+    u->task.is_admitted = true;
+    return STEP_ON;
+}
+
+static enum step
+step_run(struct udp *u, struct turn *turn)
+{
+    enum req_class class = classify(u);
+    if (!u->task.is_admitted) {
+        if (u->session.error == REPLY_NONE && is_for_streams(&u->session.req)) {
+            ctr_add(&u->worker->udp_ctr.refused, 1);
+            drop_reply(u);
+            return STEP_ON;
+        }
+        if (u->is_guarded && u->session.error == REPLY_NONE &&
+            !is_harmless(&u->session.req)) {
+            refuse(u, REPLY_UDP_REFUSED);
+            return STEP_ON;
+        }
+        enum step admitted = admit(u, turn, class);
+        if (admitted != STEP_ON) {
+            return admitted;
+        }
+    }
+    if (turn->is_inline && !class_is_inline(class)) {
+        return STEP_DEFER;
+    }
+    turn->has_run = true;
+    struct session_limits limits = {.keys = KEYS_PER_RUN,
+                                    .out_bytes = reply_max(u) + 1,
+                                    .late_bytes = turn->is_inline ? CLASS_BULK_BYTES : 0};
+    return after_run(u, turn,
+                     session_run(&u->session, &u->worker->env, &u->in, &u->out, &limits));
+}
+
+static enum step
+step_datagram(struct udp *u, struct turn *turn)
+{
+    enum session_next next = session_peek(&u->session, &u->worker->env, &u->in);
+    switch (next) {
+    case SESSION_READY:
+        return step_run(u, turn);
+    case SESSION_MORE:
+    case SESSION_WANT:
+        return step_feed(u, next);
+    case SESSION_CLOSE:
+        ctr_add(&u->worker->udp_ctr.dropped, 1);
+        close_datagram(u);
+        return STEP_ON;
+    }
+    unreachable();
+}
+
+/* The batch is used up: the replies go out, and the next one comes in. */
+static enum step
+step_batch(struct udp *u, struct turn *turn)
+{
+    if (!flush(u)) {
+        return STEP_WAIT;
+    }
+    if (!u->is_readable) {
+        return STEP_WAIT;
+    }
+    if (turn->reads > 0 && (turn->is_inline || is_turn_over(u, turn))) {
+        return STEP_DEFER;
+    }
+    turn->reads++;
+    receive(u);
+    return STEP_ON;
+}
+
+static enum step
+step(struct udp *u, struct turn *turn)
+{
+    if (u->is_replying) {
+        return step_reply(u, turn);
+    }
+    if (u->is_open) {
+        return step_datagram(u, turn);
+    }
+    if (u->inbox.next == u->inbox.count) {
+        return step_batch(u, turn);
+    }
+    if (is_turn_over(u, turn)) {
+        return STEP_DEFER;
+    }
+    open_datagram(u);
+    return STEP_ON;
+}
+
+void
+udp_turn(struct udp *u, struct turn *turn)
+{
+    enum step end;
+    do {
+        end = step(u, turn);
+    } while (end == STEP_ON);
+    atomic_store_explicit(&u->entry.last_cmd, u->worker->env.now, memory_order_relaxed);
+    /* Replies that are complete do not wait for the next turn. */
+    if (!flush(u) && end == STEP_DEFER) {
+        return; /* the edge goes on */
+    }
+    if (end == STEP_DEFER) {
+        worker_defer(u->worker, &u->task);
+    }
+}
+
+/* The one libevent callback of UDP sockets. */
+static void
+on_event(evutil_socket_t fd, short what, void *arg)
+{
+    (void)fd;
+    struct udp *u = arg;
+    worker_refresh_now(u->worker);
+    u->is_readable |= (what & EV_READ) != 0;
+    u->is_blocked &= (what & EV_WRITE) == 0;
+    if (sched_is_queued(&u->task.node) || u->is_blocked) {
+        return;
+    }
+    struct turn turn = {.is_inline = true};
+    udp_turn(u, &turn);
+}
+
+/* ---- life ----------------------------------------------------------------------------- */
+
+static void
+destroy(struct udp *u)
+{
+    struct worker *w = u->worker;
+    flush(u);
+    chain_clear(&u->out, &w->env.chain);
+    if (u->is_open) {
+        close_datagram(u);
+    }
+    sched_remove(u->task.awaits_token ? &w->limited : &w->sched, &u->task.node);
+    event_del(&u->event);
+    registry_remove(&w->shared->registry, &u->entry);
+    free(u->inbox.bytes);
+    free(u);
+}
+
+static bool
+create(struct worker *w, int fd)
+{
+    struct udp *u = calloc(1, sizeof *u);
+    char *bytes = malloc((size_t)BATCH * DATAGRAM_BYTES);
+    if (u == NULL || bytes == NULL) {
+        free(u);
+        free(bytes);
+        return false;
+    }
+    u->task.is_udp = true;
+    u->worker = w;
+    u->fd = fd;
+    u->inbox.bytes = bytes;
+    u->entry.fd = fd;
+    u->entry.is_udp = true;
+    atomic_init(&u->entry.state, REGISTRY_READ);
+    atomic_init(&u->entry.last_cmd, w->env.now);
+    struct sockaddr_storage addr;
+    socklen_t len = sizeof addr;
+    must(getsockname(fd, (struct sockaddr *)&addr, &len) == 0);
+    addr_format("udp", (struct sockaddr *)&addr, len, u->entry.addr,
+                sizeof u->entry.addr);
+    short what = EV_READ | EV_WRITE | EV_ET | EV_PERSIST;
+    if (!registry_add(&w->shared->registry, &u->entry)) {
+        free(u);
+        free(bytes);
+        return false;
+    }
+    if (event_assign(&u->event, w->base, fd, what, on_event, u) != 0 ||
+        event_add(&u->event, NULL) != 0) {
+        registry_remove(&w->shared->registry, &u->entry);
+        free(u);
+        free(bytes);
+        return false;
+    }
+    u->next = w->udp;
+    w->udp = u;
+    return true;
+}
+
+bool
+udp_start(struct worker *w)
+{
+    const struct udp_sockets *s = &w->shared->udp;
+    if (s->addresses > 0 && s->conf.guard.is_on) {
+        w->guard = malloc(sizeof *w->guard);
+        if (w->guard == NULL) {
+            return false;
+        }
+        guard_init(w->guard, s->workers, rng_seed());
+    }
+    for (unsigned i = 0; i < s->addresses; i++) {
+        if (!create(w, s->fds[i * s->workers + w->index])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+void
+udp_stop(struct worker *w)
+{
+    while (w->udp != NULL) {
+        struct udp *u = w->udp;
+        w->udp = u->next;
+        destroy(u);
+    }
+    free(w->guard);
+    w->guard = NULL;
+}

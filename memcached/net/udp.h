@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * UDP: each worker has a descriptor for every bound address, reads datagrams in batches,
+ * executes the requests in them and answers each request with one message of as many
+ * datagrams as it takes. Nothing survives a datagram: a request that is not complete in it
+ * is dropped with it.
+ *
+ * A socket shares its worker with the connections on equal terms: what is large, and what is
+ * left of a batch after a turn, waits in the deferred queue; a request without a token waits
+ * for one in the limiter's queue, and the datagrams behind it wait in the kernel.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/ctr.h"
+#include "net/guard.h"
+#include "net/task.h"
+
+struct worker;
+struct udp;
+
+/* The sockets of the process and how they are used. Main thread opens and closes; workers
+ * read. */
+struct udp_conf {
+    struct guard_conf guard;
+    bool is_shared; /* all workers read one socket per address, not one each */
+};
+
+struct udp_sockets {
+    struct udp_conf conf;
+    int *fds; /* [address * workers + worker] */
+    unsigned addresses, workers;
+};
+
+/* One writer: the worker. */
+struct udp_ctr {
+    ctr_t received; /* datagrams */
+    ctr_t sent;
+    ctr_t dropped; /* received: not a request, or one that is not complete */
+    ctr_t refused; /* requests that UDP does not serve, or not for this source */
+    ctr_t guarded; /* datagrams of sources that have used up their allowance */
+    ctr_t unsent;  /* replies' datagrams that the kernel did not take */
+};
+
+/* ---- main thread ---------------------------------------------------------------------- */
+
+struct addrinfo;
+
+/* Binds one address for every worker. 0, or the errno. */
+int udp_bind(struct udp_sockets *s, const struct addrinfo *ai);
+void udp_close(struct udp_sockets *s);
+
+/* ---- the worker's thread -------------------------------------------------------------- */
+
+/* Starts to serve the worker's sockets. False: no memory. */
+must_check bool udp_start(struct worker *w);
+/* Serves no more; what has been answered goes out as far as the sockets take it. */
+void udp_stop(struct worker *w);
+/* Serves the socket until it has to wait. */
+void udp_turn(struct udp *u, struct turn *turn);
+struct udp *udp_of_task(struct task *t);

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * The sockets of UDP: one for each worker and address.
+ */
+#include "net/udp.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define BUFFER_BYTES (256 << 20) /* asked of the kernel, which gives what it allows */
+
+static int
+open_socket(const struct sockaddr *addr, socklen_t len, bool is_member)
+{
+    int fd = socket(addr->sa_family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0) {
+        return -1;
+    }
+    int one = 1;
+    int bytes = BUFFER_BYTES;
+    setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
+    setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
+    if (addr->sa_family == AF_INET6) {
+        setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof one);
+    }
+    bool is_bound =
+        (!is_member || setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &one, sizeof one) == 0) &&
+        bind(fd, addr, len) == 0;
+    if (!is_bound) {
+        int error = errno;
+        close(fd);
+        errno = error;
+        return -1;
+    }
+    return fd;
+}
+
+/* The first worker's socket is bound like any other, so that an address in use is noticed;
+ * from then on it lets the others join. */
+static int
+open_member(int first, bool is_shared)
+{
+    struct sockaddr_storage addr;
+    socklen_t len = sizeof addr;
+    int one = 1;
+    if (is_shared) {
+        return fcntl(first, F_DUPFD_CLOEXEC, 0);
+    }
+    must(getsockname(first, (struct sockaddr *)&addr, &len) == 0);
+    if (setsockopt(first, SOL_SOCKET, SO_REUSEPORT, &one, sizeof one) != 0) {
+        return -1;
+    }
+    return open_socket((struct sockaddr *)&addr, len, true);
+}
+
+int
+udp_bind(struct udp_sockets *s, const struct addrinfo *ai)
+{
+    int *fds = realloc(s->fds, (s->addresses + 1) * s->workers * sizeof *fds);
+    if (fds == NULL) {
+        return ENOMEM;
+    }
+    s->fds = fds;
+    int *mine = fds + (size_t)s->addresses * s->workers;
+    for (unsigned i = 0; i < s->workers; i++) {
+        mine[i] = i == 0 ? open_socket(ai->ai_addr, ai->ai_addrlen, false)
+                         : open_member(mine[0], s->conf.is_shared);
+        if (mine[i] < 0) {
+            int error = errno;
+            while (i > 0) {
+                close(mine[--i]);
+            }
+            return error;
+        }
+    }
+    s->addresses++;
+    return 0;
+}
+
+void
+udp_close(struct udp_sockets *s)
+{
+    for (unsigned i = 0; i < s->addresses * s->workers; i++) {
+        close(s->fds[i]);
+    }
+    free(s->fds);
+    s->fds = NULL;
+    s->addresses = 0;
+}

@@ -1,0 +1,278 @@
+#!/usr/bin/env perl
+# UDP: both protocols per datagram, frames of 1400 bytes with id, sequence and total, nothing
+# survives a datagram, garbage is ignored, the limiter holds requests back, and what a forged
+# source could be sent is bounded. Off unless -U asks for it.
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::Bin/lib";
+use IO::Select;
+use IO::Socket::INET;
+use Test::More;
+use MCTest;
+
+my $PAYLOAD = 1392;
+
+sub udp_port {
+    my ($server) = @_;
+    my ($entry) = grep { $_->[0] eq 'UDP INET' } @{$server->{ports}};
+    return $entry ? $entry->[1] : undef;
+}
+
+sub udp_client {
+    my ($server, $from) = @_;
+    return IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => udp_port($server),
+        Proto => 'udp', $from ? (LocalAddr => $from) : ()) || die "udp: $!";
+}
+
+sub datagram {
+    my ($id, $payload, %opt) = @_;
+    return pack('nnnn', $id, $opt{sequence} // 0, $opt{total} // 1, $opt{reserved} // 0) . $payload;
+}
+
+# One datagram as [id, sequence, total, reserved, payload]; undef when none comes.
+sub receive {
+    my ($sock, $seconds) = @_;
+    return undef if !IO::Select->new($sock)->can_read($seconds // 20);
+    recv $sock, my $bytes, 65536, 0;
+    return undef if !defined $bytes || length $bytes < 8;
+    return [unpack('nnnn', $bytes), substr $bytes, 8];
+}
+
+# A whole message put together by its sequence numbers: (payload, number of datagrams, error).
+sub message {
+    my ($sock, $id) = @_;
+    my (%part, $total);
+    do {
+        my $d = receive($sock) or return ('', scalar(keys %part), 'a datagram is missing');
+        $total //= $d->[2];
+        return ('', 0, "id $d->[0] for $id") if $d->[0] != $id;
+        return ('', 0, "total $d->[2] after $total") if $d->[2] != $total;
+        return ('', 0, 'reserved is not 0') if $d->[3] != 0;
+        return ('', 0, "sequence $d->[1] of $total") if $d->[1] >= $total || $part{$d->[1]};
+        return ('', 0, 'a datagram before the last is not full')
+            if $d->[1] < $total - 1 && length $d->[4] != $PAYLOAD;
+        $part{$d->[1]} = $d->[4];
+    } while (keys %part < $total);
+    return (join('', map { $part{$_} } 0 .. $total - 1), $total, '');
+}
+
+# Sends one request and asserts that its message is these bytes.
+sub udp_exchange {
+    my ($sock, $id, $send, $want, $name) = @_;
+    local $Test::Builder::Level = $Test::Builder::Level + 1;
+    send $sock, datagram($id, $send), 0;
+    my ($got, $n, $error) = message($sock, $id);
+    if ($error ne '' || $got ne $want) {
+        fail($name);
+        diag("    error: $error\n    want: " . show($want) . "\n    got:  " . show($got));
+        return;
+    }
+    my $total = int((length($want) + $PAYLOAD - 1) / $PAYLOAD);
+    is($n, $total, $name);
+}
+
+# Asserts that these datagrams are not answered: the next request's reply comes first.
+sub udp_silent {
+    my ($sock, $datagrams, $name) = @_;
+    local $Test::Builder::Level = $Test::Builder::Level + 1;
+    send $sock, $_, 0 for @$datagrams;
+    send $sock, datagram(0xbeef, "get udp-silent\r\n"), 0;
+    my $d = receive($sock);
+    return fail("$name (the server does not answer at all)") if !$d;
+    is(join(' ', $d->[0], $d->[4]), join(' ', 0xbeef, "END\r\n"), $name);
+}
+
+sub binary {
+    my ($opcode, $key, $extras, $value, %opt) = @_;
+    return pack('CCnCCnNNNN', 0x80, $opcode, length $key, length $extras, 0, 0,
+        length($extras) + length($key) + length $value, $opt{opaque} // 0, 0, 0)
+        . $extras . $key . $value;
+}
+
+sub binary_is {
+    my ($sock, $id, $send, $opcode, $status, $value, $name) = @_;
+    local $Test::Builder::Level = $Test::Builder::Level + 1;
+    send $sock, datagram($id, $send), 0;
+    my ($got, undef, $error) = message($sock, $id);
+    return fail("$name: $error") if $error ne '';
+    my ($magic, $op, $key_len, $extras, undef, $st, $body) = unpack 'CCnCCnN', $got;
+    is_deeply([$magic, $op, $st, substr $got, 24 + $extras + $key_len],
+        [0x81, $opcode, $status, $value], $name);
+}
+
+for my $profile (profiles()) {
+    # off by default
+    my $server = start_server(profile => $profile);
+    is(udp_port($server), undef, "[$profile] without -U there is no UDP socket");
+    is(mem_stats($server->control, 'settings')->{udpport}, 0, "[$profile] settings udpport 0");
+    unlike(join(' ', stat_lines($server->control, 'conns')), qr/udp/, "[$profile] nor in conns");
+    $server->stop;
+
+    for my $shared (0, 1) {
+        $server = start_server(profile => $profile,
+            args => ['-U', '-1', '-t', '2', $shared ? '--udp-shared' : ()]);
+        my $p = "[$profile]" . ($shared ? ' shared' : '');
+        my $u = udp_client($server);
+
+        # text
+        udp_exchange($u, 45, "set aval 0 0 1\r\n1\r\n", "STORED\r\n", "$p set");
+        udp_exchange($u, 50, "get aval\r\n", "VALUE aval 0 1\r\n1\r\nEND\r\n", "$p get hit");
+        udp_exchange($u, 0, "get nothing\r\n", "END\r\n", "$p get miss, id 0");
+        udp_exchange($u, 65535, "incr aval 1\r\n", "2\r\n", "$p incr, id 65535");
+        udp_exchange($u, 55, "decr aval 1\r\n", "1\r\n", "$p decr");
+        udp_exchange($u, 56, "delete aval\r\n", "DELETED\r\n", "$p delete");
+        udp_exchange($u, 57, "nonsense\r\n", "ERROR\r\n", "$p an unknown command");
+        udp_exchange($u, 58, "get a\n", "END\r\n", "$p a line end of LF alone");
+        udp_exchange($u, 59, "stats reset\r\n", "RESET\r\n", "$p stats reset");
+
+        # frames
+        my $long = join '', map { chr(32 + $_ % 90) } 1 .. 20000;
+        my $s = $server->connect;
+        exchange($s, "set long 0 0 20000\r\n$long\r\n", "STORED\r\n", "a long value over TCP");
+        my $reply = "VALUE long 0 20000\r\n$long\r\nEND\r\n";
+        is(int((length($reply) + $PAYLOAD - 1) / $PAYLOAD), 15, "$p takes 15 datagrams");
+        udp_exchange($u, 7, "get long\r\n", $reply, "$p and arrives in them");
+        my $value = 'v' x 4096;
+        udp_exchange($u, 8, "set medium 5 0 4096\r\n$value\r\n", "STORED\r\n",
+            "$p a value of 4096 bytes in one request");
+        udp_exchange($u, 9, "get medium\r\n", "VALUE medium 5 4096\r\n$value\r\nEND\r\n",
+            "$p comes back");
+        $value = join '', map { chr(33 + $_ % 90) } 1 .. 60000;
+        udp_exchange($u, 10, "set large 0 0 60000\r\n$value\r\n", "STORED\r\n",
+            "$p a value of 60000 bytes in one request");
+        udp_exchange($u, 11, "get large\r\n", "VALUE large 0 60000\r\n$value\r\nEND\r\n",
+            "$p comes back");
+        for my $len ($PAYLOAD - 1, $PAYLOAD, $PAYLOAD + 1, 2 * $PAYLOAD) {
+            my $bytes = $len - length("VALUE f 0 1400\r\n\r\nEND\r\n");
+            exchange($s, "set f 0 0 $bytes\r\n" . 'f' x $bytes . "\r\n", "STORED\r\n");
+            udp_exchange($u, 12, "get f\r\n",
+                "VALUE f 0 $bytes\r\n" . 'f' x $bytes . "\r\nEND\r\n",
+                "$p a reply of $len bytes");
+        }
+        my $keys = join ' ', map { "missing-key-number-$_" } 1 .. 1500;
+        udp_exchange($u, 13, "get $keys medium\r\n", "VALUE medium 5 4096\r\n" . 'v' x 4096
+            . "\r\nEND\r\n", "$p a get of 1501 keys, longer than a buffer");
+
+        # several requests in a datagram: a message each, all with its id
+        send $u, datagram(77, "set m 0 0 1\r\nx\r\nget m\r\ndelete m noreply\r\nget m\r\n"), 0;
+        my @got = map { my ($m) = message($u, 77); $m } 1 .. 3;
+        is_deeply(\@got, ["STORED\r\n", "VALUE m 0 1\r\nx\r\nEND\r\n", "END\r\n"],
+            "$p a message for each request, none for noreply");
+        send $u, datagram(78, "get m\r\n" x 100), 0;
+        my $answers = 0;
+        for (1 .. 100) {
+            my ($m) = message($u, 78);
+            $answers += $m eq "END\r\n";
+        }
+        is($answers, 100, "$p a hundred requests in a datagram, more than -R");
+
+        # what is dropped
+        udp_silent($u, [datagram(1, '')], "$p a bare header is ignored");
+        udp_silent($u, ['', 'x', 'xxxxxxx'], "$p less than a header is ignored");
+        udp_silent($u, [datagram(1, "get a\r\n", total => 2), datagram(1, "get a\r\n", total => 0),
+                datagram(1, "get a\r\n", total => 65535)], "$p total other than 1 is dropped");
+        udp_silent($u, [datagram(1, 'get a'), datagram(1, "set half 0 0 10\r\nxx")],
+            "$p incomplete requests are dropped with their datagram");
+        udp_exchange($u, 2, "get half\r\n", "END\r\n", "$p and leave nothing behind");
+        udp_silent($u, [datagram(1, "quit\r\nget a\r\n")], "$p quit ends the datagram silently");
+        udp_silent($u, [datagram(1, ' ' x 4000)], "$p endless blanks");
+        udp_exchange($u, 3, "get b\r\n", "END\r\n", "$p sequence and reserved");
+        send $u, datagram(4, "get a\r\n", sequence => 9, reserved => 0xffff), 0;
+        my $d = receive($u);
+        is_deeply($d, [4, 0, 1, 0, "END\r\n"], "$p of a request are ignored");
+
+        # statistics
+        my @lines = stat_lines($s, 'conns');
+        my $port = udp_port($server);
+        my @udp = grep { m{^STAT \d+:addr udp:127\.0\.0\.1:$port$} } @lines;
+        is(scalar(@udp), 2, "$p stats conns shows a UDP socket for each worker");
+        my ($fd) = $udp[0] =~ /^STAT (\d+):/;
+        ok((grep { $_ eq "STAT $fd:state conn_read" } @lines), "$p in conn_read");
+        is((grep { $_ eq "STAT $fd:UDP UDP" } @lines) ? 1 : 0, $profile eq '1.6' ? 1 : 0,
+            "$p the line UDP");
+        my $qos = mem_stats($s, 'qos');
+        cmp_ok($qos->{udp_received}, '>', 30, "$p stats qos: udp_received");
+        cmp_ok($qos->{udp_dropped}, '>=', 8, "$p udp_dropped");
+        $server->stop;
+    }
+
+    # they count as connections
+    $server = start_server(profile => $profile, args => ['-U', '-1', '-t', '3']);
+    my $with = mem_stats($server->control);
+    is($with->{curr_connections}, 1 + 3 + 1 - 1, "[$profile] curr_connections has the sockets");
+    is($with->{connection_structures}, 5, "[$profile] connection_structures");
+    cmp_ok($with->{total_connections}, '>=', 4, "[$profile] total_connections");
+    $server->stop;
+
+    # limiter: what is over it waits
+    $server = start_server(profile => $profile,
+        args => ['-U', '-1', '-t', '1', '--qps-limit=200,burst=10']);
+    my $u = udp_client($server);
+    my $s = $server->control;
+    my $before = mem_stats($s, 'qos');
+    send $u, datagram($_, "get a\r\n"), 0 for 1 .. 60;
+    my @ids = map { my $d = receive($u); $d ? $d->[0] : 0 } 1 .. 60;
+    is_deeply(\@ids, [1 .. 60], "[$profile] requests over the limit wait and are served in order");
+    my $after = mem_stats($s, 'qos');
+    is($after->{qps_admitted} - $before->{qps_admitted}, 60, "[$profile] each took a token");
+    cmp_ok($after->{qps_delayed} - $before->{qps_delayed}, '>', 0, "[$profile] some late");
+    send $u, datagram(1, "get a\r\nversion\r\n"), 0 for 1 .. 100;
+    my $c = $server->connect;
+    exchange($c, "get a\r\n", "END\r\n", 'a TCP client is not starved by a full socket');
+    $server->stop;
+}
+
+# garbage does not hurt
+srand 48571;
+for my $profile (profiles()) {
+    my $server = start_server(profile => $profile, args => ['-U', '-1', '-t', '2', '-m', '8']);
+    my $u = udp_client($server);
+    my @pieces = ("get a b c\r\n", "set k 0 0 4\r\nabcd\r\n", "incr k 1\r\n", "\x80", "\x80\x01",
+        "stats\r\n", "stats conns\r\n", "\r\n", "\n", 'x' x 3000, "set k 0 0 99999999999\r\n",
+        "mg k v\r\n", "\0" x 30, binary(1, 'bk', "\0" x 8, 'v'), binary(0, 'bk', '', ''),
+        binary(0x10, '', '', ''), binary(4, 'x' x 251, '', ''), "append k 0 0 0\r\n\r\n");
+    for my $round (1 .. 60) {
+        for (1 .. 25) {
+            my $payload = join '', map { $pieces[rand @pieces] } 1 .. 1 + rand 4;
+            substr($payload, rand length $payload, 1) = chr rand 256 if rand() < 0.5;
+            $payload = substr $payload, 0, rand length $payload if rand() < 0.3;
+            my $d = datagram(int rand 65536, $payload, total => rand() < 0.9 ? 1 : int rand 65536);
+            $d = join '', map { chr rand 256 } 1 .. rand 40 if rand() < 0.1;
+            send $u, $d, 0;
+        }
+        1 while receive($u, 0);
+    }
+    my $fresh = udp_client($server);
+    my $alive = wait_until(sub {
+        send $fresh, datagram(99, "get nothing-here\r\n"), 0;
+        my $d = receive($fresh, 0.2);
+        return $d && $d->[0] == 99 && $d->[4] eq "END\r\n";
+    });
+    ok($alive, "[$profile] after 1500 datagrams of garbage UDP answers");
+    exchange($server->connect, "version\r\n", VERSION_REPLY($profile), 'and TCP');
+    $server->stop;
+}
+
+# the guard: loopback is trusted, so a network that loopback is not in is all there is to test
+# here; check_guard.c tests the rest
+for my $profile (profiles()) {
+    for my $case (['--udp-guard=off', 0], ['--udp-guard=on', 0], ['--udp-guard=maybe', 64],
+            ['--udp-allow=10.0.0.0/8,fd00::/8,192.0.2.1', 0], ['--udp-allow=10.0.0.0/33', 64],
+            ['--udp-allow=', 64]) {
+        my ($arg, $status) = @$case;
+        if ($status) {
+            my $run = run_program($arg, "--compat=$profile", '-U', '-1', '-p', '-1',
+                $> == 0 ? ('-u', 'root') : (), {timeout => 5});
+            is($run->{status}, $status, "[$profile] $arg is refused");
+            next;
+        }
+        my $server = start_server(profile => $profile, args => ['-U', '-1', $arg]);
+        udp_exchange(udp_client($server), 1, "get a\r\n", "END\r\n", "[$profile] $arg");
+        is(mem_stats($server->control, 'qos')->{udp_guard}, $arg =~ /off/ ? 'off' : 'on',
+            "[$profile] $arg: udp_guard in stats qos");
+        $server->stop;
+    }
+}
+
+done_testing();
