@@ -81,6 +81,69 @@ for my $profile (profiles()) {
         }
     }
 
+    # Prefixes of elements are known in 1.6 only.
+    for my $case (['proto[ascii]:127.0.0.1', 'ascii'], ['proto[binary]:127.0.0.1', 'binary'],
+            ['proto[negotiating]:127.0.0.1', 'both'], ['tag[abc]:127.0.0.1', 'both'],
+            ['tag_abc_:127.0.0.1', 'both'], ['proto[ascii]:tag[x]:127.0.0.1', 'ascii']) {
+        my ($list, $speaks) = @$case;
+        last if !is_ours();
+        if ($profile eq '1.4') {
+            my $run = run_program('-l', $list, '-p', '-1', $> == 0 ? ('-u', 'root') : (),
+                {timeout => 10});
+            is($run->{status}, 71, "[$profile] -l $list is refused");
+            next;
+        }
+        my $server = start_server(profile => $profile, listen => 0, debug => 0,
+            args => ['-l', $list, '-p', '-1', '-B', $speaks eq 'both' ? 'ascii' : 'auto']);
+        my $noop = pack 'CCnCCnNNNN', 0x80, 0x0a, 0, 0, 0, 0, 0, 7, 0, 0;
+        if ($speaks ne 'binary') {
+            exchange($server->connect, "get a\r\n", "END\r\n", "-l $list speaks text");
+        }
+        if ($speaks eq 'binary' || $list =~ /negotiating/) {
+            my $s = $server->connect;
+            put($s, $noop);
+            expect_bytes($s, pack('CCnCCnNNNN', 0x81, 0x0a, 0, 0, 0, 0, 0, 7, 0, 0),
+                "[$profile] -l $list speaks binary, whatever -B says");
+        }
+        if ($speaks eq 'binary') {
+            my $s = $server->connect;
+            put($s, "set a 0 0 100\r\nget all the way to 24 bytes\r\n");
+            expect_eof($s, '', "[$profile] -l $list closes on text");
+        }
+        if ($speaks eq 'ascii') {
+            my $s = $server->connect;
+            put($s, "$noop\r\nversion\r\n");
+            like(read_line($s), qr/ERROR/, "[$profile] -l $list: 0x80 is text");
+        }
+        $server->stop;
+    }
+    for my $bad ('fooble', 'notls:127.0.0.1', 'tag[123456789]:127.0.0.1', '[::1', 'tcp:127.0.0.1',
+            '127.0.0.1:99999', '127.0.0.1:', 'proto[x]:127.0.0.1') {
+        my $run = run_program('-l', $bad, '-p', '-1', $> == 0 ? ('-u', 'root') : (),
+            is_ours() ? "--compat=$profile" : (), {timeout => 20});
+        is($run->{status}, 71, "[$profile] -l $bad exits 71");
+        isnt($run->{err}, '', "[$profile] -l $bad says why");
+    }
+    {
+        my $port = free_port();
+        my $server = start_server(profile => $profile, listen => 0,
+            args => ['-l', "127.0.0.1:$port,127.0.0.2", '-l', '127.0.0.1', '-p', $port]);
+        is(mem_stats($server->connect, 'settings')->{inter}, "127.0.0.1:$port,127.0.0.2",
+            "[$profile] -l that has been said is dropped");
+        $server->stop;
+    }
+    {
+        my $port = free_port();
+        my $server = start_server(profile => $profile, listen => 0,
+            args => ['-l', '127.0.0.1', '-p', $port]);
+        my $run = run_program('-l', '127.0.0.2,127.0.0.1', '-p', $port,
+            $> == 0 ? ('-u', 'root') : (), is_ours() ? "--compat=$profile" : (),
+            {timeout => 10});
+        is($run->{status}, 71, "[$profile] an address in use exits 71");
+        like($run->{err}, qr/\b$port\b/, "[$profile] and the port is named") if is_ours();
+        $server->stop;
+    }
+
     # UNIX socket
     for my $case ([undef, 0700], ['0777', 0777], ['770', 0770], ['600', 0600]) {
         my ($mask, $mode) = @$case;

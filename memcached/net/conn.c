@@ -487,6 +487,7 @@ conn_create(struct worker *w, const struct handoff *handoff)
     atomic_init(&c->entry.state, REGISTRY_READ);
     atomic_init(&c->entry.last_cmd, w->env.now);
     session_init(&c->session);
+    c->session.binding = handoff->binding;
     describe_peer(c);
     short what = EV_READ | EV_WRITE | EV_CLOSED | EV_ET | EV_PERSIST;
     if (!registry_add(&w->shared->registry, &c->entry)) {

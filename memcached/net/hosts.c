@@ -44,7 +44,6 @@ take_prefix(struct slice *text, const char *open, const char *close, struct slic
 static bool
 set_binding(struct hosts_element *e, struct slice name)
 {
-    e->has_binding = true;
     if (req_word_is(name, "ascii")) {
         e->binding = BINDING_ASCII;
     } else if (req_word_is(name, "binary")) {

@@ -21,7 +21,6 @@ struct addrinfo;
 struct hosts_element {
     char host[HOSTS_NAME_MAX]; /* empty: any address */
     int port;                  /* or HOSTS_PORT_NONE */
-    bool has_binding;
     enum serve_binding binding;
     char tag[HOSTS_TAG_MAX + 1]; /* empty: none */
 };

@@ -204,7 +204,7 @@ open_address(void *ctx, const struct addrinfo *ai, const struct hosts_element *e
         close(fd);
         return error;
     }
-    if (!add_listener(l, fd, element->has_binding ? element->binding : l->conf.binding)) {
+    if (!add_listener(l, fd, element->binding)) {
         close(fd);
         return ENOMEM;
     }
@@ -266,7 +266,7 @@ open_unix(struct listen *l, char *err, size_t err_len)
     int error = errno;
     umask(old_mask);
     if (!is_bound || listen(fd, l->conf.backlog) != 0 ||
-        !add_listener(l, fd, l->conf.binding)) {
+        !add_listener(l, fd, BINDING_DEFAULT)) {
         snprintf(err, err_len, "failed to listen on UNIX socket: %s: %s", path,
                  strerror(is_bound ? errno : error));
         if (fd >= 0) {

@@ -25,12 +25,11 @@ struct net_shared;
 #define LISTEN_PORT_ANY (-1) /* the kernel chooses */
 
 struct listen_conf {
-    const char *addresses;      /* net/hosts.h; NULL: all */
-    bool has_prefixes;          /* elements may start with proto[...]: and tag[...]: */
-    int port, udp_port;         /* or LISTEN_PORT_* */
-    enum serve_binding binding; /* of listeners that do not say otherwise */
-    const char *socket_path;    /* UNIX socket instead of the network; NULL: none */
-    unsigned socket_mode;       /* permission bits */
+    const char *addresses;   /* net/hosts.h; NULL: all */
+    bool has_prefixes;       /* elements may start with proto[...]: and tag[...]: */
+    int port, udp_port;      /* or LISTEN_PORT_* */
+    const char *socket_path; /* UNIX socket instead of the network; NULL: none */
+    unsigned socket_mode;    /* permission bits */
     int backlog;
     unsigned max_conns;
     bool rejects_fast;     /* over the limit: answer and close instead of waiting */

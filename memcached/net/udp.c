@@ -254,7 +254,7 @@ is_harmless(const struct req *req)
     case FAMILY_ARITH:
         return true;
     default:
-        return req->verb == VERB_VERSION;
+        return req->verb == VERB_VERSION || req->verb == VERB_MG || req->verb == VERB_MN;
     }
 }
 

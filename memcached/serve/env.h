@@ -19,7 +19,8 @@ struct auth;
 
 /* Which protocol a connection speaks. */
 enum serve_binding {
-    BINDING_AUTO, /* the first byte tells */
+    BINDING_DEFAULT, /* of a session: as serve_conf says; there: AUTO */
+    BINDING_AUTO,    /* the first byte tells */
     BINDING_ASCII,
     BINDING_BINARY,
 };

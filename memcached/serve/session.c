@@ -73,10 +73,12 @@ body_bytes(const struct session *s)
 }
 
 static enum protocol
-choose_protocol(enum serve_binding binding, char first)
+choose_protocol(const struct session *s, const struct env *env, char first)
 {
-    bool is_binary = binding == BINDING_AUTO ? (uint8_t)first == BINARY_REQUEST_MAGIC
-                                             : binding == BINDING_BINARY;
+    enum serve_binding binding =
+        s->binding != BINDING_DEFAULT ? s->binding : env->conf->binding;
+    bool is_binary = binding == BINDING_BINARY ||
+                     (binding != BINDING_ASCII && (uint8_t)first == BINARY_REQUEST_MAGIC);
     return is_binary ? PROTOCOL_BINARY : PROTOCOL_ASCII;
 }
 
@@ -192,7 +194,7 @@ session_peek(struct session *s, const struct env *env, struct buf *in)
         return SESSION_MORE;
     }
     if (unlikely(s->req.protocol == PROTOCOL_UNKNOWN)) {
-        s->req.protocol = choose_protocol(env->conf->binding, *buf_unread(in));
+        s->req.protocol = choose_protocol(s, env, *buf_unread(in));
     }
     if (is_stranger(s, env) && s->req.protocol == PROTOCOL_ASCII) {
         return peek_gate(s, env, in);

@@ -30,8 +30,9 @@ struct session {
     bool is_body;      /* ... and is a store whose body is being filled */
     bool is_open;      /* a retrieval line goes on behind what was parsed of it */
     bool skips_line;   /* bytes up to the next LF are to be dropped */
-    bool is_authenticated;     /* asked when env->conf->auth is set */
-    struct auth_session *auth; /* NULL between authentications */
+    enum serve_binding binding; /* of the listener; the caller may set it once */
+    bool is_authenticated;      /* asked when env->conf->auth is set */
+    struct auth_session *auth;  /* NULL between authentications */
     struct req req;
 };
 

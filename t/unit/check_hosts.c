@@ -42,7 +42,7 @@ START_TEST(element_is_split)
         ck_assert_int_eq(take(&list, prefixes), HOSTS_OK);
         ck_assert_str_eq(element.host, good[_i].host);
         ck_assert_int_eq(element.port, good[_i].port);
-        ck_assert(!element.has_binding);
+        ck_assert_int_eq(element.binding, BINDING_DEFAULT);
         ck_assert_str_eq(element.tag, "");
         ck_assert_int_eq(take(&list, prefixes), HOSTS_END);
     }
@@ -133,20 +133,20 @@ START_TEST(prefixes_are_taken)
         "proto[binary]:tag[front]:[::1]:5,tag_12345678_:h,proto[ascii]:*:6,"
         "proto[negotiating]:x";
     ck_assert_int_eq(take(&list, true), HOSTS_OK);
-    ck_assert(element.has_binding && element.binding == BINDING_BINARY);
+    ck_assert(element.binding == BINDING_BINARY);
     ck_assert_str_eq(element.tag, "front");
     ck_assert_str_eq(element.host, "::1");
     ck_assert_int_eq(element.port, 5);
     ck_assert_int_eq(take(&list, true), HOSTS_OK);
-    ck_assert(!element.has_binding);
+    ck_assert_int_eq(element.binding, BINDING_DEFAULT);
     ck_assert_str_eq(element.tag, "12345678");
     ck_assert_str_eq(element.host, "h");
     ck_assert_int_eq(take(&list, true), HOSTS_OK);
-    ck_assert(element.has_binding && element.binding == BINDING_ASCII);
+    ck_assert(element.binding == BINDING_ASCII);
     ck_assert_str_eq(element.host, "");
     ck_assert_int_eq(element.port, 6);
     ck_assert_int_eq(take(&list, true), HOSTS_OK);
-    ck_assert(element.has_binding && element.binding == BINDING_AUTO);
+    ck_assert(element.binding == BINDING_AUTO);
 }
 END_TEST
 
