@@ -17,6 +17,7 @@
 #include "store/slab.h"
 #include "store/store.h"
 #include "store/table.h"
+#include "store/walk.h"
 
 /* Three borders; an item on the wrong side of any is gone. Set under the lock, read without
  * it, relaxed: who hears that a flush is done synchronised with the flusher already. */
@@ -38,6 +39,7 @@ struct store {
     struct mover mover;
     struct automover automover;
     struct sizes sizes;
+    struct walk walk;
     /* The last number given to a link. Relaxed: uniqueness is all it provides, the order on
      * one key comes from its stripe. On its own line, for every store writes it. */
     alignas(TABLE_LINE_BYTES) _Atomic uint64_t cas;

@@ -106,6 +106,9 @@ push_head(struct lru_list *list, struct item *it)
 static void
 take_out(struct lru_list *list, struct item *it)
 {
+    if (unlikely(list->cursor == it)) {
+        list->cursor = it->prev;
+    }
     if (it->prev != NULL) {
         it->prev->next = it->next;
     } else {
@@ -249,6 +252,9 @@ lru_relocate(struct store *s, const struct item *old, struct item *it)
     PTHREAD_OK(pthread_mutex_lock(&c->lock));
     it->next = old->next;
     it->prev = old->prev;
+    if (list->cursor == old) {
+        list->cursor = it;
+    }
     *(it->prev != NULL ? &it->prev->next : &list->head) = it;
     *(it->next != NULL ? &it->next->prev : &list->tail) = it;
     PTHREAD_OK(pthread_mutex_unlock(&c->lock));
@@ -324,14 +330,21 @@ judge(const struct store *s, const struct lru_class *c, const struct item *it,
     return ACTION_KEEP;
 }
 
-/* LRU lock and stripe held. Puts it on the list of those to free without them. */
-static void
-remove_victim(struct store *s, struct lru_class *c, struct item *it, uint64_t hash,
-              struct item **removed)
+void
+lru_remove_locked(struct store *s, struct item *it, uint64_t hash)
 {
+    struct lru_class *c = &s->lru.classes[it->class_id];
+
     table_remove(&s->table, it, hash);
     unlink_locked(s, c, it, item_total_of(&s->conf, it));
     item_unmark(it, ITEM_LINKED);
+}
+
+/* LRU lock and stripe held. Puts it on the list of those to free without them. */
+static void
+remove_victim(struct store *s, struct item *it, uint64_t hash, struct item **removed)
+{
+    lru_remove_locked(s, it, hash);
     it->next = *removed;
     *removed = it;
 }
@@ -385,13 +398,13 @@ evict(struct store *s, struct lru_class *c, struct item *it, uint64_t hash, uint
     if (item_refs(it) == 1) {
         count_eviction(s, c, it, now);
         mover_note_eviction(s, it->class_id);
-        remove_victim(s, c, it, hash, removed);
+        remove_victim(s, it, hash, removed);
         return PULL_EVICTED;
     }
     c->count.reflocked++;
     if (repair != 0 && lru_idle(it, now) > repair) {
         c->count.tailrepairs++;
-        remove_victim(s, c, it, hash, removed);
+        remove_victim(s, it, hash, removed);
     } else {
         take_out(list_of(c, it), it);
         push_head(list_of(c, it), it);
@@ -410,7 +423,7 @@ act(struct store *s, struct lru_class *c, struct item *it, enum action action,
     case ACTION_RECLAIM:
         c->count.reclaimed++;
         c->count.expired_unfetched += !item_is(it, ITEM_FETCHED);
-        remove_victim(s, c, it, hash, removed);
+        remove_victim(s, it, hash, removed);
         return PULL_RECLAIMED;
     case ACTION_EVICT:
         return evict(s, c, it, hash, now, removed);

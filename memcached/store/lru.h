@@ -34,13 +34,15 @@ struct lru_counters {
     uint64_t reclaimed, expired_unfetched;
     uint64_t outofmemory, tailrepairs, reflocked;
     uint64_t moves_to_cold, moves_to_warm, moves_within_lru, direct_reclaims;
+    uint64_t crawler_reclaimed, crawler_items_checked;
 };
 
 struct lru_list {
     struct item *head; /* flat: used last; else: came last */
     struct item *tail;
     uint64_t number;
-    uint64_t bytes; /* of item totals */
+    uint64_t bytes;      /* of item totals */
+    struct item *cursor; /* where a walk goes on, towards the head; NULL: nowhere */
 };
 
 struct lru_class {
@@ -89,6 +91,9 @@ void lru_bump(struct store *s, struct item *it, uint32_t now);
 void lru_use_segmented(struct store *s, struct item *it, uint32_t now);
 /* `it` takes the place of old, of which it is a copy but for the links. */
 void lru_relocate(struct store *s, const struct item *old, struct item *it);
+
+/* With its class's lock held, too: out of table and list. The caller drops its reference. */
+void lru_remove_locked(struct store *s, struct item *it, uint64_t hash);
 
 /* A chunk of class `class_id`, freeing expired and then the least recently used items of the
  * lists of `victims` if need be; NULL when there is no room. One stripe may be held. */

@@ -28,6 +28,8 @@ add_lru_totals(struct lru_class *c, struct store_totals *out)
     out->evictions += c->count.evicted;
     out->evicted_unfetched += c->count.evicted_unfetched;
     out->evicted_active += c->count.evicted_active;
+    out->crawler_reclaimed += c->count.crawler_reclaimed;
+    out->crawler_items_checked += c->count.crawler_items_checked;
     out->expired_unfetched += c->count.expired_unfetched;
     out->reclaimed += c->count.reclaimed;
     out->lrutail_reflocked += c->count.reflocked;
@@ -56,6 +58,8 @@ store_totals(struct store *s, struct store_totals *out)
     add_slab_totals(&s->slab, out);
     out->juggles = atomic_load_explicit(&s->lru.juggles, memory_order_relaxed);
     mover_totals(s, out);
+    out->crawler_starts = atomic_load_explicit(&s->walk.starts, memory_order_relaxed);
+    out->is_walking = atomic_load_explicit(&s->walk.is_running, memory_order_relaxed);
     out->malloc_fails = atomic_load_explicit(&s->mem.failures, memory_order_relaxed);
     out->hash_power = atomic_load_explicit(&s->table.power, memory_order_relaxed);
     out->hash_bytes = table_bytes(&s->table);
@@ -109,6 +113,8 @@ lru_class_stats(struct lru_class *c, uint32_t now, struct store_class_stats *out
     out->evicted_unfetched = c->count.evicted_unfetched;
     out->lrutail_reflocked = c->count.reflocked;
     out->evicted_active = c->count.evicted_active;
+    out->crawler_reclaimed = c->count.crawler_reclaimed;
+    out->crawler_items_checked = c->count.crawler_items_checked;
     out->moves_to_cold = c->count.moves_to_cold;
     out->moves_to_warm = c->count.moves_to_warm;
     out->moves_within_lru = c->count.moves_within_lru;
@@ -137,5 +143,6 @@ store_reset_stats(struct store *s)
         PTHREAD_OK(pthread_mutex_unlock(&c->lock));
     }
     mover_reset_stats(s);
+    atomic_store_explicit(&s->walk.starts, 0, memory_order_relaxed);
     atomic_store_explicit(&s->mem.failures, 0, memory_order_relaxed);
 }

@@ -40,6 +40,7 @@ store_create_failing(const struct store_conf *conf, long fail_in, char *err,
     sizes_init(&s->sizes, conf->item_max);
     PTHREAD_OK(pthread_mutex_init(&s->flush.lock, NULL));
     mover_init(s);
+    walk_init(&s->walk);
     return s;
 }
 
@@ -59,6 +60,7 @@ store_destroy(struct store **sp)
     }
     *sp = NULL;
     mover_fini(s);
+    walk_fini(&s->walk);
     PTHREAD_OK(pthread_mutex_destroy(&s->flush.lock));
     sizes_fini(&s->sizes);
     lru_fini(&s->lru);
@@ -275,7 +277,7 @@ store_set_limit(struct store *s, uint64_t bytes)
 bool
 store_step(struct store *s, unsigned buckets)
 {
-    return table_step(&s->table, lru_number(&s->lru), buckets);
+    return walk_table_step(s, buckets);
 }
 
 void

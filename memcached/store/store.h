@@ -341,13 +341,25 @@ struct store_walk_ask {
  * room for it; the step ends and the next one begins with the same item. */
 typedef bool store_visit(void *ctx, const struct item *it);
 
-must_check enum store_walk_status
-store_walk_open(struct store *s, const struct store_walk_ask *ask, uint32_t now);
+/* *ticket is the walk's name from here on. */
+must_check enum store_walk_status store_walk_open(struct store *s,
+                                                  const struct store_walk_ask *ask,
+                                                  uint32_t now, uint32_t *ticket);
+
+enum store_walk_step {
+    STORE_WALK_MORE,
+    STORE_WALK_OVER, /* it still has to be closed */
+    STORE_WALK_LOST, /* it has been closed, for nobody stepped it for too long */
+};
+
 /* Looks at up to `items` items; those that have expired or been flushed go. visit may be
- * NULL. False when the walk is over (it still has to be closed). */
-bool store_walk_step(struct store *s, unsigned items, uint32_t now, store_visit *visit,
-                     void *ctx);
-void store_walk_close(struct store *s);
+ * NULL. */
+enum store_walk_step store_walk_step(struct store *s, uint32_t ticket, unsigned items,
+                                     uint32_t now, store_visit *visit, void *ctx);
+/* Does nothing when the walk is lost. */
+void store_walk_close(struct store *s, uint32_t ticket, uint32_t now);
+/* Once a second: closes a walk whose owner has stopped for a minute. */
+void store_walk_expire(struct store *s, uint32_t now);
 
 /* ---- page moves ------------------------------------------------------------------------ */
 

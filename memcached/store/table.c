@@ -97,6 +97,12 @@ table_bytes(const struct table *t)
                                                                       : bytes;
 }
 
+uint64_t
+table_buckets(const struct table *t)
+{
+    return atomic_load_explicit(&t->current, memory_order_acquire)->mask + 1;
+}
+
 void
 table_insert(struct table *t, struct item *it, uint64_t hash)
 {

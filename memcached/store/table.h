@@ -67,6 +67,7 @@ void table_fini(struct table *t);
 /* Any thread, no lock. */
 uint64_t table_hash(const struct table *t, const char *p, size_t len);
 uint64_t table_bytes(const struct table *t);
+uint64_t table_buckets(const struct table *t);
 
 static inline pthread_mutex_t *
 table_stripe(struct table *t, uint64_t hash)

@@ -1,0 +1,427 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ */
+#include "store/walk.h"
+
+#include "store/core.h"
+
+#define TRIES_MAX 64  /* for a stripe that others hold; then the item is passed over */
+#define SORTED_MAX 32 /* items of a bucket that are put in order at once */
+#define STALE_SECONDS 60u /* a walk that nobody has stepped for so long is over */
+
+void
+walk_init(struct walk *w)
+{
+    PTHREAD_OK(pthread_mutex_init(&w->lock, NULL));
+}
+
+void
+walk_fini(struct walk *w)
+{
+    PTHREAD_OK(pthread_mutex_destroy(&w->lock));
+}
+
+/* What a visit came to. */
+enum visited { VISITED, VISIT_RETRY, VISIT_FULL };
+
+/* Who is to see the items of this step. */
+struct visitor {
+    store_visit *visit;
+    void *ctx;
+    uint32_t now;
+};
+
+static bool
+show(const struct visitor *v, const struct item *it)
+{
+    return v->visit == NULL || v->visit(v->ctx, it);
+}
+
+/* ---- lists --------------------------------------------------------------------------- */
+
+static void
+tell_crawl(struct store *s, const struct walk *w, uint32_t now)
+{
+    struct store_event event = {.kind = STORE_EVENT_CRAWL,
+                                .class_id = (uint8_t)w->class_id,
+                                .list = w->list,
+                                .examined = w->examined,
+                                .reclaimed = w->reclaimed,
+                                .elapsed = now - w->list_start};
+
+    if (s->conf.on_event != NULL) {
+        s->conf.on_event(s->conf.event_ctx, &event);
+    }
+}
+
+static void
+end_list(struct store *s, uint32_t now)
+{
+    struct walk *w = &s->walk;
+    struct lru_class *c = &s->lru.classes[w->class_id];
+
+    PTHREAD_OK(pthread_mutex_lock(&c->lock));
+    c->lists[w->list].cursor = NULL;
+    c->count.reclaimed += w->reclaimed;
+    c->count.expired_unfetched += w->unfetched;
+    c->count.crawler_reclaimed += w->reclaimed;
+    c->count.crawler_items_checked += w->examined;
+    PTHREAD_OK(pthread_mutex_unlock(&c->lock));
+    w->todo[w->class_id] &= (uint8_t) ~(1u << w->list);
+    w->is_in_list = false;
+    tell_crawl(s, w, now);
+}
+
+/* False when all are done. */
+static bool
+begin_list(struct store *s, uint32_t now)
+{
+    struct walk *w = &s->walk;
+    struct lru_class *c;
+
+    while (w->class_id < STORE_CLASSES && w->todo[w->class_id] == 0) {
+        w->class_id++;
+    }
+    if (w->class_id == STORE_CLASSES) {
+        return false;
+    }
+    w->list = (enum store_list)__builtin_ctz(w->todo[w->class_id]);
+    w->is_in_list = true;
+    w->tries = 0;
+    w->list_start = now;
+    w->examined = 0;
+    w->reclaimed = 0;
+    w->unfetched = 0;
+    c = &s->lru.classes[w->class_id];
+    PTHREAD_OK(pthread_mutex_lock(&c->lock));
+    c->lists[w->list].cursor = c->lists[w->list].tail;
+    PTHREAD_OK(pthread_mutex_unlock(&c->lock));
+    return true;
+}
+
+/* The list's lock and the stripe are held. *dead: the item, to be dropped without them. */
+static enum visited
+visit_item(struct store *s, struct item *it, uint64_t hash, const struct visitor *v,
+           struct item **dead)
+{
+    struct walk *w = &s->walk;
+
+    if (is_dead(s, it, v->now)) {
+        w->reclaimed++;
+        w->unfetched += !item_is(it, ITEM_FETCHED);
+        lru_remove_locked(s, it, hash);
+        *dead = it;
+        return VISITED;
+    }
+    return show(v, it) ? VISITED : VISIT_FULL;
+}
+
+/* The item at the cursor. False: the list is at its end. */
+static bool
+visit_next(struct store *s, const struct visitor *v, enum visited *visited)
+{
+    struct walk *w = &s->walk;
+    struct lru_class *c = &s->lru.classes[w->class_id];
+    struct lru_list *list = &c->lists[w->list];
+    struct item *dead = NULL;
+    struct item *it;
+
+    PTHREAD_OK(pthread_mutex_lock(&c->lock));
+    it = list->cursor;
+    if (it != NULL) {
+        uint64_t hash = hash_of(s, item_key_of(it));
+
+        *visited = VISIT_RETRY;
+        if (table_try_lock(&s->table, hash)) {
+            *visited = visit_item(s, it, hash, v, &dead);
+            table_unlock(&s->table, hash);
+        } else if (++w->tries == TRIES_MAX) {
+            *visited = VISITED;
+        }
+        if (*visited == VISITED) {
+            w->tries = 0;
+            w->examined++;
+            if (dead == NULL) {
+                list->cursor = it->prev;
+            }
+        }
+    }
+    PTHREAD_OK(pthread_mutex_unlock(&c->lock));
+    if (dead != NULL) {
+        item_unref(s, dead);
+    }
+    return it != NULL;
+}
+
+/* A stretch of the lists. False when all are done. */
+static bool
+step_lists(struct store *s, unsigned items, const struct visitor *v)
+{
+    struct walk *w = &s->walk;
+    enum visited visited = VISITED;
+
+    while (items > 0 && visited == VISITED) {
+        if (!w->is_in_list && !begin_list(s, v->now)) {
+            return false;
+        }
+        if ((w->per_list != 0 && w->examined == w->per_list) ||
+            !visit_next(s, v, &visited)) {
+            end_list(s, v->now);
+            visited = VISITED;
+            continue;
+        }
+        items--;
+    }
+    return true;
+}
+
+/* ---- the table ----------------------------------------------------------------------- */
+
+struct sorted {
+    uint64_t hash[SORTED_MAX];
+    struct item *item[SORTED_MAX];
+    unsigned count;
+    bool has_more;
+};
+
+/* The items of the bucket with the lowest hashes that have not come yet. */
+static void
+sort_bucket(struct store *s, struct sorted *sorted)
+{
+    const struct walk *w = &s->walk;
+
+    sorted->count = 0;
+    sorted->has_more = false;
+    for (struct item *it = *table_bucket(&s->table, w->bucket); it != NULL;
+         it = it->h_next) {
+        uint64_t hash = hash_of(s, item_key_of(it));
+        unsigned i = sorted->count;
+
+        if (w->has_last && hash <= w->last_hash) {
+            continue;
+        }
+        if (i == SORTED_MAX) {
+            sorted->has_more = true;
+            if (hash >= sorted->hash[--i]) {
+                continue;
+            }
+        } else {
+            sorted->count++;
+        }
+        for (; i > 0 && sorted->hash[i - 1] > hash; i--) {
+            sorted->hash[i] = sorted->hash[i - 1];
+            sorted->item[i] = sorted->item[i - 1];
+        }
+        sorted->hash[i] = hash;
+        sorted->item[i] = it;
+    }
+}
+
+static void
+drop_dead(struct store *s, struct item *it, uint64_t hash)
+{
+    struct lru_class *c = &s->lru.classes[it->class_id];
+
+    PTHREAD_OK(pthread_mutex_lock(&c->lock));
+    c->count.reclaimed++;
+    c->count.crawler_reclaimed++;
+    c->count.expired_unfetched += !item_is(it, ITEM_FETCHED);
+    PTHREAD_OK(pthread_mutex_unlock(&c->lock));
+    core_unlink(s, it, hash);
+    item_unref(s, it);
+}
+
+/* With the stripe held. False: the visitor has no room. */
+static bool
+visit_bucket(struct store *s, const struct visitor *v, unsigned *items)
+{
+    struct walk *w = &s->walk;
+    struct sorted sorted;
+
+    sort_bucket(s, &sorted);
+    for (unsigned i = 0; i < sorted.count; i++) {
+        if (is_dead(s, sorted.item[i], v->now)) {
+            drop_dead(s, sorted.item[i], sorted.hash[i]);
+        } else if (!show(v, sorted.item[i])) {
+            return false;
+        }
+        w->has_last = true;
+        w->last_hash = sorted.hash[i];
+        *items -= *items > 0;
+    }
+    if (!sorted.has_more) {
+        w->has_last = false;
+        w->bucket++;
+    }
+    return true;
+}
+
+/* Empty buckets cost, too, but less: a step looks at so many for each item it may visit. */
+static bool
+step_table(struct store *s, unsigned items, const struct visitor *v)
+{
+    struct walk *w = &s->walk;
+    bool has_room = true;
+
+    for (unsigned left = items; left > 0 && items > 0 && has_room; left--) {
+        uint64_t bucket = w->bucket;
+
+        if (bucket == w->buckets) {
+            return false;
+        }
+        if (!table_try_lock(&s->table, bucket)) {
+            break; /* somebody is in there: next time */
+        }
+        has_room = visit_bucket(s, v, &items);
+        table_unlock(&s->table, bucket);
+    }
+    return w->bucket < w->buckets;
+}
+
+bool
+walk_table_step(struct store *s, unsigned buckets)
+{
+    struct walk *w = &s->walk;
+    bool has_more = false;
+
+    if (pthread_mutex_trylock(&w->lock) != 0) {
+        return true; /* somebody walks just now */
+    }
+    if (!w->is_open || !w->by_table) {
+        has_more = table_step(&s->table, lru_number(&s->lru), buckets);
+    }
+    PTHREAD_OK(pthread_mutex_unlock(&w->lock));
+    return has_more;
+}
+
+/* ---- life of a walk; the lock is held ------------------------------------------------ */
+
+/* Which lists have something in them. */
+static bool
+plan_lists(struct store *s, uint64_t classes)
+{
+    struct walk *w = &s->walk;
+    uint64_t starts = 0;
+
+    for (unsigned id = 0; id < STORE_CLASSES; id++) {
+        struct lru_class *c = &s->lru.classes[id];
+
+        w->todo[id] = 0;
+        if ((classes >> id & 1) == 0) {
+            continue;
+        }
+        PTHREAD_OK(pthread_mutex_lock(&c->lock));
+        for (unsigned list = 0; list < STORE_LISTS; list++) {
+            if (c->lists[list].tail != NULL) {
+                w->todo[id] |= (uint8_t)(1u << list);
+                starts++;
+            }
+        }
+        PTHREAD_OK(pthread_mutex_unlock(&c->lock));
+    }
+    atomic_fetch_add_explicit(&w->starts, starts, memory_order_relaxed);
+    return starts > 0;
+}
+
+static enum store_walk_status
+open_locked(struct store *s, const struct store_walk_ask *ask, uint32_t now)
+{
+    struct walk *w = &s->walk;
+
+    if (w->is_open) {
+        return STORE_WALK_BUSY;
+    }
+    if (ask->by_table) {
+        if (atomic_load_explicit(&s->table.is_growing, memory_order_relaxed)) {
+            return STORE_WALK_LOCKED;
+        }
+        w->buckets = table_buckets(&s->table);
+        w->bucket = 0;
+        w->has_last = false;
+    } else if (!plan_lists(s, ask->classes)) {
+        return STORE_WALK_EMPTY;
+    }
+    w->by_table = ask->by_table;
+    w->per_list = ask->per_list;
+    w->class_id = 0;
+    w->is_in_list = false;
+    w->is_open = true;
+    w->used_at = now;
+    w->ticket++;
+    atomic_store_explicit(&w->is_running, true, memory_order_relaxed);
+    return STORE_WALK_OK;
+}
+
+static void
+close_locked(struct store *s, uint32_t now)
+{
+    struct walk *w = &s->walk;
+
+    if (w->is_in_list) {
+        end_list(s, now);
+    }
+    w->is_open = false;
+    atomic_store_explicit(&w->is_running, false, memory_order_relaxed);
+}
+
+enum store_walk_status
+store_walk_open(struct store *s, const struct store_walk_ask *ask, uint32_t now,
+                uint32_t *ticket)
+{
+    enum store_walk_status status;
+
+    PTHREAD_OK(pthread_mutex_lock(&s->walk.lock));
+    status = open_locked(s, ask, now);
+    *ticket = s->walk.ticket;
+    PTHREAD_OK(pthread_mutex_unlock(&s->walk.lock));
+    return status;
+}
+
+static bool
+is_mine(const struct walk *w, uint32_t ticket)
+{
+    return w->is_open && w->ticket == ticket;
+}
+
+enum store_walk_step
+store_walk_step(struct store *s, uint32_t ticket, unsigned items, uint32_t now,
+                store_visit *visit, void *ctx)
+{
+    struct walk *w = &s->walk;
+    struct visitor v = {visit, ctx, now};
+    enum store_walk_step step = STORE_WALK_LOST;
+
+    PTHREAD_OK(pthread_mutex_lock(&w->lock));
+    if (is_mine(w, ticket)) {
+        bool has_more = w->by_table ? step_table(s, items, &v) : step_lists(s, items, &v);
+
+        w->used_at = now;
+        step = has_more ? STORE_WALK_MORE : STORE_WALK_OVER;
+    }
+    PTHREAD_OK(pthread_mutex_unlock(&w->lock));
+    return step;
+}
+
+void
+store_walk_close(struct store *s, uint32_t ticket, uint32_t now)
+{
+    struct walk *w = &s->walk;
+
+    PTHREAD_OK(pthread_mutex_lock(&w->lock));
+    if (is_mine(w, ticket)) {
+        close_locked(s, now);
+    }
+    PTHREAD_OK(pthread_mutex_unlock(&w->lock));
+}
+
+void
+store_walk_expire(struct store *s, uint32_t now)
+{
+    struct walk *w = &s->walk;
+
+    PTHREAD_OK(pthread_mutex_lock(&w->lock));
+    if (w->is_open && now > w->used_at && now - w->used_at > STALE_SECONDS) {
+        close_locked(s, now);
+    }
+    PTHREAD_OK(pthread_mutex_unlock(&w->lock));
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * A walk over lists or over the hash table: the crawler and the dumps. One at a time. Private
+ * to store/.
+ *
+ * Over a list the position is the list's cursor, the item that is next; whoever takes that
+ * item out of the list moves the cursor on. Over the table it is the bucket and the last hash
+ * in it, for items of a bucket are visited in the order of their hashes: whatever changes
+ * meanwhile, no key comes twice and none that stays is missed. The table does not start to
+ * grow during such a walk.
+ */
+#pragma once
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "store/store.h"
+
+/* Everything is under the lock, which is taken before any other lock of the store. */
+struct walk {
+    pthread_mutex_t lock;
+    bool is_open;
+    bool by_table;
+    uint32_t ticket;
+    uint32_t per_list;
+    uint32_t used_at; /* when it was stepped last */
+    /* lists */
+    uint8_t todo[STORE_CLASSES]; /* bit per list that is not done */
+    unsigned class_id;           /* of the list under way, */
+    enum store_list list;
+    bool is_in_list; /* if there is one */
+    unsigned tries;  /* to get hold of the next item */
+    uint32_t list_start;
+    uint64_t examined, reclaimed, unfetched;
+    /* table */
+    uint64_t bucket, buckets;
+    bool has_last;
+    uint64_t last_hash;
+    /* Relaxed, for statistics. */
+    _Atomic uint64_t starts;
+    _Atomic bool is_running;
+};
+
+struct store;
+
+void walk_init(struct walk *w);
+void walk_fini(struct walk *w);
+
+/* One step of growing, unless a walk over the table is open. As table_step. */
+bool walk_table_step(struct store *s, unsigned buckets);

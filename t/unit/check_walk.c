@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * Walks over lists and over the hash table, with changes between their steps.
+ */
+#include "check_store.h"
+
+#define ITEMS 60u
+#define MANY 3000u
+
+/* How often each numbered key has been seen. */
+struct seen {
+    unsigned times[MANY];
+    unsigned total;
+    unsigned room; /* visits that are accepted before one is refused; 0: all */
+};
+
+static bool
+note(void *ctx, const struct item *it)
+{
+    struct seen *seen = ctx;
+    char text[8] = "";
+
+    if (seen->room > 0 && --seen->room == 0) {
+        return false;
+    }
+    memcpy(text, item_key(it) + 1, item_key_len(it) - 1u);
+    seen->times[atoi(text)]++;
+    seen->total++;
+    return true;
+}
+
+static void
+put_numbered(struct store *s, unsigned from, unsigned to, uint32_t exptime)
+{
+    for (unsigned i = from; i < to; i++) {
+        char key[8];
+
+        snprintf(key, sizeof(key), "k%u", i);
+        ck_assert_int_eq(put_sized(s, key, 2, exptime, NOW), STORE_OK);
+    }
+}
+
+static void
+delete_numbered(struct store *s, unsigned i)
+{
+    struct store_result result;
+    char key[8];
+
+    snprintf(key, sizeof(key), "k%u", i);
+    ck_assert_int_eq(store_delete(s, key_of(key), NULL, NOW, &result), STORE_OK);
+}
+
+static uint32_t
+open_walk(struct store *s, uint64_t classes, bool by_table, uint32_t per_list)
+{
+    struct store_walk_ask ask = {
+        .classes = classes, .by_table = by_table, .per_list = per_list};
+    uint32_t ticket;
+
+    ck_assert_int_eq(store_walk_open(s, &ask, NOW, &ticket), STORE_WALK_OK);
+    return ticket;
+}
+
+static void
+walk_through(struct store *s, uint32_t ticket, unsigned items, uint32_t now,
+             struct seen *seen)
+{
+    enum store_walk_step step;
+
+    while ((step = store_walk_step(s, ticket, items, now, note, seen)) ==
+           STORE_WALK_MORE) {
+    }
+    ck_assert_int_eq(step, STORE_WALK_OVER);
+    store_walk_close(s, ticket, now);
+}
+
+START_TEST(removes_what_has_expired)
+{
+    struct store_conf conf = default_conf(8 * MIB);
+    struct store *s = open_store(&conf);
+    struct seen seen = {.total = 0};
+    struct store_class_stats c;
+    uint32_t ticket;
+
+    put_numbered(s, 0, 30, NOW + 1);
+    put_numbered(s, 30, 90, STORE_NEVER);
+    ck_assert_uint_eq(class_of(s, 1, NOW).used_chunks, 90);
+    ticket = open_walk(s, UINT64_C(1) << 1, false, 0);
+    ck_assert(totals_of(s).is_walking);
+    walk_through(s, ticket, 7, NOW + 5, &seen);
+    ck_assert(!totals_of(s).is_walking);
+    c = class_of(s, 1, NOW);
+    ck_assert_uint_eq(seen.total, ITEMS);
+    ck_assert_uint_eq(c.used_chunks, ITEMS);
+    ck_assert_uint_eq(c.crawler_reclaimed, 30);
+    ck_assert_uint_eq(c.crawler_items_checked, 90);
+    ck_assert_uint_eq(c.expired_unfetched, 30);
+    ck_assert_uint_eq(totals_of(s).crawler_starts, 1);
+    ck_assert_uint_eq(totals_of(s).reclaimed, 30);
+    store_destroy(&s);
+}
+END_TEST
+
+START_TEST(counts_when_a_list_is_done)
+{
+    struct store_conf conf = default_conf(8 * MIB);
+    struct store *s = open_store(&conf);
+    uint32_t ticket;
+
+    put_numbered(s, 0, 30, NOW + 1);
+    ticket = open_walk(s, STORE_WALK_ALL, false, 0);
+    ck_assert_int_eq(store_walk_step(s, ticket, 29, NOW + 5, NULL, NULL),
+                     STORE_WALK_MORE);
+    ck_assert_uint_eq(class_of(s, 1, NOW).used_chunks, 1);
+    ck_assert_uint_eq(class_of(s, 1, NOW).crawler_reclaimed, 0);
+    store_walk_close(s, ticket, NOW + 5); /* before its end */
+    ck_assert_uint_eq(class_of(s, 1, NOW).crawler_reclaimed, 29);
+    ck_assert_int_eq(store_walk_step(s, ticket, 1, NOW, NULL, NULL), STORE_WALK_LOST);
+    store_walk_close(s, ticket, NOW);
+    store_destroy(&s);
+}
+END_TEST
+
+START_TEST(says_why_it_can_not_walk)
+{
+    struct store_conf conf = default_conf(8 * MIB);
+    struct store *s = open_store(&conf);
+    struct store_walk_ask all = {.classes = STORE_WALK_ALL};
+    struct store_walk_ask some = {.classes = UINT64_C(1) << 5};
+    uint32_t first, second;
+
+    ck_assert_int_eq(store_walk_open(s, &all, NOW, &first), STORE_WALK_EMPTY);
+    put_numbered(s, 0, 1, STORE_NEVER);
+    ck_assert_int_eq(store_walk_open(s, &some, NOW, &first), STORE_WALK_EMPTY);
+    first = open_walk(s, STORE_WALK_ALL, false, 0);
+    ck_assert_int_eq(store_walk_open(s, &all, NOW, &second), STORE_WALK_BUSY);
+    store_walk_expire(s, NOW + 60);
+    ck_assert_int_eq(store_walk_open(s, &all, NOW, &second), STORE_WALK_BUSY);
+    store_walk_expire(s, NOW + 61);
+    second = open_walk(s, STORE_WALK_ALL, false, 0);
+    ck_assert_int_eq(store_walk_step(s, first, 1, NOW, NULL, NULL), STORE_WALK_LOST);
+    store_walk_close(s, first, NOW);
+    ck_assert_int_eq(store_walk_step(s, second, 9, NOW, NULL, NULL), STORE_WALK_OVER);
+    store_walk_close(s, second, NOW);
+    store_destroy(&s);
+}
+END_TEST
+
+START_TEST(stops_a_list_after_so_many)
+{
+    struct store_conf conf = default_conf(8 * MIB);
+    struct store *s = open_store(&conf);
+    struct seen seen = {.total = 0};
+
+    put_numbered(s, 0, ITEMS, STORE_NEVER);
+    walk_through(s, open_walk(s, STORE_WALK_ALL, false, 7), 100, NOW, &seen);
+    ck_assert_uint_eq(seen.total, 7);
+    for (unsigned i = 0; i < 7; i++) {
+        ck_assert_uint_eq(seen.times[i], 1); /* the oldest */
+    }
+    store_destroy(&s);
+}
+END_TEST
+
+/* The item at the position and those around it go, come and move. */
+START_TEST(keeps_its_place_in_a_list)
+{
+    struct store_conf conf = default_conf(8 * MIB);
+    struct store *s;
+    struct seen seen = {.total = 0};
+    uint32_t ticket;
+
+    conf.can_reassign = true;
+    s = open_store(&conf);
+    put_numbered(s, 0, ITEMS, STORE_NEVER);
+    ticket = open_walk(s, STORE_WALK_ALL, false, 0);
+    for (unsigned i = 0; i < 50; i += 5) {
+        ck_assert_int_eq(store_walk_step(s, ticket, 3, NOW, note, &seen),
+                         STORE_WALK_MORE);
+        ck_assert_uint_eq(seen.times[i + 2], 1);
+        delete_numbered(s, i + 3);                  /* is next */
+        put_numbered(s, i + 4, i + 5, STORE_NEVER); /* then this: to the head */
+    }
+    walk_through(s, ticket, 1, NOW, &seen);
+    for (unsigned i = 0; i < ITEMS; i++) {
+        ck_assert_uint_eq(seen.times[i], i < 50 && i % 5 == 3 ? 0 : 1);
+    }
+    store_destroy(&s);
+}
+END_TEST
+
+START_TEST(begins_with_the_item_that_had_no_room)
+{
+    for (unsigned by_table = 0; by_table < 2; by_table++) {
+        struct store_conf conf = default_conf(8 * MIB);
+        struct store *s = open_store(&conf);
+        struct seen seen = {.total = 0};
+        uint32_t ticket;
+
+        put_numbered(s, 0, MANY, STORE_NEVER);
+        ticket = open_walk(s, STORE_WALK_ALL, by_table, 0);
+        for (unsigned room = 1; room < 60; room++) {
+            seen.room = room + 1;
+            while (seen.room > 0) {
+                ck_assert_int_eq(store_walk_step(s, ticket, 1000, NOW, note, &seen),
+                                 STORE_WALK_MORE);
+            }
+        }
+        walk_through(s, ticket, 1000, NOW, &seen);
+        for (unsigned i = 0; i < MANY; i++) {
+            ck_assert_uint_eq(seen.times[i], 1);
+        }
+        store_destroy(&s);
+    }
+}
+END_TEST
+
+START_TEST(sees_each_item_of_the_table_once)
+{
+    struct store_conf conf = default_conf(8 * MIB);
+    struct store *s;
+    struct seen seen = {.total = 0};
+    uint32_t ticket;
+    enum store_walk_step step;
+
+    conf.can_grow_hash = false; /* long chains */
+    s = open_store(&conf);
+    put_numbered(s, 0, MANY, STORE_NEVER);
+    ticket = open_walk(s, 0, true, 0);
+    for (unsigned i = 0;; i = (i + 7) % MANY) {
+        step = store_walk_step(s, ticket, 3, NOW, note, &seen);
+        if (step != STORE_WALK_MORE) {
+            break;
+        }
+        put_numbered(s, i, i + 1, STORE_NEVER); /* a new item under the same key */
+    }
+    ck_assert_int_eq(step, STORE_WALK_OVER);
+    store_walk_close(s, ticket, NOW);
+    for (unsigned i = 0; i < MANY; i++) {
+        ck_assert_uint_eq(seen.times[i], 1);
+    }
+    store_destroy(&s);
+}
+END_TEST
+
+START_TEST(table_does_not_grow_under_a_walk)
+{
+    struct store_conf conf = default_conf(8 * MIB);
+    struct store *s = open_store(&conf);
+    struct store_walk_ask ask = {.by_table = true};
+    uint32_t ticket = open_walk(s, 0, true, 0);
+
+    for (unsigned i = 0; i < 7000; i++) {
+        char key[16];
+
+        snprintf(key, sizeof(key), "grow%u", i);
+        ck_assert_int_eq(put_sized(s, key, 2, STORE_NEVER, NOW), STORE_OK);
+    }
+    ck_assert(!store_step(s, 10));
+    ck_assert(!totals_of(s).is_expanding);
+    store_walk_close(s, ticket, NOW);
+    ck_assert(store_step(s, 10));
+    ck_assert(totals_of(s).is_expanding);
+    ck_assert_int_eq(store_walk_open(s, &ask, NOW, &ticket), STORE_WALK_LOCKED);
+    while (store_step(s, 1000)) {
+    }
+    ticket = open_walk(s, 0, true, 0);
+    store_walk_close(s, ticket, NOW);
+    store_destroy(&s);
+}
+END_TEST
+
+START_TEST(passes_over_locked_items)
+{
+    struct store_conf conf = default_conf(8 * MIB);
+    struct store *s = open_store(&conf);
+    struct seen seen = {.total = 0};
+
+    put_numbered(s, 0, 10, STORE_NEVER);
+    store_debug_lock(s, key_of("k4"), true);
+    walk_through(s, open_walk(s, STORE_WALK_ALL, false, 0), 5, NOW, &seen);
+    store_debug_lock(s, key_of("k4"), false);
+    ck_assert_uint_eq(seen.total, 9);
+    ck_assert_uint_eq(seen.times[4], 0);
+    store_destroy(&s);
+}
+END_TEST
+
+int
+main(void)
+{
+    Suite *suite = suite_create("walk");
+    TCase *tc = tcase_create("walk");
+
+    tcase_add_test(tc, removes_what_has_expired);
+    tcase_add_test(tc, counts_when_a_list_is_done);
+    tcase_add_test(tc, says_why_it_can_not_walk);
+    tcase_add_test(tc, stops_a_list_after_so_many);
+    tcase_add_test(tc, keeps_its_place_in_a_list);
+    tcase_add_test(tc, begins_with_the_item_that_had_no_room);
+    tcase_add_test(tc, sees_each_item_of_the_table_once);
+    tcase_add_test(tc, table_does_not_grow_under_a_walk);
+    tcase_add_test(tc, passes_over_locked_items);
+    suite_add_tcase(suite, tc);
+    return run_suite(suite);
+}
