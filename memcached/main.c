@@ -12,14 +12,19 @@
 #include "base/log.h"
 #include "config.h"
 #include "daemon.h"
+#include "base/rng.h"
 #include "net/listen.h"
 #include "net/loop.h"
+#include "net/watchers.h"
 #include "net/worker.h"
+#include "serve/prefix.h"
+#include "serve/watch.h"
 #include "settings.h"
 #include "stats.h"
 
 #define STATUS_OS_ERROR 71
 #define SPARE_FILES 32               /* descriptors beside connections and workers */
+#define SPARE_RINGS 8                /* of the live log, beside the workers' */
 #define TURN_NS (50 * NSEC_PER_USEC) /* deferred work between two polls */
 #define DRAIN_SECONDS 4              /* for clients to take their replies at the end */
 
@@ -29,6 +34,10 @@ struct server {
     struct serve_hooks hooks;
     struct pin_plan pin;
     struct net_shared shared;
+    struct watch watch;
+    struct watchers watchers;
+    bool has_log; /* its thread runs */
+    struct prefixes prefixes;
     struct listen listen;
     struct worker *workers;
     unsigned worker_count, started;
@@ -132,6 +141,8 @@ open_store(struct server *sv)
 {
     char err[256];
     struct store_conf conf = settings_store(&sv->settings);
+    conf.on_event = watch_on_store_event;
+    conf.event_ctx = &sv->watch;
     sv->shared.store = store_create(&conf, err, sizeof err);
     if (sv->shared.store == NULL) {
         fprintf(stderr, "memcached: %s\n", err);
@@ -165,6 +176,27 @@ block_signals(bool is_blocked)
     sigaddset(&set, SIGINT);
     sigaddset(&set, SIGUSR1);
     PTHREAD_OK(pthread_sigmask(is_blocked ? SIG_BLOCK : SIG_UNBLOCK, &set, NULL));
+}
+
+static int
+start_log(struct server *sv)
+{
+    const struct settings *s = &sv->settings;
+    struct watch_conf conf = {.threads = (unsigned)s->threads + SPARE_RINGS,
+                              .ring_bytes = (size_t)s->worker_log_kb * 1024,
+                              .outbox_bytes = (size_t)s->watcher_log_kb * 1024,
+                              .is_long = rules_of(s->profile)->log_is_long,
+                              .wake = watchers_wake,
+                              .wake_ctx = &sv->watchers};
+    if (!watch_init(&sv->watch, &conf) ||
+        !watchers_start(&sv->watchers, &sv->watch, &sv->shared.registry,
+                        &sv->shared.open_conns)) {
+        perror("memcached: can't start the live log");
+        return STATUS_OS_ERROR;
+    }
+    watch_set_prefixes(&sv->watch, s->counts_prefixes);
+    sv->has_log = true;
+    return 0;
 }
 
 static int
@@ -219,6 +251,10 @@ wire(struct server *sv)
     sv->shared.turn_ns = TURN_NS;
     must(sem_init(&sv->shared.ready, 0, 0) == 0);
     must(sem_init(&sv->shared.ended, 0, 0) == 0);
+    sv->shared.watch = &sv->watch;
+    sv->shared.watchers = &sv->watchers;
+    sv->shared.prefixes = &sv->prefixes;
+    prefixes_init(&sv->prefixes, s->prefix_delimiter, s->counts_prefixes, rng_seed());
     registry_init(&sv->shared.registry);
     limit_init(&sv->shared.limit, (unsigned)s->threads);
     limit_set(&sv->shared.limit, s->qps_limit, s->qps_burst, clock_now());
@@ -275,6 +311,8 @@ tear_down(struct server *sv)
 {
     listen_fini(&sv->listen);
     udp_close(&sv->shared.udp);
+    watch_fini(&sv->watch);
+    prefixes_fini(&sv->prefixes);
     registry_fini(&sv->shared.registry);
     must(sem_destroy(&sv->shared.ready) == 0);
     must(sem_destroy(&sv->shared.ended) == 0);
@@ -295,6 +333,9 @@ serve(struct server *sv)
         status = daemon_write_pid(pid_file);
     }
     if (status == 0) {
+        status = start_log(sv);
+    }
+    if (status == 0) {
         status = start_workers(sv);
     }
     if (status == 0 && !loop_open(&sv->loop, sv->shared.store)) {
@@ -310,6 +351,9 @@ serve(struct server *sv)
         loop_close(&sv->loop);
     }
     stop_workers(sv);
+    if (sv->has_log) {
+        watchers_stop(&sv->watchers);
+    }
     if (status == 0 && pid_file != NULL) {
         daemon_remove_pid(pid_file);
     }

@@ -109,6 +109,19 @@ set_chunk_max(void *conf, const char *text)
     return NULL;
 }
 
+/* Also begins to count. */
+static const char *
+set_prefix_delimiter(void *conf, const char *text)
+{
+    struct settings *s = conf;
+    if (*text == '\0') {
+        return "No delimiter specified";
+    }
+    s->prefix_delimiter = *text;
+    s->counts_prefixes = true;
+    return NULL;
+}
+
 /* Of what "modern" stands for, the part that this version has. */
 static const char *
 set_modern(void *conf, const char *text)
@@ -258,7 +271,9 @@ static const struct opt_table table = {.rows = rows,
 static void
 set_defaults(struct settings *s, enum profile profile)
 {
-    *s = (struct settings){.protocol = "auto-negotiate", .udp_guard = {.is_on = true}};
+    *s = (struct settings){.protocol = "auto-negotiate",
+                           .prefix_delimiter = ':',
+                           .udp_guard = {.is_on = true}};
 #define SETTING(kind, field, v14, v16, ...)                                              \
     s->field = profile == PROFILE_14 ? (v14) : (v16);
 #define CALL(...)
@@ -486,5 +501,6 @@ settings_serve(const struct settings *s)
         .allows_flush = !s->no_flush,
         .allows_shutdown = s->allows_shutdown,
         .allows_debug = s->allows_debug,
+        .allows_watch = !s->no_watch,
     };
 }

@@ -49,6 +49,9 @@ struct settings {
     const char *user, *pid_file;
     bool is_daemon, wants_core, locks_memory;
     /* commands */
+    int64_t watcher_log_kb, worker_log_kb;
+    char prefix_delimiter;
+    bool counts_prefixes, tracks_sizes, no_watch;
     bool no_flush, no_dump, allows_shutdown, allows_debug;
     enum serve_binding binding;
     const char *protocol; /* its name in the statistics */

@@ -22,6 +22,8 @@ enum show {
     SHOW_ADDRESSES,
     SHOW_PROTOCOL,
     SHOW_CHUNK_MAX,
+    SHOW_KILOBYTES, /* in bytes */
+    SHOW_DELIMITER,
 };
 
 static void
@@ -61,6 +63,12 @@ show_value(const struct settings *s, struct sink *sink, const char *stat, enum s
         break;
     case SHOW_CHUNK_MAX:
         sink_statf(sink, stat, "%lld", (long long)s->chunk_max);
+        break;
+    case SHOW_KILOBYTES:
+        sink_statf(sink, stat, "%lld", (long long)*number * 1024);
+        break;
+    case SHOW_DELIMITER:
+        sink_statf(sink, stat, "%c", s->prefix_delimiter);
         break;
     case SHOW_ZERO:
         sink_stat(sink, stat, "0");

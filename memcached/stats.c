@@ -11,6 +11,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "net/loop.h"
+#include "serve/prefix.h"
+#include "serve/watch.h"
 #include "stats_qos.h"
 
 #define CONNS_PER_CALL 128 /* told in one piece of "stats conns" */
@@ -162,6 +164,10 @@ show_changing_setting(void *ctx, const char *name, struct sink *sink)
         sink_statf(sink, name, "%u", log_level());
     } else if (strcmp(name, "oldest") == 0) {
         sink_statf(sink, name, "%u", totals.flush_time);
+    } else if (strcmp(name, "detail_enabled") == 0) {
+        sink_stat(sink, name, prefixes_are_on(st->shared->prefixes) ? "yes" : "no");
+    } else if (strcmp(name, "track_sizes") == 0) {
+        sink_stat(sink, name, st->settings->tracks_sizes ? "yes" : "no");
     } else if (strcmp(name, "num_threads_per_udp") == 0) {
         sink_statf(sink, name, "%lld", (long long)st->settings->threads);
     } else {

@@ -37,6 +37,14 @@ clock_wall(void)
     return wall_seconds() + atomic_load_explicit(&shift_s, memory_order_relaxed);
 }
 
+int64_t
+clock_wall_offset(void)
+{
+    struct timespec ts;
+    clock_gettime(CLOCK_REALTIME, &ts);
+    return (int64_t)ts.tv_sec * (int64_t)NSEC_PER_SEC + ts.tv_nsec - (int64_t)clock_now();
+}
+
 void
 clock_init(void)
 {

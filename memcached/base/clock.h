@@ -2,7 +2,7 @@
  * Copyright (c) 2026 the memcached-qos authors
  *
  * The process's clocks. Everything under proto/, store/ and qos/ takes the time as an
- * argument; only net/, main and the load generator read it here. Any thread may call.
+ * argument; only net/, serve's live log, main and the load generator read it here. Any thread may call.
  */
 #pragma once
 
@@ -22,6 +22,9 @@ nsec_t clock_now(void);
 
 /* Wall time in seconds since 1970, shift included. */
 int64_t clock_wall(void);
+
+/* Nanoseconds that make a time of day, counted from 1970, of clock_now. Without the shift. */
+int64_t clock_wall_offset(void);
 
 /* Fixes the start of the relative clock; call once, before the first clock_rel. */
 void clock_init(void);

@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "net/addr.h"
+#include "net/watchers.h"
 #include "net/worker.h"
 #include "qos/class.h"
 
@@ -25,7 +26,14 @@
 
 static const char *const close_sentences[] = {
     [CLOSE_NONE] = "",
-#define CLOSE(id, sentence) [CLOSE_##id] = sentence,
+#define CLOSE(id, sentence, told) [CLOSE_##id] = sentence,
+#include "net/close.def"
+#undef CLOSE
+};
+
+static const enum watch_reason close_told[] = {
+    [CLOSE_NONE] = WATCH_REASON_NORMAL,
+#define CLOSE(id, sentence, told) [CLOSE_##id] = WATCH_REASON_##told,
 #include "net/close.def"
 #undef CLOSE
 };
@@ -225,6 +233,24 @@ step_leave(struct conn *c, const struct turn *turn)
     return STEP_CLOSED;
 }
 
+/* The connection leaves the worker when the replies before it are sent. */
+static enum step
+become_watcher(struct conn *c)
+{
+    struct worker *w = c->worker;
+    c->watcher = watcher_create(w->shared->watchers, c->session.watches, &c->entry);
+    if (c->watcher == NULL) {
+        watch_leave(w->env.watch);
+        if (!ascii_put_reply(&c->out, &w->env.chain, REPLY_WATCH_FAILED)) {
+            conn_close(c, CLOSE_NO_MEMORY);
+            return STEP_CLOSED;
+        }
+        return STEP_ON;
+    }
+    c->leaving = CLOSE_WATCH;
+    return STEP_ON;
+}
+
 static enum step
 after_run(struct conn *c, struct turn *turn, enum session_ran ran)
 {
@@ -241,6 +267,8 @@ after_run(struct conn *c, struct turn *turn, enum session_ran ran)
     case RAN_BODY:
         set_state(c, REGISTRY_BODY);
         return STEP_ON;
+    case RAN_WATCH:
+        return become_watcher(c);
     case RAN_QUIT:
         c->leaving = CLOSE_QUIT;
         return STEP_ON;
@@ -287,6 +315,7 @@ step_run(struct conn *c, struct turn *turn)
     }
     turn->has_run = true;
     set_state(c, REGISTRY_PARSE);
+    w->env.client_fd = c->fd;
     struct session_limits limits = {.keys = KEYS_PER_RUN,
                                     .out_bytes = OUT_PIECE_BYTES,
                                     .late_bytes = turn->is_inline ? CLASS_BULK_BYTES : 0};
@@ -464,6 +493,17 @@ describe_peer(struct conn *c)
 }
 
 static void
+tell_watchers(const struct conn *c, enum watch_kind kind, enum watch_reason reason)
+{
+    struct watch_ring *log = c->worker->env.log;
+    if (watch_wants(log, WATCH_CONNEVENTS)) {
+        struct watch_event event = {
+            .kind = (uint8_t)kind, .status = (uint8_t)reason, .fd = c->fd};
+        watch_push(log, &event, c->entry.addr, strlen(c->entry.addr));
+    }
+}
+
+static void
 refuse(struct worker *w, int fd)
 {
     static struct log_rate rate;
@@ -503,6 +543,7 @@ conn_create(struct worker *w, const struct handoff *handoff)
         return;
     }
     link_conn(c);
+    tell_watchers(c, WATCH_CONN_NEW, WATCH_REASON_NORMAL);
     log_write(LOG_DEBUG, "<%d new client connection", c->fd);
 }
 
@@ -518,6 +559,19 @@ conn_close(struct conn *c, enum close_reason reason)
     w->doomed = c;
 }
 
+static void
+leave_for_good(struct conn *c)
+{
+    struct net_shared *shared = c->worker->shared;
+    if (c->watcher != NULL) {
+        watcher_drop(shared->watchers, c->watcher);
+    }
+    tell_watchers(c, WATCH_CONN_CLOSE, close_told[c->closing]);
+    registry_remove(&shared->registry, &c->entry);
+    close(c->fd);
+    atomic_fetch_sub(&shared->open_conns, 1);
+}
+
 void
 conn_destroy(struct conn *c)
 {
@@ -526,11 +580,13 @@ conn_destroy(struct conn *c)
     session_fini(&c->session, &w->env);
     chain_clear(&c->out, &w->env.chain);
     buf_fini(&c->in, &w->pool);
-    registry_remove(&w->shared->registry, &c->entry);
     unlink_conn(c);
-    close(c->fd);
+    if (c->closing == CLOSE_WATCH) {
+        watchers_give(w->shared->watchers, c->watcher, &c->entry);
+    } else {
+        leave_for_good(c);
+    }
     free(c);
-    atomic_fetch_sub(&w->shared->open_conns, 1);
 }
 
 void

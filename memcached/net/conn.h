@@ -17,12 +17,13 @@
 #include "net/task.h"
 #include "serve/session.h"
 
+struct watcher;
 struct worker;
 struct handoff;
 
 enum close_reason {
     CLOSE_NONE,
-#define CLOSE(id, sentence) CLOSE_##id,
+#define CLOSE(id, sentence, told) CLOSE_##id,
 #include "net/close.def"
 #undef CLOSE
 };
@@ -50,6 +51,7 @@ struct conn {
     struct buf in;
     struct chain out;
     struct session session;
+    struct watcher *watcher; /* what it becomes when its output is sent, or NULL */
     struct registry_entry entry;
     struct event event;       /* edge-triggered, stays registered for life */
     struct conn *next, *prev; /* the worker's list */

@@ -9,6 +9,7 @@ static const char *const state_names[REGISTRY_STATES] = {
     [REGISTRY_LISTENING] = "conn_listening", [REGISTRY_READ] = "conn_read",
     [REGISTRY_PARSE] = "conn_parse_cmd",     [REGISTRY_BODY] = "conn_nread",
     [REGISTRY_WRITE] = "conn_mwrite",        [REGISTRY_WAITING] = "conn_waiting",
+    [REGISTRY_WATCH] = "conn_watch",
 };
 
 void
@@ -53,6 +54,17 @@ registry_add(struct registry *r, struct registry_entry *entry)
     }
     PTHREAD_OK(pthread_mutex_unlock(&r->lock));
     return has_room;
+}
+
+void
+registry_replace(struct registry *r, struct registry_entry *old,
+                 struct registry_entry *entry)
+{
+    must(old->fd == entry->fd);
+    PTHREAD_OK(pthread_mutex_lock(&r->lock));
+    must(r->by_fd[old->fd] == old);
+    r->by_fd[old->fd] = entry;
+    PTHREAD_OK(pthread_mutex_unlock(&r->lock));
 }
 
 void

@@ -21,6 +21,7 @@ enum registry_state {
     REGISTRY_BODY,    /* a value is being received */
     REGISTRY_WRITE,   /* output waits for the client */
     REGISTRY_WAITING, /* a request waits for its turn or for the limiter */
+    REGISTRY_WATCH,   /* output only: the live log */
     REGISTRY_STATES
 };
 
@@ -46,6 +47,9 @@ void registry_init(struct registry *r);
 void registry_fini(struct registry *r);
 /* False: no memory. */
 must_check bool registry_add(struct registry *r, struct registry_entry *entry);
+/* The new entry stands for the old one's descriptor from here on. */
+void registry_replace(struct registry *r, struct registry_entry *old,
+                      struct registry_entry *entry);
 void registry_remove(struct registry *r, struct registry_entry *entry);
 const char *registry_state_name(enum registry_state state);
 

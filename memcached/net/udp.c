@@ -178,6 +178,7 @@ open_datagram(struct udp *u)
     u->requests = w->shared->requests_per_event;
     u->is_open = true;
     session_init(&u->session);
+    u->session.is_datagram = true;
 }
 
 /* Forgets the datagram with everything that it has not said to the end. */
@@ -432,6 +433,7 @@ step_run(struct udp *u, struct turn *turn)
         return STEP_DEFER;
     }
     turn->has_run = true;
+    u->worker->env.client_fd = u->fd;
     struct session_limits limits = {.keys = KEYS_PER_RUN,
                                     .out_bytes = reply_max(u) + 1,
                                     .late_bytes = turn->is_inline ? CLASS_BULK_BYTES : 0};

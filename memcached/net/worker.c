@@ -11,6 +11,7 @@
 
 #include "base/log.h"
 #include "net/conn.h"
+#include "serve/watch.h"
 
 /* Tokens are handed out in clumps: waking up for each one would cost more than it serves,
  * and the bucket keeps what accumulates meanwhile, as far as the burst allows. */
@@ -352,6 +353,7 @@ worker_main(void *arg)
     pin_self(w); /* before anything is allocated: first touch then gives local memory */
     atomic_store(&w->tid, gettid());
     pool_init(&w->pool);
+    w->env.log = watch_ring(w->shared->watch);
     worker_read_clock(w);
     bool has_base = create_base(w);
     bool is_able = has_base && udp_start(w);
@@ -384,6 +386,8 @@ worker_start(struct worker *w, unsigned index, struct net_shared *shared)
         .conf = shared->serve,
         .hooks = shared->hooks,
         .ctr = &w->ctr,
+        .watch = shared->watch,
+        .prefixes = shared->prefixes,
         .chain = {.pool = &w->pool, .release = release_item, .ctx = shared->store}};
     w->delay = hist_create(WORKER_DELAY_SUB_BITS, WORKER_DELAY_MAX_NS);
     w->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);

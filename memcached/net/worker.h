@@ -32,12 +32,16 @@
 #define WORKER_DELAY_MAX_NS (100 * NSEC_PER_SEC)
 
 struct conn;
+struct watchers;
 
 /* What all workers share; set up by main before the first worker starts. */
 struct net_shared {
     struct store *store;
     const struct serve_conf *serve;
     const struct serve_hooks *hooks;
+    struct watch *watch;
+    struct watchers *watchers;
+    struct prefixes *prefixes;
     struct registry registry;
     struct udp_sockets udp;
     struct limit limit;

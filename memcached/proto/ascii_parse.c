@@ -342,6 +342,7 @@ parse_words(struct slice text, const struct rules *rules, struct line *line,
         return bad(line->consumed, arity_error(rules), false);
     }
     if (req->family == FAMILY_ADMIN || req->family == FAMILY_CONTROL) {
+        req->rest = text;
         return done(line->consumed);
     }
     return parse_keyed(line, rules, req);

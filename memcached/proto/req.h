@@ -78,7 +78,8 @@ struct req {
     bool is_open;    /* RETRIEVE: the line goes on; more keys follow (ascii_parse_keys) */
     bool has_keys;   /* open RETRIEVE: an earlier part of the line had keys */
     uint32_t keys;   /* RETRIEVE: how many keys `rest` holds */
-    struct slice rest;  /* RETRIEVE: the keys, separated by blanks */
+    struct slice
+        rest; /* RETRIEVE: the keys, separated by blanks; ADMIN, CONTROL: the line */
     struct slice key;   /* the other keyed families */
     uint32_t flags;     /* STORE; meta: F */
     int64_t exptime;    /* STORE, TOUCH, GAT: as the client wrote it; meta: T */

@@ -67,14 +67,23 @@ struct serve_conf {
     bool allows_flush;
     bool allows_shutdown;
     bool allows_debug; /* debugtime */
+    bool allows_watch;
     struct auth *auth; /* NULL: everybody may; serve/auth.h */
 };
+
+struct watch;
+struct watch_ring;
+struct prefixes;
 
 struct env {
     struct store *store;
     const struct serve_conf *conf;
     const struct serve_hooks *hooks;
     struct serve_ctr *ctr;
-    struct chain_env chain; /* release gives item references back to the store */
-    uint32_t now;           /* relative clock, refreshed once a batch */
+    struct chain_env chain;    /* release gives item references back to the store */
+    int client_fd;             /* whose request runs: what the live log calls it */
+    struct watch *watch;       /* NULL: there is no live log */
+    struct watch_ring *log;    /* of this thread, NULL: nobody listens; serve/note.h */
+    struct prefixes *prefixes; /* counted in while `log` wants WATCH_PREFIXES */
+    uint32_t now;              /* relative clock, refreshed once a batch */
 };

@@ -34,6 +34,8 @@ must_check enum session_ran exec_meta_store(const struct session *s,
                                             struct item *item);
 must_check enum session_ran exec_sasl(struct session *s, const struct env *env,
                                       struct chain *out);
+must_check enum session_ran exec_watch(struct session *s, const struct env *env,
+                                       struct chain *out);
 must_check enum session_ran exec_admin(struct session *s, const struct env *env,
                                        struct chain *out);
 

@@ -214,6 +214,8 @@ exec_admin(struct session *s, const struct env *env, struct chain *out)
         return exec_memlimit(s, env, out);
     case VERB_SHUTDOWN:
         return exec_shutdown(s, env, out);
+    case VERB_WATCH:
+        return exec_watch(s, env, out);
     case VERB_DEBUGTIME:
         return exec_debugtime(s, env, out);
     default:

@@ -6,6 +6,7 @@
 #include <assert.h>
 
 #include "base/clock.h"
+#include "serve/note.h"
 #include "store/expiry.h"
 
 /* Values up to this size are copied into the output: a borrowed run costs a link, an iovec
@@ -41,6 +42,7 @@ look_up(const struct req *req, const struct env *env, struct slice word)
                       expiry_from_wire(req->exptime, env->now, clock_started()), env->now,
                       &item)
                 : store_get(env->store, key, env->now, &item);
+    note_get(env, key, status, item);
     if (touches) {
         ctr_add(&ctr->cmd_touch, 1);
     }

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "proto/meta.h"
+#include "serve/note.h"
 #include "store/expiry.h"
 
 static uint32_t
@@ -219,6 +220,8 @@ begin_get(const struct req *req, const struct env *env, struct chain *out,
     struct store_seen seen;
     enum store_status status =
         store_look(env->store, store_key(key), &ask, env->now, &seen, item);
+    note_get(env, store_key(key), seen.is_created ? STORE_MISS : status,
+             seen.is_created ? NULL : *item);
     if (status == STORE_BUSY) {
         return ascii_put_reply(out, &env->chain, REPLY_META_REFCOUNT) ? RAN_DONE
                                                                       : RAN_NO_MEMORY;
@@ -353,7 +356,10 @@ exec_meta_store(const struct session *s, const struct env *env, struct chain *ou
     struct slice key = {copy, item_key_len(item)};
     memcpy(copy, item_key(item), key.len);
     struct store_result result;
+    struct note_put note;
+    note_put(env, note_cmd(mode), item, &note);
     enum store_status status = exec_commit(env, item, &put, &result);
+    note_outcome(env, &note, status, &result);
     if (replaces && put.has_compare) {
         exec_count_cas(env, status, result.class_id);
     }
@@ -381,10 +387,14 @@ exec_meta_delete(const struct req *req, const struct env *env, struct chain *out
         .new_cas = req->meta.new_cas,
     };
     struct store_result result;
+    note_delete(env, store_key(key));
     enum store_status status =
         store_delete(env->store, store_key(key), &cut, env->now, &result);
     switch (status) {
     case STORE_OK:
+        if (!cut.marks_stale && !cut.empties) {
+            note_deleted(env, store_key(key), true, &result);
+        }
         if (!cut.marks_stale) {
             ctr_add(&env->ctr->slab[result.class_id].delete_hits, 1);
         }
@@ -502,9 +512,13 @@ exec_meta_arith(const struct req *req, const struct env *env, struct chain *out)
     char number[STORE_NUMBER_DIGITS];
     struct slice digits = {number, 0};
     struct store_result result;
+    note_lookup(env, store_key(key));
     enum store_status status = store_arith(env->store, store_key(key), &sum, env->now,
                                            number, &digits.len, &result);
     count_sum(env, sum.increments, status, &result);
+    if (status == STORE_OK && result.is_created) {
+        note_created(env, store_key(key), &result);
+    }
     if (status != STORE_OK) {
         return reply_no_sum(req, env, out, status, &result, key);
     }
@@ -522,9 +536,10 @@ exec_meta_show(const struct req *req, const struct env *env, struct chain *out)
     struct store_look ask = {.is_use = false};
     struct store_seen seen;
     struct item *item;
+    struct key key = store_key(meta_key(req, decoded));
     ctr_add(&env->ctr->cmd_meta, 1);
-    enum store_status status = store_look(env->store, store_key(meta_key(req, decoded)),
-                                          &ask, env->now, &seen, &item);
+    note_lookup(env, key);
+    enum store_status status = store_look(env->store, key, &ask, env->now, &seen, &item);
     if (status != STORE_OK) {
         enum reply reply = status == STORE_BUSY ? REPLY_META_REFCOUNT : REPLY_META_MISS;
         return ascii_put_reply(out, &env->chain, reply) ? RAN_DONE : RAN_NO_MEMORY;

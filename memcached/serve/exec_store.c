@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "proto/meta.h"
+#include "serve/note.h"
 #include "store/expiry.h"
 
 #define LINE_END "\r\n"
@@ -15,6 +16,26 @@ static const enum store_mode modes[VERB_COUNT] = {
     [VERB_REPLACE] = STORE_REPLACE, [VERB_APPEND] = STORE_APPEND,
     [VERB_PREPEND] = STORE_PREPEND, [VERB_CAS] = STORE_SET,
 };
+
+static bool
+is_joining(const struct req *req)
+{
+    return req->verb == VERB_APPEND || req->verb == VERB_PREPEND;
+}
+
+/* A store that compares and swaps: cas, and what a binary client sends a CAS with. */
+static bool
+is_cas(const struct req *req)
+{
+    return req->protocol == PROTOCOL_BINARY ? req->compare != 0 && !is_joining(req)
+                                            : req->verb == VERB_CAS;
+}
+
+static enum watch_cmd
+cmd_of(const struct req *req)
+{
+    return is_cas(req) ? WATCH_CMD_CAS : note_cmd(modes[req->verb]);
+}
 
 /* A value that could not be stored must not leave an older one visible. */
 static void
@@ -37,6 +58,7 @@ exec_store_begin(struct session *s, const struct env *env, struct chain *out)
     bool is_meta = req->verb == VERB_MS;
     struct slice word = is_meta ? meta_key(req, decoded) : req->key;
     struct key key = {word.p, word.len};
+    note_set(env, key);
     uint32_t exptime = expiry_from_wire(req->exptime, env->now, clock_started());
     enum store_status status = store_reserve(env->store, key, req->flags, exptime,
                                              req->value_len, env->now, &s->item);
@@ -48,6 +70,7 @@ exec_store_begin(struct session *s, const struct env *env, struct chain *out)
     }
     bool is_large = status == STORE_TOO_LARGE;
     ctr_add(is_large ? &env->ctr->store_too_large : &env->ctr->store_no_memory, 1);
+    note_refused(env, key, cmd_of(req), status);
     unlink_old(req, env, key);
     s->swallow = (uint64_t)req->value_len +
                  (req->protocol == PROTOCOL_BINARY ? 0 : LINE_END_BYTES);
@@ -101,20 +124,6 @@ reply_to_commit(enum store_status status)
     default:
         unreachable();
     }
-}
-
-static bool
-is_joining(const struct req *req)
-{
-    return req->verb == VERB_APPEND || req->verb == VERB_PREPEND;
-}
-
-/* A store that compares and swaps: cas, and what a binary client sends a CAS with. */
-static bool
-is_cas(const struct req *req)
-{
-    return req->protocol == PROTOCOL_BINARY ? req->compare != 0 && !is_joining(req)
-                                            : req->verb == VERB_CAS;
 }
 
 static struct store_put
@@ -187,7 +196,10 @@ exec_store_end(struct session *s, const struct env *env, struct chain *out)
     }
     struct store_put put = put_of(&s->req);
     struct store_result result;
+    struct note_put note;
+    note_put(env, cmd_of(&s->req), item, &note);
     enum store_status status = exec_commit(env, item, &put, &result);
+    note_outcome(env, &note, status, &result);
     if (is_cas(&s->req)) {
         exec_count_cas(env, status, result.class_id);
     }

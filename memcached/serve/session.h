@@ -33,6 +33,10 @@ struct session {
     enum serve_binding binding; /* of the listener; the caller may set it once */
     bool is_authenticated;      /* asked when env->conf->auth is set */
     struct auth_session *auth;  /* NULL between authentications */
+    bool is_datagram;           /* cannot be watched from; set by net/ */
+    uint32_t watches;           /* after RAN_WATCH: what the client wants to hear of */
+    bool is_authenticated;      /* asked when env->conf->auth is set */
+    struct auth_session *auth;  /* NULL between authentications */
     struct req req;
 };
 
@@ -51,6 +55,7 @@ enum session_ran {
     RAN_QUIT,      /* the client asked to be closed */
     RAN_CLOSE,     /* the request was hostile: close behind the reply */
     RAN_NO_MEMORY, /* the reply is incomplete: close */
+    RAN_WATCH,     /* the client becomes a watcher and has a place (watch_enter) */
 };
 
 struct session_limits {

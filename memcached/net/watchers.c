@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ */
+#include "net/watchers.h"
+
+#include <errno.h>
+#include <event2/event.h>
+#include <stddef.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/log.h"
+
+/* How often the rings are looked at while somebody watches; one that fills wakes the thread
+ * before. */
+#define TICK_MS 50
+#define DISCARD_BYTES 4096 /* read and thrown away at once */
+
+struct watcher {
+    struct mbox_letter letter; /* first: on its way to the thread */
+    struct watchers *owner;
+    int fd;
+    uint32_t types;
+    nsec_t since; /* what happened before is not for this one */
+    struct watch_outbox out;
+    bool is_blocked; /* the socket is full: `writable` tells when it is not */
+    struct event readable, writable;
+    struct registry_entry entry;
+    struct watcher *next, *prev;
+};
+
+/* ---- watchers ------------------------------------------------------------------------- */
+
+struct watcher *
+watcher_create(struct watchers *ws, uint32_t types, const struct registry_entry *entry)
+{
+    struct watcher *w = calloc(1, sizeof *w);
+    if (w == NULL || !watch_outbox_init(&w->out, ws->watch->conf.outbox_bytes)) {
+        free(w);
+        return NULL;
+    }
+    w->owner = ws;
+    w->fd = entry->fd;
+    w->types = types;
+    w->entry.fd = entry->fd;
+    w->entry.listen_addr = entry->listen_addr;
+    memcpy(w->entry.addr, entry->addr, sizeof w->entry.addr);
+    atomic_init(&w->entry.state, REGISTRY_WATCH);
+    atomic_init(&w->entry.last_cmd,
+                atomic_load_explicit(&entry->last_cmd, memory_order_relaxed));
+    return w;
+}
+
+static void
+free_watcher(struct watcher *w)
+{
+    watch_outbox_fini(&w->out);
+    free(w);
+}
+
+void
+watcher_drop(struct watchers *ws, struct watcher *watcher)
+{
+    watch_leave(ws->watch);
+    free_watcher(watcher);
+}
+
+void
+watchers_give(struct watchers *ws, struct watcher *watcher, struct registry_entry *old)
+{
+    registry_replace(ws->registry, old, &watcher->entry);
+    mbox_push(&ws->mbox, &watcher->letter);
+}
+
+/* The types of all watchers together; the tick runs while there are any. */
+static void
+watchers_changed(struct watchers *ws)
+{
+    uint32_t types = 0;
+    for (const struct watcher *w = ws->first; w != NULL; w = w->next) {
+        types |= w->types;
+    }
+    watch_set_types(ws->watch, types);
+    if (ws->first == NULL) {
+        event_del(&ws->tick);
+    } else if (!evtimer_pending(&ws->tick, NULL)) {
+        struct timeval every = {.tv_usec = TICK_MS * 1000};
+        must(event_add(&ws->tick, &every) == 0);
+    }
+}
+
+static void
+tell_of_close(const struct watcher *w, enum watch_reason reason)
+{
+    struct watch_ring *ring = watch_ring(w->owner->watch);
+    if (watch_wants(ring, WATCH_CONNEVENTS)) {
+        struct watch_event event = {
+            .kind = WATCH_CONN_CLOSE, .status = (uint8_t)reason, .fd = w->fd};
+        watch_push(ring, &event, w->entry.addr, strlen(w->entry.addr));
+    }
+}
+
+static void
+close_watcher(struct watcher *w, enum watch_reason reason)
+{
+    struct watchers *ws = w->owner;
+    *(w->prev != NULL ? &w->prev->next : &ws->first) = w->next;
+    if (w->next != NULL) {
+        w->next->prev = w->prev;
+    }
+    event_del(&w->readable);
+    event_del(&w->writable);
+    watchers_changed(ws);
+    tell_of_close(w, reason);
+    registry_remove(ws->registry, &w->entry);
+    close(w->fd);
+    log_write(LOG_DEBUG, "<%d watcher closed", w->fd);
+    atomic_fetch_sub(ws->open_conns, 1);
+    watch_leave(ws->watch);
+    free_watcher(w);
+}
+
+/* Sends what the socket takes. False: the watcher has gone. */
+static bool
+flush_watcher(struct watcher *w)
+{
+    while (w->out.len > 0 && !w->is_blocked) {
+        ssize_t n = send(w->fd, w->out.bytes + w->out.start, w->out.len, MSG_NOSIGNAL);
+        if (n >= 0) {
+            watch_outbox_consume(&w->out, (size_t)n);
+        } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
+            w->is_blocked = true;
+            must(event_add(&w->writable, NULL) == 0);
+        } else if (errno != EINTR) {
+            close_watcher(w, WATCH_REASON_ERROR);
+            return false;
+        }
+    }
+    return true;
+}
+
+static void
+on_readable(evutil_socket_t fd, short what, void *arg)
+{
+    (void)what;
+    struct watcher *w = arg;
+    char discarded[DISCARD_BYTES];
+    ssize_t n = recv(fd, discarded, sizeof discarded, 0);
+    if (n == 0) {
+        close_watcher(w, WATCH_REASON_NORMAL);
+    } else if (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR) {
+        close_watcher(w, WATCH_REASON_ERROR);
+    }
+}
+
+static void
+on_writable(evutil_socket_t fd, short what, void *arg)
+{
+    (void)fd;
+    (void)what;
+    struct watcher *w = arg;
+    w->is_blocked = false;
+    (void)flush_watcher(w);
+}
+
+/* The types are watched before the client reads its OK: it misses nothing of what it does
+ * after that. */
+static void
+admit(struct watchers *ws, struct watcher *w)
+{
+    short what = EV_READ | EV_PERSIST;
+    w->next = ws->first;
+    if (ws->first != NULL) {
+        ws->first->prev = w;
+    }
+    ws->first = w;
+    must(event_assign(&w->readable, ws->base, w->fd, what, on_readable, w) == 0);
+    must(event_assign(&w->writable, ws->base, w->fd, EV_WRITE, on_writable, w) == 0);
+    w->since = clock_now();
+    watchers_changed(ws);
+    must(watch_outbox_put(&w->out, "OK\r\n", 4));
+    if (event_add(&w->readable, NULL) != 0) {
+        close_watcher(w, WATCH_REASON_ERROR);
+        return;
+    }
+    (void)flush_watcher(w);
+}
+
+/* ---- the thread ----------------------------------------------------------------------- */
+
+static void
+deliver(void *ctx, uint32_t type, nsec_t at, const char *line, size_t len)
+{
+    struct watchers *ws = ctx;
+    for (struct watcher *w = ws->first; w != NULL; w = w->next) {
+        if ((w->types & type) != 0 && at >= w->since) {
+            bool is_sent = watch_outbox_put(&w->out, line, len);
+            ctr_add(is_sent ? &ws->watch->sent : &ws->watch->skipped, 1);
+        }
+    }
+}
+
+/* Lines are not sent before the whole pass is collected: a watcher that is slower than the
+ * events skips some here, and the workers' rings are emptied whatever the watchers do. */
+static void
+pass(struct watchers *ws)
+{
+    nsec_t now = clock_now();
+    watch_collect(ws->watch, now, clock_wall_offset(), deliver, ws);
+    for (struct watcher *w = ws->first, *next; w != NULL; w = next) {
+        next = w->next;
+        (void)flush_watcher(w);
+    }
+}
+
+static void
+on_tick(evutil_socket_t fd, short what, void *arg)
+{
+    (void)fd;
+    (void)what;
+    pass(arg);
+}
+
+static struct watcher *
+watcher_of_letter(struct mbox_letter *letter)
+{
+    return (struct watcher *)(void *)((char *)letter - offsetof(struct watcher, letter));
+}
+
+static void
+on_mail(evutil_socket_t fd, short what, void *arg)
+{
+    (void)fd;
+    (void)what;
+    struct watchers *ws = arg;
+    mbox_clear(&ws->mbox);
+    struct mbox_letter *letter = mbox_take(&ws->mbox);
+    while (letter != NULL) {
+        struct watcher *w = watcher_of_letter(letter);
+        letter = letter->next;
+        admit(ws, w);
+    }
+    pass(ws);
+    if (atomic_load(&ws->is_stopping)) {
+        must(event_base_loopbreak(ws->base) == 0);
+    }
+}
+
+static void *
+thread_main(void *arg)
+{
+    struct watchers *ws = arg;
+    PTHREAD_OK(pthread_setname_np(pthread_self(), "mc-watchers"));
+    must(event_base_dispatch(ws->base) >= 0);
+    while (ws->first != NULL) {
+        close_watcher(ws->first, WATCH_REASON_SHUTDOWN);
+    }
+    return NULL;
+}
+
+static bool
+create_base(struct watchers *ws)
+{
+    struct event_config *config = event_config_new();
+    if (config == NULL) {
+        return false;
+    }
+    event_config_set_flag(config, EVENT_BASE_FLAG_NOLOCK | EVENT_BASE_FLAG_IGNORE_ENV);
+    ws->base = event_base_new_with_config(config);
+    event_config_free(config);
+    return ws->base != NULL &&
+           event_assign(&ws->mbox_event, ws->base, ws->mbox.fd, EV_READ | EV_PERSIST,
+                        on_mail, ws) == 0 &&
+           event_add(&ws->mbox_event, NULL) == 0 &&
+           event_assign(&ws->tick, ws->base, -1, EV_PERSIST, on_tick, ws) == 0;
+}
+
+bool
+watchers_start(struct watchers *ws, struct watch *watch, struct registry *registry,
+               _Atomic unsigned *open_conns)
+{
+    *ws =
+        (struct watchers){.watch = watch, .registry = registry, .open_conns = open_conns};
+    if (!mbox_init(&ws->mbox) || !create_base(ws)) {
+        return false;
+    }
+    int rc = pthread_create(&ws->thread, NULL, thread_main, ws);
+    errno = rc;
+    return rc == 0;
+}
+
+void
+watchers_stop(struct watchers *ws)
+{
+    atomic_store(&ws->is_stopping, true);
+    mbox_wake(&ws->mbox);
+    PTHREAD_OK(pthread_join(ws->thread, NULL));
+    event_del(&ws->mbox_event);
+    event_base_free(ws->base);
+    mbox_fini(&ws->mbox);
+}
+
+void
+watchers_wake(void *ctx)
+{
+    struct watchers *ws = ctx;
+    mbox_wake(&ws->mbox);
+}

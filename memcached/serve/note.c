@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ */
+#include "serve/note.h"
+
+#include "serve/prefix.h"
+
+static struct slice
+slice_of(struct key key)
+{
+    return (struct slice){key.p, key.len};
+}
+
+static void
+tell_get(const struct env *env, struct key key, enum store_status status,
+         const struct item *item)
+{
+    struct watch_event event = {.kind = WATCH_ITEM_GET,
+                                .status = (uint8_t)status,
+                                .fd = env->client_fd,
+                                .class_id = item != NULL ? item_class(item) : 0,
+                                .size = item != NULL ? item_value_len(item) : 0};
+    watch_push(env->log, &event, key.p, key.len);
+}
+
+void
+note_get_listened(const struct env *env, struct key key, enum store_status status,
+                  const struct item *item)
+{
+    if (watch_wants(env->log, WATCH_FETCHERS)) {
+        tell_get(env, key, status, item);
+    }
+    if (watch_wants(env->log, WATCH_PREFIXES)) {
+        prefixes_count_get(env->prefixes, slice_of(key), item != NULL);
+    }
+}
+
+/* The store does not tell what its operations found on their way, so somebody who wants to
+ * hear of it has it looked up once more. */
+void
+note_lookup_listened(const struct env *env, struct key key)
+{
+    static const struct store_look no_trace;
+    struct store_seen seen;
+    struct item *item = NULL;
+    enum store_status status =
+        store_look(env->store, key, &no_trace, env->now, &seen, &item);
+    tell_get(env, key, status, item);
+    if (item != NULL) {
+        store_release(env->store, item);
+    }
+}
+
+void
+note_attempt_listened(const struct env *env, struct key key, bool is_delete)
+{
+    if (watch_wants(env->log, WATCH_PREFIXES)) {
+        prefixes_count(env->prefixes, slice_of(key), is_delete ? PREFIX_DEL : PREFIX_SET);
+    }
+}
+
+/* ---- storing -------------------------------------------------------------------------- */
+
+enum watch_cmd
+note_cmd(enum store_mode mode)
+{
+    static const enum watch_cmd cmds[] = {
+        [STORE_SET] = WATCH_CMD_SET,         [STORE_ADD] = WATCH_CMD_ADD,
+        [STORE_REPLACE] = WATCH_CMD_REPLACE, [STORE_APPEND] = WATCH_CMD_APPEND,
+        [STORE_PREPEND] = WATCH_CMD_PREPEND,
+    };
+    return cmds[mode];
+}
+
+void
+note_put_listened(const struct env *env, enum watch_cmd cmd, const struct item *item,
+                  struct note_put *note)
+{
+    struct key key = {item_key(item), item_key_len(item)};
+    note->cmd = (uint8_t)cmd;
+    note->class_id = item_class(item);
+    note->size = item_value_len(item);
+    note->exptime = item_expires(item);
+    note->key_len = (uint8_t)key.len;
+    memcpy(note->key, key.p, key.len);
+    note_lookup(env, key);
+}
+
+static int64_t
+seconds_left(uint32_t exptime, uint32_t now)
+{
+    return exptime > now ? (int64_t)exptime - now : 0;
+}
+
+void
+note_outcome_listened(const struct env *env, const struct note_put *note,
+                      enum store_status status, const struct store_result *result)
+{
+    if (!watch_wants(env->log, WATCH_MUTATIONS)) {
+        return;
+    }
+    bool is_stored = status == STORE_OK;
+    struct watch_event event = {
+        .kind = WATCH_ITEM_STORE,
+        .status = (uint8_t)status,
+        .cmd = note->cmd,
+        .class_id = is_stored ? result->class_id : note->class_id,
+        .fd = env->client_fd,
+        .size = is_stored ? result->value_len : note->size,
+        .ttl = seconds_left(is_stored ? result->exptime_after : note->exptime, env->now)};
+    watch_push(env->log, &event, note->key, note->key_len);
+}
+
+void
+note_refused_listened(const struct env *env, struct key key, enum watch_cmd cmd,
+                      enum store_status status)
+{
+    struct watch_event event = {.kind = WATCH_ITEM_STORE,
+                                .status = (uint8_t)status,
+                                .cmd = (uint8_t)cmd,
+                                .fd = env->client_fd};
+    watch_push(env->log, &event, key.p, key.len);
+}
+
+void
+note_created_listened(const struct env *env, struct key key,
+                      const struct store_result *result)
+{
+    struct watch_event event = {.kind = WATCH_ITEM_STORE,
+                                .status = STORE_OK,
+                                .cmd = WATCH_CMD_ADD,
+                                .class_id = result->class_id,
+                                .fd = env->client_fd,
+                                .size = result->value_len,
+                                .ttl = seconds_left(result->exptime_after, env->now)};
+    watch_push(env->log, &event, key.p, key.len);
+}
+
+void
+note_deleted_listened(const struct env *env, struct key key, bool is_meta,
+                      const struct store_result *result)
+{
+    struct watch_event event = {.kind = WATCH_DELETED,
+                                .cmd = is_meta ? WATCH_CMD_META_DELETE : WATCH_CMD_DELETE,
+                                .class_id = result->class_id,
+                                .fd = env->client_fd,
+                                .size = result->value_len};
+    watch_push(env->log, &event, key.p, key.len);
+}

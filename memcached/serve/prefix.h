@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * "stats detail": how often keys of each prefix were asked for, found, stored and deleted.
+ * A prefix is what a key has in front of the first delimiter; keys without one do not count.
+ *
+ * Any thread; one lock, taken for each key while counting is on and not otherwise (the caller
+ * asks watch_wants first).
+ */
+#pragma once
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/must.h"
+#include "proto/req.h"
+
+#define PREFIX_MAX 65536 /* prefixes that are told apart; keys of others do not count */
+/* "PREFIX <prefix> get <n> hit <n> set <n> del <n>\r\n" at its longest. */
+#define PREFIX_LINE_MAX (REQ_KEY_MAX + 4 * 20 + 32)
+
+enum prefix_count { PREFIX_GET, PREFIX_HIT, PREFIX_SET, PREFIX_DEL, PREFIX_COUNTS };
+
+struct prefix_entry; /* private */
+
+struct prefixes {
+    pthread_mutex_t lock;
+    char delimiter;
+    uint64_t seed;
+    bool is_on; /* as told; whoever counts has asked elsewhere */
+    unsigned count, capacity;
+    unsigned slots;                /* a power of two; 0 while empty */
+    struct prefix_entry **entries; /* in the order of their appearance */
+    struct prefix_entry **table;   /* open addressing, at most half full */
+};
+
+/* seed: of the hash, not to be guessed by clients. */
+void prefixes_init(struct prefixes *p, char delimiter, bool is_on, uint64_t seed);
+void prefixes_fini(struct prefixes *p);
+
+/* Counts one get, or one get and one hit, set or delete of the key. A prefix that there is no
+ * memory for does not count. */
+void prefixes_count(struct prefixes *p, struct slice key, enum prefix_count what);
+void prefixes_count_get(struct prefixes *p, struct slice key, bool is_hit);
+
+void prefixes_set_on(struct prefixes *p, bool is_on);
+bool prefixes_are_on(struct prefixes *p);
+/* Forgets all prefixes. */
+void prefixes_clear(struct prefixes *p);
+
+/* Describes up to `max` prefixes from *cursor on, each as a line with CR LF; *cursor is where
+ * to go on. False when there are no more. */
+must_check bool prefixes_tell(struct prefixes *p, unsigned *cursor, unsigned max,
+                              void (*tell)(void *ctx, const char *line, size_t len),
+                              void *ctx);

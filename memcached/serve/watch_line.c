@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * The lines of the live log.
+ */
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "serve/watch.h"
+
+static const struct {
+    const char *name;
+    uint32_t type;
+} kinds[] = {
+    [WATCH_ITEM_GET] = {"item_get", WATCH_FETCHERS},
+    [WATCH_ITEM_STORE] = {"item_store", WATCH_MUTATIONS},
+    [WATCH_DELETED] = {"deleted", WATCH_DELETIONS},
+    [WATCH_EVICTION] = {"eviction", WATCH_EVICTIONS},
+    [WATCH_CRAWL] = {"lru_crawler", WATCH_SYSEVENTS},
+    [WATCH_PAGE_MOVE] = {"slab_move", WATCH_SYSEVENTS},
+    [WATCH_CONN_NEW] = {"conn_new", WATCH_CONNEVENTS},
+    [WATCH_CONN_CLOSE] = {"conn_close", WATCH_CONNEVENTS},
+};
+
+static const char *const cmds[] = {
+    [WATCH_CMD_NULL] = "null",      [WATCH_CMD_ADD] = "add",
+    [WATCH_CMD_SET] = "set",        [WATCH_CMD_REPLACE] = "replace",
+    [WATCH_CMD_APPEND] = "append",  [WATCH_CMD_PREPEND] = "prepend",
+    [WATCH_CMD_CAS] = "cas",        [WATCH_CMD_DELETE] = "delete",
+    [WATCH_CMD_META_DELETE] = "md",
+};
+
+static const char *const reasons[] = {
+    [WATCH_REASON_ERROR] = "error",
+    [WATCH_REASON_NORMAL] = "normal",
+    [WATCH_REASON_IDLE_TIMEOUT] = "idle_timeout",
+    [WATCH_REASON_SHUTDOWN] = "shutdown",
+};
+
+static const char *const lists[STORE_LISTS] = {
+    [STORE_LIST_HOT] = "hot",
+    [STORE_LIST_WARM] = "warm",
+    [STORE_LIST_COLD] = "cold",
+    [STORE_LIST_TEMP] = "temp",
+};
+
+uint32_t
+watch_type_of_kind(enum watch_kind kind)
+{
+    return kinds[kind].type;
+}
+
+/* ---- pieces --------------------------------------------------------------------------- */
+
+struct line {
+    char *bytes; /* WATCH_LINE_MAX, which all that is put fits into */
+    size_t len;
+};
+
+__attribute__((format(printf, 2, 3))) static void
+put(struct line *l, const char *fmt, ...)
+{
+    size_t room = WATCH_LINE_MAX - l->len;
+    va_list args;
+    va_start(args, fmt);
+    int n = vsnprintf(l->bytes + l->len, room, fmt, args);
+    va_end(args);
+    must(n >= 0 && (size_t)n < room);
+    l->len += (size_t)n;
+}
+
+static bool
+is_plain(unsigned char byte)
+{
+    return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
+           (byte >= '0' && byte <= '9') || (byte != '\0' && strchr("-._~", byte) != NULL);
+}
+
+static void
+put_key(struct line *l, const char *key, size_t len)
+{
+    static const char digits[] = "0123456789ABCDEF";
+    must(3 * len < WATCH_LINE_MAX - l->len);
+    for (size_t i = 0; i < len; i++) {
+        unsigned char byte = (unsigned char)key[i];
+        if (is_plain(byte)) {
+            l->bytes[l->len++] = (char)byte;
+        } else {
+            l->bytes[l->len++] = '%';
+            l->bytes[l->len++] = digits[byte >> 4];
+            l->bytes[l->len++] = digits[byte & 15];
+        }
+    }
+}
+
+static const char *
+get_status(enum store_status status)
+{
+    switch (status) {
+    case STORE_OK:
+        return "found";
+    case STORE_GONE_EXPIRED:
+        return "expired";
+    case STORE_GONE_FLUSHED:
+        return "flushed";
+    default:
+        return "not_found";
+    }
+}
+
+static const char *
+put_status(enum store_status status)
+{
+    switch (status) {
+    case STORE_OK:
+        return "stored";
+    case STORE_EXISTS:
+        return "exists";
+    case STORE_MISS:
+        return "not_found";
+    case STORE_TOO_LARGE:
+        return "too_large";
+    case STORE_NO_MEMORY:
+        return "no_memory";
+    default:
+        return "not_stored";
+    }
+}
+
+/* "tcp:1.2.3.4:5", "tcp6:[::1]:5", "udp:...", "unix:..." as "rip= rport= transport=". */
+static void
+put_peer(struct line *l, const char *text, int len)
+{
+    const char *colon = memchr(text, ':', (size_t)len);
+    const char *port = memrchr(text, ':', (size_t)len);
+    if (colon == NULL || port == colon || strncmp(text, "unix:", 5) == 0) {
+        put(l, " rip=unix rport=0 transport=local");
+        return;
+    }
+    const char *ip = colon + 1;
+    const char *ip_end = port;
+    if (*ip == '[' && ip_end[-1] == ']') {
+        ip++;
+        ip_end--;
+    }
+    put(l, " rip=%.*s rport=%.*s transport=%.3s", (int)(ip_end - ip), ip,
+        (int)(text + len - port - 1), port + 1, text);
+}
+
+/* ---- kinds ---------------------------------------------------------------------------- */
+
+static void
+put_get(struct line *l, const struct watch_event *e, bool is_long)
+{
+    put(l, " status=%s clsid=%u", get_status((enum store_status)e->status), e->class_id);
+    if (is_long) {
+        put(l, " cfd=%d size=%u", e->fd, e->size);
+    }
+}
+
+static void
+put_store(struct line *l, const struct watch_event *e, bool is_long)
+{
+    put(l, " status=%s cmd=%s ttl=%" PRIi64 " clsid=%u",
+        put_status((enum store_status)e->status), cmds[e->cmd], e->ttl, e->class_id);
+    if (is_long) {
+        put(l, " cfd=%d size=%u", e->fd, e->size);
+    }
+}
+
+static void
+put_eviction(struct line *l, const struct watch_event *e, bool is_long)
+{
+    put(l, " fetch=%s ttl=%" PRIi64 " la=%u clsid=%u", e->was_fetched ? "yes" : "no",
+        e->ttl, e->idle, e->class_id);
+    if (is_long) {
+        put(l, " size=%u", e->size);
+    }
+}
+
+/* The crawler has no schedule of histograms: what tells of one is 0. */
+static void
+put_crawl(struct line *l, const struct watch_event *e)
+{
+    put(l,
+        " crawler=%u lru=%s low_mark=0 next_reclaims=0 since_run=0 next_run=0 "
+        "elapsed=%" PRIu64 " examined=%" PRIu64 " reclaimed=%" PRIu64,
+        e->class_id, lists[e->list], e->elapsed, e->examined, e->reclaimed);
+}
+
+static void
+put_fields(struct line *l, const struct watch_event *e, const char *text, bool is_long)
+{
+    switch ((enum watch_kind)e->kind) {
+    case WATCH_ITEM_GET:
+        put_get(l, e, is_long);
+        break;
+    case WATCH_ITEM_STORE:
+        put_store(l, e, is_long);
+        break;
+    case WATCH_DELETED:
+        put(l, " cmd=%s clsid=%u size=%u", cmds[e->cmd], e->class_id, e->size);
+        break;
+    case WATCH_EVICTION:
+        put_eviction(l, e, is_long);
+        break;
+    case WATCH_CRAWL:
+        put_crawl(l, e);
+        break;
+    case WATCH_PAGE_MOVE:
+        put(l, " src=%u dst=%u%s", e->class_id, e->to_class, is_long ? " state=ok" : "");
+        break;
+    case WATCH_CONN_NEW:
+        put_peer(l, text, e->text_len);
+        put(l, " cfd=%d", e->fd);
+        break;
+    case WATCH_CONN_CLOSE:
+        put_peer(l, text, e->text_len);
+        put(l, " reason=%s cfd=%d", reasons[e->status], e->fd);
+        break;
+    }
+}
+
+size_t
+watch_describe(const struct watch_event *event, const char *text, uint64_t gid,
+               int64_t wall_offset_ns, bool is_long, char *line)
+{
+    struct line l = {.bytes = line};
+    uint64_t us = ((uint64_t)((int64_t)event->at + wall_offset_ns)) / NSEC_PER_USEC;
+    put(&l, "ts=%" PRIu64 ".%" PRIu64 " gid=%" PRIu64 " type=%s",
+        us / (NSEC_PER_SEC / NSEC_PER_USEC), us % (NSEC_PER_SEC / NSEC_PER_USEC), gid,
+        kinds[event->kind].name);
+    if (event->kind <= WATCH_EVICTION) {
+        put(&l, " key=");
+        put_key(&l, text, event->text_len);
+    }
+    put_fields(&l, event, text, is_long);
+    put(&l, "\n");
+    return l.len;
+}
