@@ -35,8 +35,6 @@ struct session {
     struct auth_session *auth;  /* NULL between authentications */
     bool is_datagram;           /* cannot be watched from; set by net/ */
     uint32_t watches;           /* after RAN_WATCH: what the client wants to hear of */
-    bool is_authenticated;      /* asked when env->conf->auth is set */
-    struct auth_session *auth;  /* NULL between authentications */
     struct req req;
 };
 
