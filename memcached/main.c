@@ -248,6 +248,7 @@ wire(struct server *sv)
     sv->shared.hooks = &sv->hooks;
     sv->shared.pin = &sv->pin;
     sv->shared.requests_per_event = (unsigned)s->requests_per_event;
+    sv->shared.idle_seconds = (uint32_t)s->idle_timeout;
     sv->shared.turn_ns = TURN_NS;
     must(sem_init(&sv->shared.ready, 0, 0) == 0);
     must(sem_init(&sv->shared.ended, 0, 0) == 0);

@@ -473,6 +473,7 @@ link_conn(struct conn *c)
 static void
 unlink_conn(struct conn *c)
 {
+    idle_forget(c->worker, c);
     *(c->prev != NULL ? &c->prev->next : &c->worker->conns) = c->next;
     if (c->next != NULL) {
         c->next->prev = c->prev;
@@ -485,6 +486,7 @@ describe_peer(struct conn *c)
     struct sockaddr_storage addr;
     socklen_t len = sizeof addr;
     if (getpeername(c->fd, (struct sockaddr *)&addr, &len) == 0) {
+        c->is_tcp = addr.ss_family == AF_INET || addr.ss_family == AF_INET6;
         addr_format("tcp", (struct sockaddr *)&addr, len, c->entry.addr,
                     sizeof c->entry.addr);
     } else {

@@ -44,6 +44,7 @@ struct conn {
     struct task task; /* first: the worker's queues hold it by this */
     struct worker *worker;
     int fd;
+    bool is_tcp;
     struct conn_edge edge;
     enum close_reason leaving; /* nothing more is read; closes when its output is sent */
     enum close_reason closing;

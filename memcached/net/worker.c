@@ -356,7 +356,7 @@ worker_main(void *arg)
     w->env.log = watch_ring(w->shared->watch);
     worker_read_clock(w);
     bool has_base = create_base(w);
-    bool is_able = has_base && udp_start(w);
+    bool is_able = has_base && idle_start(w) && udp_start(w);
     atomic_store(&w->has_failed, !is_able);
     must(sem_post(&w->shared->ready) == 0);
     if (is_able) {
@@ -366,6 +366,7 @@ worker_main(void *arg)
         event_del(&w->mbox_event);
         event_del(&w->timer_event);
     }
+    idle_stop(w);
     udp_stop(w);
     if (w->base != NULL) {
         event_base_free(w->base);
@@ -378,7 +379,7 @@ worker_main(void *arg)
 bool
 worker_start(struct worker *w, unsigned index, struct net_shared *shared)
 {
-    *w = (struct worker){.index = index, .shared = shared};
+    *w = (struct worker){.index = index, .shared = shared, .idle = {.timer_fd = -1}};
     sched_init(&w->sched);
     sched_init(&w->limited);
     w->env = (struct env){

@@ -20,6 +20,7 @@
 #include "base/hist.h"
 #include "base/mbox.h"
 #include "base/pool.h"
+#include "net/idle.h"
 #include "net/registry.h"
 #include "net/udp.h"
 #include "qos/limit.h"
@@ -50,6 +51,7 @@ struct net_shared {
     bool has_no_plan;            /* pinning was asked for, but no plan could be made */
     sem_t ended;                 /* posted by each worker as the last thing it does */
     unsigned requests_per_event; /* -R */
+    uint32_t idle_seconds;       /* connections idle for longer are closed; 0: none */
     nsec_t turn_ns;              /* deferred work between two polls */
     _Atomic unsigned open_conns; /* accepted and not yet destroyed */
     ctr_t total_conns;           /* main thread writes */
@@ -91,6 +93,7 @@ struct worker {
     struct limit_lease lease;
     struct conn *conns;  /* all, doubly linked */
     struct conn *doomed; /* closed, to be destroyed at the end of the pass */
+    struct idle idle;
     struct udp *udp;     /* its sockets */
     struct guard *guard; /* of UDP; NULL: not wanted */
     _Alignas(64) struct serve_ctr ctr;

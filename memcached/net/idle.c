@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ */
+#include "net/idle.h"
+
+#include <errno.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "net/conn.h"
+#include "net/worker.h"
+
+#define PIECE 256                        /* connections looked at in a row */
+#define PIECE_PAUSE_NS NSEC_PER_MSEC     /* between two pieces */
+#define WALK_PAUSE_NS (1 * NSEC_PER_SEC) /* between two walks */
+
+static void
+arm(const struct worker *w, nsec_t delay)
+{
+    struct itimerspec spec = {.it_value = {.tv_sec = (time_t)(delay / NSEC_PER_SEC),
+                                           .tv_nsec = (long)(delay % NSEC_PER_SEC)}};
+    must(timerfd_settime(w->idle.timer_fd, 0, &spec, NULL) == 0);
+}
+
+static bool
+is_idle(const struct conn *c, uint32_t now, uint32_t seconds)
+{
+    uint32_t last = atomic_load_explicit(&c->entry.last_cmd, memory_order_relaxed);
+    return c->is_tcp && c->closing == CLOSE_NONE && !sched_is_queued(&c->task.node) &&
+           now > last && now - last > seconds;
+}
+
+static void
+on_timer(evutil_socket_t fd, short what, void *arg)
+{
+    (void)what;
+    struct worker *w = arg;
+    uint64_t expirations;
+    if (read(fd, &expirations, sizeof expirations) < 0) {
+        must(errno == EAGAIN || errno == EINTR);
+        return;
+    }
+    worker_refresh_now(w);
+    struct idle *idle = &w->idle;
+    if (idle->next == NULL) {
+        idle->next = w->conns;
+    }
+    for (unsigned i = 0; i < PIECE && idle->next != NULL; i++) {
+        struct conn *c = idle->next;
+        idle->next = c->next;
+        if (is_idle(c, w->env.now, w->shared->idle_seconds)) {
+            conn_close(c, CLOSE_IDLE);
+            ctr_add(&w->ctr.idle_kicks, 1);
+        }
+    }
+    arm(w, idle->next != NULL ? PIECE_PAUSE_NS : WALK_PAUSE_NS);
+}
+
+bool
+idle_start(struct worker *w)
+{
+    struct idle *idle = &w->idle;
+    *idle = (struct idle){.timer_fd = -1};
+    if (w->shared->idle_seconds == 0) {
+        return true;
+    }
+    idle->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+    short what = EV_READ | EV_PERSIST;
+    if (idle->timer_fd < 0 ||
+        event_assign(&idle->event, w->base, idle->timer_fd, what, on_timer, w) != 0 ||
+        event_add(&idle->event, NULL) != 0) {
+        return false;
+    }
+    arm(w, WALK_PAUSE_NS);
+    return true;
+}
+
+void
+idle_stop(struct worker *w)
+{
+    if (w->idle.timer_fd >= 0) {
+        event_del(&w->idle.event);
+        close(w->idle.timer_fd);
+        w->idle.timer_fd = -1;
+    }
+}
+
+void
+idle_forget(struct worker *w, const struct conn *c)
+{
+    if (w->idle.next == c) {
+        w->idle.next = c->next;
+    }
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * idle_timeout: once a second a worker walks its connections and closes those from which
+ * nothing has come for too long. It walks in pieces, so that a worker of many connections
+ * serves requests in between. The worker's thread.
+ */
+#pragma once
+
+#include <event2/event_struct.h>
+#include <stdbool.h>
+
+#include "base/must.h"
+
+struct conn;
+struct worker;
+
+struct idle {
+    int timer_fd; /* -1: no timeout is set */
+    struct event event;
+    struct conn *next; /* where the walk goes on; NULL: it is over */
+};
+
+/* Does nothing when no timeout is set. False: no descriptor. */
+must_check bool idle_start(struct worker *w);
+void idle_stop(struct worker *w);
+/* c leaves the worker's list. */
+void idle_forget(struct worker *w, const struct conn *c);
