@@ -176,6 +176,7 @@ for my $profile (profiles()) {
             "$p incomplete requests are dropped with their datagram");
         udp_exchange($u, 2, "get half\r\n", "END\r\n", "$p and leave nothing behind");
         udp_silent($u, [datagram(1, "quit\r\nget a\r\n")], "$p quit ends the datagram silently");
+        udp_silent($u, [datagram(1, "watch fetchers\r\n")], "$p watch is ignored");
         udp_silent($u, [datagram(1, ' ' x 4000)], "$p endless blanks");
         udp_exchange($u, 3, "get b\r\n", "END\r\n", "$p sequence and reserved");
         send $u, datagram(4, "get a\r\n", sequence => 9, reserved => 0xffff), 0;

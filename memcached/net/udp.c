@@ -237,11 +237,11 @@ refuse(struct udp *u, enum reply reply)
 
 /* ---- what is served ------------------------------------------------------------------- */
 
-/* Requests whose reply has no end, or is none. */
+/* Requests that are about the connection, which there is none of. */
 static bool
 is_for_streams(const struct req *req)
 {
-    return req->verb == VERB_QUIT;
+    return req->verb == VERB_QUIT || req->verb == VERB_WATCH;
 }
 
 /* What a source that may be forged may ask for: nothing that shows the server's state or
@@ -353,31 +353,57 @@ step_feed(struct udp *u, enum session_next next)
     return STEP_ON;
 }
 
+/* The request at the head is finished. */
+static void
+finish_request(struct udp *u)
+{
+    if (u->session.is_open) {
+        return; /* the line goes on: still one request */
+    }
+    u->task.is_admitted = false;
+    u->requests--;
+    if (u->out.bytes > 0) {
+        begin_reply(u);
+    }
+}
+
+/* The request was hostile: it is answered, what follows it is not. */
+static void
+finish_datagram(struct udp *u)
+{
+    close_datagram(u);
+    if (u->out.bytes > 0) {
+        begin_reply(u);
+    }
+}
+
 static enum step
 after_run(struct udp *u, struct turn *turn, enum session_ran ran)
 {
-    if (ran == RAN_QUIT || ran == RAN_NO_MEMORY) {
-        drop_reply(u);
-        return STEP_ON;
-    }
     if (u->out.bytes > reply_max(u)) {
         refuse(u, REPLY_UDP_TOO_LARGE);
         return STEP_ON;
     }
-    if (ran == RAN_LATE) {
+    switch (ran) {
+    case RAN_DONE:
+        finish_request(u);
+        return STEP_ON;
+    case RAN_BODY:
+        return STEP_ON;
+    case RAN_LATE:
         return STEP_DEFER;
-    }
-    if (ran == RAN_AGAIN) {
+    case RAN_AGAIN:
         return turn->is_inline || is_turn_over(u, turn) ? STEP_DEFER : STEP_ON;
+    case RAN_CLOSE:
+        finish_datagram(u);
+        return STEP_ON;
+    case RAN_QUIT:
+    case RAN_WATCH:
+    case RAN_NO_MEMORY:
+        drop_reply(u);
+        return STEP_ON;
     }
-    if (ran == RAN_DONE && !u->session.is_open) {
-        u->task.is_admitted = false;
-        u->requests--;
-        if (u->out.bytes > 0) {
-            begin_reply(u);
-        }
-    }
-    return STEP_ON;
+    unreachable();
 }
 
 static enum req_class
