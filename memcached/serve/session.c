@@ -106,7 +106,8 @@ is_stranger(const struct session *s, const struct env *env)
 static void
 refuse_stranger(struct session *s)
 {
-    if (s->req.family != FAMILY_SASL && s->req.verb != VERB_VERSION && !s->closes) {
+    bool is_garbled = s->closes && s->error == REPLY_ERROR; /* lengths that lie */
+    if (s->req.family != FAMILY_SASL && s->req.verb != VERB_VERSION && !is_garbled) {
         s->error = REPLY_AUTH_FAILURE;
         s->closes = true;
     }

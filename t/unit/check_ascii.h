@@ -167,6 +167,7 @@ say_request(char *dst, struct req *req)
     case FAMILY_DELETE:
         say_word(dst, req->key);
         break;
+    case FAMILY_SASL: /* not in text */
     case FAMILY_META: /* above */
         break;
     case FAMILY_ADMIN:
