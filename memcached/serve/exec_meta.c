@@ -57,6 +57,14 @@ comes_before(const struct req *req, char first, char second)
     return place_of(req, first) < place_of(req, second);
 }
 
+/* Of an item made on a miss: T and N set it one after the other. */
+static uint32_t
+create_exptime_of(const struct req *req, const struct env *env)
+{
+    bool touch_is_last = meta_has(req, 'T') && comes_before(req, 'N', 'T');
+    return exptime_of(env, touch_is_last ? req->exptime : req->meta.create_exptime);
+}
+
 /* ---- replies -------------------------------------------------------------------------- */
 
 /* Room for a first line; what meta_line_end leaves is committed. NULL: no memory. */
@@ -93,16 +101,13 @@ reply_echo(const struct req *req, const struct env *env, struct chain *out,
 static struct store_look
 look_of(const struct req *req, const struct env *env)
 {
-    uint32_t exptime = exptime_of(env, req->exptime);
-    bool touch_is_last = meta_has(req, 'T') && comes_before(req, 'N', 'T');
     return (struct store_look){
         .is_use = !meta_has(req, 'u'),
         .touches = meta_has(req, 'T'),
-        .exptime = exptime,
+        .exptime = exptime_of(env, req->exptime),
         .creates = meta_has(req, 'N'),
         .is_binary_key = meta_has(req, 'b'),
-        .create_exptime =
-            touch_is_last ? exptime : exptime_of(env, req->meta.create_exptime),
+        .create_exptime = create_exptime_of(req, env),
         .new_cas = req->meta.new_cas,
         .takes_stale = true,
         .recaches = meta_has(req, 'R') && req->meta.recache_below > 0,
@@ -193,7 +198,7 @@ put_hit_line(struct meta_line *line, const struct req *req, const struct env *en
 {
     struct hit hit = {.item = item, .seen = seen, .exptime = seen->exptime_before};
     if (seen->is_created) {
-        hit.exptime = exptime_of(env, req->meta.create_exptime);
+        hit.exptime = STORE_NEVER; /* until N is reached */
     }
     for (unsigned i = 0; i < req->meta.count; i++) {
         put_hit_flag(line, req, env, &hit, req->meta.order[i]);
@@ -421,8 +426,7 @@ reply_number(const struct req *req, const struct env *env, struct chain *out,
              struct slice key, struct slice digits, const struct store_result *result)
 {
     bool has_value = meta_has(req, 'v');
-    uint32_t exptime = result->is_created ? exptime_of(env, req->meta.create_exptime)
-                                          : result->exptime_before;
+    uint32_t exptime = result->is_created ? STORE_NEVER : result->exptime_before;
     char *p = open_line(env, out);
     if (p == NULL) {
         return false;
@@ -431,6 +435,11 @@ reply_number(const struct req *req, const struct env *env, struct chain *out,
                                       : meta_line_begin(p, "HD");
     for (unsigned i = 0; i < req->meta.count; i++) {
         switch (req->meta.order[i]) {
+        case 'N':
+            if (result->is_created) {
+                exptime = exptime_of(env, req->meta.create_exptime);
+            }
+            break;
         case 'T':
             exptime = exptime_of(env, req->exptime);
             break;
@@ -505,8 +514,7 @@ exec_meta_arith(const struct req *req, const struct env *env, struct chain *out)
         .initial = req->meta.initial,
         .compare = req->meta.compare,
         .new_cas = req->meta.new_cas,
-        .create_exptime =
-            exptime_of(env, meta_has(req, 'T') ? req->exptime : req->meta.create_exptime),
+        .create_exptime = create_exptime_of(req, env),
         .exptime = exptime_of(env, req->exptime),
     };
     char number[STORE_NUMBER_DIGITS];

@@ -389,11 +389,11 @@ change_number(struct store *s, struct item *it, const struct store_sum *sum,
     enum store_status status = STORE_OK;
     uint64_t value;
 
+    if (!parse_value(it, &value)) {
+        return STORE_NOT_NUMERIC; /* whatever its CAS */
+    }
     if (sum->has_compare && differs(s, it, sum->compare)) {
         return STORE_EXISTS;
-    }
-    if (!parse_value(it, &value)) {
-        return STORE_NOT_NUMERIC;
     }
     core_use(s, it, now);
     number->digits = num_put_u64(number->text, apply_delta(value, sum));
