@@ -26,12 +26,12 @@ NOOP_OPAQUE = 0x7E571E57
 NOOP = HEADER.pack(0x80, 0x0A, 0, 0, 0, 0, 0, NOOP_OPAQUE, 0)
 NOOP_REPLY = HEADER.pack(0x81, 0x0A, 0, 0, 0, 0, 0, NOOP_OPAQUE, 0)
 
-VALUE_LINE = re.compile(rb"(VALUE )(\S+)( \d+ \d+ )(\d+)\r\n")
-META_LINE = re.compile(rb"(?m)^(?:HD|VA \d+)(?: \S+)+\r$")
+VALUE_LINE = re.compile(rb"(VALUE )([^ \r\n]+)( \d+ \d+ )(\d+)\r\n")
+META_LINE = re.compile(rb"(?m)^(?:HD|VA \d+) [^\r]*\r$")
 META_CAS = re.compile(rb"(?<= c)(\d+)")
-META_KEY = re.compile(rb" k(\S+)")
+META_KEY = re.compile(rb" k([^ \r]+)")
 META_TIME = re.compile(rb"( [tl])(\d+)")
-ME_LINE = re.compile(rb"(?m)^(ME \S+ exp=)(-?\d+)( la=)(\d+)( cas=)(\d+)( .*\r)$")
+ME_LINE = re.compile(rb"(?m)^(ME [^ \r\n]+ exp=)(-?\d+)( la=)(\d+)( cas=)(\d+)( .*\r)$")
 VERSION_LINE = re.compile(rb"VERSION [^\r\n]+\r\n")
 
 
@@ -42,7 +42,9 @@ def free_port():
 
 
 def rounded(digits):
-    return b"%d" % ((int(digits) + 5) // 10 * 10)
+    """Seconds to tens; those of an expired item wrap and count from the server's start."""
+    seconds = int(digits)
+    return b"past" if seconds >= 1 << 31 else b"%d" % ((seconds + 5) // 10 * 10)
 
 
 class Peer:
@@ -131,7 +133,7 @@ class Peer:
         wire = command.wire
         if command.proto == TEXT:
             if b"{cas " in wire:
-                wire = re.sub(rb"\{cas (\S+)\}", lambda m: self.cas_of.get(m.group(1), b"1"), wire)
+                wire = re.sub(rb"\{cas ([^ }]+)\}", lambda m: self.cas_of.get(m.group(1), b"1"), wire)
             return wire
         opaque = struct.unpack_from(">I", wire, 12)[0] if len(wire) >= 24 else None
         self.key_of[opaque] = command.key

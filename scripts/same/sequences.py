@@ -9,7 +9,7 @@ import struct
 
 from peers import BINARY, HEADER, TEXT
 
-KEYS = [b"k%d" % i for i in range(6)]
+KEYS = [b"k%d" % i for i in (0, 1, 1, 1, 2, 2, 3)]
 FLAGS = [0, 0, 1, 65535, 2 ** 31, 2 ** 32 - 1]
 TTLS = [0, 0, 0, 100, 1000, 2592000, -1]
 ODD_NUMBERS = [b"-1", b"-2147483648", b"2147483647", b"2147483648", b"4294967295",
@@ -244,7 +244,8 @@ class Source:
         elif verb == b"ma":
             flags += self.meta_flags(b"kqOTNJDvctCPL")
             if self.chance(0.3):
-                flags.append(b"M" + rng.choice([b"I", b"D", b"+", b"-", b"incr", b"d", b"i", b"", b"X"]))
+                flags.append(b"M" + (rng.choice([b"I", b"D", b"+", b"-"]) if self.chance(0.9) else
+                                     rng.choice([b"incr", b"d", b"i", b"", b"X"])))
         else:
             return [self.meta_store(key, flags + self.meta_flags(b"kqOTFCIcPL"))]
         rng.shuffle(flags)
@@ -253,8 +254,9 @@ class Source:
     def meta_store(self, key, flags, waits=False):
         rng = self.rng
         if self.chance(0.5):
-            flags.append(b"M" + rng.choice([b"E", b"A", b"P", b"R", b"S", b"e", b"a", b"p", b"r",
-                                            b"s", b"append", b"", b"X"][:11 if self.chance(0.9) else 13]))
+            mode = rng.choice(b"EAPRS")
+            flags.append(b"M" + (bytes([mode]) if self.chance(0.9) else
+                                 rng.choice([b"e", b"a", b"p", b"r", b"s", b"append", b"", b"X"])))
             if self.chance(0.2):
                 flags.append(b"N" + rng.choice([b"0", b"100"]))
         value = self.value()
@@ -360,7 +362,7 @@ class Source:
         makers = [maker for maker, weight in self.mix for _ in range(weight)]
         maker = rng.choice(makers)
         out = []
-        for _ in range(rng.randrange(2, 14)):
+        for _ in range(rng.randrange(2, 20)):
             if self.chance(0.08):
                 maker = rng.choice(makers)
             out += maker()
