@@ -133,20 +133,24 @@ add_number(struct lru_class *c, uint64_t n)
     atomic_store_explicit(&c->number, number + n, memory_order_relaxed);
 }
 
-/* Where an item that is stored now begins. */
-static enum store_list
-first_list(const struct lru *l, const struct item *it, uint32_t now)
+static bool
+is_temporary(const struct lru *l, const struct item *it, uint32_t now)
 {
     int64_t temp_ttl = atomic_load_explicit(&l->temp_ttl, memory_order_relaxed);
     uint32_t exptime = item_exptime(it);
 
+    return lru_is_segmented(l) && temp_ttl >= 0 && exptime != STORE_NEVER &&
+           (int64_t)exptime - now <= temp_ttl;
+}
+
+/* Where an item that is stored now begins. */
+static enum store_list
+first_list(const struct lru *l, const struct item *it, uint32_t now)
+{
     if (!lru_is_segmented(l)) {
         return STORE_LIST_COLD;
     }
-    if (exptime != STORE_NEVER && (int64_t)exptime - now <= temp_ttl) {
-        return STORE_LIST_TEMP;
-    }
-    return STORE_LIST_HOT;
+    return is_temporary(l, it, now) ? STORE_LIST_TEMP : STORE_LIST_HOT;
 }
 
 static void
@@ -324,6 +328,7 @@ judge(const struct store *s, const struct lru_class *c, const struct item *it,
         }
         return is_active ? ACTION_TO_WARM : ACTION_KEEP;
     case STORE_LIST_TEMP:
+        return is_temporary(&s->lru, it, now) ? ACTION_KEEP : ACTION_TO_COLD;
     case STORE_LISTS:
         break;
     }
@@ -482,7 +487,7 @@ pull_tail(struct store *s, unsigned class_id, enum store_list list,
 /* ---- room for a chunk ----------------------------------------------------------------- */
 
 /* Nothing in COLD can go: sends it something from the other lists, or at least removes what is
- * dead there. TEMP is never evicted. */
+ * dead there. What is in TEMP and still about to expire is never evicted. */
 static enum pull
 refill_cold(struct store *s, unsigned class_id, uint32_t now)
 {

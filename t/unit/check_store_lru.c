@@ -344,6 +344,28 @@ START_TEST(short_lived_items_are_not_evicted)
 }
 END_TEST
 
+/* A touch may make a short life long: then the item is like any other. */
+START_TEST(touched_items_leave_temp)
+{
+    struct store_result r;
+
+    conf.lru.temp_ttl = 61;
+    reopen(1);
+    for (unsigned i = 0; i < 12; i++) {
+        char key[32];
+
+        ck_assert_int_eq(put_middle("k", i, NOW + 30, NOW), STORE_OK);
+        snprintf(key, sizeof(key), "k%u", i);
+        ck_assert_int_eq(store_touch(s, key_of(key), STORE_NEVER, NOW, &r), STORE_OK);
+    }
+    ck_assert_uint_eq(listed(MIDDLE_CLASS, STORE_LIST_TEMP), 12);
+    ck_assert_int_eq(put_middle("l", 0, 0, NOW), STORE_OK);
+    ck_assert_uint_eq(totals_of(s).evictions, 1);
+    (void)store_juggle(s, MIDDLE_CLASS, MOVES, NOW);
+    ck_assert_uint_eq(listed(MIDDLE_CLASS, STORE_LIST_TEMP), 0);
+}
+END_TEST
+
 /* ---- pressure -------------------------------------------------------------------------- */
 
 START_TEST(without_eviction_only_the_dead_give_room)
@@ -572,6 +594,7 @@ main(void)
     tcase_add_test(tc, what_has_expired_goes_in_the_background);
     tcase_add_test(tc, a_canary_that_is_read_survives);
     tcase_add_test(tc, short_lived_items_are_not_evicted);
+    tcase_add_test(tc, touched_items_leave_temp);
     add_pressure(tc);
     suite_add_tcase(suite, tc);
     return run_suite(suite);

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 the memcached-qos authors
  *
  * Random operations against a model that is plainly right: an array of entries, one a key.
- * The clock moves, flushes come and go, the hash table grows at random moments, and
- * references are held over other operations.
+ * The clock moves, flushes come and go, the hash table grows and items move between the LRU
+ * lists at random moments, and references are held over other operations.
  */
 #include "check_store.h"
 
@@ -15,7 +15,7 @@
 #define HELD_MAX 64u
 
 struct entry {
-    bool is_present;
+    bool is_present, is_stale, is_won, is_fetched, is_binary;
     uint32_t flags, exptime, stored;
     uint64_t cas;
     size_t len;
@@ -71,11 +71,30 @@ key_text(unsigned i, char text[64])
 }
 
 static void
-store_entry(struct model *m, struct entry *e, const char *value, size_t len)
+number_entry(struct model *m, struct entry *e, uint64_t chosen)
+{
+    if (m->use_cas) {
+        e->cas = chosen != 0 ? chosen : ++m->cas;
+    }
+}
+
+static uint64_t
+random_cas(struct model *m)
+{
+    return below(m, 8) == 0 ? 1 + below(m, 100000) : 0;
+}
+
+/* A new item in the place of the old one. */
+static void
+store_entry(struct model *m, struct entry *e, const char *value, size_t len,
+            uint64_t chosen)
 {
     e->is_present = true;
+    e->is_stale = false;
+    e->is_won = false;
+    e->is_fetched = false;
     e->stored = m->now;
-    e->cas = m->use_cas ? ++m->cas : 0;
+    number_entry(m, e, chosen);
     e->len = len;
     memmove(e->value, value, len);
 }
@@ -104,41 +123,71 @@ random_exptime(struct model *m)
                                : m->now + below(m, 40);
 }
 
+static enum store_status
+model_absent(const struct store_put *put)
+{
+    switch (put->mode) {
+    case STORE_ADD:
+        return STORE_OK;
+    case STORE_SET:
+        return put->has_compare ? STORE_MISS : STORE_OK;
+    case STORE_REPLACE:
+        return put->has_compare ? STORE_MISS : STORE_NOT_STORED;
+    case STORE_APPEND:
+    case STORE_PREPEND:
+        return put->creates && !put->has_compare ? STORE_OK : STORE_NOT_STORED;
+    }
+    return STORE_BUSY;
+}
+
+struct offer {
+    char value[VALUE_MAX];
+    size_t len;
+    uint32_t flags, exptime;
+    bool is_binary;
+};
+
 /* What the model says about a store, which it also carries out. */
 static enum store_status
-model_store(struct model *m, unsigned i, enum store_mode mode, const char *value,
-            size_t len, uint32_t flags, uint32_t exptime, uint64_t cas)
+model_store(struct model *m, unsigned i, const struct store_put *put,
+            const struct offer *offer)
 {
     struct entry *e = live(m, i);
+    bool is_append = put->mode == STORE_APPEND;
+    bool is_join = is_append || put->mode == STORE_PREPEND;
+    bool is_late = false, was_won = false;
     char both[2 * VALUE_MAX];
+    enum store_status status;
 
-    if (e == NULL && (mode == STORE_APPEND || mode == STORE_PREPEND)) {
-        return STORE_NOT_STORED;
+    if (e == NULL) {
+        status = model_absent(put);
+        if (status != STORE_OK) {
+            return status;
+        }
+    } else {
+        if (put->mode == STORE_ADD) {
+            e->is_fetched = true;
+            return STORE_NOT_STORED;
+        }
+        is_late = put->has_compare && m->use_cas && e->cas != put->compare;
+        if (is_late && !(put->accepts_stale && put->compare < e->cas)) {
+            return STORE_EXISTS;
+        }
+        was_won = e->is_won;
     }
-    if (e == NULL && mode != STORE_ADD && cas != 0) {
-        return STORE_MISS;
+    if (e != NULL && is_join) {
+        memcpy(both + (is_append ? 0 : offer->len), e->value, e->len);
+        memcpy(both + (is_append ? e->len : 0), offer->value, offer->len);
+        store_entry(m, e, both, e->len + offer->len, put->new_cas);
+    } else {
+        e = &m->entries[i];
+        store_entry(m, e, offer->value, offer->len, put->new_cas);
+        e->flags = offer->flags;
+        e->exptime = is_late ? e->exptime : offer->exptime;
     }
-    if (e == NULL && mode == STORE_REPLACE) {
-        return STORE_NOT_STORED;
-    }
-    if (e != NULL && mode == STORE_ADD) {
-        return STORE_NOT_STORED;
-    }
-    if (cas != 0 && e != NULL && m->use_cas && e->cas != cas) {
-        return STORE_EXISTS;
-    }
-    if (mode == STORE_APPEND || mode == STORE_PREPEND) {
-        bool append = mode == STORE_APPEND;
-
-        memcpy(both + (append ? 0 : len), e->value, e->len);
-        memcpy(both + (append ? e->len : 0), value, len);
-        store_entry(m, e, both, e->len + len);
-        return STORE_OK;
-    }
-    e = &m->entries[i];
-    store_entry(m, e, value, len);
-    e->flags = flags;
-    e->exptime = exptime;
+    e->is_binary = offer->is_binary;
+    e->is_stale = is_late;
+    e->is_won = is_late && was_won;
     return STORE_OK;
 }
 
@@ -147,25 +196,44 @@ do_store(struct model *m, unsigned i)
 {
     static const enum store_mode modes[] = {STORE_SET,    STORE_SET,     STORE_ADD,
                                             STORE_APPEND, STORE_PREPEND, STORE_REPLACE};
-    enum store_mode mode = modes[below(m, 6)];
     struct entry *e = live(m, i);
-    uint64_t cas = below(m, 4) != 0 ? 0 : e != NULL ? e->cas + (below(m, 3) == 0) : 1;
-    uint32_t exptime = random_exptime(m);
-    uint32_t flags = below(m, 1000);
-    char value[VALUE_MAX], text[64];
+    uint64_t cas = e != NULL ? e->cas : 1;
+    struct store_put put = {.mode = modes[below(m, 6)],
+                            .has_compare = below(m, 4) == 0,
+                            .accepts_stale = below(m, 3) == 0,
+                            .creates = below(m, 4) == 0,
+                            .compare = below(m, 3) == 0 ? cas + below(m, 3) - 1 : cas,
+                            .new_cas = random_cas(m)};
+    struct offer offer = {.flags = below(m, 1000),
+                          .exptime = random_exptime(m),
+                          .is_binary = below(m, 5) == 0};
+    char text[64];
     struct store_result r;
     enum store_status expected;
-    size_t len = random_value(m, value);
+    struct item *it;
 
-    if (e != NULL && (mode == STORE_APPEND || mode == STORE_PREPEND) &&
-        e->len + len > VALUE_MAX) {
-        mode = STORE_SET;
+    offer.len = random_value(m, offer.value);
+    if (e != NULL && (put.mode == STORE_APPEND || put.mode == STORE_PREPEND) &&
+        e->len + offer.len > VALUE_MAX) {
+        put.mode = STORE_SET;
     }
-    expected = model_store(m, i, mode, value, len, flags, exptime, cas);
-    ck_assert_int_eq(put_full(m->store, mode, key_text(i, text), value, len, flags,
-                              exptime, cas, m->now, &r),
-                     expected);
+    expected = model_store(m, i, &put, &offer);
+    ck_assert_int_eq(store_reserve(m->store, key_text(i, text), offer.flags,
+                                   offer.exptime, (uint32_t)offer.len, m->now, &it),
+                     STORE_OK);
+    fill_item(it, offer.value, offer.len);
+    if (offer.is_binary) {
+        item_mark_binary_key(it);
+    }
+    ck_assert_int_eq(store_commit(m->store, it, &put, m->now, &r), expected);
     ck_assert_uint_eq(r.cas, expected == STORE_OK ? m->entries[i].cas : 0);
+    e = live(m, i);
+    ck_assert_uint_eq(r.class_id != 0, expected == STORE_OK || e != NULL);
+    if (e != NULL && expected == STORE_OK) {
+        ck_assert_uint_eq(r.value_len, e->len);
+        ck_assert_uint_eq(r.exptime_after, e->exptime);
+        ck_assert(r.is_binary_key == e->is_binary);
+    }
 }
 
 static void
@@ -208,6 +276,8 @@ do_get(struct model *m, unsigned i)
     }
     ck_assert_int_eq(status, STORE_OK);
     m->hits++;
+    e->is_fetched = true;
+    ck_assert(item_has_binary_key(it) == e->is_binary);
     ck_assert_uint_eq(item_flags(it), e->flags);
     ck_assert_uint_eq(item_cas(it), e->cas);
     check_item(it, e->value, e->len);
@@ -223,6 +293,123 @@ do_get(struct model *m, unsigned i)
     } else {
         store_release(m->store, it);
     }
+}
+
+static void
+check_seen(struct model *m, struct entry *e, const struct store_look *ask,
+           const struct store_seen *seen)
+{
+    uint32_t end = e->exptime;
+    bool is_ending;
+
+    ck_assert(!seen->is_created);
+    ck_assert(seen->is_won_before == e->is_won);
+    ck_assert(seen->is_stale == e->is_stale);
+    ck_assert(seen->was_fetched == e->is_fetched);
+    ck_assert_uint_eq(seen->cas, e->cas);
+    ck_assert_uint_eq(seen->exptime_before, e->exptime);
+    if (ask->touches) {
+        e->exptime = ask->exptime;
+        end = ask->recache_sees_touch ? e->exptime : end;
+    }
+    ck_assert_uint_eq(seen->exptime_after, e->exptime);
+    is_ending = ask->recaches && end != 0 && (int64_t)end - m->now < ask->recache_below;
+    ck_assert(seen->is_won ==
+              (!e->is_won && (is_ending || (ask->takes_stale && e->is_stale))));
+    e->is_won |= seen->is_won;
+    e->is_fetched |= ask->is_use;
+}
+
+static void
+do_look(struct model *m, unsigned i)
+{
+    struct entry *e = live(m, i);
+    struct store_look ask = {.is_use = below(m, 2) == 0,
+                             .touches = below(m, 4) == 0,
+                             .exptime = random_exptime(m),
+                             .creates = below(m, 4) == 0,
+                             .is_binary_key = below(m, 4) == 0,
+                             .create_exptime = random_exptime(m),
+                             .new_cas = random_cas(m),
+                             .takes_stale = below(m, 2) == 0,
+                             .recaches = below(m, 2) == 0,
+                             .recache_sees_touch = below(m, 2) == 0,
+                             .recache_below = below(m, 40)};
+    char text[64];
+    struct store_seen seen;
+    struct item *it;
+    enum store_status status =
+        store_look(m->store, key_text(i, text), &ask, m->now, &seen, &it);
+
+    if (e == NULL && !ask.creates) {
+        ck_assert_ptr_null(it);
+        return;
+    }
+    ck_assert_int_eq(status, STORE_OK);
+    if (e != NULL) {
+        check_seen(m, e, &ask, &seen);
+    } else {
+        e = &m->entries[i];
+        store_entry(m, e, "", 0, ask.new_cas);
+        e->flags = 0;
+        e->exptime = ask.create_exptime;
+        e->is_won = true;
+        e->is_fetched = ask.is_use;
+        e->is_binary = ask.is_binary_key;
+        ck_assert(seen.is_created && seen.is_won);
+        ck_assert_uint_eq(seen.cas, e->cas);
+    }
+    check_item(it, e->value, e->len);
+    store_release(m->store, it);
+}
+
+static void
+do_cut(struct model *m, unsigned i)
+{
+    struct entry *e = live(m, i);
+    struct store_cut cut = {.has_compare = below(m, 3) == 0,
+                            .marks_stale = below(m, 2) == 0,
+                            .empties = below(m, 4) == 0,
+                            .touches = below(m, 2) == 0,
+                            .exptime = random_exptime(m),
+                            .client_flags = below(m, 1000),
+                            .compare = e != NULL ? e->cas + (below(m, 4) == 0) : 1,
+                            .new_cas = random_cas(m)};
+    char text[64];
+    struct store_result r;
+    enum store_status status =
+        store_delete(m->store, key_text(i, text), &cut, m->now, &r);
+
+    if (e == NULL) {
+        ck_assert_int_eq(status, STORE_MISS);
+        return;
+    }
+    if (cut.has_compare && m->use_cas && cut.compare != e->cas) {
+        ck_assert_int_eq(status, STORE_EXISTS);
+        return;
+    }
+    ck_assert_int_eq(status, STORE_OK);
+    if (!cut.marks_stale && !cut.empties) {
+        e->is_present = false;
+        return;
+    }
+    if (cut.empties) {
+        uint64_t cas = cut.new_cas != 0 ? cut.new_cas : e->cas;
+
+        store_entry(m, e, "", 0, cas);
+        e->flags = cut.client_flags;
+        e->exptime = STORE_NEVER;
+    }
+    if (cut.touches) {
+        e->exptime = cut.exptime;
+    }
+    if (cut.marks_stale) {
+        e->is_stale = true;
+        e->is_won = false;
+        number_entry(m, e, cut.new_cas);
+    }
+    ck_assert_uint_eq(r.cas, e->cas);
+    ck_assert_uint_eq(r.exptime_after, e->exptime);
 }
 
 static bool
@@ -246,10 +433,18 @@ do_arith(struct model *m, unsigned i)
     struct entry *e = live(m, i);
     bool increment = below(m, 2) == 0;
     unsigned delta = below(m, 1500);
-    char number[STORE_NUMBER_DIGITS], text[64], padded[VALUE_MAX + 1];
+    char number[STORE_NUMBER_DIGITS], text[64], padded[VALUE_MAX + 1] = "";
     struct key key = key_text(i, text);
     bool in_place = !is_held(m, &key);
-    struct store_sum sum = {.increments = increment, .delta = delta};
+    struct store_sum sum = {.increments = increment,
+                            .delta = delta,
+                            .creates = below(m, 4) == 0,
+                            .initial = below(m, 3000),
+                            .create_exptime = random_exptime(m),
+                            .is_binary_key = below(m, 4) == 0,
+                            .touches = below(m, 4) == 0,
+                            .exptime = random_exptime(m),
+                            .new_cas = random_cas(m)};
     struct store_result r;
     size_t digits;
     unsigned long old, new;
@@ -259,7 +454,16 @@ do_arith(struct model *m, unsigned i)
         store_arith(m->store, key, &sum, m->now, number, &digits, &r);
 
     if (e == NULL) {
-        ck_assert_int_eq(status, STORE_MISS);
+        ck_assert_int_eq(status, sum.creates ? STORE_OK : STORE_MISS);
+        if (sum.creates) {
+            e = &m->entries[i];
+            store_entry(m, e, number, digits, sum.new_cas);
+            e->flags = 0;
+            e->exptime = sum.create_exptime;
+            e->is_binary = sum.is_binary_key;
+            ck_assert_uint_eq(strtoul(memcpy(padded, number, digits), NULL, 10),
+                              sum.initial);
+        }
         return;
     }
     memcpy(padded, e->value, e->len);
@@ -277,9 +481,15 @@ do_arith(struct model *m, unsigned i)
     ck_assert_mem_eq(number, padded, digits);
     if (in_place && digits <= e->len) {
         memset(padded + digits, ' ', e->len - digits);
-        digits = e->len;
+        memcpy(e->value, padded, e->len);
+        number_entry(m, e, sum.new_cas);
+    } else {
+        store_entry(m, e, padded, digits, sum.new_cas);
     }
-    store_entry(m, e, padded, digits);
+    e->is_fetched = true;
+    if (sum.touches) {
+        e->exptime = sum.exptime;
+    }
     ck_assert_uint_eq(r.cas, e->cas);
 }
 
@@ -298,6 +508,7 @@ do_remove(struct model *m, unsigned i)
     ck_assert_int_eq(status, e != NULL ? STORE_OK : STORE_MISS);
     if (e != NULL && touch) {
         e->exptime = exptime;
+        e->is_fetched = true;
     } else if (e != NULL) {
         e->is_present = false;
     }
@@ -332,16 +543,22 @@ do_anything(struct model *m)
 
     if (what < 420) {
         do_store(m, i);
-    } else if (what < 780) {
+    } else if (what < 640) {
         do_get(m, i);
+    } else if (what < 740) {
+        do_look(m, i);
+    } else if (what < 780) {
+        do_cut(m, i);
     } else if (what < 880) {
         do_arith(m, i);
     } else if (what < 950) {
         do_remove(m, i);
     } else if (what < 975 && m->held_count > 0) {
         release_held(m, below(m, m->held_count));
-    } else if (what < 995) {
+    } else if (what < 990) {
         (void)store_step(m->store, 1 + below(m, 60));
+    } else if (what < 995) {
+        (void)store_juggle(m->store, 1 + below(m, 10), below(m, 200), m->now);
     } else if (below(m, 2) == 0) {
         m->now += 1 + below(m, 4);
     } else if (below(m, 400) == 0) {
@@ -358,6 +575,12 @@ START_TEST(store_does_as_the_model)
 
     conf.use_cas = _i % 2 == 0;
     conf.hash_seed = (uint64_t)_i;
+    conf.lru = (struct store_lru_conf){.is_segmented = _i >= 2,
+                                       .hot_pct = 20,
+                                       .warm_pct = 40,
+                                       .hot_factor = 0.2,
+                                       .warm_factor = 2.0,
+                                       .temp_ttl = _i == 3 ? 10 : -1};
     rng_init(&m->rng, 12345, (uint64_t)_i);
     m->store = open_store(&conf);
     m->use_cas = conf.use_cas;
@@ -406,7 +629,7 @@ main(void)
     TCase *tc = tcase_create("model");
 
     tcase_set_timeout(tc, 120);
-    tcase_add_loop_test(tc, store_does_as_the_model, 0, 4);
+    tcase_add_loop_test(tc, store_does_as_the_model, 0, 6);
     suite_add_tcase(suite, tc);
     return run_suite(suite);
 }
