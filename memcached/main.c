@@ -15,6 +15,7 @@
 #include "base/rng.h"
 #include "net/listen.h"
 #include "net/loop.h"
+#include "net/upkeep.h"
 #include "net/watchers.h"
 #include "net/worker.h"
 #include "serve/prefix.h"
@@ -43,6 +44,8 @@ struct server {
     unsigned worker_count, started;
     struct stats stats;
     struct loop loop;
+    struct orders orders;
+    struct upkeep upkeep;
 };
 
 /* ---- actions that end at once --------------------------------------------------------- */
@@ -235,7 +238,12 @@ static void
 wire(struct server *sv)
 {
     struct settings *s = &sv->settings;
+    struct orders_conf orders = settings_orders(s);
+    struct store_automove automove = settings_automove(s);
     sv->serve = settings_serve(s);
+    orders_init(&sv->orders, &orders);
+    sv->serve.orders = &sv->orders;
+    store_set_automove(sv->shared.store, &automove);
     sv->stats.settings = s;
     sv->stats.shared = &sv->shared;
     sv->stats.listen = &sv->listen;
@@ -314,6 +322,7 @@ tear_down(struct server *sv)
     udp_close(&sv->shared.udp);
     watch_fini(&sv->watch);
     prefixes_fini(&sv->prefixes);
+    orders_fini(&sv->orders);
     registry_fini(&sv->shared.registry);
     must(sem_destroy(&sv->shared.ready) == 0);
     must(sem_destroy(&sv->shared.ended) == 0);
@@ -339,7 +348,11 @@ serve(struct server *sv)
     if (status == 0) {
         status = start_workers(sv);
     }
-    if (status == 0 && !loop_open(&sv->loop, sv->shared.store)) {
+    if (status == 0 && !upkeep_start(&sv->upkeep, sv->shared.store, &sv->orders)) {
+        perror("memcached: can't create the background thread");
+        status = STATUS_OS_ERROR;
+    }
+    if (status == 0 && !loop_open(&sv->loop)) {
         fprintf(stderr, "memcached: can't create the event base of the main thread\n");
         status = STATUS_OS_ERROR;
     }
@@ -352,6 +365,7 @@ serve(struct server *sv)
         loop_close(&sv->loop);
     }
     stop_workers(sv);
+    upkeep_stop(&sv->upkeep);
     if (sv->has_log) {
         watchers_stop(&sv->watchers);
     }

@@ -501,6 +501,21 @@ settings_serve(const struct settings *s)
         .allows_flush = !s->no_flush,
         .allows_shutdown = s->allows_shutdown,
         .allows_debug = s->allows_debug,
+        .allows_dump = !s->no_dump,
         .allows_watch = !s->no_watch,
     };
+}
+
+struct orders_conf
+settings_orders(const struct settings *s)
+{
+    (void)s;
+    return (struct orders_conf){.crawler_sleep_us = 100};
+}
+
+struct store_automove
+settings_automove(const struct settings *s)
+{
+    (void)s;
+    return (struct store_automove){.level = 0, .ratio = 0.8, .window = 30};
 }

@@ -14,6 +14,7 @@
 #include "proto/rules.h"
 #include "qos/pin.h"
 #include "serve/env.h"
+#include "serve/orders.h"
 #include "store/store.h"
 
 #define SETTINGS_FILES_PER_WORKER 5 /* descriptors that a worker needs for itself */
@@ -83,3 +84,6 @@ struct udp_conf settings_udp(const struct settings *s);
 /* How many descriptors the UDP sockets will need, roughly. */
 unsigned settings_udp_files(const struct settings *s);
 struct serve_conf settings_serve(const struct settings *s);
+/* The background thread's part, and that of the automover. */
+struct orders_conf settings_orders(const struct settings *s);
+struct store_automove settings_automove(const struct settings *s);

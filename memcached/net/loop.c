@@ -7,10 +7,6 @@
 #include <signal.h>
 
 #include "base/log.h"
-#include "store/store.h"
-
-#define UPKEEP_IDLE_MS 50  /* how often to look whether the hash table must grow */
-#define UPKEEP_BUCKETS 256 /* moved between two polls */
 
 static const int numbers[LOOP_SIGNALS] = {SIGTERM, SIGINT, SIGUSR1};
 
@@ -23,22 +19,10 @@ on_signal(evutil_socket_t number, short what, void *arg)
     must(event_base_loopbreak(l->base) == 0);
 }
 
-/* Moves a growing hash table on, a bounded piece at a time. */
-static void
-on_upkeep(evutil_socket_t fd, short what, void *arg)
-{
-    (void)fd;
-    (void)what;
-    struct loop *l = arg;
-    bool has_more = store_step(l->store, UPKEEP_BUCKETS);
-    struct timeval delay = {.tv_usec = has_more ? 0 : UPKEEP_IDLE_MS * 1000};
-    must(event_add(&l->upkeep, &delay) == 0);
-}
-
 bool
-loop_open(struct loop *l, struct store *store)
+loop_open(struct loop *l)
 {
-    *l = (struct loop){.store = store};
+    *l = (struct loop){.base = NULL};
     struct event_config *config = event_config_new();
     if (config == NULL) {
         return false;
@@ -55,8 +39,6 @@ loop_open(struct loop *l, struct store *store)
             return false;
         }
     }
-    must(evtimer_assign(&l->upkeep, l->base, on_upkeep, l) == 0);
-    on_upkeep(-1, 0, l);
     return true;
 }
 
@@ -72,7 +54,6 @@ loop_close(struct loop *l)
     for (unsigned i = 0; i < LOOP_SIGNALS; i++) {
         event_del(&l->signals[i]);
     }
-    event_del(&l->upkeep);
     event_base_free(l->base);
 }
 

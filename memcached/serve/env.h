@@ -16,6 +16,7 @@
 #include "store/store.h"
 
 struct auth;
+struct orders;
 
 /* Which protocol a connection speaks. */
 enum serve_binding {
@@ -66,9 +67,11 @@ struct serve_conf {
     bool use_cas;
     bool allows_flush;
     bool allows_shutdown;
-    bool allows_debug; /* debugtime */
+    bool allows_debug; /* debugtime, debugitem */
     bool allows_watch;
-    struct auth *auth; /* NULL: everybody may; serve/auth.h */
+    bool allows_dump;
+    struct orders *orders; /* NULL: no thread in the background; serve/orders.h */
+    struct auth *auth;     /* NULL: everybody may; serve/auth.h */
 };
 
 struct watch;

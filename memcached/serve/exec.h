@@ -37,7 +37,24 @@ must_check enum session_ran exec_sasl(struct session *s, const struct env *env,
 must_check enum session_ran exec_watch(struct session *s, const struct env *env,
                                        struct chain *out);
 must_check enum session_ran exec_admin(struct session *s, const struct env *env,
-                                       struct chain *out);
+                                       struct chain *out,
+                                       const struct session_limits *limits);
+/* slabs, lru, lru_crawler. */
+must_check enum session_ran exec_upkeep(struct session *s, const struct env *env,
+                                        struct chain *out,
+                                        const struct session_limits *limits);
+/* Dumps of the crawler: begins one of these classes, or of the table, or goes on. */
+must_check enum session_ran exec_dump_begin(struct session *s, const struct env *env,
+                                            struct chain *out,
+                                            const struct store_walk_ask *ask, bool is_mg);
+must_check enum session_ran exec_dump(struct session *s, const struct env *env,
+                                      struct chain *out,
+                                      const struct session_limits *limits);
+void exec_dump_end(struct session *s, const struct env *env);
+must_check enum session_ran exec_debugitem(struct session *s, const struct env *env,
+                                           struct chain *out);
+/* Gives back what the client still holds. */
+void exec_debug_end(struct session *s, const struct env *env);
 
 /* A binary client's key that a line of text can not hold. */
 bool exec_has_binary_key(const struct req *req);

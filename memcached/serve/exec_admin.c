@@ -144,7 +144,8 @@ static enum session_ran
 exec_memlimit(struct session *s, const struct env *env, struct chain *out)
 {
     uint64_t megabytes;
-    if (!req_word_u64(s->req.word[1], env->conf->rules, &megabytes)) {
+    if (!has_number(&s->req) ||
+        !req_word_u64(s->req.word[1], env->conf->rules, &megabytes)) {
         return exec_reply(s, env, out, REPLY_ERROR);
     }
     if (megabytes < MEMLIMIT_MIN_MB) {
@@ -192,7 +193,8 @@ exec_debugtime(struct session *s, const struct env *env, struct chain *out)
 }
 
 enum session_ran
-exec_admin(struct session *s, const struct env *env, struct chain *out)
+exec_admin(struct session *s, const struct env *env, struct chain *out,
+           const struct session_limits *limits)
 {
     switch (s->req.verb) {
     case VERB_STATS:
@@ -218,6 +220,12 @@ exec_admin(struct session *s, const struct env *env, struct chain *out)
         return exec_watch(s, env, out);
     case VERB_DEBUGTIME:
         return exec_debugtime(s, env, out);
+    case VERB_DEBUGITEM:
+        return exec_debugitem(s, env, out);
+    case VERB_SLABS:
+    case VERB_LRU:
+    case VERB_LRU_CRAWLER:
+        return exec_upkeep(s, env, out, limits);
     default:
         unreachable();
     }

@@ -27,6 +27,8 @@ void
 session_fini(struct session *s, const struct env *env)
 {
     drop_item(s, env);
+    exec_dump_end(s, env);
+    exec_debug_end(s, env);
     auth_end(&s->auth);
 }
 
@@ -334,7 +336,7 @@ session_run(struct session *s, const struct env *env, struct buf *in, struct cha
         return finish(s, in, exec_sasl(s, env, out));
     case FAMILY_ADMIN:
     case FAMILY_CONTROL:
-        ran = exec_admin(s, env, out);
+        ran = exec_admin(s, env, out, limits);
         return ran == RAN_AGAIN ? ran : finish(s, in, ran);
     }
     unreachable();

@@ -35,6 +35,9 @@ struct session {
     struct auth_session *auth;  /* NULL between authentications */
     bool is_datagram;           /* cannot be watched from; set by net/ */
     uint32_t watches;           /* after RAN_WATCH: what the client wants to hear of */
+    uint8_t dump;               /* enum dump_kind: a dump is under way, */
+    uint32_t dump_ticket;       /* and the name of its walk */
+    struct debug_hold *holds;   /* what debugitem holds */
     struct req req;
 };
 

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/uri.h"
 #include "serve/watch.h"
 
 static const struct {
@@ -71,28 +72,11 @@ put(struct line *l, const char *fmt, ...)
     l->len += (size_t)n;
 }
 
-static bool
-is_plain(unsigned char byte)
-{
-    return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
-           (byte >= '0' && byte <= '9') || (byte != '\0' && strchr("-._~", byte) != NULL);
-}
-
 static void
 put_key(struct line *l, const char *key, size_t len)
 {
-    static const char digits[] = "0123456789ABCDEF";
-    must(3 * len < WATCH_LINE_MAX - l->len);
-    for (size_t i = 0; i < len; i++) {
-        unsigned char byte = (unsigned char)key[i];
-        if (is_plain(byte)) {
-            l->bytes[l->len++] = (char)byte;
-        } else {
-            l->bytes[l->len++] = '%';
-            l->bytes[l->len++] = digits[byte >> 4];
-            l->bytes[l->len++] = digits[byte & 15];
-        }
-    }
+    must(URI_ENCODED_MAX(len) < WATCH_LINE_MAX - l->len);
+    l->len += uri_encode(l->bytes + l->len, key, len);
 }
 
 static const char *

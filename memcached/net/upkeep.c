@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ */
+#include "net/upkeep.h"
+
+#include <errno.h>
+
+#define GROW_BUCKETS 256 /* moved in a pass */
+#define GROW_SLEEP_MIN (50 * NSEC_PER_MSEC)
+#define JUGGLE_MOVES 500 /* of each kind in a visit */
+#define JUGGLE_SLEEP_MIN NSEC_PER_MSEC
+#define JUGGLE_SLEEP_GROWTH 8 /* an eighth longer when there was nothing to do */
+#define CRAWL_ITEMS 250       /* in a pass */
+#define CRAWL_STRETCH 1000    /* then it sleeps */
+#define MOVE_CHUNKS 64        /* in a pass */
+/* For chunks that are in use; longer when they have been so for long. */
+#define MOVE_SLEEP_MIN (200 * NSEC_PER_USEC)
+#define MOVE_SLEEP_MAX (2 * NSEC_PER_MSEC)
+#define MOVE_WAITS_SHORT 6000
+#define SLEEP_MAX NSEC_PER_SEC
+
+static nsec_t
+least(nsec_t a, nsec_t b)
+{
+    return a < b ? a : b;
+}
+
+/* ---- the parts; each returns when it wants to be called again ------------------------- */
+
+static nsec_t
+grow(struct upkeep *u, nsec_t now)
+{
+    if (now >= u->grow_due) {
+        bool has_more = store_step(u->store, GROW_BUCKETS);
+        u->grow_sleep = has_more ? GROW_SLEEP_MIN : least(2 * u->grow_sleep, SLEEP_MAX);
+        u->grow_due = has_more ? now : now + u->grow_sleep;
+    }
+    return u->grow_due;
+}
+
+static void
+juggle_class(struct upkeep *u, unsigned id, nsec_t now, uint32_t rel)
+{
+    struct upkeep_visit *visit = &u->visits[id];
+    if (store_juggle(u->store, id, JUGGLE_MOVES, rel) > 0) {
+        visit->sleep /= 2;
+    } else {
+        visit->sleep += visit->sleep / JUGGLE_SLEEP_GROWTH;
+    }
+    visit->sleep = visit->sleep < JUGGLE_SLEEP_MIN ? JUGGLE_SLEEP_MIN
+                                                   : least(visit->sleep, SLEEP_MAX);
+    visit->due = now + visit->sleep;
+}
+
+static nsec_t
+juggle(struct upkeep *u, bool has_maintainer, nsec_t now, uint32_t rel)
+{
+    nsec_t due = now + SLEEP_MAX;
+    if (!has_maintainer) {
+        return due;
+    }
+    for (unsigned id = 1; id <= store_class_count(u->store); id++) {
+        if (now >= u->visits[id].due) {
+            juggle_class(u, id, now, rel);
+        }
+        due = least(due, u->visits[id].due);
+    }
+    return due;
+}
+
+struct note {
+    struct crawlplan *plan;
+    uint32_t now;
+};
+
+static bool
+note_item(void *ctx, const struct item *it)
+{
+    const struct note *note = ctx;
+    crawlplan_note(note->plan, item_class(it), item_expires(it), note->now);
+    return true;
+}
+
+static nsec_t
+crawl(struct upkeep *u, uint32_t sleep_us, nsec_t now, uint32_t rel)
+{
+    uint32_t ticket;
+    bool is_automatic;
+    if (!orders_crawling(u->orders, &ticket, &is_automatic)) {
+        return now + SLEEP_MAX;
+    }
+    if (now < u->crawl_due) {
+        return u->crawl_due;
+    }
+    struct note note = {&u->plan, rel};
+    enum store_walk_step step =
+        store_walk_step(u->store, ticket, CRAWL_ITEMS, rel,
+                        is_automatic ? note_item : NULL, is_automatic ? &note : NULL);
+    if (step != STORE_WALK_MORE) {
+        orders_end_crawl(u->orders, u->store, ticket, rel);
+        if (is_automatic) {
+            crawlplan_end(&u->plan, u->crawl_classes, rel);
+        }
+        u->crawl_due = now;
+        return now + SLEEP_MAX;
+    }
+    u->crawled += CRAWL_ITEMS;
+    u->crawl_due = now;
+    if (u->crawled >= CRAWL_STRETCH) {
+        u->crawled = 0;
+        u->crawl_due = now + sleep_us * NSEC_PER_USEC;
+    }
+    return u->crawl_due;
+}
+
+static nsec_t
+move(struct upkeep *u, nsec_t now, uint32_t rel)
+{
+    if (now < u->move_due) {
+        return u->move_due;
+    }
+    switch (store_move_step(u->store, MOVE_CHUNKS, rel)) {
+    case STORE_MOVE_IDLE:
+        u->move_waits = 0;
+        if (u->moves_again) {
+            u->moves_again = store_automove_step(u->store, rel);
+            return u->moves_again ? now : now + SLEEP_MAX;
+        }
+        return now + SLEEP_MAX;
+    case STORE_MOVE_WAITING:
+        u->move_waits++;
+        u->move_due =
+            now + (u->move_waits < MOVE_WAITS_SHORT ? MOVE_SLEEP_MIN : MOVE_SLEEP_MAX);
+        return u->move_due;
+    case STORE_MOVE_WORKING:
+        break;
+    }
+    return now;
+}
+
+static nsec_t
+each_second(struct upkeep *u, const struct orders_conf *conf, nsec_t now, uint32_t rel)
+{
+    if (now < u->second_due) {
+        return u->second_due;
+    }
+    u->second_due = now + NSEC_PER_SEC;
+    store_walk_expire(u->store, rel);
+    u->moves_again |= store_automove_step(u->store, rel);
+    if (conf->has_maintainer && conf->has_crawler) {
+        uint64_t due = crawlplan_due(&u->plan, rel);
+        if (due != 0 && orders_crawl_automatically(u->orders, u->store, due, rel)) {
+            u->crawl_classes = due;
+        }
+    }
+    return u->second_due;
+}
+
+/* ---- the thread ----------------------------------------------------------------------- */
+
+static nsec_t
+pass(struct upkeep *u, nsec_t now)
+{
+    uint32_t rel = clock_rel(now);
+    struct orders_conf conf = orders_conf(u->orders);
+    nsec_t due = each_second(u, &conf, now, rel);
+    due = least(due, grow(u, now));
+    due = least(due, juggle(u, conf.has_maintainer, now, rel));
+    due = least(due, crawl(u, conf.crawler_sleep_us, now, rel));
+    return least(due, move(u, now, rel));
+}
+
+static void *
+upkeep_main(void *arg)
+{
+    struct upkeep *u = arg;
+    struct timespec until;
+    PTHREAD_OK(pthread_setname_np(pthread_self(), "mc-upkeep"));
+    do {
+        nsec_t due = pass(u, clock_now());
+        until = (struct timespec){.tv_sec = (time_t)(due / NSEC_PER_SEC),
+                                  .tv_nsec = (long)(due % NSEC_PER_SEC)};
+    } while (orders_wait(u->orders, &until));
+    return NULL;
+}
+
+bool
+upkeep_start(struct upkeep *u, struct store *store, struct orders *orders)
+{
+    *u = (struct upkeep){.store = store, .orders = orders, .grow_sleep = GROW_SLEEP_MIN};
+    errno = pthread_create(&u->thread, NULL, upkeep_main, u);
+    u->is_started = errno == 0;
+    return u->is_started;
+}
+
+void
+upkeep_stop(struct upkeep *u)
+{
+    if (u->is_started) {
+        orders_stop(u->orders);
+        PTHREAD_OK(pthread_join(u->thread, NULL));
+        u->is_started = false;
+    }
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * The thread in the background: makes the hash table grow, keeps the LRU lists in order,
+ * crawls, moves pages. Each pass does one bounded piece of everything that is due and then
+ * sleeps until the next thing is, at most a second, or until there is an order.
+ *
+ * Owner of struct upkeep: the thread, from upkeep_start to upkeep_stop.
+ */
+#pragma once
+
+#include <pthread.h>
+#include <stdbool.h>
+
+#include "base/clock.h"
+#include "base/must.h"
+#include "serve/orders.h"
+#include "store/crawlplan.h"
+
+struct store;
+
+/* How often a class's lists are visited. */
+struct upkeep_visit {
+    nsec_t due, sleep;
+};
+
+struct upkeep {
+    pthread_t thread;
+    bool is_started;
+    struct store *store;
+    struct orders *orders;
+    nsec_t grow_due, grow_sleep;
+    struct upkeep_visit visits[STORE_CLASSES];
+    nsec_t crawl_due;
+    unsigned crawled; /* items since the last sleep */
+    nsec_t move_due;
+    unsigned move_waits; /* in a row */
+    bool moves_again;    /* the automover has more for the pool */
+    nsec_t second_due;
+    uint64_t crawl_classes; /* of the automatic crawl */
+    struct crawlplan plan;
+};
+
+/* False: no thread, with errno. */
+must_check bool upkeep_start(struct upkeep *u, struct store *store,
+                             struct orders *orders);
+/* Returns when the thread has ended. Nothing happens if it was not started. */
+void upkeep_stop(struct upkeep *u);
