@@ -166,6 +166,37 @@ static const struct step script[] = {
     {"get n\r\n", "VALUE n 0 1\r\nn\r\nEND\r\n", NULL},
     {"flush_all noreply\r\n", "", NULL},
     {"get n\r\n", "END\r\n", NULL},
+    /* meta commands */
+    {"mn\r\n", "MN\r\n", NULL},
+    {"mg m1 k Oq\r\n", "EN km1 Oq\r\n", NULL},
+    {"mg m1 k Oq q\r\n", "", NULL},
+    {"ms m1 3 T100 F5 E70 k Oxyz c s\r\nabc\r\n", "HD km1 Oxyz c70 s3\r\n", NULL},
+    {"mg m1 v s k t f c Oxyz\r\n", "VA 3 s3 km1 t100 f5 c70 Oxyz\r\nabc\r\n", NULL},
+    {"ms m1 1 q C69 Oz c\r\nx\r\n", "EX Oz c0\r\n", NULL},
+    {"ms m1 1 q C70 E71\r\nx\r\n", "", NULL},
+    {"ms m2 1000 MA N50 k s Oz\r\n{1000x}\r\n", "HD km2 s1000 Oz\r\n", NULL},
+    {"ms m2 4000 MP s Oz\r\n{4000y}\r\n", "HD s5000 Oz\r\n", NULL},
+    {"mg m2 t v k\r\n", "VA 5000 t50 km2\r\n{4000y}{1000x}\r\n", NULL},
+    {"mg m2 s\r\nmg m2 v C1 q\r\n", "HD s5000\r\nVA 5000\r\n{4000y}{1000x}\r\n", NULL},
+    {"ms bTM= 20000 b k\r\n{20000z}\r\n", "HD kbTM= b\r\n", NULL},
+    {"mg bTM= b v k\r\nmn\r\n", "VA 20000 kbTM= b\r\n{20000z}\r\nMN\r\n", NULL},
+    {"ms bTM= 70000 b\r\n{70000z}\r\n", "SERVER_ERROR object too large for cache\r\n",
+     NULL},
+    {"mg m3 s k\r\n", "HD s20000 kbTM= b\r\n", "EN km3\r\n"},
+    {"ms m1 5 z\r\n12345\r\n", "CLIENT_ERROR invalid flag\r\n", NULL},
+    {"ms m1 5 b\r\n12345\r\n", "CLIENT_ERROR error decoding key\r\n", NULL},
+    {"ms m1 x\r\n", FORMAT, NULL},
+    {"ms m1 2 q\r\n1234", BAD_DATA, NULL},
+    {"mg m1 s c\r\n", "HD s1 c71\r\n", NULL},
+    {"md m1 I T30 q\r\n", "", NULL},
+    {"mg m1 t\r\nmg m1\r\n", "HD t30 X W\r\nHD Z X\r\n", NULL},
+    {"md m1 k\r\nmd m1 k q\r\n", "HD km1\r\nNF km1\r\n", NULL},
+    {"mg m4 N30 t\r\nmg m4\r\n", "HD t30 W\r\nHD Z\r\n", NULL},
+    {"ma m5 N0 J9 v\r\nma m5 q\r\nma m5 v k\r\n", "VA 1\r\n9\r\nVA 2 km5\r\n11\r\n",
+     NULL},
+    {"ma m2\r\nma m6 Oa\r\nma m5 z\r\n",
+     NOT_NUMERIC "NF Oa\r\nCLIENT_ERROR invalid or duplicate flag\r\n", NULL},
+    {"me m6\r\n", "EN\r\n", NULL},
     {"set w1 0 0 3000\r\n{3000w}\r\n", "STORED\r\n", NULL}, /* something stays */
     {"quit\r\n", "", NULL},
     {"get n\r\n", "", NULL}, /* nobody listens any more */
@@ -173,6 +204,7 @@ static const struct step script[] = {
 
 /* Every key that the script may leave behind. */
 static const char sweep[] = "get a b c e k n q v1 v2 v3 v4 v5 w1\r\n"
+                            "md m1 q\r\nmd m2 q\r\nmd m3 q\r\nmd m4 q\r\nmd m5 q\r\n"
                             "delete a noreply\r\ndelete b noreply\r\ndelete e noreply\r\n"
                             "delete k noreply\r\ndelete n noreply\r\ndelete q noreply\r\n"
                             "delete v1 noreply\r\ndelete v2 noreply\r\n"

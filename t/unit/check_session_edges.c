@@ -61,13 +61,13 @@ use_little_memory(void)
     conf.can_evict = false;
 }
 
-/* Stores f0, f1, ... until the store is full; returns how many were stored. */
+/* Stores under prefix 0, 1, ... until the store is full; returns how many were stored. */
 static unsigned
-fill(const char *value, size_t len)
+fill_keys(char prefix, const char *value, size_t len)
 {
     for (unsigned i = 0; i < 100000; i++) {
         char line[100];
-        snprintf(line, sizeof line, "set f%u 0 0 %zu\r\n%s\r\n", i, len, value);
+        snprintf(line, sizeof line, "set %c%u 0 0 %zu\r\n%s\r\n", prefix, i, len, value);
         const char *reply = client_exchange(&client, line);
         if (strcmp(reply, OUT_OF_MEMORY) == 0) {
             return i;
@@ -76,6 +76,12 @@ fill(const char *value, size_t len)
     }
     ck_abort_msg("never full");
     return 0;
+}
+
+static unsigned
+fill(const char *value, size_t len)
+{
+    return fill_keys('f', value, len);
 }
 
 START_TEST(test_full_store_refuses)
@@ -432,6 +438,60 @@ START_TEST(test_late)
 }
 END_TEST
 
+/* So does that of an mg, whose first line has been written by then: it is not looked up
+ * again. */
+START_TEST(test_late_meta)
+{
+    open_client(_i);
+    exchange("set big 0 0 10000\r\n{10000v}\r\n", "STORED\r\n");
+    struct session_limits limits = {.keys = 9, .out_bytes = 1000, .late_bytes = 9999};
+    facts_of("mg big T60 v t\r\nmg big h\r\n");
+    ck_assert_int_eq(
+        session_run(&client.session, &client.env, &client.in, &client.out, &limits),
+        RAN_LATE);
+    ck_assert_uint_eq(client.out.bytes, strlen("VA 10000 t60\r\n"));
+    ck_assert_int_eq(session_peek(&client.session, &client.env, &client.in),
+                     SESSION_READY);
+    ck_assert_uint_eq(session_facts(&client.session, &client.in).value_bytes, 10000);
+    limits.late_bytes = 0;
+    ck_assert_int_eq(
+        session_run(&client.session, &client.env, &client.in, &client.out, &limits),
+        RAN_DONE);
+    ck_assert_uint_eq(client.out.bytes, strlen("VA 10000 t60\r\n\r\n") + 10000);
+    ck_assert_uint_eq(ctr_get(&client.ctr.cmd_touch), 1);
+    /* the next waits until that much has been sent */
+    ck_assert_int_eq(session_peek(&client.session, &client.env, &client.in),
+                     SESSION_READY);
+    ck_assert_int_eq(
+        session_run(&client.session, &client.env, &client.in, &client.out, &limits),
+        RAN_AGAIN);
+    client_send(&client, SIZE_MAX);
+    ck_assert_int_eq(
+        session_run(&client.session, &client.env, &client.in, &client.out, &limits),
+        RAN_DONE);
+    ck_assert_uint_eq(client.out.bytes, strlen("HD h1\r\n"));
+}
+END_TEST
+
+/* Meta commands in a store without room. */
+START_TEST(test_full_store_meta)
+{
+    use_little_memory();
+    open_client(_i);
+    exchange("ms n 1\r\n9\r\n", "HD\r\n");
+    fill("{3000n}", 3000);
+    fill_keys('g', "n", 1);
+    exchange("ms new 3000 q k\r\n{3000x}\r\n", OUT_OF_MEMORY);
+    exchange("ms ZjI= 3000 b\r\n{3000x}\r\n", OUT_OF_MEMORY); /* f2 */
+    exchange("mg f2 s\r\n", by_profile("HD s3000\r\n", "EN\r\n"));
+    exchange("mg fresh N30 k\r\n", "EN kfresh\r\n");
+    exchange("ma fresh N30\r\n", "SERVER_ERROR Out of memory allocating new item\r\n");
+    exchange("ma n\r\n", "SERVER_ERROR out of memory\r\n");
+    exchange("ms n 1 MA s\r\n9\r\n", "SERVER_ERROR out of memory storing object\r\n");
+    exchange("md n x\r\n", by_profile("SERVER_ERROR out of memory\r\n", "NF\r\n"));
+}
+END_TEST
+
 START_TEST(test_limits_of_a_run)
 {
     open_client(_i);
@@ -561,6 +621,8 @@ main(void)
     tcase_add_loop_test(tc, test_statistics_in_parts, 0, PROFILE_COUNT);
     tcase_add_loop_test(tc, test_facts, 0, PROFILE_COUNT);
     tcase_add_loop_test(tc, test_late, 0, PROFILE_COUNT);
+    tcase_add_loop_test(tc, test_late_meta, 0, PROFILE_COUNT);
+    tcase_add_loop_test(tc, test_full_store_meta, 0, PROFILE_COUNT);
     tcase_add_loop_test(tc, test_limits_of_a_run, 0, PROFILE_COUNT);
     tcase_add_loop_test(tc, test_body_in_parts, 0, PROFILE_COUNT);
     tcase_add_loop_test(tc, test_counters, 0, PROFILE_COUNT);
