@@ -465,13 +465,33 @@ sub test_pieces {
         '[' . $server->profile . '] byte by byte');
 }
 
+# Whoever asks at the same time, one of them wins, for a stale item and for an absent one.
+sub test_one_winner {
+    my @clients = map { $server->connect } 1 .. 12;
+    my ($rounds, $wrong) = (40, 0);
+    for my $round (1 .. $rounds) {
+        my $key = "race$round";
+        roundtrip($s, ms($key, 'old') . "md $key I\r\n") if $round % 2;
+        put($_, "mg $key N60 v\r\nmn\r\n") for @clients;
+        my ($won, $lost) = (0, 0);
+        for my $c (@clients) {
+            my $line = read_line($c);
+            $won++ if $line =~ / W\r\n$/;
+            $lost++ if $line =~ / Z(?: X)?\r\n$/;
+            read_line($c) for 1 .. 2;    # the value and MN
+        }
+        $wrong++ if $won != 1 || $lost != @clients - 1;
+    }
+    is($wrong, 0, '[' . $server->profile . "] one winner in each of $rounds races");
+}
+
 for my $profile (profiles()) {
     $server = start_server(profile => $profile);
     debugtime($server, 'p');
     $s = $server->connect;
     for my $test (\&test_get, \&test_times, \&test_set, \&test_large, \&test_delete,
         \&test_arith, \&test_debug, \&test_binary_keys, \&test_errors, \&test_quiet,
-        \&test_stale, \&test_pieces) {
+        \&test_stale, \&test_pieces, \&test_one_winner) {
         exchange($s, "flush_all\r\n", "OK\r\n");
         $test->();
     }
