@@ -151,6 +151,10 @@ open_store(struct server *sv)
         fprintf(stderr, "memcached: %s\n", err);
         return 1;
     }
+    if (sv->settings.tracks_sizes && !store_track_sizes(sv->shared.store, true)) {
+        log_write(LOG_WARNING, "memcached: warning: sizes are not tracked: %s",
+                  sv->settings.no_cas ? "items have no CAS" : "no memory");
+    }
     return 0;
 }
 

@@ -13,6 +13,7 @@
 #include "net/loop.h"
 #include "serve/prefix.h"
 #include "serve/watch.h"
+#include "stats_keys.h"
 #include "stats_qos.h"
 
 #define CONNS_PER_CALL 128 /* told in one piece of "stats conns" */
@@ -27,6 +28,11 @@ struct snapshot {
     unsigned listeners; /* and UDP sockets */
     uint64_t total_conns, rejected, disabled_times, disabled_us, blocks;
     bool is_accepting;
+    struct watch_totals log;
+    struct store_class_stats lists; /* of all classes: moves between the lists */
+    const struct rules *rules;
+    bool moves_pages, shows_pool, has_crawler,
+        has_maintainer; /* have lines of their own */
 };
 
 void
@@ -73,6 +79,25 @@ sum_class(const struct stats *st, unsigned class_id)
     return sum;
 }
 
+/* The reads of a class by list, from all workers. */
+static void
+sum_list_hits(const struct stats *st, unsigned id, uint64_t hits[STORE_LISTS])
+{
+    uint64_t all = 0;
+    uint64_t elsewhere = 0;
+    for (unsigned i = 0; i < st->worker_count; i++) {
+        const struct serve_slab_ctr *slab = &st->workers[i].ctr.slab[id];
+        all += ctr_get(&slab->get_hits);
+        for (unsigned list = 0; list < STORE_LISTS; list++) {
+            hits[list] += ctr_get(&slab->list_hits[list]);
+        }
+    }
+    for (unsigned list = 0; list < STORE_LISTS; list++) {
+        elsewhere += list != STORE_LIST_COLD ? hits[list] : 0;
+    }
+    hits[STORE_LIST_COLD] = all > elsewhere ? all - elsewhere : 0;
+}
+
 static struct stats_sum
 sum_all(const struct stats *st)
 {
@@ -91,13 +116,41 @@ sum_all(const struct stats *st)
     return sum;
 }
 
+/* Which parts of the server are there to tell of. */
+static void
+find_features(const struct stats *st, struct snapshot *x)
+{
+    x->rules = rules_of(st->settings->profile);
+    x->moves_pages = st->settings->profile >= PROFILE_16;
+    x->shows_pool = x->rules->always_shows_page_pool;
+}
+
+static void
+sum_lists(const struct stats *st, struct snapshot *x)
+{
+    struct store *store = st->shared->store;
+    for (unsigned id = 1; id <= store_class_count(store); id++) {
+        struct store_class_stats c;
+        store_class_stats(store, id, x->now, &c);
+        x->lists.moves_to_cold += c.moves_to_cold;
+        x->lists.moves_to_warm += c.moves_to_warm;
+        x->lists.moves_within_lru += c.moves_within_lru;
+        x->lists.direct_reclaims += c.direct_reclaims;
+    }
+}
+
 static void
 take_snapshot(struct stats *st, uint32_t now, struct snapshot *x)
 {
     *x = (struct snapshot){.settings = st->settings, .now = now};
     must(getrusage(RUSAGE_SELF, &x->usage) == 0);
+    find_features(st, x);
+    if (x->has_maintainer) {
+        sum_lists(st, x);
+    }
     x->sum = sum_all(st);
     store_totals(st->shared->store, &x->store);
+    watch_totals(st->shared->watch, &x->log);
     x->open_conns = atomic_load_explicit(&st->shared->open_conns, memory_order_relaxed);
     x->listeners =
         st->listen->count + st->shared->udp.addresses * st->shared->udp.workers;
@@ -112,6 +165,10 @@ take_snapshot(struct stats *st, uint32_t now, struct snapshot *x)
     x->rejected = ctr_get(&st->listen->rejected) - st->rejected_baseline;
     x->disabled_times = ctr_get(&st->listen->disabled_times) - st->disabled_baseline;
     x->disabled_us = ctr_get(&st->listen->disabled_us) - st->disabled_us_baseline;
+    x->log.dropped -= st->log_baseline.dropped;
+    x->log.written -= st->log_baseline.written;
+    x->log.skipped -= st->log_baseline.skipped;
+    x->log.sent -= st->log_baseline.sent;
     PTHREAD_OK(pthread_mutex_unlock(&st->lock));
 }
 
@@ -124,13 +181,17 @@ reset(struct stats *st)
     st->baseline = sum;
     for (unsigned c = 0; c < STORE_CLASSES; c++) {
         st->slab_baseline[c] = sum_class(st, c);
+        memset(st->hits_baseline[c], 0, sizeof st->hits_baseline[c]);
+        sum_list_hits(st, c, st->hits_baseline[c]);
     }
+    watch_totals(st->shared->watch, &st->log_baseline);
     st->conns_baseline = ctr_get(&st->shared->total_conns);
     st->rejected_baseline = ctr_get(&st->listen->rejected);
     st->disabled_baseline = ctr_get(&st->listen->disabled_times);
     st->disabled_us_baseline = ctr_get(&st->listen->disabled_us);
     PTHREAD_OK(pthread_mutex_unlock(&st->lock));
     store_reset_stats(st->shared->store);
+    prefixes_clear(st->shared->prefixes);
 }
 
 /* ---- groups --------------------------------------------------------------------------- */
@@ -167,7 +228,7 @@ show_changing_setting(void *ctx, const char *name, struct sink *sink)
     } else if (strcmp(name, "detail_enabled") == 0) {
         sink_stat(sink, name, prefixes_are_on(st->shared->prefixes) ? "yes" : "no");
     } else if (strcmp(name, "track_sizes") == 0) {
-        sink_stat(sink, name, st->settings->tracks_sizes ? "yes" : "no");
+        sink_stat(sink, name, store_is_tracking_sizes(st->shared->store) ? "yes" : "no");
     } else if (strcmp(name, "num_threads_per_udp") == 0) {
         sink_statf(sink, name, "%lld", (long long)st->settings->threads);
     } else {
@@ -190,36 +251,98 @@ class_stat(struct sink *sink, const char *prefix, const char *name, const char *
 }
 
 static void
+show_item_lists(struct stats *st, const char *prefix, const struct store_class_stats *c,
+                struct sink *sink)
+{
+    static const char *const names[STORE_LISTS] = {
+        [STORE_LIST_HOT] = "number_hot",
+        [STORE_LIST_WARM] = "number_warm",
+        [STORE_LIST_COLD] = "number_cold",
+        [STORE_LIST_TEMP] = "number_temp",
+    };
+    bool has_temp = store_lru(st->shared->store).temp_ttl >= 0;
+    for (unsigned list = 0; list < STORE_LISTS; list++) {
+        if (list != STORE_LIST_TEMP || has_temp) {
+            class_stat(sink, prefix, names[list], "%" PRIu64, c->list_number[list]);
+        }
+    }
+    class_stat(sink, prefix, "age_hot", "%u", c->age_hot);
+    class_stat(sink, prefix, "age_warm", "%u", c->age_warm);
+}
+
+static void
+show_item_moves(struct stats *st, unsigned id, const char *prefix,
+                const struct store_class_stats *c, struct sink *sink)
+{
+    static const char *const names[STORE_LISTS] = {
+        [STORE_LIST_HOT] = "hits_to_hot",
+        [STORE_LIST_WARM] = "hits_to_warm",
+        [STORE_LIST_COLD] = "hits_to_cold",
+        [STORE_LIST_TEMP] = "hits_to_temp",
+    };
+    uint64_t hits[STORE_LISTS] = {0};
+    sum_list_hits(st, id, hits);
+    class_stat(sink, prefix, "moves_to_cold", "%" PRIu64, c->moves_to_cold);
+    class_stat(sink, prefix, "moves_to_warm", "%" PRIu64, c->moves_to_warm);
+    class_stat(sink, prefix, "moves_within_lru", "%" PRIu64, c->moves_within_lru);
+    class_stat(sink, prefix, "direct_reclaims", "%" PRIu64, c->direct_reclaims);
+    PTHREAD_OK(pthread_mutex_lock(&st->lock));
+    for (unsigned list = 0; list < STORE_LISTS; list++) {
+        hits[list] -= st->hits_baseline[id][list];
+    }
+    PTHREAD_OK(pthread_mutex_unlock(&st->lock));
+    for (unsigned list = 0; list < STORE_LISTS; list++) {
+        class_stat(sink, prefix, names[list], "%" PRIu64, hits[list]);
+    }
+}
+
+static void
+show_class_items(struct stats *st, const struct snapshot *x, unsigned id,
+                 struct sink *sink)
+{
+    struct store_class_stats c;
+    char prefix[24];
+    store_class_stats(st->shared->store, id, x->now, &c);
+    if (c.number == 0) {
+        return;
+    }
+    snprintf(prefix, sizeof prefix, "items:%u:", id);
+#define CLASS_LINE(field) class_stat(sink, prefix, #field, "%" PRIu64, c.field)
+    CLASS_LINE(number);
+    if (x->has_maintainer) {
+        show_item_lists(st, prefix, &c, sink);
+    }
+    class_stat(sink, prefix, "age", "%u", c.age);
+    if (x->rules->items_show_requested) {
+        class_stat(sink, prefix, "mem_requested", "%" PRIu64, c.item_bytes);
+    }
+    CLASS_LINE(evicted);
+    CLASS_LINE(evicted_nonzero);
+    CLASS_LINE(evicted_time);
+    CLASS_LINE(outofmemory);
+    CLASS_LINE(tailrepairs);
+    CLASS_LINE(reclaimed);
+    CLASS_LINE(expired_unfetched);
+    CLASS_LINE(evicted_unfetched);
+    if (x->has_maintainer) {
+        CLASS_LINE(evicted_active);
+    }
+    CLASS_LINE(crawler_reclaimed);
+    CLASS_LINE(crawler_items_checked);
+    CLASS_LINE(lrutail_reflocked);
+#undef CLASS_LINE
+    if (x->has_maintainer) {
+        show_item_moves(st, id, prefix, &c, sink);
+    }
+}
+
+static void
 show_items(struct stats *st, uint32_t now, struct sink *sink)
 {
-    struct store *store = st->shared->store;
-    bool has_requested = st->settings->profile >= PROFILE_16;
-    for (unsigned id = 1; id <= store_class_count(store); id++) {
-        struct store_class_stats c;
-        char prefix[24];
-        store_class_stats(store, id, now, &c);
-        if (c.number == 0) {
-            continue;
-        }
-        snprintf(prefix, sizeof prefix, "items:%u:", id);
-        class_stat(sink, prefix, "number", "%" PRIu64, c.number);
-        class_stat(sink, prefix, "age", "%u", c.age);
-        if (has_requested) {
-            class_stat(sink, prefix, "mem_requested", "%" PRIu64, c.requested_bytes);
-        }
-#define CLASS_LINE(field) class_stat(sink, prefix, #field, "%" PRIu64, c.field)
-        CLASS_LINE(evicted);
-        CLASS_LINE(evicted_nonzero);
-        CLASS_LINE(evicted_time);
-        CLASS_LINE(outofmemory);
-        CLASS_LINE(tailrepairs);
-        CLASS_LINE(reclaimed);
-        CLASS_LINE(expired_unfetched);
-        CLASS_LINE(evicted_unfetched);
-#undef CLASS_LINE
-        class_stat(sink, prefix, "crawler_reclaimed", "0");
-        class_stat(sink, prefix, "crawler_items_checked", "0");
-        class_stat(sink, prefix, "lrutail_reflocked", "%" PRIu64, c.lrutail_reflocked);
+    struct snapshot x = {.now = now};
+    find_features(st, &x);
+    for (unsigned id = 1; id <= store_class_count(st->shared->store); id++) {
+        show_class_items(st, &x, id, sink);
     }
 }
 
@@ -241,7 +364,7 @@ static void
 show_slabs(struct stats *st, uint32_t now, struct sink *sink)
 {
     struct store *store = st->shared->store;
-    bool has_requested = st->settings->profile < PROFILE_16;
+    bool has_requested = !rules_of(st->settings->profile)->items_show_requested;
     for (unsigned id = 1; id <= store_class_count(store); id++) {
         struct store_class_stats c;
         char prefix[24];
@@ -299,9 +422,10 @@ show_conn(void *ctx, const struct registry_entry *entry)
 }
 
 static enum reply
-show_group(struct stats *st, struct slice group, uint32_t now, unsigned *cursor,
-           struct sink *sink)
+show_group(struct stats *st, const struct slice *words, unsigned count, uint32_t now,
+           unsigned *cursor, struct sink *sink)
 {
+    struct slice group = words[0];
     if (req_word_is(group, "settings")) {
         settings_stats(st->settings, sink, show_changing_setting, st);
     } else if (req_word_is(group, "items")) {
@@ -315,7 +439,15 @@ show_group(struct stats *st, struct slice group, uint32_t now, unsigned *cursor,
             return REPLY_NONE;
         }
     } else if (req_word_is(group, "sizes")) {
-        sink_stat(sink, "sizes_status", "disabled");
+        return stats_sizes(st, sink);
+    } else if (req_word_is(group, "sizes_enable")) {
+        return stats_switch_sizes(st, true, sink);
+    } else if (req_word_is(group, "sizes_disable")) {
+        return stats_switch_sizes(st, false, sink);
+    } else if (req_word_is(group, "detail")) {
+        return stats_detail(st, words + 1, count - 1, cursor, sink);
+    } else if (req_word_is(group, "cachedump")) {
+        return stats_cachedump(st, words + 1, count - 1, now, sink);
     } else if (req_word_is(group, "qos")) {
         stats_show_qos(st, sink);
     } else if (req_word_is(group, "pin")) {
@@ -335,7 +467,7 @@ stats_command(void *ctx, const struct slice *words, unsigned count, uint32_t now
 {
     struct stats *st = ctx;
     if (count > 0) {
-        return show_group(st, words[0], now, cursor, sink);
+        return show_group(st, words, count, now, cursor, sink);
     }
     show_general(st, now, sink);
     return REPLY_END;

@@ -10,6 +10,7 @@
 
 #include "net/listen.h"
 #include "net/worker.h"
+#include "serve/watch.h"
 #include "settings.h"
 
 /* Command counters summed over the workers, as plain numbers. */
@@ -31,6 +32,8 @@ struct stats {
         lock; /* guards the baselines: what had been counted at the last reset */
     struct stats_sum baseline;
     struct stats_sum slab_baseline[STORE_CLASSES];
+    uint64_t hits_baseline[STORE_CLASSES][STORE_LISTS];
+    struct watch_totals log_baseline;
     uint64_t conns_baseline, rejected_baseline, disabled_baseline, disabled_us_baseline;
 };
 

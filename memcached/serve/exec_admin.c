@@ -40,6 +40,9 @@ exec_hooked(struct session *s, const struct env *env, struct chain *out)
     if (sink.has_failed) {
         return RAN_NO_MEMORY;
     }
+    if (sink.is_complete) {
+        return RAN_DONE;
+    }
     if (reply == REPLY_NONE) {
         return RAN_AGAIN;
     }

@@ -37,6 +37,12 @@ sink_statf(struct sink *sink, const char *name, const char *fmt, ...)
     sink_stat(sink, name, value);
 }
 
+bool
+sink_takes_parts(const struct sink *sink)
+{
+    return !is_binary(sink);
+}
+
 void
 sink_text(struct sink *sink, const char *name, const char *text, size_t len)
 {

@@ -15,12 +15,15 @@ struct sink {
     struct chain *out;
     const struct chain_env *env;
     const struct req *req; /* who asked, and in which protocol */
+    bool is_complete;      /* nothing closes the answer, whatever reply is returned */
     bool has_failed;       /* memory ran out: the reply is incomplete, close */
 };
 
 void sink_stat(struct sink *sink, const char *name, const char *value);
 __attribute__((format(printf, 3, 4))) void sink_statf(struct sink *sink, const char *name,
                                                       const char *fmt, ...);
+/* sink_text may be called any number of times; else once. */
+bool sink_takes_parts(const struct sink *sink);
 /* Lines that are no statistics, with their line ends; nothing closes them. In the binary
- * protocol they are one packet of this name, so a command may call this once. */
+ * protocol they are one packet of this name, see sink_takes_parts. */
 void sink_text(struct sink *sink, const char *name, const char *text, size_t len);
