@@ -34,6 +34,7 @@ struct settings {
     enum settings_action action;
     /* network */
     int64_t port, udp_port, backlog, max_conns, requests_per_event, idle_timeout;
+    int64_t buffer_mb;
     char *addresses; /* all -l lists, joined by commas; NULL: all */
     const char *socket_path;
     int64_t socket_mode;

@@ -23,6 +23,7 @@ enum show {
     SHOW_PROTOCOL,
     SHOW_CHUNK_MAX,
     SHOW_KILOBYTES, /* in bytes */
+    SHOW_MEGABYTES, /* in bytes */
     SHOW_DELIMITER,
 };
 
@@ -63,6 +64,9 @@ show_value(const struct settings *s, struct sink *sink, const char *stat, enum s
         break;
     case SHOW_CHUNK_MAX:
         sink_statf(sink, stat, "%lld", (long long)s->chunk_max);
+        break;
+    case SHOW_MEGABYTES:
+        sink_statf(sink, stat, "%lld", (long long)*number << 20);
         break;
     case SHOW_KILOBYTES:
         sink_statf(sink, stat, "%lld", (long long)*number * 1024);

@@ -26,7 +26,8 @@ struct snapshot {
     struct store_totals store;
     unsigned open_conns;
     unsigned listeners; /* and UDP sockets */
-    uint64_t total_conns, rejected, disabled_times, disabled_us, blocks;
+    uint64_t total_conns, rejected, disabled_times, disabled_us;
+    uint64_t blocks, free_blocks, replies, reply_oom, read_oom;
     bool is_accepting;
     struct watch_totals log;
     struct store_class_stats lists; /* of all classes: moves between the lists */
@@ -157,7 +158,13 @@ take_snapshot(struct stats *st, uint32_t now, struct snapshot *x)
     x->is_accepting =
         atomic_load_explicit(&st->listen->is_accepting, memory_order_relaxed);
     for (unsigned i = 0; i < st->worker_count; i++) {
-        x->blocks += ctr_get(&st->workers[i].pool.used);
+        const struct worker *w = &st->workers[i];
+        uint64_t spare = ctr_get(&w->pool.spare_count);
+        x->blocks += ctr_get(&w->pool.used) + spare;
+        x->free_blocks += spare;
+        x->replies += ctr_get(&w->budget.replies);
+        x->reply_oom += ctr_get(&w->budget.reply_oom);
+        x->read_oom += ctr_get(&w->budget.read_oom);
     }
     PTHREAD_OK(pthread_mutex_lock(&st->lock));
     subtract(&x->sum, &st->baseline);

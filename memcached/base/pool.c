@@ -3,7 +3,6 @@
  */
 #include "base/pool.h"
 
-#include "base/ctr.h"
 #include "base/must.h"
 
 void
@@ -29,7 +28,7 @@ pool_get(struct pool *p)
     void *block = p->spare;
     if (block != NULL) {
         p->spare = *(void **)block;
-        p->spare_count--;
+        ctr_add(&p->spare_count, (uint64_t)-1);
     } else {
         block = malloc(POOL_BLOCK_BYTES);
         if (block == NULL) {
@@ -44,11 +43,11 @@ void
 pool_put(struct pool *p, void *block)
 {
     ctr_add(&p->used, (uint64_t)-1);
-    if (p->spare_count >= POOL_SPARE_MAX) {
+    if (ctr_get(&p->spare_count) >= POOL_SPARE_MAX) {
         free(block);
         return;
     }
     *(void **)block = p->spare;
     p->spare = block;
-    p->spare_count++;
+    ctr_add(&p->spare_count, 1);
 }

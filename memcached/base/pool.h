@@ -6,17 +6,18 @@
  */
 #pragma once
 
-#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "base/ctr.h"
 
 #define POOL_BLOCK_BYTES 16384
 #define POOL_SPARE_MAX 64 /* more free blocks than this go back to the system */
 
 struct pool {
-    void *spare; /* singly linked through the blocks' first word */
-    unsigned spare_count;
-    _Atomic uint64_t used; /* blocks handed out; any thread may read */
+    void *spare;       /* singly linked through the blocks' first word */
+    ctr_t spare_count; /* any thread may read, as `used` */
+    ctr_t used;        /* blocks handed out */
 };
 
 void pool_init(struct pool *p);

@@ -80,6 +80,12 @@ fill(struct conn *c)
 {
     char *space;
     size_t room;
+    struct worker *w = c->worker;
+    if (unlikely(w->budget.bytes != 0) && c->in.cap != BUF_CAPACITY &&
+        !budget_allows_read(&w->budget, &w->pool)) {
+        conn_close(c, CLOSE_NO_MEMORY);
+        return IO_CLOSED;
+    }
     if (!buf_open(&c->in, &c->worker->pool, &space, &room)) {
         conn_close(c, CLOSE_NO_MEMORY);
         return IO_CLOSED;
@@ -141,6 +147,9 @@ flush(struct conn *c)
     c->edge.must_probe = false;
     chain_consume(&c->out, &c->worker->env.chain, (size_t)n);
     ctr_add(&c->worker->ctr.bytes_written, (uint64_t)n);
+    if (unlikely(c->share.replies != 0) && c->out.bytes == 0) {
+        budget_release(&c->worker->budget, &c->share);
+    }
     c->edge.is_blocked =
         (size_t)n < offered; /* the edge comes when there is room again */
     return c->edge.is_blocked ? IO_AGAIN : IO_OK;
@@ -298,6 +307,48 @@ admit(struct conn *c, const struct turn *turn, enum req_class class)
     return STEP_ON;
 }
 
+/* The replies that wait exceed their budget. A get whose reply is still here in whole is
+ * answered with an error instead; otherwise the connection ends. */
+static enum step
+give_up(struct conn *c)
+{
+    struct worker *w = c->worker;
+    struct session *s = &c->session;
+    if (s->req.family != FAMILY_RETRIEVE || s->req.protocol == PROTOCOL_BINARY ||
+        s->error != REPLY_NONE || c->out.bytes != c->share.produced) {
+        conn_close(c, CLOSE_NO_MEMORY);
+        return STEP_CLOSED;
+    }
+    chain_clear(&c->out, &w->env.chain);
+    budget_release(&w->budget, &c->share);
+    session_abandon(s, &w->env, &c->in);
+    c->task.is_admitted = false;
+    if (!ascii_put_reply(&c->out, &w->env.chain, REPLY_NO_MEMORY_WRITING)) {
+        conn_close(c, CLOSE_NO_MEMORY);
+        return STEP_CLOSED;
+    }
+    return STEP_ON;
+}
+
+/* As session_run, under a budget. */
+static enum step
+run_in_budget(struct conn *c, struct turn *turn, const struct session_limits *limits)
+{
+    struct worker *w = c->worker;
+    struct session *s = &c->session;
+    uint32_t keys = s->req.keys;
+    size_t bytes = c->out.bytes;
+    bool is_retrieval = s->req.family == FAMILY_RETRIEVE && s->error == REPLY_NONE;
+    enum session_ran ran = session_run(s, &w->env, &c->in, &c->out, limits);
+    uint32_t replies = is_retrieval ? keys - s->req.keys : ran == RAN_DONE;
+    bool is_good =
+        budget_charge(&w->budget, &c->share, &w->pool, replies, c->out.bytes - bytes);
+    if (!is_good && (ran == RAN_DONE || ran == RAN_AGAIN || ran == RAN_LATE)) {
+        return give_up(c);
+    }
+    return after_run(c, turn, ran);
+}
+
 /* A request is at the head: may it run here and now? */
 static enum step
 step_run(struct conn *c, struct turn *turn)
@@ -309,6 +360,14 @@ step_run(struct conn *c, struct turn *turn)
         if (admitted != STEP_ON) {
             return admitted;
         }
+        budget_begin(&c->share);
+        if (unlikely(w->budget.bytes != 0) && c->session.req.family == FAMILY_RETRIEVE) {
+            /* So that its reply is alone there, should it have to be taken back. */
+            enum step drained = drain_output(c, turn);
+            if (drained != STEP_ON) {
+                return drained;
+            }
+        }
     }
     if (turn->is_inline && !class_is_inline(class)) {
         return STEP_DEFER;
@@ -319,6 +378,9 @@ step_run(struct conn *c, struct turn *turn)
     struct session_limits limits = {.keys = KEYS_PER_RUN,
                                     .out_bytes = OUT_PIECE_BYTES,
                                     .late_bytes = turn->is_inline ? CLASS_BULK_BYTES : 0};
+    if (unlikely(w->budget.bytes != 0)) {
+        return run_in_budget(c, turn, &limits);
+    }
     return after_run(c, turn,
                      session_run(&c->session, &w->env, &c->in, &c->out, &limits));
 }
@@ -581,6 +643,7 @@ conn_destroy(struct conn *c)
     log_write(LOG_DEBUG, "<%d connection closed: %s", c->fd, close_sentences[c->closing]);
     session_fini(&c->session, &w->env);
     chain_clear(&c->out, &w->env.chain);
+    budget_release(&w->budget, &c->share);
     buf_fini(&c->in, &w->pool);
     unlink_conn(c);
     if (c->closing == CLOSE_WATCH) {

@@ -13,6 +13,7 @@
 
 #include "base/buf.h"
 #include "base/chain.h"
+#include "net/budget.h"
 #include "net/registry.h"
 #include "net/task.h"
 #include "serve/session.h"
@@ -51,6 +52,7 @@ struct conn {
     unsigned drain_reads; /* done since the worker began to drain */
     struct buf in;
     struct chain out;
+    struct budget_share share;
     struct session session;
     struct watcher *watcher; /* what it becomes when its output is sent, or NULL */
     struct registry_entry entry;

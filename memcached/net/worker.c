@@ -390,6 +390,7 @@ worker_start(struct worker *w, unsigned index, struct net_shared *shared)
         .watch = shared->watch,
         .prefixes = shared->prefixes,
         .chain = {.pool = &w->pool, .release = release_item, .ctx = shared->store}};
+    w->budget.bytes = shared->buffer_bytes / shared->worker_count;
     w->delay = hist_create(WORKER_DELAY_SUB_BITS, WORKER_DELAY_MAX_NS);
     w->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
     if (w->delay == NULL || w->timer_fd < 0 || !mbox_init(&w->mbox)) {

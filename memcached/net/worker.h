@@ -20,6 +20,7 @@
 #include "base/hist.h"
 #include "base/mbox.h"
 #include "base/pool.h"
+#include "net/budget.h"
 #include "net/idle.h"
 #include "net/registry.h"
 #include "net/udp.h"
@@ -52,6 +53,8 @@ struct net_shared {
     sem_t ended;                 /* posted by each worker as the last thing it does */
     unsigned requests_per_event; /* -R */
     uint32_t idle_seconds;       /* connections idle for longer are closed; 0: none */
+    unsigned worker_count;
+    uint64_t buffer_bytes;       /* read_buf_mem_limit, of all workers; 0: none */
     nsec_t turn_ns;              /* deferred work between two polls */
     _Atomic unsigned open_conns; /* accepted and not yet destroyed */
     ctr_t total_conns;           /* main thread writes */
@@ -94,6 +97,7 @@ struct worker {
     struct conn *conns;  /* all, doubly linked */
     struct conn *doomed; /* closed, to be destroyed at the end of the pass */
     struct idle idle;
+    struct budget budget;
     struct udp *udp;     /* its sockets */
     struct guard *guard; /* of UDP; NULL: not wanted */
     _Alignas(64) struct serve_ctr ctr;

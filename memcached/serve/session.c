@@ -240,6 +240,18 @@ finish(struct session *s, struct buf *in, enum session_ran ran)
     return ran;
 }
 
+void
+session_abandon(struct session *s, const struct env *env, struct buf *in)
+{
+    drop_item(s, env);
+    s->skips_line |= s->is_pending ? s->req.is_open : s->is_open;
+    s->req.is_open = false;
+    s->is_open = false;
+    if (s->is_pending) {
+        (void)finish(s, in, RAN_DONE);
+    }
+}
+
 size_t
 session_want(struct session *s, char **to)
 {

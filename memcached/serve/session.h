@@ -84,6 +84,10 @@ must_check enum session_ran session_run(struct session *s, const struct env *env
                                         struct buf *in, struct chain *out,
                                         const struct session_limits *limits);
 
+/* Gives up the text retrieval that is under way, or has just been finished: what is left of
+ * its line will be dropped. The caller answers. */
+void session_abandon(struct session *s, const struct env *env, struct buf *in);
+
 /* Where the next body bytes go, after SESSION_WANT. */
 size_t session_want(struct session *s, char **to);
 void session_got(struct session *s, size_t n);
