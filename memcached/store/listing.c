@@ -63,7 +63,7 @@ bucket_of(const struct sizes *z, uint64_t total)
 void
 sizes_count(struct sizes *z, struct item *it, uint64_t total)
 {
-    it->layout |= ITEM_SIZED;
+    item_set_layout(it, it->layout | ITEM_SIZED);
     atomic_fetch_add_explicit(&z->counts[bucket_of(z, total)], 1, memory_order_relaxed);
 }
 

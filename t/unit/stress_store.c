@@ -23,11 +23,15 @@
 #define LOG_RECORD 8u
 #define HELD 400u
 #define VALUE_MAX 40000u
-#define LIMIT_MIB 3u
+#define LIMIT_MIB 12u
 #define STEP_BUCKETS 16u
 #define CLOCK_EVERY 2000u /* steps a second of the store's clock takes */
 #define MODE_EVERY 16000u /* steps between changes of the LRU's mode */
 #define MOVES 20u         /* of store_juggle */
+#define MOVE_EVERY 500u   /* steps between orders to move a page */
+#define STEP_CHUNKS 50u
+#define WALK_EVERY 3000u
+#define STEP_ITEMS 20u
 
 /* What the values of a key are, by key number. */
 enum family {
@@ -46,6 +50,8 @@ struct shared {
     atomic_uint now;
     atomic_bool stop;
     atomic_ulong operations;
+    bool is_walking; /* this and the next: the main thread's */
+    uint32_t ticket;
 };
 
 struct worker {
@@ -266,6 +272,7 @@ do_look(struct worker *w, uint32_t key)
         .exptime = now + 2 + below(w, 4),
         .creates = may_create && below(w, 2) == 0,
         .create_exptime = now + 1 + below(w, 4),
+        .takes_stale = true,
         .recaches = below(w, 2) == 0,
         .recache_below = 2,
     };
@@ -398,6 +405,69 @@ lru_conf(unsigned n)
     };
 }
 
+/* Looks at what an operator would be shown. */
+static bool
+see_item(void *ctx, const struct item *it)
+{
+    unsigned *left = ctx;
+
+    must(item_key_len(it) > 7 && memcmp(item_key(it), "stress-", 7) == 0);
+    must(item_list(it) < STORE_LISTS && item_class(it) != 0);
+    (void)item_was_fetched(it);
+    (void)item_expires(it);
+    return --*left > 0;
+}
+
+static void
+list(struct shared *sh, unsigned class_id, unsigned turn)
+{
+    uint32_t now = atomic_load(&sh->now);
+    unsigned left = 100;
+    uint64_t *counts;
+    size_t n;
+
+    store_dump(sh->store, class_id, turn % 2 == 0, 50, now, see_item, &left);
+    must(store_track_sizes(sh->store, turn % 400 < 200));
+    counts = store_sizes(sh->store, &n);
+    must(counts != NULL);
+    for (size_t i = 0; i < n; i++) {
+        must(counts[i] <= KEYS);
+    }
+    free(counts);
+}
+
+/* Moves pages to and fro, and walks over all items. */
+static void
+shift(struct shared *sh, unsigned turn)
+{
+    static const struct store_walk_ask lists = {.classes = STORE_WALK_ALL},
+                                       table = {.classes = STORE_WALK_ALL,
+                                                .by_table = true};
+    int classes = (int)store_class_count(sh->store);
+    unsigned left = UINT32_MAX;
+    uint32_t now = atomic_load(&sh->now);
+
+    if (turn % MOVE_EVERY == 0) {
+        int to = turn / MOVE_EVERY % 2 == 0 ? 0 : 1 + (int)(turn / MOVE_EVERY) % classes;
+        enum store_move_status status = store_move_page(sh->store, -1, to);
+
+        must(status != STORE_MOVE_OFF && status != STORE_MOVE_BAD_CLASS);
+    }
+    (void)store_move_step(sh->store, STEP_CHUNKS, now);
+    if (turn % WALK_EVERY == 0 && !sh->is_walking) {
+        const struct store_walk_ask *ask = turn / WALK_EVERY % 2 == 0 ? &lists : &table;
+
+        sh->is_walking =
+            store_walk_open(sh->store, ask, now, &sh->ticket) == STORE_WALK_OK;
+    }
+    if (sh->is_walking && store_walk_step(sh->store, sh->ticket, STEP_ITEMS, now,
+                                          see_item, &left) != STORE_WALK_MORE) {
+        store_walk_close(sh->store, sh->ticket, now);
+        sh->is_walking = false;
+    }
+    store_walk_expire(sh->store, now);
+}
+
 static void
 upkeep(struct shared *sh, unsigned turn)
 {
@@ -412,6 +482,7 @@ upkeep(struct shared *sh, unsigned turn)
 
         store_set_lru(sh->store, &conf);
     }
+    shift(sh, turn);
     if (turn % CLOCK_EVERY == 0) {
         atomic_fetch_add(&sh->now, 1 + (turn / CLOCK_EVERY % 8 == 0) * 70);
         must(store_set_limit(sh->store, (LIMIT_MIB + turn / CLOCK_EVERY % 2) << 20));
@@ -421,6 +492,7 @@ upkeep(struct shared *sh, unsigned turn)
         must(t.curr_items <= KEYS);
         store_class_stats(sh->store, class_id, atomic_load(&sh->now), &c);
         must(c.used_chunks + c.free_chunks == c.total_chunks);
+        list(sh, class_id, turn / 50);
     }
 }
 
@@ -467,7 +539,7 @@ main(int argc, char **argv)
     unsigned threads = argc > 2 ? (unsigned)atoi(argv[2]) : 4;
     struct store_conf conf = {
         .limit_bytes = LIMIT_MIB << 20,
-        .growth_factor = 1.25,
+        .growth_factor = 2, /* few classes: some have pages to spare */
         .min_space = 48,
         .item_max = 1 << 20,
         .chunk_max = 1 << 14,
@@ -477,6 +549,7 @@ main(int argc, char **argv)
         .can_evict = true,
         .can_grow_hash = true,
         .whole_pages = true,
+        .can_reassign = true,
         .inline_suffix = true,
         .lru = lru_conf(0),
     };
@@ -496,14 +569,17 @@ main(int argc, char **argv)
         PTHREAD_OK(pthread_join(workers[i].thread, NULL));
     }
     store_totals(sh.store, &t);
+    while (store_move_step(sh.store, STEP_CHUNKS, atomic_load(&sh.now))) {
+    }
     check_leaks(&sh);
     printf("1..1\nok 1 - %lu operations by %u threads\n", atomic_load(&sh.operations),
            threads);
     printf("# %llu evictions (%llu active), %llu reclaimed, %llu held at the tail, "
-           "%llu juggles, hash power %u\n",
+           "%llu juggles, %llu pages moved, %llu items walked over, hash power %u\n",
            (unsigned long long)t.evictions, (unsigned long long)t.evicted_active,
            (unsigned long long)t.reclaimed, (unsigned long long)t.lrutail_reflocked,
-           (unsigned long long)t.juggles, t.hash_power);
+           (unsigned long long)t.juggles, (unsigned long long)t.pages_moved,
+           (unsigned long long)t.crawler_items_checked, t.hash_power);
     store_destroy(&sh.store);
     free(workers);
     return EXIT_SUCCESS;
