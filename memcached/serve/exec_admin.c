@@ -14,12 +14,13 @@
 #define MEMLIMIT_MIN_MB 8
 #define MEMLIMIT_MAX_MB 1000000000
 
-/* Groups that only text clients may ask for. */
+/* Groups that binary clients may not ask for, and keys that name none. */
 static bool
 is_text_group(const struct req *req)
 {
-    return req->words > 1 &&
-           (req_word_is(req->word[1], "conns") || req_word_is(req->word[1], "cachedump"));
+    return req->words > 1 ? req_word_is(req->word[1], "conns") ||
+                                req_word_is(req->word[1], "cachedump")
+                          : req->key.len > 0;
 }
 
 static enum session_ran
@@ -106,7 +107,9 @@ exec_flush_all(struct session *s, const struct env *env, struct chain *out)
     const struct req *req = &s->req;
     enum reply reply;
     int64_t delay;
-    ctr_add(&env->ctr->cmd_flush, 1);
+    bool counts = env->conf->allows_flush || req->protocol != PROTOCOL_BINARY;
+    ctr_add(&env->ctr->cmd_flush,
+            counts); /* a refusal counts in the text protocol only */
     if (!env->conf->allows_flush) {
         return exec_reply(s, env, out, REPLY_FLUSH_REFUSED);
     }
