@@ -1,0 +1,184 @@
+#!/usr/bin/env perl
+# Binary requests that lie, are cut short, too large or none at all: each is answered as the
+# protocol says, closes the connection where it must, and never harms anybody else.
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::Bin/lib";
+use Test::More;
+use MCTest;
+use MCBinary;
+
+my ($server, $profile);
+my %INVALID = (status => 4, value => 'Invalid arguments');
+my %UNKNOWN = (status => 0x81, value => 'Unknown command');
+my $PAD = 'x' x 40;
+
+# On a connection of its own: one answer, then the end.
+sub is_refused {
+    my ($name, $opcode, $want, %f) = @_;
+    local $Test::Builder::Level = $Test::Builder::Level + 1;
+    my $c = $server->connect;
+    put($c, packet($opcode, %f));
+    answers($c, $opcode, $want, "[$profile] $name");
+    expect_eof($c, '', "[$profile] $name: the connection ends");
+}
+
+# Closed without an answer.
+sub is_closed {
+    my ($name, $bytes) = @_;
+    local $Test::Builder::Level = $Test::Builder::Level + 1;
+    my $c = $server->connect;
+    put($c, $bytes);
+    expect_eof($c, '', "[$profile] $name is closed silently");
+}
+
+sub is_alive {
+    my ($name) = @_;
+    local $Test::Builder::Level = $Test::Builder::Level + 1;
+    bin_alive($server->connect, "[$profile] $name: others are served");
+}
+
+sub test_lengths {
+    for my $code (0x00, 0x01, 0x04, 0x05, 0x0a, 0x0c, 0x0e, 0x0f, 0x10, 0x19, 0x1a, 0x1c, 0x21, 0x23, 0x77) {
+        is_refused(sprintf('%02x, key longer than the body', $code), $code, {%UNKNOWN},
+            key_len => 5, body_len => 4, value => $PAD);
+    }
+    is_refused('key of 65535 bytes in no body', 0x00, {%UNKNOWN}, key_len => 65535);
+    is_refused('set, extras and key longer than the body', 0x01, {%UNKNOWN},
+        key_len => 4, extras_len => 8, body_len => 8, value => $PAD);
+    is_refused('get with extras', 0x00, {%INVALID}, key => 'k', extras => '1234');
+    is_refused('extras of 255 bytes', 0x05, {%INVALID}, key => 'k', extras => 'e' x 255);
+    is_refused('get without a key', 0x00, {%INVALID});
+    is_refused('get with a value', 0x00, {%INVALID}, key => 'k', value => 'v');
+    is_refused('set without extras', 0x01, {%INVALID}, key => 'k', value => 'v');
+    is_refused('set without a key', 0x01, {%INVALID}, value => 'v', extras => store_extras());
+    is_refused('append with extras', 0x0e, {%INVALID}, key => 'k', value => 'v', extras => store_extras());
+    is_refused('incr without extras', 0x05, {%INVALID}, key => 'k');
+    is_refused('incr with a value', 0x05, {%INVALID}, key => 'k', value => 'v', extras => sum_extras(1));
+    is_refused('touch without extras', 0x1c, {%INVALID}, key => 'k');
+    is_refused('noop with a key', 0x0a, {%INVALID}, key => 'k');
+    is_refused('quit with a value', 0x07, {%INVALID}, value => 'v');
+    is_refused('flush with two bytes of extras', 0x08, {%INVALID}, extras => '12');
+    is_refused('stat with a value', 0x10, {%INVALID}, value => 'v');
+    is_refused("getq with a key of $_", 0x09, {%INVALID}, key => 'k' x $_) for 251, 365;
+    is_refused('an unknown opcode with a key of 251', 0x99, {%INVALID}, key => 'k' x 251);
+    is_alive('after lengths that lie');
+}
+
+# Bodies that nobody can hold: the server believes none of them.
+sub test_huge {
+    my $before = proc_status($server->pid, 'VmSize');
+    my %f = (key => 'k', extras => store_extras(), value => 'v' x 31);
+    for my $code (0x01, 0x02, 0x03, 0x11, 0x12, 0x13, 0x0e, 0x19) {
+        my %g = $code == 0x0e || $code == 0x19 ? (%f, extras => '') : %f;
+        is_refused(sprintf('%02x of %u bytes', $code, $_), $code, {%INVALID}, %g, body_len => $_)
+            for 0xffffffe8, 0xffffffff, 0x80000000;
+    }
+    is_refused('get with a body of 2 GB', 0x00, {%INVALID}, key => 'k', body_len => 0x7fffffff);
+    if ($profile eq '1.6') {
+        is_refused('set of more than 1 GB', 0x01, {%INVALID}, %f, body_len => 0x40000001);
+    } else {
+        my $c = $server->connect;
+        put($c, packet(0x01, %f, body_len => 0x40000001));
+        answers($c, 0x01, {status => 3, value => 'Too large.'}, "[$profile] set of more than 1 GB");
+    }
+    # what is not sent is not waited for by others
+    my @half = map { $server->connect } 1 .. 20;
+    put($_, packet(0x12, %f, body_len => 0x3fffffff)) for @half;
+    answers($_, 0x12, {status => 3, value => 'Too large.'}, "[$profile] addq of 1 GB") for @half;
+    is_alive('after bodies that are too large');
+    cmp_ok(proc_status($server->pid, 'VmSize') - $before, '<', 200_000, "[$profile] and took no memory");
+}
+
+sub test_large {
+    my $c = $server->connect;
+    my %f = (key => 'big', extras => store_extras(5));
+    my $max = 1048576;
+    my %large = (status => 3, value => 'Too large.');
+    for my $code (0x01, 0x11) {
+        ask($c, 0x01, %f, value => 'old');
+        put($c, packet($code, %f, value => 'v' x ($max + 1)) . packet(0x00, key => 'big'));
+        answers($c, $code, {%large}, "[$profile] set of 1 MiB and 1 byte");
+        answers($c, 0x00, {status => 1, value => 'Not found'}, "[$profile] the old value is gone");
+    }
+    put($c, packet(0x02, %f, value => 'v' x ($max * 3)));
+    answers($c, 0x02, {%large}, "[$profile] add of 3 MiB");
+    put($c, packet(0xe0, key => 'k', value => 'v' x ($max * 3)));
+    answers($c, 0xe0, {%UNKNOWN}, "[$profile] an unknown opcode with 3 MiB");
+    ask($c, 0x01, %f, value => 'v' x 900_000);
+    put($c, packet(0x0e, key => 'big', value => 'v' x 900_000));
+    answers($c, 0x0e, {status => 5, value => 'Not stored.'}, "[$profile] append that makes it too large");
+    bin_alive($c, "[$profile] the connection is in step");
+    is(length ask($c, 0x00, key => 'big')->{value}, 900_000, "[$profile] the value stays");
+}
+
+sub test_magic {
+    my %f = (key => 'k', value => 'v', extras => store_extras());
+    for my $magic (0x00, 0x81, 0x7f, 0xff) {
+        my $c = $server->connect;
+        put($c, packet(0x0a) . packet(0x0a, magic => $magic));
+        answers($c, 0x0a, {}, "[$profile] a noop is answered");
+        expect_eof($c, '', sprintf "[$profile] magic %02x behind it closes", $magic);
+    }
+    my $c = $server->connect;
+    put($c, packet(0x11, %f) . "get k\r\nget k\r\nget k\r\nget k\r\n");
+    expect_eof($c, '', "[$profile] text in a binary connection closes");
+    $c = $server->connect;
+    exchange($c, "version\r\n", VERSION_REPLY($profile), 'a text connection');
+    exchange($c, packet(0x0b) . "\r\n", "ERROR\r\n", 'stays one');
+}
+
+# Clients that leave in the middle of a request hold nothing.
+sub test_halves {
+    my $before = mem_stats($server->control);
+    my @whole = (packet(0x01, key => 'half', value => 'v' x 3000, extras => store_extras()),
+        packet(0x05, key => 'half', extras => sum_extras(1)), packet(0x10, key => 'settings'));
+    my $count = 0;
+    for my $bytes (@whole) {
+        for my $n (1, 8, 23, 24, 25, 31, 32, length($bytes) / 2, length($bytes) - 1) {
+            my $c = $server->connect;
+            put($c, substr $bytes, 0, $n);
+            close $c;
+            $count++;
+        }
+    }
+    ok(wait_until(sub {
+        my $now = mem_stats($server->control);
+        return $now->{total_connections} >= $before->{total_connections} + $count
+            && $now->{curr_connections} <= $before->{curr_connections};
+    }), "[$profile] $count clients have left halfway");
+    exchange($server->control, "get half\r\n", "END\r\n", 'nothing of theirs was stored');
+    is_alive('after halves');
+}
+
+for (profiles()) {
+    $profile = $_;
+    $server = start_server(profile => $profile, args => ['-vv', '-m', '64']);
+    test_lengths();
+    test_huge();
+    test_large();
+    test_magic();
+    test_halves();
+    $server->stop;
+
+    $server = start_server(profile => $profile, args => ['-B', 'binary'], no_port => 1);
+    is_closed('a text client of -B binary', 'a' x 62);
+    is_closed('an HTTP client of -B binary', "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    my $c = $server->connect;
+    is(bin_stats($c, 'settings')->{binding_protocol}, 'binary', "[$profile] -B binary is shown");
+    my $shy = $server->connect;
+    put($shy, 'version');
+    bin_alive($c, "[$profile] -B binary serves binary clients");
+    put($shy, "\r\nversion\r\nversion\r\n");
+    expect_eof($shy, '', "[$profile] a text client is closed when a header is complete");
+    $server->stop;
+
+    $server = start_server(profile => $profile, args => ['-B', 'ascii']);
+    $c = $server->connect;
+    exchange($c, packet(0x0b) . "\r\n", "ERROR\r\n", '-B ascii takes a packet for text');
+    is(mem_stats($c, 'settings')->{binding_protocol}, 'ascii', "[$profile] -B ascii is shown");
+    $server->stop;
+}
+
+done_testing();
