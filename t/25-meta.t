@@ -263,6 +263,8 @@ sub test_arith {
         ms('s', 'foo'), 'HD',
         'ma s', 'CLIENT_ERROR cannot increment or decrement non-numeric value',
         'ma s q', 'CLIENT_ERROR cannot increment or decrement non-numeric value',
+        'ma s C1', 'EX',
+        ms('s', ''), 'HD',
         'ma s C1', 'CLIENT_ERROR cannot increment or decrement non-numeric value',
         'ma n Mx', 'CLIENT_ERROR invalid mode for ma M token',
         'ma n M', 'CLIENT_ERROR invalid mode for ma M token',

@@ -302,7 +302,8 @@ is_blank(char c)
     return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
-/* Blanks, digits, and then the end or a blank; what follows that blank is ignored. */
+/* Of a value in one chunk: blanks, digits, and then the end or a blank; what follows that
+ * blank is ignored. */
 static bool
 parse_value(const struct item *it, uint64_t *value)
 {
@@ -310,9 +311,6 @@ parse_value(const struct item *it, uint64_t *value)
     size_t n = it->value_len;
     size_t digits = 0;
 
-    if (it->layout & ITEM_CHAINED) {
-        return false;
-    }
     (void)item_bytes(it, 0, &p);
     while (n > 0 && is_blank(*p)) {
         p++;
@@ -389,11 +387,14 @@ change_number(struct store *s, struct item *it, const struct store_sum *sum,
     enum store_status status = STORE_OK;
     uint64_t value;
 
-    if (!parse_value(it, &value)) {
+    if (it->value_len == 0 || (it->layout & ITEM_CHAINED)) {
         return STORE_NOT_NUMERIC; /* whatever its CAS */
     }
     if (sum->has_compare && differs(s, it, sum->compare)) {
         return STORE_EXISTS;
+    }
+    if (!parse_value(it, &value)) {
+        return STORE_NOT_NUMERIC;
     }
     core_use(s, it, now);
     number->digits = num_put_u64(number->text, apply_delta(value, sum));
