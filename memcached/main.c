@@ -18,11 +18,13 @@
 #include "net/upkeep.h"
 #include "net/watchers.h"
 #include "net/worker.h"
+#include "serve/auth.h"
 #include "serve/prefix.h"
 #include "serve/watch.h"
 #include "settings.h"
 #include "stats.h"
 
+#define STATUS_FAILURE 1
 #define STATUS_OS_ERROR 71
 #define SPARE_FILES 32               /* descriptors beside connections and workers */
 #define SPARE_RINGS 8                /* of the live log, beside the workers' */
@@ -32,6 +34,7 @@
 struct server {
     struct settings settings;
     struct serve_conf serve;
+    struct auth *auth; /* NULL: everybody may */
     struct serve_hooks hooks;
     struct pin_plan pin;
     struct net_shared shared;
@@ -69,8 +72,8 @@ static void
 print_license(void)
 {
     puts(PACKAGE_NAME " is free software under the BSD 3-clause licence; see COPYING.\n"
-                      "It uses libevent (BSD 3-clause), hwloc (BSD 3-clause) and xxHash "
-                      "(BSD 2-clause).");
+                      "It uses libevent (BSD 3-clause), hwloc (BSD 3-clause), xxHash "
+                      "(BSD 2-clause) and Cyrus SASL (BSD with attribution).");
 }
 
 /* Plans the pinning. Without a plan the workers run unpinned. */
@@ -106,19 +109,50 @@ print_pin_plan(struct server *sv)
     return 0;
 }
 
+/* The signals are blocked in the workers: the main loop takes them. */
 static void
-on_shutdown(void *ctx)
+on_shutdown(void *ctx, bool is_graceful)
 {
     (void)ctx;
-    must(kill(getpid(), SIGINT) ==
-         0); /* blocked in the workers: the main loop takes it */
+    must(kill(getpid(), is_graceful ? SIGUSR1 : SIGINT) == 0);
+}
+
+static void
+on_hangup(void *ctx)
+{
+    struct server *sv = ctx;
+    char err[512];
+    if (sv->serve.auth != NULL && !auth_reload(sv->serve.auth, err, sizeof err)) {
+        log_write(LOG_WARNING, "memcached: %s; the old entries stay", err);
+    }
 }
 
 /* ---- set-up --------------------------------------------------------------------------- */
 
+/* Before the process leaves its directory and its terminal, after it has lost its rights. */
 static int
-prepare_process(const struct settings *s)
+open_auth(struct server *sv)
 {
+    const struct settings *s = &sv->settings;
+    char err[512];
+    if (s->token_file != NULL) {
+        sv->auth = auth_open_tokens(s->token_file, err, sizeof err);
+    } else if (s->uses_sasl) {
+        sv->auth = auth_open_sasl(s->password_file, err, sizeof err);
+    } else {
+        return 0;
+    }
+    if (sv->auth == NULL) {
+        fprintf(stderr, "memcached: %s\n", err);
+        return STATUS_FAILURE;
+    }
+    return 0;
+}
+
+static int
+prepare_process(struct server *sv)
+{
+    const struct settings *s = &sv->settings;
     unsigned files = (unsigned)s->max_conns +
                      (unsigned)s->threads * SETTINGS_FILES_PER_WORKER + SPARE_FILES +
                      settings_udp_files(s);
@@ -128,6 +162,9 @@ prepare_process(const struct settings *s)
     }
     if (status == 0) {
         status = daemon_drop_root(s->user);
+    }
+    if (status == 0) {
+        status = open_auth(sv);
     }
     if (status == 0 && s->is_daemon) {
         status = daemon_detach(s->wants_core, s->verbosity > 0);
@@ -182,6 +219,7 @@ block_signals(bool is_blocked)
     sigaddset(&set, SIGTERM);
     sigaddset(&set, SIGINT);
     sigaddset(&set, SIGUSR1);
+    sigaddset(&set, SIGHUP);
     PTHREAD_OK(pthread_sigmask(is_blocked ? SIG_BLOCK : SIG_UNBLOCK, &set, NULL));
 }
 
@@ -248,6 +286,7 @@ wire(struct server *sv)
     orders_init(&sv->orders, &orders);
     sv->serve.orders = &sv->orders;
     store_set_automove(sv->shared.store, &automove);
+    sv->serve.auth = sv->auth;
     sv->stats.settings = s;
     sv->stats.shared = &sv->shared;
     sv->stats.listen = &sv->listen;
@@ -334,9 +373,32 @@ tear_down(struct server *sv)
     must(sem_destroy(&sv->shared.ended) == 0);
     limit_fini(&sv->shared.limit);
     stats_fini(&sv->stats);
+    auth_close(&sv->auth);
     pin_plan_fini(&sv->pin);
     store_destroy(&sv->shared.store);
     settings_fini(&sv->settings);
+}
+
+/* Without anything to reload SIGHUP keeps its old meanings: it ends the server, or a daemon
+ * ignores it. */
+static bool
+watch_hangup(struct server *sv)
+{
+    bool reloads = sv->serve.rules->hangup_reloads || sv->auth != NULL;
+    return !reloads || loop_watch_hangup(&sv->loop, on_hangup, sv);
+}
+
+static void
+tell_end(const struct server *sv)
+{
+    if (sv->serve.rules->prints_signal) {
+        printf("Signal handled: %s.\n", strsignal(sv->loop.ended_by));
+        fflush(stdout);
+    } else if (sv->loop.ended_by == SIGUSR1) {
+        fputs("Gracefully stopping\n", stderr);
+    } else {
+        log_write(LOG_INFO, "Exiting normally");
+    }
 }
 
 static int
@@ -358,7 +420,7 @@ serve(struct server *sv)
         perror("memcached: can't create the background thread");
         status = STATUS_OS_ERROR;
     }
-    if (status == 0 && !loop_open(&sv->loop)) {
+    if (status == 0 && !(loop_open(&sv->loop) && watch_hangup(sv))) {
         fprintf(stderr, "memcached: can't create the event base of the main thread\n");
         status = STATUS_OS_ERROR;
     }
@@ -366,6 +428,7 @@ serve(struct server *sv)
         block_signals(false);
         listen_start(&sv->listen, sv->loop.base, sv->workers, sv->worker_count);
         loop_run(&sv->loop);
+        tell_end(sv);
         block_signals(true); /* one more signal must not cut the replies short */
         listen_close(&sv->listen);
         loop_close(&sv->loop);
@@ -385,7 +448,7 @@ static int
 run(struct server *sv)
 {
     log_set_level(sv->settings.verbosity);
-    int status = prepare_process(&sv->settings);
+    int status = prepare_process(sv);
     if (status != 0) {
         return status;
     }

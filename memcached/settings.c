@@ -4,6 +4,7 @@
 #include "settings.h"
 
 #include <limits.h>
+#include <stdarg.h>
 #include <stddef.h>
 
 #include "base/clock.h"
@@ -12,17 +13,29 @@
 #include "base/rng.h"
 #include "qos/limit.h"
 
-#define EX_USAGE_STATUS 64
-#define MEGABYTE (INT64_C(1) << 20)
 #define HASH_POWER_DEFAULT 16
-#define CHUNK_MAX_14 1048576
-#define CHUNK_MAX_SPLIT                                                                  \
-    524288 /* in 1.6, and in 1.4 when items may be larger than a page */
+#define CHUNK_MAX_14 STORE_PAGE_BYTES
+#define CHUNK_MAX_SPLIT (STORE_PAGE_BYTES / 2)
 #define PROGRAM "memcached"
-#define ITEM_MAX_LEAST 1024
-#define ITEM_MAX_MOST (INT64_C(1) << 30)
+#define AUTOMOVE_LEVEL_MAX 2
+#define AUTOMOVE_WINDOW_LEAST 3
+#define AUTOMOVE_WINDOW_MOST 1800 /* in 1.6 */
+#define HASH_POWER_LEAST 12
+#define HASH_POWER_MOST 32
 
 /* ---- options that take more than a number --------------------------------------------- */
+
+/* A sentence with the value in it; valid until the next one. Start-up has one thread. */
+__attribute__((format(printf, 1, 2))) static const char *
+complaint(const char *fmt, ...)
+{
+    static char sentence[256];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(sentence, sizeof sentence, fmt, args);
+    va_end(args);
+    return sentence;
+}
 
 /* Several -l add up; one that says what has been said already does not. */
 static const char *
@@ -44,6 +57,20 @@ add_addresses(void *conf, const char *text)
     must(joined != NULL);
     free(s->addresses);
     s->addresses = joined;
+    return NULL;
+}
+
+/* -v, -vv, --verbose, --verbose=N. */
+static const char *
+set_verbosity(void *conf, const char *text)
+{
+    struct settings *s = conf;
+    uint32_t level;
+    if (text != NULL && num_u32(text, strlen(text), &level)) {
+        s->verbosity = level;
+    } else {
+        s->verbosity++;
+    }
     return NULL;
 }
 
@@ -77,20 +104,50 @@ static const char *
 set_protocol(void *conf, const char *text)
 {
     struct settings *s = conf;
+    s->is_binding_given = true;
     if (strcmp(text, "auto") == 0) {
-        s->protocol = "auto-negotiate";
         s->binding = BINDING_AUTO;
     } else if (strcmp(text, "ascii") == 0) {
-        s->protocol = "ascii";
         s->binding = BINDING_ASCII;
     } else if (strcmp(text, "binary") == 0) {
-        s->protocol = "binary";
         s->binding = BINDING_BINARY;
     } else {
-        return "Invalid value for binding protocol; should be one of auto, binary, or "
-               "ascii";
+        return complaint(
+            "Invalid value for binding protocol: %s -- should be one of auto, "
+            "binary, or ascii",
+            text);
     }
     return NULL;
+}
+
+static const char *
+set_hash_power(void *conf, const char *text)
+{
+    struct settings *s = conf;
+    if (!num_i64(text, strlen(text), &s->hash_power)) {
+        return "Missing numeric argument for hashpower";
+    }
+    if (s->hash_power < HASH_POWER_LEAST) {
+        return complaint("Initial hashtable multiplier of %s is too low", text);
+    }
+    return s->hash_power > HASH_POWER_MOST
+               ? complaint("Initial hashtable multiplier of %s is too high", text)
+               : NULL;
+}
+
+/* The table's hash is keyed and the same in every case; clients can not tell. */
+static const char *
+set_hash_algorithm(void *conf, const char *text)
+{
+    static const char *const names[] = {"jenkins", "murmur3", "xxh3"};
+    struct settings *s = conf;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (strcmp(text, names[i]) == 0) {
+            s->hash_algorithm = names[i];
+            return NULL;
+        }
+    }
+    return "Unknown hash_algorithm option (jenkins, murmur3, xxh3)";
 }
 
 static const char *
@@ -122,15 +179,111 @@ set_prefix_delimiter(void *conf, const char *text)
     return NULL;
 }
 
-/* Of what "modern" stands for, the part that this version has. */
+/* "1-2-3", checked against the other sizes when all options are known. */
+static const char *
+set_slab_sizes(void *conf, const char *text)
+{
+    struct settings *s = conf;
+    s->slab_size_count = 0;
+    while (true) {
+        size_t len = strcspn(text, "-");
+        if (s->slab_size_count == SETTINGS_SLAB_SIZES_MAX) {
+            return "too many slab classes specified";
+        }
+        if (!num_u32(text, len, &s->slab_sizes[s->slab_size_count])) {
+            return complaint("slab size %.*s is out of valid range", (int)len, text);
+        }
+        s->slab_size_count++;
+        if (text[len] == '\0') {
+            return NULL;
+        }
+        text += len + 1;
+    }
+}
+
+static const char *
+set_automove(void *conf, const char *text)
+{
+    struct settings *s = conf;
+    uint32_t level = 1;
+    if (text != NULL &&
+        (!num_u32(text, strlen(text), &level) || level > AUTOMOVE_LEVEL_MAX)) {
+        return "slab_automove must be between 0 and 2";
+    }
+    s->automove_level = level;
+    return NULL;
+}
+
+static const char *
+set_no_automove(void *conf, const char *text)
+{
+    (void)text;
+    ((struct settings *)conf)->automove_level = 0;
+    return NULL;
+}
+
+static const char *
+set_automove_window(void *conf, const char *text)
+{
+    struct settings *s = conf;
+    bool is_16 = s->profile == PROFILE_16;
+    uint32_t window;
+    if (!num_u32(text, strlen(text), &window) || window < AUTOMOVE_WINDOW_LEAST ||
+        (is_16 && window > AUTOMOVE_WINDOW_MOST)) {
+        return is_16 ? "slab_automove_window must be > 2 and < 1800"
+                     : "slab_automove_window must be > 2";
+    }
+    s->automove_window = window;
+    return NULL;
+}
+
+/* The maintainer and the segments come and go together. */
+static const char *
+set_maintainer(void *conf, const char *text)
+{
+    struct settings *s = conf;
+    (void)text;
+    s->has_maintainer = s->is_segmented = true;
+    return NULL;
+}
+
+static const char *
+set_no_maintainer(void *conf, const char *text)
+{
+    struct settings *s = conf;
+    (void)text;
+    s->has_maintainer = s->is_segmented = false;
+    return NULL;
+}
+
+static const char *
+set_temporary_ttl(void *conf, const char *text)
+{
+    struct settings *s = conf;
+    uint32_t seconds;
+    if (!num_u32(text, strlen(text), &seconds)) {
+        return "could not parse argument to temporary_ttl";
+    }
+    s->temp_ttl = seconds;
+    s->has_temp = true;
+    return NULL;
+}
+
+/* Nothing in 1.6, where it is the default. */
 static const char *
 set_modern(void *conf, const char *text)
 {
     struct settings *s = conf;
     (void)text;
+    if (s->profile == PROFILE_16) {
+        return NULL;
+    }
     s->chunk_max = s->chunk_max == 0 ? CHUNK_MAX_SPLIT : s->chunk_max;
-    s->rejects_fast = true;
-    s->no_inline_suffix = true;
+    s->rejects_fast = s->no_inline_suffix = true;
+    s->can_reassign = s->has_crawler = true;
+    s->has_maintainer = s->is_segmented = true;
+    s->automove_level = 1;
+    s->hash_algorithm = "murmur3";
     return NULL;
 }
 
@@ -141,6 +294,18 @@ set_no_modern(void *conf, const char *text)
     (void)text;
     s->chunk_max = s->chunk_max == 0 ? CHUNK_MAX_14 : s->chunk_max;
     s->rejects_fast = false;
+    s->can_reassign = s->has_crawler = false;
+    s->has_maintainer = s->is_segmented = false;
+    s->automove_level = 0;
+    s->hash_algorithm = "jenkins";
+    return NULL;
+}
+
+static const char *
+set_nothing(void *conf, const char *text)
+{
+    (void)conf;
+    (void)text;
     return NULL;
 }
 
@@ -235,6 +400,7 @@ static const struct opt rows[] = {
      .error = error_,                                                                    \
      .arg = arg_,                                                                        \
      .help = help_},
+#define PARSED(function, field, v14, v16, ...) CALL(function, __VA_ARGS__)
 #define CALL(function, since, stat, show, letter_, long_, word_, min_, max_, status,     \
              error_, arg_, help_)                                                        \
     {.kind = OPT_CALL,                                                                   \
@@ -258,6 +424,7 @@ static const struct opt rows[] = {
 #define STAT(since, stat, value)
 #include "settings.def"
 #undef SETTING
+#undef PARSED
 #undef CALL
 #undef NOOP
 #undef STAT
@@ -266,96 +433,33 @@ static const struct opt rows[] = {
 static const struct opt_table table = {.rows = rows,
                                        .count = sizeof rows / sizeof *rows,
                                        .program = PROGRAM,
-                                       .has_words = true};
+                                       .has_words = true,
+                                       .tells_words_on_stdout = true,
+                                       .skips_operands = true};
 
 static void
 set_defaults(struct settings *s, enum profile profile)
 {
-    *s = (struct settings){.protocol = "auto-negotiate",
+    *s = (struct settings){.profile = profile,
+                           .binding = BINDING_AUTO,
                            .prefix_delimiter = ':',
-                           .udp_guard = {.is_on = true}};
+                           .udp_guard = {.is_on = true},
+                           .password_file = getenv("MEMCACHED_SASL_PWDB")};
 #define SETTING(kind, field, v14, v16, ...)                                              \
     s->field = profile == PROFILE_14 ? (v14) : (v16);
+#define PARSED SETTING
 #define CALL(...)
 #define NOOP(...)
 #define STAT(...)
 #include "settings.def"
 #undef SETTING
+#undef PARSED
 #undef CALL
 #undef NOOP
 #undef STAT
-    s->profile = profile;
 }
 
-/* ---- checks over several options ------------------------------------------------------ */
-
-static bool
-fail(int *exit_status, int status, const char *sentence)
-{
-    fprintf(stderr, "%s: %s\n", PROGRAM, sentence);
-    *exit_status = status;
-    return false;
-}
-
-static int64_t
-default_chunk_max(const struct settings *s)
-{
-    int64_t largest = s->profile == PROFILE_16 || s->item_max > CHUNK_MAX_14
-                          ? CHUNK_MAX_SPLIT
-                          : CHUNK_MAX_14;
-    return largest < s->item_max ? largest : s->item_max;
-}
-
-static bool
-check_sizes(struct settings *s, int *exit_status)
-{
-    char text[160];
-    int64_t share = s->profile == PROFILE_16 ? 2 : 4;
-    int bad_size = s->profile == PROFILE_16 ? EX_USAGE_STATUS : 1;
-    if (s->item_max < ITEM_MAX_LEAST || s->item_max > ITEM_MAX_MOST) {
-        return fail(exit_status, bad_size,
-                    s->item_max < ITEM_MAX_LEAST
-                        ? "Item max size cannot be less than 1024 bytes."
-                        : "Cannot set item size limit higher than a gigabyte.");
-    }
-    if (s->item_max > MEGABYTE && s->item_max > s->memory_mb * MEGABYTE / share) {
-        snprintf(text, sizeof text,
-                 "Cannot set item size limit higher than 1/%d of memory max.",
-                 (int)share);
-        return fail(exit_status, bad_size, text);
-    }
-    if (s->chunk_max == 0) {
-        s->chunk_max = default_chunk_max(s);
-    }
-    if (s->chunk_max > s->item_max) {
-        snprintf(
-            text, sizeof text,
-            "slab_chunk_max (bytes: %lld) cannot be larger than -I (item_size_max %lld)",
-            (long long)s->chunk_max, (long long)s->item_max);
-        return fail(exit_status, EX_USAGE_STATUS, text);
-    }
-    if (s->item_max % s->chunk_max != 0) {
-        snprintf(text, sizeof text,
-                 "-I (item_size_max: %lld) must be evenly divisible by slab_chunk_max "
-                 "(bytes: %lld)",
-                 (long long)s->item_max, (long long)s->chunk_max);
-        return fail(exit_status, EX_USAGE_STATUS, text);
-    }
-    if (s->chunk_max % 8 != 0) {
-        return fail(exit_status, EX_USAGE_STATUS,
-                    "the largest chunk must be a multiple of 8 bytes");
-    }
-    return true;
-}
-
-static bool
-check_connections(const struct settings *s, int *exit_status)
-{
-    if (s->max_conns <= s->threads * SETTINGS_FILES_PER_WORKER) {
-        return fail(exit_status, 1, "Maxconns setting is too low, use -c to increase.");
-    }
-    return true;
-}
+/* ---- parsing -------------------------------------------------------------------------- */
 
 /* -U alone moves both ports. UDP is off unless -U asks for it. */
 static void
@@ -398,8 +502,7 @@ settings_parse(struct settings *s, int argc, char **argv, int *exit_status)
         return false;
     }
     couple_ports(s);
-    return (s->action != ACTION_SERVE ||
-            (check_sizes(s, exit_status) && check_connections(s, exit_status)));
+    return s->action != ACTION_SERVE || settings_check(s, exit_status);
 }
 
 void
@@ -449,8 +552,20 @@ settings_store(const struct settings *s)
         .use_cas = !s->no_cas,
         .can_evict = !s->never_evicts,
         .can_grow_hash = !s->no_hash_growth,
-        .whole_pages = s->chunk_max != CHUNK_MAX_14 || s->profile == PROFILE_16,
+        .whole_pages = s->can_reassign || s->chunk_max != CHUNK_MAX_14,
         .inline_suffix = !s->no_inline_suffix,
+        .sizes = s->slab_size_count > 0 ? s->slab_sizes : NULL,
+        .size_count = s->slab_size_count,
+        .preallocates = s->preallocates,
+        .can_reassign = s->can_reassign,
+        .keeps_pages_when_full = !rules_of(s->profile)->mover_may_evict,
+        .tail_repair_seconds = (uint32_t)s->tail_repair_s,
+        .lru = {.is_segmented = s->is_segmented,
+                .hot_pct = (unsigned)s->hot_pct,
+                .warm_pct = (unsigned)s->warm_pct,
+                .hot_factor = s->hot_factor,
+                .warm_factor = s->warm_factor,
+                .temp_ttl = s->has_temp ? s->temp_ttl : -1},
     };
 }
 
@@ -509,13 +624,18 @@ settings_serve(const struct settings *s)
 struct orders_conf
 settings_orders(const struct settings *s)
 {
-    (void)s;
-    return (struct orders_conf){.crawler_sleep_us = 100};
+    return (struct orders_conf){
+        .has_maintainer = s->has_maintainer,
+        .has_crawler = s->has_crawler,
+        .crawler_sleep_us = (uint32_t)s->crawler_sleep_us,
+        .crawler_tocrawl = (uint32_t)s->crawler_items,
+    };
 }
 
 struct store_automove
 settings_automove(const struct settings *s)
 {
-    (void)s;
-    return (struct store_automove){.level = 0, .ratio = 0.8, .window = 30};
+    return (struct store_automove){.level = (unsigned)s->automove_level,
+                                   .ratio = s->automove_ratio,
+                                   .window = (unsigned)s->automove_window};
 }

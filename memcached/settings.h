@@ -20,6 +20,7 @@
 #define SETTINGS_FILES_PER_WORKER 5 /* descriptors that a worker needs for itself */
 #define SETTINGS_PORT_UNSET (-2)    /* while the options are read */
 #define SETTINGS_PORT_DEFAULT 11211
+#define SETTINGS_SLAB_SIZES_MAX 62
 
 enum settings_action {
     ACTION_SERVE,
@@ -33,6 +34,8 @@ struct settings {
     enum profile profile;
     enum settings_action action;
     /* network */
+    enum serve_binding binding;
+    bool is_binding_given;
     int64_t port, udp_port, backlog, max_conns, requests_per_event, idle_timeout;
     int64_t buffer_mb;
     char *addresses; /* all -l lists, joined by commas; NULL: all */
@@ -44,7 +47,19 @@ struct settings {
     /* memory */
     int64_t memory_mb, min_space, item_max, chunk_max, hash_power;
     double growth_factor;
-    bool never_evicts, no_cas, no_hash_growth, no_inline_suffix;
+    bool never_evicts, no_cas, no_hash_growth, no_inline_suffix, preallocates;
+    bool has_whole_items; /* no chained items */
+    uint32_t slab_sizes[SETTINGS_SLAB_SIZES_MAX];
+    unsigned slab_size_count; /* 0: by min_space and growth_factor */
+    const char *hash_algorithm;
+    int64_t tail_repair_s; /* 0: never */
+    /* LRU and background work */
+    bool has_maintainer, is_segmented, has_temp, has_crawler, can_reassign, tracks_sizes;
+    int64_t hot_pct, warm_pct, temp_ttl;
+    double hot_factor, warm_factor;
+    int64_t crawler_sleep_us, crawler_items;
+    int64_t automove_level, automove_window;
+    double automove_ratio;
     /* process */
     int64_t threads;
     unsigned verbosity;
@@ -53,10 +68,11 @@ struct settings {
     /* commands */
     int64_t watcher_log_kb, worker_log_kb;
     char prefix_delimiter;
-    bool counts_prefixes, tracks_sizes, no_watch;
+    bool counts_prefixes, no_watch;
     bool no_flush, no_dump, allows_shutdown, allows_debug;
-    enum serve_binding binding;
-    const char *protocol; /* its name in the statistics */
+    bool uses_sasl;
+    const char *password_file; /* of SASL; NULL: libsasl2 */
+    const char *token_file;    /* NULL: none */
     /* quality of service */
     bool is_pinned;
     struct pin_spec pin;
@@ -68,6 +84,9 @@ struct settings {
 must_check bool settings_parse(struct settings *s, int argc, char **argv,
                                int *exit_status);
 void settings_fini(struct settings *s);
+/* The part of settings_parse that looks at several options together; fills in what one
+ * leaves to another. */
+must_check bool settings_check(struct settings *s, int *exit_status);
 
 void settings_help(FILE *out);
 /* 1.4.39 or 1.6.45: what clients are told. */

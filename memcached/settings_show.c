@@ -11,7 +11,6 @@
 enum show {
     SHOW_NOT,
     SHOW_HOOK, /* changes at run time: asked for */
-    SHOW_ZERO,
     SHOW_NUMBER,
     SHOW_FIXED2,
     SHOW_OCTAL,
@@ -20,11 +19,18 @@ enum show {
     SHOW_OFFON,
     SHOW_TEXT, /* NULL when not given */
     SHOW_ADDRESSES,
+    SHOW_TEXT_NO,   /* "no" when not given */
     SHOW_PROTOCOL,
     SHOW_CHUNK_MAX,
     SHOW_KILOBYTES, /* in bytes */
     SHOW_MEGABYTES, /* in bytes */
     SHOW_DELIMITER,
+};
+
+static const char *const protocols[] = {
+    [BINDING_AUTO] = "auto-negotiate",
+    [BINDING_ASCII] = "ascii",
+    [BINDING_BINARY] = "binary",
 };
 
 static void
@@ -56,11 +62,14 @@ show_value(const struct settings *s, struct sink *sink, const char *stat, enum s
     case SHOW_TEXT:
         sink_stat(sink, stat, *text != NULL ? *text : "NULL");
         break;
+    case SHOW_TEXT_NO:
+        sink_stat(sink, stat, *text != NULL ? *text : "no");
+        break;
     case SHOW_ADDRESSES:
         sink_stat(sink, stat, s->addresses != NULL ? s->addresses : "NULL");
         break;
     case SHOW_PROTOCOL:
-        sink_stat(sink, stat, s->protocol);
+        sink_stat(sink, stat, protocols[s->binding]);
         break;
     case SHOW_CHUNK_MAX:
         sink_statf(sink, stat, "%lld", (long long)s->chunk_max);
@@ -73,9 +82,6 @@ show_value(const struct settings *s, struct sink *sink, const char *stat, enum s
         break;
     case SHOW_DELIMITER:
         sink_statf(sink, stat, "%c", s->prefix_delimiter);
-        break;
-    case SHOW_ZERO:
-        sink_stat(sink, stat, "0");
         break;
     case SHOW_NOT:
     case SHOW_HOOK:
@@ -97,6 +103,7 @@ static const struct stat_row stat_rows[] = {
      .since = since_,                                                                    \
      .show = show_,                                                                      \
      .offset = offsetof(struct settings, field)},
+#define PARSED SETTING
 #define CALL(function, since_, stat_, show_, ...)                                        \
     {.stat = stat_, .since = since_, .show = show_},
 #define NOOP(...)
@@ -104,6 +111,7 @@ static const struct stat_row stat_rows[] = {
     {.stat = stat_, .since = since_, .show = SHOW_HOOK, .fixed = value},
 #include "settings.def"
 #undef SETTING
+#undef PARSED
 #undef CALL
 #undef NOOP
 #undef STAT

@@ -72,7 +72,6 @@ for my $profile (profiles()) {
         refused($profile, [1, 64], qr/compat/i, '--compat=1.5');
         refused($profile, [1, 64], qr/-B|protocol/i, '-B', 'http');
         refused($profile, [1, 64], qr/fooble/i, '--fooble');
-        refused($profile, [1, 64], qr/fooble/i, 'fooble');
         refused($profile, [1, 64], qr/factor|-f/i, '-f', 'x');
         refused($profile, [1, 64], qr/factor|-f/i, '-f', 'nan');
         refused($profile, [64, 1], qr/slab_chunk_max/i, '-o',

@@ -16,6 +16,7 @@ struct opt_run {
     void *conf;
     FILE *err;
     int *exit_status;
+    int argc;
 };
 
 static bool
@@ -91,6 +92,9 @@ parse_integer(const struct opt *row, const char *text, int64_t *out)
 {
     size_t len = strlen(text);
     uint64_t scaled;
+    while (len > 0 && text[len - 1] == ' ') {
+        len--;
+    }
     switch (row->kind) {
     case OPT_INT:
         return num_i64(text, len, out);
@@ -136,7 +140,9 @@ apply(const struct opt_run *run, const struct opt *row, const char *value)
     const char *text = skip_blanks(value);
     void *field = (char *)run->conf + row->offset;
     if (takes_value(row) && text == NULL && !is_optional(row)) {
-        return complain(run, row, NULL, "needs a value");
+        fprintf(run->err, "%s: Missing %s argument\n", run->table->program, row->word);
+        *run->exit_status = row->exit_status != 0 ? row->exit_status : 1;
+        return OPT_BAD;
     }
     switch (row->kind) {
     case OPT_FLAG:
@@ -185,7 +191,8 @@ apply_word(const struct opt_run *run, char *text)
     size_t len = equals != NULL ? (size_t)(equals - text) : strlen(text);
     const struct opt *row = find_word(run->table, text, len);
     if (row == NULL) {
-        fprintf(run->err, "Illegal suboption \"%s\"\n", text);
+        fprintf(run->table->tells_words_on_stdout ? stdout : run->err,
+                "Illegal suboption \"%s\"\n", text);
         *run->exit_status = 1;
         return OPT_BAD;
     }
@@ -286,7 +293,7 @@ one_option(const struct opt_run *run, int code, char **argv)
         const char *written =
             optopt != 0 && optopt < OPT_LETTERS_MAX ? NULL : argv[optind - 1];
         char letter[3] = {'-', (char)optopt, '\0'};
-        fprintf(run->err, "%s: %s: %s\n", run->table->program,
+        fprintf(run->err, "%s: %s: %s: Illegal argument \"?\"\n", run->table->program,
                 code == '?' ? "unknown or ambiguous option" : "option needs a value",
                 written != NULL ? written : letter);
         *run->exit_status = 1;
@@ -300,11 +307,23 @@ one_option(const struct opt_run *run, int code, char **argv)
     return apply(run, row, optarg);
 }
 
+/* Goes on behind it: getopt would end here. */
+static enum opt_result
+one_operand(const struct opt_run *run, char **argv)
+{
+    fprintf(run->err, "%s: not an option%s: %s\n", run->table->program,
+            run->table->skips_operands ? ", left out" : "", argv[optind]);
+    bool is_last = strcmp(argv[optind - 1], "--") == 0; /* all behind are operands */
+    optind = is_last ? run->argc : optind + 1;
+    *run->exit_status = 1;
+    return run->table->skips_operands ? OPT_DONE : OPT_BAD;
+}
+
 enum opt_result
 opt_parse(const struct opt_table *t, void *conf, int argc, char **argv, FILE *err,
           int *exit_status)
 {
-    struct opt_run run = {t, conf, err, exit_status};
+    struct opt_run run = {t, conf, err, exit_status, argc};
     struct opt_getopt g;
     build_getopt(t, &g);
     enum opt_result result = OPT_DONE;
@@ -313,14 +332,10 @@ opt_parse(const struct opt_table *t, void *conf, int argc, char **argv, FILE *er
     optind = 0; /* glibc: start afresh, so that tests may parse more than once */
     normalise_name(argc > 1 ? argv[1] : NULL);
     while (result == OPT_DONE &&
-           (code = getopt_long(argc, argv, g.letters, g.longs, NULL)) != -1) {
-        result = one_option(&run, code, argv);
+           ((code = getopt_long(argc, argv, g.letters, g.longs, NULL)) != -1 ||
+            optind < argc)) {
+        result = code != -1 ? one_option(&run, code, argv) : one_operand(&run, argv);
         normalise_name(optind < argc ? argv[optind] : NULL);
-    }
-    if (result == OPT_DONE && optind < argc) {
-        fprintf(err, "%s: not an option: %s\n", t->program, argv[optind]);
-        *exit_status = 1;
-        result = OPT_BAD;
     }
     free(g.longs);
     return result;

@@ -48,8 +48,10 @@ struct opt {
 struct opt_table {
     const struct opt *rows;
     size_t count;
-    const char *program; /* for messages */
-    bool has_words;      /* -o/--extended takes lists of words */
+    const char *program;        /* for messages */
+    bool has_words;             /* -o/--extended takes lists of words */
+    bool tells_words_on_stdout; /* unknown words are reported there, not on err */
+    bool skips_operands;        /* what is no option is reported, and that is all */
 };
 
 enum opt_result {
@@ -59,7 +61,8 @@ enum opt_result {
 
 /* Evaluates argv left to right into conf. One option argument may start with blanks ("-m 64"
  * as one argument): they are skipped. '_' and '-' are alike inside long names.
- * Operands that are no options are an error. Messages go to `err`, one line each. */
+ * Operands that are no options are an error, unless the table says otherwise. Messages go to
+ * `err`, one line each. */
 must_check enum opt_result opt_parse(const struct opt_table *t, void *conf, int argc,
                                      char **argv, FILE *err, int *exit_status);
 

@@ -6,8 +6,6 @@
 #include <event2/event.h>
 #include <signal.h>
 
-#include "base/log.h"
-
 static const int numbers[LOOP_SIGNALS] = {SIGTERM, SIGINT, SIGUSR1};
 
 static void
@@ -15,7 +13,7 @@ on_signal(evutil_socket_t number, short what, void *arg)
 {
     (void)what;
     struct loop *l = arg;
-    log_write(LOG_INFO, "Signal handled: %s.", strsignal((int)number));
+    l->ended_by = (int)number;
     must(event_base_loopbreak(l->base) == 0);
 }
 
@@ -42,6 +40,24 @@ loop_open(struct loop *l)
     return true;
 }
 
+static void
+on_hangup_signal(evutil_socket_t number, short what, void *arg)
+{
+    (void)number;
+    (void)what;
+    struct loop *l = arg;
+    l->on_hangup(l->ctx);
+}
+
+bool
+loop_watch_hangup(struct loop *l, loop_hangup *on_hangup, void *ctx)
+{
+    l->on_hangup = on_hangup;
+    l->ctx = ctx;
+    return evsignal_assign(&l->hangup, l->base, SIGHUP, on_hangup_signal, l) == 0 &&
+           event_add(&l->hangup, NULL) == 0;
+}
+
 void
 loop_run(struct loop *l)
 {
@@ -53,6 +69,9 @@ loop_close(struct loop *l)
 {
     for (unsigned i = 0; i < LOOP_SIGNALS; i++) {
         event_del(&l->signals[i]);
+    }
+    if (l->on_hangup != NULL) {
+        event_del(&l->hangup);
     }
     event_base_free(l->base);
 }

@@ -14,14 +14,22 @@ struct event_base;
 
 #define LOOP_SIGNALS 3 /* SIGTERM, SIGINT, SIGUSR1 end the loop */
 
+typedef void loop_hangup(void *ctx);
+
 struct loop {
     struct event_base *base;
     struct event signals[LOOP_SIGNALS];
+    struct event hangup; /* in use when on_hangup is not NULL */
+    loop_hangup *on_hangup;
+    void *ctx;
+    int ended_by; /* the signal */
 };
 
 /* False: no memory or descriptors. */
 must_check bool loop_open(struct loop *l);
-/* Returns after one of the signals. */
+/* SIGHUP calls on_hangup(ctx) in the loop. False: no memory or descriptors. */
+must_check bool loop_watch_hangup(struct loop *l, loop_hangup *on_hangup, void *ctx);
+/* Returns after one of the signals, which ended_by then names. */
 void loop_run(struct loop *l);
 void loop_close(struct loop *l);
 

@@ -56,7 +56,7 @@ struct serve_hooks {
     /* Answers "qos ..."; returns the closing reply. */
     enum reply (*qos)(void *ctx, const struct slice *words, unsigned count,
                       struct sink *sink);
-    void (*shutdown)(void *ctx);
+    void (*shutdown)(void *ctx, bool is_graceful);
     void *ctx;
 };
 

@@ -174,7 +174,13 @@ exec_shutdown(struct session *s, const struct env *env, struct chain *out)
                               ? REPLY_SHUTDOWN_OFF_16
                               : REPLY_SHUTDOWN_OFF_14);
     }
-    env->hooks->shutdown(env->hooks->ctx);
+    bool has_mode = env->conf->rules->has_shutdown_modes && s->req.words > 1 &&
+                    !req_word_is(s->req.word[1], "noreply");
+    bool is_graceful = has_mode && req_word_is(s->req.word[1], "graceful");
+    if (has_mode && !is_graceful) {
+        return exec_reply(s, env, out, REPLY_SHUTDOWN_MODE);
+    }
+    env->hooks->shutdown(env->hooks->ctx, is_graceful);
     return RAN_QUIT;
 }
 

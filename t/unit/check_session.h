@@ -88,8 +88,9 @@ answer_qos(void *ctx, const struct slice *words, unsigned count, struct sink *si
 }
 
 static inline void
-count_shutdown(void *ctx)
+count_shutdown(void *ctx, bool is_graceful)
 {
+    (void)is_graceful;
     ++*(unsigned *)ctx;
 }
 

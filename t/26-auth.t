@@ -1,0 +1,169 @@
+#!/usr/bin/env perl
+# Who may talk to the server: tokens of -Y over text, SASL PLAIN over binary, with and
+# without libsasl2; nothing works before, everything after.
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::Bin/lib";
+use Test::More;
+use MCTest;
+
+plan skip_all => 'tests our server only' if !is_ours();
+
+my $dir = scratch_dir();
+
+sub write_file {
+    my ($path, $text) = @_;
+    open my $fh, '>', $path or die "$path: $!";
+    print $fh $text;
+    close $fh or die "$path: $!";
+    return $path;
+}
+
+# Before the login no question of the helper is answered: bytes, and bytes back.
+sub says {
+    my ($sock, $send, $want, $name) = @_;
+    put($sock, $send);
+    return expect_bytes($sock, $want, $name // show($send));
+}
+
+sub token {
+    my ($text, $more) = @_;
+    return 'set x 0 0 ' . length($text) . ($more // '') . "\r\n$text\r\n";
+}
+
+# A request of the binary protocol, and what must come back: status and body.
+sub request {
+    my ($opcode, $key, $value, $extras) = @_;
+    $extras //= '';
+    return pack('CCnCCnNNNN', 0x80, $opcode, length $key, length $extras, 0, 0,
+        length($key) + length($value) + length $extras, 0xdeadbeef, 0, 0) . $extras . $key . $value;
+}
+
+sub response {
+    my ($sock) = @_;
+    my $head = read_bytes($sock, 24);
+    return (-1, '') if length $head < 24;
+    my ($magic, $opcode, $klen, $elen, $type, $status, $blen) = unpack 'CCnCCnN', $head;
+    return ($status, $blen ? read_bytes($sock, $blen) : '');
+}
+
+sub binary_is {
+    my ($sock, $send, $status, $body, $name) = @_;
+    put($sock, $send);
+    my ($got, $text) = response($sock);
+    is($got, $status, "$name: status");
+    like($text, $body, "$name: body");
+    return;
+}
+
+use constant {VERSION => 0x0b, GET => 0, SET => 1, NOOP => 0x0a, LIST => 0x20, AUTH => 0x21, STEP => 0x22};
+
+for my $profile (profiles()) {
+    # ---- tokens
+    my $file = write_file("$dir/tokens.$profile", "foo:bar\nbaaaz:quux");
+    my $server = start_server(profile => $profile, args => ['-Y', $file]);
+    my $s = $server->connect;
+    for my $command ('get foo', 'version', 'stats', 'flush_all', 'mn mn', 'verbosity 1',
+        'shutdown', 'watch', 'x' x 2000, "\x80\x00\x00\x00\x00\x00")
+    {
+        says($s, "$command\r\n", "CLIENT_ERROR unauthenticated\r\n", substr $command, 0, 10);
+    }
+    says($s, "set foo 0 0 3\r\nbar\r\n", "CLIENT_ERROR bad authentication token format\r\n");
+    says($s, "set foo 0 0 7\r\nfoo bar..", "CLIENT_ERROR bad command line termination\r\n");
+    says($s, "set foo 0 0 16385\r\n", "CLIENT_ERROR auth token too long\r\n");
+    says($s, "set foo 0 0 2147483646\r\n", "CLIENT_ERROR auth token too long\r\n");
+    says($s, "set foo 0 0\r\nfoo bar\r\n", "CLIENT_ERROR unauthenticated\r\n" x 2);
+    says($s, token('foo baz'), "CLIENT_ERROR authentication failure\r\n");
+    says($s, token('quux baaaz'), "CLIENT_ERROR authentication failure\r\n");
+    says($s, token('foo barbar'), "CLIENT_ERROR authentication failure\r\n");
+    says($s, token('x' x 10000 . ' ' . 'y' x 6383), "CLIENT_ERROR authentication failure\r\n");
+    says($s, token('foo bar', ' noreply') . "get x\r\nset k 0 0 1\r\n1\r\nget k\r\n",
+        "STORED\r\nEND\r\nSTORED\r\nVALUE k 0 1\r\n1\r\nEND\r\n", 'right, and commands at once');
+    says($s, token('foo bar'), "STORED\r\n", 'a set is a set again');
+    exchange($s, "get x\r\n", "VALUE x 0 7\r\nfoo bar\r\nEND\r\n");
+    my $stats = mem_stats($s);
+    is($stats->{auth_cmds}, 5, "[$profile] auth_cmds");
+    is($stats->{auth_errors}, 4, "[$profile] auth_errors");
+    my $settings = mem_stats($s, 'settings');
+    is($settings->{binding_protocol}, 'ascii', "[$profile] -Y: text only");
+    is($settings->{auth_enabled_ascii}, $file, "[$profile] auth_enabled_ascii")
+        if $profile eq '1.6';
+    is($settings->{auth_enabled_sasl}, 'no', "[$profile] auth_enabled_sasl");
+
+    my $other = $server->connect;
+    says($other, "get k\r\n", "CLIENT_ERROR unauthenticated\r\n", 'each connection anew');
+    says($other, token('baaaz quux'), "STORED\r\n", 'the last line needs no line feed');
+    for my $bytes ("quit\r\n", "\r\n", "mn\r\n", ' ' x 2049) {
+        my $closed = $server->connect;
+        put($closed, $bytes);
+        expect_eof($closed, '', "[$profile] closed without a word");
+    }
+
+    # a new file: its entries; a bad one: the old entries
+    write_file($file, "foo:new\n");
+    kill 'HUP', $server->pid;
+    ok(wait_until(sub {
+        my $c = $server->connect;
+        put($c, token('foo new'));
+        return read_line($c) eq "STORED\r\n";
+    }), "[$profile] SIGHUP reads the file again");
+    says($server->connect, token('foo bar'), "CLIENT_ERROR authentication failure\r\n",
+        'the old entry is gone');
+    exchange($s, "get k\r\n", "VALUE k 0 1\r\n1\r\nEND\r\n", 'who was in stays');
+    write_file($file, "nonsense\n");
+    kill 'HUP', $server->pid;
+    ok(wait_until(sub { $server->err =~ /malformed entry/ }), "[$profile] a bad file is told");
+    says($server->connect, token('foo new'), "STORED\r\n", 'and changes nothing');
+    $server->stop;
+
+    # ---- a password database
+    my $database = write_file("$dir/passwords.$profile", "# users\nfoo:bar:rest\n");
+    $server = start_server(profile => $profile, args => ['-S', '-U', '0'], no_port => 1,
+        env => {MEMCACHED_SASL_PWDB => $database});
+    $s = $server->connect;
+    binary_is($s, request(VERSION, '', ''), 0, qr/^1\.[46]\./, "[$profile] VERSION before");
+    binary_is($s, request(LIST, '', ''), 0, qr/^PLAIN$/, "[$profile] LIST");
+    binary_is($s, request(STEP, 'PLAIN', "\0foo\0bar"), 0x20, qr/^Auth/, "[$profile] STEP first");
+    binary_is($s, request(AUTH, 'PLAIN', "\0foo\0baz"), 0x20, qr/^Auth/, "[$profile] wrong");
+    binary_is($s, request(AUTH, 'OTHER', "\0foo\0bar"), 0x20, qr/^Auth/, "[$profile] unknown mechanism");
+    binary_is($s, request(AUTH, 'X' x 40, "\0foo\0bar"), 4, qr//, "[$profile] long mechanism");
+    binary_is($s, request(AUTH, 'PLAIN', ''), 0x21, qr/^$/, "[$profile] in two parts");
+    binary_is($s, request(STEP, 'PLAIN', "\0foo\0bar"), 0, qr/^Authenticated$/, "[$profile] right");
+    binary_is($s, request(SET, 'k', 'v', "\0" x 8), 0, qr/^$/, "[$profile] SET after");
+    binary_is($s, request(AUTH, 'PLAIN', "\0foo\0bar"), 0, qr/^Authenticated$/, "[$profile] again");
+    binary_is($s, request(AUTH, 'PLAIN', "\0foo\0baz"), 0x20, qr/^Auth/, "[$profile] a failure after");
+    binary_is($s, request(GET, 'k', ''), 0x20, qr/^Auth/, "[$profile] takes it away");
+    expect_eof($s, '', "[$profile] and closes");
+    $other = $server->connect;
+    binary_is($other, request(NOOP, '', ''), 0x20, qr/^Auth/, "[$profile] each connection anew");
+    expect_eof($other, '', "[$profile] and closes");
+    my $text = $server->connect;
+    put($text, "get k\r\n" x 10);
+    expect_eof($text, '', "[$profile] -S: no text");
+    $server->stop;
+}
+
+# What does not go together, and files that cannot be read.
+my @root = $> == 0 ? ('-u', 'root') : ();
+my $good = write_file("$dir/good", "foo:bar\n");
+my $bad = write_file("$dir/bad", "foo:bar\nfoobar\n");
+sub refused {
+    my ($status, $pattern, @args) = @_;
+    local $ENV{MEMCACHED_SASL_PWDB} = $good;
+    my $run = run_program('-l', '127.0.0.1', '-p', '-1', @root, @args, {timeout => 10});
+    is($run->{timed_out} ? 'started' : $run->{status}, $status, "@args: exit status");
+    like($run->{err}, $pattern, "@args: message");
+    return;
+}
+for my $compat ('--compat=1.4', '--compat=1.6') {
+    refused(1, qr/Could not open authfile \[$dir\/none\] for reading/, $compat, '-Y', "$dir/none");
+    refused(1, qr/Authfile \[$bad\] has a malformed entry\. Should be 'user:password'/, $compat, '-Y', $bad);
+    refused(64, qr/You cannot allow the ASCII protocol while using SASL/, $compat, '-S', '-B', 'ascii');
+    refused(64, qr/You cannot allow the ASCII protocol while using SASL/, $compat, '-S', '-B', 'auto');
+    refused(64, qr/You cannot allow the ASCII protocol while using SASL/, $compat, '-S', '-Y', $good);
+    refused(64, qr/You cannot allow the BINARY protocol/, $compat, '-Y', $good, '-B', 'binary');
+    refused(64, qr/You cannot allow the BINARY protocol/, $compat, '-Y', $good, '-B', 'auto');
+}
+
+done_testing();
