@@ -53,4 +53,70 @@ for my $profile (profiles()) {
     $server->stop;
 }
 
+# The states of `stats conns`, where they last. Each client is told by its port.
+sub state_of {
+    my ($server, $sock) = @_;
+    my $port = $sock->sockport;
+    my ($fd, %state);
+    for (stat_lines($server->control, 'conns')) {
+        $fd = $1 if m{^STAT (\d+):addr tcp:127\.0\.0\.1:$port$};
+        $state{$1} = $2 if /^STAT (\d+):state (\S+)$/;
+    }
+    return defined $fd ? $state{$fd} : 'none';
+}
+
+sub state_becomes {
+    my ($server, $sock, $want, $name) = @_;
+    local $Test::Builder::Level = $Test::Builder::Level + 1;
+    my $got;
+    wait_until(sub { $got = state_of($server, $sock); $got eq $want });
+    is($got, $want, $name);
+}
+
+for my $profile (profiles()) {
+    last if !is_ours();
+    my $server = start_server(profile => $profile, args => ['-m', '64', '-I', '4m',
+            $profile eq '1.4' ? ('-o', 'slab_chunk_max=524288') : ()]);
+    my $s = $server->connect;
+    my $big = 'b' x 4000000;
+    exchange($s, "set big 0 0 4000000\r\n$big\r\n", "STORED\r\n", 'a big value');
+    state_becomes($server, $s, 'conn_read', "[$profile] an idle client is in conn_read");
+    my $swallow = $server->connect;
+    put($swallow, "set large 0 0 9000000\r\nxxx");
+    state_becomes($server, $swallow, 'conn_swallow', "[$profile] a value that is too large");
+    my $half = $server->connect;
+    put($half, "set half 0 0 10\r\nxxx");
+    state_becomes($server, $half, 'conn_nread', "[$profile] half a value");
+    my $stuck = $server->connect;
+    put($stuck, "get big big big\r\n");
+    state_becomes($server, $stuck, 'conn_mwrite', "[$profile] a reply that is not read");
+    my $closing = $server->connect;
+    put($closing, "get big big big\r\nquit\r\n");
+    state_becomes($server, $closing, 'conn_mwrite', "[$profile] a reply before quit");
+    my @fds = map { /^STAT (\d+):addr/ ? $1 : () } stat_lines($s, 'conns');
+    is("@fds", join(' ', sort { $a <=> $b } @fds), "[$profile] in ascending order of descriptors");
+    $server->stop;
+
+    $server = start_server(profile => $profile, args => ['--qps-limit=1,burst=1', '-t', '1']);
+    $s = $server->connect;
+    put($s, "get a\r\n" x 5);
+    state_becomes($server, $s, 'conn_waiting', "[$profile] a request over the limit");
+    close $s;
+    $server->stop;
+
+    my $path = scratch_dir() . "/states.$profile";
+    $server = start_server(profile => $profile, path => $path, args => ['-s', $path]);
+    $s = $server->connect;
+    exchange($s, "version\r\n", VERSION_REPLY($profile));
+    my @addr = map { /^STAT \d+:addr (.*)$/ ? $1 : () } stat_lines($s, 'conns');
+    is($addr[0], "unix:$path", "[$profile] the UNIX listener comes first");
+    like($_, qr/^unix:\S+$/, "[$profile] a UNIX client has an address without blanks")
+        for @addr[1 .. $#addr];
+    if ($profile eq '1.6') {
+        my @listen = map { /^STAT \d+:listen_addr (.*)$/ ? $1 : () } stat_lines($s, 'conns');
+        is($listen[0], "unix:$path", "[$profile] and names its listener");
+    }
+    $server->stop;
+}
+
 done_testing();

@@ -176,7 +176,8 @@ for my $profile (profiles()) {
             "$p incomplete requests are dropped with their datagram");
         udp_exchange($u, 2, "get half\r\n", "END\r\n", "$p and leave nothing behind");
         udp_silent($u, [datagram(1, "quit\r\nget a\r\n")], "$p quit ends the datagram silently");
-        udp_silent($u, [datagram(1, "watch fetchers\r\n")], "$p watch is ignored");
+        udp_silent($u, [datagram(1, "watch fetchers\r\n"),
+                datagram(1, "lru_crawler metadump all\r\n")], "$p watch and dumps are ignored");
         udp_silent($u, [datagram(1, ' ' x 4000)], "$p endless blanks");
         udp_exchange($u, 3, "get b\r\n", "END\r\n", "$p sequence and reserved");
         send $u, datagram(4, "get a\r\n", sequence => 9, reserved => 0xffff), 0;
@@ -255,9 +256,60 @@ for my $profile (profiles()) {
     $server->stop;
 }
 
-# the guard: loopback is trusted, so a network that loopback is not in is all there is to test
-# here; check_guard.c tests the rest
+# the guard: loopback is trusted, another address of this machine is not
+my $probe = IO::Socket::INET->new(PeerAddr => '192.0.2.1', PeerPort => 9, Proto => 'udp');
+my $own = $probe ? $probe->sockhost : '127.0.0.1';
 for my $profile (profiles()) {
+    SKIP: {
+        skip 'no address beside loopback', 1 if $own =~ /^(127|0)\./;
+        for my $how ('guarded', 'allowed', 'off') {
+            my $server = start_server(profile => $profile, listen => 0, args => ['-l',
+                    "127.0.0.1,$own", '-p', '-1', '-U', '-1', '-t', '1',
+                    $how eq 'allowed' ? "--udp-allow=10.0.0.0/8,$own/32" : (),
+                    $how eq 'off' ? '--udp-guard=off' : ()]);
+            my @ports = map { $_->[0] eq 'UDP INET' ? $_->[1] : () } @{$server->{ports}};
+            my $u = IO::Socket::INET->new(PeerAddr => $own, PeerPort => $ports[1],
+                Proto => 'udp');
+            my $p = "[$profile] $how";
+            my $s = $server->control;
+            exchange($s, "set long 0 0 11200\r\n" . 'l' x 11200 . "\r\n", "STORED\r\n");
+            exchange($s, "set fits 0 0 10000\r\n" . 'f' x 10000 . "\r\n", "STORED\r\n");
+            my $fits = "VALUE fits 0 10000\r\n" . 'f' x 10000 . "\r\nEND\r\n";
+            udp_exchange($u, 1, "get a\r\n", "END\r\n", "$p: get");
+            udp_exchange($u, 2, "get fits\r\n", $fits, "$p: a reply of 8 datagrams");
+            if ($how ne 'guarded') {
+                udp_exchange($u, 3, "get long\r\n", "VALUE long 0 11200\r\n" . 'l' x 11200
+                    . "\r\nEND\r\n", "$p: a longer one");
+                udp_exchange($u, 4, "set x 0 0 1\r\n1\r\n", "STORED\r\n", "$p: set");
+                udp_exchange($u, 4, "get fits\r\n", $fits, "$p: no allowance") for 1 .. 20;
+                $server->stop;
+                next;
+            }
+            udp_exchange($u, 3, "get long\r\n", "SERVER_ERROR reply too large for UDP\r\n",
+                "$p: a longer one is refused");
+            udp_exchange($u, 4, "$_\r\n", "SERVER_ERROR not allowed over UDP\r\n",
+                "$p: $_ is refused") for 'set x 0 0 1', 'stats', 'flush_all', 'delete fits';
+            udp_exchange($u, 5, "incr fits 1\r\n",
+                "CLIENT_ERROR cannot increment or decrement non-numeric value\r\n",
+                "$p: incr is not");
+            exchange($s, "get x\r\n", "END\r\n", 'nothing was stored');
+            for my $id (1 .. 300) {
+                send $u, datagram($id, "get fits\r\n"), 0;
+            }
+            my $bytes = 0;
+            ok(wait_until(sub {
+                while (my $d = receive($u, 0)) {
+                    $bytes += 8 + length $d->[4];
+                }
+                return mem_stats($s, 'qos')->{udp_guarded} > 0;
+            }), "$p: a source that asks for too much is not answered any more");
+            cmp_ok($bytes, '<', 2 * 65536 + 300 * 8 * 18 + 12000, "$p: so it was sent a bounded amount");
+            my $local = IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $ports[0],
+                Proto => 'udp');
+            udp_exchange($local, 6, "get fits\r\n", $fits, "$p: loopback is served");
+            $server->stop;
+        }
+    }
     for my $case (['--udp-guard=off', 0], ['--udp-guard=on', 0], ['--udp-guard=maybe', 64],
             ['--udp-allow=10.0.0.0/8,fd00::/8,192.0.2.1', 0], ['--udp-allow=10.0.0.0/33', 64],
             ['--udp-allow=', 64]) {

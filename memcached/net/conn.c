@@ -431,13 +431,30 @@ flush_finished(struct conn *c, const struct turn *turn, enum step end)
     return end;
 }
 
+/* What the connection is at, when it is not in a queue of new requests. */
+static enum registry_state
+state_of(const struct conn *c)
+{
+    if (c->leaving != CLOSE_NONE) {
+        return REGISTRY_CLOSING;
+    }
+    if (c->session.is_body) {
+        return REGISTRY_BODY;
+    }
+    if (c->out.bytes > 0) {
+        return REGISTRY_WRITE;
+    }
+    if (c->session.swallow > 0) {
+        return REGISTRY_SWALLOW;
+    }
+    return c->session.is_pending ? REGISTRY_PARSE : REGISTRY_READ;
+}
+
 /* The connection waits for the client: give back what it does not need. */
 static void
 rest(struct conn *c)
 {
-    set_state(c, c->session.is_body ? REGISTRY_BODY
-                 : c->out.bytes > 0 ? REGISTRY_WRITE
-                                    : REGISTRY_READ);
+    set_state(c, state_of(c));
     if (!c->session.is_pending || c->session.is_body) {
         buf_park(&c->in, &c->worker->pool);
     }
@@ -462,7 +479,8 @@ conn_turn(struct conn *c, struct turn *turn)
         rest(c);
         break;
     case STEP_DEFER:
-        set_state(c, REGISTRY_WAITING);
+        set_state(c, c->session.is_pending && !c->task.is_admitted ? REGISTRY_NEW
+                                                                   : state_of(c));
         worker_defer(c->worker, &c->task);
         break;
     case STEP_QUEUED:

@@ -9,7 +9,8 @@ static const char *const state_names[REGISTRY_STATES] = {
     [REGISTRY_LISTENING] = "conn_listening", [REGISTRY_READ] = "conn_read",
     [REGISTRY_PARSE] = "conn_parse_cmd",     [REGISTRY_BODY] = "conn_nread",
     [REGISTRY_WRITE] = "conn_mwrite",        [REGISTRY_WAITING] = "conn_waiting",
-    [REGISTRY_WATCH] = "conn_watch",
+    [REGISTRY_NEW] = "conn_new_cmd",         [REGISTRY_SWALLOW] = "conn_swallow",
+    [REGISTRY_CLOSING] = "conn_closing",     [REGISTRY_WATCH] = "conn_watch",
 };
 
 void

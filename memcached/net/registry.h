@@ -20,7 +20,10 @@ enum registry_state {
     REGISTRY_PARSE,   /* a request is being executed */
     REGISTRY_BODY,    /* a value is being received */
     REGISTRY_WRITE,   /* output waits for the client */
-    REGISTRY_WAITING, /* a request waits for its turn or for the limiter */
+    REGISTRY_WAITING, /* a request waits for the limiter */
+    REGISTRY_NEW,     /* a request waits for its turn */
+    REGISTRY_SWALLOW, /* a value that nobody wants is being received */
+    REGISTRY_CLOSING, /* the last output waits for the client */
     REGISTRY_WATCH,   /* output only: the live log */
     REGISTRY_STATES
 };

@@ -237,11 +237,14 @@ refuse(struct udp *u, enum reply reply)
 
 /* ---- what is served ------------------------------------------------------------------- */
 
-/* Requests that are about the connection, which there is none of. */
+/* Requests that are about the connection, which there is none of, or that have no end. */
 static bool
 is_for_streams(const struct req *req)
 {
-    return req->verb == VERB_QUIT || req->verb == VERB_WATCH;
+    bool is_dump =
+        req->verb == VERB_LRU_CRAWLER && req->words > 1 &&
+        (req_word_is(req->word[1], "metadump") || req_word_is(req->word[1], "mgdump"));
+    return is_dump || req->verb == VERB_QUIT || req->verb == VERB_WATCH;
 }
 
 /* What a source that may be forged may ask for: nothing that shows the server's state or
