@@ -122,7 +122,7 @@ static void
 find_features(const struct stats *st, struct snapshot *x)
 {
     x->rules = rules_of(st->settings->profile);
-    x->moves_pages = st->settings->profile >= PROFILE_16;
+    x->moves_pages = st->settings->can_reassign;
     x->shows_pool = x->rules->always_shows_page_pool;
 }
 
