@@ -19,7 +19,7 @@ enum show {
     SHOW_OFFON,
     SHOW_TEXT, /* NULL when not given */
     SHOW_ADDRESSES,
-    SHOW_TEXT_NO,   /* "no" when not given */
+    SHOW_TEXT_NO, /* "no" when not given */
     SHOW_PROTOCOL,
     SHOW_CHUNK_MAX,
     SHOW_KILOBYTES, /* in bytes */

@@ -220,30 +220,6 @@ show_general(struct stats *st, uint32_t now, struct sink *sink)
 #undef LINE_IF
 }
 
-static bool
-show_changing_setting(void *ctx, const char *name, struct sink *sink)
-{
-    struct stats *st = ctx;
-    struct store_totals totals;
-    store_totals(st->shared->store, &totals);
-    if (strcmp(name, "maxbytes") == 0) {
-        sink_statf(sink, name, "%" PRIu64, totals.limit_bytes);
-    } else if (strcmp(name, "verbosity") == 0) {
-        sink_statf(sink, name, "%u", log_level());
-    } else if (strcmp(name, "oldest") == 0) {
-        sink_statf(sink, name, "%u", totals.flush_time);
-    } else if (strcmp(name, "detail_enabled") == 0) {
-        sink_stat(sink, name, prefixes_are_on(st->shared->prefixes) ? "yes" : "no");
-    } else if (strcmp(name, "track_sizes") == 0) {
-        sink_stat(sink, name, store_is_tracking_sizes(st->shared->store) ? "yes" : "no");
-    } else if (strcmp(name, "num_threads_per_udp") == 0) {
-        sink_statf(sink, name, "%lld", (long long)st->settings->threads);
-    } else {
-        return false;
-    }
-    return true;
-}
-
 __attribute__((format(printf, 4, 5))) static void
 class_stat(struct sink *sink, const char *prefix, const char *name, const char *fmt, ...)
 {
@@ -434,7 +410,7 @@ show_group(struct stats *st, const struct slice *words, unsigned count, uint32_t
 {
     struct slice group = words[0];
     if (req_word_is(group, "settings")) {
-        settings_stats(st->settings, sink, show_changing_setting, st);
+        settings_stats(st->settings, sink, stats_changing_setting, st);
     } else if (req_word_is(group, "items")) {
         show_items(st, now, sink);
     } else if (req_word_is(group, "slabs")) {

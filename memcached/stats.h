@@ -45,3 +45,6 @@ enum reply stats_command(void *ctx, const struct slice *words, unsigned count,
                          uint32_t now, unsigned *cursor, struct sink *sink);
 enum reply stats_qos_command(void *ctx, const struct slice *words, unsigned count,
                              struct sink *sink);
+
+/* The hook of settings_stats; ctx is the struct stats. */
+bool stats_changing_setting(void *ctx, const char *name, struct sink *sink);
