@@ -225,6 +225,20 @@ sub test_stat {
     for my $group ('conns', 'bogus', 'detail', 'detail bogus', 'cachedump 1 0', ' ', "\0") {
         is_answered('stat ' . MCTest::show($group), [0x10, key => $group], {%NOT_FOUND});
     }
+    is_answered('stat detail on', [0x10, key => 'detail on'], {});
+    ask($s, 0x00, key => 'pre:a');
+    set_key('pre:b', 'v');
+    ask($s, 0x00, key => 'pre:b');
+    ask($s, 0x04, key => 'pre:b');
+    my $lines = "PREFIX pre get 2 hit 1 set 1 del 1\r\nEND\r\n";
+    is_answered('stat detail dump', [0x10, key => 'detail dump'], {key => 'detailed', value => $lines});
+    answers($s, 0x10, {}, "[$profile] and its end");
+    is_answered('stat detail off', [0x10, key => 'detail off'], {});
+    if ($profile eq '1.4') {
+        is_answered("stat sizes_$_->[0]", [0x10, key => "sizes_$_->[0]"],
+            {key => 'sizes_status', value => $_->[1]}) && answers($s, 0x10, {}, "[$profile] and its end")
+            for ['enable', 'enabled'], ['disable', 'disabled'];
+    }
 }
 
 # Keys may be any bytes; text listings stay lines.

@@ -41,8 +41,8 @@ exec_hooked(struct session *s, const struct env *env, struct chain *out)
     if (sink.has_failed) {
         return RAN_NO_MEMORY;
     }
-    if (sink.is_complete) {
-        return RAN_DONE;
+    if (sink.is_complete) { /* as lines; packets need their end packet */
+        return is_binary ? exec_reply(s, env, out, REPLY_END) : RAN_DONE;
     }
     if (reply == REPLY_NONE) {
         return RAN_AGAIN;
