@@ -69,7 +69,7 @@ for my $profile (profiles()) {
     my $items = mem_stats($s, 'items');
     is($items->{'items:1:crawler_reclaimed'}, 30, "[$profile] crawler_reclaimed");
     is($items->{'items:1:crawler_items_checked'}, 90, "[$profile] crawler_items_checked");
-    my @keys = sort map { "ifoo$_", "lfoo$_" } 1 .. 30;
+    my @keys = sort map { ("ifoo$_", "lfoo$_") } 1 .. 30;
     my @got = dump_lines($s, 'lru_crawler metadump all', 60, $head, $tail,
         "[$profile] metadump");
     is(scalar(grep { /^key=ifoo\d+ exp=-1 la=\d+ cas=\d+ fetch=no/ } @got), 30,
