@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "net/loop.h"
+#include "serve/orders.h"
 #include "serve/prefix.h"
 #include "serve/watch.h"
 #include "stats_keys.h"
@@ -122,8 +123,12 @@ static void
 find_features(const struct stats *st, struct snapshot *x)
 {
     x->rules = rules_of(st->settings->profile);
+    struct orders_conf orders = orders_conf(st->shared->serve->orders);
     x->moves_pages = st->settings->can_reassign;
-    x->shows_pool = x->rules->always_shows_page_pool;
+    x->shows_pool =
+        x->rules->always_shows_page_pool || store_automove(st->shared->store).level > 0;
+    x->has_crawler = orders.has_crawler;
+    x->has_maintainer = orders.has_maintainer;
 }
 
 static void
