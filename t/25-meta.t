@@ -96,6 +96,15 @@ sub test_times {
     );
     debugtime($server, 61);
     story('and another', 'mg l l h', 'HD l61 h1');
+    story('what is no fetch',
+        ms('w', '9'), 'HD',
+        'ma w', 'HD',
+        ms('w', '1', 'ME'), 'NS',
+        "incr w 1", '11',
+        'mg w u h v', "VA 2 h0\r\n11",
+        'touch w 0', 'TOUCHED',
+        'mg w u h', 'HD h1',
+    );
     story('u leaves no trace',
         ms('u', 'x'), 'HD',
         'mg u u h v', "VA 1 h0\r\nx",

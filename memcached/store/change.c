@@ -125,7 +125,7 @@ commit_present(struct store *s, struct item *old, struct item *it,
 
     *stored = it;
     if (put->mode == STORE_ADD) {
-        core_use(s, old, now);
+        core_bump(s, old, now); /* no fetch */
         return STORE_NOT_STORED;
     }
     if (put->has_compare && differs(s, old, put->compare)) {
@@ -364,7 +364,6 @@ replace_number(struct store *s, struct item *old, const struct number *number,
     if (status != STORE_OK) {
         return status;
     }
-    item_mark(*item, ITEM_FETCHED);
     core_replace(s, old, *item, cas, hash, now);
     item_unref(s, old); /* a single chunk: no need to wait for the stripe */
     return STORE_OK;
@@ -396,7 +395,7 @@ change_number(struct store *s, struct item *it, const struct store_sum *sum,
     if (!parse_value(it, &value)) {
         return STORE_NOT_NUMERIC;
     }
-    core_use(s, it, now);
+    core_bump(s, it, now); /* no fetch */
     number->digits = num_put_u64(number->text, apply_delta(value, sum));
     if (number->digits <= it->value_len && item_refs(it) == 1) {
         rewrite_number(s, it, number, sum->new_cas);

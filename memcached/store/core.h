@@ -133,21 +133,30 @@ core_find(struct store *s, struct key key, uint64_t hash, uint32_t now,
     return STORE_OK;
 }
 
+/* Keeps the item from the end of its list. */
+static inline void
+core_bump(struct store *s, struct item *it, uint32_t now)
+{
+    uint32_t time = item_time(it);
+
+    if (lru_is_segmented(&s->lru)) {
+        lru_bump_segmented(s, it, now);
+    } else if (unlikely(now > time && now - time > LRU_BUMP_SECONDS)) {
+        lru_bump(s, it, now);
+    }
+}
+
 /* A read, or what counts as one. */
 static inline void
 core_use(struct store *s, struct item *it, uint32_t now)
 {
     unsigned marks = item_marks(it);
-    uint32_t time = item_time(it);
 
-    if (lru_is_segmented(&s->lru)) {
-        lru_use_segmented(s, it, now);
-        return;
-    }
     if ((marks & ITEM_FETCHED) == 0) {
         item_set_marks(it, marks | ITEM_FETCHED);
+        if (lru_is_segmented(&s->lru)) {
+            return; /* the first read tells nothing yet */
+        }
     }
-    if (unlikely(now > time && now - time > LRU_BUMP_SECONDS)) {
-        lru_bump(s, it, now);
-    }
+    core_bump(s, it, now);
 }

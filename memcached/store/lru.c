@@ -276,18 +276,14 @@ lru_bump(struct store *s, struct item *it, uint32_t now)
     item_set_time(it, now);
 }
 
-/* The second read of an item in COLD moves it to WARM, unless somebody else has the list just
- * now: then the mark stays, and the next read or store_juggle does it. */
+/* An item in COLD moves to WARM, unless somebody else has the list just now: then the mark
+ * stays, and the next use or store_juggle does it. */
 void
-lru_use_segmented(struct store *s, struct item *it, uint32_t now)
+lru_bump_segmented(struct store *s, struct item *it, uint32_t now)
 {
     struct lru_class *c = &s->lru.classes[it->class_id];
     unsigned marks = item_marks(it);
 
-    if ((marks & ITEM_FETCHED) == 0) {
-        item_set_marks(it, marks | ITEM_FETCHED);
-        return;
-    }
     item_set_time(it, now);
     if ((marks & ITEM_ACTIVE) == 0) {
         item_set_marks(it, marks | ITEM_ACTIVE);

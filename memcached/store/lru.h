@@ -87,8 +87,8 @@ void lru_unlink(struct store *s, struct item *it);
 void lru_replace(struct store *s, struct item *old, struct item *it, uint32_t now);
 /* To the head of its list, and used now. */
 void lru_bump(struct store *s, struct item *it, uint32_t now);
-/* A use in segmented mode. */
-void lru_use_segmented(struct store *s, struct item *it, uint32_t now);
+/* The same in segmented mode. */
+void lru_bump_segmented(struct store *s, struct item *it, uint32_t now);
 /* `it` takes the place of old, of which it is a copy but for the links. */
 void lru_relocate(struct store *s, const struct item *old, struct item *it);
 

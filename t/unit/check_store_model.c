@@ -166,7 +166,6 @@ model_store(struct model *m, unsigned i, const struct store_put *put,
         }
     } else {
         if (put->mode == STORE_ADD) {
-            e->is_fetched = true;
             return STORE_NOT_STORED;
         }
         is_late = put->has_compare && m->use_cas && e->cas != put->compare;
@@ -486,7 +485,6 @@ do_arith(struct model *m, unsigned i)
     } else {
         store_entry(m, e, padded, digits, sum.new_cas);
     }
-    e->is_fetched = true;
     if (sum.touches) {
         e->exptime = sum.exptime;
     }
