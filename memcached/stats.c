@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/log.h"
 #include "net/loop.h"
 #include "serve/orders.h"
 #include "serve/prefix.h"
