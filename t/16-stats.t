@@ -39,7 +39,8 @@ my @zero_at_start = qw(curr_items total_items bytes cmd_get cmd_set get_hits evi
 
 for my $profile (profiles()) {
     my $is_ref = $profile eq 'ref';
-    my $server = start_server(profile => $profile);
+    my $server = start_server(profile => $profile,
+        args => $profile eq '1.6' ? ['-o', 'no_lru_crawler,no_lru_maintainer'] : []);
     my $s = $server->connect;
     my @lines = stat_lines($s);
     my @names = map { /^STAT (\S+) / ? $1 : () } @lines;
@@ -267,6 +268,93 @@ for my $profile (profiles()) {
     exchange($s, "cas a 0 0 1 5\r\n2\r\n",
         pick($profile, '1.4' => "STORED\r\n", '1.6' => "EXISTS\r\n"), 'cas with -C');
     exchange($s, "cas nix 0 0 1 5\r\n2\r\n", "NOT_FOUND\r\n");
+    $server->stop;
+}
+
+# ---- what 1.6 has more ------------------------------------------------------------------
+
+my @general_16 = qw(pid uptime time version libevent pointer_size rusage_user rusage_system
+    max_connections curr_connections total_connections rejected_connections
+    connection_structures response_obj_oom response_obj_count response_obj_bytes
+    read_buf_count read_buf_bytes read_buf_bytes_free read_buf_oom reserved_fds cmd_get
+    cmd_set cmd_flush cmd_touch cmd_meta get_hits get_misses get_expired get_flushed
+    delete_misses delete_hits incr_misses incr_hits decr_misses decr_hits cas_misses cas_hits
+    cas_badval touch_hits touch_misses store_too_large store_no_memory auth_cmds auth_errors
+    bytes_read bytes_written limit_maxbytes accepting_conns listen_disabled_num
+    time_in_listen_disabled_us threads conn_yields hash_power_level hash_bytes
+    hash_is_expanding slab_reassign_rescues slab_reassign_chunk_rescues
+    slab_reassign_inline_reclaim slab_reassign_busy_items slab_reassign_busy_deletes
+    slab_reassign_busy_nomem slab_reassign_last_busy_status slab_reassign_running slabs_moved
+    lru_crawler_running lru_crawler_starts lru_maintainer_juggles malloc_fails
+    log_worker_dropped log_worker_written log_watcher_skipped log_watcher_sent log_watchers
+    unexpected_napi_ids round_robin_fallback bytes curr_items total_items
+    slab_global_page_pool expired_unfetched evicted_unfetched evicted_active evictions
+    reclaimed crawler_reclaimed crawler_items_checked lrutail_reflocked moves_to_cold
+    moves_to_warm moves_within_lru direct_reclaims lru_bumps_dropped);
+my @items_16 = qw(number number_hot number_warm number_cold age_hot age_warm age mem_requested
+    evicted evicted_nonzero evicted_time outofmemory tailrepairs reclaimed expired_unfetched
+    evicted_unfetched evicted_active crawler_reclaimed crawler_items_checked
+    lrutail_reflocked moves_to_cold moves_to_warm moves_within_lru direct_reclaims hits_to_hot
+    hits_to_warm hits_to_cold hits_to_temp);
+my %of_threads = map { $_ => 1 } qw(lru_crawler_running lru_crawler_starts
+    lru_maintainer_juggles evicted_active moves_to_cold moves_to_warm moves_within_lru
+    direct_reclaims lru_bumps_dropped);
+
+if (is_ours()) {
+    my $server = start_server(profile => '1.6');
+    my $s = $server->connect;
+    is_deeply([stat_names($s)], \@general_16, '[1.6] names of stats by default, in order');
+    exchange($s, "set z 0 0 0\r\n\r\n", "STORED\r\n");
+    is_deeply([stat_names($s, 'items')], [map { "items:1:$_" } @items_16],
+        '[1.6] names of stats items, in order');
+    is_deeply([stat_names($s, 'slabs')],
+        [(map { "1:$_" } grep { $_ ne 'mem_requested' } @slabs_14), 'active_slabs',
+            'total_malloced'], '[1.6] names of stats slabs, in order');
+    my %after = (umask => ['shutdown_command'], auth_enabled_sasl => ['auth_enabled_ascii'],
+        worker_logbuf_size => ['read_buf_mem_limit'],
+        inline_ascii_response => [qw(num_napi_ids memory_file client_flags_size)]);
+    my @settings_16 = map { ($_, @{$after{$_} || []}) } @settings_14;
+    is_deeply([grep { $_ ne 'drop_privileges' } stat_names($s, 'settings')], \@settings_16,
+        '[1.6] names of stats settings, in order');
+    $server->stop;
+
+    # the two counts that upstream's suites assert
+    $server = start_server(profile => '1.6',
+        args => ['-I', '1024', '-o', 'slab_chunk_max=1,no_lru_crawler,no_lru_maintainer']);
+    $s = $server->connect;
+    is_deeply([stat_names($s)], [grep { !$of_threads{$_} } @general_16],
+        '[1.6] without background threads');
+    is(scalar(stat_names($s)), 84, '[1.6] that are 84 names');
+    put($s, "set large 0 0 2048\r\n" . ('x' x 2048) . "\r\n");
+    is(read_line($s), "SERVER_ERROR object too large for cache\r\n", '[1.6] an item beyond -I');
+    is(mem_stats($s)->{store_too_large}, 1, '[1.6] store_too_large');
+    $server->stop;
+
+    # 1.4 with everything switched on
+    $server = start_server(profile => '1.4',
+        args => ['-o', 'slab_reassign,slab_automove,lru_crawler,lru_maintainer,'
+                . 'maxconns_fast,idle_timeout=100,temporary_ttl=30']);
+    $s = $server->connect;
+    my %in_14 = map { $_ => 1 } @general_14, keys %of_threads,
+        qw(rejected_connections idle_kicks slab_global_page_pool slabs_moved),
+        map { "slab_reassign_$_" } qw(rescues chunk_rescues evictions_nomem inline_reclaim
+        busy_items busy_deletes running);
+    is_deeply([sort(stat_names($s))], [sort keys %in_14], '[1.4] names with everything on');
+    exchange($s, "set z 0 0 0\r\n\r\n", "STORED\r\n");
+    is(mem_stats($s, 'items')->{'items:1:number_temp'}, 0, '[1.4] a TEMP list is told of');
+    my $set = mem_stats($s, 'settings');
+    is($set->{$_->[0]}, $_->[1], "[1.4] settings $_->[0] follows its option")
+        for ['slab_reassign', 'yes'], ['slab_automove', 1], ['lru_crawler', 'yes'],
+        ['lru_maintainer_thread', 'yes'], ['lru_segmented', 'yes'], ['maxconns_fast', 'yes'],
+        ['idle_timeout', 100], ['temp_lru', 'yes'], ['temporary_ttl', 30];
+    exchange($s, "lru_crawler disable\r\n", "OK\r\n");
+    exchange($s, "lru tune 10 25 0.1 2.0\r\n", "OK\r\n");
+    exchange($s, "slabs automove 0\r\n", "OK\r\n");
+    exchange($s, "verbosity 1\r\nverbosity 0\r\n", "OK\r\nOK\r\n");
+    $set = mem_stats($s, 'settings');
+    is($set->{$_->[0]}, $_->[1], "[1.4] settings $_->[0] follows a command")
+        for ['lru_crawler', 'no'], ['hot_lru_pct', 10], ['warm_lru_pct', 25],
+        ['hot_max_factor', '0.10'], ['warm_max_factor', '2.00'], ['slab_automove', 0];
     $server->stop;
 }
 
