@@ -225,7 +225,8 @@ class Source:
         elif one == b"C":
             number = rng.choice([b"1", b"0", b"18446744073709551615"])
         elif one == b"O":
-            number = b"o" * rng.choice([0, 1, 5, 30, 31, 32]) if self.chance(0.3) else b"oq"
+            # A longer one is found by 1.6.18 after the item was made or touched.
+            number = b"o" * rng.choice([0, 1, 5, 30, 31]) if self.chance(0.3) else b"oq"
         elif one == b"M":
             number = b"I"
         elif one in b"PL":
@@ -241,7 +242,8 @@ class Source:
         r = rng.random()
         if r < 0.03:
             return [text(rng.choice([b"mn\r\n", b"mn x\r\n", b"mg\r\n", b"ms\r\n", b"md \r\n",
-                                     b"ma\r\n", b"me\r\n", b"me nix\r\n", b"me k1\r\n", b"me k1\r\n", b"mx k1\r\n",
+                                     b"ma\r\n", b"me\r\n", b"me nix\r\n", b"me k1\r\n", b"me k1\r\n",
+                                     b"mg nix O" + b"o" * 32 + b"\r\n", b"mx k1\r\n",
                                      b"mgx k1\r\n"]))]
         if r < 0.12:
             return self.meta_cas()
