@@ -225,6 +225,35 @@ for my $profile (profiles()) {
     $server->stop;
 }
 
+# UDP and authentication exclude each other (issue 501): nobody can say who a datagram is from
+{
+    my $dir = scratch_dir();
+    for my $file (["$dir/tokens", "me:secret\n"], ["$dir/passwords", "me:secret:\n"]) {
+        open my $fh, '>', $file->[0] or die;
+        print $fh $file->[1];
+        close $fh;
+    }
+    local $ENV{MEMCACHED_SASL_PWDB} = "$dir/passwords";
+    for my $profile (profiles()) {
+        my @common = ("--compat=$profile", '-l', '127.0.0.1', '-p', '-1', '-U', '-1',
+            $> == 0 ? ('-u', 'root') : ());
+        my $run = run_program(@common, '-Y', "$dir/tokens", {timeout => 5});
+        is($run->{status}, 64, "[$profile] -Y with -U exits 64");
+        like($run->{err}, qr/^(memcached: )?Cannot use UDP with ascii authentication enabled/m,
+            "[$profile] and says why");
+        if ($profile eq '1.6') {
+            $run = run_program(@common, '-S', {timeout => 5});
+            is($run->{status}, 64, "[$profile] -S with -U exits 64");
+            like($run->{err}, qr/ERROR: Cannot enable UDP while using binary SASL/,
+                "[$profile] and says why");
+            next;
+        }
+        my $server = start_server(profile => $profile, args => ['-U', '-1', '-S'], debug => 0);
+        is(udp_port($server), undef, "[$profile] -S with -U: UDP stays closed");
+        $server->stop;
+    }
+}
+
 # garbage does not hurt
 srand 48571;
 for my $profile (profiles()) {
