@@ -78,8 +78,10 @@ exec_arith(struct session *s, const struct env *env, struct chain *out)
     case STORE_NOT_NUMERIC:
         return exec_reply(s, env, out, REPLY_NOT_NUMERIC);
     case STORE_NO_MEMORY:
+        /* without a class there was none that could not grow: a new one was wanted */
         return exec_reply(s, env, out,
-                          result.is_created ? REPLY_NO_MEMORY_STORING : REPLY_NO_MEMORY);
+                          result.class_id == 0 ? REPLY_NO_MEMORY_STORING
+                                               : REPLY_NO_MEMORY);
     default:
         ctr_add(increments ? &env->ctr->incr_misses : &env->ctr->decr_misses, 1);
         return exec_reply(s, env, out, REPLY_NOT_FOUND);

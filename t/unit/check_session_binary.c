@@ -480,6 +480,76 @@ START_TEST(test_broken)
 }
 END_TEST
 
+/* ---- memory and facts ------------------------------------------------------------------ */
+
+#define NO_ITEM "82 'Out of memory allocating item'"
+
+START_TEST(test_full_store)
+{
+    struct store_conf conf = small_store_conf();
+    conf.limit_bytes = MIB;
+    conf.can_evict = false;
+    profile = (enum profile)_i;
+    client_open(&client, profile, &conf);
+    struct text set = {.p = NULL};
+    add_packet(&set, &(struct step){0x11, STORE, "key0", "9", 0, NULL});
+    for (unsigned i = 0; client.sent.len == 0; i++) {
+        expect(i < 100000);
+        memcpy(set.p + BINARY_HEADER_BYTES + 8, &i, 4); /* the key */
+        client_write(&client, set.p, set.len);
+    }
+    text_free(&set);
+    exchange(&(struct step){0x01, STORE, "n", "7", 0, "01:" NO_ITEM});
+    exchange(&(struct step){0x12, STORE, "n", "7", 0, "12:" NO_ITEM});
+    exchange(&(struct step){0x05, SUM, "n", "", 0,
+                            "05:82 'Out of memory allocating new item'"});
+    exchange(&(struct step){0x0a, NONE, "", "", 0, "0a:0 ''"});
+    ck_assert_uint_ge(ctr_get(&client.ctr.store_no_memory), 3);
+    client_close(&client);
+}
+END_TEST
+
+/* What the request at the head is for the classes. */
+static struct session_facts
+facts_of(const struct step *step, size_t missing)
+{
+    struct text packet = {.p = NULL};
+    char *to;
+    size_t room;
+    add_packet(&packet, step);
+    open_client();
+    expect(buf_open(&client.in, &client.pool, &to, &room));
+    memcpy(to, packet.p, packet.len - missing);
+    buf_fill(&client.in, packet.len - missing);
+    expect(session_peek(&client.session, &client.env, &client.in) == SESSION_READY);
+    struct session_facts facts = session_facts(&client.session, &client.in);
+    client_close(&client);
+    text_free(&packet);
+    return facts;
+}
+
+START_TEST(test_facts)
+{
+    profile = PROFILE_14;
+    struct session_facts facts =
+        facts_of(&(struct step){0x01, STORE, "k", "{5000v}", 0, NULL}, 0);
+    ck_assert_uint_eq(facts.value_bytes, 5000);
+    ck_assert(!facts.is_incomplete && !facts.is_control);
+    facts = facts_of(&(struct step){0x01, STORE, "k", "{5000v}", 0, NULL}, 1);
+    ck_assert(facts.is_incomplete);
+    facts = facts_of(&(struct step){0x00, NONE, "k", "", 0, NULL}, 0);
+    ck_assert_uint_eq(facts.keys, 1);
+    ck_assert(!facts.is_incomplete && !facts.is_control && facts.value_bytes == 0);
+    static const unsigned controls[] = {0x07, 0x0a, 0x0b, 0x10, 0x20};
+    for (unsigned i = 0; i < sizeof controls / sizeof controls[0]; i++) {
+        facts = facts_of(&(struct step){controls[i], NONE, "", "", 0, NULL}, 0);
+        ck_assert(facts.is_control);
+    }
+    facts = facts_of(&(struct step){0x08, NONE, "", "", 0, NULL}, 0);
+    ck_assert(!facts.is_control);
+}
+END_TEST
+
 /* ---- who is let in --------------------------------------------------------------------- */
 
 #define AUTH_FAILED "20 'Auth failure.'"
@@ -570,6 +640,8 @@ main(void)
     tcase_add_loop_test(tc, test_both_protocols, 0, PROFILE_COUNT);
     tcase_add_loop_test(tc, test_binding, 0, PROFILE_COUNT);
     tcase_add_loop_test(tc, test_broken, 0, ROWS(broken_rows));
+    tcase_add_loop_test(tc, test_full_store, 0, PROFILE_COUNT);
+    tcase_add_test(tc, test_facts);
     tcase_add_test(tc, test_sasl);
     tcase_add_loop_test(tc, test_strangers, 0, 2);
     suite_add_tcase(s, tc);
