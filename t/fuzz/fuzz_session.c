@@ -49,9 +49,9 @@ answer_qos(void *ctx, const struct slice *words, unsigned count, struct sink *si
 }
 
 static void
-ignore_shutdown(void *ctx)
+ignore_shutdown(void *ctx, bool is_graceful)
 {
-    (void)ctx;
+    (void)ctx, (void)is_graceful;
 }
 
 static const struct serve_hooks hooks = {
@@ -175,6 +175,9 @@ execute(struct run *r)
         case RAN_BODY:
             send_output(r);
             return true;
+        case RAN_WATCH:
+            must(false); /* there is no log */
+            return false;
         case RAN_QUIT:
         case RAN_CLOSE:
         case RAN_NO_MEMORY:

@@ -230,6 +230,8 @@ client_run(struct client *c)
         case RAN_QUIT:
             c->has_quit = true;
             return;
+        case RAN_WATCH:
+            ck_abort_msg("there is no log");
         case RAN_CLOSE:
             c->is_closed = true;
             return;
