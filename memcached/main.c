@@ -29,6 +29,7 @@
 #define SPARE_FILES 32               /* descriptors beside connections and workers */
 #define SPARE_RINGS 8                /* of the live log, beside the workers' */
 #define TURN_NS (50 * NSEC_PER_USEC) /* deferred work between two polls */
+#define VERBOSITY_CLASSES 2          /* -vv lists the slab classes */
 #define DRAIN_SECONDS 4              /* for clients to take their replies at the end */
 
 struct server {
@@ -176,6 +177,17 @@ prepare_process(struct server *sv)
     return status;
 }
 
+static void
+list_classes(struct store *s)
+{
+    for (unsigned id = 1; id <= store_class_count(s); id++) {
+        struct store_class_stats class;
+        store_class_stats(s, id, CLOCK_REL_START, &class);
+        fprintf(stderr, "slab class %3u: chunk size %9u perslab %7u\n", id,
+                class.chunk_size, class.chunks_per_page);
+    }
+}
+
 static int
 open_store(struct server *sv)
 {
@@ -191,6 +203,9 @@ open_store(struct server *sv)
     if (sv->settings.tracks_sizes && !store_track_sizes(sv->shared.store, true)) {
         log_write(LOG_WARNING, "memcached: warning: sizes are not tracked: %s",
                   sv->settings.no_cas ? "items have no CAS" : "no memory");
+    }
+    if (sv->settings.verbosity >= VERBOSITY_CLASSES) {
+        list_classes(sv->shared.store);
     }
     return 0;
 }

@@ -16,7 +16,6 @@ struct opt_run {
     void *conf;
     FILE *err;
     int *exit_status;
-    int argc;
 };
 
 static bool
@@ -313,8 +312,7 @@ one_operand(const struct opt_run *run, char **argv)
 {
     fprintf(run->err, "%s: not an option%s: %s\n", run->table->program,
             run->table->skips_operands ? ", left out" : "", argv[optind]);
-    bool is_last = strcmp(argv[optind - 1], "--") == 0; /* all behind are operands */
-    optind = is_last ? run->argc : optind + 1;
+    optind++;
     *run->exit_status = 1;
     return run->table->skips_operands ? OPT_DONE : OPT_BAD;
 }
@@ -323,7 +321,7 @@ enum opt_result
 opt_parse(const struct opt_table *t, void *conf, int argc, char **argv, FILE *err,
           int *exit_status)
 {
-    struct opt_run run = {t, conf, err, exit_status, argc};
+    struct opt_run run = {t, conf, err, exit_status};
     struct opt_getopt g;
     build_getopt(t, &g);
     enum opt_result result = OPT_DONE;
@@ -331,10 +329,15 @@ opt_parse(const struct opt_table *t, void *conf, int argc, char **argv, FILE *er
     opterr = 0;
     optind = 0; /* glibc: start afresh, so that tests may parse more than once */
     normalise_name(argc > 1 ? argv[1] : NULL);
-    while (result == OPT_DONE &&
-           ((code = getopt_long(argc, argv, g.letters, g.longs, NULL)) != -1 ||
-            optind < argc)) {
-        result = code != -1 ? one_option(&run, code, argv) : one_operand(&run, argv);
+    bool is_end = false; /* all behind "--" are operands */
+    while (result == OPT_DONE && !is_end) {
+        code = getopt_long(argc, argv, g.letters, g.longs, NULL);
+        is_end = code == -1 && (optind >= argc || strcmp(argv[optind - 1], "--") == 0);
+        if (code != -1) {
+            result = one_option(&run, code, argv);
+        } else if (optind < argc) {
+            result = one_operand(&run, argv);
+        }
         normalise_name(optind < argc ? argv[optind] : NULL);
     }
     free(g.longs);

@@ -1,0 +1,204 @@
+#!/usr/bin/env perl
+# The life of the process, as upstream's harnesses start it and as init systems do: order of
+# the start, files, daemon, signals, shutdown, through a parent that forwards signals.
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::Bin/lib";
+use IO::Socket::INET;
+use IO::Socket::UNIX;
+use POSIX ':sys_wait_h';
+use Test::More;
+use Time::HiRes qw(sleep);
+use MCTest;
+
+plan skip_all => 'tests our server only' if !is_ours();
+
+my $dir = scratch_dir();
+my @root = $> == 0 ? ('-u', 'root') : ();
+
+# Starts a command whose streams go to files, as a harness would.
+sub launch {
+    my ($env, @command) = @_;
+    my $pid = fork // die "fork: $!";
+    if (!$pid) {
+        $ENV{$_} = $env->{$_} for keys %$env;
+        open STDIN, '<', '/dev/null';
+        open STDOUT, '>', "$dir/launched.out";
+        open STDERR, '>', "$dir/launched.err";
+        exec {$command[0]} @command or POSIX::_exit(127);
+    }
+    return $pid;
+}
+
+# A parent that forwards signals and ends with its child's status.
+my $timed = "$dir/timed";
+open my $script, '>', $timed or die;
+print $script <<'END';
+my ($seconds, @command) = @ARGV;
+my $pid = fork // die;
+if (!$pid) { exec @command or exit 127 }
+$SIG{$_} = do { my $name = $_; sub { kill $name, $pid } } for qw(INT TERM HUP USR1);
+alarm $seconds;
+$SIG{ALRM} = sub { kill 'KILL', $pid };
+1 until waitpid($pid, 0) == $pid;
+exit(($? & 127) ? 128 + ($? & 127) : $? >> 8);
+END
+close $script;
+
+sub ends {
+    my ($pid, $want, $name) = @_;
+    my $status;
+    my $gone = wait_until(sub { waitpid($pid, WNOHANG) == $pid ? (($status = $?), 1)[1] : 0 });
+    kill 'KILL', $pid if !$gone;
+    return is($gone ? $status : 'alive', $want, $name);
+}
+
+sub slurp {
+    my ($path) = @_;
+    open my $fh, '<', $path or return '';
+    local $/;
+    return scalar <$fh> // '';
+}
+
+sub ask {
+    my ($sock, $command, $want, $name) = @_;
+    $sock->blocking(0);
+    put($sock, $command);
+    return is(read_bytes($sock, length $want), $want, $name);
+}
+
+for my $profile (profiles()) {
+    my @ours = (server_binary(), "--compat=$profile");
+    my $version = VERSION_REPLY($profile);
+
+    # over TCP, ports given, through the parent; SIGINT when the handle goes, SIGTERM to stop
+    for my $signal (qw(INT TERM)) {
+        my ($tcp, $udp) = (free_port(), free_port());
+        my $pid = launch({}, $^X, $timed, 600, @ours, '-p', $tcp, '-U', $udp, @root,
+            '-l', '127.0.0.1', '-o', 'relaxed_privileges');
+        my $sock;
+        ok(wait_until(sub { $sock = IO::Socket::INET->new(PeerAddr => "127.0.0.1:$tcp") }),
+            "[$profile] -p and -U: up");
+        ask($sock, "version\r\n", $version, "[$profile] and answers");
+        kill $signal, $pid;
+        ends($pid, 0, "[$profile] SIG$signal through the parent: exit 0");
+        is(slurp("$dir/launched.out"),
+            pick($profile, '1.4' => 'Signal handled: ' . {INT => 'Interrupt', TERM => 'Terminated'}->{$signal} . ".\n",
+                '1.6' => ''), "[$profile] what stdout says of it");
+    }
+
+    # over a UNIX socket
+    my $path = "/tmp/memcachetest.$$." . substr $profile, 2;
+    my $pid = launch({}, $^X, $timed, 600, @ours, @root, '-s', $path, '-o', 'relaxed_privileges',
+        '-o', 'no_modern');
+    my $sock;
+    ok(wait_until(sub { $sock = IO::Socket::UNIX->new(Peer => $path) }), "[$profile] -s: up");
+    ask($sock, "version\r\n", $version, "[$profile] and answers");
+    my $settings = mem_stats($sock, 'settings');
+    is($settings->{domain_socket}, $path, "[$profile] settings domain_socket");
+    kill 'TERM', $pid;
+    ends($pid, 0, "[$profile] -s: exit 0");
+    ok(!-e $path, "[$profile] the socket is gone");
+
+    # a daemon on any port
+    for my $verbose ([], ['-vvv']) {
+        my ($ports, $pids) = ("$dir/ports.$profile.@$verbose", "$dir/pids.$profile.@$verbose");
+        my $parent = launch({MEMCACHED_PORT_FILENAME => $ports}, $^X, $timed, 600, @ours, '-A',
+            '-p', '-1', '-U', '0', @root, '-d', '-P', $pids, @$verbose);
+        ends($parent, 0, "[$profile] -d @$verbose: the parent exits 0");
+        ok(wait_until(sub { -s $pids }), "[$profile] pid file");
+        my ($port) = slurp($ports) =~ /^TCP INET: (\d+)$/m;
+        ok($port, "[$profile] the port file was there before");
+        ok(!-e "$ports.lck" && !-e "$pids.tmp", "[$profile] and nothing half done beside");
+        my ($daemon) = slurp($pids) =~ /^(\d+)\n\z/;
+        $sock = IO::Socket::INET->new(PeerAddr => "127.0.0.1:$port");
+        is(mem_stats($sock)->{pid}, $daemon, "[$profile] stats pid is the daemon's");
+        is(readlink "/proc/$daemon/cwd", '/', "[$profile] in the directory /") if -e "/proc/$daemon/cwd";
+        is(readlink "/proc/$daemon/fd/1", @$verbose ? "$dir/launched.out" : '/dev/null',
+            "[$profile] its output") if -e "/proc/$daemon/fd/1";
+        my ($group) = slurp("/proc/$daemon/stat") =~ /^\d+ \(.*\) \S+ \d+ (\d+)/;
+        is($group, $daemon, "[$profile] leads a session of its own") if defined $group;
+        kill 'HUP', $daemon;
+        ask($sock, "version\r\n", $version, "[$profile] SIGHUP does not kill it");
+        put($sock, "shutdown\r\n");
+        is(read_bytes($sock, 1), '', "[$profile] shutdown: closed without a word");
+        ok(wait_until(sub { !kill 0, $daemon }), "[$profile] and the daemon ends");
+        ok(wait_until(sub { !-e $pids }), "[$profile] without its pid file");
+    }
+
+    # a pid file that names somebody alive, and one that does not
+    for my $case (["$$\n", 'running process'], ["999999999\n", undef], ["junk\n", undef]) {
+        my ($old, $warning) = @$case;
+        my $pids = "$dir/old.$profile";
+        open my $fh, '>', $pids or die;
+        print $fh $old;
+        close $fh;
+        my $server = start_server(profile => $profile, args => ['-P', $pids]);
+        ok(wait_until(sub { slurp($pids) eq $server->pid . "\n" }), "[$profile] pid file overwritten");
+        $warning ? like($server->err, qr/warning.*$warning/, "[$profile] and says so")
+            : is($server->err, '', "[$profile] in silence");
+        $server->stop;
+        ok(!-e $pids, "[$profile] removed at the end");
+    }
+
+    # a graceful stop, by signal and by command
+    my $server = start_server(profile => $profile, args => ['-A']);
+    my $s = $server->connect;
+    exchange($s, "set k 0 0 1\r\n1\r\n", "STORED\r\n");
+    $server->stop('USR1', "[$profile] SIGUSR1: exit 0");
+    for my $command (pick($profile, '1.4' => ['shutdown'], '1.6' => ['shutdown', 'shutdown graceful',
+        'shutdown noreply'])->@*)
+    {
+        $server = start_server(profile => $profile, args => ['-A']);
+        $s = $server->connect;
+        exchange($s, "shutdown fooble\r\n", pick($profile, '1.4' => "ERROR\r\n",
+                '1.6' => "CLIENT_ERROR invalid shutdown mode\r\n"), 'shutdown fooble');
+        put($s, "$command\r\n");
+        is(read_bytes($s, 1), '', "[$profile] $command: closed without a word");
+        ends($server->pid, 0, "[$profile] $command: exit 0");
+        $server->{pid} = 0;
+    }
+    $server = start_server(profile => $profile);
+    $s = $server->connect;
+    exchange($s, "shutdown graceful\r\n", pick($profile, '1.4' => "ERROR\r\n",
+            '1.6' => "SERVER_ERROR: shutdown not enabled\r\n"), 'graceful without -A');
+    # nothing to reload: 1.6 goes on, 1.4 ends as it always has
+    kill 'HUP', $server->pid;
+    if ($profile eq '1.6') {
+        exchange($s, "version\r\n", $version, 'SIGHUP without anything to reload');
+        $server->stop;
+    } else {
+        ends($server->pid, POSIX::SIGHUP(), "[$profile] SIGHUP kills what is no daemon");
+        $server->{pid} = 0;
+    }
+
+    # counters that start high, files that fit
+    $server = start_server(profile => $profile, env => {T_MEMD_INITIAL_MALLOC => '4294967328',
+            T_MEMD_SLABS_ALLOC => '0'}, args => ['-m', '4098', '-c', '100', '-t', '2']);
+    cmp_ok(mem_stats($server->connect, 'slabs')->{total_malloced}, '>=', 4294967328,
+        "[$profile] T_MEMD_INITIAL_MALLOC");
+    my ($files) = slurp('/proc/' . $server->pid . '/limits') =~ /^Max open files\s+(\d+)/m;
+    cmp_ok($files, '>=', 100, "[$profile] the limit on open files") if defined $files;
+    my $groups = slurp('/proc/' . $server->pid . '/status');
+    like($groups, qr/^Groups:\s*$/m, "[$profile] no supplementary groups") if $> == 0;
+    $server->stop;
+
+    # -vv lists the classes
+    $server = start_server(profile => $profile, args => ['-vv']);
+    like($server->err, qr/^slab class   1: chunk size        96 perslab   10922$/m,
+        "[$profile] -vv lists the slab classes");
+    $server->stop;
+}
+
+SKIP: {
+    skip 'only root can change user', 2 if $> != 0;
+    chmod 0777, $dir;
+    my $server = start_server(args => ['-u', 'nobody']);
+    my $status = slurp('/proc/' . $server->pid . '/status');
+    my $uid = getpwnam 'nobody';
+    like($status, qr/^Uid:\s+$uid\s+$uid\s+$uid\s+$uid$/m, '-u nobody: all ids change');
+    $server->stop;
+}
+
+done_testing();
