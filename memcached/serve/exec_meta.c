@@ -397,10 +397,8 @@ exec_meta_delete(const struct req *req, const struct env *env, struct chain *out
         store_delete(env->store, store_key(key), &cut, env->now, &result);
     switch (status) {
     case STORE_OK:
-        if (!cut.marks_stale && !cut.empties) {
-            note_deleted(env, store_key(key), true, &result);
-        }
         if (!cut.marks_stale) {
+            note_deleted(env, store_key(key), true, &result);
             ctr_add(&env->ctr->slab[result.class_id].delete_hits, 1);
         }
         return meta_has(req, 'q') ? RAN_DONE : reply_echo(req, env, out, "HD", key);
