@@ -104,7 +104,7 @@ sub binary_is {
 for my $profile (profiles()) {
     # off by default
     my $server = start_server(profile => $profile);
-    is(udp_port($server), undef, "[$profile] without -U there is no UDP socket");
+    is(udp_port($server), undef, "[$profile] CVE-2018-1000115: without -U there is no UDP socket");
     is(mem_stats($server->control, 'settings')->{udpport}, 0, "[$profile] settings udpport 0");
     unlike(join(' ', stat_lines($server->control, 'conns')), qr/udp/, "[$profile] nor in conns");
     $server->stop;
@@ -171,7 +171,7 @@ for my $profile (profiles()) {
         udp_silent($u, [datagram(1, '')], "$p a bare header is ignored");
         udp_silent($u, ['', 'x', 'xxxxxxx'], "$p less than a header is ignored");
         udp_silent($u, [datagram(1, "get a\r\n", total => 2), datagram(1, "get a\r\n", total => 0),
-                datagram(1, "get a\r\n", total => 65535)], "$p total other than 1 is dropped");
+                datagram(1, "get a\r\n", total => 65535)], "$p CVE-2022-48571: total other than 1 is dropped");
         udp_silent($u, [datagram(1, 'get a'), datagram(1, "set half 0 0 10\r\nxx")],
             "$p incomplete requests are dropped with their datagram");
         udp_exchange($u, 2, "get half\r\n", "END\r\n", "$p and leave nothing behind");
