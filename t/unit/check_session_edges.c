@@ -492,6 +492,29 @@ START_TEST(test_full_store_meta)
 }
 END_TEST
 
+/* An item that very many hold is a miss to get and an error to mg. */
+START_TEST(test_too_many_readers)
+{
+    open_client(_i);
+    exchange("set a 0 0 1\r\nx\r\n", "STORED\r\n");
+    struct item *item = NULL, *held = NULL;
+    unsigned count = 0;
+    while (store_get(client.store, (struct key){"a", 1}, NOW, &item) == STORE_OK) {
+        held = item;
+        count++;
+    }
+    ck_assert_uint_ge(count, STORE_REFS_MAX);
+    exchange("get a\r\n", "END\r\n");
+    exchange("mg a v q\r\n", "SERVER_ERROR refcount overflow during fetch\r\n");
+    exchange("mg a N30\r\n", "SERVER_ERROR refcount overflow during fetch\r\n");
+    exchange("ms a 1\r\ny\r\n", "HD\r\n"); /* a new item has no readers */
+    exchange("mg a v\r\n", "VA 1\r\ny\r\n");
+    for (; count > 0; count--) {
+        store_release(client.store, held);
+    }
+}
+END_TEST
+
 START_TEST(test_limits_of_a_run)
 {
     open_client(_i);
@@ -623,6 +646,7 @@ main(void)
     tcase_add_loop_test(tc, test_late, 0, PROFILE_COUNT);
     tcase_add_loop_test(tc, test_late_meta, 0, PROFILE_COUNT);
     tcase_add_loop_test(tc, test_full_store_meta, 0, PROFILE_COUNT);
+    tcase_add_loop_test(tc, test_too_many_readers, 0, PROFILE_COUNT);
     tcase_add_loop_test(tc, test_limits_of_a_run, 0, PROFILE_COUNT);
     tcase_add_loop_test(tc, test_body_in_parts, 0, PROFILE_COUNT);
     tcase_add_loop_test(tc, test_counters, 0, PROFILE_COUNT);
