@@ -22,7 +22,7 @@ SIZES = [0, 0, 1, 2, 3, 7, 20, 60, 200, 1000, 2020, 2047, 2048, 2049, 4096, 8191
 NOISE = random.Random(0).randbytes(70000).replace(b"-", b".")
 
 
-READS = {b"ge", b"ga", b"mg", b"ma", 0x00, 0x09, 0x0C, 0x0D, 0x1D, 0x1E, 0x23, 0x24}
+READS = {b"ge", b"ga", b"mg", b"ma", 0x00, 0x09, 0x0C, 0x0D, 0x1C, 0x1D, 0x1E, 0x23, 0x24}
 COUNTS = {b"in", b"de", b"ma", 0x05, 0x06, 0x15, 0x16}
 
 
@@ -254,7 +254,7 @@ class Source:
         elif verb == b"md":
             flags += self.meta_flags(b"kqOTICPL")
         elif verb == b"ma":
-            flags += self.meta_flags(b"kqOTNJDvctCPL")
+            flags += self.meta_flags(b"kqONJDvctCPL")  # 1.6.18 may set T on an item just replaced
             if self.chance(0.3):
                 flags.append(b"M" + (rng.choice([b"I", b"D", b"+", b"-"]) if self.chance(0.9) else
                                      rng.choice([b"incr", b"d", b"i", b"", b"X"])))
