@@ -8,6 +8,7 @@ use FindBin;
 use lib "$FindBin::Bin/lib";
 use IO::Select;
 use IO::Socket::INET;
+use IO::Socket::IP;
 use Test::More;
 use MCTest;
 
@@ -205,6 +206,24 @@ for my $profile (profiles()) {
     is($with->{curr_connections}, 1 + 3 + 1 - 1, "[$profile] curr_connections has the sockets");
     is($with->{connection_structures}, 5, "[$profile] connection_structures");
     cmp_ok($with->{total_connections}, '>=', 4, "[$profile] total_connections");
+    $server->stop;
+
+    # IPv6; and a UNIX socket is instead of all others
+    SKIP: {
+        my $probe = IO::Socket::IP->new(LocalHost => '::1', Proto => 'udp');
+        skip 'no IPv6 here', 2 if !$probe;
+        $server = start_server(profile => $profile, listen => 0,
+            args => ['-l', '127.0.0.1,[::1]', '-U', '-1', '-p', '-1', '-t', '2']);
+        my ($port6) = map { $_->[0] eq 'UDP INET6' ? $_->[1] : () } @{$server->{ports}};
+        my $u6 = IO::Socket::IP->new(PeerHost => '::1', PeerPort => $port6, Proto => 'udp');
+        udp_exchange($u6, 1, "get a\r\n", "END\r\n", "[$profile] over IPv6");
+        ok((grep { m{:addr udp6:\[::1\]:$port6$} } stat_lines($server->control, 'conns')),
+            "[$profile] as udp6 in stats conns");
+        $server->stop;
+    }
+    my $path = scratch_dir() . "/local.$profile";
+    $server = start_server(profile => $profile, path => $path, args => ['-s', $path, '-U', '-1']);
+    unlike(join(' ', stat_lines($server->control, 'conns')), qr/udp/, "[$profile] -s: no UDP");
     $server->stop;
 
     # limiter: what is over it waits
