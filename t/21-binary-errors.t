@@ -129,6 +129,30 @@ sub test_magic {
     exchange($c, packet(0x0b) . "\r\n", "ERROR\r\n", 'stays one');
 }
 
+# What is refused is told to watchers without an item; keys of any bytes stay in one line.
+sub test_watched {
+    my $watcher = $server->connect;
+    put($watcher, "watch mutations fetchers\r\n");
+    expect_bytes($watcher, "OK\r\n", "[$profile] somebody watches");
+    my $c = $server->connect;
+    my %f = (extras => store_extras());
+    put($c, packet(0x01, key => 'seen', value => 'v' x 2_000_000, %f));
+    answers($c, 0x01, {status => 3, value => 'Too large.'}, "[$profile] a set too large is refused");
+    ask($c, 0x01, key => "a b\r\nts=1 \0\xff", value => 'v', %f);
+    ask($c, 0x0c, key => "a b\r\nts=1 \0\xff");
+    silent($c, 0x09, key => 'last');
+    my ($lines, $is_odd) = (0, 0);
+    while ((my $line = read_line($watcher)) =~ /\n\z/) {
+        $lines++;
+        $is_odd++ if $line !~ /\Ats=\d+\.\d+ gid=\d+ type=[\x21-\x7e]+ [\x20-\x7e]+\r?\n\z/;
+        last if $line =~ /key=last/;
+    }
+    cmp_ok($lines, '>=', 3, "[$profile] the watcher hears of it");
+    is($is_odd, 0, "[$profile] in lines");
+    close $watcher;
+    bin_alive($c, "[$profile] and nothing breaks");
+}
+
 # Clients that leave in the middle of a request hold nothing.
 sub test_halves {
     my $before = mem_stats($server->control);
@@ -159,6 +183,7 @@ for (profiles()) {
     test_huge();
     test_large();
     test_magic();
+    test_watched();
     test_halves();
     $server->stop;
 
@@ -172,6 +197,14 @@ for (profiles()) {
     bin_alive($c, "[$profile] -B binary serves binary clients");
     put($shy, "\r\nversion\r\nversion\r\n");
     expect_eof($shy, '', "[$profile] a text client is closed when a header is complete");
+    $server->stop;
+
+    $server = start_server(profile => $profile, args => ['-X']);
+    $c = $server->connect;
+    my $is_refused = $profile eq '1.6';
+    my $p = ask($c, 0x10, key => 'detail on');
+    is($p->{status} != 0, $is_refused, "[$profile] -X and stat detail");
+    bin_alive($c, "[$profile] the connection stays");
     $server->stop;
 
     $server = start_server(profile => $profile, args => ['-B', 'ascii']);
