@@ -188,11 +188,11 @@ sub test_large {
 # Clients that do not read their replies stop being read, and nobody else.
 sub test_stuck {
     my @stuck = map { $server->connect } 1, 2;
-    my $five = packet(0x10) x 5;
+    my $many = packet(0x10) x 1000;
     for my $s (@stuck) {
         setsockopt $s, SOL_SOCKET, SO_RCVBUF, 4096;
         my $sent = 0;
-        while ((my $n = put($s, $five, 0.3)) == length $five) {
+        while ((my $n = put($s, $many, 0.3)) == length $many) {
             $sent += $n;
             last if $sent > 50_000_000;
         }
@@ -215,6 +215,29 @@ sub test_fairness {
     $fair->stop;
 }
 
+# The limit counts binary requests like those of text, and leaves control requests alone.
+sub test_limit {
+    my $limited = start_server(profile => $profile, args => ['-t', '1', '--qps-limit=200,burst=10']);
+    my $s = $limited->connect;
+    my $before = bin_stats($s, 'qos');
+    put($s, join '', map {
+        packet(0x11, key => "k$_", value => "of $_", extras => store_extras()) . packet(0x09, key => "k$_")
+            . packet(0x0a, opaque => $_)
+    } 1 .. 20);
+    my $wrong = '';
+    for my $i (1 .. 20) {
+        my $p = read_packet($s);
+        $wrong ||= "k$i" if !$p || $p->{value} ne "of $i";
+        $p = read_packet($s);
+        $wrong ||= "noop $i" if !$p || $p->{opaque} != $i;
+    }
+    is($wrong, '', "[$profile] limited requests are answered in order");
+    my $after = bin_stats($s, 'qos');
+    is($after->{qps_admitted} - $before->{qps_admitted}, 40, "[$profile] 40 of them took a token");
+    cmp_ok($after->{qps_delayed} - $before->{qps_delayed}, '>=', 1, "[$profile] some had to wait");
+    $limited->stop;
+}
+
 if (!is_ours()) {
     plan skip_all => 'compares counters';
 }
@@ -229,6 +252,7 @@ for (profiles()) {
     $server->stop;
     test_sizes();
     test_fairness();
+    test_limit();
 }
 
 done_testing();
