@@ -229,7 +229,7 @@ static const struct line_row other_rows[] = {
     {"verbosity 1 2 3\r\n", "BAD ERROR", "verbosity 4 [1] [2] [3]"},
     {"cache_memlimit 64\r\n", "cache_memlimit 2 [64]", NULL},
     {"cache_memlimit 64 noreply\r\n", "cache_memlimit 3 [64] [noreply] noreply", NULL},
-    {"cache_memlimit\r\n", ARITY},
+    {"cache_memlimit\r\n", "cache_memlimit 1", NULL},
     {"qos show\r\n", "qos 2 [show]", NULL},
     {"qos qps_limit 100 5\r\n", "qos 4 [qps_limit] [100] [5]", NULL},
     {"qos\r\n", ARITY},
