@@ -42,7 +42,10 @@ static void
 juggle_class(struct upkeep *u, unsigned id, nsec_t now, uint32_t rel)
 {
     struct upkeep_visit *visit = &u->visits[id];
-    if (store_juggle(u->store, id, JUGGLE_MOVES, rel) > 0) {
+    unsigned moved = store_juggle(u->store, id, JUGGLE_MOVES, rel);
+    if (moved >= JUGGLE_MOVES) {
+        visit->sleep = JUGGLE_SLEEP_MIN; /* there is more */
+    } else if (moved > 0) {
         visit->sleep /= 2;
     } else {
         visit->sleep += visit->sleep / JUGGLE_SLEEP_GROWTH;

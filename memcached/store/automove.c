@@ -6,9 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SPARE_HALF_PAGES 5 /* a class may keep two and a half pages of free chunks */
-#define OLD_PAGES_MIN 3    /* fewer are not taken away from a class for another one */
-#define NEEDY_SHARE 4      /* a quarter of all evictions */
+#define OLD_PAGES_MIN 3 /* fewer are not taken away from a class for another one */
+#define NEEDY_SHARE 4   /* a quarter of all evictions */
 
 void
 automove_fini(struct automove *a)
@@ -84,14 +83,14 @@ automove_add(struct automove *a, const struct automove_conf *conf,
 }
 
 static bool
-find_spare(const struct automove *a, const struct automove_sample *sample,
-           struct automove_move *move)
+find_spare(const struct automove *a, const struct automove_conf *conf,
+           const struct automove_sample *sample, struct automove_move *move)
 {
     for (unsigned id = 1; id <= sample->class_count; id++) {
         const struct automove_class *c = &sample->class[id];
 
         if (a->rings[id].dirty == 0 && c->pages > 1 &&
-            c->free_chunks * 2 > (uint64_t)SPARE_HALF_PAGES * c->chunks_per_page) {
+            c->free_chunks * 2 > (uint64_t)conf->spare_half_pages * c->chunks_per_page) {
             *move = (struct automove_move){.from = id, .to = 0};
             return true;
         }
@@ -149,7 +148,8 @@ automove_decide(const struct automove *a, const struct automove_conf *conf,
     if (a->window == 0 || a->filled < a->window) {
         return false;
     }
-    if ((!conf->waits_until_full || sample->is_full) && find_spare(a, sample, move)) {
+    if ((!conf->waits_until_full || sample->is_full) &&
+        find_spare(a, conf, sample, move)) {
         return true;
     }
     return find_unfair(a, conf, sample, move);

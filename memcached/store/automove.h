@@ -20,9 +20,10 @@
 
 struct automove_conf {
     double ratio;
-    unsigned window;       /* samples, AUTOMOVE_WINDOW_MIN to _MAX */
-    bool waits_until_full; /* nobody gives to the pool while memory is left */
-    bool counts_shares;    /* a quarter of all evictions makes a class needy, too */
+    unsigned window;           /* samples, AUTOMOVE_WINDOW_MIN to _MAX */
+    unsigned spare_half_pages; /* of free chunks that a class may keep */
+    bool waits_until_full;     /* nobody gives to the pool while memory is left */
+    bool counts_shares;        /* a quarter of all evictions makes a class needy, too */
 };
 
 /* What is known about a class now; counters may go back to 0 at a reset. */
@@ -35,7 +36,7 @@ struct automove_class {
 
 struct automove_sample {
     unsigned class_count; /* ids 1..class_count */
-    bool is_full;
+    bool is_full;         /* but for the pool */
     struct automove_class class[STORE_CLASSES];
 };
 

@@ -6,6 +6,7 @@
 #include "store/core.h"
 
 #define PER_CENT 100u
+#define WARM_SLACK 4u
 
 /* What is to be done with a tail entry. */
 enum action {
@@ -48,6 +49,7 @@ lru_init(struct lru *l, const struct store_lru_conf *conf)
     l->conf = *conf;
     atomic_init(&l->is_segmented, conf->is_segmented);
     atomic_init(&l->temp_ttl, conf->temp_ttl);
+    atomic_init(&l->warm_pct, conf->warm_pct);
 }
 
 void
@@ -68,6 +70,7 @@ store_set_lru(struct store *s, const struct store_lru_conf *conf)
     l->conf = *conf;
     atomic_store_explicit(&l->is_segmented, conf->is_segmented, memory_order_relaxed);
     atomic_store_explicit(&l->temp_ttl, conf->temp_ttl, memory_order_relaxed);
+    atomic_store_explicit(&l->warm_pct, conf->warm_pct, memory_order_relaxed);
     PTHREAD_OK(pthread_mutex_unlock(&l->conf_lock));
 }
 
@@ -276,8 +279,21 @@ lru_bump(struct store *s, struct item *it, uint32_t now)
     item_set_time(it, now);
 }
 
-/* An item in COLD moves to WARM, unless somebody else has the list just now: then the mark
- * stays, and the next use or store_juggle does it. */
+/* Reads alone must not fill WARM: what they push out of COLD's reach could not be evicted
+ * before store_juggle has come by. So they may use a quarter more than its share. */
+static bool
+has_warm_room(const struct store *s, const struct lru_class *c)
+{
+    uint64_t share = atomic_load_explicit(&s->lru.warm_pct, memory_order_relaxed);
+    uint64_t bytes = c->lists[STORE_LIST_HOT].bytes + c->lists[STORE_LIST_WARM].bytes +
+                     c->lists[STORE_LIST_COLD].bytes;
+
+    share += share / WARM_SLACK;
+    return c->lists[STORE_LIST_WARM].bytes * PER_CENT <= bytes * share;
+}
+
+/* An item in COLD moves to WARM, unless that is full or somebody else has the list just now:
+ * then the mark stays, and the next use or store_juggle does it. */
 void
 lru_bump_segmented(struct store *s, struct item *it, uint32_t now)
 {
@@ -289,8 +305,10 @@ lru_bump_segmented(struct store *s, struct item *it, uint32_t now)
         item_set_marks(it, marks | ITEM_ACTIVE);
     }
     if (item_list(it) == STORE_LIST_COLD && pthread_mutex_trylock(&c->lock) == 0) {
-        move_locked(s, c, it, STORE_LIST_WARM);
-        c->count.moves_to_warm++;
+        if (has_warm_room(s, c)) {
+            move_locked(s, c, it, STORE_LIST_WARM);
+            c->count.moves_to_warm++;
+        }
         PTHREAD_OK(pthread_mutex_unlock(&c->lock));
     }
 }

@@ -57,6 +57,7 @@ struct lru {
     /* Relaxed copies of conf for the request path: which of two rules an item meets first
      * does not matter. */
     _Atomic bool is_segmented;
+    _Atomic unsigned warm_pct;
     _Atomic int64_t temp_ttl;
     _Atomic uint64_t juggles;
     pthread_mutex_t conf_lock;

@@ -12,6 +12,9 @@
 #define ROUNDS_MAX_EVICTING 1000
 #define ROUNDS_MAX_KEEPING 5000
 #define AUTOMOVE_EVICTION_LEVEL 2
+/* Where spare pages go to the pool in times of need only, more of them go. */
+#define SPARE_HALF_PAGES_EVICTING 5
+#define SPARE_HALF_PAGES_KEEPING 3
 
 /* What became of a chunk. */
 enum outcome {
@@ -189,14 +192,13 @@ settle(struct store *s, const struct find *find, uint32_t now)
     return outcome;
 }
 
-/* Nothing to copy to. A tail entry makes room when nothing else could. */
-static void
+/* Nothing to copy to. A tail entry makes room when nothing else could. True when one did. */
+static bool
 make_room(struct store *s, unsigned class_id, uint32_t now)
 {
     count(&s->mover.count.busy_nomem);
-    if (s->mover.rounds >= rounds_max(s) || slab_is_full(&s->slab)) {
-        (void)lru_evict(s, class_id, now);
-    }
+    return (s->mover.rounds >= rounds_max(s) || slab_is_full(&s->slab)) &&
+           lru_evict(s, class_id, now);
 }
 
 static enum outcome
@@ -213,13 +215,14 @@ move_item(struct store *s, const struct find *find, uint32_t now)
         outcome = is_still_part(s, find) ? settle(s, find, now) : OUTCOME_PASS;
     }
     table_unlock(&s->table, find->hash);
-    if (outcome == OUTCOME_NO_MEMORY) {
-        make_room(s, class_id, now);
+    if (outcome == OUTCOME_NO_MEMORY && make_room(s, class_id, now)) {
+        s->mover.has_progress = true;
     }
     return outcome;
 }
 
-static void
+/* False: there is no room for what is in it, nor for what is in the others. */
+static bool
 move_chunk(struct store *s, uint32_t i, uint32_t now)
 {
     struct mover *m = &s->mover;
@@ -235,9 +238,10 @@ move_chunk(struct store *s, uint32_t i, uint32_t now)
         if (outcome != OUTCOME_NO_MEMORY) {
             count(&m->count.busy_items);
         }
-        return;
+        return outcome != OUTCOME_NO_MEMORY;
     }
     m->has_progress |= outcome != OUTCOME_PASS;
+    return true;
 }
 
 /* ---- the page ------------------------------------------------------------------------ */
@@ -292,8 +296,8 @@ store_move_step(struct store *s, unsigned chunks, uint32_t now)
     }
     while (chunks-- > 0) {
         m->at = next_pending(m, m->at, s->slab.move.chunks);
-        if (m->at < s->slab.move.chunks) {
-            move_chunk(s, m->at++, now);
+        if (m->at < s->slab.move.chunks &&
+            (move_chunk(s, m->at++, now) || m->rounds == 0)) {
             continue;
         }
         progress = m->has_progress ? STORE_MOVE_WORKING : STORE_MOVE_WAITING;
@@ -367,7 +371,7 @@ static void
 take_sample(struct store *s, uint32_t now, struct automove_sample *sample)
 {
     sample->class_count = s->slab.class_count;
-    sample->is_full = slab_is_full(&s->slab);
+    sample->is_full = slab_has_reached_limit(&s->slab);
     for (unsigned id = 1; id <= sample->class_count; id++) {
         struct store_class_stats c;
 
@@ -398,6 +402,9 @@ store_automove_step(struct store *s, uint32_t now)
     struct automover *a = &s->automover;
     struct store_automove conf = store_automove(s);
     struct automove_conf rules = {.ratio = conf.ratio,
+                                  .spare_half_pages = s->conf.keeps_pages_when_full
+                                                          ? SPARE_HALF_PAGES_KEEPING
+                                                          : SPARE_HALF_PAGES_EVICTING,
                                   .window = conf.window,
                                   .waits_until_full = s->conf.keeps_pages_when_full,
                                   .counts_shares = s->conf.keeps_pages_when_full};

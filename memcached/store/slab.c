@@ -438,15 +438,32 @@ slab_set_limit(struct slab *sl, uint64_t bytes)
     return true;
 }
 
+static bool
+is_at_limit(const struct slab *sl)
+{
+    return sl->arena != NULL ? sl->arena_left == 0 : !has_room(sl, STORE_PAGE_BYTES);
+}
+
 bool
 slab_is_full(struct slab *sl)
 {
     bool is_full;
 
     PTHREAD_OK(pthread_mutex_lock(&sl->lock));
-    is_full = sl->pool == NULL && !has_room(sl, STORE_PAGE_BYTES);
+    is_full = sl->pool == NULL && is_at_limit(sl);
     PTHREAD_OK(pthread_mutex_unlock(&sl->lock));
     return is_full;
+}
+
+bool
+slab_has_reached_limit(struct slab *sl)
+{
+    bool has_reached;
+
+    PTHREAD_OK(pthread_mutex_lock(&sl->lock));
+    has_reached = is_at_limit(sl);
+    PTHREAD_OK(pthread_mutex_unlock(&sl->lock));
+    return has_reached;
 }
 
 /* ---- the page on its way --------------------------------------------------------------- */

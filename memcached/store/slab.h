@@ -82,6 +82,8 @@ void slab_give(struct slab *sl, unsigned class_id, void *chunk, uint32_t request
 must_check bool slab_set_limit(struct slab *sl, uint64_t bytes);
 /* No class could grow. */
 bool slab_is_full(struct slab *sl);
+/* No class could grow but for the pages of the pool. */
+bool slab_has_reached_limit(struct slab *sl);
 
 /* ---- the page on its way; one thread at a time ----------------------------------------- */
 

@@ -9,9 +9,13 @@
 #define PER_PAGE 100u
 #define WINDOW 5u
 
-static const struct automove_conf plain = {.ratio = 0.8, .window = WINDOW};
-static const struct automove_conf careful = {
-    .ratio = 0.8, .window = WINDOW, .waits_until_full = true, .counts_shares = true};
+static const struct automove_conf plain = {
+    .ratio = 0.8, .window = WINDOW, .spare_half_pages = 5};
+static const struct automove_conf careful = {.ratio = 0.8,
+                                             .window = WINDOW,
+                                             .spare_half_pages = 3,
+                                             .waits_until_full = true,
+                                             .counts_shares = true};
 
 static struct automove_sample
 quiet_sample(unsigned classes)
