@@ -146,6 +146,19 @@ class Bench:
         self.started.append(process)
         return process
 
+    def replay(self, server, block, connections, seconds):
+        """Blocks answered a second by scripts/bench/replay.c, on CLIENT_CPU."""
+        program = os.path.join(self.work, "replay")
+        if not os.path.exists(program):
+            subprocess.run([os.environ.get("CC", "cc"), "-O2", "-std=gnu11", "-o", program,
+                            os.path.join(TOP, "scripts/bench/replay.c")], check=True)
+        argv = ["taskset", "-c", str(CLIENT_CPU), program, str(server.port), str(connections),
+                str(seconds)]
+        result = subprocess.run(argv, input=block, stdout=subprocess.PIPE, timeout=seconds + 60)
+        if result.returncode != 0:
+            fail(f"replay against {server.name} failed")
+        return int(result.stdout.split()[0])
+
     @staticmethod
     def finish_load(process, timeout):
         """The JSON of the run. Status 3 is a run that mcload itself calls invalid (as a
