@@ -469,6 +469,26 @@ START_TEST(evictions_are_told)
 }
 END_TEST
 
+/* A locked item is passed over, and its neighbour goes. */
+START_TEST(locked_items_are_not_waited_for)
+{
+    conf.lru.is_segmented = _i == 1;
+    reopen(1);
+    for (unsigned i = 0; i < 12; i++) {
+        ck_assert_int_eq(put_middle("k", i, 0, NOW), STORE_OK);
+    }
+    store_debug_lock(s, key_of("k0"), true);
+    ck_assert_int_eq(put_middle("l", 0, 0, NOW), STORE_OK);
+    ck_assert_int_eq(put_middle("l", 1, 0, NOW), STORE_OK);
+    (void)store_juggle(s, MIDDLE_CLASS, MOVES, NOW);
+    store_debug_lock(s, key_of("k0"), false);
+    ck_assert_uint_eq(totals_of(s).evictions, 2);
+    ck_assert(is_there(s, "k0", NOW));
+    ck_assert_int_eq(lookup(s, "k1", NOW), STORE_MISS);
+    check_lists(MIDDLE_CLASS);
+}
+END_TEST
+
 /* ---- change of mode -------------------------------------------------------------------- */
 
 START_TEST(flat_mode_drains_the_lists)
@@ -569,6 +589,7 @@ add_pressure(TCase *tc)
     tcase_add_test(tc, all_held_means_no_memory);
     tcase_add_loop_test(tc, a_leaked_reference_is_repaired, 0, 2);
     tcase_add_loop_test(tc, evictions_are_told, 0, 2);
+    tcase_add_loop_test(tc, locked_items_are_not_waited_for, 0, 2);
     tcase_add_test(tc, flat_mode_drains_the_lists);
     tcase_add_test(tc, old_lists_give_room_in_flat_mode);
     tcase_add_loop_test(tc, lists_agree_after_anything, 0, 3);
