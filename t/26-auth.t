@@ -3,6 +3,7 @@
 # without libsasl2; nothing works before, everything after.
 use strict;
 use warnings;
+use Digest::MD5 qw(md5 md5_hex);
 use FindBin;
 use lib "$FindBin::Bin/lib";
 use Test::More;
@@ -141,6 +142,47 @@ for my $profile (profiles()) {
     my $text = $server->connect;
     put($text, "get k\r\n" x 10);
     expect_eof($text, '', "[$profile] -S: no text");
+    $server->stop;
+}
+
+# libsasl2, when the build has it and its tools are here
+sub hmac {
+    my ($text, $key) = @_;
+    $key .= "\0" x (64 - length $key);
+    return md5_hex(($key ^ "\x5c" x 64) . md5(($key ^ "\x36" x 64) . $text));
+}
+
+SKIP: {
+    my ($tool) = grep { -x } map { "$_/saslpasswd2" } split(/:/, $ENV{PATH}), '/usr/sbin';
+    skip 'no saslpasswd2', 1 if !$tool;
+    my $probe = run_program('-S', '-u', 'no-such-user-here', {timeout => 5});
+    skip 'built without libsasl2', 1 if $probe->{err} =~ /not built with SASL/;
+    write_file("$dir/memcached.conf", "mech_list: plain cram-md5\nsasldb_path: $dir/sasldb\n");
+    open my $pipe, '|-', "$tool -a memcached -c -p -f $dir/sasldb testuser" or die;
+    print $pipe 'testpass';
+    skip 'saslpasswd2 failed', 1 if !close $pipe;
+    my $server = start_server(args => ['-S', '-B', 'binary'],
+        env => {SASL_CONF_PATH => $dir});
+    my $s = $server->connect;
+    put($s, request(LIST, '', ''));
+    my (undef, $names) = response($s);
+    skip 'no mechanisms installed', 1
+        if join(' ', sort split / /, $names) ne 'CRAM-MD5 PLAIN';
+    binary_is($s, request(STEP, 'PLAIN', "\0testuser\0testpass"), 0x20, qr/^Auth/, 'library: STEP first');
+    binary_is($s, request(AUTH, 'PLAIN', "\0testuser\0wrong"), 0x20, qr/^Auth/, 'library: wrong');
+    binary_is($s, request(AUTH, 'PLAIN', ''), 0x21, qr/^$/, 'library: PLAIN in two parts');
+    binary_is($s, request(STEP, 'PLAIN', "\0testuser\0testpass"), 0, qr/^Authenticated$/, 'library: right');
+    binary_is($s, request(NOOP, '', ''), 0, qr/^$/, 'library: and in');
+    put($s, request(AUTH, 'CRAM-MD5', ''));
+    my ($status, $challenge) = response($s);
+    is($status, 0x21, 'library: CRAM-MD5 has a challenge');
+    binary_is($s, request(STEP, 'CRAM-MD5', 'testuser ' . hmac($challenge, 'testpass')), 0,
+        qr/^Authenticated$/, 'library: and takes the answer');
+    put($s, request(AUTH, 'CRAM-MD5', ''));
+    ($status, $challenge) = response($s);
+    binary_is($s, request(STEP, 'CRAM-MD5', 'testuser ' . hmac($challenge, 'wrong')), 0x20,
+        qr/^Auth/, 'library: not a wrong one');
+    binary_is($s, request(NOOP, '', ''), 0x20, qr/^Auth/, 'library: and out');
     $server->stop;
 }
 

@@ -28,20 +28,23 @@ static size_t block_len;
 static int fds[MAX_CONNECTIONS];
 static size_t missing[MAX_CONNECTIONS];
 
-static void fail(const char *what)
+static void
+fail(const char *what)
 {
     perror(what);
     exit(1);
 }
 
-static double now(void)
+static double
+now(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-static int connect_to(int port)
+static int
+connect_to(int port)
 {
     struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
     int one = 1;
@@ -54,7 +57,8 @@ static int connect_to(int port)
     return fd;
 }
 
-static void send_block(int fd)
+static void
+send_block(int fd)
 {
     size_t done = 0;
     while (done < block_len) {
@@ -67,7 +71,8 @@ static void send_block(int fd)
 }
 
 // The length of the reply: what comes until nothing comes for a while.
-static size_t learn(int fd)
+static size_t
+learn(int fd)
 {
     size_t total = 0;
     struct pollfd p = {.fd = fd, .events = POLLIN};
@@ -83,7 +88,8 @@ static size_t learn(int fd)
 }
 
 // One read; true when the reply is complete.
-static int take(int i)
+static int
+take(int i)
 {
     ssize_t n = recv(fds[i], sink, sizeof sink, MSG_DONTWAIT);
     if (n == 0 || (n < 0 && errno != EAGAIN)) {
@@ -97,7 +103,8 @@ static int take(int i)
     return missing[i] == 0;
 }
 
-int main(int argc, char **argv)
+int
+main(int argc, char **argv)
 {
     if (argc != 4) {
         fprintf(stderr, "usage: replay PORT CONNECTIONS SECONDS <BLOCK\n");
