@@ -172,6 +172,13 @@ prefixes_clear(struct prefixes *p)
     PTHREAD_OK(pthread_mutex_unlock(&p->lock));
 }
 
+uint64_t *
+prefixes_counts(struct prefixes *p, unsigned index)
+{
+    must(index < p->count);
+    return p->entries[index]->counts;
+}
+
 static size_t
 describe(const struct prefix_entry *e, char line[PREFIX_LINE_MAX])
 {

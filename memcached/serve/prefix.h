@@ -50,6 +50,9 @@ bool prefixes_are_on(struct prefixes *p);
 /* Forgets all prefixes. */
 void prefixes_clear(struct prefixes *p);
 
+/* For tests: the numbers of the prefix that appeared as the index-th. */
+uint64_t *prefixes_counts(struct prefixes *p, unsigned index);
+
 /* Describes up to `max` prefixes from *cursor on, each as a line with CR LF; *cursor is where
  * to go on. False when there are no more. */
 must_check bool prefixes_tell(struct prefixes *p, unsigned *cursor, unsigned max,
