@@ -169,7 +169,7 @@ exec_retrieve_binary(struct session *s, const struct env *env, struct chain *out
         if (out->bytes >= limits->out_bytes) {
             return RAN_AGAIN;
         }
-        s->item = look_up(&s->req, env, s->req.key);
+        s->item = look_up(&s->req, env, req_next_key(&s->req));
         if (s->item == NULL) {
             return exec_reply(s, env, out, REPLY_NOT_FOUND);
         }
