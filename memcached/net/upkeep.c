@@ -25,6 +25,13 @@ least(nsec_t a, nsec_t b)
     return a < b ? a : b;
 }
 
+/* What need not be soon waits for the next second, so that there is one wake-up for all. */
+static nsec_t
+due_after(const struct upkeep *u, nsec_t now, nsec_t sleep)
+{
+    return sleep > SLEEP_MAX / 2 ? u->second_due : now + sleep;
+}
+
 /* ---- the parts; each returns when it wants to be called again ------------------------- */
 
 static nsec_t
@@ -33,7 +40,7 @@ grow(struct upkeep *u, nsec_t now)
     if (now >= u->grow_due) {
         bool has_more = store_step(u->store, GROW_BUCKETS);
         u->grow_sleep = has_more ? GROW_SLEEP_MIN : least(2 * u->grow_sleep, SLEEP_MAX);
-        u->grow_due = has_more ? now : now + u->grow_sleep;
+        u->grow_due = has_more ? now : due_after(u, now, u->grow_sleep);
     }
     return u->grow_due;
 }
@@ -52,7 +59,7 @@ juggle_class(struct upkeep *u, unsigned id, nsec_t now, uint32_t rel)
     }
     visit->sleep = visit->sleep < JUGGLE_SLEEP_MIN ? JUGGLE_SLEEP_MIN
                                                    : least(visit->sleep, SLEEP_MAX);
-    visit->due = now + visit->sleep;
+    visit->due = due_after(u, now, visit->sleep);
 }
 
 static nsec_t
