@@ -225,6 +225,24 @@ for my $profile (profiles()) {
         "[$profile] the first that went");
     $server->stop;
 
+    # the background thread: crawls and page moves
+    $server = start_server(profile => $profile,
+        args => ['-o', 'no_slab_automove,slab_reassign,lru_crawler,no_lru_maintainer']);
+    $s = $server->connect;
+    $w = watcher($server, 'sysevents');
+    for my $i (1 .. 300) {
+        put($s, "set key$i 0 0 11000 noreply\r\n$value\r\n");
+    }
+    exchange($s, "set a 0 0 1\r\n1\r\nset b 0 -1 1\r\n1\r\n", "STORED\r\nSTORED\r\n");
+    exchange($s, "lru_crawler crawl 1\r\n", "OK\r\n");
+    like(event($w), qr/^type=lru_crawler crawler=1 lru=cold low_mark=0 next_reclaims=0 since_run=0 next_run=0 elapsed=\d+ examined=2 reclaimed=1$/,
+        "[$profile] a crawl");
+    my ($from) = map { /^STAT (\d+):total_pages [2-9]/ ? $1 : () } stat_lines($s, 'slabs');
+    exchange($s, "slabs reassign $from 1\r\n", "OK\r\n");
+    is(event($w), "type=slab_move src=$from dst=1" . ($is_16 ? ' state=ok' : ''),
+        "[$profile] a page move");
+    $server->stop;
+
     # -W
     $server = start_server(profile => $profile, args => ['-W']);
     $s = $server->connect;
