@@ -68,7 +68,7 @@ for my $profile (profiles()) {
     for my $command ('get foo', 'version', 'stats', 'flush_all', 'mn mn', 'verbosity 1',
         'shutdown', 'watch', 'x' x 2000, "\x80\x00\x00\x00\x00\x00")
     {
-        says($s, "$command\r\n", "CLIENT_ERROR unauthenticated\r\n", substr $command, 0, 10);
+        says($s, "$command\r\n", "CLIENT_ERROR unauthenticated\r\n", show(substr $command, 0, 10));
     }
     says($s, "set foo 0 0 3\r\nbar\r\n", "CLIENT_ERROR bad authentication token format\r\n");
     says($s, "set foo 0 0 7\r\nfoo bar..", "CLIENT_ERROR bad command line termination\r\n");

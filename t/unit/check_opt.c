@@ -57,7 +57,10 @@ static const struct opt rows[] = {
     {0, NULL, "word-only", OPT_INT, FIELD(free_number), .arg = "N", .help = "word"},
 };
 
-static const struct opt_table table = {rows, sizeof rows / sizeof rows[0], "prog", true};
+static const struct opt_table table = {.rows = rows,
+                                       .count = sizeof rows / sizeof rows[0],
+                                       .program = "prog",
+                                       .has_words = true};
 
 static struct conf conf;
 static char *message;
@@ -395,7 +398,7 @@ START_TEST(test_no_words)
 {
     static const struct opt own[] = {
         {'o', "out", NULL, OPT_TEXT, FIELD(path), .arg = "F"}};
-    struct opt_table plain = {own, 1, "prog", false};
+    struct opt_table plain = {.rows = own, .count = 1, .program = "prog"};
     char *argv[] = {(char[]){"prog"}, (char[]){"-o"}, (char[]){"a,b"}, NULL};
     int status = 99;
     ck_assert_int_eq(opt_parse(&plain, &conf, 3, argv, stderr, &status), OPT_DONE);
