@@ -94,7 +94,9 @@ class Source:
                                b"12 34", b"", b"00012", b"1\r\n", b"9" * 20])
         size = rng.choice(SIZES) if r < 0.55 else rng.randrange(60)
         at = rng.randrange(len(NOISE) - size + 1)
-        return NOISE[at:at + size]
+        value = NOISE[at:at + size]
+        # In a value of blanks alone 1.6.18 looks for a number beyond its end.
+        return value if value.strip() else b"x" * size
 
     def ttl(self):
         return b"%d" % self.rng.choice(TTLS)
