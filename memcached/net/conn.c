@@ -260,15 +260,11 @@ become_watcher(struct conn *c)
     return STEP_ON;
 }
 
+/* The request goes on, or the connection ends with it. */
 static enum step
-after_run(struct conn *c, struct turn *turn, enum session_ran ran)
+after_part(struct conn *c, const struct turn *turn, enum session_ran ran)
 {
     switch (ran) {
-    case RAN_DONE:
-        c->task.is_admitted =
-            c->session.is_open; /* the line goes on: still one request */
-        turn->requests -= !c->task.is_admitted;
-        return STEP_ON;
     case RAN_AGAIN:
         return turn->is_inline || is_turn_over(c, turn) ? STEP_DEFER : STEP_ON;
     case RAN_LATE:
@@ -287,8 +283,20 @@ after_run(struct conn *c, struct turn *turn, enum session_ran ran)
     case RAN_NO_MEMORY:
         conn_close(c, CLOSE_NO_MEMORY);
         return STEP_CLOSED;
+    default:
+        unreachable();
     }
-    unreachable();
+}
+
+static enum step
+after_run(struct conn *c, struct turn *turn, enum session_ran ran)
+{
+    if (unlikely(ran != RAN_DONE)) {
+        return after_part(c, turn, ran);
+    }
+    c->task.is_admitted = c->session.is_open; /* the line goes on: still one request */
+    turn->requests -= !c->task.is_admitted;
+    return STEP_ON;
 }
 
 /* A new request is at the head: is it this connection's turn, and is there a token? */

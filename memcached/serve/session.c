@@ -98,12 +98,6 @@ parse_next(struct session *s, const struct env *env, const struct buf *in)
                       : ascii_parse(p, len, s->scanned, is_full, rules, &s->req);
 }
 
-static bool
-is_stranger(const struct session *s, const struct env *env)
-{
-    return unlikely(env->conf->auth != NULL) && !s->is_authenticated;
-}
-
 /* Who has not said who he is (-S) may do that and ask for the version, no more. */
 static void
 refuse_stranger(struct session *s)
@@ -147,9 +141,6 @@ peek_parse(struct session *s, const struct env *env, struct buf *in)
     case PARSE_CLOSE:
         return SESSION_CLOSE;
     }
-    if (is_stranger(s, env)) {
-        refuse_stranger(s);
-    }
     s->line_len = parsed.consumed;
     s->cursor = 0;
     s->is_pending = true;
@@ -180,29 +171,35 @@ peek_gate(struct session *s, const struct env *env, struct buf *in)
     return SESSION_READY;
 }
 
-enum session_next
-session_peek(struct session *s, const struct env *env, struct buf *in)
+/* Bytes have arrived between two requests. */
+static enum session_next
+peek_bytes(struct session *s, const struct env *env, struct buf *in)
 {
-    if (s->is_body) {
-        return buf_len(in) > 0 || s->filled == body_bytes(s) ? SESSION_READY
-                                                             : SESSION_WANT;
-    }
-    if (s->is_pending) {
-        return SESSION_READY;
-    }
-    if (!skip_rejected(s, in)) {
-        return SESSION_MORE;
-    }
-    if (buf_len(in) == 0) {
+    if (!skip_rejected(s, in) || buf_len(in) == 0) {
         return SESSION_MORE;
     }
     if (unlikely(s->req.protocol == PROTOCOL_UNKNOWN)) {
         s->req.protocol = choose_protocol(s, env, *buf_unread(in));
     }
-    if (is_stranger(s, env) && s->req.protocol == PROTOCOL_ASCII) {
+    bool is_stranger = unlikely(env->conf->auth != NULL) && !s->is_authenticated;
+    if (is_stranger && s->req.protocol == PROTOCOL_ASCII) {
         return peek_gate(s, env, in);
     }
-    return peek_parse(s, env, in);
+    enum session_next next = peek_parse(s, env, in);
+    if (is_stranger && next == SESSION_READY) {
+        refuse_stranger(s);
+    }
+    return next;
+}
+
+enum session_next
+session_peek(struct session *s, const struct env *env, struct buf *in)
+{
+    if (s->is_pending) {
+        bool wants = s->is_body && buf_len(in) == 0 && s->filled < body_bytes(s);
+        return wants ? SESSION_WANT : SESSION_READY;
+    }
+    return buf_len(in) == 0 ? SESSION_MORE : peek_bytes(s, env, in);
 }
 
 struct session_facts
@@ -212,17 +209,19 @@ session_facts(const struct session *s, const struct buf *in)
     if (s->error != REPLY_NONE) {
         return facts;
     }
-    facts.is_control = s->req.family == FAMILY_CONTROL || s->req.family == FAMILY_SASL;
-    if (s->req.family == FAMILY_STORE) {
+    if (s->req.family == FAMILY_RETRIEVE) {
+        facts.keys = s->req.keys;
+        facts.value_bytes = s->item != NULL ? item_value_len(s->item) : 0;
+        facts.is_incomplete = s->is_open || s->req.is_open;
+    } else if (s->req.family == FAMILY_STORE) {
         facts.value_bytes = s->req.value_len;
         facts.is_incomplete = s->is_body || buf_len(in) < s->line_len + s->req.value_len +
                                                               line_end_bytes(s);
     } else if (s->req.family == FAMILY_META) {
         facts.value_bytes = s->item != NULL ? item_value_len(s->item) : 0;
-    } else if (s->req.family == FAMILY_RETRIEVE) {
-        facts.keys = s->req.keys;
-        facts.value_bytes = s->item != NULL ? item_value_len(s->item) : 0;
-        facts.is_incomplete = s->is_open || s->req.is_open;
+    } else {
+        facts.is_control =
+            s->req.family == FAMILY_CONTROL || s->req.family == FAMILY_SASL;
     }
     return facts;
 }
@@ -317,22 +316,13 @@ run_error(struct session *s, const struct env *env, struct buf *in, struct chain
     return finish(s, in, ran == RAN_DONE && s->closes ? RAN_CLOSE : ran);
 }
 
-enum session_ran
-session_run(struct session *s, const struct env *env, struct buf *in, struct chain *out,
-            const struct session_limits *limits)
+/* What is not a RETRIEVE. */
+static enum session_ran
+run_family(struct session *s, const struct env *env, struct buf *in, struct chain *out,
+           const struct session_limits *limits)
 {
-    must(s->is_pending);
-    if (s->is_body) {
-        return run_body(s, env, in, out);
-    }
-    if (s->error != REPLY_NONE) {
-        return run_error(s, env, in, out);
-    }
     enum session_ran ran;
     switch (s->req.family) {
-    case FAMILY_RETRIEVE:
-        ran = exec_retrieve(s, env, out, limits);
-        return ran == RAN_DONE ? finish(s, in, ran) : ran;
     case FAMILY_STORE:
         return run_store(s, env, in, out);
     case FAMILY_ARITH:
@@ -350,6 +340,22 @@ session_run(struct session *s, const struct env *env, struct buf *in, struct cha
     case FAMILY_CONTROL:
         ran = exec_admin(s, env, out, limits);
         return ran == RAN_AGAIN ? ran : finish(s, in, ran);
+    default:
+        unreachable();
     }
-    unreachable();
+}
+
+enum session_ran
+session_run(struct session *s, const struct env *env, struct buf *in, struct chain *out,
+            const struct session_limits *limits)
+{
+    must(s->is_pending);
+    if (unlikely(s->error != REPLY_NONE)) {
+        return run_error(s, env, in, out);
+    }
+    if (s->req.family == FAMILY_RETRIEVE) { /* nearly all requests */
+        enum session_ran ran = exec_retrieve(s, env, out, limits);
+        return ran == RAN_DONE ? finish(s, in, ran) : ran;
+    }
+    return s->is_body ? run_body(s, env, in, out) : run_family(s, env, in, out, limits);
 }
