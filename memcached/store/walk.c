@@ -95,7 +95,11 @@ begin_list(struct store *s, uint32_t now)
     c = &s->lru.classes[w->class_id];
     PTHREAD_OK(pthread_mutex_lock(&c->lock));
     c->lists[w->list].cursor = c->lists[w->list].tail;
+    w->most = c->lists[w->list].number;
     PTHREAD_OK(pthread_mutex_unlock(&c->lock));
+    if (w->per_list != 0 && w->most > w->per_list) {
+        w->most = w->per_list;
+    }
     return true;
 }
 
@@ -164,8 +168,7 @@ step_lists(struct store *s, unsigned items, const struct visitor *v)
         if (!w->is_in_list && !begin_list(s, v->now)) {
             return false;
         }
-        if ((w->per_list != 0 && w->examined == w->per_list) ||
-            !visit_next(s, v, &visited)) {
+        if (w->examined == w->most || !visit_next(s, v, &visited)) {
             end_list(s, v->now);
             visited = VISITED;
             continue;

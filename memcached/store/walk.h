@@ -5,7 +5,8 @@
  * to store/.
  *
  * Over a list the position is the list's cursor, the item that is next; whoever takes that
- * item out of the list moves the cursor on. Over the table it is the bucket and the last hash
+ * item out of the list moves the cursor on; no more items are looked at than there were, for
+ * new ones come in front. Over the table it is the bucket and the last hash
  * in it, for items of a bucket are visited in the order of their hashes: whatever changes
  * meanwhile, no key comes twice and none that stays is missed. The table does not start to
  * grow during such a walk.
@@ -33,6 +34,7 @@ struct walk {
     enum store_list list;
     bool is_in_list; /* if there is one */
     unsigned tries;  /* to get hold of the next item */
+    uint64_t most;   /* items to look at: what comes later is not waited for */
     uint32_t list_start;
     uint64_t examined, reclaimed, unfetched;
     /* table */

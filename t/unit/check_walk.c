@@ -164,6 +164,30 @@ START_TEST(stops_a_list_after_so_many)
 END_TEST
 
 /* The item at the position and those around it go, come and move. */
+START_TEST(ends_though_items_are_added)
+{
+    struct store_conf conf = default_conf(8 * MIB);
+    struct store *s = open_store(&conf);
+    struct seen seen = {.total = 0};
+    uint32_t ticket;
+    unsigned n = ITEMS;
+
+    put_numbered(s, 0, ITEMS, STORE_NEVER);
+    ticket = open_walk(s, STORE_WALK_ALL, false, 0);
+    while (store_walk_step(s, ticket, 1, NOW, note, &seen) == STORE_WALK_MORE) {
+        put_numbered(s, n, n + 2, STORE_NEVER);
+        n += 2;
+        ck_assert_uint_lt(n, MANY);
+    }
+    for (unsigned i = 0; i < ITEMS; i++) {
+        ck_assert_uint_eq(seen.times[i], 1);
+    }
+    ck_assert_uint_eq(seen.total, ITEMS);
+    store_walk_close(s, ticket, NOW);
+    store_destroy(&s);
+}
+END_TEST
+
 START_TEST(keeps_its_place_in_a_list)
 {
     struct store_conf conf = default_conf(8 * MIB);
@@ -297,6 +321,7 @@ main(void)
     tcase_add_test(tc, counts_when_a_list_is_done);
     tcase_add_test(tc, says_why_it_can_not_walk);
     tcase_add_test(tc, stops_a_list_after_so_many);
+    tcase_add_test(tc, ends_though_items_are_added);
     tcase_add_test(tc, keeps_its_place_in_a_list);
     tcase_add_test(tc, begins_with_the_item_that_had_no_room);
     tcase_add_test(tc, sees_each_item_of_the_table_once);
