@@ -20,10 +20,12 @@ store_dump(struct store *s, unsigned class_id, bool hot_first, uint32_t limit,
     bool is_hot = hot_first && lru_is_segmented(&s->lru);
     struct lru_list *list = &c->lists[is_hot ? STORE_LIST_HOT : STORE_LIST_COLD];
     uint32_t shown = 0;
+    struct item *it;
 
     must(class_id < STORE_CLASSES);
     PTHREAD_OK(pthread_mutex_lock(&c->lock));
-    for (struct item *it = list->head; it != NULL; it = it->next) {
+    it = list->head;
+    for (unsigned i = 0; it != NULL && i < STORE_DUMP_LOOKS; i++, it = it->next) {
         if (is_flushed(s, it, now) || is_expired(it, now)) {
             continue;
         }

@@ -396,9 +396,11 @@ bool store_automove_step(struct store *s, uint32_t now);
 
 /* ---- listings -------------------------------------------------------------------------- */
 
+#define STORE_DUMP_LOOKS 131072 /* entries that a dump looks at */
+
 /* Live items of a class from the most recent end, at most `limit` (0: all): COLD list, or HOT
  * when hot_first and segmented. The same rules for visit, but false ends it. The class can
- * store nothing meanwhile, so visit should end it in time. */
+ * store nothing meanwhile, so visit should end it in time; STORE_DUMP_LOOKS ends it, too. */
 void store_dump(struct store *s, unsigned class_id, bool hot_first, uint32_t limit,
                 uint32_t now, store_visit *visit, void *ctx);
 

@@ -555,6 +555,36 @@ START_TEST(dumps_begin_with_the_newest)
 }
 END_TEST
 
+static bool
+count_item(void *ctx, const struct item *it)
+{
+    unsigned *count = ctx;
+
+    must(item_key_len(it) > 0);
+    ++*count;
+    return true;
+}
+
+/* Nobody can store in the class while it goes over what has expired. */
+START_TEST(dumps_give_up_among_the_dead)
+{
+    unsigned count = 0;
+
+    put(s, STORE_SET, "alive", "1", STORE_NEVER, NOW);
+    for (unsigned i = 0; i < STORE_DUMP_LOOKS - 1; i++) {
+        char key[16];
+
+        snprintf(key, sizeof(key), "%05x", i);
+        put(s, STORE_SET, key, "1", NOW + 5, NOW);
+    }
+    store_dump(s, 1, false, 0, NOW + 5, count_item, &count);
+    ck_assert_uint_eq(count, 1);
+    put(s, STORE_SET, "last", "1", NOW + 5, NOW);
+    store_dump(s, 1, false, 0, NOW + 5, count_item, &count);
+    ck_assert_uint_eq(count, 1);
+}
+END_TEST
+
 static void
 add_looks(TCase *tc)
 {
@@ -588,6 +618,7 @@ main(void)
     tcase_add_test(tc, sizes_count_what_is_stored_while_they_are_on);
     tcase_add_test(tc, sizes_need_cas_and_memory);
     tcase_add_test(tc, dumps_begin_with_the_newest);
+    tcase_add_test(tc, dumps_give_up_among_the_dead);
     suite_add_tcase(suite, tc);
     return run_suite(suite);
 }
