@@ -521,8 +521,8 @@ refill_cold(struct store *s, unsigned class_id, uint32_t now)
     return pull;
 }
 
-/* The class is full. False when there is no point in trying again. */
-static bool
+/* The class is full. PULL_NOTHING: there is no point in trying again. */
+static enum pull
 make_room(struct store *s, unsigned class_id, unsigned attempt, uint32_t now)
 {
     struct pull_ask ask = {.evicts = s->conf.can_evict};
@@ -531,10 +531,10 @@ make_room(struct store *s, unsigned class_id, unsigned attempt, uint32_t now)
     /* Deeper each time, in case a few busy items sit at the tail. */
     pull = pull_tail(s, class_id, STORE_LIST_COLD, &ask, LRU_TAIL_TRIES * attempt, now);
     if (pull > PULL_BUSY) {
-        return true;
+        return pull;
     }
     refill = refill_cold(s, class_id, now);
-    return pull != PULL_NOTHING || refill != PULL_NOTHING;
+    return refill > pull ? refill : pull;
 }
 
 static void
@@ -558,7 +558,8 @@ lru_take_chunk(struct store *s, unsigned class_id, uint32_t requested, unsigned 
             (void)pull_tail(s, victims, STORE_LIST_COLD, &dead_only, LRU_TAIL_TRIES, now);
         }
         chunk = slab_take(&s->slab, class_id, requested);
-        if (likely(chunk != NULL) || !make_room(s, victims, attempt, now)) {
+        if (likely(chunk != NULL) ||
+            make_room(s, victims, attempt, now) == PULL_NOTHING) {
             break;
         }
     }
@@ -571,7 +572,7 @@ lru_take_chunk(struct store *s, unsigned class_id, uint32_t requested, unsigned 
 bool
 lru_evict(struct store *s, unsigned class_id, uint32_t now)
 {
-    return s->conf.can_evict && make_room(s, class_id, 1, now);
+    return s->conf.can_evict && make_room(s, class_id, 1, now) > PULL_BUSY;
 }
 
 void

@@ -100,8 +100,8 @@ void lru_remove_locked(struct store *s, struct item *it, uint64_t hash);
  * lists of `victims` if need be; NULL when there is no room. One stripe may be held. */
 void *lru_take_chunk(struct store *s, unsigned class_id, uint32_t requested,
                      unsigned victims, uint32_t now);
-/* Makes room without a need of its own: dead items of the tail or one live one go. False when
- * there was nothing. No stripe is held. */
+/* Makes room without a need of its own: dead items of the tail or one live one go, or one goes
+ * to COLD first. False when there was nothing that could. No stripe is held. */
 bool lru_evict(struct store *s, unsigned class_id, uint32_t now);
 /* Counts a refused allocation. */
 void lru_count_oom(struct store *s, unsigned class_id);

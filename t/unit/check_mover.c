@@ -64,6 +64,7 @@ move_through(struct store *s)
 {
     for (unsigned i = 0; i < 10000; i++) {
         if (store_move_step(s, 5, NOW) == STORE_MOVE_IDLE) {
+            audit_store(s);
             return;
         }
     }
@@ -204,6 +205,44 @@ START_TEST(makes_room_at_the_tail_when_it_keeps_pages)
     ck_assert_uint_gt(t.move_busy_nomem, 1);
     ck_assert_uint_gt(t.evictions, 10);
     ck_assert_uint_eq(t.curr_items, 2 * PER_PAGE - t.evictions);
+    store_destroy(&s);
+}
+END_TEST
+
+/* What is in the page can not be evicted, what could be is in use: no reason to try at once,
+ * and again and again. */
+START_TEST(waits_for_those_who_use_what_could_make_room)
+{
+    struct store_conf conf = move_conf(2 * MIB);
+    struct store_result result;
+    struct item *held[PER_PAGE];
+    struct store *s;
+    char key[16];
+
+    conf.keeps_pages_when_full = true;
+    conf.lru = (struct store_lru_conf){.is_segmented = true, .temp_ttl = 60};
+    s = open_store(&conf);
+    for (unsigned i = 0; i < PER_PAGE; i++) {
+        snprintf(key, sizeof(key), "big%u", i);
+        ck_assert_int_eq(put_sized(s, key, BIG, NOW + 50, NOW), STORE_OK);
+    }
+    put_big(s, PER_PAGE, 2 * PER_PAGE);
+    for (unsigned i = 0; i < PER_PAGE; i++) {
+        snprintf(key, sizeof(key), "big%u", PER_PAGE + i);
+        ck_assert_int_eq(store_get(s, key_of(key), NOW, &held[i]), STORE_OK);
+    }
+    ck_assert_int_eq(store_move_page(s, BIG_CLASS, 0), STORE_MOVE_OK);
+    for (unsigned i = 0; i < 50; i++) {
+        (void)store_move_step(s, ALL_CHUNKS, NOW);
+    }
+    ck_assert_int_eq(store_move_step(s, ALL_CHUNKS, NOW), STORE_MOVE_WAITING);
+    for (unsigned i = 0; i < PER_PAGE; i++) {
+        store_release(s, held[i]);
+    }
+    move_through(s);
+    ck_assert_uint_eq(count_big(s, 0, PER_PAGE), PER_PAGE);
+    snprintf(key, sizeof(key), "big0");
+    ck_assert_int_eq(store_delete(s, key_of(key), NULL, NOW, &result), STORE_OK);
     store_destroy(&s);
 }
 END_TEST
@@ -542,6 +581,7 @@ main(void)
     tcase_add_test(tc, keeps_the_order_of_use);
     tcase_add_test(tc, evicts_when_there_is_nowhere_to_go);
     tcase_add_test(tc, makes_room_at_the_tail_when_it_keeps_pages);
+    tcase_add_test(tc, waits_for_those_who_use_what_could_make_room);
     tcase_add_test(tc, waits_before_it_evicts_below_the_limit);
     tcase_add_test(tc, waits_for_those_who_use_an_item);
     tcase_add_test(tc, leaves_a_locked_item_alone);
