@@ -52,7 +52,7 @@ for my $profile (profiles()) {
     exchange($s, "slabs reassign $last 1\r\n", "NOSPARE source class has no spare pages\r\n");
     exchange($s, 'slabs reassign ' . ($last + 1) . " 1\r\n", "BADCLASS invalid src or dst class id\r\n");
     exchange($s, "slabs reassign $_\r\n", "BADCLASS invalid src or dst class id\r\n")
-        for '1 64', '60 1', '-5 70', '0 1', '-1 70';
+        for '1 64', '60 1', '-5 70', '0 1', '-1 70', '100 200', '-100 70';
     exchange($s, "slabs reassign 1 1\r\n", "SAME src and dst class are identical\r\n");
     exchange($s, "slabs reassign invalid1 invalid2\r\n",
         $garbage || "SAME src and dst class are identical\r\n");

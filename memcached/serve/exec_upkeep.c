@@ -5,6 +5,8 @@
  */
 #include "serve/exec.h"
 
+#include <limits.h>
+
 #include "base/num.h"
 #include "serve/orders.h"
 #include "store/automove.h"
@@ -85,11 +87,11 @@ move_reply(enum store_move_status status)
     unreachable();
 }
 
-/* Out of every range that the store knows. */
+/* What is out of every range that the store knows stays so, and different. */
 static int
 clamp_class(int64_t id)
 {
-    return id < -STORE_CLASSES || id > STORE_CLASSES ? STORE_CLASSES : (int)id;
+    return id < INT_MIN ? INT_MIN : id > INT_MAX ? INT_MAX : (int)id;
 }
 
 static enum reply
