@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "audit_store.h"
 #include "store/core.h"
 #include "store/store.h"
 
@@ -221,6 +222,7 @@ assert_empty(struct store *s)
         ck_assert_uint_eq(c.used_chunks, 0);
         ck_assert_uint_eq(c.requested_bytes, 0);
     }
+    audit_store(s);
 }
 
 static inline int

@@ -602,6 +602,7 @@ START_TEST(store_does_as_the_model)
             release_held(m, 0);
         }
     }
+    audit_store(m->store);
     t = totals_of(m->store);
     ck_assert_uint_ge(t.hash_power, 13);
     ck_assert_uint_gt(m->hits, OPERATIONS / 20);

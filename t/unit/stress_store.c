@@ -4,9 +4,10 @@
  * Threads that store, read, count, append, delete and flush the same keys in too little
  * memory, while another one grows the hash table, moves the clock, shifts items between the
  * LRU lists, changes between flat and segmented mode and reads statistics.
- * Every value says whose it is and what its bytes must be, so a torn one is noticed.
+ * Every value says whose it is and what its bytes must be, so a torn one is noticed. Then
+ * everything in memory must be accounted for. This with stores of several kinds in turn.
  *
- * stress_store [seconds [threads]]; prints TAP.
+ * stress_store [seconds [threads [seed]]]; prints TAP.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -15,6 +16,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "audit_store.h"
 #include "base/must.h"
 #include "base/rng.h"
 #include "store/store.h"
@@ -29,6 +31,7 @@
 #define MODE_EVERY 16000u /* steps between changes of the LRU's mode */
 #define MOVES 20u         /* of store_juggle */
 #define MOVE_EVERY 500u   /* steps between orders to move a page */
+#define AUTOMOVE_EVERY 1700u
 #define STEP_CHUNKS 50u
 #define WALK_EVERY 3000u
 #define STEP_ITEMS 20u
@@ -50,6 +53,7 @@ struct shared {
     atomic_uint now;
     atomic_bool stop;
     atomic_ulong operations;
+    bool may_resize;
     bool is_walking; /* this and the next: the main thread's */
     uint32_t ticket;
 };
@@ -453,6 +457,13 @@ shift(struct shared *sh, unsigned turn)
 
         must(status != STORE_MOVE_OFF && status != STORE_MOVE_BAD_CLASS);
     }
+    if (turn % AUTOMOVE_EVERY == 0) {
+        struct store_automove automove = {
+            .level = turn / AUTOMOVE_EVERY % 3, .ratio = 0.8, .window = 3};
+
+        (void)store_automove_step(sh->store, now);
+        store_set_automove(sh->store, &automove);
+    }
     (void)store_move_step(sh->store, STEP_CHUNKS, now);
     if (turn % WALK_EVERY == 0 && !sh->is_walking) {
         const struct store_walk_ask *ask = turn / WALK_EVERY % 2 == 0 ? &lists : &table;
@@ -485,7 +496,8 @@ upkeep(struct shared *sh, unsigned turn)
     shift(sh, turn);
     if (turn % CLOCK_EVERY == 0) {
         atomic_fetch_add(&sh->now, 1 + (turn / CLOCK_EVERY % 8 == 0) * 70);
-        must(store_set_limit(sh->store, (LIMIT_MIB + turn / CLOCK_EVERY % 2) << 20));
+        must(store_set_limit(sh->store, (LIMIT_MIB + turn / CLOCK_EVERY % 2) << 20) ==
+             sh->may_resize);
     }
     if (turn % 50 == 0) {
         store_totals(sh->store, &t);
@@ -532,11 +544,13 @@ check_leaks(struct shared *sh)
     }
 }
 
-int
-main(int argc, char **argv)
+/* ---- kinds of stores ------------------------------------------------------------------ */
+
+#define KINDS 6u
+
+static struct store_conf
+conf_of_kind(unsigned kind, unsigned threads)
 {
-    long seconds = argc > 1 ? atol(argv[1]) : 1;
-    unsigned threads = argc > 2 ? (unsigned)atoi(argv[2]) : 4;
     struct store_conf conf = {
         .limit_bytes = LIMIT_MIB << 20,
         .growth_factor = 2, /* few classes: some have pages to spare */
@@ -553,15 +567,52 @@ main(int argc, char **argv)
         .inline_suffix = true,
         .lru = lru_conf(0),
     };
+
+    switch (kind) {
+    case 1:
+        conf.keeps_pages_when_full = true;
+        conf.inline_suffix = false;
+        break;
+    case 2: /* many chunks an item, many items a page */
+        conf.chunk_max = 512;
+        conf.min_space = 1;
+        conf.tail_repair_seconds = 10;
+        break;
+    case 3:
+        conf.can_evict = false;
+        conf.keeps_pages_when_full = true;
+        break;
+    case 4:
+        conf.preallocates = true;
+        conf.limit_bytes += 4u << 20;
+        break;
+    case 5: /* nothing is chained */
+        conf.item_max = conf.chunk_max = 1 << 20;
+        conf.growth_factor = 4;
+        break;
+    default:
+        break;
+    }
+    return conf;
+}
+
+static void
+run_kind(unsigned kind, unsigned threads, long seconds, unsigned seed)
+{
+    struct store_conf conf = conf_of_kind(kind, threads);
     char err[128] = "";
-    struct shared sh = {.store = store_create(&conf, err, sizeof(err)), .now = 100};
+    struct shared sh = {
+        .store = store_create(&conf, err, sizeof(err)),
+        .now = 100,
+        .may_resize = !conf.preallocates,
+    };
     struct worker *workers = calloc(threads, sizeof(*workers));
     struct store_totals t;
 
     must(sh.store != NULL && workers != NULL);
     for (unsigned i = 0; i < threads; i++) {
         workers[i].shared = &sh;
-        rng_init(&workers[i].rng, 1, i);
+        rng_init(&workers[i].rng, 1 + seed, i);
         PTHREAD_OK(pthread_create(&workers[i].thread, NULL, worker_main, &workers[i]));
     }
     run_upkeep(&sh, seconds);
@@ -569,11 +620,16 @@ main(int argc, char **argv)
         PTHREAD_OK(pthread_join(workers[i].thread, NULL));
     }
     store_totals(sh.store, &t);
-    while (store_move_step(sh.store, STEP_CHUNKS, atomic_load(&sh.now))) {
+    audit_store(sh.store);
+    while (store_move_step(sh.store, STEP_CHUNKS, atomic_load(&sh.now)) !=
+               STORE_MOVE_IDLE &&
+           conf.can_evict) {
     }
+    audit_store(sh.store);
     check_leaks(&sh);
-    printf("1..1\nok 1 - %lu operations by %u threads\n", atomic_load(&sh.operations),
-           threads);
+    audit_store(sh.store);
+    printf("ok %u - %lu operations by %u threads\n", kind + 1,
+           atomic_load(&sh.operations), threads);
     printf("# %llu evictions (%llu active), %llu reclaimed, %llu held at the tail, "
            "%llu juggles, %llu pages moved, %llu items walked over, hash power %u\n",
            (unsigned long long)t.evictions, (unsigned long long)t.evicted_active,
@@ -582,5 +638,18 @@ main(int argc, char **argv)
            (unsigned long long)t.crawler_items_checked, t.hash_power);
     store_destroy(&sh.store);
     free(workers);
+}
+
+int
+main(int argc, char **argv)
+{
+    long seconds = argc > 1 ? atol(argv[1]) : (long)KINDS;
+    unsigned threads = argc > 2 ? (unsigned)atoi(argv[2]) : 4;
+    unsigned seed = argc > 3 ? (unsigned)atoi(argv[3]) : 0;
+
+    printf("1..%u\n", KINDS);
+    for (unsigned kind = 0; kind < KINDS; kind++) {
+        run_kind(kind, threads, (seconds + (long)KINDS - 1) / (long)KINDS, seed);
+    }
     return EXIT_SUCCESS;
 }
