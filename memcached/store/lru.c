@@ -508,10 +508,17 @@ refill_cold(struct store *s, unsigned class_id, uint32_t now)
     static const struct pull_ask dead_only,
         any_hot = {.moves_active = true, .forces = true}, any_warm = {.forces = true};
     bool may = s->conf.can_evict;
-    enum pull pull = pull_tail(s, class_id, STORE_LIST_HOT, may ? &any_hot : &dead_only,
-                               LRU_TAIL_TRIES, now);
+    enum pull pull;
 
-    if (pull < PULL_COOLED) { /* what is read often, but there may be nothing else */
+    /* What is read often makes way to WARM, for the next one in HOT. */
+    for (unsigned tries = 0; tries < LRU_TAIL_TRIES; tries++) {
+        pull = pull_tail(s, class_id, STORE_LIST_HOT, may ? &any_hot : &dead_only,
+                         LRU_TAIL_TRIES, now);
+        if (pull != PULL_MOVED) {
+            break;
+        }
+    }
+    if (pull < PULL_COOLED) { /* there may be nothing else */
         pull = pull_tail(s, class_id, STORE_LIST_WARM, may ? &any_warm : &dead_only,
                          LRU_TAIL_TRIES, now);
     }

@@ -323,6 +323,29 @@ START_TEST(a_canary_that_is_read_survives)
 }
 END_TEST
 
+/* Nobody juggles, COLD stays empty: those that were read twice are not the next victims. */
+START_TEST(canaries_survive_without_juggling)
+{
+    reopen(6);
+    for (unsigned i = 0; i < 3; i++) {
+        ck_assert_int_eq(put_middle("canary", i, 0, NOW), STORE_OK);
+    }
+    for (unsigned i = 0; i < 100; i++) {
+        ck_assert_int_eq(put_middle("ifoo", i, 0, NOW), STORE_OK);
+        if (i == 30) {
+            for (unsigned read = 0; read < 6; read++) {
+                ck_assert(is_there(s, read % 2 == 0 ? "canary0" : "canary1", NOW));
+            }
+        }
+    }
+    ck_assert(is_there(s, "canary0", NOW) && is_there(s, "canary1", NOW));
+    ck_assert(!is_there(s, "canary2", NOW));
+    ck_assert_uint_eq(listed(MIDDLE_CLASS, STORE_LIST_WARM), 2);
+    ck_assert_uint_gt(totals_of(s).evictions, 0);
+    check_lists(MIDDLE_CLASS);
+}
+END_TEST
+
 START_TEST(short_lived_items_are_not_evicted)
 {
     conf.lru.temp_ttl = 61;
@@ -614,6 +637,7 @@ main(void)
     tcase_add_loop_test(tc, memory_is_found_without_juggling, 0, 4);
     tcase_add_test(tc, what_has_expired_goes_in_the_background);
     tcase_add_test(tc, a_canary_that_is_read_survives);
+    tcase_add_test(tc, canaries_survive_without_juggling);
     tcase_add_test(tc, short_lived_items_are_not_evicted);
     tcase_add_test(tc, touched_items_leave_temp);
     add_pressure(tc);
