@@ -57,6 +57,18 @@ for my $profile (profiles()) {
     debugtime($server, 55);
     mem_get_is($s, 'f', undef, 'absolute time: gone when it comes');
 
+    # exactly: the second that was given is after the flush
+    debugtime($server, 'p');
+    $set->('f');
+    exchange($s, "flush_all 10\r\n", "OK\r\n");
+    debugtime($server, 8);
+    mem_get_is($s, 'f', '1', 'two seconds before the time all is there');
+    debugtime($server, 2);
+    $set->('g');
+    mem_get_is($s, 'f', undef, 'in the second of the time what was there is gone');
+    mem_get_is($s, 'g', '1', 'and what is stored in it stays');
+    debugtime($server, 'r');
+
     # only the latest is remembered
     $set->('f');
     exchange($s, "flush_all 50\r\nflush_all 500\r\n", "OK\r\nOK\r\n");

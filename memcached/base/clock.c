@@ -48,8 +48,12 @@ clock_wall_offset(void)
 void
 clock_init(void)
 {
-    started_mono = clock_now();
-    started_wall = wall_seconds() - CLOCK_REL_START;
+    struct timespec ts;
+    clock_gettime(CLOCK_REALTIME, &ts);
+    nsec_t now = clock_now();
+    nsec_t into_second = (nsec_t)ts.tv_nsec;
+    started_mono = now > into_second ? now - into_second : 0;
+    started_wall = ts.tv_sec - CLOCK_REL_START;
 }
 
 uint32_t

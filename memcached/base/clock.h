@@ -30,7 +30,8 @@ int64_t clock_wall_offset(void);
 void clock_init(void);
 
 /* Seconds of the relative clock at monotonic time `now`: CLOCK_REL_START at clock_init,
- * one more every second, plus the shift. */
+ * one more whenever the wall clock of that moment came to a full second, plus the shift. An
+ * absolute time is thus reached when it comes, not up to a second later. */
 uint32_t clock_rel(nsec_t now);
 
 /* Wall time at which the relative clock showed 0; fixed by clock_init. */

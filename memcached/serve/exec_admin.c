@@ -116,8 +116,9 @@ exec_flush_all(struct session *s, const struct env *env, struct chain *out)
     if (!parse_delay(req, env->conf->rules, &delay, &reply)) {
         return exec_reply(s, env, out, reply);
     }
+    /* What is stored in the second of the given time stays, so all goes one second before. */
     uint32_t at =
-        delay > 0 ? expiry_from_wire(delay, env->now, clock_started()) : env->now;
+        delay > 0 ? expiry_from_wire(delay, env->now, clock_started()) - 1 : env->now;
     store_flush(env->store, at, env->now);
     return exec_reply(s, env, out, REPLY_OK);
 }
