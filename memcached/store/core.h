@@ -21,8 +21,17 @@
 
 /* Three borders; an item on the wrong side of any is gone. Set under the lock, read without
  * it, relaxed: who hears that a flush is done synchronised with the flusher already. */
+#define FLUSH_SPAN 4 /* seconds by which a thread's clock may lag behind the flusher's */
+
+/* The epoch that the first flush of a second ended. */
+struct flush_mark {
+    uint32_t second;
+    uint16_t epoch;
+};
+
 struct flush {
     pthread_mutex_t lock;
+    struct flush_mark marks[FLUSH_SPAN]; /* by second modulo span */
     _Atomic uint16_t epoch; /* linked in another one: gone; counts immediate flushes */
     _Atomic uint64_t time_below; /* stored or used before this second: gone */
     _Atomic uint32_t at;         /* when reached, all used until then are gone; 0: none */

@@ -226,15 +226,38 @@ raise_border(_Atomic uint64_t *border, uint64_t to)
     }
 }
 
-/* Ends the present epoch. When the numbers start again, items of the epoch that had this one
- * before must not come back: all of this second goes. */
+/* All numbers have been used up since the beginning of one of the last seconds. */
+static bool
+have_epochs_wrapped(const struct flush *f, uint16_t next, uint32_t now)
+{
+    for (unsigned i = 0; i < FLUSH_SPAN; i++) {
+        const struct flush_mark *mark = &f->marks[i];
+        if (mark->second != 0 && now - mark->second < FLUSH_SPAN && mark->epoch == next) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Ends the present epoch. Epochs are numbered modulo 2^16, and items of the one that had the
+ * next number before must not come back: what is older than a few seconds goes by its time.
+ * Only when all numbers were used within these seconds, this whole second goes. */
 static void
 end_epoch(struct flush *f, uint32_t now)
 {
-    uint16_t next = (uint16_t)(atomic_load_explicit(&f->epoch, memory_order_relaxed) + 1);
+    uint16_t current = atomic_load_explicit(&f->epoch, memory_order_relaxed);
+    uint16_t next = (uint16_t)(current + 1);
+    struct flush_mark *mark = &f->marks[now % FLUSH_SPAN];
 
-    if (next == 0) {
+    if (mark->second != now) {
+        *mark = (struct flush_mark){now, current};
+    }
+    if (now > FLUSH_SPAN) {
+        raise_border(&f->time_below, (uint64_t)now - FLUSH_SPAN + 1);
+    }
+    if (have_epochs_wrapped(f, next, now)) {
         raise_border(&f->time_below, (uint64_t)now + 1);
+        memset(f->marks, 0, sizeof(f->marks));
     }
     atomic_store_explicit(&f->epoch, next, memory_order_relaxed);
 }

@@ -200,6 +200,38 @@ START_TEST(flush_now_parts_the_same_second)
 }
 END_TEST
 
+/* Flushes are numbered modulo 2^16: what an earlier one killed stays dead, what is stored
+ * after one stays. */
+START_TEST(flushes_may_be_many)
+{
+    put(s, STORE_SET, "old", "a", 0, NOW);
+    for (unsigned i = 1; i <= 140000; i++) {
+        uint32_t now = NOW + i / 10000;
+        store_flush(s, 0, now);
+        ck_assert(!has(s, "old", "a", now));
+        put(s, STORE_SET, "k", "v", 0, now);
+        ck_assert(has(s, "k", "v", now));
+        if (i % 10000 == 0) {
+            put(s, STORE_SET, "old", "a", 0, now);
+        }
+    }
+}
+END_TEST
+
+/* All numbers within one second: the rest of that second is lost, and nothing comes back. */
+START_TEST(flushes_may_be_very_many)
+{
+    for (unsigned i = 0; i < 65536; i++) {
+        put(s, STORE_SET, i % 2 ? "a" : "b", "v", 0, NOW);
+        store_flush(s, 0, NOW);
+        ck_assert(!has(s, "a", "v", NOW));
+        ck_assert(!has(s, "b", "v", NOW));
+    }
+    put(s, STORE_SET, "k", "v", 0, NOW + 1);
+    ck_assert(has(s, "k", "v", NOW + 1));
+}
+END_TEST
+
 START_TEST(flush_without_cas_takes_the_whole_second)
 {
     conf.use_cas = false;
@@ -467,6 +499,8 @@ store_suite(void)
     tcase_add_test(tc, expired_items_are_gone_once);
     tcase_add_test(tc, touch_moves_the_end);
     tcase_add_test(tc, flush_now_parts_the_same_second);
+    tcase_add_test(tc, flushes_may_be_many);
+    tcase_add_test(tc, flushes_may_be_very_many);
     tcase_add_test(tc, flush_without_cas_takes_the_whole_second);
     tcase_add_loop_test(tc, future_flush_waits, 0, 2);
     tcase_add_test(tc, only_the_latest_future_flush_counts);
