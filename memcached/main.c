@@ -259,6 +259,23 @@ start_log(struct server *sv)
     return 0;
 }
 
+/* True when all that were started can serve; only then they do. */
+static bool
+await_workers(struct server *sv)
+{
+    bool has_failed = false;
+    for (unsigned i = 0; i < sv->started; i++) {
+        while (sem_wait(&sv->shared.ready) != 0) {
+            must(errno == EINTR);
+        }
+    }
+    for (unsigned i = 0; i < sv->started; i++) {
+        has_failed |= atomic_load(&sv->workers[i].has_failed);
+        must(sem_post(&sv->shared.go) == 0);
+    }
+    return !has_failed;
+}
+
 static int
 start_workers(struct server *sv)
 {
@@ -268,23 +285,20 @@ start_workers(struct server *sv)
     memset(sv->workers, 0, sv->worker_count * sizeof *sv->workers);
     sv->stats.workers = sv->workers;
     sv->stats.worker_count = sv->worker_count;
-    while (sv->started < sv->worker_count) {
-        if (!worker_start(&sv->workers[sv->started], sv->started, &sv->shared)) {
-            perror("memcached: can't create a worker thread");
-            return 1;
-        }
-        sv->started++;
-    }
-    bool has_failed = false;
-    for (unsigned i = 0; i < sv->started; i++) {
-        while (sem_wait(&sv->shared.ready) != 0) {
-            must(errno == EINTR);
+    int error = 0;
+    while (error == 0 && sv->started < sv->worker_count) {
+        if (worker_start(&sv->workers[sv->started], sv->started, &sv->shared)) {
+            sv->started++;
+        } else {
+            error = errno;
         }
     }
-    for (unsigned i = 0; i < sv->started; i++) {
-        has_failed |= atomic_load(&sv->workers[i].has_failed);
+    bool are_able = await_workers(sv);
+    if (error != 0) {
+        fprintf(stderr, "memcached: can't create a worker thread: %s\n", strerror(error));
+        return 1;
     }
-    if (has_failed) {
+    if (!are_able) {
         fprintf(stderr, "memcached: can't create the event base of a worker thread\n");
         return STATUS_OS_ERROR;
     }
@@ -319,6 +333,7 @@ wire(struct server *sv)
     sv->shared.idle_seconds = (uint32_t)s->idle_timeout;
     sv->shared.turn_ns = TURN_NS;
     must(sem_init(&sv->shared.ready, 0, 0) == 0);
+    must(sem_init(&sv->shared.go, 0, 0) == 0);
     must(sem_init(&sv->shared.ended, 0, 0) == 0);
     sv->shared.watch = &sv->watch;
     sv->shared.watchers = &sv->watchers;
@@ -385,6 +400,7 @@ tear_down(struct server *sv)
     orders_fini(&sv->orders);
     registry_fini(&sv->shared.registry);
     must(sem_destroy(&sv->shared.ready) == 0);
+    must(sem_destroy(&sv->shared.go) == 0);
     must(sem_destroy(&sv->shared.ended) == 0);
     limit_fini(&sv->shared.limit);
     stats_fini(&sv->stats);

@@ -343,6 +343,14 @@ create_base(struct worker *w)
            event_add(&w->timer_event, NULL) == 0;
 }
 
+static void
+await(sem_t *sem)
+{
+    while (sem_wait(sem) != 0) {
+        must(errno == EINTR);
+    }
+}
+
 static void *
 worker_main(void *arg)
 {
@@ -359,6 +367,7 @@ worker_main(void *arg)
     bool is_able = has_base && idle_start(w) && udp_start(w);
     atomic_store(&w->has_failed, !is_able);
     must(sem_post(&w->shared->ready) == 0);
+    await(&w->shared->go); /* a datagram may ask for statistics of all workers */
     if (is_able) {
         run_loop(w);
         close_all(w);

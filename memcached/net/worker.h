@@ -49,6 +49,7 @@ struct net_shared {
     struct limit limit;
     const struct pin_plan *pin;
     sem_t ready; /* posted by each worker once it is pinned and can take connections */
+    sem_t go;    /* posted for each worker once all are: none serves before */
     bool has_no_plan;            /* pinning was asked for, but no plan could be made */
     sem_t ended;                 /* posted by each worker as the last thing it does */
     unsigned requests_per_event; /* -R */
