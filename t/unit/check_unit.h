@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SUITE_TIMEOUT_S 60 /* sanitizers on a busy machine */
+#define SUITE_TIMEOUT_S 300 /* sanitizers on a busy machine */
 
 /* For inner loops: ck_assert reports its place to the runner before it looks. */
 #define expect(cond) ((cond) ? (void)0 : ck_abort_msg("%s", #cond))
