@@ -153,9 +153,7 @@ take_snapshot(struct stats *st, uint32_t now, struct snapshot *x)
     if (x->has_maintainer) {
         sum_lists(st, x);
     }
-    x->sum = sum_all(st);
     store_totals(st->shared->store, &x->store);
-    watch_totals(st->shared->watch, &x->log);
     x->open_conns = atomic_load_explicit(&st->shared->open_conns, memory_order_relaxed);
     x->listeners =
         st->listen->count + st->shared->udp.addresses * st->shared->udp.workers;
@@ -170,7 +168,10 @@ take_snapshot(struct stats *st, uint32_t now, struct snapshot *x)
         x->reply_oom += ctr_get(&w->budget.reply_oom);
         x->read_oom += ctr_get(&w->budget.read_oom);
     }
+    /* What is read under the lock is not older than the baseline. */
     PTHREAD_OK(pthread_mutex_lock(&st->lock));
+    x->sum = sum_all(st);
+    watch_totals(st->shared->watch, &x->log);
     subtract(&x->sum, &st->baseline);
     x->total_conns = ctr_get(&st->shared->total_conns) - st->conns_baseline;
     x->rejected = ctr_get(&st->listen->rejected) - st->rejected_baseline;
@@ -187,9 +188,8 @@ take_snapshot(struct stats *st, uint32_t now, struct snapshot *x)
 static void
 reset(struct stats *st)
 {
-    struct stats_sum sum = sum_all(st);
     PTHREAD_OK(pthread_mutex_lock(&st->lock));
-    st->baseline = sum;
+    st->baseline = sum_all(st);
     for (unsigned c = 0; c < STORE_CLASSES; c++) {
         st->slab_baseline[c] = sum_class(st, c);
         memset(st->hits_baseline[c], 0, sizeof st->hits_baseline[c]);
@@ -268,14 +268,16 @@ show_item_moves(struct stats *st, unsigned id, const char *prefix,
         [STORE_LIST_TEMP] = "hits_to_temp",
     };
     uint64_t hits[STORE_LISTS] = {0};
-    sum_list_hits(st, id, hits);
     class_stat(sink, prefix, "moves_to_cold", "%" PRIu64, c->moves_to_cold);
     class_stat(sink, prefix, "moves_to_warm", "%" PRIu64, c->moves_to_warm);
     class_stat(sink, prefix, "moves_within_lru", "%" PRIu64, c->moves_within_lru);
     class_stat(sink, prefix, "direct_reclaims", "%" PRIu64, c->direct_reclaims);
     PTHREAD_OK(pthread_mutex_lock(&st->lock));
+    sum_list_hits(st, id, hits);
     for (unsigned list = 0; list < STORE_LISTS; list++) {
-        hits[list] -= st->hits_baseline[id][list];
+        uint64_t old = st->hits_baseline[id][list];
+        /* COLD is a difference of counters that move, so it may seem to go back. */
+        hits[list] = hits[list] > old ? hits[list] - old : 0;
     }
     PTHREAD_OK(pthread_mutex_unlock(&st->lock));
     for (unsigned list = 0; list < STORE_LISTS; list++) {
@@ -336,8 +338,8 @@ show_items(struct stats *st, uint32_t now, struct sink *sink)
 static void
 show_slab_counters(struct stats *st, unsigned id, const char *prefix, struct sink *sink)
 {
-    struct stats_sum sum = sum_class(st, id);
     PTHREAD_OK(pthread_mutex_lock(&st->lock));
+    struct stats_sum sum = sum_class(st, id);
     subtract(&sum, &st->slab_baseline[id]);
     PTHREAD_OK(pthread_mutex_unlock(&st->lock));
 #define COUNTER(field)
