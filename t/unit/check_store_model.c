@@ -2,8 +2,9 @@
  * Copyright (c) 2026 the memcached-qos authors
  *
  * Random operations against a model that is plainly right: an array of entries, one a key.
- * The clock moves, flushes come and go, the hash table grows and items move between the LRU
- * lists at random moments, and references are held over other operations.
+ * The clock moves, flushes come and go, the hash table grows, items move between the LRU lists,
+ * pages between classes and the pool, and a walk goes on at random moments, and references are
+ * held over other operations.
  */
 #include "check_store.h"
 
@@ -11,8 +12,9 @@
 
 #define KEYS 16000u /* 4096 buckets at first: grows twice */
 #define OPERATIONS 120000u
-#define VALUE_MAX 200u
+#define VALUE_MAX 700u /* appended to until it is chained */
 #define HELD_MAX 64u
+#define CHUNK_MAX 512u
 
 struct entry {
     bool is_present, is_stale, is_won, is_fetched, is_binary;
@@ -38,6 +40,8 @@ struct model {
     uint64_t border;   /* stored before: gone */
     unsigned held_count, hits;
     struct held held[HELD_MAX];
+    bool is_walking;
+    uint32_t ticket;
     struct entry entries[KEYS];
 };
 
@@ -108,7 +112,7 @@ random_value(struct model *m, char value[VALUE_MAX])
         len = (size_t)snprintf(value, VALUE_MAX, "%u", below(m, 2000));
         return len;
     }
-    len = below(m, 60);
+    len = below(m, below(m, 10) == 0 ? VALUE_MAX : 60);
     for (size_t i = 0; i < len; i++) {
         value[i] = (char)('A' + below(m, 26));
     }
@@ -468,8 +472,8 @@ do_arith(struct model *m, unsigned i)
     memcpy(padded, e->value, e->len);
     padded[e->len] = '\0';
     old = strtoul(padded, &end, 10);
-    if (e->len == 0 || end == padded || (*end != '\0' && *end != ' ') ||
-        end - padded > 20) {
+    if (item_total(&m->store->conf, key.len, e->flags, (uint32_t)e->len) > CHUNK_MAX ||
+        end == padded || (*end != '\0' && *end != ' ') || end - padded > 20) {
         ck_assert_int_eq(status, STORE_NOT_NUMERIC);
         return;
     }
@@ -534,6 +538,54 @@ do_flush(struct model *m)
 }
 
 static void
+do_move(struct model *m)
+{
+    int to = (int)below(m, 1 + store_class_count(m->store));
+
+    if (!totals_of(m->store).is_moving) {
+        enum store_move_status status = store_move_page(m->store, -1, to);
+
+        ck_assert(status == STORE_MOVE_OK || status == STORE_MOVE_NO_SPARE);
+    }
+    (void)store_move_step(m->store, 1 + below(m, 100), m->now);
+}
+
+static void
+do_walk(struct model *m)
+{
+    struct store_walk_ask ask = {.classes = STORE_WALK_ALL, .by_table = below(m, 2) == 0};
+
+    if (!m->is_walking) {
+        m->is_walking =
+            store_walk_open(m->store, &ask, m->now, &m->ticket) == STORE_WALK_OK;
+    } else if (store_walk_step(m->store, m->ticket, 1 + below(m, 200), m->now, NULL,
+                               NULL) != STORE_WALK_MORE) {
+        store_walk_close(m->store, m->ticket, m->now);
+        m->is_walking = false;
+    }
+}
+
+static void
+do_upkeep(struct model *m)
+{
+    switch (below(m, 4)) {
+    case 0:
+        (void)store_step(m->store, 1 + below(m, 60));
+        break;
+    case 1:
+        (void)store_juggle(m->store, 1 + below(m, store_class_count(m->store)),
+                           below(m, 200), m->now);
+        break;
+    case 2:
+        do_move(m);
+        break;
+    default:
+        do_walk(m);
+        break;
+    }
+}
+
+static void
 do_anything(struct model *m)
 {
     unsigned i = below(m, KEYS);
@@ -553,10 +605,8 @@ do_anything(struct model *m)
         do_remove(m, i);
     } else if (what < 975 && m->held_count > 0) {
         release_held(m, below(m, m->held_count));
-    } else if (what < 990) {
-        (void)store_step(m->store, 1 + below(m, 60));
     } else if (what < 995) {
-        (void)store_juggle(m->store, 1 + below(m, 10), below(m, 200), m->now);
+        do_upkeep(m);
     } else if (below(m, 2) == 0) {
         m->now += 1 + below(m, 4);
     } else if (below(m, 400) == 0) {
@@ -573,6 +623,10 @@ START_TEST(store_does_as_the_model)
 
     conf.use_cas = _i % 2 == 0;
     conf.hash_seed = (uint64_t)_i;
+    conf.chunk_max = CHUNK_MAX;
+    conf.growth_factor = 2; /* few classes, so that they have pages to spare */
+    conf.can_reassign = true;
+    conf.keeps_pages_when_full = true; /* nothing is lost by a move */
     conf.lru = (struct store_lru_conf){.is_segmented = _i >= 2,
                                        .hot_pct = 20,
                                        .warm_pct = 40,
@@ -603,8 +657,12 @@ START_TEST(store_does_as_the_model)
         }
     }
     audit_store(m->store);
+    store_walk_close(m->store, m->ticket, m->now);
     t = totals_of(m->store);
     ck_assert_uint_ge(t.hash_power, 13);
+    ck_assert_uint_gt(t.pages_moved, 0);
+    ck_assert_uint_gt(t.move_rescues, 1000);
+    ck_assert_uint_gt(t.crawler_items_checked, 1000);
     ck_assert_uint_gt(m->hits, OPERATIONS / 20);
     ck_assert_uint_ge(t.curr_items, present > 0 ? 1 : 0);
     ck_assert_uint_eq(t.evictions, 0);
