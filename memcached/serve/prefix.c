@@ -179,14 +179,29 @@ prefixes_counts(struct prefixes *p, unsigned index)
     return p->entries[index]->counts;
 }
 
+static bool
+is_one_word(const char *text, size_t len)
+{
+    for (size_t i = 0; i < len; i++) {
+        if ((uint8_t)text[i] <= ' ') {
+            return false;
+        }
+    }
+    return true;
+}
+
 static size_t
 describe(const struct prefix_entry *e, char line[PREFIX_LINE_MAX])
 {
     size_t len = 0;
     memcpy(line, "PREFIX ", 7);
     len += 7;
-    memcpy(line + len, e->text, e->len);
-    len += e->len;
+    if (is_one_word(e->text, e->len)) {
+        memcpy(line + len, e->text, e->len);
+        len += e->len;
+    } else {
+        len += uri_encode(line + len, e->text, e->len);
+    }
     int n =
         snprintf(line + len, PREFIX_LINE_MAX - len,
                  " get %" PRIu64 " hit %" PRIu64 " set %" PRIu64 " del %" PRIu64 "\r\n",

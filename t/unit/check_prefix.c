@@ -127,6 +127,21 @@ START_TEST(test_bound)
 }
 END_TEST
 
+/* What a binary client may send as a key is no line of its own. */
+START_TEST(test_bytes_that_end_lines)
+{
+    static const char key[] = "a\r\nEND\r\n:x";
+    static const char line[] = "PREFIX a%0D%0AEND%0D%0A get 0 hit 0 set 1 del 0\r\n";
+    struct text got = {.p = NULL};
+    unsigned cursor = 0;
+    prefixes_count(&prefixes, (struct slice){key, sizeof key - 1}, PREFIX_SET);
+    ck_assert(!prefixes_tell(&prefixes, &cursor, 10, add_line, &got));
+    ck_assert_uint_eq(got.len, strlen(line));
+    ck_assert_mem_eq(got.p, line, got.len);
+    text_free(&got);
+}
+END_TEST
+
 /* A dump that goes on after the prefixes were forgotten just ends. */
 START_TEST(test_cursor_behind_the_end)
 {
@@ -177,6 +192,7 @@ main(void)
     tcase_add_test(tc, test_switch);
     tcase_add_test(tc, test_widest_line);
     tcase_add_test(tc, test_bound);
+    tcase_add_test(tc, test_bytes_that_end_lines);
     tcase_add_test(tc, test_cursor_behind_the_end);
     tcase_add_test(tc, test_many_threads);
     suite_add_tcase(s, tc);
