@@ -161,6 +161,7 @@ open_datagram(struct udp *u)
 {
     struct worker *w = u->worker;
     unsigned i = u->inbox.next++;
+    must(u->out.bytes == 0); /* what one client asked for is not for the next */
     const char *p = u->inbox.iov[i].iov_base;
     size_t len = u->inbox.msgs[i].msg_len;
     if (!frame_decode(p, len, &u->frame) || u->frame.total != 1) {
@@ -334,13 +335,13 @@ step_feed(struct udp *u, enum session_next next)
     size_t room;
     if (u->left == 0) {
         ctr_add(&u->worker->udp_ctr.dropped, !session_is_quiescent(&u->session, &u->in));
-        close_datagram(u);
+        drop_reply(u); /* an unfinished line of keys may have begun one */
         return STEP_ON;
     }
     if (next == SESSION_WANT) {
         room = session_want(&u->session, &to);
     } else if (!buf_open(&u->in, &u->worker->pool, &to, &room)) {
-        close_datagram(u);
+        drop_reply(u);
         return STEP_ON;
     }
     must(room > 0);
@@ -482,7 +483,7 @@ step_datagram(struct udp *u, struct turn *turn)
         return step_feed(u, next);
     case SESSION_CLOSE:
         ctr_add(&u->worker->udp_ctr.dropped, 1);
-        close_datagram(u);
+        drop_reply(u);
         return STEP_ON;
     }
     unreachable();
