@@ -558,20 +558,31 @@ lru_take_chunk(struct store *s, unsigned class_id, uint32_t requested, unsigned 
 {
     static const struct pull_ask dead_only;
     void *chunk = NULL;
-    unsigned attempt;
+    uint32_t rounds = 0;
+    unsigned attempt = 1;
 
-    for (attempt = 1; attempt <= LRU_ATTEMPTS; attempt++) {
+    while (attempt <= LRU_ATTEMPTS) {
+        enum pull pull;
+
         if (!lru_is_segmented(&s->lru)) {
             (void)pull_tail(s, victims, STORE_LIST_COLD, &dead_only, LRU_TAIL_TRIES, now);
         }
         chunk = slab_take(&s->slab, class_id, requested);
-        if (likely(chunk != NULL) ||
-            make_room(s, victims, attempt, now) == PULL_NOTHING) {
+        if (likely(chunk != NULL)) {
             break;
         }
+        pull = make_room(s, victims, attempt, now);
+        if (pull == PULL_NOTHING) {
+            break;
+        }
+        rounds++;
+        /* The oldest page is the first to change its class, and the oldest items are the first
+         * to go: what they leave behind on that page is no room, but the attempt did not fail
+         * either. Two rounds an item: to COLD, and out. */
+        attempt += pull <= PULL_BUSY || rounds > 2 * slab_losing(&s->slab, class_id);
     }
-    if (unlikely(attempt > 1)) {
-        count_direct_reclaims(&s->lru.classes[victims], attempt - 1);
+    if (unlikely(rounds > 0)) {
+        count_direct_reclaims(&s->lru.classes[victims], rounds);
     }
     return chunk;
 }

@@ -552,6 +552,19 @@ slab_move_begin(struct slab *sl, int *from, int to)
     return status;
 }
 
+uint32_t
+slab_losing(struct slab *sl, unsigned class_id)
+{
+    uint32_t chunks = 0;
+
+    PTHREAD_OK(pthread_mutex_lock(&sl->lock));
+    if (sl->move.page != NULL && sl->move.from == class_id) {
+        chunks = sl->move.chunks;
+    }
+    PTHREAD_OK(pthread_mutex_unlock(&sl->lock));
+    return chunks;
+}
+
 void
 slab_move_detach(struct slab *sl, uint32_t i)
 {

@@ -89,6 +89,8 @@ bool slab_has_reached_limit(struct slab *sl);
 
 /* Takes the oldest page of *from (-1: some class but `to` that has two, told back). */
 must_check enum store_move_status slab_move_begin(struct slab *sl, int *from, int to);
+/* Chunks of the page of this class that is on its way; 0: none is. */
+uint32_t slab_losing(struct slab *sl, unsigned class_id);
 /* With the lock held: chunk `i` of the page leaves the free list. */
 void slab_move_detach(struct slab *sl, uint32_t i);
 /* Hands the page over when all its chunks are out. False when they are not. */

@@ -189,6 +189,25 @@ START_TEST(evicts_when_there_is_nowhere_to_go)
 }
 END_TEST
 
+/* All victims are older than the rest of the class, and lie in the page that leaves. */
+START_TEST(stores_find_room_beside_the_page)
+{
+    struct store_conf conf = move_conf(3 * MIB);
+
+    conf.lru =
+        (struct store_lru_conf){.is_segmented = _i == 1, .hot_pct = 20, .warm_pct = 40};
+    struct store *s = open_store(&conf);
+    put_big(s, 0, 3 * PER_PAGE);
+    ck_assert_int_eq(store_move_page(s, BIG_CLASS, 5), STORE_MOVE_OK);
+    put_big(s, 3 * PER_PAGE, 3 * PER_PAGE + 2);
+    ck_assert_uint_eq(totals_of(s).evictions, PER_PAGE + 2);
+    ck_assert_uint_eq(class_of(s, BIG_CLASS, NOW).outofmemory, 0);
+    move_through(s);
+    ck_assert_uint_eq(count_big(s, PER_PAGE + 2, 3 * PER_PAGE + 2), 2 * PER_PAGE);
+    store_destroy(&s);
+}
+END_TEST
+
 START_TEST(makes_room_at_the_tail_when_it_keeps_pages)
 {
     struct store_conf conf = move_conf(2 * MIB);
@@ -580,6 +599,7 @@ main(void)
     tcase_add_test(tc, rescues_what_is_in_the_page);
     tcase_add_test(tc, keeps_the_order_of_use);
     tcase_add_test(tc, evicts_when_there_is_nowhere_to_go);
+    tcase_add_loop_test(tc, stores_find_room_beside_the_page, 0, 2);
     tcase_add_test(tc, makes_room_at_the_tail_when_it_keeps_pages);
     tcase_add_test(tc, waits_for_those_who_use_what_could_make_room);
     tcase_add_test(tc, waits_before_it_evicts_below_the_limit);
