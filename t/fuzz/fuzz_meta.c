@@ -60,7 +60,9 @@ parse_line(const uint8_t *line, size_t n, enum verb verb)
     memset(&req, 0xa5, sizeof req); /* nothing of an earlier request shows */
     req.verb = verb;
     char *p = exact_copy(line, n);
-    struct parse parsed = meta_parse((struct slice){p, n}, n + 1, &req);
+    /* Behind a command there is at least the line feed, so the server passes no NULL. */
+    struct slice rest = {p != NULL ? p : "", n};
+    struct parse parsed = meta_parse(rest, n + 1, &req);
     must(parsed.consumed == n + 1 && !parsed.is_quiet && !parsed.skips_line);
     if (parsed.status == PARSE_DONE) {
         must(parsed.swallow == 0);

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ */
+#include "drive.h"
+
+#define NOW 1000
+#define MIB (1024u * 1024u)
+
+static enum reply
+answer_stats(void *ctx, const struct slice *words, unsigned count, uint32_t now,
+             unsigned *cursor, struct sink *sink)
+{
+    (void)cursor;
+    (void)ctx, (void)now;
+    for (unsigned i = 0; i < count; i++) {
+        must(words[i].len > 0 && words[i].p[0] != ' ');
+    }
+    sink_stat(sink, "pid", "1");
+    return REPLY_END;
+}
+
+static enum reply
+answer_qos(void *ctx, const struct slice *words, unsigned count, struct sink *sink)
+{
+    return answer_stats(ctx, words, count, 0, NULL, sink);
+}
+
+static void
+ignore_shutdown(void *ctx, bool is_graceful)
+{
+    (void)ctx, (void)is_graceful;
+}
+
+static const struct serve_hooks hooks = {
+    .stats = answer_stats, .qos = answer_qos, .shutdown = ignore_shutdown};
+
+static void
+release_item(void *ctx, void *owner)
+{
+    store_release(ctx, owner);
+}
+
+void
+run_open(struct run *r, const struct drive_conf *conf, struct session_limits limits)
+{
+    char err[128] = "";
+    struct store_conf store = {
+        .limit_bytes = MIB,
+        .growth_factor = 1.25,
+        .min_space = 48,
+        .item_max = MIB,
+        .chunk_max = MIB / 2,
+        .hash_power = 12,
+        .threads = 1,
+        .hash_seed = 42,
+        .use_cas = conf->use_cas,
+        .can_evict = true,
+        .inline_suffix = conf->profile == PROFILE_14,
+    };
+    *r = (struct run){.limits = limits, .observe = conf->observe};
+    r->store = store_create(&store, err, sizeof err);
+    must(r->store != NULL);
+    r->conf = (struct serve_conf){
+        .rules = rules_of(conf->profile),
+        .binding = conf->binding,
+        .version = DRIVE_VERSION,
+        .use_cas = conf->use_cas,
+        .allows_flush = true,
+        .allows_shutdown = true,
+        .auth = conf->auth,
+    };
+    pool_init(&r->pool);
+    r->env = (struct env){
+        .store = r->store,
+        .conf = &r->conf,
+        .hooks = &hooks,
+        .ctr = &r->ctr,
+        .chain = {.pool = &r->pool, .release = release_item, .ctx = r->store},
+        .now = NOW,
+    };
+    session_init(&r->session);
+}
+
+static void
+disconnect(struct run *r)
+{
+    chain_clear(&r->out, &r->env.chain);
+    session_fini(&r->session, &r->env);
+    buf_fini(&r->in, &r->pool);
+    free(r->received.p);
+    free(r->sent.p);
+    r->received = r->sent = (struct text){.p = NULL};
+}
+
+void
+run_close(struct run *r)
+{
+    disconnect(r);
+    pool_fini(&r->pool);
+    store_destroy(&r->store);
+}
+
+void
+run_reconnect(struct run *r)
+{
+    disconnect(r);
+    session_init(&r->session);
+    r->is_closed = false;
+    r->is_over = false;
+    r->was_authenticated = false;
+}
+
+static void
+send_output(struct run *r)
+{
+    while (r->out.bytes > 0) {
+        struct iovec iov[4];
+        unsigned runs = chain_iov(&r->out, iov, 4, r->limits.out_bytes);
+        size_t n = 0;
+        must(runs > 0);
+        for (unsigned i = 0; i < runs; i++) {
+            text_add(&r->sent, iov[i].iov_base, iov[i].iov_len);
+            n += iov[i].iov_len;
+        }
+        must(n > 0 && n <= r->out.bytes);
+        chain_consume(&r->out, &r->env.chain, n);
+    }
+}
+
+/* Hands the next piece of input to whoever waits for it; returns its length. */
+static size_t
+receive(struct run *r, enum session_next next, const uint8_t *data, size_t left,
+        struct cutter *cutter)
+{
+    char *to;
+    size_t room;
+    if (next == SESSION_WANT) {
+        room = session_want(&r->session, &to);
+    } else {
+        buf_park(&r->in, &r->pool);
+        must(buf_open(&r->in, &r->pool, &to, &room));
+    }
+    must(room > 0);
+    size_t n = cutter_next(cutter, left);
+    n = n < room ? n : room;
+    memcpy(to, data, n);
+    text_add(&r->received, data, n);
+    if (next == SESSION_WANT) {
+        session_got(&r->session, n);
+    } else {
+        buf_fill(&r->in, n);
+    }
+    return n;
+}
+
+/* Executes the request at the head until it is done or needs more bytes. */
+static enum session_ran
+execute(struct run *r)
+{
+    struct session_limits limits = r->limits;
+    for (;;) {
+        (void)session_facts(&r->session, &r->in);
+        enum session_ran ran =
+            session_run(&r->session, &r->env, &r->in, &r->out, &limits);
+        send_output(r);
+        must(ran != RAN_WATCH); /* there is no log */
+        must(ran != RAN_LATE || limits.late_bytes != 0);
+        if (ran != RAN_AGAIN && ran != RAN_LATE) {
+            return ran;
+        }
+        if (ran == RAN_LATE) {
+            limits.late_bytes = 0;
+        }
+    }
+}
+
+void
+run_input(struct run *r, const uint8_t *data, size_t size, struct cutter *cutter)
+{
+    for (size_t at = 0; !r->is_closed && !r->is_over;) {
+        bool was_authenticated = r->session.is_authenticated;
+        size_t from = r->sent.len;
+        enum session_next next = session_peek(&r->session, &r->env, &r->in);
+        if (next == SESSION_CLOSE) {
+            r->is_closed = true;
+        } else if (next == SESSION_READY) {
+            enum session_ran ran = execute(r);
+            r->is_over = ran != RAN_DONE && ran != RAN_BODY;
+            r->was_authenticated |= r->session.is_authenticated;
+            if (r->observe != NULL) {
+                r->observe(r, was_authenticated, from);
+            }
+        } else if (at == size) {
+            return;
+        } else {
+            at += receive(r, next, data + at, size - at, cutter);
+        }
+    }
+}
+
+void
+run_compare(const struct run *whole, const struct run *cut)
+{
+    /* A line too long is hostile only while its end has not arrived: where the cuts are
+     * decides whether it is answered or closed upon. Until then the output is the same. */
+    size_t common = cut->sent.len < whole->sent.len ? cut->sent.len : whole->sent.len;
+    must(common == 0 || memcmp(cut->sent.p, whole->sent.p, common) == 0);
+    must(common == cut->sent.len || whole->is_closed);
+    must(common == whole->sent.len || cut->is_closed);
+}
