@@ -163,14 +163,16 @@ store_commit(struct store *s, struct item *item, const struct store_put *put,
     must(!item_is(item, ITEM_LINKED) && item_refs(item) == 1);
     table_lock(&s->table, hash);
     if (core_find(s, key, hash, now, &old) == STORE_OK) {
-        report(result, s, old);
         status = commit_present(s, old, item, put, hash, now, &stored);
     } else {
-        report(result, s, NULL);
         status = commit_absent(s, item, put, hash, now);
     }
     if (status == STORE_OK) {
-        report_change(result, s, stored);
+        report(result, s, stored);
+        result->exptime_before = old != NULL ? item_exptime(old) : STORE_NEVER;
+        result->cas = item_cas_load(stored);
+    } else {
+        report(result, s, old);
     }
     table_unlock(&s->table, hash);
     if (status != STORE_OK || stored != item) {
