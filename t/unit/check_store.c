@@ -490,6 +490,7 @@ store_suite(void)
     Suite *suite = suite_create("store");
     TCase *tc = tcase_create("operations");
 
+    tcase_set_timeout(tc, 60); /* some go through 2^16 of something */
     tcase_add_checked_fixture(tc, set_up, tear_down);
     tcase_add_test(tc, modes_ask_for_presence);
     tcase_add_test(tc, append_keeps_flags_and_exptime);

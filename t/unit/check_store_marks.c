@@ -603,6 +603,7 @@ main(void)
     Suite *suite = suite_create("store_marks");
     TCase *tc = tcase_create("marks");
 
+    tcase_set_timeout(tc, 60); /* some go through 2^16 of something */
     tcase_add_checked_fixture(tc, set_up, tear_down);
     tcase_add_loop_test(tc, conditions_follow_the_table, 0, PUT_CASES);
     tcase_add_test(tc, a_chosen_number_is_not_counted);
