@@ -341,6 +341,13 @@ for my $profile (profiles()) {
                 "CLIENT_ERROR cannot increment or decrement non-numeric value\r\n",
                 "$p: incr is not");
             exchange($s, "get x\r\n", "END\r\n", 'nothing was stored');
+            # else two servers could be made to answer each other for ever
+            for my $bad ("bogus\r\n", "ERROR\r\n", "VALUE a 0 1\r\nx\r\nEND\r\n",
+                    "SERVER_ERROR not allowed over UDP\r\n", "incr fits x\r\nget a\r\n",
+                    pack('CCx22', 0x81, 0), pack('CCx22', 0x80, 0xfe)) {
+                send $u, datagram(7, $bad), 0;
+                udp_exchange($u, 8, "get a\r\n", "END\r\n", "$p: no answer to " . show($bad));
+            }
             for my $id (1 .. 300) {
                 send $u, datagram($id, "get fits\r\n"), 0;
             }

@@ -444,13 +444,15 @@ step_run(struct udp *u, struct turn *turn)
 {
     enum req_class class = classify(u);
     if (!u->task.is_admitted) {
-        if (u->session.error == REPLY_NONE && is_for_streams(&u->session.req)) {
+        bool is_bad = u->session.error != REPLY_NONE;
+        /* Of two servers each would answer the other's error with one, for ever, once a
+         * forged datagram has begun it. */
+        if (is_bad ? u->is_guarded : is_for_streams(&u->session.req)) {
             ctr_add(&u->worker->udp_ctr.refused, 1);
             drop_reply(u);
             return STEP_ON;
         }
-        if (u->is_guarded && u->session.error == REPLY_NONE &&
-            !is_harmless(&u->session.req)) {
+        if (u->is_guarded && !is_harmless(&u->session.req)) {
             refuse(u, REPLY_UDP_REFUSED);
             return STEP_ON;
         }
