@@ -10,7 +10,7 @@
 #include "serve/prefix.h"
 #include "serve/watch.h"
 
-#define PREFIXES_PER_CALL 128            /* told in one piece of "stats detail dump" */
+#define PREFIXES_PER_CALL 128            /* told under one lock by "stats detail dump" */
 #define CACHEDUMP_BYTES (2u << 20)       /* of lines; what does not fit is left out */
 #define CACHEDUMP_FIRST_BYTES (64 << 10) /* taken at first */
 #define SIZES_BUCKET_BYTES 32
@@ -66,8 +66,11 @@ static enum reply
 dump_detail(struct stats *st, unsigned *cursor, struct sink *sink)
 {
     struct lines lines = {.max = SIZE_MAX};
-    unsigned max = sink_takes_parts(sink) ? PREFIXES_PER_CALL : UINT32_MAX;
-    bool has_more = prefixes_tell(st->shared->prefixes, cursor, max, add_prefix, &lines);
+    bool has_more;
+    do { /* every worker that counts waits for a piece */
+        has_more = prefixes_tell(st->shared->prefixes, cursor, PREFIXES_PER_CALL,
+                                 add_prefix, &lines);
+    } while (has_more && !sink_takes_parts(sink));
     tell_lines(&lines, "detailed", sink);
     return has_more ? REPLY_NONE : REPLY_END;
 }
