@@ -184,7 +184,9 @@ watch_push(struct watch_ring *ring, const struct watch_event *event, const char 
     copy.len = (uint32_t)padded;
     copy.text_len = (uint8_t)text_len;
     copy_in(ring, head, &copy, sizeof copy);
-    copy_in(ring, head + sizeof copy, text, text_len);
+    if (text_len > 0) { /* else there may be no text at all */
+        copy_in(ring, head + sizeof copy, text, text_len);
+    }
     atomic_store_explicit(&ring->head, head + padded, memory_order_release);
     ctr_add(&ring->written, 1);
     wake_collector(ring, head + padded - tail);
