@@ -676,7 +676,7 @@ START_TEST(store_does_as_the_model)
     ck_assert_uint_gt(t.pages_moved, 0);
     ck_assert_uint_gt(t.move_rescues, 1000);
     ck_assert_uint_gt(t.crawler_items_checked, 1000);
-    ck_assert_uint_gt(m->hits, OPERATIONS / 20);
+    ck_assert_uint_gt(m->hits, OPERATIONS / 40);
     ck_assert_uint_ge(t.curr_items, present > 0 ? 1 : 0);
     ck_assert_uint_eq(t.evictions, 0);
     for (unsigned i = 0; i < KEYS; i++) {
