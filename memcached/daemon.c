@@ -126,8 +126,28 @@ daemon_detach(bool keeps_directory, bool keeps_output)
 }
 
 void
-daemon_lock_memory(void)
+daemon_allow_locking(void)
 {
+    struct rlimit limit = {RLIM_INFINITY, RLIM_INFINITY};
+    if (setrlimit(RLIMIT_MEMLOCK, &limit) != 0 &&
+        getrlimit(RLIMIT_MEMLOCK, &limit) == 0) {
+        limit.rlim_cur = limit.rlim_max;
+        /* where it stays too low, daemon_lock_memory says so */
+        (void)!setrlimit(RLIMIT_MEMLOCK, &limit);
+    }
+}
+
+void
+daemon_lock_memory(uint64_t bytes)
+{
+    struct rlimit limit;
+    if (geteuid() != 0 && getrlimit(RLIMIT_MEMLOCK, &limit) == 0 &&
+        limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur < bytes) {
+        /* Locking would succeed now and make later allocations fail. */
+        fprintf(stderr, "memcached: warning: -k invalid, only %llu bytes may be locked\n",
+                (unsigned long long)limit.rlim_cur);
+        return;
+    }
     if (mlockall(MCL_CURRENT | MCL_FUTURE) != 0) {
         fprintf(stderr, "memcached: warning: -k invalid, mlockall() failed: %s\n",
                 strerror(errno));

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/must.h"
 
@@ -18,7 +19,9 @@ must_check int daemon_allow_core(void);
 must_check int daemon_drop_root(const char *user);
 /* Goes on in a child without terminal; the parent exits. */
 must_check int daemon_detach(bool keeps_directory, bool keeps_output);
-/* A failure only warns. */
-void daemon_lock_memory(void);
+/* As root, before it is dropped: lifts the limit on locked memory. */
+void daemon_allow_locking(void);
+/* A failure only warns; so does a limit that `bytes` of memory would meet later. */
+void daemon_lock_memory(uint64_t bytes);
 must_check int daemon_write_pid(const char *path);
 void daemon_remove_pid(const char *path);

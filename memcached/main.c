@@ -161,6 +161,9 @@ prepare_process(struct server *sv)
     if (status == 0 && s->wants_core) {
         status = daemon_allow_core();
     }
+    if (s->locks_memory) {
+        daemon_allow_locking();
+    }
     if (status == 0) {
         status = daemon_drop_root(s->user);
     }
@@ -171,7 +174,8 @@ prepare_process(struct server *sv)
         status = daemon_detach(s->wants_core, s->verbosity > 0);
     }
     if (status == 0 && s->locks_memory) {
-        daemon_lock_memory();
+        /* the items, and as much again for what belongs to them and the threads' stacks */
+        daemon_lock_memory(2 * ((uint64_t)s->memory_mb << 20));
     }
     must(signal(SIGPIPE, SIG_IGN) != SIG_ERR);
     return status;
