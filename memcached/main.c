@@ -334,6 +334,7 @@ wire(struct server *sv)
     sv->shared.requests_per_event = (unsigned)s->requests_per_event;
     sv->shared.buffer_bytes = (uint64_t)s->buffer_mb << 20;
     sv->shared.worker_count = (unsigned)s->threads;
+    sv->shared.peer_seed = rng_seed();
     sv->shared.idle_seconds = (uint32_t)s->idle_timeout;
     sv->shared.turn_ns = TURN_NS;
     must(sem_init(&sv->shared.ready, 0, 0) == 0);

@@ -4,9 +4,15 @@
 #include "net/addr.h"
 
 #include <arpa/inet.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <sys/un.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#define V4_PREFIX_BYTES 12
+
+static const uint8_t v4_prefix[V4_PREFIX_BYTES] = {[10] = 0xff, [11] = 0xff};
 
 /* Only the bytes that the kernel said are there: a client's path has no terminator. */
 static void
@@ -37,4 +43,37 @@ addr_format(const char *transport, const struct sockaddr *addr, socklen_t len, c
     } else {
         format_unix((const struct sockaddr_un *)(const void *)addr, len, dst, dst_len);
     }
+}
+
+bool
+addr_ip(const struct peer *peer, uint8_t ip[ADDR_IP_BYTES])
+{
+    switch (peer->addr.any.sa_family) {
+    case AF_INET:
+        memcpy(ip, v4_prefix, sizeof v4_prefix);
+        memcpy(ip + sizeof v4_prefix, &peer->addr.v4.sin_addr,
+               sizeof peer->addr.v4.sin_addr);
+        return true;
+    case AF_INET6:
+        memcpy(ip, &peer->addr.v6.sin6_addr, ADDR_IP_BYTES);
+        return true;
+    default:
+        return false;
+    }
+}
+
+struct peer
+addr_peer(const struct sockaddr *addr, socklen_t len, uint64_t seed)
+{
+    struct peer peer = {.addr.any.sa_family = addr->sa_family};
+    uint8_t ip[ADDR_IP_BYTES];
+    if (len <= sizeof peer.addr) {
+        memcpy(&peer.addr, addr, len);
+        peer.len = len;
+    }
+    if (addr_ip(&peer, ip)) {
+        uint64_t key = XXH3_64bits_withSeed(ip, sizeof ip, seed);
+        peer.key = key != 0 ? key : 1;
+    }
+    return peer;
 }

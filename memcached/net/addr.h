@@ -6,9 +6,32 @@
  */
 #pragma once
 
+#include <netinet/in.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/socket.h>
+
+#include "base/must.h"
+
+#define ADDR_IP_BYTES 16
+
+/* Who is at the other end of a connection. */
+struct peer {
+    union {
+        struct sockaddr any; /* its family alone, for UNIX sockets */
+        struct sockaddr_in v4;
+        struct sockaddr_in6 v6;
+    } addr;
+    socklen_t len;
+    uint64_t key; /* the same for all connections from an address; 0: UNIX sockets */
+};
 
 /* transport is "tcp" or "udp"; a UNIX address says so itself. */
 void addr_format(const char *transport, const struct sockaddr *addr, socklen_t len,
                  char *dst, size_t dst_len);
+
+/* `seed` keeps who chooses an address from choosing its key. */
+struct peer addr_peer(const struct sockaddr *addr, socklen_t len, uint64_t seed);
+/* IPv4 mapped into IPv6. False: no network address. */
+must_check bool addr_ip(const struct peer *peer, uint8_t ip[ADDR_IP_BYTES]);

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "net/addr.h"
 #include "net/watchers.h"
 #include "net/worker.h"
 #include "qos/class.h"
@@ -568,14 +567,19 @@ unlink_conn(struct conn *c)
     }
 }
 
+/* A client's UNIX socket may have a name: it is asked for here, where there is room for it. */
 static void
 describe_peer(struct conn *c)
 {
     struct sockaddr_storage addr;
     socklen_t len = sizeof addr;
-    if (getpeername(c->fd, (struct sockaddr *)&addr, &len) == 0) {
-        c->is_tcp = addr.ss_family == AF_INET || addr.ss_family == AF_INET6;
-        addr_format("tcp", (struct sockaddr *)&addr, len, c->entry.addr,
+    sa_family_t family = c->peer.addr.any.sa_family;
+    c->is_tcp = family == AF_INET || family == AF_INET6;
+    if (c->is_tcp) {
+        addr_format("tcp", &c->peer.addr.any, c->peer.len, c->entry.addr,
+                    sizeof c->entry.addr);
+    } else if (getpeername(c->fd, (struct sockaddr *)&addr, &len) == 0) {
+        addr_format("unix", (struct sockaddr *)&addr, len, c->entry.addr,
                     sizeof c->entry.addr);
     } else {
         snprintf(c->entry.addr, sizeof c->entry.addr, "unknown");
@@ -618,6 +622,9 @@ conn_create(struct worker *w, const struct handoff *handoff)
     atomic_init(&c->entry.last_cmd, w->env.now);
     session_init(&c->session);
     c->session.binding = handoff->binding;
+    c->declared = handoff->declared;
+    c->peer = handoff->peer;
+    c->tag = handoff->tag;
     describe_peer(c);
     short what = EV_READ | EV_WRITE | EV_CLOSED | EV_ET | EV_PERSIST;
     if (!registry_add(&w->shared->registry, &c->entry)) {

@@ -13,9 +13,11 @@
 
 #include "base/buf.h"
 #include "base/chain.h"
+#include "net/addr.h"
 #include "net/budget.h"
 #include "net/registry.h"
 #include "net/task.h"
+#include "qos/class.h"
 #include "serve/session.h"
 
 struct watcher;
@@ -46,6 +48,9 @@ struct conn {
     struct worker *worker;
     int fd;
     bool is_tcp;
+    enum req_class declared; /* of all its requests, or CLASS_NONE: each tells */
+    struct peer peer;
+    const char *tag; /* of its listener; empty: none */
     struct conn_edge edge;
     enum close_reason leaving; /* nothing more is read; closes when its output is sent */
     enum close_reason closing;

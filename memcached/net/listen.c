@@ -16,7 +16,6 @@
 
 #include "base/log.h"
 #include "net/addr.h"
-#include "net/hosts.h"
 #include "net/worker.h"
 
 #define ACCEPTS_PER_EVENT 64
@@ -78,7 +77,7 @@ reject(struct listen *l, int fd)
 }
 
 static void
-hand_over(struct listen *l, const struct listener *from, int fd)
+hand_over(struct listen *l, const struct listener *from, int fd, const struct peer *peer)
 {
     struct handoff *handoff = malloc(sizeof *handoff);
     if (handoff == NULL) {
@@ -87,7 +86,10 @@ hand_over(struct listen *l, const struct listener *from, int fd)
     }
     handoff->fd = fd;
     handoff->listen_addr = from->entry.addr;
+    handoff->tag = from->tag;
     handoff->binding = from->binding;
+    handoff->declared = from->declared;
+    handoff->peer = *peer;
     atomic_fetch_add(&l->shared->open_conns, 1);
     ctr_add(&l->shared->total_conns, 1);
     struct worker *w = &l->workers[l->next_worker];
@@ -104,12 +106,17 @@ accept_one(struct listener *from)
         pause_accepting(l);
         return false;
     }
-    int fd = accept4(from->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    struct sockaddr_storage addr = {.ss_family = AF_UNSPEC};
+    socklen_t len = sizeof addr;
+    int fd =
+        accept4(from->fd, (struct sockaddr *)&addr, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (fd >= 0) {
         if (is_full(l)) {
             reject(l, fd);
         } else {
-            hand_over(l, from, fd);
+            struct peer peer =
+                addr_peer((struct sockaddr *)&addr, len, l->shared->peer_seed);
+            hand_over(l, from, fd, &peer);
         }
         return true;
     }
@@ -138,7 +145,7 @@ on_connection(evutil_socket_t fd, short what, void *arg)
 /* ---- opening -------------------------------------------------------------------------- */
 
 static bool
-add_listener(struct listen *l, int fd, enum serve_binding binding)
+add_listener(struct listen *l, int fd, const struct hosts_element *element)
 {
     struct listener *one = calloc(1, sizeof *one);
     struct listener **list = realloc(l->list, (l->count + 1) * sizeof *list);
@@ -151,7 +158,9 @@ add_listener(struct listen *l, int fd, enum serve_binding binding)
     }
     one->fd = fd;
     one->owner = l;
-    one->binding = binding;
+    one->binding = element->binding;
+    one->declared = CLASS_NONE;
+    memcpy(one->tag, element->tag, sizeof one->tag);
     one->entry.fd = fd;
     atomic_init(&one->entry.state, REGISTRY_LISTENING);
     atomic_init(&one->entry.last_cmd, clock_rel(clock_now()));
@@ -204,7 +213,7 @@ open_address(void *ctx, const struct addrinfo *ai, const struct hosts_element *e
         close(fd);
         return error;
     }
-    if (!add_listener(l, fd, element->binding)) {
+    if (!add_listener(l, fd, element)) {
         close(fd);
         return ENOMEM;
     }
@@ -249,6 +258,7 @@ static bool
 open_unix(struct listen *l, char *err, size_t err_len)
 {
     struct sockaddr_un addr = {.sun_family = AF_UNIX};
+    struct hosts_element element = {.binding = BINDING_DEFAULT};
     const char *path = l->conf.socket_path;
     if (strlen(path) >= sizeof addr.sun_path) {
         snprintf(err, err_len, "failed to listen on UNIX socket: path is too long: %s",
@@ -265,8 +275,7 @@ open_unix(struct listen *l, char *err, size_t err_len)
     bool is_bound = fd >= 0 && bind(fd, (struct sockaddr *)&addr, sizeof addr) == 0;
     int error = errno;
     umask(old_mask);
-    if (!is_bound || listen(fd, l->conf.backlog) != 0 ||
-        !add_listener(l, fd, BINDING_DEFAULT)) {
+    if (!is_bound || listen(fd, l->conf.backlog) != 0 || !add_listener(l, fd, &element)) {
         snprintf(err, err_len, "failed to listen on UNIX socket: %s: %s", path,
                  strerror(is_bound ? errno : error));
         if (fd >= 0) {

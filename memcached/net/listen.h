@@ -15,7 +15,9 @@
 
 #include "base/clock.h"
 #include "base/ctr.h"
+#include "net/hosts.h"
 #include "net/registry.h"
+#include "qos/class.h"
 #include "serve/env.h"
 
 struct worker;
@@ -41,6 +43,8 @@ struct listener {
     struct event event;
     struct registry_entry entry;
     enum serve_binding binding;
+    enum req_class declared;     /* of what is accepted here, or CLASS_NONE */
+    char tag[HOSTS_TAG_MAX + 1]; /* empty: none */
     struct listen *owner;
 };
 

@@ -20,6 +20,7 @@
 #include "base/hist.h"
 #include "base/mbox.h"
 #include "base/pool.h"
+#include "net/addr.h"
 #include "net/budget.h"
 #include "net/idle.h"
 #include "net/registry.h"
@@ -55,6 +56,7 @@ struct net_shared {
     unsigned requests_per_event; /* -R */
     uint32_t idle_seconds;       /* connections idle for longer are closed; 0: none */
     unsigned worker_count;
+    uint64_t peer_seed;          /* of peers' keys */
     uint64_t buffer_bytes;       /* read_buf_mem_limit, of all workers; 0: none */
     nsec_t turn_ns;              /* deferred work between two polls */
     _Atomic unsigned open_conns; /* accepted and not yet destroyed */
@@ -115,7 +117,10 @@ struct handoff {
     struct mbox_letter letter;
     int fd;
     const char *listen_addr;
+    const char *tag; /* of the listener; empty: none */
     enum serve_binding binding;
+    enum req_class declared; /* or CLASS_NONE */
+    struct peer peer;
 };
 
 /* Starts the thread; pins it before it allocates anything. False with errno. */

@@ -12,7 +12,8 @@ enum req_class {
 #define CLASS(id, name, is_inline, is_limited, help) CLASS_##id,
 #include "qos/class.def"
 #undef CLASS
-    CLASS_COUNT
+    CLASS_COUNT,
+    CLASS_NONE = CLASS_COUNT, /* of a connection: its requests tell */
 };
 
 #define CLASS_BULK_KEYS 16    /* a get of more keys is bulk */
