@@ -21,6 +21,7 @@
 #include "serve/auth.h"
 #include "serve/prefix.h"
 #include "serve/watch.h"
+#include "qos_command.h"
 #include "settings.h"
 #include "stats.h"
 
@@ -325,7 +326,7 @@ wire(struct server *sv)
     sv->stats.listen = &sv->listen;
     stats_init(&sv->stats);
     sv->hooks = (struct serve_hooks){.stats = stats_command,
-                                     .qos = stats_qos_command,
+                                     .qos = qos_command,
                                      .shutdown = on_shutdown,
                                      .ctx = &sv->stats};
     sv->shared.serve = &sv->serve;

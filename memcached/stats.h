@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  *
- * Collects the modules' counters and renders every group of "stats", and the command "qos".
+ * Collects the modules' counters and renders every group of "stats".
  * Any worker may call; counters are read while their owners go on.
  */
 #pragma once
@@ -40,11 +40,9 @@ struct stats {
 void stats_init(struct stats *st);
 void stats_fini(struct stats *st);
 
-/* The hooks of serve/env.h; ctx is the struct stats. */
+/* The hook of serve/env.h; ctx is the struct stats. */
 enum reply stats_command(void *ctx, const struct slice *words, unsigned count,
                          uint32_t now, unsigned *cursor, struct sink *sink);
-enum reply stats_qos_command(void *ctx, const struct slice *words, unsigned count,
-                             struct sink *sink);
 
 /* The hook of settings_stats; ctx is the struct stats. */
 bool stats_changing_setting(void *ctx, const char *name, struct sink *sink);

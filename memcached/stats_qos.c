@@ -6,7 +6,6 @@
 #include <inttypes.h>
 
 #include "base/hist.h"
-#include "base/num.h"
 #include "config.h"
 
 static double
@@ -129,43 +128,4 @@ stats_show_pin(struct stats *st, struct sink *sink)
         worker_stat(sink, i, "numa", place->numa);
         worker_stat(sink, i, "errno", atomic_load(&st->workers[i].pin_error));
     }
-}
-
-/* qos qps_limit <n|off> [burst] */
-static enum reply
-set_limit(struct stats *st, const struct slice *words, unsigned count)
-{
-    uint64_t rate = 0;
-    uint64_t burst = 0;
-    if (count < 2 || count > 3) {
-        return REPLY_BAD_QOS;
-    }
-    if (!req_word_is(words[1], "off") &&
-        (!num_scaled(words[1].p, words[1].len, 1000, &rate) || rate == 0 ||
-         rate > LIMIT_RATE_MAX)) {
-        return REPLY_BAD_QOS;
-    }
-    if (count == 3 && (!num_scaled(words[2].p, words[2].len, 1000, &burst) ||
-                       burst == 0 || burst > LIMIT_BURST_MAX)) {
-        return REPLY_BAD_QOS;
-    }
-    limit_set(&st->shared->limit, rate, burst, clock_now());
-    for (unsigned i = 0; i < st->worker_count; i++) {
-        worker_relimit(&st->workers[i]);
-    }
-    return REPLY_OK;
-}
-
-enum reply
-stats_qos_command(void *ctx, const struct slice *words, unsigned count, struct sink *sink)
-{
-    struct stats *st = ctx;
-    if (count == 1 && req_word_is(words[0], "show")) {
-        stats_show_qos(st, sink);
-        return REPLY_END;
-    }
-    if (count > 0 && req_word_is(words[0], "qps_limit")) {
-        return set_limit(st, words, count);
-    }
-    return REPLY_BAD_QOS;
 }

@@ -46,6 +46,15 @@ struct serve_ctr {
     struct serve_slab_ctr slab[STORE_CLASSES];
 };
 
+/* A "qos ..." on its way to its hook. */
+struct serve_qos {
+    const struct slice *words; /* behind "qos" */
+    unsigned count;
+    bool is_datagram; /* there is no connection that could declare anything */
+    uint8_t declared; /* of the session that asks; the hook may change it */
+    struct sink *sink;
+};
+
 /* Upward calls; set once by main for the whole process. */
 struct serve_hooks {
     /* Answers "stats" with the words behind the command. Returns the closing reply: END,
@@ -54,8 +63,7 @@ struct serve_hooks {
     enum reply (*stats)(void *ctx, const struct slice *words, unsigned count,
                         uint32_t now, unsigned *cursor, struct sink *sink);
     /* Answers "qos ..."; returns the closing reply. */
-    enum reply (*qos)(void *ctx, const struct slice *words, unsigned count,
-                      struct sink *sink);
+    enum reply (*qos)(void *ctx, struct serve_qos *q);
     void (*shutdown)(void *ctx, bool is_graceful);
     void *ctx;
 };

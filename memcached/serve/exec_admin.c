@@ -23,10 +23,27 @@ is_text_group(const struct req *req)
                           : req->key.len > 0;
 }
 
+static enum reply
+call_hook(struct session *s, const struct env *env, unsigned count, struct sink *sink)
+{
+    const struct serve_hooks *hooks = env->hooks;
+    const struct slice *words = s->req.word + 1;
+    if (s->req.verb == VERB_STATS) {
+        return hooks->stats(hooks->ctx, words, count, env->now, &s->cursor, sink);
+    }
+    struct serve_qos q = {.words = words,
+                          .count = count,
+                          .is_datagram = s->is_datagram,
+                          .declared = s->declared,
+                          .sink = sink};
+    enum reply reply = hooks->qos(hooks->ctx, &q);
+    s->declared = q.declared;
+    return reply;
+}
+
 static enum session_ran
 exec_hooked(struct session *s, const struct env *env, struct chain *out)
 {
-    const struct serve_hooks *hooks = env->hooks;
     const struct req *req = &s->req;
     bool is_binary = req->protocol == PROTOCOL_BINARY;
     struct sink sink = {.out = out, .env = &env->chain, .req = req};
@@ -34,10 +51,7 @@ exec_hooked(struct session *s, const struct env *env, struct chain *out)
     if (is_binary && is_text_group(req)) {
         return exec_reply(s, env, out, REPLY_NOT_FOUND);
     }
-    enum reply reply =
-        req->verb == VERB_STATS
-            ? hooks->stats(hooks->ctx, req->word + 1, count, env->now, &s->cursor, &sink)
-            : hooks->qos(hooks->ctx, req->word + 1, count, &sink);
+    enum reply reply = call_hook(s, env, count, &sink);
     if (sink.has_failed) {
         return RAN_NO_MEMORY;
     }

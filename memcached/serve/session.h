@@ -34,10 +34,12 @@ struct session {
     bool is_authenticated;      /* asked when env->conf->auth is set */
     struct auth_session *auth;  /* NULL between authentications */
     bool is_datagram;           /* cannot be watched from; set by net/ */
-    uint32_t watches;           /* after RAN_WATCH: what the client wants to hear of */
-    uint8_t dump;               /* enum dump_kind: a dump is under way, */
-    uint32_t dump_ticket;       /* and the name of its walk */
-    struct debug_hold *holds;   /* what debugitem holds */
+    uint8_t declared;         /* class of all its requests, as the listener or the client
+                                 * said: 1 + number, known to net/; 0: none */
+    uint32_t watches;         /* after RAN_WATCH: what the client wants to hear of */
+    uint8_t dump;             /* enum dump_kind: a dump is under way, */
+    uint32_t dump_ticket;     /* and the name of its walk */
+    struct debug_hold *holds; /* what debugitem holds */
     struct req req;
 };
 

@@ -20,9 +20,9 @@ answer_stats(void *ctx, const struct slice *words, unsigned count, uint32_t now,
 }
 
 static enum reply
-answer_qos(void *ctx, const struct slice *words, unsigned count, struct sink *sink)
+answer_qos(void *ctx, struct serve_qos *q)
 {
-    return answer_stats(ctx, words, count, 0, NULL, sink);
+    return answer_stats(ctx, q->words, q->count, 0, NULL, q->sink);
 }
 
 static void

@@ -81,10 +81,10 @@ answer_stats(void *ctx, const struct slice *words, unsigned count, uint32_t now,
 }
 
 static inline enum reply
-answer_qos(void *ctx, const struct slice *words, unsigned count, struct sink *sink)
+answer_qos(void *ctx, struct serve_qos *q)
 {
     unsigned cursor = 0;
-    return answer_stats(ctx, words, count, NOW, &cursor, sink);
+    return answer_stats(ctx, q->words, q->count, NOW, &cursor, q->sink);
 }
 
 static inline void

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ */
+#include "qos_command.h"
+
+#include <stdarg.h>
+
+#include "base/num.h"
+#include "stats.h"
+#include "stats_qos.h"
+
+#define LINE_MAX_BYTES 512
+
+struct row {
+    const char *word;
+    const char *arguments;
+    unsigned least, most;
+    qos_handler *handler;
+};
+
+static const struct row rows[] = {
+#define QOS(word, arguments, least, most, handler)                                       \
+    {word, arguments, least, most, handler},
+#include "qos_command.def"
+#undef QOS
+};
+
+#define ROWS (sizeof rows / sizeof rows[0])
+
+enum reply
+qos_refuse(struct serve_qos *q, const char *fmt, ...)
+{
+    char text[LINE_MAX_BYTES];
+    char line[LINE_MAX_BYTES + 32];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    snprintf(line, sizeof line, "CLIENT_ERROR %s\r\n", text);
+    sink_text(q->sink, "", line, strlen(line));
+    q->sink->is_complete = true;
+    return REPLY_NONE;
+}
+
+/* Of one sub-command; without a row the words that there are. */
+static enum reply
+refuse_usage(struct serve_qos *q, const struct row *row)
+{
+    if (row != NULL) {
+        return qos_refuse(q, "usage: qos %s%s%s", row->word, *row->arguments ? " " : "",
+                          row->arguments);
+    }
+    char words[LINE_MAX_BYTES] = "";
+    size_t len = 0;
+    for (size_t i = 0; i < ROWS; i++) {
+        len += (size_t)snprintf(words + len, sizeof words - len, "%s%s", i > 0 ? "|" : "",
+                                rows[i].word);
+        must(len < sizeof words);
+    }
+    return qos_refuse(q, "usage: qos %s ...", words);
+}
+
+enum reply
+qos_command(void *ctx, struct serve_qos *q)
+{
+    for (size_t i = 0; i < ROWS; i++) {
+        const struct row *row = &rows[i];
+        if (q->count == 0 || !req_word_is(q->words[0], row->word)) {
+            continue;
+        }
+        q->words++;
+        q->count--;
+        enum reply reply = REPLY_BAD_FORMAT;
+        if (q->count >= row->least && q->count <= row->most) {
+            reply = row->handler(ctx, q);
+        }
+        return reply == REPLY_BAD_FORMAT ? refuse_usage(q, row) : reply;
+    }
+    return refuse_usage(q, NULL);
+}
+
+enum reply
+qos_show(struct stats *st, struct serve_qos *q)
+{
+    stats_show_qos(st, q->sink);
+    return REPLY_END;
+}
+
+enum reply
+qos_set_limit(struct stats *st, struct serve_qos *q)
+{
+    const struct slice *words = q->words;
+    uint64_t rate = 0;
+    uint64_t burst = 0;
+    if (!req_word_is(words[0], "off") &&
+        (!num_scaled(words[0].p, words[0].len, 1000, &rate) || rate == 0 ||
+         rate > LIMIT_RATE_MAX)) {
+        return REPLY_BAD_FORMAT;
+    }
+    if (q->count == 2 && (!num_scaled(words[1].p, words[1].len, 1000, &burst) ||
+                          burst == 0 || burst > LIMIT_BURST_MAX)) {
+        return REPLY_BAD_FORMAT;
+    }
+    limit_set(&st->shared->limit, rate, burst, clock_now());
+    for (unsigned i = 0; i < st->worker_count; i++) {
+        worker_relimit(&st->workers[i]);
+    }
+    return REPLY_OK;
+}
