@@ -56,8 +56,32 @@ void
 worker_refresh_now(struct worker *w)
 {
     if (!w->is_now_fresh) {
-        worker_read_clock(w);
+        w->woke_at = worker_read_clock(w);
     }
+}
+
+/* After the callbacks of a pass: one that had none begins here. */
+static bool
+begin_timing(struct worker *w)
+{
+    bool is_timed = atomic_load_explicit(&w->shared->times_passes, memory_order_relaxed);
+    if (is_timed) {
+        worker_refresh_now(w);
+    }
+    return is_timed;
+}
+
+static void
+end_timing(struct worker *w, bool is_timed)
+{
+    nsec_t end = is_timed ? worker_read_clock(w) : 0;
+    if (is_timed) {
+        ctr_add(&w->time.busy_ns, end - w->woke_at);
+        if (w->polled_at != 0) {
+            ctr_add(&w->time.poll_ns, w->woke_at - w->polled_at);
+        }
+    }
+    w->polled_at = end;
 }
 
 /* ---- limiter -------------------------------------------------------------------------- */
@@ -284,9 +308,11 @@ run_loop(struct worker *w)
         }
         int flags = EVLOOP_ONCE | (has_work(w) ? EVLOOP_NONBLOCK : 0);
         must(event_base_loop(w->base, flags) == 0);
+        bool is_timed = begin_timing(w);
         serve_limited(w);
         serve_deferred(w);
         bury_doomed(w);
+        end_timing(w, is_timed);
         w->is_done |= w->is_draining && w->conns == NULL;
     }
 }

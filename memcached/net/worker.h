@@ -59,8 +59,17 @@ struct net_shared {
     uint64_t peer_seed;          /* of peers' keys */
     uint64_t buffer_bytes;       /* read_buf_mem_limit, of all workers; 0: none */
     nsec_t turn_ns;              /* deferred work between two polls */
+    _Atomic bool times_passes;   /* the workers count their worker_time */
     _Atomic unsigned open_conns; /* accepted and not yet destroyed */
     ctr_t total_conns;           /* main thread writes */
+};
+
+/* How a worker has spent its time since its passes are timed, which costs a clock read each.
+ * A fraction is a difference of these over one of the clock: a worker that sleeps adds to
+ * neither before it wakes. */
+struct worker_time {
+    ctr_t busy_ns; /* between two polls */
+    ctr_t poll_ns; /* in epoll_wait: asleep, or woken and without a CPU */
 };
 
 struct worker_qos_ctr {
@@ -92,6 +101,8 @@ struct worker {
     bool is_draining;
     bool is_done;
     nsec_t now;
+    nsec_t woke_at;   /* when this pass began, that is, its first look at the clock */
+    nsec_t polled_at; /* when the last timed pass ended; 0: none did */
     struct pool pool;
     struct env env;
     struct sched sched;   /* deferred connections */
@@ -105,6 +116,7 @@ struct worker {
     struct guard *guard; /* of UDP; NULL: not wanted */
     _Alignas(64) struct serve_ctr ctr;
     struct worker_qos_ctr qos;
+    struct worker_time time;
     struct udp_ctr udp_ctr;
     struct hist *delay;      /* ns that limited requests waited */
     _Atomic bool has_failed; /* the thread could not set itself up and has ended */
