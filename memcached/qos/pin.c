@@ -3,20 +3,12 @@
  */
 #include "qos/pin.h"
 
-#include <errno.h>
-#include <pthread.h>
-#include <sched.h>
 #include <stdarg.h>
 #include <stdint.h>
 
 #include "qos/topo.h"
 
 #define LAYOUT_PACKAGES 4 /* packages whose core counts are written out one by one */
-
-static const char *const policy_names[] = {
-    [PIN_NONE] = "none",   [PIN_SPREAD] = "spread", [PIN_COMPACT] = "compact",
-    [PIN_CORES] = "cores", [PIN_LIST] = "list",
-};
 
 /* Appends to the string in dst[0..cap) as a whole or not at all. */
 __attribute__((format(printf, 3, 4))) static bool
@@ -32,53 +24,6 @@ append(char *dst, size_t cap, const char *format, ...)
         return false;
     }
     return true;
-}
-
-const char *
-pin_spec_parse(struct pin_spec *spec, const char *text)
-{
-    static const char prefix[] = "list:";
-    *spec = (struct pin_spec){.policy = PIN_SPREAD};
-    if (text == NULL) {
-        return NULL;
-    }
-    for (unsigned policy = PIN_NONE; policy < PIN_LIST; policy++) {
-        if (strcmp(text, policy_names[policy]) == 0) {
-            spec->policy = (enum pin_policy)policy;
-            return NULL;
-        }
-    }
-    if (strncmp(text, prefix, sizeof prefix - 1) != 0) {
-        return "the pin policy is one of spread, compact, cores, none, list:0,2,4-7";
-    }
-    int cpus[PIN_CPUS_MAX];
-    unsigned count;
-    const char *wrong = topo_parse_list(text + sizeof prefix - 1, cpus, &count);
-    if (wrong != NULL) {
-        return wrong;
-    }
-    spec->list = malloc(count * sizeof cpus[0]);
-    if (spec->list == NULL) {
-        return "out of memory";
-    }
-    memcpy(spec->list, cpus, count * sizeof cpus[0]);
-    spec->list_len = count;
-    spec->policy = PIN_LIST;
-    return NULL;
-}
-
-void
-pin_spec_fini(struct pin_spec *spec)
-{
-    free(spec->list);
-    *spec = (struct pin_spec){.policy = PIN_NONE};
-}
-
-const char *
-pin_policy_name(enum pin_policy policy)
-{
-    must((unsigned)policy < sizeof policy_names / sizeof policy_names[0]);
-    return policy_names[policy];
 }
 
 /* ---- planning ------------------------------------------------------------------------- */
@@ -105,24 +50,22 @@ order_by_policy(struct topo_cpu *cpus, unsigned count, enum pin_policy policy)
         unsigned spread[4] = {c->thread, c->llc_core, c->llc_rank, c->package_rank};
         unsigned compact[4] = {c->package_rank, c->llc_rank, c->llc_core, c->thread};
         unsigned cores[4] = {c->thread, c->package_rank, c->package_core, 0};
+        unsigned llc[4] = {c->thread, c->llc_core, c->package_rank, c->llc_rank};
+        unsigned shape[4] = {c->thread, c->package_core, c->package_rank, 0};
         const unsigned *key = policy == PIN_SPREAD    ? spread
                               : policy == PIN_COMPACT ? compact
+                              : policy == PIN_LLC     ? llc
+                              : policy == PIN_SHAPE   ? shape
                                                       : cores;
         memcpy(c->sort_by, key, sizeof c->sort_by);
     }
     qsort(cpus, count, sizeof cpus[0], policy_order);
 }
 
-/* Writes the CPUs in the order in which workers get them; returns how many, 0 with err. */
 static unsigned
-choose(const struct pin_spec *spec, const struct topo *m, struct topo_cpu *chosen,
-       const char *allowed_list, char *err, size_t err_len)
+choose_listed(const struct pin_spec *spec, const struct topo *m, struct topo_cpu *chosen,
+              const char *allowed_list, char *err, size_t err_len)
 {
-    if (spec->policy != PIN_LIST) {
-        memcpy(chosen, m->cpus, m->count * sizeof chosen[0]);
-        order_by_policy(chosen, m->count, spec->policy);
-        return m->count;
-    }
     for (unsigned i = 0; i < spec->list_len; i++) {
         const struct topo_cpu *cpu = topo_find(m, spec->list[i]);
         if (cpu == NULL) {
@@ -136,32 +79,75 @@ choose(const struct pin_spec *spec, const struct topo *m, struct topo_cpu *chose
     return spec->list_len;
 }
 
-static void
-describe_allowed(const struct topo *m, char *dst, size_t cap)
+/* How many CPUs of the core that cpus[first] is the first of are there. */
+static unsigned
+threads_of_core(const struct topo *m, unsigned first)
 {
-    struct topo_mask mask = {0};
-    for (unsigned i = 0; i < m->count; i++) {
-        mask.has[m->cpus[i].place.cpu] = true;
+    const struct topo_cpu *core = &m->cpus[first];
+    unsigned n = 1;
+    while (first + n < m->count && m->cpus[first + n].thread == n &&
+           m->cpus[first + n].core_id == core->core_id) {
+        n++;
     }
-    dst[0] = '\0';
-    for (int first = 0; first < PIN_CPUS_MAX; first++) {
-        if (!mask.has[first]) {
+    return n;
+}
+
+/* Of each socket the first cores that have enough threads, of these the first threads. */
+static unsigned
+choose_shape(const struct pin_spec *spec, const struct topo *m, struct topo_cpu *chosen,
+             char *err, size_t err_len)
+{
+    const struct pin_shape *shape = &spec->shape;
+    unsigned count = 0;
+    unsigned taken[PIN_SOCKETS_MAX] = {0};
+    for (unsigned i = 0; i < m->count; i++) {
+        unsigned socket = m->cpus[i].package_rank;
+        if (m->cpus[i].thread != 0 || socket >= shape->sockets ||
+            taken[socket] == shape->cores[socket] ||
+            threads_of_core(m, i) < shape->threads) {
             continue;
         }
-        int last = first;
-        while (last + 1 < PIN_CPUS_MAX && mask.has[last + 1]) {
-            last++;
+        for (unsigned n = 0; n < shape->threads; n++) {
+            chosen[count] = m->cpus[i + n];
+            chosen[count++].package_core = taken[socket];
         }
-        const char *comma = dst[0] != '\0' ? "," : "";
-        size_t room = cap - strlen("...");
-        bool fits = last > first ? append(dst, room, "%s%d-%d", comma, first, last)
-                                 : append(dst, room, "%s%d", comma, first);
-        if (!fits) {
-            must(append(dst, cap, "..."));
-            return;
-        }
-        first = last;
+        taken[socket]++;
     }
+    for (unsigned i = 0; i < shape->sockets; i++) {
+        if (taken[i] < shape->cores[i]) {
+            topo_fail(err, err_len,
+                      "the pin shape does not fit: socket %u has %u of the %u cores with "
+                      "%u threads",
+                      i, taken[i], shape->cores[i], shape->threads);
+            return 0;
+        }
+    }
+    return count;
+}
+
+/* Writes the CPUs in the order in which workers get them; returns how many, 0 with err. */
+static unsigned
+choose(const struct pin_spec *spec, const struct topo *m, struct topo_cpu *chosen,
+       const struct pin_plan *plan, char *err, size_t err_len)
+{
+    unsigned count = m->count;
+    switch (spec->policy) {
+    case PIN_LIST:
+        return choose_listed(spec, m, chosen, plan->allowed_list, err, err_len);
+    case PIN_SHAPE:
+        count = choose_shape(spec, m, chosen, err, err_len);
+        if (count > 0 && count < plan->count) {
+            topo_fail(err, err_len, "the pin shape has %u CPUs for %u workers", count,
+                      plan->count);
+            return 0;
+        }
+        break;
+    default:
+        memcpy(chosen, m->cpus, m->count * sizeof chosen[0]);
+        break;
+    }
+    order_by_policy(chosen, count, spec->policy);
+    return count;
 }
 
 static void
@@ -207,6 +193,35 @@ describe_layout(struct topo_cpu *used, unsigned count, char *dst, size_t cap)
     append_range(dst, cap, thread_low, thread_high, 't');
 }
 
+static void
+describe_used(const struct topo *m, struct topo_cpu *chosen, unsigned used,
+              struct pin_plan *plan)
+{
+    if (m->has_topology) {
+        describe_layout(chosen, used, plan->layout, sizeof plan->layout);
+    } else {
+        must(append(plan->layout, sizeof plan->layout, "unknown"));
+    }
+}
+
+/* What no worker has is for the other threads; when that is nothing, all is. */
+static void
+plan_background(struct pin_plan *plan, const struct cpumask *allowed)
+{
+    plan->background = *allowed;
+    for (unsigned i = 0; i < plan->count && plan->policy != PIN_NONE; i++) {
+        cpumask_remove(&plan->background, (unsigned)plan->places[i].cpu);
+    }
+    plan->has_background =
+        plan->policy != PIN_NONE && cpumask_count(&plan->background) > 0;
+    if (plan->has_background) {
+        cpumask_describe(&plan->background, plan->background_list,
+                         sizeof plan->background_list);
+    } else {
+        plan->background = *allowed;
+    }
+}
+
 static bool
 plan_places(const struct pin_spec *spec, const struct topo *m, struct pin_plan *plan,
             char *err, size_t err_len)
@@ -215,6 +230,7 @@ plan_places(const struct pin_spec *spec, const struct topo *m, struct pin_plan *
         for (unsigned i = 0; i < plan->count; i++) {
             plan->places[i] = (struct pin_place){-1, -1, -1, -1, -1};
         }
+        plan->capacity = m->count;
         must(append(plan->layout, sizeof plan->layout, "none"));
         return true;
     }
@@ -222,27 +238,24 @@ plan_places(const struct pin_spec *spec, const struct topo *m, struct pin_plan *
     if (chosen == NULL) {
         return topo_fail(err, err_len, "out of memory");
     }
-    unsigned count = choose(spec, m, chosen, plan->allowed_list, err, err_len);
+    unsigned count = choose(spec, m, chosen, plan, err, err_len);
     if (count > 0) {
         for (unsigned i = 0; i < plan->count; i++) {
             plan->places[i] = chosen[i % count].place;
         }
+        plan->capacity = count;
         plan->is_oversubscribed = plan->count > count;
-        if (m->has_topology) {
-            unsigned used = plan->count < count ? plan->count : count;
-            describe_layout(chosen, used, plan->layout, sizeof plan->layout);
-        } else {
-            must(append(plan->layout, sizeof plan->layout, "unknown"));
-        }
+        describe_used(m, chosen, plan->count < count ? plan->count : count, plan);
     }
     free(chosen);
     return count > 0;
 }
 
 static bool
-plan_on(const struct pin_spec *spec, unsigned workers, const struct topo *m,
-        struct pin_plan *plan, char *err, size_t err_len)
+plan_selected(const struct pin_spec *spec, unsigned workers, const struct topo *m,
+              struct pin_plan *plan, char *err, size_t err_len)
 {
+    struct cpumask allowed = {0};
     must(workers > 0);
     if (m->count == 0) {
         return topo_fail(err, err_len, "no CPU is allowed");
@@ -256,32 +269,50 @@ plan_on(const struct pin_spec *spec, unsigned workers, const struct topo *m,
     if (plan->places == NULL) {
         return topo_fail(err, err_len, "out of memory");
     }
-    describe_allowed(m, plan->allowed_list, sizeof plan->allowed_list);
+    for (unsigned i = 0; i < m->count; i++) {
+        cpumask_add(&allowed, (unsigned)m->cpus[i].place.cpu);
+    }
+    cpumask_describe(&allowed, plan->allowed_list, sizeof plan->allowed_list);
     if (!plan_places(spec, m, plan, err, err_len)) {
         pin_plan_fini(plan);
         return false;
     }
+    plan_background(plan, &allowed);
     return true;
+}
+
+bool
+pin_plan_on(const struct pin_spec *spec, unsigned workers, const struct topo *all,
+            const struct cpumask *mask, struct pin_plan *plan, char *err, size_t err_len)
+{
+    struct topo m;
+    *plan = (struct pin_plan){0};
+    bool is_planned =
+        (topo_select(&m, all, mask) || topo_fail(err, err_len, "out of memory")) &&
+        plan_selected(spec, workers, &m, plan, err, err_len);
+    topo_fini(&m);
+    return is_planned;
 }
 
 bool
 pin_plan(const struct pin_spec *spec, unsigned workers, struct pin_plan *plan, char *err,
          size_t err_len)
 {
+    struct topo all;
+    struct cpumask mask;
     *plan = (struct pin_plan){0};
-    struct topo_mask mask = {0};
-    if (!topo_read_affinity(&mask, err, err_len)) {
-        return false;
+    int error = cpumask_read(0, &mask);
+    if (error != 0) {
+        return topo_fail(err, err_len, "cannot read the CPU affinity: %s",
+                         strerror(error));
     }
-    struct topo m;
-    bool is_known;
-    if (spec->policy == PIN_NONE || (spec->policy == PIN_LIST && !HAVE_HWLOC)) {
-        is_known = topo_from_mask(&m, &mask) || topo_fail(err, err_len, "out of memory");
-    } else {
-        is_known = topo_discover(&m, NULL, &mask, err, err_len);
-    }
-    bool is_planned = is_known && plan_on(spec, workers, &m, plan, err, err_len);
-    free(m.cpus);
+    bool is_known =
+        pin_needs_topology(spec)
+            ? topo_discover(&all, NULL, err, err_len)
+            : topo_from_mask(&all, &mask) || topo_fail(err, err_len, "out of memory");
+    bool is_planned =
+        is_known && pin_plan_on(spec, workers, &all, &mask, plan, err, err_len);
+    topo_fini(&all);
     return is_planned;
 }
 
@@ -289,24 +320,22 @@ bool
 pin_plan_synthetic(const struct pin_spec *spec, unsigned workers, const char *synthetic,
                    const char *allowed, struct pin_plan *plan, char *err, size_t err_len)
 {
+    struct cpumask mask = {0};
+    int cpus[PIN_CPUS_MAX];
+    unsigned count;
     *plan = (struct pin_plan){0};
-    struct topo_mask mask = {0};
-    if (allowed != NULL) {
-        int cpus[PIN_CPUS_MAX];
-        unsigned count;
-        const char *wrong = topo_parse_list(allowed, cpus, &count);
-        if (wrong != NULL) {
-            return topo_fail(err, err_len, "%s", wrong);
-        }
-        for (unsigned i = 0; i < count; i++) {
-            mask.has[cpus[i]] = true;
-        }
+    const char *wrong =
+        topo_parse_list(allowed != NULL ? allowed : "0-4095", cpus, &count);
+    if (wrong != NULL) {
+        return topo_fail(err, err_len, "%s", wrong);
     }
-    struct topo m;
-    bool is_planned =
-        topo_discover(&m, synthetic, allowed != NULL ? &mask : NULL, err, err_len) &&
-        plan_on(spec, workers, &m, plan, err, err_len);
-    free(m.cpus);
+    for (unsigned i = 0; i < count; i++) {
+        cpumask_add(&mask, (unsigned)cpus[i]);
+    }
+    struct topo all;
+    bool is_planned = topo_discover(&all, synthetic, err, err_len) &&
+                      pin_plan_on(spec, workers, &all, &mask, plan, err, err_len);
+    topo_fini(&all);
     return is_planned;
 }
 
@@ -317,34 +346,33 @@ pin_plan_fini(struct pin_plan *plan)
     *plan = (struct pin_plan){0};
 }
 
+unsigned
+pin_workers(const struct pin_spec *spec, unsigned quota_milli)
+{
+    struct pin_spec none = {.policy = PIN_NONE};
+    struct pin_plan plan;
+    char err[PIN_LIST_LEN];
+    /* Without a plan nobody is pinned. */
+    bool is_planned = pin_plan(spec, 1, &plan, err, sizeof err) ||
+                      pin_plan(&none, 1, &plan, err, sizeof err);
+    unsigned workers = is_planned ? plan.capacity : 1;
+    unsigned quota = (quota_milli + 999) / 1000;
+    pin_plan_fini(&plan);
+    return quota > 0 && quota < workers ? quota : workers;
+}
+
 /* ---- application ---------------------------------------------------------------------- */
 
 int
 pin_apply(const struct pin_plan *plan, unsigned i)
 {
+    struct cpumask one = {0};
     must(i < plan->count);
-    int cpu = plan->places[i].cpu;
-    if (cpu < 0) {
+    if (plan->places[i].cpu < 0) {
         return 0;
     }
-    cpu_set_t *set = CPU_ALLOC(PIN_CPUS_MAX);
-    if (set == NULL) {
-        return ENOMEM;
-    }
-    size_t size = CPU_ALLOC_SIZE(PIN_CPUS_MAX);
-    CPU_ZERO_S(size, set);
-    CPU_SET_S((unsigned)cpu, size, set);
-    int rc = pthread_setaffinity_np(pthread_self(), size, set);
-    if (rc == 0) {
-        rc = pthread_getaffinity_np(pthread_self(), size, set);
-    }
-    /* Some sandboxes accept the call and do nothing. */
-    if (rc == 0 &&
-        (CPU_COUNT_S(size, set) != 1 || !CPU_ISSET_S((unsigned)cpu, size, set))) {
-        rc = ENOTSUP;
-    }
-    CPU_FREE(set);
-    return rc;
+    cpumask_add(&one, (unsigned)plan->places[i].cpu);
+    return cpumask_bind(0, &one);
 }
 
 static void
@@ -372,5 +400,10 @@ pin_describe(const struct pin_plan *plan, FILE *out)
         print_number(out, "numa", place->numa);
         print_number(out, "core", place->core);
         fputc('\n', out);
+    }
+    if (plan->has_background) {
+        fprintf(out, "other threads: CPUs %s\n", plan->background_list);
+    } else if (plan->policy != PIN_NONE) {
+        fputs("other threads: any allowed CPU\n", out);
     }
 }

@@ -5,7 +5,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <sched.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -42,7 +41,7 @@ parse_cpu(const char *p, size_t n, unsigned *cpu)
 const char *
 topo_parse_list(const char *text, int cpus[PIN_CPUS_MAX], unsigned *count)
 {
-    struct topo_mask seen = {0};
+    struct cpumask seen = {0};
     *count = 0;
     if (*text == '\0') {
         return "the CPU list is empty";
@@ -63,10 +62,10 @@ topo_parse_list(const char *text, int cpus[PIN_CPUS_MAX], unsigned *count)
             return "a range in the CPU list runs backwards";
         }
         for (unsigned cpu = first; cpu <= last; cpu++) {
-            if (seen.has[cpu]) {
+            if (cpumask_has(&seen, cpu)) {
                 return "the CPU list names a CPU twice";
             }
-            seen.has[cpu] = true;
+            cpumask_add(&seen, cpu);
             cpus[(*count)++] = (int)cpu;
         }
         p += len;
@@ -78,26 +77,6 @@ topo_parse_list(const char *text, int cpus[PIN_CPUS_MAX], unsigned *count)
 static_assert(PIN_CPUS_MAX == 4096, "the sentences of topo_parse_list say so");
 
 /* ---- what there is -------------------------------------------------------------------- */
-
-bool
-topo_read_affinity(struct topo_mask *mask, char *err, size_t err_len)
-{
-    cpu_set_t *set = CPU_ALLOC(PIN_CPUS_MAX);
-    if (set == NULL) {
-        return topo_fail(err, err_len, "out of memory");
-    }
-    size_t size = CPU_ALLOC_SIZE(PIN_CPUS_MAX);
-    bool is_read = sched_getaffinity(0, size, set) == 0;
-    if (is_read) {
-        for (unsigned i = 0; i < PIN_CPUS_MAX; i++) {
-            mask->has[i] = CPU_ISSET_S(i, size, set) != 0;
-        }
-    } else {
-        topo_fail(err, err_len, "cannot read the CPU affinity: %s", strerror(errno));
-    }
-    CPU_FREE(set);
-    return is_read;
-}
 
 int
 topo_tree_order(const void *a_, const void *b_)
@@ -125,6 +104,9 @@ rank_all(struct topo *m)
         return;
     }
     qsort(m->cpus, m->count, sizeof m->cpus[0], topo_tree_order);
+    struct topo_cpu *first = &m->cpus[0];
+    first->package_rank = first->llc_rank = 0;
+    first->package_core = first->llc_core = first->thread = 0;
     for (unsigned i = 1; i < m->count; i++) {
         const struct topo_cpu *before = &m->cpus[i - 1];
         struct topo_cpu *cpu = &m->cpus[i];
@@ -141,20 +123,44 @@ rank_all(struct topo *m)
 }
 
 bool
-topo_from_mask(struct topo *m, const struct topo_mask *mask)
+topo_from_mask(struct topo *m, const struct cpumask *mask)
 {
     *m = (struct topo){.cpus = calloc(PIN_CPUS_MAX, sizeof m->cpus[0])};
     if (m->cpus == NULL) {
         return false;
     }
-    for (int i = 0; i < PIN_CPUS_MAX; i++) {
-        if (mask->has[i]) {
+    for (unsigned i = 0; i < PIN_CPUS_MAX; i++) {
+        if (cpumask_has(mask, i)) {
             m->cpus[m->count++] =
-                (struct topo_cpu){.place = {i, -1, -1, -1, -1}, .core_id = i};
+                (struct topo_cpu){.place = {(int)i, -1, -1, -1, -1}, .core_id = (int)i};
         }
     }
     rank_all(m);
     return true;
+}
+
+bool
+topo_select(struct topo *m, const struct topo *all, const struct cpumask *mask)
+{
+    *m = (struct topo){.has_topology = all->has_topology,
+                       .cpus = calloc(all->count + 1, sizeof m->cpus[0])};
+    if (m->cpus == NULL) {
+        return false;
+    }
+    for (unsigned i = 0; i < all->count; i++) {
+        if (cpumask_has(mask, (unsigned)all->cpus[i].place.cpu)) {
+            m->cpus[m->count++] = all->cpus[i];
+        }
+    }
+    rank_all(m);
+    return true;
+}
+
+void
+topo_fini(struct topo *m)
+{
+    free(m->cpus);
+    *m = (struct topo){0};
 }
 
 #if HAVE_HWLOC
@@ -218,8 +224,8 @@ add_pu(struct topo *m, hwloc_topology_t topology, hwloc_obj_t pu)
 static bool
 topology_load(hwloc_topology_t topology, const char *described)
 {
-    /* Flags 0 leave out CPUs that are offline or outside the cpuset. */
-    unsigned long flags = 0;
+    /* CPUs outside the cpuset too: it may grow. */
+    unsigned long flags = HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED;
 #if HWLOC_API_VERSION >= 0x00020500
     flags |= HWLOC_TOPOLOGY_FLAG_DONT_CHANGE_BINDING;
 #endif
@@ -237,25 +243,34 @@ topology_load(hwloc_topology_t topology, const char *described)
     return hwloc_topology_load(topology) == 0;
 }
 
+static bool
+topology_open(hwloc_topology_t *topology, const char *described, char *err,
+              size_t err_len)
+{
+    if (hwloc_topology_init(topology) != 0) {
+        return topo_fail(err, err_len, "hwloc does not start: %s", strerror(errno));
+    }
+    if (!topology_load(*topology, described)) {
+        topo_fail(err, err_len, "hwloc cannot read the topology: %s", strerror(errno));
+        hwloc_topology_destroy(*topology);
+        return false;
+    }
+    return true;
+}
+
 bool
-topo_discover(struct topo *m, const char *described, const struct topo_mask *mask,
-              char *err, size_t err_len)
+topo_discover(struct topo *m, const char *described, char *err, size_t err_len)
 {
     *m = (struct topo){.has_topology = true};
     hwloc_topology_t topology;
-    if (hwloc_topology_init(&topology) != 0) {
-        return topo_fail(err, err_len, "hwloc does not start: %s", strerror(errno));
-    }
-    if (!topology_load(topology, described)) {
-        topo_fail(err, err_len, "hwloc cannot read the topology: %s", strerror(errno));
-        hwloc_topology_destroy(topology);
+    if (!topology_open(&topology, described, err, err_len)) {
         return false;
     }
     m->cpus = calloc(PIN_CPUS_MAX, sizeof m->cpus[0]);
     hwloc_obj_t pu = NULL;
     while (m->cpus != NULL &&
            (pu = hwloc_get_next_obj_by_type(topology, HWLOC_OBJ_PU, pu)) != NULL) {
-        if (pu->os_index < PIN_CPUS_MAX && (mask == NULL || mask->has[pu->os_index])) {
+        if (pu->os_index < PIN_CPUS_MAX) {
             add_pu(m, topology, pu);
         }
     }
@@ -264,17 +279,124 @@ topo_discover(struct topo *m, const char *described, const struct topo_mask *mas
     return m->cpus != NULL || topo_fail(err, err_len, "out of memory");
 }
 
+/* ---- memory nodes ---------------------------------------------------------------------- */
+
+struct topo_nodes {
+    hwloc_topology_t topology;
+    hwloc_nodeset_t set;
+    hwloc_membind_policy_t policy;
+};
+
+static bool
+choose_nodes(struct topo_nodes *n, enum topo_memory policy, unsigned node, char *err,
+             size_t err_len)
+{
+    n->set = hwloc_bitmap_dup(hwloc_topology_get_allowed_nodeset(n->topology));
+    if (n->set == NULL) {
+        return topo_fail(err, err_len, "out of memory");
+    }
+    switch (policy) {
+    case TOPO_MEMORY_INTERLEAVE:
+        n->policy = HWLOC_MEMBIND_INTERLEAVE;
+        return true;
+    case TOPO_MEMORY_LOCAL:
+        n->policy = HWLOC_MEMBIND_FIRSTTOUCH;
+        return true;
+    case TOPO_MEMORY_NODE:
+        break;
+    }
+    if (!hwloc_bitmap_isset(n->set, node)) {
+        return topo_fail(err, err_len, "there is no memory node %u, or it is not allowed",
+                         node);
+    }
+    n->policy = HWLOC_MEMBIND_BIND;
+    return hwloc_bitmap_only(n->set, node) == 0 ||
+           topo_fail(err, err_len, "out of memory");
+}
+
+struct topo_nodes *
+topo_nodes_open(enum topo_memory policy, unsigned node, char *err, size_t err_len)
+{
+    struct topo_nodes *n = calloc(1, sizeof *n);
+    if (n == NULL) {
+        topo_fail(err, err_len, "out of memory");
+        return NULL;
+    }
+    if (!topology_open(&n->topology, NULL, err, err_len)) {
+        free(n);
+        return NULL;
+    }
+    if (!choose_nodes(n, policy, node, err, err_len)) {
+        topo_nodes_close(&n);
+    }
+    return n;
+}
+
+void
+topo_nodes_close(struct topo_nodes **nodes)
+{
+    if (*nodes != NULL) {
+        hwloc_bitmap_free((*nodes)->set);
+        hwloc_topology_destroy((*nodes)->topology);
+        free(*nodes);
+        *nodes = NULL;
+    }
+}
+
+unsigned
+topo_nodes_count(const struct topo_nodes *nodes)
+{
+    return (unsigned)hwloc_bitmap_weight(
+        hwloc_topology_get_allowed_nodeset(nodes->topology));
+}
+
+int
+topo_nodes_bind(struct topo_nodes *nodes, void *area, size_t bytes)
+{
+    int rc = hwloc_set_area_membind(nodes->topology, area, bytes, nodes->set,
+                                    nodes->policy, HWLOC_MEMBIND_BYNODESET);
+    return rc == 0 ? 0 : errno;
+}
+
 #else
 
 bool
-topo_discover(struct topo *m, const char *described, const struct topo_mask *mask,
-              char *err, size_t err_len)
+topo_discover(struct topo *m, const char *described, char *err, size_t err_len)
 {
-    (void)mask;
     *m = (struct topo){0};
     return topo_fail(err, err_len,
                      "%s needs hwloc, and this program was built without hwloc",
                      described != NULL ? "a described machine" : "this pin policy");
+}
+
+struct topo_nodes *
+topo_nodes_open(enum topo_memory policy, unsigned node, char *err, size_t err_len)
+{
+    (void)policy, (void)node;
+    topo_fail(err, err_len,
+              "placing memory needs hwloc, and this program was built without hwloc");
+    return NULL;
+}
+
+void
+topo_nodes_close(struct topo_nodes **nodes)
+{
+    must(*nodes == NULL);
+}
+
+unsigned
+topo_nodes_count(const struct topo_nodes *nodes)
+{
+    must(nodes != NULL);
+    return 1;
+}
+
+int
+topo_nodes_bind(struct topo_nodes *nodes, void *area, size_t bytes)
+{
+    (void)area, (void)bytes;
+    must(nodes != NULL);
+    return ENOTSUP;
 }
 
 #endif

@@ -41,6 +41,10 @@ static const struct {
     {"list:7,0,4-6,2", PIN_LIST, "7 0 4 5 6 2"},
     {"list:3-3", PIN_LIST, "3"},
     {"list:4095", PIN_LIST, "4095"},
+    {"llc", PIN_LLC, ""},
+    {"1s1c1t", PIN_SHAPE, ""},
+    {"2s3,6c2t", PIN_SHAPE, ""},
+    {"16s128c2t", PIN_SHAPE, ""},
 };
 
 START_TEST(good_words_are_understood)
@@ -58,14 +62,29 @@ START_TEST(good_words_are_understood)
 END_TEST
 
 static const char *const bad_words[] = {
-    "",           "Spread",    "spread ",
-    "list",       "list:",     "list:,",
-    "list:1,",    "list:,1",   "list:1,,2",
-    "list:a",     "list:1-",   "list:-1",
-    "list:1-2-3", "list:3-1",  "list:1,1",
-    "list:0-4,2", "list:4096", "list:0-9999999999",
-    "list: 1",    "list:1 ",   "list:0x1",
-    "list:+1",    "list:1.5",  "list:99999999999999999999",
+    "",           "Spread",
+    "spread ",    "list",
+    "list:",      "list:,",
+    "list:1,",    "list:,1",
+    "list:1,,2",  "list:a",
+    "list:1-",    "list:-1",
+    "list:1-2-3", "list:3-1",
+    "list:1,1",   "list:0-4,2",
+    "list:4096",  "list:0-9999999999",
+    "list: 1",    "list:1 ",
+    "list:0x1",   "list:+1",
+    "list:1.5",   "list:99999999999999999999",
+    "shape",      "2s",
+    "2s6c",       "2s6c1",
+    "2s6c1t ",    "2s6c1tt",
+    "0s6c1t",     "2s0c1t",
+    "2s6c0t",     "17s1c1t",
+    "2s,6c1t",    "2s3,c1t",
+    "2s3,6,9c1t", "3s3,6c1t",
+    "1s3,6c1t",   "2s-6c1t",
+    "2s6C1t",     "6c1t",
+    "1s4097c1t",  "1s99999999999c1t",
+    " 2s6c1t",
 };
 
 START_TEST(bad_words_are_refused_with_a_sentence)
@@ -86,6 +105,8 @@ START_TEST(policies_have_their_names)
     ck_assert_str_eq(pin_policy_name(PIN_COMPACT), "compact");
     ck_assert_str_eq(pin_policy_name(PIN_CORES), "cores");
     ck_assert_str_eq(pin_policy_name(PIN_LIST), "list");
+    ck_assert_str_eq(pin_policy_name(PIN_LLC), "llc");
+    ck_assert_str_eq(pin_policy_name(PIN_SHAPE), "shape");
 }
 END_TEST
 
@@ -145,6 +166,24 @@ static const struct {
     {PAPER, "1,3,13,15", "spread", 4, "1 13 3 15", "2s2c1t", false},
     {PAPER, "0-3", "spread", 6, "0 2 1 3 0 2", "1s2c2t", true},
     {PAPER, "0,1000", "spread", 1, "0", "1s1c1t", false},
+    {PAPER, NULL, "2s6c1t", 12, "0 12 2 14 4 16 6 18 8 20 10 22", "2s6c1t", false},
+    {PAPER, NULL, "2s6c1t", 2, "0 12", "2s1c1t", false},
+    {PAPER, NULL, "1s6c2t", 12, "0 2 4 6 8 10 1 3 5 7 9 11", "1s6c2t", false},
+    {PAPER, NULL, "2s3,6c2t", 18, "0 12 2 14 4 16 18 20 22 1 13 3 15 5 17 19 21 23",
+     "2s3,6c2t", false},
+    {PAPER, NULL, "2s6,3c2t", 18, "0 12 2 14 4 16 6 8 10 1 13 3 15 5 17 7 9 11",
+     "2s6,3c2t", false},
+    {PAPER, NULL, "1s1c1t", 1, "0", "1s1c1t", false},
+    /* Cores of which a thread is missing do not count for two. */
+    {PAPER, "1-5,12-23", "2s2c2t", 8, "2 12 4 14 3 13 5 15", "2s2c2t", false},
+    {PAPER, "12-23", "1s2c1t", 2, "12 14", "1s2c1t", false},
+    {CHIPLETS, NULL, "1s5c1t", 5, "0 2 4 6 8", "1s5c1t", false},
+    {CHIPLETS, NULL, "llc", 6, "0 8 16 24 2 10", "1s6c1t", false},
+    {CHIPLETS, NULL, "llc", 17, "0 8 16 24 2 10 18 26 4 12 20 28 6 14 22 30 1",
+     "1s16c1-2t", false},
+    {"pack:2 l3:2 core:2 pu:1", NULL, "llc", 4, "0 2 4 6", "2s2c1t", false},
+    {"pack:2 l3:2 core:2 pu:1", NULL, "spread", 4, "0 4 2 6", "2s2c1t", false},
+    {"core:2 pu:1", NULL, "llc", 3, "0 1 0", "1s2c1t", true},
     {CHIPLETS, NULL, "spread", 5, "0 8 16 24 2", "1s5c1t", false},
     {CHIPLETS, NULL, "compact", 5, "0 1 2 3 4", "1s3c1-2t", false},
     {CHIPLETS, NULL, "cores", 5, "0 2 4 6 8", "1s5c1t", false},
@@ -192,6 +231,15 @@ static const struct {
     {PAPER, "0-3,8", "list:0,4",
      "!CPU 4 of the pin list is not among the allowed CPUs (0-3,8)"},
     {PAPER, "24-30", "spread", "!no CPU is allowed"},
+    {PAPER, NULL, "3s1c1t",
+     "!the pin shape does not fit: socket 2 has 0 of the 1 cores with 1 threads"},
+    {PAPER, NULL, "2s7c1t",
+     "!the pin shape does not fit: socket 0 has 6 of the 7 cores with 1 threads"},
+    {PAPER, NULL, "1s1c3t",
+     "!the pin shape does not fit: socket 0 has 0 of the 1 cores with 3 threads"},
+    {PAPER, "0-4,12-23", "2s3c2t",
+     "!the pin shape does not fit: socket 0 has 2 of the 3 cores with 2 threads"},
+    {PAPER, NULL, "1s1c1t", "!the pin shape has 1 CPUs for 2 workers"},
     {PAPER, "zero", "spread",
      "!a CPU list is made of numbers below 4096 and ranges, such as 0,2,4-7"},
 };
@@ -223,14 +271,16 @@ static const char *const machines[] = {
     "pack:2 l3:2 core:3 pu:4",
     "pu:5",
 };
-static const char *const orders[] = {"spread", "compact", "cores"};
+static const char *const orders[] = {"spread", "compact", "cores", "llc"};
+#define ORDERS (sizeof orders / sizeof orders[0])
 static const char *const masks[] = {NULL, "0", "0-3", "0-4,1000", "0,2-4", "0,3"};
 
 /* One more worker never moves the others; all places are allowed and, up to the number of
  * CPUs, different. */
 START_TEST(plans_grow_at_the_end)
 {
-    const char *machine = machines[_i / 3], *policy = orders[_i % 3];
+    const char *machine = machines[(size_t)_i / ORDERS],
+               *policy = orders[(size_t)_i % ORDERS];
     for (unsigned m = 0; m < sizeof masks / sizeof masks[0]; m++) {
         struct pin_plan full;
         const char *text = plan_text(policy, 80, machine, masks[m], &full);
@@ -255,6 +305,58 @@ START_TEST(plans_grow_at_the_end)
         }
         pin_plan_fini(&full);
     }
+}
+END_TEST
+
+/* The same for shapes, which do not wrap around; and what is left over is for the rest. */
+START_TEST(shapes_grow_at_the_end)
+{
+    static const char *const shapes[] = {"2s6c2t", "2s3,6c2t", "2s6c1t", "1s6c2t"};
+    struct pin_plan full;
+    plan_text(shapes[_i], 1, PAPER, NULL, &full);
+    unsigned capacity = full.capacity;
+    pin_plan_fini(&full);
+    plan_text(shapes[_i], capacity, PAPER, NULL, &full);
+    for (unsigned n = 1; n <= capacity; n++) {
+        struct pin_plan plan;
+        plan_text(shapes[_i], n, PAPER, NULL, &plan);
+        ck_assert_uint_eq(plan.capacity, capacity);
+        ck_assert_mem_eq(plan.places, full.places, n * sizeof plan.places[0]);
+        ck_assert_uint_eq(cpumask_count(&plan.background), n < 24 ? 24 - n : 24);
+        ck_assert_int_eq(plan.has_background, n < 24);
+        for (unsigned i = 0; i < n && n < 24; i++) {
+            ck_assert(!cpumask_has(&plan.background, (unsigned)plan.places[i].cpu));
+        }
+        pin_plan_fini(&plan);
+    }
+    pin_plan_fini(&full);
+}
+END_TEST
+
+static const struct {
+    const char *allowed, *policy;
+    unsigned workers;
+    const char *background;
+} left_over[] = {
+    {NULL, "spread", 2, "1-11,13-23"},
+    {NULL, "list:0-22", 23, "23"},
+    {NULL, "spread", 24, ""},
+    {"0-3", "compact", 2, "2-3"},
+    {"0-3", "compact", 5, ""},
+    {NULL, "none", 2, ""},
+    {"0-3,12", "list:0,2", 9, "1,3,12"},
+};
+
+START_TEST(other_threads_get_what_is_left)
+{
+    struct pin_plan plan;
+    plan_text(left_over[_i].policy, left_over[_i].workers, PAPER, left_over[_i].allowed,
+              &plan);
+    ck_assert_str_eq(plan.background_list, left_over[_i].background);
+    if (!plan.has_background) {
+        ck_assert_uint_eq(cpumask_count(&plan.background), plan.allowed);
+    }
+    pin_plan_fini(&plan);
 }
 END_TEST
 
@@ -305,6 +407,26 @@ START_TEST(fast_cores_come_before_slow_ones)
 }
 END_TEST
 
+/* As many as the policy has, as far as the quota goes. */
+START_TEST(automatic_threads_follow_cpus_and_quota)
+{
+    struct pin_spec spec = {.policy = PIN_NONE};
+    cpu_set_t set;
+    ck_assert_int_eq(sched_getaffinity(0, sizeof set, &set), 0);
+    unsigned cpus = (unsigned)CPU_COUNT(&set);
+    ck_assert_uint_eq(pin_workers(&spec, 0), cpus);
+    ck_assert_uint_eq(pin_workers(&spec, 1), 1);
+    ck_assert_uint_eq(pin_workers(&spec, 1000), 1);
+    ck_assert_uint_eq(pin_workers(&spec, 1001), cpus < 2 ? cpus : 2);
+    ck_assert_uint_eq(pin_workers(&spec, 5000000), cpus);
+    ck_assert_ptr_null(pin_spec_parse(&spec, "1s1c1t"));
+    ck_assert_uint_eq(pin_workers(&spec, 0), 1);
+    ck_assert_ptr_null(pin_spec_parse(&spec, "list:4095"));
+    ck_assert_uint_eq(pin_workers(&spec, 0), cpus);
+    pin_spec_fini(&spec);
+}
+END_TEST
+
 START_TEST(long_list_of_cpus_is_cut)
 {
     struct pin_plan plan;
@@ -336,7 +458,8 @@ START_TEST(description_has_a_line_for_each_worker)
               "oversubscribed\n"
               "worker 0: cpu 0 package - llc - numa 0 core 0\n"
               "worker 1: cpu 1 package - llc - numa 0 core 1\n"
-              "worker 2: cpu 0 package - llc - numa 0 core 0\n");
+              "worker 2: cpu 0 package - llc - numa 0 core 0\n"
+              "other threads: any allowed CPU\n");
     free(text);
     pin_plan_fini(&plan);
 }
@@ -566,7 +689,10 @@ main(void)
                         COUNT(refused));
     tcase_add_test(tc, garbage_machine_is_refused);
     tcase_add_loop_test(tc, plans_grow_at_the_end, 0, COUNT(machines) * COUNT(orders));
+    tcase_add_loop_test(tc, shapes_grow_at_the_end, 0, 4);
+    tcase_add_loop_test(tc, other_threads_get_what_is_left, 0, COUNT(left_over));
     tcase_add_test(tc, fast_cores_come_before_slow_ones);
+    tcase_add_test(tc, automatic_threads_follow_cpus_and_quota);
     tcase_add_test(tc, long_list_of_cpus_is_cut);
     tcase_add_test(tc, description_has_a_line_for_each_worker);
 #else
