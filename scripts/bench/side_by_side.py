@@ -47,12 +47,12 @@ def unprivileged():
 
 
 class Server:
-    """A process on SERVER_CPU that answers on self.port."""
+    """A process on some CPUs that answers on self.port."""
 
-    def __init__(self, name, argv, port):
+    def __init__(self, name, argv, port, cpus=SERVER_CPU):
         self.name = name
         self.port = port
-        self.process = subprocess.Popen(["taskset", "-c", str(SERVER_CPU)] + argv,
+        self.process = subprocess.Popen(["taskset", "-c", str(cpus)] + argv,
                                         stdin=subprocess.DEVNULL)
         deadline = time.monotonic() + 10
         while True:
@@ -118,19 +118,41 @@ class Bench:
         path = shutil.which("memcached", path="/usr/bin:/usr/sbin:/usr/local/bin")
         return path or fail("no memcached package is installed (scripts/deps --ci)")
 
-    def start_memcached(self, name, program, options):
+    def start_memcached(self, name, program, options, cpus=SERVER_CPU):
         port = free_port()
         argv = [program, "-l", "127.0.0.1", "-p", str(port), "-U", "0"]
-        server = Server(name, argv + unprivileged() + options, port)
+        server = Server(name, argv + unprivileged() + options, port, cpus)
         self.servers.append(server)
         return server
 
+    def end_server(self, server):
+        server.stop()
+        self.servers.remove(server)
+
+    def start_beside(self, argv, **options):
+        """Another program, ended with the block at the latest."""
+        process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                   text=True, **options)
+        self.started.append(process)
+        return process
+
+    def keep_awake(self, cpu=SERVER_CPU):
+        """An idle virtual CPU has to be woken up by its host, which takes longer than a
+        get. This one never sleeps, and gives way to everything else at once."""
+        return self.start_beside(["chrt", "--idle", "0", "taskset", "-c", str(cpu), "sh", "-c",
+                                  "while :; do :; done"])
+
+    def compiled(self, name):
+        """The program of scripts/bench/NAME.c."""
+        program = os.path.join(self.work, name)
+        if not os.path.exists(program):
+            subprocess.run([os.environ.get("CC", "cc"), "-O2", "-std=gnu11", "-o", program,
+                            os.path.join(TOP, f"scripts/bench/{name}.c")], check=True)
+        return program
+
     def start_floor(self):
-        program = os.path.join(self.work, "floor")
-        subprocess.run([os.environ.get("CC", "cc"), "-O2", "-std=gnu11", "-o", program,
-                        os.path.join(TOP, "scripts/bench/floor.c")], check=True)
         port = free_port()
-        server = Server("floor", [program, str(port)], port)
+        server = Server("floor", [self.compiled("floor"), str(port)], port)
         self.servers.append(server)
         return server
 
@@ -148,12 +170,8 @@ class Bench:
 
     def replay(self, server, block, connections, seconds):
         """Blocks answered a second by scripts/bench/replay.c, on CLIENT_CPU."""
-        program = os.path.join(self.work, "replay")
-        if not os.path.exists(program):
-            subprocess.run([os.environ.get("CC", "cc"), "-O2", "-std=gnu11", "-o", program,
-                            os.path.join(TOP, "scripts/bench/replay.c")], check=True)
-        argv = ["taskset", "-c", str(CLIENT_CPU), program, str(server.port), str(connections),
-                str(seconds)]
+        argv = ["taskset", "-c", str(CLIENT_CPU), self.compiled("replay"), str(server.port),
+                str(connections), str(seconds)]
         result = subprocess.run(argv, input=block, stdout=subprocess.PIPE, timeout=seconds + 60)
         if result.returncode != 0:
             fail(f"replay against {server.name} failed")
@@ -203,6 +221,47 @@ def p99_of(result):
 def received_of(result):
     """Bytes received a second."""
     return result["totals"]["rx_bytes"] / result["totals"]["seconds"]
+
+
+def moved_of(result):
+    """Bytes sent and received a second."""
+    totals = result["totals"]
+    return (totals["rx_bytes"] + totals["tx_bytes"]) / totals["seconds"]
+
+
+def answered_p99_of(result):
+    """Microseconds from the intended start, of the requests that got what they asked for."""
+    buckets = result["latency"]["intended"]["buckets"]
+    left = sum(count for _, _, count in buckets) * 0.01
+    for _, highest, count in reversed(buckets):
+        left -= count
+        if left < 0:
+            return highest / 1e3
+    return float("nan")
+
+
+def client_cpu_of(result):
+    """Share of a CPU that the busiest sending thread used, without polling."""
+    return max(thread["busy"] for thread in result["threads"])
+
+
+def steal():
+    """Ticks that the host kept from this machine, and all ticks, so far."""
+    with open("/proc/stat") as f:
+        ticks = [int(word) for word in f.readline().split()[1:9]]
+    return ticks[7], sum(ticks)
+
+
+def command(port, line):
+    """The reply to a command whose reply ends with END or is one line."""
+    with socket.create_connection(("127.0.0.1", port), 10) as s, s.makefile("rb") as replies:
+        s.sendall(line.encode() + b"\r\n")
+        got = []
+        for reply in replies:
+            got.append(reply.decode().rstrip())
+            if not got[-1].startswith("STAT "):
+                return got
+    return got
 
 
 def median(values):
