@@ -18,6 +18,7 @@
 #include "net/upkeep.h"
 #include "net/watchers.h"
 #include "net/worker.h"
+#include "placement.h"
 #include "serve/auth.h"
 #include "serve/prefix.h"
 #include "serve/watch.h"
@@ -38,7 +39,7 @@ struct server {
     struct serve_conf serve;
     struct auth *auth; /* NULL: everybody may */
     struct serve_hooks hooks;
-    struct pin_plan pin;
+    struct placement placement;
     struct net_shared shared;
     struct watch watch;
     struct watchers watchers;
@@ -78,37 +79,13 @@ print_license(void)
                       "(BSD 2-clause) and Cyrus SASL (BSD with attribution).");
 }
 
-/* Plans the pinning. Without a plan the workers run unpinned. */
-static bool
-make_pin_plan(struct server *sv)
-{
-    char err[256];
-    unsigned threads = (unsigned)sv->settings.threads;
-    if (pin_plan(&sv->settings.pin, threads, &sv->pin, err, sizeof err)) {
-        if (sv->pin.is_oversubscribed) {
-            log_write(LOG_WARNING,
-                      "memcached: warning: %u workers are more than the CPUs to pin them "
-                      "to; fewer threads (-t) have a better tail",
-                      threads);
-        }
-        return true;
-    }
-    log_write(LOG_WARNING, "memcached: warning: workers are not pinned: %s", err);
-    return false;
-}
-
 static int
-print_pin_plan(struct server *sv)
+print_pin_plan(struct settings *s)
 {
-    if (!sv->settings.is_pinned) {
-        must(pin_spec_parse(&sv->settings.pin, NULL) == NULL);
+    if (!s->is_pinned) {
+        must(pin_spec_parse(&s->pin, NULL) == NULL);
     }
-    if (!make_pin_plan(sv)) {
-        return 1;
-    }
-    pin_describe(&sv->pin, stdout);
-    pin_plan_fini(&sv->pin);
-    return 0;
+    return placement_print(s);
 }
 
 /* The signals are blocked in the workers: the main loop takes them. */
@@ -331,7 +308,7 @@ wire(struct server *sv)
                                      .ctx = &sv->stats};
     sv->shared.serve = &sv->serve;
     sv->shared.hooks = &sv->hooks;
-    sv->shared.pin = &sv->pin;
+    sv->shared.pinner = &sv->placement.pinner;
     sv->shared.requests_per_event = (unsigned)s->requests_per_event;
     sv->shared.buffer_bytes = (uint64_t)s->buffer_mb << 20;
     sv->shared.worker_count = (unsigned)s->threads;
@@ -348,12 +325,7 @@ wire(struct server *sv)
     registry_init(&sv->shared.registry);
     limit_init(&sv->shared.limit, (unsigned)s->threads);
     limit_set(&sv->shared.limit, s->qps_limit, s->qps_burst, clock_now());
-    sv->shared.has_no_plan = !make_pin_plan(sv);
-    if (sv->shared.has_no_plan) {
-        struct pin_spec none = {.policy = PIN_NONE};
-        char err[256];
-        must(pin_plan(&none, (unsigned)s->threads, &sv->pin, err, sizeof err));
-    }
+    placement_init(&sv->placement, s);
 }
 
 /* ---- tear-down ------------------------------------------------------------------------ */
@@ -411,7 +383,7 @@ tear_down(struct server *sv)
     limit_fini(&sv->shared.limit);
     stats_fini(&sv->stats);
     auth_close(&sv->auth);
-    pin_plan_fini(&sv->pin);
+    placement_fini(&sv->placement);
     store_destroy(&sv->shared.store);
     settings_fini(&sv->settings);
 }
@@ -453,7 +425,8 @@ serve(struct server *sv)
     if (status == 0) {
         status = start_workers(sv);
     }
-    if (status == 0 && !upkeep_start(&sv->upkeep, sv->shared.store, &sv->orders)) {
+    if (status == 0 && !upkeep_start(&sv->upkeep, sv->shared.store, &sv->orders,
+                                     placement_second, &sv->placement)) {
         perror("memcached: can't create the background thread");
         status = STATUS_OS_ERROR;
     }
@@ -462,6 +435,7 @@ serve(struct server *sv)
         status = STATUS_OS_ERROR;
     }
     if (status == 0) {
+        placement_settle(&sv->placement);
         block_signals(false);
         listen_start(&sv->listen, sv->loop.base, sv->workers, sv->worker_count);
         loop_run(&sv->loop);
@@ -522,7 +496,7 @@ main(int argc, char **argv)
         print_license();
         break;
     case ACTION_PIN_DRY_RUN:
-        status = print_pin_plan(&server);
+        status = print_pin_plan(s);
         break;
     case ACTION_SERVE:
         return run(&server);

@@ -95,37 +95,3 @@ stats_show_qos(struct stats *st, struct sink *sink)
         show_udp(st, sink);
     }
 }
-
-static void
-worker_stat(struct sink *sink, unsigned index, const char *name, int value)
-{
-    char full[48];
-    snprintf(full, sizeof full, "pin_worker_%u_%s", index, name);
-    sink_statf(sink, full, "%d", value);
-}
-
-void
-stats_show_pin(struct stats *st, struct sink *sink)
-{
-    const struct pin_plan *plan = st->shared->pin;
-    unsigned errors = 0;
-    for (unsigned i = 0; i < st->worker_count; i++) {
-        errors += atomic_load(&st->workers[i].pin_error) != 0;
-    }
-    sink_stat(sink, "pin_policy", pin_policy_name(plan->policy));
-    sink_stat(sink, "pin_layout", plan->layout[0] != '\0' ? plan->layout : "none");
-    sink_stat(sink, "pin_allowed", plan->allowed_list);
-    sink_statf(sink, "pin_allowed_cpus", "%u", plan->allowed);
-    sink_statf(sink, "pin_oversubscribed", "%d", plan->is_oversubscribed);
-    sink_statf(sink, "pin_errors", "%u", errors + st->shared->has_no_plan);
-    for (unsigned i = 0; i < st->worker_count; i++) {
-        const struct pin_place *place = &plan->places[i];
-        worker_stat(sink, i, "tid", atomic_load(&st->workers[i].tid));
-        worker_stat(sink, i, "cpu", place->cpu);
-        worker_stat(sink, i, "package", place->package);
-        worker_stat(sink, i, "llc", place->llc);
-        worker_stat(sink, i, "core", place->core);
-        worker_stat(sink, i, "numa", place->numa);
-        worker_stat(sink, i, "errno", atomic_load(&st->workers[i].pin_error));
-    }
-}

@@ -155,6 +155,7 @@ each_second(struct upkeep *u, const struct orders_conf *conf, nsec_t now, uint32
         return u->second_due;
     }
     u->second_due = now + NSEC_PER_SEC;
+    u->second(u->second_ctx);
     store_walk_expire(u->store, rel);
     u->moves_again |= store_automove_step(u->store, rel);
     if (conf->has_maintainer && conf->has_crawler) {
@@ -195,9 +196,14 @@ upkeep_main(void *arg)
 }
 
 bool
-upkeep_start(struct upkeep *u, struct store *store, struct orders *orders)
+upkeep_start(struct upkeep *u, struct store *store, struct orders *orders,
+             upkeep_second *second, void *ctx)
 {
-    *u = (struct upkeep){.store = store, .orders = orders, .grow_sleep = GROW_SLEEP_MIN};
+    *u = (struct upkeep){.store = store,
+                         .orders = orders,
+                         .second = second,
+                         .second_ctx = ctx,
+                         .grow_sleep = GROW_SLEEP_MIN};
     errno = pthread_create(&u->thread, NULL, upkeep_main, u);
     u->is_started = errno == 0;
     return u->is_started;

@@ -24,11 +24,16 @@ struct upkeep_visit {
     nsec_t due, sleep;
 };
 
+/* What else is to be done once a second. */
+typedef void upkeep_second(void *ctx);
+
 struct upkeep {
     pthread_t thread;
     bool is_started;
     struct store *store;
     struct orders *orders;
+    upkeep_second *second;
+    void *second_ctx;
     nsec_t grow_due, grow_sleep;
     struct upkeep_visit visits[STORE_CLASSES];
     nsec_t crawl_due;
@@ -41,8 +46,8 @@ struct upkeep {
     struct crawlplan plan;
 };
 
-/* False: no thread, with errno. */
-must_check bool upkeep_start(struct upkeep *u, struct store *store,
-                             struct orders *orders);
+/* Calls second(ctx) once a second. False: no thread, with errno. */
+must_check bool upkeep_start(struct upkeep *u, struct store *store, struct orders *orders,
+                             upkeep_second *second, void *ctx);
 /* Returns when the thread has ended. Nothing happens if it was not started. */
 void upkeep_stop(struct upkeep *u);

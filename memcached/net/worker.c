@@ -11,6 +11,7 @@
 
 #include "base/log.h"
 #include "net/conn.h"
+#include "qos/pinner.h"
 #include "serve/watch.h"
 
 /* Tokens are handed out in clumps: waking up for each one would cost more than it serves,
@@ -332,8 +333,7 @@ close_all(struct worker *w)
 static void
 pin_self(struct worker *w)
 {
-    int error = pin_apply(w->shared->pin, w->index);
-    atomic_store(&w->pin_error, error);
+    int error = pinner_join(w->shared->pinner, w->index);
     if (error != 0) {
         log_write(LOG_WARNING, "worker %u could not be pinned: %s", w->index,
                   strerror(error));

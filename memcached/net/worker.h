@@ -26,7 +26,6 @@
 #include "net/registry.h"
 #include "net/udp.h"
 #include "qos/limit.h"
-#include "qos/pin.h"
 #include "qos/sched.h"
 #include "serve/env.h"
 
@@ -35,6 +34,7 @@
 #define WORKER_DELAY_MAX_NS (100 * NSEC_PER_SEC)
 
 struct conn;
+struct pinner;
 struct watchers;
 
 /* What all workers share; set up by main before the first worker starts. */
@@ -48,11 +48,10 @@ struct net_shared {
     struct registry registry;
     struct udp_sockets udp;
     struct limit limit;
-    const struct pin_plan *pin;
+    struct pinner *pinner;
     sem_t ready; /* posted by each worker once it is pinned and can take connections */
     sem_t go;    /* posted for each worker once all are: none serves before */
-    bool has_no_plan;            /* pinning was asked for, but no plan could be made */
-    sem_t ended;                 /* posted by each worker as the last thing it does */
+    sem_t ended; /* posted by each worker as the last thing it does */
     unsigned requests_per_event; /* -R */
     uint32_t idle_seconds;       /* connections idle for longer are closed; 0: none */
     unsigned worker_count;
@@ -121,7 +120,6 @@ struct worker {
     struct hist *delay;      /* ns that limited requests waited */
     _Atomic bool has_failed; /* the thread could not set itself up and has ended */
     _Atomic pid_t tid;
-    _Atomic int pin_error; /* errno of the failed pinning, 0: pinned or not asked */
 };
 
 /* A new connection on its way from the listener. */

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * Main's part of placing threads and memory: plans once the options are known, says what
+ * could not be done, and looks after it while the server runs. Nothing of it is ever a reason
+ * not to start.
+ */
+#pragma once
+
+#include "qos/pinner.h"
+#include "settings.h"
+
+struct placement {
+    const struct settings *settings;
+    struct pinner pinner;
+};
+
+/* Before any other thread starts. */
+void placement_init(struct placement *p, const struct settings *s);
+void placement_fini(struct placement *p);
+/* All threads have started. */
+void placement_settle(struct placement *p);
+/* Called once a second by the thread in the background; ctx is the struct placement. */
+void placement_second(void *ctx);
+/* --pin-dry-run: prints the plan. Returns the exit status. */
+int placement_print(const struct settings *s);

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * What the control groups of this process say about its CPU time: the quota, in version 1
+ * (cpu.cfs_quota_us) and 2 (cpu.max), here and in all groups above, and the real-time budget.
+ * The cpuset needs no reading: the kernel cuts every affinity mask to it.
+ *
+ * `root` is put in front of every path: "" for this machine, a made-up tree for tests.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/must.h"
+
+#define CGROUP_PATH_MAX 4096
+
+/* The tightest quota in thousandths of a CPU, rounded up; 0: none. */
+unsigned cgroup_quota_milli(const char *root);
+
+/* True when the process is in a group of its own for CPU time, so that autogroups do not
+ * apply. */
+bool cgroup_is_grouped(const char *root);
+
+/* True, with its path in `file`, when the group has a real-time budget and it is 0: the kernel
+ * then refuses SCHED_FIFO and SCHED_RR (CONFIG_RT_GROUP_SCHED). */
+bool cgroup_lacks_rt_budget(const char *root, char *file, size_t file_len);

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * What the kernel tells of a thread of this process in /proc: how long it ran, how long it
+ * waited for a CPU, how often it changed it. Any thread may ask; it costs a few system calls.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/must.h"
+
+struct threadstat {
+    uint64_t run_ns;
+    uint64_t wait_ns;    /* ready to run, but not running */
+    uint64_t migrations; /* 0 where the kernel does not count them */
+};
+
+/* What is not there is 0. */
+void threadstat_read(pid_t tid, struct threadstat *t);
+
+/* The text of .../schedstat, "run-ns wait-ns slices". False: it is something else. */
+must_check bool threadstat_parse_times(const char *text, struct threadstat *t);
+/* The text of .../sched, of which one line counts. */
+must_check bool threadstat_parse_migrations(const char *text, struct threadstat *t);

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * "stats pin" and "qos repin".
+ */
+#include <inttypes.h>
+#include <stdarg.h>
+
+#include "qos/cgroup.h"
+#include "qos/pinner.h"
+#include "qos/threadstat.h"
+#include "qos_command.h"
+#include "stats_qos.h"
+
+__attribute__((format(printf, 4, 5))) static void
+worker_stat(struct sink *sink, unsigned index, const char *name, const char *fmt, ...)
+{
+    char full[48], value[64];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(value, sizeof value, fmt, args);
+    va_end(args);
+    snprintf(full, sizeof full, "pin_worker_%u_%s", index, name);
+    sink_stat(sink, full, value);
+}
+
+static void
+show_worker(struct pinner *p, unsigned i, struct sink *sink)
+{
+    struct pinner_seat seat;
+    struct threadstat stat = {0};
+    pinner_seat(p, i, &seat);
+    if (seat.tid != 0) {
+        threadstat_read(seat.tid, &stat);
+    }
+    uint64_t migrations = stat.migrations > seat.migrations_before
+                              ? stat.migrations - seat.migrations_before
+                              : 0;
+    worker_stat(sink, i, "tid", "%d", (int)seat.tid);
+    worker_stat(sink, i, "cpu", "%d", seat.place.cpu);
+    worker_stat(sink, i, "package", "%d", seat.place.package);
+    worker_stat(sink, i, "llc", "%d", seat.place.llc);
+    worker_stat(sink, i, "core", "%d", seat.place.core);
+    worker_stat(sink, i, "numa", "%d", seat.place.numa);
+    worker_stat(sink, i, "errno", "%d", seat.error);
+    worker_stat(sink, i, "drift", "%" PRIu64, seat.drifts);
+    worker_stat(sink, i, "migrations", "%" PRIu64, migrations);
+    worker_stat(sink, i, "sched_run_ns", "%" PRIu64, stat.run_ns);
+    worker_stat(sink, i, "sched_wait_ns", "%" PRIu64, stat.wait_ns);
+}
+
+void
+stats_show_pin(struct stats *st, struct sink *sink)
+{
+    struct pinner *p = st->shared->pinner;
+    struct pinner_summary s;
+    unsigned quota = cgroup_quota_milli("");
+    pinner_summary(p, &s);
+    sink_stat(sink, "pin_policy", pin_policy_name(s.policy));
+    sink_stat(sink, "pin_layout", s.layout);
+    sink_stat(sink, "pin_allowed", s.allowed_list);
+    sink_statf(sink, "pin_allowed_cpus", "%u", s.allowed);
+    if (quota > 0) {
+        sink_statf(sink, "pin_quota", "%u.%03u", quota / 1000, quota % 1000);
+    } else {
+        sink_stat(sink, "pin_quota", "none");
+    }
+    sink_statf(sink, "pin_oversubscribed", "%d", s.is_oversubscribed);
+    sink_stat(sink, "pin_background", s.background_list[0] ? s.background_list : "any");
+    sink_statf(sink, "pin_replans", "%" PRIu64, s.replans);
+    sink_statf(sink, "pin_errors", "%" PRIu64, s.errors);
+    for (unsigned i = 0; i < st->worker_count; i++) {
+        show_worker(p, i, sink);
+    }
+}
+
+enum reply
+qos_repin(struct stats *st, struct serve_qos *q)
+{
+    (void)q;
+    pinner_repin(st->shared->pinner);
+    return REPLY_OK;
+}

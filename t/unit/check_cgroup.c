@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * What control groups say, on trees made up for the purpose; and what the kernel says of
+ * threads.
+ */
+#include "qos/cgroup.h"
+
+#include <errno.h>
+#include <ftw.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "check_unit.h"
+#include "qos/threadstat.h"
+
+#define V1_MOUNT                                                                         \
+    "30 23 0:26 / /sys/fs/cgroup/cpu,cpuacct rw,nosuid shared:11 - cgroup cgroup "       \
+    "rw,cpu,cpuacct\n"
+#define V1_OTHER "31 23 0:27 / /sys/fs/cgroup/cpuset rw - cgroup cgroup rw,cpuset\n"
+#define V2_MOUNT "24 22 0:21 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw,nsdelegate\n"
+
+static char root[64];
+
+static void
+make_root(void)
+{
+    strcpy(root, "/tmp/check_cgroup.XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(root));
+}
+
+static int
+remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+    (void)st, (void)type, (void)ftw;
+    return remove(path);
+}
+
+static void
+remove_root(void)
+{
+    ck_assert_int_eq(nftw(root, remove_one, 16, FTW_DEPTH | FTW_PHYS), 0);
+}
+
+/* Writes the file and makes the directories above it. */
+static void
+put_file(const char *path, const char *text)
+{
+    char full[512];
+    snprintf(full, sizeof full, "%s%s", root, path);
+    for (char *p = full + strlen(root) + 1; (p = strchr(p, '/')) != NULL; p++) {
+        *p = '\0';
+        ck_assert(mkdir(full, 0755) == 0 || errno == EEXIST);
+        *p = '/';
+    }
+    FILE *file = fopen(full, "w");
+    ck_assert_ptr_nonnull(file);
+    fputs(text, file);
+    fclose(file);
+}
+
+struct file {
+    const char *path, *text;
+};
+
+#define CPU "/sys/fs/cgroup/cpu,cpuacct"
+#define V2 "/sys/fs/cgroup"
+
+static const struct {
+    const char *name, *cgroup, *mounts;
+    struct file files[6];
+    unsigned quota_milli;
+    bool is_grouped, lacks_rt;
+} trees[] = {
+    {"nothing there", NULL, NULL, {{NULL, NULL}}, 0, false, false},
+    {"not mounted", "4:cpu,cpuacct:/a\n", V1_OTHER, {{NULL, NULL}}, 0, false, false},
+    {"garbage", "lorem\n:::\n", "ipsum - - -\n - \n", {{NULL, NULL}}, 0, false, false},
+    {"v1, no quota",
+     "4:cpu,cpuacct:/a\n3:cpuset:/b\n",
+     V1_OTHER V1_MOUNT,
+     {{CPU "/a/cpu.cfs_quota_us", "-1\n"}, {CPU "/a/cpu.cfs_period_us", "100000\n"}},
+     0,
+     true,
+     false},
+    {"v1, a CPU and a half",
+     "3:cpuset:/b\n4:cpuacct,cpu:/a\n0::/c\n",
+     V1_OTHER V1_MOUNT,
+     {{CPU "/a/cpu.cfs_quota_us", "150000\n"}, {CPU "/a/cpu.cfs_period_us", "100000\n"}},
+     1500,
+     true,
+     false},
+    {"v1, the group above is tighter",
+     "4:cpu,cpuacct:/a/b/c\n",
+     V1_MOUNT,
+     {{CPU "/a/b/c/cpu.cfs_quota_us", "400000\n"},
+      {CPU "/a/b/c/cpu.cfs_period_us", "100000\n"},
+      {CPU "/a/cpu.cfs_quota_us", "25000\n"},
+      {CPU "/a/cpu.cfs_period_us", "20000\n"},
+      {CPU "/a/b/c/cpu.rt_runtime_us", "0\n"}},
+     1250,
+     true,
+     true},
+    {"v1, the root group has a budget",
+     "4:cpu,cpuacct:/\n",
+     V1_MOUNT,
+     {{CPU "/cpu.rt_runtime_us", "950000\n"}},
+     0,
+     false,
+     false},
+    {"v1, a container sees its own part as /",
+     "4:cpu,cpuacct:/docker/abc\n",
+     "30 23 0:26 /docker/abc " CPU " ro - cgroup cgroup rw,cpu,cpuacct\n",
+     {{CPU "/cpu.cfs_quota_us", "200000\n"}, {CPU "/cpu.cfs_period_us", "100000\n"}},
+     2000,
+     false,
+     false},
+    {"v1, a path that is not there",
+     "4:cpu,cpuacct:/gone\n",
+     V1_MOUNT,
+     {{CPU "/cpu.cfs_quota_us", "1000\n"}, {CPU "/cpu.cfs_period_us", "3000\n"}},
+     334,
+     false,
+     false},
+    {"v2, no quota",
+     "0::/a\n",
+     V2_MOUNT,
+     {{V2 "/a/cpu.max", "max 100000\n"}, {V2 "/a/cpu.weight", "100\n"}},
+     0,
+     true,
+     false},
+    {"v2, the tightest of three",
+     "0::/a/b/c\n",
+     V2_MOUNT,
+     {{V2 "/a/b/c/cpu.max", "max 100000\n"},
+      {V2 "/a/b/cpu.max", "350000 100000\n"},
+      {V2 "/a/cpu.max", "400000 100000\n"},
+      {V2 "/a/cpu.weight", "100\n"}},
+     3500,
+     true,
+     false},
+    {"v2, without the controller",
+     "0::/a/b\n",
+     V2_MOUNT,
+     {{V2 "/a/b/cgroup.procs", "1\n"}},
+     0,
+     false,
+     false},
+    {"v2, outside of the namespace",
+     "0::/../x\n",
+     V2_MOUNT,
+     {{V2 "/cpu.max", "50000 100000\n"}},
+     500,
+     false,
+     false},
+    {"v2, senseless numbers",
+     "0::/a\n",
+     V2_MOUNT,
+     {{V2 "/a/cpu.max", "0 0\n"}, {V2 "/cpu.max", "99999999999999999999 1\n"}},
+     0,
+     false,
+     false},
+};
+
+START_TEST(groups_are_read)
+{
+    char file[CGROUP_PATH_MAX];
+    make_root();
+    if (trees[_i].cgroup != NULL) {
+        put_file("/proc/self/cgroup", trees[_i].cgroup);
+        put_file("/proc/self/mountinfo", trees[_i].mounts);
+    }
+    for (const struct file *f = trees[_i].files; f->path != NULL; f++) {
+        put_file(f->path, f->text);
+    }
+    unsigned quota = cgroup_quota_milli(root);
+    bool is_grouped = cgroup_is_grouped(root);
+    bool lacks_rt = cgroup_lacks_rt_budget(root, file, sizeof file);
+    remove_root();
+    ck_assert_msg(quota == trees[_i].quota_milli, "%s: quota %u", trees[_i].name, quota);
+    ck_assert_msg(is_grouped == trees[_i].is_grouped, "%s: grouped", trees[_i].name);
+    ck_assert_msg(lacks_rt == trees[_i].lacks_rt, "%s: real time", trees[_i].name);
+    if (lacks_rt) {
+        ck_assert_ptr_nonnull(strstr(file, "/a/b/c/cpu.rt_runtime_us"));
+    }
+}
+END_TEST
+
+/* ---- threads --------------------------------------------------------------------------- */
+
+START_TEST(times_are_parsed)
+{
+    struct threadstat t = {0};
+    ck_assert(threadstat_parse_times("123 4567 89\n", &t));
+    ck_assert_uint_eq(t.run_ns, 123);
+    ck_assert_uint_eq(t.wait_ns, 4567);
+    ck_assert(!threadstat_parse_times("", &t));
+    ck_assert(!threadstat_parse_times("12", &t));
+    ck_assert(!threadstat_parse_times("12 x 3", &t));
+    ck_assert(!threadstat_parse_times("99999999999999999999999 1 1", &t));
+    ck_assert_uint_eq(t.run_ns, 123);
+}
+END_TEST
+
+START_TEST(migrations_are_parsed)
+{
+    struct threadstat t = {0};
+    ck_assert(threadstat_parse_migrations("a (1, #threads: 2)\n----\n"
+                                          "se.exec_start    :   1.5\n"
+                                          "se.nr_migrations                :      17\n"
+                                          "nr_switches      :   3\n",
+                                          &t));
+    ck_assert_uint_eq(t.migrations, 17);
+    ck_assert(!threadstat_parse_migrations("", &t));
+    ck_assert(!threadstat_parse_migrations("\nse.nr_migrations ", &t));
+    ck_assert(!threadstat_parse_migrations("\nse.nr_migrations : -\n", &t));
+    ck_assert_uint_eq(t.migrations, 17);
+}
+END_TEST
+
+START_TEST(kernel_tells_of_this_thread)
+{
+    struct threadstat before, after;
+    threadstat_read(gettid(), &before);
+    for (volatile unsigned i = 0; i < 50000000; i++) {
+    }
+    threadstat_read(gettid(), &after);
+    if (access("/proc/self/schedstat", R_OK) == 0) {
+        ck_assert_uint_gt(after.run_ns, before.run_ns);
+    }
+    threadstat_read(-1, &after);
+    ck_assert_uint_eq(after.run_ns, 0);
+}
+END_TEST
+
+int
+main(void)
+{
+    Suite *suite = suite_create("cgroup");
+    TCase *tc = tcase_create("cgroup");
+    tcase_set_timeout(tc, SUITE_TIMEOUT_S);
+    tcase_add_loop_test(tc, groups_are_read, 0, ROWS(trees));
+    tcase_add_test(tc, times_are_parsed);
+    tcase_add_test(tc, migrations_are_parsed);
+    tcase_add_test(tc, kernel_tells_of_this_thread);
+    suite_add_tcase(suite, tc);
+    return run_suite(suite);
+}
