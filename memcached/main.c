@@ -134,7 +134,7 @@ prepare_process(struct server *sv)
     const struct settings *s = &sv->settings;
     unsigned files = (unsigned)s->max_conns +
                      (unsigned)s->threads * SETTINGS_FILES_PER_WORKER + SPARE_FILES +
-                     settings_udp_files(s);
+                     settings_socket_files(s);
     int status = daemon_raise_files(files, (unsigned)s->max_conns);
     if (status == 0 && s->wants_core) {
         status = daemon_allow_core();
@@ -287,6 +287,26 @@ start_workers(struct server *sv)
     return 0;
 }
 
+/* Where the workers stand, for whoever deals out connections. Pinned workers get the
+ * connections of their CPUs unless something else is asked for. */
+static void
+prepare_steering(struct server *sv)
+{
+    struct net_shared *shared = &sv->shared;
+    struct settings *s = &sv->settings;
+    if (!s->is_steered && sv->placement.pinner.plan.policy != PIN_NONE) {
+        s->steer = STEER_CPU;
+    }
+    const struct pin_plan *plan = &sv->placement.pinner.plan;
+    bool wants_topology = s->steer != STEER_RR && s->steer != STEER_P2C;
+    must(wants_topology
+             ? steer_map_discover(&shared->steer, plan->places, plan->count)
+             : steer_map_init(&shared->steer, plan->places, plan->count, NULL, 0));
+    shared->loads = calloc(plan->count, sizeof *shared->loads);
+    must(shared->loads != NULL);
+    shared->checks_rx = s->steer != STEER_RR && steer_map_is_pinned(&shared->steer);
+}
+
 static void
 wire(struct server *sv)
 {
@@ -326,6 +346,7 @@ wire(struct server *sv)
     limit_init(&sv->shared.limit, (unsigned)s->threads);
     limit_set(&sv->shared.limit, s->qps_limit, s->qps_burst, clock_now());
     placement_init(&sv->placement, s);
+    prepare_steering(sv);
 }
 
 /* ---- tear-down ------------------------------------------------------------------------ */
@@ -372,6 +393,8 @@ static void
 tear_down(struct server *sv)
 {
     listen_fini(&sv->listen);
+    steer_map_fini(&sv->shared.steer);
+    free(sv->shared.loads);
     udp_close(&sv->shared.udp);
     watch_fini(&sv->watch);
     prefixes_fini(&sv->prefixes);
@@ -437,7 +460,7 @@ serve(struct server *sv)
     if (status == 0) {
         placement_settle(&sv->placement);
         block_signals(false);
-        listen_start(&sv->listen, sv->loop.base, sv->workers, sv->worker_count);
+        listen_start(&sv->listen, sv->loop.base, sv->workers);
         loop_run(&sv->loop);
         tell_end(sv);
         block_signals(true); /* one more signal must not cut the replies short */

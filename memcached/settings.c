@@ -332,6 +332,16 @@ set_pin(void *conf, const char *text)
 }
 
 static const char *
+set_steer(void *conf, const char *text)
+{
+    struct settings *s = conf;
+    s->is_steered = true;
+    return steer_mode_parse(text, &s->steer)
+               ? NULL
+               : "steering is one of rr, cpu, reuseport, napi, p2c";
+}
+
+static const char *
 set_pin_dry_run(void *conf, const char *text)
 {
     (void)text;
@@ -593,6 +603,7 @@ settings_listen(const struct settings *s)
         .max_conns = (unsigned)s->max_conns,
         .rejects_fast = s->rejects_fast,
         .port_file = getenv("MEMCACHED_PORT_FILENAME"),
+        .steer = s->steer,
     };
 }
 
@@ -603,16 +614,17 @@ settings_udp(const struct settings *s)
 }
 
 unsigned
-settings_udp_files(const struct settings *s)
+settings_socket_files(const struct settings *s)
 {
-    if (s->udp_port == LISTEN_PORT_OFF || s->socket_path != NULL) {
+    if (s->socket_path != NULL) {
         return 0;
     }
     unsigned addresses = 2; /* a host may have one of each family */
     for (const char *p = s->addresses; p != NULL && *p != '\0'; p++) {
         addresses += *p == ',' || *p == ';' ? 2 : 0;
     }
-    return addresses * (unsigned)s->threads;
+    unsigned kinds = (s->udp_port != LISTEN_PORT_OFF) + (s->steer == STEER_REUSEPORT);
+    return kinds * addresses * (unsigned)s->threads;
 }
 
 struct serve_conf

@@ -13,6 +13,7 @@
 #include "net/udp.h"
 #include "proto/rules.h"
 #include "qos/pin.h"
+#include "qos/steer.h"
 #include "serve/env.h"
 #include "serve/orders.h"
 #include "store/store.h"
@@ -76,6 +77,8 @@ struct settings {
     /* quality of service */
     bool is_pinned;
     struct pin_spec pin;
+    bool is_steered; /* --steer was given; else it follows from --pin */
+    enum steer_mode steer;
     uint64_t qps_limit, qps_burst; /* 0: none, default */
 };
 
@@ -101,8 +104,9 @@ void settings_stats(const struct settings *s, struct sink *sink,
 struct store_conf settings_store(const struct settings *s);
 struct listen_conf settings_listen(const struct settings *s);
 struct udp_conf settings_udp(const struct settings *s);
-/* How many descriptors the UDP sockets will need, roughly. */
-unsigned settings_udp_files(const struct settings *s);
+/* How many descriptors the sockets of the workers' own will need, roughly: those of UDP, and
+ * listeners. */
+unsigned settings_socket_files(const struct settings *s);
 struct serve_conf settings_serve(const struct settings *s);
 /* The background thread's part, and that of the automover. */
 struct orders_conf settings_orders(const struct settings *s);

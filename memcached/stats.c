@@ -156,9 +156,8 @@ take_snapshot(struct stats *st, uint32_t now, struct snapshot *x)
     store_totals(st->shared->store, &x->store);
     x->open_conns = atomic_load_explicit(&st->shared->open_conns, memory_order_relaxed);
     x->listeners =
-        st->listen->count + st->shared->udp.addresses * st->shared->udp.workers;
-    x->is_accepting =
-        atomic_load_explicit(&st->listen->is_accepting, memory_order_relaxed);
+        st->listen->addresses + st->shared->udp.addresses * st->shared->udp.workers;
+    x->is_accepting = listen_is_accepting(st->listen);
     for (unsigned i = 0; i < st->worker_count; i++) {
         const struct worker *w = &st->workers[i];
         uint64_t spare = ctr_get(&w->pool.spare_count);

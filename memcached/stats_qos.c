@@ -7,6 +7,7 @@
 
 #include "base/hist.h"
 #include "config.h"
+#include "stats_steer.h"
 
 static double
 us(uint64_t ns)
@@ -91,6 +92,7 @@ stats_show_qos(struct stats *st, struct sink *sink)
     sink_statf(sink, "turn_us", "%" PRIu64, st->shared->turn_ns / NSEC_PER_USEC);
     sink_statf(sink, "deferred", "%" PRIu64, deferred);
     sink_statf(sink, "deferred_turns", "%" PRIu64, turns);
+    stats_show_steer(st, sink);
     if (st->shared->udp.addresses > 0) {
         show_udp(st, sink);
     }

@@ -18,6 +18,13 @@ ctr_add(ctr_t *c, uint64_t n)
                           memory_order_relaxed);
 }
 
+/* For the few counters that several threads write, none of them often. */
+static inline void
+ctr_add_shared(ctr_t *c, uint64_t n)
+{
+    atomic_fetch_add_explicit(c, n, memory_order_relaxed);
+}
+
 static inline uint64_t
 ctr_get(const ctr_t *c)
 {

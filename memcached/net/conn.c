@@ -222,6 +222,9 @@ step_read(struct conn *c, struct turn *turn, enum session_next next)
         return STEP_WAIT; /* what has arrived before the end is served, not what follows */
     }
     turn->reads++;
+    if (unlikely(--c->worker->reads_to_check == 0)) {
+        worker_check_rx(c->worker, c->fd);
+    }
     enum io io = next == SESSION_WANT ? fill_body(c) : fill(c);
     if (io == IO_CLOSED) {
         return STEP_CLOSED;
@@ -603,6 +606,7 @@ refuse(struct worker *w, int fd)
     static struct log_rate rate;
     log_write_limited(LOG_WARNING, &rate, w->now, "no memory for a connection");
     close(fd);
+    worker_forget(w);
     atomic_fetch_sub(&w->shared->open_conns, 1);
 }
 
@@ -679,6 +683,7 @@ conn_destroy(struct conn *c)
     budget_release(&w->budget, &c->share);
     buf_fini(&c->in, &w->pool);
     unlink_conn(c);
+    worker_forget(w);
     if (c->closing == CLOSE_WATCH) {
         watchers_give(w->shared->watchers, c->watcher, &c->entry);
     } else {

@@ -18,134 +18,60 @@
 #include "net/addr.h"
 #include "net/worker.h"
 
-#define ACCEPTS_PER_EVENT 64
-#define RESUME_MS 10 /* how often a paused listener looks whether it may go on */
+/* ---- pauses --------------------------------------------------------------------------- */
 
-static const char refusal[] = "ERROR Too many open connections\r\n";
-
-/* ---- accepting ------------------------------------------------------------------------ */
-
-static void
-pause_accepting(struct listen *l)
+/* What statistics tell is the time in which at least one acceptor waited. */
+void
+listen_note_pause(struct listen *l)
 {
-    for (unsigned i = 0; i < l->count; i++) {
-        event_del(&l->list[i]->event);
+    if (atomic_fetch_add(&l->paused, 1) == 0) {
+        atomic_store(&l->paused_at, clock_now());
+        ctr_add_shared(&l->disabled_times, 1);
     }
-    l->is_paused = true;
-    l->paused_at = clock_now();
-    ctr_add(&l->disabled_times, 1);
-    atomic_store_explicit(&l->is_accepting, false, memory_order_relaxed);
-    struct timeval delay = {.tv_usec = RESUME_MS * 1000};
-    must(event_add(&l->resume_event, &delay) == 0);
 }
 
-static bool
-is_full(const struct listen *l)
+void
+listen_note_resume(struct listen *l)
 {
-    return atomic_load_explicit(&l->shared->open_conns, memory_order_relaxed) >=
-           l->conf.max_conns;
+    nsec_t since = atomic_load(&l->paused_at);
+    if (atomic_fetch_sub(&l->paused, 1) == 1) {
+        nsec_t now = clock_now();
+        ctr_add_shared(&l->disabled_us, now > since ? (now - since) / NSEC_PER_USEC : 0);
+    }
 }
 
-static void
-on_resume(evutil_socket_t fd, short what, void *arg)
+bool
+listen_is_accepting(const struct listen *l)
 {
-    (void)fd;
-    (void)what;
-    struct listen *l = arg;
-    if (is_full(l)) {
-        struct timeval delay = {.tv_usec = RESUME_MS * 1000};
-        must(event_add(&l->resume_event, &delay) == 0);
-        return;
-    }
-    l->is_paused = false;
-    ctr_add(&l->disabled_us, (clock_now() - l->paused_at) / NSEC_PER_USEC);
-    atomic_store_explicit(&l->is_accepting, true, memory_order_relaxed);
-    for (unsigned i = 0; i < l->count; i++) {
-        must(event_add(&l->list[i]->event, NULL) == 0);
-    }
+    return atomic_load_explicit(&l->is_open, memory_order_relaxed) &&
+           atomic_load_explicit(&l->paused, memory_order_relaxed) == 0;
 }
 
 static void
-reject(struct listen *l, int fd)
+add_steered(struct steer_sum *sum, const struct steer *s)
 {
-    /* A full socket buffer on a fresh connection cannot happen; a vanished peer can. */
-    if (send(fd, refusal, sizeof refusal - 1, MSG_NOSIGNAL) < 0) {
-        log_write(LOG_DEBUG, "<%d refused connection went away: %s", fd, strerror(errno));
-    }
-    close(fd);
-    ctr_add(&l->rejected, 1);
+    sum->local += ctr_get(&s->local);
+    sum->near += ctr_get(&s->near);
+    sum->overflow += ctr_get(&s->overflow);
+    sum->fallback += ctr_get(&s->fallback);
 }
 
-static void
-hand_over(struct listen *l, const struct listener *from, int fd, const struct peer *peer)
+struct steer_sum
+listen_steered(const struct listen *l)
 {
-    struct handoff *handoff = malloc(sizeof *handoff);
-    if (handoff == NULL) {
-        reject(l, fd);
-        return;
+    struct steer_sum sum = {0};
+    add_steered(&sum, &l->main.steer);
+    for (unsigned i = 0; l->members != NULL && i < l->shared->worker_count; i++) {
+        add_steered(&sum, &l->members[i].steer);
     }
-    handoff->fd = fd;
-    handoff->listen_addr = from->entry.addr;
-    handoff->tag = from->tag;
-    handoff->binding = from->binding;
-    handoff->declared = from->declared;
-    handoff->peer = *peer;
-    atomic_fetch_add(&l->shared->open_conns, 1);
-    ctr_add(&l->shared->total_conns, 1);
-    struct worker *w = &l->workers[l->next_worker];
-    l->next_worker = (l->next_worker + 1) % l->worker_count;
-    worker_give(w, handoff);
-}
-
-/* True when another connection may be waiting. */
-static bool
-accept_one(struct listener *from)
-{
-    struct listen *l = from->owner;
-    if (!l->conf.rejects_fast && is_full(l)) {
-        pause_accepting(l);
-        return false;
-    }
-    struct sockaddr_storage addr = {.ss_family = AF_UNSPEC};
-    socklen_t len = sizeof addr;
-    int fd =
-        accept4(from->fd, (struct sockaddr *)&addr, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
-    if (fd >= 0) {
-        if (is_full(l)) {
-            reject(l, fd);
-        } else {
-            struct peer peer =
-                addr_peer((struct sockaddr *)&addr, len, l->shared->peer_seed);
-            hand_over(l, from, fd, &peer);
-        }
-        return true;
-    }
-    if (errno == EAGAIN || errno == EWOULDBLOCK) {
-        return false;
-    }
-    if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
-        static struct log_rate rate;
-        log_write_limited(LOG_WARNING, &rate, clock_now(),
-                          "too many open connections: %s", strerror(errno));
-        pause_accepting(l);
-        return false;
-    }
-    return true; /* this one went away before it was accepted */
-}
-
-static void
-on_connection(evutil_socket_t fd, short what, void *arg)
-{
-    (void)fd;
-    (void)what;
-    for (int i = 0; i < ACCEPTS_PER_EVENT && accept_one(arg); i++) {
-    }
+    return sum;
 }
 
 /* ---- opening -------------------------------------------------------------------------- */
 
 static bool
-add_listener(struct listen *l, int fd, const struct hosts_element *element)
+add_listener(struct listen *l, int fd, const struct hosts_element *element,
+             struct acceptor *acceptor)
 {
     struct listener *one = calloc(1, sizeof *one);
     struct listener **list = realloc(l->list, (l->count + 1) * sizeof *list);
@@ -157,7 +83,8 @@ add_listener(struct listen *l, int fd, const struct hosts_element *element)
         return false;
     }
     one->fd = fd;
-    one->owner = l;
+    one->acceptor = acceptor;
+    one->is_further = acceptor != &l->main && acceptor != l->members;
     one->binding = element->binding;
     one->declared = CLASS_NONE;
     memcpy(one->tag, element->tag, sizeof one->tag);
@@ -173,7 +100,10 @@ add_listener(struct listen *l, int fd, const struct hosts_element *element)
         free(one);
         return false;
     }
+    one->next = acceptor->listeners;
+    acceptor->listeners = one;
     l->list[l->count++] = one;
+    l->addresses += !one->is_further;
     return true;
 }
 
@@ -198,26 +128,54 @@ set_tcp_options(int fd, int family)
     }
 }
 
+/* A listening socket of the group of `worker`, the first of which is bound like any other, so
+ * that an address in use is noticed; from then on it lets the others join. 0, or the errno. */
+static int
+open_one(struct listen *l, const struct sockaddr *addr, socklen_t len,
+         const struct hosts_element *element, unsigned worker)
+{
+    int one = 1;
+    bool is_group = l->members != NULL;
+    int fd = socket(addr->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0) {
+        return errno;
+    }
+    set_tcp_options(fd, addr->sa_family);
+    if ((worker > 0 && setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &one, sizeof one) != 0) ||
+        bind(fd, addr, len) != 0 ||
+        (is_group && !reuseport_join(fd, l->kind, &l->shared->steer, worker)) ||
+        listen(fd, l->conf.backlog) != 0) {
+        int error = errno;
+        close(fd);
+        return error;
+    }
+    if (!add_listener(l, fd, element, is_group ? &l->members[worker] : &l->main)) {
+        close(fd);
+        return ENOMEM;
+    }
+    return 0;
+}
+
 /* Binds one resolved address. 0, or the errno. */
 static int
 open_address(void *ctx, const struct addrinfo *ai, const struct hosts_element *element)
 {
     struct listen *l = ctx;
-    int fd = socket(ai->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (fd < 0) {
-        return errno;
-    }
-    set_tcp_options(fd, ai->ai_family);
-    if (bind(fd, ai->ai_addr, ai->ai_addrlen) != 0 || listen(fd, l->conf.backlog) != 0) {
-        int error = errno;
-        close(fd);
+    int error = open_one(l, ai->ai_addr, ai->ai_addrlen, element, 0);
+    if (error != 0 || l->members == NULL) {
         return error;
     }
-    if (!add_listener(l, fd, element)) {
-        close(fd);
-        return ENOMEM;
+    struct sockaddr_storage addr; /* with the port that the kernel has chosen */
+    socklen_t len = sizeof addr;
+    int first = l->list[l->count - 1]->fd;
+    must(getsockname(first, (struct sockaddr *)&addr, &len) == 0);
+    for (unsigned i = 1; i < l->shared->worker_count && error == 0; i++) {
+        error = open_one(l, (struct sockaddr *)&addr, len, element, i);
     }
-    return 0;
+    if (error == 0 && !reuseport_seal(first, l->kind, &l->shared->steer)) {
+        error = errno;
+    }
+    return error;
 }
 
 static int
@@ -275,7 +233,8 @@ open_unix(struct listen *l, char *err, size_t err_len)
     bool is_bound = fd >= 0 && bind(fd, (struct sockaddr *)&addr, sizeof addr) == 0;
     int error = errno;
     umask(old_mask);
-    if (!is_bound || listen(fd, l->conf.backlog) != 0 || !add_listener(l, fd, &element)) {
+    if (!is_bound || listen(fd, l->conf.backlog) != 0 ||
+        !add_listener(l, fd, &element, &l->main)) {
         snprintf(err, err_len, "failed to listen on UNIX socket: %s: %s", path,
                  strerror(is_bound ? errno : error));
         if (fd >= 0) {
@@ -331,7 +290,7 @@ write_port_file(const struct listen *l, char *err, size_t err_len)
     FILE *file = fd >= 0 ? fdopen(fd, "w") : NULL;
     bool is_written = file != NULL;
     for (unsigned i = 0; is_written && i < l->count; i++) {
-        is_written = write_port(file, "TCP", l->list[i]->fd);
+        is_written = l->list[i]->is_further || write_port(file, "TCP", l->list[i]->fd);
     }
     const struct udp_sockets *udp = &l->shared->udp;
     for (unsigned i = 0; is_written && i < udp->addresses; i++) {
@@ -346,14 +305,37 @@ write_port_file(const struct listen *l, char *err, size_t err_len)
     return true;
 }
 
+/* With --steer=reuseport and a kernel that steers so, each worker gets an acceptor. */
+static bool
+open_acceptors(struct listen *l, char *err, size_t err_len)
+{
+    unsigned workers = l->shared->worker_count;
+    l->steer_mode = l->conf.steer;
+    if (l->steer_mode == STEER_REUSEPORT && l->conf.socket_path == NULL) {
+        l->kind = reuseport_choose(&l->shared->steer);
+        if (l->kind == REUSEPORT_NONE) {
+            l->steer_mode = STEER_CPU;
+        } else if ((l->members = calloc(workers, sizeof *l->members)) == NULL) {
+            snprintf(err, err_len, "failed to listen: out of memory");
+            return false;
+        }
+    }
+    acceptor_init(&l->main, l);
+    for (unsigned i = 0; l->members != NULL && i < workers; i++) {
+        acceptor_init(&l->members[i], l);
+    }
+    return true;
+}
+
 bool
 listen_open(struct listen *l, const struct listen_conf *conf, struct net_shared *shared,
             char *err, size_t err_len)
 {
     *l = (struct listen){.conf = *conf, .shared = shared};
-    atomic_init(&l->is_accepting, true);
-    bool is_open = conf->socket_path != NULL ? open_unix(l, err, err_len)
-                                             : open_network(l, err, err_len);
+    atomic_init(&l->is_open, true);
+    bool is_open = open_acceptors(l, err, err_len) &&
+                   (conf->socket_path != NULL ? open_unix(l, err, err_len)
+                                              : open_network(l, err, err_len));
     if (is_open && l->count == 0 && shared->udp.addresses == 0) {
         log_write(LOG_WARNING, "memcached: warning: listening nowhere (port 0)");
     }
@@ -361,18 +343,12 @@ listen_open(struct listen *l, const struct listen_conf *conf, struct net_shared 
 }
 
 void
-listen_start(struct listen *l, struct event_base *base, struct worker *workers,
-             unsigned count)
+listen_start(struct listen *l, struct event_base *base, struct worker *workers)
 {
-    l->base = base;
     l->workers = workers;
-    l->worker_count = count;
-    must(evtimer_assign(&l->resume_event, base, on_resume, l) == 0);
-    for (unsigned i = 0; i < l->count; i++) {
-        struct listener *one = l->list[i];
-        must(event_assign(&one->event, base, one->fd, EV_READ | EV_PERSIST, on_connection,
-                          one) == 0);
-        must(event_add(&one->event, NULL) == 0);
+    acceptor_start(&l->main, base, NULL);
+    for (unsigned i = 0; l->members != NULL && i < l->shared->worker_count; i++) {
+        worker_accept(&workers[i], &l->members[i]);
     }
 }
 
@@ -383,18 +359,8 @@ listen_close(struct listen *l)
         return;
     }
     l->is_closed = true;
-    atomic_store_explicit(&l->is_accepting, false, memory_order_relaxed);
-    for (unsigned i = 0; i < l->count; i++) {
-        struct listener *one = l->list[i];
-        if (l->base != NULL) {
-            event_del(&one->event);
-        }
-        registry_remove(&l->shared->registry, &one->entry);
-        close(one->fd);
-    }
-    if (l->base != NULL) {
-        event_del(&l->resume_event);
-    }
+    atomic_store_explicit(&l->is_open, false, memory_order_relaxed);
+    acceptor_close(&l->main);
     if (l->conf.socket_path != NULL && l->count > 0) {
         remove_socket_file(l);
     }
@@ -404,8 +370,12 @@ void
 listen_fini(struct listen *l)
 {
     listen_close(l);
+    for (unsigned i = 0; l->members != NULL && i < l->shared->worker_count; i++) {
+        acceptor_close(&l->members[i]);
+    }
     for (unsigned i = 0; i < l->count; i++) {
         free(l->list[i]); /* connections name their listener's address until they end */
     }
+    free(l->members);
     free(l->list);
 }

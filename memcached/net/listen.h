@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  *
- * Listening sockets: opening them, accepting, and handing connections to the workers in
- * turn. Main thread only, except the counters, which any thread may read.
+ * Listening sockets: opening them, and who accepts on which (net/accept.h): the main thread,
+ * or with --steer=reuseport each worker on listeners of its own. Main thread only, except the
+ * counters, which any thread may read and acceptors write.
  */
 #pragma once
 
-#include <event2/event.h>
-#include <event2/event_struct.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,11 +14,11 @@
 
 #include "base/clock.h"
 #include "base/ctr.h"
-#include "net/hosts.h"
-#include "net/registry.h"
-#include "qos/class.h"
-#include "serve/env.h"
+#include "net/accept.h"
+#include "net/reuseport.h"
+#include "qos/steer.h"
 
+struct event_base;
 struct worker;
 struct net_shared;
 
@@ -36,43 +35,51 @@ struct listen_conf {
     unsigned max_conns;
     bool rejects_fast;     /* over the limit: answer and close instead of waiting */
     const char *port_file; /* where the ports are written down; NULL: nowhere */
-};
-
-struct listener {
-    int fd;
-    struct event event;
-    struct registry_entry entry;
-    enum serve_binding binding;
-    enum req_class declared;     /* of what is accepted here, or CLASS_NONE */
-    char tag[HOSTS_TAG_MAX + 1]; /* empty: none */
-    struct listen *owner;
+    enum steer_mode steer;
 };
 
 struct listen {
     struct listen_conf conf;
     struct net_shared *shared;
-    struct event_base *base;
-    struct worker *workers;
-    unsigned worker_count, next_worker;
+    struct worker *workers; /* while connections are accepted */
     struct listener **list;
     unsigned count;
-    bool is_paused; /* out of connections or descriptors: nothing is accepted */
+    unsigned addresses; /* of TCP, or the UNIX socket: what `count` is without further
+                           listeners of the same address */
+    enum steer_mode steer_mode; /* what conf's has come to */
+    enum reuseport_kind kind;   /* how the kernel chooses, when it does */
+    struct acceptor main;
+    struct acceptor *members; /* one for each worker, or NULL */
     bool is_closed;
     dev_t
         socket_dev; /* of the UNIX socket's file: it may be another server's by the end */
     ino_t socket_ino;
-    struct event resume_event;
-    nsec_t paused_at;
     ctr_t rejected, disabled_times, disabled_us;
-    _Atomic bool is_accepting;
+    _Atomic unsigned paused;    /* acceptors */
+    _Atomic uint64_t paused_at; /* ns, when the first of them paused */
+    _Atomic bool is_open;       /* connections are accepted, or will be after a pause */
+};
+
+struct steer_sum {
+    uint64_t local, near, overflow, fallback;
 };
 
 /* Opens every socket of conf, those of UDP in `shared`. False with a sentence in err. */
 must_check bool listen_open(struct listen *l, const struct listen_conf *conf,
                             struct net_shared *shared, char *err, size_t err_len);
-/* Starts accepting on the calling thread's base. */
-void listen_start(struct listen *l, struct event_base *base, struct worker *workers,
-                  unsigned count);
-/* No new connections from here on; the sockets are closed. */
+/* Starts accepting: on the calling thread's base, or in the workers. */
+void listen_start(struct listen *l, struct event_base *base, struct worker *workers);
+/* No new connections in this thread from here on; the sockets are closed. Those of workers
+ * the workers close themselves. */
 void listen_close(struct listen *l);
+/* After the workers have ended. */
 void listen_fini(struct listen *l);
+/* Any thread. */
+bool listen_is_accepting(const struct listen *l);
+/* Any thread: the sum of what the acceptors counted. */
+struct steer_sum listen_steered(const struct listen *l);
+
+/* ---- for accept.c --------------------------------------------------------------------- */
+
+void listen_note_pause(struct listen *l);
+void listen_note_resume(struct listen *l);

@@ -5,11 +5,13 @@
 
 #include <errno.h>
 #include <event2/thread.h>
+#include <sched.h>
 #include <stddef.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
 #include "base/log.h"
+#include "net/accept.h"
 #include "net/conn.h"
 #include "qos/pinner.h"
 #include "serve/watch.h"
@@ -17,6 +19,8 @@
 /* Tokens are handed out in clumps: waking up for each one would cost more than it serves,
  * and the bucket keeps what accumulates meanwhile, as far as the burst allows. */
 #define TOKEN_SLEEP_MIN_NS (100 * NSEC_PER_USEC)
+
+#define READS_PER_RX_CHECK 64
 
 /* ---- tasks ---------------------------------------------------------------------------- */
 
@@ -83,6 +87,17 @@ end_timing(struct worker *w, bool is_timed)
         }
     }
     w->polled_at = end;
+}
+
+void
+worker_check_rx(struct worker *w, int fd)
+{
+    w->reads_to_check = w->shared->checks_rx ? READS_PER_RX_CHECK : UINT32_MAX;
+    int cpu = w->shared->checks_rx ? steer_cpu_of(fd) : -1;
+    if (cpu >= 0) {
+        ctr_add(&w->qos.rx_checked, 1);
+        ctr_add(&w->qos.rx_local, cpu == sched_getcpu());
+    }
 }
 
 /* ---- limiter -------------------------------------------------------------------------- */
@@ -207,9 +222,18 @@ serve_deferred(struct worker *w)
 /* ---- mailbox -------------------------------------------------------------------------- */
 
 static void
+stop_accepting(struct worker *w)
+{
+    if (w->acceptor != NULL) {
+        acceptor_close(w->acceptor);
+    }
+}
+
+static void
 start_draining(struct worker *w)
 {
     w->is_draining = true;
+    stop_accepting(w);
     udp_stop(w);
     for (struct conn *c = w->conns; c != NULL; c = c->next) {
         conn_drain(c);
@@ -243,6 +267,9 @@ on_mail(evutil_socket_t fd, short what, void *arg)
     if (orders & ORDER_RELIMIT) {
         w->is_timer_armed = false; /* serve_limited looks again at the end of this pass */
     }
+    if (orders & ORDER_ACCEPT) {
+        acceptor_start(w->acceptor, w->base, w);
+    }
     if (orders & ORDER_DRAIN) {
         start_draining(w);
     }
@@ -254,6 +281,25 @@ give_order(struct worker *w, enum worker_order order)
 {
     atomic_fetch_or(&w->orders, order);
     mbox_wake(&w->mbox);
+}
+
+void
+worker_accept(struct worker *w, struct acceptor *acceptor)
+{
+    w->acceptor = acceptor;
+    give_order(w, ORDER_ACCEPT);
+}
+
+void
+worker_expect(struct worker *w)
+{
+    atomic_fetch_add_explicit(&w->shared->loads[w->index], 1, memory_order_relaxed);
+}
+
+void
+worker_forget(struct worker *w)
+{
+    atomic_fetch_sub_explicit(&w->shared->loads[w->index], 1, memory_order_relaxed);
 }
 
 void
@@ -321,6 +367,7 @@ run_loop(struct worker *w)
 static void
 close_all(struct worker *w)
 {
+    stop_accepting(w);
     udp_stop(w);
     for (struct conn *c = w->conns; c != NULL; c = c->next) {
         if (c->closing == CLOSE_NONE) {
@@ -425,6 +472,7 @@ worker_start(struct worker *w, unsigned index, struct net_shared *shared)
         .watch = shared->watch,
         .prefixes = shared->prefixes,
         .chain = {.pool = &w->pool, .release = release_item, .ctx = shared->store}};
+    w->reads_to_check = READS_PER_RX_CHECK;
     w->budget.bytes = shared->buffer_bytes / shared->worker_count;
     w->delay = hist_create(WORKER_DELAY_SUB_BITS, WORKER_DELAY_MAX_NS);
     w->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);

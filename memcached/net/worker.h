@@ -27,12 +27,14 @@
 #include "net/udp.h"
 #include "qos/limit.h"
 #include "qos/sched.h"
+#include "qos/steer.h"
 #include "serve/env.h"
 
 /* Buckets of the limiter's delay histogram: 3 % wide is enough for a summary. */
 #define WORKER_DELAY_SUB_BITS 5
 #define WORKER_DELAY_MAX_NS (100 * NSEC_PER_SEC)
 
+struct acceptor;
 struct conn;
 struct pinner;
 struct watchers;
@@ -60,7 +62,10 @@ struct net_shared {
     nsec_t turn_ns;              /* deferred work between two polls */
     _Atomic bool times_passes;   /* the workers count their worker_time */
     _Atomic unsigned open_conns; /* accepted and not yet destroyed */
-    ctr_t total_conns;           /* main thread writes */
+    ctr_t total_conns;           /* acceptors write, ctr_add_shared */
+    _Atomic unsigned *loads;     /* connections that each worker has or will get */
+    struct steer_map steer;
+    bool checks_rx; /* it is sampled whether workers run where their input arrives */
 };
 
 /* How a worker has spent its time since its passes are timed, which costs a clock read each.
@@ -72,10 +77,12 @@ struct worker_time {
 };
 
 struct worker_qos_ctr {
-    ctr_t admitted; /* requests that took a token, at once or late */
-    ctr_t delayed;  /* of those, the ones that had to wait */
-    ctr_t deferred; /* times a connection entered the deferred queue */
-    ctr_t turns;    /* deferred turns served */
+    ctr_t admitted;   /* requests that took a token, at once or late */
+    ctr_t delayed;    /* of those, the ones that had to wait */
+    ctr_t deferred;   /* times a connection entered the deferred queue */
+    ctr_t turns;      /* deferred turns served */
+    ctr_t rx_checked; /* reads for which it was asked where the input arrived */
+    ctr_t rx_local;   /* ... and it was on the CPU that read */
 };
 
 /* Requests of other threads to a worker, bits of `orders`. */
@@ -83,6 +90,7 @@ enum worker_order {
     ORDER_RELIMIT = 1,
     ORDER_DRAIN = 2,
     ORDER_STOP = 4,
+    ORDER_ACCEPT = 8,
 };
 
 struct worker {
@@ -91,7 +99,8 @@ struct worker {
     struct net_shared *shared;
     struct event_base *base;
     struct mbox mbox;
-    _Atomic unsigned orders; /* set by any thread before it wakes the mailbox */
+    _Atomic unsigned orders;   /* set by any thread before it wakes the mailbox */
+    struct acceptor *acceptor; /* its own; NULL: others accept. Set before ORDER_ACCEPT */
     struct event mbox_event;
     int timer_fd; /* wakes the worker for the next token */
     struct event timer_event;
@@ -99,6 +108,7 @@ struct worker {
     bool is_now_fresh; /* `now` was read in this pass of the loop */
     bool is_draining;
     bool is_done;
+    uint32_t reads_to_check; /* until the next that is asked where it arrived */
     nsec_t now;
     nsec_t woke_at;   /* when this pass began, that is, its first look at the clock */
     nsec_t polled_at; /* when the last timed pass ended; 0: none did */
@@ -137,6 +147,10 @@ struct handoff {
 must_check bool worker_start(struct worker *w, unsigned index, struct net_shared *shared);
 /* Any thread: the limit has changed, look again at who waits for it. */
 void worker_relimit(struct worker *w);
+/* Any thread: accept connections yourself. */
+void worker_accept(struct worker *w, struct acceptor *acceptor);
+/* Any thread: another connection will be given to the worker, or created in it. */
+void worker_expect(struct worker *w);
 /* Any thread. The worker owns the handoff from here on. */
 void worker_give(struct worker *w, struct handoff *handoff);
 /* Any thread: finish what has been accepted, close, end the thread. */
@@ -153,6 +167,10 @@ void worker_fini(struct worker *w);
 void worker_refresh_now(struct worker *w);
 /* Reads the clocks again. */
 nsec_t worker_read_clock(struct worker *w);
+/* The worker has a connection less. */
+void worker_forget(struct worker *w);
+/* Counts where the input that has just been read from fd arrived. */
+void worker_check_rx(struct worker *w, int fd);
 /* Takes a token for a request. False: the connection has been queued for one. Those that wait
  * come first, unless t `is_served`: it has waited and goes on with its next request. */
 must_check bool worker_admit(struct worker *w, struct task *t, bool is_served);

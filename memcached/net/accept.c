@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ */
+#include "net/accept.h"
+
+#include <errno.h>
+#include <event2/event.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "net/addr.h"
+#include "net/conn.h"
+#include "net/listen.h"
+#include "net/worker.h"
+#include "qos/pinner.h"
+
+#define ACCEPTS_PER_EVENT 64
+#define RESUME_MS 10 /* how often a paused acceptor looks whether it may go on */
+
+static const char refusal[] = "ERROR Too many open connections\r\n";
+
+/* ---- places under the limit ----------------------------------------------------------- */
+
+static bool
+is_full(const struct listen *l)
+{
+    return atomic_load_explicit(&l->shared->open_conns, memory_order_relaxed) >=
+           l->conf.max_conns;
+}
+
+/* Several threads may accept: the last place goes to one of them. */
+static bool
+take_place(struct listen *l)
+{
+    unsigned open = atomic_load_explicit(&l->shared->open_conns, memory_order_relaxed);
+    while (open < l->conf.max_conns) {
+        if (atomic_compare_exchange_weak(&l->shared->open_conns, &open, open + 1)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void
+resume_later(struct acceptor *a)
+{
+    struct timeval delay = {.tv_usec = RESUME_MS * 1000};
+    must(event_add(&a->resume_event, &delay) == 0);
+}
+
+static void
+pause_accepting(struct acceptor *a)
+{
+    for (struct listener *one = a->listeners; one != NULL; one = one->next) {
+        event_del(&one->event);
+    }
+    a->is_paused = true;
+    listen_note_pause(a->listen);
+    resume_later(a);
+}
+
+/* ---- dealing out ---------------------------------------------------------------------- */
+
+static void
+reject(struct listen *l, int fd)
+{
+    /* A full socket buffer on a fresh connection cannot happen; a vanished peer can. */
+    if (send(fd, refusal, sizeof refusal - 1, MSG_NOSIGNAL) < 0) {
+        log_write(LOG_DEBUG, "<%d refused connection went away: %s", fd, strerror(errno));
+    }
+    close(fd);
+    ctr_add_shared(&l->rejected, 1);
+}
+
+/* A worker that is pinned elsewhere takes its listeners along, in its own thread. */
+static void
+follow_worker(const struct acceptor *a)
+{
+    struct steer_map *map = &a->listen->shared->steer;
+    for (const struct listener *one = a->listeners; one != NULL; one = one->next) {
+        if (!reuseport_move(one->fd, a->listen->kind, map, a->self->index)) {
+            static struct log_rate rate;
+            log_write_limited(LOG_WARNING, &rate, clock_now(),
+                              "a listener could not follow its worker: %s",
+                              strerror(errno));
+        }
+    }
+}
+
+static void
+follow_pinning(struct acceptor *a)
+{
+    struct net_shared *shared = a->listen->shared;
+    for (unsigned i = 0; i < shared->worker_count; i++) {
+        steer_map_move(&shared->steer, i, pinner_cpu(shared->pinner, i));
+    }
+    int cpu = a->self != NULL ? pinner_cpu(shared->pinner, a->self->index) : a->cpu;
+    if (cpu != a->cpu) {
+        a->cpu = cpu;
+        follow_worker(a);
+    }
+}
+
+static unsigned
+choose(struct acceptor *a, int fd)
+{
+    follow_pinning(a);
+    struct steer_hint hint = {.cpu = -1, .given = -1};
+    if (a->steer.mode == STEER_NAPI) {
+        hint.napi = steer_napi_of(fd);
+    }
+    if (a->steer.mode != STEER_RR && a->steer.mode != STEER_P2C) {
+        hint.cpu = steer_cpu_of(fd);
+    }
+    if (a->self != NULL) {
+        hint.given = (int)a->self->index;
+    }
+    return steer_pick(&a->steer, &hint, a->listen->shared->loads);
+}
+
+/* The connection has a place under the limit. */
+static void
+deal(struct acceptor *a, struct handoff *handoff)
+{
+    struct listen *l = a->listen;
+    struct worker *w = &l->workers[choose(a, handoff->fd)];
+    ctr_add_shared(&l->shared->total_conns, 1);
+    worker_expect(w);
+    if (w == a->self) {
+        conn_create(w, handoff);
+        free(handoff);
+    } else {
+        worker_give(w, handoff);
+    }
+}
+
+static void
+on_resume(evutil_socket_t fd, short what, void *arg)
+{
+    (void)fd;
+    (void)what;
+    struct acceptor *a = arg;
+    if (is_full(a->listen) || (a->held != NULL && !take_place(a->listen))) {
+        resume_later(a);
+        return;
+    }
+    a->is_paused = false;
+    listen_note_resume(a->listen);
+    for (struct listener *one = a->listeners; one != NULL; one = one->next) {
+        must(event_add(&one->event, NULL) == 0);
+    }
+    if (a->held != NULL) {
+        struct handoff *held = a->held;
+        a->held = NULL;
+        deal(a, held);
+    }
+}
+
+/* ---- accepting ------------------------------------------------------------------------ */
+
+static struct handoff *
+describe(const struct listener *from, int fd, const struct sockaddr *addr, socklen_t len)
+{
+    struct handoff *handoff = malloc(sizeof *handoff);
+    if (handoff != NULL) {
+        *handoff = (struct handoff){
+            .fd = fd,
+            .listen_addr = from->entry.addr,
+            .tag = from->tag,
+            .binding = from->binding,
+            .declared = from->declared,
+            .peer = addr_peer(addr, len, from->acceptor->listen->shared->peer_seed),
+        };
+    }
+    return handoff;
+}
+
+/* False: it waits for a place, and nothing more is accepted before it has one. */
+static bool
+welcome(struct acceptor *a, struct handoff *handoff)
+{
+    struct listen *l = a->listen;
+    if (take_place(l)) {
+        deal(a, handoff);
+        return true;
+    }
+    if (l->conf.rejects_fast) {
+        reject(l, handoff->fd);
+        free(handoff);
+        return true;
+    }
+    a->held = handoff;
+    pause_accepting(a);
+    return false;
+}
+
+/* True when another connection may be waiting. */
+static bool
+accept_one(const struct listener *from)
+{
+    struct acceptor *a = from->acceptor;
+    struct listen *l = a->listen;
+    if (!l->conf.rejects_fast && is_full(l)) {
+        pause_accepting(a);
+        return false;
+    }
+    struct sockaddr_storage addr = {.ss_family = AF_UNSPEC};
+    socklen_t len = sizeof addr;
+    int fd =
+        accept4(from->fd, (struct sockaddr *)&addr, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (fd >= 0) {
+        struct handoff *handoff = describe(from, fd, (struct sockaddr *)&addr, len);
+        if (handoff == NULL) {
+            reject(l, fd);
+            return true;
+        }
+        return welcome(a, handoff);
+    }
+    if (errno == EAGAIN || errno == EWOULDBLOCK) {
+        return false;
+    }
+    if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+        static struct log_rate rate;
+        log_write_limited(LOG_WARNING, &rate, clock_now(),
+                          "too many open connections: %s", strerror(errno));
+        pause_accepting(a);
+        return false;
+    }
+    return true; /* this one went away before it was accepted */
+}
+
+static void
+on_connection(evutil_socket_t fd, short what, void *arg)
+{
+    (void)fd;
+    (void)what;
+    const struct listener *from = arg;
+    if (from->acceptor->self != NULL) {
+        worker_refresh_now(from->acceptor->self);
+    }
+    for (int i = 0; i < ACCEPTS_PER_EVENT && accept_one(from); i++) {
+    }
+}
+
+/* ---- life ----------------------------------------------------------------------------- */
+
+void
+acceptor_init(struct acceptor *a, struct listen *listen)
+{
+    *a = (struct acceptor){.listen = listen};
+    steer_init(&a->steer, listen->steer_mode, &listen->shared->steer, rng_seed(), 0);
+}
+
+void
+acceptor_start(struct acceptor *a, struct event_base *base, struct worker *self)
+{
+    a->base = base;
+    a->self = self;
+    a->cpu = self != NULL ? pinner_cpu(self->shared->pinner, self->index) : -1;
+    must(evtimer_assign(&a->resume_event, base, on_resume, a) == 0);
+    for (struct listener *one = a->listeners; one != NULL; one = one->next) {
+        must(event_assign(&one->event, base, one->fd, EV_READ | EV_PERSIST, on_connection,
+                          one) == 0);
+        must(event_add(&one->event, NULL) == 0);
+    }
+}
+
+void
+acceptor_close(struct acceptor *a)
+{
+    for (struct listener *one = a->listeners; one != NULL; one = one->next) {
+        if (one->fd < 0) {
+            continue;
+        }
+        if (a->base != NULL) {
+            event_del(&one->event);
+        }
+        registry_remove(&a->listen->shared->registry, &one->entry);
+        close(one->fd);
+        one->fd = -1;
+    }
+    if (a->base != NULL) {
+        event_del(&a->resume_event);
+        a->base = NULL;
+    }
+    if (a->held != NULL) {
+        close(a->held->fd);
+        free(a->held);
+        a->held = NULL;
+    }
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * Connection steering: which worker a new connection goes to. The choice is pure: it is made
+ * of the CPU on which the kernel last handled the connection, of where the workers stand, of
+ * how many connections each has, and of a seeded generator. Beside it the few socket options
+ * that tell and order such things.
+ *
+ * CPUs are OS numbers, as SO_INCOMING_CPU shows them.
+ */
+#pragma once
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/ctr.h"
+#include "base/must.h"
+#include "base/rng.h"
+#include "qos/pin.h"
+
+enum steer_mode {
+    STEER_RR,        /* each in turn */
+    STEER_CPU,       /* the worker on the CPU that received */
+    STEER_REUSEPORT, /* as the kernel chose among the workers' own listeners */
+    STEER_NAPI,      /* the worker on the CPU that usually serves the receive queue */
+    STEER_P2C,       /* of two at random the one with fewer connections */
+    STEER_MODES
+};
+
+/* A worker that has this many connections more than the mean, and the mean times this, is
+ * given no more of its own: where one client's CPU or one receive queue dominates, nearness
+ * alone would put everything on one worker. */
+#define STEER_SPARE 16
+#define STEER_EXCESS_NUM 3
+#define STEER_EXCESS_DEN 2
+
+#define STEER_NAPI_SETS 64
+#define STEER_NAPI_WAYS 4
+
+/* Where the workers stand, and how far every CPU is from them. Constant but for `cpus`, which
+ * any thread may change and read. */
+struct steer_map {
+    unsigned count;          /* workers */
+    _Atomic int *cpus;       /* of each worker; -1: not pinned */
+    struct pin_place *known; /* by OS number; .cpu is -1 where nothing is known */
+    unsigned known_count;
+};
+
+/* A receive queue and the CPU that most of its connections came from: the vote is that of
+ * Boyer and Moore. */
+struct steer_queue {
+    unsigned id; /* 0: free */
+    int cpu;
+    unsigned votes;
+    uint64_t used; /* when, in connections */
+};
+
+/* One for each thread that accepts; that thread only, but for the counters. */
+struct steer {
+    enum steer_mode mode;
+    const struct steer_map *map;
+    struct rng rng;
+    unsigned turn;
+    uint64_t picks;
+    ctr_t local;    /* went to the CPU that received them */
+    ctr_t near;     /* ... to one that shares a cache or a memory node with it */
+    ctr_t overflow; /* ... elsewhere, because that worker has too many */
+    ctr_t fallback; /* nothing was known of them, or nobody is near */
+    struct steer_queue queues[STEER_NAPI_SETS][STEER_NAPI_WAYS];
+};
+
+/* What is known of a new connection. */
+struct steer_hint {
+    int cpu;       /* that received; -1: unknown */
+    unsigned napi; /* the receive queue's number; 0: unknown */
+    int given;     /* the worker whose listener got it; -1: none */
+};
+
+/* "rr", "cpu", ... False: no such mode. */
+must_check bool steer_mode_parse(const char *text, enum steer_mode *mode);
+const char *steer_mode_name(enum steer_mode mode);
+
+/* places: of the workers. known: of all CPUs of the machine, as far as there is a topology, in
+ * any order. Both are copied. False: no memory. */
+must_check bool steer_map_init(struct steer_map *m, const struct pin_place *places,
+                               unsigned count, const struct pin_place *known,
+                               unsigned known_count);
+/* The same for this machine. */
+must_check bool steer_map_discover(struct steer_map *m, const struct pin_place *places,
+                                   unsigned count);
+void steer_map_fini(struct steer_map *m);
+/* The worker has been pinned anew. */
+void steer_map_move(struct steer_map *m, unsigned worker, int cpu);
+/* At least one worker has a CPU of its own. */
+bool steer_map_is_pinned(const struct steer_map *m);
+
+void steer_init(struct steer *s, enum steer_mode mode, const struct steer_map *map,
+                uint64_t seed, uint64_t stream);
+/* loads: how many connections each worker has. Counts the choice. */
+unsigned steer_pick(struct steer *s, const struct steer_hint *hint,
+                    const _Atomic unsigned *loads);
+
+/* ---- socket options ------------------------------------------------------------------- */
+
+/* The CPU that last received for the socket, or -1. */
+int steer_cpu_of(int fd);
+/* The receive queue's number, or 0. */
+unsigned steer_napi_of(int fd);
+/* Ties the listening socket to a CPU. False with errno. */
+must_check bool steer_listener(int fd, int cpu);
+/* Makes the kernel choose among the listeners of fd's group, which were bound in the order of
+ * the workers, by a table of the workers' CPUs. False with errno. */
+must_check bool steer_attach(int fd, const struct steer_map *map);

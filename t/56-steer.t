@@ -1,0 +1,226 @@
+#!/usr/bin/env perl
+# --steer: connections go to the worker of the CPU that received them, or where the mode says,
+# and nobody gets too many; with reuseport every worker accepts for itself.
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::Bin/lib";
+use Test::More;
+use MCTest;
+
+if (!is_ours()) {
+    plan skip_all => 'needs memcached-qos';
+}
+
+sub cpus {
+    my ($list) = @_;
+    return map { /^(\d+)-(\d+)$/ ? ($1 .. $2) : $_ } split /,/, $list;
+}
+
+my ($taskset) = grep { -x } map { "$_/taskset" } split /:/, $ENV{PATH};
+my @allowed = cpus((proc_status($$, 'Cpus_allowed_list'))[0]);
+my $my_list = (proc_status($$, 'Cpus_allowed_list'))[0];
+my $is_root = $> == 0;
+
+# This process on one CPU, so that what it sends is received there.
+sub stay_on {
+    my ($list) = @_;
+    return defined $taskset && system("$taskset -cp $list $$ >/dev/null 2>&1") == 0;
+}
+
+# Connections per worker, and the four counters.
+sub spread {
+    my ($stats, $workers) = @_;
+    return map { $stats->{"worker_${_}_conns"} } 0 .. $workers - 1;
+}
+
+# Opens n connections, each answered, so that the worker has it.
+sub open_conns {
+    my ($server, $n) = @_;
+    my @conns = map { $server->connect } 1 .. $n;
+    for my $c (@conns) {
+        exchange($c, "version\r\n", VERSION_REPLY($server->profile));
+    }
+    return @conns;
+}
+
+# wrong words
+{
+    my $run = run_program('--steer=left');
+    is($run->{status}, 64, 'an unknown mode is refused');
+    like($run->{err}, qr/steering is one of rr, cpu, reuseport, napi, p2c/, 'with the modes');
+    like(run_program('-h')->{out}, qr/--steer=MODE/, 'the help tells of it');
+}
+
+# who is not pinned is dealt with in turn
+{
+    my $server = start_server(args => ['-t', '3']);
+    my $s = $server->control;
+    my @conns = open_conns($server, 8);
+    my $stats = mem_stats($s, 'qos');
+    is($stats->{steer_mode}, 'rr', 'default: in turn');
+    is(join(' ', spread($stats, 3)), '3 3 3', 'nine connections on three workers');
+    is($stats->{rx_checked}, 0, 'and nobody asks where input arrives');
+    close $_ for splice @conns;
+    ok(wait_until(sub { join(' ', spread(mem_stats($s, 'qos'), 3)) eq '1 0 0' }),
+        'who leaves is counted off');
+    $server->stop;
+
+    $server = start_server(args => ['-t', '2', '--steer=p2c']);
+    @conns = open_conns($server, 39);
+    my ($a, $b) = spread(mem_stats($server->control, 'qos'), 2);
+    is($a + $b, 40, 'p2c: all are there');
+    cmp_ok(abs($a - $b), '<=', 1, 'p2c: of two workers the emptier');
+    $server->stop;
+
+    $server = start_server(args => ['-t', '2', '--steer=cpu']);
+    @conns = open_conns($server, 9);
+    $stats = mem_stats($server->control, 'qos');
+    is($stats->{steer_fallback}, 10, 'cpu without pinned workers falls back');
+    ($a, $b) = spread($stats, 2);
+    is($a, $b, 'to the emptier of two');
+    $server->stop;
+}
+
+my $pin = '--pin=list:' . join(',', @allowed[0 .. ($#allowed < 1 ? $#allowed : 1)]);
+
+SKIP: {
+    skip 'one CPU', 1 if @allowed < 2;
+    skip 'no taskset', 1 if !stay_on($allowed[0]);
+    stay_on($my_list);
+    my ($first, $second) = @allowed;
+
+    # the default of pinned workers
+    my $server = start_server(args => ['-t', '2', $pin]);
+    my $s = $server->control;
+    my $before = mem_stats($s, 'qos');
+    is($before->{steer_mode}, 'cpu', 'pinned: cpu by default');
+    my @conns;
+    for my $row ([$first, 0], [$second, 1]) {
+        stay_on($row->[0]);
+        my @old = spread(mem_stats($s, 'qos'), 2);
+        push @conns, open_conns($server, 6);
+        my @new = spread(mem_stats($s, 'qos'), 2);
+        is($new[$row->[1]] - $old[$row->[1]], 6, "connections of CPU $row->[0] go to its worker");
+    }
+    my $after = mem_stats($s, 'qos');
+    is($after->{steer_local} - $before->{steer_local}, 12, 'steer_local');
+    is($after->{steer_overflow}, 0, 'no overflow');
+
+    # one CPU sends everything: the guard
+    stay_on($first);
+    push @conns, open_conns($server, 90);
+    $after = mem_stats($s, 'qos');
+    cmp_ok($after->{steer_overflow}, '>=', 1, 'one client on one CPU: overflow');
+    my ($a, $b) = spread($after, 2);
+    is($a + $b, 103, 'all are there');
+    cmp_ok($a, '<=', 1.5 * 103 / 2 + 1, 'and nobody has more than half as many again');
+
+    # where input arrives
+    exchange($conns[0], "version\r\n", VERSION_REPLY('1.4')) for 1 .. 200;
+    $after = mem_stats($s, 'qos');
+    cmp_ok($after->{rx_checked}, '>=', 3, 'every 64th read is checked');
+    cmp_ok($after->{rx_checked}, '<=', 40, 'and not more');
+    cmp_ok($after->{rx_local_pct}, '>', 0, 'rx_local_pct');
+    stay_on($my_list);
+    $server->stop;
+
+    $server = start_server(args => ['-t', '2', $pin, '--steer=rr']);
+    @conns = open_conns($server, 9);
+    $after = mem_stats($server->control, 'qos');
+    is(join(' ', spread($after, 2)), '5 5', 'pinned and in turn');
+    exchange($conns[0], "version\r\n", VERSION_REPLY('1.4')) for 1 .. 100;
+    is(mem_stats($server->control, 'qos')->{rx_checked}, 0, 'nobody asks where input arrives');
+    $server->stop;
+
+    $server = start_server(args => ['-t', '2', $pin, '--steer=napi']);
+    @conns = open_conns($server, 9);
+    $after = mem_stats($server->control, 'qos');
+    is($after->{steer_fallback}, 10, 'napi: loopback has no receive queue');
+    is(join(' ', spread($after, 2)), '5 5', 'of two the emptier');
+    $server->stop;
+}
+
+# every worker accepts
+for my $profile (profiles()) {
+    for my $args (['-t', '2', '--steer=reuseport'], ['-t', '2', $pin, '--steer=reuseport']) {
+        my $server = start_server(profile => $profile, args => $args);
+        my $s = $server->control;
+        my $what = "[$profile] @$args";
+        my $stats = mem_stats($s, 'qos');
+        like($stats->{steer_mode}, qr/^(reuseport|cpu)$/, "$what: mode");
+        my $kind = $args->[2] =~ /pin/ ? qr/^(incoming_cpu|cbpf|none)$/ : qr/^hash$/;
+        like($stats->{steer_kernel}, $kind, "$what: the kernel's part ($stats->{steer_kernel})");
+        my @conns = open_conns($server, 40);
+        $stats = mem_stats($s, 'qos');
+        my ($a, $b) = spread($stats, 2);
+        is($a + $b, 41, "$what: all are there");
+        is(mem_stats($s)->{curr_connections}, 41, "$what: listeners do not count as connections");
+        open my $fh, '<', $server->{port_file};
+        my @ports = <$fh>;
+        is(scalar(@ports), 1, "$what: and is written down once");
+        my $run = run_program('-p', $server->port, '-l', '127.0.0.1', '--steer=reuseport',
+            $is_root ? ('-u', 'root') : ());
+        is($run->{status}, 71, "$what: a second server does not join the first one's address");
+        like($run->{err}, qr/in use/, "$what: but says that it is in use");
+        SKIP: {
+            skip 'the kernel does not choose', 1 if $stats->{steer_kernel} !~ /cpu|cbpf/;
+            skip 'no taskset', 1 if @allowed < 2 || !stay_on($allowed[1]);
+            close $_ for splice @conns;
+            wait_until(sub { $a = 0; $a += $_ for spread(mem_stats($s, 'qos'), 2); $a == 1 });
+            my $local = mem_stats($s, 'qos')->{steer_local};
+            @conns = open_conns($server, 8);
+            is(mem_stats($s, 'qos')->{steer_local} - $local, 8, "$what: CPU $allowed[1] is local");
+            stay_on($my_list);
+        }
+        $server->stop;
+    }
+
+    # the limit on connections holds over all who accept
+    my $server = start_server(profile => $profile, args => ['-c', '40', '-t', '3',
+            '--steer=reuseport', $profile eq '1.6' ? ('-o', 'no_maxconns_fast') : ()]);
+    my $s = $server->control;
+    exchange($s, "version\r\n", VERSION_REPLY($profile));
+    my @many = map { $server->connect(no_wait => 1) } 1 .. 80;
+    my $st;
+    ok(wait_until(sub { $st = mem_stats($s); !$st->{accepting_conns} }),
+        "[$profile] accepting_conns goes to 0");
+    cmp_ok($st->{curr_connections}, '<=', 41, "[$profile] not more than -c are open");
+    # in what order the workers accept is nobody's business
+    put($_, "version\r\n") for @many;
+    my $answered = 0;
+    while (@many) {
+        my $bits = '';
+        vec($bits, fileno $_, 1) = 1 for @many;
+        last if select($bits, undef, undef, 20) <= 0;
+        for my $c (grep { vec($bits, fileno $_, 1) } @many) {
+            $answered++ if read_bytes($c, length VERSION_REPLY($profile)) eq VERSION_REPLY($profile);
+        }
+        @many = grep { !vec($bits, fileno $_, 1) } @many;
+    }
+    is($answered, 80, "[$profile] as some leave, all are served in the end");
+    ok(wait_until(sub { mem_stats($s)->{accepting_conns} }), "[$profile] and it accepts again");
+    cmp_ok(mem_stats($s)->{listen_disabled_num}, '>=', 1, "[$profile] listen_disabled_num");
+    $server->stop;
+
+    $server = start_server(profile => $profile, args => ['-c', '20', '-t', '3',
+            '--steer=reuseport', '-o', 'maxconns_fast']);
+    $s = $server->control;
+    exchange($s, "version\r\n", VERSION_REPLY($profile));
+    my @in = open_conns($server, 19);
+    my $refused = $server->connect;
+    is(read_until_eof($refused), "ERROR Too many open connections\r\n",
+        "[$profile] maxconns_fast refuses and closes");
+    is(mem_stats($s)->{rejected_connections}, 1, "[$profile] rejected_connections");
+    $server->stop;
+
+    # UNIX sockets have no CPU
+    my $path = scratch_dir() . '/steer.sock';
+    $server = start_server(profile => $profile, path => $path,
+        args => ['-s', $path, '-t', '2', $pin, '--steer=reuseport']);
+    @in = open_conns($server, 5);
+    is(mem_stats($server->control, 'qos')->{steer_kernel}, 'none', "[$profile] UNIX socket");
+    $server->stop;
+}
+
+done_testing();

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * Steering: which worker a connection of a CPU or receive queue goes to, how near workers
+ * stand, when one has too many, and what the kernel's table says.
+ */
+#include "qos/steer.h"
+
+#include "check_unit.h"
+
+#define CPUS 16
+#define WORKERS_MAX 16
+
+static struct steer_map map;
+static struct steer steer;
+static _Atomic unsigned loads[WORKERS_MAX];
+
+/* A machine of two nodes with two caches each and four CPUs under every cache. */
+static void
+place(const int *cpus, unsigned count, enum steer_mode mode)
+{
+    struct pin_place known[CPUS], places[WORKERS_MAX];
+    for (int i = 0; i < CPUS; i++) {
+        known[i] = (struct pin_place){
+            .cpu = i, .package = i / 8, .llc = i / 4, .numa = i / 8, .core = i};
+    }
+    for (unsigned i = 0; i < count; i++) {
+        places[i] =
+            cpus[i] >= 0 ? known[cpus[i]] : (struct pin_place){-1, -1, -1, -1, -1};
+        atomic_store(&loads[i], 0);
+    }
+    steer_map_fini(&map);
+    ck_assert(steer_map_init(&map, places, count, known, CPUS));
+    steer_init(&steer, mode, &map, 1, 2);
+}
+
+static unsigned
+pick(int cpu)
+{
+    struct steer_hint hint = {.cpu = cpu, .given = -1};
+    unsigned worker = steer_pick(&steer, &hint, loads);
+    ck_assert_uint_lt(worker, map.count);
+    return worker;
+}
+
+static unsigned
+pick_queue(unsigned napi, int cpu)
+{
+    struct steer_hint hint = {.cpu = cpu, .napi = napi, .given = -1};
+    return steer_pick(&steer, &hint, loads);
+}
+
+START_TEST(modes_have_names)
+{
+    for (unsigned i = 0; i < STEER_MODES; i++) {
+        enum steer_mode mode;
+        ck_assert(steer_mode_parse(steer_mode_name((enum steer_mode)i), &mode));
+        ck_assert_uint_eq(mode, i);
+    }
+    enum steer_mode mode;
+    ck_assert(!steer_mode_parse("", &mode));
+    ck_assert(!steer_mode_parse("cpus", &mode));
+}
+END_TEST
+
+START_TEST(each_in_turn)
+{
+    int cpus[] = {0, 1, 2};
+    place(cpus, 3, STEER_RR);
+    for (unsigned i = 0; i < 9; i++) {
+        ck_assert_uint_eq(pick(2), i % 3);
+    }
+    ck_assert_uint_eq(ctr_get(&steer.local) + ctr_get(&steer.fallback), 0);
+}
+END_TEST
+
+START_TEST(the_worker_of_the_cpu)
+{
+    int cpus[] = {3, 9, 6};
+    place(cpus, 3, STEER_CPU);
+    ck_assert(steer_map_is_pinned(&map));
+    ck_assert_uint_eq(pick(3), 0);
+    ck_assert_uint_eq(pick(9), 1);
+    ck_assert_uint_eq(pick(6), 2);
+    ck_assert_uint_eq(ctr_get(&steer.local), 3);
+    steer_map_move(&map, 1, 12);
+    ck_assert_uint_eq(pick(12), 1);
+    ck_assert_uint_eq(ctr_get(&steer.local), 4);
+}
+END_TEST
+
+START_TEST(else_the_nearest)
+{
+    int cpus[] = {0, 5, 8};
+    place(cpus, 3, STEER_CPU);
+    ck_assert_uint_eq(pick(1), 0);  /* same cache as 0 */
+    ck_assert_uint_eq(pick(7), 1);  /* same cache as 5 */
+    ck_assert_uint_eq(pick(15), 2); /* the node of 8 alone */
+    ck_assert_uint_eq(ctr_get(&steer.near), 3);
+    ck_assert_uint_eq(ctr_get(&steer.local), 0);
+}
+END_TEST
+
+/* Of equally near ones the one with fewer connections. */
+START_TEST(among_equals_the_emptier)
+{
+    int cpus[] = {0, 0, 1, 2};
+    place(cpus, 4, STEER_CPU);
+    atomic_store(&loads[0], 3);
+    ck_assert_uint_eq(pick(0), 1);
+    atomic_store(&loads[1], 4);
+    ck_assert_uint_eq(pick(0), 0);
+    atomic_store(&loads[2], 1);
+    ck_assert_uint_eq(pick(3), 3);
+}
+END_TEST
+
+START_TEST(unknown_falls_back)
+{
+    int far[] = {0, 1};
+    place(far, 2, STEER_CPU);
+    atomic_store(&loads[0], 2);
+    ck_assert_uint_eq(pick(-1), 1);   /* a UNIX socket: of the two the emptier */
+    ck_assert_uint_eq(pick(12), 1);   /* the other node */
+    ck_assert_uint_eq(pick(4000), 1); /* beyond what is known */
+    ck_assert_uint_eq(ctr_get(&steer.fallback), 3);
+    int unpinned[] = {-1, -1};
+    place(unpinned, 2, STEER_CPU);
+    ck_assert(!steer_map_is_pinned(&map));
+    pick(0);
+    ck_assert_uint_eq(ctr_get(&steer.fallback), 1);
+}
+END_TEST
+
+/* Everything comes from one CPU: its worker keeps 16 more than the mean, and half as many
+ * again. */
+START_TEST(a_pile_overflows)
+{
+    int cpus[] = {0, 1, 8, 9};
+    place(cpus, 4, STEER_CPU);
+    unsigned overflown = 0;
+    for (unsigned i = 1; i <= 1000; i++) {
+        unsigned worker = pick(1);
+        overflown += worker != 1;
+        atomic_fetch_add(&loads[worker], 1);
+        uint64_t sum = i;
+        unsigned load = atomic_load(&loads[1]);
+        /* It had not too many before it got this one. */
+        ck_assert(worker != 1 || ctr_get(&steer.overflow) > 0 ||
+                  (load - 1) * 4 <= sum - 1 + 64 || (load - 1) * 8 <= (sum - 1) * 3);
+    }
+    ck_assert_uint_gt(ctr_get(&steer.overflow), 0);
+    ck_assert_uint_eq(ctr_get(&steer.overflow) + ctr_get(&steer.local), 1000);
+    ck_assert_uint_ge(ctr_get(&steer.overflow), overflown);
+    ck_assert_uint_le(atomic_load(&loads[1]), 1000 * 3 / 8 + 2);
+    ck_assert_uint_ge(atomic_load(&loads[1]), 1000 * 3 / 8 - 2);
+    for (unsigned i = 0; i < 4; i++) {
+        ck_assert_uint_gt(atomic_load(&loads[i]), 150);
+    }
+}
+END_TEST
+
+START_TEST(few_connections_never_overflow)
+{
+    int cpus[] = {0, 1};
+    place(cpus, 2, STEER_CPU);
+    for (unsigned i = 0; i < 33; i++) {
+        ck_assert_uint_eq(pick(0), 0);
+        atomic_fetch_add(&loads[0], 1);
+    }
+    ck_assert_uint_eq(pick(0), 1);
+    ck_assert_uint_eq(ctr_get(&steer.overflow), 1);
+    int alone[] = {0};
+    place(alone, 1, STEER_CPU);
+    atomic_store(&loads[0], 100000);
+    ck_assert_uint_eq(pick(0), 0);
+    ck_assert_uint_eq(ctr_get(&steer.overflow), 0);
+}
+END_TEST
+
+START_TEST(two_choices_even_out)
+{
+    int cpus[] = {-1, -1, -1, -1, -1, -1, -1, -1};
+    place(cpus, 8, STEER_P2C);
+    for (unsigned i = 0; i < 8000; i++) {
+        atomic_fetch_add(&loads[pick(-1)], 1);
+    }
+    for (unsigned i = 0; i < 8; i++) {
+        ck_assert_uint_ge(atomic_load(&loads[i]), 990);
+        ck_assert_uint_le(atomic_load(&loads[i]), 1010);
+    }
+    int alone[] = {-1};
+    place(alone, 1, STEER_P2C);
+    ck_assert_uint_eq(pick(-1), 0);
+}
+END_TEST
+
+START_TEST(a_queue_is_learned)
+{
+    int cpus[] = {0, 1};
+    place(cpus, 2, STEER_NAPI);
+    ck_assert_uint_eq(pick_queue(17, 1), 1);
+    ck_assert_uint_eq(pick_queue(18, 0), 0);
+    for (unsigned i = 0; i < 10; i++) {
+        ck_assert_uint_eq(pick_queue(17, 1), 1);
+    }
+    ck_assert_uint_eq(pick_queue(17, 0), 1); /* one stray */
+    ck_assert_uint_eq(pick_queue(17, -1), 1);
+    ck_assert_uint_eq(pick_queue(18, 0), 0);
+    /* The interrupt moves: the majority follows, within twice as many as it had. */
+    unsigned until = 0;
+    while (pick_queue(17, 0) != 0) {
+        ck_assert_uint_lt(++until, 20);
+    }
+    ck_assert_uint_eq(ctr_get(&steer.fallback), 0);
+    /* No queue: of two the emptier. */
+    atomic_store(&loads[1], 9);
+    ck_assert_uint_eq(pick_queue(0, 1), 0);
+    ck_assert_uint_eq(ctr_get(&steer.fallback), 1);
+}
+END_TEST
+
+/* More queues than there is room for: the oldest are forgotten, never the one in use. */
+START_TEST(queues_beyond_the_table)
+{
+    int cpus[] = {0, 1};
+    place(cpus, 2, STEER_NAPI);
+    for (unsigned id = 1; id < 5000; id++) {
+        ck_assert_uint_eq(pick_queue(id, (int)(id % 2)), id % 2);
+        ck_assert_uint_eq(pick_queue(id, -1), id % 2);
+    }
+}
+END_TEST
+
+START_TEST(the_kernels_choice_stays)
+{
+    int cpus[] = {0, 1, 8};
+    struct steer_hint hint = {.cpu = 1, .given = 2};
+    place(cpus, 3, STEER_REUSEPORT);
+    ck_assert_uint_eq(steer_pick(&steer, &hint, loads), 2);
+    ck_assert_uint_eq(ctr_get(&steer.fallback), 1);
+    hint.given = 1;
+    ck_assert_uint_eq(steer_pick(&steer, &hint, loads), 1);
+    ck_assert_uint_eq(ctr_get(&steer.local), 1);
+    hint.given = 0;
+    ck_assert_uint_eq(steer_pick(&steer, &hint, loads), 0);
+    ck_assert_uint_eq(ctr_get(&steer.near), 1);
+    atomic_store(&loads[1], 60);
+    hint.given = 1;
+    ck_assert_uint_ne(steer_pick(&steer, &hint, loads), 1);
+    ck_assert_uint_eq(ctr_get(&steer.overflow), 1);
+}
+END_TEST
+
+/* The same seed, the same choices. */
+START_TEST(chance_is_seeded)
+{
+    int cpus[] = {-1, -1, -1, -1, -1};
+    unsigned first[50];
+    place(cpus, 5, STEER_P2C);
+    for (unsigned i = 0; i < 50; i++) {
+        first[i] = pick(-1);
+    }
+    place(cpus, 5, STEER_P2C);
+    for (unsigned i = 0; i < 50; i++) {
+        ck_assert_uint_eq(pick(-1), first[i]);
+    }
+}
+END_TEST
+
+static Suite *
+suite(void)
+{
+    Suite *s = suite_create("steer");
+    TCase *t = tcase_create("steer");
+    tcase_set_timeout(t, SUITE_TIMEOUT_S);
+    tcase_add_test(t, modes_have_names);
+    tcase_add_test(t, each_in_turn);
+    tcase_add_test(t, the_worker_of_the_cpu);
+    tcase_add_test(t, else_the_nearest);
+    tcase_add_test(t, among_equals_the_emptier);
+    tcase_add_test(t, unknown_falls_back);
+    tcase_add_test(t, a_pile_overflows);
+    tcase_add_test(t, few_connections_never_overflow);
+    tcase_add_test(t, two_choices_even_out);
+    tcase_add_test(t, a_queue_is_learned);
+    tcase_add_test(t, queues_beyond_the_table);
+    tcase_add_test(t, the_kernels_choice_stays);
+    tcase_add_test(t, chance_is_seeded);
+    suite_add_tcase(s, t);
+    return s;
+}
+
+int
+main(void)
+{
+    SRunner *runner = srunner_create(suite());
+    srunner_set_tap(runner, "-");
+    srunner_run_all(runner, CK_SILENT);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed > 0;
+}
