@@ -65,12 +65,12 @@ pause_accepting(struct acceptor *a)
 static void
 reject(struct listen *l, int fd)
 {
+    ctr_add_shared(&l->rejected, 1); /* before the client can ask */
     /* A full socket buffer on a fresh connection cannot happen; a vanished peer can. */
     if (send(fd, refusal, sizeof refusal - 1, MSG_NOSIGNAL) < 0) {
         log_write(LOG_DEBUG, "<%d refused connection went away: %s", fd, strerror(errno));
     }
     close(fd);
-    ctr_add_shared(&l->rejected, 1);
 }
 
 /* A worker that is pinned elsewhere takes its listeners along, in its own thread. */
