@@ -600,7 +600,9 @@ settings_listen(const struct settings *s)
         .socket_path = s->socket_path,
         .socket_mode = (unsigned)s->socket_mode,
         .backlog = (int)s->backlog,
-        .max_conns = (unsigned)s->max_conns,
+        /* What the workers need for themselves is counted as upstream counts it. */
+        .max_conns =
+            (unsigned)(s->max_conns - s->threads * SETTINGS_FILES_PER_WORKER - 1),
         .rejects_fast = s->rejects_fast,
         .port_file = getenv("MEMCACHED_PORT_FILENAME"),
         .steer = s->steer,

@@ -189,7 +189,7 @@ check_auth(struct settings *s, int *exit_status)
 static bool
 check_connections(const struct settings *s, int *exit_status)
 {
-    if (s->max_conns <= s->threads * SETTINGS_FILES_PER_WORKER) {
+    if (s->max_conns <= s->threads * SETTINGS_FILES_PER_WORKER + 1) {
         return fail(exit_status, 1, "Maxconns setting is too low, use -c to increase.");
     }
     if (s->threads > MANY_THREADS) {

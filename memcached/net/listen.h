@@ -32,7 +32,7 @@ struct listen_conf {
     const char *socket_path; /* UNIX socket instead of the network; NULL: none */
     unsigned socket_mode;    /* permission bits */
     int backlog;
-    unsigned max_conns;
+    unsigned max_conns;    /* of clients */
     bool rejects_fast;     /* over the limit: answer and close instead of waiting */
     const char *port_file; /* where the ports are written down; NULL: nowhere */
     enum steer_mode steer;
