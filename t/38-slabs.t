@@ -87,6 +87,16 @@ for my $profile (profiles()) {
     fill_with($s, 'big', 70000, 5, 100);
     fill_with($s, 'small', 20000, 5, 100);
     exchange($s, "get big104\r\n", "VALUE big104 0 70000\r\n" . 'x' x 70000 . "\r\nEND\r\n", 'stored');
+
+    # by automover 2: at an eviction, not at the end of the second
+    my $pages = $after->{'25:total_pages'};
+    my $from = 1000;
+    exchange($s, "slabs automove 2\r\n", "OK\r\n");
+    ok(wait_until(sub {
+        fill_with($s, 'small', 20000, 60, $from += 60);
+        return mem_stats($s, 'slabs')->{'25:total_pages'} > $pages;
+    }), "[$profile] a class that evicts gets a page");
+    exchange($s, "slabs automove 0\r\n", "OK\r\n");
     $server->stop;
 
     # what has room moves unchanged

@@ -235,7 +235,7 @@ for my $profile (profiles()) {
     }
     exchange($s, "set a 0 0 1\r\n1\r\nset b 0 -1 1\r\n1\r\n", "STORED\r\nSTORED\r\n");
     exchange($s, "lru_crawler crawl 1\r\n", "OK\r\n");
-    like(event($w), qr/^type=lru_crawler crawler=1 lru=cold low_mark=0 next_reclaims=0 since_run=0 next_run=0 elapsed=\d+ examined=2 reclaimed=1$/,
+    like(event($w), qr/^type=lru_crawler crawler=1 lru=cold low_mark=1 next_reclaims=0 since_run=0 next_run=65 elapsed=\d+ examined=2 reclaimed=1$/,
         "[$profile] a crawl");
     my ($from) = map { /^STAT (\d+):total_pages [2-9]/ ? $1 : () } stat_lines($s, 'slabs');
     exchange($s, "slabs reassign $from 1\r\n", "OK\r\n");

@@ -17,6 +17,8 @@
 #define MOVE_SLEEP_MIN (200 * NSEC_PER_USEC)
 #define MOVE_SLEEP_MAX (2 * NSEC_PER_MSEC)
 #define MOVE_WAITS_SHORT 6000
+/* How often is looked whether an eviction has asked for a page, on automover level 2. */
+#define MOVE_POLL (5 * NSEC_PER_MSEC)
 #define SLEEP_MAX NSEC_PER_SEC
 
 static nsec_t
@@ -78,39 +80,19 @@ juggle(struct upkeep *u, bool has_maintainer, nsec_t now, uint32_t rel)
     return due;
 }
 
-struct note {
-    struct crawlplan *plan;
-    uint32_t now;
-};
-
-static bool
-note_item(void *ctx, const struct item *it)
-{
-    const struct note *note = ctx;
-    crawlplan_note(note->plan, item_class(it), item_expires(it), note->now);
-    return true;
-}
-
 static nsec_t
 crawl(struct upkeep *u, uint32_t sleep_us, nsec_t now, uint32_t rel)
 {
     uint32_t ticket;
-    bool is_automatic;
-    if (!orders_crawling(u->orders, &ticket, &is_automatic)) {
+    if (!orders_crawling(u->orders, &ticket)) {
         return now + SLEEP_MAX;
     }
     if (now < u->crawl_due) {
         return u->crawl_due;
     }
-    struct note note = {&u->plan, rel};
-    enum store_walk_step step =
-        store_walk_step(u->store, ticket, CRAWL_ITEMS, rel,
-                        is_automatic ? note_item : NULL, is_automatic ? &note : NULL);
-    if (step != STORE_WALK_MORE) {
-        orders_end_crawl(u->orders, u->store, ticket, rel);
-        if (is_automatic) {
-            crawlplan_end(&u->plan, u->crawl_classes, rel);
-        }
+    if (store_walk_step(u->store, ticket, CRAWL_ITEMS, rel, NULL, NULL) !=
+        STORE_WALK_MORE) {
+        orders_end_crawl(u->orders, u->store, ticket);
         u->crawl_due = now;
         return now + SLEEP_MAX;
     }
@@ -123,6 +105,20 @@ crawl(struct upkeep *u, uint32_t sleep_us, nsec_t now, uint32_t rel)
     return u->crawl_due;
 }
 
+/* While there is no page under way. */
+static nsec_t
+begin_move(struct upkeep *u, nsec_t now, uint32_t rel)
+{
+    if (store_automove_evicted(u->store)) {
+        return now + MOVE_POLL;
+    }
+    if (u->moves_again) {
+        u->moves_again = store_automove_step(u->store, rel);
+        return u->moves_again ? now : now + SLEEP_MAX;
+    }
+    return now + SLEEP_MAX;
+}
+
 static nsec_t
 move(struct upkeep *u, nsec_t now, uint32_t rel)
 {
@@ -132,11 +128,7 @@ move(struct upkeep *u, nsec_t now, uint32_t rel)
     switch (store_move_step(u->store, MOVE_CHUNKS, rel)) {
     case STORE_MOVE_IDLE:
         u->move_waits = 0;
-        if (u->moves_again) {
-            u->moves_again = store_automove_step(u->store, rel);
-            return u->moves_again ? now : now + SLEEP_MAX;
-        }
-        return now + SLEEP_MAX;
+        return begin_move(u, now, rel);
     case STORE_MOVE_WAITING:
         u->move_waits++;
         u->move_due =
@@ -149,7 +141,7 @@ move(struct upkeep *u, nsec_t now, uint32_t rel)
 }
 
 static nsec_t
-each_second(struct upkeep *u, const struct orders_conf *conf, nsec_t now, uint32_t rel)
+each_second(struct upkeep *u, nsec_t now, uint32_t rel)
 {
     if (now < u->second_due) {
         return u->second_due;
@@ -158,12 +150,7 @@ each_second(struct upkeep *u, const struct orders_conf *conf, nsec_t now, uint32
     u->second(u->second_ctx);
     store_walk_expire(u->store, rel);
     u->moves_again |= store_automove_step(u->store, rel);
-    if (conf->has_maintainer && conf->has_crawler) {
-        uint64_t due = crawlplan_due(&u->plan, rel);
-        if (due != 0 && orders_crawl_automatically(u->orders, u->store, due, rel)) {
-            u->crawl_classes = due;
-        }
-    }
+    orders_crawl_automatically(u->orders, u->store, rel);
     return u->second_due;
 }
 
@@ -174,7 +161,7 @@ pass(struct upkeep *u, nsec_t now)
 {
     uint32_t rel = clock_rel(now);
     struct orders_conf conf = orders_conf(u->orders);
-    nsec_t due = each_second(u, &conf, now, rel);
+    nsec_t due = each_second(u, now, rel);
     due = least(due, grow(u, now));
     due = least(due, juggle(u, conf.has_maintainer, now, rel));
     due = least(due, crawl(u, conf.crawler_sleep_us, now, rel));

@@ -15,7 +15,7 @@
 #include "base/clock.h"
 #include "base/must.h"
 #include "serve/orders.h"
-#include "store/crawlplan.h"
+#include "store/store.h"
 
 struct store;
 
@@ -42,8 +42,6 @@ struct upkeep {
     unsigned move_waits; /* in a row */
     bool moves_again;    /* the automover has more for the pool */
     nsec_t second_due;
-    uint64_t crawl_classes; /* of the automatic crawl */
-    struct crawlplan plan;
 };
 
 /* Calls second(ctx) once a second. False: no thread, with errno. */

@@ -89,7 +89,7 @@ void
 exec_dump_end(struct session *s, const struct env *env)
 {
     if (s->dump != DUMP_NONE) {
-        store_walk_close(env->store, s->dump_ticket, env->now);
+        store_walk_close(env->store, s->dump_ticket);
         s->dump = DUMP_NONE;
     }
 }

@@ -183,6 +183,7 @@ automove(const struct req *req, const struct env *env)
     }
     if (reply == REPLY_OK) {
         store_set_automove(env->store, &conf);
+        orders_wake(env->conf->orders);
     }
     return reply;
 }
@@ -366,7 +367,7 @@ sleep_between(const struct req *req, const struct env *env)
 static enum reply
 switch_crawler(const struct env *env, bool is_on)
 {
-    bool is_new = orders_switch_crawler(env->conf->orders, env->store, is_on, env->now);
+    bool is_new = orders_switch_crawler(env->conf->orders, env->store, is_on);
     return is_new || !is_on ? REPLY_OK : REPLY_CRAWLER_NO_START;
 }
 

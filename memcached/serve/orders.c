@@ -46,9 +46,9 @@ post(struct orders *o)
 }
 
 static void
-end_crawl(struct orders *o, struct store *s, uint32_t now)
+end_crawl(struct orders *o, struct store *s)
 {
-    store_walk_close(s, o->crawl_ticket, now);
+    store_walk_close(s, o->crawl_ticket);
     o->is_crawling = false;
 }
 
@@ -64,13 +64,13 @@ orders_conf(struct orders *o)
 }
 
 bool
-orders_switch_crawler(struct orders *o, struct store *s, bool is_on, uint32_t now)
+orders_switch_crawler(struct orders *o, struct store *s, bool is_on)
 {
     lock(o);
     bool is_new = o->conf.has_crawler != is_on;
     o->conf.has_crawler = is_on;
     if (!is_on && o->is_crawling) {
-        end_crawl(o, s, now);
+        end_crawl(o, s);
     }
     unlock(o);
     return is_new;
@@ -96,7 +96,7 @@ static void
 yield(struct orders *o, struct store *s, uint32_t now)
 {
     if (o->is_crawling && o->is_automatic) {
-        end_crawl(o, s, now);
+        end_crawl(o, s);
         o->yielded_at = now;
     }
 }
@@ -105,7 +105,10 @@ static enum store_walk_status
 open_crawl(struct orders *o, struct store *s, uint64_t classes, bool is_automatic,
            uint32_t now)
 {
-    struct store_walk_ask ask = {.classes = classes, .per_list = o->conf.crawler_tocrawl};
+    struct store_walk_ask ask = {.classes = classes,
+                                 .is_crawl = true,
+                                 .only_due = is_automatic,
+                                 .per_list = o->conf.crawler_tocrawl};
     uint32_t ticket;
     enum store_walk_status status = store_walk_open(s, &ask, now, &ticket);
     if (status == STORE_WALK_OK) {
@@ -172,35 +175,33 @@ orders_wait(struct orders *o, const struct timespec *until)
     return goes_on;
 }
 
-bool
-orders_crawl_automatically(struct orders *o, struct store *s, uint64_t classes,
-                           uint32_t now)
+void
+orders_crawl_automatically(struct orders *o, struct store *s, uint32_t now)
 {
     lock(o);
-    bool may = o->conf.has_crawler && !o->is_crawling &&
-               (o->yielded_at == 0 || now - o->yielded_at >= YIELD_SECONDS);
-    bool is_open = may && open_crawl(o, s, classes, true, now) == STORE_WALK_OK;
+    if (o->conf.has_maintainer && o->conf.has_crawler && !o->is_crawling &&
+        (o->yielded_at == 0 || now - o->yielded_at >= YIELD_SECONDS)) {
+        (void)!open_crawl(o, s, STORE_WALK_ALL, true, now);
+    }
     unlock(o);
-    return is_open;
 }
 
 bool
-orders_crawling(struct orders *o, uint32_t *ticket, bool *is_automatic)
+orders_crawling(struct orders *o, uint32_t *ticket)
 {
     lock(o);
     bool is_crawling = o->is_crawling;
     *ticket = o->crawl_ticket;
-    *is_automatic = o->is_automatic;
     unlock(o);
     return is_crawling;
 }
 
 void
-orders_end_crawl(struct orders *o, struct store *s, uint32_t ticket, uint32_t now)
+orders_end_crawl(struct orders *o, struct store *s, uint32_t ticket)
 {
     lock(o);
     if (o->is_crawling && o->crawl_ticket == ticket) {
-        end_crawl(o, s, now);
+        end_crawl(o, s);
     }
     unlock(o);
 }

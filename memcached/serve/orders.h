@@ -45,8 +45,7 @@ void orders_fini(struct orders *o);
 
 struct orders_conf orders_conf(struct orders *o);
 /* Switches the crawler. False: it is so already. Off ends a crawl. */
-must_check bool orders_switch_crawler(struct orders *o, struct store *s, bool is_on,
-                                      uint32_t now);
+must_check bool orders_switch_crawler(struct orders *o, struct store *s, bool is_on);
 void orders_set_crawler_sleep(struct orders *o, uint32_t us);
 void orders_set_crawler_tocrawl(struct orders *o, uint32_t items);
 /* A walk for the thread to step, */
@@ -64,10 +63,10 @@ void orders_wake(struct orders *o);
 void orders_stop(struct orders *o);
 /* Waits until there are new orders, or for the monotonic time. False: stop. */
 must_check bool orders_wait(struct orders *o, const struct timespec *until);
-/* False: a client's walk is open, or the last one is not long ago. */
-must_check bool orders_crawl_automatically(struct orders *o, struct store *s,
-                                           uint64_t classes, uint32_t now);
+/* Once a second: crawls the lists whose time has come, when there are any, no walk is open,
+ * and no client had to be given way to a short while ago. */
+void orders_crawl_automatically(struct orders *o, struct store *s, uint32_t now);
 /* The crawl under way, if any. */
-must_check bool orders_crawling(struct orders *o, uint32_t *ticket, bool *is_automatic);
+must_check bool orders_crawling(struct orders *o, uint32_t *ticket);
 /* It is over. */
-void orders_end_crawl(struct orders *o, struct store *s, uint32_t ticket, uint32_t now);
+void orders_end_crawl(struct orders *o, struct store *s, uint32_t ticket);

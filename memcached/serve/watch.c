@@ -208,13 +208,12 @@ watch_on_store_event(void *ctx, const struct store_event *event)
     case STORE_EVENT_PAGE_MOVE:
         told.kind = WATCH_PAGE_MOVE;
         told.to_class = event->to_class;
+        told.has_failed = event->has_failed;
         break;
     case STORE_EVENT_CRAWL:
         told.kind = WATCH_CRAWL;
         told.list = (uint8_t)event->list;
-        told.examined = event->examined;
-        told.reclaimed = event->reclaimed;
-        told.elapsed = event->elapsed;
+        told.crawl = event->crawl;
         break;
     }
     uint32_t type = watch_type_of_kind((enum watch_kind)told.kind);

@@ -91,11 +91,12 @@ struct watch_event {
     uint8_t to_class; /* PAGE_MOVE */
     uint8_t list;     /* CRAWL: enum store_list */
     bool was_fetched; /* EVICTION */
+    bool has_failed;  /* PAGE_MOVE */
     int32_t fd;
     uint32_t size; /* of the value; EVICTION: of the item */
     uint32_t idle;
-    int64_t ttl;                           /* seconds left */
-    uint64_t examined, reclaimed, elapsed; /* CRAWL */
+    int64_t ttl;              /* seconds left */
+    struct store_crawl crawl; /* CRAWL */
 };
 
 struct watch;

@@ -164,14 +164,24 @@ put_eviction(struct line *l, const struct watch_event *e, bool is_long)
     }
 }
 
-/* The crawler has no schedule of histograms: what tells of one is 0. */
 static void
 put_crawl(struct line *l, const struct watch_event *e)
 {
+    const struct store_crawl *c = &e->crawl;
     put(l,
-        " crawler=%u lru=%s low_mark=0 next_reclaims=0 since_run=0 next_run=0 "
-        "elapsed=%" PRIu64 " examined=%" PRIu64 " reclaimed=%" PRIu64,
-        e->class_id, lists[e->list], e->elapsed, e->examined, e->reclaimed);
+        " crawler=%u lru=%s low_mark=%" PRIu64 " next_reclaims=%" PRIu64
+        " since_run=%u next_run=%u elapsed=%u examined=%" PRIu64 " reclaimed=%" PRIu64,
+        e->class_id, lists[e->list], c->low_mark, c->next_reclaims, c->since_run,
+        c->next_run, c->elapsed, c->examined, c->reclaimed);
+}
+
+static void
+put_move(struct line *l, const struct watch_event *e, bool is_long)
+{
+    put(l, " src=%u dst=%u", e->class_id, e->to_class);
+    if (is_long) {
+        put(l, " state=%s", e->has_failed ? "fail" : "ok");
+    }
 }
 
 static void
@@ -194,7 +204,7 @@ put_fields(struct line *l, const struct watch_event *e, const char *text, bool i
         put_crawl(l, e);
         break;
     case WATCH_PAGE_MOVE:
-        put(l, " src=%u dst=%u%s", e->class_id, e->to_class, is_long ? " state=ok" : "");
+        put_move(l, e, is_long);
         break;
     case WATCH_CONN_NEW:
         put_peer(l, text, e->text_len);

@@ -9,9 +9,15 @@
 #define PER_CENT 100u
 
 void
-crawlplan_note(struct crawlplan *p, unsigned class_id, uint32_t exptime, uint32_t now)
+crawlplan_begin(struct crawlplan *p)
 {
-    struct crawlplan_class *c = &p->classes[class_id];
+    memset(p->minutes, 0, sizeof(p->minutes));
+    p->later = 0;
+}
+
+void
+crawlplan_note(struct crawlplan *p, uint32_t exptime, uint32_t now)
+{
     uint32_t left;
 
     if (exptime == STORE_NEVER) {
@@ -19,32 +25,36 @@ crawlplan_note(struct crawlplan *p, unsigned class_id, uint32_t exptime, uint32_
     }
     left = exptime > now ? (exptime - now) / SECONDS_PER_MINUTE : 0;
     if (left < CRAWLPLAN_MINUTES) {
-        c->minutes[left]++;
+        p->minutes[left]++;
     } else {
-        c->later++;
+        p->later++;
     }
 }
 
-/* True when it is worth while to come again after `wait` seconds. */
-static bool
-is_worth(const struct crawlplan_class *c, uint32_t wait)
-{
-    uint64_t gone = 0;
-    uint64_t all = c->later;
-
-    for (uint32_t i = 0; i < CRAWLPLAN_MINUTES; i++) {
-        all += c->minutes[i];
-        gone += i * SECONDS_PER_MINUTE < wait ? c->minutes[i] : 0;
-    }
-    return gone * PER_CENT > all;
-}
-
+/* How many of those that were counted will have expired after `wait` seconds, and how many
+ * must have so that it is worth while to come again then. */
 static void
-plan_next(struct crawlplan_class *c, uint32_t now)
+foresee(const struct crawlplan *p, uint32_t wait, struct store_crawl *crawl)
 {
-    uint32_t wait = c->wait;
+    uint64_t all = p->later;
 
-    if (is_worth(c, wait)) {
+    crawl->next_reclaims = 0;
+    for (uint32_t i = 0; i < CRAWLPLAN_MINUTES; i++) {
+        all += p->minutes[i];
+        crawl->next_reclaims += i * SECONDS_PER_MINUTE < wait ? p->minutes[i] : 0;
+    }
+    crawl->low_mark = all / PER_CENT + 1;
+}
+
+void
+crawlplan_end(struct crawlplan *p, unsigned class_id, enum store_list list, uint32_t now,
+              struct store_crawl *crawl)
+{
+    struct crawlplan_list *l = &p->lists[class_id][list];
+    uint32_t wait = l->wait != 0 ? l->wait : CRAWLPLAN_WAIT_MIN;
+
+    foresee(p, wait, crawl);
+    if (crawl->next_reclaims >= crawl->low_mark) {
         wait = wait > SECONDS_PER_MINUTE + CRAWLPLAN_WAIT_MIN ? wait - SECONDS_PER_MINUTE
                                                               : CRAWLPLAN_WAIT_MIN;
     } else {
@@ -53,34 +63,20 @@ plan_next(struct crawlplan_class *c, uint32_t now)
     if (wait > CRAWLPLAN_WAIT_MAX) {
         wait = CRAWLPLAN_WAIT_MAX;
     }
-    memset(c, 0, sizeof(*c));
-    c->wait = wait;
-    c->next = now + wait;
+    crawl->since_run = l->ended != 0 ? now - l->ended : 0;
+    crawl->next_run = wait;
+    *l = (struct crawlplan_list){.wait = wait, .next = now + wait, .ended = now};
 }
 
-void
-crawlplan_end(struct crawlplan *p, uint64_t classes, uint32_t now)
+bool
+crawlplan_is_due(struct crawlplan *p, unsigned class_id, enum store_list list,
+                 uint32_t now)
 {
-    for (unsigned id = 0; id < STORE_CLASSES; id++) {
-        if (classes >> id & 1) {
-            plan_next(&p->classes[id], now);
-        }
+    struct crawlplan_list *l = &p->lists[class_id][list];
+
+    if (l->wait == 0) {
+        l->wait = CRAWLPLAN_WAIT_MIN;
+        l->next = now + l->wait;
     }
-}
-
-uint64_t
-crawlplan_due(struct crawlplan *p, uint32_t now)
-{
-    uint64_t due = 0;
-
-    for (unsigned id = 1; id < STORE_CLASSES; id++) {
-        struct crawlplan_class *c = &p->classes[id];
-
-        if (c->wait == 0) {
-            c->wait = CRAWLPLAN_WAIT_MIN;
-            c->next = now + c->wait;
-        }
-        due |= (uint64_t)(now >= c->next) << id;
-    }
-    return due;
+    return now >= l->next;
 }

@@ -314,11 +314,12 @@ store_move_step(struct store *s, unsigned chunks, uint32_t now)
 }
 
 static void
-tell_move(struct store *s, int from, int to)
+tell_move(struct store *s, int from, int to, bool has_failed)
 {
     struct store_event event = {.kind = STORE_EVENT_PAGE_MOVE,
                                 .class_id = (uint8_t)from,
-                                .to_class = (uint8_t)to};
+                                .to_class = (uint8_t)to,
+                                .has_failed = has_failed};
 
     if (s->conf.on_event != NULL) {
         s->conf.on_event(s->conf.event_ctx, &event);
@@ -331,9 +332,21 @@ store_move_page(struct store *s, int from, int to)
     enum store_move_status status = slab_move_begin(&s->slab, &from, to);
 
     if (status == STORE_MOVE_OK) {
-        tell_move(s, from, to);
+        tell_move(s, from, to, false);
     }
     return status;
+}
+
+/* Of the automover; -1 is some class and is told of as the pool when there was none. */
+static bool
+carry_out(struct store *s, int from, int to)
+{
+    bool is_begun = store_move_page(s, from, to) == STORE_MOVE_OK;
+
+    if (!is_begun) {
+        tell_move(s, from < 0 ? 0 : from, to, true);
+    }
+    return is_begun;
 }
 
 /* ---- the automover ------------------------------------------------------------------- */
@@ -397,6 +410,22 @@ mover_note_eviction(struct store *s, unsigned class_id)
 }
 
 bool
+store_automove_evicted(struct store *s)
+{
+    struct automover *a = &s->automover;
+    unsigned wanted_by;
+
+    if (atomic_load_explicit(&a->level, memory_order_relaxed) < AUTOMOVE_EVICTION_LEVEL) {
+        return false;
+    }
+    wanted_by = atomic_exchange_explicit(&a->wanted_by, 0, memory_order_relaxed);
+    if (wanted_by != 0) {
+        carry_out(s, -1, (int)wanted_by);
+    }
+    return true;
+}
+
+bool
 store_automove_step(struct store *s, uint32_t now)
 {
     struct automover *a = &s->automover;
@@ -410,13 +439,9 @@ store_automove_step(struct store *s, uint32_t now)
                                   .counts_shares = s->conf.keeps_pages_when_full};
     struct automove_sample sample;
     struct automove_move move;
-    unsigned wanted_by = atomic_exchange_explicit(&a->wanted_by, 0, memory_order_relaxed);
 
     if (conf.level == 0) {
         return false;
-    }
-    if (wanted_by != 0) {
-        return store_move_page(s, -1, (int)wanted_by) == STORE_MOVE_OK;
     }
     take_sample(s, now, &sample);
     if (a->last_second != now) {
@@ -426,8 +451,7 @@ store_automove_step(struct store *s, uint32_t now)
         }
     }
     return automove_decide(&a->window, &rules, &sample, &move) &&
-           store_move_page(s, (int)move.from, (int)move.to) == STORE_MOVE_OK &&
-           move.to == 0;
+           carry_out(s, (int)move.from, (int)move.to) && move.to == 0;
 }
 
 /* ---- life and statistics ------------------------------------------------------------- */

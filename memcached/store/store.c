@@ -300,7 +300,7 @@ store_set_limit(struct store *s, uint64_t bytes)
 bool
 store_step(struct store *s, unsigned buckets)
 {
-    return walk_table_step(s, buckets);
+    return table_step(&s->table, lru_number(&s->lru), buckets);
 }
 
 void

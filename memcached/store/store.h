@@ -125,24 +125,35 @@ struct store_result {
     bool is_binary_key; /* the stored item carries the mark */
 };
 
+/* A list of a class that has been crawled to its end. */
+struct store_crawl {
+    uint64_t examined, reclaimed; /* items */
+    uint64_t low_mark;      /* items that must expire for a visit to be worth while */
+    uint64_t next_reclaims; /* items that will have expired at the next visit */
+    uint32_t elapsed;       /* seconds */
+    uint32_t since_run;     /* seconds since the visit before this one; 0: the first */
+    uint32_t next_run;      /* seconds until the next one */
+};
+
 /* For on_event. Keys point into items and are valid during the call only. */
 enum store_event_kind {
     STORE_EVENT_EVICTION,
-    STORE_EVENT_PAGE_MOVE,
-    STORE_EVENT_CRAWL, /* a list has been walked to its end */
+    STORE_EVENT_PAGE_MOVE, /* begun by command, or decided by the automover */
+    STORE_EVENT_CRAWL,     /* a list has been walked to its end */
 };
 
 struct store_event {
     enum store_event_kind kind;
     struct key key; /* EVICTION */
     bool was_fetched;
-    int64_t ttl;                           /* EVICTION: seconds left, -1 never */
-    uint32_t idle;                         /* EVICTION: seconds since last access */
-    uint32_t total;                        /* EVICTION */
-    uint8_t class_id;                      /* EVICTION, CRAWL; PAGE_MOVE: source */
-    uint8_t to_class;                      /* PAGE_MOVE: destination, 0 the pool */
-    enum store_list list;                  /* CRAWL */
-    uint64_t examined, reclaimed, elapsed; /* CRAWL: items, items, seconds */
+    int64_t ttl;              /* EVICTION: seconds left, -1 never */
+    uint32_t idle;            /* EVICTION: seconds since last access */
+    uint32_t total;           /* EVICTION */
+    uint8_t class_id;         /* EVICTION, CRAWL; PAGE_MOVE: source */
+    uint8_t to_class;         /* PAGE_MOVE: destination, 0 the pool */
+    bool has_failed;          /* PAGE_MOVE: it could not be begun */
+    enum store_list list;     /* CRAWL */
+    struct store_crawl crawl; /* CRAWL */
 };
 
 /* ---- life ---------------------------------------------------------------------------- */
@@ -326,14 +337,16 @@ unsigned store_juggle(struct store *s, unsigned class_id, unsigned moves, uint32
 enum store_walk_status {
     STORE_WALK_OK,
     STORE_WALK_BUSY,   /* one walk at a time */
-    STORE_WALK_EMPTY,  /* no items in these classes */
+    STORE_WALK_EMPTY,  /* no items in these classes, or none whose time has come */
     STORE_WALK_LOCKED, /* the hash table is growing */
     STORE_WALK_NO_MEMORY,
 };
 
 struct store_walk_ask {
-    uint64_t classes;  /* bit per class id */
-    bool by_table;     /* over the hash table: each item exactly once */
+    uint64_t classes; /* bit per class id */
+    bool by_table;    /* over the hash table: each item exactly once */
+    bool is_crawl; /* of lists: on_event hears of each, and its next visit is planned */
+    bool only_due; /* with is_crawl: lists whose visit was planned for now */
     uint32_t per_list; /* stop a list after so many items; 0: none */
 };
 
@@ -357,8 +370,9 @@ enum store_walk_step {
 enum store_walk_step store_walk_step(struct store *s, uint32_t ticket, unsigned items,
                                      uint32_t now, store_visit *visit, void *ctx);
 /* Does nothing when the walk is lost. */
-void store_walk_close(struct store *s, uint32_t ticket, uint32_t now);
-/* Once a second: closes a walk whose owner has stopped for a minute. */
+void store_walk_close(struct store *s, uint32_t ticket);
+/* Once a second: closes a walk that has not got on for a minute, because its owner has no room
+ * or does not step it, and one that is no crawl after half an hour. */
 void store_walk_expire(struct store *s, uint32_t now);
 
 /* ---- page moves ------------------------------------------------------------------------ */
@@ -390,7 +404,10 @@ struct store_automove {
 };
 void store_set_automove(struct store *s, const struct store_automove *conf);
 struct store_automove store_automove(struct store *s);
-/* Once a second: looks at ages and evictions, may start a move. True when the next one of the
+/* Level 2: begins the move to the class that has evicted last, if any has since the last call.
+ * False on other levels: need not be called again. */
+bool store_automove_evicted(struct store *s);
+/* Once a second, level 1: looks at ages and evictions, may start a move. True when the next one of the
  * same second may follow as soon as that page has moved. */
 bool store_automove_step(struct store *s, uint32_t now);
 

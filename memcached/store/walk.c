@@ -7,7 +7,8 @@
 
 #define TRIES_MAX 64  /* for a stripe that others hold; then the item is passed over */
 #define SORTED_MAX 32 /* items of a bucket that are put in order at once */
-#define STALE_SECONDS 60u /* a walk that nobody has stepped for so long is over */
+#define STALE_SECONDS 60u  /* a walk that has not got on for so long is over, */
+#define DUMP_SECONDS 1800u /* and so is one for a client after this time */
 
 void
 walk_init(struct walk *w)
@@ -39,23 +40,25 @@ show(const struct visitor *v, const struct item *it)
 
 /* ---- lists --------------------------------------------------------------------------- */
 
+/* Plans the next crawl of the list, which has been seen to its end. */
 static void
-tell_crawl(struct store *s, const struct walk *w, uint32_t now)
+plan_crawl(struct store *s, struct walk *w, uint32_t now)
 {
     struct store_event event = {.kind = STORE_EVENT_CRAWL,
                                 .class_id = (uint8_t)w->class_id,
                                 .list = w->list,
-                                .examined = w->examined,
-                                .reclaimed = w->reclaimed,
-                                .elapsed = now - w->list_start};
+                                .crawl = {.examined = w->examined,
+                                          .reclaimed = w->reclaimed,
+                                          .elapsed = now - w->list_start}};
 
+    crawlplan_end(&w->plan, w->class_id, w->list, now, &event.crawl);
     if (s->conf.on_event != NULL) {
         s->conf.on_event(s->conf.event_ctx, &event);
     }
 }
 
 static void
-end_list(struct store *s, uint32_t now)
+end_list(struct store *s)
 {
     struct walk *w = &s->walk;
     struct lru_class *c = &s->lru.classes[w->class_id];
@@ -69,7 +72,6 @@ end_list(struct store *s, uint32_t now)
     PTHREAD_OK(pthread_mutex_unlock(&c->lock));
     w->todo[w->class_id] &= (uint8_t) ~(1u << w->list);
     w->is_in_list = false;
-    tell_crawl(s, w, now);
 }
 
 /* False when all are done. */
@@ -92,6 +94,7 @@ begin_list(struct store *s, uint32_t now)
     w->examined = 0;
     w->reclaimed = 0;
     w->unfetched = 0;
+    crawlplan_begin(&w->plan);
     c = &s->lru.classes[w->class_id];
     PTHREAD_OK(pthread_mutex_lock(&c->lock));
     c->lists[w->list].cursor = c->lists[w->list].tail;
@@ -117,7 +120,13 @@ visit_item(struct store *s, struct item *it, uint64_t hash, const struct visitor
         *dead = it;
         return VISITED;
     }
-    return show(v, it) ? VISITED : VISIT_FULL;
+    if (!show(v, it)) {
+        return VISIT_FULL;
+    }
+    if (w->is_crawl) {
+        crawlplan_note(&w->plan, item_expires(it), v->now);
+    }
+    return VISITED;
 }
 
 /* The item at the cursor. False: the list is at its end. */
@@ -144,6 +153,7 @@ visit_next(struct store *s, const struct visitor *v, enum visited *visited)
         }
         if (*visited == VISITED) {
             w->tries = 0;
+            w->moved_at = v->now;
             w->examined++;
             if (dead == NULL) {
                 list->cursor = it->prev;
@@ -169,7 +179,10 @@ step_lists(struct store *s, unsigned items, const struct visitor *v)
             return false;
         }
         if (w->examined == w->most || !visit_next(s, v, &visited)) {
-            end_list(s, v->now);
+            end_list(s);
+            if (w->is_crawl) {
+                plan_crawl(s, w, v->now);
+            }
             visited = VISITED;
             continue;
         }
@@ -187,36 +200,52 @@ struct sorted {
     bool has_more;
 };
 
-/* The items of the bucket with the lowest hashes that have not come yet. */
+static void
+sort_item(struct sorted *sorted, struct item *it, uint64_t hash)
+{
+    unsigned i = sorted->count;
+
+    if (i == SORTED_MAX) {
+        sorted->has_more = true;
+        if (hash >= sorted->hash[--i]) {
+            return;
+        }
+    } else {
+        sorted->count++;
+    }
+    for (; i > 0 && sorted->hash[i - 1] > hash; i--) {
+        sorted->hash[i] = sorted->hash[i - 1];
+        sorted->item[i] = sorted->item[i - 1];
+    }
+    sorted->hash[i] = hash;
+    sorted->item[i] = it;
+}
+
+/* The items of the bucket with the lowest hashes that have not come yet. The bucket is that
+ * of the table when the walk began; it has one stripe, which is held. While the table grows,
+ * two of its buckets may be one that has not been moved. */
 static void
 sort_bucket(struct store *s, struct sorted *sorted)
 {
     const struct walk *w = &s->walk;
+    uint64_t buckets = table_buckets(&s->table);
 
     sorted->count = 0;
     sorted->has_more = false;
-    for (struct item *it = *table_bucket(&s->table, w->bucket); it != NULL;
-         it = it->h_next) {
-        uint64_t hash = hash_of(s, item_key_of(it));
-        unsigned i = sorted->count;
+    for (uint64_t i = w->bucket; i < buckets; i += w->buckets) {
+        struct item **bucket = table_bucket(&s->table, i);
 
-        if (w->has_last && hash <= w->last_hash) {
+        if (i >= buckets / 2 && buckets > w->buckets &&
+            bucket == table_bucket(&s->table, i - buckets / 2)) {
             continue;
         }
-        if (i == SORTED_MAX) {
-            sorted->has_more = true;
-            if (hash >= sorted->hash[--i]) {
-                continue;
+        for (struct item *it = *bucket; it != NULL; it = it->h_next) {
+            uint64_t hash = hash_of(s, item_key_of(it));
+
+            if (!w->has_last || hash > w->last_hash) {
+                sort_item(sorted, it, hash);
             }
-        } else {
-            sorted->count++;
         }
-        for (; i > 0 && sorted->hash[i - 1] > hash; i--) {
-            sorted->hash[i] = sorted->hash[i - 1];
-            sorted->item[i] = sorted->item[i - 1];
-        }
-        sorted->hash[i] = hash;
-        sorted->item[i] = it;
     }
 }
 
@@ -248,11 +277,13 @@ visit_bucket(struct store *s, const struct visitor *v, unsigned *items)
         } else if (!show(v, sorted.item[i])) {
             return false;
         }
+        w->moved_at = v->now;
         w->has_last = true;
         w->last_hash = sorted.hash[i];
         *items -= *items > 0;
     }
     if (!sorted.has_more) {
+        w->moved_at = v->now;
         w->has_last = false;
         w->bucket++;
     }
@@ -281,27 +312,11 @@ step_table(struct store *s, unsigned items, const struct visitor *v)
     return w->bucket < w->buckets;
 }
 
-bool
-walk_table_step(struct store *s, unsigned buckets)
-{
-    struct walk *w = &s->walk;
-    bool has_more = false;
-
-    if (pthread_mutex_trylock(&w->lock) != 0) {
-        return true; /* somebody walks just now */
-    }
-    if (!w->is_open || !w->by_table) {
-        has_more = table_step(&s->table, lru_number(&s->lru), buckets);
-    }
-    PTHREAD_OK(pthread_mutex_unlock(&w->lock));
-    return has_more;
-}
-
 /* ---- life of a walk; the lock is held ------------------------------------------------ */
 
 /* Which lists have something in them. */
 static bool
-plan_lists(struct store *s, uint64_t classes)
+find_lists(struct store *s, const struct store_walk_ask *ask, uint32_t now)
 {
     struct walk *w = &s->walk;
     uint64_t starts = 0;
@@ -310,12 +325,13 @@ plan_lists(struct store *s, uint64_t classes)
         struct lru_class *c = &s->lru.classes[id];
 
         w->todo[id] = 0;
-        if ((classes >> id & 1) == 0) {
+        if ((ask->classes >> id & 1) == 0) {
             continue;
         }
         PTHREAD_OK(pthread_mutex_lock(&c->lock));
         for (unsigned list = 0; list < STORE_LISTS; list++) {
-            if (c->lists[list].tail != NULL) {
+            if (c->lists[list].tail != NULL &&
+                (!ask->only_due || crawlplan_is_due(&w->plan, id, list, now))) {
                 w->todo[id] |= (uint8_t)(1u << list);
                 starts++;
             }
@@ -335,33 +351,35 @@ open_locked(struct store *s, const struct store_walk_ask *ask, uint32_t now)
         return STORE_WALK_BUSY;
     }
     if (ask->by_table) {
+        /* In this order: who sees the new array sees that it is new. */
+        w->buckets = table_buckets(&s->table);
         if (atomic_load_explicit(&s->table.is_growing, memory_order_relaxed)) {
             return STORE_WALK_LOCKED;
         }
-        w->buckets = table_buckets(&s->table);
         w->bucket = 0;
         w->has_last = false;
-    } else if (!plan_lists(s, ask->classes)) {
+    } else if (!find_lists(s, ask, now)) {
         return STORE_WALK_EMPTY;
     }
     w->by_table = ask->by_table;
+    w->is_crawl = ask->is_crawl && !ask->by_table;
     w->per_list = ask->per_list;
     w->class_id = 0;
     w->is_in_list = false;
     w->is_open = true;
-    w->used_at = now;
+    w->opened_at = w->moved_at = now;
     w->ticket++;
     atomic_store_explicit(&w->is_running, true, memory_order_relaxed);
     return STORE_WALK_OK;
 }
 
 static void
-close_locked(struct store *s, uint32_t now)
+close_locked(struct store *s)
 {
     struct walk *w = &s->walk;
 
     if (w->is_in_list) {
-        end_list(s, now);
+        end_list(s);
     }
     w->is_open = false;
     atomic_store_explicit(&w->is_running, false, memory_order_relaxed);
@@ -398,7 +416,6 @@ store_walk_step(struct store *s, uint32_t ticket, unsigned items, uint32_t now,
     if (is_mine(w, ticket)) {
         bool has_more = w->by_table ? step_table(s, items, &v) : step_lists(s, items, &v);
 
-        w->used_at = now;
         step = has_more ? STORE_WALK_MORE : STORE_WALK_OVER;
     }
     PTHREAD_OK(pthread_mutex_unlock(&w->lock));
@@ -406,15 +423,22 @@ store_walk_step(struct store *s, uint32_t ticket, unsigned items, uint32_t now,
 }
 
 void
-store_walk_close(struct store *s, uint32_t ticket, uint32_t now)
+store_walk_close(struct store *s, uint32_t ticket)
 {
     struct walk *w = &s->walk;
 
     PTHREAD_OK(pthread_mutex_lock(&w->lock));
     if (is_mine(w, ticket)) {
-        close_locked(s, now);
+        close_locked(s);
     }
     PTHREAD_OK(pthread_mutex_unlock(&w->lock));
+}
+
+static bool
+is_overdue(const struct walk *w, uint32_t now)
+{
+    return (now > w->moved_at && now - w->moved_at > STALE_SECONDS) ||
+           (!w->is_crawl && now > w->opened_at && now - w->opened_at > DUMP_SECONDS);
 }
 
 void
@@ -423,8 +447,8 @@ store_walk_expire(struct store *s, uint32_t now)
     struct walk *w = &s->walk;
 
     PTHREAD_OK(pthread_mutex_lock(&w->lock));
-    if (w->is_open && now > w->used_at && now - w->used_at > STALE_SECONDS) {
-        close_locked(s, now);
+    if (w->is_open && is_overdue(w, now)) {
+        close_locked(s);
     }
     PTHREAD_OK(pthread_mutex_unlock(&w->lock));
 }

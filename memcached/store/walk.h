@@ -6,10 +6,10 @@
  *
  * Over a list the position is the list's cursor, the item that is next; whoever takes that
  * item out of the list moves the cursor on; no more items are looked at than there were, for
- * new ones come in front. Over the table it is the bucket and the last hash
- * in it, for items of a bucket are visited in the order of their hashes: whatever changes
- * meanwhile, no key comes twice and none that stays is missed. The table does not start to
- * grow during such a walk.
+ * new ones come in front. Over the table it is a bucket, as they were when the walk began,
+ * and the last hash in it, for items of a bucket are visited in the order of their hashes:
+ * whatever changes meanwhile, no key comes twice and none that stays is missed. When the
+ * table has grown since, a bucket of then is several buckets of now.
  */
 #pragma once
 
@@ -18,6 +18,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "store/crawlplan.h"
 #include "store/store.h"
 
 /* Everything is under the lock, which is taken before any other lock of the store. */
@@ -25,9 +26,12 @@ struct walk {
     pthread_mutex_t lock;
     bool is_open;
     bool by_table;
+    bool is_crawl;
+    struct crawlplan plan; /* of the next crawls */
     uint32_t ticket;
     uint32_t per_list;
-    uint32_t used_at; /* when it was stepped last */
+    uint32_t opened_at;
+    uint32_t moved_at; /* when it got on last */
     /* lists */
     uint8_t todo[STORE_CLASSES]; /* bit per list that is not done */
     unsigned class_id;           /* of the list under way, */
@@ -46,10 +50,5 @@ struct walk {
     _Atomic bool is_running;
 };
 
-struct store;
-
 void walk_init(struct walk *w);
 void walk_fini(struct walk *w);
-
-/* One step of growing, unless a walk over the table is open. As table_step. */
-bool walk_table_step(struct store *s, unsigned buckets);

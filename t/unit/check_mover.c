@@ -286,6 +286,51 @@ START_TEST(waits_before_it_evicts_below_the_limit)
 }
 END_TEST
 
+static unsigned moves_told, fails_told;
+
+static void
+note_move(void *ctx, const struct store_event *event)
+{
+    (void)ctx;
+    if (event->kind == STORE_EVENT_PAGE_MOVE) {
+        *(event->has_failed ? &fails_told : &moves_told) += 1;
+    }
+}
+
+START_TEST(an_eviction_asks_for_a_page)
+{
+    struct store_conf conf = move_conf(4 * MIB);
+    struct store_automove level2 = {.level = 2, .ratio = 0.8, .window = 10};
+    struct store *s;
+
+    conf.on_event = note_move;
+    s = open_store(&conf);
+    ck_assert(!store_automove_evicted(s));
+    store_set_automove(s, &level2);
+    put_big(s, 0, 3 * PER_PAGE);
+    ck_assert(store_automove_evicted(s)); /* nothing was evicted: nothing happens */
+    ck_assert(!totals_of(s).is_moving);
+    put_big(s, 3 * PER_PAGE, 5 * PER_PAGE);
+    ck_assert_int_eq(put_sized(s, "other", 20000, STORE_NEVER, NOW), STORE_OK);
+    for (unsigned i = 0; i < 60; i++) { /* a page of its own, then it evicts */
+        char key[16];
+
+        snprintf(key, sizeof(key), "other%u", i);
+        ck_assert_int_eq(put_sized(s, key, 20000, STORE_NEVER, NOW), STORE_OK);
+    }
+    ck_assert(store_automove_evicted(s));
+    ck_assert(totals_of(s).is_moving);
+    ck_assert_uint_eq(moves_told, 1);
+    ck_assert_int_eq(put_sized(s, "more", 20000, STORE_NEVER, NOW), STORE_OK);
+    ck_assert(store_automove_evicted(s)); /* while a page is on its way */
+    ck_assert_uint_eq(fails_told, 1);
+    move_through(s);
+    ck_assert_uint_eq(totals_of(s).pages_moved, 1);
+    ck_assert_uint_eq(class_of(s, 25, NOW).total_pages, 2);
+    store_destroy(&s);
+}
+END_TEST
+
 START_TEST(waits_for_those_who_use_an_item)
 {
     struct store_conf conf = move_conf(8 * MIB);
@@ -603,6 +648,7 @@ main(void)
     tcase_add_test(tc, makes_room_at_the_tail_when_it_keeps_pages);
     tcase_add_test(tc, waits_for_those_who_use_what_could_make_room);
     tcase_add_test(tc, waits_before_it_evicts_below_the_limit);
+    tcase_add_test(tc, an_eviction_asks_for_a_page);
     tcase_add_test(tc, waits_for_those_who_use_an_item);
     tcase_add_test(tc, leaves_a_locked_item_alone);
     tcase_add_test(tc, drops_what_has_expired);

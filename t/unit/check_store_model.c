@@ -555,7 +555,7 @@ static void
 end_walk(struct model *m)
 {
     if (m->is_walking) {
-        store_walk_close(m->store, m->ticket, m->now);
+        store_walk_close(m->store, m->ticket);
         m->is_walking = false;
     }
 }

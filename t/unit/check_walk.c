@@ -30,6 +30,13 @@ note(void *ctx, const struct item *it)
     return true;
 }
 
+/* Only the numbered ones. */
+static bool
+note_old(void *ctx, const struct item *it)
+{
+    return item_key(it)[0] != 'k' || note(ctx, it);
+}
+
 static void
 put_numbered(struct store *s, unsigned from, unsigned to, uint32_t exptime)
 {
@@ -72,7 +79,7 @@ walk_through(struct store *s, uint32_t ticket, unsigned items, uint32_t now,
            STORE_WALK_MORE) {
     }
     ck_assert_int_eq(step, STORE_WALK_OVER);
-    store_walk_close(s, ticket, now);
+    store_walk_close(s, ticket);
 }
 
 START_TEST(removes_what_has_expired)
@@ -114,10 +121,10 @@ START_TEST(counts_when_a_list_is_done)
                      STORE_WALK_MORE);
     ck_assert_uint_eq(class_of(s, 1, NOW).used_chunks, 1);
     ck_assert_uint_eq(class_of(s, 1, NOW).crawler_reclaimed, 0);
-    store_walk_close(s, ticket, NOW + 5); /* before its end */
+    store_walk_close(s, ticket); /* before its end */
     ck_assert_uint_eq(class_of(s, 1, NOW).crawler_reclaimed, 29);
     ck_assert_int_eq(store_walk_step(s, ticket, 1, NOW, NULL, NULL), STORE_WALK_LOST);
-    store_walk_close(s, ticket, NOW);
+    store_walk_close(s, ticket);
     store_destroy(&s);
 }
 END_TEST
@@ -140,9 +147,9 @@ START_TEST(says_why_it_can_not_walk)
     store_walk_expire(s, NOW + 61);
     second = open_walk(s, STORE_WALK_ALL, false, 0);
     ck_assert_int_eq(store_walk_step(s, first, 1, NOW, NULL, NULL), STORE_WALK_LOST);
-    store_walk_close(s, first, NOW);
+    store_walk_close(s, first);
     ck_assert_int_eq(store_walk_step(s, second, 9, NOW, NULL, NULL), STORE_WALK_OVER);
-    store_walk_close(s, second, NOW);
+    store_walk_close(s, second);
     store_destroy(&s);
 }
 END_TEST
@@ -183,7 +190,7 @@ START_TEST(ends_though_items_are_added)
         ck_assert_uint_eq(seen.times[i], 1);
     }
     ck_assert_uint_eq(seen.total, ITEMS);
-    store_walk_close(s, ticket, NOW);
+    store_walk_close(s, ticket);
     store_destroy(&s);
 }
 END_TEST
@@ -260,7 +267,7 @@ START_TEST(sees_each_item_of_the_table_once)
         put_numbered(s, i, i + 1, STORE_NEVER); /* a new item under the same key */
     }
     ck_assert_int_eq(step, STORE_WALK_OVER);
-    store_walk_close(s, ticket, NOW);
+    store_walk_close(s, ticket);
     for (unsigned i = 0; i < MANY; i++) {
         ck_assert_uint_eq(seen.times[i], 1);
     }
@@ -268,29 +275,162 @@ START_TEST(sees_each_item_of_the_table_once)
 }
 END_TEST
 
-START_TEST(table_does_not_grow_under_a_walk)
+/* Twice to the double while a walk is under way: each item still comes once. */
+START_TEST(table_grows_under_a_walk)
 {
     struct store_conf conf = default_conf(8 * MIB);
     struct store *s = open_store(&conf);
     struct store_walk_ask ask = {.by_table = true};
-    uint32_t ticket = open_walk(s, 0, true, 0);
+    struct seen seen = {.total = 0};
+    unsigned power = totals_of(s).hash_power;
+    uint32_t ticket;
+    unsigned added = 0;
+    bool was_expanding = false;
 
-    for (unsigned i = 0; i < 7000; i++) {
+    put_numbered(s, 0, MANY, STORE_NEVER);
+    ticket = open_walk(s, 0, true, 0);
+    while (store_walk_step(s, ticket, 3, NOW, note_old, &seen) == STORE_WALK_MORE) {
+        for (unsigned i = 0; i < 12 && added < 20000; i++, added++) {
+            char key[16];
+
+            snprintf(key, sizeof(key), "grow%u", added);
+            ck_assert_int_eq(put_sized(s, key, 2, STORE_NEVER, NOW), STORE_OK);
+        }
+        store_step(s, 7);
+        was_expanding |= totals_of(s).is_expanding;
+    }
+    store_walk_close(s, ticket);
+    ck_assert(was_expanding);
+    ck_assert_uint_ge(totals_of(s).hash_power, power + 2);
+    for (unsigned i = 0; i < MANY; i++) {
+        ck_assert_uint_eq(seen.times[i], 1);
+    }
+    put_numbered(s, 0, MANY, STORE_NEVER);
+    for (; !totals_of(s).is_expanding; added++) {
         char key[16];
 
-        snprintf(key, sizeof(key), "grow%u", i);
+        snprintf(key, sizeof(key), "grow%u", added);
         ck_assert_int_eq(put_sized(s, key, 2, STORE_NEVER, NOW), STORE_OK);
+        store_step(s, 1);
     }
-    ck_assert(!store_step(s, 10));
-    ck_assert(!totals_of(s).is_expanding);
-    store_walk_close(s, ticket, NOW);
-    ck_assert(store_step(s, 10));
-    ck_assert(totals_of(s).is_expanding);
     ck_assert_int_eq(store_walk_open(s, &ask, NOW, &ticket), STORE_WALK_LOCKED);
-    while (store_step(s, 1000)) {
+    store_destroy(&s);
+}
+END_TEST
+
+static bool
+has_no_room(void *ctx, const struct item *it)
+{
+    (void)ctx;
+    (void)it;
+    return false;
+}
+
+/* A reader that takes a byte now and then does not keep its walk. */
+START_TEST(ends_when_it_does_not_get_on)
+{
+    for (unsigned by_table = 0; by_table < 2; by_table++) {
+        struct store_conf conf = default_conf(8 * MIB);
+        struct store *s = open_store(&conf);
+        uint32_t ticket;
+
+        put_numbered(s, 0, ITEMS, STORE_NEVER);
+        ticket = open_walk(s, STORE_WALK_ALL, by_table, 0);
+        for (unsigned i = 0; i <= 60; i++) {
+            ck_assert_int_eq(store_walk_step(s, ticket, 1000, NOW + i, has_no_room, NULL),
+                             STORE_WALK_MORE);
+            store_walk_expire(s, NOW + i);
+        }
+        store_walk_expire(s, NOW + 61);
+        ck_assert(!totals_of(s).is_walking);
+        store_destroy(&s);
     }
-    ticket = open_walk(s, 0, true, 0);
-    store_walk_close(s, ticket, NOW);
+}
+END_TEST
+
+/* One that gets on slowly keeps it for half an hour; a crawl may take as long as it likes. */
+START_TEST(ends_a_dump_after_half_an_hour)
+{
+    for (unsigned is_crawl = 0; is_crawl < 2; is_crawl++) {
+        struct store_conf conf = default_conf(8 * MIB);
+        struct store *s = open_store(&conf);
+        struct store_walk_ask ask = {.classes = STORE_WALK_ALL, .is_crawl = is_crawl};
+        uint32_t ticket;
+
+        put_numbered(s, 0, ITEMS, STORE_NEVER);
+        ck_assert_int_eq(store_walk_open(s, &ask, NOW, &ticket), STORE_WALK_OK);
+        for (unsigned i = 1; i <= 36; i++) {
+            ck_assert_int_eq(store_walk_step(s, ticket, 1, NOW + 50 * i, NULL, NULL),
+                             STORE_WALK_MORE);
+            store_walk_expire(s, NOW + 50 * i);
+        }
+        ck_assert(totals_of(s).is_walking);
+        store_walk_expire(s, NOW + 1801);
+        ck_assert_int_eq(totals_of(s).is_walking, is_crawl);
+        store_destroy(&s);
+    }
+}
+END_TEST
+
+static struct store_event crawled;
+static unsigned crawls;
+
+static void
+note_crawl(void *ctx, const struct store_event *event)
+{
+    (void)ctx;
+    if (event->kind == STORE_EVENT_CRAWL) {
+        crawled = *event;
+        crawls++;
+    }
+}
+
+static void
+crawl_all(struct store *s, uint32_t now)
+{
+    struct store_walk_ask ask = {.classes = STORE_WALK_ALL, .is_crawl = true};
+    uint32_t ticket;
+
+    crawls = 0;
+    ck_assert_int_eq(store_walk_open(s, &ask, now, &ticket), STORE_WALK_OK);
+    while (store_walk_step(s, ticket, 10, now, NULL, NULL) == STORE_WALK_MORE) {
+    }
+    store_walk_close(s, ticket);
+}
+
+START_TEST(tells_of_each_list_and_plans_the_next_crawl)
+{
+    struct store_conf conf = default_conf(8 * MIB);
+    struct store *s;
+    struct store_walk_ask due = {
+        .classes = STORE_WALK_ALL, .is_crawl = true, .only_due = true};
+    uint32_t ticket;
+    struct seen seen = {.total = 0};
+
+    conf.on_event = note_crawl;
+    s = open_store(&conf);
+    put_numbered(s, 0, 30, NOW + 1);    /* gone at the first crawl */
+    put_numbered(s, 30, 330, NOW + 90); /* less than two minutes left */
+    put_numbered(s, 330, 400, STORE_NEVER);
+    walk_through(s, open_walk(s, STORE_WALK_ALL, false, 0), 7, NOW, &seen);
+    ck_assert_uint_eq(crawls, 0); /* a dump is no crawl */
+    ck_assert_int_eq(store_walk_open(s, &due, NOW, &ticket), STORE_WALK_EMPTY);
+    crawl_all(s, NOW + 5);
+    ck_assert_uint_eq(crawls, 1);
+    ck_assert_uint_eq(crawled.class_id, 1);
+    ck_assert_int_eq(crawled.list, STORE_LIST_COLD);
+    ck_assert_uint_eq(crawled.crawl.examined, 400);
+    ck_assert_uint_eq(crawled.crawl.reclaimed, 30);
+    ck_assert_uint_eq(crawled.crawl.low_mark, 4);
+    ck_assert_uint_eq(crawled.crawl.next_reclaims, 0);
+    ck_assert_uint_eq(crawled.crawl.since_run, 0);
+    ck_assert_uint_eq(crawled.crawl.next_run, 65);
+    ck_assert_int_eq(store_walk_open(s, &due, NOW + 69, &ticket), STORE_WALK_EMPTY);
+    crawl_all(s, NOW + 40);
+    ck_assert_uint_eq(crawled.crawl.next_reclaims, 300);
+    ck_assert_uint_eq(crawled.crawl.since_run, 35);
+    ck_assert_uint_eq(crawled.crawl.next_run, 5);
+    ck_assert_int_eq(store_walk_open(s, &due, NOW + 45, &ticket), STORE_WALK_OK);
     store_destroy(&s);
 }
 END_TEST
@@ -325,7 +465,10 @@ main(void)
     tcase_add_test(tc, keeps_its_place_in_a_list);
     tcase_add_test(tc, begins_with_the_item_that_had_no_room);
     tcase_add_test(tc, sees_each_item_of_the_table_once);
-    tcase_add_test(tc, table_does_not_grow_under_a_walk);
+    tcase_add_test(tc, table_grows_under_a_walk);
+    tcase_add_test(tc, ends_when_it_does_not_get_on);
+    tcase_add_test(tc, ends_a_dump_after_half_an_hour);
+    tcase_add_test(tc, tells_of_each_list_and_plans_the_next_crawl);
     tcase_add_test(tc, passes_over_locked_items);
     suite_add_tcase(suite, tc);
     return run_suite(suite);

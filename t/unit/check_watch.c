@@ -135,18 +135,26 @@ static const struct {
     {{.kind = WATCH_CRAWL,
       .class_id = 1,
       .list = STORE_LIST_COLD,
-      .examined = 90,
-      .reclaimed = 30,
-      .elapsed = 2},
+      .crawl = {.examined = 90,
+                .reclaimed = 30,
+                .low_mark = 7,
+                .next_reclaims = 8,
+                .elapsed = 2,
+                .since_run = 65,
+                .next_run = 5}},
      "",
-     "lru_crawler crawler=1 lru=cold low_mark=0 next_reclaims=0 since_run=0 next_run=0 "
+     "lru_crawler crawler=1 lru=cold low_mark=7 next_reclaims=8 since_run=65 next_run=5 "
      "elapsed=2 examined=90 reclaimed=30",
-     "lru_crawler crawler=1 lru=cold low_mark=0 next_reclaims=0 since_run=0 next_run=0 "
+     "lru_crawler crawler=1 lru=cold low_mark=7 next_reclaims=8 since_run=65 next_run=5 "
      "elapsed=2 examined=90 reclaimed=30"},
     {{.kind = WATCH_PAGE_MOVE, .class_id = 31, .to_class = 0},
      "",
      "slab_move src=31 dst=0",
      "slab_move src=31 dst=0 state=ok"},
+    {{.kind = WATCH_PAGE_MOVE, .class_id = 31, .to_class = 5, .has_failed = true},
+     "",
+     "slab_move src=31 dst=5",
+     "slab_move src=31 dst=5 state=fail"},
     {{.kind = WATCH_CONN_NEW, .fd = 12},
      "tcp:127.0.0.1:50000",
      NULL,
@@ -207,9 +215,9 @@ START_TEST(test_widest_lines)
                                 .size = UINT32_MAX,
                                 .idle = UINT32_MAX,
                                 .ttl = INT64_MIN,
-                                .examined = UINT64_MAX,
-                                .reclaimed = UINT64_MAX,
-                                .elapsed = UINT64_MAX};
+                                .has_failed = true,
+                                .crawl = {UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX,
+                                          UINT32_MAX, UINT32_MAX, UINT32_MAX}};
         const char *line = line_of(&e, key, true);
         const char *word = strstr(line, "key=");
         if (kind <= WATCH_EVICTION) {

@@ -473,7 +473,7 @@ shift(struct shared *sh, unsigned turn)
     }
     if (sh->is_walking && store_walk_step(sh->store, sh->ticket, STEP_ITEMS, now,
                                           see_item, &left) != STORE_WALK_MORE) {
-        store_walk_close(sh->store, sh->ticket, now);
+        store_walk_close(sh->store, sh->ticket);
         sh->is_walking = false;
     }
     store_walk_expire(sh->store, now);
