@@ -177,6 +177,8 @@ open_store(struct server *sv)
     struct store_conf conf = settings_store(&sv->settings);
     conf.on_event = watch_on_store_event;
     conf.event_ctx = &sv->watch;
+    conf.on_map = membind_area;
+    conf.map_ctx = &sv->placement.membind;
     sv->shared.store = store_create(&conf, err, sizeof err);
     if (sv->shared.store == NULL) {
         fprintf(stderr, "memcached: %s\n", err);
@@ -329,6 +331,7 @@ wire(struct server *sv)
     sv->shared.serve = &sv->serve;
     sv->shared.hooks = &sv->hooks;
     sv->shared.pinner = &sv->placement.pinner;
+    sv->shared.membind = &sv->placement.membind;
     sv->shared.requests_per_event = (unsigned)s->requests_per_event;
     sv->shared.buffer_bytes = (uint64_t)s->buffer_mb << 20;
     sv->shared.worker_count = (unsigned)s->threads;
@@ -345,7 +348,6 @@ wire(struct server *sv)
     registry_init(&sv->shared.registry);
     limit_init(&sv->shared.limit, (unsigned)s->threads);
     limit_set(&sv->shared.limit, s->qps_limit, s->qps_burst, clock_now());
-    placement_init(&sv->placement, s);
     prepare_steering(sv);
 }
 
@@ -487,6 +489,7 @@ run(struct server *sv)
         return status;
     }
     clock_init();
+    placement_init(&sv->placement, &sv->settings);
     status = open_store(sv);
     if (status != 0) {
         return status;

@@ -36,11 +36,16 @@ placement_init(struct placement *p, const struct settings *s)
                   threads);
     }
     warn_about_quota(threads);
+    membind_open(&p->membind, &s->membind, p->pinner.plan.policy != PIN_NONE);
+    if (p->membind.why[0] != '\0') {
+        log_write(LOG_WARNING, "memcached: warning: --membind: %s", p->membind.why);
+    }
 }
 
 void
 placement_fini(struct placement *p)
 {
+    membind_close(&p->membind);
     pinner_fini(&p->pinner);
 }
 

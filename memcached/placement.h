@@ -7,15 +7,17 @@
  */
 #pragma once
 
+#include "qos/membind.h"
 #include "qos/pinner.h"
 #include "settings.h"
 
 struct placement {
     const struct settings *settings;
     struct pinner pinner;
+    struct membind membind;
 };
 
-/* Before any other thread starts. */
+/* Before any other thread starts, and before the store has memory. */
 void placement_init(struct placement *p, const struct settings *s);
 void placement_fini(struct placement *p);
 /* All threads have started. */

@@ -11,6 +11,7 @@
 #include "base/num.h"
 #include "base/opt.h"
 #include "base/rng.h"
+#include "qos/cgroup.h"
 #include "qos/limit.h"
 
 #define HASH_POWER_DEFAULT 16
@@ -119,6 +120,23 @@ set_protocol(void *conf, const char *text)
             text);
     }
     return NULL;
+}
+
+/* The CPUs are counted when --pin is known too. */
+static const char *
+set_threads(void *conf, const char *text)
+{
+    struct settings *s = conf;
+    size_t len = strcspn(text, " ");
+    bool is_word = text[len + strspn(text + len, " ")] == '\0';
+    if (len == strlen("auto") && strncmp(text, "auto", len) == 0) {
+        s->threads = 0;
+        return NULL;
+    }
+    return is_word && num_i64(text, len, &s->threads) && s->threads >= 1 &&
+                   s->threads <= SETTINGS_THREADS_MAX
+               ? NULL
+               : "Number of threads must be greater than 0";
 }
 
 static const char *
@@ -342,6 +360,12 @@ set_steer(void *conf, const char *text)
 }
 
 static const char *
+set_membind(void *conf, const char *text)
+{
+    return membind_parse(&((struct settings *)conf)->membind, text);
+}
+
+static const char *
 set_pin_dry_run(void *conf, const char *text)
 {
     (void)text;
@@ -522,6 +546,10 @@ settings_parse(struct settings *s, int argc, char **argv, int *exit_status)
         return false;
     }
     couple_ports(s);
+    if (s->threads == 0) {
+        unsigned workers = pin_workers(&s->pin, cgroup_quota_milli(""));
+        s->threads = workers < SETTINGS_THREADS_MAX ? workers : SETTINGS_THREADS_MAX;
+    }
     return s->action != ACTION_SERVE || settings_check(s, exit_status);
 }
 

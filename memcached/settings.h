@@ -12,6 +12,7 @@
 #include "net/listen.h"
 #include "net/udp.h"
 #include "proto/rules.h"
+#include "qos/membind.h"
 #include "qos/pin.h"
 #include "qos/steer.h"
 #include "serve/env.h"
@@ -20,6 +21,7 @@
 
 #define SETTINGS_FILES_PER_WORKER 5 /* descriptors that a worker needs for itself */
 #define SETTINGS_PORT_UNSET (-2)    /* while the options are read */
+#define SETTINGS_THREADS_MAX 1024
 #define SETTINGS_PORT_DEFAULT 11211
 #define SETTINGS_SLAB_SIZES_MAX 62
 
@@ -62,7 +64,7 @@ struct settings {
     int64_t automove_level, automove_window;
     double automove_ratio;
     /* process */
-    int64_t threads;
+    int64_t threads; /* 0 while the options are read: as many as there are CPUs */
     unsigned verbosity;
     const char *user, *pid_file;
     bool is_daemon, wants_core, locks_memory;
@@ -79,6 +81,7 @@ struct settings {
     struct pin_spec pin;
     bool is_steered; /* --steer was given; else it follows from --pin */
     enum steer_mode steer;
+    struct membind_spec membind;
     uint64_t qps_limit, qps_burst; /* 0: none, default */
 };
 

@@ -7,6 +7,7 @@
 #include <stdarg.h>
 
 #include "qos/cgroup.h"
+#include "qos/membind.h"
 #include "qos/pinner.h"
 #include "qos/threadstat.h"
 #include "qos_command.h"
@@ -49,6 +50,17 @@ show_worker(struct pinner *p, unsigned i, struct sink *sink)
     worker_stat(sink, i, "sched_wait_ns", "%" PRIu64, stat.wait_ns);
 }
 
+static void
+show_membind(const struct membind *m, struct sink *sink)
+{
+    sink_stat(sink, "pin_membind", membind_name(&m->spec));
+    sink_statf(sink, "pin_membind_areas", "%lu",
+               atomic_load_explicit(&m->areas, memory_order_relaxed));
+    sink_statf(sink, "pin_membind_errors", "%lu",
+               atomic_load_explicit(&m->errors, memory_order_relaxed) +
+                   (m->why[0] != '\0'));
+}
+
 void
 stats_show_pin(struct stats *st, struct sink *sink)
 {
@@ -69,6 +81,7 @@ stats_show_pin(struct stats *st, struct sink *sink)
     sink_stat(sink, "pin_background", s.background_list[0] ? s.background_list : "any");
     sink_statf(sink, "pin_replans", "%" PRIu64, s.replans);
     sink_statf(sink, "pin_errors", "%" PRIu64, s.errors);
+    show_membind(st->shared->membind, sink);
     for (unsigned i = 0; i < st->worker_count; i++) {
         show_worker(p, i, sink);
     }

@@ -36,6 +36,7 @@
 
 struct acceptor;
 struct conn;
+struct membind;
 struct pinner;
 struct watchers;
 
@@ -51,6 +52,7 @@ struct net_shared {
     struct udp_sockets udp;
     struct limit limit;
     struct pinner *pinner;
+    const struct membind *membind;
     sem_t ready; /* posted by each worker once it is pinned and can take connections */
     sem_t go;    /* posted for each worker once all are: none serves before */
     sem_t ended; /* posted by each worker as the last thing it does */

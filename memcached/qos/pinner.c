@@ -201,17 +201,6 @@ pinner_join(struct pinner *p, unsigned i)
     return error;
 }
 
-void
-pinner_settle(struct pinner *p)
-{
-    PTHREAD_OK(pthread_mutex_lock(&p->lock));
-    if (p->plan.policy != PIN_NONE) {
-        place_others(p);
-    }
-    p->has_settled = true;
-    PTHREAD_OK(pthread_mutex_unlock(&p->lock));
-}
-
 /* ---- watching ------------------------------------------------------------------------- */
 
 /* The main thread's mask is the operator's word, unless the kernel has changed it: with the
@@ -271,6 +260,23 @@ replan(struct pinner *p, const struct cpumask *allowed)
         place_workers(p);
         place_others(p);
     }
+}
+
+void
+pinner_settle(struct pinner *p)
+{
+    PTHREAD_OK(pthread_mutex_lock(&p->lock));
+    if (p->spec->policy != PIN_NONE) {
+        struct cpumask allowed =
+            look_around(p); /* it may have taken a while to get here */
+        if (!cpumask_equals(&allowed, &p->allowed)) {
+            replan(p, &allowed);
+        } else if (p->has_plan) {
+            place_others(p);
+        }
+    }
+    p->has_settled = true;
+    PTHREAD_OK(pthread_mutex_unlock(&p->lock));
 }
 
 bool

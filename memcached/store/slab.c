@@ -154,13 +154,25 @@ reserve_page_entry(struct slab *sl, struct slab_class *c)
     return true;
 }
 
+/* A mapping for pages. */
+static void *
+map_area(struct slab *sl, size_t bytes)
+{
+    void *area = mem_map(sl->mem, bytes);
+
+    if (area != NULL && sl->on_map != NULL) {
+        sl->on_map(sl->map_ctx, area, bytes);
+    }
+    return area;
+}
+
 static void *
 map_page(struct slab *sl)
 {
     void *page = NULL;
 
     if (sl->arena == NULL) {
-        return mem_map(sl->mem, STORE_PAGE_BYTES);
+        return map_area(sl, STORE_PAGE_BYTES);
     }
     if (sl->arena_left > 0) {
         page = sl->arena_next;
@@ -224,7 +236,7 @@ preallocate(struct slab *sl)
         return "preallocation needs at least one megabyte for each slab class";
     }
     sl->arena_bytes = (size_t)(pages * STORE_PAGE_BYTES + HUGE_PAGE_BYTES);
-    sl->arena = mem_map(sl->mem, sl->arena_bytes);
+    sl->arena = map_area(sl, sl->arena_bytes);
     if (sl->arena == NULL) {
         return "no memory for preallocation";
     }
@@ -250,6 +262,8 @@ slab_init(struct slab *sl, const struct store_conf *conf, struct mem *mem, char 
     memset(sl, 0, sizeof(*sl));
     PTHREAD_OK(pthread_mutex_init(&sl->lock, NULL));
     sl->mem = mem;
+    sl->on_map = conf->on_map;
+    sl->map_ctx = conf->map_ctx;
     sl->limit_bytes = conf->limit_bytes;
     sl->malloced_bytes = conf->initial_malloced;
     sl->chunk_max = conf->chunk_max;

@@ -45,6 +45,8 @@ struct slab_move {
 struct slab {
     pthread_mutex_t lock;
     struct mem *mem;
+    void (*on_map)(void *ctx, void *area, size_t bytes); /* as in store_conf */
+    void *map_ctx;
     uint64_t limit_bytes;
     uint64_t malloced_bytes; /* charged, not necessarily mapped */
     uint32_t chunk_max;

@@ -75,6 +75,10 @@ struct store_conf {
      * the store. NULL: nobody wants to know. */
     void (*on_event)(void *ctx, const struct store_event *event);
     void *event_ctx;
+    /* Told of memory for slab pages before anybody touches it; under the slab lock: must not
+     * call the store. NULL: nobody wants to know. */
+    void (*on_map)(void *ctx, void *area, size_t bytes);
+    void *map_ctx;
 };
 
 enum store_status {
