@@ -265,7 +265,10 @@ start_workers(struct server *sv)
 {
     sv->worker_count = (unsigned)sv->settings.threads;
     sv->workers = aligned_alloc(64, sv->worker_count * sizeof *sv->workers);
-    must(sv->workers != NULL);
+    if (sv->workers == NULL) {
+        fprintf(stderr, "memcached: can't create the workers: out of memory\n");
+        return STATUS_OS_ERROR;
+    }
     memset(sv->workers, 0, sv->worker_count * sizeof *sv->workers);
     sv->stats.workers = sv->workers;
     sv->stats.worker_count = sv->worker_count;
@@ -290,8 +293,8 @@ start_workers(struct server *sv)
 }
 
 /* Where the workers stand, for whoever deals out connections. Pinned workers get the
- * connections of their CPUs unless something else is asked for. */
-static void
+ * connections of their CPUs unless something else is asked for. False: no memory. */
+static bool
 prepare_steering(struct server *sv)
 {
     struct net_shared *shared = &sv->shared;
@@ -301,15 +304,21 @@ prepare_steering(struct server *sv)
     }
     const struct pin_plan *plan = &sv->placement.pinner.plan;
     bool wants_topology = s->steer != STEER_RR && s->steer != STEER_P2C;
-    must(wants_topology
-             ? steer_map_discover(&shared->steer, plan->places, plan->count)
-             : steer_map_init(&shared->steer, plan->places, plan->count, NULL, 0));
+    bool has_map =
+        wants_topology
+            ? steer_map_discover(&shared->steer, plan->places, plan->count)
+            : steer_map_init(&shared->steer, plan->places, plan->count, NULL, 0);
     shared->loads = calloc(plan->count, sizeof *shared->loads);
-    must(shared->loads != NULL);
+    if (!has_map || shared->loads == NULL) {
+        fprintf(stderr, "memcached: no memory for the map of the workers\n");
+        return false;
+    }
     shared->checks_rx = s->steer != STEER_RR && steer_map_is_pinned(&shared->steer);
+    return true;
 }
 
-static void
+/* False, with a message: no memory. */
+static bool
 wire(struct server *sv)
 {
     struct settings *s = &sv->settings;
@@ -348,7 +357,7 @@ wire(struct server *sv)
     registry_init(&sv->shared.registry);
     limit_init(&sv->shared.limit, (unsigned)s->threads);
     limit_set(&sv->shared.limit, s->qps_limit, s->qps_burst, clock_now());
-    prepare_steering(sv);
+    return prepare_steering(sv);
 }
 
 /* ---- tear-down ------------------------------------------------------------------------ */
@@ -461,8 +470,13 @@ serve(struct server *sv)
     }
     if (status == 0) {
         placement_settle(&sv->placement);
+        if (!listen_start(&sv->listen, sv->loop.base, sv->workers)) {
+            fprintf(stderr, "memcached: no memory for the listening sockets\n");
+            status = STATUS_OS_ERROR;
+        }
+    }
+    if (status == 0) {
         block_signals(false);
-        listen_start(&sv->listen, sv->loop.base, sv->workers);
         loop_run(&sv->loop);
         tell_end(sv);
         block_signals(true); /* one more signal must not cut the replies short */
@@ -489,13 +503,14 @@ run(struct server *sv)
         return status;
     }
     clock_init();
-    placement_init(&sv->placement, &sv->settings);
+    if (!placement_init(&sv->placement, &sv->settings)) {
+        return STATUS_OS_ERROR;
+    }
     status = open_store(sv);
     if (status != 0) {
         return status;
     }
-    wire(sv);
-    status = serve(sv);
+    status = wire(sv) ? serve(sv) : STATUS_OS_ERROR;
     tear_down(sv);
     return status;
 }

@@ -20,12 +20,15 @@ warn_about_quota(unsigned threads)
     }
 }
 
-void
+bool
 placement_init(struct placement *p, const struct settings *s)
 {
     unsigned threads = (unsigned)s->threads;
     *p = (struct placement){.settings = s};
-    must(pinner_init(&p->pinner, &s->pin, threads, NULL));
+    if (!pinner_init(&p->pinner, &s->pin, threads, NULL)) {
+        fprintf(stderr, "memcached: no memory for the plan of the workers\n");
+        return false;
+    }
     if (pinner_why(&p->pinner)[0] != '\0') {
         log_write(LOG_WARNING, "memcached: warning: workers are not pinned: %s",
                   pinner_why(&p->pinner));
@@ -40,6 +43,7 @@ placement_init(struct placement *p, const struct settings *s)
     if (p->membind.why[0] != '\0') {
         log_write(LOG_WARNING, "memcached: warning: --membind: %s", p->membind.why);
     }
+    return true;
 }
 
 void
@@ -69,8 +73,7 @@ int
 placement_print(const struct settings *s)
 {
     struct placement p;
-    placement_init(&p, s);
-    bool has_plan = pinner_why(&p.pinner)[0] == '\0';
+    bool has_plan = placement_init(&p, s) && pinner_why(&p.pinner)[0] == '\0';
     unsigned quota = cgroup_quota_milli("");
     if (has_plan) {
         pin_describe(&p.pinner.plan, stdout);

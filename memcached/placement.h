@@ -17,8 +17,9 @@ struct placement {
     struct membind membind;
 };
 
-/* Before any other thread starts, and before the store has memory. */
-void placement_init(struct placement *p, const struct settings *s);
+/* Before any other thread starts, and before the store has memory. False, with a message: no
+ * memory. */
+must_check bool placement_init(struct placement *p, const struct settings *s);
 void placement_fini(struct placement *p);
 /* All threads have started. */
 void placement_settle(struct placement *p);

@@ -56,7 +56,9 @@ add_addresses(void *conf, const char *text)
     } else if (asprintf(&joined, "%s,%s", s->addresses, text) < 0) {
         joined = NULL;
     }
-    must(joined != NULL);
+    if (joined == NULL) {
+        return "out of memory";
+    }
     free(s->addresses);
     s->addresses = joined;
     return NULL;

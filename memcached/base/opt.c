@@ -227,7 +227,8 @@ has_arg(const struct opt *row)
     return is_optional(row) ? optional_argument : required_argument;
 }
 
-static void
+/* False: no memory. */
+static bool
 build_getopt(const struct opt_table *t, struct opt_getopt *g)
 {
     size_t at = 0;
@@ -236,7 +237,9 @@ build_getopt(const struct opt_table *t, struct opt_getopt *g)
         '+'; /* in the order given: what is next is an option, or the end */
     g->letters[at++] = ':'; /* report a missing value apart from an unknown letter */
     g->longs = calloc(t->count + 2, sizeof *g->longs);
-    must(g->longs != NULL);
+    if (g->longs == NULL) {
+        return false;
+    }
     for (size_t i = 0; i < t->count; i++) {
         const struct opt *row = &t->rows[i];
         must(at + 4 < sizeof g->letters);
@@ -258,6 +261,7 @@ build_getopt(const struct opt_table *t, struct opt_getopt *g)
             (struct option){"extended", required_argument, NULL, OPT_WORDS_CODE};
     }
     g->letters[at] = '\0';
+    return true;
 }
 
 static const struct opt *
@@ -323,7 +327,11 @@ opt_parse(const struct opt_table *t, void *conf, int argc, char **argv, FILE *er
 {
     struct opt_run run = {t, conf, err, exit_status};
     struct opt_getopt g;
-    build_getopt(t, &g);
+    if (!build_getopt(t, &g)) {
+        fprintf(err, "%s: out of memory\n", t->program);
+        *exit_status = 1;
+        return OPT_BAD;
+    }
     enum opt_result result = OPT_DONE;
     int code;
     opterr = 0;

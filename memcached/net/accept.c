@@ -252,18 +252,23 @@ acceptor_init(struct acceptor *a, struct listen *listen)
     steer_init(&a->steer, listen->steer_mode, &listen->shared->steer, rng_seed(), 0);
 }
 
-void
+bool
 acceptor_start(struct acceptor *a, struct event_base *base, struct worker *self)
 {
     a->base = base;
     a->self = self;
     a->cpu = self != NULL ? pinner_cpu(self->shared->pinner, self->index) : -1;
     must(evtimer_assign(&a->resume_event, base, on_resume, a) == 0);
+    /* libevent allocates for the first timer of a base: not when descriptors have run out. */
+    struct timeval delay = {.tv_usec = RESUME_MS * 1000};
+    bool can_watch = event_add(&a->resume_event, &delay) == 0;
+    event_del(&a->resume_event);
     for (struct listener *one = a->listeners; one != NULL; one = one->next) {
         must(event_assign(&one->event, base, one->fd, EV_READ | EV_PERSIST, on_connection,
                           one) == 0);
-        must(event_add(&one->event, NULL) == 0);
+        can_watch = can_watch && event_add(&one->event, NULL) == 0;
     }
+    return can_watch;
 }
 
 void

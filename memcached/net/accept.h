@@ -49,7 +49,9 @@ struct acceptor {
 };
 
 void acceptor_init(struct acceptor *a, struct listen *listen);
-/* Accepts on the calling thread's base; self: the worker whose thread it is, NULL: main's. */
-void acceptor_start(struct acceptor *a, struct event_base *base, struct worker *self);
+/* Accepts on the calling thread's base; self: the worker whose thread it is, NULL: main's.
+ * False: no memory; to be closed then. */
+must_check bool acceptor_start(struct acceptor *a, struct event_base *base,
+                               struct worker *self);
 /* No new connections from here on; the sockets are closed. May be called again. */
 void acceptor_close(struct acceptor *a);

@@ -342,14 +342,17 @@ listen_open(struct listen *l, const struct listen_conf *conf, struct net_shared 
     return is_open && (conf->port_file == NULL || write_port_file(l, err, err_len));
 }
 
-void
+bool
 listen_start(struct listen *l, struct event_base *base, struct worker *workers)
 {
     l->workers = workers;
-    acceptor_start(&l->main, base, NULL);
+    if (!acceptor_start(&l->main, base, NULL)) {
+        return false;
+    }
     for (unsigned i = 0; l->members != NULL && i < l->shared->worker_count; i++) {
         worker_accept(&workers[i], &l->members[i]);
     }
+    return true;
 }
 
 void

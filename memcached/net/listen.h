@@ -67,8 +67,9 @@ struct steer_sum {
 /* Opens every socket of conf, those of UDP in `shared`. False with a sentence in err. */
 must_check bool listen_open(struct listen *l, const struct listen_conf *conf,
                             struct net_shared *shared, char *err, size_t err_len);
-/* Starts accepting: on the calling thread's base, or in the workers. */
-void listen_start(struct listen *l, struct event_base *base, struct worker *workers);
+/* Starts accepting: on the calling thread's base, or in the workers. False: no memory. */
+must_check bool listen_start(struct listen *l, struct event_base *base,
+                             struct worker *workers);
 /* No new connections in this thread from here on; the sockets are closed. Those of workers
  * the workers close themselves. */
 void listen_close(struct listen *l);

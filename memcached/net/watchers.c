@@ -268,11 +268,14 @@ create_base(struct watchers *ws)
     event_config_set_flag(config, EVENT_BASE_FLAG_NOLOCK | EVENT_BASE_FLAG_IGNORE_ENV);
     ws->base = event_base_new_with_config(config);
     event_config_free(config);
+    /* libevent allocates for the first timer of a base: now, not with the first watcher. */
+    struct timeval every = {.tv_usec = TICK_MS * 1000};
     return ws->base != NULL &&
            event_assign(&ws->mbox_event, ws->base, ws->mbox.fd, EV_READ | EV_PERSIST,
                         on_mail, ws) == 0 &&
            event_add(&ws->mbox_event, NULL) == 0 &&
-           event_assign(&ws->tick, ws->base, -1, EV_PERSIST, on_tick, ws) == 0;
+           event_assign(&ws->tick, ws->base, -1, EV_PERSIST, on_tick, ws) == 0 &&
+           event_add(&ws->tick, &every) == 0 && event_del(&ws->tick) == 0;
 }
 
 bool

@@ -267,8 +267,9 @@ on_mail(evutil_socket_t fd, short what, void *arg)
     if (orders & ORDER_RELIMIT) {
         w->is_timer_armed = false; /* serve_limited looks again at the end of this pass */
     }
-    if (orders & ORDER_ACCEPT) {
-        acceptor_start(w->acceptor, w->base, w);
+    if ((orders & ORDER_ACCEPT) && !acceptor_start(w->acceptor, w->base, w)) {
+        log_write(LOG_WARNING, "no memory for the listeners of a worker");
+        acceptor_close(w->acceptor); /* the others get its connections */
     }
     if (orders & ORDER_DRAIN) {
         start_draining(w);
@@ -476,12 +477,20 @@ worker_start(struct worker *w, unsigned index, struct net_shared *shared)
     w->budget.bytes = shared->buffer_bytes / shared->worker_count;
     w->delay = hist_create(WORKER_DELAY_SUB_BITS, WORKER_DELAY_MAX_NS);
     w->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
-    if (w->delay == NULL || w->timer_fd < 0 || !mbox_init(&w->mbox)) {
-        return false;
+    bool has_all = w->delay != NULL && w->timer_fd >= 0 && mbox_init(&w->mbox);
+    int rc = has_all ? pthread_create(&w->thread, NULL, worker_main, w) : errno;
+    if (has_all && rc == 0) {
+        return true;
     }
-    int rc = pthread_create(&w->thread, NULL, worker_main, w);
+    if (has_all) {
+        mbox_fini(&w->mbox);
+    }
+    if (w->timer_fd >= 0) {
+        close(w->timer_fd);
+    }
+    hist_destroy(&w->delay);
     errno = rc;
-    return rc == 0;
+    return false;
 }
 
 void

@@ -200,16 +200,22 @@ static struct auth *
 open_kind(enum auth_kind kind, const char *path, char *err, size_t err_len)
 {
     struct auth *a = calloc(1, sizeof *a);
-    must(a != NULL);
+    char *where = NULL;
+    if (path != NULL) {
+        where = realpath(path, NULL); /* -d changes the directory */
+        where = where != NULL ? where : strdup(path);
+    }
+    if (a == NULL || (path != NULL && where == NULL)) {
+        snprintf(err, err_len, "no memory for authentication");
+        free(where);
+        free(a);
+        return NULL;
+    }
     a->kind = kind;
     PTHREAD_OK(pthread_mutex_init(&a->lock, NULL));
-    if (path != NULL) {
-        a->path = realpath(path, NULL); /* -d changes the directory */
-        a->path = a->path != NULL ? a->path : strdup(path);
-        must(a->path != NULL);
-        if (!entries_read(&a->entries, kind, a->path, err, err_len)) {
-            auth_close(&a);
-        }
+    a->path = where;
+    if (path != NULL && !entries_read(&a->entries, kind, where, err, err_len)) {
+        auth_close(&a);
     }
     return a;
 }
@@ -230,6 +236,10 @@ auth_open_sasl(const char *path, char *err, size_t err_len)
         open_kind(path != NULL ? KIND_PASSWORDS : KIND_LIBRARY, path, err, err_len);
     if (a != NULL) {
         a->mechanisms = path != NULL ? strdup("PLAIN") : auth_sasl_mechanisms();
+    }
+    if (a != NULL && path != NULL && a->mechanisms == NULL) {
+        snprintf(err, err_len, "no memory for authentication");
+        auth_close(&a);
     }
     return a;
 }
