@@ -126,6 +126,8 @@ class Source:
             return [text(verb + b" " + b" ".join(keys) + self.end(), waits=too_long(keys))]
         if verb in (b"gat", b"gats"):
             keys = [self.key() for _ in range(rng.randrange(1, 4))]
+            if too_long(keys):  # 1.6.18 touches those before an over-long one
+                keys.sort(key=len, reverse=True)
             return [text(verb + b" " + self.ttl() + b" " + b" ".join(keys) + b"\r\n",
                          waits=too_long(keys))]
         if verb in (b"incr", b"decr"):
@@ -184,10 +186,11 @@ class Source:
         if kind == 5:
             return text(bytes(rng.choice(b"abcgst 019\0\x01\x7f") for _ in
                               range(rng.randrange(3, 40))).lstrip(b"w") + b"\r\n")
-        return text(rng.choice([b"bogus\r\n", b"\r\n", b"stats bogus\r\n", b"gets\n", b"get \r\n",
+        line = rng.choice([b"bogus\r\n", b"\r\n", b"stats bogus\r\n", b"gets\n", b"get \r\n",
                                 b"shutdown\r\n", b"GET / HTTP/1.1\r\n", b"verbosity 0\r\n",
                                 b"verbosity\r\n", b"stats reset\r\n", b"slabs\r\n",
-                                b"lru\r\n", b"get " + b"K" * 251 + b"\r\n"]), waits=True)
+                                b"lru\r\n", b"get " + b"K" * 251 + b"\r\n"])
+        return text(line, waits=True, half=line.endswith(b"HTTP/1.1\r\n"))  # which closes
 
     # ---- meta ----------------------------------------------------------------------------
 
@@ -218,7 +221,9 @@ class Source:
     def meta_flag(self, letter):
         rng = self.rng
         one = bytes([letter])
-        if one in b"TNR":
+        if one == b"R":  # not a time that an item was given: it would be a question of a second
+            number = rng.choice([b"0", b"50", b"500", b"3000", b"2500000", b"-1"])
+        elif one in b"TN":
             number = rng.choice([b"0", b"100", b"1000", b"5000", b"2592000", b"-1"])
         elif one == b"F":
             number = b"%d" % rng.choice(FLAGS)
