@@ -200,7 +200,7 @@ open_listeners(struct server *sv)
     char err[512];
     struct listen_conf conf = settings_listen(&sv->settings);
     sv->shared.udp.conf = settings_udp(&sv->settings);
-    sv->shared.udp.workers = (unsigned)sv->settings.threads;
+    sv->shared.udp.workers = settings_udp_workers(&sv->settings);
     if (!listen_open(&sv->listen, &conf, &sv->shared, err, sizeof err)) {
         fprintf(stderr, "memcached: %s\n", err);
         return STATUS_OS_ERROR;
@@ -445,6 +445,21 @@ tell_end(const struct server *sv)
 }
 
 static int
+start_upkeep(struct server *sv)
+{
+    struct upkeep_conf conf = settings_upkeep();
+    conf.store = sv->shared.store;
+    conf.orders = &sv->orders;
+    conf.second = placement_second;
+    conf.second_ctx = &sv->placement;
+    if (!upkeep_start(&sv->upkeep, &conf)) {
+        perror("memcached: can't create the background thread");
+        return STATUS_OS_ERROR;
+    }
+    return 0;
+}
+
+static int
 serve(struct server *sv)
 {
     const char *pid_file = sv->settings.pid_file;
@@ -459,10 +474,8 @@ serve(struct server *sv)
     if (status == 0) {
         status = start_workers(sv);
     }
-    if (status == 0 && !upkeep_start(&sv->upkeep, sv->shared.store, &sv->orders,
-                                     placement_second, &sv->placement)) {
-        perror("memcached: can't create the background thread");
-        status = STATUS_OS_ERROR;
+    if (status == 0) {
+        status = start_upkeep(sv);
     }
     if (status == 0 && !(loop_open(&sv->loop) && watch_hangup(sv))) {
         fprintf(stderr, "memcached: can't create the event base of the main thread\n");

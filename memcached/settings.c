@@ -646,6 +646,15 @@ settings_udp(const struct settings *s)
 }
 
 unsigned
+settings_udp_workers(const struct settings *s)
+{
+    bool is_list = s->addresses != NULL && strchr(s->addresses, ',') != NULL;
+    return is_list && rules_of(s->profile)->udp_lists_have_one_worker
+               ? 1
+               : (unsigned)s->threads;
+}
+
+unsigned
 settings_socket_files(const struct settings *s)
 {
     if (s->socket_path != NULL) {
@@ -692,4 +701,28 @@ settings_automove(const struct settings *s)
     return (struct store_automove){.level = (unsigned)s->automove_level,
                                    .ratio = s->automove_ratio,
                                    .window = (unsigned)s->automove_window};
+}
+
+/* A variable of upstream: a step's size. What is no number, or 0, is 1, as there. */
+static unsigned
+step_of(const char *variable, unsigned otherwise)
+{
+    const char *text = getenv(variable);
+    uint32_t step;
+    if (text == NULL) {
+        return otherwise;
+    }
+    if (!num_u32(text, strlen(text), &step) || step == 0) {
+        return 1;
+    }
+    return step < UPKEEP_STEP_MAX ? step : UPKEEP_STEP_MAX;
+}
+
+struct upkeep_conf
+settings_upkeep(void)
+{
+    return (struct upkeep_conf){
+        .grow_buckets = step_of("MEMCACHED_HASH_BULK_MOVE", UPKEEP_GROW_BUCKETS),
+        .move_chunks = step_of("MEMCACHED_SLAB_BULK_CHECK", UPKEEP_MOVE_CHUNKS),
+    };
 }

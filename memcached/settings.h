@@ -11,6 +11,7 @@
 #include "base/must.h"
 #include "net/listen.h"
 #include "net/udp.h"
+#include "net/upkeep.h"
 #include "proto/rules.h"
 #include "qos/membind.h"
 #include "qos/pin.h"
@@ -107,6 +108,8 @@ void settings_stats(const struct settings *s, struct sink *sink,
 struct store_conf settings_store(const struct settings *s);
 struct listen_conf settings_listen(const struct settings *s);
 struct udp_conf settings_udp(const struct settings *s);
+/* How many workers serve each UDP address. */
+unsigned settings_udp_workers(const struct settings *s);
 /* How many descriptors the sockets of the workers' own will need, roughly: those of UDP, and
  * listeners. */
 unsigned settings_socket_files(const struct settings *s);
@@ -114,3 +117,4 @@ struct serve_conf settings_serve(const struct settings *s);
 /* The background thread's part, and that of the automover. */
 struct orders_conf settings_orders(const struct settings *s);
 struct store_automove settings_automove(const struct settings *s);
+struct upkeep_conf settings_upkeep(void); /* by the environment */

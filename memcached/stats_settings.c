@@ -32,7 +32,7 @@ show_process(const struct stats *st, const char *name, struct sink *sink)
     } else if (strcmp(name, "track_sizes") == 0) {
         sink_stat(sink, name, yes_no(store_is_tracking_sizes(st->shared->store)));
     } else if (strcmp(name, "num_threads_per_udp") == 0) {
-        sink_statf(sink, name, "%lld", (long long)st->settings->threads);
+        sink_statf(sink, name, "%u", st->shared->udp.workers);
     } else {
         return false;
     }

@@ -8,7 +8,8 @@ use Test::More;
 use MCTest;
 
 for my $profile (profiles()) {
-    my $server = start_server(profile => $profile, args => ['-m', '256']);
+    my $server = start_server(profile => $profile, args => ['-m', '256'],
+        $profile eq '1.6' ? (env => {MEMCACHED_HASH_BULK_MOVE => 30}) : ());
     my $s = $server->connect;
     my $reader = $server->connect;
     my $count = 200_000;

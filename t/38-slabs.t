@@ -99,6 +99,17 @@ for my $profile (profiles()) {
     exchange($s, "slabs automove 0\r\n", "OK\r\n");
     $server->stop;
 
+    # a mover of other steps
+    for my $step (0, 'x', 3, 99999999999) {
+        $server = start_server(profile => $profile, args => ['-m', '4', '-o', "slab_reassign,$off"],
+            env => {MEMCACHED_SLAB_BULK_CHECK => $step});
+        $s = $server->connect;
+        fill_with($s, 'big', 70000, 30);
+        exchange($s, "slabs reassign 31 0\r\n", "OK\r\n");
+        ok(moved($s), "[$profile] MEMCACHED_SLAB_BULK_CHECK=$step");
+        $server->stop;
+    }
+
     # what has room moves unchanged
     $server = start_server(profile => $profile, args => ['-m', '8', '-o', "slab_reassign,$off"]);
     $s = $server->connect;

@@ -110,6 +110,31 @@ for my $profile (profiles()) {
     unlike(join(' ', stat_lines($server->control, 'conns')), qr/udp/, "[$profile] nor in conns");
     $server->stop;
 
+    # a list of addresses: a worker each in 1.4, all of them in 1.6
+    SKIP: {
+        my $one = IO::Socket::INET->new(LocalAddr => '127.0.0.2', Proto => 'udp')
+            or skip 'no second loopback address', 6;
+        close $one;
+        my $each = $profile eq '1.4' ? 1 : 2;
+        $server = start_server(profile => $profile, listen => 0,
+            args => ['-l', '127.0.0.1,127.0.0.2', '-p', '-1', '-U', '-1', '-t', '2']);
+        is(mem_stats($server->control, 'settings')->{num_threads_per_udp}, $each,
+            "[$profile] num_threads_per_udp of a list");
+        is((grep { /:addr udp:/ } stat_lines($server->control, 'conns')), 2 * $each,
+            "[$profile] and so many sockets");
+        my @ports = map { $_->[0] eq 'UDP INET' ? $_->[1] : () } @{$server->{ports}};
+        for my $i (0, 1) {
+            my $u = IO::Socket::INET->new(PeerAddr => '127.0.0.' . ($i + 1),
+                PeerPort => $ports[$i], Proto => 'udp');
+            udp_exchange($u, $i, "get a\r\n", "END\r\n", "[$profile] address $i answers");
+        }
+        $server->stop;
+        $server = start_server(profile => $profile, args => ['-U', '-1', '-t', '3']);
+        is(mem_stats($server->control, 'settings')->{num_threads_per_udp}, 3,
+            "[$profile] num_threads_per_udp else");
+        $server->stop;
+    }
+
     for my $shared (0, 1) {
         $server = start_server(profile => $profile,
             args => ['-U', '-1', '-t', '2', $shared ? '--udp-shared' : ()]);
@@ -124,6 +149,12 @@ for my $profile (profiles()) {
         udp_exchange($u, 55, "decr aval 1\r\n", "1\r\n", "$p decr");
         udp_exchange($u, 56, "delete aval\r\n", "DELETED\r\n", "$p delete");
         udp_exchange($u, 57, "nonsense\r\n", "ERROR\r\n", "$p an unknown command");
+        # else two servers that name each other could be made to talk for ever
+        udp_silent($u, [map { datagram(71, $_) } "ERROR\r\n", "END\r\n", "STORED\r\n",
+                "2\r\n", "VALUE a 0 7\r\nget a\r\n\r\nEND\r\n", "SERVER_ERROR x\r\nget a\r\n",
+                "HD\r\n", "VA 0\r\n\r\n", pack('CCx22', 0x81, 0),
+                pack('CCx6N', 0x81, 0, 7) . 'x' x 12 . "get a\r\n"],
+            "$p what begins like a reply is not answered");
         udp_exchange($u, 58, "get a\n", "END\r\n", "$p a line end of LF alone");
         udp_exchange($u, 59, "stats reset\r\n", "RESET\r\n", "$p stats reset");
 

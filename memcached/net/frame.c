@@ -3,6 +3,8 @@
  */
 #include "net/frame.h"
 
+#define BINARY_REPLY_MAGIC 0x81
+
 enum offset { OFFSET_ID = 0, OFFSET_SEQUENCE = 2, OFFSET_TOTAL = 4, OFFSET_RESERVED = 6 };
 
 static uint16_t
@@ -28,6 +30,16 @@ frame_decode(const char *p, size_t len, struct frame *frame)
                             .sequence = read_u16(p + OFFSET_SEQUENCE),
                             .total = read_u16(p + OFFSET_TOTAL)};
     return true;
+}
+
+/* The words of commands begin with small letters, those of replies with capitals, or they are
+ * numbers. */
+bool
+frame_is_reply(const char *p, size_t len)
+{
+    uint8_t first = len > 0 ? (uint8_t)p[0] : 0;
+    return first == BINARY_REPLY_MAGIC || (first >= 'A' && first <= 'Z') ||
+           (first >= '0' && first <= '9');
 }
 
 void

@@ -24,6 +24,9 @@ struct frame {
     uint16_t total;
 };
 
+/* The payload p[0..len) begins as replies do and no request does. Two servers that answered
+ * each other's replies, after one forged datagram, would do so for ever. */
+bool frame_is_reply(const char *p, size_t len);
 /* False when the datagram p[0..len) holds no more than a header. */
 must_check bool frame_decode(const char *p, size_t len, struct frame *frame);
 void frame_encode(const struct frame *frame, char to[FRAME_HEADER_BYTES]);

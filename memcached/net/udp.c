@@ -164,7 +164,8 @@ open_datagram(struct udp *u)
     must(u->out.bytes == 0); /* what one client asked for is not for the next */
     const char *p = u->inbox.iov[i].iov_base;
     size_t len = u->inbox.msgs[i].msg_len;
-    if (!frame_decode(p, len, &u->frame) || u->frame.total != 1) {
+    if (!frame_decode(p, len, &u->frame) || u->frame.total != 1 ||
+        frame_is_reply(p + FRAME_HEADER_BYTES, len - FRAME_HEADER_BYTES)) {
         ctr_add(&w->udp_ctr.dropped, 1);
         return;
     }
@@ -631,8 +632,10 @@ udp_start(struct worker *w)
         }
         guard_init(w->guard, s->workers, rng_seed());
     }
+    unsigned count = w->shared->worker_count;
     for (unsigned i = 0; i < s->addresses; i++) {
-        if (!create(w, s->fds[i * s->workers + w->index])) {
+        unsigned seat = (w->index + count - i % count) % count;
+        if (seat < s->workers && !create(w, s->fds[i * s->workers + seat])) {
             return false;
         }
     }

@@ -31,8 +31,9 @@ struct udp_conf {
 
 struct udp_sockets {
     struct udp_conf conf;
-    int *fds; /* [address * workers + worker] */
-    unsigned addresses, workers;
+    int *fds; /* [address * workers + n] */
+    unsigned addresses;
+    unsigned workers; /* that serve each address: all, or one, in turn */
 };
 
 /* One writer: the worker. */
@@ -49,7 +50,7 @@ struct udp_ctr {
 
 struct addrinfo;
 
-/* Binds one address for every worker. 0, or the errno. */
+/* Binds one address for its workers. 0, or the errno. */
 int udp_bind(struct udp_sockets *s, const struct addrinfo *ai);
 void udp_close(struct udp_sockets *s);
 

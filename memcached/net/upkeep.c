@@ -5,14 +5,12 @@
 
 #include <errno.h>
 
-#define GROW_BUCKETS 256 /* moved in a pass */
 #define GROW_SLEEP_MIN (50 * NSEC_PER_MSEC)
 #define JUGGLE_MOVES 500 /* of each kind in a visit */
 #define JUGGLE_SLEEP_MIN NSEC_PER_MSEC
 #define JUGGLE_SLEEP_GROWTH 8 /* an eighth longer when there was nothing to do */
 #define CRAWL_ITEMS 250       /* in a pass */
 #define CRAWL_STRETCH 1000    /* then it sleeps */
-#define MOVE_CHUNKS 64        /* in a pass */
 /* For chunks that are in use; longer when they have been so for long. */
 #define MOVE_SLEEP_MIN (200 * NSEC_PER_USEC)
 #define MOVE_SLEEP_MAX (2 * NSEC_PER_MSEC)
@@ -40,7 +38,7 @@ static nsec_t
 grow(struct upkeep *u, nsec_t now)
 {
     if (now >= u->grow_due) {
-        bool has_more = store_step(u->store, GROW_BUCKETS);
+        bool has_more = store_step(u->conf.store, u->conf.grow_buckets);
         u->grow_sleep = has_more ? GROW_SLEEP_MIN : least(2 * u->grow_sleep, SLEEP_MAX);
         u->grow_due = has_more ? now : due_after(u, now, u->grow_sleep);
     }
@@ -51,7 +49,7 @@ static void
 juggle_class(struct upkeep *u, unsigned id, nsec_t now, uint32_t rel)
 {
     struct upkeep_visit *visit = &u->visits[id];
-    unsigned moved = store_juggle(u->store, id, JUGGLE_MOVES, rel);
+    unsigned moved = store_juggle(u->conf.store, id, JUGGLE_MOVES, rel);
     if (moved >= JUGGLE_MOVES) {
         visit->sleep = JUGGLE_SLEEP_MIN; /* there is more */
     } else if (moved > 0) {
@@ -71,7 +69,7 @@ juggle(struct upkeep *u, bool has_maintainer, nsec_t now, uint32_t rel)
     if (!has_maintainer) {
         return due;
     }
-    for (unsigned id = 1; id <= store_class_count(u->store); id++) {
+    for (unsigned id = 1; id <= store_class_count(u->conf.store); id++) {
         if (now >= u->visits[id].due) {
             juggle_class(u, id, now, rel);
         }
@@ -84,15 +82,15 @@ static nsec_t
 crawl(struct upkeep *u, uint32_t sleep_us, nsec_t now, uint32_t rel)
 {
     uint32_t ticket;
-    if (!orders_crawling(u->orders, &ticket)) {
+    if (!orders_crawling(u->conf.orders, &ticket)) {
         return now + SLEEP_MAX;
     }
     if (now < u->crawl_due) {
         return u->crawl_due;
     }
-    if (store_walk_step(u->store, ticket, CRAWL_ITEMS, rel, NULL, NULL) !=
+    if (store_walk_step(u->conf.store, ticket, CRAWL_ITEMS, rel, NULL, NULL) !=
         STORE_WALK_MORE) {
-        orders_end_crawl(u->orders, u->store, ticket);
+        orders_end_crawl(u->conf.orders, u->conf.store, ticket);
         u->crawl_due = now;
         return now + SLEEP_MAX;
     }
@@ -109,11 +107,11 @@ crawl(struct upkeep *u, uint32_t sleep_us, nsec_t now, uint32_t rel)
 static nsec_t
 begin_move(struct upkeep *u, nsec_t now, uint32_t rel)
 {
-    if (store_automove_evicted(u->store)) {
+    if (store_automove_evicted(u->conf.store)) {
         return now + MOVE_POLL;
     }
     if (u->moves_again) {
-        u->moves_again = store_automove_step(u->store, rel);
+        u->moves_again = store_automove_step(u->conf.store, rel);
         return u->moves_again ? now : now + SLEEP_MAX;
     }
     return now + SLEEP_MAX;
@@ -125,7 +123,7 @@ move(struct upkeep *u, nsec_t now, uint32_t rel)
     if (now < u->move_due) {
         return u->move_due;
     }
-    switch (store_move_step(u->store, MOVE_CHUNKS, rel)) {
+    switch (store_move_step(u->conf.store, u->conf.move_chunks, rel)) {
     case STORE_MOVE_IDLE:
         u->move_waits = 0;
         return begin_move(u, now, rel);
@@ -147,10 +145,10 @@ each_second(struct upkeep *u, nsec_t now, uint32_t rel)
         return u->second_due;
     }
     u->second_due = now + NSEC_PER_SEC;
-    u->second(u->second_ctx);
-    store_walk_expire(u->store, rel);
-    u->moves_again |= store_automove_step(u->store, rel);
-    orders_crawl_automatically(u->orders, u->store, rel);
+    u->conf.second(u->conf.second_ctx);
+    store_walk_expire(u->conf.store, rel);
+    u->moves_again |= store_automove_step(u->conf.store, rel);
+    orders_crawl_automatically(u->conf.orders, u->conf.store, rel);
     return u->second_due;
 }
 
@@ -160,7 +158,7 @@ static nsec_t
 pass(struct upkeep *u, nsec_t now)
 {
     uint32_t rel = clock_rel(now);
-    struct orders_conf conf = orders_conf(u->orders);
+    struct orders_conf conf = orders_conf(u->conf.orders);
     nsec_t due = each_second(u, now, rel);
     due = least(due, grow(u, now));
     due = least(due, juggle(u, conf.has_maintainer, now, rel));
@@ -178,19 +176,14 @@ upkeep_main(void *arg)
         nsec_t due = pass(u, clock_now());
         until = (struct timespec){.tv_sec = (time_t)(due / NSEC_PER_SEC),
                                   .tv_nsec = (long)(due % NSEC_PER_SEC)};
-    } while (orders_wait(u->orders, &until));
+    } while (orders_wait(u->conf.orders, &until));
     return NULL;
 }
 
 bool
-upkeep_start(struct upkeep *u, struct store *store, struct orders *orders,
-             upkeep_second *second, void *ctx)
+upkeep_start(struct upkeep *u, const struct upkeep_conf *conf)
 {
-    *u = (struct upkeep){.store = store,
-                         .orders = orders,
-                         .second = second,
-                         .second_ctx = ctx,
-                         .grow_sleep = GROW_SLEEP_MIN};
+    *u = (struct upkeep){.conf = *conf, .grow_sleep = GROW_SLEEP_MIN};
     errno = pthread_create(&u->thread, NULL, upkeep_main, u);
     u->is_started = errno == 0;
     return u->is_started;
@@ -200,7 +193,7 @@ void
 upkeep_stop(struct upkeep *u)
 {
     if (u->is_started) {
-        orders_stop(u->orders);
+        orders_stop(u->conf.orders);
         PTHREAD_OK(pthread_join(u->thread, NULL));
         u->is_started = false;
     }

@@ -17,8 +17,6 @@
 #include "serve/orders.h"
 #include "store/store.h"
 
-struct store;
-
 /* How often a class's lists are visited. */
 struct upkeep_visit {
     nsec_t due, sleep;
@@ -27,13 +25,23 @@ struct upkeep_visit {
 /* What else is to be done once a second. */
 typedef void upkeep_second(void *ctx);
 
-struct upkeep {
-    pthread_t thread;
-    bool is_started;
+#define UPKEEP_GROW_BUCKETS 256
+#define UPKEEP_MOVE_CHUNKS 64
+#define UPKEEP_STEP_MAX 65536 /* of either: a pass stays short */
+
+struct upkeep_conf {
     struct store *store;
     struct orders *orders;
     upkeep_second *second;
     void *second_ctx;
+    unsigned grow_buckets; /* that a growing hash table moves in a pass */
+    unsigned move_chunks;  /* that the page mover looks at in a pass */
+};
+
+struct upkeep {
+    pthread_t thread;
+    bool is_started;
+    struct upkeep_conf conf;
     nsec_t grow_due, grow_sleep;
     struct upkeep_visit visits[STORE_CLASSES];
     nsec_t crawl_due;
@@ -44,8 +52,7 @@ struct upkeep {
     nsec_t second_due;
 };
 
-/* Calls second(ctx) once a second. False: no thread, with errno. */
-must_check bool upkeep_start(struct upkeep *u, struct store *store, struct orders *orders,
-                             upkeep_second *second, void *ctx);
+/* False: no thread, with errno. */
+must_check bool upkeep_start(struct upkeep *u, const struct upkeep_conf *conf);
 /* Returns when the thread has ended. Nothing happens if it was not started. */
 void upkeep_stop(struct upkeep *u);
