@@ -203,7 +203,8 @@ for my $profile (profiles()) {
     cmp_ok(mem_stats($s)->{listen_disabled_num}, '>=', 1, "[$profile] listen_disabled_num");
     $server->stop;
 
-    $server = start_server(profile => $profile, args => ['-c', '20', '-t', '3',
+    # sixteen of the descriptors are the workers' and the listener's own
+    $server = start_server(profile => $profile, args => ['-c', '36', '-t', '3',
             '--steer=reuseport', '-o', 'maxconns_fast']);
     $s = $server->control;
     exchange($s, "version\r\n", VERSION_REPLY($profile));
