@@ -20,11 +20,15 @@ import (
 	"math/rand"
 	"net"
 	"os"
+	"runtime"
 	"sync"
 	"time"
 
 	"github.com/anishathalye/porcupine"
 )
+
+// Between two batches of items that push others out: often enough, and time is left for the rest.
+const fillPause = 2 * time.Millisecond
 
 func main() {
 	server := flag.String("server", "127.0.0.1:11211", "host:port")
@@ -33,6 +37,7 @@ func main() {
 	requests := flag.Int("requests", 30, "requests of a client in a history")
 	keys := flag.Int("keys", 3, "keys of a history")
 	seed := flag.Int64("seed", 1, "of the requests")
+	together := flag.Int("together", 2*runtime.NumCPU(), "histories at a time, each with keys of its own")
 	evict := flag.Bool("evict", false, "items may go at any time; fill the memory meanwhile")
 	binary := flag.Bool("binary", false, "every second client speaks the binary protocol")
 	wrong := flag.Bool("wrong", false, "check the checker: caches with a bug, of its own making")
@@ -47,20 +52,38 @@ func main() {
 		go fill(*server, stop, &filler)
 	}
 	total, lost := 0, 0
-	for h := 0; h < *histories; h++ {
-		ops, lostHere := history(*server, h, *clients, *requests, *keys, *seed, *binary)
-		total += len(ops)
-		lost += lostHere
-		result, info := porcupine.CheckOperationsVerbose(model(*evict), ops, 30*time.Second)
-		switch result {
-		case porcupine.Illegal:
-			report(h, *seed, ops, info, *evict)
-			os.Exit(1)
-		case porcupine.Unknown:
-			fmt.Printf("history %d (seed %d): not decided in 30 s\n", h, *seed)
-			os.Exit(1)
-		}
+	var (
+		all  sync.WaitGroup
+		lock sync.Mutex // of the sums, and of what is printed before the end
+	)
+	numbers := make(chan int)
+	for i := 0; i < *together; i++ {
+		all.Add(1)
+		go func() {
+			defer all.Done()
+			for h := range numbers {
+				ops, lostHere := history(*server, h, *clients, *requests, *keys, *seed, *binary)
+				result, info := porcupine.CheckOperationsVerbose(model(*evict), ops, 30*time.Second)
+				lock.Lock()
+				total += len(ops)
+				lost += lostHere
+				switch result {
+				case porcupine.Illegal:
+					report(h, *seed, ops, info, *evict)
+					os.Exit(1)
+				case porcupine.Unknown:
+					fmt.Printf("history %d (seed %d): not decided in 30 s\n", h, *seed)
+					os.Exit(1)
+				}
+				lock.Unlock()
+			}
+		}()
 	}
+	for h := 0; h < *histories; h++ {
+		numbers <- h
+	}
+	close(numbers)
+	all.Wait()
 	close(stop)
 	filler.Wait()
 	if lost*2 > total {
@@ -166,6 +189,7 @@ func fill(server string, stop chan bool, done *sync.WaitGroup) {
 		if _, err := in.ReadString('\n'); err != nil {
 			return
 		}
+		time.Sleep(fillPause)
 	}
 }
 
