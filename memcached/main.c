@@ -355,8 +355,7 @@ wire(struct server *sv)
     sv->shared.prefixes = &sv->prefixes;
     prefixes_init(&sv->prefixes, s->prefix_delimiter, s->counts_prefixes, rng_seed());
     registry_init(&sv->shared.registry);
-    limit_init(&sv->shared.limit, (unsigned)s->threads);
-    limit_set(&sv->shared.limit, s->qps_limit, s->qps_burst, clock_now());
+    limiter_init(&sv->shared.limiter, &s->limits, (unsigned)s->threads, clock_now());
     return prepare_steering(sv);
 }
 
@@ -414,7 +413,7 @@ tear_down(struct server *sv)
     must(sem_destroy(&sv->shared.ready) == 0);
     must(sem_destroy(&sv->shared.go) == 0);
     must(sem_destroy(&sv->shared.ended) == 0);
-    limit_fini(&sv->shared.limit);
+    limiter_fini(&sv->shared.limiter);
     stats_fini(&sv->stats);
     auth_close(&sv->auth);
     placement_fini(&sv->placement);

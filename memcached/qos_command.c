@@ -5,7 +5,6 @@
 
 #include <stdarg.h>
 
-#include "base/num.h"
 #include "stats.h"
 #include "stats_qos.h"
 
@@ -84,26 +83,4 @@ qos_show(struct stats *st, struct serve_qos *q)
 {
     stats_show_qos(st, q->sink);
     return REPLY_END;
-}
-
-enum reply
-qos_set_limit(struct stats *st, struct serve_qos *q)
-{
-    const struct slice *words = q->words;
-    uint64_t rate = 0;
-    uint64_t burst = 0;
-    if (!req_word_is(words[0], "off") &&
-        (!num_scaled(words[0].p, words[0].len, 1000, &rate) || rate == 0 ||
-         rate > LIMIT_RATE_MAX)) {
-        return REPLY_BAD_FORMAT;
-    }
-    if (q->count == 2 && (!num_scaled(words[1].p, words[1].len, 1000, &burst) ||
-                          burst == 0 || burst > LIMIT_BURST_MAX)) {
-        return REPLY_BAD_FORMAT;
-    }
-    limit_set(&st->shared->limit, rate, burst, clock_now());
-    for (unsigned i = 0; i < st->worker_count; i++) {
-        worker_relimit(&st->workers[i]);
-    }
-    return REPLY_OK;
 }

@@ -12,7 +12,7 @@
 #include "base/opt.h"
 #include "base/rng.h"
 #include "qos/cgroup.h"
-#include "qos/limit.h"
+#include "qos/limit_text.h"
 
 #define HASH_POWER_DEFAULT 16
 #define CHUNK_MAX_14 STORE_PAGE_BYTES
@@ -375,25 +375,49 @@ set_pin_dry_run(void *conf, const char *text)
     return NULL;
 }
 
+/* A sentence about what another module says of an option's value. */
+static const char *
+blame(const char *option, const char *error)
+{
+    return error != NULL ? complaint("%s: %s", option, error) : NULL;
+}
+
 static const char *
 set_qps_limit(void *conf, const char *text)
 {
     struct settings *s = conf;
-    const char *comma = strchrnul(text, ',');
-    s->qps_burst = 0;
-    if (!num_scaled(text, (size_t)(comma - text), 1000, &s->qps_limit) ||
-        s->qps_limit == 0 || s->qps_limit > LIMIT_RATE_MAX) {
-        return "qps-limit must be N[k|m][,burst=B] with N from 1 to 1000m";
-    }
-    if (*comma == '\0') {
-        return NULL;
-    }
-    const char *burst = comma + 1;
-    if (strncmp(burst, "burst=", 6) != 0 ||
-        !num_scaled(burst + 6, strlen(burst + 6), 1000, &s->qps_burst) ||
-        s->qps_burst == 0 || s->qps_burst > LIMIT_BURST_MAX) {
-        return "qps-limit: burst must be burst=B with B from 1 to 1m";
-    }
+    return blame("qps-limit", limit_text_rules(text, strlen(text), &s->limits));
+}
+
+static const char *
+set_peer_limit(void *conf, const char *text)
+{
+    struct settings *s = conf;
+    return blame("qps-limit-peer", limit_text_peer(text, strlen(text), &s->limits.peer));
+}
+
+static const char *
+set_limit_action(void *conf, const char *text)
+{
+    struct settings *s = conf;
+    return blame(
+        "qps-limit-action",
+        limit_text_action(text, strlen(text), &s->limits.action, &s->limits.max_delay));
+}
+
+static const char *
+set_limit_unit(void *conf, const char *text)
+{
+    struct settings *s = conf;
+    return blame("qps-limit-unit",
+                 limit_text_unit(text, strlen(text), &s->limits.counts_keys));
+}
+
+static const char *
+set_limit_dry_run(void *conf, const char *text)
+{
+    (void)text;
+    ((struct settings *)conf)->limits.is_dry = true;
     return NULL;
 }
 

@@ -13,6 +13,7 @@
 #include "net/udp.h"
 #include "net/upkeep.h"
 #include "proto/rules.h"
+#include "qos/limiter.h"
 #include "qos/membind.h"
 #include "qos/pin.h"
 #include "qos/steer.h"
@@ -83,7 +84,7 @@ struct settings {
     bool is_steered; /* --steer was given; else it follows from --pin */
     enum steer_mode steer;
     struct membind_spec membind;
-    uint64_t qps_limit, qps_burst; /* 0: none, default */
+    struct limiter_conf limits;
 };
 
 /* Fills *s from argv; prints one line and returns false with *exit_status when something is

@@ -8,4 +8,6 @@
 #include "stats.h"
 
 void stats_show_qos(struct stats *st, struct sink *sink);
+/* Of it, what is about limits. */
+void stats_show_limit(struct stats *st, struct sink *sink);
 void stats_show_pin(struct stats *st, struct sink *sink);

@@ -63,7 +63,7 @@ for my $profile (profiles()) {
     for my $bad ('qos qps_limit x', 'qos qps_limit 10 x') {
         exchange($s, "$bad\r\n", qr/\ACLIENT_ERROR [^\r\n]+\r\n\z/, "'$bad' is a CLIENT_ERROR");
     }
-    exchange($s, "qos qps_limit\r\n", "CLIENT_ERROR usage: qos qps_limit <n|off> [burst]\r\n");
+    exchange($s, "qos qps_limit\r\n", "CLIENT_ERROR usage: qos qps_limit [class] <n|off> [burst]\r\n");
     exchange($s, "qos show me\r\n", "CLIENT_ERROR usage: qos show\r\n");
     exchange($s, "qos fooble\r\n", qr/\ACLIENT_ERROR usage: qos show\|qps_limit[a-z_|]* \.\.\.\r\n\z/,
         'an unknown sub-command');

@@ -159,6 +159,7 @@ flush(struct conn *c)
 /* How a turn, or a step of it, ended. */
 enum step {
     STEP_ON,     /* go on */
+    STEP_NEXT,   /* with the next request: this one is answered */
     STEP_WAIT,   /* for an event */
     STEP_DEFER,  /* queue for a deferred turn */
     STEP_QUEUED, /* waits for a token, queued already */
@@ -301,17 +302,43 @@ after_run(struct conn *c, struct turn *turn, enum session_ran ran)
     return STEP_ON;
 }
 
+static struct limiter_request
+request_of(const struct conn *c, enum req_class class)
+{
+    const struct req *req = &c->session.req;
+    return (struct limiter_request){.class = class,
+                                    .peer = c->peer.key,
+                                    .keys =
+                                        req->family == FAMILY_RETRIEVE ? req->keys : 1};
+}
+
+/* Answers the request at the head without running it. */
+static enum step
+refuse_request(struct conn *c, struct turn *turn)
+{
+    struct worker *w = c->worker;
+    enum step step =
+        after_run(c, turn,
+                  session_refuse(&c->session, &w->env, &c->in, &c->out,
+                                 limiter_refuses_as_miss(&w->shared->limiter)));
+    return step == STEP_ON ? STEP_NEXT : step;
+}
+
 /* A new request is at the head: is it this connection's turn, and is there a token? */
 static enum step
-admit(struct conn *c, const struct turn *turn, enum req_class class)
+admit(struct conn *c, struct turn *turn, enum req_class class)
 {
     struct worker *w = c->worker;
     if (turn->requests == 0 || (turn->has_run && is_turn_over(c, turn))) {
         ctr_add(&w->ctr.conn_yields, 1);
         return STEP_DEFER;
     }
-    if (class_is_limited(class) && !worker_admit(w, &c->task, turn->is_served)) {
-        return STEP_QUEUED;
+    if (class_is_limited(class)) {
+        struct limiter_request asked = request_of(c, class);
+        enum limiter_verdict verdict = worker_admit(w, &c->task, &asked, turn->is_served);
+        if (unlikely(verdict != VERDICT_ADMIT)) {
+            return verdict == VERDICT_WAIT ? STEP_QUEUED : refuse_request(c, turn);
+        }
     }
     c->task.is_admitted = true;
     return STEP_ON;
@@ -359,6 +386,30 @@ run_in_budget(struct conn *c, struct turn *turn, const struct session_limits *li
     return after_run(c, turn, ran);
 }
 
+static enum step
+run(struct conn *c, struct turn *turn, const struct session_limits *limits)
+{
+    struct worker *w = c->worker;
+    if (unlikely(w->budget.bytes != 0)) {
+        return run_in_budget(c, turn, limits);
+    }
+    return after_run(c, turn, session_run(&c->session, &w->env, &c->in, &c->out, limits));
+}
+
+/* The line is longer than the buffer: it was admitted with the keys that were seen then. */
+static enum step
+run_more_keys(struct conn *c, struct turn *turn, const struct session_limits *limits,
+              enum req_class class)
+{
+    struct limiter_request more = request_of(c, class);
+    enum step step = run(c, turn, limits);
+    if (step != STEP_CLOSED && more.keys > c->session.req.keys) {
+        more.keys -= c->session.req.keys;
+        limiter_owe(&c->worker->desk, &more, c->worker->now);
+    }
+    return step;
+}
+
 /* A request is at the head: may it run here and now? */
 static enum step
 step_run(struct conn *c, struct turn *turn)
@@ -368,7 +419,7 @@ step_run(struct conn *c, struct turn *turn)
     if (!c->task.is_admitted) {
         enum step admitted = admit(c, turn, class);
         if (admitted != STEP_ON) {
-            return admitted;
+            return admitted == STEP_NEXT ? STEP_ON : admitted;
         }
         budget_begin(&c->share);
         if (unlikely(w->budget.bytes != 0) && c->session.req.family == FAMILY_RETRIEVE) {
@@ -388,11 +439,10 @@ step_run(struct conn *c, struct turn *turn)
     struct session_limits limits = {.keys = KEYS_PER_RUN,
                                     .out_bytes = OUT_PIECE_BYTES,
                                     .late_bytes = turn->is_inline ? CLASS_BULK_BYTES : 0};
-    if (unlikely(w->budget.bytes != 0)) {
-        return run_in_budget(c, turn, &limits);
+    if (unlikely(c->session.is_open)) {
+        return run_more_keys(c, turn, &limits, class);
     }
-    return after_run(c, turn,
-                     session_run(&c->session, &w->env, &c->in, &c->out, &limits));
+    return run(c, turn, &limits);
 }
 
 static enum step
@@ -534,11 +584,11 @@ on_event(evutil_socket_t fd, short what, void *arg)
     if (what & EV_WRITE) {
         c->edge.is_blocked = false;
     }
-    if (c->task.awaits_token && conn_is_reset(c)) {
+    if (gate_is_waiting(&c->task.wait) && conn_is_reset(c)) {
         conn_close(c, CLOSE_RESET);
         return;
     }
-    if (sched_is_queued(&c->task.node) || c->edge.is_blocked) {
+    if (task_is_queued(&c->task) || c->edge.is_blocked) {
         return; /* its turn comes, or output has to go first */
     }
     if (was_blocked && c->out.bytes > 0) {
@@ -654,7 +704,8 @@ conn_close(struct conn *c, enum close_reason reason)
     must(reason != CLOSE_NONE && c->closing == CLOSE_NONE);
     struct worker *w = c->worker;
     c->closing = reason;
-    sched_remove(c->task.awaits_token ? &w->limited : &w->sched, &c->task.node);
+    sched_remove(&w->sched, &c->task.node);
+    limiter_leave(&w->desk, &c->task.wait);
     event_del(&c->event);
     c->next_doomed = w->doomed;
     w->doomed = c;
@@ -695,7 +746,7 @@ conn_destroy(struct conn *c)
 void
 conn_drain(struct conn *c)
 {
-    if (c->closing != CLOSE_NONE || sched_is_queued(&c->task.node)) {
+    if (c->closing != CLOSE_NONE || task_is_queued(&c->task)) {
         return;
     }
     if (c->edge.is_blocked) {

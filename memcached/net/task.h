@@ -9,14 +9,23 @@
 #include <stdbool.h>
 
 #include "base/clock.h"
+#include "qos/gate.h"
 #include "qos/sched.h"
 
 struct task {
     struct sched_node node; /* first: the queues hold tasks by this */
     bool is_udp;
-    bool is_admitted;  /* the pending request has its token */
-    bool awaits_token; /* queued in the worker's `limited`, not in its `sched` */
+    bool is_admitted;      /* the pending request has its tokens */
+    bool is_refused;       /* it has waited for them in vain */
+    struct gate_node wait; /* its place while it waits for them */
 };
+
+/* Waits for its next turn, or for tokens. */
+static inline bool
+task_is_queued(const struct task *t)
+{
+    return sched_is_queued(&t->node) || gate_is_waiting(&t->wait);
+}
 
 /* How much a turn may do. */
 struct turn {

@@ -269,6 +269,7 @@ is_harmless(const struct req *req)
 /* How a turn, or a step of it, ended. */
 enum step {
     STEP_ON,     /* go on */
+    STEP_NEXT,   /* with the next request: this one is answered */
     STEP_WAIT,   /* for an event */
     STEP_DEFER,  /* queue for a deferred turn */
     STEP_QUEUED, /* waits for a token, queued already */
@@ -422,6 +423,34 @@ classify(const struct udp *u)
     return class_of(&traits);
 }
 
+static struct limiter_request
+request_of(const struct udp *u, enum req_class class)
+{
+    const struct worker *w = u->worker;
+    const struct req *req = &u->session.req;
+    struct limiter_request asked = {
+        .class = class, .keys = req->family == FAMILY_RETRIEVE ? req->keys : 1};
+    if (unlikely(atomic_load_explicit(&w->shared->limiter.is_on, memory_order_relaxed))) {
+        asked.peer =
+            addr_peer(u->source->msg_name, u->source->msg_namelen, w->shared->peer_seed)
+                .key;
+    }
+    return asked;
+}
+
+/* Answers the request at the head without running it. */
+static enum step
+refuse_request(struct udp *u, struct turn *turn)
+{
+    struct worker *w = u->worker;
+    turn->has_run = true;
+    enum step step =
+        after_run(u, turn,
+                  session_refuse(&u->session, &w->env, &u->in, &u->out,
+                                 limiter_refuses_as_miss(&w->shared->limiter)));
+    return step == STEP_ON ? STEP_NEXT : step;
+}
+
 /* A new request is at the head: is it this socket's turn, and is there a token? */
 static enum step
 admit(struct udp *u, struct turn *turn, enum req_class class)
@@ -432,8 +461,13 @@ admit(struct udp *u, struct turn *turn, enum req_class class)
     }
     /* After -R requests it is at the end of the line again, whoever has sent them. */
     bool is_served = turn->is_served && turn->requests > 0;
-    if (class_is_limited(class) && !worker_admit(u->worker, &u->task, is_served)) {
-        return STEP_QUEUED;
+    if (class_is_limited(class)) {
+        struct limiter_request asked = request_of(u, class);
+        enum limiter_verdict verdict =
+            worker_admit(u->worker, &u->task, &asked, is_served);
+        if (unlikely(verdict != VERDICT_ADMIT)) {
+            return verdict == VERDICT_WAIT ? STEP_QUEUED : refuse_request(u, turn);
+        }
     }
     turn->requests -= turn->requests > 0;
     u->task.is_admitted = true;
@@ -459,7 +493,7 @@ step_run(struct udp *u, struct turn *turn)
         }
         enum step admitted = admit(u, turn, class);
         if (admitted != STEP_ON) {
-            return admitted;
+            return admitted == STEP_NEXT ? STEP_ON : admitted;
         }
     }
     if (turn->is_inline && !class_is_inline(class)) {
@@ -555,7 +589,7 @@ on_event(evutil_socket_t fd, short what, void *arg)
     worker_refresh_now(u->worker);
     u->is_readable |= (what & EV_READ) != 0;
     u->is_blocked &= (what & EV_WRITE) == 0;
-    if (sched_is_queued(&u->task.node) || u->is_blocked) {
+    if (task_is_queued(&u->task) || u->is_blocked) {
         return;
     }
     struct turn turn = {.is_inline = true};
@@ -573,7 +607,8 @@ destroy(struct udp *u)
     if (u->is_open) {
         close_datagram(u);
     }
-    sched_remove(u->task.awaits_token ? &w->limited : &w->sched, &u->task.node);
+    sched_remove(&w->sched, &u->task.node);
+    limiter_leave(&w->desk, &u->task.wait);
     event_del(&u->event);
     registry_remove(&w->shared->registry, &u->entry);
     free(u->inbox.bytes);

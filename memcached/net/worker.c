@@ -16,9 +16,7 @@
 #include "qos/pinner.h"
 #include "serve/watch.h"
 
-/* Tokens are handed out in clumps: waking up for each one would cost more than it serves,
- * and the bucket keeps what accumulates meanwhile, as far as the burst allows. */
-#define TOKEN_SLEEP_MIN_NS (100 * NSEC_PER_USEC)
+#define TIMER_MAX_NS (UINT64_MAX / 4) /* what a timespec holds */
 
 #define READS_PER_RX_CHECK 64
 
@@ -102,81 +100,90 @@ worker_check_rx(struct worker *w, int fd)
 
 /* ---- limiter -------------------------------------------------------------------------- */
 
+/* Wakes the worker when somebody who waits may go on. */
 static void
-arm_timer(struct worker *w, nsec_t at)
+arm_timer(struct worker *w)
 {
-    nsec_t burst = limit_burst_time(&w->shared->limit);
-    nsec_t earliest = w->now + (burst < TOKEN_SLEEP_MIN_NS ? burst : TOKEN_SLEEP_MIN_NS);
-    nsec_t when = at > earliest ? at : earliest;
+    nsec_t due = limiter_due(&w->desk, w->now);
+    nsec_t earliest = w->now + limiter_nap(&w->shared->limiter);
+    nsec_t when = due > earliest ? due : earliest;
+    if (w->is_timer_armed && w->timer_at <= when) {
+        return;
+    }
+    when = when < TIMER_MAX_NS ? when : TIMER_MAX_NS;
     struct itimerspec spec = {.it_value = {.tv_sec = (time_t)(when / NSEC_PER_SEC),
                                            .tv_nsec = (long)(when % NSEC_PER_SEC)}};
     must(timerfd_settime(w->timer_fd, TFD_TIMER_ABSTIME, &spec, NULL) == 0);
     w->is_timer_armed = true;
+    w->timer_at = when;
 }
 
-/* False: none now, and the timer is set for the next. */
-static bool
-take_token(struct worker *w)
+enum limiter_verdict
+worker_admit(struct worker *w, struct task *t, const struct limiter_request *r,
+             bool is_served)
 {
-    nsec_t retry_at;
-    if (w->is_draining || limit_take(&w->shared->limit, &w->lease, w->now, &retry_at)) {
-        ctr_add(&w->qos.admitted, 1);
-        return true;
+    if (unlikely(t->is_refused)) {
+        t->is_refused = false;
+        return VERDICT_REFUSE;
     }
-    arm_timer(w, retry_at);
-    return false;
+    if (unlikely(w->is_draining)) {
+        return VERDICT_ADMIT;
+    }
+    enum limiter_verdict verdict = limiter_ask(&w->desk, &t->wait, r, is_served, w->now);
+    if (unlikely(verdict == VERDICT_WAIT)) {
+        arm_timer(w);
+    }
+    return verdict;
 }
 
-bool
-worker_admit(struct worker *w, struct task *t, bool is_served)
-{
-    /* When others wait, either the timer is set or they are served at the end of this pass. */
-    if ((is_served || w->limited.length == 0) && take_token(w)) {
-        return true;
-    }
-    t->awaits_token = true;
-    sched_push(&w->limited, &t->node, CLASS_BULK, w->now);
-    return false;
-}
-
-/* The one that has waited longest; those whose client has gone lose their place. */
 static struct task *
-first_limited(struct worker *w)
+task_of_wait(struct gate_node *n)
 {
-    struct sched_node *node;
-    while ((node = sched_first(&w->limited)) != NULL) {
-        struct task *t = task_of_node(node);
-        if (t->is_udp || !conn_is_reset(conn_of_task(t))) {
-            return t;
-        }
-        conn_close(conn_of_task(t), CLOSE_RESET);
+    return (struct task *)(void *)((char *)n - offsetof(struct task, wait));
+}
+
+/* One that has waited goes on with its request. */
+static void
+go_on(struct worker *w, struct task *t, enum limiter_verdict verdict)
+{
+    nsec_t since = t->wait.since;
+    t->is_admitted = verdict == VERDICT_ADMIT;
+    t->is_refused = !t->is_admitted;
+    if (t->is_admitted) {
+        hist_record(w->delay, w->now > since ? w->now - since : 0);
     }
-    return NULL;
+    struct turn turn = {
+        .is_inline = true, .is_served = true, .requests = w->shared->requests_per_event};
+    take_turn(t, &turn);
 }
 
 /* Lets tasks go on, oldest first, while there are tokens. */
 static void
 serve_limited(struct worker *w)
 {
-    if (w->limited.length == 0 || (w->is_timer_armed && !w->is_draining)) {
+    if (w->desk.waiting == 0 || (w->is_timer_armed && !w->is_draining)) {
         return;
     }
     nsec_t deadline = worker_read_clock(w) + w->shared->turn_ns;
-    struct task *t;
-    while ((t = first_limited(w)) != NULL && take_token(w)) {
-        sched_remove(&w->limited, &t->node);
-        t->awaits_token = false;
-        t->is_admitted = true;
-        ctr_add(&w->qos.delayed, 1);
-        nsec_t since = t->node.queued_at;
-        hist_record(w->delay, w->now > since ? w->now - since : 0);
-        struct turn turn = {.is_inline = true,
-                            .is_served = true,
-                            .requests = w->shared->requests_per_event};
-        take_turn(t, &turn);
-        if (worker_read_clock(w) >= deadline || w->is_timer_armed) {
+    enum limiter_verdict verdict;
+    struct gate_node *n;
+    while ((n = limiter_next(&w->desk, w->is_draining, w->now, &verdict)) != NULL) {
+        struct task *t = task_of_wait(n);
+        if (!t->is_udp && conn_is_reset(conn_of_task(t))) {
+            /* whose client has gone loses its place */
+            if (verdict == VERDICT_ADMIT) {
+                limiter_give_back(&w->desk, n, w->now);
+            }
+            conn_close(conn_of_task(t), CLOSE_RESET);
+        } else {
+            go_on(w, t, verdict);
+        }
+        if (worker_read_clock(w) >= deadline) {
             return;
         }
+    }
+    if (w->desk.waiting > 0) {
+        arm_timer(w);
     }
 }
 
@@ -265,6 +272,7 @@ on_mail(evutil_socket_t fd, short what, void *arg)
         free(handoff);
     }
     if (orders & ORDER_RELIMIT) {
+        limiter_look_again(&w->desk);
         w->is_timer_armed = false; /* serve_limited looks again at the end of this pass */
     }
     if ((orders & ORDER_ACCEPT) && !acceptor_start(w->acceptor, w->base, w)) {
@@ -343,7 +351,7 @@ static bool
 has_work(const struct worker *w)
 {
     return w->sched.length > 0 ||
-           (w->limited.length > 0 && (!w->is_timer_armed || w->is_draining));
+           (w->desk.waiting > 0 && (!w->is_timer_armed || w->is_draining));
 }
 
 static void
@@ -352,7 +360,7 @@ run_loop(struct worker *w)
     while (!w->is_done) {
         w->is_now_fresh = false;
         if (!has_work(w)) {
-            limit_return(&w->shared->limit, &w->lease, w->now);
+            limiter_rest(&w->desk, w->now);
         }
         int flags = EVLOOP_ONCE | (has_work(w) ? EVLOOP_NONBLOCK : 0);
         must(event_base_loop(w->base, flags) == 0);
@@ -445,7 +453,7 @@ worker_main(void *arg)
     if (is_able) {
         run_loop(w);
         close_all(w);
-        limit_return(&w->shared->limit, &w->lease, clock_now());
+        limiter_rest(&w->desk, clock_now());
         event_del(&w->mbox_event);
         event_del(&w->timer_event);
     }
@@ -464,7 +472,7 @@ worker_start(struct worker *w, unsigned index, struct net_shared *shared)
 {
     *w = (struct worker){.index = index, .shared = shared, .idle = {.timer_fd = -1}};
     sched_init(&w->sched);
-    sched_init(&w->limited);
+    limiter_desk_init(&w->desk, &shared->limiter);
     w->env = (struct env){
         .store = shared->store,
         .conf = shared->serve,

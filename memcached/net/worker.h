@@ -25,7 +25,7 @@
 #include "net/idle.h"
 #include "net/registry.h"
 #include "net/udp.h"
-#include "qos/limit.h"
+#include "qos/limiter.h"
 #include "qos/sched.h"
 #include "qos/steer.h"
 #include "serve/env.h"
@@ -50,7 +50,7 @@ struct net_shared {
     struct prefixes *prefixes;
     struct registry registry;
     struct udp_sockets udp;
-    struct limit limit;
+    struct limiter limiter;
     struct pinner *pinner;
     const struct membind *membind;
     sem_t ready; /* posted by each worker once it is pinned and can take connections */
@@ -79,8 +79,6 @@ struct worker_time {
 };
 
 struct worker_qos_ctr {
-    ctr_t admitted;   /* requests that took a token, at once or late */
-    ctr_t delayed;    /* of those, the ones that had to wait */
     ctr_t deferred;   /* times a connection entered the deferred queue */
     ctr_t turns;      /* deferred turns served */
     ctr_t rx_checked; /* reads for which it was asked where the input arrived */
@@ -107,6 +105,7 @@ struct worker {
     int timer_fd; /* wakes the worker for the next token */
     struct event timer_event;
     bool is_timer_armed;
+    nsec_t timer_at;
     bool is_now_fresh; /* `now` was read in this pass of the loop */
     bool is_draining;
     bool is_done;
@@ -116,9 +115,7 @@ struct worker {
     nsec_t polled_at; /* when the last timed pass ended; 0: none did */
     struct pool pool;
     struct env env;
-    struct sched sched;   /* deferred connections */
-    struct sched limited; /* connections whose head request waits for a token */
-    struct limit_lease lease;
+    struct sched sched;  /* deferred connections */
     struct conn *conns;  /* all, doubly linked */
     struct conn *doomed; /* closed, to be destroyed at the end of the pass */
     struct idle idle;
@@ -127,6 +124,7 @@ struct worker {
     struct guard *guard; /* of UDP; NULL: not wanted */
     _Alignas(64) struct serve_ctr ctr;
     struct worker_qos_ctr qos;
+    struct limiter_desk desk; /* who waits for tokens */
     struct worker_time time;
     struct udp_ctr udp_ctr;
     struct hist *delay;      /* ns that limited requests waited */
@@ -173,8 +171,10 @@ nsec_t worker_read_clock(struct worker *w);
 void worker_forget(struct worker *w);
 /* Counts where the input that has just been read from fd arrived. */
 void worker_check_rx(struct worker *w, int fd);
-/* Takes a token for a request. False: the connection has been queued for one. Those that wait
- * come first, unless t `is_served`: it has waited and goes on with its next request. */
-must_check bool worker_admit(struct worker *w, struct task *t, bool is_served);
+/* Asks the limits for a request. WAIT: the task is queued for tokens. Those that wait come
+ * first, unless t `is_served`: it has waited and goes on with its next request. */
+must_check enum limiter_verdict worker_admit(struct worker *w, struct task *t,
+                                             const struct limiter_request *r,
+                                             bool is_served);
 /* Queues the task's head request behind the other deferred ones. */
 void worker_defer(struct worker *w, struct task *t);

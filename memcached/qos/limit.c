@@ -164,46 +164,95 @@ limit_set(struct limit *l, uint64_t rate, uint64_t burst, nsec_t now)
     PTHREAD_OK(pthread_mutex_unlock(&l->set_lock));
 }
 
-/* Takes a new lease and its first token. Prices are rarely whole nanoseconds: lease->carry
- * keeps the part not charged yet. It starts just short of a nanosecond, so a worker's charges
- * add up to the exact price, rounded up once: never cheaper than the rate, and not dearer at
- * rates where a token lasts few nanoseconds. */
+/* Reads the setting for a decision at `now`; the carry begins anew with each setting. Prices
+ * are rarely whole nanoseconds: lease->carry keeps the part not charged yet. It starts just
+ * short of a nanosecond, so a worker's charges add up to the exact price, rounded up once:
+ * never cheaper than the rate, and not dearer at rates where a token lasts few nanoseconds. */
+static bool
+setting_open(struct limit *l, struct limit_lease *lease, nsec_t now, struct setting *s,
+             nsec_t *retry_at)
+{
+    if (!setting_read(l, s)) {
+        *retry_at = now < UINT64_MAX - CHANGE_RETRY ? now + CHANGE_RETRY : UINT64_MAX;
+        return false;
+    }
+    if (lease->epoch != s->epoch) {
+        lease->epoch = s->epoch;
+        lease->tokens = 0;
+        lease->carry = s->rate - 1; /* without a limit nothing is charged */
+    }
+    return true;
+}
+
+static uint64_t
+price_of(const struct setting *s, const struct limit_lease *lease, uint64_t n)
+{
+    return (n * NSEC_PER_SEC + lease->carry) / s->rate;
+}
+
+/* Charges n tokens behind what is charged already. False: another was first, or time ends. */
+static bool
+charge(struct limit *l, struct limit_lease *lease, const struct setting *s, uint64_t n,
+       nsec_t now)
+{
+    uint64_t start = s->tat > now ? s->tat : now;
+    uint64_t price = price_of(s, lease, n);
+    if (start > UINT64_MAX - price || !tat_move(l, s->tat, start + price)) {
+        return false;
+    }
+    lease->carry = (n * NSEC_PER_SEC + lease->carry) % s->rate;
+    return true;
+}
+
+/* When `need` tokens will be there, if nobody comes first. */
+static nsec_t
+time_of(const struct setting *s, const struct limit_lease *lease, uint64_t need,
+        nsec_t now)
+{
+    uint64_t start = s->tat > now ? s->tat : now;
+    uint64_t price = price_of(s, lease, need);
+    uint64_t full = burst_ns(s->rate, s->burst);
+    if (start > UINT64_MAX - price) {
+        return UINT64_MAX;
+    }
+    /* Rounding may make one token dearer than the bucket that holds one. */
+    return start + price > full && start + price - full > now ? start + price - full
+                                                              : now;
+}
+
+static bool
+is_end_of_time(const struct setting *s, const struct limit_lease *lease, uint64_t n,
+               nsec_t now)
+{
+    uint64_t start = s->tat > now ? s->tat : now;
+    return start > UINT64_MAX - price_of(s, lease, n);
+}
+
+/* Takes a new lease and its first token. */
 static bool
 lease_refill(struct limit *l, struct limit_lease *lease, nsec_t now, nsec_t *retry_at)
 {
     for (;;) {
         struct setting s;
-        if (!setting_read(l, &s)) {
-            *retry_at = now < UINT64_MAX - CHANGE_RETRY ? now + CHANGE_RETRY : UINT64_MAX;
+        if (!setting_open(l, lease, now, &s, retry_at)) {
             return false;
         }
         if (s.rate == 0) {
             return true;
         }
-        if (lease->epoch != s.epoch) {
-            lease->epoch = s.epoch;
-            lease->carry = s.rate - 1;
-        }
         uint64_t level = level_ns(&s, now);
         uint64_t size = lease_size(s.rate, l->workers);
         uint64_t there = ((level + 1) * s.rate - 1 - lease->carry) / NSEC_PER_SEC;
         if (there == 0) {
-            uint64_t price = (NSEC_PER_SEC + lease->carry) / s.rate;
-            uint64_t wait =
-                price - burst_ns(s.rate, s.burst); /* <= 0: wraps back below */
-            *retry_at = s.tat + wait;
+            *retry_at = time_of(&s, lease, 1, now);
             return false;
         }
         uint64_t n = there < size ? there : size;
-        uint64_t price_num = n * NSEC_PER_SEC + lease->carry;
-        uint64_t start = s.tat > now ? s.tat : now;
-        uint64_t price = price_num / s.rate;
-        if (start > UINT64_MAX - price) {
-            *retry_at = UINT64_MAX; /* the end of time */
+        if (is_end_of_time(&s, lease, n, now)) {
+            *retry_at = UINT64_MAX;
             return false;
         }
-        if (tat_move(l, s.tat, start + price)) {
-            lease->carry = price_num % s.rate;
+        if (charge(l, lease, &s, n, now)) {
             lease->tokens = n - 1;
             lease->taken_at = now;
             return true;
@@ -216,15 +265,8 @@ limit_return(struct limit *l, struct limit_lease *lease, nsec_t now)
 {
     uint64_t tokens = lease->tokens;
     lease->tokens = 0;
-    struct setting s;
-    while (tokens > 0 && setting_read(l, &s) && s.epoch == lease->epoch && s.tat > now) {
-        /* The carry pays for rounding up: it is below the price of one token. */
-        uint64_t price_num = tokens * NSEC_PER_SEC;
-        uint64_t refund = (price_num - lease->carry + s.rate - 1) / s.rate;
-        if (tat_move(l, s.tat, s.tat > refund ? s.tat - refund : 0)) {
-            lease->carry = lease->carry + refund * s.rate - price_num;
-            break;
-        }
+    if (atomic_load_explicit(&l->tat, memory_order_relaxed) > now) {
+        limit_refund(l, lease, tokens); /* else the bucket is full without them */
     }
 }
 
@@ -244,4 +286,93 @@ limit_take(struct limit *l, struct limit_lease *lease, nsec_t now, nsec_t *retry
         limit_return(l, lease, now);
     }
     return lease_refill(l, lease, now, retry_at);
+}
+
+/* As many of n as the bucket can hold. */
+static uint64_t
+needed(const struct setting *s, uint64_t n)
+{
+    return n < s->burst ? n : s->burst;
+}
+
+bool
+limit_take_n(struct limit *l, struct limit_lease *lease, uint32_t n, nsec_t now,
+             nsec_t *retry_at)
+{
+    if (likely(n == 1)) {
+        return limit_take(l, lease, now, retry_at);
+    }
+    must(n > 0);
+    limit_return(l, lease, now);
+    for (;;) {
+        struct setting s;
+        if (!setting_open(l, lease, now, &s, retry_at)) {
+            return false;
+        }
+        if (s.rate == 0) {
+            return true;
+        }
+        nsec_t at = time_of(&s, lease, needed(&s, n), now);
+        if (at > now || is_end_of_time(&s, lease, n, now)) {
+            *retry_at = at > now ? at : UINT64_MAX;
+            return false;
+        }
+        if (charge(l, lease, &s, n, now)) {
+            return true;
+        }
+    }
+}
+
+bool
+limit_reserve(struct limit *l, struct limit_lease *lease, uint32_t n, nsec_t now,
+              nsec_t *due)
+{
+    must(n > 0);
+    for (;;) {
+        struct setting s;
+        if (!setting_open(l, lease, now, &s, due)) {
+            return false;
+        }
+        if (s.rate == 0) {
+            *due = now;
+            return true;
+        }
+        if (is_end_of_time(&s, lease, n, now)) {
+            *due = UINT64_MAX;
+            return false;
+        }
+        nsec_t at = time_of(&s, lease, needed(&s, n), now);
+        if (charge(l, lease, &s, n, now)) {
+            *due = at;
+            return true;
+        }
+    }
+}
+
+void
+limit_refund(struct limit *l, struct limit_lease *lease, uint64_t n)
+{
+    struct setting s;
+    while (n > 0 && setting_read(l, &s) && s.epoch == lease->epoch && s.rate != 0) {
+        /* The carry pays for rounding up: it is below the price of one token. */
+        uint64_t price_num = n * NSEC_PER_SEC;
+        uint64_t refund = (price_num - lease->carry + s.rate - 1) / s.rate;
+        if (tat_move(l, s.tat, s.tat > refund ? s.tat - refund : 0)) {
+            lease->carry = lease->carry + refund * s.rate - price_num;
+            return;
+        }
+    }
+}
+
+void
+limit_owe(struct limit *l, struct limit_lease *lease, uint64_t n, nsec_t now)
+{
+    struct setting s;
+    nsec_t ignored;
+    uint64_t in_hand = n < lease->tokens ? n : lease->tokens;
+    lease->tokens -= in_hand;
+    n -= in_hand;
+    while (n > 0 && setting_open(l, lease, now, &s, &ignored) && s.rate != 0 &&
+           !is_end_of_time(&s, lease, n, now) && !charge(l, lease, &s, n, now)) {
+    }
 }

@@ -56,6 +56,30 @@ uint64_t limit_lease_size(const struct limit *l);
 /* True: one token is taken. False: none before *retry_at (> now). */
 bool limit_take(struct limit *l, struct limit_lease *lease, nsec_t now, nsec_t *retry_at);
 
+/* The same for n tokens at once, n > 0: all of them, or a full bucket when it holds fewer; the
+ * rest is then owed, and whoever comes next waits for it. */
+bool limit_take_n(struct limit *l, struct limit_lease *lease, uint32_t n, nsec_t now,
+                  nsec_t *retry_at);
+/* Takes n tokens that are still to come, behind everybody who has reserved before: *due is
+ * when they are there. False while the setting changes: again at *due. */
+bool limit_reserve(struct limit *l, struct limit_lease *lease, uint32_t n, nsec_t now,
+                   nsec_t *due);
+/* Gives back what was taken or reserved under lease->epoch; a no-op under another. */
+void limit_refund(struct limit *l, struct limit_lease *lease, uint64_t n);
+/* Takes n more tokens, there or not. */
+void limit_owe(struct limit *l, struct limit_lease *lease, uint64_t n, nsec_t now);
+/* Changes whenever limit_set does: what was reserved before is void. */
+static inline uint64_t
+limit_epoch(const struct limit *l)
+{
+    return atomic_load_explicit(&l->epoch, memory_order_relaxed);
+}
+static inline bool
+limit_is_set(const struct limit *l)
+{
+    return atomic_load_explicit(&l->rate, memory_order_relaxed) != 0;
+}
+
 /* Gives the lease's unused tokens back; call when the worker goes idle (a lease may age at
  * most LIMIT_LEASE_AGE before limit_take itself returns it). */
 #define LIMIT_LEASE_AGE NSEC_PER_MSEC

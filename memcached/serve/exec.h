@@ -59,6 +59,10 @@ void exec_debug_end(struct session *s, const struct env *env);
 /* A binary client's key that a line of text can not hold. */
 bool exec_has_binary_key(const struct req *req);
 
+/* The answer to a request that is not executed: busy, or as if nothing were stored. */
+must_check enum session_ran exec_refuse(const struct session *s, const struct env *env,
+                                        struct chain *out, bool as_miss);
+
 /* Writes a fixed reply in the client's protocol unless the request does not want it;
  * RAN_DONE or RAN_NO_MEMORY. */
 must_check enum session_ran exec_reply(const struct session *s, const struct env *env,

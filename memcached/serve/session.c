@@ -346,6 +346,23 @@ run_family(struct session *s, const struct env *env, struct buf *in, struct chai
 }
 
 enum session_ran
+session_refuse(struct session *s, const struct env *env, struct buf *in,
+               struct chain *out, bool as_miss)
+{
+    must(s->is_pending && !s->is_body && !s->is_open && s->item == NULL);
+    if (s->error != REPLY_NONE) {
+        return run_error(s, env, in, out);
+    }
+    if (s->req.family == FAMILY_STORE) {
+        s->swallow = (uint64_t)s->req.value_len + line_end_bytes(s);
+    }
+    enum session_ran ran = exec_refuse(s, env, out, as_miss);
+    s->skips_line = s->req.is_open;
+    s->req.is_open = false;
+    return finish(s, in, ran);
+}
+
+enum session_ran
 session_run(struct session *s, const struct env *env, struct buf *in, struct chain *out,
             const struct session_limits *limits)
 {

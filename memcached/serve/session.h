@@ -85,6 +85,12 @@ struct session_facts session_facts(const struct session *s, const struct buf *in
 must_check enum session_ran session_run(struct session *s, const struct env *env,
                                         struct buf *in, struct chain *out,
                                         const struct session_limits *limits);
+/* Instead of running a request that has just become pending: it is not executed, its body is
+ * dropped, and the client hears that the server is busy, or, as_miss, what it would hear if
+ * nothing were stored. DONE, or as session_run for a bad line. */
+must_check enum session_ran session_refuse(struct session *s, const struct env *env,
+                                           struct buf *in, struct chain *out,
+                                           bool as_miss);
 
 /* Gives up the text retrieval that is under way, or has just been finished: what is left of
  * its line will be dropped. The caller answers. */

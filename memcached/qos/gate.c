@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ */
+#include "qos/gate.h"
+
+#include <stddef.h>
+
+#include "base/must.h"
+
+void
+gate_init(struct gate *g, struct limit *limit)
+{
+    *g = (struct gate){.limit = limit};
+    g->head.next = g->head.prev = g->bare = &g->head;
+}
+
+/* ---- slots ---------------------------------------------------------------------------- */
+
+static struct gate_slot *
+slot_at(struct gate *g, unsigned i)
+{
+    return &g->ring[(g->first + i) % GATE_SLOTS];
+}
+
+/* As many slots as may be, for those who wait, in their order. */
+static void
+fill_slots(struct gate *g, nsec_t now)
+{
+    while (g->bare != &g->head && g->slots < GATE_SLOTS) {
+        struct gate_slot *slot = slot_at(g, g->slots);
+        slot->cost = g->bare->cost;
+        if (!limit_reserve(g->limit, &g->lease, slot->cost, now, &slot->due)) {
+            return; /* gate_pop tries again */
+        }
+        g->slots++;
+        g->bare->has_slot = true;
+        g->bare = g->bare->next;
+    }
+}
+
+/* The first g->slots that wait keep theirs, the others have none any more. */
+static void
+deal_slots(struct gate *g)
+{
+    unsigned i = 0;
+    g->bare = g->head.next;
+    for (struct gate_node *n = g->head.next; n != &g->head && n->has_slot; n = n->next) {
+        n->has_slot = i++ < g->slots;
+        if (n->has_slot) {
+            g->bare = n->next;
+        }
+    }
+}
+
+/* After a change of the limit nothing that was reserved counts. */
+static void
+refresh_slots(struct gate *g, nsec_t now)
+{
+    uint64_t epoch = limit_epoch(g->limit);
+    if (g->epoch == epoch) {
+        return;
+    }
+    g->epoch = epoch;
+    g->slots = 0;
+    deal_slots(g);
+    fill_slots(g, now);
+}
+
+/* ---- nodes ---------------------------------------------------------------------------- */
+
+static void
+unlink_node(struct gate *g, struct gate_node *n)
+{
+    must(g->length > 0 && n->prev->next == n && n->next->prev == n);
+    n->prev->next = n->next;
+    n->next->prev = n->prev;
+    n->next = n->prev = NULL;
+    n->has_slot = false;
+    g->length--;
+}
+
+bool
+gate_take(struct gate *g, struct gate_node *n, nsec_t now, bool has_waited)
+{
+    nsec_t ignored;
+    return (g->length == 0 || has_waited) &&
+           limit_take_n(g->limit, &g->lease, n->cost, now, &ignored);
+}
+
+void
+gate_untake(struct gate *g, const struct gate_node *n)
+{
+    if (g->lease.epoch == limit_epoch(g->limit)) {
+        limit_refund(g->limit, &g->lease, n->cost);
+    }
+}
+
+nsec_t
+gate_push(struct gate *g, struct gate_node *n, nsec_t now)
+{
+    must(!gate_is_waiting(n) && n->cost > 0);
+    n->has_slot = false;
+    n->next = &g->head;
+    n->prev = g->head.prev;
+    n->prev->next = n;
+    g->head.prev = n;
+    g->length++;
+    if (g->bare == &g->head) {
+        g->bare = n;
+    }
+    refresh_slots(g, now);
+    fill_slots(g, now);
+    return g->slots > 0 ? slot_at(g, g->slots - 1)->due : now;
+}
+
+void
+gate_remove(struct gate *g, struct gate_node *n)
+{
+    if (n == g->bare) {
+        g->bare = n->next;
+    } else if (n->has_slot && g->bare != &g->head) {
+        g->bare->has_slot = true; /* those behind move up */
+        g->bare = g->bare->next;
+    } else if (n->has_slot) {
+        g->slots--;
+        if (g->lease.epoch == g->epoch && g->epoch == limit_epoch(g->limit)) {
+            limit_refund(g->limit, &g->lease, slot_at(g, g->slots)->cost);
+        }
+    }
+    unlink_node(g, n);
+}
+
+/* Slots that nobody may use any more. */
+static void
+drop_late(struct gate *g, nsec_t now)
+{
+    nsec_t patience = limit_burst_time(g->limit) + GATE_LATE_MAX;
+    unsigned before = g->slots;
+    while (g->slots > 0 && now > slot_at(g, 0)->due &&
+           now - slot_at(g, 0)->due > patience) {
+        g->first = (g->first + 1) % GATE_SLOTS;
+        g->slots--;
+    }
+    if (g->slots < before) {
+        deal_slots(g);
+    }
+}
+
+/* The slot may have been reserved for another, of another price. */
+static void
+settle(struct gate *g, const struct gate_node *n, const struct gate_slot *slot,
+       nsec_t now)
+{
+    if (n->cost > slot->cost) {
+        limit_owe(g->limit, &g->lease, n->cost - slot->cost, now);
+    } else if (n->cost < slot->cost && g->lease.epoch == g->epoch) {
+        limit_refund(g->limit, &g->lease, slot->cost - n->cost);
+    }
+}
+
+struct gate_node *
+gate_pop(struct gate *g, nsec_t now)
+{
+    if (g->length == 0) {
+        return NULL;
+    }
+    refresh_slots(g, now);
+    drop_late(g, now);
+    fill_slots(g, now);
+    if (g->slots == 0 || slot_at(g, 0)->due > now) {
+        return NULL;
+    }
+    struct gate_node *n = g->head.next;
+    struct gate_slot slot = *slot_at(g, 0);
+    g->first = (g->first + 1) % GATE_SLOTS;
+    g->slots--;
+    unlink_node(g, n);
+    settle(g, n, &slot, now);
+    fill_slots(g, now);
+    return n;
+}
+
+void
+gate_give_back(struct gate *g, uint32_t cost, nsec_t now)
+{
+    if (g->epoch != limit_epoch(g->limit) || g->lease.epoch != g->epoch) {
+        return;
+    }
+    if (g->slots > 0) {
+        /* Everybody moves up, and the last slot is free. */
+        uint32_t last = slot_at(g, g->slots - 1)->cost;
+        g->first = (g->first + GATE_SLOTS - 1) % GATE_SLOTS;
+        g->ring[g->first] = (struct gate_slot){.due = now, .cost = cost};
+        cost = last;
+    }
+    limit_refund(g->limit, &g->lease, cost);
+}
+
+nsec_t
+gate_due(const struct gate *g, nsec_t now)
+{
+    if (g->length == 0) {
+        return UINT64_MAX;
+    }
+    return g->slots > 0 && g->epoch == limit_epoch(g->limit) ? g->ring[g->first].due
+                                                             : now;
+}

@@ -1,0 +1,485 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ */
+#include "qos/limiter.h"
+
+#include <stddef.h>
+
+/* The limits in the order in which a request passes them. What waits for a narrow one must
+ * not hold tokens of a wider one meanwhile. */
+enum stage { STAGE_PEER, STAGE_CLASS, STAGE_TOTAL, STAGE_PASSED };
+
+/* Looks through the list of those who wait for their address, at the least so far apart: a
+ * fixed time, and so much for each of them, that looking never takes most of the CPU. */
+#define PEERS_LOOK_NS (100 * NSEC_PER_USEC)
+#define PEERS_LOOK_EACH_NS NSEC_PER_USEC
+#define NAP_NS (100 * NSEC_PER_USEC)
+
+/* ---- shared --------------------------------------------------------------------------- */
+
+static void
+refresh_is_on(struct limiter *l)
+{
+    bool is_on = limit_is_set(&l->total) || peers_is_set(&l->peers);
+    for (unsigned c = 0; c < CLASS_COUNT; c++) {
+        is_on |= limit_is_set(&l->by_class[c]);
+    }
+    atomic_store_explicit(&l->is_on, is_on, memory_order_relaxed);
+}
+
+/* The lower of what was set and the ceiling; under set_lock. */
+static void
+apply_total(struct limiter *l, nsec_t now)
+{
+    struct limiter_rule rule = l->wanted;
+    if (l->ceiling != 0 && (rule.rate == 0 || l->ceiling < rule.rate)) {
+        rule.rate = l->ceiling;
+    }
+    limit_set(&l->total, rule.rate, rule.burst, now);
+}
+
+void
+limiter_init(struct limiter *l, const struct limiter_conf *conf, unsigned workers,
+             nsec_t now)
+{
+    PTHREAD_OK(pthread_mutex_init(&l->set_lock, NULL));
+    l->wanted = conf->total;
+    l->ceiling = 0;
+    limit_init(&l->total, workers);
+    apply_total(l, now);
+    for (unsigned c = 0; c < CLASS_COUNT; c++) {
+        limit_init(&l->by_class[c], workers);
+        limit_set(&l->by_class[c], conf->by_class[c].rate, conf->by_class[c].burst, now);
+    }
+    peers_init(&l->peers);
+    peers_set(&l->peers, conf->peer.rate, conf->peer.burst);
+    atomic_init(&l->action, conf->action);
+    atomic_init(&l->max_delay, conf->max_delay);
+    atomic_init(&l->counts_keys, conf->counts_keys);
+    atomic_init(&l->is_dry, conf->is_dry);
+    refresh_is_on(l);
+}
+
+void
+limiter_fini(struct limiter *l)
+{
+    limit_fini(&l->total);
+    for (unsigned c = 0; c < CLASS_COUNT; c++) {
+        limit_fini(&l->by_class[c]);
+    }
+    PTHREAD_OK(pthread_mutex_destroy(&l->set_lock));
+}
+
+void
+limiter_set_total(struct limiter *l, struct limiter_rule rule, nsec_t now)
+{
+    PTHREAD_OK(pthread_mutex_lock(&l->set_lock));
+    l->wanted = rule;
+    apply_total(l, now);
+    refresh_is_on(l);
+    PTHREAD_OK(pthread_mutex_unlock(&l->set_lock));
+}
+
+void
+limiter_set_ceiling(struct limiter *l, uint64_t rate, nsec_t now)
+{
+    PTHREAD_OK(pthread_mutex_lock(&l->set_lock));
+    l->ceiling = rate;
+    apply_total(l, now);
+    refresh_is_on(l);
+    PTHREAD_OK(pthread_mutex_unlock(&l->set_lock));
+}
+
+void
+limiter_set_class(struct limiter *l, enum req_class class, struct limiter_rule rule,
+                  nsec_t now)
+{
+    must((unsigned)class < CLASS_COUNT);
+    PTHREAD_OK(pthread_mutex_lock(&l->set_lock));
+    limit_set(&l->by_class[class], rule.rate, rule.burst, now);
+    refresh_is_on(l);
+    PTHREAD_OK(pthread_mutex_unlock(&l->set_lock));
+}
+
+void
+limiter_set_peer(struct limiter *l, struct limiter_rule rule)
+{
+    PTHREAD_OK(pthread_mutex_lock(&l->set_lock));
+    peers_set(&l->peers, rule.rate, rule.burst);
+    refresh_is_on(l);
+    PTHREAD_OK(pthread_mutex_unlock(&l->set_lock));
+}
+
+void
+limiter_set_action(struct limiter *l, enum limiter_action action, nsec_t max_delay)
+{
+    atomic_store_explicit(&l->max_delay, max_delay, memory_order_relaxed);
+    atomic_store_explicit(&l->action, action, memory_order_relaxed);
+}
+
+struct limiter_rule
+limiter_total(struct limiter *l)
+{
+    PTHREAD_OK(pthread_mutex_lock(&l->set_lock));
+    struct limiter_rule rule = l->wanted;
+    PTHREAD_OK(pthread_mutex_unlock(&l->set_lock));
+    return rule;
+}
+
+nsec_t
+limiter_nap(const struct limiter *l)
+{
+    nsec_t nap = NAP_NS;
+    for (unsigned c = 0; c <= CLASS_COUNT; c++) {
+        nsec_t burst = limit_burst_time(c < CLASS_COUNT ? &l->by_class[c] : &l->total);
+        nap = burst != 0 && burst < nap ? burst : nap;
+    }
+    return nap;
+}
+
+/* ---- the list of those who wait for their address --------------------------------------- */
+
+static unsigned *
+hash_count(struct limiter_desk *d, const struct gate_node *n)
+{
+    return &d->peers_by_hash[n->peer % LIMITER_PEER_HASHES];
+}
+
+static void
+peers_push(struct limiter_desk *d, struct gate_node *n)
+{
+    n->next = &d->peers;
+    n->prev = d->peers.prev;
+    n->prev->next = n;
+    d->peers.prev = n;
+    d->peers_length++;
+    ++*hash_count(d, n);
+}
+
+static void
+peers_remove(struct limiter_desk *d, struct gate_node *n)
+{
+    if (d->peers_next == n) {
+        d->peers_next = n->next;
+    }
+    n->prev->next = n->next;
+    n->next->prev = n->prev;
+    n->next = n->prev = NULL;
+    d->peers_length--;
+    --*hash_count(d, n);
+}
+
+/* The next in the list that has its tokens, taken; NULL when this look is over. */
+static struct gate_node *
+peers_pop(struct limiter_desk *d, nsec_t now)
+{
+    if (d->peers_length == 0 || (d->peers_next == &d->peers && now < d->peers_at)) {
+        return NULL;
+    }
+    if (d->peers_next == &d->peers) {
+        d->peers_next = d->peers.next;
+        d->peers_retry = UINT64_MAX;
+    }
+    while (d->peers_next != &d->peers) {
+        struct gate_node *n = d->peers_next;
+        nsec_t retry_at = now;
+        if (peers_take(&d->shared->peers, n->peer, n->cost, now, &retry_at)) {
+            peers_remove(d, n);
+            return n;
+        }
+        d->peers_next = n->next;
+        d->peers_retry = retry_at < d->peers_retry ? retry_at : d->peers_retry;
+    }
+    nsec_t soonest = now + PEERS_LOOK_NS + d->peers_length * PEERS_LOOK_EACH_NS;
+    d->peers_at = d->peers_retry > soonest ? d->peers_retry : soonest;
+    return NULL;
+}
+
+/* ---- a worker ------------------------------------------------------------------------- */
+
+void
+limiter_desk_init(struct limiter_desk *d, struct limiter *l)
+{
+    *d = (struct limiter_desk){.shared = l};
+    gate_init(&d->total, &l->total);
+    for (unsigned c = 0; c < CLASS_COUNT; c++) {
+        gate_init(&d->by_class[c], &l->by_class[c]);
+    }
+    d->peers.next = d->peers.prev = d->peers_next = &d->peers;
+}
+
+/* The gate of a stage, NULL when it has no limit. */
+static struct gate *
+gate_of(struct limiter_desk *d, const struct gate_node *n, unsigned stage)
+{
+    struct gate *g = stage == STAGE_CLASS ? &d->by_class[n->class] : &d->total;
+    return limit_is_set(g->limit) ? g : NULL;
+}
+
+static bool
+pass(struct limiter_desk *d, struct gate_node *n, unsigned stage, bool has_waited,
+     nsec_t now)
+{
+    if (stage == STAGE_PEER) {
+        nsec_t ignored;
+        if (n->peer == 0 || !peers_is_set(&d->shared->peers)) {
+            return true;
+        }
+        return (has_waited || *hash_count(d, n) == 0) &&
+               peers_take(&d->shared->peers, n->peer, n->cost, now, &ignored);
+    }
+    struct gate *g = gate_of(d, n, stage);
+    return g == NULL || gate_take(g, n, now, has_waited);
+}
+
+/* Gives back the tokens of the stages before this one. */
+static void
+undo(struct limiter_desk *d, struct gate_node *n, unsigned stage)
+{
+    if (stage > STAGE_PEER && n->peer != 0) {
+        peers_refund(&d->shared->peers, n->peer, n->cost);
+    }
+    if (stage > STAGE_CLASS && gate_of(d, n, STAGE_CLASS) != NULL) {
+        gate_untake(&d->by_class[n->class], n);
+    }
+}
+
+static nsec_t
+max_delay(const struct limiter_desk *d)
+{
+    return atomic_load_explicit(&d->shared->max_delay, memory_order_relaxed);
+}
+
+static bool
+is_overdue(const struct limiter_desk *d, const struct gate_node *n, nsec_t at)
+{
+    nsec_t most = max_delay(d);
+    return most != 0 && at > n->since && at - n->since >= most;
+}
+
+/* Queues n at the stage where it got stuck. False: it would have to wait for too long. */
+static bool
+queue_up(struct limiter_desk *d, struct gate_node *n, nsec_t now)
+{
+    d->waiting++;
+    if (n->stage == STAGE_PEER) {
+        peers_push(d, n);
+        d->peers_at = d->peers_length == 1 ? now : d->peers_at;
+        return true;
+    }
+    struct gate *g = n->stage == STAGE_CLASS ? &d->by_class[n->class] : &d->total;
+    nsec_t due = gate_push(g, n, now);
+    if (is_overdue(d, n, due > now ? due - 1 : now)) {
+        gate_remove(g, n);
+        d->waiting--;
+        return false;
+    }
+    return true;
+}
+
+/* Through as many stages as there are tokens for. */
+static bool
+advance(struct limiter_desk *d, struct gate_node *n, bool has_waited, nsec_t now)
+{
+    while (n->stage < STAGE_PASSED) {
+        if (!pass(d, n, n->stage, has_waited, now)) {
+            return false;
+        }
+        n->stage++;
+    }
+    return true;
+}
+
+static enum limiter_verdict
+refuse(struct limiter_desk *d, struct gate_node *n)
+{
+    undo(d, n, n->stage);
+    ctr_add(&d->ctr[n->class].rejected, 1);
+    return VERDICT_REFUSE;
+}
+
+enum limiter_verdict
+limiter_ask_limits(struct limiter_desk *d, struct gate_node *n,
+                   const struct limiter_request *r, bool has_waited, nsec_t now)
+{
+    const struct limiter *l = d->shared;
+    struct limiter_ctr *ctr = &d->ctr[r->class];
+    bool counts_keys = atomic_load_explicit(&l->counts_keys, memory_order_relaxed);
+    n->stage = STAGE_PEER;
+    n->class = (uint8_t)r->class;
+    n->peer = r->peer;
+    n->cost = counts_keys && r->keys > 0 ? r->keys : 1;
+    n->since = now;
+    if (likely(advance(d, n, has_waited, now))) {
+        ctr_add(&ctr->admitted, 1);
+        return VERDICT_ADMIT;
+    }
+    if (atomic_load_explicit(&l->is_dry, memory_order_relaxed)) {
+        ctr_add(&ctr->would_limit, 1);
+        ctr_add(&ctr->admitted, 1);
+        return VERDICT_ADMIT;
+    }
+    bool waits = atomic_load_explicit(&l->action, memory_order_relaxed) == ACTION_DELAY;
+    return waits && queue_up(d, n, now) ? VERDICT_WAIT : refuse(d, n);
+}
+
+void
+limiter_owe(struct limiter_desk *d, const struct limiter_request *r, nsec_t now)
+{
+    struct limiter *l = d->shared;
+    if (r->keys == 0 || !atomic_load_explicit(&l->counts_keys, memory_order_relaxed)) {
+        return;
+    }
+    peers_owe(&l->peers, r->peer, r->keys, now);
+    limit_owe(&l->by_class[r->class], &d->by_class[r->class].lease, r->keys, now);
+    limit_owe(&l->total, &d->total.lease, r->keys, now);
+}
+
+/* The list or gate at whose front the one who waits longest may stand: 0 is the peers' list,
+ * then the classes' gates, then that of all. */
+#define QUEUES (CLASS_COUNT + 2)
+
+static struct gate *
+gate_number(struct limiter_desk *d, unsigned i)
+{
+    return i <= CLASS_COUNT ? &d->by_class[i - 1] : &d->total;
+}
+
+static struct gate_node *
+front(struct limiter_desk *d, unsigned i)
+{
+    if (i == 0) {
+        return d->peers_length > 0 ? d->peers.next : NULL;
+    }
+    struct gate *g = gate_number(d, i);
+    return g->length > 0 ? g->head.next : NULL;
+}
+
+/* Somebody whose patience is at an end, or anybody. */
+static struct gate_node *
+take_front(struct limiter_desk *d, bool any, nsec_t now)
+{
+    for (unsigned i = 0; i < QUEUES; i++) {
+        struct gate_node *n = front(d, i);
+        if (n != NULL && (any || is_overdue(d, n, now))) {
+            limiter_leave(d, n);
+            return n;
+        }
+    }
+    return NULL;
+}
+
+/* Somebody who has got what it waited for. */
+static struct gate_node *
+take_ready(struct limiter_desk *d, nsec_t now)
+{
+    struct gate_node *n = peers_pop(d, now);
+    for (unsigned i = 1; n == NULL && i < QUEUES; i++) {
+        n = gate_pop(gate_number(d, i), now);
+    }
+    d->waiting -= n != NULL;
+    return n;
+}
+
+static enum limiter_verdict
+admit_late(struct limiter_desk *d, struct gate_node *n)
+{
+    ctr_add(&d->ctr[n->class].admitted, 1);
+    ctr_add(&d->ctr[n->class].delayed, 1);
+    return VERDICT_ADMIT;
+}
+
+struct gate_node *
+limiter_next(struct limiter_desk *d, bool lets_all, nsec_t now,
+             enum limiter_verdict *verdict)
+{
+    if (d->waiting == 0) {
+        return NULL;
+    }
+    lets_all |= atomic_load_explicit(&d->shared->is_dry, memory_order_relaxed);
+    struct gate_node *n;
+    if (lets_all && (n = take_front(d, true, now)) != NULL) {
+        *verdict = admit_late(d, n);
+        return n;
+    }
+    if (max_delay(d) != 0 && (n = take_front(d, false, now)) != NULL) {
+        *verdict = refuse(d, n);
+        return n;
+    }
+    while ((n = take_ready(d, now)) != NULL) {
+        n->stage++;
+        if (advance(d, n, false, now)) {
+            *verdict = admit_late(d, n);
+            return n;
+        }
+        if (!queue_up(d, n, now)) {
+            *verdict = refuse(d, n);
+            return n;
+        }
+    }
+    return NULL;
+}
+
+void
+limiter_give_back(struct limiter_desk *d, struct gate_node *n, nsec_t now)
+{
+    ctr_add(&d->ctr[n->class].admitted, (uint64_t)-1);
+    ctr_add(&d->ctr[n->class].delayed, (uint64_t)-1);
+    if (n->peer != 0) {
+        peers_refund(&d->shared->peers, n->peer, n->cost);
+    }
+    if (gate_of(d, n, STAGE_CLASS) != NULL) {
+        gate_give_back(&d->by_class[n->class], n->cost, now);
+    }
+    if (gate_of(d, n, STAGE_TOTAL) != NULL) {
+        gate_give_back(&d->total, n->cost, now);
+    }
+}
+
+nsec_t
+limiter_due(struct limiter_desk *d, nsec_t now)
+{
+    nsec_t due = UINT64_MAX;
+    nsec_t most = max_delay(d);
+    for (unsigned i = 0; i < QUEUES && d->waiting > 0; i++) {
+        const struct gate_node *n = front(d, i);
+        if (n == NULL) {
+            continue;
+        }
+        nsec_t at = i == 0 ? d->peers_at : gate_due(gate_number(d, i), now);
+        due = at < due ? at : due;
+        if (most != 0 && n->since + most < due) {
+            due = n->since + most;
+        }
+    }
+    return due;
+}
+
+void
+limiter_look_again(struct limiter_desk *d)
+{
+    d->peers_at = 0;
+}
+
+void
+limiter_leave(struct limiter_desk *d, struct gate_node *n)
+{
+    if (!gate_is_waiting(n)) {
+        return;
+    }
+    d->waiting--;
+    if (n->stage == STAGE_PEER) {
+        peers_remove(d, n);
+    } else {
+        gate_remove(n->stage == STAGE_CLASS ? &d->by_class[n->class] : &d->total, n);
+    }
+}
+
+void
+limiter_rest(struct limiter_desk *d, nsec_t now)
+{
+    limit_return(&d->shared->total, &d->total.lease, now);
+    for (unsigned c = 0; c < CLASS_COUNT; c++) {
+        limit_return(&d->shared->by_class[c], &d->by_class[c].lease, now);
+    }
+}

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * The limits on requests, together: those of each client address, of each class, and of
+ * all. A request passes them in this order and takes tokens of each; what happens when one
+ * has none is the action. Pure: every function takes the time.
+ *
+ * `struct limiter` is shared by all workers; its settings may change at any time.
+ * `struct limiter_desk` belongs to one worker's thread, its counters anybody reads.
+ */
+#pragma once
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/clock.h"
+#include "base/ctr.h"
+#include "base/must.h"
+#include "qos/class.h"
+#include "qos/gate.h"
+#include "qos/limit.h"
+#include "qos/peers.h"
+
+enum limiter_action {
+    ACTION_DELAY, /* wait; with a longest wait, an error for what would take longer */
+    ACTION_ERROR, /* answer at once that the server is busy */
+    ACTION_MISS,  /* answer as if nothing were stored, and store nothing */
+};
+
+enum limiter_verdict {
+    VERDICT_ADMIT,
+    VERDICT_WAIT,   /* the node is queued; limiter_next returns it */
+    VERDICT_REFUSE, /* as the action says; limiter_refuses_as_miss */
+};
+
+struct limiter_rule {
+    uint64_t rate, burst; /* tokens a second, 0: none; tokens, 0: default */
+};
+
+struct limiter_conf {
+    struct limiter_rule total, by_class[CLASS_COUNT], peer;
+    enum limiter_action action;
+    nsec_t max_delay; /* of ACTION_DELAY; 0: none */
+    bool counts_keys; /* a get of k keys takes k tokens */
+    bool is_dry;      /* count what would be limited, and let it pass */
+};
+
+struct limiter {
+    _Atomic bool is_on; /* some limit is set */
+    struct limit total;
+    struct limit by_class[CLASS_COUNT];
+    struct peers peers;
+    _Atomic unsigned action;
+    _Atomic uint64_t max_delay;
+    _Atomic bool counts_keys, is_dry;
+    pthread_mutex_t set_lock;   /* the next three, and is_on */
+    struct limiter_rule wanted; /* of `total`, as it was set */
+    uint64_t ceiling;           /* another bound on the rate of `total`; 0: none */
+};
+
+/* By class; one writer. */
+struct limiter_ctr {
+    ctr_t admitted; /* at once or late */
+    ctr_t delayed;  /* of those, the ones that had to wait */
+    ctr_t rejected;
+    ctr_t would_limit; /* dry run: would have been delayed or rejected */
+};
+
+#define LIMITER_PEER_HASHES 64
+
+struct limiter_desk {
+    struct limiter *shared;
+    struct gate total;
+    struct gate by_class[CLASS_COUNT];
+    /* Who waits for tokens of its address, in one list that is looked through. */
+    struct gate_node peers;
+    struct gate_node
+        *peers_next; /* where looking goes on; &peers: begins anew at peers_at */
+    nsec_t peers_at;
+    nsec_t peers_retry; /* the earliest that this look has been told */
+    unsigned peers_length;
+    unsigned peers_by_hash[LIMITER_PEER_HASHES];
+    unsigned waiting; /* in all */
+    struct limiter_ctr ctr[CLASS_COUNT];
+};
+
+/* ---- shared --------------------------------------------------------------------------- */
+
+void limiter_init(struct limiter *l, const struct limiter_conf *conf, unsigned workers,
+                  nsec_t now);
+void limiter_fini(struct limiter *l);
+/* Workers that wait must look again after each of these (limiter_next). */
+void limiter_set_total(struct limiter *l, struct limiter_rule rule, nsec_t now);
+void limiter_set_class(struct limiter *l, enum req_class class, struct limiter_rule rule,
+                       nsec_t now);
+void limiter_set_peer(struct limiter *l, struct limiter_rule rule);
+/* A second bound on the rate of all, which leaves the first as it was set; 0: none. */
+void limiter_set_ceiling(struct limiter *l, uint64_t rate, nsec_t now);
+void limiter_set_action(struct limiter *l, enum limiter_action action, nsec_t max_delay);
+/* How long a worker may sleep though there may be tokens: waking up for each would cost more
+ * than it serves, and buckets keep what accumulates meanwhile. */
+nsec_t limiter_nap(const struct limiter *l);
+/* As it was set, without the ceiling. */
+struct limiter_rule limiter_total(struct limiter *l);
+static inline bool
+limiter_refuses_as_miss(const struct limiter *l)
+{
+    return atomic_load_explicit(&l->action, memory_order_relaxed) == ACTION_MISS;
+}
+
+/* ---- a worker ------------------------------------------------------------------------- */
+
+void limiter_desk_init(struct limiter_desk *d, struct limiter *l);
+
+struct limiter_request {
+    enum req_class class;
+    uint64_t peer; /* key of the address; 0: has none, and no limit of its own */
+    uint32_t keys;
+};
+
+/* Not for limiter_ask's callers. */
+enum limiter_verdict limiter_ask_limits(struct limiter_desk *d, struct gate_node *n,
+                                        const struct limiter_request *r, bool has_waited,
+                                        nsec_t now);
+
+/* A new request, with n its place should it have to wait. has_waited: the one before it on
+ * the same connection has just come from limiter_next, and it need not queue behind others
+ * that wait. */
+static inline enum limiter_verdict
+limiter_ask(struct limiter_desk *d, struct gate_node *n, const struct limiter_request *r,
+            bool has_waited, nsec_t now)
+{
+    if (unlikely(atomic_load_explicit(&d->shared->is_on, memory_order_relaxed))) {
+        return limiter_ask_limits(d, n, r, has_waited, now);
+    }
+    ctr_add(&d->ctr[r->class].admitted, 1);
+    return VERDICT_ADMIT;
+}
+
+/* More keys of an admitted request have turned up: their tokens are owed. */
+void limiter_owe(struct limiter_desk *d, const struct limiter_request *r, nsec_t now);
+
+/* Somebody who has waited and may go on (ADMIT) or has to give up (REFUSE). NULL: nobody now.
+ * lets_all: whoever waits is admitted. */
+struct gate_node *limiter_next(struct limiter_desk *d, bool lets_all, nsec_t now,
+                               enum limiter_verdict *verdict);
+/* Whom limiter_next has admitted does not need it any more. */
+void limiter_give_back(struct limiter_desk *d, struct gate_node *n, nsec_t now);
+/* When limiter_next is worth a call; UINT64_MAX when nobody waits. */
+nsec_t limiter_due(struct limiter_desk *d, nsec_t now);
+/* A setting has changed: what was known of the future is void. */
+void limiter_look_again(struct limiter_desk *d);
+/* n waits no more. */
+void limiter_leave(struct limiter_desk *d, struct gate_node *n);
+/* The worker goes idle: unused tokens go back. */
+void limiter_rest(struct limiter_desk *d, nsec_t now);
