@@ -13,6 +13,7 @@
 #include "config.h"
 #include "daemon.h"
 #include "base/rng.h"
+#include "net/balancer.h"
 #include "net/listen.h"
 #include "net/loop.h"
 #include "net/upkeep.h"
@@ -46,6 +47,7 @@ struct server {
     bool has_log; /* its thread runs */
     struct prefixes prefixes;
     struct listen listen;
+    struct balancer balancer;
     struct worker *workers;
     unsigned worker_count, started;
     struct stats stats;
@@ -271,6 +273,7 @@ start_workers(struct server *sv)
     }
     memset(sv->workers, 0, sv->worker_count * sizeof *sv->workers);
     sv->stats.workers = sv->workers;
+    sv->shared.workers = sv->workers;
     sv->stats.worker_count = sv->worker_count;
     int error = 0;
     while (error == 0 && sv->started < sv->worker_count) {
@@ -384,6 +387,7 @@ stop_workers(struct server *sv)
     struct timespec until;
     must(clock_gettime(CLOCK_MONOTONIC, &until) == 0);
     until.tv_sec += DRAIN_SECONDS;
+    migrate_stop(&sv->shared);
     for (unsigned i = 0; i < sv->started; i++) {
         worker_drain(&sv->workers[i]);
     }
@@ -394,6 +398,8 @@ stop_workers(struct server *sv)
     }
     for (unsigned i = 0; i < sv->started; i++) {
         worker_join(&sv->workers[i]);
+    }
+    for (unsigned i = 0; i < sv->started; i++) {
         worker_fini(&sv->workers[i]);
     }
     free(sv->workers);
@@ -480,6 +486,11 @@ serve(struct server *sv)
         fprintf(stderr, "memcached: can't create the event base of the main thread\n");
         status = STATUS_OS_ERROR;
     }
+    if (status == 0 && sv->settings.balances &&
+        !balancer_start(&sv->balancer, &sv->shared, sv->loop.base)) {
+        fprintf(stderr, "memcached: out of memory\n");
+        status = STATUS_FAILURE;
+    }
     if (status == 0) {
         placement_settle(&sv->placement);
         if (!listen_start(&sv->listen, sv->loop.base, sv->workers)) {
@@ -493,6 +504,7 @@ serve(struct server *sv)
         tell_end(sv);
         block_signals(true); /* one more signal must not cut the replies short */
         listen_close(&sv->listen);
+        balancer_stop(&sv->balancer);
         loop_close(&sv->loop);
     }
     stop_workers(sv);

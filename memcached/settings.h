@@ -85,6 +85,7 @@ struct settings {
     enum steer_mode steer;
     struct membind_spec membind;
     struct limiter_conf limits;
+    bool balances;
 };
 
 /* Fills *s from argv; prints one line and returns false with *exit_status when something is

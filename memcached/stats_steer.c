@@ -1,12 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
+ *
+ * ... and "qos rebalance".
  */
 #include "stats_steer.h"
 
 #include <inttypes.h>
 
+#include "base/num.h"
+#include "net/balancer.h"
 #include "net/listen.h"
+#include "net/migrate.h"
 #include "net/worker.h"
+#include "qos_command.h"
+#include "settings.h"
 
 static void
 show_rx(const struct stats *st, struct sink *sink)
@@ -22,6 +29,37 @@ show_rx(const struct stats *st, struct sink *sink)
                checked > 0 ? 100.0 * (double)local / (double)checked : 0.0);
 }
 
+static void
+show_moves(const struct stats *st, struct sink *sink)
+{
+    uint64_t taken = 0;
+    unsigned reason = atomic_load_explicit(&st->shared->last_move, memory_order_relaxed);
+    for (unsigned i = 0; i < st->worker_count; i++) {
+        taken += ctr_get(&st->workers[i].migrate.taken);
+    }
+    sink_stat(sink, "balance", st->settings->balances ? "on" : "off");
+    sink_statf(sink, "migrations_total", "%" PRIu64, taken);
+    sink_stat(sink, "migr_last_reason", balance_reason_name((enum balance_reason)reason));
+}
+
+static void
+show_workers(const struct stats *st, struct sink *sink)
+{
+    char name[32];
+    for (unsigned i = 0; i < st->worker_count; i++) {
+        const struct worker *w = &st->workers[i];
+        snprintf(name, sizeof name, "worker_%u_conns", i);
+        sink_statf(sink, name, "%u",
+                   atomic_load_explicit(&st->shared->loads[i], memory_order_relaxed));
+        if (st->settings->balances) {
+            uint32_t milli =
+                atomic_load_explicit(&w->migrate.load_milli, memory_order_relaxed);
+            snprintf(name, sizeof name, "worker_%u_load", i);
+            sink_statf(sink, name, "%.2f", (double)milli / 1000);
+        }
+    }
+}
+
 void
 stats_show_steer(const struct stats *st, struct sink *sink)
 {
@@ -33,10 +71,28 @@ stats_show_steer(const struct stats *st, struct sink *sink)
     sink_statf(sink, "steer_overflow", "%" PRIu64, sum.overflow);
     sink_statf(sink, "steer_fallback", "%" PRIu64, sum.fallback);
     show_rx(st, sink);
-    for (unsigned i = 0; i < st->worker_count; i++) {
-        char name[32];
-        snprintf(name, sizeof name, "worker_%u_conns", i);
-        sink_statf(sink, name, "%u",
-                   atomic_load_explicit(&st->shared->loads[i], memory_order_relaxed));
+    show_moves(st, sink);
+    show_workers(st, sink);
+}
+
+enum reply
+qos_rebalance(struct stats *st, struct serve_qos *q)
+{
+    uint32_t from, to, most = 1;
+    unsigned count = st->worker_count;
+    const struct slice *words = q->words;
+    if (q->count == 0) {
+        balancer_rebalance(st->shared);
+        return REPLY_OK;
     }
+    if (q->count < 2 || !num_u32(words[0].p, words[0].len, &from) ||
+        !num_u32(words[1].p, words[1].len, &to) ||
+        (q->count == 3 && !num_u32(words[2].p, words[2].len, &most)) || from >= count ||
+        to >= count || from == to || most == 0 || most > UINT16_MAX) {
+        return REPLY_BAD_FORMAT;
+    }
+    struct balance_move move = {
+        .from = from, .to = to, .conns = most, .share = 1, .reason = BALANCE_ORDER};
+    migrate_order(st->shared, &move);
+    return REPLY_OK;
 }

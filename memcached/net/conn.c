@@ -527,9 +527,11 @@ void
 conn_turn(struct conn *c, struct turn *turn)
 {
     enum step end;
+    unsigned allowed = turn->requests;
     do {
         end = step(c, turn);
     } while (end == STEP_ON);
+    c->rate.served += allowed - turn->requests;
     if (end == STEP_DEFER || end == STEP_QUEUED) {
         end = flush_finished(c, turn, end);
     }
@@ -603,6 +605,7 @@ static void
 link_conn(struct conn *c)
 {
     struct worker *w = c->worker;
+    c->prev = NULL;
     c->next = w->conns;
     if (w->conns != NULL) {
         w->conns->prev = c;
@@ -614,6 +617,7 @@ static void
 unlink_conn(struct conn *c)
 {
     idle_forget(c->worker, c);
+    migrate_forget(c->worker, c);
     *(c->prev != NULL ? &c->prev->next : &c->worker->conns) = c->next;
     if (c->next != NULL) {
         c->next->prev = c->prev;
@@ -660,6 +664,15 @@ refuse(struct worker *w, int fd)
     atomic_fetch_sub(&w->shared->open_conns, 1);
 }
 
+/* What is already there is reported, like all that comes from here on. */
+static bool
+register_event(struct conn *c)
+{
+    short what = EV_READ | EV_WRITE | EV_CLOSED | EV_ET | EV_PERSIST;
+    return event_assign(&c->event, c->worker->base, c->fd, what, on_event, c) == 0 &&
+           event_add(&c->event, NULL) == 0;
+}
+
 void
 conn_create(struct worker *w, const struct handoff *handoff)
 {
@@ -679,15 +692,15 @@ conn_create(struct worker *w, const struct handoff *handoff)
     c->declared = handoff->declared;
     c->peer = handoff->peer;
     c->tag = handoff->tag;
+    c->rate.since = w->now;
+    c->mail.kind = MAIL_MOVED;
     describe_peer(c);
-    short what = EV_READ | EV_WRITE | EV_CLOSED | EV_ET | EV_PERSIST;
     if (!registry_add(&w->shared->registry, &c->entry)) {
         free(c);
         refuse(w, handoff->fd);
         return;
     }
-    if (event_assign(&c->event, w->base, c->fd, what, on_event, c) != 0 ||
-        event_add(&c->event, NULL) != 0) {
+    if (!register_event(c)) {
         registry_remove(&w->shared->registry, &c->entry);
         free(c);
         refuse(w, handoff->fd);
@@ -754,4 +767,48 @@ conn_drain(struct conn *c)
     }
     c->edge.is_readable = true; /* look once more for requests that have arrived */
     worker_defer(c->worker, &c->task);
+}
+
+/* ---- to another worker ---------------------------------------------------------------- */
+
+/* An edge that no read has used up would be lost with the event, and a debug lock belongs to
+ * its thread. */
+bool
+conn_is_movable(const struct conn *c)
+{
+    return c->closing == CLOSE_NONE && c->leaving == CLOSE_NONE &&
+           !sched_is_queued(&c->task.node) && c->out.bytes == 0 && c->out.block == NULL &&
+           c->in.mem == NULL && c->share.replies == 0 && !c->edge.is_blocked &&
+           !c->edge.is_readable && !c->edge.must_probe && c->session.holds == NULL &&
+           session_is_quiescent(&c->session, &c->in);
+}
+
+void
+conn_leave(struct conn *c)
+{
+    must(event_del(&c->event) == 0);
+    unlink_conn(c);
+    c->worker = NULL;
+}
+
+void
+conn_join(struct conn *c, struct worker *w)
+{
+    c->worker = w;
+    bool is_registered = register_event(c);
+    link_conn(c);
+    if (!is_registered) {
+        conn_close(c, CLOSE_NO_MEMORY);
+    } else if (w->is_draining) {
+        conn_drain(c);
+    }
+}
+
+void
+conn_drop(struct conn *c, struct worker *w)
+{
+    c->worker = w;
+    c->closing = CLOSE_SHUTDOWN;
+    link_conn(c);
+    conn_destroy(c);
 }

@@ -15,6 +15,8 @@
 #include "base/chain.h"
 #include "net/addr.h"
 #include "net/budget.h"
+#include "net/mail.h"
+#include "net/migrate.h"
 #include "net/registry.h"
 #include "net/task.h"
 #include "qos/class.h"
@@ -61,7 +63,9 @@ struct conn {
     struct session session;
     struct watcher *watcher; /* what it becomes when its output is sent, or NULL */
     struct registry_entry entry;
-    struct event event;       /* edge-triggered, stays registered for life */
+    struct event event; /* edge-triggered, registered while a worker has it */
+    struct migrate_rate rate;
+    struct mail mail;         /* by which it goes to another worker */
     struct conn *next, *prev; /* the worker's list */
     struct conn *next_doomed;
 };
@@ -78,3 +82,14 @@ void conn_destroy(struct conn *c);
 must_check bool conn_is_reset(const struct conn *c);
 /* Worker is draining: serve what has arrived, then close. */
 void conn_drain(struct conn *c);
+
+/* ---- for migrate.c: to another worker ------------------------------------------------- */
+
+/* Between two requests, and nothing of it is in the worker but its place in the list. */
+must_check bool conn_is_movable(const struct conn *c);
+/* Leaves its worker. */
+void conn_leave(struct conn *c);
+/* Comes to its new worker. */
+void conn_join(struct conn *c, struct worker *w);
+/* It was on its way to w, whose thread has ended. */
+void conn_drop(struct conn *c, struct worker *w);

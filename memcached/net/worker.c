@@ -247,10 +247,34 @@ start_draining(struct worker *w)
     }
 }
 
-static struct handoff *
-handoff_of_letter(struct mbox_letter *letter)
+static struct mail *
+mail_of_letter(struct mbox_letter *letter)
 {
-    return (struct handoff *)(void *)((char *)letter - offsetof(struct handoff, letter));
+    return (struct mail *)(void *)((char *)letter - offsetof(struct mail, letter));
+}
+
+static struct handoff *
+handoff_of_mail(struct mail *mail)
+{
+    return (struct handoff *)(void *)((char *)mail - offsetof(struct handoff, mail));
+}
+
+static struct conn *
+conn_of_mail(struct mail *mail)
+{
+    return (struct conn *)(void *)((char *)mail - offsetof(struct conn, mail));
+}
+
+static void
+open_mail(struct worker *w, struct mail *mail)
+{
+    if (mail->kind == MAIL_MOVED) {
+        migrate_take(w, conn_of_mail(mail));
+        return;
+    }
+    struct handoff *handoff = handoff_of_mail(mail);
+    conn_create(w, handoff);
+    free(handoff);
 }
 
 /* In this order: the wake-up, so that nothing set from here on is missed; the orders; the
@@ -266,10 +290,9 @@ on_mail(evutil_socket_t fd, short what, void *arg)
     unsigned orders = atomic_exchange(&w->orders, 0);
     struct mbox_letter *letter = mbox_take(&w->mbox);
     while (letter != NULL) {
-        struct handoff *handoff = handoff_of_letter(letter);
+        struct mail *mail = mail_of_letter(letter);
         letter = letter->next;
-        conn_create(w, handoff);
-        free(handoff);
+        open_mail(w, mail);
     }
     if (orders & ORDER_RELIMIT) {
         limiter_look_again(&w->desk);
@@ -279,14 +302,19 @@ on_mail(evutil_socket_t fd, short what, void *arg)
         log_write(LOG_WARNING, "no memory for the listeners of a worker");
         acceptor_close(w->acceptor); /* the others get its connections */
     }
+    if (orders & ORDER_GIVE) {
+        migrate_obey(w);
+    } else if (orders & ORDER_WATCH) {
+        migrate_look(w);
+    }
     if (orders & ORDER_DRAIN) {
         start_draining(w);
     }
     w->is_done |= (orders & ORDER_STOP) != 0;
 }
 
-static void
-give_order(struct worker *w, enum worker_order order)
+void
+worker_order(struct worker *w, enum worker_order order)
 {
     atomic_fetch_or(&w->orders, order);
     mbox_wake(&w->mbox);
@@ -296,7 +324,7 @@ void
 worker_accept(struct worker *w, struct acceptor *acceptor)
 {
     w->acceptor = acceptor;
-    give_order(w, ORDER_ACCEPT);
+    worker_order(w, ORDER_ACCEPT);
 }
 
 void
@@ -314,25 +342,25 @@ worker_forget(struct worker *w)
 void
 worker_give(struct worker *w, struct handoff *handoff)
 {
-    mbox_push(&w->mbox, &handoff->letter);
+    mbox_push(&w->mbox, &handoff->mail.letter);
 }
 
 void
 worker_relimit(struct worker *w)
 {
-    give_order(w, ORDER_RELIMIT);
+    worker_order(w, ORDER_RELIMIT);
 }
 
 void
 worker_drain(struct worker *w)
 {
-    give_order(w, ORDER_DRAIN);
+    worker_order(w, ORDER_DRAIN);
 }
 
 void
 worker_stop(struct worker *w)
 {
-    give_order(w, ORDER_STOP);
+    worker_order(w, ORDER_STOP);
 }
 
 /* ---- the thread ----------------------------------------------------------------------- */
@@ -369,7 +397,8 @@ run_loop(struct worker *w)
         serve_deferred(w);
         bury_doomed(w);
         end_timing(w, is_timed);
-        w->is_done |= w->is_draining && w->conns == NULL;
+        w->is_done |=
+            w->is_draining && w->conns == NULL && atomic_load(&w->migrate.arriving) == 0;
     }
 }
 
@@ -507,16 +536,20 @@ worker_join(struct worker *w)
     PTHREAD_OK(pthread_join(w->thread, NULL));
 }
 
-/* Connections that were handed over too late to be created. */
+/* Connections that were handed over too late to be served. */
 static void
 drop_mail(struct worker *w)
 {
     struct mbox_letter *letter = mbox_take(&w->mbox);
     while (letter != NULL) {
-        struct handoff *handoff = handoff_of_letter(letter);
+        struct mail *mail = mail_of_letter(letter);
         letter = letter->next;
-        close(handoff->fd);
-        free(handoff);
+        if (mail->kind == MAIL_MOVED) {
+            conn_drop(conn_of_mail(mail), w);
+        } else {
+            close(handoff_of_mail(mail)->fd);
+            free(handoff_of_mail(mail));
+        }
     }
 }
 

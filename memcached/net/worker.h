@@ -18,11 +18,12 @@
 #include <sys/types.h>
 
 #include "base/hist.h"
-#include "base/mbox.h"
 #include "base/pool.h"
 #include "net/addr.h"
 #include "net/budget.h"
 #include "net/idle.h"
+#include "net/mail.h"
+#include "net/migrate.h"
 #include "net/registry.h"
 #include "net/udp.h"
 #include "qos/limiter.h"
@@ -67,6 +68,9 @@ struct net_shared {
     ctr_t total_conns;           /* acceptors write, ctr_add_shared */
     _Atomic unsigned *loads;     /* connections that each worker has or will get */
     struct steer_map steer;
+    struct worker *workers;
+    _Atomic bool has_stopped_moving; /* no connection goes to another worker any more */
+    _Atomic unsigned last_move;      /* enum balance_reason */
     bool checks_rx; /* it is sampled whether workers run where their input arrives */
 };
 
@@ -91,6 +95,8 @@ enum worker_order {
     ORDER_DRAIN = 2,
     ORDER_STOP = 4,
     ORDER_ACCEPT = 8,
+    ORDER_WATCH = 16, /* net/migrate.h */
+    ORDER_GIVE = 32,
 };
 
 struct worker {
@@ -119,6 +125,7 @@ struct worker {
     struct conn *conns;  /* all, doubly linked */
     struct conn *doomed; /* closed, to be destroyed at the end of the pass */
     struct idle idle;
+    struct migrate migrate;
     struct budget budget;
     struct udp *udp;     /* its sockets */
     struct guard *guard; /* of UDP; NULL: not wanted */
@@ -134,7 +141,7 @@ struct worker {
 
 /* A new connection on its way from the listener. */
 struct handoff {
-    struct mbox_letter letter;
+    struct mail mail; /* first */
     int fd;
     const char *listen_addr;
     const char *tag; /* of the listener; empty: none */
@@ -157,8 +164,11 @@ void worker_give(struct worker *w, struct handoff *handoff);
 void worker_drain(struct worker *w);
 /* Any thread: end the thread now. */
 void worker_stop(struct worker *w);
+/* Any thread. */
+void worker_order(struct worker *w, enum worker_order order);
 /* Waits for the thread's end; after worker_drain or worker_stop. */
 void worker_join(struct worker *w);
+/* After all have been joined: they may have given each other connections to the last. */
 void worker_fini(struct worker *w);
 
 /* ---- for conn.c and udp.c ------------------------------------------------------------- */

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ */
+#include "net/balancer.h"
+
+#include <event2/event.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "net/migrate.h"
+#include "net/worker.h"
+#include "qos/threadstat.h"
+
+#define TEXT_MAX 128
+
+static uint64_t
+read_wait(int fd)
+{
+    char text[TEXT_MAX];
+    struct threadstat stat = {0};
+    ssize_t n = fd >= 0 ? pread(fd, text, sizeof text - 1, 0) : 0;
+    text[n > 0 ? n : 0] = '\0';
+    return threadstat_parse_times(text, &stat) ? stat.wait_ns : 0;
+}
+
+static void
+take_samples(struct balancer *b)
+{
+    for (unsigned i = 0; i < b->policy.count; i++) {
+        const struct worker *w = &b->shared->workers[i];
+        b->samples[i] = (struct balance_sample){
+            .busy_ns = ctr_get(&w->time.busy_ns),
+            .wait_ns = read_wait(b->schedstats[i]),
+            .given = ctr_get(&w->migrate.given),
+            .conns = atomic_load_explicit(&b->shared->loads[i], memory_order_relaxed),
+        };
+    }
+}
+
+static void
+publish_loads(const struct balancer *b)
+{
+    for (unsigned i = 0; i < b->policy.count; i++) {
+        uint32_t milli = (uint32_t)(balance_load(&b->policy, i) * 1000);
+        atomic_store_explicit(&b->shared->workers[i].migrate.load_milli, milli,
+                              memory_order_relaxed);
+    }
+}
+
+static void
+on_tick(evutil_socket_t fd, short what, void *arg)
+{
+    (void)fd;
+    (void)what;
+    struct balancer *b = arg;
+    struct balance_move move;
+    take_samples(b);
+    enum balance_advice advice = balance_step(&b->policy, b->samples, clock_now(), &move);
+    publish_loads(b);
+    if (advice == BALANCE_WATCH) {
+        migrate_watch(&b->shared->workers[move.from]);
+    } else if (advice == BALANCE_MOVE) {
+        migrate_order(b->shared, &move);
+    }
+}
+
+static int
+open_schedstat(const struct worker *w)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/self/task/%d/schedstat",
+             (int)atomic_load(&w->tid));
+    return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+bool
+balancer_start(struct balancer *b, struct net_shared *shared, struct event_base *base)
+{
+    unsigned count = shared->worker_count;
+    b->samples = calloc(count, sizeof b->samples[0]);
+    b->schedstats = calloc(count, sizeof b->schedstats[0]);
+    if (b->samples == NULL || b->schedstats == NULL || !balance_init(&b->policy, count)) {
+        free(b->samples);
+        free(b->schedstats);
+        return false;
+    }
+    for (unsigned i = 0; i < count; i++) {
+        b->schedstats[i] = open_schedstat(&shared->workers[i]);
+    }
+    b->shared = shared;
+    atomic_store_explicit(&shared->times_passes, true, memory_order_relaxed);
+    struct timeval window = {.tv_usec = BALANCE_WINDOW_NS / NSEC_PER_USEC};
+    must(event_assign(&b->tick, base, -1, EV_PERSIST, on_tick, b) == 0);
+    must(event_add(&b->tick, &window) == 0);
+    return true;
+}
+
+void
+balancer_stop(struct balancer *b)
+{
+    if (b->shared == NULL) {
+        return;
+    }
+    event_del(&b->tick);
+    for (unsigned i = 0; i < b->policy.count; i++) {
+        if (b->schedstats[i] >= 0) {
+            close(b->schedstats[i]);
+        }
+    }
+    free(b->samples);
+    free(b->schedstats);
+    balance_fini(&b->policy);
+    b->shared = NULL;
+}
+
+void
+balancer_rebalance(struct net_shared *shared)
+{
+    unsigned count = shared->worker_count;
+    double *loads = calloc(count, sizeof *loads);
+    unsigned *conns = calloc(count, sizeof *conns);
+    struct balance_move move;
+    for (unsigned i = 0; i < count && loads != NULL && conns != NULL; i++) {
+        loads[i] = (double)atomic_load_explicit(&shared->workers[i].migrate.load_milli,
+                                                memory_order_relaxed) /
+                   1000;
+        conns[i] = atomic_load_explicit(&shared->loads[i], memory_order_relaxed);
+    }
+    if (loads != NULL && conns != NULL && balance_force(loads, conns, count, &move)) {
+        migrate_order(shared, &move);
+    }
+    free(loads);
+    free(conns);
+}

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ */
+#include "net/migrate.h"
+
+#include <assert.h>
+
+#include "base/log.h"
+#include "net/conn.h"
+#include "net/worker.h"
+
+#define LOOK_MAX 1024 /* connections looked at for one order */
+#define OLD_RATE_WEIGHT 0.5f
+
+static_assert(sizeof(struct migrate_ask) == sizeof(uint64_t), "one atomic");
+
+/* ---- orders --------------------------------------------------------------------------- */
+
+void
+migrate_watch(struct worker *w)
+{
+    worker_order(w, ORDER_WATCH);
+}
+
+void
+migrate_order(struct net_shared *shared, const struct balance_move *move)
+{
+    struct worker *from = &shared->workers[move->from];
+    struct migrate_ask ask = {.to = (uint16_t)move->to,
+                              .most = (uint16_t)move->conns,
+                              .share =
+                                  (uint32_t)(move->share * BALANCE_SHARES) & 0xffffff,
+                              .reason = move->reason};
+    uint64_t packed;
+    memcpy(&packed, &ask, sizeof packed);
+    atomic_store(&from->migrate.ask, packed);
+    worker_order(from, ORDER_GIVE);
+}
+
+void
+migrate_stop(struct net_shared *shared)
+{
+    atomic_store(&shared->has_stopped_moving, true);
+}
+
+/* ---- looking -------------------------------------------------------------------------- */
+
+static void
+update_rate(struct migrate_rate *r, nsec_t now)
+{
+    if (now <= r->since) {
+        return;
+    }
+    float rate = (float)r->served * (float)NSEC_PER_SEC / (float)(now - r->since);
+    r->per_second = OLD_RATE_WEIGHT * r->per_second + (1 - OLD_RATE_WEIGHT) * rate;
+    r->served = 0;
+    r->since = now;
+}
+
+void
+migrate_forget(struct worker *w, const struct conn *c)
+{
+    if (w->migrate.next == c) {
+        w->migrate.next = c->next;
+    }
+}
+
+static bool
+is_choice(const struct worker *w, const struct conn *c, bool is_forced)
+{
+    bool is_cool = c->rate.moved_at == 0 || w->now - c->rate.moved_at >= BALANCE_COOL_NS;
+    return (is_cool || is_forced) && conn_is_movable(c);
+}
+
+/* Brings the rates of the next connections up to date, from where the last look ended.
+ * choices (or NULL) gets those that may move; *total the requests of all of them. Returns
+ * the number of choices. */
+static size_t
+look(struct worker *w, bool is_forced, struct balance_choice *choices, double *total)
+{
+    size_t count = 0;
+    struct conn *first = w->migrate.next != NULL ? w->migrate.next : w->conns;
+    struct conn *c = first;
+    *total = 0;
+    for (unsigned i = 0; i < LOOK_MAX && c != NULL; i++) {
+        update_rate(&c->rate, w->now);
+        *total += (double)c->rate.per_second;
+        if (choices != NULL && is_choice(w, c, is_forced)) {
+            choices[count++] =
+                (struct balance_choice){.rate = (double)c->rate.per_second, .what = c};
+        }
+        c = c->next != NULL ? c->next : w->conns;
+        if (c == first) {
+            break;
+        }
+    }
+    w->migrate.next = c;
+    return count;
+}
+
+void
+migrate_look(struct worker *w)
+{
+    double total;
+    (void)look(w, false, NULL, &total);
+}
+
+/* ---- giving and taking ---------------------------------------------------------------- */
+
+/* The other worker does not end while `arriving` is not 0. It is counted before the look at
+ * the flag, and the flag is set before any worker is told to end: so either the flag is seen
+ * here, or the count is seen there. */
+static bool
+give(struct worker *w, struct worker *to, struct conn *c)
+{
+    atomic_fetch_add(&to->migrate.arriving, 1);
+    if (atomic_load(&w->shared->has_stopped_moving)) {
+        atomic_fetch_sub(&to->migrate.arriving, 1);
+        mbox_wake(&to->mbox); /* it may wait for this one */
+        return false;
+    }
+    c->rate.moved_at = w->now;
+    worker_forget(w);
+    worker_expect(to);
+    conn_leave(c);
+    mbox_push(&to->mbox, &c->mail.letter);
+    return true;
+}
+
+static unsigned
+choose(const struct worker *w, const struct migrate_ask *ask,
+       struct balance_choice *choices, size_t count, double total)
+{
+    double share = (double)ask->share / BALANCE_SHARES;
+    unsigned chosen = balance_choose(choices, count, total, share, ask->most);
+    bool is_forced = ask->reason == BALANCE_ORDER;
+    (void)w;
+    if (is_forced && chosen < ask->most && share >= 1) {
+        return (unsigned)(count < ask->most ? count : ask->most);
+    }
+    return is_forced && chosen == 0 && count > 0 ? 1 : chosen;
+}
+
+static void
+report(const struct worker *w, const struct worker *to, unsigned moved,
+       enum balance_reason reason)
+{
+    log_write(LOG_WARNING,
+              "balance: %u connection%s from worker %u (load %.2f) to %u (%.2f): %s",
+              moved, moved == 1 ? "" : "s", w->index,
+              (double)w->migrate.load_milli / 1000, to->index,
+              (double)to->migrate.load_milli / 1000, balance_reason_name(reason));
+}
+
+void
+migrate_obey(struct worker *w)
+{
+    uint64_t packed = atomic_load(&w->migrate.ask);
+    struct migrate_ask ask;
+    memcpy(&ask, &packed, sizeof ask);
+    struct worker *to = &w->shared->workers[ask.to];
+    struct balance_choice *choices = malloc(LOOK_MAX * sizeof *choices);
+    if (choices == NULL || to == w || w->is_draining) {
+        free(choices);
+        return;
+    }
+    double total, gone = 0;
+    size_t count = look(w, ask.reason == BALANCE_ORDER, choices, &total);
+    unsigned chosen = choose(w, &ask, choices, count, total);
+    unsigned moved = 0;
+    while (moved < chosen && give(w, to, choices[moved].what)) {
+        gone += choices[moved++].rate;
+    }
+    free(choices);
+    if (moved > 0) {
+        /* Before others see what has moved, which may be at once. */
+        ctr_add(&w->migrate.given,
+                total > 0 ? (uint64_t)(gone / total * BALANCE_SHARES) : 0);
+        atomic_store_explicit(&w->shared->last_move, ask.reason, memory_order_relaxed);
+        report(w, to, moved, ask.reason);
+    }
+}
+
+void
+migrate_take(struct worker *w, struct conn *c)
+{
+    ctr_add(&w->migrate.taken, 1);
+    conn_join(c, w);
+    atomic_fetch_sub(&w->migrate.arriving, 1);
+}

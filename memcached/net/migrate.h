@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * Moving connections between workers. A connection moves as a whole, between two requests:
+ * its worker takes it out of its event base, list and queues and pushes it to the other's
+ * mailbox; from the push on it is the other's. In between nobody has it. What has happened on
+ * the socket meanwhile the other's epoll tells when the socket is added.
+ *
+ * The workers' threads, except where it says otherwise.
+ */
+#pragma once
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "base/clock.h"
+#include "base/ctr.h"
+#include "qos/balance.h"
+
+struct conn;
+struct net_shared;
+struct worker;
+
+/* An order, small enough to be one atomic. */
+struct migrate_ask {
+    uint16_t to;
+    uint16_t most;
+    uint32_t share : 24; /* BALANCE_SHARES */
+    uint32_t reason : 8; /* enum balance_reason */
+};
+
+/* In each worker. */
+struct migrate {
+    _Atomic uint64_t ask; /* struct migrate_ask; with ORDER_GIVE. The last one counts */
+    _Atomic unsigned arriving;   /* connections that others are about to push */
+    _Atomic uint32_t load_milli; /* its load, as the balancer last saw it */
+    ctr_t given;                 /* BALANCE_SHARES of its requests that went */
+    ctr_t taken;                 /* connections that came */
+    struct conn *next; /* where the look at connections goes on; NULL: at the first */
+};
+
+/* What is known of a connection's requests; its worker's thread. */
+struct migrate_rate {
+    uint32_t served; /* requests since `since` */
+    float per_second;
+    nsec_t since;
+    nsec_t moved_at; /* 0: never */
+};
+
+/* ---- any thread ----------------------------------------------------------------------- */
+
+/* Look at how many requests connections have: a rate needs two looks. */
+void migrate_watch(struct worker *w);
+/* Gives move->from the order. */
+void migrate_order(struct net_shared *shared, const struct balance_move *move);
+/* No connection is given away from here on; one that is on its way arrives. */
+void migrate_stop(struct net_shared *shared);
+
+/* ---- the worker's ---------------------------------------------------------------------- */
+
+/* ORDER_WATCH, ORDER_GIVE. */
+void migrate_look(struct worker *w);
+void migrate_obey(struct worker *w);
+/* A connection has arrived. */
+void migrate_take(struct worker *w, struct conn *c);
+/* c leaves the worker's list. */
+void migrate_forget(struct worker *w, const struct conn *c);

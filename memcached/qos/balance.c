@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ */
+#include "qos/balance.h"
+
+#define WEIGHT 0.5   /* of the last window in the average */
+#define SLACK 1.1    /* of a single connection's share */
+#define FUTILE_MAX 5 /* after 2^5 windows it tries again at the latest */
+
+static const char *const reason_names[] = {
+    [BALANCE_NONE] = "none",
+    [BALANCE_BUSY] = "busy",
+    [BALANCE_WAIT] = "wait",
+    [BALANCE_ORDER] = "order",
+};
+
+const char *
+balance_reason_name(enum balance_reason reason)
+{
+    must((unsigned)reason < sizeof reason_names / sizeof reason_names[0]);
+    return reason_names[reason];
+}
+
+bool
+balance_init(struct balance *b, unsigned count)
+{
+    *b = (struct balance){.count = count};
+    b->workers = calloc(count, sizeof b->workers[0]);
+    return b->workers != NULL;
+}
+
+void
+balance_fini(struct balance *b)
+{
+    free(b->workers);
+    *b = (struct balance){.count = 0};
+}
+
+double
+balance_load(const struct balance *b, unsigned worker)
+{
+    return b->workers[worker].busy + b->workers[worker].wait;
+}
+
+/* ---- loads ---------------------------------------------------------------------------- */
+
+/* A long pass is counted when it ends, so a window may seem to hold more than there is. */
+static double
+fraction(uint64_t now, uint64_t before, nsec_t window)
+{
+    double f = now > before ? (double)(now - before) / (double)window : 0.0;
+    return f < 1.0 ? f : 1.0;
+}
+
+/* What has moved at the beginning of this window moved the averages with it; else they would
+ * ask for the same again. */
+static void
+shift_moved(struct balance *b, const struct balance_sample *samples)
+{
+    struct balance_worker *from = &b->workers[b->from];
+    uint64_t given = samples[b->from].given - from->last.given;
+    double part = (double)given / BALANCE_SHARES;
+    double moved = from->busy * (part < 1.0 ? part : 1.0);
+    if (!b->has_ordered) {
+        return;
+    }
+    b->has_ordered = false;
+    b->futile = given > 0 ? 0 : b->futile + (b->futile < FUTILE_MAX);
+    b->pause = given > 0 ? 0 : 1U << b->futile;
+    from->busy -= moved;
+    b->workers[b->to].busy += moved;
+}
+
+static void
+take_samples(struct balance *b, const struct balance_sample *samples, nsec_t window)
+{
+    shift_moved(b, samples);
+    for (unsigned i = 0; i < b->count; i++) {
+        struct balance_worker *w = &b->workers[i];
+        double busy = fraction(samples[i].busy_ns, w->last.busy_ns, window);
+        double wait = fraction(samples[i].wait_ns, w->last.wait_ns, window);
+        w->busy += WEIGHT * (busy - w->busy);
+        w->wait += WEIGHT * (wait - w->wait);
+    }
+}
+
+/* ---- orders --------------------------------------------------------------------------- */
+
+static unsigned
+most_conns(uint64_t all)
+{
+    uint64_t most = all * BALANCE_CONNS_PCT / 100;
+    return most > 0 ? (unsigned)(most < UINT16_MAX ? most : UINT16_MAX) : 1;
+}
+
+static void
+find_extremes(const struct balance *b, unsigned *from, unsigned *to)
+{
+    *from = *to = 0;
+    for (unsigned i = 1; i < b->count; i++) {
+        if (balance_load(b, i) > balance_load(b, *from)) {
+            *from = i;
+        }
+        if (balance_load(b, i) < balance_load(b, *to)) {
+            *to = i;
+        }
+    }
+}
+
+static struct balance_move
+plan_move(const struct balance *b, const struct balance_sample *samples, unsigned from,
+          unsigned to)
+{
+    uint64_t conns = 0;
+    const struct balance_worker *high = &b->workers[from];
+    const struct balance_worker *low = &b->workers[to];
+    double gap = balance_load(b, from) - balance_load(b, to);
+    for (unsigned i = 0; i < b->count; i++) {
+        conns += samples[i].conns;
+    }
+    return (struct balance_move){
+        .from = from,
+        .to = to,
+        .conns = most_conns(conns),
+        .share = gap / 2 / balance_load(b, from),
+        .reason = high->wait - low->wait > gap / 2 ? BALANCE_WAIT : BALANCE_BUSY,
+    };
+}
+
+/* Whether to go on, to wait, or to look closer. */
+static enum balance_advice
+judge(struct balance *b, double gap)
+{
+    b->windows = gap > BALANCE_START ? b->windows + 1 : 0;
+    b->is_acting = b->is_acting ? gap > BALANCE_STOP : b->windows >= BALANCE_WINDOWS;
+    if (b->windows == 0 && !b->is_acting) {
+        b->futile = b->pause = 0;
+        return BALANCE_QUIET;
+    }
+    if (b->pause > 0) {
+        b->pause--;
+        /* The connections are looked at in the windows before the next attempt. */
+        return b->pause < BALANCE_WINDOWS ? BALANCE_WATCH : BALANCE_QUIET;
+    }
+    return b->is_acting ? BALANCE_MOVE : BALANCE_WATCH;
+}
+
+enum balance_advice
+balance_step(struct balance *b, const struct balance_sample *samples, nsec_t now,
+             struct balance_move *move)
+{
+    enum balance_advice advice = BALANCE_QUIET;
+    if (b->at != 0 && now > b->at) {
+        unsigned from, to;
+        take_samples(b, samples, now - b->at);
+        find_extremes(b, &from, &to);
+        advice = judge(b, balance_load(b, from) - balance_load(b, to));
+        if (advice != BALANCE_QUIET) {
+            *move = plan_move(b, samples, from, to);
+        }
+        if (advice == BALANCE_MOVE) {
+            b->has_ordered = true;
+            b->from = from;
+            b->to = to;
+        }
+    }
+    b->at = now;
+    for (unsigned i = 0; i < b->count; i++) {
+        b->workers[i].last = samples[i];
+    }
+    return advice;
+}
+
+bool
+balance_force(const double *loads, const unsigned *conns, unsigned count,
+              struct balance_move *move)
+{
+    unsigned high = 0, low = 0, many = 0, few = 0;
+    uint64_t all = conns[0];
+    for (unsigned i = 1; i < count; i++) {
+        high = loads[i] > loads[high] ? i : high;
+        low = loads[i] < loads[low] ? i : low;
+        many = conns[i] > conns[many] ? i : many;
+        few = conns[i] <= conns[few] ? i : few;
+        all += conns[i];
+    }
+    *move = (struct balance_move){.reason = BALANCE_ORDER};
+    if (loads[high] - loads[low] > BALANCE_STOP && conns[high] > 0) {
+        move->from = high;
+        move->to = low;
+        move->conns = most_conns(all);
+        move->share = (loads[high] - loads[low]) / 2 / loads[high];
+    } else {
+        unsigned half = (conns[many] - conns[few]) / 2;
+        move->from = many;
+        move->to = few;
+        move->conns = half > 1 ? half : 1;
+        move->conns = move->conns < UINT16_MAX ? move->conns : UINT16_MAX;
+        move->share = 1.0;
+    }
+    return move->from != move->to && conns[move->from] > 0;
+}
+
+/* ---- which ---------------------------------------------------------------------------- */
+
+static int
+by_rate_falling(const void *a_, const void *b_)
+{
+    const struct balance_choice *a = a_, *b = b_;
+    return a->rate < b->rate ? 1 : a->rate > b->rate ? -1 : 0;
+}
+
+unsigned
+balance_choose(struct balance_choice *choices, size_t count, double total, double share,
+               unsigned most)
+{
+    double left = share * total;
+    unsigned chosen = 0;
+    qsort(choices, count, sizeof choices[0], by_rate_falling);
+    for (size_t i = 0; i < count && chosen < most && choices[i].rate > 0; i++) {
+        if (choices[i].rate <= (chosen == 0 ? left * SLACK : left)) {
+            struct balance_choice taken = choices[i];
+            left -= taken.rate;
+            choices[i] = choices[chosen];
+            choices[chosen++] = taken;
+        }
+    }
+    return chosen;
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * When connections should move from one worker to another, how many, and which. The policy
+ * only: it is told what the workers did in the last window and answers with an order; it
+ * reads no clock and moves nothing. One thread.
+ *
+ * The load of a worker is the share of its time in which it was busy, plus the share in which
+ * it wanted a CPU and had none: a worker that shares its CPU with another program is the one
+ * that clients wait for, though it may have no more requests than the others.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/clock.h"
+#include "base/must.h"
+
+#define BALANCE_WINDOW_NS (100 * NSEC_PER_MSEC)
+#define BALANCE_WINDOWS 3   /* in a row with too large a gap, before anything moves */
+#define BALANCE_START 0.2   /* gap between the highest and the lowest load */
+#define BALANCE_STOP 0.1    /* once it has begun, it goes on down to this */
+#define BALANCE_CONNS_PCT 5 /* of all connections, the most that move in a window */
+#define BALANCE_COOL_NS (1 * NSEC_PER_SEC) /* a connection that has moved stays so long */
+#define BALANCE_SHARES 1000000             /* a share of 1 in integers */
+
+enum balance_reason {
+    BALANCE_NONE,
+    BALANCE_BUSY,  /* one worker has more to do */
+    BALANCE_WAIT,  /* one worker waits for its CPU */
+    BALANCE_ORDER, /* somebody said so */
+};
+
+/* What is known of a worker: sums since its start. */
+struct balance_sample {
+    uint64_t busy_ns;
+    uint64_t wait_ns; /* ready and without a CPU */
+    uint64_t given;   /* BALANCE_SHARES of its requests that went with connections */
+    unsigned conns;
+};
+
+struct balance_worker {
+    struct balance_sample last;
+    double busy, wait; /* moving averages */
+};
+
+struct balance {
+    unsigned count;
+    struct balance_worker *workers;
+    nsec_t at;        /* of the last samples; 0: there were none */
+    unsigned windows; /* in a row above BALANCE_START */
+    bool is_acting;
+    unsigned futile; /* orders in a row by which nothing moved */
+    unsigned pause;  /* windows, after such ones */
+    unsigned from, to;
+    bool has_ordered;
+};
+
+/* Connections of `from` go to `to`: at most so many, that together make at most `share` of the
+ * requests of `from`. */
+struct balance_move {
+    unsigned from, to;
+    unsigned conns;
+    double share;
+    enum balance_reason reason;
+};
+
+enum balance_advice {
+    BALANCE_QUIET,
+    BALANCE_WATCH, /* something may have to move: look at the connections of move.from */
+    BALANCE_MOVE,
+};
+
+/* False: no memory. */
+must_check bool balance_init(struct balance *b, unsigned count);
+void balance_fini(struct balance *b);
+/* At the end of each window. samples: one for each worker. */
+enum balance_advice balance_step(struct balance *b, const struct balance_sample *samples,
+                                 nsec_t now, struct balance_move *move);
+double balance_load(const struct balance *b, unsigned worker);
+
+/* Somebody orders a move now, whether it is worth it or not: from the worker with the higher
+ * load, or with more connections when loads are alike. False: there is nobody to move. */
+must_check bool balance_force(const double *loads, const unsigned *conns, unsigned count,
+                              struct balance_move *move);
+
+/* A connection that could move. */
+struct balance_choice {
+    double rate; /* requests in some unit of time */
+    void *what;
+};
+
+/* Puts the connections to move first, the ones with most requests first, and returns how many
+ * they are: at most `most`, that make at most `share` of `total`. A single one may be a tenth
+ * above, because rates are measured. Those without requests stay. */
+unsigned balance_choose(struct balance_choice *choices, size_t count, double total,
+                        double share, unsigned most);
+const char *balance_reason_name(enum balance_reason reason);

@@ -1,0 +1,258 @@
+#!/usr/bin/env perl
+# --balance and "qos rebalance": connections move between workers and their clients never
+# notice: every reply comes, in order, whatever is on its way when they move.
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::Bin/lib";
+use IO::Socket::INET;
+use Test::More;
+use Time::HiRes qw(time);
+use MCTest;
+
+if (!is_ours()) {
+    plan skip_all => 'needs memcached-qos';
+}
+
+sub conns_of {
+    my ($s, $workers) = @_;
+    my $stats = mem_stats($s, 'qos');
+    return map { $stats->{"worker_${_}_conns"} } 0 .. $workers - 1;
+}
+
+sub moved { return mem_stats($_[0], 'qos')->{migrations_total}; }
+
+# ---- the command -----------------------------------------------------------------------
+
+for my $profile (profiles()) {
+    my $server = start_server(profile => $profile, args => ['-t', '2']);
+    my $s = $server->control;
+    my $usage = "CLIENT_ERROR usage: qos rebalance [from to [n]]\r\n";
+    exchange($s, "qos rebalance $_\r\n", $usage) for '0', '0 0', '0 2', '2 0', 'a 1', '0 1 0',
+        '0 1 65536', '0 1 2 3';
+    my $before = mem_stats($s, 'qos');
+    is($before->{balance}, 'off', "[$profile] balance off");
+    is($before->{migrations_total}, 0, "[$profile] nothing has moved");
+    is($before->{migr_last_reason}, 'none', "[$profile] for no reason");
+
+    my @conns = map { $server->connect } 1 .. 11;
+    exchange($_, "version\r\n", VERSION_REPLY($profile)) for @conns;
+    is(join(' ', conns_of($s, 2)), '6 6', "[$profile] six connections each");
+    exchange($s, "qos rebalance 0 1 4\r\n", "OK\r\n");
+    ok(wait_until(sub { moved($s) == 4 }), "[$profile] four were ordered to move");
+    is(join(' ', conns_of($s, 2)), '2 10', "[$profile] and are there");
+    is(mem_stats($s, 'qos')->{migr_last_reason}, 'order', "[$profile] because of the order");
+    like($server->err, qr/balance: 4 connections from worker 0 .* to 1 .*: order/,
+        "[$profile] one line says so");
+    exchange($_, "version\r\n", VERSION_REPLY($profile)) for @conns;
+
+    exchange($s, "qos rebalance\r\n", "OK\r\n");
+    ok(wait_until(sub { join(' ', conns_of($s, 2)) eq '6 6' }),
+        "[$profile] without words it evens out");
+    exchange($s, "qos rebalance\r\n", "OK\r\n");
+    ok(wait_until(sub { moved($s) == 9 }), "[$profile] an order moves one at the least");
+    exchange($s, "qos rebalance 0 1 1000\r\n", "OK\r\n") for 1 .. 2;
+    exchange($s, "qos rebalance 1 0 1000\r\n", "OK\r\n") for 1 .. 2;
+    exchange($_, "version\r\n", VERSION_REPLY($profile)) for @conns;
+
+    # who leaves after moving is counted off where it was
+    my $total = mem_stats($s)->{curr_connections};
+    close $_ for splice @conns;
+    ok(wait_until(sub { my ($a, $b) = conns_of($s, 2); $a + $b == 1 }), "[$profile] all left");
+    is($total - mem_stats($s)->{curr_connections}, 11, "[$profile] curr_connections too");
+
+    # half a line, half a body, an open reply: those stay where they are
+    my @busy = map { $server->connect } 1 .. 4;
+    my $value = 'x' x 800_000;
+    put($busy[0], "get a");
+    put($busy[1], "set k 0 0 10\r\n12345");
+    put($busy[2], "set big 0 0 " . length($value) . "\r\n$value\r\n" . "get big\r\n" x 20);
+    put($busy[3], "gets b c ");
+    ok(wait_until(sub { (grep { / conn_nread$/ } stat_lines($s, 'conns')) >= 1 }),
+        "[$profile] a body is open");
+    for (1 .. 20) {
+        exchange($s, "qos rebalance 0 1 9\r\n", "OK\r\n");
+        exchange($s, "qos rebalance 1 0 9\r\n", "OK\r\n");
+    }
+    put($busy[0], "\r\n");
+    expect_bytes($busy[0], "END\r\n", "[$profile] half a line goes on");
+    put($busy[1], "67890\r\n");
+    expect_bytes($busy[1], "STORED\r\n", "[$profile] half a body goes on");
+    my $reply = "VALUE big 0 " . length($value) . "\r\n$value\r\nEND\r\n";
+    is(read_bytes($busy[2], 8), "STORED\r\n", "[$profile] stored");
+    my $good = 0;
+    for (1 .. 20) {
+        $good += read_bytes($busy[2], length $reply) eq $reply;
+    }
+    is($good, 20, "[$profile] a reply that the client takes late goes on");
+    put($busy[3], "\r\n");
+    expect_bytes($busy[3], "END\r\n", "[$profile] half a line of keys goes on");
+    exchange($busy[0], "get k\r\n", "VALUE k 0 10\r\n1234567890\r\nEND\r\n");
+    $server->stop;
+}
+
+# ---- the hammer ------------------------------------------------------------------------
+
+# 64 clients in 4 processes, each with values of its own that it verifies and pipelines of
+# different lengths, while connections are sent back and forth without a pause.
+sub client_process {
+    my ($port, $id, $seconds) = @_;
+    my @conns = map {
+        IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $port, Proto => 'tcp')
+            or return 'connect';
+    } 1 .. 16;
+    my @serial = (0) x @conns;
+    my @left = (0) x @conns;
+    my $end = time + $seconds;
+    my $rounds = 0;
+    while (time < $end || $rounds < 20) {
+        $rounds++;
+        my @want;
+        for my $i (0 .. $#conns) {
+            my ($send, $want) = ('', '');
+            for my $n (1 .. 1 + ($rounds * 7 + $i) % 13) {
+                my $key = "k.$id.$i." . $n % 3;
+                my $value = join '.', $id, $i, ++$serial[$i], 'v' x ($serial[$i] % 97);
+                my $len = length $value;
+                $send .= "set $key 0 0 $len\r\n$value\r\nget $key none.$id\r\n";
+                $want .= "STORED\r\nVALUE $key 0 $len\r\n$value\r\nEND\r\n";
+            }
+            # some requests come in two pieces
+            my $cut = $i % 3 == 0 ? length($send) - 5 : length $send;
+            syswrite($conns[$i], substr($send, 0, $cut)) == $cut or return "write: $!";
+            $left[$i] = substr $send, $cut;
+            $want[$i] = $want;
+        }
+        for my $i (0 .. $#conns) {
+            syswrite $conns[$i], $left[$i] if $left[$i] ne '';
+            my $got = '';
+            while (length $got < length $want[$i]) {
+                my $n = sysread $conns[$i], $got, length($want[$i]) - length $got, length $got;
+                return "closed: $!" if !$n;
+            }
+            return "wrong bytes: '$got' for '$want[$i]'" if $got ne $want[$i];
+        }
+        # one leaves, maybe on its way, and comes back
+        my $gone = $rounds % 16;
+        $conns[$gone] = IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $port,
+            Proto => 'tcp') or return 'connect again';
+    }
+    return 'good';
+}
+
+sub hammer {
+    my ($server, $seconds, $order) = @_;
+    my @readers;
+    for my $id (1 .. 4) {
+        pipe my $reader, my $writer;
+        my $pid = fork;
+        if (!$pid) {
+            close $reader;
+            alarm 100;
+            $SIG{ALRM} = sub { syswrite $writer, 'no reply in time'; POSIX::_exit(1) };
+            syswrite $writer, client_process($server->port, $id, $seconds);
+            POSIX::_exit(0);
+        }
+        close $writer;
+        push @readers, [$reader, $pid];
+    }
+    my $s = $server->control;
+    my $orders = 0;
+    my @results;
+    for my $entry (@readers) {
+        my ($reader, $pid) = @$entry;
+        my $bits = '';
+        vec($bits, fileno $reader, 1) = 1;
+        until (select(my $ready = $bits, undef, undef, 0)) {
+            my $what = $order->($orders++);
+            put($s, "$what\r\n");
+            last if read_bytes($s, 4) ne "OK\r\n";
+        }
+        sysread $reader, my $result, 4000;
+        push @results, $result;
+        waitpid $pid, 0;
+    }
+    return @results;
+}
+
+{
+    my $server = start_server(args => ['-t', '3', '--balance', '-o', 'idle_timeout=300']);
+    my $s = $server->control;
+    my $before = moved($s);
+    my @results = hammer($server, 1.5, sub {
+        my ($n) = @_;
+        my ($from, $to) = ($n % 3, ($n + 1 + $n % 2) % 3);
+        return $n % 4 == 0 ? 'qos rebalance'
+            : "qos rebalance $from " . ($from == $to ? ($to + 1) % 3 : $to) . ' ' . (1 + $n % 9);
+    });
+    is(join(',', @results), 'good,good,good,good', '64 clients, no reply lost or out of order');
+    cmp_ok(moved($s) - $before, '>=', 20, 'while connections moved: ' . (moved($s) - $before));
+    ok(wait_until(sub { my ($a, $b, $c) = conns_of($s, 3); $a + $b + $c == 1 }),
+        'nobody is left behind');
+    is(mem_stats($s)->{curr_connections}, 1, 'in no count');
+    $server->stop;
+}
+
+# while they move, the server ends: what was accepted is answered, nothing hangs or leaks
+for my $round (1 .. 5) {
+    my $server = start_server(args => ['-t', '3']);
+    my @conns = map { $server->connect } 1 .. 60;
+    exchange($_, "version\r\n", VERSION_REPLY('1.4')) for @conns;
+    put($_, "version\r\n") for @conns;
+    my $orders = join '', map { 'qos rebalance ' . $_ % 3 . ' ' . ($_ + 1) % 3 . " 50\r\n" } 1 .. 300;
+    put($server->control, $orders);
+    read_bytes($server->control, 4 * (1 + 60 * ($round - 1)));
+    kill 'TERM', $server->pid;
+    my $answered = 0;
+    for my $c (@conns) {
+        my ($got) = read_until_eof($c);
+        $answered++ if $got eq VERSION_REPLY('1.4');
+    }
+    is($answered, 60, "round $round: each has its answer");
+    $server->stop;
+}
+
+# ---- by itself -------------------------------------------------------------------------
+
+# All requests on one worker's connections: others get some of them.
+{
+    my $server = start_server(args => ['-t', '2', '--balance']);
+    my $s = $server->control;
+    is(mem_stats($s, 'qos')->{balance}, 'on', 'balance on');
+    my @conns = map { $server->connect } 1 .. 40;
+    exchange($_, "version\r\n", VERSION_REPLY('1.4')) for @conns;
+    put($s, "qos rebalance 1 0 1000\r\n");
+    read_bytes($s, 4);
+    my ($one) = conns_of($s, 2);
+    ok(wait_until(sub { (conns_of($s, 2))[1] <= 1 }), 'everything is on worker 0');
+    my $before = moved($s);
+    my $seen = 0;
+    my $end = time + 60;
+    while (time < $end && !$seen) {
+        put($_, "version\r\n" x 40) for @conns;
+        for my $c (@conns) {
+            my $want = VERSION_REPLY('1.4') x 40;
+            read_bytes($c, length $want) eq $want or last;
+        }
+        my $stats = mem_stats($s, 'qos');
+        $seen = $stats->{migrations_total} > $before && $stats->{migr_last_reason} =~ /busy|wait/;
+    }
+    ok($seen, 'connections moved by themselves: ' . (moved($s) - $before));
+    like($server->err, qr/balance: \d+ connections? from worker 0 .* to 1 .*: (busy|wait)/,
+        'and a line says so');
+    $server->stop;
+}
+
+# idle connections and a quiet server: nothing moves
+{
+    my $server = start_server(args => ['-t', '2', '--balance']);
+    my $s = $server->control;
+    my @conns = map { $server->connect } 1 .. 20;
+    exchange($_, "version\r\n", VERSION_REPLY('1.4')) for @conns;
+    my $end = time + 0.6;
+    wait_until(sub { mem_stats($s, 'qos')->{worker_0_load} < 0.2 && time > $end });
+    is(moved($s), 0, 'quiet when there is nothing to balance');
+    $server->stop;
+}
+
+done_testing();
