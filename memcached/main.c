@@ -136,7 +136,7 @@ prepare_process(struct server *sv)
     const struct settings *s = &sv->settings;
     unsigned files = (unsigned)s->max_conns +
                      (unsigned)s->threads * SETTINGS_FILES_PER_WORKER + SPARE_FILES +
-                     settings_socket_files(s);
+                     settings_worker_files(s);
     int status = daemon_raise_files(files, (unsigned)s->max_conns);
     if (status == 0 && s->wants_core) {
         status = daemon_allow_core();

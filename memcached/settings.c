@@ -679,17 +679,15 @@ settings_udp_workers(const struct settings *s)
 }
 
 unsigned
-settings_socket_files(const struct settings *s)
+settings_worker_files(const struct settings *s)
 {
-    if (s->socket_path != NULL) {
-        return 0;
-    }
     unsigned addresses = 2; /* a host may have one of each family */
     for (const char *p = s->addresses; p != NULL && *p != '\0'; p++) {
         addresses += *p == ',' || *p == ';' ? 2 : 0;
     }
     unsigned kinds = (s->udp_port != LISTEN_PORT_OFF) + (s->steer == STEER_REUSEPORT);
-    return kinds * addresses * (unsigned)s->threads;
+    unsigned sockets = s->socket_path != NULL ? 0 : kinds * addresses;
+    return (sockets + s->balances) * (unsigned)s->threads;
 }
 
 struct serve_conf

@@ -112,9 +112,9 @@ struct listen_conf settings_listen(const struct settings *s);
 struct udp_conf settings_udp(const struct settings *s);
 /* How many workers serve each UDP address. */
 unsigned settings_udp_workers(const struct settings *s);
-/* How many descriptors the sockets of the workers' own will need, roughly: those of UDP, and
- * listeners. */
-unsigned settings_socket_files(const struct settings *s);
+/* How many descriptors there will be for each worker beside SETTINGS_FILES_PER_WORKER, roughly
+ * and for all of them: sockets of UDP, listeners, statistics of the kernel. */
+unsigned settings_worker_files(const struct settings *s);
 struct serve_conf settings_serve(const struct settings *s);
 /* The background thread's part, and that of the automover. */
 struct orders_conf settings_orders(const struct settings *s);
