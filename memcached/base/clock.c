@@ -10,6 +10,7 @@
 /* Written by clock_init before any other thread starts. */
 static nsec_t started_mono;
 static int64_t started_wall;
+static int64_t started_rel = CLOCK_REL_START;
 
 /* The test shift; relaxed, because nothing else is published with it. */
 static _Atomic int64_t shift_s;
@@ -54,6 +55,17 @@ clock_init(void)
     nsec_t into_second = (nsec_t)ts.tv_nsec;
     started_mono = now > into_second ? now - into_second : 0;
     started_wall = ts.tv_sec - CLOCK_REL_START;
+    started_rel = CLOCK_REL_START;
+}
+
+void
+clock_continue(int64_t started, uint32_t least)
+{
+    int64_t wall = started_wall + started_rel;
+    int64_t rel = wall - started;
+    rel = rel < least ? least : rel > UINT32_MAX ? UINT32_MAX : rel;
+    started_wall = wall - rel;
+    started_rel = rel;
 }
 
 uint32_t
@@ -63,7 +75,7 @@ clock_rel(nsec_t now)
     nsec_t at = paused != 0 ? paused : now;
     int64_t elapsed =
         at > started_mono ? (int64_t)((at - started_mono) / NSEC_PER_SEC) : 0;
-    return (uint32_t)(CLOCK_REL_START + elapsed +
+    return (uint32_t)(started_rel + elapsed +
                       atomic_load_explicit(&shift_s, memory_order_relaxed));
 }
 

@@ -29,12 +29,17 @@ int64_t clock_wall_offset(void);
 /* Fixes the start of the relative clock; call once, before the first clock_rel. */
 void clock_init(void);
 
-/* Seconds of the relative clock at monotonic time `now`: CLOCK_REL_START at clock_init,
- * one more whenever the wall clock of that moment came to a full second, plus the shift. An
- * absolute time is thus reached when it comes, not up to a second later. */
+/* Seconds of the relative clock at monotonic time `now`: CLOCK_REL_START at clock_init (or
+ * what clock_continue made of it), one more whenever the wall clock of that moment came to a
+ * full second, plus the shift. An absolute time is thus reached when it comes, not up to a
+ * second later. */
 uint32_t clock_rel(nsec_t now);
 
-/* Wall time at which the relative clock showed 0; fixed by clock_init. */
+/* The relative clock goes on from another process's, which showed 0 at wall time `started`;
+ * not from less than `least`, should the wall clock have been set back. After clock_init. */
+void clock_continue(int64_t started, uint32_t least);
+
+/* Wall time at which the relative clock showed 0; fixed by clock_init and clock_continue. */
 int64_t clock_started(void);
 
 /* Tests move time by command instead of sleeping: adds seconds to the relative clock and

@@ -139,6 +139,32 @@ START_TEST(test_resume)
 }
 END_TEST
 
+START_TEST(test_goes_on_from_another)
+{
+    int64_t wall = clock_started() + CLOCK_REL_START;
+    clock_continue(wall - 5000, 100);
+    ck_assert_int_eq(clock_started(), wall - 5000);
+    ck_assert_uint_eq(clock_rel(before), 5000);
+    ck_assert_uint_eq(clock_rel(after + 7 * NSEC_PER_SEC), 5007);
+    clock_shift(3);
+    ck_assert_uint_eq(clock_rel(after), 5003);
+    ck_assert_int_eq(clock_started(), wall - 5000);
+}
+END_TEST
+
+START_TEST(test_goes_on_though_the_wall_clock_went_back)
+{
+    int64_t wall = clock_started() + CLOCK_REL_START;
+    clock_continue(wall + 1000, 777);
+    ck_assert_uint_eq(clock_rel(after), 777);
+    ck_assert_int_eq(clock_started(), wall - 777);
+    clock_continue(0, 0); /* long ago */
+    ck_assert_uint_eq(clock_rel(after), wall);
+    clock_continue(-(INT64_C(1) << 40), 0); /* longer than the clock can show */
+    ck_assert_uint_eq(clock_rel(after), UINT32_MAX);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -155,6 +181,8 @@ main(void)
     tcase_add_test(tc, test_started);
     tcase_add_test(tc, test_pause_stops_the_relative_clock);
     tcase_add_test(tc, test_resume);
+    tcase_add_test(tc, test_goes_on_from_another);
+    tcase_add_test(tc, test_goes_on_though_the_wall_clock_went_back);
     suite_add_tcase(s, tc);
     return run_suite(s);
 }
