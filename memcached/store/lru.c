@@ -268,6 +268,16 @@ lru_relocate(struct store *s, const struct item *old, struct item *it)
 }
 
 void
+lru_relink(struct store *s, struct item *it, enum store_list list)
+{
+    struct lru_class *c = &s->lru.classes[it->class_id];
+
+    PTHREAD_OK(pthread_mutex_lock(&c->lock));
+    link_locked(s, c, it, list, item_total_of(&s->conf, it), item_time(it));
+    PTHREAD_OK(pthread_mutex_unlock(&c->lock));
+}
+
+void
 lru_bump(struct store *s, struct item *it, uint32_t now)
 {
     struct lru_class *c = &s->lru.classes[it->class_id];

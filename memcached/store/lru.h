@@ -86,6 +86,8 @@ void lru_link(struct store *s, struct item *it, uint32_t now);
 void lru_unlink(struct store *s, struct item *it);
 /* lru_unlink(old) and lru_link(it). */
 void lru_replace(struct store *s, struct item *old, struct item *it, uint32_t now);
+/* For a store that is put together again: to the head of this list, used when it was. */
+void lru_relink(struct store *s, struct item *it, enum store_list list);
 /* To the head of its list, and used now. */
 void lru_bump(struct store *s, struct item *it, uint32_t now);
 /* The same in segmented mode. */

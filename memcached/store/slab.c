@@ -225,27 +225,41 @@ cut_page(struct slab_class *c)
 
 /* ---- life ---------------------------------------------------------------------------- */
 
-/* Everything at once, in large pages if the system gives some, and a page for each class. */
-static const char *
-preallocate(struct slab *sl)
+/* All pages, in large ones of the system's if it gives some. False: no memory. */
+static bool
+map_arena(struct slab *sl, uint64_t pages)
 {
-    uint64_t pages = sl->limit_bytes / STORE_PAGE_BYTES;
     uintptr_t start;
 
-    if (pages < sl->class_count) {
-        return "preallocation needs at least one megabyte for each slab class";
-    }
     sl->arena_bytes = (size_t)(pages * STORE_PAGE_BYTES + HUGE_PAGE_BYTES);
     sl->arena = map_area(sl, sl->arena_bytes);
     if (sl->arena == NULL) {
-        return "no memory for preallocation";
+        return false;
     }
     start = ((uintptr_t)sl->arena + HUGE_PAGE_BYTES - 1) & ~(HUGE_PAGE_BYTES - 1);
     /* A wish: without large pages it works as well, a little slower. */
     (void)madvise((void *)start, (size_t)(pages * STORE_PAGE_BYTES), MADV_HUGEPAGE);
     sl->arena_next = (char *)start;
+    return true;
+}
+
+/* Everything at once, and a page for each class. */
+static const char *
+preallocate(struct slab *sl, const struct store_conf *conf)
+{
+    uint64_t pages = sl->limit_bytes / STORE_PAGE_BYTES;
+
+    if (pages < sl->class_count) {
+        return "preallocation needs at least one megabyte for each slab class";
+    }
+    if (conf->memory != NULL) {
+        sl->arena = conf->memory;
+        sl->arena_next = conf->memory;
+    } else if (!map_arena(sl, pages)) {
+        return "no memory for preallocation";
+    }
     sl->arena_left = pages;
-    for (unsigned i = 1; i <= sl->class_count; i++) {
+    for (unsigned i = 1; i <= sl->class_count && !conf->restores; i++) {
         if (!grow_class(sl, &sl->classes[i])) {
             return "no memory for preallocation";
         }
@@ -271,7 +285,7 @@ slab_init(struct slab *sl, const struct store_conf *conf, struct mem *mem, char 
     sl->can_reassign = conf->can_reassign;
     if (wrong == NULL) {
         build_classes(sl, conf);
-        wrong = conf->preallocates ? preallocate(sl) : NULL;
+        wrong = conf->preallocates || conf->memory != NULL ? preallocate(sl, conf) : NULL;
     }
     if (wrong != NULL) {
         snprintf(err, err_len, "%s", wrong);
@@ -295,8 +309,46 @@ slab_fini(struct slab *sl)
     if (sl->arena == NULL) {
         unmap_list(sl->pool); /* a page on its way is still in its class's list */
     }
-    mem_unmap(sl->arena, sl->arena_bytes);
+    if (sl->arena_bytes > 0) {
+        mem_unmap(sl->arena, sl->arena_bytes);
+    }
     PTHREAD_OK(pthread_mutex_destroy(&sl->lock));
+}
+
+bool
+slab_adopt_page(struct slab *sl, unsigned class_id, uint32_t page)
+{
+    struct slab_class *c = &sl->classes[class_id];
+    char *p = (char *)sl->arena + (size_t)page * STORE_PAGE_BYTES;
+
+    must(sl->arena_bytes == 0 && sl->arena_left > 0);
+    if (class_id == 0) {
+        pool_push(sl, p);
+        sl->malloced_bytes += STORE_PAGE_BYTES;
+    } else if (reserve_page_entry(sl, c)) {
+        c->pages[c->page_count++] = p;
+        sl->malloced_bytes += page_charge(sl, c);
+    } else {
+        return false;
+    }
+    sl->arena_next += STORE_PAGE_BYTES;
+    sl->arena_left--;
+    return true;
+}
+
+void
+slab_adopt_cut(struct slab *sl, unsigned class_id, uint32_t cut_count,
+               uint32_t fresh_count)
+{
+    struct slab_class *c = &sl->classes[class_id];
+
+    must(cut_count <= c->page_count && fresh_count <= c->chunks_per_page);
+    c->cut_count = cut_count;
+    c->fresh_count = fresh_count;
+    if (fresh_count > 0) {
+        c->fresh = (char *)c->pages[cut_count - 1] +
+                   (size_t)(c->chunks_per_page - fresh_count) * c->chunk_size;
+    }
 }
 
 unsigned

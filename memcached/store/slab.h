@@ -55,9 +55,9 @@ struct slab {
     bool can_reassign;
     void *pool; /* pages that belong to no class, linked through their first word */
     uint64_t pool_count;
-    void *arena; /* with preallocation: what is mapped, */
-    size_t arena_bytes;
-    char *arena_next; /* and the pages of it that nobody has had yet */
+    void *arena;        /* with preallocation: what is mapped, or was given, */
+    size_t arena_bytes; /* 0: it was given */
+    char *arena_next;   /* and the pages of it that nobody has had yet */
     uint64_t arena_left;
     struct slab_move move;
     struct slab_class classes[STORE_CLASSES];
@@ -82,6 +82,13 @@ void slab_give(struct slab *sl, unsigned class_id, void *chunk, uint32_t request
 
 /* Pages of the pool are given back while more is charged. False: preallocated. */
 must_check bool slab_set_limit(struct slab *sl, uint64_t bytes);
+/* For a store that is put together again, before it is used: page `page` of the memory that
+ * was given is the class's (0: the pool's) from now on. Each of its first pages comes once. */
+must_check bool slab_adopt_page(struct slab *sl, unsigned class_id, uint32_t page);
+/* Then: its first `cut_count` pages are in use, all chunks but the last `fresh_count`. */
+void slab_adopt_cut(struct slab *sl, unsigned class_id, uint32_t cut_count,
+                    uint32_t fresh_count);
+
 /* No class could grow. */
 bool slab_is_full(struct slab *sl);
 /* No class could grow but for the pages of the pool. */

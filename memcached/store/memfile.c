@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ */
+#include "store/memfile.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define STAMP_BYTES 4096 /* behind the slab memory; the stamp is at their beginning */
+#define STAMP_MAGIC UINT64_C(0x314d45522d534f51)
+#define MODE_PRIVATE 0600
+
+struct stamp {
+    uint64_t magic, number;
+};
+
+/* "<what> FILE<suffix>: <why>"; false. */
+static bool
+fail(const struct memfile *f, const char *what, const char *suffix, int error, char *err,
+     size_t err_len)
+{
+    snprintf(err, err_len, "can't %s %s%s: %s", what, f->path, suffix, strerror(error));
+    return false;
+}
+
+/* ---- opening --------------------------------------------------------------------------- */
+
+/* The server may leave its directory before it writes FILE.meta, so it keeps it open. */
+static bool
+open_dir(struct memfile *f)
+{
+    char *copy = strdup(f->path);
+    int error;
+
+    if (copy == NULL) {
+        return false;
+    }
+    f->dir = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    error = errno;
+    free(copy);
+    errno = error;
+    return f->dir >= 0;
+}
+
+static bool
+make_names(struct memfile *f)
+{
+    const char *slash = strrchr(f->path, '/');
+    const char *name = slash != NULL ? slash + 1 : f->path;
+
+    if (*name == '\0') {
+        errno = EISDIR;
+        return false;
+    }
+    if (asprintf(&f->meta, "%s.meta", name) < 0) {
+        f->meta = NULL;
+        return false;
+    }
+    if (asprintf(&f->temporary, "%s.meta.tmp", name) < 0) {
+        f->temporary = NULL;
+        return false;
+    }
+    return true;
+}
+
+/* Whoever else may write to it could change items while they are served. */
+static bool
+check_file(struct memfile *f, char *err, size_t err_len)
+{
+    struct stat st;
+
+    if (fstat(f->fd, &st) != 0) {
+        return fail(f, "look at", "", errno, err, err_len);
+    }
+    if (!S_ISREG(st.st_mode)) {
+        snprintf(err, err_len, "%s is not a regular file", f->path);
+        return false;
+    }
+    if (st.st_uid != geteuid() && st.st_uid != 0) {
+        snprintf(err, err_len, "%s belongs to another user", f->path);
+        return false;
+    }
+    if (flock(f->fd, LOCK_EX | LOCK_NB) != 0) {
+        if (errno != EWOULDBLOCK) {
+            return fail(f, "lock", "", errno, err, err_len);
+        }
+        snprintf(err, err_len, "%s is in use by another server", f->path);
+        return false;
+    }
+    f->file_bytes = (uint64_t)st.st_size;
+    return true;
+}
+
+bool
+memfile_open(struct memfile *f, const char *path, char *err, size_t err_len)
+{
+    *f = (struct memfile){.fd = -1, .dir = -1, .path = strdup(path)};
+    if (f->path == NULL) {
+        snprintf(err, err_len, "no memory for the name of the memory file");
+        return false;
+    }
+    if (!make_names(f) || !open_dir(f)) {
+        return fail(f, "open", "", errno, err, err_len);
+    }
+    f->fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK, MODE_PRIVATE);
+    if (f->fd < 0) {
+        return fail(f, "open", "", errno, err, err_len);
+    }
+    return check_file(f, err, err_len);
+}
+
+void
+memfile_close(struct memfile *f)
+{
+    if (f->base != NULL) {
+        must(munmap(f->base, f->bytes + STAMP_BYTES) == 0);
+    }
+    if (f->fd >= 0) {
+        close(f->fd);
+    }
+    if (f->dir >= 0) {
+        close(f->dir);
+    }
+    free(f->path);
+    free(f->meta);
+    free(f->temporary);
+    *f = (struct memfile){.fd = -1, .dir = -1};
+}
+
+/* ---- memory ---------------------------------------------------------------------------- */
+
+bool
+memfile_had_size(const struct memfile *f, size_t bytes)
+{
+    return f->file_bytes == (uint64_t)bytes + STAMP_BYTES;
+}
+
+/* All of it at once: a disk that is full later would end the process in the middle of an item.
+ * What it has already stays. */
+static bool
+reserve(struct memfile *f, size_t bytes, char *err, size_t err_len)
+{
+    off_t all = (off_t)(bytes + STAMP_BYTES);
+    int error;
+
+    if (ftruncate(f->fd, all) != 0) {
+        return fail(f, "resize", "", errno, err, err_len);
+    }
+    do {
+        error = posix_fallocate(f->fd, 0, all);
+    } while (error == EINTR);
+    if (error != 0) {
+        snprintf(err, err_len, "can't reserve %zu megabytes for %s: %s", bytes >> 20,
+                 f->path, strerror(error));
+        return false;
+    }
+    return true;
+}
+
+/* Nothing is left lying around that nobody can use. */
+static bool
+reserve_zeroed(struct memfile *f, size_t bytes, char *err, size_t err_len)
+{
+    if (ftruncate(f->fd, 0) != 0) {
+        return fail(f, "resize", "", errno, err, err_len);
+    }
+    if (!reserve(f, bytes, err, err_len)) {
+        (void)!ftruncate(f->fd, 0);
+        return false;
+    }
+    return true;
+}
+
+bool
+memfile_map(struct memfile *f, size_t bytes, bool keeps, char *err, size_t err_len)
+{
+    void *p;
+
+    must(f->base == NULL && (!keeps || memfile_had_size(f, bytes)));
+    if (!(keeps ? reserve(f, bytes, err, err_len)
+                : reserve_zeroed(f, bytes, err, err_len))) {
+        return false;
+    }
+    p = mmap(NULL, bytes + STAMP_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, f->fd, 0);
+    if (p == MAP_FAILED) {
+        return fail(f, "map", "", errno, err, err_len);
+    }
+    f->base = p;
+    f->bytes = bytes;
+    return true;
+}
+
+bool
+memfile_wipe(struct memfile *f, char *err, size_t err_len)
+{
+    return reserve_zeroed(f, f->bytes, err, err_len);
+}
+
+/* ---- the stamp -------------------------------------------------------------------------- */
+
+static struct stamp *
+stamp_of(const struct memfile *f)
+{
+    return (struct stamp *)(void *)(f->base + f->bytes);
+}
+
+uint64_t
+memfile_stamp(const struct memfile *f)
+{
+    const struct stamp *stamp = stamp_of(f);
+
+    return stamp->magic == STAMP_MAGIC ? stamp->number : 0;
+}
+
+bool
+memfile_set_stamp(struct memfile *f, uint64_t stamp, char *err, size_t err_len)
+{
+    *stamp_of(f) = (struct stamp){stamp != 0 ? STAMP_MAGIC : 0, stamp};
+    if (msync(f->base, f->bytes + STAMP_BYTES, MS_SYNC) != 0 || fsync(f->fd) != 0) {
+        return fail(f, "write", "", errno, err, err_len);
+    }
+    return true;
+}
+
+/* ---- FILE.meta -------------------------------------------------------------------------- */
+
+static bool
+read_all(int fd, char *text, size_t len)
+{
+    size_t done = 0;
+
+    while (done < len) {
+        ssize_t n = read(fd, text + done, len - done);
+
+        if (n < 0 && errno == EINTR) {
+            continue;
+        }
+        if (n <= 0) {
+            errno = n == 0 ? EIO : errno; /* it was longer a moment ago */
+            return false;
+        }
+        done += (size_t)n;
+    }
+    return true;
+}
+
+static bool
+write_all(int fd, const char *text, size_t len)
+{
+    size_t done = 0;
+
+    while (done < len) {
+        ssize_t n = write(fd, text + done, len - done);
+
+        if (n < 0 && errno == EINTR) {
+            continue;
+        }
+        if (n < 0) {
+            return false;
+        }
+        done += (size_t)n;
+    }
+    return true;
+}
+
+static bool
+read_opened(const struct memfile *f, int fd, size_t most, char **text, size_t *len,
+            char *err, size_t err_len)
+{
+    struct stat st;
+
+    if (fstat(fd, &st) != 0) {
+        return fail(f, "look at", ".meta", errno, err, err_len);
+    }
+    if (!S_ISREG(st.st_mode) || st.st_size < 0 || (uint64_t)st.st_size > most) {
+        snprintf(err, err_len, "%s.meta is not a file of this size (at most %zu bytes)",
+                 f->path, most);
+        return false;
+    }
+    *len = (size_t)st.st_size;
+    *text = malloc(*len + 1);
+    if (*text == NULL) {
+        return fail(f, "read", ".meta", ENOMEM, err, err_len);
+    }
+    if (!read_all(fd, *text, *len)) {
+        int error = errno;
+
+        free(*text);
+        *text = NULL;
+        return fail(f, "read", ".meta", error, err, err_len);
+    }
+    return true;
+}
+
+bool
+memfile_read_meta(const struct memfile *f, size_t most, char **text, size_t *len,
+                  char *err, size_t err_len)
+{
+    int fd = openat(f->dir, f->meta, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    bool is_read;
+
+    *text = NULL;
+    *len = 0;
+    if (fd < 0) {
+        return errno == ENOENT || fail(f, "open", ".meta", errno, err, err_len);
+    }
+    is_read = read_opened(f, fd, most, text, len, err, err_len);
+    close(fd);
+    return is_read;
+}
+
+/* Some file systems have nothing to do for a directory, and say so. */
+static bool
+sync_dir(const struct memfile *f)
+{
+    return fsync(f->dir) == 0 || errno == EINVAL;
+}
+
+static bool
+write_temporary(const struct memfile *f, const char *text, size_t len)
+{
+    int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+    bool is_written;
+    int fd;
+
+    (void)unlinkat(f->dir, f->temporary, 0); /* left by a crash */
+    fd = openat(f->dir, f->temporary, flags, MODE_PRIVATE);
+    if (fd < 0) {
+        return false;
+    }
+    is_written = write_all(fd, text, len) && fsync(fd) == 0;
+    return close(fd) == 0 && is_written;
+}
+
+bool
+memfile_write_meta(const struct memfile *f, const char *text, size_t len, char *err,
+                   size_t err_len)
+{
+    if (!write_temporary(f, text, len) ||
+        renameat(f->dir, f->temporary, f->dir, f->meta) != 0 || !sync_dir(f)) {
+        int error = errno;
+
+        (void)unlinkat(f->dir, f->temporary, 0);
+        return fail(f, "write", ".meta", error, err, err_len);
+    }
+    return true;
+}
+
+bool
+memfile_remove_meta(const struct memfile *f, char *err, size_t err_len)
+{
+    if ((unlinkat(f->dir, f->meta, 0) != 0 && errno != ENOENT) || !sync_dir(f)) {
+        return fail(f, "remove", ".meta", errno, err, err_len);
+    }
+    return true;
+}

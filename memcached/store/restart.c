@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ */
+#include "store/restart.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "store/memfile.h"
+#include "store/relink.h"
+#include "store/snapshot.h"
+
+#define WALL_TIME_MAX (UINT64_C(1) << 40)
+
+struct restart {
+    struct memfile file;
+    struct snapshot conf; /* as this process is configured */
+    struct snapshot snap; /* what the last one left */
+};
+
+/* ---- opening ---------------------------------------------------------------------------- */
+
+static bool
+are_numbers_sane(const struct snapshot *snap)
+{
+    return snap->current_time <= UINT32_MAX / 2 &&
+           snap->process_started <= WALL_TIME_MAX && snap->stop_time <= WALL_TIME_MAX &&
+           snap->flush_epoch <= UINT16_MAX && snap->oldest_live <= UINT32_MAX &&
+           snap->flush_at <= UINT32_MAX && snap->hashpower >= TABLE_POWER_MIN &&
+           snap->hashpower <= TABLE_POWER_MAX;
+}
+
+/* Not larger than the memory could ever have made it. */
+static void
+restore_hash_power(const struct snapshot *snap, struct store_conf *conf)
+{
+    uint64_t items = conf->limit_bytes / STORE_ITEM_HEADER;
+
+    if (snap->hashpower > conf->hash_power &&
+        UINT64_C(1) << snap->hashpower <= 2 * items) {
+        conf->hash_power = (unsigned)snap->hashpower;
+    }
+}
+
+/* Whether the snapshot is about this file and this configuration; it is mapped if so. */
+static enum restart_status
+compare(struct restart *r, const struct store_conf *conf, char *err, size_t err_len)
+{
+    const char *name = r->file.path;
+    const char *setting = snapshot_difference(&r->snap, &r->conf);
+
+    if (setting != NULL) {
+        snprintf(err, err_len, "the items of %s are lost: %s was another one", name,
+                 setting);
+        return RESTART_DISCARDED;
+    }
+    if (!are_numbers_sane(&r->snap) || !memfile_had_size(&r->file, conf->limit_bytes)) {
+        snprintf(err, err_len, "the items of %s are lost: it is not as %s.meta says",
+                 name, name);
+        return RESTART_DISCARDED;
+    }
+    if (!memfile_map(&r->file, conf->limit_bytes, true, err, err_len)) {
+        return RESTART_FAILED;
+    }
+    return RESTART_FOUND;
+}
+
+static enum restart_status
+judge(struct restart *r, const struct store_conf *conf, const char *text, size_t len,
+      char *err, size_t err_len)
+{
+    const char *name = r->file.path;
+
+    switch (snapshot_parse(&r->snap, text, len)) {
+    case SNAPSHOT_OK:
+        return compare(r, conf, err, err_len);
+    case SNAPSHOT_INCOMPLETE:
+        snprintf(err, err_len, "the items of %s are lost: %s.meta lacks lines", name,
+                 name);
+        return RESTART_DISCARDED;
+    case SNAPSHOT_CORRUPT:
+        snprintf(err, err_len, "%s.meta is corrupt; without it the cache begins empty",
+                 name);
+        return RESTART_FAILED;
+    case SNAPSHOT_NO_MEMORY:
+        snprintf(err, err_len, "no memory to read %s.meta", name);
+        return RESTART_FAILED;
+    }
+    unreachable();
+}
+
+static enum restart_status
+look(struct restart *r, const struct store_conf *conf, char *err, size_t err_len)
+{
+    size_t most = SNAPSHOT_BYTES_FIXED +
+                  conf->limit_bytes / STORE_PAGE_BYTES * SNAPSHOT_BYTES_PER_PAGE;
+    enum restart_status status = RESTART_NEW;
+    char *text;
+    size_t len;
+
+    if (!memfile_read_meta(&r->file, most, &text, &len, err, err_len)) {
+        return RESTART_FAILED;
+    }
+    if (text != NULL) {
+        status = judge(r, conf, text, len, err, err_len);
+        free(text);
+    }
+    if (status == RESTART_FOUND && memfile_stamp(&r->file) != r->snap.stamp) {
+        snprintf(err, err_len, "the items of %s are lost: %s.meta is about others",
+                 r->file.path, r->file.path);
+        status = RESTART_DISCARDED;
+    }
+    return status;
+}
+
+/* Whatever is there goes. False: err says why. */
+static bool
+begin_empty(struct restart *r, struct store_conf *conf, char *err, size_t err_len)
+{
+    conf->restores = false;
+    return memfile_remove_meta(&r->file, err, err_len) &&
+           (r->file.base != NULL
+                ? memfile_wipe(&r->file, err, err_len)
+                : memfile_map(&r->file, conf->limit_bytes, false, err, err_len));
+}
+
+enum restart_status
+restart_open(struct restart **rp, const char *path, struct store_conf *conf, char *err,
+             size_t err_len)
+{
+    struct restart *r = calloc(1, sizeof(*r));
+    enum restart_status status = RESTART_FAILED;
+    char why[512];
+
+    must(conf->limit_bytes % STORE_PAGE_BYTES == 0);
+    *rp = r;
+    if (r == NULL) {
+        snprintf(err, err_len, "no memory for the memory file");
+        return status;
+    }
+    snapshot_init(&r->conf);
+    snapshot_init(&r->snap);
+    relink_describe_conf(conf, &r->conf);
+    if (memfile_open(&r->file, path, err, err_len)) {
+        status = look(r, conf, err, err_len);
+    }
+    if (status == RESTART_FOUND) {
+        conf->restores = true;
+        restore_hash_power(&r->snap, conf);
+    } else if (status != RESTART_FAILED && !begin_empty(r, conf, why, sizeof(why))) {
+        snprintf(err, err_len, "%s", why);
+        status = RESTART_FAILED;
+    }
+    conf->memory = r->file.base;
+    if (status == RESTART_FAILED) {
+        restart_close(rp);
+    }
+    return status;
+}
+
+void
+restart_close(struct restart **rp)
+{
+    struct restart *r = *rp;
+
+    if (r == NULL) {
+        return;
+    }
+    *rp = NULL;
+    memfile_close(&r->file);
+    snapshot_fini(&r->snap);
+    free(r);
+}
+
+struct restart_times
+restart_times(const struct restart *r)
+{
+    return (struct restart_times){
+        .started = (int64_t)r->snap.process_started,
+        .stopped = (int64_t)r->snap.stop_time,
+        .now = (uint32_t)r->snap.current_time,
+        .last_gid = r->snap.logger_gid,
+    };
+}
+
+/* ---- loading ---------------------------------------------------------------------------- */
+
+static const char *
+load(const struct restart *r, struct store *s, uint32_t now)
+{
+    if (!relink_are_pages_good(s, &r->snap)) {
+        return "its pages do not fit";
+    }
+    if (relink_checksum(s, &r->snap) != r->snap.contents) {
+        return "it has changed since it was saved";
+    }
+    return relink_items(s, &r->snap, now);
+}
+
+enum restart_status
+restart_load(struct restart *r, struct store *s, struct store_conf *conf, uint32_t now,
+             char *err, size_t err_len)
+{
+    const char *wrong;
+
+    must(conf->restores && now >= r->snap.current_time);
+    /* In this order: whatever happens from here on, the two do not fit any more. */
+    if (!memfile_set_stamp(&r->file, 0, err, err_len) ||
+        !memfile_remove_meta(&r->file, err, err_len)) {
+        return RESTART_FAILED;
+    }
+    wrong = load(r, s, now);
+    if (wrong == NULL) {
+        return RESTART_FOUND;
+    }
+    if (!begin_empty(r, conf, err, err_len)) {
+        return RESTART_FAILED;
+    }
+    snprintf(err, err_len, "the items of %s are lost: %s", r->file.path, wrong);
+    return RESTART_DISCARDED;
+}
+
+/* ---- saving ----------------------------------------------------------------------------- */
+
+bool
+restart_save(struct restart *r, const struct store *s, const struct restart_times *times,
+             uint64_t stamp, char *err, size_t err_len)
+{
+    struct snapshot snap = r->conf;
+    bool is_saved = false;
+    char *text = NULL;
+    size_t len;
+
+    must(stamp != 0);
+    snap.current_time = times->now;
+    snap.process_started = (uint64_t)times->started;
+    snap.stop_time = (uint64_t)times->stopped;
+    snap.logger_gid = times->last_gid;
+    snap.mmap_oldbase = (uintptr_t)r->file.base;
+    snap.stamp = stamp;
+    if (relink_describe(s, &snap)) {
+        text = snapshot_format(&snap, &len);
+    }
+    snapshot_fini(&snap);
+    if (text == NULL) {
+        snprintf(err, err_len, "no memory to save the items of %s", r->file.path);
+        return false;
+    }
+    is_saved = memfile_set_stamp(&r->file, stamp, err, err_len) &&
+               memfile_write_meta(&r->file, text, len, err, err_len);
+    free(text);
+    return is_saved;
+}

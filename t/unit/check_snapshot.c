@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * The text of FILE.meta.
+ */
+#include "check_unit.h"
+
+#include "store/snapshot.h"
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#define PAGES 1000u
+
+static struct snapshot
+some(void)
+{
+    struct snapshot snap;
+
+    snapshot_init(&snap);
+    strcpy(snap.slab_config, "1.25");
+    snap.maxbytes = 1 << 20;
+    snap.chunk_size = 48;
+    snap.use_cas = 1;
+    snap.current_cas = UINT64_MAX;
+    snap.current_time = 99;
+    snap.mmap_oldbase = UINT64_C(0x7f0000001000);
+    snap.stamp = 5;
+    snap.classes[7].tails[STORE_LIST_COLD] = 1234;
+    snap.classes[7].tails[STORE_LIST_HOT] = 0;
+    snap.classes[7].cut_count = 2;
+    snap.classes[7].fresh_count = 10;
+    for (uint32_t i = 0; i < PAGES; i++) {
+        ck_assert(snapshot_add_page(&snap, i < 10 ? 0 : 7, PAGES - i));
+    }
+    return snap;
+}
+
+static void
+add_checksum(struct text *t)
+{
+    char line[64];
+    int n = snprintf(line, sizeof line, "Kchecksum %016llx\n",
+                     (unsigned long long)XXH3_64bits(t->p, t->len));
+    text_add(t, line, (size_t)n);
+}
+
+static enum snapshot_status
+parse(const char *p, size_t len)
+{
+    char *copy = exact_copy(p, len);
+    struct snapshot snap;
+    snapshot_init(&snap);
+    enum snapshot_status status = snapshot_parse(&snap, copy, len);
+    snapshot_fini(&snap);
+    free(copy);
+    return status;
+}
+
+START_TEST(reads_what_it_writes)
+{
+    struct snapshot was = some(), is;
+    size_t len, len_again;
+    char *text = snapshot_format(&was, &len);
+    snapshot_init(&is);
+    ck_assert_int_eq(snapshot_parse(&is, text, len), SNAPSHOT_OK);
+    ck_assert_str_eq(is.slab_config, "1.25");
+    ck_assert_uint_eq(is.current_cas, UINT64_MAX);
+    ck_assert_uint_eq(is.mmap_oldbase, UINT64_C(0x7f0000001000));
+    ck_assert_uint_eq(is.page_count, PAGES);
+    ck_assert_uint_eq(is.classes[7].page_count, PAGES - 10);
+    ck_assert_uint_eq(is.classes[7].tails[STORE_LIST_HOT], 0);
+    ck_assert_uint_eq(is.classes[7].tails[STORE_LIST_WARM], SNAPSHOT_NOWHERE);
+    ck_assert_uint_eq(is.pages[is.classes[7].first_page], PAGES - 10);
+    char *again = snapshot_format(&is, &len_again);
+    ck_assert_uint_eq(len, len_again);
+    ck_assert_str_eq(text, again);
+    free(text);
+    free(again);
+    snapshot_fini(&was);
+    snapshot_fini(&is);
+}
+END_TEST
+
+START_TEST(begins_as_upstream_does)
+{
+    struct snapshot snap = some();
+    size_t len;
+    char *text = snapshot_format(&snap, &len);
+    ck_assert_int_eq(strncmp(text, "Tmain\n", 6), 0);
+    static const char *const lines[] = {
+        "\nKslab_config 1.25\n",          "\nKmaxbytes 1048576\n", "\nKuse_cas true\n",
+        "\nKslab_reassign false\n",       "\nKcurrent_time 99\n",  "\nKoldest_live 0\n",
+        "\nKpages_7 2 10 0 - 1234 - 990 "};
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        ck_assert_msg(strstr(text, lines[i]) != NULL, "%s", lines[i]);
+    }
+    free(text);
+    snapshot_fini(&snap);
+}
+END_TEST
+
+/* Without its n-th line and with a right checksum. */
+START_TEST(no_line_may_be_missing)
+{
+    struct snapshot snap = some();
+    size_t len;
+    char *text = snapshot_format(&snap, &len);
+    unsigned lines = 0;
+    for (char *p = text; *p != '\0'; p = strchr(p, '\n') + 1) {
+        size_t n = (size_t)(strchr(p, '\n') + 1 - p);
+        struct text t = {.p = NULL};
+        text_add(&t, text, (size_t)(p - text));
+        text_add(&t, p + n, len - n - (size_t)(p - text));
+        if (strncmp(p, "Kchecksum", 9) != 0) {
+            t.len -= strlen("Kchecksum 0123456789abcdef\n");
+            add_checksum(&t);
+        }
+        enum snapshot_status status = parse(t.p, t.len);
+        if (strncmp(p, "Tmain", 5) == 0) {
+            ck_assert_int_eq(status, SNAPSHOT_CORRUPT);
+        } else if (strncmp(p, "Kpages_", 7) == 0) {
+            ck_assert_int_eq(status, SNAPSHOT_OK); /* a class without pages */
+        } else {
+            ck_assert_int_eq(status, SNAPSHOT_INCOMPLETE);
+        }
+        text_free(&t);
+        lines++;
+    }
+    ck_assert_uint_gt(lines, 20);
+    free(text);
+    snapshot_fini(&snap);
+}
+END_TEST
+
+static const struct {
+    const char *from, *to;
+} wrongs[] = {
+    {"Kmaxbytes 1048576\n", "Kmaxbytes -1\n"},
+    {"Kmaxbytes 1048576\n", "Kmaxbytes 18446744073709551616\n"},
+    {"Kmaxbytes 1048576\n", "Kmaxbytes 1 2\n"},
+    {"Kmaxbytes 1048576\n", "Kmaxbytes 1048576\nKmaxbytes 1048576\n"},
+    {"Kmaxbytes 1048576\n", "Kmaxbytes 1048576\nKfoo 1\n"},
+    {"Kmaxbytes 1048576\n", "Kmaxbytes \n"},
+    {"Kmaxbytes 1048576\n", "Kmaxbytes\n"},
+    {"Kmaxbytes 1048576\n", "\n"},
+    {"Kmaxbytes 1048576\n", "maxbytes 1048576\n"},
+    {"Kmaxbytes 1048576\n", "K 1048576\n"},
+    {"Kmaxbytes 1048576\n", "Kmaxbytes\t1048576\n"},
+    {"Kmaxbytes 1048576\n", "Kmaxbytes 1048576\r\n"},
+    {"Kuse_cas true\n", "Kuse_cas yes\n"},
+    {"Kstamp 0000000000000005\n", "Kstamp 5\n"},
+    {"Kstamp 0000000000000005\n", "Kstamp 000000000000000G\n"},
+    {"Kpages_7 2 10 0 -", "Kpages_64 2 10 0 -"},
+    {"Kpages_7 2 10 0 -", "Kpages_-7 2 10 0 -"},
+    {"Kpages_7 2 10 0 -", "Kpages_0 2 10 0 -"},
+    {"Kpages_7 2 10 0 -", "Kpages_ 2 10 0 -"},
+    {"Kpages_7 2 10 0 -", "Kpages_7 2 10 0  -"},
+    {"Kpages_7 2 10 0 -", "Kpages_7 2 - 0 -"},
+    {"Kpages_7 2 10 0 - 1234 - 990 ", "Kpages_7 2 10 0 - 1234 - 4294967296 "},
+    {"Kpages_7 2 10 0 - 1234 - 990 ", "Kpages_7 2 10 0 -\nKpages_8 1 2 - - - - "},
+};
+
+START_TEST(nothing_else_is_read)
+{
+    struct snapshot snap = some();
+    size_t len;
+    char *text = snapshot_format(&snap, &len);
+    char *at = strstr(text, wrongs[_i].from);
+    ck_assert_ptr_nonnull(at);
+    struct text t = {.p = NULL};
+    text_add(&t, text, (size_t)(at - text));
+    text_add(&t, wrongs[_i].to, strlen(wrongs[_i].to));
+    at += strlen(wrongs[_i].from);
+    text_add(&t, at, strlen(at) - strlen("Kchecksum 0123456789abcdef\n"));
+    add_checksum(&t);
+    ck_assert_int_eq(parse(t.p, t.len), SNAPSHOT_CORRUPT);
+    text_free(&t);
+    free(text);
+    snapshot_fini(&snap);
+}
+END_TEST
+
+START_TEST(tells_another_server_from_damage)
+{
+    static const struct {
+        const char *text;
+        enum snapshot_status status;
+    } rows[] = {
+        {"", SNAPSHOT_CORRUPT},
+        {"\n", SNAPSHOT_CORRUPT},
+        {"hello\n", SNAPSHOT_CORRUPT},
+        {"Tmain", SNAPSHOT_CORRUPT},
+        {"Tother\nKa b\n", SNAPSHOT_CORRUPT},
+        {"Tmain\n", SNAPSHOT_INCOMPLETE},
+        {"Tmain\nKslab_config 1.25\nKfoo bar baz\n", SNAPSHOT_INCOMPLETE},
+        {"Tmain\nKslab_config 1.25\nhello\n", SNAPSHOT_CORRUPT},
+        {"Tmain\nKformat memcached-qos-1\n", SNAPSHOT_INCOMPLETE},
+        {"Tmain\nKformat memcached-qos-1\nKchecksum 0\n", SNAPSHOT_CORRUPT},
+        {"Tmain\nKformat memcached-qos-1\nKchecksum 0\nKfoo 1\n", SNAPSHOT_CORRUPT},
+        {"Tmain\nKformat memcached-qos-2\nKslab_config 1.25\n", SNAPSHOT_INCOMPLETE},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        ck_assert_msg(parse(rows[i].text, strlen(rows[i].text)) == rows[i].status, "%zu",
+                      i);
+    }
+}
+END_TEST
+
+int
+main(void)
+{
+    Suite *suite = suite_create("snapshot");
+    TCase *tc = tcase_create("snapshot");
+    tcase_set_timeout(tc, SUITE_TIMEOUT_S);
+    tcase_add_test(tc, reads_what_it_writes);
+    tcase_add_test(tc, begins_as_upstream_does);
+    tcase_add_test(tc, no_line_may_be_missing);
+    tcase_add_loop_test(tc, nothing_else_is_read, 0, ROWS(wrongs));
+    tcase_add_test(tc, tells_another_server_from_damage);
+    suite_add_tcase(suite, tc);
+    return run_suite(suite);
+}
