@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "config.h"
 #include "daemon.h"
+#include "keep.h"
 #include "base/rng.h"
 #include "net/balancer.h"
 #include "net/listen.h"
@@ -37,6 +38,8 @@
 
 struct server {
     struct settings settings;
+    struct keep keep;
+    struct store_conf store_conf;
     struct serve_conf serve;
     struct auth *auth; /* NULL: everybody may */
     struct serve_hooks hooks;
@@ -130,6 +133,16 @@ open_auth(struct server *sv)
     return 0;
 }
 
+/* What is wrong with the file is said before the process leaves its terminal. */
+static int
+open_keep(struct server *sv)
+{
+    sv->store_conf = settings_store(&sv->settings);
+    return keep_open(&sv->keep, sv->settings.memory_file, &sv->store_conf)
+               ? 0
+               : STATUS_FAILURE;
+}
+
 static int
 prepare_process(struct server *sv)
 {
@@ -149,6 +162,9 @@ prepare_process(struct server *sv)
     }
     if (status == 0) {
         status = open_auth(sv);
+    }
+    if (status == 0) {
+        status = open_keep(sv);
     }
     if (status == 0 && s->is_daemon) {
         status = daemon_detach(s->wants_core, s->verbosity > 0);
@@ -173,22 +189,44 @@ list_classes(struct store *s)
 }
 
 static int
-open_store(struct server *sv)
+create_store(struct server *sv)
 {
     char err[256];
-    struct store_conf conf = settings_store(&sv->settings);
-    conf.on_event = watch_on_store_event;
-    conf.event_ctx = &sv->watch;
-    conf.on_map = membind_area;
-    conf.map_ctx = &sv->placement.membind;
-    sv->shared.store = store_create(&conf, err, sizeof err);
+    sv->shared.store = store_create(&sv->store_conf, err, sizeof err);
     if (sv->shared.store == NULL) {
         fprintf(stderr, "memcached: %s\n", err);
-        return 1;
+        return STATUS_FAILURE;
     }
     if (sv->settings.tracks_sizes && !store_track_sizes(sv->shared.store, true)) {
         log_write(LOG_WARNING, "memcached: warning: sizes are not tracked: %s",
                   sv->settings.no_cas ? "items have no CAS" : "no memory");
+    }
+    return 0;
+}
+
+static int
+open_store(struct server *sv)
+{
+    sv->store_conf.on_event = watch_on_store_event;
+    sv->store_conf.event_ctx = &sv->watch;
+    sv->store_conf.on_map = membind_area;
+    sv->store_conf.map_ctx = &sv->placement.membind;
+    int status = create_store(sv);
+    if (status != 0) {
+        return status;
+    }
+    switch (keep_load(&sv->keep, sv->shared.store, &sv->store_conf)) {
+    case KEEP_DONE:
+        break;
+    case KEEP_LOST:
+        store_destroy(&sv->shared.store);
+        status = create_store(sv);
+        if (status != 0) {
+            return status;
+        }
+        break;
+    case KEEP_FAILED:
+        return STATUS_FAILURE;
     }
     if (sv->settings.verbosity >= VERBOSITY_CLASSES) {
         list_classes(sv->shared.store);
@@ -232,6 +270,7 @@ start_log(struct server *sv)
                               .ring_bytes = (size_t)s->worker_log_kb * 1024,
                               .outbox_bytes = (size_t)s->watcher_log_kb * 1024,
                               .is_long = rules_of(s->profile)->log_is_long,
+                              .last_gid = sv->keep.last_gid,
                               .wake = watchers_wake,
                               .wake_ctx = &sv->watchers};
     if (!watch_init(&sv->watch, &conf) ||
@@ -424,6 +463,7 @@ tear_down(struct server *sv)
     auth_close(&sv->auth);
     placement_fini(&sv->placement);
     store_destroy(&sv->shared.store);
+    keep_close(&sv->keep);
     settings_fini(&sv->settings);
 }
 
@@ -447,6 +487,18 @@ tell_end(const struct server *sv)
     } else {
         log_write(LOG_INFO, "Exiting normally");
     }
+}
+
+/* After a graceful stop. A start that failed does not cost the items either. */
+static int
+save_items(struct server *sv, int status)
+{
+    bool saves = status == 0 ? sv->loop.ended_by == SIGUSR1 : sv->keep.has_items;
+    uint64_t last_gid = sv->has_log ? sv->watch.gid : sv->keep.last_gid;
+    if (saves && !keep_save(&sv->keep, sv->shared.store, last_gid)) {
+        return STATUS_FAILURE;
+    }
+    return status;
 }
 
 static int
@@ -512,7 +564,9 @@ serve(struct server *sv)
     if (sv->has_log) {
         watchers_stop(&sv->watchers);
     }
-    if (status == 0 && pid_file != NULL) {
+    bool is_up = status == 0;
+    status = save_items(sv, status);
+    if (is_up && pid_file != NULL) {
         daemon_remove_pid(pid_file);
     }
     return status;

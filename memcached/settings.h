@@ -57,7 +57,8 @@ struct settings {
     uint32_t slab_sizes[SETTINGS_SLAB_SIZES_MAX];
     unsigned slab_size_count; /* 0: by min_space and growth_factor */
     const char *hash_algorithm;
-    int64_t tail_repair_s; /* 0: never */
+    const char *memory_file; /* slab memory, kept for the next start; NULL: none */
+    int64_t tail_repair_s;   /* 0: never */
     /* LRU and background work */
     bool has_maintainer, is_segmented, has_temp, has_crawler, can_reassign, tracks_sizes;
     int64_t hot_pct, warm_pct, temp_ttl;

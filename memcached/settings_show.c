@@ -17,7 +17,8 @@ enum show {
     SHOW_YESNO,
     SHOW_NOYES, /* the option switches it off */
     SHOW_OFFON,
-    SHOW_TEXT, /* NULL when not given */
+    SHOW_TEXT,      /* NULL when not given */
+    SHOW_TEXT_NULL, /* "(null)" when not given */
     SHOW_ADDRESSES,
     SHOW_TEXT_NO, /* "no" when not given */
     SHOW_PROTOCOL,
@@ -61,6 +62,9 @@ show_value(const struct settings *s, struct sink *sink, const char *stat, enum s
         break;
     case SHOW_TEXT:
         sink_stat(sink, stat, *text != NULL ? *text : "NULL");
+        break;
+    case SHOW_TEXT_NULL:
+        sink_stat(sink, stat, *text != NULL ? *text : "(null)");
         break;
     case SHOW_TEXT_NO:
         sink_stat(sink, stat, *text != NULL ? *text : "no");

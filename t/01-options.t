@@ -135,7 +135,7 @@ for my $profile (profiles()) {
     refused($profile, 1, qr/not built with TLS support/, '-o', 'ssl_chain_cert=x');
     refused($profile, 1, qr/not built with external storage/, '-o', 'ext_path=/f:1m');
     refused($profile, 1, qr/not built with a proxy/, '-o', 'proxy_config=x');
-    refused($profile, 1, qr/not built with restart/, '-e', '/tmp/file');
+
     refused($profile, 1, qr/not built with NAPI/, '-N', '4');
     refused($profile, 64, qr/Invalid value for binding protocol: http/, '-B', 'http');
     refused($profile, 1, qr/No delimiter specified/, '-D', '');

@@ -18,7 +18,7 @@ static _Thread_local struct watch_ring *own_ring;
 bool
 watch_init(struct watch *w, const struct watch_conf *conf)
 {
-    *w = (struct watch){.conf = *conf};
+    *w = (struct watch){.conf = *conf, .gid = conf->last_gid};
     size_t bytes = conf->threads * sizeof *w->rings;
     w->rings = aligned_alloc(_Alignof(struct watch_ring), bytes);
     if (w->rings == NULL) {

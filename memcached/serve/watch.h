@@ -118,6 +118,7 @@ struct watch_conf {
     size_t ring_bytes;       /* worker_logbuf_size */
     size_t outbox_bytes;     /* watcher_logbuf_size */
     bool is_long;            /* rules->log_is_long */
+    uint64_t last_gid;       /* events are numbered from the next one on */
     void (*wake)(void *ctx); /* any thread: tells the collector that a ring fills. NULL */
     void *wake_ctx;
 };

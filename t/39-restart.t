@@ -1,0 +1,273 @@
+#!/usr/bin/env perl
+# -e FILE: SIGUSR1 saves the items, the next server has them; every other end leaves none, and
+# nothing that is not exactly what was saved is served.
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::Bin/lib";
+use Cwd qw(getcwd);
+use IO::Socket::UNIX;
+use Test::More;
+use MCTest;
+
+plan skip_all => 'the reference has files of its own kind' if !is_ours();
+
+my $dir = scratch_dir() . '/restart';
+mkdir $dir or die "$dir: $!";
+my $file = "$dir/memory";
+my @root = $> == 0 ? ('-u', 'root') : ();
+
+sub fresh {
+    unlink $file, "$file.meta";
+}
+
+sub start_on {
+    my ($profile, @args) = @_;
+    return start_server(profile => $profile, args => ['-e', $file, '-m', '44', @args]);
+}
+
+sub slurp {
+    my ($path) = @_;
+    open my $in, '<:raw', $path or die "$path: $!";
+    local $/;
+    return scalar <$in>;
+}
+
+sub spew {
+    my ($path, $bytes) = @_;
+    open my $out, '>:raw', $path or die "$path: $!";
+    print {$out} $bytes;
+    close $out or die "$path: $!";
+}
+
+# A start that must fail, and why.
+sub refused {
+    my ($profile, $why, $name, @args) = @_;
+    my $run = run_program("--compat=$profile", '-p', '0', '-s', "$dir/socket", '-e', $file,
+        '-m', '44', @root, @args);
+    is($run->{status}, 1, "[$profile] $name: status 1");
+    like($run->{err}, $why, "[$profile] $name: says why");
+    unlike($run->{err}, qr/\n./, "[$profile] $name: in one line");
+}
+
+# ---- what comes back -------------------------------------------------------------------
+
+for my $profile (profiles()) {
+    my @args = $profile eq '1.6' ? qw(-m 128 -I 2m -o temporary_ttl=240) : qw(-m 128 -I 2m);
+    fresh();
+    my $server = start_on($profile, @args);
+    my $s = $server->connect;
+    my $large = join '', map { chr(33 + $_ * 7 % 90) } 1 .. 1_500_000;
+    exchange($s, "set small 7 0 3\r\nabc\r\n", "STORED\r\n");
+    exchange($s, "set flags 4294967295 0 0\r\n\r\n", "STORED\r\n");
+    exchange($s, "set large 1 0 1500000\r\n$large\r\n", "STORED\r\n");
+    exchange($s, "set number 0 0 2\r\n99\r\nincr number 1\r\n", "STORED\r\n100\r\n");
+    exchange($s, "set tail 0 0 1\r\na\r\nappend tail 0 0 1\r\nb\r\n", "STORED\r\nSTORED\r\n");
+    exchange($s, "set ttl 0 100 1\r\nt\r\nset long 0 1000 1\r\nl\r\n", "STORED\r\nSTORED\r\n");
+    exchange($s, "ms AP8g 1 b\r\nx\r\n", "HD\r\n");
+    exchange($s, "set stale 0 0 1\r\ns\r\nmd stale I T300\r\n", "STORED\r\nHD\r\n");
+    exchange($s, "set deleted 0 0 1\r\nd\r\ndelete deleted\r\n", "STORED\r\nDELETED\r\n");
+    exchange($s, "set gone 0 0 1500000\r\n$large\r\ndelete gone\r\n", "STORED\r\nDELETED\r\n");
+    put($s, "gets small large\r\n");
+    my ($small_cas) = read_line($s) =~ /^VALUE small 7 3 (\d+)/;
+    read_line($s);
+    my ($large_cas) = read_line($s) =~ /^VALUE large 1 1500000 (\d+)/;
+    read_bytes($s, 1500002 + 5);
+    exchange($s, "get ttl\r\n", "VALUE ttl 0 1\r\nt\r\nEND\r\n");
+    my $many = $profile eq '1.6' ? 131072 + 100 : 1000;
+    put($s, join '', map { "set key$_ 0 0 " . length($_) . " noreply\r\n$_\r\n" } 1 .. $many);
+    exchange($s, "mn\r\n", "MN\r\n");
+    if ($profile eq '1.6') {
+        ok(wait_until(sub { mem_stats($s)->{hash_power_level} == 17 }),
+            "[$profile] the table has grown");
+        put($s, join '', map { "delete key$_ noreply\r\n" } 5001 .. $many);
+        exchange($s, "mn\r\n", "MN\r\n");
+        $many = 5000;
+    }
+    my $before = mem_stats($s);
+    exchange($s, "cache_memlimit 200\r\n",
+        "MEMLIMIT_ADJUST_FAILED out of bounds or unable to adjust\r\n");
+    debugtime($server, 40);
+    my $watcher = $server->connect;
+    put($watcher, "watch\r\n");
+    is(read_line($watcher), "OK\r\n", "[$profile] a watcher");
+    $server->stop('USR1', "[$profile] SIGUSR1 beside a watcher: exit 0");
+    like($server->err, qr/^Gracefully stopping$/m, "[$profile] says so") if $profile eq '1.6';
+    is((stat "$file.meta")[2] & 0777, 0600, "[$profile] FILE.meta is private");
+    like(slurp("$file.meta"), qr/^Tmain\n(?:K\w+ .+\n)+\z/, "[$profile] its lines");
+
+    $server = start_on($profile, @args, '-v');
+    $s = $server->connect;
+    ok(!-e "$file.meta", "[$profile] FILE.meta has been used up");
+    my $after = mem_stats($s);
+    is($after->{$_}, $before->{$_}, "[$profile] $_") for qw(curr_items bytes hash_power_level);
+    cmp_ok($after->{uptime}, '>=', $before->{uptime} + 40, "[$profile] the clock goes on");
+    exchange($s, "gets small\r\n", "VALUE small 7 3 $small_cas\r\nabc\r\nEND\r\n");
+    exchange($s, "gets large\r\n",
+        "VALUE large 1 1500000 $large_cas\r\n$large\r\nEND\r\n");
+    exchange($s, "get flags number tail\r\n", "VALUE flags 4294967295 0\r\n\r\n"
+            . "VALUE number 0 3\r\n100\r\nVALUE tail 0 2\r\nab\r\nEND\r\n");
+    exchange($s, "mg AP8g b k v\r\n", "VA 1 kAP8g b\r\nx\r\n");
+    put($s, "mg stale t v\r\n");
+    like(read_line($s), qr/^VA 1 t2\d\d X W\r\n/, "[$profile] a stale item stays stale");
+    read_line($s);
+    exchange($s, "get deleted gone\r\n", "END\r\n");
+    put($s, "get " . join(' ', map { "key$_" } 1 .. $many) . "\r\n");
+    my $want = join '', map { "VALUE key$_ 0 " . length($_) . "\r\n$_\r\n" } 1 .. $many;
+    ok(read_bytes($s, length($want) + 5) eq $want . "END\r\n", "[$profile] $many small ones");
+    put($s, "mg ttl t h\r\n");
+    like(read_line($s), qr/^HD t(?:[1-5]\d|60) h1\r\n/, "[$profile] the time to live goes on");
+    exchange($s, "set small 0 0 1\r\nn\r\n", "STORED\r\n");
+    put($s, "gets small\r\n");
+    my ($next) = read_line($s) =~ /^VALUE small 0 1 (\d+)/;
+    cmp_ok($next, '>', $large_cas, "[$profile] CAS numbers go on");
+    read_bytes($s, 3 + 5);
+    debugtime($server, 61);
+    exchange($s, "get ttl long\r\n", "VALUE long 0 1\r\nl\r\nEND\r\n");
+    is(mem_stats($s, 'settings')->{memory_file}, $file, "[$profile] memory_file")
+        if $profile eq '1.6';
+
+    # Flushed now: nothing of it comes back.
+    exchange($s, "flush_all\r\nset new 0 0 1\r\nn\r\n", "OK\r\nSTORED\r\n");
+    $server->stop('USR1');
+    $server = start_on($profile, @args);
+    $s = $server->connect;
+    exchange($s, "get small large key1 new\r\n", "VALUE new 0 1\r\nn\r\nEND\r\n");
+    is(mem_stats($s)->{curr_items}, 1, "[$profile] one item");
+
+    # Only a graceful stop saves.
+    for my $signal (qw(KILL TERM INT)) {
+        if ($signal eq 'KILL') {
+            $server->_kill;
+        } else {
+            $server->stop($signal);
+        }
+        ok(!-e "$file.meta", "[$profile] SIG$signal leaves no FILE.meta");
+        $server = start_on($profile, @args);
+        exchange($server->connect, "get new\r\nset new 0 0 1\r\nn\r\n", "END\r\nSTORED\r\n");
+    }
+    $server->stop;
+}
+
+# ---- shutdown graceful, a start that fails, the background --------------------------------
+
+for my $profile (profiles()) {
+    fresh();
+    my $server = start_on($profile, '-A');
+    exchange($server->connect, "set k 0 0 1\r\nv\r\n", "STORED\r\n");
+    if ($profile eq '1.6') {
+        put($server->connect, "shutdown graceful\r\n");
+        ok(wait_until(sub { !$server->is_alive }), "[$profile] shutdown graceful ends it");
+        is($server->{exit}, 0, "[$profile] with status 0");
+    } else {
+        $server->stop('USR1');
+    }
+
+    my $other = start_server(profile => $profile);
+    my $run = run_program("--compat=$profile", '-l', '127.0.0.1', '-p', $other->port, '-U',
+        '0', '-e', $file, '-m', '44', @root);
+    is($run->{status}, 71, "[$profile] the port is taken");
+    $other->stop;
+    ok(-e "$file.meta", "[$profile] which costs no items");
+
+    my $home = getcwd();
+    my $pids = "$dir/pid";
+    my $socket = "$dir/daemon";
+    chdir $dir or die "$dir: $!";
+    $run = run_program({command => [server_in($home), "--compat=$profile", '-d', '-P', $pids,
+            '-s', $socket, '-e', 'memory', '-m', '44', @root]});
+    chdir $home or die "$home: $!";
+    is($run->{status}, 0, "[$profile] a daemon, FILE without a folder") or diag($run->{err});
+    ok(wait_until(sub { -s $pids && -S $socket }), "[$profile] it is up");
+    my $c;
+    ok(wait_until(sub { $c = IO::Socket::UNIX->new(Peer => $socket) }), "[$profile] listens");
+    $c->blocking(0);
+    put($c, "get k\r\n");
+    expect_bytes($c, "VALUE k 0 1\r\nv\r\nEND\r\n", "[$profile] serves the items");
+    my $pid = slurp($pids) + 0;
+    kill 'USR1', $pid;
+    ok(wait_until(sub { -e "$file.meta" && !kill 0, $pid }), "[$profile] it saves and ends");
+
+    $server = start_on($profile);
+    exchange($server->connect, "get k\r\n", "VALUE k 0 1\r\nv\r\nEND\r\n");
+    refused($profile, qr/in use by another server/, 'FILE is in use');
+    $server->stop('USR1');
+}
+
+sub server_in {
+    my ($home) = @_;
+    my @words = server_binary();
+    return map { m{^[^/].*/} && -e "$home/$_" ? "$home/$_" : $_ } @words;
+}
+
+# ---- files that are not as they should be -------------------------------------------------
+
+for my $profile (profiles()) {
+    fresh();
+    my $server = start_on($profile);
+    my $s = $server->connect;
+    exchange($s, "set k 0 0 5\r\nvalue\r\n", "STORED\r\n");
+    $server->stop('USR1');
+    my $meta = slurp("$file.meta");
+
+    for my $case (
+        ['empty', ''], ['no line', 'hello'], ['cut', substr $meta, 0, 100],
+        ['a number changed', $meta =~ s/^Kcurrent_cas \K1$/2/mr],
+        ['a line more', $meta . "Kfoo 1\n"], ['binary', "\0" x 5000]) {
+        spew("$file.meta", $case->[1]);
+        refused($profile, qr/memory\.meta is corrupt/, "FILE.meta: $case->[0]");
+    }
+    spew("$file.meta", $meta);
+    $server = start_on($profile);
+    exchange($server->connect, "get k\r\n", "VALUE k 0 5\r\nvalue\r\nEND\r\n");
+
+    # The old FILE.meta again, after a flush.
+    exchange($server->connect, "flush_all\r\n", "OK\r\n");
+    $server->_kill;
+    spew("$file.meta", $meta);
+    $server = start_on($profile);
+    like($server->err, qr/^memcached: warning: the items of \S+ are lost: .* is about others$/,
+        "[$profile] FILE.meta is stale");
+    exchange($server->connect, "get k\r\nset k 0 0 5\r\nvalue\r\n", "END\r\nSTORED\r\n");
+    $server->stop('USR1');
+
+    # A byte of the value.
+    my $memory = slurp($file);
+    my $at = index $memory, 'kvalue';
+    cmp_ok($at, '>', 0, "[$profile] the item is in FILE");
+    spew($file, substr($memory, 0, $at) . 'kfalse' . substr($memory, $at + 6));
+    $server = start_on($profile);
+    like($server->err, qr/has changed since it was saved$/, "[$profile] FILE has changed");
+    exchange($server->connect, "get k\r\nset k 0 0 5\r\nvalue\r\n", "END\r\nSTORED\r\n");
+    $server->stop('USR1');
+
+    # Another geometry.
+    for my $case ([maxbytes => '-m', '80'], [slab_config => '-f', '1.5'],
+        [item_size_max => '-I', '2m'], [use_cas => '-C'], [chunk_size => '-n', '64']) {
+        my ($name, @args) = @$case;
+        $server = start_on($profile, @args);
+        like($server->err, qr/are lost: $name was another one$/, "[$profile] other $name");
+        exchange($server->connect, "get k\r\nset k 0 0 5\r\nvalue\r\n", "END\r\nSTORED\r\n");
+        $server->stop('USR1');
+        $server = start_on($profile);
+        exchange($server->connect, "get k\r\nset k 0 0 5\r\nvalue\r\n", "END\r\nSTORED\r\n");
+        $server->stop('USR1');
+    }
+    fresh();
+    my $saved = $file;
+    $file = "$dir/nowhere/memory";
+    refused($profile, qr/can't open .*: No such file or directory/, 'no folder');
+    $file = $dir;
+    refused($profile, qr/can't open .*: Is a directory/, 'a folder');
+    $file = $saved;
+}
+
+# Too little room: as large as a file may be is more than there is.
+fresh();
+refused('1.6', qr/can't (?:reserve|resize) .*: (?:File too large|No space left on device|Invalid argument)/,
+    'no room', '-m', '1000000000');
+ok(!-s $file, 'nothing is left lying around');
+refused('1.6', qr/at least one megabyte for each slab class/, 'less than a page a class',
+    '-m', '10');
+
+done_testing();
