@@ -52,6 +52,26 @@ for my $profile (profiles()) {
     mem_get_is($s, 'a', undef, 'and over after 30 days');
     mem_get_is($s, 'b', '1', 'exptime 0 still does not expire');
 
+    # every kind of look-up counts what it finds dead, a store does not
+    my @lookups = (['touch KEY 0', "NOT_FOUND"], ['incr KEY 1', "NOT_FOUND"],
+        ['decr KEY 1', "NOT_FOUND"], ['delete KEY', "NOT_FOUND"], ['gat 0 KEY', 'END'],
+        ['md KEY', 'NF'], ['ma KEY', 'NF'], ['me KEY', 'EN'], ['mg KEY v', 'EN']);
+    for my $how ('get_expired', 'get_flushed') {
+        my $exptime = $how eq 'get_expired' ? 10 : 0;
+        exchange($s, "set gone$_ 0 $exptime 1\r\n1\r\n", "STORED\r\n") for 0 .. @lookups;
+        debugtime($server, 20);
+        exchange($s, "flush_all\r\n", "OK\r\n") if $how eq 'get_flushed';
+        for my $i (0 .. $#lookups) {
+            my ($send, $want) = @{$lookups[$i]};
+            $send =~ s/KEY/gone$i/;
+            exchange($s, "$send\r\n", "$want\r\n", {$how => 1}, "$how by $send");
+        }
+        my $last = @lookups;
+        exchange($s, "add gone$last 0 0 1\r\n1\r\n", "STORED\r\n", {$how => 0},
+            "$how not by add");
+    }
+    exchange($s, "set b 0 0 1\r\n1\r\n", "STORED\r\n");
+
     # negative
     for my $exptime (-1, -100, -2147483648) {
         exchange($s, "set a 0 0 3\r\nold\r\n", "STORED\r\n");

@@ -56,6 +56,17 @@ must_check enum session_ran exec_debugitem(struct session *s, const struct env *
 /* Gives back what the client still holds. */
 void exec_debug_end(struct session *s, const struct env *env);
 
+/* Counts an item that a look-up of whatever kind found dead. */
+static inline void
+exec_count_gone(const struct env *env, enum store_status found)
+{
+    if (unlikely(found == STORE_GONE_EXPIRED)) {
+        ctr_add(&env->ctr->get_expired, 1);
+    } else if (unlikely(found == STORE_GONE_FLUSHED)) {
+        ctr_add(&env->ctr->get_flushed, 1);
+    }
+}
+
 /* A binary client's key that a line of text can not hold. */
 bool exec_has_binary_key(const struct req *req);
 

@@ -66,6 +66,7 @@ exec_arith(struct session *s, const struct env *env, struct chain *out)
     note_lookup(env, key_of(s));
     enum store_status status =
         store_arith(env->store, key_of(s), &sum, env->now, number, &digits, &result);
+    exec_count_gone(env, result.found);
     switch (status) {
     case STORE_OK:
         count_sum(env, increments, &result);
@@ -105,6 +106,7 @@ exec_touch(struct session *s, const struct env *env, struct chain *out)
         return exec_reply(s, env, out, REPLY_TOUCHED);
     }
     ctr_add(&env->ctr->touch_misses, 1);
+    exec_count_gone(env, result.found);
     return exec_reply(s, env, out, REPLY_NOT_FOUND);
 }
 
@@ -124,6 +126,7 @@ exec_delete(struct session *s, const struct env *env, struct chain *out)
         return exec_reply(s, env, out, REPLY_EXISTS);
     default:
         ctr_add(&env->ctr->delete_misses, 1);
+        exec_count_gone(env, result.found);
         return exec_reply(s, env, out, REPLY_NOT_FOUND);
     }
 }

@@ -56,11 +56,7 @@ look_up(const struct req *req, const struct env *env, struct slice word)
         return item;
     }
     ctr_add(touches ? &ctr->touch_misses : &ctr->get_misses, 1);
-    if (status == STORE_GONE_EXPIRED) {
-        ctr_add(&ctr->get_expired, 1);
-    } else if (status == STORE_GONE_FLUSHED) {
-        ctr_add(&ctr->get_flushed, 1);
-    }
+    exec_count_gone(env, status);
     return NULL;
 }
 

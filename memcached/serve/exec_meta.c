@@ -121,11 +121,7 @@ miss(const struct req *req, const struct env *env, struct chain *out,
      enum store_status status, struct slice key)
 {
     ctr_add(&env->ctr->get_misses, 1);
-    if (status == STORE_GONE_EXPIRED) {
-        ctr_add(&env->ctr->get_expired, 1);
-    } else if (status == STORE_GONE_FLUSHED) {
-        ctr_add(&env->ctr->get_flushed, 1);
-    }
+    exec_count_gone(env, status);
     return meta_has(req, 'q') ? RAN_DONE : reply_echo(req, env, out, "EN", key);
 }
 
@@ -407,6 +403,7 @@ exec_meta_delete(const struct req *req, const struct env *env, struct chain *out
                                                                   : RAN_NO_MEMORY;
     default:
         ctr_add(&env->ctr->delete_misses, 1);
+        exec_count_gone(env, result.found);
         return reply_echo(req, env, out, status == STORE_EXISTS ? "EX" : "NF", key);
     }
 }
@@ -522,6 +519,7 @@ exec_meta_arith(const struct req *req, const struct env *env, struct chain *out)
     enum store_status status = store_arith(env->store, store_key(key), &sum, env->now,
                                            number, &digits.len, &result);
     count_sum(env, sum.increments, status, &result);
+    exec_count_gone(env, result.found);
     if (status == STORE_OK && result.is_created) {
         note_created(env, store_key(key), &result);
     }
@@ -546,6 +544,7 @@ exec_meta_show(const struct req *req, const struct env *env, struct chain *out)
     ctr_add(&env->ctr->cmd_meta, 1);
     note_lookup(env, key);
     enum store_status status = store_look(env->store, key, &ask, env->now, &seen, &item);
+    exec_count_gone(env, status);
     if (status != STORE_OK) {
         enum reply reply = status == STORE_BUSY ? REPLY_META_REFCOUNT : REPLY_META_MISS;
         return ascii_put_reply(out, &env->chain, reply) ? RAN_DONE : RAN_NO_MEMORY;

@@ -36,14 +36,6 @@ report_change(struct store_result *result, const struct store *s, const struct i
     result->cas = item_cas_load(it);
 }
 
-/* Of what the commands find do the callers hear MISS, however the item went. */
-static enum store_status
-find_present(struct store *s, struct key key, uint64_t hash, uint32_t now,
-             struct item **item)
-{
-    return core_find(s, key, hash, now, item) == STORE_OK ? STORE_OK : STORE_MISS;
-}
-
 static bool
 differs(const struct store *s, const struct item *it, uint64_t compare)
 {
@@ -158,11 +150,13 @@ store_commit(struct store *s, struct item *item, const struct store_put *put,
     uint64_t hash = hash_of(s, key);
     struct item *stored = item;
     struct item *old;
+    enum store_status found;
     enum store_status status;
 
     must(!item_is(item, ITEM_LINKED) && item_refs(item) == 1);
     table_lock(&s->table, hash);
-    if (core_find(s, key, hash, now, &old) == STORE_OK) {
+    found = core_find(s, key, hash, now, &old);
+    if (found == STORE_OK) {
         status = commit_present(s, old, item, put, hash, now, &stored);
     } else {
         status = commit_absent(s, item, put, hash, now);
@@ -175,6 +169,7 @@ store_commit(struct store *s, struct item *item, const struct store_put *put,
         report(result, s, old);
     }
     table_unlock(&s->table, hash);
+    result->found = found;
     if (status != STORE_OK || stored != item) {
         item_unref(s, item); /* refused, or copied into the stored one */
     }
@@ -256,15 +251,17 @@ store_delete(struct store *s, struct key key, const struct store_cut *cut, uint3
     uint64_t hash = hash_of(s, key);
     struct item *old = NULL;
     struct item *it;
-    enum store_status status;
+    enum store_status found;
+    enum store_status status = STORE_MISS;
 
     table_lock(&s->table, hash);
-    status = find_present(s, key, hash, now, &it);
+    found = core_find(s, key, hash, now, &it);
     report(result, s, it);
-    if (status == STORE_OK) {
+    if (found == STORE_OK) {
         status = cut_item(s, it, cut != NULL ? cut : &plain, hash, now, result, &old);
     }
     table_unlock(&s->table, hash);
+    result->found = found;
     if (old != NULL) {
         item_unref(s, old);
     }
@@ -276,19 +273,20 @@ store_touch(struct store *s, struct key key, uint32_t exptime, uint32_t now,
             struct store_result *result)
 {
     uint64_t hash = hash_of(s, key);
-    enum store_status status;
+    enum store_status found;
     struct item *it;
 
     table_lock(&s->table, hash);
-    status = find_present(s, key, hash, now, &it);
+    found = core_find(s, key, hash, now, &it);
     report(result, s, it);
-    if (status == STORE_OK) {
+    if (found == STORE_OK) {
         item_set_exptime(it, exptime);
         core_use(s, it, now);
         report_change(result, s, it);
     }
     table_unlock(&s->table, hash);
-    return status;
+    result->found = found;
+    return found == STORE_OK ? STORE_OK : STORE_MISS;
 }
 
 /* ---- count --------------------------------------------------------------------------- */
@@ -438,18 +436,20 @@ store_arith(struct store *s, struct key key, const struct store_sum *sum, uint32
 {
     struct number number = {.text = text};
     uint64_t hash = hash_of(s, key);
-    enum store_status status;
+    enum store_status status = STORE_MISS;
+    enum store_status found;
     struct item *it;
 
     table_lock(&s->table, hash);
-    status = find_present(s, key, hash, now, &it);
+    found = core_find(s, key, hash, now, &it);
     report(result, s, it);
-    if (status == STORE_OK) {
+    if (found == STORE_OK) {
         status = change_number(s, it, sum, hash, now, &number, result);
     } else if (sum->creates) {
         status = start_number(s, key, sum, hash, now, &number, result);
     }
     table_unlock(&s->table, hash);
+    result->found = found;
     *digits = number.digits;
     return status;
 }

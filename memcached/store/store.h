@@ -131,6 +131,7 @@ struct store_result {
     uint8_t class_id;
     bool is_created;    /* arith: made with the initial value */
     bool is_binary_key; /* the stored item carries the mark */
+    enum store_status found; /* before the change: OK, MISS or GONE_* */
 };
 
 /* A list of a class that has been crawled to its end. */
