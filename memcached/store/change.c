@@ -9,6 +9,9 @@
 #include "base/num.h"
 #include "store/core.h"
 
+#define JOIN_SHORT 65536 /* bytes of a value that are copied under the stripe */
+#define JOIN_TRIES 3     /* to copy more without it */
+
 /* Of an item that was found. */
 static void
 report(struct store_result *result, const struct store *s, const struct item *it)
@@ -51,32 +54,127 @@ store_reserve(struct store *s, struct key key, uint32_t flags, uint32_t exptime,
     return item_create(s, key, flags, exptime, value_len, now, item);
 }
 
-/* Builds old + addition, or addition + old, with the flags and exptime of old. */
+static bool
+is_join(const struct store_put *put)
+{
+    return put->mode == STORE_APPEND || put->mode == STORE_PREPEND;
+}
+
+/* Memory for old + addition, with the flags of old. The stripe is held: old is not evicted
+ * to make room. */
 static enum store_status
-join_items(struct store *s, struct item *old, const struct item *addition, bool append,
-           uint32_t now, struct item **joined)
+create_joined(struct store *s, const struct item *old, const struct item *addition,
+              uint32_t now, struct item **joined)
 {
     uint64_t len = (uint64_t)old->value_len + addition->value_len;
-    const struct item *first = append ? old : addition;
-    const struct item *second = append ? addition : old;
-    enum store_status status;
 
     *joined = NULL;
     if (len > UINT32_MAX) {
         return STORE_TOO_LARGE;
     }
-    status = item_create(s, item_key_of(old), old->client_flags, item_exptime(old),
-                         (uint32_t)len, now, joined);
-    if (status != STORE_OK) {
-        return status;
-    }
-    item_copy(*joined, 0, first, first->value_len);
-    item_copy(*joined, first->value_len, second, second->value_len);
-    item_terminate(*joined);
+    return item_create(s, item_key_of(old), old->client_flags, item_exptime(old),
+                       (uint32_t)len, now, joined);
+}
+
+/* Copies old + addition, or addition + old. */
+static void
+fill_joined(struct item *joined, const struct item *old, const struct item *addition,
+            bool append)
+{
+    const struct item *first = append ? old : addition;
+    const struct item *second = append ? addition : old;
+
+    item_copy(joined, 0, first, first->value_len);
+    item_copy(joined, first->value_len, second, second->value_len);
+    item_terminate(joined);
     if (item_has_binary_key(addition)) {
-        item_mark_binary_key(*joined);
+        item_mark_binary_key(joined);
     }
-    return STORE_OK;
+}
+
+/* A long value that has been joined without the stripe: what it was made of is referenced, so
+ * as long as that is what is stored under the key, this may take its place. */
+struct ahead {
+    struct item *old, *joined;
+};
+
+static void
+drop_ahead(struct store *s, struct ahead *ahead)
+{
+    if (ahead->old != NULL) {
+        item_unref(s, ahead->old);
+    }
+    if (ahead->joined != NULL) {
+        item_unref(s, ahead->joined);
+    }
+    *ahead = (struct ahead){.old = NULL};
+}
+
+/* The stripe is held, and given up for the copy. False when there is no memory. */
+static bool
+join_ahead(struct store *s, struct item *old, const struct item *addition, bool append,
+           uint64_t hash, uint32_t now, struct ahead *ahead)
+{
+    struct item *joined;
+
+    if (create_joined(s, old, addition, now, &joined) != STORE_OK) {
+        return false;
+    }
+    item_ref(old);
+    table_unlock(&s->table, hash);
+    drop_ahead(s, ahead);
+    *ahead = (struct ahead){.old = old, .joined = joined};
+    fill_joined(joined, old, addition, append);
+    table_lock(&s->table, hash);
+    return true;
+}
+
+static bool
+is_long_join(const struct store *s, const struct item *old, const struct item *addition,
+             const struct store_put *put)
+{
+    return (uint64_t)old->value_len + addition->value_len > JOIN_SHORT &&
+           !(put->has_compare && differs(s, old, put->compare));
+}
+
+/* With the stripe held at the beginning and at the end: joins what is long without it, again
+ * when the value has changed meanwhile, but not for ever. Returns as core_find. */
+static enum store_status
+find_and_join(struct store *s, struct item *addition, const struct store_put *put,
+              uint64_t hash, uint32_t now, struct item **old, struct ahead *ahead)
+{
+    struct key key = item_key_of(addition);
+    enum store_status found = core_find(s, key, hash, now, old);
+
+    for (unsigned i = 0; i < JOIN_TRIES; i++) {
+        if (found != STORE_OK || *old == ahead->old ||
+            !is_long_join(s, *old, addition, put) ||
+            !join_ahead(s, *old, addition, put->mode == STORE_APPEND, hash, now, ahead)) {
+            break;
+        }
+        found = core_find(s, key, hash, now, old);
+    }
+    return found;
+}
+
+/* Under the stripe. */
+static enum store_status
+join_items(struct store *s, struct item *old, const struct item *addition, bool append,
+           uint32_t now, struct ahead *ahead, struct item **joined)
+{
+    enum store_status status;
+
+    if (ahead->old == old) {
+        *joined = ahead->joined;
+        ahead->joined = NULL;
+        item_set_exptime(*joined, item_exptime(old)); /* it may have been touched */
+        return STORE_OK;
+    }
+    status = create_joined(s, old, addition, now, joined);
+    if (status == STORE_OK) {
+        fill_joined(*joined, old, addition, append);
+    }
+    return status;
 }
 
 static enum store_status
@@ -110,9 +208,8 @@ commit_absent(struct store *s, struct item *it, const struct store_put *put,
 static enum store_status
 commit_present(struct store *s, struct item *old, struct item *it,
                const struct store_put *put, uint64_t hash, uint32_t now,
-               struct item **stored)
+               struct ahead *ahead, struct item **stored)
 {
-    bool is_join = put->mode == STORE_APPEND || put->mode == STORE_PREPEND;
     bool is_late = false;
 
     *stored = it;
@@ -126,9 +223,9 @@ commit_present(struct store *s, struct item *old, struct item *it,
             return STORE_EXISTS;
         }
     }
-    if (is_join) {
+    if (is_join(put)) {
         enum store_status status =
-            join_items(s, old, it, put->mode == STORE_APPEND, now, stored);
+            join_items(s, old, it, put->mode == STORE_APPEND, now, ahead, stored);
 
         if (status != STORE_OK) {
             return status;
@@ -146,8 +243,8 @@ enum store_status
 store_commit(struct store *s, struct item *item, const struct store_put *put,
              uint32_t now, struct store_result *result)
 {
-    struct key key = item_key_of(item);
-    uint64_t hash = hash_of(s, key);
+    uint64_t hash = hash_of(s, item_key_of(item));
+    struct ahead ahead = {.old = NULL};
     struct item *stored = item;
     struct item *old;
     enum store_status found;
@@ -155,9 +252,10 @@ store_commit(struct store *s, struct item *item, const struct store_put *put,
 
     must(!item_is(item, ITEM_LINKED) && item_refs(item) == 1);
     table_lock(&s->table, hash);
-    found = core_find(s, key, hash, now, &old);
+    found = is_join(put) ? find_and_join(s, item, put, hash, now, &old, &ahead)
+                         : core_find(s, item_key_of(item), hash, now, &old);
     if (found == STORE_OK) {
-        status = commit_present(s, old, item, put, hash, now, &stored);
+        status = commit_present(s, old, item, put, hash, now, &ahead, &stored);
     } else {
         status = commit_absent(s, item, put, hash, now);
     }
@@ -175,6 +273,9 @@ store_commit(struct store *s, struct item *item, const struct store_put *put,
     }
     if (status == STORE_OK && old != NULL) {
         item_unref(s, old);
+    }
+    if (unlikely(ahead.old != NULL)) {
+        drop_ahead(s, &ahead);
     }
     return status;
 }

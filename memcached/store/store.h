@@ -129,8 +129,8 @@ struct store_result {
     uint32_t exptime_before; /* relative clock, STORE_NEVER */
     uint32_t exptime_after;
     uint8_t class_id;
-    bool is_created;    /* arith: made with the initial value */
-    bool is_binary_key; /* the stored item carries the mark */
+    bool is_created;         /* arith: made with the initial value */
+    bool is_binary_key;      /* the stored item carries the mark */
     enum store_status found; /* before the change: OK, MISS or GONE_* */
 };
 

@@ -31,12 +31,17 @@ put_quick(struct store *st, enum store_mode mode, const char *key, const char *v
     size_t len = strlen(value);
     struct store_result r;
     struct item *it;
-    char *p;
 
     must(store_reserve(st, key_of(key), 0, 0, (uint32_t)len, NOW, &it) == STORE_OK);
-    must(item_space(it, 0, &p) == len + 2);
-    memcpy(p, value, len);
-    memcpy(p + len, "\r\n", 2);
+    for (size_t done = 0; done < len + 2;) {
+        char *p;
+        size_t n = item_space(it, done, &p);
+
+        must(n > 0);
+        for (size_t i = 0; i < n; i++, done++) {
+            p[i] = done < len ? value[done] : "\r\n"[done - len];
+        }
+    }
     return store_commit(
         st, it,
         &(struct store_put){.mode = mode, .has_compare = cas != 0, .compare = cas}, NOW,
@@ -158,6 +163,90 @@ START_TEST(threads_add_up)
 }
 END_TEST
 
+#define PIECES 8u
+#define PIECE_RECORDS 10000u
+#define PIECE (PIECE_RECORDS * RECORD)
+
+static void *
+appender_main(void *arg)
+{
+    struct party *party = arg;
+    struct store_result result;
+    char *piece = malloc(PIECE + 1);
+
+    must(piece != NULL);
+    for (unsigned i = 0; i < PIECES; i++) {
+        for (unsigned r = 0; r < PIECE_RECORDS; r++) {
+            snprintf(piece + (size_t)r * RECORD, RECORD + 1, "%u-%06u;", party->id, i);
+        }
+        must(put_quick(party->store, i % 2 == 0 ? STORE_APPEND : STORE_PREPEND,
+                       i % 2 == 0 ? "tail" : "head", piece, 0) == STORE_OK);
+        /* changes what does not change the value */
+        must(store_touch(party->store, key_of("tail"), NOW + 100, NOW, &result) ==
+             STORE_OK);
+    }
+    free(piece);
+    return NULL;
+}
+
+/* Each piece is whole, each thread's are in its order, and none is missing. */
+static void
+check_pieces(const char *key, unsigned first, bool is_reversed)
+{
+    unsigned next[THREADS];
+    struct item *it;
+    char *log;
+
+    ck_assert_int_eq(store_get(s, key_of(key), NOW, &it), STORE_OK);
+    log = read_item(it);
+    ck_assert_uint_eq(strlen(log), (size_t)THREADS * PIECES / 2 * PIECE);
+    for (unsigned i = 0; i < THREADS; i++) {
+        next[i] = is_reversed ? PIECES - 2 + first : first;
+    }
+    for (const char *p = log; *p != '\0'; p += PIECE) {
+        unsigned id, i;
+
+        ck_assert_int_eq(sscanf(p, "%u-%u;", &id, &i), 2);
+        ck_assert_uint_lt(id, THREADS);
+        ck_assert_uint_eq(i, next[id]);
+        next[id] += is_reversed ? -2u : 2u;
+        ck_assert(memcmp(p, p + RECORD, PIECE - RECORD) == 0); /* all records alike */
+    }
+    free(log);
+    store_release(s, it);
+}
+
+/* Long values are joined outside the lock of their key. */
+START_TEST(long_pieces_add_up)
+{
+    struct store_conf conf = default_conf(64 * MIB);
+    struct party parties[THREADS];
+    struct item *it;
+
+    conf.threads = THREADS;
+    conf.item_max = 16 * MIB;
+    conf.chunk_max = 16384;
+    s = open_store(&conf);
+    put(s, STORE_SET, "head", "", 0, NOW);
+    put(s, STORE_SET, "tail", "", 0, NOW);
+    for (unsigned i = 0; i < THREADS; i++) {
+        parties[i] = (struct party){.store = s, .id = i};
+        PTHREAD_OK(pthread_create(&parties[i].thread, NULL, appender_main, &parties[i]));
+    }
+    for (unsigned i = 0; i < THREADS; i++) {
+        PTHREAD_OK(pthread_join(parties[i].thread, NULL));
+    }
+    check_pieces("tail", 0, false);
+    check_pieces("head", 1, true);
+    ck_assert_int_eq(store_get(s, key_of("tail"), NOW, &it), STORE_OK);
+    ck_assert_uint_eq(item_expires(it), NOW + 100);
+    store_release(s, it);
+    ck_assert_uint_eq(totals_of(s).evictions, 0);
+    audit_store(s);
+    store_destroy(&s);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -166,6 +255,7 @@ main(void)
 
     tcase_set_timeout(tc, 120);
     tcase_add_test(tc, threads_add_up);
+    tcase_add_test(tc, long_pieces_add_up);
     suite_add_tcase(suite, tc);
     return run_suite(suite);
 }
