@@ -9,6 +9,7 @@
 #include <pwd.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/types.h>
 #include <unistd.h>
@@ -152,6 +153,12 @@ daemon_lock_memory(uint64_t bytes)
         fprintf(stderr, "memcached: warning: -k invalid, mlockall() failed: %s\n",
                 strerror(errno));
     }
+}
+
+void
+daemon_hide_memory(void)
+{
+    must(prctl(PR_SET_DUMPABLE, 0L) == 0);
 }
 
 /* Says so when the file names another process that is alive. */

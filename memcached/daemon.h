@@ -23,5 +23,8 @@ must_check int daemon_detach(bool keeps_directory, bool keeps_output);
 void daemon_allow_locking(void);
 /* A failure only warns; so does a limit that `bytes` of memory would meet later. */
 void daemon_lock_memory(uint64_t bytes);
+/* No core file, and no other process of the user looks inside: there are secrets. After
+ * daemon_drop_root. */
+void daemon_hide_memory(void);
 must_check int daemon_write_pid(const char *path);
 void daemon_remove_pid(const char *path);

@@ -29,6 +29,7 @@
 #include "stats.h"
 
 #define STATUS_FAILURE 1
+#define STATUS_USAGE 64
 #define STATUS_OS_ERROR 71
 #define SPARE_FILES 32               /* descriptors beside connections and workers */
 #define SPARE_RINGS 8                /* of the live log, beside the workers' */
@@ -42,6 +43,7 @@ struct server {
     struct store_conf store_conf;
     struct serve_conf serve;
     struct auth *auth; /* NULL: everybody may */
+    struct tls *tls;   /* NULL: nobody speaks it */
     struct serve_hooks hooks;
     struct placement placement;
     struct net_shared shared;
@@ -81,7 +83,8 @@ print_license(void)
 {
     puts(PACKAGE_NAME " is free software under the BSD 3-clause licence; see COPYING.\n"
                       "It uses libevent (BSD 3-clause), hwloc (BSD 3-clause), xxHash "
-                      "(BSD 2-clause) and Cyrus SASL (BSD with attribution).");
+                      "(BSD 2-clause), Cyrus SASL (BSD with attribution) and OpenSSL "
+                      "(Apache 2.0).");
 }
 
 static int
@@ -106,12 +109,33 @@ on_hangup(void *ctx)
 {
     struct server *sv = ctx;
     char err[512];
+    if (sv->tls != NULL &&
+        !tls_reload(sv->tls, clock_rel(clock_now()), err, sizeof err)) {
+        log_write(LOG_WARNING, "memcached: %s; the old certificate stays", err);
+    }
     if (sv->serve.auth != NULL && !auth_reload(sv->serve.auth, err, sizeof err)) {
         log_write(LOG_WARNING, "memcached: %s; the old entries stay", err);
     }
 }
 
 /* ---- set-up --------------------------------------------------------------------------- */
+
+/* While the process has the rights to read its key. */
+static int
+open_tls(struct server *sv)
+{
+    char err[512];
+    struct tls_conf conf = settings_tls(&sv->settings);
+    if (!sv->settings.uses_tls) {
+        return 0;
+    }
+    sv->tls = tls_open(&conf, err, sizeof err);
+    if (sv->tls == NULL) {
+        fprintf(stderr, "memcached: %s\n", err);
+        return STATUS_USAGE;
+    }
+    return 0;
+}
 
 /* Before the process leaves its directory and its terminal, after it has lost its rights. */
 static int
@@ -158,6 +182,9 @@ prepare_process(struct server *sv)
         daemon_allow_locking();
     }
     if (status == 0) {
+        status = open_tls(sv);
+    }
+    if (status == 0) {
         status = daemon_drop_root(s->user);
     }
     if (status == 0) {
@@ -165,6 +192,9 @@ prepare_process(struct server *sv)
     }
     if (status == 0) {
         status = open_keep(sv);
+    }
+    if ((sv->tls != NULL || sv->auth != NULL) && !s->wants_core) {
+        daemon_hide_memory();
     }
     if (status == 0 && s->is_daemon) {
         status = daemon_detach(s->wants_core, s->verbosity > 0);
@@ -275,7 +305,7 @@ start_log(struct server *sv)
                               .wake_ctx = &sv->watchers};
     if (!watch_init(&sv->watch, &conf) ||
         !watchers_start(&sv->watchers, &sv->watch, &sv->shared.registry,
-                        &sv->shared.open_conns)) {
+                        &sv->shared.open_conns, sv->tls)) {
         perror("memcached: can't start the live log");
         return STATUS_OS_ERROR;
     }
@@ -374,11 +404,16 @@ wire(struct server *sv)
     sv->stats.settings = s;
     sv->stats.shared = &sv->shared;
     sv->stats.listen = &sv->listen;
+    sv->stats.watchers = &sv->watchers;
     stats_init(&sv->stats);
     sv->hooks = (struct serve_hooks){.stats = stats_command,
                                      .qos = qos_command,
                                      .shutdown = on_shutdown,
                                      .ctx = &sv->stats};
+    if (sv->tls != NULL) {
+        sv->hooks.refresh_certs = stats_refresh_certs;
+    }
+    sv->shared.tls = sv->tls;
     sv->shared.serve = &sv->serve;
     sv->shared.hooks = &sv->hooks;
     sv->shared.pinner = &sv->placement.pinner;
@@ -461,6 +496,7 @@ tear_down(struct server *sv)
     limiter_fini(&sv->shared.limiter);
     stats_fini(&sv->stats);
     auth_close(&sv->auth);
+    tls_close(&sv->tls);
     placement_fini(&sv->placement);
     store_destroy(&sv->shared.store);
     keep_close(&sv->keep);
@@ -472,7 +508,7 @@ tear_down(struct server *sv)
 static bool
 watch_hangup(struct server *sv)
 {
-    bool reloads = sv->serve.rules->hangup_reloads || sv->auth != NULL;
+    bool reloads = sv->serve.rules->hangup_reloads || sv->auth != NULL || sv->tls != NULL;
     return !reloads || loop_watch_hangup(&sv->loop, on_hangup, sv);
 }
 

@@ -648,7 +648,8 @@ settings_listen(const struct settings *s)
 {
     return (struct listen_conf){
         .addresses = s->addresses,
-        .has_prefixes = rules_of(s->profile)->has_listen_prefixes,
+        .rules = {.has_prefixes = rules_of(s->profile)->has_listen_prefixes,
+                  .has_tls = s->uses_tls},
         .port = (int)s->port,
         .udp_port = (int)s->udp_port,
         .socket_path = s->socket_path,
@@ -660,6 +661,23 @@ settings_listen(const struct settings *s)
         .rejects_fast = s->rejects_fast,
         .port_file = getenv("MEMCACHED_PORT_FILENAME"),
         .steer = s->steer,
+    };
+}
+
+struct tls_conf
+settings_tls(const struct settings *s)
+{
+    return (struct tls_conf){
+        .chain_cert = s->tls_chain_cert,
+        .key = s->tls_key,
+        .ca_cert = s->tls_ca_cert,
+        .ciphers = s->tls_ciphers,
+        .key_format = (int)s->tls_key_format,
+        .verify_mode = (unsigned)s->tls_verify_mode,
+        .min_version = (unsigned)s->tls_min_version,
+        .record_bytes = (size_t)s->tls_record_kb * 1024,
+        .caches_sessions = s->tls_caches_sessions,
+        .wants_kernel = s->tls_wants_kernel,
     };
 }
 

@@ -10,6 +10,7 @@
 
 #include "base/must.h"
 #include "net/listen.h"
+#include "net/tls.h"
 #include "net/udp.h"
 #include "net/upkeep.h"
 #include "proto/rules.h"
@@ -26,6 +27,11 @@
 #define SETTINGS_THREADS_MAX 1024
 #define SETTINGS_PORT_DEFAULT 11211
 #define SETTINGS_SLAB_SIZES_MAX 62
+
+/* For rows of options that a build without TLS refuses. */
+#define TLS_KIND(kind) (HAVE_TLS ? (kind) : OPT_REFUSE)
+#define TLS_ERROR(text) (HAVE_TLS ? (text) : "This server is not built with TLS support.")
+#define IF_TLS(text) (HAVE_TLS ? (text) : NULL)
 
 enum settings_action {
     ACTION_SERVE,
@@ -49,6 +55,9 @@ struct settings {
     bool rejects_fast;
     bool shares_udp;
     struct guard_conf udp_guard;
+    bool uses_tls, tls_caches_sessions, tls_wants_kernel;
+    const char *tls_chain_cert, *tls_key, *tls_ca_cert, *tls_ciphers; /* NULL: none */
+    int64_t tls_verify_mode, tls_key_format, tls_record_kb, tls_min_version;
     /* memory */
     int64_t memory_mb, min_space, item_max, chunk_max, hash_power;
     double growth_factor;
@@ -110,6 +119,7 @@ void settings_stats(const struct settings *s, struct sink *sink,
 /* The modules' own conf structs. */
 struct store_conf settings_store(const struct settings *s);
 struct listen_conf settings_listen(const struct settings *s);
+struct tls_conf settings_tls(const struct settings *s);
 struct udp_conf settings_udp(const struct settings *s);
 /* How many workers serve each UDP address. */
 unsigned settings_udp_workers(const struct settings *s);

@@ -200,10 +200,21 @@ check_connections(const struct settings *s, int *exit_status)
     return true;
 }
 
+static bool
+check_tls(const struct settings *s, int *exit_status)
+{
+    if (s->uses_tls && s->port == LISTEN_PORT_OFF) {
+        return fail(exit_status, EX_USAGE_STATUS,
+                    "ERROR: You cannot enable SSL without a TCP port.");
+    }
+    return true;
+}
+
 bool
 settings_check(struct settings *s, int *exit_status)
 {
     return check_item_max(s, exit_status) && check_chunk_max(s, exit_status) &&
            check_slab_sizes(s, exit_status) && check_lru(s, exit_status) &&
-           check_auth(s, exit_status) && check_connections(s, exit_status);
+           check_auth(s, exit_status) && check_tls(s, exit_status) &&
+           check_connections(s, exit_status);
 }

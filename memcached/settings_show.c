@@ -26,6 +26,7 @@ enum show {
     SHOW_KILOBYTES, /* in bytes */
     SHOW_MEGABYTES, /* in bytes */
     SHOW_DELIMITER,
+    SHOW_TLS_VERSION,
 };
 
 static const char *const protocols[] = {
@@ -86,6 +87,9 @@ show_value(const struct settings *s, struct sink *sink, const char *stat, enum s
         break;
     case SHOW_DELIMITER:
         sink_statf(sink, stat, "%c", s->prefix_delimiter);
+        break;
+    case SHOW_TLS_VERSION:
+        sink_stat(sink, stat, tls_version_name((unsigned)*number));
         break;
     case SHOW_NOT:
     case SHOW_HOOK:

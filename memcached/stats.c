@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "net/loop.h"
+#include "net/watchers.h"
 #include "serve/orders.h"
 #include "serve/prefix.h"
 #include "serve/watch.h"
@@ -30,6 +31,9 @@ struct snapshot {
     uint64_t blocks, free_blocks, replies, reply_oom, read_oom;
     bool is_accepting;
     struct watch_totals log;
+    bool has_tls;
+    struct stats_tls tls;
+    uint32_t tls_age;
     struct store_class_stats lists; /* of all classes: moves between the lists */
     const struct rules *rules;
     bool moves_pages, shows_pool, has_crawler,
@@ -117,6 +121,41 @@ sum_all(const struct stats *st)
     return sum;
 }
 
+static void
+add_tls(struct stats_tls *sum, const struct tls_thread *thread)
+{
+    sum->new_sessions += ctr_get(&thread->new_sessions);
+    sum->handshake_errors += ctr_get(&thread->handshake_errors);
+    sum->protocol_errors += ctr_get(&thread->protocol_errors);
+}
+
+static struct stats_tls
+sum_tls(const struct stats *st)
+{
+    struct stats_tls sum = {0};
+    add_tls(&sum, &st->watchers->tls);
+    for (unsigned i = 0; i < st->worker_count; i++) {
+        add_tls(&sum, &st->workers[i].tls);
+    }
+    return sum;
+}
+
+/* Under the lock of the baselines. */
+static void
+take_tls(const struct stats *st, struct snapshot *x)
+{
+    x->has_tls = st->shared->tls != NULL;
+    if (!x->has_tls) {
+        return;
+    }
+    uint32_t loaded_at = tls_loaded_at(st->shared->tls);
+    x->tls = sum_tls(st);
+    x->tls.new_sessions -= st->tls_baseline.new_sessions;
+    x->tls.handshake_errors -= st->tls_baseline.handshake_errors;
+    x->tls.protocol_errors -= st->tls_baseline.protocol_errors;
+    x->tls_age = x->now - (loaded_at != 0 ? loaded_at : CLOCK_REL_START);
+}
+
 /* Which parts of the server are there to tell of. */
 static void
 find_features(const struct stats *st, struct snapshot *x)
@@ -180,6 +219,7 @@ take_snapshot(struct stats *st, uint32_t now, struct snapshot *x)
     x->log.written -= st->log_baseline.written;
     x->log.skipped -= st->log_baseline.skipped;
     x->log.sent -= st->log_baseline.sent;
+    take_tls(st, x);
     PTHREAD_OK(pthread_mutex_unlock(&st->lock));
 }
 
@@ -195,6 +235,7 @@ reset(struct stats *st)
         sum_list_hits(st, c, st->hits_baseline[c]);
     }
     watch_totals(st->shared->watch, &st->log_baseline);
+    st->tls_baseline = sum_tls(st);
     st->conns_baseline = ctr_get(&st->shared->total_conns);
     st->rejected_baseline = ctr_get(&st->listen->rejected);
     st->disabled_baseline = ctr_get(&st->listen->disabled_times);
@@ -459,4 +500,11 @@ stats_command(void *ctx, const struct slice *words, unsigned count, uint32_t now
     }
     show_general(st, now, sink);
     return REPLY_END;
+}
+
+bool
+stats_refresh_certs(void *ctx, uint32_t now, char *err, size_t err_len)
+{
+    const struct stats *st = ctx;
+    return tls_reload(st->shared->tls, now, err, err_len);
 }

@@ -22,18 +22,24 @@ struct stats_sum {
 #undef SLAB_COUNTER
 };
 
+struct stats_tls {
+    uint64_t new_sessions, handshake_errors, protocol_errors;
+};
+
 struct stats {
     const struct settings *settings;
     struct net_shared *shared;
     struct worker *workers;
     unsigned worker_count;
     struct listen *listen;
+    const struct watchers *watchers;
     pthread_mutex_t
         lock; /* guards the baselines: what had been counted at the last reset */
     struct stats_sum baseline;
     struct stats_sum slab_baseline[STORE_CLASSES];
     uint64_t hits_baseline[STORE_CLASSES][STORE_LISTS];
     struct watch_totals log_baseline;
+    struct stats_tls tls_baseline;
     uint64_t conns_baseline, rejected_baseline, disabled_baseline, disabled_us_baseline;
 };
 
@@ -43,6 +49,8 @@ void stats_fini(struct stats *st);
 /* The hook of serve/env.h; ctx is the struct stats. */
 enum reply stats_command(void *ctx, const struct slice *words, unsigned count,
                          uint32_t now, unsigned *cursor, struct sink *sink);
+
+bool stats_refresh_certs(void *ctx, uint32_t now, char *err, size_t err_len);
 
 /* The hook of settings_stats; ctx is the struct stats. */
 bool stats_changing_setting(void *ctx, const char *name, struct sink *sink);

@@ -73,6 +73,9 @@ shows('1.6', {lru_maintainer_thread => 'no', lru_segmented => 'no', lru_crawler 
     slab_reassign => 'no', slab_automove => 0, maxconns_fast => 'no'},
     '-o', 'no_lru_maintainer,no_lru_crawler,no_slab_reassign,no_slab_automove,no_maxconns_fast');
 
+# With TLS the rest is in 49-tls-start.t.
+my $has_tls = run_program('-h')->{out} =~ /enable-ssl/;
+
 for my $profile (profiles()) {
     # Words with values; several options of one server at a time.
     shows($profile, {slab_reassign => 'yes', slab_automove => 1, slab_automove_ratio => '0.50',
@@ -130,9 +133,11 @@ for my $profile (profiles()) {
     $server->stop;
 
     # What is not there, or does not go together.
-    refused($profile, 64, qr/not built with TLS support/, '-Z');
-    refused($profile, 64, qr/not built with TLS support/, '--enable-ssl');
-    refused($profile, 1, qr/not built with TLS support/, '-o', 'ssl_chain_cert=x');
+    if (!$has_tls) {
+        refused($profile, 64, qr/not built with TLS support/, '-Z');
+        refused($profile, 64, qr/not built with TLS support/, '--enable-ssl');
+        refused($profile, 1, qr/not built with TLS support/, '-o', 'ssl_chain_cert=x');
+    }
     refused($profile, 1, qr/not built with external storage/, '-o', 'ext_path=/f:1m');
     refused($profile, 1, qr/not built with a proxy/, '-o', 'proxy_config=x');
 
@@ -184,7 +189,7 @@ for my $profile (profiles()) {
     like($run->{out}, qr/sasl/i, "[$profile] -h: sasl");
     like($run->{out}, qr/unix-socket/, "[$profile] -h: unix-socket");
     unlike($run->{out}, qr/$_/, "[$profile] -h: no $_")
-        for qw(ext_path proxy_config enable-ssl no_drop_privileges);
+        for qw(ext_path proxy_config no_drop_privileges), $has_tls ? () : 'ssl';
 }
 
 done_testing();

@@ -310,9 +310,12 @@ if (is_ours()) {
     is_deeply([stat_names($s, 'slabs')],
         [(map { "1:$_" } grep { $_ ne 'mem_requested' } @slabs_14), 'active_slabs',
             'total_malloced'], '[1.6] names of stats slabs, in order');
+    my @tls = run_program('-h')->{out} =~ /enable-ssl/
+        ? map { "ssl_$_" } qw(enabled chain_cert key verify_mode keyformat ciphers ca_cert wbuf_size
+        session_cache kernel_tls min_version) : ();
     my %after = (umask => ['shutdown_command'], auth_enabled_sasl => ['auth_enabled_ascii'],
         worker_logbuf_size => ['read_buf_mem_limit'],
-        inline_ascii_response => [qw(num_napi_ids memory_file client_flags_size)]);
+        inline_ascii_response => [@tls, qw(num_napi_ids memory_file client_flags_size)]);
     my @settings_16 = map { ($_, @{$after{$_} || []}) } @settings_14;
     is_deeply([grep { $_ ne 'drop_privileges' } stat_names($s, 'settings')], \@settings_16,
         '[1.6] names of stats settings, in order');

@@ -169,6 +169,7 @@ describe(const struct listener *from, int fd, const struct sockaddr *addr, sockl
             .listen_addr = from->entry.addr,
             .tag = from->tag,
             .binding = from->binding,
+            .tls = from->tls,
             .declared = from->declared,
             .peer = addr_peer(addr, len, from->acceptor->listen->shared->peer_seed),
         };

@@ -29,6 +29,7 @@ struct listener {
     struct event event;
     struct registry_entry entry;
     enum serve_binding binding;
+    enum tls_mode tls;
     enum req_class declared;     /* of what is accepted here, or CLASS_NONE */
     char tag[HOSTS_TAG_MAX + 1]; /* empty: none */
     bool is_further;             /* of an address that a listener before it has told of */

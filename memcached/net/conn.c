@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "net/conn_tls.h"
 #include "net/watchers.h"
 #include "net/worker.h"
 #include "qos/class.h"
@@ -45,9 +46,6 @@ set_state(struct conn *c, enum registry_state state)
 
 /* ---- input and output ----------------------------------------------------------------- */
 
-/* What a system call on the socket came to. */
-enum io { IO_OK, IO_AGAIN, IO_CLOSED };
-
 static enum io
 classify_recv(struct conn *c, ssize_t n, size_t room)
 {
@@ -74,8 +72,20 @@ classify_recv(struct conn *c, ssize_t n, size_t room)
     return IO_CLOSED;
 }
 
+/* Up to room bytes, *got of them. */
 static enum io
-fill(struct conn *c)
+receive(struct conn *c, const struct turn *turn, char *to, size_t room, size_t *got)
+{
+    if (unlikely(c->tls != NULL)) {
+        return conn_tls_recv(c, turn->is_inline, to, room, got);
+    }
+    ssize_t n = recv(c->fd, to, room, 0);
+    *got = n > 0 ? (size_t)n : 0;
+    return classify_recv(c, n, room);
+}
+
+static enum io
+fill(struct conn *c, const struct turn *turn)
 {
     char *space;
     size_t room;
@@ -90,25 +100,23 @@ fill(struct conn *c)
         return IO_CLOSED;
     }
     must(room > 0);
-    ssize_t n = recv(c->fd, space, room, 0);
-    if (n > 0) {
-        buf_fill(&c->in, (size_t)n);
-    }
-    return classify_recv(c, n, room);
+    size_t got;
+    enum io io = receive(c, turn, space, room, &got);
+    buf_fill(&c->in, got);
+    return io;
 }
 
 /* Receives body bytes straight into the item. */
 static enum io
-fill_body(struct conn *c)
+fill_body(struct conn *c, const struct turn *turn)
 {
     char *to;
     size_t room = session_want(&c->session, &to);
     room = room < BODY_PIECE_BYTES ? room : BODY_PIECE_BYTES;
-    ssize_t n = recv(c->fd, to, room, 0);
-    if (n > 0) {
-        session_got(&c->session, (size_t)n);
-    }
-    return classify_recv(c, n, room);
+    size_t got;
+    enum io io = receive(c, turn, to, room, &got);
+    session_got(&c->session, got);
+    return io;
 }
 
 static ssize_t
@@ -121,12 +129,38 @@ send_runs(int fd, struct iovec *iov, unsigned runs)
     return sendmsg(fd, &msg, MSG_NOSIGNAL);
 }
 
+static void
+forget_sent(struct conn *c, size_t n)
+{
+    c->edge.must_probe = false;
+    chain_consume(&c->out, &c->worker->env.chain, n);
+    ctr_add(&c->worker->ctr.bytes_written, n);
+    if (unlikely(c->share.replies != 0) && c->out.bytes == 0) {
+        budget_release(&c->worker->budget, &c->share);
+    }
+}
+
+static enum io
+flush_tls(struct conn *c, const struct iovec *iov, unsigned runs)
+{
+    size_t sent;
+    c->edge.is_blocked = false;
+    enum io io = conn_tls_send(c, iov, runs, &sent);
+    if (sent > 0) {
+        forget_sent(c, sent);
+    }
+    return io;
+}
+
 /* Writes one piece of the output. IO_AGAIN: the socket is full. */
 static enum io
 flush(struct conn *c)
 {
     struct iovec iov[OUT_RUNS_MAX];
     unsigned runs = chain_iov(&c->out, iov, OUT_RUNS_MAX, OUT_PIECE_BYTES);
+    if (unlikely(c->tls != NULL)) {
+        return flush_tls(c, iov, runs);
+    }
     size_t offered = 0;
     for (unsigned i = 0; i < runs; i++) {
         offered += iov[i].iov_len;
@@ -143,12 +177,7 @@ flush(struct conn *c)
         conn_close(c, CLOSE_RESET);
         return IO_CLOSED;
     }
-    c->edge.must_probe = false;
-    chain_consume(&c->out, &c->worker->env.chain, (size_t)n);
-    ctr_add(&c->worker->ctr.bytes_written, (uint64_t)n);
-    if (unlikely(c->share.replies != 0) && c->out.bytes == 0) {
-        budget_release(&c->worker->budget, &c->share);
-    }
+    forget_sent(c, (size_t)n);
     c->edge.is_blocked =
         (size_t)n < offered; /* the edge comes when there is room again */
     return c->edge.is_blocked ? IO_AGAIN : IO_OK;
@@ -193,7 +222,7 @@ drain_output(struct conn *c, const struct turn *turn)
             return STEP_CLOSED;
         case IO_AGAIN:
             return STEP_WAIT;
-        case IO_OK:
+        default:
             break;
         }
         if (c->out.bytes > 0 && (turn->is_inline || is_turn_over(c, turn))) {
@@ -226,9 +255,9 @@ step_read(struct conn *c, struct turn *turn, enum session_next next)
     if (unlikely(--c->worker->reads_to_check == 0)) {
         worker_check_rx(c->worker, c->fd);
     }
-    enum io io = next == SESSION_WANT ? fill_body(c) : fill(c);
-    if (io == IO_CLOSED) {
-        return STEP_CLOSED;
+    enum io io = next == SESSION_WANT ? fill_body(c, turn) : fill(c, turn);
+    if (unlikely(io >= IO_CLOSED)) {
+        return io == IO_CLOSED ? STEP_CLOSED : io == IO_LATER ? STEP_DEFER : STEP_WAIT;
     }
     return is_turn_over(c, turn) ? STEP_DEFER : STEP_ON;
 }
@@ -352,7 +381,8 @@ give_up(struct conn *c)
     struct worker *w = c->worker;
     struct session *s = &c->session;
     if (s->req.family != FAMILY_RETRIEVE || s->req.protocol == PROTOCOL_BINARY ||
-        s->error != REPLY_NONE || c->out.bytes != c->share.produced) {
+        s->error != REPLY_NONE || c->out.bytes != c->share.produced ||
+        (c->tls != NULL && tls_is_committed(c->tls->session))) {
         conn_close(c, CLOSE_NO_MEMORY);
         return STEP_CLOSED;
     }
@@ -583,7 +613,7 @@ on_event(evutil_socket_t fd, short what, void *arg)
         c->edge.has_hangup |= (what & EV_CLOSED) != 0;
     }
     bool was_blocked = c->edge.is_blocked;
-    if (what & EV_WRITE) {
+    if ((what & EV_WRITE) != 0 || c->tls != NULL) { /* TLS may have to read to write */
         c->edge.is_blocked = false;
     }
     if (gate_is_waiting(&c->task.wait) && conn_is_reset(c)) {
@@ -695,13 +725,16 @@ conn_create(struct worker *w, const struct handoff *handoff)
     c->rate.since = w->now;
     c->mail.kind = MAIL_MOVED;
     describe_peer(c);
-    if (!registry_add(&w->shared->registry, &c->entry)) {
+    if ((handoff->tls != TLS_OFF && !conn_tls_begin(c, handoff->tls)) ||
+        !registry_add(&w->shared->registry, &c->entry)) {
+        conn_tls_end(c);
         free(c);
         refuse(w, handoff->fd);
         return;
     }
     if (!register_event(c)) {
         registry_remove(&w->shared->registry, &c->entry);
+        conn_tls_end(c);
         free(c);
         refuse(w, handoff->fd);
         return;
@@ -749,8 +782,9 @@ conn_destroy(struct conn *c)
     unlink_conn(c);
     worker_forget(w);
     if (c->closing == CLOSE_WATCH) {
-        watchers_give(w->shared->watchers, c->watcher, &c->entry);
+        watchers_give(w->shared->watchers, c->watcher, &c->entry, conn_tls_take(c));
     } else {
+        conn_tls_end(c);
         leave_for_good(c);
     }
     free(c);
@@ -780,6 +814,7 @@ conn_is_movable(const struct conn *c)
            !sched_is_queued(&c->task.node) && c->out.bytes == 0 && c->out.block == NULL &&
            c->in.mem == NULL && c->share.replies == 0 && !c->edge.is_blocked &&
            !c->edge.is_readable && !c->edge.must_probe && c->session.holds == NULL &&
+           (c->tls == NULL || tls_is_agreed(c->tls->session)) &&
            session_is_quiescent(&c->session, &c->in);
 }
 

@@ -22,6 +22,7 @@
 #include "qos/class.h"
 #include "serve/session.h"
 
+struct conn_tls;
 struct watcher;
 struct worker;
 struct handoff;
@@ -31,6 +32,15 @@ enum close_reason {
 #define CLOSE(id, sentence, told) CLOSE_##id,
 #include "net/close.def"
 #undef CLOSE
+};
+
+/* What reading or writing came to. */
+enum io {
+    IO_OK,
+    IO_AGAIN, /* nothing more before the next event */
+    IO_CLOSED,
+    IO_STUCK, /* of reading: output has to go first, and the socket is full */
+    IO_LATER, /* of reading: not in a turn where the request was read */
 };
 
 /* What edge-triggered events and the system calls since have told of the socket. */
@@ -54,6 +64,7 @@ struct conn {
     struct peer peer;
     const char *tag; /* of its listener; empty: none */
     struct conn_edge edge;
+    struct conn_tls *tls;      /* NULL: plain */
     enum close_reason leaving; /* nothing more is read; closes when its output is sent */
     enum close_reason closing;
     unsigned drain_reads; /* done since the worker began to drain */

@@ -75,13 +75,31 @@ take_prefixes(struct slice *text, struct hosts_element *e, char *err, size_t err
         }
         memcpy(e->tag, name.p, name.len);
     }
-    static const char *const tls[] = {"notls:", "btls:", "mtls:"};
-    for (size_t i = 0; i < sizeof tls / sizeof *tls; i++) {
-        if (starts_with(*text, tls[i])) {
+    return true;
+}
+
+/* What the listener speaks, in place of the default. */
+static bool
+take_tls(struct slice *text, bool has_tls, struct hosts_element *e, char *err,
+         size_t err_len)
+{
+    static const struct {
+        const char *prefix;
+        enum tls_mode mode;
+    } modes[] = {{"notls:", TLS_OFF}, {"btls:", TLS_BASIC}, {"mtls:", TLS_MUTUAL}};
+    for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
+        size_t len = strlen(modes[i].prefix);
+        if (!starts_with(*text, modes[i].prefix)) {
+            continue;
+        }
+        if (!has_tls) {
             snprintf(err, err_len, "'%.*s' option is valid only when SSL is enabled",
-                     (int)strlen(tls[i]) - 1, tls[i]);
+                     (int)len - 1, modes[i].prefix);
             return false;
         }
+        e->tls = modes[i].mode;
+        *text = from(*text, len);
+        return true;
     }
     return true;
 }
@@ -113,11 +131,16 @@ split_port(struct slice text, struct slice *host, struct slice *port)
 }
 
 static bool
-read_element(struct slice text, bool has_prefixes, struct hosts_element *e, char *err,
-             size_t err_len)
+read_element(struct slice text, struct hosts_rules rules, struct hosts_element *e,
+             char *err, size_t err_len)
 {
-    *e = (struct hosts_element){.port = HOSTS_PORT_NONE};
-    if (has_prefixes && !take_prefixes(&text, e, err, err_len)) {
+    *e = (struct hosts_element){.port = HOSTS_PORT_NONE,
+                                .tls = rules.has_tls ? TLS_DEFAULT : TLS_OFF};
+    if (rules.has_prefixes && !take_prefixes(&text, e, err, err_len)) {
+        return false;
+    }
+    if ((rules.has_prefixes || rules.has_tls) &&
+        !take_tls(&text, rules.has_tls, e, err, err_len)) {
         return false;
     }
     if (text.len == 0) {
@@ -150,8 +173,8 @@ read_element(struct slice text, bool has_prefixes, struct hosts_element *e, char
 }
 
 enum hosts_status
-hosts_next(const char **list, bool has_prefixes, struct hosts_element *element, char *err,
-           size_t err_len)
+hosts_next(const char **list, struct hosts_rules rules, struct hosts_element *element,
+           char *err, size_t err_len)
 {
     const char *p = *list + strspn(*list, ",;");
     size_t len = strcspn(p, ",;");
@@ -159,9 +182,8 @@ hosts_next(const char **list, bool has_prefixes, struct hosts_element *element, 
     if (len == 0) {
         return HOSTS_END;
     }
-    return read_element((struct slice){p, len}, has_prefixes, element, err, err_len)
-               ? HOSTS_OK
-               : HOSTS_BAD;
+    return read_element((struct slice){p, len}, rules, element, err, err_len) ? HOSTS_OK
+                                                                              : HOSTS_BAD;
 }
 
 /* ---- binding -------------------------------------------------------------------------- */
@@ -218,14 +240,14 @@ bind_element(const struct hosts_ask *ask, const struct hosts_element *e, char *e
 bool
 hosts_bind(const struct hosts_ask *ask, char *err, size_t err_len)
 {
-    struct hosts_element element = {.port = HOSTS_PORT_NONE};
+    struct hosts_element element = {.port = HOSTS_PORT_NONE,
+                                    .tls = ask->rules.has_tls ? TLS_DEFAULT : TLS_OFF};
     if (ask->list == NULL) {
         return bind_element(ask, &element, err, err_len);
     }
     const char *list = ask->list;
     for (;;) {
-        enum hosts_status status =
-            hosts_next(&list, ask->has_prefixes, &element, err, err_len);
+        enum hosts_status status = hosts_next(&list, ask->rules, &element, err, err_len);
         if (status != HOSTS_OK) {
             return status == HOSTS_END;
         }

@@ -9,6 +9,7 @@
 #include <stddef.h>
 
 #include "base/must.h"
+#include "net/tls.h"
 #include "serve/env.h"
 
 struct addrinfo;
@@ -22,21 +23,29 @@ struct hosts_element {
     char host[HOSTS_NAME_MAX]; /* empty: any address */
     int port;                  /* or HOSTS_PORT_NONE */
     enum serve_binding binding;
+    enum tls_mode tls;
     char tag[HOSTS_TAG_MAX + 1]; /* empty: none */
 };
 
 enum hosts_status { HOSTS_OK, HOSTS_END, HOSTS_BAD };
 
+/* What elements may start with. */
+struct hosts_rules {
+    bool has_prefixes; /* "proto[...]:" and "tag[...]:" or "tag_..._:" */
+    bool has_tls; /* "notls:", "btls:" and "mtls:", behind those; else an element that
+                        * has prefixes may not have these */
+};
+
 /* Takes the next element off *list: "host", "host:port", "[v6]", "[v6]:port", a v6 address
- * without a port, "*"; where has_prefixes, after "proto[...]:" and "tag[...]:" (or
- * "tag_..._:"). Elements are separated by commas and semicolons. BAD: a sentence in err. */
-must_check enum hosts_status hosts_next(const char **list, bool has_prefixes,
+ * without a port, "*", after prefixes. Elements are separated by commas and semicolons. BAD: a
+ * sentence in err. */
+must_check enum hosts_status hosts_next(const char **list, struct hosts_rules rules,
                                         struct hosts_element *element, char *err,
                                         size_t err_len);
 
 struct hosts_ask {
     const char *list; /* NULL: all addresses */
-    bool has_prefixes;
+    struct hosts_rules rules;
     int port;             /* of elements without one; 0: the kernel chooses */
     int socket_type;      /* SOCK_STREAM, SOCK_DGRAM */
     const char *protocol; /* for messages */

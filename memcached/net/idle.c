@@ -7,7 +7,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-#include "net/conn.h"
+#include "net/conn_tls.h"
 #include "net/worker.h"
 
 #define PIECE 256                        /* connections looked at in a row */
@@ -41,8 +41,9 @@ on_timer(evutil_socket_t fd, short what, void *arg)
         return;
     }
     worker_refresh_now(w);
+    conn_tls_expire(w);
     struct idle *idle = &w->idle;
-    if (idle->next == NULL) {
+    if (idle->next == NULL && w->shared->idle_seconds != 0) {
         idle->next = w->conns;
     }
     for (unsigned i = 0; i < PIECE && idle->next != NULL; i++) {
@@ -61,7 +62,7 @@ idle_start(struct worker *w)
 {
     struct idle *idle = &w->idle;
     *idle = (struct idle){.timer_fd = -1};
-    if (w->shared->idle_seconds == 0) {
+    if (w->shared->idle_seconds == 0 && w->shared->tls == NULL) {
         return true;
     }
     idle->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);

@@ -3,7 +3,8 @@
  *
  * idle_timeout: once a second a worker walks its connections and closes those from which
  * nothing has come for too long. It walks in pieces, so that a worker of many connections
- * serves requests in between. The worker's thread.
+ * serves requests in between. The same timer ends handshakes of TLS that take too long. The
+ * worker's thread.
  */
 #pragma once
 
@@ -16,7 +17,7 @@ struct conn;
 struct worker;
 
 struct idle {
-    int timer_fd; /* -1: no timeout is set */
+    int timer_fd; /* -1: no timeout is set, and no TLS */
     struct event event;
     struct conn *next; /* where the walk goes on; NULL: it is over */
 };

@@ -86,6 +86,7 @@ add_listener(struct listen *l, int fd, const struct hosts_element *element,
     one->acceptor = acceptor;
     one->is_further = acceptor != &l->main && acceptor != l->members;
     one->binding = element->binding;
+    one->tls = element->tls;
     one->declared = CLASS_NONE;
     memcpy(one->tag, element->tag, sizeof one->tag);
     one->entry.fd = fd;
@@ -191,7 +192,7 @@ static bool
 open_network(struct listen *l, char *err, size_t err_len)
 {
     struct hosts_ask ask = {.list = l->conf.addresses,
-                            .has_prefixes = l->conf.has_prefixes,
+                            .rules = l->conf.rules,
                             .port = port_to_bind(l->conf.port),
                             .socket_type = SOCK_STREAM,
                             .protocol = "TCP",
@@ -216,7 +217,7 @@ static bool
 open_unix(struct listen *l, char *err, size_t err_len)
 {
     struct sockaddr_un addr = {.sun_family = AF_UNIX};
-    struct hosts_element element = {.binding = BINDING_DEFAULT};
+    struct hosts_element element = {.binding = BINDING_DEFAULT, .tls = TLS_OFF};
     const char *path = l->conf.socket_path;
     if (strlen(path) >= sizeof addr.sun_path) {
         snprintf(err, err_len, "failed to listen on UNIX socket: path is too long: %s",

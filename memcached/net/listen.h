@@ -26,11 +26,11 @@ struct net_shared;
 #define LISTEN_PORT_ANY (-1) /* the kernel chooses */
 
 struct listen_conf {
-    const char *addresses;   /* net/hosts.h; NULL: all */
-    bool has_prefixes;       /* elements may start with proto[...]: and tag[...]: */
-    int port, udp_port;      /* or LISTEN_PORT_* */
-    const char *socket_path; /* UNIX socket instead of the network; NULL: none */
-    unsigned socket_mode;    /* permission bits */
+    const char *addresses;    /* net/hosts.h; NULL: all */
+    struct hosts_rules rules; /* for these */
+    int port, udp_port;       /* or LISTEN_PORT_* */
+    const char *socket_path;  /* UNIX socket instead of the network; NULL: none */
+    unsigned socket_mode;     /* permission bits */
     int backlog;
     unsigned max_conns;    /* of clients */
     bool rejects_fast;     /* over the limit: answer and close instead of waiting */

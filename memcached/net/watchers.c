@@ -15,11 +15,13 @@
  * before. */
 #define TICK_MS 50
 #define DISCARD_BYTES 4096 /* read and thrown away at once */
+#define DISCARDS_MAX 16    /* of a TLS client in a row: more than a session reads ahead */
 
 struct watcher {
     struct mbox_letter letter; /* first: on its way to the thread */
     struct watchers *owner;
     int fd;
+    struct tls_session *tls; /* NULL: plain */
     uint32_t types;
     nsec_t since; /* what happened before is not for this one */
     struct watch_outbox out;
@@ -66,8 +68,10 @@ watcher_drop(struct watchers *ws, struct watcher *watcher)
 }
 
 void
-watchers_give(struct watchers *ws, struct watcher *watcher, struct registry_entry *old)
+watchers_give(struct watchers *ws, struct watcher *watcher, struct registry_entry *old,
+              struct tls_session *tls)
 {
+    watcher->tls = tls;
     registry_replace(ws->registry, old, &watcher->entry);
     mbox_push(&ws->mbox, &watcher->letter);
 }
@@ -113,6 +117,7 @@ close_watcher(struct watcher *w, enum watch_reason reason)
     watchers_changed(ws);
     tell_of_close(w, reason);
     registry_remove(ws->registry, &w->entry);
+    tls_end(&w->tls);
     close(w->fd);
     log_write(LOG_DEBUG, "<%d watcher closed", w->fd);
     atomic_fetch_sub(ws->open_conns, 1);
@@ -120,17 +125,46 @@ close_watcher(struct watcher *w, enum watch_reason reason)
     free_watcher(w);
 }
 
+static void
+wait_for_room(struct watcher *w)
+{
+    w->is_blocked = true;
+    must(event_add(&w->writable, NULL) == 0);
+}
+
+static bool
+flush_by_tls(struct watcher *w)
+{
+    size_t sent;
+    struct iovec run = {w->out.bytes + w->out.start, w->out.len};
+    if (run.iov_len == 0 || w->is_blocked) {
+        return true;
+    }
+    enum tls_io io = tls_send(w->tls, &w->owner->tls, &run, 1, &sent);
+    watch_outbox_consume(&w->out, sent);
+    if (io == TLS_EOF || io == TLS_BROKEN) {
+        close_watcher(w, WATCH_REASON_ERROR);
+        return false;
+    }
+    if (io == TLS_WANT_WRITE) {
+        wait_for_room(w);
+    }
+    return true;
+}
+
 /* Sends what the socket takes. False: the watcher has gone. */
 static bool
 flush_watcher(struct watcher *w)
 {
+    if (w->tls != NULL) {
+        return flush_by_tls(w);
+    }
     while (w->out.len > 0 && !w->is_blocked) {
         ssize_t n = send(w->fd, w->out.bytes + w->out.start, w->out.len, MSG_NOSIGNAL);
         if (n >= 0) {
             watch_outbox_consume(&w->out, (size_t)n);
         } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
-            w->is_blocked = true;
-            must(event_add(&w->writable, NULL) == 0);
+            wait_for_room(w);
         } else if (errno != EINTR) {
             close_watcher(w, WATCH_REASON_ERROR);
             return false;
@@ -139,12 +173,33 @@ flush_watcher(struct watcher *w)
     return true;
 }
 
+/* No event tells of what the session has read ahead, so all of it is taken. */
+static void
+discard_by_tls(struct watcher *w)
+{
+    char discarded[DISCARD_BYTES];
+    size_t got;
+    bool has_more;
+    enum tls_io io = TLS_MORE;
+    for (int i = 0; i < DISCARDS_MAX && (io == TLS_OK || io == TLS_MORE); i++) {
+        io = tls_recv(w->tls, &w->owner->tls, discarded, sizeof discarded, &got,
+                      &has_more);
+    }
+    if (io == TLS_EOF || io == TLS_BROKEN) {
+        close_watcher(w, io == TLS_EOF ? WATCH_REASON_NORMAL : WATCH_REASON_ERROR);
+    }
+}
+
 static void
 on_readable(evutil_socket_t fd, short what, void *arg)
 {
     (void)what;
     struct watcher *w = arg;
     char discarded[DISCARD_BYTES];
+    if (w->tls != NULL) {
+        discard_by_tls(w);
+        return;
+    }
     ssize_t n = recv(fd, discarded, sizeof discarded, 0);
     if (n == 0) {
         close_watcher(w, WATCH_REASON_NORMAL);
@@ -280,11 +335,11 @@ create_base(struct watchers *ws)
 
 bool
 watchers_start(struct watchers *ws, struct watch *watch, struct registry *registry,
-               _Atomic unsigned *open_conns)
+               _Atomic unsigned *open_conns, const struct tls *tls)
 {
     *ws =
         (struct watchers){.watch = watch, .registry = registry, .open_conns = open_conns};
-    if (!mbox_init(&ws->mbox) || !create_base(ws)) {
+    if (!tls_thread_init(&ws->tls, tls) || !mbox_init(&ws->mbox) || !create_base(ws)) {
         return false;
     }
     int rc = pthread_create(&ws->thread, NULL, thread_main, ws);
@@ -301,6 +356,7 @@ watchers_stop(struct watchers *ws)
     event_del(&ws->mbox_event);
     event_base_free(ws->base);
     mbox_fini(&ws->mbox);
+    tls_thread_fini(&ws->tls);
 }
 
 void

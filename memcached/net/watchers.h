@@ -16,6 +16,7 @@
 
 #include "base/mbox.h"
 #include "net/registry.h"
+#include "net/tls.h"
 #include "serve/watch.h"
 
 struct event_base;
@@ -33,12 +34,14 @@ struct watchers {
     struct event_base *base;
     struct event mbox_event;
     struct event tick; /* runs while there are watchers */
+    struct tls_thread tls;
     struct watcher *first;
 };
 
 /* Starts the thread. False: no memory, descriptors or threads. */
 must_check bool watchers_start(struct watchers *ws, struct watch *watch,
-                               struct registry *registry, _Atomic unsigned *open_conns);
+                               struct registry *registry, _Atomic unsigned *open_conns,
+                               const struct tls *tls);
 /* Ends the thread and closes all watchers; nobody else may give any more. */
 void watchers_stop(struct watchers *ws);
 /* struct watch_conf.wake; ctx is the struct watchers. Any thread, once it was started. */
@@ -50,7 +53,7 @@ must_check struct watcher *watcher_create(struct watchers *ws, uint32_t types,
                                           const struct registry_entry *entry);
 /* It came to nothing: the connection closed first. Gives up the place. */
 void watcher_drop(struct watchers *ws, struct watcher *watcher);
-/* Any thread: hands the connection over, with its descriptor and its line in the registry,
- * where `old` stood for it. */
+/* Any thread: hands the connection over, with its descriptor, its session of TLS if it has
+ * one, and its line in the registry, where `old` stood for it. */
 void watchers_give(struct watchers *ws, struct watcher *watcher,
-                   struct registry_entry *old);
+                   struct registry_entry *old, struct tls_session *tls);

@@ -514,7 +514,8 @@ worker_start(struct worker *w, unsigned index, struct net_shared *shared)
     w->budget.bytes = shared->buffer_bytes / shared->worker_count;
     w->delay = hist_create(WORKER_DELAY_SUB_BITS, WORKER_DELAY_MAX_NS);
     w->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
-    bool has_all = w->delay != NULL && w->timer_fd >= 0 && mbox_init(&w->mbox);
+    bool has_all = w->delay != NULL && w->timer_fd >= 0 &&
+                   tls_thread_init(&w->tls, shared->tls) && mbox_init(&w->mbox);
     int rc = has_all ? pthread_create(&w->thread, NULL, worker_main, w) : errno;
     if (has_all && rc == 0) {
         return true;
@@ -525,6 +526,7 @@ worker_start(struct worker *w, unsigned index, struct net_shared *shared)
     if (w->timer_fd >= 0) {
         close(w->timer_fd);
     }
+    tls_thread_fini(&w->tls);
     hist_destroy(&w->delay);
     errno = rc;
     return false;
@@ -559,5 +561,6 @@ worker_fini(struct worker *w)
     drop_mail(w);
     mbox_fini(&w->mbox);
     close(w->timer_fd);
+    tls_thread_fini(&w->tls);
     hist_destroy(&w->delay);
 }

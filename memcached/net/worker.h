@@ -25,6 +25,7 @@
 #include "net/mail.h"
 #include "net/migrate.h"
 #include "net/registry.h"
+#include "net/tls.h"
 #include "net/udp.h"
 #include "qos/limiter.h"
 #include "qos/sched.h"
@@ -49,6 +50,7 @@ struct net_shared {
     struct watch *watch;
     struct watchers *watchers;
     struct prefixes *prefixes;
+    struct tls *tls; /* NULL: nobody speaks it */
     struct registry registry;
     struct udp_sockets udp;
     struct limiter limiter;
@@ -124,6 +126,7 @@ struct worker {
     struct sched sched;  /* deferred connections */
     struct conn *conns;  /* all, doubly linked */
     struct conn *doomed; /* closed, to be destroyed at the end of the pass */
+    struct conn *first_handshake, *last_handshake; /* of TLS, oldest first */
     struct idle idle;
     struct migrate migrate;
     struct budget budget;
@@ -134,6 +137,7 @@ struct worker {
     struct limiter_desk desk; /* who waits for tokens */
     struct worker_time time;
     struct udp_ctr udp_ctr;
+    struct tls_thread tls;
     struct hist *delay;      /* ns that limited requests waited */
     _Atomic bool has_failed; /* the thread could not set itself up and has ended */
     _Atomic pid_t tid;
@@ -146,6 +150,7 @@ struct handoff {
     const char *listen_addr;
     const char *tag; /* of the listener; empty: none */
     enum serve_binding binding;
+    enum tls_mode tls;
     enum req_class declared; /* or CLASS_NONE */
     struct peer peer;
 };

@@ -65,6 +65,8 @@ struct serve_hooks {
     /* Answers "qos ..."; returns the closing reply. */
     enum reply (*qos)(void *ctx, struct serve_qos *q);
     void (*shutdown)(void *ctx, bool is_graceful);
+    /* False with a line in err. NULL: there is no TLS. */
+    bool (*refresh_certs)(void *ctx, uint32_t now, char *err, size_t err_len);
     void *ctx;
 };
 

@@ -13,6 +13,7 @@
 #define VERBOSITY_MAX 2
 #define MEMLIMIT_MIN_MB 8
 #define MEMLIMIT_MAX_MB 1000000000
+#define REFRESH_ERROR_MAX 512
 
 /* Groups that binary clients may not ask for, and keys that name none. */
 static bool
@@ -200,6 +201,23 @@ exec_shutdown(struct session *s, const struct env *env, struct chain *out)
 }
 
 static enum session_ran
+exec_refresh_certs(struct session *s, const struct env *env, struct chain *out)
+{
+    char err[REFRESH_ERROR_MAX];
+    const struct serve_hooks *hooks = env->hooks;
+    if (s->is_datagram || hooks->refresh_certs == NULL) {
+        return exec_reply(s, env, out, REPLY_ERROR);
+    }
+    if (hooks->refresh_certs(hooks->ctx, env->now, err, sizeof err)) {
+        return exec_reply(s, env, out, REPLY_OK);
+    }
+    return chain_copy(out, &env->chain, err, strlen(err)) &&
+                   chain_copy(out, &env->chain, "\r\n", 2)
+               ? RAN_DONE
+               : RAN_NO_MEMORY;
+}
+
+static enum session_ran
 exec_debugtime(struct session *s, const struct env *env, struct chain *out)
 {
     int32_t seconds;
@@ -245,6 +263,8 @@ exec_admin(struct session *s, const struct env *env, struct chain *out,
         return exec_shutdown(s, env, out);
     case VERB_WATCH:
         return exec_watch(s, env, out);
+    case VERB_REFRESH_CERTS:
+        return exec_refresh_certs(s, env, out);
     case VERB_DEBUGTIME:
         return exec_debugtime(s, env, out);
     case VERB_DEBUGITEM:

@@ -7,6 +7,7 @@
 # in front ("valgrind -q ./memcached/memcached"). MCTEST_TIMEOUT is the number of seconds
 # after which a missing reply is a failure (default 20). Any other memcached 1.6 serves as
 # a reference: tests then run in the one profile "ref" and skip what it does not have.
+# MCTEST_TLS=1 lets servers on TCP and the connections to them speak TLS.
 package MCTest;
 
 use strict;
@@ -170,6 +171,11 @@ sub start_server {
     if (!exists $opt{listen} || $opt{listen}) {
         unshift @args, '-l', '127.0.0.1', '-p', '-1' if !defined $opt{path};
     }
+    if ($ENV{MCTEST_TLS} && !defined $opt{path}) {
+        require MCTLS;
+        unshift @args, MCTLS::tls_args();
+        $self->{has_tls} = 1;
+    }
     my @command = (@{$opt{wrap} || []}, server_binary(), @args);
     $self->{command} = "@command";
     my $pid = fork;
@@ -239,7 +245,8 @@ sub err {
     return defined $text ? $text : '';
 }
 
-# A new connection; dies when it cannot be had. no_wait: does not wait until it is made.
+# A new connection; dies when it cannot be had. no_wait: does not wait until it is made. plain:
+# without TLS in any case.
 sub connect {
     my ($self, %opt) = @_;
     my $sock;
@@ -258,6 +265,10 @@ sub connect {
     setsockopt $sock, Socket::IPPROTO_TCP(), Socket::TCP_NODELAY(), 1 if !defined $self->{path};
     $sock->blocking(0);
     ${*$sock}{mctest_server} = $self;
+    if ($self->{has_tls} && !$opt{plain}) {
+        require MCTLS;
+        MCTLS::tls_upgrade($sock) or die "no TLS: $IO::Socket::SSL::SSL_ERROR";
+    }
     return $sock;
 }
 

@@ -14,7 +14,8 @@ static enum hosts_status
 take(const char **list, bool has_prefixes)
 {
     err[0] = '\0';
-    return hosts_next(list, has_prefixes, &element, err, sizeof err);
+    struct hosts_rules rules = {.has_prefixes = has_prefixes};
+    return hosts_next(list, rules, &element, err, sizeof err);
 }
 
 static const struct {
@@ -150,6 +151,35 @@ START_TEST(prefixes_are_taken)
 }
 END_TEST
 
+START_TEST(tls_is_said_behind_the_other_prefixes)
+{
+    for (int prefixes = 0; prefixes <= 1; prefixes++) {
+        struct hosts_rules rules = {.has_prefixes = prefixes, .has_tls = true};
+        const char *list = "h,notls:h:1,btls:[::1],mtls:*:3";
+        ck_assert_int_eq(hosts_next(&list, rules, &element, err, sizeof err), HOSTS_OK);
+        ck_assert(element.tls == TLS_DEFAULT);
+        ck_assert_int_eq(hosts_next(&list, rules, &element, err, sizeof err), HOSTS_OK);
+        ck_assert(element.tls == TLS_OFF);
+        ck_assert_str_eq(element.host, "h");
+        ck_assert_int_eq(hosts_next(&list, rules, &element, err, sizeof err), HOSTS_OK);
+        ck_assert(element.tls == TLS_BASIC);
+        ck_assert_str_eq(element.host, "::1");
+        ck_assert_int_eq(hosts_next(&list, rules, &element, err, sizeof err), HOSTS_OK);
+        ck_assert(element.tls == TLS_MUTUAL);
+        ck_assert_int_eq(element.port, 3);
+        ck_assert_int_eq(hosts_next(&list, rules, &element, err, sizeof err), HOSTS_END);
+    }
+    const char *list = "proto[ascii]:tag[a]:mtls:h,h";
+    struct hosts_rules both = {.has_prefixes = true, .has_tls = true};
+    ck_assert_int_eq(hosts_next(&list, both, &element, err, sizeof err), HOSTS_OK);
+    ck_assert(element.binding == BINDING_ASCII);
+    ck_assert_str_eq(element.tag, "a");
+    ck_assert(element.tls == TLS_MUTUAL);
+    ck_assert_int_eq(take(&list, true), HOSTS_OK);
+    ck_assert(element.tls == TLS_OFF);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -160,6 +190,7 @@ main(void)
     tcase_add_test(tc, name_has_room_or_is_refused);
     tcase_add_test(tc, elements_are_separated_by_commas_and_semicolons);
     tcase_add_test(tc, prefixes_are_taken);
+    tcase_add_test(tc, tls_is_said_behind_the_other_prefixes);
     suite_add_tcase(s, tc);
     return run_suite(s);
 }

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 the memcached-qos authors
+#
+# TLS for the Perl tests: certificates made on the spot, and connections that speak it.
+package MCTLS;
+
+use strict;
+use warnings;
+use Exporter 'import';
+use IO::Socket::INET;
+use MCTest;
+
+our @EXPORT = qw(no_tls_because certificates tls_args tls_connect tls_upgrade s_client);
+
+my %made;
+
+# Why the test cannot run, or nothing.
+sub no_tls_because {
+    return 'IO::Socket::SSL is not there' if !eval { require IO::Socket::SSL; 1 };
+    return 'no openssl' if system('openssl version >/dev/null 2>&1') != 0;
+    return 'the server is built without TLS' if run_program('-h')->{out} !~ /enable-ssl/;
+    return '';
+}
+
+sub openssl {
+    my @args = @_;
+    my $run = run_program({command => ['openssl', @args]});
+    die "openssl @args: $run->{err}" if $run->{status} != 0 || $run->{signal} != 0;
+    return;
+}
+
+my @ec = qw(-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes);
+
+sub self_signed {
+    my ($dir, $name) = @_;
+    openssl('req', '-x509', @ec, '-keyout', "$dir/$name.key", '-out', "$dir/$name.pem",
+        '-days', 2, '-subj', "/CN=$name");
+    return;
+}
+
+sub signed {
+    my ($dir, $name, $serial) = @_;
+    openssl('req', @ec, '-keyout', "$dir/$name.key", '-out', "$dir/$name.csr", '-subj', "/CN=$name");
+    openssl('x509', '-req', '-in', "$dir/$name.csr", '-CA', "$dir/ca.pem", '-CAkey', "$dir/ca.key",
+        '-set_serial', $serial, '-days', 2, '-out', "$dir/$name.pem");
+    return;
+}
+
+# The folder with ca, server, other (servers' certificates by ca), client (also by ca) and
+# stranger (by itself), each .pem and .key.
+sub certificates {
+    my $dir = scratch_dir();
+    if (!$made{$dir}) {
+        self_signed($dir, $_) for qw(ca stranger);
+        my $serial = 1;
+        signed($dir, $_, ++$serial) for qw(server other client);
+        $made{$dir} = 1;
+    }
+    return $dir;
+}
+
+# What starts a server with TLS; words are added to those of the certificate.
+sub tls_args {
+    my @words = @_;
+    my $dir = certificates();
+    return ('-Z', '-o', join ',', "ssl_chain_cert=$dir/server.pem", "ssl_key=$dir/server.key", @words);
+}
+
+# Makes a connection speak TLS; the options are those of IO::Socket::SSL. Undef when there is no
+# agreement: $IO::Socket::SSL::SSL_ERROR says why.
+sub tls_upgrade {
+    my ($sock, %ssl) = @_;
+    local $SIG{PIPE} = 'IGNORE';
+    require IO::Socket::SSL;
+    $sock->blocking(1);
+    my %all = (SSL_ca_file => certificates() . '/ca.pem', SSL_verifycn_scheme => 'none', Timeout => 20,
+        %ssl);
+    IO::Socket::SSL->start_SSL($sock, %all) or return undef;
+    $sock->blocking(0);
+    return $sock;
+}
+
+# A new connection; port: not the server's first.
+sub tls_connect {
+    my ($server, %ssl) = @_;
+    my $port = delete $ssl{port};
+    local $server->{port} = $port if defined $port;
+    return tls_upgrade($server->connect(plain => 1), %ssl);
+}
+
+# Runs openssl s_client to the end of the connection, with this input: what it printed.
+sub s_client {
+    my ($port, $input, @args) = @_;
+    my $file = scratch_dir() . '/s_client.in';
+    open my $fh, '>:raw', $file or die "$file: $!";
+    print $fh $input;
+    close $fh;
+    my $run = run_program({command => ['sh', '-c', 'exec openssl s_client "$@" <"$0"', $file,
+        '-connect', "127.0.0.1:$port", '-ign_eof', @args]});
+    return $run->{out} . $run->{err};
+}
+
+1;
