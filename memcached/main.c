@@ -142,11 +142,12 @@ static int
 open_auth(struct server *sv)
 {
     const struct settings *s = &sv->settings;
+    const pthread_mutexattr_t *lock_attr = placement_locks(&sv->placement);
     char err[512];
     if (s->token_file != NULL) {
-        sv->auth = auth_open_tokens(s->token_file, err, sizeof err);
+        sv->auth = auth_open_tokens(s->token_file, lock_attr, err, sizeof err);
     } else if (s->uses_sasl) {
-        sv->auth = auth_open_sasl(s->password_file, err, sizeof err);
+        sv->auth = auth_open_sasl(s->password_file, lock_attr, err, sizeof err);
     } else {
         return 0;
     }
@@ -181,12 +182,14 @@ prepare_process(struct server *sv)
     if (s->locks_memory) {
         daemon_allow_locking();
     }
+    placement_init(&sv->placement, s);
     if (status == 0) {
         status = open_tls(sv);
     }
     if (status == 0) {
         status = daemon_drop_root(s->user);
     }
+    placement_reduce(&sv->placement);
     if (status == 0) {
         status = open_auth(sv);
     }
@@ -241,6 +244,7 @@ open_store(struct server *sv)
     sv->store_conf.event_ctx = &sv->watch;
     sv->store_conf.on_map = membind_area;
     sv->store_conf.map_ctx = &sv->placement.membind;
+    sv->store_conf.lock_attr = placement_locks(&sv->placement);
     int status = create_store(sv);
     if (status != 0) {
         return status;
@@ -302,7 +306,8 @@ start_log(struct server *sv)
                               .is_long = rules_of(s->profile)->log_is_long,
                               .last_gid = sv->keep.last_gid,
                               .wake = watchers_wake,
-                              .wake_ctx = &sv->watchers};
+                              .wake_ctx = &sv->watchers,
+                              .lock_attr = placement_locks(&sv->placement)};
     if (!watch_init(&sv->watch, &conf) ||
         !watchers_start(&sv->watchers, &sv->watch, &sv->shared.registry,
                         &sv->shared.open_conns, sv->tls)) {
@@ -324,6 +329,8 @@ await_workers(struct server *sv)
             must(errno == EINTR);
         }
     }
+    placement_schedule(&sv->placement);
+    sv->shared.prio_errors = sv->placement.prio_errors;
     for (unsigned i = 0; i < sv->started; i++) {
         has_failed |= atomic_load(&sv->workers[i].has_failed);
         must(sem_post(&sv->shared.go) == 0);
@@ -397,7 +404,7 @@ wire(struct server *sv)
     struct orders_conf orders = settings_orders(s);
     struct store_automove automove = settings_automove(s);
     sv->serve = settings_serve(s);
-    orders_init(&sv->orders, &orders);
+    orders_init(&sv->orders, &orders, placement_locks(&sv->placement));
     sv->serve.orders = &sv->orders;
     store_set_automove(sv->shared.store, &automove);
     sv->serve.auth = sv->auth;
@@ -418,6 +425,7 @@ wire(struct server *sv)
     sv->shared.hooks = &sv->hooks;
     sv->shared.pinner = &sv->placement.pinner;
     sv->shared.membind = &sv->placement.membind;
+    sv->shared.prio = &s->sched;
     sv->shared.requests_per_event = (unsigned)s->requests_per_event;
     sv->shared.buffer_bytes = (uint64_t)s->buffer_mb << 20;
     sv->shared.worker_count = (unsigned)s->threads;
@@ -431,8 +439,8 @@ wire(struct server *sv)
     sv->shared.watchers = &sv->watchers;
     sv->shared.prefixes = &sv->prefixes;
     prefixes_init(&sv->prefixes, s->prefix_delimiter, s->counts_prefixes, rng_seed());
-    registry_init(&sv->shared.registry);
     limiter_init(&sv->shared.limiter, &s->limits, (unsigned)s->threads, clock_now());
+    registry_init(&sv->shared.registry, placement_locks(&sv->placement));
     return prepare_steering(sv);
 }
 
@@ -617,7 +625,7 @@ run(struct server *sv)
         return status;
     }
     clock_init();
-    if (!placement_init(&sv->placement, &sv->settings)) {
+    if (!placement_plan(&sv->placement)) {
         return STATUS_OS_ERROR;
     }
     status = open_store(sv);

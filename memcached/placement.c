@@ -20,12 +20,37 @@ warn_about_quota(unsigned threads)
     }
 }
 
-bool
+void
 placement_init(struct placement *p, const struct settings *s)
 {
-    unsigned threads = (unsigned)s->threads;
     *p = (struct placement){.settings = s};
-    if (!pinner_init(&p->pinner, &s->pin, threads, NULL)) {
+    PTHREAD_OK(pthread_mutexattr_init(&p->lock_attr));
+    if (prio_is_realtime(&s->sched)) {
+        PTHREAD_OK(pthread_mutexattr_setprotocol(&p->lock_attr, PTHREAD_PRIO_INHERIT));
+    }
+    if (prio_needs_right(&s->sched)) {
+        rights_keep(&p->rights);
+    }
+}
+
+void
+placement_reduce(struct placement *p)
+{
+    rights_reduce(&p->rights);
+}
+
+const pthread_mutexattr_t *
+placement_locks(const struct placement *p)
+{
+    return prio_is_realtime(&p->settings->sched) ? &p->lock_attr : NULL;
+}
+
+static bool
+plan_threads(struct placement *p)
+{
+    const struct settings *s = p->settings;
+    unsigned threads = (unsigned)s->threads;
+    if (!pinner_init(&p->pinner, &s->pin, threads, placement_locks(p))) {
         fprintf(stderr, "memcached: no memory for the plan of the workers\n");
         return false;
     }
@@ -39,18 +64,72 @@ placement_init(struct placement *p, const struct settings *s)
                   threads);
     }
     warn_about_quota(threads);
+    return true;
+}
+
+static void
+lift_autogroup(const struct prio_spec *sched)
+{
+    int error = prio_lift_autogroup(sched);
+    if (error != 0) {
+        log_write(LOG_WARNING,
+                  "memcached: warning: the nice value counts within the session only: "
+                  "/proc/self/autogroup: %s",
+                  strerror(error));
+    }
+}
+
+bool
+placement_plan(struct placement *p)
+{
+    const struct settings *s = p->settings;
+    if (!plan_threads(p)) {
+        return false;
+    }
     membind_open(&p->membind, &s->membind, p->pinner.plan.policy != PIN_NONE);
     if (p->membind.why[0] != '\0') {
         log_write(LOG_WARNING, "memcached: warning: --membind: %s", p->membind.why);
     }
+    lift_autogroup(&s->sched);
+    if (!rights_lend(&p->rights)) {
+        log_write(LOG_WARNING, "memcached: warning: no memory to raise priorities");
+    }
     return true;
+}
+
+static void
+schedule_workers(void *ctx)
+{
+    struct placement *p = ctx;
+    const struct prio_spec *sched = &p->settings->sched;
+    int error = 0;
+    for (unsigned i = 0; i < (unsigned)p->settings->threads; i++) {
+        struct pinner_seat seat;
+        pinner_seat(&p->pinner, i, &seat);
+        int refused = seat.tid != 0 ? prio_apply(sched, seat.tid) : 0;
+        p->prio_errors += refused != 0;
+        error = refused != 0 ? refused : error;
+    }
+    if (error != 0) {
+        char line[LINE_LEN];
+        prio_explain(sched, error, "", line, sizeof line);
+        log_write(LOG_WARNING, "memcached: warning: %s", line);
+    }
+}
+
+void
+placement_schedule(struct placement *p)
+{
+    rights_use(&p->rights, schedule_workers, p);
 }
 
 void
 placement_fini(struct placement *p)
 {
+    rights_use(&p->rights, NULL, NULL);
     membind_close(&p->membind);
     pinner_fini(&p->pinner);
+    PTHREAD_OK(pthread_mutexattr_destroy(&p->lock_attr));
 }
 
 void
@@ -73,7 +152,8 @@ int
 placement_print(const struct settings *s)
 {
     struct placement p;
-    bool has_plan = placement_init(&p, s) && pinner_why(&p.pinner)[0] == '\0';
+    placement_init(&p, s);
+    bool has_plan = plan_threads(&p) && pinner_why(&p.pinner)[0] == '\0';
     unsigned quota = cgroup_quota_milli("");
     if (has_plan) {
         pin_describe(&p.pinner.plan, stdout);

@@ -9,18 +9,31 @@
 
 #include "qos/membind.h"
 #include "qos/pinner.h"
+#include "qos/rights.h"
 #include "settings.h"
 
 struct placement {
     const struct settings *settings;
     struct pinner pinner;
     struct membind membind;
+    pthread_mutexattr_t lock_attr;
+    struct rights rights;
+    unsigned prio_errors; /* workers that the kernel refused --sched to */
 };
 
-/* Before any other thread starts, and before the store has memory. False, with a message: no
- * memory. */
-must_check bool placement_init(struct placement *p, const struct settings *s);
+/* While the process has the rights that it was started with; */
+void placement_init(struct placement *p, const struct settings *s);
+/* and when it has given them up. */
+void placement_reduce(struct placement *p);
+/* In its session, before any other thread starts, and before the store has memory. False, with
+ * a message: no memory. */
+must_check bool placement_plan(struct placement *p);
 void placement_fini(struct placement *p);
+/* The workers have started, and do not serve yet. */
+void placement_schedule(struct placement *p);
+/* For the locks that workers share with other threads: where those run at a lower priority,
+ * they get the worker's while it waits. NULL: the default. */
+const pthread_mutexattr_t *placement_locks(const struct placement *p);
 /* All threads have started. */
 void placement_settle(struct placement *p);
 /* Called once a second by the thread in the background; ctx is the struct placement. */

@@ -362,6 +362,12 @@ set_steer(void *conf, const char *text)
 }
 
 static const char *
+set_sched(void *conf, const char *text)
+{
+    return prio_parse(&((struct settings *)conf)->sched, text);
+}
+
+static const char *
 set_membind(void *conf, const char *text)
 {
     return membind_parse(&((struct settings *)conf)->membind, text);

@@ -17,6 +17,7 @@
 #include "qos/limiter.h"
 #include "qos/membind.h"
 #include "qos/pin.h"
+#include "qos/prio.h"
 #include "qos/steer.h"
 #include "serve/env.h"
 #include "serve/orders.h"
@@ -96,6 +97,7 @@ struct settings {
     struct membind_spec membind;
     struct limiter_conf limits;
     bool balances;
+    struct prio_spec sched;
 };
 
 /* Fills *s from argv; prints one line and returns false with *exit_status when something is

@@ -9,6 +9,7 @@
 #include "qos/cgroup.h"
 #include "qos/membind.h"
 #include "qos/pinner.h"
+#include "qos/prio.h"
 #include "qos/threadstat.h"
 #include "qos_command.h"
 #include "stats_qos.h"
@@ -29,11 +30,10 @@ static void
 show_worker(struct pinner *p, unsigned i, struct sink *sink)
 {
     struct pinner_seat seat;
-    struct threadstat stat = {0};
+    struct threadstat stat;
+    struct prio_seen seen;
     pinner_seat(p, i, &seat);
-    if (seat.tid != 0) {
-        threadstat_read(seat.tid, &stat);
-    }
+    threadstat_read(seat.tid, &stat);
     uint64_t migrations = stat.migrations > seat.migrations_before
                               ? stat.migrations - seat.migrations_before
                               : 0;
@@ -46,8 +46,33 @@ show_worker(struct pinner *p, unsigned i, struct sink *sink)
     worker_stat(sink, i, "errno", "%d", seat.error);
     worker_stat(sink, i, "drift", "%" PRIu64, seat.drifts);
     worker_stat(sink, i, "migrations", "%" PRIu64, migrations);
+    if (prio_read(seat.tid, &seen) == 0) {
+        worker_stat(sink, i, "sched_policy", "%s", seen.policy);
+        worker_stat(sink, i, "sched_nice", "%d", seen.nice);
+        worker_stat(sink, i, "sched_priority", "%u", seen.priority);
+        worker_stat(sink, i, "sched_slice_ns", "%" PRIu64, seen.slice_ns);
+    }
     worker_stat(sink, i, "sched_run_ns", "%" PRIu64, stat.run_ns);
     worker_stat(sink, i, "sched_wait_ns", "%" PRIu64, stat.wait_ns);
+}
+
+void
+stats_show_sched(struct stats *st, struct sink *sink)
+{
+    struct prio_seen seen;
+    struct pinner_seat seat;
+    char autogroup[32];
+    /* All workers have the same, unless somebody has changed one: "stats pin" tells. */
+    pinner_seat(st->shared->pinner, 0, &seat);
+    prio_autogroup(autogroup, sizeof autogroup);
+    bool is_seen = prio_read(seat.tid, &seen) == 0;
+    sink_stat(sink, "sched", prio_name(st->shared->prio));
+    sink_stat(sink, "sched_policy", is_seen ? seen.policy : "unknown");
+    sink_statf(sink, "sched_nice", "%d", seen.nice);
+    sink_statf(sink, "sched_priority", "%u", seen.priority);
+    sink_statf(sink, "sched_slice_ns", "%" PRIu64, seen.slice_ns);
+    sink_stat(sink, "sched_autogroup", autogroup);
+    sink_statf(sink, "sched_errors", "%u", st->shared->prio_errors);
 }
 
 static void
@@ -81,6 +106,7 @@ stats_show_pin(struct stats *st, struct sink *sink)
     sink_stat(sink, "pin_background", s.background_list[0] ? s.background_list : "any");
     sink_statf(sink, "pin_replans", "%" PRIu64, s.replans);
     sink_statf(sink, "pin_errors", "%" PRIu64, s.errors);
+    stats_show_sched(st, sink);
     show_membind(st->shared->membind, sink);
     for (unsigned i = 0; i < st->worker_count; i++) {
         show_worker(p, i, sink);

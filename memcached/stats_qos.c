@@ -48,6 +48,7 @@ stats_show_qos(struct stats *st, struct sink *sink)
     sink_statf(sink, "deferred", "%" PRIu64, deferred);
     sink_statf(sink, "deferred_turns", "%" PRIu64, turns);
     stats_show_steer(st, sink);
+    stats_show_sched(st, sink);
     if (st->shared->udp.addresses > 0) {
         show_udp(st, sink);
     }

@@ -10,4 +10,6 @@
 void stats_show_qos(struct stats *st, struct sink *sink);
 /* Of it, what is about limits. */
 void stats_show_limit(struct stats *st, struct sink *sink);
+/* Of the workers, as the kernel tells. */
+void stats_show_sched(struct stats *st, struct sink *sink);
 void stats_show_pin(struct stats *st, struct sink *sink);

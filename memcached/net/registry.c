@@ -14,10 +14,10 @@ static const char *const state_names[REGISTRY_STATES] = {
 };
 
 void
-registry_init(struct registry *r)
+registry_init(struct registry *r, const pthread_mutexattr_t *lock_attr)
 {
     *r = (struct registry){.capacity = 0};
-    PTHREAD_OK(pthread_mutex_init(&r->lock, NULL));
+    PTHREAD_OK(pthread_mutex_init(&r->lock, lock_attr));
 }
 
 void

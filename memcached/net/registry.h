@@ -46,7 +46,7 @@ struct registry {
     unsigned capacity;
 };
 
-void registry_init(struct registry *r);
+void registry_init(struct registry *r, const pthread_mutexattr_t *lock_attr);
 void registry_fini(struct registry *r);
 /* False: no memory. */
 must_check bool registry_add(struct registry *r, struct registry_entry *entry);

@@ -469,7 +469,8 @@ worker_main(void *arg)
     char name[16];
     snprintf(name, sizeof name, "mc-worker %u", w->index % 1000);
     PTHREAD_OK(pthread_setname_np(pthread_self(), name));
-    pin_self(w); /* before anything is allocated: first touch then gives local memory */
+    /* Before anything is allocated: first touch then gives local memory. */
+    pin_self(w);
     atomic_store(&w->tid, gettid());
     pool_init(&w->pool);
     w->env.log = watch_ring(w->shared->watch);

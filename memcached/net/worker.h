@@ -39,7 +39,7 @@
 struct acceptor;
 struct conn;
 struct membind;
-struct pinner;
+struct prio_spec;
 struct watchers;
 
 /* What all workers share; set up by main before the first worker starts. */
@@ -56,6 +56,8 @@ struct net_shared {
     struct limiter limiter;
     struct pinner *pinner;
     const struct membind *membind;
+    const struct prio_spec *prio; /* of the workers */
+    unsigned prio_errors;         /* workers that the kernel refused it to */
     sem_t ready; /* posted by each worker once it is pinned and can take connections */
     sem_t go;    /* posted for each worker once all are: none serves before */
     sem_t ended; /* posted by each worker as the last thing it does */

@@ -197,7 +197,8 @@ entries_read(struct entries *e, enum auth_kind kind, const char *path, char *err
 /* ---- life ----------------------------------------------------------------------------- */
 
 static struct auth *
-open_kind(enum auth_kind kind, const char *path, char *err, size_t err_len)
+open_kind(enum auth_kind kind, const char *path, const pthread_mutexattr_t *lock_attr,
+          char *err, size_t err_len)
 {
     struct auth *a = calloc(1, sizeof *a);
     char *where = NULL;
@@ -212,7 +213,7 @@ open_kind(enum auth_kind kind, const char *path, char *err, size_t err_len)
         return NULL;
     }
     a->kind = kind;
-    PTHREAD_OK(pthread_mutex_init(&a->lock, NULL));
+    PTHREAD_OK(pthread_mutex_init(&a->lock, lock_attr));
     a->path = where;
     if (path != NULL && !entries_read(&a->entries, kind, where, err, err_len)) {
         auth_close(&a);
@@ -221,19 +222,21 @@ open_kind(enum auth_kind kind, const char *path, char *err, size_t err_len)
 }
 
 struct auth *
-auth_open_tokens(const char *path, char *err, size_t err_len)
+auth_open_tokens(const char *path, const pthread_mutexattr_t *lock_attr, char *err,
+                 size_t err_len)
 {
-    return open_kind(KIND_TOKENS, path, err, err_len);
+    return open_kind(KIND_TOKENS, path, lock_attr, err, err_len);
 }
 
 struct auth *
-auth_open_sasl(const char *path, char *err, size_t err_len)
+auth_open_sasl(const char *path, const pthread_mutexattr_t *lock_attr, char *err,
+               size_t err_len)
 {
     if (path == NULL && !auth_sasl_init(err, err_len)) {
         return NULL;
     }
-    struct auth *a =
-        open_kind(path != NULL ? KIND_PASSWORDS : KIND_LIBRARY, path, err, err_len);
+    struct auth *a = open_kind(path != NULL ? KIND_PASSWORDS : KIND_LIBRARY, path,
+                               lock_attr, err, err_len);
     if (a != NULL) {
         a->mechanisms = path != NULL ? strdup("PLAIN") : auth_sasl_mechanisms();
     }

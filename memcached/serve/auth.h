@@ -11,6 +11,7 @@
  */
 #pragma once
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -36,9 +37,11 @@ enum auth_status {
 /* ---- start-up thread ------------------------------------------------------------------ */
 
 /* Each returns NULL with one line in err. */
-struct auth *auth_open_tokens(const char *path, char *err, size_t err_len);
+struct auth *auth_open_tokens(const char *path, const pthread_mutexattr_t *lock_attr,
+                              char *err, size_t err_len);
 /* path: a password database, for PLAIN; NULL: libsasl2 decides. */
-struct auth *auth_open_sasl(const char *path, char *err, size_t err_len);
+struct auth *auth_open_sasl(const char *path, const pthread_mutexattr_t *lock_attr,
+                            char *err, size_t err_len);
 /* Whether auth_open_sasl(NULL) can work. */
 bool auth_has_library(void);
 /* Reads the file again while workers go on; when it is bad, false with a line in err, and

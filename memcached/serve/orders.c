@@ -8,11 +8,12 @@
 #define YIELD_SECONDS 60u /* that clients have for themselves after a conflict */
 
 void
-orders_init(struct orders *o, const struct orders_conf *conf)
+orders_init(struct orders *o, const struct orders_conf *conf,
+            const pthread_mutexattr_t *lock_attr)
 {
     pthread_condattr_t attr;
     *o = (struct orders){.conf = *conf};
-    PTHREAD_OK(pthread_mutex_init(&o->lock, NULL));
+    PTHREAD_OK(pthread_mutex_init(&o->lock, lock_attr));
     PTHREAD_OK(pthread_condattr_init(&attr));
     PTHREAD_OK(pthread_condattr_setclock(&attr, CLOCK_MONOTONIC));
     PTHREAD_OK(pthread_cond_init(&o->wake, &attr));

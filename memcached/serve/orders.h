@@ -38,7 +38,8 @@ struct orders {
     uint32_t yielded_at;   /* when an automatic crawl had to give way; 0: never */
 };
 
-void orders_init(struct orders *o, const struct orders_conf *conf);
+void orders_init(struct orders *o, const struct orders_conf *conf,
+                 const pthread_mutexattr_t *lock_attr);
 void orders_fini(struct orders *o);
 
 /* ---- workers -------------------------------------------------------------------------- */

@@ -25,7 +25,7 @@ watch_init(struct watch *w, const struct watch_conf *conf)
         return false;
     }
     memset(w->rings, 0, bytes);
-    PTHREAD_OK(pthread_mutex_init(&w->mask_lock, NULL));
+    PTHREAD_OK(pthread_mutex_init(&w->mask_lock, conf->lock_attr));
     for (unsigned i = 0; i < conf->threads; i++) {
         w->rings[i].watch = w;
     }

@@ -121,6 +121,7 @@ struct watch_conf {
     uint64_t last_gid;       /* events are numbered from the next one on */
     void (*wake)(void *ctx); /* any thread: tells the collector that a ring fills. NULL */
     void *wake_ctx;
+    const pthread_mutexattr_t *lock_attr; /* NULL: default */
 };
 
 struct watch {

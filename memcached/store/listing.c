@@ -39,11 +39,11 @@ store_dump(struct store *s, unsigned class_id, bool hot_first, uint32_t limit,
 /* ---- sizes ---------------------------------------------------------------------------- */
 
 void
-sizes_init(struct sizes *z, uint32_t item_max)
+sizes_init(struct sizes *z, uint32_t item_max, const pthread_mutexattr_t *lock_attr)
 {
     memset(z, 0, sizeof(*z));
     z->buckets = item_max / SIZES_BUCKET_BYTES + 1;
-    PTHREAD_OK(pthread_mutex_init(&z->lock, NULL));
+    PTHREAD_OK(pthread_mutex_init(&z->lock, lock_attr));
 }
 
 void

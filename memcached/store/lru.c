@@ -39,12 +39,13 @@ struct pull_ask {
 };
 
 void
-lru_init(struct lru *l, const struct store_lru_conf *conf)
+lru_init(struct lru *l, const struct store_lru_conf *conf,
+         const pthread_mutexattr_t *lock_attr)
 {
     memset(l, 0, sizeof(*l));
-    PTHREAD_OK(pthread_mutex_init(&l->conf_lock, NULL));
+    PTHREAD_OK(pthread_mutex_init(&l->conf_lock, lock_attr));
     for (unsigned i = 0; i < STORE_CLASSES; i++) {
-        PTHREAD_OK(pthread_mutex_init(&l->classes[i].lock, NULL));
+        PTHREAD_OK(pthread_mutex_init(&l->classes[i].lock, lock_attr));
     }
     l->conf = *conf;
     atomic_init(&l->is_segmented, conf->is_segmented);

@@ -65,7 +65,8 @@ struct lru {
     struct lru_class classes[STORE_CLASSES];
 };
 
-void lru_init(struct lru *l, const struct store_lru_conf *conf);
+void lru_init(struct lru *l, const struct store_lru_conf *conf,
+              const pthread_mutexattr_t *lock_attr);
 void lru_fini(struct lru *l);
 
 static inline bool

@@ -457,11 +457,11 @@ store_automove_step(struct store *s, uint32_t now)
 /* ---- life and statistics ------------------------------------------------------------- */
 
 void
-mover_init(struct store *s)
+mover_init(struct store *s, const pthread_mutexattr_t *lock_attr)
 {
     struct store_automove conf = {.ratio = 1, .window = AUTOMOVE_WINDOW_MIN};
 
-    PTHREAD_OK(pthread_mutex_init(&s->automover.lock, NULL));
+    PTHREAD_OK(pthread_mutex_init(&s->automover.lock, lock_attr));
     atomic_init(&s->mover.count.last_busy, "none");
     store_set_automove(s, &conf);
 }

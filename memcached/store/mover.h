@@ -54,7 +54,7 @@ struct automover {
 
 struct store;
 
-void mover_init(struct store *s);
+void mover_init(struct store *s, const pthread_mutexattr_t *lock_attr);
 void mover_fini(struct store *s);
 void mover_reset_stats(struct store *s);
 void mover_totals(struct store *s, struct store_totals *out);

@@ -24,7 +24,7 @@ struct sizes {
     _Atomic uint64_t *counts; /* relaxed sums */
 };
 
-void sizes_init(struct sizes *z, uint32_t item_max);
+void sizes_init(struct sizes *z, uint32_t item_max, const pthread_mutexattr_t *lock_attr);
 void sizes_fini(struct sizes *z);
 
 void sizes_count(struct sizes *z, struct item *it, uint64_t total);

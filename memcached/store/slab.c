@@ -274,7 +274,7 @@ slab_init(struct slab *sl, const struct store_conf *conf, struct mem *mem, char 
     const char *wrong = what_is_wrong(conf);
 
     memset(sl, 0, sizeof(*sl));
-    PTHREAD_OK(pthread_mutex_init(&sl->lock, NULL));
+    PTHREAD_OK(pthread_mutex_init(&sl->lock, conf->lock_attr));
     sl->mem = mem;
     sl->on_map = conf->on_map;
     sl->map_ctx = conf->map_ctx;

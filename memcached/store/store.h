@@ -14,6 +14,7 @@
  */
 #pragma once
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -83,6 +84,8 @@ struct store_conf {
      * call the store. NULL: nobody wants to know. */
     void (*on_map)(void *ctx, void *area, size_t bytes);
     void *map_ctx;
+    /* Of all locks, which workers share with the threads in the background. NULL: default. */
+    const pthread_mutexattr_t *lock_attr;
 };
 
 enum store_status {

@@ -56,7 +56,7 @@ table_init(struct table *t, const struct store_conf *conf, struct mem *mem, char
         return false;
     }
     for (uint64_t i = 0; i <= t->stripe_mask; i++) {
-        PTHREAD_OK(pthread_mutex_init(&t->stripes[i].lock, NULL));
+        PTHREAD_OK(pthread_mutex_init(&t->stripes[i].lock, conf->lock_attr));
     }
     XXH3_generateSecret_fromSeed(t->secret, t->seed);
     atomic_init(&g->pos, UINT64_MAX);

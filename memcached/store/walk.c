@@ -11,9 +11,9 @@
 #define DUMP_SECONDS 1800u /* and so is one for a client after this time */
 
 void
-walk_init(struct walk *w)
+walk_init(struct walk *w, const pthread_mutexattr_t *lock_attr)
 {
-    PTHREAD_OK(pthread_mutex_init(&w->lock, NULL));
+    PTHREAD_OK(pthread_mutex_init(&w->lock, lock_attr));
 }
 
 void

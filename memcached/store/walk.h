@@ -50,5 +50,5 @@ struct walk {
     _Atomic bool is_running;
 };
 
-void walk_init(struct walk *w);
+void walk_init(struct walk *w, const pthread_mutexattr_t *lock_attr);
 void walk_fini(struct walk *w);

@@ -61,8 +61,8 @@ static struct auth *
 open_auth(bool is_sasl, const char *path)
 {
     char err[512] = "";
-    struct auth *a = is_sasl ? auth_open_sasl(path, err, sizeof err)
-                             : auth_open_tokens(path, err, sizeof err);
+    struct auth *a = is_sasl ? auth_open_sasl(path, NULL, err, sizeof err)
+                             : auth_open_tokens(path, NULL, err, sizeof err);
     must((a == NULL) == (*err != '\0'));
     return a;
 }

@@ -55,7 +55,7 @@ static struct auth *
 open_tokens(const char *text)
 {
     write_file(text);
-    struct auth *a = auth_open_tokens(path, err, sizeof err);
+    struct auth *a = auth_open_tokens(path, NULL, err, sizeof err);
     ck_assert_msg(a != NULL, "%s", err);
     return a;
 }
@@ -95,7 +95,7 @@ START_TEST(fields_have_a_limit)
     line[256] = '\n';
     line[257] = '\0';
     write_file(line);
-    ck_assert_ptr_null(auth_open_tokens(path, err, sizeof err));
+    ck_assert_ptr_null(auth_open_tokens(path, NULL, err, sizeof err));
     ck_assert_ptr_nonnull(strstr(err, "malformed entry"));
 }
 END_TEST
@@ -110,11 +110,11 @@ END_TEST
 
 START_TEST(bad_files)
 {
-    ck_assert_ptr_null(auth_open_tokens("no/such/file", err, sizeof err));
+    ck_assert_ptr_null(auth_open_tokens("no/such/file", NULL, err, sizeof err));
     ck_assert_ptr_nonnull(
         strstr(err, "Could not open authfile [no/such/file] for reading"));
     write_file("foo:bar\nnonsense\n");
-    ck_assert_ptr_null(auth_open_tokens(path, err, sizeof err));
+    ck_assert_ptr_null(auth_open_tokens(path, NULL, err, sizeof err));
     ck_assert_ptr_nonnull(
         strstr(err, "has a malformed entry. Should be 'user:password'"));
 }
@@ -142,7 +142,7 @@ static struct auth *
 open_passwords(const char *text)
 {
     write_file(text);
-    struct auth *a = auth_open_sasl(path, err, sizeof err);
+    struct auth *a = auth_open_sasl(path, NULL, err, sizeof err);
     ck_assert_msg(a != NULL, "%s", err);
     return a;
 }
@@ -200,7 +200,7 @@ END_TEST
 START_TEST(library)
 {
     if (!auth_has_library()) {
-        ck_assert_ptr_null(auth_open_sasl(NULL, err, sizeof err));
+        ck_assert_ptr_null(auth_open_sasl(NULL, NULL, err, sizeof err));
         ck_assert_str_eq(err, "This server is not built with SASL support.");
         return;
     }
@@ -208,7 +208,7 @@ START_TEST(library)
     struct slice challenge;
     write_file("mech_list: PLAIN\n");
     setenv("SASL_CONF_PATH", ".", 1);
-    struct auth *a = auth_open_sasl(NULL, err, sizeof err);
+    struct auth *a = auth_open_sasl(NULL, NULL, err, sizeof err);
     ck_assert_msg(a != NULL, "%s", err);
     ck_assert_int_eq(START(a, &s, "NO-SUCH-MECHANISM", ""), AUTH_FAILED);
     ck_assert_int_eq(START(a, &s, "PLAIN", "\0foo\0bar"), AUTH_FAILED);

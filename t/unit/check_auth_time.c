@@ -181,7 +181,7 @@ write_entries(void)
 START_TEST(a_token)
 {
     write_entries();
-    struct auth *a = auth_open_tokens(file_name, err, sizeof err);
+    struct auth *a = auth_open_tokens(file_name, NULL, err, sizeof err);
     unlink(file_name);
     compare(a, check_token, true);
     auth_close(&a);
@@ -191,7 +191,7 @@ END_TEST
 START_TEST(a_password)
 {
     write_entries();
-    struct auth *a = auth_open_sasl(file_name, err, sizeof err);
+    struct auth *a = auth_open_sasl(file_name, NULL, err, sizeof err);
     unlink(file_name);
     compare(a, check_token, true);
     compare(a, check_plain, false);

@@ -563,7 +563,7 @@ open_auth(void)
     ck_assert_int_ge(fd, 0);
     ck_assert_int_eq(write(fd, "user:secret\n", 12), 12);
     ck_assert_int_eq(close(fd), 0);
-    struct auth *auth = auth_open_sasl(path, err, sizeof err);
+    struct auth *auth = auth_open_sasl(path, NULL, err, sizeof err);
     ck_assert_msg(auth != NULL, "%s", err);
     ck_assert_int_eq(unlink(path), 0);
     return auth;

@@ -1,0 +1,201 @@
+#!/usr/bin/env perl
+# --sched: each worker is scheduled as asked, and stats tells what the kernel has made of it;
+# refusals are explained and counted, and the server serves all the same.
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::Bin/lib";
+use Test::More;
+use MCTest;
+
+plan skip_all => 'needs memcached-qos' if !is_ours();
+my @as_root = $> == 0 ? ('-u', 'root') : ();
+my $group;
+
+END {
+    my $status = $?;
+    for (1 .. 100) {
+        last if !$group || !-d $group || rmdir $group;
+        select undef, undef, undef, 0.05;
+    }
+    $? = $status;
+}
+
+sub sched_stats {
+    my ($server) = @_;
+    return mem_stats($server->control, 'pin');
+}
+
+# (policy, nice) of a thread by /proc: fields 41 and 19; the name in parentheses has blanks
+sub scheduled {
+    my ($server, $tid) = @_;
+    open my $fh, '<', '/proc/' . $server->pid . "/task/$tid/stat" or return ();
+    my $line = <$fh>;
+    $line =~ s/^.*\) //;
+    return (split ' ', $line)[38, 16];
+}
+
+sub other_threads {
+    my ($server) = @_;
+    my $stats = sched_stats($server);
+    my %is_worker = map { $stats->{$_} => 1 } grep { /_tid$/ } keys %$stats;
+    return grep { !$is_worker{$_} } map { m{/(\d+)$} } glob '/proc/' . $server->pid . '/task/*';
+}
+
+sub serves {
+    my ($server, $name) = @_;
+    exchange($server->connect, "set a 0 0 1\r\n1\r\nget a\r\n",
+        "STORED\r\nVALUE a 0 1\r\n1\r\nEND\r\n", $name);
+}
+
+# nothing asked
+{
+    my $server = start_server(args => ['-t', '2']);
+    my $stats = sched_stats($server);
+    is($stats->{sched}, 'default', 'nothing asked');
+    is($stats->{sched_policy}, 'other', 'the default policy');
+    is($stats->{sched_errors}, 0, 'no errors');
+    like($stats->{sched_autogroup}, qr/^(off|cgroup|-?\d+)$/, 'sched_autogroup');
+    is(mem_stats($server->control, 'qos')->{sched_policy}, 'other', 'stats qos has it too');
+    $server->stop;
+}
+
+# What asks for no rights: more niceness, slices.
+{
+    my $server = start_server(args => ['-t', '2', '--sched=other:5']);
+    my $stats = sched_stats($server);
+    is($stats->{sched}, 'other:5', 'other:5: asked');
+    for my $worker (0, 1) {
+        is($stats->{"pin_worker_${worker}_sched_nice"}, 5, "worker $worker has it");
+        is_deeply([scheduled($server, $stats->{"pin_worker_${worker}_tid"})], [0, 5],
+            'as /proc says');
+    }
+    is((grep { (scheduled($server, $_))[1] != 0 } other_threads($server)), 0,
+        'other threads do not');
+    my $autogroup = $stats->{sched_autogroup};
+    ok($autogroup eq '5' || $autogroup eq 'off' || $autogroup eq 'cgroup',
+        'the session has it too, where it counts') or diag($autogroup);
+    $server->stop;
+
+    $server = start_server(args => ['-t', '2', '--sched=slice:200us']);
+    $stats = sched_stats($server);
+    is($stats->{sched}, 'slice:200us', 'slice:200us: asked');
+    is($stats->{sched_policy}, 'other', 'the policy stays');
+    if ($stats->{sched_errors} == 0) {
+        is($stats->{"pin_worker_${_}_sched_slice_ns"}, 200000, "worker $_ has it") for 0, 1;
+        is($stats->{sched_slice_ns}, 200000, 'in short');
+    } else {
+        like($server->err, qr/slices need Linux 6\.12/, 'an old kernel is told of');
+        isnt($stats->{sched_slice_ns}, 200000, 'and stats tells the truth');
+    }
+    serves($server, 'it serves');
+    $server->stop;
+}
+
+# What asks for rights.
+for my $case (['fifo', 'fifo', 1, 1], ['fifo:7', 'fifo', 1, 7], ['rr:2', 'rr', 2, 2],
+        ['other:-3', 'other', 0, 0]) {
+    my ($option, $policy, $number, $priority) = @$case;
+    my $server = start_server(args => ['-t', '2', "--sched=$option"]);
+    my $stats = sched_stats($server);
+    if ($stats->{sched_errors} > 0) {
+        is($stats->{sched_errors}, 2, "$option: both workers are refused");
+        like($server->err, qr/--sched=.*(not permitted|real-time budget)/, 'with the reason');
+        is($stats->{sched_policy}, 'other', 'and stats tells the truth');
+    } else {
+        is($stats->{sched_policy}, $policy, "$option: policy");
+        is($stats->{sched_priority}, $priority, "$option: priority");
+        for my $worker (0, 1) {
+            my @now = scheduled($server, $stats->{"pin_worker_${worker}_tid"});
+            is($now[0], $number, "worker $worker has it");
+            is($now[1], -3, 'and its nice value') if $option =~ /other/;
+        }
+        is((grep { (scheduled($server, $_))[0] != 0 } other_threads($server)), 0,
+            'other threads do not');
+    }
+    serves($server, "$option: it serves");
+    $server->stop;
+}
+
+# What is given up with root is asked for before.
+SKIP: {
+    skip 'needs root', 1 if $> != 0 || !defined getpwnam 'nobody';
+    chmod 0777, scratch_dir();
+    my $server = start_server(args => ['-t', '1', '-u', 'nobody', '--sched=fifo:2']);
+    my $stats = sched_stats($server);
+    SKIP: {
+        skip 'real-time priority is not permitted here', 2 if $stats->{sched_errors} > 0;
+        is($stats->{sched_policy}, 'fifo', 'fifo as another user');
+        is($stats->{sched_priority}, 2, 'with its priority');
+    }
+    $server->stop;
+    $server = start_server(args => ['-t', '1', '-u', 'nobody', '--sched=other:-4']);
+    $stats = sched_stats($server);
+    SKIP: {
+        skip 'niceness is not permitted here', 2 if $stats->{sched_errors} > 0;
+        is($stats->{sched_nice}, -4, 'a negative nice value as another user');
+        like($stats->{sched_autogroup}, qr/^(-4|off|cgroup)$/, 'of the session too');
+    }
+    $server->stop;
+    chmod 0700, scratch_dir();
+}
+
+# A control group without real-time budget.
+SKIP: {
+    my $top = '/sys/fs/cgroup/cpu';
+    skip 'no cgroup v1 with real-time budgets', 1 if !-e "$top/cpu.rt_runtime_us";
+    my $dir = "$top/mctest57.$$";
+    skip 'no cgroup can be made', 1 if !mkdir $dir;
+    $group = $dir;
+    my $server = start_server(args => ['-t', '2', '--sched=fifo:1'],
+        wrap => ['/bin/sh', '-c', "echo \$\$ >$dir/cgroup.procs && exec \"\$@\"", 'sh']);
+    my $stats = sched_stats($server);
+    is($stats->{sched_errors}, 2, 'a group without budget: both workers are refused');
+    is($stats->{sched_policy}, 'other', 'and stats tells the truth');
+    is($stats->{sched_autogroup}, 'cgroup', 'autogroups do not count here')
+        if $stats->{sched_autogroup} ne 'off';
+    my @lines = grep { /--sched=fifo:1/ } split /\n/, $server->err;
+    is(scalar(@lines), 1, 'it is said once');
+    like($lines[0], qr{\Q$dir\E/cpu\.rt_runtime_us}, 'with the file that helps');
+    serves($server, 'it serves');
+    $server->stop;
+}
+
+# Workers at real-time priority and the threads in the background, on one CPU.
+SKIP: {
+    my $cpu = (proc_status($$, 'Cpus_allowed_list'))[0];
+    $cpu =~ s/\D.*//;
+    my $server = start_server(args => ['-t', '2', '--sched=fifo:1', "--pin=list:$cpu", '-m', '4',
+        '-o', 'slab_reassign,slab_automove,lru_maintainer,lru_crawler']);
+    skip 'real-time priority is not permitted here', 1
+        if sched_stats($server)->{sched_errors} > 0;
+    my $before = mem_stats($server->control);
+    my @socks = map { $server->connect } 1 .. 4;
+    my $value = 'v' x 2000;
+    for my $round (1 .. 10) {
+        for my $sock (@socks) {
+            put($sock, join '', map { "set $round-$_ 0 1 2000 noreply\r\n$value\r\n" } 1 .. 200);
+            put($sock, "lru_crawler crawl all\r\nslabs reassign -1 1\r\n");
+        }
+        debugtime($server, 2);
+        for my $sock (@socks) {
+            read_line($sock) for 1, 2;
+        }
+    }
+    expect_open($_, 'a client is served to the end') for @socks;
+    my $after = mem_stats($server->control);
+    is($after->{cmd_set} - $before->{cmd_set}, 8000, 'every set was executed');
+    $server->stop;
+}
+
+# What cannot be is refused at the start.
+for my $wrong (['batch', qr/background/], ['deadline:1ms/10ms', qr/admission control/],
+        ['deadline', qr/--pin/], ['fifo:0', qr/1 to 99/], ['other:-21', qr/-20 to 19/],
+        ['slice:', qr/100us/], ['', qr/other:N/]) {
+    my ($text, $reason) = @$wrong;
+    my $run = run_program("--sched=$text", '--pin', @as_root);
+    is($run->{status}, 64, "--sched=$text is refused");
+    like($run->{err}, $reason, 'with the reason');
+}
+
+done_testing();

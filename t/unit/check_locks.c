@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * Locks that workers share with threads in the background lend the worker's priority to who
+ * holds them, when workers run at real-time priority; and only then.
+ */
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "check_unit.h"
+#include "net/registry.h"
+#include "qos/pinner.h"
+#include "serve/orders.h"
+#include "serve/watch.h"
+#include "store/core.h"
+
+#define INHERITS                                                                         \
+    32 /* in the kind of a mutex of glibc, which has no function to ask with */
+#define PRIORITY 3
+#define PATIENCE_S 60
+
+static pthread_mutexattr_t attr;
+
+static void
+check_lock(const char *name, const pthread_mutex_t *lock, bool inherits)
+{
+#ifdef __GLIBC__
+    ck_assert_msg(((lock->__data.__kind & INHERITS) != 0) == inherits, "%s", name);
+#else
+    (void)name, (void)lock, (void)inherits;
+#endif
+}
+
+static const pthread_mutexattr_t *
+attr_for(bool inherits)
+{
+    PTHREAD_OK(pthread_mutexattr_init(&attr));
+    PTHREAD_OK(pthread_mutexattr_setprotocol(&attr, PTHREAD_PRIO_INHERIT));
+    return inherits ? &attr : NULL;
+}
+
+START_TEST(locks_of_the_store_inherit)
+{
+    bool inherits = _i == 1;
+    char err[128];
+    struct store_conf conf = {.limit_bytes = 8 << 20,
+                              .growth_factor = 1.25,
+                              .min_space = 48,
+                              .item_max = 1 << 20,
+                              .chunk_max = 1 << 20,
+                              .hash_power = 12,
+                              .threads = 4,
+                              .lock_attr = attr_for(inherits)};
+    struct store *s = store_create(&conf, err, sizeof err);
+    ck_assert_ptr_nonnull(s);
+    for (uint64_t i = 0; i <= s->table.stripe_mask; i++) {
+        check_lock("stripe", &s->table.stripes[i].lock, inherits);
+    }
+    for (unsigned i = 0; i < STORE_CLASSES; i++) {
+        check_lock("lists", &s->lru.classes[i].lock, inherits);
+    }
+    check_lock("lru settings", &s->lru.conf_lock, inherits);
+    check_lock("slab", &s->slab.lock, inherits);
+    check_lock("walk", &s->walk.lock, inherits);
+    check_lock("sizes", &s->sizes.lock, inherits);
+    check_lock("automover", &s->automover.lock, inherits);
+    check_lock("flush", &s->flush.lock, inherits);
+    store_destroy(&s);
+}
+END_TEST
+
+START_TEST(other_locks_inherit)
+{
+    bool inherits = _i == 1;
+    const pthread_mutexattr_t *lock_attr = attr_for(inherits);
+    struct orders_conf orders_conf = {0};
+    struct orders orders;
+    orders_init(&orders, &orders_conf, lock_attr);
+    check_lock("orders", &orders.lock, inherits);
+    orders_fini(&orders);
+
+    struct registry registry;
+    registry_init(&registry, lock_attr);
+    check_lock("registry", &registry.lock, inherits);
+    registry_fini(&registry);
+
+    struct watch_conf watch_conf = {.threads = 1,
+                                    .ring_bytes = 1 << 16,
+                                    .outbox_bytes = 1 << 16,
+                                    .lock_attr = lock_attr};
+    struct watch watch;
+    ck_assert(watch_init(&watch, &watch_conf));
+    check_lock("live log", &watch.mask_lock, inherits);
+    watch_fini(&watch);
+
+    struct pin_spec spec = {.policy = PIN_NONE};
+    struct pinner pinner;
+    ck_assert(pinner_init(&pinner, &spec, 1, lock_attr));
+    check_lock("pinner", &pinner.lock, inherits);
+    pinner_fini(&pinner);
+}
+END_TEST
+
+/* ---- seen in the kernel ---------------------------------------------------------------- */
+
+static struct orders shared;
+static atomic_bool is_refused;
+
+static void *
+worker_main(void *arg)
+{
+    (void)arg;
+    struct sched_param param = {.sched_priority = PRIORITY};
+    if (sched_setscheduler(0, SCHED_FIFO, &param) != 0) {
+        atomic_store(&is_refused, true);
+    }
+    (void)orders_conf(&shared);
+    return NULL;
+}
+
+/* The priority at which this thread runs now: field 18, -1 - p at real-time priority p. */
+static int
+own_priority(void)
+{
+    char path[64], line[512];
+    snprintf(path, sizeof path, "/proc/self/task/%d/stat", (int)gettid());
+    FILE *file = fopen(path, "r");
+    ck_assert_ptr_nonnull(file);
+    ck_assert_ptr_nonnull(fgets(line, sizeof line, file));
+    fclose(file);
+    const char *p = strrchr(line, ')');
+    for (unsigned field = 2; field < 18; field++) {
+        p = strchr(p + 1, ' ');
+    }
+    return atoi(p);
+}
+
+START_TEST(holder_runs_at_the_priority_of_who_waits)
+{
+    struct orders_conf conf = {0};
+    pthread_t worker;
+    orders_init(&shared, &conf, attr_for(true));
+    PTHREAD_OK(pthread_mutex_lock(&shared.lock));
+    ck_assert_int_ge(own_priority(), 0);
+    PTHREAD_OK(pthread_create(&worker, NULL, worker_main, NULL));
+    time_t end = time(NULL) + PATIENCE_S;
+    while (!atomic_load(&is_refused) && own_priority() != -1 - PRIORITY &&
+           time(NULL) < end) {
+        sched_yield();
+    }
+    int lent = own_priority();
+    PTHREAD_OK(pthread_mutex_unlock(&shared.lock));
+    PTHREAD_OK(pthread_join(worker, NULL));
+    orders_fini(&shared);
+    if (atomic_load(&is_refused)) {
+        printf("# real-time priority is not permitted here\n");
+        fflush(stdout);
+        return;
+    }
+    ck_assert_int_eq(lent, -1 - PRIORITY);
+    ck_assert_int_ge(own_priority(), 0);
+}
+END_TEST
+
+int
+main(void)
+{
+    Suite *suite = suite_create("locks");
+    TCase *tc = tcase_create("locks");
+    tcase_set_timeout(tc, SUITE_TIMEOUT_S);
+    tcase_add_loop_test(tc, locks_of_the_store_inherit, 0, 2);
+    tcase_add_loop_test(tc, other_locks_inherit, 0, 2);
+    tcase_add_test(tc, holder_runs_at_the_priority_of_who_waits);
+    suite_add_tcase(suite, tc);
+    return run_suite(suite);
+}

@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * The words of --sched, and what the kernel makes of them. Each test runs in a process of its
+ * own, so what it changes ends with it.
+ */
+#include "qos/prio.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "check_unit.h"
+#include "qos/rights.h"
+
+#define NOBODY 65534
+
+static const struct {
+    const char *text;
+    struct prio_spec spec;
+    const char *name;
+} good[] = {
+    {"other", {.policy = PRIO_OTHER}, "other:0"},
+    {"other:-20", {.policy = PRIO_OTHER, .nice = -20}, "other:-20"},
+    {"other:19", {.policy = PRIO_OTHER, .nice = 19}, "other:19"},
+    {"slice:100us", {.policy = PRIO_SLICE, .slice_ns = 100000}, "slice:100us"},
+    {"slice:3ms", {.policy = PRIO_SLICE, .slice_ns = 3000000}, "slice:3000us"},
+    {"slice:250000ns", {.policy = PRIO_SLICE, .slice_ns = 250000}, "slice:250us"},
+    /* what the kernel would make of it */
+    {"slice:1us", {.policy = PRIO_SLICE, .slice_ns = 100000}, "slice:100us"},
+    {"slice:1s", {.policy = PRIO_SLICE, .slice_ns = 100000000}, "slice:100000us"},
+    {"fifo", {.policy = PRIO_FIFO, .priority = 1}, "fifo:1"},
+    {"fifo:99", {.policy = PRIO_FIFO, .priority = 99}, "fifo:99"},
+    {"rr:7", {.policy = PRIO_RR, .priority = 7}, "rr:7"},
+};
+
+START_TEST(good_words_are_understood)
+{
+    struct prio_spec spec;
+    ck_assert_ptr_null(prio_parse(&spec, good[_i].text));
+    ck_assert_int_eq(spec.policy, good[_i].spec.policy);
+    ck_assert_int_eq(spec.nice, good[_i].spec.nice);
+    ck_assert_uint_eq(spec.priority, good[_i].spec.priority);
+    ck_assert_uint_eq(spec.slice_ns, good[_i].spec.slice_ns);
+    ck_assert_str_eq(prio_name(&spec), good[_i].name);
+    ck_assert_int_eq(prio_is_realtime(&spec),
+                     spec.policy == PRIO_FIFO || spec.policy == PRIO_RR);
+}
+END_TEST
+
+static const struct {
+    const char *text, *reason; /* part of it */
+} bad[] = {
+    {"", "must be other:N"},
+    {"idle", "must be other:N"},
+    {"Fifo", "must be other:N"},
+    {"fif", "must be other:N"},
+    {"fifo:", "1 to 99"},
+    {"fifo:0", "1 to 99"},
+    {"fifo:100", "1 to 99"},
+    {"rr:-1", "1 to 99"},
+    {"rr:1x", "1 to 99"},
+    {"other:", "-20 to 19"},
+    {"other:-21", "-20 to 19"},
+    {"other:20", "-20 to 19"},
+    {"other:1.5", "-20 to 19"},
+    {"slice", "100us"},
+    {"slice:", "100us"},
+    {"slice:100", "100us"},
+    {"slice:0us", "100us"},
+    {"slice:us", "100us"},
+    {"slice:1h", "100us"},
+    {"slice:1.5ms", "100us"},
+    {"slice:99999999999999999999s", "100us"},
+    {"slice:18446744073709551615s", "100us"},
+    {"batch", "background"},
+    {"batch:1", "background"},
+    {"deadline:100us/1ms", "admission control"},
+};
+
+START_TEST(bad_words_are_refused_with_the_reason)
+{
+    struct prio_spec spec;
+    const char *wrong = prio_parse(&spec, bad[_i].text);
+    ck_assert_ptr_nonnull(wrong);
+    ck_assert_msg(strstr(wrong, bad[_i].reason) != NULL, "%s: %s", bad[_i].text, wrong);
+}
+END_TEST
+
+/* Applies to this thread; fails the test on anything but success and a lack of rights. */
+static bool
+apply(const char *text, struct prio_seen *seen)
+{
+    struct prio_spec spec;
+    ck_assert_ptr_null(prio_parse(&spec, text));
+    int error = prio_apply(&spec, 0);
+    ck_assert_int_eq(prio_read(0, seen), 0);
+    if (error == EPERM) {
+        printf("# not permitted here: %s\n", text);
+        fflush(stdout);
+    } else {
+        ck_assert_int_eq(error, 0);
+    }
+    return error == 0;
+}
+
+START_TEST(kernel_says_what_it_applied)
+{
+    struct prio_seen seen;
+    ck_assert_int_eq(prio_read(0, &seen), 0);
+    ck_assert_str_eq(seen.policy, "other");
+    if (apply("other:5", &seen)) {
+        ck_assert_int_eq(seen.nice, 5);
+        ck_assert(seen.resets_on_fork);
+    }
+    if (apply("fifo:3", &seen)) {
+        ck_assert_str_eq(seen.policy, "fifo");
+        ck_assert_uint_eq(seen.priority, 3);
+        ck_assert_int_eq(sched_getscheduler(0), SCHED_FIFO | SCHED_RESET_ON_FORK);
+    }
+    if (apply("rr:2", &seen)) {
+        ck_assert_str_eq(seen.policy, "rr");
+        ck_assert_uint_eq(seen.priority, 2);
+    }
+    if (apply("other:-20", &seen)) {
+        ck_assert_str_eq(seen.policy, "other");
+        ck_assert_int_eq(seen.nice, -20);
+    }
+    ck_assert_int_eq(prio_read(-1, &seen), EINVAL);
+}
+END_TEST
+
+/* A kernel before 6.12 forgets the slice, which is noticed. */
+START_TEST(slice_is_read_back)
+{
+    struct prio_spec spec;
+    struct prio_seen seen;
+    ck_assert_ptr_null(prio_parse(&spec, "slice:200us"));
+    int error = prio_apply(&spec, 0);
+    ck_assert_int_eq(prio_read(0, &seen), 0);
+    if (error == 0) {
+        ck_assert_uint_eq(seen.slice_ns, 200000);
+    } else {
+        ck_assert_int_eq(error, ENOTSUP);
+        ck_assert_uint_ne(seen.slice_ns, 200000);
+    }
+}
+END_TEST
+
+START_TEST(nothing_asked_nothing_done)
+{
+    struct prio_spec spec = {.policy = PRIO_LEAVE};
+    struct prio_seen before, after;
+    ck_assert_int_eq(prio_read(0, &before), 0);
+    ck_assert_int_eq(prio_apply(&spec, 0), 0);
+    ck_assert_int_eq(prio_lift_autogroup(&spec), 0);
+    ck_assert_int_eq(prio_read(0, &after), 0);
+    ck_assert(!after.resets_on_fork);
+    ck_assert_str_eq(before.policy, after.policy);
+    ck_assert_uint_eq(before.slice_ns, after.slice_ns);
+    ck_assert_str_eq(prio_name(&spec), "default");
+}
+END_TEST
+
+/* ---- the right to it ------------------------------------------------------------------- */
+
+static struct prio_spec wanted;
+static pid_t worker;
+static int result;
+
+static void
+schedule_worker(void *ctx)
+{
+    ck_assert_ptr_eq(ctx, &result);
+    result = prio_apply(&wanted, worker);
+}
+
+/* The rights of the calling thread, as in /proc. */
+static uint64_t
+rights_of_this_thread(void)
+{
+    char path[64], line[256];
+    unsigned long long rights = UINT64_MAX;
+    snprintf(path, sizeof path, "/proc/self/task/%d/status", (int)gettid());
+    FILE *file = fopen(path, "r");
+    while (file != NULL && fgets(line, sizeof line, file) != NULL) {
+        sscanf(line, "CapPrm: %llx", &rights);
+    }
+    ck_assert_ptr_nonnull(file);
+    fclose(file);
+    return rights;
+}
+
+/* One thread keeps the right when root is given up, and nobody has it in the end. */
+START_TEST(right_outlives_root)
+{
+    struct rights rights = {0};
+    struct prio_seen seen;
+    if (geteuid() != 0) {
+        return;
+    }
+    ck_assert_ptr_null(prio_parse(&wanted, _i == 0 ? "fifo:2" : "other:-7"));
+    bool is_permitted = prio_apply(&wanted, 0) == 0;
+    struct prio_spec plain = {.policy = PRIO_OTHER};
+    ck_assert_int_eq(prio_apply(&plain, 0), 0);
+    rights_keep(&rights);
+    ck_assert_int_eq(setgid(NOBODY), 0);
+    ck_assert_int_eq(setuid(NOBODY), 0);
+    rights_reduce(&rights);
+    ck_assert(rights.is_kept);
+    ck_assert_uint_eq(rights_of_this_thread() & ~(UINT64_C(1) << 23), 0);
+    ck_assert(rights_lend(&rights));
+    ck_assert_uint_eq(rights_of_this_thread(), 0);
+    worker = gettid();
+    rights_use(&rights, schedule_worker, &result);
+    ck_assert_int_eq(result, is_permitted ? 0 : EPERM);
+    ck_assert_int_eq(prio_read(0, &seen), 0);
+    if (is_permitted) {
+        ck_assert_str_eq(seen.policy, _i == 0 ? "fifo" : "other");
+        ck_assert_int_eq(seen.nice, _i == 0 ? 0 : -7);
+    }
+    rights_use(&rights, NULL, NULL);
+    ck_assert_uint_eq(rights_of_this_thread(), 0);
+}
+END_TEST
+
+START_TEST(unused_right_is_given_up)
+{
+    struct rights rights = {0};
+    if (geteuid() != 0) {
+        return;
+    }
+    rights_keep(&rights);
+    ck_assert_int_eq(setuid(NOBODY), 0);
+    rights_reduce(&rights);
+    ck_assert(rights_lend(&rights));
+    ck_assert(rights.is_lent);
+    rights_use(&rights, NULL, NULL);
+    ck_assert(!rights.is_lent);
+    ck_assert_uint_eq(rights_of_this_thread(), 0);
+}
+END_TEST
+
+/* Who was not root, or still is, uses what it has. */
+START_TEST(nothing_kept_nothing_lent)
+{
+    struct rights rights = {0};
+    rights_reduce(&rights);
+    if (geteuid() == 0) {
+        rights_keep(&rights);
+        rights_reduce(&rights);
+    }
+    ck_assert(rights_lend(&rights));
+    ck_assert(!rights.is_lent);
+    ck_assert_ptr_null(prio_parse(&wanted, "other:3"));
+    worker = gettid();
+    rights_use(&rights, schedule_worker, &result);
+    ck_assert_int_eq(result, 0);
+}
+END_TEST
+
+START_TEST(refusals_are_explained)
+{
+    struct prio_spec spec;
+    char text[512];
+    ck_assert_ptr_null(prio_parse(&spec, "slice:100us"));
+    prio_explain(&spec, ENOTSUP, "/no/such/root", text, sizeof text);
+    ck_assert_ptr_nonnull(strstr(text, "--sched=slice:100us"));
+    ck_assert_ptr_nonnull(strstr(text, "Linux 6.12"));
+    ck_assert_ptr_null(prio_parse(&spec, "fifo:4"));
+    prio_explain(&spec, EPERM, "/no/such/root", text, sizeof text);
+    ck_assert_ptr_nonnull(strstr(text, "--sched=fifo:4: not permitted"));
+    ck_assert_ptr_nonnull(strstr(text, "LimitRTPRIO="));
+    ck_assert_ptr_null(prio_parse(&spec, "other:-4"));
+    prio_explain(&spec, EPERM, "/no/such/root", text, sizeof text);
+    ck_assert_ptr_nonnull(strstr(text, "LimitNICE="));
+    prio_explain(&spec, EINVAL, "", text, sizeof text);
+    ck_assert_ptr_nonnull(strstr(text, strerror(EINVAL)));
+}
+END_TEST
+
+int
+main(void)
+{
+    Suite *suite = suite_create("prio");
+    TCase *tc = tcase_create("prio");
+    tcase_set_timeout(tc, SUITE_TIMEOUT_S);
+    tcase_add_loop_test(tc, good_words_are_understood, 0, ROWS(good));
+    tcase_add_loop_test(tc, bad_words_are_refused_with_the_reason, 0, ROWS(bad));
+    tcase_add_test(tc, kernel_says_what_it_applied);
+    tcase_add_test(tc, slice_is_read_back);
+    tcase_add_test(tc, nothing_asked_nothing_done);
+    tcase_add_loop_test(tc, right_outlives_root, 0, 2);
+    tcase_add_test(tc, unused_right_is_given_up);
+    tcase_add_test(tc, nothing_kept_nothing_lent);
+    tcase_add_test(tc, refusals_are_explained);
+    suite_add_tcase(suite, tc);
+    return run_suite(suite);
+}
