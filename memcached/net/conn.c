@@ -811,7 +811,7 @@ bool
 conn_is_movable(const struct conn *c)
 {
     return c->closing == CLOSE_NONE && c->leaving == CLOSE_NONE &&
-           !sched_is_queued(&c->task.node) && c->out.bytes == 0 && c->out.block == NULL &&
+           !task_is_queued(&c->task) && c->out.bytes == 0 && c->out.block == NULL &&
            c->in.mem == NULL && c->share.replies == 0 && !c->edge.is_blocked &&
            !c->edge.is_readable && !c->edge.must_probe && c->session.holds == NULL &&
            (c->tls == NULL || tls_is_agreed(c->tls->session)) &&
