@@ -591,6 +591,7 @@ serve(struct server *sv)
         placement_settle(&sv->placement);
         if (!listen_start(&sv->listen, sv->loop.base, sv->workers)) {
             fprintf(stderr, "memcached: no memory for the listening sockets\n");
+            balancer_stop(&sv->balancer);
             status = STATUS_OS_ERROR;
         }
     }

@@ -391,6 +391,7 @@ chmod 0644, $tokens;
 
 my $step = $ENV{OOM_STEP} || ($is_slow ? 29 : 11);
 try_starts('TCP', $step, '-t', '2');
+try_starts('a listener for each, balance', $step, '-t', '2', '--pin', '--steer=reuseport', '--balance');
 try_starts('UDP, tokens, pages at once', $step, '-U', '0', '-Y', $tokens, '-L', '-m', '80', '--pin=compact');
 try_session('everything', $_, \&say_everything, \&is_well, $step, args => ['-t', '1', '-U', '-1', '-m', '80', '-o', 'lru_crawler'])
     for profiles();

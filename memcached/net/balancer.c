@@ -91,7 +91,10 @@ balancer_start(struct balancer *b, struct net_shared *shared, struct event_base 
     atomic_store_explicit(&shared->times_passes, true, memory_order_relaxed);
     struct timeval window = {.tv_usec = BALANCE_WINDOW_NS / NSEC_PER_USEC};
     must(event_assign(&b->tick, base, -1, EV_PERSIST, on_tick, b) == 0);
-    must(event_add(&b->tick, &window) == 0);
+    if (event_add(&b->tick, &window) != 0) {
+        balancer_stop(b);
+        return false;
+    }
     return true;
 }
 
