@@ -2,7 +2,7 @@
 # The n-th allocation fails, once or with all that follow, for one n after the other: while the
 # server starts, and while clients ask for everything. It starts or says why it does not; each
 # request gets its answer, or an error about memory, or its connection is closed; afterwards the
-# server serves again. t/oom/fail_alloc.c, preloaded into the server, counts and fails.
+# server serves again. t/preload/fail_alloc.c, preloaded into the server, counts and fails.
 #
 # OOM_STEP=1 tries every n; by default some are passed over.
 use strict;
@@ -20,7 +20,7 @@ use MCTest;
 my $FOR_EVER = 1 << 62;
 my $NO_MEMORY = qr/SERVER_ERROR [Oo]ut of memory(?: storing object| writing get response| allocating new item)?\r\n/;
 my $REFUSED = "ERROR Too many open connections\r\n";
-my $library = ($ENV{TOP_BUILDDIR} // '.') . '/t/oom/fail_alloc.so';
+my $library = ($ENV{TOP_BUILDDIR} // '.') . '/t/preload/fail_alloc.so';
 my $dir = scratch_dir();
 my $control = "$dir/control";
 my ($program, @wrapped) = server_binary();

@@ -6,21 +6,16 @@
  * and reads while the server runs. What hwloc, libsasl2 and the C library's user database
  * allocate never fails: they crash then.
  */
-#define _GNU_SOURCE
-#include <dlfcn.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <link.h>
 #include <pthread.h>
 #include <pwd.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
-#include <unistd.h>
+
+#include "preload.h"
 
 struct control {
     _Atomic int64_t seen;        /* allocations so far */
@@ -39,7 +34,6 @@ static struct control *control;
 static struct range spared[RANGES_MAX];
 static size_t spared_count;
 /* What dlsym wants before there is an allocator; what it frees then is left. */
-static volatile int is_finding;
 static _Alignas(max_align_t) char early[EARLY_BYTES];
 static size_t early_used;
 /* This thread is inside what is spared. */
@@ -56,15 +50,6 @@ static struct passwd *(*real_getpwnam)(const char *);
 static int (*real_pthread_getattr_np)(pthread_t, pthread_attr_t *);
 static int (*real_pthread_create)(pthread_t *, const pthread_attr_t *, void *(*)(void *),
                                   void *);
-
-#define FIND(name)                                                                       \
-    do {                                                                                 \
-        if (real_##name == NULL) {                                                       \
-            is_finding = 1;                                                              \
-            *(void **)&real_##name = dlsym(RTLD_NEXT, #name);                            \
-            is_finding = 0;                                                              \
-        }                                                                                \
-    } while (0)
 
 static int
 spare(struct dl_phdr_info *info, size_t size, void *ctx)
@@ -91,16 +76,8 @@ __attribute__((constructor)) static void
 begin(void)
 {
     FIND(mmap);
-    const char *name = getenv("FAIL_ALLOC");
-    int fd = name != NULL ? open(name, O_RDWR | O_CLOEXEC) : -1;
-    if (fd < 0) {
-        return;
-    }
     dl_iterate_phdr(spare, NULL);
-    void *page =
-        real_mmap(NULL, sizeof *control, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    close(fd);
-    control = page != MAP_FAILED ? page : NULL;
+    control = map_control("FAIL_ALLOC", sizeof *control, real_mmap);
 }
 
 /* Whether the allocation that this caller wants is one that fails. */
