@@ -432,6 +432,11 @@ wire(struct server *sv)
     sv->shared.peer_seed = rng_seed();
     sv->shared.idle_seconds = (uint32_t)s->idle_timeout;
     sv->shared.turn_ns = TURN_NS;
+    sv->shared.classes =
+        class_conf_make(s->has_classes, (uint32_t)s->bulk_keys, (uint64_t)s->bulk_bytes);
+    sv->shared.class_rules = s->class_rules;
+    sv->shared.class_shares = s->class_shares;
+    sv->shared.class_max_wait = s->class_max_wait;
     must(sem_init(&sv->shared.ready, 0, 0) == 0);
     must(sem_init(&sv->shared.go, 0, 0) == 0);
     must(sem_init(&sv->shared.ended, 0, 0) == 0);

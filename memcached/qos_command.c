@@ -84,3 +84,23 @@ qos_show(struct stats *st, struct serve_qos *q)
     stats_show_qos(st, q->sink);
     return REPLY_END;
 }
+
+/* Of the connection that asks. */
+enum reply
+qos_set_class(struct stats *st, struct serve_qos *q)
+{
+    struct slice name = q->words[0];
+    enum req_class class = class_by_declared_name(name.p, name.len);
+    bool is_auto = req_word_is(name, "auto");
+    if (!is_auto && class == CLASS_NONE) {
+        return REPLY_BAD_FORMAT;
+    }
+    if (q->is_datagram) {
+        return qos_refuse(q, "a datagram has no connection to declare a class of");
+    }
+    if (!st->shared->classes.is_on) {
+        return qos_refuse(q, "classes are off");
+    }
+    q->declared = is_auto ? 0 : (uint8_t)(1 + class);
+    return REPLY_OK;
+}

@@ -13,6 +13,8 @@
 #include "base/rng.h"
 #include "qos/cgroup.h"
 #include "qos/limit_text.h"
+#include "qos/sched.h"
+#include "settings_class.h"
 
 #define HASH_POWER_DEFAULT 16
 #define CHUNK_MAX_14 STORE_PAGE_BYTES
@@ -511,6 +513,9 @@ set_defaults(struct settings *s, enum profile profile)
                            .binding = BINDING_AUTO,
                            .prefix_delimiter = ':',
                            .udp_guard = {.is_on = true},
+                           .socket_class = CLASS_NONE,
+                           .has_classes = true,
+                           .class_max_wait = SCHED_MAX_WAIT_NS,
                            .password_file = getenv("MEMCACHED_SASL_PWDB")};
 #define SETTING(kind, field, v14, v16, ...)                                              \
     s->field = profile == PROFILE_14 ? (v14) : (v16);
@@ -524,6 +529,7 @@ set_defaults(struct settings *s, enum profile profile)
 #undef CALL
 #undef NOOP
 #undef STAT
+    class_shares_init(&s->class_shares);
 }
 
 /* ---- parsing -------------------------------------------------------------------------- */
@@ -588,6 +594,8 @@ settings_parse(struct settings *s, int argc, char **argv, int *exit_status)
 void
 settings_fini(struct settings *s)
 {
+    free(s->socket_text);
+    s->socket_text = NULL;
     free(s->addresses);
     s->addresses = NULL;
     pin_spec_fini(&s->pin);
@@ -659,6 +667,7 @@ settings_listen(const struct settings *s)
         .port = (int)s->port,
         .udp_port = (int)s->udp_port,
         .socket_path = s->socket_path,
+        .socket_class = s->socket_class,
         .socket_mode = (unsigned)s->socket_mode,
         .backlog = (int)s->backlog,
         /* What the workers need for themselves is counted as upstream counts it. */

@@ -14,6 +14,7 @@
 #include "net/udp.h"
 #include "net/upkeep.h"
 #include "proto/rules.h"
+#include "qos/class_rules.h"
 #include "qos/limiter.h"
 #include "qos/membind.h"
 #include "qos/pin.h"
@@ -52,6 +53,8 @@ struct settings {
     int64_t buffer_mb;
     char *addresses; /* all -l lists, joined by commas; NULL: all */
     const char *socket_path;
+    char *socket_text; /* what socket_path points at */
+    enum req_class socket_class;
     int64_t socket_mode;
     bool rejects_fast;
     bool shares_udp;
@@ -98,6 +101,11 @@ struct settings {
     struct limiter_conf limits;
     bool balances;
     struct prio_spec sched;
+    bool has_classes;
+    int64_t bulk_keys, bulk_bytes;
+    struct class_rules class_rules;
+    struct class_shares class_shares;
+    nsec_t class_max_wait;
 };
 
 /* Fills *s from argv; prints one line and returns false with *exit_status when something is

@@ -14,6 +14,7 @@
 #include "serve/orders.h"
 #include "serve/prefix.h"
 #include "serve/watch.h"
+#include "stats_classes.h"
 #include "stats_keys.h"
 #include "stats_qos.h"
 
@@ -479,6 +480,8 @@ show_group(struct stats *st, const struct slice *words, unsigned count, uint32_t
         return stats_cachedump(st, words + 1, count - 1, now, sink);
     } else if (req_word_is(group, "qos")) {
         stats_show_qos(st, sink);
+    } else if (req_word_is(group, "classes")) {
+        stats_show_classes(st, sink);
     } else if (req_word_is(group, "pin")) {
         stats_show_pin(st, sink);
     } else if (req_word_is(group, "reset")) {

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 
 #include "config.h"
+#include "stats_classes.h"
 #include "stats_steer.h"
 
 static void
@@ -49,6 +50,7 @@ stats_show_qos(struct stats *st, struct sink *sink)
     sink_statf(sink, "deferred_turns", "%" PRIu64, turns);
     stats_show_steer(st, sink);
     stats_show_sched(st, sink);
+    stats_put_classes(st, sink);
     if (st->shared->udp.addresses > 0) {
         show_udp(st, sink);
     }

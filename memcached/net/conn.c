@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "net/conn_class.h"
 #include "net/conn_tls.h"
 #include "net/watchers.h"
 #include "net/worker.h"
@@ -20,9 +21,11 @@
 #define OUT_RUNS_MAX 64        /* runs in one sendmsg */
 #define BODY_PIECE_BYTES 65536 /* received into an item at once */
 #define INLINE_READS_MAX                                                                 \
-    2 /* buffers' worth of input that a turn where it was read takes */
+    2                /* buffers' worth of input that a turn where it was read takes */
+#define READS_MAX 64 /* buffers' worth of input that any turn takes */
 #define DRAIN_READS_MAX 64 /* buffers' worth of input that is still taken at the end */
 #define KEYS_PER_RUN 16    /* looked up between two looks at the clock */
+#define REQUESTS_TIMED 4   /* small ones, likewise */
 
 static const char *const close_sentences[] = {
     [CLOSE_NONE] = "",
@@ -198,18 +201,8 @@ enum step {
 static bool
 is_turn_over(const struct conn *c, const struct turn *turn)
 {
-    return !turn->is_inline && worker_read_clock(c->worker) >= turn->deadline;
-}
-
-static enum req_class
-classify(const struct conn *c)
-{
-    struct session_facts facts = session_facts(&c->session, &c->in);
-    struct class_traits traits = {.is_control = facts.is_control,
-                                  .keys = facts.keys,
-                                  .value_bytes = facts.value_bytes,
-                                  .is_incomplete = facts.is_incomplete};
-    return class_of(&traits);
+    return !turn->is_inline && turn->deadline != TURN_ENDLESS &&
+           worker_read_clock(c->worker) >= turn->deadline;
 }
 
 /* Gets rid of waiting output; ON when none is left. */
@@ -246,6 +239,9 @@ step_read(struct conn *c, struct turn *turn, enum session_next next)
         return STEP_WAIT;
     }
     if (turn->is_inline && (next == SESSION_WANT || turn->reads == INLINE_READS_MAX)) {
+        return STEP_DEFER;
+    }
+    if (turn->reads == READS_MAX) {
         return STEP_DEFER;
     }
     if (c->worker->is_draining && c->drain_reads++ >= DRAIN_READS_MAX) {
@@ -300,6 +296,7 @@ after_part(struct conn *c, const struct turn *turn, enum session_ran ran)
     case RAN_AGAIN:
         return turn->is_inline || is_turn_over(c, turn) ? STEP_DEFER : STEP_ON;
     case RAN_LATE:
+        c->habit.class = CLASS_BULK;
         return STEP_DEFER;
     case RAN_BODY:
         set_state(c, REGISTRY_BODY);
@@ -358,9 +355,13 @@ static enum step
 admit(struct conn *c, struct turn *turn, enum req_class class)
 {
     struct worker *w = c->worker;
-    if (turn->requests == 0 || (turn->has_run && is_turn_over(c, turn))) {
+    if (turn->requests == 0) {
         ctr_add(&w->ctr.conn_yields, 1);
         return STEP_DEFER;
+    }
+    bool is_timed = turn->has_run && turn->requests % REQUESTS_TIMED == 0;
+    if (is_timed && is_turn_over(c, turn)) {
+        return STEP_DEFER; /* the worker's time is up, not this connection's number */
     }
     if (class_is_limited(class)) {
         struct limiter_request asked = request_of(c, class);
@@ -408,6 +409,7 @@ run_in_budget(struct conn *c, struct turn *turn, const struct session_limits *li
     bool is_retrieval = s->req.family == FAMILY_RETRIEVE && s->error == REPLY_NONE;
     enum session_ran ran = session_run(s, &w->env, &c->in, &c->out, limits);
     uint32_t replies = is_retrieval ? keys - s->req.keys : ran == RAN_DONE;
+    conn_account(c, ran, c->out.bytes - bytes);
     bool is_good =
         budget_charge(&w->budget, &c->share, &w->pool, replies, c->out.bytes - bytes);
     if (!is_good && (ran == RAN_DONE || ran == RAN_AGAIN || ran == RAN_LATE)) {
@@ -423,7 +425,10 @@ run(struct conn *c, struct turn *turn, const struct session_limits *limits)
     if (unlikely(w->budget.bytes != 0)) {
         return run_in_budget(c, turn, limits);
     }
-    return after_run(c, turn, session_run(&c->session, &w->env, &c->in, &c->out, limits));
+    size_t bytes = c->out.bytes;
+    enum session_ran ran = session_run(&c->session, &w->env, &c->in, &c->out, limits);
+    conn_account(c, ran, c->out.bytes - bytes);
+    return after_run(c, turn, ran);
 }
 
 /* The line is longer than the buffer: it was admitted with the keys that were seen then. */
@@ -445,7 +450,8 @@ static enum step
 step_run(struct conn *c, struct turn *turn)
 {
     struct worker *w = c->worker;
-    enum req_class class = classify(c);
+    enum req_class class =
+        c->task.is_admitted ? (enum req_class)c->habit.class : conn_classify(c);
     if (!c->task.is_admitted) {
         enum step admitted = admit(c, turn, class);
         if (admitted != STEP_ON) {
@@ -460,15 +466,17 @@ step_run(struct conn *c, struct turn *turn)
             }
         }
     }
-    if (turn->is_inline && !class_is_inline(class)) {
+    if (class > turn->lane) {
         return STEP_DEFER;
     }
+    bool may_be_late = class_is_inline(turn->lane) && !c->is_class_told;
     turn->has_run = true;
     set_state(c, REGISTRY_PARSE);
     w->env.client_fd = c->fd;
     struct session_limits limits = {.keys = KEYS_PER_RUN,
                                     .out_bytes = OUT_PIECE_BYTES,
-                                    .late_bytes = turn->is_inline ? CLASS_BULK_BYTES : 0};
+                                    .late_bytes =
+                                        may_be_late ? w->shared->classes.late_bytes : 0};
     if (unlikely(c->session.is_open)) {
         return run_more_keys(c, turn, &limits, class);
     }
@@ -562,6 +570,7 @@ conn_turn(struct conn *c, struct turn *turn)
         end = step(c, turn);
     } while (end == STEP_ON);
     c->rate.served += allowed - turn->requests;
+    habit_end_turn(&c->habit, allowed - turn->requests, end == STEP_WAIT);
     if (end == STEP_DEFER || end == STEP_QUEUED) {
         end = flush_finished(c, turn, end);
     }
@@ -573,7 +582,7 @@ conn_turn(struct conn *c, struct turn *turn)
     case STEP_DEFER:
         set_state(c, c->session.is_pending && !c->task.is_admitted ? REGISTRY_NEW
                                                                    : state_of(c));
-        worker_defer(c->worker, &c->task);
+        worker_defer(c->worker, &c->task, (enum req_class)c->habit.class);
         break;
     case STEP_QUEUED:
         set_state(c, REGISTRY_WAITING);
@@ -624,11 +633,18 @@ on_event(evutil_socket_t fd, short what, void *arg)
         return; /* its turn comes, or output has to go first */
     }
     if (was_blocked && c->out.bytes > 0) {
-        worker_defer(w, &c->task); /* bulk output resumes in turns like all bulk work */
+        /* output that was too much resumes in turns like all such work */
+        worker_defer(w, &c->task, (enum req_class)c->habit.class);
         return;
     }
-    struct turn turn = {.is_inline = true, .requests = w->shared->requests_per_event};
+    enum req_class lane = habit_lane(&c->habit);
+    if (unlikely(lane != CLASS_NONE) && w->shared->classes.is_on) {
+        worker_defer(w, &c->task, lane);
+        return;
+    }
+    struct turn turn = worker_inline_turn(w);
     conn_turn(c, &turn);
+    worker_end_inline(w);
 }
 
 static void
@@ -719,7 +735,7 @@ conn_create(struct worker *w, const struct handoff *handoff)
     atomic_init(&c->entry.last_cmd, w->env.now);
     session_init(&c->session);
     c->session.binding = handoff->binding;
-    c->declared = handoff->declared;
+    c->session.declared = conn_class_of_place(w, handoff);
     c->peer = handoff->peer;
     c->tag = handoff->tag;
     c->rate.since = w->now;
@@ -750,8 +766,7 @@ conn_close(struct conn *c, enum close_reason reason)
     must(reason != CLOSE_NONE && c->closing == CLOSE_NONE);
     struct worker *w = c->worker;
     c->closing = reason;
-    sched_remove(&w->sched, &c->task.node);
-    limiter_leave(&w->desk, &c->task.wait);
+    worker_unqueue(w, &c->task);
     event_del(&c->event);
     c->next_doomed = w->doomed;
     w->doomed = c;
@@ -800,7 +815,7 @@ conn_drain(struct conn *c)
         return; /* closes when its output has gone, or with the process */
     }
     c->edge.is_readable = true; /* look once more for requests that have arrived */
-    worker_defer(c->worker, &c->task);
+    worker_defer(c->worker, &c->task, (enum req_class)c->habit.class);
 }
 
 /* ---- to another worker ---------------------------------------------------------------- */

@@ -19,7 +19,7 @@
 #include "net/migrate.h"
 #include "net/registry.h"
 #include "net/task.h"
-#include "qos/class.h"
+#include "qos/habit.h"
 #include "serve/session.h"
 
 struct conn_tls;
@@ -60,7 +60,6 @@ struct conn {
     struct worker *worker;
     int fd;
     bool is_tcp;
-    enum req_class declared; /* of all its requests, or CLASS_NONE: each tells */
     struct peer peer;
     const char *tag; /* of its listener; empty: none */
     struct conn_edge edge;
@@ -72,6 +71,9 @@ struct conn {
     struct chain out;
     struct budget_share share;
     struct session session;
+    struct habit habit;
+    bool
+        is_class_told; /* the class of the request at the head was declared, not judged */
     struct watcher *watcher; /* what it becomes when its output is sent, or NULL */
     struct registry_entry entry;
     struct event event; /* edge-triggered, registered while a worker has it */

@@ -16,9 +16,10 @@
 #include <stdint.h>
 
 #include "base/clock.h"
+#include "base/ipnet.h"
 #include "base/must.h"
 
-#define GUARD_IP_BYTES 16
+#define GUARD_IP_BYTES IPNET_BYTES
 #define GUARD_NETS_MAX 32
 #define GUARD_SOURCES 4096       /* allowances; sources that collide share one */
 #define GUARD_FREE_FACTOR 8      /* bytes of reply per byte of request */
@@ -26,14 +27,9 @@
 #define GUARD_RATE_BYTES 65536   /* allowance a second, of all workers together */
 #define GUARD_BURST_BYTES 65536u /* that a source may use at once, per worker */
 
-struct guard_net {
-    uint8_t ip[GUARD_IP_BYTES];
-    unsigned bits; /* of the 128 */
-};
-
 struct guard_conf {
     bool is_on;
-    struct guard_net trusted[GUARD_NETS_MAX];
+    struct ipnet trusted[GUARD_NETS_MAX];
     unsigned trusted_count;
 };
 

@@ -135,6 +135,7 @@ read_element(struct slice text, struct hosts_rules rules, struct hosts_element *
              char *err, size_t err_len)
 {
     *e = (struct hosts_element){.port = HOSTS_PORT_NONE,
+                                .declared = CLASS_NONE,
                                 .tls = rules.has_tls ? TLS_DEFAULT : TLS_OFF};
     if (rules.has_prefixes && !take_prefixes(&text, e, err, err_len)) {
         return false;
@@ -172,6 +173,26 @@ read_element(struct slice text, struct hosts_rules rules, struct hosts_element *
     return true;
 }
 
+/* Takes ";class=NAME" off *list. False: there is no such class. */
+static bool
+take_class(const char **list, struct hosts_element *e, char *err, size_t err_len)
+{
+    static const char mark[] = ";class=";
+    if (strncmp(*list, mark, strlen(mark)) != 0) {
+        return true;
+    }
+    const char *name = *list + strlen(mark);
+    size_t len = strcspn(name, ",;");
+    *list = name + len;
+    e->declared = class_by_declared_name(name, len);
+    if (e->declared == CLASS_NONE) {
+        snprintf(err, err_len,
+                 "Invalid class of a listener: \"%.*s\" (small, write, bulk, background)",
+                 (int)len, name);
+    }
+    return e->declared != CLASS_NONE;
+}
+
 enum hosts_status
 hosts_next(const char **list, struct hosts_rules rules, struct hosts_element *element,
            char *err, size_t err_len)
@@ -182,8 +203,10 @@ hosts_next(const char **list, struct hosts_rules rules, struct hosts_element *el
     if (len == 0) {
         return HOSTS_END;
     }
-    return read_element((struct slice){p, len}, rules, element, err, err_len) ? HOSTS_OK
-                                                                              : HOSTS_BAD;
+    return read_element((struct slice){p, len}, rules, element, err, err_len) &&
+                   take_class(list, element, err, err_len)
+               ? HOSTS_OK
+               : HOSTS_BAD;
 }
 
 /* ---- binding -------------------------------------------------------------------------- */
@@ -241,6 +264,7 @@ bool
 hosts_bind(const struct hosts_ask *ask, char *err, size_t err_len)
 {
     struct hosts_element element = {.port = HOSTS_PORT_NONE,
+                                    .declared = CLASS_NONE,
                                     .tls = ask->rules.has_tls ? TLS_DEFAULT : TLS_OFF};
     if (ask->list == NULL) {
         return bind_element(ask, &element, err, err_len);

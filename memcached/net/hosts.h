@@ -10,6 +10,7 @@
 
 #include "base/must.h"
 #include "net/tls.h"
+#include "qos/class.h"
 #include "serve/env.h"
 
 struct addrinfo;
@@ -25,6 +26,7 @@ struct hosts_element {
     enum serve_binding binding;
     enum tls_mode tls;
     char tag[HOSTS_TAG_MAX + 1]; /* empty: none */
+    enum req_class declared;     /* of its connections, or CLASS_NONE */
 };
 
 enum hosts_status { HOSTS_OK, HOSTS_END, HOSTS_BAD };
@@ -37,8 +39,8 @@ struct hosts_rules {
 };
 
 /* Takes the next element off *list: "host", "host:port", "[v6]", "[v6]:port", a v6 address
- * without a port, "*", after prefixes. Elements are separated by commas and semicolons. BAD: a
- * sentence in err. */
+ * without a port, "*", after prefixes and before ";class=..." where a class is declared.
+ * Elements are separated by commas and semicolons. BAD: a sentence in err. */
 must_check enum hosts_status hosts_next(const char **list, struct hosts_rules rules,
                                         struct hosts_element *element, char *err,
                                         size_t err_len);

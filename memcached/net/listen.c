@@ -18,6 +18,8 @@
 #include "net/addr.h"
 #include "net/worker.h"
 
+#define UNSENT_BYTES 131072 /* that a connection's socket holds and has not sent */
+
 /* ---- pauses --------------------------------------------------------------------------- */
 
 /* What statistics tell is the time in which at least one acceptor waited. */
@@ -87,7 +89,7 @@ add_listener(struct listen *l, int fd, const struct hosts_element *element,
     one->is_further = acceptor != &l->main && acceptor != l->members;
     one->binding = element->binding;
     one->tls = element->tls;
-    one->declared = CLASS_NONE;
+    one->declared = element->declared;
     memcpy(one->tag, element->tag, sizeof one->tag);
     one->entry.fd = fd;
     atomic_init(&one->entry.state, REGISTRY_LISTENING);
@@ -124,6 +126,10 @@ set_tcp_options(int fd, int family)
     setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof one);
     setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof linger);
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+    /* Of a bulk reply the kernel holds no more than keeps the line busy: what it holds is
+     * memory that the classes do not rule. */
+    int unsent = UNSENT_BYTES;
+    setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, sizeof unsent);
     if (family == AF_INET6) {
         setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof one);
     }
@@ -217,7 +223,8 @@ static bool
 open_unix(struct listen *l, char *err, size_t err_len)
 {
     struct sockaddr_un addr = {.sun_family = AF_UNIX};
-    struct hosts_element element = {.binding = BINDING_DEFAULT, .tls = TLS_OFF};
+    struct hosts_element element = {
+        .binding = BINDING_DEFAULT, .tls = TLS_OFF, .declared = l->conf.socket_class};
     const char *path = l->conf.socket_path;
     if (strlen(path) >= sizeof addr.sun_path) {
         snprintf(err, err_len, "failed to listen on UNIX socket: path is too long: %s",

@@ -26,11 +26,12 @@ struct net_shared;
 #define LISTEN_PORT_ANY (-1) /* the kernel chooses */
 
 struct listen_conf {
-    const char *addresses;    /* net/hosts.h; NULL: all */
-    struct hosts_rules rules; /* for these */
-    int port, udp_port;       /* or LISTEN_PORT_* */
-    const char *socket_path;  /* UNIX socket instead of the network; NULL: none */
-    unsigned socket_mode;     /* permission bits */
+    const char *addresses;       /* net/hosts.h; NULL: all */
+    struct hosts_rules rules;    /* for these */
+    int port, udp_port;          /* or LISTEN_PORT_* */
+    const char *socket_path;     /* UNIX socket instead of the network; NULL: none */
+    unsigned socket_mode;        /* permission bits */
+    enum req_class socket_class; /* of its connections, or CLASS_NONE */
     int backlog;
     unsigned max_conns;    /* of clients */
     bool rejects_fast;     /* over the limit: answer and close instead of waiting */

@@ -26,13 +26,15 @@ task_is_queued(const struct task *t)
 {
     return sched_is_queued(&t->node) || gate_is_waiting(&t->wait);
 }
+#define TURN_ENDLESS UINT64_MAX
 
 /* How much a turn may do. */
 struct turn {
-    bool is_inline;    /* right where it was read: only what runs inline */
-    bool is_served;    /* its first request has waited for a token */
-    unsigned requests; /* still allowed in a row */
-    unsigned reads;    /* done */
-    bool has_run;      /* a request, or a piece of one */
-    nsec_t deadline;   /* of a deferred turn */
+    bool is_inline;      /* right where it was read, not from a queue */
+    enum req_class lane; /* what is of a later class than this waits in its own queue */
+    bool is_served;      /* its first request has waited for a token */
+    unsigned requests;   /* still allowed in a row */
+    unsigned reads;      /* done */
+    bool has_run;        /* a request, or a piece of one */
+    nsec_t deadline;     /* of a deferred turn; TURN_ENDLESS: other bounds do */
 };

@@ -59,8 +59,9 @@ struct udp {
     const struct msghdr *source;
     const char *p; /* what the session has not taken yet */
     size_t left;
-    uint64_t credit;   /* bytes of reply that it has paid for */
-    unsigned requests; /* still allowed in a row */
+    uint64_t credit;      /* bytes of reply that it has paid for */
+    unsigned requests;    /* still allowed in a row */
+    enum req_class class; /* of the request at the head, or the last one */
     struct frame frame;
     struct session session;
     struct buf in;
@@ -278,7 +279,7 @@ enum step {
 static bool
 is_turn_over(const struct udp *u, const struct turn *turn)
 {
-    return !turn->is_inline && turn->has_run &&
+    return !turn->is_inline && turn->has_run && turn->deadline != TURN_ENDLESS &&
            worker_read_clock(u->worker) >= turn->deadline;
 }
 
@@ -397,6 +398,7 @@ after_run(struct udp *u, struct turn *turn, enum session_ran ran)
     case RAN_BODY:
         return STEP_ON;
     case RAN_LATE:
+        u->class = CLASS_BULK;
         return STEP_DEFER;
     case RAN_AGAIN:
         return turn->is_inline || is_turn_over(u, turn) ? STEP_DEFER : STEP_ON;
@@ -415,12 +417,13 @@ after_run(struct udp *u, struct turn *turn, enum session_ran ran)
 static enum req_class
 classify(const struct udp *u)
 {
-    struct session_facts facts = session_facts(&u->session, &u->in);
+    struct session_facts facts = session_facts(&u->session);
     struct class_traits traits = {.is_control = facts.is_control,
+                                  .is_write = facts.is_write,
                                   .keys = facts.keys,
                                   .value_bytes = facts.value_bytes,
                                   .is_incomplete = facts.is_incomplete};
-    return class_of(&traits);
+    return class_of(&u->worker->shared->classes, &traits);
 }
 
 static struct limiter_request
@@ -477,7 +480,8 @@ admit(struct udp *u, struct turn *turn, enum req_class class)
 static enum step
 step_run(struct udp *u, struct turn *turn)
 {
-    enum req_class class = classify(u);
+    enum req_class class = u->task.is_admitted ? u->class : classify(u);
+    u->class = class;
     if (!u->task.is_admitted) {
         bool is_bad = u->session.error != REPLY_NONE;
         /* Of two servers each would answer the other's error with one, for ever, once a
@@ -496,16 +500,21 @@ step_run(struct udp *u, struct turn *turn)
             return admitted == STEP_NEXT ? STEP_ON : admitted;
         }
     }
-    if (turn->is_inline && !class_is_inline(class)) {
+    if (class > turn->lane) {
         return STEP_DEFER;
     }
+    size_t late = u->worker->shared->classes.late_bytes;
     turn->has_run = true;
     u->worker->env.client_fd = u->fd;
     struct session_limits limits = {.keys = KEYS_PER_RUN,
                                     .out_bytes = reply_max(u) + 1,
-                                    .late_bytes = turn->is_inline ? CLASS_BULK_BYTES : 0};
-    return after_run(u, turn,
-                     session_run(&u->session, &u->worker->env, &u->in, &u->out, &limits));
+                                    .late_bytes = class_is_inline(turn->lane) ? late : 0};
+    size_t bytes = u->out.bytes;
+    enum session_ran ran =
+        session_run(&u->session, &u->worker->env, &u->in, &u->out, &limits);
+    worker_account(u->worker, class, u->out.bytes - bytes,
+                   ran == RAN_DONE && !u->session.is_open);
+    return after_run(u, turn, ran);
 }
 
 static enum step
@@ -576,7 +585,7 @@ udp_turn(struct udp *u, struct turn *turn)
         return; /* the edge goes on */
     }
     if (end == STEP_DEFER) {
-        worker_defer(u->worker, &u->task);
+        worker_defer(u->worker, &u->task, u->class);
     }
 }
 
@@ -592,8 +601,10 @@ on_event(evutil_socket_t fd, short what, void *arg)
     if (task_is_queued(&u->task) || u->is_blocked) {
         return;
     }
-    struct turn turn = {.is_inline = true};
+    struct turn turn = worker_inline_turn(u->worker);
+    turn.requests = 0; /* they are counted over datagrams */
     udp_turn(u, &turn);
+    worker_end_inline(u->worker);
 }
 
 /* ---- life ----------------------------------------------------------------------------- */
@@ -607,8 +618,7 @@ destroy(struct udp *u)
     if (u->is_open) {
         close_datagram(u);
     }
-    sched_remove(&w->sched, &u->task.node);
-    limiter_leave(&w->desk, &u->task.wait);
+    worker_unqueue(w, &u->task);
     event_del(&u->event);
     registry_remove(&w->shared->registry, &u->entry);
     free(u->inbox.bytes);

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <event2/thread.h>
+#include <limits.h>
 #include <sched.h>
 #include <stddef.h>
 #include <sys/timerfd.h>
@@ -19,6 +20,9 @@
 #define TIMER_MAX_NS (UINT64_MAX / 4) /* what a timespec holds */
 
 #define READS_PER_RX_CHECK 64
+
+/* How often the clock is looked at while small requests are served where they are read. */
+#define INLINE_TURNS_TIMED 8
 
 /* ---- tasks ---------------------------------------------------------------------------- */
 
@@ -152,8 +156,8 @@ go_on(struct worker *w, struct task *t, enum limiter_verdict verdict)
     if (t->is_admitted) {
         hist_record(w->delay, w->now > since ? w->now - since : 0);
     }
-    struct turn turn = {
-        .is_inline = true, .is_served = true, .requests = w->shared->requests_per_event};
+    struct turn turn = worker_inline_turn(w);
+    turn.is_served = true;
     take_turn(t, &turn);
 }
 
@@ -203,27 +207,80 @@ on_timer(evutil_socket_t fd, short what, void *arg)
 /* ---- deferred work -------------------------------------------------------------------- */
 
 void
-worker_defer(struct worker *w, struct task *t)
+worker_defer(struct worker *w, struct task *t, enum req_class class)
 {
+    enum req_class lane = class > CLASS_SMALL ? class : CLASS_SMALL;
     ctr_add(&w->qos.deferred, 1);
-    sched_push(&w->sched, &t->node, CLASS_BULK, w->now);
+    ctr_add(&w->classes[lane].queued, 1);
+    sched_push(&w->sched, &t->node, lane, w->now);
 }
 
-/* One budget's worth of deferred turns, at least one; then the sockets are polled again. */
+void
+worker_unqueue(struct worker *w, struct task *t)
+{
+    if (sched_is_queued(&t->node)) {
+        ctr_add(&w->classes[t->node.class].left, 1);
+        sched_remove(&w->sched, &t->node);
+    }
+    limiter_leave(&w->desk, &t->wait);
+}
+
+void
+worker_look_behind(struct worker *w)
+{
+    if (++w->inline_turns % INLINE_TURNS_TIMED == 0 &&
+        worker_read_clock(w) - w->woke_at >= w->inline_ns) {
+        event_base_loopbreak(w->base);
+    }
+}
+
+/* What has been served in this pass where it was read. */
+static nsec_t
+inline_used(const struct worker *w)
+{
+    return w->is_now_fresh && w->now > w->woke_at ? w->now - w->woke_at : 0;
+}
+
+/* The turn of whoever is next. One that has waited too long is not at the cost of the others:
+ * the pass's deadline moves. */
+static void
+serve_next(struct worker *w, nsec_t *deadline)
+{
+    bool is_overdue;
+    nsec_t begin = w->now;
+    struct sched_node *node = sched_next(&w->sched, begin, &is_overdue);
+    struct worker_class *k = &w->classes[node->class];
+    struct turn turn = {.lane = node->class,
+                        .requests = is_overdue ? 1 : w->shared->requests_per_event,
+                        .deadline = w->shared->classes.is_on ? *deadline : TURN_ENDLESS};
+    ctr_add(&w->qos.turns, 1);
+    ctr_add(&k->turns, 1);
+    ctr_add(&k->overdue, is_overdue);
+    hist_record(k->wait, begin > node->queued_at ? begin - node->queued_at : 0);
+    enum req_class class = node->class; /* the task may be queued anew, as another */
+    take_turn(task_of_node(node), &turn);
+    nsec_t end = worker_read_clock(w);
+    sched_charge(&w->sched, class, end - begin);
+    hist_record(k->service, end - begin);
+    *deadline += is_overdue ? end - begin : 0;
+}
+
+/* One budget's worth of deferred turns, at least one; then the sockets are polled again.
+ * Without classes each gets one turn, in the order in which they came. */
 static void
 serve_deferred(struct worker *w)
 {
+    unsigned turns = w->shared->classes.is_on ? UINT_MAX : w->sched.length;
     if (w->sched.length == 0) {
         return;
     }
-    nsec_t deadline = worker_read_clock(w) + w->shared->turn_ns;
+    nsec_t begin = worker_read_clock(w);
+    nsec_t used = inline_used(w);
+    nsec_t deadline = begin + sched_deferred_ns(&w->sched, w->shared->turn_ns, used);
+    sched_charge(&w->sched, CLASS_SMALL, used);
     do {
-        struct task *t = task_of_node(sched_pop(&w->sched));
-        ctr_add(&w->qos.turns, 1);
-        struct turn turn = {.requests = w->shared->requests_per_event,
-                            .deadline = deadline};
-        take_turn(t, &turn);
-    } while (w->sched.length > 0 && worker_read_clock(w) < deadline);
+        serve_next(w, &deadline);
+    } while (w->now < deadline && --turns > 0 && w->sched.length > 0);
 }
 
 /* ---- mailbox -------------------------------------------------------------------------- */
@@ -497,12 +554,37 @@ worker_main(void *arg)
     return NULL;
 }
 
+static bool
+create_class_hists(struct worker *w)
+{
+    bool is_good = true;
+    for (unsigned c = 0; c < CLASS_COUNT; c++) {
+        struct worker_class *k = &w->classes[c];
+        k->wait = hist_create(WORKER_CLASS_SUB_BITS, WORKER_CLASS_MAX_NS);
+        k->service = hist_create(WORKER_CLASS_SUB_BITS, WORKER_CLASS_MAX_NS);
+        is_good = is_good && k->wait != NULL && k->service != NULL;
+    }
+    return is_good;
+}
+
+static void
+destroy_class_hists(struct worker *w)
+{
+    for (unsigned c = 0; c < CLASS_COUNT; c++) {
+        hist_destroy(&w->classes[c].wait);
+        hist_destroy(&w->classes[c].service);
+    }
+}
+
 bool
 worker_start(struct worker *w, unsigned index, struct net_shared *shared)
 {
     *w = (struct worker){.index = index, .shared = shared, .idle = {.timer_fd = -1}};
     sched_init(&w->sched);
     limiter_desk_init(&w->desk, &shared->limiter);
+    sched_set(&w->sched, &shared->class_shares, shared->class_max_wait);
+    w->inline_ns =
+        shared->classes.is_on ? sched_inline_ns(&w->sched, shared->turn_ns) : UINT64_MAX;
     w->env = (struct env){
         .store = shared->store,
         .conf = shared->serve,
@@ -514,8 +596,9 @@ worker_start(struct worker *w, unsigned index, struct net_shared *shared)
     w->reads_to_check = READS_PER_RX_CHECK;
     w->budget.bytes = shared->buffer_bytes / shared->worker_count;
     w->delay = hist_create(WORKER_DELAY_SUB_BITS, WORKER_DELAY_MAX_NS);
+    bool has_hists = create_class_hists(w);
     w->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
-    bool has_all = w->delay != NULL && w->timer_fd >= 0 &&
+    bool has_all = w->delay != NULL && has_hists && w->timer_fd >= 0 &&
                    tls_thread_init(&w->tls, shared->tls) && mbox_init(&w->mbox);
     int rc = has_all ? pthread_create(&w->thread, NULL, worker_main, w) : errno;
     if (has_all && rc == 0) {
@@ -529,6 +612,7 @@ worker_start(struct worker *w, unsigned index, struct net_shared *shared)
     }
     tls_thread_fini(&w->tls);
     hist_destroy(&w->delay);
+    destroy_class_hists(w);
     errno = rc;
     return false;
 }
@@ -564,4 +648,5 @@ worker_fini(struct worker *w)
     close(w->timer_fd);
     tls_thread_fini(&w->tls);
     hist_destroy(&w->delay);
+    destroy_class_hists(w);
 }

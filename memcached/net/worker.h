@@ -27,10 +27,15 @@
 #include "net/registry.h"
 #include "net/tls.h"
 #include "net/udp.h"
+#include "qos/class_rules.h"
 #include "qos/limiter.h"
 #include "qos/sched.h"
 #include "qos/steer.h"
 #include "serve/env.h"
+
+/* Buckets of the classes' histograms: 6 % wide. */
+#define WORKER_CLASS_SUB_BITS 4
+#define WORKER_CLASS_MAX_NS (10 * NSEC_PER_SEC)
 
 /* Buckets of the limiter's delay histogram: 3 % wide is enough for a summary. */
 #define WORKER_DELAY_SUB_BITS 5
@@ -64,9 +69,13 @@ struct net_shared {
     unsigned requests_per_event; /* -R */
     uint32_t idle_seconds;       /* connections idle for longer are closed; 0: none */
     unsigned worker_count;
-    uint64_t peer_seed;          /* of peers' keys */
-    uint64_t buffer_bytes;       /* read_buf_mem_limit, of all workers; 0: none */
-    nsec_t turn_ns;              /* deferred work between two polls */
+    uint64_t peer_seed;    /* of peers' keys */
+    uint64_t buffer_bytes; /* read_buf_mem_limit, of all workers; 0: none */
+    nsec_t turn_ns;        /* deferred work between two polls */
+    struct class_conf classes;
+    struct class_rules class_rules;
+    struct class_shares class_shares;
+    nsec_t class_max_wait;
     _Atomic bool times_passes;   /* the workers count their worker_time */
     _Atomic unsigned open_conns; /* accepted and not yet destroyed */
     ctr_t total_conns;           /* acceptors write, ctr_add_shared */
@@ -84,6 +93,18 @@ struct net_shared {
 struct worker_time {
     ctr_t busy_ns; /* between two polls */
     ctr_t poll_ns; /* in epoll_wait: asleep, or woken and without a CPU */
+};
+
+/* What the requests of a class came to. */
+struct worker_class {
+    ctr_t queued;         /* times that a connection entered the queue */
+    ctr_t turns;          /* that were taken off it */
+    ctr_t overdue;        /* of those, the ones that its wait brought forward */
+    ctr_t left;           /* times that a connection was closed in the queue */
+    ctr_t served;         /* requests, deferred or not */
+    ctr_t bytes;          /* of replies, and of values stored */
+    struct hist *wait;    /* ns in the queue, a turn */
+    struct hist *service; /* ns of a turn */
 };
 
 struct worker_qos_ctr {
@@ -125,9 +146,11 @@ struct worker {
     nsec_t polled_at; /* when the last timed pass ended; 0: none did */
     struct pool pool;
     struct env env;
-    struct sched sched;  /* deferred connections */
-    struct conn *conns;  /* all, doubly linked */
-    struct conn *doomed; /* closed, to be destroyed at the end of the pass */
+    struct sched sched; /* deferred connections */
+    nsec_t inline_ns;   /* served where it was read, at most, before deferred work is */
+    unsigned inline_turns; /* while there is deferred work */
+    struct conn *conns;    /* all, doubly linked */
+    struct conn *doomed;   /* closed, to be destroyed at the end of the pass */
     struct conn *first_handshake, *last_handshake; /* of TLS, oldest first */
     struct idle idle;
     struct migrate migrate;
@@ -137,6 +160,7 @@ struct worker {
     _Alignas(64) struct serve_ctr ctr;
     struct worker_qos_ctr qos;
     struct limiter_desk desk; /* who waits for tokens */
+    struct worker_class classes[CLASS_COUNT];
     struct worker_time time;
     struct udp_ctr udp_ctr;
     struct tls_thread tls;
@@ -193,5 +217,37 @@ void worker_check_rx(struct worker *w, int fd);
 must_check enum limiter_verdict worker_admit(struct worker *w, struct task *t,
                                              const struct limiter_request *r,
                                              bool is_served);
-/* Queues the task's head request behind the other deferred ones. */
-void worker_defer(struct worker *w, struct task *t);
+/* Queues the task's head request behind the other deferred ones of the class. */
+void worker_defer(struct worker *w, struct task *t, enum req_class class);
+/* The task is closed: it leaves the queue in which it is. */
+void worker_unqueue(struct worker *w, struct task *t);
+/* A turn for a task right where it was read. Without classes it goes on until its requests are
+ * served, as if there was no queue. */
+static inline struct turn
+worker_inline_turn(const struct worker *w)
+{
+    return (struct turn){.is_inline = w->shared->classes.is_on,
+                         .lane = CLASS_SMALL,
+                         .requests = w->shared->requests_per_event,
+                         .deadline = TURN_ENDLESS};
+}
+/* Looks whether this pass has served enough where it was read, while other work waits.
+ * libevent calls all that is ready in one go, and there may be thousands; it keeps what is
+ * left, in order. */
+void worker_look_behind(struct worker *w);
+/* Such a turn is over. */
+static inline void
+worker_end_inline(struct worker *w)
+{
+    if (unlikely(w->sched.length > 0)) {
+        worker_look_behind(w);
+    }
+}
+/* A request, or a part of one, has made so many bytes of output. */
+static inline void
+worker_account(struct worker *w, enum req_class class, uint64_t bytes, bool is_done)
+{
+    struct worker_class *k = &w->classes[class];
+    ctr_add(&k->bytes, bytes);
+    ctr_add(&k->served, is_done);
+}

@@ -1,9 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  *
- * Per-worker queues of deferred work, one a request class. What is queued is a connection's
- * head request: replies on a connection keep their order, so at most one request of each is
- * eligible, and membership in a queue is the whole state. Inline classes never queue.
+ * Per-worker queues of deferred work, one a request class, and the choice of the next. What is
+ * queued is a connection's head request: replies on a connection keep their order, so at
+ * most one request of each is eligible, and membership in a queue is the whole state.
+ *
+ * Deficit round robin over measured time. A round is SCHED_ROUND_NS of the worker's time, of
+ * which each class has its share; within a round the classes come in their order. A class that
+ * has used its share up waits for the next round, which begins when nobody that has work has
+ * any left: time that one class does not want goes to the others. Work of the small class
+ * that was done where it was read counts as its use, so deferred classes get their shares of
+ * all the worker's time. Whoever is over its share pays in later rounds.
+ *
+ * And whatever the shares: a class whose queue has not had a turn for `max_wait` is next.
+ *
+ * A busy period begins with clean books: what was used while nobody waited is forgotten.
  *
  * Pure; the worker's thread only. Nodes are intrusive: no allocation, O(1).
  */
@@ -16,6 +27,10 @@
 #include "base/clock.h"
 #include "qos/class.h"
 
+#define SCHED_ROUND_NS (500 * NSEC_PER_USEC)
+#define SCHED_DEBT_ROUNDS 16 /* what is remembered of using more than a share */
+#define SCHED_MAX_WAIT_NS (5 * NSEC_PER_MSEC)
+
 struct sched_node {
     struct sched_node *next, *prev; /* NULL when not queued */
     enum req_class class;
@@ -25,14 +40,21 @@ struct sched_node {
 struct sched_queue {
     struct sched_node head; /* circular; head.next is the oldest */
     unsigned length;
+    int64_t left;     /* ns of this round; below 0: owed */
+    int64_t quantum;  /* ns of each round */
+    nsec_t turned_at; /* when it last had a turn */
 };
 
 struct sched {
     struct sched_queue queues[CLASS_COUNT];
     unsigned length; /* of all */
+    nsec_t max_wait;
 };
 
+/* With the default shares and wait. */
 void sched_init(struct sched *s);
+/* Before anything is queued. */
+void sched_set(struct sched *s, const struct class_shares *shares, nsec_t max_wait);
 
 static inline bool
 sched_is_queued(const struct sched_node *n)
@@ -42,10 +64,18 @@ sched_is_queued(const struct sched_node *n)
 
 /* Appends to the queue of its class; n must not be queued. */
 void sched_push(struct sched *s, struct sched_node *n, enum req_class class, nsec_t now);
-/* The node that sched_pop would take; NULL when all are empty. */
+/* The oldest of the first class that has one; NULL when all are empty. */
 struct sched_node *sched_first(const struct sched *s);
-/* Takes the next node to serve: oldest of the first non-empty class in class order. NULL
- * when all are empty. */
-struct sched_node *sched_pop(struct sched *s);
 /* Leaves its queue, if it is in one. */
 void sched_remove(struct sched *s, struct sched_node *n);
+
+/* Takes the node whose turn it is; NULL when all are empty. *is_overdue: it was its class's
+ * wait that decided; such a turn comes on top of what sched_deferred_ns allows. */
+struct sched_node *sched_next(struct sched *s, nsec_t now, bool *is_overdue);
+/* A class has used so much of the worker's time. */
+void sched_charge(struct sched *s, enum req_class class, nsec_t used);
+
+/* How long small requests may be served where they are read, in one pass, while others are
+ * queued; and how long deferred work may then run, `turn` at least. */
+nsec_t sched_inline_ns(const struct sched *s, nsec_t turn);
+nsec_t sched_deferred_ns(const struct sched *s, nsec_t turn, nsec_t inline_used);

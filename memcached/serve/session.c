@@ -203,27 +203,64 @@ session_peek(struct session *s, const struct env *env, struct buf *in)
 }
 
 struct session_facts
-session_facts(const struct session *s, const struct buf *in)
+session_facts(const struct session *s)
 {
     struct session_facts facts = {.keys = 1};
     if (s->error != REPLY_NONE) {
         return facts;
     }
-    if (s->req.family == FAMILY_RETRIEVE) {
+    switch (s->req.family) {
+    case FAMILY_RETRIEVE:
         facts.keys = s->req.keys;
         facts.value_bytes = s->item != NULL ? item_value_len(s->item) : 0;
         facts.is_incomplete = s->is_open || s->req.is_open;
-    } else if (s->req.family == FAMILY_STORE) {
+        break;
+    case FAMILY_STORE:
         facts.value_bytes = s->req.value_len;
-        facts.is_incomplete = s->is_body || buf_len(in) < s->line_len + s->req.value_len +
-                                                              line_end_bytes(s);
-    } else if (s->req.family == FAMILY_META) {
+        facts.is_write = true;
+        break;
+    case FAMILY_DELETE:
+        facts.is_write = true;
+        break;
+    case FAMILY_META:
         facts.value_bytes = s->item != NULL ? item_value_len(s->item) : 0;
-    } else {
-        facts.is_control =
-            s->req.family == FAMILY_CONTROL || s->req.family == FAMILY_SASL;
+        facts.is_write = s->req.verb == VERB_MD;
+        break;
+    case FAMILY_CONTROL:
+    case FAMILY_SASL:
+        facts.is_control = true;
+        break;
+    default:
+        break;
     }
     return facts;
+}
+
+struct slice
+session_key(const struct session *s)
+{
+    const struct req *req = &s->req;
+    struct slice key = {NULL, 0};
+    struct slice rest = req->rest;
+    if (s->error != REPLY_NONE) {
+        return key;
+    }
+    switch (req->family) {
+    case FAMILY_RETRIEVE:
+        if (req->protocol == PROTOCOL_BINARY) {
+            return req->key;
+        }
+        return req->keys > 0 && req_next_word(&rest, &key) ? key
+                                                           : (struct slice){NULL, 0};
+    case FAMILY_STORE:
+    case FAMILY_ARITH:
+    case FAMILY_TOUCH:
+    case FAMILY_DELETE:
+    case FAMILY_META:
+        return req->key;
+    default:
+        return key;
+    }
 }
 
 /* ---- run ------------------------------------------------------------------------------ */

@@ -70,9 +70,10 @@ struct session_limits {
 /* What class_of wants to know, without depending on it. */
 struct session_facts {
     bool is_control;
+    bool is_write; /* a storage command or a delete */
     uint32_t keys;
     uint64_t value_bytes;
-    bool is_incomplete; /* the body is not all here */
+    bool is_incomplete; /* a line of keys that goes on */
 };
 
 void session_init(struct session *s);
@@ -81,7 +82,16 @@ void session_fini(struct session *s, const struct env *env);
 
 must_check enum session_next session_peek(struct session *s, const struct env *env,
                                           struct buf *in);
-struct session_facts session_facts(const struct session *s, const struct buf *in);
+struct session_facts session_facts(const struct session *s);
+/* A retrieval of at most `keys` keys about whose values nothing is known yet. */
+static inline bool
+session_is_get(const struct session *s, uint32_t keys)
+{
+    return s->req.family == FAMILY_RETRIEVE && s->req.keys <= keys && !s->is_open &&
+           !s->req.is_open && s->item == NULL && s->error == REPLY_NONE;
+}
+/* The key of the pending request, its first one; empty: it has none. */
+struct slice session_key(const struct session *s);
 must_check enum session_ran session_run(struct session *s, const struct env *env,
                                         struct buf *in, struct chain *out,
                                         const struct session_limits *limits);

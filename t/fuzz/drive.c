@@ -159,7 +159,7 @@ execute(struct run *r)
 {
     struct session_limits limits = r->limits;
     for (;;) {
-        (void)session_facts(&r->session, &r->in);
+        (void)session_facts(&r->session);
         enum session_ran ran =
             session_run(&r->session, &r->env, &r->in, &r->out, &limits);
         send_output(r);

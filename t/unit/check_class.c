@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  *
- * Which class a request falls into.
+ * Which class a request falls into: by what it is, by rules, by what its connection has been
+ * asking for.
  */
 #include "qos/class.h"
 
-#include <check.h>
-#include <stdlib.h>
+#include <arpa/inet.h>
+
+#include "check_unit.h"
+#include "qos/class_rules.h"
+#include "qos/habit.h"
 
 static const struct {
     struct class_traits traits;
@@ -21,41 +25,272 @@ static const struct {
     {{.keys = 1, .value_bytes = CLASS_BULK_BYTES}, CLASS_SMALL},
     {{.keys = 1, .value_bytes = CLASS_BULK_BYTES + 1}, CLASS_BULK},
     {{.keys = 1, .value_bytes = UINT64_MAX}, CLASS_BULK},
-    {{.keys = 1, .value_bytes = 1, .is_incomplete = true}, CLASS_BULK},
+    {{.keys = 1, .is_incomplete = true}, CLASS_BULK},
+    {{.keys = 1, .is_write = true}, CLASS_WRITE},
+    {{.keys = 1, .is_write = true, .value_bytes = CLASS_BULK_BYTES}, CLASS_WRITE},
+    {{.keys = 1, .is_write = true, .value_bytes = CLASS_BULK_BYTES + 1}, CLASS_BULK},
 };
 
 START_TEST(request_falls_into_its_class)
 {
-    ck_assert_int_eq(class_of(&cases[_i].traits), cases[_i].class);
+    struct class_conf conf = class_conf_make(true, CLASS_BULK_KEYS, CLASS_BULK_BYTES);
+    ck_assert_int_eq(class_of(&conf, &cases[_i].traits), cases[_i].class);
+    conf = class_conf_make(false, CLASS_BULK_KEYS, CLASS_BULK_BYTES);
+    ck_assert_int_eq(class_of(&conf, &cases[_i].traits),
+                     cases[_i].traits.is_control ? CLASS_CONTROL : CLASS_SMALL);
+    ck_assert_uint_eq(conf.late_bytes, 0);
+}
+END_TEST
+
+START_TEST(thresholds_can_be_set)
+{
+    struct class_conf conf = class_conf_make(true, 2, 10);
+    ck_assert_int_eq(class_of(&conf, &(struct class_traits){.keys = 2}), CLASS_SMALL);
+    ck_assert_int_eq(class_of(&conf, &(struct class_traits){.keys = 3}), CLASS_BULK);
+    ck_assert_int_eq(class_of(&conf, &(struct class_traits){.value_bytes = 11}),
+                     CLASS_BULK);
+    ck_assert_uint_eq(conf.late_bytes, 10);
 }
 END_TEST
 
 START_TEST(table_says_what_each_class_is)
 {
-    ck_assert_str_eq(class_name(CLASS_CONTROL), "control");
-    ck_assert_str_eq(class_name(CLASS_SMALL), "small");
-    ck_assert_str_eq(class_name(CLASS_BULK), "bulk");
-    ck_assert(class_is_inline(CLASS_CONTROL) && class_is_inline(CLASS_SMALL));
-    ck_assert(!class_is_inline(CLASS_BULK));
-    ck_assert(!class_is_limited(CLASS_CONTROL));
-    ck_assert(class_is_limited(CLASS_SMALL) && class_is_limited(CLASS_BULK));
+    static const char *const names[] = {"control", "small", "write", "bulk",
+                                        "background"};
+    ck_assert_int_eq(ROWS(names), CLASS_COUNT);
+    for (unsigned c = 0; c < CLASS_COUNT; c++) {
+        ck_assert_str_eq(class_name(c), names[c]);
+        ck_assert_int_eq(class_by_name(names[c], strlen(names[c])), c);
+        ck_assert_int_eq(class_is_inline(c), c <= CLASS_SMALL);
+        ck_assert_int_eq(class_is_limited(c), c != CLASS_CONTROL);
+        ck_assert_int_eq(class_by_declared_name(names[c], strlen(names[c])),
+                         c == CLASS_CONTROL ? CLASS_NONE : c);
+    }
+    ck_assert_int_eq(class_by_name("bul", 3), CLASS_NONE);
+    ck_assert_int_eq(class_by_name("bulky", 5), CLASS_NONE);
+    ck_assert_int_eq(class_by_name("", 0), CLASS_NONE);
+    ck_assert_int_eq(class_by_declared_name("auto", 4), CLASS_NONE);
+}
+END_TEST
+
+static const char *const bad_shares[] = {
+    "",          "write",     "write:",     "write:x",          "write:-1",
+    "small:50",  "control:5", "nobody:5",   "write:5,",         "write:10;bulk:5",
+    "bulk:0.01", "write:101", "write:85.1", "write:40,bulk:50", "write:5 ,bulk:5",
+    ",write:5",  "write:nan",
+};
+
+START_TEST(bad_shares_are_refused_and_change_nothing)
+{
+    struct class_shares shares;
+    class_shares_init(&shares);
+    ck_assert_ptr_nonnull(class_shares_parse(&shares, bad_shares[_i]));
+    ck_assert_uint_eq(shares.per_mille[CLASS_WRITE], 100);
+    ck_assert_uint_eq(shares.per_mille[CLASS_BULK], 50);
+    ck_assert_uint_eq(shares.per_mille[CLASS_BACKGROUND], 10);
+}
+END_TEST
+
+START_TEST(shares_are_read)
+{
+    struct class_shares shares;
+    class_shares_init(&shares);
+    ck_assert_ptr_null(class_shares_parse(&shares, "bulk:25,background:0.5"));
+    ck_assert_uint_eq(shares.per_mille[CLASS_WRITE], 100);
+    ck_assert_uint_eq(shares.per_mille[CLASS_BULK], 250);
+    ck_assert_uint_eq(shares.per_mille[CLASS_BACKGROUND], 5);
+    ck_assert_ptr_null(class_shares_parse(&shares, "write:30,bulk:30,background:30"));
+}
+END_TEST
+
+/* ---- rules ---------------------------------------------------------------------------- */
+
+static struct class_rules rules;
+static char err[256];
+
+static bool
+add(const char *text)
+{
+    err[0] = '\0';
+    return class_rules_add(&rules, text, err, sizeof err);
+}
+
+static enum req_class
+class_of_peer(const char *text)
+{
+    struct ipnet net;
+    ck_assert(ipnet_parse(&net, text, strlen(text)));
+    return class_rules_peer(&rules, net.ip);
+}
+
+static enum req_class
+class_of_key(const char *key)
+{
+    return class_rules_key(&rules, key, strlen(key));
+}
+
+START_TEST(most_exact_rule_wins)
+{
+    memset(&rules, 0, sizeof rules);
+    ck_assert(add("peer:10.0.0.0/8=bulk"));
+    ck_assert(add("peer:10.1.0.0/16=small"));
+    ck_assert(add("peer:10.1.2.3=background"));
+    ck_assert(add("peer:0.0.0.0/0=write"));
+    ck_assert(add("peer:fd00::/8=bulk"));
+    ck_assert_int_eq(class_of_peer("10.2.0.1"), CLASS_BULK);
+    ck_assert_int_eq(class_of_peer("10.1.9.9"), CLASS_SMALL);
+    ck_assert_int_eq(class_of_peer("10.1.2.3"), CLASS_BACKGROUND);
+    ck_assert_int_eq(class_of_peer("192.0.2.1"), CLASS_WRITE);
+    ck_assert_int_eq(class_of_peer("fd12::1"), CLASS_BULK);
+    ck_assert_int_eq(class_of_peer("fe80::1"), CLASS_NONE);
+    ck_assert(add("key:batch:=background"));
+    ck_assert(add("key:batch:now:=small"));
+    ck_assert(add("key:a=b=bulk"));
+    ck_assert_int_eq(class_of_key("batch:1"), CLASS_BACKGROUND);
+    ck_assert_int_eq(class_of_key("batch:now:1"), CLASS_SMALL);
+    ck_assert_int_eq(class_of_key("batch:now"), CLASS_BACKGROUND);
+    ck_assert_int_eq(class_of_key("batch"), CLASS_NONE);
+    ck_assert_int_eq(class_of_key("a=b"), CLASS_BULK);
+    ck_assert_int_eq(class_of_key(""), CLASS_NONE);
+}
+END_TEST
+
+static const char *const bad_rules[] = {
+    "",
+    "bulk",
+    "peer:10.0.0.0/8",
+    "peer:10.0.0.0/33=bulk",
+    "peer:10.0.0=bulk",
+    "peer:=bulk",
+    "peer:10.0.0.0/8=",
+    "peer:10.0.0.0/8=control",
+    "peer:10.0.0.0/8=auto",
+    "peer:10.0.0.0/8=Bulk",
+    "key:=bulk",
+    "key:a=large",
+    "host:a=bulk",
+    "key=bulk",
+    "peer:10.0.0.0/8=bulk;x",
+};
+
+START_TEST(bad_rule_is_named)
+{
+    memset(&rules, 0, sizeof rules);
+    ck_assert(!add(bad_rules[_i]));
+    ck_assert_ptr_nonnull(strstr(err, "class-rule \""));
+    ck_assert_ptr_nonnull(strstr(err, bad_rules[_i]));
+    ck_assert_ptr_null(strchr(err, '\n'));
+    ck_assert_uint_eq(rules.peer_count + rules.key_count, 0);
+}
+END_TEST
+
+START_TEST(contradictions_are_refused)
+{
+    memset(&rules, 0, sizeof rules);
+    ck_assert(add("peer:10.0.0.0/8=bulk"));
+    ck_assert(!add("peer:10.9.9.9/8=small"));
+    ck_assert_ptr_nonnull(strstr(err, "another rule"));
+    ck_assert(!add("peer:10.0.0.0/8=bulk"));
+    ck_assert(add("key:a=bulk"));
+    ck_assert(!add("key:a=small"));
+    ck_assert(add("key:ab=small"));
+    ck_assert_uint_eq(rules.peer_count, 1);
+    ck_assert_uint_eq(rules.key_count, 2);
+}
+END_TEST
+
+START_TEST(there_are_64_of_each)
+{
+    char text[300];
+    memset(&rules, 0, sizeof rules);
+    for (unsigned i = 0; i < CLASS_RULES_MAX; i++) {
+        snprintf(
+            text, sizeof text, "key:%.*s=bulk", (int)(i % 2 ? 100 - i : i + 1),
+            "kkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkk"
+            "kkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkk");
+        if (i % 2) {
+            text[4] = 'x';
+        }
+        ck_assert_msg(add(text), "%s", err);
+        snprintf(text, sizeof text, "peer:10.0.%u.0/24=bulk", i);
+        ck_assert_msg(add(text), "%s", err);
+    }
+    for (unsigned i = 1; i < CLASS_RULES_MAX; i++) {
+        ck_assert_uint_ge(rules.keys[i - 1].len, rules.keys[i].len);
+    }
+    ck_assert(!add("key:one more=bulk"));
+    ck_assert(!add("peer:11.0.0.0/8=bulk"));
+    memset(text, 'k', sizeof text);
+    memcpy(text, "key:", 4);
+    memcpy(text + 4 + CLASS_PREFIX_MAX + 1, "=bulk", 6);
+    ck_assert(!add(text));
+    memset(&rules, 0, sizeof rules);
+    memcpy(text + 4 + CLASS_PREFIX_MAX, "=bulk", 6);
+    ck_assert(add(text));
+}
+END_TEST
+
+/* ---- habits --------------------------------------------------------------------------- */
+
+START_TEST(sixteen_of_a_kind_are_a_habit)
+{
+    struct habit h = {0};
+    ck_assert_int_eq(habit_lane(&h), CLASS_NONE);
+    for (unsigned i = 0; i < 15; i++) {
+        h.class = CLASS_BULK;
+        habit_note(&h, CLASS_BULK);
+        habit_end_turn(&h, 1, true);
+        ck_assert_int_eq(habit_lane(&h), CLASS_NONE);
+    }
+    h.class = CLASS_WRITE;
+    habit_note(&h, CLASS_WRITE);
+    ck_assert_int_eq(habit_lane(&h), CLASS_WRITE);
+    h.class = CLASS_SMALL;
+    habit_note(&h, CLASS_SMALL);
+    ck_assert_int_eq(habit_lane(&h), CLASS_NONE);
+}
+END_TEST
+
+START_TEST(a_long_burst_is_greedy_until_the_next)
+{
+    struct habit h = {0};
+    habit_end_turn(&h, HABIT_GREEDY - 1, true);
+    ck_assert_int_eq(habit_lane(&h), CLASS_NONE);
+    habit_end_turn(&h, HABIT_GREEDY, true);
+    ck_assert_int_eq(habit_lane(&h), CLASS_SMALL);
+    habit_end_turn(&h, 1, true);
+    ck_assert_int_eq(habit_lane(&h), CLASS_NONE);
+    /* in several turns */
+    for (unsigned i = 0; i < HABIT_GREEDY; i++) {
+        ck_assert_int_eq(habit_lane(&h), CLASS_NONE);
+        habit_end_turn(&h, 1, false);
+    }
+    ck_assert_int_eq(habit_lane(&h), CLASS_SMALL);
+    habit_end_turn(&h, UINT32_MAX / 2, false);
+    habit_end_turn(&h, 0, true);
+    ck_assert_int_eq(habit_lane(&h), CLASS_SMALL);
+    habit_end_turn(&h, 1, true);
+    ck_assert_int_eq(habit_lane(&h), CLASS_NONE);
 }
 END_TEST
 
 int
 main(void)
 {
-    Suite *suite = suite_create("class");
+    Suite *s = suite_create("class");
     TCase *tc = tcase_create("class");
-    tcase_add_loop_test(tc, request_falls_into_its_class, 0,
-                        sizeof cases / sizeof cases[0]);
+    tcase_add_loop_test(tc, request_falls_into_its_class, 0, ROWS(cases));
+    tcase_add_test(tc, thresholds_can_be_set);
     tcase_add_test(tc, table_says_what_each_class_is);
-    suite_add_tcase(suite, tc);
-
-    SRunner *runner = srunner_create(suite);
-    srunner_set_tap(runner, "-");
-    srunner_run_all(runner, CK_SILENT);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    tcase_add_loop_test(tc, bad_shares_are_refused_and_change_nothing, 0,
+                        ROWS(bad_shares));
+    tcase_add_test(tc, shares_are_read);
+    tcase_add_test(tc, most_exact_rule_wins);
+    tcase_add_loop_test(tc, bad_rule_is_named, 0, ROWS(bad_rules));
+    tcase_add_test(tc, contradictions_are_refused);
+    tcase_add_test(tc, there_are_64_of_each);
+    tcase_add_test(tc, sixteen_of_a_kind_are_a_habit);
+    tcase_add_test(tc, a_long_burst_is_greedy_until_the_next);
+    suite_add_tcase(s, tc);
+    return run_suite(s);
 }

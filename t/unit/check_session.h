@@ -209,7 +209,7 @@ client_run(struct client *c)
 {
     bool is_bulk = false;
     while (!has_run_enough(c)) {
-        (void)session_facts(&c->session, &c->in);
+        (void)session_facts(&c->session);
         vary(c);
         struct session_limits limits = c->limits;
         limits.late_bytes = is_bulk ? 0 : limits.late_bytes;

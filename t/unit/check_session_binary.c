@@ -522,7 +522,7 @@ facts_of(const struct step *step, size_t missing)
     memcpy(to, packet.p, packet.len - missing);
     buf_fill(&client.in, packet.len - missing);
     expect(session_peek(&client.session, &client.env, &client.in) == SESSION_READY);
-    struct session_facts facts = session_facts(&client.session, &client.in);
+    struct session_facts facts = session_facts(&client.session);
     client_close(&client);
     text_free(&packet);
     return facts;
@@ -536,7 +536,7 @@ START_TEST(test_facts)
     ck_assert_uint_eq(facts.value_bytes, 5000);
     ck_assert(!facts.is_incomplete && !facts.is_control);
     facts = facts_of(&(struct step){0x01, STORE, "k", "{5000v}", 0, NULL}, 1);
-    ck_assert(facts.is_incomplete);
+    ck_assert(facts.is_write && !facts.is_incomplete);
     facts = facts_of(&(struct step){0x00, NONE, "k", "", 0, NULL}, 0);
     ck_assert_uint_eq(facts.keys, 1);
     ck_assert(!facts.is_incomplete && !facts.is_control && facts.value_bytes == 0);

@@ -375,7 +375,7 @@ facts_of(const char *pattern)
                      SESSION_READY);
     ck_assert_int_eq(session_peek(&client.session, &client.env, &client.in),
                      SESSION_READY); /* looking twice changes nothing */
-    return session_facts(&client.session, &client.in);
+    return session_facts(&client.session);
 }
 
 START_TEST(test_facts)
@@ -389,10 +389,24 @@ START_TEST(test_facts)
     ck_assert_uint_eq(f.value_bytes, 100);
     ck_assert_uint_eq(f.keys, 1);
     ck_assert(!f.is_incomplete && !f.is_control);
-    f = facts_of("set k 0 0 100\r\n{100v}\r");
-    ck_assert(f.is_incomplete);
+    ck_assert(f.is_write);
     f = facts_of("set k 0 0 100\r\n");
-    ck_assert(f.is_incomplete);
+    ck_assert(f.is_write && !f.is_incomplete);
+    f = facts_of("ms k 100\r\n");
+    ck_assert(f.is_write);
+    ck_assert_uint_eq(f.value_bytes, 100);
+    f = facts_of("delete k\r\n");
+    ck_assert(f.is_write);
+    f = facts_of("md k\r\n");
+    ck_assert(f.is_write);
+    static const char *const reads[] = {"get k\r\n", "incr k 1\r\n", "touch k 1\r\n",
+                                        "mg k\r\n", "ma k\r\n"};
+    for (unsigned i = 0; i < sizeof reads / sizeof reads[0]; i++) {
+        f = facts_of(reads[i]);
+        ck_assert(!f.is_write && !f.is_control && !f.is_incomplete);
+        struct slice key = session_key(&client.session);
+        ck_assert(key.len == 1 && *key.p == 'k');
+    }
     f = facts_of("stats\r\n");
     ck_assert(f.is_control);
     f = facts_of("version\r\n");
@@ -403,6 +417,13 @@ START_TEST(test_facts)
     ck_assert(!f.is_control);
     f = facts_of("bogus\r\n");
     ck_assert(!f.is_control);
+    ck_assert_uint_eq(session_key(&client.session).len, 0);
+    facts_of("get  abc d\r\n");
+    ck_assert_uint_eq(session_key(&client.session).len, 3);
+    facts_of("set key 0 0 1\r\n");
+    ck_assert_uint_eq(session_key(&client.session).len, 3);
+    facts_of("version\r\n");
+    ck_assert_uint_eq(session_key(&client.session).len, 0);
     f = facts_of("set k 0 0 -1\r\n");
     ck_assert(!f.is_control);
     ck_assert_uint_eq(f.value_bytes, 0);
@@ -428,7 +449,7 @@ START_TEST(test_late)
     ck_assert_uint_eq(client.out.bytes, 0);
     ck_assert_int_eq(session_peek(&client.session, &client.env, &client.in),
                      SESSION_READY);
-    ck_assert_uint_eq(session_facts(&client.session, &client.in).value_bytes, 10000);
+    ck_assert_uint_eq(session_facts(&client.session).value_bytes, 10000);
     limits.late_bytes = 0;
     ck_assert_int_eq(
         session_run(&client.session, &client.env, &client.in, &client.out, &limits),
@@ -452,7 +473,7 @@ START_TEST(test_late_meta)
     ck_assert_uint_eq(client.out.bytes, strlen("VA 10000 t60\r\n"));
     ck_assert_int_eq(session_peek(&client.session, &client.env, &client.in),
                      SESSION_READY);
-    ck_assert_uint_eq(session_facts(&client.session, &client.in).value_bytes, 10000);
+    ck_assert_uint_eq(session_facts(&client.session).value_bytes, 10000);
     limits.late_bytes = 0;
     ck_assert_int_eq(
         session_run(&client.session, &client.env, &client.in, &client.out, &limits),

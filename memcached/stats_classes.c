@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ */
+#include "stats_classes.h"
+
+#include <inttypes.h>
+
+#include "base/hist.h"
+
+#define NAME_MAX_BYTES 64
+
+struct class_sum {
+    uint64_t queued, turns, gone, overdue, served, bytes;
+};
+
+static struct class_sum
+sum_class(const struct stats *st, enum req_class class)
+{
+    struct class_sum sum = {0};
+    for (unsigned i = 0; i < st->worker_count; i++) {
+        const struct worker_class *k = &st->workers[i].classes[class];
+        sum.queued += ctr_get(&k->queued);
+        sum.turns += ctr_get(&k->turns);
+        sum.gone += ctr_get(&k->turns) + ctr_get(&k->left);
+        sum.overdue += ctr_get(&k->overdue);
+        sum.served += ctr_get(&k->served);
+        sum.bytes += ctr_get(&k->bytes);
+    }
+    return sum;
+}
+
+static void
+put(struct sink *sink, enum req_class class, const char *name, uint64_t value)
+{
+    char full[NAME_MAX_BYTES];
+    snprintf(full, sizeof full, "class_%s_%s", class_name(class), name);
+    sink_statf(sink, full, "%" PRIu64, value);
+}
+
+static void
+put_us(struct sink *sink, enum req_class class, const char *what, const char *name,
+       uint64_t ns)
+{
+    char full[NAME_MAX_BYTES];
+    snprintf(full, sizeof full, "class_%s_%s_%s_us", class_name(class), what, name);
+    sink_statf(sink, full, "%.1f", (double)ns / (double)NSEC_PER_USEC);
+}
+
+static void
+put_hist(struct sink *sink, enum req_class class, const char *what, struct hist *h)
+{
+    put_us(sink, class, what, "p50", hist_quantile(h, 0.50));
+    put_us(sink, class, what, "p95", hist_quantile(h, 0.95));
+    put_us(sink, class, what, "p99", hist_quantile(h, 0.99));
+    put_us(sink, class, what, "max", hist_max(h));
+}
+
+static void
+show_class(struct stats *st, struct sink *sink, enum req_class class, struct hist *wait,
+           struct hist *service)
+{
+    struct class_sum sum = sum_class(st, class);
+    put(sink, class, "served", sum.served);
+    put(sink, class, "bytes", sum.bytes);
+    if (class == CLASS_CONTROL) {
+        return; /* never waits */
+    }
+    hist_reset(wait);
+    hist_reset(service);
+    for (unsigned i = 0; i < st->worker_count; i++) {
+        hist_merge(wait, st->workers[i].classes[class].wait);
+        hist_merge(service, st->workers[i].classes[class].service);
+    }
+    put(sink, class, "queued", sum.queued);
+    put(sink, class, "turns", sum.turns);
+    put(sink, class, "waiting", sum.queued > sum.gone ? sum.queued - sum.gone : 0);
+    put(sink, class, "overdue", sum.overdue);
+    put_hist(sink, class, "wait", wait);
+    put_hist(sink, class, "service", service);
+}
+
+void
+stats_show_classes(struct stats *st, struct sink *sink)
+{
+    struct hist *wait = hist_create(WORKER_CLASS_SUB_BITS, WORKER_CLASS_MAX_NS);
+    struct hist *service = hist_create(WORKER_CLASS_SUB_BITS, WORKER_CLASS_MAX_NS);
+    if (wait == NULL || service == NULL) {
+        sink->has_failed = true;
+    } else {
+        for (unsigned c = 0; c < CLASS_COUNT; c++) {
+            show_class(st, sink, (enum req_class)c, wait, service);
+        }
+    }
+    hist_destroy(&wait);
+    hist_destroy(&service);
+}
+
+void
+stats_put_classes(struct stats *st, struct sink *sink)
+{
+    const struct net_shared *shared = st->shared;
+    bool is_on = shared->classes.is_on;
+    sink_stat(sink, "classes", is_on ? "on" : "off");
+    sink_statf(sink, "bulk_keys", "%" PRIi64, st->settings->bulk_keys);
+    sink_statf(sink, "bulk_bytes", "%" PRIi64, st->settings->bulk_bytes);
+    sink_statf(sink, "class_max_wait_us", "%" PRIu64,
+               shared->class_max_wait / NSEC_PER_USEC);
+    sink_statf(sink, "class_rules", "%u",
+               shared->class_rules.peer_count + shared->class_rules.key_count);
+    for (unsigned c = 0; c < CLASS_COUNT; c++) {
+        enum req_class class = (enum req_class)c;
+        struct class_sum sum = sum_class(st, class);
+        if (!class_is_inline(class)) {
+            char full[NAME_MAX_BYTES];
+            snprintf(full, sizeof full, "class_%s_share_pct", class_name(class));
+            sink_statf(sink, full, "%.1f",
+                       (double)shared->class_shares.per_mille[c] / 10);
+        }
+        put(sink, class, "served", sum.served);
+        put(sink, class, "queued", sum.queued);
+    }
+}
