@@ -330,13 +330,17 @@ starts_with(const char *p, const char *end, const char *what)
 enum snapshot_status
 snapshot_parse(struct snapshot *snap, const char *text, size_t len)
 {
-    const char *end = text + len;
-    const char *p = text + strlen(TYPE_LINE);
+    const char *end, *p;
     uint64_t seen_fields = 0;
     uint64_t seen_classes = 0;
     enum snapshot_status status;
 
-    if (len == 0 || !starts_with(text, end, TYPE_LINE) || !are_lines_whole(p, end)) {
+    if (len < strlen(TYPE_LINE)) {
+        return SNAPSHOT_CORRUPT;
+    }
+    end = text + len;
+    p = text + strlen(TYPE_LINE);
+    if (!starts_with(text, end, TYPE_LINE) || !are_lines_whole(p, end)) {
         return SNAPSHOT_CORRUPT;
     }
     if (!starts_with(p, end, FORMAT_LINE)) {
