@@ -426,6 +426,8 @@ wire(struct server *sv)
     sv->shared.pinner = &sv->placement.pinner;
     sv->shared.membind = &sv->placement.membind;
     sv->shared.prio = &s->sched;
+    sv->shared.resctrl = &sv->placement.resctrl;
+    sv->shared.busy_poll = s->busy_poll;
     sv->shared.requests_per_event = (unsigned)s->requests_per_event;
     sv->shared.buffer_bytes = (uint64_t)s->buffer_mb << 20;
     sv->shared.worker_count = (unsigned)s->threads;

@@ -31,6 +31,7 @@ placement_init(struct placement *p, const struct settings *s)
     if (prio_needs_right(&s->sched)) {
         rights_keep(&p->rights);
     }
+    resctrl_open(&p->resctrl, &s->resctrl);
 }
 
 void
@@ -109,6 +110,9 @@ schedule_workers(void *ctx)
         int refused = seat.tid != 0 ? prio_apply(sched, seat.tid) : 0;
         p->prio_errors += refused != 0;
         error = refused != 0 ? refused : error;
+        if (seat.tid != 0) {
+            resctrl_join(&p->resctrl, seat.tid);
+        }
     }
     if (error != 0) {
         char line[LINE_LEN];
@@ -121,12 +125,17 @@ void
 placement_schedule(struct placement *p)
 {
     rights_use(&p->rights, schedule_workers, p);
+    resctrl_close(&p->resctrl);
+    if (p->resctrl.errors > 0) {
+        log_write(LOG_WARNING, "memcached: warning: --resctrl: %s", p->resctrl.why);
+    }
 }
 
 void
 placement_fini(struct placement *p)
 {
     rights_use(&p->rights, NULL, NULL);
+    resctrl_close(&p->resctrl);
     membind_close(&p->membind);
     pinner_fini(&p->pinner);
     PTHREAD_OK(pthread_mutexattr_destroy(&p->lock_attr));

@@ -9,6 +9,7 @@
 
 #include "qos/membind.h"
 #include "qos/pinner.h"
+#include "qos/resctrl.h"
 #include "qos/rights.h"
 #include "settings.h"
 
@@ -18,6 +19,7 @@ struct placement {
     struct membind membind;
     pthread_mutexattr_t lock_attr;
     struct rights rights;
+    struct resctrl resctrl;
     unsigned prio_errors; /* workers that the kernel refused --sched to */
 };
 

@@ -370,6 +370,26 @@ set_sched(void *conf, const char *text)
 }
 
 static const char *
+set_busy_poll(void *conf, const char *text)
+{
+    return busypoll_parse(&((struct settings *)conf)->busy_poll, text);
+}
+
+static const char *
+set_resctrl(void *conf, const char *text)
+{
+    ((struct settings *)conf)->resctrl.group = text;
+    return resctrl_check_group(text);
+}
+
+static const char *
+set_resctrl_schemata(void *conf, const char *text)
+{
+    ((struct settings *)conf)->resctrl.schemata = text;
+    return resctrl_check_schemata(text);
+}
+
+static const char *
 set_membind(void *conf, const char *text)
 {
     return membind_parse(&((struct settings *)conf)->membind, text);

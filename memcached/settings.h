@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "base/must.h"
+#include "net/busypoll.h"
 #include "net/listen.h"
 #include "net/tls.h"
 #include "net/udp.h"
@@ -19,6 +20,7 @@
 #include "qos/membind.h"
 #include "qos/pin.h"
 #include "qos/prio.h"
+#include "qos/resctrl.h"
 #include "qos/steer.h"
 #include "serve/env.h"
 #include "serve/orders.h"
@@ -106,6 +108,8 @@ struct settings {
     struct class_rules class_rules;
     struct class_shares class_shares;
     nsec_t class_max_wait;
+    struct resctrl_conf resctrl;
+    struct busypoll busy_poll;
 };
 
 /* Fills *s from argv; prints one line and returns false with *exit_status when something is

@@ -484,6 +484,8 @@ show_group(struct stats *st, const struct slice *words, unsigned count, uint32_t
         stats_show_classes(st, sink);
     } else if (req_word_is(group, "pin")) {
         stats_show_pin(st, sink);
+    } else if (req_word_is(group, "resctrl")) {
+        stats_show_resctrl(st, sink);
     } else if (req_word_is(group, "reset")) {
         reset(st);
         return REPLY_RESET;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  *
- * "stats pin" and "qos repin".
+ * "stats pin", "stats resctrl" and "qos repin".
  */
 #include <inttypes.h>
 #include <stdarg.h>
@@ -10,6 +10,7 @@
 #include "qos/membind.h"
 #include "qos/pinner.h"
 #include "qos/prio.h"
+#include "qos/resctrl.h"
 #include "qos/threadstat.h"
 #include "qos_command.h"
 #include "stats_qos.h"
@@ -54,6 +55,18 @@ show_worker(struct pinner *p, unsigned i, struct sink *sink)
     }
     worker_stat(sink, i, "sched_run_ns", "%" PRIu64, stat.run_ns);
     worker_stat(sink, i, "sched_wait_ns", "%" PRIu64, stat.wait_ns);
+}
+
+static void
+show_busy_poll(const struct stats *st, struct sink *sink)
+{
+    unsigned errors = 0;
+    for (unsigned i = 0; i < st->worker_count; i++) {
+        errors += atomic_load(&st->workers[i].busy_poll_error) != 0;
+    }
+    sink_statf(sink, "busy_poll_usecs", "%u", st->shared->busy_poll.usecs);
+    sink_statf(sink, "busy_poll_budget", "%u", st->shared->busy_poll.budget);
+    sink_statf(sink, "busy_poll_errors", "%u", errors);
 }
 
 void
@@ -107,10 +120,35 @@ stats_show_pin(struct stats *st, struct sink *sink)
     sink_statf(sink, "pin_replans", "%" PRIu64, s.replans);
     sink_statf(sink, "pin_errors", "%" PRIu64, s.errors);
     stats_show_sched(st, sink);
+    show_busy_poll(st, sink);
     show_membind(st->shared->membind, sink);
     for (unsigned i = 0; i < st->worker_count; i++) {
         show_worker(p, i, sink);
     }
+}
+
+static void
+show_measure(void *ctx, const char *domain, const char *event, const char *value)
+{
+    char name[RESCTRL_TEXT_MAX];
+    snprintf(name, sizeof name, "resctrl_%s_%s", domain, event);
+    sink_stat(ctx, name, value);
+}
+
+void
+stats_show_resctrl(struct stats *st, struct sink *sink)
+{
+    const struct resctrl *r = st->shared->resctrl;
+    char schemata[RESCTRL_TEXT_MAX];
+    if (r->conf.group == NULL) {
+        return;
+    }
+    resctrl_schemata(r, schemata, sizeof schemata);
+    sink_stat(sink, "resctrl_group", r->conf.group);
+    sink_statf(sink, "resctrl_workers", "%u", r->joined);
+    sink_statf(sink, "resctrl_errors", "%u", r->errors);
+    sink_stat(sink, "resctrl_schemata", schemata);
+    resctrl_measure(r, show_measure, sink);
 }
 
 enum reply

@@ -13,3 +13,4 @@ void stats_show_limit(struct stats *st, struct sink *sink);
 /* Of the workers, as the kernel tells. */
 void stats_show_sched(struct stats *st, struct sink *sink);
 void stats_show_pin(struct stats *st, struct sink *sink);
+void stats_show_resctrl(struct stats *st, struct sink *sink);

@@ -482,6 +482,18 @@ pin_self(struct worker *w)
     }
 }
 
+/* What befalls one worker befalls them all: the first one says it. */
+static void
+poll_busily(struct worker *w)
+{
+    int error = busypoll_apply(&w->shared->busy_poll, w->mbox.fd);
+    atomic_store(&w->busy_poll_error, error);
+    if (error != 0 && w->index == 0) {
+        log_write(LOG_WARNING, "memcached: warning: --busy-poll is not set: %s",
+                  error == ENOTTY ? "it needs Linux 6.9 or later" : strerror(error));
+    }
+}
+
 static void
 release_item(void *ctx, void *owner)
 {
@@ -533,6 +545,9 @@ worker_main(void *arg)
     w->env.log = watch_ring(w->shared->watch);
     worker_read_clock(w);
     bool has_base = create_base(w);
+    if (has_base) {
+        poll_busily(w);
+    }
     bool is_able = has_base && idle_start(w) && udp_start(w);
     atomic_store(&w->has_failed, !is_able);
     must(sem_post(&w->shared->ready) == 0);

@@ -21,6 +21,7 @@
 #include "base/pool.h"
 #include "net/addr.h"
 #include "net/budget.h"
+#include "net/busypoll.h"
 #include "net/idle.h"
 #include "net/mail.h"
 #include "net/migrate.h"
@@ -45,6 +46,7 @@ struct acceptor;
 struct conn;
 struct membind;
 struct prio_spec;
+struct resctrl;
 struct watchers;
 
 /* What all workers share; set up by main before the first worker starts. */
@@ -63,6 +65,8 @@ struct net_shared {
     const struct membind *membind;
     const struct prio_spec *prio; /* of the workers */
     unsigned prio_errors;         /* workers that the kernel refused it to */
+    const struct resctrl *resctrl;
+    struct busypoll busy_poll;
     sem_t ready; /* posted by each worker once it is pinned and can take connections */
     sem_t go;    /* posted for each worker once all are: none serves before */
     sem_t ended; /* posted by each worker as the last thing it does */
@@ -167,6 +171,7 @@ struct worker {
     struct hist *delay;      /* ns that limited requests waited */
     _Atomic bool has_failed; /* the thread could not set itself up and has ended */
     _Atomic pid_t tid;
+    _Atomic int busy_poll_error; /* errno; 0: set, or not asked for */
 };
 
 /* A new connection on its way from the listener. */

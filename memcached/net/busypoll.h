@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * Busy polling (--busy-poll): a worker that has nothing to do asks the network card for a
+ * while before it sleeps. The kernel keeps the setting with the epoll descriptor, which libevent
+ * does not tell; it is found in /proc as the one that watches a descriptor known to be ours.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/must.h"
+
+struct busypoll {
+    uint32_t usecs;  /* 0: off */
+    uint16_t budget; /* packets at a time; 0: the kernel's own */
+};
+
+/* Parses "50", "50:64". NULL, or what is wrong. */
+must_check const char *busypoll_parse(struct busypoll *b, const char *text);
+
+/* Sets it on the epoll descriptor that watches watched_fd, and reads it back. 0, or the errno;
+ * ENOTTY: a kernel before 6.9; ENOENT: no such descriptor is found. */
+must_check int busypoll_apply(const struct busypoll *b, int watched_fd);
+
+/* Does the text of /proc/self/fdinfo/N, of an epoll descriptor, name this one? */
+must_check bool busypoll_watches(const char *fdinfo, int fd);

@@ -1,0 +1,111 @@
+#!/usr/bin/env perl
+# --resctrl on a directory that looks like resctrl, and --busy-poll: what they write, what stats
+# tells, and that nothing of it hinders the start.
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::Bin/lib";
+use Test::More;
+use MCTest;
+
+plan skip_all => 'needs memcached-qos' if !is_ours();
+my @as_root = $> == 0 ? ('-u', 'root') : ();
+my $root = scratch_dir() . '/resctrl';
+mkdir $root or die "$root: $!";
+
+sub write_file {
+    my ($path, $text) = @_;
+    open my $fh, '>', $path or die "$path: $!";
+    print {$fh} $text;
+    close $fh or die "$path: $!";
+}
+
+sub read_file {
+    my ($path) = @_;
+    open my $fh, '<', $path or return undef;
+    local $/;
+    return scalar <$fh>;
+}
+
+sub serves {
+    my ($server, $name) = @_;
+    exchange($server->connect, "set a 0 0 1\r\n1\r\nget a\r\n",
+        "STORED\r\nVALUE a 0 1\r\n1\r\nEND\r\n", $name);
+}
+
+# off
+{
+    my $server = start_server(args => ['-t', '1']);
+    is_deeply([stat_lines($server->control, 'resctrl')], [], 'off: nothing to tell');
+    is(mem_stats($server->control, 'pin')->{busy_poll_usecs}, 0, 'nor does anybody poll busily');
+    $server->stop;
+}
+
+# a group that is there
+{
+    my $dir = "$root/front";
+    mkdir $_ for $dir, "$dir/mon_data", "$dir/mon_data/mon_L3_00";
+    write_file("$dir/tasks", '');
+    write_file("$dir/schemata", "    L3:0=fff\n    MB:0=100\n");
+    write_file("$dir/mon_data/mon_L3_00/llc_occupancy", "1048576\n");
+    write_file("$dir/mon_data/mon_L3_00/mbm_local_bytes", "17\n");
+    my $server = start_server(args => ['-t', '3', '--resctrl=front', "--resctrl-root=$root"]);
+    my $pin = mem_stats($server->control, 'pin');
+    my @tids = map { $pin->{"pin_worker_${_}_tid"} } 0 .. 2;
+    is(read_file("$dir/tasks"), join('', map { "$_\n" } @tids), 'the workers have joined');
+    is_deeply([stat_lines($server->control, 'resctrl')],
+        ['STAT resctrl_group front', 'STAT resctrl_workers 3', 'STAT resctrl_errors 0',
+            'STAT resctrl_schemata L3:0=fff;MB:0=100',
+            'STAT resctrl_mon_L3_00_llc_occupancy 1048576',
+            'STAT resctrl_mon_L3_00_mbm_local_bytes 17'], 'stats resctrl');
+    write_file("$dir/mon_data/mon_L3_00/llc_occupancy", "2097152\n");
+    is(mem_stats($server->control, 'resctrl')->{resctrl_mon_L3_00_llc_occupancy}, 2097152,
+        'reads each time');
+    serves($server, 'it serves');
+    $server->stop;
+}
+
+# a group that is made
+{
+    my $server = start_server(args => ['-t', '1', '--resctrl=made', "--resctrl-root=$root",
+        '--resctrl-schemata=L3:0=ff0;1=f0;MB:0=70']);
+    is(read_file("$root/made/schemata"), "L3:0=ff0;1=f0\nMB:0=70\n", 'limits make the group');
+    like(read_file("$root/made/tasks"), qr/^\d+\n\z/, 'the worker has joined it');
+    $server->stop;
+}
+
+# what is not there
+{
+    my $server = start_server(args => ['-t', '2', '--resctrl=nothing', "--resctrl-root=$root"]);
+    like($server->err, qr/--resctrl: .*nothing: .*is resctrl mounted/, 'a missing group is said');
+    my $stats = mem_stats($server->control, 'resctrl');
+    is($stats->{resctrl_errors}, 1, 'and counted');
+    is($stats->{resctrl_workers}, 0, 'nobody has joined');
+    serves($server, 'it serves');
+    $server->stop;
+}
+
+# busy polling
+{
+    my $server = start_server(args => ['-t', '2', '--busy-poll=20:8']);
+    my $stats = mem_stats($server->control, 'pin');
+    is($stats->{busy_poll_usecs}, 20, '--busy-poll: time');
+    is($stats->{busy_poll_budget}, 8, 'budget');
+    if ($stats->{busy_poll_errors} > 0) {
+        is($stats->{busy_poll_errors}, 2, 'both workers were refused');
+        like($server->err, qr/--busy-poll is not set/, 'which is said');
+    } else {
+        unlike($server->err, qr/busy-poll/, 'the kernel has taken it');
+    }
+    serves($server, 'it serves');
+    $server->stop;
+}
+
+for my $wrong ('--resctrl=', '--resctrl=../x', '--resctrl=/x', '--resctrl-schemata=L3',
+        '--resctrl-schemata=', '--busy-poll=x', '--busy-poll=1:0', '--busy-poll=') {
+    my $run = run_program($wrong, @as_root);
+    is($run->{status}, 64, "$wrong is refused");
+    like($run->{err}, qr/resctrl|busy-poll/, 'with a line');
+}
+
+done_testing();

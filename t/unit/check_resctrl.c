@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * resctrl, on a directory that looks like it.
+ */
+#include "qos/resctrl.h"
+
+#include <ftw.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "check_unit.h"
+
+static char root[64];
+
+static void
+make_root(void)
+{
+    strcpy(root, "/tmp/check_resctrl.XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(root));
+}
+
+static int
+remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+    (void)st, (void)type, (void)ftw;
+    return remove(path);
+}
+
+static void
+remove_root(void)
+{
+    ck_assert_int_eq(nftw(root, remove_one, 16, FTW_DEPTH | FTW_PHYS), 0);
+}
+
+static void
+make_dir(const char *name)
+{
+    char path[256];
+    snprintf(path, sizeof path, "%s/%s", root, name);
+    ck_assert_int_eq(mkdir(path, 0755), 0);
+}
+
+static void
+put_file(const char *name, const char *text)
+{
+    char path[256];
+    snprintf(path, sizeof path, "%s/%s", root, name);
+    FILE *file = fopen(path, "w");
+    ck_assert_ptr_nonnull(file);
+    fputs(text, file);
+    fclose(file);
+}
+
+static const char *
+get_file(const char *name)
+{
+    static char text[512];
+    char path[256];
+    snprintf(path, sizeof path, "%s/%s", root, name);
+    FILE *file = fopen(path, "r");
+    ck_assert_ptr_nonnull(file);
+    text[fread(text, 1, sizeof text - 1, file)] = '\0';
+    fclose(file);
+    return text;
+}
+
+static void
+open_group(struct resctrl *r, const char *group, const char *schemata)
+{
+    struct resctrl_conf conf = {.root = root, .group = group, .schemata = schemata};
+    resctrl_open(r, &conf);
+}
+
+START_TEST(names_are_checked)
+{
+    static const char *const good[] = {"a", "cache", "a/mon_groups/b", "...", "-"};
+    static const char *const bad[] = {"",  "/",  "/a",     "a/", "a//b",
+                                      ".", "..", "a/../b", "./a"};
+    for (unsigned i = 0; i < ROWS(good); i++) {
+        ck_assert_msg(resctrl_check_group(good[i]) == NULL, "%s", good[i]);
+    }
+    for (unsigned i = 0; i < ROWS(bad); i++) {
+        ck_assert_msg(resctrl_check_group(bad[i]) != NULL, "%s", bad[i]);
+    }
+    char name[600];
+    memset(name, 'a', sizeof name);
+    name[sizeof name - 1] = '\0';
+    ck_assert_ptr_nonnull(resctrl_check_group(name));
+}
+END_TEST
+
+START_TEST(limits_are_checked)
+{
+    static const char *const good[] = {"L3:0=ff0;MB:0=70", "L3:0=f",
+                                       "L3CODE:0=f;1=f;L2:0=3"};
+    static const char *const bad[] = {"",     "L3",      "L3:",      "0=ff0",
+                                      "L3:0", ";L3:0=f", "L3:0=f\n", "L3:0=f MB:0=1"};
+    for (unsigned i = 0; i < ROWS(good); i++) {
+        ck_assert_msg(resctrl_check_schemata(good[i]) == NULL, "%s", good[i]);
+    }
+    for (unsigned i = 0; i < ROWS(bad); i++) {
+        ck_assert_msg(resctrl_check_schemata(bad[i]) != NULL, "%s", bad[i]);
+    }
+}
+END_TEST
+
+START_TEST(threads_join_an_existing_group)
+{
+    struct resctrl r;
+    make_root();
+    make_dir("cache");
+    put_file("cache/tasks", "7\n");
+    put_file("cache/schemata", "    L3:0=fff;1=fff\n    MB:0=100\n");
+    open_group(&r, "cache", NULL);
+    resctrl_join(&r, 12);
+    resctrl_join(&r, 345);
+    resctrl_close(&r);
+    resctrl_join(&r, 6); /* too late */
+    ck_assert_uint_eq(r.errors, 0);
+    ck_assert_uint_eq(r.joined, 2);
+    ck_assert_str_eq(get_file("cache/tasks"), "7\n12\n345\n");
+    char text[RESCTRL_TEXT_MAX];
+    resctrl_schemata(&r, text, sizeof text);
+    ck_assert_str_eq(text, "L3:0=fff;1=fff;MB:0=100");
+    resctrl_schemata(&r, text, 20);
+    ck_assert_uint_lt(strlen(text), 20);
+    remove_root();
+}
+END_TEST
+
+START_TEST(group_is_made_for_its_limits)
+{
+    struct resctrl r;
+    make_root();
+    open_group(&r, "cache", "L3:0=ff0;1=ff;MB:0=70");
+    resctrl_join(&r, 1);
+    resctrl_close(&r);
+    ck_assert_msg(r.errors == 0, "%s", r.why);
+    ck_assert_str_eq(get_file("cache/schemata"), "L3:0=ff0;1=ff\nMB:0=70\n");
+    ck_assert_str_eq(get_file("cache/tasks"), "1\n");
+    open_group(&r, "cache", "MB:0=50"); /* it is there already */
+    resctrl_close(&r);
+    ck_assert_uint_eq(r.errors, 0);
+    ck_assert_str_eq(get_file("cache/schemata"), "MB:0=50\n");
+    remove_root();
+}
+END_TEST
+
+START_TEST(failures_are_counted)
+{
+    struct resctrl r;
+    char text[RESCTRL_TEXT_MAX];
+    make_root();
+    open_group(&r, "cache", NULL); /* nobody has made it */
+    ck_assert_uint_eq(r.errors, 1);
+    ck_assert_ptr_nonnull(strstr(r.why, "is resctrl mounted"));
+    resctrl_join(&r, 1);
+    ck_assert_uint_eq(r.joined, 0);
+    resctrl_close(&r);
+    open_group(&r, "no/such/parent", "MB:0=50");
+    ck_assert_uint_eq(r.errors, 1);
+    ck_assert_ptr_nonnull(strstr(r.why, "cannot make"));
+    make_dir("cache");
+    make_dir("cache/tasks"); /* no file */
+    make_dir("cache/schemata");
+    open_group(&r, "cache", "MB:0=50");
+    ck_assert_uint_eq(r.errors, 2);
+    ck_assert_ptr_nonnull(strstr(r.why, "cache/schemata"));
+    resctrl_schemata(&r, text, sizeof text);
+    ck_assert_str_eq(text, "");
+    remove_root();
+}
+END_TEST
+
+/* A write that the kernel refuses: /dev/full stands for it. */
+START_TEST(refusals_have_the_reason_of_the_kernel)
+{
+    struct resctrl r;
+    char path[256];
+    make_root();
+    make_dir("cache");
+    make_dir("info");
+    put_file("info/last_cmd_status", "Mask ff0 is not contiguous\nmore\n");
+    snprintf(path, sizeof path, "%s/cache/schemata", root);
+    ck_assert_int_eq(symlink("/dev/full", path), 0);
+    snprintf(path, sizeof path, "%s/cache/tasks", root);
+    ck_assert_int_eq(symlink("/dev/full", path), 0);
+    open_group(&r, "cache", "L3:0=f0f;MB:0=70");
+    ck_assert_uint_eq(r.errors, 2);
+    ck_assert_ptr_nonnull(strstr(r.why, "L3:0=f0f"));
+    ck_assert_ptr_nonnull(strstr(r.why, "Mask ff0 is not contiguous"));
+    resctrl_join(&r, 1);
+    ck_assert_uint_eq(r.errors, 3);
+    ck_assert_uint_eq(r.joined, 0);
+    resctrl_close(&r);
+    remove_root();
+}
+END_TEST
+
+START_TEST(off_does_nothing)
+{
+    struct resctrl r;
+    char text[RESCTRL_TEXT_MAX];
+    strcpy(root, "/no/such/root");
+    open_group(&r, NULL, "L3:0=f");
+    resctrl_join(&r, 1);
+    resctrl_schemata(&r, text, sizeof text);
+    resctrl_measure(&r, NULL, NULL);
+    resctrl_close(&r);
+    ck_assert_uint_eq(r.errors + r.joined, 0);
+    ck_assert_str_eq(text, "");
+}
+END_TEST
+
+static void
+note(void *ctx, const char *domain, const char *event, const char *value)
+{
+    char line[256];
+    int n = snprintf(line, sizeof line, "%s %s %s\n", domain, event, value);
+    text_add(ctx, line, (size_t)n);
+}
+
+START_TEST(measures_are_told_in_order)
+{
+    struct resctrl r;
+    struct text seen = {0};
+    make_root();
+    make_dir("cache");
+    make_dir("cache/mon_data");
+    make_dir("cache/mon_data/mon_L3_01");
+    make_dir("cache/mon_data/mon_L3_00");
+    put_file("cache/mon_data/mon_L3_01/llc_occupancy", "Unavailable\n");
+    put_file("cache/mon_data/mon_L3_00/mbm_total_bytes", "70000\n");
+    put_file("cache/mon_data/mon_L3_00/llc_occupancy", "4096\n");
+    put_file("cache/mon_data/mon_L3_00/empty", "");
+    open_group(&r, "cache", NULL);
+    resctrl_measure(&r, note, &seen);
+    resctrl_close(&r);
+    text_add(&seen, "", 1);
+    ck_assert_str_eq(seen.p, "mon_L3_00 llc_occupancy 4096\n"
+                             "mon_L3_00 mbm_total_bytes 70000\n"
+                             "mon_L3_01 llc_occupancy Unavailable\n");
+    text_free(&seen);
+    remove_root();
+}
+END_TEST
+
+int
+main(void)
+{
+    Suite *suite = suite_create("resctrl");
+    TCase *tc = tcase_create("resctrl");
+    tcase_set_timeout(tc, SUITE_TIMEOUT_S);
+    tcase_add_test(tc, names_are_checked);
+    tcase_add_test(tc, limits_are_checked);
+    tcase_add_test(tc, threads_join_an_existing_group);
+    tcase_add_test(tc, group_is_made_for_its_limits);
+    tcase_add_test(tc, failures_are_counted);
+    tcase_add_test(tc, refusals_have_the_reason_of_the_kernel);
+    tcase_add_test(tc, off_does_nothing);
+    tcase_add_test(tc, measures_are_told_in_order);
+    suite_add_tcase(suite, tc);
+    return run_suite(suite);
+}
