@@ -297,6 +297,37 @@ START_TEST(pages_of_the_pool_and_on_their_way)
 }
 END_TEST
 
+/* A client that stopped in the middle of its value, or that never took its reply. */
+START_TEST(what_is_held_at_the_end_is_no_harm)
+{
+    struct restart_times times = {.started = WALL, .stopped = WALL + NOW, .now = NOW};
+    struct store_conf conf = kept_conf();
+    struct life l = begin_life(&conf, NOW);
+    struct store_result result;
+    struct item *small, *large, *read, *deleted;
+
+    ck_assert_int_eq(put_sized(l.s, "read", 50000, 0, NOW), STORE_OK);
+    ck_assert_int_eq(put_sized(l.s, "deleted", 50000, 0, NOW), STORE_OK);
+    ck_assert_int_eq(store_reserve(l.s, key_of("small"), 0, 0, 10, NOW, &small),
+                     STORE_OK);
+    ck_assert_int_eq(store_reserve(l.s, key_of("large"), 0, 0, 50000, NOW, &large),
+                     STORE_OK);
+    ck_assert_int_eq(store_get(l.s, key_of("read"), NOW, &read), STORE_OK);
+    ck_assert_int_eq(store_get(l.s, key_of("deleted"), NOW, &deleted), STORE_OK);
+    ck_assert_int_eq(store_delete(l.s, key_of("deleted"), NULL, NOW, &result), STORE_OK);
+    ck_assert(restart_save(l.r, l.s, &times, STAMP, l.err, sizeof(l.err)));
+    end_life(&l);
+
+    l = begin_life(&conf, NOW);
+    ck_assert_int_eq(l.loaded, RESTART_FOUND);
+    ck_assert_uint_eq(totals_of(l.s).curr_items, 1);
+    assert_value(l.s, "read", 50000, NOW);
+    ck_assert_int_eq(store_delete(l.s, key_of("read"), NULL, NOW, &result), STORE_OK);
+    assert_empty(l.s);
+    end_life(&l);
+}
+END_TEST
+
 START_TEST(the_table_keeps_its_size)
 {
     struct store_conf conf = kept_conf();
@@ -392,6 +423,7 @@ main(void)
     tcase_add_test(tc, keeps_the_lists_and_their_order);
     tcase_add_loop_test(tc, a_full_store_works_on, 0, 3);
     tcase_add_test(tc, pages_of_the_pool_and_on_their_way);
+    tcase_add_test(tc, what_is_held_at_the_end_is_no_harm);
     tcase_add_test(tc, the_table_keeps_its_size);
     tcase_add_test(tc, sizes_are_counted_again);
     tcase_add_test(tc, tells_what_the_last_process_said);
