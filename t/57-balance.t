@@ -9,6 +9,7 @@ use IO::Socket::INET;
 use Test::More;
 use Time::HiRes qw(time);
 use MCTest;
+use MCTLS;
 
 if (!is_ours()) {
     plan skip_all => 'needs memcached-qos';
@@ -209,6 +210,35 @@ for my $round (1 .. 5) {
         $answered++ if $got eq VERSION_REPLY('1.4');
     }
     is($answered, 60, "round $round: each has its answer");
+    $server->stop;
+}
+
+# what OpenSSL knows of a connection goes with it
+SKIP: {
+    skip no_tls_because(), 1 if no_tls_because();
+    my ($tls, $plain) = (free_port(), free_port());
+    my $server = start_server(profile => '1.6', listen => 0, args => ['-t', '2', tls_args(),
+            '-l', "127.0.0.1:$tls,notls:127.0.0.1:$plain"]);
+    $server->{port} = $plain;
+    my $s = $server->control;
+    my @conns = map { tls_connect($server, port => $tls) } 1 .. 6;
+    local $server->{port} = $tls;
+    my $silent = $server->connect(plain => 1); # never says hello, and stays where it is
+    my $big = join '', map { chr 33 + $_ % 90 } 1 .. 200_000;
+    for my $round (1 .. 12) {
+        my ($from, $to) = $round % 2 ? (0, 1) : (1, 0);
+        put($_, "set t$round 0 0 200000\r\n$big\r\n") for @conns[0, 3];
+        put($s, "qos rebalance $from $to 9\r\n" x 3);
+        is(read_bytes($s, 12), "OK\r\n" x 3, "TLS, round $round: ordered");
+        is(read_bytes($_, 8), "STORED\r\n", 'stored') for @conns[0, 3];
+        for my $c (@conns) {
+            put($c, "get t$round\r\nmn\r\n");
+            my $want = "VALUE t$round 0 200000\r\n$big\r\nEND\r\nMN\r\n";
+            ok(read_bytes($c, length $want) eq $want, 'and read');
+        }
+    }
+    cmp_ok(moved($s), '>=', 12, 'TLS: connections moved: ' . moved($s));
+    close $silent;
     $server->stop;
 }
 
