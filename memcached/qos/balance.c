@@ -107,6 +107,16 @@ find_extremes(const struct balance *b, unsigned *from, unsigned *to)
     }
 }
 
+/* The part of from's requests that would bring half the gap to the other worker. Only the busy
+ * part of a load goes with requests: what a neighbour on the CPU makes of them stays behind, so
+ * they may all go. */
+static double
+share_of(const struct balance *b, unsigned from, double gap)
+{
+    double busy = b->workers[from].busy;
+    return gap / 2 < busy ? gap / 2 / busy : 1.0;
+}
+
 static struct balance_move
 plan_move(const struct balance *b, const struct balance_sample *samples, unsigned from,
           unsigned to)
@@ -122,7 +132,7 @@ plan_move(const struct balance *b, const struct balance_sample *samples, unsigne
         .from = from,
         .to = to,
         .conns = most_conns(conns),
-        .share = gap / 2 / balance_load(b, from),
+        .share = share_of(b, from, gap),
         .reason = high->wait - low->wait > gap / 2 ? BALANCE_WAIT : BALANCE_BUSY,
     };
 }

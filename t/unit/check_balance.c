@@ -25,6 +25,8 @@ struct model {
     unsigned workers, count;
     struct model_conn conns[CONNS_MAX];
     double antagonist[WORKERS]; /* share of the time that somebody else has the CPU */
+    double
+        stall; /* worker 0 waits for its CPU so long as long as it has requests at all */
     double noise;
     struct rng rng;
     struct balance_sample samples[WORKERS];
@@ -106,6 +108,7 @@ window(void)
         /* Who wants more than is left waits; who wants less waits for its turn. */
         double wait = m.antagonist[i] * (wanted < 1 ? wanted : 1);
         double busy = wanted / left < 1 ? wanted / left : 1;
+        wait += i == 0 && wanted > 0 ? m.stall : 0;
         m.samples[i].busy_ns += (uint64_t)(busy * BALANCE_WINDOW_NS);
         m.samples[i].wait_ns += (uint64_t)(wait * BALANCE_WINDOW_NS);
     }
@@ -114,7 +117,8 @@ window(void)
         ck_assert_uint_ne(move.from, move.to);
         ck_assert_uint_ge(move.conns, 1);
         ck_assert_uint_le(move.conns, m.count * BALANCE_CONNS_PCT / 100 + 1);
-        ck_assert(move.share > 0 && move.share <= 0.5);
+        ck_assert(move.share > 0 && move.share <= 1);
+        ck_assert(move.reason == BALANCE_WAIT || move.share <= 0.5);
     }
     if (advice == BALANCE_MOVE) {
         obey(&move);
@@ -303,6 +307,22 @@ START_TEST(a_neighbour_counts)
 }
 END_TEST
 
+/* A neighbour that leaves a worker hardly any time drives everybody away, also the last. */
+START_TEST(a_loud_neighbour_gets_the_cpu)
+{
+    start(2);
+    add(16, 0, 0.003);
+    add(16, 1, 0.003);
+    m.stall = 0.8;
+    windows(24);
+    ck_assert_double_eq(demand(0), 0);
+    ck_assert_uint_eq(m.moves, 16);
+    ck_assert_uint_eq(m.reason, BALANCE_WAIT);
+    windows(200);
+    ck_assert_uint_eq(m.moves, 16);
+}
+END_TEST
+
 START_TEST(reasons_tell_apart)
 {
     start(2);
@@ -440,6 +460,7 @@ main(void)
     tcase_add_test(tc, one_hot_connection_stays);
     tcase_add_test(tc, futile_orders_become_rare);
     tcase_add_test(tc, a_neighbour_counts);
+    tcase_add_test(tc, a_loud_neighbour_gets_the_cpu);
     tcase_add_test(tc, reasons_tell_apart);
     tcase_add_test(tc, odd_samples_are_harmless);
     tcase_add_loop_test(tc, choice_fills_the_share, 0, 8);
