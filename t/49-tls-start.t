@@ -3,6 +3,7 @@
 # clients, versions, resumption, and new certificates while the server runs.
 use strict;
 use warnings;
+use Cwd qw(abs_path);
 use File::Copy qw(copy);
 use FindBin;
 use lib "$FindBin::Bin/lib";
@@ -221,9 +222,8 @@ for my $profile (profiles()) {
     chmod 0755, $dir;
     my $port = free_port();
     my @user = $> == 0 ? ('-u', 'nobody') : ();
-    my $command = join ' ', MCTest::server_binary();
-    $command = "$ENV{PWD}/$command" if $command !~ m{^/};
-    my $run = run_program({command => ['sh', '-c', 'cd "$0" && exec "$@"', $dir, split(' ', $command), '-d',
+    my @command = map { m{/} ? abs_path($_) // $_ : $_ } server_binary();
+    my $run = run_program({command => ['sh', '-c', 'cd "$0" && exec "$@"', $dir, @command, '-d',
             '-l', "127.0.0.1:$port", @user, '--compat=1.6', '-Z', '-o', 'ssl_chain_cert=now.pem,ssl_key=now.key']});
     is($run->{status}, 0, 'a daemon starts') or diag($run->{err});
     my $server = bless {port => $port, profile => '1.6'}, 'MCTest::Server';

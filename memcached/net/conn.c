@@ -75,18 +75,6 @@ classify_recv(struct conn *c, ssize_t n, size_t room)
     return IO_CLOSED;
 }
 
-/* Up to room bytes, *got of them. */
-static enum io
-receive(struct conn *c, const struct turn *turn, char *to, size_t room, size_t *got)
-{
-    if (unlikely(c->tls != NULL)) {
-        return conn_tls_recv(c, turn->is_inline, to, room, got);
-    }
-    ssize_t n = recv(c->fd, to, room, 0);
-    *got = n > 0 ? (size_t)n : 0;
-    return classify_recv(c, n, room);
-}
-
 static enum io
 fill(struct conn *c, const struct turn *turn)
 {
@@ -103,10 +91,17 @@ fill(struct conn *c, const struct turn *turn)
         return IO_CLOSED;
     }
     must(room > 0);
-    size_t got;
-    enum io io = receive(c, turn, space, room, &got);
-    buf_fill(&c->in, got);
-    return io;
+    if (unlikely(c->tls != NULL)) {
+        size_t got;
+        enum io io = conn_tls_recv(c, turn->is_inline, space, room, &got);
+        buf_fill(&c->in, got);
+        return io;
+    }
+    ssize_t n = recv(c->fd, space, room, 0);
+    if (n > 0) {
+        buf_fill(&c->in, (size_t)n);
+    }
+    return classify_recv(c, n, room);
 }
 
 /* Receives body bytes straight into the item. */
@@ -116,10 +111,17 @@ fill_body(struct conn *c, const struct turn *turn)
     char *to;
     size_t room = session_want(&c->session, &to);
     room = room < BODY_PIECE_BYTES ? room : BODY_PIECE_BYTES;
-    size_t got;
-    enum io io = receive(c, turn, to, room, &got);
-    session_got(&c->session, got);
-    return io;
+    if (unlikely(c->tls != NULL)) {
+        size_t got;
+        enum io io = conn_tls_recv(c, turn->is_inline, to, room, &got);
+        session_got(&c->session, got);
+        return io;
+    }
+    ssize_t n = recv(c->fd, to, room, 0);
+    if (n > 0) {
+        session_got(&c->session, (size_t)n);
+    }
+    return classify_recv(c, n, room);
 }
 
 static ssize_t
@@ -132,27 +134,25 @@ send_runs(int fd, struct iovec *iov, unsigned runs)
     return sendmsg(fd, &msg, MSG_NOSIGNAL);
 }
 
-static void
-forget_sent(struct conn *c, size_t n)
-{
-    c->edge.must_probe = false;
-    chain_consume(&c->out, &c->worker->env.chain, n);
-    ctr_add(&c->worker->ctr.bytes_written, n);
-    if (unlikely(c->share.replies != 0) && c->out.bytes == 0) {
-        budget_release(&c->worker->budget, &c->share);
-    }
-}
-
+/* *sent bytes of the runs have gone. */
 static enum io
-flush_tls(struct conn *c, const struct iovec *iov, unsigned runs)
+send_plain(struct conn *c, struct iovec *iov, unsigned runs, size_t *sent)
 {
-    size_t sent;
-    c->edge.is_blocked = false;
-    enum io io = conn_tls_send(c, iov, runs, &sent);
-    if (sent > 0) {
-        forget_sent(c, sent);
+    size_t offered = 0;
+    for (unsigned i = 0; i < runs; i++) {
+        offered += iov[i].iov_len;
     }
-    return io;
+    ssize_t n = send_runs(c->fd, iov, runs);
+    *sent = n > 0 ? (size_t)n : 0;
+    if (n >= 0 || errno == EAGAIN || errno == EWOULDBLOCK) {
+        c->edge.is_blocked = *sent < offered; /* the edge comes when there is room */
+        return c->edge.is_blocked ? IO_AGAIN : IO_OK;
+    }
+    if (errno == EINTR) {
+        return IO_OK;
+    }
+    conn_close(c, CLOSE_RESET);
+    return IO_CLOSED;
 }
 
 /* Writes one piece of the output. IO_AGAIN: the socket is full. */
@@ -161,29 +161,18 @@ flush(struct conn *c)
 {
     struct iovec iov[OUT_RUNS_MAX];
     unsigned runs = chain_iov(&c->out, iov, OUT_RUNS_MAX, OUT_PIECE_BYTES);
-    if (unlikely(c->tls != NULL)) {
-        return flush_tls(c, iov, runs);
-    }
-    size_t offered = 0;
-    for (unsigned i = 0; i < runs; i++) {
-        offered += iov[i].iov_len;
-    }
-    ssize_t n = send_runs(c->fd, iov, runs);
-    if (n < 0) {
-        if (errno == EAGAIN || errno == EWOULDBLOCK) {
-            c->edge.is_blocked = true;
-            return IO_AGAIN;
+    size_t sent;
+    enum io io = unlikely(c->tls != NULL) ? conn_tls_send(c, iov, runs, &sent)
+                                          : send_plain(c, iov, runs, &sent);
+    if (sent > 0) {
+        c->edge.must_probe = false;
+        chain_consume(&c->out, &c->worker->env.chain, sent);
+        ctr_add(&c->worker->ctr.bytes_written, sent);
+        if (unlikely(c->share.replies != 0) && c->out.bytes == 0) {
+            budget_release(&c->worker->budget, &c->share);
         }
-        if (errno == EINTR) {
-            return IO_OK;
-        }
-        conn_close(c, CLOSE_RESET);
-        return IO_CLOSED;
     }
-    forget_sent(c, (size_t)n);
-    c->edge.is_blocked =
-        (size_t)n < offered; /* the edge comes when there is room again */
-    return c->edge.is_blocked ? IO_AGAIN : IO_OK;
+    return io;
 }
 
 /* ---- a turn --------------------------------------------------------------------------- */

@@ -165,12 +165,7 @@ enum io
 conn_tls_send(struct conn *c, const struct iovec *iov, unsigned runs, size_t *sent)
 {
     enum tls_io io = tls_send(c->tls->session, &c->worker->tls, iov, runs, sent);
-    if (io == TLS_OK) {
-        return IO_OK;
-    }
-    if (io == TLS_WANT_READ || io == TLS_WANT_WRITE) {
-        c->edge.is_blocked = true; /* input ends it as well, see on_event */
-        return IO_AGAIN;
-    }
-    return await(c, io, CLOSE_RESET);
+    /* Input ends it as well, see on_event. */
+    c->edge.is_blocked = io == TLS_WANT_READ || io == TLS_WANT_WRITE;
+    return c->edge.is_blocked ? IO_AGAIN : await(c, io, CLOSE_RESET);
 }

@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 #define READS_PER_CALL 2 /* a client that sends without end does not keep the thread */
-/* Messages behind the handshake, new keys for instance; real clients send one in a gigabyte,
- * and each costs more to read than to send. */
+/* Messages behind the handshake, new keys for instance, in a call: real clients send one in
+ * gigabytes, and each costs more to read than to send. */
 #define LATE_MESSAGES_MAX 64
 
 struct tls {
@@ -32,9 +32,9 @@ struct tls_session {
     struct tls_thread *thread; /* that is inside a call */
     size_t committed;          /* bytes that the next SSL_write has to be given again */
     unsigned reads_left;       /* in this call */
-    unsigned late_messages;
-    bool is_dry;   /* the last read of this call got less than it might */
-    bool is_empty; /* and nothing at all, for now */
+    unsigned late_messages;    /* of this call */
+    bool is_dry;               /* the last read of this call got less than it might */
+    bool is_empty;             /* and nothing at all, for now */
     bool is_agreed;
     bool is_broken; /* nothing more may be asked of ssl */
     char reason[TLS_REASON_MAX];
@@ -430,6 +430,7 @@ enter(struct tls_session *s, struct tls_thread *thread)
     must(!s->is_broken);
     s->thread = thread;
     s->reads_left = READS_PER_CALL;
+    s->late_messages = 0;
     s->is_dry = s->is_empty = false;
     ERR_clear_error();
     errno = 0;
