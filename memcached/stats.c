@@ -482,6 +482,8 @@ show_group(struct stats *st, const struct slice *words, unsigned count, uint32_t
         stats_show_qos(st, sink);
     } else if (req_word_is(group, "classes")) {
         stats_show_classes(st, sink);
+    } else if (req_word_is(group, "latency")) {
+        stats_show_latency(st, sink);
     } else if (req_word_is(group, "pin")) {
         stats_show_pin(st, sink);
     } else if (req_word_is(group, "resctrl")) {

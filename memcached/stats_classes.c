@@ -38,21 +38,28 @@ put(struct sink *sink, enum req_class class, const char *name, uint64_t value)
 }
 
 static void
-put_us(struct sink *sink, enum req_class class, const char *what, const char *name,
-       uint64_t ns)
+put_us(struct sink *sink, const char *what, const char *name, uint64_t ns)
 {
     char full[NAME_MAX_BYTES];
-    snprintf(full, sizeof full, "class_%s_%s_%s_us", class_name(class), what, name);
+    snprintf(full, sizeof full, "%s_%s_us", what, name);
     sink_statf(sink, full, "%.1f", (double)ns / (double)NSEC_PER_USEC);
 }
 
 static void
-put_hist(struct sink *sink, enum req_class class, const char *what, struct hist *h)
+put_quantiles(struct sink *sink, const char *what, const struct hist *h)
 {
-    put_us(sink, class, what, "p50", hist_quantile(h, 0.50));
-    put_us(sink, class, what, "p95", hist_quantile(h, 0.95));
-    put_us(sink, class, what, "p99", hist_quantile(h, 0.99));
-    put_us(sink, class, what, "max", hist_max(h));
+    put_us(sink, what, "p50", hist_quantile(h, 0.50));
+    put_us(sink, what, "p95", hist_quantile(h, 0.95));
+    put_us(sink, what, "p99", hist_quantile(h, 0.99));
+    put_us(sink, what, "max", hist_max(h));
+}
+
+static void
+put_hist(struct sink *sink, enum req_class class, const char *what, const struct hist *h)
+{
+    char full[NAME_MAX_BYTES];
+    snprintf(full, sizeof full, "class_%s_%s", class_name(class), what);
+    put_quantiles(sink, full, h);
 }
 
 static void
@@ -93,6 +100,42 @@ stats_show_classes(struct stats *st, struct sink *sink)
     }
     hist_destroy(&wait);
     hist_destroy(&service);
+}
+
+/* Of one class, or of all. */
+static void
+show_stages(struct stats *st, struct sink *sink, const char *name, unsigned first,
+            unsigned last, struct hist *sum)
+{
+    char full[NAME_MAX_BYTES];
+    for (unsigned s = 0; s < LATENCY_STAGES; s++) {
+        const char *stage = latency_stage_name((enum latency_stage)s);
+        hist_reset(sum);
+        for (unsigned i = 0; i < st->worker_count; i++) {
+            for (unsigned c = first; c <= last; c++) {
+                hist_merge(sum, st->workers[i].latency.stages[c][s]);
+            }
+        }
+        snprintf(full, sizeof full, "latency_%s_%s_count", name, stage);
+        sink_statf(sink, full, "%" PRIu64, hist_count(sum));
+        snprintf(full, sizeof full, "latency_%s_%s", name, stage);
+        put_quantiles(sink, full, sum);
+    }
+}
+
+void
+stats_show_latency(struct stats *st, struct sink *sink)
+{
+    struct hist *sum = hist_create(LATENCY_SUB_BITS, LATENCY_MAX_NS);
+    if (sum == NULL) {
+        sink->has_failed = true;
+        return;
+    }
+    show_stages(st, sink, "all", 0, CLASS_COUNT - 1, sum);
+    for (unsigned c = 0; c < CLASS_COUNT; c++) {
+        show_stages(st, sink, class_name((enum req_class)c), c, c, sum);
+    }
+    hist_destroy(&sum);
 }
 
 void

@@ -97,7 +97,9 @@ fill(struct conn *c, const struct turn *turn)
         buf_fill(&c->in, got);
         return io;
     }
-    ssize_t n = recv(c->fd, space, room, 0);
+    ssize_t n = unlikely(w->latency.conn == c)
+                    ? latency_recv(&w->latency, c->fd, space, room)
+                    : recv(c->fd, space, room, 0);
     if (n > 0) {
         buf_fill(&c->in, (size_t)n);
     }
@@ -142,7 +144,12 @@ send_plain(struct conn *c, struct iovec *iov, unsigned runs, size_t *sent)
     for (unsigned i = 0; i < runs; i++) {
         offered += iov[i].iov_len;
     }
+    struct latency *l = &c->worker->latency;
+    nsec_t begin = unlikely(l->conn == c) ? clock_now() : 0;
     ssize_t n = send_runs(c->fd, iov, runs);
+    if (unlikely(begin != 0)) {
+        latency_end(l, (enum req_class)c->habit.class, begin, clock_now());
+    }
     *sent = n > 0 ? (size_t)n : 0;
     if (n >= 0 || errno == EAGAIN || errno == EWOULDBLOCK) {
         c->edge.is_blocked = *sent < offered; /* the edge comes when there is room */
@@ -214,6 +221,17 @@ drain_output(struct conn *c, const struct turn *turn)
     return STEP_ON;
 }
 
+/* Measures where the time of the request goes that is about to be read. */
+static void
+follow(const struct conn *c, const struct turn *turn, enum session_next next)
+{
+    struct latency *l = &c->worker->latency;
+    bool is_first = turn->reads == 1 && !turn->has_run && next == SESSION_MORE;
+    if (is_first && c->tls == NULL && l->conn == NULL) {
+        latency_begin(l, c, turn->ready_at);
+    }
+}
+
 /* Nothing can run before more bytes arrive. */
 static enum step
 step_read(struct conn *c, struct turn *turn, enum session_next next)
@@ -239,6 +257,7 @@ step_read(struct conn *c, struct turn *turn, enum session_next next)
     turn->reads++;
     if (unlikely(--c->worker->reads_to_check == 0)) {
         worker_check_rx(c->worker, c->fd);
+        follow(c, turn, next);
     }
     enum io io = next == SESSION_WANT ? fill_body(c, turn) : fill(c, turn);
     if (unlikely(io >= IO_CLOSED)) {
@@ -566,6 +585,7 @@ conn_turn(struct conn *c, struct turn *turn)
     atomic_store_explicit(&c->entry.last_cmd, c->worker->env.now, memory_order_relaxed);
     switch (end) {
     case STEP_WAIT:
+        latency_forget(&c->worker->latency, c);
         rest(c);
         break;
     case STEP_DEFER:
@@ -756,6 +776,7 @@ conn_close(struct conn *c, enum close_reason reason)
     struct worker *w = c->worker;
     c->closing = reason;
     worker_unqueue(w, &c->task);
+    latency_forget(&w->latency, c);
     event_del(&c->event);
     c->next_doomed = w->doomed;
     w->doomed = c;

@@ -33,6 +33,7 @@ struct turn {
     bool is_inline;      /* right where it was read, not from a queue */
     enum req_class lane; /* what is of a later class than this waits in its own queue */
     bool is_served;      /* its first request has waited for a token */
+    nsec_t ready_at;     /* when the socket was reported, or the task was queued */
     unsigned requests;   /* still allowed in a row */
     unsigned reads;      /* done */
     bool has_run;        /* a request, or a piece of one */

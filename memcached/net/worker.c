@@ -94,7 +94,7 @@ end_timing(struct worker *w, bool is_timed)
 void
 worker_check_rx(struct worker *w, int fd)
 {
-    w->reads_to_check = w->shared->checks_rx ? READS_PER_RX_CHECK : UINT32_MAX;
+    w->reads_to_check = READS_PER_RX_CHECK;
     int cpu = w->shared->checks_rx ? steer_cpu_of(fd) : -1;
     if (cpu >= 0) {
         ctr_add(&w->qos.rx_checked, 1);
@@ -251,6 +251,7 @@ serve_next(struct worker *w, nsec_t *deadline)
     struct sched_node *node = sched_next(&w->sched, begin, &is_overdue);
     struct worker_class *k = &w->classes[node->class];
     struct turn turn = {.lane = node->class,
+                        .ready_at = node->queued_at,
                         .requests = is_overdue ? 1 : w->shared->requests_per_event,
                         .deadline = w->shared->classes.is_on ? *deadline : TURN_ENDLESS};
     ctr_add(&w->qos.turns, 1);
@@ -611,7 +612,7 @@ worker_start(struct worker *w, unsigned index, struct net_shared *shared)
     w->reads_to_check = READS_PER_RX_CHECK;
     w->budget.bytes = shared->buffer_bytes / shared->worker_count;
     w->delay = hist_create(WORKER_DELAY_SUB_BITS, WORKER_DELAY_MAX_NS);
-    bool has_hists = create_class_hists(w);
+    bool has_hists = create_class_hists(w) & latency_init(&w->latency);
     w->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
     bool has_all = w->delay != NULL && has_hists && w->timer_fd >= 0 &&
                    tls_thread_init(&w->tls, shared->tls) && mbox_init(&w->mbox);
@@ -628,6 +629,7 @@ worker_start(struct worker *w, unsigned index, struct net_shared *shared)
     tls_thread_fini(&w->tls);
     hist_destroy(&w->delay);
     destroy_class_hists(w);
+    latency_fini(&w->latency);
     errno = rc;
     return false;
 }
@@ -664,4 +666,5 @@ worker_fini(struct worker *w)
     tls_thread_fini(&w->tls);
     hist_destroy(&w->delay);
     destroy_class_hists(w);
+    latency_fini(&w->latency);
 }

@@ -23,6 +23,7 @@
 #include "net/budget.h"
 #include "net/busypoll.h"
 #include "net/idle.h"
+#include "net/latency.h"
 #include "net/mail.h"
 #include "net/migrate.h"
 #include "net/registry.h"
@@ -165,6 +166,7 @@ struct worker {
     struct worker_qos_ctr qos;
     struct limiter_desk desk; /* who waits for tokens */
     struct worker_class classes[CLASS_COUNT];
+    struct latency latency;
     struct worker_time time;
     struct udp_ctr udp_ctr;
     struct tls_thread tls;
@@ -233,6 +235,7 @@ worker_inline_turn(const struct worker *w)
 {
     return (struct turn){.is_inline = w->shared->classes.is_on,
                          .lane = CLASS_SMALL,
+                         .ready_at = w->woke_at,
                          .requests = w->shared->requests_per_event,
                          .deadline = TURN_ENDLESS};
 }

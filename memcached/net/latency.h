@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * Where the time of a request goes. Every 64th read of a worker is followed from the packet to
+ * the end of the write; the others are not touched and cost no look at the clock.
+ *
+ *     packet ..... ready ..... recv .... done ..... send .... done
+ *           kernel       loop       read     execute     write
+ *
+ * Owner: the worker's thread; the histograms may be read by any.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "base/clock.h"
+#include "base/hist.h"
+#include "qos/class.h"
+#include "qos/sojourn.h"
+
+struct conn;
+
+#define LATENCY_SUB_BITS 4 /* buckets 6 % wide */
+#define LATENCY_MAX_NS (10 * NSEC_PER_SEC)
+
+enum latency_stage {
+    LATENCY_KERNEL,
+    LATENCY_LOOP,
+    LATENCY_READ,
+    LATENCY_EXECUTE,
+    LATENCY_WRITE,
+    LATENCY_STAGES
+};
+
+struct latency {
+    const struct conn *conn; /* whose request is followed; NULL: none */
+    nsec_t ready_at, read_at;
+    struct sojourn sojourn;
+    nsec_t read_ns;
+    bool is_read;
+    struct hist *stages[CLASS_COUNT][LATENCY_STAGES];
+};
+
+/* False: no memory; latency_fini takes what there is. */
+must_check bool latency_init(struct latency *l);
+void latency_fini(struct latency *l);
+
+/* Follows what c reads next; its socket was reported at ready_at. */
+void latency_begin(struct latency *l, const struct conn *c, nsec_t ready_at);
+/* As recv, on behalf of the request that is followed. */
+ssize_t latency_recv(struct latency *l, int fd, void *to, size_t room);
+/* Its reply is written from `begin` on, until now. */
+void latency_end(struct latency *l, enum req_class class, nsec_t begin, nsec_t now);
+/* Forgets the request, if it is c's: it has no reply. */
+static inline void
+latency_forget(struct latency *l, const struct conn *c)
+{
+    if (l->conn == c) {
+        l->conn = NULL;
+    }
+}
+
+const char *latency_stage_name(enum latency_stage stage);
