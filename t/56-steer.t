@@ -141,6 +141,38 @@ SKIP: {
     $server->stop;
 }
 
+# pinned elsewhere, workers are found there
+SKIP: {
+    my $needs_hwloc = run_program('--pin=spread', '--pin-dry-run', '-t', '1',
+        $is_root ? ('-u', 'root') : ());
+    skip 'built without hwloc', 1 if $needs_hwloc->{status} != 0;
+    skip 'one CPU', 1 if @allowed < 2;
+    skip 'no taskset', 1 if !stay_on($my_list);
+    for my $mode ('cpu', 'reuseport') {
+        my $server = start_server(args => ['-t', '2', '--pin', "--steer=$mode"]);
+        my $s = $server->control;
+        my $kernel = mem_stats($s, 'qos')->{steer_kernel};
+        my $cpu = $allowed[1];
+        is(system("$taskset -cp $cpu @{[$server->pid]} >/dev/null 2>&1"), 0, "$mode: taskset");
+        exchange($s, "qos repin\r\n", "OK\r\n");
+        stay_on($allowed[0]);
+        # a listener follows its worker with the next connection that it gets
+        my @conns = open_conns($server, 8);
+        stay_on($cpu);
+        my $before = mem_stats($s, 'qos');
+        push @conns, open_conns($server, 30);
+        my $after = mem_stats($s, 'qos');
+        my @old = spread($before, 2);
+        my @new = spread($after, 2);
+        is($after->{steer_local} - $before->{steer_local}, 30, "$mode: the new CPU is local")
+            if $mode eq 'cpu' || $kernel =~ /cpu|cbpf/;
+        cmp_ok($new[$_] - $old[$_], '>=', 1, "$mode: to worker $_, too") for 0, 1;
+        close $_ for splice @conns;
+        stay_on($my_list);
+        $server->stop;
+    }
+}
+
 # every worker accepts
 for my $profile (profiles()) {
     for my $args (['-t', '2', '--steer=reuseport'], ['-t', '2', $pin, '--steer=reuseport']) {
