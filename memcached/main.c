@@ -15,6 +15,7 @@
 #include "keep.h"
 #include "base/rng.h"
 #include "net/balancer.h"
+#include "net/governor.h"
 #include "net/listen.h"
 #include "net/loop.h"
 #include "net/upkeep.h"
@@ -53,6 +54,7 @@ struct server {
     struct prefixes prefixes;
     struct listen listen;
     struct balancer balancer;
+    struct governor governor;
     struct worker *workers;
     unsigned worker_count, started;
     struct stats stats;
@@ -448,6 +450,15 @@ wire(struct server *sv)
     prefixes_init(&sv->prefixes, s->prefix_delimiter, s->counts_prefixes, rng_seed());
     limiter_init(&sv->shared.limiter, &s->limits, (unsigned)s->threads, clock_now());
     registry_init(&sv->shared.registry, placement_locks(&sv->placement));
+    sv->shared.governor = &sv->governor;
+    if (!governor_init(&sv->governor, &sv->shared, s->cpu_percent)) {
+        perror("memcached: eventfd");
+        return false;
+    }
+    slo_init(&sv->shared.slo);
+    for (unsigned i = 0; i < SLO_RULES; i++) {
+        slo_set(&sv->shared.slo, i, s->slo[i]);
+    }
     return prepare_steering(sv);
 }
 
@@ -508,6 +519,7 @@ tear_down(struct server *sv)
     must(sem_destroy(&sv->shared.ready) == 0);
     must(sem_destroy(&sv->shared.go) == 0);
     must(sem_destroy(&sv->shared.ended) == 0);
+    governor_fini(&sv->governor);
     limiter_fini(&sv->shared.limiter);
     stats_fini(&sv->stats);
     auth_close(&sv->auth);
@@ -595,6 +607,7 @@ serve(struct server *sv)
         status = STATUS_FAILURE;
     }
     if (status == 0) {
+        governor_start(&sv->governor, sv->loop.base);
         placement_settle(&sv->placement);
         if (!listen_start(&sv->listen, sv->loop.base, sv->workers)) {
             fprintf(stderr, "memcached: no memory for the listening sockets\n");
@@ -609,6 +622,7 @@ serve(struct server *sv)
         block_signals(true); /* one more signal must not cut the replies short */
         listen_close(&sv->listen);
         balancer_stop(&sv->balancer);
+        governor_stop(&sv->governor);
         loop_close(&sv->loop);
     }
     stop_workers(sv);

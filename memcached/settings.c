@@ -442,6 +442,20 @@ set_limit_unit(void *conf, const char *text)
 }
 
 static const char *
+set_cpu_limit(void *conf, const char *text)
+{
+    struct settings *s = conf;
+    return blame("cpu-limit", limit_text_percent(text, strlen(text), &s->cpu_percent));
+}
+
+static const char *
+set_slo(void *conf, const char *text)
+{
+    struct settings *s = conf;
+    return blame("slo", slo_parse(text, strlen(text), s->slo));
+}
+
+static const char *
 set_limit_dry_run(void *conf, const char *text)
 {
     (void)text;

@@ -21,6 +21,7 @@
 #include "qos/pin.h"
 #include "qos/prio.h"
 #include "qos/resctrl.h"
+#include "qos/slo.h"
 #include "qos/steer.h"
 #include "serve/env.h"
 #include "serve/orders.h"
@@ -101,6 +102,8 @@ struct settings {
     enum steer_mode steer;
     struct membind_spec membind;
     struct limiter_conf limits;
+    struct slo_target slo[SLO_RULES];
+    unsigned cpu_percent; /* 0: no limit */
     bool balances;
     struct prio_spec sched;
     bool has_classes;

@@ -50,6 +50,7 @@ stats_init(struct stats *st)
 void
 stats_fini(struct stats *st)
 {
+    free(st->looks);
     PTHREAD_OK(pthread_mutex_destroy(&st->lock));
 }
 

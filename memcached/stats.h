@@ -10,6 +10,7 @@
 
 #include "net/listen.h"
 #include "net/worker.h"
+#include "qos/headroom.h"
 #include "serve/watch.h"
 #include "settings.h"
 
@@ -26,6 +27,11 @@ struct stats_tls {
     uint64_t new_sessions, handshake_errors, protocol_errors;
 };
 
+/* What of a worker was seen at the last looks at its headroom. */
+struct stats_look {
+    struct headroom_mark before, last;
+};
+
 struct stats {
     const struct settings *settings;
     struct net_shared *shared;
@@ -33,6 +39,7 @@ struct stats {
     unsigned worker_count;
     struct listen *listen;
     const struct watchers *watchers;
+    struct stats_look *looks; /* of the workers; NULL before the first; under lock */
     pthread_mutex_t
         lock; /* guards the baselines: what had been counted at the last reset */
     struct stats_sum baseline;

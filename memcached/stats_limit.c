@@ -6,6 +6,7 @@
 #include <inttypes.h>
 
 #include "base/hist.h"
+#include "net/governor.h"
 #include "qos/limit_text.h"
 #include "qos_command.h"
 #include "stats.h"
@@ -89,6 +90,19 @@ show_rules(struct limiter *l, struct sink *sink)
     sink_stat(sink, "qps_dry_run", atomic_load(&l->is_dry) ? "on" : "off");
 }
 
+static void
+show_cpu(struct governor *g, struct sink *sink)
+{
+    uint64_t rate;
+    unsigned percent = governor_get(g, &rate);
+    if (percent == 0) {
+        sink_stat(sink, "cpu_limit", "off");
+    } else {
+        sink_statf(sink, "cpu_limit", "%u%%", percent);
+    }
+    sink_statf(sink, "cpu_limit_rate", "%" PRIu64, rate);
+}
+
 struct counts {
     uint64_t admitted, delayed, rejected, would_limit;
 };
@@ -140,10 +154,56 @@ stats_show_limit(struct stats *st, struct sink *sink)
         retries += relaxed(&l->by_class[c].cas_retries);
     }
     show_rules(l, sink);
+    show_cpu(st->shared->governor, sink);
     show_all_counts(st, sink);
     sink_statf(sink, "qps_lease_retries", "%" PRIu64, retries);
     sink_statf(sink, "qps_peer_shared", "%" PRIu64, relaxed(&l->peers.shared));
     show_delay(st, sink);
+}
+
+static void
+show_target(struct sink *sink, const char *suffix, struct slo_target target)
+{
+    char name[NAME_MAX_BYTES];
+    name_of("slo", suffix, name);
+    if (target.ns == 0) {
+        sink_stat(sink, name, "off");
+    } else if (target.percentile % 10 == 0) {
+        sink_statf(sink, name, "p%u:%" PRIu64 "us", target.percentile / 10,
+                   target.ns / NSEC_PER_USEC);
+    } else {
+        sink_statf(sink, name, "p%u.%u:%" PRIu64 "us", target.percentile / 10,
+                   target.percentile % 10, target.ns / NSEC_PER_USEC);
+    }
+}
+
+void
+stats_show_slo(struct stats *st, struct sink *sink)
+{
+    const struct slo *slo = &st->shared->slo;
+    uint64_t level = SLO_PARTS, late = 0, all = 0, shed[CLASS_COUNT] = {0};
+    for (unsigned i = 0; i < st->worker_count; i++) {
+        const struct slo_watch *w = &st->workers[i].slo;
+        uint64_t its = slo_is_on(slo) ? ctr_get(&w->level) : SLO_PARTS;
+        level = its < level ? its : level;
+        late += ctr_get(&w->late);
+        for (unsigned c = 0; c < CLASS_COUNT; c++) {
+            shed[c] += ctr_get(&w->shed[c]);
+            all += ctr_get(&w->shed[c]);
+        }
+    }
+    show_target(sink, "", slo_get(slo, SLO_TOTAL));
+    sink_statf(sink, "slo_level_pct", "%.1f", (double)level * 100 / SLO_PARTS);
+    sink_statf(sink, "slo_shed", "%" PRIu64, all);
+    sink_statf(sink, "slo_shed_late", "%" PRIu64, late);
+    for (unsigned c = 0; c < CLASS_COUNT; c++) {
+        const char *class = class_name((enum req_class)c);
+        char name[NAME_MAX_BYTES];
+        if (class_is_limited((enum req_class)c)) {
+            show_target(sink, class, slo_get(slo, c));
+            sink_statf(sink, name_of("slo_shed", class, name), "%" PRIu64, shed[c]);
+        }
+    }
 }
 
 /* ---- changed -------------------------------------------------------------------------- */
@@ -246,4 +306,36 @@ qos_set_dry_run(struct stats *st, struct serve_qos *q)
     }
     atomic_store_explicit(&st->shared->limiter.is_dry, is_on, memory_order_relaxed);
     return relimit(st);
+}
+
+/* qos slo [class] <pNN:TIME|off> */
+enum reply
+qos_set_slo(struct stats *st, struct serve_qos *q)
+{
+    struct slo_target target;
+    enum req_class class = CLASS_NONE;
+    const struct slice *last = &q->words[q->count - 1];
+    if (q->count == 2 && !req_word_is(q->words[0], "total") &&
+        !limit_text_class(q->words[0].p, q->words[0].len, &class)) {
+        return REPLY_BAD_FORMAT;
+    }
+    const char *error = slo_parse_target(last->p, last->len, &target);
+    if (error != NULL) {
+        return qos_refuse(q, "%s", error);
+    }
+    slo_set(&st->shared->slo, class == CLASS_NONE ? SLO_TOTAL : (unsigned)class, target);
+    return REPLY_OK;
+}
+
+/* qos cpu_limit <N%|off> */
+enum reply
+qos_set_cpu_limit(struct stats *st, struct serve_qos *q)
+{
+    unsigned percent;
+    const char *error = limit_text_percent(q->words[0].p, q->words[0].len, &percent);
+    if (error != NULL) {
+        return qos_refuse(q, "%s", error);
+    }
+    governor_set(st->shared->governor, percent);
+    return REPLY_OK;
 }

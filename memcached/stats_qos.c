@@ -45,6 +45,8 @@ stats_show_qos(struct stats *st, struct sink *sink)
     sink_stat(sink, "server", PACKAGE_NAME);
     sink_stat(sink, "server_version", PACKAGE_VERSION);
     stats_show_limit(st, sink);
+    stats_show_slo(st, sink);
+    stats_show_headroom(st, sink);
     sink_statf(sink, "turn_us", "%" PRIu64, st->shared->turn_ns / NSEC_PER_USEC);
     sink_statf(sink, "deferred", "%" PRIu64, deferred);
     sink_statf(sink, "deferred_turns", "%" PRIu64, turns);

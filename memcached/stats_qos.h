@@ -12,5 +12,9 @@ void stats_show_qos(struct stats *st, struct sink *sink);
 void stats_show_limit(struct stats *st, struct sink *sink);
 /* Of the workers, as the kernel tells. */
 void stats_show_sched(struct stats *st, struct sink *sink);
+/* How much room there is. */
+void stats_show_headroom(struct stats *st, struct sink *sink);
+/* And about delays. */
+void stats_show_slo(struct stats *st, struct sink *sink);
 void stats_show_pin(struct stats *st, struct sink *sink);
 void stats_show_resctrl(struct stats *st, struct sink *sink);

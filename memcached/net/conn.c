@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "net/conn_class.h"
 #include "net/conn_tls.h"
+#include "net/stamp.h"
 #include "net/watchers.h"
 #include "net/worker.h"
 #include "qos/class.h"
@@ -75,6 +76,25 @@ classify_recv(struct conn *c, ssize_t n, size_t room)
     return IO_CLOSED;
 }
 
+/* As recv, and notes since when the input has been waiting: in the kernel, or behind others
+ * in this pass of the loop. */
+static __attribute__((noinline)) ssize_t
+receive_timed(struct conn *c, const struct turn *turn, void *to, size_t room)
+{
+    struct worker *w = c->worker;
+    struct sojourn_times times = {.ready_mono = turn->ready_at};
+    bool is_followed = w->latency.conn == c;
+    ssize_t n = is_followed ? latency_recv(&w->latency, c->fd, to, room, &times)
+                            : stamp_recv(c->fd, to, room, &times);
+    if (slo_is_on(&w->shared->slo)) {
+        struct sojourn waited = sojourn_of(&times);
+        nsec_t now = worker_read_clock(w);
+        c->arrived_at = now - (c->was_blocked ? waited.loop : waited.total);
+        c->was_blocked = false;
+    }
+    return n;
+}
+
 static enum io
 fill(struct conn *c, const struct turn *turn)
 {
@@ -93,12 +113,13 @@ fill(struct conn *c, const struct turn *turn)
     must(room > 0);
     if (unlikely(c->tls != NULL)) {
         size_t got;
+        c->arrived_at = c->worker->woke_at; /* records hide the kernel's timestamps */
         enum io io = conn_tls_recv(c, turn->is_inline, space, room, &got);
         buf_fill(&c->in, got);
         return io;
     }
-    ssize_t n = unlikely(w->latency.conn == c)
-                    ? latency_recv(&w->latency, c->fd, space, room)
+    ssize_t n = unlikely(w->latency.conn == c || slo_is_on(&w->shared->slo))
+                    ? receive_timed(c, turn, space, room)
                     : recv(c->fd, space, room, 0);
     if (n > 0) {
         buf_fill(&c->in, (size_t)n);
@@ -342,6 +363,7 @@ request_of(const struct conn *c, enum req_class class)
     const struct req *req = &c->session.req;
     return (struct limiter_request){.class = class,
                                     .peer = c->peer.key,
+                                    .since = c->arrived_at,
                                     .keys =
                                         req->family == FAMILY_RETRIEVE ? req->keys : 1};
 }
@@ -631,6 +653,7 @@ on_event(evutil_socket_t fd, short what, void *arg)
         c->edge.has_hangup |= (what & EV_CLOSED) != 0;
     }
     bool was_blocked = c->edge.is_blocked;
+    c->was_blocked |= was_blocked;
     if ((what & EV_WRITE) != 0 || c->tls != NULL) { /* TLS may have to read to write */
         c->edge.is_blocked = false;
     }

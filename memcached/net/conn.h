@@ -60,6 +60,8 @@ struct conn {
     struct worker *worker;
     int fd;
     bool is_tcp;
+    bool was_blocked;  /* input may have waited for the client to take its replies */
+    nsec_t arrived_at; /* of the last input; while there is an SLO */
     struct peer peer;
     const char *tag; /* of its listener; empty: none */
     struct conn_edge edge;

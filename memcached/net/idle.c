@@ -26,7 +26,7 @@ static bool
 is_idle(const struct conn *c, uint32_t now, uint32_t seconds)
 {
     uint32_t last = atomic_load_explicit(&c->entry.last_cmd, memory_order_relaxed);
-    return c->is_tcp && c->closing == CLOSE_NONE && !sched_is_queued(&c->task.node) &&
+    return c->is_tcp && c->closing == CLOSE_NONE && !task_is_queued(&c->task) &&
            now > last && now - last > seconds;
 }
 

@@ -3,9 +3,7 @@
  */
 #include "net/latency.h"
 
-#include <string.h>
-#include <sys/socket.h>
-#include <time.h>
+#include "net/stamp.h"
 
 static const char *const names[LATENCY_STAGES] = {[LATENCY_KERNEL] = "kernel",
                                                   [LATENCY_LOOP] = "loop",
@@ -52,54 +50,18 @@ latency_begin(struct latency *l, const struct conn *c, nsec_t ready_at)
     l->is_read = false;
 }
 
-static nsec_t
-ns_of(const struct timespec *t)
-{
-    return (nsec_t)t->tv_sec * NSEC_PER_SEC + (nsec_t)t->tv_nsec;
-}
-
-/* The kernel's stamp; 0: none. The first packets after stamping was turned on have none, and
- * those of UNIX sockets never. */
-static nsec_t
-stamp_of(struct msghdr *msg)
-{
-    struct timespec at;
-    for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c != NULL; c = CMSG_NXTHDR(msg, c)) {
-        if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_TIMESTAMPNS &&
-            c->cmsg_len >= CMSG_LEN(sizeof at)) {
-            memcpy(&at, CMSG_DATA(c), sizeof at);
-            return ns_of(&at);
-        }
-    }
-    return 0;
-}
-
 ssize_t
-latency_recv(struct latency *l, int fd, void *to, size_t room)
+latency_recv(struct latency *l, int fd, void *to, size_t room,
+             struct sojourn_times *times)
 {
-    union {
-        struct cmsghdr align;
-        char bytes[CMSG_SPACE(sizeof(struct timespec)) + 64];
-    } control;
-    struct iovec iov = {.iov_base = to, .iov_len = room};
-    struct msghdr msg = {.msg_iov = &iov,
-                         .msg_iovlen = 1,
-                         .msg_control = &control,
-                         .msg_controllen = sizeof control};
-    struct timespec wall;
-    must(clock_gettime(CLOCK_REALTIME, &wall) == 0);
-    nsec_t begin = clock_now();
-    ssize_t n = recvmsg(fd, &msg, 0);
+    ssize_t n = stamp_recv(fd, to, room, times);
+    times->ready_mono = l->ready_at;
     if (n <= 0 || l->is_read) {
         return n;
     }
-    struct sojourn_times times = {.rx_wall = stamp_of(&msg),
-                                  .read_wall = ns_of(&wall),
-                                  .read_mono = begin,
-                                  .ready_mono = l->ready_at};
-    l->sojourn = sojourn_of(&times);
+    l->sojourn = sojourn_of(times);
     l->read_at = clock_now();
-    l->read_ns = l->read_at - begin;
+    l->read_ns = l->read_at - times->read_mono;
     l->is_read = true;
     return n;
 }

@@ -49,8 +49,9 @@ void latency_fini(struct latency *l);
 
 /* Follows what c reads next; its socket was reported at ready_at. */
 void latency_begin(struct latency *l, const struct conn *c, nsec_t ready_at);
-/* As recv, on behalf of the request that is followed. */
-ssize_t latency_recv(struct latency *l, int fd, void *to, size_t room);
+/* As stamp_recv, on behalf of the request that is followed. */
+ssize_t latency_recv(struct latency *l, int fd, void *to, size_t room,
+                     struct sojourn_times *times);
 /* Its reply is written from `begin` on, until now. */
 void latency_end(struct latency *l, enum req_class class, nsec_t begin, nsec_t now);
 /* Forgets the request, if it is c's: it has no reply. */

@@ -57,7 +57,8 @@ struct udp {
     bool is_guarded;
     uint8_t ip[GUARD_IP_BYTES]; /* where it came from, when guarded */
     const struct msghdr *source;
-    const char *p; /* what the session has not taken yet */
+    nsec_t received_at; /* the pass of the loop began in which the batch was */
+    const char *p;      /* what the session has not taken yet */
     size_t left;
     uint64_t credit;      /* bytes of reply that it has paid for */
     unsigned requests;    /* still allowed in a row */
@@ -119,6 +120,7 @@ receive(struct udp *u)
                                               .msg_iovlen = 1};
     }
     int n = recvmmsg(u->fd, in->msgs, BATCH, MSG_DONTWAIT, NULL);
+    u->received_at = u->worker->woke_at;
     in->count = n > 0 ? (unsigned)n : 0;
     in->next = 0;
     /* A short batch has emptied the socket; the next datagram raises a new edge. */
@@ -431,9 +433,12 @@ request_of(const struct udp *u, enum req_class class)
 {
     const struct worker *w = u->worker;
     const struct req *req = &u->session.req;
-    struct limiter_request asked = {
-        .class = class, .keys = req->family == FAMILY_RETRIEVE ? req->keys : 1};
-    if (unlikely(atomic_load_explicit(&w->shared->limiter.is_on, memory_order_relaxed))) {
+    struct limiter_request asked = {.class = class,
+                                    .since = u->received_at,
+                                    .keys =
+                                        req->family == FAMILY_RETRIEVE ? req->keys : 1};
+    if (unlikely(slo_is_on(&w->shared->slo) ||
+                 atomic_load_explicit(&w->shared->limiter.is_on, memory_order_relaxed))) {
         asked.peer =
             addr_peer(u->source->msg_name, u->source->msg_namelen, w->shared->peer_seed)
                 .key;

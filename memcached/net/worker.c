@@ -122,6 +122,13 @@ arm_timer(struct worker *w)
     w->timer_at = when;
 }
 
+static bool
+meets_slo(struct worker *w, const struct limiter_request *r)
+{
+    nsec_t delay = r->since != 0 && w->now > r->since ? w->now - r->since : 0;
+    return slo_admits(&w->slo, r->class, r->peer, delay, w->now);
+}
+
 enum limiter_verdict
 worker_admit(struct worker *w, struct task *t, const struct limiter_request *r,
              bool is_served)
@@ -132,6 +139,9 @@ worker_admit(struct worker *w, struct task *t, const struct limiter_request *r,
     }
     if (unlikely(w->is_draining)) {
         return VERDICT_ADMIT;
+    }
+    if (unlikely(slo_is_on(&w->shared->slo)) && !meets_slo(w, r)) {
+        return VERDICT_REFUSE;
     }
     enum limiter_verdict verdict = limiter_ask(&w->desk, &t->wait, r, is_served, w->now);
     if (unlikely(verdict == VERDICT_WAIT)) {
@@ -153,6 +163,9 @@ go_on(struct worker *w, struct task *t, enum limiter_verdict verdict)
     nsec_t since = t->wait.since;
     t->is_admitted = verdict == VERDICT_ADMIT;
     t->is_refused = !t->is_admitted;
+    if (!t->is_udp) {
+        conn_of_task(t)->arrived_at = w->now; /* the wait was wanted: it is no queue */
+    }
     if (t->is_admitted) {
         hist_record(w->delay, w->now > since ? w->now - since : 0);
     }
@@ -257,7 +270,11 @@ serve_next(struct worker *w, nsec_t *deadline)
     ctr_add(&w->qos.turns, 1);
     ctr_add(&k->turns, 1);
     ctr_add(&k->overdue, is_overdue);
-    hist_record(k->wait, begin > node->queued_at ? begin - node->queued_at : 0);
+    nsec_t wait = begin > node->queued_at ? begin - node->queued_at : 0;
+    hist_record(k->wait, wait);
+    if (unlikely(slo_is_on(&w->shared->slo))) {
+        slo_observe(&w->slo, node->class, wait, begin);
+    }
     enum req_class class = node->class; /* the task may be queued anew, as another */
     take_turn(task_of_node(node), &turn);
     nsec_t end = worker_read_clock(w);
@@ -601,6 +618,7 @@ worker_start(struct worker *w, unsigned index, struct net_shared *shared)
     sched_set(&w->sched, &shared->class_shares, shared->class_max_wait);
     w->inline_ns =
         shared->classes.is_on ? sched_inline_ns(&w->sched, shared->turn_ns) : UINT64_MAX;
+    slo_watch_init(&w->slo, &shared->slo, clock_now());
     w->env = (struct env){
         .store = shared->store,
         .conf = shared->serve,

@@ -32,6 +32,7 @@
 #include "qos/class_rules.h"
 #include "qos/limiter.h"
 #include "qos/sched.h"
+#include "qos/slo.h"
 #include "qos/steer.h"
 #include "serve/env.h"
 
@@ -45,6 +46,7 @@
 
 struct acceptor;
 struct conn;
+struct governor;
 struct membind;
 struct prio_spec;
 struct resctrl;
@@ -62,6 +64,8 @@ struct net_shared {
     struct registry registry;
     struct udp_sockets udp;
     struct limiter limiter;
+    struct slo slo;
+    struct governor *governor; /* main owns it */
     struct pinner *pinner;
     const struct membind *membind;
     const struct prio_spec *prio; /* of the workers */
@@ -167,6 +171,7 @@ struct worker {
     struct limiter_desk desk; /* who waits for tokens */
     struct worker_class classes[CLASS_COUNT];
     struct latency latency;
+    struct slo_watch slo;
     struct worker_time time;
     struct udp_ctr udp_ctr;
     struct tls_thread tls;

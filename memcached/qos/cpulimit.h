@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * A rate of requests that keeps the process at a share of CPU time: an integral controller
+ * on what requests have cost. Pure: time, CPU time and counts are arguments.
+ *
+ * Every CPULIMIT_PERIOD the rate moves a third of the way to the one that would have used
+ * the target exactly, if all CPU time were the requests'; what is not (background threads)
+ * is learnt by moving again. Unlike a quota of the kernel it never stops the process.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/clock.h"
+
+#define CPULIMIT_PERIOD (100 * NSEC_PER_MSEC)
+#define CPULIMIT_RATE_LEAST 10 /* requests a second: so that somebody measures */
+
+struct cpulimit {
+    unsigned percent;  /* of one CPU; 0: none */
+    double rate;       /* requests a second; 0: not known yet */
+    nsec_t at;         /* of the last step; 0: none */
+    nsec_t cpu_ns;     /* the process had used then */
+    uint64_t requests; /* and had admitted */
+};
+
+/* percent 0 ends it. A changed target starts from the rate that there is. */
+void cpulimit_set(struct cpulimit *c, unsigned percent);
+/* One look: cpu_ns and requests are totals since the start. Returns the rate from here on, 0:
+ * not known yet. */
+uint64_t cpulimit_step(struct cpulimit *c, nsec_t now, nsec_t cpu_ns, uint64_t requests);

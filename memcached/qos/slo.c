@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ */
+#include "qos/slo.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "base/must.h"
+#include "base/num.h"
+#include "qos/limit_text.h"
+
+#define ONE 65536u /* a share of 100 % */
+#define LEVEL_FLOOR (ONE / 10)
+#define LEVEL_RISE (ONE / 100)
+#define LEVEL_FALL_LEAST (ONE - ONE / 20) /* what is left of a level that falls */
+#define SAMPLES_LEAST 8                   /* an interval of fewer goes on, */
+#define INTERVAL_MOST 10                  /* but not for longer than so many intervals */
+#define INTERVAL_TARGETS 2                /* a long target is looked at less often */
+#define STANDING 2
+#define UTILISATION 0.95    /* aimed at when a queue has stood */
+#define DRAIN_LEAST_NS 50e6 /* and so much less that it drains in this time, */
+#define DRAIN_TARGETS 100   /* or in so many times the target */
+#define UTILISATION_LEAST 0.5
+#define BANDS_MOST 8 /* with that many addresses one in eight is served in part */
+#define OFFERED_FADE 8
+
+/* ---- shared --------------------------------------------------------------------------- */
+
+void
+slo_init(struct slo *s)
+{
+    atomic_init(&s->is_on, false);
+    for (unsigned i = 0; i < SLO_RULES; i++) {
+        atomic_init(&s->ns[i], 0);
+        atomic_init(&s->percentile[i], 0);
+    }
+}
+
+void
+slo_set(struct slo *s, unsigned rule, struct slo_target target)
+{
+    must(rule < SLO_RULES);
+    atomic_store_explicit(&s->percentile[rule], target.percentile, memory_order_relaxed);
+    atomic_store_explicit(&s->ns[rule], target.ns, memory_order_relaxed);
+    bool is_on = false;
+    for (unsigned i = 0; i < SLO_RULES; i++) {
+        is_on |= atomic_load_explicit(&s->ns[i], memory_order_relaxed) != 0;
+    }
+    atomic_store_explicit(&s->is_on, is_on, memory_order_relaxed);
+}
+
+struct slo_target
+slo_get(const struct slo *s, unsigned rule)
+{
+    must(rule < SLO_RULES);
+    return (struct slo_target){
+        .ns = atomic_load_explicit(&s->ns[rule], memory_order_relaxed),
+        .percentile = atomic_load_explicit(&s->percentile[rule], memory_order_relaxed)};
+}
+
+const char *
+slo_parse_target(const char *p, size_t len, struct slo_target *target)
+{
+    static const char wrong[] =
+        "a target is pNN:TIME such as p95:500us, from p50 to p99.9, or off";
+    const char *colon = len > 0 ? memchr(p, ':', len) : NULL;
+    *target = (struct slo_target){0};
+    if (len == 3 && memcmp(p, "off", 3) == 0) {
+        return NULL;
+    }
+    if (colon == NULL || *p != 'p') {
+        return wrong;
+    }
+    size_t digits = (size_t)(colon - p) - 1;
+    bool has_tenth = digits > 2 && p[digits - 1] == '.';
+    uint32_t whole, tenth = 0;
+    nsec_t ns;
+    if (!num_u32(p + 1, has_tenth ? digits - 2 : digits, &whole) ||
+        (has_tenth && !num_u32(p + digits, 1, &tenth)) || whole < 50 || whole > 99 ||
+        !limit_text_time(colon + 1, len - digits - 2, &ns)) {
+        return wrong;
+    }
+    *target = (struct slo_target){.ns = ns, .percentile = whole * 10 + tenth};
+    return NULL;
+}
+
+const char *
+slo_parse(const char *p, size_t len, struct slo_target targets[SLO_RULES])
+{
+    for (bool more = true; more;) {
+        const char *comma = len > 0 ? memchr(p, ',', len) : NULL;
+        size_t item = comma != NULL ? (size_t)(comma - p) : len;
+        const char *equals = item > 0 ? memchr(p, '=', item) : NULL;
+        unsigned rule = SLO_TOTAL;
+        enum req_class class;
+        size_t skip = 0;
+        if (equals != NULL) {
+            size_t name = (size_t)(equals - p);
+            skip = name + 1;
+            if (limit_text_class(p, name, &class)) {
+                rule = class;
+            } else if (name != 5 || memcmp(p, "total", 5) != 0) {
+                return "a target is named by a class, as in bulk=p99:20ms";
+            }
+        }
+        const char *error = slo_parse_target(p + skip, item - skip, &targets[rule]);
+        if (error != NULL) {
+            return error;
+        }
+        more = comma != NULL;
+        p += item + more;
+        len -= item + more;
+    }
+    return NULL;
+}
+
+/* ---- a worker ------------------------------------------------------------------------- */
+
+/* Of a class: its own; else that without a name, which does not mean what may wait. */
+static struct slo_target
+target_of(const struct slo *s, unsigned class)
+{
+    struct slo_target own = slo_get(s, class);
+    return own.ns == 0 && class < CLASS_BULK ? slo_get(s, SLO_TOTAL) : own;
+}
+
+static void
+rule_begin(struct slo_rule *r, nsec_t now)
+{
+    r->begun = now;
+    r->samples = r->above = 0;
+    r->least = UINT64_MAX;
+}
+
+void
+slo_watch_init(struct slo_watch *w, struct slo *s, nsec_t now)
+{
+    *w = (struct slo_watch){.shared = s, .band = ONE, .shared_at = now};
+    for (unsigned c = 0; c < CLASS_COUNT; c++) {
+        w->rules[c].level = w->keep[c] = ONE;
+        rule_begin(&w->rules[c], now);
+    }
+    atomic_init(&w->level, SLO_PARTS);
+}
+
+/* A queue stands. Its least delay tells how much more came than was served. */
+static void
+lower(struct slo_rule *r, nsec_t target, nsec_t elapsed)
+{
+    double drain = (double)target * DRAIN_TARGETS;
+    drain = drain > DRAIN_LEAST_NS ? drain : DRAIN_LEAST_NS;
+    double growth = ((double)r->least - (double)r->least_before) / (double)elapsed;
+    double load = 1 + (growth > -0.9 ? growth : -0.9);
+    double aim = UTILISATION - (double)r->least / drain;
+    aim = aim > UTILISATION_LEAST ? aim : UTILISATION_LEAST;
+    if (load <= aim) {
+        return; /* it drains already */
+    }
+    uint32_t level = (uint32_t)((double)r->level * aim / load);
+    uint32_t most = (uint32_t)((uint64_t)r->level * LEVEL_FALL_LEAST / ONE);
+    level = level < most ? level : most;
+    r->level = level > LEVEL_FLOOR ? level : LEVEL_FLOOR;
+}
+
+static void
+raise(struct slo_rule *r, nsec_t elapsed)
+{
+    uint64_t rise = LEVEL_RISE * (elapsed / SLO_INTERVAL);
+    uint64_t level = r->level + (rise > 0 ? rise : LEVEL_RISE);
+    r->level = level < ONE ? (uint32_t)level : ONE;
+}
+
+static void
+rule_end(struct slo_rule *r, const struct slo_target *target, nsec_t now)
+{
+    nsec_t elapsed = now - r->begun;
+    bool stands = r->samples > 0 && r->least > target->ns / 2;
+    uint64_t may_be_above = r->samples * (SLO_PARTS - target->percentile);
+    r->standing = stands ? r->standing + 1 : 0;
+    if (r->standing >= STANDING) {
+        lower(r, target->ns, elapsed);
+    } else if (r->above * SLO_PARTS <= may_be_above) {
+        raise(r, elapsed);
+    }
+    r->least_before = r->samples > 0 ? r->least : 0;
+    rule_begin(r, now);
+}
+
+/* Cuts what the rule refuses from the lowest class upwards, but not above its own. */
+static void
+cut_classes(struct slo_watch *w, unsigned rule)
+{
+    uint64_t all = 0;
+    for (unsigned c = rule; c < CLASS_COUNT; c++) {
+        all += w->offered[c];
+    }
+    uint64_t left = all * (ONE - w->rules[rule].level) / ONE;
+    bool cuts = w->rules[rule].level < ONE;
+    for (unsigned c = CLASS_COUNT; cuts && c-- > rule;) {
+        uint64_t cut = left < w->offered[c] ? left : w->offered[c];
+        uint32_t keep = 0;
+        if (w->offered[c] > 0) {
+            keep = (uint32_t)(ONE - cut * ONE / w->offered[c]);
+        } else if (left == 0) {
+            keep = ONE;
+        }
+        w->keep[c] = keep < w->keep[c] ? keep : w->keep[c];
+        left -= cut;
+    }
+}
+
+/* What the rules come to for each class. */
+static void
+share_out(struct slo_watch *w, nsec_t now)
+{
+    uint32_t lowest = ONE;
+    unsigned groups = (unsigned)__builtin_popcountll(w->peers_seen);
+    w->band = ONE / (groups < 1 ? 1 : groups < BANDS_MOST ? groups : BANDS_MOST);
+    for (unsigned c = 0; c < CLASS_COUNT; c++) {
+        w->keep[c] = ONE;
+    }
+    for (unsigned c = 0; c < CLASS_COUNT; c++) {
+        if (target_of(w->shared, c).ns == 0) {
+            w->rules[c].level = ONE; /* it has been lifted */
+        }
+        cut_classes(w, c);
+        lowest = w->rules[c].level < lowest ? w->rules[c].level : lowest;
+    }
+    for (unsigned c = 0; c < CLASS_COUNT; c++) {
+        w->offered[c] -= w->offered[c] / OFFERED_FADE;
+    }
+    w->peers_seen = 0;
+    w->shared_at = now;
+    atomic_store_explicit(&w->level, (uint64_t)lowest * SLO_PARTS / ONE,
+                          memory_order_relaxed);
+}
+
+static void
+rule_sample(struct slo_watch *w, unsigned rule, nsec_t delay, nsec_t now)
+{
+    struct slo_rule *r = &w->rules[rule];
+    struct slo_target target = target_of(w->shared, rule);
+    if (target.ns == 0) {
+        return;
+    }
+    nsec_t elapsed = now > r->begun ? now - r->begun : 0;
+    nsec_t interval = INTERVAL_TARGETS * target.ns;
+    interval = interval > SLO_INTERVAL ? interval : SLO_INTERVAL;
+    if (now < r->begun) {
+        rule_begin(r, now); /* the clock went back */
+    } else if (elapsed >= interval &&
+               (r->samples >= SAMPLES_LEAST || elapsed >= INTERVAL_MOST * interval)) {
+        rule_end(r, &target, now);
+    }
+    r->samples++;
+    r->above += delay > target.ns - target.ns / 5;
+    r->least = delay < r->least ? delay : r->least;
+}
+
+void
+slo_observe(struct slo_watch *w, enum req_class class, nsec_t delay, nsec_t now)
+{
+    if (!class_is_inline(class)) {
+        rule_sample(w, class, delay, now);
+    }
+}
+
+/* Admits `share` of those that ask, evenly. */
+static bool
+is_served(uint32_t *credit, uint32_t share)
+{
+    *credit += share;
+    if (*credit >= ONE) {
+        *credit -= ONE;
+        return true;
+    }
+    return false;
+}
+
+/* The share of an address's requests that is admitted: all, none, or in the band between
+ * them some. */
+static uint32_t
+share_of(const struct slo_watch *w, uint32_t keep, uint64_t peer)
+{
+    int64_t place = (int64_t)((peer >> 16) % ONE) * (ONE - w->band) / ONE;
+    int64_t share = ((int64_t)keep - place) * ONE / w->band;
+    return share <= 0 ? 0 : share < ONE ? (uint32_t)share : ONE;
+}
+
+bool
+slo_admits(struct slo_watch *w, enum req_class class, uint64_t peer, nsec_t delay,
+           nsec_t now)
+{
+    /* The delays of the others are not known before their turn comes. */
+    bool is_timed = class_is_inline(class) && target_of(w->shared, class).ns != 0;
+    w->offered[class]++;
+    w->peers_seen |= UINT64_C(1) << (peer >> 58);
+    if (is_timed) {
+        rule_sample(w, class, delay, now);
+    }
+    if (now < w->shared_at || now - w->shared_at >= SLO_INTERVAL) {
+        share_out(w, now);
+    }
+    uint32_t share = ONE;
+    bool is_late =
+        is_timed && w->rules[class].level < ONE && delay > target_of(w->shared, class).ns;
+    if (unlikely(w->keep[class] < ONE)) {
+        share = share_of(w, w->keep[class], peer);
+    }
+    if (unlikely(is_late)) {
+        share =
+            share < LEVEL_FLOOR ? share : LEVEL_FLOOR; /* so that somebody is served */
+    }
+    if (likely(share == ONE) || is_served(&w->credit[class], share)) {
+        return true;
+    }
+    ctr_add(&w->shed[class], 1);
+    ctr_add(&w->late, is_late);
+    return false;
+}

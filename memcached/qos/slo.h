@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * Admission by queueing delay: keeps the time that requests wait before they are served
+ * within a target, by refusing some when there are too many. Each worker decides for its own
+ * queue. Pure: every function takes the time.
+ *
+ * The law. Every interval (10 ms, longer when there are few samples) looks at the delays of
+ * the requests that came. When even the least of them was above half of the target in two
+ * intervals in a row, a queue stands: the level, the share of requests that is admitted, is
+ * lowered by the overload that the growth of the least delay shows, and so far below it that
+ * the queue drains within some tens of milliseconds; never by less than 5 %, never below
+ * 10 %. When the percentile of the target is below 0.8 of it, the level rises by 1 % of all.
+ * While the level is below 100 %, requests that are already later than the target are refused
+ * first: serving them would help nobody. The lowest class is refused first, and within a
+ * class the same addresses, the more evenly the fewer there are.
+ *
+ * `struct slo` is shared; its targets may change at any time. `struct slo_watch` belongs to a
+ * worker's thread; its counters and level anybody reads.
+ */
+#pragma once
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/clock.h"
+#include "base/ctr.h"
+#include "qos/class.h"
+
+#define SLO_INTERVAL (10 * NSEC_PER_MSEC)
+#define SLO_PARTS 1000 /* levels and percentiles are in thousandths */
+
+struct slo_target {
+    nsec_t ns;           /* 0: none */
+    unsigned percentile; /* thousandths */
+};
+
+/* Targets: one for each class, and one for those above bulk that have none of their own. */
+#define SLO_RULES (CLASS_COUNT + 1)
+#define SLO_TOTAL CLASS_COUNT
+
+struct slo {
+    _Atomic bool is_on;
+    _Atomic uint64_t ns[SLO_RULES];
+    _Atomic unsigned percentile[SLO_RULES];
+};
+
+struct slo_rule {
+    nsec_t begun;
+    uint64_t samples, above; /* of this interval; those above 0.8 of the target */
+    nsec_t least, least_before;
+    unsigned standing; /* intervals in a row */
+    uint32_t level;    /* thousandths of SLO_PARTS */
+};
+
+struct slo_watch {
+    struct slo *shared;
+    struct slo_rule rules[CLASS_COUNT];
+    uint64_t offered[CLASS_COUNT]; /* requests, older ones count less and less */
+    uint32_t keep[CLASS_COUNT];    /* share that is admitted, of SLO_ONE */
+    uint32_t credit[CLASS_COUNT];
+    uint64_t peers_seen; /* a bit for each of 64 groups */
+    uint32_t band;       /* of the addresses, how many are served in part; of SLO_ONE */
+    nsec_t shared_at;    /* when keep was last looked at */
+    ctr_t shed[CLASS_COUNT], late; /* refused; those of them that were too late */
+    ctr_t level;                   /* lowest of the rules, thousandths */
+};
+
+/* ---- shared --------------------------------------------------------------------------- */
+
+void slo_init(struct slo *s);
+/* rule: a class, or SLO_TOTAL. Workers take it up by themselves. */
+void slo_set(struct slo *s, unsigned rule, struct slo_target target);
+struct slo_target slo_get(const struct slo *s, unsigned rule);
+static inline bool
+slo_is_on(const struct slo *s)
+{
+    return atomic_load_explicit(&s->is_on, memory_order_relaxed);
+}
+
+/* "pNN[.N]:TIME" or "off"; with names: "TARGET", "small=TARGET,bulk=TARGET". NULL, or what is
+ * wrong. */
+const char *slo_parse_target(const char *p, size_t len, struct slo_target *target);
+const char *slo_parse(const char *p, size_t len, struct slo_target targets[SLO_RULES]);
+
+/* ---- a worker ------------------------------------------------------------------------- */
+
+void slo_watch_init(struct slo_watch *w, struct slo *s, nsec_t now);
+/* A request of a class that does not run inline has waited for its turn: what slo_admits can
+ * not know of those. */
+void slo_observe(struct slo_watch *w, enum req_class class, nsec_t delay, nsec_t now);
+/* A request of this class and address (0: none) that has waited `delay`: is it served? */
+bool slo_admits(struct slo_watch *w, enum req_class class, uint64_t peer, nsec_t delay,
+                nsec_t now);

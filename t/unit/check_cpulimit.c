@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * The controller of CPU time, against a process whose requests cost what the test says; and
+ * the gauge of headroom.
+ */
+#include "qos/cpulimit.h"
+
+#include <check.h>
+#include <stdlib.h>
+
+#include "base/rng.h"
+#include "qos/headroom.h"
+
+#define START (1000 * NSEC_PER_SEC)
+
+/* A process: what comes, what it costs. */
+struct process {
+    struct cpulimit limit;
+    struct rng rng;
+    nsec_t now, cpu;
+    uint64_t requests;
+    double offered, cost_s, background; /* a second, seconds, CPUs */
+};
+
+/* One period; returns the share of a CPU that was used in it. */
+static double
+period(struct process *p)
+{
+    uint64_t rate = cpulimit_step(&p->limit, p->now, p->cpu, p->requests);
+    double served = rate != 0 && (double)rate < p->offered ? (double)rate : p->offered;
+    double noise = 0.95 + (double)rng_below(&p->rng, 100) / 1000;
+    double used = served * p->cost_s * noise + p->background;
+    if (used > 1) {
+        served /= used;
+        used = 1;
+    }
+    p->now += CPULIMIT_PERIOD;
+    p->cpu += (nsec_t)(used * (double)CPULIMIT_PERIOD);
+    p->requests += (uint64_t)(served * 0.1);
+    return used;
+}
+
+static double
+average(struct process *p, unsigned periods)
+{
+    double sum = 0;
+    for (unsigned i = 0; i < periods; i++) {
+        sum += period(p);
+    }
+    return sum / periods;
+}
+
+static struct process
+process_start(unsigned percent, double offered, double cost_us)
+{
+    struct process p = {.now = START, .offered = offered, .cost_s = cost_us / 1e6};
+    rng_init(&p.rng, 9, percent);
+    cpulimit_set(&p.limit, percent);
+    return p;
+}
+
+START_TEST(the_share_is_kept)
+{
+    static const unsigned percents[] = {5, 20, 40, 70};
+    struct process p = process_start(percents[_i], 1e6, 10);
+    average(&p, 15);
+    double used = average(&p, 50);
+    ck_assert_double_ge(used, percents[_i] * 0.0097);
+    ck_assert_double_le(used, percents[_i] * 0.0103);
+}
+END_TEST
+
+START_TEST(it_follows_what_requests_cost)
+{
+    struct process p = process_start(40, 1e6, 10);
+    average(&p, 20);
+    p.cost_s *= 3;
+    average(&p, 15);
+    double used = average(&p, 50);
+    ck_assert_double_ge(used, 0.388);
+    ck_assert_double_le(used, 0.412);
+    p.cost_s /= 10;
+    average(&p, 20);
+    used = average(&p, 50);
+    ck_assert_double_ge(used, 0.388);
+    ck_assert_double_le(used, 0.412);
+}
+END_TEST
+
+START_TEST(other_threads_count)
+{
+    struct process p = process_start(40, 1e6, 10);
+    p.background = 0.1;
+    average(&p, 30);
+    double used = average(&p, 50);
+    ck_assert_double_ge(used, 0.388);
+    ck_assert_double_le(used, 0.412);
+}
+END_TEST
+
+/* A quiet time neither winds the rate up nor down. */
+START_TEST(it_does_not_bind_below)
+{
+    struct process p = process_start(40, 10000, 10);
+    average(&p, 100);
+    uint64_t rate = cpulimit_step(&p.limit, p.now, p.cpu, p.requests);
+    ck_assert_uint_ge(rate, 20000);
+    p.offered = 0;
+    average(&p, 100);
+    p.offered = 1e6;
+    average(&p, 15);
+    double used = average(&p, 50);
+    ck_assert_double_ge(used, 0.388);
+    ck_assert_double_le(used, 0.412);
+}
+END_TEST
+
+/* Without room for a single request some are served nevertheless. */
+START_TEST(there_is_a_least_rate)
+{
+    struct process p = process_start(1, 1e6, 10);
+    p.background = 0.5;
+    average(&p, 200);
+    ck_assert_uint_eq(cpulimit_step(&p.limit, p.now, p.cpu, p.requests),
+                      CPULIMIT_RATE_LEAST);
+}
+END_TEST
+
+START_TEST(any_clock_is_safe)
+{
+    struct process p = process_start(40, 1e5, 10);
+    average(&p, 20);
+    uint64_t rate = (uint64_t)p.limit.rate;
+    ck_assert_uint_eq(cpulimit_step(&p.limit, p.now - NSEC_PER_SEC, p.cpu, p.requests),
+                      rate);
+    ck_assert_uint_eq(cpulimit_step(&p.limit, 0, 0, 0), rate);
+    ck_assert_uint_eq(cpulimit_step(&p.limit, UINT64_MAX, 0, UINT64_MAX),
+                      (uint64_t)p.limit.rate);
+    cpulimit_set(&p.limit, 0);
+    ck_assert_uint_eq(cpulimit_step(&p.limit, p.now, p.cpu, p.requests), 0);
+}
+END_TEST
+
+/* ---- headroom ------------------------------------------------------------------------- */
+
+START_TEST(room_is_what_is_not_used)
+{
+    struct headroom_mark from = {START, 5 * NSEC_PER_SEC, 1000};
+    struct headroom_mark to = {START + 2 * NSEC_PER_SEC, 6 * NSEC_PER_SEC, 101000};
+    struct headroom h = headroom_between(&from, &to);
+    ck_assert_double_eq_tol(h.rate, 50000, 0.1);
+    ck_assert_double_eq_tol(h.capacity, 100000, 0.1);
+    ck_assert_double_eq_tol(h.utilisation, 0.5, 1e-6);
+    ck_assert_double_eq_tol(h.room_pct, 50, 1e-6);
+    ck_assert_double_eq_tol(h.p95_us, 60, 1e-6);
+    struct headroom sum = {0};
+    headroom_add(&sum, &h);
+    headroom_add(&sum, &h);
+    ck_assert_double_eq_tol(sum.capacity, 200000, 0.1);
+    ck_assert_double_eq_tol(sum.room_pct, 50, 1e-6);
+    ck_assert_double_eq_tol(sum.p95_us, 60, 1e-6);
+}
+END_TEST
+
+START_TEST(nothing_is_known_of_an_idle_worker)
+{
+    struct headroom_mark from = {START, 5, 1000}, to = {START + 1, 5, 1000};
+    struct headroom h = headroom_between(&from, &to);
+    ck_assert_double_eq(h.capacity, 0);
+    ck_assert_double_eq(h.room_pct, 100);
+    h = headroom_between(&to, &from); /* backwards */
+    ck_assert_double_eq(h.capacity, 0);
+    to = (struct headroom_mark){START + 10, 25, 2000}; /* busy for longer than it took */
+    h = headroom_between(&from, &to);
+    ck_assert_double_eq(h.room_pct, 0);
+    ck_assert_double_eq(h.p95_us, 0);
+}
+END_TEST
+
+int
+main(void)
+{
+    Suite *suite = suite_create("cpulimit");
+    TCase *tc = tcase_create("cpulimit");
+    tcase_set_timeout(tc, 60);
+    tcase_add_loop_test(tc, the_share_is_kept, 0, 4);
+    tcase_add_test(tc, it_follows_what_requests_cost);
+    tcase_add_test(tc, other_threads_count);
+    tcase_add_test(tc, it_does_not_bind_below);
+    tcase_add_test(tc, there_is_a_least_rate);
+    tcase_add_test(tc, any_clock_is_safe);
+    tcase_add_test(tc, room_is_what_is_not_used);
+    tcase_add_test(tc, nothing_is_known_of_an_idle_worker);
+    suite_add_tcase(suite, tc);
+    SRunner *runner = srunner_create(suite);
+    srunner_set_tap(runner, "-");
+    srunner_run_all(runner, CK_SILENT);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

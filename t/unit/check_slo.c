@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * Admission by queueing delay against a simulated server: Poisson arrivals, fixed service
+ * times, a queue (M/D/1), loads that step up and down.
+ */
+#include "qos/slo.h"
+
+#include <check.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hist.h"
+#include "base/must.h"
+#include "base/rng.h"
+
+#define START (1000 * NSEC_PER_SEC)
+#define SERVICE (10 * NSEC_PER_USEC)
+#define WINDOW (100 * NSEC_PER_MSEC)
+
+/* ---- a queue -------------------------------------------------------------------------- */
+
+struct queue {
+    struct slo slo;
+    struct slo_watch watch;
+    struct rng rng;
+    nsec_t service, refusal; /* what a request costs, and what refusing one does */
+    nsec_t arrival, free_at, now;
+    unsigned peers;
+    double bulk_share;
+    uint64_t offered[CLASS_COUNT], admitted[CLASS_COUNT];
+    uint64_t by_peer[8];
+    struct hist *delays; /* of those admitted */
+};
+
+static void
+queue_start(struct queue *q, nsec_t target, nsec_t service)
+{
+    *q = (struct queue){.service = service, .now = START, .arrival = START, .peers = 1};
+    rng_init(&q->rng, 5, 1);
+    slo_init(&q->slo);
+    slo_set(&q->slo, SLO_TOTAL, (struct slo_target){target, 950});
+    slo_watch_init(&q->watch, &q->slo, START);
+    q->delays = hist_create(7, 10 * NSEC_PER_SEC);
+    must(q->delays != NULL);
+}
+
+static void
+queue_end(struct queue *q)
+{
+    hist_destroy(&q->delays);
+}
+
+static double
+level(const struct queue *q)
+{
+    return (double)ctr_get(&q->watch.level) / SLO_PARTS;
+}
+
+/* Runs at a load, in parts of the capacity, until a time; what happened then is counted. */
+static void
+queue_run(struct queue *q, double load, nsec_t until)
+{
+    memset(q->offered, 0, sizeof q->offered);
+    memset(q->admitted, 0, sizeof q->admitted);
+    memset(q->by_peer, 0, sizeof q->by_peer);
+    hist_reset(q->delays);
+    while (q->arrival < until) {
+        nsec_t begin = q->arrival > q->free_at ? q->arrival : q->free_at;
+        nsec_t delay = begin - q->arrival;
+        double u = (double)rng_below(&q->rng, 1000000) / 1e6;
+        bool is_bulk = (double)rng_below(&q->rng, 1000) < 1000 * q->bulk_share;
+        enum req_class class = is_bulk ? CLASS_BULK : CLASS_SMALL;
+        uint64_t peer = rng_below(&q->rng, q->peers);
+        q->offered[class]++;
+        if (slo_admits(&q->watch, class, (peer + 1) * UINT64_C(0x9e3779b97f4a7c15), delay,
+                       begin)) {
+            q->admitted[class]++;
+            q->by_peer[peer % 8]++;
+            hist_record(q->delays, delay);
+            q->free_at = begin + q->service;
+        } else {
+            q->free_at = begin + q->refusal;
+        }
+        q->arrival += (nsec_t)(-log(1 - u) * (double)q->service / load);
+    }
+    q->now = until;
+}
+
+/* Admitted, in parts of the capacity, over the last run. */
+static double
+admitted(const struct queue *q, nsec_t span)
+{
+    return (double)(q->admitted[CLASS_SMALL] + q->admitted[CLASS_BULK]) *
+           (double)q->service / (double)span;
+}
+
+/* ---- the law -------------------------------------------------------------------------- */
+
+START_TEST(nobody_is_refused_below_capacity)
+{
+    static const double loads[] = {0.1, 0.5, 0.8, 0.9};
+    struct queue q;
+    queue_start(&q, 500 * NSEC_PER_USEC, SERVICE);
+    queue_run(&q, loads[_i], START + 5 * NSEC_PER_SEC);
+    ck_assert_uint_eq(q.admitted[CLASS_SMALL], q.offered[CLASS_SMALL]);
+    ck_assert_double_eq(level(&q), 1);
+    queue_end(&q);
+}
+END_TEST
+
+/* Within a second of the step to so much the delay is what it should be, and the server does
+ * what it can; refusing costs a part of a service time. */
+static const struct {
+    double load, refusal; /* parts of the capacity, of a service time */
+    nsec_t target, service;
+    unsigned peers;
+} overloads[] = {
+    {2, 0, 500000, 10000, 1},   {1.2, 0, 500000, 10000, 1},
+    {3, 0, 500000, 10000, 1},   {6, 0, 500000, 10000, 1},
+    {2, 0.2, 500000, 10000, 1}, {1.2, 0.5, 500000, 10000, 1},
+    {2, 0, 500000, 10000, 200}, {2, 0, 500000, 10000, 3},
+    {2, 0, 100000, 2000, 1},    {2, 0, 20000000, 400000, 50},
+};
+
+START_TEST(overload_is_cut)
+{
+    struct queue q;
+    double load = overloads[_i].load, refusal = overloads[_i].refusal;
+    nsec_t target = overloads[_i].target;
+    /* x + (load - x) * refusal = 1 */
+    double possible = (1 - load * refusal) / (1 - refusal);
+    queue_start(&q, target, overloads[_i].service);
+    q.peers = overloads[_i].peers;
+    q.refusal = (nsec_t)(refusal * (double)q.service);
+    queue_run(&q, 0.5, START + NSEC_PER_SEC);
+    queue_run(&q, load, q.now + NSEC_PER_SEC);
+    double lowest = 100, highest = 0;
+    bool has_many = q.service <= SERVICE; /* requests in a window: enough for a tenth */
+    for (unsigned i = 0; i < 20; i++) {
+        nsec_t span = has_many ? WINDOW : 20 * WINDOW;
+        queue_run(&q, load, q.now + span);
+        double share = admitted(&q, span);
+        lowest = share < lowest ? share : lowest;
+        highest = share > highest ? share : highest;
+        /* later than the target are at most those of the floor */
+        ck_assert_uint_le(hist_quantile(q.delays, 0.99), target + target / 10);
+    }
+    if (lowest < 0.9 * possible || highest > 1.1 * possible) {
+        ck_abort_msg("admitted %.3f to %.3f, possible %.3f", lowest, highest, possible);
+    }
+    queue_end(&q);
+}
+END_TEST
+
+START_TEST(it_recovers_within_a_second)
+{
+    struct queue q;
+    queue_start(&q, 500 * NSEC_PER_USEC, SERVICE);
+    queue_run(&q, 5, START + 2 * NSEC_PER_SEC);
+    ck_assert_double_lt(level(&q), 0.3);
+    queue_run(&q, 0.8, q.now + NSEC_PER_SEC);
+    ck_assert_double_eq(level(&q), 1);
+    queue_run(&q, 0.8, q.now + NSEC_PER_SEC);
+    ck_assert_uint_eq(q.admitted[CLASS_SMALL], q.offered[CLASS_SMALL]);
+    /* Also when nothing comes at all. */
+    queue_run(&q, 5, q.now + NSEC_PER_SEC);
+    q.arrival += NSEC_PER_SEC;
+    queue_run(&q, 0.5, q.arrival + NSEC_PER_SEC / 10);
+    ck_assert_double_eq(level(&q), 1);
+    queue_end(&q);
+}
+END_TEST
+
+/* A pause of the machine is no overload: all are late then, and all are served. */
+START_TEST(a_pause_refuses_nobody)
+{
+    struct queue q;
+    queue_start(&q, 500 * NSEC_PER_USEC, SERVICE);
+    for (unsigned i = 0; i < 20; i++) {
+        queue_run(&q, 0.3, q.now + 50 * NSEC_PER_MSEC);
+        q.free_at = q.now + 4 * NSEC_PER_MSEC;
+    }
+    ck_assert_double_gt(level(&q), 0.94);
+    queue_run(&q, 0.3, q.now + 50 * NSEC_PER_MSEC);
+    ck_assert_uint_ge(q.admitted[CLASS_SMALL], q.offered[CLASS_SMALL] * 95 / 100);
+    queue_end(&q);
+}
+END_TEST
+
+/* ---- whom it refuses ------------------------------------------------------------------ */
+
+START_TEST(the_lowest_class_goes_first)
+{
+    struct queue q;
+    queue_start(&q, 500 * NSEC_PER_USEC, SERVICE);
+    q.bulk_share = 0.5;
+    queue_run(&q, 1.4, START + NSEC_PER_SEC);
+    queue_run(&q, 1.4, q.now + NSEC_PER_SEC);
+    ck_assert_uint_ge(q.admitted[CLASS_SMALL], q.offered[CLASS_SMALL] * 90 / 100);
+    ck_assert_uint_le(q.admitted[CLASS_BULK], q.offered[CLASS_BULK] * 60 / 100);
+    queue_end(&q);
+}
+END_TEST
+
+/* A target of the lower class is not the higher one's business. */
+START_TEST(a_class_pays_for_its_own_target)
+{
+    struct slo s;
+    struct slo_watch w;
+    slo_init(&s);
+    slo_set(&s, CLASS_BULK, (struct slo_target){NSEC_PER_MSEC, 990});
+    slo_watch_init(&w, &s, START);
+    uint64_t bulk = 0;
+    for (unsigned i = 0; i < 100000; i++) {
+        nsec_t now = START + i * 10 * NSEC_PER_USEC;
+        slo_observe(&w, CLASS_BULK, 5 * NSEC_PER_MSEC + i * NSEC_PER_USEC, now);
+        ck_assert(slo_admits(&w, CLASS_SMALL, 1, 0, now));
+        bulk += slo_admits(&w, CLASS_BULK, 1, 0, now);
+    }
+    ck_assert_uint_lt(bulk, 30000);
+    ck_assert_uint_gt(bulk, 9000); /* the floor */
+}
+END_TEST
+
+START_TEST(many_addresses_are_told_apart)
+{
+    struct queue q;
+    queue_start(&q, 500 * NSEC_PER_USEC, SERVICE);
+    q.peers = 8;
+    queue_run(&q, 2, START + NSEC_PER_SEC);
+    queue_run(&q, 2, q.now + NSEC_PER_SEC);
+    uint64_t fair = q.offered[CLASS_SMALL] / 8;
+    unsigned served = 0, refused = 0;
+    for (unsigned i = 0; i < 8; i++) {
+        served += q.by_peer[i] > fair * 8 / 10;
+        refused += q.by_peer[i] < fair * 2 / 10;
+    }
+    ck_assert_uint_ge(served, 2);
+    ck_assert_uint_ge(refused, 2);
+    queue_end(&q);
+}
+END_TEST
+
+/* ---- settings and clocks -------------------------------------------------------------- */
+
+START_TEST(off_ends_it)
+{
+    struct queue q;
+    queue_start(&q, 500 * NSEC_PER_USEC, SERVICE);
+    queue_run(&q, 3, START + NSEC_PER_SEC);
+    ck_assert_double_lt(level(&q), 0.5);
+    slo_set(&q.slo, SLO_TOTAL, (struct slo_target){0});
+    ck_assert(!slo_is_on(&q.slo));
+    slo_set(&q.slo, SLO_TOTAL, (struct slo_target){NSEC_PER_SEC, 950});
+    q.free_at = q.arrival = q.now + NSEC_PER_SEC;
+    queue_run(&q, 0.5, q.now + 2 * NSEC_PER_SEC);
+    ck_assert_double_eq(level(&q), 1);
+    queue_end(&q);
+}
+END_TEST
+
+START_TEST(any_clock_is_safe)
+{
+    struct slo s;
+    struct slo_watch w;
+    struct rng rng;
+    rng_init(&rng, 3, (uint64_t)_i);
+    slo_init(&s);
+    slo_set(&s, SLO_TOTAL, (struct slo_target){1000, 500});
+    slo_set(&s, CLASS_BULK, (struct slo_target){3600 * NSEC_PER_SEC, 999});
+    slo_watch_init(&w, &s, START);
+    nsec_t now = START;
+    uint64_t served = 0;
+    for (unsigned i = 0; i < 200000; i++) {
+        uint64_t what = rng_below(&rng, 100);
+        now = what == 0   ? rng_below(&rng, UINT64_MAX)
+              : what == 1 ? now / 2
+                          : now + rng_below(&rng, NSEC_PER_MSEC);
+        nsec_t delay = what == 2 ? UINT64_MAX : rng_below(&rng, UINT64_C(1) << what % 60);
+        served +=
+            slo_admits(&w, what % 2 == 0 ? CLASS_SMALL : CLASS_BULK, what, delay, now);
+        slo_observe(&w, CLASS_BULK, delay, now);
+    }
+    ck_assert_uint_gt(served, 10000);
+    ck_assert_uint_le(ctr_get(&w.level), SLO_PARTS);
+}
+END_TEST
+
+START_TEST(targets_are_read)
+{
+    static const char *const wrong[] = {
+        "",         "p95",        "95:1ms",    "p95:",           "p95:1",  "p49:1ms",
+        "p100:1ms", "p99.99:1ms", "p95:0ms",   "p.5:1ms",        "p95:1h", "total=",
+        "x=off",    "p95:1ms,",   "p95:5000s", "control=p95:1ms"};
+    struct slo_target t[SLO_RULES] = {0};
+    const char *text = "p95:500us,bulk=p99.9:20ms,small=off";
+    ck_assert_ptr_null(slo_parse(text, strlen(text), t));
+    ck_assert_uint_eq(t[SLO_TOTAL].ns, 500 * NSEC_PER_USEC);
+    ck_assert_uint_eq(t[SLO_TOTAL].percentile, 950);
+    ck_assert_uint_eq(t[CLASS_BULK].ns, 20 * NSEC_PER_MSEC);
+    ck_assert_uint_eq(t[CLASS_BULK].percentile, 999);
+    ck_assert_uint_eq(t[CLASS_SMALL].ns, 0);
+    for (unsigned i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        ck_assert_msg(slo_parse(wrong[i], strlen(wrong[i]), t) != NULL, "'%s'", wrong[i]);
+    }
+}
+END_TEST
+
+int
+main(void)
+{
+    Suite *suite = suite_create("slo");
+    TCase *tc = tcase_create("slo");
+    tcase_set_timeout(tc, 60);
+    tcase_add_loop_test(tc, nobody_is_refused_below_capacity, 0, 4);
+    tcase_add_loop_test(tc, overload_is_cut, 0, 10);
+    tcase_add_test(tc, it_recovers_within_a_second);
+    tcase_add_test(tc, a_pause_refuses_nobody);
+    tcase_add_test(tc, the_lowest_class_goes_first);
+    tcase_add_test(tc, a_class_pays_for_its_own_target);
+    tcase_add_test(tc, many_addresses_are_told_apart);
+    tcase_add_test(tc, off_ends_it);
+    tcase_add_loop_test(tc, any_clock_is_safe, 0, 4);
+    tcase_add_test(tc, targets_are_read);
+    suite_add_tcase(suite, tc);
+    SRunner *runner = srunner_create(suite);
+    srunner_set_tap(runner, "-");
+    srunner_run_all(runner, CK_SILENT);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
