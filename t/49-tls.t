@@ -200,6 +200,18 @@ for my $profile (profiles()) {
     ok(wait_until(sub { mem_stats($server->control)->{curr_connections} < $before->{curr_connections} }),
         "[$profile] it may leave");
 
+    # To the other worker and back, with what TLS knows of them.
+    my @moves = map { secure($server) } 1 .. 8;
+    exchange($_, "set moved 0 0 1\r\n1\r\n", "STORED\r\n") for @moves;
+    my $moved = sub { mem_stats($server->control, 'qos')->{migrations_total} };
+    for my $way ('0 1', '1 0') {
+        my $had = $moved->();
+        exchange($server->control, "qos rebalance $way 9\r\n", "OK\r\n");
+        ok(wait_until(sub { $moved->() > $had }), "[$profile] connections move: $way");
+        exchange($_, "get moved\r\n", "VALUE moved 0 1\r\n1\r\nEND\r\n") for @moves;
+    }
+    @moves = ();
+
     exchange($s, "set large 0 0 1000000\r\n$large\r\n", "STORED\r\n", 'small records');
     mem_get_is($s, 'large', $large, 'both ways');
 
