@@ -1,6 +1,18 @@
 #!/usr/bin/env perl
 # What once crashed, hung, disclosed or overflowed a memcached (text and meta protocol,
 # administration) ends in a clear answer or a closed connection; the server lives and is in sync.
+#
+# Elsewhere, by CVE or by the commit that mended the peer:
+#   t/81  2011-4971 2016-8704 2016-8705 2016-8706 2017-9951 2020-10931 2013-7290 2013-7291
+#         229cf41be (bodies beyond INT_MAX) e3b7d33ce (references of binary reads)
+#   t/82  2013-7239 2016-8706 2021-37519 2026-90698 9981d748f (length of a token) ced9e1730 (a step
+#         first) e7c7a1089 (UDP and SASL) 57934a1d0 (reload during logins; t/87 a thousand times)
+#   t/83  7eeac6e9a (dumps that nobody reads) e7793811f 3bc58f6ea 3a66ebeb1 (watchers that close)
+#   t/84  2018-1000115 2022-48571 76dc58c6b (prefixes without bounds)
+#   t/85  8b852b61f a372e0d6c (no memory)   t/87  32ea7d8b5 (a failed store that is watched)
+#   t/r0007  3791d9eda (a listener's protocol and -Y)   t/unit/check_mover.c  08474d86a
+#   t/unit/check_auth_time.c  2026-47783 2026-47784   t/39  0d77dc6c3 (-e)
+#   here without a number: e8364b58b (65,535 blanks) 17684bfa9 (flags that lack their number)
 use strict;
 use warnings;
 use FindBin;

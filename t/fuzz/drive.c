@@ -3,8 +3,14 @@
  */
 #include "drive.h"
 
+#include "serve/watch.h"
+
 #define NOW 1000
 #define MIB (1024u * 1024u)
+#define ALL_TYPES ((1u << WATCH_TYPES) - 1)
+
+/* One for all runs: a thread keeps its ring. */
+static struct watch watch;
 
 static enum reply
 answer_stats(void *ctx, const struct slice *words, unsigned count, uint32_t now,
@@ -29,6 +35,48 @@ static void
 ignore_shutdown(void *ctx, bool is_graceful)
 {
     (void)ctx, (void)is_graceful;
+}
+
+/* The live log of this run: everything is told, whoever watches. */
+static void
+open_log(struct run *r)
+{
+    const struct watch_conf conf = {
+        .threads = 1, .ring_bytes = 16384, .outbox_bytes = 16384};
+    const struct orders_conf orders = {.has_maintainer = true, .has_crawler = true};
+    if (watch.rings == NULL) {
+        must(watch_init(&watch, &conf));
+        watch_set_types(&watch, ALL_TYPES);
+    }
+    watch.conf.is_long = r->conf.rules->log_is_long;
+    orders_init(&r->orders, &orders, NULL);
+    r->conf.orders = &r->orders;
+    r->conf.allows_watch = r->conf.allows_dump = true;
+    r->env.watch = &watch;
+    r->env.log = watch_ring(&watch);
+}
+
+/* Whatever keys hold, a line is a line. */
+static void
+check_line(void *ctx, uint32_t type, nsec_t at, const char *line, size_t len)
+{
+    (void)ctx, (void)at;
+    must((type & ALL_TYPES) != 0 && len > 3 && len <= WATCH_LINE_MAX);
+    must(memcmp(line, "ts=", 3) == 0 && line[len - 1] == '\n');
+    for (size_t i = 0; i + 1 < len; i++) {
+        must(line[i] >= ' ' && line[i] < 0x7f);
+    }
+}
+
+static void
+close_log(struct run *r)
+{
+    uint32_t ticket;
+    watch_collect(&watch, clock_now() + 1, 0, check_line, NULL);
+    if (orders_crawling(&r->orders, &ticket)) {
+        orders_end_crawl(&r->orders, r->store, ticket);
+    }
+    orders_fini(&r->orders);
 }
 
 static const struct serve_hooks hooks = {
@@ -56,6 +104,8 @@ run_open(struct run *r, const struct drive_conf *conf, struct session_limits lim
         .use_cas = conf->use_cas,
         .can_evict = true,
         .inline_suffix = conf->profile == PROFILE_14,
+        .on_event = conf->has_log ? watch_on_store_event : NULL,
+        .event_ctx = &watch,
     };
     *r = (struct run){.limits = limits, .observe = conf->observe};
     r->store = store_create(&store, err, sizeof err);
@@ -78,6 +128,9 @@ run_open(struct run *r, const struct drive_conf *conf, struct session_limits lim
         .chain = {.pool = &r->pool, .release = release_item, .ctx = r->store},
         .now = NOW,
     };
+    if (conf->has_log) {
+        open_log(r);
+    }
     session_init(&r->session);
 }
 
@@ -96,6 +149,9 @@ void
 run_close(struct run *r)
 {
     disconnect(r);
+    if (r->conf.orders != NULL) {
+        close_log(r);
+    }
     pool_fini(&r->pool);
     store_destroy(&r->store);
 }
@@ -163,7 +219,10 @@ execute(struct run *r)
         enum session_ran ran =
             session_run(&r->session, &r->env, &r->in, &r->out, &limits);
         send_output(r);
-        must(ran != RAN_WATCH); /* there is no log */
+        if (ran == RAN_WATCH) {
+            must(r->env.watch != NULL && (r->session.watches & ~ALL_TYPES) == 0);
+            watch_leave(&watch);
+        }
         must(ran != RAN_LATE || limits.late_bytes != 0);
         if (ran != RAN_AGAIN && ran != RAN_LATE) {
             return ran;

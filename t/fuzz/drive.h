@@ -8,6 +8,7 @@
 
 #include "fuzz.h"
 
+#include "serve/orders.h"
 #include "serve/session.h"
 
 #define DRIVE_VERSION "1.2.3" /* what the server says that it is */
@@ -22,6 +23,7 @@ struct drive_conf {
     enum profile profile;
     enum serve_binding binding;
     bool use_cas;
+    bool has_log; /* and a background thread: watch, dumps, crawls, pages that move */
     struct auth *auth;   /* NULL: everybody may */
     observe_fn *observe; /* NULL: nobody looks */
 };
@@ -30,6 +32,7 @@ struct drive_conf {
 struct run {
     struct store *store;
     struct serve_conf conf;
+    struct orders orders;
     struct serve_ctr ctr;
     struct pool pool;
     struct env env;

@@ -34,6 +34,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         .profile = data[0] & FLAG_PROFILE ? PROFILE_16 : PROFILE_14,
         .binding = bindings[data[0] >> SHIFT_BINDING & 3],
         .use_cas = (data[0] & FLAG_NO_CAS) == 0,
+        .has_log = true,
     };
     struct run whole, cut;
     struct cutter one = {.piece_max = 0}, many;
