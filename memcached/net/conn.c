@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/probe.h"
 #include "net/conn_class.h"
 #include "net/conn_tls.h"
 #include "net/stamp.h"
@@ -397,7 +398,12 @@ admit(struct conn *c, struct turn *turn, enum req_class class)
         struct limiter_request asked = request_of(c, class);
         enum limiter_verdict verdict = worker_admit(w, &c->task, &asked, turn->is_served);
         if (unlikely(verdict != VERDICT_ADMIT)) {
-            return verdict == VERDICT_WAIT ? STEP_QUEUED : refuse_request(c, turn);
+            if (verdict == VERDICT_WAIT) {
+                PROBE(limiter__wait, c->fd, class);
+                return STEP_QUEUED;
+            }
+            PROBE(qos__shed, c->fd, class);
+            return refuse_request(c, turn);
         }
     }
     c->task.is_admitted = true;
@@ -456,7 +462,9 @@ run(struct conn *c, struct turn *turn, const struct session_limits *limits)
         return run_in_budget(c, turn, limits);
     }
     size_t bytes = c->out.bytes;
+    PROBE(process__command__start, c->fd, buf_unread(&c->in), c->session.line_len);
     enum session_ran ran = session_run(&c->session, &w->env, &c->in, &c->out, limits);
+    PROBE(process__command__end, c->fd, 0, c->out.bytes);
     conn_account(c, ran, c->out.bytes - bytes);
     return after_run(c, turn, ran);
 }
@@ -788,6 +796,8 @@ conn_create(struct worker *w, const struct handoff *handoff)
         return;
     }
     link_conn(c);
+    PROBE(conn__allocate, c->fd);
+    PROBE(conn__create, c);
     tell_watchers(c, WATCH_CONN_NEW, WATCH_REASON_NORMAL);
     log_write(LOG_DEBUG, "<%d new client connection", c->fd);
 }
@@ -822,6 +832,8 @@ void
 conn_destroy(struct conn *c)
 {
     struct worker *w = c->worker;
+    PROBE(conn__release, c->fd);
+    PROBE(conn__destroy, c);
     log_write(LOG_DEBUG, "<%d connection closed: %s", c->fd, close_sentences[c->closing]);
     session_fini(&c->session, &w->env);
     chain_clear(&c->out, &w->env.chain);

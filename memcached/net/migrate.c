@@ -6,6 +6,7 @@
 #include <assert.h>
 
 #include "base/log.h"
+#include "base/probe.h"
 #include "net/conn.h"
 #include "net/worker.h"
 
@@ -122,6 +123,7 @@ give(struct worker *w, struct worker *to, struct conn *c)
     c->rate.moved_at = w->now;
     worker_forget(w);
     worker_expect(to);
+    PROBE(conn__migrate, c->fd, w->index, to->index);
     conn_leave(c);
     mbox_push(&to->mbox, &c->mail.letter);
     return true;

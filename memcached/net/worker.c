@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/probe.h"
 #include "net/accept.h"
 #include "net/conn.h"
 #include "qos/pinner.h"
@@ -225,6 +226,7 @@ worker_defer(struct worker *w, struct task *t, enum req_class class)
     enum req_class lane = class > CLASS_SMALL ? class : CLASS_SMALL;
     ctr_add(&w->qos.deferred, 1);
     ctr_add(&w->classes[lane].queued, 1);
+    PROBE(qos__defer, t, lane);
     sched_push(&w->sched, &t->node, lane, w->now);
 }
 
@@ -417,6 +419,7 @@ worker_forget(struct worker *w)
 void
 worker_give(struct worker *w, struct handoff *handoff)
 {
+    PROBE(conn__dispatch, handoff->fd, w->index);
     mbox_push(&w->mbox, &handoff->mail.letter);
 }
 

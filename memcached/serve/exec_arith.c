@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/num.h"
+#include "base/probe.h"
 #include "serve/note.h"
 #include "store/expiry.h"
 
@@ -64,6 +65,11 @@ exec_arith(struct session *s, const struct env *env, struct chain *out)
     size_t digits = 0;
     struct store_result result;
     note_lookup(env, key_of(s));
+    if (s->req.verb == VERB_INCR) {
+        PROBE(command__incr, env->client_fd, s->req.key.p, s->req.key.len, s->req.number);
+    } else {
+        PROBE(command__decr, env->client_fd, s->req.key.p, s->req.key.len, s->req.number);
+    }
     enum store_status status =
         store_arith(env->store, key_of(s), &sum, env->now, number, &digits, &result);
     exec_count_gone(env, result.found);
@@ -98,6 +104,7 @@ exec_touch(struct session *s, const struct env *env, struct chain *out)
     struct store_result result;
     uint32_t exptime = expiry_from_wire(s->req.exptime, env->now, clock_started());
     note_lookup(env, key_of(s));
+    PROBE(command__touch, env->client_fd, s->req.key.p, s->req.key.len);
     enum store_status status =
         store_touch(env->store, key_of(s), exptime, env->now, &result);
     ctr_add(&env->ctr->cmd_touch, 1);
@@ -117,6 +124,7 @@ exec_delete(struct session *s, const struct env *env, struct chain *out)
     struct store_cut cut = {.has_compare = s->req.compare != 0,
                             .compare = s->req.compare};
     note_delete(env, key_of(s));
+    PROBE(command__delete, env->client_fd, s->req.key.p, s->req.key.len);
     switch (store_delete(env->store, key_of(s), &cut, env->now, &result)) {
     case STORE_OK:
         note_deleted(env, key_of(s), false, &result);

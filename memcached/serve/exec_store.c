@@ -4,6 +4,7 @@
 #include "serve/exec.h"
 
 #include "base/clock.h"
+#include "base/probe.h"
 #include "proto/meta.h"
 #include "serve/note.h"
 #include "store/expiry.h"
@@ -179,6 +180,34 @@ exec_commit(const struct env *env, struct item *item, const struct store_put *pu
     return store_commit(env->store, item, put, env->now, result);
 }
 
+static void
+probe_store(const struct env *env, enum verb verb, const struct item *item)
+{
+    const char *key = item_key(item);
+    int len = (int)item_key_len(item);
+    int value_len = (int)item_value_len(item);
+    switch (verb) {
+    case VERB_ADD:
+        PROBE(command__add, env->client_fd, key, len, value_len);
+        break;
+    case VERB_REPLACE:
+        PROBE(command__replace, env->client_fd, key, len, value_len);
+        break;
+    case VERB_APPEND:
+        PROBE(command__append, env->client_fd, key, len, value_len);
+        break;
+    case VERB_PREPEND:
+        PROBE(command__prepend, env->client_fd, key, len, value_len);
+        break;
+    case VERB_CAS:
+        PROBE(command__cas, env->client_fd, key, len, value_len);
+        break;
+    default:
+        PROBE(command__set, env->client_fd, key, len, value_len);
+        break;
+    }
+}
+
 enum session_ran
 exec_store_end(struct session *s, const struct env *env, struct chain *out)
 {
@@ -198,6 +227,7 @@ exec_store_end(struct session *s, const struct env *env, struct chain *out)
     struct store_result result;
     struct note_put note;
     note_put(env, cmd_of(&s->req), item, &note);
+    probe_store(env, s->req.verb, item);
     enum store_status status = exec_commit(env, item, &put, &result);
     note_outcome(env, &note, status, &result);
     if (is_cas(&s->req)) {
