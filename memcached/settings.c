@@ -238,14 +238,6 @@ set_automove(void *conf, const char *text)
 }
 
 static const char *
-set_no_automove(void *conf, const char *text)
-{
-    (void)text;
-    ((struct settings *)conf)->automove_level = 0;
-    return NULL;
-}
-
-static const char *
 set_automove_window(void *conf, const char *text)
 {
     struct settings *s = conf;
@@ -260,25 +252,6 @@ set_automove_window(void *conf, const char *text)
     return NULL;
 }
 
-/* The maintainer and the segments come and go together. */
-static const char *
-set_maintainer(void *conf, const char *text)
-{
-    struct settings *s = conf;
-    (void)text;
-    s->has_maintainer = s->is_segmented = true;
-    return NULL;
-}
-
-static const char *
-set_no_maintainer(void *conf, const char *text)
-{
-    struct settings *s = conf;
-    (void)text;
-    s->has_maintainer = s->is_segmented = false;
-    return NULL;
-}
-
 static const char *
 set_temporary_ttl(void *conf, const char *text)
 {
@@ -289,46 +262,6 @@ set_temporary_ttl(void *conf, const char *text)
     }
     s->temp_ttl = seconds;
     s->has_temp = true;
-    return NULL;
-}
-
-/* Nothing in 1.6, where it is the default. */
-static const char *
-set_modern(void *conf, const char *text)
-{
-    struct settings *s = conf;
-    (void)text;
-    if (s->profile == PROFILE_16) {
-        return NULL;
-    }
-    s->chunk_max = s->chunk_max == 0 ? CHUNK_MAX_SPLIT : s->chunk_max;
-    s->rejects_fast = s->no_inline_suffix = true;
-    s->can_reassign = s->has_crawler = true;
-    s->has_maintainer = s->is_segmented = true;
-    s->automove_level = 1;
-    s->hash_algorithm = "murmur3";
-    return NULL;
-}
-
-static const char *
-set_no_modern(void *conf, const char *text)
-{
-    struct settings *s = conf;
-    (void)text;
-    s->chunk_max = s->chunk_max == 0 ? CHUNK_MAX_14 : s->chunk_max;
-    s->rejects_fast = false;
-    s->can_reassign = s->has_crawler = false;
-    s->has_maintainer = s->is_segmented = false;
-    s->automove_level = 0;
-    s->hash_algorithm = "jenkins";
-    return NULL;
-}
-
-static const char *
-set_nothing(void *conf, const char *text)
-{
-    (void)conf;
-    (void)text;
     return NULL;
 }
 
@@ -395,14 +328,6 @@ set_membind(void *conf, const char *text)
     return membind_parse(&((struct settings *)conf)->membind, text);
 }
 
-static const char *
-set_pin_dry_run(void *conf, const char *text)
-{
-    (void)text;
-    ((struct settings *)conf)->action = ACTION_PIN_DRY_RUN;
-    return NULL;
-}
-
 /* A sentence about what another module says of an option's value. */
 static const char *
 blame(const char *option, const char *error)
@@ -455,37 +380,44 @@ set_slo(void *conf, const char *text)
     return blame("slo", slo_parse(text, strlen(text), s->slo));
 }
 
-static const char *
-set_limit_dry_run(void *conf, const char *text)
+/* ---- options without an argument ------------------------------------------------------ */
+
+/* What 1.6 has by default, or what 1.4 has. */
+static void
+set_generation(struct settings *s, bool is_modern)
 {
-    (void)text;
-    ((struct settings *)conf)->limits.is_dry = true;
-    return NULL;
+    int64_t chunk_max = is_modern ? CHUNK_MAX_SPLIT : CHUNK_MAX_14;
+    s->chunk_max = s->chunk_max == 0 ? chunk_max : s->chunk_max;
+    s->no_inline_suffix |= is_modern;
+    s->rejects_fast = s->can_reassign = s->has_crawler = is_modern;
+    s->has_maintainer = s->is_segmented = is_modern;
+    s->automove_level = is_modern;
+    s->hash_algorithm = is_modern ? "murmur3" : "jenkins";
 }
 
-static const char *
-set_help(void *conf, const char *text)
-{
-    (void)text;
-    ((struct settings *)conf)->action = ACTION_HELP;
-    return NULL;
-}
+#define PRESET(function, statement)                                                      \
+    static const char *function(void *conf, const char *text)                            \
+    {                                                                                    \
+        struct settings *s = conf;                                                       \
+        (void)s, (void)text;                                                             \
+        statement;                                                                       \
+        return NULL;                                                                     \
+    }
 
-static const char *
-set_version(void *conf, const char *text)
-{
-    (void)text;
-    ((struct settings *)conf)->action = ACTION_VERSION;
-    return NULL;
-}
+PRESET(set_nothing, )
+PRESET(set_no_automove, s->automove_level = 0)
+/* The maintainer and the segments come and go together. */
+PRESET(set_maintainer, s->has_maintainer = s->is_segmented = true)
+PRESET(set_no_maintainer, s->has_maintainer = s->is_segmented = false)
+/* Nothing in 1.6, where it is the default. */
+PRESET(set_modern, s->profile == PROFILE_16 ? (void)0 : set_generation(s, true))
+PRESET(set_no_modern, set_generation(s, false))
+PRESET(set_help, s->action = ACTION_HELP)
+PRESET(set_version, s->action = ACTION_VERSION)
+PRESET(set_license, s->action = ACTION_LICENSE)
+PRESET(set_pin_dry_run, s->action = ACTION_PIN_DRY_RUN)
 
-static const char *
-set_license(void *conf, const char *text)
-{
-    (void)text;
-    ((struct settings *)conf)->action = ACTION_LICENSE;
-    return NULL;
-}
+#undef PRESET
 
 /* ---- the table ------------------------------------------------------------------------ */
 
