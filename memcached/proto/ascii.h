@@ -26,7 +26,6 @@ must_check bool req_word_i64(struct slice word, const struct rules *rules, int64
 
 /* ---- replies; false: no memory -------------------------------------------------------- */
 
-const char *reply_text(enum reply reply);
 must_check bool ascii_put_reply(struct chain *out, const struct chain_env *env,
                                 enum reply reply);
 must_check bool ascii_put_number(struct chain *out, const struct chain_env *env,

@@ -16,13 +16,6 @@ static const struct reply_line lines[REPLY_COUNT] = {
 #undef REPLY
 };
 
-const char *
-reply_text(enum reply reply)
-{
-    must(reply < REPLY_COUNT);
-    return lines[reply].text;
-}
-
 bool
 ascii_put_reply(struct chain *out, const struct chain_env *env, enum reply reply)
 {
