@@ -6,48 +6,12 @@
 #include "proto/ascii.h"
 
 #include "base/ctr.h"
-#include "check_unit.h"
-
-static struct pool pool;
-static struct chain chain;
-static struct chain_env env;
+#include "check_output.h"
 
 static void
-release(void *ctx, void *owner)
+check_output_is(const char *expected)
 {
-    (void)ctx, (void)owner;
-    ck_abort_msg("replies borrow nothing");
-}
-
-static void
-set_up(void)
-{
-    pool_init(&pool);
-    chain = (struct chain){.first = NULL};
-    env = (struct chain_env){.pool = &pool, .release = release};
-}
-
-static void
-tear_down(void)
-{
-    chain_clear(&chain, &env);
-    pool_fini(&pool);
-}
-
-/* Takes all output and compares it. */
-static void
-check_output(const char *expected)
-{
-    struct text sent = {.p = NULL};
-    while (chain.bytes > 0) {
-        struct iovec iov;
-        ck_assert_uint_eq(chain_iov(&chain, &iov, 1, SIZE_MAX), 1);
-        text_add(&sent, iov.iov_base, iov.iov_len);
-        chain_consume(&chain, &env, iov.iov_len);
-    }
-    ck_assert_uint_eq(sent.len, strlen(expected));
-    ck_assert_mem_eq(sent.p, expected, sent.len);
-    text_free(&sent);
+    check_output(expected, strlen(expected));
 }
 
 struct reply_row {
@@ -97,7 +61,7 @@ START_TEST(test_fixed_replies)
 {
     const struct reply_row *row = &reply_rows[_i];
     ck_assert(ascii_put_reply(&chain, &env, row->reply));
-    check_output(row->line);
+    check_output_is(row->line);
 }
 END_TEST
 
@@ -126,8 +90,8 @@ START_TEST(test_replies_in_order)
     ck_assert(ascii_put_stat(&chain, &env, "empty", ""));
     ck_assert(ascii_put_number(&chain, &env, "0", 1));
     ck_assert(ascii_put_reply(&chain, &env, REPLY_END));
-    check_output("STORED\r\n18446744073709551615\r\nSTAT pid 17\r\nSTAT empty \r\n"
-                 "0\r\nEND\r\n");
+    check_output_is("STORED\r\n18446744073709551615\r\nSTAT pid 17\r\nSTAT empty \r\n"
+                    "0\r\nEND\r\n");
 }
 END_TEST
 
@@ -142,7 +106,7 @@ START_TEST(test_many_replies)
     }
     ck_assert_uint_gt(ctr_get(&pool.used), 1);
     text_add(&expected, "", 1);
-    check_output(expected.p);
+    check_output_is(expected.p);
     text_free(&expected);
 }
 END_TEST
@@ -201,7 +165,7 @@ main(void)
     Suite *s = suite_create("ascii_reply");
     TCase *tc = tcase_create("ascii_reply");
     tcase_set_timeout(tc, SUITE_TIMEOUT_S);
-    tcase_add_checked_fixture(tc, set_up, tear_down);
+    tcase_add_checked_fixture(tc, set_up_chain, tear_down_chain);
     tcase_add_loop_test(tc, test_fixed_replies, 0, ROWS(reply_rows));
     tcase_add_test(tc, test_every_reply_is_one_line);
     tcase_add_test_raise_signal(tc, test_no_reply_is_no_line, SIGABRT);

@@ -9,7 +9,7 @@
 #include <stdarg.h>
 
 #include "base/rng.h"
-#include "check_unit.h"
+#include "check_output.h"
 
 #define RESULT_MAX 128
 #define OPCODES 256
@@ -26,26 +26,17 @@ struct shape {
 };
 
 static void
-add_be(struct text *t, uint64_t value, unsigned bytes)
-{
-    while (bytes-- > 0) {
-        char byte = (char)(uint8_t)(value >> 8 * bytes);
-        text_add(t, &byte, 1);
-    }
-}
-
-static void
 add_header(struct text *t, unsigned opcode, unsigned key, unsigned extras, uint32_t body)
 {
-    add_be(t, 0x80, 1);
-    add_be(t, opcode, 1);
-    add_be(t, key, 2);
-    add_be(t, extras, 1);
-    add_be(t, 0x77, 1);   /* data type: not looked at */
-    add_be(t, 0x1234, 2); /* vbucket: likewise */
-    add_be(t, body, 4);
-    add_be(t, OPAQUE, 4);
-    add_be(t, CAS, 8);
+    text_add_be(t, 0x80, 1);
+    text_add_be(t, opcode, 1);
+    text_add_be(t, key, 2);
+    text_add_be(t, extras, 1);
+    text_add_be(t, 0x77, 1);   /* data type: not looked at */
+    text_add_be(t, 0x1234, 2); /* vbucket: likewise */
+    text_add_be(t, body, 4);
+    text_add_be(t, OPAQUE, 4);
+    text_add_be(t, CAS, 8);
 }
 
 static const char filler[65536];
@@ -446,47 +437,6 @@ END_TEST
 
 /* ---- replies -------------------------------------------------------------------------- */
 
-static struct pool pool;
-static struct chain chain;
-static struct chain_env env;
-
-static void
-release(void *ctx, void *owner)
-{
-    (void)ctx, (void)owner;
-    ck_abort_msg("replies borrow nothing");
-}
-
-static void
-set_up(void)
-{
-    pool_init(&pool);
-    chain = (struct chain){.first = NULL};
-    env = (struct chain_env){.pool = &pool, .release = release};
-}
-
-static void
-tear_down(void)
-{
-    chain_clear(&chain, &env);
-    pool_fini(&pool);
-}
-
-static void
-check_output(const char *expected, size_t n)
-{
-    struct text sent = {.p = NULL};
-    while (chain.bytes > 0) {
-        struct iovec iov;
-        ck_assert_uint_eq(chain_iov(&chain, &iov, 1, SIZE_MAX), 1);
-        text_add(&sent, iov.iov_base, iov.iov_len);
-        chain_consume(&chain, &env, iov.iov_len);
-    }
-    ck_assert_uint_eq(sent.len, n);
-    ck_assert(n == 0 || memcmp(sent.p, expected, n) == 0);
-    text_free(&sent);
-}
-
 #define CHECK_OUTPUT(bytes) check_output(bytes, sizeof(bytes) - 1)
 #define OUT(op, key, extras, status, body, cas)                                          \
     "\x81" op key extras "\0" status "\0\0\0" body "\xde\xad\xbe\xef\0\0\0\0\0\0\0" cas
@@ -633,7 +583,7 @@ main(void)
     Suite *s = suite_create("binary");
     TCase *tc = tcase_create("binary");
     tcase_set_timeout(tc, SUITE_TIMEOUT_S);
-    tcase_add_checked_fixture(tc, set_up, tear_down);
+    tcase_add_checked_fixture(tc, set_up_chain, tear_down_chain);
     tcase_add_loop_test(tc, test_shapes, 0, SHARDS);
     tcase_add_loop_test(tc, test_headers, 0, ROWS(header_rows));
     tcase_add_test(tc, test_magic);

@@ -254,22 +254,6 @@ tear_down(void)
     text_free(&expected);
 }
 
-static void
-check_output(size_t cut)
-{
-    if (client.sent.len != expected.len ||
-        memcmp(client.sent.p, expected.p, expected.len) != 0) {
-        size_t at = 0;
-        while (at < client.sent.len && at < expected.len &&
-               client.sent.p[at] == expected.p[at]) {
-            at++;
-        }
-        ck_abort_msg(
-            "cut at %zu: output differs at byte %zu of %zu (%zu expected): %.40s", cut,
-            at, client.sent.len, expected.len, client.sent.p + at);
-    }
-}
-
 /* ---- step by step --------------------------------------------------------------------- */
 
 START_TEST(test_script)
@@ -302,7 +286,7 @@ START_TEST(test_all_at_once)
     use_profile(_i);
     open_client();
     client_write(&client, input.p, input.len);
-    check_output(0);
+    client_check_sent(&client, &expected, 0);
     client_close(&client);
 }
 END_TEST
@@ -334,7 +318,7 @@ START_TEST(test_cut_in_two)
         client.varies = cut % 2 == 1;
         client_write(&client, input.p, cut);
         client_write(&client, input.p + cut, input.len - cut);
-        check_output(cut);
+        client_check_sent(&client, &expected, cut);
         client_close(&client);
     }
 }
@@ -363,7 +347,7 @@ START_TEST(test_random_pieces)
         client.keeps_all = round % 5 == 0;
         write_in_pieces(piece_max[round % 6]);
         client_send(&client, SIZE_MAX);
-        check_output(round);
+        client_check_sent(&client, &expected, round);
         if (client.varies) {
             ck_assert_uint_gt(client.agains, 0);
             ck_assert_uint_gt(client.lates, 0);

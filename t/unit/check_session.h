@@ -185,6 +185,20 @@ client_send(struct client *c, size_t max_bytes)
     }
 }
 
+/* All that was sent; cut tells how the input came. */
+static inline void
+client_check_sent(const struct client *c, const struct text *expected, size_t cut)
+{
+    size_t at = 0;
+    while (at < c->sent.len && at < expected->len && c->sent.p[at] == expected->p[at]) {
+        at++;
+    }
+    ck_assert_msg(at == c->sent.len && at == expected->len,
+                  "cut at %zu: output differs at byte %zu of %zu (%zu expected): %.*s",
+                  cut, at, c->sent.len, expected->len,
+                  (int)(c->sent.len - at < 40 ? c->sent.len - at : 40), c->sent.p + at);
+}
+
 /* ---- input ---------------------------------------------------------------------------- */
 
 static inline void

@@ -115,32 +115,23 @@ static enum profile profile;
 /* ---- packets -------------------------------------------------------------------------- */
 
 static void
-add_be(struct text *t, uint64_t value, unsigned bytes)
-{
-    while (bytes-- > 0) {
-        char byte = (char)(uint8_t)(value >> 8 * bytes);
-        text_add(t, &byte, 1);
-    }
-}
-
-static void
 add_extras(struct text *t, enum extras extras)
 {
     switch (extras) {
     case NONE:
         break;
     case STORE:
-        add_be(t, '5', 4);
-        add_be(t, 0, 4);
+        text_add_be(t, '5', 4);
+        text_add_be(t, 0, 4);
         break;
     case EXPIRY:
-        add_be(t, 0, 4);
+        text_add_be(t, 0, 4);
         break;
     case SUM:
     case MUST_BE:
-        add_be(t, 1, 8);
-        add_be(t, 3, 8);
-        add_be(t, extras == SUM ? 0 : UINT32_MAX, 4);
+        text_add_be(t, 1, 8);
+        text_add_be(t, 3, 8);
+        text_add_be(t, extras == SUM ? 0 : UINT32_MAX, 4);
         break;
     }
 }
@@ -152,14 +143,14 @@ add_packet(struct text *t, const struct step *step)
     add_extras(&extras, step->extras);
     text_expand(&key, step->key);
     text_expand(&value, step->value);
-    add_be(t, 0x80, 1);
-    add_be(t, step->opcode, 1);
-    add_be(t, key.len, 2);
-    add_be(t, extras.len, 1);
-    add_be(t, 0, 3);
-    add_be(t, extras.len + key.len + value.len, 4);
-    add_be(t, 0xdeadbeef, 4);
-    add_be(t, step->cas, 8);
+    text_add_be(t, 0x80, 1);
+    text_add_be(t, step->opcode, 1);
+    text_add_be(t, key.len, 2);
+    text_add_be(t, extras.len, 1);
+    text_add_be(t, 0, 3);
+    text_add_be(t, extras.len + key.len + value.len, 4);
+    text_add_be(t, 0xdeadbeef, 4);
+    text_add_be(t, step->cas, 8);
     text_add(t, extras.p, extras.len);
     text_add(t, key.p, key.len);
     text_add(t, value.p, value.len);
@@ -284,15 +275,6 @@ use_profile(int round)
     client_close(&client);
 }
 
-static void
-check_output(size_t cut)
-{
-    ck_assert_msg(client.sent.len == expected.len &&
-                      memcmp(client.sent.p, expected.p, expected.len) == 0,
-                  "cut at %zu: %zu bytes, %zu expected", cut, client.sent.len,
-                  expected.len);
-}
-
 /* ---- the script ----------------------------------------------------------------------- */
 
 START_TEST(test_script)
@@ -325,7 +307,7 @@ START_TEST(test_cut_in_two)
         client.varies = cut % 2 == 1;
         client_write(&client, input.p, cut);
         client_write(&client, input.p + cut, input.len - cut);
-        check_output(cut);
+        client_check_sent(&client, &expected, cut);
         client_close(&client);
     }
 }
@@ -346,7 +328,7 @@ START_TEST(test_random_pieces)
             client_write(&client, input.p + at, n);
             at += n;
         }
-        check_output(round);
+        client_check_sent(&client, &expected, round);
         client_close(&client);
     }
 }
@@ -463,10 +445,10 @@ START_TEST(test_broken)
     struct text packet = {.p = NULL}, got = {.p = NULL};
     for (const char *p = row->bytes; *p != '\0'; p += 2) {
         char digits[3] = {p[0], p[1], '\0'};
-        add_be(&packet, strtoul(digits, NULL, 16), 1);
+        text_add_be(&packet, strtoul(digits, NULL, 16), 1);
     }
-    add_be(&packet, 0xdeadbeef, 4);
-    add_be(&packet, 0, 8);
+    text_add_be(&packet, 0xdeadbeef, 4);
+    text_add_be(&packet, 0, 8);
     text_expand(&packet, "{400x}");
     profile = PROFILE_14;
     open_client();

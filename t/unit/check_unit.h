@@ -53,6 +53,16 @@ text_add(struct text *t, const void *p, size_t n)
     }
 }
 
+/* Big-endian. */
+static inline void
+text_add_be(struct text *t, uint64_t value, unsigned bytes)
+{
+    while (bytes-- > 0) {
+        char byte = (char)(uint8_t)(value >> 8 * bytes);
+        text_add(t, &byte, 1);
+    }
+}
+
 static inline void
 text_free(struct text *t)
 {
