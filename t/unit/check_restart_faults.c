@@ -283,6 +283,7 @@ START_TEST(says_why_it_can_not_use_the_file)
         spew(file, "", 0);
         ck_assert_int_eq(chmod(file, 0400), 0);
         assert_fails(&conf, "Permission denied");
+        ck_assert_int_eq(chmod(file, 0600), 0);
     }
     ck_assert_int_eq(symlink("/dev/full", meta), 0);
     assert_fails(&conf, ".meta");
