@@ -29,7 +29,7 @@
 #define ITEM_HAS_CAS 1u
 #define ITEM_CHAINED 2u
 #define ITEM_CHUNK 4u /* this is a struct chunk, not an item */
-#define ITEM_FREE 8u  /* on the free list of a class; 0 is fresh memory */
+#define ITEM_FREE 8u  /* on the free list of a class; 0: just taken */
 #define ITEM_BINARY_KEY 16u
 #define ITEM_OUT 32u    /* in a page on its way to another class, and done with */
 #define ITEM_KNOWN 64u  /* an item that has been linked, or a chunk that has an owner */

@@ -144,49 +144,38 @@ memfile_had_size(const struct memfile *f, size_t bytes)
 }
 
 /* All of it at once: a disk that is full later would end the process in the middle of an item.
- * What it has already stays. */
+ * What a file of this size has already stays. */
 static bool
 reserve(struct memfile *f, size_t bytes, char *err, size_t err_len)
 {
     off_t all = (off_t)(bytes + STAMP_BYTES);
     int error;
 
-    if (ftruncate(f->fd, all) != 0) {
+    if ((!memfile_had_size(f, bytes) && ftruncate(f->fd, 0) != 0) ||
+        ftruncate(f->fd, all) != 0) {
         return fail(f, "resize", "", errno, err, err_len);
     }
     do {
         error = posix_fallocate(f->fd, 0, all);
     } while (error == EINTR);
-    if (error != 0) {
-        snprintf(err, err_len, "can't reserve %zu megabytes for %s: %s", bytes >> 20,
-                 f->path, strerror(error));
-        return false;
+    if (error == 0) {
+        return true;
     }
-    return true;
-}
-
-/* Nothing is left lying around that nobody can use. */
-static bool
-reserve_zeroed(struct memfile *f, size_t bytes, char *err, size_t err_len)
-{
-    if (ftruncate(f->fd, 0) != 0) {
-        return fail(f, "resize", "", errno, err, err_len);
+    snprintf(err, err_len, "can't reserve %zu megabytes for %s: %s", bytes >> 20, f->path,
+             strerror(error));
+    if (!memfile_had_size(f, bytes)) {
+        (void)!ftruncate(f->fd, 0); /* nothing lies around that nobody can use */
     }
-    if (!reserve(f, bytes, err, err_len)) {
-        (void)!ftruncate(f->fd, 0);
-        return false;
-    }
-    return true;
+    return false;
 }
 
 bool
-memfile_map(struct memfile *f, size_t bytes, bool keeps, char *err, size_t err_len)
+memfile_map(struct memfile *f, size_t bytes, char *err, size_t err_len)
 {
     void *p;
 
-    must(f->base == NULL && (!keeps || memfile_had_size(f, bytes)));
-    if (!(keeps ? reserve(f, bytes, err, err_len)
-                : reserve_zeroed(f, bytes, err, err_len))) {
+    must(f->base == NULL);
+    if (!reserve(f, bytes, err, err_len)) {
         return false;
     }
     p = mmap(NULL, bytes + STAMP_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, f->fd, 0);
@@ -196,12 +185,6 @@ memfile_map(struct memfile *f, size_t bytes, bool keeps, char *err, size_t err_l
     f->base = p;
     f->bytes = bytes;
     return true;
-}
-
-bool
-memfile_wipe(struct memfile *f, char *err, size_t err_len)
-{
-    return reserve_zeroed(f, f->bytes, err, err_len);
 }
 
 /* ---- the stamp -------------------------------------------------------------------------- */
@@ -223,11 +206,19 @@ memfile_stamp(const struct memfile *f)
 bool
 memfile_set_stamp(struct memfile *f, uint64_t stamp, char *err, size_t err_len)
 {
-    *stamp_of(f) = (struct stamp){stamp != 0 ? STAMP_MAGIC : 0, stamp};
+    *stamp_of(f) = (struct stamp){STAMP_MAGIC, stamp};
     if (msync(f->base, f->bytes + STAMP_BYTES, MS_SYNC) != 0 || fsync(f->fd) != 0) {
         return fail(f, "write", "", errno, err, err_len);
     }
     return true;
+}
+
+bool
+memfile_clear_stamp(struct memfile *f, char *err, size_t err_len)
+{
+    *stamp_of(f) = (struct stamp){0, 0};
+    return msync(stamp_of(f), STAMP_BYTES, MS_SYNC) == 0 ||
+           fail(f, "write", "", errno, err, err_len);
 }
 
 /* ---- FILE.meta -------------------------------------------------------------------------- */

@@ -36,12 +36,9 @@ must_check bool memfile_open(struct memfile *f, const char *path, char *err,
 /* Also after memfile_open failed. */
 void memfile_close(struct memfile *f);
 
-/* Reserves room on the disk for `bytes` bytes of slab memory and maps them. With keeps the
- * contents stay: then it has had this size before. Else they are zeroed. */
-must_check bool memfile_map(struct memfile *f, size_t bytes, bool keeps, char *err,
-                            size_t err_len);
-/* Zeroes what is mapped. */
-must_check bool memfile_wipe(struct memfile *f, char *err, size_t err_len);
+/* Reserves room on the disk for `bytes` bytes of slab memory and maps them: as they are, if
+ * the file had this size before, else zeroed. */
+must_check bool memfile_map(struct memfile *f, size_t bytes, char *err, size_t err_len);
 /* Whether the file was as long as memfile_map makes it. */
 bool memfile_had_size(const struct memfile *f, size_t bytes);
 
@@ -50,6 +47,8 @@ uint64_t memfile_stamp(const struct memfile *f);
 /* Returns when the stamp, and all that was written to the mapping, is on the disk. */
 must_check bool memfile_set_stamp(struct memfile *f, uint64_t stamp, char *err,
                                   size_t err_len);
+/* Returns when it is gone from the disk. */
+must_check bool memfile_clear_stamp(struct memfile *f, char *err, size_t err_len);
 
 /* The text, which the caller frees; NULL and true: there is none. More than `most` bytes are
  * an error. */

@@ -59,7 +59,7 @@ compare(struct restart *r, const struct store_conf *conf, char *err, size_t err_
                  name, name);
         return RESTART_DISCARDED;
     }
-    if (!memfile_map(&r->file, conf->limit_bytes, true, err, err_len)) {
+    if (!memfile_map(&r->file, conf->limit_bytes, err, err_len)) {
         return RESTART_FAILED;
     }
     return RESTART_FOUND;
@@ -113,15 +113,16 @@ look(struct restart *r, const struct store_conf *conf, char *err, size_t err_len
     return status;
 }
 
-/* Whatever is there goes. False: err says why. */
+/* What is in the memory is of no interest: no chunk is read before it has been taken and
+ * written. False: err says why. */
 static bool
 begin_empty(struct restart *r, struct store_conf *conf, char *err, size_t err_len)
 {
     conf->restores = false;
     return memfile_remove_meta(&r->file, err, err_len) &&
-           (r->file.base != NULL
-                ? memfile_wipe(&r->file, err, err_len)
-                : memfile_map(&r->file, conf->limit_bytes, false, err, err_len));
+           (r->file.base != NULL ||
+            memfile_map(&r->file, conf->limit_bytes, err, err_len)) &&
+           memfile_clear_stamp(&r->file, err, err_len);
 }
 
 enum restart_status
@@ -205,7 +206,7 @@ restart_load(struct restart *r, struct store *s, struct store_conf *conf, uint32
 
     must(conf->restores && now >= r->snap.current_time);
     /* In this order: whatever happens from here on, the two do not fit any more. */
-    if (!memfile_set_stamp(&r->file, 0, err, err_len) ||
+    if (!memfile_clear_stamp(&r->file, err, err_len) ||
         !memfile_remove_meta(&r->file, err, err_len)) {
         return RESTART_FAILED;
     }

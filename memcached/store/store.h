@@ -66,9 +66,9 @@ struct store_conf {
     bool inline_suffix; /* account the text suffix " <flags> <bytes>\r\n" per item */
     bool
         preallocates; /* all slab memory at once, large pages where the system has them */
-    void *
-        memory; /* where all slab pages are taken from: limit_bytes, which are the caller's
-                     and stay so; NULL: from the system. As preallocated. */
+    /* Where all slab pages are taken from: limit_bytes, which may hold anything, and are and
+     * stay the caller's; NULL: from the system. As preallocated. */
+    void *memory;
     bool restores; /* with memory: no class gets a page before restart_load brings them */
     bool can_reassign; /* pages may move between classes */
     bool

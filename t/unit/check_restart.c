@@ -267,6 +267,41 @@ START_TEST(a_full_store_works_on)
 }
 END_TEST
 
+/* Also what looks like the items of another life. */
+START_TEST(what_lay_in_the_file_is_of_no_interest)
+{
+    struct store_conf conf = kept_conf();
+    struct life l = begin_life(&conf, NOW);
+
+    fill_up(l.s, 0, NOW);
+    end_life(&l);
+    if (_i > 0) {
+        char *junk = malloc(LIMIT + 4096);
+
+        memset(junk, _i == 1 ? 0xff : 0x55, LIMIT + 4096);
+        spew(file, junk, LIMIT + 4096);
+        free(junk);
+    }
+    l = begin_life(&conf, NOW);
+    ck_assert_int_eq(l.opened, RESTART_NEW);
+    assert_empty(l.s);
+    ck_assert_int_eq(put_sized(l.s, "k", 100, 0, NOW), STORE_OK);
+    restart_life(&l, &conf, NOW);
+    ck_assert_uint_eq(totals_of(l.s).curr_items, 1);
+    fill_up(l.s, 1, NOW);
+    for (int id = 1; id <= (int)store_class_count(l.s); id++) {
+        if (store_move_page(l.s, id, id % 5 + 1) == STORE_MOVE_OK) {
+            while (store_move_step(l.s, 1000, NOW) == STORE_MOVE_WORKING) {
+            }
+        }
+    }
+    ck_assert_uint_gt(totals_of(l.s).pages_moved, 0);
+    fill_up(l.s, 0, NOW + 1);
+    restart_life(&l, &conf, NOW + 1);
+    end_life(&l);
+}
+END_TEST
+
 START_TEST(pages_of_the_pool_and_on_their_way)
 {
     struct store_conf conf = kept_conf();
@@ -422,6 +457,7 @@ main(void)
     tcase_add_test(tc, a_flush_to_come_still_comes);
     tcase_add_test(tc, keeps_the_lists_and_their_order);
     tcase_add_loop_test(tc, a_full_store_works_on, 0, 3);
+    tcase_add_loop_test(tc, what_lay_in_the_file_is_of_no_interest, 0, 3);
     tcase_add_test(tc, pages_of_the_pool_and_on_their_way);
     tcase_add_test(tc, what_is_held_at_the_end_is_no_harm);
     tcase_add_test(tc, the_table_keeps_its_size);
