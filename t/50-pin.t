@@ -62,7 +62,7 @@ note('allowed CPUs: ' . join ',', @allowed);
 SKIP: {
     skip 'built without hwloc', 1 if !$has_hwloc;
     my $workers = @allowed < 2 ? 1 : 2;
-    for my $option ('--pin', '--pin=spread', '--pin=compact', '--pin=cores') {
+    for my $option ('--pin', '-T', '--pin=spread', '--pin=llc', '--pin=compact', '--pin=cores') {
         my $server = start_server(args => ['-t', $workers, $option]);
         my @single = wait_single($server->pid, $workers);
         my %used = map { $_ => 1 } @single;
