@@ -448,8 +448,10 @@ tls_handshake(struct tls_session *s, struct tls_thread *thread)
     }
     enum tls_io io = judge(s, result, &others);
     if (io == TLS_EOF || io == TLS_BROKEN) {
+        /* Who looks whether the port is open has not tried to agree. */
+        bool has_tried = io == TLS_BROKEN || BIO_number_read(SSL_get_rbio(s->ssl)) > 0;
         s->is_broken = true;
-        ctr_add(&thread->handshake_errors, 1);
+        ctr_add(&thread->handshake_errors, has_tried);
     }
     return io;
 }
