@@ -607,9 +607,9 @@ serve(struct server *sv)
         status = STATUS_FAILURE;
     }
     if (status == 0) {
-        governor_start(&sv->governor, sv->loop.base);
         placement_settle(&sv->placement);
-        if (!listen_start(&sv->listen, sv->loop.base, sv->workers)) {
+        if (!governor_start(&sv->governor, sv->loop.base) ||
+            !listen_start(&sv->listen, sv->loop.base, sv->workers)) {
             fprintf(stderr, "memcached: no memory for the listening sockets\n");
             balancer_stop(&sv->balancer);
             status = STATUS_OS_ERROR;

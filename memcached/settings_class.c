@@ -76,7 +76,9 @@ settings_set_socket(void *conf, const char *text)
     }
     free(s->socket_text);
     s->socket_text = strndup(text, len);
-    must(s->socket_text != NULL);
+    if (s->socket_text == NULL) {
+        return "out of memory";
+    }
     s->socket_path = s->socket_text;
     return NULL;
 }

@@ -98,12 +98,15 @@ governor_fini(struct governor *g)
     PTHREAD_OK(pthread_mutex_destroy(&g->lock));
 }
 
-void
+bool
 governor_start(struct governor *g, struct event_base *base)
 {
+    /* libevent allocates for the first timer of a base: now, not when a share is set. */
+    struct timeval period = {.tv_usec = CPULIMIT_PERIOD / NSEC_PER_USEC};
     must(event_assign(&g->tick, base, -1, EV_PERSIST, on_tick, g) == 0);
     must(event_assign(&g->change, base, g->fd, EV_READ | EV_PERSIST, on_change, g) == 0);
-    must(event_add(&g->change, NULL) == 0);
+    return event_add(&g->change, NULL) == 0 && event_add(&g->tick, &period) == 0 &&
+           event_del(&g->tick) == 0;
 }
 
 void

@@ -32,8 +32,8 @@ must_check bool governor_init(struct governor *g, struct net_shared *shared,
                               unsigned percent);
 void governor_fini(struct governor *g);
 
-/* Main thread: serves the events of base until stopped. */
-void governor_start(struct governor *g, struct event_base *base);
+/* Main thread: serves the events of base until stopped. False: no memory. */
+must_check bool governor_start(struct governor *g, struct event_base *base);
 void governor_stop(struct governor *g);
 
 /* Any thread. percent: of one CPU; 0: no share. */

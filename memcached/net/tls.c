@@ -252,7 +252,7 @@ tls_version_name(unsigned min_version)
 }
 
 /* A path that stays good when the process changes its directory. Links are not followed:
- * who renews certificates may change them. */
+ * who renews certificates may change them. NULL: no memory, or no path. */
 static char *
 keep_path(const char *path)
 {
@@ -261,17 +261,20 @@ keep_path(const char *path)
         return NULL;
     }
     char *here = path[0] != '/' ? getcwd(NULL, 0) : NULL;
-    must(here != NULL ? asprintf(&kept, "%s/%s", here, path) >= 0
-                      : (kept = strdup(path)) != NULL);
+    bool is_kept = here != NULL ? asprintf(&kept, "%s/%s", here, path) >= 0
+                                : (kept = strdup(path)) != NULL;
     free(here);
-    return kept;
+    return is_kept ? kept : NULL;
 }
 
 struct tls *
 tls_open(const struct tls_conf *conf, char *err, size_t err_len)
 {
     struct tls *t = calloc(1, sizeof *t);
-    must(t != NULL);
+    if (t == NULL) {
+        snprintf(err, err_len, "no memory for TLS");
+        return NULL;
+    }
     t->conf = *conf;
     t->chain = keep_path(conf->chain_cert);
     t->key = keep_path(conf->key != NULL ? conf->key : conf->chain_cert);
@@ -282,8 +285,13 @@ tls_open(const struct tls_conf *conf, char *err, size_t err_len)
     atomic_init(&t->loaded_at, 0);
     PTHREAD_OK(pthread_mutex_init(&t->lock, NULL));
     t->method = create_method();
-    must(t->method != NULL);
-    t->ctx = load(t, err, err_len);
+    if (t->method == NULL || (conf->chain_cert != NULL && t->chain == NULL) ||
+        (t->key == NULL && (conf->key != NULL || conf->chain_cert != NULL)) ||
+        (conf->ca_cert != NULL && t->authorities == NULL)) {
+        snprintf(err, err_len, "no memory for TLS");
+    } else {
+        t->ctx = load(t, err, err_len);
+    }
     if (t->ctx == NULL) {
         tls_close(&t);
     }
