@@ -291,8 +291,7 @@ qos_set_unit(struct stats *st, struct serve_qos *q)
     if (limit_text_unit(q->words[0].p, q->words[0].len, &counts_keys) != NULL) {
         return REPLY_BAD_FORMAT;
     }
-    atomic_store_explicit(&st->shared->limiter.counts_keys, counts_keys,
-                          memory_order_relaxed);
+    limiter_set_unit(&st->shared->limiter, counts_keys);
     return REPLY_OK;
 }
 

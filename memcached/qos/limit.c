@@ -265,7 +265,7 @@ limit_return(struct limit *l, struct limit_lease *lease, nsec_t now)
 {
     uint64_t tokens = lease->tokens;
     lease->tokens = 0;
-    if (atomic_load_explicit(&l->tat, memory_order_relaxed) > now) {
+    if (tokens > 0 && atomic_load_explicit(&l->tat, memory_order_relaxed) > now) {
         limit_refund(l, lease, tokens); /* else the bucket is full without them */
     }
 }

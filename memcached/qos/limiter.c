@@ -20,10 +20,14 @@ enum stage { STAGE_PEER, STAGE_CLASS, STAGE_TOTAL, STAGE_PASSED };
 static void
 refresh_is_on(struct limiter *l)
 {
-    bool is_on = limit_is_set(&l->total) || peers_is_set(&l->peers);
+    bool has_parts = peers_is_set(&l->peers);
     for (unsigned c = 0; c < CLASS_COUNT; c++) {
-        is_on |= limit_is_set(&l->by_class[c]);
+        has_parts |= limit_is_set(&l->by_class[c]);
     }
+    bool is_on = has_parts || limit_is_set(&l->total);
+    bool counts_keys = atomic_load_explicit(&l->counts_keys, memory_order_relaxed);
+    atomic_store_explicit(&l->is_simple, !has_parts && !counts_keys,
+                          memory_order_relaxed);
     atomic_store_explicit(&l->is_on, is_on, memory_order_relaxed);
 }
 
@@ -106,6 +110,15 @@ limiter_set_peer(struct limiter *l, struct limiter_rule rule)
 {
     PTHREAD_OK(pthread_mutex_lock(&l->set_lock));
     peers_set(&l->peers, rule.rate, rule.burst);
+    refresh_is_on(l);
+    PTHREAD_OK(pthread_mutex_unlock(&l->set_lock));
+}
+
+void
+limiter_set_unit(struct limiter *l, bool counts_keys)
+{
+    PTHREAD_OK(pthread_mutex_lock(&l->set_lock));
+    atomic_store_explicit(&l->counts_keys, counts_keys, memory_order_relaxed);
     refresh_is_on(l);
     PTHREAD_OK(pthread_mutex_unlock(&l->set_lock));
 }
@@ -304,6 +317,13 @@ limiter_ask_limits(struct limiter_desk *d, struct gate_node *n,
 {
     const struct limiter *l = d->shared;
     struct limiter_ctr *ctr = &d->ctr[r->class];
+    nsec_t ignored;
+    if (likely(atomic_load_explicit(&l->is_simple, memory_order_relaxed)) &&
+        (d->total.length == 0 || has_waited) &&
+        limit_take(&d->shared->total, &d->total.lease, now, &ignored)) {
+        ctr_add(&ctr->admitted, 1); /* nearly all, while the limit does not bind */
+        return VERDICT_ADMIT;
+    }
     bool counts_keys = atomic_load_explicit(&l->counts_keys, memory_order_relaxed);
     n->stage = STAGE_PEER;
     n->class = (uint8_t)r->class;
@@ -478,6 +498,9 @@ limiter_leave(struct limiter_desk *d, struct gate_node *n)
 void
 limiter_rest(struct limiter_desk *d, nsec_t now)
 {
+    if (likely(!atomic_load_explicit(&d->shared->is_on, memory_order_relaxed))) {
+        return; /* leases of a limit that was lifted are void */
+    }
     limit_return(&d->shared->total, &d->total.lease, now);
     for (unsigned c = 0; c < CLASS_COUNT; c++) {
         limit_return(&d->shared->by_class[c], &d->by_class[c].lease, now);

@@ -47,7 +47,8 @@ struct limiter_conf {
 };
 
 struct limiter {
-    _Atomic bool is_on; /* some limit is set */
+    _Atomic bool is_on;     /* some limit is set */
+    _Atomic bool is_simple; /* that of all is the only one, and counts requests */
     struct limit total;
     struct limit by_class[CLASS_COUNT];
     struct peers peers;
@@ -97,6 +98,7 @@ void limiter_set_class(struct limiter *l, enum req_class class, struct limiter_r
 void limiter_set_peer(struct limiter *l, struct limiter_rule rule);
 /* A second bound on the rate of all, which leaves the first as it was set; 0: none. */
 void limiter_set_ceiling(struct limiter *l, uint64_t rate, nsec_t now);
+void limiter_set_unit(struct limiter *l, bool counts_keys);
 void limiter_set_action(struct limiter *l, enum limiter_action action, nsec_t max_delay);
 /* How long a worker may sleep though there may be tokens: waking up for each would cost more
  * than it serves, and buckets keep what accumulates meanwhile. */

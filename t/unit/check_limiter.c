@@ -552,7 +552,7 @@ START_TEST(any_order_of_events)
             limiter_set_action(&sv->limiter, (enum limiter_action)rng_below(&sv->rng, 3),
                                rng_below(&sv->rng, 2) * 20 * NSEC_PER_MSEC);
         } else if (what == 94) {
-            atomic_store(&sv->limiter.counts_keys, rng_below(&sv->rng, 2) == 0);
+            limiter_set_unit(&sv->limiter, rng_below(&sv->rng, 2) == 0);
         } else if (what == 95 && _i % 2 == 1) {
             sv->now -= rng_below(&sv->rng, NSEC_PER_SEC);
         } else if (what == 96 && _i % 2 == 1) {
