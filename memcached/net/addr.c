@@ -77,3 +77,21 @@ addr_peer(const struct sockaddr *addr, socklen_t len, uint64_t seed)
     }
     return peer;
 }
+
+bool
+addr_describe(const struct peer *peer, int fd, char *dst, size_t dst_len)
+{
+    struct sockaddr_storage addr;
+    socklen_t len = sizeof addr;
+    sa_family_t family = peer->addr.any.sa_family;
+    if (family == AF_INET || family == AF_INET6) {
+        addr_format("tcp", &peer->addr.any, peer->len, dst, dst_len);
+        return true;
+    }
+    if (getpeername(fd, (struct sockaddr *)&addr, &len) == 0) {
+        addr_format("unix", (struct sockaddr *)&addr, len, dst, dst_len);
+    } else {
+        snprintf(dst, dst_len, "unknown");
+    }
+    return false;
+}

@@ -710,25 +710,6 @@ unlink_conn(struct conn *c)
     }
 }
 
-/* A client's UNIX socket may have a name: it is asked for here, where there is room for it. */
-static void
-describe_peer(struct conn *c)
-{
-    struct sockaddr_storage addr;
-    socklen_t len = sizeof addr;
-    sa_family_t family = c->peer.addr.any.sa_family;
-    c->is_tcp = family == AF_INET || family == AF_INET6;
-    if (c->is_tcp) {
-        addr_format("tcp", &c->peer.addr.any, c->peer.len, c->entry.addr,
-                    sizeof c->entry.addr);
-    } else if (getpeername(c->fd, (struct sockaddr *)&addr, &len) == 0) {
-        addr_format("unix", (struct sockaddr *)&addr, len, c->entry.addr,
-                    sizeof c->entry.addr);
-    } else {
-        snprintf(c->entry.addr, sizeof c->entry.addr, "unknown");
-    }
-}
-
 static void
 tell_watchers(const struct conn *c, enum watch_kind kind, enum watch_reason reason)
 {
@@ -780,7 +761,7 @@ conn_create(struct worker *w, const struct handoff *handoff)
     c->tag = handoff->tag;
     c->rate.since = w->now;
     c->mail.kind = MAIL_MOVED;
-    describe_peer(c);
+    c->is_tcp = addr_describe(&c->peer, c->fd, c->entry.addr, sizeof c->entry.addr);
     if ((handoff->tls != TLS_OFF && !conn_tls_begin(c, handoff->tls)) ||
         !registry_add(&w->shared->registry, &c->entry)) {
         conn_tls_end(c);
