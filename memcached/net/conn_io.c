@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ */
+#include "net/conn_io.h"
+
+#include <errno.h>
+#include <sys/socket.h>
+
+#include "net/conn_tls.h"
+#include "net/stamp.h"
+#include "net/worker.h"
+
+#define OUT_RUNS_MAX 64        /* runs in one sendmsg */
+#define BODY_PIECE_BYTES 65536 /* received into an item at once */
+
+static enum io
+classify_recv(struct conn *c, ssize_t n, size_t room)
+{
+    if (n > 0) {
+        ctr_add(&c->worker->ctr.bytes_read, (uint64_t)n);
+        /* A short read has emptied the socket; the next bytes raise a new edge. After a
+         * hang-up there is no further edge, so read on to the end. */
+        c->edge.is_readable = (size_t)n == room || c->edge.has_hangup;
+        return IO_OK;
+    }
+    if (n == 0) {
+        conn_close(c, CLOSE_EOF);
+        return IO_CLOSED;
+    }
+    if (errno == EAGAIN || errno == EWOULDBLOCK) {
+        c->edge.is_readable = false;
+        c->edge.must_probe = false;
+        return IO_AGAIN;
+    }
+    if (errno == EINTR) {
+        return IO_OK;
+    }
+    conn_close(c, CLOSE_RESET);
+    return IO_CLOSED;
+}
+
+/* As recv, and notes since when the input has been waiting: in the kernel, or behind others
+ * in this pass of the loop. */
+static __attribute__((noinline)) ssize_t
+receive_timed(struct conn *c, const struct turn *turn, void *to, size_t room)
+{
+    struct worker *w = c->worker;
+    struct sojourn_times times = {.ready_mono = turn->ready_at};
+    bool is_followed = w->latency.conn == c;
+    ssize_t n = is_followed ? latency_recv(&w->latency, c->fd, to, room, &times)
+                            : stamp_recv(c->fd, to, room, &times);
+    if (slo_is_on(&w->shared->slo)) {
+        struct sojourn waited = sojourn_of(&times);
+        nsec_t now = worker_read_clock(w);
+        c->arrived_at = now - (c->was_blocked ? waited.loop : waited.total);
+        c->was_blocked = false;
+    }
+    return n;
+}
+
+enum io
+conn_fill(struct conn *c, const struct turn *turn)
+{
+    char *space;
+    size_t room;
+    struct worker *w = c->worker;
+    if (unlikely(w->budget.bytes != 0) && c->in.cap != BUF_CAPACITY &&
+        !budget_allows_read(&w->budget, &w->pool)) {
+        conn_close(c, CLOSE_NO_MEMORY);
+        return IO_CLOSED;
+    }
+    if (!buf_open(&c->in, &c->worker->pool, &space, &room)) {
+        conn_close(c, CLOSE_NO_MEMORY);
+        return IO_CLOSED;
+    }
+    must(room > 0);
+    if (unlikely(c->tls != NULL)) {
+        size_t got;
+        c->arrived_at = c->worker->woke_at; /* records hide the kernel's timestamps */
+        enum io io = conn_tls_recv(c, turn->is_inline, space, room, &got);
+        buf_fill(&c->in, got);
+        return io;
+    }
+    ssize_t n = unlikely(w->latency.conn == c || slo_is_on(&w->shared->slo))
+                    ? receive_timed(c, turn, space, room)
+                    : recv(c->fd, space, room, 0);
+    if (n > 0) {
+        buf_fill(&c->in, (size_t)n);
+    }
+    return classify_recv(c, n, room);
+}
+
+enum io
+conn_fill_body(struct conn *c, const struct turn *turn)
+{
+    char *to;
+    size_t room = session_want(&c->session, &to);
+    room = room < BODY_PIECE_BYTES ? room : BODY_PIECE_BYTES;
+    if (unlikely(c->tls != NULL)) {
+        size_t got;
+        enum io io = conn_tls_recv(c, turn->is_inline, to, room, &got);
+        session_got(&c->session, got);
+        return io;
+    }
+    ssize_t n = recv(c->fd, to, room, 0);
+    if (n > 0) {
+        session_got(&c->session, (size_t)n);
+    }
+    return classify_recv(c, n, room);
+}
+
+static ssize_t
+send_runs(int fd, struct iovec *iov, unsigned runs)
+{
+    if (runs == 1) {
+        return send(fd, iov[0].iov_base, iov[0].iov_len, MSG_NOSIGNAL);
+    }
+    struct msghdr msg = {.msg_iov = iov, .msg_iovlen = runs};
+    return sendmsg(fd, &msg, MSG_NOSIGNAL);
+}
+
+/* *sent bytes of the runs have gone. */
+static enum io
+send_plain(struct conn *c, struct iovec *iov, unsigned runs, size_t *sent)
+{
+    size_t offered = 0;
+    for (unsigned i = 0; i < runs; i++) {
+        offered += iov[i].iov_len;
+    }
+    struct latency *l = &c->worker->latency;
+    nsec_t begin = unlikely(l->conn == c) ? clock_now() : 0;
+    ssize_t n = send_runs(c->fd, iov, runs);
+    if (unlikely(begin != 0)) {
+        latency_end(l, (enum req_class)c->habit.class, begin, clock_now());
+    }
+    *sent = n > 0 ? (size_t)n : 0;
+    if (n >= 0 || errno == EAGAIN || errno == EWOULDBLOCK) {
+        c->edge.is_blocked = *sent < offered; /* the edge comes when there is room */
+        return c->edge.is_blocked ? IO_AGAIN : IO_OK;
+    }
+    if (errno == EINTR) {
+        return IO_OK;
+    }
+    conn_close(c, CLOSE_RESET);
+    return IO_CLOSED;
+}
+
+enum io
+conn_flush(struct conn *c)
+{
+    struct iovec iov[OUT_RUNS_MAX];
+    unsigned runs = chain_iov(&c->out, iov, OUT_RUNS_MAX, OUT_PIECE_BYTES);
+    size_t sent;
+    enum io io = unlikely(c->tls != NULL) ? conn_tls_send(c, iov, runs, &sent)
+                                          : send_plain(c, iov, runs, &sent);
+    if (sent > 0) {
+        c->edge.must_probe = false;
+        chain_consume(&c->out, &c->worker->env.chain, sent);
+        ctr_add(&c->worker->ctr.bytes_written, sent);
+        if (unlikely(c->share.replies != 0) && c->out.bytes == 0) {
+            budget_release(&c->worker->budget, &c->share);
+        }
+    }
+    return io;
+}
