@@ -20,7 +20,7 @@
 #define GATE_SLOTS 64
 /* How old a slot may be used, besides the time in which the bucket fills: a worker that got
  * no CPU catches up on so much. Older ones are void, or it could pass all at once. */
-#define GATE_LATE_MAX (5 * NSEC_PER_MSEC)
+#define GATE_LATE_MAX (20 * NSEC_PER_MSEC)
 
 struct gate_node {
     struct gate_node *next, *prev; /* NULL: waits nowhere */
