@@ -192,12 +192,14 @@ static void
 cut_classes(struct slo_watch *w, unsigned rule)
 {
     uint64_t all = 0;
+    if (w->rules[rule].level >= ONE) {
+        return;
+    }
     for (unsigned c = rule; c < CLASS_COUNT; c++) {
         all += w->offered[c];
     }
     uint64_t left = all * (ONE - w->rules[rule].level) / ONE;
-    bool cuts = w->rules[rule].level < ONE;
-    for (unsigned c = CLASS_COUNT; cuts && c-- > rule;) {
+    for (unsigned c = CLASS_COUNT; c-- > rule;) {
         uint64_t cut = left < w->offered[c] ? left : w->offered[c];
         uint32_t keep = 0;
         if (w->offered[c] > 0) {

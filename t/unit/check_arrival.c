@@ -4,8 +4,8 @@
  * Schedules of an open loop: mean rate, order, determinism, independence of threads.
  */
 #include "loadgen/arrival.h"
+#include "check_unit.h"
 
-#include <check.h>
 #include <math.h>
 
 #define ARRIVALS 200000
@@ -128,10 +128,5 @@ main(void)
     tcase_add_test(tc, test_fixed_gaps_are_out_of_phase);
     tcase_add_test(tc, test_threads_add_up);
     suite_add_tcase(s, tc);
-    SRunner *sr = srunner_create(s);
-    srunner_set_tap(sr, "-");
-    srunner_run_all(sr, CK_SILENT);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
+    return run_suite(s);
 }

@@ -466,10 +466,5 @@ main(void)
     tcase_add_loop_test(tc, choice_fills_the_share, 0, 8);
     tcase_add_loop_test(tc, orders_find_somebody, 0, 5);
     suite_add_tcase(suite, tc);
-    SRunner *runner = srunner_create(suite);
-    srunner_set_tap(runner, "-");
-    srunner_run_all(runner, CK_SILENT);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return run_suite(suite);
 }

@@ -5,8 +5,8 @@
  * the same replies however the bytes are cut.
  */
 #include "proto/client.h"
+#include "check_unit.h"
 
-#include <check.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -300,10 +300,5 @@ main(void)
     tcase_add_test(tc, test_long_key);
     tcase_add_test(tc, test_broken_stays_broken);
     suite_add_tcase(s, tc);
-    SRunner *sr = srunner_create(s);
-    srunner_set_tap(sr, "-");
-    srunner_run_all(sr, CK_SILENT);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
+    return run_suite(s);
 }

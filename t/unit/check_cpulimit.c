@@ -6,11 +6,11 @@
  */
 #include "qos/cpulimit.h"
 
-#include <check.h>
 #include <stdlib.h>
 
 #include "base/rng.h"
 #include "qos/headroom.h"
+#include "check_unit.h"
 
 #define START (1000 * NSEC_PER_SEC)
 
@@ -193,10 +193,5 @@ main(void)
     tcase_add_test(tc, room_is_what_is_not_used);
     tcase_add_test(tc, nothing_is_known_of_an_idle_worker);
     suite_add_tcase(suite, tc);
-    SRunner *runner = srunner_create(suite);
-    srunner_set_tap(runner, "-");
-    srunner_run_all(runner, CK_SILENT);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return run_suite(suite);
 }

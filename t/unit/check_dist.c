@@ -6,11 +6,11 @@
  */
 #include "loadgen/dist.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdlib.h>
 
 #include "base/rng.h"
+#include "check_unit.h"
 
 #define SAMPLES 100000
 /* Beyond this distance a sample of SAMPLES fits its law with less than 1 in 1,000; the seeds
@@ -279,10 +279,5 @@ main(void)
     tcase_add_test(tc, test_sizes);
     tcase_add_test(tc, test_bad_texts);
     suite_add_tcase(s, tc);
-    SRunner *sr = srunner_create(s);
-    srunner_set_tap(sr, "-");
-    srunner_run_all(sr, CK_SILENT);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
+    return run_suite(s);
 }

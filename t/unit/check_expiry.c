@@ -4,8 +4,8 @@
  * Expiry times as clients write them.
  */
 #include "store/expiry.h"
+#include "check_unit.h"
 
-#include <check.h>
 #include <stdlib.h>
 
 #define STARTED INT64_C(1700000000)
@@ -48,16 +48,9 @@ main(void)
 {
     Suite *suite = suite_create("expiry");
     TCase *tc = tcase_create("expiry");
-    SRunner *runner;
-    int failed;
 
     tcase_add_loop_test(tc, exptime_becomes_relative, 0,
                         (int)(sizeof(cases) / sizeof(cases[0])));
     suite_add_tcase(suite, tc);
-    runner = srunner_create(suite);
-    srunner_set_tap(runner, "-");
-    srunner_run_all(runner, CK_SILENT);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return run_suite(suite);
 }

@@ -5,11 +5,11 @@
  */
 #include "base/hist.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdlib.h>
 
 #include "base/rng.h"
+#include "check_unit.h"
 
 #define MAX_VALUE UINT64_C(100000000000)
 #define SAMPLES 20000
@@ -196,10 +196,5 @@ main(void)
     tcase_add_test(tc, test_merge_is_recording_both);
     tcase_add_test(tc, test_overflow);
     suite_add_tcase(s, tc);
-    SRunner *sr = srunner_create(s);
-    srunner_set_tap(sr, "-");
-    srunner_run_all(sr, CK_SILENT);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
+    return run_suite(s);
 }

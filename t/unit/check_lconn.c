@@ -5,8 +5,8 @@
  * they are cut, and what must not pass for an answer. The other end is a socket pair.
  */
 #include "loadgen/lconn.h"
+#include "check_unit.h"
 
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -295,10 +295,5 @@ main(void)
     tcase_add_test(tc, test_full_socket);
     tcase_add_test(tc, test_targets);
     suite_add_tcase(s, tc);
-    SRunner *sr = srunner_create(s);
-    srunner_set_tap(sr, "-");
-    srunner_run_all(sr, CK_SILENT);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
+    return run_suite(s);
 }

@@ -6,7 +6,6 @@
  */
 #include "qos/limit.h"
 
-#include <check.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -14,6 +13,7 @@
 
 #include "base/must.h"
 #include "base/rng.h"
+#include "check_unit.h"
 
 #define WORKERS_MAX 16
 #define START (UINT64_C(1234567) * NSEC_PER_SEC)
@@ -689,10 +689,5 @@ main(void)
     tcase_add_test(tc, threads_take_while_the_rate_changes);
     suite_add_tcase(suite, tc);
 
-    SRunner *runner = srunner_create(suite);
-    srunner_set_tap(runner, "-");
-    srunner_run_all(runner, CK_SILENT);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return run_suite(suite);
 }

@@ -6,13 +6,13 @@
  */
 #include "qos/limiter.h"
 
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/must.h"
 #include "base/rng.h"
 #include "qos/limit_text.h"
+#include "check_unit.h"
 
 #define START (UINT64_C(1234567) * NSEC_PER_SEC)
 #define WORKERS_MAX 8
@@ -726,10 +726,5 @@ main(void)
     tcase_add_test(tc, rules_are_read);
     tcase_add_test(tc, actions_are_read_and_written);
     suite_add_tcase(suite, tc);
-    SRunner *runner = srunner_create(suite);
-    srunner_set_tap(runner, "-");
-    srunner_run_all(runner, CK_SILENT);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return run_suite(suite);
 }

@@ -4,8 +4,8 @@
  * The pin planner on described machines, and pinning on the machine at hand.
  */
 #include "qos/pin.h"
+#include "check_unit.h"
 
-#include <check.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -705,10 +705,5 @@ main(void)
     tcase_add_test(tc, cpuset_is_respected);
     suite_add_tcase(suite, tc);
 
-    SRunner *runner = srunner_create(suite);
-    srunner_set_tap(runner, "-");
-    srunner_run_all(runner, CK_SILENT);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return run_suite(suite);
 }

@@ -4,8 +4,8 @@
  * Popularity: Zipf's frequencies for many exponents, and the bijection from ranks to keys.
  */
 #include "loadgen/popularity.h"
+#include "check_unit.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -161,10 +161,5 @@ main(void)
     tcase_add_test(tc, test_huge_key_space);
     tcase_add_test(tc, test_bad_texts);
     suite_add_tcase(s, tc);
-    SRunner *sr = srunner_create(s);
-    srunner_set_tap(sr, "-");
-    srunner_run_all(sr, CK_SILENT);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
+    return run_suite(s);
 }

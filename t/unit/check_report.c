@@ -6,13 +6,13 @@
  */
 #include "loadgen/report.h"
 
-#include <check.h>
 #include <math.h>
 #include <regex.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "loadgen/json.h"
+#include "check_unit.h"
 
 #define ANSWERED 1000
 
@@ -377,10 +377,5 @@ main(void)
     tcase_add_test(tc, test_json_writer);
     tcase_add_test(tc, test_tally_merge);
     suite_add_tcase(s, tc);
-    SRunner *sr = srunner_create(s);
-    srunner_set_tap(sr, "-");
-    srunner_run_all(sr, CK_SILENT);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
+    return run_suite(s);
 }

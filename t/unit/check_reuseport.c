@@ -78,10 +78,5 @@ main(void)
     tcase_add_test(tc, the_kernel_chooses_by_cpu);
     tcase_add_test(tc, unpinned_is_by_hash);
     suite_add_tcase(suite, tc);
-    SRunner *runner = srunner_create(suite);
-    srunner_set_tap(runner, "-");
-    srunner_run_all(runner, CK_SILENT);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return run_suite(suite);
 }

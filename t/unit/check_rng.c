@@ -4,8 +4,8 @@
  * Random numbers: the published sequence, determinism, independence of streams, evenness.
  */
 #include "base/rng.h"
+#include "check_unit.h"
 
-#include <check.h>
 #include <math.h>
 
 #define DRAWS 100000
@@ -163,10 +163,5 @@ main(void)
     tcase_add_test(tc, test_mix);
     tcase_add_test(tc, test_seed_differs);
     suite_add_tcase(s, tc);
-    SRunner *sr = srunner_create(s);
-    srunner_set_tap(sr, "-");
-    srunner_run_all(sr, CK_SILENT);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
+    return run_suite(s);
 }

@@ -6,7 +6,6 @@
  */
 #include "qos/slo.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +13,7 @@
 #include "base/hist.h"
 #include "base/must.h"
 #include "base/rng.h"
+#include "check_unit.h"
 
 #define START (1000 * NSEC_PER_SEC)
 #define SERVICE (10 * NSEC_PER_USEC)
@@ -325,10 +325,5 @@ main(void)
     tcase_add_loop_test(tc, any_clock_is_safe, 0, 4);
     tcase_add_test(tc, targets_are_read);
     suite_add_tcase(suite, tc);
-    SRunner *runner = srunner_create(suite);
-    srunner_set_tap(runner, "-");
-    srunner_run_all(runner, CK_SILENT);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return run_suite(suite);
 }

@@ -294,10 +294,5 @@ suite(void)
 int
 main(void)
 {
-    SRunner *runner = srunner_create(suite());
-    srunner_set_tap(runner, "-");
-    srunner_run_all(runner, CK_SILENT);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed > 0;
+    return run_suite(suite());
 }

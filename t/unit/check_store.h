@@ -6,12 +6,8 @@
  */
 #pragma once
 
-#include <check.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "audit_store.h"
+#include "check_unit.h"
 #include "store/core.h"
 #include "store/store.h"
 
@@ -223,17 +219,4 @@ assert_empty(struct store *s)
         ck_assert_uint_eq(c.requested_bytes, 0);
     }
     audit_store(s);
-}
-
-static inline int
-run_suite(Suite *suite)
-{
-    SRunner *runner = srunner_create(suite);
-    int failed;
-
-    srunner_set_tap(runner, "-");
-    srunner_run_all(runner, CK_SILENT);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -6,11 +6,11 @@
  */
 #include "loadgen/workload.h"
 
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "loadgen/load.h"
+#include "check_unit.h"
 
 static struct workload_conf
 conf_of(uint64_t records, const char *key_size, const char *value_size)
@@ -193,10 +193,5 @@ main(void)
     tcase_add_test(tc, test_refused);
     tcase_add_test(tc, test_load_slices);
     suite_add_tcase(s, tc);
-    SRunner *sr = srunner_create(s);
-    srunner_set_tap(sr, "-");
-    srunner_run_all(sr, CK_SILENT);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
+    return run_suite(s);
 }
