@@ -633,7 +633,7 @@ worker_start(struct worker *w, unsigned index, struct net_shared *shared)
     w->reads_to_check = READS_PER_RX_CHECK;
     w->budget.bytes = shared->buffer_bytes / shared->worker_count;
     w->delay = hist_create(WORKER_DELAY_SUB_BITS, WORKER_DELAY_MAX_NS);
-    bool has_hists = create_class_hists(w) & latency_init(&w->latency);
+    bool has_hists = create_class_hists(w) && latency_init(&w->latency);
     w->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
     bool has_all = w->delay != NULL && has_hists && w->timer_fd >= 0 &&
                    tls_thread_init(&w->tls, shared->tls) && mbox_init(&w->mbox);
