@@ -1,0 +1,628 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ */
+#include "server.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/rng.h"
+#include "config.h"
+#include "daemon.h"
+#include "keep.h"
+#include "net/balancer.h"
+#include "net/governor.h"
+#include "net/listen.h"
+#include "net/loop.h"
+#include "net/upkeep.h"
+#include "net/watchers.h"
+#include "net/worker.h"
+#include "placement.h"
+#include "qos_command.h"
+#include "serve/auth.h"
+#include "serve/prefix.h"
+#include "serve/watch.h"
+#include "settings.h"
+#include "stats.h"
+
+#define STATUS_FAILURE 1
+#define STATUS_USAGE 64
+#define STATUS_OS_ERROR 71
+#define SPARE_FILES 32               /* descriptors beside connections and workers */
+#define SPARE_RINGS 8                /* of the live log, beside the workers' */
+#define TURN_NS (50 * NSEC_PER_USEC) /* deferred work between two polls */
+#define VERBOSITY_CLASSES 2          /* -vv lists the slab classes */
+#define DRAIN_SECONDS 4              /* for clients to take their replies at the end */
+
+struct server {
+    struct settings *settings;
+    struct keep keep;
+    struct store_conf store_conf;
+    struct serve_conf serve;
+    struct auth *auth; /* NULL: everybody may */
+    struct tls *tls;   /* NULL: nobody speaks it */
+    struct serve_hooks hooks;
+    struct placement placement;
+    struct net_shared shared;
+    struct watch watch;
+    struct watchers watchers;
+    bool has_log; /* its thread runs */
+    struct prefixes prefixes;
+    struct listen listen;
+    struct balancer balancer;
+    struct governor governor;
+    struct worker *workers;
+    unsigned worker_count, started;
+    struct stats stats;
+    struct loop loop;
+    struct orders orders;
+    struct upkeep upkeep;
+};
+
+/* The signals are blocked in the workers: the main loop takes them. */
+static void
+on_shutdown(void *ctx, bool is_graceful)
+{
+    (void)ctx;
+    must(kill(getpid(), is_graceful ? SIGUSR1 : SIGINT) == 0);
+}
+
+static void
+on_hangup(void *ctx)
+{
+    struct server *sv = ctx;
+    char err[512];
+    if (sv->tls != NULL &&
+        !tls_reload(sv->tls, clock_rel(clock_now()), err, sizeof err)) {
+        log_write(LOG_WARNING, "memcached: %s; the old certificate stays", err);
+    }
+    if (sv->serve.auth != NULL && !auth_reload(sv->serve.auth, err, sizeof err)) {
+        log_write(LOG_WARNING, "memcached: %s; the old entries stay", err);
+    }
+}
+
+/* ---- set-up --------------------------------------------------------------------------- */
+
+/* While the process has the rights to read its key. */
+static int
+open_tls(struct server *sv)
+{
+    char err[512];
+    struct tls_conf conf = settings_tls(sv->settings);
+    if (!sv->settings->uses_tls) {
+        return 0;
+    }
+    sv->tls = tls_open(&conf, err, sizeof err);
+    if (sv->tls == NULL) {
+        fprintf(stderr, "memcached: %s\n", err);
+        return STATUS_USAGE;
+    }
+    return 0;
+}
+
+/* Before the process leaves its directory and its terminal, after it has lost its rights. */
+static int
+open_auth(struct server *sv)
+{
+    const struct settings *s = sv->settings;
+    const pthread_mutexattr_t *lock_attr = placement_locks(&sv->placement);
+    char err[512];
+    if (s->token_file != NULL) {
+        sv->auth = auth_open_tokens(s->token_file, lock_attr, err, sizeof err);
+    } else if (s->uses_sasl) {
+        sv->auth = auth_open_sasl(s->password_file, lock_attr, err, sizeof err);
+    } else {
+        return 0;
+    }
+    if (sv->auth == NULL) {
+        fprintf(stderr, "memcached: %s\n", err);
+        return STATUS_FAILURE;
+    }
+    return 0;
+}
+
+/* What is wrong with the file is said before the process leaves its terminal. */
+static int
+open_keep(struct server *sv)
+{
+    sv->store_conf = settings_store(sv->settings);
+    return keep_open(&sv->keep, sv->settings->memory_file, &sv->store_conf)
+               ? 0
+               : STATUS_FAILURE;
+}
+
+static int
+prepare_process(struct server *sv)
+{
+    const struct settings *s = sv->settings;
+    unsigned files = (unsigned)s->max_conns +
+                     (unsigned)s->threads * SETTINGS_FILES_PER_WORKER + SPARE_FILES +
+                     settings_worker_files(s);
+    int status = daemon_raise_files(files, (unsigned)s->max_conns);
+    if (status == 0 && s->wants_core) {
+        status = daemon_allow_core();
+    }
+    if (s->locks_memory) {
+        daemon_allow_locking();
+    }
+    placement_init(&sv->placement, s);
+    if (status == 0) {
+        status = open_tls(sv);
+    }
+    if (status == 0) {
+        status = daemon_drop_root(s->user);
+    }
+    placement_reduce(&sv->placement);
+    if (status == 0) {
+        status = open_auth(sv);
+    }
+    if (status == 0) {
+        status = open_keep(sv);
+    }
+    if ((sv->tls != NULL || sv->auth != NULL) && !s->wants_core) {
+        daemon_hide_memory();
+    }
+    if (status == 0 && s->is_daemon) {
+        status = daemon_detach(s->wants_core, s->verbosity > 0);
+    }
+    if (status == 0 && s->locks_memory) {
+        /* the items, and as much again for what belongs to them and the threads' stacks */
+        daemon_lock_memory(2 * ((uint64_t)s->memory_mb << 20));
+    }
+    must(signal(SIGPIPE, SIG_IGN) != SIG_ERR);
+    return status;
+}
+
+static void
+list_classes(struct store *s)
+{
+    for (unsigned id = 1; id <= store_class_count(s); id++) {
+        struct store_class_stats class;
+        store_class_stats(s, id, CLOCK_REL_START, &class);
+        fprintf(stderr, "slab class %3u: chunk size %9u perslab %7u\n", id,
+                class.chunk_size, class.chunks_per_page);
+    }
+}
+
+static int
+create_store(struct server *sv)
+{
+    char err[256];
+    sv->shared.store = store_create(&sv->store_conf, err, sizeof err);
+    if (sv->shared.store == NULL) {
+        fprintf(stderr, "memcached: %s\n", err);
+        return STATUS_FAILURE;
+    }
+    if (sv->settings->tracks_sizes && !store_track_sizes(sv->shared.store, true)) {
+        log_write(LOG_WARNING, "memcached: warning: sizes are not tracked: %s",
+                  sv->settings->no_cas ? "items have no CAS" : "no memory");
+    }
+    return 0;
+}
+
+static int
+open_store(struct server *sv)
+{
+    sv->store_conf.on_event = watch_on_store_event;
+    sv->store_conf.event_ctx = &sv->watch;
+    sv->store_conf.on_map = membind_area;
+    sv->store_conf.map_ctx = &sv->placement.membind;
+    sv->store_conf.lock_attr = placement_locks(&sv->placement);
+    int status = create_store(sv);
+    if (status != 0) {
+        return status;
+    }
+    switch (keep_load(&sv->keep, sv->shared.store, &sv->store_conf)) {
+    case KEEP_DONE:
+        break;
+    case KEEP_LOST:
+        store_destroy(&sv->shared.store);
+        status = create_store(sv);
+        if (status != 0) {
+            return status;
+        }
+        break;
+    case KEEP_FAILED:
+        return STATUS_FAILURE;
+    }
+    if (sv->settings->verbosity >= VERBOSITY_CLASSES) {
+        list_classes(sv->shared.store);
+    }
+    return 0;
+}
+
+static int
+open_listeners(struct server *sv)
+{
+    char err[512];
+    struct listen_conf conf = settings_listen(sv->settings);
+    sv->shared.udp.conf = settings_udp(sv->settings);
+    sv->shared.udp.workers = settings_udp_workers(sv->settings);
+    if (!listen_open(&sv->listen, &conf, &sv->shared, err, sizeof err)) {
+        fprintf(stderr, "memcached: %s\n", err);
+        return STATUS_OS_ERROR;
+    }
+    return 0;
+}
+
+/* Signals belong to the main loop: the workers inherit the block, and one that comes while
+ * the server starts waits for the loop. */
+static void
+block_signals(bool is_blocked)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGUSR1);
+    sigaddset(&set, SIGHUP);
+    PTHREAD_OK(pthread_sigmask(is_blocked ? SIG_BLOCK : SIG_UNBLOCK, &set, NULL));
+}
+
+static int
+start_log(struct server *sv)
+{
+    const struct settings *s = sv->settings;
+    struct watch_conf conf = {.threads = (unsigned)s->threads + SPARE_RINGS,
+                              .ring_bytes = (size_t)s->worker_log_kb * 1024,
+                              .outbox_bytes = (size_t)s->watcher_log_kb * 1024,
+                              .is_long = rules_of(s->profile)->log_is_long,
+                              .last_gid = sv->keep.last_gid,
+                              .wake = watchers_wake,
+                              .wake_ctx = &sv->watchers,
+                              .lock_attr = placement_locks(&sv->placement)};
+    if (!watch_init(&sv->watch, &conf) ||
+        !watchers_start(&sv->watchers, &sv->watch, &sv->shared.registry,
+                        &sv->shared.open_conns, sv->tls)) {
+        perror("memcached: can't start the live log");
+        return STATUS_OS_ERROR;
+    }
+    watch_set_prefixes(&sv->watch, s->counts_prefixes);
+    sv->has_log = true;
+    return 0;
+}
+
+/* True when all that were started can serve; only then they do. */
+static bool
+await_workers(struct server *sv)
+{
+    bool has_failed = false;
+    for (unsigned i = 0; i < sv->started; i++) {
+        while (sem_wait(&sv->shared.ready) != 0) {
+            must(errno == EINTR);
+        }
+    }
+    placement_schedule(&sv->placement);
+    sv->shared.prio_errors = sv->placement.prio_errors;
+    for (unsigned i = 0; i < sv->started; i++) {
+        has_failed |= atomic_load(&sv->workers[i].has_failed);
+        must(sem_post(&sv->shared.go) == 0);
+    }
+    return !has_failed;
+}
+
+static int
+start_workers(struct server *sv)
+{
+    sv->worker_count = (unsigned)sv->settings->threads;
+    sv->workers = aligned_alloc(64, sv->worker_count * sizeof *sv->workers);
+    if (sv->workers == NULL) {
+        fprintf(stderr, "memcached: can't create the workers: out of memory\n");
+        return STATUS_OS_ERROR;
+    }
+    memset(sv->workers, 0, sv->worker_count * sizeof *sv->workers);
+    sv->stats.workers = sv->workers;
+    sv->shared.workers = sv->workers;
+    sv->stats.worker_count = sv->worker_count;
+    int error = 0;
+    while (error == 0 && sv->started < sv->worker_count) {
+        if (worker_start(&sv->workers[sv->started], sv->started, &sv->shared)) {
+            sv->started++;
+        } else {
+            error = errno;
+        }
+    }
+    bool are_able = await_workers(sv);
+    if (error != 0) {
+        fprintf(stderr, "memcached: can't create a worker thread: %s\n", strerror(error));
+        return 1;
+    }
+    if (!are_able) {
+        fprintf(stderr, "memcached: can't create the event base of a worker thread\n");
+        return STATUS_OS_ERROR;
+    }
+    return 0;
+}
+
+/* Where the workers stand, for whoever deals out connections. Pinned workers get the
+ * connections of their CPUs unless something else is asked for. False: no memory. */
+static bool
+prepare_steering(struct server *sv)
+{
+    struct net_shared *shared = &sv->shared;
+    struct settings *s = sv->settings;
+    if (!s->is_steered && sv->placement.pinner.plan.policy != PIN_NONE) {
+        s->steer = STEER_CPU;
+    }
+    const struct pin_plan *plan = &sv->placement.pinner.plan;
+    bool wants_topology = s->steer != STEER_RR && s->steer != STEER_P2C;
+    bool has_map =
+        wants_topology
+            ? steer_map_discover(&shared->steer, plan->places, plan->count)
+            : steer_map_init(&shared->steer, plan->places, plan->count, NULL, 0);
+    shared->loads = calloc(plan->count, sizeof *shared->loads);
+    if (!has_map || shared->loads == NULL) {
+        fprintf(stderr, "memcached: no memory for the map of the workers\n");
+        return false;
+    }
+    shared->checks_rx = s->steer != STEER_RR && steer_map_is_pinned(&shared->steer);
+    return true;
+}
+
+/* False, with a message: no memory. */
+static bool
+wire(struct server *sv)
+{
+    struct settings *s = sv->settings;
+    struct orders_conf orders = settings_orders(s);
+    struct store_automove automove = settings_automove(s);
+    sv->serve = settings_serve(s);
+    orders_init(&sv->orders, &orders, placement_locks(&sv->placement));
+    sv->serve.orders = &sv->orders;
+    store_set_automove(sv->shared.store, &automove);
+    sv->serve.auth = sv->auth;
+    sv->stats.settings = s;
+    sv->stats.shared = &sv->shared;
+    sv->stats.listen = &sv->listen;
+    sv->stats.watchers = &sv->watchers;
+    stats_init(&sv->stats);
+    sv->hooks = (struct serve_hooks){.stats = stats_command,
+                                     .qos = qos_command,
+                                     .shutdown = on_shutdown,
+                                     .ctx = &sv->stats};
+    if (sv->tls != NULL) {
+        sv->hooks.refresh_certs = stats_refresh_certs;
+    }
+    sv->shared.tls = sv->tls;
+    sv->shared.serve = &sv->serve;
+    sv->shared.hooks = &sv->hooks;
+    sv->shared.pinner = &sv->placement.pinner;
+    sv->shared.membind = &sv->placement.membind;
+    sv->shared.prio = &s->sched;
+    sv->shared.resctrl = &sv->placement.resctrl;
+    sv->shared.busy_poll = s->busy_poll;
+    sv->shared.requests_per_event = (unsigned)s->requests_per_event;
+    sv->shared.buffer_bytes = (uint64_t)s->buffer_mb << 20;
+    sv->shared.worker_count = (unsigned)s->threads;
+    sv->shared.peer_seed = rng_seed();
+    sv->shared.idle_seconds = (uint32_t)s->idle_timeout;
+    sv->shared.turn_ns = TURN_NS;
+    sv->shared.classes =
+        class_conf_make(s->has_classes, (uint32_t)s->bulk_keys, (uint64_t)s->bulk_bytes);
+    sv->shared.class_rules = s->class_rules;
+    sv->shared.class_shares = s->class_shares;
+    sv->shared.class_max_wait = s->class_max_wait;
+    must(sem_init(&sv->shared.ready, 0, 0) == 0);
+    must(sem_init(&sv->shared.go, 0, 0) == 0);
+    must(sem_init(&sv->shared.ended, 0, 0) == 0);
+    sv->shared.watch = &sv->watch;
+    sv->shared.watchers = &sv->watchers;
+    sv->shared.prefixes = &sv->prefixes;
+    prefixes_init(&sv->prefixes, s->prefix_delimiter, s->counts_prefixes, rng_seed());
+    limiter_init(&sv->shared.limiter, &s->limits, (unsigned)s->threads, clock_now());
+    registry_init(&sv->shared.registry, placement_locks(&sv->placement));
+    sv->shared.governor = &sv->governor;
+    if (!governor_init(&sv->governor, &sv->shared, s->cpu_percent)) {
+        perror("memcached: eventfd");
+        return false;
+    }
+    slo_init(&sv->shared.slo);
+    for (unsigned i = 0; i < SLO_RULES; i++) {
+        slo_set(&sv->shared.slo, i, s->slo[i]);
+    }
+    return prepare_steering(sv);
+}
+
+/* ---- tear-down ------------------------------------------------------------------------ */
+
+/* False when they have not all ended by the monotonic time `until`. */
+static bool
+have_workers_ended(struct server *sv, const struct timespec *until)
+{
+    for (unsigned i = 0; i < sv->started; i++) {
+        while (sem_clockwait(&sv->shared.ended, CLOCK_MONOTONIC, until) != 0) {
+            if (errno == ETIMEDOUT) {
+                return false;
+            }
+            must(errno == EINTR);
+        }
+    }
+    return true;
+}
+
+/* Requests that have been accepted are answered; clients that do not take their replies in
+ * time are left. */
+static void
+stop_workers(struct server *sv)
+{
+    struct timespec until;
+    must(clock_gettime(CLOCK_MONOTONIC, &until) == 0);
+    until.tv_sec += DRAIN_SECONDS;
+    migrate_stop(&sv->shared);
+    for (unsigned i = 0; i < sv->started; i++) {
+        worker_drain(&sv->workers[i]);
+    }
+    if (!have_workers_ended(sv, &until)) {
+        for (unsigned i = 0; i < sv->started; i++) {
+            worker_stop(&sv->workers[i]);
+        }
+    }
+    for (unsigned i = 0; i < sv->started; i++) {
+        worker_join(&sv->workers[i]);
+    }
+    for (unsigned i = 0; i < sv->started; i++) {
+        worker_fini(&sv->workers[i]);
+    }
+    free(sv->workers);
+}
+
+static void
+tear_down(struct server *sv)
+{
+    listen_fini(&sv->listen);
+    steer_map_fini(&sv->shared.steer);
+    free(sv->shared.loads);
+    udp_close(&sv->shared.udp);
+    watch_fini(&sv->watch);
+    prefixes_fini(&sv->prefixes);
+    orders_fini(&sv->orders);
+    registry_fini(&sv->shared.registry);
+    must(sem_destroy(&sv->shared.ready) == 0);
+    must(sem_destroy(&sv->shared.go) == 0);
+    must(sem_destroy(&sv->shared.ended) == 0);
+    governor_fini(&sv->governor);
+    limiter_fini(&sv->shared.limiter);
+    stats_fini(&sv->stats);
+    auth_close(&sv->auth);
+    tls_close(&sv->tls);
+    placement_fini(&sv->placement);
+    store_destroy(&sv->shared.store);
+    keep_close(&sv->keep);
+    settings_fini(sv->settings);
+}
+
+/* Without anything to reload SIGHUP keeps its old meanings: it ends the server, or a daemon
+ * ignores it. */
+static bool
+watch_hangup(struct server *sv)
+{
+    bool reloads = sv->serve.rules->hangup_reloads || sv->auth != NULL || sv->tls != NULL;
+    return !reloads || loop_watch_hangup(&sv->loop, on_hangup, sv);
+}
+
+static void
+tell_end(const struct server *sv)
+{
+    if (sv->serve.rules->prints_signal) {
+        printf("Signal handled: %s.\n", strsignal(sv->loop.ended_by));
+        fflush(stdout);
+    } else if (sv->loop.ended_by == SIGUSR1) {
+        fputs("Gracefully stopping\n", stderr);
+    } else {
+        log_write(LOG_INFO, "Exiting normally");
+    }
+}
+
+/* After a graceful stop. A start that failed does not cost the items either. */
+static int
+save_items(struct server *sv, int status)
+{
+    bool saves = status == 0 ? sv->loop.ended_by == SIGUSR1 : sv->keep.has_items;
+    uint64_t last_gid = sv->has_log ? sv->watch.gid : sv->keep.last_gid;
+    if (saves && !keep_save(&sv->keep, sv->shared.store, last_gid)) {
+        return STATUS_FAILURE;
+    }
+    return status;
+}
+
+static int
+start_upkeep(struct server *sv)
+{
+    struct upkeep_conf conf = settings_upkeep();
+    conf.store = sv->shared.store;
+    conf.orders = &sv->orders;
+    conf.second = placement_second;
+    conf.second_ctx = &sv->placement;
+    if (!upkeep_start(&sv->upkeep, &conf)) {
+        perror("memcached: can't create the background thread");
+        return STATUS_OS_ERROR;
+    }
+    return 0;
+}
+
+static int
+serve(struct server *sv)
+{
+    const char *pid_file = sv->settings->pid_file;
+    block_signals(true);
+    int status = open_listeners(sv);
+    if (status == 0 && pid_file != NULL) {
+        status = daemon_write_pid(pid_file);
+    }
+    if (status == 0) {
+        status = start_log(sv);
+    }
+    if (status == 0) {
+        status = start_workers(sv);
+    }
+    if (status == 0) {
+        status = start_upkeep(sv);
+    }
+    if (status == 0 && !(loop_open(&sv->loop) && watch_hangup(sv))) {
+        fprintf(stderr, "memcached: can't create the event base of the main thread\n");
+        status = STATUS_OS_ERROR;
+    }
+    if (status == 0 && sv->settings->balances &&
+        !balancer_start(&sv->balancer, &sv->shared, sv->loop.base)) {
+        fprintf(stderr, "memcached: out of memory\n");
+        status = STATUS_FAILURE;
+    }
+    if (status == 0) {
+        placement_settle(&sv->placement);
+        if (!governor_start(&sv->governor, sv->loop.base) ||
+            !listen_start(&sv->listen, sv->loop.base, sv->workers)) {
+            fprintf(stderr, "memcached: no memory for the listening sockets\n");
+            balancer_stop(&sv->balancer);
+            status = STATUS_OS_ERROR;
+        }
+    }
+    if (status == 0) {
+        block_signals(false);
+        loop_run(&sv->loop);
+        tell_end(sv);
+        block_signals(true); /* one more signal must not cut the replies short */
+        listen_close(&sv->listen);
+        balancer_stop(&sv->balancer);
+        governor_stop(&sv->governor);
+        loop_close(&sv->loop);
+    }
+    stop_workers(sv);
+    upkeep_stop(&sv->upkeep);
+    if (sv->has_log) {
+        watchers_stop(&sv->watchers);
+    }
+    bool is_up = status == 0;
+    status = save_items(sv, status);
+    if (is_up && pid_file != NULL) {
+        daemon_remove_pid(pid_file);
+    }
+    return status;
+}
+
+int
+server_run(struct settings *s)
+{
+    static struct server server;
+    struct server *sv = &server;
+    sv->settings = s;
+    log_set_level(sv->settings->verbosity);
+    int status = prepare_process(sv);
+    if (status != 0) {
+        return status;
+    }
+    clock_init();
+    if (!placement_plan(&sv->placement)) {
+        return STATUS_OS_ERROR;
+    }
+    status = open_store(sv);
+    if (status != 0) {
+        return status;
+    }
+    status = wire(sv) ? serve(sv) : STATUS_OS_ERROR;
+    tear_down(sv);
+    return status;
+}
