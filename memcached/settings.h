@@ -28,7 +28,8 @@
 #include "store/store.h"
 
 #define SETTINGS_FILES_PER_WORKER 5 /* descriptors that a worker needs for itself */
-#define SETTINGS_PORT_UNSET (-2)    /* while the options are read */
+#define SETTINGS_CHUNK_MAX_14 STORE_PAGE_BYTES /* the largest chunk of 1.4 */
+#define SETTINGS_PORT_UNSET (-2)               /* while the options are read */
 #define SETTINGS_THREADS_MAX 1024
 #define SETTINGS_PORT_DEFAULT 11211
 #define SETTINGS_SLAB_SIZES_MAX 62
