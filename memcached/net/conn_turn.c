@@ -205,7 +205,10 @@ admit(struct conn *c, struct turn *turn, enum req_class class)
         ctr_add(&w->ctr.conn_yields, 1);
         return STEP_DEFER;
     }
-    bool is_timed = turn->has_run && turn->requests % REQUESTS_TIMED == 0;
+    /* Under a budget of replies -R alone tells how many a client may stack up, as upstream
+     * has it: a turn that ends by time would send some and make room for more. */
+    bool is_timed = turn->has_run && turn->requests % REQUESTS_TIMED == 0 &&
+                    likely(w->budget.bytes == 0);
     if (is_timed && is_turn_over(c, turn)) {
         return STEP_DEFER; /* the worker's time is up, not this connection's number */
     }
