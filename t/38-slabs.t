@@ -195,6 +195,45 @@ for my $profile (profiles()) {
     $server->stop;
 }
 
+# What is smaller and newer than chained items makes those go, chunk by chunk as it is needed, and
+# not what came with it: not when all was read again, whatever the maintainer has done meanwhile.
+for my $profile (profiles()) {
+    next if $profile eq 'ref';
+    my $max = $profile eq '1.6' ? 4 : 4096;
+    my $server = start_server(profile => $profile,
+        args => ['-m', '30', '-o', "slab_reassign,slab_chunk_max=$max"]);
+    my $s = $server->connect;
+    my $count = 2600;
+    my $read_all = sub {
+        my $there = 0;
+        for my $first (map { $_ * 50 } 0 .. $count / 50 - 1) {
+            my @keys = map { "old$_" } $first .. $first + 49;
+            put($s, "get @keys\r\n");
+            while (read_line($s) =~ /^VALUE/) {
+                read_bytes($s, 11002);
+                $there++;
+            }
+        }
+        return $there;
+    };
+    fill_with($s, 'old', 11000, $count);
+    my $there = $read_all->();
+    cmp_ok($there, '>', $count * 0.9, "[$profile] most fit");
+    exchange($s, "slabs reassign 17 0\r\n", "OK\r\n");
+    ok(moved($s), "[$profile] a page to the pool");
+    for my $seconds (1, 3) {
+        debugtime($server, $seconds);
+        $read_all->();
+    }
+    # In pieces, for the maintainer to come between them.
+    fill_with($s, 'new', 3000, 100, $_ * 100) for 0 .. 25;
+    is(count_present($s, 'new', $count), $count, "[$profile] no new one is lost");
+    my $chunks = $count - 256; # of those, the pool had some; an old item has three
+    my $evicted = mem_stats($s)->{evictions} - ($count - $there);
+    cmp_ok($evicted, '<=', $chunks / 3 + 256 / 3 + 20, "[$profile] no more than are needed");
+    $server->stop;
+}
+
 # Memory goes back when the limit is lowered: from the pool at once, from classes by and by.
 for my $profile (profiles()) {
     next if $profile eq 'ref';

@@ -34,7 +34,7 @@ struct pull_ask {
     bool moves_active;  /* between the lists, those read twice */
     bool forces;        /* HOT and WARM: everything goes to COLD */
     bool has_bounds;    /* HOT and WARM: goes to COLD when the list has more bytes, or */
-    uint64_t bytes_max; /* the entry is idle for longer */
+    uint64_t bytes_max; /* the entry is idle for longer. COLD: stays when WARM has more */
     double idle_max;
 };
 
@@ -351,7 +351,9 @@ judge(const struct store *s, const struct lru_class *c, const struct item *it,
         if (ask->evicts) {
             return ACTION_EVICT;
         }
-        return is_active ? ACTION_TO_WARM : ACTION_KEEP;
+        return is_active && c->lists[STORE_LIST_WARM].bytes <= ask->bytes_max
+                   ? ACTION_TO_WARM
+                   : ACTION_KEEP;
     case STORE_LIST_TEMP:
         return is_temporary(&s->lru, it, now) ? ACTION_KEEP : ACTION_TO_COLD;
     case STORE_LISTS:
@@ -627,17 +629,23 @@ lru_number(const struct lru *l)
 
 /* ---- upkeep --------------------------------------------------------------------------- */
 
-/* When live items of HOT and WARM go to COLD. */
+/* When live items of HOT and WARM go to COLD, and those of COLD to WARM: not while that has its
+ * share. Else a COLD that has been read through as a whole would change places with WARM, and
+ * what WARM gave for it would lie behind the newest items, which then went first. Nor does a
+ * tail that was read again tell how long items last in COLD: then the shares alone count. */
 static void
 set_bounds(struct store *s, unsigned class_id, const struct store_lru_conf *conf,
-           uint32_t now, struct pull_ask *hot, struct pull_ask *warm)
+           uint32_t now, struct pull_ask *hot, struct pull_ask *warm,
+           struct pull_ask *cold)
 {
     struct lru_class *c = &s->lru.classes[class_id];
+    const struct item *tail;
     uint64_t bytes;
     double age;
 
     memset(hot, 0, sizeof(*hot));
     memset(warm, 0, sizeof(*warm));
+    memset(cold, 0, sizeof(*cold));
     if (!conf->is_segmented) {
         hot->forces = true;
         warm->forces = true;
@@ -646,7 +654,8 @@ set_bounds(struct store *s, unsigned class_id, const struct store_lru_conf *conf
     PTHREAD_OK(pthread_mutex_lock(&c->lock));
     bytes = c->lists[STORE_LIST_HOT].bytes + c->lists[STORE_LIST_WARM].bytes +
             c->lists[STORE_LIST_COLD].bytes;
-    age = lru_idle(c->lists[STORE_LIST_COLD].tail, now);
+    tail = c->lists[STORE_LIST_COLD].tail;
+    age = tail != NULL && item_is(tail, ITEM_ACTIVE) ? UINT32_MAX : lru_idle(tail, now);
     PTHREAD_OK(pthread_mutex_unlock(&c->lock));
     *hot = (struct pull_ask){.moves_active = true,
                              .has_bounds = true,
@@ -656,6 +665,7 @@ set_bounds(struct store *s, unsigned class_id, const struct store_lru_conf *conf
                               .has_bounds = true,
                               .bytes_max = bytes * conf->warm_pct / PER_CENT,
                               .idle_max = age * conf->warm_factor};
+    *cold = (struct pull_ask){.moves_active = true, .bytes_max = warm->bytes_max};
 }
 
 /* The lock is given back after each few entries: a request waits for those at most. */
@@ -677,12 +687,11 @@ store_juggle(struct store *s, unsigned class_id, unsigned moves, uint32_t now)
 {
     static const struct pull_ask dead_only;
     struct store_lru_conf conf = store_lru(s);
-    struct pull_ask cold = {.moves_active = conf.is_segmented};
-    struct pull_ask hot, warm;
+    struct pull_ask hot, warm, cold;
     unsigned moved;
 
     must(class_id >= 1 && class_id <= s->slab.class_count);
-    set_bounds(s, class_id, &conf, now, &hot, &warm);
+    set_bounds(s, class_id, &conf, now, &hot, &warm, &cold);
     moved = pull_many(s, class_id, STORE_LIST_TEMP, &dead_only, moves, now);
     moved += pull_many(s, class_id, STORE_LIST_HOT, &hot, moves, now);
     moved += pull_many(s, class_id, STORE_LIST_WARM, &warm, moves, now);

@@ -357,6 +357,45 @@ START_TEST(canaries_survive_without_juggling)
 }
 END_TEST
 
+/* Everything was read again and again, more than WARM holds. What is stored then makes old items
+ * go, at whatever pace the lists are kept in order, and never other new ones. */
+START_TEST(new_items_do_not_evict_each_other)
+{
+    enum { OLD = 384, NEW = 130, FEW = 40, PACES = 16 };
+    unsigned pace = (unsigned)_i % PACES + 1, tick = (unsigned)_i / PACES * FEW + FEW;
+
+    reopen(OLD / 12);
+    for (unsigned i = 0; i < OLD; i++) {
+        ck_assert_int_eq(put_middle("old", i, 0, NOW), STORE_OK);
+    }
+    for (unsigned i = 0; i < 3 * OLD; i++) {
+        char key[32];
+
+        if (i % OLD == 0) {
+            (void)store_juggle(s, MIDDLE_CLASS, MOVES, NOW + i / OLD);
+        }
+        snprintf(key, sizeof(key), "old%u", i % OLD);
+        ck_assert(is_there(s, key, NOW + 2 + i / (4 * tick)));
+    }
+    for (unsigned i = 0; i < NEW; i++) {
+        uint32_t now = NOW + 2 + (3 * OLD + i) / (4 * tick);
+
+        ck_assert_int_eq(put_middle("new", i, 0, now), STORE_OK);
+        if (i % pace == 0) {
+            (void)store_juggle(s, MIDDLE_CLASS, FEW, now);
+        }
+    }
+    ck_assert_uint_eq(totals_of(s).evictions, NEW);
+    for (unsigned i = 0; i < NEW; i++) {
+        char key[32];
+
+        snprintf(key, sizeof(key), "new%u", i);
+        ck_assert(is_there(s, key, NOW + 50));
+    }
+    check_lists(MIDDLE_CLASS);
+}
+END_TEST
+
 START_TEST(short_lived_items_are_not_evicted)
 {
     conf.lru.temp_ttl = 61;
@@ -649,6 +688,7 @@ main(void)
     tcase_add_test(tc, what_has_expired_goes_in_the_background);
     tcase_add_test(tc, a_canary_that_is_read_survives);
     tcase_add_test(tc, canaries_survive_without_juggling);
+    tcase_add_loop_test(tc, new_items_do_not_evict_each_other, 0, 48);
     tcase_add_test(tc, short_lived_items_are_not_evicted);
     tcase_add_test(tc, touched_items_leave_temp);
     add_pressure(tc);
