@@ -162,10 +162,14 @@ for my $profile (profiles()) {
         exchange($s, "set d 0 0 2\r\nab\r\nmd d\r\n", "STORED\r\nHD\r\n");
         expect_events($w, '[1.6] deletions', 'type=deleted key=d cmd=delete clsid=1 size=3',
             'type=deleted key=d cmd=md clsid=1 size=2');
+        $open = mem_stats($s)->{curr_connections};
         my $c = $server->connect;
         expect_open($c, '[1.6] a client comes');
         put($c, "quit\r\n");
         expect_eof($c, '', '[1.6] and quits');
+        # TLS says goodbye before the connection is gone, and the next may be another worker's
+        ok(wait_until(sub { mem_stats($s)->{curr_connections} == $open }),
+            '[1.6] and has gone');
         $c = $server->connect;
         put($c, "GET / HTTP/1.1\r\n");
         expect_eof($c, '', '[1.6] one that speaks HTTP');
