@@ -182,6 +182,8 @@ def limiter(run):
 SLO_HEAD = ["server", "offered", "answered/s", "of its peak", "p99 of the answered, us",
             "refused"]
 SLO_US = 1000
+# Of several keys, so that the client can offer twice what the server can do.
+SLO_LOAD = [*SMALL, "--getcount=15"]
 
 
 def slo(run):
@@ -191,11 +193,12 @@ def slo(run):
         run.bench.fill(server, *SMALL)
     peaks, samples = [], {}
     for turn, order in run.turns(servers):
-        peak = run.peak(servers[0], "-d", 4)[0]
+        peak = run.peak(servers[0], "-d", 4, *SLO_LOAD)[0]
         peaks.append(peak)
         for server in order:
             result = run.bench.load(server, run.args.seconds, "-w", 1, "--noload", "-T", 1,
-                                    "-c", 128, "-q", int(2 * peak), *SMALL)
+                                    "-c", 64, "-d", 8, "-q", int(2 * peak), "--late=drop",
+                                    *SLO_LOAD)
             refused = result["errors"]["server_error"]
             one = {"rate": side.rate_of(result), "p99": side.answered_p99_of(result),
                    "refused": refused / max(1, refused + side.requests_of(result)),
@@ -417,7 +420,8 @@ CASES = {
     "limiter": (limiter, LIMIT_HEAD, "The limit",
                 "64 connections, open loop. Targets: within 1 %; `version` below 1 ms."),
     "slo": (slo, SLO_HEAD, "Twice the capacity",
-            "128 connections, open loop. Target: p99 of what is admitted at most the SLO."),
+            "64 connections, open loop, gets of 15 keys, 8 on their way on each. Target: p99 "
+            "of what is admitted at most the SLO."),
     "sched": (scheduling, SCHED_HEAD, "A square wave on the worker's CPU",
               f"A batch job that wants {BUSY_MS} of every {PERIOD_MS} ms, in a cpu cgroup of its "
               "own with equal shares. Targets: slice at most a quarter of default below half "
