@@ -18,10 +18,18 @@ sub cpus {
     return map { /^(\d+)-(\d+)$/ ? ($1 .. $2) : $_ } split /,/, $list;
 }
 
-# Waits until the given number of threads has one CPU each: workers move by themselves.
+my @allowed = cpus((proc_status($$, 'Cpus_allowed_list'))[0]);
+
+# Waits until the given number of threads has one CPU each, on as many CPUs: workers move by
+# themselves, and a thread has its maker's mask at first.
 sub wait_single {
     my ($pid, $count) = @_;
-    wait_until(sub { (grep { /^\d+$/ } thread_masks($pid)) >= $count });
+    my $cpus = $count < @allowed ? $count : @allowed;
+    wait_until(sub {
+        my @single = grep { /^\d+$/ } thread_masks($pid);
+        my %used = map { $_ => 1 } @single;
+        return @single >= $count && keys %used >= $cpus;
+    });
     return grep { /^\d+$/ } thread_masks($pid);
 }
 
@@ -38,7 +46,6 @@ sub thread_masks {
     return @masks;
 }
 
-my @allowed = cpus((proc_status($$, 'Cpus_allowed_list'))[0]);
 my $has_hwloc = run_program('--pin=spread', '--pin-dry-run', '-t', '1',
     $> == 0 ? ('-u', 'root') : ())->{status} == 0;
 my @taskset = grep { -x } map { "$_/taskset" } split /:/, $ENV{PATH};
