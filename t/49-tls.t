@@ -100,8 +100,11 @@ for my $profile (profiles()) {
     expect_open($lazy, "[$profile] and nothing more");
 
     # Who leaves.
+    my $open = mem_stats($server->control)->{curr_connections};
     put($s, "get a\r\nquit\r\n");
     expect_eof($s, "VALUE a 5 3\r\nabc\r\nEND\r\n", "[$profile] quit");
+    ok(wait_until(sub { mem_stats($server->control)->{curr_connections} == $open - 1 }),
+        "[$profile] and it has left");
     my $before = mem_stats($server->control);
     for my $i (1 .. 40) {
         my $c = secure($server);
@@ -126,6 +129,7 @@ for my $profile (profiles()) {
 for my $profile (profiles()) {
     my $server = start($profile);
     my $errors = 0;
+    my $open = mem_stats($server->control)->{curr_connections};
     for my $bytes ("get a\r\n", "GET / HTTP/1.0\r\n\r\n", "\x80\x0a" . "\0" x 22, "\0" x 100, "\xff" x 20000,
         "\x16\x03\x01\xff\xff", "\x16\x03\x01\x00\x05\x01\x00\x00\x01\x00") {
         my $c = raw($server);
@@ -135,6 +139,8 @@ for my $profile (profiles()) {
         counter_becomes($server, 'ssl_handshake_errors', ++$errors,
             "[$profile] closed and counted: " . show(substr $bytes, 0, 16));
     }
+    ok(wait_until(sub { mem_stats($server->control)->{curr_connections} == $open }),
+        "[$profile] and they have left");
     my $before = mem_stats($server->control);
     raw($server) for 1 .. 3;
     ok(all_have_left($server->control, $before, 3), "[$profile] three look whether the port is open");
