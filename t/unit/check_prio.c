@@ -254,7 +254,7 @@ START_TEST(nothing_kept_nothing_lent)
     }
     ck_assert(rights_lend(&rights));
     ck_assert(!rights.is_lent);
-    ck_assert_ptr_null(prio_parse(&wanted, "other:3"));
+    ck_assert_ptr_null(prio_parse(&wanted, "other:19")); /* which needs no rights */
     worker = gettid();
     rights_use(&rights, schedule_worker, &result);
     ck_assert_int_eq(result, 0);
