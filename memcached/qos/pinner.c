@@ -350,11 +350,3 @@ pinner_seat(struct pinner *p, unsigned i, struct pinner_seat *seat)
                                  .migrations_before = w->migrations_before};
     PTHREAD_OK(pthread_mutex_unlock(&p->lock));
 }
-
-void
-pinner_describe(struct pinner *p, FILE *out)
-{
-    PTHREAD_OK(pthread_mutex_lock(&p->lock));
-    pin_describe(&p->plan, out);
-    PTHREAD_OK(pthread_mutex_unlock(&p->lock));
-}

@@ -95,5 +95,3 @@ pinner_cpu(const struct pinner *p, unsigned i)
 
 void pinner_summary(struct pinner *p, struct pinner_summary *s);
 void pinner_seat(struct pinner *p, unsigned i, struct pinner_seat *seat);
-/* For --pin-dry-run. */
-void pinner_describe(struct pinner *p, FILE *out);

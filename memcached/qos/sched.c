@@ -88,20 +88,6 @@ sched_remove(struct sched *s, struct sched_node *n)
     s->length--;
 }
 
-struct sched_node *
-sched_first(const struct sched *s)
-{
-    if (s->length == 0) {
-        return NULL;
-    }
-    for (unsigned c = 0; c < CLASS_COUNT; c++) {
-        if (s->queues[c].length > 0) {
-            return s->queues[c].head.next;
-        }
-    }
-    unreachable();
-}
-
 /* ---- whose turn it is ----------------------------------------------------------------- */
 
 /* Since when the class waits for a turn. */

@@ -64,8 +64,6 @@ sched_is_queued(const struct sched_node *n)
 
 /* Appends to the queue of its class; n must not be queued. */
 void sched_push(struct sched *s, struct sched_node *n, enum req_class class, nsec_t now);
-/* The oldest of the first class that has one; NULL when all are empty. */
-struct sched_node *sched_first(const struct sched *s);
 /* Leaves its queue, if it is in one. */
 void sched_remove(struct sched *s, struct sched_node *n);
 
