@@ -4,7 +4,6 @@
 #include "stats.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -266,19 +265,6 @@ show_general(struct stats *st, uint32_t now, struct sink *sink)
 #undef LINE_IF
 }
 
-__attribute__((format(printf, 4, 5))) static void
-class_stat(struct sink *sink, const char *prefix, const char *name, const char *fmt, ...)
-{
-    char full[64];
-    char value[32];
-    va_list args;
-    va_start(args, fmt);
-    vsnprintf(value, sizeof value, fmt, args);
-    va_end(args);
-    snprintf(full, sizeof full, "%s%s", prefix, name);
-    sink_stat(sink, full, value);
-}
-
 static void
 show_item_lists(struct stats *st, const char *prefix, const struct store_class_stats *c,
                 struct sink *sink)
@@ -292,11 +278,11 @@ show_item_lists(struct stats *st, const char *prefix, const struct store_class_s
     bool has_temp = store_lru(st->shared->store).temp_ttl >= 0;
     for (unsigned list = 0; list < STORE_LISTS; list++) {
         if (list != STORE_LIST_TEMP || has_temp) {
-            class_stat(sink, prefix, names[list], "%" PRIu64, c->list_number[list]);
+            sink_stat_of(sink, prefix, names[list], "%" PRIu64, c->list_number[list]);
         }
     }
-    class_stat(sink, prefix, "age_hot", "%u", c->age_hot);
-    class_stat(sink, prefix, "age_warm", "%u", c->age_warm);
+    sink_stat_of(sink, prefix, "age_hot", "%u", c->age_hot);
+    sink_stat_of(sink, prefix, "age_warm", "%u", c->age_warm);
 }
 
 static void
@@ -310,10 +296,10 @@ show_item_moves(struct stats *st, unsigned id, const char *prefix,
         [STORE_LIST_TEMP] = "hits_to_temp",
     };
     uint64_t hits[STORE_LISTS] = {0};
-    class_stat(sink, prefix, "moves_to_cold", "%" PRIu64, c->moves_to_cold);
-    class_stat(sink, prefix, "moves_to_warm", "%" PRIu64, c->moves_to_warm);
-    class_stat(sink, prefix, "moves_within_lru", "%" PRIu64, c->moves_within_lru);
-    class_stat(sink, prefix, "direct_reclaims", "%" PRIu64, c->direct_reclaims);
+    sink_stat_of(sink, prefix, "moves_to_cold", "%" PRIu64, c->moves_to_cold);
+    sink_stat_of(sink, prefix, "moves_to_warm", "%" PRIu64, c->moves_to_warm);
+    sink_stat_of(sink, prefix, "moves_within_lru", "%" PRIu64, c->moves_within_lru);
+    sink_stat_of(sink, prefix, "direct_reclaims", "%" PRIu64, c->direct_reclaims);
     PTHREAD_OK(pthread_mutex_lock(&st->lock));
     sum_list_hits(st, id, hits);
     for (unsigned list = 0; list < STORE_LISTS; list++) {
@@ -323,7 +309,7 @@ show_item_moves(struct stats *st, unsigned id, const char *prefix,
     }
     PTHREAD_OK(pthread_mutex_unlock(&st->lock));
     for (unsigned list = 0; list < STORE_LISTS; list++) {
-        class_stat(sink, prefix, names[list], "%" PRIu64, hits[list]);
+        sink_stat_of(sink, prefix, names[list], "%" PRIu64, hits[list]);
     }
 }
 
@@ -338,14 +324,14 @@ show_class_items(struct stats *st, const struct snapshot *x, unsigned id,
         return;
     }
     snprintf(prefix, sizeof prefix, "items:%u:", id);
-#define CLASS_LINE(field) class_stat(sink, prefix, #field, "%" PRIu64, c.field)
+#define CLASS_LINE(field) sink_stat_of(sink, prefix, #field, "%" PRIu64, c.field)
     CLASS_LINE(number);
     if (x->has_maintainer) {
         show_item_lists(st, prefix, &c, sink);
     }
-    class_stat(sink, prefix, "age", "%u", c.age);
+    sink_stat_of(sink, prefix, "age", "%u", c.age);
     if (x->rules->items_show_requested) {
-        class_stat(sink, prefix, "mem_requested", "%" PRIu64, c.item_bytes);
+        sink_stat_of(sink, prefix, "mem_requested", "%" PRIu64, c.item_bytes);
     }
     CLASS_LINE(evicted);
     CLASS_LINE(evicted_nonzero);
@@ -385,7 +371,7 @@ show_slab_counters(struct stats *st, unsigned id, const char *prefix, struct sin
     subtract(&sum, &st->slab_baseline[id]);
     PTHREAD_OK(pthread_mutex_unlock(&st->lock));
 #define COUNTER(field)
-#define SLAB_COUNTER(field) class_stat(sink, prefix, #field, "%" PRIu64, sum.field);
+#define SLAB_COUNTER(field) sink_stat_of(sink, prefix, #field, "%" PRIu64, sum.field);
 #include "serve/serve.def"
 #undef COUNTER
 #undef SLAB_COUNTER
@@ -404,15 +390,15 @@ show_slabs(struct stats *st, uint32_t now, struct sink *sink)
             continue;
         }
         snprintf(prefix, sizeof prefix, "%u:", id);
-        class_stat(sink, prefix, "chunk_size", "%u", c.chunk_size);
-        class_stat(sink, prefix, "chunks_per_page", "%u", c.chunks_per_page);
-        class_stat(sink, prefix, "total_pages", "%u", c.total_pages);
-        class_stat(sink, prefix, "total_chunks", "%" PRIu64, c.total_chunks);
-        class_stat(sink, prefix, "used_chunks", "%" PRIu64, c.used_chunks);
-        class_stat(sink, prefix, "free_chunks", "%" PRIu64, c.free_chunks);
-        class_stat(sink, prefix, "free_chunks_end", "0");
+        sink_stat_of(sink, prefix, "chunk_size", "%u", c.chunk_size);
+        sink_stat_of(sink, prefix, "chunks_per_page", "%u", c.chunks_per_page);
+        sink_stat_of(sink, prefix, "total_pages", "%u", c.total_pages);
+        sink_stat_of(sink, prefix, "total_chunks", "%" PRIu64, c.total_chunks);
+        sink_stat_of(sink, prefix, "used_chunks", "%" PRIu64, c.used_chunks);
+        sink_stat_of(sink, prefix, "free_chunks", "%" PRIu64, c.free_chunks);
+        sink_stat_of(sink, prefix, "free_chunks_end", "0");
         if (has_requested) {
-            class_stat(sink, prefix, "mem_requested", "%" PRIu64, c.requested_bytes);
+            sink_stat_of(sink, prefix, "mem_requested", "%" PRIu64, c.requested_bytes);
         }
         show_slab_counters(st, id, prefix, sink);
     }
@@ -437,7 +423,7 @@ show_conn(void *ctx, const struct registry_entry *entry)
     snprintf(prefix, sizeof prefix, "%d:", entry->fd);
     char name[48];
     if (walk->shows_listener && entry->is_udp) {
-        class_stat(walk->sink, prefix, "UDP", "UDP");
+        sink_stat_of(walk->sink, prefix, "UDP", "UDP");
     }
     snprintf(name, sizeof name, "%saddr", prefix);
     sink_stat(walk->sink, name, entry->addr);
@@ -445,11 +431,11 @@ show_conn(void *ctx, const struct registry_entry *entry)
         snprintf(name, sizeof name, "%slisten_addr", prefix);
         sink_stat(walk->sink, name, entry->listen_addr);
     }
-    class_stat(
+    sink_stat_of(
         walk->sink, prefix, "state", "%s",
         registry_state_name(atomic_load_explicit(&entry->state, memory_order_relaxed)));
-    class_stat(walk->sink, prefix, "secs_since_last_cmd", "%u",
-               walk->now > last ? walk->now - last : 0);
+    sink_stat_of(walk->sink, prefix, "secs_since_last_cmd", "%u",
+                 walk->now > last ? walk->now - last : 0);
 }
 
 static enum reply

@@ -4,7 +4,6 @@
  * "stats pin", "stats resctrl" and "qos repin".
  */
 #include <inttypes.h>
-#include <stdarg.h>
 
 #include "qos/cgroup.h"
 #include "qos/membind.h"
@@ -15,46 +14,36 @@
 #include "qos_command.h"
 #include "stats_qos.h"
 
-__attribute__((format(printf, 4, 5))) static void
-worker_stat(struct sink *sink, unsigned index, const char *name, const char *fmt, ...)
-{
-    char full[48], value[64];
-    va_list args;
-    va_start(args, fmt);
-    vsnprintf(value, sizeof value, fmt, args);
-    va_end(args);
-    snprintf(full, sizeof full, "pin_worker_%u_%s", index, name);
-    sink_stat(sink, full, value);
-}
-
 static void
 show_worker(struct pinner *p, unsigned i, struct sink *sink)
 {
     struct pinner_seat seat;
     struct threadstat stat;
     struct prio_seen seen;
+    char prefix[24];
+    snprintf(prefix, sizeof prefix, "pin_worker_%u_", i);
     pinner_seat(p, i, &seat);
     threadstat_read(seat.tid, &stat);
     uint64_t migrations = stat.migrations > seat.migrations_before
                               ? stat.migrations - seat.migrations_before
                               : 0;
-    worker_stat(sink, i, "tid", "%d", (int)seat.tid);
-    worker_stat(sink, i, "cpu", "%d", seat.place.cpu);
-    worker_stat(sink, i, "package", "%d", seat.place.package);
-    worker_stat(sink, i, "llc", "%d", seat.place.llc);
-    worker_stat(sink, i, "core", "%d", seat.place.core);
-    worker_stat(sink, i, "numa", "%d", seat.place.numa);
-    worker_stat(sink, i, "errno", "%d", seat.error);
-    worker_stat(sink, i, "drift", "%" PRIu64, seat.drifts);
-    worker_stat(sink, i, "migrations", "%" PRIu64, migrations);
+    sink_stat_of(sink, prefix, "tid", "%d", (int)seat.tid);
+    sink_stat_of(sink, prefix, "cpu", "%d", seat.place.cpu);
+    sink_stat_of(sink, prefix, "package", "%d", seat.place.package);
+    sink_stat_of(sink, prefix, "llc", "%d", seat.place.llc);
+    sink_stat_of(sink, prefix, "core", "%d", seat.place.core);
+    sink_stat_of(sink, prefix, "numa", "%d", seat.place.numa);
+    sink_stat_of(sink, prefix, "errno", "%d", seat.error);
+    sink_stat_of(sink, prefix, "drift", "%" PRIu64, seat.drifts);
+    sink_stat_of(sink, prefix, "migrations", "%" PRIu64, migrations);
     if (prio_read(seat.tid, &seen) == 0) {
-        worker_stat(sink, i, "sched_policy", "%s", seen.policy);
-        worker_stat(sink, i, "sched_nice", "%d", seen.nice);
-        worker_stat(sink, i, "sched_priority", "%u", seen.priority);
-        worker_stat(sink, i, "sched_slice_ns", "%" PRIu64, seen.slice_ns);
+        sink_stat_of(sink, prefix, "sched_policy", "%s", seen.policy);
+        sink_stat_of(sink, prefix, "sched_nice", "%d", seen.nice);
+        sink_stat_of(sink, prefix, "sched_priority", "%u", seen.priority);
+        sink_stat_of(sink, prefix, "sched_slice_ns", "%" PRIu64, seen.slice_ns);
     }
-    worker_stat(sink, i, "sched_run_ns", "%" PRIu64, stat.run_ns);
-    worker_stat(sink, i, "sched_wait_ns", "%" PRIu64, stat.wait_ns);
+    sink_stat_of(sink, prefix, "sched_run_ns", "%" PRIu64, stat.run_ns);
+    sink_stat_of(sink, prefix, "sched_wait_ns", "%" PRIu64, stat.wait_ns);
 }
 
 static void

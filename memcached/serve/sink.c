@@ -9,6 +9,7 @@
 #include "proto/binary.h"
 
 #define SINK_VALUE_MAX 512
+#define SINK_NAME_MAX 64
 
 static bool
 is_binary(const struct sink *sink)
@@ -35,6 +36,20 @@ sink_statf(struct sink *sink, const char *name, const char *fmt, ...)
     vsnprintf(value, sizeof value, fmt, args);
     va_end(args);
     sink_stat(sink, name, value);
+}
+
+void
+sink_stat_of(struct sink *sink, const char *prefix, const char *name, const char *fmt,
+             ...)
+{
+    char full[SINK_NAME_MAX];
+    char value[SINK_VALUE_MAX];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(value, sizeof value, fmt, args);
+    va_end(args);
+    snprintf(full, sizeof full, "%s%s", prefix, name);
+    sink_stat(sink, full, value);
 }
 
 bool

@@ -22,6 +22,11 @@ struct sink {
 void sink_stat(struct sink *sink, const char *name, const char *value);
 __attribute__((format(printf, 3, 4))) void sink_statf(struct sink *sink, const char *name,
                                                       const char *fmt, ...);
+/* A statistic named prefix and name. */
+__attribute__((format(printf, 4, 5))) void sink_stat_of(struct sink *sink,
+                                                        const char *prefix,
+                                                        const char *name, const char *fmt,
+                                                        ...);
 /* sink_text may be called any number of times; else once. */
 bool sink_takes_parts(const struct sink *sink);
 /* Lines that are no statistics, with their line ends; nothing closes them. In the binary
