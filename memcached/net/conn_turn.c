@@ -189,6 +189,7 @@ static enum step
 refuse_request(struct conn *c, struct turn *turn)
 {
     struct worker *w = c->worker;
+    turn->has_run = true;
     enum step step =
         after_run(c, turn,
                   session_refuse(&c->session, &w->env, &c->in, &c->out,
