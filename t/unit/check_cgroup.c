@@ -6,12 +6,7 @@
  */
 #include "qos/cgroup.h"
 
-#include <errno.h>
-#include <ftw.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include "check_unit.h"
+#include "check_tree.h"
 #include "qos/threadstat.h"
 
 #define V1_MOUNT                                                                         \
@@ -19,45 +14,6 @@
     "rw,cpu,cpuacct\n"
 #define V1_OTHER "31 23 0:27 / /sys/fs/cgroup/cpuset rw - cgroup cgroup rw,cpuset\n"
 #define V2_MOUNT "24 22 0:21 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw,nsdelegate\n"
-
-static char root[64];
-
-static void
-make_root(void)
-{
-    strcpy(root, "/tmp/check_cgroup.XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(root));
-}
-
-static int
-remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-    (void)st, (void)type, (void)ftw;
-    return remove(path);
-}
-
-static void
-remove_root(void)
-{
-    ck_assert_int_eq(nftw(root, remove_one, 16, FTW_DEPTH | FTW_PHYS), 0);
-}
-
-/* Writes the file and makes the directories above it. */
-static void
-put_file(const char *path, const char *text)
-{
-    char full[512];
-    snprintf(full, sizeof full, "%s%s", root, path);
-    for (char *p = full + strlen(root) + 1; (p = strchr(p, '/')) != NULL; p++) {
-        *p = '\0';
-        ck_assert(mkdir(full, 0755) == 0 || errno == EEXIST);
-        *p = '/';
-    }
-    FILE *file = fopen(full, "w");
-    ck_assert_ptr_nonnull(file);
-    fputs(text, file);
-    fclose(file);
-}
 
 struct file {
     const char *path, *text;

@@ -5,33 +5,7 @@
  */
 #include "qos/resctrl.h"
 
-#include <ftw.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include "check_unit.h"
-
-static char root[64];
-
-static void
-make_root(void)
-{
-    strcpy(root, "/tmp/check_resctrl.XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(root));
-}
-
-static int
-remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-    (void)st, (void)type, (void)ftw;
-    return remove(path);
-}
-
-static void
-remove_root(void)
-{
-    ck_assert_int_eq(nftw(root, remove_one, 16, FTW_DEPTH | FTW_PHYS), 0);
-}
+#include "check_tree.h"
 
 static void
 make_dir(const char *name)
@@ -39,17 +13,6 @@ make_dir(const char *name)
     char path[256];
     snprintf(path, sizeof path, "%s/%s", root, name);
     ck_assert_int_eq(mkdir(path, 0755), 0);
-}
-
-static void
-put_file(const char *name, const char *text)
-{
-    char path[256];
-    snprintf(path, sizeof path, "%s/%s", root, name);
-    FILE *file = fopen(path, "w");
-    ck_assert_ptr_nonnull(file);
-    fputs(text, file);
-    fclose(file);
 }
 
 static const char *
