@@ -16,11 +16,12 @@ bool
 lconn_init(struct lconn *c, const struct lconn_conf *conf)
 {
     const struct workload *w = conf->workload;
-    size_t key_max = workload_key_len_max(w) + 1;
+    size_t key_max = workload_key_len_max(w) + CODEC_KEY_ROOM;
     size_t get_max = w->conf.getcount * key_max + CLIENT_REQUEST_ROOM;
     size_t set_max = key_max + workload_value_len_max(w) + CLIENT_REQUEST_ROOM;
     *c = (struct lconn){
         .fd = -1,
+        .codec = conf->codec,
         .target = conf->target,
         .server = conf->server,
         .capacity = conf->capacity,
@@ -35,7 +36,7 @@ lconn_init(struct lconn *c, const struct lconn_conf *conf)
         lconn_fini(c);
         return false;
     }
-    client_parser_init(&c->parser);
+    codec_parser_init(&c->parser);
     return true;
 }
 
@@ -116,7 +117,7 @@ lconn_down(struct lconn *c)
     c->out_len = c->out_sent = 0;
     c->wants_write = false;
     c->next_key = c->hits = 0;
-    client_parser_init(&c->parser);
+    codec_parser_init(&c->parser);
 }
 
 /* ---- requests ---------------------------------------------------------------------- */
@@ -153,12 +154,13 @@ lconn_push_get(struct lconn *c, const struct workload *w, const uint64_t *keys,
     unsigned at = push_op(c, WORKLOAD_GET, count, intended);
     char key[WORKLOAD_KEY_MAX];
     char *p = c->out + c->out_len;
-    p += client_put_get(p, false);
+    p += c->codec->put_get(p, CODEC_GET, count);
     for (unsigned i = 0; i < count; i++) {
         keys_at(c, at)[i] = keys[i];
-        p += client_put_key(p, key, workload_put_key(w, keys[i], key));
+        size_t len = workload_put_key(w, keys[i], key);
+        p += c->codec->put_key(p, CODEC_GET, count, key, len);
     }
-    p += client_put_end(p);
+    p += c->codec->put_get_end(p, count);
     c->out_len = (size_t)(p - c->out);
 }
 
@@ -168,18 +170,18 @@ lconn_push_set(struct lconn *c, const struct workload *w, uint64_t key,
 {
     unsigned at = push_op(c, WORKLOAD_SET, 1, intended);
     char text[WORKLOAD_KEY_MAX];
-    struct client_store store = {
-        .verb = "set",
+    struct codec_store store = {
+        .verb = CODEC_SET,
         .key = text,
         .key_len = workload_put_key(w, key, text),
         .value_len = workload_value_len(w, key),
     };
     char *p = c->out + c->out_len;
     keys_at(c, at)[0] = key;
-    p += client_put_store(p, &store);
+    p += c->codec->put_store(p, &store);
     memcpy(p, filler, store.value_len);
     p += store.value_len;
-    p += client_put_end(p);
+    p += c->codec->put_store_end(p);
     c->out_len = (size_t)(p - c->out);
 }
 
@@ -250,7 +252,7 @@ lconn_flush(struct lconn *c, nsec_t now, size_t *sent)
 static bool
 match_value(struct lconn *c, const struct workload *w, const struct client_reply *reply)
 {
-    if (c->count == c->fresh || c->ops[c->head].verb != WORKLOAD_GET) {
+    if (c->ops[c->head].verb != WORKLOAD_GET) {
         return false;
     }
     const uint64_t *keys = keys_at(c, c->head);
@@ -280,15 +282,33 @@ judge(const struct lconn *c, enum client_kind kind)
     }
 }
 
+/* What the next reply answers; false when nothing was asked. */
+static bool
+expect_reply(const struct lconn *c, struct codec_expect *expect)
+{
+    const struct lconn_op *op = &c->ops[c->head];
+    if (c->count == c->fresh) {
+        return false;
+    }
+    expect->verb = op->verb == WORKLOAD_GET ? CODEC_GET : CODEC_SET;
+    expect->keys = op->keys;
+    return true;
+}
+
 void
 lconn_parse(struct lconn *c, const struct workload *w, const char *buf, size_t len,
             struct lconn_done *done)
 {
     struct client_reply reply;
+    struct codec_expect expect;
     done->taken = 0;
+    if (!expect_reply(c, &expect)) {
+        done->outcome = len > 0 ? LCONN_BROKEN : LCONN_MORE;
+        return;
+    }
     for (;;) {
-        done->taken +=
-            client_parse(&c->parser, buf + done->taken, len - done->taken, &reply);
+        done->taken += c->codec->parse(&c->parser, &expect, buf + done->taken,
+                                       len - done->taken, &reply);
         done->kind = reply.kind;
         if (reply.kind == CLIENT_DATA) {
             continue;
@@ -300,8 +320,7 @@ lconn_parse(struct lconn *c, const struct workload *w, const char *buf, size_t l
         if (reply.kind == CLIENT_VALUE && match_value(c, w, &reply)) {
             continue;
         }
-        if (reply.kind == CLIENT_DESYNC || reply.kind == CLIENT_VALUE ||
-            c->count == c->fresh) {
+        if (reply.kind == CLIENT_DESYNC || reply.kind == CLIENT_VALUE) {
             done->outcome = LCONN_BROKEN;
             return;
         }

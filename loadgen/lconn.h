@@ -13,9 +13,9 @@
 #include <stdint.h>
 
 #include "base/clock.h"
+#include "loadgen/codec.h"
 #include "loadgen/target.h"
 #include "loadgen/workload.h"
-#include "proto/client.h"
 
 enum lconn_state {
     LCONN_DOWN,
@@ -41,6 +41,7 @@ struct lconn_op {
 struct lconn {
     int fd; /* -1 when down */
     enum lconn_state state;
+    const struct codec *codec;
     const struct target *target;
     unsigned server; /* index of target */
     nsec_t retry_at; /* when down */
@@ -59,7 +60,7 @@ struct lconn {
     bool wants_write; /* registered for writability */
 
     /* The reply being read. */
-    struct client_parser parser;
+    struct codec_parser parser;
     unsigned next_key; /* first key of the head get that may still be answered */
     unsigned hits;
 
@@ -68,6 +69,7 @@ struct lconn {
 };
 
 struct lconn_conf {
+    const struct codec *codec;
     const struct target *target;
     unsigned server;
     unsigned capacity; /* most requests on their way */

@@ -78,7 +78,8 @@ open_conn(struct lset *s, const struct target *t, unsigned server, char *err,
           size_t err_len)
 {
     const char *why;
-    struct lconn_conf conf = {t, server, s->conf.capacity, s->conf.workload};
+    struct lconn_conf conf = {s->conf.codec, t, server, s->conf.capacity,
+                              s->conf.workload};
     struct lconn *c = &s->conns[s->count];
     if (!lconn_init(c, &conf)) {
         snprintf(err, err_len, "out of memory for connection buffers");

@@ -20,6 +20,7 @@
 #define LSET_BACKOFF_LAST NSEC_PER_SEC
 
 struct lset_conf {
+    const struct codec *codec;
     const struct target *targets;
     unsigned targets_len;
     unsigned per_target; /* connections to each */

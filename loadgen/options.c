@@ -237,6 +237,7 @@ static void
 set_defaults(struct options *o)
 {
     *o = (struct options){
+        .codec = codec_at(0),
         .time_s = 5,
         .timeout_s = TIMEOUT_DEFAULT_S,
         .spin_us = SPIN_DEFAULT_US,

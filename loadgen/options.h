@@ -11,6 +11,7 @@
 #include <stdio.h>
 
 #include "base/opt.h"
+#include "loadgen/codec.h"
 #include "loadgen/dist.h"
 #include "loadgen/popularity.h"
 
@@ -34,6 +35,7 @@ enum options_progress {
 struct options {
     const char *servers[OPTIONS_SERVERS_MAX];
     unsigned servers_len;
+    const struct codec *codec;
     double time_s, warmup_s, timeout_s, spin_us;
     int64_t threads, connections, depth, qps, records, getcount;
     double update;

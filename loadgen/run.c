@@ -124,6 +124,7 @@ thread_conf(struct run *r, unsigned index)
         .threads = (unsigned)o->threads,
         .set =
             {
+                .codec = o->codec,
                 .targets = r->conf->targets,
                 .targets_len = o->servers_len,
                 .per_target = (unsigned)o->connections,

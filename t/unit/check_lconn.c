@@ -29,7 +29,7 @@ set_up(void)
     ck_assert_ptr_null(dist_parse_size(&conf.value_size, "4"));
     ck_assert_ptr_null(popularity_parse(&conf.popularity, "uniform"));
     ck_assert_ptr_null(workload_init(&workload, &conf));
-    struct lconn_conf lc = {&target, 0, DEPTH, &workload};
+    struct lconn_conf lc = {&codec_ascii, &target, 0, DEPTH, &workload};
     ck_assert(lconn_init(&conn, &lc));
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
     conn.fd = pair[0];
@@ -173,7 +173,7 @@ START_TEST(test_replies_to_get)
         if (done.outcome == LCONN_BROKEN) {
             struct lconn_op op;
             ck_assert(lconn_take_op(&conn, &op)); /* still there to be counted as lost */
-            client_parser_init(&conn.parser);
+            codec_parser_init(&conn.parser);
         } else {
             ck_assert_uint_eq(done.hits, replies[_i].hits);
         }
@@ -210,7 +210,7 @@ START_TEST(test_reply_to_nothing)
     ck_assert_int_eq(feed("END\r\n", 0).outcome, LCONN_BROKEN);
     ck_assert_int_eq(feed("VALUE k0001 0 1\r\nx\r\nEND\r\n", 0).outcome, LCONN_BROKEN);
     flush(1);
-    client_parser_init(&conn.parser);
+    codec_parser_init(&conn.parser);
     ck_assert_int_eq(feed("END\r\nEND\r\n", 5).outcome, LCONN_BROKEN);
 }
 END_TEST

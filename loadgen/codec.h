@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * The protocols that mcload speaks, all behind one interface: a codec writes requests into a
+ * buffer and finds the replies to them in what comes back, cut anywhere. Replies of every
+ * protocol are told in the words of memcached's text protocol (struct client_reply), so that
+ * nothing else asks which protocol runs. Pure: no sockets, no memory beyond the caller's.
+ * One parser per connection; its owner's thread only.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/must.h"
+#include "proto/client.h"
+
+enum codec_verb {
+    CODEC_GET,
+    CODEC_GETS, /* with the cas of each value */
+    CODEC_SET,
+    CODEC_ADD,
+    CODEC_CAS,
+    CODEC_DELETE,
+    CODEC_TOUCH,
+    CODEC_INCR,
+    CODEC_VERBS,
+};
+
+#define CODEC_BIT(verb) (1U << (verb))
+
+struct codec_store {
+    enum codec_verb verb; /* SET, ADD or CAS */
+    const char *key;
+    size_t key_len;
+    uint32_t flags;
+    int32_t exptime;
+    size_t value_len;
+    uint64_t cas; /* verb CAS only */
+};
+
+/* A request with nothing but a key and, but for DELETE, a number. */
+struct codec_order {
+    enum codec_verb verb; /* DELETE, TOUCH or INCR */
+    const char *key;
+    size_t key_len;
+    uint64_t number; /* seconds to live, or what to add */
+};
+
+/* The oldest request that was sent and not answered: what a reply can only be to. */
+struct codec_expect {
+    enum codec_verb verb;
+    unsigned keys; /* of a get */
+};
+
+struct codec_parser {
+    struct client_parser text;
+};
+
+/* Writers need room at dst for CLIENT_REQUEST_ROOM bytes and, for each key, its length and
+ * CODEC_KEY_ROOM; they return the bytes written. Keys are checked by the caller. */
+#define CODEC_KEY_ROOM 32
+
+struct codec {
+    const char *name;
+    unsigned verbs; /* CODEC_BIT of each that it has words for */
+
+    /* A get of `keys` keys: put_get, put_key for each, put_get_end. */
+    size_t (*put_get)(char *dst, enum codec_verb verb, unsigned keys);
+    size_t (*put_key)(char *dst, enum codec_verb verb, unsigned keys, const char *key,
+                      size_t key_len);
+    size_t (*put_get_end)(char *dst, unsigned keys);
+    /* The caller puts the value between the two. */
+    size_t (*put_store)(char *dst, const struct codec_store *store);
+    size_t (*put_store_end)(char *dst);
+    size_t (*put_order)(char *dst, const struct codec_order *order);
+
+    /* As client_parse, for replies to `expect`; the caller has made sure that a reply can
+     * come. Values come in the order of their keys; one without a key (key NULL) is the
+     * answer to key number `index` of the get. CLIENT_END ends every get. */
+    size_t (*parse)(struct codec_parser *p, const struct codec_expect *expect,
+                    const char *buf, size_t len, struct client_reply *reply);
+};
+
+/* The codec of that name, NULL when there is none. */
+const struct codec *codec_find(const char *name);
+/* Number i of all, NULL after the last; the first is the default. */
+const struct codec *codec_at(unsigned i);
+
+void codec_parser_init(struct codec_parser *p);
+
+/* One each protocol: its source file. */
+extern const struct codec codec_ascii;
