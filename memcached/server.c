@@ -345,7 +345,9 @@ prepare_steering(struct server *sv)
 {
     struct net_shared *shared = &sv->shared;
     struct settings *s = sv->settings;
-    if (!s->is_steered && sv->placement.pinner.plan.policy != PIN_NONE) {
+    if (!s->is_steered && s->napi_ids > 0) {
+        s->steer = STEER_NAPI;
+    } else if (!s->is_steered && sv->placement.pinner.plan.policy != PIN_NONE) {
         s->steer = STEER_CPU;
     }
     const struct pin_plan *plan = &sv->placement.pinner.plan;

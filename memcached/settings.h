@@ -101,6 +101,7 @@ struct settings {
     struct pin_spec pin;
     bool is_steered; /* --steer was given; else it follows from --pin */
     enum steer_mode steer;
+    int64_t napi_ids; /* -N: receive queues that are told apart; 0: no such option */
     struct membind_spec membind;
     struct limiter_conf limits;
     struct slo_target slo[SLO_RULES];

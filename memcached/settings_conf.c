@@ -72,6 +72,7 @@ settings_listen(const struct settings *s)
         .rejects_fast = s->rejects_fast,
         .port_file = getenv("MEMCACHED_PORT_FILENAME"),
         .steer = s->steer,
+        .napi_ids = (unsigned)s->napi_ids,
     };
 }
 

@@ -28,6 +28,7 @@ struct snapshot {
     unsigned open_conns;
     unsigned listeners; /* and UDP sockets */
     uint64_t total_conns, rejected, disabled_times, disabled_us;
+    struct steer_sum steered; /* by receive queues, else zeros */
     uint64_t blocks, free_blocks, replies, reply_oom, read_oom;
     bool is_accepting;
     struct watch_totals log;
@@ -206,6 +207,9 @@ take_snapshot(struct stats *st, uint32_t now, struct snapshot *x)
         x->replies += ctr_get(&w->budget.replies);
         x->reply_oom += ctr_get(&w->budget.reply_oom);
         x->read_oom += ctr_get(&w->budget.read_oom);
+    }
+    if (st->listen->steer_mode == STEER_NAPI) {
+        x->steered = listen_steered(st->listen);
     }
     /* What is read under the lock is not older than the baseline. */
     PTHREAD_OK(pthread_mutex_lock(&st->lock));

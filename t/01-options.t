@@ -141,7 +141,8 @@ for my $profile (profiles()) {
     refused($profile, 1, qr/not built with external storage/, '-o', 'ext_path=/f:1m');
     refused($profile, 1, qr/not built with a proxy/, '-o', 'proxy_config=x');
 
-    refused($profile, 1, qr/not built with NAPI/, '-N', '4');
+    refused($profile, 1, qr/Maximum number of NAPI IDs must be greater than 0/, '-N', $_)
+        for '0', '-1', 'x';
     refused($profile, 64, qr/Invalid value for binding protocol: http/, '-B', 'http');
     refused($profile, 1, qr/No delimiter specified/, '-D', '');
     refused($profile, 1, qr/^Illegal suboption "fooble=3"$/m, '-o', 'fooble=3');

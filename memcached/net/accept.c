@@ -102,13 +102,27 @@ follow_pinning(struct acceptor *a)
     }
 }
 
+/* Who steers by receive queues should know when there are none. */
+static unsigned
+queue_of(int fd)
+{
+    static _Atomic bool is_told;
+    unsigned id = steer_napi_of(fd);
+    if (id == 0 && !atomic_exchange(&is_told, true)) {
+        log_write(LOG_WARNING,
+                  "memcached: warning: the kernel names no receive queue (NAPI id) of a "
+                  "connection, as over loopback; such go to the emptier of two workers");
+    }
+    return id;
+}
+
 static unsigned
 choose(struct acceptor *a, int fd)
 {
     follow_pinning(a);
     struct steer_hint hint = {.cpu = -1, .given = -1};
     if (a->steer.mode == STEER_NAPI) {
-        hint.napi = steer_napi_of(fd);
+        hint.napi = queue_of(fd);
     }
     if (a->steer.mode != STEER_RR && a->steer.mode != STEER_P2C) {
         hint.cpu = steer_cpu_of(fd);
@@ -250,7 +264,8 @@ void
 acceptor_init(struct acceptor *a, struct listen *listen)
 {
     *a = (struct acceptor){.listen = listen};
-    steer_init(&a->steer, listen->steer_mode, &listen->shared->steer, rng_seed(), 0);
+    steer_init(&a->steer, listen->steer_mode, &listen->shared->steer,
+               listen->conf.napi_ids, rng_seed());
 }
 
 bool

@@ -56,6 +56,7 @@ add_steered(struct steer_sum *sum, const struct steer *s)
     sum->near += ctr_get(&s->near);
     sum->overflow += ctr_get(&s->overflow);
     sum->fallback += ctr_get(&s->fallback);
+    sum->unexpected += ctr_get(&s->unexpected);
 }
 
 struct steer_sum

@@ -37,6 +37,8 @@ struct listen_conf {
     bool rejects_fast;     /* over the limit: answer and close instead of waiting */
     const char *port_file; /* where the ports are written down; NULL: nowhere */
     enum steer_mode steer;
+    unsigned
+        napi_ids; /* receive queues that --steer=napi tells apart; 0: as many as it can */
 };
 
 struct listen {
@@ -62,7 +64,7 @@ struct listen {
 };
 
 struct steer_sum {
-    uint64_t local, near, overflow, fallback;
+    uint64_t local, near, overflow, fallback, unexpected;
 };
 
 /* Opens every socket of conf, those of UDP in `shared`. False with a sentence in err. */

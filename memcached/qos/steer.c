@@ -151,23 +151,38 @@ load_of(const _Atomic unsigned *loads, unsigned worker)
     return atomic_load_explicit(&loads[worker], memory_order_relaxed);
 }
 
-/* Of the workers that are nearest to the CPU the one with the fewest connections. */
+/* With one connection more the worker would have more than its share. */
+static bool
+is_full(const struct steer_map *m, unsigned worker, const _Atomic unsigned *loads)
+{
+    uint64_t sum = 1;
+    uint64_t load = (uint64_t)load_of(loads, worker) + 1;
+    for (unsigned i = 0; i < m->count; i++) {
+        sum += load_of(loads, i);
+    }
+    return load * m->count * STEER_EXCESS_DEN >
+           sum * STEER_EXCESS_NUM + (uint64_t)STEER_SPARE * m->count * STEER_EXCESS_DEN;
+}
+
+/* Of the workers that are nearest to the CPU the one with the fewest connections; of those that
+ * have room, when only_room. One always has. */
 static unsigned
-nearest(const struct steer_map *m, int cpu, const _Atomic unsigned *loads,
+nearest(const struct steer_map *m, int cpu, const _Atomic unsigned *loads, bool only_room,
         enum distance *distance)
 {
-    unsigned best = 0;
+    unsigned best = m->count;
     *distance = FAR;
     for (unsigned i = 0; i < m->count; i++) {
         int own = cpu_of(m, i);
-        enum distance d = own >= 0 ? distance_of(m, cpu, own) : FAR;
-        if (d < *distance ||
-            (d == *distance && load_of(loads, i) < load_of(loads, best))) {
+        enum distance d = own >= 0 && cpu >= 0 ? distance_of(m, cpu, own) : FAR;
+        bool is_better = best == m->count || d < *distance ||
+                         (d == *distance && load_of(loads, i) < load_of(loads, best));
+        if (is_better && !(only_room && is_full(m, i, loads))) {
             best = i;
             *distance = d;
         }
     }
-    return best;
+    return best < m->count ? best : 0; /* others take connections at the same time */
 }
 
 static unsigned
@@ -182,34 +197,22 @@ pick_of_two(struct steer *s, const _Atomic unsigned *loads)
     return load_of(loads, b) < load_of(loads, a) ? b : a;
 }
 
-static bool
-has_too_many(const struct steer_map *m, unsigned worker, const _Atomic unsigned *loads)
-{
-    uint64_t sum = 0;
-    uint64_t load = load_of(loads, worker);
-    for (unsigned i = 0; i < m->count; i++) {
-        sum += load_of(loads, i);
-    }
-    return load * m->count > sum + (uint64_t)STEER_SPARE * m->count &&
-           load * m->count * STEER_EXCESS_DEN > sum * STEER_EXCESS_NUM;
-}
-
-/* The CPU of the queue, with this connection's voice. */
-static int
+/* The receive queue, with this connection's voice. One too many takes the place of the one that
+ * was not used for longest. */
+static struct steer_queue *
 learn(struct steer *s, unsigned id, int cpu)
 {
-    struct steer_queue *set = s->queues[rng_mix(0, id, 0) % STEER_NAPI_SETS];
-    struct steer_queue *queue = &set[0];
-    for (unsigned i = 0; i < STEER_NAPI_WAYS; i++) {
-        if (set[i].id == id) {
-            queue = &set[i];
-            break;
-        }
-        if (set[i].used < queue->used) {
-            queue = &set[i];
-        }
+    struct steer_queue *queue = &s->queues[0], *oldest = queue;
+    struct steer_queue *end = queue + s->queue_count;
+    while (queue < end && queue->id != id) {
+        oldest = queue->used < oldest->used ? queue : oldest;
+        queue++;
     }
-    if (queue->id != id) {
+    if (queue == end) {
+        bool is_known = s->queue_count < s->queues_max;
+        queue = is_known ? end : oldest;
+        s->queue_count += is_known;
+        ctr_add(&s->unexpected, !is_known);
         *queue = (struct steer_queue){.id = id, .cpu = cpu};
     }
     queue->used = s->picks;
@@ -221,23 +224,53 @@ learn(struct steer *s, unsigned id, int cpu)
     } else if (queue->votes > 0) {
         queue->votes--;
     }
-    return queue->cpu;
+    return queue;
+}
+
+/* Too many are on the worker: the nearest other one that has room gets this one. */
+static unsigned
+overflow(struct steer *s, int cpu, const _Atomic unsigned *loads)
+{
+    enum distance distance;
+    ctr_add(&s->overflow, 1);
+    return nearest(s->map, cpu, loads, true, &distance);
 }
 
 static unsigned
 pick_by_cpu(struct steer *s, int cpu, const _Atomic unsigned *loads)
 {
-    enum distance distance = FAR;
-    unsigned worker = cpu >= 0 ? nearest(s->map, cpu, loads, &distance) : 0;
+    enum distance distance;
+    unsigned worker = nearest(s->map, cpu, loads, false, &distance);
     if (distance == FAR) {
         ctr_add(&s->fallback, 1);
         return pick_of_two(s, loads);
     }
-    if (has_too_many(s->map, worker, loads)) {
-        ctr_add(&s->overflow, 1);
-        return pick_of_two(s, loads);
+    if (is_full(s->map, worker, loads)) {
+        return overflow(s, cpu, loads);
     }
     ctr_add(distance == SAME_CPU ? &s->local : &s->near, 1);
+    return worker;
+}
+
+/* By the CPU of the receive queue. Without pinned workers the queues are dealt out to them in
+ * turn, so that at least each queue's connections stay together. */
+static unsigned
+pick_by_queue(struct steer *s, const struct steer_hint *hint,
+              const _Atomic unsigned *loads)
+{
+    if (hint->napi == 0) {
+        ctr_add(&s->fallback, 1);
+        return pick_of_two(s, loads);
+    }
+    const struct steer_queue *queue = learn(s, hint->napi, hint->cpu);
+    if (steer_map_is_pinned(s->map)) {
+        return pick_by_cpu(s, queue->cpu, loads);
+    }
+    unsigned worker = (unsigned)(queue - s->queues) % s->map->count;
+    if (is_full(s->map, worker, loads)) {
+        return overflow(s, -1, loads);
+    }
+    ctr_add(&s->near, 1);
     return worker;
 }
 
@@ -246,9 +279,8 @@ static unsigned
 confirm(struct steer *s, const struct steer_hint *hint, const _Atomic unsigned *loads)
 {
     unsigned worker = (unsigned)hint->given;
-    if (has_too_many(s->map, worker, loads)) {
-        ctr_add(&s->overflow, 1);
-        return pick_of_two(s, loads);
+    if (is_full(s->map, worker, loads)) {
+        return overflow(s, hint->cpu, loads);
     }
     int own = cpu_of(s->map, worker);
     switch (own >= 0 && hint->cpu >= 0 ? distance_of(s->map, hint->cpu, own) : FAR) {
@@ -268,10 +300,13 @@ confirm(struct steer *s, const struct steer_hint *hint, const _Atomic unsigned *
 
 void
 steer_init(struct steer *s, enum steer_mode mode, const struct steer_map *map,
-           uint64_t seed, uint64_t stream)
+           unsigned queues_max, uint64_t seed)
 {
-    *s = (struct steer){.mode = mode, .map = map};
-    rng_init(&s->rng, seed, stream);
+    bool is_bounded = queues_max > 0 && queues_max < STEER_QUEUES_MAX;
+    *s = (struct steer){.mode = mode,
+                        .map = map,
+                        .queues_max = is_bounded ? queues_max : STEER_QUEUES_MAX};
+    rng_init(&s->rng, seed, 0);
 }
 
 unsigned
@@ -288,8 +323,7 @@ steer_pick(struct steer *s, const struct steer_hint *hint, const _Atomic unsigne
     case STEER_P2C:
         return pick_of_two(s, loads);
     case STEER_NAPI:
-        return pick_by_cpu(s, hint->napi != 0 ? learn(s, hint->napi, hint->cpu) : -1,
-                           loads);
+        return pick_by_queue(s, hint, loads);
     case STEER_CPU:
     case STEER_REUSEPORT: /* of a socket without a listener for each worker */
         return pick_by_cpu(s, hint->cpu, loads);

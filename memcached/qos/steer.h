@@ -28,15 +28,14 @@ enum steer_mode {
     STEER_MODES
 };
 
-/* A worker that has this many connections more than the mean, and the mean times this, is
- * given no more of its own: where one client's CPU or one receive queue dominates, nearness
- * alone would put everything on one worker. */
-#define STEER_SPARE 16
-#define STEER_EXCESS_NUM 3
-#define STEER_EXCESS_DEN 2
+/* No worker is given more connections for its nearness than this times its fair share, and a
+ * few: where one client's CPU or one receive queue dominates, nearness alone would put
+ * everything on one worker. */
+#define STEER_SPARE 2
+#define STEER_EXCESS_NUM 5
+#define STEER_EXCESS_DEN 4
 
-#define STEER_NAPI_SETS 64
-#define STEER_NAPI_WAYS 4
+#define STEER_QUEUES_MAX 256
 
 /* Where the workers stand, and how far every CPU is from them. Constant but for `cpus`, which
  * any thread may change and read. */
@@ -50,7 +49,7 @@ struct steer_map {
 /* A receive queue and the CPU that most of its connections came from: the vote is that of
  * Boyer and Moore. */
 struct steer_queue {
-    unsigned id; /* 0: free */
+    unsigned id;
     int cpu;
     unsigned votes;
     uint64_t used; /* when, in connections */
@@ -63,11 +62,14 @@ struct steer {
     struct rng rng;
     unsigned turn;
     uint64_t picks;
-    ctr_t local;    /* went to the CPU that received them */
-    ctr_t near;     /* ... to one that shares a cache or a memory node with it */
-    ctr_t overflow; /* ... elsewhere, because that worker has too many */
-    ctr_t fallback; /* nothing was known of them, or nobody is near */
-    struct steer_queue queues[STEER_NAPI_SETS][STEER_NAPI_WAYS];
+    ctr_t local;      /* went to the CPU that received them */
+    ctr_t near;       /* ... to one that shares a cache or a memory node with it */
+    ctr_t overflow;   /* ... elsewhere, because that worker has too many */
+    ctr_t fallback;   /* nothing was known of them, or nobody is near */
+    ctr_t unexpected; /* came from a receive queue for which another was forgotten */
+    unsigned queue_count, queues_max;
+    struct steer_queue
+        queues[STEER_QUEUES_MAX]; /* in the order in which they were seen */
 };
 
 /* What is known of a new connection. */
@@ -95,8 +97,9 @@ void steer_map_move(struct steer_map *m, unsigned worker, int cpu);
 /* At least one worker has a CPU of its own. */
 bool steer_map_is_pinned(const struct steer_map *m);
 
+/* queues_max: receive queues that are told apart, STEER_QUEUES_MAX at most; 0: so many. */
 void steer_init(struct steer *s, enum steer_mode mode, const struct steer_map *map,
-                uint64_t seed, uint64_t stream);
+                unsigned queues_max, uint64_t seed);
 /* loads: how many connections each worker has. Counts the choice. */
 unsigned steer_pick(struct steer *s, const struct steer_hint *hint,
                     const _Atomic unsigned *loads);

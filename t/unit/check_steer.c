@@ -31,7 +31,7 @@ place(const int *cpus, unsigned count, enum steer_mode mode)
     }
     steer_map_fini(&map);
     ck_assert(steer_map_init(&map, places, count, known, CPUS));
-    steer_init(&steer, mode, &map, 1, 2);
+    steer_init(&steer, mode, &map, 0, 1);
 }
 
 static unsigned
@@ -132,8 +132,8 @@ START_TEST(unknown_falls_back)
 }
 END_TEST
 
-/* Everything comes from one CPU: its worker keeps 16 more than the mean, and half as many
- * again. */
+/* Everything comes from one CPU: its worker keeps a quarter more than its share, then the one
+ * beside it does, and the others have the rest. */
 START_TEST(a_pile_overflows)
 {
     int cpus[] = {0, 1, 8, 9};
@@ -143,33 +143,56 @@ START_TEST(a_pile_overflows)
         unsigned worker = pick(1);
         overflown += worker != 1;
         atomic_fetch_add(&loads[worker], 1);
-        uint64_t sum = i;
-        unsigned load = atomic_load(&loads[1]);
-        /* It had not too many before it got this one. */
-        ck_assert(worker != 1 || ctr_get(&steer.overflow) > 0 ||
-                  (load - 1) * 4 <= sum - 1 + 64 || (load - 1) * 8 <= (sum - 1) * 3);
     }
-    ck_assert_uint_gt(ctr_get(&steer.overflow), 0);
+    ck_assert_uint_eq(ctr_get(&steer.overflow), overflown);
     ck_assert_uint_eq(ctr_get(&steer.overflow) + ctr_get(&steer.local), 1000);
-    ck_assert_uint_ge(ctr_get(&steer.overflow), overflown);
-    ck_assert_uint_le(atomic_load(&loads[1]), 1000 * 3 / 8 + 2);
-    ck_assert_uint_ge(atomic_load(&loads[1]), 1000 * 3 / 8 - 2);
-    for (unsigned i = 0; i < 4; i++) {
-        ck_assert_uint_gt(atomic_load(&loads[i]), 150);
-    }
+    ck_assert_uint_eq(atomic_load(&loads[1]), 1000 / 4 * 5 / 4 + 2);
+    ck_assert_uint_eq(atomic_load(&loads[0]), 1000 / 4 * 5 / 4 + 2);
+    ck_assert_uint_ge(atomic_load(&loads[2]), 180);
+    ck_assert_uint_ge(atomic_load(&loads[3]), 180);
 }
 END_TEST
 
-START_TEST(few_connections_never_overflow)
+/* Wherever connections come from, and whoever leaves: who gets one has no more than a quarter
+ * above the mean, and two. */
+START_TEST(nobody_gets_more_than_a_share)
+{
+    int cpus[] = {0, 1, 5, 8, 9, 15};
+    struct rng rng;
+    unsigned count = 1 + (unsigned)_i % 6;
+    rng_init(&rng, 5, (uint64_t)_i);
+    place(cpus, count, STEER_CPU);
+    for (unsigned i = 0; i < 4000; i++) {
+        unsigned at = (unsigned)rng_below(&rng, count), sum = 0;
+        if (rng_below(&rng, 3) == 0 && atomic_load(&loads[at]) > 0) {
+            atomic_fetch_sub(&loads[at], 1);
+            continue;
+        }
+        uint64_t near = ctr_get(&steer.local) + ctr_get(&steer.near);
+        unsigned worker = pick((int)rng_below(&rng, 1 + (uint64_t)_i % CPUS));
+        atomic_fetch_add(&loads[worker], 1);
+        for (unsigned w = 0; w < count; w++) {
+            sum += atomic_load(&loads[w]);
+        }
+        bool was_near = ctr_get(&steer.local) + ctr_get(&steer.near) > near;
+        ck_assert(!was_near ||
+                  atomic_load(&loads[worker]) <= 1.25 * sum / count + 2.000001);
+    }
+    ck_assert_uint_gt(ctr_get(&steer.local) + ctr_get(&steer.near), 0);
+}
+END_TEST
+
+START_TEST(few_connections_stay_near)
 {
     int cpus[] = {0, 1};
     place(cpus, 2, STEER_CPU);
-    for (unsigned i = 0; i < 33; i++) {
+    for (unsigned i = 0; i < 5; i++) {
         ck_assert_uint_eq(pick(0), 0);
         atomic_fetch_add(&loads[0], 1);
     }
     ck_assert_uint_eq(pick(0), 1);
     ck_assert_uint_eq(ctr_get(&steer.overflow), 1);
+    ck_assert_uint_eq(pick(1), 1);
     int alone[] = {0};
     place(alone, 1, STEER_CPU);
     atomic_store(&loads[0], 100000);
@@ -229,6 +252,38 @@ START_TEST(queues_beyond_the_table)
         ck_assert_uint_eq(pick_queue(id, (int)(id % 2)), id % 2);
         ck_assert_uint_eq(pick_queue(id, -1), id % 2);
     }
+    ck_assert_uint_eq(ctr_get(&steer.unexpected), 4999 - STEER_QUEUES_MAX);
+    /* As many as were said. */
+    steer_init(&steer, STEER_NAPI, &map, 2, 1);
+    for (unsigned i = 0; i < 100; i++) {
+        ck_assert_uint_eq(pick_queue(7, 1), 1);
+        ck_assert_uint_eq(pick_queue(8, 0), 0);
+    }
+    ck_assert_uint_eq(ctr_get(&steer.unexpected), 0);
+    ck_assert_uint_eq(pick_queue(9, 1), 1); /* instead of 7 */
+    ck_assert_uint_eq(pick_queue(8, -1), 0);
+    ck_assert_uint_eq(ctr_get(&steer.unexpected), 1);
+    ck_assert_uint_eq(steer.queue_count, 2);
+}
+END_TEST
+
+/* Workers that have no CPU get whole queues, in turn. */
+START_TEST(queues_of_unpinned_workers)
+{
+    int cpus[] = {-1, -1, -1};
+    place(cpus, 3, STEER_NAPI);
+    for (unsigned round = 0; round < 50; round++) {
+        for (unsigned id = 0; id < 6; id++) {
+            unsigned worker = pick_queue(100 + id, (int)(round % 4));
+            ck_assert_uint_eq(worker, id % 3);
+            atomic_fetch_add(&loads[worker], 1);
+        }
+    }
+    ck_assert_uint_eq(ctr_get(&steer.fallback) + ctr_get(&steer.overflow), 0);
+    for (unsigned i = 0; i < 1000; i++) {
+        atomic_fetch_add(&loads[pick_queue(100, 0)], 1);
+    }
+    ck_assert_uint_le(atomic_load(&loads[0]), 1300 / 3 * 5 / 4 + 3);
 }
 END_TEST
 
@@ -281,10 +336,12 @@ suite(void)
     tcase_add_test(t, among_equals_the_emptier);
     tcase_add_test(t, unknown_falls_back);
     tcase_add_test(t, a_pile_overflows);
-    tcase_add_test(t, few_connections_never_overflow);
+    tcase_add_loop_test(t, nobody_gets_more_than_a_share, 0, 48);
+    tcase_add_test(t, few_connections_stay_near);
     tcase_add_test(t, two_choices_even_out);
     tcase_add_test(t, a_queue_is_learned);
     tcase_add_test(t, queues_beyond_the_table);
+    tcase_add_test(t, queues_of_unpinned_workers);
     tcase_add_test(t, the_kernels_choice_stays);
     tcase_add_test(t, chance_is_seeded);
     suite_add_tcase(s, t);
