@@ -3,6 +3,7 @@
  */
 #include "loadgen/codec.h"
 
+#include <assert.h>
 #include <string.h>
 
 static const struct codec *const codecs[] = {
@@ -26,6 +27,20 @@ codec_find(const char *name)
         }
     }
     return NULL;
+}
+
+static const char *const verb_names[] = {
+    [CODEC_GET] = "get",     [CODEC_GETS] = "gets", [CODEC_SET] = "set",
+    [CODEC_ADD] = "add",     [CODEC_CAS] = "cas",   [CODEC_DELETE] = "delete",
+    [CODEC_TOUCH] = "touch", [CODEC_INCR] = "incr",
+};
+static_assert(COUNT(verb_names) == CODEC_VERBS, "one name each");
+
+const char *
+codec_verb_name(enum codec_verb verb)
+{
+    must((unsigned)verb < CODEC_VERBS);
+    return verb_names[verb];
 }
 
 void

@@ -88,6 +88,7 @@ const struct codec *codec_find(const char *name);
 /* Number i of all, NULL after the last; the first is the default. */
 const struct codec *codec_at(unsigned i);
 
+const char *codec_verb_name(enum codec_verb verb);
 void codec_parser_init(struct codec_parser *p);
 
 /* One each protocol: its source file. */

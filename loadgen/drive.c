@@ -34,7 +34,8 @@ is_measured(const struct drive *d, nsec_t when)
 static void
 offer_room(struct drive *d, struct lconn *c)
 {
-    if (d->conf.is_open && !c->in_room && lconn_has_room(c, d->conf.depth)) {
+    if (d->conf.is_open && !c->in_room && c->todo_count == 0 &&
+        lconn_has_room(c, d->conf.depth)) {
         must(d->room_count < d->set->count);
         d->room[(d->room_head + d->room_count++) % d->set->count] = c;
         c->in_room = true;
@@ -50,11 +51,20 @@ take_room(struct drive *d)
         d->room_head = (d->room_head + 1) % d->set->count;
         d->room_count--;
         c->in_room = false;
-        if (lconn_has_room(c, d->conf.depth)) {
+        if (c->todo_count == 0 && lconn_has_room(c, d->conf.depth)) {
             return c;
         }
     }
     return NULL;
+}
+
+static void
+make_dirty(struct drive *d, struct lconn *c)
+{
+    if (!c->is_dirty) {
+        c->is_dirty = true;
+        d->dirty[d->dirty_count++] = c;
+    }
 }
 
 /* ---- losing connections and requests ------------------------------------------------ */
@@ -81,18 +91,24 @@ lose(struct drive *d, struct lconn *c, enum tally_error why, nsec_t now)
 
 /* ---- sending ----------------------------------------------------------------------- */
 
-static void
-push_request(struct drive *d, struct lconn *c, nsec_t intended)
+/* Requests that follow from answers go before others. False when some have to wait. */
+static bool
+push_todo(struct drive *d, struct lconn *c, nsec_t now)
 {
-    const struct workload *w = d->w;
-    if (workload_verb(w, &d->rng) == WORKLOAD_SET) {
-        lconn_push_set(c, w, workload_key(w, &d->rng), d->conf.filler, intended);
-        return;
+    while (c->todo_count > 0) {
+        if (!lconn_has_room(c, d->conf.depth)) {
+            return false;
+        }
+        if (is_measured(d, now)) {
+            ctr_add(&d->tally->offered, d->conf.is_open ? 1 : 0);
+        }
+        bool is_pushed = lconn_push_todo(c, d->w, now);
+        must(is_pushed);
+        if (d->conf.is_open) {
+            make_dirty(d, c);
+        }
     }
-    for (unsigned i = 0; i < w->conf.getcount; i++) {
-        d->keys[i] = workload_key(w, &d->rng);
-    }
-    lconn_push_get(c, w, d->keys, w->conf.getcount, intended);
+    return true;
 }
 
 static void
@@ -146,9 +162,9 @@ refill(struct drive *d, struct lconn *c, nsec_t now)
 {
     while (c->state == LCONN_UP && now < d->window.end &&
            lconn_has_room(c, d->conf.depth)) {
-        do {
-            push_request(d, c, 0);
-        } while (lconn_has_room(c, d->conf.depth));
+        while (push_todo(d, c, now) && lconn_has_room(c, d->conf.depth)) {
+            ask_push(&d->ask, c, 0);
+        }
         if (!flush(d, c)) {
             return;
         }
@@ -178,12 +194,9 @@ send_due(struct drive *d, nsec_t now)
             next_arrival(d);
         }
         if (d->next <= now && d->next < d->window.end) {
-            push_request(d, c, d->next);
+            ask_push(&d->ask, c, d->next);
             next_arrival(d);
-            if (!c->is_dirty) {
-                c->is_dirty = true;
-                d->dirty[d->dirty_count++] = c;
-            }
+            make_dirty(d, c);
         }
         offer_room(d, c);
     }
@@ -194,9 +207,12 @@ send_due(struct drive *d, nsec_t now)
 static void
 count_good(struct drive *d, const struct lconn_done *done, nsec_t now)
 {
-    enum tally_verb verb = done->op.verb == WORKLOAD_GET ? TALLY_READ : TALLY_UPDATE;
+    bool reads = done->op.verb == CODEC_GET || done->op.verb == CODEC_GETS;
+    enum tally_verb verb = reads ? TALLY_READ : TALLY_UPDATE;
     if (is_measured(d, now)) {
         ctr_add(&d->tally->done[verb], 1);
+        ctr_add(&d->tally->ops[done->op.verb], 1);
+        ctr_add(&d->tally->no_effect[done->op.verb], done->has_effect ? 0 : 1);
         if (verb == TALLY_READ) {
             ctr_add(&d->tally->keys, done->op.keys);
             ctr_add(&d->tally->hits, done->hits);
@@ -212,6 +228,9 @@ error_of(const struct lconn_done *done)
 {
     if (done->outcome == LCONN_UNEXPECTED) {
         return TALLY_UNEXPECTED;
+    }
+    if (done->outcome == LCONN_WRONG) {
+        return TALLY_WRONG;
     }
     return done->kind == CLIENT_ERROR          ? TALLY_ERROR
            : done->kind == CLIENT_CLIENT_ERROR ? TALLY_CLIENT_ERROR
@@ -250,6 +269,7 @@ receive(struct drive *d, struct lconn *c)
             break;
         case LCONN_BAD:
         case LCONN_UNEXPECTED:
+        case LCONN_WRONG:
             ctr_add(&d->tally->errors[error_of(&done)], 1);
             break;
         }
@@ -281,6 +301,9 @@ on_event(struct drive *d, struct lconn *c, uint32_t events)
         return;
     }
     if (d->conf.is_open) {
+        if (c->todo_count > 0) {
+            push_todo(d, c, clock_now());
+        }
         offer_room(d, c);
     } else {
         refill(d, c, clock_now());
@@ -439,11 +462,16 @@ drive_init(struct drive *d, const struct drive_conf *conf, struct lset *set,
         .w = set->conf.workload,
         .tally = tally,
     };
-    rng_init(&d->rng, conf->seed, conf->thread * STREAMS + STREAM_REQUESTS);
     d->room = calloc(set->count, sizeof(struct lconn *));
     d->dirty = calloc(set->count, sizeof(struct lconn *));
-    d->keys = calloc(d->w->conf.getcount, sizeof *d->keys);
-    if (d->room == NULL || d->dirty == NULL || d->keys == NULL) {
+    struct ask_conf ask = {
+        .workload = d->w,
+        .seed = conf->seed,
+        .stream = (uint64_t)conf->thread * STREAMS + STREAM_REQUESTS,
+        .thread = conf->thread,
+        .threads = conf->threads,
+    };
+    if (!ask_init(&d->ask, &ask) || d->room == NULL || d->dirty == NULL) {
         drive_fini(d);
         return false;
     }
@@ -455,9 +483,8 @@ drive_fini(struct drive *d)
 {
     free(d->room);
     free(d->dirty);
-    free(d->keys);
+    ask_fini(&d->ask);
     d->room = d->dirty = NULL;
-    d->keys = NULL;
 }
 
 void
@@ -467,7 +494,7 @@ drive_run(struct drive *d, const struct drive_window *window)
     d->next_tick = window->begin + TICK;
     if (d->conf.is_open) {
         arrival_init(&d->arrival, &d->conf.gap, d->conf.rate, window->begin, d->conf.seed,
-                     d->conf.thread * STREAMS + STREAM_ARRIVALS);
+                     (uint64_t)d->conf.thread * STREAMS + STREAM_ARRIVALS);
         d->next = arrival_next(&d->arrival);
     }
     while (clock_now() < window->begin) {

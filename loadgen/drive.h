@@ -15,6 +15,7 @@
 #include <stdbool.h>
 
 #include "loadgen/arrival.h"
+#include "loadgen/ask.h"
 #include "loadgen/lset.h"
 #include "loadgen/tally.h"
 
@@ -32,9 +33,8 @@ struct drive_conf {
     nsec_t spin;    /* open loop: polls, not sleeps, when the next request is so near */
     nsec_t timeout; /* of a reply */
     uint64_t seed;
-    uint64_t thread; /* index: its own random streams */
-    const char *filler;
-    const atomic_bool *stop; /* ends the window early */
+    unsigned thread, threads; /* index: its own random streams; and of how many */
+    const atomic_bool *stop;  /* ends the window early */
 };
 
 struct drive_window {
@@ -53,7 +53,7 @@ struct drive {
     const struct workload *w;
     struct lset *set;
     struct tally *tally;
-    struct rng rng;
+    struct ask ask;
     struct arrival arrival;
     nsec_t next; /* open loop: intended start of the next request */
     /* Connections with room, in turn: a ring of set->count places. */
@@ -61,7 +61,6 @@ struct drive {
     unsigned room_head, room_count;
     struct lconn **dirty; /* with output not flushed */
     unsigned dirty_count;
-    uint64_t *keys; /* of the get being made */
     nsec_t next_tick;
     bool is_timed;
     nsec_t timed_from, idle;

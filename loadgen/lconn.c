@@ -3,6 +3,7 @@
  */
 #include "loadgen/lconn.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -12,12 +13,29 @@
 
 #define OUT_SLACK 65536 /* room for pipelining beside one request of the largest size */
 
+/* The next reply begins anew. */
+static void
+forget_reply(struct lconn *c)
+{
+    c->next_key = c->hits = 0;
+    c->value_at = 0;
+    c->is_wrong = false;
+}
+
+/* Whether requests can follow from answers. */
+static bool
+has_sequels(const struct workload *w)
+{
+    return w->conf.fills || mix_share(&w->conf.mix, MIX_CAS) > 0 ||
+           mix_share(&w->conf.mix, MIX_RMW) > 0;
+}
+
 bool
 lconn_init(struct lconn *c, const struct lconn_conf *conf)
 {
     const struct workload *w = conf->workload;
     size_t key_max = workload_key_len_max(w) + CODEC_KEY_ROOM;
-    size_t get_max = w->conf.getcount * key_max + CLIENT_REQUEST_ROOM;
+    size_t get_max = w->keys_max * key_max + CLIENT_REQUEST_ROOM;
     size_t set_max = key_max + workload_value_len_max(w) + CLIENT_REQUEST_ROOM;
     *c = (struct lconn){
         .fd = -1,
@@ -25,14 +43,16 @@ lconn_init(struct lconn *c, const struct lconn_conf *conf)
         .target = conf->target,
         .server = conf->server,
         .capacity = conf->capacity,
-        .getcount = w->conf.getcount,
+        .keys_max = w->keys_max,
         .request_max = get_max > set_max ? get_max : set_max,
     };
     c->out_cap = c->request_max + OUT_SLACK;
     c->ops = calloc(c->capacity, sizeof *c->ops);
-    c->keys = calloc((size_t)c->capacity * c->getcount, sizeof *c->keys);
+    c->keys = calloc((size_t)c->capacity * c->keys_max, sizeof *c->keys);
     c->out = malloc(c->out_cap);
-    if (c->ops == NULL || c->keys == NULL || c->out == NULL) {
+    c->todo_cap = has_sequels(w) ? c->capacity * c->keys_max : 0;
+    c->todo = calloc(c->todo_cap + 1, sizeof *c->todo);
+    if (c->ops == NULL || c->keys == NULL || c->out == NULL || c->todo == NULL) {
         lconn_fini(c);
         return false;
     }
@@ -47,6 +67,8 @@ lconn_fini(struct lconn *c)
     free(c->ops);
     free(c->keys);
     free(c->out);
+    free(c->todo);
+    c->todo = NULL;
     c->ops = NULL;
     c->keys = NULL;
     c->out = NULL;
@@ -116,7 +138,8 @@ lconn_down(struct lconn *c)
     c->head = c->count = c->fresh = 0;
     c->out_len = c->out_sent = 0;
     c->wants_write = false;
-    c->next_key = c->hits = 0;
+    c->todo_head = c->todo_count = 0;
+    forget_reply(c);
     codec_parser_init(&c->parser);
 }
 
@@ -132,57 +155,116 @@ slot(const struct lconn *c, unsigned i)
 static uint64_t *
 keys_at(const struct lconn *c, unsigned slot_index)
 {
-    return c->keys + (size_t)slot_index * c->getcount;
+    return c->keys + (size_t)slot_index * c->keys_max;
 }
 
-static unsigned
-push_op(struct lconn *c, enum workload_verb verb, unsigned keys, nsec_t intended)
+static char *
+put_get(struct lconn *c, const struct workload *w, const struct lconn_request *r, char *p)
+{
+    char key[WORKLOAD_KEY_MAX];
+    p += c->codec->put_get(p, r->verb, r->count);
+    for (unsigned i = 0; i < r->count; i++) {
+        size_t len = workload_put_key(w, r->keys[i], key);
+        p += c->codec->put_key(p, r->verb, r->count, key, len);
+    }
+    return p + c->codec->put_get_end(p, r->count);
+}
+
+static char *
+put_store(struct lconn *c, const struct workload *w, const struct lconn_request *r,
+          char *p)
+{
+    char key[WORKLOAD_KEY_MAX];
+    struct codec_store store = {
+        .verb = r->verb,
+        .key = key,
+        .key_len = workload_put_key(w, r->keys[0], key),
+        .exptime = workload_expiry(w, r->keys[0]),
+        .value_len = workload_value_len(w, r->keys[0]),
+        .cas = r->cas,
+    };
+    p += c->codec->put_store(p, &store);
+    memcpy(p, workload_value(w, r->keys[0]), store.value_len);
+    p += store.value_len;
+    return p + c->codec->put_store_end(p);
+}
+
+static char *
+put_order(struct lconn *c, const struct workload *w, const struct lconn_request *r,
+          char *p)
+{
+    char key[WORKLOAD_KEY_MAX];
+    struct codec_order order = {
+        .verb = r->verb,
+        .key = key,
+        .key_len = workload_put_key(w, r->keys[0], key),
+        .number = r->verb == CODEC_TOUCH ? (uint64_t)workload_expiry(w, r->keys[0]) : 1,
+    };
+    return p + c->codec->put_order(p, &order);
+}
+
+static void
+push(struct lconn *c, const struct workload *w, const struct lconn_request *r)
 {
     must(c->count < c->capacity && c->out_cap - c->out_len >= c->request_max);
+    must(r->count >= 1 && r->count <= c->keys_max);
     unsigned at = slot(c, c->count);
-    c->ops[at] = (struct lconn_op){intended, 0, verb, keys};
+    c->ops[at] =
+        (struct lconn_op){r->intended, 0, r->verb, r->count, r->then, r->is_verified};
+    memcpy(keys_at(c, at), r->keys, r->count * sizeof *r->keys);
     c->count++;
     c->fresh++;
-    return at;
-}
-
-void
-lconn_push_get(struct lconn *c, const struct workload *w, const uint64_t *keys,
-               unsigned count, nsec_t intended)
-{
-    must(count >= 1 && count <= c->getcount);
-    unsigned at = push_op(c, WORKLOAD_GET, count, intended);
-    char key[WORKLOAD_KEY_MAX];
     char *p = c->out + c->out_len;
-    p += c->codec->put_get(p, CODEC_GET, count);
-    for (unsigned i = 0; i < count; i++) {
-        keys_at(c, at)[i] = keys[i];
-        size_t len = workload_put_key(w, keys[i], key);
-        p += c->codec->put_key(p, CODEC_GET, count, key, len);
+    switch (r->verb) {
+    case CODEC_GET:
+    case CODEC_GETS:
+        p = put_get(c, w, r, p);
+        break;
+    case CODEC_SET:
+    case CODEC_ADD:
+    case CODEC_CAS:
+        p = put_store(c, w, r, p);
+        break;
+    default:
+        p = put_order(c, w, r, p);
+        break;
     }
-    p += c->codec->put_get_end(p, count);
     c->out_len = (size_t)(p - c->out);
 }
 
 void
-lconn_push_set(struct lconn *c, const struct workload *w, uint64_t key,
-               const char *filler, nsec_t intended)
+lconn_push(struct lconn *c, const struct workload *w, const struct lconn_request *r)
 {
-    unsigned at = push_op(c, WORKLOAD_SET, 1, intended);
-    char text[WORKLOAD_KEY_MAX];
-    struct codec_store store = {
-        .verb = CODEC_SET,
-        .key = text,
-        .key_len = workload_put_key(w, key, text),
-        .value_len = workload_value_len(w, key),
+    must(c->todo_count == 0);
+    push(c, w, r);
+}
+
+bool
+lconn_push_todo(struct lconn *c, const struct workload *w, nsec_t intended)
+{
+    if (c->todo_count == 0) {
+        return false;
+    }
+    const struct lconn_todo *todo = &c->todo[c->todo_head];
+    struct lconn_request request = {
+        .verb = todo->verb,
+        .keys = &todo->key,
+        .count = 1,
+        .intended = intended,
+        .cas = todo->cas,
     };
-    char *p = c->out + c->out_len;
-    keys_at(c, at)[0] = key;
-    p += c->codec->put_store(p, &store);
-    memcpy(p, filler, store.value_len);
-    p += store.value_len;
-    p += c->codec->put_store_end(p);
-    c->out_len = (size_t)(p - c->out);
+    push(c, w, &request);
+    c->todo_head = (c->todo_head + 1) % c->todo_cap;
+    c->todo_count--;
+    return true;
+}
+
+static void
+add_todo(struct lconn *c, enum codec_verb verb, uint64_t key, uint64_t cas)
+{
+    must(c->todo_count < c->todo_cap);
+    unsigned at = (c->todo_head + c->todo_count++) % c->todo_cap;
+    c->todo[at] = (struct lconn_todo){key, cas, verb};
 }
 
 struct lconn_op *
@@ -210,7 +292,7 @@ lconn_take_op(struct lconn *c, struct lconn_op *op)
     if (c->fresh > c->count) {
         c->fresh = c->count;
     }
-    c->next_key = c->hits = 0;
+    forget_reply(c);
     return true;
 }
 
@@ -247,39 +329,98 @@ lconn_flush(struct lconn *c, nsec_t now, size_t *sent)
 
 /* ---- replies ----------------------------------------------------------------------- */
 
+static bool
+is_get(const struct lconn_op *op)
+{
+    return op->verb == CODEC_GET || op->verb == CODEC_GETS;
+}
+
+/* Key i of the oldest request is answered: what follows from it? */
+static void
+finish_key(struct lconn *c, const struct workload *w, unsigned i,
+           const struct client_reply *value)
+{
+    const struct lconn_op *op = &c->ops[c->head];
+    uint64_t key = keys_at(c, c->head)[i];
+    if (value == NULL && w->conf.fills) {
+        add_todo(c, CODEC_SET, key, 0);
+    } else if (op->then == THEN_SET) {
+        add_todo(c, CODEC_SET, key, 0);
+    } else if (op->then == THEN_CAS && value != NULL) {
+        add_todo(c, CODEC_CAS, key, value->cas);
+    }
+}
+
 /* A value must belong to a key that was asked for; servers answer in the order of the
  * request and leave misses out. */
 static bool
 match_value(struct lconn *c, const struct workload *w, const struct client_reply *reply)
 {
-    if (c->ops[c->head].verb != WORKLOAD_GET) {
+    const struct lconn_op *op = &c->ops[c->head];
+    if (!is_get(op)) {
         return false;
     }
     const uint64_t *keys = keys_at(c, c->head);
-    while (c->next_key < c->ops[c->head].keys) {
-        if (workload_is_key(w, keys[c->next_key++], reply->key, reply->key_len)) {
-            c->hits++;
-            return true;
+    while (c->next_key < op->keys) {
+        unsigned i = c->next_key++;
+        if (!workload_is_key(w, keys[i], reply->key, reply->key_len)) {
+            finish_key(c, w, i, NULL);
+            continue;
         }
+        finish_key(c, w, i, reply);
+        c->hits++;
+        c->value_at = 0;
+        if (op->is_verified && reply->value_len != workload_value_len(w, keys[i])) {
+            c->is_wrong = true;
+        }
+        return true;
     }
     return false;
 }
 
-static enum lconn_outcome
-judge(const struct lconn *c, enum client_kind kind)
+static void
+check_data(struct lconn *c, const struct workload *w, const struct client_reply *reply)
 {
-    switch (kind) {
-    case CLIENT_END:
-        return c->ops[c->head].verb == WORKLOAD_GET ? LCONN_GOOD : LCONN_UNEXPECTED;
-    case CLIENT_STORED:
-        return c->ops[c->head].verb == WORKLOAD_SET ? LCONN_GOOD : LCONN_UNEXPECTED;
-    case CLIENT_ERROR:
-    case CLIENT_CLIENT_ERROR:
-    case CLIENT_SERVER_ERROR:
+    if (!c->ops[c->head].is_verified || c->is_wrong) {
+        return;
+    }
+    uint64_t key = keys_at(c, c->head)[c->next_key - 1];
+    c->is_wrong = !workload_is_value(w, key, c->value_at, reply->text, reply->text_len);
+    c->value_at += reply->text_len;
+}
+
+/* The answers that belong to each request: those that say that it had its effect, and those
+ * that say that the key was not there, or was. */
+#define KIND(kind) (UINT64_C(1) << (kind))
+static_assert(CLIENT_KINDS <= 64, "a bit each");
+static const struct {
+    uint64_t effect, none;
+} answers[CODEC_VERBS] = {
+    [CODEC_GET] = {KIND(CLIENT_END), 0},
+    [CODEC_GETS] = {KIND(CLIENT_END), 0},
+    [CODEC_SET] = {KIND(CLIENT_STORED), 0},
+    [CODEC_ADD] = {KIND(CLIENT_STORED), KIND(CLIENT_NOT_STORED)},
+    [CODEC_CAS] = {KIND(CLIENT_STORED), KIND(CLIENT_EXISTS) | KIND(CLIENT_NOT_FOUND)},
+    [CODEC_DELETE] = {KIND(CLIENT_DELETED), KIND(CLIENT_NOT_FOUND)},
+    [CODEC_TOUCH] = {KIND(CLIENT_TOUCHED), KIND(CLIENT_NOT_FOUND)},
+    [CODEC_INCR] = {KIND(CLIENT_NUMBER), KIND(CLIENT_NOT_FOUND)},
+};
+
+static enum lconn_outcome
+judge(struct lconn *c, const struct workload *w, enum client_kind kind)
+{
+    const struct lconn_op *op = &c->ops[c->head];
+    if (kind == CLIENT_ERROR || kind == CLIENT_CLIENT_ERROR ||
+        kind == CLIENT_SERVER_ERROR) {
         return LCONN_BAD;
-    default:
+    }
+    if (((answers[op->verb].effect | answers[op->verb].none) & KIND(kind)) == 0) {
         return LCONN_UNEXPECTED;
     }
+    while (is_get(op) && c->next_key < op->keys) {
+        finish_key(c, w, c->next_key++, NULL);
+    }
+    return c->is_wrong ? LCONN_WRONG : LCONN_GOOD;
 }
 
 /* What the next reply answers; false when nothing was asked. */
@@ -290,7 +431,7 @@ expect_reply(const struct lconn *c, struct codec_expect *expect)
     if (c->count == c->fresh) {
         return false;
     }
-    expect->verb = op->verb == WORKLOAD_GET ? CODEC_GET : CODEC_SET;
+    expect->verb = op->verb;
     expect->keys = op->keys;
     return true;
 }
@@ -311,6 +452,7 @@ lconn_parse(struct lconn *c, const struct workload *w, const char *buf, size_t l
                                        len - done->taken, &reply);
         done->kind = reply.kind;
         if (reply.kind == CLIENT_DATA) {
+            check_data(c, w, &reply);
             continue;
         }
         if (reply.kind == CLIENT_MORE) {
@@ -324,7 +466,8 @@ lconn_parse(struct lconn *c, const struct workload *w, const char *buf, size_t l
             done->outcome = LCONN_BROKEN;
             return;
         }
-        done->outcome = judge(c, reply.kind);
+        done->outcome = judge(c, w, reply.kind);
+        done->has_effect = (answers[expect.verb].effect & KIND(reply.kind)) != 0;
         done->hits = c->hits;
         bool taken = lconn_take_op(c, &done->op);
         must(taken);

@@ -30,12 +30,38 @@ enum lconn_io {
     LCONN_IO_LOST,
 };
 
+/* What the caller has to send when a get is answered. */
+enum lconn_then {
+    THEN_NOTHING,
+    THEN_CAS, /* a cas of each value */
+    THEN_SET, /* a set of each key */
+};
+
 /* A request on its way. */
 struct lconn_op {
     nsec_t intended;
     nsec_t issued; /* 0 until given to the kernel */
-    enum workload_verb verb;
+    enum codec_verb verb;
     unsigned keys;
+    enum lconn_then then;
+    bool is_verified; /* values are compared with what they should be */
+};
+
+/* A request of one key that follows from an answer. */
+struct lconn_todo {
+    uint64_t key;
+    uint64_t cas;
+    enum codec_verb verb; /* SET or CAS */
+};
+
+struct lconn_request {
+    enum codec_verb verb;
+    const uint64_t *keys;
+    unsigned count; /* of keys: 1 but for gets */
+    nsec_t intended;
+    uint64_t cas; /* verb CAS only */
+    enum lconn_then then;
+    bool is_verified;
 };
 
 struct lconn {
@@ -49,9 +75,9 @@ struct lconn {
 
     /* Ring of requests: `count` from `head`; the last `fresh` are not stamped yet. */
     struct lconn_op *ops;
-    uint64_t *keys; /* getcount for each op */
+    uint64_t *keys; /* keys_max for each op */
     unsigned capacity, head, count, fresh;
-    unsigned getcount;
+    unsigned keys_max;
 
     /* out[sent..len) is to be sent. */
     char *out;
@@ -63,6 +89,13 @@ struct lconn {
     struct codec_parser parser;
     unsigned next_key; /* first key of the head get that may still be answered */
     unsigned hits;
+    uint64_t value_at; /* bytes of the value seen */
+    bool is_wrong;     /* a value was not the key's */
+
+    /* What follows from answers, a ring: sent before anything else, so that it never holds
+     * more than the keys of all gets on their way. NULL when nothing ever follows. */
+    struct lconn_todo *todo;
+    unsigned todo_cap, todo_head, todo_count;
 
     /* The caller's. */
     bool in_room, is_dirty;
@@ -97,11 +130,11 @@ lconn_has_room(const struct lconn *c, unsigned depth)
            c->out_cap - c->out_len >= c->request_max;
 }
 
-/* Both need lconn_has_room. `filler` has at least the value's length. */
-void lconn_push_get(struct lconn *c, const struct workload *w, const uint64_t *keys,
-                    unsigned count, nsec_t intended);
-void lconn_push_set(struct lconn *c, const struct workload *w, uint64_t key,
-                    const char *filler, nsec_t intended);
+/* Needs lconn_has_room, and nothing to do (lconn_push_todo) before. */
+void lconn_push(struct lconn *c, const struct workload *w,
+                const struct lconn_request *request);
+/* Likewise; pushes what follows from an earlier answer. False when there is nothing. */
+bool lconn_push_todo(struct lconn *c, const struct workload *w, nsec_t intended);
 
 /* Sends what it can. *sent is set to the bytes taken. Requests not stamped before are
  * stamped with `now`: call lconn_fresh before to see them. */
@@ -116,9 +149,10 @@ bool lconn_take_op(struct lconn *c, struct lconn_op *op);
 
 enum lconn_outcome {
     LCONN_MORE,       /* all bytes used */
-    LCONN_GOOD,       /* END or STORED */
+    LCONN_GOOD,       /* one of the answers that belong to the request */
     LCONN_BAD,        /* answered with an error; `kind` says which */
     LCONN_UNEXPECTED, /* a reply that this request cannot have; `kind` says which */
+    LCONN_WRONG,      /* a value is not what the key has */
     LCONN_BROKEN,     /* not the protocol, or a reply to nothing: close */
 };
 
@@ -126,6 +160,8 @@ struct lconn_done {
     enum lconn_outcome outcome;
     struct lconn_op op; /* not for MORE and BROKEN */
     enum client_kind kind;
+    bool
+        has_effect; /* GOOD: of a verb other than get; else the key was not (or was) there */
     unsigned hits;
     size_t taken; /* bytes of the input used */
 };

@@ -13,7 +13,6 @@ struct load {
     const struct workload *w;
     struct load_slice slice;
     uint64_t *next; /* key to send next, each server */
-    const char *filler;
     struct tally *tally;
     uint64_t left; /* answers to come */
     nsec_t last_answer;
@@ -44,7 +43,9 @@ send_more(struct load *l, struct lconn *c)
     size_t sent;
     uint64_t *next = &l->next[c->server];
     while (*next < l->slice.end && lconn_has_room(c, LOAD_DEPTH)) {
-        lconn_push_set(c, l->w, (*next)++, l->filler, 0);
+        lconn_push(c, l->w,
+                   &(struct lconn_request){.verb = CODEC_SET, .keys = next, .count = 1});
+        ++*next;
     }
     return lset_flush(l->set, c, clock_now(), &sent) == LCONN_IO_LOST ? lost(l, c) : NULL;
 }
@@ -105,14 +106,13 @@ load_loop(struct load *l)
 }
 
 const char *
-load_run(struct lset *s, struct load_slice slice, const char *filler, struct tally *tally,
-         char *err, size_t err_len)
+load_run(struct lset *s, struct load_slice slice, struct tally *tally, char *err,
+         size_t err_len)
 {
     struct load l = {
         .set = s,
         .w = s->conf.workload,
         .slice = slice,
-        .filler = filler,
         .tally = tally,
         .left = (slice.end - slice.first) * s->conf.targets_len,
         .last_answer = clock_now(),

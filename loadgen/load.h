@@ -21,5 +21,4 @@ struct load_slice load_slice_of(uint64_t records, unsigned index, unsigned threa
 
 /* NULL when every record is stored, else a sentence (err). Counts into tally->loaded. */
 must_check const char *load_run(struct lset *s, struct load_slice slice,
-                                const char *filler, struct tally *tally, char *err,
-                                size_t err_len);
+                                struct tally *tally, char *err, size_t err_len);

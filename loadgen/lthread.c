@@ -89,7 +89,7 @@ load_slice(struct lthread *t, struct lset *set)
     }
     struct load_slice slice =
         load_slice_of(set->conf.workload->conf.records, t->conf.index, t->conf.threads);
-    return load_run(set, slice, t->conf.drive.filler, &t->tally, t->err, sizeof t->err);
+    return load_run(set, slice, &t->tally, t->err, sizeof t->err);
 }
 
 static const char *

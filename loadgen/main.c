@@ -25,11 +25,14 @@ make_workload(const struct options *o, struct workload *w)
 {
     struct workload_conf conf = {
         .records = (uint64_t)o->records,
-        .update = o->update,
+        .mix = o->mix,
+        .fills = o->fills,
+        .verify = o->verify,
         .getcount = (unsigned)o->getcount,
         .key_prefix = o->key_prefix,
         .key_size = o->key_size,
         .value_size = o->value_size,
+        .expiry = o->expiry,
         .popularity = o->popularity,
     };
     const char *wrong = workload_init(w, &conf);
@@ -115,7 +118,12 @@ load_and_run(const struct options *o, int argc, char **argv, FILE *json)
                 (intmax_t)o->connections, o->servers_len);
     }
     struct run_conf conf = {o, &workload, targets, has_progress(o), stderr};
+    if (!workload_open(&workload)) {
+        fputs("mcload: out of memory for values\n", stderr);
+        return EXIT_UNREACHABLE;
+    }
     status = run_all(&conf, &result);
+    workload_close(&workload);
     if (status != EXIT_VALID) {
         return status;
     }

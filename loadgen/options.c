@@ -12,6 +12,8 @@
 
 #define SPIN_DEFAULT_US 50
 #define TIMEOUT_DEFAULT_S 10
+/* Only of values that this run has stored itself: others may have another form. */
+#define VERIFY_DEFAULT 0.01
 #define TIME_MAX_S 1e6
 #define RECORDS_MAX 1e12
 #define DEPTH_MAX 4096
@@ -46,6 +48,39 @@ static const char *
 call_iadist(void *conf, const char *text)
 {
     return dist_parse_gap(&((struct options *)conf)->gap, text);
+}
+
+static const char *
+call_update(void *conf, const char *text)
+{
+    double share;
+    if (!num_double(text, strlen(text), &share) || share < 0 || share > 1) {
+        return "the share of sets must be between 0 and 1";
+    }
+    mix_of_update(&((struct options *)conf)->mix, share);
+    return NULL;
+}
+
+static const char *
+call_ops(void *conf, const char *text)
+{
+    return mix_parse(&((struct options *)conf)->mix, text);
+}
+
+static const char *
+call_expiry(void *conf, const char *text)
+{
+    return dist_parse_size(&((struct options *)conf)->expiry, text);
+}
+
+static const char *
+call_on_miss(void *conf, const char *text)
+{
+    struct options *o = conf;
+    o->fills = strcmp(text, "set") == 0;
+    return o->fills || strcmp(text, "ignore") == 0
+               ? NULL
+               : "a miss is ignored or followed by a set";
 }
 
 static const char *
@@ -163,9 +198,17 @@ static const struct opt rows[] = {
      .arg = "DIST", .help = "value length: the same and fb_value (200)"},
     {.letter = 'r', .name = "records", .kind = OPT_RATE, AT(records), .min = 1,
      .max = RECORDS_MAX, .arg = "N[k|m]", .help = "keys in use (10000)"},
-    {.letter = 'u', .name = "update", .kind = OPT_DOUBLE, AT(update), .min = 0,
-     .max = 1, .error = "the share of sets must be between 0 and 1", .arg = "SHARE",
-     .help = "share of sets (0.0)"},
+    {.letter = 'u', .name = "update", .kind = OPT_CALL, .call = call_update,
+     .arg = "SHARE", .help = "share of sets, the rest are gets (0.0)"},
+    {.name = "ops", .kind = OPT_CALL, .call = call_ops, .arg = "VERB:SHARE,...",
+     .help = "the mix: get gets set add cas delete touch incr insert scan rmw (get:1)"},
+    {.name = "on-miss", .kind = OPT_CALL, .call = call_on_miss, .arg = "ignore|set",
+     .help = "whether a set follows each miss (ignore)"},
+    {.name = "expiry", .kind = OPT_CALL, .call = call_expiry, .arg = "DIST",
+     .help = "seconds that values live, 0 for ever (0)"},
+    {.name = "verify", .kind = OPT_DOUBLE, AT(verify), .min = 0, .max = 1,
+     .error = "the share of gets must be between 0 and 1", .arg = "SHARE",
+     .help = "share of gets whose values are checked (0.01, with --noload 0)"},
     {.name = "getcount", .kind = OPT_INT, AT(getcount), .min = 1,
      .max = WORKLOAD_GETCOUNT_MAX, .arg = "N", .help = "keys in each get (1)"},
     {.name = "popularity", .kind = OPT_CALL, .call = call_popularity, .arg = "LAW",
@@ -248,10 +291,13 @@ set_defaults(struct options *o)
         .getcount = 1,
         .key_size = {DIST_FIXED, 30, 0, 0},
         .value_size = {DIST_FIXED, 200, 0, 0},
+        .expiry = {DIST_FIXED, 0, 0, 0},
+        .verify = -1,
         .gap = {DIST_EXPONENTIAL, 1, 0, 0},
         .key_prefix = "",
         .seed = 1,
     };
+    mix_of_update(&o->mix, 0);
 }
 
 static const char *
@@ -279,6 +325,9 @@ options_parse(struct options *o, int argc, char **argv, FILE *err)
     }
     if (o->servers_len == 0) {
         o->servers[o->servers_len++] = "127.0.0.1";
+    }
+    if (o->verify < 0) {
+        o->verify = o->no_load ? 0 : VERIFY_DEFAULT;
     }
     const char *wrong = check(o);
     if (wrong != NULL) {

@@ -13,6 +13,7 @@
 #include "base/opt.h"
 #include "loadgen/codec.h"
 #include "loadgen/dist.h"
+#include "loadgen/mix.h"
 #include "loadgen/popularity.h"
 
 #define OPTIONS_SERVERS_MAX 64
@@ -38,8 +39,10 @@ struct options {
     const struct codec *codec;
     double time_s, warmup_s, timeout_s, spin_us;
     int64_t threads, connections, depth, qps, records, getcount;
-    double update;
-    struct dist key_size, value_size, gap;
+    struct mix mix;
+    bool fills;
+    double verify; /* below 0: not given */
+    struct dist key_size, value_size, expiry, gap;
     struct popularity popularity;
     const char *key_prefix;
     bool is_blocking, no_load, load_only, no_nodelay;

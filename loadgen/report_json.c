@@ -106,19 +106,19 @@ write_totals(struct json *j, const struct result *r)
 {
     const struct tally *t = &r->total;
     uint64_t gets = ctr_get(&t->done[TALLY_READ]);
-    uint64_t sets = ctr_get(&t->done[TALLY_UPDATE]);
+    uint64_t updates = ctr_get(&t->done[TALLY_UPDATE]);
     json_open(j, "totals", '{');
     json_number(j, "seconds", r->elapsed_s);
     json_u64(j, "loaded", ctr_get(&t->loaded));
-    json_u64(j, "requests", gets + sets);
+    json_u64(j, "requests", gets + updates);
     json_u64(j, "gets", gets);
-    json_u64(j, "sets", sets);
+    json_u64(j, "sets", ctr_get(&t->ops[CODEC_SET]));
     json_u64(j, "keys", ctr_get(&t->keys));
     json_u64(j, "hits", ctr_get(&t->hits));
     json_u64(j, "misses", ctr_get(&t->keys) - ctr_get(&t->hits));
     json_u64(j, "rx_bytes", ctr_get(&t->rx_bytes));
     json_u64(j, "tx_bytes", ctr_get(&t->tx_bytes));
-    json_number(j, "qps", result_ratio((double)(gets + sets), r->elapsed_s));
+    json_number(j, "qps", result_ratio((double)(gets + updates), r->elapsed_s));
     json_u64(j, "offered", ctr_get(&t->offered));
     json_u64(j, "sent", ctr_get(&t->sent));
     json_u64(j, "achieved", ctr_get(&t->good));
@@ -129,6 +129,14 @@ write_totals(struct json *j, const struct result *r)
     json_u64(j, "unsent", ctr_get(&t->unsent));
     json_u64(j, "lost", ctr_get(&t->lost));
     json_u64(j, "unanswered", ctr_get(&t->unanswered));
+    json_open(j, "ops", '{');
+    for (unsigned v = 0; v < CODEC_VERBS; v++) {
+        json_open(j, codec_verb_name(v), '{');
+        json_u64(j, "done", ctr_get(&t->ops[v]));
+        json_u64(j, "no_effect", ctr_get(&t->no_effect[v]));
+        json_close(j, '}');
+    }
+    json_close(j, '}');
     json_close(j, '}');
 }
 
@@ -210,7 +218,7 @@ write_target(struct json *j, const struct result *r, const struct options *o)
     json_u64(j, "depth", (uint64_t)o->depth);
     json_u64(j, "records", (uint64_t)o->records);
     json_u64(j, "getcount", (uint64_t)o->getcount);
-    json_number(j, "update", o->update);
+    json_number(j, "update", mix_share_of_updates(&o->mix));
     json_number(j, "time", o->time_s);
     json_number(j, "warmup", o->warmup_s);
     json_close(j, '}');

@@ -49,7 +49,7 @@ print_table(const struct result *r, const struct options *o, FILE *out)
     enum tally_from from = o->from_issue ? FROM_ISSUE : FROM_INTENDED;
     /* What was never sent has no verb yet; it is shared out as the mix has it. */
     uint64_t censored = result_censored(t);
-    uint64_t updates = (uint64_t)((double)censored * o->update + 0.5);
+    uint64_t updates = (uint64_t)((double)censored * mix_share_of_updates(&o->mix) + 0.5);
     fprintf(out, "#type   %8s %8s %8s", "avg", "std", "min");
     for (size_t i = 0; i < sizeof row_names / sizeof row_names[0]; i++) {
         fprintf(out, " %8s", row_names[i]);
@@ -60,6 +60,31 @@ print_table(const struct result *r, const struct options *o, FILE *out)
     print_row("update", t->latency[from][TALLY_UPDATE], t->waits, updates, NS_PER_US,
               out);
     print_row("op_q", t->outstanding, t->waits, 0, 1, out);
+}
+
+/* By what was sent; left out when it is what the table shows already. */
+static void
+print_ops(const struct tally *t, FILE *out)
+{
+    uint64_t others = 0;
+    for (unsigned v = 0; v < CODEC_VERBS; v++) {
+        others += v == CODEC_GET || v == CODEC_SET ? 0 : ctr_get(&t->ops[v]);
+    }
+    if (others == 0) {
+        return;
+    }
+    const char *before = "Requests =";
+    for (unsigned v = 0; v < CODEC_VERBS; v++) {
+        uint64_t n = ctr_get(&t->ops[v]), none = ctr_get(&t->no_effect[v]);
+        if (n > 0) {
+            fprintf(out, "%s %s %ju", before, codec_verb_name(v), (uintmax_t)n);
+            if (none > 0) {
+                fprintf(out, " (%ju without effect)", (uintmax_t)none);
+            }
+            before = ",";
+        }
+    }
+    fputc('\n', out);
 }
 
 static void
@@ -238,6 +263,7 @@ report_text(const struct result *r, const struct options *o, FILE *out)
 {
     print_table(r, o, out);
     print_totals(r, out);
+    print_ops(&r->total, out);
     print_pace(r, out);
     print_errors(r, out);
     print_cost(r, out);

@@ -28,7 +28,6 @@ struct run {
     struct gate gate;
     struct lthread *threads;
     unsigned started;
-    char *filler;
     struct pin_plan plan;
     bool has_plan;
     atomic_bool stop;
@@ -100,20 +99,6 @@ raise_fd_limit(const struct run *r)
     }
 }
 
-/* Printable bytes for values; their content does not matter to the server. */
-static char *
-make_filler(const struct run *r)
-{
-    size_t len = workload_value_len_max(r->conf->workload);
-    char *filler = malloc(len + 1);
-    struct rng rng;
-    rng_init(&rng, r->o->seed, UINT64_MAX);
-    for (size_t i = 0; filler != NULL && i < len; i++) {
-        filler[i] = (char)('a' + rng_below(&rng, 26));
-    }
-    return filler;
-}
-
 static struct lthread_conf
 thread_conf(struct run *r, unsigned index)
 {
@@ -146,7 +131,7 @@ thread_conf(struct run *r, unsigned index)
                 .timeout = (nsec_t)(o->timeout_s * (double)NSEC_PER_SEC),
                 .seed = o->seed,
                 .thread = index,
-                .filler = r->filler,
+                .threads = (unsigned)o->threads,
                 .stop = &r->stop,
             },
         .loads = !o->no_load,
@@ -279,8 +264,7 @@ static enum exit_status
 start_threads(struct run *r)
 {
     r->threads = calloc((size_t)r->o->threads, sizeof *r->threads);
-    r->filler = make_filler(r);
-    if (r->threads == NULL || r->filler == NULL || !progress_init(&r->progress)) {
+    if (r->threads == NULL || !progress_init(&r->progress)) {
         return fail(r, "out of memory");
     }
     for (unsigned i = 0; i < (unsigned)r->o->threads; i++) {
@@ -304,7 +288,6 @@ tear_down(struct run *r)
     }
     progress_fini(&r->progress);
     free(r->threads);
-    free(r->filler);
     gate_fini(&r->gate);
 }
 

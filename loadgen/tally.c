@@ -20,6 +20,8 @@ static const struct {
     {offsetof(struct tally, done), TALLY_VERBS},
     {offsetof(struct tally, keys), 1},
     {offsetof(struct tally, hits), 1},
+    {offsetof(struct tally, ops), CODEC_VERBS},
+    {offsetof(struct tally, no_effect), CODEC_VERBS},
     {offsetof(struct tally, rx_bytes), 1},
     {offsetof(struct tally, tx_bytes), 1},
     {offsetof(struct tally, offered), 1},
@@ -38,7 +40,8 @@ static_assert(sizeof(struct tally) ==
                   offsetof(struct tally, latency) + HISTS * sizeof(struct hist *),
               "histograms stand last");
 static_assert(offsetof(struct tally, latency) ==
-                  (13 + TALLY_ERRORS + TALLY_VERBS + TALLY_BOUNDS) * sizeof(ctr_t),
+                  (13 + TALLY_ERRORS + TALLY_VERBS + 2 * CODEC_VERBS + TALLY_BOUNDS) *
+                      sizeof(ctr_t),
               "each counter has its row");
 
 static struct hist **
@@ -135,6 +138,7 @@ static const char *const error_names[] = {
     [TALLY_CLIENT_ERROR] = "client_error",
     [TALLY_SERVER_ERROR] = "server_error",
     [TALLY_UNEXPECTED] = "unexpected",
+    [TALLY_WRONG] = "wrong_value",
     [TALLY_DESYNC] = "desync",
     [TALLY_DISCONNECT] = "disconnect",
     [TALLY_TIMEOUT] = "timeout",

@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/ctr.h"
 #include "base/hist.h"
+#include "loadgen/codec.h"
 
 #define TALLY_SUB_BITS 10 /* buckets of 0.1 % */
 #define TALLY_MAX_NS (UINT64_C(100) * NSEC_PER_SEC)
@@ -38,6 +39,7 @@ enum tally_error {
     TALLY_CLIENT_ERROR, /* reply CLIENT_ERROR */
     TALLY_SERVER_ERROR, /* reply SERVER_ERROR */
     TALLY_UNEXPECTED,   /* a reply of the protocol, but not to this request */
+    TALLY_WRONG,        /* a value that is not what was stored */
     TALLY_DESYNC,       /* not the protocol: connection given up */
     TALLY_DISCONNECT,   /* connection lost */
     TALLY_TIMEOUT,      /* no reply in time: connection given up */
@@ -58,8 +60,10 @@ struct tally {
     ctr_t answered; /* since the very start, for the progress line */
     ctr_t errors[TALLY_ERRORS];
     /* Flow. */
-    ctr_t done[TALLY_VERBS]; /* requests answered without an error */
-    ctr_t keys, hits;        /* asked for by gets, and found */
+    ctr_t done[TALLY_VERBS];      /* requests answered without an error */
+    ctr_t keys, hits;             /* asked for by gets, and found */
+    ctr_t ops[CODEC_VERBS];       /* the same requests by what was sent */
+    ctr_t no_effect[CODEC_VERBS]; /* of these: the key was not there, or was */
     ctr_t rx_bytes, tx_bytes;
     /* Requests intended to start in the window. */
     ctr_t offered; /* all of them */

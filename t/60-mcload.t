@@ -121,7 +121,7 @@ is($json->{'latency.intended.count'}, $sent, 'and measured');
 is($json->{'latency.intended.buckets.sum'}, $sent, 'and is in a bucket');
 cmp_ok($json->{'totals.requests'}, '<=', $gets, 'the rate counts the window only');
 is($json->{"errors.$_"}, 0, "errors: no $_")
-    for qw(error client_error server_error unexpected desync disconnect timeout connect);
+    for qw(error client_error server_error unexpected wrong_value desync disconnect timeout connect);
 ok(wait_until(sub {
     mem_stats($server->control)->{curr_connections} == $before->{curr_connections};
 }), 'connections are closed at the end');
@@ -185,6 +185,36 @@ $json = json_of("$dir/e.json");
 cmp_ok($json->{'totals.gets'}, '>', 0, 'gets of large values');
 cmp_ok($json->{'totals.sets'}, '>', 0, 'sets of large values');
 
+# ---- mixes of verbs ----------------------------------------------------------------------
+
+# Every verb, with its values checked: none is answered with what is not its own.
+$run = mcload('-s', $at, '-r', '1k', '-t', '0.5', '-c', '4', '-d', '4', '--key-prefix=mix:',
+    '--ops=get:30,gets:5,set:10,add:5,cas:10,delete:10,touch:5,incr:10,insert:5,scan:5,rmw:5',
+    '--on-miss=set', '--verify=1', '--expiry=uniform:100,2000', '--json', "$dir/mix.json");
+ended_ok($run, 'a mix of all verbs');
+$json = json_of("$dir/mix.json");
+for my $verb (qw(get gets set add cas delete touch incr)) {
+    cmp_ok($json->{"totals.ops.$verb.done"}, '>', 0, "... with $verb");
+}
+cmp_ok($json->{'totals.ops.add.no_effect'}, '>', 0, '... add finds what is there');
+cmp_ok($json->{'totals.ops.incr.done'}, '>', $json->{'totals.ops.incr.no_effect'},
+    '... incr finds counters');
+like($run->{out}, qr/^Requests = get \d+, gets \d+, set \d+, .*cas \d+/m, '... in words');
+
+# Read-through: the second time everything is there.
+$run = mcload('-s', $at, '-r', '50', '-t', '0.5', '--noload', '--key-prefix=fill:', '-q', '2k',
+    '--on-miss=set', '--verify=1', '--json', "$dir/fill.json", '--getcount=3');
+ended_ok($run, 'read-through');
+$json = json_of("$dir/fill.json");
+cmp_ok($json->{'totals.sets'}, '>=', 50, '... fills the cache');
+cmp_ok($json->{'totals.hits'}, '>', $json->{'totals.misses'}, '... and finds it');
+
+# Another prefix would do, but the same keys with values of another length are found out.
+$run = mcload('-s', $at, '-r', '50', '-t', '0.2', '--noload', '--key-prefix=fill:', '--verify=1',
+    '-V', '100');
+is($run->{status}, 3, 'values of another length: invalid');
+like($run->{out}, qr/wrong_value [1-9]/, '... by name');
+
 # ---- servers ---------------------------------------------------------------------------
 
 my $second = start_server(path => "$dir/sock", args => ['-s', "$dir/sock"]);
@@ -201,7 +231,8 @@ cmp_ok(mem_stats($second->control)->{cmd_get}, '>', 0, 'both were asked');
 for my $args (['--nonsense'], ['-t', '0'], ['-t', 'x'], ['-T', '0'], ['-u', '1.5'], ['-K', '251'],
     ['-V', 'foo:1'], ['-i', 'gev'], ['-r', '0'], ['--noload', '--loadonly'], ['--late=drop'],
     ['--popularity=zipf:-1'], ['--realtime=fifo:0'], ['--key-prefix=a b'], ['operand'],
-    ['--json', "$dir/no/such/dir"], ['--cpus=x']) {
+    ['--ops=get'], ['--ops=put:1'], ['--on-miss=x'], ['--verify=2'],
+    ['--expiry=x'], ['--json', "$dir/no/such/dir"], ['--cpus=x']) {
     $run = mcload('-s', $at, @$args);
     is($run->{status}, 1, "@$args: usage") or diag($run->{err});
     is($run->{out}, '', '... nothing on stdout');

@@ -18,30 +18,32 @@ static struct workload workload;
 static struct target target;
 static struct lconn conn;
 static int peer;
-static char filler[64];
 
 static void
 set_up(void)
 {
     struct workload_conf conf = {.records = 1000, .getcount = 3, .key_prefix = "k"};
+    ck_assert_ptr_null(mix_parse(&conf.mix, "get:1,cas:1,rmw:1"));
     int pair[2];
     ck_assert_ptr_null(dist_parse_size(&conf.key_size, "5"));
     ck_assert_ptr_null(dist_parse_size(&conf.value_size, "4"));
     ck_assert_ptr_null(popularity_parse(&conf.popularity, "uniform"));
+    ck_assert_ptr_null(dist_parse_size(&conf.expiry, "0"));
     ck_assert_ptr_null(workload_init(&workload, &conf));
+    ck_assert(workload_open(&workload));
     struct lconn_conf lc = {&codec_ascii, &target, 0, DEPTH, &workload};
     ck_assert(lconn_init(&conn, &lc));
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
     conn.fd = pair[0];
     conn.state = LCONN_UP;
     peer = pair[1];
-    memset(filler, 'v', sizeof filler);
 }
 
 static void
 tear_down(void)
 {
     lconn_fini(&conn);
+    workload_close(&workload);
     close(peer);
 }
 
@@ -49,7 +51,16 @@ static void
 push_get(uint64_t a, uint64_t b, uint64_t c, nsec_t intended)
 {
     uint64_t keys[] = {a, b, c};
-    lconn_push_get(&conn, &workload, keys, 3, intended);
+    struct lconn_request request = {CODEC_GET, keys, 3, intended, 0, THEN_NOTHING, false};
+    lconn_push(&conn, &workload, &request);
+}
+
+/* A request of one key. */
+static void
+push_one(enum codec_verb verb, uint64_t key, enum lconn_then then, bool is_verified)
+{
+    struct lconn_request request = {verb, &key, 1, 0, 99, then, is_verified};
+    lconn_push(&conn, &workload, &request);
 }
 
 static void
@@ -87,11 +98,14 @@ START_TEST(test_requests_on_the_wire)
 {
     char got[256];
     push_get(0, 77, 999, 0);
-    lconn_push_set(&conn, &workload, 5, filler, 0);
+    push_one(CODEC_SET, 5, THEN_NOTHING, false);
     flush(1);
-    static const char expected[] = "get k0000 k0077 k0999\r\nset k0005 0 0 4\r\nvvvv\r\n";
-    ck_assert_int_eq(recv(peer, got, sizeof got, MSG_DONTWAIT), sizeof expected - 1);
-    ck_assert_mem_eq(got, expected, sizeof expected - 1);
+    char expected[256];
+    int len = snprintf(expected, sizeof expected,
+                       "get k0000 k0077 k0999\r\nset k0005 0 0 4\r\n%.4s\r\n",
+                       workload_value(&workload, 5));
+    ck_assert_int_eq(recv(peer, got, sizeof got, MSG_DONTWAIT), len);
+    ck_assert_mem_eq(got, expected, (size_t)len);
 }
 END_TEST
 
@@ -195,9 +209,134 @@ START_TEST(test_replies_to_set)
         {"VALUE k0005 0 1\r\nx\r\n", LCONN_BROKEN},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        lconn_push_set(&conn, &workload, 5, filler, 0);
+        push_one(CODEC_SET, 5, THEN_NOTHING, false);
         flush(1);
         ck_assert_int_eq(feed(rows[i].bytes, 3).outcome, rows[i].outcome);
+    }
+}
+END_TEST
+
+/* The other verbs: on the wire, and the answers that are theirs. */
+static const struct {
+    enum codec_verb verb;
+    const char *wire;
+    const char *reply;
+    enum lconn_outcome outcome;
+    bool has_effect;
+} orders[] = {
+    {CODEC_DELETE, "delete k0005\r\n", "DELETED\r\n", LCONN_GOOD, true},
+    {CODEC_DELETE, "delete k0005\r\n", "NOT_FOUND\r\n", LCONN_GOOD, false},
+    {CODEC_DELETE, "delete k0005\r\n", "STORED\r\n", LCONN_UNEXPECTED, false},
+    {CODEC_TOUCH, "touch k0005 0\r\n", "TOUCHED\r\n", LCONN_GOOD, true},
+    {CODEC_TOUCH, "touch k0005 0\r\n", "NOT_FOUND\r\n", LCONN_GOOD, false},
+    {CODEC_INCR, "incr k0005 1\r\n", "17\r\n", LCONN_GOOD, true},
+    {CODEC_INCR, "incr k0005 1\r\n", "NOT_FOUND\r\n", LCONN_GOOD, false},
+    {CODEC_INCR, "incr k0005 1\r\n", "CLIENT_ERROR x\r\n", LCONN_BAD, false},
+    {CODEC_ADD, "add k0005 0 0 4\r\n%.4s\r\n", "STORED\r\n", LCONN_GOOD, true},
+    {CODEC_ADD, "add k0005 0 0 4\r\n%.4s\r\n", "NOT_STORED\r\n", LCONN_GOOD, false},
+    {CODEC_CAS, "cas k0005 0 0 4 99\r\n%.4s\r\n", "STORED\r\n", LCONN_GOOD, true},
+    {CODEC_CAS, "cas k0005 0 0 4 99\r\n%.4s\r\n", "EXISTS\r\n", LCONN_GOOD, false},
+    {CODEC_CAS, "cas k0005 0 0 4 99\r\n%.4s\r\n", "NOT_FOUND\r\n", LCONN_GOOD, false},
+    {CODEC_GETS, "gets k0005\r\n", "END\r\n", LCONN_GOOD, true},
+};
+
+START_TEST(test_orders)
+{
+    char got[256], expected[256];
+    push_one(orders[_i].verb, 5, THEN_NOTHING, false);
+    flush(1);
+    const char *sep = strstr(orders[_i].wire, "%.4s");
+    size_t head = sep != NULL ? (size_t)(sep - orders[_i].wire) : strlen(orders[_i].wire);
+    int len = snprintf(expected, sizeof expected, "%.*s%.4s%s", (int)head,
+                       orders[_i].wire, sep != NULL ? workload_value(&workload, 5) : "",
+                       sep != NULL ? sep + 4 : "");
+    ck_assert_int_eq(recv(peer, got, sizeof got, MSG_DONTWAIT), len);
+    ck_assert_mem_eq(got, expected, (size_t)len);
+    struct lconn_done done = feed(orders[_i].reply, 4);
+    ck_assert_int_eq(done.outcome, orders[_i].outcome);
+    if (done.outcome == LCONN_GOOD) {
+        ck_assert_int_eq(done.has_effect, orders[_i].has_effect);
+    }
+    ck_assert_uint_eq(conn.todo_count, 0);
+}
+END_TEST
+
+/* A cas follows a gets that hit, with its number; a set follows the get of an rmw. */
+START_TEST(test_sequels)
+{
+    char got[256], expected[256];
+    push_one(CODEC_GETS, 7, THEN_CAS, false);
+    push_one(CODEC_GETS, 8, THEN_CAS, false);
+    push_one(CODEC_GET, 9, THEN_SET, false);
+    flush(1);
+    ck_assert_int_gt(recv(peer, got, sizeof got, MSG_DONTWAIT), 0);
+    feed("VALUE k0007 0 4 1234\r\nabcd\r\nEND\r\nEND\r\nEND\r\n", 30);
+    ck_assert_uint_eq(conn.todo_count, 2);
+    ck_assert(lconn_push_todo(&conn, &workload, 5));
+    ck_assert(lconn_push_todo(&conn, &workload, 6));
+    ck_assert(!lconn_push_todo(&conn, &workload, 7));
+    ck_assert_uint_eq(lconn_fresh_op(&conn, 1)->intended, 6);
+    flush(8);
+    int len = snprintf(expected, sizeof expected,
+                       "cas k0007 0 0 4 1234\r\n%.4s\r\nset k0009 0 0 4\r\n%.4s\r\n",
+                       workload_value(&workload, 7), workload_value(&workload, 9));
+    ck_assert_int_eq(recv(peer, got, sizeof got, MSG_DONTWAIT), len);
+    ck_assert_mem_eq(got, expected, (size_t)len);
+    ck_assert_int_eq(feed("STORED\r\nSTORED\r\n", 3).outcome, LCONN_GOOD);
+}
+END_TEST
+
+/* Read-through: a set for each key missed, wherever in the get it stood; lost with the
+ * connection. Never more than there is room for. */
+START_TEST(test_fills)
+{
+    workload.conf.fills = true;
+    push_get(1, 2, 3, 0);
+    push_get(4, 5, 6, 0);
+    push_get(7, 8, 9, 0);
+    flush(1);
+    feed("VALUE k0002 0 1\r\nx\r\nEND\r\nEND\r\nEND\r\n", 9);
+    ck_assert_uint_eq(conn.todo_count, 8);
+    for (unsigned i = 0; i < 8; i++) {
+        static const uint64_t keys[] = {1, 3, 4, 5, 6, 7, 8, 9};
+        ck_assert_uint_eq(conn.todo[(conn.todo_head) % conn.todo_cap].key, keys[i]);
+        ck_assert(lconn_push_todo(&conn, &workload, 5));
+        flush(1);
+        ck_assert_int_eq(feed("STORED\r\n", 1).outcome, LCONN_GOOD);
+    }
+    push_get(1, 2, 3, 0);
+    flush(1);
+    feed("END\r\n", 1);
+    ck_assert_uint_eq(conn.todo_count, 3);
+    lconn_down(&conn);
+    ck_assert_uint_eq(conn.todo_count, 0);
+}
+END_TEST
+
+/* Values are compared with what their keys have: length and content, however cut. */
+START_TEST(test_verified)
+{
+    char good[128], wrong[128], brief[128];
+    const char *v = workload_value(&workload, 5);
+    snprintf(good, sizeof good, "VALUE k0005 0 4\r\n%.4s\r\nEND\r\n", v);
+    snprintf(wrong, sizeof wrong, "VALUE k0005 0 4\r\n%.3sX\r\nEND\r\n", v);
+    snprintf(brief, sizeof brief, "VALUE k0005 0 3\r\n%.3s\r\nEND\r\n", v);
+    const struct {
+        const char *reply;
+        bool is_verified;
+        enum lconn_outcome outcome;
+    } rows[] = {
+        {good, true, LCONN_GOOD},       {wrong, true, LCONN_WRONG},
+        {brief, true, LCONN_WRONG},     {wrong, false, LCONN_GOOD},
+        {brief, false, LCONN_GOOD},     {"END\r\n", true, LCONN_GOOD},
+        {"ERROR\r\n", true, LCONN_BAD},
+    };
+    for (size_t r = 0; r < sizeof rows / sizeof rows[0]; r++) {
+        for (size_t cut = 0; cut < strlen(rows[r].reply); cut++) {
+            push_one(CODEC_GET, 5, THEN_NOTHING, rows[r].is_verified);
+            flush(1);
+            ck_assert_int_eq(feed(rows[r].reply, cut).outcome, rows[r].outcome);
+        }
     }
 }
 END_TEST
@@ -230,13 +369,15 @@ START_TEST(test_full_socket)
 {
     int small = 1;
     size_t sent, total = 0, got = 0, pushed = 0;
-    char buf[65536];
+    char buf[65536], expected[64];
+    snprintf(expected, sizeof expected, "set k0005 0 0 4\r\n%.4s\r\n",
+             workload_value(&workload, 5));
     ck_assert_int_eq(setsockopt(conn.fd, SOL_SOCKET, SO_SNDBUF, &small, sizeof small), 0);
     enum lconn_io io = LCONN_IO_OK;
     for (int i = 0; i < 100000 && io == LCONN_IO_OK; i++) {
         struct lconn_op op;
-        lconn_push_set(&conn, &workload, 5, filler, 0);
-        pushed += strlen("set k0005 0 0 4\r\nvvvv\r\n");
+        push_one(CODEC_SET, 5, THEN_NOTHING, false);
+        pushed += strlen(expected);
         io = lconn_flush(&conn, 1, &sent);
         total += sent;
         ck_assert(lconn_take_op(&conn, &op));
@@ -245,8 +386,7 @@ START_TEST(test_full_socket)
     while (got < pushed) {
         ssize_t n = recv(peer, buf, sizeof buf, MSG_DONTWAIT);
         for (ssize_t i = 0; i < n; i++) {
-            ck_assert_int_eq(buf[i],
-                             "set k0005 0 0 4\r\nvvvv\r\n"[(got + (size_t)i) % 23]);
+            ck_assert_int_eq(buf[i], expected[(got + (size_t)i) % strlen(expected)]);
         }
         got += n > 0 ? (size_t)n : 0;
         ck_assert_int_ne(lconn_flush(&conn, 2, &sent), LCONN_IO_LOST);
@@ -290,6 +430,10 @@ main(void)
     tcase_add_loop_test(tc, test_replies_to_get, 0,
                         (int)(sizeof replies / sizeof replies[0]));
     tcase_add_test(tc, test_replies_to_set);
+    tcase_add_loop_test(tc, test_orders, 0, ROWS(orders));
+    tcase_add_test(tc, test_sequels);
+    tcase_add_test(tc, test_fills);
+    tcase_add_test(tc, test_verified);
     tcase_add_test(tc, test_reply_to_nothing);
     tcase_add_test(tc, test_peer_gone);
     tcase_add_test(tc, test_full_socket);

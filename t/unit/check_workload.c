@@ -6,6 +6,7 @@
  */
 #include "loadgen/workload.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,7 +19,9 @@ conf_of(uint64_t records, const char *key_size, const char *value_size)
     struct workload_conf conf = {.records = records, .getcount = 1, .key_prefix = ""};
     ck_assert_ptr_null(dist_parse_size(&conf.key_size, key_size));
     ck_assert_ptr_null(dist_parse_size(&conf.value_size, value_size));
+    ck_assert_ptr_null(dist_parse_size(&conf.expiry, "0"));
     ck_assert_ptr_null(popularity_parse(&conf.popularity, "uniform"));
+    mix_of_update(&conf.mix, 0);
     return conf;
 }
 
@@ -86,11 +89,11 @@ START_TEST(test_mix)
     struct workload_conf conf = conf_of(1000, "30", "200");
     struct rng rng;
     int sets = 0;
-    conf.update = shares[_i];
+    mix_of_update(&conf.mix, shares[_i]);
     rng_init(&rng, 1, 1);
     ck_assert_ptr_null(workload_init(&w, &conf));
     for (int i = 0; i < 100000; i++) {
-        sets += workload_verb(&w, &rng) == WORKLOAD_SET;
+        sets += mix_draw(&w.conf.mix, rng_unit(&rng)) == MIX_SET;
     }
     bool is_exact = shares[_i] == 0 || shares[_i] == 1;
     double tolerance = is_exact ? 1e-9 : 0.006;
@@ -104,7 +107,7 @@ START_TEST(test_same_seed_same_requests)
     struct workload_conf conf = conf_of(100000, "30", "200");
     struct rng a, b, c;
     int same = 0;
-    conf.update = 0.3;
+    mix_of_update(&conf.mix, 0.3);
     ck_assert_ptr_null(popularity_parse(&conf.popularity, "zipf:0.99"));
     ck_assert_ptr_null(workload_init(&w, &conf));
     rng_init(&a, 1, 0);
@@ -114,7 +117,6 @@ START_TEST(test_same_seed_same_requests)
         uint64_t key = workload_key(&w, &a);
         ck_assert_uint_eq(key, workload_key(&w, &b));
         same += key == workload_key(&w, &c);
-        ck_assert_int_eq(workload_verb(&w, &a), workload_verb(&w, &b));
     }
     ck_assert_int_lt(same, 1000);
 }
@@ -135,6 +137,97 @@ START_TEST(test_caps)
     conf = conf_of(1000, "30", "5000000");
     ck_assert_ptr_null(workload_init(&w, &conf));
     ck_assert_uint_eq(workload_value_len(&w, 3), 5000000);
+}
+END_TEST
+
+/* Weights become shares; every verb comes as often as it should. */
+START_TEST(test_mix_of_verbs)
+{
+    static const struct {
+        enum mix_verb verb;
+        double share;
+    } rows[] = {{MIX_GET, .5},   {MIX_DELETE, .25},  {MIX_TOUCH, .1}, {MIX_CAS, .05},
+                {MIX_INCR, .05}, {MIX_INSERT, .025}, {MIX_RMW, .025}};
+    struct mix m;
+    struct rng rng;
+    int seen[MIX_VERBS] = {0};
+    ck_assert_ptr_null(
+        mix_parse(&m, "touch:20,get:100,cas:10,incr:10,delete:50,insert:5,rmw:5,set:0"));
+    ck_assert_uint_eq(m.count, ROWS(rows));
+    ck_assert_int_eq(m.rows[0].verb, MIX_GET);
+    rng_init(&rng, 5, 5);
+    for (int i = 0; i < 100000; i++) {
+        seen[mix_draw(&m, rng_unit(&rng))]++;
+    }
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        double sd = sqrt(1e5 * rows[i].share * (1 - rows[i].share));
+        ck_assert_double_eq_tol(mix_share(&m, rows[i].verb), rows[i].share, 1e-9);
+        ck_assert_double_eq_tol(seen[rows[i].verb], 1e5 * rows[i].share, 4 * sd);
+    }
+    ck_assert_double_eq_tol(mix_share_of_updates(&m), 0.5, 1e-9);
+    ck_assert_int_eq(seen[MIX_SET] + seen[MIX_ADD], 0);
+    static const char *const bad[] = {"",       "get",        "get:",  "get:x",
+                                      "get:-1", "get:0",      "put:1", "get:1,",
+                                      ",get:1", "get:1;set:1"};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        ck_assert_msg(mix_parse(&m, bad[i]) != NULL, "%s", bad[i]);
+    }
+}
+END_TEST
+
+/* A value's bytes are its key's alone, and any piece of it can be checked. */
+START_TEST(test_values)
+{
+    struct workload w, other;
+    struct workload_conf conf = conf_of(1000, "30", "fb_value");
+    size_t differ = 0, long_ones = 0;
+    ck_assert_ptr_null(workload_init(&w, &conf));
+    conf.mix.rows[0].verb = MIX_SET;
+    ck_assert_ptr_null(workload_init(&other, &conf));
+    ck_assert(workload_open(&w));
+    ck_assert(workload_open(&other));
+    for (uint64_t key = 0; key < 1000; key++) {
+        size_t len = workload_value_len(&w, key);
+        const char *v = workload_value(&w, key);
+        ck_assert_mem_eq(v, workload_value(&other, key), len);
+        ck_assert(workload_is_value(&w, key, 0, v, len));
+        ck_assert(workload_is_value(&w, key, len / 2, v + len / 2, len - len / 2));
+        ck_assert(!workload_is_value(&w, key, 1, v, len));
+        if (len > 8) {
+            long_ones++;
+            differ += memcmp(v, workload_value(&w, (key + 1) % 1000), 8) != 0;
+        }
+    }
+    ck_assert_uint_ge(differ + 2, long_ones);
+    workload_close(&w);
+    workload_close(&other);
+}
+END_TEST
+
+/* With incr in the mix some keys hold digits; incr finds them from any key. */
+START_TEST(test_counters)
+{
+    struct workload w;
+    struct workload_conf conf = conf_of(1000, "30", "4");
+    int counters = 0;
+    ck_assert_ptr_null(mix_parse(&conf.mix, "get:3,incr:1"));
+    ck_assert_ptr_null(workload_init(&w, &conf));
+    ck_assert(workload_open(&w));
+    for (uint64_t key = 0; key < 1000; key++) {
+        uint64_t counter = workload_counter_of(&w, key);
+        ck_assert_uint_lt(counter, 1000);
+        ck_assert(workload_is_counter(&w, counter));
+        counters += workload_is_counter(&w, key);
+        ck_assert_uint_eq(workload_value_len(&w, key),
+                          workload_is_counter(&w, key) ? WORKLOAD_COUNTER_LEN : 4);
+    }
+    ck_assert_int_eq(counters, 250);
+    ck_assert_uint_eq(workload_value_len_max(&w), WORKLOAD_COUNTER_LEN);
+    ck_assert_uint_eq(strspn(workload_value(&w, 0), "0123456789"), WORKLOAD_COUNTER_LEN);
+    ck_assert(workload_is_value(&w, 0, 0, "1000000017", 10));
+    ck_assert(!workload_is_value(&w, 0, 0, "10000000x7", 10));
+    ck_assert(!workload_is_value(&w, 0, 0, "10000000001", 11));
+    workload_close(&w);
 }
 END_TEST
 
@@ -190,6 +283,9 @@ main(void)
     tcase_add_loop_test(tc, test_mix, 0, 4);
     tcase_add_test(tc, test_same_seed_same_requests);
     tcase_add_test(tc, test_caps);
+    tcase_add_test(tc, test_mix_of_verbs);
+    tcase_add_test(tc, test_values);
+    tcase_add_test(tc, test_counters);
     tcase_add_test(tc, test_refused);
     tcase_add_test(tc, test_load_slices);
     suite_add_tcase(s, tc);
