@@ -215,10 +215,19 @@ package MCTest::Server;
 use POSIX qw(:sys_wait_h);
 use Time::HiRes qw(time sleep);
 
+use constant SO_PEERCRED => 17;
+
+# A UNIX socket can only be tried. That connection becomes the first that `connect` returns: were
+# it closed, its end would come between what the test does, whenever the server gets to it.
 sub _is_up {
     my ($self) = @_;
     if (defined $self->{path}) {
-        return IO::Socket::UNIX->new(Peer => $self->{path}) ? 1 : 0;
+        my $sock = IO::Socket::UNIX->new(Peer => $self->{path}) or return 0;
+        # not another server that had the path before
+        my ($pid) = unpack 'i', getsockopt($sock, Socket::SOL_SOCKET(), SO_PEERCRED) // '';
+        return 0 if !$pid || $pid != $self->{pid};
+        $self->{first} = $sock;
+        return 1;
     }
     open my $fh, '<', $self->{port_file} or return 0;
     my @lines = <$fh>;
@@ -252,7 +261,7 @@ sub connect {
     my $sock;
     for my $try (1 .. 3) {
         $sock = defined $self->{path}
-            ? IO::Socket::UNIX->new(Peer => $self->{path})
+            ? $self->_first || IO::Socket::UNIX->new(Peer => $self->{path})
             : IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $self->{port},
                 Proto => 'tcp',
                 $opt{no_wait} ? (Blocking => 0) : (Timeout => $TIMEOUT));
@@ -270,6 +279,11 @@ sub connect {
         MCTLS::tls_upgrade($sock) or die "no TLS: $IO::Socket::SSL::SSL_ERROR";
     }
     return $sock;
+}
+
+sub _first {
+    my ($self) = @_;
+    return $self->{owner} == $$ ? delete $self->{first} : undef;
 }
 
 # The connection for questions of the helper itself (stats, debugtime).
