@@ -10,7 +10,7 @@
 #define NAME_MAX_BYTES 64
 
 struct class_sum {
-    uint64_t queued, turns, gone, overdue, served, bytes;
+    uint64_t queued, turns, gone, overdue, served, served_udp, bytes;
 };
 
 static struct class_sum
@@ -24,6 +24,7 @@ sum_class(const struct stats *st, enum req_class class)
         sum.gone += ctr_get(&k->turns) + ctr_get(&k->left);
         sum.overdue += ctr_get(&k->overdue);
         sum.served += ctr_get(&k->served);
+        sum.served_udp += ctr_get(&k->served_udp);
         sum.bytes += ctr_get(&k->bytes);
     }
     return sum;
@@ -68,6 +69,7 @@ show_class(struct stats *st, struct sink *sink, enum req_class class, struct his
 {
     struct class_sum sum = sum_class(st, class);
     put(sink, class, "served", sum.served);
+    put(sink, class, "served_udp", sum.served_udp);
     put(sink, class, "bytes", sum.bytes);
     if (class == CLASS_CONTROL) {
         return; /* never waits */

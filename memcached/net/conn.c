@@ -150,7 +150,8 @@ conn_create(struct worker *w, const struct handoff *handoff)
     atomic_init(&c->entry.last_cmd, w->env.now);
     session_init(&c->session);
     c->session.binding = handoff->binding;
-    c->session.declared = conn_class_of_place(w, handoff);
+    c->session.declared =
+        classify_place(&w->shared->class_rules, &handoff->peer, handoff->declared);
     c->peer = handoff->peer;
     c->tag = handoff->tag;
     c->rate.since = w->now;

@@ -6,12 +6,10 @@
  */
 #pragma once
 
+#include "net/classify.h"
 #include "net/conn.h"
 #include "net/worker.h"
 
-/* What a rule for the client's address says goes before what its listener says: as
- * session.declared. */
-uint8_t conn_class_of_place(const struct worker *w, const struct handoff *handoff);
 enum req_class conn_judge(struct conn *c);
 void conn_account_other(struct conn *c, enum session_ran ran, size_t bytes);
 

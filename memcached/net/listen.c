@@ -192,8 +192,7 @@ open_udp_address(void *ctx, const struct addrinfo *ai,
                  const struct hosts_element *element)
 {
     struct listen *l = ctx;
-    (void)element;
-    return udp_bind(&l->shared->udp, ai);
+    return udp_bind(&l->shared->udp, ai, element->declared);
 }
 
 static bool

@@ -11,6 +11,7 @@
 
 #include "base/rng.h"
 #include "net/addr.h"
+#include "net/classify.h"
 #include "net/frame.h"
 #include "net/worker.h"
 #include "proto/ascii.h"
@@ -46,7 +47,8 @@ struct udp {
     struct worker *worker;
     struct udp *next; /* the worker's list */
     int fd;
-    bool is_readable;   /* an edge was seen that no short batch has used up */
+    enum req_class declared; /* of all that it receives, or CLASS_NONE */
+    bool is_readable;        /* an edge was seen that no short batch has used up */
     bool is_blocked;    /* the socket took less than it was given: an edge will come */
     struct event event; /* edge-triggered */
     struct registry_entry entry;
@@ -57,12 +59,14 @@ struct udp {
     bool is_guarded;
     uint8_t ip[GUARD_IP_BYTES]; /* where it came from, when guarded */
     const struct msghdr *source;
+    uint64_t peer_key;  /* struct peer's */
     nsec_t received_at; /* the pass of the loop began in which the batch was */
     const char *p;      /* what the session has not taken yet */
     size_t left;
     uint64_t credit;      /* bytes of reply that it has paid for */
     unsigned requests;    /* still allowed in a row */
     enum req_class class; /* of the request at the head, or the last one */
+    bool is_class_told;   /* it was declared, not judged */
     struct frame frame;
     struct session session;
     struct buf in;
@@ -133,28 +137,16 @@ receive(struct udp *u)
 
 /* ---- a datagram ----------------------------------------------------------------------- */
 
-static void
-copy_ip(const struct sockaddr_storage *addr, uint8_t ip[GUARD_IP_BYTES])
-{
-    if (addr->ss_family == AF_INET6) {
-        memcpy(ip, &((const struct sockaddr_in6 *)addr)->sin6_addr, GUARD_IP_BYTES);
-        return;
-    }
-    memset(ip, 0, GUARD_IP_BYTES);
-    ip[10] = ip[11] = 0xff;
-    memcpy(ip + 12, &((const struct sockaddr_in *)addr)->sin_addr, 4);
-}
-
 /* Whether the source has to pay, and still can. */
 static bool
-pass_guard(struct udp *u, const struct sockaddr_storage *from)
+pass_guard(struct udp *u, const struct peer *from)
 {
     struct worker *w = u->worker;
     u->is_guarded = false;
     if (w->guard == NULL) {
         return true;
     }
-    copy_ip(from, u->ip);
+    must(addr_ip(from, u->ip));
     u->is_guarded = !guard_is_trusted(&w->shared->udp.conf.guard, u->ip);
     return !u->is_guarded || guard_admits(w->guard, u->ip, w->now);
 }
@@ -172,11 +164,13 @@ open_datagram(struct udp *u)
         ctr_add(&w->udp_ctr.dropped, 1);
         return;
     }
-    if (!pass_guard(u, &u->inbox.from[i])) {
+    u->source = &u->inbox.msgs[i].msg_hdr;
+    struct peer peer =
+        addr_peer(u->source->msg_name, u->source->msg_namelen, w->shared->peer_seed);
+    if (!pass_guard(u, &peer)) {
         ctr_add(&w->udp_ctr.guarded, 1);
         return;
     }
-    u->source = &u->inbox.msgs[i].msg_hdr;
     u->p = p + FRAME_HEADER_BYTES;
     u->left = len - FRAME_HEADER_BYTES;
     u->credit = GUARD_FREE_FACTOR * len;
@@ -184,6 +178,8 @@ open_datagram(struct udp *u)
     u->is_open = true;
     session_init(&u->session);
     u->session.is_datagram = true;
+    u->session.declared = classify_place(&w->shared->class_rules, &peer, u->declared);
+    u->peer_key = peer.key;
 }
 
 /* Forgets the datagram with everything that it has not said to the end. */
@@ -416,34 +412,15 @@ after_run(struct udp *u, struct turn *turn, enum session_ran ran)
     unreachable();
 }
 
-static enum req_class
-classify(const struct udp *u)
-{
-    struct session_facts facts = session_facts(&u->session);
-    struct class_traits traits = {.is_control = facts.is_control,
-                                  .is_write = facts.is_write,
-                                  .keys = facts.keys,
-                                  .value_bytes = facts.value_bytes,
-                                  .is_incomplete = facts.is_incomplete};
-    return class_of(&u->worker->shared->classes, &traits);
-}
-
 static struct limiter_request
 request_of(const struct udp *u, enum req_class class)
 {
-    const struct worker *w = u->worker;
     const struct req *req = &u->session.req;
-    struct limiter_request asked = {.class = class,
+    return (struct limiter_request){.class = class,
+                                    .peer = u->peer_key,
                                     .since = u->received_at,
                                     .keys =
                                         req->family == FAMILY_RETRIEVE ? req->keys : 1};
-    if (unlikely(slo_is_on(&w->shared->slo) ||
-                 atomic_load_explicit(&w->shared->limiter.is_on, memory_order_relaxed))) {
-        asked.peer =
-            addr_peer(u->source->msg_name, u->source->msg_namelen, w->shared->peer_seed)
-                .key;
-    }
-    return asked;
 }
 
 /* Answers the request at the head without running it. */
@@ -485,8 +462,10 @@ admit(struct udp *u, struct turn *turn, enum req_class class)
 static enum step
 step_run(struct udp *u, struct turn *turn)
 {
-    enum req_class class = u->task.is_admitted ? u->class : classify(u);
-    u->class = class;
+    if (!u->task.is_admitted) {
+        u->class = classify_request(u->worker->shared, &u->session, &u->is_class_told);
+    }
+    enum req_class class = u->class;
     if (!u->task.is_admitted) {
         bool is_bad = u->session.error != REPLY_NONE;
         /* Of two servers each would answer the other's error with one, for ever, once a
@@ -508,17 +487,19 @@ step_run(struct udp *u, struct turn *turn)
     if (class > turn->lane) {
         return STEP_DEFER;
     }
-    size_t late = u->worker->shared->classes.late_bytes;
+    struct worker *w = u->worker;
+    bool may_be_late = class_is_inline(turn->lane) && !u->is_class_told;
     turn->has_run = true;
-    u->worker->env.client_fd = u->fd;
+    w->env.client_fd = u->fd;
     struct session_limits limits = {.keys = KEYS_PER_RUN,
                                     .out_bytes = reply_max(u) + 1,
-                                    .late_bytes = class_is_inline(turn->lane) ? late : 0};
+                                    .late_bytes =
+                                        may_be_late ? w->shared->classes.late_bytes : 0};
     size_t bytes = u->out.bytes;
-    enum session_ran ran =
-        session_run(&u->session, &u->worker->env, &u->in, &u->out, &limits);
-    worker_account(u->worker, class, u->out.bytes - bytes,
-                   ran == RAN_DONE && !u->session.is_open);
+    enum session_ran ran = session_run(&u->session, &w->env, &u->in, &u->out, &limits);
+    u->class = classify_account(w, &u->session, class, u->is_class_told, ran,
+                                u->out.bytes - bytes);
+    ctr_add(&w->classes[u->class].served_udp, ran == RAN_DONE && !u->session.is_open);
     return after_run(u, turn, ran);
 }
 
@@ -631,7 +612,7 @@ destroy(struct udp *u)
 }
 
 static bool
-create(struct worker *w, int fd)
+create(struct worker *w, int fd, enum req_class declared)
 {
     struct udp *u = calloc(1, sizeof *u);
     char *bytes = malloc((size_t)BATCH * DATAGRAM_BYTES);
@@ -643,6 +624,7 @@ create(struct worker *w, int fd)
     u->task.is_udp = true;
     u->worker = w;
     u->fd = fd;
+    u->declared = declared;
     u->inbox.bytes = bytes;
     u->entry.fd = fd;
     u->entry.is_udp = true;
@@ -685,7 +667,8 @@ udp_start(struct worker *w)
     unsigned count = w->shared->worker_count;
     for (unsigned i = 0; i < s->addresses; i++) {
         unsigned seat = (w->index + count - i % count) % count;
-        if (seat < s->workers && !create(w, s->fds[i * s->workers + seat])) {
+        if (seat < s->workers &&
+            !create(w, s->fds[i * s->workers + seat], s->declared[i])) {
             return false;
         }
     }

@@ -18,6 +18,7 @@
 #include "base/ctr.h"
 #include "net/guard.h"
 #include "net/task.h"
+#include "qos/class.h"
 
 struct worker;
 struct udp;
@@ -31,7 +32,8 @@ struct udp_conf {
 
 struct udp_sockets {
     struct udp_conf conf;
-    int *fds; /* [address * workers + n] */
+    int *fds;                 /* [address * workers + n] */
+    enum req_class *declared; /* [address]: of what it receives, or CLASS_NONE */
     unsigned addresses;
     unsigned workers; /* that serve each address: all, or one, in turn */
 };
@@ -50,8 +52,9 @@ struct udp_ctr {
 
 struct addrinfo;
 
-/* Binds one address for its workers. 0, or the errno. */
-int udp_bind(struct udp_sockets *s, const struct addrinfo *ai);
+/* Binds one address for its workers; declared: the class of what it receives, or CLASS_NONE.
+ * 0, or the errno. */
+int udp_bind(struct udp_sockets *s, const struct addrinfo *ai, enum req_class declared);
 void udp_close(struct udp_sockets *s);
 
 /* ---- the worker's thread -------------------------------------------------------------- */

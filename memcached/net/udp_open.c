@@ -59,13 +59,17 @@ open_member(int first, bool is_shared)
 }
 
 int
-udp_bind(struct udp_sockets *s, const struct addrinfo *ai)
+udp_bind(struct udp_sockets *s, const struct addrinfo *ai, enum req_class declared)
 {
-    int *fds = realloc(s->fds, (s->addresses + 1) * s->workers * sizeof *fds);
-    if (fds == NULL) {
+    unsigned addresses = s->addresses + 1;
+    int *fds = realloc(s->fds, addresses * s->workers * sizeof *fds);
+    s->fds = fds != NULL ? fds : s->fds;
+    enum req_class *classes = realloc(s->declared, addresses * sizeof *classes);
+    s->declared = classes != NULL ? classes : s->declared;
+    if (fds == NULL || classes == NULL) {
         return ENOMEM;
     }
-    s->fds = fds;
+    classes[s->addresses] = declared;
     int *mine = fds + (size_t)s->addresses * s->workers;
     for (unsigned i = 0; i < s->workers; i++) {
         mine[i] = i == 0 ? open_socket(ai->ai_addr, ai->ai_addrlen, false)
@@ -89,6 +93,8 @@ udp_close(struct udp_sockets *s)
         close(s->fds[i]);
     }
     free(s->fds);
+    free(s->declared);
     s->fds = NULL;
+    s->declared = NULL;
     s->addresses = 0;
 }

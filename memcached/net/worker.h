@@ -111,6 +111,7 @@ struct worker_class {
     ctr_t overdue;        /* of those, the ones that its wait brought forward */
     ctr_t left;           /* times that a connection was closed in the queue */
     ctr_t served;         /* requests, deferred or not */
+    ctr_t served_udp;     /* ... of those, the ones that came as datagrams */
     ctr_t bytes;          /* of replies, and of values stored */
     struct hist *wait;    /* ns in the queue, a turn */
     struct hist *service; /* ns of a turn */

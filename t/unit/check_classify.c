@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * What is declared for a client: its address goes before its listener.
+ */
+#include "net/classify.h"
+
+#include <arpa/inet.h>
+#include <sys/un.h>
+
+#include "check_unit.h"
+
+static struct class_rules rules;
+
+static struct peer
+peer_of(const char *ip)
+{
+    struct sockaddr_in v4 = {.sin_family = AF_INET};
+    struct sockaddr_in6 v6 = {.sin6_family = AF_INET6};
+    struct sockaddr_un un = {.sun_family = AF_UNIX};
+    if (inet_pton(AF_INET, ip, &v4.sin_addr) == 1) {
+        return addr_peer((struct sockaddr *)&v4, sizeof v4, 1);
+    }
+    if (inet_pton(AF_INET6, ip, &v6.sin6_addr) == 1) {
+        return addr_peer((struct sockaddr *)&v6, sizeof v6, 1);
+    }
+    return addr_peer((struct sockaddr *)&un, sizeof(sa_family_t), 1);
+}
+
+static const struct {
+    const char *ip;
+    enum req_class listener, want;
+} places[] = {
+    {"10.0.0.1", CLASS_NONE, CLASS_BULK},   {"10.0.0.1", CLASS_WRITE, CLASS_BULK},
+    {"10.1.2.3", CLASS_WRITE, CLASS_SMALL}, {"fd00::7", CLASS_BULK, CLASS_BACKGROUND},
+    {"192.0.2.1", CLASS_BULK, CLASS_BULK},  {"192.0.2.1", CLASS_NONE, CLASS_NONE},
+    {"", CLASS_BULK, CLASS_BULK}, /* a UNIX socket */
+    {"", CLASS_NONE, CLASS_NONE},
+};
+
+START_TEST(address_before_listener)
+{
+    static const char *const texts[] = {"peer:10.0.0.0/24=bulk", "peer:10.0.0.0/8=small",
+                                        "peer:fd00::/8=background"};
+    char err[128];
+    rules = (struct class_rules){.peer_count = 0};
+    for (int i = 0; i < ROWS(texts); i++) {
+        ck_assert(class_rules_add(&rules, texts[i], err, sizeof err));
+    }
+    struct peer peer = peer_of(places[_i].ip);
+    enum req_class want = places[_i].want;
+    ck_assert_uint_eq(classify_place(&rules, &peer, places[_i].listener),
+                      want == CLASS_NONE ? 0 : 1 + want);
+}
+END_TEST
+
+START_TEST(no_rules_cost_no_look)
+{
+    struct peer peer = peer_of("10.0.0.1");
+    rules = (struct class_rules){.peer_count = 0};
+    ck_assert_uint_eq(classify_place(&rules, &peer, CLASS_NONE), 0);
+    ck_assert_uint_eq(classify_place(&rules, &peer, CLASS_BULK), 1 + CLASS_BULK);
+}
+END_TEST
+
+int
+main(void)
+{
+    Suite *suite = suite_create("classify");
+    TCase *tc = tcase_create("classify");
+    tcase_set_timeout(tc, SUITE_TIMEOUT_S);
+    tcase_add_loop_test(tc, address_before_listener, 0, ROWS(places));
+    tcase_add_test(tc, no_rules_cost_no_look);
+    suite_add_tcase(suite, tc);
+    return run_suite(suite);
+}
