@@ -22,6 +22,17 @@ slot_at(struct gate *g, unsigned i)
     return &g->ring[(g->first + i) % GATE_SLOTS];
 }
 
+/* The first or the last slot is used, or void. */
+static uint32_t
+drop_slot(struct gate *g, bool is_first)
+{
+    uint32_t cost = slot_at(g, is_first ? 0 : g->slots - 1)->cost;
+    g->first = (g->first + is_first) % GATE_SLOTS;
+    g->slots--;
+    limit_redeem(g->limit, g->epoch, cost);
+    return cost;
+}
+
 /* As many slots as may be, for those who wait, in their order. */
 static void
 fill_slots(struct gate *g, nsec_t now)
@@ -122,9 +133,9 @@ gate_remove(struct gate *g, struct gate_node *n)
         g->bare->has_slot = true; /* those behind move up */
         g->bare = g->bare->next;
     } else if (n->has_slot) {
-        g->slots--;
+        uint32_t cost = drop_slot(g, false);
         if (g->lease.epoch == g->epoch && g->epoch == limit_epoch(g->limit)) {
-            limit_refund(g->limit, &g->lease, slot_at(g, g->slots)->cost);
+            limit_refund(g->limit, &g->lease, cost);
         }
     }
     unlink_node(g, n);
@@ -138,8 +149,7 @@ drop_late(struct gate *g, nsec_t now)
     unsigned before = g->slots;
     while (g->slots > 0 && now > slot_at(g, 0)->due &&
            now - slot_at(g, 0)->due > patience) {
-        g->first = (g->first + 1) % GATE_SLOTS;
-        g->slots--;
+        drop_slot(g, true);
     }
     if (g->slots < before) {
         deal_slots(g);
@@ -148,13 +158,12 @@ drop_late(struct gate *g, nsec_t now)
 
 /* The slot may have been reserved for another, of another price. */
 static void
-settle(struct gate *g, const struct gate_node *n, const struct gate_slot *slot,
-       nsec_t now)
+settle(struct gate *g, const struct gate_node *n, uint32_t paid, nsec_t now)
 {
-    if (n->cost > slot->cost) {
-        limit_owe(g->limit, &g->lease, n->cost - slot->cost, now);
-    } else if (n->cost < slot->cost && g->lease.epoch == g->epoch) {
-        limit_refund(g->limit, &g->lease, slot->cost - n->cost);
+    if (n->cost > paid) {
+        limit_owe(g->limit, &g->lease, n->cost - paid, now);
+    } else if (n->cost < paid && g->lease.epoch == g->epoch) {
+        limit_refund(g->limit, &g->lease, paid - n->cost);
     }
 }
 
@@ -171,11 +180,9 @@ gate_pop(struct gate *g, nsec_t now)
         return NULL;
     }
     struct gate_node *n = g->head.next;
-    struct gate_slot slot = *slot_at(g, 0);
-    g->first = (g->first + 1) % GATE_SLOTS;
-    g->slots--;
+    uint32_t paid = drop_slot(g, true);
     unlink_node(g, n);
-    settle(g, n, &slot, now);
+    settle(g, n, paid, now);
     fill_slots(g, now);
     return n;
 }
@@ -191,6 +198,7 @@ gate_give_back(struct gate *g, uint32_t cost, nsec_t now)
         uint32_t last = slot_at(g, g->slots - 1)->cost;
         g->first = (g->first + GATE_SLOTS - 1) % GATE_SLOTS;
         g->ring[g->first] = (struct gate_slot){.due = now, .cost = cost};
+        limit_redeem(g->limit, g->epoch, (int64_t)last - cost);
         cost = last;
     }
     limit_refund(g->limit, &g->lease, cost);

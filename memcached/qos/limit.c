@@ -74,6 +74,7 @@ limit_init(struct limit *l, unsigned workers)
     atomic_init(&l->burst, 0);
     atomic_init(&l->epoch, 2); /* a zeroed lease belongs to no setting */
     atomic_init(&l->cas_retries, 0);
+    atomic_init(&l->reserved, 0);
     l->workers = workers;
     PTHREAD_OK(pthread_mutex_init(&l->set_lock, NULL));
 }
@@ -118,20 +119,40 @@ limit_lease_size(const struct limit *l)
     return lease_size(atomic_load_explicit(&l->rate, memory_order_relaxed), l->workers);
 }
 
-/* The arrival time that leaves as many tokens in the bucket under the new setting as there
- * were under the old one (at most the new burst): a change is never worth a burst. */
+/* What is owed beyond an empty bucket, in time. It does not grow with a lower rate: who has
+ * asked for much under a high one does not block the others for minutes. */
 static uint64_t
-tat_convert(const struct setting *old, uint64_t rate, uint64_t burst, nsec_t now)
+owed_ns(const struct setting *old, uint64_t rate, nsec_t now)
+{
+    uint64_t full = burst_ns(old->rate, old->burst);
+    uint64_t debt = old->tat > now ? old->tat - now : 0;
+    uint64_t owed = debt > full ? debt - full : 0;
+    return rate > old->rate ? (uint64_t)((double)owed * (double)old->rate / (double)rate)
+                            : owed;
+}
+
+/* The arrival time that leaves as many tokens in the bucket under the new setting as there
+ * were under the old one (at most the new burst), or the debt: a change is never worth a
+ * burst. */
+static uint64_t
+tat_convert(const struct setting *old, uint64_t reserved, uint64_t rate, uint64_t burst,
+            nsec_t now)
 {
     if (old->rate == 0) {
         return now;
     }
+    uint64_t most = UINT64_MAX / NSEC_PER_SEC;
+    uint64_t back = (reserved < most ? reserved : most) * NSEC_PER_SEC / old->rate;
+    struct setting kept = *old;
+    kept.tat = old->tat > back ? old->tat - back : 0;
     /* Parts of a token count, or changing often would starve: unit is 1e-9 tokens. */
     uint64_t full = burst * NSEC_PER_SEC;
-    uint64_t level = level_ns(old, now) * old->rate;
-    uint64_t debt = level < full ? full - level : 0;
-    uint64_t debt_ns = (debt + rate - 1) / rate;
-    return debt_ns < UINT64_MAX - now ? now + debt_ns : UINT64_MAX;
+    uint64_t level = level_ns(&kept, now) * old->rate;
+    uint64_t missing = level < full ? full - level : 0;
+    uint64_t debt_ns = (missing + rate - 1) / rate;
+    uint64_t owed = owed_ns(&kept, rate, now);
+    uint64_t room = UINT64_MAX - now;
+    return debt_ns < room && owed < room - debt_ns ? now + debt_ns + owed : UINT64_MAX;
 }
 
 void
@@ -149,14 +170,17 @@ limit_set(struct limit *l, uint64_t rate, uint64_t burst, nsec_t now)
     };
     if (old.rate != rate || old.burst != burst) {
         atomic_store_explicit(&l->epoch, old.epoch + 1, memory_order_release);
+        int64_t held = atomic_load_explicit(&l->reserved, memory_order_relaxed);
+        uint64_t reserved = held > 0 ? (uint64_t)held : 0;
         uint64_t tat;
         do {
             old.tat = atomic_load_explicit(&l->tat, memory_order_acquire);
-            tat = rate == 0 ? now : tat_convert(&old, rate, burst, now);
+            tat = rate == 0 ? now : tat_convert(&old, reserved, rate, burst, now);
             if (tat == old.tat) {
                 tat++; /* a worker that still computes with the old rate must notice */
             }
         } while (!tat_move(l, old.tat, tat));
+        atomic_store_explicit(&l->reserved, 0, memory_order_relaxed);
         atomic_store_explicit(&l->burst, burst, memory_order_release);
         atomic_store_explicit(&l->rate, rate, memory_order_release);
         atomic_store_explicit(&l->epoch, old.epoch + 2, memory_order_release);
@@ -334,6 +358,7 @@ limit_reserve(struct limit *l, struct limit_lease *lease, uint32_t n, nsec_t now
             return false;
         }
         if (s.rate == 0) {
+            atomic_fetch_add_explicit(&l->reserved, n, memory_order_relaxed);
             *due = now;
             return true;
         }
@@ -343,9 +368,18 @@ limit_reserve(struct limit *l, struct limit_lease *lease, uint32_t n, nsec_t now
         }
         nsec_t at = time_of(&s, lease, needed(&s, n), now);
         if (charge(l, lease, &s, n, now)) {
+            atomic_fetch_add_explicit(&l->reserved, n, memory_order_relaxed);
             *due = at;
             return true;
         }
+    }
+}
+
+void
+limit_redeem(struct limit *l, uint64_t epoch, int64_t n)
+{
+    if (limit_epoch(l) == epoch) {
+        atomic_fetch_sub_explicit(&l->reserved, n, memory_order_relaxed);
     }
 }
 

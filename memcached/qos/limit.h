@@ -28,6 +28,9 @@ struct limit {
     _Atomic uint64_t epoch; /* odd while limit_set works; leases of another are void */
     unsigned workers;
     _Atomic uint64_t cas_retries;
+    /* Tokens reserved under this setting whose time has not been used yet. A change gives them
+     * back. A worker that is just reserving or redeeming may be missed: relaxed. */
+    _Atomic int64_t reserved;
     pthread_mutex_t set_lock; /* one limit_set at a time; limit_take never takes it */
 };
 
@@ -43,8 +46,8 @@ void limit_init(struct limit *l, unsigned workers);
 void limit_fini(struct limit *l);
 
 /* rate 0 lifts the limit. burst 0 means the default: max(16, rate x 2 ms). rate must be <=
- * LIMIT_RATE_MAX and burst <= LIMIT_BURST_MAX. Tokens in the bucket stay (up to the new
- * burst); lifting the limit and setting it again starts with a full one. Workers that sleep
+ * LIMIT_RATE_MAX and burst <= LIMIT_BURST_MAX. Tokens in the bucket stay, and those that have
+ * arrived for who had reserved them go back into it (up to the new burst); lifting the limit and setting it again starts with a full one. Workers that sleep
  * until an earlier retry_at must be woken by the caller, after this returns. */
 void limit_set(struct limit *l, uint64_t rate, uint64_t burst, nsec_t now);
 uint64_t limit_default_burst(uint64_t rate);
@@ -64,6 +67,9 @@ bool limit_take_n(struct limit *l, struct limit_lease *lease, uint32_t n, nsec_t
  * when they are there. False while the setting changes: again at *due. */
 bool limit_reserve(struct limit *l, struct limit_lease *lease, uint32_t n, nsec_t now,
                    nsec_t *due);
+/* n tokens that were reserved under `epoch` are so no more: used, refunded, or void. Below 0:
+ * more are, which have been charged already. */
+void limit_redeem(struct limit *l, uint64_t epoch, int64_t n);
 /* Gives back what was taken or reserved under lease->epoch; a no-op under another. */
 void limit_refund(struct limit *l, struct limit_lease *lease, uint64_t n);
 /* Takes n more tokens, there or not. */

@@ -456,6 +456,32 @@ START_TEST(a_new_rate_holds_at_once)
 }
 END_TEST
 
+/* Changes that come faster than tokens take nothing from those who wait: what has arrived of
+ * the next token stays, whatever was reserved behind it. Units are requests and more. */
+START_TEST(changes_all_the_time_starve_nobody)
+{
+    struct limiter_conf conf = {.total = {.rate = 100, .burst = 1 + 15 * (unsigned)(_i % 2)},
+                                .counts_keys = _i >= 2};
+    struct server *sv = server_start(&conf, 2);
+    for (unsigned i = 0; i < 200; i++) {
+        add_client(sv, i % 2, CLASS_SMALL, 0)->request.keys = 2;
+    }
+    run(sv, START + NSEC_PER_SEC);
+    uint64_t before = admitted(sv);
+    for (unsigned i = 0; i < 10000; i++) {
+        uint64_t burst = conf.total.burst;
+        limiter_set_total(&sv->limiter, (struct limiter_rule){100 + i % 2, burst}, sv->now);
+        wake(sv, 0);
+        wake(sv, 1);
+        run(sv, sv->now + NSEC_PER_MSEC);
+    }
+    uint64_t due = conf.counts_keys ? 500 : 1000;
+    ck_assert_uint_le(admitted(sv) - before, due + due / 50);
+    ck_assert_uint_ge(admitted(sv) - before, due - due / 10);
+    server_end(sv);
+}
+END_TEST
+
 START_TEST(a_ceiling_leaves_what_was_set)
 {
     struct limiter_conf conf = {.total = {.rate = 1000}};
@@ -517,6 +543,20 @@ START_TEST(tokens_that_are_given_back_go_to_the_next)
 }
 END_TEST
 
+/* What a limit holds for those who wait is what their rooms have reserved. */
+static void
+check_reserved(const struct server *sv)
+{
+    int64_t reserved = 0;
+    for (unsigned i = 0; i < sv->workers; i++) {
+        const struct gate *g = &sv->desks[i].total;
+        for (unsigned k = 0; g->epoch == limit_epoch(g->limit) && k < g->slots; k++) {
+            reserved += g->ring[(g->first + k) % GATE_SLOTS].cost;
+        }
+    }
+    ck_assert_int_eq(atomic_load(&sv->limiter.total.reserved), reserved);
+}
+
 /* Anything in any order, with clocks that jump: nobody is lost, and it ends. */
 START_TEST(any_order_of_events)
 {
@@ -568,6 +608,7 @@ START_TEST(any_order_of_events)
             ck_assert_uint_eq(waiting, sv->desks[0].waiting + sv->desks[1].waiting +
                                            sv->desks[2].waiting);
         }
+        check_reserved(sv);
     }
     for (unsigned i = 0; i < sv->workers; i++) {
         enum limiter_verdict verdict;
@@ -716,6 +757,7 @@ main(void)
     tcase_add_test(tc, a_dry_run_only_counts);
     tcase_add_test(tc, off_lets_everybody_go);
     tcase_add_test(tc, a_new_rate_holds_at_once);
+    tcase_add_loop_test(tc, changes_all_the_time_starve_nobody, 0, 4);
     tcase_add_test(tc, a_ceiling_leaves_what_was_set);
     tcase_add_test(tc, the_dead_take_no_tokens);
     tcase_add_test(tc, tokens_that_are_given_back_go_to_the_next);
