@@ -3,6 +3,8 @@
  */
 #include "placement.h"
 
+#include <errno.h>
+
 #include "base/log.h"
 #include "qos/cgroup.h"
 
@@ -34,10 +36,16 @@ placement_init(struct placement *p, const struct settings *s)
     resctrl_open(&p->resctrl, &s->resctrl);
 }
 
-void
+bool
 placement_reduce(struct placement *p)
 {
-    rights_reduce(&p->rights);
+    if (!rights_reduce(&p->rights)) {
+        fprintf(stderr, "memcached: failed to give up the rights of root: %s\n",
+                strerror(errno));
+        p->rights.is_kept = false;
+        return false;
+    }
+    return true;
 }
 
 const pthread_mutexattr_t *
@@ -52,7 +60,8 @@ plan_threads(struct placement *p)
     const struct settings *s = p->settings;
     unsigned threads = (unsigned)s->threads;
     if (!pinner_init(&p->pinner, &s->pin, threads, placement_locks(p))) {
-        fprintf(stderr, "memcached: no memory for the plan of the workers\n");
+        fprintf(stderr, "memcached: cannot plan the workers' CPUs: %s\n",
+                strerror(errno));
         return false;
     }
     if (pinner_why(&p->pinner)[0] != '\0') {
@@ -141,9 +150,29 @@ placement_fini(struct placement *p)
     PTHREAD_OK(pthread_mutexattr_destroy(&p->lock_attr));
 }
 
+/* What befalls one worker mostly befalls them all: it is said once. */
+static void
+warn_about_unbound(struct placement *p)
+{
+    unsigned threads = (unsigned)p->settings->threads, unbound = 0;
+    int error = 0;
+    for (unsigned i = 0; i < threads; i++) {
+        struct pinner_seat seat;
+        pinner_seat(&p->pinner, i, &seat);
+        unbound += seat.error != 0;
+        error = seat.error != 0 ? seat.error : error;
+    }
+    if (unbound > 0) {
+        log_write(LOG_WARNING,
+                  "memcached: warning: %u of %u workers could not be pinned: %s", unbound,
+                  threads, strerror(error));
+    }
+}
+
 void
 placement_settle(struct placement *p)
 {
+    warn_about_unbound(p);
     pinner_settle(&p->pinner);
 }
 

@@ -26,7 +26,7 @@ struct placement {
 /* While the process has the rights that it was started with; */
 void placement_init(struct placement *p, const struct settings *s);
 /* and when it has given them up. */
-void placement_reduce(struct placement *p);
+must_check bool placement_reduce(struct placement *p);
 /* In its session, before any other thread starts, and before the store has memory. False, with
  * a message: no memory. */
 must_check bool placement_plan(struct placement *p);

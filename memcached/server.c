@@ -156,7 +156,9 @@ prepare_process(struct server *sv)
     if (status == 0) {
         status = daemon_drop_root(s->user);
     }
-    placement_reduce(&sv->placement);
+    if (!placement_reduce(&sv->placement) && status == 0) {
+        status = STATUS_OS_ERROR;
+    }
     if (status == 0) {
         status = open_auth(sv);
     }

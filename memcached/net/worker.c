@@ -496,11 +496,7 @@ close_all(struct worker *w)
 static void
 pin_self(struct worker *w)
 {
-    int error = pinner_join(w->shared->pinner, w->index);
-    if (error != 0) {
-        log_write(LOG_WARNING, "worker %u could not be pinned: %s", w->index,
-                  strerror(error));
-    }
+    (void)!pinner_join(w->shared->pinner, w->index); /* told when all have tried */
 }
 
 /* What befalls one worker befalls them all: the first one says it. */

@@ -84,14 +84,20 @@ pinner_init(struct pinner *p, const struct pin_spec *spec, unsigned workers,
     *p = (struct pinner){.spec = spec, .count = workers};
     PTHREAD_OK(pthread_mutex_init(&p->lock, lock_attr));
     p->workers = calloc(workers, sizeof p->workers[0]);
-    if (p->workers == NULL || cpumask_read(0, &p->operator_mask) != 0) {
+    int error = p->workers != NULL ? cpumask_read(0, &p->operator_mask) : ENOMEM;
+    if (error != 0) {
+        errno = error;
         return false;
     }
     struct cpumask allowed = p->main_set = p->operator_mask;
-    if (spec->policy != PIN_NONE && cpumask_read_cpuset(&p->cpuset) == 0) {
+    if (spec->policy != PIN_NONE) {
+        if (cpumask_read_cpuset(&p->cpuset) != 0) {
+            p->cpuset = allowed; /* what is known of it */
+        }
         set_operator_mask(p, &allowed);
         allowed = allowed_now(p);
     }
+    errno = ENOMEM;
     return make_plan(p, &allowed);
 }
 
@@ -252,14 +258,17 @@ count_drifts(struct pinner *p)
     return drifted;
 }
 
-static void
+/* False: there is no memory for another plan, and the old one stays. */
+static bool
 replan(struct pinner *p, const struct cpumask *allowed)
 {
-    if (make_plan(p, allowed)) {
-        p->replans++;
-        place_workers(p);
-        place_others(p);
+    if (!make_plan(p, allowed)) {
+        return false;
     }
+    p->replans++;
+    place_workers(p);
+    place_others(p);
+    return true;
 }
 
 void
@@ -270,7 +279,7 @@ pinner_settle(struct pinner *p)
         struct cpumask allowed =
             look_around(p); /* it may have taken a while to get here */
         if (!cpumask_equals(&allowed, &p->allowed)) {
-            replan(p, &allowed);
+            (void)replan(p, &allowed);
         } else if (p->has_plan) {
             place_others(p);
         }
@@ -290,9 +299,9 @@ pinner_check(struct pinner *p, char *line, size_t line_len)
     if (p->has_settled) {
         struct cpumask allowed = look_around(p);
         unsigned drifted = count_drifts(p);
-        has_acted = drifted > 0 || !cpumask_equals(&allowed, &p->allowed);
+        has_acted = (drifted > 0 || !cpumask_equals(&allowed, &p->allowed)) &&
+                    replan(p, &allowed);
         if (has_acted) {
-            replan(p, &allowed);
             snprintf(line, line_len,
                      "pinned again: %u workers had moved; CPUs allowed now: %s%s%s",
                      drifted, p->plan.allowed_list,
@@ -310,7 +319,7 @@ pinner_repin(struct pinner *p)
     if (p->spec->policy != PIN_NONE) {
         (void)count_drifts(p);
         struct cpumask allowed = look_around(p);
-        replan(p, &allowed);
+        (void)replan(p, &allowed);
     }
     PTHREAD_OK(pthread_mutex_unlock(&p->lock));
 }

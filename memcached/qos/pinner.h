@@ -68,8 +68,8 @@ struct pinner_seat {
 };
 
 /* Makes the first plan, in the main thread before any other has started. `spec` must live as
- * long. Without a plan (pinner_why) nobody is pinned. False: no memory. `lock_attr`: of its
- * lock, NULL: the default. */
+ * long. Without a plan (pinner_why) nobody is pinned. False, with errno: no memory, or the
+ * own affinity cannot be read. `lock_attr`: of its lock, NULL: the default. */
 must_check bool pinner_init(struct pinner *p, const struct pin_spec *spec,
                             unsigned workers, const pthread_mutexattr_t *lock_attr);
 void pinner_fini(struct pinner *p);

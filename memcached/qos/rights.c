@@ -32,17 +32,15 @@ rights_keep(struct rights *r)
     r->is_kept = geteuid() == 0 && prctl(PR_SET_KEEPCAPS, 1) == 0;
 }
 
-void
+bool
 rights_reduce(struct rights *r)
 {
     if (!r->is_kept) {
-        return;
+        return true;
     }
-    must(prctl(PR_SET_KEEPCAPS, 0) == 0);
     r->is_kept = geteuid() != 0; /* still root: it keeps what it has */
-    if (r->is_kept) {
-        must(set_rights(UINT32_C(1) << CAP_SYS_NICE));
-    }
+    return prctl(PR_SET_KEEPCAPS, 0) == 0 &&
+           (!r->is_kept || set_rights(UINT32_C(1) << CAP_SYS_NICE));
 }
 
 static void *

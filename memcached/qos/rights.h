@@ -25,8 +25,9 @@ struct rights {
 
 /* As root, before the change of user. */
 void rights_keep(struct rights *r);
-/* After it: of what root had, this one right is left, or none. */
-void rights_reduce(struct rights *r);
+/* After it: of what root had, this one right is left, or none. False, with errno: the kernel
+ * refuses to take the others, and the process must not go on. */
+must_check bool rights_reduce(struct rights *r);
 /* Before other threads start: the caller has no rights any more. False: no thread, and no
  * right is left. */
 must_check bool rights_lend(struct rights *r);
