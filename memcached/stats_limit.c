@@ -264,7 +264,7 @@ qos_set_peer(struct stats *st, struct serve_qos *q)
     if (error != NULL) {
         return qos_refuse(q, "%s", error);
     }
-    limiter_set_peer(&st->shared->limiter, rule);
+    limiter_set_peer(&st->shared->limiter, rule, clock_now());
     return relimit(st);
 }
 

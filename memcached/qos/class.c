@@ -107,6 +107,7 @@ class_shares_parse(struct class_shares *s, const char *text)
         "class-shares must be like write:10,bulk:5,background:1, in "
         "percent from 0.1";
     struct class_shares shares = *s;
+    bool is_given[CLASS_COUNT] = {false};
     for (;;) {
         size_t len = strcspn(text, ",");
         const char *colon = len > 0 ? memchr(text, ':', len) : NULL;
@@ -120,6 +121,10 @@ class_shares_parse(struct class_shares *s, const char *text)
             percent < 0.1 || percent > 100) {
             return bad;
         }
+        if (is_given[c]) {
+            return "class-shares: one class is given twice";
+        }
+        is_given[c] = true;
         shares.per_mille[c] = (unsigned)(percent * PER_MILLE_OF_PERCENT + 0.5);
         if (text[len] == '\0') {
             break;

@@ -84,6 +84,7 @@ const char *
 limit_text_rules(const char *p, size_t len, struct limiter_conf *conf)
 {
     struct limiter_rule *rule = NULL;
+    struct limiter_conf named = {0}; /* what this text has named, as limits of 1 */
     bool more = true;
     while (more) {
         const char *item, *name;
@@ -102,6 +103,11 @@ limit_text_rules(const char *p, size_t len, struct limiter_conf *conf)
             rule = has_name ? rule_named(conf, name, name_len) : &conf->total;
             if (rule == NULL) {
                 return "a limit is N, total=N or CLASS=N, and burst=B behind it";
+            }
+            struct limiter_rule *seen =
+                has_name ? rule_named(&named, name, name_len) : &named.total;
+            if (seen->rate++ > 0) {
+                return "one limit is given twice";
             }
             rule->burst = 0;
             error = limit_text_rate(value, value_len, LIMIT_RATE_MAX, &rule->rate);

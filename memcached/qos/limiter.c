@@ -56,7 +56,7 @@ limiter_init(struct limiter *l, const struct limiter_conf *conf, unsigned worker
         limit_set(&l->by_class[c], conf->by_class[c].rate, conf->by_class[c].burst, now);
     }
     peers_init(&l->peers);
-    peers_set(&l->peers, conf->peer.rate, conf->peer.burst);
+    peers_set(&l->peers, conf->peer.rate, conf->peer.burst, now);
     atomic_init(&l->action, conf->action);
     atomic_init(&l->max_delay, conf->max_delay);
     atomic_init(&l->counts_keys, conf->counts_keys);
@@ -106,10 +106,10 @@ limiter_set_class(struct limiter *l, enum req_class class, struct limiter_rule r
 }
 
 void
-limiter_set_peer(struct limiter *l, struct limiter_rule rule)
+limiter_set_peer(struct limiter *l, struct limiter_rule rule, nsec_t now)
 {
     PTHREAD_OK(pthread_mutex_lock(&l->set_lock));
-    peers_set(&l->peers, rule.rate, rule.burst);
+    peers_set(&l->peers, rule.rate, rule.burst, now);
     refresh_is_on(l);
     PTHREAD_OK(pthread_mutex_unlock(&l->set_lock));
 }

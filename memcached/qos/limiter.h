@@ -95,7 +95,7 @@ void limiter_fini(struct limiter *l);
 void limiter_set_total(struct limiter *l, struct limiter_rule rule, nsec_t now);
 void limiter_set_class(struct limiter *l, enum req_class class, struct limiter_rule rule,
                        nsec_t now);
-void limiter_set_peer(struct limiter *l, struct limiter_rule rule);
+void limiter_set_peer(struct limiter *l, struct limiter_rule rule, nsec_t now);
 /* A second bound on the rate of all, which leaves the first as it was set; 0: none. */
 void limiter_set_ceiling(struct limiter *l, uint64_t rate, nsec_t now);
 void limiter_set_unit(struct limiter *l, bool counts_keys);

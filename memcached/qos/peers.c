@@ -24,18 +24,43 @@ peers_init(struct peers *p)
     }
 }
 
+/* The arrival time of a bucket that is not full, under another setting. */
+static uint64_t
+tat_convert(uint64_t debt_ns, const struct peers *old, double rate, double burst,
+            nsec_t now)
+{
+    double old_rate = (double)atomic_load_explicit(&old->rate, memory_order_relaxed);
+    double old_burst = (double)atomic_load_explicit(&old->burst, memory_order_relaxed);
+    double missing = (double)debt_ns * old_rate / (double)NSEC_PER_SEC;
+    double owed = missing > old_burst ? missing - old_burst : 0;
+    double level = missing < old_burst ? old_burst - missing : 0;
+    double seconds = (level < burst ? (burst - level) / rate : 0) +
+                     owed / (rate > old_rate ? rate : old_rate);
+    double ns = seconds * (double)NSEC_PER_SEC;
+    return ns < (double)(UINT64_MAX / 2 - now) ? now + (uint64_t)ns : UINT64_MAX / 2;
+}
+
 void
-peers_set(struct peers *p, uint64_t rate, uint64_t burst)
+peers_set(struct peers *p, uint64_t rate, uint64_t burst, nsec_t now)
 {
     must(rate <= PEERS_RATE_MAX && burst <= PEERS_BURST_MAX);
     if (burst == 0) {
         burst = limit_default_burst(rate);
     }
+    if (atomic_load_explicit(&p->rate, memory_order_relaxed) == rate &&
+        atomic_load_explicit(&p->burst, memory_order_relaxed) == burst) {
+        return;
+    }
+    for (unsigned i = 0; i < PEERS_ENTRIES; i++) {
+        uint64_t tat = atomic_load_explicit(&p->entries[i].tat, memory_order_relaxed);
+        bool is_full = tat <= now || rate == 0;
+        atomic_store_explicit(
+            &p->entries[i].tat,
+            is_full ? 0 : tat_convert(tat - now, p, (double)rate, (double)burst, now),
+            memory_order_relaxed);
+    }
     atomic_store_explicit(&p->burst, burst, memory_order_relaxed);
     atomic_store_explicit(&p->rate, rate, memory_order_relaxed);
-    for (unsigned i = 0; i < PEERS_ENTRIES; i++) {
-        atomic_store_explicit(&p->entries[i].tat, 0, memory_order_relaxed);
-    }
 }
 
 static struct peers_entry *

@@ -32,8 +32,9 @@ struct peers {
 };
 
 void peers_init(struct peers *p);
-/* rate 0 lifts the limit; burst 0 means limit_default_burst. All buckets become full. */
-void peers_set(struct peers *p, uint64_t rate, uint64_t burst);
+/* rate 0 lifts the limit; burst 0 means limit_default_burst. Tokens stay, as with limit_set. One
+ * call at a time. */
+void peers_set(struct peers *p, uint64_t rate, uint64_t burst, nsec_t now);
 static inline bool
 peers_is_set(const struct peers *p)
 {

@@ -88,6 +88,7 @@ slo_parse_target(const char *p, size_t len, struct slo_target *target)
 const char *
 slo_parse(const char *p, size_t len, struct slo_target targets[SLO_RULES])
 {
+    bool is_given[SLO_RULES] = {false};
     for (bool more = true; more;) {
         const char *comma = len > 0 ? memchr(p, ',', len) : NULL;
         size_t item = comma != NULL ? (size_t)(comma - p) : len;
@@ -104,6 +105,10 @@ slo_parse(const char *p, size_t len, struct slo_target targets[SLO_RULES])
                 return "a target is named by a class, as in bulk=p99:20ms";
             }
         }
+        if (is_given[rule]) {
+            return "one target is given twice";
+        }
+        is_given[rule] = true;
         const char *error = slo_parse_target(p + skip, item - skip, &targets[rule]);
         if (error != NULL) {
             return error;

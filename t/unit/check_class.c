@@ -74,10 +74,10 @@ START_TEST(table_says_what_each_class_is)
 END_TEST
 
 static const char *const bad_shares[] = {
-    "",          "write",     "write:",     "write:x",          "write:-1",
-    "small:50",  "control:5", "nobody:5",   "write:5,",         "write:10;bulk:5",
-    "bulk:0.01", "write:101", "write:85.1", "write:40,bulk:50", "write:5 ,bulk:5",
-    ",write:5",  "write:nan",
+    "",          "write",     "write:",        "write:x",          "write:-1",
+    "small:50",  "control:5", "nobody:5",      "write:5,",         "write:10;bulk:5",
+    "bulk:0.01", "write:101", "write:85.1",    "write:40,bulk:50", "write:5 ,bulk:5",
+    ",write:5",  "write:nan", "bulk:1,bulk:1",
 };
 
 START_TEST(bad_shares_are_refused_and_change_nothing)

@@ -423,7 +423,7 @@ START_TEST(off_lets_everybody_go)
     run(sv, START + NSEC_PER_SEC / 2);
     ck_assert_uint_ge(sv->desks[0].waiting, 290);
     limiter_set_total(&sv->limiter, (struct limiter_rule){0}, sv->now);
-    limiter_set_peer(&sv->limiter, (struct limiter_rule){0});
+    limiter_set_peer(&sv->limiter, (struct limiter_rule){0}, sv->now);
     limiter_set_class(&sv->limiter, CLASS_BULK, (struct limiter_rule){0}, sv->now);
     limiter_look_again(&sv->desks[0]);
     wake(sv, 0);
@@ -460,8 +460,9 @@ END_TEST
  * the next token stays, whatever was reserved behind it. Units are requests and more. */
 START_TEST(changes_all_the_time_starve_nobody)
 {
-    struct limiter_conf conf = {.total = {.rate = 100, .burst = 1 + 15 * (unsigned)(_i % 2)},
-                                .counts_keys = _i >= 2};
+    struct limiter_conf conf = {
+        .total = {.rate = 100, .burst = 1 + 15 * (unsigned)(_i % 2)},
+        .counts_keys = _i >= 2};
     struct server *sv = server_start(&conf, 2);
     for (unsigned i = 0; i < 200; i++) {
         add_client(sv, i % 2, CLASS_SMALL, 0)->request.keys = 2;
@@ -470,7 +471,8 @@ START_TEST(changes_all_the_time_starve_nobody)
     uint64_t before = admitted(sv);
     for (unsigned i = 0; i < 10000; i++) {
         uint64_t burst = conf.total.burst;
-        limiter_set_total(&sv->limiter, (struct limiter_rule){100 + i % 2, burst}, sv->now);
+        limiter_set_total(&sv->limiter, (struct limiter_rule){100 + i % 2, burst},
+                          sv->now);
         wake(sv, 0);
         wake(sv, 1);
         run(sv, sv->now + NSEC_PER_MSEC);
@@ -629,7 +631,7 @@ START_TEST(addresses_that_rest_leave_their_entries)
     static struct peers p;
     nsec_t retry_at;
     peers_init(&p);
-    peers_set(&p, 10, 2);
+    peers_set(&p, 10, 2, START);
     /* A hundred thousand in turn, each with its full bucket. */
     for (uint64_t i = 1; i <= 100000; i++) {
         nsec_t now = START + i * NSEC_PER_MSEC;
@@ -649,7 +651,7 @@ START_TEST(too_many_busy_addresses_share)
     nsec_t retry_at;
     uint64_t given = 0;
     peers_init(&p);
-    peers_set(&p, 10, 1);
+    peers_set(&p, 10, 1, START);
     for (uint64_t i = 1; i <= 20000; i++) {
         given += peers_take(&p, i * UINT64_C(0x9e3779b97f4a7c15), 1, START, &retry_at);
     }
@@ -659,19 +661,47 @@ START_TEST(too_many_busy_addresses_share)
 }
 END_TEST
 
+/* Setting it again and again is worth no tokens, nor does it take any. */
+START_TEST(changes_give_no_address_a_burst)
+{
+    static struct peers p;
+    nsec_t retry_at, now = START;
+    unsigned given = 0;
+    peers_init(&p);
+    for (unsigned i = 0; i < 10000; i++) {
+        peers_set(&p, 100 + i / 10 % 2, 16, now);
+        given += peers_take(&p, 9, 1, now, &retry_at);
+        now += NSEC_PER_MSEC;
+    }
+    ck_assert_uint_le(given, 16 + 1010);
+    ck_assert_uint_ge(given, 990);
+    peers_set(&p, 0, 0, now);
+    peers_set(&p, 1, 4, now);
+    for (given = 0; peers_take(&p, 9, 1, now, &retry_at); given++) {
+    }
+    ck_assert_uint_eq(given, 4);
+    peers_set(&p, PEERS_RATE_MAX, PEERS_BURST_MAX, now);
+    ck_assert(!peers_take(&p, 9, 1, now, &retry_at));
+    ck_assert_uint_lt(retry_at, now + NSEC_PER_USEC);
+}
+END_TEST
+
 START_TEST(an_address_may_ask_at_any_time)
 {
     static struct peers p;
     nsec_t retry_at;
     peers_init(&p);
-    peers_set(&p, 1, 1);
+    peers_set(&p, 1, 1, START);
     ck_assert(peers_take(&p, 9, UINT32_MAX, START, &retry_at));
     ck_assert(!peers_take(&p, 9, 1, START, &retry_at));
     ck_assert(!peers_take(&p, 9, 1, 0, &retry_at));
     ck_assert(!peers_take(&p, 9, 1, UINT64_MAX, &retry_at));
     peers_owe(&p, 9, UINT32_MAX, UINT64_MAX);
     peers_refund(&p, 9, 1);
-    peers_set(&p, PEERS_RATE_MAX, PEERS_BURST_MAX);
+    peers_set(&p, PEERS_RATE_MAX, PEERS_BURST_MAX, START);
+    ck_assert(!peers_take(&p, 9, 1, START, &retry_at));
+    peers_set(&p, 0, 0, START);
+    peers_set(&p, PEERS_RATE_MAX, PEERS_BURST_MAX, START);
     ck_assert(peers_take(&p, 9, 1, START, &retry_at));
 }
 END_TEST
@@ -703,7 +733,8 @@ START_TEST(rules_are_read)
         "5,burst=", "5,burst=0", "5,burst=2m", "control=5",
         "5,",       "fooble=5",  "1001m",      "99999999999999999999",
         "bulk",     "5,,6",      "total=5=6",  "bulk=5,x",
-        ",",        "=5"};
+        ",",        "=5",        "5,6",        "bulk=5,bulk=5",
+        "5,total=5"};
     for (unsigned i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         ck_assert_msg(rules(wrong[i], &conf) != NULL, "'%s'", wrong[i]);
     }
@@ -764,6 +795,7 @@ main(void)
     tcase_add_loop_test(tc, any_order_of_events, 0, 8);
     tcase_add_test(tc, addresses_that_rest_leave_their_entries);
     tcase_add_test(tc, too_many_busy_addresses_share);
+    tcase_add_test(tc, changes_give_no_address_a_burst);
     tcase_add_test(tc, an_address_may_ask_at_any_time);
     tcase_add_test(tc, rules_are_read);
     tcase_add_test(tc, actions_are_read_and_written);

@@ -290,10 +290,25 @@ END_TEST
 
 START_TEST(targets_are_read)
 {
-    static const char *const wrong[] = {
-        "",         "p95",        "95:1ms",    "p95:",           "p95:1",  "p49:1ms",
-        "p100:1ms", "p99.99:1ms", "p95:0ms",   "p.5:1ms",        "p95:1h", "total=",
-        "x=off",    "p95:1ms,",   "p95:5000s", "control=p95:1ms"};
+    static const char *const wrong[] = {"",
+                                        "p95",
+                                        "95:1ms",
+                                        "p95:",
+                                        "p95:1",
+                                        "p49:1ms",
+                                        "p100:1ms",
+                                        "p99.99:1ms",
+                                        "p95:0ms",
+                                        "p.5:1ms",
+                                        "p95:1h",
+                                        "total=",
+                                        "x=off",
+                                        "p95:1ms,",
+                                        "p95:5000s",
+                                        "control=p95:1ms",
+                                        "p95:1ms,p95:1ms",
+                                        "p95:1ms,total=off",
+                                        "bulk=p95:1ms,bulk=p95:1ms"};
     struct slo_target t[SLO_RULES] = {0};
     const char *text = "p95:500us,bulk=p99.9:20ms,small=off";
     ck_assert_ptr_null(slo_parse(text, strlen(text), t));
