@@ -4,334 +4,295 @@
 #include "loadgen/dist.h"
 
 #include <math.h>
-#include <stdbool.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "base/num.h"
+#define SHAPE_TINY 1e-9  /* below it a shape of 0 is meant: the formulae's limit */
+#define UNIT_MIN 0x1p-53 /* keeps a stretched number off the ends */
+#define SIMPSON_STEPS 2000
+#define DEVIATIONS_MAX 8 /* of a law's scale: further down there is no probability */
 
-#define PARAMS_MAX 3
-#define SHAPE_TINY 1e-9 /* below it a shape of 0 is meant: the formulae's limit */
-
-/* Generalized extreme value and Pareto parameters of the ETC pool. */
-static const struct dist fb_key = {DIST_GEV, 30.7984, 8.20449, 0.078688};
-static const struct dist fb_value_tail = {DIST_PARETO, 15, 214.476, 0.348238};
-#define FB_IA_SHAPE 0.154971
-
-/* Shares of the value sizes 0 to 14 bytes; larger ones follow fb_value_tail. */
-static const double fb_value_head[] = {
-    .00536, .00047, .17820, .09239, .00018, .02740, .00065, .00606,
-    .00023, .00837, .00837, .08989, .00092, .00326, .01980,
-};
-#define FB_VALUE_HEAD_LEN (sizeof fb_value_head / sizeof fb_value_head[0])
-
-struct params {
-    double value[PARAMS_MAX];
-    unsigned count;
-};
-
-/* Splits "name:1,2,3". False when a parameter is not a number or there are too many. */
-static bool
-split(const char *text, size_t *name_len, struct params *params)
+/* The largest coefficient first. */
+static double
+polynomial(const double *c, unsigned count, double x)
 {
-    const char *colon = strchr(text, ':');
-    params->count = 0;
-    *name_len = colon != NULL ? (size_t)(colon - text) : strlen(text);
-    for (const char *p = colon != NULL ? colon + 1 : NULL; p != NULL;) {
-        const char *comma = strchr(p, ',');
-        size_t len = comma != NULL ? (size_t)(comma - p) : strlen(p);
-        if (params->count == PARAMS_MAX ||
-            !num_double(p, len, &params->value[params->count++])) {
-            return false;
-        }
-        p = comma != NULL ? comma + 1 : NULL;
+    double y = c[0];
+    for (unsigned i = 1; i < count; i++) {
+        y = y * x + c[i];
     }
-    return true;
+    return y;
 }
 
-static bool
-is_name(const char *text, size_t len, const char *name)
-{
-    return strlen(name) == len && memcmp(text, name, len) == 0;
-}
+#define RATIO(num, den, x)                                                               \
+    (polynomial(num, sizeof(num) / sizeof(num)[0], x) /                                  \
+     polynomial(den, sizeof(den) / sizeof(den)[0], x))
 
-static const char *
-size_fixed(struct dist *d, const struct params *p)
+/* M. J. Wichura, "Algorithm AS 241: the
+ * percentage points of the normal distribution", Applied Statistics 37(3), 1988. */
+double
+dist_normal_quantile(double u)
 {
-    if (p->count != 1 || p->value[0] < 0) {
-        return "fixed takes one size";
+    static const double a[] = {2509.0809287301226727, 33430.575583588128105,
+                               67265.770927008700853, 45921.953931549871457,
+                               13731.693765509461125, 1971.5909503065514427,
+                               133.14166789178437745, 3.387132872796366608};
+    static const double b[] = {5226.495278852854561,  28729.085735721942674,
+                               39307.89580009271061,  21213.794301586595867,
+                               5394.1960214247511077, 687.1870074920579083,
+                               42.313330701600911252, 1};
+    static const double c[] = {7.7454501427834140764e-4, .0227238449892691845833,
+                               .24178072517745061177,    1.27045825245236838258,
+                               3.64784832476320460504,   5.7694972214606914055,
+                               4.6303378461565452959,    1.42343711074968357734};
+    static const double d[] = {1.05075007164441684324e-9, 5.475938084995344946e-4,
+                               .0151986665636164571966,   .14810397642748007459,
+                               .68976733498510000455,     1.6763848301838038494,
+                               2.05319162663775882187,    1};
+    static const double e[] = {2.01033439929228813265e-7, 2.71155556874348757815e-5,
+                               .0012426609473880784386,   .026532189526576123093,
+                               .29656057182850489123,     1.7848265399172913358,
+                               5.4637849111641143699,     6.6579046435011037772};
+    static const double f[] = {2.04426310338993978564e-15, 1.4215117583164458887e-7,
+                               1.8463183175100546818e-5,   7.868691311456132591e-4,
+                               .0148753612908506148525,    .13692988092273580531,
+                               .59983220655588793769,      1};
+    double q = u - 0.5;
+    if (fabs(q) <= 0.425) {
+        double r = 0.180625 - q * q;
+        return q * RATIO(a, b, r);
     }
-    *d = (struct dist){DIST_FIXED, p->value[0], 0, 0};
-    return NULL;
-}
-
-static const char *
-size_uniform(struct dist *d, const struct params *p)
-{
-    double low = p->count == 2 ? p->value[0] : 0;
-    double high = p->count == 2 ? p->value[1] : p->value[0];
-    if (p->count < 1 || p->count > 2 || low < 0 || high < low) {
-        return "uniform takes MAX or MIN,MAX";
-    }
-    *d = (struct dist){DIST_UNIFORM, low, high, 0};
-    return NULL;
-}
-
-static const char *
-size_exponential(struct dist *d, const struct params *p)
-{
-    if (p->count != 1 || p->value[0] <= 0) {
-        return "exponential takes a rate above 0 (the mean size is 1/rate)";
-    }
-    *d = (struct dist){DIST_EXPONENTIAL, 1 / p->value[0], 0, 0};
-    return NULL;
-}
-
-static const char *
-size_normal(struct dist *d, const struct params *p)
-{
-    if (p->count != 2 || p->value[0] < 0 || p->value[1] < 0) {
-        return "normal takes MEAN,SD";
-    }
-    *d = (struct dist){DIST_NORMAL, p->value[0], p->value[1], 0};
-    return NULL;
-}
-
-static const char *
-size_pareto(struct dist *d, const struct params *p)
-{
-    if (p->count != 3 || p->value[1] <= 0) {
-        return "pareto takes LOCATION,SCALE,SHAPE";
-    }
-    *d = (struct dist){DIST_PARETO, p->value[0], p->value[1], p->value[2]};
-    return NULL;
-}
-
-static const char *
-size_gev(struct dist *d, const struct params *p)
-{
-    if (p->count != 3 || p->value[1] <= 0) {
-        return "gev takes LOCATION,SCALE,SHAPE";
-    }
-    *d = (struct dist){DIST_GEV, p->value[0], p->value[1], p->value[2]};
-    return NULL;
-}
-
-static const char *
-size_fb_key(struct dist *d, const struct params *p)
-{
-    *d = fb_key;
-    return p->count == 0 ? NULL : "fb_key takes no parameter";
-}
-
-static const char *
-size_fb_value(struct dist *d, const struct params *p)
-{
-    *d = (struct dist){.kind = DIST_FB_VALUE};
-    return p->count == 0 ? NULL : "fb_value takes no parameter";
-}
-
-static const char *
-gap_fixed(struct dist *d, const struct params *p)
-{
-    (void)p; /* the rate replaces it */
-    *d = (struct dist){DIST_FIXED, 1, 0, 0};
-    return NULL;
-}
-
-static const char *
-gap_uniform(struct dist *d, const struct params *p)
-{
-    (void)p;
-    *d = (struct dist){DIST_UNIFORM, 0, 2, 0};
-    return NULL;
-}
-
-static const char *
-gap_exponential(struct dist *d, const struct params *p)
-{
-    (void)p;
-    *d = (struct dist){DIST_EXPONENTIAL, 1, 0, 0};
-    return NULL;
-}
-
-static const char *
-gap_normal(struct dist *d, const struct params *p)
-{
-    double cv = 0.1;
-    if (p->count == 1) {
-        cv = p->value[0];
-    } else if (p->count == 2 && p->value[0] > 0) {
-        cv = p->value[1] / p->value[0];
-    } else if (p->count != 0) {
-        return "normal takes CV, the ratio of deviation to mean, or MEAN,SD";
-    }
-    if (cv < 0 || cv > 10) {
-        return "the ratio of deviation to mean must be between 0 and 10";
-    }
-    /* Gaps below 0 become 0, which lengthens the mean; scale so that it stays 1. */
-    double mean = 1;
-    if (cv > 0) {
-        double z = 1 / cv;
-        mean = 0.5 * erfc(-z / M_SQRT2) + cv * exp(-z * z / 2) / sqrt(2 * M_PI);
-    }
-    *d = (struct dist){DIST_NORMAL, 1 / mean, cv / mean, 0};
-    return NULL;
-}
-
-static const char *
-gap_pareto(struct dist *d, const struct params *p)
-{
-    double shape = p->count == 0 ? FB_IA_SHAPE : p->value[p->count - 1];
-    if (p->count != 0 && p->count != 1 && p->count != 3) {
-        return "pareto takes SHAPE or LOCATION,SCALE,SHAPE";
-    }
-    if (shape >= 1) {
-        return "a pareto shape of 1 or more has no mean";
-    }
-    *d = (struct dist){DIST_PARETO, 0, 1 - shape, shape};
-    return NULL;
-}
-
-static const char *
-gap_fb_ia(struct dist *d, const struct params *p)
-{
-    return p->count == 0 ? gap_pareto(d, p) : "fb_ia takes no parameter";
-}
-
-struct dist_name {
-    const char *name;
-    const char *(*build)(struct dist *d, const struct params *p);
-};
-
-static const struct dist_name size_names[] = {
-    {"fixed", size_fixed},
-    {"uniform", size_uniform},
-    {"exponential", size_exponential},
-    {"normal", size_normal},
-    {"pareto", size_pareto},
-    {"gev", size_gev},
-    {"fb_key", size_fb_key},
-    {"fb_value", size_fb_value},
-};
-
-static const struct dist_name gap_names[] = {
-    {"fixed", gap_fixed},   {"uniform", gap_uniform}, {"exponential", gap_exponential},
-    {"normal", gap_normal}, {"pareto", gap_pareto},   {"fb_ia", gap_fb_ia},
-};
-
-static const char *
-parse(struct dist *d, const char *text, const struct dist_name *names, size_t count)
-{
-    struct params params;
-    size_t name_len;
-    if (!split(text, &name_len, &params)) {
-        return "a parameter of the distribution is not a number";
-    }
-    for (size_t i = 0; i < count; i++) {
-        if (is_name(text, name_len, names[i].name)) {
-            return names[i].build(d, &params);
-        }
-    }
-    return "unknown distribution";
-}
-
-const char *
-dist_parse_size(struct dist *d, const char *text)
-{
-    struct params plain = {.count = 1};
-    if (num_double(text, strlen(text), &plain.value[0])) {
-        return size_fixed(d, &plain);
-    }
-    return parse(d, text, size_names, sizeof size_names / sizeof size_names[0]);
-}
-
-const char *
-dist_parse_gap(struct dist *d, const char *text)
-{
-    return parse(d, text, gap_names, sizeof gap_names / sizeof gap_names[0]);
+    double r = sqrt(-log(q < 0 ? u : 1 - u));
+    double z = r <= 5 ? RATIO(c, d, r - 1.6) : RATIO(e, f, r - 5);
+    return q < 0 ? -z : z;
 }
 
 static double
 pareto_value(const struct dist *d, double u)
 {
     if (fabs(d->c) < SHAPE_TINY) {
-        return d->a - d->b * log(u);
+        return d->a - d->b * log1p(-u);
     }
-    return d->a + d->b * (pow(u, -d->c) - 1) / d->c;
+    return d->a + d->b * (pow(1 - u, -d->c) - 1) / d->c;
 }
 
 static double
 gev_value(const struct dist *d, double u)
 {
-    if (fabs(d->c) < SHAPE_TINY) {
-        return d->a - d->b * log(-log(u));
-    }
-    return d->a + d->b * (pow(-log(u), -d->c) - 1) / d->c;
+    double x = fabs(d->c) < SHAPE_TINY ? -log(-log(u)) : (pow(-log(u), -d->c) - 1) / d->c;
+    return fmax(0, d->a + d->b * x);
 }
 
 static double
-normal_value(const struct dist *d, double u, double v)
+pieces_value(const struct dist_pieces *p, double u)
 {
-    double z = sqrt(-2 * log(u)) * cos(2 * M_PI * v);
-    return fmax(0, d->a + d->b * z);
-}
-
-static double
-fb_value(double u)
-{
-    double below = 0;
-    for (size_t i = 0; i < FB_VALUE_HEAD_LEN; i++) {
-        below += fb_value_head[i];
-        if (u < below) {
-            return (double)i;
-        }
+    unsigned i = p->guide[(unsigned)(u * DIST_GUIDE)];
+    while (i + 1 < p->count && u >= p->piece[i].upto) {
+        i++;
     }
-    /* What is left of u is uniform on its own range: stretched, it is a fresh one. */
-    return pareto_value(&fb_value_tail, (1 - u) / (1 - below));
+    /* Where u lies within the piece is uniform: stretched, it is a fresh number. */
+    double low = i > 0 ? p->piece[i - 1].upto : 0;
+    double within = (u - low) / (p->piece[i].upto - low);
+    return dist_value(&p->piece[i].law, fmin(fmax(within, UNIT_MIN), 1 - UNIT_MIN));
 }
 
 double
-dist_value(const struct dist *d, double u, double v)
+dist_value(const struct dist *d, double u)
 {
     switch (d->kind) {
     case DIST_FIXED:
         return d->a;
     case DIST_UNIFORM:
         return d->a + (d->b - d->a) * u;
+    case DIST_LOG_UNIFORM:
+        return d->a * pow(d->b / d->a, u);
     case DIST_EXPONENTIAL:
-        return -log(u) * d->a;
+        return -log1p(-u) * d->a;
     case DIST_NORMAL:
-        return normal_value(d, u, v);
+        return fmax(0, d->a + d->b * dist_normal_quantile(u));
+    case DIST_LOGNORMAL:
+        return exp(d->a + d->b * dist_normal_quantile(u));
+    case DIST_WEIBULL:
+        return d->a * pow(-log1p(-u), 1 / d->b);
     case DIST_PARETO:
         return pareto_value(d, u);
     case DIST_GEV:
         return gev_value(d, u);
-    case DIST_FB_VALUE:
-        return fb_value(u);
+    case DIST_PIECES:
+        return pieces_value(d->pieces, u);
+    }
+    unreachable();
+}
+
+static double
+normal_mean(const struct dist *d)
+{
+    if (d->b <= 0) {
+        return d->a;
+    }
+    double z = d->a / d->b;
+    return d->a * 0.5 * erfc(-z / M_SQRT2) + d->b * exp(-z * z / 2) / sqrt(2 * M_PI);
+}
+
+static double
+gev_cdf(const struct dist *d, double x)
+{
+    double z = (x - d->a) / d->b;
+    if (fabs(d->c) < SHAPE_TINY) {
+        return exp(-exp(-z));
+    }
+    double t = 1 + d->c * z;
+    if (t <= 0) {
+        return d->c > 0 ? 0 : 1;
+    }
+    return exp(-pow(t, -1 / d->c));
+}
+
+/* What the law has below 0, taken as 0, adds to the mean: the integral of its distribution
+ * function up to 0, by Simpson's rule. */
+static double
+gev_below_zero(const struct dist *d)
+{
+    double low = d->a - DEVIATIONS_MAX * d->b;
+    if (d->c > SHAPE_TINY) {
+        low = fmax(low, d->a - d->b / d->c);
+    }
+    if (low >= 0) {
+        return 0;
+    }
+    double step = -low / SIMPSON_STEPS, sum = gev_cdf(d, low) + gev_cdf(d, 0);
+    for (unsigned i = 1; i < SIMPSON_STEPS; i++) {
+        sum += (i % 2 == 1 ? 4 : 2) * gev_cdf(d, low + i * step);
+    }
+    return sum * step / 3;
+}
+
+static double
+gev_mean(const struct dist *d)
+{
+    if (d->c >= 1) {
+        return INFINITY;
+    }
+    /* 0.5772... is Euler's constant, the limit for a shape of 0. */
+    double mean = d->a + d->b * (fabs(d->c) < SHAPE_TINY ? 0.57721566490153286
+                                                         : (tgamma(1 - d->c) - 1) / d->c);
+    return mean + gev_below_zero(d);
+}
+
+static double
+pieces_mean(const struct dist_pieces *p)
+{
+    double mean = 0, low = 0;
+    for (unsigned i = 0; i < p->count; i++) {
+        mean += (p->piece[i].upto - low) * dist_mean(&p->piece[i].law);
+        low = p->piece[i].upto;
+    }
+    return mean;
+}
+
+double
+dist_mean(const struct dist *d)
+{
+    switch (d->kind) {
+    case DIST_FIXED:
+    case DIST_EXPONENTIAL:
+        return d->a;
+    case DIST_UNIFORM:
+        return (d->a + d->b) / 2;
+    case DIST_LOG_UNIFORM:
+        return d->b > d->a ? (d->b - d->a) / log(d->b / d->a) : d->a;
+    case DIST_NORMAL:
+        return normal_mean(d);
+    case DIST_LOGNORMAL:
+        return exp(d->a + d->b * d->b / 2);
+    case DIST_WEIBULL:
+        return d->a * tgamma(1 + 1 / d->b);
+    case DIST_PARETO:
+        return d->c < 1 ? d->a + d->b / (1 - d->c) : INFINITY;
+    case DIST_GEV:
+        return gev_mean(d);
+    case DIST_PIECES:
+        return pieces_mean(d->pieces);
     }
     unreachable();
 }
 
 uint64_t
-dist_size(const struct dist *d, double u, double v, uint64_t min, uint64_t max)
+dist_size(const struct dist *d, double u, uint64_t min, uint64_t max)
 {
-    double value = dist_value(d, u, v);
+    double value = dist_value(d, u);
     if (!(value > (double)min)) {
         return min;
     }
     return value >= (double)max ? max : (uint64_t)(value + 0.5);
 }
 
+static double
+largest(const struct dist *d)
+{
+    double value = 0;
+    switch (d->kind) {
+    case DIST_FIXED:
+        return d->a;
+    case DIST_UNIFORM:
+    case DIST_LOG_UNIFORM:
+        return d->b;
+    case DIST_PIECES:
+        for (unsigned i = 0; i < d->pieces->count; i++) {
+            value = fmax(value, largest(&d->pieces->piece[i].law));
+        }
+        return value;
+    default:
+        return INFINITY;
+    }
+}
+
 uint64_t
 dist_size_max(const struct dist *d, uint64_t min, uint64_t max)
 {
-    switch (d->kind) {
-    case DIST_FIXED:
-        return dist_size(d, 0.5, 0.5, min, max);
-    case DIST_UNIFORM:
-        return dist_size(&(struct dist){DIST_FIXED, d->b, 0, 0}, 0.5, 0.5, min, max);
-    default:
-        return max;
+    struct dist top = dist_fixed(largest(d));
+    return dist_size(&top, 0.5, min, max);
+}
+
+bool
+dist_of_pieces(struct dist *d, const struct dist_piece *pieces, unsigned count)
+{
+    double sum = 0, upto = 0;
+    for (unsigned i = 0; i < count; i++) {
+        sum += pieces[i].upto;
     }
+    must(count > 0 && sum > 0);
+    struct dist_pieces *p = calloc(1, sizeof *p + count * sizeof p->piece[0]);
+    if (p == NULL) {
+        return false;
+    }
+    for (unsigned i = 0; i < count; i++) {
+        if (pieces[i].upto > 0) { /* an empty piece would be divided by */
+            upto += pieces[i].upto;
+            p->piece[p->count].upto = upto / sum;
+            p->piece[p->count++].law = pieces[i].law;
+        }
+    }
+    p->piece[p->count - 1].upto = 1;
+    for (unsigned part = 0, i = 0; part < DIST_GUIDE; part++) {
+        while (i + 1 < p->count && p->piece[i].upto <= (double)part / DIST_GUIDE) {
+            i++;
+        }
+        p->guide[part] = i;
+    }
+    *d = (struct dist){.kind = DIST_PIECES, .pieces = p};
+    return true;
+}
+
+void
+dist_fini(struct dist *d)
+{
+    if (d->kind == DIST_PIECES) {
+        struct dist_pieces *p = (struct dist_pieces *)d->pieces;
+        for (unsigned i = 0; i < p->count; i++) {
+            dist_fini(&p->piece[i].law);
+        }
+        free(p);
+    }
+    *d = dist_fixed(0);
 }

@@ -6,14 +6,10 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "loadgen/streams.h"
+
 #define TICK (50 * NSEC_PER_MSEC) /* between looks for time-outs and lost connections */
 #define TICK_MS 50
-
-enum drive_stream {
-    STREAM_REQUESTS,
-    STREAM_ARRIVALS,
-    STREAMS,
-};
 
 static double
 cpu_seconds(void)
@@ -452,6 +448,29 @@ drain(struct drive *d)
     }
 }
 
+/* The schedule is made before it is known when it starts: times count from 0. */
+static struct arrival_conf
+arrivals_of(const struct drive_conf *conf, unsigned conns)
+{
+    struct arrival_conf a = {
+        .law = conf->arrivals,
+        .rate = conf->rate / conf->threads,
+        .seed = conf->seed,
+        .stream = stream_of(conf->agent, conf->thread, STREAM_ARRIVALS),
+        .sources = 1,
+        .every = 1,
+    };
+    if (conf->scope == DRIVE_CONN && conf->is_open && !arrival_adds_up(a.law)) {
+        a.sources = conns;
+    } else if (conf->scope == DRIVE_TOTAL && conf->is_open && !arrival_adds_up(a.law)) {
+        a.rate = conf->rate;
+        a.stream = stream_of(conf->agent, 0, STREAM_ARRIVALS);
+        a.every = conf->threads;
+        a.first = conf->thread;
+    }
+    return a;
+}
+
 bool
 drive_init(struct drive *d, const struct drive_conf *conf, struct lset *set,
            struct tally *tally)
@@ -462,16 +481,18 @@ drive_init(struct drive *d, const struct drive_conf *conf, struct lset *set,
         .w = set->conf.workload,
         .tally = tally,
     };
+    struct arrival_conf arrivals = arrivals_of(conf, set->count);
     d->room = calloc(set->count, sizeof(struct lconn *));
     d->dirty = calloc(set->count, sizeof(struct lconn *));
     struct ask_conf ask = {
         .workload = d->w,
         .seed = conf->seed,
-        .stream = (uint64_t)conf->thread * STREAMS + STREAM_REQUESTS,
+        .stream = stream_of(conf->agent, conf->thread, STREAM_REQUESTS),
         .thread = conf->thread,
         .threads = conf->threads,
     };
-    if (!ask_init(&d->ask, &ask) || d->room == NULL || d->dirty == NULL) {
+    if (!ask_init(&d->ask, &ask) || d->room == NULL || d->dirty == NULL ||
+        (conf->is_open && !arrival_init(&d->arrival, &arrivals))) {
         drive_fini(d);
         return false;
     }
@@ -481,6 +502,7 @@ drive_init(struct drive *d, const struct drive_conf *conf, struct lset *set,
 void
 drive_fini(struct drive *d)
 {
+    arrival_fini(&d->arrival);
     free(d->room);
     free(d->dirty);
     ask_fini(&d->ask);
@@ -493,8 +515,7 @@ drive_run(struct drive *d, const struct drive_window *window)
     d->window = *window;
     d->next_tick = window->begin + TICK;
     if (d->conf.is_open) {
-        arrival_init(&d->arrival, &d->conf.gap, d->conf.rate, window->begin, d->conf.seed,
-                     (uint64_t)d->conf.thread * STREAMS + STREAM_ARRIVALS);
+        d->arrival.conf.start = window->begin;
         d->next = arrival_next(&d->arrival);
     }
     while (clock_now() < window->begin) {

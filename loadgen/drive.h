@@ -24,17 +24,26 @@
 /* How long replies are waited for after the end. */
 #define DRIVE_DRAIN NSEC_PER_SEC
 
+/* What a stream of arrivals is one of. */
+enum drive_scope {
+    DRIVE_TOTAL,  /* all threads share one */
+    DRIVE_THREAD, /* one each thread */
+    DRIVE_CONN,   /* one each connection */
+};
+
 struct drive_conf {
     bool is_open;
-    double rate;     /* open loop: this thread's requests a second */
-    struct dist gap; /* open loop */
-    unsigned depth;  /* requests on their way, each connection */
+    double rate; /* open loop: requests a second, of all threads */
+    const struct arrival_law *arrivals;
+    enum drive_scope scope;
+    unsigned depth; /* requests on their way, each connection */
     bool drops_late;
     nsec_t spin;    /* open loop: polls, not sleeps, when the next request is so near */
     nsec_t timeout; /* of a reply */
     uint64_t seed;
-    unsigned thread, threads; /* index: its own random streams; and of how many */
-    const atomic_bool *stop;  /* ends the window early */
+    unsigned agent, thread;  /* their own random streams */
+    unsigned threads;        /* of this process */
+    const atomic_bool *stop; /* ends the window early */
 };
 
 struct drive_window {

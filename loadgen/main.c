@@ -165,5 +165,6 @@ main(int argc, char **argv)
         }
     }
     free(typed);
+    options_fini(&o);
     return close_checked(stdout, "the report") ? status : EXIT_UNREACHABLE;
 }

@@ -33,21 +33,47 @@ call_server(void *conf, const char *text)
 }
 
 static const char *
+replace_dist(struct dist *d, const char *text)
+{
+    dist_fini(d);
+    return dist_parse(d, text);
+}
+
+static const char *
 call_keysize(void *conf, const char *text)
 {
-    return dist_parse_size(&((struct options *)conf)->key_size, text);
+    return replace_dist(&((struct options *)conf)->key_size, text);
 }
 
 static const char *
 call_valuesize(void *conf, const char *text)
 {
-    return dist_parse_size(&((struct options *)conf)->value_size, text);
+    return replace_dist(&((struct options *)conf)->value_size, text);
 }
 
 static const char *
-call_iadist(void *conf, const char *text)
+call_arrivals(void *conf, const char *text)
 {
-    return dist_parse_gap(&((struct options *)conf)->gap, text);
+    struct options *o = conf;
+    arrival_law_fini(&o->arrivals);
+    return arrival_parse(&o->arrivals, text);
+}
+
+static const char *
+call_scope(void *conf, const char *text)
+{
+    static const char *const names[] = {
+        [DRIVE_TOTAL] = "total",
+        [DRIVE_THREAD] = "thread",
+        [DRIVE_CONN] = "connection",
+    };
+    for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (strcmp(text, names[i]) == 0) {
+            ((struct options *)conf)->scope = (enum drive_scope)i;
+            return NULL;
+        }
+    }
+    return "the scope of arrivals is total, thread or connection";
 }
 
 static const char *
@@ -70,7 +96,7 @@ call_ops(void *conf, const char *text)
 static const char *
 call_expiry(void *conf, const char *text)
 {
-    return dist_parse_size(&((struct options *)conf)->expiry, text);
+    return replace_dist(&((struct options *)conf)->expiry, text);
 }
 
 static const char *
@@ -184,9 +210,14 @@ static const struct opt rows[] = {
     {.letter = 'q', .name = "qps", .kind = OPT_RATE, AT(qps), .min = 0, .max = QPS_MAX,
      .arg = "N[k|m]",
      .help = "requests a second of all threads, open loop; 0: closed loop, peak (0)"},
-    {.letter = 'i', .name = "iadist", .kind = OPT_CALL, .call = call_iadist,
-     .arg = "DIST",
-     .help = "gaps: exponential fixed uniform normal pareto fb_ia (exponential)"},
+    {.letter = 'i', .name = "iadist", .kind = OPT_CALL, .call = call_arrivals,
+     .arg = "LAW",
+     .help = "gaps: exponential fixed uniform normal pareto fb_ia ... (exponential)"},
+    {.name = "arrivals", .kind = OPT_CALL, .call = call_arrivals, .arg = "LAW",
+     .help = "the same"},
+    {.name = "arrival-scope", .kind = OPT_CALL, .call = call_scope,
+     .arg = "total|thread|connection",
+     .help = "what the law of gaps holds for: all, each thread or connection (total)"},
     {.name = "late", .kind = OPT_CALL, .call = call_late, .arg = "send|drop",
      .help = "what happens to requests more than 5 ms late (send)"},
     {.letter = 'S', .name = "skip", .kind = OPT_FLAG, AT(drops_late),
@@ -289,15 +320,16 @@ set_defaults(struct options *o)
         .depth = 1,
         .records = 10000,
         .getcount = 1,
-        .key_size = {DIST_FIXED, 30, 0, 0},
-        .value_size = {DIST_FIXED, 200, 0, 0},
-        .expiry = {DIST_FIXED, 0, 0, 0},
+        .key_size = dist_fixed(30),
+        .value_size = dist_fixed(200),
+        .expiry = dist_fixed(0),
         .verify = -1,
-        .gap = {DIST_EXPONENTIAL, 1, 0, 0},
         .key_prefix = "",
         .seed = 1,
     };
     mix_of_update(&o->mix, 0);
+    const char *wrong = arrival_parse(&o->arrivals, "exponential");
+    must(wrong == NULL);
 }
 
 static const char *
@@ -334,4 +366,13 @@ options_parse(struct options *o, int argc, char **argv, FILE *err)
         fprintf(err, "mcload: %s\n", wrong);
     }
     return wrong == NULL;
+}
+
+void
+options_fini(struct options *o)
+{
+    dist_fini(&o->key_size);
+    dist_fini(&o->value_size);
+    dist_fini(&o->expiry);
+    arrival_law_fini(&o->arrivals);
 }

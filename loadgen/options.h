@@ -11,8 +11,10 @@
 #include <stdio.h>
 
 #include "base/opt.h"
+#include "loadgen/arrival.h"
 #include "loadgen/codec.h"
 #include "loadgen/dist.h"
+#include "loadgen/drive.h"
 #include "loadgen/mix.h"
 #include "loadgen/popularity.h"
 
@@ -42,7 +44,9 @@ struct options {
     struct mix mix;
     bool fills;
     double verify; /* below 0: not given */
-    struct dist key_size, value_size, expiry, gap;
+    struct dist key_size, value_size, expiry;
+    struct arrival_law arrivals;
+    enum drive_scope scope;
     struct popularity popularity;
     const char *key_prefix;
     bool is_blocking, no_load, load_only, no_nodelay;
@@ -63,3 +67,5 @@ const struct opt_table *options_table(void);
 /* Fills in defaults, parses argv, checks options against each other. False with a line in
  * `err`. */
 must_check bool options_parse(struct options *o, int argc, char **argv, FILE *err);
+/* Also after a failed options_parse. */
+void options_fini(struct options *o);

@@ -121,8 +121,9 @@ thread_conf(struct run *r, unsigned index)
         .drive =
             {
                 .is_open = o->qps > 0,
-                .rate = (double)o->qps / (double)o->threads,
-                .gap = o->gap,
+                .rate = (double)o->qps,
+                .arrivals = &o->arrivals,
+                .scope = o->scope,
                 .depth = depth,
                 .drops_late = o->drops_late,
                 .spin = o->is_blocking || o->qps == 0

@@ -17,7 +17,7 @@
 
 enum size_purpose {
     PURPOSE_KEY = 0,
-    PURPOSE_VALUE = 2, /* each uses its number and the next */
+    PURPOSE_VALUE = 2,
     PURPOSE_EXPIRY = 4,
     PURPOSE_CONTENT = 6,
 };
@@ -49,10 +49,8 @@ workload_init(struct workload *w, const struct workload_conf *conf)
     w->digits =
         (unsigned)num_put_u64(digits, (grows ? WORKLOAD_KEYS_END : conf->records) - 1);
     w->key_min = w->prefix_len + w->digits;
-    w->value_cap =
-        conf->value_size.kind == DIST_FIXED || conf->value_size.kind == DIST_UNIFORM
-            ? WORKLOAD_VALUE_MAX
-            : WORKLOAD_VALUE_CAP;
+    uint64_t end = dist_size_max(&conf->value_size, 0, UINT64_MAX);
+    w->value_cap = end == UINT64_MAX ? WORKLOAD_VALUE_CAP : end;
     bool scans = mix_share(&conf->mix, MIX_SCAN) > 0;
     w->keys_max =
         scans && conf->getcount < WORKLOAD_SCAN_MAX ? WORKLOAD_SCAN_MAX : conf->getcount;
@@ -62,7 +60,7 @@ workload_init(struct workload *w, const struct workload_conf *conf)
     if (conf->key_size.kind == DIST_FIXED && conf->key_size.a > WORKLOAD_KEY_MAX) {
         return "keys are at most 250 bytes long";
     }
-    if (conf->value_size.a > (double)WORKLOAD_VALUE_MAX) {
+    if (w->value_cap > WORKLOAD_VALUE_MAX) {
         return "values are at most 1 GiB long";
     }
     return check_prefix(conf->key_prefix, w->prefix_len);
@@ -78,10 +76,8 @@ static uint64_t
 size_of(const struct dist *d, uint64_t key, enum size_purpose purpose, uint64_t min,
         uint64_t max)
 {
-    if (d->kind == DIST_FIXED) {
-        return dist_size(d, 0.5, 0.5, min, max);
-    }
-    return dist_size(d, unit_of(key, purpose), unit_of(key, purpose + 1), min, max);
+    double u = d->kind == DIST_FIXED ? 0.5 : unit_of(key, purpose);
+    return dist_size(d, u, min, max);
 }
 
 static size_t

@@ -215,6 +215,22 @@ $run = mcload('-s', $at, '-r', '50', '-t', '0.2', '--noload', '--key-prefix=fill
 is($run->{status}, 3, 'values of another length: invalid');
 like($run->{out}, qr/wrong_value [1-9]/, '... by name');
 
+# ---- arrivals --------------------------------------------------------------------------
+
+open my $trace, '>', "$dir/trace" or die;
+print $trace "0.1\n0.2\n0.3\n";
+close $trace;
+for my $args (['-i', 'bursty'], ['--arrivals=h2:4', '--arrival-scope=connection'],
+    ['-i', "gaps:$dir/trace", '--arrival-scope=thread'], ['-i', 'gamma:4']) {
+    $run = mcload('-s', $at, '-r', '1000', '--noload', '-t', '0.4', '-T', '2', '-c', '3', '-q',
+        '2k', @$args, '--json', "$dir/i.json");
+    ended_ok($run, "@$args");
+    $offered = json_of("$dir/i.json")->{'totals.offered'};
+    # Bursts last 10 ms and come 9 times a second: so few of them vary much.
+    cmp_ok($offered, '>', 250, '... offered at least');
+    cmp_ok($offered, '<', 2400, '... offered at most');
+}
+
 # ---- servers ---------------------------------------------------------------------------
 
 my $second = start_server(path => "$dir/sock", args => ['-s', "$dir/sock"]);
@@ -231,7 +247,8 @@ cmp_ok(mem_stats($second->control)->{cmd_get}, '>', 0, 'both were asked');
 for my $args (['--nonsense'], ['-t', '0'], ['-t', 'x'], ['-T', '0'], ['-u', '1.5'], ['-K', '251'],
     ['-V', 'foo:1'], ['-i', 'gev'], ['-r', '0'], ['--noload', '--loadonly'], ['--late=drop'],
     ['--popularity=zipf:-1'], ['--realtime=fifo:0'], ['--key-prefix=a b'], ['operand'],
-    ['--ops=get'], ['--ops=put:1'], ['--on-miss=x'], ['--verify=2'],
+    ['-i', 'gaps:/no/such'], ['--arrival-scope=x'], ['-V', 'file:/no/such'],
+    ['-K', 'discrete:1'], ['--ops=get'], ['--ops=put:1'], ['--on-miss=x'], ['--verify=2'],
     ['--expiry=x'], ['--json', "$dir/no/such/dir"], ['--cpus=x']) {
     $run = mcload('-s', $at, @$args);
     is($run->{status}, 1, "@$args: usage") or diag($run->{err});

@@ -1,37 +1,253 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  *
- * Schedules of an open loop: mean rate, order, determinism, independence of threads.
+ * Schedules of an open loop: laws of gaps by Kolmogorov-Smirnov and by their variation, mean
+ * rate, order, determinism, shared and joined streams.
  */
 #include "loadgen/arrival.h"
 #include "check_unit.h"
 
 #include <math.h>
+#include <unistd.h>
 
 #define ARRIVALS 200000
 #define START (UINT64_C(987654321) * NSEC_PER_SEC)
+#define KS_LIMIT (2.2252 / sqrt(ARRIVALS)) /* one in 10,000 lies beyond */
 
-static const char *const laws[] = {"fixed", "uniform", "exponential", "normal:0.5",
-                                   "fb_ia"};
+static struct arrival_law law;
+
+static struct arrival_conf
+conf_of(const char *text, double rate, uint64_t stream)
+{
+    const char *wrong = arrival_parse(&law, text);
+    ck_assert_msg(wrong == NULL, "%s: %s", text, wrong);
+    return (struct arrival_conf){&law, rate, START, 1, stream, 1, 1, 0};
+}
+
+static void
+start(struct arrival *a, const struct arrival_conf *conf)
+{
+    ck_assert(arrival_init(a, conf));
+}
+
+static double gaps[ARRIVALS]; /* of mean 1 */
+
+/* Gaps of one stream at a rate at which nanoseconds do not matter. */
+static void
+sample(const char *text, double rate)
+{
+    struct arrival a;
+    struct arrival_conf conf = conf_of(text, rate, 7);
+    start(&a, &conf);
+    nsec_t last = arrival_next(&a);
+    for (int i = 0; i < ARRIVALS; i++) {
+        nsec_t next = arrival_next(&a);
+        ck_assert_uint_ge(next, last);
+        gaps[i] = (double)(next - last) / 1e9 * rate;
+        last = next;
+    }
+    arrival_fini(&a);
+    arrival_law_fini(&law);
+}
+
+static double
+scv(void)
+{
+    double sum = 0, squares = 0;
+    for (int i = 0; i < ARRIVALS; i++) {
+        sum += gaps[i];
+    }
+    for (int i = 0; i < ARRIVALS; i++) {
+        squares += (gaps[i] - sum / ARRIVALS) * (gaps[i] - sum / ARRIVALS);
+    }
+    return squares / ARRIVALS / (sum / ARRIVALS) / (sum / ARRIVALS);
+}
+
+static int
+compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
+
+static double
+cdf_uniform(double x)
+{
+    return fmin(x / 2, 1);
+}
+
+static double
+cdf_exponential(double x)
+{
+    return 1 - exp(-x);
+}
+
+static double
+cdf_fb_ia(double x)
+{
+    double k = 0.154971;
+    return 1 - pow(1 + k * x / (1 - k), -1 / k);
+}
+
+static double
+cdf_lognormal(double x)
+{
+    double sigma = sqrt(log(2));
+    return 0.5 * erfc(-(log(x) + sigma * sigma / 2) / sigma / M_SQRT2);
+}
+
+/* Erlang of 3 stages, each of mean 1/3. */
+static double
+cdf_erlang(double x)
+{
+    return 1 - exp(-3 * x) * (1 + 3 * x + 9 * x * x / 2);
+}
+
+/* Of shape 1/2 the gamma law is that of a squared normal variable. */
+static double
+cdf_gamma_half(double x)
+{
+    return erf(sqrt(x / 2));
+}
+
+static double
+cdf_h2(double x)
+{
+    double p = (1 + sqrt(3.0 / 5)) / 2;
+    return 1 - p * exp(-2 * p * x) - (1 - p) * exp(-2 * (1 - p) * x);
+}
+
+static double
+cdf_weibull(double x)
+{
+    return 1 - exp(-pow(x * tgamma(1.5), 2));
+}
+
+static double
+cdf_gev(double x)
+{
+    /* gev:5,1,0.1 has the mean 5 + (gamma(0.9) - 1) / 0.1 and nothing below 0. */
+    double mean = 5 + (tgamma(0.9) - 1) / 0.1;
+    double t = 1 + 0.1 * (x * mean - 5);
+    return t <= 0 ? 0 : exp(-pow(t, -10));
+}
+
+static const struct {
+    const char *text;
+    double scv;
+    double (*cdf)(double x); /* NULL: not looked at */
+} rows[] = {
+    {"fixed", 0, NULL},
+    {"uniform", 1.0 / 3, cdf_uniform},
+    {"uniform:100", 1.0 / 3, cdf_uniform},
+    {"uniform:1,3", 1.0 / 12, NULL},
+    {"exponential", 1, cdf_exponential},
+    {"exponential:0.0", 1, cdf_exponential},
+    {"normal", 0.01, NULL},
+    {"normal:0.2", 0.04, NULL},
+    {"normal:0.001,0.0002", 0.04, NULL},
+    {"lognormal", 1, cdf_lognormal},
+    {"lognormal:0.5", 0.25, NULL},
+    {"pareto", 1.449, cdf_fb_ia},
+    {"pareto:0.0,16.0292,0.154971", 1.449, cdf_fb_ia},
+    {"pareto:0", 1, cdf_exponential},
+    {"fb_ia", 1.449, cdf_fb_ia},
+    {"fb_ia:15", 1 / (1 - 2 * .094286), NULL},
+    {"gamma:3", 1.0 / 3, cdf_erlang},
+    {"gamma:1", 1, cdf_exponential},
+    {"gamma:0.5", 2, cdf_gamma_half},
+    {"h2:4", 4, cdf_h2},
+    {"h2:1", 1, cdf_exponential},
+    {"weibull:2", 0.27324, cdf_weibull},
+    {"gev:5,1,0.1", 0.06923, cdf_gev},
+    /* Equal rates: what ends does not matter. */
+    {"mmpp:1,1,50,20", 1, cdf_exponential},
+};
+
+START_TEST(test_laws)
+{
+    double sum = 0, distance = 0;
+    sample(rows[_i].text, 1000);
+    double variation = scv();
+    for (int i = 0; i < ARRIVALS; i++) {
+        sum += gaps[i];
+    }
+    ck_assert_double_eq_tol(sum / ARRIVALS, 1, 0.01 * fmax(1, sqrt(variation)));
+    ck_assert_double_eq_tol(variation, rows[_i].scv, 0.05 * rows[_i].scv + 1e-9);
+    qsort(gaps, ARRIVALS, sizeof gaps[0], compare);
+    for (int i = 0; rows[_i].cdf != NULL && i < ARRIVALS; i++) {
+        double p = rows[_i].cdf(gaps[i]);
+        distance = fmax(distance, fabs(p - (double)i / ARRIVALS));
+        distance = fmax(distance, fabs(p - (double)(i + 1) / ARRIVALS));
+    }
+    ck_assert_double_lt(distance, KS_LIMIT);
+}
+END_TEST
+
+/* Gaps that would be negative are 0 and the others shorter: the rate is what was asked. */
+START_TEST(test_truncated_laws)
+{
+    static const char *const texts[] = {"normal:2", "gev:1,1,0", "gev:0,1,0.2",
+                                        "gev:1,2,-0.3"};
+    double sum = 0;
+    sample(texts[_i], 1000);
+    for (int i = 0; i < ARRIVALS; i++) {
+        sum += gaps[i];
+    }
+    ck_assert_double_eq_tol(sum / ARRIVALS, 1, 0.01);
+}
+END_TEST
+
+/* Bursts: at the rate asked for in the mean, but counts over a burst's length vary far more
+ * than those of a Poisson process. A process that is off half of the time is one too. */
+START_TEST(test_mmpp)
+{
+    static const char *const texts[] = {"bursty", "mmpp:1,0,10,10"};
+    enum { BINS = 20000, RATE = 20000 };
+    static int bins[BINS];
+    struct arrival a;
+    struct arrival_conf conf = conf_of(texts[_i], RATE, 3);
+    double sum = 0, squares = 0;
+    start(&a, &conf);
+    for (;;) {
+        uint64_t bin = (arrival_next(&a) - START) / (10 * NSEC_PER_MSEC);
+        if (bin >= BINS) {
+            break;
+        }
+        bins[bin]++;
+    }
+    for (int i = 0; i < BINS; i++) {
+        sum += bins[i];
+        squares += (double)bins[i] * bins[i];
+    }
+    double mean = sum / BINS;
+    ck_assert_double_eq_tol(mean / (RATE / 100), 1, 0.05);
+    ck_assert_double_gt((squares / BINS - mean * mean) / mean, 50);
+    arrival_fini(&a);
+    arrival_law_fini(&law);
+}
+END_TEST
+
+static const char *const rate_laws[] = {"fixed", "uniform", "exponential", "normal:0.5",
+                                        "fb_ia", "gamma:2", "h2:3",        "lognormal:2"};
 static const double rates[] = {0.5, 1000, 33333, 1e6, 1e8};
-#define LAWS 5
 #define RATES 5
 
 START_TEST(test_mean_rate)
 {
-    struct dist gap;
     struct arrival a;
     double rate = rates[_i % RATES];
     nsec_t last = START;
-    ck_assert_ptr_null(dist_parse_gap(&gap, laws[_i / RATES]));
-    arrival_init(&a, &gap, rate, START, 1, (uint64_t)_i);
+    struct arrival_conf conf = conf_of(rate_laws[_i / RATES], rate, (uint64_t)_i);
+    start(&a, &conf);
     for (int i = 0; i < ARRIVALS; i++) {
         nsec_t next = arrival_next(&a);
         ck_assert_uint_ge(next, last);
         last = next;
     }
     double seconds = (double)(last - START) / (double)NSEC_PER_SEC;
-    ck_assert_double_eq_tol(ARRIVALS / seconds / rate, 1, 0.01);
+    ck_assert_double_eq_tol(ARRIVALS / seconds / rate, 1, 0.015);
+    arrival_fini(&a);
 }
 END_TEST
 
@@ -39,49 +255,101 @@ END_TEST
  * nanosecond a request would be 0.15 %. */
 START_TEST(test_rounding_does_not_add_up)
 {
-    struct dist gap;
     struct arrival a;
     nsec_t first, last = 0;
-    ck_assert_ptr_null(dist_parse_gap(&gap, "fixed"));
-    arrival_init(&a, &gap, 3e6, START, 1, 0);
+    struct arrival_conf conf = conf_of("fixed", 3e6, 0);
+    start(&a, &conf);
     first = arrival_next(&a);
     for (int i = 0; i < 3000000; i++) {
         last = arrival_next(&a);
     }
     ck_assert_double_eq_tol((double)(last - first), 1e9, 2);
+    arrival_fini(&a);
 }
 END_TEST
 
 START_TEST(test_same_seed_same_schedule)
 {
-    struct dist gap;
     struct arrival a, b, c;
     int same = 0;
-    ck_assert_ptr_null(dist_parse_gap(&gap, "exponential"));
-    arrival_init(&a, &gap, 1000, START, 1, 0);
-    arrival_init(&b, &gap, 1000, START, 1, 0);
-    arrival_init(&c, &gap, 1000, START, 1, 1);
+    struct arrival_conf conf = conf_of("exponential", 1000, 0);
+    start(&a, &conf);
+    start(&b, &conf);
+    conf.stream = 1;
+    start(&c, &conf);
     for (int i = 0; i < 1000; i++) {
         nsec_t when = arrival_next(&a);
         ck_assert_uint_eq(when, arrival_next(&b));
         same += when == arrival_next(&c);
     }
     ck_assert_int_eq(same, 0);
+    arrival_fini(&a);
+    arrival_fini(&b);
+    arrival_fini(&c);
 }
 END_TEST
 
 /* Threads with equal gaps start in different phases. */
 START_TEST(test_fixed_gaps_are_out_of_phase)
 {
-    struct dist gap;
     struct arrival a, b;
-    ck_assert_ptr_null(dist_parse_gap(&gap, "fixed"));
-    arrival_init(&a, &gap, 1000, START, 1, 0);
-    arrival_init(&b, &gap, 1000, START, 1, 2);
+    struct arrival_conf conf = conf_of("fixed", 1000, 0);
+    start(&a, &conf);
+    conf.stream = 2;
+    start(&b, &conf);
     nsec_t first_a = arrival_next(&a), first_b = arrival_next(&b);
     ck_assert_uint_ne(first_a, first_b);
     ck_assert_uint_lt(first_a - START, NSEC_PER_MSEC);
     ck_assert_uint_lt(first_b - START, NSEC_PER_MSEC);
+    arrival_fini(&a);
+    arrival_fini(&b);
+}
+END_TEST
+
+/* Threads that share one stream take its arrivals in turn: together they are it. */
+START_TEST(test_shared_stream)
+{
+    enum { THREADS = 3 };
+    static const char *const texts[] = {"fb_ia", "fixed", "bursty", "gamma:4"};
+    struct arrival whole, part[THREADS];
+    struct arrival_conf conf = conf_of(texts[_i], 5000, 4);
+    start(&whole, &conf);
+    conf.every = THREADS;
+    for (unsigned t = 0; t < THREADS; t++) {
+        conf.first = t;
+        start(&part[t], &conf);
+    }
+    for (int i = 0; i < 3000; i++) {
+        ck_assert_uint_eq(arrival_next(&whole), arrival_next(&part[i % THREADS]));
+    }
+    arrival_fini(&whole);
+    for (unsigned t = 0; t < THREADS; t++) {
+        arrival_fini(&part[t]);
+    }
+}
+END_TEST
+
+/* Many streams joined keep the rate, come in order, and lose the law: the sum of regular ones
+ * is close to exponential, as is that of bursty ones. */
+START_TEST(test_joined_streams)
+{
+    static const char *const texts[] = {"fixed", "h2:9", "gamma:8"};
+    struct arrival a;
+    struct arrival_conf conf = conf_of(texts[_i], 1000, 5);
+    conf.sources = 512;
+    start(&a, &conf);
+    nsec_t last = START;
+    for (int i = 0; i < ARRIVALS; i++) {
+        nsec_t next = arrival_next(&a);
+        ck_assert_uint_ge(next, last);
+        gaps[i] = (double)(next - last) / 1e6;
+        last = next;
+    }
+    double seconds = (double)(last - START) / 1e9;
+    ck_assert_double_eq_tol(ARRIVALS / seconds / 1000, 1, 0.02);
+    /* 512 equal gaps are but 512 phases, again and again: no better sample than that. */
+    ck_assert_double_eq_tol(scv(), 1, 0.25);
+    arrival_fini(&a);
 }
 END_TEST
 
@@ -91,12 +359,13 @@ START_TEST(test_threads_add_up)
 {
     enum { THREADS = 4, BINS = 10000 };
     static int bins[BINS];
-    struct dist gap;
     double sum = 0, squares = 0;
-    ck_assert_ptr_null(dist_parse_gap(&gap, "exponential"));
+    ck_assert_ptr_null(arrival_parse(&law, "exponential"));
+    ck_assert(arrival_adds_up(&law));
     for (int t = 0; t < THREADS; t++) {
         struct arrival a;
-        arrival_init(&a, &gap, 20000.0 / THREADS, START, 9, (uint64_t)t);
+        struct arrival_conf conf = conf_of("exponential", 20000.0 / THREADS, (uint64_t)t);
+        start(&a, &conf);
         for (;;) {
             uint64_t bin = (arrival_next(&a) - START) / NSEC_PER_MSEC;
             if (bin >= BINS) {
@@ -104,6 +373,7 @@ START_TEST(test_threads_add_up)
             }
             bins[bin]++;
         }
+        arrival_fini(&a);
     }
     for (int i = 0; i < BINS; i++) {
         sum += bins[i];
@@ -116,17 +386,131 @@ START_TEST(test_threads_add_up)
 }
 END_TEST
 
+static const char *
+parse_file(const char *kind, const char *content)
+{
+    static char text[64];
+    char path[] = "/tmp/check_arrival.XXXXXX";
+    int fd = mkstemp(path);
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(write(fd, content, strlen(content)), (ssize_t)strlen(content));
+    close(fd);
+    snprintf(text, sizeof text, "%s:%s", kind, path);
+    const char *wrong = arrival_parse(&law, text);
+    unlink(path);
+    return wrong;
+}
+
+/* A trace is repeated from anywhere in it, each gap in its place, at the rate asked for. */
+START_TEST(test_trace)
+{
+    static const struct {
+        const char *kind, *content;
+        nsec_t us[4];
+    } traces[] = {
+        {"gaps", "# seconds\n1\n2\n3\n2\n", {500, 1000, 1500, 1000}},
+        {"times", "100\n101\n103\n106\n", {500, 1000, 1500, 1000}},
+    };
+    struct arrival a;
+    ck_assert_ptr_null(parse_file(traces[_i].kind, traces[_i].content));
+    struct arrival_conf conf = {&law, 1000, START, 1, 6, 1, 1, 0};
+    start(&a, &conf);
+    nsec_t last = arrival_next(&a), begin = last;
+    unsigned place = 4;
+    for (int i = 0; i < 4000; i++) {
+        nsec_t next = arrival_next(&a), gap = next - last;
+        for (unsigned p = 0; place == 4 && p < 4; p++) { /* where did it begin? */
+            nsec_t want = traces[_i].us[p] * 1000;
+            place = want != 1000000 && gap + 1 >= want && gap <= want + 1 ? p : 4;
+        }
+        if (place < 4) {
+            ck_assert_double_eq_tol((double)gap, (double)traces[_i].us[place] * 1e3, 1);
+            place = (place + 1) % 4;
+        }
+        last = next;
+    }
+    ck_assert_uint_ne(place, 4);
+    ck_assert_double_eq_tol((double)(last - begin), 4e9, 2);
+    arrival_fini(&a);
+    arrival_law_fini(&law);
+}
+END_TEST
+
+START_TEST(test_bad_texts)
+{
+    static const char *const texts[] = {
+        "",
+        "x",
+        "gev",
+        "pareto:1",
+        "pareto:1,2",
+        "pareto:0,1,1",
+        "normal:-1",
+        "normal:0,1",
+        "normal:11",
+        "fb_ia:24",
+        "fb_ia:-1",
+        "fb_ia:1.5",
+        "fb_ia:1,2",
+        "normal:1,2,3",
+        "fixed:x",
+        "gamma",
+        "gamma:0",
+        "gamma:-1",
+        "h2",
+        "h2:0.5",
+        "h2:x",
+        "mmpp",
+        "mmpp:1,2,3",
+        "mmpp:0,0,1,1",
+        "mmpp:1,1,0,1",
+        "mmpp:1,1,1,1e9",
+        "mmpp:-1,2,1,1",
+        "bursty:1",
+        "weibull",
+        "weibull:0",
+        "lognormal:-1",
+        "gev:1,0,0",
+        "gev:1,1,1",
+        "gev:-100,1,0",
+        "uniform:0",
+        "uniform:3,2",
+        "gaps:/no/such/file",
+        "times:",
+        "gaps",
+    };
+    static const char *const bad_gaps[] = {"", "0\n0\n", "-1\n2\n", "1 2\n", "x\n"};
+    static const char *const bad_times[] = {"5\n", "5\n4\n", "5\n5\n"};
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        ck_assert_msg(arrival_parse(&law, texts[i]) != NULL, "%s", texts[i]);
+    }
+    for (size_t i = 0; i < sizeof bad_gaps / sizeof bad_gaps[0]; i++) {
+        ck_assert_msg(parse_file("gaps", bad_gaps[i]) != NULL, "%s", bad_gaps[i]);
+    }
+    for (size_t i = 0; i < sizeof bad_times / sizeof bad_times[0]; i++) {
+        ck_assert_msg(parse_file("times", bad_times[i]) != NULL, "%s", bad_times[i]);
+    }
+}
+END_TEST
+
 int
 main(void)
 {
     Suite *s = suite_create("arrival");
     TCase *tc = tcase_create("arrival");
     tcase_set_timeout(tc, 60); /* sanitizers on a busy machine */
-    tcase_add_loop_test(tc, test_mean_rate, 0, LAWS * RATES);
+    tcase_add_loop_test(tc, test_laws, 0, ROWS(rows));
+    tcase_add_loop_test(tc, test_truncated_laws, 0, 4);
+    tcase_add_loop_test(tc, test_mmpp, 0, 2);
+    tcase_add_loop_test(tc, test_mean_rate, 0, ROWS(rate_laws) * RATES);
     tcase_add_test(tc, test_rounding_does_not_add_up);
     tcase_add_test(tc, test_same_seed_same_schedule);
     tcase_add_test(tc, test_fixed_gaps_are_out_of_phase);
+    tcase_add_loop_test(tc, test_shared_stream, 0, 4);
+    tcase_add_loop_test(tc, test_joined_streams, 0, 3);
     tcase_add_test(tc, test_threads_add_up);
+    tcase_add_loop_test(tc, test_trace, 0, 2);
+    tcase_add_test(tc, test_bad_texts);
     suite_add_tcase(s, tc);
     return run_suite(s);
 }

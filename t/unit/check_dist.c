@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  *
- * Distributions of sizes and gaps: Kolmogorov-Smirnov distance from the law, published
+ * Distributions of sizes: Kolmogorov-Smirnov distance from the law, published
  * means and quantiles, parameters as mutilate writes them.
  */
 #include "loadgen/dist.h"
 
 #include <math.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/rng.h"
 #include "check_unit.h"
 
 #define SAMPLES 100000
-/* Beyond this distance a sample of SAMPLES fits its law with less than 1 in 1,000; the seeds
+/* Beyond this distance a sample of SAMPLES fits its law with less than 1 in 10,000; the seeds
  * are fixed, so a test that passes once passes for ever. */
-#define KS_LIMIT (1.95 / sqrt(SAMPLES))
+#define KS_LIMIT (2.2252 / sqrt(SAMPLES))
 
 static int
 compare(const void *a, const void *b)
@@ -31,8 +32,7 @@ sample(const struct dist *d, uint64_t stream)
     struct rng rng;
     rng_init(&rng, 11, stream);
     for (int i = 0; i < SAMPLES; i++) {
-        double u = rng_unit(&rng);
-        values[i] = dist_value(d, u, rng_unit(&rng));
+        values[i] = dist_value(d, rng_unit(&rng));
     }
     qsort(values, SAMPLES, sizeof *values, compare);
     return values;
@@ -86,24 +86,62 @@ cdf_gumbel(double x)
     return exp(-exp(-(x - 5) / 2));
 }
 
+static double
+cdf_log_uniform(double x)
+{
+    return x < 10 ? 0 : x > 1000 ? 1 : log10(x / 10) / 2;
+}
+
+static double
+cdf_lognormal(double x)
+{
+    return 0.5 * (1 + erf((log(x) - 5) / (1.2 * M_SQRT2)));
+}
+
+static double
+cdf_weibull(double x)
+{
+    return 1 - exp(-pow(x / 50, 0.7));
+}
+
+/* 30 % uniform to 100, the rest above. */
+static double
+cdf_mix(double x)
+{
+    return x < 100 ? 0.3 * x / 100 : 0.3 + 0.7 * (1 - exp(-(x - 100) / 50));
+}
+
+/* Of a table of percentiles: 0 to 10 even, then even in the logarithm. */
+static double
+cdf_table(double x)
+{
+    return x < 10 ? 0.25 * x / 10 : 0.25 + 0.75 * fmin(1, log10(x / 10) / 3);
+}
+
 static const struct {
     const char *text;
     double (*cdf)(double x);
+    double mean; /* as the textbook has it */
 } laws[] = {
-    {"uniform:10,50", cdf_uniform},
-    {"exponential:0.005", cdf_exponential},
-    {"normal:100,20", cdf_normal},
-    {"pareto:15,214.476,0.348238", cdf_pareto},
-    {"gev:30.7984,8.20449,0.078688", cdf_gev},
-    {"fb_key", cdf_gev},
-    {"gev:5,2,0", cdf_gumbel},
+    {"uniform:10,50", cdf_uniform, 30},
+    {"exponential:0.005", cdf_exponential, 200},
+    {"normal:100,20", cdf_normal, 100},
+    {"pareto:15,214.476,0.348238", cdf_pareto, 344.07},
+    {"gev:30.7984,8.20449,0.078688", cdf_gev, 36.22},
+    {"fb_key", cdf_gev, 36.22},
+    {"gev:5,2,0", cdf_gumbel, 6.158},
+    {"lognormal:5,1.2", cdf_lognormal, 304.9},
+    {"weibull:50,0.7", cdf_weibull, 63.29},
+    {"percentiles:0=10,100=1000", cdf_log_uniform, 214.98},
+    {"percentiles:0=0,25=10,100=10000", cdf_table, 1085.95},
+    {"mix:0.3*uniform:100+0.7*pareto:100,50,0", cdf_mix, 120},
+    {"mix:30*uniform:100+70*pareto:100,50,0", cdf_mix, 120},
 };
-#define LAWS ((int)(sizeof laws / sizeof laws[0]))
 
 START_TEST(test_follows_law)
 {
     struct dist d;
-    ck_assert_ptr_null(dist_parse_size(&d, laws[_i].text));
+    ck_assert_ptr_null(dist_parse(&d, laws[_i].text));
     double *values = sample(&d, (uint64_t)_i);
     double distance = 0;
     for (int i = 0; i < SAMPLES; i++) {
@@ -112,114 +150,190 @@ START_TEST(test_follows_law)
         distance = fmax(distance, fabs(p - (double)(i + 1) / SAMPLES));
     }
     ck_assert_double_lt(distance, KS_LIMIT);
+    ck_assert_double_eq_tol(dist_mean(&d) / laws[_i].mean, 1, 2e-3);
+    ck_assert_double_eq_tol(mean(values) / laws[_i].mean, 1, 0.02);
     free(values);
+    dist_fini(&d);
 }
 END_TEST
 
-/* Mean 36.22, median 33.85; for values p50 39, p75 214, p90 520, p99 1899. */
+/* Every law is its quantile function: it gives back where its distribution function is u. */
+START_TEST(test_quantiles)
+{
+    struct dist d;
+    double last = 0;
+    ck_assert_ptr_null(dist_parse(&d, laws[_i].text));
+    for (int i = 1; i < 10000; i++) {
+        double value = dist_value(&d, i / 1e4);
+        ck_assert_double_ge(value, last);
+        ck_assert_double_eq_tol(laws[_i].cdf(value), i / 1e4, 1e-6);
+        last = value;
+    }
+    dist_fini(&d);
+}
+END_TEST
+
+START_TEST(test_normal_quantile)
+{
+    static const struct {
+        double u, z;
+    } rows[] = {{0.5, 0},
+                {0.975, 1.959963984540054},
+                {0.0013498980316300933, -3},
+                {0.9999997133484281, 5},
+                {1e-10, -6.361340902404056},
+                {1e-300, -37.0471}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        double tolerance = i < 5 ? 1e-9 : 1e-3;
+        ck_assert_double_eq_tol(dist_normal_quantile(rows[i].u), rows[i].z, tolerance);
+    }
+    for (int i = 1; i < 1000; i++) {
+        double u = i / 1000.0;
+        ck_assert_double_eq_tol(0.5 * erfc(-dist_normal_quantile(u) / M_SQRT2), u, 1e-14);
+    }
+}
+END_TEST
+
+/* The figures published of Facebook's ETC pool. */
+static const struct {
+    const char *text;
+    double quantile, value;
+} published[] = {
+    {"fb_key", .001, 16.1},       {"fb_key", .01, 19.0},    {"fb_key", .05, 22.2},
+    {"fb_key", .5, 33.85},        {"fb_key", .95, 58.3},    {"fb_key", .99, 76.3},
+    {"fb_key", .999, 106.1},      {"fb_key", .9999, 141.8}, {"fb_value", .5, 39},
+    {"fb_value", .75, 214},       {"fb_value", .90, 520},   {"fb_value", .95, 826},
+    {"fb_value", .99, 1899},      {"fb_value", .999, 4972}, {"fb_value", .9999, 11826},
+    {"fb_value", .999999, 61175},
+};
+
 START_TEST(test_published_figures)
 {
     struct dist d;
-    ck_assert_ptr_null(dist_parse_size(&d, "fb_key"));
-    double *values = sample(&d, 20);
-    ck_assert_double_eq_tol(mean(values), 36.22, 0.15);
-    ck_assert_double_eq_tol(values[SAMPLES / 2], 33.85, 0.15);
-    ck_assert_double_eq_tol(values[SAMPLES / 100 * 95], 58.3, 0.6);
-    free(values);
-    ck_assert_ptr_null(dist_parse_size(&d, "fb_value"));
-    values = sample(&d, 21);
+    for (size_t i = 0; i < sizeof published / sizeof published[0]; i++) {
+        ck_assert_ptr_null(dist_parse(&d, published[i].text));
+        double value = dist_value(&d, published[i].quantile);
+        ck_assert_double_eq_tol(value, published[i].value,
+                                fmax(0.05, published[i].value * 1e-3) +
+                                    0.5 * (value > 38));
+        dist_fini(&d);
+    }
+    ck_assert_ptr_null(dist_parse(&d, "fb_key"));
+    ck_assert_double_eq_tol(dist_mean(&d), 36.22, 0.01);
+    ck_assert_ptr_null(dist_parse(&d, "fb_value"));
+    ck_assert_double_eq_tol(dist_mean(&d), 194.4, 0.1);
+    double *values = sample(&d, 21);
     int small[15] = {0};
     for (int i = 0; i < SAMPLES && values[i] < 15; i++) {
         ck_assert_double_eq(values[i], floor(values[i]));
         small[(int)values[i]]++;
     }
-    ck_assert_double_eq_tol(small[2], .17820 * SAMPLES, 400);
-    ck_assert_double_eq_tol(small[11], .08989 * SAMPLES, 300);
-    ck_assert_double_eq_tol(small[14], .01980 * SAMPLES, 150);
-    ck_assert_double_eq_tol(values[SAMPLES / 2], 39, 2);
-    ck_assert_double_eq_tol(values[SAMPLES / 4 * 3], 214, 6);
-    ck_assert_double_eq_tol(values[SAMPLES / 10 * 9], 520, 15);
-    ck_assert_double_eq_tol(values[SAMPLES / 100 * 99], 1899, 100);
+    ck_assert_double_eq_tol(small[2], .17820 * SAMPLES, 500);
+    ck_assert_double_eq_tol(small[11], .08989 * SAMPLES, 360);
+    ck_assert_double_eq_tol(small[14], .01980 * SAMPLES, 180);
     free(values);
+    dist_fini(&d);
 }
 END_TEST
 
-static const char *const gaps[] = {
-    "fixed",
-    "uniform",
-    "exponential",
-    "exponential:0.0",
-    "normal",
-    "normal:0.5",
-    "normal:0.001,0.0005",
-    "normal:2",
-    "pareto",
-    "pareto:0.3",
-    "pareto:0.0,16.0292,0.154971",
-    "fb_ia",
-    "uniform:100",
-};
-
-START_TEST(test_gaps_have_mean_one)
+/* Values and their weights, by chi-squared: alpha = 1e-4 for 4 degrees is 23.5. */
+START_TEST(test_discrete)
 {
+    static const double values[] = {0, 16, 21, 100, 4000};
+    static const double weights[] = {1, 5, 2, 1.5, 0.5};
     struct dist d;
-    ck_assert_ptr_null(dist_parse_gap(&d, gaps[_i]));
-    double *values = sample(&d, 40 + (uint64_t)_i);
-    ck_assert_double_ge(values[0], 0);
-    ck_assert_double_eq_tol(mean(values), 1, 0.02);
-    free(values);
+    double chi2 = 0;
+    ck_assert_ptr_null(dist_parse(&d, "discrete:16=5,21=2,0=1,100=1.5,4000=0.5,7=0"));
+    double *drawn = sample(&d, 30);
+    for (int v = 0; v < 5; v++) {
+        int seen = 0;
+        for (int i = 0; i < SAMPLES; i++) {
+            seen += drawn[i] == values[v];
+        }
+        double expected = weights[v] / 10 * SAMPLES;
+        chi2 += (seen - expected) * (seen - expected) / expected;
+    }
+    ck_assert_double_lt(chi2, 23.5);
+    ck_assert_double_eq_tol(dist_mean(&d), 8 + 4.2 + 15 + 200, 1e-9);
+    ck_assert_uint_eq(dist_size_max(&d, 0, 1000000), 4000);
+    free(drawn);
+    dist_fini(&d);
 }
 END_TEST
 
-/* The squared coefficient of variation tells the laws apart: 1/(1-2k) for Pareto. */
-START_TEST(test_gap_variation)
+static const char *
+parse_file(struct dist *d, const char *content)
 {
-    static const struct {
-        const char *text;
-        double scv;
-    } rows[] = {
-        {"fixed", 0},         {"uniform", 1.0 / 3}, {"exponential", 1},
-        {"normal:0.2", 0.04}, {"fb_ia", 1.449},
-    };
-    for (size_t r = 0; r < sizeof rows / sizeof rows[0]; r++) {
-        struct dist d;
-        ck_assert_ptr_null(dist_parse_gap(&d, rows[r].text));
-        double *values = sample(&d, 60 + r);
-        double m = mean(values), squares = 0;
-        for (int i = 0; i < SAMPLES; i++) {
-            squares += (values[i] - m) * (values[i] - m);
-        }
-        ck_assert_double_eq_tol(squares / SAMPLES / m / m, rows[r].scv,
-                                0.05 * rows[r].scv + 1e-9);
-        free(values);
+    static char text[64];
+    char path[] = "/tmp/check_dist.XXXXXX";
+    int fd = mkstemp(path);
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(write(fd, content, strlen(content)), (ssize_t)strlen(content));
+    close(fd);
+    snprintf(text, sizeof text, "file:%s", path);
+    const char *wrong = dist_parse(d, text);
+    unlink(path);
+    return wrong;
+}
+
+START_TEST(test_files)
+{
+    static const char *const bad[] = {"",
+                                      "# nothing\n",
+                                      "x\n",
+                                      "1 2 3\n",
+                                      "1\n1 2\n",
+                                      "-1\n",
+                                      "5 0.5\n4 1\n",
+                                      "1 0.5\n2 1.5\n",
+                                      "1 0.5\n2 0.2\n",
+                                      "nan\n"};
+    struct dist d;
+    ck_assert_ptr_null(parse_file(&d, "# sizes\n100\n  200\n\n200 # twice\n400\n"));
+    ck_assert_double_eq(dist_value(&d, 0.1), 100);
+    ck_assert_double_eq(dist_value(&d, 0.3), 200);
+    ck_assert_double_eq(dist_value(&d, 0.7), 200);
+    ck_assert_double_eq(dist_value(&d, 0.9), 400);
+    dist_fini(&d);
+    ck_assert_ptr_null(parse_file(&d, "10,0\n100,0.5\n1000\t0.75\n2000 1"));
+    ck_assert_double_eq_tol(dist_value(&d, 0.25), sqrt(1000), 1e-9);
+    ck_assert_double_eq_tol(dist_value(&d, 0.5), 100, 1e-9);
+    ck_assert_double_eq_tol(dist_value(&d, 0.75), 1000, 1e-6);
+    ck_assert_uint_eq(dist_size_max(&d, 0, 1000000), 2000);
+    dist_fini(&d);
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        ck_assert_msg(parse_file(&d, bad[i]) != NULL, "%s", bad[i]);
+        dist_fini(&d);
     }
+    ck_assert_ptr_nonnull(dist_parse(&d, "file:/no/such/file"));
 }
 END_TEST
 
 START_TEST(test_sizes)
 {
     struct dist d;
-    ck_assert_ptr_null(dist_parse_size(&d, "200"));
-    ck_assert_uint_eq(dist_size(&d, 0.3, 0.3, 0, 1000), 200);
-    ck_assert_uint_eq(dist_size(&d, 0.3, 0.3, 250, 1000), 250);
-    ck_assert_uint_eq(dist_size(&d, 0.3, 0.3, 0, 100), 100);
+    ck_assert_ptr_null(dist_parse(&d, "200"));
+    ck_assert_uint_eq(dist_size(&d, 0.3, 0, 1000), 200);
+    ck_assert_uint_eq(dist_size(&d, 0.3, 250, 1000), 250);
+    ck_assert_uint_eq(dist_size(&d, 0.3, 0, 100), 100);
     ck_assert_uint_eq(dist_size_max(&d, 0, 1000), 200);
-    ck_assert_ptr_null(dist_parse_size(&d, "fixed:7"));
-    ck_assert_uint_eq(dist_size(&d, 0.3, 0.3, 0, 1000), 7);
-    ck_assert_ptr_null(dist_parse_size(&d, "uniform:64"));
-    ck_assert_uint_eq(dist_size(&d, 1e-12, 0.5, 0, 1000), 0);
-    ck_assert_uint_eq(dist_size(&d, 1 - 1e-12, 0.5, 0, 1000), 64);
+    ck_assert_ptr_null(dist_parse(&d, "fixed:7"));
+    ck_assert_uint_eq(dist_size(&d, 0.3, 0, 1000), 7);
+    ck_assert_ptr_null(dist_parse(&d, "uniform:64"));
+    ck_assert_uint_eq(dist_size(&d, 1e-12, 0, 1000), 0);
+    ck_assert_uint_eq(dist_size(&d, 1 - 1e-12, 0, 1000), 64);
     ck_assert_uint_eq(dist_size_max(&d, 0, 1000), 64);
     ck_assert_uint_eq(dist_size_max(&d, 0, 30), 30);
-    ck_assert_ptr_null(dist_parse_size(&d, "exponential:0.001"));
-    ck_assert_uint_eq(dist_size(&d, 1e-300, 0.5, 0, 5000), 5000);
+    ck_assert_ptr_null(dist_parse(&d, "exponential:0.001"));
+    ck_assert_uint_eq(dist_size(&d, 1 - 1e-16, 0, 5000), 5000);
     ck_assert_uint_eq(dist_size_max(&d, 0, 5000), 5000);
     /* Extremes of the laws stay in bounds, also where they would be negative. */
-    ck_assert_ptr_null(dist_parse_size(&d, "gev:30,8,0.5"));
-    ck_assert_uint_eq(dist_size(&d, 1e-300, 0.5, 1, 250), 15);
-    ck_assert_uint_eq(dist_size(&d, 1 - 1e-16, 0.5, 1, 250), 250);
-    ck_assert_ptr_null(dist_parse_size(&d, "normal:1,100"));
-    ck_assert_uint_eq(dist_size(&d, 1e-9, 0.5, 1, 250), 1);
+    ck_assert_ptr_null(dist_parse(&d, "gev:30,8,0.5"));
+    ck_assert_uint_eq(dist_size(&d, 1e-300, 1, 250), 15);
+    ck_assert_uint_eq(dist_size(&d, 1 - 1e-16, 1, 250), 250);
+    ck_assert_ptr_null(dist_parse(&d, "normal:1,100"));
+    ck_assert_uint_eq(dist_size(&d, 1e-9, 1, 250), 1);
+    ck_assert_uint_eq(dist_size(&d, 1 - 1e-9, 1, 250), 250);
 }
 END_TEST
 
@@ -246,21 +360,41 @@ START_TEST(test_bad_texts)
         "fb_key:1",
         "fb_value:1",
         "uniform:1,2,3,4",
+        "uniform:1,2,3,4,5",
         "nan",
         "fixed:inf",
         "200x",
         "fb_ia",
-    };
-    static const char *const bad_gaps[] = {
-        "",          "x",          "gev",     "pareto:1",     "pareto:1,2",
-        "normal:-1", "normal:0,1", "fb_ia:1", "normal:1,2,3", "fixed:x",
+        "lognormal:1",
+        "lognormal:1,-1",
+        "weibull:1",
+        "weibull:0,1",
+        "weibull:1,0",
+        "discrete:",
+        "discrete:1",
+        "discrete:1=0",
+        "discrete:1=-1",
+        "discrete:-1=1",
+        "discrete:1=2,",
+        "percentiles:",
+        "percentiles:101=5",
+        "percentiles:50=5,40=6",
+        "percentiles:50=5,60=4",
+        "percentiles:-1=5",
+        "mix:",
+        "mix:1",
+        "mix:0*5",
+        "mix:1*x",
+        "mix:1*5+",
+        "mix:1*discrete:1=1+1*y",
+        "mix:1*mix:1*5",
+        "mix:1*1+1*1+1*1+1*1+1*1+1*1+1*1+1*1+1*1",
+        "file:",
     };
     struct dist d;
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
-        ck_assert_msg(dist_parse_size(&d, sizes[i]) != NULL, "size %s", sizes[i]);
-    }
-    for (size_t i = 0; i < sizeof bad_gaps / sizeof bad_gaps[0]; i++) {
-        ck_assert_msg(dist_parse_gap(&d, bad_gaps[i]) != NULL, "gap %s", bad_gaps[i]);
+        ck_assert_msg(dist_parse(&d, sizes[i]) != NULL, "size %s", sizes[i]);
+        dist_fini(&d);
     }
 }
 END_TEST
@@ -271,11 +405,12 @@ main(void)
     Suite *s = suite_create("dist");
     TCase *tc = tcase_create("dist");
     tcase_set_timeout(tc, 60); /* sanitizers on a busy machine */
-    tcase_add_loop_test(tc, test_follows_law, 0, LAWS);
+    tcase_add_loop_test(tc, test_follows_law, 0, ROWS(laws));
+    tcase_add_loop_test(tc, test_quantiles, 0, ROWS(laws));
+    tcase_add_test(tc, test_normal_quantile);
     tcase_add_test(tc, test_published_figures);
-    tcase_add_loop_test(tc, test_gaps_have_mean_one, 0,
-                        (int)(sizeof gaps / sizeof gaps[0]));
-    tcase_add_test(tc, test_gap_variation);
+    tcase_add_test(tc, test_discrete);
+    tcase_add_test(tc, test_files);
     tcase_add_test(tc, test_sizes);
     tcase_add_test(tc, test_bad_texts);
     suite_add_tcase(s, tc);

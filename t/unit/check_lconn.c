@@ -25,10 +25,10 @@ set_up(void)
     struct workload_conf conf = {.records = 1000, .getcount = 3, .key_prefix = "k"};
     ck_assert_ptr_null(mix_parse(&conf.mix, "get:1,cas:1,rmw:1"));
     int pair[2];
-    ck_assert_ptr_null(dist_parse_size(&conf.key_size, "5"));
-    ck_assert_ptr_null(dist_parse_size(&conf.value_size, "4"));
+    ck_assert_ptr_null(dist_parse(&conf.key_size, "5"));
+    ck_assert_ptr_null(dist_parse(&conf.value_size, "4"));
     ck_assert_ptr_null(popularity_parse(&conf.popularity, "uniform"));
-    ck_assert_ptr_null(dist_parse_size(&conf.expiry, "0"));
+    ck_assert_ptr_null(dist_parse(&conf.expiry, "0"));
     ck_assert_ptr_null(workload_init(&workload, &conf));
     ck_assert(workload_open(&workload));
     struct lconn_conf lc = {&codec_ascii, &target, 0, DEPTH, &workload};

@@ -17,9 +17,9 @@ static struct workload_conf
 conf_of(uint64_t records, const char *key_size, const char *value_size)
 {
     struct workload_conf conf = {.records = records, .getcount = 1, .key_prefix = ""};
-    ck_assert_ptr_null(dist_parse_size(&conf.key_size, key_size));
-    ck_assert_ptr_null(dist_parse_size(&conf.value_size, value_size));
-    ck_assert_ptr_null(dist_parse_size(&conf.expiry, "0"));
+    ck_assert_ptr_null(dist_parse(&conf.key_size, key_size));
+    ck_assert_ptr_null(dist_parse(&conf.value_size, value_size));
+    ck_assert_ptr_null(dist_parse(&conf.expiry, "0"));
     ck_assert_ptr_null(popularity_parse(&conf.popularity, "uniform"));
     mix_of_update(&conf.mix, 0);
     return conf;
