@@ -7,10 +7,12 @@ import pwd
 import shutil
 import socket
 import statistics
+import struct
 import subprocess
 import sys
 import tempfile
 import time
+from resource import RUSAGE_CHILDREN, RUSAGE_SELF, getrusage
 
 TOP = os.path.realpath(os.path.join(os.path.dirname(os.path.realpath(__file__)), "../.."))
 SERVER_CPU = 0
@@ -46,14 +48,25 @@ def unprivileged():
     return ["-u", "root"]
 
 
+def cpu_of(pid):
+    """Seconds that the process has been on a CPU."""
+    used = 0
+    for task in os.listdir(f"/proc/{pid}/task"):
+        with open(f"/proc/{pid}/task/{task}/schedstat") as f:
+            used += int(f.read().split()[0])
+    return used / 1e9
+
+
 class Server:
     """A process on some CPUs that answers on self.port."""
 
     def __init__(self, name, argv, port, cpus=SERVER_CPU):
         self.name = name
         self.port = port
+        self.said = tempfile.TemporaryFile()
         self.process = subprocess.Popen(["taskset", "-c", str(cpus)] + argv,
-                                        stdin=subprocess.DEVNULL)
+                                        stdin=subprocess.DEVNULL, stdout=self.said,
+                                        stderr=subprocess.STDOUT)
         deadline = time.monotonic() + 10
         while True:
             try:
@@ -61,19 +74,16 @@ class Server:
                 return
             except OSError:
                 if self.process.poll() is not None or time.monotonic() > deadline:
-                    fail(f"{name} did not start: {' '.join(argv)}")
+                    self.said.seek(0)
+                    fail(f"{name} did not start: {' '.join(argv)}\n{self.said.read().decode()}")
                 time.sleep(0.05)
 
     def cpu(self):
         """Seconds on a CPU so far: (all, user, system); the first is exact."""
-        exact = 0
-        tasks = f"/proc/{self.process.pid}/task"
-        for task in os.listdir(tasks):
-            with open(f"{tasks}/{task}/schedstat") as f:
-                exact += int(f.read().split()[0])
+        exact = cpu_of(self.process.pid)
         with open(f"/proc/{self.process.pid}/stat") as f:
             fields = f.read().rsplit(")", 1)[1].split()
-        return exact / 1e9, int(fields[11]) / TICK, int(fields[12]) / TICK
+        return exact, int(fields[11]) / TICK, int(fields[12]) / TICK
 
     def stop(self):
         if self.process.poll() is None:
@@ -94,6 +104,7 @@ class Bench:
         self.work = tempfile.mkdtemp(prefix="bench-")
         self.servers = []
         self.started = []
+        self.awake = None
         for tool in (self.mcload, self.ours()):
             if not os.access(tool, os.X_OK):
                 fail(f"{tool} is not built (scripts/build)")
@@ -108,6 +119,8 @@ class Bench:
                 process.wait()
         for server in self.servers:
             server.stop()
+        if self.awake:
+            self.awake.close()
         shutil.rmtree(self.work, ignore_errors=True)
 
     def ours(self):
@@ -131,16 +144,25 @@ class Bench:
 
     def start_beside(self, argv, **options):
         """Another program, ended with the block at the latest."""
-        process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                   text=True, **options)
+        options.setdefault("stdin", subprocess.DEVNULL)
+        process = subprocess.Popen(argv, stdout=subprocess.PIPE, text=True, **options)
         self.started.append(process)
         return process
 
-    def keep_awake(self, cpu=SERVER_CPU):
-        """An idle virtual CPU has to be woken up by its host, which takes longer than a
-        get. This one never sleeps, and gives way to everything else at once."""
-        return self.start_beside(["chrt", "--idle", "0", "taskset", "-c", str(cpu), "sh", "-c",
-                                  "while :; do :; done"])
+    def keep_awake(self):
+        """No CPU sleeps until the block is left: to wake a virtual one takes its host longer
+        than a get takes. Without the right to ask the kernel for it they sleep."""
+        try:
+            self.awake = open("/dev/cpu_dma_latency", "wb", buffering=0)
+            self.awake.write(struct.pack("i", 0))
+        except OSError as error:
+            print(f"CPUs may sleep, latencies include waking them: {error}", file=sys.stderr)
+
+    def cpu_used(self):
+        """Seconds on a CPU so far of all that this bench has started, and of itself."""
+        used = sum(sum(getrusage(who)[:2]) for who in (RUSAGE_SELF, RUSAGE_CHILDREN))
+        alive = [server.process for server in self.servers] + self.started
+        return used + sum(cpu_of(p.pid) for p in alive if p.poll() is None)
 
     def compiled(self, name):
         """The program of scripts/bench/NAME.c."""
@@ -176,6 +198,18 @@ class Bench:
         if result.returncode != 0:
             fail(f"replay against {server.name} failed")
         return int(result.stdout.split()[0])
+
+    def start_greedy(self, server, neighbour, warmup, seconds):
+        """scripts/bench/greedy.c against the server, on CLIENT_CPU; its output is a line of
+        requests answered, seconds and share of a CPU."""
+        path = os.path.join(self.work, f"{len(self.started)}.requests")
+        with open(path, "wb") as f:
+            f.write(b"".join(neighbour.requests))
+        argv = ["taskset", "-c", str(CLIENT_CPU), self.compiled("greedy"), str(server.port),
+                str(neighbour.connections), str(neighbour.depth), str(warmup), str(seconds),
+                str(len(neighbour.requests[0])), str(neighbour.reply_bytes)]
+        with open(path, "rb") as f:
+            return self.start_beside(argv, stdin=f)
 
     @staticmethod
     def finish_load(process, timeout):
@@ -218,6 +252,21 @@ def p99_of(result):
     return latency["pct_above"].get("p99", latency["pct"].get("p99")) / 1e3
 
 
+def mean_of(result):
+    """Microseconds from the intended start, of the answered."""
+    return result["latency"]["intended"]["mean"] / 1e3
+
+
+def lag_p99_of(result):
+    """Microseconds that 99 % of the sends were late at most, by the client's own fault."""
+    return result["lag"]["pct"]["p99"] / 1e3 if result["lag"]["count"] else 0
+
+
+def issue_p99_of(result):
+    """Microseconds from the send; without end when more than 1 % were not answered."""
+    return (result["latency"]["issue"]["pct"].get("p99") or float("inf")) / 1e3
+
+
 def received_of(result):
     """Bytes received a second."""
     return result["totals"]["rx_bytes"] / result["totals"]["seconds"]
@@ -240,16 +289,18 @@ def answered_p99_of(result):
     return float("nan")
 
 
-def client_cpu_of(result):
-    """Share of a CPU that the busiest sending thread used, without polling."""
-    return max(thread["busy"] for thread in result["threads"])
+def client_cpu_of(result, polling=False):
+    """Share of a CPU that the busiest sending thread used, with or without polling."""
+    return max(thread["cpu" if polling else "busy"] for thread in result["threads"])
 
 
-def steal():
-    """Ticks that the host kept from this machine, and all ticks, so far."""
+def ticks():
+    """Seconds of all CPUs so far: (all, busy, kept by the host)."""
     with open("/proc/stat") as f:
-        ticks = [int(word) for word in f.readline().split()[1:9]]
-    return ticks[7], sum(ticks)
+        user, nice, system, idle, wait, irq, softirq, kept = map(
+            int, f.readline().split()[1:9])
+    busy = user + nice + system + irq + softirq
+    return (busy + idle + wait + kept) / TICK, busy / TICK, kept / TICK
 
 
 def command(port, line):
@@ -262,6 +313,12 @@ def command(port, line):
             if not got[-1].startswith("STAT "):
                 return got
     return got
+
+
+def stats(port, what):
+    """The lines of `stats WHAT`, {name: value}; none when the server knows no such."""
+    lines = (line.split(" ", 2) for line in command(port, f"stats {what}"))
+    return {line[1]: line[2] for line in lines if line[0] == "STAT"}
 
 
 def median(values):
@@ -290,11 +347,21 @@ def render(head, rows, markdown=False):
     return "\n".join(lines)
 
 
-def append_markdown(path, title, remarks, head, rows):
-    with open(path, "a") as f:
-        f.write(f"\n## {title}\n\n")
-        f.write("".join(remark + "\n" for remark in remarks))
-        f.write("\n" + render(head, rows, markdown=True) + "\n")
+def put_markdown(path, name, title, remarks, head, rows, *after):
+    """The section of that name in the file, in place of the one that is there."""
+    first, last = f"<!-- {name}: begin -->\n", f"<!-- {name}: end -->\n"
+    blocks = [f"## {title}", "\n".join(remarks), render(head, rows, markdown=True), *after]
+    section = first + "\n" + "\n\n".join(blocks) + "\n\n" + last
+    with open(path, "a+") as f:
+        f.seek(0)
+        text = f.read()
+        start, end = text.find(first), text.find(last)
+        if start < 0 or end < start:
+            text, start, end = text + "\n", len(text) + 1, len(text) + 1
+        else:
+            end += len(last)
+        f.truncate(0)
+        f.write(text[:start] + section + text[end:])
 
 
 def machine():

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * A client that takes all it can get and costs next to nothing itself, so that the server is
+ * what limits both. It keeps DEPTH requests on their way on each connection. Requests are not
+ * built: they lie ready, equally long, and large ones are sent from the page cache without a
+ * copy. Replies are not parsed: all are REPLY_BYTES long, and TCP discards them unread.
+ *
+ *   greedy PORT CONNECTIONS DEPTH WARMUP SECONDS REQUEST_BYTES REPLY_BYTES < requests
+ *
+ * Counts for SECONDS after WARMUP seconds, goes on for another second, and prints
+ * "REQUESTS SECONDS CPU": requests answered, the time in which they were, the share of it
+ * that this client spent on a CPU. One thread, 127.0.0.1.
+ */
+#define _GNU_SOURCE
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/tcp.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/sendfile.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    PEERS_MAX = 1024,
+    /* What one system call moves at most: a client at real-time priority on this CPU waits
+     * for the call to end. */
+    PIECE_BYTES = 65536,
+    SENDFILE_BYTES = 16384, /* requests from this length on are sent without a copy */
+    WAIT_MS = 100,
+};
+
+struct peer {
+    int fd;
+    off_t at;          /* in the requests */
+    uint64_t owed;     /* bytes of requests to send before DEPTH are on their way */
+    uint64_t partial;  /* bytes of a reply that has not arrived whole */
+    bool is_blocked;   /* the socket takes no more; epoll tells when it does */
+};
+
+static struct {
+    int fd;            /* a file in memory */
+    const char *bytes; /* the same, mapped */
+    off_t len;
+    uint64_t request_bytes, reply_bytes;
+} script;
+
+static struct peer peers[PEERS_MAX];
+static uint64_t answered;
+
+static void
+die(const char *what)
+{
+    perror(what);
+    exit(1);
+}
+
+static double
+seconds_of(clockid_t clock)
+{
+    struct timespec t;
+    clock_gettime(clock, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static void
+read_script(void)
+{
+    static char buf[PIECE_BYTES];
+    ssize_t got;
+    script.fd = memfd_create("requests", MFD_CLOEXEC);
+    while ((got = read(STDIN_FILENO, buf, sizeof buf)) > 0) {
+        if (write(script.fd, buf, (size_t)got) != got) {
+            die("memfd");
+        }
+        script.len += got;
+    }
+    script.bytes = mmap(NULL, (size_t)script.len, PROT_READ, MAP_SHARED, script.fd, 0);
+    if (script.len == 0 || script.len % (off_t)script.request_bytes != 0 ||
+        script.bytes == MAP_FAILED) {
+        fprintf(stderr, "greedy: needs whole requests on stdin\n");
+        exit(1);
+    }
+}
+
+static int
+connect_to(uint16_t port)
+{
+    int one = 1;
+    struct sockaddr_in addr = {.sin_family = AF_INET, .sin_port = htons(port)};
+    addr.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0 || connect(fd, (struct sockaddr *)&addr, sizeof addr) != 0) {
+        die("connect");
+    }
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+    (void)fcntl(fd, F_SETFL, O_NONBLOCK);
+    return fd;
+}
+
+static ssize_t
+send_piece(struct peer *p, size_t len)
+{
+    if (script.request_bytes >= SENDFILE_BYTES) {
+        off_t at = p->at;
+        return sendfile(p->fd, script.fd, &at, len);
+    }
+    return send(p->fd, script.bytes + p->at, len, MSG_NOSIGNAL);
+}
+
+static void
+pump(struct peer *p)
+{
+    while (p->owed > 0) {
+        size_t len = PIECE_BYTES;
+        len = p->owed < len ? p->owed : len;
+        len = (uint64_t)(script.len - p->at) < len ? (size_t)(script.len - p->at) : len;
+        ssize_t sent = send_piece(p, len);
+        if (sent <= 0) {
+            if (sent == 0 || errno != EAGAIN) {
+                die("send");
+            }
+            break;
+        }
+        p->owed -= (uint64_t)sent;
+        p->at = (p->at + sent) % script.len;
+    }
+}
+
+static void
+watch(int ep, struct peer *p, int op)
+{
+    struct epoll_event ev = {.events = EPOLLIN, .data.ptr = p};
+    p->is_blocked = p->owed > 0;
+    if (p->is_blocked) {
+        ev.events |= EPOLLOUT;
+    }
+    if (epoll_ctl(ep, op, p->fd, &ev) != 0) {
+        die("epoll_ctl");
+    }
+}
+
+static void
+discard(struct peer *p)
+{
+    static char nowhere[PIECE_BYTES];
+    ssize_t got = recv(p->fd, nowhere, sizeof nowhere, MSG_TRUNC);
+    if (got <= 0) {
+        if (got == 0 || errno != EAGAIN) {
+            die("recv");
+        }
+        return;
+    }
+    p->partial += (uint64_t)got;
+    uint64_t whole = p->partial / script.reply_bytes;
+    p->partial %= script.reply_bytes;
+    p->owed += whole * script.request_bytes;
+    answered += whole;
+}
+
+static void
+serve_until(int ep, double end)
+{
+    struct epoll_event events[PEERS_MAX];
+    while (seconds_of(CLOCK_MONOTONIC) < end) {
+        int n = epoll_wait(ep, events, PEERS_MAX, WAIT_MS);
+        for (int i = 0; i < n; i++) {
+            struct peer *p = events[i].data.ptr;
+            if ((events[i].events & ~(uint32_t)EPOLLOUT) != 0) {
+                discard(p);
+            }
+            pump(p);
+            if (p->is_blocked != (p->owed > 0)) {
+                watch(ep, p, EPOLL_CTL_MOD);
+            }
+        }
+    }
+}
+
+int
+main(int argc, char **argv)
+{
+    if (argc != 8 || atoi(argv[2]) < 1 || atoi(argv[2]) > PEERS_MAX) {
+        fprintf(stderr, "usage: greedy PORT CONNECTIONS DEPTH WARMUP SECONDS REQUEST_BYTES "
+                        "REPLY_BYTES < requests\n");
+        return 2;
+    }
+    int connections = atoi(argv[2]);
+    script.request_bytes = strtoull(argv[6], NULL, 10);
+    script.reply_bytes = strtoull(argv[7], NULL, 10);
+    read_script();
+    uint64_t requests = (uint64_t)script.len / script.request_bytes;
+    int ep = epoll_create1(EPOLL_CLOEXEC);
+    for (int i = 0; i < connections; i++) {
+        uint64_t first = (uint64_t)i * requests / (uint64_t)connections;
+        peers[i] = (struct peer){
+            .fd = connect_to((uint16_t)atoi(argv[1])),
+            .at = (off_t)(first * script.request_bytes),
+            .owed = strtoull(argv[3], NULL, 10) * script.request_bytes,
+        };
+        watch(ep, &peers[i], EPOLL_CTL_ADD);
+    }
+    serve_until(ep, seconds_of(CLOCK_MONOTONIC) + atof(argv[4]));
+    uint64_t before = answered;
+    double cpu = seconds_of(CLOCK_PROCESS_CPUTIME_ID);
+    double start = seconds_of(CLOCK_MONOTONIC);
+    serve_until(ep, start + atof(argv[5]));
+    double took = seconds_of(CLOCK_MONOTONIC) - start;
+    printf("%ju %.6f %.4f\n", (uintmax_t)(answered - before), took,
+           (seconds_of(CLOCK_PROCESS_CPUTIME_ID) - cpu) / took);
+    serve_until(ep, start + took + 1);
+    return 0;
+}

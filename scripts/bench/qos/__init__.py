@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 the memcached-qos authors
+"""The cases of scripts/bench-qos, in the order in which they run."""
+from dataclasses import dataclass
+from typing import Callable
+
+from . import balance, costs, curve, limits, neighbours, scheduling
+from .runner import RATE
+
+
+@dataclass
+class Case:
+    """measure: yields the rows of the table, given a Runner. rounds and seconds by default."""
+    measure: Callable
+    head: list
+    title: str
+    remark: str
+    rounds: int
+    seconds: int
+
+
+CASES = {
+    "neighbours": Case(
+        neighbours.case, neighbours.HEAD, "Beside a greedy neighbour",
+        f"{RATE} small gets a second, open loop, on 8 connections, measured; the neighbour is "
+        "`scripts/bench/greedy.c`. Targets beside that of p99: all served, the neighbour's "
+        "bytes at least 0.95x Debian's. Predicted: p99 alone and 99 % of a turn of deferred "
+        "work as `stats classes` has it.", 3, 4),
+    "limiter": Case(
+        limits.limiter, limits.LIMIT_HEAD, "The limit",
+        "64 connections, open loop; windows of a second by the server's own count. Target: "
+        "every window within 1 %, `version` below 1 ms. The bound is that of the algorithm "
+        "with one worker.", 2, 4),
+    "slo": Case(
+        limits.slo, limits.SLO_HEAD, "Twice the capacity",
+        "64 connections, open loop, gets of 15 keys, 8 on their way on each. Targets: p99 of "
+        "the answered at most the SLO, at least 0.9 of the most that keeps it without "
+        "refusing.", 3, 3),
+    "sched": Case(
+        scheduling.case, scheduling.HEAD, "A square wave on the worker's CPU",
+        f"A batch job that wants {scheduling.BUSY_MS} of every {scheduling.PERIOD_MS} ms; it and "
+        "the server are in control groups with equal shares of CPU time. Batch share: of what "
+        "it wants. Load in parts of the peak of a closed loop.", 2, 3),
+    "balance": Case(
+        balance.case, balance.HEAD, "A slow worker",
+        f"Two workers on two CPUs, {balance.RATE} gets of 15 keys a second on "
+        f"{balance.CONNECTIONS} connections; measured from 2 s after the upset. The client has "
+        "CPU 1 at real-time priority, so the worker there has what it leaves: the load is light, "
+        "and what a second CPU of its own would gain cannot be told here.", 3, 3),
+    "cost": Case(
+        costs.case, costs.HEAD, "On, and nothing binding",
+        f"{costs.CONNECTIONS} connections, closed loop; each feature beside everything off, "
+        "started together; a round has a ratio each.", 7, 1),
+    "curve": Case(
+        curve.case, curve.HEAD, "Latency against load",
+        f"{curve.CONNECTIONS} connections beside one with {curve.OTHER_RATE} multigets of "
+        f"{curve.OTHER_KEYS} keys a second, all open loop. M/G/1: mean wait by the formula of "
+        "Pollaczek and Khinchine, with the CPU time of a request as its service time.", 2, 3),
+}

@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 the memcached-qos authors
+"""The limit on requests, and the target for their waiting time."""
+import contextlib
+import os
+import socket
+import time
+
+import side_by_side as side
+
+from . import theory
+from .runner import CLIENT_CHECKS, SMALL, Run, Watch, values, verdict
+
+# ---- the limit ----------------------------------------------------------------------------
+
+LIMIT_HEAD = ["limit", "offered", "of the limit", "worst window", "GCRA bound", "target",
+              "`version` p99 us", "validity"]
+RATES = (100, 1000, 10000, 50000, None)  # None: half of the peak
+FACTORS = (1.2, 3)
+WINDOW = 1  # seconds
+CONTROL_GAP = 0.01
+
+
+@contextlib.contextmanager
+def at_realtime():
+    """This process on the client's CPU, ahead of the client."""
+    cpus = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {side.CLIENT_CPU})
+    os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(20))
+    try:
+        yield
+    finally:
+        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+        os.sched_setaffinity(0, cpus)
+
+
+class Control:
+    """A connection of its own for commands."""
+
+    def __init__(self, server):
+        self.socket = socket.create_connection(("127.0.0.1", server.port))
+        self.replies = self.socket.makefile("rb")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.replies.close()
+        self.socket.close()
+
+    def version(self):
+        """Seconds that it takes."""
+        at = time.monotonic()
+        self.socket.sendall(b"version\r\n")
+        self.replies.readline()
+        return time.monotonic() - at
+
+    def admitted(self):
+        """(when, requests admitted so far); the time is that of the middle of the exchange."""
+        before = time.monotonic()
+        self.socket.sendall(b"stats qos\r\n")
+        got = 0
+        for line in iter(self.replies.readline, b"END\r\n"):
+            if line.startswith(b"STAT qps_admitted "):
+                got = int(line.split()[2])
+        return (before + time.monotonic()) / 2, got
+
+
+def watch_limit(server, rate, seconds):
+    """In windows of a second: the share of the limit that was admitted; and how long
+    `version` took meanwhile, microseconds."""
+    shares, taken = [], []
+    with at_realtime(), Control(server) as control:
+        at, count = control.admitted()
+        for _ in range(seconds):
+            while time.monotonic() < at + WINDOW:
+                taken.append(control.version())
+                time.sleep(CONTROL_GAP)
+            now, after = control.admitted()
+            shares.append((after - count) / (now - at) / rate)
+            at, count = now, after
+    return shares, sorted(taken)[int(len(taken) * 0.99)] * 1e6
+
+
+def under_limit(run, server, rate, factor):
+    side.command(server.port, f"qos qps_limit {rate}")
+    load = run.bench.start_load(server, "-t", run.seconds + 2, "--noload", "-T", 1, "-c", 64,
+                                "-q", int(rate * factor), *SMALL)
+    time.sleep(1)
+    watch = Watch(run.bench, server)
+    shares, version = watch_limit(server, rate, run.seconds)
+    cpu, faults = watch.server_cpu()
+    result = run.bench.finish_load(load, run.seconds + 60)
+    side.command(server.port, "qos qps_limit off")
+    faults += [f"mcload: {check['name']}" for check in result["checks"]
+               if not check["ok"] and check["name"] in CLIENT_CHECKS]
+    return Run({"share": sum(shares) / len(shares), "version": version, "server_cpu": cpu,
+                "error": max(abs(share - 1) for share in shares)}, faults)
+
+
+def limiter(run):
+    samples = {}
+    with run.server("memcached-qos") as server:
+        half = int(run.until_valid("peak", lambda: run.peak(server)).values["rate"] / 2)
+        rates = [rate or half for rate in run.some(RATES)]
+        for turn in range(1, run.rounds + 1):
+            for rate in rates:
+                for factor in run.some(FACTORS):
+                    one = run.until_valid(f"round {turn} limit {rate} offered {factor}x",
+                                          lambda: under_limit(run, server, rate, factor))
+                    samples.setdefault((rate, factor), []).append(one)
+    for (rate, factor), runs in samples.items():
+        yield [f"{rate:,}" + (" (half of the peak)" if rate == half else ""), f"{factor:g}x",
+               side.spread([share * 100 for share in values(runs, "share")], "{:.2f}") + " %",
+               f"{max(values(runs, 'error')):.2%}", f"{theory.gcra_error(rate, 1):.2%}", "1 %",
+               side.spread(values(runs, "version"), "{:.0f}"), verdict(runs)]
+
+
+# ---- SLO mode -----------------------------------------------------------------------------
+
+SLO_HEAD = ["server", "offered", "answered/s", "of what the SLO allows", "target",
+            "p99 of the answered us", "refused", "validity"]
+SLO_US = 1000
+GOODPUT_MIN = 0.9
+# Of several keys, so that the client can offer twice what the server can do.
+SLO_LOAD = [*SMALL, "--getcount=15"]
+ALLOWED_SHARES = (0.95, 0.9, 0.85, 0.8, 0.7, 0.6, 0.5)
+SLO_VARIANTS = {"SLO off": [], f"SLO p99 {SLO_US} us": [f"--slo=p99:{SLO_US}us"]}
+
+
+def offer(run, server, rate):
+    """64 connections offer gets of 15 keys at that rate, open loop."""
+    watch = Watch(run.bench, server)
+    result = run.bench.load(server, run.seconds, "-w", 1, "--noload", "-T", 1, "-c", 64, "-d",
+                            8, "-q", int(rate), "--late=drop", *SLO_LOAD)
+    cpu, faults = watch.server_cpu()
+    refused = result["errors"]["server_error"]
+    faults += [f"mcload: {check['name']}" for check in result["checks"]
+               if not check["ok"] and check["name"] in CLIENT_CHECKS]
+    return Run({"rate": side.rate_of(result), "p99": side.answered_p99_of(result),
+                "refused": refused / max(1, refused + side.requests_of(result)),
+                "server_cpu": cpu}, faults)
+
+
+def allowed_rate(run, server, peak):
+    """The highest of some rates at which nothing is refused and p99 keeps the SLO."""
+    for share in run.some(ALLOWED_SHARES):
+        one = run.until_valid(f"{share:.0%} of the peak", lambda: offer(run, server, peak * share))
+        if one.values["p99"] <= SLO_US:
+            return one.values["rate"]
+    return one.values["rate"]
+
+
+def slo(run):
+    samples, allowed, peaks = {}, [], []
+    for turn, names in run.turns(SLO_VARIANTS):
+        with contextlib.ExitStack() as stack:
+            servers = {name: stack.enter_context(run.server(name, SLO_VARIANTS[name]))
+                       for name in names}
+            plain = servers["SLO off"]
+            peak = run.until_valid(f"round {turn} peak", lambda: run.peak(
+                plain, "-d", 4, *SLO_LOAD)).values["rate"]
+            peaks.append(peak)
+            allowed.append(allowed_rate(run, plain, peak))
+            for name in names:
+                one = run.until_valid(f"round {turn} {name} at 2x {peak:.0f}/s",
+                                      lambda: offer(run, servers[name], 2 * peak))
+                one.values["share"] = one.values["rate"] / allowed[-1]
+                samples.setdefault(name, []).append(one)
+    yield ["the most that keeps the SLO", "", side.spread(allowed, "{:.0f}"), "", "", "", "", ""]
+    for name, runs in samples.items():
+        is_on = name != "SLO off"
+        yield [name, f"2x {side.median(peaks) / 1e3:.0f}k/s",
+               side.spread(values(runs, "rate"), "{:.0f}"),
+               side.spread(values(runs, "share")),
+               f">= {GOODPUT_MIN:g}, <= {SLO_US} us" if is_on else "",
+               side.spread(values(runs, "p99"), "{:.0f}"),
+               f"{side.median(values(runs, 'refused')):.0%}", verdict(runs)]

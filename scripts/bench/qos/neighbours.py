@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 the memcached-qos authors
+"""Small gets beside a neighbour that takes all it can get."""
+import random
+import socket
+import time
+from dataclasses import dataclass
+
+import side_by_side as side
+
+from . import theory
+from .runner import RATE, values, verdict
+
+HEAD = ["beside", "server", "p99 us", "x alone", "target", "predicted p99 us", "served",
+        "neighbour MB/s", "x Debian's", "server CPU", "client CPU", "validity"]
+WARMUP = 1
+ALONE = "alone"
+
+
+@dataclass
+class Neighbour:
+    """A load of scripts/bench/greedy.c: equally long requests with equally long replies."""
+    connections: int
+    depth: int
+    requests: list
+    stores: list       # requests that store what the others ask for
+    queue: str         # the class whose turns a small get may meet
+    target: float      # of the p99, times alone
+    reply_bytes: int = 0
+
+
+def key_of(kind, i):
+    return b"%s-%08d" % (kind, i)
+
+
+def store(kind, i, size):
+    return b"set %s 0 0 %d\r\n%s\r\n" % (key_of(kind, i), size, b"v" * size)
+
+
+def multigets(keys, records, count):
+    draw = random.Random(1)
+    for _ in range(count):
+        wanted = (key_of(b"multi", draw.randrange(records)) for _ in range(keys))
+        yield b"get " + b" ".join(wanted) + b"\r\n"
+
+
+def all_neighbours():
+    stores = [store(b"multi", i, 200) for i in range(10000)]
+    large = [store(b"large", i, 102400) for i in range(200)]
+    huge = [store(b"huge", i, 1000000) for i in range(16)]
+    return {
+        "multigets of 50 keys, 50 connections":
+            Neighbour(50, 1, list(multigets(50, 10000, 500)), stores, "bulk", 1.5),
+        "8 pipelined gets of 100 KB, 32 connections":
+            Neighbour(32, 8, [b"get %s\r\n" % key_of(b"large", i) for i in range(200)], large,
+                      "bulk", 1.5),
+        "4 pipelined sets of 1 MB, 4 connections":
+            Neighbour(4, 4, huge, huge, "bulk", 1.5),
+        "64 pipelined small gets, 16 connections":
+            Neighbour(16, 64, list(multigets(1, 10000, 6400)), stores, "small", 2),
+    }
+
+
+def exchange(server, requests, last):
+    """Sends them one by one; the reply to the last, which ends with the bytes given."""
+    with socket.create_connection(("127.0.0.1", server.port), 10) as s:
+        for request in requests:
+            s.sendall(request)
+            reply = b""
+            while not reply.endswith(last):
+                got = s.recv(1 << 20)
+                if not got:
+                    side.fail(f"{server.name} hung up")
+                reply += got
+    return reply
+
+
+def prepare(server, neighbour):
+    """Stores what it asks for and learns how long its replies are."""
+    exchange(server, neighbour.stores, b"STORED\r\n")
+    first = neighbour.requests[0]
+    end = b"END\r\n" if first.startswith(b"get ") else b"STORED\r\n"
+    neighbour.reply_bytes = len(exchange(server, [first], end))
+
+
+def moved_by(neighbour, output):
+    """Bytes a second both ways, and the share of a CPU that it took."""
+    requests, seconds, cpu = map(float, output.split())
+    size = len(neighbour.requests[0]) + neighbour.reply_bytes
+    return requests * size / seconds, cpu
+
+
+def beside(run, server, neighbour):
+    """One run of both."""
+    seconds = run.seconds
+    greedy = run.bench.start_greedy(server, neighbour, WARMUP, seconds)
+    time.sleep(WARMUP)
+
+    def finish():
+        output, _ = greedy.communicate(timeout=seconds + 60)
+        if greedy.returncode != 0:
+            side.fail(f"greedy against {server.name} ended with {greedy.returncode}")
+        moved, cpu = moved_by(neighbour, output)
+        return {"moved": moved}, cpu
+
+    one = run.interactive(server, server_limited=True, neighbour=finish)
+    one.values["turn"] = side.stats(server.port, "classes").get(
+        f"class_{neighbour.queue}_service_p99_us")
+    return one
+
+
+VARIANTS = {
+    "classes on": {},
+    "classes off": {"options": ["--classes=off"]},
+    "Debian's memcached": {"debian": True},
+}
+OURS, OFF, THEIRS = VARIANTS
+
+
+def case(run):
+    samples = {}
+    neighbours = {ALONE: None, **all_neighbours()}
+    for turn, names in run.turns(VARIANTS):
+        for what, neighbour in neighbours.items():
+            for name in names:
+                with run.server(name, **VARIANTS[name]) as server:
+                    if neighbour:
+                        prepare(server, neighbour)
+                    one = run.until_valid(
+                        f"round {turn} {what} {name}",
+                        lambda: beside(run, server, neighbour) if neighbour
+                        else run.interactive(server))
+                samples.setdefault((what, name), []).append(one)
+    for what, neighbour in neighbours.items():
+        for name in VARIANTS:
+            yield row(samples, what, neighbour, name)
+
+
+def row(samples, what, neighbour, name):
+    runs = samples[what, name]
+    cells = [what, name, side.spread(values(runs, "p99"), "{:.0f}")]
+    served = f"{side.median(values(runs, 'served')) * 100:.1f} %"
+    cpus = [f"{side.median(values(runs, cpu)) * 100:.0f} %"
+            for cpu in ("server_cpu", "client_cpu")]
+    if neighbour is None:
+        return [*cells, "", "", "", served, "", "", *cpus, verdict(runs)]
+    alone = samples[ALONE, name]
+    base = side.median(values(alone, "p99"))
+    ratios = [p99 / base for p99 in values(runs, "p99")]
+    theirs = side.median(values(samples[what, THEIRS], "moved"))
+    shares = [moved / theirs for moved in values(runs, "moved")]
+    predicted = ""
+    if name == OURS:
+        turn = side.median([float(one.values["turn"] or 0) for one in runs])
+        predicted = f"{base + theory.residual_p99(turn):.0f}"
+    return [*cells, side.spread(ratios), f"{neighbour.target:g}", predicted, served,
+            f"{side.median(values(runs, 'moved')) / 1e6:.0f}",
+            "" if name == THEIRS else side.spread(shares), *cpus, verdict(runs)]
