@@ -4,6 +4,7 @@
 #include "placement.h"
 
 #include <errno.h>
+#include <sys/utsname.h>
 
 #include "base/log.h"
 #include "qos/cgroup.h"
@@ -77,6 +78,31 @@ plan_threads(struct placement *p)
     return true;
 }
 
+/* What is the administrator's to do is said, not done. */
+static void
+tell_suspension(const struct settings *s)
+{
+    struct utsname name;
+    if (!s->busy_poll.prefers) {
+        return;
+    }
+    must(uname(&name) == 0);
+    if (!busypoll_can_suspend(name.release)) {
+        log_write(
+            LOG_WARNING,
+            "memcached: warning: --irq-suspend: Linux %s suspends no interrupts, it "
+            "takes 6.13",
+            name.release);
+        return;
+    }
+    log_write(
+        LOG_WARNING,
+        "memcached: --irq-suspend: the card's queues need it, too: for each id of "
+        "\"ynl --family netdev --dump napi-get\": ynl --family netdev --do napi-set "
+        "--json '{\"id\": ID, \"defer-hard-irqs\": 100, \"gro-flush-timeout\": "
+        "200000, \"irq-suspend-timeout\": 20000000}'");
+}
+
 static void
 lift_autogroup(const struct prio_spec *sched)
 {
@@ -101,6 +127,7 @@ placement_plan(struct placement *p)
         log_write(LOG_WARNING, "memcached: warning: --membind: %s", p->membind.why);
     }
     lift_autogroup(&s->sched);
+    tell_suspension(s);
     if (!rights_lend(&p->rights)) {
         log_write(LOG_WARNING, "memcached: warning: no memory to raise priorities");
     }

@@ -55,6 +55,7 @@ show_busy_poll(const struct stats *st, struct sink *sink)
     }
     sink_statf(sink, "busy_poll_usecs", "%u", st->shared->busy_poll.usecs);
     sink_statf(sink, "busy_poll_budget", "%u", st->shared->busy_poll.budget);
+    sink_stat(sink, "irq_suspend", st->shared->busy_poll.prefers ? "on" : "off");
     sink_statf(sink, "busy_poll_errors", "%u", errors);
 }
 

@@ -102,6 +102,28 @@ sub serves {
     $server->stop;
 }
 
+# suspended interrupts: what is set here, and what the administrator has to set
+for my $args (['--irq-suspend'], ['--irq-suspend', '--busy-poll=20:8']) {
+    my $server = start_server(args => ['-t', '2', @$args]);
+    my $stats = mem_stats($server->control, 'pin');
+    is($stats->{irq_suspend}, 'on', "@$args");
+    is($stats->{busy_poll_usecs}, @$args == 2 ? 20 : 0, 'with or without polling before sleep');
+    if ($stats->{busy_poll_errors} > 0) {
+        like($server->err, qr/--irq-suspend is not set/, 'a refusal is said');
+    }
+    my @lines = grep { /irq-suspend/ } split /\n/, $server->err;
+    cmp_ok(scalar(@lines), '>=', 1, 'what is missing is said');
+    cmp_ok(scalar(@lines), '<=', 2, 'in a line or two');
+    like($lines[0], qr/napi-set.*irq-suspend-timeout|suspends no interrupts/, 'it helps');
+    serves($server, 'it serves');
+    $server->stop;
+}
+{
+    my $server = start_server;
+    is(mem_stats($server->control, 'pin')->{irq_suspend}, 'off', 'off by default');
+    $server->stop;
+}
+
 for my $wrong ('--resctrl=', '--resctrl=../x', '--resctrl=/x', '--resctrl-schemata=L3',
         '--resctrl-schemata=', '--busy-poll=x', '--busy-poll=1:0', '--busy-poll=') {
     my $run = run_program($wrong, @as_root);

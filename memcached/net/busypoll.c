@@ -35,7 +35,8 @@ busypoll_parse(struct busypoll *b, const char *text)
                              budget == 0 || budget > UINT16_MAX)) {
         return "busy-poll: the budget is a number of packets from 1 to 65535";
     }
-    *b = (struct busypoll){.usecs = usecs, .budget = (uint16_t)budget};
+    b->usecs = usecs;
+    b->budget = (uint16_t)budget;
     return NULL;
 }
 
@@ -98,19 +99,42 @@ find_epoll(int watched_fd)
 }
 
 int
-busypoll_apply(const struct busypoll *b, int watched_fd)
+busypoll_set(const struct busypoll *b, int epoll_fd)
 {
     struct params wanted = {.usecs = b->usecs, .budget = b->budget};
-    struct params now;
-    if (b->usecs == 0) {
+    struct params now = {0};
+    if (b->prefers) {
+        wanted.prefers = 1;
+        wanted.budget = b->budget != 0 ? b->budget : BUSYPOLL_SUSPEND_BUDGET;
+    }
+    if (ioctl(epoll_fd, SET_PARAMS, &wanted) != 0 ||
+        ioctl(epoll_fd, GET_PARAMS, &now) != 0) {
+        return errno;
+    }
+    bool is_kept = now.usecs == wanted.usecs && now.budget == wanted.budget &&
+                   now.prefers == wanted.prefers;
+    return is_kept ? 0 : ENOTSUP;
+}
+
+int
+busypoll_apply(const struct busypoll *b, int watched_fd)
+{
+    if (b->usecs == 0 && !b->prefers) {
         return 0;
     }
     int fd = find_epoll(watched_fd);
-    if (fd < 0) {
-        return ENOENT;
+    return fd >= 0 ? busypoll_set(b, fd) : ENOENT;
+}
+
+bool
+busypoll_can_suspend(const char *release)
+{
+    uint32_t major, minor;
+    size_t len = strspn(release, "0123456789");
+    if (!num_u32(release, len, &major) || release[len] != '.') {
+        return false;
     }
-    if (ioctl(fd, SET_PARAMS, &wanted) != 0 || ioctl(fd, GET_PARAMS, &now) != 0) {
-        return errno;
-    }
-    return now.usecs == wanted.usecs && now.budget == wanted.budget ? 0 : ENOTSUP;
+    release += len + 1;
+    len = strspn(release, "0123456789");
+    return num_u32(release, len, &minor) && (major > 6 || (major == 6 && minor >= 13));
 }

@@ -4,6 +4,10 @@
  * Busy polling (--busy-poll): a worker that has nothing to do asks the network card for a
  * while before it sleeps. The kernel keeps the setting with the epoll descriptor, which libevent
  * does not tell; it is found in /proc as the one that watches a descriptor known to be ours.
+ *
+ * Suspended interrupts (--irq-suspend): the worker prefers to poll, and as long as it finds
+ * work at each poll the card's interrupts stay off. For how long they may is a setting of the
+ * card's queues, which is the administrator's.
  */
 #pragma once
 
@@ -15,7 +19,10 @@
 struct busypoll {
     uint32_t usecs;  /* 0: off */
     uint16_t budget; /* packets at a time; 0: the kernel's own */
+    bool prefers;    /* interrupts may be suspended */
 };
+
+#define BUSYPOLL_SUSPEND_BUDGET 64 /* the most that needs no privilege */
 
 /* Parses "50", "50:64". NULL, or what is wrong. */
 must_check const char *busypoll_parse(struct busypoll *b, const char *text);
@@ -23,6 +30,11 @@ must_check const char *busypoll_parse(struct busypoll *b, const char *text);
 /* Sets it on the epoll descriptor that watches watched_fd, and reads it back. 0, or the errno;
  * ENOTTY: a kernel before 6.9; ENOENT: no such descriptor is found. */
 must_check int busypoll_apply(const struct busypoll *b, int watched_fd);
+/* The same for a descriptor that is known. */
+must_check int busypoll_set(const struct busypoll *b, int epoll_fd);
+
+/* Does a kernel of this release, as uname tells it, suspend interrupts? 6.13 or later. */
+must_check bool busypoll_can_suspend(const char *release);
 
 /* Does the text of /proc/self/fdinfo/N, of an epoll descriptor, name this one? */
 must_check bool busypoll_watches(const char *fdinfo, int fd);

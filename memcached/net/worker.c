@@ -503,10 +503,12 @@ pin_self(struct worker *w)
 static void
 poll_busily(struct worker *w)
 {
-    int error = busypoll_apply(&w->shared->busy_poll, w->mbox.fd);
+    const struct busypoll *b = &w->shared->busy_poll;
+    int error = busypoll_apply(b, w->mbox.fd);
     atomic_store(&w->busy_poll_error, error);
     if (error != 0 && w->index == 0) {
-        log_write(LOG_WARNING, "memcached: warning: --busy-poll is not set: %s",
+        log_write(LOG_WARNING, "memcached: warning: %s is not set: %s",
+                  b->prefers ? "--irq-suspend" : "--busy-poll",
                   error == ENOTTY ? "it needs Linux 6.9 or later" : strerror(error));
     }
 }

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <event2/event.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -26,10 +27,11 @@ static const struct {
 
 START_TEST(good_words_are_understood)
 {
-    struct busypoll b;
+    struct busypoll b = {.prefers = true};
     ck_assert_ptr_null(busypoll_parse(&b, good[_i].text));
     ck_assert_uint_eq(b.usecs, good[_i].usecs);
     ck_assert_uint_eq(b.budget, good[_i].budget);
+    ck_assert(b.prefers); /* another option's */
 }
 END_TEST
 
@@ -93,6 +95,46 @@ START_TEST(kernel_keeps_what_is_set)
 }
 END_TEST
 
+/* Also the preference by itself, with a budget of its own. */
+START_TEST(kernel_keeps_the_preference)
+{
+    static const struct busypoll wanted[] = {
+        {.prefers = true}, {.usecs = 20, .budget = 16, .prefers = true}};
+    int fd = epoll_create1(EPOLL_CLOEXEC);
+    int error = busypoll_set(&wanted[_i], fd);
+    ck_assert_msg(error == 0 || error == ENOTTY, "%s", strerror(error));
+    close(fd);
+}
+END_TEST
+
+/* What is no epoll descriptor, or none at all, is an errno and nothing else. */
+START_TEST(failures_are_told)
+{
+    struct busypoll b = {.prefers = true};
+    int fd = eventfd(0, EFD_CLOEXEC);
+    ck_assert_int_eq(busypoll_set(&b, fd), ENOTTY);
+    close(fd);
+    ck_assert_int_eq(busypoll_set(&b, fd), EBADF);
+    ck_assert_int_eq(busypoll_apply(&b, 60000), ENOENT);
+}
+END_TEST
+
+static const struct {
+    const char *release;
+    bool can;
+} releases[] = {
+    {"6.13.0", true}, {"6.13-rc1", true}, {"6.18.44-fc-v657", true},
+    {"7.0", true},    {"6.12.9", false},  {"5.19", false},
+    {"10.1", true},   {"6", false},       {"6.", false},
+    {"", false},      {"x.y", false},     {"6.9999999999", false},
+};
+
+START_TEST(releases_that_suspend)
+{
+    ck_assert_int_eq(busypoll_can_suspend(releases[_i].release), releases[_i].can);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -103,6 +145,9 @@ main(void)
     tcase_add_loop_test(tc, bad_words_are_refused, 0, ROWS(bad));
     tcase_add_test(tc, watched_descriptors_are_found_in_text);
     tcase_add_test(tc, kernel_keeps_what_is_set);
+    tcase_add_loop_test(tc, kernel_keeps_the_preference, 0, 2);
+    tcase_add_test(tc, failures_are_told);
+    tcase_add_loop_test(tc, releases_that_suspend, 0, ROWS(releases));
     suite_add_tcase(suite, tc);
     return run_suite(suite);
 }
