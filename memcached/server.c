@@ -363,6 +363,9 @@ prepare_steering(struct server *sv)
         fprintf(stderr, "memcached: no memory for the map of the workers\n");
         return false;
     }
+    shared->calls_home = s->balances && wants_topology &&
+                         steer_map_is_pinned(&shared->steer) &&
+                         !steer_has_flows(STEER_FLOWS_PATH);
     shared->checks_rx = s->steer != STEER_RR && steer_map_is_pinned(&shared->steer);
     return true;
 }

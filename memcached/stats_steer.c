@@ -33,12 +33,16 @@ static void
 show_moves(const struct stats *st, struct sink *sink)
 {
     uint64_t taken = 0;
+    uint64_t homed = 0;
     unsigned reason = atomic_load_explicit(&st->shared->last_move, memory_order_relaxed);
     for (unsigned i = 0; i < st->worker_count; i++) {
         taken += ctr_get(&st->workers[i].migrate.taken);
+        homed += ctr_get(&st->workers[i].migrate.homed);
     }
     sink_stat(sink, "balance", st->settings->balances ? "on" : "off");
+    sink_stat(sink, "balance_homing", st->shared->calls_home ? "on" : "off");
     sink_statf(sink, "migrations_total", "%" PRIu64, taken);
+    sink_statf(sink, "migrations_home", "%" PRIu64, homed);
     sink_stat(sink, "migr_last_reason", balance_reason_name((enum balance_reason)reason));
 }
 

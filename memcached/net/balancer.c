@@ -32,6 +32,8 @@ take_samples(struct balancer *b)
             .busy_ns = ctr_get(&w->time.busy_ns),
             .wait_ns = read_wait(b->schedstats[i]),
             .given = ctr_get(&w->migrate.given),
+            .delay_ns = ctr_get(&w->latency.delay_ns),
+            .delays = ctr_get(&w->latency.delays),
             .conns = atomic_load_explicit(&b->shared->loads[i], memory_order_relaxed),
         };
     }
@@ -61,6 +63,10 @@ on_tick(evutil_socket_t fd, short what, void *arg)
         migrate_watch(&b->shared->workers[move.from]);
     } else if (advice == BALANCE_MOVE) {
         migrate_order(b->shared, &move);
+    } else if (b->shared->calls_home) {
+        for (unsigned i = 0; i < b->policy.count; i++) {
+            worker_order(&b->shared->workers[i], ORDER_HOME);
+        }
     }
 }
 

@@ -20,6 +20,7 @@
 #include "net/registry.h"
 #include "net/task.h"
 #include "qos/habit.h"
+#include "qos/homing.h"
 #include "serve/session.h"
 
 struct conn_tls;
@@ -80,6 +81,7 @@ struct conn {
     struct registry_entry entry;
     struct event event; /* edge-triggered, registered while a worker has it */
     struct migrate_rate rate;
+    struct homing homing;
     struct mail mail;         /* by which it goes to another worker */
     struct conn *next, *prev; /* the worker's list */
     struct conn *next_doomed;

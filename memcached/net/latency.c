@@ -63,6 +63,8 @@ latency_recv(struct latency *l, int fd, void *to, size_t room,
     l->read_at = clock_now();
     l->read_ns = l->read_at - times->read_mono;
     l->is_read = true;
+    ctr_add(&l->delay_ns, l->sojourn.total);
+    ctr_add(&l->delays, 1);
     return n;
 }
 

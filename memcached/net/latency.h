@@ -16,6 +16,7 @@
 #include <sys/types.h>
 
 #include "base/clock.h"
+#include "base/ctr.h"
 #include "base/hist.h"
 #include "qos/class.h"
 #include "qos/sojourn.h"
@@ -40,6 +41,8 @@ struct latency {
     struct sojourn sojourn;
     nsec_t read_ns;
     bool is_read;
+    ctr_t delay_ns; /* of all that were followed, until they were read */
+    ctr_t delays;   /* how many they were */
     struct hist *stages[CLASS_COUNT][LATENCY_STAGES];
 };
 

@@ -10,7 +10,8 @@
 #include "net/conn.h"
 #include "net/worker.h"
 
-#define LOOK_MAX 1024 /* connections looked at for one order */
+#define LOOK_MAX 1024    /* connections looked at for one order */
+#define HOME_LOOK_MAX 64 /* ... to see where their packets arrive, a system call each */
 #define OLD_RATE_WEIGHT 0.5f
 
 static_assert(sizeof(struct migrate_ask) == sizeof(uint64_t), "one atomic");
@@ -52,9 +53,10 @@ update_rate(struct migrate_rate *r, nsec_t now)
     if (now <= r->since) {
         return;
     }
-    float rate = (float)r->served * (float)NSEC_PER_SEC / (float)(now - r->since);
+    float rate =
+        (float)(r->served - r->counted) * (float)NSEC_PER_SEC / (float)(now - r->since);
     r->per_second = OLD_RATE_WEIGHT * r->per_second + (1 - OLD_RATE_WEIGHT) * rate;
-    r->served = 0;
+    r->counted = r->served;
     r->since = now;
 }
 
@@ -112,7 +114,7 @@ migrate_look(struct worker *w)
  * the flag, and the flag is set before any worker is told to end: so either the flag is seen
  * here, or the count is seen there. */
 static bool
-give(struct worker *w, struct worker *to, struct conn *c)
+give(struct worker *w, struct worker *to, struct conn *c, enum balance_reason reason)
 {
     atomic_fetch_add(&to->migrate.arriving, 1);
     if (atomic_load(&w->shared->has_stopped_moving)) {
@@ -121,6 +123,8 @@ give(struct worker *w, struct worker *to, struct conn *c)
         return false;
     }
     c->rate.moved_at = w->now;
+    c->rate.is_home = reason == BALANCE_HOME;
+    c->homing = (struct homing){.home = 0};
     worker_forget(w);
     worker_expect(to);
     PROBE(conn__migrate, c->fd, w->index, to->index);
@@ -170,7 +174,7 @@ migrate_obey(struct worker *w)
     size_t count = look(w, ask.reason == BALANCE_ORDER, choices, &total);
     unsigned chosen = choose(w, &ask, choices, count, total);
     unsigned moved = 0;
-    while (moved < chosen && give(w, to, choices[moved].what)) {
+    while (moved < chosen && give(w, to, choices[moved].what, ask.reason)) {
         gone += choices[moved++].rate;
     }
     free(choices);
@@ -180,6 +184,70 @@ migrate_obey(struct worker *w)
                 total > 0 ? (uint64_t)(gone / total * BALANCE_SHARES) : 0);
         atomic_store_explicit(&w->shared->last_move, ask.reason, memory_order_relaxed);
         report(w, to, moved, ask.reason);
+    }
+}
+
+/* ---- where packets arrive ------------------------------------------------------------- */
+
+static bool
+is_rested(const struct conn *c, nsec_t now)
+{
+    nsec_t rest = c->rate.is_home ? BALANCE_COOL_NS : HOMING_REST_NS;
+    return c->rate.moved_at == 0 || now - c->rate.moved_at >= rest;
+}
+
+/* The worker to which the connection should go now; -1: none. */
+static int
+home_of(const struct worker *w, struct conn *c)
+{
+    const struct net_shared *shared = w->shared;
+    int home = steer_home(&shared->steer, w->index, steer_cpu_of(c->fd), shared->loads);
+    if (!homing_note(&c->homing, home, c->rate.served, w->now) || !is_rested(c, w->now) ||
+        !conn_is_movable(c)) {
+        return -1;
+    }
+    uint32_t own = atomic_load_explicit(&w->migrate.load_milli, memory_order_relaxed);
+    uint32_t other = atomic_load_explicit(&shared->workers[home].migrate.load_milli,
+                                          memory_order_relaxed);
+    return homing_suits(own, other) ? home : -1;
+}
+
+/* Looks at the next connections, and sends to one other worker those that are received there. */
+void
+migrate_home(struct worker *w)
+{
+    struct conn *leaving[HOME_LOOK_MAX];
+    unsigned count = 0, moved = 0;
+    unsigned most = homing_most(
+        atomic_load_explicit(&w->shared->loads[w->index], memory_order_relaxed));
+    int to = -1;
+    struct conn *first = w->migrate.next != NULL ? w->migrate.next : w->conns;
+    struct conn *c = first;
+    if (w->is_draining ||
+        (w->migrate.homed_at != 0 && w->now - w->migrate.homed_at < HOMING_PAUSE_NS)) {
+        return;
+    }
+    for (unsigned i = 0; i < HOME_LOOK_MAX && c != NULL && count < most; i++) {
+        int home = c->is_tcp ? home_of(w, c) : -1;
+        to = to < 0 ? home : to;
+        if (home >= 0 && home == to) {
+            leaving[count++] = c;
+        }
+        c = c->next != NULL ? c->next : w->conns;
+        if (c == first) {
+            break;
+        }
+    }
+    w->migrate.next = c;
+    while (moved < count &&
+           give(w, &w->shared->workers[to], leaving[moved], BALANCE_HOME)) {
+        moved++;
+    }
+    if (moved > 0) {
+        w->migrate.homed_at = w->now;
+        ctr_add(&w->migrate.homed, moved);
+        atomic_store_explicit(&w->shared->last_move, BALANCE_HOME, memory_order_relaxed);
+        report(w, &w->shared->workers[to], moved, BALANCE_HOME);
     }
 }
 

@@ -36,15 +36,19 @@ struct migrate {
     _Atomic uint32_t load_milli; /* its load, as the balancer last saw it */
     ctr_t given;                 /* BALANCE_SHARES of its requests that went */
     ctr_t taken;                 /* connections that came */
+    nsec_t homed_at;   /* when the last ones left for where their packets arrive */
+    ctr_t homed;       /* how many have */
     struct conn *next; /* where the look at connections goes on; NULL: at the first */
 };
 
 /* What is known of a connection's requests; its worker's thread. */
 struct migrate_rate {
-    uint32_t served; /* requests since `since` */
+    uint32_t served;  /* requests; wraps */
+    uint32_t counted; /* ... until `since` */
     float per_second;
     nsec_t since;
     nsec_t moved_at; /* 0: never */
+    bool is_home;    /* ... to where its packets arrive */
 };
 
 /* ---- any thread ----------------------------------------------------------------------- */
@@ -58,8 +62,9 @@ void migrate_stop(struct net_shared *shared);
 
 /* ---- the worker's ---------------------------------------------------------------------- */
 
-/* ORDER_WATCH, ORDER_GIVE. */
+/* ORDER_WATCH, ORDER_GIVE, ORDER_HOME. */
 void migrate_look(struct worker *w);
+void migrate_home(struct worker *w);
 void migrate_obey(struct worker *w);
 /* A connection has arrived. */
 void migrate_take(struct worker *w, struct conn *c);

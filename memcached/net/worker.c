@@ -383,6 +383,8 @@ on_mail(evutil_socket_t fd, short what, void *arg)
         migrate_obey(w);
     } else if (orders & ORDER_WATCH) {
         migrate_look(w);
+    } else if (orders & ORDER_HOME) {
+        migrate_home(w);
     }
     if (orders & ORDER_DRAIN) {
         start_draining(w);

@@ -93,7 +93,8 @@ struct net_shared {
     struct worker *workers;
     _Atomic bool has_stopped_moving; /* no connection goes to another worker any more */
     _Atomic unsigned last_move;      /* enum balance_reason */
-    bool checks_rx; /* it is sampled whether workers run where their input arrives */
+    bool calls_home; /* connections go to where their packets arrive, also later on */
+    bool checks_rx;  /* it is sampled whether workers run where their input arrives */
 };
 
 /* How a worker has spent its time since its passes are timed, which costs a clock read each.
@@ -132,6 +133,7 @@ enum worker_order {
     ORDER_ACCEPT = 8,
     ORDER_WATCH = 16, /* net/migrate.h */
     ORDER_GIVE = 32,
+    ORDER_HOME = 64,
 };
 
 struct worker {

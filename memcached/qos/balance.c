@@ -5,13 +5,20 @@
 
 #define WEIGHT 0.5   /* of the last window in the average */
 #define SLACK 1.1    /* of a single connection's share */
+#define HALF 0.5     /* of the requests, at most, unless a CPU is at fault */
 #define FUTILE_MAX 5 /* after 2^5 windows it tries again at the latest */
 
+/* From the first load on the delay begins to count, from the second on it does in full: there
+ * busy time no longer tells workers apart. Twice the delay of another worker is a gap of about
+ * 0.17, two and a half times of 0.22. */
+#define SATURATION_BEGINS 0.8
+#define SATURATION_ENDS 1.0
+#define BACKLOG_WEIGHT 0.5
+#define DELAY_FLOOR_NS (50.0 * NSEC_PER_USEC) /* shorter ones differ by chance */
+
 static const char *const reason_names[] = {
-    [BALANCE_NONE] = "none",
-    [BALANCE_BUSY] = "busy",
-    [BALANCE_WAIT] = "wait",
-    [BALANCE_ORDER] = "order",
+    [BALANCE_NONE] = "none",       [BALANCE_BUSY] = "busy",   [BALANCE_WAIT] = "wait",
+    [BALANCE_BACKLOG] = "backlog", [BALANCE_ORDER] = "order", [BALANCE_HOME] = "home",
 };
 
 const char *
@@ -39,7 +46,8 @@ balance_fini(struct balance *b)
 double
 balance_load(const struct balance *b, unsigned worker)
 {
-    return b->workers[worker].busy + b->workers[worker].wait;
+    const struct balance_worker *w = &b->workers[worker];
+    return w->busy + w->wait + w->backlog;
 }
 
 /* ---- loads ---------------------------------------------------------------------------- */
@@ -59,16 +67,57 @@ shift_moved(struct balance *b, const struct balance_sample *samples)
 {
     struct balance_worker *from = &b->workers[b->from];
     uint64_t given = samples[b->from].given - from->last.given;
-    double part = (double)given / BALANCE_SHARES;
-    double moved = from->busy * (part < 1.0 ? part : 1.0);
+    double part = given < BALANCE_SHARES ? (double)given / BALANCE_SHARES : 1.0;
+    double busy = from->busy * part;
+    double delay = from->delay * part;
     if (!b->has_ordered) {
         return;
     }
     b->has_ordered = false;
     b->futile = given > 0 ? 0 : b->futile + (b->futile < FUTILE_MAX);
     b->pause = given > 0 ? 0 : 1U << b->futile;
-    from->busy -= moved;
-    b->workers[b->to].busy += moved;
+    from->busy -= busy;
+    b->workers[b->to].busy += busy;
+    from->delay -= delay;
+    b->workers[b->to].delay += delay;
+}
+
+/* A worker that nobody asked anything has no backlog; of a saturated one a window without a
+ * sample tells nothing. */
+static void
+take_delay(struct balance_worker *w, const struct balance_sample *now)
+{
+    uint64_t count = now->delays > w->last.delays ? now->delays - w->last.delays : 0;
+    uint64_t sum =
+        now->delay_ns > w->last.delay_ns ? now->delay_ns - w->last.delay_ns : 0;
+    if (count > 0) {
+        w->delay += WEIGHT * ((double)sum / (double)count - w->delay);
+    } else if (w->busy + w->wait < SATURATION_BEGINS) {
+        w->delay -= WEIGHT * w->delay;
+    }
+}
+
+static double
+saturation(const struct balance_worker *w)
+{
+    double s =
+        (w->busy + w->wait - SATURATION_BEGINS) / (SATURATION_ENDS - SATURATION_BEGINS);
+    return s < 0.0 ? 0.0 : s > 1.0 ? 1.0 : s;
+}
+
+/* Delays have no scale of their own: they are compared with their mean. */
+static void
+weigh_delays(struct balance *b)
+{
+    double mean = 0.0;
+    for (unsigned i = 0; i < b->count; i++) {
+        mean += b->workers[i].delay / b->count;
+    }
+    for (unsigned i = 0; i < b->count; i++) {
+        struct balance_worker *w = &b->workers[i];
+        w->backlog = BACKLOG_WEIGHT * saturation(w) * (w->delay - mean) /
+                     (w->delay + mean + DELAY_FLOOR_NS);
+    }
 }
 
 static void
@@ -81,7 +130,9 @@ take_samples(struct balance *b, const struct balance_sample *samples, nsec_t win
         double wait = fraction(samples[i].wait_ns, w->last.wait_ns, window);
         w->busy += WEIGHT * (busy - w->busy);
         w->wait += WEIGHT * (wait - w->wait);
+        take_delay(w, &samples[i]);
     }
+    weigh_delays(b);
 }
 
 /* ---- orders --------------------------------------------------------------------------- */
@@ -107,14 +158,22 @@ find_extremes(const struct balance *b, unsigned *from, unsigned *to)
     }
 }
 
-/* The part of from's requests that would bring half the gap to the other worker. Only the busy
- * part of a load goes with requests: what a neighbour on the CPU makes of them stays behind, so
- * they may all go. */
-static double
-share_of(const struct balance *b, unsigned from, double gap)
+static enum balance_reason
+reason_of(const struct balance_worker *high, const struct balance_worker *low, double gap)
 {
-    double busy = b->workers[from].busy;
-    return gap / 2 < busy ? gap / 2 / busy : 1.0;
+    return high->wait - low->wait > gap / 2         ? BALANCE_WAIT
+           : high->backlog - low->backlog > gap / 2 ? BALANCE_BACKLOG
+                                                    : BALANCE_BUSY;
+}
+
+/* The part of a worker's requests that would bring half the gap to the other worker. Only the
+ * busy part of a load goes with requests: what a neighbour on the CPU makes of them stays
+ * behind, so they may all go. */
+static double
+share_of(const struct balance_worker *from, double gap, enum balance_reason reason)
+{
+    double most = reason == BALANCE_WAIT ? 1.0 : HALF;
+    return gap / 2 < most * from->busy ? gap / 2 / from->busy : most;
 }
 
 static struct balance_move
@@ -125,6 +184,7 @@ plan_move(const struct balance *b, const struct balance_sample *samples, unsigne
     const struct balance_worker *high = &b->workers[from];
     const struct balance_worker *low = &b->workers[to];
     double gap = balance_load(b, from) - balance_load(b, to);
+    enum balance_reason reason = reason_of(high, low, gap);
     for (unsigned i = 0; i < b->count; i++) {
         conns += samples[i].conns;
     }
@@ -132,8 +192,8 @@ plan_move(const struct balance *b, const struct balance_sample *samples, unsigne
         .from = from,
         .to = to,
         .conns = most_conns(conns),
-        .share = share_of(b, from, gap),
-        .reason = high->wait - low->wait > gap / 2 ? BALANCE_WAIT : BALANCE_BUSY,
+        .share = share_of(high, gap, reason),
+        .reason = reason,
     };
 }
 

@@ -7,7 +7,8 @@
  *
  * The load of a worker is the share of its time in which it was busy, plus the share in which
  * it wanted a CPU and had none: a worker that shares its CPU with another program is the one
- * that clients wait for, though it may have no more requests than the others.
+ * that clients wait for, though it may have no more requests than the others. Workers that are
+ * busy all the time are told apart by how long requests wait for them.
  */
 #pragma once
 
@@ -28,22 +29,28 @@
 
 enum balance_reason {
     BALANCE_NONE,
-    BALANCE_BUSY,  /* one worker has more to do */
-    BALANCE_WAIT,  /* one worker waits for its CPU */
-    BALANCE_ORDER, /* somebody said so */
+    BALANCE_BUSY,    /* one worker has more to do */
+    BALANCE_WAIT,    /* one worker waits for its CPU */
+    BALANCE_BACKLOG, /* requests wait longer for one worker, though all are busy */
+    BALANCE_ORDER,   /* somebody said so */
+    BALANCE_HOME,    /* packets arrive near the other worker */
 };
 
 /* What is known of a worker: sums since its start. */
 struct balance_sample {
     uint64_t busy_ns;
-    uint64_t wait_ns; /* ready and without a CPU */
-    uint64_t given;   /* BALANCE_SHARES of its requests that went with connections */
+    uint64_t wait_ns;  /* ready and without a CPU */
+    uint64_t given;    /* BALANCE_SHARES of its requests that went with connections */
+    uint64_t delay_ns; /* of requests that were looked at: how long they had waited */
+    uint64_t delays;   /* ... and how many they were */
     unsigned conns;
 };
 
 struct balance_worker {
     struct balance_sample last;
     double busy, wait; /* moving averages */
+    double delay;      /* ns, likewise */
+    double backlog;    /* of a saturated worker: what its delay adds to its load */
 };
 
 struct balance {

@@ -5,6 +5,8 @@
 
 #include <errno.h>
 #include <linux/filter.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <sys/socket.h>
 
 #include "qos/topo.h"
@@ -333,6 +335,19 @@ steer_pick(struct steer *s, const struct steer_hint *hint, const _Atomic unsigne
     unreachable();
 }
 
+int
+steer_home(const struct steer_map *m, unsigned worker, int cpu,
+           const _Atomic unsigned *loads)
+{
+    enum distance distance;
+    int own = cpu_of(m, worker);
+    if (own < 0 || cpu < 0 || own == cpu) {
+        return -1;
+    }
+    unsigned home = nearest(m, cpu, loads, true, &distance);
+    return home != worker && distance < distance_of(m, cpu, own) ? (int)home : -1;
+}
+
 /* ---- socket options ------------------------------------------------------------------- */
 
 static int
@@ -347,6 +362,18 @@ int
 steer_cpu_of(int fd)
 {
     return option_of(fd, SO_INCOMING_CPU);
+}
+
+bool
+steer_has_flows(const char *path)
+{
+    char text[32] = "0";
+    FILE *file = fopen(path, "re");
+    bool is_read = file != NULL && fgets(text, sizeof text, file) != NULL;
+    if (file != NULL) {
+        fclose(file);
+    }
+    return is_read && strtoul(text, NULL, 10) > 0;
 }
 
 unsigned

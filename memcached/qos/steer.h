@@ -104,10 +104,19 @@ void steer_init(struct steer *s, enum steer_mode mode, const struct steer_map *m
 unsigned steer_pick(struct steer *s, const struct steer_hint *hint,
                     const _Atomic unsigned *loads);
 
+/* A worker that is nearer to the CPU than this one, which is pinned, and has room for another
+ * connection; -1: none. */
+int steer_home(const struct steer_map *m, unsigned worker, int cpu,
+               const _Atomic unsigned *loads);
+
 /* ---- socket options ------------------------------------------------------------------- */
 
 /* The CPU that last received for the socket, or -1. */
 int steer_cpu_of(int fd);
+/* Receive flow steering is on: the kernel brings what it receives to where it is read, so that
+ * whoever does the opposite would chase it. path: the setting, rps_sock_flow_entries. */
+bool steer_has_flows(const char *path);
+#define STEER_FLOWS_PATH "/proc/sys/net/core/rps_sock_flow_entries"
 /* The receive queue's number, or 0. */
 unsigned steer_napi_of(int fd);
 /* Ties the listening socket to a CPU. False with errno. */

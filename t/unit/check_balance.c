@@ -28,6 +28,9 @@ struct model {
     double
         stall; /* worker 0 waits for its CPU so long as long as it has requests at all */
     double noise;
+    double
+        delay; /* ns that requests wait for a worker that is wanted all the time; as much
+                     more as it is wanted more */
     struct rng rng;
     struct balance_sample samples[WORKERS];
     nsec_t now;
@@ -111,6 +114,8 @@ window(void)
         wait += i == 0 && wanted > 0 ? m.stall : 0;
         m.samples[i].busy_ns += (uint64_t)(busy * BALANCE_WINDOW_NS);
         m.samples[i].wait_ns += (uint64_t)(wait * BALANCE_WINDOW_NS);
+        m.samples[i].delay_ns += (uint64_t)(10 * m.delay * wanted);
+        m.samples[i].delays += 10;
     }
     enum balance_advice advice = balance_step(&m.policy, m.samples, m.now, &move);
     if (advice != BALANCE_QUIET) {
@@ -352,6 +357,83 @@ START_TEST(reasons_tell_apart)
 END_TEST
 
 /* A clock that stands still, samples that go back: nothing happens. */
+/* All are busy all the time: who has the longer queue gives some away, at any scale of delays,
+ * until they are not far apart. */
+START_TEST(a_backlog_is_shared)
+{
+    static const struct {
+        unsigned workers, first, others;
+        double rate, delay, noise;
+    } cases[] = {
+        {2, 60, 15, 0.08, 400e3, 0},
+        {2, 60, 15, 0.08, 100e6, 0.1},
+        {2, 200, 40, 0.05, 1e6, 0.05},
+        {4, 100, 20, 0.06, 2e6, 0.05},
+    };
+    start(cases[_i].workers);
+    m.delay = cases[_i].delay;
+    m.noise = cases[_i].noise;
+    for (unsigned i = 0; i < m.workers; i++) {
+        add(i == 0 ? cases[_i].first : cases[_i].others, i, cases[_i].rate);
+    }
+    windows(40);
+    double high = 0, low = 1000;
+    for (unsigned i = 0; i < m.workers; i++) {
+        high = demand(i) > high ? demand(i) : high;
+        low = demand(i) < low ? demand(i) : low;
+    }
+    ck_assert_msg(high < 2.5 * low, "case %d: %.2f beside %.2f", _i, high, low);
+    ck_assert_uint_eq(m.reason, BALANCE_BACKLOG);
+    unsigned moves = m.moves;
+    windows(300);
+    ck_assert_uint_le(m.moves, moves + 3 + m.count / 20);
+    ck_assert_uint_le(most_moves(), 2);
+}
+END_TEST
+
+/* Queues that are alike, or short, or of workers that have time, are left alone. */
+START_TEST(small_backlogs_stay)
+{
+    static const struct {
+        unsigned first, second;
+        double rate, delay;
+    } cases[] = {
+        {40, 30, 0.05, 1e6}, {40, 15, 0.07, 5e3}, {40, 32, 0.012, 100e6}, {0, 0, 0, 1e6}};
+    start(2);
+    m.delay = cases[_i].delay;
+    m.noise = 0.1;
+    add(cases[_i].first, 0, cases[_i].rate);
+    add(cases[_i].second, 1, cases[_i].rate);
+    windows(500);
+    ck_assert_uint_eq(m.moves, 0);
+}
+END_TEST
+
+/* Without samples a saturated worker keeps its delay, an idle one loses it. */
+START_TEST(delays_without_samples)
+{
+    struct balance_sample samples[2] = {{0}, {0}};
+    struct balance_move move;
+    start(2);
+    nsec_t now = m.now;
+    for (unsigned i = 0; i < 20; i++) {
+        now += BALANCE_WINDOW_NS;
+        for (unsigned w = 0; w < 2; w++) {
+            samples[w].busy_ns += BALANCE_WINDOW_NS;
+            samples[w].delay_ns += i < 10 ? (w == 0 ? 9000000 : 1000000) : 0;
+            samples[w].delays += i < 10;
+        }
+        balance_step(&m.policy, samples, now, &move);
+    }
+    ck_assert_double_gt(balance_load(&m.policy, 0), balance_load(&m.policy, 1) + 0.2);
+    for (unsigned i = 0; i < 20; i++) {
+        now += BALANCE_WINDOW_NS;
+        balance_step(&m.policy, samples, now, &move);
+    }
+    ck_assert_double_lt(m.policy.workers[0].delay, 1000);
+}
+END_TEST
+
 START_TEST(odd_samples_are_harmless)
 {
     struct balance_sample samples[2] = {{.busy_ns = UINT64_MAX, .conns = 3},
@@ -462,6 +544,9 @@ main(void)
     tcase_add_test(tc, a_neighbour_counts);
     tcase_add_test(tc, a_loud_neighbour_gets_the_cpu);
     tcase_add_test(tc, reasons_tell_apart);
+    tcase_add_loop_test(tc, a_backlog_is_shared, 0, 4);
+    tcase_add_loop_test(tc, small_backlogs_stay, 0, 4);
+    tcase_add_test(tc, delays_without_samples);
     tcase_add_test(tc, odd_samples_are_harmless);
     tcase_add_loop_test(tc, choice_fills_the_share, 0, 8);
     tcase_add_loop_test(tc, orders_find_somebody, 0, 5);

@@ -6,6 +6,8 @@
  */
 #include "qos/steer.h"
 
+#include <unistd.h>
+
 #include "check_unit.h"
 
 #define CPUS 16
@@ -201,6 +203,47 @@ START_TEST(few_connections_stay_near)
 }
 END_TEST
 
+/* Where a connection would be better off; who is there already, or as near, stays. */
+START_TEST(home_is_nearer_and_has_room)
+{
+    int cpus[] = {0, 1, 5, 8};
+    place(cpus, 4, STEER_CPU);
+    ck_assert_int_eq(steer_home(&map, 0, 0, loads), -1);
+    ck_assert_int_eq(steer_home(&map, 0, 1, loads), 1);
+    ck_assert_int_eq(steer_home(&map, 3, 0, loads), 0);
+    ck_assert_int_eq(steer_home(&map, 0, 2, loads), -1); /* 1 is as near */
+    ck_assert_int_eq(steer_home(&map, 3, 6, loads), 2);
+    ck_assert_int_eq(steer_home(&map, 0, 12, loads), 3); /* at least the node */
+    ck_assert_int_eq(steer_home(&map, 3, 15, loads), -1);
+    ck_assert_int_eq(steer_home(&map, 0, -1, loads), -1);
+    ck_assert_int_eq(steer_home(&map, 0, 4000, loads), -1);
+    atomic_store(&loads[1], 50);
+    ck_assert_int_eq(steer_home(&map, 0, 1, loads), -1); /* full, and 0 is the next */
+    ck_assert_int_eq(steer_home(&map, 3, 1, loads), 0);
+    int unpinned[] = {-1, 1};
+    place(unpinned, 2, STEER_CPU);
+    ck_assert_int_eq(steer_home(&map, 0, 1, loads), -1);
+}
+END_TEST
+
+START_TEST(flows_are_read)
+{
+    static const struct {
+        const char *text;
+        bool is_on;
+    } cases[] = {{"0\n", false}, {"32768\n", true}, {"", false}, {"x", false}};
+    char path[] = "/tmp/check_steer.XXXXXX";
+    int fd = mkstemp(path);
+    ck_assert_int_ge(fd, 0);
+    FILE *file = fdopen(fd, "w");
+    fputs(cases[_i].text, file);
+    fclose(file);
+    ck_assert_int_eq(steer_has_flows(path), cases[_i].is_on);
+    unlink(path);
+    ck_assert(!steer_has_flows(path));
+}
+END_TEST
+
 START_TEST(two_choices_even_out)
 {
     int cpus[] = {-1, -1, -1, -1, -1, -1, -1, -1};
@@ -338,6 +381,8 @@ suite(void)
     tcase_add_test(t, a_pile_overflows);
     tcase_add_loop_test(t, nobody_gets_more_than_a_share, 0, 48);
     tcase_add_test(t, few_connections_stay_near);
+    tcase_add_test(t, home_is_nearer_and_has_room);
+    tcase_add_loop_test(t, flows_are_read, 0, 4);
     tcase_add_test(t, two_choices_even_out);
     tcase_add_test(t, a_queue_is_learned);
     tcase_add_test(t, queues_beyond_the_table);

@@ -1,0 +1,104 @@
+#!/usr/bin/env perl
+# With --balance and --steer=cpu a connection whose packets have begun to arrive on another CPU
+# goes to the worker there, when that lasts; its client never notices.
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::Bin/lib";
+use Test::More;
+use Time::HiRes qw(time);
+use MCTest;
+
+sub cpus {
+    my ($list) = @_;
+    return map { /^(\d+)-(\d+)$/ ? ($1 .. $2) : $_ } split /,/, $list;
+}
+
+my ($taskset) = grep { -x } map { "$_/taskset" } split /:/, $ENV{PATH};
+my $my_list = (proc_status($$, 'Cpus_allowed_list'))[0];
+my @allowed = cpus($my_list);
+
+# This process on one CPU, so that what it sends is received there.
+sub stay_on {
+    my ($list) = @_;
+    return defined $taskset && system("$taskset -cp $list $$ >/dev/null 2>&1") == 0;
+}
+
+if (!is_ours()) {
+    plan skip_all => 'needs memcached-qos';
+}
+if (@allowed < 2 || !stay_on($my_list)) {
+    plan skip_all => 'needs two CPUs and taskset';
+}
+my ($first, $second) = @allowed;
+
+# Whoever asks uses the connections, so that their packets are seen.
+sub use_all {
+    my ($server, @conns) = @_;
+    my $want = VERSION_REPLY($server->profile);
+    put($_, "version\r\n") for @conns;
+    my $good = grep { read_bytes($_, length $want) eq $want } @conns;
+    is($good, scalar(@conns), 'all are answered') if $good != @conns;
+}
+
+sub homed { return mem_stats($_[0], 'qos')->{migrations_home}; }
+
+for my $profile (profiles()) {
+    my $server = start_server(profile => $profile, args => ['-t', '2', '--balance',
+            "--pin=list:$first,$second"]);
+    my $s = $server->control;
+    my $has_flows = 0;
+    if (open my $fh, '<', '/proc/sys/net/core/rps_sock_flow_entries') {
+        $has_flows = <$fh> > 0;
+    }
+    my $before = mem_stats($s, 'qos');
+    is($before->{balance_homing}, $has_flows ? 'off' : 'on', "[$profile] on unless RFS is");
+    SKIP: {
+        skip 'RFS is on', 1 if $has_flows;
+        stay_on($first);
+        my @conns = map { $server->connect } 1 .. 3;
+        use_all($server, @conns);
+        is(mem_stats($s, 'qos')->{steer_local} - $before->{steer_local}, 3,
+            "[$profile] they are where they belong");
+        stay_on($second);
+        my $since = time;
+        my $first_seen;
+        # one at least: on a busy machine the worker there may have more to do then
+        ok(wait_until(sub {
+            use_all($server, @conns, $s);
+            $first_seen = time;
+            return homed($s) > 0;
+        }, 60), "[$profile] what arrives elsewhere goes there");
+        cmp_ok($first_seen - $since, '>', 0.8, "[$profile] not at once");
+        like($server->err, qr/balance: \d connections? from worker 0 .* to 1 .*: home/,
+            "[$profile] a line says so");
+        # back again, in the middle of requests
+        stay_on($first);
+        my $n = homed($s);
+        put($_, "set k 0 0 10\r\n12345") for @conns;
+        ok(wait_until(sub {
+            put($_, "67890\r\nset k 0 0 10\r\n12345") for @conns;
+            read_bytes($_, 8) eq "STORED\r\n" || return 1 for @conns;
+            return time - $since > 3;
+        }), "[$profile] requests that are never finished");
+        put($_, "67890\r\n") for @conns;
+        is(read_bytes($_, 8), "STORED\r\n", "[$profile] answered, whoever had it") for @conns;
+        ok(wait_until(sub {
+            use_all($server, @conns);
+            my $stats = mem_stats($s, 'qos');
+            return $stats->{migrations_home} > $n || $stats->{worker_1_conns} == 0;
+        }, 60), "[$profile] between two requests they go");
+        stay_on($my_list);
+    }
+    $server->stop;
+
+    # not without being asked, and not without a home
+    for my $args (['-t', '2', "--pin=list:$first,$second"], ['-t', '2', '--balance'],
+            ['-t', '2', '--balance', '--steer=rr', "--pin=list:$first,$second"]) {
+        $server = start_server(profile => $profile, args => $args);
+        is(mem_stats($server->control, 'qos')->{balance_homing}, 'off', "[$profile] @$args: off");
+        $server->stop;
+    }
+}
+
+done_testing();
