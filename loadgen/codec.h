@@ -25,6 +25,7 @@ enum codec_verb {
     CODEC_DELETE,
     CODEC_TOUCH,
     CODEC_INCR,
+    CODEC_AUTH, /* the first request of a connection */
     CODEC_VERBS,
 };
 
@@ -55,16 +56,30 @@ struct codec_expect {
 };
 
 struct codec_parser {
-    struct client_parser text;
+    struct client_parser text; /* its input is that of every codec */
+    uint8_t state;             /* the codec's own, 0 between replies */
+    uint8_t opcode, extras_len;
+    uint16_t key_len, status;
+    bool is_chunked, has_length;
+    bool is_last;
+    enum client_kind held; /* told when the rest of the reply was taken */
+    unsigned index, parts; /* of a reply with several parts: done, and all */
+    uint64_t cas;
 };
 
 /* Writers need room at dst for CLIENT_REQUEST_ROOM bytes and, for each key, its length and
  * CODEC_KEY_ROOM; they return the bytes written. Keys are checked by the caller. */
 #define CODEC_KEY_ROOM 32
+/* Of a value whose length is not known before its end. */
+#define CODEC_LEN_UNKNOWN UINT64_MAX
+/* Longest name and longest password; and room for both in put_auth. */
+#define CODEC_AUTH_MAX 255
+#define CODEC_AUTH_ROOM (2 * CODEC_AUTH_MAX + CLIENT_REQUEST_ROOM)
 
 struct codec {
     const char *name;
     unsigned verbs; /* CODEC_BIT of each that it has words for */
+    bool has_multiget;
 
     /* A get of `keys` keys: put_get, put_key for each, put_get_end. */
     size_t (*put_get)(char *dst, enum codec_verb verb, unsigned keys);
@@ -73,14 +88,14 @@ struct codec {
     size_t (*put_get_end)(char *dst, unsigned keys);
     /* The caller puts the value between the two. */
     size_t (*put_store)(char *dst, const struct codec_store *store);
-    size_t (*put_store_end)(char *dst);
+    size_t (*put_store_end)(char *dst, const struct codec_store *store);
     size_t (*put_order)(char *dst, const struct codec_order *order);
+    size_t (*put_auth)(char *dst, const char *user, const char *password);
 
-    /* As client_parse, for replies to `expect`; the caller has made sure that a reply can
-     * come. Values come in the order of their keys; one without a key (key NULL) is the
-     * answer to key number `index` of the get. CLIENT_END ends every get. */
-    size_t (*parse)(struct codec_parser *p, const struct codec_expect *expect,
-                    const char *buf, size_t len, struct client_reply *reply);
+    /* One step of codec_parse: adds to *taken; CODEC_ON when another step is needed. */
+    enum client_kind (*step)(struct codec_parser *p, const struct codec_expect *expect,
+                             const char *buf, size_t len, size_t *taken,
+                             struct client_reply *reply);
 };
 
 /* The codec of that name, NULL when there is none. */
@@ -91,5 +106,41 @@ const struct codec *codec_at(unsigned i);
 const char *codec_verb_name(enum codec_verb verb);
 void codec_parser_init(struct codec_parser *p);
 
+/* As client_parse, for replies to `expect`; the caller has made sure that a reply can come.
+ * Values come in the order of their keys; one without a key (key NULL) is the answer to key
+ * number `index` of the get. CLIENT_END ends every get, CLIENT_STORED an AUTH that was
+ * accepted. */
+must_check size_t codec_parse(const struct codec *codec, struct codec_parser *p,
+                              const struct codec_expect *expect, const char *buf,
+                              size_t len, struct client_reply *reply);
+
+/* ---- for the codecs themselves ------------------------------------------------------ */
+
+#define CODEC_ON CLIENT_KINDS
+
+static inline enum client_kind
+codec_kind_of(enum client_take take)
+{
+    return take == CLIENT_TAKEN ? CODEC_ON
+           : take == CLIENT_CUT ? CLIENT_MORE
+                                : CLIENT_DESYNC;
+}
+
+/* Bytes of a value: CLIENT_DATA; CODEC_ON once it and its terminator are taken. */
+enum client_kind codec_take_value(struct codec_parser *p, const char *buf, size_t len,
+                                  size_t *taken, struct client_reply *reply);
+/* The same for bytes nobody wants: never CLIENT_DATA. */
+enum client_kind codec_skip_value(struct codec_parser *p, const char *buf, size_t len,
+                                  size_t *taken);
+/* The kind held for the end of the reply; CLIENT_END when none is. */
+enum client_kind codec_tell(struct codec_parser *p);
+size_t codec_put_text(char *dst, const char *text);
+size_t codec_put(char *dst, const char *bytes, size_t len);
+/* "$len CR LF bytes CR LF" and the like: the number and CR LF. */
+size_t codec_put_line(char *dst, char type, uint64_t number);
+
+/* put_auth of both text protocols. */
+size_t codec_put_text_auth(char *dst, const char *user, const char *password);
+
 /* One each protocol: its source file. */
-extern const struct codec codec_ascii;
+extern const struct codec codec_ascii, codec_meta, codec_binary, codec_redis, codec_http;

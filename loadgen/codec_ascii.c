@@ -5,11 +5,7 @@
  */
 #include "loadgen/codec.h"
 
-static const char *const verb_words[CODEC_VERBS] = {
-    [CODEC_GET] = "get",     [CODEC_GETS] = "gets", [CODEC_SET] = "set",
-    [CODEC_ADD] = "add",     [CODEC_CAS] = "cas",   [CODEC_DELETE] = "delete",
-    [CODEC_TOUCH] = "touch", [CODEC_INCR] = "incr",
-};
+#include <string.h>
 
 static size_t
 put_get(char *dst, enum codec_verb verb, unsigned keys)
@@ -37,7 +33,7 @@ static size_t
 put_store(char *dst, const struct codec_store *store)
 {
     struct client_store text = {
-        .verb = verb_words[store->verb],
+        .verb = codec_verb_name(store->verb),
         .key = store->key,
         .key_len = store->key_len,
         .flags = store->flags,
@@ -49,31 +45,58 @@ put_store(char *dst, const struct codec_store *store)
 }
 
 static size_t
+put_store_end(char *dst, const struct codec_store *store)
+{
+    (void)store;
+    return client_put_end(dst);
+}
+
+static size_t
 put_order(char *dst, const struct codec_order *order)
 {
     if (order->verb == CODEC_DELETE) {
         return client_put_delete(dst, order->key, order->key_len);
     }
-    return client_put_number(dst, verb_words[order->verb], order->key, order->key_len,
-                             order->number);
+    return client_put_number(dst, codec_verb_name(order->verb), order->key,
+                             order->key_len, order->number);
 }
 
-static size_t
-parse(struct codec_parser *p, const struct codec_expect *expect, const char *buf,
-      size_t len, struct client_reply *reply)
+/* A set of "user password" with any key. */
+size_t
+codec_put_text_auth(char *dst, const char *user, const char *password)
+{
+    struct client_store store = {
+        .verb = "set",
+        .key = "auth",
+        .key_len = strlen("auth"),
+        .value_len = strlen(user) + 1 + strlen(password),
+    };
+    size_t n = client_put_store(dst, &store);
+    n += codec_put_text(dst + n, user);
+    n += codec_put_text(dst + n, " ");
+    n += codec_put_text(dst + n, password);
+    return n + client_put_end(dst + n);
+}
+
+static enum client_kind
+step(struct codec_parser *p, const struct codec_expect *expect, const char *buf,
+     size_t len, size_t *taken, struct client_reply *reply)
 {
     (void)expect; /* the replies speak for themselves */
-    return client_parse(&p->text, buf, len, reply);
+    *taken += client_parse(&p->text, buf + *taken, len - *taken, reply);
+    return reply->kind;
 }
 
 const struct codec codec_ascii = {
     .name = "ascii",
     .verbs = CODEC_BIT(CODEC_VERBS) - 1,
+    .has_multiget = true,
     .put_get = put_get,
     .put_key = put_key,
     .put_get_end = put_get_end,
     .put_store = put_store,
-    .put_store_end = client_put_end,
+    .put_store_end = put_store_end,
     .put_order = put_order,
-    .parse = parse,
+    .put_auth = codec_put_text_auth,
+    .step = step,
 };

@@ -233,6 +233,23 @@ error_of(const struct lconn_done *done)
                                                : TALLY_SERVER_ERROR;
 }
 
+static void
+reconnect(struct drive *d, struct lconn *c, nsec_t now)
+{
+    if (!lset_reconnect(d->set, c, now)) {
+        ctr_add(&d->tally->errors[TALLY_CONNECT], 1);
+    }
+}
+
+/* The server has said that it closes: not an error. What was sent behind is lost. */
+static void
+replace(struct drive *d, struct lconn *c, nsec_t now)
+{
+    forget_requests(d, c, &d->tally->lost, now);
+    lconn_down(c);
+    reconnect(d, c, now);
+}
+
 /* False when the connection is gone. */
 static bool
 receive(struct drive *d, struct lconn *c)
@@ -269,14 +286,10 @@ receive(struct drive *d, struct lconn *c)
             ctr_add(&d->tally->errors[error_of(&done)], 1);
             break;
         }
-    }
-}
-
-static void
-reconnect(struct drive *d, struct lconn *c, nsec_t now)
-{
-    if (!lset_reconnect(d->set, c, now)) {
-        ctr_add(&d->tally->errors[TALLY_CONNECT], 1);
+        if (unlikely(done.is_last)) {
+            replace(d, c, now);
+            return false;
+        }
     }
 }
 

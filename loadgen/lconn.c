@@ -186,7 +186,7 @@ put_store(struct lconn *c, const struct workload *w, const struct lconn_request 
     p += c->codec->put_store(p, &store);
     memcpy(p, workload_value(w, r->keys[0]), store.value_len);
     p += store.value_len;
-    return p + c->codec->put_store_end(p);
+    return p + c->codec->put_store_end(p, &store);
 }
 
 static char *
@@ -351,6 +351,15 @@ finish_key(struct lconn *c, const struct workload *w, unsigned i,
     }
 }
 
+/* Some protocols tell a value's key, others its place. */
+static bool
+is_value_of(const struct workload *w, uint64_t key, unsigned i,
+            const struct client_reply *reply)
+{
+    return reply->key != NULL ? workload_is_key(w, key, reply->key, reply->key_len)
+                              : reply->index == i;
+}
+
 /* A value must belong to a key that was asked for; servers answer in the order of the
  * request and leave misses out. */
 static bool
@@ -363,14 +372,15 @@ match_value(struct lconn *c, const struct workload *w, const struct client_reply
     const uint64_t *keys = keys_at(c, c->head);
     while (c->next_key < op->keys) {
         unsigned i = c->next_key++;
-        if (!workload_is_key(w, keys[i], reply->key, reply->key_len)) {
+        if (!is_value_of(w, keys[i], i, reply)) {
             finish_key(c, w, i, NULL);
             continue;
         }
         finish_key(c, w, i, reply);
         c->hits++;
         c->value_at = 0;
-        if (op->is_verified && reply->value_len != workload_value_len(w, keys[i])) {
+        if (op->is_verified && reply->value_len != CODEC_LEN_UNKNOWN &&
+            reply->value_len != workload_value_len(w, keys[i])) {
             c->is_wrong = true;
         }
         return true;
@@ -404,6 +414,7 @@ static const struct {
     [CODEC_DELETE] = {KIND(CLIENT_DELETED), KIND(CLIENT_NOT_FOUND)},
     [CODEC_TOUCH] = {KIND(CLIENT_TOUCHED), KIND(CLIENT_NOT_FOUND)},
     [CODEC_INCR] = {KIND(CLIENT_NUMBER), KIND(CLIENT_NOT_FOUND)},
+    [CODEC_AUTH] = {KIND(CLIENT_STORED), 0},
 };
 
 static enum lconn_outcome
@@ -448,8 +459,8 @@ lconn_parse(struct lconn *c, const struct workload *w, const char *buf, size_t l
         return;
     }
     for (;;) {
-        done->taken += c->codec->parse(&c->parser, &expect, buf + done->taken,
-                                       len - done->taken, &reply);
+        done->taken += codec_parse(c->codec, &c->parser, &expect, buf + done->taken,
+                                   len - done->taken, &reply);
         done->kind = reply.kind;
         if (reply.kind == CLIENT_DATA) {
             check_data(c, w, &reply);
@@ -469,6 +480,7 @@ lconn_parse(struct lconn *c, const struct workload *w, const char *buf, size_t l
         done->outcome = judge(c, w, reply.kind);
         done->has_effect = (answers[expect.verb].effect & KIND(reply.kind)) != 0;
         done->hits = c->hits;
+        done->is_last = reply.is_last;
         bool taken = lconn_take_op(c, &done->op);
         must(taken);
         return;

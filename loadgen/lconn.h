@@ -163,6 +163,7 @@ struct lconn_done {
     bool
         has_effect; /* GOOD: of a verb other than get; else the key was not (or was) there */
     unsigned hits;
+    bool is_last; /* the server closes the connection behind it */
     size_t taken; /* bytes of the input used */
 };
 

@@ -33,6 +33,15 @@ call_server(void *conf, const char *text)
 }
 
 static const char *
+call_protocol(void *conf, const char *text)
+{
+    struct options *o = conf;
+    o->codec = codec_find(text);
+    return o->codec != NULL ? NULL
+                            : "the protocols are ascii, meta, binary, redis and http";
+}
+
+static const char *
 replace_dist(struct dist *d, const char *text)
 {
     dist_fini(d);
@@ -193,6 +202,10 @@ static const struct opt rows[] = {
     {.letter = 's', .name = "server", .kind = OPT_CALL, .call = call_server,
      .arg = "HOST[:PORT]",
      .help = "server, also unix:PATH and [v6]:PORT; repeat for several (127.0.0.1)"},
+    {.name = "protocol", .kind = OPT_CALL, .call = call_protocol, .arg = "NAME",
+     .help = "ascii, meta, binary, redis or http (ascii)"},
+    {.name = "binary", .kind = OPT_FLAG, AT(is_binary),
+     .help = "the same as --protocol=binary"},
     {.letter = 't', .name = "time", .kind = OPT_DOUBLE, AT(time_s), .min = 0.001,
      .max = TIME_MAX_S, .error = "the time must be above 0", .arg = "SECONDS",
      .help = "length of the run (5)"},
@@ -284,7 +297,7 @@ static const struct opt rows[] = {
      .help = "print the version and end"},
 
     /* mutilate's other options: named, so that none is passed over in silence. */
-    REFUSED(0, "binary"), REFUSED_VALUE('U', "username"), REFUSED_VALUE('P', "password"),
+    REFUSED_VALUE('U', "username"), REFUSED_VALUE('P', "password"),
     REFUSED(0, "moderate"), REFUSED_VALUE('W', "wait"), REFUSED_VALUE(0, "save"),
     REFUSED_VALUE(0, "search"), REFUSED_VALUE(0, "scan"), REFUSED(0, "roundrobin"),
     REFUSED('A', "agentmode"), REFUSED_VALUE('a', "agent"),
@@ -332,11 +345,51 @@ set_defaults(struct options *o)
     must(wrong == NULL);
 }
 
+static bool
+can_store(const struct options *o)
+{
+    return (o->codec->verbs & CODEC_BIT(CODEC_SET)) != 0;
+}
+
+/* What is asked for must have words in the protocol. */
+static const char *
+check_codec(const struct options *o)
+{
+    static const unsigned needed[MIX_VERBS] = {
+        [MIX_GET] = CODEC_BIT(CODEC_GET),
+        [MIX_GETS] = CODEC_BIT(CODEC_GETS),
+        [MIX_SET] = CODEC_BIT(CODEC_SET),
+        [MIX_ADD] = CODEC_BIT(CODEC_ADD),
+        [MIX_CAS] = CODEC_BIT(CODEC_GETS) | CODEC_BIT(CODEC_CAS),
+        [MIX_DELETE] = CODEC_BIT(CODEC_DELETE),
+        [MIX_TOUCH] = CODEC_BIT(CODEC_TOUCH),
+        [MIX_INCR] = CODEC_BIT(CODEC_INCR),
+        [MIX_INSERT] = CODEC_BIT(CODEC_SET),
+        [MIX_SCAN] = CODEC_BIT(CODEC_GET),
+        [MIX_RMW] = CODEC_BIT(CODEC_GET) | CODEC_BIT(CODEC_SET),
+    };
+    unsigned all = o->fills || o->load_only ? CODEC_BIT(CODEC_SET) : 0;
+    for (unsigned verb = 0; verb < MIX_VERBS; verb++) {
+        all |= mix_share(&o->mix, verb) > 0 ? needed[verb] : 0;
+    }
+    if ((all & ~o->codec->verbs) != 0) {
+        return "the protocol has no words for what is to be asked for";
+    }
+    if (!o->codec->has_multiget &&
+        (o->getcount > 1 || mix_share(&o->mix, MIX_SCAN) > 0)) {
+        return "the protocol asks for one key at a time";
+    }
+    return NULL;
+}
+
 static const char *
 check(const struct options *o)
 {
     if (o->no_load && o->load_only) {
         return "--noload and --loadonly contradict each other";
+    }
+    if (o->is_binary && o->codec != codec_at(0) && o->codec != &codec_binary) {
+        return "--binary and --protocol contradict each other";
     }
     if (o->has_affinity && o->cpus != NULL) {
         return "--affinity and --cpus contradict each other";
@@ -344,7 +397,25 @@ check(const struct options *o)
     if (o->drops_late && o->qps == 0) {
         return "--late=drop needs a rate (--qps)";
     }
-    return NULL;
+    return check_codec(o);
+}
+
+/* What follows from others. */
+static void
+settle(struct options *o)
+{
+    if (o->servers_len == 0) {
+        o->servers[o->servers_len++] = "127.0.0.1";
+    }
+    if (o->is_binary) {
+        o->codec = &codec_binary;
+    }
+    if (!can_store(o) && !o->load_only) {
+        o->no_load = true;
+    }
+    if (o->verify < 0) {
+        o->verify = o->no_load ? 0 : VERIFY_DEFAULT;
+    }
 }
 
 bool
@@ -355,16 +426,11 @@ options_parse(struct options *o, int argc, char **argv, FILE *err)
     if (opt_parse(&table, o, argc, argv, err, &status) != OPT_DONE) {
         return false;
     }
-    if (o->servers_len == 0) {
-        o->servers[o->servers_len++] = "127.0.0.1";
-    }
-    if (o->verify < 0) {
-        o->verify = o->no_load ? 0 : VERIFY_DEFAULT;
-    }
     const char *wrong = check(o);
     if (wrong != NULL) {
         fprintf(err, "mcload: %s\n", wrong);
     }
+    settle(o);
     return wrong == NULL;
 }
 

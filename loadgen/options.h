@@ -39,6 +39,7 @@ struct options {
     const char *servers[OPTIONS_SERVERS_MAX];
     unsigned servers_len;
     const struct codec *codec;
+    bool is_binary;
     double time_s, warmup_s, timeout_s, spin_us;
     int64_t threads, connections, depth, qps, records, getcount;
     struct mix mix;

@@ -209,6 +209,7 @@ write_target(struct json *j, const struct result *r, const struct options *o)
     }
     json_close(j, ']');
     json_bool(j, "local", r->is_local);
+    json_text(j, "protocol", o->codec->name);
     json_close(j, '}');
     json_open(j, "load", '{');
     json_text(j, "mode", r->is_open ? "open" : "closed");

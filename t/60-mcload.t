@@ -6,52 +6,12 @@ use warnings;
 use FindBin;
 use lib "$FindBin::Bin/lib";
 use Test::More;
+use MCLoad;
 use MCTest;
 
-my $mcload = $ENV{MCLOAD} || './loadgen/mcload';
 my $dir = scratch_dir();
 my $server = start_server();
 my $at = '127.0.0.1:' . $server->port;
-
-sub mcload {
-    return run_program({command => [$mcload, @_], timeout => 120});
-}
-
-# A run's JSON, checked by an independent parser, without the buckets.
-sub json_of {
-    my ($file) = @_;
-    my $run = run_program({command => ['python3', '-c', <<'PY', $file], timeout => 60});
-import json, sys
-def refuse(name):
-    raise ValueError(name)
-with open(sys.argv[1]) as f:
-    d = json.load(f, parse_constant=refuse)
-def walk(path, v):
-    if isinstance(v, dict):
-        for k, x in v.items():
-            walk(path + "." + k if path else k, x)
-    elif isinstance(v, list) and path.endswith("buckets"):
-        print(path + ".sum", sum(b[2] for b in v), sep="=")
-        assert all(b[0] <= b[1] for b in v)
-        assert all(a[1] < b[0] for a, b in zip(v, v[1:]))
-    else:
-        print(path, json.dumps(v), sep="=")
-walk("", d)
-PY
-    diag($run->{err}) if $run->{status};
-    return undef if $run->{status};
-    my %json = map { /^([^=]+)=(.*)$/ ? ($1, $2) : () } split /\n/, $run->{out};
-    return \%json;
-}
-
-# The verdict depends on how busy this machine is; it must agree with the exit status.
-sub ended_ok {
-    my ($run, $name) = @_;
-    my ($last) = $run->{out} =~ /([^\n]*)\n\z/;
-    my $ok = $run->{status} == 0 ? $last eq 'VALID'
-        : $run->{status} == 3 && $last =~ /^INVALID: (?!.*(?:errors|answered|interrupted))/;
-    ok($ok, "$name: ends with $last and status $run->{status}") or diag("$run->{out}$run->{err}");
-}
 
 # The regular expressions of PerfKitBenchmarker, as it applies them: first match.
 sub parse_like_pkb {
@@ -255,7 +215,7 @@ for my $args (['--nonsense'], ['-t', '0'], ['-t', 'x'], ['-T', '0'], ['-u', '1.5
     is($run->{out}, '', '... nothing on stdout');
     is(scalar(() = $run->{err} =~ /\n/g), 1, '... one line on stderr') or diag($run->{err});
 }
-for my $args (['-Q', '1000'], ['-C', '4'], ['-D', '4'], ['-A'], ['-a', 'host'], ['--binary'],
+for my $args (['-Q', '1000'], ['-C', '4'], ['-D', '4'], ['-A'], ['-a', 'host'],
     ['--search=99:500'], ['--scan=1:2:3'], ['--measure_connections=2'], ['--agentmode']) {
     $run = mcload('-s', $at, @$args);
     is($run->{status}, 1, "@$args: refused");

@@ -94,11 +94,6 @@ client_put_number(char *dst, const char *verb, const char *key, size_t key_len,
 
 /* ---- replies ----------------------------------------------------------------------- */
 
-struct line {
-    const char *p;
-    size_t len;
-};
-
 /* Replies that are one fixed line. */
 static const struct {
     const char *text;
@@ -130,34 +125,16 @@ static const struct {
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
-static bool
-has_prefix(struct line line, const char *prefix)
-{
-    size_t n = strlen(prefix);
-    return line.len >= n && memcmp(line.p, prefix, n) == 0;
-}
-
-/* Cuts the next word off; words are separated by one blank. */
-static struct line
-take_word(struct line *rest)
-{
-    const char *blank = memchr(rest->p, ' ', rest->len);
-    struct line word = {rest->p, blank != NULL ? (size_t)(blank - rest->p) : rest->len};
-    size_t taken = word.len + (blank != NULL ? 1 : 0);
-    rest->p += taken;
-    rest->len -= taken;
-    return word;
-}
-
 /* "VALUE key flags bytes[ cas]" */
 static enum client_kind
-parse_value_line(struct client_parser *p, struct line line, struct client_reply *reply)
+parse_value_line(struct client_parser *p, struct client_text line,
+                 struct client_reply *reply)
 {
-    struct line rest = line;
-    take_word(&rest);
-    struct line key = take_word(&rest);
-    struct line flags = take_word(&rest);
-    struct line bytes = take_word(&rest);
+    struct client_text rest = line;
+    client_take_word(&rest);
+    struct client_text key = client_take_word(&rest);
+    struct client_text flags = client_take_word(&rest);
+    struct client_text bytes = client_take_word(&rest);
     if (key.len == 0 || key.len > CLIENT_KEY_MAX ||
         !num_u32(flags.p, flags.len, &reply->flags) ||
         !num_u64(bytes.p, bytes.len, &reply->value_len)) {
@@ -171,16 +148,16 @@ parse_value_line(struct client_parser *p, struct line line, struct client_reply 
     }
     reply->key = key.p;
     reply->key_len = key.len;
-    p->data_left = reply->value_len;
-    p->terminator_len = TERMINATOR_LEN;
+    p->in.data_left = reply->value_len;
+    p->in.terminator_len = TERMINATOR_LEN;
     return CLIENT_VALUE;
 }
 
-static enum client_kind
-parse_text_line(struct line line, struct client_reply *reply)
+enum client_kind
+client_parse_text(struct client_text line, struct client_reply *reply)
 {
     for (size_t i = 0; i < COUNT(text_replies); i++) {
-        if (has_prefix(line, text_replies[i].prefix)) {
+        if (client_has_prefix(line, text_replies[i].prefix)) {
             size_t n = strlen(text_replies[i].prefix);
             n += n < line.len && line.p[n] == ' ' ? 1 : 0;
             reply->text = line.p + n;
@@ -193,14 +170,13 @@ parse_text_line(struct line line, struct client_reply *reply)
 
 /* A whole line without its end. */
 static enum client_kind
-parse_line(struct client_parser *p, struct line line, struct client_reply *reply)
+parse_line(struct client_parser *p, struct client_text line, struct client_reply *reply)
 {
-    if (has_prefix(line, "VALUE ")) {
+    if (client_has_prefix(line, "VALUE ")) {
         return parse_value_line(p, line, reply);
     }
     for (size_t i = 0; i < COUNT(plain_replies); i++) {
-        if (line.len == strlen(plain_replies[i].text) &&
-            memcmp(line.p, plain_replies[i].text, line.len) == 0) {
+        if (client_is_text(line, plain_replies[i].text)) {
             return plain_replies[i].kind;
         }
     }
@@ -212,117 +188,47 @@ parse_line(struct client_parser *p, struct line line, struct client_reply *reply
     if (num_u64(line.p, digits, &reply->number)) {
         return CLIENT_NUMBER;
     }
-    return parse_text_line(line, reply);
-}
-
-static size_t
-take_data(struct client_parser *p, const char *buf, size_t len,
-          struct client_reply *reply)
-{
-    size_t n = len < p->data_left ? len : (size_t)p->data_left;
-    p->data_left -= n;
-    reply->kind = CLIENT_DATA;
-    reply->text = buf;
-    reply->text_len = n;
-    return n;
-}
-
-/* The CR LF that ends a value. False when something else stands there. */
-static bool
-take_terminator(struct client_parser *p, const char *buf, size_t len, size_t *taken)
-{
-    while (p->terminator_len > 0 && *taken < len) {
-        char expected = p->terminator_len == TERMINATOR_LEN ? '\r' : '\n';
-        if (buf[*taken] != expected) {
-            return false;
-        }
-        ++*taken;
-        p->terminator_len--;
-    }
-    return true;
-}
-
-/* Finds the line that begins in the parser or at buf[0]. False when it is not all there;
- * *is_too_long then says whether it can still become a line. */
-static bool
-take_line(struct client_parser *p, const char *buf, size_t len, size_t *taken,
-          struct line *line, bool *is_too_long)
-{
-    const char *end = memchr(buf, '\n', len);
-    size_t n = end != NULL ? (size_t)(end - buf) + 1 : len;
-    *taken = n;
-    *is_too_long = p->line_len + n > sizeof p->line;
-    if (*is_too_long) {
-        return false;
-    }
-    if (end != NULL && p->line_len == 0) {
-        *line = (struct line){buf, n};
-    } else {
-        memcpy(p->line + p->line_len, buf, n);
-        p->line_len = (uint16_t)(p->line_len + n);
-        *line = (struct line){p->line, p->line_len};
-    }
-    return end != NULL;
-}
-
-static size_t
-broken(struct client_parser *p, struct client_reply *reply, size_t taken)
-{
-    p->is_broken = true;
-    reply->kind = CLIENT_DESYNC;
-    return taken;
+    return client_parse_text(line, reply);
 }
 
 void
 client_parser_init(struct client_parser *p)
 {
-    p->data_left = 0;
-    p->terminator_len = 0;
+    client_input_init(&p->in);
     p->is_broken = false;
-    p->line_len = 0;
+}
+
+static enum client_kind
+parse(struct client_parser *p, const char *buf, size_t len, size_t *taken,
+      struct client_reply *reply)
+{
+    struct client_text text = {NULL, 0};
+    enum client_take take;
+    if (p->in.data_left > 0) {
+        take = client_take_data(&p->in, buf, len, taken, &text);
+        reply->text = text.p;
+        reply->text_len = text.len;
+        return take == CLIENT_CUT ? CLIENT_MORE : CLIENT_DATA;
+    }
+    take = client_take_terminator(&p->in, buf, len, taken);
+    if (take == CLIENT_TAKEN) {
+        take = client_take_line(&p->in, buf, len, taken, &text);
+    }
+    if (take != CLIENT_TAKEN) {
+        return take == CLIENT_CUT ? CLIENT_MORE : CLIENT_DESYNC;
+    }
+    return parse_line(p, text, reply);
 }
 
 size_t
 client_parse(struct client_parser *p, const char *buf, size_t len,
              struct client_reply *reply)
 {
-    *reply = (struct client_reply){.kind = CLIENT_MORE};
-    if (p->is_broken) {
-        return broken(p, reply, 0);
-    }
-    if (len == 0) {
-        return 0;
-    }
-    if (p->data_left > 0) {
-        return take_data(p, buf, len, reply);
-    }
     size_t taken = 0;
-    if (!take_terminator(p, buf, len, &taken)) {
-        return broken(p, reply, taken);
-    }
-    if (taken == len) {
-        return taken;
-    }
-    struct line line;
-    size_t line_bytes;
-    bool is_too_long;
-    bool is_whole =
-        take_line(p, buf + taken, len - taken, &line_bytes, &line, &is_too_long);
-    taken += line_bytes;
-    if (is_too_long) {
-        return broken(p, reply, taken);
-    }
-    if (!is_whole) {
-        return taken;
-    }
-    p->line_len = 0; /* the bytes stay where the reply points until the next call */
-    if (line.len < TERMINATOR_LEN || line.p[line.len - 2] != '\r') {
-        return broken(p, reply, taken);
-    }
-    line.len -= TERMINATOR_LEN;
-    reply->kind = parse_line(p, line, reply);
-    if (reply->kind == CLIENT_DESYNC) {
-        return broken(p, reply, taken);
+    *reply = (struct client_reply){.kind = CLIENT_DESYNC};
+    if (!p->is_broken) {
+        reply->kind = parse(p, buf, len, &taken, reply);
+        p->is_broken = reply->kind == CLIENT_DESYNC;
     }
     return taken;
 }
@@ -330,8 +236,7 @@ client_parse(struct client_parser *p, const char *buf, size_t len,
 bool
 client_parser_is_idle(const struct client_parser *p)
 {
-    return p->data_left == 0 && p->terminator_len == 0 && p->line_len == 0 &&
-           !p->is_broken;
+    return client_input_is_idle(&p->in) && !p->is_broken;
 }
 
 static const char *const kind_names[] = {

@@ -12,10 +12,9 @@
 #include <stdint.h>
 
 #include "base/must.h"
+#include "proto/client_input.h"
 
 #define CLIENT_KEY_MAX 250
-/* Longest reply line understood; statistics and error texts stay far below. */
-#define CLIENT_LINE_MAX 2048
 /* Bytes that a request line needs beside its keys. */
 #define CLIENT_REQUEST_ROOM 128
 
@@ -78,8 +77,10 @@ struct client_reply {
     enum client_kind kind;
     const char *key; /* valid until the next call */
     size_t key_len;
+    unsigned index; /* without a key: which of those asked for the value belongs to */
     uint32_t flags;
     bool has_cas;
+    bool is_last; /* the server closes the connection behind this reply */
     uint64_t value_len;
     uint64_t cas;
     uint64_t number;
@@ -88,11 +89,8 @@ struct client_reply {
 };
 
 struct client_parser {
-    uint64_t data_left;     /* bytes of the value still to come */
-    uint8_t terminator_len; /* bytes of the CR LF after a value still to come */
+    struct client_input in;
     bool is_broken;
-    uint16_t line_len;
-    char line[CLIENT_LINE_MAX]; /* the part of a line cut by the end of input */
 };
 
 void client_parser_init(struct client_parser *p);
@@ -102,6 +100,9 @@ void client_parser_init(struct client_parser *p);
  * unfinished is kept in the parser). */
 must_check size_t client_parse(struct client_parser *p, const char *buf, size_t len,
                                struct client_reply *reply);
+
+/* A line that is a word and free text, such as an error; CLIENT_DESYNC when it is not. */
+enum client_kind client_parse_text(struct client_text line, struct client_reply *reply);
 
 /* True between replies: nothing half read. */
 bool client_parser_is_idle(const struct client_parser *p);

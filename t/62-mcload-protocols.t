@@ -1,0 +1,145 @@
+#!/usr/bin/env perl
+# mcload speaks every protocol it names: each get is a hit, each set is stored, over one key
+# and many, against this server and against others where they are installed.
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::Bin/lib";
+use File::Path qw(make_path);
+use IO::Socket::INET;
+use Test::More;
+use MCLoad;
+use MCTest;
+
+my $dir = scratch_dir();
+my $main_pid = $$;
+my @others;
+
+END {
+    if ($$ == $main_pid) {
+        my $status = $?;
+        kill 'TERM', $_ for @others;
+        waitpid $_, 0 for @others;
+        $? = $status;
+    }
+}
+
+# Every kind of error is missing, and everything asked for was found.
+sub clean {
+    my ($run, $name) = @_;
+    ended_ok($run, $name);
+    my $json = $run->{json};
+    cmp_ok($json->{'totals.gets'} // 0, '>', 0, "$name: gets");
+    is($json->{'totals.hits'}, $json->{'totals.keys'}, "$name: all hits");
+    is(join(' ', grep { $json->{$_} } grep { /^errors\./ } sort keys %$json), '',
+        "$name: no errors");
+}
+
+# The three kinds of run that every protocol with sets must pass.
+sub speaks {
+    my ($at, $protocol, @args) = @_;
+    my $name = "$at $protocol";
+    clean(mcload_json('-s', $at, "--protocol=$protocol", '-r', '100', '-t', '0.2', '-u', '0.2',
+        @args), "$name, gets and sets");
+    my $run = mcload_json('-s', $at, "--protocol=$protocol", '-r', '100', '-t', '0.2',
+        '--getcount=7', '-c', '2', '-d', '4', '--noload', @args);
+    clean($run, "$name, multigets");
+    is($run->{json}{'totals.keys'}, 7 * $run->{json}{'totals.gets'}, "$name, multigets: keys");
+    $run = mcload_json('-s', $at, "--protocol=$protocol", '-r', '100', '-t', '0.1',
+        '--getcount=2', '--key-prefix=none:', '--noload', @args);
+    cmp_ok($run->{json}{'totals.keys'}, '>', 0, "$name, misses: gets");
+    is($run->{json}{'totals.hits'}, 0, "$name, misses: no hits");
+}
+
+# Starts a program that listens on $port; false when it is not installed.
+sub start_other {
+    my ($port, @command) = @_;
+    my ($path) = grep { -x $_ } map { "$_/$command[0]" } split(/:/, $ENV{PATH}), '/usr/sbin';
+    return 0 if !defined $path;
+    my $pid = fork;
+    die "fork: $!" if !defined $pid;
+    if (!$pid) {
+        open STDOUT, '>', '/dev/null';
+        open STDERR, '>', '/dev/null';
+        exec $path, @command[1 .. $#command] or POSIX::_exit(127);
+    }
+    push @others, $pid;
+    my $is_up = wait_until(sub {
+        return IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $port) ? 1 : 0;
+    });
+    ok($is_up, "$command[0] listens");
+    return $is_up;
+}
+
+# ---- this server -------------------------------------------------------------------------
+
+for my $profile (profiles()) {
+    my $server = start_server(profile => $profile);
+    my $at = '127.0.0.1:' . $server->port;
+    speaks($at, 'ascii');
+    speaks($at, 'binary');
+    speaks($at, 'meta');
+    clean(mcload_json('-s', $at, '--binary', '-r', '10', '-t', '0.1'), '--binary');
+}
+
+# ---- others ------------------------------------------------------------------------------
+
+SKIP: {
+    my $port = free_port();
+    my @user = $> == 0 ? ('-u', 'root') : ();
+    start_other($port, 'memcached', '-l', '127.0.0.1', '-p', $port, @user)
+        or skip 'no memcached in the path', 1;
+    speaks("127.0.0.1:$port", $_) for qw(ascii meta binary);
+}
+
+SKIP: {
+    my $port = free_port();
+    start_other($port, 'redis-server', '--port', $port, '--bind', '127.0.0.1', '--save', '',
+        '--dir', $dir) or skip 'no redis-server', 1;
+    speaks("127.0.0.1:$port", 'redis');
+    my $run = mcload_json('-s', "127.0.0.1:$port", '--protocol=ascii', '--noload', '-t', '0.1');
+    is($run->{status}, 3, 'redis-server does not speak ascii');
+}
+
+SKIP: {
+    my $port = free_port();
+    make_path("$dir/www");
+    for my $key (0 .. 9) {
+        open my $file, '>', "$dir/www/obj:000$key" or die $!;
+        print $file 'x' x ($key * 1000);
+        close $file;
+    }
+    open my $conf, '>', "$dir/nginx.conf" or die $!;
+    print $conf <<"CONF";
+daemon off; worker_processes 1; pid $dir/nginx.pid; error_log $dir/nginx.log;
+@{[$> == 0 ? 'user root;' : '']}
+events { worker_connections 64; }
+http {
+    access_log off; client_body_temp_path $dir/t1; proxy_temp_path $dir/t2;
+    fastcgi_temp_path $dir/t3; uwsgi_temp_path $dir/t4; scgi_temp_path $dir/t5;
+    keepalive_requests 100;
+    server { listen 127.0.0.1:$port; root $dir/www; }
+}
+CONF
+    close $conf;
+    start_other($port, 'nginx', '-e', "$dir/nginx.log", '-c', "$dir/nginx.conf")
+        or skip 'no nginx', 1;
+    # It closes each connection after 100 requests and says so before.
+    clean(mcload_json('-s', "127.0.0.1:$port", '--protocol=http', '-r', '10', '-t', '0.3',
+        '-c', '2', '--key-prefix=obj:', '-K', '8'), 'nginx');
+    my $run = mcload_json('-s', "127.0.0.1:$port", '--protocol=http', '-r', '10', '-t', '0.1');
+    cmp_ok($run->{json}{'totals.gets'}, '>', 0, 'nginx: 404 is an answer');
+    is($run->{json}{'totals.hits'}, 0, 'nginx: and a miss');
+}
+
+# ---- what a protocol cannot --------------------------------------------------------------
+
+for my $args (['--protocol=gopher'], ['--protocol=http', '-u', '0.1'],
+    ['--protocol=http', '--loadonly'], ['--protocol=http', '--getcount=2'],
+    ['--protocol=redis', '--binary']) {
+    my $run = mcload(@$args);
+    is($run->{status}, 1, "@$args: usage") or diag($run->{err});
+    is(scalar(() = $run->{err} =~ /\n/g), 1, '... one line on stderr') or diag($run->{err});
+}
+
+done_testing();

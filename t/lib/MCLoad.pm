@@ -1,0 +1,64 @@
+# Runs of mcload and what they report.
+package MCLoad;
+
+use strict;
+use warnings;
+use Exporter 'import';
+use Test::More;
+use MCTest;
+
+our @EXPORT = qw(mcload mcload_json json_of ended_ok);
+
+my $mcload = $ENV{MCLOAD} || './loadgen/mcload';
+my $runs = 0;
+
+sub mcload {
+    return run_program({command => [$mcload, @_], timeout => 120});
+}
+
+# A run's JSON, checked by an independent parser, without the buckets.
+sub json_of {
+    my ($file) = @_;
+    my $run = run_program({command => ['python3', '-c', <<'PY', $file], timeout => 60});
+import json, sys
+def refuse(name):
+    raise ValueError(name)
+with open(sys.argv[1]) as f:
+    d = json.load(f, parse_constant=refuse)
+def walk(path, v):
+    if isinstance(v, dict):
+        for k, x in v.items():
+            walk(path + "." + k if path else k, x)
+    elif isinstance(v, list) and path.endswith("buckets"):
+        print(path + ".sum", sum(b[2] for b in v), sep="=")
+        assert all(b[0] <= b[1] for b in v)
+        assert all(a[1] < b[0] for a, b in zip(v, v[1:]))
+    else:
+        print(path, json.dumps(v), sep="=")
+walk("", d)
+PY
+    diag($run->{err}) if $run->{status};
+    return undef if $run->{status};
+    my %json = map { /^([^=]+)=(.*)$/ ? ($1, $2) : () } split /\n/, $run->{out};
+    return \%json;
+}
+
+# The verdict depends on how busy this machine is; it must agree with the exit status.
+sub ended_ok {
+    my ($run, $name) = @_;
+    my ($last) = $run->{out} =~ /([^\n]*)\n\z/;
+    my $ok = $run->{status} == 0 ? $last eq 'VALID'
+        : $run->{status} == 3 && $last =~ /^INVALID: (?!.*(?:errors|answered|interrupted))/;
+    ok($ok, "$name: ends with $last and status $run->{status}") or diag("$run->{out}$run->{err}");
+}
+
+# A run with its JSON as a table, an empty one when there is none.
+sub mcload_json {
+    my @args = @_;
+    my $file = scratch_dir() . '/run.' . $$ . '.' . ++$runs . '.json';
+    my $run = mcload('--json', $file, @args);
+    $run->{json} = -s $file ? json_of($file) : {};
+    return $run;
+}
+
+1;
