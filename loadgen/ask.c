@@ -56,11 +56,30 @@ inserted_key(const struct ask *a, uint64_t index)
     return span == 0 ? above % records : records + above % span;
 }
 
+/* What a rank means to this thread: of the latest keys it knows those that it has inserted
+ * itself, and those that were there before; of a sequence each thread takes its part. */
+static uint64_t
+choose_key(struct ask *a)
+{
+    const struct popularity *p = &a->w->conf.popularity;
+    if (p->law == POPULARITY_SEQ) {
+        return (a->thread + a->sequence++ * a->threads) % p->keys;
+    }
+    uint64_t rank = popularity_rank(p, &a->rng);
+    if (p->law == POPULARITY_LATEST && a->inserted > 0) {
+        if (rank <= a->inserted) {
+            return inserted_key(a, a->inserted - rank);
+        }
+        rank -= a->inserted;
+    }
+    return popularity_key_of(p, rank);
+}
+
 static unsigned
 choose_scan(struct ask *a)
 {
     uint64_t records = a->w->conf.records;
-    uint64_t key = workload_key(a->w, &a->rng);
+    uint64_t key = choose_key(a);
     unsigned n = 1 + (unsigned)rng_below(&a->rng, WORKLOAD_SCAN_MAX);
     for (unsigned i = 0; i < n; i++) {
         a->keys[i] = (key + i) % records;
@@ -81,7 +100,7 @@ choose_keys(struct ask *a, enum mix_verb verb)
         return 1;
     }
     for (unsigned i = 0; i < n; i++) {
-        a->keys[i] = workload_key(a->w, &a->rng);
+        a->keys[i] = choose_key(a);
     }
     if (verb == MIX_INCR) {
         a->keys[0] = workload_counter_of(a->w, a->keys[0]);

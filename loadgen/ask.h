@@ -18,8 +18,8 @@ struct ask {
     const struct workload *w;
     struct rng rng;
     unsigned thread, threads; /* keys inserted are thread, thread + threads, ... above */
-    uint64_t inserted;
-    uint64_t *keys; /* of the get being made */
+    uint64_t inserted, sequence; /* how many by this thread */
+    uint64_t *keys;              /* of the get being made */
 };
 
 struct ask_conf {

@@ -5,6 +5,7 @@
  */
 #include "loadgen/dist_text.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -109,6 +110,17 @@ build_lognormal(struct dist *d, const struct dist_params *p)
 }
 
 static const char *
+build_lognormal_mean(struct dist *d, const struct dist_params *p)
+{
+    if (p->count != 2 || p->value[0] <= 0 || p->value[1] < 0) {
+        return "lognormal_mean takes MEAN,SIGMA";
+    }
+    double mu = log(p->value[0]) - p->value[1] * p->value[1] / 2;
+    *d = (struct dist){DIST_LOGNORMAL, mu, p->value[1], 0, NULL};
+    return NULL;
+}
+
+static const char *
 build_weibull(struct dist *d, const struct dist_params *p)
 {
     if (p->count != 2 || p->value[0] <= 0 || p->value[1] <= 0) {
@@ -165,11 +177,17 @@ static const struct {
     const char *name;
     const char *(*build)(struct dist *d, const struct dist_params *p);
 } laws[] = {
-    {"fixed", build_fixed},   {"uniform", build_uniform},
-    {"normal", build_normal}, {"exponential", build_exponential},
-    {"gev", build_gev},       {"lognormal", build_lognormal},
-    {"pareto", build_pareto}, {"weibull", build_weibull},
-    {"fb_key", build_fb_key}, {"fb_value", build_fb_value},
+    {"fixed", build_fixed},
+    {"uniform", build_uniform},
+    {"normal", build_normal},
+    {"exponential", build_exponential},
+    {"gev", build_gev},
+    {"lognormal", build_lognormal},
+    {"pareto", build_pareto},
+    {"weibull", build_weibull},
+    {"fb_key", build_fb_key},
+    {"fb_value", build_fb_value},
+    {"lognormal_mean", build_lognormal_mean},
 };
 
 static const char *

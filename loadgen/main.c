@@ -153,6 +153,9 @@ main(int argc, char **argv)
         if (o.wants_help) {
             print_help();
             status = EXIT_VALID;
+        } else if (o.wants_models) {
+            model_help(stdout);
+            status = EXIT_VALID;
         } else if (o.wants_version) {
             printf("mcload %s\n", PACKAGE_VERSION);
             status = EXIT_VALID;

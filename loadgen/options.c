@@ -119,6 +119,17 @@ call_on_miss(void *conf, const char *text)
 }
 
 static const char *
+call_workload(void *conf, const char *text)
+{
+    struct options *o = conf;
+    o->wants_models = strcmp(text, "help") == 0;
+    o->model = model_find(text);
+    return o->wants_models || o->model != NULL
+               ? NULL
+               : "unknown workload: --workload=help lists them";
+}
+
+static const char *
 call_popularity(void *conf, const char *text)
 {
     return popularity_parse(&((struct options *)conf)->popularity, text);
@@ -244,6 +255,8 @@ static const struct opt rows[] = {
      .max = RECORDS_MAX, .arg = "N[k|m]", .help = "keys in use (10000)"},
     {.letter = 'u', .name = "update", .kind = OPT_CALL, .call = call_update,
      .arg = "SHARE", .help = "share of sets, the rest are gets (0.0)"},
+    {.name = "workload", .kind = OPT_CALL, .call = call_workload, .arg = "NAME|help",
+     .help = "sizes, popularity, mix and gaps by name; other options override"},
     {.name = "ops", .kind = OPT_CALL, .call = call_ops, .arg = "VERB:SHARE,...",
      .help = "the mix: get gets set add cas delete touch incr insert scan rmw (get:1)"},
     {.name = "on-miss", .kind = OPT_CALL, .call = call_on_miss, .arg = "ignore|set",
@@ -256,7 +269,7 @@ static const struct opt rows[] = {
     {.name = "getcount", .kind = OPT_INT, AT(getcount), .min = 1,
      .max = WORKLOAD_GETCOUNT_MAX, .arg = "N", .help = "keys in each get (1)"},
     {.name = "popularity", .kind = OPT_CALL, .call = call_popularity, .arg = "LAW",
-     .help = "which keys are asked for: uniform or zipf:EXPONENT (uniform)"},
+     .help = "which keys: uniform zipf:T latest hotset:H:P normal seq etc ... (uniform)"},
     {.name = "key-prefix", .kind = OPT_TEXT, AT(key_prefix), .arg = "TEXT",
      .help = "start of every key (none)"},
     {.name = "noload", .kind = OPT_FLAG, AT(no_load),
@@ -418,6 +431,24 @@ settle(struct options *o)
     }
 }
 
+/* A name is a word for options: what is given beside it counts more, wherever it stands. */
+static void
+apply_model(struct options *o)
+{
+    const struct model *m = o->model;
+    options_fini(o);
+    set_defaults(o);
+    o->model = m;
+    const char *wrong = call_keysize(o, m->key_size);
+    wrong = wrong != NULL ? wrong : call_valuesize(o, m->value_size);
+    wrong = wrong != NULL ? wrong : call_popularity(o, m->popularity);
+    wrong = wrong != NULL ? wrong : call_ops(o, m->ops);
+    wrong = wrong != NULL ? wrong : call_expiry(o, m->expiry);
+    wrong = wrong != NULL ? wrong : call_arrivals(o, m->arrivals);
+    wrong = wrong != NULL ? wrong : call_on_miss(o, m->on_miss);
+    must(wrong == NULL); /* a test goes through the table */
+}
+
 bool
 options_parse(struct options *o, int argc, char **argv, FILE *err)
 {
@@ -425,6 +456,12 @@ options_parse(struct options *o, int argc, char **argv, FILE *err)
     set_defaults(o);
     if (opt_parse(&table, o, argc, argv, err, &status) != OPT_DONE) {
         return false;
+    }
+    if (o->model != NULL) {
+        apply_model(o);
+        if (opt_parse(&table, o, argc, argv, err, &status) != OPT_DONE) {
+            return false;
+        }
     }
     const char *wrong = check(o);
     if (wrong != NULL) {

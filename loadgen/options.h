@@ -16,6 +16,7 @@
 #include "loadgen/dist.h"
 #include "loadgen/drive.h"
 #include "loadgen/mix.h"
+#include "loadgen/model.h"
 #include "loadgen/popularity.h"
 
 #define OPTIONS_SERVERS_MAX 64
@@ -42,6 +43,8 @@ struct options {
     bool is_binary;
     double time_s, warmup_s, timeout_s, spin_us;
     int64_t threads, connections, depth, qps, records, getcount;
+    const struct model *model; /* NULL: none */
+    bool wants_models;
     struct mix mix;
     bool fills;
     double verify; /* below 0: not given */

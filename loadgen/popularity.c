@@ -13,10 +13,14 @@
 #include <string.h>
 
 #include "base/num.h"
+#include "loadgen/dist.h"
+#include "loadgen/numfile.h"
 
 /* Fixed, not the run's seed: clients with different seeds must agree on the hot keys. */
 #define SCATTER_SEED UINT64_C(0x6d636c6f61642d31)
 #define SCATTER_ROUNDS 4
+#define LATEST_EXPONENT "0.99"
+#define NORMAL_SD 0.1
 
 /* (exp(t) - 1) / t and log(1 + t) / t, also at 0. */
 static double
@@ -55,35 +59,175 @@ h_density(double exponent, double x)
     return exp(-exponent * log(x));
 }
 
+static void
+zipf_init(struct zipf *z, uint64_t n)
+{
+    double e = z->exponent;
+    z->n = n;
+    z->h_first = h_integral(e, 1.5) - 1;
+    z->h_last = h_integral(e, (double)n + 0.5);
+    z->shortcut = 2 - h_inverse(e, h_integral(e, 2.5) - h_density(e, 2));
+}
+
+static uint64_t
+zipf_rank(const struct zipf *z, struct rng *rng)
+{
+    for (;;) {
+        double u = z->h_last + rng_unit(rng) * (z->h_first - z->h_last);
+        double x = h_inverse(z->exponent, u);
+        double k = fmin(fmax(round(x), 1), (double)z->n);
+        if (k - x <= z->shortcut ||
+            u >= h_integral(z->exponent, k + 0.5) - h_density(z->exponent, k)) {
+            return (uint64_t)k;
+        }
+    }
+}
+
+/* ---- texts ---------------------------------------------------------------------------- */
+
+/* What follows the prefix, NULL when the text begins otherwise. */
+static const char *
+after(const char *text, const char *prefix)
+{
+    size_t n = strlen(prefix);
+    return strncmp(text, prefix, n) == 0 ? text + n : NULL;
+}
+
+static bool
+parse_share(const char *text, size_t len, double *share)
+{
+    return num_double(text, len, share) && *share > 0 && *share <= 1;
+}
+
+static const char *
+parse_zipf(struct popularity *p, const char *text)
+{
+    if (!num_double(text, strlen(text), &p->zipf.exponent) || p->zipf.exponent < 0 ||
+        p->zipf.exponent > ZIPF_EXPONENT_MAX) {
+        return "the exponent must be between 0 and 20";
+    }
+    return NULL;
+}
+
+static const char *
+parse_hotset(struct popularity *p, const char *text)
+{
+    const char *colon = strchr(text, ':');
+    if (colon == NULL || !parse_share(text, (size_t)(colon - text), &p->points[0].keys) ||
+        !parse_share(colon + 1, strlen(colon + 1), &p->points[0].requests)) {
+        return "hotset takes KEYS:REQUESTS, shares above 0 and up to 1";
+    }
+    p->points[1] = (struct popularity_point){1, 1};
+    p->points_len = 2;
+    return NULL;
+}
+
+static const char *
+parse_points(struct popularity *p, const char *path)
+{
+    struct numfile f;
+    const char *wrong = numfile_read(&f, path);
+    if (wrong != NULL) {
+        return wrong;
+    }
+    struct popularity_point last = {0, 0};
+    if (f.columns != 2 || f.rows > POPULARITY_POINTS_MAX) {
+        wrong =
+            "a popularity is up to 64 lines of a share of keys and a share of requests";
+    }
+    for (size_t i = 0; wrong == NULL && i < f.rows; i++) {
+        struct popularity_point point = {f.values[2 * i], f.values[2 * i + 1]};
+        if (point.keys <= last.keys || point.requests < last.requests || point.keys > 1 ||
+            point.requests > 1) {
+            wrong = "the shares of a popularity must rise, up to 1";
+        }
+        p->points[p->points_len++] = last = point;
+    }
+    if (wrong == NULL && (last.keys < 1 || last.requests < 1)) {
+        wrong = "the last line of a popularity must be 1 1";
+    }
+    numfile_fini(&f);
+    return wrong;
+}
+
+/* The ETC pool (B. Atikoglu et al., SIGMETRICS 2012): a hundredth of the keys gets 55 % of
+ * the requests, a tenth 90 %, half of them 99 %. No law of Zipf goes through these points; the
+ * exponent is the one that has the first of them among a million keys. */
+static void
+set_etc(struct popularity *p)
+{
+    static const struct popularity_point points[] = {
+        {.01, .55}, {.10, .90}, {.50, .99}, {1, 1}};
+    memcpy(p->points, points, sizeof points);
+    p->points_len = sizeof points / sizeof points[0];
+    p->zipf.exponent = 0.92;
+}
+
 const char *
 popularity_parse(struct popularity *p, const char *text)
 {
-    static const char zipf[] = "zipf:";
-    *p = (struct popularity){.law = POPULARITY_UNIFORM};
+    const char *rest;
+    *p = (struct popularity){.law = POPULARITY_UNIFORM, .is_ordered = true};
     if (strcmp(text, "uniform") == 0) {
         return NULL;
     }
-    size_t n = sizeof zipf - 1;
-    if (strncmp(text, zipf, n) != 0) {
-        return "popularity is uniform or zipf:EXPONENT";
+    if (strcmp(text, "seq") == 0) {
+        p->law = POPULARITY_SEQ;
+        return NULL;
     }
-    p->law = POPULARITY_ZIPF;
-    if (!num_double(text + n, strlen(text + n), &p->exponent) || p->exponent < 0 ||
-        p->exponent > ZIPF_EXPONENT_MAX) {
-        return "the exponent of zipf must be between 0 and 20";
+    if ((rest = after(text, "zipf-ordered:")) != NULL) {
+        p->law = POPULARITY_ZIPF;
+        return parse_zipf(p, rest);
     }
-    return NULL;
+    if ((rest = after(text, "latest")) != NULL && (*rest == ':' || *rest == '\0')) {
+        p->law = POPULARITY_LATEST;
+        return parse_zipf(p, *rest == ':' ? rest + 1 : LATEST_EXPONENT);
+    }
+    p->is_ordered = false;
+    if ((rest = after(text, "zipf:")) != NULL) {
+        p->law = POPULARITY_ZIPF;
+        return parse_zipf(p, rest);
+    }
+    if ((rest = after(text, "hotset:")) != NULL) {
+        p->law = POPULARITY_HOTSET;
+        return parse_hotset(p, rest);
+    }
+    if ((rest = after(text, "normal")) != NULL && (*rest == ':' || *rest == '\0')) {
+        p->law = POPULARITY_NORMAL;
+        p->sd = NORMAL_SD;
+        return *rest == '\0' || parse_share(rest + 1, strlen(rest + 1), &p->sd)
+                   ? NULL
+                   : "the deviation is a share of the keys, above 0 and up to 1";
+    }
+    p->law = POPULARITY_POINTS;
+    if (strcmp(text, "etc") == 0) {
+        set_etc(p);
+        return NULL;
+    }
+    if ((rest = after(text, "cdf:")) != NULL) {
+        return parse_points(p, rest);
+    }
+    return "popularity is uniform, zipf:EXPONENT, zipf-ordered:EXPONENT, latest, "
+           "hotset:KEYS:REQUESTS, normal, seq, etc or cdf:FILE";
+}
+
+/* ---- ranks ---------------------------------------------------------------------------- */
+
+/* How many of the keys belong to the first `share` of them. */
+static uint64_t
+keys_of(const struct popularity *p, double share)
+{
+    uint64_t n = (uint64_t)(share * (double)p->keys + 0.5);
+    return n < p->keys ? n : p->keys;
 }
 
 void
 popularity_init(struct popularity *p, uint64_t keys)
 {
-    must(keys > 0);
-    double e = p->exponent;
+    must(keys > 0 && keys <= POPULARITY_KEYS_MAX);
     p->keys = keys;
-    p->h_first = h_integral(e, 1.5) - 1;
-    p->h_last = h_integral(e, (double)keys + 0.5);
-    p->shortcut = 2 - h_inverse(e, h_integral(e, 2.5) - h_density(e, 2));
+    uint64_t n = p->law == POPULARITY_POINTS ? keys_of(p, p->points[0].keys) : keys;
+    zipf_init(&p->zipf, n > 0 ? n : 1);
     p->half_bits = 1;
     while (p->half_bits < 32 && UINT64_C(1) << (2 * p->half_bits) < keys) {
         p->half_bits++;
@@ -91,23 +235,51 @@ popularity_init(struct popularity *p, uint64_t keys)
 }
 
 static uint64_t
-zipf_rank(const struct popularity *p, struct rng *rng)
+points_rank(const struct popularity *p, struct rng *rng)
 {
-    for (;;) {
-        double u = p->h_last + rng_unit(rng) * (p->h_first - p->h_last);
-        double x = h_inverse(p->exponent, u);
-        double k = fmin(fmax(round(x), 1), (double)p->keys);
-        if (k - x <= p->shortcut ||
-            u >= h_integral(p->exponent, k + 0.5) - h_density(p->exponent, k)) {
-            return (uint64_t)k;
-        }
+    double u = rng_unit(rng);
+    unsigned i = 0;
+    while (i + 1 < p->points_len && u >= p->points[i].requests) {
+        i++;
     }
+    uint64_t begin = i > 0 ? keys_of(p, p->points[i - 1].keys) : 0;
+    uint64_t end = keys_of(p, p->points[i].keys);
+    if (end == begin) { /* so few keys that the part has none: its neighbour */
+        return end < p->keys ? end + 1 : p->keys;
+    }
+    if (i == 0 && p->zipf.exponent > 0) {
+        return zipf_rank(&p->zipf, rng);
+    }
+    return begin + 1 + rng_below(rng, end - begin);
+}
+
+static uint64_t
+normal_rank(const struct popularity *p, struct rng *rng)
+{
+    /* The part of the half law that lies within the keys. */
+    double within = erf(1 / (p->sd * M_SQRT2));
+    double z = dist_normal_quantile(0.5 + rng_unit(rng) * within / 2);
+    uint64_t rank = 1 + (uint64_t)(z * p->sd * (double)p->keys);
+    return rank < p->keys ? rank : p->keys;
 }
 
 uint64_t
 popularity_rank(const struct popularity *p, struct rng *rng)
 {
-    return p->law == POPULARITY_ZIPF ? zipf_rank(p, rng) : 1 + rng_below(rng, p->keys);
+    switch (p->law) {
+    case POPULARITY_UNIFORM:
+    case POPULARITY_SEQ:
+        return 1 + rng_below(rng, p->keys);
+    case POPULARITY_ZIPF:
+    case POPULARITY_LATEST:
+        return zipf_rank(&p->zipf, rng);
+    case POPULARITY_HOTSET:
+    case POPULARITY_POINTS:
+        return points_rank(p, rng);
+    case POPULARITY_NORMAL:
+        return normal_rank(p, rng);
+    }
+    unreachable();
 }
 
 /* A balanced Feistel network: a bijection of [0, 2^(2 * half_bits)). */
@@ -139,10 +311,11 @@ popularity_scatter(const struct popularity *p, uint64_t rank0)
 }
 
 uint64_t
-popularity_key(const struct popularity *p, struct rng *rng)
+popularity_key_of(const struct popularity *p, uint64_t rank)
 {
-    if (p->law == POPULARITY_UNIFORM) {
-        return rng_below(rng, p->keys);
+    must(rank >= 1 && rank <= p->keys);
+    if (p->law == POPULARITY_LATEST) {
+        return p->keys - rank;
     }
-    return popularity_scatter(p, zipf_rank(p, rng) - 1);
+    return p->is_ordered ? rank - 1 : popularity_scatter(p, rank - 1);
 }

@@ -217,6 +217,7 @@ write_target(struct json *j, const struct result *r, const struct options *o)
     json_u64(j, "threads", r->threads);
     json_u64(j, "connections", (uint64_t)o->connections);
     json_u64(j, "depth", (uint64_t)o->depth);
+    json_text(j, "workload", o->model != NULL ? o->model->name : "custom");
     json_u64(j, "records", (uint64_t)o->records);
     json_u64(j, "getcount", (uint64_t)o->getcount);
     json_number(j, "update", mix_share_of_updates(&o->mix));

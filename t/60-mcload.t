@@ -175,6 +175,23 @@ $run = mcload('-s', $at, '-r', '50', '-t', '0.2', '--noload', '--key-prefix=fill
 is($run->{status}, 3, 'values of another length: invalid');
 like($run->{out}, qr/wrong_value [1-9]/, '... by name');
 
+# ---- workloads by name -----------------------------------------------------------------
+
+$run = mcload('--workload=help');
+is($run->{status}, 0, 'workloads are listed');
+my @names = $run->{out} =~ /^(\S+)$/mg;
+ok(!!(grep { $_ eq 'etc' } @names) && @names > 25, '... by name');
+like($run->{out}, qr/CC BY 4\.0/, '... with their source');
+# One of each kind: deletes and fills, counters, cas, inserts, scans, values of all sizes.
+for my $name (qw(etc twitter:22 twitter:18 fb-regional ycsb:d ycsb:e ycsb:f)) {
+    $run = mcload('-s', $at, "--workload=$name", '-r', '200', '-t', '0.2', '-c', '2', '-q', '1k',
+        "--key-prefix=$name:", '--verify=1', '--json', "$dir/w.json");
+    ended_ok($run, $name);
+    $json = json_of("$dir/w.json");
+    is($json->{'load.workload'}, "\"$name\"", '... says so');
+    cmp_ok($json->{'totals.achieved'}, '>', 0, '... is answered');
+}
+
 # ---- arrivals --------------------------------------------------------------------------
 
 open my $trace, '>', "$dir/trace" or die;
@@ -207,7 +224,7 @@ cmp_ok(mem_stats($second->control)->{cmd_get}, '>', 0, 'both were asked');
 for my $args (['--nonsense'], ['-t', '0'], ['-t', 'x'], ['-T', '0'], ['-u', '1.5'], ['-K', '251'],
     ['-V', 'foo:1'], ['-i', 'gev'], ['-r', '0'], ['--noload', '--loadonly'], ['--late=drop'],
     ['--popularity=zipf:-1'], ['--realtime=fifo:0'], ['--key-prefix=a b'], ['operand'],
-    ['-i', 'gaps:/no/such'], ['--arrival-scope=x'], ['-V', 'file:/no/such'],
+    ['--workload=x'], ['--popularity=cdf:/no/such'], ['-i', 'gaps:/no/such'], ['--arrival-scope=x'], ['-V', 'file:/no/such'],
     ['-K', 'discrete:1'], ['--ops=get'], ['--ops=put:1'], ['--on-miss=x'], ['--verify=2'],
     ['--expiry=x'], ['--json', "$dir/no/such/dir"], ['--cpus=x']) {
     $run = mcload('-s', $at, @$args);

@@ -8,6 +8,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #define DRAWS 100000
 
@@ -137,10 +138,190 @@ START_TEST(test_huge_key_space)
 }
 END_TEST
 
+static double
+share_within(const struct popularity *p, uint64_t ranks, uint64_t stream)
+{
+    struct rng rng;
+    int seen = 0;
+    rng_init(&rng, 6, stream);
+    for (int i = 0; i < DRAWS; i++) {
+        uint64_t rank = popularity_rank(p, &rng);
+        ck_assert_uint_ge(rank, 1);
+        ck_assert_uint_le(rank, p->keys);
+        seen += rank <= ranks;
+    }
+    return (double)seen / DRAWS;
+}
+
+/* Shares of the requests that the first so many keys get, to four deviations. */
+static const struct {
+    const char *text;
+    uint64_t keys, ranks;
+    double share;
+} shares[] = {
+    {"etc", 1000000, 10000, .55},
+    {"etc", 1000000, 100000, .90},
+    {"etc", 1000000, 500000, .99},
+    {"etc", 1000000, 300000, .945},
+    {"etc", 1000, 10, .55},
+    {"etc", 1000, 100, .90},
+    {"etc", 1, 1, 1},
+    {"etc", 7, 7, 1},
+    {"hotset:0.2:0.8", 1000, 200, .8},
+    {"hotset:0.2:0.8", 1000, 100, .4},
+    {"hotset:0.2:0.8", 1000, 600, .9},
+    {"hotset:1:1", 50, 25, .5},
+    {"normal", 1000000, 100000, .6827},
+    {"normal:0.5", 1000, 500, .7153},
+    {"normal:0.01", 10000, 196, .95},
+    {"normal", 1, 1, 1},
+    {"uniform", 1000, 300, .3},
+    {"zipf:0", 1000, 300, .3},
+};
+
+START_TEST(test_shares)
+{
+    struct popularity p;
+    ck_assert_ptr_null(popularity_parse(&p, shares[_i].text));
+    popularity_init(&p, shares[_i].keys);
+    double want = shares[_i].share;
+    double sd = sqrt(want * (1 - want) / DRAWS);
+    ck_assert_double_eq_tol(share_within(&p, shares[_i].ranks, (uint64_t)_i), want,
+                            4 * sd + 2e-4);
+}
+END_TEST
+
+/* The sum of k^-e over [from, to): exact while it is short, then an integral of cells. */
+static double
+zipf_sum(double e, double from, double to)
+{
+    double sum = 0;
+    for (; from < to && from < 1000; from++) {
+        sum += pow(from, -e);
+    }
+    if (from >= to) {
+        return sum;
+    }
+    double a = from - 0.5, b = to - 0.5;
+    return sum + (e == 1 ? log(b / a) : (pow(b, 1 - e) - pow(a, 1 - e)) / (1 - e));
+}
+
+/* A million million keys, by chi-squared over powers of two. */
+START_TEST(test_huge_zipf)
+{
+    static const double exponents[] = {0.2, 0.5, 0.8, 0.99, 1, 1.01, 1.2, 2, 2.68};
+    enum { CELLS = 41 };
+    char text[32];
+    struct popularity p;
+    struct rng rng;
+    double e = exponents[_i], seen[CELLS] = {0}, chi2 = 0, cells = 0;
+    uint64_t n = UINT64_C(1) << 40;
+    snprintf(text, sizeof text, "zipf:%g", e);
+    ck_assert_ptr_null(popularity_parse(&p, text));
+    popularity_init(&p, n);
+    rng_init(&rng, 8, (uint64_t)_i);
+    for (int i = 0; i < DRAWS; i++) {
+        uint64_t rank = popularity_rank(&p, &rng);
+        ck_assert_uint_le(rank, n);
+        seen[63 - __builtin_clzll(rank)]++;
+    }
+    double all = zipf_sum(e, 1, (double)n + 1);
+    for (int c = 0; c < CELLS; c++) {
+        double from = (double)(UINT64_C(1) << c);
+        double to = c == CELLS - 1 ? from + 1 : 2 * from;
+        double expected = DRAWS * zipf_sum(e, from, to) / all;
+        if (expected >= 5) {
+            chi2 += (seen[c] - expected) * (seen[c] - expected) / expected;
+            cells++;
+        }
+    }
+    ck_assert_double_le(chi2, cells + 5 * sqrt(2 * cells) + 1);
+}
+END_TEST
+
+/* Which keys ranks are: in order, from the end, or scattered. */
+START_TEST(test_keys_of_ranks)
+{
+    struct popularity p;
+    ck_assert_ptr_null(popularity_parse(&p, "zipf-ordered:1.2"));
+    popularity_init(&p, 1000);
+    ck_assert_uint_eq(popularity_key_of(&p, 1), 0);
+    ck_assert_uint_eq(popularity_key_of(&p, 1000), 999);
+    ck_assert_ptr_null(popularity_parse(&p, "latest"));
+    popularity_init(&p, 1000);
+    ck_assert_uint_eq(popularity_key_of(&p, 1), 999);
+    ck_assert_uint_eq(popularity_key_of(&p, 1000), 0);
+    ck_assert_double_eq(p.zipf.exponent, 0.99);
+    ck_assert_ptr_null(popularity_parse(&p, "latest:1.5"));
+    ck_assert_double_eq(p.zipf.exponent, 1.5);
+    ck_assert_ptr_null(popularity_parse(&p, "hotset:0.1:0.9"));
+    popularity_init(&p, 1000);
+    ck_assert_uint_eq(popularity_key_of(&p, 5), popularity_scatter(&p, 4));
+}
+END_TEST
+
+static const char *
+parse_file(struct popularity *p, const char *content)
+{
+    static char text[64];
+    char path[] = "/tmp/check_popularity.XXXXXX";
+    int fd = mkstemp(path);
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(write(fd, content, strlen(content)), (ssize_t)strlen(content));
+    close(fd);
+    snprintf(text, sizeof text, "cdf:%s", path);
+    const char *wrong = popularity_parse(p, text);
+    unlink(path);
+    return wrong;
+}
+
+START_TEST(test_files)
+{
+    static const char *const bad[] = {"",
+                                      "1\n",
+                                      "0.5 0.5\n",
+                                      "0.5 0.6\n0.4 0.8\n1 1\n",
+                                      "0.5 0.6\n0.7 0.5\n1 1\n",
+                                      "0.5 2\n1 1\n",
+                                      "0 0\n1 1\n"};
+    struct popularity p;
+    ck_assert_ptr_null(parse_file(&p, "# keys requests\n0.1 0.5\n0.3 0.7\n1 1\n"));
+    popularity_init(&p, 1000);
+    ck_assert_double_eq_tol(share_within(&p, 100, 50), 0.5, 0.0065);
+    ck_assert_double_eq_tol(share_within(&p, 200, 51), 0.6, 0.0065);
+    ck_assert_double_eq_tol(share_within(&p, 300, 52), 0.7, 0.006);
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        ck_assert_msg(parse_file(&p, bad[i]) != NULL, "%s", bad[i]);
+    }
+}
+END_TEST
+
 START_TEST(test_bad_texts)
 {
-    static const char *const texts[] = {"",        "zipf",     "zipf:",  "zipf:-1",
-                                        "zipf:21", "zipf:nan", "zipf:x", "gauss"};
+    static const char *const texts[] = {"",
+                                        "zipf",
+                                        "zipf:",
+                                        "zipf:-1",
+                                        "zipf:21",
+                                        "zipf:nan",
+                                        "zipf:x",
+                                        "gauss",
+                                        "latest:",
+                                        "latest:x",
+                                        "latests",
+                                        "hotset",
+                                        "hotset:1",
+                                        "hotset:0:1",
+                                        "hotset:1:2",
+                                        "hotset:0.1:",
+                                        "normal:",
+                                        "normal:0",
+                                        "normal:2",
+                                        "seq:1",
+                                        "etc:1",
+                                        "cdf:",
+                                        "cdf:/no/such/file",
+                                        "zipf-ordered:"};
     struct popularity p;
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         ck_assert_msg(popularity_parse(&p, texts[i]) != NULL, "%s", texts[i]);
@@ -159,6 +340,10 @@ main(void)
     tcase_add_loop_test(tc, test_scatter_is_bijection, 0, 11);
     tcase_add_test(tc, test_hot_keys_lie_apart);
     tcase_add_test(tc, test_huge_key_space);
+    tcase_add_loop_test(tc, test_shares, 0, ROWS(shares));
+    tcase_add_loop_test(tc, test_huge_zipf, 0, 9);
+    tcase_add_test(tc, test_keys_of_ranks);
+    tcase_add_test(tc, test_files);
     tcase_add_test(tc, test_bad_texts);
     suite_add_tcase(s, tc);
     return run_suite(s);

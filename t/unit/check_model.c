@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * Workloads by name: every text in the table can be parsed, sizes and mixes are those that
+ * were published, and what a thread asks for is what the name promises.
+ */
+#include "loadgen/model.h"
+#include "check_unit.h"
+
+#include <math.h>
+
+#include "loadgen/ask.h"
+#include "loadgen/options.h"
+
+static struct options options;
+
+static void
+parse(const char *name, const char *arg)
+{
+    char program[] = "mcload", option[64], more[64];
+    char *argv[] = {program, option, more, NULL};
+    snprintf(option, sizeof option, "--workload=%s", name);
+    snprintf(more, sizeof more, "%s", arg != NULL ? arg : "--noload");
+    ck_assert(options_parse(&options, 3, argv, stderr));
+}
+
+START_TEST(test_all)
+{
+    for (unsigned i = 0; model_at(i) != NULL; i++) {
+        const struct model *m = model_at(i);
+        parse(m->name, NULL);
+        ck_assert_ptr_eq(options.model, m);
+        ck_assert_ptr_eq(model_find(m->name), m);
+        ck_assert_double_gt(dist_mean(&options.key_size), 0);
+        ck_assert(isfinite(dist_mean(&options.value_size)));
+        ck_assert_uint_gt(options.mix.count, 0);
+        ck_assert_int_eq(options.fills, strcmp(m->on_miss, "set") == 0);
+        options_fini(&options);
+    }
+    ck_assert_ptr_null(model_find("nonsense"));
+}
+END_TEST
+
+/* Means and quantiles as published, within what a thousandth or rounding allows; 0: not told. */
+static const struct {
+    const char *name;
+    double key_mean, value_mean;
+    struct {
+        double q, value;
+    } points[5];
+} sizes[] = {
+    {"etc", 36.22, 194.4, {{.5, 39}, {.75, 214}, {.90, 520}, {.95, 826}, {.99, 1899}}},
+    {"usr", 18.5, 2, {{.01, 2}, {.99, 2}}},
+    {"app", 30, 200, {{.5, 200}}},
+    {"fb-wildcard", 0, 1137, {{.05, 77}, {.25, 102}, {.5, 169}, {.75, 363}, {.95, 3738}}},
+    {"fb-app", 0, 881, {{.05, 103}, {.25, 247}, {.5, 269}, {.75, 337}, {.95, 1720}}},
+    {"fb-replicated", 0, 66, {{.05, 62}, {.25, 68}, {.5, 68}, {.99, 68}}},
+    {"fb-regional",
+     0,
+     32563,
+     {{.05, 231}, {.25, 824}, {.5, 5437}, {.95, 161792}, {.99, 390144}}},
+    {"twitter:52", 20, 273, {{.5, 273 * 0.6065}}},
+    {"twitter:12", 44, 1030, {{.5, 0}}},
+    {"twitter:50", 18, 67485, {{.5, 0}}},
+    {"ycsb:a", 23, 1000, {{.5, 1000}}},
+};
+
+START_TEST(test_sizes)
+{
+    parse(sizes[_i].name, NULL);
+    double key = dist_mean(&options.key_size), value = dist_mean(&options.value_size);
+    if (sizes[_i].key_mean > 0) {
+        ck_assert_double_eq_tol(key / sizes[_i].key_mean, 1, 1e-3);
+    }
+    ck_assert_double_eq_tol(value / sizes[_i].value_mean, 1, 0.02);
+    for (int p = 0; p < 5 && sizes[_i].points[p].value > 0; p++) {
+        double got = dist_value(&options.value_size, sizes[_i].points[p].q);
+        ck_assert_double_eq_tol(got, sizes[_i].points[p].value,
+                                1 + 2e-3 * sizes[_i].points[p].value);
+    }
+    options_fini(&options);
+}
+END_TEST
+
+/* The published deviation of the pools, whose tail was made for it: a sum over the body, the
+ * textbook's moments of the Pareto tail, which no sum would reach. */
+START_TEST(test_deviations)
+{
+    static const struct {
+        const char *name;
+        double sd, tail, tolerance;
+    } rows[] = {
+        {"fb-wildcard", 8479, .01, .02},
+        {"fb-app", 7885, .01, .02},
+        {"fb-regional", 77210, 0, .12}, /* its end was made for the mean */
+    };
+    for (size_t r = 0; r < sizeof rows / sizeof rows[0]; r++) {
+        double sum = 0, squares = 0;
+        enum { STEPS = 200000 };
+        parse(rows[r].name, NULL);
+        for (int i = 0; i < STEPS * (1 - rows[r].tail); i++) {
+            double value = dist_value(&options.value_size, (i + 0.5) / STEPS);
+            sum += value / STEPS;
+            squares += value * value / STEPS;
+        }
+        if (rows[r].tail > 0) {
+            const struct dist_pieces *p = options.value_size.pieces;
+            const struct dist *d = &p->piece[p->count - 1].law;
+            ck_assert_int_eq(d->kind, DIST_PARETO);
+            double mean = d->a + d->b / (1 - d->c);
+            double variance = d->b * d->b / (1 - d->c) / (1 - d->c) / (1 - 2 * d->c);
+            sum += rows[r].tail * mean;
+            squares += rows[r].tail * (variance + mean * mean);
+        }
+        ck_assert_double_eq_tol(sqrt(squares - sum * sum) / rows[r].sd, 1,
+                                rows[r].tolerance);
+        options_fini(&options);
+    }
+}
+END_TEST
+
+START_TEST(test_overridden)
+{
+    parse("ycsb:c", "--ops=get:1,set:1");
+    ck_assert_double_eq(mix_share(&options.mix, MIX_SET), 0.5);
+    ck_assert_double_eq(dist_mean(&options.value_size), 1000);
+    options_fini(&options);
+    /* Before the name, too. */
+    char program[] = "mcload", first[] = "-V50", second[] = "--workload=etc";
+    char *argv[] = {program, first, second, NULL};
+    ck_assert(options_parse(&options, 3, argv, stderr));
+    ck_assert_double_eq(dist_mean(&options.value_size), 50);
+    ck_assert_double_eq_tol(dist_mean(&options.key_size), 36.22, 0.01);
+    options_fini(&options);
+}
+END_TEST
+
+/* ---- what threads ask for ------------------------------------------------------------- */
+
+static struct workload workload;
+static struct target target;
+
+static void
+make(struct ask *a, struct lconn *c, const char *popularity, const char *ops,
+     unsigned thread)
+{
+    struct workload_conf conf = {.records = 100, .getcount = 1, .key_prefix = ""};
+    conf.key_size = dist_fixed(30);
+    conf.value_size = dist_fixed(10);
+    ck_assert_ptr_null(mix_parse(&conf.mix, ops));
+    ck_assert_ptr_null(popularity_parse(&conf.popularity, popularity));
+    ck_assert_ptr_null(workload_init(&workload, &conf));
+    ck_assert(workload_open(&workload));
+    struct lconn_conf lc = {codec_at(0), &target, 0, 4, &workload};
+    ck_assert(lconn_init(c, &lc));
+    c->state = LCONN_UP;
+    struct ask_conf ac = {&workload, 1, thread, thread, 2};
+    ck_assert(ask_init(a, &ac));
+}
+
+/* Pushes one request, takes it back and returns its first key. */
+static uint64_t
+asked(struct ask *a, struct lconn *c, struct lconn_op *op)
+{
+    ask_push(a, c, 0);
+    uint64_t key = c->keys[c->head * c->keys_max];
+    c->out_len = 0;
+    ck_assert(lconn_take_op(c, op));
+    return key;
+}
+
+static void
+unmake(struct ask *a, struct lconn *c)
+{
+    ask_fini(a);
+    lconn_fini(c);
+    workload_close(&workload);
+}
+
+/* Two threads go through the keys together. */
+START_TEST(test_sequence)
+{
+    struct ask a;
+    struct lconn c;
+    struct lconn_op op;
+    int seen[100] = {0};
+    for (unsigned thread = 0; thread < 2; thread++) {
+        make(&a, &c, "seq", "get:1", thread);
+        for (unsigned i = 0; i < 100; i++) {
+            seen[asked(&a, &c, &op)]++;
+        }
+        unmake(&a, &c);
+    }
+    for (int i = 0; i < 100; i++) {
+        ck_assert_int_eq(seen[i], 2);
+    }
+}
+END_TEST
+
+/* Inserts are keys of their own for each thread; the newest are asked for most. */
+START_TEST(test_latest)
+{
+    struct ask a;
+    struct lconn c;
+    struct lconn_op op;
+    uint64_t newest = 99, at_newest = 0, gets = 0, next = 100 + 1;
+    make(&a, &c, "latest:2", "get:1,insert:1", 1);
+    for (int i = 0; i < 20000; i++) {
+        uint64_t key = asked(&a, &c, &op);
+        if (op.verb == CODEC_SET) {
+            ck_assert_uint_eq(key, next);
+            newest = key;
+            next += 2;
+        } else {
+            gets++;
+            at_newest += key == newest;
+            ck_assert(key < 100 || (key % 2 == 1 && key <= newest));
+        }
+    }
+    /* 1 / (1 + 1/4 + 1/9 ... to 100) = 0.6116 */
+    ck_assert_double_eq_tol((double)at_newest / (double)gets, 0.6116, 0.02);
+    unmake(&a, &c);
+}
+END_TEST
+
+/* Scans have 1 to 100 keys, 50.5 in the mean. */
+START_TEST(test_scans)
+{
+    struct ask a;
+    struct lconn c;
+    struct lconn_op op;
+    double keys = 0;
+    make(&a, &c, "zipf:0.99", "scan:1", 0);
+    for (int i = 0; i < 10000; i++) {
+        uint64_t key = asked(&a, &c, &op);
+        ck_assert_uint_lt(key, 100);
+        ck_assert_uint_ge(op.keys, 1);
+        ck_assert_uint_le(op.keys, WORKLOAD_SCAN_MAX);
+        keys += op.keys;
+    }
+    ck_assert_double_eq_tol(keys / 10000, 50.5, 1.2);
+    unmake(&a, &c);
+}
+END_TEST
+
+/* A share of gets is to be verified, and every verb begins as it should. */
+START_TEST(test_verbs)
+{
+    struct ask a;
+    struct lconn c;
+    struct lconn_op op;
+    int seen[CODEC_VERBS] = {0}, sequels[3] = {0}, verified = 0;
+    make(&a, &c, "uniform",
+         "get:2,cas:1,rmw:1,delete:1,incr:1,touch:1,add:1,set:1,gets:1", 0);
+    workload.conf.verify = 0.25;
+    for (int i = 0; i < 20000; i++) {
+        uint64_t key = asked(&a, &c, &op);
+        seen[op.verb]++;
+        sequels[op.then]++;
+        verified += op.is_verified;
+        ck_assert(op.verb != CODEC_INCR || workload_is_counter(&workload, key));
+    }
+    static const int tenths[CODEC_VERBS] = {3, 2, 1, 1, 0, 1, 1, 1};
+    for (int v = 0; v < CODEC_VERBS; v++) {
+        ck_assert_double_eq_tol(seen[v], 2000 * tenths[v], 200);
+    }
+    ck_assert_double_eq_tol(sequels[THEN_CAS], 2000, 200);
+    ck_assert_double_eq_tol(sequels[THEN_SET], 2000, 200);
+    ck_assert_double_eq_tol(verified, 5000, 250);
+    unmake(&a, &c);
+}
+END_TEST
+
+int
+main(void)
+{
+    Suite *s = suite_create("model");
+    TCase *tc = tcase_create("model");
+    tcase_set_timeout(tc, 60); /* sanitizers on a busy machine */
+    tcase_add_test(tc, test_all);
+    tcase_add_loop_test(tc, test_sizes, 0, ROWS(sizes));
+    tcase_add_test(tc, test_deviations);
+    tcase_add_test(tc, test_overridden);
+    tcase_add_test(tc, test_sequence);
+    tcase_add_test(tc, test_latest);
+    tcase_add_test(tc, test_scans);
+    tcase_add_test(tc, test_verbs);
+    suite_add_tcase(s, tc);
+    return run_suite(s);
+}
