@@ -87,12 +87,13 @@ lose(struct drive *d, struct lconn *c, enum tally_error why, nsec_t now)
 
 /* ---- sending ----------------------------------------------------------------------- */
 
-/* Requests that follow from answers go before others. False when some have to wait. */
+/* Requests that follow from answers go before others. False when some have to wait; at the
+ * end of the window they wait for ever. */
 static bool
 push_todo(struct drive *d, struct lconn *c, nsec_t now)
 {
     while (c->todo_count > 0) {
-        if (!lconn_has_room(c, d->conf.depth)) {
+        if (!lconn_has_room(c, d->conf.depth) || now >= d->window.end) {
             return false;
         }
         if (is_measured(d, now)) {
@@ -442,6 +443,7 @@ drain(struct drive *d)
 {
     nsec_t give_up = d->window.end + DRIVE_DRAIN;
     nsec_t now = clock_now();
+    flush_dirty(d); /* what followed from the last answers */
     while (now < give_up && count_outstanding(d) > 0) {
         lset_wake_at(d->set, give_up);
         poll_events(d, TICK_MS);

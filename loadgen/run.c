@@ -232,6 +232,14 @@ watch(struct run *r, const sigset_t *signals)
     return was_interrupted;
 }
 
+/* Whether all records should be there throughout: then a miss is the server's doing. */
+static bool
+keeps_records(const struct options *o)
+{
+    return !o->no_load && dist_size_max(&o->expiry, 0, UINT64_MAX) == 0 &&
+           mix_share(&o->mix, MIX_DELETE) == 0;
+}
+
 static void
 collect(struct run *r, struct result *result)
 {
@@ -245,7 +253,7 @@ collect(struct run *r, struct result *result)
     }
     result->is_open = r->o->qps > 0;
     result->qps = (double)r->o->qps;
-    result->was_loaded = !r->o->no_load;
+    result->was_loaded = keeps_records(r->o);
     result->elapsed_s = r->o->time_s;
     if (result->was_interrupted) {
         result->elapsed_s = 0;
