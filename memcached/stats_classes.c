@@ -104,18 +104,19 @@ stats_show_classes(struct stats *st, struct sink *sink)
     hist_destroy(&service);
 }
 
-/* Of one class, or of all. */
+/* Of one class, or of all; of requests that were served, or refused. */
 static void
 show_stages(struct stats *st, struct sink *sink, const char *name, unsigned first,
-            unsigned last, struct hist *sum)
+            unsigned last, bool is_refused, struct hist *sum)
 {
     char full[NAME_MAX_BYTES];
     for (unsigned s = 0; s < LATENCY_STAGES; s++) {
         const char *stage = latency_stage_name((enum latency_stage)s);
         hist_reset(sum);
         for (unsigned i = 0; i < st->worker_count; i++) {
+            const struct latency *l = &st->workers[i].latency;
             for (unsigned c = first; c <= last; c++) {
-                hist_merge(sum, st->workers[i].latency.stages[c][s]);
+                hist_merge(sum, is_refused ? l->refused[c][s] : l->stages[c][s]);
             }
         }
         snprintf(full, sizeof full, "latency_%s_%s_count", name, stage);
@@ -128,14 +129,20 @@ show_stages(struct stats *st, struct sink *sink, const char *name, unsigned firs
 void
 stats_show_latency(struct stats *st, struct sink *sink)
 {
+    char name[NAME_MAX_BYTES];
     struct hist *sum = hist_create(LATENCY_SUB_BITS, LATENCY_MAX_NS);
     if (sum == NULL) {
         sink->has_failed = true;
         return;
     }
-    show_stages(st, sink, "all", 0, CLASS_COUNT - 1, sum);
+    show_stages(st, sink, "all", 0, CLASS_COUNT - 1, false, sum);
     for (unsigned c = 0; c < CLASS_COUNT; c++) {
-        show_stages(st, sink, class_name((enum req_class)c), c, c, sum);
+        show_stages(st, sink, class_name((enum req_class)c), c, c, false, sum);
+    }
+    show_stages(st, sink, "refused", 0, CLASS_COUNT - 1, true, sum);
+    for (unsigned c = CLASS_SMALL; c < CLASS_COUNT; c++) {
+        snprintf(name, sizeof name, "refused_%s", class_name((enum req_class)c));
+        show_stages(st, sink, name, c, c, true, sum);
     }
     hist_destroy(&sum);
 }

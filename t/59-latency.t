@@ -1,12 +1,15 @@
 #!/usr/bin/env perl
 # stats latency follows every 64th read of a worker from the packet to the end of the write,
-# and tells it by stage and class.
+# over TCP, TLS and UDP, and tells it by stage and class; what was refused is told apart.
 use strict;
 use warnings;
 use FindBin;
 use lib "$FindBin::Bin/lib";
+use IO::Select;
+use IO::Socket::INET;
 use Test::More;
 use MCTest;
+use MCTLS;
 
 if (!is_ours()) {
     plan skip_all => 'needs memcached-qos';
@@ -25,7 +28,7 @@ for my $profile (profiles()) {
     my $server = start_server(profile => $profile, args => ['-t', '1']);
     my $s = $server->connect;
     my $l = mem_stats($s, 'latency');
-    is(scalar(keys %$l), 6 * 5 * 5, "[$profile] all lines are there from the start");
+    is(scalar(keys %$l), (6 + 5) * 5 * 5, "[$profile] all lines are there from the start");
     is($l->{latency_all_read_count}, 0, "[$profile] nothing was followed yet");
 
     ask($s, "get x\r\n", "END\r\n") for 1 .. 640;
@@ -62,6 +65,78 @@ for my $profile (profiles()) {
     $l = mem_stats($s, 'latency');
     cmp_ok($l->{latency_all_write_count}, '>', $before, "[$profile] and it goes on after them");
     $server->stop;
+
+    # datagrams
+    $server = start_server(profile => $profile, args => ['-t', '1', '-U', '-1']);
+    my ($entry) = grep { $_->[0] eq 'UDP INET' } @{$server->{ports}};
+    my $u = IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $entry->[1],
+        Proto => 'udp');
+    my $answered = 0;
+    for my $i (1 .. 640) {
+        # a batch now and then, whose first datagram has no reply
+        send $u, pack('nnnn', $i, 0, 1, 0) . "get", 0 if $i % 10 == 0;
+        send $u, pack('nnnn', $i, 0, 1, 0) . "get x\r\n", 0;
+        last if !IO::Select->new($u)->can_read(20);
+        recv $u, my $bytes, 65536, 0;
+        $answered += substr($bytes, 8) eq "END\r\n";
+    }
+    is($answered, 640, "[$profile] UDP: all answered");
+    $l = mem_stats($server->control, 'latency');
+    for my $stage (@STAGES) {
+        my $n = $l->{"latency_small_${stage}_count"};
+        cmp_ok($n, '>=', 5, "[$profile] UDP, $stage: reads are followed") if $stage ne 'kernel';
+        cmp_ok($n, '<=', 12, "[$profile] UDP, $stage: and not more");
+    }
+    is($l->{latency_refused_write_count}, 0, "[$profile] nothing was refused");
+
+    # what is refused
+    exchange($server->control, "$_\r\n", "OK\r\n")
+        for 'qos action error', 'qos qps_limit 1';
+    my $c = $server->connect;
+    my ($served, $refused) = (0, 0);
+    for (1 .. 640) {
+        put($c, "get x\r\n");
+        my $line = read_line($c);
+        $served += $line eq "END\r\n";
+        $refused += $line eq "SERVER_ERROR 307 busy\r\n";
+    }
+    is($served + $refused, 640, "[$profile] refused or served");
+    my $after = mem_stats($server->control, 'latency');
+    my $followed = $after->{latency_refused_small_write_count};
+    cmp_ok($followed, '>=', $refused / 64 - 2, "[$profile] refused ones are followed");
+    is($after->{latency_refused_write_count}, $followed, "[$profile] all of that class");
+    cmp_ok($after->{latency_small_write_count} - $l->{latency_small_write_count}, '<=',
+        $served / 64 + 2, "[$profile] and not among the served");
+    for (1 .. 640) {
+        send $u, pack('nnnn', 1, 0, 1, 0) . "get x\r\n", 0;
+        last if !IO::Select->new($u)->can_read(20);
+        recv $u, my $bytes, 65536, 0;
+    }
+    $l = mem_stats($server->control, 'latency');
+    cmp_ok($l->{latency_refused_small_write_count}, '>', $followed, "[$profile] also over UDP");
+    $server->stop;
+
+    SKIP: {
+        skip no_tls_because(), 1 if no_tls_because();
+        $server = start_server(profile => $profile, args => ['-t', '1', tls_args()]);
+        $c = tls_connect($server);
+        for (1 .. 640) {
+            put($c, "get x\r\n");
+            read_bytes($c, 5) eq "END\r\n" or last;
+        }
+        put($c, "stats latency\r\n");
+        my %got;
+        while (defined(my $line = read_line($c))) {
+            last if $line eq "END\r\n" || $line eq '';
+            $got{$1} = $2 if $line =~ /^STAT (\S+) (\S+)/;
+        }
+        for my $stage (@STAGES) {
+            my $n = $got{"latency_small_${stage}_count"};
+            cmp_ok($n, '>=', 7, "[$profile] TLS, $stage: followed") if $stage ne 'kernel';
+            cmp_ok($n, '<=', 12, "[$profile] TLS, $stage: and not more");
+        }
+        $server->stop;
+    }
 }
 
 done_testing();

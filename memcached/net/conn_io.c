@@ -46,7 +46,7 @@ receive_timed(struct conn *c, const struct turn *turn, void *to, size_t room)
 {
     struct worker *w = c->worker;
     struct sojourn_times times = {.ready_mono = turn->ready_at};
-    bool is_followed = w->latency.conn == c;
+    bool is_followed = w->latency.who == c;
     ssize_t n = is_followed ? latency_recv(&w->latency, c->fd, to, room, &times)
                             : stamp_recv(c->fd, to, room, &times);
     if (slo_is_on(&w->shared->slo)) {
@@ -56,6 +56,23 @@ receive_timed(struct conn *c, const struct turn *turn, void *to, size_t room)
         c->was_blocked = false;
     }
     return n;
+}
+
+/* As conn_tls_recv, of a request that is followed. Records have no stamps, so that of the packet
+ * which is next in the socket is looked at before. */
+static __attribute__((noinline)) enum io
+receive_followed(struct conn *c, const struct turn *turn, char *to, size_t room,
+                 size_t *got)
+{
+    struct latency *l = &c->worker->latency;
+    struct sojourn_times times = {0};
+    stamp_peek(c->fd, &times);
+    times.read_mono = clock_now();
+    enum io io = conn_tls_recv(c, turn->is_inline, to, room, got);
+    if (*got > 0) {
+        latency_read(l, &times);
+    }
+    return io;
 }
 
 enum io
@@ -77,11 +94,13 @@ conn_fill(struct conn *c, const struct turn *turn)
     if (unlikely(c->tls != NULL)) {
         size_t got;
         c->arrived_at = c->worker->woke_at; /* records hide the kernel's timestamps */
-        enum io io = conn_tls_recv(c, turn->is_inline, space, room, &got);
+        enum io io = w->latency.who == c
+                         ? receive_followed(c, turn, space, room, &got)
+                         : conn_tls_recv(c, turn->is_inline, space, room, &got);
         buf_fill(&c->in, got);
         return io;
     }
-    ssize_t n = unlikely(w->latency.conn == c || slo_is_on(&w->shared->slo))
+    ssize_t n = unlikely(w->latency.who == c || slo_is_on(&w->shared->slo))
                     ? receive_timed(c, turn, space, room)
                     : recv(c->fd, space, room, 0);
     if (n > 0) {
@@ -127,12 +146,7 @@ send_plain(struct conn *c, struct iovec *iov, unsigned runs, size_t *sent)
     for (unsigned i = 0; i < runs; i++) {
         offered += iov[i].iov_len;
     }
-    struct latency *l = &c->worker->latency;
-    nsec_t begin = unlikely(l->conn == c) ? clock_now() : 0;
     ssize_t n = send_runs(c->fd, iov, runs);
-    if (unlikely(begin != 0)) {
-        latency_end(l, (enum req_class)c->habit.class, begin, clock_now());
-    }
     *sent = n > 0 ? (size_t)n : 0;
     if (n >= 0 || errno == EAGAIN || errno == EWOULDBLOCK) {
         c->edge.is_blocked = *sent < offered; /* the edge comes when there is room */
@@ -151,8 +165,13 @@ conn_flush(struct conn *c)
     struct iovec iov[OUT_RUNS_MAX];
     unsigned runs = chain_iov(&c->out, iov, OUT_RUNS_MAX, OUT_PIECE_BYTES);
     size_t sent;
+    struct latency *l = &c->worker->latency;
+    nsec_t begin = unlikely(l->who == c) ? clock_now() : 0;
     enum io io = unlikely(c->tls != NULL) ? conn_tls_send(c, iov, runs, &sent)
                                           : send_plain(c, iov, runs, &sent);
+    if (unlikely(begin != 0)) {
+        latency_end(l, (enum req_class)c->habit.class, begin, clock_now());
+    }
     if (sent > 0) {
         c->edge.must_probe = false;
         chain_consume(&c->out, &c->worker->env.chain, sent);

@@ -64,7 +64,8 @@ follow(const struct conn *c, const struct turn *turn, enum session_next next)
 {
     struct latency *l = &c->worker->latency;
     bool is_first = turn->reads == 1 && !turn->has_run && next == SESSION_MORE;
-    if (is_first && c->tls == NULL && l->conn == NULL) {
+    bool can_send = c->tls == NULL || tls_is_agreed(c->tls->session);
+    if (is_first && can_send && l->who == NULL) {
         latency_begin(l, c, turn->ready_at);
     }
 }
@@ -190,6 +191,7 @@ refuse_request(struct conn *c, struct turn *turn)
 {
     struct worker *w = c->worker;
     turn->has_run = true;
+    latency_refuse(&w->latency, c);
     enum step step =
         after_run(c, turn,
                   session_refuse(&c->session, &w->env, &c->in, &c->out,

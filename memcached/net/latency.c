@@ -18,16 +18,24 @@ latency_stage_name(enum latency_stage stage)
     return names[stage];
 }
 
+static bool
+create(struct hist *hists[LATENCY_STAGES])
+{
+    bool is_good = true;
+    for (unsigned s = 0; s < LATENCY_STAGES; s++) {
+        hists[s] = hist_create(LATENCY_SUB_BITS, LATENCY_MAX_NS);
+        is_good = is_good && hists[s] != NULL;
+    }
+    return is_good;
+}
+
 bool
 latency_init(struct latency *l)
 {
     bool is_good = true;
-    *l = (struct latency){.conn = NULL};
+    *l = (struct latency){.who = NULL};
     for (unsigned c = 0; c < CLASS_COUNT; c++) {
-        for (unsigned s = 0; s < LATENCY_STAGES; s++) {
-            l->stages[c][s] = hist_create(LATENCY_SUB_BITS, LATENCY_MAX_NS);
-            is_good = is_good && l->stages[c][s] != NULL;
-        }
+        is_good = create(l->stages[c]) && create(l->refused[c]) && is_good;
     }
     return is_good;
 }
@@ -38,16 +46,33 @@ latency_fini(struct latency *l)
     for (unsigned c = 0; c < CLASS_COUNT; c++) {
         for (unsigned s = 0; s < LATENCY_STAGES; s++) {
             hist_destroy(&l->stages[c][s]);
+            hist_destroy(&l->refused[c][s]);
         }
     }
 }
 
 void
-latency_begin(struct latency *l, const struct conn *c, nsec_t ready_at)
+latency_begin(struct latency *l, const void *who, nsec_t ready_at)
 {
-    l->conn = c;
+    l->who = who;
     l->ready_at = ready_at;
     l->is_read = false;
+    l->is_refused = false;
+}
+
+void
+latency_read(struct latency *l, struct sojourn_times *times)
+{
+    times->ready_mono = l->ready_at;
+    if (l->is_read) {
+        return;
+    }
+    l->sojourn = sojourn_of(times);
+    l->read_at = clock_now();
+    l->read_ns = l->read_at - times->read_mono;
+    l->is_read = true;
+    ctr_add(&l->delay_ns, l->sojourn.total);
+    ctr_add(&l->delays, 1);
 }
 
 ssize_t
@@ -56,23 +81,17 @@ latency_recv(struct latency *l, int fd, void *to, size_t room,
 {
     ssize_t n = stamp_recv(fd, to, room, times);
     times->ready_mono = l->ready_at;
-    if (n <= 0 || l->is_read) {
-        return n;
+    if (n > 0) {
+        latency_read(l, times);
     }
-    l->sojourn = sojourn_of(times);
-    l->read_at = clock_now();
-    l->read_ns = l->read_at - times->read_mono;
-    l->is_read = true;
-    ctr_add(&l->delay_ns, l->sojourn.total);
-    ctr_add(&l->delays, 1);
     return n;
 }
 
 void
 latency_end(struct latency *l, enum req_class class, nsec_t begin, nsec_t now)
 {
-    struct hist *const *stages = l->stages[class];
-    l->conn = NULL;
+    struct hist *const *stages = l->is_refused ? l->refused[class] : l->stages[class];
+    l->who = NULL;
     if (!l->is_read) {
         return;
     }

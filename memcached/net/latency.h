@@ -21,8 +21,6 @@
 #include "qos/class.h"
 #include "qos/sojourn.h"
 
-struct conn;
-
 #define LATENCY_SUB_BITS 4 /* buckets 6 % wide */
 #define LATENCY_MAX_NS (10 * NSEC_PER_SEC)
 
@@ -36,34 +34,45 @@ enum latency_stage {
 };
 
 struct latency {
-    const struct conn *conn; /* whose request is followed; NULL: none */
+    const void *who; /* the connection or UDP socket that is followed; NULL: none */
     nsec_t ready_at, read_at;
     struct sojourn sojourn;
     nsec_t read_ns;
     bool is_read;
-    ctr_t delay_ns; /* of all that were followed, until they were read */
-    ctr_t delays;   /* how many they were */
+    bool is_refused; /* it is answered without having been run */
+    ctr_t delay_ns;  /* of all that were followed, until they were read */
+    ctr_t delays;    /* how many they were */
     struct hist *stages[CLASS_COUNT][LATENCY_STAGES];
+    struct hist *refused[CLASS_COUNT][LATENCY_STAGES];
 };
 
 /* False: no memory; latency_fini takes what there is. */
 must_check bool latency_init(struct latency *l);
 void latency_fini(struct latency *l);
 
-/* Follows what c reads next; its socket was reported at ready_at. */
-void latency_begin(struct latency *l, const struct conn *c, nsec_t ready_at);
+/* Follows what `who` reads next; its socket was reported at ready_at. */
+void latency_begin(struct latency *l, const void *who, nsec_t ready_at);
+/* The read began with these times, and has just ended with some input. */
+void latency_read(struct latency *l, struct sojourn_times *times);
 /* As stamp_recv, on behalf of the request that is followed. */
 ssize_t latency_recv(struct latency *l, int fd, void *to, size_t room,
                      struct sojourn_times *times);
 /* Its reply is written from `begin` on, until now. */
 void latency_end(struct latency *l, enum req_class class, nsec_t begin, nsec_t now);
-/* Forgets the request, if it is c's: it has no reply. */
+/* Forgets the request, if it is that one's: it has no reply. */
 static inline void
-latency_forget(struct latency *l, const struct conn *c)
+latency_forget(struct latency *l, const void *who)
 {
-    if (l->conn == c) {
-        l->conn = NULL;
+    if (l->who == who) {
+        l->who = NULL;
     }
+}
+
+/* The request is refused, if it is that one's that is followed. */
+static inline void
+latency_refuse(struct latency *l, const void *who)
+{
+    l->is_refused |= l->who == who;
 }
 
 const char *latency_stage_name(enum latency_stage stage);

@@ -4,8 +4,6 @@
 #include "net/stamp.h"
 
 #include <string.h>
-#include <sys/socket.h>
-#include <time.h>
 
 #include "base/must.h"
 
@@ -31,23 +29,44 @@ stamp_of(struct msghdr *msg)
     return 0;
 }
 
-ssize_t
-stamp_recv(int fd, void *to, size_t room, struct sojourn_times *times)
+void
+stamp_prepare(struct stamp_room *room, struct msghdr *msg, struct sojourn_times *times)
 {
-    union {
-        struct cmsghdr align;
-        char bytes[CMSG_SPACE(sizeof(struct timespec)) + 64];
-    } control;
-    struct iovec iov = {.iov_base = to, .iov_len = room};
-    struct msghdr msg = {.msg_iov = &iov,
-                         .msg_iovlen = 1,
-                         .msg_control = &control,
-                         .msg_controllen = sizeof control};
     struct timespec wall;
+    msg->msg_control = room;
+    msg->msg_controllen = sizeof *room;
     must(clock_gettime(CLOCK_REALTIME, &wall) == 0);
     times->read_wall = ns_of(&wall);
     times->read_mono = clock_now();
-    ssize_t n = recvmsg(fd, &msg, 0);
+}
+
+void
+stamp_take(struct msghdr *msg, struct sojourn_times *times)
+{
+    times->rx_wall = stamp_of(msg);
+}
+
+static ssize_t
+receive(int fd, void *to, size_t len, int flags, struct sojourn_times *times)
+{
+    struct stamp_room room;
+    struct iovec iov = {.iov_base = to, .iov_len = len};
+    struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
+    stamp_prepare(&room, &msg, times);
+    ssize_t n = recvmsg(fd, &msg, flags);
     times->rx_wall = n > 0 ? stamp_of(&msg) : 0;
     return n;
+}
+
+ssize_t
+stamp_recv(int fd, void *to, size_t room, struct sojourn_times *times)
+{
+    return receive(fd, to, room, 0, times);
+}
+
+void
+stamp_peek(int fd, struct sojourn_times *times)
+{
+    char byte;
+    (void)receive(fd, &byte, sizeof byte, MSG_PEEK | MSG_DONTWAIT, times);
 }

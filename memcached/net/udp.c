@@ -13,6 +13,7 @@
 #include "net/addr.h"
 #include "net/classify.h"
 #include "net/frame.h"
+#include "net/stamp.h"
 #include "net/worker.h"
 #include "proto/ascii.h"
 #include "qos/class.h"
@@ -67,6 +68,8 @@ struct udp {
     unsigned requests;    /* still allowed in a row */
     enum req_class class; /* of the request at the head, or the last one */
     bool is_class_told;   /* it was declared, not judged */
+    enum req_class
+        followed_class; /* of what the first datagram of the batch asked last */
     struct frame frame;
     struct session session;
     struct buf in;
@@ -86,7 +89,7 @@ udp_of_task(struct task *t)
 /* Sends what is in the outbox; false when the socket is full. What the kernel refuses for
  * another reason is lost, as datagrams may be. */
 static bool
-flush(struct udp *u)
+send_all(struct udp *u)
 {
     struct outbox *o = &u->outbox;
     struct worker *w = u->worker;
@@ -110,11 +113,45 @@ flush(struct udp *u)
     return true;
 }
 
+/* The same, and notes how long it takes when the reply to what is followed is there. */
+static bool
+flush(struct udp *u)
+{
+    struct outbox *o = &u->outbox;
+    struct worker *w = u->worker;
+    bool is_followed = w->latency.who == u && o->sent < o->count;
+    nsec_t begin = unlikely(is_followed) ? clock_now() : 0;
+    bool is_sent = send_all(u);
+    if (unlikely(is_followed)) {
+        latency_end(&w->latency, u->followed_class, begin, clock_now());
+    }
+    return is_sent;
+}
+
+/* Every 64th read of a worker is followed, that is, the first datagram that it brings. */
+static bool
+follow(struct udp *u, const struct turn *turn)
+{
+    struct worker *w = u->worker;
+    if (likely(--w->reads_to_check > 0)) {
+        return false;
+    }
+    worker_check_rx(w, u->fd);
+    if (w->latency.who != NULL) {
+        return false;
+    }
+    latency_begin(&w->latency, u, turn->ready_at);
+    return true;
+}
+
 /* Takes a batch of datagrams from the socket. */
 static void
-receive(struct udp *u)
+receive(struct udp *u, const struct turn *turn)
 {
     struct inbox *in = &u->inbox;
+    struct stamp_room room;
+    struct sojourn_times times = {0};
+    bool is_followed = follow(u, turn);
     for (unsigned i = 0; i < BATCH; i++) {
         in->iov[i] = (struct iovec){.iov_base = in->bytes + (size_t)i * DATAGRAM_BYTES,
                                     .iov_len = DATAGRAM_BYTES};
@@ -123,7 +160,14 @@ receive(struct udp *u)
                                               .msg_iov = &in->iov[i],
                                               .msg_iovlen = 1};
     }
+    if (unlikely(is_followed)) {
+        stamp_prepare(&room, &in->msgs[0].msg_hdr, &times);
+    }
     int n = recvmmsg(u->fd, in->msgs, BATCH, MSG_DONTWAIT, NULL);
+    if (unlikely(is_followed) && n > 0) {
+        stamp_take(&in->msgs[0].msg_hdr, &times);
+        latency_read(&u->worker->latency, &times);
+    }
     u->received_at = u->worker->woke_at;
     in->count = n > 0 ? (unsigned)n : 0;
     in->next = 0;
@@ -156,6 +200,9 @@ open_datagram(struct udp *u)
 {
     struct worker *w = u->worker;
     unsigned i = u->inbox.next++;
+    if (i > 0 && u->outbox.count == 0) {
+        latency_forget(&w->latency, u); /* the first one got no reply */
+    }
     must(u->out.bytes == 0); /* what one client asked for is not for the next */
     const char *p = u->inbox.iov[i].iov_base;
     size_t len = u->inbox.msgs[i].msg_len;
@@ -214,6 +261,9 @@ begin_reply(struct udp *u)
     u->frame.sequence = 0;
     u->frame.total = frame_total(bytes);
     u->is_replying = true;
+    if (u->inbox.next == 1) {
+        u->followed_class = u->class;
+    }
     if (u->is_guarded) {
         uint64_t sent = bytes + (uint64_t)u->frame.total * FRAME_HEADER_BYTES;
         uint64_t free = sent < u->credit ? sent : u->credit;
@@ -429,6 +479,9 @@ refuse_request(struct udp *u, struct turn *turn)
 {
     struct worker *w = u->worker;
     turn->has_run = true;
+    if (u->inbox.next == 1) {
+        latency_refuse(&w->latency, u);
+    }
     enum step step =
         after_run(u, turn,
                   session_refuse(&u->session, &w->env, &u->in, &u->out,
@@ -535,7 +588,8 @@ step_batch(struct udp *u, struct turn *turn)
         return STEP_DEFER;
     }
     turn->reads++;
-    receive(u);
+    latency_forget(&u->worker->latency, u); /* it got no reply */
+    receive(u, turn);
     return STEP_ON;
 }
 
@@ -600,6 +654,7 @@ destroy(struct udp *u)
 {
     struct worker *w = u->worker;
     flush(u);
+    latency_forget(&w->latency, u);
     chain_clear(&u->out, &w->env.chain);
     if (u->is_open) {
         close_datagram(u);
