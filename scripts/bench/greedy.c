@@ -3,8 +3,8 @@
  *
  * A client that takes all it can get and costs next to nothing itself, so that the server is
  * what limits both. It keeps DEPTH requests on their way on each connection. Requests are not
- * built: they lie ready, equally long, and large ones are sent from the page cache without a
- * copy. Replies are not parsed: all are REPLY_BYTES long, and TCP discards them unread.
+ * built: they lie ready, equally long, and large ones are sent from where they lie, without a
+ * copy, through a pipe. Replies are not parsed: all are REPLY_BYTES long, and TCP discards them unread.
  *
  *   greedy PORT CONNECTIONS DEPTH WARMUP SECONDS REQUEST_BYTES REPLY_BYTES < requests
  *
@@ -23,8 +23,8 @@
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
-#include <sys/sendfile.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -33,22 +33,26 @@ enum {
     /* What one system call moves at most: a client at real-time priority on this CPU waits
      * for the call to end. */
     PIECE_BYTES = 65536,
-    SENDFILE_BYTES = 16384, /* requests from this length on are sent without a copy */
+    SPLICE_BYTES = 16384, /* requests from this length on are sent without a copy */
+    /* Memory in huge pages is fewer fragments to send. */
+    SCRIPT_BYTES_MAX = 64 << 20,
+    HUGE_PAGE_BYTES = 2 << 20,
     WAIT_MS = 100,
 };
 
 struct peer {
     int fd;
-    off_t at;          /* in the requests */
-    uint64_t owed;     /* bytes of requests to send before DEPTH are on their way */
-    uint64_t partial;  /* bytes of a reply that has not arrived whole */
-    bool is_blocked;   /* the socket takes no more; epoll tells when it does */
+    int pipe[2];      /* of large requests */
+    size_t in_pipe;   /* bytes in it, which come before those at `at` */
+    size_t at;        /* in the requests */
+    uint64_t owed;    /* bytes of requests to send before DEPTH are on their way */
+    uint64_t partial; /* bytes of a reply that has not arrived whole */
+    bool is_blocked;  /* the socket takes no more; epoll tells when it does */
 };
 
 static struct {
-    int fd;            /* a file in memory */
-    const char *bytes; /* the same, mapped */
-    off_t len;
+    char *bytes;
+    size_t len;
     uint64_t request_bytes, reply_bytes;
 } script;
 
@@ -73,19 +77,20 @@ seconds_of(clockid_t clock)
 static void
 read_script(void)
 {
-    static char buf[PIECE_BYTES];
     ssize_t got;
-    script.fd = memfd_create("requests", MFD_CLOEXEC);
-    while ((got = read(STDIN_FILENO, buf, sizeof buf)) > 0) {
-        if (write(script.fd, buf, (size_t)got) != got) {
-            die("memfd");
-        }
-        script.len += got;
+    char *room = mmap(NULL, SCRIPT_BYTES_MAX + HUGE_PAGE_BYTES, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (room == MAP_FAILED) {
+        die("mmap");
     }
-    script.bytes = mmap(NULL, (size_t)script.len, PROT_READ, MAP_SHARED, script.fd, 0);
-    if (script.len == 0 || script.len % (off_t)script.request_bytes != 0 ||
-        script.bytes == MAP_FAILED) {
-        fprintf(stderr, "greedy: needs whole requests on stdin\n");
+    script.bytes = room + HUGE_PAGE_BYTES - (uintptr_t)room % HUGE_PAGE_BYTES;
+    (void)madvise(script.bytes, SCRIPT_BYTES_MAX, MADV_HUGEPAGE);
+    while ((got = read(STDIN_FILENO, script.bytes + script.len,
+                       SCRIPT_BYTES_MAX - script.len)) > 0) {
+        script.len += (size_t)got;
+    }
+    if (script.len == 0 || script.len % script.request_bytes != 0) {
+        fprintf(stderr, "greedy: needs whole requests on stdin, up to 64 MB\n");
         exit(1);
     }
 }
@@ -105,14 +110,24 @@ connect_to(uint16_t port)
     return fd;
 }
 
+/* Bytes that the socket took, of len that are due; errno as send(2) has it. */
 static ssize_t
 send_piece(struct peer *p, size_t len)
 {
-    if (script.request_bytes >= SENDFILE_BYTES) {
-        off_t at = p->at;
-        return sendfile(p->fd, script.fd, &at, len);
+    if (script.request_bytes < SPLICE_BYTES) {
+        return send(p->fd, script.bytes + p->at, len, MSG_NOSIGNAL);
     }
-    return send(p->fd, script.bytes + p->at, len, MSG_NOSIGNAL);
+    if (p->in_pipe == 0) {
+        struct iovec piece = {script.bytes + p->at, len};
+        ssize_t put = vmsplice(p->pipe[1], &piece, 1, SPLICE_F_NONBLOCK);
+        if (put <= 0) {
+            return put;
+        }
+        p->in_pipe = (size_t)put;
+    }
+    ssize_t sent = splice(p->pipe[0], NULL, p->fd, NULL, p->in_pipe, SPLICE_F_NONBLOCK);
+    p->in_pipe -= sent > 0 ? (size_t)sent : 0;
+    return sent;
 }
 
 static void
@@ -121,7 +136,7 @@ pump(struct peer *p)
     while (p->owed > 0) {
         size_t len = PIECE_BYTES;
         len = p->owed < len ? p->owed : len;
-        len = (uint64_t)(script.len - p->at) < len ? (size_t)(script.len - p->at) : len;
+        len = script.len - p->at < len ? script.len - p->at : len;
         ssize_t sent = send_piece(p, len);
         if (sent <= 0) {
             if (sent == 0 || errno != EAGAIN) {
@@ -130,7 +145,7 @@ pump(struct peer *p)
             break;
         }
         p->owed -= (uint64_t)sent;
-        p->at = (p->at + sent) % script.len;
+        p->at = (p->at + (size_t)sent) % script.len;
     }
 }
 
@@ -188,23 +203,27 @@ int
 main(int argc, char **argv)
 {
     if (argc != 8 || atoi(argv[2]) < 1 || atoi(argv[2]) > PEERS_MAX) {
-        fprintf(stderr, "usage: greedy PORT CONNECTIONS DEPTH WARMUP SECONDS REQUEST_BYTES "
-                        "REPLY_BYTES < requests\n");
+        fprintf(stderr,
+                "usage: greedy PORT CONNECTIONS DEPTH WARMUP SECONDS REQUEST_BYTES "
+                "REPLY_BYTES < requests\n");
         return 2;
     }
     int connections = atoi(argv[2]);
     script.request_bytes = strtoull(argv[6], NULL, 10);
     script.reply_bytes = strtoull(argv[7], NULL, 10);
     read_script();
-    uint64_t requests = (uint64_t)script.len / script.request_bytes;
+    uint64_t requests = script.len / script.request_bytes;
     int ep = epoll_create1(EPOLL_CLOEXEC);
     for (int i = 0; i < connections; i++) {
         uint64_t first = (uint64_t)i * requests / (uint64_t)connections;
         peers[i] = (struct peer){
             .fd = connect_to((uint16_t)atoi(argv[1])),
-            .at = (off_t)(first * script.request_bytes),
+            .at = (size_t)(first * script.request_bytes),
             .owed = strtoull(argv[3], NULL, 10) * script.request_bytes,
         };
+        if (script.request_bytes >= SPLICE_BYTES && pipe(peers[i].pipe) != 0) {
+            die("pipe");
+        }
         watch(ep, &peers[i], EPOLL_CTL_ADD);
     }
     serve_until(ep, seconds_of(CLOCK_MONOTONIC) + atof(argv[4]));

@@ -48,13 +48,15 @@ def unprivileged():
     return ["-u", "root"]
 
 
-def cpu_of(pid):
-    """Seconds that the process has been on a CPU."""
-    used = 0
+def schedstat_of(pid):
+    """Seconds that the process has been on a CPU, and ready but without one."""
+    used = waited = 0
     for task in os.listdir(f"/proc/{pid}/task"):
         with open(f"/proc/{pid}/task/{task}/schedstat") as f:
-            used += int(f.read().split()[0])
-    return used / 1e9
+            numbers = f.read().split()
+            used += int(numbers[0])
+            waited += int(numbers[1])
+    return used / 1e9, waited / 1e9
 
 
 class Server:
@@ -80,10 +82,14 @@ class Server:
 
     def cpu(self):
         """Seconds on a CPU so far: (all, user, system); the first is exact."""
-        exact = cpu_of(self.process.pid)
+        exact = schedstat_of(self.process.pid)[0]
         with open(f"/proc/{self.process.pid}/stat") as f:
             fields = f.read().rsplit(")", 1)[1].split()
         return exact, int(fields[11]) / TICK, int(fields[12]) / TICK
+
+    def waited(self):
+        """Seconds that its threads were ready but without a CPU so far."""
+        return schedstat_of(self.process.pid)[1]
 
     def stop(self):
         if self.process.poll() is None:
@@ -162,7 +168,7 @@ class Bench:
         """Seconds on a CPU so far of all that this bench has started, and of itself."""
         used = sum(sum(getrusage(who)[:2]) for who in (RUSAGE_SELF, RUSAGE_CHILDREN))
         alive = [server.process for server in self.servers] + self.started
-        return used + sum(cpu_of(p.pid) for p in alive if p.poll() is None)
+        return used + sum(schedstat_of(p.pid)[0] for p in alive if p.poll() is None)
 
     def compiled(self, name):
         """The program of scripts/bench/NAME.c."""

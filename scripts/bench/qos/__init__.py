@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Callable
 
 from . import balance, costs, curve, limits, neighbours, scheduling
-from .runner import RATE
+from .runner import KEYS, RATE
 
 
 @dataclass
@@ -33,27 +33,29 @@ CASES = {
         "with one worker.", 2, 4),
     "slo": Case(
         limits.slo, limits.SLO_HEAD, "Twice the capacity",
-        "64 connections, open loop, gets of 15 keys, 8 on their way on each. Targets: p99 of "
-        "the answered at most the SLO, at least 0.9 of the most that keeps it without "
+        f"64 connections, open loop, gets of {KEYS} keys, 8 on their way on each. Targets: p99 "
+        "of the answered at most the SLO, at least 0.9 of the most that keeps it without "
         "refusing.", 3, 3),
     "sched": Case(
         scheduling.case, scheduling.HEAD, "A square wave on the worker's CPU",
-        f"A batch job that wants {scheduling.BUSY_MS} of every {scheduling.PERIOD_MS} ms; it and "
-        "the server are in control groups with equal shares of CPU time. Batch share: of what "
-        "it wants. Load in parts of the peak of a closed loop.", 2, 3),
+        f"A batch job that wants {scheduling.BUSY_MS} of every {scheduling.PERIOD_MS} ms; it "
+        "and the server are in control groups with equal shares of CPU time. Batch share: of what "
+        "it wants. Load in parts "
+        f"of the peak of a closed loop of gets of {KEYS} keys.", 2, 3),
     "balance": Case(
         balance.case, balance.HEAD, "A slow worker",
-        f"Two workers on two CPUs, {balance.RATE} gets of 15 keys a second on "
+        f"Two workers on two CPUs, {balance.RATE} gets of {KEYS} keys a second on "
         f"{balance.CONNECTIONS} connections; measured from 2 s after the upset. The client has "
-        "CPU 1 at real-time priority, so the worker there has what it leaves: the load is light, "
-        "and what a second CPU of its own would gain cannot be told here.", 3, 3),
+        "CPU 1 at real-time priority, so the worker there has what it leaves: the load is "
+        "light, and what a second CPU of its own would gain cannot be told here.", 2, 3),
     "cost": Case(
         costs.case, costs.HEAD, "On, and nothing binding",
         f"{costs.CONNECTIONS} connections, closed loop; each feature beside everything off, "
-        "started together; a round has a ratio each.", 7, 1),
+        "started together; a round has a ratio each.", 6, 1),
     "curve": Case(
         curve.case, curve.HEAD, "Latency against load",
-        f"{curve.CONNECTIONS} connections beside one with {curve.OTHER_RATE} multigets of "
-        f"{curve.OTHER_KEYS} keys a second, all open loop. M/G/1: mean wait by the formula of "
-        "Pollaczek and Khinchine, with the CPU time of a request as its service time.", 2, 3),
+        f"Gets of {KEYS} keys on {curve.CONNECTIONS} connections beside one with "
+        f"{curve.OTHER_RATE} multigets of {curve.OTHER_KEYS} keys a second, all open loop. "
+        "M/G/1: mean wait by the formula of Pollaczek and Khinchine, with the CPU time of a "
+        "request as its service time.", 2, 3),
 }

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import side_by_side as side
 
-from .runner import values, verdict
+from .runner import SEVERAL, values, verdict
 
 HEAD = ["server", "case", "p99 us", "x balanced", "target", "connections moved", "validity"]
 RATE = 25000
 CONNECTIONS = 32
-LOAD = ["-c", CONNECTIONS, "--getcount=15"]
+LOAD = ["-c", CONNECTIONS, *SEVERAL]
 SETTLE = 3    # seconds of load before it is measured
 UPSET_AT = 1  # of which so many are undisturbed
 TARGET = 1.3
@@ -49,7 +49,7 @@ def measure(run, server, upset):
         batch = run.bench.start_beside(
             ["taskset", "-c", str(side.SERVER_CPU), run.bench.compiled("wave"), "10", "10",
              str(SETTLE + run.seconds)])
-    one = run.finish_interactive(load)
+    one = run.finish_interactive(load, is_shared=True)
     if batch:
         batch.communicate(timeout=run.seconds + 60)
     one.values["moved"] = int(side.stats(server.port, "qos")["migrations_total"])

@@ -7,7 +7,7 @@ import side_by_side as side
 
 from . import theory
 from .neighbours import OURS, VARIANTS
-from .runner import SMALL, Watch, values, verdict
+from .runner import KEYS, SEVERAL, Watch, values, verdict
 
 SHARES = (0.1, 0.3, 0.5, 0.7, 0.8, 0.9)
 CONNECTIONS = 32
@@ -19,22 +19,26 @@ HEAD = ["gets/s", "p99 us: classes on", "classes off", "Debian's memcached", "me
 def beside(run, server, rate):
     """A run of small gets at that rate beside the multigets."""
     other = run.bench.start_load(server, "-t", run.seconds + 1, "--noload", "-T", 1, "-c", 1,
-                                 "-q", OTHER_RATE, f"--getcount={OTHER_KEYS}", "--spin=5",
-                                 *SMALL)
+                                 "-q", OTHER_RATE, *SEVERAL, f"--getcount={OTHER_KEYS}",
+                                 "--spin=5")
 
     def finish():
         result = run.bench.finish_load(other, run.seconds + 60)
         return {}, side.client_cpu_of(result, polling=True)
 
-    return run.interactive(server, "-c", CONNECTIONS, rate=rate, neighbour=finish)
+    return run.interactive(server, "-c", CONNECTIONS, *SEVERAL, rate=rate, neighbour=finish)
 
 
 def service(run, server, *options):
     """Seconds of the server's CPU a request."""
     watch = Watch(run.bench, server)
-    result = run.bench.load(server, run.seconds, "--noload", "-T", 1, "-c", 8, *SMALL, *options)
+    result = run.bench.load(server, run.seconds, "--noload", "-T", 1, "-c", 8, *SEVERAL, *options)
     used = server.cpu()[0] - watch.start[1]
     return used / side.requests_of(result)
+
+
+def peak_of(run, name, server):
+    return run.until_valid(f"peak of {name}", lambda: run.peak(server, *SEVERAL)).values["rate"]
 
 
 def case(run):
@@ -42,8 +46,7 @@ def case(run):
     with contextlib.ExitStack() as stack:
         servers = {name: stack.enter_context(run.server(name, **how))
                    for name, how in VARIANTS.items()}
-        peak = min(run.until_valid(f"peak of {name}", lambda: run.peak(server)).values["rate"]
-                   for name, server in servers.items())
+        peak = min(peak_of(run, name, server) for name, server in servers.items())
         small = service(run, servers[OURS])
         large = service(run, servers[OURS], f"--getcount={OTHER_KEYS}")
         rates = [int(peak * share) for share in run.some(SHARES)]
@@ -58,7 +61,7 @@ def case(run):
                   theory.Queue((rates[0], small), (OTHER_RATE, large)))
     run.plots.append((
         "latency", f"p99 of small gets beside {OTHER_RATE} multigets of {OTHER_KEYS} keys a "
-        "second", "small gets, 1000/s", "p99, us",
+        "second", f"gets of {KEYS} keys, 1000/s", "p99, us",
         {name: [(rate / 1e3, side.median(values(samples[name, rate], "p99"))) for rate in rates]
          for name in VARIANTS}))
 

@@ -9,7 +9,7 @@ import time
 import side_by_side as side
 
 from . import theory
-from .runner import CLIENT_CHECKS, SMALL, Run, Watch, values, verdict
+from .runner import CLIENT_CHECKS, SEVERAL, SMALL, Run, Watch, values, verdict
 
 # ---- the limit ----------------------------------------------------------------------------
 
@@ -122,8 +122,6 @@ SLO_HEAD = ["server", "offered", "answered/s", "of what the SLO allows", "target
             "p99 of the answered us", "refused", "validity"]
 SLO_US = 1000
 GOODPUT_MIN = 0.9
-# Of several keys, so that the client can offer twice what the server can do.
-SLO_LOAD = [*SMALL, "--getcount=15"]
 ALLOWED_SHARES = (0.95, 0.9, 0.85, 0.8, 0.7, 0.6, 0.5)
 SLO_VARIANTS = {"SLO off": [], f"SLO p99 {SLO_US} us": [f"--slo=p99:{SLO_US}us"]}
 
@@ -132,7 +130,7 @@ def offer(run, server, rate):
     """64 connections offer gets of 15 keys at that rate, open loop."""
     watch = Watch(run.bench, server)
     result = run.bench.load(server, run.seconds, "-w", 1, "--noload", "-T", 1, "-c", 64, "-d",
-                            8, "-q", int(rate), "--late=drop", *SLO_LOAD)
+                            8, "-q", int(rate), "--late=drop", *SEVERAL)
     cpu, faults = watch.server_cpu()
     refused = result["errors"]["server_error"]
     faults += [f"mcload: {check['name']}" for check in result["checks"]
@@ -145,7 +143,8 @@ def offer(run, server, rate):
 def allowed_rate(run, server, peak):
     """The highest of some rates at which nothing is refused and p99 keeps the SLO."""
     for share in run.some(ALLOWED_SHARES):
-        one = run.until_valid(f"{share:.0%} of the peak", lambda: offer(run, server, peak * share))
+        one = run.until_valid(f"{share:.0%} of the peak",
+                              lambda: offer(run, server, peak * share))
         if one.values["p99"] <= SLO_US:
             return one.values["rate"]
     return one.values["rate"]
@@ -159,7 +158,7 @@ def slo(run):
                        for name in names}
             plain = servers["SLO off"]
             peak = run.until_valid(f"round {turn} peak", lambda: run.peak(
-                plain, "-d", 4, *SLO_LOAD)).values["rate"]
+                plain, "-d", 4, *SEVERAL)).values["rate"]
             peaks.append(peak)
             allowed.append(allowed_rate(run, plain, peak))
             for name in names:
@@ -167,7 +166,7 @@ def slo(run):
                                       lambda: offer(run, servers[name], 2 * peak))
                 one.values["share"] = one.values["rate"] / allowed[-1]
                 samples.setdefault(name, []).append(one)
-    yield ["the most that keeps the SLO", "", side.spread(allowed, "{:.0f}"), "", "", "", "", ""]
+    yield ["the most that keeps it", "", side.spread(allowed, "{:.0f}"), *[""] * 5]
     for name, runs in samples.items():
         is_on = name != "SLO off"
         yield [name, f"2x {side.median(peaks) / 1e3:.0f}k/s",

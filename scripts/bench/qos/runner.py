@@ -13,13 +13,18 @@ import side_by_side as side
 RATE = 5000  # small gets a second of the client whose tail counts
 RECORDS = 10000
 SMALL = ["--key-prefix=small", "-r", RECORDS]
+# Small ones of several keys cost the server more than twice what they cost the client, so that
+# the client can offer all that the server can do, and more.
+KEYS = 15
+SEVERAL = [*SMALL, f"--getcount={KEYS}"]
 MEMORY = ["-m", "1024"]
 
 # A run counts when all of these hold.
 SERVER_CPU_MIN = 0.97  # of a run in which the server is to be the limit
 CLIENT_CPU_MAX = 0.95  # of CLIENT_CPU, by all clients together
 STEAL_MAX = 0.01       # share of the machine's time that its host kept
-OTHERS_MAX = 0.05      # share of it that other processes used
+OTHERS_MAX = 0.05      # share of it that other processes used, by the ticks
+WAIT_MAX = 0.005       # share of a CPU for which the server waited, with nobody beside it
 LAG_P99_MAX_US = 50    # by how much the measuring client sends late through its own fault
 
 # What mcload judges that is the client's fault, not the server's.
@@ -42,13 +47,17 @@ class Watch:
         self.start = self.read()
 
     def read(self):
-        return (time.monotonic(), self.server.cpu()[0], self.bench.cpu_used(), *side.ticks())
+        return (time.monotonic(), self.server.cpu()[0], self.server.waited(),
+                self.bench.cpu_used(), *side.ticks())
 
-    def server_cpu(self):
-        """Share of one CPU that the server used, and what is wrong with the machine."""
-        took, server, ours, every, busy, kept = (
+    def server_cpu(self, is_shared=False):
+        """Share of one CPU that the server used, and what is wrong with the machine.
+        is_shared: somebody else is to run on the server's CPU."""
+        took, server, waited, ours, every, busy, kept = (
             now - then for now, then in zip(self.read(), self.start))
         faults = []
+        if not is_shared and waited / took > WAIT_MAX:
+            faults.append(f"server without CPU {waited / took:.1%}")
         if kept / every > STEAL_MAX:
             faults.append(f"steal {kept / every:.1%}")
         if (busy - ours) / every > OTHERS_MAX:
@@ -142,14 +151,15 @@ class Runner:
             yield turn + 1, variants[at:] + variants[:at]
 
     def until_valid(self, what, measure):
-        """measure() again while its run is invalid, as often as --retries says."""
-        for left in range(self.retries, -1, -1):
+        """measure() again while its run is invalid and retries of the case are left."""
+        while True:
             run = measure()
             numbers = ", ".join(f"{name} {value:.4g}" for name, value in run.values.items()
                                 if isinstance(value, (int, float)))
             self.say(f"{what}: {numbers}; {verdict([run])}")
-            if not run.faults or left == 0:
+            if not run.faults or self.retries == 0:
                 return run
+            self.retries -= 1
 
     def start_interactive(self, server, *options, rate=RATE):
         """Starts the client whose tail counts, and all watching."""
@@ -161,11 +171,11 @@ class Runner:
         load.is_realtime = is_realtime(load.process.pid)
         return load
 
-    def finish_interactive(self, load, server_limited=False, neighbour=None):
-        """The run. neighbour: function that ends the one beside it and returns (results,
-        share of a CPU)."""
+    def finish_interactive(self, load, server_limited=False, is_shared=False, neighbour=None):
+        """The run. is_shared: somebody else is to run on the server's CPU. neighbour:
+        function that ends the one beside it and returns (results, share of a CPU)."""
         result = self.bench.finish_load(load.process, load.seconds + 60)
-        cpu, faults = load.watch.server_cpu()
+        cpu, faults = load.watch.server_cpu(is_shared)
         client = side.client_cpu_of(result, polling=True)
         run = Run({"p99": side.p99_of(result), "mean": side.mean_of(result),
                    "served": side.served_of(result), "server_cpu": cpu})
@@ -182,6 +192,7 @@ class Runner:
         return run
 
     def interactive(self, server, *options, rate=RATE, **how):
+        """start_interactive() and finish_interactive()."""
         return self.finish_interactive(self.start_interactive(server, *options, rate=rate), **how)
 
     def peak(self, server, *options):

@@ -7,7 +7,7 @@ import time
 
 import side_by_side as side
 
-from .runner import values, verdict
+from .runner import KEYS, SEVERAL, values, verdict
 
 HEAD = ["scheduling", "load", "p99 alone us", "p99 beside the wave us", "x default", "target",
         "batch share", "server CPU", "validity"]
@@ -34,6 +34,9 @@ class Groups:
 
     def __enter__(self):
         try:
+            if self.members == "cgroup.procs":
+                with open(os.path.join(UNIFIED, "cgroup.subtree_control"), "w") as f:
+                    f.write("+cpu")
             for path in self.paths.values():
                 os.mkdir(path)
             # Version 2 has no real-time groups.
@@ -42,14 +45,20 @@ class Groups:
                 with open(budget, "w") as f:
                     f.write(str(RT_RUNTIME_US))
         except OSError as error:
+            self.remove()
             side.fail(f"the square wave needs root and control groups for CPU time: {error}")
         return self
 
     def __exit__(self, *_):
+        self.remove()
+
+    def remove(self):
         for path in self.paths.values():
             for _ in range(50):
                 try:
                     os.rmdir(path)
+                    break
+                except FileNotFoundError:
                     break
                 except OSError:
                     time.sleep(0.1)
@@ -85,7 +94,7 @@ def measure(run, groups, server, rate, with_wave):
     if with_wave:
         wave = start_wave(run, groups, run.seconds + 2)
         time.sleep(0.5)
-    one = run.interactive(server, "-c", CONNECTIONS, rate=rate)
+    one = run.interactive(server, "-c", CONNECTIONS, *SEVERAL, rate=rate, is_shared=with_wave)
     if wave:
         one.values["share"] = float(wave.communicate(timeout=run.seconds + 30)[0])
     return one
@@ -98,7 +107,8 @@ def case(run):
         for name, options in MODES.items():
             with groups.entered("server"):
                 servers[name] = stack.enter_context(run.server(name, options))
-        peak = run.until_valid("peak", lambda: run.peak(servers["default"])).values["rate"]
+        peak = run.until_valid(
+            "peak", lambda: run.peak(servers["default"], *SEVERAL)).values["rate"]
         for turn, names in run.turns(MODES):
             for load in run.some(LOADS):
                 for name in names:
@@ -116,7 +126,7 @@ def case(run):
                                  for load in run.some(LOADS)]
               for name in MODES for wave, words in ((True, ""), (False, ", alone"))}
     run.plots.append(("sched", "p99 beside a square wave on the worker's CPU",
-                      f"load, % of {peak / 1e3:.0f}k gets/s", "p99, us", curves))
+                      f"load, % of {peak / 1e3:.0f}k gets of {KEYS} keys/s", "p99, us", curves))
 
 
 def row(samples, name, load):
