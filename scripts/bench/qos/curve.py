@@ -9,7 +9,7 @@ from . import theory
 from .neighbours import OURS, VARIANTS
 from .runner import KEYS, SEVERAL, Watch, values, verdict
 
-SHARES = (0.1, 0.3, 0.5, 0.7, 0.8, 0.9)
+SHARES = (0.1, 0.3, 0.5, 0.7, 0.8)  # above, the client is the limit
 CONNECTIONS = 32
 OTHER_RATE, OTHER_KEYS = 500, 50
 HEAD = ["gets/s", "p99 us: classes on", "classes off", "Debian's memcached", "mean wait us: on",

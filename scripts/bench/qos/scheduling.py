@@ -13,7 +13,7 @@ HEAD = ["scheduling", "load", "p99 alone us", "p99 beside the wave us", "x defau
         "batch share", "server CPU", "validity"]
 BUSY_MS, PERIOD_MS = 6, 48
 MODES = {"default": [], "slice:100us": ["--sched=slice:100us"], "fifo": ["--sched=fifo"]}
-LOADS = (0.1, 0.3, 0.5, 0.7, 0.9)
+LOADS = (0.1, 0.2, 0.4, 0.6, 0.8)  # above, the client is the limit
 SLICE_TARGET = 0.25  # of default, below half load
 HALF = 0.5
 CONNECTIONS = 32
