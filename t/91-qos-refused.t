@@ -1,0 +1,175 @@
+#!/usr/bin/env perl
+# Privileged calls that the kernel refuses, as in a sandbox: one clear line at the most, a count
+# where there is one, and the server serves; or the start ends with one line. Not once a second
+# again. t/preload/refuse.c, preloaded into the server, does it.
+use strict;
+use warnings;
+use Errno qw(EINVAL ENOPROTOOPT ENOSYS EPERM);
+use FindBin;
+use lib "$FindBin::Bin/lib";
+use Test::More;
+use MCTest;
+
+my $library = ($ENV{TOP_BUILDDIR} // '.') . '/t/preload/refuse.so';
+my (undef, @wrapped) = server_binary();
+
+plan skip_all => 'needs memcached-qos' if !is_ours();
+plan skip_all => 'no library to preload' if !-e $library;
+plan skip_all => 'the server runs under something else' if @wrapped;
+
+my @as_root = $> == 0 ? ('-u', 'root') : ();
+my $preload = join ' ', grep { defined && length } sanitizer(), $library;
+
+# A sanitizer's own library has to come first.
+sub sanitizer {
+    my ($binary) = server_binary();
+    my $libs = `ldd $binary 2>/dev/null`;
+    return join ' ', $libs =~ m{=> (\S+/lib[at]san\.so\S*)}g;
+}
+
+sub refusing {
+    my (@rules) = @_;
+    return {LD_PRELOAD => $preload, REFUSE => join ',', @rules};
+}
+
+{
+    my $probe = run_program({command => ['/usr/bin/env', "LD_PRELOAD=$preload", 'REFUSE=mbind=1',
+        (server_binary())[0], '-V']});
+    plan skip_all => 'no seccomp here' if $probe->{status} != 0;
+}
+
+# What the server says, but for what it says in any case here.
+sub said {
+    my ($server) = @_;
+    return grep { !/WARNING: Thread|CPU quota|more than the CPUs|deals connections out/ }
+        split /\n/, $server->err;
+}
+
+sub stats_of {
+    my ($server) = @_;
+    return mem_stats($server->control, 'pin');
+}
+
+my ($SO_REUSEPORT, $SO_TIMESTAMPNS, $SO_BUSY_POLL, $SO_INCOMING_CPU, $SO_ATTACH_CBPF) = (15, 35, 46, 49, 51);
+my $EPIOCSPARAMS = 0x40088a01;
+
+sub option { return "setsockopt:2:$_[0]"; }
+
+# ---- the server goes on -------------------------------------------------------------------------
+
+for my $error (EPERM, EINVAL, ENOSYS) {
+    for my $case (
+        # what is refused, options, what is said (undef: nothing), a count in "stats pin"
+        [['sched_setaffinity'], ['--pin'], qr/2 of 2 workers could not be pinned/, 'pin_errors'],
+        [['sched_setscheduler'], ['--pin'], undef],
+        [['sched_setattr'], ['--sched=other:19'], qr/--sched=other:19: /, 'sched_errors'],
+        [['sched_getattr'], ['--sched=other:19'], qr/--sched=other:19: /, 'sched_errors'],
+        [['sched_setattr'], ['--sched=slice:1ms'], qr/--sched=slice:1000us: /, 'sched_errors'],
+        [['setpriority', 'set_mempolicy', 'ioctl:1:21524'], ['--pin'], undef],
+        [['mbind'], ['--membind=interleave'], undef],
+        [["ioctl:1:$EPIOCSPARAMS"], ['--busy-poll=50'], qr/--busy-poll is not set: /],
+        [[map { option($_) } $SO_TIMESTAMPNS, $SO_BUSY_POLL, $SO_INCOMING_CPU, $SO_ATTACH_CBPF],
+            ['--slo=p95:100ms'], undef],
+        [['setsockopt:1:6'], [], undef], # all of IPPROTO_TCP
+    ) {
+        my ($calls, $args, $line, $count) = @$case;
+        next if $error != EPERM && !defined $line; # what is borne in silence is so once
+        my $name = "errno $error of " . join(' ', @$calls) . " with @$args";
+        my $server = start_server(args => ['-t', '2', @$args], env => refusing(map { "$_=$error" } @$calls));
+        exchange($server->connect, "set a 0 0 1\r\n1\r\nget a\r\nqos repin\r\n",
+            "STORED\r\nVALUE a 0 1\r\n1\r\nEND\r\nOK\r\n", "$name: it serves");
+        my @said = said($server);
+        if (defined $line) {
+            ok(@said == 1 && $said[0] =~ $line, "$name: one line") or diag(join "\n", @said);
+        } else {
+            is(join("\n", @said), '', "$name: nothing to be said");
+        }
+        cmp_ok(stats_of($server)->{$count}, '>', 0, "$name: $count") if $count;
+        $server->stop;
+    }
+}
+
+# The watchdog does not try again for ever.
+{
+    my $server = start_server(args => ['-t', '2', '--pin'], env => refusing('sched_setaffinity=' . EPERM));
+    my $passes = 0;
+    my $before = stats_of($server)->{pin_replans};
+    # mc-upkeep wakes up at least once a second; three seconds of its time
+    my $switches = sub {
+        my ($task) = grep { slurp_line("$_/comm") =~ /mc-upkeep/ } glob '/proc/' . $server->pid . '/task/*';
+        return slurp($task, 'status') =~ /^voluntary_ctxt_switches:\s+(\d+)/m ? $1 : 0;
+    };
+    my $start = $switches->();
+    ok(wait_until(sub { $switches->() >= $start + 3 }), 'the watchdog has looked');
+    is(stats_of($server)->{pin_replans}, $before, 'a refusal is not a change of the CPUs');
+    is(scalar(said($server)), 1, 'and is told once') or diag($server->err);
+    exchange($server->control, "qos repin\r\n", "OK\r\n", 'qos repin');
+    is(stats_of($server)->{pin_errors} > 0, 1, 'which is refused, too');
+    $server->stop;
+}
+
+sub slurp {
+    my ($dir, $file) = @_;
+    open my $fh, '<', "$dir/$file" or return '';
+    local $/;
+    return scalar <$fh> // '';
+}
+
+sub slurp_line {
+    my ($path) = @_;
+    open my $fh, '<', $path or return '';
+    return scalar <$fh> // '';
+}
+
+# Steering on kernels that do not have it.
+for my $case (
+    [[option($SO_INCOMING_CPU) . '=' . ENOPROTOOPT], qr/a program does it \(cbpf\)|instead/],
+    [[map { "$_=" . EPERM } option($SO_INCOMING_CPU), option($SO_ATTACH_CBPF)], qr/--steer=cpu instead/],
+    [[option($SO_REUSEPORT) . '=' . ENOPROTOOPT], qr/--steer=cpu instead/],
+) {
+    my ($rules, $line) = @$case;
+    my $server = start_server(args => ['-t', '2', '--pin', '--steer=reuseport'], env => refusing(@$rules));
+    my @conns = map { $server->connect } 1 .. 10;
+    expect_open($_, 'steering refused: it serves') for @conns;
+    my @said = said($server);
+    SKIP: {
+        skip 'nobody is pinned here', 1 if grep { /not pinned/ } @said;
+        ok(@said == 1 && $said[0] =~ $line, "@$rules: one line") or diag(join "\n", @said);
+    }
+    $server->stop;
+}
+
+# --resctrl, with a group that cannot be written
+SKIP: {
+    skip 'root may write anything', 1 if $> == 0;
+    my $root = scratch_dir() . '/resctrl';
+    mkdir $root;
+    mkdir "$root/group";
+    open my $fh, '>', "$root/group/tasks" or die;
+    close $fh;
+    chmod 0444, "$root/group/tasks";
+    my $server = start_server(args => ['-t', '2', "--resctrl-root=$root", '--resctrl=group']);
+    is(scalar(grep { /--resctrl/ } said($server)), 1, 'resctrl: one line');
+    expect_open($server->connect, 'it serves');
+    $server->stop;
+}
+
+# ---- the start ends ------------------------------------------------------------------------------
+
+sub ends {
+    my ($name, $rules, $line, @args) = @_;
+    my $run = run_program({command => ['/usr/bin/env', "LD_PRELOAD=$preload",
+        'REFUSE=' . join(',', @$rules), server_binary(), '-p', '-1', '-l', '127.0.0.1', @args]});
+    ok($run->{status} == 71 && $run->{err} =~ $line && ($run->{err} =~ tr/\n//) == 1, "$name: one line, status 71")
+        or diag("status $run->{status}, signal $run->{signal}: $run->{err}");
+    return;
+}
+
+ends('its CPUs are not told', ['sched_getaffinity=' . EPERM], qr/cannot plan the workers' CPUs: /, '--pin', @as_root);
+SKIP: {
+    skip 'needs root', 1 if $> != 0 || !defined getpwnam 'nobody';
+    ends('rights that stay', ['capset=' . EPERM], qr/failed to give up the rights of root: /, '-u', 'nobody',
+        '--sched=fifo:1');
+}
+
+done_testing();

@@ -1,0 +1,212 @@
+#!/usr/bin/env perl
+# Clocks that jump and CPUs that go away: the wall clock is set, the machine is suspended, the
+# process is stopped and goes on, its cpuset shrinks while it is pinned. Nothing hangs, no reply
+# is lost, and no limit lets a pause's worth of requests pass. t/preload/jump.c moves the clocks.
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::Bin/lib";
+use Test::More;
+use Time::HiRes qw(time sleep);
+use MCTest;
+
+plan skip_all => 'needs memcached-qos' if !is_ours();
+
+my $library = ($ENV{TOP_BUILDDIR} // '.') . '/t/preload/jump.so';
+my $control = scratch_dir() . '/jump';
+my ($binary, @wrapped) = server_binary();
+my $server;
+
+# A sanitizer's own library has to come first.
+sub preload {
+    my $libs = `ldd $binary 2>/dev/null`;
+    return join ' ', ($libs =~ m{=> (\S+/lib[at]san\.so\S*)}g), $library;
+}
+
+# By how many seconds the wall clock alone, and both clocks, are off.
+sub jump {
+    my ($wall, $both) = @_;
+    open my $fh, -e $control ? '+<' : '>', $control or die "$control: $!";
+    syswrite $fh, pack 'q2', map { $_ * 1_000_000_000 } $wall, $both;
+    close $fh;
+    return;
+}
+
+sub start {
+    my (@args) = @_;
+    jump(0, 0);
+    $server = start_server(args => [@args], env => {LD_PRELOAD => preload(), JUMP => $control});
+    exchange($server->connect, "set a 0 0 1\r\n1\r\n", "STORED\r\n", "@args");
+    return;
+}
+
+sub qos { return mem_stats($server->control, 'qos'); }
+
+sub waiting { return scalar grep { /waiting/ } stat_lines($server->control, 'conns'); }
+
+# Connections, each with a get that has to wait.
+sub delay {
+    my ($count) = @_;
+    my @conns = map { $server->connect } 1 .. $count;
+    put($_, "get a\r\n") for @conns;
+    wait_until(sub { qos()->{qps_admitted} + waiting() >= $count });
+    return @conns;
+}
+
+my $hit = "VALUE a 0 1\r\n1\r\nEND\r\n";
+
+sub are_served {
+    my ($name, @conns) = @_;
+    my @wrong = grep { read_bytes($conns[$_], length $hit) ne $hit } 0 .. $#conns;
+    is("@wrong", '', $name);
+    return;
+}
+
+sub serve {
+    my ($name, @conns) = @_;
+    put($_, "get a\r\nget a" . ' x' x 30 . "\r\n") for @conns;
+    my @wrong = grep { read_bytes($conns[$_], 2 * length $hit) ne $hit x 2 } 0 .. $#conns;
+    is("@wrong", '', $name);
+    return;
+}
+
+# ---- clocks -------------------------------------------------------------------------------------
+
+SKIP: {
+    skip 'no library to preload', 1 if !-e $library || @wrapped;
+
+    # The wall clock is set. The kernel's stamps are of the old time then, or too old to be true.
+    start('-t', '2', '--slo=p95:1s', '--balance', '--cpu-limit=1000%', '--qps-limit=10m');
+    my @conns = map { $server->connect } 1 .. 8;
+    for my $step (1, 3600, -1.5, -3600, 86400 * 400, -86400 * 400, 1e9, -2e9) {
+        jump($step, 0);
+        serve("the wall clock is set by $step seconds", @conns);
+    }
+    for my $step (0.8, -0.8) {
+        jump($step, 0);
+        serve("packets on their way when it is set by $step seconds", $_) for @conns[0, 1];
+        jump(0, 0);
+        serve('and those that come after', @conns);
+    }
+    is(qos()->{slo_shed}, 0, 'nobody is refused for it');
+    ok(defined mem_stats($server->control, 'latency')->{latency_all_read_count}, 'stats latency');
+
+    # Suspended: all time-outs are over at once.
+    for my $seconds (10, 3610, 1_000_000) {
+        jump(0, $seconds);
+        serve("$seconds seconds of suspension", @conns);
+        ok($server->is_alive, 'alive');
+    }
+    $server->stop;
+
+    # A bucket is full after a suspension, and not fuller: neither by what came to it nor by the
+    # slots of those who wait. At 1 a second and bursts of 10 that is 10, and 10 seconds' slots.
+    start('-t', '1', '--qps-limit=1,burst=10');
+    my $begin = time;
+    @conns = delay(150);
+    my $before = qos()->{qps_admitted};
+    jump(0, 3600);
+    ok(wait_until(sub { qos()->{qps_admitted} > $before }), 'a suspension: tokens are there again');
+    serve_nothing_more($before, $begin);
+    for my $hours (2 .. 4) {
+        $before = qos()->{qps_admitted};
+        jump(0, 3600 * $hours);
+        ok(wait_until(sub { qos()->{qps_admitted} > $before }), 'and after the next');
+        serve_nothing_more($before, $begin);
+    }
+    exchange($server->control, "qos qps_limit off\r\n", "OK\r\n");
+    are_served('all are answered', @conns);
+    $server->stop;
+}
+
+# What was admitted since is a burst and its time's slots, and what real time has brought.
+sub serve_nothing_more {
+    my ($before, $begin) = @_;
+    sleep 0.1; # so that what is too much would be seen
+    my $admitted = qos()->{qps_admitted} - $before;
+    cmp_ok($admitted, '<=', 25 + (time - $begin), 'but no more than a burst and its slots');
+    return;
+}
+
+# ---- stopped, as a virtual machine is -------------------------------------------------------------
+
+{
+    my $workers = 2;
+    $server = start_server(args => ['-t', $workers, '--qps-limit=200,burst=16', '--balance',
+            '--cpu-limit=400%', '--slo=p95:30s', '--pin=none']);
+    exchange($server->connect, "set a 0 0 1\r\n1\r\n", "STORED\r\n");
+    my @conns = delay(400);
+    my ($asked, $before) = (time, qos()->{qps_admitted});
+    kill 'STOP', $server->pid;
+    my $stopped = time;
+    sleep 1.2;
+    my $continued = time;
+    kill 'CONT', $server->pid;
+    my $admitted = qos()->{qps_admitted} - $before;
+    my $running = $stopped - $asked + time - $continued;
+    # a burst; 80 ms of a full bucket and 20 ms more of slots of each worker; a lease of each
+    cmp_ok($admitted, '<=', 200 * $running + 16 + 20 + 2 * $workers + 4,
+        "stopped for 1.2 s, $workers workers: no 240 requests pass at once");
+    exchange($server->control, "qos qps_limit off\r\n", "OK\r\n");
+    are_served('all are answered', @conns);
+    $server->stop;
+}
+
+# ---- the cpuset shrinks, and grows ----------------------------------------------------------------
+
+my $root = '/sys/fs/cgroup/cpuset';
+my $dir = "$root/mctest92.$$";
+
+sub write_file {
+    my ($path, $text) = @_;
+    open my $fh, '>', $path or return 0;
+    return (print {$fh} $text) && close $fh;
+}
+
+END {
+    my $status = $?;
+    for (1 .. 100) {
+        last if !-d $dir || rmdir $dir;
+        select undef, undef, undef, 0.05;
+    }
+    $? = $status;
+}
+
+sub pin { return mem_stats($server->control, 'pin'); }
+
+SKIP: {
+    my $list = (proc_status($$, 'Cpus_allowed_list'))[0];
+    my ($a, $b) = map { /^(\d+)-(\d+)$/ ? ($1 .. $2) : $_ } split /,/, $list;
+    skip 'needs two CPUs', 1 if !defined $b;
+    skip "$root is not a writable cgroup v1 cpuset", 1 if !-e "$root/cpuset.cpus" || !mkdir $dir;
+    skip 'the cpuset cannot be configured', 1
+        if !write_file("$dir/cpuset.cpus", "$a,$b") || !write_file("$dir/cpuset.mems", '0');
+    skip 'built without hwloc', 1 if run_program('--pin', '--pin-dry-run', '-u', 'root')->{status} != 0;
+    $server = start_server(args => ['-t', '2', '--pin', '--steer=cpu', '--balance'],
+        wrap => ['/bin/sh', '-c', "echo \$\$ >$dir/cgroup.procs && exec \"\$@\"", 'sh']);
+    exchange($server->connect, "set a 0 0 1\r\n1\r\n", "STORED\r\n");
+    my @conns = map { $server->connect } 1 .. 16;
+    is(pin()->{pin_allowed_cpus}, 2, 'two CPUs');
+    {
+        my $replans = pin()->{pin_replans};
+        ok(write_file("$dir/cpuset.cpus", $b), 'the cpuset shrinks to one CPU');
+        ok(wait_until(sub { serve('it serves meanwhile', @conns); pin()->{pin_allowed} eq $b }),
+            'the server sees it');
+        my $now = pin();
+        is("$now->{pin_worker_0_cpu} $now->{pin_worker_1_cpu}", "$b $b", 'both workers are there');
+        is($now->{pin_errors}, 0, 'without errors');
+        is($now->{pin_oversubscribed}, 1, 'one is too many');
+        cmp_ok($now->{pin_replans}, '>', $replans, 'which took a new plan');
+        ok(write_file("$dir/cpuset.cpus", "$a,$b"), 'it grows again');
+        ok(wait_until(sub { serve('it serves meanwhile', @conns); pin()->{pin_allowed_cpus} == 2 }),
+            'the server sees that');
+        $now = pin();
+        isnt($now->{pin_worker_0_cpu}, $now->{pin_worker_1_cpu}, 'each worker has its CPU');
+    }
+    my @lines = grep { /pinned again/ } split /\n/, $server->err;
+    cmp_ok(scalar(@lines), '>=', 2, 'a line for each') or diag($server->err);
+    cmp_ok(scalar(@lines), '<=', 8, 'and not many more');
+    $server->stop;
+}
+
+done_testing();
