@@ -15,7 +15,7 @@ sub refused {
     my ($profile, $status, $pattern, @args) = @_;
     my @all = (is_ours() ? "--compat=$profile" : (), '-p', '-1', @root, @args);
     push @all, '-l', '127.0.0.1' if !grep { /^-l/ } @args;
-    my $run = run_program(@all, {timeout => 10});
+    my $run = run_program(@all);
     my $name = "[$profile] @args";
     if ($run->{timed_out}) {
         fail("$name: is refused");
@@ -86,16 +86,16 @@ for my $profile (profiles()) {
     my $run = run_program((is_ours() ? "--compat=$profile" : ()), '-Q', @root);
     is($run->{status}, 1, "[$profile] unknown option -Q exits 1");
     like($run->{err} . $run->{out}, qr/Q|Illegal/, "[$profile] and is named");
-    $run = run_program((is_ours() ? "--compat=$profile" : ()), '-p', @root ? () : (), {timeout => 5});
+    $run = run_program((is_ours() ? "--compat=$profile" : ()), '-p', @root ? () : ());
     isnt($run->{status}, 0, "[$profile] -p without an argument is refused");
 }
 
 SKIP: {
     skip 'only root can change user', 4 if $> != 0;
-    my $run = run_program('-u', 'no-such-user-here', '-p', '-1', '-l', '127.0.0.1', {timeout => 5});
+    my $run = run_program('-u', 'no-such-user-here', '-p', '-1', '-l', '127.0.0.1');
     is($run->{status}, 67, 'an unknown user exits 67');
     like($run->{err}, qr/no-such-user-here/, 'and is named');
-    $run = run_program('-p', '-1', '-l', '127.0.0.1', {timeout => 5});
+    $run = run_program('-p', '-1', '-l', '127.0.0.1');
     is($run->{status}, 64, 'root without -u exits 64');
     like($run->{err}, qr/root/, 'and the message says so');
 }
@@ -104,7 +104,7 @@ SKIP: {
 {
     my $taken = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 1, Proto => 'tcp');
     my $port = $taken->sockport;
-    my $run = run_program('-l', '127.0.0.1', '-p', $port, '-U', '0', @root, {timeout => 10});
+    my $run = run_program('-l', '127.0.0.1', '-p', $port, '-U', '0', @root);
     is($run->{status}, 71, 'a port that is taken exits 71');
     like($run->{err} . $run->{out}, qr/$port|in use/, 'and the message names it');
 }

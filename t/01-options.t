@@ -36,8 +36,7 @@ sub shows {
 
 sub refused {
     my ($profile, $status, $pattern, @args) = @_;
-    my $run = run_program("--compat=$profile", '-l', '127.0.0.1', '-p', '-1', @root, @args,
-        {timeout => 10});
+    my $run = run_program("--compat=$profile", '-l', '127.0.0.1', '-p', '-1', @root, @args);
     my $name = "[$profile] @args";
     is($run->{timed_out} ? 'started' : $run->{status}, $status, "$name: exit status");
     like($run->{err} . $run->{out}, $pattern, "$name: message");

@@ -136,7 +136,7 @@ for my $profile (profiles()) {
         close $fh;
         my $server = start_server(profile => $profile, args => ['-P', $pids]);
         ok(wait_until(sub { slurp($pids) eq $server->pid . "\n" }), "[$profile] pid file overwritten");
-        $warning ? like($server->err, qr/warning.*$warning/, "[$profile] and says so")
+        $warning ? log_says($server, qr/warning.*$warning/, "[$profile] and says so")
             : is($server->err, '', "[$profile] in silence");
         $server->stop;
         ok(!-e $pids, "[$profile] removed at the end");
@@ -186,7 +186,7 @@ for my $profile (profiles()) {
 
     # -vv lists the classes
     $server = start_server(profile => $profile, args => ['-vv']);
-    like($server->err, qr/^slab class   1: chunk size        96 perslab   10922$/m,
+    log_says($server, qr/^slab class   1: chunk size        96 perslab   10922$/m,
         "[$profile] -vv lists the slab classes");
     $server->stop;
 }

@@ -88,8 +88,7 @@ for my $profile (profiles()) {
         my ($list, $speaks) = @$case;
         last if !is_ours();
         if ($profile eq '1.4') {
-            my $run = run_program('-l', $list, '-p', '-1', $> == 0 ? ('-u', 'root') : (),
-                {timeout => 10});
+            my $run = run_program('-l', $list, '-p', '-1', $> == 0 ? ('-u', 'root') : ());
             is($run->{status}, 71, "[$profile] -l $list is refused");
             next;
         }
@@ -120,7 +119,7 @@ for my $profile (profiles()) {
     for my $bad ('fooble', 'notls:127.0.0.1', 'tag[123456789]:127.0.0.1', '[::1', 'tcp:127.0.0.1',
             '127.0.0.1:99999', '127.0.0.1:', 'proto[x]:127.0.0.1') {
         my $run = run_program('-l', $bad, '-p', '-1', $> == 0 ? ('-u', 'root') : (),
-            is_ours() ? "--compat=$profile" : (), {timeout => 20});
+            is_ours() ? "--compat=$profile" : ());
         is($run->{status}, 71, "[$profile] -l $bad exits 71");
         isnt($run->{err}, '', "[$profile] -l $bad says why");
     }
@@ -137,8 +136,7 @@ for my $profile (profiles()) {
         my $server = start_server(profile => $profile, listen => 0,
             args => ['-l', '127.0.0.1', '-p', $port]);
         my $run = run_program('-l', '127.0.0.2,127.0.0.1', '-p', $port,
-            $> == 0 ? ('-u', 'root') : (), is_ours() ? "--compat=$profile" : (),
-            {timeout => 10});
+            $> == 0 ? ('-u', 'root') : (), is_ours() ? "--compat=$profile" : ());
         is($run->{status}, 71, "[$profile] an address in use exits 71");
         like($run->{err}, qr/\b$port\b/, "[$profile] and the port is named") if is_ours();
         $server->stop;
@@ -173,7 +171,7 @@ for my $profile (profiles()) {
         print $fh "precious\n";
         close $fh;
         my $run = run_program('-s', $path, $> == 0 ? ('-u', 'root') : (),
-            is_ours() ? "--compat=$profile" : (), {timeout => 5});
+            is_ours() ? "--compat=$profile" : ());
         is($run->{status}, 71, "[$profile] -s on a plain file exits 71");
         ok(-s $path, "[$profile] and the file is left alone");
     }

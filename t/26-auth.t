@@ -155,7 +155,7 @@ sub hmac {
 SKIP: {
     my ($tool) = grep { -x } map { "$_/saslpasswd2" } split(/:/, $ENV{PATH}), '/usr/sbin';
     skip 'no saslpasswd2', 1 if !$tool;
-    my $probe = run_program('-S', '-u', 'no-such-user-here', {timeout => 5});
+    my $probe = run_program('-S', '-u', 'no-such-user-here');
     skip 'built without libsasl2', 1 if $probe->{err} =~ /not built with SASL/;
     write_file("$dir/memcached.conf", "mech_list: plain cram-md5\nsasldb_path: $dir/sasldb\n");
     open my $pipe, '|-', "$tool -a memcached -c -p -f $dir/sasldb testuser" or die;
@@ -193,7 +193,7 @@ my $bad = write_file("$dir/bad", "foo:bar\nfoobar\n");
 sub refused {
     my ($status, $pattern, @args) = @_;
     local $ENV{MEMCACHED_SASL_PWDB} = $good;
-    my $run = run_program('-l', '127.0.0.1', '-p', '-1', @root, @args, {timeout => 10});
+    my $run = run_program('-l', '127.0.0.1', '-p', '-1', @root, @args);
     is($run->{timed_out} ? 'started' : $run->{status}, $status, "@args: exit status");
     like($run->{err}, $pattern, "@args: message");
     return;

@@ -96,7 +96,7 @@ for my $profile (profiles()) {
     put($watcher, "watch\r\n");
     is(read_line($watcher), "OK\r\n", "[$profile] a watcher");
     $server->stop('USR1', "[$profile] SIGUSR1 beside a watcher: exit 0");
-    like($server->err, qr/^Gracefully stopping$/m, "[$profile] says so") if $profile eq '1.6';
+    log_says($server, qr/^Gracefully stopping$/m, "[$profile] says so") if $profile eq '1.6';
     is((stat "$file.meta")[2] & 0777, 0600, "[$profile] FILE.meta is private");
     like(slurp("$file.meta"), qr/^Tmain\n(?:K\w+ .+\n)+\z/, "[$profile] its lines");
 
@@ -287,7 +287,7 @@ for my $profile (profiles()) {
     $server->_kill;
     spew("$file.meta", $meta);
     $server = start_on($profile);
-    like($server->err, qr/^memcached: warning: the items of \S+ are lost: .* is about others$/,
+    log_says($server, qr/^memcached: warning: the items of \S+ are lost: .* is about others$/,
         "[$profile] FILE.meta is stale");
     exchange($server->connect, "get k\r\nset k 0 0 5\r\nvalue\r\n", "END\r\nSTORED\r\n");
     $server->stop('USR1');
@@ -298,7 +298,7 @@ for my $profile (profiles()) {
     cmp_ok($at, '>', 0, "[$profile] the item is in FILE");
     spew($file, substr($memory, 0, $at) . 'kfalse' . substr($memory, $at + 6));
     $server = start_on($profile);
-    like($server->err, qr/has changed since it was saved$/, "[$profile] FILE has changed");
+    log_says($server, qr/has changed since it was saved$/, "[$profile] FILE has changed");
     exchange($server->connect, "get k\r\nset k 0 0 5\r\nvalue\r\n", "END\r\nSTORED\r\n");
     $server->stop('USR1');
 
@@ -307,7 +307,7 @@ for my $profile (profiles()) {
         [item_size_max => '-I', '2m'], [use_cas => '-C'], [chunk_size => '-n', '64']) {
         my ($name, @args) = @$case;
         $server = start_on($profile, @args);
-        like($server->err, qr/are lost: $name was another one$/, "[$profile] other $name");
+        log_says($server, qr/are lost: $name was another one$/, "[$profile] other $name");
         exchange($server->connect, "get k\r\nset k 0 0 5\r\nvalue\r\n", "END\r\nSTORED\r\n");
         $server->stop('USR1');
         $server = start_on($profile);

@@ -287,12 +287,12 @@ for my $profile (profiles()) {
     for my $profile (profiles()) {
         my @common = ("--compat=$profile", '-l', '127.0.0.1', '-p', '-1', '-U', '-1',
             $> == 0 ? ('-u', 'root') : ());
-        my $run = run_program(@common, '-Y', "$dir/tokens", {timeout => 5});
+        my $run = run_program(@common, '-Y', "$dir/tokens");
         is($run->{status}, 64, "[$profile] -Y with -U exits 64");
         like($run->{err}, qr/^(memcached: )?Cannot use UDP with ascii authentication enabled/m,
             "[$profile] and says why");
         if ($profile eq '1.6') {
-            $run = run_program(@common, '-S', {timeout => 5});
+            $run = run_program(@common, '-S');
             is($run->{status}, 64, "[$profile] -S with -U exits 64");
             like($run->{err}, qr/ERROR: Cannot enable UDP while using binary SASL/,
                 "[$profile] and says why");
@@ -402,7 +402,7 @@ for my $profile (profiles()) {
         my ($arg, $status) = @$case;
         if ($status) {
             my $run = run_program($arg, "--compat=$profile", '-U', '-1', '-p', '-1',
-                $> == 0 ? ('-u', 'root') : (), {timeout => 5});
+                $> == 0 ? ('-u', 'root') : ());
             is($run->{status}, $status, "[$profile] $arg is refused");
             next;
         }

@@ -71,7 +71,7 @@ for my $profile (profiles()) {
 
     for my $bad ('idle_timeout', 'idle_timeout=', 'idle_timeout=x', 'idle_timeout=-1') {
         my $run = run_program('-o', $bad, '-p', '-1', "--compat=$profile",
-            $> == 0 ? ('-u', 'root') : (), {timeout => 10});
+            $> == 0 ? ('-u', 'root') : ());
         is($run->{status}, 1, "[$profile] -o $bad exits 1");
     }
 }

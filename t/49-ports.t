@@ -81,7 +81,7 @@ for my $profile (profiles()) {
     my $server = start_server(profile => $profile, args => ['-U', '-1']);
     my ($udp) = map { $_->[0] eq 'UDP INET' ? $_->[1] : () } @{$server->{ports}};
     my $run = run_program('-l', '127.0.0.1', '-p', '-1', '-U', $udp, "--compat=$profile",
-        $> == 0 ? ('-u', 'root') : (), {timeout => 5});
+        $> == 0 ? ('-u', 'root') : ());
     is($run->{status}, 71, "[$profile] a UDP port in use exits 71");
     like($run->{err}, qr/failed to listen on UDP port $udp: /, "[$profile] and says so");
     $server->stop;
@@ -89,7 +89,7 @@ for my $profile (profiles()) {
     for my $bad ('-2', '65536', 'x', '') {
         for my $option ('-p', '-U') {
             my $run = run_program($option, $bad, "--compat=$profile",
-                $> == 0 ? ('-u', 'root') : (), {timeout => 5});
+                $> == 0 ? ('-u', 'root') : ());
             is($run->{status}, 64, "[$profile] $option '$bad' is refused");
         }
     }

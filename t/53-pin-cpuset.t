@@ -60,7 +60,7 @@ my $outside = $cpu > 0 ? 0 : 1;
 $server = start_server(
     args => ['-t', '1', "--pin=list:$outside"],
     wrap => ['/bin/sh', '-c', "echo \$\$ >$dir/cgroup.procs && exec \"\$@\"", 'sh']);
-like($server->err, qr/CPU $outside .*not among the allowed CPUs \($cpu\)/,
+log_says($server, qr/CPU $outside .*not among the allowed CPUs \($cpu\)/,
     'a listed CPU outside is warned of');
 @lines = stat_lines($server->connect, 'pin');
 ok((grep { /^STAT pin_errors [1-9]/ } @lines), 'and counted') or diag(join "\n", @lines);

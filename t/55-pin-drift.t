@@ -67,7 +67,7 @@ sub set_mask {
     ok(wait_until(sub { mask_of($server, $tid) eq $a }), 'and comes back');
     ok(wait_until(sub { pin_stats($server)->{pin_replans} >= 1 }), 'which is counted');
     cmp_ok(pin_stats($server)->{pin_worker_0_drift}, '>=', 1, 'as a drift');
-    like($server->err, qr/pinned again/, 'and logged');
+    log_says($server, qr/pinned again/, 'and logged');
 
     my $before = pin_stats($server)->{pin_replans};
     exchange($server->control, "qos repin\r\n", "OK\r\n", 'qos repin');

@@ -94,7 +94,7 @@ SKIP: {
     mkdir "$dir/inner" and unshift @made, "$dir/inner";
     my $server = start_server(args => ['-t', '4'], wrap => inside("$dir/inner"));
     is(pin_stats($server)->{pin_quota}, '1.500', 'the quota of the group above is told');
-    like($server->err, qr/4 workers share a CPU quota of 1\.50 CPUs/, 'and warned of');
+    log_says($server, qr/4 workers share a CPU quota of 1\.50 CPUs/, 'and warned of');
     is(mem_stats($server->control)->{threads}, 4, '-t is as it was given');
     ok(write_file("$dir/cpu.cfs_quota_us", '-1'), 'the quota is lifted');
     is(pin_stats($server)->{pin_quota}, 'none', 'which is seen at once');
@@ -134,7 +134,7 @@ SKIP: {
         $server->stop;
     }
     $server = start_server(args => ['-t', '1', '--membind=node:1023']);
-    like($server->err, qr/--membind: .*(no memory node 1023|without hwloc)/,
+    log_says($server, qr/--membind: .*(no memory node 1023|without hwloc)/,
         'a node that is not there is warned of');
     is(pin_stats($server)->{pin_membind_errors}, 1, 'and counted');
     is(pin_stats($server)->{pin_membind}, 'none', 'the system decides');

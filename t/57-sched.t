@@ -88,7 +88,7 @@ SKIP: {
         is($stats->{"pin_worker_${_}_sched_slice_ns"}, 200000, "worker $_ has it") for 0, 1;
         is($stats->{sched_slice_ns}, 200000, 'in short');
     } else {
-        like($server->err, qr/slices need Linux 6\.12/, 'an old kernel is told of');
+        log_says($server, qr/slices need Linux 6\.12/, 'an old kernel is told of');
         isnt($stats->{sched_slice_ns}, 200000, 'and stats tells the truth');
     }
     serves($server, 'it serves');
@@ -103,7 +103,7 @@ for my $case (['fifo', 'fifo', 1, 1], ['fifo:7', 'fifo', 1, 7], ['rr:2', 'rr', 2
     my $stats = sched_stats($server);
     if ($stats->{sched_errors} > 0) {
         is($stats->{sched_errors}, 2, "$option: both workers are refused");
-        like($server->err, qr/--sched=.*(not permitted|real-time budget)/, 'with the reason');
+        log_says($server, qr/--sched=.*(not permitted|real-time budget)/, 'with the reason');
         is($stats->{sched_policy}, 'other', 'and stats tells the truth');
     } else {
         is($stats->{sched_policy}, $policy, "$option: policy");

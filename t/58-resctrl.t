@@ -80,7 +80,7 @@ sub serves {
     my $server = start_server(args => ['-t', '2', '--resctrl=nothing', "--resctrl-root=$root"]);
     my $stats = mem_stats($server->control, 'resctrl');
     is($stats->{resctrl_errors}, 1, 'a missing group is counted');
-    like($server->err, qr/--resctrl: .*nothing: .*is resctrl mounted/, 'and said');
+    log_says($server, qr/--resctrl: .*nothing: .*is resctrl mounted/, 'and said');
     is($stats->{resctrl_workers}, 0, 'nobody has joined');
     serves($server, 'it serves');
     $server->stop;
@@ -94,7 +94,7 @@ sub serves {
     is($stats->{busy_poll_budget}, 8, 'budget');
     if ($stats->{busy_poll_errors} > 0) {
         is($stats->{busy_poll_errors}, 2, 'both workers were refused');
-        like($server->err, qr/--busy-poll is not set/, 'which is said');
+        log_says($server, qr/--busy-poll is not set/, 'which is said');
     } else {
         unlike($server->err, qr/busy-poll/, 'the kernel has taken it');
     }

@@ -115,8 +115,7 @@ for my $profile (is_ours() ? profiles() : ()) {
             ['-o', 'watcher_logbuf_size'], ['-o', 'lru_crawler_sleep'], ['-o', 'temporary_ttl'],
             ['-o', 'slab_automove_window=0'], ['-o', 'slab_automove_ratio='], ['-o', 'hot_lru_pct=99'],
             ['-o', 'nosuch'], ['-D', ''], ['-B', 'http'], ['-I', '1000'], ['-t', '0'], ['-f', '0.5']) {
-        my $run = run_program("--compat=$profile", @$words, '-l', '127.0.0.1', '-p', -1, '-u', 'root',
-            {timeout => 20});
+        my $run = run_program("--compat=$profile", @$words, '-l', '127.0.0.1', '-p', -1, '-u', 'root');
         ok($run->{signal} == 0 && $run->{status} > 0 && !$run->{timed_out}, "[$profile] refused: @$words")
             or diag("    status $run->{status}, signal $run->{signal}");
     }

@@ -129,6 +129,8 @@ give(struct worker *w, struct worker *to, struct conn *c, enum balance_reason re
     worker_expect(to);
     PROBE(conn__migrate, c->fd, w->index, to->index);
     conn_leave(c);
+    /* Before others see what has moved, which may be at once. */
+    atomic_store_explicit(&w->shared->last_move, reason, memory_order_relaxed);
     mbox_push(&to->mbox, &c->mail.letter);
     return true;
 }
@@ -179,10 +181,8 @@ migrate_obey(struct worker *w)
     }
     free(choices);
     if (moved > 0) {
-        /* Before others see what has moved, which may be at once. */
         ctr_add(&w->migrate.given,
                 total > 0 ? (uint64_t)(gone / total * BALANCE_SHARES) : 0);
-        atomic_store_explicit(&w->shared->last_move, ask.reason, memory_order_relaxed);
         report(w, to, moved, ask.reason);
     }
 }

@@ -27,7 +27,7 @@ our @EXPORT = qw(
     start_server run_program server_binary is_ours profiles pick
     exchange mem_get_is mem_gets mem_stats stat_names stat_lines debugtime
     put drain read_bytes read_line read_until_eof expect_bytes expect_eof expect_open
-    roundtrip show free_port wait_until all_have_left proc_status scratch_dir
+    roundtrip show free_port wait_until all_have_left log_says proc_status scratch_dir
     VERSION_REPLY
 );
 
@@ -686,6 +686,14 @@ sub debugtime {
     my $line = read_line($sock);
     die 'debugtime was answered: ' . show($line) if $line ne "OK\r\n";
     return 1;
+}
+
+# Asserts that the server's stderr says it, soon: what the line tells of may be seen before it.
+sub log_says {
+    my ($server, $what, $name) = @_;
+    local $Test::Builder::Level = $Test::Builder::Level + 1;
+    wait_until(sub { $server->err =~ $what });
+    return like($server->err, $what, $name);
 }
 
 # Calls the code until it is true or time is up; for states that another thread reaches.
