@@ -56,8 +56,8 @@ for my $profile (profiles()) {
         my $begin = time;
         $server->stop($signal, "[$profile] SIG$signal under load: exit 0");
         my $took = time - $begin;
-        cmp_ok($took, '<', 5 * ($ENV{MCTEST_TIMEOUT} || 20) / 20, "[$profile] within 5 s")
-            if !$is_ref;
+        # 4 s are given to the stuck clients, the rest is for a busy machine
+        cmp_ok($took, '<', 12 * ($ENV{MCTEST_TIMEOUT} || 20) / 20, "[$profile] soon") if !$is_ref;
         my $served = 0;
         for my $child (@children) {
             my ($pid, $out) = @$child;

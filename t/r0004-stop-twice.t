@@ -10,21 +10,10 @@ use Test::More;
 use Time::HiRes qw(time);
 use MCTest;
 
-for my $profile (profiles()) {
-    # a client that does not read keeps the server waiting: time for a second signal
-    my $server = start_server(profile => $profile);
-    my $s = $server->connect;
-    my $value = 'v' x 500_000;
-    exchange($s, "set k 0 0 500000\r\n$value\r\n", "STORED\r\n");
-    my $stuck = $server->connect;
-    put($stuck, "get k\r\n" x 100);
-    exchange($s, "get x\r\n", "END\r\n", 'served beside the stuck client');
-    kill 'TERM', $server->pid;
-    ok(wait_until(sub { !eval { $server->connect; 1 } }), "[$profile] no longer listening");
-    $server->stop('TERM', "[$profile] a second SIGTERM: exit 0 all the same");
-
-    # a flood of noreply sets
-    $server = start_server(profile => $profile, args => ['-t', '1']);
+# How long a server takes to stop while a client floods it with noreply sets.
+sub time_of_stop_in_flood {
+    my ($profile) = @_;
+    my $server = start_server(profile => $profile, args => ['-t', '1']);
     pipe my $out, my $in;
     my $child = fork // die "fork: $!";
     if (!$child) {
@@ -41,8 +30,30 @@ for my $profile (profiles()) {
     my $took = time - $begin;
     kill 'KILL', $child;
     waitpid $child, 0;
-    # it would be the 4 s that stuck clients are given
-    cmp_ok($took, '<', 3 * ($ENV{MCTEST_TIMEOUT} || 20) / 20, "[$profile] without delay");
+    return $took;
+}
+
+for my $profile (profiles()) {
+    # a client that does not read keeps the server waiting: time for a second signal
+    my $server = start_server(profile => $profile);
+    my $s = $server->connect;
+    my $value = 'v' x 500_000;
+    exchange($s, "set k 0 0 500000\r\n$value\r\n", "STORED\r\n");
+    my $stuck = $server->connect;
+    put($stuck, "get k\r\n" x 100);
+    exchange($s, "get x\r\n", "END\r\n", 'served beside the stuck client');
+    kill 'TERM', $server->pid;
+    ok(wait_until(sub { !eval { $server->connect; 1 } }), "[$profile] no longer listening");
+    $server->stop('TERM', "[$profile] a second SIGTERM: exit 0 all the same");
+
+    # A busy machine may take its time, once or twice; who waits for the client, which gets 4 s,
+    # is never quicker than that.
+    my $took;
+    for (1 .. 3) {
+        $took = time_of_stop_in_flood($profile);
+        last if $took < 3;
+    }
+    cmp_ok($took, '<', 3, "[$profile] without delay");
 
     next if $profile eq 'ref';
     my $path = MCTest::scratch_dir() . "/socket.$$.$profile";
