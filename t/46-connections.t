@@ -99,7 +99,7 @@ for my $profile (profiles()) {
 
     $server = start_server(profile => $profile, args => ['--qps-limit=1,burst=1', '-t', '1']);
     $s = $server->connect;
-    put($s, "get a\r\n" x 5);
+    put($s, "get a\r\n" x 30);
     state_becomes($server, $s, 'conn_waiting', "[$profile] a request over the limit");
     close $s;
     $server->stop;
