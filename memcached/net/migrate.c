@@ -246,7 +246,6 @@ migrate_home(struct worker *w)
     if (moved > 0) {
         w->migrate.homed_at = w->now;
         ctr_add(&w->migrate.homed, moved);
-        atomic_store_explicit(&w->shared->last_move, BALANCE_HOME, memory_order_relaxed);
         report(w, &w->shared->workers[to], moved, BALANCE_HOME);
     }
 }
