@@ -79,6 +79,7 @@ START_TEST(test_keys_differ)
     }
     ck_assert_uint_lt(shortest, 25);
     ck_assert_uint_gt(longest, 50);
+    dist_fini(&conf.value_size);
 }
 END_TEST
 
@@ -201,6 +202,7 @@ START_TEST(test_values)
     ck_assert_uint_ge(differ + 2, long_ones);
     workload_close(&w);
     workload_close(&other);
+    dist_fini(&conf.value_size);
 }
 END_TEST
 
