@@ -40,6 +40,7 @@ lconn_init(struct lconn *c, const struct lconn_conf *conf)
     *c = (struct lconn){
         .fd = -1,
         .codec = conf->codec,
+        .auth = conf->auth,
         .target = conf->target,
         .server = conf->server,
         .capacity = conf->capacity,
@@ -230,6 +231,18 @@ push(struct lconn *c, const struct workload *w, const struct lconn_request *r)
         break;
     }
     c->out_len = (size_t)(p - c->out);
+}
+
+void
+lconn_greet(struct lconn *c)
+{
+    must(c->state == LCONN_UP && c->count == 0 && c->out_len == 0);
+    if (c->auth != NULL) {
+        c->ops[c->head] = (struct lconn_op){.verb = CODEC_AUTH};
+        c->count = c->fresh = 1;
+        memcpy(c->out, c->auth->bytes, c->auth->len);
+        c->out_len = c->auth->len;
+    }
 }
 
 void
@@ -483,6 +496,12 @@ lconn_parse(struct lconn *c, const struct workload *w, const char *buf, size_t l
         done->is_last = reply.is_last;
         bool taken = lconn_take_op(c, &done->op);
         must(taken);
-        return;
+        if (done->op.verb != CODEC_AUTH || done->outcome != LCONN_GOOD) {
+            return;
+        }
+        if (!expect_reply(c, &expect)) {
+            done->outcome = done->taken < len ? LCONN_BROKEN : LCONN_MORE;
+            return;
+        }
     }
 }

@@ -68,6 +68,7 @@ struct lconn {
     int fd; /* -1 when down */
     enum lconn_state state;
     const struct codec *codec;
+    const struct lconn_auth *auth;
     const struct target *target;
     unsigned server; /* index of target */
     nsec_t retry_at; /* when down */
@@ -101,12 +102,19 @@ struct lconn {
     bool in_room, is_dirty;
 };
 
+/* What a connection begins with, from codec->put_auth; constant. */
+struct lconn_auth {
+    char bytes[CODEC_AUTH_ROOM];
+    size_t len;
+};
+
 struct lconn_conf {
     const struct codec *codec;
     const struct target *target;
     unsigned server;
     unsigned capacity; /* most requests on their way */
     const struct workload *workload;
+    const struct lconn_auth *auth; /* NULL: the connection begins with nothing */
 };
 
 /* False when memory is short. */
@@ -119,6 +127,9 @@ must_check enum lconn_io lconn_connect(struct lconn *c, bool with_nodelay,
                                        const char **why);
 /* The socket of a CONNECTING connection is writable: UP, or false. */
 must_check bool lconn_connected(struct lconn *c, const char **why);
+/* UP for the first time: pushes what the connection begins with, to be flushed before anything
+ * else. Its reply is no outcome of lconn_parse when it is the right one. */
+void lconn_greet(struct lconn *c);
 /* Closes; requests on their way are forgotten (take them with lconn_take_op before). */
 void lconn_down(struct lconn *c);
 

@@ -40,6 +40,15 @@ want_write(struct lset *s, struct lconn *c, bool wants)
     return epoll_ctl(s->epoll_fd, EPOLL_CTL_MOD, c->fd, &ev) == 0;
 }
 
+/* The first request, when there is one, is sent at once: nothing may overtake it. */
+static bool
+greet(struct lset *s, struct lconn *c)
+{
+    size_t sent;
+    lconn_greet(c);
+    return c->count == 0 || lset_flush(s, c, clock_now(), &sent) != LCONN_IO_LOST;
+}
+
 static bool
 connect_and_wait(struct lset *s, struct lconn *c, const char **why)
 {
@@ -66,7 +75,7 @@ connect_and_wait(struct lset *s, struct lconn *c, const char **why)
             return false;
         }
     }
-    if (!add(s, c)) {
+    if (!add(s, c) || !greet(s, c)) {
         *why = strerror(errno);
         return false;
     }
@@ -78,8 +87,8 @@ open_conn(struct lset *s, const struct target *t, unsigned server, char *err,
           size_t err_len)
 {
     const char *why;
-    struct lconn_conf conf = {s->conf.codec, t, server, s->conf.capacity,
-                              s->conf.workload};
+    struct lconn_conf conf = {s->conf.codec,    t,           server, s->conf.capacity,
+                              s->conf.workload, s->conf.auth};
     struct lconn *c = &s->conns[s->count];
     if (!lconn_init(c, &conf)) {
         snprintf(err, err_len, "out of memory for connection buffers");
@@ -211,6 +220,9 @@ lset_reconnect(struct lset *s, struct lconn *c, nsec_t now)
             lconn_connect(c, s->conf.with_nodelay, &why) == LCONN_IO_OK && add(s, c);
     } else {
         is_good = lconn_connected(c, &why) && want_write(s, c, false);
+    }
+    if (is_good && c->state == LCONN_UP) {
+        is_good = greet(s, c);
     }
     if (!is_good) {
         lset_lose(s, c, now);

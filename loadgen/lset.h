@@ -26,6 +26,7 @@ struct lset_conf {
     unsigned per_target; /* connections to each */
     unsigned capacity;   /* requests on their way, each connection */
     const struct workload *workload;
+    const struct lconn_auth *auth; /* NULL: none */
     bool with_nodelay;
     nsec_t timeout;
 };

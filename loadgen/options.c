@@ -217,6 +217,10 @@ static const struct opt rows[] = {
      .help = "ascii, meta, binary, redis or http (ascii)"},
     {.name = "binary", .kind = OPT_FLAG, AT(is_binary),
      .help = "the same as --protocol=binary"},
+    {.letter = 'U', .name = "username", .kind = OPT_TEXT, AT(username), .arg = "NAME",
+     .help = "name to authenticate with"},
+    {.letter = 'P', .name = "password", .kind = OPT_TEXT, AT(password), .arg = "TEXT",
+     .help = "password to authenticate with"},
     {.letter = 't', .name = "time", .kind = OPT_DOUBLE, AT(time_s), .min = 0.001,
      .max = TIME_MAX_S, .error = "the time must be above 0", .arg = "SECONDS",
      .help = "length of the run (5)"},
@@ -310,7 +314,6 @@ static const struct opt rows[] = {
      .help = "print the version and end"},
 
     /* mutilate's other options: named, so that none is passed over in silence. */
-    REFUSED_VALUE('U', "username"), REFUSED_VALUE('P', "password"),
     REFUSED(0, "moderate"), REFUSED_VALUE('W', "wait"), REFUSED_VALUE(0, "save"),
     REFUSED_VALUE(0, "search"), REFUSED_VALUE(0, "scan"), REFUSED(0, "roundrobin"),
     REFUSED('A', "agentmode"), REFUSED_VALUE('a', "agent"),
@@ -351,6 +354,7 @@ set_defaults(struct options *o)
         .expiry = dist_fixed(0),
         .verify = -1,
         .key_prefix = "",
+        .username = "",
         .seed = 1,
     };
     mix_of_update(&o->mix, 0);
@@ -396,6 +400,24 @@ check_codec(const struct options *o)
 }
 
 static const char *
+check_auth(const struct options *o)
+{
+    if (o->password == NULL) {
+        return o->username[0] != '\0' ? "--username needs --password" : NULL;
+    }
+    if ((o->codec->verbs & CODEC_BIT(CODEC_AUTH)) == 0) {
+        return "the protocol has no words for authentication";
+    }
+    if (o->username[0] == '\0' && o->codec != &codec_redis) {
+        return "--password needs --username";
+    }
+    if (strlen(o->username) > CODEC_AUTH_MAX || strlen(o->password) > CODEC_AUTH_MAX) {
+        return "names and passwords are at most 255 bytes long";
+    }
+    return NULL;
+}
+
+static const char *
 check(const struct options *o)
 {
     if (o->no_load && o->load_only) {
@@ -410,7 +432,8 @@ check(const struct options *o)
     if (o->drops_late && o->qps == 0) {
         return "--late=drop needs a rate (--qps)";
     }
-    return check_codec(o);
+    const char *wrong = check_auth(o);
+    return wrong != NULL ? wrong : check_codec(o);
 }
 
 /* What follows from others. */

@@ -41,6 +41,7 @@ struct options {
     unsigned servers_len;
     const struct codec *codec;
     bool is_binary;
+    const char *username, *password; /* password NULL: no authentication */
     double time_s, warmup_s, timeout_s, spin_us;
     int64_t threads, connections, depth, qps, records, getcount;
     const struct model *model; /* NULL: none */

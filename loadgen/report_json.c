@@ -3,6 +3,8 @@
  */
 #include "loadgen/report.h"
 
+#include <string.h>
+
 #include "loadgen/json.h"
 
 static const struct {
@@ -238,7 +240,9 @@ report_json(const struct result *r, const struct options *o, int argc, char **ar
     json_text(&j, "version", PACKAGE_VERSION);
     json_open(&j, "argv", '[');
     for (int i = 0; i < argc; i++) {
-        json_text(&j, NULL, argv[i]);
+        bool is_secret = o->password != NULL && o->password[0] != '\0' &&
+                         strstr(argv[i], o->password) != NULL;
+        json_text(&j, NULL, is_secret ? "***" : argv[i]);
     }
     json_close(&j, ']');
     /* As text: readers that keep numbers as doubles would round it. */

@@ -30,6 +30,7 @@ struct run {
     unsigned started;
     struct pin_plan plan;
     bool has_plan;
+    struct lconn_auth auth; /* constant while threads run */
     atomic_bool stop;
     struct progress progress;
 };
@@ -115,6 +116,7 @@ thread_conf(struct run *r, unsigned index)
                 .per_target = (unsigned)o->connections,
                 .capacity = depth > LOAD_DEPTH ? depth : LOAD_DEPTH,
                 .workload = r->conf->workload,
+                .auth = o->password != NULL ? &r->auth : NULL,
                 .with_nodelay = !o->no_nodelay,
                 .timeout = (nsec_t)(o->timeout_s * (double)NSEC_PER_SEC),
             },
@@ -275,6 +277,10 @@ start_threads(struct run *r)
     r->threads = calloc((size_t)r->o->threads, sizeof *r->threads);
     if (r->threads == NULL || !progress_init(&r->progress)) {
         return fail(r, "out of memory");
+    }
+    if (r->o->password != NULL) {
+        r->auth.len =
+            r->o->codec->put_auth(r->auth.bytes, r->o->username, r->o->password);
     }
     for (unsigned i = 0; i < (unsigned)r->o->threads; i++) {
         struct lthread_conf conf = thread_conf(r, i);

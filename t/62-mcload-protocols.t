@@ -7,6 +7,7 @@ use FindBin;
 use lib "$FindBin::Bin/lib";
 use File::Path qw(make_path);
 use IO::Socket::INET;
+use POSIX ();
 use Test::More;
 use MCLoad;
 use MCTest;
@@ -82,6 +83,49 @@ for my $profile (profiles()) {
     clean(mcload_json('-s', $at, '--binary', '-r', '10', '-t', '0.1'), '--binary');
 }
 
+# ---- authentication ----------------------------------------------------------------------
+
+sub refused {
+    my ($name, @args) = @_;
+    my $run = mcload('-r', '10', @args);
+    is($run->{status}, 2, "$name: cannot load") or diag($run->{out}, $run->{err});
+    $run = mcload_json('-r', '10', '--noload', '-t', '0.1', @args);
+    is($run->{status}, 3, "$name: the run is invalid");
+    is($run->{json}{'totals.hits'}, 0, "$name: no hits");
+    cmp_ok($run->{json}{'errors.client_error'}, '>', 0, "$name: errors");
+}
+
+{
+    my $file = "$dir/auth";
+    open my $out, '>', $file or die $!;
+    print $out "user:secret\n";
+    close $out;
+    my $server = start_server(profile => '1.6', args => ['-Y', $file]);
+    my $at = '127.0.0.1:' . $server->port;
+    for my $protocol ('ascii', 'meta') {
+        speaks($at, $protocol, '-U', 'user', '-P', 'secret');
+        refused("$protocol, a wrong password", '-s', $at, "--protocol=$protocol", '-U', 'user',
+            '-P', 'wrong');
+    }
+    refused('no password', '-s', $at);
+    my $json = "$dir/auth.json";
+    mcload('-s', $at, '-t', '0.1', '-U', 'user', '--password=secret', '--json', $json);
+    unlike(MCTest::slurp($json), qr/secret/, 'the password is not in the report');
+}
+
+SKIP: {
+    my $file = "$dir/sasl";
+    open my $out, '>', $file or die $!;
+    print $out "user:secret:\n";
+    close $out;
+    my $server = eval { start_server(args => ['-S', '-B', 'binary'],
+        env => {MEMCACHED_SASL_PWDB => $file}) };
+    skip 'built without SASL', 1 if !$server;
+    my $at = '127.0.0.1:' . $server->port;
+    speaks($at, 'binary', '-U', 'user', '-P', 'secret');
+    refused('binary, a wrong password', '-s', $at, '--binary', '-U', 'user', '-P', 'wrong');
+}
+
 # ---- others ------------------------------------------------------------------------------
 
 SKIP: {
@@ -136,7 +180,8 @@ CONF
 
 for my $args (['--protocol=gopher'], ['--protocol=http', '-u', '0.1'],
     ['--protocol=http', '--loadonly'], ['--protocol=http', '--getcount=2'],
-    ['--protocol=redis', '--binary']) {
+    ['--protocol=redis', '--binary'], ['-U', 'user'], ['-P', 'secret'],
+    ['--protocol=http', '-U', 'user', '-P', 'secret']) {
     my $run = mcload(@$args);
     is($run->{status}, 1, "@$args: usage") or diag($run->{err});
     is(scalar(() = $run->{err} =~ /\n/g), 1, '... one line on stderr') or diag($run->{err});

@@ -31,7 +31,7 @@ set_up(void)
     ck_assert_ptr_null(dist_parse(&conf.expiry, "0"));
     ck_assert_ptr_null(workload_init(&workload, &conf));
     ck_assert(workload_open(&workload));
-    struct lconn_conf lc = {&codec_ascii, &target, 0, DEPTH, &workload};
+    struct lconn_conf lc = {&codec_ascii, &target, 0, DEPTH, &workload, NULL};
     ck_assert(lconn_init(&conn, &lc));
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
     conn.fd = pair[0];
@@ -354,6 +354,39 @@ START_TEST(test_reply_to_nothing)
 }
 END_TEST
 
+/* What a connection begins with: its reply is nobody's outcome, unless it is a refusal. */
+START_TEST(test_greeting)
+{
+    static const struct lconn_auth auth = {"set auth 0 0 3\r\nu p\r\n", 21};
+    struct lconn_op op;
+    char got[64];
+    conn.auth = &auth;
+    for (size_t cut = 0; cut <= strlen("STORED\r\nEND\r\n"); cut++) {
+        lconn_greet(&conn);
+        flush(1);
+        ck_assert_int_eq(recv(peer, got, sizeof got, MSG_DONTWAIT), 21);
+        ck_assert_mem_eq(got, auth.bytes, 21);
+        push_get(1, 2, 3, 0);
+        flush(2);
+        ck_assert_int_gt(recv(peer, got, sizeof got, MSG_DONTWAIT), 0);
+        struct lconn_done done = feed("STORED\r\nEND\r\n", cut);
+        ck_assert_int_eq(done.outcome, LCONN_GOOD);
+        ck_assert_int_eq(done.op.verb, CODEC_GET);
+        ck_assert_uint_eq(conn.count, 0);
+    }
+    lconn_greet(&conn);
+    flush(1);
+    ck_assert_int_eq(feed("STORED\r\n", 3).outcome, LCONN_MORE);
+    lconn_greet(&conn);
+    flush(1);
+    ck_assert_int_eq(feed("CLIENT_ERROR no\r\n", 0).outcome, LCONN_BAD);
+    lconn_greet(&conn);
+    flush(1);
+    ck_assert_int_eq(feed("STORED\r\nEND\r\n", 0).outcome, LCONN_BROKEN);
+    ck_assert(!lconn_take_op(&conn, &op));
+}
+END_TEST
+
 START_TEST(test_peer_gone)
 {
     size_t sent;
@@ -435,6 +468,7 @@ main(void)
     tcase_add_test(tc, test_fills);
     tcase_add_test(tc, test_verified);
     tcase_add_test(tc, test_reply_to_nothing);
+    tcase_add_test(tc, test_greeting);
     tcase_add_test(tc, test_peer_gone);
     tcase_add_test(tc, test_full_socket);
     tcase_add_test(tc, test_targets);
