@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <sys/socket.h>
 
+#include "base/probe.h"
 #include "base/rng.h"
 #include "net/addr.h"
 #include "net/classify.h"
@@ -475,9 +476,10 @@ request_of(const struct udp *u, enum req_class class)
 
 /* Answers the request at the head without running it. */
 static enum step
-refuse_request(struct udp *u, struct turn *turn)
+refuse_request(struct udp *u, struct turn *turn, enum req_class class)
 {
     struct worker *w = u->worker;
+    PROBE(qos__shed, u->fd, class);
     turn->has_run = true;
     if (u->inbox.next == 1) {
         latency_refuse(&w->latency, u);
@@ -504,7 +506,7 @@ admit(struct udp *u, struct turn *turn, enum req_class class)
         enum limiter_verdict verdict =
             worker_admit(u->worker, &u->task, &asked, is_served);
         if (unlikely(verdict != VERDICT_ADMIT)) {
-            return verdict == VERDICT_WAIT ? STEP_QUEUED : refuse_request(u, turn);
+            return verdict == VERDICT_WAIT ? STEP_QUEUED : refuse_request(u, turn, class);
         }
     }
     turn->requests -= turn->requests > 0;
