@@ -4,6 +4,7 @@
 #include "net/conn_io.h"
 
 #include <errno.h>
+#include <string.h>
 #include <sys/socket.h>
 
 #include "net/conn_tls.h"
@@ -39,6 +40,37 @@ classify_recv(struct conn *c, ssize_t n, size_t room)
     return IO_CLOSED;
 }
 
+/* How long the oldest of several requests that have been read together has waited. The kernel
+ * tells of the last only. Sockets are reported in the order in which they became ready and read
+ * in that order, so the first request waited for about as long as the pass before this one took;
+ * but no longer than since the socket was read empty. */
+static nsec_t
+oldest_age(const struct conn *c, const struct turn *turn, const struct sojourn_times *t)
+{
+    const struct worker *w = c->worker;
+    nsec_t pass = turn->ready_at == w->woke_at ? w->woke_at - w->heard_at : 0;
+    nsec_t unread = t->read_mono > c->empty_at ? t->read_mono - c->empty_at : 0;
+    return c->has_rest || unread < pass ? unread : pass;
+}
+
+/* Notes since when the n bytes at p, of the room that there was for input, have waited. */
+static void
+note_arrival(struct conn *c, const struct turn *turn, const struct sojourn_times *times,
+             const char *p, size_t n, size_t room)
+{
+    struct sojourn waited = sojourn_of(times);
+    nsec_t age = c->was_blocked ? waited.loop : waited.total;
+    const char *line_feed = memchr(p, '\n', n);
+    if (!c->was_blocked && line_feed != NULL && line_feed < p + n - 1) {
+        nsec_t oldest = oldest_age(c, turn, times);
+        age = oldest > age ? oldest : age;
+    }
+    c->arrived_at = times->read_mono - age;
+    c->was_blocked = false;
+    c->has_rest = n == room;
+    c->empty_at = c->has_rest ? c->arrived_at : times->read_mono;
+}
+
 /* As recv, and notes since when the input has been waiting: in the kernel, or behind others
  * in this pass of the loop. */
 static __attribute__((noinline)) ssize_t
@@ -49,11 +81,9 @@ receive_timed(struct conn *c, const struct turn *turn, void *to, size_t room)
     bool is_followed = w->latency.who == c;
     ssize_t n = is_followed ? latency_recv(&w->latency, c->fd, to, room, &times)
                             : stamp_recv(c->fd, to, room, &times);
-    if (slo_is_on(&w->shared->slo)) {
-        struct sojourn waited = sojourn_of(&times);
-        nsec_t now = worker_read_clock(w);
-        c->arrived_at = now - (c->was_blocked ? waited.loop : waited.total);
-        c->was_blocked = false;
+    if (n > 0 && slo_is_on(&w->shared->slo)) {
+        worker_read_clock(w);
+        note_arrival(c, turn, &times, to, (size_t)n, room);
     }
     return n;
 }

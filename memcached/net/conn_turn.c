@@ -185,18 +185,44 @@ request_of(const struct conn *c, enum req_class class)
                                         req->family == FAMILY_RETRIEVE ? req->keys : 1};
 }
 
-/* Answers the request at the head without running it. */
-static enum step
-refuse_request(struct conn *c, struct turn *turn)
+/* The gets that came with one that the SLO has refused, and have waited as long. */
+static void
+refuse_rest(struct conn *c, enum req_class class, bool as_miss)
 {
     struct worker *w = c->worker;
+    const struct net_shared *shared = w->shared;
+    bool is_alike = class == CLASS_SMALL && shared->class_rules.key_count == 0 &&
+                    w->budget.bytes == 0;
+    if (!is_alike) {
+        return;
+    }
+    uint32_t keys = c->session.declared == 0 ? shared->classes.bulk_keys : UINT32_MAX;
+    unsigned n =
+        session_refuse_gets(&c->session, &w->env, &c->in, &c->out, keys, as_miss);
+    slo_refuse(&w->slo, class, n);
+    while (n-- > 0) {
+        PROBE(qos__shed, c->fd, class);
+    }
+}
+
+/* Answers the request at the head without running it. */
+static enum step
+refuse_request(struct conn *c, struct turn *turn, enum req_class class)
+{
+    struct worker *w = c->worker;
+    bool as_miss = limiter_refuses_as_miss(&w->shared->limiter);
+    PROBE(qos__shed, c->fd, class);
     turn->has_run = true;
     latency_refuse(&w->latency, c);
-    enum step step =
-        after_run(c, turn,
-                  session_refuse(&c->session, &w->env, &c->in, &c->out,
-                                 limiter_refuses_as_miss(&w->shared->limiter)));
-    return step == STEP_ON ? STEP_NEXT : step;
+    enum step step = after_run(
+        c, turn, session_refuse(&c->session, &w->env, &c->in, &c->out, as_miss));
+    if (step != STEP_ON) {
+        return step;
+    }
+    if (worker_refuses_rest(w)) {
+        refuse_rest(c, class, as_miss);
+    }
+    return STEP_NEXT;
 }
 
 /* A new request is at the head: is it this connection's turn, and is there a token? */
@@ -223,8 +249,7 @@ admit(struct conn *c, struct turn *turn, enum req_class class)
                 PROBE(limiter__wait, c->fd, class);
                 return STEP_QUEUED;
             }
-            PROBE(qos__shed, c->fd, class);
-            return refuse_request(c, turn);
+            return refuse_request(c, turn, class);
         }
     }
     c->task.is_admitted = true;

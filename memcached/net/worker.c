@@ -22,6 +22,9 @@
 
 #define READS_PER_RX_CHECK 64
 
+/* A poll that takes longer has slept: nothing was ready when it began. */
+#define POLL_MOST_NS (20 * NSEC_PER_USEC)
+
 /* How often the clock is looked at while small requests are served where they are read. */
 #define INLINE_TURNS_TIMED 8
 
@@ -64,7 +67,10 @@ void
 worker_refresh_now(struct worker *w)
 {
     if (!w->is_now_fresh) {
+        nsec_t before = w->woke_at;
         w->woke_at = worker_read_clock(w);
+        bool has_slept = w->polled_at == 0 || w->woke_at - w->polled_at > POLL_MOST_NS;
+        w->heard_at = has_slept ? w->woke_at : before;
     }
 }
 
@@ -72,7 +78,9 @@ worker_refresh_now(struct worker *w)
 static bool
 begin_timing(struct worker *w)
 {
-    bool is_timed = atomic_load_explicit(&w->shared->times_passes, memory_order_relaxed);
+    bool is_timed =
+        atomic_load_explicit(&w->shared->times_passes, memory_order_relaxed) ||
+        slo_is_on(&w->shared->slo);
     if (is_timed) {
         worker_refresh_now(w);
     }
@@ -136,12 +144,14 @@ worker_admit(struct worker *w, struct task *t, const struct limiter_request *r,
 {
     if (unlikely(t->is_refused)) {
         t->is_refused = false;
+        w->refuses_rest = false;
         return VERDICT_REFUSE;
     }
     if (unlikely(w->is_draining)) {
         return VERDICT_ADMIT;
     }
-    if (unlikely(slo_is_on(&w->shared->slo)) && !meets_slo(w, r)) {
+    w->refuses_rest = unlikely(slo_is_on(&w->shared->slo)) && !meets_slo(w, r);
+    if (unlikely(w->refuses_rest)) {
         return VERDICT_REFUSE;
     }
     enum limiter_verdict verdict = limiter_ask(&w->desk, &t->wait, r, is_served, w->now);

@@ -156,6 +156,8 @@ struct worker {
     nsec_t now;
     nsec_t woke_at;   /* when this pass began, that is, its first look at the clock */
     nsec_t polled_at; /* when the last timed pass ended; 0: none did */
+    nsec_t
+        heard_at; /* what this pass's poll has found arrived later; while passes are timed */
     struct pool pool;
     struct env env;
     struct sched sched; /* deferred connections */
@@ -175,6 +177,7 @@ struct worker {
     struct worker_class classes[CLASS_COUNT];
     struct latency latency;
     struct slo_watch slo;
+    bool refuses_rest; /* the last refusal was for what the SLO says */
     struct worker_time time;
     struct udp_ctr udp_ctr;
     struct tls_thread tls;
@@ -232,6 +235,12 @@ void worker_check_rx(struct worker *w, int fd);
 must_check enum limiter_verdict worker_admit(struct worker *w, struct task *t,
                                              const struct limiter_request *r,
                                              bool is_served);
+/* After REFUSE: holds it for what has come with the request, and is of its class, as well? */
+static inline bool
+worker_refuses_rest(const struct worker *w)
+{
+    return w->refuses_rest;
+}
 /* Queues the task's head request behind the other deferred ones of the class. */
 void worker_defer(struct worker *w, struct task *t, enum req_class class);
 /* The task is closed: it leaves the queue in which it is. */

@@ -12,18 +12,30 @@
 
 #define ONE 65536u /* a share of 100 % */
 #define LEVEL_FLOOR (ONE / 10)
-#define LEVEL_RISE (ONE / 100)
-#define LEVEL_FALL_LEAST (ONE - ONE / 20) /* what is left of a level that falls */
-#define SAMPLES_LEAST 8                   /* an interval of fewer goes on, */
-#define INTERVAL_MOST 10                  /* but not for longer than so many intervals */
-#define INTERVAL_TARGETS 2                /* a long target is looked at less often */
+#define RISE_PARTS 40      /* of a level, by one of which it rises; */
+#define RISE_SLOWLY 4      /* after more quiet intervals than these by double as much */
+#define RISE_DOUBLINGS 5   /* each time, so often */
+#define SAMPLES_LEAST 8    /* an interval of fewer goes on, */
+#define INTERVAL_MOST 10   /* but not for longer than so many intervals */
+#define INTERVAL_TARGETS 2 /* a long target is looked at less often */
 #define STANDING 2
-#define UTILISATION 0.95    /* aimed at when a queue has stood */
+#define DRAIN_PARTS 50 /* a queue that shrinks by less than a 50th of the time stands */
+/* Shares of the requests of an interval that were late: */
+#define LATE_LEAST (ONE / 100) /* less is as good as none, */
+#define LATE_WANTED (ONE / 50) /* so many there should be, */
+#define LATE_MOST (ONE / 25)   /* and more than these lower the level */
+#define ABSORB_PARTS 2         /* by that part of them */
+#define QUIET_END 20           /* so many intervals without late ones end the overload */
+#define PATIENCE_PARTS 2       /* what one address may wait less than another */
+#define CREDIT_MOST (64 * ONE)
+#define BANDS_MOST 8 /* with that many addresses one in eight is served in part */
+#define OFFERED_FADE 8
+/* Of classes whose waiting is known only when it is over: */
+#define LEVEL_FALL_LEAST (ONE - ONE / 20) /* what is left of a level that falls */
+#define UTILISATION 0.95                  /* aimed at when a queue has stood */
 #define DRAIN_LEAST_NS 50e6 /* and so much less that it drains in this time, */
 #define DRAIN_TARGETS 100   /* or in so many times the target */
 #define UTILISATION_LEAST 0.5
-#define BANDS_MOST 8 /* with that many addresses one in eight is served in part */
-#define OFFERED_FADE 8
 
 /* ---- shared --------------------------------------------------------------------------- */
 
@@ -130,12 +142,29 @@ target_of(const struct slo *s, unsigned class)
     return own.ns == 0 && class < CLASS_BULK ? slo_get(s, SLO_TOTAL) : own;
 }
 
-static void
-rule_begin(struct slo_rule *r, nsec_t now)
+static nsec_t
+interval_of(nsec_t target)
 {
+    nsec_t interval = INTERVAL_TARGETS * target;
+    return interval > SLO_INTERVAL ? interval : SLO_INTERVAL;
+}
+
+static void
+rule_begin(struct slo_watch *w, unsigned rule, nsec_t now)
+{
+    struct slo_rule *r = &w->rules[rule];
     r->begun = now;
-    r->samples = r->above = 0;
+    r->samples = r->above = r->late = 0;
+    r->asked_before = w->asked[rule];
     r->least = UINT64_MAX;
+}
+
+/* The rule has another target than before. */
+static void
+rule_reset(struct slo_watch *w, unsigned rule, nsec_t target, nsec_t now)
+{
+    w->rules[rule] = (struct slo_rule){.target_ns = target, .level = ONE, .below = ONE};
+    rule_begin(w, rule, now);
 }
 
 void
@@ -143,8 +172,8 @@ slo_watch_init(struct slo_watch *w, struct slo *s, nsec_t now)
 {
     *w = (struct slo_watch){.shared = s, .band = ONE, .shared_at = now};
     for (unsigned c = 0; c < CLASS_COUNT; c++) {
-        w->rules[c].level = w->keep[c] = ONE;
-        rule_begin(&w->rules[c], now);
+        w->keep[c] = ONE;
+        rule_reset(w, c, 0, now);
     }
     atomic_init(&w->level, SLO_PARTS);
 }
@@ -168,43 +197,101 @@ lower(struct slo_rule *r, nsec_t target, nsec_t elapsed)
     r->level = level > LEVEL_FLOOR ? level : LEVEL_FLOOR;
 }
 
-static void
-raise(struct slo_rule *r, nsec_t elapsed)
+/* What a level comes to after an interval that was quiet. */
+static uint32_t
+raised(struct slo_rule *r, uint32_t level, nsec_t elapsed)
 {
-    uint64_t rise = LEVEL_RISE * (elapsed / SLO_INTERVAL);
-    uint64_t level = r->level + (rise > 0 ? rise : LEVEL_RISE);
-    r->level = level < ONE ? (uint32_t)level : ONE;
+    unsigned doublings = r->quiet > RISE_SLOWLY ? r->quiet - RISE_SLOWLY : 0;
+    doublings = doublings < RISE_DOUBLINGS ? doublings : RISE_DOUBLINGS;
+    uint64_t intervals = elapsed / SLO_INTERVAL;
+    uint64_t from = level > LEVEL_FLOOR ? level : LEVEL_FLOOR;
+    uint64_t rise = (from << doublings) / RISE_PARTS;
+    uint64_t to = from + rise * (intervals > 0 ? intervals : 1);
+    r->quiet++;
+    return to < ONE ? (uint32_t)to : ONE;
 }
 
+/* Rather than to be late themselves, those of this class have the ones below refused. */
 static void
-rule_end(struct slo_rule *r, const struct slo_target *target, nsec_t now)
+absorb(struct slo_rule *r, uint64_t share)
 {
-    nsec_t elapsed = now - r->begun;
-    bool stands = r->samples > 0 && r->least > target->ns / 2;
+    r->quiet = 0;
+    if (share > LATE_MOST) {
+        uint32_t cut = (uint32_t)(r->below * (share - LATE_WANTED) / ONE) / ABSORB_PARTS;
+        r->below = r->below > cut + LEVEL_FLOOR ? r->below - cut : 0;
+    }
+}
+
+/* The queue of a class that runs where it is read. */
+static void
+end_timed(struct slo_watch *w, unsigned rule, nsec_t elapsed)
+{
+    struct slo_rule *r = &w->rules[rule];
+    uint64_t asked = w->asked[rule] - r->asked_before;
+    uint64_t share = r->late < asked ? r->late * ONE / asked : ONE;
+    share = r->late > 0 ? share : 0;
+    r->is_hopeless = share > ONE - LEVEL_FLOOR;
+    r->level = r->is_hopeless ? LEVEL_FLOOR : ONE - (uint32_t)share;
+    if (!r->is_overloaded) {
+        r->is_overloaded = r->standing >= STANDING;
+        r->quiet = 0;
+    } else if (share > LATE_LEAST) {
+        absorb(r, share);
+    } else {
+        r->below = raised(r, r->below, elapsed);
+        r->is_overloaded = r->below < ONE || r->quiet < QUIET_END;
+    }
+}
+
+/* That of another class. */
+static void
+end_untimed(struct slo_rule *r, const struct slo_target *target, nsec_t elapsed)
+{
     uint64_t may_be_above = r->samples * (SLO_PARTS - target->percentile);
-    r->standing = stands ? r->standing + 1 : 0;
     if (r->standing >= STANDING) {
+        r->quiet = 0;
         lower(r, target->ns, elapsed);
     } else if (r->above * SLO_PARTS <= may_be_above) {
-        raise(r, elapsed);
+        r->level = raised(r, r->level, elapsed);
     }
-    r->least_before = r->samples > 0 ? r->least : 0;
-    rule_begin(r, now);
 }
 
-/* Cuts what the rule refuses from the lowest class upwards, but not above its own. */
+static void
+rule_end(struct slo_watch *w, unsigned rule, const struct slo_target *target, nsec_t now)
+{
+    struct slo_rule *r = &w->rules[rule];
+    nsec_t elapsed = now - r->begun;
+    bool stands = r->samples > 0 && r->least > target->ns / 2;
+    if (class_is_inline((enum req_class)rule)) {
+        stands = stands && r->least + elapsed / DRAIN_PARTS >= r->least_before;
+    }
+    r->standing = stands ? r->standing + 1 : 0;
+    if (class_is_inline((enum req_class)rule)) {
+        end_timed(w, rule, elapsed);
+    } else {
+        end_untimed(r, target, elapsed);
+    }
+    r->least_before = r->samples > 0 ? r->least : 0;
+    rule_begin(w, rule, now);
+}
+
+/* Cuts what the rule refuses from the lowest class upwards, but not above its own; nor that, when
+ * it is known who of it is late. */
 static void
 cut_classes(struct slo_watch *w, unsigned rule)
 {
     uint64_t all = 0;
-    if (w->rules[rule].level >= ONE) {
+    bool is_timed = class_is_inline((enum req_class)rule);
+    unsigned highest = rule + is_timed;
+    uint32_t level = is_timed ? w->rules[rule].below : w->rules[rule].level;
+    if (level >= ONE) {
         return;
     }
-    for (unsigned c = rule; c < CLASS_COUNT; c++) {
+    for (unsigned c = highest; c < CLASS_COUNT; c++) {
         all += w->offered[c];
     }
-    uint64_t left = all * (ONE - w->rules[rule].level) / ONE;
-    for (unsigned c = CLASS_COUNT; c-- > rule;) {
+    uint64_t left = all * (ONE - level) / ONE;
+    for (unsigned c = CLASS_COUNT; c-- > highest;) {
         uint64_t cut = left < w->offered[c] ? left : w->offered[c];
         uint32_t keep = 0;
         if (w->offered[c] > 0) {
@@ -229,7 +316,7 @@ share_out(struct slo_watch *w, nsec_t now)
     }
     for (unsigned c = 0; c < CLASS_COUNT; c++) {
         if (target_of(w->shared, c).ns == 0) {
-            w->rules[c].level = ONE; /* it has been lifted */
+            rule_reset(w, c, 0, now);
         }
         cut_classes(w, c);
         lowest = w->rules[c].level < lowest ? w->rules[c].level : lowest;
@@ -251,14 +338,18 @@ rule_sample(struct slo_watch *w, unsigned rule, nsec_t delay, nsec_t now)
     if (target.ns == 0) {
         return;
     }
+    if (unlikely(r->target_ns != target.ns)) {
+        rule_reset(w, rule, target.ns, now);
+    }
     nsec_t elapsed = now > r->begun ? now - r->begun : 0;
-    nsec_t interval = INTERVAL_TARGETS * target.ns;
-    interval = interval > SLO_INTERVAL ? interval : SLO_INTERVAL;
+    nsec_t interval = interval_of(target.ns);
     if (now < r->begun) {
-        rule_begin(r, now); /* the clock went back */
+        rule_begin(w, rule, now); /* the clock went back */
+    } else if (elapsed >= INTERVAL_MOST * interval && delay <= target.ns / 2) {
+        rule_reset(w, rule, target.ns, now); /* hardly anybody came, and nobody waits */
     } else if (elapsed >= interval &&
                (r->samples >= SAMPLES_LEAST || elapsed >= INTERVAL_MOST * interval)) {
-        rule_end(r, &target, now);
+        rule_end(w, rule, &target, now);
     }
     r->samples++;
     r->above += delay > target.ns - target.ns / 5;
@@ -295,6 +386,18 @@ share_of(const struct slo_watch *w, uint32_t keep, uint64_t peer)
     return share <= 0 ? 0 : share < ONE ? (uint32_t)share : ONE;
 }
 
+/* Is it too late for a request that has waited so long? Of several addresses the same are
+ * late before the others. */
+static bool
+is_late(const struct slo_watch *w, enum req_class class, uint64_t peer, nsec_t delay)
+{
+    nsec_t most = target_of(w->shared, class).ns / 100 * SLO_WAIT_PCT;
+    if (w->band < ONE) {
+        most -= most / ONE * ((peer >> 16) % ONE) / PATIENCE_PARTS;
+    }
+    return w->rules[class].is_overloaded && delay > most;
+}
+
 bool
 slo_admits(struct slo_watch *w, enum req_class class, uint64_t peer, nsec_t delay,
            nsec_t now)
@@ -302,6 +405,7 @@ slo_admits(struct slo_watch *w, enum req_class class, uint64_t peer, nsec_t dela
     /* The delays of the others are not known before their turn comes. */
     bool is_timed = class_is_inline(class) && target_of(w->shared, class).ns != 0;
     w->offered[class]++;
+    w->asked[class]++;
     w->peers_seen |= UINT64_C(1) << (peer >> 58);
     if (is_timed) {
         rule_sample(w, class, delay, now);
@@ -310,19 +414,38 @@ slo_admits(struct slo_watch *w, enum req_class class, uint64_t peer, nsec_t dela
         share_out(w, now);
     }
     uint32_t share = ONE;
-    bool is_late =
-        is_timed && w->rules[class].level < ONE && delay > target_of(w->shared, class).ns;
     if (unlikely(w->keep[class] < ONE)) {
         share = share_of(w, w->keep[class], peer);
     }
-    if (unlikely(is_late)) {
-        share =
-            share < LEVEL_FLOOR ? share : LEVEL_FLOOR; /* so that somebody is served */
+    w->share = share;
+    w->was_late = false;
+    bool is_chosen = likely(share == ONE) || is_served(&w->credit[class], share);
+    if (is_chosen && is_timed && unlikely(is_late(w, class, peer, delay))) {
+        w->was_late = true;
+        w->rules[class].late++;
+        is_chosen = w->rules[class].is_hopeless &&
+                    is_served(&w->late_credit, LEVEL_FLOOR); /* somebody is served */
     }
-    if (likely(share == ONE) || is_served(&w->credit[class], share)) {
+    if (likely(is_chosen)) {
         return true;
     }
     ctr_add(&w->shed[class], 1);
-    ctr_add(&w->late, is_late);
+    ctr_add(&w->late, w->was_late);
     return false;
+}
+
+void
+slo_refuse(struct slo_watch *w, enum req_class class, unsigned n)
+{
+    uint64_t chosen = (uint64_t)w->share * n;
+    w->offered[class] += n;
+    w->asked[class] += n;
+    ctr_add(&w->shed[class], n);
+    if (w->was_late) {
+        w->rules[class].late += chosen / ONE;
+        ctr_add(&w->late, chosen / ONE);
+        return;
+    }
+    uint64_t credit = w->credit[class] + chosen;
+    w->credit[class] = credit < CREDIT_MOST ? (uint32_t)credit : CREDIT_MOST;
 }

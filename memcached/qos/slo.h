@@ -7,13 +7,17 @@
  *
  * The law. Every interval (10 ms, longer when there are few samples) looks at the delays of
  * the requests that came. When even the least of them was above half of the target in two
- * intervals in a row, a queue stands: the level, the share of requests that is admitted, is
- * lowered by the overload that the growth of the least delay shows, and so far below it that
- * the queue drains within some tens of milliseconds; never by less than 5 %, never below
- * 10 %. When the percentile of the target is below 0.8 of it, the level rises by 1 % of all.
- * While the level is below 100 %, requests that are already later than the target are refused
- * first: serving them would help nobody. The lowest class is refused first, and within a
- * class the same addresses, the more evenly the fewer there are.
+ * intervals in a row and it did not shrink, a queue stands. From then on a request is late, and
+ * refused, when it has waited for three quarters of the target: what is served has the rest
+ * for itself, the server is never idle, and no rate has to be guessed. Of several addresses the
+ * same have less patience than the others. While more than a few of a class are late, the
+ * classes below are refused, the lowest first, by a share that grows. Twenty intervals with
+ * hardly a late one end it.
+ *
+ * Of a class that does not run where it is read the delay is known only when it has passed, so
+ * there the growth of the least delay tells by how much the level, the share that is admitted,
+ * is lowered: to 95 % of the capacity and by what drains the queue, by 5 % at least, to 10 % at
+ * the lowest.
  *
  * `struct slo` is shared; its targets may change at any time. `struct slo_watch` belongs to a
  * worker's thread; its counters and level anybody reads.
@@ -31,6 +35,8 @@
 
 #define SLO_INTERVAL (10 * NSEC_PER_MSEC)
 #define SLO_PARTS 1000 /* levels and percentiles are in thousandths */
+/* How much of a target waiting may take while a queue stands. */
+#define SLO_WAIT_PCT 75
 
 struct slo_target {
     nsec_t ns;           /* 0: none */
@@ -48,22 +54,32 @@ struct slo {
 };
 
 struct slo_rule {
+    nsec_t target_ns; /* that it has been watched for */
     nsec_t begun;
     uint64_t samples, above; /* of this interval; those above 0.8 of the target */
+    uint64_t late;           /* of this interval, refused */
+    uint64_t asked_before;   /* when it began */
     nsec_t least, least_before;
-    unsigned standing; /* intervals in a row */
-    uint32_t level;    /* thousandths of SLO_PARTS */
+    unsigned standing;  /* intervals in a row */
+    unsigned quiet;     /* intervals in a row without late ones */
+    uint32_t level;     /* admitted of its class, of 65536 */
+    uint32_t below;     /* of the classes below it, likewise; when its own runs at once */
+    bool is_overloaded; /* late ones are refused */
+    bool is_hopeless;   /* hardly one was not */
 };
 
 struct slo_watch {
     struct slo *shared;
     struct slo_rule rules[CLASS_COUNT];
-    uint64_t offered[CLASS_COUNT]; /* requests, older ones count less and less */
-    uint32_t keep[CLASS_COUNT];    /* share that is admitted, of SLO_ONE */
-    uint32_t credit[CLASS_COUNT];
+    uint64_t asked[CLASS_COUNT];   /* requests */
+    uint64_t offered[CLASS_COUNT]; /* the same, older ones count less and less */
+    uint32_t keep[CLASS_COUNT];    /* share that is admitted, of 65536 */
+    uint32_t credit[CLASS_COUNT], late_credit;
     uint64_t peers_seen; /* a bit for each of 64 groups */
-    uint32_t band;       /* of the addresses, how many are served in part; of SLO_ONE */
+    uint32_t band;       /* of the addresses, how many are served in part; of 65536 */
     nsec_t shared_at;    /* when keep was last looked at */
+    uint32_t share;      /* of such as the last that asked, how many are admitted */
+    bool was_late;       /* the last that asked */
     ctr_t shed[CLASS_COUNT], late; /* refused; those of them that were too late */
     ctr_t level;                   /* lowest of the rules, thousandths */
 };
@@ -94,3 +110,5 @@ void slo_observe(struct slo_watch *w, enum req_class class, nsec_t delay, nsec_t
 /* A request of this class and address (0: none) that has waited `delay`: is it served? */
 bool slo_admits(struct slo_watch *w, enum req_class class, uint64_t peer, nsec_t delay,
                 nsec_t now);
+/* After slo_admits has refused one: n more that have come with it are refused, unasked. */
+void slo_refuse(struct slo_watch *w, enum req_class class, unsigned n);

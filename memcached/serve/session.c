@@ -399,6 +399,28 @@ session_refuse(struct session *s, const struct env *env, struct buf *in,
     return finish(s, in, ran);
 }
 
+unsigned
+session_refuse_gets(struct session *s, const struct env *env, struct buf *in,
+                    struct chain *out, uint32_t keys, bool as_miss)
+{
+    unsigned n = 0;
+    bool is_between = !s->is_pending && !s->is_open && !s->skips_line && s->swallow == 0;
+    bool is_stranger = env->conf->auth != NULL && !s->is_authenticated;
+    if (!is_between || is_stranger || s->req.protocol != PROTOCOL_ASCII) {
+        return 0;
+    }
+    while (buf_len(in) > 0) {
+        size_t len = ascii_skim_get(buf_unread(in), buf_len(in), keys);
+        if (len == 0 ||
+            !ascii_put_reply(out, &env->chain, as_miss ? REPLY_END : REPLY_BUSY)) {
+            break;
+        }
+        buf_consume(in, len);
+        n++;
+    }
+    return n;
+}
+
 enum session_ran
 session_run(struct session *s, const struct env *env, struct buf *in, struct chain *out,
             const struct session_limits *limits)

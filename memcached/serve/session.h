@@ -102,6 +102,11 @@ must_check enum session_ran session_refuse(struct session *s, const struct env *
                                            struct buf *in, struct chain *out,
                                            bool as_miss);
 
+/* After session_refuse: does the same to the plain text gets of at most `keys` keys each that
+ * follow in the buffer, much cheaper than one by one. Returns how many. */
+unsigned session_refuse_gets(struct session *s, const struct env *env, struct buf *in,
+                             struct chain *out, uint32_t keys, bool as_miss);
+
 /* Gives up the text retrieval that is under way, or has just been finished: what is left of
  * its line will be dropped. The caller answers. */
 void session_abandon(struct session *s, const struct env *env, struct buf *in);

@@ -291,6 +291,58 @@ START_TEST(test_other)
 }
 END_TEST
 
+/* What is skimmed is what the parser takes for a get, and has no more keys than were asked for. */
+static void
+check_skim(const char *line, size_t n)
+{
+    static const uint32_t limits[] = {1, 2, 3, 16, UINT32_MAX};
+    for (unsigned i = 0; i < ROWS(limits); i++) {
+        struct req req;
+        size_t len = ascii_skim_get(line, n, limits[i]);
+        if (len == 0) {
+            continue;
+        }
+        struct parse parsed = ascii_parse(
+            line, n, 0, false, rules_of((enum profile)(i % PROFILE_COUNT)), &req);
+        ck_assert_int_eq(parsed.status, PARSE_DONE);
+        ck_assert_uint_eq(parsed.consumed, len);
+        ck_assert_int_eq(req.verb, VERB_GET);
+        ck_assert_uint_le(req.keys, limits[i]);
+    }
+}
+
+START_TEST(test_skim_of_rows)
+{
+    char line[INPUT_MAX];
+    check_skim(line, expand(retrieve_rows[_i].line, line));
+}
+END_TEST
+
+START_TEST(test_skim)
+{
+    char line[INPUT_MAX];
+    ck_assert_uint_eq(ascii_skim_get(line, expand("get a\r\nget b\r\n", line), 1), 7);
+    ck_assert_uint_eq(ascii_skim_get(line, expand("get a b\n", line), 2), 8);
+    ck_assert_uint_eq(ascii_skim_get(line, expand("get a b\r\n", line), 1), 0);
+    ck_assert_uint_eq(ascii_skim_get(line, expand("get {250k} b {250m}\r\n", line), 3),
+                      509);
+    ck_assert_uint_eq(ascii_skim_get(line, expand("get {9000k}\r\n", line), 3), 0);
+    struct rng rng;
+    rng_init(&rng, 11, 1);
+    for (unsigned i = 0; i < 20000; i++) {
+        static const char parts[] = "  a\r\nkg";
+        size_t n = expand("get ", line);
+        size_t more = (size_t)rng_below(&rng, i % 7 == 0 ? 900 : 40);
+        while (n < more) {
+            bool is_odd = rng_below(&rng, 30) == 0;
+            line[n++] = is_odd ? parts[rng_below(&rng, sizeof parts - 1)] : 'k';
+        }
+        n += expand("\r\n", line + n);
+        check_skim(line, n);
+    }
+}
+END_TEST
+
 int
 main(void)
 {
@@ -301,6 +353,8 @@ main(void)
     tcase_add_loop_test(tc, test_store, 0, ROWS(store_rows));
     tcase_add_loop_test(tc, test_keyed, 0, ROWS(keyed_rows));
     tcase_add_loop_test(tc, test_other, 0, ROWS(other_rows));
+    tcase_add_loop_test(tc, test_skim_of_rows, 0, ROWS(retrieve_rows));
+    tcase_add_test(tc, test_skim);
     suite_add_tcase(s, tc);
     return run_suite(s);
 }

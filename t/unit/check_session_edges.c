@@ -556,6 +556,35 @@ START_TEST(test_limits_of_a_run)
 }
 END_TEST
 
+/* Plain gets behind a refused one are refused with it; the first other line ends that. */
+START_TEST(test_gets_are_refused_in_a_row)
+{
+    static const char *const ends[] = {
+        "get x y z\r\n", "gets x\r\n",      "get {251k}\r\n", "get  x\r\n", "get \r\n",
+        "version\r\n",   "set x 0 0 5\r\n", "get x {251k}\n", "get x"};
+    open_client(_i);
+    for (unsigned i = 0; i < ROWS(ends); i++) {
+        bool as_miss = i % 2 == 1;
+        const char *reply = as_miss ? "END\r\n" : "SERVER_ERROR 307 busy\r\n";
+        char lines[200];
+        sprintf(lines, "get a\r\nget b c\r\nget {250k} d\nget e \r\n%s", ends[i]);
+        facts_of(lines);
+        size_t bytes = client.out.bytes;
+        ck_assert_int_eq(session_refuse(&client.session, &client.env, &client.in,
+                                        &client.out, as_miss),
+                         RAN_DONE);
+        ck_assert_uint_eq(session_refuse_gets(&client.session, &client.env, &client.in,
+                                              &client.out, 2, as_miss),
+                          3);
+        ck_assert_uint_eq(client.out.bytes - bytes, 4 * strlen(reply));
+        ck_assert_uint_eq(session_refuse_gets(&client.session, &client.env, &client.in,
+                                              &client.out, 2, as_miss),
+                          0);
+        ck_assert_int_eq(*buf_unread(&client.in), *ends[i]);
+    }
+}
+END_TEST
+
 /* Between two parts of a body the session waits for the body and nothing else. */
 START_TEST(test_body_in_parts)
 {
@@ -669,6 +698,7 @@ main(void)
     tcase_add_loop_test(tc, test_full_store_meta, 0, PROFILE_COUNT);
     tcase_add_loop_test(tc, test_too_many_readers, 0, PROFILE_COUNT);
     tcase_add_loop_test(tc, test_limits_of_a_run, 0, PROFILE_COUNT);
+    tcase_add_loop_test(tc, test_gets_are_refused_in_a_row, 0, PROFILE_COUNT);
     tcase_add_loop_test(tc, test_body_in_parts, 0, PROFILE_COUNT);
     tcase_add_loop_test(tc, test_counters, 0, PROFILE_COUNT);
     suite_add_tcase(s, tc);

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ */
+#include <string.h>
+
+#include "base/must.h"
+#include "proto/ascii.h"
+
+#define LANES 16
+#define ROUNDS_MAX 255 /* before a lane's count overflows */
+#define VERB "get "
+#define VERB_LEN (sizeof VERB - 1)
+
+typedef uint8_t lanes __attribute__((vector_size(LANES)));
+
+static size_t
+count_in_rounds(const char *p, size_t rounds)
+{
+    lanes counts = {0}, blanks = {0};
+    size_t sum = 0;
+    blanks += ' ';
+    for (size_t i = 0; i < rounds; i++) {
+        lanes text;
+        memcpy(&text, p + i * LANES, sizeof text);
+        counts -= (lanes)(text == blanks); /* what is equal is all ones, that is, -1 */
+    }
+    for (unsigned i = 0; i < LANES; i++) {
+        sum += counts[i];
+    }
+    return sum;
+}
+
+static size_t
+count_blanks(const char *p, size_t n)
+{
+    size_t sum = 0;
+    while (n >= LANES) {
+        size_t rounds = n / LANES < ROUNDS_MAX ? n / LANES : ROUNDS_MAX;
+        sum += count_in_rounds(p, rounds);
+        p += rounds * LANES;
+        n -= rounds * LANES;
+    }
+    for (size_t i = 0; i < n; i++) {
+        sum += p[i] == ' ';
+    }
+    return sum;
+}
+
+/* No word is longer than a key may be. */
+static bool
+has_keys_only(const char *p, size_t n)
+{
+    while (n > REQ_KEY_MAX) {
+        const char *blank = memrchr(p, ' ', REQ_KEY_MAX + 1);
+        if (blank == NULL) {
+            return false;
+        }
+        n -= (size_t)(blank + 1 - p);
+        p = blank + 1;
+    }
+    return true;
+}
+
+size_t
+ascii_skim_get(const char *p, size_t n, uint32_t keys)
+{
+    if (n <= VERB_LEN + 1 || memcmp(p, VERB, VERB_LEN) != 0 || p[VERB_LEN] <= ' ') {
+        return 0;
+    }
+    const char *line_feed = memchr(p, '\n', n);
+    if (line_feed == NULL) {
+        return 0;
+    }
+    size_t len = (size_t)(line_feed - p);
+    size_t text = len - (p[len - 1] == '\r') - VERB_LEN;
+    bool has_few = text < keys || count_blanks(p + VERB_LEN, text) < keys;
+    return has_few && has_keys_only(p + VERB_LEN, text) ? len + 1 : 0;
+}
