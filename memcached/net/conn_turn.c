@@ -13,7 +13,7 @@
 #define READS_MAX 64 /* buffers' worth of input that any turn takes */
 #define DRAIN_READS_MAX 64 /* buffers' worth of input that is still taken at the end */
 #define KEYS_PER_RUN 16    /* looked up between two looks at the clock */
-#define REQUESTS_TIMED 4   /* small ones, likewise */
+#define REQUESTS_TIMED 8   /* small ones, likewise */
 
 static void
 set_state(struct conn *c, enum registry_state state)
@@ -101,7 +101,9 @@ step_read(struct conn *c, struct turn *turn, enum session_next next)
     if (unlikely(io >= IO_CLOSED)) {
         return io == IO_CLOSED ? STEP_CLOSED : io == IO_LATER ? STEP_DEFER : STEP_WAIT;
     }
-    return is_turn_over(c, turn) ? STEP_DEFER : STEP_ON;
+    /* A turn that has only begun is not over. */
+    bool may_be_over = turn->has_run || turn->reads > 1 || next == SESSION_WANT;
+    return may_be_over && is_turn_over(c, turn) ? STEP_DEFER : STEP_ON;
 }
 
 /* The last replies go out before the connection ends. */
@@ -241,7 +243,8 @@ admit(struct conn *c, struct turn *turn, enum req_class class)
     if (is_timed && is_turn_over(c, turn)) {
         return STEP_DEFER; /* the worker's time is up, not this connection's number */
     }
-    if (class_is_limited(class)) {
+    if (class_is_limited(class) &&
+        (turn->spare.left == 0 || !worker_follow(w, &turn->spare, class))) {
         struct limiter_request asked = request_of(c, class);
         enum limiter_verdict verdict = worker_admit(w, &c->task, &asked, turn->is_served);
         if (unlikely(verdict != VERDICT_ADMIT)) {
@@ -250,6 +253,9 @@ admit(struct conn *c, struct turn *turn, enum req_class class)
                 return STEP_QUEUED;
             }
             return refuse_request(c, turn, class);
+        }
+        if (turn->has_run) { /* a lone request has nobody behind it */
+            turn->spare = worker_spare(w);
         }
     }
     c->task.is_admitted = true;

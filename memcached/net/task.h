@@ -9,7 +9,7 @@
 #include <stdbool.h>
 
 #include "base/clock.h"
-#include "qos/gate.h"
+#include "qos/limiter.h"
 #include "qos/sched.h"
 
 struct task {
@@ -37,5 +37,6 @@ struct turn {
     unsigned requests;   /* still allowed in a row */
     unsigned reads;      /* done */
     bool has_run;        /* a request, or a piece of one */
-    nsec_t deadline;     /* of a deferred turn; TURN_ENDLESS: other bounds do */
+    struct limiter_spare spare; /* further requests that need not ask */
+    nsec_t deadline;            /* of a deferred turn; TURN_ENDLESS: other bounds do */
 };

@@ -40,6 +40,9 @@
 #define WORKER_CLASS_SUB_BITS 4
 #define WORKER_CLASS_MAX_NS (10 * NSEC_PER_SEC)
 
+/* Requests of one turn that pass on the admission of one before them. */
+#define WORKER_SPARE_MAX 16
+
 /* Buckets of the limiter's delay histogram: 3 % wide is enough for a summary. */
 #define WORKER_DELAY_SUB_BITS 5
 #define WORKER_DELAY_MAX_NS (100 * NSEC_PER_SEC)
@@ -240,6 +243,19 @@ static inline bool
 worker_refuses_rest(const struct worker *w)
 {
     return w->refuses_rest;
+}
+/* A request was admitted: those that come right behind it, of the same turn. An SLO wants to
+ * be asked for each. */
+static inline struct limiter_spare
+worker_spare(const struct worker *w)
+{
+    return limiter_spare_of(&w->desk, slo_is_on(&w->shared->slo) ? 0 : WORKER_SPARE_MAX);
+}
+/* One of these; false: worker_admit is to be asked. */
+static inline bool
+worker_follow(struct worker *w, struct limiter_spare *spare, enum req_class class)
+{
+    return limiter_follow(&w->desk, spare, class);
 }
 /* Queues the task's head request behind the other deferred ones of the class. */
 void worker_defer(struct worker *w, struct task *t, enum req_class class);

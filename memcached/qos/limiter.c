@@ -343,6 +343,22 @@ limiter_ask_limits(struct limiter_desk *d, struct gate_node *n,
     return waits && queue_up(d, n, now) ? VERDICT_WAIT : refuse(d, n);
 }
 
+struct limiter_spare
+limiter_spare_of(const struct limiter_desk *d, unsigned most)
+{
+    const struct limiter *l = d->shared;
+    uint64_t tokens = d->total.lease.tokens;
+    if (!atomic_load_explicit(&l->is_on, memory_order_relaxed)) {
+        return (struct limiter_spare){.left = most};
+    }
+    if (!atomic_load_explicit(&l->is_simple, memory_order_relaxed) ||
+        d->total.length > 0 || d->total.lease.epoch != limit_epoch(&l->total)) {
+        return (struct limiter_spare){.left = 0};
+    }
+    return (struct limiter_spare){.left = tokens < most ? (unsigned)tokens : most,
+                                  .has_price = true};
+}
+
 void
 limiter_owe(struct limiter_desk *d, const struct limiter_request *r, nsec_t now)
 {

@@ -141,6 +141,27 @@ limiter_ask(struct limiter_desk *d, struct gate_node *n, const struct limiter_re
     return VERDICT_ADMIT;
 }
 
+/* A request was admitted: how many more, of any class and up to `most`, may pass right behind
+ * it with no more than limiter_follow. */
+struct limiter_spare {
+    unsigned left;
+    bool has_price; /* each takes a token */
+};
+struct limiter_spare limiter_spare_of(const struct limiter_desk *d, unsigned most);
+/* False: it has to ask. */
+static inline bool
+limiter_follow(struct limiter_desk *d, struct limiter_spare *spare, enum req_class class)
+{
+    struct limit_lease *lease = &d->total.lease;
+    if (spare->left == 0 || lease->tokens < spare->has_price) {
+        return false;
+    }
+    spare->left--;
+    lease->tokens -= spare->has_price;
+    ctr_add(&d->ctr[class].admitted, 1);
+    return true;
+}
+
 /* More keys of an admitted request have turned up: their tokens are owed. */
 void limiter_owe(struct limiter_desk *d, const struct limiter_request *r, nsec_t now);
 

@@ -741,6 +741,82 @@ START_TEST(rules_are_read)
 }
 END_TEST
 
+#define SPARE_MOST 16
+
+/* Asks once and lets as many follow as may; how many that were, 0: it has to wait. */
+static unsigned
+ask_and_follow(struct server *sv, struct gate_node *node, nsec_t now)
+{
+    struct limiter_desk *d = &sv->desks[0];
+    struct limiter_request small = {.class = CLASS_SMALL, .keys = 1};
+    if (limiter_ask(d, node, &small, false, now) != VERDICT_ADMIT) {
+        return 0;
+    }
+    unsigned count = 1;
+    struct limiter_spare spare = limiter_spare_of(d, SPARE_MOST);
+    ck_assert_uint_le(spare.left, SPARE_MOST);
+    while (limiter_follow(d, &spare, CLASS_WRITE)) {
+        count++;
+    }
+    return count;
+}
+
+START_TEST(who_follows_pays_as_well)
+{
+    struct limiter_conf conf = {.total = {1000000, 500}};
+    struct server *sv = server_start(&conf, 1);
+    struct gate_node node = {.next = NULL};
+    uint64_t admitted = 0;
+    unsigned batches = 0;
+    for (unsigned count; (count = ask_and_follow(sv, &node, START)) > 0; batches++) {
+        admitted += count;
+    }
+    ck_assert_uint_ge(admitted, 499);
+    ck_assert_uint_le(admitted, 501);
+    ck_assert_uint_lt(batches, admitted / 4);
+    ck_assert_uint_eq(ctr_get(&sv->desks[0].ctr[CLASS_SMALL].admitted) +
+                          ctr_get(&sv->desks[0].ctr[CLASS_WRITE].admitted),
+                      admitted);
+    /* Somebody waits: nobody follows anybody. */
+    ck_assert(gate_is_waiting(&node));
+    ck_assert_uint_eq(limiter_spare_of(&sv->desks[0], SPARE_MOST).left, 0);
+    limiter_leave(&sv->desks[0], &node);
+    server_end(sv);
+}
+END_TEST
+
+START_TEST(who_follows_cannot_pay_with_what_is_gone)
+{
+    struct limiter_conf conf = {.total = {1000000, 500}};
+    struct server *sv = server_start(&conf, 1);
+    struct limiter_desk *d = &sv->desks[0];
+    struct limiter_request small = {.class = CLASS_SMALL, .keys = 1};
+    struct gate_node node = {.next = NULL};
+    ck_assert_int_eq(limiter_ask(d, &node, &small, false, START), VERDICT_ADMIT);
+    struct limiter_spare spare = limiter_spare_of(d, SPARE_MOST);
+    ck_assert_uint_gt(spare.left, 0);
+    limiter_rest(d, START);
+    ck_assert(!limiter_follow(d, &spare, CLASS_SMALL));
+    /* A setting that asks for more than one token of all: each asks for itself. */
+    ck_assert_int_eq(limiter_ask(d, &node, &small, false, START), VERDICT_ADMIT);
+    limiter_set_unit(&sv->limiter, true);
+    ck_assert_uint_eq(limiter_spare_of(d, SPARE_MOST).left, 0);
+    limiter_set_unit(&sv->limiter, false);
+    ck_assert_uint_gt(limiter_spare_of(d, SPARE_MOST).left, 0);
+    limiter_set_class(&sv->limiter, CLASS_BULK, (struct limiter_rule){10, 0}, START);
+    ck_assert_uint_eq(limiter_spare_of(d, SPARE_MOST).left, 0);
+    limiter_set_class(&sv->limiter, CLASS_BULK, (struct limiter_rule){0, 0}, START);
+    limiter_set_total(&sv->limiter, (struct limiter_rule){1000, 1}, START);
+    ck_assert_uint_eq(limiter_spare_of(d, SPARE_MOST).left, 0); /* the lease is void */
+    limiter_set_total(&sv->limiter, (struct limiter_rule){0, 0}, START);
+    spare = limiter_spare_of(d, SPARE_MOST);
+    ck_assert_uint_eq(spare.left, SPARE_MOST);
+    limiter_set_total(&sv->limiter, (struct limiter_rule){1000, 1}, START);
+    ck_assert(limiter_follow(d, &spare, CLASS_SMALL)); /* of the turn that has begun */
+    server_end(sv);
+}
+END_TEST
+
 START_TEST(actions_are_read_and_written)
 {
     static const char *const right[] = {"delay", "error", "miss", "delay:50ms+error",
@@ -797,6 +873,8 @@ main(void)
     tcase_add_test(tc, too_many_busy_addresses_share);
     tcase_add_test(tc, changes_give_no_address_a_burst);
     tcase_add_test(tc, an_address_may_ask_at_any_time);
+    tcase_add_test(tc, who_follows_pays_as_well);
+    tcase_add_test(tc, who_follows_cannot_pay_with_what_is_gone);
     tcase_add_test(tc, rules_are_read);
     tcase_add_test(tc, actions_are_read_and_written);
     suite_add_tcase(suite, tc);
