@@ -34,7 +34,7 @@
 #define STATUS_OS_ERROR 71
 #define SPARE_FILES 32               /* descriptors beside connections and workers */
 #define SPARE_RINGS 8                /* of the live log, beside the workers' */
-#define TURN_NS (50 * NSEC_PER_USEC) /* deferred work between two polls */
+#define TURN_NS (25 * NSEC_PER_USEC) /* deferred work between two polls */
 #define VERBOSITY_CLASSES 2          /* -vv lists the slab classes */
 #define DRAIN_SECONDS 4              /* for clients to take their replies at the end */
 

@@ -266,9 +266,9 @@ inline_used(const struct worker *w)
     return w->is_now_fresh && w->now > w->woke_at ? w->now - w->woke_at : 0;
 }
 
-/* The turn of whoever is next. One that has waited too long is not at the cost of the others:
- * the pass's deadline moves. */
-static void
+/* The turn of whoever is next, and how long it took. One that has waited too long is not at the
+ * cost of the others: the pass's deadline moves. */
+static nsec_t
 serve_next(struct worker *w, nsec_t *deadline)
 {
     bool is_overdue;
@@ -293,9 +293,11 @@ serve_next(struct worker *w, nsec_t *deadline)
     sched_charge(&w->sched, class, end - begin);
     hist_record(k->service, end - begin);
     *deadline += is_overdue ? end - begin : 0;
+    return end - begin;
 }
 
-/* One budget's worth of deferred turns, at least one; then the sockets are polled again.
+/* One budget's worth of deferred turns, at least one, and none that would overdraw it if it
+ * took as long as the last; then the sockets are polled again.
  * Without classes each gets one turn, in the order in which they came. */
 static void
 serve_deferred(struct worker *w)
@@ -308,9 +310,10 @@ serve_deferred(struct worker *w)
     nsec_t used = inline_used(w);
     nsec_t deadline = begin + sched_deferred_ns(&w->sched, w->shared->turn_ns, used);
     sched_charge(&w->sched, CLASS_SMALL, used);
+    nsec_t took;
     do {
-        serve_next(w, &deadline);
-    } while (w->now < deadline && --turns > 0 && w->sched.length > 0);
+        took = serve_next(w, &deadline);
+    } while (w->now + took < deadline && --turns > 0 && w->sched.length > 0);
 }
 
 /* ---- mailbox -------------------------------------------------------------------------- */
