@@ -242,13 +242,24 @@ reconnect(struct drive *d, struct lconn *c, nsec_t now)
     }
 }
 
+/* A UNIX socket is up at once and no event says so: it gets its requests here. */
+static void
+revive(struct drive *d, struct lconn *c, nsec_t now)
+{
+    reconnect(d, c, now);
+    offer_room(d, c);
+    if (!d->conf.is_open) {
+        refill(d, c, now);
+    }
+}
+
 /* The server has said that it closes: not an error. What was sent behind is lost. */
 static void
 replace(struct drive *d, struct lconn *c, nsec_t now)
 {
     forget_requests(d, c, &d->tally->lost, now);
     lconn_down(c);
-    reconnect(d, c, now);
+    revive(d, c, now);
 }
 
 /* False when the connection is gone. */
@@ -347,11 +358,7 @@ tick(struct drive *d, nsec_t now)
             oldest->issued + d->conf.timeout < now) {
             lose(d, c, TALLY_TIMEOUT, now);
         } else if (c->state == LCONN_DOWN && c->retry_at <= now && now < d->window.end) {
-            reconnect(d, c, now);
-            offer_room(d, c);
-            if (!d->conf.is_open) {
-                refill(d, c, now);
-            }
+            revive(d, c, now);
         }
     }
 }

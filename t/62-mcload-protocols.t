@@ -7,6 +7,7 @@ use FindBin;
 use lib "$FindBin::Bin/lib";
 use File::Path qw(make_path);
 use IO::Socket::INET;
+use IO::Socket::UNIX;
 use POSIX ();
 use Test::More;
 use MCLoad;
@@ -174,6 +175,30 @@ CONF
     my $run = mcload_json('-s', "127.0.0.1:$port", '--protocol=http', '-r', '10', '-t', '0.1');
     cmp_ok($run->{json}{'totals.gets'}, '>', 0, 'nginx: 404 is an answer');
     is($run->{json}{'totals.hits'}, 0, 'nginx: and a miss');
+}
+
+# A server that closes each connection behind its first answer, where connecting takes no
+# time: no event tells that the connection is there again.
+{
+    my $path = "$dir/http";
+    my $listener = IO::Socket::UNIX->new(Local => $path, Listen => 16) or die "listen: $!";
+    my $pid = fork;
+    die "fork: $!" if !defined $pid;
+    if (!$pid) {
+        while (my $client = $listener->accept) {
+            local $/ = "\r\n\r\n";
+            next if !defined readline $client;
+            print $client "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nhi";
+        }
+        POSIX::_exit(0);
+    }
+    push @others, $pid;
+    for my $args ([], ['-q', '1000']) {
+        my $run = mcload_json('-s', "unix:$path", '--protocol=http', '-r', '10', '-t', '0.3',
+            '-c', '2', @$args);
+        clean($run, "one request a connection @$args");
+        cmp_ok($run->{json}{'totals.gets'}, '>', 2, '... and more than one each');
+    }
 }
 
 # ---- what a protocol cannot --------------------------------------------------------------
