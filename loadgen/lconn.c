@@ -430,6 +430,14 @@ static const struct {
     [CODEC_AUTH] = {KIND(CLIENT_STORED), 0},
 };
 
+/* The last value was as long as its key has it: not every protocol says so before. */
+static bool
+is_whole(const struct lconn *c, const struct workload *w)
+{
+    uint64_t key = keys_at(c, c->head)[c->next_key - 1];
+    return c->value_at == workload_value_len(w, key);
+}
+
 static enum lconn_outcome
 judge(struct lconn *c, const struct workload *w, enum client_kind kind)
 {
@@ -440,6 +448,9 @@ judge(struct lconn *c, const struct workload *w, enum client_kind kind)
     }
     if (((answers[op->verb].effect | answers[op->verb].none) & KIND(kind)) == 0) {
         return LCONN_UNEXPECTED;
+    }
+    if (op->is_verified && c->hits > 0 && !is_whole(c, w)) {
+        c->is_wrong = true;
     }
     while (is_get(op) && c->next_key < op->keys) {
         finish_key(c, w, c->next_key++, NULL);

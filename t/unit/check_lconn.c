@@ -341,6 +341,37 @@ START_TEST(test_verified)
 }
 END_TEST
 
+/* Of a value in chunks the length is known at its end only. */
+START_TEST(test_verified_chunks)
+{
+#define CHUNKED "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+    char good[128], brief[128], lengthy[128], request[128];
+    const char *v = workload_value(&workload, 5);
+    snprintf(good, sizeof good, CHUNKED "3\r\n%.3s\r\n1\r\n%.1s\r\n0\r\n\r\n", v, v + 3);
+    snprintf(brief, sizeof brief, CHUNKED "3\r\n%.3s\r\n0\r\n\r\n", v);
+    snprintf(lengthy, sizeof lengthy, CHUNKED "5\r\n%.5s\r\n0\r\n\r\n", v);
+    const struct {
+        const char *reply;
+        enum lconn_outcome outcome;
+    } rows[] = {
+        {good, LCONN_GOOD},
+        {brief, LCONN_WRONG},
+        {CHUNKED "0\r\n\r\n", LCONN_WRONG},
+        {lengthy, LCONN_WRONG},
+        {"HTTP/1.1 404 Gone\r\nContent-Length: 0\r\n\r\n", LCONN_GOOD},
+    };
+    conn.codec = &codec_http;
+    for (size_t r = 0; r < sizeof rows / sizeof rows[0]; r++) {
+        for (size_t cut = 0; cut < strlen(rows[r].reply); cut++) {
+            push_one(CODEC_GET, 5, THEN_NOTHING, true);
+            flush(1);
+            ck_assert_int_gt(recv(peer, request, sizeof request, MSG_DONTWAIT), 0);
+            ck_assert_int_eq(feed(rows[r].reply, cut).outcome, rows[r].outcome);
+        }
+    }
+}
+END_TEST
+
 /* What comes without or before a request is no answer to one. */
 START_TEST(test_reply_to_nothing)
 {
@@ -467,6 +498,7 @@ main(void)
     tcase_add_test(tc, test_sequels);
     tcase_add_test(tc, test_fills);
     tcase_add_test(tc, test_verified);
+    tcase_add_test(tc, test_verified_chunks);
     tcase_add_test(tc, test_reply_to_nothing);
     tcase_add_test(tc, test_greeting);
     tcase_add_test(tc, test_peer_gone);
