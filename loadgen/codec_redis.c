@@ -92,10 +92,13 @@ static size_t
 put_order(char *dst, const struct codec_order *order)
 {
     bool has_number = order->verb != CODEC_DELETE;
+    const char *word = order->verb == CODEC_INCR ? "INCRBY" : "DEL";
+    if (order->verb == CODEC_TOUCH) {
+        has_number = order->number > 0; /* EXPIRE 0 would delete */
+        word = has_number ? "EXPIRE" : "TOUCH";
+    }
     size_t n = codec_put_line(dst, '*', has_number ? 3 : 2);
-    n += put_word(dst + n, !has_number                  ? "DEL"
-                           : order->verb == CODEC_TOUCH ? "EXPIRE"
-                                                        : "INCRBY");
+    n += put_word(dst + n, word);
     n += put_string(dst + n, order->key, order->key_len);
     if (has_number) {
         n += put_number(dst + n, order->number);

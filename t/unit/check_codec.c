@@ -130,6 +130,26 @@ START_TEST(test_requests)
 }
 END_TEST
 
+/* A time to live of 0 is for ever; the EXPIRE of Redis would take it for the past. */
+START_TEST(test_touch_for_ever)
+{
+    static const struct {
+        const struct codec *codec;
+        const char *bytes;
+    } rows[] = {
+        {&codec_ascii, "touch key 0\r\n"},
+        {&codec_meta, "mg key T0\r\n"},
+        {&codec_redis, "*2\r\n$5\r\nTOUCH\r\n$3\r\nkey\r\n"},
+    };
+    struct codec_order order = {CODEC_TOUCH, "key", 3, 0};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char buf[CLIENT_REQUEST_ROOM + CODEC_KEY_ROOM];
+        ck_assert_uint_eq(rows[i].codec->put_order(buf, &order), strlen(rows[i].bytes));
+        ck_assert_mem_eq(buf, rows[i].bytes, strlen(rows[i].bytes));
+    }
+}
+END_TEST
+
 /* Every request of every protocol fits the room that its caller leaves. */
 START_TEST(test_room)
 {
@@ -481,6 +501,7 @@ main(void)
     TCase *tc = tcase_create("codec");
     tcase_set_timeout(tc, 60); /* sanitizers on a busy machine */
     tcase_add_loop_test(tc, test_requests, 0, COUNT(requests));
+    tcase_add_test(tc, test_touch_for_ever);
     tcase_add_test(tc, test_room);
     tcase_add_loop_test(tc, test_cut_in_two, 0, COUNT(replies));
     tcase_add_loop_test(tc, test_byte_by_byte, 0, COUNT(replies));
