@@ -6,6 +6,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#define NEVER_NS 1e18 /* 31 years: what heavy tails have beyond may not fit nsec_t */
+
 static double
 exponential(struct rng *rng)
 {
@@ -153,7 +155,7 @@ nsec_t
 arrival_next(struct arrival *a)
 {
     /* Times are kept as fractions: rounding every gap would shift the rate. */
-    nsec_t next = a->conf.start + (nsec_t)a->sources[0].at_ns;
+    nsec_t next = a->conf.start + (nsec_t)fmin(a->sources[0].at_ns, NEVER_NS);
     for (unsigned i = 0; i < a->conf.every; i++) {
         advance(a);
     }

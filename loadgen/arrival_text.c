@@ -15,6 +15,8 @@
 #define LOGNORMAL_CV 1
 #define CV_MAX 10
 #define SHAPE_MIN 1e-3
+/* Below it all of the mean lies in gaps too rare to be drawn: the others are 0. */
+#define WEIBULL_SHAPE_MIN 0.1
 #define SHAPE_MAX 1e6
 #define SCV_MAX 1e6
 #define LEAVE_MAX 1e5 /* a second: so many steps a second a schedule can cost */
@@ -103,8 +105,8 @@ is_shape(const struct dist_params *p)
 static const char *
 build_weibull(struct arrival_law *law, const struct dist_params *p)
 {
-    if (!is_shape(p)) {
-        return "weibull takes SHAPE";
+    if (!is_shape(p) || p->value[0] < WEIBULL_SHAPE_MIN) {
+        return "weibull takes SHAPE, 0.1 or more";
     }
     return renewal(law, (struct dist){DIST_WEIBULL, 1, p->value[0], 0, NULL});
 }

@@ -251,6 +251,23 @@ START_TEST(test_mean_rate)
 }
 END_TEST
 
+/* Gaps of centuries stop where times end, and never go back. */
+START_TEST(test_no_overflow)
+{
+    struct arrival a;
+    struct arrival_conf conf = conf_of("pareto:0.99", 1e-30, 0);
+    start(&a, &conf);
+    nsec_t last = START;
+    for (int i = 0; i < 1000; i++) {
+        nsec_t next = arrival_next(&a);
+        ck_assert_uint_ge(next, last);
+        last = next;
+    }
+    ck_assert_uint_gt(last, START + UINT64_C(1000000) * NSEC_PER_SEC);
+    arrival_fini(&a);
+}
+END_TEST
+
 /* Rounding to nanoseconds must not add up: at 3 per microsecond an error of half a
  * nanosecond a request would be 0.15 %. */
 START_TEST(test_rounding_does_not_add_up)
@@ -469,6 +486,7 @@ START_TEST(test_bad_texts)
         "bursty:1",
         "weibull",
         "weibull:0",
+        "weibull:0.09",
         "lognormal:-1",
         "gev:1,0,0",
         "gev:1,1,1",
@@ -503,6 +521,7 @@ main(void)
     tcase_add_loop_test(tc, test_truncated_laws, 0, 4);
     tcase_add_loop_test(tc, test_mmpp, 0, 2);
     tcase_add_loop_test(tc, test_mean_rate, 0, ROWS(rate_laws) * RATES);
+    tcase_add_test(tc, test_no_overflow);
     tcase_add_test(tc, test_rounding_does_not_add_up);
     tcase_add_test(tc, test_same_seed_same_schedule);
     tcase_add_test(tc, test_fixed_gaps_are_out_of_phase);
