@@ -114,5 +114,8 @@ mix_share(const struct mix *m, enum mix_verb verb)
 double
 mix_share_of_updates(const struct mix *m)
 {
-    return 1 - mix_share(m, MIX_GET) - mix_share(m, MIX_GETS) - mix_share(m, MIX_SCAN);
+    double pairs = mix_share(m, MIX_CAS) + mix_share(m, MIX_RMW);
+    double reads =
+        mix_share(m, MIX_GET) + mix_share(m, MIX_GETS) + mix_share(m, MIX_SCAN);
+    return (1 - reads) / (1 + pairs);
 }

@@ -47,6 +47,6 @@ mix_draw(const struct mix *m, double u)
     return m->rows[i].verb;
 }
 
-/* The share of a verb, and of all that do not only read. */
 double mix_share(const struct mix *m, enum mix_verb verb);
+/* Of the requests sent, those that do not read: CAS and RMW are two, of which one reads. */
 double mix_share_of_updates(const struct mix *m);

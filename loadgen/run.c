@@ -239,7 +239,9 @@ static bool
 keeps_records(const struct options *o)
 {
     return !o->no_load && dist_size_max(&o->expiry, 0, UINT64_MAX) == 0 &&
-           mix_share(&o->mix, MIX_DELETE) == 0;
+           mix_share(&o->mix, MIX_DELETE) == 0 &&
+           /* the latest are asked for while their sets are on the way */
+           mix_share(&o->mix, MIX_INSERT) == 0;
 }
 
 static void
