@@ -155,7 +155,8 @@ worker_admit(struct worker *w, struct task *t, const struct limiter_request *r,
         return VERDICT_REFUSE;
     }
     enum limiter_verdict verdict = limiter_ask(&w->desk, &t->wait, r, is_served, w->now);
-    if (unlikely(verdict == VERDICT_WAIT)) {
+    /* An unarmed timer is seen to at the end of a pass, by serve_limited. */
+    if (unlikely(verdict == VERDICT_WAIT) && w->is_timer_armed) {
         arm_timer(w);
     }
     return verdict;
@@ -185,11 +186,12 @@ go_on(struct worker *w, struct task *t, enum limiter_verdict verdict)
     take_turn(t, &turn);
 }
 
-/* Lets tasks go on, oldest first, while there are tokens. */
+/* Lets tasks go on, oldest first, while there are tokens: in each pass, also before the timer
+ * asks for it. An awake worker that left tokens lying until then would lose rate. */
 static void
 serve_limited(struct worker *w)
 {
-    if (w->desk.waiting == 0 || (w->is_timer_armed && !w->is_draining)) {
+    if (w->desk.waiting == 0) {
         return;
     }
     nsec_t deadline = worker_read_clock(w) + w->shared->turn_ns;
@@ -207,6 +209,7 @@ serve_limited(struct worker *w)
             go_on(w, t, verdict);
         }
         if (worker_read_clock(w) >= deadline) {
+            w->is_timer_armed = false; /* more may be ready: the next pass follows at once */
             return;
         }
     }
