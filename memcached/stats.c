@@ -144,6 +144,17 @@ sum_tls(const struct stats *st)
 
 /* Under the lock of the baselines. */
 static void
+take_steered(const struct stats *st, struct snapshot *x)
+{
+    if (st->listen->steer_mode == STEER_NAPI) {
+        struct steer_sum sum = listen_steered(st->listen);
+        x->steered.unexpected = sum.unexpected - st->steered_baseline.unexpected;
+        x->steered.fallback = sum.fallback - st->steered_baseline.fallback;
+    }
+}
+
+/* Under the lock of the baselines. */
+static void
 take_tls(const struct stats *st, struct snapshot *x)
 {
     x->has_tls = st->shared->tls != NULL;
@@ -208,9 +219,6 @@ take_snapshot(struct stats *st, uint32_t now, struct snapshot *x)
         x->reply_oom += ctr_get(&w->budget.reply_oom);
         x->read_oom += ctr_get(&w->budget.read_oom);
     }
-    if (st->listen->steer_mode == STEER_NAPI) {
-        x->steered = listen_steered(st->listen);
-    }
     /* What is read under the lock is not older than the baseline. */
     PTHREAD_OK(pthread_mutex_lock(&st->lock));
     x->sum = sum_all(st);
@@ -224,6 +232,7 @@ take_snapshot(struct stats *st, uint32_t now, struct snapshot *x)
     x->log.written -= st->log_baseline.written;
     x->log.skipped -= st->log_baseline.skipped;
     x->log.sent -= st->log_baseline.sent;
+    take_steered(st, x);
     take_tls(st, x);
     PTHREAD_OK(pthread_mutex_unlock(&st->lock));
 }
@@ -245,6 +254,7 @@ reset(struct stats *st)
     st->rejected_baseline = ctr_get(&st->listen->rejected);
     st->disabled_baseline = ctr_get(&st->listen->disabled_times);
     st->disabled_us_baseline = ctr_get(&st->listen->disabled_us);
+    st->steered_baseline = listen_steered(st->listen);
     PTHREAD_OK(pthread_mutex_unlock(&st->lock));
     store_reset_stats(st->shared->store);
     prefixes_clear(st->shared->prefixes);

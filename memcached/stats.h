@@ -48,6 +48,7 @@ struct stats {
     struct watch_totals log_baseline;
     struct stats_tls tls_baseline;
     uint64_t conns_baseline, rejected_baseline, disabled_baseline, disabled_us_baseline;
+    struct steer_sum steered_baseline;
 };
 
 void stats_init(struct stats *st);

@@ -158,6 +158,11 @@ for my $profile (profiles()) {
             my $stats = mem_stats($s);
             is($stats->{round_robin_fallback}, $is_rr ? 0 : 5, "$p: round_robin_fallback");
             is($stats->{unexpected_napi_ids}, 0, "$p: unexpected_napi_ids");
+            exchange($s, "stats reset\r\n", "RESET\r\n");
+            is(mem_stats($s)->{round_robin_fallback}, 0, "$p: stats reset");
+            push @conns, open_conns($server, 2);
+            is(mem_stats($s)->{round_robin_fallback}, $is_rr ? 0 : 2, "$p: counted anew");
+            is(mem_stats($s, 'qos')->{steer_fallback}, $is_rr ? 0 : 7, "$p: steer_fallback is not");
         }
         $server->stop;
     }
