@@ -92,9 +92,7 @@ static void
 follow_pinning(struct acceptor *a)
 {
     struct net_shared *shared = a->listen->shared;
-    for (unsigned i = 0; i < shared->worker_count; i++) {
-        steer_map_move(&shared->steer, i, pinner_cpu(shared->pinner, i));
-    }
+    worker_map_all(shared);
     int cpu = a->self != NULL ? pinner_cpu(shared->pinner, a->self->index) : a->cpu;
     if (cpu != a->cpu) {
         a->cpu = cpu;

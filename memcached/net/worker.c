@@ -423,6 +423,14 @@ worker_accept(struct worker *w, struct acceptor *acceptor)
 }
 
 void
+worker_map_all(struct net_shared *shared)
+{
+    for (unsigned i = 0; i < shared->worker_count; i++) {
+        steer_map_move(&shared->steer, i, pinner_cpu(shared->pinner, i));
+    }
+}
+
+void
 worker_expect(struct worker *w)
 {
     atomic_fetch_add_explicit(&w->shared->loads[w->index], 1, memory_order_relaxed);

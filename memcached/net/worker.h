@@ -208,6 +208,8 @@ must_check bool worker_start(struct worker *w, unsigned index, struct net_shared
 void worker_relimit(struct worker *w);
 /* Any thread: accept connections yourself. */
 void worker_accept(struct worker *w, struct acceptor *acceptor);
+/* Any thread: brings the map for steering up to date with where the workers are pinned. */
+void worker_map_all(struct net_shared *shared);
 /* Any thread: another connection will be given to the worker, or created in it. */
 void worker_expect(struct worker *w);
 /* Any thread. The worker owns the handoff from here on. */
