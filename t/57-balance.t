@@ -266,10 +266,10 @@ SKIP: {
             read_bytes($c, length $want) eq $want or last;
         }
         my $stats = mem_stats($s, 'qos');
-        $seen = $stats->{migrations_total} > $before && $stats->{migr_last_reason} =~ /busy|wait/;
+        $seen = $stats->{migrations_total} > $before && $stats->{migr_last_reason} =~ /busy|wait|backlog/;
     }
     ok($seen, 'connections moved by themselves: ' . (moved($s) - $before));
-    log_says($server, qr/balance: \d+ connections? from worker 0 .* to 1 .*: (busy|wait)/,
+    log_says($server, qr/balance: \d+ connections? from worker 0 .* to 1 .*: (busy|wait|backlog)/,
         'and a line says so');
     $server->stop;
 }

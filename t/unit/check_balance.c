@@ -356,7 +356,6 @@ START_TEST(reasons_tell_apart)
 }
 END_TEST
 
-/* A clock that stands still, samples that go back: nothing happens. */
 /* All are busy all the time: who has the longer queue gives some away, at any scale of delays,
  * until they are not far apart. */
 START_TEST(a_backlog_is_shared)
@@ -434,6 +433,7 @@ START_TEST(delays_without_samples)
 }
 END_TEST
 
+/* A clock that stands still, samples that go back: nothing happens. */
 START_TEST(odd_samples_are_harmless)
 {
     struct balance_sample samples[2] = {{.busy_ns = UINT64_MAX, .conns = 3},
