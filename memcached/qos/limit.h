@@ -47,8 +47,9 @@ void limit_fini(struct limit *l);
 
 /* rate 0 lifts the limit. burst 0 means the default: max(16, rate x 2 ms). rate must be <=
  * LIMIT_RATE_MAX and burst <= LIMIT_BURST_MAX. Tokens in the bucket stay, and those that have
- * arrived for who had reserved them go back into it (up to the new burst); lifting the limit and setting it again starts with a full one. Workers that sleep
- * until an earlier retry_at must be woken by the caller, after this returns. */
+ * arrived for who had reserved them go back into it (up to the new burst); lifting the limit and
+ * setting it again starts with a full one. Workers that sleep until an earlier retry_at must be
+ * woken by the caller, after this returns. */
 void limit_set(struct limit *l, uint64_t rate, uint64_t burst, nsec_t now);
 uint64_t limit_default_burst(uint64_t rate);
 /* How long the bucket takes to fill: sleeping longer loses rate. 0 without a limit. */
