@@ -61,10 +61,11 @@ struct conn {
     struct worker *worker;
     int fd;
     bool is_tcp;
-    bool was_blocked;  /* input may have waited for the client to take its replies */
-    nsec_t arrived_at; /* the oldest of the last input; while there is an SLO */
-    nsec_t empty_at;   /* what is unread arrived later; likewise */
-    bool has_rest;     /* the last read has not emptied the socket; likewise */
+    bool was_blocked; /* input may have waited for the client to take its replies */
+    nsec_t
+        arrived_at; /* the oldest of the last input; 0: not known. While there is an SLO */
+    nsec_t empty_at; /* what is unread arrived later; likewise */
+    bool has_rest;   /* the last read has not emptied the socket; likewise */
     struct peer peer;
     const char *tag; /* of its listener; empty: none */
     struct conn_edge edge;

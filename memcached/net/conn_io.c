@@ -71,6 +71,16 @@ note_arrival(struct conn *c, const struct turn *turn, const struct sojourn_times
     c->empty_at = c->has_rest ? c->arrived_at : times->read_mono;
 }
 
+/* The same of input that was not measured. */
+static void
+note_unmeasured(struct conn *c, bool is_full)
+{
+    c->arrived_at = 0;
+    c->was_blocked = false;
+    c->has_rest = is_full;
+    c->empty_at = c->worker->woke_at;
+}
+
 /* As recv, and notes since when the input has been waiting: in the kernel, or behind others
  * in this pass of the loop. */
 static __attribute__((noinline)) ssize_t
@@ -130,10 +140,15 @@ conn_fill(struct conn *c, const struct turn *turn)
         buf_fill(&c->in, got);
         return io;
     }
-    ssize_t n = unlikely(w->latency.who == c || slo_is_on(&w->shared->slo))
-                    ? receive_timed(c, turn, space, room)
-                    : recv(c->fd, space, room, 0);
+    bool has_slo = slo_is_on(&w->shared->slo);
+    bool is_timed = w->latency.who == c ||
+                    (unlikely(has_slo) && slo_wants_delay(&w->slo, w->woke_at));
+    ssize_t n = unlikely(is_timed) ? receive_timed(c, turn, space, room)
+                                   : recv(c->fd, space, room, 0);
     if (n > 0) {
+        if (unlikely(has_slo) && !is_timed) {
+            note_unmeasured(c, (size_t)n == room);
+        }
         buf_fill(&c->in, (size_t)n);
     }
     return classify_recv(c, n, room);

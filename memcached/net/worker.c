@@ -134,7 +134,9 @@ arm_timer(struct worker *w)
 static bool
 meets_slo(struct worker *w, const struct limiter_request *r)
 {
-    nsec_t delay = r->since != 0 && w->now > r->since ? w->now - r->since : 0;
+    nsec_t delay = r->since == 0       ? SLO_UNTIMED
+                   : w->now > r->since ? w->now - r->since
+                                       : 0;
     return slo_admits(&w->slo, r->class, r->peer, delay, w->now);
 }
 
@@ -209,7 +211,8 @@ serve_limited(struct worker *w)
             go_on(w, t, verdict);
         }
         if (worker_read_clock(w) >= deadline) {
-            w->is_timer_armed = false; /* more may be ready: the next pass follows at once */
+            w->is_timer_armed =
+                false; /* more may be ready: the next pass follows at once */
             return;
         }
     }

@@ -246,18 +246,27 @@ worker_refuses_rest(const struct worker *w)
 {
     return w->refuses_rest;
 }
-/* A request was admitted: those that come right behind it, of the same turn. An SLO wants to
- * be asked for each. */
+/* A request was admitted: those that come right behind it, of the same turn. An SLO that
+ * refuses somebody wants to be asked for each. */
 static inline struct limiter_spare
 worker_spare(const struct worker *w)
 {
-    return limiter_spare_of(&w->desk, slo_is_on(&w->shared->slo) ? 0 : WORKER_SPARE_MAX);
+    bool is_asked = slo_is_on(&w->shared->slo) && !w->slo.is_neutral;
+    return limiter_spare_of(&w->desk, is_asked ? 0 : WORKER_SPARE_MAX);
 }
 /* One of these; false: worker_admit is to be asked. */
 static inline bool
 worker_follow(struct worker *w, struct limiter_spare *spare, enum req_class class)
 {
-    return limiter_follow(&w->desk, spare, class);
+    bool has_slo = slo_is_on(&w->shared->slo);
+    if ((unlikely(has_slo) && !w->slo.is_neutral) ||
+        !limiter_follow(&w->desk, spare, class)) {
+        return false;
+    }
+    if (unlikely(has_slo)) {
+        slo_note(&w->slo, class);
+    }
+    return true;
 }
 /* Queues the task's head request behind the other deferred ones of the class. */
 void worker_defer(struct worker *w, struct task *t, enum req_class class);

@@ -170,7 +170,8 @@ rule_reset(struct slo_watch *w, unsigned rule, nsec_t target, nsec_t now)
 void
 slo_watch_init(struct slo_watch *w, struct slo *s, nsec_t now)
 {
-    *w = (struct slo_watch){.shared = s, .band = ONE, .shared_at = now};
+    *w = (struct slo_watch){
+        .shared = s, .band = ONE, .shared_at = now, .is_neutral = true};
     for (unsigned c = 0; c < CLASS_COUNT; c++) {
         w->keep[c] = ONE;
         rule_reset(w, c, 0, now);
@@ -272,6 +273,7 @@ rule_end(struct slo_watch *w, unsigned rule, const struct slo_target *target, ns
         end_untimed(r, target, elapsed);
     }
     r->least_before = r->samples > 0 ? r->least : 0;
+    w->is_neutral &= r->standing == 0 && !r->is_overloaded && r->level == ONE;
     rule_begin(w, rule, now);
 }
 
@@ -309,6 +311,7 @@ static void
 share_out(struct slo_watch *w, nsec_t now)
 {
     uint32_t lowest = ONE;
+    bool is_neutral = true;
     unsigned groups = (unsigned)__builtin_popcountll(w->peers_seen);
     w->band = ONE / (groups < 1 ? 1 : groups < BANDS_MOST ? groups : BANDS_MOST);
     for (unsigned c = 0; c < CLASS_COUNT; c++) {
@@ -319,6 +322,7 @@ share_out(struct slo_watch *w, nsec_t now)
             rule_reset(w, c, 0, now);
         }
         cut_classes(w, c);
+        is_neutral &= w->rules[c].standing == 0 && !w->rules[c].is_overloaded;
         lowest = w->rules[c].level < lowest ? w->rules[c].level : lowest;
     }
     for (unsigned c = 0; c < CLASS_COUNT; c++) {
@@ -326,6 +330,7 @@ share_out(struct slo_watch *w, nsec_t now)
     }
     w->peers_seen = 0;
     w->shared_at = now;
+    w->is_neutral = is_neutral && lowest == ONE;
     atomic_store_explicit(&w->level, (uint64_t)lowest * SLO_PARTS / ONE,
                           memory_order_relaxed);
 }
@@ -403,9 +408,9 @@ slo_admits(struct slo_watch *w, enum req_class class, uint64_t peer, nsec_t dela
            nsec_t now)
 {
     /* The delays of the others are not known before their turn comes. */
-    bool is_timed = class_is_inline(class) && target_of(w->shared, class).ns != 0;
-    w->offered[class]++;
-    w->asked[class]++;
+    bool is_timed = delay != SLO_UNTIMED && class_is_inline(class) &&
+                    target_of(w->shared, class).ns != 0;
+    slo_note(w, class);
     w->peers_seen |= UINT64_C(1) << (peer >> 58);
     if (is_timed) {
         rule_sample(w, class, delay, now);

@@ -34,7 +34,12 @@
 #include "qos/class.h"
 
 #define SLO_INTERVAL (10 * NSEC_PER_MSEC)
-#define SLO_PARTS 1000 /* levels and percentiles are in thousandths */
+#define SLO_PARTS 1000         /* levels and percentiles are in thousandths */
+#define SLO_UNTIMED UINT64_MAX /* a delay that nobody has measured */
+/* While nobody is refused, of so many delays one is measured, and any when none has been for
+ * so long: a busy worker still has hundreds of them in an interval, a slow one has all. */
+#define SLO_SAMPLE_EVERY 8
+#define SLO_SAMPLE_NS (50 * NSEC_PER_USEC)
 /* How much of a target waiting may take while a queue stands. */
 #define SLO_WAIT_PCT 75
 
@@ -78,6 +83,9 @@ struct slo_watch {
     uint64_t peers_seen; /* a bit for each of 64 groups */
     uint32_t band;       /* of the addresses, how many are served in part; of 65536 */
     nsec_t shared_at;    /* when keep was last looked at */
+    bool is_neutral;     /* nobody is refused, and no queue stands */
+    nsec_t sampled_at;   /* when a delay was last asked for */
+    unsigned skipped;    /* not asked for since */
     uint32_t share;      /* of such as the last that asked, how many are admitted */
     bool was_late;       /* the last that asked */
     ctr_t shed[CLASS_COUNT], late; /* refused; those of them that were too late */
@@ -107,8 +115,28 @@ void slo_watch_init(struct slo_watch *w, struct slo *s, nsec_t now);
 /* A request of a class that does not run inline has waited for its turn: what slo_admits can
  * not know of those. */
 void slo_observe(struct slo_watch *w, enum req_class class, nsec_t delay, nsec_t now);
-/* A request of this class and address (0: none) that has waited `delay`: is it served? */
+/* Input is about to be read: is it worth while to measure how long it has waited? */
+static inline bool
+slo_wants_delay(struct slo_watch *w, nsec_t now)
+{
+    if (w->is_neutral && now - w->sampled_at < SLO_SAMPLE_NS &&
+        ++w->skipped < SLO_SAMPLE_EVERY) {
+        return false;
+    }
+    w->skipped = 0;
+    w->sampled_at = now;
+    return true;
+}
+/* A request of this class and address (0: none) that has waited `delay`, or SLO_UNTIMED: is
+ * it served? */
 bool slo_admits(struct slo_watch *w, enum req_class class, uint64_t peer, nsec_t delay,
                 nsec_t now);
+/* While is_neutral: one is served without asking, right behind one that was admitted. */
+static inline void
+slo_note(struct slo_watch *w, enum req_class class)
+{
+    w->offered[class]++;
+    w->asked[class]++;
+}
 /* After slo_admits has refused one: n more that have come with it are refused, unasked. */
 void slo_refuse(struct slo_watch *w, enum req_class class, unsigned n);

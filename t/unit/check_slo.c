@@ -68,7 +68,8 @@ queue_run(struct queue *q, double load, nsec_t until)
     hist_reset(q->delays);
     while (q->arrival < until) {
         nsec_t begin = q->arrival > q->free_at ? q->arrival : q->free_at;
-        nsec_t delay = begin - q->arrival;
+        nsec_t delay =
+            slo_wants_delay(&q->watch, begin) ? begin - q->arrival : SLO_UNTIMED;
         double u = (double)rng_below(&q->rng, 1000000) / 1e6;
         bool is_bulk = (double)rng_below(&q->rng, 1000) < 1000 * q->bulk_share;
         enum req_class class = is_bulk ? CLASS_BULK : CLASS_SMALL;
@@ -78,7 +79,7 @@ queue_run(struct queue *q, double load, nsec_t until)
                        begin)) {
             q->admitted[class]++;
             q->by_peer[peer % 8]++;
-            hist_record(q->delays, delay);
+            hist_record(q->delays, begin - q->arrival);
             q->free_at = begin + q->service;
         } else {
             q->free_at = begin + q->refusal;
