@@ -201,17 +201,21 @@ for my $case ([1, 0.7, '--pin'], [4, 3, '--pin', '--balance'], [64, 1.3, '--stee
         die "fork: $!" if !defined $pid;
         if (!$pid) {
             my @socks = map { $server->connect } 1 .. 8;
-            while (1) {
+            my $is_up = 1;
+            while ($is_up) {
                 put($_, "get a\r\n" x 7) for @socks;
-                read_bytes($_, 7 * length $hit) for @socks;
+                $is_up = !grep { read_bytes($_, 7 * length $hit) ne $hit x 7 } @socks;
             }
+            POSIX::_exit(1); # the server has ended
         }
         $pid;
     } 1, 2;
     my $get = 'get' . ' a' x 200 . "\r\n";
     my $reply = "VALUE a 0 1\r\n1\r\n" x 200 . "END\r\n";
     my @bulk = map { $server->connect } 1 .. 16;
-    my $before = mem_stats($s, 'classes');
+    my $before;
+    ok(wait_until(sub { $before = mem_stats($s, 'classes'); $before->{class_small_served} > 1000 }),
+        'a flood of small requests');
     my $wrong = 0;
     for (1 .. 20) {
         put($_, $get) for @bulk;
