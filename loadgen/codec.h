@@ -109,7 +109,7 @@ void codec_parser_init(struct codec_parser *p);
 /* As client_parse, for replies to `expect`; the caller has made sure that a reply can come.
  * Values come in the order of their keys; one without a key (key NULL) is the answer to key
  * number `index` of the get. CLIENT_END ends every get, CLIENT_STORED an AUTH that was
- * accepted. */
+ * accepted. Errors have their text, but for those of one key among several. */
 must_check size_t codec_parse(const struct codec *codec, struct codec_parser *p,
                               const struct codec_expect *expect, const char *buf,
                               size_t len, struct client_reply *reply);

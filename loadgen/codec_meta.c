@@ -208,6 +208,8 @@ parse_error(struct codec_parser *p, const struct codec_expect *expect,
     if (!is_get(expect->verb) || expect->keys == 1) {
         return kind;
     }
+    reply->text = NULL; /* gone when the batch ends */
+    reply->text_len = 0;
     p->held = kind;
     p->parts++;
     return p->parts > expect->keys ? codec_tell(p) : CODEC_ON;
