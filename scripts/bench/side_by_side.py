@@ -175,7 +175,7 @@ class Bench:
         program = os.path.join(self.work, name)
         if not os.path.exists(program):
             subprocess.run([os.environ.get("CC", "cc"), "-O2", "-std=gnu11", "-o", program,
-                            os.path.join(TOP, f"scripts/bench/{name}.c")], check=True)
+                            os.path.join(TOP, f"scripts/bench/{name}.c"), "-lm"], check=True)
         return program
 
     def start_floor(self):
@@ -216,6 +216,16 @@ class Bench:
                 str(len(neighbour.requests[0])), str(neighbour.reply_bytes)]
         with open(path, "rb") as f:
             return self.start_beside(argv, stdin=f)
+
+    def overload(self, server, request, connections, batch, rate, warmup, seconds):
+        """What scripts/bench/overload.c, on CLIENT_CPU, says of this load on the server."""
+        argv = ["taskset", "-c", str(CLIENT_CPU), self.compiled("overload"), str(server.port),
+                str(connections), str(batch), str(rate), str(warmup), str(seconds)]
+        result = subprocess.run(argv, input=request, stdout=subprocess.PIPE,
+                                timeout=warmup + seconds + 60)
+        if result.returncode != 0:
+            fail(f"overload against {server.name} failed")
+        return json.loads(result.stdout)
 
     @staticmethod
     def finish_load(process, timeout):
@@ -282,17 +292,6 @@ def moved_of(result):
     """Bytes sent and received a second."""
     totals = result["totals"]
     return (totals["rx_bytes"] + totals["tx_bytes"]) / totals["seconds"]
-
-
-def answered_p99_of(result):
-    """Microseconds from the intended start, of the requests that got what they asked for."""
-    buckets = result["latency"]["intended"]["buckets"]
-    left = sum(count for _, _, count in buckets) * 0.01
-    for _, highest, count in reversed(buckets):
-        left -= count
-        if left < 0:
-            return highest / 1e3
-    return float("nan")
 
 
 def client_cpu_of(result, polling=False):
