@@ -13,20 +13,17 @@
  * that this client spent on a CPU. One thread, 127.0.0.1.
  */
 #define _GNU_SOURCE
-#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <netinet/tcp.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
 #include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "client.h"
 
 enum {
     PEERS_MAX = 1024,
@@ -60,28 +57,13 @@ static struct peer peers[PEERS_MAX];
 static uint64_t answered;
 
 static void
-die(const char *what)
-{
-    perror(what);
-    exit(1);
-}
-
-static double
-seconds_of(clockid_t clock)
-{
-    struct timespec t;
-    clock_gettime(clock, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
-static void
 read_script(void)
 {
     ssize_t got;
     char *room = mmap(NULL, SCRIPT_BYTES_MAX + HUGE_PAGE_BYTES, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (room == MAP_FAILED) {
-        die("mmap");
+        fail("mmap");
     }
     script.bytes = room + HUGE_PAGE_BYTES - (uintptr_t)room % HUGE_PAGE_BYTES;
     (void)madvise(script.bytes, SCRIPT_BYTES_MAX, MADV_HUGEPAGE);
@@ -93,21 +75,6 @@ read_script(void)
         fprintf(stderr, "greedy: needs whole requests on stdin, up to 64 MB\n");
         exit(1);
     }
-}
-
-static int
-connect_to(uint16_t port)
-{
-    int one = 1;
-    struct sockaddr_in addr = {.sin_family = AF_INET, .sin_port = htons(port)};
-    addr.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd < 0 || connect(fd, (struct sockaddr *)&addr, sizeof addr) != 0) {
-        die("connect");
-    }
-    (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
-    (void)fcntl(fd, F_SETFL, O_NONBLOCK);
-    return fd;
 }
 
 /* Bytes that the socket took, of len that are due; errno as send(2) has it. */
@@ -140,7 +107,7 @@ pump(struct peer *p)
         ssize_t sent = send_piece(p, len);
         if (sent <= 0) {
             if (sent == 0 || errno != EAGAIN) {
-                die("send");
+                fail("send");
             }
             break;
         }
@@ -158,7 +125,7 @@ watch(int ep, struct peer *p, int op)
         ev.events |= EPOLLOUT;
     }
     if (epoll_ctl(ep, op, p->fd, &ev) != 0) {
-        die("epoll_ctl");
+        fail("epoll_ctl");
     }
 }
 
@@ -169,7 +136,7 @@ discard(struct peer *p)
     ssize_t got = recv(p->fd, nowhere, sizeof nowhere, MSG_TRUNC);
     if (got <= 0) {
         if (got == 0 || errno != EAGAIN) {
-            die("recv");
+            fail("recv");
         }
         return;
     }
@@ -184,7 +151,7 @@ static void
 serve_until(int ep, double end)
 {
     struct epoll_event events[PEERS_MAX];
-    while (seconds_of(CLOCK_MONOTONIC) < end) {
+    while (now() < end) {
         int n = epoll_wait(ep, events, PEERS_MAX, WAIT_MS);
         for (int i = 0; i < n; i++) {
             struct peer *p = events[i].data.ptr;
@@ -217,21 +184,24 @@ main(int argc, char **argv)
     for (int i = 0; i < connections; i++) {
         uint64_t first = (uint64_t)i * requests / (uint64_t)connections;
         peers[i] = (struct peer){
-            .fd = connect_to((uint16_t)atoi(argv[1])),
+            .fd = connect_to(atoi(argv[1])),
             .at = (size_t)(first * script.request_bytes),
             .owed = strtoull(argv[3], NULL, 10) * script.request_bytes,
         };
+        if (fcntl(peers[i].fd, F_SETFL, O_NONBLOCK) != 0) {
+            fail("fcntl");
+        }
         if (script.request_bytes >= SPLICE_BYTES && pipe(peers[i].pipe) != 0) {
-            die("pipe");
+            fail("pipe");
         }
         watch(ep, &peers[i], EPOLL_CTL_ADD);
     }
-    serve_until(ep, seconds_of(CLOCK_MONOTONIC) + atof(argv[4]));
+    serve_until(ep, now() + atof(argv[4]));
     uint64_t before = answered;
     double cpu = seconds_of(CLOCK_PROCESS_CPUTIME_ID);
-    double start = seconds_of(CLOCK_MONOTONIC);
+    double start = now();
     serve_until(ep, start + atof(argv[5]));
-    double took = seconds_of(CLOCK_MONOTONIC) - start;
+    double took = now() - start;
     printf("%ju %.6f %.4f\n", (uintmax_t)(answered - before), took,
            (seconds_of(CLOCK_PROCESS_CPUTIME_ID) - cpu) / took);
     serve_until(ep, start + took + 1);

@@ -9,16 +9,12 @@
 // usage: replay PORT CONNECTIONS SECONDS <BLOCK; prints "BLOCKS BYTES-OF-A-REPLY".
 
 #define _GNU_SOURCE
-#include <arpa/inet.h>
 #include <errno.h>
-#include <netinet/tcp.h>
 #include <poll.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/epoll.h>
-#include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "client.h"
 
 enum { MAX_BLOCK = 1 << 20, MAX_CONNECTIONS = 1024, QUIET_MS = 200 };
 
@@ -27,35 +23,6 @@ static char sink[MAX_BLOCK];
 static size_t block_len;
 static int fds[MAX_CONNECTIONS];
 static size_t missing[MAX_CONNECTIONS];
-
-static void
-fail(const char *what)
-{
-    perror(what);
-    exit(1);
-}
-
-static double
-now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
-static int
-connect_to(int port)
-{
-    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
-    int one = 1;
-    int fd = socket(AF_INET, SOCK_STREAM, 0);
-    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    if (fd < 0 || connect(fd, (struct sockaddr *)&to, sizeof to) != 0) {
-        fail("connect");
-    }
-    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
-    return fd;
-}
 
 static void
 send_block(int fd)
