@@ -39,11 +39,10 @@ look(struct stats_look *look, const struct worker *w, nsec_t now)
 static void
 show_worker(struct sink *sink, unsigned i, const struct headroom *h)
 {
-    char name[48];
-    snprintf(name, sizeof name, "qos_worker_%u_capacity", i);
-    sink_statf(sink, name, "%.0f", h->capacity);
-    snprintf(name, sizeof name, "qos_worker_%u_utilisation_pct", i);
-    sink_statf(sink, name, "%.1f", 100 * h->utilisation);
+    char prefix[24];
+    snprintf(prefix, sizeof prefix, "qos_worker_%u_", i);
+    sink_stat_of(sink, prefix, "capacity", "%.0f", h->capacity);
+    sink_stat_of(sink, prefix, "utilisation_pct", "%.1f", 100 * h->utilisation);
 }
 
 void

@@ -124,9 +124,10 @@ for my $profile (profiles()) {
     ask($s, "get x\r\n", "END\r\n");
     is(classes($server)->{class_small_queued} - $queued, 1, 'once');
     ask($s, "get x\r\n" x 64, "END\r\n" x 64);
-    is(classes($server)->{class_small_queued} - $queued, 4, '64 in a row take four turns');
+    my $turns = classes($server)->{class_small_queued} - $queued; # time ends some, too
+    cmp_ok($turns, '>=', 4, '64 in a row take four turns at least');
     ask($s, "get x\r\n", "END\r\n");
-    is(classes($server)->{class_small_queued} - $queued, 5, 'and make it wait');
+    is(classes($server)->{class_small_queued} - $queued, $turns + 1, 'and make it wait');
     $server->stop;
 }
 

@@ -157,8 +157,8 @@ worker_admit(struct worker *w, struct task *t, const struct limiter_request *r,
         return VERDICT_REFUSE;
     }
     enum limiter_verdict verdict = limiter_ask(&w->desk, &t->wait, r, is_served, w->now);
-    /* An unarmed timer is seen to at the end of a pass, by serve_limited. */
-    if (unlikely(verdict == VERDICT_WAIT) && w->is_timer_armed) {
+    /* Else serve_limited sees to the timer, at the end of the pass. */
+    if (unlikely(verdict == VERDICT_WAIT) && w->is_timer_armed && w->round_at == 0) {
         arm_timer(w);
     }
     return verdict;
@@ -188,18 +188,39 @@ go_on(struct worker *w, struct task *t, enum limiter_verdict verdict)
     take_turn(t, &turn);
 }
 
-/* Lets tasks go on, oldest first, while there are tokens: in each pass, also before the timer
- * asks for it. An awake worker that left tokens lying until then would lose rate. */
+/* Is it time for a round among those who wait? When the timer says so; and before, when the
+ * worker is awake and the first is late by half a nap: leaving tokens lying would lose rate,
+ * and looking each time that there is one would mean a write for each request. */
+static bool
+is_round_due(struct worker *w)
+{
+    if (!w->is_timer_armed || w->is_draining) {
+        return true;
+    }
+    nsec_t due = limiter_due(&w->desk, w->now);
+    return due < w->now && w->now - due >= limiter_nap(&w->shared->limiter) / 2;
+}
+
+/* Lets tasks go on, oldest first, while there are tokens. A round takes several passes when
+ * there are many, and ends with those whose time had come when it began. */
 static void
 serve_limited(struct worker *w)
 {
     if (w->desk.waiting == 0) {
+        w->round_at = 0;
         return;
     }
-    nsec_t deadline = worker_read_clock(w) + w->shared->turn_ns;
+    nsec_t now = worker_read_clock(w);
+    if (w->round_at == 0) {
+        if (!is_round_due(w)) {
+            return;
+        }
+        w->round_at = now;
+    }
+    nsec_t deadline = now + w->shared->turn_ns;
     enum limiter_verdict verdict;
     struct gate_node *n;
-    while ((n = limiter_next(&w->desk, w->is_draining, w->now, &verdict)) != NULL) {
+    while ((n = limiter_next(&w->desk, w->is_draining, w->round_at, &verdict)) != NULL) {
         struct task *t = task_of_wait(n);
         if (!t->is_udp && conn_is_reset(conn_of_task(t))) {
             /* whose client has gone loses its place */
@@ -211,11 +232,10 @@ serve_limited(struct worker *w)
             go_on(w, t, verdict);
         }
         if (worker_read_clock(w) >= deadline) {
-            w->is_timer_armed =
-                false; /* more may be ready: the next pass follows at once */
-            return;
+            return; /* the next pass follows at once */
         }
     }
+    w->round_at = 0;
     if (w->desk.waiting > 0) {
         arm_timer(w);
     }
@@ -486,7 +506,8 @@ static bool
 has_work(const struct worker *w)
 {
     return w->sched.length > 0 ||
-           (w->desk.waiting > 0 && (!w->is_timer_armed || w->is_draining));
+           (w->desk.waiting > 0 &&
+            (!w->is_timer_armed || w->round_at != 0 || w->is_draining));
 }
 
 static void

@@ -151,6 +151,8 @@ struct worker {
     int timer_fd; /* wakes the worker for the next token */
     struct event timer_event;
     bool is_timer_armed;
+    nsec_t
+        round_at; /* when the round of serve_limited began that goes on; 0: none does */
     nsec_t timer_at;
     bool is_now_fresh; /* `now` was read in this pass of the loop */
     bool is_draining;

@@ -350,8 +350,10 @@ rule_sample(struct slo_watch *w, unsigned rule, nsec_t delay, nsec_t now)
     nsec_t interval = interval_of(target.ns);
     if (now < r->begun) {
         rule_begin(w, rule, now); /* the clock went back */
-    } else if (elapsed >= INTERVAL_MOST * interval && delay <= target.ns / 2) {
-        rule_reset(w, rule, target.ns, now); /* hardly anybody came, and nobody waits */
+    } else if ((elapsed >= INTERVAL_MOST * interval && delay <= target.ns / 2) ||
+               elapsed >= 2 * INTERVAL_MOST * interval) {
+        /* hardly anybody came and nobody waits, or nobody came at all: the machine slept */
+        rule_reset(w, rule, target.ns, now);
     } else if (elapsed >= interval &&
                (r->samples >= SAMPLES_LEAST || elapsed >= INTERVAL_MOST * interval)) {
         rule_end(w, rule, &target, now);

@@ -284,6 +284,26 @@ START_TEST(a_class_pays_for_its_own_target)
 }
 END_TEST
 
+/* Each time the one request that is measured has slept with the machine, the others are not. */
+START_TEST(suspensions_refuse_nobody)
+{
+    struct slo s;
+    struct slo_watch w;
+    nsec_t now = START;
+    slo_init(&s);
+    slo_set(&s, SLO_TOTAL, (struct slo_target){NSEC_PER_SEC, 950});
+    slo_watch_init(&w, &s, now);
+    for (unsigned i = 0; i < 8; i++) {
+        nsec_t slept = (UINT64_C(1) << 2 * i) * 100 * NSEC_PER_SEC;
+        now += slept;
+        ck_assert(slo_admits(&w, CLASS_SMALL, 1, slept, now));
+        for (unsigned k = 0; k < 15; k++) {
+            ck_assert(slo_admits(&w, CLASS_SMALL, 1, SLO_UNTIMED, now));
+        }
+    }
+}
+END_TEST
+
 START_TEST(many_addresses_are_told_apart)
 {
     struct queue q;
@@ -394,6 +414,7 @@ main(void)
     tcase_add_test(tc, batches_are_refused_as_one);
     tcase_add_test(tc, it_recovers_within_a_second);
     tcase_add_test(tc, a_pause_refuses_nobody);
+    tcase_add_test(tc, suspensions_refuse_nobody);
     tcase_add_test(tc, the_lowest_class_goes_first);
     tcase_add_test(tc, a_class_pays_for_its_own_target);
     tcase_add_test(tc, many_addresses_are_told_apart);
