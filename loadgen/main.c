@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "loadgen/options.h"
-#include "loadgen/report.h"
+#include "loadgen/report/report.h"
 #include "loadgen/run.h"
 
 static void

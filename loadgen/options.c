@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/num.h"
-#include "loadgen/workload.h"
+#include "loadgen/work/workload.h"
 
 #define SPIN_DEFAULT_US 50
 #define TIMEOUT_DEFAULT_S 10

@@ -11,13 +11,13 @@
 #include <stdio.h>
 
 #include "base/opt.h"
-#include "loadgen/arrival.h"
-#include "loadgen/codec.h"
-#include "loadgen/dist.h"
-#include "loadgen/drive.h"
-#include "loadgen/mix.h"
-#include "loadgen/model.h"
-#include "loadgen/popularity.h"
+#include "loadgen/work/arrival.h"
+#include "loadgen/wire/codec.h"
+#include "loadgen/work/dist.h"
+#include "loadgen/drive/drive.h"
+#include "loadgen/work/mix.h"
+#include "loadgen/work/model.h"
+#include "loadgen/work/popularity.h"
 
 #define OPTIONS_SERVERS_MAX 64
 #define OPTIONS_THREADS_MAX 1024

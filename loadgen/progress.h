@@ -8,7 +8,7 @@
 
 #include <stdio.h>
 
-#include "loadgen/lthread.h"
+#include "loadgen/drive/lthread.h"
 
 struct progress {
     struct hist *now, *before; /* latencies of all threads so far, and a second ago */

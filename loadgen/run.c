@@ -11,8 +11,8 @@
 #include <sys/resource.h>
 #include <time.h>
 
-#include "loadgen/load.h"
-#include "loadgen/lthread.h"
+#include "loadgen/drive/load.h"
+#include "loadgen/drive/lthread.h"
 #include "loadgen/progress.h"
 #include "qos/pin.h"
 

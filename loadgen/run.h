@@ -9,9 +9,9 @@
 #include <stdio.h>
 
 #include "loadgen/options.h"
-#include "loadgen/result.h"
-#include "loadgen/target.h"
-#include "loadgen/workload.h"
+#include "loadgen/measure/result.h"
+#include "loadgen/wire/target.h"
+#include "loadgen/work/workload.h"
 
 struct run_conf {
     const struct options *options;

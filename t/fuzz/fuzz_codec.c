@@ -6,7 +6,7 @@
  */
 #include "replies.h"
 
-#include "loadgen/codec.h"
+#include "loadgen/wire/codec.h"
 
 #define HEAD 4 /* cut, protocol, verb, keys */
 #define KEYS_MAX 3

@@ -4,7 +4,7 @@
  * Schedules of an open loop: laws of gaps by Kolmogorov-Smirnov and by their variation, mean
  * rate, order, determinism, shared and joined streams.
  */
-#include "loadgen/arrival.h"
+#include "loadgen/work/arrival.h"
 #include "check_unit.h"
 
 #include <math.h>

@@ -4,7 +4,7 @@
  * The protocols of mcload: requests byte for byte, every kind of reply with the request that
  * it answers, and the same replies however the bytes are cut.
  */
-#include "loadgen/codec.h"
+#include "loadgen/wire/codec.h"
 #include "check_unit.h"
 
 #include <stdio.h>

@@ -4,7 +4,7 @@
  * Distributions of sizes: Kolmogorov-Smirnov distance from the law, published
  * means and quantiles, parameters as mutilate writes them.
  */
-#include "loadgen/dist.h"
+#include "loadgen/work/dist.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
  * A load generator's connection: requests byte for byte, replies matched to them however
  * they are cut, and what must not pass for an answer. The other end is a socket pair.
  */
-#include "loadgen/lconn.h"
+#include "loadgen/wire/lconn.h"
 #include "check_unit.h"
 
 #include <stdlib.h>

@@ -4,12 +4,12 @@
  * Workloads by name: every text in the table can be parsed, sizes and mixes are those that
  * were published, and what a thread asks for is what the name promises.
  */
-#include "loadgen/model.h"
+#include "loadgen/work/model.h"
 #include "check_unit.h"
 
 #include <math.h>
 
-#include "loadgen/ask.h"
+#include "loadgen/drive/ask.h"
 #include "loadgen/options.h"
 
 static struct options options;

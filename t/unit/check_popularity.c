@@ -3,7 +3,7 @@
  *
  * Popularity: Zipf's frequencies for many exponents, and the bijection from ranks to keys.
  */
-#include "loadgen/popularity.h"
+#include "loadgen/work/popularity.h"
 #include "check_unit.h"
 
 #include <math.h>

@@ -4,14 +4,14 @@
  * The report of a run: the expressions that existing scripts apply to it, percentiles among
  * requests never answered, the verdict, and the JSON.
  */
-#include "loadgen/report.h"
+#include "loadgen/report/report.h"
 
 #include <math.h>
 #include <regex.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "loadgen/json.h"
+#include "loadgen/report/json.h"
 #include "check_unit.h"
 
 #define ANSWERED 1000
@@ -41,8 +41,8 @@ set_up(void)
     result.is_open = true;
     result.qps = ANSWERED;
     result.elapsed_s = 1;
-    result.costs[0] = (struct drive_cost){1, 0.9, 0.5};
-    result.costs[1] = (struct drive_cost){1, 0.3, 0.2};
+    result.costs[0] = (struct cost){1, 0.9, 0.5};
+    result.costs[1] = (struct cost){1, 0.3, 0.2};
 }
 
 static void
@@ -236,7 +236,7 @@ START_TEST(test_verdicts)
         result.is_open = false;
         break;
     case CHECK_CPU:
-        result.costs[1] = (struct drive_cost){2, 2, 0.08};
+        result.costs[1] = (struct cost){2, 2, 0.08};
         break;
     case CHECK_RATE:
         ctr_add(&t->offered, 11);
@@ -271,9 +271,9 @@ END_TEST
 START_TEST(test_busy)
 {
     ck_assert_double_eq_tol(result_busy(&result.costs[0]), 0.4, 1e-9);
-    struct drive_cost more_idle_than_cpu = {1, 0.1, 0.2};
+    struct cost more_idle_than_cpu = {1, 0.1, 0.2};
     ck_assert_double_eq(result_busy(&more_idle_than_cpu), 0);
-    struct drive_cost nothing = {0, 0, 0};
+    struct cost nothing = {0, 0, 0};
     ck_assert_double_eq(result_busy(&nothing), 0);
 }
 END_TEST

@@ -4,13 +4,13 @@
  * Workloads: keys and sizes are functions of the key number, the mix is as asked for, and
  * the same seed gives the same requests.
  */
-#include "loadgen/workload.h"
+#include "loadgen/work/workload.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "loadgen/load.h"
+#include "loadgen/drive/load.h"
 #include "check_unit.h"
 
 static struct workload_conf

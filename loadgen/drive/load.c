@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ */
+#include "loadgen/drive/load.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define LOAD_WAIT_MS 100
+
+struct load {
+    struct lset *set;
+    const struct workload *w;
+    struct load_slice slice;
+    uint64_t *next; /* key to send next, each server */
+    struct tally *tally;
+    uint64_t left; /* answers to come */
+    nsec_t last_answer;
+    char *err;
+    size_t err_len;
+};
+
+struct load_slice
+load_slice_of(uint64_t records, unsigned index, unsigned threads)
+{
+    must(index < threads);
+    uint64_t share = records / threads;
+    uint64_t extra = records % threads; /* one more for each of the first threads */
+    uint64_t first = index * share + (index < extra ? index : extra);
+    return (struct load_slice){first, first + share + (index < extra ? 1 : 0)};
+}
+
+static const char *
+lost(struct load *l, const struct lconn *c)
+{
+    snprintf(l->err, l->err_len, "loading: %s closed the connection", c->target->name);
+    return l->err;
+}
+
+static const char *
+send_more(struct load *l, struct lconn *c)
+{
+    size_t sent;
+    uint64_t *next = &l->next[c->server];
+    while (*next < l->slice.end && lconn_has_room(c, LOAD_DEPTH)) {
+        lconn_push(c, l->w,
+                   &(struct lconn_request){.verb = CODEC_SET, .keys = next, .count = 1});
+        ++*next;
+    }
+    return lset_flush(l->set, c, clock_now(), &sent) == LCONN_IO_LOST ? lost(l, c) : NULL;
+}
+
+static const char *
+receive(struct load *l, struct lconn *c)
+{
+    size_t len;
+    enum lset_input input = lset_receive(l->set, c, &len);
+    if (input != LSET_DATA) {
+        return input == LSET_LOST ? lost(l, c) : NULL;
+    }
+    struct lconn_done done;
+    for (size_t at = 0;; at += done.taken) {
+        lconn_parse(c, l->w, l->set->input + at, len - at, &done);
+        if (done.outcome == LCONN_MORE) {
+            return NULL;
+        }
+        if (done.outcome != LCONN_GOOD) {
+            snprintf(l->err, l->err_len, "loading: %s answered %s instead of STORED",
+                     c->target->name,
+                     done.outcome == LCONN_BROKEN ? "something that is no reply"
+                                                  : client_kind_name(done.kind));
+            return l->err;
+        }
+        ctr_add(&l->tally->loaded, 1);
+        l->left--;
+        l->last_answer = clock_now();
+    }
+}
+
+static const char *
+load_loop(struct load *l)
+{
+    const char *failed = NULL;
+    for (unsigned i = 0; failed == NULL && i < l->set->count; i++) {
+        failed = send_more(l, &l->set->conns[i]);
+    }
+    while (failed == NULL && l->left > 0) {
+        unsigned n = lset_wait(l->set, LOAD_WAIT_MS);
+        for (unsigned i = 0; failed == NULL && i < n; i++) {
+            uint32_t events;
+            struct lconn *c = lset_event(l->set, i, &events);
+            if (c != NULL && (events & ~(uint32_t)EPOLLOUT) != 0) {
+                failed = receive(l, c);
+            }
+            if (c != NULL && failed == NULL) {
+                failed = send_more(l, c);
+            }
+        }
+        if (failed == NULL && clock_now() > l->last_answer + l->set->conf.timeout) {
+            snprintf(l->err, l->err_len, "loading: no answer in time, %ju records left",
+                     (uintmax_t)l->left);
+            failed = l->err;
+        }
+    }
+    return failed;
+}
+
+const char *
+load_run(struct lset *s, struct load_slice slice, struct tally *tally, char *err,
+         size_t err_len)
+{
+    struct load l = {
+        .set = s,
+        .w = s->conf.workload,
+        .slice = slice,
+        .tally = tally,
+        .left = (slice.end - slice.first) * s->conf.targets_len,
+        .last_answer = clock_now(),
+        .err = err,
+        .err_len = err_len,
+    };
+    must(s->conf.capacity >= LOAD_DEPTH);
+    l.next = calloc(s->conf.targets_len, sizeof *l.next);
+    if (l.next == NULL) {
+        snprintf(err, err_len, "out of memory");
+        return err;
+    }
+    for (unsigned i = 0; i < s->conf.targets_len; i++) {
+        l.next[i] = slice.first;
+    }
+    const char *failed = load_loop(&l);
+    free(l.next);
+    return failed;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * Stores the records before a run: each server gets every record, each thread sends its
+ * slice, pipelined, and waits for STORED to each. The thread that owns the connections.
+ */
+#pragma once
+
+#include "loadgen/wire/lset.h"
+#include "loadgen/measure/tally.h"
+
+/* Requests on their way on each connection while loading. */
+#define LOAD_DEPTH 32
+
+struct load_slice {
+    uint64_t first, end; /* keys [first, end) */
+};
+
+/* The part of thread `index` of `threads`; together they are all records. */
+struct load_slice load_slice_of(uint64_t records, unsigned index, unsigned threads);
+
+/* NULL when every record is stored, else a sentence (err). Counts into tally->loaded. */
+must_check const char *load_run(struct lset *s, struct load_slice slice,
+                                struct tally *tally, char *err, size_t err_len);

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ */
+#include "loadgen/measure/result.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+
+bool
+result_init(struct result *r, unsigned threads)
+{
+    *r = (struct result){.threads = threads};
+    bool has_tally = tally_init(&r->total);
+    r->costs = calloc(threads, sizeof *r->costs);
+    bool is_good = has_tally && r->costs != NULL;
+    for (unsigned from = 0; from < FROM_COUNT; from++) {
+        r->all[from] = hist_create(TALLY_SUB_BITS, TALLY_MAX_NS);
+        is_good = is_good && r->all[from] != NULL;
+    }
+    if (!is_good) {
+        result_fini(r);
+    }
+    return is_good;
+}
+
+void
+result_fini(struct result *r)
+{
+    for (unsigned from = 0; from < FROM_COUNT; from++) {
+        hist_destroy(&r->all[from]);
+    }
+    free(r->costs);
+    r->costs = NULL;
+    tally_fini(&r->total);
+}
+
+double
+result_ratio(double a, double b)
+{
+    return b == 0 ? 0 : a / b;
+}
+
+double
+result_busy(const struct cost *cost)
+{
+    return result_ratio(fmax(0, cost->cpu_s - cost->idle_s), cost->elapsed_s);
+}
+
+uint64_t
+result_censored(const struct tally *t)
+{
+    return ctr_get(&t->skipped) + ctr_get(&t->unsent) + ctr_get(&t->lost) +
+           ctr_get(&t->unanswered);
+}
+
+static double
+busiest(const struct result *r)
+{
+    double most = 0;
+    for (unsigned i = 0; i < r->threads; i++) {
+        most = fmax(most, result_busy(&r->costs[i]));
+    }
+    return most;
+}
+
+void
+result_judge(struct result *r)
+{
+    const struct tally *t = &r->total;
+    double offered = (double)ctr_get(&t->offered);
+    double good = (double)ctr_get(&t->good);
+    double cpu = busiest(r);
+    double rate = result_ratio(good, offered);
+    double adherence = result_ratio((double)ctr_get(&t->within[WITHIN_1MS]), offered);
+    double errors = (double)tally_error_sum(t);
+    bool paced = r->is_open && offered > 0;
+    struct check *c = r->checks;
+    for (unsigned from = 0; from < FROM_COUNT; from++) {
+        for (unsigned verb = 0; verb < TALLY_VERBS; verb++) {
+            hist_merge(r->all[from], t->latency[from][verb]);
+        }
+    }
+    c[CHECK_ANSWERS] = (struct check){true, good > 0, good, 1};
+    c[CHECK_CPU] = (struct check){true, cpu <= RESULT_CPU_MAX, cpu, RESULT_CPU_MAX};
+    c[CHECK_RATE] = (struct check){paced, rate >= RESULT_RATE_MIN, rate, RESULT_RATE_MIN};
+    c[CHECK_ADHERENCE] = (struct check){paced, adherence >= RESULT_ADHERENCE_MIN,
+                                        adherence, RESULT_ADHERENCE_MIN};
+    c[CHECK_ERRORS] = (struct check){true, errors == 0, errors, 0};
+    c[CHECK_COMPLETE] =
+        (struct check){true, !r->was_interrupted, r->was_interrupted ? 1 : 0, 0};
+    r->is_valid = true;
+    for (unsigned i = 0; i < CHECKS; i++) {
+        r->is_valid = r->is_valid && (!c[i].applies || c[i].is_good);
+    }
+}
+
+static const char *const check_names[] = {
+    [CHECK_ANSWERS] = "answers",    [CHECK_CPU] = "client_cpu",
+    [CHECK_RATE] = "achieved_rate", [CHECK_ADHERENCE] = "adherence_1ms",
+    [CHECK_ERRORS] = "errors",      [CHECK_COMPLETE] = "interrupted",
+};
+static_assert(sizeof check_names / sizeof check_names[0] == CHECKS, "one name each");
+
+const char *
+result_check_name(enum result_check check)
+{
+    must((unsigned)check < CHECKS);
+    return check_names[check];
+}
+
+struct quantile
+result_quantile(const struct hist *finite, const struct hist *waits, uint64_t censored,
+                double q)
+{
+    uint64_t answered = hist_count(finite);
+    uint64_t all = answered + censored;
+    double rank = fmax(1, ceil(q * (double)all));
+    if (all == 0) {
+        return (struct quantile){0, false};
+    }
+    if (rank <= (double)answered) {
+        return (struct quantile){hist_quantile(finite, rank / (double)answered), false};
+    }
+    uint64_t waited =
+        hist_quantile(waits, fmin(1, (rank - (double)answered) / (double)censored));
+    uint64_t slowest = hist_max(finite);
+    return (struct quantile){waited > slowest ? waited : slowest, true};
+}

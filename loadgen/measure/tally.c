@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ */
+#include "loadgen/measure/tally.h"
+
+#include <assert.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "base/must.h"
+
+/* The plain counters, for merging: a new one needs a row here. */
+static const struct {
+    size_t offset;
+    unsigned count;
+} counters[] = {
+    {offsetof(struct tally, loaded), 1},
+    {offsetof(struct tally, answered), 1},
+    {offsetof(struct tally, errors), TALLY_ERRORS},
+    {offsetof(struct tally, done), TALLY_VERBS},
+    {offsetof(struct tally, keys), 1},
+    {offsetof(struct tally, hits), 1},
+    {offsetof(struct tally, ops), CODEC_VERBS},
+    {offsetof(struct tally, no_effect), CODEC_VERBS},
+    {offsetof(struct tally, rx_bytes), 1},
+    {offsetof(struct tally, tx_bytes), 1},
+    {offsetof(struct tally, offered), 1},
+    {offsetof(struct tally, sent), 1},
+    {offsetof(struct tally, good), 1},
+    {offsetof(struct tally, skipped), 1},
+    {offsetof(struct tally, unsent), 1},
+    {offsetof(struct tally, lost), 1},
+    {offsetof(struct tally, unanswered), 1},
+    {offsetof(struct tally, within), TALLY_BOUNDS},
+};
+
+#define HISTS (FROM_COUNT * TALLY_VERBS + 3)
+
+static_assert(sizeof(struct tally) ==
+                  offsetof(struct tally, latency) + HISTS * sizeof(struct hist *),
+              "histograms stand last");
+static_assert(offsetof(struct tally, latency) ==
+                  (13 + TALLY_ERRORS + TALLY_VERBS + 2 * CODEC_VERBS + TALLY_BOUNDS) *
+                      sizeof(ctr_t),
+              "each counter has its row");
+
+static struct hist **
+hist_at(struct tally *t, unsigned i)
+{
+    struct hist **others[] = {&t->waits, &t->lag, &t->outstanding};
+    if (i < FROM_COUNT * TALLY_VERBS) {
+        return &t->latency[i / TALLY_VERBS][i % TALLY_VERBS];
+    }
+    return others[i - FROM_COUNT * TALLY_VERBS];
+}
+
+bool
+tally_init(struct tally *t)
+{
+    memset(t, 0, sizeof *t);
+    for (unsigned i = 0; i < HISTS; i++) {
+        *hist_at(t, i) = hist_create(TALLY_SUB_BITS, TALLY_MAX_NS);
+        if (*hist_at(t, i) == NULL) {
+            tally_fini(t);
+            return false;
+        }
+    }
+    return true;
+}
+
+void
+tally_fini(struct tally *t)
+{
+    for (unsigned i = 0; i < HISTS; i++) {
+        hist_destroy(hist_at(t, i));
+    }
+}
+
+void
+tally_merge(struct tally *dst, const struct tally *src)
+{
+    for (size_t i = 0; i < sizeof counters / sizeof counters[0]; i++) {
+        ctr_t *to = (ctr_t *)((char *)dst + counters[i].offset);
+        const ctr_t *from = (const ctr_t *)((const char *)src + counters[i].offset);
+        for (unsigned j = 0; j < counters[i].count; j++) {
+            ctr_add(&to[j], ctr_get(&from[j]));
+        }
+    }
+    for (unsigned i = 0; i < HISTS; i++) {
+        hist_merge(*hist_at(dst, i), *hist_at((struct tally *)src, i));
+    }
+}
+
+void
+tally_sent(struct tally *t, nsec_t lag, unsigned outstanding)
+{
+    ctr_add(&t->sent, 1);
+    hist_record(t->lag, lag);
+    hist_record(t->outstanding, outstanding);
+    if (likely(lag <= NSEC_PER_MSEC)) {
+        ctr_add(&t->within[WITHIN_1MS], 1);
+        if (lag <= 50 * NSEC_PER_USEC) {
+            ctr_add(&t->within[WITHIN_50US], 1);
+        }
+        if (lag <= 5 * NSEC_PER_USEC) {
+            ctr_add(&t->within[WITHIN_5US], 1);
+        }
+    }
+}
+
+void
+tally_good(struct tally *t, enum tally_verb verb, nsec_t from_intended, nsec_t from_issue)
+{
+    ctr_add(&t->good, 1);
+    hist_record(t->latency[FROM_INTENDED][verb], from_intended);
+    hist_record(t->latency[FROM_ISSUE][verb], from_issue);
+}
+
+void
+tally_censored(struct tally *t, ctr_t *which, nsec_t waited)
+{
+    ctr_add(which, 1);
+    hist_record(t->waits, waited);
+}
+
+uint64_t
+tally_error_sum(const struct tally *t)
+{
+    uint64_t sum = 0;
+    for (unsigned e = 0; e < TALLY_ERRORS; e++) {
+        sum += ctr_get(&t->errors[e]);
+    }
+    return sum;
+}
+
+static const char *const error_names[] = {
+    [TALLY_ERROR] = "error",
+    [TALLY_CLIENT_ERROR] = "client_error",
+    [TALLY_SERVER_ERROR] = "server_error",
+    [TALLY_UNEXPECTED] = "unexpected",
+    [TALLY_WRONG] = "wrong_value",
+    [TALLY_DESYNC] = "desync",
+    [TALLY_DISCONNECT] = "disconnect",
+    [TALLY_TIMEOUT] = "timeout",
+    [TALLY_CONNECT] = "connect",
+};
+static_assert(sizeof error_names / sizeof error_names[0] == TALLY_ERRORS,
+              "one name each");
+
+const char *
+tally_error_name(enum tally_error e)
+{
+    must((unsigned)e < TALLY_ERRORS);
+    return error_names[e];
+}

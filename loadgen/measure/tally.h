@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * What one sending thread counts and measures, and the sum over all of them. The owner
+ * writes; any thread may read or merge meanwhile (each number whole, not all of one
+ * instant).
+ *
+ * Two kinds of numbers: *flow* (requests, hits, bytes) counts what was completed between
+ * the start and the end of the measured window; *latencies* cover each request whose
+ * intended start lies in the window, whenever its reply came.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/clock.h"
+#include "base/ctr.h"
+#include "base/hist.h"
+#include "loadgen/wire/codec.h"
+
+#define TALLY_SUB_BITS 10 /* buckets of 0.1 % */
+#define TALLY_MAX_NS (UINT64_C(100) * NSEC_PER_SEC)
+
+enum tally_from {
+    FROM_INTENDED, /* when the schedule wanted it sent */
+    FROM_ISSUE,    /* when it was given to the kernel */
+    FROM_COUNT,
+};
+
+enum tally_verb {
+    TALLY_READ,
+    TALLY_UPDATE,
+    TALLY_VERBS,
+};
+
+enum tally_error {
+    TALLY_ERROR,        /* reply ERROR */
+    TALLY_CLIENT_ERROR, /* reply CLIENT_ERROR */
+    TALLY_SERVER_ERROR, /* reply SERVER_ERROR */
+    TALLY_UNEXPECTED,   /* a reply of the protocol, but not to this request */
+    TALLY_WRONG,        /* a value that is not what was stored */
+    TALLY_DESYNC,       /* not the protocol: connection given up */
+    TALLY_DISCONNECT,   /* connection lost */
+    TALLY_TIMEOUT,      /* no reply in time: connection given up */
+    TALLY_CONNECT,      /* attempt to connect again failed */
+    TALLY_ERRORS,
+};
+
+/* Shares of requests sent within these times of their intended start. */
+enum tally_bound {
+    WITHIN_5US,
+    WITHIN_50US,
+    WITHIN_1MS,
+    TALLY_BOUNDS,
+};
+
+struct tally {
+    ctr_t loaded;   /* records stored before the run */
+    ctr_t answered; /* since the very start, for the progress line */
+    ctr_t errors[TALLY_ERRORS];
+    /* Flow. */
+    ctr_t done[TALLY_VERBS];      /* requests answered without an error */
+    ctr_t keys, hits;             /* asked for by gets, and found */
+    ctr_t ops[CODEC_VERBS];       /* the same requests by what was sent */
+    ctr_t no_effect[CODEC_VERBS]; /* of these: the key was not there, or was */
+    ctr_t rx_bytes, tx_bytes;
+    /* Requests intended to start in the window. */
+    ctr_t offered; /* all of them */
+    ctr_t sent;
+    ctr_t good;       /* answered without an error */
+    ctr_t skipped;    /* dropped for being late */
+    ctr_t unsent;     /* still waiting at the end */
+    ctr_t lost;       /* sent, then the connection was lost */
+    ctr_t unanswered; /* sent, without reply at the end */
+    ctr_t within[TALLY_BOUNDS];
+    struct hist *latency[FROM_COUNT][TALLY_VERBS];
+    struct hist *waits; /* of requests never answered: how long they were waited for */
+    struct hist *lag;   /* issue minus intended start */
+    struct hist *outstanding; /* on the connection, this request included */
+};
+
+/* False when memory is short (nothing to free then). */
+bool tally_init(struct tally *t);
+void tally_fini(struct tally *t);
+void tally_merge(struct tally *dst, const struct tally *src);
+
+/* A request of the window was given to the kernel. */
+void tally_sent(struct tally *t, nsec_t lag, unsigned outstanding);
+/* It was answered without error. */
+void tally_good(struct tally *t, enum tally_verb verb, nsec_t from_intended,
+                nsec_t from_issue);
+/* It will never be answered; `which` is the counter of the reason. */
+void tally_censored(struct tally *t, ctr_t *which, nsec_t waited);
+
+uint64_t tally_error_sum(const struct tally *t);
+const char *tally_error_name(enum tally_error e);

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ */
+#include "loadgen/report/report.h"
+
+#include <string.h>
+
+#include "loadgen/report/json.h"
+
+static const struct {
+    const char *name;
+    double q;
+} points[] = {
+    {"p1", .01},  {"p5", .05},     {"p10", .10},      {"p25", .25},
+    {"p50", .50}, {"p75", .75},    {"p90", .90},      {"p95", .95},
+    {"p99", .99}, {"p99.9", .999}, {"p99.99", .9999},
+};
+#define POINTS (sizeof points / sizeof points[0])
+
+static void
+write_percentiles(struct json *j, const struct hist *h, const struct hist *waits,
+                  uint64_t censored)
+{
+    json_open(j, "pct", '{');
+    for (size_t i = 0; i < POINTS; i++) {
+        struct quantile q = result_quantile(h, waits, censored, points[i].q);
+        if (q.is_bound || hist_count(h) == 0) {
+            json_null(j, points[i].name);
+        } else {
+            json_u64(j, points[i].name, q.ns);
+        }
+    }
+    json_close(j, '}');
+    /* For the nulls above: what is known of them. */
+    json_open(j, "pct_above", '{');
+    for (size_t i = 0; i < POINTS; i++) {
+        struct quantile q = result_quantile(h, waits, censored, points[i].q);
+        if (q.is_bound) {
+            json_u64(j, points[i].name, q.ns);
+        }
+    }
+    json_close(j, '}');
+}
+
+static void
+write_hist(struct json *j, const char *key, const struct hist *h,
+           const struct hist *waits, uint64_t censored, bool with_buckets)
+{
+    json_open(j, key, '{');
+    json_text(j, "unit", "ns");
+    json_u64(j, "count", hist_count(h));
+    json_u64(j, "censored", censored);
+    json_u64(j, "min", hist_min(h));
+    json_u64(j, "max", hist_max(h));
+    json_number(j, "mean", hist_mean(h));
+    json_number(j, "stddev", hist_stddev(h));
+    json_u64(j, "overflow", hist_overflow(h));
+    write_percentiles(j, h, waits, censored);
+    if (with_buckets) {
+        uint32_t at = 0;
+        uint64_t bucket[3];
+        json_u64(j, "sub_bits", TALLY_SUB_BITS);
+        json_open(j, "buckets", '['); /* [lowest, highest, count] */
+        while (hist_next(h, &at, &bucket[0], &bucket[1], &bucket[2])) {
+            json_open(j, NULL, '[');
+            for (unsigned i = 0; i < 3; i++) {
+                json_u64(j, NULL, bucket[i]);
+            }
+            json_close(j, ']');
+        }
+        json_close(j, ']');
+    }
+    json_close(j, '}');
+}
+
+static void
+write_latencies(struct json *j, const struct result *r)
+{
+    const struct tally *t = &r->total;
+    static const char *const from_names[] = {
+        [FROM_INTENDED] = "intended",
+        [FROM_ISSUE] = "issue",
+    };
+    static const char *const verb_names[] = {
+        [TALLY_READ] = "read",
+        [TALLY_UPDATE] = "update",
+    };
+    json_open(j, "latency", '{');
+    for (unsigned from = 0; from < FROM_COUNT; from++) {
+        write_hist(j, from_names[from], r->all[from], t->waits, result_censored(t), true);
+    }
+    json_close(j, '}');
+    /* Answered requests only: those without answer belong to no verb. */
+    json_open(j, "classes", '{');
+    for (unsigned verb = 0; verb < TALLY_VERBS; verb++) {
+        json_open(j, verb_names[verb], '{');
+        for (unsigned from = 0; from < FROM_COUNT; from++) {
+            write_hist(j, from_names[from], t->latency[from][verb], t->waits, 0, false);
+        }
+        json_close(j, '}');
+    }
+    json_close(j, '}');
+    write_hist(j, "lag", t->lag, t->waits, 0, false);
+}
+
+static void
+write_totals(struct json *j, const struct result *r)
+{
+    const struct tally *t = &r->total;
+    uint64_t gets = ctr_get(&t->done[TALLY_READ]);
+    uint64_t updates = ctr_get(&t->done[TALLY_UPDATE]);
+    json_open(j, "totals", '{');
+    json_number(j, "seconds", r->elapsed_s);
+    json_u64(j, "loaded", ctr_get(&t->loaded));
+    json_u64(j, "requests", gets + updates);
+    json_u64(j, "gets", gets);
+    json_u64(j, "sets", ctr_get(&t->ops[CODEC_SET]));
+    json_u64(j, "keys", ctr_get(&t->keys));
+    json_u64(j, "hits", ctr_get(&t->hits));
+    json_u64(j, "misses", ctr_get(&t->keys) - ctr_get(&t->hits));
+    json_u64(j, "rx_bytes", ctr_get(&t->rx_bytes));
+    json_u64(j, "tx_bytes", ctr_get(&t->tx_bytes));
+    json_number(j, "qps", result_ratio((double)(gets + updates), r->elapsed_s));
+    json_u64(j, "offered", ctr_get(&t->offered));
+    json_u64(j, "sent", ctr_get(&t->sent));
+    json_u64(j, "achieved", ctr_get(&t->good));
+    json_number(j, "offered_qps",
+                result_ratio((double)ctr_get(&t->offered), r->elapsed_s));
+    json_number(j, "achieved_qps", result_ratio((double)ctr_get(&t->good), r->elapsed_s));
+    json_u64(j, "skipped", ctr_get(&t->skipped));
+    json_u64(j, "unsent", ctr_get(&t->unsent));
+    json_u64(j, "lost", ctr_get(&t->lost));
+    json_u64(j, "unanswered", ctr_get(&t->unanswered));
+    json_open(j, "ops", '{');
+    for (unsigned v = 0; v < CODEC_VERBS; v++) {
+        json_open(j, codec_verb_name(v), '{');
+        json_u64(j, "done", ctr_get(&t->ops[v]));
+        json_u64(j, "no_effect", ctr_get(&t->no_effect[v]));
+        json_close(j, '}');
+    }
+    json_close(j, '}');
+    json_close(j, '}');
+}
+
+static void
+write_adherence(struct json *j, const struct result *r)
+{
+    static const char *const names[] = {
+        [WITHIN_5US] = "within_5us",
+        [WITHIN_50US] = "within_50us",
+        [WITHIN_1MS] = "within_1ms",
+    };
+    double offered = (double)ctr_get(&r->total.offered);
+    json_open(j, "adherence", '{');
+    for (unsigned i = 0; i < TALLY_BOUNDS; i++) {
+        json_number(j, names[i],
+                    result_ratio((double)ctr_get(&r->total.within[i]), offered));
+    }
+    json_close(j, '}');
+}
+
+static void
+write_errors(struct json *j, const struct tally *t)
+{
+    json_open(j, "errors", '{');
+    for (unsigned e = 0; e < TALLY_ERRORS; e++) {
+        json_u64(j, tally_error_name(e), ctr_get(&t->errors[e]));
+    }
+    json_close(j, '}');
+}
+
+static void
+write_threads(struct json *j, const struct result *r)
+{
+    json_open(j, "threads", '[');
+    for (unsigned i = 0; i < r->threads; i++) {
+        const struct cost *cost = &r->costs[i];
+        json_open(j, NULL, '{');
+        json_number(j, "cpu", result_ratio(cost->cpu_s, cost->elapsed_s));
+        json_number(j, "busy", result_busy(cost));
+        json_close(j, '}');
+    }
+    json_close(j, ']');
+}
+
+static void
+write_checks(struct json *j, const struct result *r)
+{
+    json_open(j, "checks", '[');
+    for (unsigned i = 0; i < CHECKS; i++) {
+        const struct check *c = &r->checks[i];
+        if (c->applies) {
+            json_open(j, NULL, '{');
+            json_text(j, "name", result_check_name(i));
+            json_bool(j, "ok", c->is_good);
+            json_number(j, "value", c->value);
+            json_number(j, "limit", c->limit);
+            json_close(j, '}');
+        }
+    }
+    json_close(j, ']');
+}
+
+static void
+write_target(struct json *j, const struct result *r, const struct options *o)
+{
+    json_open(j, "target", '{');
+    json_open(j, "servers", '[');
+    for (unsigned i = 0; i < o->servers_len; i++) {
+        json_text(j, NULL, o->servers[i]);
+    }
+    json_close(j, ']');
+    json_bool(j, "local", r->is_local);
+    json_text(j, "protocol", o->codec->name);
+    json_close(j, '}');
+    json_open(j, "load", '{');
+    json_text(j, "mode", r->is_open ? "open" : "closed");
+    json_number(j, "qps", r->qps);
+    json_u64(j, "threads", r->threads);
+    json_u64(j, "connections", (uint64_t)o->connections);
+    json_u64(j, "depth", (uint64_t)o->depth);
+    json_text(j, "workload", o->model != NULL ? o->model->name : "custom");
+    json_u64(j, "records", (uint64_t)o->records);
+    json_u64(j, "getcount", (uint64_t)o->getcount);
+    json_number(j, "update", mix_share_of_updates(&o->mix));
+    json_number(j, "time", o->time_s);
+    json_number(j, "warmup", o->warmup_s);
+    json_close(j, '}');
+}
+
+void
+report_json(const struct result *r, const struct options *o, int argc, char **argv,
+            FILE *out)
+{
+    struct json j;
+    json_init(&j, out);
+    json_open(&j, NULL, '{');
+    json_text(&j, "schema", REPORT_SCHEMA);
+    json_text(&j, "tool", "mcload");
+    json_text(&j, "version", PACKAGE_VERSION);
+    json_open(&j, "argv", '[');
+    for (int i = 0; i < argc; i++) {
+        bool is_secret = o->password != NULL && o->password[0] != '\0' &&
+                         strstr(argv[i], o->password) != NULL;
+        json_text(&j, NULL, is_secret ? "***" : argv[i]);
+    }
+    json_close(&j, ']');
+    /* As text: readers that keep numbers as doubles would round it. */
+    char seed[32];
+    snprintf(seed, sizeof seed, "%ju", (uintmax_t)o->seed);
+    json_text(&j, "seed", seed);
+    write_target(&j, r, o);
+    write_totals(&j, r);
+    write_latencies(&j, r);
+    write_adherence(&j, r);
+    write_errors(&j, &r->total);
+    write_threads(&j, r);
+    write_checks(&j, r);
+    json_bool(&j, "valid", r->is_valid);
+    json_close(&j, '}');
+}

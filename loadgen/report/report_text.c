@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ */
+#include "loadgen/report/report.h"
+
+#include <assert.h>
+
+#define MEGABYTE 1048576.0
+#define NS_PER_US 1e3
+
+#define SAMPLES_BEYOND_MIN 10 /* for a percentile that is more than noise */
+
+static const double row_quantiles[] = {.05, .10, .50, .90, .95, .99, .999, .9999, 1};
+static const char *const row_names[] = {"5th",  "10th", "50th",  "90th", "95th",
+                                        "99th", "p999", "p9999", "max"};
+static_assert(sizeof row_names / sizeof row_names[0] ==
+                  sizeof row_quantiles / sizeof row_quantiles[0],
+              "one name each");
+
+static void
+print_quantile(struct quantile q, double unit, FILE *out)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%s%.1f", q.is_bound ? ">" : "", (double)q.ns / unit);
+    fprintf(out, " %8s", text);
+}
+
+/* One row of the table. `censored` requests count as slower than all in h. */
+static void
+print_row(const char *name, const struct hist *h, const struct hist *waits,
+          uint64_t censored, double unit, FILE *out)
+{
+    fprintf(out, "%-7s %8.1f %8.1f %8.1f", name, hist_mean(h) / unit,
+            hist_stddev(h) / unit, (double)hist_min(h) / unit);
+    for (size_t i = 0; i < sizeof row_quantiles / sizeof row_quantiles[0]; i++) {
+        struct quantile q = result_quantile(h, waits, censored, row_quantiles[i]);
+        if (row_quantiles[i] == 1 && !q.is_bound) {
+            q.ns = hist_max(h);
+        }
+        print_quantile(q, unit, out);
+    }
+    fputc('\n', out);
+}
+
+static void
+print_table(const struct result *r, const struct options *o, FILE *out)
+{
+    const struct tally *t = &r->total;
+    enum tally_from from = o->from_issue ? FROM_ISSUE : FROM_INTENDED;
+    /* What was never sent has no verb yet; it is shared out as the mix has it. */
+    uint64_t censored = result_censored(t);
+    uint64_t updates = (uint64_t)((double)censored * mix_share_of_updates(&o->mix) + 0.5);
+    fprintf(out, "#type   %8s %8s %8s", "avg", "std", "min");
+    for (size_t i = 0; i < sizeof row_names / sizeof row_names[0]; i++) {
+        fprintf(out, " %8s", row_names[i]);
+    }
+    fputc('\n', out);
+    print_row("read", t->latency[from][TALLY_READ], t->waits, censored - updates,
+              NS_PER_US, out);
+    print_row("update", t->latency[from][TALLY_UPDATE], t->waits, updates, NS_PER_US,
+              out);
+    print_row("op_q", t->outstanding, t->waits, 0, 1, out);
+}
+
+/* By what was sent; left out when it is what the table shows already. */
+static void
+print_ops(const struct tally *t, FILE *out)
+{
+    uint64_t others = 0;
+    for (unsigned v = 0; v < CODEC_VERBS; v++) {
+        others += v == CODEC_GET || v == CODEC_SET ? 0 : ctr_get(&t->ops[v]);
+    }
+    if (others == 0) {
+        return;
+    }
+    const char *before = "Requests =";
+    for (unsigned v = 0; v < CODEC_VERBS; v++) {
+        uint64_t n = ctr_get(&t->ops[v]), none = ctr_get(&t->no_effect[v]);
+        if (n > 0) {
+            fprintf(out, "%s %s %ju", before, codec_verb_name(v), (uintmax_t)n);
+            if (none > 0) {
+                fprintf(out, " (%ju without effect)", (uintmax_t)none);
+            }
+            before = ",";
+        }
+    }
+    fputc('\n', out);
+}
+
+static void
+print_totals(const struct result *r, FILE *out)
+{
+    const struct tally *t = &r->total;
+    double s = r->elapsed_s;
+    double done =
+        (double)ctr_get(&t->done[TALLY_READ]) + (double)ctr_get(&t->done[TALLY_UPDATE]);
+    double keys = (double)ctr_get(&t->keys);
+    double misses = keys - (double)ctr_get(&t->hits);
+    double skipped = (double)ctr_get(&t->skipped);
+    double rx = (double)ctr_get(&t->rx_bytes);
+    double tx = (double)ctr_get(&t->tx_bytes);
+    fprintf(out, "\nTotal QPS = %.1f (%.0f / %.1fs)\n\n", result_ratio(done, s), done, s);
+    fprintf(out, "Misses = %.0f (%.1f%%)\n", misses, 100 * result_ratio(misses, keys));
+    fprintf(out, "Skipped TXs = %.0f (%.1f%%)\n\n", skipped,
+            100 * result_ratio(skipped, (double)ctr_get(&t->offered)));
+    fprintf(out, "RX %12.0f bytes : %7.1f MB/s\n", rx, result_ratio(rx / MEGABYTE, s));
+    fprintf(out, "TX %12.0f bytes : %7.1f MB/s\n\n", tx, result_ratio(tx / MEGABYTE, s));
+}
+
+static void
+print_pair(const struct result *r, enum tally_from from, double q, FILE *out)
+{
+    struct quantile value =
+        result_quantile(r->all[from], r->total.waits, result_censored(&r->total), q);
+    fprintf(out, "%s%.1f us", value.is_bound ? ">" : "", (double)value.ns / NS_PER_US);
+}
+
+static void
+print_gap(const struct result *r, FILE *out)
+{
+    static const struct {
+        const char *name;
+        double q;
+    } points[] = {{"p50", .5}, {"p99", .99}, {"p999", .999}};
+    fprintf(out, "Latency from intended start / from issue =");
+    for (size_t i = 0; i < sizeof points / sizeof points[0]; i++) {
+        fprintf(out, "%s %s ", i > 0 ? "," : "", points[i].name);
+        print_pair(r, FROM_INTENDED, points[i].q, out);
+        fputs(" / ", out);
+        print_pair(r, FROM_ISSUE, points[i].q, out);
+    }
+    fputc('\n', out);
+}
+
+static void
+print_pace(const struct result *r, FILE *out)
+{
+    const struct tally *t = &r->total;
+    double s = r->elapsed_s;
+    double offered = (double)ctr_get(&t->offered);
+    double good = (double)ctr_get(&t->good);
+    if (!r->is_open) {
+        fprintf(out, "Closed loop: no rate was offered, latency is from issue\n");
+        return;
+    }
+    fprintf(out, "Offered = %.1f/s (open loop, %.0f asked for)\n",
+            result_ratio(offered, s), r->qps);
+    fprintf(out, "Achieved = %.1f/s (%.2f%% of offered)\n", result_ratio(good, s),
+            100 * result_ratio(good, offered));
+    print_gap(r, out);
+    fprintf(
+        out,
+        "Adherence = %.2f%% sent within 5 us, %.2f%% within 50 us, %.2f%% within 1 ms\n",
+        100 * result_ratio((double)ctr_get(&t->within[WITHIN_5US]), offered),
+        100 * result_ratio((double)ctr_get(&t->within[WITHIN_50US]), offered),
+        100 * result_ratio((double)ctr_get(&t->within[WITHIN_1MS]), offered));
+    fprintf(out, "Lag p50 = %.1f us, p99 = %.1f us, max = %.1f us\n",
+            (double)hist_quantile(t->lag, .5) / NS_PER_US,
+            (double)hist_quantile(t->lag, .99) / NS_PER_US,
+            (double)hist_max(t->lag) / NS_PER_US);
+}
+
+static void
+print_errors(const struct result *r, FILE *out)
+{
+    const struct tally *t = &r->total;
+    fprintf(out, "Errors = %ju", (uintmax_t)tally_error_sum(t));
+    const char *before = " (";
+    for (unsigned e = 0; e < TALLY_ERRORS; e++) {
+        uint64_t n = ctr_get(&t->errors[e]);
+        if (n > 0) {
+            fprintf(out, "%s%s %ju", before, tally_error_name(e), (uintmax_t)n);
+            before = ", ";
+        }
+    }
+    fprintf(out, "%s\n", tally_error_sum(t) > 0 ? ")" : "");
+    fprintf(out,
+            "Without answer = %ju outstanding at the end, %ju never sent, %ju lost\n",
+            (uintmax_t)ctr_get(&t->unanswered), (uintmax_t)ctr_get(&t->unsent),
+            (uintmax_t)ctr_get(&t->lost));
+}
+
+static void
+print_cost(const struct result *r, FILE *out)
+{
+    fputs("Client CPU =", out);
+    for (unsigned i = 0; i < r->threads; i++) {
+        fprintf(out, "%s %.1f%%", i > 0 ? "," : "", 100 * result_busy(&r->costs[i]));
+    }
+    fputs(" of a core each, polling left out\n", out);
+}
+
+static void
+print_notes(const struct result *r, FILE *out)
+{
+    const struct tally *t = &r->total;
+    if (r->is_local) {
+        fputs("Note: client and server share this machine's CPUs\n", out);
+    }
+    if (r->was_loaded && ctr_get(&t->hits) < ctr_get(&t->keys)) {
+        fputs("Note: misses, though all records were stored before: evicted?\n", out);
+    }
+    for (size_t i = 0; i < sizeof row_quantiles / sizeof row_quantiles[0]; i++) {
+        double beyond = (double)(hist_count(r->all[FROM_INTENDED]) + result_censored(t)) *
+                        (1 - row_quantiles[i]);
+        if (row_quantiles[i] < 1 && beyond < SAMPLES_BEYOND_MIN - 0.5) {
+            fprintf(out, "Note: fewer than %d requests lie beyond %s: run longer\n",
+                    SAMPLES_BEYOND_MIN, row_names[i]);
+            break;
+        }
+    }
+    if (hist_overflow(r->all[FROM_INTENDED]) > 0) {
+        fputs("Note: latencies above 100 s were counted as 100 s\n", out);
+    }
+}
+
+static void
+print_verdict(const struct result *r, FILE *out)
+{
+    const struct check *c = r->checks;
+    if (r->is_valid) {
+        fputs("VALID\n", out);
+        return;
+    }
+    const char *before = "INVALID: ";
+    for (unsigned i = 0; i < CHECKS; i++) {
+        if (!c[i].applies || c[i].is_good) {
+            continue;
+        }
+        fputs(before, out);
+        before = ", ";
+        switch ((enum result_check)i) {
+        case CHECK_ANSWERS:
+            fputs("no request was answered", out);
+            break;
+        case CHECK_CPU:
+            fprintf(out, "client CPU %.1f%% > %.0f%%", 100 * c[i].value,
+                    100 * c[i].limit);
+            break;
+        case CHECK_RATE:
+            fprintf(out, "achieved %.2f%% < %.0f%% of offered", 100 * c[i].value,
+                    100 * c[i].limit);
+            break;
+        case CHECK_ADHERENCE:
+            fprintf(out, "%.2f%% < %.0f%% sent within 1 ms", 100 * c[i].value,
+                    100 * c[i].limit);
+            break;
+        case CHECK_ERRORS:
+            fprintf(out, "%.0f errors", c[i].value);
+            break;
+        case CHECK_COMPLETE:
+            fputs("interrupted", out);
+            break;
+        case CHECKS:
+            unreachable();
+        }
+    }
+    fputc('\n', out);
+}
+
+void
+report_text(const struct result *r, const struct options *o, FILE *out)
+{
+    print_table(r, o, out);
+    print_totals(r, out);
+    print_ops(&r->total, out);
+    print_pace(r, out);
+    print_errors(r, out);
+    print_cost(r, out);
+    fprintf(out, "Seed = %ju\n", (uintmax_t)o->seed);
+    print_notes(r, out);
+    print_verdict(r, out);
+}

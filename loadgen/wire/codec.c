@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ */
+#include "loadgen/wire/codec.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "base/num.h"
+
+static const struct codec *const codecs[] = {
+    &codec_ascii, &codec_meta, &codec_binary, &codec_redis, &codec_http,
+};
+
+#define COUNT(array) (sizeof(array) / sizeof(array)[0])
+
+const struct codec *
+codec_at(unsigned i)
+{
+    return i < COUNT(codecs) ? codecs[i] : NULL;
+}
+
+const struct codec *
+codec_find(const char *name)
+{
+    for (unsigned i = 0; i < COUNT(codecs); i++) {
+        if (strcmp(codecs[i]->name, name) == 0) {
+            return codecs[i];
+        }
+    }
+    return NULL;
+}
+
+static const char *const verb_names[] = {
+    [CODEC_GET] = "get",     [CODEC_GETS] = "gets", [CODEC_SET] = "set",
+    [CODEC_ADD] = "add",     [CODEC_CAS] = "cas",   [CODEC_DELETE] = "delete",
+    [CODEC_TOUCH] = "touch", [CODEC_INCR] = "incr", [CODEC_AUTH] = "auth",
+};
+static_assert(COUNT(verb_names) == CODEC_VERBS, "one name each");
+
+const char *
+codec_verb_name(enum codec_verb verb)
+{
+    must((unsigned)verb < CODEC_VERBS);
+    return verb_names[verb];
+}
+
+void
+codec_parser_init(struct codec_parser *p)
+{
+    client_parser_init(&p->text);
+    p->state = 0;
+    p->is_chunked = p->has_length = p->is_last = false;
+    p->held = CLIENT_END;
+    p->index = p->parts = 0;
+}
+
+size_t
+codec_parse(const struct codec *codec, struct codec_parser *p,
+            const struct codec_expect *expect, const char *buf, size_t len,
+            struct client_reply *reply)
+{
+    size_t taken = 0;
+    *reply = (struct client_reply){.kind = CLIENT_DESYNC};
+    if (p->text.is_broken) {
+        return 0;
+    }
+    do {
+        reply->kind = codec->step(p, expect, buf, len, &taken, reply);
+    } while (reply->kind == CODEC_ON);
+    p->text.is_broken = reply->kind == CLIENT_DESYNC;
+    return taken;
+}
+
+enum client_kind
+codec_take_value(struct codec_parser *p, const char *buf, size_t len, size_t *taken,
+                 struct client_reply *reply)
+{
+    struct client_input *in = &p->text.in;
+    struct client_text text = {NULL, 0};
+    if (in->data_left > 0) {
+        enum client_take take = client_take_data(in, buf, len, taken, &text);
+        reply->text = text.p;
+        reply->text_len = text.len;
+        return take == CLIENT_CUT ? CLIENT_MORE : CLIENT_DATA;
+    }
+    return codec_kind_of(client_take_terminator(in, buf, len, taken));
+}
+
+enum client_kind
+codec_skip_value(struct codec_parser *p, const char *buf, size_t len, size_t *taken)
+{
+    struct client_reply unwanted;
+    enum client_kind kind = codec_take_value(p, buf, len, taken, &unwanted);
+    while (kind == CLIENT_DATA) {
+        kind = codec_take_value(p, buf, len, taken, &unwanted);
+    }
+    return kind;
+}
+
+enum client_kind
+codec_tell(struct codec_parser *p)
+{
+    enum client_kind kind = p->held;
+    p->held = CLIENT_END;
+    p->state = 0;
+    p->index = p->parts = 0;
+    return kind;
+}
+
+size_t
+codec_put(char *dst, const char *bytes, size_t len)
+{
+    memcpy(dst, bytes, len);
+    return len;
+}
+
+size_t
+codec_put_text(char *dst, const char *text)
+{
+    return codec_put(dst, text, strlen(text));
+}
+
+size_t
+codec_put_line(char *dst, char type, uint64_t number)
+{
+    *dst = type;
+    size_t n = 1 + num_put_u64(dst + 1, number);
+    return n + client_put_end(dst + n);
+}

@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * memcached's binary protocol.
+ *
+ *   | header, 24 bytes | extras | key | value |
+ *
+ * A get of several keys is a row of quiet gets that a noop ends; the server leaves misses
+ * out and answers the noop. Every request carries the same opaque, which must come back.
+ */
+#include <string.h>
+
+#include "loadgen/wire/codec.h"
+#include "proto/binary.h"
+
+#define OPAQUE UINT32_C(0x6d636c64)
+#define GET_EXTRAS 4   /* flags */
+#define STORE_EXTRAS 8 /* flags, time to live */
+#define TOUCH_EXTRAS 4
+#define INCR_EXTRAS 20 /* what to add, initial value, time to live */
+#define NUMBER_BYTES 8
+
+enum opcode {
+    OPCODE_SET = 0x01,
+    OPCODE_ADD = 0x02,
+    OPCODE_DELETE = 0x04,
+    OPCODE_INCR = 0x05,
+    OPCODE_NOOP = 0x0a,
+    OPCODE_GETK = 0x0c,
+    OPCODE_GETKQ = 0x0d,
+    OPCODE_TOUCH = 0x1c,
+    OPCODE_AUTH = 0x21,
+};
+
+enum status {
+#define STATUS(id, code, body) STATUS_##id = (code),
+#include "proto/status.def"
+#undef STATUS
+};
+
+enum state {
+    STATE_HEADER,
+    STATE_HEAD, /* of a value: flags and key */
+    STATE_VALUE,
+    STATE_NUMBER,
+    STATE_SKIP, /* to the end of the body, then it goes on */
+    STATE_TELL, /* the same, then the reply is complete */
+};
+
+/* ---- requests ---------------------------------------------------------------------- */
+
+static void
+put_number(char *dst, uint64_t number, unsigned bytes)
+{
+    for (unsigned i = bytes; i > 0; i--) {
+        dst[i - 1] = (char)(number & 0xff);
+        number >>= 8;
+    }
+}
+
+static uint64_t
+number_at(const char *p, unsigned bytes)
+{
+    uint64_t number = 0;
+    for (unsigned i = 0; i < bytes; i++) {
+        number = number << 8 | (unsigned char)p[i];
+    }
+    return number;
+}
+
+static size_t
+put_header(char *dst, enum opcode opcode, size_t extras, size_t key, size_t value)
+{
+    memset(dst, 0, BINARY_HEADER_BYTES);
+    dst[0] = (char)BINARY_REQUEST_MAGIC;
+    dst[1] = (char)opcode;
+    put_number(dst + 2, key, 2);
+    dst[4] = (char)extras;
+    put_number(dst + 8, extras + key + value, 4);
+    put_number(dst + 12, OPAQUE, 4);
+    return BINARY_HEADER_BYTES;
+}
+
+static size_t
+put_get(char *dst, enum codec_verb verb, unsigned keys)
+{
+    (void)dst;
+    (void)verb; /* every value comes with its cas */
+    (void)keys;
+    return 0;
+}
+
+static size_t
+put_key(char *dst, enum codec_verb verb, unsigned keys, const char *key, size_t key_len)
+{
+    (void)verb;
+    size_t n = put_header(dst, keys > 1 ? OPCODE_GETKQ : OPCODE_GETK, 0, key_len, 0);
+    return n + codec_put(dst + n, key, key_len);
+}
+
+static size_t
+put_get_end(char *dst, unsigned keys)
+{
+    return keys > 1 ? put_header(dst, OPCODE_NOOP, 0, 0, 0) : 0;
+}
+
+static size_t
+put_store(char *dst, const struct codec_store *store)
+{
+    enum opcode opcode = store->verb == CODEC_ADD ? OPCODE_ADD : OPCODE_SET;
+    size_t n = put_header(dst, opcode, STORE_EXTRAS, store->key_len, store->value_len);
+    if (store->verb == CODEC_CAS) {
+        put_number(dst + 16, store->cas, 8);
+    }
+    put_number(dst + n, store->flags, 4);
+    put_number(dst + n + 4, (uint32_t)store->exptime, 4);
+    n += STORE_EXTRAS;
+    return n + codec_put(dst + n, store->key, store->key_len);
+}
+
+static size_t
+put_store_end(char *dst, const struct codec_store *store)
+{
+    (void)dst;
+    (void)store;
+    return 0;
+}
+
+static size_t
+put_order(char *dst, const struct codec_order *order)
+{
+    size_t n;
+    switch (order->verb) {
+    case CODEC_DELETE:
+        n = put_header(dst, OPCODE_DELETE, 0, order->key_len, 0);
+        break;
+    case CODEC_TOUCH:
+        n = put_header(dst, OPCODE_TOUCH, TOUCH_EXTRAS, order->key_len, 0);
+        put_number(dst + n, order->number, TOUCH_EXTRAS);
+        n += TOUCH_EXTRAS;
+        break;
+    default:
+        n = put_header(dst, OPCODE_INCR, INCR_EXTRAS, order->key_len, 0);
+        put_number(dst + n, order->number, 8);
+        put_number(dst + n + 8, 0, 8);
+        put_number(dst + n + 16, BINARY_NO_CREATE, 4);
+        n += INCR_EXTRAS;
+        break;
+    }
+    return n + codec_put(dst + n, order->key, order->key_len);
+}
+
+/* SASL PLAIN: an empty authorization identity, the name and the password. */
+static size_t
+put_auth(char *dst, const char *user, const char *password)
+{
+    static const char mechanism[] = "PLAIN";
+    size_t user_len = strlen(user), password_len = strlen(password);
+    size_t n = put_header(dst, OPCODE_AUTH, 0, sizeof mechanism - 1,
+                          user_len + password_len + 2);
+    n += codec_put_text(dst + n, mechanism);
+    dst[n++] = '\0';
+    n += codec_put(dst + n, user, user_len);
+    dst[n++] = '\0';
+    return n + codec_put(dst + n, password, password_len);
+}
+
+/* ---- replies ----------------------------------------------------------------------- */
+
+static bool
+is_get(enum codec_verb verb)
+{
+    return verb == CODEC_GET || verb == CODEC_GETS;
+}
+
+static enum opcode
+opcode_of(enum codec_verb verb, bool is_row)
+{
+    switch (verb) {
+    case CODEC_GET:
+    case CODEC_GETS:
+        return is_row ? OPCODE_GETKQ : OPCODE_GETK;
+    case CODEC_ADD:
+        return OPCODE_ADD;
+    case CODEC_DELETE:
+        return OPCODE_DELETE;
+    case CODEC_TOUCH:
+        return OPCODE_TOUCH;
+    case CODEC_INCR:
+        return OPCODE_INCR;
+    case CODEC_AUTH:
+        return OPCODE_AUTH;
+    default:
+        return OPCODE_SET;
+    }
+}
+
+static enum client_kind
+kind_of_success(enum codec_verb verb)
+{
+    switch (verb) {
+    case CODEC_DELETE:
+        return CLIENT_DELETED;
+    case CODEC_TOUCH:
+        return CLIENT_TOUCHED;
+    default:
+        return CLIENT_STORED;
+    }
+}
+
+static enum client_kind
+kind_of_status(unsigned status, enum codec_verb verb)
+{
+    switch (status) {
+    case STATUS_NOT_FOUND:
+        return is_get(verb) ? CLIENT_END : CLIENT_NOT_FOUND;
+    case STATUS_EXISTS:
+        return verb == CODEC_ADD ? CLIENT_NOT_STORED : CLIENT_EXISTS;
+    case STATUS_NOT_STORED:
+        return CLIENT_NOT_STORED;
+    case STATUS_UNKNOWN:
+        return CLIENT_ERROR;
+    case STATUS_TOO_LARGE:
+    case STATUS_NO_MEMORY:
+    case STATUS_BUSY:
+        return CLIENT_SERVER_ERROR;
+    default:
+        return CLIENT_CLIENT_ERROR;
+    }
+}
+
+/* Drops the body, then tells the kind; of a row's gets, with the noop at its end. */
+static enum client_kind
+skip_and_tell(struct codec_parser *p, enum client_kind kind, bool is_part)
+{
+    p->held = kind;
+    p->state = is_part ? STATE_SKIP : STATE_TELL;
+    return CODEC_ON;
+}
+
+static enum client_kind
+parse_header(struct codec_parser *p, const struct codec_expect *expect, const char *head)
+{
+    bool is_row = is_get(expect->verb) && expect->keys > 1;
+    enum opcode expected = opcode_of(expect->verb, is_row);
+    uint64_t body = number_at(head + 8, 4);
+    p->opcode = (uint8_t)head[1];
+    p->key_len = (uint16_t)number_at(head + 2, 2);
+    p->extras_len = (uint8_t)head[4];
+    p->status = (uint16_t)number_at(head + 6, 2);
+    p->cas = number_at(head + 16, 8);
+    p->text.in.data_left = body;
+    if ((unsigned char)head[0] != BINARY_REPLY_MAGIC || head[5] != 0 ||
+        number_at(head + 12, 4) != OPAQUE || p->key_len > CLIENT_KEY_MAX ||
+        (uint64_t)p->extras_len + p->key_len > body) {
+        return CLIENT_DESYNC;
+    }
+    if (is_row && p->opcode == OPCODE_NOOP) {
+        return skip_and_tell(p, p->held, false);
+    }
+    if (p->opcode != expected) {
+        return skip_and_tell(p, CLIENT_OK, is_row); /* what no request is answered with */
+    }
+    if (p->status != STATUS_SUCCESS) {
+        return skip_and_tell(p, kind_of_status(p->status, expect->verb), is_row);
+    }
+    if (is_get(expect->verb)) {
+        p->state = STATE_HEAD;
+        return p->extras_len == GET_EXTRAS && p->key_len > 0 ? CODEC_ON : CLIENT_DESYNC;
+    }
+    if (expect->verb == CODEC_INCR) {
+        p->state = STATE_NUMBER;
+        return body == NUMBER_BYTES && p->extras_len == 0 && p->key_len == 0
+                   ? CODEC_ON
+                   : CLIENT_DESYNC;
+    }
+    return skip_and_tell(p, kind_of_success(expect->verb), false);
+}
+
+/* The fixed length of what the state reads. */
+static size_t
+block_bytes(const struct codec_parser *p)
+{
+    return p->state == STATE_HEADER ? BINARY_HEADER_BYTES
+           : p->state == STATE_HEAD ? (size_t)p->extras_len + p->key_len
+                                    : NUMBER_BYTES;
+}
+
+static enum client_kind
+parse_block(struct codec_parser *p, const struct codec_expect *expect,
+            struct client_text block, struct client_reply *reply)
+{
+    switch (p->state) {
+    case STATE_HEADER:
+        return parse_header(p, expect, block.p);
+    case STATE_HEAD:
+        reply->flags = (uint32_t)number_at(block.p, GET_EXTRAS);
+        reply->key = block.p + p->extras_len;
+        reply->key_len = p->key_len;
+        reply->has_cas = true;
+        reply->cas = p->cas;
+        p->text.in.data_left -= block.len;
+        reply->value_len = p->text.in.data_left;
+        p->state = STATE_VALUE;
+        return CLIENT_VALUE;
+    default:
+        reply->number = number_at(block.p, NUMBER_BYTES);
+        p->text.in.data_left = 0;
+        p->state = STATE_HEADER;
+        return CLIENT_NUMBER;
+    }
+}
+
+static enum client_kind
+step(struct codec_parser *p, const struct codec_expect *expect, const char *buf,
+     size_t len, size_t *taken, struct client_reply *reply)
+{
+    struct client_text block;
+    enum client_kind kind;
+    switch (p->state) {
+    case STATE_VALUE:
+        kind = codec_take_value(p, buf, len, taken, reply);
+        if (kind == CODEC_ON) {
+            p->state = STATE_HEADER;
+            kind = expect->keys > 1 ? CODEC_ON : CLIENT_END;
+        }
+        return kind;
+    case STATE_SKIP:
+        kind = codec_skip_value(p, buf, len, taken);
+        p->state = kind == CODEC_ON ? STATE_HEADER : p->state;
+        return kind;
+    case STATE_TELL:
+        kind = codec_skip_value(p, buf, len, taken);
+        return kind == CODEC_ON ? codec_tell(p) : kind;
+    default:
+        kind = codec_kind_of(
+            client_take_block(&p->text.in, block_bytes(p), buf, len, taken, &block));
+        return kind == CODEC_ON ? parse_block(p, expect, block, reply) : kind;
+    }
+}
+
+const struct codec codec_binary = {
+    .name = "binary",
+    .verbs = CODEC_BIT(CODEC_VERBS) - 1,
+    .has_multiget = true,
+    .put_get = put_get,
+    .put_key = put_key,
+    .put_get_end = put_get_end,
+    .put_store = put_store,
+    .put_store_end = put_store_end,
+    .put_order = put_order,
+    .put_auth = put_auth,
+    .step = step,
+};

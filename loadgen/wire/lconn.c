@@ -1,0 +1,518 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ */
+#include "loadgen/wire/lconn.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define OUT_SLACK 65536 /* room for pipelining beside one request of the largest size */
+
+/* The next reply begins anew. */
+static void
+forget_reply(struct lconn *c)
+{
+    c->next_key = c->hits = 0;
+    c->value_at = 0;
+    c->is_wrong = false;
+}
+
+/* Whether requests can follow from answers. */
+static bool
+has_sequels(const struct workload *w)
+{
+    return w->conf.fills || mix_share(&w->conf.mix, MIX_CAS) > 0 ||
+           mix_share(&w->conf.mix, MIX_RMW) > 0;
+}
+
+bool
+lconn_init(struct lconn *c, const struct lconn_conf *conf)
+{
+    const struct workload *w = conf->workload;
+    size_t key_max = workload_key_len_max(w) + CODEC_KEY_ROOM;
+    size_t get_max = w->keys_max * key_max + CLIENT_REQUEST_ROOM;
+    size_t set_max = key_max + workload_value_len_max(w) + CLIENT_REQUEST_ROOM;
+    *c = (struct lconn){
+        .fd = -1,
+        .codec = conf->codec,
+        .auth = conf->auth,
+        .target = conf->target,
+        .server = conf->server,
+        .capacity = conf->capacity,
+        .keys_max = w->keys_max,
+        .request_max = get_max > set_max ? get_max : set_max,
+    };
+    c->out_cap = c->request_max + OUT_SLACK;
+    c->ops = calloc(c->capacity, sizeof *c->ops);
+    c->keys = calloc((size_t)c->capacity * c->keys_max, sizeof *c->keys);
+    c->out = malloc(c->out_cap);
+    c->todo_cap = has_sequels(w) ? c->capacity * c->keys_max : 0;
+    c->todo = calloc(c->todo_cap + 1, sizeof *c->todo);
+    if (c->ops == NULL || c->keys == NULL || c->out == NULL || c->todo == NULL) {
+        lconn_fini(c);
+        return false;
+    }
+    codec_parser_init(&c->parser);
+    return true;
+}
+
+void
+lconn_fini(struct lconn *c)
+{
+    lconn_down(c);
+    free(c->ops);
+    free(c->keys);
+    free(c->out);
+    free(c->todo);
+    c->todo = NULL;
+    c->ops = NULL;
+    c->keys = NULL;
+    c->out = NULL;
+}
+
+static enum lconn_io
+connect_failed(struct lconn *c, const char **why)
+{
+    /* Only a UNIX socket says so; TCP lets the handshake wait. */
+    enum lconn_io io = errno == EAGAIN ? LCONN_IO_AGAIN : LCONN_IO_LOST;
+    *why = strerror(errno);
+    lconn_down(c);
+    return io;
+}
+
+enum lconn_io
+lconn_connect(struct lconn *c, bool with_nodelay, const char **why)
+{
+    must(c->state == LCONN_DOWN && c->fd == -1);
+    int family = c->target->addr.ss_family;
+    c->fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (c->fd == -1) {
+        return connect_failed(c, why);
+    }
+    int on = 1;
+    if (with_nodelay && family != AF_UNIX &&
+        setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) != 0) {
+        return connect_failed(c, why);
+    }
+    const struct sockaddr *addr = (const struct sockaddr *)&c->target->addr;
+    if (connect(c->fd, addr, c->target->addr_len) == 0) {
+        c->state = LCONN_UP;
+    } else if (errno == EINPROGRESS) {
+        c->state = LCONN_CONNECTING;
+    } else {
+        return connect_failed(c, why);
+    }
+    return LCONN_IO_OK;
+}
+
+bool
+lconn_connected(struct lconn *c, const char **why)
+{
+    must(c->state == LCONN_CONNECTING);
+    int error = 0;
+    socklen_t len = sizeof error;
+    if (getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &error, &len) != 0) {
+        error = errno;
+    }
+    if (error != 0) {
+        *why = strerror(error);
+        lconn_down(c);
+        return false;
+    }
+    c->state = LCONN_UP;
+    return true;
+}
+
+void
+lconn_down(struct lconn *c)
+{
+    if (c->fd != -1) {
+        close(c->fd);
+    }
+    c->fd = -1;
+    c->state = LCONN_DOWN;
+    c->head = c->count = c->fresh = 0;
+    c->out_len = c->out_sent = 0;
+    c->wants_write = false;
+    c->todo_head = c->todo_count = 0;
+    forget_reply(c);
+    codec_parser_init(&c->parser);
+}
+
+/* ---- requests ---------------------------------------------------------------------- */
+
+static unsigned
+slot(const struct lconn *c, unsigned i)
+{
+    unsigned at = c->head + i;
+    return at >= c->capacity ? at - c->capacity : at;
+}
+
+static uint64_t *
+keys_at(const struct lconn *c, unsigned slot_index)
+{
+    return c->keys + (size_t)slot_index * c->keys_max;
+}
+
+static char *
+put_get(struct lconn *c, const struct workload *w, const struct lconn_request *r, char *p)
+{
+    char key[WORKLOAD_KEY_MAX];
+    p += c->codec->put_get(p, r->verb, r->count);
+    for (unsigned i = 0; i < r->count; i++) {
+        size_t len = workload_put_key(w, r->keys[i], key);
+        p += c->codec->put_key(p, r->verb, r->count, key, len);
+    }
+    return p + c->codec->put_get_end(p, r->count);
+}
+
+static char *
+put_store(struct lconn *c, const struct workload *w, const struct lconn_request *r,
+          char *p)
+{
+    char key[WORKLOAD_KEY_MAX];
+    struct codec_store store = {
+        .verb = r->verb,
+        .key = key,
+        .key_len = workload_put_key(w, r->keys[0], key),
+        .exptime = workload_expiry(w, r->keys[0]),
+        .value_len = workload_value_len(w, r->keys[0]),
+        .cas = r->cas,
+    };
+    p += c->codec->put_store(p, &store);
+    memcpy(p, workload_value(w, r->keys[0]), store.value_len);
+    p += store.value_len;
+    return p + c->codec->put_store_end(p, &store);
+}
+
+static char *
+put_order(struct lconn *c, const struct workload *w, const struct lconn_request *r,
+          char *p)
+{
+    char key[WORKLOAD_KEY_MAX];
+    struct codec_order order = {
+        .verb = r->verb,
+        .key = key,
+        .key_len = workload_put_key(w, r->keys[0], key),
+        .number = r->verb == CODEC_TOUCH ? (uint64_t)workload_expiry(w, r->keys[0]) : 1,
+    };
+    return p + c->codec->put_order(p, &order);
+}
+
+static void
+push(struct lconn *c, const struct workload *w, const struct lconn_request *r)
+{
+    must(c->count < c->capacity && c->out_cap - c->out_len >= c->request_max);
+    must(r->count >= 1 && r->count <= c->keys_max);
+    unsigned at = slot(c, c->count);
+    c->ops[at] =
+        (struct lconn_op){r->intended, 0, r->verb, r->count, r->then, r->is_verified};
+    memcpy(keys_at(c, at), r->keys, r->count * sizeof *r->keys);
+    c->count++;
+    c->fresh++;
+    char *p = c->out + c->out_len;
+    switch (r->verb) {
+    case CODEC_GET:
+    case CODEC_GETS:
+        p = put_get(c, w, r, p);
+        break;
+    case CODEC_SET:
+    case CODEC_ADD:
+    case CODEC_CAS:
+        p = put_store(c, w, r, p);
+        break;
+    default:
+        p = put_order(c, w, r, p);
+        break;
+    }
+    c->out_len = (size_t)(p - c->out);
+}
+
+void
+lconn_greet(struct lconn *c)
+{
+    must(c->state == LCONN_UP && c->count == 0 && c->out_len == 0);
+    if (c->auth != NULL) {
+        c->ops[c->head] = (struct lconn_op){.verb = CODEC_AUTH};
+        c->count = c->fresh = 1;
+        memcpy(c->out, c->auth->bytes, c->auth->len);
+        c->out_len = c->auth->len;
+    }
+}
+
+void
+lconn_push(struct lconn *c, const struct workload *w, const struct lconn_request *r)
+{
+    must(c->todo_count == 0);
+    push(c, w, r);
+}
+
+bool
+lconn_push_todo(struct lconn *c, const struct workload *w, nsec_t intended)
+{
+    if (c->todo_count == 0) {
+        return false;
+    }
+    const struct lconn_todo *todo = &c->todo[c->todo_head];
+    struct lconn_request request = {
+        .verb = todo->verb,
+        .keys = &todo->key,
+        .count = 1,
+        .intended = intended,
+        .cas = todo->cas,
+    };
+    push(c, w, &request);
+    c->todo_head = (c->todo_head + 1) % c->todo_cap;
+    c->todo_count--;
+    return true;
+}
+
+static void
+add_todo(struct lconn *c, enum codec_verb verb, uint64_t key, uint64_t cas)
+{
+    must(c->todo_count < c->todo_cap);
+    unsigned at = (c->todo_head + c->todo_count++) % c->todo_cap;
+    c->todo[at] = (struct lconn_todo){key, cas, verb};
+}
+
+struct lconn_op *
+lconn_fresh_op(struct lconn *c, unsigned i)
+{
+    must(i < c->fresh);
+    return &c->ops[slot(c, c->count - c->fresh + i)];
+}
+
+const struct lconn_op *
+lconn_oldest(const struct lconn *c)
+{
+    return c->count > 0 ? &c->ops[c->head] : NULL;
+}
+
+bool
+lconn_take_op(struct lconn *c, struct lconn_op *op)
+{
+    if (c->count == 0) {
+        return false;
+    }
+    *op = c->ops[c->head];
+    c->head = slot(c, 1);
+    c->count--;
+    if (c->fresh > c->count) {
+        c->fresh = c->count;
+    }
+    forget_reply(c);
+    return true;
+}
+
+enum lconn_io
+lconn_flush(struct lconn *c, nsec_t now, size_t *sent)
+{
+    *sent = 0;
+    for (unsigned i = 0; i < c->fresh; i++) {
+        lconn_fresh_op(c, i)->issued = now;
+    }
+    c->fresh = 0;
+    while (c->out_sent < c->out_len) {
+        ssize_t n = send(c->fd, c->out + c->out_sent, c->out_len - c->out_sent,
+                         MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (n < 0 && errno == EINTR) {
+            continue;
+        }
+        if (n < 0) {
+            return errno == EAGAIN ? LCONN_IO_AGAIN : LCONN_IO_LOST;
+        }
+        c->out_sent += (size_t)n;
+        *sent += (size_t)n;
+        if (c->out_sent < c->out_len) {
+            /* A short write means a full socket: make room behind the rest. */
+            c->out_len -= c->out_sent;
+            memmove(c->out, c->out + c->out_sent, c->out_len);
+            c->out_sent = 0;
+            return LCONN_IO_AGAIN;
+        }
+    }
+    c->out_len = c->out_sent = 0;
+    return LCONN_IO_OK;
+}
+
+/* ---- replies ----------------------------------------------------------------------- */
+
+static bool
+is_get(const struct lconn_op *op)
+{
+    return op->verb == CODEC_GET || op->verb == CODEC_GETS;
+}
+
+/* Key i of the oldest request is answered: what follows from it? */
+static void
+finish_key(struct lconn *c, const struct workload *w, unsigned i,
+           const struct client_reply *value)
+{
+    const struct lconn_op *op = &c->ops[c->head];
+    uint64_t key = keys_at(c, c->head)[i];
+    if (value == NULL && w->conf.fills) {
+        add_todo(c, CODEC_SET, key, 0);
+    } else if (op->then == THEN_SET) {
+        add_todo(c, CODEC_SET, key, 0);
+    } else if (op->then == THEN_CAS && value != NULL) {
+        add_todo(c, CODEC_CAS, key, value->cas);
+    }
+}
+
+/* Some protocols tell a value's key, others its place. */
+static bool
+is_value_of(const struct workload *w, uint64_t key, unsigned i,
+            const struct client_reply *reply)
+{
+    return reply->key != NULL ? workload_is_key(w, key, reply->key, reply->key_len)
+                              : reply->index == i;
+}
+
+/* A value must belong to a key that was asked for; servers answer in the order of the
+ * request and leave misses out. */
+static bool
+match_value(struct lconn *c, const struct workload *w, const struct client_reply *reply)
+{
+    const struct lconn_op *op = &c->ops[c->head];
+    if (!is_get(op)) {
+        return false;
+    }
+    const uint64_t *keys = keys_at(c, c->head);
+    while (c->next_key < op->keys) {
+        unsigned i = c->next_key++;
+        if (!is_value_of(w, keys[i], i, reply)) {
+            finish_key(c, w, i, NULL);
+            continue;
+        }
+        finish_key(c, w, i, reply);
+        c->hits++;
+        c->value_at = 0;
+        if (op->is_verified && reply->value_len != CODEC_LEN_UNKNOWN &&
+            reply->value_len != workload_value_len(w, keys[i])) {
+            c->is_wrong = true;
+        }
+        return true;
+    }
+    return false;
+}
+
+static void
+check_data(struct lconn *c, const struct workload *w, const struct client_reply *reply)
+{
+    if (!c->ops[c->head].is_verified || c->is_wrong) {
+        return;
+    }
+    uint64_t key = keys_at(c, c->head)[c->next_key - 1];
+    c->is_wrong = !workload_is_value(w, key, c->value_at, reply->text, reply->text_len);
+    c->value_at += reply->text_len;
+}
+
+/* The answers that belong to each request: those that say that it had its effect, and those
+ * that say that the key was not there, or was. */
+#define KIND(kind) (UINT64_C(1) << (kind))
+static_assert(CLIENT_KINDS <= 64, "a bit each");
+static const struct {
+    uint64_t effect, none;
+} answers[CODEC_VERBS] = {
+    [CODEC_GET] = {KIND(CLIENT_END), 0},
+    [CODEC_GETS] = {KIND(CLIENT_END), 0},
+    [CODEC_SET] = {KIND(CLIENT_STORED), 0},
+    [CODEC_ADD] = {KIND(CLIENT_STORED), KIND(CLIENT_NOT_STORED)},
+    [CODEC_CAS] = {KIND(CLIENT_STORED), KIND(CLIENT_EXISTS) | KIND(CLIENT_NOT_FOUND)},
+    [CODEC_DELETE] = {KIND(CLIENT_DELETED), KIND(CLIENT_NOT_FOUND)},
+    [CODEC_TOUCH] = {KIND(CLIENT_TOUCHED), KIND(CLIENT_NOT_FOUND)},
+    [CODEC_INCR] = {KIND(CLIENT_NUMBER), KIND(CLIENT_NOT_FOUND)},
+    [CODEC_AUTH] = {KIND(CLIENT_STORED), 0},
+};
+
+/* The last value was as long as its key has it: not every protocol says so before. */
+static bool
+is_whole(const struct lconn *c, const struct workload *w)
+{
+    uint64_t key = keys_at(c, c->head)[c->next_key - 1];
+    return c->value_at == workload_value_len(w, key);
+}
+
+static enum lconn_outcome
+judge(struct lconn *c, const struct workload *w, enum client_kind kind)
+{
+    const struct lconn_op *op = &c->ops[c->head];
+    if (kind == CLIENT_ERROR || kind == CLIENT_CLIENT_ERROR ||
+        kind == CLIENT_SERVER_ERROR) {
+        return LCONN_BAD;
+    }
+    if (((answers[op->verb].effect | answers[op->verb].none) & KIND(kind)) == 0) {
+        return LCONN_UNEXPECTED;
+    }
+    if (op->is_verified && c->hits > 0 && !is_whole(c, w)) {
+        c->is_wrong = true;
+    }
+    while (is_get(op) && c->next_key < op->keys) {
+        finish_key(c, w, c->next_key++, NULL);
+    }
+    return c->is_wrong ? LCONN_WRONG : LCONN_GOOD;
+}
+
+/* What the next reply answers; false when nothing was asked. */
+static bool
+expect_reply(const struct lconn *c, struct codec_expect *expect)
+{
+    const struct lconn_op *op = &c->ops[c->head];
+    if (c->count == c->fresh) {
+        return false;
+    }
+    expect->verb = op->verb;
+    expect->keys = op->keys;
+    return true;
+}
+
+void
+lconn_parse(struct lconn *c, const struct workload *w, const char *buf, size_t len,
+            struct lconn_done *done)
+{
+    struct client_reply reply;
+    struct codec_expect expect;
+    done->taken = 0;
+    if (!expect_reply(c, &expect)) {
+        done->outcome = len > 0 ? LCONN_BROKEN : LCONN_MORE;
+        return;
+    }
+    for (;;) {
+        done->taken += codec_parse(c->codec, &c->parser, &expect, buf + done->taken,
+                                   len - done->taken, &reply);
+        done->kind = reply.kind;
+        if (reply.kind == CLIENT_DATA) {
+            check_data(c, w, &reply);
+            continue;
+        }
+        if (reply.kind == CLIENT_MORE) {
+            done->outcome = LCONN_MORE;
+            return;
+        }
+        if (reply.kind == CLIENT_VALUE && match_value(c, w, &reply)) {
+            continue;
+        }
+        if (reply.kind == CLIENT_DESYNC || reply.kind == CLIENT_VALUE) {
+            done->outcome = LCONN_BROKEN;
+            return;
+        }
+        done->outcome = judge(c, w, reply.kind);
+        done->has_effect = (answers[expect.verb].effect & KIND(reply.kind)) != 0;
+        done->hits = c->hits;
+        done->is_last = reply.is_last;
+        bool taken = lconn_take_op(c, &done->op);
+        must(taken);
+        if (done->op.verb != CODEC_AUTH || done->outcome != LCONN_GOOD) {
+            return;
+        }
+        if (!expect_reply(c, &expect)) {
+            done->outcome = done->taken < len ? LCONN_BROKEN : LCONN_MORE;
+            return;
+        }
+    }
+}

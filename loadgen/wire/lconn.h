@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * One client connection: socket, requests on their way in order, bytes not yet sent, reply
+ * parser. It knows nothing of schedules or loops: the caller pushes requests, flushes, and
+ * pulls finished ones out of the bytes received. Its thread only; no allocation after
+ * lconn_init.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/clock.h"
+#include "loadgen/wire/codec.h"
+#include "loadgen/wire/target.h"
+#include "loadgen/work/workload.h"
+
+enum lconn_state {
+    LCONN_DOWN,
+    LCONN_CONNECTING,
+    LCONN_UP,
+};
+
+enum lconn_io {
+    LCONN_IO_OK,
+    LCONN_IO_AGAIN, /* send: the rest has to wait until the socket is writable;
+                       connect: the listener's queue is full, try again */
+    LCONN_IO_LOST,
+};
+
+/* What the caller has to send when a get is answered. */
+enum lconn_then {
+    THEN_NOTHING,
+    THEN_CAS, /* a cas of each value */
+    THEN_SET, /* a set of each key */
+};
+
+/* A request on its way. */
+struct lconn_op {
+    nsec_t intended;
+    nsec_t issued; /* 0 until given to the kernel */
+    enum codec_verb verb;
+    unsigned keys;
+    enum lconn_then then;
+    bool is_verified; /* values are compared with what they should be */
+};
+
+/* A request of one key that follows from an answer. */
+struct lconn_todo {
+    uint64_t key;
+    uint64_t cas;
+    enum codec_verb verb; /* SET or CAS */
+};
+
+struct lconn_request {
+    enum codec_verb verb;
+    const uint64_t *keys;
+    unsigned count; /* of keys: 1 but for gets */
+    nsec_t intended;
+    uint64_t cas; /* verb CAS only */
+    enum lconn_then then;
+    bool is_verified;
+};
+
+struct lconn {
+    int fd; /* -1 when down */
+    enum lconn_state state;
+    const struct codec *codec;
+    const struct lconn_auth *auth;
+    const struct target *target;
+    unsigned server; /* index of target */
+    nsec_t retry_at; /* when down */
+    nsec_t backoff;
+
+    /* Ring of requests: `count` from `head`; the last `fresh` are not stamped yet. */
+    struct lconn_op *ops;
+    uint64_t *keys; /* keys_max for each op */
+    unsigned capacity, head, count, fresh;
+    unsigned keys_max;
+
+    /* out[sent..len) is to be sent. */
+    char *out;
+    size_t out_cap, out_len, out_sent;
+    size_t request_max;
+    bool wants_write; /* registered for writability */
+
+    /* The reply being read. */
+    struct codec_parser parser;
+    unsigned next_key; /* first key of the head get that may still be answered */
+    unsigned hits;
+    uint64_t value_at; /* bytes of the value seen */
+    bool is_wrong;     /* a value was not the key's */
+
+    /* What follows from answers, a ring: sent before anything else, so that it never holds
+     * more than the keys of all gets on their way. NULL when nothing ever follows. */
+    struct lconn_todo *todo;
+    unsigned todo_cap, todo_head, todo_count;
+
+    /* The caller's. */
+    bool in_room, is_dirty;
+};
+
+/* What a connection begins with, from codec->put_auth; constant. */
+struct lconn_auth {
+    char bytes[CODEC_AUTH_ROOM];
+    size_t len;
+};
+
+struct lconn_conf {
+    const struct codec *codec;
+    const struct target *target;
+    unsigned server;
+    unsigned capacity; /* most requests on their way */
+    const struct workload *workload;
+    const struct lconn_auth *auth; /* NULL: the connection begins with nothing */
+};
+
+/* False when memory is short. */
+must_check bool lconn_init(struct lconn *c, const struct lconn_conf *conf);
+void lconn_fini(struct lconn *c);
+
+/* Starts to connect without waiting: OK is UP or CONNECTING, else DOWN with errno's text in
+ * *why. */
+must_check enum lconn_io lconn_connect(struct lconn *c, bool with_nodelay,
+                                       const char **why);
+/* The socket of a CONNECTING connection is writable: UP, or false. */
+must_check bool lconn_connected(struct lconn *c, const char **why);
+/* UP for the first time: pushes what the connection begins with, to be flushed before anything
+ * else. Its reply is no outcome of lconn_parse when it is the right one. */
+void lconn_greet(struct lconn *c);
+/* Closes; requests on their way are forgotten (take them with lconn_take_op before). */
+void lconn_down(struct lconn *c);
+
+/* Whether another request of any size fits now, and how many may be on their way. */
+static inline bool
+lconn_has_room(const struct lconn *c, unsigned depth)
+{
+    return c->state == LCONN_UP && c->count < depth &&
+           c->out_cap - c->out_len >= c->request_max;
+}
+
+/* Needs lconn_has_room, and nothing to do (lconn_push_todo) before. */
+void lconn_push(struct lconn *c, const struct workload *w,
+                const struct lconn_request *request);
+/* Likewise; pushes what follows from an earlier answer. False when there is nothing. */
+bool lconn_push_todo(struct lconn *c, const struct workload *w, nsec_t intended);
+
+/* Sends what it can. *sent is set to the bytes taken. Requests not stamped before are
+ * stamped with `now`: call lconn_fresh before to see them. */
+must_check enum lconn_io lconn_flush(struct lconn *c, nsec_t now, size_t *sent);
+
+/* The i-th of the requests not stamped yet. */
+struct lconn_op *lconn_fresh_op(struct lconn *c, unsigned i);
+/* The oldest request, NULL when there is none. */
+const struct lconn_op *lconn_oldest(const struct lconn *c);
+/* Removes the oldest request; false when there is none. */
+bool lconn_take_op(struct lconn *c, struct lconn_op *op);
+
+enum lconn_outcome {
+    LCONN_MORE,       /* all bytes used */
+    LCONN_GOOD,       /* one of the answers that belong to the request */
+    LCONN_BAD,        /* answered with an error; `kind` says which */
+    LCONN_UNEXPECTED, /* a reply that this request cannot have; `kind` says which */
+    LCONN_WRONG,      /* a value is not what the key has */
+    LCONN_BROKEN,     /* not the protocol, or a reply to nothing: close */
+};
+
+struct lconn_done {
+    enum lconn_outcome outcome;
+    struct lconn_op op; /* not for MORE and BROKEN */
+    enum client_kind kind;
+    bool
+        has_effect; /* GOOD: of a verb other than get; else the key was not (or was) there */
+    unsigned hits;
+    bool is_last; /* the server closes the connection behind it */
+    size_t taken; /* bytes of the input used */
+};
+
+/* Takes the next finished request out of received bytes. */
+void lconn_parse(struct lconn *c, const struct workload *w, const char *buf, size_t len,
+                 struct lconn_done *done);

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ */
+#include "loadgen/work/workload.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/num.h"
+
+/* Fixed, not the run's seed: a client must find what another has loaded. */
+#define SIZE_SEED UINT64_C(0x6d636c6f61642d32)
+#define CONTENT_SEED UINT64_C(0x6d636c6f61642d33)
+/* A value begins at one of so many places of the content, which its key chooses. */
+#define CONTENT_WINDOW 65536
+
+enum size_purpose {
+    PURPOSE_KEY = 0,
+    PURPOSE_VALUE = 2,
+    PURPOSE_EXPIRY = 4,
+    PURPOSE_CONTENT = 6,
+};
+
+static const char *
+check_prefix(const char *prefix, size_t len)
+{
+    if (len > WORKLOAD_PREFIX_MAX) {
+        return "the key prefix is longer than 200 bytes";
+    }
+    for (size_t i = 0; i < len; i++) {
+        if ((unsigned char)prefix[i] <= ' ' || prefix[i] == 0x7f) {
+            return "the key prefix contains blanks or control characters";
+        }
+    }
+    return NULL;
+}
+
+const char *
+workload_init(struct workload *w, const struct workload_conf *conf)
+{
+    must(conf->records > 0 && conf->records <= WORKLOAD_KEYS_END && conf->mix.count > 0);
+    must(conf->verify >= 0 && conf->verify <= 1);
+    must(conf->getcount >= 1 && conf->getcount <= WORKLOAD_GETCOUNT_MAX);
+    char digits[NUM_U64_DIGITS];
+    *w = (struct workload){.conf = *conf};
+    w->prefix_len = strlen(conf->key_prefix);
+    bool grows = mix_share(&conf->mix, MIX_INSERT) > 0;
+    w->digits =
+        (unsigned)num_put_u64(digits, (grows ? WORKLOAD_KEYS_END : conf->records) - 1);
+    w->key_min = w->prefix_len + w->digits;
+    uint64_t end = dist_size_max(&conf->value_size, 0, UINT64_MAX);
+    w->value_cap = end == UINT64_MAX ? WORKLOAD_VALUE_CAP : end;
+    bool scans = mix_share(&conf->mix, MIX_SCAN) > 0;
+    w->keys_max =
+        scans && conf->getcount < WORKLOAD_SCAN_MAX ? WORKLOAD_SCAN_MAX : conf->getcount;
+    double counted = mix_share(&conf->mix, MIX_INCR);
+    w->counter_every = counted > 0 ? (uint64_t)fmin(round(1 / counted), 1000) : 0;
+    popularity_init(&w->conf.popularity, conf->records);
+    if (conf->key_size.kind == DIST_FIXED && conf->key_size.a > WORKLOAD_KEY_MAX) {
+        return "keys are at most 250 bytes long";
+    }
+    if (w->value_cap > WORKLOAD_VALUE_MAX) {
+        return "values are at most 1 GiB long";
+    }
+    return check_prefix(conf->key_prefix, w->prefix_len);
+}
+
+static double
+unit_of(uint64_t key, uint64_t purpose)
+{
+    return ((double)(rng_mix(SIZE_SEED, key, purpose) >> 12) + 0.5) * 0x1p-52;
+}
+
+static uint64_t
+size_of(const struct dist *d, uint64_t key, enum size_purpose purpose, uint64_t min,
+        uint64_t max)
+{
+    double u = d->kind == DIST_FIXED ? 0.5 : unit_of(key, purpose);
+    return dist_size(d, u, min, max);
+}
+
+static size_t
+key_len(const struct workload *w, uint64_t key)
+{
+    return size_of(&w->conf.key_size, key, PURPOSE_KEY, w->key_min, WORKLOAD_KEY_MAX);
+}
+
+size_t
+workload_put_key(const struct workload *w, uint64_t key, char *dst)
+{
+    char number[NUM_U64_DIGITS];
+    size_t digits = num_put_u64(number, key);
+    size_t len = key_len(w, key);
+    memcpy(dst, w->conf.key_prefix, w->prefix_len);
+    memset(dst + w->prefix_len, '0', len - w->prefix_len - digits);
+    memcpy(dst + len - digits, number, digits);
+    return len;
+}
+
+bool
+workload_is_key(const struct workload *w, uint64_t key, const char *text, size_t len)
+{
+    char expected[WORKLOAD_KEY_MAX];
+    return workload_put_key(w, key, expected) == len && memcmp(expected, text, len) == 0;
+}
+
+size_t
+workload_value_len(const struct workload *w, uint64_t key)
+{
+    if (workload_is_counter(w, key)) {
+        return WORKLOAD_COUNTER_LEN;
+    }
+    return size_of(&w->conf.value_size, key, PURPOSE_VALUE, 0, w->value_cap);
+}
+
+int32_t
+workload_expiry(const struct workload *w, uint64_t key)
+{
+    return (int32_t)size_of(&w->conf.expiry, key, PURPOSE_EXPIRY, 0, WORKLOAD_EXPIRY_MAX);
+}
+
+bool
+workload_open(struct workload *w)
+{
+    size_t len = workload_value_len_max(w) + CONTENT_WINDOW;
+    struct rng rng;
+    w->content = malloc(len);
+    if (w->content == NULL) {
+        return false;
+    }
+    rng_init(&rng, CONTENT_SEED, 0);
+    for (size_t i = 0; i < len; i++) {
+        w->content[i] = (char)('a' + rng_below(&rng, 26));
+    }
+    return true;
+}
+
+void
+workload_close(struct workload *w)
+{
+    free(w->content);
+    w->content = NULL;
+}
+
+const char *
+workload_value(const struct workload *w, uint64_t key)
+{
+    static const char counter[WORKLOAD_COUNTER_LEN + 1] = "1000000000";
+    if (workload_is_counter(w, key)) {
+        return counter;
+    }
+    return w->content + rng_mix(SIZE_SEED, key, PURPOSE_CONTENT) % CONTENT_WINDOW;
+}
+
+static bool
+has_only_digits(const char *bytes, size_t len)
+{
+    for (size_t i = 0; i < len; i++) {
+        if (bytes[i] < '0' || bytes[i] > '9') {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool
+workload_is_value(const struct workload *w, uint64_t key, uint64_t at, const char *bytes,
+                  size_t len)
+{
+    if (at + len > workload_value_len(w, key)) {
+        return false;
+    }
+    /* Of a counter nobody knows how often it was counted up. */
+    return workload_is_counter(w, key)
+               ? has_only_digits(bytes, len)
+               : memcmp(workload_value(w, key) + at, bytes, len) == 0;
+}
+
+size_t
+workload_key_len_max(const struct workload *w)
+{
+    return dist_size_max(&w->conf.key_size, w->key_min, WORKLOAD_KEY_MAX);
+}
+
+size_t
+workload_value_len_max(const struct workload *w)
+{
+    size_t max = dist_size_max(&w->conf.value_size, 0, w->value_cap);
+    return w->counter_every != 0 && max < WORKLOAD_COUNTER_LEN ? WORKLOAD_COUNTER_LEN
+                                                               : max;
+}

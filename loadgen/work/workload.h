@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * What is asked for: the key space, keys and values with their sizes, and the mix of
+ * requests. A key is a number below `records`, or above when inserted later; its text, its
+ * value's bytes, both sizes and its time to live are functions of that number alone, so that
+ * any number of clients agree without talking and a reply can be checked without memory.
+ * Constant after workload_open; any thread may draw, each with its own rng.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/must.h"
+#include "base/rng.h"
+#include "loadgen/work/dist.h"
+#include "loadgen/work/mix.h"
+#include "loadgen/work/popularity.h"
+
+#define WORKLOAD_KEY_MAX 250
+#define WORKLOAD_PREFIX_MAX 200
+#define WORKLOAD_GETCOUNT_MAX 1000
+/* Sizes drawn from a law without upper end stop here; a fixed size may be larger. */
+#define WORKLOAD_VALUE_CAP 1000000
+#define WORKLOAD_VALUE_MAX (UINT64_C(1) << 30)
+
+/* Keys of a scan. */
+#define WORKLOAD_SCAN_MAX 100
+/* Inserted keys have numbers below this. */
+#define WORKLOAD_KEYS_END (UINT64_C(1) << 40)
+/* Longer times to live are dates to memcached. */
+#define WORKLOAD_EXPIRY_MAX 2592000
+/* Values of keys that are counted up: digits, which incr does not make longer. */
+#define WORKLOAD_COUNTER_LEN 10
+
+struct workload_conf {
+    uint64_t records;
+    struct mix mix;
+    bool fills;    /* a set follows each miss */
+    double verify; /* share of gets whose values are checked, 0 to 1 */
+    unsigned getcount;
+    const char *key_prefix;
+    struct dist key_size;
+    struct dist value_size;
+    struct dist expiry; /* seconds; 0 for ever */
+    struct popularity popularity;
+};
+
+struct workload {
+    struct workload_conf conf;
+    size_t prefix_len;
+    unsigned digits; /* of the largest key number */
+    size_t key_min;  /* prefix and digits */
+    uint64_t value_cap;
+    unsigned keys_max;      /* of one request */
+    uint64_t counter_every; /* keys divisible by it hold counters; 0: none does */
+    char *content;          /* all values are parts of it */
+};
+
+/* NULL, or a sentence saying what is wrong. key_prefix must live as long as w. */
+must_check const char *workload_init(struct workload *w,
+                                     const struct workload_conf *conf);
+/* Makes the bytes of values. False when memory is short. */
+must_check bool workload_open(struct workload *w);
+void workload_close(struct workload *w);
+
+static inline uint64_t
+workload_key(const struct workload *w, struct rng *rng)
+{
+    return popularity_key(&w->conf.popularity, rng);
+}
+
+/* The key that incr may use in place of this one. */
+static inline uint64_t
+workload_counter_of(const struct workload *w, uint64_t key)
+{
+    return key - key % w->counter_every;
+}
+
+static inline bool
+workload_is_counter(const struct workload *w, uint64_t key)
+{
+    return w->counter_every != 0 && key % w->counter_every == 0;
+}
+
+/* Writes the key's text, at most WORKLOAD_KEY_MAX bytes; returns its length. */
+size_t workload_put_key(const struct workload *w, uint64_t key, char *dst);
+/* Whether text, as a reply has it, is the key's. */
+bool workload_is_key(const struct workload *w, uint64_t key, const char *text,
+                     size_t len);
+size_t workload_value_len(const struct workload *w, uint64_t key);
+/* workload_value_len bytes: after workload_open. */
+const char *workload_value(const struct workload *w, uint64_t key);
+/* Whether these bytes, from the value's byte `at` on, are what the value has there. */
+bool workload_is_value(const struct workload *w, uint64_t key, uint64_t at,
+                       const char *bytes, size_t len);
+/* Seconds to live, 0 for ever. */
+int32_t workload_expiry(const struct workload *w, uint64_t key);
+
+size_t workload_key_len_max(const struct workload *w);
+size_t workload_value_len_max(const struct workload *w);
