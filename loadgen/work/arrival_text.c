@@ -20,6 +20,7 @@
 #define SHAPE_MAX 1e6
 #define SCV_MAX 1e6
 #define LEAVE_MAX 1e5 /* a second: so many steps a second a schedule can cost */
+#define BURST_MAX 1e6 /* ratio of two rates, and of how long they last */
 
 /* Shape of the gaps of the ETC pool, all day and in each hour (B. Atikoglu et al., "Workload
  * analysis of a large-scale key-value store", SIGMETRICS 2012). The scale follows from the
@@ -174,14 +175,23 @@ build_h2(struct arrival_law *law, const struct dist_params *p)
     return NULL;
 }
 
+/* Beyond it the rarer of two is never seen in a run, and their mean is not either. */
+static bool
+is_sane_ratio(double a, double b)
+{
+    double low = fmin(a, b), high = fmax(a, b);
+    return low == 0 ? high <= BURST_MAX * BURST_MAX : high / BURST_MAX <= low;
+}
+
 static const char *
 make_mmpp(struct arrival_law *law, const double v[])
 {
     if (v[0] < 0 || v[1] < 0 || v[0] + v[1] <= 0 || v[2] <= 0 || v[3] <= 0 ||
-        v[2] > LEAVE_MAX || v[3] > LEAVE_MAX) {
-        return "mmpp takes RATE,RATE,LEAVE,LEAVE: relative rates, and how often each "
-               "ends "
-               "a second, at most 100000";
+        v[2] > LEAVE_MAX || v[3] > LEAVE_MAX || !is_sane_ratio(v[0], v[1]) ||
+        !is_sane_ratio(v[2], v[3])) {
+        return "mmpp takes RATE,RATE,LEAVE,LEAVE: rates of a ratio up to a million (one "
+               "may "
+               "be 0), and how often each ends a second, at most 100000";
     }
     /* Each rate lasts in proportion to how often the other one ends. */
     double mean = (v[0] * v[3] + v[1] * v[2]) / (v[2] + v[3]);
@@ -260,13 +270,15 @@ parse_trace(struct arrival_law *law, const char *path, bool has_times)
     }
     if (wrong == NULL && !(sum > 0)) {
         wrong = "all gaps of the trace are 0";
+    } else if (wrong == NULL && !isfinite(sum)) {
+        wrong = "the gaps of the trace are too long";
     }
     if (wrong != NULL) {
         numfile_fini(&f);
         return wrong;
     }
     for (size_t i = 0; i < f.rows; i++) {
-        f.values[i] *= (double)f.rows / sum;
+        f.values[i] = f.values[i] / sum * (double)f.rows;
     }
     law->kind = ARRIVAL_TRACE;
     law->trace = f.values; /* taken over */

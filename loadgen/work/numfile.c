@@ -4,6 +4,7 @@
 #include "loadgen/work/numfile.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,7 @@
 
 #define ERR_MAX 512
 #define COLUMNS_MAX 2
+#define LINE_MAX_BYTES 4096 /* comments too */
 #define ROWS_FIRST 1024
 #define BETWEEN " \t,\r\n"
 
@@ -69,20 +71,22 @@ add_row(struct numfile *f, size_t *room, const double *numbers, unsigned columns
 static const char *
 read_lines(struct numfile *f, FILE *in, const char *path)
 {
-    char *line = NULL;
-    size_t size = 0, number = 0, room = 0;
+    char line[LINE_MAX_BYTES];
+    size_t number = 0, room = 0;
     const char *wrong = NULL;
-    while (wrong == NULL && getline(&line, &size, in) >= 0) {
+    while (wrong == NULL && fgets(line, sizeof line, in) != NULL) {
         double numbers[COLUMNS_MAX];
         number++;
+        bool is_whole = strchr(line, '\n') != NULL || strlen(line) + 1 < sizeof line;
         unsigned columns = split_line(line, numbers);
-        if (columns > COLUMNS_MAX) {
+        if (!is_whole) {
+            wrong = "too long";
+        } else if (columns > COLUMNS_MAX) {
             wrong = "one or two numbers expected";
         } else if (columns > 0) {
             wrong = add_row(f, &room, numbers, columns);
         }
     }
-    free(line);
     if (wrong != NULL) {
         return fail(path, number, wrong);
     }

@@ -483,6 +483,10 @@ START_TEST(test_bad_texts)
         "mmpp:1,1,0,1",
         "mmpp:1,1,1,1e9",
         "mmpp:-1,2,1,1",
+        "mmpp:1,1e7,1,1",
+        "mmpp:1e300,1e300,1,1e-300",
+        "mmpp:1e308,0,1,1",
+        "mmpp:1,2,1e-7,1",
         "bursty:1",
         "weibull",
         "weibull:0",
@@ -497,7 +501,8 @@ START_TEST(test_bad_texts)
         "times:",
         "gaps",
     };
-    static const char *const bad_gaps[] = {"", "0\n0\n", "-1\n2\n", "1 2\n", "x\n"};
+    static const char *const bad_gaps[] = {"",      "0\n0\n", "-1\n2\n",
+                                           "1 2\n", "x\n",    "1e308\n1e308\n"};
     static const char *const bad_times[] = {"5\n", "5\n4\n", "5\n5\n"};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         ck_assert_msg(arrival_parse(&law, texts[i]) != NULL, "%s", texts[i]);
