@@ -151,15 +151,27 @@ arrival_fini(struct arrival *a)
     a->sources = NULL;
 }
 
+/* Where the schedule has come as far as its mean rate would have come at this time. */
+static double
+bend(struct arrival *a, double at_ns)
+{
+    const struct schedule *s = a->conf.schedule;
+    double per_ns = 1 / (double)NSEC_PER_SEC;
+    return schedule_time(s, &a->cursor, at_ns * per_ns * s->mean) * (double)NSEC_PER_SEC;
+}
+
 nsec_t
 arrival_next(struct arrival *a)
 {
     /* Times are kept as fractions: rounding every gap would shift the rate. */
-    nsec_t next = a->conf.start + (nsec_t)fmin(a->sources[0].at_ns, NEVER_NS);
+    double at_ns = a->sources[0].at_ns;
+    at_ns = a->conf.schedule != NULL ? bend(a, at_ns) : at_ns;
+    nsec_t next = a->conf.start + (nsec_t)fmin(at_ns, NEVER_NS);
     for (unsigned i = 0; i < a->conf.every; i++) {
         advance(a);
     }
-    return next;
+    a->last = next > a->last ? next : a->last; /* bending rounds */
+    return a->last;
 }
 
 bool

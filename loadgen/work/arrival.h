@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "base/rng.h"
 #include "loadgen/work/dist.h"
+#include "loadgen/work/schedule.h"
 
 enum arrival_kind {
     ARRIVAL_RENEWAL, /* independent gaps of one distribution */
@@ -57,6 +58,9 @@ struct arrival_conf {
     uint64_t seed, stream; /* the same give the same schedule */
     unsigned sources;      /* independent streams that share the rate */
     unsigned every, first; /* of the arrivals made, first, first + every, ... are taken */
+    /* Bends time: `rate` is then this one's share of schedule->mean. NULL: it never changes.
+     * Settled; lives longer. */
+    const struct schedule *schedule;
 };
 
 /* One stream. */
@@ -71,6 +75,8 @@ struct arrival {
     struct arrival_conf conf;
     double scale_ns;                /* a gap of 1 */
     struct arrival_source *sources; /* a heap, the next arrival on top */
+    struct schedule_cursor cursor;
+    nsec_t last;
 };
 
 /* False when memory is short. */

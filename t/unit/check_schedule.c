@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * Schedules: the rate and its integral by quadrature, the inverse, counts of arrivals of every
+ * law in every interval against the integral, warm-up, texts that are refused.
+ */
+#include "loadgen/work/schedule.h"
+#include "check_unit.h"
+
+#include <math.h>
+#include <unistd.h>
+
+#include "loadgen/work/arrival.h"
+
+#define RATE 20000.0
+#define RUN_S 4.0
+#define START (UINT64_C(98765) * NSEC_PER_SEC)
+
+static const struct {
+    const char *text;
+    double lead_s, quiet_s;
+    struct {
+        double at_s, rate; /* at_s from the start of the window */
+    } known[5];
+    double mean;
+} rows[] = {
+    {"const:5k", 0, 0, {{0, 5000}, {3, 5000}, {100, 5000}}, 5000},
+    {"const:150%", 1, 0.5, {{-1, 30000}, {-0.6, 30000}, {-0.4, 0}, {0, 30000}}, 30000},
+    {"ramp:0:40k:4s",
+     0,
+     0,
+     {{0, 0}, {1, 10000}, {2, 20000}, {4, 40000}, {9, 40000}},
+     20000},
+    {"ramp:200%:50%:2",
+     0.5,
+     0,
+     {{-0.4, 40000}, {1, 25000}, {2, 10000}, {3, 10000}},
+     17500},
+    {"steps:10k:30k:10k:1000ms",
+     0,
+     0,
+     {{0, 10000}, {1, 20000}, {2.5, 30000}, {9, 30000}},
+     22500},
+    {"steps:30k:5k:10k:1", 0, 0, {{0, 30000}, {1, 20000}, {2, 10000}, {3, 10000}}, 17500},
+    {"square:0:100k:100ms:0.25",
+     0.2,
+     0.1,
+     {{-0.15, 100000}, {-0.05, 0}, {0.01, 100000}, {0.03, 0}, {0.12, 100000}},
+     25000},
+    {"square:10%:200%:54ms:0.1111", 0, 0, {{0.001, 40000}, {0.05, 2000}}, 0},
+    {"triangle:1k:9k:1",
+     0,
+     0,
+     {{0, 1000}, {0.25, 5000}, {0.5, 9000}, {1, 1000}, {3.5, 9000}},
+     5000},
+    {"qtriangle:10k:30k:2:10k",
+     0,
+     0,
+     {{0.1, 10000}, {0.6, 20000}, {1.1, 30000}, {1.6, 20000}},
+     20000},
+    {"sine:0:40k:800ms", 0, 0, {{0, 0}, {0.2, 20000}, {0.4, 40000}, {3.2, 0}}, 20000},
+    {"etc-day",
+     0,
+     0,
+     {{0, 19989}, {4.0 * 8 / 24, 15228}, {4.0 * 17 / 24, 23235}, {4, 19989}},
+     20000},
+    {"etc-day:400ms", 0, 0, {{0, 19989}, {0.4 * 17 / 24, 23235}, {2, 19989}}, 20000},
+};
+
+static struct schedule
+settled(int row)
+{
+    struct schedule s;
+    const char *wrong = schedule_parse(&s, rows[row].text);
+    ck_assert_msg(wrong == NULL, "%s: %s", rows[row].text, wrong);
+    ck_assert(schedule_varies(&s));
+    struct schedule_run run = {RATE, rows[row].lead_s, rows[row].quiet_s, RUN_S};
+    wrong = schedule_settle(&s, &run);
+    ck_assert_msg(wrong == NULL, "%s: %s", rows[row].text, wrong);
+    return s;
+}
+
+START_TEST(test_rates)
+{
+    struct schedule s = settled(_i);
+    for (int i = 0; i < 5; i++) {
+        double at_s = rows[_i].known[i].at_s, rate = rows[_i].known[i].rate;
+        if (rate > 0) {
+            ck_assert_double_eq_tol(schedule_rate(&s, at_s + rows[_i].lead_s), rate,
+                                    rate * 1e-3);
+        }
+    }
+    if (rows[_i].mean > 0) {
+        ck_assert_double_eq_tol(s.mean, rows[_i].mean, rows[_i].mean * 1e-4);
+    }
+    schedule_fini(&s);
+}
+END_TEST
+
+/* The integral is that of the rate, and schedule_time its inverse. */
+START_TEST(test_integral)
+{
+    enum { STEPS = 400000 };
+    struct schedule s = settled(_i);
+    struct schedule_cursor c = {0};
+    double until = rows[_i].lead_s + 1.5 * RUN_S, step = until / STEPS, sum = 0;
+    for (int i = 0; i < STEPS; i++) {
+        double middle = (i + 0.5) * step;
+        sum += schedule_rate(&s, middle) * step;
+        double exact = schedule_sum(&s, (i + 1) * step);
+        expect(fabs(sum - exact) <= 1 + exact * 1e-4);
+    }
+    double last = 0, total = schedule_sum(&s, until);
+    for (int i = 1; i <= 100000; i++) {
+        double at_s = schedule_time(&s, &c, total * i / 100000);
+        expect(at_s >= last - 1e-12 && at_s <= until + 1e-9);
+        expect(fabs(schedule_sum(&s, at_s) - total * i / 100000) <= 1e-6 * total);
+        last = at_s;
+    }
+    schedule_fini(&s);
+}
+END_TEST
+
+static const struct {
+    const char *text;
+    double
+        scv; /* of the gaps: of counts, the ratio of variance to mean in the long run */
+} laws[] = {
+    {"fixed", 0},     {"uniform", 1.0 / 3}, {"exponential", 1}, {"normal", 0.01},
+    {"fb_ia", 1.449}, {"gamma:4", 0.25},    {"h2:4", 4},        {"weibull:2", 0.273},
+};
+
+/* Every law, by every schedule: each interval has as many arrivals as the rate brings, as
+ * near as the law's counts come to their mean anywhere. */
+START_TEST(test_counts)
+{
+    enum { BINS = 23 };
+    int row = _i / ROWS(laws), l = _i % ROWS(laws);
+    struct schedule s = settled(row);
+    struct arrival_law law;
+    struct arrival a;
+    double counts[BINS] = {0}, span_s = rows[row].lead_s + RUN_S;
+    ck_assert_ptr_null(arrival_parse(&law, laws[l].text));
+    struct arrival_conf conf = {&law, s.mean, START, 1, (uint64_t)_i, 1, 1, 0, &s};
+    ck_assert(arrival_init(&a, &conf));
+    nsec_t last = START;
+    for (;;) {
+        nsec_t next = arrival_next(&a);
+        expect(next >= last);
+        last = next;
+        double at_s = (double)(next - START) / 1e9;
+        if (at_s >= span_s) {
+            break;
+        }
+        counts[(int)(at_s / span_s * BINS)]++;
+    }
+    for (int i = 0; i < BINS; i++) {
+        double mean = schedule_sum(&s, span_s * (i + 1) / BINS) -
+                      schedule_sum(&s, span_s * i / BINS);
+        double sd = sqrt(laws[l].scv * mean);
+        ck_assert_double_eq_tol(counts[i], mean, 5 * sd + 3);
+    }
+    arrival_fini(&a);
+    arrival_law_fini(&law);
+    schedule_fini(&s);
+}
+END_TEST
+
+/* Two threads that share a stream, bent, take its arrivals in turn. */
+START_TEST(test_shared_stream)
+{
+    struct schedule s = settled(6);
+    struct arrival_law law;
+    struct arrival whole, part[2];
+    ck_assert_ptr_null(arrival_parse(&law, "fb_ia"));
+    struct arrival_conf conf = {&law, s.mean, START, 1, 2, 1, 1, 0, &s};
+    ck_assert(arrival_init(&whole, &conf));
+    conf.every = 2;
+    for (unsigned i = 0; i < 2; i++) {
+        conf.first = i;
+        ck_assert(arrival_init(&part[i], &conf));
+    }
+    for (int i = 0; i < 20000; i++) {
+        ck_assert_uint_eq(arrival_next(&whole), arrival_next(&part[i % 2]));
+    }
+    arrival_fini(&whole);
+    arrival_fini(&part[0]);
+    arrival_fini(&part[1]);
+    arrival_law_fini(&law);
+    schedule_fini(&s);
+}
+END_TEST
+
+static const char *
+parse_file(struct schedule *s, const char *content)
+{
+    static char text[64];
+    char path[] = "/tmp/check_schedule.XXXXXX";
+    int fd = mkstemp(path);
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(write(fd, content, strlen(content)), (ssize_t)strlen(content));
+    close(fd);
+    snprintf(text, sizeof text, "file:%s", path);
+    const char *wrong = schedule_parse(s, text);
+    unlink(path);
+    return wrong;
+}
+
+START_TEST(test_file)
+{
+    static const char *const bad[] = {
+        "", "1\n2\n", "0,1\n0,2\n", "2,1\n1,1\n", "0,-1\n1,1\n", "0,2e8\n", "-1,1\n"};
+    struct schedule s;
+    struct schedule_run run = {0, 0, 0, RUN_S};
+    ck_assert_ptr_null(parse_file(&s, "# s, a second\n1,100\n2, 300\n3\t0\n"));
+    ck_assert(!schedule_has_shares(&s));
+    ck_assert_ptr_null(schedule_settle(&s, &run));
+    ck_assert_double_eq_tol(schedule_rate(&s, 0.5), 100, 1e-9);
+    ck_assert_double_eq_tol(schedule_rate(&s, 2.5), 300, 1e-9);
+    ck_assert_double_eq_tol(schedule_sum(&s, 99), 500, 1e-9);
+    ck_assert_double_eq_tol(s.mean, 125, 1e-9);
+    struct schedule_cursor c = {0};
+    ck_assert_double_eq_tol(schedule_time(&s, &c, 499), 3 - 1.0 / 300, 1e-9);
+    ck_assert(isinf(schedule_time(&s, &c, 501)));
+    schedule_fini(&s);
+    for (int i = 0; i < ROWS(bad); i++) {
+        ck_assert_msg(parse_file(&s, bad[i]) != NULL, "%s", bad[i]);
+    }
+}
+END_TEST
+
+/* Periods much shorter than gaps cost no step each. */
+START_TEST(test_many_periods)
+{
+    struct schedule s;
+    struct schedule_cursor c = {0};
+    struct schedule_run run = {0, 0, 0, 1e6};
+    ck_assert_ptr_null(schedule_parse(&s, "square:0:0.002:1us:0.5"));
+    ck_assert_ptr_null(schedule_settle(&s, &run));
+    for (int i = 1; i <= 1000; i++) {
+        ck_assert_double_eq_tol(schedule_time(&s, &c, i), i * 1000.0, 1e-3 * i + 1e-3);
+    }
+    schedule_fini(&s);
+}
+END_TEST
+
+START_TEST(test_bad_texts)
+{
+    static const char *const texts[] = {
+        "",
+        "x",
+        "ramp",
+        "ramp:1:2",
+        "ramp:1:2:0",
+        "ramp:1:x:2",
+        "ramp:1:2%:3",
+        "ramp:-1:2:3",
+        "ramp:1:2:3:4",
+        "ramp:1:2:3:4:5",
+        "ramp:1:2e8:3",
+        "ramp:1:2kk:3",
+        "ramp:1:2:3d",
+        "steps:1:2:0:1",
+        "steps:1:1000000:1:1",
+        "steps:1:2:1%:1",
+        "steps:1:2:1",
+        "square:1:2:3",
+        "square:1:2:3:0",
+        "square:1:2:3:1",
+        "square:1:2:0:0.5",
+        "square:1:2:3:x",
+        "triangle:1:2",
+        "triangle:1:2:0",
+        "qtriangle:1:2:3:0",
+        "sine:1:2:-1",
+        "const:1:2",
+        "const:x",
+        "etc-day:0",
+        "etc-day:1:2",
+        "file:",
+        "file:/no/such",
+        "const:1%%",
+        "const:k",
+    };
+    static const char *const empty[] = {"const:0", "ramp:0:0:1", "square:0:0:1:0.5",
+                                        "const:0%", "steps:0:5:5:10"};
+    struct schedule s;
+    struct schedule_run run = {100, 0, 0, RUN_S};
+    for (int i = 0; i < ROWS(texts); i++) {
+        ck_assert_msg(schedule_parse(&s, texts[i]) != NULL, "%s", texts[i]);
+    }
+    for (int i = 0; i < ROWS(empty); i++) {
+        ck_assert_ptr_null(schedule_parse(&s, empty[i]));
+        ck_assert_msg(schedule_settle(&s, &run) != NULL, "%s", empty[i]);
+        schedule_fini(&s);
+    }
+    ck_assert_ptr_null(schedule_parse(&s, "const"));
+    ck_assert(!schedule_varies(&s));
+    schedule_fini(&s);
+    ck_assert_ptr_null(schedule_parse(&s, "const:200%"));
+    ck_assert(schedule_has_shares(&s));
+    run.rate = 6e7;
+    ck_assert_ptr_nonnull(schedule_settle(&s, &run));
+    schedule_fini(&s);
+}
+END_TEST
+
+int
+main(void)
+{
+    Suite *s = suite_create("schedule");
+    TCase *tc = tcase_create("schedule");
+    tcase_set_timeout(tc, 60); /* sanitizers on a busy machine */
+    tcase_add_loop_test(tc, test_rates, 0, ROWS(rows));
+    tcase_add_loop_test(tc, test_integral, 0, ROWS(rows));
+    tcase_add_loop_test(tc, test_counts, 0, ROWS(rows) * ROWS(laws));
+    tcase_add_test(tc, test_shared_stream);
+    tcase_add_test(tc, test_file);
+    tcase_add_test(tc, test_many_periods);
+    tcase_add_test(tc, test_bad_texts);
+    suite_add_tcase(s, tc);
+    return run_suite(s);
+}
