@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "loadgen/options.h"
+#include "loadgen/options/options.h"
 #include "loadgen/report/report.h"
 #include "loadgen/run.h"
 
@@ -24,16 +24,16 @@ static enum exit_status
 make_workload(const struct options *o, struct workload *w)
 {
     struct workload_conf conf = {
-        .records = (uint64_t)o->records,
-        .mix = o->mix,
-        .fills = o->fills,
-        .verify = o->verify,
-        .getcount = (unsigned)o->getcount,
-        .key_prefix = o->key_prefix,
-        .key_size = o->key_size,
-        .value_size = o->value_size,
-        .expiry = o->expiry,
-        .popularity = o->popularity,
+        .records = (uint64_t)o->classes[0].records,
+        .mix = o->classes[0].mix,
+        .fills = o->classes[0].fills,
+        .verify = o->classes[0].verify,
+        .getcount = (unsigned)o->classes[0].getcount,
+        .key_prefix = o->classes[0].key_prefix,
+        .key_size = o->classes[0].key_size,
+        .value_size = o->classes[0].value_size,
+        .expiry = o->classes[0].expiry,
+        .popularity = o->classes[0].popularity,
     };
     const char *wrong = workload_init(w, &conf);
     if (wrong != NULL) {
@@ -114,8 +114,9 @@ load_and_run(const struct options *o, int argc, char **argv, FILE *json)
     }
     if (o->verbose > 0 && !o->is_quiet) {
         fprintf(stderr, "mcload: %s loop, %jd x %jd connections to each of %u servers\n",
-                o->qps > 0 ? "open" : "closed", (intmax_t)o->threads,
-                (intmax_t)o->connections, o->servers_len);
+                o->classes[0].qps > 0 ? "open" : "closed",
+                (intmax_t)o->classes[0].threads, (intmax_t)o->classes[0].connections,
+                o->servers_len);
     }
     struct run_conf conf = {o, &workload, targets, has_progress(o), stderr};
     if (!workload_open(&workload)) {

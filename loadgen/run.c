@@ -79,7 +79,8 @@ make_plan(struct run *r)
         fprintf(r->conf->err, "mcload: %s (--cpus)\n", wrong);
         return EXIT_USAGE;
     }
-    r->has_plan = pin_plan(&spec, (unsigned)r->o->threads, &r->plan, err, sizeof err);
+    r->has_plan =
+        pin_plan(&spec, (unsigned)r->o->classes[0].threads, &r->plan, err, sizeof err);
     pin_spec_fini(&spec);
     return r->has_plan ? EXIT_VALID : fail(r, err);
 }
@@ -89,8 +90,9 @@ static void
 raise_fd_limit(const struct run *r)
 {
     struct rlimit limit;
-    rlim_t needed = (rlim_t)(r->o->threads * r->o->connections) * r->o->servers_len +
-                    (rlim_t)r->o->threads * 2 + SPARE_FDS;
+    rlim_t needed = (rlim_t)(r->o->classes[0].threads * r->o->classes[0].connections) *
+                        r->o->servers_len +
+                    (rlim_t)r->o->classes[0].threads * 2 + SPARE_FDS;
     if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < needed) {
         limit.rlim_cur = needed < limit.rlim_max ? needed : limit.rlim_max;
         if (setrlimit(RLIMIT_NOFILE, &limit) != 0) {
@@ -104,40 +106,40 @@ static struct lthread_conf
 thread_conf(struct run *r, unsigned index)
 {
     const struct options *o = r->o;
-    unsigned depth = (unsigned)o->depth;
+    unsigned depth = (unsigned)o->classes[0].depth;
     return (struct lthread_conf){
         .index = index,
-        .threads = (unsigned)o->threads,
+        .threads = (unsigned)o->classes[0].threads,
         .set =
             {
-                .codec = o->codec,
+                .codec = o->classes[0].codec,
                 .targets = r->conf->targets,
                 .targets_len = o->servers_len,
-                .per_target = (unsigned)o->connections,
+                .per_target = (unsigned)o->classes[0].connections,
                 .capacity = depth > LOAD_DEPTH ? depth : LOAD_DEPTH,
                 .workload = r->conf->workload,
-                .auth = o->password != NULL ? &r->auth : NULL,
-                .with_nodelay = !o->no_nodelay,
+                .auth = o->classes[0].password != NULL ? &r->auth : NULL,
+                .with_nodelay = !o->classes[0].no_nodelay,
                 .timeout = (nsec_t)(o->timeout_s * (double)NSEC_PER_SEC),
             },
         .drive =
             {
-                .is_open = o->qps > 0,
-                .rate = (double)o->qps,
-                .arrivals = &o->arrivals,
-                .scope = o->scope,
+                .is_open = o->classes[0].qps > 0,
+                .rate = (double)o->classes[0].qps,
+                .arrivals = &o->classes[0].arrivals,
+                .scope = o->classes[0].scope,
                 .depth = depth,
-                .drops_late = o->drops_late,
-                .spin = o->is_blocking || o->qps == 0
+                .drops_late = o->classes[0].drops_late,
+                .spin = o->classes[0].is_blocking || o->classes[0].qps == 0
                             ? 0
-                            : (nsec_t)(o->spin_us * (double)NSEC_PER_USEC),
+                            : (nsec_t)(o->classes[0].spin_us * (double)NSEC_PER_USEC),
                 .timeout = (nsec_t)(o->timeout_s * (double)NSEC_PER_SEC),
                 .seed = o->seed,
                 .thread = index,
-                .threads = (unsigned)o->threads,
+                .threads = (unsigned)o->classes[0].threads,
                 .stop = &r->stop,
             },
-        .loads = !o->no_load,
+        .loads = !o->classes[0].no_load,
         .pin = r->has_plan ? &r->plan : NULL,
         .fifo_priority = o->fifo_priority,
     };
@@ -191,9 +193,10 @@ await_ready(struct run *r)
         until.tv_nsec %= 1000000000L;
         int rc = pthread_cond_timedwait(&g->changed, &g->mutex, &until);
         must(rc == 0 || rc == ETIMEDOUT);
-        if (rc == ETIMEDOUT && r->conf->has_progress && !r->o->no_load) {
+        if (rc == ETIMEDOUT && r->conf->has_progress && !r->o->classes[0].no_load) {
             progress_load(r->threads, r->started,
-                          (uint64_t)r->o->records * r->o->servers_len, r->conf->err);
+                          (uint64_t)r->o->classes[0].records * r->o->servers_len,
+                          r->conf->err);
         }
     }
     bool has_failed = g->failed > 0;
@@ -201,7 +204,7 @@ await_ready(struct run *r)
     if (r->conf->has_progress) {
         progress_end(r->conf->err);
     }
-    if (has_failed || r->started < (unsigned)r->o->threads) {
+    if (has_failed || r->started < (unsigned)r->o->classes[0].threads) {
         status = first_failure(r);
     }
     return status;
@@ -238,10 +241,11 @@ watch(struct run *r, const sigset_t *signals)
 static bool
 keeps_records(const struct options *o)
 {
-    return !o->no_load && dist_size_max(&o->expiry, 0, UINT64_MAX) == 0 &&
-           mix_share(&o->mix, MIX_DELETE) == 0 &&
+    return !o->classes[0].no_load &&
+           dist_size_max(&o->classes[0].expiry, 0, UINT64_MAX) == 0 &&
+           mix_share(&o->classes[0].mix, MIX_DELETE) == 0 &&
            /* the latest are asked for while their sets are on the way */
-           mix_share(&o->mix, MIX_INSERT) == 0;
+           mix_share(&o->classes[0].mix, MIX_INSERT) == 0;
 }
 
 static void
@@ -255,8 +259,8 @@ collect(struct run *r, struct result *result)
         tally_fini(&t->tally);
         result->costs[i] = t->cost;
     }
-    result->is_open = r->o->qps > 0;
-    result->qps = (double)r->o->qps;
+    result->is_open = r->o->classes[0].qps > 0;
+    result->qps = (double)r->o->classes[0].qps;
     result->was_loaded = keeps_records(r->o);
     result->elapsed_s = r->o->time_s;
     if (result->was_interrupted) {
@@ -276,15 +280,15 @@ collect(struct run *r, struct result *result)
 static enum exit_status
 start_threads(struct run *r)
 {
-    r->threads = calloc((size_t)r->o->threads, sizeof *r->threads);
+    r->threads = calloc((size_t)r->o->classes[0].threads, sizeof *r->threads);
     if (r->threads == NULL || !progress_init(&r->progress)) {
         return fail(r, "out of memory");
     }
-    if (r->o->password != NULL) {
-        r->auth.len =
-            r->o->codec->put_auth(r->auth.bytes, r->o->username, r->o->password);
+    if (r->o->classes[0].password != NULL) {
+        r->auth.len = r->o->classes[0].codec->put_auth(
+            r->auth.bytes, r->o->classes[0].username, r->o->classes[0].password);
     }
-    for (unsigned i = 0; i < (unsigned)r->o->threads; i++) {
+    for (unsigned i = 0; i < (unsigned)r->o->classes[0].threads; i++) {
         struct lthread_conf conf = thread_conf(r, i);
         if (!lthread_start(&r->threads[i], &conf, &r->gate)) {
             break; /* await_ready sees that one is missing */
@@ -346,7 +350,7 @@ run_all(const struct run_conf *conf, struct result *result)
 {
     struct run r = {.conf = conf, .o = conf->options};
     gate_init(&r.gate);
-    if (!result_init(result, (unsigned)r.o->threads)) {
+    if (!result_init(result, (unsigned)r.o->classes[0].threads)) {
         gate_fini(&r.gate);
         return fail(&r, "out of memory");
     }

@@ -8,7 +8,7 @@
 
 #include <stdio.h>
 
-#include "loadgen/options.h"
+#include "loadgen/options/options.h"
 #include "loadgen/measure/result.h"
 #include "loadgen/wire/target.h"
 #include "loadgen/work/workload.h"

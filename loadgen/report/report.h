@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-#include "loadgen/options.h"
+#include "loadgen/options/options.h"
 #include "loadgen/measure/result.h"
 
 #define REPORT_SCHEMA "mcload/1"

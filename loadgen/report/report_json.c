@@ -204,6 +204,7 @@ write_checks(struct json *j, const struct result *r)
 static void
 write_target(struct json *j, const struct result *r, const struct options *o)
 {
+    const struct lclass *c = &o->classes[0];
     json_open(j, "target", '{');
     json_open(j, "servers", '[');
     for (unsigned i = 0; i < o->servers_len; i++) {
@@ -211,18 +212,18 @@ write_target(struct json *j, const struct result *r, const struct options *o)
     }
     json_close(j, ']');
     json_bool(j, "local", r->is_local);
-    json_text(j, "protocol", o->codec->name);
+    json_text(j, "protocol", c->codec->name);
     json_close(j, '}');
     json_open(j, "load", '{');
     json_text(j, "mode", r->is_open ? "open" : "closed");
     json_number(j, "qps", r->qps);
     json_u64(j, "threads", r->threads);
-    json_u64(j, "connections", (uint64_t)o->connections);
-    json_u64(j, "depth", (uint64_t)o->depth);
-    json_text(j, "workload", o->model != NULL ? o->model->name : "custom");
-    json_u64(j, "records", (uint64_t)o->records);
-    json_u64(j, "getcount", (uint64_t)o->getcount);
-    json_number(j, "update", mix_share_of_updates(&o->mix));
+    json_u64(j, "connections", (uint64_t)c->connections);
+    json_u64(j, "depth", (uint64_t)c->depth);
+    json_text(j, "workload", c->model != NULL ? c->model->name : "custom");
+    json_u64(j, "records", (uint64_t)c->records);
+    json_u64(j, "getcount", (uint64_t)c->getcount);
+    json_number(j, "update", mix_share_of_updates(&c->mix));
     json_number(j, "time", o->time_s);
     json_number(j, "warmup", o->warmup_s);
     json_close(j, '}');
@@ -233,6 +234,7 @@ report_json(const struct result *r, const struct options *o, int argc, char **ar
             FILE *out)
 {
     struct json j;
+    const char *password = o->classes[0].password;
     json_init(&j, out);
     json_open(&j, NULL, '{');
     json_text(&j, "schema", REPORT_SCHEMA);
@@ -240,8 +242,8 @@ report_json(const struct result *r, const struct options *o, int argc, char **ar
     json_text(&j, "version", PACKAGE_VERSION);
     json_open(&j, "argv", '[');
     for (int i = 0; i < argc; i++) {
-        bool is_secret = o->password != NULL && o->password[0] != '\0' &&
-                         strstr(argv[i], o->password) != NULL;
+        bool is_secret =
+            password != NULL && password[0] != '\0' && strstr(argv[i], password) != NULL;
         json_text(&j, NULL, is_secret ? "***" : argv[i]);
     }
     json_close(&j, ']');

@@ -49,7 +49,8 @@ print_table(const struct result *r, const struct options *o, FILE *out)
     enum tally_from from = o->from_issue ? FROM_ISSUE : FROM_INTENDED;
     /* What was never sent has no verb yet; it is shared out as the mix has it. */
     uint64_t censored = result_censored(t);
-    uint64_t updates = (uint64_t)((double)censored * mix_share_of_updates(&o->mix) + 0.5);
+    double share = mix_share_of_updates(&o->classes[0].mix);
+    uint64_t updates = (uint64_t)((double)censored * share + 0.5);
     fprintf(out, "#type   %8s %8s %8s", "avg", "std", "min");
     for (size_t i = 0; i < sizeof row_names / sizeof row_names[0]; i++) {
         fprintf(out, " %8s", row_names[i]);

@@ -2,22 +2,18 @@
  * Copyright (c) 2026 the memcached-qos authors
  *
  * The command line: one table of options, mutilate's names, meanings and defaults where it
- * has them. Start-up thread; constant afterwards.
+ * has them. What concerns a class of load stands in struct lclass, the rest, once a run, in
+ * struct options. Start-up thread; constant afterwards.
  */
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
 #include "base/opt.h"
-#include "loadgen/work/arrival.h"
-#include "loadgen/wire/codec.h"
-#include "loadgen/work/dist.h"
-#include "loadgen/drive/drive.h"
-#include "loadgen/work/mix.h"
-#include "loadgen/work/model.h"
-#include "loadgen/work/popularity.h"
+#include "loadgen/options/lclass.h"
 
 #define OPTIONS_SERVERS_MAX 64
 #define OPTIONS_THREADS_MAX 1024
@@ -37,35 +33,34 @@ enum options_progress {
 };
 
 struct options {
+    /* What stands outside of classes, while parsing: rows of classes work on it here, so it
+     * is first. Then it is one of the classes, or what they began with. */
+    struct lclass base;
+    struct lclass *classes;
+    unsigned classes_len; /* at least 1 */
+
+    /* ---- options/target.c */
     const char *servers[OPTIONS_SERVERS_MAX];
     unsigned servers_len;
-    const struct codec *codec;
-    bool is_binary;
-    const char *username, *password; /* password NULL: no authentication */
-    double time_s, warmup_s, timeout_s, spin_us;
-    int64_t threads, connections, depth, qps, records, getcount;
-    const struct model *model; /* NULL: none */
-    bool wants_models;
-    struct mix mix;
-    bool fills;
-    double verify; /* below 0: not given */
-    struct dist key_size, value_size, expiry;
-    struct arrival_law arrivals;
-    enum drive_scope scope;
-    struct popularity popularity;
-    const char *key_prefix;
-    bool is_blocking, no_load, load_only, no_nodelay;
-    bool drops_late, from_issue;
+
+    /* ---- options/measure.c */
+    double time_s, warmup_s, timeout_s;
+    bool load_only, from_issue;
+    uint64_t seed;
+
+    /* ---- options/host.c */
     bool has_affinity;
     const char *cpus;
     int fifo_priority; /* 0: ordinary scheduling */
-    uint64_t seed;
+
+    /* ---- options/output.c */
     const char *json;
     enum options_progress progress;
     unsigned verbose;
     bool is_quiet;
-    bool wants_help, wants_version;
+    bool wants_help, wants_version, wants_models;
 };
+_Static_assert(offsetof(struct options, base) == 0, "one conf for rows of both kinds");
 
 const struct opt_table *options_table(void);
 

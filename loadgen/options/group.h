@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * The option table is made of groups, one file each: rows with their defaults and what they
+ * demand of each other. To add an option: a row in its group, a field in struct lclass (when
+ * each class can have its own) or struct options (when there is one a run), a paragraph in
+ * doc/mcload.1. Start-up thread.
+ */
+#pragma once
+
+#include "loadgen/options/options.h"
+
+/* Options that each class has; conf of a row's call is its struct lclass. */
+struct class_group {
+    const struct opt *rows;
+    size_t count;
+    void (*init)(struct lclass *c); /* defaults; NULL: all zero */
+    /* Checks, and fills in what follows from others: NULL, or a sentence. May be NULL. */
+    const char *(*settle)(struct lclass *c);
+    void (*fini)(struct lclass *c); /* NULL: nothing is owned */
+};
+
+/* Options that a run has once; conf of a row's call is struct options. */
+struct run_group {
+    const struct opt *rows;
+    size_t count;
+    void (*init)(struct options *o);
+    const char *(*settle)(struct options *o); /* classes are settled */
+    void (*fini)(struct options *o);
+};
+
+extern const struct class_group group_protocol, group_load, group_workload;
+extern const struct run_group group_target, group_measure, group_host, group_search,
+    group_swarm, group_output;
+
+/* For workloads by name: what the rows of these names do. */
+must_check const char *load_set_arrivals(struct lclass *c, const char *text);
+/* The options that a workload's name stands for, in place of what was set before. */
+void workload_apply_model(struct lclass *c);
+
+#define OF_CLASS(field) .offset = offsetof(struct lclass, field)
+#define OF_RUN(field) .offset = offsetof(struct options, field)
+#define ROWS(table) .rows = (table), .count = sizeof(table) / sizeof(table)[0]
+
+/* Known to others, not here: named, so that none is passed over in silence. */
+#define NOT_YET "not supported yet"
+#define REFUSED(c, long_name)                                                            \
+    {                                                                                    \
+        .letter = c, .name = long_name, .kind = OPT_REFUSE, .error = NOT_YET             \
+    }
+#define REFUSED_VALUE(c, long_name)                                                      \
+    {                                                                                    \
+        .letter = c, .name = long_name, .kind = OPT_REFUSE, .error = NOT_YET, .arg = "X" \
+    }

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * Where the client's threads run, and how urgently.
+ */
+#include "loadgen/options/group.h"
+
+#include <sched.h>
+#include <string.h>
+
+#include "base/num.h"
+
+static const char *
+call_realtime(void *conf, const char *text)
+{
+    static const char fifo[] = "fifo:";
+    size_t n = sizeof fifo - 1;
+    int32_t priority;
+    if (strncmp(text, fifo, n) != 0 || !num_i32(text + n, strlen(text + n), &priority) ||
+        priority < sched_get_priority_min(SCHED_FIFO) ||
+        priority > sched_get_priority_max(SCHED_FIFO)) {
+        return "real time is fifo:PRIORITY with a priority between 1 and 99";
+    }
+    ((struct options *)conf)->fifo_priority = priority;
+    return NULL;
+}
+
+/* clang-format off */
+static const struct opt rows[] = {
+    {.name = "affinity", .kind = OPT_FLAG, OF_RUN(has_affinity),
+     .help = "pin threads to the CPUs allowed, in turn"},
+    {.name = "cpus", .kind = OPT_TEXT, OF_RUN(cpus), .arg = "LIST",
+     .help = "pin threads to these CPUs, e.g. 0,2,4-7"},
+    {.name = "realtime", .kind = OPT_CALL, .call = call_realtime, .arg = "fifo:N",
+     .help = "run sending threads at real-time priority N"},
+};
+/* clang-format on */
+
+static const char *
+settle(struct options *o)
+{
+    return o->has_affinity && o->cpus != NULL
+               ? "--affinity and --cpus contradict each other"
+               : NULL;
+}
+
+const struct run_group group_host = {ROWS(rows), .settle = settle};

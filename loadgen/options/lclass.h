@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * A class of load as asked for: what one set of threads, with connections of its own, sends.
+ * A run has one or several. Filled by the option table at start; constant afterwards.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "loadgen/drive/drive.h"
+#include "loadgen/wire/codec.h"
+#include "loadgen/work/arrival.h"
+#include "loadgen/work/dist.h"
+#include "loadgen/work/mix.h"
+#include "loadgen/work/model.h"
+#include "loadgen/work/popularity.h"
+
+struct lclass {
+    const char *name; /* "all" when it is the only one and has none */
+
+    /* ---- options/protocol.c */
+    const struct codec *codec;
+    bool is_binary;
+    const char *username, *password; /* password NULL: no authentication */
+
+    /* ---- options/load.c */
+    int64_t threads, connections, depth, qps; /* qps 0: closed loop */
+    struct arrival_law arrivals;
+    enum drive_scope scope;
+    double spin_us;
+    bool is_blocking, no_nodelay, drops_late;
+
+    /* ---- options/workload.c */
+    int64_t records, getcount;
+    const struct model *model; /* NULL: none */
+    bool wants_models;         /* only their list */
+    struct mix mix;
+    bool fills;
+    double verify; /* below 0: not given */
+    struct dist key_size, value_size, expiry;
+    struct popularity popularity;
+    const char *key_prefix;
+    bool no_load;
+};

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * How much, and when: threads, connections and the schedule of a class.
+ */
+#include "loadgen/options/group.h"
+
+#include <string.h>
+
+#define SPIN_DEFAULT_US 50
+#define DEPTH_MAX 4096
+#define CONNECTIONS_MAX 65536
+#define QPS_MAX 1e8
+
+const char *
+load_set_arrivals(struct lclass *c, const char *text)
+{
+    arrival_law_fini(&c->arrivals);
+    return arrival_parse(&c->arrivals, text);
+}
+
+static const char *
+call_arrivals(void *conf, const char *text)
+{
+    return load_set_arrivals(conf, text);
+}
+
+static const char *
+call_scope(void *conf, const char *text)
+{
+    static const char *const names[] = {
+        [DRIVE_TOTAL] = "total",
+        [DRIVE_THREAD] = "thread",
+        [DRIVE_CONN] = "connection",
+    };
+    for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (strcmp(text, names[i]) == 0) {
+            ((struct lclass *)conf)->scope = (enum drive_scope)i;
+            return NULL;
+        }
+    }
+    return "the scope of arrivals is total, thread or connection";
+}
+
+static const char *
+call_late(void *conf, const char *text)
+{
+    struct lclass *c = conf;
+    c->drops_late = strcmp(text, "drop") == 0;
+    return c->drops_late || strcmp(text, "send") == 0
+               ? NULL
+               : "late requests can be sent (send) or dropped (drop)";
+}
+
+/* clang-format off */
+static const struct opt rows[] = {
+    {.letter = 'T', .name = "threads", .kind = OPT_INT, OF_CLASS(threads), .min = 1,
+     .max = OPTIONS_THREADS_MAX, .arg = "N", .help = "threads (1)"},
+    {.letter = 'c', .name = "connections", .kind = OPT_INT, OF_CLASS(connections), .min = 1,
+     .max = CONNECTIONS_MAX, .arg = "N",
+     .help = "connections to each server, each thread (1)"},
+    {.letter = 'd', .name = "depth", .kind = OPT_INT, OF_CLASS(depth), .min = 1,
+     .max = DEPTH_MAX, .arg = "N",
+     .help = "requests on their way on each connection (1)"},
+    {.letter = 'q', .name = "qps", .kind = OPT_RATE, OF_CLASS(qps), .min = 0, .max = QPS_MAX,
+     .arg = "N[k|m]",
+     .help = "requests a second of all threads, open loop; 0: closed loop, peak (0)"},
+    {.letter = 'i', .name = "iadist", .kind = OPT_CALL, .call = call_arrivals,
+     .arg = "LAW",
+     .help = "gaps: exponential fixed uniform normal pareto fb_ia ... (exponential)"},
+    {.name = "arrivals", .kind = OPT_CALL, .call = call_arrivals, .arg = "LAW",
+     .help = "the same"},
+    {.name = "arrival-scope", .kind = OPT_CALL, .call = call_scope,
+     .arg = "total|thread|connection",
+     .help = "what the law of gaps holds for: all, each thread or connection (total)"},
+    {.name = "late", .kind = OPT_CALL, .call = call_late, .arg = "send|drop",
+     .help = "what happens to requests more than 5 ms late (send)"},
+    {.letter = 'S', .name = "skip", .kind = OPT_FLAG, OF_CLASS(drops_late),
+     .help = "the same as --late=drop"},
+    {.letter = 'B', .name = "blocking", .kind = OPT_FLAG, OF_CLASS(is_blocking),
+     .help = "always sleep until the next request, never poll"},
+    {.name = "spin", .kind = OPT_DOUBLE, OF_CLASS(spin_us), .min = 0, .max = 1e9,
+     .arg = "USECS", .help = "open loop: poll when the next request is so near (50)"},
+    {.name = "no-nodelay", .kind = OPT_FLAG, OF_CLASS(no_nodelay),
+     .help = "leave TCP_NODELAY off"},
+    REFUSED(0, "moderate"),
+};
+/* clang-format on */
+
+static void
+init(struct lclass *c)
+{
+    c->threads = c->connections = c->depth = 1;
+    c->spin_us = SPIN_DEFAULT_US;
+    const char *wrong = arrival_parse(&c->arrivals, "exponential");
+    must(wrong == NULL);
+}
+
+static const char *
+settle(struct lclass *c)
+{
+    return c->drops_late && c->qps == 0 ? "--late=drop needs a rate (--qps)" : NULL;
+}
+
+static void
+fini(struct lclass *c)
+{
+    arrival_law_fini(&c->arrivals);
+}
+
+const struct class_group group_load = {
+    ROWS(rows),
+    .init = init,
+    .settle = settle,
+    .fini = fini,
+};

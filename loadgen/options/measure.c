@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * How long, and what is made of it: the window of a run and its latencies.
+ */
+#include "loadgen/options/group.h"
+
+#include <string.h>
+
+#include "base/num.h"
+#include "base/rng.h"
+
+#define TIMEOUT_DEFAULT_S 10
+#define TIME_MAX_S 1e6
+
+static const char *
+call_from(void *conf, const char *text)
+{
+    struct options *o = conf;
+    o->from_issue = strcmp(text, "issue") == 0;
+    return o->from_issue || strcmp(text, "intended") == 0
+               ? NULL
+               : "latency is taken from intended or issue";
+}
+
+static const char *
+call_seed(void *conf, const char *text)
+{
+    struct options *o = conf;
+    if (strcmp(text, "random") == 0) {
+        o->seed = rng_seed();
+        return NULL;
+    }
+    return num_u64(text, strlen(text), &o->seed) ? NULL : "a seed is a number or random";
+}
+
+/* clang-format off */
+static const struct opt rows[] = {
+    {.letter = 't', .name = "time", .kind = OPT_DOUBLE, OF_RUN(time_s), .min = 0.001,
+     .max = TIME_MAX_S, .error = "the time must be above 0", .arg = "SECONDS",
+     .help = "length of the run (5)"},
+    {.letter = 'w', .name = "warmup", .kind = OPT_DOUBLE, OF_RUN(warmup_s), .min = 0,
+     .max = TIME_MAX_S, .arg = "SECONDS",
+     .help = "load before it that is not measured (0)"},
+    {.name = "timeout", .kind = OPT_DOUBLE, OF_RUN(timeout_s), .min = 0.001,
+     .max = TIME_MAX_S, .error = "the time-out must be above 0", .arg = "SECONDS",
+     .help = "a connection without a reply for so long is given up (10)"},
+    {.name = "latency-from", .kind = OPT_CALL, .call = call_from,
+     .arg = "intended|issue", .help = "where the table's latencies start (intended)"},
+    {.name = "seed", .kind = OPT_CALL, .call = call_seed, .arg = "N|random",
+     .help = "of all random numbers (1)"},
+    {.name = "loadonly", .kind = OPT_FLAG, OF_RUN(load_only),
+     .help = "store the records and end"},
+    REFUSED_VALUE('W', "wait"),
+};
+/* clang-format on */
+
+static void
+init(struct options *o)
+{
+    o->time_s = 5;
+    o->timeout_s = TIMEOUT_DEFAULT_S;
+    o->seed = 1;
+}
+
+static const char *
+settle(struct options *o)
+{
+    for (unsigned i = 0; o->load_only && i < o->classes_len; i++) {
+        if ((o->classes[i].codec->verbs & CODEC_BIT(CODEC_SET)) == 0) {
+            return "the protocol has no words for what is to be asked for";
+        }
+        if (o->classes[i].no_load) {
+            return "--noload and --loadonly contradict each other";
+        }
+    }
+    return NULL;
+}
+
+const struct run_group group_measure = {ROWS(rows), .init = init, .settle = settle};

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ */
+#include "loadgen/options/options.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "loadgen/options/group.h"
+
+#define ROWS_MAX 256
+#define CLASS_ALONE "all"
+
+/* The help shows the first of a run's, those of classes, the rest of a run's. */
+static const struct class_group *const of_class[] = {
+    &group_protocol,
+    &group_load,
+    &group_workload,
+};
+static const struct run_group *const of_run[] = {
+    &group_target, &group_measure, &group_host,
+    &group_search, &group_swarm,   &group_output,
+};
+#define OF_CLASS_LEN (sizeof of_class / sizeof of_class[0])
+#define OF_RUN_LEN (sizeof of_run / sizeof of_run[0])
+
+static size_t
+add_rows(struct opt *all, size_t count, const struct opt *rows, size_t len)
+{
+    must(count + len <= ROWS_MAX);
+    memcpy(all + count, rows, len * sizeof *rows);
+    return count + len;
+}
+
+const struct opt_table *
+options_table(void)
+{
+    static struct opt all[ROWS_MAX];
+    static struct opt_table table = {.rows = all, .program = "mcload"};
+    if (table.count == 0) {
+        size_t n = add_rows(all, 0, of_run[0]->rows, of_run[0]->count);
+        for (size_t i = 0; i < OF_CLASS_LEN; i++) {
+            n = add_rows(all, n, of_class[i]->rows, of_class[i]->count);
+        }
+        for (size_t i = 1; i < OF_RUN_LEN; i++) {
+            n = add_rows(all, n, of_run[i]->rows, of_run[i]->count);
+        }
+        table.count = n;
+    }
+    return &table;
+}
+
+static void
+class_init(struct lclass *c)
+{
+    *c = (struct lclass){.name = CLASS_ALONE};
+    for (size_t i = 0; i < OF_CLASS_LEN; i++) {
+        if (of_class[i]->init != NULL) {
+            of_class[i]->init(c);
+        }
+    }
+}
+
+static void
+class_fini(struct lclass *c)
+{
+    for (size_t i = 0; i < OF_CLASS_LEN; i++) {
+        if (of_class[i]->fini != NULL) {
+            of_class[i]->fini(c);
+        }
+    }
+}
+
+static const char *
+class_settle(struct lclass *c)
+{
+    const char *wrong = NULL;
+    for (size_t i = 0; wrong == NULL && i < OF_CLASS_LEN; i++) {
+        wrong = of_class[i]->settle != NULL ? of_class[i]->settle(c) : NULL;
+    }
+    return wrong;
+}
+
+static void
+init(struct options *o)
+{
+    *o = (struct options){0};
+    class_init(&o->base);
+    for (size_t i = 0; i < OF_RUN_LEN; i++) {
+        if (of_run[i]->init != NULL) {
+            of_run[i]->init(o);
+        }
+    }
+}
+
+void
+options_fini(struct options *o)
+{
+    for (size_t i = 0; i < OF_RUN_LEN; i++) {
+        if (of_run[i]->fini != NULL) {
+            of_run[i]->fini(o);
+        }
+    }
+    for (unsigned i = 0; i < o->classes_len; i++) {
+        class_fini(&o->classes[i]);
+    }
+    free(o->classes);
+    class_fini(&o->base);
+    *o = (struct options){0};
+}
+
+static const char *
+settle(struct options *o)
+{
+    const char *wrong = NULL;
+    for (unsigned i = 0; wrong == NULL && i < o->classes_len; i++) {
+        wrong = class_settle(&o->classes[i]);
+    }
+    for (size_t i = 0; wrong == NULL && i < OF_RUN_LEN; i++) {
+        wrong = of_run[i]->settle != NULL ? of_run[i]->settle(o) : NULL;
+    }
+    return wrong;
+}
+
+/* A workload's name is a word for options: what is given beside it counts more, wherever it
+ * stands. */
+static bool
+parse_outside(struct options *o, int argc, char **argv, FILE *err)
+{
+    int status;
+    init(o);
+    if (opt_parse(options_table(), o, argc, argv, err, &status) != OPT_DONE) {
+        return false;
+    }
+    const struct model *m = o->base.model;
+    if (m == NULL) {
+        return true;
+    }
+    options_fini(o);
+    init(o);
+    o->base.model = m;
+    workload_apply_model(&o->base);
+    return opt_parse(options_table(), o, argc, argv, err, &status) == OPT_DONE;
+}
+
+/* What stands outside is the only class. */
+static void
+make_one_class(struct options *o)
+{
+    o->classes = calloc(1, sizeof *o->classes);
+    must(o->classes != NULL);
+    o->classes[0] = o->base;
+    o->classes_len = 1;
+    o->base = (struct lclass){0};
+}
+
+bool
+options_parse(struct options *o, int argc, char **argv, FILE *err)
+{
+    if (!parse_outside(o, argc, argv, err)) {
+        return false;
+    }
+    o->wants_models = o->base.wants_models;
+    make_one_class(o);
+    const char *wrong = settle(o);
+    if (wrong != NULL) {
+        fprintf(err, "mcload: %s\n", wrong);
+    }
+    return wrong == NULL;
+}

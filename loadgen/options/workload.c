@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * What is asked for: keys, values and the mix of a class.
+ */
+#include "loadgen/options/group.h"
+
+#include <string.h>
+
+#include "base/num.h"
+#include "loadgen/work/workload.h"
+
+#define RECORDS_MAX 1e12
+/* Only of values that this run has stored itself: others may have another form. */
+#define VERIFY_DEFAULT 0.01
+
+static const char *
+replace_dist(struct dist *d, const char *text)
+{
+    dist_fini(d);
+    return dist_parse(d, text);
+}
+
+static const char *
+call_keysize(void *conf, const char *text)
+{
+    return replace_dist(&((struct lclass *)conf)->key_size, text);
+}
+
+static const char *
+call_valuesize(void *conf, const char *text)
+{
+    return replace_dist(&((struct lclass *)conf)->value_size, text);
+}
+
+static const char *
+call_update(void *conf, const char *text)
+{
+    double share;
+    if (!num_double(text, strlen(text), &share) || share < 0 || share > 1) {
+        return "the share of sets must be between 0 and 1";
+    }
+    mix_of_update(&((struct lclass *)conf)->mix, share);
+    return NULL;
+}
+
+static const char *
+call_ops(void *conf, const char *text)
+{
+    return mix_parse(&((struct lclass *)conf)->mix, text);
+}
+
+static const char *
+call_expiry(void *conf, const char *text)
+{
+    return replace_dist(&((struct lclass *)conf)->expiry, text);
+}
+
+static const char *
+call_on_miss(void *conf, const char *text)
+{
+    struct lclass *c = conf;
+    c->fills = strcmp(text, "set") == 0;
+    return c->fills || strcmp(text, "ignore") == 0
+               ? NULL
+               : "a miss is ignored or followed by a set";
+}
+
+static const char *
+call_workload(void *conf, const char *text)
+{
+    struct lclass *c = conf;
+    c->wants_models = strcmp(text, "help") == 0;
+    c->model = model_find(text);
+    return c->wants_models || c->model != NULL
+               ? NULL
+               : "unknown workload: --workload=help lists them";
+}
+
+static const char *
+call_popularity(void *conf, const char *text)
+{
+    return popularity_parse(&((struct lclass *)conf)->popularity, text);
+}
+
+/* clang-format off */
+static const struct opt rows[] = {
+    {.letter = 'K', .name = "keysize", .kind = OPT_CALL, .call = call_keysize,
+     .arg = "DIST",
+     .help = "key length: N or a distribution, e.g. normal:30,5 (30)"},
+    {.letter = 'V', .name = "valuesize", .kind = OPT_CALL, .call = call_valuesize,
+     .arg = "DIST", .help = "value length: the same and fb_value (200)"},
+    {.letter = 'r', .name = "records", .kind = OPT_RATE, OF_CLASS(records), .min = 1,
+     .max = RECORDS_MAX, .arg = "N[k|m]", .help = "keys in use (10000)"},
+    {.letter = 'u', .name = "update", .kind = OPT_CALL, .call = call_update,
+     .arg = "SHARE", .help = "share of sets, the rest are gets (0.0)"},
+    {.name = "workload", .kind = OPT_CALL, .call = call_workload, .arg = "NAME|help",
+     .help = "sizes, popularity, mix and gaps by name; other options override"},
+    {.name = "ops", .kind = OPT_CALL, .call = call_ops, .arg = "VERB:SHARE,...",
+     .help = "the mix: get gets set add cas delete touch incr insert scan rmw (get:1)"},
+    {.name = "on-miss", .kind = OPT_CALL, .call = call_on_miss, .arg = "ignore|set",
+     .help = "whether a set follows each miss (ignore)"},
+    {.name = "expiry", .kind = OPT_CALL, .call = call_expiry, .arg = "DIST",
+     .help = "seconds that values live, 0 for ever (0)"},
+    {.name = "verify", .kind = OPT_DOUBLE, OF_CLASS(verify), .min = 0, .max = 1,
+     .error = "the share of gets must be between 0 and 1", .arg = "SHARE",
+     .help = "share of gets whose values are checked (0.01, with --noload 0)"},
+    {.name = "getcount", .kind = OPT_INT, OF_CLASS(getcount), .min = 1,
+     .max = WORKLOAD_GETCOUNT_MAX, .arg = "N", .help = "keys in each get (1)"},
+    {.name = "popularity", .kind = OPT_CALL, .call = call_popularity, .arg = "LAW",
+     .help = "which keys: uniform zipf:T latest hotset:H:P normal seq etc ... (uniform)"},
+    {.name = "key-prefix", .kind = OPT_TEXT, OF_CLASS(key_prefix), .arg = "TEXT",
+     .help = "start of every key (none)"},
+    {.name = "noload", .kind = OPT_FLAG, OF_CLASS(no_load),
+     .help = "the records are there, do not store them"},
+};
+/* clang-format on */
+
+static void
+init(struct lclass *c)
+{
+    c->records = 10000;
+    c->getcount = 1;
+    c->key_size = dist_fixed(30);
+    c->value_size = dist_fixed(200);
+    c->expiry = dist_fixed(0);
+    c->verify = -1;
+    c->key_prefix = "";
+    mix_of_update(&c->mix, 0);
+}
+
+void
+workload_apply_model(struct lclass *c)
+{
+    const struct model *m = c->model;
+    const char *wrong = call_keysize(c, m->key_size);
+    wrong = wrong != NULL ? wrong : call_valuesize(c, m->value_size);
+    wrong = wrong != NULL ? wrong : call_popularity(c, m->popularity);
+    wrong = wrong != NULL ? wrong : call_ops(c, m->ops);
+    wrong = wrong != NULL ? wrong : call_expiry(c, m->expiry);
+    wrong = wrong != NULL ? wrong : load_set_arrivals(c, m->arrivals);
+    wrong = wrong != NULL ? wrong : call_on_miss(c, m->on_miss);
+    must(wrong == NULL); /* a test goes through the table */
+}
+
+static const char *
+check_codec(const struct lclass *c)
+{
+    static const unsigned needed[MIX_VERBS] = {
+        [MIX_GET] = CODEC_BIT(CODEC_GET),
+        [MIX_GETS] = CODEC_BIT(CODEC_GETS),
+        [MIX_SET] = CODEC_BIT(CODEC_SET),
+        [MIX_ADD] = CODEC_BIT(CODEC_ADD),
+        [MIX_CAS] = CODEC_BIT(CODEC_GETS) | CODEC_BIT(CODEC_CAS),
+        [MIX_DELETE] = CODEC_BIT(CODEC_DELETE),
+        [MIX_TOUCH] = CODEC_BIT(CODEC_TOUCH),
+        [MIX_INCR] = CODEC_BIT(CODEC_INCR),
+        [MIX_INSERT] = CODEC_BIT(CODEC_SET),
+        [MIX_SCAN] = CODEC_BIT(CODEC_GET),
+        [MIX_RMW] = CODEC_BIT(CODEC_GET) | CODEC_BIT(CODEC_SET),
+    };
+    unsigned all = c->fills ? CODEC_BIT(CODEC_SET) : 0;
+    for (unsigned verb = 0; verb < MIX_VERBS; verb++) {
+        all |= mix_share(&c->mix, verb) > 0 ? needed[verb] : 0;
+    }
+    if ((all & ~c->codec->verbs) != 0) {
+        return "the protocol has no words for what is to be asked for";
+    }
+    if (!c->codec->has_multiget &&
+        (c->getcount > 1 || mix_share(&c->mix, MIX_SCAN) > 0)) {
+        return "the protocol asks for one key at a time";
+    }
+    return NULL;
+}
+
+static const char *
+settle(struct lclass *c)
+{
+    if ((c->codec->verbs & CODEC_BIT(CODEC_SET)) == 0) {
+        c->no_load = true;
+    }
+    if (c->verify < 0) {
+        c->verify = c->no_load ? 0 : VERIFY_DEFAULT;
+    }
+    return check_codec(c);
+}
+
+static void
+fini(struct lclass *c)
+{
+    dist_fini(&c->key_size);
+    dist_fini(&c->value_size);
+    dist_fini(&c->expiry);
+}
+
+const struct class_group group_workload = {
+    ROWS(rows),
+    .init = init,
+    .settle = settle,
+    .fini = fini,
+};
