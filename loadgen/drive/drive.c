@@ -357,6 +357,8 @@ tick(struct drive *d, nsec_t now)
         if (oldest != NULL && oldest->issued != 0 &&
             oldest->issued + d->conf.timeout < now) {
             lose(d, c, TALLY_TIMEOUT, now);
+        } else if (c->state == LCONN_CONNECTING && c->retry_at <= now) {
+            lose(d, c, TALLY_CONNECT, now);
         } else if (c->state == LCONN_DOWN && c->retry_at <= now && now < d->window.end) {
             revive(d, c, now);
         }

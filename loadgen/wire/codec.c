@@ -50,7 +50,7 @@ codec_parser_init(struct codec_parser *p)
 {
     client_parser_init(&p->text);
     p->state = 0;
-    p->is_chunked = p->has_length = p->is_last = false;
+    p->is_chunked = p->has_length = p->says_close = p->is_last = false;
     p->held = CLIENT_END;
     p->index = p->parts = 0;
 }

@@ -60,7 +60,7 @@ struct codec_parser {
     uint8_t state;             /* the codec's own, 0 between replies */
     uint8_t opcode, extras_len;
     uint16_t key_len, status;
-    bool is_chunked, has_length;
+    bool is_chunked, has_length, says_close;
     bool is_last;
     enum client_kind held; /* told when the rest of the reply was taken */
     unsigned index, parts; /* of a reply with several parts: done, and all */

@@ -36,6 +36,9 @@ enum status {
 #define STATUS(id, code, body) STATUS_##id = (code),
 #include "proto/status.def"
 #undef STATUS
+    /* What the server of this tree never says, but others do. */
+    STATUS_INTERNAL = 0x0084,
+    STATUS_TEMPORARY = 0x0086,
 };
 
 enum state {
@@ -223,6 +226,8 @@ kind_of_status(unsigned status, enum codec_verb verb)
     case STATUS_TOO_LARGE:
     case STATUS_NO_MEMORY:
     case STATUS_BUSY:
+    case STATUS_INTERNAL:
+    case STATUS_TEMPORARY:
         return CLIENT_SERVER_ERROR;
     default:
         return CLIENT_CLIENT_ERROR;
@@ -333,6 +338,11 @@ step(struct codec_parser *p, const struct codec_expect *expect, const char *buf,
         kind = codec_skip_value(p, buf, len, taken);
         return kind == CODEC_ON ? codec_tell(p) : kind;
     default:
+        /* At once, not when a whole header has come: fewer bytes may never be more. */
+        if (p->state == STATE_HEADER && p->text.in.line_len == 0 && *taken < len &&
+            (unsigned char)buf[*taken] != BINARY_REPLY_MAGIC) {
+            return CLIENT_DESYNC;
+        }
         kind = codec_kind_of(
             client_take_block(&p->text.in, block_bytes(p), buf, len, taken, &block));
         return kind == CODEC_ON ? parse_block(p, expect, block, reply) : kind;

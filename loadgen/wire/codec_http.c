@@ -95,10 +95,24 @@ parse_status(struct codec_parser *p, struct client_text line)
     }
     p->status = (uint16_t)status;
     p->state = STATE_HEADERS;
-    p->has_length = p->is_chunked = false;
+    p->has_length = p->is_chunked = p->says_close = false;
     p->is_last = is_1_0;
     p->text.in.data_left = 0;
     return CODEC_ON;
+}
+
+static struct client_text
+trim(struct client_text text)
+{
+    while (text.len > 0 && (text.p[0] == ' ' || text.p[0] == '\t')) {
+        text.p++;
+        text.len--;
+    }
+    while (text.len > 0 &&
+           (text.p[text.len - 1] == ' ' || text.p[text.len - 1] == '\t')) {
+        text.len--;
+    }
+    return text;
 }
 
 /* True with the rest when the line is that header. */
@@ -109,15 +123,7 @@ is_header(struct client_text line, const char *name, struct client_text *value)
     if (line.len <= n || strncasecmp(line.p, name, n) != 0 || line.p[n] != ':') {
         return false;
     }
-    *value = (struct client_text){line.p + n + 1, line.len - n - 1};
-    while (value->len > 0 && (value->p[0] == ' ' || value->p[0] == '\t')) {
-        value->p++;
-        value->len--;
-    }
-    while (value->len > 0 &&
-           (value->p[value->len - 1] == ' ' || value->p[value->len - 1] == '\t')) {
-        value->len--;
-    }
+    *value = trim((struct client_text){line.p + n + 1, line.len - n - 1});
     return true;
 }
 
@@ -125,6 +131,22 @@ static bool
 is_word(struct client_text text, const char *word)
 {
     return text.len == strlen(word) && strncasecmp(text.p, word, text.len) == 0;
+}
+
+/* A list: "close" among others closes, whatever else is said; "keep-alive" keeps open what
+ * HTTP/1.0 would close. */
+static void
+parse_connection(struct codec_parser *p, struct client_text list)
+{
+    while (list.len > 0) {
+        const char *comma = memchr(list.p, ',', list.len);
+        size_t len = comma != NULL ? (size_t)(comma - list.p) : list.len;
+        struct client_text word = trim((struct client_text){list.p, len});
+        p->says_close = p->says_close || is_word(word, "close");
+        p->is_last = p->says_close || (p->is_last && !is_word(word, "keep-alive"));
+        len += comma != NULL ? 1 : 0;
+        list = (struct client_text){list.p + len, list.len - len};
+    }
 }
 
 static enum client_kind
@@ -143,8 +165,7 @@ parse_header(struct codec_parser *p, struct client_text line)
         p->is_chunked = true;
         return is_word(value, "chunked") ? CODEC_ON : CLIENT_DESYNC;
     } else if (is_header(line, "Connection", &value)) {
-        p->is_last =
-            is_word(value, "close") || (p->is_last && !is_word(value, "keep-alive"));
+        parse_connection(p, value);
     }
     return memchr(line.p, ':', line.len) != NULL ? CODEC_ON : CLIENT_DESYNC;
 }

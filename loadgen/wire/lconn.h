@@ -71,7 +71,7 @@ struct lconn {
     const struct lconn_auth *auth;
     const struct target *target;
     unsigned server; /* index of target */
-    nsec_t retry_at; /* when down */
+    nsec_t retry_at; /* DOWN: when to connect again; CONNECTING: when to give that up */
     nsec_t backoff;
 
     /* Ring of requests: `count` from `head`; the last `fresh` are not stamped yet. */

@@ -218,6 +218,7 @@ lset_reconnect(struct lset *s, struct lconn *c, nsec_t now)
     if (c->state == LCONN_DOWN) {
         is_good =
             lconn_connect(c, s->conf.with_nodelay, &why) == LCONN_IO_OK && add(s, c);
+        c->retry_at = now + s->conf.timeout;
     } else {
         is_good = lconn_connected(c, &why) && want_write(s, c, false);
     }

@@ -71,5 +71,5 @@ must_check enum lconn_io lset_flush(struct lset *s, struct lconn *c, nsec_t now,
 /* The connection is lost: closes it and sets the time of the next attempt. */
 void lset_lose(struct lset *s, struct lconn *c, nsec_t now);
 /* Starts or finishes connecting again. False when the attempt failed; the next one is set
- * then. */
+ * then. One that has only started is to be given up (lset_lose) at c->retry_at. */
 must_check bool lset_reconnect(struct lset *s, struct lconn *c, nsec_t now);
