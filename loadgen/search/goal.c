@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ */
+#include "loadgen/search/goal.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/num.h"
+
+#define PERCENT 100.0
+#define NS_PER_US 1e3
+#define LIMIT_MAX_NS 1e12
+
+static const char shape[] = "a goal is pPERCENTILE:LIMIT, like p99.9:500us or 99:1000";
+
+static const struct unit {
+    const char *name;
+    double ns;
+} units[] = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}};
+
+static bool
+ends_with(const char *text, size_t len, const char *end, size_t *rest)
+{
+    size_t n = strlen(end);
+    *rest = len - n;
+    return len > n && memcmp(text + len - n, end, n) == 0;
+}
+
+/* The longer names first: "ms" ends with "s". */
+static bool
+parse_limit(struct goal *g, const char *text, size_t len)
+{
+    size_t n;
+    double value;
+    if (ends_with(text, len, "x", &n)) {
+        g->limit_ns = 0;
+        return num_double(text, n, &g->times) && g->times > 1 && g->times < LIMIT_MAX_NS;
+    }
+    double unit = NS_PER_US;
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
+        if (ends_with(text, len, units[i].name, &n)) {
+            len = n;
+            unit = units[i].ns;
+            break;
+        }
+    }
+    if (!num_double(text, len, &value)) {
+        return false;
+    }
+    g->limit_ns = value * unit;
+    return g->limit_ns > 0 && g->limit_ns <= LIMIT_MAX_NS;
+}
+
+/* "p99.9", "p999" as the table's columns have it, "99" for gets only, "avg". */
+static bool
+parse_statistic(struct goal *g, const char *text, size_t len)
+{
+    if (len == 3 && memcmp(text, "avg", len) == 0) {
+        g->is_mean = true;
+        return true;
+    }
+    bool has_letter = len > 0 && text[0] == 'p';
+    g->scope = has_letter ? GOAL_ALL : GOAL_READS;
+    double percent;
+    if (!num_double(text + has_letter, len - has_letter, &percent)) {
+        return false;
+    }
+    while (has_letter && percent > PERCENT) {
+        percent /= 10;
+    }
+    g->q = percent / PERCENT;
+    return percent > 0 && percent < PERCENT;
+}
+
+static const char *
+parse_errors(struct goal *g, const char *text, size_t len)
+{
+    size_t n;
+    bool is_percent = ends_with(text, len, "%", &n);
+    if (!num_double(text, is_percent ? n : len, &g->errors_max) || g->errors_max < 0) {
+        return "the errors allowed are a share, like err<0.01%";
+    }
+    g->errors_max /= is_percent ? PERCENT : 1;
+    return g->errors_max <= 1 ? NULL : "not more than all requests can fail";
+}
+
+static const char *
+parse_condition(struct goal *g, const char *text, size_t len)
+{
+    static const char class_key[] = "class=", errors_key[] = "err<";
+    size_t n = sizeof class_key - 1, m = sizeof errors_key - 1;
+    if (len > n && memcmp(text, class_key, n) == 0) {
+        if (len - n >= sizeof g->class_name) {
+            return "the name of a class is too long";
+        }
+        memcpy(g->class_name, text + n, len - n);
+        g->class_name[len - n] = '\0';
+        return NULL;
+    }
+    if (len > m && memcmp(text, errors_key, m) == 0) {
+        return parse_errors(g, text + m, len - m);
+    }
+    return "a goal's conditions are class=NAME and err<SHARE";
+}
+
+const char *
+goal_parse(struct goal *g, const char *text)
+{
+    *g = (struct goal){.scope = GOAL_ALL};
+    const char *colon = strchr(text, ':');
+    size_t len = colon != NULL ? strcspn(colon + 1, ",") : 0;
+    if (colon == NULL || !parse_statistic(g, text, (size_t)(colon - text)) ||
+        !parse_limit(g, colon + 1, len)) {
+        return shape;
+    }
+    const char *wrong = NULL;
+    for (const char *p = colon + 1 + len; wrong == NULL && *p == ','; p += len) {
+        p++;
+        len = strcspn(p, ",");
+        wrong = parse_condition(g, p, len);
+    }
+    return wrong;
+}
+
+void
+goal_describe(const struct goal *g, char *dst, unsigned size)
+{
+    char limit[48];
+    if (g->limit_ns > 0) {
+        snprintf(limit, sizeof limit, "%g us", g->limit_ns / NS_PER_US);
+    } else {
+        snprintf(limit, sizeof limit, "%g times that of a low load", g->times);
+    }
+    char statistic[32] = "avg";
+    if (!g->is_mean) {
+        snprintf(statistic, sizeof statistic, "p%.8g", g->q * PERCENT);
+    }
+    snprintf(dst, size, "%s%s%s%s <= %s", g->class_name,
+             g->class_name[0] != '\0' ? " " : "", statistic,
+             g->scope == GOAL_READS ? " of gets" : "", limit);
+}
