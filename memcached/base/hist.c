@@ -163,6 +163,40 @@ hist_merge(struct hist *dst, const struct hist *src)
     widen(dst, get_u64(&src->min), get_u64(&src->max));
 }
 
+void
+hist_merge_coarse(struct hist *dst, const struct hist *src)
+{
+    must(dst->sub_bits <= src->sub_bits);
+    uint32_t at = 0;
+    uint64_t low, high, count;
+    while (hist_next(src, &at, &low, &high, &count)) {
+        hist_record_n(dst, low + (high - low) / 2, count);
+    }
+}
+
+void
+hist_since(struct hist *dst, const struct hist *now, const struct hist *before)
+{
+    must(dst->buckets == now->buckets && dst->buckets == before->buckets);
+    hist_reset(dst);
+    uint64_t count = 0;
+    for (uint32_t i = 0; i < dst->buckets; i++) {
+        uint64_t n = ctr_get(&now->bucket[i]) - ctr_get(&before->bucket[i]);
+        if (n > 0) {
+            uint64_t low, high;
+            bucket_bounds(dst, i, &low, &high);
+            ctr_add(&dst->bucket[i], n);
+            widen(dst, low, high);
+            count += n;
+        }
+    }
+    ctr_add(&dst->count, count);
+    ctr_add(&dst->overflow, ctr_get(&now->overflow) - ctr_get(&before->overflow));
+    add_double(&dst->sum, get_double(&now->sum) - get_double(&before->sum));
+    add_double(&dst->sum_squares,
+               get_double(&now->sum_squares) - get_double(&before->sum_squares));
+}
+
 uint64_t
 hist_count(const struct hist *h)
 {
@@ -173,6 +207,18 @@ uint64_t
 hist_overflow(const struct hist *h)
 {
     return ctr_get(&h->overflow);
+}
+
+uint64_t
+hist_above(const struct hist *h, uint64_t value)
+{
+    uint64_t above = 0;
+    if (value < h->max_value) {
+        for (uint32_t i = bucket_of(h, value) + 1; i < h->buckets; i++) {
+            above += ctr_get(&h->bucket[i]);
+        }
+    }
+    return above;
 }
 
 uint64_t

@@ -30,9 +30,17 @@ void hist_reset(struct hist *h);
 
 /* Adds src to dst (dst's owner calls). Both must have the same sub_bits and max_value. */
 void hist_merge(struct hist *dst, const struct hist *src);
+/* The same for a dst of at most src's sub_bits; mean and deviation then are those of the
+ * middles of src's buckets. */
+void hist_merge_coarse(struct hist *dst, const struct hist *src);
+/* Sets dst to what came to `now` since `before`; all of one shape, and `before` an earlier
+ * copy of `now`. Its smallest and largest are those of the buckets' bounds. */
+void hist_since(struct hist *dst, const struct hist *now, const struct hist *before);
 
 uint64_t hist_count(const struct hist *h);
 uint64_t hist_overflow(const struct hist *h);
+/* Records above the bucket that holds `value`. */
+uint64_t hist_above(const struct hist *h, uint64_t value);
 /* Exact; 0 when empty. */
 uint64_t hist_min(const struct hist *h);
 uint64_t hist_max(const struct hist *h);

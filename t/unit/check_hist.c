@@ -183,6 +183,37 @@ START_TEST(test_overflow)
 }
 END_TEST
 
+/* What came between two copies, in coarser buckets. */
+START_TEST(test_since)
+{
+    struct hist *fine = hist_create(10, 1000000), *now = hist_create(5, 1000000);
+    struct hist *before = hist_create(5, 1000000), *between = hist_create(5, 1000000);
+    for (uint64_t v = 1; v <= 1000; v++) {
+        hist_record(fine, v * 100);
+    }
+    hist_merge_coarse(before, fine);
+    ck_assert_uint_eq(hist_count(before), 1000);
+    hist_record_n(fine, 777, 3);
+    hist_record(fine, 900000);
+    hist_merge_coarse(now, fine);
+    hist_since(between, now, before);
+    ck_assert_uint_eq(hist_count(between), 4);
+    ck_assert_uint_eq(hist_above(between, 777), 1);
+    ck_assert_uint_eq(hist_above(between, 1000000), 0);
+    ck_assert_uint_eq(hist_above(between, 2000000), 0);
+    ck_assert_uint_eq(hist_above(between, 0), 4);
+    ck_assert_uint_le(hist_min(between), 777);
+    ck_assert_uint_ge(hist_max(between), 900000);
+    ck_assert_double_eq_tol(hist_mean(between), (3 * 777 + 900000) / 4.0, 10000);
+    hist_since(between, now, now);
+    ck_assert_uint_eq(hist_count(between), 0);
+    hist_destroy(&fine);
+    hist_destroy(&now);
+    hist_destroy(&before);
+    hist_destroy(&between);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -195,6 +226,7 @@ main(void)
     tcase_add_test(tc, test_few_values);
     tcase_add_test(tc, test_merge_is_recording_both);
     tcase_add_test(tc, test_overflow);
+    tcase_add_test(tc, test_since);
     suite_add_tcase(s, tc);
     return run_suite(s);
 }

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ */
+#include "loadgen/measure/series.h"
+
+#include <stdlib.h>
+
+#define ROWS_FIRST 64
+
+static struct hist *
+coarse_hist(void)
+{
+    return hist_create(SERIES_SUB_BITS, TALLY_MAX_NS);
+}
+
+bool
+series_init(struct series *s, nsec_t row_length)
+{
+    *s = (struct series){.row_length = row_length, .looks_each = 1};
+    struct series_sum *sums[] = {&s->now, &s->piece_from, &s->row_from, &s->between};
+    bool is_good = true;
+    for (unsigned i = 0; i < sizeof sums / sizeof sums[0]; i++) {
+        sums[i]->latency = coarse_hist();
+        is_good = is_good && sums[i]->latency != NULL;
+    }
+    for (unsigned i = 0; i < SERIES_PIECES; i++) {
+        s->pieces[i].latency = coarse_hist();
+        is_good = is_good && s->pieces[i].latency != NULL;
+    }
+    if (!is_good) {
+        series_fini(s);
+    }
+    return is_good;
+}
+
+void
+series_fini(struct series *s)
+{
+    struct series_sum *sums[] = {&s->now, &s->piece_from, &s->row_from, &s->between};
+    for (unsigned i = 0; i < sizeof sums / sizeof sums[0]; i++) {
+        hist_destroy(&sums[i]->latency);
+    }
+    for (unsigned i = 0; i < SERIES_PIECES; i++) {
+        hist_destroy(&s->pieces[i].latency);
+    }
+    free(s->rows);
+    s->rows = NULL;
+}
+
+/* dst keeps its histogram. */
+static void
+sum_copy(struct series_sum *dst, const struct series_sum *src)
+{
+    struct hist *latency = dst->latency;
+    *dst = *src;
+    dst->latency = latency;
+    hist_reset(latency);
+    hist_merge(latency, src->latency);
+}
+
+static void
+sum_since(struct series_sum *dst, const struct series_sum *now,
+          const struct series_sum *before)
+{
+    dst->from = before->to;
+    dst->to = now->to;
+    dst->requests = now->requests - before->requests;
+    dst->keys = now->keys - before->keys;
+    dst->hits = now->hits - before->hits;
+    dst->errors = now->errors - before->errors;
+    hist_since(dst->latency, now->latency, before->latency);
+}
+
+static void
+sum_join(struct series_sum *dst, const struct series_sum *next)
+{
+    dst->to = next->to;
+    dst->requests += next->requests;
+    dst->keys += next->keys;
+    dst->hits += next->hits;
+    dst->errors += next->errors;
+    hist_merge(dst->latency, next->latency);
+}
+
+void
+series_start(struct series *s, nsec_t start)
+{
+    s->start = start;
+    s->next_row = start + s->row_length;
+    s->now.to = s->piece_from.to = s->row_from.to = start;
+}
+
+/* Each two pieces become one. */
+static void
+halve(struct series *s)
+{
+    for (unsigned i = 0; i + 1 < s->count; i += 2) {
+        sum_join(&s->pieces[i], &s->pieces[i + 1]);
+        sum_copy(&s->pieces[i / 2], &s->pieces[i]);
+    }
+    s->count /= 2;
+    s->looks_each *= 2;
+}
+
+static void
+add_piece(struct series *s)
+{
+    if (s->count == SERIES_PIECES) {
+        halve(s);
+    }
+    sum_since(&s->pieces[s->count++], &s->now, &s->piece_from);
+    sum_copy(&s->piece_from, &s->now);
+    s->looks = 0;
+}
+
+/* Without memory the rows end here. */
+static void
+add_row(struct series *s)
+{
+    if (s->rows_len == s->rows_cap) {
+        unsigned cap = s->rows_cap == 0 ? ROWS_FIRST : s->rows_cap * 2;
+        struct series_row *rows = realloc(s->rows, cap * sizeof *rows);
+        if (rows == NULL) {
+            return;
+        }
+        s->rows = rows;
+        s->rows_cap = cap;
+    }
+    struct series_sum *d = &s->between;
+    sum_since(d, &s->now, &s->row_from);
+    sum_copy(&s->row_from, &s->now);
+    s->rows[s->rows_len++] = (struct series_row){
+        .start_s = (double)(d->from - s->start) / 1e9,
+        .length_s = (double)(d->to - d->from) / 1e9,
+        .requests = d->requests,
+        .keys = d->keys,
+        .hits = d->hits,
+        .errors = d->errors,
+        .p50 = hist_quantile(d->latency, .5),
+        .p95 = hist_quantile(d->latency, .95),
+        .p99 = hist_quantile(d->latency, .99),
+        .max = hist_count(d->latency) > 0 ? hist_max(d->latency) : 0,
+    };
+}
+
+bool
+series_look(struct series *s, const struct tally *const *tallies, unsigned count,
+            nsec_t now)
+{
+    struct series_sum *sum = &s->now;
+    sum->to = now;
+    sum->requests = sum->keys = sum->hits = sum->errors = 0;
+    hist_reset(sum->latency);
+    for (unsigned i = 0; i < count; i++) {
+        const struct tally *t = tallies[i];
+        for (unsigned verb = 0; verb < TALLY_VERBS; verb++) {
+            sum->requests += ctr_get(&t->done[verb]);
+            hist_merge_coarse(sum->latency, t->latency[FROM_INTENDED][verb]);
+        }
+        /* Hits first: a reader between the two then sees no more hits than keys. */
+        sum->hits += ctr_get(&t->hits);
+        sum->keys += ctr_get(&t->keys);
+        sum->errors += tally_error_sum(t);
+    }
+    if (++s->looks >= s->looks_each) {
+        add_piece(s);
+    }
+    if (s->row_length > 0 && now >= s->next_row) {
+        add_row(s);
+        s->next_row += s->row_length;
+        return true;
+    }
+    return false;
+}
+
+void
+series_end(struct series *s)
+{
+    if (s->now.to > s->piece_from.to) {
+        add_piece(s);
+    }
+    if (s->row_length > 0 && s->now.to > s->row_from.to) {
+        add_row(s);
+    }
+}
+
+struct ci
+series_ci(const struct series *s, double q)
+{
+    const struct hist *batches[SERIES_PIECES];
+    for (unsigned i = 0; i < s->count; i++) {
+        batches[i] = s->pieces[i].latency;
+    }
+    return ci_of(batches, s->count, s->now.latency, q);
+}
+
+unsigned
+series_values(const struct series *s, enum series_what what, double *values)
+{
+    unsigned n = 0;
+    for (unsigned i = 0; i < s->count; i++) {
+        const struct series_sum *p = &s->pieces[i];
+        double seconds = (double)(p->to - p->from) / 1e9;
+        switch (what) {
+        case SERIES_RATE:
+            if (seconds > 0) {
+                values[n++] = (double)p->requests / seconds;
+            }
+            break;
+        case SERIES_LATENCY:
+            if (hist_count(p->latency) > 0) {
+                values[n++] = hist_mean(p->latency);
+            }
+            break;
+        case SERIES_HIT_RATIO:
+            if (p->keys > 0) {
+                values[n++] = (double)p->hits / (double)p->keys;
+            }
+            break;
+        case SERIES_WHATS:
+            unreachable();
+        }
+    }
+    return n;
+}

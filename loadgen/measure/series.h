@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * A run in its order: pieces of equal length with coarse histograms, from which its
+ * confidence and its drift are told, and rows of fixed length to be shown. Both are what
+ * came between two looks at the counters of the sending threads, which those do not notice.
+ * The looking thread only.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/clock.h"
+#include "base/must.h"
+#include "loadgen/measure/ci.h"
+#include "loadgen/measure/tally.h"
+
+#define SERIES_SUB_BITS 8
+#define SERIES_PIECES 128 /* when there are so many, each two become one */
+
+/* Since the start at a look; or between two looks, which is shown or kept. */
+struct series_sum {
+    nsec_t from, to;
+    uint64_t requests, keys, hits, errors;
+    struct hist *latency; /* from the intended start */
+};
+
+struct series_row {
+    double start_s, length_s; /* from the start of the window */
+    uint64_t requests, keys, hits, errors;
+    uint64_t p50, p95, p99, max; /* ns, 0 without requests */
+};
+
+struct series {
+    nsec_t start;
+    nsec_t row_length; /* 0: no rows */
+    nsec_t next_row;
+    struct series_sum now, piece_from, row_from, between;
+    struct series_sum pieces[SERIES_PIECES];
+    unsigned count;
+    unsigned looks, looks_each; /* taken of the piece in the making, and needed */
+    struct series_row *rows;
+    unsigned rows_len, rows_cap;
+};
+
+/* False when memory is short (nothing to free then). */
+must_check bool series_init(struct series *s, nsec_t row_length);
+void series_fini(struct series *s);
+/* The window begins; all counters are 0. */
+void series_start(struct series *s, nsec_t start);
+
+/* A look at the counters of all threads at `now`; looks are to come at equal distances.
+ * True when a row was added, or could not be for want of memory. */
+bool series_look(struct series *s, const struct tally *const *tallies, unsigned count,
+                 nsec_t now);
+/* After the last look: what is left becomes a row and a piece. */
+void series_end(struct series *s);
+
+/* How sure a percentile is. */
+struct ci series_ci(const struct series *s, double q);
+
+enum series_what {
+    SERIES_RATE,      /* requests a second */
+    SERIES_LATENCY,   /* mean, ns */
+    SERIES_HIT_RATIO, /* of keys asked for */
+    SERIES_WHATS,
+};
+
+/* One number a piece, those without any left out; `values` has SERIES_PIECES places. */
+unsigned series_values(const struct series *s, enum series_what what, double *values);
