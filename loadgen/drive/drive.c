@@ -96,11 +96,10 @@ push_todo(struct drive *d, struct lconn *c, nsec_t now)
         if (!lconn_has_room(c, d->conf.depth) || now >= d->window.end) {
             return false;
         }
-        if (is_measured(d, now)) {
-            ctr_add(&d->tally->offered, d->conf.is_open ? 1 : 0);
+        const struct lconn_op *op = lconn_push_todo(c, d->w);
+        if (is_measured(d, op->intended)) {
+            ctr_add(&d->tally->offered, 1);
         }
-        bool is_pushed = lconn_push_todo(c, d->w, now);
-        must(is_pushed);
         if (d->conf.is_open) {
             make_dirty(d, c);
         }
@@ -111,14 +110,15 @@ push_todo(struct drive *d, struct lconn *c, nsec_t now)
 static void
 count_sent(struct drive *d, struct lconn *c, nsec_t now)
 {
-    for (unsigned i = 0; i < c->fresh; i++) {
-        struct lconn_op *op = lconn_fresh_op(c, i);
-        if (!d->conf.is_open) {
+    unsigned before = c->count - c->fresh - c->issued;
+    for (unsigned i = 0; i < c->issued; i++) {
+        struct lconn_op *op = lconn_issued_op(c, i);
+        if (op->intended == 0) {
             op->intended = now; /* a closed loop has no other intention */
             ctr_add(&d->tally->offered, is_measured(d, now) ? 1 : 0);
         }
         if (is_measured(d, op->intended)) {
-            tally_sent(d->tally, now - op->intended, c->count - c->fresh + i + 1);
+            tally_sent(d->tally, now - op->intended, before + i + 1);
         }
     }
 }
@@ -128,8 +128,8 @@ flush(struct drive *d, struct lconn *c)
 {
     size_t sent;
     nsec_t now = clock_now();
-    count_sent(d, c, now);
     enum lconn_io io = lset_flush(d->set, c, now, &sent);
+    count_sent(d, c, now);
     if (is_measured(d, now)) {
         ctr_add(&d->tally->tx_bytes, sent);
     }
@@ -279,6 +279,7 @@ receive(struct drive *d, struct lconn *c)
         ctr_add(&d->tally->rx_bytes, len);
     }
     c->backoff = 0; /* it serves again */
+    c->read_at = now;
     struct lconn_done done;
     for (size_t at = 0;; at += done.taken) {
         lconn_parse(c, d->w, d->set->input + at, len - at, &done);
@@ -354,8 +355,9 @@ tick(struct drive *d, nsec_t now)
     for (unsigned i = 0; i < d->set->count; i++) {
         struct lconn *c = &d->set->conns[i];
         const struct lconn_op *oldest = lconn_oldest(c);
-        if (oldest != NULL && oldest->issued != 0 &&
-            oldest->issued + d->conf.timeout < now) {
+        nsec_t since = oldest != NULL && oldest->issued != 0 ? oldest->issued : now;
+        since = c->blocked_at != 0 && c->blocked_at < since ? c->blocked_at : since;
+        if (since + d->conf.timeout < now) {
             lose(d, c, TALLY_TIMEOUT, now);
         } else if (c->state == LCONN_CONNECTING && c->retry_at <= now) {
             lose(d, c, TALLY_CONNECT, now);

@@ -136,8 +136,9 @@ lconn_down(struct lconn *c)
     }
     c->fd = -1;
     c->state = LCONN_DOWN;
-    c->head = c->count = c->fresh = 0;
+    c->head = c->count = c->fresh = c->issued = 0;
     c->out_len = c->out_sent = 0;
+    c->put = c->blocked_at = 0;
     c->wants_write = false;
     c->todo_head = c->todo_count = 0;
     forget_reply(c);
@@ -210,12 +211,12 @@ push(struct lconn *c, const struct workload *w, const struct lconn_request *r)
     must(c->count < c->capacity && c->out_cap - c->out_len >= c->request_max);
     must(r->count >= 1 && r->count <= c->keys_max);
     unsigned at = slot(c, c->count);
-    c->ops[at] =
-        (struct lconn_op){r->intended, 0, r->verb, r->count, r->then, r->is_verified};
+    c->ops[at] = (struct lconn_op){r->intended, 0,       c->put,         r->verb,
+                                   r->count,    r->then, r->is_verified, r->tag};
     memcpy(keys_at(c, at), r->keys, r->count * sizeof *r->keys);
     c->count++;
     c->fresh++;
-    char *p = c->out + c->out_len;
+    char *begin = c->out + c->out_len, *p = begin;
     switch (r->verb) {
     case CODEC_GET:
     case CODEC_GETS:
@@ -231,6 +232,7 @@ push(struct lconn *c, const struct workload *w, const struct lconn_request *r)
         break;
     }
     c->out_len = (size_t)(p - c->out);
+    c->put += (size_t)(p - begin);
 }
 
 void
@@ -241,7 +243,7 @@ lconn_greet(struct lconn *c)
         c->ops[c->head] = (struct lconn_op){.verb = CODEC_AUTH};
         c->count = c->fresh = 1;
         memcpy(c->out, c->auth->bytes, c->auth->len);
-        c->out_len = c->auth->len;
+        c->out_len = c->put = c->auth->len;
     }
 }
 
@@ -252,24 +254,24 @@ lconn_push(struct lconn *c, const struct workload *w, const struct lconn_request
     push(c, w, r);
 }
 
-bool
-lconn_push_todo(struct lconn *c, const struct workload *w, nsec_t intended)
+const struct lconn_op *
+lconn_push_todo(struct lconn *c, const struct workload *w)
 {
     if (c->todo_count == 0) {
-        return false;
+        return NULL;
     }
     const struct lconn_todo *todo = &c->todo[c->todo_head];
     struct lconn_request request = {
         .verb = todo->verb,
         .keys = &todo->key,
         .count = 1,
-        .intended = intended,
+        .intended = todo->intended,
         .cas = todo->cas,
     };
     push(c, w, &request);
     c->todo_head = (c->todo_head + 1) % c->todo_cap;
     c->todo_count--;
-    return true;
+    return &c->ops[slot(c, c->count - 1)];
 }
 
 static void
@@ -277,14 +279,14 @@ add_todo(struct lconn *c, enum codec_verb verb, uint64_t key, uint64_t cas)
 {
     must(c->todo_count < c->todo_cap);
     unsigned at = (c->todo_head + c->todo_count++) % c->todo_cap;
-    c->todo[at] = (struct lconn_todo){key, cas, verb};
+    c->todo[at] = (struct lconn_todo){c->read_at, key, cas, verb};
 }
 
 struct lconn_op *
-lconn_fresh_op(struct lconn *c, unsigned i)
+lconn_issued_op(struct lconn *c, unsigned i)
 {
-    must(i < c->fresh);
-    return &c->ops[slot(c, c->count - c->fresh + i)];
+    must(i < c->issued);
+    return &c->ops[slot(c, c->count - c->fresh - c->issued + i)];
 }
 
 const struct lconn_op *
@@ -305,29 +307,58 @@ lconn_take_op(struct lconn *c, struct lconn_op *op)
     if (c->fresh > c->count) {
         c->fresh = c->count;
     }
+    if (c->issued > c->count - c->fresh) {
+        c->issued = c->count - c->fresh;
+    }
     forget_reply(c);
     return true;
+}
+
+static uint64_t
+bytes_sent(const struct lconn *c)
+{
+    return c->put - (c->out_len - c->out_sent);
+}
+
+/* Requests of which the last byte has gone are issued. */
+static void
+stamp(struct lconn *c, nsec_t now)
+{
+    uint64_t sent = bytes_sent(c);
+    while (c->fresh > 0) {
+        unsigned i = c->count - c->fresh;
+        uint64_t end = c->fresh > 1 ? c->ops[slot(c, i + 1)].begin : c->put;
+        if (end > sent) {
+            return;
+        }
+        c->ops[slot(c, i)].issued = now;
+        c->fresh--;
+        c->issued++;
+    }
 }
 
 enum lconn_io
 lconn_flush(struct lconn *c, nsec_t now, size_t *sent)
 {
     *sent = 0;
-    for (unsigned i = 0; i < c->fresh; i++) {
-        lconn_fresh_op(c, i)->issued = now;
-    }
-    c->fresh = 0;
+    c->issued = 0;
     while (c->out_sent < c->out_len) {
         ssize_t n = send(c->fd, c->out + c->out_sent, c->out_len - c->out_sent,
                          MSG_NOSIGNAL | MSG_DONTWAIT);
         if (n < 0 && errno == EINTR) {
             continue;
         }
-        if (n < 0) {
-            return errno == EAGAIN ? LCONN_IO_AGAIN : LCONN_IO_LOST;
+        if (n < 0 && errno == EAGAIN) {
+            c->blocked_at = c->blocked_at == 0 ? now : c->blocked_at;
+            return LCONN_IO_AGAIN;
         }
+        if (n < 0) {
+            return LCONN_IO_LOST;
+        }
+        c->blocked_at = 0;
         c->out_sent += (size_t)n;
         *sent += (size_t)n;
+        stamp(c, now);
         if (c->out_sent < c->out_len) {
             /* A short write means a full socket: make room behind the rest. */
             c->out_len -= c->out_sent;
@@ -458,12 +489,13 @@ judge(struct lconn *c, const struct workload *w, enum client_kind kind)
     return c->is_wrong ? LCONN_WRONG : LCONN_GOOD;
 }
 
-/* What the next reply answers; false when nothing was asked. */
+/* What the next reply answers; false when nothing was asked. An error may come before all of
+ * the request has gone. */
 static bool
 expect_reply(const struct lconn *c, struct codec_expect *expect)
 {
     const struct lconn_op *op = &c->ops[c->head];
-    if (c->count == c->fresh) {
+    if (c->count == 0 || op->begin >= bytes_sent(c)) {
         return false;
     }
     expect->verb = op->verb;

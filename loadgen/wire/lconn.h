@@ -40,15 +40,18 @@ enum lconn_then {
 /* A request on its way. */
 struct lconn_op {
     nsec_t intended;
-    nsec_t issued; /* 0 until given to the kernel */
+    nsec_t issued;  /* 0 until all of it was given to the kernel */
+    uint64_t begin; /* its first byte, counted from the start of the connection */
     enum codec_verb verb;
     unsigned keys;
     enum lconn_then then;
     bool is_verified; /* values are compared with what they should be */
+    uint32_t tag;     /* the caller's */
 };
 
 /* A request of one key that follows from an answer. */
 struct lconn_todo {
+    nsec_t intended; /* when the answer came */
     uint64_t key;
     uint64_t cas;
     enum codec_verb verb; /* SET or CAS */
@@ -62,6 +65,7 @@ struct lconn_request {
     uint64_t cas; /* verb CAS only */
     enum lconn_then then;
     bool is_verified;
+    uint32_t tag;
 };
 
 struct lconn {
@@ -74,15 +78,18 @@ struct lconn {
     nsec_t retry_at; /* DOWN: when to connect again; CONNECTING: when to give that up */
     nsec_t backoff;
 
-    /* Ring of requests: `count` from `head`; the last `fresh` are not stamped yet. */
+    /* Ring of requests: `count` from `head`; the last `fresh` are not issued yet, the
+     * `issued` before them were by the last flush. */
     struct lconn_op *ops;
     uint64_t *keys; /* keys_max for each op */
-    unsigned capacity, head, count, fresh;
+    unsigned capacity, head, count, fresh, issued;
     unsigned keys_max;
 
     /* out[sent..len) is to be sent. */
     char *out;
     size_t out_cap, out_len, out_sent;
+    uint64_t put;      /* bytes put into it since the start of the connection */
+    nsec_t blocked_at; /* nothing could be sent since, 0: it could */
     size_t request_max;
     bool wants_write; /* registered for writability */
 
@@ -99,6 +106,7 @@ struct lconn {
     unsigned todo_cap, todo_head, todo_count;
 
     /* The caller's. */
+    nsec_t read_at; /* when what is parsed came: start of what follows from it */
     bool in_room, is_dirty;
 };
 
@@ -144,15 +152,15 @@ lconn_has_room(const struct lconn *c, unsigned depth)
 /* Needs lconn_has_room, and nothing to do (lconn_push_todo) before. */
 void lconn_push(struct lconn *c, const struct workload *w,
                 const struct lconn_request *request);
-/* Likewise; pushes what follows from an earlier answer. False when there is nothing. */
-bool lconn_push_todo(struct lconn *c, const struct workload *w, nsec_t intended);
+/* Likewise; pushes what follows from an earlier answer. NULL when there is nothing. */
+const struct lconn_op *lconn_push_todo(struct lconn *c, const struct workload *w);
 
-/* Sends what it can. *sent is set to the bytes taken. Requests not stamped before are
- * stamped with `now`: call lconn_fresh before to see them. */
+/* Sends what it can. *sent is set to the bytes taken. Requests of which all has been sent now
+ * are stamped with `now`: lconn_issued_op shows them. */
 must_check enum lconn_io lconn_flush(struct lconn *c, nsec_t now, size_t *sent);
 
-/* The i-th of the requests not stamped yet. */
-struct lconn_op *lconn_fresh_op(struct lconn *c, unsigned i);
+/* The i-th of the `issued` requests. */
+struct lconn_op *lconn_issued_op(struct lconn *c, unsigned i);
 /* The oldest request, NULL when there is none. */
 const struct lconn_op *lconn_oldest(const struct lconn *c);
 /* Removes the oldest request; false when there is none. */
