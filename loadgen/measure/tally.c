@@ -92,6 +92,44 @@ tally_merge(struct tally *dst, const struct tally *src)
 }
 
 void
+tally_reset(struct tally *t)
+{
+    for (unsigned i = 0; i < tally_counters(); i++) {
+        atomic_store_explicit(tally_counter(t, i), 0, memory_order_relaxed);
+    }
+    for (unsigned i = 0; i < HISTS; i++) {
+        hist_reset(*hist_at(t, i));
+    }
+}
+
+/* They stand first and alone, as asserted above. */
+unsigned
+tally_counters(void)
+{
+    return offsetof(struct tally, latency) / sizeof(ctr_t);
+}
+
+ctr_t *
+tally_counter(struct tally *t, unsigned i)
+{
+    must(i < tally_counters());
+    return (ctr_t *)t + i;
+}
+
+unsigned
+tally_hists(void)
+{
+    return HISTS;
+}
+
+struct hist *
+tally_hist(struct tally *t, unsigned i)
+{
+    must(i < HISTS);
+    return *hist_at(t, i);
+}
+
+void
 tally_sent(struct tally *t, nsec_t lag, unsigned outstanding)
 {
     ctr_add(&t->sent, 1);

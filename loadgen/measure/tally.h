@@ -84,6 +84,14 @@ struct tally {
 bool tally_init(struct tally *t);
 void tally_fini(struct tally *t);
 void tally_merge(struct tally *dst, const struct tally *src);
+/* Owner only. */
+void tally_reset(struct tally *t);
+
+/* All counters and all histograms by number, for sending them elsewhere. */
+unsigned tally_counters(void);
+ctr_t *tally_counter(struct tally *t, unsigned i);
+unsigned tally_hists(void);
+struct hist *tally_hist(struct tally *t, unsigned i);
 
 /* A request of the window was given to the kernel. */
 void tally_sent(struct tally *t, nsec_t lag, unsigned outstanding);

@@ -297,3 +297,46 @@ hist_next(const struct hist *h, uint32_t *cursor, uint64_t *low, uint64_t *high,
     *cursor = h->buckets;
     return false;
 }
+
+uint32_t
+hist_buckets(const struct hist *h)
+{
+    return h->buckets;
+}
+
+uint64_t
+hist_bucket(const struct hist *h, uint32_t i)
+{
+    must(i < h->buckets);
+    return ctr_get(&h->bucket[i]);
+}
+
+void
+hist_bucket_add(struct hist *h, uint32_t i, uint64_t n)
+{
+    must(i < h->buckets);
+    ctr_add(&h->bucket[i], n);
+    ctr_add(&h->count, n);
+}
+
+struct hist_moments
+hist_moments(const struct hist *h)
+{
+    return (struct hist_moments){
+        .overflow = ctr_get(&h->overflow),
+        .min = get_u64(&h->min),
+        .max = get_u64(&h->max),
+        .sum = get_double(&h->sum),
+        .sum_squares = get_double(&h->sum_squares),
+    };
+}
+
+void
+hist_set_moments(struct hist *h, const struct hist_moments *m)
+{
+    atomic_store_explicit(&h->overflow, m->overflow, memory_order_relaxed);
+    atomic_store_explicit(&h->min, m->min, memory_order_relaxed);
+    atomic_store_explicit(&h->max, m->max, memory_order_relaxed);
+    atomic_store_explicit(&h->sum, m->sum, memory_order_relaxed);
+    atomic_store_explicit(&h->sum_squares, m->sum_squares, memory_order_relaxed);
+}

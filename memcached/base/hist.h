@@ -55,3 +55,17 @@ uint64_t hist_quantile(const struct hist *h, double q);
  * are inclusive. */
 bool hist_next(const struct hist *h, uint32_t *cursor, uint64_t *low, uint64_t *high,
                uint64_t *count);
+
+/* What a histogram knows besides its buckets. */
+struct hist_moments {
+    uint64_t overflow, min, max; /* min is UINT64_MAX when empty */
+    double sum, sum_squares;
+};
+
+/* For sending a histogram elsewhere: the buckets by number, of two histograms of the same
+ * make the same values, and the rest. */
+uint32_t hist_buckets(const struct hist *h);
+uint64_t hist_bucket(const struct hist *h, uint32_t i);
+void hist_bucket_add(struct hist *h, uint32_t i, uint64_t n);
+struct hist_moments hist_moments(const struct hist *h);
+void hist_set_moments(struct hist *h, const struct hist_moments *m);

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * What came to a tally in an interval, as fields of a frame: counters and buckets as
+ * differences in varints, empty buckets left out; minimum, maximum and sums as they stand,
+ * so that adding up all deltas gives the tally itself, to the last bit. Pure.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/must.h"
+#include "loadgen/measure/tally.h"
+#include "loadgen/swarm/frame.h"
+
+/* Adds what `now` has beyond `before`. Both belong to the caller's thread. */
+void delta_put(struct frame_out *o, struct tally *now, struct tally *before);
+/* Adds a frame's delta to `sum`. False: it is not one, `sum` is as it was. */
+must_check bool delta_add(struct tally *sum, const struct frame *f);
+/* Tells tallies apart: equal ones have the same. */
+uint64_t delta_digest(struct tally *t);
+/* Tells apart builds whose tallies are laid out differently. */
+uint64_t delta_shape(void);

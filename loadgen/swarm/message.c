@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ */
+#include "loadgen/swarm/message.h"
+
+#include <string.h>
+
+void
+message_put_hello(struct frame_out *o, const struct message_hello *h)
+{
+    frame_put_text(o, FIELD_MAGIC, MESSAGE_MAGIC);
+    frame_put_number(o, FIELD_VERSION, MESSAGE_VERSION);
+    frame_put_number(o, FIELD_FEATURES, h->features);
+    frame_put_number(o, FIELD_SHAPE, h->shape);
+    frame_put_number(o, FIELD_IS_OPEN, h->is_open ? 1 : 0);
+    frame_put_bytes(o, FIELD_NONCE, h->nonce, sizeof h->nonce);
+}
+
+const char *
+message_get_hello(const struct frame *f, struct message_hello *h)
+{
+    char magic[sizeof MESSAGE_MAGIC];
+    uint64_t version, is_open;
+    struct frame_field nonce;
+    if (f->type != MESSAGE_HELLO || !frame_text(f, FIELD_MAGIC, magic, sizeof magic) ||
+        strcmp(magic, MESSAGE_MAGIC) != 0) {
+        return "does not speak mcload's protocol";
+    }
+    if (!frame_number(f, FIELD_VERSION, 0, UINT64_MAX, &version) ||
+        version != MESSAGE_VERSION) {
+        return "speaks another version of mcload's protocol";
+    }
+    if (!frame_number(f, FIELD_FEATURES, 0, UINT64_MAX, &h->features) ||
+        !frame_number(f, FIELD_SHAPE, 0, UINT64_MAX, &h->shape) ||
+        !frame_number(f, FIELD_IS_OPEN, 0, 1, &is_open) ||
+        !frame_bytes(f, FIELD_NONCE, SEAL_NONCE, SEAL_NONCE, &nonce)) {
+        return "does not speak mcload's protocol";
+    }
+    h->is_open = is_open == 1;
+    memcpy(h->nonce, nonce.p, sizeof h->nonce);
+    return NULL;
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * What leader and agents say to each other (doc/swarm.md has the order), and the hello with
+ * which both begin. Types and tags are never used anew for something else. Pure.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/must.h"
+#include "loadgen/swarm/frame.h"
+#include "loadgen/swarm/seal.h"
+
+#define MESSAGE_MAGIC "mcload swarm"
+#define MESSAGE_VERSION 1 /* the only one so far */
+#define MESSAGE_PORT 5556
+#define MESSAGE_HELLO_MAX 1024 /* bytes of a frame before the proofs are given */
+#define MESSAGE_TEXT_MAX 512   /* of a sentence, with its end */
+#define MESSAGE_WORD_MAX 1024  /* of a word of the command line, with its end */
+#define MESSAGE_WORDS_MAX 256
+#define MESSAGE_AGENTS_MAX 64
+#define MESSAGE_WEIGHT_MAX 1000000
+#define MESSAGE_COSTS_MAX 65536
+
+enum message {
+    MESSAGE_HELLO = 1, /* both */
+    MESSAGE_PROOF,     /* both */
+    MESSAGE_WELCOME,   /* agent: commands are taken */
+    MESSAGE_BUSY,      /* agent: of another leader */
+    MESSAGE_REFUSED,   /* agent: TEXT says why, and no more comes */
+    MESSAGE_CONFIG,    /* leader: WORDs, AGENT, AGENTS, QPS: connect and load */
+    MESSAGE_READY,     /* agent: connected and loaded */
+    MESSAGE_FAILED,    /* agent: TEXT says why; it is idle again */
+    MESSAGE_STAMP,     /* leader: SENT; renews the lease */
+    MESSAGE_STAMPS, /* agent: SENT, HEARD, ANSWERED, with BUSY, BEHIND: its heartbeat */
+    MESSAGE_START,  /* leader: BEGIN on the agent's clock */
+    MESSAGE_DELTA,  /* agent: INTERVAL, COUNTERS, HISTs */
+    MESSAGE_DONE,   /* agent: the totals' DIGEST, and what it cost */
+    MESSAGE_STOP,   /* leader: end the run now */
+};
+
+enum message_field {
+    FIELD_MAGIC = 1,
+    FIELD_VERSION,
+    FIELD_FEATURES, /* bits; unknown ones are to be ignored */
+    FIELD_NONCE,
+    FIELD_SHAPE,   /* of tallies: both sides must have the same */
+    FIELD_IS_OPEN, /* 1: the sender of this hello has no key */
+    FIELD_PROOF,
+    FIELD_TEXT,
+    FIELD_WEIGHT,
+    FIELD_WORD,
+    FIELD_AGENT,
+    FIELD_AGENTS,
+    FIELD_QPS, /* the agent's share; 0: closed loop */
+    FIELD_LOADED,
+    FIELD_SENT,
+    FIELD_HEARD,
+    FIELD_ANSWERED,
+    FIELD_BUSY,   /* thousandths of a core that the whole process took lately */
+    FIELD_BEHIND, /* ns that its own loop was late */
+    FIELD_BEGIN,
+    FIELD_INTERVAL,
+    FIELD_COUNTERS,
+    FIELD_HIST,
+    FIELD_DIGEST,
+    FIELD_ELAPSED,     /* ns, of the measured window */
+    FIELD_START_ERROR, /* ns, how late it began */
+    FIELD_COST,        /* one a thread: elapsed, cpu, idle in ns */
+    FIELD_WAS_STOPPED, /* 1: the window ended early */
+    FIELD_IS_LOCAL,    /* 1: a server shares the agent's machine */
+};
+
+struct message_hello {
+    uint64_t features, shape;
+    bool is_open;
+    uint8_t nonce[SEAL_NONCE];
+};
+
+void message_put_hello(struct frame_out *o, const struct message_hello *h);
+/* NULL, or why the other side cannot be spoken with. */
+must_check const char *message_get_hello(const struct frame *f, struct message_hello *h);

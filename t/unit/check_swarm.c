@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * What a swarm decides: shares of the rate, offsets of clocks, leases, what may be loaded.
+ */
+#include <arpa/inet.h>
+
+#include "check_unit.h"
+#include "base/rng.h"
+#include "loadgen/swarm/align.h"
+#include "loadgen/swarm/allow.h"
+#include "loadgen/swarm/lease.h"
+#include "loadgen/swarm/split.h"
+
+#define SEC NSEC_PER_SEC
+#define US NSEC_PER_USEC
+
+/* ---- shares ------------------------------------------------------------------------- */
+
+START_TEST(shares_by_largest_remainder)
+{
+    uint64_t shares[3];
+    split_by_weight(10, (double[]){1, 1, 1}, 3, shares);
+    ck_assert(shares[0] == 4 && shares[1] == 3 && shares[2] == 3);
+    split_by_weight(100, (double[]){1, 2, 4}, 3, shares); /* 14.29 28.57 57.14 */
+    ck_assert(shares[0] == 14 && shares[1] == 29 && shares[2] == 57);
+    split_by_weight(7, (double[]){0, 1, 1}, 3, shares);
+    ck_assert(shares[0] == 0 && shares[1] == 4 && shares[2] == 3);
+    split_by_weight(0, (double[]){1, 2, 3}, 3, shares);
+    ck_assert(shares[0] == 0 && shares[1] == 0 && shares[2] == 0);
+}
+END_TEST
+
+START_TEST(shares_add_up)
+{
+    struct rng r;
+    rng_init(&r, 7, 0);
+    for (unsigned i = 0; i < 20000; i++) {
+        double weights[20];
+        uint64_t shares[20], sum = 0, total = rng_below(&r, 100000000);
+        unsigned parts = 1 + (unsigned)rng_below(&r, 20);
+        double all = 0;
+        for (unsigned p = 0; p < parts; p++) {
+            weights[p] = 1 + (double)rng_below(&r, 1000000);
+            all += weights[p];
+        }
+        split_by_weight(total, weights, parts, shares);
+        for (unsigned p = 0; p < parts; p++) {
+            double exact = (double)total * weights[p] / all;
+            sum += shares[p];
+            expect((double)shares[p] > exact - 1.001 &&
+                   (double)shares[p] < exact + 1.001);
+        }
+        expect(sum == total);
+    }
+}
+END_TEST
+
+/* ---- clocks ------------------------------------------------------------------------- */
+
+/* An exchange at leader's time `at` with an agent whose clock is off by `offset`. */
+static struct align_stamps
+exchange(nsec_t at, int64_t offset, nsec_t there, nsec_t busy, nsec_t back)
+{
+    return (struct align_stamps){
+        .sent = at,
+        .heard = at + there + (nsec_t)offset,
+        .answered = at + there + busy + (nsec_t)offset,
+        .received = at + there + busy + back,
+    };
+}
+
+START_TEST(the_shortest_way_counts)
+{
+    struct align a = {0};
+    struct align_estimate e;
+    ck_assert(!align_estimate(&a, &e));
+    int64_t offset = -5 * (int64_t)SEC;
+    struct align_stamps slow = exchange(100 * SEC, offset, 900 * US, 10 * US, 100 * US);
+    struct align_stamps quick = exchange(101 * SEC, offset, 30 * US, 10 * US, 20 * US);
+    ck_assert(align_add(&a, &slow) && align_estimate(&a, &e));
+    ck_assert_int_le(llabs((long long)(e.offset - offset)), (int64_t)e.bound);
+    ck_assert_uint_eq(e.way_max, 1000 * US);
+    ck_assert(align_add(&a, &quick) && align_add(&a, &slow) && align_estimate(&a, &e));
+    ck_assert_int_le(llabs((long long)(e.offset - offset)), 6 * (int64_t)US);
+    ck_assert_uint_le(e.bound, 26 * US);
+    ck_assert_double_eq(e.drift, 0);
+    nsec_t there = align_convert(&e, 200 * SEC);
+    ck_assert_int_le(llabs((long long)(there - 195 * SEC)), (int64_t)e.bound);
+}
+END_TEST
+
+START_TEST(impossible_stamps_are_left_out)
+{
+    struct align a = {0};
+    struct align_estimate e;
+    struct align_stamps s = exchange(SEC, 0, 10, 10, 10);
+    s.received = s.sent - 1;
+    ck_assert(!align_add(&a, &s));
+    s = exchange(SEC, 0, 10, 10, 10);
+    s.answered = s.heard - 1;
+    ck_assert(!align_add(&a, &s));
+    s = exchange(SEC, 0, 10, 10, 10);
+    s.answered += SEC; /* busy for longer than the whole exchange */
+    ck_assert(!align_add(&a, &s));
+    ck_assert(!align_estimate(&a, &e));
+}
+END_TEST
+
+/* 50 ppm fast; jitter of up to 20 us on ways of 100 us. */
+START_TEST(drift_is_the_slope)
+{
+    struct align a = {0};
+    struct align_estimate e;
+    struct rng r;
+    rng_init(&r, 1, 0);
+    for (unsigned i = 0; i < 100; i++) {
+        nsec_t at = (1000 + i) * SEC;
+        int64_t offset = (int64_t)(i * 50 * US) + 7 * (int64_t)SEC;
+        struct align_stamps s = exchange(at, offset, 50 * US + rng_below(&r, 20 * US), US,
+                                         50 * US + rng_below(&r, 20 * US));
+        ck_assert(align_add(&a, &s));
+    }
+    ck_assert(align_estimate(&a, &e));
+    ck_assert_double_gt(e.drift, 49e-6);
+    ck_assert_double_lt(e.drift, 51e-6);
+    nsec_t there = align_convert(&e, 1099 * SEC);
+    int64_t error = (int64_t)(there - 1106 * SEC - 99 * 50 * US);
+    ck_assert_int_le(llabs((long long)error), 60 * (int64_t)US);
+}
+END_TEST
+
+/* ---- leases ------------------------------------------------------------------------- */
+
+START_TEST(a_lease_ends_unless_renewed)
+{
+    struct lease l = {0};
+    lease_renew(&l, 10 * SEC);
+    ck_assert(!lease_is_over(&l, 10 * SEC));
+    ck_assert(!lease_is_over(&l, 13 * SEC - 1));
+    ck_assert(lease_is_over(&l, 13 * SEC));
+    lease_renew(&l, 11 * SEC);
+    ck_assert(!lease_is_over(&l, 13 * SEC));
+    lease_renew(&l, 9 * SEC); /* a word that was long on its way takes nothing back */
+    ck_assert_uint_eq(lease_end(&l), 14 * SEC);
+}
+END_TEST
+
+START_TEST(pauses_double)
+{
+    ck_assert_uint_eq(lease_pause(0), 0);
+    ck_assert_uint_eq(lease_pause(1), LEASE_PAUSE_FIRST);
+    ck_assert_uint_eq(lease_pause(2), 2 * LEASE_PAUSE_FIRST);
+    ck_assert_uint_eq(lease_pause(4), 8 * LEASE_PAUSE_FIRST);
+    ck_assert_uint_eq(lease_pause(50), LEASE_PAUSE_LAST);
+    ck_assert_uint_eq(lease_pause(UINT32_MAX), LEASE_PAUSE_LAST);
+}
+END_TEST
+
+/* ---- what may be loaded ------------------------------------------------------------- */
+
+static const char *
+ask(const struct allow *a, const char *host, unsigned port)
+{
+    uint8_t ip[IPNET_BYTES] = {[10] = 0xff, [11] = 0xff};
+    if (inet_pton(AF_INET, host, ip + 12) != 1) {
+        ck_assert_int_eq(inet_pton(AF_INET6, host, ip), 1);
+    }
+    return allow_ip(a, ip, (uint16_t)port);
+}
+
+START_TEST(only_this_machine_at_first)
+{
+    struct allow a;
+    allow_loopback(&a);
+    ck_assert_ptr_null(ask(&a, "127.0.0.1", 11211));
+    ck_assert_ptr_null(ask(&a, "127.3.2.1", 80));
+    ck_assert_ptr_null(ask(&a, "::1", 11211));
+    ck_assert_str_eq(ask(&a, "10.0.0.1", 11211), "is outside what the agent allows");
+    ck_assert_ptr_nonnull(ask(&a, "::2", 11211));
+    ck_assert_ptr_nonnull(allow_path(&a, "/tmp/s"));
+}
+END_TEST
+
+START_TEST(networks_and_ports)
+{
+    struct allow a = {0};
+    ck_assert_ptr_null(allow_add(&a, "10.1.0.0/16:11211"));
+    ck_assert_ptr_null(allow_add(&a, "10.2.3.4:100-200"));
+    ck_assert_ptr_null(allow_add(&a, "[fd00::]/8:11211"));
+    ck_assert_ptr_null(allow_add(&a, "[fe80::1]:5"));
+    ck_assert_ptr_null(allow_add(&a, "fc00::/16"));
+    ck_assert_ptr_null(allow_add(&a, "unix:/run/m.sock"));
+    ck_assert_ptr_null(ask(&a, "10.1.255.254", 11211));
+    ck_assert_ptr_nonnull(ask(&a, "10.1.255.254", 11212));
+    ck_assert_ptr_nonnull(ask(&a, "10.3.0.1", 11211));
+    ck_assert_ptr_null(ask(&a, "10.2.3.4", 100));
+    ck_assert_ptr_null(ask(&a, "10.2.3.4", 200));
+    ck_assert_ptr_nonnull(ask(&a, "10.2.3.4", 201));
+    ck_assert_ptr_null(ask(&a, "fd12::1", 11211));
+    ck_assert_ptr_nonnull(ask(&a, "fd12::1", 80));
+    ck_assert_ptr_null(ask(&a, "fe80::1", 5));
+    ck_assert_ptr_null(ask(&a, "fc00::77", 9));
+    ck_assert_ptr_null(allow_path(&a, "/run/m.sock"));
+    ck_assert_ptr_nonnull(allow_path(&a, "/run/m.sock2"));
+    ck_assert_ptr_nonnull(ask(&a, "127.0.0.1", 11211));
+}
+END_TEST
+
+START_TEST(never_many_at_once)
+{
+    struct allow a = {0};
+    ck_assert_ptr_null(allow_add(&a, "0.0.0.0/0"));
+    ck_assert_ptr_null(allow_add(&a, "::/0"));
+    ck_assert_ptr_null(allow_add(&a, "10.1.2.0/24"));
+    ck_assert_ptr_null(ask(&a, "10.1.2.3", 1));
+    ck_assert_str_eq(ask(&a, "224.0.0.1", 1), "is a multicast address");
+    ck_assert_str_eq(ask(&a, "239.255.255.255", 1), "is a multicast address");
+    ck_assert_str_eq(ask(&a, "ff02::1", 1), "is a multicast address");
+    ck_assert_str_eq(ask(&a, "255.255.255.255", 1), "is a broadcast address");
+    ck_assert_str_eq(ask(&a, "10.1.2.255", 1), "is a broadcast address");
+    ck_assert_str_eq(ask(&a, "0.0.0.0", 1), "is no address of a server");
+    ck_assert_str_eq(ask(&a, "::", 1), "is no address of a server");
+}
+END_TEST
+
+START_TEST(networks_that_are_none)
+{
+    static const char *const wrong[] = {"",
+                                        "x",
+                                        "10.0.0.0/33",
+                                        "10.0.0.0/8:",
+                                        "10.0.0.0/8:0",
+                                        "1.2.3.4:",
+                                        "1.2.3.4:x",
+                                        "1.2.3.4:70000",
+                                        "1.2.3.4:9-8",
+                                        "1.2.3.4:-8",
+                                        "[::1",
+                                        "[]",
+                                        "[::1]:",
+                                        "[::1]x",
+                                        "unix:relative",
+                                        "unix:",
+                                        "1.2.3:4",
+                                        "1.2.3.4:1-2-3",
+                                        "1.2.3.4:99999999999"};
+    struct allow a = {0};
+    for (unsigned i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        ck_assert_msg(allow_add(&a, wrong[i]) != NULL, "%s", wrong[i]);
+    }
+    ck_assert_uint_eq(a.count, 0);
+    for (unsigned i = 0; i < ALLOW_RULES_MAX; i++) {
+        ck_assert_ptr_null(allow_add(&a, "10.0.0.1"));
+    }
+    ck_assert_str_eq(allow_add(&a, "10.0.0.1"), "too many networks");
+}
+END_TEST
+
+START_TEST(limits)
+{
+    struct allow_caps none = {0}, caps = {1000, 10, 5};
+    struct allow_demand d = {1000, 10, 5};
+    ck_assert_ptr_null(allow_within(&caps, &d));
+    ck_assert_ptr_null(allow_within(&none, &(struct allow_demand){0, 1e6, 1e6}));
+    d.qps = 1000.5;
+    ck_assert_str_eq(allow_within(&caps, &d),
+                     "more requests a second than the agent allows");
+    d.qps = 0;
+    ck_assert_ptr_nonnull(allow_within(&caps, &d));
+    d = (struct allow_demand){1, 11, 5};
+    ck_assert_str_eq(allow_within(&caps, &d), "more connections than the agent allows");
+    d = (struct allow_demand){1, 1, 5.1};
+    ck_assert_str_eq(allow_within(&caps, &d), "a longer run than the agent allows");
+}
+END_TEST
+
+int
+main(void)
+{
+    Suite *suite = suite_create("swarm");
+    TCase *tc = tcase_create("swarm");
+    tcase_set_timeout(tc, SUITE_TIMEOUT_S);
+    tcase_add_test(tc, shares_by_largest_remainder);
+    tcase_add_test(tc, shares_add_up);
+    tcase_add_test(tc, the_shortest_way_counts);
+    tcase_add_test(tc, impossible_stamps_are_left_out);
+    tcase_add_test(tc, drift_is_the_slope);
+    tcase_add_test(tc, a_lease_ends_unless_renewed);
+    tcase_add_test(tc, pauses_double);
+    tcase_add_test(tc, only_this_machine_at_first);
+    tcase_add_test(tc, networks_and_ports);
+    tcase_add_test(tc, never_many_at_once);
+    tcase_add_test(tc, networks_that_are_none);
+    tcase_add_test(tc, limits);
+    suite_add_tcase(suite, tc);
+    return run_suite(suite);
+}
