@@ -21,29 +21,6 @@ print_help(void)
 }
 
 static enum exit_status
-make_workload(const struct options *o, struct workload *w)
-{
-    struct workload_conf conf = {
-        .records = (uint64_t)o->classes[0].records,
-        .mix = o->classes[0].mix,
-        .fills = o->classes[0].fills,
-        .verify = o->classes[0].verify,
-        .getcount = (unsigned)o->classes[0].getcount,
-        .key_prefix = o->classes[0].key_prefix,
-        .key_size = o->classes[0].key_size,
-        .value_size = o->classes[0].value_size,
-        .expiry = o->classes[0].expiry,
-        .popularity = o->classes[0].popularity,
-    };
-    const char *wrong = workload_init(w, &conf);
-    if (wrong != NULL) {
-        fprintf(stderr, "mcload: %s\n", wrong);
-        return EXIT_USAGE;
-    }
-    return EXIT_VALID;
-}
-
-static enum exit_status
 resolve(const struct options *o, struct target *targets)
 {
     char err[512];
@@ -101,42 +78,59 @@ report(const struct options *o, const struct result *r, int argc, char **argv, F
     return status;
 }
 
+static void
+print_banner(const struct options *o)
+{
+    for (unsigned i = 0; i < o->classes_len; i++) {
+        const struct lclass *c = &o->classes[i];
+        fprintf(stderr,
+                "mcload: %s: %s loop, %jd x %jd connections to each of %u servers\n",
+                c->name, c->qps > 0 ? "open" : "closed", (intmax_t)c->threads,
+                (intmax_t)c->connections, o->servers_len);
+    }
+}
+
+static enum exit_status
+run_and_report(const struct options *o, struct run *run, int argc, char **argv,
+               FILE *json)
+{
+    struct result result;
+    enum exit_status status = run_once(run, &(struct run_shot){0}, &result);
+    if (status == EXIT_VALID) {
+        status = report(o, &result, argc, argv, json);
+        result_fini(&result);
+    }
+    return status;
+}
+
 static enum exit_status
 load_and_run(const struct options *o, int argc, char **argv, FILE *json)
 {
     static struct target targets[OPTIONS_SERVERS_MAX];
-    struct workload workload;
-    struct result result;
-    enum exit_status status = make_workload(o, &workload);
-    status = status != EXIT_VALID ? status : resolve(o, targets);
+    struct run *run;
+    enum exit_status status = resolve(o, targets);
     if (status != EXIT_VALID) {
         return status;
     }
     if (o->verbose > 0 && !o->is_quiet) {
-        fprintf(stderr, "mcload: %s loop, %jd x %jd connections to each of %u servers\n",
-                o->classes[0].qps > 0 ? "open" : "closed",
-                (intmax_t)o->classes[0].threads, (intmax_t)o->classes[0].connections,
-                o->servers_len);
+        print_banner(o);
     }
-    struct run_conf conf = {o, &workload, targets, has_progress(o), stderr};
-    if (!workload_open(&workload)) {
-        fputs("mcload: out of memory for values\n", stderr);
-        return EXIT_UNREACHABLE;
-    }
-    status = run_all(&conf, &result);
-    workload_close(&workload);
+    struct run_conf conf = {
+        .options = o,
+        .targets = targets,
+        .has_progress = has_progress(o),
+        .err = stderr,
+    };
+    status = run_open(&run, &conf);
     if (status != EXIT_VALID) {
         return status;
     }
-    if (o->load_only) {
-        if (!o->is_quiet) {
-            fprintf(stderr, "mcload: %ju records stored\n",
-                    (uintmax_t)ctr_get(&result.total.loaded));
-        }
-    } else {
-        status = report(o, &result, argc, argv, json);
+    if (!o->load_only) {
+        status = run_and_report(o, run, argc, argv, json);
+    } else if (!o->is_quiet) {
+        fprintf(stderr, "mcload: %ju records stored\n", (uintmax_t)run_loaded(run));
     }
-    result_fini(&result);
+    run_close(&run);
     return status;
 }
 

@@ -23,6 +23,15 @@ progress_init(struct progress *p)
 }
 
 void
+progress_reset(struct progress *p)
+{
+    hist_reset(p->now);
+    hist_reset(p->before);
+    p->answered = 0;
+    p->at = 0;
+}
+
+void
 progress_fini(struct progress *p)
 {
     hist_destroy(&p->now);

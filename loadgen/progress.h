@@ -17,6 +17,8 @@ struct progress {
 };
 
 must_check bool progress_init(struct progress *p);
+/* Another run begins. */
+void progress_reset(struct progress *p);
 void progress_fini(struct progress *p);
 void progress_load(const struct lthread *threads, unsigned count, uint64_t records,
                    FILE *out);

@@ -4,6 +4,7 @@
 #include "loadgen/run.h"
 
 #include <errno.h>
+#include <math.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -11,36 +12,119 @@
 #include <sys/resource.h>
 #include <time.h>
 
-#include "loadgen/drive/load.h"
+#include "base/rng.h"
 #include "loadgen/drive/lthread.h"
 #include "loadgen/progress.h"
+#include "loadgen/work/workload.h"
 #include "qos/pin.h"
 
-#define LOAD_LOOK_MS 200
+#define LOAD_LOOK (200 * NSEC_PER_MSEC)
 #define RUN_LOOK_MS 1000
+/* Between looks for threads that are still waiting for replies. */
+#define DRAIN_LOOK (100 * NSEC_PER_MSEC)
 #define BEGIN_DELAY (5 * NSEC_PER_MSEC) /* so that all threads see the gate open before */
 #define SPARE_FDS 64
 #define CPU_LIST_MAX 8192
 
+/* One class at work. Threads read it. */
+struct run_class {
+    const struct lclass *conf;
+    struct workload workload;
+    struct lconn_auth auth;
+    unsigned first, threads; /* of all threads of the run */
+    bool loads;              /* stores its records: no class before has done it */
+};
+
 struct run {
-    const struct run_conf *conf;
+    struct run_conf conf;
     const struct options *o;
     struct gate gate;
+    struct run_class *classes;
     struct lthread *threads;
-    unsigned started;
+    unsigned threads_len, started;
+    uint64_t records; /* to be stored, on all servers */
     struct pin_plan plan;
     bool has_plan;
-    struct lconn_auth auth; /* constant while threads run */
     atomic_bool stop;
     struct progress progress;
+    uint64_t count; /* runs so far */
+    struct drive_window window;
+    sigset_t signals, mask_before;
+    bool is_masked;
 };
 
 static enum exit_status
 fail(const struct run *r, const char *what)
 {
-    fprintf(r->conf->err, "mcload: %s\n", what);
+    fprintf(r->conf.err, "mcload: %s\n", what);
     return EXIT_UNREACHABLE;
 }
+
+/* ---- what classes share ------------------------------------------------------------- */
+
+static enum exit_status
+make_workload(struct run *r, struct run_class *c)
+{
+    const struct lclass *l = c->conf;
+    struct workload_conf conf = {
+        .records = (uint64_t)l->records,
+        .mix = l->mix,
+        .fills = l->fills,
+        .verify = l->verify,
+        .getcount = (unsigned)l->getcount,
+        .key_prefix = l->key_prefix,
+        .key_size = l->key_size,
+        .value_size = l->value_size,
+        .expiry = l->expiry,
+        .popularity = l->popularity,
+    };
+    const char *wrong = workload_init(&c->workload, &conf);
+    if (wrong != NULL) {
+        fprintf(r->conf.err, "mcload: %s\n", wrong);
+        return EXIT_USAGE;
+    }
+    return workload_open(&c->workload) ? EXIT_VALID : fail(r, "out of memory for values");
+}
+
+/* The first class that uses some records stores them for all. */
+static bool
+has_to_load(const struct run *r, unsigned index)
+{
+    const struct run_class *c = &r->classes[index];
+    for (unsigned i = 0; i < index; i++) {
+        const struct run_class *before = &r->classes[i];
+        if (before->loads && workload_has_same_records(&before->workload, &c->workload)) {
+            return false;
+        }
+    }
+    return !c->conf->no_load;
+}
+
+static enum exit_status
+make_classes(struct run *r)
+{
+    enum exit_status status = EXIT_VALID;
+    r->classes = calloc(r->o->classes_len, sizeof *r->classes);
+    if (r->classes == NULL) {
+        return fail(r, "out of memory");
+    }
+    for (unsigned i = 0; status == EXIT_VALID && i < r->o->classes_len; i++) {
+        struct run_class *c = &r->classes[i];
+        c->conf = &r->o->classes[i];
+        c->first = r->threads_len;
+        c->threads = (unsigned)c->conf->threads;
+        r->threads_len += c->threads;
+        if (c->conf->password != NULL) {
+            c->auth.len = c->conf->codec->put_auth(c->auth.bytes, c->conf->username,
+                                                   c->conf->password);
+        }
+        status = make_workload(r, c);
+        c->loads = status == EXIT_VALID && has_to_load(r, i);
+    }
+    return status;
+}
+
+/* ---- places and limits -------------------------------------------------------------- */
 
 /* "list:" and the CPUs that this process may use. */
 static bool
@@ -76,11 +160,10 @@ make_plan(struct run *r)
     }
     const char *wrong = pin_spec_parse(&spec, text);
     if (wrong != NULL) {
-        fprintf(r->conf->err, "mcload: %s (--cpus)\n", wrong);
+        fprintf(r->conf.err, "mcload: %s (--cpus)\n", wrong);
         return EXIT_USAGE;
     }
-    r->has_plan =
-        pin_plan(&spec, (unsigned)r->o->classes[0].threads, &r->plan, err, sizeof err);
+    r->has_plan = pin_plan(&spec, r->threads_len, &r->plan, err, sizeof err);
     pin_spec_fini(&spec);
     return r->has_plan ? EXIT_VALID : fail(r, err);
 }
@@ -90,85 +173,115 @@ static void
 raise_fd_limit(const struct run *r)
 {
     struct rlimit limit;
-    rlim_t needed = (rlim_t)(r->o->classes[0].threads * r->o->classes[0].connections) *
-                        r->o->servers_len +
-                    (rlim_t)r->o->classes[0].threads * 2 + SPARE_FDS;
+    rlim_t needed = (rlim_t)r->threads_len * 2 + SPARE_FDS;
+    for (unsigned i = 0; i < r->o->classes_len; i++) {
+        const struct lclass *c = &r->o->classes[i];
+        needed += (rlim_t)(c->threads * c->connections) * r->o->servers_len;
+    }
     if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < needed) {
         limit.rlim_cur = needed < limit.rlim_max ? needed : limit.rlim_max;
         if (setrlimit(RLIMIT_NOFILE, &limit) != 0) {
-            fprintf(r->conf->err, "mcload: cannot open %ju files: %s\n",
-                    (uintmax_t)needed, strerror(errno));
+            fprintf(r->conf.err, "mcload: cannot open %ju files: %s\n", (uintmax_t)needed,
+                    strerror(errno));
         }
     }
 }
 
-static struct lthread_conf
-thread_conf(struct run *r, unsigned index)
+/* ---- threads ------------------------------------------------------------------------ */
+
+/* Of what all processes together store, the part of one thread. */
+static struct load_slice
+slice_of(const struct run *r, const struct run_class *c, unsigned thread)
 {
-    const struct options *o = r->o;
-    unsigned depth = (unsigned)o->classes[0].depth;
-    return (struct lthread_conf){
-        .index = index,
-        .threads = (unsigned)o->classes[0].threads,
-        .set =
-            {
-                .codec = o->classes[0].codec,
-                .targets = r->conf->targets,
-                .targets_len = o->servers_len,
-                .per_target = (unsigned)o->classes[0].connections,
-                .capacity = depth > LOAD_DEPTH ? depth : LOAD_DEPTH,
-                .workload = r->conf->workload,
-                .auth = o->classes[0].password != NULL ? &r->auth : NULL,
-                .with_nodelay = !o->classes[0].no_nodelay,
-                .timeout = (nsec_t)(o->timeout_s * (double)NSEC_PER_SEC),
-            },
-        .drive =
-            {
-                .is_open = o->classes[0].qps > 0,
-                .rate = (double)o->classes[0].qps,
-                .arrivals = &o->classes[0].arrivals,
-                .scope = o->classes[0].scope,
-                .depth = depth,
-                .drops_late = o->classes[0].drops_late,
-                .spin = o->classes[0].is_blocking || o->classes[0].qps == 0
-                            ? 0
-                            : (nsec_t)(o->classes[0].spin_us * (double)NSEC_PER_USEC),
-                .timeout = (nsec_t)(o->timeout_s * (double)NSEC_PER_SEC),
-                .seed = o->seed,
-                .thread = index,
-                .threads = (unsigned)o->classes[0].threads,
-                .stop = &r->stop,
-            },
-        .loads = !o->classes[0].no_load,
-        .pin = r->has_plan ? &r->plan : NULL,
-        .fifo_priority = o->fifo_priority,
+    unsigned agents = r->conf.agents > 0 ? r->conf.agents : 1;
+    struct load_slice all =
+        load_slice_of((uint64_t)c->conf->records, r->conf.agent, agents);
+    struct load_slice part = load_slice_of(all.end - all.first, thread, c->threads);
+    return (struct load_slice){all.first + part.first, all.first + part.end};
+}
+
+static struct drive_conf
+drive_conf(struct run *r, const struct run_class *c, unsigned thread)
+{
+    const struct lclass *l = c->conf;
+    unsigned agents = r->conf.agents > 0 ? r->conf.agents : 1;
+    return (struct drive_conf){
+        .is_open = l->qps > 0,
+        .rate = (double)l->qps,
+        .arrivals = &l->arrivals,
+        .scope = l->scope,
+        .depth = (unsigned)l->depth,
+        .drops_late = l->drops_late,
+        .spin = l->is_blocking || l->qps == 0
+                    ? 0
+                    : (nsec_t)(l->spin_us * (double)NSEC_PER_USEC),
+        .timeout = (nsec_t)(r->o->timeout_s * (double)NSEC_PER_SEC),
+        .seed = r->o->seed,
+        .thread = thread,
+        .threads = c->threads,
+        .agent = r->conf.agent,
+        .first_thread = c->first,
+        .part = r->conf.agent * c->threads + thread,
+        .parts = agents * c->threads,
+        .stop = &r->stop,
     };
 }
 
-/* Waits for SIGINT or SIGTERM. True when one came. */
-static bool
-take_signal(const sigset_t *signals, int timeout_ms)
+static struct lthread_conf
+thread_conf(struct run *r, const struct run_class *c, unsigned thread)
 {
-    struct timespec ts = {timeout_ms / 1000, timeout_ms % 1000 * 1000000L};
-    return sigtimedwait(signals, NULL, &ts) > 0;
-}
-
-static void
-open_gate(struct run *r, bool is_cancelled)
-{
-    struct gate *g = &r->gate;
-    PTHREAD_OK(pthread_mutex_lock(&g->mutex));
-    g->window.begin = clock_now() + BEGIN_DELAY;
-    g->window.start = g->window.begin + (nsec_t)(r->o->warmup_s * (double)NSEC_PER_SEC);
-    g->window.end = g->window.start + (nsec_t)(r->o->time_s * (double)NSEC_PER_SEC);
-    g->is_cancelled = is_cancelled;
-    g->is_open = true;
-    PTHREAD_OK(pthread_cond_broadcast(&g->changed));
-    PTHREAD_OK(pthread_mutex_unlock(&g->mutex));
+    const struct lclass *l = c->conf;
+    unsigned depth = (unsigned)l->depth;
+    return (struct lthread_conf){
+        .index = c->first + thread,
+        .set =
+            {
+                .codec = l->codec,
+                .targets = r->conf.targets,
+                .targets_len = r->o->servers_len,
+                .per_target = (unsigned)l->connections,
+                .capacity = depth > LOAD_DEPTH ? depth : LOAD_DEPTH,
+                .workload = &c->workload,
+                .auth = l->password != NULL ? &c->auth : NULL,
+                .with_nodelay = !l->no_nodelay,
+                .timeout = (nsec_t)(r->o->timeout_s * (double)NSEC_PER_SEC),
+            },
+        .drive = drive_conf(r, c, thread),
+        .loads = c->loads,
+        .slice = slice_of(r, c, thread),
+        .pin = r->has_plan ? &r->plan : NULL,
+        .fifo_priority = r->o->fifo_priority,
+    };
 }
 
 static enum exit_status
-first_failure(struct run *r)
+start_threads(struct run *r)
+{
+    r->threads = calloc(r->threads_len, sizeof *r->threads);
+    if (r->threads == NULL || !progress_init(&r->progress)) {
+        return fail(r, "out of memory");
+    }
+    for (unsigned i = 0; i < r->o->classes_len; i++) {
+        struct run_class *c = &r->classes[i];
+        for (unsigned t = 0; t < c->threads; t++) {
+            struct lthread_conf conf = thread_conf(r, c, t);
+            if (r->started < c->first + t ||
+                !lthread_start(&r->threads[r->started], &conf, &r->gate)) {
+                return EXIT_VALID; /* await_ready sees that one is missing */
+            }
+            r->started++;
+        }
+        if (c->loads) {
+            struct load_slice first = slice_of(r, c, 0);
+            struct load_slice last = slice_of(r, c, c->threads - 1);
+            r->records += (last.end - first.first) * r->o->servers_len;
+        }
+    }
+    return EXIT_VALID;
+}
+
+static enum exit_status
+first_failure(const struct run *r)
 {
     for (unsigned i = 0; i < r->started; i++) {
         if (r->threads[i].err[0] != '\0') {
@@ -182,182 +295,293 @@ first_failure(struct run *r)
 static enum exit_status
 await_ready(struct run *r)
 {
-    struct gate *g = &r->gate;
-    enum exit_status status = EXIT_VALID;
-    struct timespec until;
-    PTHREAD_OK(pthread_mutex_lock(&g->mutex));
-    while (g->ready + g->failed < r->started) {
-        clock_gettime(CLOCK_REALTIME, &until);
-        until.tv_nsec += LOAD_LOOK_MS * 1000000L;
-        until.tv_sec += until.tv_nsec / 1000000000L;
-        until.tv_nsec %= 1000000000L;
-        int rc = pthread_cond_timedwait(&g->changed, &g->mutex, &until);
-        must(rc == 0 || rc == ETIMEDOUT);
-        if (rc == ETIMEDOUT && r->conf->has_progress && !r->o->classes[0].no_load) {
-            progress_load(r->threads, r->started,
-                          (uint64_t)r->o->classes[0].records * r->o->servers_len,
-                          r->conf->err);
+    bool has_failed;
+    while (!gate_await(&r->gate, r->started, LOAD_LOOK, &has_failed)) {
+        if (r->conf.has_progress && r->records > 0 && r->count == 0) {
+            progress_load(r->threads, r->started, r->records, r->conf.err);
         }
     }
-    bool has_failed = g->failed > 0;
-    PTHREAD_OK(pthread_mutex_unlock(&g->mutex));
-    if (r->conf->has_progress) {
-        progress_end(r->conf->err);
+    if (r->conf.has_progress) {
+        progress_end(r->conf.err);
     }
-    if (has_failed || r->started < (unsigned)r->o->classes[0].threads) {
-        status = first_failure(r);
+    return has_failed || r->started < r->threads_len ? first_failure(r) : EXIT_VALID;
+}
+
+/* ---- opening and closing ------------------------------------------------------------ */
+
+/* Threads inherit the mask: signals come to this thread only, which lets them end the
+ * program while connecting and loading, and turns them into an early end of a run. */
+static enum exit_status
+start(struct run *r)
+{
+    PTHREAD_OK(pthread_sigmask(SIG_BLOCK, &r->signals, &r->mask_before));
+    r->is_masked = true;
+    enum exit_status status = start_threads(r);
+    if (status != EXIT_VALID) {
+        return status;
     }
+    PTHREAD_OK(pthread_sigmask(SIG_SETMASK, &r->mask_before, NULL));
+    status = await_ready(r);
+    PTHREAD_OK(pthread_sigmask(SIG_BLOCK, &r->signals, NULL));
     return status;
 }
 
-static bool
-watch(struct run *r, const sigset_t *signals)
+enum exit_status
+run_open(struct run **run, const struct run_conf *conf)
 {
-    bool was_interrupted = false;
-    nsec_t now = clock_now();
-    nsec_t next = r->gate.window.begin + RUN_LOOK_MS * NSEC_PER_MSEC;
-    nsec_t end = r->gate.window.end;
-    while (now < end) {
-        nsec_t until = next < end ? next : end;
-        int ms = (int)((until - now) / NSEC_PER_MSEC) + 1;
-        if (take_signal(signals, ms)) {
-            was_interrupted = true;
-            atomic_store_explicit(&r->stop, true, memory_order_relaxed);
-            break;
-        }
-        now = clock_now();
-        if (now >= next) {
-            next += RUN_LOOK_MS * NSEC_PER_MSEC;
-            if (r->conf->has_progress) {
-                progress_run(&r->progress, r->threads, r->started, &r->gate.window, now,
-                             r->conf->err);
-            }
-        }
+    struct run *r = calloc(1, sizeof *r);
+    *run = NULL;
+    must(r != NULL);
+    r->conf = *conf;
+    r->o = conf->options;
+    gate_init(&r->gate);
+    sigemptyset(&r->signals);
+    sigaddset(&r->signals, SIGINT);
+    sigaddset(&r->signals, SIGTERM);
+    enum exit_status status = make_classes(r);
+    if (status == EXIT_VALID) {
+        raise_fd_limit(r);
+        status = make_plan(r);
     }
-    return was_interrupted;
+    status = status != EXIT_VALID ? status : start(r);
+    if (status != EXIT_VALID) {
+        run_close(&r);
+    }
+    *run = r;
+    return status;
 }
 
-/* Whether all records should be there throughout: then a miss is the server's doing. */
-static bool
-keeps_records(const struct options *o)
+void
+run_close(struct run **run)
 {
-    return !o->classes[0].no_load &&
-           dist_size_max(&o->classes[0].expiry, 0, UINT64_MAX) == 0 &&
-           mix_share(&o->classes[0].mix, MIX_DELETE) == 0 &&
-           /* the latest are asked for while their sets are on the way */
-           mix_share(&o->classes[0].mix, MIX_INSERT) == 0;
-}
-
-static void
-collect(struct run *r, struct result *result)
-{
-    for (unsigned i = 0; i < r->started; i++) {
-        struct lthread *t = &r->threads[i];
-        PTHREAD_OK(pthread_join(t->id, NULL));
-        t->is_started = false;
-        tally_merge(&result->total, &t->tally);
-        tally_fini(&t->tally);
-        result->costs[i] = t->cost;
+    struct run *r = *run;
+    if (r == NULL) {
+        return;
     }
-    result->is_open = r->o->classes[0].qps > 0;
-    result->qps = (double)r->o->classes[0].qps;
-    result->was_loaded = keeps_records(r->o);
-    result->elapsed_s = r->o->time_s;
-    if (result->was_interrupted) {
-        result->elapsed_s = 0;
-        for (unsigned i = 0; i < r->started; i++) {
-            result->elapsed_s = result->costs[i].elapsed_s > result->elapsed_s
-                                    ? result->costs[i].elapsed_s
-                                    : result->elapsed_s;
-        }
-    }
-    for (unsigned i = 0; i < r->o->servers_len; i++) {
-        result->is_local = result->is_local || r->conf->targets[i].is_local;
-    }
-    result_judge(result);
-}
-
-static enum exit_status
-start_threads(struct run *r)
-{
-    r->threads = calloc((size_t)r->o->classes[0].threads, sizeof *r->threads);
-    if (r->threads == NULL || !progress_init(&r->progress)) {
-        return fail(r, "out of memory");
-    }
-    if (r->o->classes[0].password != NULL) {
-        r->auth.len = r->o->classes[0].codec->put_auth(
-            r->auth.bytes, r->o->classes[0].username, r->o->classes[0].password);
-    }
-    for (unsigned i = 0; i < (unsigned)r->o->classes[0].threads; i++) {
-        struct lthread_conf conf = thread_conf(r, i);
-        if (!lthread_start(&r->threads[i], &conf, &r->gate)) {
-            break; /* await_ready sees that one is missing */
-        }
-        r->started++;
-    }
-    return EXIT_VALID;
-}
-
-static void
-tear_down(struct run *r)
-{
+    gate_give(&r->gate, GATE_END, NULL);
     for (unsigned i = 0; i < r->started; i++) {
         lthread_join(&r->threads[i]);
+    }
+    for (unsigned i = 0; r->classes != NULL && i < r->o->classes_len; i++) {
+        workload_close(&r->classes[i].workload);
     }
     if (r->has_plan) {
         pin_plan_fini(&r->plan);
     }
     progress_fini(&r->progress);
+    free(r->classes);
     free(r->threads);
     gate_fini(&r->gate);
+    if (r->is_masked) {
+        PTHREAD_OK(pthread_sigmask(SIG_SETMASK, &r->mask_before, NULL));
+    }
+    free(r);
+    *run = NULL;
+}
+
+uint64_t
+run_loaded(const struct run *r)
+{
+    uint64_t sum = 0;
+    for (unsigned i = 0; i < r->started; i++) {
+        sum += ctr_get(&r->threads[i].loaded);
+    }
+    return sum;
+}
+
+const struct drive_window *
+run_window(const struct run *r)
+{
+    return &r->window;
+}
+
+void
+run_sum(const struct run *r, unsigned c, struct tally *sum)
+{
+    must(c < r->o->classes_len);
+    const struct run_class *class = &r->classes[c];
+    for (unsigned i = 0; i < class->threads; i++) {
+        tally_merge(sum, &r->threads[class->first + i].tally);
+    }
+}
+
+/* ---- one run ------------------------------------------------------------------------ */
+
+static double
+rate_of(const struct run *r, const struct run_shot *shot, unsigned c)
+{
+    return shot->rates != NULL ? shot->rates[c] : (double)r->classes[c].conf->qps;
+}
+
+static double
+time_of(const struct run *r, const struct run_shot *shot)
+{
+    return shot->time_s > 0 ? shot->time_s : r->o->time_s;
+}
+
+/* Has all threads prepare. The first run is that of the seed, others are like it. */
+static enum exit_status
+get_ready(struct run *r, const struct run_shot *shot)
+{
+    for (unsigned i = 0; i < r->o->classes_len; i++) {
+        const struct run_class *c = &r->classes[i];
+        for (unsigned t = 0; t < c->threads; t++) {
+            struct drive_conf *d = &r->threads[c->first + t].conf.drive;
+            *d = drive_conf(r, c, t);
+            d->rate = rate_of(r, shot, i);
+            d->is_open = d->rate > 0;
+            d->spin = d->is_open && !c->conf->is_blocking
+                          ? (nsec_t)(c->conf->spin_us * (double)NSEC_PER_USEC)
+                          : 0;
+            d->seed = r->count == 0 ? r->o->seed : rng_mix(r->o->seed, r->count, 0);
+        }
+    }
+    r->count++;
+    atomic_store_explicit(&r->stop, false, memory_order_relaxed);
+    gate_give(&r->gate, shot->is_fresh ? GATE_READY_FRESH : GATE_READY, NULL);
+    return await_ready(r);
+}
+
+static void
+go(struct run *r, const struct run_shot *shot)
+{
+    double warmup_s = shot->warmup_s == 0 ? r->o->warmup_s : fmax(0, shot->warmup_s);
+    nsec_t soonest = clock_now() + BEGIN_DELAY;
+    r->window.begin = shot->begin > soonest ? shot->begin : soonest;
+    r->window.start = r->window.begin + (nsec_t)(warmup_s * (double)NSEC_PER_SEC);
+    r->window.end = r->window.start + (nsec_t)(time_of(r, shot) * (double)NSEC_PER_SEC);
+    progress_reset(&r->progress);
+    gate_give(&r->gate, GATE_RUN, &r->window);
+}
+
+/* Waits for SIGINT or SIGTERM. True when one came. */
+static bool
+take_signal(const struct run *r, int timeout_ms)
+{
+    struct timespec ts = {timeout_ms / 1000, timeout_ms % 1000 * 1000000L};
+    return sigtimedwait(&r->signals, NULL, &ts) > 0;
+}
+
+/* False: the caller wants no more. */
+static bool
+tell(struct run *r, nsec_t now)
+{
+    if (r->conf.has_progress) {
+        progress_run(&r->progress, r->threads, r->started, &r->window, now, r->conf.err);
+    }
+    return r->conf.tick == NULL || r->conf.tick(r->conf.tick_arg, r, now);
+}
+
+enum watch_end {
+    WATCH_DONE,
+    WATCH_ENOUGH, /* the caller wants no more */
+    WATCH_SIGNAL,
+};
+
+/* Until the end of the window, or sooner. */
+static enum watch_end
+watch(struct run *r)
+{
+    enum watch_end how = WATCH_DONE;
+    nsec_t now = clock_now();
+    nsec_t next = r->window.begin + RUN_LOOK_MS * NSEC_PER_MSEC;
+    nsec_t end = r->window.end;
+    while (now < end && how == WATCH_DONE) {
+        nsec_t until = next < end ? next : end;
+        int ms = until > now ? (int)((until - now) / NSEC_PER_MSEC) + 1 : 0;
+        how = take_signal(r, ms) ? WATCH_SIGNAL : WATCH_DONE;
+        now = clock_now();
+        if (now >= next && now < end && how == WATCH_DONE) {
+            next += RUN_LOOK_MS * NSEC_PER_MSEC;
+            how = tell(r, now) ? WATCH_DONE : WATCH_ENOUGH;
+        }
+    }
+    if (how != WATCH_DONE) {
+        atomic_store_explicit(&r->stop, true, memory_order_relaxed);
+    }
+    return how;
+}
+
+/* Whether all records should be there throughout: then a miss is the server's doing. */
+static bool
+keeps_records(const struct lclass *c)
+{
+    return !c->no_load && dist_size_max(&c->expiry, 0, UINT64_MAX) == 0 &&
+           mix_share(&c->mix, MIX_DELETE) == 0 &&
+           /* the latest are asked for while their sets are on the way */
+           mix_share(&c->mix, MIX_INSERT) == 0;
+}
+
+static bool
+is_local(const struct run *r)
+{
+    bool found = false;
+    for (unsigned i = 0; i < r->o->servers_len; i++) {
+        found = found || r->conf.targets[i].is_local;
+    }
+    return found;
+}
+
+/* Fills in what class number `index` came to. False when memory is short. */
+static bool
+collect_class(const struct run *r, const struct run_shot *shot, unsigned index,
+              enum watch_end how, struct result *result)
+{
+    const struct run_class *c = &r->classes[index];
+    if (!result_init(result, c->threads)) {
+        return false;
+    }
+    run_sum(r, index, &result->total);
+    double longest = 0;
+    for (unsigned i = 0; i < c->threads; i++) {
+        const struct lthread *t = &r->threads[c->first + i];
+        ctr_add(&result->total.loaded, ctr_get(&t->loaded));
+        result->costs[i] = t->cost;
+        longest = fmax(longest, t->cost.elapsed_s);
+    }
+    result->name = c->conf->name;
+    result->qps = rate_of(r, shot, index);
+    result->is_open = result->qps > 0;
+    result->was_loaded = keeps_records(c->conf);
+    result->was_interrupted = how == WATCH_SIGNAL;
+    result->elapsed_s = how == WATCH_DONE ? time_of(r, shot) : longest;
+    result->is_local = is_local(r);
+    return true;
 }
 
 static enum exit_status
-run_threads(struct run *r, struct result *result)
+collect(const struct run *r, const struct run_shot *shot, enum watch_end how,
+        struct result *result)
 {
-    sigset_t signals;
-    sigemptyset(&signals);
-    sigaddset(&signals, SIGINT);
-    sigaddset(&signals, SIGTERM);
-    raise_fd_limit(r);
-    enum exit_status status = make_plan(r);
-    /* Threads inherit the mask: signals come to this thread only, which lets them end the
-     * program while loading and turns them into an early end of the run later. */
-    PTHREAD_OK(pthread_sigmask(SIG_BLOCK, &signals, NULL));
-    status = status != EXIT_VALID ? status : start_threads(r);
-    if (status != EXIT_VALID) {
-        return status;
+    if (!result_init_classes(result, r->threads_len, r->o->classes_len)) {
+        return fail(r, "out of memory");
     }
-    PTHREAD_OK(pthread_sigmask(SIG_UNBLOCK, &signals, NULL));
-    status = await_ready(r);
-    PTHREAD_OK(pthread_sigmask(SIG_BLOCK, &signals, NULL));
-    bool runs = status == EXIT_VALID && !r->o->load_only;
-    open_gate(r, !runs);
-    if (runs) {
-        result->was_interrupted = watch(r, &signals);
-        if (r->conf->has_progress) {
-            progress_end(r->conf->err);
+    for (unsigned i = 0; i < r->o->classes_len; i++) {
+        if (!collect_class(r, shot, i, how, &result->classes[i])) {
+            result_fini(result);
+            return fail(r, "out of memory");
         }
+        result_add_class(result, &result->classes[i], r->classes[i].first);
     }
-    if (status == EXIT_VALID) {
-        collect(r, result);
-    }
-    return status;
+    result_judge(result);
+    return EXIT_VALID;
 }
 
 enum exit_status
-run_all(const struct run_conf *conf, struct result *result)
+run_once(struct run *r, const struct run_shot *shot, struct result *result)
 {
-    struct run r = {.conf = conf, .o = conf->options};
-    gate_init(&r.gate);
-    if (!result_init(result, (unsigned)r.o->classes[0].threads)) {
-        gate_fini(&r.gate);
-        return fail(&r, "out of memory");
-    }
-    enum exit_status status = run_threads(&r, result);
-    tear_down(&r);
+    bool has_failed;
+    enum exit_status status = get_ready(r, shot);
     if (status != EXIT_VALID) {
-        result_fini(result);
+        return status;
     }
-    return status;
+    go(r, shot);
+    enum watch_end how = watch(r);
+    while (!gate_await(&r->gate, r->started, DRAIN_LOOK, &has_failed)) {
+        /* a thread waits for its last replies, at most DRIVE_DRAIN */
+    }
+    if (r->conf.has_progress) {
+        progress_end(r->conf.err);
+    }
+    return has_failed ? first_failure(r) : collect(r, shot, how, result);
 }

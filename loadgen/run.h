@@ -1,27 +1,66 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  *
- * A whole run: threads connect and load in parallel, start together, send until the end and
- * are summed up. Called by the main thread, which meanwhile prints the progress line.
+ * Runs: run_open starts the threads of every class, connects and loads; run_once lets them
+ * send for a while and sums up, as often as wanted, connections and records kept;
+ * run_close ends the threads. One thread calls all three, and is told what happens meanwhile.
+ *
+ *     run_open -> run_once -> run_once -> ... -> run_close
  */
 #pragma once
 
 #include <stdio.h>
 
-#include "loadgen/options/options.h"
+#include "base/clock.h"
 #include "loadgen/measure/result.h"
+#include "loadgen/options/options.h"
 #include "loadgen/wire/target.h"
-#include "loadgen/work/workload.h"
 
+struct run;
+
+/* Called about once a second while threads send, with the window and the time. False ends
+ * the run early, which does not make it a bad one. */
+typedef bool run_tick(void *arg, const struct run *run, nsec_t now);
+
+/* What it points to lives longer than the run. */
 struct run_conf {
     const struct options *options;
-    const struct workload *workload;
-    const struct target *targets;
+    const struct target *targets; /* one for each of options->servers */
+    /* This process is number `agent` of `agents` that share records, keys and seed; both 0:
+     * it is alone. */
+    unsigned agent, agents;
     bool has_progress;
-    FILE *err; /* banners, progress and failures */
+    FILE *err;      /* progress and failures */
+    run_tick *tick; /* NULL: none */
+    void *tick_arg;
 };
 
-/* EXIT_VALID when the run (or the load alone) came to its end, with `result` filled in
- * (result_fini); else a line was printed and the exit status says of what kind. SIGINT ends
- * a run early. */
-must_check enum exit_status run_all(const struct run_conf *conf, struct result *result);
+/* What one run does otherwise than the options say. All zero: nothing. */
+struct run_shot {
+    const double *rates; /* one a class, a second; 0: closed loop. NULL: the options' */
+    double time_s;       /* 0: the options' */
+    double warmup_s;     /* 0: the options', below 0: none */
+    nsec_t begin;        /* when to begin, by clock_now; 0: at once */
+    bool is_fresh;       /* all connections are made anew before */
+};
+
+/* EXIT_VALID, or a line was printed and the exit status says of what kind (no run_close
+ * then). With load_only the records are stored, run_loaded says how many. */
+must_check enum exit_status run_open(struct run **run, const struct run_conf *conf);
+
+/* EXIT_VALID when the run came to its end, with `result` filled in (result_fini) whether or
+ * not it is worth anything; else a line was printed. SIGINT and SIGTERM end it early
+ * (result->was_interrupted). Connections that were lost or left behind with requests are made
+ * anew before the next one; replies are waited for until nothing of it is on the way. */
+must_check enum exit_status run_once(struct run *run, const struct run_shot *shot,
+                                     struct result *result);
+/* Also of NULL. */
+void run_close(struct run **run);
+
+/* Records stored by run_open. */
+uint64_t run_loaded(const struct run *run);
+
+/* For the tick: of the run under way, its window (begin, start of what is measured, end), and
+ * what class `c` has counted and measured so far, added to `sum`. */
+const struct drive_window *run_window(const struct run *run);
+void run_sum(const struct run *run, unsigned c, struct tally *sum);

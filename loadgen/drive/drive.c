@@ -10,6 +10,8 @@
 
 #define TICK (50 * NSEC_PER_MSEC) /* between looks for time-outs and lost connections */
 #define TICK_MS 50
+/* Before the begin of the window: polls, not sleeps. */
+#define BEGIN_NEAR (5 * NSEC_PER_MSEC)
 
 static double
 cpu_seconds(void)
@@ -464,7 +466,11 @@ drain(struct drive *d)
         }
     }
     for (unsigned i = 0; i < d->set->count; i++) {
-        forget_requests(d, &d->set->conns[i], &d->tally->unanswered, now);
+        struct lconn *c = &d->set->conns[i];
+        if (c->count > 0) {
+            forget_requests(d, c, &d->tally->unanswered, now);
+            lconn_down(c); /* what comes yet would be a reply to nothing */
+        }
     }
     while (d->conf.is_open && d->next < d->window.end) {
         if (is_measured(d, d->next)) {
@@ -482,7 +488,8 @@ arrivals_of(const struct drive_conf *conf, unsigned conns)
         .law = conf->arrivals,
         .rate = conf->rate / conf->threads,
         .seed = conf->seed,
-        .stream = stream_of(conf->agent, conf->thread, STREAM_ARRIVALS),
+        .stream =
+            stream_of(conf->agent, conf->first_thread + conf->thread, STREAM_ARRIVALS),
         .sources = 1,
         .every = 1,
     };
@@ -490,7 +497,7 @@ arrivals_of(const struct drive_conf *conf, unsigned conns)
         a.sources = conns;
     } else if (conf->scope == DRIVE_TOTAL && conf->is_open && !arrival_adds_up(a.law)) {
         a.rate = conf->rate;
-        a.stream = stream_of(conf->agent, 0, STREAM_ARRIVALS);
+        a.stream = stream_of(conf->agent, conf->first_thread, STREAM_ARRIVALS);
         a.every = conf->threads;
         a.first = conf->thread;
     }
@@ -507,15 +514,19 @@ drive_init(struct drive *d, const struct drive_conf *conf, struct lset *set,
         .w = set->conf.workload,
         .tally = tally,
     };
+    for (unsigned i = 0; i < set->count; i++) {
+        set->conns[i].in_room = set->conns[i].is_dirty = false;
+    }
     struct arrival_conf arrivals = arrivals_of(conf, set->count);
     d->room = calloc(set->count, sizeof(struct lconn *));
     d->dirty = calloc(set->count, sizeof(struct lconn *));
     struct ask_conf ask = {
         .workload = d->w,
         .seed = conf->seed,
-        .stream = stream_of(conf->agent, conf->thread, STREAM_REQUESTS),
-        .thread = conf->thread,
-        .threads = conf->threads,
+        .stream =
+            stream_of(conf->agent, conf->first_thread + conf->thread, STREAM_REQUESTS),
+        .thread = conf->part,
+        .threads = conf->parts,
     };
     if (!ask_init(&d->ask, &ask) || d->room == NULL || d->dirty == NULL ||
         (conf->is_open && !arrival_init(&d->arrival, &arrivals))) {
@@ -544,8 +555,12 @@ drive_run(struct drive *d, const struct drive_window *window)
         d->arrival.conf.start = window->begin;
         d->next = arrival_next(&d->arrival);
     }
-    while (clock_now() < window->begin) {
-        poll_events(d, 0);
+    for (nsec_t now; (now = clock_now()) < window->begin;) {
+        bool is_near = window->begin - now < BEGIN_NEAR;
+        if (!is_near) {
+            lset_wake_at(d->set, window->begin - BEGIN_NEAR);
+        }
+        poll_events(d, is_near ? 0 : TICK_MS);
     }
     for (unsigned i = 0; i < d->set->count; i++) {
         struct lconn *c = &d->set->conns[i];

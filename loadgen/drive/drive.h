@@ -34,7 +34,7 @@ enum drive_scope {
 
 struct drive_conf {
     bool is_open;
-    double rate; /* open loop: requests a second, of all threads */
+    double rate; /* open loop: requests a second, of all threads of the class */
     const struct arrival_law *arrivals;
     enum drive_scope scope;
     unsigned depth; /* requests on their way, each connection */
@@ -42,8 +42,11 @@ struct drive_conf {
     nsec_t spin;    /* open loop: polls, not sleeps, when the next request is so near */
     nsec_t timeout; /* of a reply */
     uint64_t seed;
-    unsigned agent, thread;  /* their own random streams */
-    unsigned threads;        /* of this process */
+    unsigned thread, threads; /* of the class, in this process */
+    /* Random streams: those of thread 0 of the class, and of each thread one more. */
+    unsigned agent, first_thread;
+    /* Of all threads of the class, in all processes: each inserts keys of its own. */
+    unsigned part, parts;
     const atomic_bool *stop; /* ends the window early */
 };
 

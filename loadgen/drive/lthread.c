@@ -8,15 +8,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "loadgen/drive/load.h"
+#include <time.h>
 
 void
 gate_init(struct gate *g)
 {
     *g = (struct gate){0};
     PTHREAD_OK(pthread_mutex_init(&g->mutex, NULL));
-    PTHREAD_OK(pthread_cond_init(&g->changed, NULL));
+    pthread_condattr_t attr;
+    PTHREAD_OK(pthread_condattr_init(&attr));
+    PTHREAD_OK(pthread_condattr_setclock(&attr, CLOCK_MONOTONIC));
+    PTHREAD_OK(pthread_cond_init(&g->changed, &attr));
+    PTHREAD_OK(pthread_condattr_destroy(&attr));
 }
 
 void
@@ -24,6 +27,38 @@ gate_fini(struct gate *g)
 {
     PTHREAD_OK(pthread_cond_destroy(&g->changed));
     PTHREAD_OK(pthread_mutex_destroy(&g->mutex));
+}
+
+void
+gate_give(struct gate *g, enum gate_order order, const struct drive_window *window)
+{
+    PTHREAD_OK(pthread_mutex_lock(&g->mutex));
+    g->ready = g->failed = 0;
+    g->round++;
+    g->order = order;
+    g->window = window != NULL ? *window : (struct drive_window){0};
+    PTHREAD_OK(pthread_cond_broadcast(&g->changed));
+    PTHREAD_OK(pthread_mutex_unlock(&g->mutex));
+}
+
+bool
+gate_await(struct gate *g, unsigned threads, nsec_t wait, bool *has_failed)
+{
+    struct timespec until;
+    int rc = 0;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    nsec_t ns = (nsec_t)until.tv_nsec + wait;
+    until.tv_sec += (time_t)(ns / NSEC_PER_SEC);
+    until.tv_nsec = (long)(ns % NSEC_PER_SEC);
+    PTHREAD_OK(pthread_mutex_lock(&g->mutex));
+    while (g->ready + g->failed < threads && rc == 0) {
+        rc = pthread_cond_timedwait(&g->changed, &g->mutex, &until);
+        must(rc == 0 || rc == ETIMEDOUT);
+    }
+    bool is_there = g->ready + g->failed >= threads;
+    *has_failed = g->failed > 0;
+    PTHREAD_OK(pthread_mutex_unlock(&g->mutex));
+    return is_there;
 }
 
 static void
@@ -36,18 +71,18 @@ gate_report(struct gate *g, bool is_ready)
     PTHREAD_OK(pthread_mutex_unlock(&g->mutex));
 }
 
-/* False when there is nothing to run. */
-static bool
-gate_wait(struct gate *g, struct drive_window *window)
+/* The order of that round. */
+static enum gate_order
+gate_take(struct gate *g, unsigned round, struct drive_window *window)
 {
     PTHREAD_OK(pthread_mutex_lock(&g->mutex));
-    while (!g->is_open) {
+    while (g->round < round) {
         PTHREAD_OK(pthread_cond_wait(&g->changed, &g->mutex));
     }
-    bool runs = !g->is_cancelled;
+    enum gate_order order = g->order;
     *window = g->window;
     PTHREAD_OK(pthread_mutex_unlock(&g->mutex));
-    return runs;
+    return order;
 }
 
 static const char *
@@ -87,24 +122,45 @@ load_slice(struct lthread *t, struct lset *set)
     if (!t->conf.loads) {
         return NULL;
     }
-    struct load_slice slice =
-        load_slice_of(set->conf.workload->conf.records, t->conf.index, t->conf.threads);
-    return load_run(set, slice, &t->tally, t->err, sizeof t->err);
+    const char *failed = load_run(set, t->conf.slice, &t->tally, t->err, sizeof t->err);
+    ctr_add(&t->loaded, ctr_get(&t->tally.loaded));
+    return failed;
 }
 
 static const char *
-prepare(struct lthread *t, struct lset *set, struct drive *d)
+prepare(struct lthread *t, struct lset *set)
 {
     const char *failed = take_place(t);
     failed =
         failed != NULL ? failed : lset_open(set, &t->conf.set, t->err, sizeof t->err);
     failed = failed != NULL ? failed : load_slice(t, set);
-    failed = failed != NULL ? failed : take_priority(t);
+    return failed != NULL ? failed : take_priority(t);
+}
+
+/* Schedule and requests begin anew with each run; the connections go on. */
+static const char *
+get_ready(struct lthread *t, struct lset *set, struct drive *d, bool is_fresh)
+{
+    const char *failed = lset_renew(set, is_fresh, t->err, sizeof t->err);
+    tally_reset(&t->tally);
+    drive_fini(d);
     if (failed == NULL && !drive_init(d, &t->conf.drive, set, &t->tally)) {
         snprintf(t->err, sizeof t->err, "out of memory");
         failed = t->err;
     }
     return failed;
+}
+
+static const char *
+obey(struct lthread *t, struct lset *set, struct drive *d, enum gate_order order,
+     const struct drive_window *window)
+{
+    if (order != GATE_RUN) {
+        return get_ready(t, set, d, order == GATE_READY_FRESH);
+    }
+    drive_run(d, window);
+    t->cost = d->cost;
+    return NULL;
 }
 
 static void *
@@ -113,15 +169,18 @@ lthread_main(void *arg)
     struct lthread *t = arg;
     struct drive d = {0};
     struct drive_window window;
+    enum gate_order order;
     /* Allocated here, so that its memory is local to the CPU. */
     struct lset *set = calloc(1, sizeof *set);
     must(set != NULL);
     set->epoll_fd = set->timer_fd = -1;
-    bool is_ready = prepare(t, set, &d) == NULL;
-    gate_report(t->gate, is_ready);
-    if (is_ready && gate_wait(t->gate, &window)) {
-        drive_run(&d, &window);
-        t->cost = d.cost;
+    bool is_good = prepare(t, set) == NULL;
+    gate_report(t->gate, is_good);
+    for (unsigned round = 1; (order = gate_take(t->gate, round, &window)) != GATE_END;
+         round++) {
+        /* One that has failed stays so: the main thread has heard of it. */
+        is_good = is_good && obey(t, set, &d, order, &window) == NULL;
+        gate_report(t->gate, is_good);
     }
     drive_fini(&d);
     lset_close(set);

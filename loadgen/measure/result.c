@@ -6,6 +6,7 @@
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 bool
 result_init(struct result *r, unsigned threads)
@@ -33,6 +34,41 @@ result_fini(struct result *r)
     free(r->costs);
     r->costs = NULL;
     tally_fini(&r->total);
+    for (unsigned i = 0; i < r->classes_len; i++) {
+        result_fini(&r->classes[i]);
+    }
+    free(r->classes);
+    r->classes = NULL;
+    r->classes_len = 0;
+}
+
+bool
+result_init_classes(struct result *r, unsigned threads, unsigned classes)
+{
+    if (!result_init(r, threads)) {
+        return false;
+    }
+    r->classes = calloc(classes, sizeof *r->classes);
+    if (r->classes == NULL) {
+        result_fini(r);
+        return false;
+    }
+    r->classes_len = classes;
+    return true;
+}
+
+void
+result_add_class(struct result *r, const struct result *of_class, unsigned first)
+{
+    must(first + of_class->threads <= r->threads);
+    tally_merge(&r->total, &of_class->total);
+    memcpy(&r->costs[first], of_class->costs, of_class->threads * sizeof *r->costs);
+    r->qps += of_class->qps;
+    r->is_open = (first == 0 || r->is_open) && of_class->is_open;
+    r->was_loaded = (first == 0 || r->was_loaded) && of_class->was_loaded;
+    r->is_local = r->is_local || of_class->is_local;
+    r->was_interrupted = r->was_interrupted || of_class->was_interrupted;
+    r->elapsed_s = fmax(r->elapsed_s, of_class->elapsed_s);
 }
 
 double
@@ -64,9 +100,20 @@ busiest(const struct result *r)
     return most;
 }
 
+static void
+judge_classes(struct result *r)
+{
+    r->is_valid = true;
+    for (unsigned i = 0; i < r->classes_len; i++) {
+        result_judge(&r->classes[i]);
+        r->is_valid = r->is_valid && r->classes[i].is_valid;
+    }
+}
+
 void
 result_judge(struct result *r)
 {
+    judge_classes(r);
     const struct tally *t = &r->total;
     double offered = (double)ctr_get(&t->offered);
     double good = (double)ctr_get(&t->good);
@@ -74,7 +121,8 @@ result_judge(struct result *r)
     double rate = result_ratio(good, offered);
     double adherence = result_ratio((double)ctr_get(&t->within[WITHIN_1MS]), offered);
     double errors = (double)tally_error_sum(t);
-    bool paced = r->is_open && offered > 0;
+    /* Each class has a pace of its own. */
+    bool paced = r->is_open && offered > 0 && r->classes_len <= 1;
     struct check *c = r->checks;
     for (unsigned from = 0; from < FROM_COUNT; from++) {
         for (unsigned verb = 0; verb < TALLY_VERBS; verb++) {
@@ -89,7 +137,6 @@ result_judge(struct result *r)
     c[CHECK_ERRORS] = (struct check){true, errors == 0, errors, 0};
     c[CHECK_COMPLETE] =
         (struct check){true, !r->was_interrupted, r->was_interrupted ? 1 : 0, 0};
-    r->is_valid = true;
     for (unsigned i = 0; i < CHECKS; i++) {
         r->is_valid = r->is_valid && (!c[i].applies || c[i].is_good);
     }

@@ -34,8 +34,10 @@ struct check {
     double value, limit;
 };
 
+/* Of the whole run, and, one each, of its classes. */
 struct result {
-    bool is_open;
+    const char *name; /* of the class; NULL: the whole run */
+    bool is_open;     /* all classes are */
     double qps;       /* as asked for, 0: closed loop */
     double elapsed_s; /* of the measured window */
     unsigned threads;
@@ -46,13 +48,20 @@ struct result {
     bool is_local; /* client and server share a machine */
     struct check checks[CHECKS];
     bool is_valid;
+    struct result *classes; /* of the whole run only */
+    unsigned classes_len;   /* at least 1 then */
 };
 
-/* False when memory is short. */
+/* False when memory is short; then nothing is to be freed. */
 must_check bool result_init(struct result *r, unsigned threads);
+/* With room for classes, whose own result_init is the caller's. */
+must_check bool result_init_classes(struct result *r, unsigned threads, unsigned classes);
 void result_fini(struct result *r);
 
-/* Fills all, checks and is_valid from the rest; once. */
+/* Adds the numbers of a class to those of the whole run, its costs from `first` on. */
+void result_add_class(struct result *r, const struct result *of_class, unsigned first);
+/* Fills all, checks and is_valid from the rest, of classes too; once. With several classes
+ * the whole is as good as each of them. */
 void result_judge(struct result *r);
 /* "achieved rate", for the verdict. */
 const char *result_check_name(enum result_check check);

@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-#define STEADY_BATCH 5    /* numbers averaged into one, the 5 of MSER-5 */
+#define STEADY_BATCH 5 /* numbers averaged into one, the 5 of MSER-5 */
 #define STEADY_BATCHES_MIN 4
 
 /* How many numbers to cut off at the start so that the mean of the rest is known best:
@@ -18,8 +18,8 @@ unsigned steady_cut(const double *values, unsigned n);
 
 struct drift {
     double first, second; /* means of the halves */
-    double change;        /* from the first to the second, over the first; 0 when that is 0 */
-    double t;             /* of Student's test that both are the same; 0: cannot say */
+    double change; /* from the first to the second, over the first; 0 when that is 0 */
+    double t;      /* of Student's test that both are the same; 0: cannot say */
 };
 
 /* Neighbours may be alike: the test is between means of pieces of each half. */

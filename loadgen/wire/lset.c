@@ -129,6 +129,24 @@ lset_open(struct lset *s, const struct lset_conf *conf, char *err, size_t err_le
     return NULL;
 }
 
+const char *
+lset_renew(struct lset *s, bool all, char *err, size_t err_len)
+{
+    for (unsigned i = 0; i < s->count; i++) {
+        struct lconn *c = &s->conns[i];
+        const char *why;
+        if (!all && c->state == LCONN_UP && c->count == 0 && c->todo_count == 0) {
+            continue;
+        }
+        lconn_down(c);
+        if (!connect_and_wait(s, c, &why)) {
+            snprintf(err, err_len, "cannot connect to %s: %s", c->target->name, why);
+            return err;
+        }
+    }
+    return NULL;
+}
+
 void
 lset_close(struct lset *s)
 {

@@ -44,6 +44,9 @@ struct lset {
 /* Connects all and waits until they are. NULL, or a sentence (err) saying what failed. */
 must_check const char *lset_open(struct lset *s, const struct lset_conf *conf, char *err,
                                  size_t err_len);
+/* Makes sure that every connection is up and has nothing on its way, by making it anew where
+ * it is not so (all of them when asked to). As lset_open otherwise. */
+must_check const char *lset_renew(struct lset *s, bool all, char *err, size_t err_len);
 /* Also after a failed lset_open. */
 void lset_close(struct lset *s);
 

@@ -30,6 +30,23 @@ polynomial(const double *c, unsigned count, double x)
 
 /* M. J. Wichura, "Algorithm AS 241: the
  * percentage points of the normal distribution", Applied Statistics 37(3), 1988. */
+bool
+dist_is_same(const struct dist *a, const struct dist *b)
+{
+    if (a->kind != b->kind) {
+        return false;
+    }
+    if (a->kind != DIST_PIECES) {
+        return a->a == b->a && a->b == b->b && a->c == b->c;
+    }
+    bool is_same = a->pieces->count == b->pieces->count;
+    for (unsigned i = 0; is_same && i < a->pieces->count; i++) {
+        const struct dist_piece *p = &a->pieces->piece[i], *q = &b->pieces->piece[i];
+        is_same = p->upto == q->upto && dist_is_same(&p->law, &q->law);
+    }
+    return is_same;
+}
+
 double
 dist_normal_quantile(double u)
 {

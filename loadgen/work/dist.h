@@ -44,6 +44,9 @@ struct dist {
 must_check const char *dist_parse(struct dist *d, const char *text);
 void dist_fini(struct dist *d);
 
+/* Whether both give the same values. */
+bool dist_is_same(const struct dist *a, const struct dist *b);
+
 static inline struct dist
 dist_fixed(double value)
 {

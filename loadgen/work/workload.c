@@ -121,6 +121,17 @@ workload_expiry(const struct workload *w, uint64_t key)
 }
 
 bool
+workload_has_same_records(const struct workload *a, const struct workload *b)
+{
+    return a->conf.records == b->conf.records && a->digits == b->digits &&
+           a->counter_every == b->counter_every &&
+           strcmp(a->conf.key_prefix, b->conf.key_prefix) == 0 &&
+           dist_is_same(&a->conf.key_size, &b->conf.key_size) &&
+           dist_is_same(&a->conf.value_size, &b->conf.value_size) &&
+           dist_is_same(&a->conf.expiry, &b->conf.expiry);
+}
+
+bool
 workload_open(struct workload *w)
 {
     size_t len = workload_value_len_max(w) + CONTENT_WINDOW;

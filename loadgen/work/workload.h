@@ -62,6 +62,8 @@ struct workload {
 /* NULL, or a sentence saying what is wrong. key_prefix must live as long as w. */
 must_check const char *workload_init(struct workload *w,
                                      const struct workload_conf *conf);
+/* Whether the records of both have the same keys, values and times to live. */
+bool workload_has_same_records(const struct workload *a, const struct workload *b);
 /* Makes the bytes of values. False when memory is short. */
 must_check bool workload_open(struct workload *w);
 void workload_close(struct workload *w);

@@ -116,7 +116,8 @@ START_TEST(test_coverage_of_a_queue)
         for (unsigned k = 0; k < QUANTILES; k++) {
             struct ci ci = interval(&s, quantiles[k]);
             known[k] += ci.is_known ? 1 : 0;
-            held[k] += ci.is_known && holds(&s, ci, -log(1 - quantiles[k]) * mean) ? 1 : 0;
+            held[k] +=
+                ci.is_known && holds(&s, ci, -log(1 - quantiles[k]) * mean) ? 1 : 0;
         }
         sample_fini(&s);
     }
