@@ -77,15 +77,6 @@ tally_fini(struct tally *t)
 }
 
 void
-tally_reset(struct tally *t)
-{
-    memset(t, 0, offsetof(struct tally, latency));
-    for (unsigned i = 0; i < HISTS; i++) {
-        hist_reset(*hist_at(t, i));
-    }
-}
-
-void
 tally_merge(struct tally *dst, const struct tally *src)
 {
     for (size_t i = 0; i < sizeof counters / sizeof counters[0]; i++) {

@@ -83,8 +83,6 @@ struct tally {
 /* False when memory is short (nothing to free then). */
 bool tally_init(struct tally *t);
 void tally_fini(struct tally *t);
-/* All back to nothing. The owner, while nobody reads. */
-void tally_reset(struct tally *t);
 void tally_merge(struct tally *dst, const struct tally *src);
 /* Owner only. */
 void tally_reset(struct tally *t);
