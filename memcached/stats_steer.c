@@ -60,6 +60,9 @@ show_workers(const struct stats *st, struct sink *sink)
                 atomic_load_explicit(&w->migrate.load_milli, memory_order_relaxed);
             snprintf(name, sizeof name, "worker_%u_load", i);
             sink_statf(sink, name, "%.2f", (double)milli / 1000);
+            snprintf(name, sizeof name, "worker_%u_crowded", i);
+            sink_stat(sink, name,
+                      steer_map_is_shunned(&st->shared->steer, i) ? "yes" : "no");
         }
     }
 }

@@ -7,20 +7,24 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "net/migrate.h"
 #include "net/worker.h"
+#include "qos/cpustat.h"
+#include "qos/pinner.h"
 #include "qos/threadstat.h"
 
 #define TEXT_MAX 128
+#define CPUS_TEXT_MAX (128 * 1024) /* lines of a thousand CPUs */
 
-static uint64_t
-read_wait(int fd)
+static struct threadstat
+read_times(int fd)
 {
     char text[TEXT_MAX];
     struct threadstat stat = {0};
     ssize_t n = fd >= 0 ? pread(fd, text, sizeof text - 1, 0) : 0;
     text[n > 0 ? n : 0] = '\0';
-    return threadstat_parse_times(text, &stat) ? stat.wait_ns : 0;
+    return threadstat_parse_times(text, &stat) ? stat : (struct threadstat){0};
 }
 
 static void
@@ -28,14 +32,56 @@ take_samples(struct balancer *b)
 {
     for (unsigned i = 0; i < b->policy.count; i++) {
         const struct worker *w = &b->shared->workers[i];
+        struct threadstat times = read_times(b->schedstats[i]);
         b->samples[i] = (struct balance_sample){
             .busy_ns = ctr_get(&w->time.busy_ns),
-            .wait_ns = read_wait(b->schedstats[i]),
+            .wait_ns = times.wait_ns,
+            .run_ns = times.run_ns,
+            .cpu = pinner_cpu(b->shared->pinner, i),
             .given = ctr_get(&w->migrate.given),
             .delay_ns = ctr_get(&w->latency.delay_ns),
             .delays = ctr_get(&w->latency.delays),
             .conns = atomic_load_explicit(&b->shared->loads[i], memory_order_relaxed),
         };
+    }
+}
+
+/* What the CPUs have done; a file that is long on a large machine, so only when it counts. */
+static void
+sample_cpus(struct balancer *b)
+{
+    size_t len = 0;
+    ssize_t n;
+    if (b->cpustat < 0 || !crowd_wants_used(&b->policy.crowd)) {
+        return;
+    }
+    while ((n = pread(b->cpustat, b->text + len, CPUS_TEXT_MAX - 1 - len, (off_t)len)) >
+           0) {
+        len += (size_t)n;
+    }
+    b->text[len] = '\0';
+    for (unsigned i = 0; i < b->policy.count; i++) {
+        uint64_t ticks;
+        if (b->samples[i].cpu >= 0 && cpustat_parse(b->text, b->samples[i].cpu, &ticks)) {
+            b->samples[i].used_ns = ticks * b->tick_ns;
+        }
+    }
+}
+
+/* New connections and an operator should know. */
+static void
+publish_crowded(const struct balancer *b)
+{
+    for (unsigned i = 0; i < b->policy.count; i++) {
+        const struct crowd_worker *c = &b->policy.crowd.workers[i];
+        if (!c->has_changed) {
+            continue;
+        }
+        steer_map_shun(&b->shared->steer, i, c->is_crowded);
+        log_write(LOG_WARNING,
+                  "balance: CPU %d of worker %u is %s (others use %.0f %% of it)",
+                  b->samples[i].cpu, i, c->is_crowded ? "crowded" : "free again",
+                  100 * c->others);
     }
 }
 
@@ -57,8 +103,10 @@ on_tick(evutil_socket_t fd, short what, void *arg)
     struct balancer *b = arg;
     struct balance_move move;
     take_samples(b);
+    sample_cpus(b);
     enum balance_advice advice = balance_step(&b->policy, b->samples, clock_now(), &move);
     publish_loads(b);
+    publish_crowded(b);
     if (advice == BALANCE_WATCH) {
         migrate_watch(&b->shared->workers[move.from]);
     } else if (advice == BALANCE_MOVE) {
@@ -86,11 +134,16 @@ balancer_start(struct balancer *b, struct net_shared *shared, struct event_base 
     unsigned count = shared->worker_count;
     b->samples = calloc(count, sizeof b->samples[0]);
     b->schedstats = calloc(count, sizeof b->schedstats[0]);
-    if (b->samples == NULL || b->schedstats == NULL || !balance_init(&b->policy, count)) {
+    b->text = malloc(CPUS_TEXT_MAX);
+    if (b->samples == NULL || b->schedstats == NULL || b->text == NULL ||
+        !balance_init(&b->policy, count)) {
         free(b->samples);
         free(b->schedstats);
+        free(b->text);
         return false;
     }
+    b->cpustat = open(CPUSTAT_PATH, O_RDONLY | O_CLOEXEC);
+    b->tick_ns = NSEC_PER_SEC / (uint64_t)sysconf(_SC_CLK_TCK);
     for (unsigned i = 0; i < count; i++) {
         b->schedstats[i] = open_schedstat(&shared->workers[i]);
     }
@@ -117,8 +170,12 @@ balancer_stop(struct balancer *b)
             close(b->schedstats[i]);
         }
     }
+    if (b->cpustat >= 0) {
+        close(b->cpustat);
+    }
     free(b->samples);
     free(b->schedstats);
+    free(b->text);
     balance_fini(&b->policy);
     b->shared = NULL;
 }

@@ -135,18 +135,17 @@ give(struct worker *w, struct worker *to, struct conn *c, enum balance_reason re
     return true;
 }
 
+/* A share of 1 is everybody, also those without requests; an order moves one at the least. */
 static unsigned
-choose(const struct worker *w, const struct migrate_ask *ask,
-       struct balance_choice *choices, size_t count, double total)
+choose(const struct migrate_ask *ask, struct balance_choice *choices, size_t count,
+       double total)
 {
     double share = (double)ask->share / BALANCE_SHARES;
     unsigned chosen = balance_choose(choices, count, total, share, ask->most);
-    bool is_forced = ask->reason == BALANCE_ORDER;
-    (void)w;
-    if (is_forced && chosen < ask->most && share >= 1) {
+    if (share >= 1) {
         return (unsigned)(count < ask->most ? count : ask->most);
     }
-    return is_forced && chosen == 0 && count > 0 ? 1 : chosen;
+    return ask->reason == BALANCE_ORDER && chosen == 0 && count > 0 ? 1 : chosen;
 }
 
 static void
@@ -174,7 +173,7 @@ migrate_obey(struct worker *w)
     }
     double total, gone = 0;
     size_t count = look(w, ask.reason == BALANCE_ORDER, choices, &total);
-    unsigned chosen = choose(w, &ask, choices, count, total);
+    unsigned chosen = choose(&ask, choices, count, total);
     unsigned moved = 0;
     while (moved < chosen && give(w, to, choices[moved].what, ask.reason)) {
         gone += choices[moved++].rate;

@@ -3,10 +3,15 @@
  */
 #include "qos/balance.h"
 
-#define WEIGHT 0.5   /* of the last window in the average */
-#define SLACK 1.1    /* of a single connection's share */
-#define HALF 0.5     /* of the requests, at most, unless a CPU is at fault */
-#define FUTILE_MAX 5 /* after 2^5 windows it tries again at the latest */
+#define WEIGHT 0.5      /* of the last window in the average */
+#define SLACK 1.1       /* of a single connection's share */
+#define HALF 0.5        /* of the requests, at most, unless a CPU is at fault */
+#define FUTILE_MAX 5    /* after 2^5 windows it tries again at the latest */
+#define BALANCE_REST 10 /* windows */
+
+/* A worker that is free again has its part when no other has more than so much times its load. */
+#define RETURN_EXCESS 1.33
+#define RETURN_FLOOR 0.01 /* ... and so little */
 
 /* From the first load on the delay begins to count, from the second on it does in full: there
  * busy time no longer tells workers apart. Twice the delay of another worker is a gap of about
@@ -17,8 +22,10 @@
 #define DELAY_FLOOR_NS (50.0 * NSEC_PER_USEC) /* shorter ones differ by chance */
 
 static const char *const reason_names[] = {
-    [BALANCE_NONE] = "none",       [BALANCE_BUSY] = "busy",   [BALANCE_WAIT] = "wait",
-    [BALANCE_BACKLOG] = "backlog", [BALANCE_ORDER] = "order", [BALANCE_HOME] = "home",
+    [BALANCE_NONE] = "none",           [BALANCE_BUSY] = "busy",
+    [BALANCE_WAIT] = "wait",           [BALANCE_BACKLOG] = "backlog",
+    [BALANCE_ORDER] = "order",         [BALANCE_HOME] = "home",
+    [BALANCE_CROWDED_CPU] = "crowded", [BALANCE_FREE_CPU] = "free",
 };
 
 const char *
@@ -33,21 +40,43 @@ balance_init(struct balance *b, unsigned count)
 {
     *b = (struct balance){.count = count};
     b->workers = calloc(count, sizeof b->workers[0]);
-    return b->workers != NULL;
+    b->cpus = calloc(count, sizeof b->cpus[0]);
+    if (b->workers == NULL || b->cpus == NULL || !crowd_init(&b->crowd, count)) {
+        balance_fini(b);
+        return false;
+    }
+    return true;
 }
 
 void
 balance_fini(struct balance *b)
 {
     free(b->workers);
+    free(b->cpus);
+    crowd_fini(&b->crowd);
     *b = (struct balance){.count = 0};
+}
+
+static double
+own_load(const struct balance_worker *w)
+{
+    return w->busy + w->wait + w->backlog;
 }
 
 double
 balance_load(const struct balance *b, unsigned worker)
 {
+    double own = own_load(&b->workers[worker]);
+    return balance_is_crowded(b, worker) && own < BALANCE_CROWDED ? BALANCE_CROWDED : own;
+}
+
+/* As a load that is to become less. */
+static double
+pressure(const struct balance *b, const struct balance_sample *samples, unsigned worker)
+{
     const struct balance_worker *w = &b->workers[worker];
-    return w->busy + w->wait + w->backlog;
+    return samples[worker].conns == 0 || w->resting > 0 ? own_load(w)
+                                                        : balance_load(b, worker);
 }
 
 /* ---- loads ---------------------------------------------------------------------------- */
@@ -60,13 +89,29 @@ fraction(uint64_t now, uint64_t before, nsec_t window)
     return f < 1.0 ? f : 1.0;
 }
 
+/* Orders by which nothing moves become rare. Who cannot empty a crowded CPU, because its last
+ * connections are never between two requests, does not hold up what else is to move. */
+static void
+count_futile(struct balance *b, bool has_moved)
+{
+    struct balance_worker *from = &b->workers[b->order.from];
+    if (b->order.reason == BALANCE_CROWDED_CPU) {
+        from->resting = has_moved ? 0 : BALANCE_REST;
+        return;
+    }
+    b->futile = has_moved ? 0 : b->futile + (b->futile < FUTILE_MAX);
+    b->pause = has_moved ? 0 : 1U << b->futile;
+}
+
 /* What has moved at the beginning of this window moved the averages with it; else they would
  * ask for the same again. */
 static void
 shift_moved(struct balance *b, const struct balance_sample *samples)
 {
-    struct balance_worker *from = &b->workers[b->from];
-    uint64_t given = samples[b->from].given - from->last.given;
+    const struct balance_sample *now = &samples[b->order.from];
+    struct balance_worker *from = &b->workers[b->order.from];
+    struct balance_worker *to = &b->workers[b->order.to];
+    uint64_t given = now->given - from->last.given;
     double part = given < BALANCE_SHARES ? (double)given / BALANCE_SHARES : 1.0;
     double busy = from->busy * part;
     double delay = from->delay * part;
@@ -74,12 +119,11 @@ shift_moved(struct balance *b, const struct balance_sample *samples)
         return;
     }
     b->has_ordered = false;
-    b->futile = given > 0 ? 0 : b->futile + (b->futile < FUTILE_MAX);
-    b->pause = given > 0 ? 0 : 1U << b->futile;
+    count_futile(b, given > 0 || now->conns < from->last.conns);
     from->busy -= busy;
-    b->workers[b->to].busy += busy;
+    to->busy += busy;
     from->delay -= delay;
-    b->workers[b->to].delay += delay;
+    to->delay += delay;
 }
 
 /* A worker that nobody asked anything has no backlog; of a saturated one a window without a
@@ -135,6 +179,27 @@ take_samples(struct balance *b, const struct balance_sample *samples, nsec_t win
     weigh_delays(b);
 }
 
+static void
+look_at_cpus(struct balance *b, const struct balance_sample *samples, nsec_t window)
+{
+    for (unsigned i = 0; i < b->count; i++) {
+        b->cpus[i] = (struct crowd_sample){.run_ns = samples[i].run_ns,
+                                           .wait_ns = samples[i].wait_ns,
+                                           .cpu = samples[i].cpu,
+                                           .used_ns = samples[i].used_ns};
+    }
+    crowd_step(&b->crowd, b->cpus, window);
+    for (unsigned i = 0; i < b->count; i++) {
+        struct balance_worker *w = &b->workers[i];
+        w->resting -= w->resting > 0;
+        w->returning -= w->returning > 0;
+        if (b->crowd.workers[i].has_changed) {
+            w->returning = balance_is_crowded(b, i) ? 0 : BALANCE_RETURN;
+            w->resting = 0;
+        }
+    }
+}
+
 /* ---- orders --------------------------------------------------------------------------- */
 
 static unsigned
@@ -145,23 +210,27 @@ most_conns(uint64_t all)
 }
 
 static void
-find_extremes(const struct balance *b, unsigned *from, unsigned *to)
+find_extremes(const struct balance *b, const struct balance_sample *samples,
+              struct balance_move *move)
 {
-    *from = *to = 0;
+    move->from = move->to = 0;
     for (unsigned i = 1; i < b->count; i++) {
-        if (balance_load(b, i) > balance_load(b, *from)) {
-            *from = i;
+        if (pressure(b, samples, i) > pressure(b, samples, move->from)) {
+            move->from = i;
         }
-        if (balance_load(b, i) < balance_load(b, *to)) {
-            *to = i;
+        if (balance_load(b, i) < balance_load(b, move->to)) {
+            move->to = i;
         }
     }
 }
 
 static enum balance_reason
-reason_of(const struct balance_worker *high, const struct balance_worker *low, double gap)
+reason_of(const struct balance *b, const struct balance_move *move, double gap)
 {
-    return high->wait - low->wait > gap / 2         ? BALANCE_WAIT
+    const struct balance_worker *high = &b->workers[move->from];
+    const struct balance_worker *low = &b->workers[move->to];
+    return balance_is_crowded(b, move->from)        ? BALANCE_CROWDED_CPU
+           : high->wait - low->wait > gap / 2       ? BALANCE_WAIT
            : high->backlog - low->backlog > gap / 2 ? BALANCE_BACKLOG
                                                     : BALANCE_BUSY;
 }
@@ -173,41 +242,72 @@ static double
 share_of(const struct balance_worker *from, double gap, enum balance_reason reason)
 {
     double most = reason == BALANCE_WAIT ? 1.0 : HALF;
+    if (reason == BALANCE_CROWDED_CPU) {
+        return 1.0;
+    }
     return gap / 2 < most * from->busy ? gap / 2 / from->busy : most;
 }
 
-static struct balance_move
-plan_move(const struct balance *b, const struct balance_sample *samples, unsigned from,
-          unsigned to)
+/* From and to are known. */
+static void
+plan_move(const struct balance *b, const struct balance_sample *samples, double gap,
+          enum balance_reason reason, struct balance_move *move)
 {
-    uint64_t conns = 0;
-    const struct balance_worker *high = &b->workers[from];
-    const struct balance_worker *low = &b->workers[to];
-    double gap = balance_load(b, from) - balance_load(b, to);
-    enum balance_reason reason = reason_of(high, low, gap);
+    uint64_t all = 0;
+    unsigned part = samples[move->from].conns / BALANCE_CROWDED_PART + 1;
     for (unsigned i = 0; i < b->count; i++) {
-        conns += samples[i].conns;
+        all += samples[i].conns;
     }
-    return (struct balance_move){
-        .from = from,
-        .to = to,
-        .conns = most_conns(conns),
-        .share = share_of(high, gap, reason),
-        .reason = reason,
-    };
+    move->conns = most_conns(all);
+    if (reason == BALANCE_CROWDED_CPU && part > move->conns) {
+        move->conns = part < UINT16_MAX ? part : UINT16_MAX;
+    }
+    move->share = share_of(&b->workers[move->from], gap, reason);
+    move->reason = reason;
 }
 
-/* Whether to go on, to wait, or to look closer. */
+/* A worker whose CPU is free again gets its part, however little there is to do. */
 static enum balance_advice
-judge(struct balance *b, double gap)
+call_back(const struct balance *b, const struct balance_sample *samples,
+          struct balance_move *move)
+{
+    unsigned left = 0;
+    for (unsigned i = 0; i < b->count; i++) {
+        if (b->workers[i].returning > left) {
+            left = b->workers[i].returning;
+            move->to = i;
+        }
+    }
+    if (left == 0) {
+        return BALANCE_QUIET;
+    }
+    move->from = move->to;
+    for (unsigned i = 0; i < b->count; i++) {
+        move->from =
+            own_load(&b->workers[i]) > own_load(&b->workers[move->from]) ? i : move->from;
+    }
+    double high = own_load(&b->workers[move->from]);
+    double low = own_load(&b->workers[move->to]);
+    if (high <= low * RETURN_EXCESS + RETURN_FLOOR) {
+        return BALANCE_QUIET;
+    }
+    plan_move(b, samples, high - low, BALANCE_FREE_CPU, move);
+    return left > BALANCE_RETURN - BALANCE_WINDOWS ? BALANCE_WATCH : BALANCE_MOVE;
+}
+
+/* Whether to go on, to wait, or to look closer. Of a crowded worker all are to go, whatever
+ * their rates, and it has been looked at for long enough. */
+static enum balance_advice
+judge(struct balance *b, double gap, bool is_crowded)
 {
     b->windows = gap > BALANCE_START ? b->windows + 1 : 0;
-    b->is_acting = b->is_acting ? gap > BALANCE_STOP : b->windows >= BALANCE_WINDOWS;
+    b->is_acting = b->is_acting ? gap > BALANCE_STOP
+                                : b->windows >= (is_crowded ? 1 : BALANCE_WINDOWS);
     if (b->windows == 0 && !b->is_acting) {
         b->futile = b->pause = 0;
         return BALANCE_QUIET;
     }
-    if (b->pause > 0) {
+    if (b->pause > 0 && !is_crowded) {
         b->pause--;
         /* The connections are looked at in the windows before the next attempt. */
         return b->pause < BALANCE_WINDOWS ? BALANCE_WATCH : BALANCE_QUIET;
@@ -215,24 +315,34 @@ judge(struct balance *b, double gap)
     return b->is_acting ? BALANCE_MOVE : BALANCE_WATCH;
 }
 
+static enum balance_advice
+decide(struct balance *b, const struct balance_sample *samples, struct balance_move *move)
+{
+    find_extremes(b, samples, move);
+    double gap = pressure(b, samples, move->from) - balance_load(b, move->to);
+    enum balance_reason reason = reason_of(b, move, gap);
+    enum balance_advice advice = judge(b, gap, reason == BALANCE_CROWDED_CPU);
+    if (advice == BALANCE_QUIET) {
+        return call_back(b, samples, move);
+    }
+    plan_move(b, samples, gap, reason, move);
+    return advice;
+}
+
 enum balance_advice
 balance_step(struct balance *b, const struct balance_sample *samples, nsec_t now,
              struct balance_move *move)
 {
     enum balance_advice advice = BALANCE_QUIET;
+    *move = (struct balance_move){.reason = BALANCE_NONE};
     if (b->at != 0 && now > b->at) {
-        unsigned from, to;
         take_samples(b, samples, now - b->at);
-        find_extremes(b, &from, &to);
-        advice = judge(b, balance_load(b, from) - balance_load(b, to));
-        if (advice != BALANCE_QUIET) {
-            *move = plan_move(b, samples, from, to);
-        }
-        if (advice == BALANCE_MOVE) {
-            b->has_ordered = true;
-            b->from = from;
-            b->to = to;
-        }
+        look_at_cpus(b, samples, now - b->at);
+        advice = decide(b, samples, move);
+    }
+    if (advice == BALANCE_MOVE) {
+        b->has_ordered = true;
+        b->order = *move;
     }
     b->at = now;
     for (unsigned i = 0; i < b->count; i++) {

@@ -8,7 +8,9 @@
  * The load of a worker is the share of its time in which it was busy, plus the share in which
  * it wanted a CPU and had none: a worker that shares its CPU with another program is the one
  * that clients wait for, though it may have no more requests than the others. Workers that are
- * busy all the time are told apart by how long requests wait for them.
+ * busy all the time are told apart by how long requests wait for them. One whose CPU is crowded
+ * (qos/crowd.h) gives away all that it has, as long as the others have room, and gets its part
+ * back when the CPU is free again.
  */
 #pragma once
 
@@ -18,6 +20,7 @@
 
 #include "base/clock.h"
 #include "base/must.h"
+#include "qos/crowd.h"
 
 #define BALANCE_WINDOW_NS (100 * NSEC_PER_MSEC)
 #define BALANCE_WINDOWS 3   /* in a row with too large a gap, before anything moves */
@@ -26,14 +29,21 @@
 #define BALANCE_CONNS_PCT 5 /* of all connections, the most that move in a window */
 #define BALANCE_COOL_NS (1 * NSEC_PER_SEC) /* a connection that has moved stays so long */
 #define BALANCE_SHARES 1000000             /* a share of 1 in integers */
+#define BALANCE_CROWDED                                                                  \
+    0.7 /* the load of a crowded worker, at least: so others are filled
+                                   up to a little less */
+#define BALANCE_CROWDED_PART 4 /* of its connections, the part that leaves in a window */
+#define BALANCE_RETURN 50 /* windows in which a worker that is free again gets its part */
 
 enum balance_reason {
     BALANCE_NONE,
-    BALANCE_BUSY,    /* one worker has more to do */
-    BALANCE_WAIT,    /* one worker waits for its CPU */
-    BALANCE_BACKLOG, /* requests wait longer for one worker, though all are busy */
-    BALANCE_ORDER,   /* somebody said so */
-    BALANCE_HOME,    /* packets arrive near the other worker */
+    BALANCE_BUSY,        /* one worker has more to do */
+    BALANCE_WAIT,        /* one worker waits for its CPU */
+    BALANCE_BACKLOG,     /* requests wait longer for one worker, though all are busy */
+    BALANCE_ORDER,       /* somebody said so */
+    BALANCE_HOME,        /* packets arrive near the other worker */
+    BALANCE_CROWDED_CPU, /* others have the worker's CPU */
+    BALANCE_FREE_CPU,    /* ... and no longer have that of the other worker */
 };
 
 /* What is known of a worker: sums since its start. */
@@ -44,25 +54,18 @@ struct balance_sample {
     uint64_t delay_ns; /* of requests that were looked at: how long they had waited */
     uint64_t delays;   /* ... and how many they were */
     unsigned conns;
+    uint64_t run_ns; /* on a CPU */
+    int cpu;         /* as in struct crowd_sample, like used_ns */
+    uint64_t used_ns;
 };
 
 struct balance_worker {
     struct balance_sample last;
-    double busy, wait; /* moving averages */
-    double delay;      /* ns, likewise */
-    double backlog;    /* of a saturated worker: what its delay adds to its load */
-};
-
-struct balance {
-    unsigned count;
-    struct balance_worker *workers;
-    nsec_t at;        /* of the last samples; 0: there were none */
-    unsigned windows; /* in a row above BALANCE_START */
-    bool is_acting;
-    unsigned futile; /* orders in a row by which nothing moved */
-    unsigned pause;  /* windows, after such ones */
-    unsigned from, to;
-    bool has_ordered;
+    double busy, wait;  /* moving averages */
+    double delay;       /* ns, likewise */
+    double backlog;     /* of a saturated worker: what its delay adds to its load */
+    unsigned returning; /* windows left in which it gets its part back */
+    unsigned resting;   /* ... in which it is not asked again: nothing of it could move */
 };
 
 /* Connections of `from` go to `to`: at most so many, that together make at most `share` of the
@@ -72,6 +75,20 @@ struct balance_move {
     unsigned conns;
     double share;
     enum balance_reason reason;
+};
+
+struct balance {
+    unsigned count;
+    struct balance_worker *workers;
+    struct crowd crowd;
+    struct crowd_sample *cpus; /* what it is given */
+    nsec_t at;                 /* of the last samples; 0: there were none */
+    unsigned windows;          /* in a row above BALANCE_START */
+    bool is_acting;
+    unsigned futile;           /* orders in a row by which nothing moved */
+    unsigned pause;            /* windows, after such ones */
+    struct balance_move order; /* the last one */
+    bool has_ordered;          /* ... at the end of the last window */
 };
 
 enum balance_advice {
@@ -87,6 +104,12 @@ void balance_fini(struct balance *b);
 enum balance_advice balance_step(struct balance *b, const struct balance_sample *samples,
                                  nsec_t now, struct balance_move *move);
 double balance_load(const struct balance *b, unsigned worker);
+/* New connections had better not go there; in the last step that may have changed. */
+static inline bool
+balance_is_crowded(const struct balance *b, unsigned worker)
+{
+    return b->crowd.workers[worker].is_crowded;
+}
 
 /* Somebody orders a move now, whether it is worth it or not: from the worker with the higher
  * load, or with more connections when loads are alike. False: there is nobody to move. */

@@ -53,8 +53,9 @@ steer_map_init(struct steer_map *m, const struct pin_place *places, unsigned cou
     }
     *m = (struct steer_map){.count = count, .known_count = (unsigned)(last + 1)};
     m->cpus = calloc(count, sizeof *m->cpus);
+    m->shunned = calloc(count, sizeof *m->shunned);
     m->known = calloc(m->known_count + 1, sizeof *m->known);
-    if (m->cpus == NULL || m->known == NULL) {
+    if (m->cpus == NULL || m->shunned == NULL || m->known == NULL) {
         steer_map_fini(m);
         return false;
     }
@@ -91,6 +92,7 @@ void
 steer_map_fini(struct steer_map *m)
 {
     free(m->cpus);
+    free(m->shunned);
     free(m->known);
     *m = (struct steer_map){.count = 0};
 }
@@ -100,6 +102,19 @@ steer_map_move(struct steer_map *m, unsigned worker, int cpu)
 {
     must(worker < m->count);
     atomic_store_explicit(&m->cpus[worker], cpu, memory_order_relaxed);
+}
+
+void
+steer_map_shun(struct steer_map *m, unsigned worker, bool is_shunned)
+{
+    must(worker < m->count);
+    atomic_store_explicit(&m->shunned[worker], is_shunned, memory_order_relaxed);
+}
+
+bool
+steer_map_is_shunned(const struct steer_map *m, unsigned worker)
+{
+    return atomic_load_explicit(&m->shunned[worker], memory_order_relaxed);
 }
 
 static int
@@ -153,17 +168,22 @@ load_of(const _Atomic unsigned *loads, unsigned worker)
     return atomic_load_explicit(&loads[worker], memory_order_relaxed);
 }
 
-/* With one connection more the worker would have more than its share. */
+/* With one connection more the worker would have more than its share of those that are not on
+ * shunned workers. */
 static bool
 is_full(const struct steer_map *m, unsigned worker, const _Atomic unsigned *loads)
 {
     uint64_t sum = 1;
     uint64_t load = (uint64_t)load_of(loads, worker) + 1;
+    uint64_t count = 0;
     for (unsigned i = 0; i < m->count; i++) {
-        sum += load_of(loads, i);
+        bool counts = !steer_map_is_shunned(m, i);
+        sum += counts ? load_of(loads, i) : 0;
+        count += counts;
     }
-    return load * m->count * STEER_EXCESS_DEN >
-           sum * STEER_EXCESS_NUM + (uint64_t)STEER_SPARE * m->count * STEER_EXCESS_DEN;
+    return steer_map_is_shunned(m, worker) ||
+           load * count * STEER_EXCESS_DEN >
+               sum * STEER_EXCESS_NUM + STEER_SPARE * count * STEER_EXCESS_DEN;
 }
 
 /* Of the workers that are nearest to the CPU the one with the fewest connections; of those that
@@ -188,6 +208,18 @@ nearest(const struct steer_map *m, int cpu, const _Atomic unsigned *loads, bool 
 }
 
 static unsigned
+pick_in_turn(struct steer *s)
+{
+    unsigned count = s->map->count;
+    unsigned worker = s->turn % count;
+    for (unsigned i = 1; i < count && steer_map_is_shunned(s->map, worker); i++) {
+        worker = (worker + 1) % count;
+    }
+    s->turn = (worker + 1) % count;
+    return worker;
+}
+
+static unsigned
 pick_of_two(struct steer *s, const _Atomic unsigned *loads)
 {
     unsigned count = s->map->count;
@@ -196,6 +228,9 @@ pick_of_two(struct steer *s, const _Atomic unsigned *loads)
     }
     unsigned a = (unsigned)rng_below(&s->rng, count);
     unsigned b = (a + 1 + (unsigned)rng_below(&s->rng, count - 1)) % count;
+    if (steer_map_is_shunned(s->map, a) || steer_map_is_shunned(s->map, b)) {
+        return pick_in_turn(s);
+    }
     return load_of(loads, b) < load_of(loads, a) ? b : a;
 }
 
@@ -320,8 +355,7 @@ steer_pick(struct steer *s, const struct steer_hint *hint, const _Atomic unsigne
     }
     switch (s->mode) {
     case STEER_RR:
-        s->turn = (s->turn + 1) % s->map->count;
-        return (s->turn + s->map->count - 1) % s->map->count;
+        return pick_in_turn(s);
     case STEER_P2C:
         return pick_of_two(s, loads);
     case STEER_NAPI:

@@ -37,11 +37,12 @@ enum steer_mode {
 
 #define STEER_QUEUES_MAX 256
 
-/* Where the workers stand, and how far every CPU is from them. Constant but for `cpus`, which
- * any thread may change and read. */
+/* Where the workers stand, and how far every CPU is from them. Constant but for `cpus` and
+ * `shunned`, which any thread may change and read. */
 struct steer_map {
     unsigned count;          /* workers */
     _Atomic int *cpus;       /* of each worker; -1: not pinned */
+    _Atomic bool *shunned;   /* of each worker: it is given none, while others are not */
     struct pin_place *known; /* by OS number; .cpu is -1 where nothing is known */
     unsigned known_count;
 };
@@ -94,6 +95,9 @@ must_check bool steer_map_discover(struct steer_map *m, const struct pin_place *
 void steer_map_fini(struct steer_map *m);
 /* The worker has been pinned anew. */
 void steer_map_move(struct steer_map *m, unsigned worker, int cpu);
+/* The worker's CPU is somebody else's, or is its own again. */
+void steer_map_shun(struct steer_map *m, unsigned worker, bool is_shunned);
+must_check bool steer_map_is_shunned(const struct steer_map *m, unsigned worker);
 /* At least one worker has a CPU of its own. */
 bool steer_map_is_pinned(const struct steer_map *m);
 

@@ -27,12 +27,17 @@ struct model {
     double antagonist[WORKERS]; /* share of the time that somebody else has the CPU */
     double
         stall; /* worker 0 waits for its CPU so long as long as it has requests at all */
+    double
+        batch[WORKERS]; /* share of its CPU that a batch job has; a worker that wants it
+                              waits now and then */
+    bool is_stuck;      /* no connection is ever between two requests */
     double noise;
     double
         delay; /* ns that requests wait for a worker that is wanted all the time; as much
                      more as it is wanted more */
     struct rng rng;
     struct balance_sample samples[WORKERS];
+    uint64_t used_ns[WORKERS];
     nsec_t now;
     unsigned moves;
     enum balance_reason reason;
@@ -84,6 +89,12 @@ obey(const struct balance_move *move)
         }
     }
     unsigned chosen = balance_choose(choices, count, total, move->share, move->conns);
+    if (move->share >= 1) {
+        chosen = (unsigned)(count < move->conns ? count : move->conns);
+    }
+    if (m.is_stuck) {
+        return;
+    }
     for (unsigned i = 0; i < chosen; i++) {
         struct model_conn *c = choices[i].what;
         gone += c->rate;
@@ -96,7 +107,7 @@ obey(const struct balance_move *move)
         m.samples[move->to].conns++;
     }
     m.samples[move->from].given +=
-        chosen > 0 ? (uint64_t)(gone / total * BALANCE_SHARES) : 0;
+        total > 0 ? (uint64_t)(gone / total * BALANCE_SHARES) : 0;
 }
 
 /* A window passes. */
@@ -112,6 +123,11 @@ window(void)
         double wait = m.antagonist[i] * (wanted < 1 ? wanted : 1);
         double busy = wanted / left < 1 ? wanted / left : 1;
         wait += i == 0 && wanted > 0 ? m.stall : 0;
+        wait += m.batch[i] * wanted / 2;
+        m.samples[i].cpu = (int)i;
+        m.samples[i].run_ns += (uint64_t)(busy * BALANCE_WINDOW_NS);
+        m.used_ns[i] += (uint64_t)((busy + m.batch[i]) * BALANCE_WINDOW_NS);
+        m.samples[i].used_ns = crowd_wants_used(&m.policy.crowd) ? m.used_ns[i] : 0;
         m.samples[i].busy_ns += (uint64_t)(busy * BALANCE_WINDOW_NS);
         m.samples[i].wait_ns += (uint64_t)(wait * BALANCE_WINDOW_NS);
         m.samples[i].delay_ns += (uint64_t)(10 * m.delay * wanted);
@@ -121,9 +137,14 @@ window(void)
     if (advice != BALANCE_QUIET) {
         ck_assert_uint_ne(move.from, move.to);
         ck_assert_uint_ge(move.conns, 1);
-        ck_assert_uint_le(move.conns, m.count * BALANCE_CONNS_PCT / 100 + 1);
+        unsigned most = m.count * BALANCE_CONNS_PCT / 100 + 1;
+        if (move.reason == BALANCE_CROWDED_CPU) {
+            most += m.samples[move.from].conns / BALANCE_CROWDED_PART;
+        }
+        ck_assert_uint_le(move.conns, most);
         ck_assert(move.share > 0 && move.share <= 1);
-        ck_assert(move.reason == BALANCE_WAIT || move.share <= 0.5);
+        ck_assert(move.reason == BALANCE_WAIT || move.reason == BALANCE_CROWDED_CPU ||
+                  move.share <= 0.5);
     }
     if (advice == BALANCE_MOVE) {
         obey(&move);
@@ -325,6 +346,81 @@ START_TEST(a_loud_neighbour_gets_the_cpu)
     ck_assert_uint_eq(m.reason, BALANCE_WAIT);
     windows(200);
     ck_assert_uint_eq(m.moves, 16);
+}
+END_TEST
+
+/* A batch job on a worker's CPU: there is hardly any wait, but who has one has a long one. All
+ * leave, the idle too; nobody else moves; and they come home when it has gone. */
+START_TEST(a_crowded_cpu_is_left)
+{
+    start(3);
+    add(20, 0, 0.004);
+    add(20, 1, 0.004);
+    add(20, 2, 0.004);
+    add(10, 0, 0);
+    windows(20);
+    ck_assert_uint_eq(m.moves, 0);
+    m.batch[0] = 0.9;
+    windows(20);
+    ck_assert_uint_eq(m.samples[0].conns, 0);
+    ck_assert_uint_eq(m.moves, 30);
+    ck_assert_uint_eq(m.reason, BALANCE_CROWDED_CPU);
+    ck_assert(balance_is_crowded(&m.policy, 0));
+    ck_assert_double_eq(balance_load(&m.policy, 0), BALANCE_CROWDED);
+    windows(100);
+    ck_assert_uint_eq(m.moves, 30);
+    ck_assert_double_lt(demand(1) - demand(2), 0.05);
+    ck_assert_double_lt(demand(2) - demand(1), 0.05);
+    m.batch[0] = 0;
+    windows(CROWD_FREE_WINDOWS + 5);
+    ck_assert(!balance_is_crowded(&m.policy, 0));
+    windows(BALANCE_RETURN);
+    ck_assert_uint_eq(m.reason, BALANCE_FREE_CPU);
+    ck_assert_double_gt(demand(0), 0.05);
+    ck_assert_double_lt(demand(0), 0.11);
+    unsigned moves = m.moves;
+    windows(300);
+    ck_assert_uint_eq(m.moves, moves);
+}
+END_TEST
+
+/* The others are filled up to a little below what counts for the crowded worker, not above. */
+START_TEST(a_crowded_cpu_is_used_when_needed)
+{
+    start(2);
+    add(40, 0, 0.01);
+    add(40, 1, 0.012);
+    m.batch[0] = 0.5;
+    windows(60);
+    ck_assert_double_gt(demand(1), 0.5);
+    ck_assert_double_lt(demand(1), BALANCE_CROWDED);
+    ck_assert_double_gt(demand(0), 0.15);
+    unsigned moves = m.moves;
+    windows(300);
+    ck_assert_uint_le(m.moves - moves, 4);
+    /* More than one worker can do: the crowded one has to help. */
+    add(30, 1, 0.02);
+    windows(100);
+    ck_assert_double_gt(demand(0), 0.3);
+}
+END_TEST
+
+/* One that cannot be emptied does not hold up the others. */
+START_TEST(a_crowd_that_stays_is_let_be)
+{
+    start(3);
+    add(5, 0, 0.01);
+    add(40, 1, 0.02);
+    m.batch[0] = 0.9;
+    m.is_stuck = true;
+    windows(30);
+    ck_assert_uint_eq(m.moves, 0);
+    m.is_stuck = false;
+    for (unsigned i = 0; i < 5; i++) {
+        m.conns[i].moved_at = UINT64_MAX / 2; /* they never cool */
+    }
+    windows(60);
+    ck_assert_double_lt(demand(1) - demand(2), BALANCE_START);
 }
 END_TEST
 
@@ -543,6 +639,9 @@ main(void)
     tcase_add_test(tc, futile_orders_become_rare);
     tcase_add_test(tc, a_neighbour_counts);
     tcase_add_test(tc, a_loud_neighbour_gets_the_cpu);
+    tcase_add_test(tc, a_crowded_cpu_is_left);
+    tcase_add_test(tc, a_crowded_cpu_is_used_when_needed);
+    tcase_add_test(tc, a_crowd_that_stays_is_let_be);
     tcase_add_test(tc, reasons_tell_apart);
     tcase_add_loop_test(tc, a_backlog_is_shared, 0, 4);
     tcase_add_loop_test(tc, small_backlogs_stay, 0, 4);

@@ -351,6 +351,39 @@ START_TEST(the_kernels_choice_stays)
 END_TEST
 
 /* The same seed, the same choices. */
+/* Shunned workers get nothing in any mode, the others share fairly, and it ends. */
+START_TEST(shunned_workers_are_passed_over)
+{
+    static const int cpus[] = {0, 1, 4, 8, 12};
+    static const enum steer_mode modes[] = {STEER_RR, STEER_P2C, STEER_CPU, STEER_NAPI,
+                                            STEER_REUSEPORT};
+    place(cpus, 5, modes[_i]);
+    steer_map_shun(&map, 0, true);
+    steer_map_shun(&map, 3, true);
+    atomic_store(&loads[3], 500); /* what it still has counts for nobody's share */
+    for (unsigned i = 0; i < 300; i++) {
+        struct steer_hint hint = {.cpu = i % 3 == 0 ? 0 : (int)(i % 16),
+                                  .napi = i % 7,
+                                  .given =
+                                      modes[_i] == STEER_REUSEPORT ? (int)(i % 5) : -1};
+        atomic_fetch_add(&loads[steer_pick(&steer, &hint, loads)], 1);
+    }
+    ck_assert_uint_eq(atomic_load(&loads[0]), 0);
+    ck_assert_uint_eq(atomic_load(&loads[3]), 500);
+    ck_assert_uint_ge(atomic_load(&loads[1]), 20);
+    ck_assert_uint_le(atomic_load(&loads[1]), 130);
+    ck_assert_int_lt(steer_home(&map, 4, 8, loads), 0);
+    ck_assert_int_ne(steer_home(&map, 1, 0, loads), 0);
+    steer_map_shun(&map, 0, false);
+    for (unsigned i = 0; i < 50; i++) {
+        struct steer_hint hint = {
+            .cpu = 0, .napi = 9, .given = modes[_i] == STEER_REUSEPORT ? 0 : -1};
+        atomic_fetch_add(&loads[steer_pick(&steer, &hint, loads)], 1);
+    }
+    ck_assert_uint_ge(atomic_load(&loads[0]), 10);
+}
+END_TEST
+
 START_TEST(chance_is_seeded)
 {
     int cpus[] = {-1, -1, -1, -1, -1};
@@ -388,6 +421,7 @@ suite(void)
     tcase_add_test(t, queues_beyond_the_table);
     tcase_add_test(t, queues_of_unpinned_workers);
     tcase_add_test(t, the_kernels_choice_stays);
+    tcase_add_loop_test(t, shunned_workers_are_passed_over, 0, 5);
     tcase_add_test(t, chance_is_seeded);
     suite_add_tcase(s, t);
     return s;

@@ -48,8 +48,8 @@ CASES = {
         balance.case, balance.HEAD, "A slow worker",
         f"Two workers on two CPUs, {balance.RATE} gets of {KEYS} keys a second on "
         f"{balance.CONNECTIONS} connections; measured from 2 s after the upset. The client has "
-        "CPU 1 at real-time priority, so the worker there has what it leaves: the load is "
-        "light, and what a second CPU of its own would gain cannot be told here.", 2, 3),
+        "CPU 1 at real-time priority for as long as it wants, which the table shows, and the "
+        "worker there what it leaves: so the load is light.", 3, 3),
     "cost": Case(
         costs.case, costs.HEAD, "On, and nothing binding",
         f"{costs.CONNECTIONS} connections, closed loop; each feature beside everything off, "

@@ -8,8 +8,9 @@ import side_by_side as side
 
 from .runner import SEVERAL, values, verdict
 
-HEAD = ["server", "case", "p99 us", "x balanced", "target", "connections moved", "validity"]
-RATE = 25000
+HEAD = ["server", "case", "p99 us", "x balanced", "target", "mean us", "connections moved",
+        "client CPU", "validity"]
+RATE = 6000
 CONNECTIONS = 32
 LOAD = ["-c", CONNECTIONS, *SEVERAL]
 SETTLE = 3    # seconds of load before it is measured
@@ -75,4 +76,6 @@ def case(run):
                    "" if what == BALANCED else
                    side.spread([p99 / base for p99 in values(runs, "p99")]),
                    f"{TARGET:g}" if name == "on" and what != BALANCED else "",
-                   f"{side.median(values(runs, 'moved')):.0f}", verdict(runs)]
+                   f"{side.median(values(runs, 'mean')):.0f}",
+                   f"{side.median(values(runs, 'moved')):.0f}",
+                   f"{side.median(values(runs, 'client_cpu')):.0%}", verdict(runs)]

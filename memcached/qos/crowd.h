@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * Which workers share their CPU with another program. Such a worker waits for the CPU now and
+ * then, and every client that it has waits with it, though most of its requests are served at
+ * once: the sum of the waits is small, and the tail is all theirs. So it is not enough to even
+ * loads out.
+ *
+ * Told by two things together: the worker waits for a good part of the time that it wants, and
+ * others have its CPU for most of the rest. By the second alone when it is over, because a
+ * worker that nobody asks anything does not wait. Pure; one thread.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/clock.h"
+#include "base/must.h"
+
+#define CROWD_WAIT 0.005 /* of the time: a worker that waits less is not looked at */
+#define CROWD_WAIT_PART                                                                  \
+    0.2                   /* ... nor one that waits for less of the time that it wants */
+#define CROWD_BEGINS 0.4  /* of its CPU, that others have */
+#define CROWD_ENDS 0.2    /* ... less */
+#define CROWD_BETTER 0.25 /* by so much less another worker's CPU is wanted by others */
+#define CROWD_WINDOWS 3   /* in a row, before a worker counts as crowded */
+#define CROWD_FREE_WINDOWS 10 /* ... as free again */
+
+/* Of a worker: sums since its start. */
+struct crowd_sample {
+    uint64_t run_ns;  /* on a CPU */
+    uint64_t wait_ns; /* ready and without one */
+    int cpu;          /* that it is bound to; -1: none */
+    uint64_t used_ns; /* what that CPU has done for anybody; 0: not known this time */
+};
+
+struct crowd_worker {
+    struct crowd_sample last;
+    double run, wait; /* moving averages, of the time */
+    double others;    /* likewise: what others have of its CPU. 0 while nobody asks */
+    unsigned windows; /* in a row that spoke against is_crowded */
+    bool is_crowded;
+    bool has_changed; /* in the last step */
+};
+
+struct crowd {
+    unsigned count;
+    struct crowd_worker *workers;
+};
+
+/* False: no memory. */
+must_check bool crowd_init(struct crowd *c, unsigned count);
+void crowd_fini(struct crowd *c);
+/* At the end of each window. samples: one for each worker. At least one is never crowded. */
+void crowd_step(struct crowd *c, const struct crowd_sample *samples, nsec_t window);
+/* Is it worth while to ask what the CPUs have done, next time? */
+must_check bool crowd_wants_used(const struct crowd *c);
