@@ -130,12 +130,12 @@ flush(struct drive *d, struct lconn *c)
 {
     size_t sent;
     nsec_t now = clock_now();
-    enum lconn_io io = lset_flush(d->set, c, now, &sent);
+    bool is_up = lset_flush(d->set, c, now, &sent);
     count_sent(d, c, now);
     if (is_measured(d, now)) {
         ctr_add(&d->tally->tx_bytes, sent);
     }
-    if (io == LCONN_IO_LOST) {
+    if (!is_up) {
         lose(d, c, TALLY_DISCONNECT, now);
         return false;
     }
@@ -268,8 +268,8 @@ replace(struct drive *d, struct lconn *c, nsec_t now)
 static bool
 receive(struct drive *d, struct lconn *c)
 {
-    size_t len;
-    enum lset_input input = lset_receive(d->set, c, &len);
+    struct lset_bytes in;
+    enum lset_input input = lset_receive(d->set, c, &in);
     nsec_t now = clock_now();
     if (input != LSET_DATA) {
         if (input == LSET_LOST) {
@@ -278,13 +278,13 @@ receive(struct drive *d, struct lconn *c)
         return input == LSET_NOTHING;
     }
     if (is_measured(d, now)) {
-        ctr_add(&d->tally->rx_bytes, len);
+        ctr_add(&d->tally->rx_bytes, in.len);
     }
     c->backoff = 0; /* it serves again */
     c->read_at = now;
     struct lconn_done done;
     for (size_t at = 0;; at += done.taken) {
-        lconn_parse(c, d->w, d->set->input + at, len - at, &done);
+        lconn_parse(c, d->w, in.p + at, in.len - at, &done);
         switch (done.outcome) {
         case LCONN_MORE:
             return true;
@@ -309,7 +309,7 @@ receive(struct drive *d, struct lconn *c)
 }
 
 static void
-on_event(struct drive *d, struct lconn *c, uint32_t events)
+on_event(struct drive *d, struct lconn *c, unsigned can)
 {
     nsec_t now = 0;
     if (c->state == LCONN_DOWN) {
@@ -318,10 +318,10 @@ on_event(struct drive *d, struct lconn *c, uint32_t events)
     if (c->state == LCONN_CONNECTING) {
         now = clock_now();
         reconnect(d, c, now);
-    } else if ((events & ~(uint32_t)EPOLLOUT) != 0 && !receive(d, c)) {
+    } else if ((can & LSET_CAN_RECEIVE) != 0 && !receive(d, c)) {
         return;
     }
-    if ((events & EPOLLOUT) != 0 && c->state == LCONN_UP && !flush(d, c)) {
+    if ((can & LSET_CAN_SEND) != 0 && c->state == LCONN_UP && !flush(d, c)) {
         return;
     }
     if (d->conf.is_open) {
@@ -339,10 +339,10 @@ poll_events(struct drive *d, int timeout_ms)
 {
     unsigned n = lset_wait(d->set, timeout_ms);
     for (unsigned i = 0; i < n; i++) {
-        uint32_t events;
-        struct lconn *c = lset_event(d->set, i, &events);
+        unsigned can;
+        struct lconn *c = lset_event(d->set, i, &can);
         if (c != NULL) {
-            on_event(d, c, events);
+            on_event(d, c, can);
         }
     }
     return n;

@@ -47,20 +47,20 @@ send_more(struct load *l, struct lconn *c)
                    &(struct lconn_request){.verb = CODEC_SET, .keys = next, .count = 1});
         ++*next;
     }
-    return lset_flush(l->set, c, clock_now(), &sent) == LCONN_IO_LOST ? lost(l, c) : NULL;
+    return lset_flush(l->set, c, clock_now(), &sent) ? NULL : lost(l, c);
 }
 
 static const char *
 receive(struct load *l, struct lconn *c)
 {
-    size_t len;
-    enum lset_input input = lset_receive(l->set, c, &len);
+    struct lset_bytes in;
+    enum lset_input input = lset_receive(l->set, c, &in);
     if (input != LSET_DATA) {
         return input == LSET_LOST ? lost(l, c) : NULL;
     }
     struct lconn_done done;
     for (size_t at = 0;; at += done.taken) {
-        lconn_parse(c, l->w, l->set->input + at, len - at, &done);
+        lconn_parse(c, l->w, in.p + at, in.len - at, &done);
         if (done.outcome == LCONN_MORE) {
             return NULL;
         }
@@ -87,9 +87,9 @@ load_loop(struct load *l)
     while (failed == NULL && l->left > 0) {
         unsigned n = lset_wait(l->set, LOAD_WAIT_MS);
         for (unsigned i = 0; failed == NULL && i < n; i++) {
-            uint32_t events;
-            struct lconn *c = lset_event(l->set, i, &events);
-            if (c != NULL && (events & ~(uint32_t)EPOLLOUT) != 0) {
+            unsigned can;
+            struct lconn *c = lset_event(l->set, i, &can);
+            if (c != NULL && (can & LSET_CAN_RECEIVE) != 0) {
                 failed = receive(l, c);
             }
             if (c != NULL && failed == NULL) {

@@ -4,12 +4,8 @@
 #include "loadgen/wire/lconn.h"
 
 #include <assert.h>
-#include <errno.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define OUT_SLACK 65536 /* room for pipelining beside one request of the largest size */
 
@@ -38,7 +34,7 @@ lconn_init(struct lconn *c, const struct lconn_conf *conf)
     size_t get_max = w->keys_max * key_max + CLIENT_REQUEST_ROOM;
     size_t set_max = key_max + workload_value_len_max(w) + CLIENT_REQUEST_ROOM;
     *c = (struct lconn){
-        .fd = -1,
+        .link = {.fd = -1},
         .codec = conf->codec,
         .auth = conf->auth,
         .target = conf->target,
@@ -75,71 +71,15 @@ lconn_fini(struct lconn *c)
     c->out = NULL;
 }
 
-static enum lconn_io
-connect_failed(struct lconn *c, const char **why)
-{
-    /* Only a UNIX socket says so; TCP lets the handshake wait. */
-    enum lconn_io io = errno == EAGAIN ? LCONN_IO_AGAIN : LCONN_IO_LOST;
-    *why = strerror(errno);
-    lconn_down(c);
-    return io;
-}
-
-enum lconn_io
-lconn_connect(struct lconn *c, bool with_nodelay, const char **why)
-{
-    must(c->state == LCONN_DOWN && c->fd == -1);
-    int family = c->target->addr.ss_family;
-    c->fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (c->fd == -1) {
-        return connect_failed(c, why);
-    }
-    int on = 1;
-    if (with_nodelay && family != AF_UNIX &&
-        setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) != 0) {
-        return connect_failed(c, why);
-    }
-    const struct sockaddr *addr = (const struct sockaddr *)&c->target->addr;
-    if (connect(c->fd, addr, c->target->addr_len) == 0) {
-        c->state = LCONN_UP;
-    } else if (errno == EINPROGRESS) {
-        c->state = LCONN_CONNECTING;
-    } else {
-        return connect_failed(c, why);
-    }
-    return LCONN_IO_OK;
-}
-
-bool
-lconn_connected(struct lconn *c, const char **why)
-{
-    must(c->state == LCONN_CONNECTING);
-    int error = 0;
-    socklen_t len = sizeof error;
-    if (getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &error, &len) != 0) {
-        error = errno;
-    }
-    if (error != 0) {
-        *why = strerror(error);
-        lconn_down(c);
-        return false;
-    }
-    c->state = LCONN_UP;
-    return true;
-}
-
 void
 lconn_down(struct lconn *c)
 {
-    if (c->fd != -1) {
-        close(c->fd);
-    }
-    c->fd = -1;
+    link_close(&c->link);
     c->state = LCONN_DOWN;
     c->head = c->count = c->fresh = c->issued = 0;
     c->out_len = c->out_sent = 0;
     c->put = c->blocked_at = 0;
-    c->wants_write = false;
+    c->is_watched = c->is_watched_for_send = false;
     c->todo_head = c->todo_count = 0;
     forget_reply(c);
     codec_parser_init(&c->parser);
@@ -337,38 +277,39 @@ stamp(struct lconn *c, nsec_t now)
     }
 }
 
-enum lconn_io
-lconn_flush(struct lconn *c, nsec_t now, size_t *sent)
+void
+lconn_begin_flush(struct lconn *c)
 {
-    *sent = 0;
     c->issued = 0;
-    while (c->out_sent < c->out_len) {
-        ssize_t n = send(c->fd, c->out + c->out_sent, c->out_len - c->out_sent,
-                         MSG_NOSIGNAL | MSG_DONTWAIT);
-        if (n < 0 && errno == EINTR) {
-            continue;
-        }
-        if (n < 0 && errno == EAGAIN) {
-            c->blocked_at = c->blocked_at == 0 ? now : c->blocked_at;
-            return LCONN_IO_AGAIN;
-        }
-        if (n < 0) {
-            return LCONN_IO_LOST;
-        }
-        c->blocked_at = 0;
-        c->out_sent += (size_t)n;
-        *sent += (size_t)n;
-        stamp(c, now);
-        if (c->out_sent < c->out_len) {
-            /* A short write means a full socket: make room behind the rest. */
-            c->out_len -= c->out_sent;
-            memmove(c->out, c->out + c->out_sent, c->out_len);
-            c->out_sent = 0;
-            return LCONN_IO_AGAIN;
-        }
+}
+
+size_t
+lconn_output(const struct lconn *c, const char **bytes)
+{
+    *bytes = c->out + c->out_sent;
+    return c->out_len - c->out_sent;
+}
+
+void
+lconn_sent(struct lconn *c, size_t bytes, nsec_t now)
+{
+    must(bytes <= c->out_len - c->out_sent);
+    c->out_sent += bytes;
+    stamp(c, now);
+}
+
+void
+lconn_end_flush(struct lconn *c, nsec_t blocked_at)
+{
+    /* Blocked from the first time that nothing went. */
+    c->blocked_at = blocked_at == 0 || c->blocked_at == 0 || c->out_sent > 0
+                        ? blocked_at
+                        : c->blocked_at;
+    c->out_len -= c->out_sent;
+    if (c->out_sent > 0 && c->out_len > 0) {
+        memmove(c->out, c->out + c->out_sent, c->out_len);
     }
-    c->out_len = c->out_sent = 0;
-    return LCONN_IO_OK;
+    c->out_sent = 0;
 }
 
 /* ---- replies ----------------------------------------------------------------------- */

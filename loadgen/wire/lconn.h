@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  *
- * One client connection: socket, requests on their way in order, bytes not yet sent, reply
- * parser. It knows nothing of schedules or loops: the caller pushes requests, flushes, and
- * pulls finished ones out of the bytes received. Its thread only; no allocation after
- * lconn_init.
+ * One client connection: requests on their way in order, bytes not yet sent, reply parser.
+ * It knows nothing of schedules, loops or how bytes are moved: the caller pushes requests,
+ * sends what lconn_output shows, and pulls finished ones out of the bytes received. Its
+ * thread only; no allocation after lconn_init.
  */
 #pragma once
 
@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "loadgen/wire/codec.h"
+#include "loadgen/wire/link.h"
 #include "loadgen/wire/target.h"
 #include "loadgen/work/workload.h"
 
@@ -21,13 +22,6 @@ enum lconn_state {
     LCONN_DOWN,
     LCONN_CONNECTING,
     LCONN_UP,
-};
-
-enum lconn_io {
-    LCONN_IO_OK,
-    LCONN_IO_AGAIN, /* send: the rest has to wait until the socket is writable;
-                       connect: the listener's queue is full, try again */
-    LCONN_IO_LOST,
 };
 
 /* What the caller has to send when a get is answered. */
@@ -69,7 +63,7 @@ struct lconn_request {
 };
 
 struct lconn {
-    int fd; /* -1 when down */
+    struct link link;
     enum lconn_state state;
     const struct codec *codec;
     const struct lconn_auth *auth;
@@ -91,7 +85,6 @@ struct lconn {
     uint64_t put;      /* bytes put into it since the start of the connection */
     nsec_t blocked_at; /* nothing could be sent since, 0: it could */
     size_t request_max;
-    bool wants_write; /* registered for writability */
 
     /* The reply being read. */
     struct codec_parser parser;
@@ -105,6 +98,8 @@ struct lconn {
     struct lconn_todo *todo;
     unsigned todo_cap, todo_head, todo_count;
 
+    /* lset's. */
+    bool is_watched, is_watched_for_send, is_in_more;
     /* The caller's. */
     nsec_t read_at; /* when what is parsed came: start of what follows from it */
     bool in_room, is_dirty;
@@ -129,16 +124,11 @@ struct lconn_conf {
 must_check bool lconn_init(struct lconn *c, const struct lconn_conf *conf);
 void lconn_fini(struct lconn *c);
 
-/* Starts to connect without waiting: OK is UP or CONNECTING, else DOWN with errno's text in
- * *why. */
-must_check enum lconn_io lconn_connect(struct lconn *c, bool with_nodelay,
-                                       const char **why);
-/* The socket of a CONNECTING connection is writable: UP, or false. */
-must_check bool lconn_connected(struct lconn *c, const char **why);
 /* UP for the first time: pushes what the connection begins with, to be flushed before anything
  * else. Its reply is no outcome of lconn_parse when it is the right one. */
 void lconn_greet(struct lconn *c);
-/* Closes; requests on their way are forgotten (take them with lconn_take_op before). */
+/* Closes the link: requests on their way are forgotten (take them with lconn_take_op
+ * before). */
 void lconn_down(struct lconn *c);
 
 /* Whether another request of any size fits now, and how many may be on their way. */
@@ -155,9 +145,15 @@ void lconn_push(struct lconn *c, const struct workload *w,
 /* Likewise; pushes what follows from an earlier answer. NULL when there is nothing. */
 const struct lconn_op *lconn_push_todo(struct lconn *c, const struct workload *w);
 
-/* Sends what it can. *sent is set to the bytes taken. Requests of which all has been sent now
- * are stamped with `now`: lconn_issued_op shows them. */
-must_check enum lconn_io lconn_flush(struct lconn *c, nsec_t now, size_t *sent);
+/* A flush begins: forgets which requests the last one issued. */
+void lconn_begin_flush(struct lconn *c);
+/* What is to be sent next; 0 bytes when there is nothing. Valid until the next call. */
+size_t lconn_output(const struct lconn *c, const char **bytes);
+/* `bytes` of it were given to the kernel: requests of which that was the last byte are
+ * stamped with `now`. */
+void lconn_sent(struct lconn *c, size_t bytes, nsec_t now);
+/* Nothing more is sent for now: the socket takes no more (since `blocked_at`), or 0. */
+void lconn_end_flush(struct lconn *c, nsec_t blocked_at);
 
 /* The i-th of the `issued` requests. */
 struct lconn_op *lconn_issued_op(struct lconn *c, unsigned i);

@@ -14,72 +14,78 @@
 
 #define CONNECT_PAUSE_NS 1000000 /* while the listener's queue is full */
 
+/* Level-triggered writability is asked for only while output waits, or a handshake. */
 static bool
-add(struct lset *s, struct lconn *c)
+watch(struct lset *s, struct lconn *c, bool for_send)
 {
-    struct epoll_event ev = {
-        .events = c->state == LCONN_UP ? EPOLLIN : EPOLLOUT,
-        .data.ptr = c,
-    };
-    c->wants_write = c->state != LCONN_UP;
-    return epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, c->fd, &ev) == 0;
-}
-
-/* Level-triggered writability is asked for only while output waits. */
-static bool
-want_write(struct lset *s, struct lconn *c, bool wants)
-{
-    if (c->wants_write == wants) {
+    if (c->is_watched && c->is_watched_for_send == for_send) {
         return true;
     }
+    bool is_up = c->state == LCONN_UP;
     struct epoll_event ev = {
-        .events = EPOLLIN | (wants ? EPOLLOUT : 0),
+        .events = (is_up || !for_send ? EPOLLIN : 0U) | (for_send ? EPOLLOUT : 0U),
         .data.ptr = c,
     };
-    c->wants_write = wants;
-    return epoll_ctl(s->epoll_fd, EPOLL_CTL_MOD, c->fd, &ev) == 0;
+    int op = c->is_watched ? EPOLL_CTL_MOD : EPOLL_CTL_ADD;
+    c->is_watched = true;
+    c->is_watched_for_send = for_send;
+    return epoll_ctl(s->epoll_fd, op, c->link.fd, &ev) == 0;
 }
 
-/* The first request, when there is one, is sent at once: nothing may overtake it. */
+static struct link_conf
+link_conf_of(const struct lset *s, const struct lconn *c)
+{
+    return (struct link_conf){c->target, s->conf.tls, s->conf.with_nodelay};
+}
+
+/* Connected: the first request, when there is one, is sent at once, nothing may overtake it. */
 static bool
 greet(struct lset *s, struct lconn *c)
 {
     size_t sent;
+    c->state = LCONN_UP;
+    if (!watch(s, c, false)) {
+        return false;
+    }
     lconn_greet(c);
-    return c->count == 0 || lset_flush(s, c, clock_now(), &sent) != LCONN_IO_LOST;
+    return c->count == 0 || lset_flush(s, c, clock_now(), &sent);
+}
+
+static int
+ms_until(nsec_t when)
+{
+    nsec_t now = clock_now();
+    return now < when ? (int)((when - now) / NSEC_PER_MSEC) + 1 : 0;
 }
 
 static bool
 connect_and_wait(struct lset *s, struct lconn *c, const char **why)
 {
+    struct link_conf conf = link_conf_of(s, c);
     nsec_t give_up = clock_now() + s->conf.timeout;
-    enum lconn_io io;
-    while ((io = lconn_connect(c, s->conf.with_nodelay, why)) == LCONN_IO_AGAIN &&
+    enum link_io io;
+    while ((io = link_open(&c->link, &conf, why)) == LINK_AGAIN &&
            clock_now() < give_up) {
         nanosleep(&(struct timespec){0, CONNECT_PAUSE_NS}, NULL);
     }
-    if (io != LCONN_IO_OK) {
-        return false;
-    }
-    if (c->state == LCONN_CONNECTING) {
-        struct pollfd p = {c->fd, POLLOUT, 0};
-        int rc;
-        do {
-            rc = poll(&p, 1, (int)(s->conf.timeout / NSEC_PER_MSEC));
-        } while (rc < 0 && errno == EINTR);
-        if (rc <= 0) {
-            *why = rc == 0 ? "timed out" : strerror(errno);
+    while (io == LINK_OK && (io = link_go_on(&c->link, &conf, why)) == LINK_AGAIN) {
+        struct pollfd p = {c->link.fd, c->link.wants_write ? POLLOUT : POLLIN, 0};
+        int rc = poll(&p, 1, ms_until(give_up));
+        if (rc < 0 && errno != EINTR) {
+            *why = strerror(errno);
             return false;
         }
-        if (!lconn_connected(c, why)) {
+        if (rc == 0 && clock_now() >= give_up) {
+            *why = "timed out";
             return false;
         }
+        io = LINK_OK;
     }
-    if (!add(s, c) || !greet(s, c)) {
+    if (io == LINK_OK && !greet(s, c)) {
         *why = strerror(errno);
         return false;
     }
-    return true;
+    return io == LINK_OK;
 }
 
 static const char *
@@ -108,12 +114,17 @@ lset_open(struct lset *s, const struct lset_conf *conf, char *err, size_t err_le
     s->conf = *conf;
     s->armed_at = 0;
     s->count = 0;
-    s->conns = calloc((size_t)conf->targets_len * conf->per_target, sizeof *s->conns);
+    size_t all = (size_t)conf->targets_len * conf->per_target;
+    s->conns = calloc(all, sizeof *s->conns);
+    s->more = calloc(all, sizeof(struct lconn *));
+    s->more_before = calloc(all, sizeof(struct lconn *));
+    s->more_len = s->more_before_len = s->events_len = 0;
     s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     s->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
     /* Edge-triggered: setting the timer anew clears it, so it is never read. */
     struct epoll_event ev = {.events = EPOLLIN | EPOLLET, .data.ptr = NULL};
-    if (s->conns == NULL || s->epoll_fd == -1 || s->timer_fd == -1 ||
+    if (s->conns == NULL || s->more == NULL || s->more_before == NULL ||
+        s->epoll_fd == -1 || s->timer_fd == -1 ||
         epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, s->timer_fd, &ev) != 0) {
         snprintf(err, err_len, "cannot set up connections: %s", strerror(errno));
         return err;
@@ -154,7 +165,10 @@ lset_close(struct lset *s)
         lconn_fini(&s->conns[i]);
     }
     free(s->conns);
+    free(s->more);
+    free(s->more_before);
     s->conns = NULL;
+    s->more = s->more_before = NULL;
     s->count = 0;
     if (s->epoll_fd != -1) {
         close(s->epoll_fd);
@@ -168,16 +182,39 @@ lset_close(struct lset *s)
 unsigned
 lset_wait(struct lset *s, int timeout_ms)
 {
-    int n = epoll_wait(s->epoll_fd, s->events, LSET_EVENTS_MAX, timeout_ms);
+    int n = epoll_wait(s->epoll_fd, s->events, LSET_EVENTS_MAX,
+                       s->more_len > 0 ? 0 : timeout_ms);
     must(n >= 0 || errno == EINTR);
-    return n > 0 ? (unsigned)n : 0;
+    s->events_len = n > 0 ? (unsigned)n : 0;
+    if (unlikely(s->more_len > 0)) {
+        struct lconn **more = s->more;
+        s->more = s->more_before;
+        s->more_before = more;
+    }
+    s->more_before_len = s->more_len;
+    s->more_len = 0;
+    return s->events_len + s->more_before_len;
 }
 
 struct lconn *
-lset_event(struct lset *s, unsigned i, uint32_t *events)
+lset_event(struct lset *s, unsigned i, unsigned *can)
 {
-    *events = s->events[i].events;
-    return s->events[i].data.ptr;
+    if (unlikely(i >= s->events_len)) {
+        must(i - s->events_len < s->more_before_len);
+        struct lconn *c = s->more_before[i - s->events_len];
+        *can = LSET_CAN_RECEIVE;
+        c->is_in_more = false;
+        return c;
+    }
+    uint32_t events = s->events[i].events;
+    struct lconn *c = s->events[i].data.ptr;
+    *can = ((events & EPOLLOUT) != 0 ? LSET_CAN_SEND : 0) |
+           ((events & ~(uint32_t)EPOLLOUT) != 0 ? LSET_CAN_RECEIVE : 0);
+    /* TLS may have had to read before it could write. */
+    if (c != NULL && c->link.tls != NULL) {
+        *can |= LSET_CAN_SEND;
+    }
+    return c;
 }
 
 void
@@ -193,29 +230,49 @@ lset_wake_at(struct lset *s, nsec_t when)
     s->armed_at = when;
 }
 
-enum lset_input
-lset_receive(struct lset *s, struct lconn *c, size_t *len)
+static void
+ask_again(struct lset *s, struct lconn *c)
 {
-    ssize_t n;
-    do {
-        n = recv(c->fd, s->input, sizeof s->input, MSG_DONTWAIT);
-    } while (n < 0 && errno == EINTR);
-    if (n > 0) {
-        *len = (size_t)n;
-        return LSET_DATA;
+    if (!c->is_in_more) {
+        must(s->more_len < s->count);
+        c->is_in_more = true;
+        s->more[s->more_len++] = c;
     }
-    *len = 0;
-    return n < 0 && errno == EAGAIN ? LSET_NOTHING : LSET_LOST;
 }
 
-enum lconn_io
+enum lset_input
+lset_receive(struct lset *s, struct lconn *c, struct lset_bytes *in)
+{
+    bool has_more;
+    in->p = s->input;
+    switch (link_receive(&c->link, s->input, sizeof s->input, &in->len, &has_more)) {
+    case LINK_OK:
+        if (unlikely(has_more)) {
+            ask_again(s, c);
+        }
+        return LSET_DATA;
+    case LINK_AGAIN:
+        return LSET_NOTHING;
+    default:
+        return LSET_LOST;
+    }
+}
+
+bool
 lset_flush(struct lset *s, struct lconn *c, nsec_t now, size_t *sent)
 {
-    enum lconn_io io = lconn_flush(c, now, sent);
-    if (io != LCONN_IO_LOST && !want_write(s, c, io == LCONN_IO_AGAIN)) {
-        return LCONN_IO_LOST;
+    const char *bytes;
+    size_t len, n;
+    enum link_io io = LINK_OK;
+    *sent = 0;
+    lconn_begin_flush(c);
+    while (io == LINK_OK && (len = lconn_output(c, &bytes)) > 0) {
+        io = link_send(&c->link, bytes, len, &n);
+        lconn_sent(c, n, now);
+        *sent += n;
     }
-    return io;
+    lconn_end_flush(c, io == LINK_AGAIN ? now : 0);
+    return io != LINK_LOST && watch(s, c, io == LINK_AGAIN && c->link.wants_write);
 }
 
 void
@@ -232,17 +289,16 @@ bool
 lset_reconnect(struct lset *s, struct lconn *c, nsec_t now)
 {
     const char *why;
-    bool is_good;
+    struct link_conf conf = link_conf_of(s, c);
+    enum link_io io = LINK_OK;
     if (c->state == LCONN_DOWN) {
-        is_good =
-            lconn_connect(c, s->conf.with_nodelay, &why) == LCONN_IO_OK && add(s, c);
+        io = link_open(&c->link, &conf, &why);
+        c->state = LCONN_CONNECTING;
         c->retry_at = now + s->conf.timeout;
-    } else {
-        is_good = lconn_connected(c, &why) && want_write(s, c, false);
     }
-    if (is_good && c->state == LCONN_UP) {
-        is_good = greet(s, c);
-    }
+    io = io == LINK_OK ? link_go_on(&c->link, &conf, &why) : LINK_LOST;
+    bool is_good = io == LINK_OK ? greet(s, c)
+                                 : io == LINK_AGAIN && watch(s, c, c->link.wants_write);
     if (!is_good) {
         lset_lose(s, c, now);
     }

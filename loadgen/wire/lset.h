@@ -1,8 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  *
- * A thread's connections and the means to wait for them: an epoll set with a timer finer
- * than epoll's milliseconds. Its thread only.
+ * A thread's connections and how their bytes are moved: here by an epoll set with a timer
+ * finer than epoll's milliseconds, one receive an event and one send a flush. Its thread only.
+ *
+ * What stands below is all that loops know of it: they wait, ask what happened to whom, take
+ * the bytes that came, push requests (lconn.h) and flush. Another engine replaces lset.c and
+ * keeps to this: bytes from lset_receive are its own memory, valid until its next call;
+ * lset_flush may have only begun to send, and stamps (lconn_sent) what the kernel was given;
+ * whatever has more to give than an event says is an event of the next lset_wait. It finds
+ * what to send through lconn_output and knows nothing of requests and replies.
  */
 #pragma once
 
@@ -27,10 +34,12 @@ struct lset_conf {
     unsigned capacity;   /* requests on their way, each connection */
     const struct workload *workload;
     const struct lconn_auth *auth; /* NULL: none */
+    struct ltls *tls;              /* of targets that speak TLS */
     bool with_nodelay;
     nsec_t timeout;
 };
 
+/* What lset_wait has found; connections by number. */
 struct lset {
     struct lset_conf conf;
     int epoll_fd, timer_fd;
@@ -38,6 +47,10 @@ struct lset {
     struct lconn *conns;
     unsigned count;
     struct epoll_event events[LSET_EVENTS_MAX];
+    unsigned events_len;
+    /* Connections with input that no event tells of: since the last wait, and before it. */
+    struct lconn **more, **more_before;
+    unsigned more_len, more_before_len;
     char input[LSET_INPUT_BYTES]; /* of the connection being read */
 };
 
@@ -53,8 +66,11 @@ void lset_close(struct lset *s);
 /* Waits for events until the timer set by lset_wake_at, at most `timeout_ms`. Returns how
  * many lset_event can take. */
 unsigned lset_wait(struct lset *s, int timeout_ms);
+/* What can be done with a connection; while it connects, either means lset_reconnect. */
+#define LSET_CAN_RECEIVE 1U
+#define LSET_CAN_SEND 2U
 /* The connection of event i, NULL for the timer. */
-struct lconn *lset_event(struct lset *s, unsigned i, uint32_t *events);
+struct lconn *lset_event(struct lset *s, unsigned i, unsigned *can);
 /* Makes lset_wait return at `when`; 0 for never. */
 void lset_wake_at(struct lset *s, nsec_t when);
 
@@ -64,12 +80,19 @@ enum lset_input {
     LSET_LOST, /* end of stream or error */
 };
 
-/* One recv into s->input. */
-must_check enum lset_input lset_receive(struct lset *s, struct lconn *c, size_t *len);
+struct lset_bytes {
+    const char *p;
+    size_t len;
+};
 
-/* lconn_flush, with the wish to hear of writability kept up to date. */
-must_check enum lconn_io lset_flush(struct lset *s, struct lconn *c, nsec_t now,
-                                    size_t *sent);
+/* What has come in, once an event. */
+must_check enum lset_input lset_receive(struct lset *s, struct lconn *c,
+                                        struct lset_bytes *in);
+
+/* Sends what the connection has, as far as it goes now: *sent bytes, and requests that
+ * lconn_issued_op tells; the rest goes with a flush after LSET_CAN_SEND. False when the
+ * connection is lost. */
+must_check bool lset_flush(struct lset *s, struct lconn *c, nsec_t now, size_t *sent);
 
 /* The connection is lost: closes it and sets the time of the next attempt. */
 void lset_lose(struct lset *s, struct lconn *c, nsec_t now);

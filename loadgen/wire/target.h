@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/socket.h>
 
 #include "base/must.h"
@@ -14,8 +15,20 @@
 #define TARGET_PORT "11211"
 #define TARGET_NAME_MAX 256
 
+/* What is spoken beneath the protocol. */
+enum transport {
+    TRANSPORT_TCP,
+    TRANSPORT_UNIX,
+    TRANSPORT_UDP,
+    TRANSPORT_TLS,
+    TRANSPORTS,
+};
+
 struct target {
     char name[TARGET_NAME_MAX]; /* as the user wrote it */
+    char host[TARGET_NAME_MAX]; /* of it; a UNIX socket's path */
+    uint16_t port;              /* 0: none */
+    enum transport transport;
     struct sockaddr_storage addr;
     socklen_t addr_len;
     bool is_local; /* on this machine: client and server share its CPUs */

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * TLS of client connections, by OpenSSL. A struct ltls is what all connections share,
+ * constant once open; a session belongs to the thread of its connection. Nothing is
+ * allocated for a request once the handshake is over.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/must.h"
+#include "loadgen/wire/link.h"
+
+struct ltls_conf {
+    const char *ca;   /* file of authorities; NULL: the system's */
+    const char *cert; /* of this client, with its chain; NULL: none */
+    const char *key;  /* NULL: in the same file */
+    bool verifies;    /* the server's certificate, and its name */
+};
+
+/* NULL with a sentence in err, also when this build has no TLS. */
+must_check struct ltls *ltls_open(const struct ltls_conf *conf, char *err,
+                                  size_t err_len);
+/* NULL is fine. When all sessions have ended. */
+void ltls_close(struct ltls *t);
+
+/* A session over that socket with a server called so; NULL when memory is short. The thread's
+ * SIGPIPE is blocked from then on: OpenSSL writes to sockets without a word about it. */
+struct ltls_session *ltls_begin(struct ltls *t, int fd, const char *host);
+void ltls_end(struct ltls_session *s);
+
+/* As link_go_on, link_send and link_receive. *why lives as long as the thread. */
+must_check enum link_io ltls_shake_hands(struct ltls_session *s, bool *wants_write,
+                                         const char **why);
+must_check enum link_io ltls_send(struct ltls_session *s, const char *bytes, size_t len,
+                                  size_t *sent, bool *wants_write);
+must_check enum link_io ltls_receive(struct ltls_session *s, char *to, size_t room,
+                                     size_t *len, bool *has_more);
