@@ -259,6 +259,7 @@ conn_leave(struct conn *c)
 {
     must(event_del(&c->event) == 0);
     unlink_conn(c);
+    c->wish.is_set = false;
     c->worker = NULL;
 }
 

@@ -84,6 +84,7 @@ struct conn {
     struct registry_entry entry;
     struct event event; /* edge-triggered, registered while a worker has it */
     struct migrate_rate rate;
+    struct migrate_wish wish;
     struct homing homing;
     struct mail mail;         /* by which it goes to another worker */
     struct conn *next, *prev; /* the worker's list */
@@ -93,7 +94,7 @@ struct conn {
 /* Takes over handoff's descriptor; on failure it is closed and counted. */
 void conn_create(struct worker *w, const struct handoff *handoff);
 /* Serves the connection until it has to wait for the client, for a token or for its next
- * turn, or is closed. */
+ * turn, or is closed. It may be another worker's then. */
 void conn_turn(struct conn *c, struct turn *turn);
 /* Leaves every queue; destroyed at the end of the worker's pass. */
 void conn_close(struct conn *c, enum close_reason reason);

@@ -455,6 +455,8 @@ rest(struct conn *c)
     }
     if (c->worker->is_draining && c->out.bytes == 0) {
         conn_close(c, CLOSE_SHUTDOWN);
+    } else if (unlikely(c->wish.is_set)) {
+        migrate_fulfil(c);
     }
 }
 

@@ -13,6 +13,7 @@
 #define LOOK_MAX 1024    /* connections looked at for one order */
 #define HOME_LOOK_MAX 64 /* ... to see where their packets arrive, a system call each */
 #define OLD_RATE_WEIGHT 0.5f
+#define WISH_NS (3 * BALANCE_WINDOW_NS)
 
 static_assert(sizeof(struct migrate_ask) == sizeof(uint64_t), "one atomic");
 
@@ -68,29 +69,40 @@ migrate_forget(struct worker *w, const struct conn *c)
     }
 }
 
-static bool
-is_choice(const struct worker *w, const struct conn *c, bool is_forced)
+/* The connections of a look that may be sent away: those between two requests, and others. */
+struct candidates {
+    struct balance_choice movable[LOOK_MAX], busy[LOOK_MAX];
+    size_t movable_count, busy_count;
+};
+
+static void
+consider(struct candidates *to, const struct worker *w, struct conn *c, bool is_forced)
 {
     bool is_cool = c->rate.moved_at == 0 || w->now - c->rate.moved_at >= BALANCE_COOL_NS;
-    return (is_cool || is_forced) && conn_is_movable(c);
+    struct balance_choice choice = {.rate = (double)c->rate.per_second, .what = c};
+    if (!is_cool && !is_forced) {
+        return;
+    }
+    if (conn_is_movable(c)) {
+        to->movable[to->movable_count++] = choice;
+    } else if (c->closing == CLOSE_NONE && c->leaving == CLOSE_NONE) {
+        to->busy[to->busy_count++] = choice;
+    }
 }
 
-/* Brings the rates of the next connections up to date, from where the last look ended.
- * choices (or NULL) gets those that may move; *total the requests of all of them. Returns
- * the number of choices. */
-static size_t
-look(struct worker *w, bool is_forced, struct balance_choice *choices, double *total)
+/* Brings the rates of the next connections up to date, from where the last look ended. to (or
+ * NULL) gets those that may move. Returns the requests of all of them. */
+static double
+look(struct worker *w, bool is_forced, struct candidates *to)
 {
-    size_t count = 0;
+    double total = 0;
     struct conn *first = w->migrate.next != NULL ? w->migrate.next : w->conns;
     struct conn *c = first;
-    *total = 0;
     for (unsigned i = 0; i < LOOK_MAX && c != NULL; i++) {
         update_rate(&c->rate, w->now);
-        *total += (double)c->rate.per_second;
-        if (choices != NULL && is_choice(w, c, is_forced)) {
-            choices[count++] =
-                (struct balance_choice){.rate = (double)c->rate.per_second, .what = c};
+        total += (double)c->rate.per_second;
+        if (to != NULL) {
+            consider(to, w, c, is_forced);
         }
         c = c->next != NULL ? c->next : w->conns;
         if (c == first) {
@@ -98,14 +110,13 @@ look(struct worker *w, bool is_forced, struct balance_choice *choices, double *t
         }
     }
     w->migrate.next = c;
-    return count;
+    return total;
 }
 
 void
 migrate_look(struct worker *w)
 {
-    double total;
-    (void)look(w, false, NULL, &total);
+    (void)look(w, false, NULL);
 }
 
 /* ---- giving and taking ---------------------------------------------------------------- */
@@ -148,6 +159,12 @@ choose(const struct migrate_ask *ask, struct balance_choice *choices, size_t cou
     return ask->reason == BALANCE_ORDER && chosen == 0 && count > 0 ? 1 : chosen;
 }
 
+static uint32_t
+part_of(double rate, double total)
+{
+    return total > 0 ? (uint32_t)(rate / total * BALANCE_SHARES) : 0;
+}
+
 static void
 report(const struct worker *w, const struct worker *to, unsigned moved,
        enum balance_reason reason)
@@ -159,30 +176,78 @@ report(const struct worker *w, const struct worker *to, unsigned moved,
               (double)to->migrate.load_milli / 1000, balance_reason_name(reason));
 }
 
+/* Those that can go now do. What is left of the order. */
+static struct migrate_ask
+give_movable(struct worker *w, struct migrate_ask ask, struct candidates *all,
+             double total)
+{
+    struct worker *to = &w->shared->workers[ask.to];
+    unsigned chosen = choose(&ask, all->movable, all->movable_count, total);
+    unsigned moved = 0;
+    double gone = 0;
+    while (moved < chosen && give(w, to, all->movable[moved].what, ask.reason)) {
+        gone += all->movable[moved++].rate;
+    }
+    if (moved > 0) {
+        uint32_t part = part_of(gone, total);
+        ctr_add(&w->migrate.given, part);
+        report(w, to, moved, ask.reason);
+        ask.most = (uint16_t)(ask.most - moved);
+        if (ask.share < BALANCE_SHARES) {
+            ask.share = ask.share > part ? ask.share - part : 0;
+        }
+    }
+    return ask;
+}
+
+/* Of a saturated worker most connections are in a queue at any moment: those go when they come
+ * to their end. */
+static void
+wish_busy(const struct worker *w, const struct migrate_ask *ask, struct candidates *all,
+          double total)
+{
+    unsigned chosen = ask->most > 0 ? choose(ask, all->busy, all->busy_count, total) : 0;
+    for (unsigned i = 0; i < chosen; i++) {
+        struct conn *c = all->busy[i].what;
+        c->wish = (struct migrate_wish){.is_set = true,
+                                        .reason = (uint8_t)ask->reason,
+                                        .to = ask->to,
+                                        .part = part_of(all->busy[i].rate, total),
+                                        .until = w->now + WISH_NS};
+    }
+}
+
 void
 migrate_obey(struct worker *w)
 {
     uint64_t packed = atomic_load(&w->migrate.ask);
     struct migrate_ask ask;
     memcpy(&ask, &packed, sizeof ask);
-    struct worker *to = &w->shared->workers[ask.to];
-    struct balance_choice *choices = malloc(LOOK_MAX * sizeof *choices);
-    if (choices == NULL || to == w || w->is_draining) {
-        free(choices);
+    if (ask.to == w->index || w->is_draining) {
         return;
     }
-    double total, gone = 0;
-    size_t count = look(w, ask.reason == BALANCE_ORDER, choices, &total);
-    unsigned chosen = choose(&ask, choices, count, total);
-    unsigned moved = 0;
-    while (moved < chosen && give(w, to, choices[moved].what, ask.reason)) {
-        gone += choices[moved++].rate;
+    struct candidates *all = malloc(sizeof *all);
+    if (all == NULL) {
+        return;
     }
-    free(choices);
-    if (moved > 0) {
-        ctr_add(&w->migrate.given,
-                total > 0 ? (uint64_t)(gone / total * BALANCE_SHARES) : 0);
-        report(w, to, moved, ask.reason);
+    all->movable_count = all->busy_count = 0;
+    double total = look(w, ask.reason == BALANCE_ORDER, all);
+    ask = give_movable(w, ask, all, total);
+    wish_busy(w, &ask, all, total);
+    free(all);
+}
+
+void
+migrate_fulfil(struct conn *c)
+{
+    struct worker *w = c->worker;
+    struct migrate_wish wish = c->wish;
+    struct worker *to = &w->shared->workers[wish.to];
+    if (w->now >= wish.until) {
+        c->wish.is_set = false;
+    } else if (conn_is_movable(c) && give(w, to, c, (enum balance_reason)wish.reason)) {
+        ctr_add(&w->migrate.given, wish.part);
+        report(w, to, 1, (enum balance_reason)wish.reason);
     }
 }
 

@@ -51,6 +51,16 @@ struct migrate_rate {
     bool is_home;    /* ... to where its packets arrive */
 };
 
+/* A connection that is to go, but was not between two requests when it was looked at: it goes
+ * when it is. */
+struct migrate_wish {
+    bool is_set;
+    uint8_t reason; /* enum balance_reason */
+    uint16_t to;
+    uint32_t part; /* of its worker's requests, that are its own: BALANCE_SHARES */
+    nsec_t until;  /* then it stays after all: loads have changed */
+};
+
 /* ---- any thread ----------------------------------------------------------------------- */
 
 /* Look at how many requests connections have: a rate needs two looks. */
@@ -66,6 +76,9 @@ void migrate_stop(struct net_shared *shared);
 void migrate_look(struct worker *w);
 void migrate_home(struct worker *w);
 void migrate_obey(struct worker *w);
+/* A connection with a wish is between two requests, at the end of its turn, or looks like it.
+ * It may be another worker's afterwards. */
+void migrate_fulfil(struct conn *c);
 /* A connection has arrived. */
 void migrate_take(struct worker *w, struct conn *c);
 /* c leaves the worker's list. */
