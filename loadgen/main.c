@@ -12,11 +12,14 @@
 #include "loadgen/options/options.h"
 #include "loadgen/report/report.h"
 #include "loadgen/run.h"
+#include "loadgen/tools/tool.h"
 
 static void
 print_help(void)
 {
-    printf("usage: mcload [options]\nLoad generator for memcached; see mcload(1).\n\n");
+    printf("usage: mcload [options]\n"
+           "       mcload plot|compare|merge [options] RESULT.json ...\n"
+           "Load generator for memcached; see mcload(1).\n\n");
     opt_help(options_table(), stdout);
 }
 
@@ -134,8 +137,8 @@ load_and_run(const struct options *o, int argc, char **argv, FILE *json)
     return status;
 }
 
-int
-main(int argc, char **argv)
+static enum exit_status
+generate(int argc, char **argv)
 {
     struct options o;
     FILE *json;
@@ -164,5 +167,14 @@ main(int argc, char **argv)
     }
     free(typed);
     options_fini(&o);
+    return status;
+}
+
+int
+main(int argc, char **argv)
+{
+    int status = argc > 1 && tool_is(argv[1])
+                     ? (int)tool_run(argc - 1, argv + 1, stdout, stderr)
+                     : (int)generate(argc, argv);
     return close_checked(stdout, "the report") ? status : EXIT_UNREACHABLE;
 }

@@ -14,6 +14,7 @@
 
 #include "base/rng.h"
 #include "loadgen/drive/lthread.h"
+#include "loadgen/observe.h"
 #include "loadgen/progress.h"
 #include "loadgen/work/workload.h"
 #include "qos/pin.h"
@@ -47,6 +48,7 @@ struct run {
     bool has_plan;
     atomic_bool stop;
     struct progress progress;
+    struct observe observe;
     uint64_t count; /* runs so far */
     struct drive_window window;
     sigset_t signals, mask_before;
@@ -258,7 +260,8 @@ static enum exit_status
 start_threads(struct run *r)
 {
     r->threads = calloc(r->threads_len, sizeof *r->threads);
-    if (r->threads == NULL || !progress_init(&r->progress)) {
+    if (r->threads == NULL || !progress_init(&r->progress) ||
+        !observe_init(&r->observe, r->o->classes_len, r->threads_len)) {
         return fail(r, "out of memory");
     }
     for (unsigned i = 0; i < r->o->classes_len; i++) {
@@ -269,6 +272,7 @@ start_threads(struct run *r)
                 !lthread_start(&r->threads[r->started], &conf, &r->gate)) {
                 return EXIT_VALID; /* await_ready sees that one is missing */
             }
+            observe_add(&r->observe, i, &r->threads[r->started].tally);
             r->started++;
         }
         if (c->loads) {
@@ -369,6 +373,7 @@ run_close(struct run **run)
         pin_plan_fini(&r->plan);
     }
     progress_fini(&r->progress);
+    observe_fini(&r->observe);
     free(r->classes);
     free(r->threads);
     gate_fini(&r->gate);
@@ -442,7 +447,7 @@ get_ready(struct run *r, const struct run_shot *shot)
     return await_ready(r);
 }
 
-static void
+static bool
 go(struct run *r, const struct run_shot *shot)
 {
     double warmup_s = shot->warmup_s == 0 ? r->o->warmup_s : fmax(0, shot->warmup_s);
@@ -451,7 +456,12 @@ go(struct run *r, const struct run_shot *shot)
     r->window.start = r->window.begin + (nsec_t)(warmup_s * (double)NSEC_PER_SEC);
     r->window.end = r->window.start + (nsec_t)(time_of(r, shot) * (double)NSEC_PER_SEC);
     progress_reset(&r->progress);
+    nsec_t row_length = (nsec_t)(r->o->interval_s * (double)NSEC_PER_SEC);
+    if (!observe_start(&r->observe, &r->window, row_length)) {
+        return false;
+    }
     gate_give(&r->gate, GATE_RUN, &r->window);
+    return true;
 }
 
 /* Waits for SIGINT or SIGTERM. True when one came. */
@@ -487,10 +497,13 @@ watch(struct run *r)
     nsec_t next = r->window.begin + RUN_LOOK_MS * NSEC_PER_MSEC;
     nsec_t end = r->window.end;
     while (now < end && how == WATCH_DONE) {
-        nsec_t until = next < end ? next : end;
+        nsec_t until = observe_next(&r->observe);
+        until = until < next ? until : next;
+        until = until < end ? until : end;
         int ms = until > now ? (int)((until - now) / NSEC_PER_MSEC) + 1 : 0;
         how = take_signal(r, ms) ? WATCH_SIGNAL : WATCH_DONE;
         now = clock_now();
+        observe_look(&r->observe, now);
         if (now >= next && now < end && how == WATCH_DONE) {
             next += RUN_LOOK_MS * NSEC_PER_MSEC;
             how = tell(r, now) ? WATCH_DONE : WATCH_ENOUGH;
@@ -524,7 +537,7 @@ is_local(const struct run *r)
 
 /* Fills in what class number `index` came to. False when memory is short. */
 static bool
-collect_class(const struct run *r, const struct run_shot *shot, unsigned index,
+collect_class(struct run *r, const struct run_shot *shot, unsigned index,
               enum watch_end how, struct result *result)
 {
     const struct run_class *c = &r->classes[index];
@@ -546,11 +559,12 @@ collect_class(const struct run *r, const struct run_shot *shot, unsigned index,
     result->was_interrupted = how == WATCH_SIGNAL;
     result->elapsed_s = how == WATCH_DONE ? time_of(r, shot) : longest;
     result->is_local = is_local(r);
+    result->series = observe_take(&r->observe, index);
     return true;
 }
 
 static enum exit_status
-collect(const struct run *r, const struct run_shot *shot, enum watch_end how,
+collect(struct run *r, const struct run_shot *shot, enum watch_end how,
         struct result *result)
 {
     if (!result_init_classes(result, r->threads_len, r->o->classes_len)) {
@@ -563,6 +577,7 @@ collect(const struct run *r, const struct run_shot *shot, enum watch_end how,
         }
         result_add_class(result, &result->classes[i], r->classes[i].first);
     }
+    result->series = observe_take(&r->observe, r->o->classes_len);
     result_judge(result);
     return EXIT_VALID;
 }
@@ -575,13 +590,17 @@ run_once(struct run *r, const struct run_shot *shot, struct result *result)
     if (status != EXIT_VALID) {
         return status;
     }
-    go(r, shot);
+    if (!go(r, shot)) {
+        return fail(r, "out of memory");
+    }
     enum watch_end how = watch(r);
+    nsec_t end = how == WATCH_DONE ? r->window.end : clock_now();
     while (!gate_await(&r->gate, r->started, DRAIN_LOOK, &has_failed)) {
         /* a thread waits for its last replies, at most DRIVE_DRAIN */
     }
     if (r->conf.has_progress) {
         progress_end(r->conf.err);
     }
+    observe_end(&r->observe, end);
     return has_failed ? first_failure(r) : collect(r, shot, how, result);
 }

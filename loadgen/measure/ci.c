@@ -17,9 +17,14 @@ struct part {
     double all, beyond;
 };
 
-static double
-student(unsigned freedom)
+double
+ci_student(unsigned freedom)
 {
+    static const double few[] = {12.706205, 4.302653, 3.182446, 2.776445};
+    must(freedom > 0);
+    if (freedom <= sizeof few / sizeof few[0]) {
+        return few[freedom - 1];
+    }
     /* Abramowitz and Stegun 26.7.5. */
     double n = freedom, z = Z;
     return z + (pow(z, 3) + z) / (4 * n) +
@@ -91,14 +96,34 @@ inflation_at(const struct hist *const *batches, unsigned count, uint64_t value,
     return inflation(parts, count, freedom);
 }
 
+/* z: how many standard deviations hold 95 %. */
+static struct ci
+of_inflation(double n, double worst, double z, double q)
+{
+    double tail = fmin(q, 1 - q);
+    struct ci ci = {
+        .high = 1,
+        .effective = n / worst,
+        .needed = CI_BEYOND_MIN / (n * tail),
+        .enough = pow(Z / CI_TAIL_PRECISION, 2) * (1 - tail) / (n / worst * tail),
+        .is_known = n * tail >= CI_BEYOND_MIN - 0.5, /* 1 - q is not exact */
+    };
+    if (ci.is_known) {
+        double half = z * sqrt(n * worst * q * (1 - q));
+        ci.low = fmax(0, floor(n * q - half) / n);
+        /* One more, that is, one more of those that come together. */
+        ci.high = fmin(1, (ceil(n * q + half) + worst) / n);
+    }
+    return ci;
+}
+
 struct ci
 ci_of(const struct hist *const *batches, unsigned count, const struct hist *all, double q)
 {
-    struct ci ci = {.high = 1};
-    double n = (double)hist_count(all), tail = fmin(q, 1 - q);
+    double n = (double)hist_count(all);
     must(q > 0 && q < 1 && count <= CI_BATCHES_MAX);
     if (count < CI_BATCHES_MIN || n == 0) {
-        return ci;
+        return (struct ci){.high = 1};
     }
     unsigned freedom, freedom_near;
     double worst = inflation_at(batches, count, hist_quantile(all, q), &freedom);
@@ -111,15 +136,15 @@ ci_of(const struct hist *const *batches, unsigned count, const struct hist *all,
         freedom = other > worst ? freedom_near : freedom;
         worst = fmax(worst, other);
     }
-    ci.effective = n / worst;
-    ci.needed = CI_BEYOND_MIN / (n * tail);
-    ci.enough = pow(Z / CI_TAIL_PRECISION, 2) * (1 - tail) / (ci.effective * tail);
-    ci.is_known = n * tail >= CI_BEYOND_MIN - 0.5; /* 1 - q is not exact */
-    if (ci.is_known) {
-        double half = student(freedom) * sqrt(n * worst * q * (1 - q));
-        ci.low = fmax(0, floor(n * q - half) / n);
-        /* One more, that is, one more of those that come together. */
-        ci.high = fmin(1, (ceil(n * q + half) + worst) / n);
+    return of_inflation(n, worst, ci_student(freedom), q);
+}
+
+struct ci
+ci_of_effective(double n, double effective, double q)
+{
+    must(q > 0 && q < 1);
+    if (n < 1 || effective <= 0) {
+        return (struct ci){.high = 1};
     }
-    return ci;
+    return of_inflation(n, fmax(1, n / effective), Z, q);
 }

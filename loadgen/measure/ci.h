@@ -37,3 +37,8 @@ struct ci {
  * different numbers of requests; `all` is their sum. At most CI_BATCHES_MAX. */
 struct ci ci_of(const struct hist *const *batches, unsigned count, const struct hist *all,
                 double q);
+/* Of n requests of which it is known how many independent ones tell as much. */
+struct ci ci_of_effective(double n, double effective, double q);
+
+/* How many standard errors hold 95 % (Student's t, two-sided); freedom > 0. */
+double ci_student(unsigned freedom);

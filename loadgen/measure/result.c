@@ -33,6 +33,7 @@ result_fini(struct result *r)
     }
     free(r->costs);
     r->costs = NULL;
+    series_destroy(&r->series);
     tally_fini(&r->total);
     for (unsigned i = 0; i < r->classes_len; i++) {
         result_fini(&r->classes[i]);

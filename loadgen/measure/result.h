@@ -11,6 +11,7 @@
 
 #include "base/must.h"
 #include "loadgen/measure/cost.h"
+#include "loadgen/measure/series.h"
 #include "loadgen/measure/tally.h"
 
 /* A run beyond one of these says more about the client than about the server. */
@@ -48,6 +49,7 @@ struct result {
     bool is_local; /* client and server share a machine */
     struct check checks[CHECKS];
     bool is_valid;
+    struct series *series;  /* the run in its order; NULL: not looked at */
     struct result *classes; /* of the whole run only */
     unsigned classes_len;   /* at least 1 then */
 };

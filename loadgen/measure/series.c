@@ -13,10 +13,9 @@ coarse_hist(void)
     return hist_create(SERIES_SUB_BITS, TALLY_MAX_NS);
 }
 
-bool
-series_init(struct series *s, nsec_t row_length)
+static bool
+init(struct series *s)
 {
-    *s = (struct series){.row_length = row_length, .looks_each = 1};
     struct series_sum *sums[] = {&s->now, &s->piece_from, &s->row_from, &s->between};
     bool is_good = true;
     for (unsigned i = 0; i < sizeof sums / sizeof sums[0]; i++) {
@@ -27,15 +26,34 @@ series_init(struct series *s, nsec_t row_length)
         s->pieces[i].latency = coarse_hist();
         is_good = is_good && s->pieces[i].latency != NULL;
     }
-    if (!is_good) {
-        series_fini(s);
-    }
     return is_good;
 }
 
-void
-series_fini(struct series *s)
+struct series *
+series_create(nsec_t start, nsec_t row_length)
 {
+    struct series *s = calloc(1, sizeof *s);
+    if (s == NULL) {
+        return NULL;
+    }
+    s->start = start;
+    s->row_length = row_length;
+    s->next_row = start + row_length;
+    s->looks_each = 1;
+    s->now.to = s->piece_from.to = s->row_from.to = start;
+    if (!init(s)) {
+        series_destroy(&s);
+    }
+    return s;
+}
+
+void
+series_destroy(struct series **series)
+{
+    struct series *s = *series;
+    if (s == NULL) {
+        return;
+    }
     struct series_sum *sums[] = {&s->now, &s->piece_from, &s->row_from, &s->between};
     for (unsigned i = 0; i < sizeof sums / sizeof sums[0]; i++) {
         hist_destroy(&sums[i]->latency);
@@ -44,7 +62,8 @@ series_fini(struct series *s)
         hist_destroy(&s->pieces[i].latency);
     }
     free(s->rows);
-    s->rows = NULL;
+    free(s);
+    *series = NULL;
 }
 
 /* dst keeps its histogram. */
@@ -80,14 +99,6 @@ sum_join(struct series_sum *dst, const struct series_sum *next)
     dst->hits += next->hits;
     dst->errors += next->errors;
     hist_merge(dst->latency, next->latency);
-}
-
-void
-series_start(struct series *s, nsec_t start)
-{
-    s->start = start;
-    s->next_row = start + s->row_length;
-    s->now.to = s->piece_from.to = s->row_from.to = start;
 }
 
 /* Each two pieces become one. */
@@ -143,7 +154,7 @@ add_row(struct series *s)
     };
 }
 
-bool
+void
 series_look(struct series *s, const struct tally *const *tallies, unsigned count,
             nsec_t now)
 {
@@ -167,16 +178,24 @@ series_look(struct series *s, const struct tally *const *tallies, unsigned count
     }
     if (s->row_length > 0 && now >= s->next_row) {
         add_row(s);
-        s->next_row += s->row_length;
-        return true;
+        while (s->next_row <= now) {
+            s->next_row += s->row_length;
+        }
     }
-    return false;
 }
 
 void
 series_end(struct series *s)
 {
-    if (s->now.to > s->piece_from.to) {
+    nsec_t rest = s->now.to - s->piece_from.to;
+    bool has_rest = hist_count(s->now.latency) > hist_count(s->piece_from.latency);
+    if (s->count > 0 &&
+        (rest * 2 < s->pieces[s->count - 1].to - s->pieces[s->count - 1].from)) {
+        /* Less than half of a piece: only in equal ones can variances be compared. */
+        sum_since(&s->between, &s->now, &s->piece_from);
+        sum_join(&s->pieces[s->count - 1], &s->between);
+        sum_copy(&s->piece_from, &s->now);
+    } else if (rest > 0 || has_rest) {
         add_piece(s);
     }
     if (s->row_length > 0 && s->now.to > s->row_from.to) {

@@ -44,17 +44,15 @@ struct series {
     unsigned rows_len, rows_cap;
 };
 
-/* False when memory is short (nothing to free then). */
-must_check bool series_init(struct series *s, nsec_t row_length);
-void series_fini(struct series *s);
-/* The window begins; all counters are 0. */
-void series_start(struct series *s, nsec_t start);
+/* NULL when memory is short. The window begins at `start`, with all counters 0. */
+must_check struct series *series_create(nsec_t start, nsec_t row_length);
+void series_destroy(struct series **s);
 
 /* A look at the counters of all threads at `now`; looks are to come at equal distances.
- * True when a row was added, or could not be for want of memory. */
-bool series_look(struct series *s, const struct tally *const *tallies, unsigned count,
+ * Without memory the rows end. */
+void series_look(struct series *s, const struct tally *const *tallies, unsigned count,
                  nsec_t now);
-/* After the last look: what is left becomes a row and a piece. */
+/* After the last look: what is left becomes a row and a piece, or a part of the last. */
 void series_end(struct series *s);
 
 /* How sure a percentile is. */

@@ -12,6 +12,8 @@
 
 #define TIMEOUT_DEFAULT_S 10
 #define TIME_MAX_S 1e6
+#define INTERVAL_DEFAULT_S 1
+#define INTERVAL_MIN_S 0.01
 
 static const char *
 call_from(void *conf, const char *text)
@@ -21,6 +23,19 @@ call_from(void *conf, const char *text)
     return o->from_issue || strcmp(text, "intended") == 0
                ? NULL
                : "latency is taken from intended or issue";
+}
+
+static const char *
+call_interval(void *conf, const char *text)
+{
+    struct options *o = conf;
+    size_t len = strlen(text);
+    len -= len > 1 && text[len - 1] == 's' ? 1 : 0; /* "1s" */
+    o->shows_intervals = true;
+    return num_double(text, len, &o->interval_s) && o->interval_s >= INTERVAL_MIN_S &&
+                   o->interval_s <= TIME_MAX_S
+               ? NULL
+               : "an interval is a number of seconds, 0.01 or more";
 }
 
 static const char *
@@ -45,6 +60,8 @@ static const struct opt rows[] = {
     {.name = "timeout", .kind = OPT_DOUBLE, OF_RUN(timeout_s), .min = 0.001,
      .max = TIME_MAX_S, .error = "the time-out must be above 0", .arg = "SECONDS",
      .help = "a connection without a reply for so long is given up (10)"},
+    {.name = "interval", .kind = OPT_CALL, .call = call_interval, .arg = "SECONDS",
+     .help = "show rate, latencies and hits of each so many seconds (1, in JSON only)"},
     {.name = "latency-from", .kind = OPT_CALL, .call = call_from,
      .arg = "intended|issue", .help = "where the table's latencies start (intended)"},
     {.name = "seed", .kind = OPT_CALL, .call = call_seed, .arg = "N|random",
@@ -59,6 +76,7 @@ static void
 init(struct options *o)
 {
     o->time_s = 5;
+    o->interval_s = INTERVAL_DEFAULT_S;
     o->timeout_s = TIMEOUT_DEFAULT_S;
     o->seed = 1;
 }

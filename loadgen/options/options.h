@@ -45,6 +45,8 @@ struct options {
 
     /* ---- options/measure.c */
     double time_s, warmup_s, timeout_s;
+    double interval_s; /* between rows of the report */
+    bool shows_intervals;
     bool load_only, from_issue;
     uint64_t seed;
 

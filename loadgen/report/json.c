@@ -93,6 +93,14 @@ json_number(struct json *j, const char *key, double value)
 }
 
 void
+json_exact(struct json *j, const char *key, double value)
+{
+    must(isfinite(value));
+    start_member(j, key);
+    fprintf(j->out, "%.17g", value);
+}
+
+void
 json_bool(struct json *j, const char *key, bool value)
 {
     start_member(j, key);
@@ -100,7 +108,7 @@ json_bool(struct json *j, const char *key, bool value)
 }
 
 void
-json_null(struct json *j, const char *key)
+json_nothing(struct json *j, const char *key)
 {
     start_member(j, key);
     fputs("null", j->out);

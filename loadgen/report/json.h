@@ -25,5 +25,8 @@ void json_text(struct json *j, const char *key, const char *value);
 void json_u64(struct json *j, const char *key, uint64_t value);
 /* null when not finite. */
 void json_number(struct json *j, const char *key, double value);
+/* Finite; reads back as the same number. */
+void json_exact(struct json *j, const char *key, double value);
 void json_bool(struct json *j, const char *key, bool value);
-void json_null(struct json *j, const char *key);
+/* null. (jansson, where it is linked, has a json_null of its own.) */
+void json_nothing(struct json *j, const char *key);

@@ -9,8 +9,7 @@
 
 #include "loadgen/options/options.h"
 #include "loadgen/measure/result.h"
-
-#define REPORT_SCHEMA "mcload/1"
+#include "loadgen/report/schema.h"
 
 /* mutilate's table and totals, which existing scripts parse, then what it does not have.
  * Times are in microseconds. Nothing before or inside the table but its own rows may contain

@@ -6,45 +6,90 @@
 #include <string.h>
 
 #include "loadgen/report/json.h"
-
-static const struct {
-    const char *name;
-    double q;
-} points[] = {
-    {"p1", .01},  {"p5", .05},     {"p10", .10},      {"p25", .25},
-    {"p50", .50}, {"p75", .75},    {"p90", .90},      {"p95", .95},
-    {"p99", .99}, {"p99.9", .999}, {"p99.99", .9999},
-};
-#define POINTS (sizeof points / sizeof points[0])
+#include "loadgen/report/schema.h"
 
 static void
 write_percentiles(struct json *j, const struct hist *h, const struct hist *waits,
                   uint64_t censored)
 {
     json_open(j, "pct", '{');
-    for (size_t i = 0; i < POINTS; i++) {
-        struct quantile q = result_quantile(h, waits, censored, points[i].q);
+    for (size_t i = 0; i < SCHEMA_POINTS; i++) {
+        struct quantile q = result_quantile(h, waits, censored, schema_points[i].q);
         if (q.is_bound || hist_count(h) == 0) {
-            json_null(j, points[i].name);
+            json_nothing(j, schema_points[i].name);
         } else {
-            json_u64(j, points[i].name, q.ns);
+            json_u64(j, schema_points[i].name, q.ns);
         }
     }
     json_close(j, '}');
     /* For the nulls above: what is known of them. */
     json_open(j, "pct_above", '{');
-    for (size_t i = 0; i < POINTS; i++) {
-        struct quantile q = result_quantile(h, waits, censored, points[i].q);
+    for (size_t i = 0; i < SCHEMA_POINTS; i++) {
+        struct quantile q = result_quantile(h, waits, censored, schema_points[i].q);
         if (q.is_bound) {
-            json_u64(j, points[i].name, q.ns);
+            json_u64(j, schema_points[i].name, q.ns);
         }
     }
     json_close(j, '}');
 }
 
+/* null: lies among requests never answered, or beyond all. */
+static void
+write_bound(struct json *j, const char *key, struct quantile q, bool is_known)
+{
+    if (is_known && !q.is_bound) {
+        json_u64(j, key, q.ns);
+    } else {
+        json_nothing(j, key);
+    }
+}
+
+/* 95 % confidence intervals; "enough_s": a run so long would know the tail to a tenth. */
+static void
+write_ci(struct json *j, const struct result *r, enum tally_from from)
+{
+    const struct hist *h = r->all[from], *waits = r->total.waits;
+    uint64_t censored = result_censored(&r->total);
+    json_open(j, "ci", '{');
+    for (unsigned i = 0; i < SCHEMA_POINTS && r->series != NULL; i++) {
+        if (!schema_points[i].has_ci) {
+            continue;
+        }
+        struct ci ci = series_ci(r->series, schema_points[i].q);
+        json_open(j, schema_points[i].name, '{');
+        write_bound(j, "low", result_quantile(h, waits, censored, ci.low), ci.is_known);
+        write_bound(j, "high", result_quantile(h, waits, censored, ci.high),
+                    ci.is_known && ci.high < 1);
+        json_number(j, "effective", ci.effective);
+        json_number(j, "enough_s", ci.enough * r->elapsed_s);
+        json_close(j, '}');
+    }
+    json_close(j, '}');
+}
+
+static void
+write_buckets(struct json *j, const struct hist *h)
+{
+    uint32_t at = 0;
+    uint64_t bucket[3];
+    json_u64(j, "sub_bits", TALLY_SUB_BITS);
+    json_open(j, "buckets", '['); /* [lowest, highest, count] */
+    while (hist_next(h, &at, &bucket[0], &bucket[1], &bucket[2])) {
+        json_open(j, NULL, '[');
+        for (unsigned i = 0; i < 3; i++) {
+            json_u64(j, NULL, bucket[i]);
+        }
+        json_close(j, ']');
+    }
+    json_close(j, ']');
+}
+
+/* With what is needed to add it to others without loss. `of`: the run whose requests these
+ * all are, for their confidence; NULL: only some. */
 static void
 write_hist(struct json *j, const char *key, const struct hist *h,
-           const struct hist *waits, uint64_t censored, bool with_buckets)
+           const struct hist *waits, uint64_t censored, const struct result *of,
+           enum tally_from from)
 {
     json_open(j, key, '{');
     json_text(j, "unit", "ns");
@@ -54,22 +99,14 @@ write_hist(struct json *j, const char *key, const struct hist *h,
     json_u64(j, "max", hist_max(h));
     json_number(j, "mean", hist_mean(h));
     json_number(j, "stddev", hist_stddev(h));
+    json_exact(j, "sum", hist_sum(h));
+    json_exact(j, "sumsq", hist_sum_squares(h));
     json_u64(j, "overflow", hist_overflow(h));
     write_percentiles(j, h, waits, censored);
-    if (with_buckets) {
-        uint32_t at = 0;
-        uint64_t bucket[3];
-        json_u64(j, "sub_bits", TALLY_SUB_BITS);
-        json_open(j, "buckets", '['); /* [lowest, highest, count] */
-        while (hist_next(h, &at, &bucket[0], &bucket[1], &bucket[2])) {
-            json_open(j, NULL, '[');
-            for (unsigned i = 0; i < 3; i++) {
-                json_u64(j, NULL, bucket[i]);
-            }
-            json_close(j, ']');
-        }
-        json_close(j, ']');
+    if (of != NULL) {
+        write_ci(j, of, from);
     }
+    write_buckets(j, h);
     json_close(j, '}');
 }
 
@@ -87,7 +124,8 @@ write_latencies(struct json *j, const struct result *r)
     };
     json_open(j, "latency", '{');
     for (unsigned from = 0; from < FROM_COUNT; from++) {
-        write_hist(j, from_names[from], r->all[from], t->waits, result_censored(t), true);
+        write_hist(j, from_names[from], r->all[from], t->waits, result_censored(t), r,
+                   from);
     }
     json_close(j, '}');
     /* Answered requests only: those without answer belong to no verb. */
@@ -95,12 +133,14 @@ write_latencies(struct json *j, const struct result *r)
     for (unsigned verb = 0; verb < TALLY_VERBS; verb++) {
         json_open(j, verb_names[verb], '{');
         for (unsigned from = 0; from < FROM_COUNT; from++) {
-            write_hist(j, from_names[from], t->latency[from][verb], t->waits, 0, false);
+            write_hist(j, from_names[from], t->latency[from][verb], t->waits, 0, NULL,
+                       from);
         }
         json_close(j, '}');
     }
     json_close(j, '}');
-    write_hist(j, "lag", t->lag, t->waits, 0, false);
+    write_hist(j, "lag", t->lag, t->waits, 0, NULL, FROM_ISSUE);
+    write_hist(j, "waits", t->waits, t->waits, 0, NULL, FROM_INTENDED);
 }
 
 static void
@@ -202,6 +242,30 @@ write_checks(struct json *j, const struct result *r)
 }
 
 static void
+write_intervals(struct json *j, const struct series *s)
+{
+    json_open(j, "intervals", '[');
+    for (unsigned i = 0; s != NULL && i < s->rows_len; i++) {
+        const struct series_row *row = &s->rows[i];
+        json_open(j, NULL, '{');
+        json_number(j, "start", row->start_s);
+        json_number(j, "length", row->length_s);
+        json_u64(j, "requests", row->requests);
+        json_number(j, "qps", result_ratio((double)row->requests, row->length_s));
+        json_u64(j, "p50", row->p50);
+        json_u64(j, "p95", row->p95);
+        json_u64(j, "p99", row->p99);
+        json_u64(j, "max", row->max);
+        json_u64(j, "keys", row->keys);
+        json_u64(j, "hits", row->hits);
+        json_number(j, "hit_ratio", result_ratio((double)row->hits, (double)row->keys));
+        json_u64(j, "errors", row->errors);
+        json_close(j, '}');
+    }
+    json_close(j, ']');
+}
+
+static void
 write_target(struct json *j, const struct result *r, const struct options *o)
 {
     const struct lclass *c = &o->classes[0];
@@ -257,6 +321,7 @@ report_json(const struct result *r, const struct options *o, int argc, char **ar
     write_adherence(&j, r);
     write_errors(&j, &r->total);
     write_threads(&j, r);
+    write_intervals(&j, r->series);
     write_checks(&j, r);
     json_bool(&j, "valid", r->is_valid);
     json_close(&j, '}');

@@ -134,6 +134,65 @@ print_gap(const struct result *r, FILE *out)
 }
 
 static void
+print_bound(struct quantile q, bool is_known, FILE *out)
+{
+    if (is_known) {
+        fprintf(out, "%s%.1f", q.is_bound ? ">" : "", (double)q.ns / NS_PER_US);
+    } else {
+        fputc('?', out); /* beyond all that was measured */
+    }
+}
+
+/* How sure the percentiles are, or how long it would take to know. */
+static void
+print_confidence(const struct result *r, FILE *out)
+{
+    static const struct {
+        const char *name;
+        double q;
+    } points[] = {{"p95", .95}, {"p99", .99}, {"p999", .999}};
+    const struct hist *h = r->all[FROM_INTENDED], *waits = r->total.waits;
+    uint64_t censored = result_censored(&r->total);
+    if (r->series == NULL || hist_count(h) + censored == 0) {
+        return;
+    }
+    for (size_t i = 0; i < sizeof points / sizeof points[0]; i++) {
+        struct ci ci = series_ci(r->series, points[i].q);
+        fprintf(out, "%s 95%% interval = ", points[i].name);
+        if (!ci.is_known) {
+            if (ci.needed > 0) {
+                fprintf(out, "n/a (needs %.1f s)\n", ci.needed * r->elapsed_s);
+            } else {
+                fputs("n/a\n", out);
+            }
+            continue;
+        }
+        print_bound(result_quantile(h, waits, censored, ci.low), true, out);
+        fputs(" .. ", out);
+        print_bound(result_quantile(h, waits, censored, ci.high), ci.high < 1, out);
+        fprintf(out,
+                " us (worth %.0f independent requests; +-10%% of the tail in %.1f s)\n",
+                ci.effective, ci.enough * r->elapsed_s);
+    }
+}
+
+static void
+print_intervals(const struct result *r, FILE *out)
+{
+    fprintf(out, "#interval %9s %10s %9s %9s %9s %7s %7s\n", "seconds", "qps", "p50",
+            "p95", "p99", "hits%", "errors");
+    for (unsigned i = 0; r->series != NULL && i < r->series->rows_len; i++) {
+        const struct series_row *row = &r->series->rows[i];
+        fprintf(out, "interval  %9.2f %10.1f %9.1f %9.1f %9.1f %7.2f %7ju\n",
+                row->start_s, result_ratio((double)row->requests, row->length_s),
+                (double)row->p50 / NS_PER_US, (double)row->p95 / NS_PER_US,
+                (double)row->p99 / NS_PER_US,
+                100 * result_ratio((double)row->hits, (double)row->keys),
+                (uintmax_t)row->errors);
+    }
+}
+
+static void
 print_pace(const struct result *r, FILE *out)
 {
     const struct tally *t = &r->total;
@@ -266,6 +325,10 @@ report_text(const struct result *r, const struct options *o, FILE *out)
     print_totals(r, out);
     print_ops(&r->total, out);
     print_pace(r, out);
+    print_confidence(r, out);
+    if (o->shows_intervals) {
+        print_intervals(r, out);
+    }
     print_errors(r, out);
     print_cost(r, out);
     fprintf(out, "Seed = %ju\n", (uintmax_t)o->seed);

@@ -253,6 +253,31 @@ hist_stddev(const struct hist *h)
     return variance > 0 ? sqrt(variance) : 0; /* rounding can leave it just below */
 }
 
+double
+hist_sum(const struct hist *h)
+{
+    return get_double(&h->sum);
+}
+
+double
+hist_sum_squares(const struct hist *h)
+{
+    return get_double(&h->sum_squares);
+}
+
+void
+hist_restore(struct hist *h, uint64_t min, uint64_t max, double sum, double sum_squares,
+             uint64_t overflow)
+{
+    if (hist_count(h) > 0) {
+        atomic_store_explicit(&h->min, min, memory_order_relaxed);
+        atomic_store_explicit(&h->max, max, memory_order_relaxed);
+        atomic_store_explicit(&h->sum, sum, memory_order_relaxed);
+        atomic_store_explicit(&h->sum_squares, sum_squares, memory_order_relaxed);
+        atomic_store_explicit(&h->overflow, overflow, memory_order_relaxed);
+    }
+}
+
 static uint64_t
 clamp(uint64_t v, uint64_t low, uint64_t high)
 {

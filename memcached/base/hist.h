@@ -46,6 +46,13 @@ uint64_t hist_min(const struct hist *h);
 uint64_t hist_max(const struct hist *h);
 double hist_mean(const struct hist *h);
 double hist_stddev(const struct hist *h);
+double hist_sum(const struct hist *h);
+double hist_sum_squares(const struct hist *h);
+
+/* After buckets were filled from a copy (hist_record_n with a value of each): what else the
+ * copy knew of its records. Owner's thread only. */
+void hist_restore(struct hist *h, uint64_t min, uint64_t max, double sum,
+                  double sum_squares, uint64_t overflow);
 
 /* The value at or below which the share q (0..1) of the records lies: the middle of the
  * bucket holding record number ceil(q * count), clamped to [min, max]; 0 when empty. */

@@ -314,6 +314,15 @@ one_option(const struct opt_run *run, int code, char **argv)
 static enum opt_result
 one_operand(const struct opt_run *run, char **argv)
 {
+    if (run->table->operand != NULL) {
+        const char *wrong = run->table->operand(run->conf, argv[optind++]);
+        if (wrong != NULL) {
+            fprintf(run->err, "%s: %s: %s\n", run->table->program, wrong,
+                    argv[optind - 1]);
+            *run->exit_status = 1;
+        }
+        return wrong == NULL ? OPT_DONE : OPT_BAD;
+    }
     fprintf(run->err, "%s: not an option%s: %s\n", run->table->program,
             run->table->skips_operands ? ", left out" : "", argv[optind]);
     optind++;

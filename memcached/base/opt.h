@@ -52,6 +52,8 @@ struct opt_table {
     bool has_words;             /* -o/--extended takes lists of words */
     bool tells_words_on_stdout; /* unknown words are reported there, not on err */
     bool skips_operands;        /* what is no option is reported, and that is all */
+    /* What is no option: NULL when good, else the sentence to print. NULL: an error. */
+    const char *(*operand)(void *conf, const char *text);
 };
 
 enum opt_result {

@@ -326,7 +326,7 @@ START_TEST(test_json_writer)
     json_close(&j, ']');
     json_u64(&j, NULL, UINT64_MAX);
     json_bool(&j, NULL, false);
-    json_null(&j, NULL);
+    json_nothing(&j, NULL);
     json_close(&j, ']');
     json_open(&j, "o", '{');
     json_close(&j, '}');

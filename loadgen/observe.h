@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * Looks at the counters of a run under way at equal distances, a series for each class and
+ * one for all. The thread that runs the run.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "base/must.h"
+#include "loadgen/drive/drive.h"
+#include "loadgen/measure/series.h"
+
+struct observe {
+    const struct tally **tallies; /* of all threads, those of a class in a row */
+    unsigned tallies_len;
+    unsigned *first; /* of each class, and their number */
+    unsigned classes;
+    struct series **series; /* one a class, then that of all */
+    nsec_t length, next;
+    bool is_started;
+    struct drive_window window;
+};
+
+/* Room for `classes` classes with `threads` threads in all. False when memory is short
+ * (nothing to free then). */
+must_check bool observe_init(struct observe *o, unsigned classes, unsigned threads);
+void observe_fini(struct observe *o);
+/* One for each thread, class after class; they live longer than o. */
+void observe_add(struct observe *o, unsigned class_index, const struct tally *tally);
+
+/* Before a run; a row for the report each row_length. False when memory is short. */
+must_check bool observe_start(struct observe *o, const struct drive_window *window,
+                              nsec_t row_length);
+/* When the next look is wanted. */
+nsec_t observe_next(const struct observe *o);
+/* Looks if it is time. */
+void observe_look(struct observe *o, nsec_t now);
+/* When all threads have ended, at the end of the window. */
+void observe_end(struct observe *o, nsec_t end);
+
+/* Of a class, or (with their number) of all; the caller owns it then, and there is another
+ * at the next start. */
+struct series *observe_take(struct observe *o, unsigned index);

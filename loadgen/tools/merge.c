@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * saved_merge: the first result's tree, into which the others are added.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "loadgen/measure/ci.h"
+#include "loadgen/measure/result.h"
+#include "loadgen/report/schema.h"
+#include "loadgen/tools/saved.h"
+#include "loadgen/tools/tree.h"
+
+struct merge {
+    bool in_turn;
+    double offered[2]; /* requests: of what is there already, of what is added */
+    char *err;
+    const char *path;
+};
+
+static bool
+refuse(const struct merge *m, const char *what)
+{
+    snprintf(m->err, SAVED_ERR_MAX, "%s: %s", m->path, what);
+    return false;
+}
+
+/* ---- histograms --------------------------------------------------------------------- */
+
+static void
+put_buckets(json_t *object, const struct hist *h)
+{
+    json_t *buckets = json_array();
+    uint32_t at = 0;
+    uint64_t low, high, count;
+    while (hist_next(h, &at, &low, &high, &count)) {
+        json_array_append_new(buckets, json_pack("[I,I,I]", (json_int_t)low,
+                                                 (json_int_t)high, (json_int_t)count));
+    }
+    json_object_set_new(object, "buckets", buckets);
+}
+
+static void
+put_count(json_t *object, const char *key, uint64_t value)
+{
+    json_object_set_new(object, key, json_integer((json_int_t)value));
+}
+
+static void
+put_number(json_t *object, const char *key, double value)
+{
+    json_object_set_new(object, key, isfinite(value) ? json_real(value) : json_null());
+}
+
+static json_t *
+quantile_or_null(const struct hist *h, const struct hist *waits, uint64_t censored,
+                 double share, bool wants_bound)
+{
+    struct quantile q = result_quantile(h, waits, censored, share);
+    return q.is_bound == wants_bound && hist_count(h) + censored > 0
+               ? json_integer((json_int_t)q.ns)
+               : json_null();
+}
+
+/* Independent samples add up; what they tell of the sum follows. */
+static json_t *
+merged_ci(const json_t *a, const json_t *b, const struct hist *h,
+          const struct hist *waits, uint64_t censored, double share)
+{
+    double effective = tree_number(a, "effective") + tree_number(b, "effective");
+    struct ci ci = ci_of_effective((double)(hist_count(h) + censored), effective, share);
+    json_t *out = json_object();
+    bool is_open = ci.high >= 1;
+    put_number(out, "effective", effective);
+    json_object_set_new(out, "low",
+                        ci.is_known ? quantile_or_null(h, waits, censored, ci.low, false)
+                                    : json_null());
+    json_object_set_new(out, "high",
+                        ci.is_known && !is_open
+                            ? quantile_or_null(h, waits, censored, ci.high, false)
+                            : json_null());
+    return out;
+}
+
+static void
+put_percentiles(json_t *into, const json_t *from, const struct hist *h,
+                const struct hist *waits, uint64_t censored)
+{
+    json_t *pct = json_object(), *above = json_object(), *ci = json_object();
+    const json_t *ci_into = json_object_get(into, "ci"),
+                 *ci_from = json_object_get(from, "ci");
+    for (unsigned i = 0; i < SCHEMA_POINTS; i++) {
+        const struct schema_point *p = &schema_points[i];
+        json_object_set_new(pct, p->name,
+                            quantile_or_null(h, waits, censored, p->q, false));
+        json_t *bound = quantile_or_null(h, waits, censored, p->q, true);
+        if (json_is_null(bound)) {
+            json_decref(bound);
+        } else {
+            json_object_set_new(above, p->name, bound);
+        }
+        if (p->has_ci && ci_into != NULL && ci_from != NULL) {
+            json_object_set_new(ci, p->name,
+                                merged_ci(json_object_get(ci_into, p->name),
+                                          json_object_get(ci_from, p->name), h, waits,
+                                          censored, p->q));
+        }
+    }
+    json_object_set_new(into, "pct", pct);
+    json_object_set_new(into, "pct_above", above);
+    if (ci_into != NULL) {
+        json_object_set_new(into, "ci", ci);
+    } else {
+        json_decref(ci);
+    }
+}
+
+/* `waits` is merged already. */
+static bool
+add_hist(const struct merge *m, json_t *into, const json_t *from,
+         const struct hist *waits)
+{
+    struct hist *a = tree_hist(into), *b = tree_hist(from);
+    bool is_good = a != NULL && b != NULL;
+    if (is_good) {
+        uint64_t censored = tree_count(into, "censored") + tree_count(from, "censored");
+        hist_merge(a, b);
+        put_count(into, "count", hist_count(a));
+        put_count(into, "censored", censored);
+        put_count(into, "min", hist_min(a));
+        put_count(into, "max", hist_max(a));
+        put_number(into, "mean", hist_mean(a));
+        put_number(into, "stddev", hist_stddev(a));
+        put_number(into, "sum", hist_sum(a));
+        put_number(into, "sumsq", hist_sum_squares(a));
+        put_count(into, "overflow", hist_overflow(a));
+        put_percentiles(into, from, a, waits, censored);
+        put_buckets(into, a);
+    }
+    hist_destroy(&a);
+    hist_destroy(&b);
+    return is_good || refuse(m, "a histogram is damaged");
+}
+
+/* ---- the other members -------------------------------------------------------------- */
+
+/* Rates of runs at the same time add up; of runs in turn, they are averaged over time. */
+static double
+join_numbers(const struct merge *m, const char *key, double a, double b)
+{
+    size_t len = strlen(key);
+    bool is_rate = len >= 3 && strcmp(key + len - 3, "qps") == 0;
+    if (is_rate) {
+        return a + b; /* the totals' rates are made anew from counts */
+    }
+    return m->in_turn ? a + b : fmax(a, b); /* seconds */
+}
+
+/* Counts add up, histograms are added, what is the same stays and other text goes. */
+static bool
+add_tree(const struct merge *m, json_t *into, const json_t *from,
+         const struct hist *waits)
+{
+    const char *key;
+    json_t *value;
+    if (json_object_get(into, "buckets") != NULL) {
+        return add_hist(m, into, from, waits);
+    }
+    json_object_foreach((json_t *)from, key, value)
+    {
+        json_t *mine = json_object_get(into, key);
+        if (mine == NULL) {
+            json_object_set(into, key, value);
+        } else if (json_is_object(mine) && json_is_object(value)) {
+            if (!add_tree(m, mine, value, waits)) {
+                return false;
+            }
+        } else if (json_is_integer(mine) && json_is_integer(value)) {
+            put_count(into, key,
+                      (uint64_t)json_integer_value(mine) +
+                          (uint64_t)json_integer_value(value));
+        } else if (json_is_number(mine) && json_is_number(value)) {
+            put_number(
+                into, key,
+                join_numbers(m, key, json_number_value(mine), json_number_value(value)));
+        }
+    }
+    return true;
+}
+
+static void
+append_all(json_t *into, const json_t *from, const char *key)
+{
+    json_t *mine = json_object_get(into, key);
+    if (json_is_array(mine)) {
+        json_array_extend(mine, json_object_get(from, key));
+    }
+}
+
+static void
+renew_rates(json_t *top)
+{
+    json_t *totals = json_object_get(top, "totals");
+    double seconds = tree_number(totals, "seconds");
+    put_number(totals, "qps",
+               result_ratio((double)tree_count(totals, "requests"), seconds));
+    put_number(totals, "offered_qps",
+               result_ratio((double)tree_count(totals, "offered"), seconds));
+    put_number(totals, "achieved_qps",
+               result_ratio((double)tree_count(totals, "achieved"), seconds));
+}
+
+/* Shares of the requests offered. */
+static void
+join_adherence(const struct merge *m, json_t *into, const json_t *from)
+{
+    const char *key;
+    json_t *value;
+    json_t *mine = json_object_get(into, "adherence");
+    json_object_foreach(json_object_get(from, "adherence"), key, value)
+    {
+        double share = tree_number(mine, key) * m->offered[0] +
+                       json_number_value(value) * m->offered[1];
+        put_number(mine, key, result_ratio(share, m->offered[0] + m->offered[1]));
+    }
+}
+
+static struct hist *
+merged_waits(json_t *into, const json_t *from)
+{
+    struct hist *a = tree_hist(json_object_get(into, "waits"));
+    struct hist *b = tree_hist(json_object_get(from, "waits"));
+    if (a != NULL && b != NULL) {
+        hist_merge(a, b);
+    }
+    hist_destroy(&b);
+    return a;
+}
+
+static bool
+add_result(struct merge *m, json_t *into, const json_t *from)
+{
+    static const char *const added[] = {"totals", "errors",  "waits",
+                                        "lag",    "latency", "classes"};
+    struct hist *waits = merged_waits(into, from);
+    bool is_good = waits != NULL || refuse(m, "a histogram is damaged");
+    m->offered[0] = tree_number(json_object_get(into, "totals"), "offered");
+    m->offered[1] = tree_number(json_object_get(from, "totals"), "offered");
+    for (unsigned i = 0; i < sizeof added / sizeof added[0] && is_good; i++) {
+        json_t *mine = json_object_get(into, added[i]);
+        const json_t *other = json_object_get(from, added[i]);
+        is_good = json_is_object(mine) && json_is_object(other)
+                      ? add_tree(m, mine, other, waits)
+                      : refuse(m, "it has no totals or no latencies");
+    }
+    if (is_good) {
+        join_adherence(m, into, from);
+        append_all(into, from, "threads");
+        append_all(into, from, "checks");
+        renew_rates(into);
+        bool is_valid = json_is_true(json_object_get(into, "valid")) &&
+                        json_is_true(json_object_get(from, "valid"));
+        json_object_set_new(into, "valid", json_boolean(is_valid));
+    }
+    hist_destroy(&waits);
+    return is_good;
+}
+
+static bool
+write_tree(const json_t *top, const char *path, char *err)
+{
+    FILE *out = path == NULL ? stdout : fopen(path, "w");
+    bool is_good = out != NULL;
+    if (is_good) {
+        is_good = json_dumpf(top, out, JSON_INDENT(1) | JSON_REAL_PRECISION(17)) == 0 &&
+                  fputc('\n', out) != EOF && fflush(out) == 0;
+        is_good = (out == stdout || fclose(out) == 0) && is_good;
+    }
+    if (!is_good) {
+        snprintf(err, SAVED_ERR_MAX, "cannot write %s: %s",
+                 path != NULL ? path : "stdout", strerror(errno));
+    }
+    return is_good;
+}
+
+bool
+saved_merge(const char *const *paths, unsigned count, bool in_turn, const char *out_path,
+            char *err)
+{
+    struct merge m = {.in_turn = in_turn, .err = err, .path = paths[0]};
+    json_t *top = tree_load(paths[0], err);
+    if (top == NULL) {
+        return false;
+    }
+    json_t *names = json_array();
+    json_array_append_new(names, json_string(paths[0]));
+    bool is_good = true;
+    for (unsigned i = 1; i < count && is_good; i++) {
+        m.path = paths[i];
+        json_t *next = tree_load(paths[i], err);
+        is_good = next != NULL && add_result(&m, top, next);
+        json_decref(next);
+        json_array_append_new(names, json_string(paths[i]));
+    }
+    json_object_set_new(top, "merged", names);
+    /* What is of one run only. */
+    if (count > 1) {
+        json_object_del(top, "intervals");
+        json_object_del(top, "argv");
+        json_object_del(top, "seed");
+    }
+    is_good = is_good && write_tree(top, out_path, err);
+    json_decref(top);
+    return is_good;
+}

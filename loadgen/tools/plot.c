@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ */
+#include "loadgen/tools/plot.h"
+
+#include <math.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include "loadgen/tools/svg.h"
+
+#define NS_PER_US 1e3
+#define LEFT 78.0
+#define TOP 44.0
+#define WIDTH 500.0
+#define HEIGHT 330.0
+#define PANEL 190.0
+#define BELOW 60.0
+#define BEYOND_MIN 10 /* a percentile with fewer requests beyond it is noise */
+
+static const struct {
+    const char *name, *title;
+} kinds[] = {
+    [PLOT_CDF] = {"cdf", "Latency by percentile"},
+    [PLOT_LOAD] = {"load", "Latency by load"},
+    [PLOT_TIME] = {"time", "Rate and latency over time"},
+};
+_Static_assert(sizeof kinds / sizeof kinds[0] == PLOT_KINDS, "one row each");
+
+const char *
+plot_kind_name(enum plot_kind kind)
+{
+    must((unsigned)kind < PLOT_KINDS);
+    return kinds[kind].name;
+}
+
+static const char *
+title_of(const struct plot *p)
+{
+    return p->title != NULL ? p->title : kinds[p->kind].title;
+}
+
+/* The run number n of all groups; NULL beyond the last. */
+static const struct saved_run *
+run_at(const struct plot *p, unsigned n)
+{
+    for (unsigned g = 0; g < p->groups_len; g++) {
+        if (n < p->groups[g].count) {
+            return &p->groups[g].runs[n];
+        }
+        n -= p->groups[g].count;
+    }
+    return NULL;
+}
+
+static void
+include(struct svg_axis *a, double value)
+{
+    if (isfinite(value) && (a->scale != SVG_LOG || value > 0)) {
+        a->min = fmin(a->min, value);
+        a->max = fmax(a->max, value);
+    }
+}
+
+/* ---- latency by percentile ------------------------------------------------------------ */
+
+static double
+total_of(const struct saved_run *run)
+{
+    return (double)(hist_count(run->latency) + run->censored);
+}
+
+static void
+draw_cdf(const struct svg_frame *f, const struct saved_run *run, unsigned colour)
+{
+    struct svg_curve curve;
+    uint32_t at = 0;
+    uint64_t low, high, count;
+    double below = 0, all = total_of(run);
+    svg_curve_open(&curve, f, colour, false);
+    while (hist_next(run->latency, &at, &low, &high, &count)) {
+        double share = (below + (double)count) / all;
+        if (all * (1 - share) < BEYOND_MIN - 0.5) {
+            break;
+        }
+        if (below == 0) {
+            svg_curve_point(&curve, 0, (double)low / NS_PER_US);
+        }
+        svg_curve_point(&curve, share, (double)high / NS_PER_US);
+        below += (double)count;
+    }
+    svg_curve_close(&curve);
+    for (unsigned i = 0; i < SAVED_AT; i++) {
+        const struct saved_point *point = &run->at[i];
+        if (point->is_measured && point->has_interval) {
+            svg_whisker(f, colour, saved_at_share(i), point->low / NS_PER_US,
+                        point->high / NS_PER_US);
+        }
+    }
+}
+
+static const char *
+plot_cdf(const struct plot *p, FILE *out)
+{
+    const struct saved_run *run;
+    struct svg_frame f = {
+        .out = out,
+        .left = LEFT,
+        .top = TOP,
+        .width = WIDTH,
+        .height = HEIGHT,
+        .x = {SVG_PERCENTILE, 0, .9, "percentile (with 95% intervals)"},
+        .y = {SVG_LOG, INFINITY, 0, "latency from intended start, us"},
+    };
+    for (unsigned n = 0; (run = run_at(p, n)) != NULL; n++) {
+        if (hist_count(run->latency) == 0) {
+            return "a run has no latencies";
+        }
+        double last = 1 - BEYOND_MIN / total_of(run);
+        f.x.max = fmax(f.x.max, last);
+        include(&f.y, fmax(1, (double)hist_min(run->latency)) / NS_PER_US);
+        include(&f.y, (double)hist_quantile(run->latency, fmax(last, .5)) / NS_PER_US);
+    }
+    svg_open(out, TOP + HEIGHT + BELOW, title_of(p));
+    svg_draw_frame(&f);
+    for (unsigned n = 0; (run = run_at(p, n)) != NULL; n++) {
+        draw_cdf(&f, run, n);
+        svg_legend(&f, n, n, false, run->name);
+    }
+    svg_close(out);
+    return NULL;
+}
+
+/* ---- latency by load ------------------------------------------------------------------ */
+
+static int
+by_rate(const void *a, const void *b)
+{
+    double x = ((const struct saved_run *)a)->achieved_qps;
+    double y = ((const struct saved_run *)b)->achieved_qps;
+    return (x > y) - (x < y);
+}
+
+/* All runs of some groups, in the order of their rates. The caller frees. */
+static struct saved_run *
+sorted_runs(const struct saved *groups, unsigned groups_len, unsigned *count)
+{
+    *count = 0;
+    for (unsigned g = 0; g < groups_len; g++) {
+        *count += groups[g].count;
+    }
+    struct saved_run *runs = calloc(*count + 1, sizeof *runs);
+    must(runs != NULL);
+    unsigned n = 0;
+    for (unsigned g = 0; g < groups_len; g++) {
+        for (unsigned i = 0; i < groups[g].count; i++) {
+            runs[n++] = groups[g].runs[i];
+        }
+    }
+    qsort(runs, n, sizeof *runs, by_rate);
+    return runs;
+}
+
+static void
+draw_by_load(const struct svg_frame *f, const struct saved_run *runs, unsigned count,
+             enum saved_at at, unsigned colour)
+{
+    struct svg_curve curve;
+    svg_curve_open(&curve, f, colour, false);
+    for (unsigned i = 0; i < count; i++) {
+        if (runs[i].at[at].is_measured) {
+            svg_curve_point(&curve, runs[i].achieved_qps,
+                            runs[i].at[at].value / NS_PER_US);
+        }
+    }
+    svg_curve_close(&curve);
+    for (unsigned i = 0; i < count; i++) {
+        const struct saved_point *point = &runs[i].at[at];
+        if (point->is_measured) {
+            svg_dot(f, colour, runs[i].achieved_qps, point->value / NS_PER_US);
+        }
+        if (point->is_measured && point->has_interval) {
+            svg_whisker(f, colour, runs[i].achieved_qps, point->low / NS_PER_US,
+                        point->high / NS_PER_US);
+        }
+    }
+}
+
+/* Several files of one run each are one curve; else each word of the command line is. */
+static bool
+is_one_curve(const struct plot *p)
+{
+    for (unsigned g = 0; g < p->groups_len; g++) {
+        if (p->groups[g].count != 1) {
+            return p->groups_len == 1;
+        }
+    }
+    return true;
+}
+
+static const char *
+plot_load(const struct plot *p, FILE *out)
+{
+    unsigned count;
+    struct svg_frame f = {
+        .out = out,
+        .left = LEFT,
+        .top = TOP,
+        .width = WIDTH,
+        .height = HEIGHT,
+        .x = {SVG_LINEAR, 0, 0, "requests a second"},
+        .y = {SVG_LOG, INFINITY, 0, "latency from intended start, us"},
+    };
+    bool is_one = is_one_curve(p);
+    const struct saved_run *run;
+    for (unsigned n = 0; (run = run_at(p, n)) != NULL; n++) {
+        include(&f.x, run->achieved_qps);
+        for (unsigned at = 0; at < SAVED_AT; at++) {
+            if (run->at[at].is_measured && (is_one || at == (unsigned)p->at)) {
+                include(&f.y, run->at[at].value / NS_PER_US);
+            }
+        }
+    }
+    if (!(f.y.min <= f.y.max)) {
+        return "no run has latencies";
+    }
+    svg_open(out, TOP + HEIGHT + BELOW, title_of(p));
+    svg_draw_frame(&f);
+    if (is_one) {
+        struct saved_run *runs = sorted_runs(p->groups, p->groups_len, &count);
+        for (unsigned at = 0; at < SAVED_AT; at++) {
+            draw_by_load(&f, runs, count, at, at);
+            svg_legend(&f, at, at, false, saved_at_name(at));
+        }
+        free(runs);
+    }
+    for (unsigned g = 0; g < p->groups_len && !is_one; g++) {
+        struct saved_run *runs = sorted_runs(&p->groups[g], 1, &count);
+        char label[80];
+        draw_by_load(&f, runs, count, p->at, g);
+        snprintf(label, sizeof label, "%s of %s", saved_at_name(p->at),
+                 count > 0 ? runs[0].name : "nothing");
+        svg_legend(&f, g, g, false, label);
+        free(runs);
+    }
+    svg_close(out);
+    return NULL;
+}
+
+/* ---- over time ------------------------------------------------------------------------ */
+
+static void
+draw_over_time(const struct svg_frame *f, const struct saved_run *run, size_t offset,
+               double unit, unsigned colour, bool is_dashed)
+{
+    struct svg_curve curve;
+    svg_curve_open(&curve, f, colour, is_dashed);
+    for (unsigned i = 0; i < run->rows_len; i++) {
+        const struct saved_row *row = &run->rows[i];
+        svg_curve_point(&curve, row->start_s + row->length_s / 2,
+                        *(const double *)((const char *)row + offset) / unit);
+    }
+    svg_curve_close(&curve);
+}
+
+static const char *
+plot_time(const struct plot *p, FILE *out)
+{
+    const struct saved_run *run;
+    struct svg_frame rate = {
+        .out = out,
+        .left = LEFT,
+        .top = TOP,
+        .width = WIDTH,
+        .height = PANEL,
+        .x = {SVG_LINEAR, 0, 0, "seconds"},
+        .y = {SVG_LINEAR, 0, 0, "requests a second"},
+    };
+    struct svg_frame latency = rate;
+    latency.top = TOP + PANEL + BELOW;
+    latency.y = (struct svg_axis){SVG_LOG, INFINITY, 0, "latency, us"};
+    for (unsigned n = 0; (run = run_at(p, n)) != NULL; n++) {
+        if (run->rows_len == 0) {
+            return "a run has no intervals (--interval)";
+        }
+        for (unsigned i = 0; i < run->rows_len; i++) {
+            const struct saved_row *row = &run->rows[i];
+            include(&rate.x, row->start_s + row->length_s);
+            include(&rate.y, row->rate);
+            include(&latency.y, row->p50 / NS_PER_US);
+            include(&latency.y, row->p99 / NS_PER_US);
+        }
+    }
+    latency.x = rate.x;
+    svg_open(out, latency.top + PANEL + BELOW, title_of(p));
+    svg_draw_frame(&rate);
+    svg_draw_frame(&latency);
+    for (unsigned n = 0; (run = run_at(p, n)) != NULL; n++) {
+        char label[80];
+        draw_over_time(&rate, run, offsetof(struct saved_row, rate), 1, n, false);
+        draw_over_time(&latency, run, offsetof(struct saved_row, p99), NS_PER_US, n,
+                       false);
+        draw_over_time(&latency, run, offsetof(struct saved_row, p50), NS_PER_US, n,
+                       true);
+        svg_legend(&rate, n, n, false, run->name);
+        snprintf(label, sizeof label, "p99 of %s", run->name);
+        svg_legend(&latency, 2 * n, n, false, label);
+        snprintf(label, sizeof label, "p50 of %s", run->name);
+        svg_legend(&latency, 2 * n + 1, n, true, label);
+    }
+    svg_close(out);
+    return NULL;
+}
+
+const char *
+plot_draw(const struct plot *p, FILE *out)
+{
+    switch (p->kind) {
+    case PLOT_CDF:
+        return plot_cdf(p, out);
+    case PLOT_LOAD:
+        return plot_load(p, out);
+    case PLOT_TIME:
+        return plot_time(p, out);
+    case PLOT_KINDS:
+        break;
+    }
+    unreachable();
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * Results as pictures. Pure but for the stream.
+ */
+#pragma once
+
+#include <stdio.h>
+
+#include "loadgen/tools/saved.h"
+
+enum plot_kind {
+    PLOT_CDF,  /* latency by percentile */
+    PLOT_LOAD, /* latency by rate */
+    PLOT_TIME, /* rate and latency by time */
+    PLOT_KINDS,
+};
+
+/* Each group is what one word of the command line named. */
+struct plot {
+    enum plot_kind kind;
+    const char *title; /* NULL: what the kind shows */
+    enum saved_at at;  /* PLOT_LOAD of several groups */
+    const struct saved *groups;
+    unsigned groups_len;
+};
+
+const char *plot_kind_name(enum plot_kind kind);
+/* NULL, or what is missing. */
+const char *plot_draw(const struct plot *p, FILE *out);

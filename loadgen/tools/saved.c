@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ */
+#include "loadgen/tools/saved.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "loadgen/measure/ci.h"
+#include "loadgen/measure/tally.h"
+#include "loadgen/tools/tree.h"
+
+/* "results/a.json" -> "a". The caller frees. */
+static char *
+name_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    char *name = strdup(slash != NULL ? slash + 1 : path);
+    must(name != NULL);
+    char *dot = strrchr(name, '.');
+    if (dot != NULL && dot != name && strcmp(dot, ".json") == 0) {
+        *dot = '\0';
+    }
+    return name;
+}
+
+static bool
+bool_at(const json_t *object, const char *key)
+{
+    return json_is_true(json_object_get(object, key));
+}
+
+static struct saved_point
+point_of(const json_t *latency, enum saved_at at)
+{
+    struct saved_point p = {0};
+    const json_t *value =
+        json_object_get(json_object_get(latency, "pct"), saved_at_name(at));
+    const json_t *ci = json_object_get(json_object_get(latency, "ci"), saved_at_name(at));
+    p.is_measured = json_is_number(value);
+    p.value = p.is_measured ? json_number_value(value) : 0;
+    if (json_is_number(json_object_get(ci, "low"))) {
+        const json_t *high = json_object_get(ci, "high");
+        p.has_interval = true;
+        p.low = json_number_value(json_object_get(ci, "low"));
+        p.high = json_is_number(high) ? json_number_value(high) : INFINITY;
+    }
+    return p;
+}
+
+static void
+read_rows(struct saved_run *run, const json_t *rows)
+{
+    size_t count = json_array_size(rows);
+    if (count == 0) {
+        return;
+    }
+    run->rows = calloc(count, sizeof *run->rows);
+    must(run->rows != NULL);
+    for (size_t i = 0; i < count; i++) {
+        const json_t *row = json_array_get(rows, i);
+        run->rows[run->rows_len++] = (struct saved_row){
+            .start_s = tree_number(row, "start"),
+            .length_s = tree_number(row, "length"),
+            .rate = tree_number(row, "qps"),
+            .p50 = tree_number(row, "p50"),
+            .p99 = tree_number(row, "p99"),
+            .hit_ratio = tree_number(row, "hit_ratio"),
+            .errors = tree_number(row, "errors"),
+        };
+    }
+}
+
+static const char *
+read_run(struct saved_run *run, const json_t *top)
+{
+    const json_t *totals = json_object_get(top, "totals");
+    const json_t *latency = json_object_get(json_object_get(top, "latency"), "intended");
+    const char *mode =
+        json_string_value(json_object_get(json_object_get(top, "load"), "mode"));
+    if (!json_is_object(totals) || !json_is_object(latency)) {
+        return "it has no totals or no latencies";
+    }
+    run->is_valid = bool_at(top, "valid");
+    run->is_open = mode != NULL && strcmp(mode, "open") == 0;
+    run->seconds = tree_number(totals, "seconds");
+    run->offered_qps = tree_number(totals, "offered_qps");
+    run->achieved_qps = tree_number(totals, "qps");
+    run->censored = tree_count(latency, "censored");
+    run->latency = tree_hist(latency);
+    if (run->latency == NULL) {
+        return "its histogram is damaged";
+    }
+    for (unsigned at = 0; at < SAVED_AT; at++) {
+        run->at[at] = point_of(latency, at);
+    }
+    read_rows(run, json_object_get(top, "intervals"));
+    return NULL;
+}
+
+static struct saved_run *
+add_run(struct saved *s, const char *path)
+{
+    if (s->count == s->capacity) {
+        s->capacity = s->capacity == 0 ? 8 : s->capacity * 2;
+        s->runs = realloc(s->runs, s->capacity * sizeof *s->runs);
+        must(s->runs != NULL);
+    }
+    struct saved_run *run = &s->runs[s->count++];
+    *run = (struct saved_run){.name = name_of(path)};
+    return run;
+}
+
+bool
+saved_read(struct saved *s, const char *path, char *err)
+{
+    json_t *top = tree_load(path, err);
+    const char *wrong = NULL;
+    if (top == NULL) {
+        return false;
+    }
+    const json_t *runs = json_object_get(top, TREE_RUNS);
+    for (size_t i = 0; i < json_array_size(runs) && wrong == NULL; i++) {
+        wrong = read_run(add_run(s, path), json_array_get(runs, i));
+    }
+    if (json_array_size(runs) == 0) {
+        wrong = read_run(add_run(s, path), top);
+    }
+    if (wrong != NULL) {
+        snprintf(err, SAVED_ERR_MAX, "%s: %s", path, wrong);
+    }
+    json_decref(top);
+    return wrong == NULL;
+}

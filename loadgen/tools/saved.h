@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * Results read back from JSON files, whoever wrote them: what does not fit is refused with a
+ * sentence. One thread.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/hist.h"
+#include "base/must.h"
+
+#define SAVED_ERR_MAX 512
+
+enum saved_at {
+    SAVED_P50,
+    SAVED_P95,
+    SAVED_P99,
+    SAVED_P999,
+    SAVED_AT,
+};
+
+/* A percentile, ns. */
+struct saved_point {
+    bool
+        is_measured; /* false: it lies among requests never answered, or there are none */
+    bool has_interval;
+    double value;
+    double low, high; /* high is INFINITY when open */
+};
+
+struct saved_row {
+    double start_s, length_s, rate, p50, p99, hit_ratio, errors;
+};
+
+struct saved_run {
+    char *name; /* of the file, without folders and ending */
+    bool is_valid, is_open;
+    double seconds, offered_qps, achieved_qps;
+    struct hist *latency; /* from the intended start, of those answered */
+    uint64_t censored;    /* never answered: slower than all of them */
+    struct saved_point at[SAVED_AT];
+    struct saved_row *rows;
+    unsigned rows_len;
+};
+
+struct saved {
+    struct saved_run *runs;
+    unsigned count, capacity;
+};
+
+/* "p99.9". */
+const char *saved_at_name(enum saved_at at);
+double saved_at_share(enum saved_at at);
+
+/* Adds the run of a file, or all when it holds several (a scan, repeats). False with a
+ * sentence in err; what was added before stays. */
+must_check bool saved_read(struct saved *s, const char *path, char *err);
+/* Also after a failure, and of a zeroed struct. */
+void saved_fini(struct saved *s);
+
+/* Writes to `out_path` (NULL: stdout) one result in place of several. Histograms are added
+ * bucket by bucket; counts add up. `in_turn`: the runs came one after another, else they ran
+ * at the same time, and their rates add up. */
+must_check bool saved_merge(const char *const *paths, unsigned count, bool in_turn,
+                            const char *out_path, char *err);

@@ -1,0 +1,164 @@
+#!/usr/bin/env perl
+# Results of mcload: confidence and intervals in them; merge adds them up without loss,
+# compare says whether they differ, plot draws them. Files that are no results are refused.
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::Bin/lib";
+use Test::More;
+use MCLoad;
+use MCTest;
+
+my $dir = scratch_dir();
+my $server = start_server();
+my $at = '127.0.0.1:' . $server->port;
+
+sub write_file {
+    my ($name, $text) = @_;
+    open my $fh, '>', "$dir/$name" or die "$dir/$name: $!\n";
+    print $fh $text;
+    close $fh or die;
+    return "$dir/$name";
+}
+
+sub read_file {
+    my ($name) = @_;
+    open my $fh, '<', $name or return '';
+    local $/;
+    return scalar <$fh>;
+}
+
+# ---- confidence and intervals ----------------------------------------------------------
+
+my $run = mcload('-s', $at, '-r', '1000', '-t', '0.6', '-q', '5k', '-c', '2', '--json',
+    "$dir/a.json", '--interval=0.2s');
+ended_ok($run, 'a run with intervals');
+my @rows = $run->{out} =~ /^interval +([\d.]+) +([\d.]+)/mg;
+is(scalar @rows, 6, 'three intervals of 0.2 s');
+like($run->{out}, qr{^p95 95% interval = [\d.]+ \.\. (?:>?[\d.]+|\?) us \(worth \d+ independent}m,
+    'the confidence of p95');
+like($run->{out}, qr{^p999 95% interval = n/a \(needs [\d.]+ s\)$}m,
+    'none of p999 from 3000 requests, but how long it takes');
+unlike(($run->{out} =~ /^(.*?)^#type/ms)[0], qr/./, 'nothing before the table');
+is(scalar(() = $run->{out} =~ /read/g), 1, 'the letters "read" stand in the table only');
+my $text = read_file("$dir/a.json");
+is(scalar(() = $text =~ /"start": /g), 3, 'the intervals are in the JSON');
+my $one = json_of("$dir/a.json");
+ok($one->{"latency.intended.ci.p95.$_"} =~ /^[\d.]+$/, "p95: $_") for qw(low effective enough_s);
+cmp_ok($one->{'latency.intended.ci.p95.low'}, '<=', $one->{'latency.intended.pct.p95'},
+    'the interval begins below the percentile');
+is($one->{'latency.intended.ci.p99.99.low'}, 'null', 'unknown is null');
+
+for my $bad ('0', 'x', '-1', '0.001') {
+    $run = mcload('-s', $at, "--interval=$bad");
+    is($run->{status}, 1, "--interval=$bad: usage");
+}
+
+$run = mcload('-s', $at, '-r', '1000', '--noload', '-t', '0.4', '-q', '3k', '-c', '2', '--json',
+    "$dir/b.json");
+ended_ok($run, 'another run');
+unlike($run->{out}, qr/^interval/m, 'intervals only when asked for');
+my $two = json_of("$dir/b.json");
+
+# ---- merge -----------------------------------------------------------------------------
+
+SKIP: {
+    $run = mcload('merge', "$dir/a.json", "$dir/b.json");
+    skip 'built without jansson', 1 if $run->{err} =~ /without jansson/;
+    is($run->{status}, 0, 'merge') or diag($run->{err});
+    my $m = json_of(write_file('m.json', $run->{out}));
+    for my $key (qw(totals.requests totals.offered totals.achieved totals.hits
+        latency.intended.count latency.intended.buckets.sum latency.issue.count lag.count)) {
+        is($m->{$key}, $one->{$key} + $two->{$key}, "merged $key is the sum");
+    }
+    my ($min) = sort { $a <=> $b } map { $_->{'latency.intended.min'} } $one, $two;
+    my ($max) = sort { $b <=> $a } map { $_->{'latency.intended.max'} } $one, $two;
+    is($m->{'latency.intended.min'}, $min, 'the smallest of both');
+    is($m->{'latency.intended.max'}, $max, 'the largest of both');
+    my $mean = ($one->{'latency.intended.mean'} * $one->{'latency.intended.count'}
+            + $two->{'latency.intended.mean'} * $two->{'latency.intended.count'})
+        / $m->{'latency.intended.count'};
+    cmp_ok(abs($m->{'latency.intended.mean'} - $mean), '<', 1, 'the mean of all');
+    is($m->{'totals.seconds'} + 0, 0.6, 'at the same time: the longer one');
+    is($m->{'latency.intended.ci.p95.effective'} > $two->{'latency.intended.ci.p95.effective'}, 1,
+        'more is known than before');
+
+    $run = mcload('merge', '--in-turn', '-o', "$dir/turn.json", "$dir/a.json", "$dir/b.json");
+    is($run->{status}, 0, 'merge in turn, to a file') or diag($run->{err});
+    cmp_ok(abs(json_of("$dir/turn.json")->{'totals.seconds'} - 1), '<', 1e-9,
+        'one after another: the sum');
+
+    # A merged result is a result: again, and in another order.
+    mcload('merge', '-o', "$dir/ba.json", "$dir/b.json", "$dir/a.json");
+    my $again = json_of("$dir/ba.json");
+    is($again->{$_}, $m->{$_}, "the order does not matter: $_")
+        for qw(latency.intended.pct.p50 latency.intended.pct.p99 totals.requests);
+    mcload('merge', '-o', "$dir/aba.json", "$dir/m.json", "$dir/a.json");
+    is(json_of("$dir/aba.json")->{'totals.requests'},
+        2 * $one->{'totals.requests'} + $two->{'totals.requests'}, 'merged with what was merged');
+
+    # ---- compare -----------------------------------------------------------------------
+
+    $run = mcload('compare', "$dir/a.json", "$dir/a.json");
+    is($run->{status}, 0, 'compare') or diag($run->{err});
+    is(scalar(() = $run->{out} =~ /no difference shown$/mg), 4,
+        'a result does not differ from itself') or diag($run->{out});
+    like($run->{out}, qr/^p99\.9 .*cannot tell/m, 'what is not known cannot be compared');
+    $run = mcload('compare', "$dir/a.json", "$dir/b.json");
+    like($run->{out}, qr/^QPS .*B is lower \(-\d/m, 'another rate');
+    $run = mcload('compare', "$dir/a.json,$dir/b.json", "$dir/b.json,$dir/a.json");
+    unlike($run->{out}, qr/One run a side/, 'groups of runs');
+    cmp_ok(scalar(() = $run->{out} =~ /no difference shown$/mg), '>=', 4,
+        'the same in another order') or diag($run->{out});
+
+    # ---- plot --------------------------------------------------------------------------
+
+    for my $kind (qw(cdf load time)) {
+        $run = mcload('plot', "--kind=$kind", '--title', 'a < b', "$dir/a.json");
+        is($run->{status}, 0, "plot of kind $kind") or diag($run->{err});
+        like($run->{out}, qr{^<svg .*>\n.*</svg>\n\z}s, '... an SVG');
+        like($run->{out}, qr/a &#60; b/, '... with its title');
+        unlike($run->{out}, qr/nan|inf/, '... of finite numbers');
+    }
+    $run = mcload('plot', '-o', "$dir/p.svg", "$dir/a.json", "$dir/b.json");
+    is($run->{out}, '', 'a plot to a file');
+    is(scalar(() = read_file("$dir/p.svg") =~ /<polyline/g), 2, '... with two curves');
+
+    # ---- what is no result ---------------------------------------------------------------
+
+    my $whole = read_file("$dir/a.json");
+    my %bad = (
+        empty => '',
+        text => 'hello',
+        half => substr($whole, 0, length($whole) / 2),
+        array => '[1,2]',
+        schema => '{"schema": "mcload/99"}',
+        bare => '{"schema": "mcload/1"}',
+        deep => '[' x 100000,
+        bucket => $whole =~ s/"buckets": \[\[\d+/"buckets": [[-5/r,
+        count => $whole =~ s/"count": \d+/"count": 1/r,
+        bits => $whole =~ s/"sub_bits": 10/"sub_bits": 40/gr,
+        twice => $whole =~ s/"tool":/"schema": "x", "tool":/r,
+    );
+    for my $name (sort keys %bad) {
+        my $file = write_file("bad-$name.json", $bad{$name});
+        for my $tool (['merge', "$dir/b.json"], ['compare', "$dir/a.json"], ['plot']) {
+            $run = mcload(@$tool, $file);
+            is($run->{status}, 2, "$tool->[0] of $name: refused");
+            like($run->{err}, qr/^mcload: [^\n]*\Q$file\E[^\n]*\n\z/, '... with one line');
+        }
+    }
+    for my $args (['plot'], ['plot', '--kind=pie', 'x'], ['compare', "$dir/a.json"], ['merge'],
+        ['merge', '--nonsense']) {
+        $run = mcload(@$args);
+        is($run->{status}, 1, "@$args: usage");
+        is(scalar(() = $run->{err} =~ /\n/g), 1, '... one line');
+    }
+    $run = mcload('merge', '-o', "$dir/no/such", "$dir/a.json");
+    is($run->{status}, 2, 'a file that cannot be written');
+    $run = mcload('plot', "$dir/nosuch.json");
+    is($run->{status}, 2, 'a file that is not there');
+}
+
+$server->stop;
+done_testing();

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * Whether two results differ, and results as pictures.
+ */
+#include "loadgen/tools/compare.h"
+
+#include <math.h>
+
+#include "loadgen/measure/tally.h"
+#include "loadgen/tools/plot.h"
+#include "loadgen/tools/tool.h"
+#include "check_unit.h"
+
+#define US 1000.0
+
+static struct saved group;
+
+/* A run whose every percentile is `value` us with an interval of half that to its half more;
+ * wide: none above. */
+static void
+add(struct saved *g, double value, double half, bool is_open)
+{
+    g->runs = realloc(g->runs, (g->count + 1) * sizeof *g->runs);
+    ck_assert_ptr_nonnull(g->runs);
+    struct saved_run *r = &g->runs[g->count++];
+    *r = (struct saved_run){
+        .name = strdup("a<b>&\"c\""), .is_valid = true, .achieved_qps = 100 * g->count};
+    r->latency = hist_create(TALLY_SUB_BITS, TALLY_MAX_NS);
+    hist_record_n(r->latency, (uint64_t)(value * US), 1000);
+    hist_record_n(r->latency, (uint64_t)(2 * value * US), 20);
+    for (unsigned at = 0; at < SAVED_AT; at++) {
+        r->at[at] = (struct saved_point){true, true, value * US, (value - half) * US,
+                                         is_open ? INFINITY : (value + half) * US};
+    }
+}
+
+static void
+set_up(void)
+{
+    group = (struct saved){.runs = NULL};
+}
+
+static void
+tear_down(void)
+{
+    saved_fini(&group);
+}
+
+START_TEST(test_verdicts)
+{
+    struct estimate low = {true, 10, 9, 11}, high = {true, 20, 15, INFINITY};
+    struct estimate wide = {true, 12, 5, 18}, none = {false, 10, 0, 0};
+    ck_assert_int_eq(compare_two(low, high), COMPARE_HIGHER);
+    ck_assert_int_eq(compare_two(high, low), COMPARE_LOWER);
+    ck_assert_int_eq(compare_two(low, wide), COMPARE_SAME);
+    ck_assert_int_eq(compare_two(wide, high), COMPARE_SAME);
+    ck_assert_int_eq(compare_two(low, low), COMPARE_SAME);
+    ck_assert_int_eq(compare_two(low, none), COMPARE_UNKNOWN);
+    ck_assert_int_eq(compare_two(none, low), COMPARE_UNKNOWN);
+}
+END_TEST
+
+START_TEST(test_one_run)
+{
+    add(&group, 100, 10, false);
+    struct estimate e = compare_estimate(&group, SAVED_P99);
+    ck_assert(e.is_known);
+    ck_assert_double_eq(e.low, 90 * US);
+    ck_assert_double_eq(e.high, 110 * US);
+    group.runs[0].at[SAVED_P99].has_interval = false;
+    e = compare_estimate(&group, SAVED_P99);
+    ck_assert(!e.is_known);
+    ck_assert_double_eq(e.value, 100 * US);
+    group.runs[0].at[SAVED_P99].is_measured = false;
+    ck_assert(!compare_estimate(&group, SAVED_P99).is_known);
+}
+END_TEST
+
+/* Runs that differ by more than their own confidence: the spread between them counts. */
+START_TEST(test_spread_between_runs)
+{
+    add(&group, 90, 1, false);
+    add(&group, 100, 1, false);
+    add(&group, 110, 1, false);
+    struct estimate e = compare_estimate(&group, SAVED_P50);
+    ck_assert(e.is_known);
+    ck_assert_double_eq(e.value, 100 * US);
+    ck_assert_double_eq_tol(e.high - e.value, 4.3027 * 10 / sqrt(3) * US, US / 100);
+    /* Alike to the last digit: what is left is their own. */
+    saved_fini(&group);
+    add(&group, 100, 20, false);
+    add(&group, 100, 20, true);
+    e = compare_estimate(&group, SAVED_P50);
+    ck_assert_double_eq_tol(e.value - e.low, 20 / sqrt(2) * US, 1);
+    ck_assert(isinf(e.high));
+}
+END_TEST
+
+static char *
+print(void)
+{
+    char *text;
+    size_t len;
+    FILE *out = open_memstream(&text, &len);
+    struct saved other = {.runs = NULL};
+    add(&other, 200, 10, true);
+    compare_print(&group, &other, out);
+    saved_fini(&other);
+    fclose(out);
+    return text;
+}
+
+START_TEST(test_table)
+{
+    add(&group, 100, 10, false);
+    char *text = print();
+    ck_assert_ptr_nonnull(strstr(text, "100.0 (90.0 .. 110.0)"));
+    ck_assert_ptr_nonnull(strstr(text, "200.0 (190.0 ..)"));
+    ck_assert_ptr_nonnull(strstr(text, "  B is higher (+100.0%)\n"));
+    ck_assert_ptr_nonnull(strstr(text, "One run a side"));
+    free(text);
+    group.runs[0].at[SAVED_P999] = (struct saved_point){.is_measured = false};
+    group.runs[0].is_valid = false;
+    text = print();
+    ck_assert_ptr_nonnull(strstr(text, "not measured"));
+    ck_assert_ptr_nonnull(strstr(text, "cannot tell"));
+    ck_assert_ptr_nonnull(strstr(text, "(INVALID)"));
+    ck_assert_ptr_null(strstr(text, "nan"));
+    free(text);
+}
+END_TEST
+
+/* Each kind of plot of odd results is finite, and closed. */
+START_TEST(test_plots)
+{
+    char *text;
+    size_t len;
+    struct saved_row row = {.start_s = 0, .length_s = 1, .rate = 10, .p50 = 0, .p99 = 5};
+    add(&group, 100, 10, false);
+    add(&group, 1e7, 10, true);
+    for (unsigned i = 0; i < group.count; i++) {
+        group.runs[i].rows = calloc(2, sizeof row);
+        group.runs[i].rows[0] = group.runs[i].rows[1] = row;
+        group.runs[i].rows_len = 2;
+    }
+    struct plot plot = {.kind = (enum plot_kind)_i, .groups = &group, .groups_len = 1};
+    FILE *out = open_memstream(&text, &len);
+    ck_assert_ptr_null(plot_draw(&plot, out));
+    fclose(out);
+    ck_assert_ptr_null(strstr(text, "nan"));
+    ck_assert_ptr_null(strstr(text, "inf"));
+    ck_assert_ptr_null(strstr(text, "a<b"));
+    ck_assert_ptr_nonnull(strstr(text, "<polyline"));
+    ck_assert_str_eq(text + len - strlen("</svg>\n"), "</svg>\n");
+    free(text);
+}
+END_TEST
+
+/* What cannot be drawn is said, without a picture. */
+START_TEST(test_nothing_to_plot)
+{
+    char *text;
+    size_t len;
+    add(&group, 100, 10, false);
+    hist_reset(group.runs[0].latency);
+    for (unsigned at = 0; at < SAVED_AT; at++) {
+        group.runs[0].at[at].is_measured = false;
+    }
+    struct plot plot = {.kind = (enum plot_kind)_i, .groups = &group, .groups_len = 1};
+    FILE *out = open_memstream(&text, &len);
+    ck_assert_ptr_nonnull(plot_draw(&plot, out));
+    fclose(out);
+    ck_assert_uint_eq(len, 0);
+    free(text);
+}
+END_TEST
+
+START_TEST(test_names)
+{
+    ck_assert(tool_is("plot") && tool_is("compare") && tool_is("merge"));
+    ck_assert(!tool_is("-s") && !tool_is("") && !tool_is("plots"));
+    for (unsigned at = 0; at < SAVED_AT; at++) {
+        ck_assert_double_eq_tol(strtod(saved_at_name(at) + 1, NULL) / 100,
+                                saved_at_share(at), 1e-9);
+    }
+}
+END_TEST
+
+int
+main(void)
+{
+    Suite *s = suite_create("tools");
+    TCase *tc = tcase_create("tools");
+    tcase_set_timeout(tc, SUITE_TIMEOUT_S);
+    tcase_add_checked_fixture(tc, set_up, tear_down);
+    tcase_add_test(tc, test_verdicts);
+    tcase_add_test(tc, test_one_run);
+    tcase_add_test(tc, test_spread_between_runs);
+    tcase_add_test(tc, test_table);
+    tcase_add_loop_test(tc, test_plots, 0, PLOT_KINDS);
+    tcase_add_loop_test(tc, test_nothing_to_plot, 0, PLOT_KINDS);
+    tcase_add_test(tc, test_names);
+    suite_add_tcase(s, tc);
+    return run_suite(s);
+}
