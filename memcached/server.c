@@ -32,11 +32,10 @@
 #define STATUS_FAILURE 1
 #define STATUS_USAGE 64
 #define STATUS_OS_ERROR 71
-#define SPARE_FILES 32               /* descriptors beside connections and workers */
-#define SPARE_RINGS 8                /* of the live log, beside the workers' */
-#define TURN_NS (25 * NSEC_PER_USEC) /* deferred work between two polls */
-#define VERBOSITY_CLASSES 2          /* -vv lists the slab classes */
-#define DRAIN_SECONDS 4              /* for clients to take their replies at the end */
+#define SPARE_FILES 32      /* descriptors beside connections and workers */
+#define SPARE_RINGS 8       /* of the live log, beside the workers' */
+#define VERBOSITY_CLASSES 2 /* -vv lists the slab classes */
+#define DRAIN_SECONDS 4     /* for clients to take their replies at the end */
 
 struct server {
     struct settings *settings;
@@ -407,7 +406,6 @@ wire(struct server *sv)
     sv->shared.worker_count = (unsigned)s->threads;
     sv->shared.peer_seed = rng_seed();
     sv->shared.idle_seconds = (uint32_t)s->idle_timeout;
-    sv->shared.turn_ns = TURN_NS;
     sv->shared.classes =
         class_conf_make(s->has_classes, (uint32_t)s->bulk_keys, (uint64_t)s->bulk_bytes);
     sv->shared.class_rules = s->class_rules;

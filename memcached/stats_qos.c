@@ -6,6 +6,7 @@
 #include <inttypes.h>
 
 #include "config.h"
+#include "qos/pace.h"
 #include "stats_classes.h"
 #include "stats_steer.h"
 
@@ -47,7 +48,7 @@ stats_show_qos(struct stats *st, struct sink *sink)
     stats_show_limit(st, sink);
     stats_show_slo(st, sink);
     stats_show_headroom(st, sink);
-    sink_statf(sink, "turn_us", "%" PRIu64, st->shared->turn_ns / NSEC_PER_USEC);
+    sink_statf(sink, "turn_us", "%" PRIu64, PACE_CALM_NS / NSEC_PER_USEC);
     sink_statf(sink, "deferred", "%" PRIu64, deferred);
     sink_statf(sink, "deferred_turns", "%" PRIu64, turns);
     stats_show_steer(st, sink);

@@ -78,7 +78,7 @@ on_event(evutil_socket_t fd, short what, void *arg)
     }
     struct turn turn = worker_inline_turn(w);
     conn_turn(c, &turn);
-    worker_end_inline(w);
+    worker_end_inline(w, &turn);
 }
 
 static void

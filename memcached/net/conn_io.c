@@ -174,13 +174,13 @@ conn_fill_body(struct conn *c, const struct turn *turn)
 }
 
 static ssize_t
-send_runs(int fd, struct iovec *iov, unsigned runs)
+send_runs(int fd, struct iovec *iov, unsigned runs, int flags)
 {
     if (runs == 1) {
-        return send(fd, iov[0].iov_base, iov[0].iov_len, MSG_NOSIGNAL);
+        return send(fd, iov[0].iov_base, iov[0].iov_len, flags);
     }
     struct msghdr msg = {.msg_iov = iov, .msg_iovlen = runs};
-    return sendmsg(fd, &msg, MSG_NOSIGNAL);
+    return sendmsg(fd, &msg, flags);
 }
 
 /* *sent bytes of the runs have gone. */
@@ -191,7 +191,9 @@ send_plain(struct conn *c, struct iovec *iov, unsigned runs, size_t *sent)
     for (unsigned i = 0; i < runs; i++) {
         offered += iov[i].iov_len;
     }
-    ssize_t n = send_runs(c->fd, iov, runs);
+    /* The end of a piece that is no whole segment goes with the next piece, not alone. */
+    int more = offered < c->out.bytes ? MSG_MORE : 0;
+    ssize_t n = send_runs(c->fd, iov, runs, MSG_NOSIGNAL | more);
     *sent = n > 0 ? (size_t)n : 0;
     if (n >= 0 || errno == EAGAIN || errno == EWOULDBLOCK) {
         c->edge.is_blocked = *sent < offered; /* the edge comes when there is room */
@@ -205,22 +207,21 @@ send_plain(struct conn *c, struct iovec *iov, unsigned runs, size_t *sent)
 }
 
 enum io
-conn_flush(struct conn *c)
+conn_flush(struct conn *c, size_t most, size_t *sent)
 {
     struct iovec iov[OUT_RUNS_MAX];
-    unsigned runs = chain_iov(&c->out, iov, OUT_RUNS_MAX, OUT_PIECE_BYTES);
-    size_t sent;
+    unsigned runs = chain_iov(&c->out, iov, OUT_RUNS_MAX, most);
     struct latency *l = &c->worker->latency;
     nsec_t begin = unlikely(l->who == c) ? clock_now() : 0;
-    enum io io = unlikely(c->tls != NULL) ? conn_tls_send(c, iov, runs, &sent)
-                                          : send_plain(c, iov, runs, &sent);
+    enum io io = unlikely(c->tls != NULL) ? conn_tls_send(c, iov, runs, sent)
+                                          : send_plain(c, iov, runs, sent);
     if (unlikely(begin != 0)) {
         latency_end(l, (enum req_class)c->habit.class, begin, clock_now());
     }
-    if (sent > 0) {
+    if (*sent > 0) {
         c->edge.must_probe = false;
-        chain_consume(&c->out, &c->worker->env.chain, sent);
-        ctr_add(&c->worker->ctr.bytes_written, sent);
+        chain_consume(&c->out, &c->worker->env.chain, *sent);
+        ctr_add(&c->worker->ctr.bytes_written, *sent);
         if (unlikely(c->share.replies != 0) && c->out.bytes == 0) {
             budget_release(&c->worker->budget, &c->share);
         }

@@ -8,14 +8,10 @@
 
 #include "net/conn.h"
 
-/* Output is written in pieces of this size, and nothing new is started for a connection that
- * has a whole piece waiting. Smaller pieces cost the bulk class bandwidth, a system call
- * each; larger ones cost everybody else latency. */
-#define OUT_PIECE_BYTES 131072
-
 /* Receives once into the input buffer. */
 must_check enum io conn_fill(struct conn *c, const struct turn *turn);
 /* Receives once, bytes of a body, straight into the item. */
 must_check enum io conn_fill_body(struct conn *c, const struct turn *turn);
-/* Writes one piece of the output. IO_AGAIN: the socket is full. */
-must_check enum io conn_flush(struct conn *c);
+/* Writes what is in front of the output, `most` bytes at most; *sent: how much went. IO_AGAIN:
+ * the socket is full. */
+must_check enum io conn_flush(struct conn *c, size_t most, size_t *sent);

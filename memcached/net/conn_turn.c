@@ -45,12 +45,57 @@ is_turn_over(const struct conn *c, const struct turn *turn)
     return now + (now - before) >= turn->deadline;
 }
 
+/* ---- output --------------------------------------------------------------------------- */
+
+static enum pace_way
+way_of(const struct conn *c)
+{
+    return c->tls != NULL ? PACE_TLS : PACE_PLAIN;
+}
+
+static size_t
+piece_of(const struct conn *c)
+{
+    const struct worker *w = c->worker;
+    return pace_piece(&w->pace, way_of(c), pace_turn_ns(&w->pace, w->now));
+}
+
+/* Will the turn's time do for the next piece of output? */
+static bool
+fits_piece(const struct conn *c, const struct turn *turn)
+{
+    struct worker *w = c->worker;
+    if (turn->deadline == TURN_ENDLESS) {
+        return true;
+    }
+    size_t piece = piece_of(c);
+    size_t bytes = c->out.bytes < piece ? c->out.bytes : piece;
+    nsec_t now = worker_read_clock(w);
+    return now + pace_write_ns(&w->pace, way_of(c), bytes) < turn->deadline;
+}
+
+/* Writes a piece, and learns what that takes. */
+static enum io
+flush_timed(struct conn *c, struct turn *turn)
+{
+    struct worker *w = c->worker;
+    size_t sent;
+    if (turn->deadline == TURN_ENDLESS) {
+        return conn_flush(c, PACE_PIECE_MAX, &sent);
+    }
+    nsec_t begin = worker_read_clock(w);
+    enum io io = conn_flush(c, piece_of(c), &sent);
+    turn->has_run = true;
+    pace_learn(&w->pace, way_of(c), sent, worker_read_clock(w) - begin);
+    return io;
+}
+
 /* Gets rid of waiting output; ON when none is left. */
 static enum step
-drain_output(struct conn *c, const struct turn *turn)
+drain_output(struct conn *c, struct turn *turn)
 {
     while (c->out.bytes > 0) {
-        switch (conn_flush(c)) {
+        switch (flush_timed(c, turn)) {
         case IO_CLOSED:
             return STEP_CLOSED;
         case IO_AGAIN:
@@ -58,12 +103,29 @@ drain_output(struct conn *c, const struct turn *turn)
         default:
             break;
         }
-        if (c->out.bytes > 0 && (turn->is_inline || is_turn_over(c, turn))) {
+        if (c->out.bytes > 0 && (turn->is_inline || !fits_piece(c, turn))) {
             return STEP_DEFER;
         }
     }
     return STEP_ON;
 }
+
+/* A whole piece is waiting, or more. */
+static enum step
+drain_pieces(struct conn *c, struct turn *turn)
+{
+    if (!turn->is_inline && turn->has_run && !fits_piece(c, turn)) {
+        return STEP_DEFER;
+    }
+    enum step drained = drain_output(c, turn);
+    if (drained != STEP_ON) {
+        return drained;
+    }
+    /* Small requests that add up to a piece have had their turn. */
+    return turn->is_inline ? STEP_DEFER : STEP_ON;
+}
+
+/* ---- steps ---------------------------------------------------------------------------- */
 
 /* Measures where the time of the request goes that is about to be read. */
 static void
@@ -115,7 +177,7 @@ step_read(struct conn *c, struct turn *turn, enum session_next next)
 
 /* The last replies go out before the connection ends. */
 static enum step
-step_leave(struct conn *c, const struct turn *turn)
+step_leave(struct conn *c, struct turn *turn)
 {
     enum step drained = drain_output(c, turn);
     if (drained != STEP_ON) {
@@ -371,7 +433,7 @@ step_run(struct conn *c, struct turn *turn)
     set_state(c, REGISTRY_PARSE);
     w->env.client_fd = c->fd;
     struct session_limits limits = {.keys = KEYS_PER_RUN,
-                                    .out_bytes = OUT_PIECE_BYTES,
+                                    .out_bytes = PACE_PIECE_MAX,
                                     .late_bytes =
                                         may_be_late ? w->shared->classes.late_bytes : 0};
     if (unlikely(c->session.is_open)) {
@@ -386,13 +448,10 @@ step(struct conn *c, struct turn *turn)
     if (c->leaving != CLOSE_NONE) {
         return step_leave(c, turn);
     }
-    if (c->out.bytes >= OUT_PIECE_BYTES) {
-        enum step drained = drain_output(c, turn);
+    if (c->out.bytes >= PACE_PIECE_MAX) {
+        enum step drained = drain_pieces(c, turn);
         if (drained != STEP_ON) {
             return drained;
-        }
-        if (turn->is_inline) {
-            return STEP_DEFER; /* small requests that add up to a piece have had their turn */
         }
     }
     enum session_next next = session_peek(&c->session, &c->worker->env, &c->in);
@@ -409,8 +468,8 @@ step(struct conn *c, struct turn *turn)
     unreachable();
 }
 
-/* Replies of finished requests do not wait for the next one's turn; those of a request that
- * goes on are collected into large pieces. */
+/* Replies of finished requests do not wait for the next one's turn, unless they are large and
+ * the time is up; those of a request that goes on are collected into large pieces. */
 static enum step
 flush_finished(struct conn *c, const struct turn *turn, enum step end)
 {
@@ -419,7 +478,12 @@ flush_finished(struct conn *c, const struct turn *turn, enum step end)
     if (c->out.bytes == 0 || c->edge.is_blocked || !is_finished) {
         return end;
     }
-    enum io io = conn_flush(c);
+    bool can_wait = end == STEP_DEFER && !turn->is_inline;
+    if (can_wait && c->out.bytes > PACE_PIECE_MIN && !fits_piece(c, turn)) {
+        return end;
+    }
+    size_t sent;
+    enum io io = conn_flush(c, PACE_PIECE_MAX, &sent);
     if (io == IO_CLOSED) {
         return STEP_CLOSED;
     }

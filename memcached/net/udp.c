@@ -646,7 +646,7 @@ on_event(evutil_socket_t fd, short what, void *arg)
     struct turn turn = worker_inline_turn(u->worker);
     turn.requests = 0; /* they are counted over datagrams */
     udp_turn(u, &turn);
-    worker_end_inline(u->worker);
+    worker_end_inline(u->worker, &turn);
 }
 
 /* ---- life ----------------------------------------------------------------------------- */

@@ -217,7 +217,7 @@ serve_limited(struct worker *w)
         }
         w->round_at = now;
     }
-    nsec_t deadline = now + w->shared->turn_ns;
+    nsec_t deadline = now + pace_turn_ns(&w->pace, now);
     enum limiter_verdict verdict;
     struct gate_node *n;
     while ((n = limiter_next(&w->desk, w->is_draining, w->round_at, &verdict)) != NULL) {
@@ -334,7 +334,8 @@ serve_deferred(struct worker *w)
     }
     nsec_t begin = worker_read_clock(w);
     nsec_t used = inline_used(w);
-    nsec_t deadline = begin + sched_deferred_ns(&w->sched, w->shared->turn_ns, used);
+    nsec_t turn_ns = pace_turn_ns(&w->pace, begin);
+    nsec_t deadline = begin + sched_deferred_ns(&w->sched, turn_ns, used);
     sched_charge(&w->sched, CLASS_SMALL, used);
     nsec_t took;
     do {
@@ -665,10 +666,11 @@ worker_start(struct worker *w, unsigned index, struct net_shared *shared)
 {
     *w = (struct worker){.index = index, .shared = shared, .idle = {.timer_fd = -1}};
     sched_init(&w->sched);
+    pace_init(&w->pace);
     limiter_desk_init(&w->desk, &shared->limiter);
     sched_set(&w->sched, &shared->class_shares, shared->class_max_wait);
     w->inline_ns =
-        shared->classes.is_on ? sched_inline_ns(&w->sched, shared->turn_ns) : UINT64_MAX;
+        shared->classes.is_on ? sched_inline_ns(&w->sched, PACE_CALM_NS) : UINT64_MAX;
     slo_watch_init(&w->slo, &shared->slo, clock_now());
     w->env = (struct env){
         .store = shared->store,

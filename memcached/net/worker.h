@@ -31,6 +31,7 @@
 #include "net/udp.h"
 #include "qos/class_rules.h"
 #include "qos/limiter.h"
+#include "qos/pace.h"
 #include "qos/sched.h"
 #include "qos/slo.h"
 #include "qos/steer.h"
@@ -83,7 +84,6 @@ struct net_shared {
     unsigned worker_count;
     uint64_t peer_seed;    /* of peers' keys */
     uint64_t buffer_bytes; /* read_buf_mem_limit, of all workers; 0: none */
-    nsec_t turn_ns;        /* deferred work between two polls */
     struct class_conf classes;
     struct class_rules class_rules;
     struct class_shares class_shares;
@@ -166,7 +166,8 @@ struct worker {
     struct pool pool;
     struct env env;
     struct sched sched; /* deferred connections */
-    nsec_t inline_ns;   /* served where it was read, at most, before deferred work is */
+    struct pace pace;
+    nsec_t inline_ns; /* served where it was read, at most, before deferred work is */
     unsigned inline_turns; /* while there is deferred work */
     struct conn *conns;    /* all, doubly linked */
     struct conn *doomed;   /* closed, to be destroyed at the end of the pass */
@@ -291,8 +292,11 @@ worker_inline_turn(const struct worker *w)
 void worker_look_behind(struct worker *w);
 /* Such a turn is over. */
 static inline void
-worker_end_inline(struct worker *w)
+worker_end_inline(struct worker *w, const struct turn *turn)
 {
+    if (turn->has_run) {
+        pace_greet(&w->pace, w->woke_at);
+    }
     if (unlikely(w->sched.length > 0)) {
         worker_look_behind(w);
     }

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * How much deferred work a worker does between two looks at its sockets: a small request that
+ * comes in meanwhile waits for the rest of it. While such requests come (guests), turns are
+ * brisk; else they are calm, for each look costs the others a little.
+ *
+ * Most of a turn of large replies is one system call that writes. What that will take is known
+ * only from earlier ones: so the time that a byte takes is learned, over TLS apart, and pieces
+ * are cut and begun such that turn and write together keep to the turn's time.
+ *
+ * Pure: every function takes the time. Owner: a worker's thread.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/clock.h"
+
+#define PACE_CALM_NS (25 * NSEC_PER_USEC)
+#define PACE_BRISK_NS (15 * NSEC_PER_USEC)
+/* After a guest others are expected for so long. */
+#define PACE_GUEST_NS (10 * NSEC_PER_MSEC)
+
+/* Output is written in pieces of the largest size that fits a turn. The kernel makes segments of
+ * up to 64 KiB; what is written in one call beyond that only takes longer: the client's
+ * acknowledgements meet a busy socket and are left to the writer. */
+#define PACE_PIECE_MAX 65536
+#define PACE_PIECE_MIN 16384 /* also what a turn that is over still may write */
+
+/* Over what is written. */
+enum pace_way { PACE_PLAIN, PACE_TLS, PACE_WAYS };
+
+struct pace {
+    nsec_t guest_at;             /* when the last one came; 0: none has */
+    uint32_t byte_ps[PACE_WAYS]; /* picoseconds that writing a byte takes */
+};
+
+void pace_init(struct pace *p);
+
+/* A request has been served where it was read. */
+static inline void
+pace_greet(struct pace *p, nsec_t now)
+{
+    p->guest_at = now;
+}
+
+/* Deferred work may take so long before the next look. */
+static inline nsec_t
+pace_turn_ns(const struct pace *p, nsec_t now)
+{
+    return p->guest_at != 0 && now < p->guest_at + PACE_GUEST_NS ? PACE_BRISK_NS
+                                                                 : PACE_CALM_NS;
+}
+
+/* A write of so many bytes took so long. One that was held up teaches little. */
+void pace_learn(struct pace *p, enum pace_way way, size_t bytes, nsec_t took);
+/* What writing so many bytes will take. */
+nsec_t pace_write_ns(const struct pace *p, enum pace_way way, size_t bytes);
+/* Bytes to write at once in a turn of this length. */
+size_t pace_piece(const struct pace *p, enum pace_way way, nsec_t turn);

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * How long deferred work goes on before the sockets are looked at again, and in which pieces it
+ * writes.
+ */
+#include "qos/pace.h"
+
+#include "base/rng.h"
+#include "check_unit.h"
+
+#define KIB 1024
+#define MS NSEC_PER_MSEC
+#define US NSEC_PER_USEC
+
+/* So many writes of so many bytes, each of which took so long. */
+static void
+learn(struct pace *p, unsigned times, size_t bytes, nsec_t took)
+{
+    while (times-- > 0) {
+        pace_learn(p, PACE_PLAIN, bytes, took);
+    }
+}
+
+START_TEST(turns_are_brisk_while_guests_come)
+{
+    struct pace p;
+    pace_init(&p);
+    ck_assert_uint_eq(pace_turn_ns(&p, 0), PACE_CALM_NS);
+    ck_assert_uint_eq(pace_turn_ns(&p, 100 * MS), PACE_CALM_NS);
+    pace_greet(&p, 100 * MS);
+    ck_assert_uint_eq(pace_turn_ns(&p, 100 * MS), PACE_BRISK_NS);
+    ck_assert_uint_eq(pace_turn_ns(&p, 99 * MS),
+                      PACE_BRISK_NS); /* the clock was set back */
+    ck_assert_uint_eq(pace_turn_ns(&p, 100 * MS + PACE_GUEST_NS - 1), PACE_BRISK_NS);
+    ck_assert_uint_eq(pace_turn_ns(&p, 100 * MS + PACE_GUEST_NS), PACE_CALM_NS);
+    pace_greet(&p, 200 * MS);
+    ck_assert_uint_eq(pace_turn_ns(&p, 205 * MS), PACE_BRISK_NS);
+}
+END_TEST
+
+START_TEST(the_cost_of_a_byte_is_learned)
+{
+    struct pace p;
+    pace_init(&p);
+    learn(&p, 200, 64 * KIB, 64 * US);
+    nsec_t expected = pace_write_ns(&p, PACE_PLAIN, 64 * KIB);
+    ck_assert_uint_ge(expected, 62 * US);
+    ck_assert_uint_le(expected, 66 * US);
+    learn(&p, 200, 32 * KIB, 4 * US);
+    expected = pace_write_ns(&p, PACE_PLAIN, 64 * KIB);
+    ck_assert_uint_ge(expected, 7 * US);
+    ck_assert_uint_le(expected, 9 * US);
+    ck_assert_uint_eq(pace_write_ns(&p, PACE_PLAIN, 0), 0);
+}
+END_TEST
+
+START_TEST(small_writes_and_other_ways_teach_nothing)
+{
+    struct pace p;
+    pace_init(&p);
+    nsec_t plain = pace_write_ns(&p, PACE_PLAIN, KIB);
+    learn(&p, 100, PACE_PIECE_MIN - 1, MS);
+    for (unsigned i = 0; i < 100; i++) {
+        pace_learn(&p, PACE_TLS, 64 * KIB, 200 * US);
+    }
+    ck_assert_uint_eq(pace_write_ns(&p, PACE_PLAIN, KIB), plain);
+    ck_assert_uint_ge(pace_write_ns(&p, PACE_TLS, 64 * KIB), 190 * US);
+}
+END_TEST
+
+START_TEST(one_that_was_held_up_is_forgotten)
+{
+    struct pace p;
+    pace_init(&p);
+    learn(&p, 200, 64 * KIB, 8 * US);
+    learn(&p, 1, 64 * KIB, 10 * NSEC_PER_SEC);
+    ck_assert_uint_le(pace_write_ns(&p, PACE_PLAIN, 64 * KIB), 11 * US);
+    ck_assert_uint_eq(pace_piece(&p, PACE_PLAIN, PACE_BRISK_NS), PACE_PIECE_MAX);
+}
+END_TEST
+
+START_TEST(a_piece_fits_the_turn)
+{
+    struct pace p;
+    pace_init(&p);
+    learn(&p, 200, 64 * KIB, 20 * US);
+    ck_assert_uint_eq(pace_piece(&p, PACE_PLAIN, PACE_CALM_NS), 64 * KIB);
+    ck_assert_uint_eq(pace_piece(&p, PACE_PLAIN, PACE_BRISK_NS), 32 * KIB);
+    learn(&p, 200, 64 * KIB, 50 * US);
+    ck_assert_uint_eq(pace_piece(&p, PACE_PLAIN, PACE_BRISK_NS), 16 * KIB);
+    learn(&p, 2000, 64 * KIB, NSEC_PER_SEC);
+    ck_assert_uint_eq(pace_piece(&p, PACE_PLAIN, PACE_BRISK_NS), PACE_PIECE_MIN);
+}
+END_TEST
+
+START_TEST(nothing_that_is_measured_breaks_it)
+{
+    struct pace p;
+    struct rng rng;
+    pace_init(&p);
+    rng_init(&rng, 1, 0);
+    for (unsigned i = 0; i < 100000; i++) {
+        enum pace_way way = (enum pace_way)rng_below(&rng, PACE_WAYS);
+        uint64_t took = rng_u64(&rng) >> rng_below(&rng, 64);
+        size_t bytes = rng_u64(&rng) >> (24 + rng_below(&rng, 40));
+        pace_learn(&p, way, bytes, took);
+        size_t piece = pace_piece(&p, way, rng_u64(&rng) >> rng_below(&rng, 64));
+        ck_assert_uint_ge(piece, PACE_PIECE_MIN);
+        ck_assert_uint_le(piece, PACE_PIECE_MAX);
+        ck_assert_uint_le(pace_write_ns(&p, way, PACE_PIECE_MAX), 10 * MS);
+    }
+    learn(&p, 300, 64 * KIB, 8 * US); /* and it finds back */
+    ck_assert_uint_le(pace_write_ns(&p, PACE_PLAIN, 64 * KIB), 9 * US);
+}
+END_TEST
+
+int
+main(void)
+{
+    Suite *s = suite_create("pace");
+    TCase *tc = tcase_create("pace");
+    tcase_add_test(tc, turns_are_brisk_while_guests_come);
+    tcase_add_test(tc, the_cost_of_a_byte_is_learned);
+    tcase_add_test(tc, small_writes_and_other_ways_teach_nothing);
+    tcase_add_test(tc, one_that_was_held_up_is_forgotten);
+    tcase_add_test(tc, a_piece_fits_the_turn);
+    tcase_add_test(tc, nothing_that_is_measured_breaks_it);
+    suite_add_tcase(s, tc);
+    return run_suite(s);
+}
