@@ -74,6 +74,9 @@ static enum exit_status
 report(const struct options *o, const struct result *r, int argc, char **argv, FILE *json)
 {
     enum exit_status status = r->is_valid ? EXIT_VALID : EXIT_INVALID;
+    if (o->asserts && r->is_valid && !r->is_slo_met) {
+        status = EXIT_MISSED;
+    }
     report_text(r, o, stdout);
     if (json != NULL) {
         report_json(r, o, argc, argv, json);

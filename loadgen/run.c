@@ -560,6 +560,8 @@ collect_class(struct run *r, const struct run_shot *shot, unsigned index,
     result->elapsed_s = how == WATCH_DONE ? time_of(r, shot) : longest;
     result->is_local = is_local(r);
     result->series = observe_take(&r->observe, index);
+    result->from = r->o->from_issue ? FROM_ISSUE : FROM_INTENDED;
+    result->slo = c->conf->slo;
     return true;
 }
 
@@ -576,8 +578,13 @@ collect(struct run *r, const struct run_shot *shot, enum watch_end how,
             return fail(r, "out of memory");
         }
         result_add_class(result, &result->classes[i], r->classes[i].first);
+        if (r->classes[i].conf->is_measuring) {
+            result->shown = i;
+            result->has_shown = true;
+        }
     }
     result->series = observe_take(&r->observe, r->o->classes_len);
+    result->from = r->o->from_issue ? FROM_ISSUE : FROM_INTENDED;
     result_judge(result);
     return EXIT_VALID;
 }

@@ -104,11 +104,32 @@ busiest(const struct result *r)
 static void
 judge_classes(struct result *r)
 {
-    r->is_valid = true;
+    r->is_valid = r->is_slo_met = true;
     for (unsigned i = 0; i < r->classes_len; i++) {
         result_judge(&r->classes[i]);
         r->is_valid = r->is_valid && r->classes[i].is_valid;
+        r->is_slo_met = r->is_slo_met && r->classes[i].is_slo_met;
     }
+}
+
+/* Without requests nothing was served at all. */
+static void
+judge_slo(struct result *r)
+{
+    if (r->slo.percent == 0) {
+        return;
+    }
+    uint64_t censored = result_censored(&r->total);
+    const struct hist *all = r->all[r->from];
+    r->slo_value = result_quantile(all, r->total.waits, censored, r->slo.percent / 100);
+    r->is_slo_met = hist_count(all) + censored > 0 && !r->slo_value.is_bound &&
+                    r->slo_value.ns <= r->slo.limit;
+}
+
+const struct tally *
+result_shown(const struct result *r)
+{
+    return r->has_shown ? &r->classes[r->shown].total : &r->total;
 }
 
 void
@@ -130,6 +151,7 @@ result_judge(struct result *r)
             hist_merge(r->all[from], t->latency[from][verb]);
         }
     }
+    judge_slo(r);
     c[CHECK_ANSWERS] = (struct check){true, good > 0, good, 1};
     c[CHECK_CPU] = (struct check){true, cpu <= RESULT_CPU_MAX, cpu, RESULT_CPU_MAX};
     c[CHECK_RATE] = (struct check){paced, rate >= RESULT_RATE_MIN, rate, RESULT_RATE_MIN};

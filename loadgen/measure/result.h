@@ -12,6 +12,7 @@
 #include "base/must.h"
 #include "loadgen/measure/cost.h"
 #include "loadgen/measure/series.h"
+#include "loadgen/measure/slo.h"
 #include "loadgen/measure/tally.h"
 
 /* A run beyond one of these says more about the client than about the server. */
@@ -35,6 +36,13 @@ struct check {
     double value, limit;
 };
 
+/* A quantile of all requests of a kind, those never answered counting as slower than all
+ * others and ordered by how long they were waited for. */
+struct quantile {
+    uint64_t ns;
+    bool is_bound; /* the true one is above ns */
+};
+
 /* Of the whole run, and, one each, of its classes. */
 struct result {
     const char *name; /* of the class; NULL: the whole run */
@@ -49,10 +57,19 @@ struct result {
     bool is_local; /* client and server share a machine */
     struct check checks[CHECKS];
     bool is_valid;
-    struct series *series;  /* the run in its order; NULL: not looked at */
+    struct series *series; /* the run in its order; NULL: not looked at */
+    enum tally_from from;  /* which latencies are told, and held against the objective */
+    struct slo slo;        /* of a class; all zero: none */
+    struct quantile slo_value;
+    bool is_slo_met;        /* of the whole run: of all classes that have one */
     struct result *classes; /* of the whole run only */
     unsigned classes_len;   /* at least 1 then */
+    unsigned shown;         /* of several: the class whose latencies are the run's */
+    bool has_shown;
 };
+
+/* What the run's table of latencies is made of. */
+const struct tally *result_shown(const struct result *r);
 
 /* False when memory is short; then nothing is to be freed. */
 must_check bool result_init(struct result *r, unsigned threads);
@@ -72,13 +89,6 @@ const char *result_check_name(enum result_check check);
 double result_busy(const struct cost *cost);
 /* a/b, 0 when b is 0. */
 double result_ratio(double a, double b);
-
-/* A quantile of all requests of a kind, those never answered counting as slower than all
- * others and ordered by how long they were waited for. */
-struct quantile {
-    uint64_t ns;
-    bool is_bound; /* the true one is above ns */
-};
 
 struct quantile result_quantile(const struct hist *finite, const struct hist *waits,
                                 uint64_t censored, double q);

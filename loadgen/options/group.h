@@ -29,9 +29,14 @@ struct run_group {
     void (*fini)(struct options *o);
 };
 
-extern const struct class_group group_protocol, group_load, group_workload;
-extern const struct run_group group_target, group_measure, group_host, group_search,
-    group_swarm, group_output;
+extern const struct class_group group_protocol, group_load, group_workload, group_slo;
+extern const struct run_group group_target, group_classes, group_measure, group_host,
+    group_search, group_swarm, group_output;
+
+/* Defaults, and all of argv on top, into o->base and the rest; no classes, no checks between
+ * options. False with a line in `err`; options_fini in any case. */
+must_check bool options_parse_outside(struct options *o, int argc, char **argv,
+                                      FILE *err);
 
 /* For workloads by name: what the rows of these names do. */
 must_check const char *load_set_arrivals(struct lclass *c, const char *text);

@@ -10,15 +10,24 @@
 #include <stdint.h>
 
 #include "loadgen/drive/drive.h"
+#include "loadgen/measure/slo.h"
 #include "loadgen/wire/codec.h"
 #include "loadgen/work/arrival.h"
 #include "loadgen/work/dist.h"
 #include "loadgen/work/mix.h"
 #include "loadgen/work/model.h"
 #include "loadgen/work/popularity.h"
+#include "loadgen/work/workload.h"
 
+#define LCLASS_NAME_MAX 32
+
+/* Moved as a whole only while its name and prefix are not its own. */
 struct lclass {
-    const char *name; /* "all" when it is the only one and has none */
+    const char *name;  /* "all" when it is the only one and has none */
+    bool is_measuring; /* its latencies are those of the run */
+    char *words;       /* the text of its options; owned, NULL: none */
+    char own_name[LCLASS_NAME_MAX + 1];
+    char own_prefix[WORKLOAD_PREFIX_MAX + LCLASS_NAME_MAX + 2];
 
     /* ---- options/protocol.c */
     const struct codec *codec;
@@ -43,4 +52,7 @@ struct lclass {
     struct popularity popularity;
     const char *key_prefix;
     bool no_load;
+
+    /* ---- options/slo.c */
+    struct slo slo; /* all zero: none */
 };

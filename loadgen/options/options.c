@@ -6,9 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "loadgen/options/classes.h"
 #include "loadgen/options/group.h"
 
 #define ROWS_MAX 256
+#define PROGRAM "mcload"
 #define CLASS_ALONE "all"
 
 /* The help shows the first of a run's, those of classes, the rest of a run's. */
@@ -16,9 +18,10 @@ static const struct class_group *const of_class[] = {
     &group_protocol,
     &group_load,
     &group_workload,
+    &group_slo,
 };
 static const struct run_group *const of_run[] = {
-    &group_target, &group_measure, &group_host,
+    &group_target, &group_classes, &group_measure, &group_host,
     &group_search, &group_swarm,   &group_output,
 };
 #define OF_CLASS_LEN (sizeof of_class / sizeof of_class[0])
@@ -32,20 +35,38 @@ add_rows(struct opt *all, size_t count, const struct opt *rows, size_t len)
     return count + len;
 }
 
+static size_t
+add_class_rows(struct opt *all, size_t count)
+{
+    for (size_t i = 0; i < OF_CLASS_LEN; i++) {
+        count = add_rows(all, count, of_class[i]->rows, of_class[i]->count);
+    }
+    return count;
+}
+
 const struct opt_table *
 options_table(void)
 {
     static struct opt all[ROWS_MAX];
-    static struct opt_table table = {.rows = all, .program = "mcload"};
+    static struct opt_table table = {.rows = all, .program = PROGRAM};
     if (table.count == 0) {
         size_t n = add_rows(all, 0, of_run[0]->rows, of_run[0]->count);
-        for (size_t i = 0; i < OF_CLASS_LEN; i++) {
-            n = add_rows(all, n, of_class[i]->rows, of_class[i]->count);
-        }
+        n = add_class_rows(all, n);
         for (size_t i = 1; i < OF_RUN_LEN; i++) {
             n = add_rows(all, n, of_run[i]->rows, of_run[i]->count);
         }
         table.count = n;
+    }
+    return &table;
+}
+
+const struct opt_table *
+options_class_table(void)
+{
+    static struct opt all[ROWS_MAX];
+    static struct opt_table table = {.rows = all, .program = PROGRAM};
+    if (table.count == 0) {
+        table.count = add_class_rows(all, 0);
     }
     return &table;
 }
@@ -69,6 +90,8 @@ class_fini(struct lclass *c)
             of_class[i]->fini(c);
         }
     }
+    free(c->words);
+    c->words = NULL;
 }
 
 static const char *
@@ -124,8 +147,8 @@ settle(struct options *o)
 
 /* A workload's name is a word for options: what is given beside it counts more, wherever it
  * stands. */
-static bool
-parse_outside(struct options *o, int argc, char **argv, FILE *err)
+bool
+options_parse_outside(struct options *o, int argc, char **argv, FILE *err)
 {
     int status;
     init(o);
@@ -143,28 +166,24 @@ parse_outside(struct options *o, int argc, char **argv, FILE *err)
     return opt_parse(options_table(), o, argc, argv, err, &status) == OPT_DONE;
 }
 
-/* What stands outside is the only class. */
-static void
-make_one_class(struct options *o)
+bool
+options_has_classes(const struct options *o)
 {
-    o->classes = calloc(1, sizeof *o->classes);
-    must(o->classes != NULL);
-    o->classes[0] = o->base;
-    o->classes_len = 1;
-    o->base = (struct lclass){0};
+    return o->classes_len > 1 || o->class_texts_len > 0;
 }
 
 bool
 options_parse(struct options *o, int argc, char **argv, FILE *err)
 {
-    if (!parse_outside(o, argc, argv, err)) {
+    if (!options_parse_outside(o, argc, argv, err) || !classes_make(o, argc, argv, err)) {
         return false;
     }
-    o->wants_models = o->base.wants_models;
-    make_one_class(o);
+    for (unsigned i = 0; i < o->classes_len; i++) {
+        o->wants_models = o->wants_models || o->classes[i].wants_models;
+    }
     const char *wrong = settle(o);
     if (wrong != NULL) {
-        fprintf(err, "mcload: %s\n", wrong);
+        fprintf(err, PROGRAM ": %s\n", wrong);
     }
     return wrong == NULL;
 }

@@ -16,6 +16,7 @@
 #include "loadgen/options/lclass.h"
 
 #define OPTIONS_SERVERS_MAX 64
+#define OPTIONS_CLASSES_MAX 32
 #define OPTIONS_THREADS_MAX 1024
 
 /* Exit statuses of mcload. */
@@ -24,6 +25,7 @@ enum exit_status {
     EXIT_USAGE = 1,
     EXIT_UNREACHABLE = 2, /* could not connect, load or set up */
     EXIT_INVALID = 3,     /* the run says nothing about the server */
+    EXIT_MISSED = 4,      /* it does: an objective is not met (--assert) */
 };
 
 enum options_progress {
@@ -33,11 +35,17 @@ enum options_progress {
 };
 
 struct options {
-    /* What stands outside of classes, while parsing: rows of classes work on it here, so it
-     * is first. Then it is one of the classes, or what they began with. */
+    /* What stands outside of classes, as it was written: rows of classes work on it here, so
+     * it is first. What is sent is in the classes. */
     struct lclass base;
     struct lclass *classes;
     unsigned classes_len; /* at least 1 */
+
+    /* ---- options/classes.c */
+    const char *class_texts[OPTIONS_CLASSES_MAX];
+    unsigned class_texts_len;
+    int64_t measure_connections, measure_qps, measure_depth; /* below 0: not given */
+    bool asserts;
 
     /* ---- options/target.c */
     const char *servers[OPTIONS_SERVERS_MAX];
@@ -65,6 +73,11 @@ struct options {
 _Static_assert(offsetof(struct options, base) == 0, "one conf for rows of both kinds");
 
 const struct opt_table *options_table(void);
+/* The rows among them that a class may have, for a struct lclass. */
+const struct opt_table *options_class_table(void);
+
+/* Whether classes were asked for: else there is one, which is the whole run. */
+bool options_has_classes(const struct options *o);
 
 /* Fills in defaults, parses argv, checks options against each other. False with a line in
  * `err`. */

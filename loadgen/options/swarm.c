@@ -10,8 +10,7 @@ static const struct opt rows[] = {
     REFUSED(0, "roundrobin"),
     REFUSED('A', "agentmode"), REFUSED_VALUE('a', "agent"),
     REFUSED_VALUE('p', "agent-port"), REFUSED_VALUE('l', "lambda-mul"),
-    REFUSED_VALUE('C', "measure-connections"), REFUSED_VALUE('Q', "measure-qps"),
-    REFUSED_VALUE('D', "measure-depth"), REFUSED_VALUE('m', "poll-freq"),
+    REFUSED_VALUE('m', "poll-freq"),
     REFUSED_VALUE('M', "poll-max"),
 };
 /* clang-format on */

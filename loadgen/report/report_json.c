@@ -129,7 +129,7 @@ write_latencies(struct json *j, const struct result *r)
     }
     json_close(j, '}');
     /* Answered requests only: those without answer belong to no verb. */
-    json_open(j, "classes", '{');
+    json_open(j, "verbs", '{');
     for (unsigned verb = 0; verb < TALLY_VERBS; verb++) {
         json_open(j, verb_names[verb], '{');
         for (unsigned from = 0; from < FROM_COUNT; from++) {
@@ -173,6 +173,9 @@ write_totals(struct json *j, const struct result *r)
     json_u64(j, "unanswered", ctr_get(&t->unanswered));
     json_open(j, "ops", '{');
     for (unsigned v = 0; v < CODEC_VERBS; v++) {
+        if (v == CODEC_AUTH) {
+            continue; /* part of connecting */
+        }
         json_open(j, codec_verb_name(v), '{');
         json_u64(j, "done", ctr_get(&t->ops[v]));
         json_u64(j, "no_effect", ctr_get(&t->no_effect[v]));
@@ -268,7 +271,6 @@ write_intervals(struct json *j, const struct series *s)
 static void
 write_target(struct json *j, const struct result *r, const struct options *o)
 {
-    const struct lclass *c = &o->classes[0];
     json_open(j, "target", '{');
     json_open(j, "servers", '[');
     for (unsigned i = 0; i < o->servers_len; i++) {
@@ -276,8 +278,14 @@ write_target(struct json *j, const struct result *r, const struct options *o)
     }
     json_close(j, ']');
     json_bool(j, "local", r->is_local);
-    json_text(j, "protocol", c->codec->name);
+    json_text(j, "protocol", o->classes[0].codec->name);
     json_close(j, '}');
+}
+
+static void
+write_load(struct json *j, const struct result *r, const struct lclass *c,
+           const struct options *o)
+{
     json_open(j, "load", '{');
     json_text(j, "mode", r->is_open ? "open" : "closed");
     json_number(j, "qps", r->qps);
@@ -293,12 +301,73 @@ write_target(struct json *j, const struct result *r, const struct options *o)
     json_close(j, '}');
 }
 
+static void
+write_slo(struct json *j, const struct result *r)
+{
+    char text[SLO_TEXT_MAX];
+    if (r->slo.percent == 0) {
+        return;
+    }
+    slo_describe(&r->slo, text);
+    json_open(j, "slo", '{');
+    json_text(j, "objective", text);
+    json_number(j, "percentile", r->slo.percent);
+    json_u64(j, "limit", r->slo.limit);
+    json_u64(j, r->slo_value.is_bound ? "above" : "value", r->slo_value.ns);
+    json_bool(j, "met", r->is_slo_met);
+    json_close(j, '}');
+}
+
+/* What the whole run and a class have in common. */
+static void
+write_part(struct json *j, const struct result *r, const struct lclass *c,
+           const struct options *o)
+{
+    write_load(j, r, c, o);
+    write_totals(j, r);
+    write_latencies(j, r);
+    write_adherence(j, r);
+    write_errors(j, &r->total);
+    write_threads(j, r);
+    write_intervals(j, r->series);
+    write_slo(j, r);
+    write_checks(j, r);
+    json_bool(j, "valid", r->is_valid);
+}
+
+static void
+write_classes(struct json *j, const struct result *r, const struct options *o)
+{
+    if (!options_has_classes(o)) {
+        return;
+    }
+    json_open(j, "classes", '{');
+    for (unsigned i = 0; i < r->classes_len; i++) {
+        json_open(j, r->classes[i].name, '{');
+        json_text(j, "protocol", o->classes[i].codec->name);
+        write_part(j, &r->classes[i], &o->classes[i], o);
+        json_close(j, '}');
+    }
+    json_close(j, '}');
+}
+
+static bool
+holds_password(const struct options *o, const char *text)
+{
+    bool holds = false;
+    for (unsigned i = 0; i < o->classes_len; i++) {
+        const char *password = o->classes[i].password;
+        holds = holds || (password != NULL && password[0] != '\0' &&
+                          strstr(text, password) != NULL);
+    }
+    return holds;
+}
+
 void
 report_json(const struct result *r, const struct options *o, int argc, char **argv,
             FILE *out)
 {
     struct json j;
-    const char *password = o->classes[0].password;
     json_init(&j, out);
     json_open(&j, NULL, '{');
     json_text(&j, "schema", REPORT_SCHEMA);
@@ -306,8 +375,7 @@ report_json(const struct result *r, const struct options *o, int argc, char **ar
     json_text(&j, "version", PACKAGE_VERSION);
     json_open(&j, "argv", '[');
     for (int i = 0; i < argc; i++) {
-        bool is_secret =
-            password != NULL && password[0] != '\0' && strstr(argv[i], password) != NULL;
+        bool is_secret = holds_password(o, argv[i]);
         json_text(&j, NULL, is_secret ? "***" : argv[i]);
     }
     json_close(&j, ']');
@@ -316,13 +384,7 @@ report_json(const struct result *r, const struct options *o, int argc, char **ar
     snprintf(seed, sizeof seed, "%ju", (uintmax_t)o->seed);
     json_text(&j, "seed", seed);
     write_target(&j, r, o);
-    write_totals(&j, r);
-    write_latencies(&j, r);
-    write_adherence(&j, r);
-    write_errors(&j, &r->total);
-    write_threads(&j, r);
-    write_intervals(&j, r->series);
-    write_checks(&j, r);
-    json_bool(&j, "valid", r->is_valid);
+    write_part(&j, r, &o->classes[0], o);
+    write_classes(&j, r, o);
     json_close(&j, '}');
 }

@@ -42,15 +42,20 @@ print_row(const char *name, const struct hist *h, const struct hist *waits,
     fputc('\n', out);
 }
 
-static void
-print_table(const struct result *r, const struct options *o, FILE *out)
+/* Requests of a class without answer that are updates: what was never sent has no verb yet;
+ * it is shared out as the mix has it. */
+static uint64_t
+updates_without_answer(const struct result *r, const struct lclass *c)
 {
-    const struct tally *t = &r->total;
-    enum tally_from from = o->from_issue ? FROM_ISSUE : FROM_INTENDED;
-    /* What was never sent has no verb yet; it is shared out as the mix has it. */
+    double share = mix_share_of_updates(&c->mix);
+    double censored = (double)result_censored(&r->total);
+    return (uint64_t)(censored * share + 0.5);
+}
+
+static void
+print_table(const struct tally *t, enum tally_from from, uint64_t updates, FILE *out)
+{
     uint64_t censored = result_censored(t);
-    double share = mix_share_of_updates(&o->classes[0].mix);
-    uint64_t updates = (uint64_t)((double)censored * share + 0.5);
     fprintf(out, "#type   %8s %8s %8s", "avg", "std", "min");
     for (size_t i = 0; i < sizeof row_names / sizeof row_names[0]; i++) {
         fprintf(out, " %8s", row_names[i]);
@@ -61,6 +66,19 @@ print_table(const struct result *r, const struct options *o, FILE *out)
     print_row("update", t->latency[from][TALLY_UPDATE], t->waits, updates, NS_PER_US,
               out);
     print_row("op_q", t->outstanding, t->waits, 0, 1, out);
+}
+
+/* Of the whole run, or of the class that measures it. */
+static void
+print_first_table(const struct result *r, const struct options *o, FILE *out)
+{
+    uint64_t updates = 0;
+    for (unsigned i = 0; i < o->classes_len; i++) {
+        bool counts = !r->has_shown || r->shown == i;
+        const struct result *c = r->classes_len > 1 ? &r->classes[i] : r;
+        updates += counts ? updates_without_answer(c, &o->classes[i]) : 0;
+    }
+    print_table(result_shown(r), r->from, updates, out);
 }
 
 /* By what was sent; left out when it is what the table shows already. */
@@ -199,6 +217,9 @@ print_pace(const struct result *r, FILE *out)
     double s = r->elapsed_s;
     double offered = (double)ctr_get(&t->offered);
     double good = (double)ctr_get(&t->good);
+    if (r->classes_len > 1) {
+        return; /* each class has a pace of its own */
+    }
     if (!r->is_open) {
         fprintf(out, "Closed loop: no rate was offered, latency is from issue\n");
         return;
@@ -275,20 +296,16 @@ print_notes(const struct result *r, FILE *out)
 }
 
 static void
-print_verdict(const struct result *r, FILE *out)
+print_failed_checks(const struct result *r, const char *class, const char **before,
+                    FILE *out)
 {
     const struct check *c = r->checks;
-    if (r->is_valid) {
-        fputs("VALID\n", out);
-        return;
-    }
-    const char *before = "INVALID: ";
     for (unsigned i = 0; i < CHECKS; i++) {
         if (!c[i].applies || c[i].is_good) {
             continue;
         }
-        fputs(before, out);
-        before = ", ";
+        fprintf(out, "%s%s%s", *before, class, class[0] != '\0' ? ": " : "");
+        *before = ", ";
         switch ((enum result_check)i) {
         case CHECK_ANSWERS:
             fputs("no request was answered", out);
@@ -315,13 +332,76 @@ print_verdict(const struct result *r, FILE *out)
             unreachable();
         }
     }
+}
+
+static void
+print_verdict(const struct result *r, FILE *out)
+{
+    const char *before = "INVALID: ";
+    if (r->is_valid) {
+        fputs("VALID\n", out);
+        return;
+    }
+    if (r->classes_len <= 1) {
+        print_failed_checks(r, "", &before, out);
+    }
+    for (unsigned i = 0; r->classes_len > 1 && i < r->classes_len; i++) {
+        print_failed_checks(&r->classes[i], r->classes[i].name, &before, out);
+    }
     fputc('\n', out);
+}
+
+static void
+print_objective(const struct result *r, FILE *out)
+{
+    if (r->slo.percent > 0) {
+        char text[SLO_TEXT_MAX];
+        slo_describe(&r->slo, text);
+        fprintf(out, "Objective %s = %s, %s%.1f us\n", text,
+                r->is_slo_met ? "met" : "missed", r->slo_value.is_bound ? ">" : "",
+                (double)r->slo_value.ns / NS_PER_US);
+    }
+}
+
+static void
+print_class(const struct result *r, const struct options *o, unsigned i, FILE *out)
+{
+    const struct result *c = &r->classes[i];
+    const struct lclass *l = &o->classes[i];
+    const struct tally *t = &c->total;
+    double done =
+        (double)ctr_get(&t->done[TALLY_READ]) + (double)ctr_get(&t->done[TALLY_UPDATE]);
+    double keys = (double)ctr_get(&t->keys);
+    fprintf(out, "\nClass %s: %u x %jd connections, depth %jd\n", c->name, c->threads,
+            (intmax_t)l->connections, (intmax_t)l->depth);
+    print_table(t, c->from, updates_without_answer(c, l), out);
+    fprintf(out, "QPS = %.1f (%.0f / %.1fs)\n", result_ratio(done, c->elapsed_s), done,
+            c->elapsed_s);
+    fprintf(out, "Misses = %.0f (%.1f%%)\n", keys - (double)ctr_get(&t->hits),
+            100 * result_ratio(keys - (double)ctr_get(&t->hits), keys));
+    print_ops(t, out);
+    print_pace(c, out);
+    print_errors(c, out);
+    print_objective(c, out);
+}
+
+/* One class is the whole run. */
+static void
+print_classes(const struct result *r, const struct options *o, FILE *out)
+{
+    if (r->classes_len == 1) {
+        print_objective(&r->classes[0], out);
+    }
+    for (unsigned i = 0; r->classes_len > 1 && i < r->classes_len; i++) {
+        print_class(r, o, i, out);
+    }
+    fputs(r->classes_len > 1 ? "\n" : "", out);
 }
 
 void
 report_text(const struct result *r, const struct options *o, FILE *out)
 {
-    print_table(r, o, out);
+    print_first_table(r, o, out);
     print_totals(r, out);
     print_ops(&r->total, out);
     print_pace(r, out);
@@ -330,6 +410,7 @@ report_text(const struct result *r, const struct options *o, FILE *out)
         print_intervals(r, out);
     }
     print_errors(r, out);
+    print_classes(r, o, out);
     print_cost(r, out);
     fprintf(out, "Seed = %ju\n", (uintmax_t)o->seed);
     print_notes(r, out);

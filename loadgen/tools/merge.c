@@ -240,11 +240,35 @@ merged_waits(json_t *into, const json_t *from)
     return a;
 }
 
+static bool add_result(struct merge *m, json_t *into, const json_t *from);
+
+/* A class that only one of both has is as it was. */
+static bool
+add_classes(struct merge *m, json_t *into, const json_t *from)
+{
+    const char *name;
+    json_t *other;
+    json_t *mine = json_object_get(into, "classes");
+    bool is_good = true;
+    json_object_foreach(json_object_get(from, "classes"), name, other)
+    {
+        json_t *same = json_object_get(mine, name);
+        if (same != NULL) {
+            is_good = is_good && add_result(m, same, other);
+            json_object_del(same, "intervals");
+            json_object_del(same, "slo");
+        } else if (mine != NULL) {
+            json_object_set(mine, name, other);
+        }
+    }
+    return is_good;
+}
+
 static bool
 add_result(struct merge *m, json_t *into, const json_t *from)
 {
     static const char *const added[] = {"totals", "errors",  "waits",
-                                        "lag",    "latency", "classes"};
+                                        "lag",    "latency", "verbs"};
     struct hist *waits = merged_waits(into, from);
     bool is_good = waits != NULL || refuse(m, "a histogram is damaged");
     m->offered[0] = tree_number(json_object_get(into, "totals"), "offered");
@@ -261,6 +285,7 @@ add_result(struct merge *m, json_t *into, const json_t *from)
         append_all(into, from, "threads");
         append_all(into, from, "checks");
         renew_rates(into);
+        is_good = add_classes(m, into, from);
         bool is_valid = json_is_true(json_object_get(into, "valid")) &&
                         json_is_true(json_object_get(from, "valid"));
         json_object_set_new(into, "valid", json_boolean(is_valid));

@@ -159,7 +159,7 @@ END_TEST
 START_TEST(test_latency_from_issue)
 {
     double v[20];
-    options.from_issue = true;
+    result.from = FROM_ISSUE;
     result_judge(&result);
     char *text = text_of();
     ck_assert_uint_eq(numbers(match(text, "read([[:space:]0-9.]*)"), v, 20), 12);

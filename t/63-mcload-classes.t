@@ -1,0 +1,114 @@
+#!/usr/bin/env perl
+# Classes of mcload: each sends its own load from its own connections and is counted, judged
+# and told apart; together they are the run. Objectives decide about the exit status.
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::Bin/lib";
+use Test::More;
+use MCLoad;
+use MCTest;
+
+my $server = start_server();
+my $at = '127.0.0.1:' . $server->port;
+
+# ---- two classes -------------------------------------------------------------------------
+
+my $before = mem_stats($server->control);
+my $run = mcload_json('-s', $at, '-t', '0.6', '-r', '500', '-T', '1',
+    '--class=small:{-q 2000 connections=3 slo=p50:60s}',
+    '--class=bulk:{qps=200 valuesize=20000 --records=50 -c 2 -u 0.5 protocol=binary}');
+my $after = mem_stats($server->control);
+my $json = $run->{json};
+ended_ok($run, 'two classes');
+is($json->{'totals.loaded'}, 550, 'the records of both are stored');
+is($json->{'classes.small.totals.loaded'}, 500, '... by the one');
+is($json->{'classes.bulk.totals.loaded'}, 50, '... and the other');
+is($after->{cmd_set} - $before->{cmd_set} >= 550, 1, '... says the server');
+is($after->{total_connections} - $before->{total_connections}, 5, 'connections of both');
+for my $sum (qw(totals.offered totals.sent totals.achieved totals.requests totals.gets
+    totals.rx_bytes totals.tx_bytes totals.keys totals.hits latency.intended.count
+    totals.ops.set.done errors.error)) {
+    is($json->{$sum}, $json->{"classes.small.$sum"} + $json->{"classes.bulk.$sum"},
+        "$sum add up");
+}
+# 1200 and 120 expected, deviations 35 and 11; the schedules depend on the seed only.
+cmp_ok($json->{'classes.small.totals.offered'}, '>', 1000, 'the rate of one');
+cmp_ok($json->{'classes.small.totals.offered'}, '<', 1400, '...');
+cmp_ok($json->{'classes.bulk.totals.offered'}, '>', 60, 'the rate of the other');
+cmp_ok($json->{'classes.bulk.totals.offered'}, '<', 180, '...');
+is($json->{'classes.small.totals.ops.set.done'}, 0, 'the mix of one');
+cmp_ok($json->{'classes.bulk.totals.ops.set.done'}, '>', 0, 'the mix of the other');
+is($json->{'classes.bulk.protocol'}, '"binary"', 'its protocol');
+is($json->{'classes.bulk.load.connections'}, 2, 'its connections');
+is($json->{'totals.hits'}, $json->{'totals.keys'}, 'each finds its own values');
+is($json->{'classes.small.slo.met'}, 'true', 'an objective is met');
+is($json->{'classes.small.slo.objective'}, '"p50:60s"', '... by its name');
+ok(!exists $json->{'classes.bulk.slo.met'}, 'the other has none');
+my ($first, @tables) = split /^#type/m, $run->{out};
+is($first, '', 'nothing before the first table');
+is(scalar @tables, 3, 'a table of the run and of each class');
+like($run->{out}, qr/^Class small: 1 x 3 connections, depth 1\n#type/m, '... with its name');
+like($run->{out}, qr/^Class bulk: 1 x 2 connections, depth 1\n#type/m, '... each');
+like($run->{out}, qr/^Objective p50:60s = met, [\d.]+ us$/m, 'the objective in words');
+
+# ---- what a class shares with others is stored once --------------------------------------
+
+$run = mcload_json('-s', $at, '-t', '0.2', '-r', '300', '--key-prefix=shared:', '-q', '200',
+    '--class=a:{}', '--class=b:{-u 0.1 depth=4}', '--class=c:{key-prefix=c: -T 2}');
+ended_ok($run, 'three classes');
+is($run->{json}{'classes.a.totals.loaded'}, 300, 'the first stores');
+is($run->{json}{'classes.b.totals.loaded'}, 0, 'the second has the same records');
+is($run->{json}{'classes.c.totals.loaded'}, 300, 'the third has others');
+is($run->{json}{'classes.b.totals.hits'}, $run->{json}{'classes.b.totals.keys'}, 'all is there');
+is($run->{json}{'load.threads'}, 4, 'threads of all');
+$run = mcload('-s', $at, '-r', '300', '--key-prefix=only:', '--class=a:{}', '--class=b:{-V 5}',
+    '--loadonly');
+is($run->{status}, 0, 'loading only');
+is($run->{err}, "mcload: 600 records stored\n", '... stores for all classes');
+$run = mcload_json('-s', $at, '-t', '0.2', '-r', '300', '--key-prefix=only:', '-q', '200',
+    '--class=a:{}', '--class=b:{-V 5}', '--noload');
+is($run->{json}{'totals.loaded'}, 0, 'nothing is stored twice');
+is($run->{json}{'totals.hits'}, $run->{json}{'totals.keys'}, '... all is there');
+
+# ---- one class that has a name -------------------------------------------------------------
+
+$run = mcload_json('-s', $at, '-t', '0.2', '-q', '200', '--class=x:{-r 20}');
+ended_ok($run, 'one class');
+is(scalar(() = $run->{out} =~ /^#type/mg), 1, 'one table');
+is($run->{json}{'classes.x.totals.sent'}, $run->{json}{'totals.sent'}, 'the class is the run');
+ok(!(grep { /^classes\./ } keys %{mcload_json('-s', $at, '-t', '0.1', '-r', '1')->{json}}),
+    'without a name there are none');
+
+# ---- objectives ----------------------------------------------------------------------------
+
+# A verdict of INVALID comes first: then nothing is said about the server.
+for my $case (['p50:100s', 0, 'met'], ['p50:1ns', 4, 'missed']) {
+    my ($slo, $status, $word) = @$case;
+    $run = mcload('-s', $at, '-t', '0.3', '-r', '10', '-q', '100', "--slo=$slo", '--assert');
+    like($run->{out}, qr/^Objective $slo = $word, /m, "$slo is $word");
+    is($run->{status}, $run->{out} =~ /^INVALID/m ? 3 : $status, '... and so is the status');
+}
+$run = mcload('-s', $at, '-t', '0.2', '-r', '10', '-q', '100', '--slo=p50:1ns');
+is($run->{status}, $run->{out} =~ /^INVALID/m ? 3 : 0, 'without --assert it is only told');
+
+# ---- mutilate's measuring client -----------------------------------------------------------
+
+$before = mem_stats($server->control);
+$run = mcload_json('-s', $at, '-t', '0.5', '-r', '100', '-T', '1', '-c', '4', '-d', '2', '-q', '2000',
+    '--measure_connections=2', '--measure_qps=200', '--measure_depth=1');
+$after = mem_stats($server->control);
+$json = $run->{json};
+ended_ok($run, 'a measuring client');
+is($after->{total_connections} - $before->{total_connections}, 6, 'connections of both');
+cmp_ok($json->{'classes.measure.totals.offered'}, '>', 60, 'its rate');
+cmp_ok($json->{'classes.measure.totals.offered'}, '<', 150, '...');
+cmp_ok($json->{'classes.load.totals.offered'}, '>', 700, 'the rest');
+cmp_ok($json->{'classes.load.totals.offered'}, '<', 1100, '...');
+is($json->{'classes.measure.load.depth'}, 1, 'its depth');
+my ($all, $of_class) = map { [$run->{out} =~ /$_/] } qr/^(read .*)$/m,
+    qr/^Class measure: .*\n#type.*\n(read .*)$/m;
+is_deeply($all, $of_class, 'its latencies are those of the run');
+like($run->{out}, qr/^Total QPS = [\d.]+ \($json->{'totals.requests'} /m, 'the rate is that of all');
+
+done_testing();

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * Classes on the command line: what they inherit and override, mutilate's measuring client,
+ * objectives, and what each mistake is called.
+ */
+#include "loadgen/options/options.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "check_unit.h"
+
+#define ARGS_MAX 16
+
+static struct options options;
+static char said[1024];
+
+/* Parses mcload's options, up to a NULL; what it says goes to `said`. */
+static bool
+parse(const char *const *args)
+{
+    static char *argv[ARGS_MAX + 2];
+    int argc = 0;
+    argv[argc++] = strdup("mcload");
+    for (unsigned i = 0; args[i] != NULL; i++) {
+        ck_assert_int_le(argc, ARGS_MAX);
+        argv[argc++] = strdup(args[i]);
+    }
+    argv[argc] = NULL;
+    memset(said, 0, sizeof said);
+    FILE *err = fmemopen(said, sizeof said - 1, "w");
+    bool is_good = options_parse(&options, argc, argv, err);
+    fclose(err);
+    return is_good;
+}
+#define PARSE(...) parse((const char *const[]){__VA_ARGS__, NULL})
+
+START_TEST(test_one_class)
+{
+    ck_assert(PARSE("-q", "1k", "-c", "4"));
+    ck_assert_uint_eq(options.classes_len, 1);
+    ck_assert_str_eq(options.classes[0].name, "all");
+    ck_assert_int_eq(options.classes[0].qps, 1000);
+    ck_assert(!options_has_classes(&options));
+    options_fini(&options);
+}
+END_TEST
+
+START_TEST(test_inheritance)
+{
+    /* What stands outside counts wherever it stands. */
+    ck_assert(PARSE("--class=a:{-q 2k depth=3 --key_prefix=x --getcount 5 }",
+                    "--class=b.2:{ --protocol=meta\tnoload }", "-q", "500", "-c", "7",
+                    "-d", "2", "--workload=etc", "-V", "50"));
+    ck_assert_uint_eq(options.classes_len, 2);
+    const struct lclass *a = &options.classes[0], *b = &options.classes[1];
+    ck_assert_str_eq(a->name, "a");
+    ck_assert_int_eq(a->qps, 2000);
+    ck_assert_int_eq(a->depth, 3);
+    ck_assert_int_eq(a->connections, 7);
+    ck_assert_int_eq(a->getcount, 5);
+    ck_assert_str_eq(a->key_prefix, "x");
+    ck_assert_ptr_nonnull(a->model);
+    ck_assert(!a->no_load);
+    ck_assert_str_eq(b->name, "b.2");
+    ck_assert_int_eq(b->qps, 500);
+    ck_assert_int_eq(b->depth, 2);
+    ck_assert_str_eq(b->codec->name, "meta");
+    ck_assert(b->no_load);
+    ck_assert(b->fills);
+    ck_assert_double_eq(dist_mean(&b->value_size), 50);
+    ck_assert(options_has_classes(&options));
+    options_fini(&options);
+}
+END_TEST
+
+START_TEST(test_model_in_a_class)
+{
+    ck_assert(
+        PARSE("--class=a:{valuesize=7 workload=ycsb:a}", "--class=b:{}", "-K", "40"));
+    const struct lclass *a = &options.classes[0], *b = &options.classes[1];
+    ck_assert_double_eq(dist_mean(&a->value_size), 7);
+    ck_assert_double_eq(dist_mean(&a->key_size), 23);
+    ck_assert_double_eq(mix_share(&a->mix, MIX_SET), 0.5);
+    ck_assert_double_eq(dist_mean(&b->key_size), 40);
+    ck_assert_ptr_null(b->model);
+    options_fini(&options);
+}
+END_TEST
+
+START_TEST(test_other_values_have_other_keys)
+{
+    ck_assert(PARSE("--class=a:{}", "--class=b:{valuesize=9}", "--class=c:{-u 0.5}",
+                    "--class=d:{-V 9 key-prefix=own}", "--key-prefix=k"));
+    ck_assert_str_eq(options.classes[0].key_prefix, "k");
+    ck_assert_str_eq(options.classes[1].key_prefix, "kb:");
+    ck_assert_str_eq(options.classes[2].key_prefix, "k");
+    ck_assert_str_eq(options.classes[3].key_prefix, "own");
+    options_fini(&options);
+}
+END_TEST
+
+START_TEST(test_measuring_client)
+{
+    ck_assert(PARSE("-q", "10k", "-c", "8", "-d", "4", "-T", "2", "-C", "2", "-Q", "1k",
+                    "-D", "1"));
+    ck_assert_uint_eq(options.classes_len, 2);
+    const struct lclass *load = &options.classes[0], *m = &options.classes[1];
+    ck_assert_str_eq(load->name, "load");
+    ck_assert_str_eq(m->name, "measure");
+    ck_assert(m->is_measuring && !load->is_measuring);
+    ck_assert_int_eq(load->qps, 9000);
+    ck_assert_int_eq(load->connections, 8);
+    ck_assert_int_eq(load->depth, 4);
+    ck_assert_int_eq(m->qps, 1000);
+    ck_assert_int_eq(m->connections, 2);
+    ck_assert_int_eq(m->depth, 1);
+    ck_assert_int_eq(m->threads, 2);
+    options_fini(&options);
+    /* Without a rate of its own it has that of its connections. */
+    ck_assert(PARSE("-q", "10k", "-c", "3", "--measure_connections=1"));
+    ck_assert_int_eq(options.classes[0].qps, 7500);
+    ck_assert_int_eq(options.classes[1].qps, 2500);
+    options_fini(&options);
+    /* Beside a peak load at its rate, and without one at its peak. */
+    ck_assert(PARSE("-Q", "100"));
+    ck_assert_int_eq(options.classes[0].qps, 0);
+    ck_assert_int_eq(options.classes[1].qps, 100);
+    options_fini(&options);
+    ck_assert(PARSE("-D", "2"));
+    ck_assert_int_eq(options.classes[0].qps, 0);
+    ck_assert_int_eq(options.classes[1].qps, 0);
+    options_fini(&options);
+}
+END_TEST
+
+static const struct {
+    const char *args[5];
+    const char *says;
+} mistakes[] = {
+    {{"--class=a"},
+     "mcload: a class is NAME:{OPTIONS}, e.g. bulk:{--connections=4 "
+     "--getcount=50} (--class \"a\")\n"},
+    {{"--class=a:{-c 1"},
+     "mcload: a class is NAME:{OPTIONS}, e.g. bulk:{--connections=4 "
+     "--getcount=50} (--class \"a:{-c 1\")\n"},
+    {{"--class=:{}"},
+     "mcload: a class is NAME:{OPTIONS}, e.g. bulk:{--connections=4 "
+     "--getcount=50} (--class \":{}\")\n"},
+    {{"--class=a b:{}"},
+     "mcload: the name of a class is made of letters, digits, '_', '.' "
+     "and '-' (--class \"a b:{}\")\n"},
+    {{"--class=a:{nonsense=3}"},
+     "mcload: unknown option in class a: nonsense (--class \"a:{nonsense=3}\")\n"},
+    {{"--class=a:{-c 1 -Z}"},
+     "mcload: unknown option in class a: -Z (--class \"a:{-c 1 -Z}\")\n"},
+    {{"--class=a:{--time=3}"},
+     "mcload: an option of the whole run in class a: --time "
+     "(--class \"a:{--time=3}\")\n"},
+    {{"--class=a:{-s host}"},
+     "mcload: an option of the whole run in class a: -s (--class \"a:{-s host}\")\n"},
+    {{"--class=a:{--depth}"},
+     "mcload: option needs a value in class a: --depth (--class \"a:{--depth}\")\n"},
+    {{"--class=a:{depth=0}"},
+     "mcload: class a: not a number between 1 and 4096 (--depth \"0\")\n"},
+    {{"--class=a:{noload=1}"},
+     "mcload: class a: unknown or ambiguous option: --noload=1: "
+     "Illegal argument \"?\"\n"},
+    {{"--class=a:{}", "--class=a:{}"}, "mcload: two classes have the same name\n"},
+    {{"--class=a:{}", "-C", "2"},
+     "mcload: --class and --measure-... contradict each other\n"},
+    {{"-q", "100", "-Q", "100"}, "mcload: --measure-qps has to be below --qps\n"},
+    {{"--assert"}, "mcload: --assert needs an objective (--slo)\n"},
+    {{"--slo=p99"},
+     "mcload: an objective is pPERCENTILE:TIME, e.g. p99:500us (--slo "
+     "\"p99\")\n"},
+    {{"--slo=p101:1ms"},
+     "mcload: the percentile of an objective is above 0 and at most "
+     "100 (--slo \"p101:1ms\")\n"},
+    {{"--slo=p0:1ms"},
+     "mcload: the percentile of an objective is above 0 and at most "
+     "100 (--slo \"p0:1ms\")\n"},
+    {{"--slo=p99:1h"},
+     "mcload: the time of an objective is a number with ns, us, ms or s "
+     "(--slo \"p99:1h\")\n"},
+    {{"--slo=p99:"},
+     "mcload: the time of an objective is a number with ns, us, ms or s "
+     "(--slo \"p99:\")\n"},
+    {{"--class=a:{late=drop}"}, "mcload: --late=drop needs a rate (--qps)\n"},
+};
+
+START_TEST(test_mistakes)
+{
+    ck_assert(!parse(mistakes[_i].args));
+    ck_assert_str_eq(said, mistakes[_i].says);
+    options_fini(&options);
+}
+END_TEST
+
+static const struct {
+    const char *text, *again;
+    double percent;
+    nsec_t limit;
+} objectives[] = {
+    {"p99:500us", "p99:500us", 99, 500 * NSEC_PER_USEC},
+    {"p99.99:1.5ms", "p99.99:1.5ms", 99.99, 1500 * NSEC_PER_USEC},
+    {"95:1000", "p95:1ms", 95, NSEC_PER_MSEC},
+    {"p50:2s", "p50:2s", 50, 2 * NSEC_PER_SEC},
+    {"p100:750ns", "p100:750ns", 100, 750},
+};
+
+START_TEST(test_objectives)
+{
+    struct slo slo;
+    char text[SLO_TEXT_MAX];
+    ck_assert_ptr_null(slo_parse(&slo, objectives[_i].text));
+    ck_assert_double_eq_tol(slo.percent, objectives[_i].percent, 1e-9);
+    ck_assert_uint_eq(slo.limit, objectives[_i].limit);
+    slo_describe(&slo, text);
+    ck_assert_str_eq(text, objectives[_i].again);
+}
+END_TEST
+
+START_TEST(test_too_many)
+{
+    static char *argv[OPTIONS_CLASSES_MAX + 3];
+    argv[0] = strdup("mcload");
+    for (unsigned i = 0; i <= OPTIONS_CLASSES_MAX; i++) {
+        ck_assert_int_gt(asprintf(&argv[i + 1], "--class=c%u:{}", i), 0);
+    }
+    memset(said, 0, sizeof said);
+    FILE *err = fmemopen(said, sizeof said - 1, "w");
+    ck_assert(!options_parse(&options, OPTIONS_CLASSES_MAX + 2, argv, err));
+    fclose(err);
+    ck_assert_str_eq(said, "mcload: too many classes (--class \"c32:{}\")\n");
+    options_fini(&options);
+}
+END_TEST
+
+int
+main(void)
+{
+    Suite *s = suite_create("lclass");
+    TCase *tc = tcase_create("lclass");
+    tcase_add_test(tc, test_one_class);
+    tcase_add_test(tc, test_inheritance);
+    tcase_add_test(tc, test_model_in_a_class);
+    tcase_add_test(tc, test_other_values_have_other_keys);
+    tcase_add_test(tc, test_measuring_client);
+    tcase_add_loop_test(tc, test_mistakes, 0, sizeof mistakes / sizeof mistakes[0]);
+    tcase_add_loop_test(tc, test_objectives, 0, sizeof objectives / sizeof objectives[0]);
+    tcase_add_test(tc, test_too_many);
+    suite_add_tcase(s, tc);
+    return run_suite(s);
+}
