@@ -28,10 +28,27 @@ resolve(const struct options *o, struct target *targets)
 {
     char err[512];
     for (unsigned i = 0; i < o->servers_len; i++) {
-        if (!target_resolve(&targets[i], o->servers[i], err, sizeof err)) {
+        if (!target_resolve(&targets[i], o->servers[i], o->transport, err, sizeof err)) {
             fprintf(stderr, "mcload: %s\n", err);
             return EXIT_UNREACHABLE;
         }
+    }
+    return EXIT_VALID;
+}
+
+/* Only when a server speaks it: a build without TLS does without. */
+static enum exit_status
+open_tls(const struct options *o, const struct target *targets, struct ltls **tls)
+{
+    char err[512];
+    bool is_wanted = false;
+    *tls = NULL;
+    for (unsigned i = 0; i < o->servers_len; i++) {
+        is_wanted = is_wanted || targets[i].transport == TRANSPORT_TLS;
+    }
+    if (is_wanted && (*tls = ltls_open(&o->tls, err, sizeof err)) == NULL) {
+        fprintf(stderr, "mcload: %s\n", err);
+        return EXIT_USAGE;
     }
     return EXIT_VALID;
 }
@@ -110,20 +127,18 @@ run_and_report(const struct options *o, struct run *run, int argc, char **argv,
 }
 
 static enum exit_status
-load_and_run(const struct options *o, int argc, char **argv, FILE *json)
+load_and_run(const struct options *o, const struct target *targets, struct ltls *tls,
+             int argc, char **argv, FILE *json)
 {
-    static struct target targets[OPTIONS_SERVERS_MAX];
     struct run *run;
-    enum exit_status status = resolve(o, targets);
-    if (status != EXIT_VALID) {
-        return status;
-    }
+    enum exit_status status;
     if (o->verbose > 0 && !o->is_quiet) {
         print_banner(o);
     }
     struct run_conf conf = {
         .options = o,
         .targets = targets,
+        .tls = tls,
         .has_progress = has_progress(o),
         .err = stderr,
     };
@@ -137,6 +152,20 @@ load_and_run(const struct options *o, int argc, char **argv, FILE *json)
         fprintf(stderr, "mcload: %ju records stored\n", (uintmax_t)run_loaded(run));
     }
     run_close(&run);
+    return status;
+}
+
+static enum exit_status
+resolve_and_run(const struct options *o, int argc, char **argv, FILE *json)
+{
+    static struct target targets[OPTIONS_SERVERS_MAX];
+    struct ltls *tls;
+    enum exit_status status = resolve(o, targets);
+    status = status != EXIT_VALID ? status : open_tls(o, targets, &tls);
+    if (status == EXIT_VALID) {
+        status = load_and_run(o, targets, tls, argc, argv, json);
+        ltls_close(tls);
+    }
     return status;
 }
 
@@ -162,7 +191,8 @@ generate(int argc, char **argv)
             status = EXIT_VALID;
         } else {
             status = open_json(&o, &json);
-            status = status != EXIT_VALID ? status : load_and_run(&o, argc, typed, json);
+            status =
+                status != EXIT_VALID ? status : resolve_and_run(&o, argc, typed, json);
             if (json != NULL && !close_checked(json, o.json) && status == EXIT_VALID) {
                 status = EXIT_UNREACHABLE;
             }

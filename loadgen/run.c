@@ -245,6 +245,7 @@ thread_conf(struct run *r, const struct run_class *c, unsigned thread)
                 .capacity = depth > LOAD_DEPTH ? depth : LOAD_DEPTH,
                 .workload = &c->workload,
                 .auth = l->password != NULL ? &c->auth : NULL,
+                .tls = r->conf.tls,
                 .with_nodelay = !l->no_nodelay,
                 .timeout = (nsec_t)(r->o->timeout_s * (double)NSEC_PER_SEC),
             },

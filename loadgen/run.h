@@ -26,6 +26,7 @@ typedef bool run_tick(void *arg, const struct run *run, nsec_t now);
 struct run_conf {
     const struct options *options;
     const struct target *targets; /* one for each of options->servers */
+    struct ltls *tls;             /* of targets that speak TLS */
     /* This process is number `agent` of `agents` that share records, keys and seed; both 0:
      * it is alone. */
     unsigned agent, agents;

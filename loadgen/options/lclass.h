@@ -21,6 +21,9 @@
 
 #define LCLASS_NAME_MAX 32
 
+/* A line of --auth-file: name, colon, password and its end. */
+#define CLASS_SECRET_BYTES (2 * CODEC_AUTH_MAX + 4)
+
 /* Moved as a whole only while its name and prefix are not its own. */
 struct lclass {
     const char *name;  /* "all" when it is the only one and has none */
@@ -33,6 +36,8 @@ struct lclass {
     const struct codec *codec;
     bool is_binary;
     const char *username, *password; /* password NULL: no authentication */
+    const char *auth_file;           /* NULL: none */
+    char secret[CLASS_SECRET_BYTES]; /* what it says */
 
     /* ---- options/load.c */
     int64_t threads, connections, depth, qps; /* qps 0: closed loop */

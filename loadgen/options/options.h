@@ -14,8 +14,10 @@
 
 #include "base/opt.h"
 #include "loadgen/options/lclass.h"
+#include "loadgen/wire/ltls.h"
+#include "loadgen/wire/target.h"
 
-#define OPTIONS_SERVERS_MAX 64
+#define OPTIONS_SERVERS_MAX 1024
 #define OPTIONS_CLASSES_MAX 32
 #define OPTIONS_THREADS_MAX 1024
 
@@ -48,8 +50,10 @@ struct options {
     bool asserts;
 
     /* ---- options/target.c */
-    const char *servers[OPTIONS_SERVERS_MAX];
+    char *servers[OPTIONS_SERVERS_MAX]; /* each one address; owned */
     unsigned servers_len;
+    enum transport transport; /* of those that do not say */
+    struct ltls_conf tls;
 
     /* ---- options/measure.c */
     double time_s, warmup_s, timeout_s;

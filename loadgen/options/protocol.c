@@ -26,6 +26,8 @@ static const struct opt rows[] = {
      .help = "name to authenticate with"},
     {.letter = 'P', .name = "password", .kind = OPT_TEXT, OF_CLASS(password), .arg = "TEXT",
      .help = "password to authenticate with"},
+    {.name = "auth-file", .kind = OPT_TEXT, OF_CLASS(auth_file), .arg = "FILE",
+     .help = "both, as NAME:PASSWORD in its first line"},
 };
 /* clang-format on */
 
@@ -34,6 +36,31 @@ init(struct lclass *c)
 {
     c->codec = codec_at(0);
     c->username = "";
+}
+
+/* The form of the server's own password file; of several users the first one is taken. */
+static const char *
+read_auth_file(struct lclass *c)
+{
+    if (c->password != NULL || c->username[0] != '\0') {
+        return "--auth-file and --username or --password contradict each other";
+    }
+    FILE *f = fopen(c->auth_file, "r");
+    if (f == NULL) {
+        return "cannot read --auth-file";
+    }
+    bool is_read = fgets(c->secret, sizeof c->secret, f) != NULL;
+    fclose(f);
+    size_t len = is_read ? strcspn(c->secret, "\r\n") : 0;
+    char *colon = memchr(c->secret, ':', len);
+    if (colon == NULL || (c->secret[len] == '\0' && len + 1 == sizeof c->secret)) {
+        return "the first line of --auth-file is not NAME:PASSWORD, at most 255 bytes "
+               "each";
+    }
+    *colon = c->secret[len] = '\0';
+    c->username = c->secret;
+    c->password = colon + 1;
+    return NULL;
 }
 
 static const char *
@@ -63,7 +90,8 @@ settle(struct lclass *c)
     if (c->is_binary) {
         c->codec = &codec_binary;
     }
-    return check_auth(c);
+    const char *wrong = c->auth_file != NULL ? read_auth_file(c) : NULL;
+    return wrong != NULL ? wrong : check_auth(c);
 }
 
 const struct class_group group_protocol = {ROWS(rows), .init = init, .settle = settle};

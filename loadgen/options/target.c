@@ -1,36 +1,151 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  *
- * Where to: the servers under test.
+ * Where to: the servers under test, what is spoken beneath the protocol, and which server a
+ * key belongs to.
  */
 #include "loadgen/options/group.h"
 
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LINE_BYTES (2 * TARGET_NAME_MAX)
+
+static const char *
+keep_server(struct options *o, const char *text)
+{
+    if (o->servers_len == OPTIONS_SERVERS_MAX) {
+        return "too many servers";
+    }
+    char *copy = strdup(text);
+    must(copy != NULL);
+    o->servers[o->servers_len++] = copy;
+    return NULL;
+}
+
+/* A range of ports is a server each. */
 static const char *
 call_server(void *conf, const char *text)
 {
     struct options *o = conf;
-    if (o->servers_len == OPTIONS_SERVERS_MAX) {
-        return "too many servers";
+    char one[LINE_BYTES];
+    size_t at = 0;
+    unsigned first = 0;
+    unsigned ports = target_ports(text, &at, &first);
+    const char *wrong = ports == 0 ? "a range of ports is FIRST-LAST" : NULL;
+    if (ports == 1 && at == 0) {
+        return keep_server(o, text);
     }
-    o->servers[o->servers_len++] = text;
-    return NULL;
+    if (at >= TARGET_NAME_MAX) {
+        return "server address too long";
+    }
+    for (unsigned i = 0; wrong == NULL && i < ports; i++) {
+        snprintf(one, sizeof one, "%.*s%u", (int)at, text, first + i);
+        wrong = keep_server(o, one);
+    }
+    return wrong;
+}
+
+/* The line without blanks around it and without its comment. */
+static char *
+strip(char *line)
+{
+    line[strcspn(line, "#\r\n")] = '\0';
+    line += strspn(line, " \t");
+    size_t len = strlen(line);
+    while (len > 0 && (line[len - 1] == ' ' || line[len - 1] == '\t')) {
+        line[--len] = '\0';
+    }
+    return line;
+}
+
+static const char *
+call_servers_file(void *conf, const char *path)
+{
+    char line[LINE_BYTES];
+    const char *wrong = NULL;
+    FILE *f = fopen(path, "r");
+    if (f == NULL) {
+        return strerror(errno);
+    }
+    while (wrong == NULL && fgets(line, sizeof line, f) != NULL) {
+        char *text = strip(line);
+        if (strlen(text) >= TARGET_NAME_MAX) {
+            wrong = "server address too long";
+        } else if (text[0] != '\0') {
+            wrong = call_server(conf, text);
+        }
+    }
+    if (wrong == NULL && ferror(f)) {
+        wrong = strerror(errno);
+    }
+    fclose(f);
+    return wrong;
+}
+
+static const char *
+call_transport(void *conf, const char *text)
+{
+    struct options *o = conf;
+    return transport_find(text, &o->transport)
+               ? NULL
+               : "the transports are tcp, unix, udp and tls";
+}
+
+static const char *
+call_tls_verify(void *conf, const char *text)
+{
+    struct options *o = conf;
+    o->tls.verifies = strcmp(text, "yes") == 0;
+    return o->tls.verifies || strcmp(text, "no") == 0 ? NULL : "it is yes or no";
 }
 
 /* clang-format off */
 static const struct opt rows[] = {
     {.letter = 's', .name = "server", .kind = OPT_CALL, .call = call_server,
      .arg = "HOST[:PORT]",
-     .help = "server, also unix:PATH and [v6]:PORT; repeat for several (127.0.0.1)"},
+     .help = "also HOST:PORT-PORT, unix:PATH, [v6]:PORT, TRANSPORT://...; repeat (127.0.0.1)"},
+    {.name = "servers-file", .kind = OPT_CALL, .call = call_servers_file, .arg = "FILE",
+     .help = "servers, one a line"},
+    {.name = "transport", .kind = OPT_CALL, .call = call_transport,
+     .arg = "NAME", .help = "tcp, unix, udp or tls, of servers that do not say (tcp)"},
+    {.name = "tls-ca", .kind = OPT_TEXT, OF_RUN(tls.ca), .arg = "FILE",
+     .help = "authorities that servers' certificates are checked with (the system's)"},
+    {.name = "tls-cert", .kind = OPT_TEXT, OF_RUN(tls.cert), .arg = "FILE",
+     .help = "certificate to show to servers that ask"},
+    {.name = "tls-key", .kind = OPT_TEXT, OF_RUN(tls.key), .arg = "FILE",
+     .help = "its key (in the same file)"},
+    {.name = "tls-verify", .kind = OPT_CALL, .call = call_tls_verify, .arg = "yes|no",
+     .help = "whether servers' certificates and names are checked (yes)"},
 };
 /* clang-format on */
+
+static void
+init(struct options *o)
+{
+    o->tls.verifies = true;
+}
 
 static const char *
 settle(struct options *o)
 {
     if (o->servers_len == 0) {
-        o->servers[o->servers_len++] = "127.0.0.1";
+        return o->transport == TRANSPORT_UNIX ? "--transport=unix needs --server=PATH"
+                                              : keep_server(o, "127.0.0.1");
     }
-    return NULL;
+    return o->tls.key != NULL && o->tls.cert == NULL ? "--tls-key needs --tls-cert"
+                                                     : NULL;
 }
 
-const struct run_group group_target = {ROWS(rows), .settle = settle};
+static void
+fini(struct options *o)
+{
+    for (unsigned i = 0; i < o->servers_len; i++) {
+        free(o->servers[i]);
+    }
+    o->servers_len = 0;
+}
+
+const struct run_group group_target = {ROWS(rows), .init = init, .settle = settle,
+                                       .fini = fini};

@@ -9,12 +9,36 @@
 #include <string.h>
 #include <sys/un.h>
 
-#define UNIX_PREFIX "unix:"
+#include "base/num.h"
 
-struct host_port {
-    char host[TARGET_NAME_MAX];
-    const char *port; /* into the text */
+#define UNIX_PREFIX "unix:"
+#define PORT_MAX 65535
+
+static const char *const transport_names[TRANSPORTS] = {
+    [TRANSPORT_TCP] = "tcp",
+    [TRANSPORT_UNIX] = "unix",
+    [TRANSPORT_UDP] = "udp",
+    [TRANSPORT_TLS] = "tls",
 };
+
+bool
+transport_find(const char *name, enum transport *found)
+{
+    for (unsigned i = 0; i < TRANSPORTS; i++) {
+        if (strcmp(name, transport_names[i]) == 0) {
+            *found = (enum transport)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+const char *
+transport_name(enum transport transport)
+{
+    must(transport < TRANSPORTS);
+    return transport_names[transport];
+}
 
 static bool
 resolve_unix(struct target *t, const char *path, char *err, size_t err_len)
@@ -25,6 +49,8 @@ resolve_unix(struct target *t, const char *path, char *err, size_t err_len)
         snprintf(err, err_len, "socket path \"%s\" is empty or too long", path);
         return false;
     }
+    strcpy(t->host, path);
+    t->transport = TRANSPORT_UNIX;
     un->sun_family = AF_UNIX;
     memcpy(un->sun_path, path, len + 1);
     t->addr_len = sizeof *un;
@@ -34,31 +60,52 @@ resolve_unix(struct target *t, const char *path, char *err, size_t err_len)
 
 /* A colon separates the port only where it cannot belong to an IPv6 address. */
 static bool
-split_host(const char *text, struct host_port *hp)
+split_host(const char *text, char *host, const char **port)
 {
     const char *end = NULL;
-    const char *host = text;
+    const char *start = text;
     const char *colon = strchr(text, ':');
-    hp->port = TARGET_PORT;
+    *port = TARGET_PORT;
     if (text[0] == '[') {
         end = strchr(text, ']');
-        host = text + 1;
+        start = text + 1;
         if (end == NULL || (end[1] != '\0' && end[1] != ':')) {
             return false;
         }
         if (end[1] == ':') {
-            hp->port = end + 2;
+            *port = end + 2;
         }
     } else if (colon != NULL && strchr(colon + 1, ':') == NULL) {
         end = colon;
-        hp->port = colon + 1;
+        *port = colon + 1;
     } else {
         end = text + strlen(text);
     }
-    size_t len = (size_t)(end - host);
-    memcpy(hp->host, host, len);
-    hp->host[len] = '\0';
-    return len > 0 && hp->port[0] != '\0';
+    size_t len = (size_t)(end - start);
+    memcpy(host, start, len);
+    host[len] = '\0';
+    return len > 0 && (*port)[0] != '\0';
+}
+
+unsigned
+target_ports(const char *text, size_t *at, unsigned *first)
+{
+    const char *colon = strrchr(text, ':');
+    const char *dash = colon != NULL ? strchr(colon, '-') : NULL;
+    uint32_t low, high;
+    /* Not of a path, and not of a name such as "a-b" without a port. */
+    if (dash == NULL || strchr(colon, '/') != NULL ||
+        strncmp(text, UNIX_PREFIX, strlen(UNIX_PREFIX)) == 0) {
+        return 1;
+    }
+    if (!num_u32(colon + 1, (size_t)(dash - colon - 1), &low) ||
+        !num_u32(dash + 1, strlen(dash + 1), &high) || low == 0 || high < low ||
+        high > PORT_MAX) {
+        return 0;
+    }
+    *at = (size_t)(colon + 1 - text);
+    *first = low;
+    return high - low + 1;
 }
 
 static bool
@@ -72,30 +119,24 @@ is_loopback(const struct sockaddr_storage *addr)
     return addr->ss_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&in6->sin6_addr);
 }
 
-bool
-target_resolve(struct target *t, const char *text, char *err, size_t err_len)
+static bool
+resolve_host(struct target *t, const char *text, char *err, size_t err_len)
 {
-    *t = (struct target){0};
-    if (strlen(text) >= sizeof t->name) {
-        snprintf(err, err_len, "server address too long");
-        return false;
-    }
-    strcpy(t->name, text);
-    if (strncmp(text, UNIX_PREFIX, strlen(UNIX_PREFIX)) == 0) {
-        return resolve_unix(t, text + strlen(UNIX_PREFIX), err, err_len);
-    }
-    struct host_port hp;
-    if (!split_host(text, &hp)) {
+    const char *port;
+    if (!split_host(text, t->host, &port)) {
         snprintf(err, err_len, "\"%s\" is not host[:port]", text);
         return false;
     }
-    struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_ADDRCONFIG};
+    struct addrinfo hints = {
+        .ai_socktype = t->transport == TRANSPORT_UDP ? SOCK_DGRAM : SOCK_STREAM,
+        .ai_flags = AI_ADDRCONFIG,
+    };
     struct addrinfo *found;
-    int rc = getaddrinfo(hp.host, hp.port, &hints, &found);
+    int rc = getaddrinfo(t->host, port, &hints, &found);
     if (rc != 0) {
         /* Loopback-only machines have no configured address family. */
         hints.ai_flags = 0;
-        rc = getaddrinfo(hp.host, hp.port, &hints, &found);
+        rc = getaddrinfo(t->host, port, &hints, &found);
     }
     if (rc != 0) {
         snprintf(err, err_len, "cannot resolve \"%s\": %s", text, gai_strerror(rc));
@@ -104,6 +145,47 @@ target_resolve(struct target *t, const char *text, char *err, size_t err_len)
     memcpy(&t->addr, found->ai_addr, found->ai_addrlen);
     t->addr_len = found->ai_addrlen;
     t->is_local = is_loopback(&t->addr);
+    /* The same place in both families. */
+    t->port = ntohs(((const struct sockaddr_in *)&t->addr)->sin_port);
     freeaddrinfo(found);
     return true;
+}
+
+/* "TRANSPORT://" */
+static bool
+split_transport(const char **text, enum transport *transport)
+{
+    char name[8] = "";
+    const char *mark = strstr(*text, "://");
+    if (mark == NULL) {
+        return true;
+    }
+    if ((size_t)(mark - *text) < sizeof name) {
+        memcpy(name, *text, (size_t)(mark - *text));
+    }
+    *text = mark + strlen("://");
+    return transport_find(name, transport);
+}
+
+bool
+target_resolve(struct target *t, const char *text, enum transport otherwise, char *err,
+               size_t err_len)
+{
+    *t = (struct target){.transport = otherwise};
+    if (strlen(text) >= sizeof t->name) {
+        snprintf(err, err_len, "server address too long");
+        return false;
+    }
+    strcpy(t->name, text);
+    if (!split_transport(&text, &t->transport)) {
+        snprintf(err, err_len, "\"%s\": the transports are tcp, unix, udp and tls",
+                 t->name);
+        return false;
+    }
+    bool has_prefix = strncmp(text, UNIX_PREFIX, strlen(UNIX_PREFIX)) == 0;
+    if (has_prefix || t->transport == TRANSPORT_UNIX) {
+        return resolve_unix(t, text + (has_prefix ? strlen(UNIX_PREFIX) : 0), err,
+                            err_len);
+    }
+    return resolve_host(t, text, err, err_len);
 }

@@ -34,6 +34,15 @@ struct target {
     bool is_local; /* on this machine: client and server share its CPUs */
 };
 
-/* "host", "host:port", "v6", "[v6]", "[v6]:port" or "unix:PATH". False with a sentence. */
-must_check bool target_resolve(struct target *t, const char *text, char *err,
-                               size_t err_len);
+/* "tcp", "unix", "udp" or "tls"; false for others. */
+must_check bool transport_find(const char *name, enum transport *found);
+const char *transport_name(enum transport transport);
+
+/* "host", "host:port", "v6", "[v6]", "[v6]:port" or "unix:PATH", each also behind
+ * "TRANSPORT://"; `otherwise` is spoken where none is named. False with a sentence. */
+must_check bool target_resolve(struct target *t, const char *text,
+                               enum transport otherwise, char *err, size_t err_len);
+
+/* "...:FIRST-LAST" is a range of ports: its length, 0 when it makes no sense, and where in
+ * the text it stands; 1 with everything else (and *at as it was). */
+unsigned target_ports(const char *text, size_t *at, unsigned *first);

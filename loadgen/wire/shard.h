@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * Which of several servers a key belongs to, as clients decide it. Constant once made; any
+ * thread. Pure.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/must.h"
+#include "loadgen/wire/target.h"
+
+enum shard_law {
+    SHARD_NONE, /* every key to every server */
+    /* libmemcached's default: one-at-a-time hash (Jenkins), remainder. */
+    SHARD_MODULO,
+    /* MEMCACHED_BEHAVIOR_KETAMA: 100 points a server on a ring, by the same hash. */
+    SHARD_KETAMA,
+    /* MEMCACHED_BEHAVIOR_KETAMA_WEIGHTED, all weights 1, which libketama's other clients
+     * agree with: 160 points a server, by MD5. */
+    SHARD_KETAMA_WEIGHTED,
+    /* Lamping and Veach, "A Fast, Minimal Memory, Consistent Hash Algorithm" (2014), of the
+     * key's FNV-1a hash of 64 bits. */
+    SHARD_JUMP,
+    SHARD_LAWS,
+};
+
+struct shard_point {
+    uint32_t value;
+    unsigned server;
+};
+
+struct shard {
+    enum shard_law law;
+    unsigned servers;
+    struct shard_point *points; /* of a ring, rising */
+    unsigned points_len;
+};
+
+/* "none", "modulo", "ketama", "ketama-weighted" or "jump"; false for others. */
+must_check bool shard_find(const char *name, enum shard_law *found);
+const char *shard_name(enum shard_law law);
+
+/* For these servers in this order; at least one. False when memory is short. */
+must_check bool shard_init(struct shard *s, enum shard_law law,
+                           const struct target *targets, unsigned targets_len);
+void shard_fini(struct shard *s);
+
+/* Jump consistent hash: a number below `servers`. */
+unsigned shard_jump(uint64_t key, unsigned servers);
+
+/* The number of the server that a key of at most CLIENT_KEY_MAX bytes belongs to; not for
+ * SHARD_NONE. */
+unsigned shard_of(const struct shard *s, const char *key, size_t len);

@@ -1,0 +1,132 @@
+#!/usr/bin/env perl
+# Where mcload sends to: ranges of ports, files of servers, UNIX sockets, TLS, and secrets that
+# do not stand on its command line.
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::Bin/lib";
+use Test::More;
+use MCLoad;
+use MCTest;
+use MCTestd;
+use MCTLS;
+
+my $dir = scratch_dir();
+
+sub file_with {
+    my ($name, $text) = @_;
+    open my $out, '>', "$dir/$name" or die "$name: $!";
+    print $out $text;
+    close $out or die "$name: $!";
+    return "$dir/$name";
+}
+
+# A short run that stores its records first and must find them all.
+sub serves {
+    my ($name, @args) = @_;
+    my $run = mcload_json('-r', '50', '-t', '0.1', '-u', '0.1', @args);
+    ended_ok($run, $name);
+    my $json = $run->{json};
+    cmp_ok($json->{'totals.gets'} // 0, '>', 0, "$name: gets");
+    is($json->{'totals.hits'}, $json->{'totals.keys'}, "$name: all hits");
+    is(join(' ', grep { /^errors\./ && $json->{$_} } sort keys %$json), '', "$name: no errors");
+    return $run;
+}
+
+sub refuses {
+    my ($name, $status, $message, @args) = @_;
+    my $run = mcload('-r', '10', '-t', '0.1', @args);
+    is($run->{status}, $status, "$name: status $status");
+    like($run->{err}, qr/^mcload: [^\n]*$message[^\n]*\n\z/, "$name: a line says so");
+    is($run->{out}, '', "$name: no table");
+}
+
+# ---- several servers ----------------------------------------------------------------------
+
+{
+    # Ports in a row are not to be had for sure: mcload is told of a range of one.
+    my @testd = map { start_testd() } 1 .. 3;
+    my ($a, $b, $c) = map { $_->{port} } @testd;
+    my $file = file_with('servers', "# three\n127.0.0.1:$a\n\n  tcp://127.0.0.1:$b \n");
+    my $run = serves('a file, a range and a name', '--servers-file', $file, '-s', "127.0.0.1:$c-$c",
+        '-c', 2);
+    is($run->{json}{'totals.loaded'}, 150, 'each server got each record');
+    my @did = map { stop_testd($_) } @testd;
+    for my $did (@did) {
+        my %conns = map { $_->{conn} => 1 } grep { $_->{verb} eq 'get' } @{$did->{rows}};
+        is(scalar keys %conns, 2, 'a server has two connections that read');
+    }
+    my @rows = map { scalar @{$_->{rows}} } @did;
+    cmp_ok($_, '>', 50, 'and a share of the requests') for @rows;
+}
+
+refuses('a range that is none', 1, 'FIRST-LAST', '-s', '127.0.0.1:20-10');
+refuses('a port above all', 1, 'FIRST-LAST', '-s', '127.0.0.1:65530-65536');
+refuses('another transport', 2, 'transports are tcp, unix, udp and tls', '-s', 'quic://localhost');
+refuses('another transport for all', 1, 'transports are', '--transport=quic');
+refuses('no file of servers', 1, 'No such file', '--servers-file', "$dir/none");
+refuses('a UNIX socket without a path', 1, 'needs --server=PATH', '--transport=unix');
+refuses('a range into nothing', 2, 'cannot connect to 127\.0\.0\.1:1: ', '-s', '127.0.0.1:1-2');
+
+{
+    my $server = start_server(path => "$dir/socket", args => ['-s', "$dir/socket"]);
+    serves($_->[0], @$_) for
+        ['-s', "unix:$dir/socket"], ['-s', "unix://$dir/socket"],
+        ['-s', "$dir/socket", '--transport=unix'];
+}
+
+# ---- secrets ------------------------------------------------------------------------------
+
+{
+    my $auth = file_with('auth', "user:secret\nother:word\n");
+    my $server = start_server(profile => '1.6', args => ['-Y', $auth]);
+    my $at = '127.0.0.1:' . $server->port;
+    serves('--auth-file', '-s', $at, '--auth-file', $auth);
+    refuses('an --auth-file without a colon', 1, 'not NAME:PASSWORD', '-s', $at, '--auth-file',
+        file_with('bad', "user\n"));
+    refuses('an empty --auth-file', 1, 'not NAME:PASSWORD', '-s', $at, '--auth-file',
+        file_with('empty', ''));
+    refuses('no --auth-file', 1, 'cannot read', '-s', $at, '--auth-file', "$dir/none");
+    refuses('two secrets', 1, 'contradict', '-s', $at, '--auth-file', $auth, '-P', 'secret', '-U',
+        'user');
+}
+
+# ---- TLS ----------------------------------------------------------------------------------
+
+SKIP: {
+    my $why = no_tls_because();
+    skip $why, 1 if $why;
+    skip 'the servers speak TLS already', 1 if $ENV{MCTEST_TLS};
+    my $certs = certificates();
+    my ($port, $plain) = (free_port(), free_port());
+    my $server = start_server(listen => 0, args => [tls_args("ssl_ca_cert=$certs/ca.pem",
+        'ssl_verify_mode=1'), '-l', "127.0.0.1:$port,notls:127.0.0.1:$plain"]);
+    my $at = "tls://127.0.0.1:$port";
+    serves('TLS', '-s', $at, '--tls-verify=no');
+    serves('TLS, other form', '-s', "127.0.0.1:$port", '--transport=tls', '--tls-verify=no',
+        '--protocol=binary', '-d', 4, '-c', 3);
+    serves('TLS beside none', '-s', $at, '--tls-verify=no', '-s', "127.0.0.1:$plain");
+    serves('TLS, large values', '-s', $at, '--tls-verify=no', '-V', '300000', '--getcount=3', '-r',
+        '20', '-u', '0.3', '--verify=1', '-c', 2);
+    serves('TLS with a certificate', '-s', $at, '--tls-verify=no', '--tls-cert',
+        "$certs/client.pem", '--tls-key', "$certs/client.key");
+    # The name in the certificate is "server", which nobody can resolve.
+    refuses('TLS, an unknown authority', 2, 'TLS handshake: .*(?:certificate|issuer)', '-s', $at);
+    refuses('TLS, another name', 2, 'TLS handshake: .*mismatch', '-s', $at, '--tls-ca',
+        "$certs/ca.pem");
+    refuses('TLS to a port without', 2, 'TLS handshake', '-s', "tls://127.0.0.1:$plain",
+        '--tls-verify=no');
+    refuses('no authorities', 1, 'cannot load authorities from /none', '-s', $at, '--tls-ca',
+        '/none');
+    refuses('no certificate', 1, 'cannot load the certificate /none', '-s', $at, '--tls-cert',
+        '/none');
+    refuses('a key that is another\'s', 1, 'cannot load the key', '-s', $at, '--tls-cert',
+        "$certs/client.pem", '--tls-key', "$certs/ca.key");
+    refuses('a key alone', 1, 'needs --tls-cert', '-s', $at, '--tls-key', "$certs/client.key");
+
+    # A certificate for the address, and one that a lost connection has to show again.
+    my $run = mcload_json('-s', $at, '-r', '50', '-t', '0.3', '--tls-verify=no', '-q', '300', '-c', 4);
+    ended_ok($run, 'TLS, open loop');
+}
+
+done_testing();
