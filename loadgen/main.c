@@ -9,8 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "loadgen/campaign.h"
 #include "loadgen/options/options.h"
-#include "loadgen/report/report.h"
 #include "loadgen/run.h"
 #include "loadgen/tools/tool.h"
 
@@ -87,20 +87,6 @@ close_checked(FILE *f, const char *name)
     return true;
 }
 
-static enum exit_status
-report(const struct options *o, const struct result *r, int argc, char **argv, FILE *json)
-{
-    enum exit_status status = r->is_valid ? EXIT_VALID : EXIT_INVALID;
-    if (o->asserts && r->is_valid && !r->is_slo_met) {
-        status = EXIT_MISSED;
-    }
-    report_text(r, o, stdout);
-    if (json != NULL) {
-        report_json(r, o, argc, argv, json);
-    }
-    return status;
-}
-
 static void
 print_banner(const struct options *o)
 {
@@ -114,16 +100,9 @@ print_banner(const struct options *o)
 }
 
 static enum exit_status
-run_and_report(const struct options *o, struct run *run, int argc, char **argv,
-               FILE *json)
+shoot(void *run, const struct run_shot *shot, struct result *result)
 {
-    struct result result;
-    enum exit_status status = run_once(run, &(struct run_shot){0}, &result);
-    if (status == EXIT_VALID) {
-        status = report(o, &result, argc, argv, json);
-        result_fini(&result);
-    }
-    return status;
+    return run_once(run, shot, result);
 }
 
 static enum exit_status
@@ -147,7 +126,18 @@ load_and_run(const struct options *o, const struct target *targets, struct ltls 
         return status;
     }
     if (!o->load_only) {
-        status = run_and_report(o, run, argc, argv, json);
+        struct campaign_conf campaign = {
+            .options = o,
+            .shoot = shoot,
+            .arg = run,
+            .argc = argc,
+            .argv = argv,
+            .out = stdout,
+            .json = json,
+            .err = stderr,
+            .log = !o->is_quiet && (o->verbose > 0 || conf.has_progress) ? stderr : NULL,
+        };
+        status = campaign_run(&campaign);
     } else if (!o->is_quiet) {
         fprintf(stderr, "mcload: %ju records stored\n", (uintmax_t)run_loaded(run));
     }

@@ -232,7 +232,7 @@ for my $args (['--nonsense'], ['-t', '0'], ['-t', 'x'], ['-T', '0'], ['-u', '1.5
     is($run->{out}, '', '... nothing on stdout');
     is(scalar(() = $run->{err} =~ /\n/g), 1, '... one line on stderr') or diag($run->{err});
 }
-for my $args (['-A'], ['-a', 'host'], ['--search=99:500'], ['--scan=1:2:3'], ['--agentmode']) {
+for my $args (['-A'], ['-a', 'host'], ['--agentmode']) {
     $run = mcload('-s', $at, @$args);
     is($run->{status}, 1, "@$args: refused");
     like($run->{err}, qr/^mcload: not supported yet .*\n\z/, '... with one line');

@@ -169,6 +169,7 @@ static const char *const check_names[] = {
     [CHECK_ANSWERS] = "answers",    [CHECK_CPU] = "client_cpu",
     [CHECK_RATE] = "achieved_rate", [CHECK_ADHERENCE] = "adherence_1ms",
     [CHECK_ERRORS] = "errors",      [CHECK_COMPLETE] = "interrupted",
+    [CHECK_SEARCH] = "search",
 };
 static_assert(sizeof check_names / sizeof check_names[0] == CHECKS, "one name each");
 

@@ -27,6 +27,7 @@ enum result_check {
     CHECK_ADHERENCE,
     CHECK_ERRORS,
     CHECK_COMPLETE, /* not interrupted */
+    CHECK_SEARCH,   /* found a rate, and not only how much the client can send */
     CHECKS,
 };
 
@@ -43,6 +44,8 @@ struct quantile {
     bool is_bound; /* the true one is above ns */
 };
 
+struct search;
+
 /* Of the whole run, and, one each, of its classes. */
 struct result {
     const char *name; /* of the class; NULL: the whole run */
@@ -54,7 +57,9 @@ struct result {
     struct tally total;
     struct hist *all[FROM_COUNT]; /* latencies of all requests; by result_judge */
     bool was_loaded, was_interrupted;
-    bool is_local; /* client and server share a machine */
+    bool is_local;               /* client and server share a machine */
+    double peak_qps;             /* closed loop, of a run before; 0: not measured */
+    const struct search *search; /* whose answer this run was made at; NULL: none */
     struct check checks[CHECKS];
     bool is_valid;
     struct series *series; /* the run in its order; NULL: not looked at */

@@ -40,7 +40,8 @@ struct lclass {
     char secret[CLASS_SECRET_BYTES]; /* what it says */
 
     /* ---- options/load.c */
-    int64_t threads, connections, depth, qps; /* qps 0: closed loop */
+    int64_t threads, connections, depth, qps; /* qps 0: closed loop, */
+    double qps_share; /* or this share of the peak, which is measured before; 0: none */
     struct arrival_law arrivals;
     enum drive_scope scope;
     double spin_us;

@@ -7,10 +7,13 @@
 
 #include <string.h>
 
+#include "base/num.h"
+
 #define SPIN_DEFAULT_US 50
 #define DEPTH_MAX 4096
 #define CONNECTIONS_MAX 65536
-#define QPS_MAX 1e8
+#define QPS_MAX 100000000
+#define SHARE_MAX 10.0
 
 const char *
 load_set_arrivals(struct lclass *c, const char *text)
@@ -52,6 +55,31 @@ call_late(void *conf, const char *text)
                : "late requests can be sent (send) or dropped (drop)";
 }
 
+static const char *
+call_qps(void *conf, const char *text)
+{
+    struct lclass *c = conf;
+    size_t len = strlen(text);
+    uint64_t qps = 0;
+    c->qps = 0;
+    c->qps_share = 0;
+    if (len > 0 && text[len - 1] == '%') {
+        if (!num_double(text, len - 1, &c->qps_share) || !(c->qps_share > 0)) {
+            return "a share of the peak is above 0%";
+        }
+        c->qps_share /= 100;
+        return c->qps_share <= SHARE_MAX ? NULL : "at most ten times the peak";
+    }
+    if (strcmp(text, "peak") == 0) {
+        return NULL;
+    }
+    if (!num_scaled(text, len, 1000, &qps) || qps > QPS_MAX) {
+        return "not a number between 0 and 100000000, a percentage or peak";
+    }
+    c->qps = (int64_t)qps;
+    return NULL;
+}
+
 /* clang-format off */
 static const struct opt rows[] = {
     {.letter = 'T', .name = "threads", .kind = OPT_INT, OF_CLASS(threads), .min = 1,
@@ -62,9 +90,9 @@ static const struct opt rows[] = {
     {.letter = 'd', .name = "depth", .kind = OPT_INT, OF_CLASS(depth), .min = 1,
      .max = DEPTH_MAX, .arg = "N",
      .help = "requests on their way on each connection (1)"},
-    {.letter = 'q', .name = "qps", .kind = OPT_RATE, OF_CLASS(qps), .min = 0, .max = QPS_MAX,
-     .arg = "N[k|m]",
-     .help = "requests a second of all threads, open loop; 0: closed loop, peak (0)"},
+    {.letter = 'q', .name = "qps", .kind = OPT_CALL, .call = call_qps,
+     .arg = "N[k|m]|P%|peak",
+     .help = "requests a second, open loop; P% of the peak; 0: closed loop, peak (0)"},
     {.letter = 'i', .name = "iadist", .kind = OPT_CALL, .call = call_arrivals,
      .arg = "LAW",
      .help = "gaps: exponential fixed uniform normal pareto fb_ia ... (exponential)"},
@@ -96,12 +124,6 @@ init(struct lclass *c)
     must(wrong == NULL);
 }
 
-static const char *
-settle(struct lclass *c)
-{
-    return c->drops_late && c->qps == 0 ? "--late=drop needs a rate (--qps)" : NULL;
-}
-
 static void
 fini(struct lclass *c)
 {
@@ -111,6 +133,5 @@ fini(struct lclass *c)
 const struct class_group group_load = {
     ROWS(rows),
     .init = init,
-    .settle = settle,
     .fini = fini,
 };

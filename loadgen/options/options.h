@@ -14,6 +14,8 @@
 
 #include "base/opt.h"
 #include "loadgen/options/lclass.h"
+#include "loadgen/search/goal.h"
+#include "loadgen/search/scan.h"
 #include "loadgen/wire/ltls.h"
 #include "loadgen/wire/target.h"
 
@@ -66,6 +68,15 @@ struct options {
     bool has_affinity;
     const char *cpus;
     int fifo_priority; /* 0: ordinary scheduling */
+
+    /* ---- options/search.c */
+    bool searches, scans, stops;
+    struct goal goal;
+    double tolerance, budget_s; /* budget_s 0: so many runs */
+    struct scan_range scan;
+    enum scan_order scan_order;
+    struct goal stop_goal; /* of a scan: the first load that misses it is the last */
+    int64_t repeat;
 
     /* ---- options/output.c */
     const char *json;

@@ -1,14 +1,109 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  *
- * Several runs in one: the search for the highest rate within a limit, and scans.
+ * Several runs in one: the search for the highest rate within a limit, scans, repeats.
  */
 #include "loadgen/options/group.h"
 
+#include <string.h>
+
+#include "base/num.h"
+
+#define TOLERANCE_DEFAULT 0.01
+#define TOLERANCE_MAX 0.5
+#define REPEAT_MAX 1000
+
+static const char *
+call_search(void *conf, const char *text)
+{
+    struct options *o = conf;
+    o->searches = true;
+    return goal_parse(&o->goal, text);
+}
+
+static const char *
+call_tolerance(void *conf, const char *text)
+{
+    struct options *o = conf;
+    size_t len = strlen(text);
+    bool is_percent = len > 0 && text[len - 1] == '%';
+    if (!num_double(text, is_percent ? len - 1 : len, &o->tolerance)) {
+        return "the tolerance is a percentage, like 1%";
+    }
+    o->tolerance /= is_percent ? 100 : 1;
+    return o->tolerance > 0 && o->tolerance <= TOLERANCE_MAX
+               ? NULL
+               : "the tolerance is above 0% and at most 50%";
+}
+
+static const char *
+call_scan(void *conf, const char *text)
+{
+    struct options *o = conf;
+    o->scans = true;
+    return scan_parse(&o->scan, text);
+}
+
+static const char *
+call_order(void *conf, const char *text)
+{
+    return scan_order_parse(&((struct options *)conf)->scan_order, text);
+}
+
+static const char *
+call_stop(void *conf, const char *text)
+{
+    struct options *o = conf;
+    o->stops = true;
+    return goal_parse(&o->stop_goal, text);
+}
+
 /* clang-format off */
 static const struct opt rows[] = {
-    REFUSED_VALUE(0, "search"), REFUSED_VALUE(0, "scan"),
+    {.name = "search", .kind = OPT_CALL, .call = call_search, .arg = "GOAL",
+     .help = "find the highest rate that meets p99.9:500us[,class=NAME][,err<0.01%]"},
+    {.name = "search-tolerance", .kind = OPT_CALL, .call = call_tolerance, .arg = "PERCENT",
+     .help = "how exact the rate should be (1%)"},
+    {.name = "search-budget", .kind = OPT_DOUBLE, OF_RUN(budget_s), .min = 0, .max = 1e9,
+     .arg = "SECONDS", .help = "for all runs of the search (that of 40 runs)"},
+    {.name = "scan", .kind = OPT_CALL, .call = call_scan, .arg = "FIRST:LAST:STEP",
+     .help = "a run at each rate, or at each share of the peak: 10%:100%:10%"},
+    {.name = "scan-order", .kind = OPT_CALL, .call = call_order,
+     .arg = "up|down|shuffled", .help = "of the loads of a scan (up)"},
+    {.name = "stop-latency", .kind = OPT_CALL, .call = call_stop, .arg = "GOAL",
+     .help = "a scan ends with the first load that misses it, e.g. 95:1000"},
+    {.name = "repeat", .kind = OPT_INT, OF_RUN(repeat), .min = 1, .max = REPEAT_MAX,
+     .arg = "N", .help = "each run so often, with fresh connections (1)"},
 };
 /* clang-format on */
 
-const struct run_group group_search = {ROWS(rows)};
+static void
+init(struct options *o)
+{
+    o->tolerance = TOLERANCE_DEFAULT;
+    o->repeat = 1;
+}
+
+static const char *
+settle(struct options *o)
+{
+    if (o->searches && o->scans) {
+        return "--search and --scan contradict each other";
+    }
+    if (o->stops && !o->scans) {
+        return "--stop-latency needs --scan";
+    }
+    if (o->stops && o->stop_goal.limit_ns == 0) {
+        return "--stop-latency takes a time";
+    }
+    for (unsigned i = 0; i < o->classes_len; i++) {
+        const struct lclass *c = &o->classes[i];
+        bool has_rate = c->qps > 0 || c->qps_share > 0 || o->searches || o->scans;
+        if (c->drops_late && !has_rate) {
+            return "--late=drop needs a rate (--qps)";
+        }
+    }
+    return NULL;
+}
+
+const struct run_group group_search = {ROWS(rows), .init = init, .settle = settle};

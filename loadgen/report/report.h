@@ -17,6 +17,9 @@
  * ">T": it is above T. */
 void report_text(const struct result *r, const struct options *o, FILE *out);
 
+/* "VALID", or "INVALID:" and the reasons. */
+void report_verdict(const struct result *r, FILE *out);
+
 /* Times are in nanoseconds; numbers are finite or null. */
 void report_json(const struct result *r, const struct options *o, int argc, char **argv,
                  FILE *out);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "loadgen/report/json.h"
+#include "loadgen/report/report_many.h"
 #include "loadgen/report/schema.h"
 
 static void
@@ -386,5 +387,11 @@ report_json(const struct result *r, const struct options *o, int argc, char **ar
     write_target(&j, r, o);
     write_part(&j, r, &o->classes[0], o);
     write_classes(&j, r, o);
+    if (r->peak_qps > 0) {
+        json_number(&j, "peak_qps", r->peak_qps);
+    }
+    if (r->search != NULL) {
+        report_search_json(r->search, &o->goal, &j);
+    }
     json_close(&j, '}');
 }

@@ -5,6 +5,8 @@
 
 #include <assert.h>
 
+#include "loadgen/report/report_many.h"
+
 #define MEGABYTE 1048576.0
 #define NS_PER_US 1e3
 
@@ -118,7 +120,11 @@ print_totals(const struct result *r, FILE *out)
     double skipped = (double)ctr_get(&t->skipped);
     double rx = (double)ctr_get(&t->rx_bytes);
     double tx = (double)ctr_get(&t->tx_bytes);
-    fprintf(out, "\nTotal QPS = %.1f (%.0f / %.1fs)\n\n", result_ratio(done, s), done, s);
+    fprintf(out, "\nTotal QPS = %.1f (%.0f / %.1fs)\n", result_ratio(done, s), done, s);
+    if (r->peak_qps > 0) {
+        fprintf(out, "Peak QPS  = %.1f\n", r->peak_qps);
+    }
+    fputc('\n', out);
     fprintf(out, "Misses = %.0f (%.1f%%)\n", misses, 100 * result_ratio(misses, keys));
     fprintf(out, "Skipped TXs = %.0f (%.1f%%)\n\n", skipped,
             100 * result_ratio(skipped, (double)ctr_get(&t->offered)));
@@ -328,14 +334,18 @@ print_failed_checks(const struct result *r, const char *class, const char **befo
         case CHECK_COMPLETE:
             fputs("interrupted", out);
             break;
+        case CHECK_SEARCH:
+            fputs(c[i].value > 0 ? "the client was the limit" : "no rate met the goal",
+                  out);
+            break;
         case CHECKS:
             unreachable();
         }
     }
 }
 
-static void
-print_verdict(const struct result *r, FILE *out)
+void
+report_verdict(const struct result *r, FILE *out)
 {
     const char *before = "INVALID: ";
     if (r->is_valid) {
@@ -347,6 +357,11 @@ print_verdict(const struct result *r, FILE *out)
     }
     for (unsigned i = 0; r->classes_len > 1 && i < r->classes_len; i++) {
         print_failed_checks(&r->classes[i], r->classes[i].name, &before, out);
+    }
+    if (r->classes_len > 1) { /* what no class answers for */
+        struct result whole = {.threads = 0};
+        whole.checks[CHECK_SEARCH] = r->checks[CHECK_SEARCH];
+        print_failed_checks(&whole, "", &before, out);
     }
     fputc('\n', out);
 }
@@ -414,5 +429,8 @@ report_text(const struct result *r, const struct options *o, FILE *out)
     print_cost(r, out);
     fprintf(out, "Seed = %ju\n", (uintmax_t)o->seed);
     print_notes(r, out);
-    print_verdict(r, out);
+    if (r->search != NULL) {
+        report_search_text(r->search, &o->goal, out);
+    }
+    report_verdict(r, out);
 }

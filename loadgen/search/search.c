@@ -14,6 +14,7 @@
 #define RATE_END 4.0 /* of the peak: what no rate up to here misses is met by all */
 #define RETRIES_MAX 2
 #define ROUNDS_MAX 3
+#define STEPS_SMALL 2
 #define CONFIRM_RUNS (3 * SEARCH_REPEATS)
 #define WIDTH_MAX 2.1 /* tolerances between low and high of a decided answer */
 
@@ -74,8 +75,8 @@ probe_at(struct search *s, enum search_stage stage, double rate)
         finish(s);
         return;
     }
-    s->probe = (struct search_probe){.stage = stage, .rate = rate};
-    s->segments = s->retries = 0;
+    s->probe = (struct search_probe){.stage = stage, .rate = rate, .length = 1};
+    s->retries = 0;
 }
 
 /* ---- confirming ---------------------------------------------------------------------- */
@@ -88,7 +89,7 @@ confirm_next(struct search *s)
         return;
     }
     unsigned i = s->first + s->batch_runs % s->batch;
-    s->probe = (struct search_probe){SEARCH_CONFIRM, s->confirmed[i].rate, false, true};
+    s->probe = (struct search_probe){SEARCH_CONFIRM, s->confirmed[i].rate, 1, true};
     s->retries = 0;
 }
 
@@ -198,6 +199,13 @@ is_narrow(const struct search *s, double low, double high)
     return high - low <= WIDTH_MAX * s->conf.tolerance * (low + high) / 2;
 }
 
+/* The first steps out are small, for answers that are nearly right. */
+static double
+step_of(unsigned n)
+{
+    return n < STEPS_SMALL ? exp2(n) : exp2(STEPS_SMALL + 2.0 * (n - STEPS_SMALL));
+}
+
 /* A batch is complete: further out, or another round, or the end. */
 static void
 confirm_judge(struct search *s)
@@ -206,8 +214,8 @@ confirm_judge(struct search *s)
     double tolerance = s->conf.tolerance;
     s->first = s->confirmed_count;
     s->batch = s->batch_runs = 0;
-    double down = s->answer * (1 - tolerance * exp2(s->below + 1));
-    double up = capped(s, s->answer * (1 + tolerance * exp2(s->above + 1)));
+    double down = s->answer * (1 - tolerance * step_of(s->below + 1));
+    double up = capped(s, s->answer * (1 + tolerance * step_of(s->above + 1)));
     bool is_top = up <= highest_confirmed(s) || up > RATE_END * fmax(s->peak, s->ceiling);
     if (span.low == 0 && down > 0) {
         s->below++;
@@ -276,17 +284,61 @@ bisect_tell(struct search *s, const struct search_point *p)
 
 /* ---- bracketing ---------------------------------------------------------------------- */
 
+/* low: the largest rate that met the goal; high: the least above it that missed it. Below
+ * it others may have missed it, too: a server can do worse at low loads, when it has to be
+ * woken up. */
+static void
+find_bounds(struct search *s)
+{
+    s->low = s->high = 0;
+    for (unsigned i = 0; i < s->tried_count; i++) {
+        const struct search_point *p = &s->tried[i];
+        s->low = leans_to_met(p) ? fmax(s->low, p->rate) : s->low;
+    }
+    for (unsigned i = 0; i < s->tried_count; i++) {
+        const struct search_point *p = &s->tried[i];
+        if (!leans_to_met(p) && p->rate > s->low) {
+            s->high = s->high > 0 ? fmin(s->high, p->rate) : p->rate;
+        }
+    }
+}
+
+static void
+bracket_next(struct search *s)
+{
+    find_bounds(s);
+    if (s->low == 0) {
+        double least = fmin(s->high / 2, s->ceiling * BRACKET_START);
+        if (least < s->ceiling * BRACKET_END) {
+            finish(s);
+        } else {
+            probe_at(s, SEARCH_BRACKET, least);
+        }
+        return;
+    }
+    double next = fmin(s->low * 2, fmax(s->ceiling, s->low));
+    if (s->high > 0 && next >= s->high) {
+        bisect_next(s);
+    } else if (next <= s->low || !is_affordable(s, CONFIRM_RUNS + 1)) {
+        confirm_start(s, s->low);
+    } else {
+        probe_at(s, SEARCH_BRACKET, next);
+    }
+}
+
 static void
 bracket_start(struct search *s)
 {
     if (!(s->ceiling > 0)) {
         finish(s);
-        return;
+    } else if (s->limit == 0) {
+        probe_at(s, SEARCH_BRACKET, s->ceiling * BRACKET_START);
+    } else {
+        bracket_next(s);
     }
-    probe_at(s, SEARCH_BRACKET, s->ceiling * BRACKET_START);
 }
 
-/* Of the rates that were tried before the limit was known. */
+/* Of the rates that were tried before the limit was known, too. */
 static void
 learn_limit(struct search *s, double value)
 {
@@ -297,45 +349,13 @@ learn_limit(struct search *s, double value)
     }
 }
 
-static double
-least_missed(const struct search *s)
-{
-    double least = 0;
-    for (unsigned i = 0; i < s->tried_count; i++) {
-        const struct search_point *p = &s->tried[i];
-        if (!leans_to_met(p) && (least == 0 || p->rate < least)) {
-            least = p->rate;
-        }
-    }
-    return least;
-}
-
 static void
 bracket_tell(struct search *s, const struct search_point *p)
 {
     if (s->limit == 0) {
         learn_limit(s, p->outcome.value);
     }
-    s->high = least_missed(s);
-    if (!leans_to_met(p)) {
-        if (s->low > 0) {
-            bisect_next(s);
-        } else if (p->rate / 2 < s->ceiling * BRACKET_END) {
-            finish(s);
-        } else {
-            probe_at(s, SEARCH_BRACKET, p->rate / 2);
-        }
-        return;
-    }
-    s->low = p->rate;
-    double next = fmin(p->rate * 2, fmax(s->ceiling, p->rate));
-    if (s->high > 0 && next >= s->high) {
-        bisect_next(s);
-    } else if (next <= p->rate || !is_affordable(s, CONFIRM_RUNS + 1)) {
-        confirm_start(s, p->rate);
-    } else {
-        probe_at(s, SEARCH_BRACKET, next);
-    }
+    bracket_next(s);
 }
 
 /* ---- peak and ceiling ---------------------------------------------------------------- */
@@ -399,25 +419,26 @@ search_next(const struct search *s)
     return s->probe;
 }
 
-/* A run that the client spoiled is made again; one that does not decide is made longer. */
+/* A run that the client spoiled is made again; one that does not decide, for longer. */
 static bool
 goes_on(struct search *s, const struct search_point *p)
 {
-    bool is_early = s->probe.stage == SEARCH_PEAK || s->probe.stage == SEARCH_CEILING;
-    unsigned needed = s->probe.stage == SEARCH_CONFIRM ? 1 : CONFIRM_RUNS + 1;
-    if (is_early || !is_affordable(s, needed)) {
+    struct search_probe *probe = &s->probe;
+    bool is_early = probe->stage == SEARCH_PEAK || probe->stage == SEARCH_CEILING;
+    bool is_confirming = probe->stage == SEARCH_CONFIRM;
+    unsigned reserve = is_confirming ? 0 : CONFIRM_RUNS;
+    if (is_early) {
         return false;
     }
-    if (p->bound == SEARCH_BY_CLIENT && s->retries < RETRIES_MAX) {
+    if (p->bound == SEARCH_BY_CLIENT && s->retries < RETRIES_MAX &&
+        is_affordable(s, probe->length + reserve)) {
         s->retries++;
-        s->segments = 0;
-        s->probe.extends = false;
         return true;
     }
-    if (s->probe.stage != SEARCH_CONFIRM && p->verdict == SEARCH_OPEN &&
-        s->segments + 1 < SEARCH_SEGMENTS_MAX) {
-        s->segments++;
-        s->probe.extends = true;
+    if (!is_confirming && p->verdict == SEARCH_OPEN &&
+        probe->length * 2 <= SEARCH_LENGTH_MAX &&
+        is_affordable(s, probe->length * 2 + reserve)) {
+        probe->length *= 2;
         return true;
     }
     return false;
@@ -430,7 +451,7 @@ search_tell(struct search *s, const struct search_outcome *o)
     struct search_point p = {.rate = s->probe.rate, .outcome = *o};
     s->probes++;
     s->spent_s += o->seconds;
-    s->longest_s = fmax(s->longest_s, o->seconds);
+    s->longest_s = fmax(s->longest_s, o->seconds / s->probe.length);
     p.verdict = judge(s, o, &p.bound);
     if (goes_on(s, &p)) {
         return;

@@ -6,7 +6,8 @@
  *
  *   PEAK     closed loop: an upper bound to start from
  *   CEILING  the largest open-loop rate that is achieved
- *   BRACKET  a tenth of it, doubled until the goal is missed (or halved until it is met)
+ *   BRACKET  unless the ceiling meets the goal: a tenth of it, doubled until the goal is
+ *            missed, or halved until it is met
  *   BISECT   between a rate that met the goal and one that missed it; a rate whose
  *            confidence interval has the limit inside is measured for longer, and when that
  *            does not help, its estimate leads on, but decides nothing
@@ -23,8 +24,8 @@
 #include "base/must.h"
 
 #define SEARCH_PROBES_MAX 512
-/* Runs at one rate that are taken together before it is left open. */
-#define SEARCH_SEGMENTS_MAX 8
+/* A run at a rate that is left open is made so much longer at most, in doublings. */
+#define SEARCH_LENGTH_MAX 4
 #define SEARCH_REPEATS 3
 #define SEARCH_ACHIEVED_MIN 0.99
 
@@ -38,7 +39,7 @@ struct search_conf {
     double rate_max;   /* > 0: a rate that is not exceeded */
 };
 
-/* How a rate went, all runs of it that were asked for with `extends` taken together. */
+/* How a run went. */
 struct search_outcome {
     double value; /* the statistic; infinite when it falls among unanswered requests */
     double low, high; /* its confidence interval */
@@ -46,7 +47,7 @@ struct search_outcome {
     double achieved;  /* of those offered; 1 in a closed loop */
     double errors;    /* of all requests */
     bool is_valid;    /* the client has done its part */
-    double seconds;   /* what the last run alone has taken */
+    double seconds;   /* that it has taken, all in all */
 };
 
 /* Why a rate missed the goal. */
@@ -78,7 +79,7 @@ enum search_stage {
 struct search_probe {
     enum search_stage stage; /* SEARCH_DONE: nothing */
     double rate;             /* 0: closed loop */
-    bool extends;            /* goes on with the last run: outcomes of both together */
+    unsigned length;         /* of the run, in usual ones */
     bool is_fresh;           /* with connections of its own */
 };
 
@@ -98,9 +99,9 @@ struct search {
     struct search_probe probe; /* the one under way */
     double limit;              /* 0: not known yet */
     double peak, ceiling;
-    double low, high; /* where the search is: met and missed; 0: none yet */
-    double spent_s, longest_s;
-    unsigned probes, segments, retries, rounds;
+    double low, high;          /* where the search is: met and missed; 0: none yet */
+    double spent_s, longest_s; /* all runs, and the longest run of length 1 */
+    unsigned probes, retries, rounds;
     double answer;         /* CONFIRM: the middle, */
     unsigned below, above; /* how far out it has gone, in doublings of a tolerance */
     unsigned first, batch, batch_runs; /* and which of `confirmed` are under way */

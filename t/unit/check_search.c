@@ -30,9 +30,7 @@ struct model {
     double noise;
     double cliff;
     struct rng rng;
-    unsigned segments; /* taken together */
-    double value_sum, batch[BATCHES * SEARCH_SEGMENTS_MAX];
-    unsigned batches;
+    unsigned length; /* of the run */
     bool spoils_every_third;
     unsigned runs;
 };
@@ -74,18 +72,16 @@ static void
 estimate(struct model *m, unsigned n, struct search_outcome *o)
 {
     unsigned each = n / BATCHES;
-    double sum = 0, squares = 0;
+    double batch[BATCHES], sum = 0, squares = 0;
     for (unsigned i = 0; i < BATCHES; i++) {
-        m->batch[m->batches++] = percentile(samples + i * each, each, m->q);
+        batch[i] = percentile(samples + i * each, each, m->q);
+        sum += batch[i];
     }
-    for (unsigned i = 0; i < m->batches; i++) {
-        sum += m->batch[i];
+    o->value = sum / BATCHES;
+    for (unsigned i = 0; i < BATCHES; i++) {
+        squares += (batch[i] - o->value) * (batch[i] - o->value);
     }
-    o->value = sum / m->batches;
-    for (unsigned i = 0; i < m->batches; i++) {
-        squares += (m->batch[i] - o->value) * (m->batch[i] - o->value);
-    }
-    double half = T_95 * sqrt(squares / (m->batches - 1) / m->batches);
+    double half = T_95 * sqrt(squares / (BATCHES - 1) / BATCHES);
     o->low = o->value - half;
     o->high = o->value + half;
 }
@@ -93,14 +89,15 @@ estimate(struct model *m, unsigned n, struct search_outcome *o)
 static struct search_outcome
 run_queue(struct model *m, double rate)
 {
-    struct search_outcome o = {.achieved = 1, .is_valid = true, .seconds = RUN_S};
+    struct search_outcome o = {
+        .achieved = 1, .is_valid = true, .seconds = RUN_S * m->length};
     if (rate == 0 || rate >= 0.995 * MU) {
         o.qps = MU * 0.995;
         o.achieved = rate == 0 ? 1 : fmin(1, o.qps / rate);
         o.value = o.low = o.high = INFINITY;
         return o;
     }
-    unsigned n = (unsigned)(rate * RUN_S);
+    unsigned n = (unsigned)(rate * RUN_S * m->length);
     double wait = 0;
     for (unsigned i = 0; i < n + 2000; i++) {
         double service = m->service_s > 0 ? m->service_s : exponential(&m->rng) / MU;
@@ -119,10 +116,9 @@ run_queue(struct model *m, double rate)
 static struct search_outcome
 noisy(struct model *m, double rate, double truth, double capacity)
 {
-    m->value_sum += truth * (1 + m->noise * gauss(&m->rng));
-    m->segments++;
-    double value = m->value_sum / m->segments;
-    double half = 1.96 * m->noise * truth / sqrt(m->segments);
+    double noise = m->noise / sqrt(m->length);
+    double value = truth * (1 + noise * gauss(&m->rng));
+    double half = 1.96 * noise * truth;
     double qps = rate == 0 ? capacity : fmin(rate, capacity);
     return (struct search_outcome){
         .value = value,
@@ -131,7 +127,7 @@ noisy(struct model *m, double rate, double truth, double capacity)
         .qps = qps,
         .achieved = rate == 0 ? 1 : qps / rate,
         .is_valid = !m->spoils_every_third || ++m->runs % 3 != 0,
-        .seconds = RUN_S,
+        .seconds = RUN_S * m->length,
     };
 }
 
@@ -182,10 +178,8 @@ search(struct model *m, const struct search_conf *conf)
         expect(probe.rate >= 0 && isfinite(probe.rate));
         expect((probe.rate == 0) == (probe.stage == SEARCH_PEAK));
         expect(conf->rate_max == 0 || probe.rate <= conf->rate_max);
-        if (!probe.extends) {
-            m->segments = m->batches = 0;
-            m->value_sum = 0;
-        }
+        expect(probe.length >= 1 && probe.length <= SEARCH_LENGTH_MAX);
+        m->length = probe.length;
         struct search_outcome o = m->run(m, probe.rate);
         search_tell(&s, &o);
     }
@@ -335,7 +329,7 @@ START_TEST(capped)
     ck_assert(a.is_met && a.is_decided && a.is_confirmed && a.high == 0);
     ck_assert_double_eq(a.qps, 30e3);
     conf.rate_max = 90e3;
-    expect_right(&m, &conf, MU + log(0.01) / 200e-6, 95);
+    expect_right(&m, &conf, MU + log(0.01) / 200e-6, 90);
 }
 END_TEST
 

@@ -1,0 +1,156 @@
+#!/usr/bin/env perl
+# mcload looks for the highest rate that meets a goal, scans loads, repeats runs and takes
+# rates as shares of the peak; records are stored once, and connections are kept between runs.
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::Bin/lib";
+use Test::More;
+use MCLoad;
+use MCTest;
+
+my $dir = scratch_dir();
+my $server = start_server();
+my $at = '127.0.0.1:' . $server->port;
+my @base = ('-s', $at, '-r', '200', '-c', '2');
+
+sub stats { return mem_stats($server->control) }
+
+# The last line is the verdict and agrees with the exit status.
+sub has_verdict {
+    my ($run, $name) = @_;
+    my ($last) = $run->{out} =~ /([^\n]*)\n\z/;
+    ok($run->{status} == 0 ? $last eq 'VALID' : $run->{status} == 3 && $last =~ /^INVALID: ./,
+        "$name: ends with $last and status $run->{status}") or diag("$run->{out}$run->{err}");
+}
+
+# ---- search ------------------------------------------------------------------------------
+
+my $before = stats();
+my $run = mcload_json(@base, '-t', '0.1', '--search=50:900000', '--search-budget=4', '-v');
+my $after = stats();
+has_verdict($run, 'a goal that any rate meets');
+my $json = $run->{json};
+is($after->{cmd_set} - $before->{cmd_set}, 200, 'records are stored once');
+like($run->{out}, qr/\A#type.*\nread [\s\d.>]*\nupdate/, 'the table is first');
+like($run->{out}, qr/^Total QPS = [\d.]+ .*\nPeak QPS  = [\d.]+$/m, 'the peak stands below the rate');
+like($run->{out}, qr/^Search = p50 of gets <= 900000 us, \d+ runs in [\d.]+ s$/m, 'the goal');
+like($run->{out}, qr/^Largest open-loop rate = [\d.]+\/s$/m, 'the largest open-loop rate');
+is($json->{'search.goal'}, '"p50 of gets <= 900000 us"', 'JSON: goal');
+SKIP: {
+    skip 'the machine was too busy', 2 if $json->{'search.met'} ne 'true';
+    like($run->{out}, qr/^QoS QPS = [1-9][\d.]* (?:\+- [\d.]+ \([\d.]+ to [\d.]+\), bound by (?:achieved rate|client|errors)|\(no rate)/m,
+        'an answer, not bound by latency') or diag($run->{out});
+    cmp_ok(abs($json->{'load.qps'} - $json->{'search.qps'}), '<', 1,
+        'the table is of a run at the answer');
+}
+cmp_ok($json->{'search.low'}, '<=', $json->{'search.qps'}, 'JSON: low');
+cmp_ok($json->{'search.seconds'}, '<', 6, 'the budget is kept');
+cmp_ok($json->{'search.runs'}, '>=', 3, 'JSON: runs');
+cmp_ok($json->{'search.peak_qps'}, '>', 0, 'JSON: peak');
+like($run->{err}, qr/^mcload: peak: .*^mcload: ceiling: /ms, '-v shows the runs');
+
+$run = mcload_json(@base, '--noload', '-t', '0.05', '--search=p50:1ns', '--search-budget=2');
+is($run->{status}, 3, 'a goal that no rate meets: invalid');
+like($run->{out}, qr/^QoS QPS = 0\.0 \([\d.]+\/s, the least rate tried, was missed by (?:latency|client)\)$/m, 'no answer');
+like($run->{out}, qr/^INVALID: .*no rate met the goal$/m, 'and why');
+is($run->{json}{'search.met'}, 'false', 'JSON: not met');
+is($run->{err}, '', 'nothing on stderr');
+
+# A rate given is not exceeded.
+$run = mcload_json(@base, '--noload', '-t', '0.1', '-q', '200', '--search=p50:0.9s',
+    '--search-budget=4');
+has_verdict($run, 'capped');
+cmp_ok($run->{json}{'search.qps'}, '<=', 200, 'a rate given is the highest');
+SKIP: {
+    skip 'the machine was too busy', 1 if $run->{status};
+    like($run->{out}, qr/^QoS QPS = 200\.0 \(no rate up to it missed the goal\), confirmed$/m,
+        'and is met');
+}
+
+# ---- scan --------------------------------------------------------------------------------
+
+my $number = qr/\s+[\d.]+/;
+
+sub targets {
+    my ($run) = @_;
+    return join ' ', map { (split)[-1] } $run->{out} =~ /^(read.*)$/mg;
+}
+
+$before = stats();
+$run = mcload(@base, '-t', '0.1', '--scan=200:600:200', '--json', "$dir/scan.json");
+$after = stats();
+ok($run->{status} == 0 || $run->{status} == 3, 'a scan ends');
+my ($head, @rows) = split /\n/, $run->{out};
+is($head =~ s/\s+/ /gr, '#type avg std min 5th 10th 50th 90th 95th 99th p999 p9999 max QPS target',
+    'its columns');
+is(scalar @rows, 3, 'a line for each load');
+like($_, qr/^read$number{14}$/, 'of numbers') for @rows;
+is(targets($run), '200 400 600', 'upwards');
+is($after->{cmd_set} - $before->{cmd_set}, 200, 'records are stored once');
+# of the control connection there is one throughout
+is($after->{total_connections} - $before->{total_connections}, 2, 'connections are kept');
+my $check = run_program({command => ['python3', '-c',
+    'import json,sys; d=json.load(open(sys.argv[1])); print(*[x["load"]["qps"] for x in d])',
+    "$dir/scan.json"]});
+is($check->{out}, "200 400 600\n", 'the JSON is an array') or diag($check->{err});
+
+$run = mcload(@base, '--noload', '-t', '0.05', '--scan=200:600:200', '--scan-order=down');
+is(targets($run), '600 400 200', 'downwards');
+$run = mcload(@base, '--noload', '-t', '0.05', '--scan=100:1000:100', '--scan-order=shuffled');
+is(join(' ', sort { $a <=> $b } split ' ', targets($run)), join(' ', map { 100 * $_ } 1 .. 10),
+    'shuffled: each load');
+isnt(targets($run), join(' ', map { 100 * $_ } 1 .. 10), 'in another order');
+$run = mcload(@base, '--noload', '-t', '0.05', '--scan=200:400:200', '--repeat=2');
+is(targets($run), '200 200 400 400', 'repeated');
+$run = mcload(@base, '--noload', '-t', '0.1', '--scan=10%:30%:10%');
+my @points = split ' ', targets($run);
+is(scalar @points, 3, 'shares of the peak: a line each');
+ok(abs($points[1] - 2 * $points[0]) < 3 && abs($points[2] - 3 * $points[0]) < 4, 'in proportion')
+    or diag("@points");
+cmp_ok($points[0], '>', 10, 'of the peak');
+$run = mcload(@base, '--noload', '-t', '0.05', '-u', '1', '--scan=200:200:1');
+like($run->{out}, qr/^update$number{14}$/m, 'updates when there is nothing else');
+$run = mcload(@base, '--noload', '-t', '0.05', '--scan=200:600:200', '--stop-latency=p50:1ns');
+is(targets($run), '200', '--stop-latency ends it');
+$run = mcload(@base, '--noload', '-t', '0.05', '--scan=200:400:200', '--stop-latency=50:9000000');
+is(targets($run), '200 400', '--stop-latency does not when it is kept');
+
+# ---- repeats and shares --------------------------------------------------------------------
+
+$before = stats();
+$run = mcload(@base, '-t', '0.05', '-q', '200', '--repeat=3', '--json', "$dir/many.json");
+$after = stats();
+has_verdict($run, '--repeat');
+is(() = $run->{out} =~ /^#type/mg, 3, 'a table for each');
+like($run->{out}, qr/^Repeats = 3: QPS$number to$number, p50$number to$number us, p99$number to$number us$/m,
+    'and how far apart they are');
+is($after->{cmd_set} - $before->{cmd_set}, 200, 'records are stored once');
+is($after->{total_connections} - $before->{total_connections}, 6, 'connections are fresh');
+
+$run = mcload_json(@base, '--noload', '-t', '0.1', '-q', '20%');
+has_verdict($run, '-q 20%');
+my ($peak) = $run->{out} =~ /^Peak QPS  = ([\d.]+)$/m;
+cmp_ok(abs($run->{json}{'load.qps'} - $peak / 5), '<', 1.1, 'a fifth of the peak');
+$run = mcload_json(@base, '--noload', '-t', '0.05', '--qps=peak');
+is($run->{json}{'load.mode'}, '"closed"', '-q peak is the closed loop');
+
+# ---- what does not go ------------------------------------------------------------------------
+
+for my $case (
+    [['--search=99'], qr/a goal is/], [['--search=p99:1ms,class=none'], qr/no class/],
+    [['--search=99:1000', '--scan=1:2:1'], qr/contradict/], [['--scan=1:2'], qr/a scan is/],
+    [['--scan=5:1:1'], qr/goes up/], [['--scan-order=left'], qr/up, down or shuffled/],
+    [['--stop-latency=99:1000'], qr/needs --scan/], [['--search-tolerance=0%'], qr/above 0%/],
+    [['--search-tolerance=1'], qr/at most 50%/], [['-q', '0%'], qr/above 0%/], [['-q', 'x'], qr/not a number/],
+    [['--repeat=0'], qr/between 1/], [['-S'], qr/needs a rate/],
+) {
+    my ($args, $why) = @$case;
+    $run = mcload('-s', $at, '--noload', '-t', '0.05', @$args);
+    is($run->{status}, 1, "@$args is refused");
+    like($run->{err}, $why, 'with the reason');
+    like($run->{err}, qr/\Amcload: [^\n]+\n\z/, 'in one line');
+    is($run->{out}, '', 'without a report');
+}
+
+done_testing();
