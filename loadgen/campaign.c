@@ -15,6 +15,7 @@
 
 #define BUDGET_RUNS 40  /* of a search, when no time is given */
 #define RUN_SPARE_S 0.1 /* a run takes more than its window: connecting, draining */
+#define RUNS_HEAD "{\"schema\":\"" REPORT_SCHEMA "\",\"tool\":\"mcload\",\"runs\":[\n"
 #define STREAM_SCAN 0x7363616e
 
 struct campaign {
@@ -61,7 +62,7 @@ status_of(const struct campaign *c, const struct result *r)
                                              : EXIT_VALID;
 }
 
-/* Several runs are one array. */
+/* Several runs are an array in an object. */
 static void
 write_json(struct campaign *c, const struct result *r, bool is_one_of_many)
 {
@@ -70,7 +71,7 @@ write_json(struct campaign *c, const struct result *r, bool is_one_of_many)
         return;
     }
     if (is_one_of_many) {
-        fputs(c->reported > 0 ? ",\n" : "[\n", json);
+        fputs(c->reported > 0 ? ",\n" : RUNS_HEAD, json);
     }
     report_json(r, c->o, c->conf->argc, c->conf->argv, json);
     c->reported++;
@@ -80,7 +81,7 @@ static void
 end_json(struct campaign *c)
 {
     if (c->conf->json != NULL) {
-        fputs(c->reported > 0 ? "]\n" : "[]\n", c->conf->json);
+        fputs(c->reported > 0 ? "]}\n" : RUNS_HEAD "]}\n", c->conf->json);
     }
 }
 

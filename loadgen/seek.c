@@ -6,6 +6,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "loadgen/measure/series.h"
+
 #define Z 1.959964 /* of 95 %, two-sided */
 
 static int
@@ -54,6 +56,7 @@ seek_class(const struct options *o, const struct goal *g, unsigned *which)
 struct view {
     const struct hist *finite, *waits;
     double censored, all;
+    const struct series *series;
 };
 
 static struct view
@@ -70,6 +73,7 @@ view_of(const struct result *r, const struct options *o, const struct goal *g)
         .finite = reads ? one->total.latency[from][TALLY_READ] : one->all[from],
         .waits = one->total.waits,
         .censored = (double)result_censored(&one->total),
+        .series = one->series,
     };
     v.all = (double)hist_count(v.finite) + v.censored;
     return v;
@@ -96,11 +100,21 @@ measure_mean(const struct view *v, struct search_outcome *out)
     out->high = v->censored > 0 ? INFINITY : out->value + half;
 }
 
+/* Where the run is too short to tell how requests depend on each other, as if they did
+ * not. */
 static void
 measure_percentile(const struct view *v, double q, struct search_outcome *out)
 {
     double half = Z * sqrt(v->all * q * (1 - q));
     out->value = value_at(v, q);
+    if (v->series != NULL) {
+        struct ci ci = series_ci(v->series, q);
+        if (ci.is_known) {
+            out->low = value_at(v, ci.low);
+            out->high = ci.high < 1 ? value_at(v, ci.high) : INFINITY;
+            return;
+        }
+    }
     out->low = value_at(v, floor(v->all * q - half) / v->all);
     out->high = value_at(v, (ceil(v->all * q + half) + 1) / v->all);
 }

@@ -91,9 +91,9 @@ is($after->{cmd_set} - $before->{cmd_set}, 200, 'records are stored once');
 # of the control connection there is one throughout
 is($after->{total_connections} - $before->{total_connections}, 2, 'connections are kept');
 my $check = run_program({command => ['python3', '-c',
-    'import json,sys; d=json.load(open(sys.argv[1])); print(*[x["load"]["qps"] for x in d])',
+    'import json,sys; d=json.load(open(sys.argv[1])); print(*[x["load"]["qps"] for x in d["runs"]])',
     "$dir/scan.json"]});
-is($check->{out}, "200 400 600\n", 'the JSON is an array') or diag($check->{err});
+is($check->{out}, "200 400 600\n", 'the JSON has an array of runs') or diag($check->{err});
 
 $run = mcload(@base, '--noload', '-t', '0.05', '--scan=200:600:200', '--scan-order=down');
 is(targets($run), '600 400 200', 'downwards');

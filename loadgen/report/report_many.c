@@ -126,7 +126,7 @@ report_search_json(const struct search *s, const struct goal *g, struct json *j)
     if (a.high > 0) {
         json_number(j, "high", a.high);
     } else {
-        json_null(j, "high");
+        json_nothing(j, "high");
     }
     json_text(j, "bound", search_bound_name(a.bound));
     json_number(j, "peak_qps", a.peak);
