@@ -7,15 +7,32 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "qos/threadstat.h"
 #include "stats.h"
 #include "stats_qos.h"
 
 #define LOOK_LEAST NSEC_PER_SEC
 
+/* The time for which the worker wanted a CPU: polls and wake-ups are part of what requests cost.
+ * A worker that polls busily always wants one; and a kernel may not tell. */
+static nsec_t
+busy_time_of(const struct worker *w)
+{
+    struct threadstat stat = {0};
+    if (w->shared->busy_poll.usecs == 0) {
+        threadstat_read_times(atomic_load(&w->tid), &stat);
+    }
+    if (stat.run_ns > 0) {
+        return stat.run_ns + stat.wait_ns;
+    }
+    atomic_store_explicit(&w->shared->times_passes, true, memory_order_relaxed);
+    return ctr_get(&w->time.busy_ns);
+}
+
 static struct headroom_mark
 mark_of(const struct worker *w, nsec_t now)
 {
-    struct headroom_mark mark = {.at = now, .busy_ns = ctr_get(&w->time.busy_ns)};
+    struct headroom_mark mark = {.at = now, .busy_ns = busy_time_of(w)};
     for (unsigned c = 0; c < CLASS_COUNT; c++) {
         mark.requests += ctr_get(&w->desk.ctr[c].admitted);
     }
@@ -51,7 +68,6 @@ stats_show_headroom(struct stats *st, struct sink *sink)
     struct headroom sum = {.room_pct = 100};
     struct headroom *each = calloc(st->worker_count, sizeof *each);
     nsec_t now = clock_now();
-    atomic_store_explicit(&st->shared->times_passes, true, memory_order_relaxed);
     PTHREAD_OK(pthread_mutex_lock(&st->lock));
     if (st->looks == NULL) {
         st->looks = calloc(st->worker_count, sizeof *st->looks);

@@ -168,6 +168,17 @@ for my $profile (profiles()) {
     }
 }
 
+# UNIX sockets have no receive queue, and nobody expects one
+{
+    my $path = scratch_dir() . '/napi';
+    my $server = start_server(path => $path, args => ['-t', '2', '-N', '2', '-s', $path]);
+    my @conns = map { $server->connect } 1 .. 4;
+    exchange($_, "version\r\n", VERSION_REPLY('1.4')) for @conns;
+    is(mem_stats($conns[0], 'qos')->{steer_mode}, 'napi', '-N with a UNIX socket');
+    unlike($server->err, qr/receive queue/, 'no warning of it');
+    $server->stop;
+}
+
 # pinned elsewhere, workers are found there
 SKIP: {
     my $needs_hwloc = run_program('--pin=spread', '--pin-dry-run', '-t', '1',

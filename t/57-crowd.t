@@ -83,12 +83,15 @@ SKIP: {
     skip 'others use the CPUs', 1
         if !seen_or_skipped('worker_0_crowded', qr/^yes$/, $cpus[1], 'the batch jobs are noticed');
     log_says($server, qr/balance: CPU $cpus[0] of worker 0 is crowded/, 'and the log says so');
-    ok(seen_or_skipped('worker_0_conns', qr/^0$/, $cpus[1], 'everybody leaves') || 1);
+    skip 'others use the CPUs', 1
+        if !seen_or_skipped('worker_0_conns', qr/^0$/, $cpus[1], 'everybody leaves');
     my @late = map { $server->connect } 1 .. 8;
     exchange($_, "version\r\n", VERSION_REPLY('1.4')) for @late;
-    my $stats = mem_stats($s, 'qos');
-    is($stats->{worker_0_conns}, 0, 'new connections go elsewhere')
-        if $stats->{worker_0_crowded} eq 'yes';
+    # on a busy machine it may be free again for a moment
+    ok(wait_until(sub {
+        my $stats = mem_stats($s, 'qos');
+        return $stats->{worker_0_crowded} eq 'no' || $stats->{worker_0_conns} == 0;
+    }), 'new connections are elsewhere, too');
     kill 'KILL', @batch;
     waitpid $_, 0 for splice @batch;
     skip 'others use the CPU', 1

@@ -115,11 +115,13 @@ queue_of(int fd)
 }
 
 static unsigned
-choose(struct acceptor *a, int fd)
+choose(struct acceptor *a, const struct handoff *handoff)
 {
     follow_pinning(a);
+    int fd = handoff->fd;
+    bool is_local = handoff->peer.addr.any.sa_family == AF_UNIX;
     struct steer_hint hint = {.cpu = -1, .given = -1};
-    if (a->steer.mode == STEER_NAPI) {
+    if (a->steer.mode == STEER_NAPI && !is_local) {
         hint.napi = queue_of(fd);
     }
     if (a->steer.mode != STEER_RR && a->steer.mode != STEER_P2C) {
@@ -136,7 +138,7 @@ static void
 deal(struct acceptor *a, struct handoff *handoff)
 {
     struct listen *l = a->listen;
-    struct worker *w = &l->workers[choose(a, handoff->fd)];
+    struct worker *w = &l->workers[choose(a, handoff)];
     ctr_add_shared(&l->shared->total_conns, 1);
     worker_expect(w);
     if (w == a->self) {

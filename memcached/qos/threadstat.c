@@ -68,13 +68,20 @@ read_file(pid_t tid, const char *name, char text[TEXT_LEN])
 }
 
 void
-threadstat_read(pid_t tid, struct threadstat *t)
+threadstat_read_times(pid_t tid, struct threadstat *t)
 {
     char text[TEXT_LEN];
     *t = (struct threadstat){0};
     if (read_file(tid, "schedstat", text)) {
         (void)!threadstat_parse_times(text, t);
     }
+}
+
+void
+threadstat_read(pid_t tid, struct threadstat *t)
+{
+    char text[TEXT_LEN];
+    threadstat_read_times(tid, t);
     if (read_file(tid, "sched", text)) {
         (void)!threadstat_parse_migrations(text, t);
     }

@@ -20,6 +20,8 @@ struct threadstat {
 
 /* What is not there is 0. */
 void threadstat_read(pid_t tid, struct threadstat *t);
+/* All but migrations. */
+void threadstat_read_times(pid_t tid, struct threadstat *t);
 
 /* The text of .../schedstat, "run-ns wait-ns slices". False: it is something else. */
 must_check bool threadstat_parse_times(const char *text, struct threadstat *t);

@@ -261,11 +261,19 @@ def served_of(result):
     return result["totals"]["achieved"] / result["totals"]["offered"]
 
 
-def p99_of(result):
-    """Microseconds from the intended start; when more than one request in a hundred was
-    never answered, how long those were waited for."""
+def quantile_of(result, name):
+    """Microseconds from the intended start; when more requests than that leaves were never
+    answered, how long those were waited for."""
     latency = result["latency"]["intended"]
-    return latency["pct_above"].get("p99", latency["pct"].get("p99")) / 1e3
+    return latency["pct_above"].get(name, latency["pct"].get(name)) / 1e3
+
+
+def p99_of(result):
+    return quantile_of(result, "p99")
+
+
+def p95_of(result):
+    return quantile_of(result, "p95")
 
 
 def mean_of(result):

@@ -4,7 +4,7 @@
 from dataclasses import dataclass
 from typing import Callable
 
-from . import balance, costs, curve, limits, neighbours, scheduling
+from . import balance, costs, curve, headroom, limits, neighbours, scheduling
 from .runner import KEYS, RATE
 
 
@@ -50,6 +50,11 @@ CASES = {
         f"{balance.CONNECTIONS} connections; measured from 2 s after the upset. The client has "
         "CPU 1 at real-time priority for as long as it wants, which the table shows, and the "
         "worker there what it leaves: so the load is light.", 3, 3),
+    "headroom": Case(
+        headroom.case, headroom.HEAD, "Headroom",
+        f"Gets of {KEYS} keys, open loop on {headroom.CONNECTIONS} connections, in parts of the "
+        "peak of a closed loop; what `stats qos` says of them, read twice in each run, beside "
+        "what the kernel says of the server's CPU time and the client of latency.", 2, 3),
     "cost": Case(
         costs.case, costs.HEAD, "On, and nothing binding",
         f"{costs.CONNECTIONS} connections, closed loop; each feature beside everything off, "
