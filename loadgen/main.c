@@ -107,7 +107,7 @@ shoot(void *run, const struct run_shot *shot, struct result *result)
 
 static enum exit_status
 load_and_run(const struct options *o, const struct target *targets, struct ltls *tls,
-             int argc, char **argv, FILE *json)
+             const struct shard *shard, int argc, char **argv, FILE *json)
 {
     struct run *run;
     enum exit_status status;
@@ -118,6 +118,7 @@ load_and_run(const struct options *o, const struct target *targets, struct ltls 
         .options = o,
         .targets = targets,
         .tls = tls,
+        .shard = shard,
         .has_progress = has_progress(o),
         .err = stderr,
     };
@@ -150,10 +151,16 @@ resolve_and_run(const struct options *o, int argc, char **argv, FILE *json)
 {
     static struct target targets[OPTIONS_SERVERS_MAX];
     struct ltls *tls;
+    struct shard shard;
     enum exit_status status = resolve(o, targets);
     status = status != EXIT_VALID ? status : open_tls(o, targets, &tls);
     if (status == EXIT_VALID) {
-        status = load_and_run(o, targets, tls, argc, argv, json);
+        bool is_shared = o->shard != SHARD_NONE && o->servers_len > 1;
+        bool is_made = shard_init(&shard, o->shard, targets, o->servers_len);
+        must(is_made);
+        status =
+            load_and_run(o, targets, tls, is_shared ? &shard : NULL, argc, argv, json);
+        shard_fini(&shard);
         ltls_close(tls);
     }
     return status;

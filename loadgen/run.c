@@ -246,6 +246,7 @@ thread_conf(struct run *r, const struct run_class *c, unsigned thread)
                 .workload = &c->workload,
                 .auth = l->password != NULL ? &c->auth : NULL,
                 .tls = r->conf.tls,
+                .shard = r->conf.shard,
                 .with_nodelay = !l->no_nodelay,
                 .timeout = (nsec_t)(r->o->timeout_s * (double)NSEC_PER_SEC),
             },
@@ -279,7 +280,8 @@ start_threads(struct run *r)
         if (c->loads) {
             struct load_slice first = slice_of(r, c, 0);
             struct load_slice last = slice_of(r, c, c->threads - 1);
-            r->records += (last.end - first.first) * r->o->servers_len;
+            r->records += (last.end - first.first) *
+                          (r->conf.shard != NULL ? 1 : r->o->servers_len);
         }
     }
     return EXIT_VALID;

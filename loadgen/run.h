@@ -27,6 +27,7 @@ struct run_conf {
     const struct options *options;
     const struct target *targets; /* one for each of options->servers */
     struct ltls *tls;             /* of targets that speak TLS */
+    const struct shard *shard;    /* how they share the keys; NULL: each has all */
     /* This process is number `agent` of `agents` that share records, keys and seed; both 0:
      * it is alone. */
     unsigned agent, agents;

@@ -75,6 +75,59 @@ refuses('a range into nothing', 2, 'cannot connect to 127\.0\.0\.1:1: ', '-s', '
         ['-s', "$dir/socket", '--transport=unix'];
 }
 
+# ---- servers that share the keys ----------------------------------------------------------
+
+# What a real client finds where it looks: "FOUND of ASKED".
+my $client = <<'PY';
+import sys, pylibmc
+behaviors = {'modulo': {}, 'ketama': {'ketama': True}, 'ketama-weighted': {'ketama_weighted': True}}
+c = pylibmc.Client(sys.argv[2].split(','), behaviors=behaviors[sys.argv[1]])
+keys = ['%030d' % i for i in range(200)]
+print(sum(c.get(k) is not None for k in keys), 'of', len(keys))
+PY
+my ($python) = grep { system("$_ -c 'import pylibmc' 2>/dev/null") == 0 } 'python3', '/usr/bin/python3';
+for my $hash (qw(modulo ketama ketama-weighted jump)) {
+    my @servers = map { start_server() } 1 .. 3;
+    my @at = map { '127.0.0.1:' . $_->port } @servers;
+    my @common = ((map { ('-s', $_) } @at), "--hash=$hash", '-r', 200);
+    my $run = mcload_json(@common, '-t', '0.1', '-T', 2, '-c', 2, '-u', '0.2', '--verify=1');
+    ended_ok($run, "$hash, closed loop");
+    my $json = $run->{json};
+    is($json->{'totals.loaded'}, 200, "$hash: each record is stored once");
+    is($json->{'totals.hits'}, $json->{'totals.keys'}, "$hash: and found where it is asked for");
+    my @items = map { mem_stats($_->control)->{curr_items} } @servers;
+    is($items[0] + $items[1] + $items[2], 200, "$hash: @items records");
+    cmp_ok($_, '>', 20, "$hash: a server has its share") for @items;
+    $run = mcload_json(@common, '-t', '0.2', '--noload', '--getcount=10', '-q', '300', '-c', 4);
+    $json = $run->{json};
+    is($json->{'totals.hits'}, $json->{'totals.keys'}, "$hash, multigets: all hits");
+    cmp_ok($json->{'totals.gets'}, '>', 2 * $json->{'totals.keys'} / 10,
+        "$hash, multigets: one for each server");
+    is($json->{'totals.sent'}, $json->{'totals.offered'}, "$hash, multigets: each is offered");
+    SKIP: {
+        skip 'no pylibmc', 1 if !$python || $hash eq 'jump';
+        my $found = run_program({command => [$python, '-c', $client, $hash, join ',', @at]});
+        is($found->{out}, "200 of 200\n", "$hash: libmemcached looks in the same places")
+            or diag($found->{err});
+    }
+}
+
+# One of two servers goes away: the other one is asked on.
+for my $args ([], ['-q', '500']) {
+    my ($gone, $stays) = (start_testd('--fault=refuse', '--from=30', '--value=10'),
+        start_testd('--value=10'));
+    my $run = mcload_json('-s', "127.0.0.1:$gone->{port}", '-s', "127.0.0.1:$stays->{port}",
+        '--hash=jump', '--noload', '-r', 1000, '-t', '0.5', '-c', 2, @$args);
+    cmp_ok($run->{json}{'errors.connect'}, '>', 0, "one gone: noticed (@$args)");
+    my @late = @{stop_testd($stays)->{rows}};
+    my @early = @{stop_testd($gone)->{rows}};
+    my $end = $early[-1]{received};
+    cmp_ok(scalar(grep { $_->{received} > $end + 50e6 } @late), '>', 20,
+        "one gone: the other is asked on (@$args)");
+}
+
+refuses('another hash', 1, 'the hashes are', '--hash=crc16');
+
 # ---- secrets ------------------------------------------------------------------------------
 
 {

@@ -32,18 +32,22 @@ ask_init(struct ask *a, const struct ask_conf *conf)
         .w = conf->workload,
         .thread = conf->thread,
         .threads = conf->threads,
+        .shard = conf->shard,
     };
     must(conf->threads > 0);
     rng_init(&a->rng, conf->seed, conf->stream);
     a->keys = calloc(conf->workload->keys_max, sizeof *a->keys);
-    return a->keys != NULL;
+    a->servers = calloc(conf->workload->keys_max, sizeof *a->servers);
+    return a->keys != NULL && a->servers != NULL;
 }
 
 void
 ask_fini(struct ask *a)
 {
     free(a->keys);
+    free(a->servers);
     a->keys = NULL;
+    a->servers = NULL;
 }
 
 /* Key number `index` of those that this thread inserts. */
@@ -123,17 +127,91 @@ choose_verified(struct ask *a)
     return share > 0 && (share >= 1 || rng_unit(&a->rng) < share);
 }
 
-void
-ask_push(struct ask *a, struct lconn *c, nsec_t intended)
+static void
+draw(struct ask *a, struct lconn_request *request)
 {
     enum mix_verb verb = choose_verb(a);
-    struct lconn_request request = {
+    *request = (struct lconn_request){
         .verb = wire[verb].verb,
         .keys = a->keys,
         .count = choose_keys(a, verb),
-        .intended = intended,
         .then = wire[verb].then,
         .is_verified = choose_verified(a),
     };
+}
+
+static unsigned
+owner_of(const struct ask *a, uint64_t key)
+{
+    char text[WORKLOAD_KEY_MAX];
+    return shard_of(a->shard, text, workload_put_key(a->w, key, text));
+}
+
+/* Brings the keys of each server together, in the order in which they were drawn. */
+static void
+group_keys(struct ask *a, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++) {
+        uint64_t key = a->keys[i];
+        unsigned owner = owner_of(a, key), at = i;
+        unsigned last = i; /* behind the last one of the same server */
+        while (last > 0 && a->servers[last - 1] != owner) {
+            last--;
+        }
+        for (; last > 0 && at > last; at--) {
+            a->keys[at] = a->keys[at - 1];
+            a->servers[at] = a->servers[at - 1];
+        }
+        a->keys[at] = key;
+        a->servers[at] = owner;
+    }
+}
+
+unsigned
+ask_server(struct ask *a)
+{
+    if (a->shard == NULL) {
+        return 0;
+    }
+    if (a->given == a->drawn.count) {
+        draw(a, &a->drawn);
+        group_keys(a, a->drawn.count);
+        a->given = 0;
+    }
+    return a->servers[a->given];
+}
+
+void
+ask_drop(struct ask *a)
+{
+    a->given = a->drawn.count;
+}
+
+static bool
+push_part(struct ask *a, struct lconn *c, nsec_t intended)
+{
+    unsigned server = ask_server(a);
+    struct lconn_request part = a->drawn;
+    part.keys += a->given;
+    part.intended = intended;
+    for (part.count = 0; a->given < a->drawn.count && a->servers[a->given] == server;
+         part.count++) {
+        a->given++;
+    }
+    must(c->server == server);
+    lconn_push(c, a->w, &part);
+    return a->given == a->drawn.count;
+}
+
+bool
+ask_push(struct ask *a, struct lconn *c, nsec_t intended)
+{
+    struct lconn_request request;
+    if (a->shard != NULL) {
+        return push_part(a, c, intended);
+    }
+    draw(a, &request);
+    request.intended = intended;
     lconn_push(c, a->w, &request);
+    return true;
 }

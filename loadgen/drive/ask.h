@@ -4,6 +4,9 @@
  * One thread's endless list of requests: draws verb and keys from the workload and gives
  * them to a connection. The same (seed, stream) gives the same list, whatever the server
  * does. Its thread only.
+ *
+ * With several servers that share the keys, a get of keys of several servers becomes a get
+ * for each of them: its parts, which are requests of their own.
  */
 #pragma once
 
@@ -12,6 +15,7 @@
 
 #include "base/rng.h"
 #include "loadgen/wire/lconn.h"
+#include "loadgen/wire/shard.h"
 #include "loadgen/work/workload.h"
 
 struct ask {
@@ -20,17 +24,28 @@ struct ask {
     unsigned thread, threads; /* keys inserted are thread, thread + threads, ... above */
     uint64_t inserted, sequence; /* how many by this thread */
     uint64_t *keys;              /* of the get being made */
+    /* Of several servers: the request being handed out. NULL, 0: none. */
+    const struct shard *shard;
+    unsigned *servers; /* of its keys, each server's together */
+    struct lconn_request drawn;
+    unsigned given; /* how many of its keys have been handed out */
 };
 
 struct ask_conf {
     const struct workload *workload;
     uint64_t seed, stream;
     unsigned thread, threads;
+    const struct shard *shard; /* NULL: every key belongs to every server */
 };
 
 /* False when memory is short. */
 must_check bool ask_init(struct ask *a, const struct ask_conf *conf);
 void ask_fini(struct ask *a);
 
-/* The next request goes to c, which has room and nothing else to do first. */
-void ask_push(struct ask *a, struct lconn *c, nsec_t intended);
+/* The server that the next part goes to; 0 when that is any. */
+unsigned ask_server(struct ask *a);
+/* The next part goes to c, one of that server's, which has room and nothing else to do first.
+ * True when it was the last of its request. */
+bool ask_push(struct ask *a, struct lconn *c, nsec_t intended);
+/* The request of which parts may be left is given up. */
+void ask_drop(struct ask *a);

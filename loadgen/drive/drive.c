@@ -32,22 +32,25 @@ is_measured(const struct drive *d, nsec_t when)
 static void
 offer_room(struct drive *d, struct lconn *c)
 {
-    if (d->conf.is_open && !c->in_room && c->todo_count == 0 &&
+    if (d->has_rooms && !c->in_room && c->todo_count == 0 &&
         lconn_has_room(c, d->conf.depth)) {
-        must(d->room_count < d->set->count);
-        d->room[(d->room_head + d->room_count++) % d->set->count] = c;
+        struct drive_room *room = &d->rooms[d->rooms_len > 1 ? c->server : 0];
+        must(room->count < d->room_cap);
+        room->ring[(room->head + room->count++) % d->room_cap] = c;
         c->in_room = true;
     }
 }
 
-/* The connection that has waited longest; NULL when none has room. */
+/* The connection that has waited longest and may have the next request; NULL when none has
+ * room. */
 static struct lconn *
 take_room(struct drive *d)
 {
-    while (d->room_count > 0) {
-        struct lconn *c = d->room[d->room_head];
-        d->room_head = (d->room_head + 1) % d->set->count;
-        d->room_count--;
+    struct drive_room *room = &d->rooms[ask_server(&d->ask)];
+    while (room->count > 0) {
+        struct lconn *c = room->ring[room->head];
+        room->head = (room->head + 1) % d->room_cap;
+        room->count--;
         c->in_room = false;
         if (c->todo_count == 0 && lconn_has_room(c, d->conf.depth)) {
             return c;
@@ -102,7 +105,7 @@ push_todo(struct drive *d, struct lconn *c, nsec_t now)
         if (is_measured(d, op->intended)) {
             ctr_add(&d->tally->offered, 1);
         }
-        if (d->conf.is_open) {
+        if (d->has_rooms) {
             make_dirty(d, c);
         }
     }
@@ -155,10 +158,52 @@ flush_dirty(struct drive *d)
     d->dirty_count = 0;
 }
 
+/* Of servers that share the keys, one that cannot be reached must not hold up what others
+ * are to be asked: whether the next request is one that nobody will take. */
+static bool
+is_unreachable(struct drive *d)
+{
+    unsigned server = ask_server(&d->ask);
+    for (unsigned i = 0; d->rooms_len > 1 && i < d->set->count; i++) {
+        const struct lconn *c = &d->set->conns[i];
+        if (c->server == server && c->state == LCONN_UP) {
+            return false;
+        }
+    }
+    return d->rooms_len > 1;
+}
+
+/* Closed loop over servers that share the keys: requests go to whom they belong, until one of
+ * these has no room. */
+static void
+hand_out(struct drive *d, nsec_t now)
+{
+    struct lconn *c;
+    unsigned dropped = 0;
+    while (now < d->window.end && dropped < d->set->count) {
+        if ((c = take_room(d)) != NULL) {
+            ask_push(&d->ask, c, 0);
+            make_dirty(d, c);
+            offer_room(d, c);
+        } else if (is_unreachable(d)) {
+            ask_drop(&d->ask);
+            dropped++;
+        } else {
+            return;
+        }
+    }
+}
+
 /* Closed loop: fills the connection up to its depth. */
 static void
 refill(struct drive *d, struct lconn *c, nsec_t now)
 {
+    if (d->has_rooms) {
+        push_todo(d, c, now);
+        offer_room(d, c);
+        hand_out(d, now);
+        return;
+    }
     while (c->state == LCONN_UP && now < d->window.end &&
            lconn_has_room(c, d->conf.depth)) {
         while (push_todo(d, c, now) && lconn_has_room(c, d->conf.depth)) {
@@ -179,23 +224,55 @@ next_arrival(struct drive *d)
     d->next = arrival_next(&d->arrival);
 }
 
+/* The next request is not sent. */
+static void
+pass_over(struct drive *d, ctr_t *why)
+{
+    if (is_measured(d, d->next)) {
+        tally_censored(d->tally, why, d->window.end - d->next);
+    }
+    ask_drop(&d->ask);
+    next_arrival(d);
+}
+
+/* Requests may have been passed over since the connection was chosen. */
+static bool
+is_for(struct drive *d, const struct lconn *c)
+{
+    return d->rooms_len == 1 || ask_server(&d->ask) == c->server;
+}
+
+/* A part of a request that is not its last is one more that is offered. */
+static void
+give(struct drive *d, struct lconn *c)
+{
+    if (ask_push(&d->ask, c, d->next)) {
+        next_arrival(d);
+    } else if (is_measured(d, d->next)) {
+        ctr_add(&d->tally->offered, 1);
+    }
+    make_dirty(d, c);
+}
+
 /* Open loop: hands out the requests that are due. One that finds no room stays the next
  * one, with its time; those behind it are drawn later, with theirs. */
 static void
 send_due(struct drive *d, nsec_t now)
 {
     struct lconn *c;
-    while (d->next <= now && d->next < d->window.end && (c = take_room(d)) != NULL) {
-        while (d->conf.drops_late && d->next + DRIVE_DROP_AFTER < now) {
-            if (is_measured(d, d->next)) {
-                tally_censored(d->tally, &d->tally->skipped, d->window.end - d->next);
+    while (d->next <= now && d->next < d->window.end) {
+        if ((c = take_room(d)) == NULL) {
+            if (!is_unreachable(d)) {
+                return;
             }
-            next_arrival(d);
+            pass_over(d, &d->tally->unsent);
+            continue;
         }
-        if (d->next <= now && d->next < d->window.end) {
-            ask_push(&d->ask, c, d->next);
-            next_arrival(d);
-            make_dirty(d, c);
+        while (d->conf.drops_late && d->next + DRIVE_DROP_AFTER < now) {
+            pass_over(d, &d->tally->skipped);
+        }
+        if (d->next <= now && d->next < d->window.end && is_for(d, c)) {
+            give(d, c);
         }
         offer_room(d, c);
     }
@@ -391,10 +468,11 @@ stop_timing(struct drive *d, nsec_t now)
 
 /* When there is something to do without an event from a connection. */
 static nsec_t
-next_duty(const struct drive *d, nsec_t now)
+next_duty(struct drive *d, nsec_t now)
 {
     nsec_t duty = now < d->window.start ? d->window.start : d->window.end;
-    if (d->conf.is_open && d->room_count > 0 && d->next < duty) {
+    if (d->conf.is_open && d->next < duty &&
+        (d->rooms[ask_server(&d->ask)].count > 0 || is_unreachable(d))) {
         duty = d->next;
     }
     return duty;
@@ -504,6 +582,22 @@ arrivals_of(const struct drive_conf *conf, unsigned conns)
     return a;
 }
 
+static bool
+init_rooms(struct drive *d)
+{
+    const struct lset_conf *conf = &d->set->conf;
+    d->has_rooms = d->conf.is_open || conf->shard != NULL;
+    d->rooms_len = conf->shard != NULL ? conf->targets_len : 1;
+    d->room_cap = d->set->count / d->rooms_len;
+    d->rooms = calloc(d->rooms_len, sizeof *d->rooms);
+    bool is_good = d->rooms != NULL;
+    for (unsigned i = 0; is_good && i < d->rooms_len; i++) {
+        d->rooms[i].ring = calloc(d->room_cap, sizeof(struct lconn *));
+        is_good = d->rooms[i].ring != NULL;
+    }
+    return is_good;
+}
+
 bool
 drive_init(struct drive *d, const struct drive_conf *conf, struct lset *set,
            struct tally *tally)
@@ -518,7 +612,6 @@ drive_init(struct drive *d, const struct drive_conf *conf, struct lset *set,
         set->conns[i].in_room = set->conns[i].is_dirty = false;
     }
     struct arrival_conf arrivals = arrivals_of(conf, set->count);
-    d->room = calloc(set->count, sizeof(struct lconn *));
     d->dirty = calloc(set->count, sizeof(struct lconn *));
     struct ask_conf ask = {
         .workload = d->w,
@@ -527,8 +620,9 @@ drive_init(struct drive *d, const struct drive_conf *conf, struct lset *set,
             stream_of(conf->agent, conf->first_thread + conf->thread, STREAM_REQUESTS),
         .thread = conf->part,
         .threads = conf->parts,
+        .shard = set->conf.shard,
     };
-    if (!ask_init(&d->ask, &ask) || d->room == NULL || d->dirty == NULL ||
+    if (!ask_init(&d->ask, &ask) || !init_rooms(d) || d->dirty == NULL ||
         (conf->is_open && !arrival_init(&d->arrival, &arrivals))) {
         drive_fini(d);
         return false;
@@ -540,10 +634,14 @@ void
 drive_fini(struct drive *d)
 {
     arrival_fini(&d->arrival);
-    free(d->room);
+    for (unsigned i = 0; d->rooms != NULL && i < d->rooms_len; i++) {
+        free(d->rooms[i].ring);
+    }
+    free(d->rooms);
     free(d->dirty);
     ask_fini(&d->ask);
-    d->room = d->dirty = NULL;
+    d->rooms = NULL;
+    d->dirty = NULL;
 }
 
 void

@@ -54,6 +54,12 @@ struct drive_window {
     nsec_t begin, start, end;
 };
 
+/* A ring of room_cap places. */
+struct drive_room {
+    struct lconn **ring;
+    unsigned head, count;
+};
+
 struct drive {
     struct drive_conf conf;
     struct drive_window window;
@@ -63,9 +69,11 @@ struct drive {
     struct ask ask;
     struct arrival arrival;
     nsec_t next; /* open loop: intended start of the next request */
-    /* Connections with room, in turn: a ring of set->count places. */
-    struct lconn **room;
-    unsigned room_head, room_count;
+    /* Connections with room, in turn: of all, or of each server when they share the keys.
+     * Closed loops without that have no use for them. */
+    struct drive_room *rooms;
+    unsigned rooms_len, room_cap;
+    bool has_rooms;
     struct lconn **dirty; /* with output not flushed */
     unsigned dirty_count;
     nsec_t next_tick;

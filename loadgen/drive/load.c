@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "loadgen/wire/shard.h"
+
 #define LOAD_WAIT_MS 100
 
 struct load {
@@ -37,12 +39,26 @@ lost(struct load *l, const struct lconn *c)
     return l->err;
 }
 
+/* Keys of other servers are theirs to store; false when no more is left for this one. */
+static bool
+skip_others(struct load *l, const struct lconn *c)
+{
+    char key[WORKLOAD_KEY_MAX];
+    const struct shard *shard = l->set->conf.shard;
+    uint64_t *next = &l->next[c->server];
+    while (shard != NULL && *next < l->slice.end &&
+           shard_of(shard, key, workload_put_key(l->w, *next, key)) != c->server) {
+        ++*next;
+    }
+    return *next < l->slice.end;
+}
+
 static const char *
 send_more(struct load *l, struct lconn *c)
 {
     size_t sent;
     uint64_t *next = &l->next[c->server];
-    while (*next < l->slice.end && lconn_has_room(c, LOAD_DEPTH)) {
+    while (skip_others(l, c) && lconn_has_room(c, LOAD_DEPTH)) {
         lconn_push(c, l->w,
                    &(struct lconn_request){.verb = CODEC_SET, .keys = next, .count = 1});
         ++*next;
@@ -114,7 +130,8 @@ load_run(struct lset *s, struct load_slice slice, struct tally *tally, char *err
         .w = s->conf.workload,
         .slice = slice,
         .tally = tally,
-        .left = (slice.end - slice.first) * s->conf.targets_len,
+        .left =
+            (slice.end - slice.first) * (s->conf.shard != NULL ? 1 : s->conf.targets_len),
         .last_answer = clock_now(),
         .err = err,
         .err_len = err_len,

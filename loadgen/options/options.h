@@ -17,6 +17,7 @@
 #include "loadgen/search/goal.h"
 #include "loadgen/search/scan.h"
 #include "loadgen/wire/ltls.h"
+#include "loadgen/wire/shard.h"
 #include "loadgen/wire/target.h"
 
 #define OPTIONS_SERVERS_MAX 1024
@@ -55,6 +56,7 @@ struct options {
     char *servers[OPTIONS_SERVERS_MAX]; /* each one address; owned */
     unsigned servers_len;
     enum transport transport; /* of those that do not say */
+    enum shard_law shard;     /* how they share the keys */
     struct ltls_conf tls;
 
     /* ---- options/measure.c */

@@ -94,6 +94,15 @@ call_transport(void *conf, const char *text)
 }
 
 static const char *
+call_hash(void *conf, const char *text)
+{
+    struct options *o = conf;
+    return shard_find(text, &o->shard)
+               ? NULL
+               : "the hashes are none, modulo, ketama, ketama-weighted and jump";
+}
+
+static const char *
 call_tls_verify(void *conf, const char *text)
 {
     struct options *o = conf;
@@ -110,6 +119,8 @@ static const struct opt rows[] = {
      .help = "servers, one a line"},
     {.name = "transport", .kind = OPT_CALL, .call = call_transport,
      .arg = "NAME", .help = "tcp, unix, udp or tls, of servers that do not say (tcp)"},
+    {.name = "hash", .kind = OPT_CALL, .call = call_hash, .arg = "NAME",
+     .help = "servers share the keys: modulo ketama ketama-weighted jump; none: each has all"},
     {.name = "tls-ca", .kind = OPT_TEXT, OF_RUN(tls.ca), .arg = "FILE",
      .help = "authorities that servers' certificates are checked with (the system's)"},
     {.name = "tls-cert", .kind = OPT_TEXT, OF_RUN(tls.cert), .arg = "FILE",

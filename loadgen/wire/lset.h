@@ -35,6 +35,7 @@ struct lset_conf {
     const struct workload *workload;
     const struct lconn_auth *auth; /* NULL: none */
     struct ltls *tls;              /* of targets that speak TLS */
+    const struct shard *shard;     /* which target a key belongs to; NULL: to each */
     bool with_nodelay;
     nsec_t timeout;
 };
