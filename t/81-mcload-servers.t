@@ -24,7 +24,7 @@ sub file_with {
 # A short run that stores its records first and must find them all.
 sub serves {
     my ($name, @args) = @_;
-    my $run = mcload_json('-r', '50', '-t', '0.1', '-u', '0.1', @args);
+    my $run = mcload_json('-r', '50', '-t', '0.3', '-u', '0.1', @args);
     ended_ok($run, $name);
     my $json = $run->{json};
     cmp_ok($json->{'totals.gets'} // 0, '>', 0, "$name: gets");
@@ -90,7 +90,7 @@ for my $hash (qw(modulo ketama ketama-weighted jump)) {
     my @servers = map { start_server() } 1 .. 3;
     my @at = map { '127.0.0.1:' . $_->port } @servers;
     my @common = ((map { ('-s', $_) } @at), "--hash=$hash", '-r', 200);
-    my $run = mcload_json(@common, '-t', '0.1', '-T', 2, '-c', 2, '-u', '0.2', '--verify=1');
+    my $run = mcload_json(@common, '-t', '0.3', '-T', 2, '-c', 2, '-u', '0.2', '--verify=1');
     ended_ok($run, "$hash, closed loop");
     my $json = $run->{json};
     is($json->{'totals.loaded'}, 200, "$hash: each record is stored once");

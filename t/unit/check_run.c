@@ -135,7 +135,7 @@ open_run(run_tick *tick)
         argv[i] = text[i];
     }
     ck_assert(options_parse(&options, sizeof text / sizeof text[0], argv, stderr));
-    ck_assert(target_resolve(&target, server.address, err, sizeof err));
+    ck_assert(target_resolve(&target, server.address, TRANSPORT_TCP, err, sizeof err));
     struct run_conf conf = {
         .options = &options, .targets = &target, .err = stderr, .tick = tick};
     ck_assert_int_eq(run_open(&run, &conf), EXIT_VALID);
