@@ -547,6 +547,8 @@ collect_class(struct run *r, const struct run_shot *shot, unsigned index,
     if (!result_init(result, c->threads)) {
         return false;
     }
+    result->evenness = evenness_create(r->o->servers_len);
+    bool is_good = result->evenness != NULL;
     run_sum(r, index, &result->total);
     double longest = 0;
     for (unsigned i = 0; i < c->threads; i++) {
@@ -554,6 +556,7 @@ collect_class(struct run *r, const struct run_shot *shot, unsigned index,
         ctr_add(&result->total.loaded, ctr_get(&t->loaded));
         result->costs[i] = t->cost;
         longest = fmax(longest, t->cost.elapsed_s);
+        is_good = is_good && evenness_add(result->evenness, &t->evenness);
     }
     result->name = c->conf->name;
     result->qps = rate_of(r, shot, index);
@@ -565,7 +568,7 @@ collect_class(struct run *r, const struct run_shot *shot, unsigned index,
     result->series = observe_take(&r->observe, index);
     result->from = r->o->from_issue ? FROM_ISSUE : FROM_INTENDED;
     result->slo = c->conf->slo;
-    return true;
+    return is_good;
 }
 
 static enum exit_status
@@ -575,12 +578,14 @@ collect(struct run *r, const struct run_shot *shot, enum watch_end how,
     if (!result_init_classes(result, r->threads_len, r->o->classes_len)) {
         return fail(r, "out of memory");
     }
+    result->evenness = evenness_create(r->o->servers_len);
     for (unsigned i = 0; i < r->o->classes_len; i++) {
-        if (!collect_class(r, shot, i, how, &result->classes[i])) {
+        struct result *c = &result->classes[i];
+        if (result->evenness == NULL || !collect_class(r, shot, i, how, c) ||
+            !result_add_class(result, c, r->classes[i].first)) {
             result_fini(result);
             return fail(r, "out of memory");
         }
-        result_add_class(result, &result->classes[i], r->classes[i].first);
         if (r->classes[i].conf->is_measuring) {
             result->shown = i;
             result->has_shown = true;

@@ -52,6 +52,26 @@ like($run->{out}, qr/^Class small: 1 x 3 connections, depth 1\n#type/m, '... wit
 like($run->{out}, qr/^Class bulk: 1 x 2 connections, depth 1\n#type/m, '... each');
 like($run->{out}, qr/^Objective p50:60s = met, [\d.]+ us$/m, 'the objective in words');
 
+# ---- servers and connections -------------------------------------------------------------
+
+my $second = start_server();
+my $per = run_program({command => [$ENV{MCLOAD} || './loadgen/mcload', '-s', $at, '-s',
+    '127.0.0.1:' . $second->port, '-t', '0.4', '-r', '100', '-q', '2000', '-T', '2', '-c', '3',
+    '--json', scratch_dir() . '/spread.json']});
+ended_ok($per, 'two servers');
+$json = json_of(scratch_dir() . '/spread.json');
+my $servers = $json->{servers};
+my ($name1, $n1, $name2, $n2) = $servers =~ /"name": "([^"]+)", "requests": (\d+)/g;
+is("$name1 $name2", "$at 127.0.0.1:" . $second->port, 'servers by name');
+is($n1 + $n2, $json->{'totals.achieved'}, '... have all requests');
+cmp_ok($n1, '>', 0, '... the one') && cmp_ok($n2, '>', 0, '... and the other');
+is($json->{'connections.count'}, 12, 'all connections');
+cmp_ok($json->{"connections.$_.min"}, '<=', $json->{"connections.$_.max"}, "... their $_")
+    for qw(requests p50 p99);
+cmp_ok($json->{'connections.imbalance'}, '>=', 1, '... how alike they are');
+like($per->{out}, qr/^Server \Q$at\E = $n1 requests, p50 [\d.]+ us, p99 [\d.]+ us$/m, 'in words');
+like($per->{out}, qr{^Connections = 12, min / median / max: requests \d+ / \d+ / \d+, p50 }m, '...');
+
 # ---- what a class shares with others is stored once --------------------------------------
 
 $run = mcload_json('-s', $at, '-t', '0.2', '-r', '300', '--key-prefix=shared:', '-q', '200',

@@ -281,7 +281,8 @@ send_due(struct drive *d, nsec_t now)
 /* ---- receiving --------------------------------------------------------------------- */
 
 static void
-count_good(struct drive *d, const struct lconn_done *done, nsec_t now)
+count_good(struct drive *d, const struct lconn *c, const struct lconn_done *done,
+           nsec_t now)
 {
     bool reads = done->op.verb == CODEC_GET || done->op.verb == CODEC_GETS;
     enum tally_verb verb = reads ? TALLY_READ : TALLY_UPDATE;
@@ -296,6 +297,8 @@ count_good(struct drive *d, const struct lconn_done *done, nsec_t now)
     }
     if (is_measured(d, done->op.intended)) {
         tally_good(d->tally, verb, now - done->op.intended, now - done->op.issued);
+        evenness_log_record(d->evenness, (unsigned)(c - d->set->conns),
+                            now - done->op.issued);
     }
 }
 
@@ -370,7 +373,7 @@ receive(struct drive *d, struct lconn *c)
             return false;
         case LCONN_GOOD:
             ctr_add(&d->tally->answered, 1);
-            count_good(d, &done, now);
+            count_good(d, c, &done, now);
             break;
         case LCONN_BAD:
         case LCONN_UNEXPECTED:
@@ -600,13 +603,14 @@ init_rooms(struct drive *d)
 
 bool
 drive_init(struct drive *d, const struct drive_conf *conf, struct lset *set,
-           struct tally *tally)
+           struct tally *tally, struct evenness_log *evenness)
 {
     *d = (struct drive){
         .conf = *conf,
         .set = set,
         .w = set->conf.workload,
         .tally = tally,
+        .evenness = evenness,
     };
     for (unsigned i = 0; i < set->count; i++) {
         set->conns[i].in_room = set->conns[i].is_dirty = false;

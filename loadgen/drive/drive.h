@@ -18,6 +18,7 @@
 #include "loadgen/drive/ask.h"
 #include "loadgen/wire/lset.h"
 #include "loadgen/measure/cost.h"
+#include "loadgen/measure/evenness.h"
 #include "loadgen/measure/tally.h"
 
 /* With late requests dropped: how late is too late. */
@@ -66,6 +67,7 @@ struct drive {
     const struct workload *w;
     struct lset *set;
     struct tally *tally;
+    struct evenness_log *evenness;
     struct ask ask;
     struct arrival arrival;
     nsec_t next; /* open loop: intended start of the next request */
@@ -85,7 +87,8 @@ struct drive {
 
 /* False when memory is short. The arguments live longer than d. */
 must_check bool drive_init(struct drive *d, const struct drive_conf *conf,
-                           struct lset *set, struct tally *tally);
+                           struct lset *set, struct tally *tally,
+                           struct evenness_log *evenness);
 void drive_fini(struct drive *d);
 /* Runs from window->begin to the end and drains. */
 void drive_run(struct drive *d, const struct drive_window *window);

@@ -128,11 +128,25 @@ load_slice(struct lthread *t, struct lset *set)
 }
 
 static const char *
+look_at_conns(struct lthread *t, const struct lset *set)
+{
+    if (!evenness_log_init(&t->evenness, set->count)) {
+        snprintf(t->err, sizeof t->err, "out of memory");
+        return t->err;
+    }
+    for (unsigned i = 0; i < t->evenness.len; i++) {
+        t->evenness.server[i] = set->conns[i].server;
+    }
+    return NULL;
+}
+
+static const char *
 prepare(struct lthread *t, struct lset *set)
 {
     const char *failed = take_place(t);
     failed =
         failed != NULL ? failed : lset_open(set, &t->conf.set, t->err, sizeof t->err);
+    failed = failed != NULL ? failed : look_at_conns(t, set);
     failed = failed != NULL ? failed : load_slice(t, set);
     return failed != NULL ? failed : take_priority(t);
 }
@@ -143,8 +157,9 @@ get_ready(struct lthread *t, struct lset *set, struct drive *d, bool is_fresh)
 {
     const char *failed = lset_renew(set, is_fresh, t->err, sizeof t->err);
     tally_reset(&t->tally);
+    evenness_log_reset(&t->evenness);
     drive_fini(d);
-    if (failed == NULL && !drive_init(d, &t->conf.drive, set, &t->tally)) {
+    if (failed == NULL && !drive_init(d, &t->conf.drive, set, &t->tally, &t->evenness)) {
         snprintf(t->err, sizeof t->err, "out of memory");
         failed = t->err;
     }
@@ -209,6 +224,7 @@ lthread_join(struct lthread *t)
     if (t->is_started) {
         PTHREAD_OK(pthread_join(t->id, NULL));
         tally_fini(&t->tally);
+        evenness_log_fini(&t->evenness);
         t->is_started = false;
     }
 }

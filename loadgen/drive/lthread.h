@@ -60,6 +60,7 @@ struct lthread {
     /* Of the last order; the main thread may read while a run goes on, and all of it when
      * the thread has reported. */
     struct tally tally;
+    struct evenness_log evenness; /* by its thread; read by the main one between runs */
     struct cost cost;
     char err[LTHREAD_ERR_MAX]; /* valid once it has failed */
     ctr_t loaded;              /* records, of the first order */

@@ -34,6 +34,7 @@ result_fini(struct result *r)
     free(r->costs);
     r->costs = NULL;
     series_destroy(&r->series);
+    evenness_destroy(&r->evenness);
     tally_fini(&r->total);
     for (unsigned i = 0; i < r->classes_len; i++) {
         result_fini(&r->classes[i]);
@@ -58,7 +59,7 @@ result_init_classes(struct result *r, unsigned threads, unsigned classes)
     return true;
 }
 
-void
+bool
 result_add_class(struct result *r, const struct result *of_class, unsigned first)
 {
     must(first + of_class->threads <= r->threads);
@@ -70,6 +71,8 @@ result_add_class(struct result *r, const struct result *of_class, unsigned first
     r->is_local = r->is_local || of_class->is_local;
     r->was_interrupted = r->was_interrupted || of_class->was_interrupted;
     r->elapsed_s = fmax(r->elapsed_s, of_class->elapsed_s);
+    return r->evenness == NULL || of_class->evenness == NULL ||
+           evenness_merge(r->evenness, of_class->evenness);
 }
 
 double

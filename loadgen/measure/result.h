@@ -13,6 +13,7 @@
 #include "loadgen/measure/cost.h"
 #include "loadgen/measure/series.h"
 #include "loadgen/measure/slo.h"
+#include "loadgen/measure/evenness.h"
 #include "loadgen/measure/tally.h"
 
 /* A run beyond one of these says more about the client than about the server. */
@@ -62,9 +63,10 @@ struct result {
     const struct search *search; /* whose answer this run was made at; NULL: none */
     struct check checks[CHECKS];
     bool is_valid;
-    struct series *series; /* the run in its order; NULL: not looked at */
-    enum tally_from from;  /* which latencies are told, and held against the objective */
-    struct slo slo;        /* of a class; all zero: none */
+    struct evenness *evenness; /* NULL: not looked at */
+    struct series *series;     /* the run in its order; NULL: not looked at */
+    enum tally_from from; /* which latencies are told, and held against the objective */
+    struct slo slo;       /* of a class; all zero: none */
     struct quantile slo_value;
     bool is_slo_met;        /* of the whole run: of all classes that have one */
     struct result *classes; /* of the whole run only */
@@ -82,8 +84,10 @@ must_check bool result_init(struct result *r, unsigned threads);
 must_check bool result_init_classes(struct result *r, unsigned threads, unsigned classes);
 void result_fini(struct result *r);
 
-/* Adds the numbers of a class to those of the whole run, its costs from `first` on. */
-void result_add_class(struct result *r, const struct result *of_class, unsigned first);
+/* Adds the numbers of a class to those of the whole run, its costs from `first` on. False when
+ * memory is short. */
+must_check bool result_add_class(struct result *r, const struct result *of_class,
+                                 unsigned first);
 /* Fills all, checks and is_valid from the rest, of classes too; once. With several classes
  * the whole is as good as each of them. */
 void result_judge(struct result *r);

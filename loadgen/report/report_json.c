@@ -319,6 +319,45 @@ write_slo(struct json *j, const struct result *r)
     json_close(j, '}');
 }
 
+static void
+write_range(struct json *j, const char *name, const struct evenness *s,
+            enum evenness_of what)
+{
+    struct evenness_range r = evenness_range(s, what);
+    json_open(j, name, '{');
+    json_u64(j, "min", r.min);
+    json_u64(j, "median", r.median);
+    json_u64(j, "max", r.max);
+    json_close(j, '}');
+}
+
+/* Latencies here are from issue, and to 3 %. */
+static void
+write_evenness(struct json *j, const struct evenness *s, const struct options *o)
+{
+    if (s == NULL) {
+        return;
+    }
+    json_open(j, "servers", '[');
+    for (unsigned i = 0; i < s->servers_len; i++) {
+        json_open(j, NULL, '{');
+        json_text(j, "name", o->servers[i]);
+        json_u64(j, "requests", hist_count(s->servers[i]));
+        json_u64(j, "p50", hist_quantile(s->servers[i], .50));
+        json_u64(j, "p99", hist_quantile(s->servers[i], .99));
+        json_close(j, '}');
+    }
+    json_close(j, ']');
+    struct evenness_range p99 = evenness_range(s, EVENNESS_P99);
+    json_open(j, "connections", '{');
+    json_u64(j, "count", s->conns_len);
+    write_range(j, "requests", s, EVENNESS_REQUESTS);
+    write_range(j, "p50", s, EVENNESS_P50);
+    write_range(j, "p99", s, EVENNESS_P99);
+    json_number(j, "imbalance", result_ratio((double)p99.max, (double)p99.median));
+    json_close(j, '}');
+}
+
 /* What the whole run and a class have in common. */
 static void
 write_part(struct json *j, const struct result *r, const struct lclass *c,
@@ -330,6 +369,7 @@ write_part(struct json *j, const struct result *r, const struct lclass *c,
     write_adherence(j, r);
     write_errors(j, &r->total);
     write_threads(j, r);
+    write_evenness(j, r->evenness, o);
     write_intervals(j, r->series);
     write_slo(j, r);
     write_checks(j, r);

@@ -378,6 +378,40 @@ print_objective(const struct result *r, FILE *out)
     }
 }
 
+/* Smallest, median and largest of the connections. */
+static void
+print_range(const struct evenness *s, enum evenness_of what, FILE *out)
+{
+    struct evenness_range r = evenness_range(s, what);
+    double unit = what == EVENNESS_REQUESTS ? 1 : NS_PER_US;
+    int digits = what == EVENNESS_REQUESTS ? 0 : 1;
+    fprintf(out, "%.*f / %.*f / %.*f", digits, (double)r.min / unit, digits,
+            (double)r.median / unit, digits, (double)r.max / unit);
+}
+
+/* Left out where there is one only. Latencies are from issue. */
+static void
+print_evenness(const struct result *r, const struct options *o, FILE *out)
+{
+    const struct evenness *s = r->evenness;
+    for (unsigned i = 0; s != NULL && s->servers_len > 1 && i < s->servers_len; i++) {
+        const struct hist *h = s->servers[i];
+        fprintf(out, "Server %s = %ju requests, p50 %.1f us, p99 %.1f us\n",
+                o->servers[i], (uintmax_t)hist_count(h),
+                (double)hist_quantile(h, .50) / NS_PER_US,
+                (double)hist_quantile(h, .99) / NS_PER_US);
+    }
+    if (s != NULL && s->conns_len > 1) {
+        fprintf(out, "Connections = %u, min / median / max: requests ", s->conns_len);
+        print_range(s, EVENNESS_REQUESTS, out);
+        fputs(", p50 ", out);
+        print_range(s, EVENNESS_P50, out);
+        fputs(" us, p99 ", out);
+        print_range(s, EVENNESS_P99, out);
+        fputs(" us\n", out);
+    }
+}
+
 static void
 print_class(const struct result *r, const struct options *o, unsigned i, FILE *out)
 {
@@ -397,6 +431,7 @@ print_class(const struct result *r, const struct options *o, unsigned i, FILE *o
     print_ops(t, out);
     print_pace(c, out);
     print_errors(c, out);
+    print_evenness(c, o, out);
     print_objective(c, out);
 }
 
@@ -425,6 +460,7 @@ report_text(const struct result *r, const struct options *o, FILE *out)
         print_intervals(r, out);
     }
     print_errors(r, out);
+    print_evenness(r, o, out);
     print_classes(r, o, out);
     print_cost(r, out);
     fprintf(out, "Seed = %ju\n", (uintmax_t)o->seed);

@@ -242,6 +242,15 @@ merged_waits(json_t *into, const json_t *from)
 
 static bool add_result(struct merge *m, json_t *into, const json_t *from);
 
+/* What says nothing of several runs together. */
+static void
+forget(json_t *result)
+{
+    json_object_del(result, "intervals");
+    json_object_del(result, "servers");
+    json_object_del(result, "connections");
+}
+
 /* A class that only one of both has is as it was. */
 static bool
 add_classes(struct merge *m, json_t *into, const json_t *from)
@@ -255,7 +264,7 @@ add_classes(struct merge *m, json_t *into, const json_t *from)
         json_t *same = json_object_get(mine, name);
         if (same != NULL) {
             is_good = is_good && add_result(m, same, other);
-            json_object_del(same, "intervals");
+            forget(same);
             json_object_del(same, "slo");
         } else if (mine != NULL) {
             json_object_set(mine, name, other);
@@ -333,7 +342,7 @@ saved_merge(const char *const *paths, unsigned count, bool in_turn, const char *
     json_object_set_new(top, "merged", names);
     /* What is of one run only. */
     if (count > 1) {
-        json_object_del(top, "intervals");
+        forget(top);
         json_object_del(top, "argv");
         json_object_del(top, "seed");
     }
