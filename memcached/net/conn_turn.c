@@ -2,6 +2,7 @@
  * Copyright (c) 2026 the memcached-qos authors
  */
 #include "base/probe.h"
+#include "net/admit.h"
 #include "net/conn_class.h"
 #include "net/conn_io.h"
 #include "net/conn_tls.h"
@@ -30,20 +31,6 @@ enum step {
     STEP_QUEUED, /* waits for a token, queued already */
     STEP_CLOSED,
 };
-
-/* Another step would take as long as the last one, which may be most of a turn: writing a
- * piece is. */
-static bool
-is_turn_over(const struct conn *c, const struct turn *turn)
-{
-    struct worker *w = c->worker;
-    if (turn->is_inline || turn->deadline == TURN_ENDLESS) {
-        return false;
-    }
-    nsec_t before = w->now;
-    nsec_t now = worker_read_clock(w);
-    return now + (now - before) >= turn->deadline;
-}
 
 /* ---- output --------------------------------------------------------------------------- */
 
@@ -172,7 +159,7 @@ step_read(struct conn *c, struct turn *turn, enum session_next next)
     }
     /* A turn that has only begun is not over. */
     bool may_be_over = turn->has_run || turn->reads > 1 || next == SESSION_WANT;
-    return may_be_over && is_turn_over(c, turn) ? STEP_DEFER : STEP_ON;
+    return may_be_over && worker_is_turn_over(c->worker, turn) ? STEP_DEFER : STEP_ON;
 }
 
 /* The last replies go out before the connection ends. */
@@ -211,7 +198,8 @@ after_part(struct conn *c, const struct turn *turn, enum session_ran ran)
 {
     switch (ran) {
     case RAN_AGAIN:
-        return turn->is_inline || is_turn_over(c, turn) ? STEP_DEFER : STEP_ON;
+        return turn->is_inline || worker_is_turn_over(c->worker, turn) ? STEP_DEFER
+                                                                       : STEP_ON;
     case RAN_LATE:
         c->habit.class = CLASS_BULK;
         return STEP_DEFER;
@@ -248,12 +236,7 @@ after_run(struct conn *c, struct turn *turn, enum session_ran ran)
 static struct limiter_request
 request_of(const struct conn *c, enum req_class class)
 {
-    const struct req *req = &c->session.req;
-    return (struct limiter_request){.class = class,
-                                    .peer = c->peer.key,
-                                    .since = c->arrived_at,
-                                    .keys =
-                                        req->family == FAMILY_RETRIEVE ? req->keys : 1};
+    return admit_request(&c->session, class, c->peer.key, c->arrived_at);
 }
 
 /* The gets that came with one that the SLO has refused, and have waited as long. */
@@ -281,17 +264,13 @@ static enum step
 refuse_request(struct conn *c, struct turn *turn, enum req_class class)
 {
     struct worker *w = c->worker;
-    bool as_miss = limiter_refuses_as_miss(&w->shared->limiter);
-    PROBE(qos__shed, c->fd, class);
-    turn->has_run = true;
-    latency_refuse(&w->latency, c);
-    enum step step = after_run(
-        c, turn, session_refuse(&c->session, &w->env, &c->in, &c->out, as_miss));
+    struct admit_owner owner = {c, c->fd, &c->session, &c->in, &c->out};
+    enum step step = after_run(c, turn, admit_refuse(w, &owner, turn, class));
     if (step != STEP_ON) {
         return step;
     }
     if (worker_refuses_rest(w)) {
-        refuse_rest(c, class, as_miss);
+        refuse_rest(c, class, limiter_refuses_as_miss(&w->shared->limiter));
     }
     return STEP_NEXT;
 }
@@ -309,7 +288,7 @@ admit(struct conn *c, struct turn *turn, enum req_class class)
      * has it: a turn that ends by time would send some and make room for more. */
     bool is_timed = turn->has_run && turn->requests % REQUESTS_TIMED == 0 &&
                     likely(w->budget.bytes == 0);
-    if (is_timed && is_turn_over(c, turn)) {
+    if (is_timed && worker_is_turn_over(c->worker, turn)) {
         return STEP_DEFER; /* the worker's time is up, not this connection's number */
     }
     if (class_is_limited(class) &&

@@ -12,6 +12,7 @@
 #include "base/probe.h"
 #include "base/rng.h"
 #include "net/addr.h"
+#include "net/admit.h"
 #include "net/classify.h"
 #include "net/frame.h"
 #include "net/stamp.h"
@@ -328,8 +329,7 @@ enum step {
 static bool
 is_turn_over(const struct udp *u, const struct turn *turn)
 {
-    return !turn->is_inline && turn->has_run && turn->deadline != TURN_ENDLESS &&
-           worker_read_clock(u->worker) >= turn->deadline;
+    return turn->has_run && worker_is_turn_over(u->worker, turn);
 }
 
 /* Cuts the next datagram off the reply. */
@@ -463,31 +463,13 @@ after_run(struct udp *u, struct turn *turn, enum session_ran ran)
     unreachable();
 }
 
-static struct limiter_request
-request_of(const struct udp *u, enum req_class class)
-{
-    const struct req *req = &u->session.req;
-    return (struct limiter_request){.class = class,
-                                    .peer = u->peer_key,
-                                    .since = u->received_at,
-                                    .keys =
-                                        req->family == FAMILY_RETRIEVE ? req->keys : 1};
-}
-
 /* Answers the request at the head without running it. */
 static enum step
 refuse_request(struct udp *u, struct turn *turn, enum req_class class)
 {
-    struct worker *w = u->worker;
-    PROBE(qos__shed, u->fd, class);
-    turn->has_run = true;
-    if (u->inbox.next == 1) {
-        latency_refuse(&w->latency, u);
-    }
-    enum step step =
-        after_run(u, turn,
-                  session_refuse(&u->session, &w->env, &u->in, &u->out,
-                                 limiter_refuses_as_miss(&w->shared->limiter)));
+    bool is_first = u->inbox.next == 1; /* of the batch: the one that is followed */
+    struct admit_owner owner = {is_first ? u : NULL, u->fd, &u->session, &u->in, &u->out};
+    enum step step = after_run(u, turn, admit_refuse(u->worker, &owner, turn, class));
     return step == STEP_ON ? STEP_NEXT : step;
 }
 
@@ -502,7 +484,8 @@ admit(struct udp *u, struct turn *turn, enum req_class class)
     /* After -R requests it is at the end of the line again, whoever has sent them. */
     bool is_served = turn->is_served && turn->requests > 0;
     if (class_is_limited(class)) {
-        struct limiter_request asked = request_of(u, class);
+        struct limiter_request asked =
+            admit_request(&u->session, class, u->peer_key, u->received_at);
         enum limiter_verdict verdict =
             worker_admit(u->worker, &u->task, &asked, is_served);
         if (unlikely(verdict != VERDICT_ADMIT)) {

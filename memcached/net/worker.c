@@ -285,6 +285,17 @@ worker_look_behind(struct worker *w)
     }
 }
 
+bool
+worker_is_turn_over(struct worker *w, const struct turn *turn)
+{
+    if (turn->is_inline || turn->deadline == TURN_ENDLESS) {
+        return false;
+    }
+    nsec_t before = w->now;
+    nsec_t now = worker_read_clock(w);
+    return now + (now - before) >= turn->deadline;
+}
+
 /* What has been served in this pass where it was read. */
 static nsec_t
 inline_used(const struct worker *w)

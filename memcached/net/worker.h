@@ -271,6 +271,9 @@ worker_follow(struct worker *w, struct limiter_spare *spare, enum req_class clas
     }
     return true;
 }
+/* A deferred turn has no time for a step that takes as long as what was done since the last look
+ * at the clock, which may be most of a turn: writing a piece is. Looks at it. */
+must_check bool worker_is_turn_over(struct worker *w, const struct turn *turn);
 /* Queues the task's head request behind the other deferred ones of the class. */
 void worker_defer(struct worker *w, struct task *t, enum req_class class);
 /* The task is closed: it leaves the queue in which it is. */
