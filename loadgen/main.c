@@ -180,6 +180,11 @@ generate(int argc, char **argv)
         if (o.wants_help) {
             print_help();
             status = EXIT_VALID;
+        } else if (o.wants_engines) {
+            for (unsigned i = 0; engine_at(i) != NULL; i++) {
+                puts(engine_at(i)->name);
+            }
+            status = EXIT_VALID;
         } else if (o.wants_models) {
             model_help(stdout);
             status = EXIT_VALID;

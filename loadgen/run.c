@@ -247,6 +247,7 @@ thread_conf(struct run *r, const struct run_class *c, unsigned thread)
                 .auth = l->password != NULL ? &c->auth : NULL,
                 .tls = r->conf.tls,
                 .shard = r->conf.shard,
+                .engine = r->o->engine,
                 .with_nodelay = !l->no_nodelay,
                 .timeout = (nsec_t)(r->o->timeout_s * (double)NSEC_PER_SEC),
             },

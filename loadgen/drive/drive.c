@@ -340,7 +340,7 @@ static void
 replace(struct drive *d, struct lconn *c, nsec_t now)
 {
     forget_requests(d, c, &d->tally->lost, now);
-    lconn_down(c);
+    lset_down(d->set, c);
     revive(d, c, now);
 }
 
@@ -550,7 +550,7 @@ drain(struct drive *d)
         struct lconn *c = &d->set->conns[i];
         if (c->count > 0) {
             forget_requests(d, c, &d->tally->unanswered, now);
-            lconn_down(c); /* what comes yet would be a reply to nothing */
+            lset_down(d->set, c); /* what comes yet would be a reply to nothing */
         }
     }
     while (d->conf.is_open && d->next < d->window.end) {

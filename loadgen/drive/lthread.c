@@ -188,7 +188,6 @@ lthread_main(void *arg)
     /* Allocated here, so that its memory is local to the CPU. */
     struct lset *set = calloc(1, sizeof *set);
     must(set != NULL);
-    set->epoll_fd = set->timer_fd = -1;
     bool is_good = prepare(t, set) == NULL;
     gate_report(t->gate, is_good);
     for (unsigned round = 1; (order = gate_take(t->gate, round, &window)) != GATE_END;

@@ -25,6 +25,15 @@ call_realtime(void *conf, const char *text)
     return NULL;
 }
 
+static const char *
+call_engine(void *conf, const char *text)
+{
+    struct options *o = conf;
+    o->wants_engines = strcmp(text, "help") == 0;
+    o->engine = o->wants_engines ? engine_at(0) : engine_find(text);
+    return o->engine != NULL ? NULL : "this build has no such engine: see --engine=help";
+}
+
 /* clang-format off */
 static const struct opt rows[] = {
     {.name = "affinity", .kind = OPT_FLAG, OF_RUN(has_affinity),
@@ -33,8 +42,16 @@ static const struct opt rows[] = {
      .help = "pin threads to these CPUs, e.g. 0,2,4-7"},
     {.name = "realtime", .kind = OPT_CALL, .call = call_realtime, .arg = "fifo:N",
      .help = "run sending threads at real-time priority N"},
+    {.name = "engine", .kind = OPT_CALL, .call = call_engine, .arg = "NAME",
+     .help = "how connections are waited for: epoll, io_uring; help"},
 };
 /* clang-format on */
+
+static void
+init(struct options *o)
+{
+    o->engine = engine_at(0);
+}
 
 static const char *
 settle(struct options *o)
@@ -44,4 +61,4 @@ settle(struct options *o)
                : NULL;
 }
 
-const struct run_group group_host = {ROWS(rows), .settle = settle};
+const struct run_group group_host = {ROWS(rows), .init = init, .settle = settle};

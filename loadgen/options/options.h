@@ -16,6 +16,7 @@
 #include "loadgen/options/lclass.h"
 #include "loadgen/search/goal.h"
 #include "loadgen/search/scan.h"
+#include "loadgen/wire/engine.h"
 #include "loadgen/wire/ltls.h"
 #include "loadgen/wire/shard.h"
 #include "loadgen/wire/target.h"
@@ -67,6 +68,8 @@ struct options {
     uint64_t seed;
 
     /* ---- options/host.c */
+    const struct engine *engine;
+    bool wants_engines; /* only their list */
     bool has_affinity;
     const char *cpus;
     int fifo_priority; /* 0: ordinary scheduling */

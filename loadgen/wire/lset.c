@@ -8,28 +8,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/timerfd.h>
 #include <time.h>
-#include <unistd.h>
 
 #define CONNECT_PAUSE_NS 1000000 /* while the listener's queue is full */
 
-/* Level-triggered writability is asked for only while output waits, or a handshake. */
 static bool
 watch(struct lset *s, struct lconn *c, bool for_send)
 {
-    if (c->is_watched && c->is_watched_for_send == for_send) {
-        return true;
-    }
-    bool is_up = c->state == LCONN_UP;
-    struct epoll_event ev = {
-        .events = (is_up || !for_send ? EPOLLIN : 0U) | (for_send ? EPOLLOUT : 0U),
-        .data.ptr = c,
-    };
-    int op = c->is_watched ? EPOLL_CTL_MOD : EPOLL_CTL_ADD;
-    c->is_watched = true;
-    c->is_watched_for_send = for_send;
-    return epoll_ctl(s->epoll_fd, op, c->link.fd, &ev) == 0;
+    return s->conf.engine->watch(s, c, for_send);
 }
 
 static struct link_conf
@@ -108,25 +94,33 @@ open_conn(struct lset *s, const struct target *t, unsigned server, char *err,
     return NULL;
 }
 
+static const char *
+start_engine(struct lset *s, char *err, size_t err_len)
+{
+    const struct engine *e = s->conf.engine;
+    for (unsigned i = 0; e->is_plain && i < s->conf.targets_len; i++) {
+        if (s->conf.targets[i].transport == TRANSPORT_TLS ||
+            s->conf.targets[i].transport == TRANSPORT_UDP) {
+            snprintf(err, err_len, "%s: --engine=%s knows neither TLS nor UDP",
+                     s->conf.targets[i].name, e->name);
+            return err;
+        }
+    }
+    const char *why = s->conns != NULL ? e->open(s) : strerror(ENOMEM);
+    if (why != NULL) {
+        snprintf(err, err_len, "cannot set up connections: %s (--engine=%s)", why,
+                 e->name);
+        return err;
+    }
+    return NULL;
+}
+
 const char *
 lset_open(struct lset *s, const struct lset_conf *conf, char *err, size_t err_len)
 {
-    s->conf = *conf;
-    s->armed_at = 0;
-    s->count = 0;
-    size_t all = (size_t)conf->targets_len * conf->per_target;
-    s->conns = calloc(all, sizeof *s->conns);
-    s->more = calloc(all, sizeof(struct lconn *));
-    s->more_before = calloc(all, sizeof(struct lconn *));
-    s->more_len = s->more_before_len = s->events_len = 0;
-    s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-    s->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
-    /* Edge-triggered: setting the timer anew clears it, so it is never read. */
-    struct epoll_event ev = {.events = EPOLLIN | EPOLLET, .data.ptr = NULL};
-    if (s->conns == NULL || s->more == NULL || s->more_before == NULL ||
-        s->epoll_fd == -1 || s->timer_fd == -1 ||
-        epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, s->timer_fd, &ev) != 0) {
-        snprintf(err, err_len, "cannot set up connections: %s", strerror(errno));
+    *s = (struct lset){.conf = *conf, .room = conf->targets_len * conf->per_target};
+    s->conns = calloc(s->room, sizeof *s->conns);
+    if (start_engine(s, err, err_len) != NULL) {
         return err;
     }
     for (unsigned i = 0; i < conf->per_target; i++) {
@@ -149,7 +143,7 @@ lset_renew(struct lset *s, bool all, char *err, size_t err_len)
         if (!all && c->state == LCONN_UP && c->count == 0 && c->todo_count == 0) {
             continue;
         }
-        lconn_down(c);
+        lset_down(s, c);
         if (!connect_and_wait(s, c, &why)) {
             snprintf(err, err_len, "cannot connect to %s: %s", c->target->name, why);
             return err;
@@ -161,101 +155,39 @@ lset_renew(struct lset *s, bool all, char *err, size_t err_len)
 void
 lset_close(struct lset *s)
 {
+    if (s->conf.engine != NULL) {
+        s->conf.engine->close(s);
+    }
     for (unsigned i = 0; i < s->count; i++) {
         lconn_fini(&s->conns[i]);
     }
     free(s->conns);
-    free(s->more);
-    free(s->more_before);
     s->conns = NULL;
-    s->more = s->more_before = NULL;
-    s->count = 0;
-    if (s->epoll_fd != -1) {
-        close(s->epoll_fd);
-    }
-    if (s->timer_fd != -1) {
-        close(s->timer_fd);
-    }
-    s->epoll_fd = s->timer_fd = -1;
+    s->count = s->room = 0;
 }
 
 unsigned
 lset_wait(struct lset *s, int timeout_ms)
 {
-    int n = epoll_wait(s->epoll_fd, s->events, LSET_EVENTS_MAX,
-                       s->more_len > 0 ? 0 : timeout_ms);
-    must(n >= 0 || errno == EINTR);
-    s->events_len = n > 0 ? (unsigned)n : 0;
-    if (unlikely(s->more_len > 0)) {
-        struct lconn **more = s->more;
-        s->more = s->more_before;
-        s->more_before = more;
-    }
-    s->more_before_len = s->more_len;
-    s->more_len = 0;
-    return s->events_len + s->more_before_len;
+    return s->conf.engine->wait(s, timeout_ms);
 }
 
 struct lconn *
 lset_event(struct lset *s, unsigned i, unsigned *can)
 {
-    if (unlikely(i >= s->events_len)) {
-        must(i - s->events_len < s->more_before_len);
-        struct lconn *c = s->more_before[i - s->events_len];
-        *can = LSET_CAN_RECEIVE;
-        c->is_in_more = false;
-        return c;
-    }
-    uint32_t events = s->events[i].events;
-    struct lconn *c = s->events[i].data.ptr;
-    *can = ((events & EPOLLOUT) != 0 ? LSET_CAN_SEND : 0) |
-           ((events & ~(uint32_t)EPOLLOUT) != 0 ? LSET_CAN_RECEIVE : 0);
-    /* TLS may have had to read before it could write. */
-    if (c != NULL && c->link.tls != NULL) {
-        *can |= LSET_CAN_SEND;
-    }
-    return c;
+    return s->conf.engine->event(s, i, can);
 }
 
 void
 lset_wake_at(struct lset *s, nsec_t when)
 {
-    if (s->armed_at == when) {
-        return;
-    }
-    struct itimerspec its = {
-        .it_value = {(time_t)(when / NSEC_PER_SEC), (long)(when % NSEC_PER_SEC)},
-    };
-    must(timerfd_settime(s->timer_fd, TFD_TIMER_ABSTIME, &its, NULL) == 0);
-    s->armed_at = when;
-}
-
-static void
-ask_again(struct lset *s, struct lconn *c)
-{
-    if (!c->is_in_more) {
-        must(s->more_len < s->count);
-        c->is_in_more = true;
-        s->more[s->more_len++] = c;
-    }
+    s->conf.engine->wake_at(s, when);
 }
 
 enum lset_input
 lset_receive(struct lset *s, struct lconn *c, struct lset_bytes *in)
 {
-    bool has_more;
-    in->p = s->input;
-    switch (link_receive(&c->link, s->input, sizeof s->input, &in->len, &has_more)) {
-    case LINK_OK:
-        if (unlikely(has_more)) {
-            ask_again(s, c);
-        }
-        return LSET_DATA;
-    case LINK_AGAIN:
-        return LSET_NOTHING;
-    default:
-        return LSET_LOST;
-    }
+    return s->conf.engine->receive(s, c, in);
 }
 
 bool
@@ -276,10 +208,18 @@ lset_flush(struct lset *s, struct lconn *c, nsec_t now, size_t *sent)
 }
 
 void
+lset_down(struct lset *s, struct lconn *c)
+{
+    if (c->link.fd != -1) {
+        s->conf.engine->forget(s, c);
+    }
+    lconn_down(c);
+}
+
+void
 lset_lose(struct lset *s, struct lconn *c, nsec_t now)
 {
-    (void)s; /* closing the socket takes it out of the epoll set */
-    lconn_down(c);
+    lset_down(s, c);
     c->backoff = c->backoff == 0 ? LSET_BACKOFF_FIRST : c->backoff * 2;
     c->backoff = c->backoff > LSET_BACKOFF_LAST ? LSET_BACKOFF_LAST : c->backoff;
     c->retry_at = now + c->backoff;

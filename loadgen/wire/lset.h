@@ -1,27 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  *
- * A thread's connections and how their bytes are moved: here by an epoll set with a timer
- * finer than epoll's milliseconds, one receive an event and one send a flush. Its thread only.
+ * A thread's connections: waiting for them, connecting, flushing. Its thread only.
  *
- * What stands below is all that loops know of it: they wait, ask what happened to whom, take
- * the bytes that came, push requests (lconn.h) and flush. Another engine replaces lset.c and
- * keeps to this: bytes from lset_receive are its own memory, valid until its next call;
- * lset_flush may have only begun to send, and stamps (lconn_sent) what the kernel was given;
- * whatever has more to give than an event says is an event of the next lset_wait. It finds
- * what to send through lconn_output and knows nothing of requests and replies.
+ * What stands below is all that loops know of how bytes are moved: they wait, ask what
+ * happened to whom, take the bytes that came, push requests (lconn.h) and flush. What waits
+ * and receives is an engine (engine.h). It knows nothing of requests and replies.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <sys/epoll.h>
 
 #include "base/clock.h"
+#include "loadgen/wire/engine.h"
 #include "loadgen/wire/lconn.h"
 
-#define LSET_EVENTS_MAX 256
-#define LSET_INPUT_BYTES 131072
 /* Pauses before connecting again: doubled from the first to the last. */
 #define LSET_BACKOFF_FIRST (10 * NSEC_PER_MSEC)
 #define LSET_BACKOFF_LAST NSEC_PER_SEC
@@ -36,23 +30,18 @@ struct lset_conf {
     const struct lconn_auth *auth; /* NULL: none */
     struct ltls *tls;              /* of targets that speak TLS */
     const struct shard *shard;     /* which target a key belongs to; NULL: to each */
+    const struct engine *engine;
     bool with_nodelay;
     nsec_t timeout;
 };
 
-/* What lset_wait has found; connections by number. */
+struct waiter; /* the engine's */
+
 struct lset {
     struct lset_conf conf;
-    int epoll_fd, timer_fd;
-    nsec_t armed_at; /* what the timer is set to, 0: nothing */
+    struct waiter *waiter;
     struct lconn *conns;
-    unsigned count;
-    struct epoll_event events[LSET_EVENTS_MAX];
-    unsigned events_len;
-    /* Connections with input that no event tells of: since the last wait, and before it. */
-    struct lconn **more, **more_before;
-    unsigned more_len, more_before_len;
-    char input[LSET_INPUT_BYTES]; /* of the connection being read */
+    unsigned count, room; /* of room connections, count exist */
 };
 
 /* Connects all and waits until they are. NULL, or a sentence (err) saying what failed. */
@@ -86,7 +75,7 @@ struct lset_bytes {
     size_t len;
 };
 
-/* What has come in, once an event. */
+/* What has come in, once an event; valid until the next lset_receive or lset_wait. */
 must_check enum lset_input lset_receive(struct lset *s, struct lconn *c,
                                         struct lset_bytes *in);
 
@@ -95,6 +84,8 @@ must_check enum lset_input lset_receive(struct lset *s, struct lconn *c,
  * connection is lost. */
 must_check bool lset_flush(struct lset *s, struct lconn *c, nsec_t now, size_t *sent);
 
+/* Closes the connection; its requests are forgotten. */
+void lset_down(struct lset *s, struct lconn *c);
 /* The connection is lost: closes it and sets the time of the next attempt. */
 void lset_lose(struct lset *s, struct lconn *c, nsec_t now);
 /* Starts or finishes connecting again. False when the attempt failed; the next one is set

@@ -12,8 +12,12 @@ our @EXPORT = qw(mcload mcload_json json_of ended_ok);
 my $mcload = $ENV{MCLOAD} || './loadgen/mcload';
 my $runs = 0;
 
+# $engine is what all runs wait for connections with, unless they say so themselves.
+our $engine;
+
 sub mcload {
-    return run_program({command => [$mcload, @_], timeout => 120});
+    return run_program({command => [$mcload, defined $engine ? "--engine=$engine" : (), @_],
+        timeout => 120});
 }
 
 # A run's JSON, checked by an independent parser, without the buckets.

@@ -1,0 +1,84 @@
+#!/usr/bin/env perl
+# mcload's engines move the same bytes: io_uring counts, verifies, loses and mends connections as
+# epoll does, and where it cannot work a line says so.
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::Bin/lib";
+use Test::More;
+use MCLoad;
+use MCTest;
+
+my $list = mcload('--engine=help');
+is($list->{status}, 0, '--engine=help is no run');
+like($list->{out}, qr/\Aepoll\n(io_uring\n)?\z/, 'it lists the engines of this build');
+
+my $bad = mcload('--engine=select', '-t', '0.1');
+is($bad->{status}, 1, 'an unknown engine is a usage error');
+is($bad->{err}, "mcload: this build has no such engine: see --engine=help (--engine \"select\")\n",
+    'and a line says so');
+
+my $server = start_server();
+my $at = '127.0.0.1:' . $server->port;
+my $probe = mcload('--engine=io_uring', '-s', $at, '--loadonly', '-r', '10');
+if ($list->{out} !~ /io_uring/) {
+    done_testing();
+    exit 0;
+}
+if ($probe->{status} == 2 && $probe->{err} =~ /cannot set up connections/) {
+    note("no io_uring here: $probe->{err}");
+    done_testing();
+    exit 0;
+}
+is($probe->{status}, 0, 'records are loaded') or diag($probe->{err});
+$MCLoad::engine = 'io_uring';
+
+# ---- the same counts ------------------------------------------------------------------------
+
+sub sums_up {
+    my ($run, $name) = @_;
+    my $json = $run->{json};
+    ended_ok($run, $name);
+    cmp_ok($json->{'totals.gets'}, '>', 0, "$name: gets are answered");
+    is($json->{'totals.hits'}, $json->{'totals.keys'}, "$name: all of them hits");
+    is($json->{"errors.$_"}, 0, "$name: no $_") for qw(wrong_value desync disconnect timeout);
+}
+
+sums_up(mcload_json('-s', $at, '-r', '500', '-c', '4', '-t', '0.3', '-u', '0.2', '--verify=1'),
+    'closed loop');
+sums_up(mcload_json('-s', $at, '-r', '500', '-c', '20', '-d', '16', '-T', '2', '-t', '0.3',
+    '--verify=1'), 'pipelined, two threads');
+sums_up(mcload_json('-s', $at, '-r', '500', '-c', '4', '-q', '2000', '-t', '0.4',
+    '--verify=1'), 'open loop');
+# Values larger than a buffer of the engine, more of them on their way than it has buffers for,
+# and sets that a socket does not take at once.
+sums_up(mcload_json('-s', $at, '-r', '20', '-V', '400000', '-c', '4', '-d', '8', '-t', '0.5',
+    '-u', '0.5', '--verify=1'), 'large values');
+sums_up(mcload_json('-s', $at, '-r', '50', '--protocol=binary', '-V', '20000', '-t', '0.3',
+    '--verify=1'), 'binary');
+
+my $path = scratch_dir() . '/socket';
+my $local = start_server(path => $path, args => ['-s', $path]);
+sums_up(mcload_json('-s', "unix:$path", '-r', '100', '-c', '3', '-t', '0.3', '--verify=1'),
+    'UNIX socket');
+$local->stop;
+
+# ---- what it does not do ----------------------------------------------------------------------
+
+{
+    my $run = mcload('-s', "udp://$at", '--noload', '-t', '0.1');
+    SKIP: {
+        skip 'this build knows no datagrams', 2 if $run->{status} == 1;
+        is($run->{status}, 2, 'datagrams are refused');
+        like($run->{err}, qr/--engine=io_uring knows neither TLS nor UDP$/m, 'by name');
+    }
+}
+
+# ---- the truth, with this engine --------------------------------------------------------------
+
+subtest 'the truth' => sub {
+    my $done = do "$FindBin::Bin/80-mcload-truth.t";
+    die $@ || $! if !defined $done;
+};
+
+done_testing();
