@@ -66,23 +66,39 @@ status_of(const struct campaign *c, const struct result *r)
 static void
 write_json(struct campaign *c, const struct result *r, bool is_one_of_many)
 {
-    FILE *json = c->conf->json;
+    FILE *json = c->conf->output->json;
     if (json == NULL) {
         return;
     }
     if (is_one_of_many) {
         fputs(c->reported > 0 ? ",\n" : RUNS_HEAD, json);
     }
-    report_json(r, c->o, c->conf->argc, c->conf->argv, json);
+    report_json(r, c->o, c->conf->output->argc, c->conf->output->argv, json);
     c->reported++;
 }
 
 static void
 end_json(struct campaign *c)
 {
-    if (c->conf->json != NULL) {
-        fputs(c->reported > 0 ? "]}\n" : RUNS_HEAD "]}\n", c->conf->json);
+    if (c->conf->output->json != NULL) {
+        fputs(c->reported > 0 ? "]}\n" : RUNS_HEAD "]}\n", c->conf->output->json);
     }
+}
+
+/* In full, wherever it was asked for. */
+static enum exit_status
+report(struct campaign *c, const struct result *r, bool is_one_of_many)
+{
+    bool is_written = output_report(c->conf->output, r);
+    write_json(c, r, is_one_of_many);
+    return is_written ? status_of(c, r) : EXIT_UNREACHABLE;
+}
+
+/* Otherwise the report is the JSON. */
+static bool
+has_text(const struct campaign *c)
+{
+    return c->o->format != FORMAT_JSON;
 }
 
 /* ---- the peak ------------------------------------------------------------------------ */
@@ -185,15 +201,15 @@ run_plain(struct campaign *c)
             return status;
         }
         was_interrupted = r.was_interrupted;
-        report_text(&r, c->o, c->conf->out);
-        write_json(c, &r, is_many);
+        status = report(c, &r, is_many);
         spread_add(&spread, &r);
-        status = status_of(c, &r);
         worst = worst != EXIT_INVALID && status != EXIT_VALID ? status : worst;
         result_fini(&r);
     }
     if (is_many) {
-        spread_print(&spread, c->conf->out);
+        if (has_text(c)) {
+            spread_print(&spread, c->conf->output->report);
+        }
         end_json(c);
     }
     return worst;
@@ -226,12 +242,14 @@ scan_point(struct campaign *c, double target, bool is_fresh, bool *ends)
     }
     *ends = is_over(c, &r);
     status = status_of(c, &r);
-    report_scan_row(&r, c->o, target, c->conf->out);
+    if (has_text(c)) {
+        report_scan_row(&r, c->o, target, c->conf->output->report);
+        fflush(c->conf->output->report); /* whoever watches sees each point at once */
+    }
     if (status != EXIT_VALID && !c->o->is_quiet) {
         fprintf(c->conf->err, "mcload: %.0f/s: ", target);
         report_verdict(&r, c->conf->err);
     }
-    fflush(c->conf->out); /* whoever watches sees each point as it is there */
     write_json(c, &r, true);
     result_fini(&r);
     return status;
@@ -242,7 +260,9 @@ scan_points(struct campaign *c, const double *points, unsigned count)
 {
     enum exit_status worst = EXIT_VALID;
     bool ends = false;
-    report_scan_head(c->conf->out);
+    if (has_text(c)) {
+        report_scan_head(c->conf->output->report);
+    }
     for (unsigned i = 0; i < count && !ends; i++) {
         double target = points[i] * (c->o->scan.is_share ? c->peak_qps : 1);
         for (int64_t n = 0; n < c->o->repeat && !ends; n++) {
@@ -353,9 +373,7 @@ report_answer(struct campaign *c, struct search *s, struct result *last)
     last->checks[CHECK_SEARCH] =
         (struct check){true, a.is_met && a.bound != SEARCH_BY_CLIENT, a.qps, 1};
     last->is_valid = last->is_valid && last->checks[CHECK_SEARCH].is_good;
-    report_text(last, c->o, c->conf->out);
-    write_json(c, last, false);
-    status = status_of(c, last);
+    status = report(c, last, false);
     result_fini(last);
     return status;
 }

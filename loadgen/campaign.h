@@ -8,6 +8,7 @@
 
 #include <stdio.h>
 
+#include "loadgen/output.h"
 #include "loadgen/run.h"
 
 /* Makes one run, as run_once does. */
@@ -18,12 +19,9 @@ struct campaign_conf {
     const struct options *options;
     campaign_shoot *shoot;
     void *arg;
-    int argc;
-    char **argv; /* for the report */
-    FILE *out;   /* reports */
-    FILE *json;  /* NULL: none */
-    FILE *err;   /* failures */
-    FILE *log;   /* how a search goes on; NULL: not wanted */
+    const struct output *output; /* reports */
+    FILE *err;                   /* failures */
+    FILE *log;                   /* how a search goes on; NULL: not wanted */
 };
 
 must_check enum exit_status campaign_run(const struct campaign_conf *conf);

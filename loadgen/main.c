@@ -11,6 +11,7 @@
 
 #include "loadgen/campaign.h"
 #include "loadgen/options/options.h"
+#include "loadgen/output.h"
 #include "loadgen/run.h"
 #include "loadgen/tools/tool.h"
 
@@ -60,33 +61,6 @@ has_progress(const struct options *o)
                             (o->progress == PROGRESS_AUTO && isatty(STDERR_FILENO)));
 }
 
-/* Opened before the run, so that a bad name does not cost the result. */
-static enum exit_status
-open_json(const struct options *o, FILE **json)
-{
-    *json = NULL;
-    if (o->json == NULL) {
-        return EXIT_VALID;
-    }
-    *json = fopen(o->json, "w");
-    if (*json == NULL) {
-        fprintf(stderr, "mcload: cannot write %s: %s\n", o->json, strerror(errno));
-        return EXIT_USAGE;
-    }
-    return EXIT_VALID;
-}
-
-static bool
-close_checked(FILE *f, const char *name)
-{
-    bool is_good = !ferror(f);
-    if (fclose(f) != 0 || !is_good) {
-        fprintf(stderr, "mcload: cannot write %s: %s\n", name, strerror(errno));
-        return false;
-    }
-    return true;
-}
-
 static void
 print_banner(const struct options *o)
 {
@@ -107,7 +81,7 @@ shoot(void *run, const struct run_shot *shot, struct result *result)
 
 static enum exit_status
 load_and_run(const struct options *o, const struct target *targets, struct ltls *tls,
-             const struct shard *shard, int argc, char **argv, FILE *json)
+             const struct shard *shard, const struct output *output)
 {
     struct run *run;
     enum exit_status status;
@@ -131,10 +105,7 @@ load_and_run(const struct options *o, const struct target *targets, struct ltls 
             .options = o,
             .shoot = shoot,
             .arg = run,
-            .argc = argc,
-            .argv = argv,
-            .out = stdout,
-            .json = json,
+            .output = output,
             .err = stderr,
             .log = !o->is_quiet && (o->verbose > 0 || conf.has_progress) ? stderr : NULL,
         };
@@ -147,7 +118,7 @@ load_and_run(const struct options *o, const struct target *targets, struct ltls 
 }
 
 static enum exit_status
-resolve_and_run(const struct options *o, int argc, char **argv, FILE *json)
+resolve_and_run(const struct options *o, const struct output *output)
 {
     static struct target targets[OPTIONS_SERVERS_MAX];
     struct ltls *tls;
@@ -158,8 +129,7 @@ resolve_and_run(const struct options *o, int argc, char **argv, FILE *json)
         bool is_shared = o->shard != SHARD_NONE && o->servers_len > 1;
         bool is_made = shard_init(&shard, o->shard, targets, o->servers_len);
         must(is_made);
-        status =
-            load_and_run(o, targets, tls, is_shared ? &shard : NULL, argc, argv, json);
+        status = load_and_run(o, targets, tls, is_shared ? &shard : NULL, output);
         shard_fini(&shard);
         ltls_close(tls);
     }
@@ -170,7 +140,7 @@ static enum exit_status
 generate(int argc, char **argv)
 {
     struct options o;
-    FILE *json;
+    struct output output;
     /* getopt moves operands to the end: keep the order as typed for the report. */
     char **typed = calloc((size_t)argc + 1, sizeof *typed);
     must(typed != NULL);
@@ -191,11 +161,9 @@ generate(int argc, char **argv)
         } else if (o.wants_version) {
             printf("mcload %s\n", PACKAGE_VERSION);
             status = EXIT_VALID;
-        } else {
-            status = open_json(&o, &json);
-            status =
-                status != EXIT_VALID ? status : resolve_and_run(&o, argc, typed, json);
-            if (json != NULL && !close_checked(json, o.json) && status == EXIT_VALID) {
+        } else if (output_open(&output, &o, argc, typed, stderr)) {
+            status = resolve_and_run(&o, &output);
+            if (!output_close(&output) && status == EXIT_VALID) {
                 status = EXIT_UNREACHABLE;
             }
         }
@@ -211,5 +179,9 @@ main(int argc, char **argv)
     int status = argc > 1 && tool_is(argv[1])
                      ? (int)tool_run(argc - 1, argv + 1, stdout, stderr)
                      : (int)generate(argc, argv);
-    return close_checked(stdout, "the report") ? status : EXIT_UNREACHABLE;
+    if (ferror(stdout) || fclose(stdout) != 0) {
+        fprintf(stderr, "mcload: cannot write the report: %s\n", strerror(errno));
+        return EXIT_UNREACHABLE;
+    }
+    return status;
 }

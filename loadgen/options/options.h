@@ -40,6 +40,15 @@ enum options_progress {
     PROGRESS_ALWAYS,
 };
 
+enum options_format {
+    FORMAT_TEXT,
+    FORMAT_MUTILATE,
+    FORMAT_JSON,
+    FORMAT_CSV,
+};
+
+#define OPTIONS_PERCENTILES_MAX 32
+
 struct options {
     /* What stands outside of classes, as it was written: rows of classes work on it here, so
      * it is first. What is sent is in the classes. */
@@ -84,7 +93,10 @@ struct options {
     int64_t repeat;
 
     /* ---- options/output.c */
-    const char *json;
+    const char *json, *output, *hgrm, *plot;
+    enum options_format format;
+    double percentiles[OPTIONS_PERCENTILES_MAX]; /* of the table, shares */
+    unsigned percentiles_len;
     enum options_progress progress;
     unsigned verbose;
     bool is_quiet;

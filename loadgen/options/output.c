@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+#include "base/num.h"
+
 static const char *
 call_progress(void *conf, const char *text)
 {
@@ -24,10 +26,60 @@ call_progress(void *conf, const char *text)
     return "progress is auto, none or always";
 }
 
+static const char *
+call_format(void *conf, const char *text)
+{
+    static const char *const names[] = {
+        [FORMAT_TEXT] = "text",
+        [FORMAT_MUTILATE] = "mutilate",
+        [FORMAT_JSON] = "json",
+        [FORMAT_CSV] = "csv",
+    };
+    for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (strcmp(text, names[i]) == 0) {
+            ((struct options *)conf)->format = (enum options_format)i;
+            return NULL;
+        }
+    }
+    return "the format is text, mutilate, json or csv";
+}
+
+static const char *
+call_percentiles(void *conf, const char *text)
+{
+    struct options *o = conf;
+    o->percentiles_len = 0;
+    for (const char *p = text;; p++) {
+        double percent;
+        size_t len = strcspn(p, ",");
+        if (o->percentiles_len == OPTIONS_PERCENTILES_MAX) {
+            return "too many percentiles";
+        }
+        if (!num_double(p, len, &percent) || percent <= 0 || percent >= 100) {
+            return "percentiles are numbers above 0 and below 100, with commas";
+        }
+        o->percentiles[o->percentiles_len++] = percent / 100;
+        p += len;
+        if (*p == '\0') {
+            return NULL;
+        }
+    }
+}
+
 /* clang-format off */
 static const struct opt rows[] = {
     {.name = "json", .kind = OPT_TEXT, OF_RUN(json), .arg = "FILE",
      .help = "write the result as JSON too"},
+    {.name = "format", .kind = OPT_CALL, .call = call_format,
+     .arg = "text|mutilate|json|csv", .help = "form of the report (text)"},
+    {.name = "output", .kind = OPT_TEXT, OF_RUN(output), .arg = "FILE",
+     .help = "where the report goes (stdout)"},
+    {.name = "percentiles", .kind = OPT_CALL, .call = call_percentiles, .arg = "P,P,...",
+     .help = "columns of the table (5,10,50,90,95,99,99.9,99.99)"},
+    {.name = "hgrm", .kind = OPT_TEXT, OF_RUN(hgrm), .arg = "PREFIX",
+     .help = "write PREFIX.hgrm and PREFIX-issue.hgrm, for HdrHistogram's plotters"},
+    {.name = "plot", .kind = OPT_TEXT, OF_RUN(plot), .arg = "DIR",
+     .help = "draw DIR/cdf.svg and DIR/time.svg"},
     {.name = "progress", .kind = OPT_CALL, .call = call_progress,
      .arg = "auto|none|always",
      .help = "a line a second on stderr (auto: on a terminal)"},
@@ -43,4 +95,20 @@ static const struct opt rows[] = {
 };
 /* clang-format on */
 
-const struct run_group group_output = {ROWS(rows)};
+static void
+init(struct options *o)
+{
+    static const double usual[] = {.05, .10, .50, .90, .95, .99, .999, .9999};
+    memcpy(o->percentiles, usual, sizeof usual);
+    o->percentiles_len = sizeof usual / sizeof usual[0];
+}
+
+static const char *
+settle(struct options *o)
+{
+    return o->format == FORMAT_JSON && o->json != NULL
+               ? "--format=json and --json contradict each other"
+               : NULL;
+}
+
+const struct run_group group_output = {ROWS(rows), .init = init, .settle = settle};

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  *
- * A result as text and as JSON, both from the same struct. Pure but for the stream.
+ * A result in its forms, all from the same struct. Pure but for the stream.
  */
 #pragma once
 
+#include <limits.h>
 #include <stdio.h>
 
-#include "loadgen/options/options.h"
 #include "loadgen/measure/result.h"
+#include "loadgen/options/options.h"
 #include "loadgen/report/schema.h"
 
 /* mutilate's table and totals, which existing scripts parse, then what it does not have.
@@ -17,9 +18,57 @@
  * ">T": it is above T. */
 void report_text(const struct result *r, const struct options *o, FILE *out);
 
-/* "VALID", or "INVALID:" and the reasons. */
-void report_verdict(const struct result *r, FILE *out);
+/* mutilate's report and nothing else, its columns and widths. Percentiles among requests
+ * never answered are printed as the bound alone. */
+void report_mutilate(const struct result *r, const struct options *o, FILE *out);
+
+/* A line of names, then one line for each class and kind of request ("read", "update"), and
+ * those of the whole run. Times are in microseconds; what is not known is left empty. */
+void report_csv(const struct result *r, const struct options *o, FILE *out);
 
 /* Times are in nanoseconds; numbers are finite or null. */
 void report_json(const struct result *r, const struct options *o, int argc, char **argv,
                  FILE *out);
+
+/* The text layout of HdrHistogram's percentile distribution, in microseconds, five steps to
+ * each half of what is left. Requests never answered count as slower than all, and have no
+ * lines. */
+void report_hgrm(const struct result *r, enum tally_from from, FILE *out);
+
+/* "VALID", or "INVALID: " and why; a line. */
+void report_verdict(const struct result *r, FILE *out);
+
+/* ---- what the tables share ------------------------------------------------------------ */
+
+#define REPORT_MEGABYTE 1048576.0
+#define REPORT_NS_PER_US 1e3
+#define REPORT_NAME_MAX 24
+
+/* Of a percentile, 0.95 or 0.999: "95th", "p999"; letters and digits only. */
+void report_column_name(double q, char name[REPORT_NAME_MAX]);
+
+/* What the table's row of a verb is made of. */
+struct report_row {
+    const char *name;
+    const struct hist *latency;
+    uint64_t censored; /* requests without a verb are shared out as the mix has it */
+};
+
+struct report_table {
+    const struct tally *tally;
+    struct report_row rows[TALLY_VERBS];
+};
+
+#define REPORT_ALL UINT_MAX
+
+/* Of class number `c` of the run r, or REPORT_ALL: of the whole run, or of the class that
+ * measures for it. */
+void report_table_of(const struct result *r, const struct options *o, unsigned c,
+                     struct report_table *table);
+
+/* Requests answered in the window, and what else the totals are made of. */
+struct report_totals {
+    double done, seconds, keys, misses, skipped, offered, rx, tx;
+};
+
+struct report_totals report_totals(const struct result *r);

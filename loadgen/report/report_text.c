@@ -3,21 +3,12 @@
  */
 #include "loadgen/report/report.h"
 
-#include <assert.h>
-
 #include "loadgen/report/report_many.h"
 
-#define MEGABYTE 1048576.0
-#define NS_PER_US 1e3
+#define MEGABYTE REPORT_MEGABYTE
+#define NS_PER_US REPORT_NS_PER_US
 
 #define SAMPLES_BEYOND_MIN 10 /* for a percentile that is more than noise */
-
-static const double row_quantiles[] = {.05, .10, .50, .90, .95, .99, .999, .9999, 1};
-static const char *const row_names[] = {"5th",  "10th", "50th",  "90th", "95th",
-                                        "99th", "p999", "p9999", "max"};
-static_assert(sizeof row_names / sizeof row_names[0] ==
-                  sizeof row_quantiles / sizeof row_quantiles[0],
-              "one name each");
 
 static void
 print_quantile(struct quantile q, double unit, FILE *out)
@@ -27,60 +18,38 @@ print_quantile(struct quantile q, double unit, FILE *out)
     fprintf(out, " %8s", text);
 }
 
-/* One row of the table. `censored` requests count as slower than all in h. */
+/* Requests that were never answered count as slower than all in h. */
 static void
-print_row(const char *name, const struct hist *h, const struct hist *waits,
-          uint64_t censored, double unit, FILE *out)
+print_row(const struct report_row *row, const struct hist *waits, double unit,
+          const struct options *o, FILE *out)
 {
-    fprintf(out, "%-7s %8.1f %8.1f %8.1f", name, hist_mean(h) / unit,
+    const struct hist *h = row->latency;
+    fprintf(out, "%-7s %8.1f %8.1f %8.1f", row->name, hist_mean(h) / unit,
             hist_stddev(h) / unit, (double)hist_min(h) / unit);
-    for (size_t i = 0; i < sizeof row_quantiles / sizeof row_quantiles[0]; i++) {
-        struct quantile q = result_quantile(h, waits, censored, row_quantiles[i]);
-        if (row_quantiles[i] == 1 && !q.is_bound) {
-            q.ns = hist_max(h);
-        }
-        print_quantile(q, unit, out);
+    for (unsigned i = 0; i < o->percentiles_len; i++) {
+        print_quantile(result_quantile(h, waits, row->censored, o->percentiles[i]), unit,
+                       out);
     }
+    struct quantile max = result_quantile(h, waits, row->censored, 1);
+    max.ns = max.is_bound ? max.ns : hist_max(h);
+    print_quantile(max, unit, out);
     fputc('\n', out);
 }
 
-/* Requests of a class without answer that are updates: what was never sent has no verb yet;
- * it is shared out as the mix has it. */
-static uint64_t
-updates_without_answer(const struct result *r, const struct lclass *c)
-{
-    double share = mix_share_of_updates(&c->mix);
-    double censored = (double)result_censored(&r->total);
-    return (uint64_t)(censored * share + 0.5);
-}
-
 static void
-print_table(const struct tally *t, enum tally_from from, uint64_t updates, FILE *out)
+print_table(const struct report_table *t, const struct options *o, FILE *out)
 {
-    uint64_t censored = result_censored(t);
+    char name[REPORT_NAME_MAX];
+    struct report_row op_q = {"op_q", t->tally->outstanding, 0};
     fprintf(out, "#type   %8s %8s %8s", "avg", "std", "min");
-    for (size_t i = 0; i < sizeof row_names / sizeof row_names[0]; i++) {
-        fprintf(out, " %8s", row_names[i]);
+    for (unsigned i = 0; i < o->percentiles_len; i++) {
+        report_column_name(o->percentiles[i], name);
+        fprintf(out, " %8s", name);
     }
-    fputc('\n', out);
-    print_row("read", t->latency[from][TALLY_READ], t->waits, censored - updates,
-              NS_PER_US, out);
-    print_row("update", t->latency[from][TALLY_UPDATE], t->waits, updates, NS_PER_US,
-              out);
-    print_row("op_q", t->outstanding, t->waits, 0, 1, out);
-}
-
-/* Of the whole run, or of the class that measures it. */
-static void
-print_first_table(const struct result *r, const struct options *o, FILE *out)
-{
-    uint64_t updates = 0;
-    for (unsigned i = 0; i < o->classes_len; i++) {
-        bool counts = !r->has_shown || r->shown == i;
-        const struct result *c = r->classes_len > 1 ? &r->classes[i] : r;
-        updates += counts ? updates_without_answer(c, &o->classes[i]) : 0;
-    }
-    print_table(result_shown(r), r->from, updates, out);
+    fprintf(out, " %8s\n", "max");
+    print_row(&t->rows[TALLY_READ], t->tally->waits, NS_PER_US, o, out);
+    print_row(&t->rows[TALLY_UPDATE], t->tally->waits, NS_PER_US, o, out);
+    print_row(&op_q, t->tally->waits, 1, o, out);
 }
 
 /* By what was sent; left out when it is what the table shows already. */
@@ -111,25 +80,21 @@ print_ops(const struct tally *t, FILE *out)
 static void
 print_totals(const struct result *r, FILE *out)
 {
-    const struct tally *t = &r->total;
-    double s = r->elapsed_s;
-    double done =
-        (double)ctr_get(&t->done[TALLY_READ]) + (double)ctr_get(&t->done[TALLY_UPDATE]);
-    double keys = (double)ctr_get(&t->keys);
-    double misses = keys - (double)ctr_get(&t->hits);
-    double skipped = (double)ctr_get(&t->skipped);
-    double rx = (double)ctr_get(&t->rx_bytes);
-    double tx = (double)ctr_get(&t->tx_bytes);
-    fprintf(out, "\nTotal QPS = %.1f (%.0f / %.1fs)\n", result_ratio(done, s), done, s);
+    struct report_totals t = report_totals(r);
+    fprintf(out, "\nTotal QPS = %.1f (%.0f / %.1fs)\n", result_ratio(t.done, t.seconds),
+            t.done, t.seconds);
     if (r->peak_qps > 0) {
         fprintf(out, "Peak QPS  = %.1f\n", r->peak_qps);
     }
     fputc('\n', out);
-    fprintf(out, "Misses = %.0f (%.1f%%)\n", misses, 100 * result_ratio(misses, keys));
-    fprintf(out, "Skipped TXs = %.0f (%.1f%%)\n\n", skipped,
-            100 * result_ratio(skipped, (double)ctr_get(&t->offered)));
-    fprintf(out, "RX %12.0f bytes : %7.1f MB/s\n", rx, result_ratio(rx / MEGABYTE, s));
-    fprintf(out, "TX %12.0f bytes : %7.1f MB/s\n\n", tx, result_ratio(tx / MEGABYTE, s));
+    fprintf(out, "Misses = %.0f (%.1f%%)\n", t.misses,
+            100 * result_ratio(t.misses, t.keys));
+    fprintf(out, "Skipped TXs = %.0f (%.1f%%)\n\n", t.skipped,
+            100 * result_ratio(t.skipped, t.offered));
+    fprintf(out, "RX %12.0f bytes : %7.1f MB/s\n", t.rx,
+            result_ratio(t.rx / MEGABYTE, t.seconds));
+    fprintf(out, "TX %12.0f bytes : %7.1f MB/s\n\n", t.tx,
+            result_ratio(t.tx / MEGABYTE, t.seconds));
 }
 
 static void
@@ -278,7 +243,7 @@ print_cost(const struct result *r, FILE *out)
 }
 
 static void
-print_notes(const struct result *r, FILE *out)
+print_notes(const struct result *r, const struct options *o, FILE *out)
 {
     const struct tally *t = &r->total;
     if (r->is_local) {
@@ -287,12 +252,14 @@ print_notes(const struct result *r, FILE *out)
     if (r->was_loaded && ctr_get(&t->hits) < ctr_get(&t->keys)) {
         fputs("Note: misses, though all records were stored before: evicted?\n", out);
     }
-    for (size_t i = 0; i < sizeof row_quantiles / sizeof row_quantiles[0]; i++) {
+    for (unsigned i = 0; i < o->percentiles_len; i++) {
         double beyond = (double)(hist_count(r->all[FROM_INTENDED]) + result_censored(t)) *
-                        (1 - row_quantiles[i]);
-        if (row_quantiles[i] < 1 && beyond < SAMPLES_BEYOND_MIN - 0.5) {
+                        (1 - o->percentiles[i]);
+        if (o->percentiles[i] < 1 && beyond < SAMPLES_BEYOND_MIN - 0.5) {
+            char name[REPORT_NAME_MAX];
+            report_column_name(o->percentiles[i], name);
             fprintf(out, "Note: fewer than %d requests lie beyond %s: run longer\n",
-                    SAMPLES_BEYOND_MIN, row_names[i]);
+                    SAMPLES_BEYOND_MIN, name);
             break;
         }
     }
@@ -417,19 +384,19 @@ print_class(const struct result *r, const struct options *o, unsigned i, FILE *o
 {
     const struct result *c = &r->classes[i];
     const struct lclass *l = &o->classes[i];
-    const struct tally *t = &c->total;
-    double done =
-        (double)ctr_get(&t->done[TALLY_READ]) + (double)ctr_get(&t->done[TALLY_UPDATE]);
-    double keys = (double)ctr_get(&t->keys);
+    struct report_totals t = report_totals(c);
+    struct report_table table;
     fprintf(out, "\nClass %s: %u x %jd connections, depth %jd\n", c->name, c->threads,
             (intmax_t)l->connections, (intmax_t)l->depth);
-    print_table(t, c->from, updates_without_answer(c, l), out);
-    fprintf(out, "QPS = %.1f (%.0f / %.1fs)\n", result_ratio(done, c->elapsed_s), done,
-            c->elapsed_s);
-    fprintf(out, "Misses = %.0f (%.1f%%)\n", keys - (double)ctr_get(&t->hits),
-            100 * result_ratio(keys - (double)ctr_get(&t->hits), keys));
-    print_ops(t, out);
+    report_table_of(r, o, i, &table);
+    print_table(&table, o, out);
+    fprintf(out, "QPS = %.1f (%.0f / %.1fs)\n", result_ratio(t.done, t.seconds), t.done,
+            t.seconds);
+    fprintf(out, "Misses = %.0f (%.1f%%)\n", t.misses,
+            100 * result_ratio(t.misses, t.keys));
+    print_ops(&c->total, out);
     print_pace(c, out);
+    print_confidence(c, out);
     print_errors(c, out);
     print_evenness(c, o, out);
     print_objective(c, out);
@@ -451,7 +418,9 @@ print_classes(const struct result *r, const struct options *o, FILE *out)
 void
 report_text(const struct result *r, const struct options *o, FILE *out)
 {
-    print_first_table(r, o, out);
+    struct report_table table;
+    report_table_of(r, o, REPORT_ALL, &table);
+    print_table(&table, o, out);
     print_totals(r, out);
     print_ops(&r->total, out);
     print_pace(r, out);
@@ -464,7 +433,7 @@ report_text(const struct result *r, const struct options *o, FILE *out)
     print_classes(r, o, out);
     print_cost(r, out);
     fprintf(out, "Seed = %ju\n", (uintmax_t)o->seed);
-    print_notes(r, out);
+    print_notes(r, o, out);
     if (r->search != NULL) {
         report_search_text(r->search, &o->goal, out);
     }

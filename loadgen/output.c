@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ */
+#include "loadgen/output.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "loadgen/report/report.h"
+#include "loadgen/tools/plot.h"
+
+#define NAME_MAX_LEN 4096
+
+static bool
+fail(const struct output *out, const char *name)
+{
+    fprintf(out->err, "mcload: cannot write %s: %s\n", name, strerror(errno));
+    return false;
+}
+
+bool
+output_open(struct output *out, const struct options *o, int argc, char **argv, FILE *err)
+{
+    *out =
+        (struct output){.o = o, .argc = argc, .argv = argv, .report = stdout, .err = err};
+    if (o->output != NULL) {
+        out->report = fopen(o->output, "w");
+        if (out->report == NULL) {
+            return fail(out, o->output);
+        }
+    }
+    if (o->format == FORMAT_JSON) {
+        out->json = out->report;
+    } else if (o->json != NULL) {
+        out->json = fopen(o->json, "w");
+        if (out->json == NULL) {
+            fail(out, o->json);
+            if (out->report != stdout) {
+                fclose(out->report);
+            }
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool
+close_file(const struct output *out, FILE *f, const char *name)
+{
+    if (f == NULL || f == stdout) {
+        return true;
+    }
+    bool is_good = !ferror(f);
+    return (fclose(f) == 0 && is_good) || fail(out, name);
+}
+
+bool
+output_close(struct output *out)
+{
+    FILE *json = out->json != out->report ? out->json : NULL;
+    bool is_good = close_file(out, out->report, out->o->output);
+    return close_file(out, json, out->o->json) && is_good;
+}
+
+/* ---- files of one result -------------------------------------------------------------- */
+
+static bool
+write_hgrm(const struct output *out, const struct result *r, const char *class_name)
+{
+    static const char *const endings[] = {[FROM_INTENDED] = "", [FROM_ISSUE] = "-issue"};
+    char name[NAME_MAX_LEN];
+    for (unsigned from = 0; from < FROM_COUNT; from++) {
+        snprintf(name, sizeof name, "%s%s%s%s.hgrm", out->o->hgrm,
+                 class_name != NULL ? "-" : "", class_name != NULL ? class_name : "",
+                 endings[from]);
+        FILE *f = fopen(name, "w");
+        if (f == NULL) {
+            return fail(out, name);
+        }
+        report_hgrm(r, from, f);
+        if (!close_file(out, f, name)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static struct saved_point
+point_of(const struct result *r, double share)
+{
+    const struct hist *h = r->all[FROM_INTENDED], *waits = r->total.waits;
+    uint64_t censored = result_censored(&r->total);
+    struct quantile q = result_quantile(h, waits, censored, share);
+    struct saved_point p = {
+        .is_measured = !q.is_bound && hist_count(h) > 0,
+        .value = (double)q.ns,
+    };
+    struct ci ci = r->series != NULL ? series_ci(r->series, share) : (struct ci){0};
+    struct quantile high = result_quantile(h, waits, censored, ci.high);
+    p.has_interval = ci.is_known;
+    p.low = (double)result_quantile(h, waits, censored, ci.low).ns;
+    p.high = ci.high < 1 && !high.is_bound ? (double)high.ns : INFINITY;
+    return p;
+}
+
+/* As it would be read back; its histogram is the result's. */
+static struct saved_run
+as_saved(const struct result *r, const char *name)
+{
+    struct saved_run run = {
+        .name = strdup(name),
+        .is_valid = r->is_valid,
+        .is_open = r->is_open,
+        .seconds = r->elapsed_s,
+        .latency = r->all[FROM_INTENDED],
+        .censored = result_censored(&r->total),
+    };
+    must(run.name != NULL);
+    for (unsigned at = 0; at < SAVED_AT; at++) {
+        run.at[at] = point_of(r, saved_at_share(at));
+    }
+    unsigned rows = r->series != NULL ? r->series->rows_len : 0;
+    run.rows = calloc(rows + 1, sizeof *run.rows);
+    must(run.rows != NULL);
+    for (unsigned i = 0; i < rows; i++) {
+        const struct series_row *row = &r->series->rows[i];
+        run.rows[run.rows_len++] = (struct saved_row){
+            .start_s = row->start_s,
+            .length_s = row->length_s,
+            .rate = result_ratio((double)row->requests, row->length_s),
+            .p50 = (double)row->p50,
+            .p99 = (double)row->p99,
+        };
+    }
+    return run;
+}
+
+static bool
+draw(const struct output *out, const struct saved *runs, enum plot_kind kind)
+{
+    char name[NAME_MAX_LEN];
+    struct plot plot = {.kind = kind, .groups = runs, .groups_len = 1};
+    snprintf(name, sizeof name, "%s/%s.svg", out->o->plot, plot_kind_name(kind));
+    FILE *f = fopen(name, "w");
+    if (f == NULL) {
+        return fail(out, name);
+    }
+    const char *missing = plot_draw(&plot, f);
+    if (missing != NULL) {
+        fprintf(out->err, "mcload: no plot in %s: %s\n", name, missing);
+    }
+    return close_file(out, f, name);
+}
+
+/* One curve for each class. */
+static bool
+write_plots(const struct output *out, const struct result *r)
+{
+    unsigned count = r->classes_len > 1 ? r->classes_len : 1;
+    struct saved runs = {.count = count, .capacity = count};
+    runs.runs = calloc(count, sizeof *runs.runs);
+    must(runs.runs != NULL);
+    for (unsigned i = 0; i < count; i++) {
+        runs.runs[i] = count > 1 ? as_saved(&r->classes[i], r->classes[i].name)
+                                 : as_saved(r, "all requests");
+    }
+    bool is_good = draw(out, &runs, PLOT_CDF) && draw(out, &runs, PLOT_TIME);
+    for (unsigned i = 0; i < count; i++) {
+        runs.runs[i].latency = NULL; /* not ours */
+    }
+    saved_fini(&runs);
+    return is_good;
+}
+
+static void
+write_report(const struct output *out, const struct result *r)
+{
+    switch (out->o->format) {
+    case FORMAT_TEXT:
+        report_text(r, out->o, out->report);
+        break;
+    case FORMAT_MUTILATE:
+        report_mutilate(r, out->o, out->report);
+        if (!out->o->is_quiet) {
+            report_verdict(r, out->err);
+        }
+        break;
+    case FORMAT_JSON:
+        break; /* its writer knows how many results there are */
+    case FORMAT_CSV:
+        report_csv(r, out->o, out->report);
+        break;
+    }
+}
+
+bool
+output_report(const struct output *out, const struct result *r)
+{
+    bool is_good = true;
+    write_report(out, r);
+    if (out->o->hgrm != NULL) {
+        is_good = write_hgrm(out, r, NULL);
+        for (unsigned i = 0; r->classes_len > 1 && i < r->classes_len && is_good; i++) {
+            is_good = write_hgrm(out, &r->classes[i], r->classes[i].name);
+        }
+    }
+    if (out->o->plot != NULL) {
+        is_good = write_plots(out, r) && is_good;
+    }
+    return is_good;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * Where results go: the report, and the files asked for beside it. Main thread.
+ *
+ *     output_open before the run, so that a bad name does not cost the result;
+ *     output_report once or more; output_close
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "loadgen/measure/result.h"
+#include "loadgen/options/options.h"
+
+struct output {
+    const struct options *o;
+    int argc; /* as typed, for the JSON */
+    char **argv;
+    FILE *report; /* stdout, or a file */
+    FILE *json;   /* report with --format=json; NULL: not asked for */
+    FILE *err;
+};
+
+/* False with a line on err. Arguments live longer than out. */
+must_check bool output_open(struct output *out, const struct options *o, int argc,
+                            char **argv, FILE *err);
+/* The report of one result, but for JSON, and the files with only that in them. False with a
+ * line on err when one could not be written. */
+must_check bool output_report(const struct output *out, const struct result *r);
+/* False with a line on err when what was written did not arrive. stdout stays open. */
+must_check bool output_close(struct output *out);

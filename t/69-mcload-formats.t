@@ -1,0 +1,118 @@
+#!/usr/bin/env perl
+# The forms of mcload's report: mutilate's to the byte, CSV, JSON on stdout, HdrHistogram's
+# percentile distribution, columns of choice, plots.
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::Bin/lib";
+use Test::More;
+use MCLoad;
+use MCTest;
+
+my $dir = scratch_dir();
+my $server = start_server();
+my @at = ('-s', '127.0.0.1:' . $server->port, '-r', '500', '-t', '0.4');
+
+sub read_file {
+    my ($name) = @_;
+    open my $fh, '<', $name or return '';
+    local $/;
+    return scalar <$fh>;
+}
+
+# The verdict depends on the machine; any but a failed run will do.
+sub ended {
+    my ($run, $name) = @_;
+    ok($run->{status} == 0 || $run->{status} == 3, $name) or diag($run->{err});
+}
+
+# ---- mutilate --------------------------------------------------------------------------
+
+my $run = mcload(@at, '-q', '2k', '-u', '0.3', '--format=mutilate');
+ended($run, 'format mutilate');
+my $number = qr/ [ \d]{5}\.\d/;
+like($run->{out}, qr{\A
+\#type\ {7}avg\ {5}std\ {5}min\ {5}5th\ {4}10th\ {4}90th\ {4}95th\ {4}99th\n
+read\ \ \ (?:$number){8}\n
+update\ (?:$number){8}\n
+op_q\ \ \ (?:$number){8}\n
+\n
+Total\ QPS\ =\ \d+\.\d\ \(\d+\ /\ 0\.4s\)\n
+\n
+Misses\ =\ 0\ \(0\.0%\)\n
+Skipped\ TXs\ =\ 0\ \(0\.0%\)\n
+\n
+RX\ [\ \d]{9}\d\ bytes\ :\ [\ \d]{4}\.\d\ MB/s\n
+TX\ [\ \d]{9}\d\ bytes\ :\ [\ \d]{4}\.\d\ MB/s\n
+\z}x, 'every byte of it');
+like($run->{err}, qr/^(?:IN)?VALID/m, 'the verdict goes to stderr');
+$run = mcload(@at, '--noload', '-q', '1k', '--format=mutilate', '--quiet');
+is($run->{err}, '', 'nothing there with --quiet');
+
+# ---- CSV and JSON ----------------------------------------------------------------------
+
+$run = mcload(@at, '--noload', '-q', '2k', '--format=csv', '--percentiles=50,99');
+ended($run, 'format csv');
+my @lines = split /\n/, $run->{out};
+is(shift @lines,
+    'class,type,count,unanswered,avg,std,min,50th,99th,max,qps,keys,misses,errors,seconds,valid',
+    'its header');
+is(scalar @lines, 2, 'a line for each type');
+like($lines[0], qr/^"all",read,\d+,\d+(?:,[\d.]*){11},(?:true|false)$/, 'reads');
+is(scalar(split /,/, $lines[1]), 16, 'as many fields as names');
+
+$run = mcload(@at, '--noload', '-q', '2k', '--format=json', '--output', "$dir/out.json");
+ended($run, 'format json');
+is($run->{out}, '', 'nothing on stdout with --output');
+is(json_of("$dir/out.json")->{schema}, '"mcload/1"', 'the report is the JSON');
+
+# ---- columns ---------------------------------------------------------------------------
+
+$run = mcload(@at, '--noload', '-q', '2k', '--percentiles=1,22,33,50,99.5,99.99');
+ended($run, '--percentiles');
+is(join(' ', ($run->{out} =~ /^#type(.*)$/m)[0] =~ /\S+/g),
+    'avg std min 1st 22nd 33rd 50th p995 p9999 max', 'the columns asked for');
+is(scalar(split ' ', ($run->{out} =~ /^update(.*)$/m)[0]), 10, 'with a value each');
+
+# ---- histograms and plots --------------------------------------------------------------
+
+$run = mcload(@at, '--noload', '-q', '2k', '--hgrm', "$dir/h", '--plot', $dir, '--json',
+    "$dir/h.json");
+ended($run, '--hgrm and --plot');
+my $json = json_of("$dir/h.json");
+for my $name ('h.hgrm', 'h-issue.hgrm') {
+    my $text = read_file("$dir/$name");
+    my @rows = $text =~ /^ +([\d.]+) ([\d.]+) +(\d+)(?: +([\d.]+))?$/mg;
+    like($text, qr/\A {7}Value {5}Percentile TotalCount 1\/\(1-Percentile\)\n\n/, "$name: header");
+    cmp_ok(scalar @rows / 4, '>', 20, '... lines');
+    my $rises = 1;
+    for (my $i = 4; $i < @rows; $i += 4) {
+        $rises &&= $rows[$i] >= $rows[$i - 4] && $rows[$i + 1] > $rows[$i - 3]
+            && $rows[$i + 2] > $rows[$i - 2];
+    }
+    ok($rises, '... that rise');
+    is($rows[-2], $json->{'latency.intended.count'}, '... to the number of answers');
+    like($text, qr/^#\[Mean    = +[\d.]+, StdDeviation   = +[\d.]+\]$/m, '... mean');
+    like($text, qr/^#\[Max     = +[\d.]+, Total count    = +\d+\]$/m, '... total');
+}
+like(read_file("$dir/cdf.svg"), qr{<polyline.*</svg>\n\z}s, 'a plot by percentile');
+like(read_file("$dir/time.svg"), qr{<polyline.*</svg>\n\z}s, 'a plot by time');
+
+# ---- refused ---------------------------------------------------------------------------
+
+for my $args (['--format=xml'], ['--percentiles='], ['--percentiles=0'], ['--percentiles=100'],
+    ['--percentiles=50,'], ['--percentiles=x'], ['--output', "$dir/no/such"],
+    ['--percentiles=' . join(',', (50) x 40)]) {
+    $run = mcload(@at, @$args);
+    is($run->{status}, 1, "$args->[0]: usage") or diag($run->{err});
+    is($run->{out}, '', '... nothing on stdout');
+    is(scalar(() = $run->{err} =~ /\n/g), 1, '... one line');
+}
+for my $args (['--hgrm', "$dir/no/such"], ['--plot', "$dir/no/such"]) {
+    $run = mcload(@at, '--noload', @$args);
+    is($run->{status}, 2, "@$args: cannot be written");
+    like($run->{err}, qr/^mcload: cannot write/m, '... and says so');
+}
+
+$server->stop;
+done_testing();
