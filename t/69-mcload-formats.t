@@ -30,7 +30,7 @@ sub ended {
 
 my $run = mcload(@at, '-q', '2k', '-u', '0.3', '--format=mutilate');
 ended($run, 'format mutilate');
-my $number = qr/ [ \d]{5}\.\d/;
+my $number = qr/ (?:[ \d]{5}|\d{6,})\.\d/;
 like($run->{out}, qr{\A
 \#type\ {7}avg\ {5}std\ {5}min\ {5}5th\ {4}10th\ {4}90th\ {4}95th\ {4}99th\n
 read\ \ \ (?:$number){8}\n
