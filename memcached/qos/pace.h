@@ -24,8 +24,7 @@
 #define PACE_GUEST_NS (10 * NSEC_PER_MSEC)
 
 /* Output is written in pieces of the largest size that fits a turn. The kernel makes segments of
- * up to 64 KiB; what is written in one call beyond that only takes longer: the client's
- * acknowledgements meet a busy socket and are left to the writer. */
+ * up to 64 KiB: what is written in one call beyond that saves nothing. */
 #define PACE_PIECE_MAX 65536
 #define PACE_PIECE_MIN 16384 /* also what a turn that is over still may write */
 
