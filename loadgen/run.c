@@ -569,6 +569,7 @@ collect_class(struct run *r, const struct run_shot *shot, unsigned index,
     result->series = observe_take(&r->observe, index);
     result->from = r->o->from_issue ? FROM_ISSUE : FROM_INTENDED;
     result->slo = c->conf->slo;
+    result->is_antagonist = c->conf->antagonist != NULL;
     return is_good;
 }
 

@@ -131,4 +131,21 @@ my ($all, $of_class) = map { [$run->{out} =~ /$_/] } qr/^(read .*)$/m,
 is_deeply($all, $of_class, 'its latencies are those of the run');
 like($run->{out}, qr/^Total QPS = [\d.]+ \($json->{'totals.requests'} /m, 'the rate is that of all');
 
+# ---- antagonists ---------------------------------------------------------------------------
+
+# At its peak a client is as busy as it can be; that says nothing of the class beside it.
+$run = mcload_json('-s', $at, '-t', '0.5', '-r', '200', '-q', '500', '--class=small:{slo=p50:60s}',
+    map { "--class=$_:{antagonist=$_ connections=2 depth=2}" } qw(flood multiget large sets));
+$json = $run->{json};
+ended_ok($run, 'antagonists');
+for my $name (qw(flood multiget large sets)) {
+    cmp_ok($json->{"classes.$name.totals.requests"}, '>', 0, "$name is answered");
+    is($json->{"classes.$name.load.mode"}, '"closed"', '... as fast as it can');
+    is($json->{"classes.$name.valid"}, 'true', '... and may be as busy as it likes');
+}
+is($json->{'classes.multiget.totals.keys'}, 100 * $json->{'classes.multiget.totals.gets'},
+    'many keys in a get');
+is($json->{'classes.sets.totals.gets'}, 0, 'only sets');
+cmp_ok($json->{'classes.large.totals.rx_bytes'}, '>', 500_000, 'large values');
+
 done_testing();

@@ -146,8 +146,9 @@ result_judge(struct result *r)
     double rate = result_ratio(good, offered);
     double adherence = result_ratio((double)ctr_get(&t->within[WITHIN_1MS]), offered);
     double errors = (double)tally_error_sum(t);
-    /* Each class has a pace of its own. */
-    bool paced = r->is_open && offered > 0 && r->classes_len <= 1;
+    /* Several classes are judged each for itself. */
+    bool judged = r->classes_len <= 1 && !r->is_antagonist;
+    bool paced = judged && r->is_open && offered > 0;
     struct check *c = r->checks;
     for (unsigned from = 0; from < FROM_COUNT; from++) {
         for (unsigned verb = 0; verb < TALLY_VERBS; verb++) {
@@ -155,12 +156,12 @@ result_judge(struct result *r)
         }
     }
     judge_slo(r);
-    c[CHECK_ANSWERS] = (struct check){true, good > 0, good, 1};
-    c[CHECK_CPU] = (struct check){true, cpu <= RESULT_CPU_MAX, cpu, RESULT_CPU_MAX};
+    c[CHECK_ANSWERS] = (struct check){judged, good > 0, good, 1};
+    c[CHECK_CPU] = (struct check){judged, cpu <= RESULT_CPU_MAX, cpu, RESULT_CPU_MAX};
     c[CHECK_RATE] = (struct check){paced, rate >= RESULT_RATE_MIN, rate, RESULT_RATE_MIN};
     c[CHECK_ADHERENCE] = (struct check){paced, adherence >= RESULT_ADHERENCE_MIN,
                                         adherence, RESULT_ADHERENCE_MIN};
-    c[CHECK_ERRORS] = (struct check){true, errors == 0, errors, 0};
+    c[CHECK_ERRORS] = (struct check){judged, errors == 0, errors, 0};
     c[CHECK_COMPLETE] =
         (struct check){true, !r->was_interrupted, r->was_interrupted ? 1 : 0, 0};
     for (unsigned i = 0; i < CHECKS; i++) {

@@ -58,6 +58,7 @@ struct result {
     struct tally total;
     struct hist *all[FROM_COUNT]; /* latencies of all requests; by result_judge */
     bool was_loaded, was_interrupted;
+    bool is_antagonist;          /* of a class: it may be served as badly as it likes */
     bool is_local;               /* client and server share a machine */
     double peak_qps;             /* closed loop, of a run before; 0: not measured */
     const struct search *search; /* whose answer this run was made at; NULL: none */

@@ -133,13 +133,17 @@ apply_words(struct lclass *c, const struct words *w, FILE *err)
     char program[WORDS_NAME_MAX + 32];
     snprintf(program, sizeof program, "mcload: class %s", w->name);
     const struct model *outer = c->model;
+    const struct antagonist *outer_antagonist = c->antagonist;
     c->model = NULL;
+    c->antagonist = NULL;
     bool is_good = parse_words(c, w, program, err);
-    if (is_good && c->model != NULL) {
-        workload_apply_model(c);
-        return parse_words(c, w, program, err);
+    bool has_names = c->model != NULL || c->antagonist != NULL;
+    if (is_good && has_names) {
+        options_apply_names(c);
+        is_good = parse_words(c, w, program, err);
     }
-    c->model = outer;
+    c->model = c->model != NULL ? c->model : outer;
+    c->antagonist = c->antagonist != NULL ? c->antagonist : outer_antagonist;
     return is_good;
 }
 

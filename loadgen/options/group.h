@@ -29,7 +29,8 @@ struct run_group {
     void (*fini)(struct options *o);
 };
 
-extern const struct class_group group_protocol, group_load, group_workload, group_slo;
+extern const struct class_group group_protocol, group_load, group_workload, group_slo,
+    group_antagonist;
 extern const struct run_group group_target, group_classes, group_measure, group_host,
     group_search, group_swarm, group_output;
 
@@ -38,10 +39,15 @@ extern const struct run_group group_target, group_classes, group_measure, group_
 must_check bool options_parse_outside(struct options *o, int argc, char **argv,
                                       FILE *err);
 
+/* Applies a workload's and an antagonist's name, where there are. */
+void options_apply_names(struct lclass *c);
+
 /* For workloads by name: what the rows of these names do. */
 must_check const char *load_set_arrivals(struct lclass *c, const char *text);
 /* The options that a workload's name stands for, in place of what was set before. */
 void workload_apply_model(struct lclass *c);
+/* Likewise of an antagonist's name. */
+void antagonist_apply(struct lclass *c);
 
 #define OF_CLASS(field) .offset = offsetof(struct lclass, field)
 #define OF_RUN(field) .offset = offsetof(struct options, field)

@@ -24,6 +24,8 @@
 /* A line of --auth-file: name, colon, password and its end. */
 #define CLASS_SECRET_BYTES (2 * CODEC_AUTH_MAX + 4)
 
+struct antagonist;
+
 /* Moved as a whole only while its name and prefix are not its own. */
 struct lclass {
     const char *name;  /* "all" when it is the only one and has none */
@@ -58,6 +60,9 @@ struct lclass {
     struct popularity popularity;
     const char *key_prefix;
     bool no_load;
+
+    /* ---- options/antagonist.c */
+    const struct antagonist *antagonist; /* NULL: none */
 
     /* ---- options/slo.c */
     struct slo slo; /* all zero: none */

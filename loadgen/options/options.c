@@ -15,10 +15,7 @@
 
 /* The help shows the first of a run's, those of classes, the rest of a run's. */
 static const struct class_group *const of_class[] = {
-    &group_protocol,
-    &group_load,
-    &group_workload,
-    &group_slo,
+    &group_protocol, &group_load, &group_workload, &group_slo, &group_antagonist,
 };
 static const struct run_group *const of_run[] = {
     &group_target, &group_classes, &group_measure, &group_host,
@@ -145,7 +142,18 @@ settle(struct options *o)
     return wrong;
 }
 
-/* A workload's name is a word for options: what is given beside it counts more, wherever it
+void
+options_apply_names(struct lclass *c)
+{
+    if (c->model != NULL) {
+        workload_apply_model(c);
+    }
+    if (c->antagonist != NULL) {
+        antagonist_apply(c);
+    }
+}
+
+/* The names of workloads and antagonists are words for options: what is given beside it counts more, wherever it
  * stands. */
 bool
 options_parse_outside(struct options *o, int argc, char **argv, FILE *err)
@@ -156,13 +164,15 @@ options_parse_outside(struct options *o, int argc, char **argv, FILE *err)
         return false;
     }
     const struct model *m = o->base.model;
-    if (m == NULL) {
+    const struct antagonist *a = o->base.antagonist;
+    if (m == NULL && a == NULL) {
         return true;
     }
     options_fini(o);
     init(o);
     o->base.model = m;
-    workload_apply_model(&o->base);
+    o->base.antagonist = a;
+    options_apply_names(&o->base);
     return opt_parse(options_table(), o, argc, argv, err, &status) == OPT_DONE;
 }
 

@@ -101,6 +101,28 @@ START_TEST(test_other_values_have_other_keys)
 }
 END_TEST
 
+START_TEST(test_antagonists)
+{
+    ck_assert(PARSE(
+        "-q", "1k", "--class=a:{slo=p99:1ms}", "--class=f:{--antagonist=flood -d 9}",
+        "--class=m:{antagonist=multiget}", "--class=l:{antagonist=large -q 50}",
+        "--class=s:{antagonist=sets workload=etc}"));
+    const struct lclass *c = options.classes;
+    ck_assert_ptr_null(c[0].antagonist);
+    ck_assert_int_eq(c[0].qps, 1000);
+    ck_assert_int_eq(c[1].qps, 0);
+    ck_assert_int_eq(c[1].connections, 16);
+    ck_assert_int_eq(c[1].depth, 9);
+    ck_assert_int_eq(c[2].getcount, 100);
+    ck_assert_int_eq(c[3].qps, 50);
+    ck_assert_double_eq(dist_mean(&c[3].value_size), 500000);
+    ck_assert_str_eq(c[3].key_prefix, "l:");
+    ck_assert_double_eq(mix_share(&c[4].mix, MIX_SET), 1);
+    ck_assert_double_gt(dist_mean(&c[4].value_size), 100);
+    options_fini(&options);
+}
+END_TEST
+
 START_TEST(test_measuring_client)
 {
     ck_assert(PARSE("-q", "10k", "-c", "8", "-d", "4", "-T", "2", "-C", "2", "-Q", "1k",
@@ -187,6 +209,9 @@ static const struct {
     {{"--slo=p99:"},
      "mcload: the time of an objective is a number with ns, us, ms or s "
      "(--slo \"p99:\")\n"},
+    {{"--class=a:{antagonist=x}"},
+     "mcload: class a: the antagonists are flood, multiget, "
+     "large and sets (--antagonist \"x\")\n"},
     {{"--class=a:{late=drop}"}, "mcload: --late=drop needs a rate (--qps)\n"},
 };
 
@@ -247,6 +272,7 @@ main(void)
     tcase_add_test(tc, test_inheritance);
     tcase_add_test(tc, test_model_in_a_class);
     tcase_add_test(tc, test_other_values_have_other_keys);
+    tcase_add_test(tc, test_antagonists);
     tcase_add_test(tc, test_measuring_client);
     tcase_add_loop_test(tc, test_mistakes, 0, sizeof mistakes / sizeof mistakes[0]);
     tcase_add_loop_test(tc, test_objectives, 0, sizeof objectives / sizeof objectives[0]);

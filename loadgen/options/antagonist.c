@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * Clients that misbehave, by name: those whom J. Leverich and C. Kozyrakis, "Reconciling High
+ * Server Utilization and Sub-millisecond Quality-of-Service" (EuroSys 2014, 3.4), set beside
+ * the clients that they measured. They send as fast as they are answered, and how well they
+ * are served says nothing of whether a run is valid.
+ */
+#include "loadgen/options/group.h"
+
+#include <string.h>
+
+struct antagonist {
+    const char *name;
+    int64_t connections, depth, getcount;
+    int64_t records, value_len; /* 0: as otherwise */
+    double update;              /* share of sets */
+};
+
+static const struct antagonist antagonists[] = {
+    {"flood", 16, 32, 1, 0, 0, 0},
+    {"multiget", 4, 4, 100, 0, 0, 0},
+    {"large", 4, 1, 1, 20, 500000, 0},
+    {"sets", 4, 8, 1, 0, 0, 1},
+};
+
+static const char *
+call_antagonist(void *conf, const char *text)
+{
+    struct lclass *c = conf;
+    for (size_t i = 0; i < sizeof antagonists / sizeof antagonists[0]; i++) {
+        if (strcmp(antagonists[i].name, text) == 0) {
+            c->antagonist = &antagonists[i];
+            return NULL;
+        }
+    }
+    return "the antagonists are flood, multiget, large and sets";
+}
+
+void
+antagonist_apply(struct lclass *c)
+{
+    const struct antagonist *a = c->antagonist;
+    c->qps = 0;
+    c->connections = a->connections;
+    c->depth = a->depth;
+    c->getcount = a->getcount;
+    c->records = a->records != 0 ? a->records : c->records;
+    if (a->value_len != 0) {
+        dist_fini(&c->value_size);
+        c->value_size = dist_fixed((double)a->value_len);
+    }
+    mix_of_update(&c->mix, a->update);
+}
+
+/* clang-format off */
+static const struct opt rows[] = {
+    {.name = "antagonist", .kind = OPT_CALL, .call = call_antagonist,
+     .arg = "flood|multiget|large|sets",
+     .help = "a client that misbehaves, as fast as it can; other options override"},
+};
+/* clang-format on */
+
+const struct class_group group_antagonist = {ROWS(rows)};
