@@ -9,7 +9,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "loadgen/agent.h"
 #include "loadgen/campaign.h"
+#include "loadgen/leader.h"
 #include "loadgen/options/options.h"
 #include "loadgen/output.h"
 #include "loadgen/run.h"
@@ -73,17 +75,47 @@ print_banner(const struct options *o)
     }
 }
 
+/* What runs: this process alone, or a swarm that it leads. */
+struct runner {
+    struct run *run;
+    struct leader *leader;
+};
+
 static enum exit_status
-shoot(void *run, const struct run_shot *shot, struct result *result)
+runner_open(struct runner *r, const struct run_conf *conf, const struct output *output)
 {
-    return run_once(run, shot, result);
+    *r = (struct runner){NULL, NULL};
+    return conf->options->agents_len > 0
+               ? leader_open(&r->leader, conf, output->argc, output->argv)
+               : run_open(&r->run, conf);
+}
+
+static enum exit_status
+shoot(void *runner, const struct run_shot *shot, struct result *result)
+{
+    struct runner *r = runner;
+    return r->leader != NULL ? leader_once(r->leader, shot, result)
+                             : run_once(r->run, shot, result);
+}
+
+static uint64_t
+runner_loaded(const struct runner *r)
+{
+    return r->leader != NULL ? leader_loaded(r->leader) : run_loaded(r->run);
+}
+
+static void
+runner_close(struct runner *r)
+{
+    leader_close(&r->leader);
+    run_close(&r->run);
 }
 
 static enum exit_status
 load_and_run(const struct options *o, const struct target *targets, struct ltls *tls,
              const struct shard *shard, const struct output *output)
 {
-    struct run *run;
+    struct runner runner;
     enum exit_status status;
     if (o->verbose > 0 && !o->is_quiet) {
         print_banner(o);
@@ -96,7 +128,7 @@ load_and_run(const struct options *o, const struct target *targets, struct ltls 
         .has_progress = has_progress(o),
         .err = stderr,
     };
-    status = run_open(&run, &conf);
+    status = runner_open(&runner, &conf, output);
     if (status != EXIT_VALID) {
         return status;
     }
@@ -104,16 +136,17 @@ load_and_run(const struct options *o, const struct target *targets, struct ltls 
         struct campaign_conf campaign = {
             .options = o,
             .shoot = shoot,
-            .arg = run,
+            .arg = &runner,
             .output = output,
             .err = stderr,
             .log = !o->is_quiet && (o->verbose > 0 || conf.has_progress) ? stderr : NULL,
         };
         status = campaign_run(&campaign);
     } else if (!o->is_quiet) {
-        fprintf(stderr, "mcload: %ju records stored\n", (uintmax_t)run_loaded(run));
+        fprintf(stderr, "mcload: %ju records stored\n",
+                (uintmax_t)runner_loaded(&runner));
     }
-    run_close(&run);
+    runner_close(&runner);
     return status;
 }
 
@@ -161,6 +194,8 @@ generate(int argc, char **argv)
         } else if (o.wants_version) {
             printf("mcload %s\n", PACKAGE_VERSION);
             status = EXIT_VALID;
+        } else if (o.is_agent) {
+            status = agent_run(&o);
         } else if (output_open(&output, &o, argc, typed, stderr)) {
             status = resolve_and_run(&o, &output);
             if (!output_close(&output) && status == EXIT_VALID) {

@@ -21,6 +21,7 @@
 
 #define LOAD_LOOK (200 * NSEC_PER_MSEC)
 #define RUN_LOOK_MS 1000
+#define STOP_LOOK_MS 100 /* in a swarm, where others may end it */
 /* Between looks for threads that are still waiting for replies. */
 #define DRAIN_LOOK (100 * NSEC_PER_MSEC)
 #define BEGIN_DELAY (5 * NSEC_PER_MSEC) /* so that all threads see the gate open before */
@@ -388,6 +389,12 @@ run_close(struct run **run)
     *run = NULL;
 }
 
+void
+run_stop(struct run *r)
+{
+    atomic_store_explicit(&r->stop, true, memory_order_relaxed);
+}
+
 uint64_t
 run_loaded(const struct run *r)
 {
@@ -505,7 +512,11 @@ watch(struct run *r)
         until = until < next ? until : next;
         until = until < end ? until : end;
         int ms = until > now ? (int)((until - now) / NSEC_PER_MSEC) + 1 : 0;
+        ms = r->conf.agents > 0 && ms > STOP_LOOK_MS ? STOP_LOOK_MS : ms;
         how = take_signal(r, ms) ? WATCH_SIGNAL : WATCH_DONE;
+        if (atomic_load_explicit(&r->stop, memory_order_relaxed)) {
+            how = WATCH_ENOUGH;
+        }
         now = clock_now();
         observe_look(&r->observe, now);
         if (now >= next && now < end && how == WATCH_DONE) {
@@ -519,9 +530,8 @@ watch(struct run *r)
     return how;
 }
 
-/* Whether all records should be there throughout: then a miss is the server's doing. */
-static bool
-keeps_records(const struct lclass *c)
+bool
+run_keeps_records(const struct lclass *c)
 {
     return !c->no_load && dist_size_max(&c->expiry, 0, UINT64_MAX) == 0 &&
            mix_share(&c->mix, MIX_DELETE) == 0 &&
@@ -562,7 +572,7 @@ collect_class(struct run *r, const struct run_shot *shot, unsigned index,
     result->name = c->conf->name;
     result->qps = rate_of(r, shot, index);
     result->is_open = result->qps > 0;
-    result->was_loaded = keeps_records(c->conf);
+    result->was_loaded = run_keeps_records(c->conf);
     result->was_interrupted = how == WATCH_SIGNAL;
     result->elapsed_s = how == WATCH_DONE ? time_of(r, shot) : longest;
     result->is_local = is_local(r);

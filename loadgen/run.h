@@ -56,8 +56,15 @@ must_check enum exit_status run_open(struct run **run, const struct run_conf *co
  * anew before the next one; replies are waited for until nothing of it is on the way. */
 must_check enum exit_status run_once(struct run *run, const struct run_shot *shot,
                                      struct result *result);
+/* Ends the run under way early, as a tick that answers false does; without one: nothing. Any
+ * thread. */
+void run_stop(struct run *run);
 /* Also of NULL. */
 void run_close(struct run **run);
+
+/* Whether all records of a class should be there throughout: then a miss is the server's
+ * doing. */
+bool run_keeps_records(const struct lclass *c);
 
 /* Records stored by run_open. */
 uint64_t run_loaded(const struct run *run);

@@ -42,6 +42,9 @@ result_fini(struct result *r)
     free(r->classes);
     r->classes = NULL;
     r->classes_len = 0;
+    free(r->agents);
+    r->agents = NULL;
+    r->agents_len = 0;
 }
 
 bool
@@ -104,6 +107,16 @@ busiest(const struct result *r)
     return most;
 }
 
+static double
+lost_agents(const struct result *r)
+{
+    double lost = 0;
+    for (unsigned i = 0; i < r->agents_len; i++) {
+        lost += r->agents[i].is_lost ? 1 : 0;
+    }
+    return lost;
+}
+
 static void
 judge_classes(struct result *r)
 {
@@ -164,6 +177,8 @@ result_judge(struct result *r)
     c[CHECK_ERRORS] = (struct check){judged, errors == 0, errors, 0};
     c[CHECK_COMPLETE] =
         (struct check){true, !r->was_interrupted, r->was_interrupted ? 1 : 0, 0};
+    double lost = lost_agents(r);
+    c[CHECK_AGENTS] = (struct check){r->agents_len > 0, lost == 0, lost, 0};
     for (unsigned i = 0; i < CHECKS; i++) {
         r->is_valid = r->is_valid && (!c[i].applies || c[i].is_good);
     }
@@ -173,7 +188,7 @@ static const char *const check_names[] = {
     [CHECK_ANSWERS] = "answers",    [CHECK_CPU] = "client_cpu",
     [CHECK_RATE] = "achieved_rate", [CHECK_ADHERENCE] = "adherence_1ms",
     [CHECK_ERRORS] = "errors",      [CHECK_COMPLETE] = "interrupted",
-    [CHECK_SEARCH] = "search",
+    [CHECK_SEARCH] = "search",      [CHECK_AGENTS] = "agents_lost",
 };
 static_assert(sizeof check_names / sizeof check_names[0] == CHECKS, "one name each");
 

@@ -29,6 +29,7 @@ enum result_check {
     CHECK_ERRORS,
     CHECK_COMPLETE, /* not interrupted */
     CHECK_SEARCH,   /* found a rate, and not only how much the client can send */
+    CHECK_AGENTS,   /* none was lost */
     CHECKS,
 };
 
@@ -46,6 +47,26 @@ struct quantile {
 };
 
 struct search;
+
+#define RESULT_NAME_MAX 256
+#define RESULT_WHY_MAX 512
+
+/* One process of a swarm: a single one that does not keep up must be visible. */
+struct result_agent {
+    char name[RESULT_NAME_MAX];
+    bool is_lost;
+    char why[RESULT_WHY_MAX]; /* it is */
+    double qps;               /* its share, 0: closed loop */
+    double elapsed_s;
+    uint64_t offered, achieved;
+    double adherence; /* sent within 1 ms */
+    double busy;      /* of its busiest thread */
+    /* Nanoseconds, from the intended start. */
+    uint64_t p50, p99, lag_p99;
+    uint64_t start_error; /* how late it began */
+    uint64_t clock_bound; /* by which the start may be off besides; 0: the leader's own */
+    uint64_t intervals;   /* reports on the way */
+};
 
 /* Of the whole run, and, one each, of its classes. */
 struct result {
@@ -74,6 +95,8 @@ struct result {
     unsigned classes_len;   /* at least 1 then */
     unsigned shown;         /* of several: the class whose latencies are the run's */
     bool has_shown;
+    struct result_agent *agents; /* of the whole run of a swarm only */
+    unsigned agents_len;
 };
 
 /* What the run's table of latencies is made of. */

@@ -20,6 +20,8 @@
 #include "loadgen/wire/ltls.h"
 #include "loadgen/wire/shard.h"
 #include "loadgen/wire/target.h"
+#include "loadgen/swarm/allow.h"
+#include "loadgen/swarm/message.h"
 
 #define OPTIONS_SERVERS_MAX 1024
 #define OPTIONS_CLASSES_MAX 32
@@ -48,6 +50,14 @@ enum options_format {
 };
 
 #define OPTIONS_PERCENTILES_MAX 32
+
+/* What becomes of a run that loses an agent. */
+enum options_loss {
+    LOSS_DEFAULT,
+    LOSS_ABORT,
+    LOSS_CONTINUE,
+    LOSS_REPEAT,
+};
 
 struct options {
     /* What stands outside of classes, as it was written: rows of classes work on it here, so
@@ -91,6 +101,18 @@ struct options {
     enum scan_order scan_order;
     struct goal stop_goal; /* of a scan: the first load that misses it is the last */
     int64_t repeat;
+
+    /* ---- options/swarm.c */
+    bool is_agent, is_insecure_agent, allows_udp;
+    const char *agent_address; /* NULL: not given */
+    const char *agents[MESSAGE_AGENTS_MAX];
+    unsigned agents_len;
+    int64_t agent_port, weight;
+    const char *key_file; /* NULL: no key */
+    struct allow agent_allow;
+    int64_t agent_max_qps, agent_max_conns; /* 0: no limit */
+    double agent_max_time;
+    enum options_loss on_agent_loss;
 
     /* ---- options/output.c */
     const char *json, *output, *hgrm, *plot;

@@ -5,14 +5,150 @@
  */
 #include "loadgen/options/group.h"
 
+#include "loadgen/swarm/message.h"
+
+#define WEIGHT_DEFAULT 1
+#define QPS_MAX 1e8
+#define TIME_MAX_S 1e6
+/* What an agent that obeys anybody may be asked for at most. */
+#define INSECURE_QPS 10000
+#define INSECURE_CONNS 64
+#define INSECURE_SECONDS 60
+
+static const char *
+call_agent_mode(void *conf, const char *text)
+{
+    struct options *o = conf;
+    o->is_agent = true;
+    o->agent_address = text;
+    return NULL;
+}
+
+static const char *
+call_agent(void *conf, const char *text)
+{
+    struct options *o = conf;
+    if (o->agents_len == MESSAGE_AGENTS_MAX) {
+        return "too many agents";
+    }
+    o->agents[o->agents_len++] = text;
+    return NULL;
+}
+
+static const char *
+call_allow(void *conf, const char *text)
+{
+    struct options *o = conf;
+    return allow_add(&o->agent_allow, text);
+}
+
+static const char *
+call_loss(void *conf, const char *text)
+{
+    static const char *const names[] = {
+        [LOSS_DEFAULT] = "default",
+        [LOSS_ABORT] = "abort",
+        [LOSS_CONTINUE] = "continue",
+        [LOSS_REPEAT] = "repeat",
+    };
+    for (unsigned i = LOSS_DEFAULT + 1; i < sizeof names / sizeof names[0]; i++) {
+        if (strcmp(text, names[i]) == 0) {
+            ((struct options *)conf)->on_agent_loss = (enum options_loss)i;
+            return NULL;
+        }
+    }
+    return "when an agent is lost: abort, continue or repeat";
+}
+
 /* clang-format off */
 static const struct opt rows[] = {
+    {.letter = 'A', .name = "agent-mode", .kind = OPT_CALL, .call = call_agent_mode,
+     .arg = "ADDR?",
+     .help = "be an agent: wait for leaders on this address and do as they say"},
+    {.name = "agentmode", .kind = OPT_CALL, .call = call_agent_mode, .arg = "ADDR?"},
+    {.letter = 'a', .name = "agent", .kind = OPT_CALL, .call = call_agent,
+     .arg = "HOST[:PORT]",
+     .help = "lead this agent, also unix:PATH and [v6]:PORT; repeat for several"},
+    {.letter = 'p', .name = "agent-port", .kind = OPT_INT, OF_RUN(agent_port), .min = 1,
+     .max = UINT16_MAX, .error = "a port is between 1 and 65535", .arg = "PORT",
+     .help = "of agents (5556)"},
+    {.letter = 'l', .name = "lambda-mul", .kind = OPT_INT, OF_RUN(weight), .min = 0,
+     .max = MESSAGE_WEIGHT_MAX, .arg = "N",
+     .help = "this process's weight in the split of the rate; 0: no load of its own (1)"},
+    {.name = "key-file", .kind = OPT_TEXT, OF_RUN(key_file), .arg = "FILE",
+     .help = "the key that leader and agents have in common"},
+    {.name = "insecure-agent", .kind = OPT_FLAG, OF_RUN(is_insecure_agent),
+     .help = "agent: obey anybody who can reach it, within small limits"},
+    {.name = "agent-allow", .kind = OPT_CALL, .call = call_allow,
+     .arg = ALLOW_TEXT,
+     .help = "agent: servers that it may load; repeat for several (loopback)"},
+    {.name = "agent-allow-udp", .kind = OPT_FLAG, OF_RUN(allows_udp),
+     .help = "agent: servers may be loaded over UDP, too"},
+    {.name = "agent-max-qps", .kind = OPT_RATE, OF_RUN(agent_max_qps), .min = 1,
+     .max = QPS_MAX, .arg = "N[k|m]", .help = "agent: most requests a second (any)"},
+    {.name = "agent-max-conns", .kind = OPT_INT, OF_RUN(agent_max_conns), .min = 1,
+     .max = 1e9, .arg = "N", .help = "agent: most connections (any)"},
+    {.name = "agent-max-time", .kind = OPT_DOUBLE, OF_RUN(agent_max_time), .min = 0.001,
+     .max = TIME_MAX_S, .arg = "SECONDS", .help = "agent: longest run (any)"},
+    {.name = "on-agent-loss", .kind = OPT_CALL, .call = call_loss,
+     .arg = "abort|continue|repeat",
+     .help = "what becomes of a run that loses an agent (continue)"},
     REFUSED(0, "roundrobin"),
-    REFUSED('A', "agentmode"), REFUSED_VALUE('a', "agent"),
-    REFUSED_VALUE('p', "agent-port"), REFUSED_VALUE('l', "lambda-mul"),
-    REFUSED_VALUE('m', "poll-freq"),
-    REFUSED_VALUE('M', "poll-max"),
+    REFUSED_VALUE('m', "poll-freq"), REFUSED_VALUE('M', "poll-max"),
 };
 /* clang-format on */
 
-const struct run_group group_swarm = {ROWS(rows)};
+static void
+init(struct options *o)
+{
+    o->agent_port = MESSAGE_PORT;
+    o->weight = WEIGHT_DEFAULT;
+}
+
+static double
+lower(double limit, double most)
+{
+    return limit > 0 && limit < most ? limit : most;
+}
+
+static const char *
+settle_agent(struct options *o)
+{
+    if (o->agents_len > 0) {
+        return "--agent-mode and --agent contradict each other";
+    }
+    if (o->weight == 0) {
+        return "an agent's --lambda-mul must be above 0";
+    }
+    if (o->agent_allow.count == 0) {
+        allow_loopback(&o->agent_allow);
+    }
+    if (o->is_insecure_agent && o->key_file == NULL) {
+        o->agent_max_qps = (int64_t)lower((double)o->agent_max_qps, INSECURE_QPS);
+        o->agent_max_conns = (int64_t)lower((double)o->agent_max_conns, INSECURE_CONNS);
+        o->agent_max_time = lower(o->agent_max_time, INSECURE_SECONDS);
+    }
+    return NULL;
+}
+
+static const char *
+settle(struct options *o)
+{
+    if (o->is_agent) {
+        return settle_agent(o);
+    }
+    if (o->is_insecure_agent || o->allows_udp || o->agent_allow.count > 0 ||
+        o->agent_max_qps > 0 || o->agent_max_conns > 0 || o->agent_max_time > 0) {
+        return "what an agent allows is said to the agent (--agent-mode)";
+    }
+    if (o->weight == 0 && o->agents_len == 0) {
+        return "without a load of its own a leader needs agents (--agent)";
+    }
+    bool measures = o->classes[o->classes_len - 1].is_measuring;
+    if (o->weight == 0 && measures) {
+        return "--lambda-mul=0 and --measure-... contradict each other";
+    }
+    return NULL;
+}
+
+const struct run_group group_swarm = {ROWS(rows), .init = init, .settle = settle};

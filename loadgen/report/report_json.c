@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "loadgen/report/json.h"
+#include "loadgen/report/report_agents.h"
 #include "loadgen/report/report_many.h"
 #include "loadgen/report/schema.h"
 
@@ -433,5 +434,6 @@ report_json(const struct result *r, const struct options *o, int argc, char **ar
     if (r->search != NULL) {
         report_search_json(r->search, &o->goal, &j);
     }
+    report_agents_json(r, &j);
     json_close(&j, '}');
 }

@@ -3,6 +3,7 @@
  */
 #include "loadgen/report/report.h"
 
+#include "loadgen/report/report_agents.h"
 #include "loadgen/report/report_many.h"
 
 #define MEGABYTE REPORT_MEGABYTE
@@ -305,6 +306,9 @@ print_failed_checks(const struct result *r, const char *class, const char **befo
             fputs(c[i].value > 0 ? "the client was the limit" : "no rate met the goal",
                   out);
             break;
+        case CHECK_AGENTS:
+            fprintf(out, "%.0f agents lost", c[i].value);
+            break;
         case CHECKS:
             unreachable();
         }
@@ -432,6 +436,7 @@ report_text(const struct result *r, const struct options *o, FILE *out)
     print_evenness(r, o, out);
     print_classes(r, o, out);
     print_cost(r, out);
+    report_agents_text(r, out);
     fprintf(out, "Seed = %ju\n", (uintmax_t)o->seed);
     print_notes(r, o, out);
     if (r->search != NULL) {

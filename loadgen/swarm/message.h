@@ -30,7 +30,7 @@ enum message {
     MESSAGE_WELCOME,   /* agent: commands are taken */
     MESSAGE_BUSY,      /* agent: of another leader */
     MESSAGE_REFUSED,   /* agent: TEXT says why, and no more comes */
-    MESSAGE_CONFIG,    /* leader: WORDs, AGENT, AGENTS, QPS: connect and load */
+    MESSAGE_CONFIG,    /* leader: WORDs, AGENT, AGENTS: connect and load */
     MESSAGE_READY,     /* agent: connected and loaded */
     MESSAGE_FAILED,    /* agent: TEXT says why; it is idle again */
     MESSAGE_STAMP,     /* leader: SENT; renews the lease */
@@ -43,34 +43,38 @@ enum message {
 
 enum message_field {
     FIELD_MAGIC = 1,
-    FIELD_VERSION,
-    FIELD_FEATURES, /* bits; unknown ones are to be ignored */
-    FIELD_NONCE,
-    FIELD_SHAPE,   /* of tallies: both sides must have the same */
-    FIELD_IS_OPEN, /* 1: the sender of this hello has no key */
-    FIELD_PROOF,
-    FIELD_TEXT,
-    FIELD_WEIGHT,
-    FIELD_WORD,
-    FIELD_AGENT,
-    FIELD_AGENTS,
-    FIELD_QPS, /* the agent's share; 0: closed loop */
-    FIELD_LOADED,
-    FIELD_SENT,
-    FIELD_HEARD,
-    FIELD_ANSWERED,
-    FIELD_BUSY,   /* thousandths of a core that the whole process took lately */
-    FIELD_BEHIND, /* ns that its own loop was late */
-    FIELD_BEGIN,
-    FIELD_INTERVAL,
-    FIELD_COUNTERS,
-    FIELD_HIST,
-    FIELD_DIGEST,
-    FIELD_ELAPSED,     /* ns, of the measured window */
-    FIELD_START_ERROR, /* ns, how late it began */
-    FIELD_COST,        /* one a thread: elapsed, cpu, idle in ns */
-    FIELD_WAS_STOPPED, /* 1: the window ended early */
-    FIELD_IS_LOCAL,    /* 1: a server shares the agent's machine */
+    FIELD_VERSION = 2,
+    FIELD_FEATURES = 3, /* bits; unknown ones are to be ignored */
+    FIELD_NONCE = 4,
+    FIELD_SHAPE = 5,   /* of tallies: both sides must have the same */
+    FIELD_IS_OPEN = 6, /* 1: the sender of this hello has no key */
+    FIELD_PROOF = 7,
+    FIELD_TEXT = 8,
+    FIELD_WEIGHT = 9,
+    FIELD_WORD = 10,
+    FIELD_AGENT = 11,
+    FIELD_AGENTS = 12,
+    FIELD_LOADED = 13,
+    FIELD_SENT = 14,
+    FIELD_HEARD = 15,
+    FIELD_ANSWERED = 16,
+    FIELD_BUSY = 17,   /* thousandths of a core that the whole process took lately */
+    FIELD_BEHIND = 18, /* ns that its own loop was late */
+    FIELD_BEGIN = 19,  /* by the agent's clock */
+    FIELD_TIME = 20,   /* ns, and so are all times */
+    FIELD_WARMUP = 21,
+    FIELD_IS_FRESH = 22, /* 1: all connections are made anew before */
+    FIELD_RATES = 23,    /* 8 bytes a class: the agent's share; 0: closed loop */
+    FIELD_INTERVAL = 24,
+    FIELD_CLASS = 25,
+    FIELD_COUNTERS = 26,
+    FIELD_HIST = 27,
+    FIELD_DIGESTS = 28, /* 8 bytes a class */
+    FIELD_COSTS = 29,   /* 3 times 8 bytes a thread: elapsed, cpu, idle */
+    FIELD_ELAPSED = 30, /* of the measured window */
+    FIELD_START_ERROR = 31,
+    FIELD_IS_STOPPED = 32, /* 1: the window ended early */
+    FIELD_IS_LOCAL = 33,   /* 1: a server shares the agent's machine */
 };
 
 struct message_hello {

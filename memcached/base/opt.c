@@ -16,6 +16,7 @@ struct opt_run {
     void *conf;
     FILE *err;
     int *exit_status;
+    opt_visit *visit; /* instead of applying rows; NULL: none */
 };
 
 static bool
@@ -307,6 +308,10 @@ one_option(const struct opt_run *run, int code, char **argv)
     }
     const struct opt *row = find_row(run->table, code);
     must(row != NULL);
+    if (run->visit != NULL) {
+        const char *why = run->visit(run->conf, row, skip_blanks(optarg));
+        return why == NULL ? OPT_DONE : complain(run, row, optarg, why);
+    }
     return apply(run, row, optarg);
 }
 
@@ -330,15 +335,14 @@ one_operand(const struct opt_run *run, char **argv)
     return run->table->skips_operands ? OPT_DONE : OPT_BAD;
 }
 
-enum opt_result
-opt_parse(const struct opt_table *t, void *conf, int argc, char **argv, FILE *err,
-          int *exit_status)
+static enum opt_result
+walk(const struct opt_run *run, int argc, char **argv)
 {
-    struct opt_run run = {t, conf, err, exit_status};
+    const struct opt_table *t = run->table;
     struct opt_getopt g;
     if (!build_getopt(t, &g)) {
-        fprintf(err, "%s: out of memory\n", t->program);
-        *exit_status = 1;
+        fprintf(run->err, "%s: out of memory\n", t->program);
+        *run->exit_status = 1;
         return OPT_BAD;
     }
     enum opt_result result = OPT_DONE;
@@ -351,14 +355,31 @@ opt_parse(const struct opt_table *t, void *conf, int argc, char **argv, FILE *er
         code = getopt_long(argc, argv, g.letters, g.longs, NULL);
         is_end = code == -1 && (optind >= argc || strcmp(argv[optind - 1], "--") == 0);
         if (code != -1) {
-            result = one_option(&run, code, argv);
+            result = one_option(run, code, argv);
         } else if (optind < argc) {
-            result = one_operand(&run, argv);
+            result = one_operand(run, argv);
         }
         normalise_name(optind < argc ? argv[optind] : NULL);
     }
     free(g.longs);
     return result;
+}
+
+enum opt_result
+opt_parse(const struct opt_table *t, void *conf, int argc, char **argv, FILE *err,
+          int *exit_status)
+{
+    struct opt_run run = {t, conf, err, exit_status, NULL};
+    return walk(&run, argc, argv);
+}
+
+enum opt_result
+opt_each(const struct opt_table *t, opt_visit *visit, void *arg, int argc, char **argv,
+         FILE *err)
+{
+    int exit_status;
+    struct opt_run run = {t, arg, err, &exit_status, visit};
+    return walk(&run, argc, argv);
 }
 
 void

@@ -68,5 +68,13 @@ enum opt_result {
 must_check enum opt_result opt_parse(const struct opt_table *t, void *conf, int argc,
                                      char **argv, FILE *err, int *exit_status);
 
+/* Hears of an option: its row and its value, NULL without one. NULL, or a sentence that ends
+ * it. */
+typedef const char *opt_visit(void *arg, const struct opt *row, const char *value);
+
+/* Walks argv as opt_parse does, but only tells of what stands there. */
+must_check enum opt_result opt_each(const struct opt_table *t, opt_visit *visit,
+                                    void *arg, int argc, char **argv, FILE *err);
+
 /* The help lines of all rows that have help, one option each, in table order. */
 void opt_help(const struct opt_table *t, FILE *out);

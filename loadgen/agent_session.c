@@ -1,0 +1,525 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ */
+#include "loadgen/agent_session.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/signalfd.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "loadgen/agent_work.h"
+#include "loadgen/swarm/chan.h"
+#include "loadgen/swarm/delta.h"
+#include "loadgen/swarm/greet.h"
+#include "loadgen/swarm/lease.h"
+#include "loadgen/swarm/words.h"
+
+#define LOOK (100 * NSEC_PER_MSEC)       /* at the lease, at the latest */
+#define GOODBYE NSEC_PER_SEC             /* for a last word to get on its way */
+#define UNTIL_CONFIG (30 * NSEC_PER_SEC) /* a leader has others to connect to */
+#define BEGIN_MAX (60 * NSEC_PER_SEC)
+#define RATE_MAX 1e9
+
+struct session {
+    const struct session_conf *conf;
+    struct chan chan;
+    struct lease lease;
+    nsec_t taken_at;
+    int signal_fd;
+    struct work work;
+    /* What of the run has been sent, one a class. */
+    struct tally *sent;
+    uint64_t looks_sent;
+    double cpu_before; /* for the heartbeat */
+    nsec_t cpu_at;
+    nsec_t behind; /* most, since the last heartbeat */
+    bool is_over;
+};
+
+static double
+cpu_seconds(void)
+{
+    struct timespec ts;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
+    return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+}
+
+/* ---- words to the leader ------------------------------------------------------------ */
+
+static void
+send_frame(struct session *s)
+{
+    s->is_over = !chan_send(&s->chan) || s->is_over;
+}
+
+/* A last word. */
+static void
+end_with(struct session *s, enum message type, const char *why)
+{
+    frame_put_text(chan_begin(&s->chan, (uint16_t)type), FIELD_TEXT, why);
+    send_frame(s);
+    chan_drain(&s->chan, clock_now() + GOODBYE);
+    s->is_over = true;
+}
+
+static void
+send_stamps(struct session *s, uint64_t sent, nsec_t heard)
+{
+    double cpu = cpu_seconds();
+    nsec_t now = clock_now();
+    double wall = (double)(now - s->cpu_at) / 1e9;
+    double share = wall > 0 ? (cpu - s->cpu_before) / wall : 0;
+    struct frame_out *o = chan_begin(&s->chan, MESSAGE_STAMPS);
+    frame_put_number(o, FIELD_SENT, sent);
+    frame_put_number(o, FIELD_HEARD, heard);
+    frame_put_number(o, FIELD_BUSY, (uint64_t)(share * 1000));
+    frame_put_number(o, FIELD_BEHIND, s->behind);
+    frame_put_number(o, FIELD_ANSWERED, clock_now());
+    send_frame(s);
+    s->behind = 0;
+    s->cpu_before = cpu;
+    s->cpu_at = now;
+}
+
+static void
+send_delta(struct session *s, unsigned class, uint64_t interval, struct tally *now)
+{
+    struct frame_out *o = chan_begin(&s->chan, MESSAGE_DELTA);
+    frame_put_number(o, FIELD_INTERVAL, interval);
+    frame_put_number(o, FIELD_CLASS, class);
+    delta_put(o, now, &s->sent[class]);
+    send_frame(s);
+    tally_reset(&s->sent[class]);
+    tally_merge(&s->sent[class], now);
+}
+
+static void
+send_looks(struct session *s)
+{
+    struct work *w = &s->work;
+    PTHREAD_OK(pthread_mutex_lock(&w->mutex));
+    if (w->state == WORK_RUNNING && w->looks > s->looks_sent) {
+        s->looks_sent = w->looks;
+        for (unsigned i = 0; i < w->options.classes_len; i++) {
+            send_delta(s, i, w->looks, &w->snapshots[i]);
+        }
+    }
+    PTHREAD_OK(pthread_mutex_unlock(&w->mutex));
+}
+
+static void
+put_costs(struct frame_out *o, const struct result *r)
+{
+    size_t place = frame_open(o, FIELD_COSTS);
+    for (unsigned i = 0; i < r->threads; i++) {
+        const double values[] = {r->costs[i].elapsed_s, r->costs[i].cpu_s,
+                                 r->costs[i].idle_s};
+        for (unsigned v = 0; v < 3; v++) {
+            uint8_t bytes[8];
+            frame_put_u64(bytes, (uint64_t)(values[v] * 1e9));
+            frame_add(o, bytes, sizeof bytes);
+        }
+    }
+    frame_close(o, place);
+}
+
+static void
+send_done(struct session *s)
+{
+    struct work *w = &s->work;
+    struct result *r = &w->result;
+    for (unsigned i = 0; i < r->classes_len; i++) {
+        send_delta(s, i, s->looks_sent + 1, &r->classes[i].total);
+    }
+    struct frame_out *o = chan_begin(&s->chan, MESSAGE_DONE);
+    size_t place = frame_open(o, FIELD_DIGESTS);
+    for (unsigned i = 0; i < r->classes_len; i++) {
+        uint8_t bytes[8];
+        frame_put_u64(bytes, delta_digest(&r->classes[i].total));
+        frame_add(o, bytes, sizeof bytes);
+    }
+    frame_close(o, place);
+    put_costs(o, r);
+    frame_put_number(o, FIELD_ELAPSED, (uint64_t)(r->elapsed_s * 1e9));
+    frame_put_number(o, FIELD_START_ERROR, w->start_error);
+    frame_put_number(o, FIELD_IS_STOPPED, r->was_interrupted || w->wants_stop ? 1 : 0);
+    frame_put_number(o, FIELD_IS_LOCAL, r->is_local ? 1 : 0);
+    send_frame(s);
+    work_rest(w);
+}
+
+/* ---- what is asked for -------------------------------------------------------------- */
+
+/* Options as a command line of our own, from words that may be an agent's. NULL, or why not. */
+static const char *
+parse_words(struct session *s, const struct frame *f)
+{
+    static char why[MESSAGE_TEXT_MAX];
+    static char *argv[MESSAGE_WORDS_MAX + 2];
+    struct frame_field field;
+    size_t cursor = 0;
+    int argc = 0;
+    argv[argc++] = "mcload";
+    while (frame_next(f, &cursor, &field)) {
+        if (field.tag != FIELD_WORD) {
+            continue;
+        }
+        char *word = argc <= MESSAGE_WORDS_MAX && field.len < MESSAGE_WORD_MAX &&
+                             frame_is_text(&field)
+                         ? strndup((const char *)field.p, field.len)
+                         : NULL;
+        if (word == NULL || strncmp(word, "--", 2) != 0) {
+            return "has options that are none";
+        }
+        char *equals = strchr(word, '=');
+        size_t len = equals != NULL ? (size_t)(equals - word) : strlen(word);
+        char *name = strndup(word + 2, len - 2);
+        must(name != NULL);
+        if (words_use_of(name, equals != NULL ? equals + 1 : NULL) != WORDS_SHARED) {
+            snprintf(why, sizeof why, "takes no --%s from a leader", name);
+            free(name);
+            return why;
+        }
+        free(name);
+        argv[argc++] = word;
+    }
+    if (!options_parse(&s->work.options, argc, argv, s->work.said)) {
+        fflush(s->work.said);
+        snprintf(why, sizeof why, "cannot do it: %.*s",
+                 (int)strcspn(s->work.said_text, "\n"), s->work.said_text);
+        return why;
+    }
+    return NULL;
+}
+
+static const char *
+check_target(const struct allow *allow, bool allows_udp, const struct target *t)
+{
+    const struct sockaddr_in *in = (const struct sockaddr_in *)&t->addr;
+    const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)&t->addr;
+    uint8_t ip[IPNET_BYTES] = {[10] = 0xff, [11] = 0xff};
+    if (t->transport == TRANSPORT_UDP && !allows_udp) {
+        return "is loaded over UDP, which the agent does not allow";
+    }
+    if (t->transport == TRANSPORT_TLS) {
+        return "needs certificates, which agents have none of";
+    }
+    switch (t->addr.ss_family) {
+    case AF_UNIX:
+        return allow_path(allow, ((const struct sockaddr_un *)&t->addr)->sun_path);
+    case AF_INET:
+        memcpy(ip + 12, &in->sin_addr, 4);
+        return allow_ip(allow, ip, ntohs(in->sin_port));
+    default:
+        memcpy(ip, &in6->sin6_addr, sizeof ip);
+        return allow_ip(allow, ip, ntohs(in6->sin6_port));
+    }
+}
+
+/* By their addresses, which are what is connected to later, again and again: a name that
+ * means something else by then changes nothing. */
+static const char *
+resolve_targets(struct session *s)
+{
+    static char why[MESSAGE_TEXT_MAX];
+    const struct options *o = &s->work.options;
+    char err[MESSAGE_TEXT_MAX / 2];
+    s->work.targets = calloc(o->servers_len, sizeof *s->work.targets);
+    must(s->work.targets != NULL);
+    for (unsigned i = 0; i < o->servers_len; i++) {
+        struct target *t = &s->work.targets[i];
+        if (!target_resolve(t, o->servers[i], o->transport, err, sizeof err)) {
+            snprintf(why, sizeof why, "cannot do it: %s", err);
+            return why;
+        }
+        const char *wrong =
+            check_target(&s->conf->own->agent_allow, s->conf->own->allows_udp, t);
+        if (wrong != NULL) {
+            snprintf(why, sizeof why, "refuses: %.200s %s", t->name, wrong);
+            return why;
+        }
+    }
+    return NULL;
+}
+
+static struct allow_demand
+demand_of(const struct options *o, double seconds, double qps)
+{
+    struct allow_demand d = {.qps = qps, .seconds = seconds};
+    for (unsigned i = 0; i < o->classes_len; i++) {
+        d.conns +=
+            (double)(o->classes[i].threads * o->classes[i].connections) * o->servers_len;
+    }
+    return d;
+}
+
+static const char *
+check_demand(struct session *s, const struct allow_demand *d)
+{
+    static char why[MESSAGE_TEXT_MAX];
+    const struct options *own = s->conf->own;
+    struct allow_caps caps = {(double)own->agent_max_qps, (double)own->agent_max_conns,
+                              own->agent_max_time};
+    const char *wrong = allow_within(&caps, d);
+    snprintf(why, sizeof why, "refuses: %s", wrong != NULL ? wrong : "");
+    return wrong != NULL ? why : NULL;
+}
+
+static const char *
+configure(struct session *s, const struct frame *f)
+{
+    struct work *w = &s->work;
+    uint64_t agent, agents;
+    if (w->state != WORK_NEW ||
+        !frame_number(f, FIELD_AGENTS, 1, MESSAGE_AGENTS_MAX + 1, &agents) ||
+        !frame_number(f, FIELD_AGENT, 0, agents - 1, &agent)) {
+        return "does not understand the leader";
+    }
+    w->agent = (unsigned)agent;
+    w->agents = (unsigned)agents;
+    const char *wrong = parse_words(s, f);
+    wrong = wrong != NULL ? wrong : resolve_targets(s);
+    if (wrong == NULL) {
+        /* What concerns this machine is this machine's own. */
+        w->options.has_affinity = s->conf->own->has_affinity;
+        w->options.cpus = s->conf->own->cpus;
+        w->options.fifo_priority = s->conf->own->fifo_priority;
+        /* The rate is asked for with each run; any that is allowed will do here. */
+        struct allow_demand d =
+            demand_of(&w->options, w->options.time_s + w->options.warmup_s,
+                      s->conf->own->agent_max_qps > 0 ? 1 : 0);
+        wrong = check_demand(s, &d);
+    }
+    if (wrong == NULL) {
+        s->sent = calloc(w->options.classes_len, sizeof *s->sent);
+        must(s->sent != NULL);
+        for (unsigned i = 0; i < w->options.classes_len; i++) {
+            bool is_good = tally_init(&s->sent[i]);
+            must(is_good);
+        }
+        w->has_shard = w->options.shard != SHARD_NONE && w->options.servers_len > 1;
+        if (w->has_shard) {
+            bool is_made = shard_init(&w->shard, w->options.shard, w->targets,
+                                      w->options.servers_len);
+            must(is_made);
+        }
+        wrong = work_open(w) ? NULL : "has not enough memory";
+    }
+    return wrong;
+}
+
+/* The share of each class. */
+static bool
+take_rates(struct work *w, const struct frame *f, double *sum)
+{
+    struct frame_field field;
+    unsigned classes = w->options.classes_len;
+    bool is_closed = false;
+    if (!frame_bytes(f, FIELD_RATES, 8 * classes, 8 * classes, &field)) {
+        return false;
+    }
+    *sum = 0;
+    for (unsigned i = 0; i < classes; i++) {
+        w->rates[i] = (double)frame_get_u64(field.p + 8 * i);
+        if (w->rates[i] > RATE_MAX) {
+            return false;
+        }
+        is_closed = is_closed || w->rates[i] == 0;
+        *sum += w->rates[i];
+    }
+    *sum = is_closed ? 0 : *sum;
+    return true;
+}
+
+static const char *
+start_run(struct session *s, const struct frame *f)
+{
+    struct work *w = &s->work;
+    uint64_t begin, time, warmup, is_fresh;
+    double qps;
+    nsec_t now = clock_now();
+    if (work_state(w) != WORK_IDLE ||
+        !frame_number(f, FIELD_BEGIN, 0, now + BEGIN_MAX, &begin) ||
+        !frame_number(f, FIELD_TIME, 1, UINT64_MAX / 4, &time) ||
+        !frame_number(f, FIELD_WARMUP, 0, UINT64_MAX / 4, &warmup) ||
+        !frame_number(f, FIELD_IS_FRESH, 0, 1, &is_fresh) || !take_rates(w, f, &qps)) {
+        return "does not understand the leader";
+    }
+    struct allow_demand d = demand_of(&w->options, (double)(time + warmup) / 1e9, qps);
+    const char *wrong = check_demand(s, &d);
+    if (wrong == NULL) {
+        w->shot = (struct run_shot){
+            .rates = w->rates,
+            .time_s = (double)time / 1e9,
+            .warmup_s = warmup > 0 ? (double)warmup / 1e9 : -1,
+            .begin = begin,
+            .is_fresh = is_fresh == 1,
+        };
+        s->looks_sent = 0;
+        for (unsigned i = 0; i < w->options.classes_len; i++) {
+            tally_reset(&s->sent[i]);
+        }
+        work_shoot(w);
+    }
+    return wrong;
+}
+
+static void
+on_frame(struct session *s, const struct frame *f, nsec_t heard)
+{
+    const char *wrong = NULL;
+    uint64_t sent;
+    switch ((enum message)f->type) {
+    case MESSAGE_STAMP:
+        if (frame_number(f, FIELD_SENT, 0, UINT64_MAX, &sent)) {
+            lease_renew(&s->lease, heard);
+            send_stamps(s, sent, heard);
+        }
+        break;
+    case MESSAGE_CONFIG:
+        lease_renew(&s->lease, heard);
+        wrong = configure(s, f);
+        break;
+    case MESSAGE_START:
+        wrong = start_run(s, f);
+        break;
+    case MESSAGE_STOP:
+        work_stop(&s->work);
+        break;
+    default:
+        wrong = "does not understand the leader";
+        break;
+    }
+    if (wrong != NULL) {
+        end_with(s, MESSAGE_REFUSED, wrong);
+    }
+}
+
+/* ---- the loop ----------------------------------------------------------------------- */
+
+static void
+on_work(struct session *s)
+{
+    static enum work_state told = WORK_NEW;
+    uint64_t count;
+    while (read(s->work.wake_fd, &count, sizeof count) > 0) {
+    }
+    enum work_state state = work_state(&s->work);
+    if (state == WORK_IDLE && told == WORK_NEW) {
+        frame_put_number(chan_begin(&s->chan, MESSAGE_READY), FIELD_LOADED,
+                         run_loaded(s->work.run));
+        send_frame(s);
+        told = WORK_IDLE;
+    }
+    send_looks(s);
+    if (state == WORK_DONE) {
+        bool was_ended = s->work.result.was_interrupted;
+        send_done(s);
+        s->is_over = s->is_over || was_ended; /* a signal to this process */
+    }
+    if (state == WORK_FAILED) {
+        end_with(s, MESSAGE_FAILED, s->work.err);
+    }
+}
+
+static void
+on_input(struct session *s)
+{
+    struct frame f;
+    nsec_t heard = clock_now();
+    bool is_up = chan_flush(&s->chan) && chan_fill(&s->chan);
+    while (!s->is_over && chan_next(&s->chan, &f) == CHAN_FRAME) {
+        on_frame(s, &f, heard);
+    }
+    s->is_over = s->is_over || !is_up || s->chan.error != NULL;
+}
+
+static void
+look_after(struct session *s)
+{
+    struct pollfd fds[] = {
+        {.fd = s->chan.fd, .events = chan_events(&s->chan)},
+        {.fd = s->work.wake_fd, .events = POLLIN},
+        {.fd = s->signal_fd, .events = POLLIN},
+    };
+    nsec_t before = clock_now();
+    int rc = poll(fds, 3, (int)(LOOK / NSEC_PER_MSEC));
+    nsec_t now = clock_now();
+    must(rc >= 0 || errno == EINTR);
+    if (rc == 0 && now > before + LOOK && now - before - LOOK > s->behind) {
+        s->behind = now - before - LOOK;
+    }
+    if (rc > 0 && fds[0].revents != 0) {
+        on_input(s);
+    }
+    if (rc > 0 && fds[1].revents != 0) {
+        on_work(s);
+    }
+    now = clock_now();
+    bool is_late = work_state(&s->work) == WORK_NEW ? now >= s->taken_at + UNTIL_CONFIG
+                                                    : lease_is_over(&s->lease, now);
+    s->is_over = s->is_over || (rc > 0 && fds[2].revents != 0) || is_late;
+}
+
+/* One leader at a time: the first that has the key. */
+static bool
+take_charge(struct session *s)
+{
+    int nobody = 0;
+    atomic_store(&s->conf->shared->failures, 0);
+    if (!atomic_compare_exchange_strong(&s->conf->shared->owner, &nobody,
+                                        (int)getpid())) {
+        end_with(s, MESSAGE_BUSY, "is busy with another leader");
+        return false;
+    }
+    frame_put_number(chan_begin(&s->chan, MESSAGE_WELCOME), FIELD_WEIGHT,
+                     (uint64_t)s->conf->own->weight);
+    send_frame(s);
+    return !s->is_over;
+}
+
+static int
+open_signals(void)
+{
+    sigset_t signals;
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGINT);
+    sigaddset(&signals, SIGTERM);
+    return signalfd(-1, &signals, SFD_NONBLOCK | SFD_CLOEXEC);
+}
+
+enum session_end
+session_serve(const struct session_conf *conf, int fd)
+{
+    static struct session s;
+    char err[MESSAGE_TEXT_MAX];
+    struct timespec pause = {(time_t)(conf->pause / NSEC_PER_SEC),
+                             (long)(conf->pause % NSEC_PER_SEC)};
+    s.conf = conf;
+    chan_init(&s.chan, fd, SEAL_AGENT);
+    nanosleep(&pause, NULL);
+    enum greet greet = greet_agent(&s.chan, conf->key, err, sizeof err);
+    if (greet != GREET_GOOD) {
+        if (!conf->own->is_quiet) {
+            fprintf(stderr, "mcload: a leader %s\n", err);
+        }
+        return greet == GREET_WRONG ? SESSION_WRONG_KEY : SESSION_ENDED;
+    }
+    s.signal_fd = open_signals();
+    work_init(&s.work);
+    s.cpu_at = clock_now();
+    s.taken_at = s.cpu_at;
+    if (s.signal_fd != -1 && take_charge(&s)) {
+        while (!s.is_over) {
+            look_after(&s);
+        }
+    }
+    /* The process ends at once, and with it threads and connections. */
+    return SESSION_ENDED;
+}

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ */
+#include "loadgen/agent_work.h"
+
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+static void
+wake(struct work *w)
+{
+    uint64_t one = 1;
+    ssize_t n = write(w->wake_fd, &one, sizeof one);
+    must(n == sizeof one);
+}
+
+static void
+change(struct work *w, enum work_state state)
+{
+    PTHREAD_OK(pthread_mutex_lock(&w->mutex));
+    w->state = state;
+    PTHREAD_OK(pthread_cond_broadcast(&w->changed));
+    PTHREAD_OK(pthread_mutex_unlock(&w->mutex));
+    wake(w);
+}
+
+static bool
+is_stopped(struct work *w)
+{
+    PTHREAD_OK(pthread_mutex_lock(&w->mutex));
+    bool is = w->wants_stop;
+    PTHREAD_OK(pthread_mutex_unlock(&w->mutex));
+    return is;
+}
+
+/* Once a second, by the run. A look that nobody took is replaced: it is a sum. */
+static bool
+look(void *arg, const struct run *run, nsec_t now)
+{
+    struct work *w = arg;
+    (void)now;
+    PTHREAD_OK(pthread_mutex_lock(&w->mutex));
+    for (unsigned i = 0; i < w->options.classes_len; i++) {
+        tally_reset(&w->snapshots[i]);
+        run_sum(run, i, &w->snapshots[i]);
+    }
+    w->looks++;
+    PTHREAD_OK(pthread_mutex_unlock(&w->mutex));
+    wake(w);
+    return !is_stopped(w);
+}
+
+/* The run says on a stream what went wrong: its last line, without the program's name. */
+static void
+take_error(struct work *w)
+{
+    static const char program[] = "mcload: ";
+    fflush(w->said);
+    size_t len = w->said_len;
+    while (len > 0 && w->said_text[len - 1] == '\n') {
+        w->said_text[--len] = '\0';
+    }
+    const char *line = strrchr(w->said_text, '\n');
+    line = line != NULL ? line + 1 : w->said_text;
+    if (strncmp(line, program, sizeof program - 1) == 0) {
+        line += sizeof program - 1;
+    }
+    snprintf(w->err, sizeof w->err, "%s", line);
+}
+
+static enum exit_status
+do_order(struct work *w, enum work_state order)
+{
+    if (order == WORK_OPENING) {
+        struct run_conf conf = {
+            .options = &w->options,
+            .targets = w->targets,
+            .shard = w->has_shard ? &w->shard : NULL,
+            .agent = w->agent,
+            .agents = w->agents,
+            .err = w->said,
+            .tick = look,
+            .tick_arg = w,
+        };
+        return run_open(&w->run, &conf);
+    }
+    enum exit_status status = run_once(w->run, &w->shot, &w->result);
+    w->start_error = run_window(w->run)->begin - w->shot.begin;
+    return status;
+}
+
+static enum work_state
+await_order(struct work *w)
+{
+    PTHREAD_OK(pthread_mutex_lock(&w->mutex));
+    while (w->state != WORK_OPENING && w->state != WORK_RUNNING) {
+        PTHREAD_OK(pthread_cond_wait(&w->changed, &w->mutex));
+    }
+    enum work_state order = w->state;
+    PTHREAD_OK(pthread_mutex_unlock(&w->mutex));
+    return order;
+}
+
+/* Ends with the process, or with a failure. */
+static void *
+work_main(void *arg)
+{
+    struct work *w = arg;
+    for (;;) {
+        enum work_state order = await_order(w);
+        if (do_order(w, order) != EXIT_VALID) {
+            take_error(w);
+            change(w, WORK_FAILED);
+            return NULL;
+        }
+        change(w, order == WORK_OPENING ? WORK_IDLE : WORK_DONE);
+    }
+}
+
+void
+work_init(struct work *w)
+{
+    *w = (struct work){.state = WORK_NEW};
+    PTHREAD_OK(pthread_mutex_init(&w->mutex, NULL));
+    PTHREAD_OK(pthread_cond_init(&w->changed, NULL));
+    w->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    w->said = open_memstream(&w->said_text, &w->said_len);
+    must(w->wake_fd != -1 && w->said != NULL);
+}
+
+bool
+work_open(struct work *w)
+{
+    pthread_t thread;
+    unsigned classes = w->options.classes_len;
+    w->snapshots = calloc(classes, sizeof *w->snapshots);
+    w->rates = calloc(classes, sizeof *w->rates);
+    if (w->snapshots == NULL || w->rates == NULL) {
+        return false;
+    }
+    for (unsigned i = 0; i < classes; i++) {
+        if (!tally_init(&w->snapshots[i])) {
+            return false;
+        }
+    }
+    w->state = WORK_OPENING;
+    return pthread_create(&thread, NULL, work_main, w) == 0 &&
+           pthread_detach(thread) == 0;
+}
+
+void
+work_shoot(struct work *w)
+{
+    PTHREAD_OK(pthread_mutex_lock(&w->mutex));
+    must(w->state == WORK_IDLE);
+    w->wants_stop = false;
+    w->looks = 0;
+    w->state = WORK_RUNNING;
+    PTHREAD_OK(pthread_cond_broadcast(&w->changed));
+    PTHREAD_OK(pthread_mutex_unlock(&w->mutex));
+}
+
+void
+work_stop(struct work *w)
+{
+    PTHREAD_OK(pthread_mutex_lock(&w->mutex));
+    w->wants_stop = true;
+    if (w->state == WORK_RUNNING) {
+        run_stop(w->run);
+    }
+    PTHREAD_OK(pthread_mutex_unlock(&w->mutex));
+}
+
+enum work_state
+work_state(struct work *w)
+{
+    PTHREAD_OK(pthread_mutex_lock(&w->mutex));
+    enum work_state state = w->state;
+    PTHREAD_OK(pthread_mutex_unlock(&w->mutex));
+    return state;
+}
+
+void
+work_rest(struct work *w)
+{
+    PTHREAD_OK(pthread_mutex_lock(&w->mutex));
+    must(w->state == WORK_DONE);
+    result_fini(&w->result);
+    w->state = WORK_IDLE;
+    PTHREAD_OK(pthread_mutex_unlock(&w->mutex));
+}

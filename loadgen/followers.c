@@ -1,0 +1,468 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ */
+#include "loadgen/followers.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "loadgen/swarm/delta.h"
+#include "loadgen/swarm/greet.h"
+#include "loadgen/swarm/lease.h"
+
+#define CONNECT_TIME (5 * NSEC_PER_SEC)
+#define STAMPS_FIRST 8 /* exchanges at once, before the first start */
+#define LOOK_MS 100
+#define WAIT_MS 100
+#define COST_BYTES 24
+
+/* ---- opening ------------------------------------------------------------------------ */
+
+static enum exit_status
+fail(const struct follower *k, const char *why)
+{
+    fprintf(stderr, "mcload: agent %s: %s\n", k->at.name, why);
+    return EXIT_UNREACHABLE;
+}
+
+/* The agent's answer to the proofs. */
+static enum exit_status
+await_welcome(struct follower *k)
+{
+    struct frame f;
+    char why[MESSAGE_TEXT_MAX];
+    enum chan_next next = chan_await(&k->chan, clock_now() + CONNECT_TIME, &f);
+    if (next != CHAN_FRAME) {
+        return fail(k, next == CHAN_NONE ? "does not answer" : k->chan.error);
+    }
+    if (f.type == MESSAGE_WELCOME &&
+        frame_number(&f, FIELD_WEIGHT, 1, MESSAGE_WEIGHT_MAX, &k->weight)) {
+        return EXIT_VALID;
+    }
+    return fail(k, frame_text(&f, FIELD_TEXT, why, sizeof why) ? why : "refuses");
+}
+
+static enum exit_status
+open_follower(struct follower *k, const struct options *o, const char *text,
+              const struct seal_key *key)
+{
+    char err[MESSAGE_TEXT_MAX];
+    if (!endpoint_resolve(&k->at, text, (unsigned)o->agent_port, err, sizeof err)) {
+        fprintf(stderr, "mcload: agent: %s\n", err);
+        return EXIT_UNREACHABLE;
+    }
+    int fd = endpoint_connect(&k->at, clock_now() + CONNECT_TIME, err, sizeof err);
+    if (fd == -1) {
+        return fail(k, err);
+    }
+    chan_init(&k->chan, fd, SEAL_LEADER);
+    if (greet_leader(&k->chan, key, err, sizeof err) != GREET_GOOD) {
+        return fail(k, err);
+    }
+    k->heard_at = clock_now();
+    return await_welcome(k);
+}
+
+static bool
+init_follower(struct follower *k, unsigned classes)
+{
+    k->chan.fd = -1;
+    k->sum = calloc(classes, sizeof *k->sum);
+    k->rates = calloc(classes, sizeof *k->rates);
+    bool is_good = k->sum != NULL && k->rates != NULL;
+    for (unsigned i = 0; is_good && i < classes; i++) {
+        is_good = tally_init(&k->sum[i]);
+    }
+    return is_good;
+}
+
+static enum exit_status
+read_key(const struct options *o, struct seal_key *key)
+{
+    char err[MESSAGE_TEXT_MAX] = "this build has no OpenSSL, and so no --key-file";
+    key->len = 0;
+    if (o->key_file != NULL &&
+        (!seal_is_there() || !seal_read_key(key, o->key_file, err, sizeof err))) {
+        fprintf(stderr, "mcload: %s\n", err);
+        return EXIT_USAGE;
+    }
+    return EXIT_VALID;
+}
+
+enum exit_status
+followers_open(struct followers *l, const struct options *o, unsigned classes)
+{
+    struct seal_key key;
+    *l = (struct followers){.classes = classes};
+    PTHREAD_OK(pthread_mutex_init(&l->mutex, NULL));
+    PTHREAD_OK(pthread_cond_init(&l->changed, NULL));
+    l->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    l->all = calloc(o->agents_len, sizeof *l->all);
+    must(l->wake_fd != -1 && l->all != NULL);
+    enum exit_status status = read_key(o, &key);
+    for (unsigned i = 0; status == EXIT_VALID && i < o->agents_len; i++) {
+        l->count++;
+        if (!init_follower(&l->all[i], l->classes)) {
+            fputs("mcload: out of memory for agents\n", stderr);
+            status = EXIT_UNREACHABLE;
+        } else {
+            status = open_follower(&l->all[i], o, o->agents[i], &key);
+        }
+    }
+    seal_forget(&key, sizeof key);
+    return status;
+}
+
+enum exit_status
+followers_configure(struct followers *l, char **words, unsigned words_len,
+                    unsigned first_agent, unsigned agents)
+{
+    for (unsigned i = 0; i < l->count; i++) {
+        struct frame_out *o = chan_begin(&l->all[i].chan, MESSAGE_CONFIG);
+        frame_put_number(o, FIELD_AGENT, first_agent + i);
+        frame_put_number(o, FIELD_AGENTS, agents);
+        for (unsigned w = 0; w < words_len; w++) {
+            frame_put_text(o, FIELD_WORD, words[w]);
+        }
+        if (!chan_send(&l->all[i].chan)) {
+            return fail(&l->all[i], l->all[i].chan.error);
+        }
+    }
+    return EXIT_VALID;
+}
+
+/* ---- the thread --------------------------------------------------------------------- */
+
+void
+follower_lose(struct followers *l, struct follower *k, const char *why)
+{
+    if (k->state != FOLLOWER_LOST) {
+        k->state = FOLLOWER_LOST;
+        snprintf(k->why, sizeof k->why, "%s", why);
+        PTHREAD_OK(pthread_cond_broadcast(&l->changed));
+    }
+}
+
+static void
+set_state(struct followers *l, struct follower *k, enum follower_state state)
+{
+    k->state = state;
+    PTHREAD_OK(pthread_cond_broadcast(&l->changed));
+}
+
+static void
+send_stamp(struct followers *l, struct follower *k)
+{
+    frame_put_number(chan_begin(&k->chan, MESSAGE_STAMP), FIELD_SENT, clock_now());
+    if (!chan_send(&k->chan)) {
+        follower_lose(l, k, k->chan.error);
+    }
+}
+
+static void
+on_stamps(struct followers *l, struct follower *k, const struct frame *f, nsec_t now)
+{
+    struct align_stamps s = {.received = now};
+    uint64_t busy, behind;
+    if (!frame_number(f, FIELD_SENT, 0, UINT64_MAX, &s.sent) ||
+        !frame_number(f, FIELD_HEARD, 0, UINT64_MAX, &s.heard) ||
+        !frame_number(f, FIELD_ANSWERED, 0, UINT64_MAX, &s.answered) ||
+        !frame_number(f, FIELD_BUSY, 0, UINT32_MAX, &busy) ||
+        !frame_number(f, FIELD_BEHIND, 0, UINT64_MAX, &behind) ||
+        !align_add(&k->align, &s)) {
+        follower_lose(l, k, "sent stamps that make no sense");
+        return;
+    }
+    k->busy = (unsigned)busy;
+    k->behind_max = behind > k->behind_max ? behind : k->behind_max;
+    if (k->align.count < STAMPS_FIRST) {
+        send_stamp(l, k);
+    }
+    PTHREAD_OK(pthread_cond_broadcast(&l->changed));
+}
+
+static void
+on_delta(struct followers *l, struct follower *k, const struct frame *f)
+{
+    uint64_t interval, class;
+    if (k->state != FOLLOWER_RUNNING ||
+        !frame_number(f, FIELD_CLASS, 0, l->classes - 1, &class) ||
+        !frame_number(f, FIELD_INTERVAL, 1, UINT64_MAX, &interval) ||
+        !delta_add(&k->sum[class], f)) {
+        follower_lose(l, k, "sent a report that makes no sense");
+        return;
+    }
+    k->intervals = interval;
+}
+
+static bool
+take_costs(struct follower *k, const struct frame *f)
+{
+    struct frame_field field;
+    if (!frame_bytes(f, FIELD_COSTS, COST_BYTES, COST_BYTES * MESSAGE_COSTS_MAX,
+                     &field) ||
+        field.len % COST_BYTES != 0) {
+        return false;
+    }
+    k->threads = (unsigned)(field.len / COST_BYTES);
+    free(k->costs);
+    k->costs = calloc(k->threads, sizeof *k->costs);
+    must(k->costs != NULL);
+    for (unsigned i = 0; i < k->threads; i++) {
+        const uint8_t *p = field.p + (size_t)i * COST_BYTES;
+        k->costs[i] = (struct cost){(double)frame_get_u64(p) / 1e9,
+                                    (double)frame_get_u64(p + 8) / 1e9,
+                                    (double)frame_get_u64(p + 16) / 1e9};
+    }
+    return true;
+}
+
+/* The sum of what came in pieces must be what the agent has in whole. */
+static void
+on_done(struct followers *l, struct follower *k, const struct frame *f)
+{
+    struct frame_field digests;
+    uint64_t elapsed, is_stopped, is_local;
+    if (k->state != FOLLOWER_RUNNING ||
+        !frame_bytes(f, FIELD_DIGESTS, 8 * l->classes, 8 * l->classes, &digests) ||
+        !frame_number(f, FIELD_ELAPSED, 0, UINT64_MAX, &elapsed) ||
+        !frame_number(f, FIELD_START_ERROR, 0, UINT64_MAX, &k->start_error) ||
+        !frame_number(f, FIELD_IS_STOPPED, 0, 1, &is_stopped) ||
+        !frame_number(f, FIELD_IS_LOCAL, 0, 1, &is_local) || !take_costs(k, f)) {
+        follower_lose(l, k, "sent a result that makes no sense");
+        return;
+    }
+    for (unsigned i = 0; i < l->classes; i++) {
+        if (frame_get_u64(digests.p + 8 * i) != delta_digest(&k->sum[i])) {
+            follower_lose(l, k, "sent intervals that do not add up to its totals");
+            return;
+        }
+    }
+    k->elapsed_s = (double)elapsed / 1e9;
+    k->was_stopped = is_stopped == 1;
+    k->is_local = is_local == 1;
+    set_state(l, k, FOLLOWER_DONE);
+}
+
+static void
+on_frame(struct followers *l, struct follower *k, const struct frame *f, nsec_t now)
+{
+    char why[MESSAGE_TEXT_MAX];
+    k->heard_at = now;
+    switch ((enum message)f->type) {
+    case MESSAGE_STAMPS:
+        on_stamps(l, k, f, now);
+        break;
+    case MESSAGE_READY:
+        if (k->state == FOLLOWER_OPENING &&
+            frame_number(f, FIELD_LOADED, 0, UINT64_MAX, &k->loaded)) {
+            set_state(l, k, FOLLOWER_READY);
+        }
+        break;
+    case MESSAGE_DELTA:
+        on_delta(l, k, f);
+        break;
+    case MESSAGE_DONE:
+        on_done(l, k, f);
+        break;
+    case MESSAGE_REFUSED:
+    case MESSAGE_FAILED:
+        follower_lose(l, k, frame_text(f, FIELD_TEXT, why, sizeof why) ? why : "refuses");
+        break;
+    default:
+        follower_lose(l, k, "sent something else than was asked for");
+        break;
+    }
+}
+
+static void
+serve(struct followers *l, struct follower *k, short events)
+{
+    struct frame f;
+    enum chan_next next;
+    nsec_t now = clock_now();
+    if (events != 0) {
+        /* Failures show below, behind what came before them. */
+        (void)(chan_flush(&k->chan) && chan_fill(&k->chan));
+    }
+    while (k->state != FOLLOWER_LOST && (next = chan_next(&k->chan, &f)) != CHAN_NONE) {
+        if (next == CHAN_LOST) {
+            follower_lose(l, k, k->chan.error);
+        } else {
+            on_frame(l, k, &f, now);
+        }
+    }
+    if (k->state != FOLLOWER_LOST && now > k->heard_at + FOLLOWER_SILENCE) {
+        follower_lose(l, k, "has said nothing for 5 s");
+    }
+    if (k->state == FOLLOWER_LOST && k->chan.fd != -1) {
+        chan_fini(&k->chan); /* an agent without a leader stops */
+    }
+}
+
+static void
+send_start(struct followers *l, struct follower *k)
+{
+    struct align_estimate e;
+    if (!align_estimate(&k->align, &e)) {
+        follower_lose(l, k, "has not told its time");
+        return;
+    }
+    k->begin = align_convert(&e, l->begin);
+    k->intervals = k->start_error = k->behind_max = 0;
+    k->elapsed_s = 0;
+    k->threads = 0;
+    struct frame_out *o = chan_begin(&k->chan, MESSAGE_START);
+    frame_put_number(o, FIELD_BEGIN, k->begin);
+    frame_put_number(o, FIELD_TIME, l->time);
+    frame_put_number(o, FIELD_WARMUP, l->warmup);
+    frame_put_number(o, FIELD_IS_FRESH, l->is_fresh ? 1 : 0);
+    size_t place = frame_open(o, FIELD_RATES);
+    for (unsigned i = 0; i < l->classes; i++) {
+        uint8_t bytes[8];
+        frame_put_u64(bytes, k->rates[i]);
+        frame_add(o, bytes, sizeof bytes);
+        tally_reset(&k->sum[i]);
+    }
+    frame_close(o, place);
+    if (!chan_send(&k->chan)) {
+        follower_lose(l, k, k->chan.error);
+        return;
+    }
+    set_state(l, k, FOLLOWER_RUNNING);
+}
+
+static void
+send_stop(struct followers *l, struct follower *k)
+{
+    chan_begin(&k->chan, MESSAGE_STOP);
+    if (!chan_send(&k->chan)) {
+        follower_lose(l, k, k->chan.error);
+    }
+}
+
+/* What the main thread asked for, and leases. */
+static void
+do_orders(struct followers *l)
+{
+    nsec_t now = clock_now();
+    bool renews = now >= l->stamped_at + LEASE_RENEW;
+    l->stamped_at = renews ? now : l->stamped_at;
+    for (unsigned i = 0; i < l->count; i++) {
+        struct follower *k = &l->all[i];
+        if (k->state != FOLLOWER_LOST && renews) {
+            send_stamp(l, k);
+        }
+        if (l->wants_start && (k->state == FOLLOWER_READY || k->state == FOLLOWER_DONE)) {
+            send_start(l, k);
+        }
+        if (l->wants_stop && k->state == FOLLOWER_RUNNING) {
+            send_stop(l, k);
+        }
+    }
+    l->wants_start = l->wants_stop = false;
+}
+
+static void *
+followers_main(void *arg)
+{
+    struct followers *l = arg;
+    struct pollfd fds[MESSAGE_AGENTS_MAX + 1];
+    bool is_over = false;
+    while (!is_over) {
+        uint64_t woken;
+        PTHREAD_OK(pthread_mutex_lock(&l->mutex));
+        do_orders(l);
+        for (unsigned i = 0; i < l->count; i++) {
+            struct chan *c = &l->all[i].chan;
+            fds[i] = (struct pollfd){.fd = c->fd, .events = chan_events(c)};
+        }
+        PTHREAD_OK(pthread_mutex_unlock(&l->mutex));
+        fds[l->count] = (struct pollfd){.fd = l->wake_fd, .events = POLLIN};
+        int rc = poll(fds, l->count + 1, LOOK_MS);
+        must(rc >= 0 || errno == EINTR);
+        while (read(l->wake_fd, &woken, sizeof woken) > 0) {
+        }
+        PTHREAD_OK(pthread_mutex_lock(&l->mutex));
+        for (unsigned i = 0; i < l->count; i++) {
+            serve(l, &l->all[i], rc > 0 && fds[i].fd != -1 ? fds[i].revents : 0);
+        }
+        is_over = l->wants_end;
+        PTHREAD_OK(pthread_mutex_unlock(&l->mutex));
+    }
+    return NULL;
+}
+
+/* ---- for the main thread ------------------------------------------------------------ */
+
+enum exit_status
+followers_start(struct followers *l)
+{
+    if (pthread_create(&l->thread, NULL, followers_main, l) != 0) {
+        fputs("mcload: cannot start a thread\n", stderr);
+        return EXIT_UNREACHABLE;
+    }
+    l->is_started = true;
+    return EXIT_VALID;
+}
+
+void
+followers_wake(struct followers *l)
+{
+    uint64_t one = 1;
+    ssize_t n = write(l->wake_fd, &one, sizeof one);
+    must(n == sizeof one);
+}
+
+void
+followers_wait(struct followers *l)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += WAIT_MS * 1000000L;
+    until.tv_sec += until.tv_nsec / 1000000000L;
+    until.tv_nsec %= 1000000000L;
+    int rc = pthread_cond_timedwait(&l->changed, &l->mutex, &until);
+    must(rc == 0 || rc == ETIMEDOUT);
+}
+
+unsigned
+followers_in(const struct followers *l, enum follower_state state)
+{
+    unsigned n = 0;
+    for (unsigned i = 0; i < l->count; i++) {
+        n += l->all[i].state == state ? 1 : 0;
+    }
+    return n;
+}
+
+void
+followers_close(struct followers *l)
+{
+    if (l->is_started) {
+        PTHREAD_OK(pthread_mutex_lock(&l->mutex));
+        l->wants_end = true;
+        PTHREAD_OK(pthread_mutex_unlock(&l->mutex));
+        followers_wake(l);
+        PTHREAD_OK(pthread_join(l->thread, NULL));
+    }
+    for (unsigned i = 0; i < l->count; i++) {
+        struct follower *k = &l->all[i];
+        chan_fini(&k->chan);
+        for (unsigned c = 0; k->sum != NULL && c < l->classes; c++) {
+            tally_fini(&k->sum[c]);
+        }
+        free(k->sum);
+        free(k->rates);
+        free(k->costs);
+    }
+    free(l->all);
+    close(l->wake_fd);
+    PTHREAD_OK(pthread_cond_destroy(&l->changed));
+    PTHREAD_OK(pthread_mutex_destroy(&l->mutex));
+}

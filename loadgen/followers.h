@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * A leader's connections to its agents, served by a thread of their own: renews leases, keeps
+ * clocks aligned, adds up what agents report, notices when one is gone. The main thread
+ * gives orders and waits for what becomes of them. All of struct follower but its channel is
+ * under the mutex of struct followers; the channels are the thread's once followers_start was called.
+ */
+#pragma once
+
+#include <pthread.h>
+
+#include "loadgen/measure/result.h"
+#include "loadgen/options/options.h"
+#include "loadgen/swarm/align.h"
+#include "loadgen/swarm/chan.h"
+#include "loadgen/swarm/endpoint.h"
+#include "loadgen/swarm/message.h"
+
+#define FOLLOWER_SILENCE                                                                 \
+    (5 * NSEC_PER_SEC) /* without a word for so long, an agent is lost */
+
+enum follower_state {
+    FOLLOWER_OPENING, /* connecting and loading */
+    FOLLOWER_READY,
+    FOLLOWER_RUNNING,
+    FOLLOWER_DONE, /* with the run: ready as well */
+    FOLLOWER_LOST, /* `why` says how */
+};
+
+struct follower {
+    struct endpoint at;
+    struct chan chan;
+    uint64_t weight;
+    enum follower_state state;
+    bool is_told; /* that it is lost: there was a line */
+    bool is_out;  /* lost before the run under way: no part of it */
+    char why[MESSAGE_TEXT_MAX];
+    nsec_t heard_at;
+    struct align align;
+    unsigned busy;     /* thousandths of a core, at the last heartbeat */
+    nsec_t behind_max; /* that its loop was late, of the run */
+    uint64_t loaded;   /* records */
+    /* Of the run. */
+    uint64_t *rates;   /* its share, one a class */
+    struct tally *sum; /* of its deltas, one a class */
+    uint64_t intervals;
+    nsec_t begin; /* by its clock */
+    double elapsed_s;
+    nsec_t start_error;
+    bool was_stopped, is_local;
+    struct cost *costs;
+    unsigned threads; /* length of costs */
+};
+
+struct followers {
+    struct follower *all;
+    unsigned count, classes;
+    pthread_mutex_t mutex;
+    pthread_cond_t changed; /* any of them state */
+    pthread_t thread;
+    int wake_fd;
+    bool is_started, wants_end, wants_stop;
+    bool wants_start; /* sends the shot below to those that are ready */
+    nsec_t begin;     /* by the leader's clock */
+    nsec_t time, warmup;
+    bool is_fresh;
+    nsec_t stamped_at;
+};
+
+/* Connects to all agents and has them taken by this leader, for as many classes. EXIT_VALID,
+ * or a line. */
+must_check enum exit_status followers_open(struct followers *l, const struct options *o,
+                                           unsigned classes);
+/* Sends the configuration to all: words with "--", a place for each agent. */
+must_check enum exit_status followers_configure(struct followers *l, char **words,
+                                                unsigned words_len, unsigned first_agent,
+                                                unsigned agents);
+must_check enum exit_status followers_start(struct followers *l);
+/* Tells the thread that something was asked for. */
+void followers_wake(struct followers *l);
+/* Waits, with the mutex held, at most for a moment. */
+void followers_wait(struct followers *l);
+/* How many are in this state. With the mutex held. */
+unsigned followers_in(const struct followers *l, enum follower_state state);
+/* It is of no more use. With the mutex held. */
+void follower_lose(struct followers *l, struct follower *k, const char *why);
+/* Ends the thread and the connections. */
+void followers_close(struct followers *l);

@@ -1,0 +1,401 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ */
+#include "loadgen/leader.h"
+
+#include <math.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "loadgen/followers.h"
+#include "loadgen/leader_result.h"
+#include "loadgen/leader_words.h"
+#include "loadgen/swarm/split.h"
+
+#define LEAD_MIN (200 * NSEC_PER_MSEC) /* between the order to start and the start */
+#define LEAD_WAYS 5                    /* and this times the longest way to an agent */
+#define GRACE (10 * NSEC_PER_SEC)      /* for results, after the end of a run */
+
+struct leader {
+    struct run_conf conf;
+    const struct options *o;
+    struct options own; /* what this process sends itself; shallow */
+    unsigned agents_classes;
+    bool has_own, measures;
+    struct followers followers;
+    struct run *run;      /* NULL: no load of its own */
+    unsigned lost_before; /* agents, when the run under way began */
+    sigset_t signals, mask_before;
+    bool is_masked;
+};
+
+static enum exit_status
+fail(const char *what)
+{
+    fprintf(stderr, "mcload: %s\n", what);
+    return EXIT_UNREACHABLE;
+}
+
+static enum options_loss
+policy(const struct leader *l)
+{
+    return l->o->on_agent_loss == LOSS_DEFAULT ? LOSS_CONTINUE : l->o->on_agent_loss;
+}
+
+/* An agent was lost since the run began, and without it there is no use in going on. With
+ * the mutex held. */
+static bool
+is_spoilt(const struct leader *l)
+{
+    return policy(l) != LOSS_CONTINUE &&
+           followers_in(&l->followers, FOLLOWER_LOST) > l->lost_before;
+}
+
+/* ---- opening ------------------------------------------------------------------------ */
+
+/* The measuring client, when there is one, stands last and is this process's only class; all
+ * others are the agents' then. Else everybody has all classes. */
+static void
+make_own_options(struct leader *l)
+{
+    const struct options *o = l->o;
+    l->has_own = o->weight > 0;
+    l->measures = o->classes[o->classes_len - 1].is_measuring;
+    l->agents_classes = o->classes_len - (l->measures ? 1 : 0);
+    l->own = *o;
+    if (l->measures) {
+        l->own.classes = &o->classes[l->agents_classes];
+        l->own.classes_len = 1;
+    }
+}
+
+static bool
+take_signal(struct leader *l)
+{
+    struct timespec none = {0, 0};
+    return sigtimedwait(&l->signals, NULL, &none) > 0;
+}
+
+/* As long as it takes; each agent shows that it is there meanwhile. The first that is lost has
+ * a line. */
+static enum exit_status
+await_ready(struct leader *l)
+{
+    struct followers *k = &l->followers;
+    enum exit_status status = EXIT_VALID;
+    bool was_ended = false;
+    PTHREAD_OK(pthread_mutex_lock(&k->mutex));
+    while (followers_in(k, FOLLOWER_READY) < k->count &&
+           followers_in(k, FOLLOWER_LOST) == 0 && !was_ended) {
+        followers_wait(k);
+        was_ended = take_signal(l);
+    }
+    for (unsigned i = 0; i < k->count && status == EXIT_VALID; i++) {
+        if (k->all[i].state == FOLLOWER_LOST) {
+            fprintf(stderr, "mcload: agent %s: %s\n", k->all[i].at.name, k->all[i].why);
+            status = EXIT_UNREACHABLE;
+        }
+    }
+    PTHREAD_OK(pthread_mutex_unlock(&k->mutex));
+    return was_ended ? fail("interrupted while agents were loading") : status;
+}
+
+static enum exit_status
+configure(struct leader *l, int argc, char **argv)
+{
+    struct leader_words words;
+    enum exit_status status = leader_words_make(&words, l->o, argc, argv, stderr);
+    if (status == EXIT_VALID) {
+        status = followers_configure(&l->followers, words.words, words.count,
+                                     l->has_own ? 1 : 0,
+                                     l->followers.count + (l->has_own ? 1 : 0));
+    }
+    leader_words_free(&words);
+    return status;
+}
+
+/* By the run of this process, about once a second. */
+static bool
+tick(void *arg, const struct run *run, nsec_t now)
+{
+    struct leader *l = arg;
+    bool goes_on = l->conf.tick == NULL || l->conf.tick(l->conf.tick_arg, run, now);
+    PTHREAD_OK(pthread_mutex_lock(&l->followers.mutex));
+    goes_on = goes_on && !is_spoilt(l);
+    PTHREAD_OK(pthread_mutex_unlock(&l->followers.mutex));
+    return goes_on;
+}
+
+static enum exit_status
+open_own(struct leader *l)
+{
+    struct run_conf conf = l->conf;
+    if (!l->has_own) {
+        return EXIT_VALID;
+    }
+    conf.options = &l->own;
+    conf.tick = tick;
+    conf.tick_arg = l;
+    conf.agent = 0;
+    conf.agents = l->followers.count + 1;
+    return run_open(&l->run, &conf);
+}
+
+enum exit_status
+leader_open(struct leader **leader, const struct run_conf *conf, int argc, char **argv)
+{
+    struct leader *l = calloc(1, sizeof *l);
+    must(l != NULL);
+    l->conf = *conf;
+    l->o = conf->options;
+    make_own_options(l);
+    sigemptyset(&l->signals);
+    sigaddset(&l->signals, SIGINT);
+    sigaddset(&l->signals, SIGTERM);
+    enum exit_status status = followers_open(&l->followers, l->o, l->agents_classes);
+    status = status != EXIT_VALID ? status : configure(l, argc, argv);
+    if (status == EXIT_VALID) {
+        /* The thread of the followers must not take the signals. */
+        PTHREAD_OK(pthread_sigmask(SIG_BLOCK, &l->signals, &l->mask_before));
+        l->is_masked = true;
+        status = followers_start(&l->followers);
+    }
+    if (status == EXIT_VALID && l->has_own) {
+        PTHREAD_OK(pthread_sigmask(SIG_SETMASK, &l->mask_before, NULL));
+        status = open_own(l);
+        PTHREAD_OK(pthread_sigmask(SIG_BLOCK, &l->signals, NULL));
+    }
+    status = status != EXIT_VALID ? status : await_ready(l);
+    *leader = l;
+    if (status != EXIT_VALID) {
+        leader_close(leader);
+    }
+    return status;
+}
+
+void
+leader_close(struct leader **leader)
+{
+    struct leader *l = *leader;
+    if (l == NULL) {
+        return;
+    }
+    run_close(&l->run);
+    followers_close(&l->followers);
+    if (l->is_masked) {
+        PTHREAD_OK(pthread_sigmask(SIG_SETMASK, &l->mask_before, NULL));
+    }
+    free(l);
+    *leader = NULL;
+}
+
+uint64_t
+leader_loaded(const struct leader *l)
+{
+    uint64_t sum = l->run != NULL ? run_loaded(l->run) : 0;
+    for (unsigned i = 0; i < l->followers.count; i++) {
+        sum += l->followers.all[i].loaded; /* constant once all are ready */
+    }
+    return sum;
+}
+
+/* ---- one run ------------------------------------------------------------------------ */
+
+/* The rate of a class among this process and those agents that are left. False: one of them
+ * would get none, which is no rate but as much as goes. */
+static bool
+split_class(struct leader *l, unsigned class, double rate, double *own_rates)
+{
+    struct followers *k = &l->followers;
+    double weights[MESSAGE_AGENTS_MAX + 1];
+    uint64_t shares[MESSAGE_AGENTS_MAX + 1];
+    bool takes_part = l->has_own && !l->measures, is_good = true;
+    weights[0] = takes_part ? (double)l->o->weight : 0;
+    for (unsigned i = 0; i < k->count; i++) {
+        bool is_lost = k->all[i].state == FOLLOWER_LOST;
+        weights[i + 1] = is_lost ? 0 : (double)k->all[i].weight;
+    }
+    split_by_weight((uint64_t)llround(rate), weights, k->count + 1, shares);
+    for (unsigned i = 0; i <= k->count; i++) {
+        is_good = is_good && (rate == 0 || weights[i] == 0 || shares[i] > 0);
+    }
+    for (unsigned i = 0; i < k->count; i++) {
+        k->all[i].rates[class] = shares[i + 1];
+    }
+    if (takes_part) {
+        own_rates[class] = (double)shares[0];
+    }
+    return is_good;
+}
+
+static enum exit_status
+split(struct leader *l, const struct run_shot *shot, double *own_rates)
+{
+    struct followers *k = &l->followers;
+    bool is_good = true;
+    if (followers_in(k, FOLLOWER_LOST) == k->count && (!l->has_own || l->measures)) {
+        fputs("mcload: no agent is left\n", stderr);
+        return EXIT_INVALID;
+    }
+    for (unsigned i = 0; i < k->count; i++) {
+        k->all[i].is_out = k->all[i].state == FOLLOWER_LOST;
+    }
+    for (unsigned i = 0; i < l->o->classes_len; i++) {
+        double rate = shot->rates != NULL ? shot->rates[i] : (double)l->o->classes[i].qps;
+        if (i < l->agents_classes) {
+            is_good = split_class(l, i, rate, own_rates) && is_good;
+        } else {
+            own_rates[0] = rate;
+        }
+    }
+    if (!is_good) {
+        fputs("mcload: the rate is too low to be shared out\n", stderr);
+        return EXIT_USAGE;
+    }
+    return EXIT_VALID;
+}
+
+/* Orders a start that all can keep: later than the longest way to any of them. */
+static void
+order_start(struct leader *l, const struct run_shot *shot)
+{
+    struct followers *k = &l->followers;
+    nsec_t lead = LEAD_MIN;
+    for (unsigned i = 0; i < k->count; i++) {
+        struct align_estimate e;
+        if (align_estimate(&k->all[i].align, &e) && LEAD_WAYS * e.way_max > lead) {
+            lead = LEAD_WAYS * e.way_max;
+        }
+    }
+    double warmup = shot->warmup_s == 0 ? l->o->warmup_s : fmax(0, shot->warmup_s);
+    double time = shot->time_s > 0 ? shot->time_s : l->o->time_s;
+    k->time = (nsec_t)(time * (double)NSEC_PER_SEC);
+    k->warmup = (nsec_t)(warmup * (double)NSEC_PER_SEC);
+    k->is_fresh = shot->is_fresh;
+    k->begin = clock_now() + lead;
+    k->wants_start = true;
+    followers_wake(k);
+}
+
+static void
+stop_agents(struct leader *l)
+{
+    l->followers.wants_stop = true;
+    followers_wake(&l->followers);
+}
+
+/* Until each agent has reported or is lost. False: interrupted. */
+static bool
+await_results(struct leader *l, nsec_t until)
+{
+    struct followers *k = &l->followers;
+    bool was_interrupted = false;
+    PTHREAD_OK(pthread_mutex_lock(&k->mutex));
+    while (k->wants_start || followers_in(k, FOLLOWER_RUNNING) > 0) {
+        followers_wait(k);
+        if (take_signal(l)) {
+            was_interrupted = true;
+            stop_agents(l);
+        }
+        if (is_spoilt(l)) {
+            stop_agents(l);
+        }
+        for (unsigned i = 0; i < k->count && clock_now() > until; i++) {
+            if (k->all[i].state == FOLLOWER_RUNNING) {
+                follower_lose(k, &k->all[i], "has no result in time");
+            }
+        }
+    }
+    PTHREAD_OK(pthread_mutex_unlock(&k->mutex));
+    return !was_interrupted;
+}
+
+/* With the followers' results in, or lost. */
+static enum exit_status
+collect(struct leader *l, const struct run_shot *shot, const struct result *own,
+        const double *own_rates, bool was_interrupted, struct result *result)
+{
+    struct leader_parts parts = {
+        .options = l->o,
+        .shot = shot,
+        .own = l->run != NULL ? own : NULL,
+        .own_rates = own_rates,
+        .agents_classes = l->agents_classes,
+        .measures = l->measures,
+        .was_interrupted = was_interrupted,
+        .followers = &l->followers,
+    };
+    return leader_result_make(result, &parts) ? EXIT_VALID : fail("out of memory");
+}
+
+static void
+tell_losses(struct leader *l)
+{
+    for (unsigned i = 0; i < l->followers.count; i++) {
+        struct follower *k = &l->followers.all[i];
+        if (k->state == FOLLOWER_LOST && !k->is_told) {
+            fprintf(stderr, "mcload: agent %s is lost: %s\n", k->at.name, k->why);
+            k->is_told = true;
+        }
+    }
+}
+
+/* One attempt. *is_spoilt: an agent was lost, and the policy is not to go on with it. */
+static enum exit_status
+attempt(struct leader *l, const struct run_shot *shot, bool *spoilt,
+        struct result *result)
+{
+    double own_rates[OPTIONS_CLASSES_MAX];
+    struct followers *k = &l->followers;
+    struct run_shot own_shot = *shot;
+    struct result own = {0};
+    PTHREAD_OK(pthread_mutex_lock(&k->mutex));
+    l->lost_before = followers_in(k, FOLLOWER_LOST);
+    enum exit_status status = split(l, shot, own_rates);
+    if (status == EXIT_VALID) {
+        order_start(l, shot);
+    }
+    own_shot.begin = k->begin;
+    own_shot.rates = own_rates;
+    nsec_t until = k->begin + k->warmup + k->time + GRACE;
+    PTHREAD_OK(pthread_mutex_unlock(&k->mutex));
+    if (status == EXIT_VALID && l->run != NULL) {
+        status = run_once(l->run, &own_shot, &own);
+    }
+    if (status != EXIT_VALID) {
+        return status;
+    }
+    if (own.was_interrupted) {
+        stop_agents(l);
+    }
+    bool was_interrupted = !await_results(l, until) || own.was_interrupted;
+    PTHREAD_OK(pthread_mutex_lock(&k->mutex));
+    tell_losses(l);
+    *spoilt = is_spoilt(l);
+    status = collect(l, shot, &own, own_rates, was_interrupted, result);
+    PTHREAD_OK(pthread_mutex_unlock(&k->mutex));
+    if (l->run != NULL) {
+        result_fini(&own);
+    }
+    return status;
+}
+
+enum exit_status
+leader_once(struct leader *l, const struct run_shot *shot, struct result *result)
+{
+    for (;;) {
+        bool spoilt = false;
+        enum exit_status status = attempt(l, shot, &spoilt, result);
+        if (status != EXIT_VALID || !spoilt) {
+            return status;
+        }
+        bool was_interrupted = result->was_interrupted;
+        result_fini(result);
+        if (policy(l) == LOSS_ABORT || was_interrupted) {
+            fputs("mcload: the run was given up\n", stderr);
+            return EXIT_INVALID;
+        }
+        fputs("mcload: the run is repeated without it\n", stderr);
+    }
+}

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ */
+#include "loadgen/leader_result.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#define LEADER_NAME "leader"
+
+/* Which class of this process it is: all, but for the measuring client's. */
+static bool
+is_own(const struct leader_parts *p, unsigned class, unsigned *own_class)
+{
+    *own_class = p->measures ? class - p->agents_classes : class;
+    return p->own != NULL && (!p->measures || class >= p->agents_classes);
+}
+
+static bool
+is_agents(const struct leader_parts *p, unsigned class, const struct follower *k)
+{
+    return class < p->agents_classes && !k->is_out;
+}
+
+/* Agents list the costs of all threads, class after class. */
+static unsigned
+first_thread(const struct options *o, unsigned class)
+{
+    unsigned first = 0;
+    for (unsigned i = 0; i < class; i++) {
+        first += (unsigned)o->classes[i].threads;
+    }
+    return first;
+}
+
+static unsigned
+threads_of(const struct leader_parts *p, unsigned class)
+{
+    unsigned here = (unsigned)p->options->classes[class].threads, own_class;
+    unsigned sum = is_own(p, class, &own_class) ? here : 0;
+    for (unsigned i = 0; i < p->followers->count; i++) {
+        const struct follower *k = &p->followers->all[i];
+        bool has_costs = k->threads >= first_thread(p->options, class) + here;
+        sum += has_costs && is_agents(p, class, k) ? here : 0;
+    }
+    return sum;
+}
+
+static void
+add_own(struct result *c, const struct leader_parts *p, unsigned own_class)
+{
+    const struct result *own = &p->own->classes[own_class];
+    tally_merge(&c->total, &own->total);
+    memcpy(c->costs, own->costs, own->threads * sizeof *c->costs);
+    c->qps += p->own_rates[own_class];
+    c->elapsed_s = fmax(c->elapsed_s, own->elapsed_s);
+    c->is_local = c->is_local || own->is_local;
+}
+
+/* An agent that was lost counts with what it had reported. */
+static unsigned
+add_follower(struct result *c, const struct leader_parts *p, const struct follower *k,
+             unsigned class, unsigned first)
+{
+    unsigned from = first_thread(p->options, class);
+    unsigned here = (unsigned)p->options->classes[class].threads;
+    tally_merge(&c->total, &k->sum[class]);
+    c->qps += (double)k->rates[class];
+    c->elapsed_s = fmax(c->elapsed_s, k->elapsed_s);
+    c->is_local = c->is_local || k->is_local;
+    if (k->threads < from + here) {
+        return first;
+    }
+    memcpy(&c->costs[first], &k->costs[from], here * sizeof *c->costs);
+    return first + here;
+}
+
+static bool
+make_class(struct result *c, const struct leader_parts *p, unsigned class)
+{
+    unsigned threads = threads_of(p, class), first = 0, own_class;
+    const struct lclass *conf = &p->options->classes[class];
+    if (!result_init(c, threads)) {
+        return false;
+    }
+    if (is_own(p, class, &own_class)) {
+        add_own(c, p, own_class);
+        first = (unsigned)conf->threads;
+    }
+    for (unsigned i = 0; i < p->followers->count; i++) {
+        if (is_agents(p, class, &p->followers->all[i])) {
+            first = add_follower(c, p, &p->followers->all[i], class, first);
+        }
+    }
+    must(first == threads);
+    c->name = conf->name;
+    c->slo = conf->slo;
+    c->from = p->options->from_issue ? FROM_ISSUE : FROM_INTENDED;
+    c->is_open = c->qps > 0;
+    c->was_loaded = run_keeps_records(conf);
+    c->was_interrupted = p->was_interrupted;
+    return true;
+}
+
+/* ---- what became of each process ---------------------------------------------------- */
+
+static void
+describe(struct result_agent *a, const char *name, struct tally *const *tallies,
+         unsigned count, double elapsed_s)
+{
+    struct hist *all = hist_create(TALLY_SUB_BITS, TALLY_MAX_NS);
+    struct hist *lag = hist_create(TALLY_SUB_BITS, TALLY_MAX_NS);
+    must(all != NULL && lag != NULL);
+    uint64_t offered = 0, good = 0, kept = 0;
+    for (unsigned i = 0; i < count; i++) {
+        struct tally *t = tallies[i];
+        offered += ctr_get(&t->offered);
+        good += ctr_get(&t->good);
+        kept += ctr_get(&t->within[WITHIN_1MS]);
+        hist_merge(lag, t->lag);
+        for (unsigned verb = 0; verb < TALLY_VERBS; verb++) {
+            hist_merge(all, t->latency[FROM_INTENDED][verb]);
+        }
+    }
+    snprintf(a->name, sizeof a->name, "%s", name);
+    a->offered = offered;
+    a->achieved = good;
+    a->adherence = result_ratio((double)kept, (double)offered);
+    a->elapsed_s = elapsed_s;
+    a->p50 = hist_quantile(all, .5);
+    a->p99 = hist_quantile(all, .99);
+    a->lag_p99 = hist_quantile(lag, .99);
+    hist_destroy(&all);
+    hist_destroy(&lag);
+}
+
+static double
+busiest(const struct cost *costs, unsigned threads)
+{
+    double most = 0;
+    for (unsigned i = 0; i < threads; i++) {
+        most = fmax(most, result_busy(&costs[i]));
+    }
+    return most;
+}
+
+static void
+describe_follower(struct result_agent *a, const struct follower *k, unsigned classes,
+                  double elapsed_s)
+{
+    struct tally *tallies[OPTIONS_CLASSES_MAX];
+    struct align_estimate e = {0};
+    for (unsigned i = 0; i < classes; i++) {
+        tallies[i] = &k->sum[i];
+        a->qps += (double)k->rates[i];
+    }
+    describe(a, k->at.name, tallies, classes,
+             k->elapsed_s > 0 ? k->elapsed_s : elapsed_s);
+    a->busy = busiest(k->costs, k->threads);
+    a->start_error = k->start_error;
+    a->clock_bound = align_estimate(&k->align, &e) ? e.bound : 0;
+    a->intervals = k->intervals;
+    a->is_lost = k->state == FOLLOWER_LOST;
+    snprintf(a->why, sizeof a->why, "%s", k->why);
+}
+
+static bool
+make_agents(struct result *r, const struct leader_parts *p)
+{
+    struct tally *tallies[OPTIONS_CLASSES_MAX];
+    unsigned count = p->followers->count + (p->own != NULL ? 1 : 0), at = 0;
+    r->agents = calloc(count, sizeof *r->agents);
+    if (r->agents == NULL) {
+        return false;
+    }
+    if (p->own != NULL) {
+        for (unsigned i = 0; i < p->own->classes_len; i++) {
+            tallies[i] = &p->own->classes[i].total;
+            r->agents[0].qps += p->own_rates[i];
+        }
+        describe(&r->agents[0], LEADER_NAME, tallies, p->own->classes_len,
+                 p->own->elapsed_s);
+        r->agents[0].busy = busiest(p->own->costs, p->own->threads);
+        at = 1;
+    }
+    for (unsigned i = 0; i < p->followers->count; i++) {
+        if (!p->followers->all[i].is_out) {
+            describe_follower(&r->agents[at++], &p->followers->all[i], p->agents_classes,
+                              r->elapsed_s);
+        }
+    }
+    r->agents_len = at;
+    return true;
+}
+
+bool
+leader_result_make(struct result *r, const struct leader_parts *p)
+{
+    unsigned count = p->options->classes_len, threads = 0, first = 0;
+    for (unsigned i = 0; i < count; i++) {
+        threads += threads_of(p, i);
+    }
+    if (!result_init_classes(r, threads, count)) {
+        return false;
+    }
+    for (unsigned i = 0; i < count; i++) {
+        if (!make_class(&r->classes[i], p, i)) {
+            result_fini(r);
+            return false;
+        }
+        result_add_class(r, &r->classes[i], first);
+        first += r->classes[i].threads;
+    }
+    r->from = p->options->from_issue ? FROM_ISSUE : FROM_INTENDED;
+    r->has_shown = p->measures;
+    r->shown = p->measures ? p->agents_classes : 0;
+    if (!make_agents(r, p)) {
+        result_fini(r);
+        return false;
+    }
+    result_judge(r);
+    return true;
+}

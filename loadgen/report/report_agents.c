@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ */
+#include "loadgen/report/report_agents.h"
+
+#define NS_PER_US 1e3
+
+void
+report_agents_text(const struct result *r, FILE *out)
+{
+    for (unsigned i = 0; i < r->agents_len; i++) {
+        const struct result_agent *a = &r->agents[i];
+        fprintf(out, "Agent %s = ", a->name);
+        if (a->is_lost) {
+            fprintf(out, "LOST (%s), until then ", a->why);
+        }
+        fprintf(out, "offered %.1f/s, achieved %.1f/s, p50 %.1f us, p99 %.1f us, ",
+                result_ratio((double)a->offered, a->elapsed_s),
+                result_ratio((double)a->achieved, a->elapsed_s),
+                (double)a->p50 / NS_PER_US, (double)a->p99 / NS_PER_US);
+        fprintf(out, "lag p99 %.1f us, %.2f%% within 1 ms, CPU %.1f%%",
+                (double)a->lag_p99 / NS_PER_US, 100 * a->adherence, 100 * a->busy);
+        if (a->clock_bound > 0) {
+            fprintf(out, ", began %.1f us late (clock within %.1f us)",
+                    (double)a->start_error / NS_PER_US,
+                    (double)a->clock_bound / NS_PER_US);
+        }
+        fputc('\n', out);
+    }
+}
+
+void
+report_agents_json(const struct result *r, struct json *j)
+{
+    if (r->agents_len == 0) {
+        return;
+    }
+    json_open(j, "agents", '[');
+    for (unsigned i = 0; i < r->agents_len; i++) {
+        const struct result_agent *a = &r->agents[i];
+        json_open(j, NULL, '{');
+        json_text(j, "name", a->name);
+        json_bool(j, "lost", a->is_lost);
+        if (a->is_lost) {
+            json_text(j, "why", a->why);
+        }
+        json_number(j, "qps", a->qps);
+        json_u64(j, "offered", a->offered);
+        json_u64(j, "achieved", a->achieved);
+        json_number(j, "seconds", a->elapsed_s);
+        json_number(j, "adherence_1ms", a->adherence);
+        json_number(j, "busy", a->busy);
+        json_u64(j, "p50", a->p50);
+        json_u64(j, "p99", a->p99);
+        json_u64(j, "lag_p99", a->lag_p99);
+        json_u64(j, "start_error", a->start_error);
+        json_u64(j, "clock_bound", a->clock_bound);
+        json_u64(j, "intervals", a->intervals);
+        json_close(j, '}');
+    }
+    json_close(j, ']');
+}
