@@ -78,7 +78,7 @@ static const char *const files[] = {
 static const char *const secrets[] = {"password", "username"};
 
 /* Starts of values that are names of files, wherever they stand. */
-static const char *const file_values[] = {"file:", "cdf:"};
+static const char *const file_values[] = {"file:", "cdf:", "gaps:", "trace:"};
 
 static bool
 is_among(const char *const *names, size_t count, const char *name)
