@@ -204,11 +204,11 @@ leader_result_make(struct result *r, const struct leader_parts *p)
         return false;
     }
     for (unsigned i = 0; i < count; i++) {
-        if (!make_class(&r->classes[i], p, i)) {
+        if (!make_class(&r->classes[i], p, i) ||
+            !result_add_class(r, &r->classes[i], first)) {
             result_fini(r);
             return false;
         }
-        result_add_class(r, &r->classes[i], first);
         first += r->classes[i].threads;
     }
     r->from = p->options->from_issue ? FROM_ISSUE : FROM_INTENDED;
