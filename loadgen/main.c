@@ -70,7 +70,7 @@ print_banner(const struct options *o)
         const struct lclass *c = &o->classes[i];
         fprintf(stderr,
                 "mcload: %s: %s loop, %jd x %jd connections to each of %u servers\n",
-                c->name, c->qps > 0 ? "open" : "closed", (intmax_t)c->threads,
+                c->name, traffic_mode_name(c->traffic.mode), (intmax_t)c->threads,
                 (intmax_t)c->connections, o->servers_len);
     }
 }

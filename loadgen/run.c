@@ -33,6 +33,7 @@ struct run_class {
     const struct lclass *conf;
     struct workload workload;
     struct lconn_auth auth;
+    struct traffic traffic;  /* of the last run; threads share its laws */
     unsigned first, threads; /* of all threads of the run */
     bool loads;              /* stores its records: no class before has done it */
 };
@@ -208,14 +209,11 @@ drive_conf(struct run *r, const struct run_class *c, unsigned thread)
 {
     const struct lclass *l = c->conf;
     unsigned agents = r->conf.agents > 0 ? r->conf.agents : 1;
+    bool has_times = traffic_is_open(&c->traffic) || traffic_thinks(&c->traffic);
     return (struct drive_conf){
-        .is_open = l->qps > 0,
-        .rate = (double)l->qps,
-        .arrivals = &l->arrivals,
-        .scope = l->scope,
+        .traffic = c->traffic,
         .depth = (unsigned)l->depth,
-        .drops_late = l->drops_late,
-        .spin = l->is_blocking || l->qps == 0
+        .spin = l->is_blocking || !has_times
                     ? 0
                     : (nsec_t)(l->spin_us * (double)NSEC_PER_USEC),
         .timeout = (nsec_t)(r->o->timeout_s * (double)NSEC_PER_SEC),
@@ -373,6 +371,7 @@ run_close(struct run **run)
     }
     for (unsigned i = 0; r->classes != NULL && i < r->o->classes_len; i++) {
         workload_close(&r->classes[i].workload);
+        traffic_release(&r->classes[i].traffic);
     }
     if (r->has_plan) {
         pin_plan_fini(&r->plan);
@@ -435,20 +434,42 @@ time_of(const struct run *r, const struct run_shot *shot)
     return shot->time_s > 0 ? shot->time_s : r->o->time_s;
 }
 
+static double
+warmup_of(const struct run *r, const struct run_shot *shot)
+{
+    return shot->warmup_s == 0 ? r->o->warmup_s : fmax(0, shot->warmup_s);
+}
+
+static enum exit_status
+settle_traffic(struct run *r, const struct run_shot *shot, unsigned class)
+{
+    struct run_class *c = &r->classes[class];
+    double warmup_s = warmup_of(r, shot);
+    struct schedule_run times = {rate_of(r, shot, class), warmup_s,
+                                 fmin(r->o->warmup_drain_s, warmup_s), time_of(r, shot)};
+    bool is_peak = shot->rates != NULL && times.rate == 0;
+    traffic_release(&c->traffic);
+    const char *wrong = traffic_settle(&c->traffic, &c->conf->traffic, &times, is_peak);
+    if (wrong != NULL) {
+        fprintf(r->conf.err, "mcload: %s\n", wrong);
+        return EXIT_USAGE;
+    }
+    return EXIT_VALID;
+}
+
 /* Has all threads prepare. The first run is that of the seed, others are like it. */
 static enum exit_status
 get_ready(struct run *r, const struct run_shot *shot)
 {
     for (unsigned i = 0; i < r->o->classes_len; i++) {
         const struct run_class *c = &r->classes[i];
+        enum exit_status status = settle_traffic(r, shot, i);
+        if (status != EXIT_VALID) {
+            return status;
+        }
         for (unsigned t = 0; t < c->threads; t++) {
             struct drive_conf *d = &r->threads[c->first + t].conf.drive;
             *d = drive_conf(r, c, t);
-            d->rate = rate_of(r, shot, i);
-            d->is_open = d->rate > 0;
-            d->spin = d->is_open && !c->conf->is_blocking
-                          ? (nsec_t)(c->conf->spin_us * (double)NSEC_PER_USEC)
-                          : 0;
             d->seed = r->count == 0 ? r->o->seed : rng_mix(r->o->seed, r->count, 0);
         }
     }
@@ -461,10 +482,12 @@ get_ready(struct run *r, const struct run_shot *shot)
 static bool
 go(struct run *r, const struct run_shot *shot)
 {
-    double warmup_s = shot->warmup_s == 0 ? r->o->warmup_s : fmax(0, shot->warmup_s);
+    double warmup_s = warmup_of(r, shot);
     nsec_t soonest = clock_now() + BEGIN_DELAY;
     r->window.begin = shot->begin > soonest ? shot->begin : soonest;
     r->window.start = r->window.begin + (nsec_t)(warmup_s * (double)NSEC_PER_SEC);
+    r->window.quiet = r->window.start - (nsec_t)(fmin(r->o->warmup_drain_s, warmup_s) *
+                                                 (double)NSEC_PER_SEC);
     r->window.end = r->window.start + (nsec_t)(time_of(r, shot) * (double)NSEC_PER_SEC);
     progress_reset(&r->progress);
     nsec_t row_length = (nsec_t)(r->o->interval_s * (double)NSEC_PER_SEC);
@@ -570,8 +593,9 @@ collect_class(struct run *r, const struct run_shot *shot, unsigned index,
         is_good = is_good && evenness_add(result->evenness, &t->evenness);
     }
     result->name = c->conf->name;
-    result->qps = rate_of(r, shot, index);
-    result->is_open = result->qps > 0;
+    result->is_open = traffic_is_open(&c->traffic);
+    result->mode = traffic_mode_name(c->traffic.mode);
+    result->qps = result->is_open ? c->traffic.rate : 0;
     result->was_loaded = run_keeps_records(c->conf);
     result->was_interrupted = how == WATCH_SIGNAL;
     result->elapsed_s = how == WATCH_DONE ? time_of(r, shot) : longest;
@@ -605,6 +629,7 @@ collect(struct run *r, const struct run_shot *shot, enum watch_end how,
     }
     result->series = observe_take(&r->observe, r->o->classes_len);
     result->from = r->o->from_issue ? FROM_ISSUE : FROM_INTENDED;
+    result->mode = r->o->classes_len == 1 ? result->classes[0].mode : NULL;
     result_judge(result);
     return EXIT_VALID;
 }

@@ -188,7 +188,7 @@ ask_drop(struct ask *a)
 }
 
 static bool
-push_part(struct ask *a, struct lconn *c, nsec_t intended)
+push_part(struct ask *a, struct lconn *c, nsec_t intended, uint32_t tag)
 {
     unsigned server = ask_server(a);
     struct lconn_request part = a->drawn;
@@ -199,19 +199,22 @@ push_part(struct ask *a, struct lconn *c, nsec_t intended)
         a->given++;
     }
     must(c->server == server);
+    bool is_last = a->given == a->drawn.count;
+    part.tag = is_last || tag == 0 ? tag : 1;
     lconn_push(c, a->w, &part);
-    return a->given == a->drawn.count;
+    return is_last;
 }
 
 bool
-ask_push(struct ask *a, struct lconn *c, nsec_t intended)
+ask_push(struct ask *a, struct lconn *c, nsec_t intended, uint32_t tag)
 {
     struct lconn_request request;
     if (a->shard != NULL) {
-        return push_part(a, c, intended);
+        return push_part(a, c, intended, tag);
     }
     draw(a, &request);
     request.intended = intended;
+    request.tag = tag;
     lconn_push(c, a->w, &request);
     return true;
 }

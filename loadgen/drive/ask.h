@@ -45,7 +45,7 @@ void ask_fini(struct ask *a);
 /* The server that the next part goes to; 0 when that is any. */
 unsigned ask_server(struct ask *a);
 /* The next part goes to c, one of that server's, which has room and nothing else to do first.
- * True when it was the last of its request. */
-bool ask_push(struct ask *a, struct lconn *c, nsec_t intended);
+ * True when it was the last of its request: it has the tag, parts before it have 1 at most. */
+bool ask_push(struct ask *a, struct lconn *c, nsec_t intended, uint32_t tag);
 /* The request of which parts may be left is given up. */
 void ask_drop(struct ask *a);

@@ -6,12 +6,16 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "loadgen/drive/answer.h"
+#include "loadgen/drive/flow.h"
+#include "loadgen/drive/life.h"
 #include "loadgen/work/streams.h"
 
-#define TICK (50 * NSEC_PER_MSEC) /* between looks for time-outs and lost connections */
+#define TICK (50 * NSEC_PER_MSEC) /* between looks for time-outs */
 #define TICK_MS 50
 /* Before the begin of the window: polls, not sleeps. */
 #define BEGIN_NEAR (5 * NSEC_PER_MSEC)
+#define SESSIONS_MAX 1048576 /* that wait for their next request, each thread */
 
 static double
 cpu_seconds(void)
@@ -21,396 +25,28 @@ cpu_seconds(void)
     return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
 }
 
-static bool
-is_measured(const struct drive *d, nsec_t when)
-{
-    return when >= d->window.start && when < d->window.end;
-}
-
-/* ---- connections with room --------------------------------------------------------- */
-
-static void
-offer_room(struct drive *d, struct lconn *c)
-{
-    if (d->has_rooms && !c->in_room && c->todo_count == 0 &&
-        lconn_has_room(c, d->conf.depth)) {
-        struct drive_room *room = &d->rooms[d->rooms_len > 1 ? c->server : 0];
-        must(room->count < d->room_cap);
-        room->ring[(room->head + room->count++) % d->room_cap] = c;
-        c->in_room = true;
-    }
-}
-
-/* The connection that has waited longest and may have the next request; NULL when none has
- * room. */
-static struct lconn *
-take_room(struct drive *d)
-{
-    struct drive_room *room = &d->rooms[ask_server(&d->ask)];
-    while (room->count > 0) {
-        struct lconn *c = room->ring[room->head];
-        room->head = (room->head + 1) % d->room_cap;
-        room->count--;
-        c->in_room = false;
-        if (c->todo_count == 0 && lconn_has_room(c, d->conf.depth)) {
-            return c;
-        }
-    }
-    return NULL;
-}
-
-static void
-make_dirty(struct drive *d, struct lconn *c)
-{
-    if (!c->is_dirty) {
-        c->is_dirty = true;
-        d->dirty[d->dirty_count++] = c;
-    }
-}
-
-/* ---- losing connections and requests ------------------------------------------------ */
-
-static void
-forget_requests(struct drive *d, struct lconn *c, ctr_t *sent, nsec_t now)
-{
-    struct lconn_op op;
-    while (lconn_take_op(c, &op)) {
-        if (is_measured(d, op.intended)) {
-            nsec_t waited = now > op.intended ? now - op.intended : 0;
-            tally_censored(d->tally, op.issued == 0 ? &d->tally->unsent : sent, waited);
-        }
-    }
-}
-
-static void
-lose(struct drive *d, struct lconn *c, enum tally_error why, nsec_t now)
-{
-    ctr_add(&d->tally->errors[why], 1);
-    forget_requests(d, c, &d->tally->lost, now);
-    lset_lose(d->set, c, now);
-}
-
-/* ---- sending ----------------------------------------------------------------------- */
-
-/* Requests that follow from answers go before others. False when some have to wait; at the
- * end of the window they wait for ever. */
-static bool
-push_todo(struct drive *d, struct lconn *c, nsec_t now)
-{
-    while (c->todo_count > 0) {
-        if (!lconn_has_room(c, d->conf.depth) || now >= d->window.end) {
-            return false;
-        }
-        const struct lconn_op *op = lconn_push_todo(c, d->w);
-        if (is_measured(d, op->intended)) {
-            ctr_add(&d->tally->offered, 1);
-        }
-        if (d->has_rooms) {
-            make_dirty(d, c);
-        }
-    }
-    return true;
-}
-
-static void
-count_sent(struct drive *d, struct lconn *c, nsec_t now)
-{
-    unsigned before = c->count - c->fresh - c->issued;
-    for (unsigned i = 0; i < c->issued; i++) {
-        struct lconn_op *op = lconn_issued_op(c, i);
-        if (op->intended == 0) {
-            op->intended = now; /* a closed loop has no other intention */
-            ctr_add(&d->tally->offered, is_measured(d, now) ? 1 : 0);
-        }
-        if (is_measured(d, op->intended)) {
-            tally_sent(d->tally, now - op->intended, before + i + 1);
-        }
-    }
-}
-
-static bool
-flush(struct drive *d, struct lconn *c)
-{
-    size_t sent;
-    nsec_t now = clock_now();
-    bool is_up = lset_flush(d->set, c, now, &sent);
-    count_sent(d, c, now);
-    if (is_measured(d, now)) {
-        ctr_add(&d->tally->tx_bytes, sent);
-    }
-    if (!is_up) {
-        lose(d, c, TALLY_DISCONNECT, now);
-        return false;
-    }
-    return true;
-}
-
-static void
-flush_dirty(struct drive *d)
-{
-    for (unsigned i = 0; i < d->dirty_count; i++) {
-        struct lconn *c = d->dirty[i];
-        c->is_dirty = false;
-        if (c->state == LCONN_UP && flush(d, c)) {
-            offer_room(d, c); /* a full buffer may have been the limit */
-        }
-    }
-    d->dirty_count = 0;
-}
-
-/* Of servers that share the keys, one that cannot be reached must not hold up what others
- * are to be asked: whether the next request is one that nobody will take. */
-static bool
-is_unreachable(struct drive *d)
-{
-    unsigned server = ask_server(&d->ask);
-    for (unsigned i = 0; d->rooms_len > 1 && i < d->set->count; i++) {
-        const struct lconn *c = &d->set->conns[i];
-        if (c->server == server && c->state == LCONN_UP) {
-            return false;
-        }
-    }
-    return d->rooms_len > 1;
-}
-
-/* Closed loop over servers that share the keys: requests go to whom they belong, until one of
- * these has no room. */
-static void
-hand_out(struct drive *d, nsec_t now)
-{
-    struct lconn *c;
-    unsigned dropped = 0;
-    while (now < d->window.end && dropped < d->set->count) {
-        if ((c = take_room(d)) != NULL) {
-            ask_push(&d->ask, c, 0);
-            make_dirty(d, c);
-            offer_room(d, c);
-        } else if (is_unreachable(d)) {
-            ask_drop(&d->ask);
-            dropped++;
-        } else {
-            return;
-        }
-    }
-}
-
-/* Closed loop: fills the connection up to its depth. */
-static void
-refill(struct drive *d, struct lconn *c, nsec_t now)
-{
-    if (d->has_rooms) {
-        push_todo(d, c, now);
-        offer_room(d, c);
-        hand_out(d, now);
-        return;
-    }
-    while (c->state == LCONN_UP && now < d->window.end &&
-           lconn_has_room(c, d->conf.depth)) {
-        while (push_todo(d, c, now) && lconn_has_room(c, d->conf.depth)) {
-            ask_push(&d->ask, c, 0);
-        }
-        if (!flush(d, c)) {
-            return;
-        }
-    }
-}
-
-static void
-next_arrival(struct drive *d)
-{
-    if (is_measured(d, d->next)) {
-        ctr_add(&d->tally->offered, 1);
-    }
-    d->next = arrival_next(&d->arrival);
-}
-
-/* The next request is not sent. */
-static void
-pass_over(struct drive *d, ctr_t *why)
-{
-    if (is_measured(d, d->next)) {
-        tally_censored(d->tally, why, d->window.end - d->next);
-    }
-    ask_drop(&d->ask);
-    next_arrival(d);
-}
-
-/* Requests may have been passed over since the connection was chosen. */
-static bool
-is_for(struct drive *d, const struct lconn *c)
-{
-    return d->rooms_len == 1 || ask_server(&d->ask) == c->server;
-}
-
-/* A part of a request that is not its last is one more that is offered. */
-static void
-give(struct drive *d, struct lconn *c)
-{
-    if (ask_push(&d->ask, c, d->next)) {
-        next_arrival(d);
-    } else if (is_measured(d, d->next)) {
-        ctr_add(&d->tally->offered, 1);
-    }
-    make_dirty(d, c);
-}
-
-/* Open loop: hands out the requests that are due. One that finds no room stays the next
- * one, with its time; those behind it are drawn later, with theirs. */
-static void
-send_due(struct drive *d, nsec_t now)
-{
-    struct lconn *c;
-    while (d->next <= now && d->next < d->window.end) {
-        if ((c = take_room(d)) == NULL) {
-            if (!is_unreachable(d)) {
-                return;
-            }
-            pass_over(d, &d->tally->unsent);
-            continue;
-        }
-        while (d->conf.drops_late && d->next + DRIVE_DROP_AFTER < now) {
-            pass_over(d, &d->tally->skipped);
-        }
-        if (d->next <= now && d->next < d->window.end && is_for(d, c)) {
-            give(d, c);
-        }
-        offer_room(d, c);
-    }
-}
-
-/* ---- receiving --------------------------------------------------------------------- */
-
-static void
-count_good(struct drive *d, const struct lconn *c, const struct lconn_done *done,
-           nsec_t now)
-{
-    bool reads = done->op.verb == CODEC_GET || done->op.verb == CODEC_GETS;
-    enum tally_verb verb = reads ? TALLY_READ : TALLY_UPDATE;
-    if (is_measured(d, now)) {
-        ctr_add(&d->tally->done[verb], 1);
-        ctr_add(&d->tally->ops[done->op.verb], 1);
-        ctr_add(&d->tally->no_effect[done->op.verb], done->has_effect ? 0 : 1);
-        if (verb == TALLY_READ) {
-            ctr_add(&d->tally->keys, done->op.keys);
-            ctr_add(&d->tally->hits, done->hits);
-        }
-    }
-    if (is_measured(d, done->op.intended)) {
-        tally_good(d->tally, verb, now - done->op.intended, now - done->op.issued);
-        evenness_log_record(d->evenness, (unsigned)(c - d->set->conns),
-                            now - done->op.issued);
-    }
-}
-
-static enum tally_error
-error_of(const struct lconn_done *done)
-{
-    if (done->outcome == LCONN_UNEXPECTED) {
-        return TALLY_UNEXPECTED;
-    }
-    if (done->outcome == LCONN_WRONG) {
-        return TALLY_WRONG;
-    }
-    return done->kind == CLIENT_ERROR          ? TALLY_ERROR
-           : done->kind == CLIENT_CLIENT_ERROR ? TALLY_CLIENT_ERROR
-                                               : TALLY_SERVER_ERROR;
-}
-
-static void
-reconnect(struct drive *d, struct lconn *c, nsec_t now)
-{
-    if (!lset_reconnect(d->set, c, now)) {
-        ctr_add(&d->tally->errors[TALLY_CONNECT], 1);
-    }
-}
-
-/* A UNIX socket is up at once and no event says so: it gets its requests here. */
-static void
-revive(struct drive *d, struct lconn *c, nsec_t now)
-{
-    reconnect(d, c, now);
-    offer_room(d, c);
-    if (!d->conf.is_open) {
-        refill(d, c, now);
-    }
-}
-
-/* The server has said that it closes: not an error. What was sent behind is lost. */
-static void
-replace(struct drive *d, struct lconn *c, nsec_t now)
-{
-    forget_requests(d, c, &d->tally->lost, now);
-    lset_down(d->set, c);
-    revive(d, c, now);
-}
-
-/* False when the connection is gone. */
-static bool
-receive(struct drive *d, struct lconn *c)
-{
-    struct lset_bytes in;
-    enum lset_input input = lset_receive(d->set, c, &in);
-    nsec_t now = clock_now();
-    if (input != LSET_DATA) {
-        if (input == LSET_LOST) {
-            lose(d, c, TALLY_DISCONNECT, now);
-        }
-        return input == LSET_NOTHING;
-    }
-    if (is_measured(d, now)) {
-        ctr_add(&d->tally->rx_bytes, in.len);
-    }
-    c->backoff = 0; /* it serves again */
-    c->read_at = now;
-    struct lconn_done done;
-    for (size_t at = 0;; at += done.taken) {
-        lconn_parse(c, d->w, in.p + at, in.len - at, &done);
-        switch (done.outcome) {
-        case LCONN_MORE:
-            return true;
-        case LCONN_BROKEN:
-            lose(d, c, TALLY_DESYNC, now);
-            return false;
-        case LCONN_GOOD:
-            ctr_add(&d->tally->answered, 1);
-            count_good(d, c, &done, now);
-            break;
-        case LCONN_BAD:
-        case LCONN_UNEXPECTED:
-        case LCONN_WRONG:
-            ctr_add(&d->tally->errors[error_of(&done)], 1);
-            break;
-        }
-        if (unlikely(done.is_last)) {
-            replace(d, c, now);
-            return false;
-        }
-    }
-}
-
 static void
 on_event(struct drive *d, struct lconn *c, unsigned can)
 {
-    nsec_t now = 0;
     if (c->state == LCONN_DOWN) {
         return; /* lost earlier in this batch */
     }
     if (c->state == LCONN_CONNECTING) {
-        now = clock_now();
-        reconnect(d, c, now);
-    } else if ((can & LSET_CAN_RECEIVE) != 0 && !receive(d, c)) {
+        life_connected(d, c, clock_now());
+    } else if ((can & LSET_CAN_RECEIVE) != 0 && !answer_receive(d, c)) {
         return;
     }
-    if ((can & LSET_CAN_SEND) != 0 && c->state == LCONN_UP && !flush(d, c)) {
+    if ((can & LSET_CAN_SEND) != 0 && c->state == LCONN_UP && !flow_flush(d, c)) {
         return;
     }
-    if (d->conf.is_open) {
-        if (c->todo_count > 0) {
-            push_todo(d, c, clock_now());
-        }
-        offer_room(d, c);
+    if (unlikely(life_is_spent(d, c))) {
+        life_replace(d, c, clock_now());
+        return;
+    }
+    if (drive_is_open(d) && c->todo_count == 0) {
+        flow_offer(d, c);
     } else {
-        refill(d, c, clock_now());
+        flow_fill(d, c, clock_now());
     }
 }
 
@@ -431,21 +67,10 @@ poll_events(struct drive *d, int timeout_ms)
 /* ---- the loop ---------------------------------------------------------------------- */
 
 static void
-tick(struct drive *d, nsec_t now)
+fill_all(struct drive *d, nsec_t now)
 {
-    d->next_tick = now + TICK;
     for (unsigned i = 0; i < d->set->count; i++) {
-        struct lconn *c = &d->set->conns[i];
-        const struct lconn_op *oldest = lconn_oldest(c);
-        nsec_t since = oldest != NULL && oldest->issued != 0 ? oldest->issued : now;
-        since = c->blocked_at != 0 && c->blocked_at < since ? c->blocked_at : since;
-        if (since + d->conf.timeout < now) {
-            lose(d, c, TALLY_TIMEOUT, now);
-        } else if (c->state == LCONN_CONNECTING && c->retry_at <= now) {
-            lose(d, c, TALLY_CONNECT, now);
-        } else if (c->state == LCONN_DOWN && c->retry_at <= now && now < d->window.end) {
-            revive(d, c, now);
-        }
+        flow_fill(d, &d->set->conns[i], now);
     }
 }
 
@@ -456,6 +81,9 @@ start_timing(struct drive *d, nsec_t now)
     d->timed_from = now;
     d->idle = 0;
     d->cpu_from = cpu_seconds();
+    if (d->window.quiet < d->window.start) {
+        fill_all(d, now); /* a closed loop goes on */
+    }
 }
 
 static void
@@ -474,11 +102,9 @@ static nsec_t
 next_duty(struct drive *d, nsec_t now)
 {
     nsec_t duty = now < d->window.start ? d->window.start : d->window.end;
-    if (d->conf.is_open && d->next < duty &&
-        (d->rooms[ask_server(&d->ask)].count > 0 || is_unreachable(d))) {
-        duty = d->next;
-    }
-    return duty;
+    nsec_t due = flow_next_due(d), retry = alarms_next(&d->retries);
+    duty = due < duty ? due : duty;
+    return retry < duty ? retry : duty;
 }
 
 /* Sleeps until shortly before the next duty, polls from then on. */
@@ -494,6 +120,16 @@ wait_for_duty(struct drive *d, nsec_t now)
 }
 
 static void
+look_around(struct drive *d, nsec_t now)
+{
+    life_open_due(d, now);
+    if (now >= d->next_tick) {
+        d->next_tick = now + TICK;
+        life_time_out(d, now);
+    }
+}
+
+static void
 run_window(struct drive *d)
 {
     nsec_t now = clock_now();
@@ -504,20 +140,16 @@ run_window(struct drive *d)
         if (atomic_load_explicit(d->conf.stop, memory_order_relaxed)) {
             d->window.end = now > d->window.start ? now : d->window.start;
         }
-        if (d->conf.is_open) {
-            send_due(d, now);
-        }
+        flow_send_due(d, now);
         bool is_idle = d->dirty_count == 0;
-        flush_dirty(d);
+        flow_flush_all(d);
         is_idle = wait_for_duty(d, now) == 0 && is_idle;
         nsec_t before = now;
         now = clock_now();
         if (is_idle && next_duty(d, before) <= before + d->conf.spin) {
             d->idle += now - before;
         }
-        if (now >= d->next_tick) {
-            tick(d, now);
-        }
+        look_around(d, now);
     }
     stop_timing(d, now);
 }
@@ -537,47 +169,46 @@ drain(struct drive *d)
 {
     nsec_t give_up = d->window.end + DRIVE_DRAIN;
     nsec_t now = clock_now();
-    flush_dirty(d); /* what followed from the last answers */
+    flow_flush_all(d); /* what followed from the last answers */
     while (now < give_up && count_outstanding(d) > 0) {
         lset_wake_at(d->set, give_up);
         poll_events(d, TICK_MS);
         now = clock_now();
-        if (now >= d->next_tick) {
-            tick(d, now);
-        }
+        look_around(d, now);
     }
     for (unsigned i = 0; i < d->set->count; i++) {
         struct lconn *c = &d->set->conns[i];
         if (c->count > 0) {
-            forget_requests(d, c, &d->tally->unanswered, now);
-            lset_down(d->set, c); /* what comes yet would be a reply to nothing */
+            flow_forget(d, c, &d->tally->unanswered, now);
+            lconn_down(c); /* what comes yet would be a reply to nothing */
         }
     }
-    while (d->conf.is_open && d->next < d->window.end) {
-        if (is_measured(d, d->next)) {
-            tally_censored(d->tally, &d->tally->unsent, now - d->next);
-        }
-        next_arrival(d);
-    }
+    flow_end(d, now);
 }
+
+/* ---- beginning and end --------------------------------------------------------------- */
 
 /* The schedule is made before it is known when it starts: times count from 0. */
 static struct arrival_conf
-arrivals_of(const struct drive_conf *conf, unsigned conns)
+arrivals_of(const struct drive *d)
 {
+    const struct drive_conf *conf = &d->conf;
+    const struct traffic *t = &conf->traffic;
+    double rate = t->rate / traffic_session_mean(t);
     struct arrival_conf a = {
-        .law = conf->arrivals,
-        .rate = conf->rate / conf->threads,
+        .law = &t->arrivals,
+        .rate = rate / conf->threads,
         .seed = conf->seed,
         .stream =
             stream_of(conf->agent, conf->first_thread + conf->thread, STREAM_ARRIVALS),
         .sources = 1,
         .every = 1,
+        .schedule = schedule_varies(&t->schedule) ? &t->schedule : NULL,
     };
-    if (conf->scope == DRIVE_CONN && conf->is_open && !arrival_adds_up(a.law)) {
-        a.sources = conns;
-    } else if (conf->scope == DRIVE_TOTAL && conf->is_open && !arrival_adds_up(a.law)) {
-        a.rate = conf->rate;
+    if (t->scope == TRAFFIC_CONN && !arrival_adds_up(a.law)) {
+        a.sources = d->set->count;
+    } else if (t->scope == TRAFFIC_TOTAL && !arrival_adds_up(a.law)) {
+        a.rate = rate;
         a.stream = stream_of(conf->agent, conf->first_thread, STREAM_ARRIVALS);
         a.every = conf->threads;
         a.first = conf->thread;
@@ -586,10 +217,31 @@ arrivals_of(const struct drive_conf *conf, unsigned conns)
 }
 
 static bool
+init_flow(struct drive *d)
+{
+    const struct traffic *t = &d->conf.traffic;
+    bool is_partly = t->mode == TRAFFIC_PARTLY;
+    struct arrival_conf arrivals = arrivals_of(d);
+    uint64_t share = t->max_outstanding / d->conf.threads +
+                     (d->conf.thread < t->max_outstanding % d->conf.threads ? 1 : 0);
+    d->outstanding_max = t->max_outstanding == 0 ? UINT32_MAX : (unsigned)share;
+    d->next = ALARMS_NEVER;
+    d->pacing.late = t->late;
+    pacer_init(&d->pacing.cap,
+               t->late == LATE_CAP ? t->cap * t->rate / d->conf.threads : 0);
+    pacer_init(&d->connects, t->connect_rate / d->conf.threads);
+    unsigned users = !is_partly && traffic_thinks(t) ? d->set->count * d->conf.depth : 0;
+    return alarms_init(&d->users, users) &&
+           alarms_init(&d->sessions, is_partly ? SESSIONS_MAX : 0) &&
+           alarms_init(&d->retries, d->set->count) &&
+           (!traffic_is_open(t) || arrival_init(&d->arrival, &arrivals));
+}
+
+static bool
 init_rooms(struct drive *d)
 {
     const struct lset_conf *conf = &d->set->conf;
-    d->has_rooms = d->conf.is_open || conf->shard != NULL;
+    d->has_rooms = drive_is_open(d) || conf->shard != NULL;
     d->rooms_len = conf->shard != NULL ? conf->targets_len : 1;
     d->room_cap = d->set->count / d->rooms_len;
     d->rooms = calloc(d->rooms_len, sizeof *d->rooms);
@@ -612,22 +264,23 @@ drive_init(struct drive *d, const struct drive_conf *conf, struct lset *set,
         .tally = tally,
         .evenness = evenness,
     };
+    unsigned thread = conf->first_thread + conf->thread;
+    rng_init(&d->rng, conf->seed, stream_of(conf->agent, thread, STREAM_MANNERS));
     for (unsigned i = 0; i < set->count; i++) {
         set->conns[i].in_room = set->conns[i].is_dirty = false;
     }
-    struct arrival_conf arrivals = arrivals_of(conf, set->count);
     d->dirty = calloc(set->count, sizeof(struct lconn *));
+    d->lives = calloc(set->count, sizeof *d->lives);
     struct ask_conf ask = {
         .workload = d->w,
         .seed = conf->seed,
-        .stream =
-            stream_of(conf->agent, conf->first_thread + conf->thread, STREAM_REQUESTS),
+        .stream = stream_of(conf->agent, thread, STREAM_REQUESTS),
         .thread = conf->part,
         .threads = conf->parts,
         .shard = set->conf.shard,
     };
     if (!ask_init(&d->ask, &ask) || !init_rooms(d) || d->dirty == NULL ||
-        (conf->is_open && !arrival_init(&d->arrival, &arrivals))) {
+        d->lives == NULL || !init_flow(d)) {
         drive_fini(d);
         return false;
     }
@@ -638,14 +291,19 @@ void
 drive_fini(struct drive *d)
 {
     arrival_fini(&d->arrival);
+    alarms_fini(&d->users);
+    alarms_fini(&d->sessions);
+    alarms_fini(&d->retries);
     for (unsigned i = 0; d->rooms != NULL && i < d->rooms_len; i++) {
         free(d->rooms[i].ring);
     }
     free(d->rooms);
     free(d->dirty);
+    free(d->lives);
     ask_fini(&d->ask);
     d->rooms = NULL;
     d->dirty = NULL;
+    d->lives = NULL;
 }
 
 void
@@ -653,9 +311,12 @@ drive_run(struct drive *d, const struct drive_window *window)
 {
     d->window = *window;
     d->next_tick = window->begin + TICK;
-    if (d->conf.is_open) {
+    if (drive_is_open(d)) {
         d->arrival.conf.start = window->begin;
         d->next = arrival_next(&d->arrival);
+    }
+    for (unsigned i = 0; i < d->set->count; i++) {
+        life_begin(d, &d->set->conns[i]);
     }
     for (nsec_t now; (now = clock_now()) < window->begin;) {
         bool is_near = window->begin - now < BEGIN_NEAR;
@@ -664,13 +325,7 @@ drive_run(struct drive *d, const struct drive_window *window)
         }
         poll_events(d, is_near ? 0 : TICK_MS);
     }
-    for (unsigned i = 0; i < d->set->count; i++) {
-        struct lconn *c = &d->set->conns[i];
-        offer_room(d, c);
-        if (!d->conf.is_open) {
-            refill(d, c, clock_now());
-        }
-    }
+    fill_all(d, clock_now());
     run_window(d);
     drain(d);
 }

@@ -2,44 +2,36 @@
  * Copyright (c) 2026 the memcached-qos authors
  *
  * The measuring loop of one thread: sends requests, closed loop (the next one when a reply
- * came) or open loop (by a schedule that does not care about replies), and records what
- * happens. Its thread only; `stop` may be set by any.
+ * came), open loop (by a schedule that does not care about replies) or partly open (sessions
+ * by a schedule), and records what happens. What it is made of: flow.h (sending), answer.h
+ * (receiving) and life.h (the life of a connection). Its thread only; `stop` may be set by
+ * any.
  *
- *     begin ...... start ............................. end ........ drained
- *      warm-up, sent   measured                            only replies
- *      but not measured
+ *     begin ....... quiet ..... start ........................ end ........ drained
+ *      warm-up, sent  replies     measured                       only replies
+ *      not measured   only
  */
 #pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
 
-#include "loadgen/work/arrival.h"
+#include "loadgen/drive/alarms.h"
 #include "loadgen/drive/ask.h"
-#include "loadgen/wire/lset.h"
+#include "loadgen/drive/pacing.h"
+#include "loadgen/drive/traffic.h"
 #include "loadgen/measure/cost.h"
 #include "loadgen/measure/evenness.h"
 #include "loadgen/measure/tally.h"
+#include "loadgen/wire/lset.h"
+#include "loadgen/work/arrival.h"
 
-/* With late requests dropped: how late is too late. */
-#define DRIVE_DROP_AFTER (5 * NSEC_PER_MSEC)
 /* How long replies are waited for after the end. */
 #define DRIVE_DRAIN NSEC_PER_SEC
 
-/* What a stream of arrivals is one of. */
-enum drive_scope {
-    DRIVE_TOTAL,  /* all threads share one */
-    DRIVE_THREAD, /* one each thread */
-    DRIVE_CONN,   /* one each connection */
-};
-
 struct drive_conf {
-    bool is_open;
-    double rate; /* open loop: requests a second, of all threads of the class */
-    const struct arrival_law *arrivals;
-    enum drive_scope scope;
-    unsigned depth; /* requests on their way, each connection */
-    bool drops_late;
+    struct traffic traffic; /* what it points to lives longer */
+    unsigned depth;         /* requests on their way, each connection */
     nsec_t spin;    /* open loop: polls, not sleeps, when the next request is so near */
     nsec_t timeout; /* of a reply */
     uint64_t seed;
@@ -52,8 +44,18 @@ struct drive_conf {
 };
 
 struct drive_window {
-    nsec_t begin, start, end;
+    nsec_t begin;
+    nsec_t quiet; /* end of the warm-up's requests; start when it has no quiet end */
+    nsec_t start, end;
 };
+
+/* What the drive knows of a connection, beside its state. */
+struct life {
+    unsigned resting; /* of its depth: users who think before their next request */
+    uint64_t left;    /* requests until it is closed; LIFE_FOREVER: it is not */
+    bool has_alarm;   /* down, and to be opened at a time */
+};
+#define LIFE_FOREVER UINT64_MAX
 
 /* A ring of room_cap places. */
 struct drive_room {
@@ -69,8 +71,17 @@ struct drive {
     struct tally *tally;
     struct evenness_log *evenness;
     struct ask ask;
+    struct rng rng;     /* of think times, sessions and connections' lives */
+    struct life *lives; /* one each connection of the set, in its order */
+
+    /* ---- flow.c */
     struct arrival arrival;
-    nsec_t next; /* open loop: intended start of the next request */
+    nsec_t next;       /* not closed: intended start of the schedule's next request */
+    uint32_t next_tag; /* of it: 0 while its session's size is not drawn */
+    struct pacing pacing;
+    unsigned outstanding, outstanding_max;
+    struct alarms users;    /* closed and open: when they have thought; who: connection */
+    struct alarms sessions; /* partly: next request; value: how many are left */
     /* Connections with room, in turn: of all, or of each server when they share the keys.
      * Closed loops without that have no use for them. */
     struct drive_room *rooms;
@@ -78,6 +89,11 @@ struct drive {
     bool has_rooms;
     struct lconn **dirty; /* with output not flushed */
     unsigned dirty_count;
+
+    /* ---- life.c */
+    struct alarms retries; /* when to connect; who: connection */
+    struct pacer connects;
+
     nsec_t next_tick;
     bool is_timed;
     nsec_t timed_from, idle;
@@ -92,3 +108,37 @@ must_check bool drive_init(struct drive *d, const struct drive_conf *conf,
 void drive_fini(struct drive *d);
 /* Runs from window->begin to the end and drains. */
 void drive_run(struct drive *d, const struct drive_window *window);
+
+/* ---- for its parts ---------------------------------------------------------------------- */
+
+static inline bool
+drive_is_open(const struct drive *d)
+{
+    return traffic_is_open(&d->conf.traffic);
+}
+
+/* Whether something at this time belongs to the measured window. */
+static inline bool
+drive_measures(const struct drive *d, nsec_t when)
+{
+    return when >= d->window.start && when < d->window.end;
+}
+
+/* Whether a closed loop sends now. */
+static inline bool
+drive_sends(const struct drive *d, nsec_t now)
+{
+    return now < d->window.end && (now < d->window.quiet || now >= d->window.start);
+}
+
+static inline unsigned
+drive_index(const struct drive *d, const struct lconn *c)
+{
+    return (unsigned)(c - d->set->conns);
+}
+
+static inline struct life *
+drive_life(const struct drive *d, const struct lconn *c)
+{
+    return &d->lives[drive_index(d, c)];
+}

@@ -72,6 +72,7 @@ struct result_agent {
 struct result {
     const char *name; /* of the class; NULL: the whole run */
     bool is_open;     /* all classes are */
+    const char *mode; /* of a class: "open", "closed" or "partly"; NULL: by is_open */
     double qps;       /* as asked for, 0: closed loop */
     double elapsed_s; /* of the measured window */
     unsigned threads;

@@ -17,6 +17,8 @@ static const struct {
     {offsetof(struct tally, loaded), 1},
     {offsetof(struct tally, answered), 1},
     {offsetof(struct tally, errors), TALLY_ERRORS},
+    {offsetof(struct tally, opened), 1},
+    {offsetof(struct tally, closed), 1},
     {offsetof(struct tally, done), TALLY_VERBS},
     {offsetof(struct tally, keys), 1},
     {offsetof(struct tally, hits), 1},
@@ -40,7 +42,7 @@ static_assert(sizeof(struct tally) ==
                   offsetof(struct tally, latency) + HISTS * sizeof(struct hist *),
               "histograms stand last");
 static_assert(offsetof(struct tally, latency) ==
-                  (13 + TALLY_ERRORS + TALLY_VERBS + 2 * CODEC_VERBS + TALLY_BOUNDS) *
+                  (15 + TALLY_ERRORS + TALLY_VERBS + 2 * CODEC_VERBS + TALLY_BOUNDS) *
                       sizeof(ctr_t),
               "each counter has its row");
 

@@ -29,7 +29,7 @@ struct run_group {
     void (*fini)(struct options *o);
 };
 
-extern const struct class_group group_protocol, group_load, group_workload, group_slo,
+extern const struct class_group group_protocol, group_load, group_traffic, group_workload, group_slo,
     group_antagonist;
 extern const struct run_group group_target, group_classes, group_measure, group_host,
     group_search, group_swarm, group_output;
@@ -43,7 +43,9 @@ must_check bool options_parse_outside(struct options *o, int argc, char **argv,
 void options_apply_names(struct lclass *c);
 
 /* For workloads by name: what the rows of these names do. */
-must_check const char *load_set_arrivals(struct lclass *c, const char *text);
+/* What a class's traffic needs of its rate, which a search or a scan may vary. */
+must_check const char *traffic_check(const struct lclass *c, bool is_varied);
+must_check const char *traffic_set_arrivals(struct lclass *c, const char *text);
 /* The options that a workload's name stands for, in place of what was set before. */
 void workload_apply_model(struct lclass *c);
 /* Likewise of an antagonist's name. */

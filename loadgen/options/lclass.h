@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "loadgen/drive/drive.h"
+#include "loadgen/drive/traffic.h"
 #include "loadgen/measure/slo.h"
 #include "loadgen/wire/codec.h"
 #include "loadgen/work/arrival.h"
@@ -44,10 +44,12 @@ struct lclass {
     /* ---- options/load.c */
     int64_t threads, connections, depth, qps; /* qps 0: closed loop, */
     double qps_share; /* or this share of the peak, which is measured before; 0: none */
-    struct arrival_law arrivals;
-    enum drive_scope scope;
     double spin_us;
-    bool is_blocking, no_nodelay, drops_late;
+    bool is_blocking, no_nodelay;
+
+    /* ---- options/traffic.c */
+    struct traffic traffic; /* as parsed: rate and schedule are settled for each run */
+    bool has_mode, has_sessions, drops_late, is_moderate;
 
     /* ---- options/workload.c */
     int64_t records, getcount;

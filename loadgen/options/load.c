@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  *
- * How much, and when: threads, connections and the schedule of a class.
+ * How much: threads, connections and the rate of a class.
  */
 #include "loadgen/options/group.h"
 
@@ -14,46 +14,6 @@
 #define CONNECTIONS_MAX 65536
 #define QPS_MAX 100000000
 #define SHARE_MAX 10.0
-
-const char *
-load_set_arrivals(struct lclass *c, const char *text)
-{
-    arrival_law_fini(&c->arrivals);
-    return arrival_parse(&c->arrivals, text);
-}
-
-static const char *
-call_arrivals(void *conf, const char *text)
-{
-    return load_set_arrivals(conf, text);
-}
-
-static const char *
-call_scope(void *conf, const char *text)
-{
-    static const char *const names[] = {
-        [DRIVE_TOTAL] = "total",
-        [DRIVE_THREAD] = "thread",
-        [DRIVE_CONN] = "connection",
-    };
-    for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++) {
-        if (strcmp(text, names[i]) == 0) {
-            ((struct lclass *)conf)->scope = (enum drive_scope)i;
-            return NULL;
-        }
-    }
-    return "the scope of arrivals is total, thread or connection";
-}
-
-static const char *
-call_late(void *conf, const char *text)
-{
-    struct lclass *c = conf;
-    c->drops_late = strcmp(text, "drop") == 0;
-    return c->drops_late || strcmp(text, "send") == 0
-               ? NULL
-               : "late requests can be sent (send) or dropped (drop)";
-}
 
 static const char *
 call_qps(void *conf, const char *text)
@@ -93,25 +53,12 @@ static const struct opt rows[] = {
     {.letter = 'q', .name = "qps", .kind = OPT_CALL, .call = call_qps,
      .arg = "N[k|m]|P%|peak",
      .help = "requests a second, open loop; P% of the peak; 0: closed loop, peak (0)"},
-    {.letter = 'i', .name = "iadist", .kind = OPT_CALL, .call = call_arrivals,
-     .arg = "LAW",
-     .help = "gaps: exponential fixed uniform normal pareto fb_ia ... (exponential)"},
-    {.name = "arrivals", .kind = OPT_CALL, .call = call_arrivals, .arg = "LAW",
-     .help = "the same"},
-    {.name = "arrival-scope", .kind = OPT_CALL, .call = call_scope,
-     .arg = "total|thread|connection",
-     .help = "what the law of gaps holds for: all, each thread or connection (total)"},
-    {.name = "late", .kind = OPT_CALL, .call = call_late, .arg = "send|drop",
-     .help = "what happens to requests more than 5 ms late (send)"},
-    {.letter = 'S', .name = "skip", .kind = OPT_FLAG, OF_CLASS(drops_late),
-     .help = "the same as --late=drop"},
     {.letter = 'B', .name = "blocking", .kind = OPT_FLAG, OF_CLASS(is_blocking),
      .help = "always sleep until the next request, never poll"},
     {.name = "spin", .kind = OPT_DOUBLE, OF_CLASS(spin_us), .min = 0, .max = 1e9,
      .arg = "USECS", .help = "open loop: poll when the next request is so near (50)"},
     {.name = "no-nodelay", .kind = OPT_FLAG, OF_CLASS(no_nodelay),
      .help = "leave TCP_NODELAY off"},
-    REFUSED(0, "moderate"),
 };
 /* clang-format on */
 
@@ -120,18 +67,6 @@ init(struct lclass *c)
 {
     c->threads = c->connections = c->depth = 1;
     c->spin_us = SPIN_DEFAULT_US;
-    const char *wrong = arrival_parse(&c->arrivals, "exponential");
-    must(wrong == NULL);
 }
 
-static void
-fini(struct lclass *c)
-{
-    arrival_law_fini(&c->arrivals);
-}
-
-const struct class_group group_load = {
-    ROWS(rows),
-    .init = init,
-    .fini = fini,
-};
+const struct class_group group_load = {ROWS(rows), .init = init};

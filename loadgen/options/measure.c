@@ -57,6 +57,9 @@ static const struct opt rows[] = {
     {.letter = 'w', .name = "warmup", .kind = OPT_DOUBLE, OF_RUN(warmup_s), .min = 0,
      .max = TIME_MAX_S, .arg = "SECONDS",
      .help = "load before it that is not measured (0)"},
+    {.name = "warmup-drain", .kind = OPT_DOUBLE, OF_RUN(warmup_drain_s), .min = 0,
+     .max = TIME_MAX_S, .arg = "SECONDS",
+     .help = "end of the warm-up in which nothing is sent, so that queues drain (0)"},
     {.name = "timeout", .kind = OPT_DOUBLE, OF_RUN(timeout_s), .min = 0.001,
      .max = TIME_MAX_S, .error = "the time-out must be above 0", .arg = "SECONDS",
      .help = "a connection without a reply for so long is given up (10)"},
@@ -84,6 +87,9 @@ init(struct options *o)
 static const char *
 settle(struct options *o)
 {
+    if (o->warmup_drain_s > o->warmup_s) {
+        return "--warmup-drain is a part of --warmup, which is shorter";
+    }
     for (unsigned i = 0; o->load_only && i < o->classes_len; i++) {
         if ((o->classes[i].codec->verbs & CODEC_BIT(CODEC_SET)) == 0) {
             return "the protocol has no words for what is to be asked for";

@@ -97,10 +97,9 @@ settle(struct options *o)
         return "--stop-latency takes a time";
     }
     for (unsigned i = 0; i < o->classes_len; i++) {
-        const struct lclass *c = &o->classes[i];
-        bool has_rate = c->qps > 0 || c->qps_share > 0 || o->searches || o->scans;
-        if (c->drops_late && !has_rate) {
-            return "--late=drop needs a rate (--qps)";
+        const char *wrong = traffic_check(&o->classes[i], o->searches || o->scans);
+        if (wrong != NULL) {
+            return wrong;
         }
     }
     return NULL;

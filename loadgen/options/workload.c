@@ -138,7 +138,7 @@ workload_apply_model(struct lclass *c)
     wrong = wrong != NULL ? wrong : call_popularity(c, m->popularity);
     wrong = wrong != NULL ? wrong : call_ops(c, m->ops);
     wrong = wrong != NULL ? wrong : call_expiry(c, m->expiry);
-    wrong = wrong != NULL ? wrong : load_set_arrivals(c, m->arrivals);
+    wrong = wrong != NULL ? wrong : traffic_set_arrivals(c, m->arrivals);
     wrong = wrong != NULL ? wrong : call_on_miss(c, m->on_miss);
     must(wrong == NULL); /* a test goes through the table */
 }

@@ -173,6 +173,8 @@ write_totals(struct json *j, const struct result *r)
     json_u64(j, "unsent", ctr_get(&t->unsent));
     json_u64(j, "lost", ctr_get(&t->lost));
     json_u64(j, "unanswered", ctr_get(&t->unanswered));
+    json_u64(j, "opened", ctr_get(&t->opened));
+    json_u64(j, "closed", ctr_get(&t->closed));
     json_open(j, "ops", '{');
     for (unsigned v = 0; v < CODEC_VERBS; v++) {
         if (v == CODEC_AUTH) {
@@ -289,7 +291,7 @@ write_load(struct json *j, const struct result *r, const struct lclass *c,
            const struct options *o)
 {
     json_open(j, "load", '{');
-    json_text(j, "mode", r->is_open ? "open" : "closed");
+    json_text(j, "mode", r->mode != NULL ? r->mode : r->is_open ? "open" : "closed");
     json_number(j, "qps", r->qps);
     json_u64(j, "threads", r->threads);
     json_u64(j, "connections", (uint64_t)c->connections);

@@ -196,8 +196,8 @@ print_pace(const struct result *r, FILE *out)
         fprintf(out, "Closed loop: no rate was offered, latency is from issue\n");
         return;
     }
-    fprintf(out, "Offered = %.1f/s (open loop, %.0f asked for)\n",
-            result_ratio(offered, s), r->qps);
+    fprintf(out, "Offered = %.1f/s (%s loop, %.0f asked for)\n", result_ratio(offered, s),
+            r->mode != NULL ? r->mode : "open", r->qps);
     fprintf(out, "Achieved = %.1f/s (%.2f%% of offered)\n", result_ratio(good, s),
             100 * result_ratio(good, offered));
     print_gap(r, out);
@@ -231,6 +231,17 @@ print_errors(const struct result *r, FILE *out)
             "Without answer = %ju outstanding at the end, %ju never sent, %ju lost\n",
             (uintmax_t)ctr_get(&t->unanswered), (uintmax_t)ctr_get(&t->unsent),
             (uintmax_t)ctr_get(&t->lost));
+}
+
+/* Only when there is something to say: connections usually stay. */
+static void
+print_connections(const struct result *r, FILE *out)
+{
+    const struct tally *t = &r->total;
+    if (ctr_get(&t->closed) > 0) {
+        fprintf(out, "Connections = %ju opened, %ju closed by intent\n",
+                (uintmax_t)ctr_get(&t->opened), (uintmax_t)ctr_get(&t->closed));
+    }
 }
 
 static void
@@ -433,6 +444,7 @@ report_text(const struct result *r, const struct options *o, FILE *out)
         print_intervals(r, out);
     }
     print_errors(r, out);
+    print_connections(r, out);
     print_evenness(r, o, out);
     print_classes(r, o, out);
     print_cost(r, out);

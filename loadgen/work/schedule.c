@@ -5,6 +5,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define LEAD_POINTS 4
 
@@ -32,48 +33,45 @@ schedule_fini(struct schedule *s)
     *s = (struct schedule){.count = 0};
 }
 
-/* The warm-up comes before: points[0..repeat). */
-static bool
-put_lead(struct schedule *s, const struct schedule_run *run)
+static struct schedule_point
+settle_point(const struct schedule *from, unsigned i, const struct schedule_run *run)
 {
-    if (run->lead_s <= 0) {
-        return true;
-    }
-    struct schedule_point *all = calloc(s->count + LEAD_POINTS, sizeof *all);
-    if (all == NULL) {
-        return false;
-    }
-    double rate = s->points[0].rate, still = run->lead_s - run->quiet_s;
-    all[0] = (struct schedule_point){.at_s = 0, .rate = rate};
-    all[1] = (struct schedule_point){.at_s = still, .rate = rate};
-    all[2] = (struct schedule_point){.at_s = still, .rate = 0};
-    all[3] = (struct schedule_point){.at_s = run->lead_s, .rate = 0};
-    for (unsigned i = 0; i < s->count; i++) {
-        all[LEAD_POINTS + i] = s->points[i];
-        all[LEAD_POINTS + i].at_s += run->lead_s;
-    }
-    free(s->points);
-    s->points = all;
-    s->count += LEAD_POINTS;
-    s->repeat = LEAD_POINTS;
-    return true;
+    const struct schedule_point *p = &from->points[i];
+    return (struct schedule_point){
+        .at_s = run->lead_s + p->at_s * (from->is_stretched ? run->time_s : 1),
+        .rate = p->rate * (p->is_share ? run->rate : 1),
+    };
 }
 
-const char *
-schedule_settle(struct schedule *s, const struct schedule_run *run)
+/* The warm-up comes before the points, when there is one. */
+static void
+put_points(struct schedule *s, const struct schedule *from,
+           const struct schedule_run *run)
 {
-    must(s->count > 0 && run->quiet_s <= run->lead_s && run->time_s > 0);
+    double rate = settle_point(from, 0, run).rate;
+    double still_s = run->lead_s - run->quiet_s;
+    if (run->lead_s > 0) {
+        const struct schedule_point lead[LEAD_POINTS] = {
+            {.at_s = 0, .rate = rate},
+            {.at_s = still_s, .rate = rate},
+            {.at_s = still_s, .rate = 0},
+            {.at_s = run->lead_s, .rate = 0},
+        };
+        memcpy(s->points, lead, sizeof lead);
+        s->repeat = s->count = LEAD_POINTS;
+    }
+    for (unsigned i = 0; i < from->count; i++) {
+        s->points[s->count++] = settle_point(from, i, run);
+    }
+}
+
+static const char *
+sum_up(struct schedule *s, const struct schedule_run *run)
+{
     for (unsigned i = 0; i < s->count; i++) {
-        struct schedule_point *p = &s->points[i];
-        p->rate *= p->is_share ? run->rate : 1;
-        p->at_s *= s->is_stretched ? run->time_s : 1;
-        p->is_share = false;
-        if (!(p->rate <= SCHEDULE_RATE_MAX)) {
+        if (!(s->points[i].rate <= SCHEDULE_RATE_MAX)) {
             return "the schedule's rate is too high";
         }
-    }
-    if (!put_lead(s, run)) {
-        return "out of memory for the schedule";
     }
     for (unsigned i = 1; i < s->count; i++) {
         struct schedule_point *p = &s->points[i];
@@ -88,6 +86,24 @@ schedule_settle(struct schedule *s, const struct schedule_run *run)
     double end = schedule_sum(s, run->lead_s + run->time_s);
     s->mean = (end - schedule_sum(s, run->lead_s)) / run->time_s;
     return s->mean > 0 ? NULL : "the schedule has no requests within the run";
+}
+
+const char *
+schedule_settle(struct schedule *s, const struct schedule *from,
+                const struct schedule_run *run)
+{
+    must(from->count > 0 && run->quiet_s <= run->lead_s && run->time_s > 0);
+    *s = (struct schedule){.is_periodic = from->is_periodic};
+    s->points = calloc(from->count + LEAD_POINTS, sizeof *s->points);
+    if (s->points == NULL) {
+        return "out of memory for the schedule";
+    }
+    put_points(s, from, run);
+    const char *wrong = sum_up(s, run);
+    if (wrong != NULL) {
+        schedule_fini(s);
+    }
+    return wrong;
 }
 
 /* Of one period; both 0 when nothing repeats. */

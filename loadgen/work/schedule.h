@@ -61,8 +61,9 @@ struct schedule_run {
     double time_s;  /* length of the window */
 };
 
-/* Once, before all that follows. NULL, or a sentence: too high a rate, or no requests. */
-must_check const char *schedule_settle(struct schedule *s,
+/* The schedule of one run, which all that follows needs: *s becomes a copy of `from`, to be
+ * freed. NULL, or a sentence (too high a rate, no requests); then nothing is to be freed. */
+must_check const char *schedule_settle(struct schedule *s, const struct schedule *from,
                                        const struct schedule_run *run);
 
 /* Where one stream of arrivals has come to; all zero at first. */

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/num.h"
+#include "loadgen/work/duration.h"
 #include "loadgen/work/numfile.h"
 #include "loadgen/work/schedule.h"
 
@@ -68,22 +69,8 @@ parse_rate(struct word w, struct rate *rate)
 static bool
 parse_time(struct word w, double *time_s)
 {
-    static const struct {
-        const char *unit;
-        double seconds;
-    } units[] = {{"", 1}, {"us", 1e-6}, {"ms", 1e-3}, {"s", 1}, {"m", 60}, {"h", 3600}};
-    struct word unit;
-    double value;
-    if (!split_unit(w, "umsh", &value, &unit)) {
-        return false;
-    }
-    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
-        if (is_word(unit, units[i].unit)) {
-            *time_s = value * units[i].seconds;
-            return *time_s >= TIME_MIN_S && *time_s <= TIME_MAX_S;
-        }
-    }
-    return false;
+    return duration_parse(w.text, w.len, time_s) && *time_s >= TIME_MIN_S &&
+           *time_s <= TIME_MAX_S;
 }
 
 /* ---- points ---------------------------------------------------------------------------- */
@@ -102,12 +89,19 @@ add_point(struct schedule *s, double at_s, struct rate rate)
         .at_s = at_s, .rate = rate.value, .is_share = rate.is_share};
 }
 
-/* Both rates must be of one kind where a line or a row of steps joins them. */
+/* Both rates must be of one kind where a line or a row of steps joins them; 0 is of both. */
 static bool
 parse_pair(const struct word *w, struct rate pair[2])
 {
-    return parse_rate(w[0], &pair[0]) && parse_rate(w[1], &pair[1]) &&
-           pair[0].is_share == pair[1].is_share;
+    if (!parse_rate(w[0], &pair[0]) || !parse_rate(w[1], &pair[1])) {
+        return false;
+    }
+    if (pair[0].value == 0) {
+        pair[0].is_share = pair[1].is_share;
+    } else if (pair[1].value == 0) {
+        pair[1].is_share = pair[0].is_share;
+    }
+    return pair[0].is_share == pair[1].is_share;
 }
 
 /* ---- schedules ------------------------------------------------------------------------- */

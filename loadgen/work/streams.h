@@ -11,6 +11,7 @@
 enum stream {
     STREAM_REQUESTS,
     STREAM_ARRIVALS,
+    STREAM_MANNERS, /* of users and connections: think times, sessions, lives */
     STREAMS,
 };
 

@@ -21,7 +21,7 @@ conf_of(const char *text, double rate, uint64_t stream)
 {
     const char *wrong = arrival_parse(&law, text);
     ck_assert_msg(wrong == NULL, "%s: %s", text, wrong);
-    return (struct arrival_conf){&law, rate, START, 1, stream, 1, 1, 0};
+    return (struct arrival_conf){&law, rate, START, 1, stream, 1, 1, 0, NULL};
 }
 
 static void
@@ -430,7 +430,7 @@ START_TEST(test_trace)
     };
     struct arrival a;
     ck_assert_ptr_null(parse_file(traces[_i].kind, traces[_i].content));
-    struct arrival_conf conf = {&law, 1000, START, 1, 6, 1, 1, 0};
+    struct arrival_conf conf = {&law, 1000, START, 1, 6, 1, 1, 0, NULL};
     start(&a, &conf);
     nsec_t last = arrival_next(&a), begin = last;
     unsigned place = 4;

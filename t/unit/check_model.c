@@ -163,7 +163,7 @@ make(struct ask *a, struct lconn *c, const char *popularity, const char *ops,
 static uint64_t
 asked(struct ask *a, struct lconn *c, struct lconn_op *op)
 {
-    ask_push(a, c, 0);
+    ask_push(a, c, 0, 0);
     uint64_t key = c->keys[c->head * c->keys_max];
     c->out_len = 0;
     ck_assert(lconn_take_op(c, op));

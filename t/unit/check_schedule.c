@@ -70,13 +70,14 @@ static const struct {
 static struct schedule
 settled(int row)
 {
-    struct schedule s;
-    const char *wrong = schedule_parse(&s, rows[row].text);
+    struct schedule parsed, s;
+    const char *wrong = schedule_parse(&parsed, rows[row].text);
     ck_assert_msg(wrong == NULL, "%s: %s", rows[row].text, wrong);
-    ck_assert(schedule_varies(&s));
+    ck_assert(schedule_varies(&parsed));
     struct schedule_run run = {RATE, rows[row].lead_s, rows[row].quiet_s, RUN_S};
-    wrong = schedule_settle(&s, &run);
+    wrong = schedule_settle(&s, &parsed, &run);
     ck_assert_msg(wrong == NULL, "%s: %s", rows[row].text, wrong);
+    schedule_fini(&parsed);
     return s;
 }
 
@@ -210,11 +211,12 @@ START_TEST(test_file)
 {
     static const char *const bad[] = {
         "", "1\n2\n", "0,1\n0,2\n", "2,1\n1,1\n", "0,-1\n1,1\n", "0,2e8\n", "-1,1\n"};
-    struct schedule s;
+    struct schedule parsed, s;
     struct schedule_run run = {0, 0, 0, RUN_S};
-    ck_assert_ptr_null(parse_file(&s, "# s, a second\n1,100\n2, 300\n3\t0\n"));
-    ck_assert(!schedule_has_shares(&s));
-    ck_assert_ptr_null(schedule_settle(&s, &run));
+    ck_assert_ptr_null(parse_file(&parsed, "# s, a second\n1,100\n2, 300\n3\t0\n"));
+    ck_assert(!schedule_has_shares(&parsed));
+    ck_assert_ptr_null(schedule_settle(&s, &parsed, &run));
+    schedule_fini(&parsed);
     ck_assert_double_eq_tol(schedule_rate(&s, 0.5), 100, 1e-9);
     ck_assert_double_eq_tol(schedule_rate(&s, 2.5), 300, 1e-9);
     ck_assert_double_eq_tol(schedule_sum(&s, 99), 500, 1e-9);
@@ -232,11 +234,12 @@ END_TEST
 /* Periods much shorter than gaps cost no step each. */
 START_TEST(test_many_periods)
 {
-    struct schedule s;
+    struct schedule parsed, s;
     struct schedule_cursor c = {0};
     struct schedule_run run = {0, 0, 0, 1e6};
-    ck_assert_ptr_null(schedule_parse(&s, "square:0:0.002:1us:0.5"));
-    ck_assert_ptr_null(schedule_settle(&s, &run));
+    ck_assert_ptr_null(schedule_parse(&parsed, "square:0:0.002:1us:0.5"));
+    ck_assert_ptr_null(schedule_settle(&s, &parsed, &run));
+    schedule_fini(&parsed);
     for (int i = 1; i <= 1000; i++) {
         ck_assert_double_eq_tol(schedule_time(&s, &c, i), i * 1000.0, 1e-3 * i + 1e-3);
     }
@@ -284,14 +287,14 @@ START_TEST(test_bad_texts)
     };
     static const char *const empty[] = {"const:0", "ramp:0:0:1", "square:0:0:1:0.5",
                                         "const:0%", "steps:0:5:5:10"};
-    struct schedule s;
+    struct schedule s, settled;
     struct schedule_run run = {100, 0, 0, RUN_S};
     for (int i = 0; i < ROWS(texts); i++) {
         ck_assert_msg(schedule_parse(&s, texts[i]) != NULL, "%s", texts[i]);
     }
     for (int i = 0; i < ROWS(empty); i++) {
         ck_assert_ptr_null(schedule_parse(&s, empty[i]));
-        ck_assert_msg(schedule_settle(&s, &run) != NULL, "%s", empty[i]);
+        ck_assert_msg(schedule_settle(&settled, &s, &run) != NULL, "%s", empty[i]);
         schedule_fini(&s);
     }
     ck_assert_ptr_null(schedule_parse(&s, "const"));
@@ -300,7 +303,7 @@ START_TEST(test_bad_texts)
     ck_assert_ptr_null(schedule_parse(&s, "const:200%"));
     ck_assert(schedule_has_shares(&s));
     run.rate = 6e7;
-    ck_assert_ptr_nonnull(schedule_settle(&s, &run));
+    ck_assert_ptr_nonnull(schedule_settle(&settled, &s, &run));
     schedule_fini(&s);
 }
 END_TEST

@@ -1,0 +1,434 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ */
+#include "loadgen/drive/flow.h"
+
+#include "loadgen/drive/life.h"
+
+/* Tags of requests: 0 is one that follows from an answer, and nothing follows from it; else
+ * how many are left in its session, itself included. */
+#define TAG_ALONE 1
+
+static bool
+is_partly(const struct drive *d)
+{
+    return d->conf.traffic.mode == TRAFFIC_PARTLY;
+}
+
+/* ---- connections with room --------------------------------------------------------- */
+
+static bool
+has_room(const struct drive *d, const struct lconn *c)
+{
+    const struct life *l = drive_life(d, c);
+    return c->todo_count == 0 && l->left > 0 && l->resting < d->conf.depth &&
+           lconn_has_room(c, d->conf.depth - l->resting);
+}
+
+void
+flow_offer(struct drive *d, struct lconn *c)
+{
+    if (d->has_rooms && !c->in_room && has_room(d, c)) {
+        struct drive_room *room = &d->rooms[d->rooms_len > 1 ? c->server : 0];
+        must(room->count < d->room_cap);
+        room->ring[(room->head + room->count++) % d->room_cap] = c;
+        c->in_room = true;
+    }
+}
+
+/* The connection that has waited longest and may have the next request; NULL when none has
+ * room. */
+static struct lconn *
+take_room(struct drive *d)
+{
+    struct drive_room *room = &d->rooms[ask_server(&d->ask)];
+    while (room->count > 0) {
+        struct lconn *c = room->ring[room->head];
+        room->head = (room->head + 1) % d->room_cap;
+        room->count--;
+        c->in_room = false;
+        if (has_room(d, c)) {
+            return c;
+        }
+    }
+    return NULL;
+}
+
+/* Of servers that share the keys, one that cannot be reached must not hold up what others
+ * are to be asked: whether the next request is one that nobody will take. */
+static bool
+is_unreachable(struct drive *d)
+{
+    unsigned server = ask_server(&d->ask);
+    for (unsigned i = 0; d->rooms_len > 1 && i < d->set->count; i++) {
+        const struct lconn *c = &d->set->conns[i];
+        if (c->server == server && c->state == LCONN_UP) {
+            return false;
+        }
+    }
+    return d->rooms_len > 1;
+}
+
+static void
+make_dirty(struct drive *d, struct lconn *c)
+{
+    if (!c->is_dirty) {
+        c->is_dirty = true;
+        d->dirty[d->dirty_count++] = c;
+    }
+}
+
+/* ---- out --------------------------------------------------------------------------- */
+
+/* True when it was all of the request, not a part of it for one of several servers. */
+static bool
+push(struct drive *d, struct lconn *c, nsec_t intended, uint32_t tag)
+{
+    struct life *l = drive_life(d, c);
+    l->left -= l->left != LIFE_FOREVER ? 1 : 0;
+    d->outstanding++;
+    return ask_push(&d->ask, c, intended, tag);
+}
+
+/* Requests that follow from answers go before others. False when some have to wait; at the
+ * end of the window they wait for ever. */
+static bool
+push_todo(struct drive *d, struct lconn *c, nsec_t now)
+{
+    while (c->todo_count > 0) {
+        if (!lconn_has_room(c, d->conf.depth) || now >= d->window.end) {
+            return false;
+        }
+        const struct lconn_op *op = lconn_push_todo(c, d->w);
+        d->outstanding++;
+        ctr_add(&d->tally->offered, drive_measures(d, op->intended) ? 1 : 0);
+        if (d->has_rooms) {
+            make_dirty(d, c);
+        }
+    }
+    return true;
+}
+
+void
+flow_issued(struct drive *d, struct lconn_op *op, unsigned outstanding, nsec_t now)
+{
+    op->issued = now;
+    if (op->intended == 0) {
+        op->intended = now; /* a closed loop has no other intention */
+        ctr_add(&d->tally->offered, drive_measures(d, now) ? 1 : 0);
+    }
+    if (drive_measures(d, op->intended)) {
+        tally_sent(d->tally, now - op->intended, outstanding);
+    }
+}
+
+bool
+flow_flush(struct drive *d, struct lconn *c)
+{
+    size_t sent;
+    nsec_t now = clock_now();
+    bool is_up = lset_flush(d->set, c, now, &sent);
+    unsigned before = c->count - c->fresh - c->issued;
+    for (unsigned i = 0; i < c->issued; i++) {
+        flow_issued(d, lconn_issued_op(c, i), before + i + 1, now);
+    }
+    if (drive_measures(d, now)) {
+        ctr_add(&d->tally->tx_bytes, sent);
+    }
+    if (!is_up) {
+        life_lose(d, c, TALLY_DISCONNECT, now);
+        return false;
+    }
+    return true;
+}
+
+void
+flow_flush_all(struct drive *d)
+{
+    for (unsigned i = 0; i < d->dirty_count; i++) {
+        struct lconn *c = d->dirty[i];
+        c->is_dirty = false;
+        if (c->state == LCONN_UP && flow_flush(d, c)) {
+            flow_offer(d, c); /* a full buffer may have been the limit */
+        }
+    }
+    d->dirty_count = 0;
+}
+
+/* Closed loop over servers that share the keys: requests go to whom they belong, until one of
+ * these has no room. */
+static void
+hand_out(struct drive *d, nsec_t now)
+{
+    struct lconn *c;
+    unsigned dropped = 0;
+    while (drive_sends(d, now) && dropped < d->set->count) {
+        if ((c = take_room(d)) != NULL) {
+            push(d, c, 0, TAG_ALONE);
+            make_dirty(d, c);
+            flow_offer(d, c);
+        } else if (is_unreachable(d)) {
+            ask_drop(&d->ask);
+            dropped++;
+        } else {
+            return;
+        }
+    }
+}
+
+/* Fills a closed loop's connection up to its depth. */
+static bool
+refill(struct drive *d, struct lconn *c, nsec_t now)
+{
+    if (d->has_rooms) {
+        push_todo(d, c, now);
+        flow_offer(d, c);
+        hand_out(d, now);
+        return true;
+    }
+    while (c->state == LCONN_UP && drive_sends(d, now) &&
+           lconn_has_room(c, d->conf.depth) && (c->todo_count > 0 || has_room(d, c))) {
+        while (push_todo(d, c, now) && has_room(d, c)) {
+            push(d, c, 0, TAG_ALONE);
+        }
+        if (!flow_flush(d, c)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool
+flow_fill(struct drive *d, struct lconn *c, nsec_t now)
+{
+    if (!drive_is_open(d)) {
+        return refill(d, c, now);
+    }
+    push_todo(d, c, now);
+    flow_offer(d, c);
+    return true;
+}
+
+/* ---- what is due -------------------------------------------------------------------- */
+
+struct due {
+    nsec_t when;
+    bool is_session; /* the next request of one that has begun */
+};
+
+/* A session that begins must have a place to wait between its requests. */
+static bool
+has_place(const struct drive *d)
+{
+    return !is_partly(d) || d->sessions.count + d->outstanding < d->sessions.capacity;
+}
+
+static struct due
+next_due(const struct drive *d)
+{
+    nsec_t session = alarms_next(&d->sessions);
+    bool is_session = session <= d->next || (session != ALARMS_NEVER && !has_place(d));
+    return (struct due){is_session ? session : d->next, is_session};
+}
+
+static uint32_t
+session_size(struct drive *d)
+{
+    const struct dist *size = &d->conf.traffic.session;
+    return is_partly(d)
+               ? (uint32_t)dist_size(size, rng_unit(&d->rng), 1, TRAFFIC_SESSION_MAX)
+               : TAG_ALONE;
+}
+
+/* The requests left in its session, it included. */
+static uint32_t
+tag_of(struct drive *d, struct due due)
+{
+    if (due.is_session) {
+        return d->sessions.heap[0].value;
+    }
+    if (d->next_tag == 0) {
+        d->next_tag = session_size(d);
+    }
+    return d->next_tag;
+}
+
+static void
+count_offered(struct drive *d, nsec_t intended)
+{
+    ctr_add(&d->tally->offered, drive_measures(d, intended) ? 1 : 0);
+}
+
+static void
+take_due(struct drive *d, struct due due)
+{
+    count_offered(d, due.when);
+    if (due.is_session) {
+        alarms_pop(&d->sessions);
+    } else {
+        d->next = arrival_next(&d->arrival);
+        d->next_tag = 0;
+    }
+}
+
+/* It is not sent. */
+static void
+pass_over(struct drive *d, struct due due, ctr_t *why)
+{
+    if (drive_measures(d, due.when)) {
+        tally_censored(d->tally, why, d->window.end - due.when);
+    }
+    ask_drop(&d->ask);
+    take_due(d, due);
+}
+
+/* A part of a request that is not its last is one more that is offered. */
+static void
+give(struct drive *d, struct lconn *c, struct due due)
+{
+    if (push(d, c, due.when, tag_of(d, due))) {
+        take_due(d, due);
+    } else {
+        count_offered(d, due.when);
+    }
+    make_dirty(d, c);
+    flow_offer(d, c);
+}
+
+static bool
+may_send(const struct drive *d, struct due due)
+{
+    return d->outstanding < d->outstanding_max && (due.is_session || has_place(d));
+}
+
+static void
+send_scheduled(struct drive *d, nsec_t now)
+{
+    for (;;) {
+        struct due due = next_due(d);
+        if (due.when > now || due.when >= d->window.end) {
+            return;
+        }
+        enum pacing_verdict verdict = pacing_judge(&d->pacing, due.when, now);
+        if (verdict == PACING_DROP) {
+            pass_over(d, due, &d->tally->skipped);
+            continue;
+        }
+        if (verdict == PACING_WAIT || !may_send(d, due)) {
+            return;
+        }
+        struct lconn *c = take_room(d);
+        if (c != NULL) {
+            if (d->pacing.late == LATE_CAP) {
+                pacer_take(&d->pacing.cap, now);
+            }
+            give(d, c, due);
+        } else if (is_unreachable(d)) {
+            pass_over(d, due, &d->tally->unsent);
+        } else {
+            return;
+        }
+    }
+}
+
+/* A user has thought: an open loop may use its place again, in a closed one it asks. */
+static void
+wake_user(struct drive *d, struct alarm_entry user, nsec_t now)
+{
+    struct lconn *c = &d->set->conns[user.who];
+    drive_life(d, c)->resting--;
+    if (drive_is_open(d)) {
+        flow_offer(d, c);
+    } else if (d->has_rooms) {
+        refill(d, c, now);
+    } else if (drive_sends(d, now) && has_room(d, c)) {
+        count_offered(d, user.when);
+        push(d, c, user.when, TAG_ALONE);
+        make_dirty(d, c);
+    }
+}
+
+void
+flow_send_due(struct drive *d, nsec_t now)
+{
+    while (alarms_next(&d->users) <= now) {
+        wake_user(d, alarms_pop(&d->users), now);
+    }
+    if (drive_is_open(d)) {
+        send_scheduled(d, now);
+    }
+}
+
+nsec_t
+flow_next_due(struct drive *d)
+{
+    nsec_t user = alarms_next(&d->users), when = ALARMS_NEVER;
+    if (drive_is_open(d) &&
+        (d->rooms[ask_server(&d->ask)].count > 0 || is_unreachable(d))) {
+        struct due due = next_due(d);
+        when = may_send(d, due) ? due.when : ALARMS_NEVER;
+        if (d->pacing.late == LATE_CAP &&
+            when + PACING_LATE < pacer_next(&d->pacing.cap)) {
+            when = pacer_next(&d->pacing.cap);
+        }
+    }
+    return user < when ? user : when;
+}
+
+/* ---- afterwards --------------------------------------------------------------------- */
+
+static nsec_t
+think(struct drive *d)
+{
+    const struct dist *law = &d->conf.traffic.think;
+    double u = law->kind == DIST_FIXED ? 0.5 : rng_unit(&d->rng);
+    double ns = dist_value(law, u) * (double)NSEC_PER_SEC;
+    return ns < 1e18 ? (nsec_t)ns : (nsec_t)1e18;
+}
+
+void
+flow_answered(struct drive *d, struct lconn *c, const struct lconn_op *op, nsec_t now)
+{
+    const struct traffic *t = &d->conf.traffic;
+    d->outstanding -= op->verb != CODEC_AUTH ? 1 : 0;
+    if (is_partly(d) && op->tag > TAG_ALONE) {
+        alarms_push(&d->sessions, (struct alarm_entry){now + think(d), 0, op->tag - 1});
+    } else if (!is_partly(d) && op->tag == TAG_ALONE && traffic_thinks(t)) {
+        drive_life(d, c)->resting++;
+        alarms_push(&d->users,
+                    (struct alarm_entry){now + think(d), drive_index(d, c), 0});
+    }
+}
+
+void
+flow_forget(struct drive *d, struct lconn *c, ctr_t *sent, nsec_t now)
+{
+    struct lconn_op op;
+    while (lconn_take_op(c, &op)) {
+        d->outstanding -= op.verb != CODEC_AUTH ? 1 : 0;
+        if (drive_measures(d, op.intended)) {
+            nsec_t waited = now > op.intended ? now - op.intended : 0;
+            tally_censored(d->tally, op.issued == 0 ? &d->tally->unsent : sent, waited);
+        }
+    }
+}
+
+static void
+give_up(struct drive *d, struct due due, nsec_t now)
+{
+    take_due(d, due);
+    if (drive_measures(d, due.when)) {
+        tally_censored(d->tally, &d->tally->unsent, now - due.when);
+    }
+}
+
+void
+flow_end(struct drive *d, nsec_t now)
+{
+    while (alarms_next(&d->sessions) < d->window.end) {
+        give_up(d, (struct due){alarms_next(&d->sessions), true}, now);
+    }
+    while (drive_is_open(d) && d->next < d->window.end) {
+        give_up(d, (struct due){d->next, false}, now);
+    }
+}

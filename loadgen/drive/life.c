@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ */
+#include "loadgen/drive/life.h"
+
+#include "loadgen/drive/flow.h"
+
+void
+life_begin(struct drive *d, struct lconn *c)
+{
+    const struct traffic *t = &d->conf.traffic;
+    ctr_add(&d->tally->opened, 1);
+    drive_life(d, c)->left =
+        traffic_churns(t)
+            ? dist_size(&t->lifetime, rng_unit(&d->rng), 1, TRAFFIC_LIFETIME_MAX)
+            : LIFE_FOREVER;
+}
+
+/* Opens c when it may be, not before `when`. */
+static void
+open_at(struct drive *d, struct lconn *c, nsec_t when)
+{
+    struct life *l = drive_life(d, c);
+    must(!l->has_alarm && c->state == LCONN_DOWN);
+    l->has_alarm = true;
+    when = pacer_reserve(&d->connects, when);
+    alarms_push(&d->retries, (struct alarm_entry){when, drive_index(d, c), 0});
+}
+
+/* After a loss, or an attempt that failed: which waits in any case. */
+static void
+open_again(struct drive *d, struct lconn *c, nsec_t when)
+{
+    if (d->conf.traffic.reconnect != RECONNECT_NONE) {
+        open_at(d, c, when);
+    }
+}
+
+void
+life_lose(struct drive *d, struct lconn *c, enum tally_error why, nsec_t now)
+{
+    bool is_now = d->conf.traffic.reconnect == RECONNECT_NOW && c->state == LCONN_UP;
+    ctr_add(&d->tally->errors[why], 1);
+    flow_forget(d, c, &d->tally->lost, now);
+    lset_lose(d->set, c, now);
+    open_again(d, c, is_now ? now + 1 : c->retry_at); /* not in this round */
+}
+
+void
+life_connected(struct drive *d, struct lconn *c, nsec_t now)
+{
+    if (!lset_reconnect(d->set, c, now)) {
+        ctr_add(&d->tally->errors[TALLY_CONNECT], 1);
+        open_again(d, c, c->retry_at);
+    } else if (c->state == LCONN_UP) {
+        life_begin(d, c);
+    }
+}
+
+void
+life_replace(struct drive *d, struct lconn *c, nsec_t now)
+{
+    ctr_add(&d->tally->closed, 1);
+    flow_forget(d, c, &d->tally->lost, now);
+    lconn_down(c);
+    open_at(d, c, now + 1);
+}
+
+/* A UNIX socket is up at once and no event says so: it gets its requests here. */
+void
+life_open_due(struct drive *d, nsec_t now)
+{
+    while (alarms_next(&d->retries) <= now && now < d->window.end) {
+        struct lconn *c = &d->set->conns[alarms_pop(&d->retries).who];
+        drive_life(d, c)->has_alarm = false;
+        life_connected(d, c, now);
+        flow_fill(d, c, now);
+    }
+}
+
+void
+life_time_out(struct drive *d, nsec_t now)
+{
+    for (unsigned i = 0; i < d->set->count; i++) {
+        struct lconn *c = &d->set->conns[i];
+        const struct lconn_op *oldest = lconn_oldest(c);
+        nsec_t since = oldest != NULL && oldest->issued != 0 ? oldest->issued : now;
+        since = c->blocked_at != 0 && c->blocked_at < since ? c->blocked_at : since;
+        if (since + d->conf.timeout < now) {
+            life_lose(d, c, TALLY_TIMEOUT, now);
+        } else if (c->state == LCONN_CONNECTING && c->retry_at <= now) {
+            life_lose(d, c, TALLY_CONNECT, now);
+        }
+    }
+}

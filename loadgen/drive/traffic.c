@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ */
+#include "loadgen/drive/traffic.h"
+
+#define QUANTILES 10000
+
+const char *
+traffic_mode_name(enum traffic_mode mode)
+{
+    static const char *const names[] = {
+        [TRAFFIC_CLOSED] = "closed",
+        [TRAFFIC_OPEN] = "open",
+        [TRAFFIC_PARTLY] = "partly",
+    };
+    must(mode < sizeof names / sizeof names[0]);
+    return names[mode];
+}
+
+const char *
+traffic_settle(struct traffic *out, const struct traffic *from,
+               const struct schedule_run *run, bool is_peak)
+{
+    struct schedule_point steady = {.rate = 1, .is_share = true};
+    struct schedule always = {.points = &steady, .count = 1};
+    const struct schedule *schedule = &from->schedule;
+    const char *wrong = NULL;
+    bool has_rate = run->rate > 0 || (schedule_varies(schedule) && !is_peak &&
+                                      !schedule_has_shares(schedule));
+    *out = *from;
+    out->schedule = (struct schedule){.count = 0};
+    out->rate = run->rate;
+    if (!has_rate) {
+        out->mode = TRAFFIC_CLOSED;
+    } else if (from->mode == TRAFFIC_CLOSED) {
+        out->mode = TRAFFIC_OPEN;
+    }
+    if (has_rate && !schedule_varies(schedule) && run->quiet_s > 0) {
+        schedule = &always;
+    }
+    if (has_rate && schedule_varies(schedule)) {
+        wrong = schedule_settle(&out->schedule, schedule, run);
+        out->rate = out->schedule.mean;
+    }
+    return wrong;
+}
+
+void
+traffic_release(struct traffic *t)
+{
+    schedule_fini(&t->schedule);
+}
+
+double
+traffic_session_mean(const struct traffic *t)
+{
+    double sum =
+        0; /* rounded and cut as the sessions are: the law's own mean is another */
+    if (t->mode != TRAFFIC_PARTLY) {
+        return 1;
+    }
+    for (unsigned i = 0; i < QUANTILES; i++) {
+        double u = (i + 0.5) / QUANTILES;
+        sum += (double)dist_size(&t->session, u, 1, TRAFFIC_SESSION_MAX);
+    }
+    return sum / QUANTILES;
+}

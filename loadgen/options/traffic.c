@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * When: what the requests of a class come from, and what its connections do.
+ */
+#include "loadgen/options/group.h"
+
+#include <string.h>
+
+#include "base/num.h"
+#include "loadgen/work/duration.h"
+
+#define MODERATE_S 250e-6
+#define CAP_MAX 1000
+#define OUTSTANDING_MAX 1e9
+#define CONNECT_RATE_MAX 1e6
+
+/* The index of the text among the names, `count` when it is none. */
+static unsigned
+find_name(const char *text, const char *const *names, unsigned count)
+{
+    unsigned i = 0;
+    while (i < count && strcmp(text, names[i]) != 0) {
+        i++;
+    }
+    return i;
+}
+
+#define COUNT(names) (sizeof(names) / sizeof(names)[0])
+
+const char *
+traffic_set_arrivals(struct lclass *c, const char *text)
+{
+    arrival_law_fini(&c->traffic.arrivals);
+    return arrival_parse(&c->traffic.arrivals, text);
+}
+
+static const char *
+call_arrivals(void *conf, const char *text)
+{
+    return traffic_set_arrivals(conf, text);
+}
+
+static const char *
+call_scope(void *conf, const char *text)
+{
+    static const char *const names[] = {
+        [TRAFFIC_TOTAL] = "total",
+        [TRAFFIC_THREAD] = "thread",
+        [TRAFFIC_CONN] = "connection",
+    };
+    unsigned i = find_name(text, names, COUNT(names));
+    ((struct lclass *)conf)->traffic.scope = (enum traffic_scope)i;
+    return i < COUNT(names) ? NULL
+                            : "the scope of arrivals is total, thread or connection";
+}
+
+static const char *
+call_schedule(void *conf, const char *text)
+{
+    struct lclass *c = conf;
+    schedule_fini(&c->traffic.schedule);
+    return schedule_parse(&c->traffic.schedule, text);
+}
+
+static const char *
+call_mode(void *conf, const char *text)
+{
+    static const char *const names[] = {
+        [TRAFFIC_CLOSED] = "closed",
+        [TRAFFIC_OPEN] = "open",
+        [TRAFFIC_PARTLY] = "partly",
+    };
+    struct lclass *c = conf;
+    unsigned i = find_name(text, names, COUNT(names));
+    c->traffic.mode = (enum traffic_mode)i;
+    c->has_mode = true;
+    return i < COUNT(names) ? NULL : "the mode is open, closed or partly";
+}
+
+static const char *
+replace_dist(struct dist *d, const char *text)
+{
+    dist_fini(d);
+    return dist_parse(d, text);
+}
+
+/* One length of time with its unit, or a law of seconds. */
+static const char *
+call_think(void *conf, const char *text)
+{
+    struct lclass *c = conf;
+    double seconds;
+    if (duration_parse(text, strlen(text), &seconds)) {
+        dist_fini(&c->traffic.think);
+        c->traffic.think = dist_fixed(seconds);
+        return NULL;
+    }
+    return replace_dist(&c->traffic.think, text);
+}
+
+static const char *
+call_session(void *conf, const char *text)
+{
+    return replace_dist(&((struct lclass *)conf)->traffic.session, text);
+}
+
+static const char *
+call_lifetime(void *conf, const char *text)
+{
+    return replace_dist(&((struct lclass *)conf)->traffic.lifetime, text);
+}
+
+static const char *
+call_late(void *conf, const char *text)
+{
+    static const char cap[] = "cap:";
+    struct traffic *t = &((struct lclass *)conf)->traffic;
+    size_t n = sizeof cap - 1;
+    if (strncmp(text, cap, n) == 0) {
+        t->late = LATE_CAP;
+        return num_double(text + n, strlen(text + n), &t->cap) && t->cap >= 1 &&
+                       t->cap <= CAP_MAX
+                   ? NULL
+                   : "late requests are sent at cap:F times the rate, F between 1 and "
+                     "1000";
+    }
+    t->late = strcmp(text, "drop") == 0 ? LATE_DROP : LATE_SEND;
+    return t->late == LATE_DROP || strcmp(text, "send") == 0
+               ? NULL
+               : "late requests can be sent (send, cap:F) or dropped (drop)";
+}
+
+static const char *
+call_reconnect(void *conf, const char *text)
+{
+    static const char *const names[] = {
+        [RECONNECT_BACKOFF] = "backoff",
+        [RECONNECT_NOW] = "now",
+        [RECONNECT_NONE] = "none",
+    };
+    unsigned i = find_name(text, names, COUNT(names));
+    ((struct lclass *)conf)->traffic.reconnect = (enum traffic_reconnect)i;
+    return i < COUNT(names) ? NULL : "connections are made again backoff, now or none";
+}
+
+static const char *
+call_outstanding(void *conf, const char *text)
+{
+    uint64_t n;
+    if (!num_scaled(text, strlen(text), 1000, &n) || n < 1 || n > OUTSTANDING_MAX) {
+        return "the requests on their way are between 1 and 1000000000";
+    }
+    ((struct lclass *)conf)->traffic.max_outstanding = n;
+    return NULL;
+}
+
+#define ARRIVALS_ROW(c, long_name, text)                                                 \
+    {                                                                                    \
+        .letter = c, .name = long_name, .kind = OPT_CALL, .call = call_arrivals,         \
+        .arg = "LAW", .help = text                                                       \
+    }
+#define SCHEDULE_ROW(long_name, text)                                                    \
+    {                                                                                    \
+        .name = long_name, .kind = OPT_CALL, .call = call_schedule, .arg = "SHAPE:...",  \
+        .help = text                                                                     \
+    }
+#define LIFETIME_ROW(long_name, text)                                                    \
+    {                                                                                    \
+        .name = long_name, .kind = OPT_CALL, .call = call_lifetime, .arg = "DIST",       \
+        .help = text                                                                     \
+    }
+
+/* clang-format off */
+static const struct opt rows[] = {
+    ARRIVALS_ROW('i', "iadist",
+        "gaps: exponential fixed uniform normal pareto fb_ia ... (exponential)"),
+    ARRIVALS_ROW(0, "arrivals", "the same"),
+    {.name = "arrival-scope", .kind = OPT_CALL, .call = call_scope,
+     .arg = "total|thread|connection",
+     .help = "what the law of gaps holds for: all, each thread or connection (total)"},
+    SCHEDULE_ROW("schedule",
+        "rate over time: const ramp steps square triangle sine etc-day file (const)"),
+    SCHEDULE_ROW("qps-function", "the same"),
+    {.name = "mode", .kind = OPT_CALL, .call = call_mode, .arg = "open|closed|partly",
+     .help = "what starts a request: schedule, reply, both (open when there is a rate)"},
+    {.name = "think", .kind = OPT_CALL, .call = call_think, .arg = "TIME|DIST",
+     .help = "seconds from a reply to the next request of that user (0)"},
+    {.name = "moderate", .kind = OPT_FLAG, OF_CLASS(is_moderate),
+     .help = "the same as --think=250us"},
+    {.name = "session", .kind = OPT_CALL, .call = call_session, .arg = "DIST",
+     .help = "requests of a session, which comes by the schedule: --mode=partly"},
+    {.name = "late", .kind = OPT_CALL, .call = call_late, .arg = "send|cap:F|drop",
+     .help = "requests more than 5 ms late: all at once, at F times the rate, never (send)"},
+    {.letter = 'S', .name = "skip", .kind = OPT_FLAG, OF_CLASS(drops_late),
+     .help = "the same as --late=drop"},
+    {.name = "max-outstanding", .kind = OPT_CALL, .call = call_outstanding, .arg = "N[k|m]",
+     .help = "open loop: requests on their way, of all threads (any number)"},
+    LIFETIME_ROW("requests-per-connection",
+        "a connection is closed and opened again after so many (0: never)"),
+    LIFETIME_ROW("numreqperconn", "the same"),
+    {.name = "connect-rate", .kind = OPT_DOUBLE, OF_CLASS(traffic.connect_rate), .min = 0,
+     .max = CONNECT_RATE_MAX, .arg = "N",
+     .help = "connections opened a second during the run, at most (0: any number)"},
+    {.name = "reconnect", .kind = OPT_CALL, .call = call_reconnect,
+     .arg = "backoff|now|none", .help = "what happens to a lost connection (backoff)"},
+};
+/* clang-format on */
+
+static void
+init(struct lclass *c)
+{
+    const char *wrong = arrival_parse(&c->traffic.arrivals, "exponential");
+    must(wrong == NULL);
+}
+
+const char *
+traffic_check(const struct lclass *c, bool is_varied)
+{
+    const struct traffic *t = &c->traffic;
+    bool has_own = schedule_varies(&t->schedule) && !schedule_has_shares(&t->schedule);
+    bool has_rate = c->qps > 0 || c->qps_share > 0 || is_varied || has_own;
+    bool is_closed = c->has_mode && t->mode == TRAFFIC_CLOSED;
+    if (is_closed && has_rate) {
+        return "--mode=closed has no rate: --qps, --schedule and searches contradict it";
+    }
+    if (!has_rate && c->has_mode && !is_closed) {
+        return "an open loop needs a rate (--qps)";
+    }
+    if (!has_rate && schedule_varies(&t->schedule)) {
+        return "a schedule needs a rate (--qps), or rates that are no percentages";
+    }
+    if (c->has_sessions && (!has_rate || t->mode != TRAFFIC_PARTLY)) {
+        return "--session is for --mode=partly, which needs a rate (--qps)";
+    }
+    if (!has_rate && t->late != LATE_SEND) {
+        return "--late needs a rate (--qps)";
+    }
+    if (!has_rate && t->max_outstanding > 0) {
+        return "--max-outstanding needs a rate (--qps)";
+    }
+    if (t->max_outstanding > 0 && t->max_outstanding < (uint64_t)c->threads) {
+        return "--max-outstanding must be at least 1 for each thread";
+    }
+    return NULL;
+}
+
+static const char *
+settle(struct lclass *c)
+{
+    struct traffic *t = &c->traffic;
+    c->has_sessions = dist_size_max(&t->session, 1, TRAFFIC_SESSION_MAX) > 1;
+    if (c->drops_late) {
+        t->late = LATE_DROP;
+    }
+    if (c->is_moderate) {
+        dist_fini(&t->think);
+        t->think = dist_fixed(MODERATE_S);
+    }
+    if (!c->has_mode) {
+        t->mode = c->has_sessions ? TRAFFIC_PARTLY : TRAFFIC_OPEN; /* if it has a rate */
+    }
+    return NULL;
+}
+
+static void
+fini(struct lclass *c)
+{
+    struct traffic *t = &c->traffic;
+    arrival_law_fini(&t->arrivals);
+    schedule_fini(&t->schedule);
+    dist_fini(&t->think);
+    dist_fini(&t->session);
+    dist_fini(&t->lifetime);
+}
+
+const struct class_group group_traffic = {
+    ROWS(rows),
+    .init = init,
+    .settle = settle,
+    .fini = fini,
+};

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * Pacing: rates that are kept, what is made up for, what happens to late requests; alarms in
+ * order whatever order they came in; traffic settled for a run.
+ */
+#include "loadgen/drive/pacing.h"
+#include "check_unit.h"
+
+#include <math.h>
+
+#include "base/rng.h"
+#include "loadgen/drive/alarms.h"
+#include "loadgen/drive/traffic.h"
+
+#define BEGIN (UINT64_C(1000) * NSEC_PER_SEC)
+
+/* Never more than the rate's share of any time, and a short burst. */
+START_TEST(test_rate)
+{
+    static const double rates[] = {1, 333, 1e4, 1e6, 7e8};
+    struct pacer p;
+    struct rng rng;
+    double rate = rates[_i], done = 0;
+    nsec_t now = BEGIN;
+    pacer_init(&p, rate);
+    rng_init(&rng, 1, (uint64_t)_i);
+    for (int i = 0; i < 100000; i++) {
+        now += rng_below(&rng, (uint64_t)(3e9 / rate) + 2);
+        if (pacer_next(&p) <= now) {
+            pacer_take(&p, now);
+            done++;
+        }
+        double most = (double)(now - BEGIN + PACING_BURST) / floor(1e9 / rate) + 2;
+        expect(done <= most);
+    }
+    ck_assert_double_gt(done, 0.4 * (double)(now - BEGIN) / 1e9 * rate);
+}
+END_TEST
+
+START_TEST(test_reserve)
+{
+    struct pacer p;
+    pacer_init(&p, 0);
+    ck_assert_uint_eq(pacer_reserve(&p, BEGIN), BEGIN);
+    ck_assert_uint_eq(pacer_reserve(&p, BEGIN), BEGIN);
+    pacer_init(&p, 10);
+    nsec_t last = pacer_reserve(&p, BEGIN);
+    ck_assert_uint_eq(last, BEGIN);
+    for (int i = 0; i < 10; i++) {
+        nsec_t next = pacer_reserve(&p, BEGIN);
+        ck_assert_uint_ge(next + PACING_BURST, last + NSEC_PER_SEC / 10);
+        last = next;
+    }
+}
+END_TEST
+
+START_TEST(test_late)
+{
+    struct pacing p = {.late = LATE_SEND};
+    nsec_t late = BEGIN - PACING_LATE - 1;
+    ck_assert_int_eq(pacing_judge(&p, late, BEGIN), PACING_SEND);
+    p.late = LATE_DROP;
+    ck_assert_int_eq(pacing_judge(&p, late, BEGIN), PACING_DROP);
+    ck_assert_int_eq(pacing_judge(&p, late + 1, BEGIN), PACING_SEND);
+    p.late = LATE_CAP;
+    pacer_init(&p.cap, 100);
+    ck_assert_int_eq(pacing_judge(&p, late, BEGIN), PACING_SEND);
+    pacer_take(&p.cap, BEGIN);
+    ck_assert_int_eq(pacing_judge(&p, late, BEGIN), PACING_WAIT);
+    ck_assert_int_eq(pacing_judge(&p, late + 1, BEGIN), PACING_SEND); /* not late */
+    nsec_t next = pacer_next(&p.cap);
+    ck_assert_int_eq(pacing_judge(&p, late, next - 1), PACING_WAIT);
+    ck_assert_int_eq(pacing_judge(&p, late, next), PACING_SEND);
+}
+END_TEST
+
+START_TEST(test_alarms)
+{
+    enum { MANY = 1000 };
+    struct alarms a;
+    struct rng rng;
+    rng_init(&rng, 1, 0);
+    ck_assert(alarms_init(&a, MANY));
+    ck_assert_uint_eq(alarms_next(&a), ALARMS_NEVER);
+    nsec_t now = 0;
+    unsigned pushed = 0;
+    uint64_t sum = 0;
+    for (int turn = 0; turn < 20000; turn++) {
+        if (a.count < MANY && rng_below(&rng, 2) == 0) {
+            alarms_push(&a, (struct alarm_entry){now + rng_below(&rng, 50), pushed, 7});
+            sum += pushed++;
+        } else if (a.count > 0) {
+            nsec_t when = alarms_next(&a);
+            struct alarm_entry e = alarms_pop(&a);
+            expect(e.when == when && e.when >= now && e.value == 7);
+            expect(a.count == 0 || alarms_next(&a) >= e.when);
+            now = e.when;
+            sum -= e.who;
+        }
+    }
+    while (a.count > 0) {
+        sum -= alarms_pop(&a).who;
+    }
+    ck_assert_uint_eq(sum, 0);
+    alarms_fini(&a);
+    ck_assert(alarms_init(&a, 0));
+    alarms_fini(&a);
+}
+END_TEST
+
+static struct traffic
+settled(enum traffic_mode mode, const char *schedule, double rate, double quiet_s,
+        bool is_peak)
+{
+    struct traffic from = {.mode = mode}, out;
+    struct schedule_run run = {rate, 1, quiet_s, 2};
+    ck_assert_ptr_null(schedule_parse(&from.schedule, schedule));
+    ck_assert_ptr_null(traffic_settle(&out, &from, &run, is_peak));
+    schedule_fini(&from.schedule);
+    return out;
+}
+
+START_TEST(test_settle)
+{
+    static const struct {
+        enum traffic_mode mode;
+        const char *schedule;
+        double rate, quiet_s;
+        bool is_peak;
+        enum traffic_mode becomes;
+        double mean;
+        bool varies;
+    } rows[] = {
+        {TRAFFIC_OPEN, "const", 100, 0, false, TRAFFIC_OPEN, 100, false},
+        {TRAFFIC_OPEN, "const", 100, 0.5, false, TRAFFIC_OPEN, 100, true},
+        {TRAFFIC_OPEN, "const", 0, 0, false, TRAFFIC_CLOSED, 0, false},
+        {TRAFFIC_CLOSED, "const", 100, 0, false, TRAFFIC_OPEN, 100, false},
+        {TRAFFIC_PARTLY, "ramp:0:200%:2", 100, 0, false, TRAFFIC_PARTLY, 100, true},
+        {TRAFFIC_OPEN, "ramp:0:10:2", 0, 0, false, TRAFFIC_OPEN, 5, true},
+        {TRAFFIC_OPEN, "ramp:0:10:2", 0, 0, true, TRAFFIC_CLOSED, 0, false},
+        {TRAFFIC_PARTLY, "ramp:0:10%:2", 0, 0, false, TRAFFIC_CLOSED, 0, false},
+    };
+    struct traffic t = settled(rows[_i].mode, rows[_i].schedule, rows[_i].rate,
+                               rows[_i].quiet_s, rows[_i].is_peak);
+    ck_assert_int_eq(t.mode, rows[_i].becomes);
+    ck_assert_double_eq_tol(t.rate, rows[_i].mean, 1e-9);
+    ck_assert_int_eq(schedule_varies(&t.schedule), rows[_i].varies);
+    traffic_release(&t);
+}
+END_TEST
+
+START_TEST(test_sessions)
+{
+    struct traffic t = {.mode = TRAFFIC_OPEN};
+    ck_assert_double_eq(traffic_session_mean(&t), 1);
+    t.mode = TRAFFIC_PARTLY;
+    ck_assert_ptr_null(dist_parse(&t.session, "uniform:0.5,9.5"));
+    ck_assert_double_eq_tol(traffic_session_mean(&t), 5, 0.01);
+    dist_fini(&t.session);
+    ck_assert_ptr_null(dist_parse(&t.session, "0"));
+    ck_assert_double_eq(traffic_session_mean(&t), 1);
+}
+END_TEST
+
+int
+main(void)
+{
+    Suite *s = suite_create("pacing");
+    TCase *tc = tcase_create("pacing");
+    tcase_add_loop_test(tc, test_rate, 0, 5);
+    tcase_add_test(tc, test_reserve);
+    tcase_add_test(tc, test_late);
+    tcase_add_test(tc, test_alarms);
+    tcase_add_loop_test(tc, test_settle, 0, 8);
+    tcase_add_test(tc, test_sessions);
+    suite_add_tcase(s, tc);
+    return run_suite(s);
+}
