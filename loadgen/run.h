@@ -12,6 +12,7 @@
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "loadgen/drive/drive.h"
 #include "loadgen/measure/result.h"
 #include "loadgen/options/options.h"
 #include "loadgen/wire/target.h"
