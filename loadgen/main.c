@@ -63,6 +63,15 @@ has_progress(const struct options *o)
                             (o->progress == PROGRESS_AUTO && isatty(STDERR_FILENO)));
 }
 
+/* Before it is known what the schedule says. */
+static const char *
+mode_of(const struct lclass *c)
+{
+    bool has_rate =
+        c->qps > 0 || c->qps_share > 0 || schedule_varies(&c->traffic.schedule);
+    return traffic_mode_name(has_rate ? c->traffic.mode : TRAFFIC_CLOSED);
+}
+
 static void
 print_banner(const struct options *o)
 {
@@ -70,7 +79,7 @@ print_banner(const struct options *o)
         const struct lclass *c = &o->classes[i];
         fprintf(stderr,
                 "mcload: %s: %s loop, %jd x %jd connections to each of %u servers\n",
-                c->name, traffic_mode_name(c->traffic.mode), (intmax_t)c->threads,
+                c->name, mode_of(c), (intmax_t)c->threads,
                 (intmax_t)c->connections, o->servers_len);
     }
 }

@@ -180,7 +180,7 @@ drain(struct drive *d)
         struct lconn *c = &d->set->conns[i];
         if (c->count > 0) {
             flow_forget(d, c, &d->tally->unanswered, now);
-            lconn_down(c); /* what comes yet would be a reply to nothing */
+            lset_down(d->set, c); /* what comes yet would be a reply to nothing */
         }
     }
     flow_end(d, now);

@@ -42,9 +42,9 @@ must_check bool options_parse_outside(struct options *o, int argc, char **argv,
 /* Applies a workload's and an antagonist's name, where there are. */
 void options_apply_names(struct lclass *c);
 
-/* For workloads by name: what the rows of these names do. */
 /* What a class's traffic needs of its rate, which a search or a scan may vary. */
 must_check const char *traffic_check(const struct lclass *c, bool is_varied);
+/* For workloads by name: what the rows of these names do. */
 must_check const char *traffic_set_arrivals(struct lclass *c, const char *text);
 /* The options that a workload's name stands for, in place of what was set before. */
 void workload_apply_model(struct lclass *c);
