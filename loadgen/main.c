@@ -79,8 +79,8 @@ print_banner(const struct options *o)
         const struct lclass *c = &o->classes[i];
         fprintf(stderr,
                 "mcload: %s: %s loop, %jd x %jd connections to each of %u servers\n",
-                c->name, mode_of(c), (intmax_t)c->threads,
-                (intmax_t)c->connections, o->servers_len);
+                c->name, mode_of(c), (intmax_t)c->threads, (intmax_t)c->connections,
+                o->servers_len);
     }
 }
 
