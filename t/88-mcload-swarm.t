@@ -1,0 +1,280 @@
+#!/usr/bin/env perl
+# A leader and agents send the load of one run: rates add up, histograms merge exactly, and an
+# agent does only what its own command line allows, only for those who have its key, and only
+# as long as its leader is there.
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::Bin/lib";
+use IO::Select;
+use IO::Socket::INET;
+use Test::More;
+use MCLoad;
+use MCTest;
+
+my $mcload = $ENV{MCLOAD} || './loadgen/mcload';
+my $dir = scratch_dir();
+my $main_pid = $$;
+my %agents;
+
+sub end_agent {
+    my ($at, $signal) = @_;
+    my $pid = delete $agents{$at} or return;
+    kill $signal // 'TERM', $pid;
+    waitpid $pid, 0;
+    return $? >> 8;
+}
+
+END {
+    if ($$ == $main_pid) {
+        local $?;
+        end_agent($_, 'KILL') for keys %agents;
+    }
+}
+
+# An agent on an address of its own; returns "host:port" once it listens.
+sub start_agent {
+    my ($host, @args) = @_;
+    my $at = "$host:" . free_port();
+    my $err = "$dir/agent.$at.err";
+    my $pid = fork // die "fork: $!";
+    if (!$pid) {
+        open STDERR, '>', $err or die;
+        exec $mcload, "--agent-mode=$at", @args or die "exec: $!";
+    }
+    $agents{$at} = $pid;
+    wait_until(sub { `cat $err 2>/dev/null` =~ /listens on/ }) or die "no agent on $at";
+    return $at;
+}
+
+sub key_file {
+    my ($name, $text, $mode) = @_;
+    my $file = "$dir/$name";
+    unlink $file;
+    open my $fh, '>', $file or die;
+    print $fh $text;
+    close $fh;
+    chmod $mode // 0600, $file;
+    return $file;
+}
+
+my $server = start_server();
+my $at = '127.0.0.1:' . $server->port;
+my @agents = map { start_agent("127.0.0.$_") } 2 .. 4;
+my @lead = ('-s', $at, '-c', 2, map { ('-a', $_) } @agents);
+
+# ---- one run ---------------------------------------------------------------------------
+
+my $run = mcload_json(@lead, '-r', 1000, '-q', 2000, '-t', 1, '-w', 0.1, '--seed=3');
+my $json = $run->{json};
+ok($run->{status} == 0 || $run->{status} == 3, 'a run ends') or diag($run->{err});
+like($run->{out}, qr/^Agent \Q$_\E = offered .* within 1 ms/m, "a line for $_") for 'leader', @agents;
+is(mem_stats($server->control)->{curr_items}, 1000, 'together they store each record once');
+like($json->{agents} // '', qr/"name": "\Q$_\E", "lost": false/, "$_ in the JSON") for @agents;
+cmp_ok($json->{'totals.offered'}, '>', 1500, 'the rate is that of all together');
+cmp_ok($json->{'totals.offered'}, '<', 2500, '... and no more');
+is($json->{'latency.intended.buckets.sum'}, $json->{'totals.achieved'}, 'each answer is in a bucket');
+my @achieved = $run->{out} =~ /^Agent .* achieved ([\d.]+)/mg;
+my $sum = 0;
+$sum += $_ for @achieved;
+cmp_ok(abs($sum - $json->{'totals.achieved'}), '<', 1, 'parts add up to the whole');
+
+# ---- a leader without a load of its own, and the server's count -------------------------
+
+my $before = mem_stats($server->control);
+$run = mcload_json(@lead, '-r', 1000, '--noload', '-q', 1500, '-t', 0.5, '-l', 0);
+my $after = mem_stats($server->control);
+unlike($run->{out}, qr/^Agent leader/m, 'without a load of its own no line for the leader');
+is($after->{cmd_get} - $before->{cmd_get}, $run->{json}{'totals.sent'}, 'the server saw what was sent')
+    or diag($run->{err}, $run->{out});
+
+# ---- the measuring client ---------------------------------------------------------------
+
+$run = mcload_json(@lead, '-r', 1000, '--noload', '-q', 1000, '-Q', 100, '-C', 1, '-t', 0.5);
+like($run->{out}, qr/^Agent leader = offered (?:[5-9]\d|1\d\d)\.\d/m, 'the leader measures with its part')
+    or diag($run->{err}, $run->{out});
+
+# ---- what an agent refuses --------------------------------------------------------------
+
+sub refused {
+    my ($name, $agent, $why, @args) = @_;
+    my $run = mcload('-a', $agent, '-t', 0.2, @args);
+    is($run->{status}, 2, "$name: status 2") or diag($run->{out});
+    like($run->{err}, qr/^mcload: agent \Q$agent\E: $why\n\z/m, "$name: a line says why");
+    is($run->{out}, '', "$name: no table");
+}
+
+my $narrow = start_agent('127.0.0.5', '--agent-allow=10.9.8.0/24:11211', '--agent-max-conns=4');
+refused('target outside', $narrow, qr/refuses: \Q$at\E is outside what the agent allows/, '-s', $at, '-l', 0);
+end_agent($narrow);
+$narrow = start_agent('127.0.0.5', '--agent-max-conns=4', '--agent-max-qps=100', '--agent-max-time=2');
+my @small = ('-s', $at, '-l', 0, '--noload', '-q', 50);
+refused('connections', $narrow, qr/refuses: more connections .*/, @small, '-c', 5);
+refused('time', $narrow, qr/refuses: a longer run .*/, @small, '-t', 3);
+$run = mcload('-a', $narrow, @small, '-q', 101, '-t', 0.2);
+is($run->{status}, 3, 'rate: the run is no good');
+like($run->{err}, qr/is lost: refuses: more requests a second/, 'rate: a line says why');
+$run = mcload('-a', $narrow, '-s', $at, '-t', 0.1, '--popularity=cdf:/etc/passwd');
+is($run->{status}, 1, 'files: usage');
+
+# ---- keys -------------------------------------------------------------------------------
+
+SKIP: {
+    my $key = key_file('key', '0123456789abcdef');
+    my $probe = run_program({command => [$mcload, '--agent-mode=127.0.0.1:1x', "--key-file=$key"]});
+    skip 'built without OpenSSL', 1 if $probe->{err} =~ /no OpenSSL/;
+    my $agent = start_agent('127.0.0.6', "--key-file=$key");
+    my @args = ('-s', $at, '-l', 0, '--noload', '-q', 100);
+    $run = mcload_json('-a', $agent, "--key-file=$key", @args, '-t', 0.3);
+    cmp_ok($run->{json}{'totals.achieved'} // 0, '>', 0, 'with the key it works') or diag($run->{err});
+    refused('no key', $agent, qr/wants a key: --key-file/, @args);
+    my $other = key_file('other', '0123456789abcdeF');
+    refused('wrong key', $agent, qr/refuses: that is not its key/, @args, "--key-file=$other");
+    refused('no key there', $agents[0], qr/has no key/, @args, "--key-file=$key");
+    for my $bad ([key_file('short', '0123456789abcde'), 'shorter than 16'],
+        [key_file('open', '0123456789abcdef', 0644), 'open to others'])
+    {
+        $run = mcload('-a', $agent, "--key-file=$bad->[0]", @args);
+        is($run->{status}, 1, "$bad->[1]: usage");
+        like($run->{err}, qr/$bad->[1]/, "$bad->[1]: a line says so");
+    }
+}
+$run = run_program({command => [$mcload, '--agent-mode=0.0.0.0:1']});
+is($run->{status}, 1, 'without a key an agent listens on loopback only');
+
+# ---- a leader that does not follow the rules ----------------------------------------------
+
+sub field { my ($tag, $value) = @_; return pack('nN', $tag, length $value) . $value; }
+sub number { my ($tag, $n) = @_; return field($tag, pack('Q>', $n)); }
+
+sub frame {
+    my ($type, $session, $sequence, @fields) = @_;
+    my $body = pack('nQ>Q>', $type, $session, $sequence) . join '', @fields;
+    return pack('N', length $body) . $body;
+}
+
+sub read_frame {
+    my ($s) = @_;
+    my $bytes = '';
+    while (length $bytes < 4 || length $bytes < 4 + unpack 'N', $bytes) {
+        IO::Select->new($s)->can_read(30) or return;
+        sysread $s, $bytes, (length $bytes < 4 ? 4 : 4 + unpack('N', $bytes)) - length $bytes,
+            length $bytes or return;
+    }
+    my (undef, $type, $session, $sequence) = unpack 'NnQ>Q>', $bytes;
+    my ($rest, %fields) = substr $bytes, 22;
+    while (length $rest) {
+        my ($tag, $len) = unpack 'nN', $rest;
+        $fields{$tag} = substr $rest, 6, $len;
+        $rest = substr $rest, 6 + $len;
+    }
+    return {type => $type, fields => \%fields};
+}
+
+# What all tallies are laid out like is the agent's to say: its hello is answered with it.
+sub greet {
+    my ($agent) = @_;
+    my ($shape, $hello);
+    for (1, 2) {
+        my $s = IO::Socket::INET->new(PeerAddr => $agent, Timeout => 30) or die "connect: $!";
+        my $mine = frame(1, 0, 0, field(1, 'mcload swarm'), number(2, 1), number(3, 0),
+            field(5, $shape // "\0" x 8), number(6, 1), field(4, 'n' x 32));
+        syswrite $s, $mine;
+        $hello = read_frame($s);
+        return ($s, unpack 'Q>', $hello->{fields}{4}) if $shape;
+        $shape = $hello ? $hello->{fields}{5} : shape_of();
+    }
+}
+
+# A leader's hello, as an agent of our own hears it.
+sub shape_of {
+    my $l = IO::Socket::INET->new(Listen => 1, LocalAddr => '127.0.0.1') or die;
+    my $pid = fork // die;
+    if (!$pid) {
+        open STDERR, '>', '/dev/null';
+        open STDOUT, '>', '/dev/null';
+        exec $mcload, '-s', $at, '-a', '127.0.0.1:' . $l->sockport or die;
+    }
+    my $hello = read_frame(scalar $l->accept);
+    close $l;
+    waitpid $pid, 0;
+    return $hello->{fields}{5};
+}
+
+my ($s, $session) = greet($agents[0]);
+is(read_frame($s)->{type}, 3, 'a leader by hand is welcome');
+$run = mcload('-a', $agents[0], @small);
+is($run->{status}, 2, 'another leader is not');
+like($run->{err}, qr/is busy with another leader/, '... and hears why');
+my $stamp = frame(9, $session, 1, number(14, 1));
+syswrite $s, $stamp;
+is(read_frame($s)->{type}, 10, 'its frame is answered');
+syswrite $s, $stamp;
+is(read_frame($s), undef, 'the same frame once more ends it');
+close $s;
+
+# The dead man: configured, running flat out, and then silent.
+($s, $session) = greet($agents[0]);
+is(read_frame($s)->{type}, 3, 'the agent is free again');
+syswrite $s, frame(6, $session, 1, number(11, 0), number(12, 1), field(10, "--server=$at"),
+    field(10, '--noload'), field(10, '--records=1000'));
+is(read_frame($s)->{type}, 7, 'it is ready');
+syswrite $s, frame(11, $session, 2, number(19, 0), number(20, 600e9), number(21, 0), number(22, 0),
+    field(23, pack 'Q>', 200));
+is(read_frame($s)->{type}, 12, 'it reports');
+my $idle = mem_stats($server->control)->{curr_connections};
+while (read_frame($s)) { }
+ok(wait_until(sub { mem_stats($server->control)->{curr_connections} < $idle }),
+    'without a word from its leader it closes its connections');
+close $s;
+
+# ---- losing an agent ---------------------------------------------------------------------
+
+sub lose_one {
+    my ($policy) = @_;
+    my $victim = start_agent('127.0.0.7');
+    my $gets = mem_stats($server->control)->{cmd_get};
+    my $pid = fork // die;
+    if (!$pid) {
+        wait_until(sub { mem_stats($server->control)->{cmd_get} > $gets + 200 });
+        kill 'KILL', $agents{$victim};
+        require POSIX;
+        POSIX::_exit(0);
+    }
+    my $run = mcload_json('-s', $at, '-a', $agents[0], '-a', $victim, '-r', 1000, '--noload', '-q',
+        1000, '-t', 2, "--on-agent-loss=$policy");
+    waitpid $pid, 0;
+    end_agent($victim);
+    like($run->{err}, qr/^mcload: agent \Q$victim\E is lost: /m, "$policy: a line says who is lost");
+    return $run;
+}
+
+$run = lose_one('continue');
+is($run->{status}, 3, 'continue: the run is invalid');
+like($run->{out}, qr/^INVALID: .*1 agents lost/m, 'continue: and says why');
+like($run->{out}, qr/LOST \(/, 'continue: the agent is named');
+$run = lose_one('abort');
+is($run->{status}, 3, 'abort: status 3');
+is($run->{out}, '', 'abort: no table');
+$run = lose_one('repeat');
+like($run->{err}, qr/repeated without it/, 'repeat: a line says so');
+unlike($run->{out}, qr/LOST/, 'repeat: the run is that of the others');
+cmp_ok($run->{json}{'totals.offered'}, '>', 1600, 'repeat: with the whole rate');
+
+# ---- a UNIX socket -------------------------------------------------------------------------
+
+my $path = "$dir/agent.sock";
+my $pid = fork // die;
+if (!$pid) {
+    open STDERR, '>', '/dev/null';
+    exec $mcload, "--agent-mode=unix:$path" or die;
+}
+$agents{$path} = $pid;
+ok(wait_until(sub { -S $path }), 'an agent on a UNIX socket');
+$run = mcload_json('-a', "unix:$path", @small, '-t', 0.3);
+cmp_ok($run->{json}{'totals.achieved'} // 0, '>', 0, 'it works') or diag($run->{err});
+is(end_agent($path), 0, 'SIGTERM ends an agent with status 0');
+ok(!-e $path, 'and its socket is gone');
+
+is(end_agent($_), 0, "$_ ends") for @agents;
+done_testing();
