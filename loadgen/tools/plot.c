@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "loadgen/tools/svg.h"
 
@@ -257,8 +258,9 @@ draw_over_time(const struct svg_frame *f, const struct saved_run *run, size_t of
     svg_curve_open(&curve, f, colour, is_dashed);
     for (unsigned i = 0; i < run->rows_len; i++) {
         const struct saved_row *row = &run->rows[i];
-        svg_curve_point(&curve, row->start_s + row->length_s / 2,
-                        *(const double *)((const char *)row + offset) / unit);
+        double value;
+        memcpy(&value, (const char *)row + offset, sizeof value);
+        svg_curve_point(&curve, row->start_s + row->length_s / 2, value / unit);
     }
     svg_curve_close(&curve);
 }

@@ -23,7 +23,7 @@ put_text(FILE *out, const char *text)
 {
     for (const unsigned char *p = (const unsigned char *)text; *p != '\0'; p++) {
         if (*p < ' ' || *p >= 0x7f || strchr("<>&\"'", *p) != NULL) {
-            fprintf(out, "&#%u;", *p < ' ' ? '?' : *p);
+            fprintf(out, "&#%d;", *p < ' ' ? '?' : *p);
         } else {
             fputc(*p, out);
         }

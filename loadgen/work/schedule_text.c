@@ -334,11 +334,10 @@ build_file(struct schedule *s, const char *path)
         wrong = NO_MEMORY;
     }
     for (size_t i = 0; wrong == NULL && i < f.rows; i++) {
-        const double *row = &f.values[2 * i];
-        struct rate rate = {row[1], false};
-        add_point(s, i == 0 ? 0 : row[0], rate);
+        struct rate rate = {f.values[2 * i + 1], false};
+        add_point(s, i == 0 ? 0 : f.values[2 * i], rate);
         if (i + 1 < f.rows) {
-            add_point(s, row[2], rate);
+            add_point(s, f.values[2 * i + 2], rate);
         }
     }
     numfile_fini(&f);
