@@ -597,6 +597,7 @@ collect_class(struct run *r, const struct run_shot *shot, unsigned index,
     result->mode = traffic_mode_name(c->traffic.mode);
     result->qps = result->is_open ? c->traffic.rate : 0;
     result->was_loaded = run_keeps_records(c->conf);
+    result->is_uneven = schedule_varies(&c->conf->traffic.schedule);
     result->was_interrupted = how == WATCH_SIGNAL;
     result->elapsed_s = how == WATCH_DONE ? time_of(r, shot) : longest;
     result->is_local = is_local(r);

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "loadgen/measure/steady.h"
+
 bool
 result_init(struct result *r, unsigned threads)
 {
@@ -71,6 +73,7 @@ result_add_class(struct result *r, const struct result *of_class, unsigned first
     r->qps += of_class->qps;
     r->is_open = (first == 0 || r->is_open) && of_class->is_open;
     r->was_loaded = (first == 0 || r->was_loaded) && of_class->was_loaded;
+    r->is_uneven = r->is_uneven || of_class->is_uneven;
     r->is_local = r->is_local || of_class->is_local;
     r->was_interrupted = r->was_interrupted || of_class->was_interrupted;
     r->elapsed_s = fmax(r->elapsed_s, of_class->elapsed_s);
@@ -148,6 +151,33 @@ result_shown(const struct result *r)
     return r->has_shown ? &r->classes[r->shown].total : &r->total;
 }
 
+/* The value is the change of the mean latency, or, when that is within its limit, of the hit
+ * ratio; 0 when it may be chance. */
+static struct check
+judge_drift(const struct result *r)
+{
+    static const struct {
+        enum series_what what;
+        double max;
+    } limits[] = {{SERIES_LATENCY, RESULT_DRIFT_MAX},
+                  {SERIES_HIT_RATIO, RESULT_DRIFT_HITS_MAX}};
+    struct check check = {false, true, 0, RESULT_DRIFT_MAX};
+    double values[SERIES_PIECES];
+    if (r->series == NULL || r->is_uneven || r->classes_len > 1) {
+        return check;
+    }
+    for (unsigned i = 0; i < sizeof limits / sizeof limits[0] && check.is_good; i++) {
+        unsigned n = series_values(r->series, limits[i].what, values);
+        struct drift drift = drift_of(values, n);
+        bool is_chance = n < CI_BATCHES_MIN || drift.t <= RESULT_DRIFT_T;
+        check.applies = check.applies || n >= CI_BATCHES_MIN;
+        check.value = is_chance ? 0 : fabs(drift.change);
+        check.limit = limits[i].max;
+        check.is_good = check.value <= check.limit;
+    }
+    return check;
+}
+
 void
 result_judge(struct result *r)
 {
@@ -179,6 +209,7 @@ result_judge(struct result *r)
         (struct check){true, !r->was_interrupted, r->was_interrupted ? 1 : 0, 0};
     double lost = lost_agents(r);
     c[CHECK_AGENTS] = (struct check){r->agents_len > 0, lost == 0, lost, 0};
+    c[CHECK_STEADY] = judge_drift(r);
     for (unsigned i = 0; i < CHECKS; i++) {
         r->is_valid = r->is_valid && (!c[i].applies || c[i].is_good);
     }
@@ -189,6 +220,7 @@ static const char *const check_names[] = {
     [CHECK_RATE] = "achieved_rate", [CHECK_ADHERENCE] = "adherence_1ms",
     [CHECK_ERRORS] = "errors",      [CHECK_COMPLETE] = "interrupted",
     [CHECK_SEARCH] = "search",      [CHECK_AGENTS] = "agents_lost",
+    [CHECK_STEADY] = "stationarity",
 };
 static_assert(sizeof check_names / sizeof check_names[0] == CHECKS, "one name each");
 

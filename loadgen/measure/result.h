@@ -20,6 +20,10 @@
 #define RESULT_CPU_MAX 0.95       /* of a thread */
 #define RESULT_RATE_MIN 0.99      /* achieved of offered */
 #define RESULT_ADHERENCE_MIN 0.95 /* sent within 1 ms */
+/* From the first half of a run to the second, when chance alone would hardly do it. */
+#define RESULT_DRIFT_MAX 0.5       /* of the mean latency */
+#define RESULT_DRIFT_HITS_MAX 0.05 /* of the hit ratio */
+#define RESULT_DRIFT_T 5           /* Student's t that is beyond chance */
 
 enum result_check {
     CHECK_ANSWERS,
@@ -28,6 +32,7 @@ enum result_check {
     CHECK_ADHERENCE,
     CHECK_ERRORS,
     CHECK_COMPLETE, /* not interrupted */
+    CHECK_STEADY,   /* latency and hit ratio are those of one state */
     CHECK_SEARCH,   /* found a rate, and not only how much the client can send */
     CHECK_AGENTS,   /* none was lost */
     CHECKS,
@@ -80,6 +85,7 @@ struct result {
     struct tally total;
     struct hist *all[FROM_COUNT]; /* latencies of all requests; by result_judge */
     bool was_loaded, was_interrupted;
+    bool is_uneven; /* the load is meant to change while it lasts */
     bool is_antagonist;          /* of a class: it may be served as badly as it likes */
     bool is_local;               /* client and server share a machine */
     double peak_qps;             /* closed loop, of a run before; 0: not measured */

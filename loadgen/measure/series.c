@@ -107,7 +107,9 @@ halve(struct series *s)
 {
     for (unsigned i = 0; i + 1 < s->count; i += 2) {
         sum_join(&s->pieces[i], &s->pieces[i + 1]);
-        sum_copy(&s->pieces[i / 2], &s->pieces[i]);
+        if (i > 0) {
+            sum_copy(&s->pieces[i / 2], &s->pieces[i]);
+        }
     }
     s->count /= 2;
     s->looks_each *= 2;

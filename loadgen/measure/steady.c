@@ -67,6 +67,7 @@ drift_of(const double *values, unsigned n)
     drift.first = mean[0];
     drift.second = mean[1];
     drift.change = mean[0] != 0 ? (mean[1] - mean[0]) / fabs(mean[0]) : 0;
-    drift.t = error > 0 ? fabs(mean[1] - mean[0]) / sqrt(error) : 0;
+    double apart = fabs(mean[1] - mean[0]);
+    drift.t = apart > 0 ? apart / sqrt(error) : 0;
     return drift;
 }

@@ -313,6 +313,10 @@ print_failed_checks(const struct result *r, const char *class, const char **befo
         case CHECK_COMPLETE:
             fputs("interrupted", out);
             break;
+        case CHECK_STEADY:
+            fprintf(out, "not stationary: %.1f%% > %.0f%% from half to half",
+                    100 * c[i].value, 100 * c[i].limit);
+            break;
         case CHECK_SEARCH:
             fputs(c[i].value > 0 ? "the client was the limit" : "no rate met the goal",
                   out);

@@ -267,6 +267,84 @@ START_TEST(test_verdicts)
 }
 END_TEST
 
+/* 40 looks 25 ms apart; latencies of the second half are `later` times those of the first. */
+static void
+make_series(uint64_t later)
+{
+    struct tally t;
+    const struct tally *tallies[] = {&t};
+    ck_assert(tally_init(&t));
+    result.series = series_create(NSEC_PER_SEC, 0);
+    ck_assert_ptr_nonnull(result.series);
+    for (unsigned i = 1; i <= 40; i++) {
+        for (unsigned k = 0; k < 100; k++) {
+            nsec_t ns = (90 + (k * 7 + i) % 20) * NSEC_PER_USEC * (i > 20 ? later : 1);
+            tally_good(&t, TALLY_READ, ns, ns);
+            ctr_add(&t.keys, 1);
+            ctr_add(&t.hits, 1);
+        }
+        series_look(result.series, tallies, 1, NSEC_PER_SEC + i * 25 * NSEC_PER_MSEC);
+    }
+    series_end(result.series);
+    tally_fini(&t);
+}
+
+START_TEST(test_stationarity)
+{
+    make_series(_i == 0 ? 1 : 2);
+    result_judge(&result);
+    const struct check *c = &result.checks[CHECK_STEADY];
+    ck_assert(c->applies);
+    ck_assert(c->is_good == (_i == 0));
+    ck_assert(result.is_valid == (_i == 0));
+    ck_assert_double_eq_tol(c->value, _i == 0 ? 0 : 1, 0.01);
+    char *text = text_of();
+    ck_assert(
+        (strstr(text, "INVALID: not stationary: 100.0% > 50% from half to half\n") !=
+         NULL) == (_i != 0));
+    ck_assert_ptr_nonnull(strstr(text, "p95 95% interval = "));
+    free(text);
+    text = json_of();
+    ck_assert_ptr_nonnull(strstr(text, "\"stationarity\""));
+    free(text);
+}
+END_TEST
+
+/* A piece that is too short to stand alone joins the last; rows end with the run. */
+START_TEST(test_series)
+{
+    struct tally t;
+    const struct tally *tallies[] = {&t};
+    ck_assert(tally_init(&t));
+    struct series *s = series_create(0, 50 * NSEC_PER_MSEC);
+    ck_assert_ptr_nonnull(s);
+    for (unsigned i = 1; i <= 3 * SERIES_PIECES; i++) {
+        tally_good(&t, TALLY_READ, i * NSEC_PER_USEC, 1);
+        ctr_add(&t.done[TALLY_READ], 1);
+        series_look(s, tallies, 1, i * 10 * NSEC_PER_MSEC);
+    }
+    tally_good(&t, TALLY_READ, 5 * NSEC_PER_SEC, 1);
+    series_look(s, tallies, 1, 3 * SERIES_PIECES * 10 * NSEC_PER_MSEC + 1);
+    series_end(s);
+    ck_assert_uint_le(s->count, SERIES_PIECES);
+    ck_assert_uint_ge(s->count, SERIES_PIECES / 2);
+    uint64_t pieces = 0, rows = 0;
+    for (unsigned i = 0; i < s->count; i++) {
+        pieces += hist_count(s->pieces[i].latency);
+        ck_assert(i == 0 || s->pieces[i].from == s->pieces[i - 1].to);
+    }
+    ck_assert_uint_eq(pieces, 3 * SERIES_PIECES + 1);
+    for (unsigned i = 0; i < s->rows_len; i++) {
+        rows += s->rows[i].requests;
+    }
+    ck_assert_uint_eq(rows, 3 * SERIES_PIECES);
+    ck_assert_uint_eq(s->rows[0].requests, 5);
+    series_destroy(&s);
+    ck_assert_ptr_null(s);
+    tally_fini(&t);
+}
+END_TEST
+
 /* Polling is not work: 0.9 s of CPU of which 0.5 s were polled with nothing to do. */
 START_TEST(test_busy)
 {
@@ -371,7 +449,9 @@ main(void)
     tcase_add_test(tc, test_censored);
     tcase_add_test(tc, test_quantile_rules);
     tcase_add_loop_test(tc, test_verdicts, 0,
-                        CHECK_SEARCH); /* which is not judged here */
+                        CHECK_STEADY); /* which has its own; a search is not judged */
+    tcase_add_loop_test(tc, test_stationarity, 0, 2);
+    tcase_add_test(tc, test_series);
     tcase_add_test(tc, test_busy);
     tcase_add_test(tc, test_empty_run);
     tcase_add_test(tc, test_json);
