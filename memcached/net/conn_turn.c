@@ -61,13 +61,13 @@ fits_piece(const struct conn *c, const struct turn *turn)
     return now + pace_write_ns(&w->pace, way_of(c), bytes) < turn->deadline;
 }
 
-/* Writes a piece, and learns what that takes. */
+/* Writes a piece, and learns what that takes if it teaches anything. */
 static enum io
 flush_timed(struct conn *c, struct turn *turn)
 {
     struct worker *w = c->worker;
     size_t sent;
-    if (turn->deadline == TURN_ENDLESS) {
+    if (turn->deadline == TURN_ENDLESS || c->out.bytes < PACE_PIECE_MIN) {
         return conn_flush(c, PACE_PIECE_MAX, &sent);
     }
     nsec_t begin = worker_read_clock(w);
