@@ -216,10 +216,10 @@ result_judge(struct result *r)
 }
 
 static const char *const check_names[] = {
-    [CHECK_ANSWERS] = "answers",    [CHECK_CPU] = "client_cpu",
-    [CHECK_RATE] = "achieved_rate", [CHECK_ADHERENCE] = "adherence_1ms",
-    [CHECK_ERRORS] = "errors",      [CHECK_COMPLETE] = "interrupted",
-    [CHECK_SEARCH] = "search",      [CHECK_AGENTS] = "agents_lost",
+    [CHECK_ANSWERS] = "answers",     [CHECK_CPU] = "client_cpu",
+    [CHECK_RATE] = "achieved_rate",  [CHECK_ADHERENCE] = "adherence_1ms",
+    [CHECK_ERRORS] = "errors",       [CHECK_COMPLETE] = "interrupted",
+    [CHECK_SEARCH] = "search",       [CHECK_AGENTS] = "agents_lost",
     [CHECK_STEADY] = "stationarity",
 };
 static_assert(sizeof check_names / sizeof check_names[0] == CHECKS, "one name each");

@@ -85,7 +85,7 @@ struct result {
     struct tally total;
     struct hist *all[FROM_COUNT]; /* latencies of all requests; by result_judge */
     bool was_loaded, was_interrupted;
-    bool is_uneven; /* the load is meant to change while it lasts */
+    bool is_uneven;              /* the load is meant to change while it lasts */
     bool is_antagonist;          /* of a class: it may be served as badly as it likes */
     bool is_local;               /* client and server share a machine */
     double peak_qps;             /* closed loop, of a run before; 0: not measured */
