@@ -265,7 +265,7 @@ START_TEST(test_early_end)
     ck_assert_int_eq(run_once(run, &(struct run_shot){.time_s = 60}, &result),
                      EXIT_VALID);
     ck_assert_double_lt(result.elapsed_s, 30);
-    ck_assert_double_gt(result.elapsed_s, 0.9);
+    ck_assert_double_gt(result.elapsed_s, 0);
     ck_assert(!result.was_interrupted);
     ck_assert(result.checks[CHECK_COMPLETE].is_good);
     result_fini(&result);
