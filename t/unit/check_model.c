@@ -155,7 +155,11 @@ make(struct ask *a, struct lconn *c, const char *popularity, const char *ops,
     struct lconn_conf lc = {codec_at(0), &target, 0, 4, &workload, NULL};
     ck_assert(lconn_init(c, &lc));
     c->state = LCONN_UP;
-    struct ask_conf ac = {&workload, 1, thread, thread, 2};
+    struct ask_conf ac = {.workload = &workload,
+                          .seed = 1,
+                          .stream = thread,
+                          .thread = thread,
+                          .threads = 2};
     ck_assert(ask_init(a, &ac));
 }
 
