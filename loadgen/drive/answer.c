@@ -33,6 +33,9 @@ error_of(const struct lconn_done *done)
     if (done->outcome == LCONN_UNEXPECTED) {
         return TALLY_UNEXPECTED;
     }
+    if (done->outcome == LCONN_GARBLED) {
+        return TALLY_DESYNC;
+    }
     if (done->outcome == LCONN_WRONG) {
         return TALLY_WRONG;
     }

@@ -176,6 +176,7 @@ drain(struct drive *d)
         now = clock_now();
         look_around(d, now);
     }
+    life_count_strays(d);
     for (unsigned i = 0; i < d->set->count; i++) {
         struct lconn *c = &d->set->conns[i];
         if (c->count > 0) {

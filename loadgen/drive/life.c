@@ -78,15 +78,46 @@ life_open_due(struct drive *d, nsec_t now)
     }
 }
 
+/* Datagrams get lost one by one: the others on the way are waited for. */
+static void
+give_up_lost(struct drive *d, struct lconn *c, nsec_t now)
+{
+    struct lconn_op op;
+    bool has_lost = false;
+    nsec_t limit = now > d->conf.timeout ? now - d->conf.timeout : 0;
+    while (lconn_give_up(c, limit, &op)) {
+        has_lost = true;
+        ctr_add(&d->tally->errors[TALLY_TIMEOUT], 1);
+        if (drive_measures(d, op.intended)) {
+            tally_censored(d->tally, &d->tally->lost, now - op.intended);
+        }
+        flow_answered(d, c, &op, now); /* whoever asked goes on */
+    }
+    if (has_lost) {
+        flow_fill(d, c, now);
+    }
+}
+
+void
+life_count_strays(struct drive *d)
+{
+    ctr_add(&d->tally->errors[TALLY_LATE], d->set->late);
+    ctr_add(&d->tally->errors[TALLY_DUPLICATE], d->set->duplicate);
+    d->set->late = d->set->duplicate = 0;
+}
+
 void
 life_time_out(struct drive *d, nsec_t now)
 {
+    life_count_strays(d);
     for (unsigned i = 0; i < d->set->count; i++) {
         struct lconn *c = &d->set->conns[i];
         const struct lconn_op *oldest = lconn_oldest(c);
         nsec_t since = oldest != NULL && oldest->issued != 0 ? oldest->issued : now;
         since = c->blocked_at != 0 && c->blocked_at < since ? c->blocked_at : since;
-        if (since + d->conf.timeout < now) {
+        if (c->is_framed && c->state == LCONN_UP) {
+            give_up_lost(d, c, now);
+        } else if (since + d->conf.timeout < now) {
             life_lose(d, c, TALLY_TIMEOUT, now);
         } else if (c->state == LCONN_CONNECTING && c->retry_at <= now) {
             life_lose(d, c, TALLY_CONNECT, now);

@@ -18,6 +18,8 @@ void life_replace(struct drive *d, struct lconn *c, nsec_t now);
 void life_connected(struct drive *d, struct lconn *c, nsec_t now);
 /* Opens those whose time has come. */
 void life_open_due(struct drive *d, nsec_t now);
+/* Counts the datagrams that answered nothing any more. */
+void life_count_strays(struct drive *d);
 /* Gives up those on which nothing came in time. */
 void life_time_out(struct drive *d, nsec_t now);
 

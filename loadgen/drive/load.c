@@ -83,8 +83,9 @@ receive(struct load *l, struct lconn *c)
         if (done.outcome != LCONN_GOOD) {
             snprintf(l->err, l->err_len, "loading: %s answered %s instead of STORED",
                      c->target->name,
-                     done.outcome == LCONN_BROKEN ? "something that is no reply"
-                                                  : client_kind_name(done.kind));
+                     done.outcome == LCONN_BROKEN || done.outcome == LCONN_GARBLED
+                         ? "something that is no reply"
+                         : client_kind_name(done.kind));
             return l->err;
         }
         ctr_add(&l->tally->loaded, 1);

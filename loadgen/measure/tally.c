@@ -183,6 +183,8 @@ static const char *const error_names[] = {
     [TALLY_DISCONNECT] = "disconnect",
     [TALLY_TIMEOUT] = "timeout",
     [TALLY_CONNECT] = "connect",
+    [TALLY_LATE] = "late",
+    [TALLY_DUPLICATE] = "duplicate",
 };
 static_assert(sizeof error_names / sizeof error_names[0] == TALLY_ERRORS,
               "one name each");

@@ -44,6 +44,8 @@ enum tally_error {
     TALLY_DISCONNECT,   /* connection lost */
     TALLY_TIMEOUT,      /* no reply in time: connection given up */
     TALLY_CONNECT,      /* attempt to connect again failed */
+    TALLY_LATE,         /* datagrams: a reply after the time-out */
+    TALLY_DUPLICATE,    /* datagrams: one that had come before */
     TALLY_ERRORS,
 };
 

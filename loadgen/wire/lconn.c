@@ -41,7 +41,8 @@ lconn_init(struct lconn *c, const struct lconn_conf *conf)
         .server = conf->server,
         .capacity = conf->capacity,
         .keys_max = w->keys_max,
-        .request_max = get_max > set_max ? get_max : set_max,
+        .request_max = (get_max > set_max ? get_max : set_max) + DGRAM_HEADER,
+        .is_framed = conf->target->transport == TRANSPORT_UDP,
     };
     c->out_cap = c->request_max + OUT_SLACK;
     c->ops = calloc(c->capacity, sizeof *c->ops);
@@ -53,6 +54,12 @@ lconn_init(struct lconn *c, const struct lconn_conf *conf)
         lconn_fini(c);
         return false;
     }
+    size_t reply_max =
+        w->keys_max * (key_max + workload_value_len_max(w) + CLIENT_REQUEST_ROOM);
+    if (c->is_framed && !dgram_init(&c->dgram, reply_max, c->capacity)) {
+        lconn_fini(c);
+        return false;
+    }
     codec_parser_init(&c->parser);
     return true;
 }
@@ -61,6 +68,7 @@ void
 lconn_fini(struct lconn *c)
 {
     lconn_down(c);
+    dgram_fini(&c->dgram);
     free(c->ops);
     free(c->keys);
     free(c->out);
@@ -80,6 +88,8 @@ lconn_down(struct lconn *c)
     c->out_len = c->out_sent = 0;
     c->put = c->blocked_at = 0;
     c->is_watched = c->is_watched_for_send = false;
+    c->is_answering = false;
+    dgram_reset(&c->dgram);
     c->todo_head = c->todo_count = 0;
     forget_reply(c);
     codec_parser_init(&c->parser);
@@ -151,12 +161,23 @@ push(struct lconn *c, const struct workload *w, const struct lconn_request *r)
     must(c->count < c->capacity && c->out_cap - c->out_len >= c->request_max);
     must(r->count >= 1 && r->count <= c->keys_max);
     unsigned at = slot(c, c->count);
-    c->ops[at] = (struct lconn_op){r->intended, 0,       c->put,         r->verb,
-                                   r->count,    r->then, r->is_verified, r->tag};
+    c->ops[at] = (struct lconn_op){
+        .intended = r->intended,
+        .begin = c->put,
+        .verb = r->verb,
+        .keys = r->count,
+        .then = r->then,
+        .is_verified = r->is_verified,
+        .tag = r->tag,
+        .id = c->next_id,
+    };
     memcpy(keys_at(c, at), r->keys, r->count * sizeof *r->keys);
     c->count++;
     c->fresh++;
     char *begin = c->out + c->out_len, *p = begin;
+    if (c->is_framed) {
+        p += dgram_put_header(p, c->next_id++);
+    }
     switch (r->verb) {
     case CODEC_GET:
     case CODEC_GETS:
@@ -286,8 +307,13 @@ lconn_begin_flush(struct lconn *c)
 size_t
 lconn_output(const struct lconn *c, const char **bytes)
 {
+    size_t len = c->out_len - c->out_sent;
     *bytes = c->out + c->out_sent;
-    return c->out_len - c->out_sent;
+    if (c->is_framed && c->fresh > 1) {
+        unsigned i = c->count - c->fresh; /* one request, one datagram */
+        len = (size_t)(c->ops[slot(c, i + 1)].begin - c->ops[slot(c, i)].begin);
+    }
+    return len;
 }
 
 void
@@ -310,6 +336,64 @@ lconn_end_flush(struct lconn *c, nsec_t blocked_at)
         memmove(c->out, c->out + c->out_sent, c->out_len);
     }
     c->out_sent = 0;
+}
+
+/* ---- datagrams --------------------------------------------------------------------- */
+
+/* Makes the i-th request the oldest: all are issued, and their order does not count. */
+static void
+bring_forward(struct lconn *c, unsigned i)
+{
+    unsigned at = slot(c, i), head = c->head;
+    uint64_t *a = keys_at(c, at), *b = keys_at(c, head);
+    struct lconn_op op = c->ops[at];
+    c->ops[at] = c->ops[head];
+    c->ops[head] = op;
+    for (unsigned k = 0; k < c->keys_max && at != head; k++) {
+        uint64_t key = a[k];
+        a[k] = b[k];
+        b[k] = key;
+    }
+}
+
+bool
+lconn_choose(struct lconn *c, uint16_t id)
+{
+    for (unsigned i = 0; i < c->count - c->fresh; i++) {
+        if (c->ops[slot(c, i)].id == id) {
+            bring_forward(c, i);
+            return true;
+        }
+    }
+    return false;
+}
+
+bool
+lconn_give_up(struct lconn *c, nsec_t limit, struct lconn_op *op)
+{
+    for (unsigned i = 0; i < c->count - c->fresh; i++) {
+        if (c->ops[slot(c, i)].issued < limit) {
+            bring_forward(c, i);
+            uint16_t id = c->ops[c->head].id;
+            dgram_forget(&c->dgram, id);
+            c->given_up[c->given_up_count++ % LCONN_GIVEN_UP] = id;
+            return lconn_take_op(c, op);
+        }
+    }
+    return false;
+}
+
+bool
+lconn_was_given_up(const struct lconn *c, uint16_t id)
+{
+    unsigned known =
+        c->given_up_count < LCONN_GIVEN_UP ? c->given_up_count : LCONN_GIVEN_UP;
+    for (unsigned i = 0; i < known; i++) {
+        if (c->given_up[i] == id) {
+            return true;
+        }
+    }
+    return false;
 }
 
 /* ---- replies ----------------------------------------------------------------------- */
@@ -444,8 +528,8 @@ expect_reply(const struct lconn *c, struct codec_expect *expect)
     return true;
 }
 
-void
-lconn_parse(struct lconn *c, const struct workload *w, const char *buf, size_t len,
+static void
+parse_bytes(struct lconn *c, const struct workload *w, const char *buf, size_t len,
             struct lconn_done *done)
 {
     struct client_reply reply;
@@ -488,4 +572,25 @@ lconn_parse(struct lconn *c, const struct workload *w, const char *buf, size_t l
             return;
         }
     }
+}
+
+void
+lconn_parse(struct lconn *c, const struct workload *w, const char *buf, size_t len,
+            struct lconn_done *done)
+{
+    if (likely(!c->is_framed)) {
+        parse_bytes(c, w, buf, len, done);
+        return;
+    }
+    *done = (struct lconn_done){.outcome = LCONN_MORE, .taken = len};
+    if (!c->is_answering) {
+        return; /* what stands behind a reply in its datagram belongs to nobody */
+    }
+    c->is_answering = false;
+    codec_parser_init(&c->parser);
+    parse_bytes(c, w, buf, len, done);
+    if (done->outcome == LCONN_MORE || done->outcome == LCONN_BROKEN) {
+        done->outcome = lconn_take_op(c, &done->op) ? LCONN_GARBLED : LCONN_MORE;
+    }
+    done->taken = len;
 }

@@ -14,9 +14,12 @@
 
 #include "base/clock.h"
 #include "loadgen/wire/codec.h"
+#include "loadgen/wire/dgram.h"
 #include "loadgen/wire/link.h"
 #include "loadgen/wire/target.h"
 #include "loadgen/work/workload.h"
+
+#define LCONN_GIVEN_UP 64
 
 enum lconn_state {
     LCONN_DOWN,
@@ -41,6 +44,7 @@ struct lconn_op {
     enum lconn_then then;
     bool is_verified; /* values are compared with what they should be */
     uint32_t tag;     /* the caller's */
+    uint16_t id;      /* in datagrams */
 };
 
 /* A request of one key that follows from an answer. */
@@ -85,6 +89,14 @@ struct lconn {
     uint64_t put;      /* bytes put into it since the start of the connection */
     nsec_t blocked_at; /* nothing could be sent since, 0: it could */
     size_t request_max;
+
+    /* Of datagrams, each a request or one reply: they come in any order, or not at all. */
+    bool is_framed;
+    bool is_answering; /* the bytes being parsed are the reply to the oldest request */
+    uint16_t next_id;
+    struct dgram dgram;
+    uint16_t given_up[LCONN_GIVEN_UP]; /* ids, a ring: whose replies are late */
+    unsigned given_up_count;
 
     /* The reply being read. */
     struct codec_parser parser;
@@ -159,6 +171,13 @@ void lconn_end_flush(struct lconn *c, nsec_t blocked_at);
 struct lconn_op *lconn_issued_op(struct lconn *c, unsigned i);
 /* The oldest request, NULL when there is none. */
 const struct lconn_op *lconn_oldest(const struct lconn *c);
+/* Datagrams: what came answers the request with that id, which becomes the oldest. False when
+ * there is none on its way. */
+must_check bool lconn_choose(struct lconn *c, uint16_t id);
+/* Datagrams: removes a request issued before `limit`; false when there is none. */
+must_check bool lconn_give_up(struct lconn *c, nsec_t limit, struct lconn_op *op);
+/* Datagrams: whether that is a request that was given up, not long ago. */
+bool lconn_was_given_up(const struct lconn *c, uint16_t id);
 /* Removes the oldest request; false when there is none. */
 bool lconn_take_op(struct lconn *c, struct lconn_op *op);
 
@@ -168,7 +187,8 @@ enum lconn_outcome {
     LCONN_BAD,        /* answered with an error; `kind` says which */
     LCONN_UNEXPECTED, /* a reply that this request cannot have; `kind` says which */
     LCONN_WRONG,      /* a value is not what the key has */
-    LCONN_BROKEN,     /* not the protocol, or a reply to nothing: close */
+    LCONN_GARBLED, /* a datagram with something else than a reply: the request is over */
+    LCONN_BROKEN,  /* not the protocol, or a reply to nothing: close */
 };
 
 struct lconn_done {

@@ -87,6 +87,19 @@ open_conn(struct lset *s, const struct target *t, unsigned server, char *err,
         return err;
     }
     s->count++;
+    if (c->is_framed && c->request_max > DGRAM_REQUEST_MAX) {
+        snprintf(err, err_len, "%s: values do not fit into datagrams", t->name);
+        return err;
+    }
+    if (c->is_framed &&
+        (c->auth != NULL || (c->codec != &codec_ascii && c->codec != &codec_meta &&
+                             c->codec != &codec_binary))) {
+        snprintf(err, err_len,
+                 "%s: datagrams carry ascii, meta and binary only, and no "
+                 "authentication",
+                 t->name);
+        return err;
+    }
     if (!connect_and_wait(s, c, &why)) {
         snprintf(err, err_len, "cannot connect to %s: %s", t->name, why);
         return err;
@@ -184,10 +197,40 @@ lset_wake_at(struct lset *s, nsec_t when)
     s->conf.engine->wake_at(s, when);
 }
 
+/* What a datagram comes to: nothing, unless it is all of a reply, or its last part. */
+static enum lset_input
+take_datagram(struct lset *s, struct lconn *c, struct lset_bytes *in)
+{
+    uint16_t id;
+    if (!dgram_id(in->p, in->len, &id)) {
+        return LSET_NOTHING;
+    }
+    if (!lconn_choose(c, id)) {
+        *(lconn_was_given_up(c, id) ? &s->late : &s->duplicate) += 1;
+        return LSET_NOTHING;
+    }
+    switch (dgram_take(&c->dgram, in->p, in->len, &in->p, &in->len)) {
+    case DGRAM_WHOLE:
+        break;
+    case DGRAM_BAD:
+        in->len = 0; /* an empty reply is none: the request is over */
+        break;
+    case DGRAM_DUPLICATE:
+        s->duplicate++;
+        return LSET_NOTHING;
+    default:
+        return LSET_NOTHING;
+    }
+    c->is_answering = true;
+    return LSET_DATA;
+}
+
 enum lset_input
 lset_receive(struct lset *s, struct lconn *c, struct lset_bytes *in)
 {
-    return s->conf.engine->receive(s, c, in);
+    enum lset_input input = s->conf.engine->receive(s, c, in);
+    return likely(input != LSET_DATA || !c->is_framed) ? input
+                                                       : take_datagram(s, c, in);
 }
 
 bool

@@ -42,6 +42,7 @@ struct lset {
     struct waiter *waiter;
     struct lconn *conns;
     unsigned count, room; /* of room connections, count exist */
+    uint64_t late, duplicate; /* datagrams that answered nothing any more, so far */
 };
 
 /* Connects all and waits until they are. NULL, or a sentence (err) saying what failed. */

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ */
+#include "loadgen/wire/dgram.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define SERVER_PART_MIN 1000 /* what servers put into one at least, but for the last */
+#define MEMORY_MAX (16U << 20)
+
+struct dgram_partial {
+    bool is_used;
+    uint16_t id, total, come;
+    uint16_t *lens; /* of each part, 0: has not come */
+};
+
+bool
+dgram_init(struct dgram *d, size_t reply_max, unsigned requests)
+{
+    unsigned parts = (unsigned)(reply_max / SERVER_PART_MIN) + 2;
+    parts = parts > UINT16_MAX ? UINT16_MAX : parts;
+    unsigned fit = MEMORY_MAX / (parts * DGRAM_PART_MAX);
+    *d = (struct dgram){.parts_max = parts};
+    unsigned len = fit < 1 ? 1 : fit < requests ? fit : requests;
+    d->partials = calloc(len, sizeof *d->partials);
+    d->bytes = malloc((size_t)len * parts * DGRAM_PART_MAX);
+    bool is_good = d->partials != NULL && d->bytes != NULL;
+    for (; is_good && d->len < len; d->len++) {
+        d->partials[d->len].lens = calloc(parts, sizeof(uint16_t));
+        is_good = d->partials[d->len].lens != NULL;
+    }
+    if (!is_good) {
+        dgram_fini(d);
+    }
+    return is_good;
+}
+
+void
+dgram_fini(struct dgram *d)
+{
+    for (unsigned i = 0; i < d->len; i++) {
+        free(d->partials[i].lens);
+    }
+    free(d->partials);
+    free(d->bytes);
+    *d = (struct dgram){0};
+}
+
+void
+dgram_reset(struct dgram *d)
+{
+    for (unsigned i = 0; i < d->len; i++) {
+        d->partials[i].is_used = false;
+    }
+}
+
+static struct dgram_partial *
+find(struct dgram *d, uint16_t id)
+{
+    for (unsigned i = 0; i < d->len; i++) {
+        if (d->partials[i].is_used && d->partials[i].id == id) {
+            return &d->partials[i];
+        }
+    }
+    return NULL;
+}
+
+void
+dgram_forget(struct dgram *d, uint16_t id)
+{
+    struct dgram_partial *p = find(d, id);
+    if (p != NULL) {
+        p->is_used = false;
+    }
+}
+
+static uint16_t
+number_at(const char *p)
+{
+    return (uint16_t)((unsigned char)p[0] << 8 | (unsigned char)p[1]);
+}
+
+static void
+put_number(char *p, uint16_t number)
+{
+    p[0] = (char)(number >> 8);
+    p[1] = (char)(number & 0xff);
+}
+
+size_t
+dgram_put_header(char *dst, uint16_t id)
+{
+    put_number(dst, id);
+    put_number(dst + 2, 0);
+    put_number(dst + 4, 1);
+    put_number(dst + 6, 0);
+    return DGRAM_HEADER;
+}
+
+bool
+dgram_id(const char *datagram, size_t len, uint16_t *id)
+{
+    if (len < DGRAM_HEADER) {
+        return false;
+    }
+    *id = number_at(datagram);
+    return true;
+}
+
+/* A free one, or the one whose turn it is. */
+static struct dgram_partial *
+begin(struct dgram *d, uint16_t id, uint16_t total)
+{
+    struct dgram_partial *p = NULL;
+    for (unsigned i = 0; i < d->len && p == NULL; i++) {
+        p = d->partials[i].is_used ? NULL : &d->partials[i];
+    }
+    if (p == NULL) {
+        p = &d->partials[d->turn++ % d->len];
+    }
+    p->is_used = true;
+    p->id = id;
+    p->total = total;
+    p->come = 0;
+    memset(p->lens, 0, total * sizeof *p->lens);
+    return p;
+}
+
+/* Closes the gaps between the parts. */
+static size_t
+join(const struct dgram_partial *p, char *bytes)
+{
+    size_t len = 0;
+    for (unsigned i = 0; i < p->total; i++) {
+        memmove(bytes + len, bytes + (size_t)i * DGRAM_PART_MAX, p->lens[i]);
+        len += p->lens[i];
+    }
+    return len;
+}
+
+enum dgram_outcome
+dgram_take(struct dgram *d, const char *datagram, size_t len, const char **reply,
+           size_t *reply_len)
+{
+    must(len >= DGRAM_HEADER);
+    uint16_t id = number_at(datagram), number = number_at(datagram + 2);
+    uint16_t total = number_at(datagram + 4);
+    *reply = datagram + DGRAM_HEADER;
+    *reply_len = len - DGRAM_HEADER;
+    if (number >= total || *reply_len == 0) {
+        return DGRAM_BAD;
+    }
+    if (total == 1) {
+        return DGRAM_WHOLE; /* nearly all: read where it lies */
+    }
+    if (total > d->parts_max || len > DGRAM_PART_MAX) {
+        return DGRAM_BAD;
+    }
+    struct dgram_partial *p = find(d, id);
+    p = p != NULL ? p : begin(d, id, total);
+    if (p->total != total) {
+        return DGRAM_BAD;
+    }
+    if (p->lens[number] != 0) {
+        return DGRAM_DUPLICATE;
+    }
+    char *bytes = d->bytes + (size_t)(p - d->partials) * d->parts_max * DGRAM_PART_MAX;
+    memcpy(bytes + (size_t)number * DGRAM_PART_MAX, *reply, *reply_len);
+    p->lens[number] = (uint16_t)*reply_len;
+    if (++p->come < total) {
+        return DGRAM_PART;
+    }
+    p->is_used = false;
+    *reply = bytes;
+    *reply_len = join(p, bytes);
+    return DGRAM_WHOLE;
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * memcached's datagrams: the header of eight bytes before each, and replies put together from
+ * several of them in any order. Pure: no sockets, no time; no allocation after dgram_init.
+ *
+ *     | request id, 2 | number of this one, 2 | how many there are, 2 | 0, 2 | bytes
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/must.h"
+
+#define DGRAM_HEADER 8
+#define DGRAM_REQUEST_MAX 65507 /* bytes of a datagram over IPv4, header included */
+#define DGRAM_PART_MAX 2048     /* longest one of a reply of several, header included */
+
+struct dgram_partial;
+
+/* Replies of one connection of which a part has come. */
+struct dgram {
+    struct dgram_partial *partials;
+    char *bytes; /* of each: parts_max places of DGRAM_PART_MAX */
+    unsigned len, parts_max, turn;
+};
+
+/* For replies of at most that many bytes, to so many requests at once. False when memory is
+ * short. Memory is bounded: when more replies are incomplete than there is room for, the
+ * oldest is forgotten. */
+must_check bool dgram_init(struct dgram *d, size_t reply_max, unsigned requests);
+void dgram_fini(struct dgram *d);
+/* Forgets what has come in part. */
+void dgram_reset(struct dgram *d);
+/* Forgets what has come in part for that request. */
+void dgram_forget(struct dgram *d, uint16_t id);
+
+/* The header of a request that is one datagram. */
+size_t dgram_put_header(char *dst, uint16_t id);
+
+/* Which request a datagram answers; false when it is none. */
+must_check bool dgram_id(const char *datagram, size_t len, uint16_t *id);
+
+enum dgram_outcome {
+    DGRAM_WHOLE,     /* *reply and *reply_len: valid until the next call */
+    DGRAM_PART,      /* more must come */
+    DGRAM_DUPLICATE, /* was there before */
+    DGRAM_BAD,       /* contradicts itself or others, or is too long */
+};
+
+/* A datagram that answers a request on its way. */
+must_check enum dgram_outcome dgram_take(struct dgram *d, const char *datagram,
+                                         size_t len, const char **reply,
+                                         size_t *reply_len);

@@ -1,0 +1,103 @@
+#!/usr/bin/env perl
+# mcload over datagrams: replies are put together in any order, and what gets lost, comes
+# twice or too late is counted as that, without the requests beside it.
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::Bin/lib";
+use Test::More;
+use MCLoad;
+use MCTest;
+use MCTestd;
+
+my @kinds = qw(error client_error server_error unexpected wrong_value desync disconnect timeout
+    connect late duplicate);
+
+sub errors_of {
+    my ($run) = @_;
+    return join ' ', map { "$_ " . $run->{json}{"errors.$_"} }
+        grep { $run->{json}{"errors.$_"} } @kinds;
+}
+
+sub clean {
+    my ($run, $name) = @_;
+    my $json = $run->{json};
+    cmp_ok($json->{'totals.gets'} // 0, '>', 0, "$name: gets") or diag($run->{err}, $run->{out});
+    is($json->{'totals.hits'}, $json->{'totals.keys'}, "$name: all hits");
+    is(errors_of($run), '', "$name: no errors");
+}
+
+# ---- this server ---------------------------------------------------------------------------
+
+for my $profile (profiles()) {
+    my $port = free_port();
+    my $server = start_server(profile => $profile, port => $port, args => ['-U', $port]);
+    my $at = "udp://127.0.0.1:$port";
+    for my $protocol (qw(ascii meta binary)) {
+        clean(mcload_json('-s', $at, "--protocol=$protocol", '-r', 50, '-t', '0.3', '-u', '0.2',
+            '-c', 2, '-d', 4, '--verify=1', '--key-prefix', $protocol), "[$profile] $protocol");
+    }
+    clean(mcload_json('-s', $at, '-r', 50, '-t', '0.3', '-V', 5000, '--getcount=3', '-q', 200,
+        '-c', 2, '--verify=1', '-d', 2), "[$profile] replies of several datagrams");
+}
+
+# ---- a server of known behaviour -------------------------------------------------------------
+
+sub measure {
+    my ($server, @args) = @_;
+    my $testd = start_testd('--udp', '--value=3000', @$server);
+    my $run = mcload_json('-s', "127.0.0.1:$testd->{port}", '--transport=udp', '--noload', '-r',
+        100, '-t', '0.5', '-c', 2, '-d', 4, '-V', 3000, @args);
+    return ($run, stop_testd($testd));
+}
+
+my ($run, $did) = measure(['--fault=reverse:2', '--delay=100']);
+clean($run, 'fragments in the other order');
+cmp_ok($did->{faults}{reverse}, '>', 0, 'fragments in the other order: they were');
+
+# Fault, its counter, and how often it counts each time: a reply is three datagrams.
+for my $row (
+    ['lose', 'timeout', 1],
+    ['lose-part', 'timeout', 1],
+    ['duplicate', 'duplicate', 3],
+    ['foreign-part', 'duplicate', 1],
+    ['garbage', 'desync', 1],
+    ['error', 'server_error', 1],
+) {
+    my ($fault, $counter, $times) = @$row;
+    ($run, $did) = measure(["--fault=$fault:50", '--delay=200'], '--timeout=0.2');
+    my $done = $did->{faults}{$fault};
+    my $seen = $run->{json}{"errors.$counter"} // 'missing';
+    cmp_ok($done, '>', 0, "$fault: the server did so");
+    is($seen, $times * $done, "$fault: counted as $counter");
+    is(errors_of($run), "$counter $seen", "$fault: and as nothing else");
+    cmp_ok($run->{json}{'totals.hits'}, '>', 10 * $done, "$fault: the others are answered");
+}
+
+# What comes after the time-out is late, and answers nothing.
+($run, $did) = measure(['--fault=late:50', '--delay=200'], '--timeout=0.1', '-d', 2);
+cmp_ok($did->{faults}{late}, '>', 0, 'late: the server did so');
+is($run->{json}{'errors.timeout'}, $did->{faults}{late}, 'late: given up');
+cmp_ok($run->{json}{'errors.late'}, '>', 0, 'late: noticed when they came');
+is($run->{json}{'errors.duplicate'}, 0, 'late: not as duplicates');
+
+# Silence ends in time, and is censored.
+($run, $did) = measure(['--fault=lose'], '-q', 200, '--timeout=5');
+like($run->{out}, qr/^INVALID: .*no request was answered/m, 'silence: the verdict');
+is($run->{json}{'totals.unanswered'} + $run->{json}{'totals.unsent'},
+    $run->{json}{'totals.offered'}, 'silence: every request is accounted for');
+
+# ---- what does not go ------------------------------------------------------------------------
+
+for my $case (
+    ['values that are too long', 'do not fit', '-V', 70000],
+    ['another protocol', 'ascii, meta and binary', '--protocol=redis'],
+    ['a password', 'no authentication', '-U', 'a', '-P', 'b'],
+) {
+    my ($name, $message, @args) = @$case;
+    my $refused = mcload('-s', 'udp://127.0.0.1:9', '-r', 10, '-t', '0.1', @args);
+    is($refused->{status}, 2, "$name: status 2");
+    like($refused->{err}, qr/^mcload: [^\n]*$message[^\n]*\n\z/, "$name: a line says so");
+}
+
+done_testing();
