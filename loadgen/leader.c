@@ -40,7 +40,8 @@ fail(const char *what)
 static enum options_loss
 policy(const struct leader *l)
 {
-    return l->o->on_agent_loss == LOSS_DEFAULT ? LOSS_CONTINUE : l->o->on_agent_loss;
+    enum options_loss usual = l->o->searches ? LOSS_ABORT : LOSS_CONTINUE;
+    return l->o->on_agent_loss == LOSS_DEFAULT ? usual : l->o->on_agent_loss;
 }
 
 /* An agent was lost since the run began, and without it there is no use in going on. With
