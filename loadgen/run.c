@@ -193,6 +193,31 @@ raise_fd_limit(const struct run *r)
 
 /* ---- threads ------------------------------------------------------------------------ */
 
+/* The servers of a thread, and which of so many threads with the same servers it is. */
+struct lane {
+    unsigned first, count; /* servers */
+    unsigned index, threads;
+};
+
+/* All of them, or, dealt out in turn, a part of them: of one server when there are at least
+ * as many threads, else some for each thread. */
+static struct lane
+lane_of(const struct run *r, const struct run_class *c, unsigned thread)
+{
+    unsigned servers = r->o->servers_len;
+    if (!c->conf->is_roundrobin) {
+        return (struct lane){0, servers, thread, c->threads};
+    }
+    if (c->threads < servers) {
+        struct load_slice part = load_slice_of(servers, thread, c->threads);
+        return (struct lane){(unsigned)part.first, (unsigned)(part.end - part.first), 0,
+                             1};
+    }
+    unsigned first = thread % servers;
+    unsigned threads = (c->threads - first + servers - 1) / servers;
+    return (struct lane){first, 1, thread / servers, threads};
+}
+
 /* Of what all processes together store, the part of one thread. */
 static struct load_slice
 slice_of(const struct run *r, const struct run_class *c, unsigned thread)
@@ -200,7 +225,8 @@ slice_of(const struct run *r, const struct run_class *c, unsigned thread)
     unsigned agents = r->conf.agents > 0 ? r->conf.agents : 1;
     struct load_slice all =
         load_slice_of((uint64_t)c->conf->records, r->conf.agent, agents);
-    struct load_slice part = load_slice_of(all.end - all.first, thread, c->threads);
+    struct lane lane = lane_of(r, c, thread);
+    struct load_slice part = load_slice_of(all.end - all.first, lane.index, lane.threads);
     return (struct load_slice){all.first + part.first, all.first + part.end};
 }
 
@@ -233,13 +259,14 @@ thread_conf(struct run *r, const struct run_class *c, unsigned thread)
 {
     const struct lclass *l = c->conf;
     unsigned depth = (unsigned)l->depth;
+    struct lane lane = lane_of(r, c, thread);
     return (struct lthread_conf){
         .index = c->first + thread,
         .set =
             {
                 .codec = l->codec,
-                .targets = r->conf.targets,
-                .targets_len = r->o->servers_len,
+                .targets = r->conf.targets + lane.first,
+                .targets_len = lane.count,
                 .per_target = (unsigned)l->connections,
                 .capacity = depth > LOAD_DEPTH ? depth : LOAD_DEPTH,
                 .workload = &c->workload,
@@ -484,6 +511,7 @@ go(struct run *r, const struct run_shot *shot)
 {
     double warmup_s = warmup_of(r, shot);
     nsec_t soonest = clock_now() + BEGIN_DELAY;
+    soonest += r->count == 1 ? (nsec_t)(r->o->wait_s * (double)NSEC_PER_SEC) : 0;
     r->window.begin = shot->begin > soonest ? shot->begin : soonest;
     r->window.start = r->window.begin + (nsec_t)(warmup_s * (double)NSEC_PER_SEC);
     r->window.quiet = r->window.start - (nsec_t)(fmin(r->o->warmup_drain_s, warmup_s) *

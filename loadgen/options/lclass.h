@@ -46,10 +46,12 @@ struct lclass {
     double qps_share; /* or this share of the peak, which is measured before; 0: none */
     double spin_us;
     bool is_blocking, no_nodelay;
+    bool is_roundrobin; /* servers are dealt out to the threads */
 
     /* ---- options/traffic.c */
     struct traffic traffic; /* as parsed: rate and schedule are settled for each run */
-    bool has_mode, has_sessions, drops_late, is_moderate;
+    bool has_mode, has_sessions, is_moderate;
+    bool skips; /* late requests are dropped where there is a rate */
 
     /* ---- options/workload.c */
     int64_t records, getcount;

@@ -57,6 +57,8 @@ static const struct opt rows[] = {
      .help = "always sleep until the next request, never poll"},
     {.name = "spin", .kind = OPT_DOUBLE, OF_CLASS(spin_us), .min = 0, .max = 1e9,
      .arg = "USECS", .help = "open loop: poll when the next request is so near (50)"},
+    {.letter = 'R', .name = "roundrobin", .kind = OPT_FLAG, OF_CLASS(is_roundrobin),
+     .help = "deal the servers out to the threads: not each connects to all"},
     {.name = "no-nodelay", .kind = OPT_FLAG, OF_CLASS(no_nodelay),
      .help = "leave TCP_NODELAY off"},
 };

@@ -65,13 +65,17 @@ static const struct opt rows[] = {
      .help = "a connection without a reply for so long is given up (10)"},
     {.name = "interval", .kind = OPT_CALL, .call = call_interval, .arg = "SECONDS",
      .help = "show rate, latencies and hits of each so many seconds (1, in JSON only)"},
+    {.name = "report-stats", .kind = OPT_CALL, .call = call_interval, .arg = "SECONDS",
+     .help = "the same"},
     {.name = "latency-from", .kind = OPT_CALL, .call = call_from,
      .arg = "intended|issue", .help = "where the table's latencies start (intended)"},
     {.name = "seed", .kind = OPT_CALL, .call = call_seed, .arg = "N|random",
      .help = "of all random numbers (1)"},
     {.name = "loadonly", .kind = OPT_FLAG, OF_RUN(load_only),
      .help = "store the records and end"},
-    REFUSED_VALUE('W', "wait"),
+    {.letter = 'W', .name = "wait", .kind = OPT_DOUBLE, OF_RUN(wait_s), .min = 0,
+     .max = TIME_MAX_S, .arg = "SECONDS",
+     .help = "pause before the first run, when connections and records are there (0)"},
 };
 /* clang-format on */
 

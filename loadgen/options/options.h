@@ -80,7 +80,7 @@ struct options {
     struct ltls_conf tls;
 
     /* ---- options/measure.c */
-    double time_s, warmup_s, warmup_drain_s, timeout_s;
+    double time_s, warmup_s, warmup_drain_s, timeout_s, wait_s;
     double interval_s; /* between rows of the report */
     bool shows_intervals;
     bool load_only, from_issue;

@@ -97,7 +97,12 @@ settle(struct options *o)
         return "--stop-latency takes a time";
     }
     for (unsigned i = 0; i < o->classes_len; i++) {
-        const char *wrong = traffic_check(&o->classes[i], o->searches || o->scans);
+        struct lclass *c = &o->classes[i];
+        bool is_varied = o->searches || o->scans;
+        bool has_rate = c->qps > 0 || c->qps_share > 0 || is_varied ||
+                        schedule_varies(&c->traffic.schedule);
+        c->traffic.late = c->skips && has_rate ? LATE_DROP : c->traffic.late;
+        const char *wrong = traffic_check(c, is_varied);
         if (wrong != NULL) {
             return wrong;
         }

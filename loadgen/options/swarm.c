@@ -93,8 +93,7 @@ static const struct opt rows[] = {
     {.name = "on-agent-loss", .kind = OPT_CALL, .call = call_loss,
      .arg = "abort|continue|repeat",
      .help = "what becomes of a run that loses an agent (continue)"},
-    REFUSED(0, "roundrobin"),
-    REFUSED_VALUE('m', "poll-freq"), REFUSED_VALUE('M', "poll-max"),
+    REFUSED_VALUE(0, "poll-freq"), REFUSED_VALUE(0, "poll-max"),
 };
 /* clang-format on */
 

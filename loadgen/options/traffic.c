@@ -192,8 +192,8 @@ static const struct opt rows[] = {
      .help = "requests of a session, which comes by the schedule: --mode=partly"},
     {.name = "late", .kind = OPT_CALL, .call = call_late, .arg = "send|cap:F|drop",
      .help = "requests more than 5 ms late: all at once, at F times the rate, never (send)"},
-    {.letter = 'S', .name = "skip", .kind = OPT_FLAG, OF_CLASS(drops_late),
-     .help = "the same as --late=drop"},
+    {.letter = 'S', .name = "skip", .kind = OPT_FLAG, OF_CLASS(skips),
+     .help = "the same as --late=drop where there is a rate"},
     {.name = "max-outstanding", .kind = OPT_CALL, .call = call_outstanding, .arg = "N[k|m]",
      .help = "open loop: requests on their way, of all threads (any number)"},
     LIFETIME_ROW("requests-per-connection",
@@ -250,9 +250,6 @@ settle(struct lclass *c)
 {
     struct traffic *t = &c->traffic;
     c->has_sessions = dist_size_max(&t->session, 1, TRAFFIC_SESSION_MAX) > 1;
-    if (c->drops_late) {
-        t->late = LATE_DROP;
-    }
     if (c->is_moderate) {
         dist_fini(&t->think);
         t->think = dist_fixed(MODERATE_S);

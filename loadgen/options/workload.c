@@ -83,6 +83,18 @@ call_popularity(void *conf, const char *text)
     return popularity_parse(&((struct lclass *)conf)->popularity, text);
 }
 
+/* mcperf's name. */
+static const char *
+call_keyorder(void *conf, const char *text)
+{
+    bool is_seq = strcmp(text, "seq") == 0 || strcmp(text, "sequential") == 0;
+    if (!is_seq && strcmp(text, "random") != 0 && strcmp(text, "none") != 0) {
+        return "keys are asked for in order (seq) or at random (random)";
+    }
+    return popularity_parse(&((struct lclass *)conf)->popularity,
+                            is_seq ? "seq" : "uniform");
+}
+
 /* clang-format off */
 static const struct opt rows[] = {
     {.letter = 'K', .name = "keysize", .kind = OPT_CALL, .call = call_keysize,
@@ -105,10 +117,14 @@ static const struct opt rows[] = {
     {.name = "verify", .kind = OPT_DOUBLE, OF_CLASS(verify), .min = 0, .max = 1,
      .error = "the share of gets must be between 0 and 1", .arg = "SHARE",
      .help = "share of gets whose values are checked (0.01, with --noload 0)"},
-    {.name = "getcount", .kind = OPT_INT, OF_CLASS(getcount), .min = 1,
+    {.letter = 'G', .name = "getcount", .kind = OPT_INT, OF_CLASS(getcount), .min = 1,
      .max = WORKLOAD_GETCOUNT_MAX, .arg = "N", .help = "keys in each get (1)"},
+    {.name = "getq-size", .kind = OPT_INT, OF_CLASS(getcount), .min = 1,
+     .max = WORKLOAD_GETCOUNT_MAX, .arg = "N", .help = "the same"},
     {.name = "popularity", .kind = OPT_CALL, .call = call_popularity, .arg = "LAW",
      .help = "which keys: uniform zipf:T latest hotset:H:P normal seq etc ... (uniform)"},
+    {.name = "keyorder", .kind = OPT_CALL, .call = call_keyorder, .arg = "seq|random",
+     .help = "the same as --popularity=seq or uniform"},
     {.name = "key-prefix", .kind = OPT_TEXT, OF_CLASS(key_prefix), .arg = "TEXT",
      .help = "start of every key (none)"},
     {.name = "noload", .kind = OPT_FLAG, OF_CLASS(no_load),

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "loadgen/work/arrival.h"
+#include "base/num.h"
 #include "loadgen/work/dist_text.h"
 #include "loadgen/work/numfile.h"
 
@@ -292,12 +293,16 @@ arrival_parse(struct arrival_law *law, const char *text)
     static const char gaps[] = "gaps:", times[] = "times:";
     struct dist_params params;
     size_t name_len;
+    double gap;
     *law = (struct arrival_law){.kind = ARRIVAL_RENEWAL, .gap = dist_fixed(1), .mean = 1};
     if (strncmp(text, gaps, sizeof gaps - 1) == 0) {
         return parse_trace(law, text + sizeof gaps - 1, false);
     }
     if (strncmp(text, times, sizeof times - 1) == 0) {
         return parse_trace(law, text + sizeof times - 1, true);
+    }
+    if (num_double(text, strlen(text), &gap)) {
+        return gap >= 0 ? NULL : "a gap is at least 0"; /* all are equal, as with fixed */
     }
     if (!dist_split(text, strlen(text), &name_len, &params)) {
         return "a parameter of the gaps is not a number";

@@ -23,6 +23,8 @@
 static const struct dist fb_key = {DIST_GEV, 30.7984, 8.20449, 0.078688, NULL};
 static const struct dist fb_value_tail = {DIST_PARETO, 15, 214.476, 0.348238, NULL};
 
+static const struct dist fb_ia = {DIST_PARETO, 0, 16.0292, 0.154971, NULL};
+
 /* Shares of the value sizes 0 to 14 bytes; larger ones follow fb_value_tail. */
 static const double fb_value_head[] = {
     .00536, .00047, .17820, .09239, .00018, .02740, .00065, .00606,
@@ -158,6 +160,13 @@ build_fb_key(struct dist *d, const struct dist_params *p)
 }
 
 static const char *
+build_fb_ia(struct dist *d, const struct dist_params *p)
+{
+    *d = fb_ia;
+    return p->count == 0 ? NULL : "fb_ia takes no parameter";
+}
+
+static const char *
 build_fb_value(struct dist *d, const struct dist_params *p)
 {
     struct dist_piece pieces[FB_VALUE_HEAD_LEN + 1];
@@ -177,17 +186,12 @@ static const struct {
     const char *name;
     const char *(*build)(struct dist *d, const struct dist_params *p);
 } laws[] = {
-    {"fixed", build_fixed},
-    {"uniform", build_uniform},
-    {"normal", build_normal},
-    {"exponential", build_exponential},
-    {"gev", build_gev},
-    {"lognormal", build_lognormal},
-    {"pareto", build_pareto},
-    {"weibull", build_weibull},
-    {"fb_key", build_fb_key},
-    {"fb_value", build_fb_value},
-    {"lognormal_mean", build_lognormal_mean},
+    {"fixed", build_fixed},   {"uniform", build_uniform},
+    {"normal", build_normal}, {"exponential", build_exponential},
+    {"gev", build_gev},       {"lognormal", build_lognormal},
+    {"pareto", build_pareto}, {"weibull", build_weibull},
+    {"fb_key", build_fb_key}, {"fb_value", build_fb_value},
+    {"fb_ia", build_fb_ia},   {"lognormal_mean", build_lognormal_mean},
 };
 
 static const char *

@@ -364,7 +364,6 @@ START_TEST(test_bad_texts)
         "nan",
         "fixed:inf",
         "200x",
-        "fb_ia",
         "lognormal:1",
         "lognormal:1,-1",
         "weibull:1",
