@@ -143,7 +143,7 @@ for my $case (
     [['--scan=5:1:1'], qr/goes up/], [['--scan-order=left'], qr/up, down or shuffled/],
     [['--stop-latency=99:1000'], qr/needs --scan/], [['--search-tolerance=0%'], qr/above 0%/],
     [['--search-tolerance=1'], qr/at most 50%/], [['-q', '0%'], qr/above 0%/], [['-q', 'x'], qr/not a number/],
-    [['--repeat=0'], qr/between 1/], [['-S'], qr/needs a rate/],
+    [['--repeat=0'], qr/between 1/], [['--late=drop'], qr/needs a rate/],
 ) {
     my ($args, $why) = @$case;
     $run = mcload('-s', $at, '--noload', '-t', '0.05', @$args);
