@@ -229,8 +229,7 @@ enum lset_input
 lset_receive(struct lset *s, struct lconn *c, struct lset_bytes *in)
 {
     enum lset_input input = s->conf.engine->receive(s, c, in);
-    return likely(input != LSET_DATA || !c->is_framed) ? input
-                                                       : take_datagram(s, c, in);
+    return likely(input != LSET_DATA || !c->is_framed) ? input : take_datagram(s, c, in);
 }
 
 bool

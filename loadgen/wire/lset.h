@@ -41,7 +41,7 @@ struct lset {
     struct lset_conf conf;
     struct waiter *waiter;
     struct lconn *conns;
-    unsigned count, room; /* of room connections, count exist */
+    unsigned count, room;     /* of room connections, count exist */
     uint64_t late, duplicate; /* datagrams that answered nothing any more, so far */
 };
 
