@@ -36,6 +36,8 @@ visit(void *arg, const struct opt *row, const char *value)
         return "names a file, which agents do not read";
     case WORDS_SECRET:
         return "is secret, and not sent to agents";
+    case WORDS_UNKNOWN:
+        return "agents take classes of long options, --NAME=VALUE, that are theirs too";
     case WORDS_LOCAL:
         break;
     }

@@ -228,6 +228,26 @@ ok(wait_until(sub { mem_stats($server->control)->{curr_connections} < $idle }),
     'without a word from its leader it closes its connections');
 close $s;
 
+# Files of the agent's machine: it reads none for a leader, whatever the leader is.
+for my $word ('--arrivals=times:/etc/passwd', '--schedule=file:/etc/passwd', '--auth-file=/etc/passwd',
+    '--class=a:{arrivals=gaps:/etc/passwd}', '--class=a:{depth=2 auth_file=/etc/passwd}')
+{
+    ($s, $session) = greet($agents[0]);
+    is(read_frame($s)->{type}, 3, 'the agent is free');
+    syswrite $s, frame(6, $session, 1, number(11, 0), number(12, 1), field(10, "--server=$at"),
+        field(10, $word));
+    my ($name) = $word =~ /^--(\w[\w-]*)/;
+    like(join(' ', values %{read_frame($s)->{fields}}), qr/takes no --$name from a leader/, "$word is refused");
+    close $s;
+}
+my $times = '--arrivals=times:' . key_file('times', "0\n1\n3\n");
+$run = mcload('-a', $agents[0], @small, '-t', 0.1, $times);
+is($run->{status}, 1, "$times: usage");
+like($run->{err}, qr/names a file, which agents do not read/, "$times: a line says why");
+$run = mcload('-a', $agents[0], @small, '-t', 0.1, '--class=a:{-d 4}');
+is($run->{status}, 1, 'a class that agents cannot take: usage');
+like($run->{err}, qr/agents take classes of long options/, '... and a line says why');
+
 # ---- losing an agent ---------------------------------------------------------------------
 
 sub lose_one {

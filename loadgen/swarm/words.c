@@ -8,6 +8,7 @@
 #include <string.h>
 
 #define NAME_MAX_LEN 64
+#define BLANKS " \t\n"
 #define LEN(a) (sizeof(a) / sizeof(a)[0])
 
 static const char *const shared[] = {
@@ -77,8 +78,8 @@ static const char *const files[] = {
 };
 static const char *const secrets[] = {"password", "username"};
 
-/* Starts of values that are names of files, wherever they stand. */
-static const char *const file_values[] = {"file:", "cdf:", "gaps:", "trace:"};
+/* What stands before names of files in values, wherever it stands in them. */
+static const char *const file_values[] = {"file:", "cdf:", "gaps:", "times:", "trace:"};
 
 static bool
 is_among(const char *const *names, size_t count, const char *name)
@@ -120,33 +121,31 @@ static const char *
 take_name(const char *p, char name[NAME_MAX_LEN])
 {
     size_t n = 0;
-    p += strspn(p, " \t{}-");
+    p += strspn(p, BLANKS "{}-");
     for (; *p != '\0' && *p != '=' && *p != '}' && !isspace((unsigned char)*p); p++) {
         if (n + 1 < NAME_MAX_LEN) {
             name[n++] = *p == '_' ? '-' : *p;
         }
     }
     name[n] = '\0';
-    return p + strcspn(p, " \t");
+    return p + strcspn(p, BLANKS);
 }
 
-/* "NAME:{--connections=50 --getcount=50}": each of its options counts. */
+/* "NAME:{--connections=50 --getcount=50}": each of its options counts, a value that stands
+ * for itself as well. A class cannot be left out, nor can a part of it. */
 static enum words_use
 use_of_class(const char *value)
 {
     const char *p = value != NULL ? strchr(value, '{') : NULL;
-    if (p == NULL) {
-        return WORDS_LOCAL;
-    }
-    while (*p != '\0') {
+    while (p != NULL && *p != '\0') {
         char name[NAME_MAX_LEN];
         p = take_name(p, name);
         enum words_use use = name[0] == '\0' ? WORDS_SHARED : use_of_name(name);
         if (use != WORDS_SHARED) {
-            return use;
+            return use == WORDS_LOCAL ? WORDS_UNKNOWN : use;
         }
     }
-    return WORDS_SHARED;
+    return p != NULL ? WORDS_SHARED : WORDS_UNKNOWN;
 }
 
 enum words_use

@@ -14,6 +14,7 @@ enum words_use {
     WORDS_LOCAL,  /* the leader's own */
     WORDS_FILE,   /* names a file: agents read none for a leader */
     WORDS_SECRET, /* frames are not encrypted */
+    WORDS_UNKNOWN, /* a class with an option that is none of the agents', or is abbreviated */
 };
 
 /* `name` is the long one with '-'; `value` NULL: none. */

@@ -11,6 +11,7 @@
 #include "loadgen/swarm/allow.h"
 #include "loadgen/swarm/lease.h"
 #include "loadgen/swarm/split.h"
+#include "loadgen/swarm/words.h"
 
 #define SEC NSEC_PER_SEC
 #define US NSEC_PER_USEC
@@ -275,6 +276,53 @@ START_TEST(limits)
 }
 END_TEST
 
+START_TEST(words_that_agents_take)
+{
+    static const struct {
+        const char *name, *value;
+        enum words_use use;
+    } cases[] = {
+        {"noload", NULL, WORDS_SHARED},
+        {"qps", "1000", WORDS_SHARED},
+        {"schedule", "ramp:1:2:3", WORDS_SHARED},
+        {"schedule", "file:/etc/passwd", WORDS_FILE},
+        {"qps-function", "file:/etc/passwd", WORDS_FILE},
+        {"arrivals", "exponential", WORDS_SHARED},
+        {"arrivals", "gaps:/etc/passwd", WORDS_FILE},
+        {"arrivals", "times:/etc/passwd", WORDS_FILE},
+        {"iadist", "times:x", WORDS_FILE},
+        {"popularity", "cdf:x", WORDS_FILE},
+        {"valuesize", "file:x", WORDS_FILE},
+        {"keysize", "mix:1*fixed:3+2*file:x", WORDS_FILE},
+        {"think", "file:x", WORDS_FILE},
+        {"session", "file:x", WORDS_FILE},
+        {"expiry", "file:x", WORDS_FILE},
+        {"requests-per-connection", "file:x", WORDS_FILE},
+        {"auth-file", "x", WORDS_FILE},
+        {"servers-file", "x", WORDS_FILE},
+        {"tls-key", "x", WORDS_FILE},
+        {"trace", "x", WORDS_FILE},
+        {"password", "x", WORDS_SECRET},
+        {"json", "x", WORDS_LOCAL},
+        {"auth_file", "x", WORDS_LOCAL},
+        {"", NULL, WORDS_LOCAL},
+        {"class", "a:{--depth=4 getcount=5}", WORDS_SHARED},
+        {"class", "a:{depth=4\nauth-file=/etc/passwd}", WORDS_FILE},
+        {"class", "a:{depth=4 --auth_file=x}", WORDS_FILE},
+        {"class", "a:{arrivals=times:x}", WORDS_FILE},
+        {"class", "a:{depth=4 password=x}", WORDS_SECRET},
+        {"class", "a:{depth=4 json=x}", WORDS_UNKNOWN},
+        {"class", "a:{-d 4}", WORDS_UNKNOWN},
+        {"class", "a", WORDS_UNKNOWN},
+        {"class", NULL, WORDS_UNKNOWN},
+    };
+    for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        ck_assert_msg(words_use_of(cases[i].name, cases[i].value) == cases[i].use,
+                      "%s=%s", cases[i].name, cases[i].value);
+    }
+}
+END_TEST
+
 int
 main(void)
 {
@@ -293,6 +341,7 @@ main(void)
     tcase_add_test(tc, never_many_at_once);
     tcase_add_test(tc, networks_that_are_none);
     tcase_add_test(tc, limits);
+    tcase_add_test(tc, words_that_agents_take);
     suite_add_tcase(suite, tc);
     return run_suite(suite);
 }
