@@ -181,12 +181,13 @@ void
 stats_show_slo(struct stats *st, struct sink *sink)
 {
     const struct slo *slo = &st->shared->slo;
-    uint64_t level = SLO_PARTS, late = 0, all = 0, shed[CLASS_COUNT] = {0};
+    uint64_t level = SLO_PARTS, late = 0, held = 0, all = 0, shed[CLASS_COUNT] = {0};
     for (unsigned i = 0; i < st->worker_count; i++) {
         const struct slo_watch *w = &st->workers[i].slo;
         uint64_t its = slo_is_on(slo) ? ctr_get(&w->level) : SLO_PARTS;
         level = its < level ? its : level;
         late += ctr_get(&w->late);
+        held += ctr_get(&st->workers[i].hold.kept);
         for (unsigned c = 0; c < CLASS_COUNT; c++) {
             shed[c] += ctr_get(&w->shed[c]);
             all += ctr_get(&w->shed[c]);
@@ -196,6 +197,7 @@ stats_show_slo(struct stats *st, struct sink *sink)
     sink_statf(sink, "slo_level_pct", "%.1f", (double)level * 100 / SLO_PARTS);
     sink_statf(sink, "slo_shed", "%" PRIu64, all);
     sink_statf(sink, "slo_shed_late", "%" PRIu64, late);
+    sink_statf(sink, "slo_held", "%" PRIu64, held);
     for (unsigned c = 0; c < CLASS_COUNT; c++) {
         const char *class = class_name((enum req_class)c);
         char name[NAME_MAX_BYTES];

@@ -185,6 +185,7 @@ conn_close(struct conn *c, enum close_reason reason)
     struct worker *w = c->worker;
     c->closing = reason;
     worker_unqueue(w, &c->task);
+    hold_forget(c);
     latency_forget(&w->latency, c);
     event_del(&c->event);
     c->next_doomed = w->doomed;
@@ -258,6 +259,7 @@ void
 conn_leave(struct conn *c)
 {
     must(event_del(&c->event) == 0);
+    hold_forget(c);
     unlink_conn(c);
     c->wish.is_set = false;
     c->worker = NULL;

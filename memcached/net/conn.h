@@ -15,6 +15,7 @@
 #include "base/chain.h"
 #include "net/addr.h"
 #include "net/budget.h"
+#include "net/hold.h"
 #include "net/mail.h"
 #include "net/migrate.h"
 #include "net/registry.h"
@@ -75,6 +76,7 @@ struct conn {
     unsigned drain_reads; /* done since the worker began to drain */
     struct buf in;
     struct chain out;
+    struct hold hold; /* of what is in out */
     struct budget_share share;
     struct session session;
     struct habit habit;

@@ -221,10 +221,25 @@ conn_flush(struct conn *c, size_t most, size_t *sent)
     if (*sent > 0) {
         c->edge.must_probe = false;
         chain_consume(&c->out, &c->worker->env.chain, *sent);
+        c->hold.bytes = 0;
+        if (unlikely(c->hold.is_held)) {
+            hold_forget(c);
+        }
         ctr_add(&c->worker->ctr.bytes_written, *sent);
         if (unlikely(c->share.replies != 0) && c->out.bytes == 0) {
             budget_release(&c->worker->budget, &c->share);
         }
     }
     return io;
+}
+
+void
+conn_send_rest(struct conn *c)
+{
+    struct iovec iov[OUT_RUNS_MAX];
+    if (c->out.bytes > 0 && c->out.bytes == c->hold.bytes) {
+        unsigned runs = chain_iov(&c->out, iov, OUT_RUNS_MAX, c->out.bytes);
+        (void)!send_runs(c->fd, iov, runs,
+                         MSG_NOSIGNAL); /* closed whether it goes or not */
+    }
 }

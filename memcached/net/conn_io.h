@@ -15,3 +15,5 @@ must_check enum io conn_fill_body(struct conn *c, const struct turn *turn);
 /* Writes what is in front of the output, `most` bytes at most; *sent: how much went. IO_AGAIN:
  * the socket is full. */
 must_check enum io conn_flush(struct conn *c, size_t most, size_t *sent);
+/* The client has closed its side: what was held goes out if the socket takes it. */
+void conn_send_rest(struct conn *c);

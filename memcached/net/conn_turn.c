@@ -130,13 +130,14 @@ follow(const struct conn *c, const struct turn *turn, enum session_next next)
 static enum step
 step_read(struct conn *c, struct turn *turn, enum session_next next)
 {
-    if (c->out.bytes > 0) {
+    if (c->out.bytes > 0 && !hold_keeps(c)) {
         enum step step = drain_output(c, turn);
         if (step != STEP_ON) {
             return step;
         }
     }
-    if (!c->edge.is_readable && !c->edge.must_probe) {
+    /* What is held will prove the socket alive when it is sent. */
+    if (!c->edge.is_readable && (!c->edge.must_probe || c->hold.is_held)) {
         return STEP_WAIT;
     }
     if (turn->is_inline && (next == SESSION_WANT || turn->reads == INLINE_READS_MAX)) {
@@ -155,6 +156,9 @@ step_read(struct conn *c, struct turn *turn, enum session_next next)
     }
     enum io io = next == SESSION_WANT ? conn_fill_body(c, turn) : conn_fill(c, turn);
     if (unlikely(io >= IO_CLOSED)) {
+        if (io == IO_CLOSED && c->closing == CLOSE_EOF) {
+            conn_send_rest(c);
+        }
         return io == IO_CLOSED ? STEP_CLOSED : io == IO_LATER ? STEP_DEFER : STEP_WAIT;
     }
     /* A turn that has only begun is not over. */
@@ -265,12 +269,14 @@ refuse_request(struct conn *c, struct turn *turn, enum req_class class)
 {
     struct worker *w = c->worker;
     struct admit_owner owner = {c, c->fd, &c->session, &c->in, &c->out};
+    size_t before = c->out.bytes;
     enum step step = after_run(c, turn, admit_refuse(w, &owner, turn, class));
     if (step != STEP_ON) {
         return step;
     }
     if (worker_refuses_rest(w)) {
         refuse_rest(c, class, limiter_refuses_as_miss(&w->shared->limiter));
+        hold_note(c, before, class);
     }
     return STEP_NEXT;
 }

@@ -517,7 +517,7 @@ bury_doomed(struct worker *w)
 static bool
 has_work(const struct worker *w)
 {
-    return w->sched.length > 0 ||
+    return w->sched.length > 0 || w->hold.first != NULL ||
            (w->desk.waiting > 0 &&
             (!w->is_timer_armed || w->round_at != 0 || w->is_draining));
 }
@@ -532,9 +532,11 @@ run_loop(struct worker *w)
         }
         int flags = EVLOOP_ONCE | (has_work(w) ? EVLOOP_NONBLOCK : 0);
         must(event_base_loop(w->base, flags) == 0);
+        bool is_idle = !w->is_now_fresh;
         bool is_timed = begin_timing(w);
         serve_limited(w);
         serve_deferred(w);
+        hold_serve(w, is_idle);
         bury_doomed(w);
         end_timing(w, is_timed);
         w->is_done |=

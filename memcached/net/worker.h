@@ -22,6 +22,7 @@
 #include "net/addr.h"
 #include "net/budget.h"
 #include "net/busypoll.h"
+#include "net/hold.h"
 #include "net/idle.h"
 #include "net/latency.h"
 #include "net/mail.h"
@@ -169,8 +170,9 @@ struct worker {
     struct pace pace;
     nsec_t inline_ns; /* served where it was read, at most, before deferred work is */
     unsigned inline_turns; /* while there is deferred work */
-    struct conn *conns;    /* all, doubly linked */
-    struct conn *doomed;   /* closed, to be destroyed at the end of the pass */
+    struct hold_list hold;
+    struct conn *conns;  /* all, doubly linked */
+    struct conn *doomed; /* closed, to be destroyed at the end of the pass */
     struct conn *first_handshake, *last_handshake; /* of TLS, oldest first */
     struct idle idle;
     struct migrate migrate;

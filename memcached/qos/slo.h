@@ -138,5 +138,13 @@ slo_note(struct slo_watch *w, enum req_class class)
     w->offered[class]++;
     w->asked[class]++;
 }
+/* For how long an answer that refuses a request of that class may be kept, so that it goes with
+ * others: as long as the request itself might have waited. */
+static inline nsec_t
+slo_hold_ns(const struct slo_watch *w, enum req_class class)
+{
+    nsec_t target = w->rules[class].target_ns;
+    return target < SLO_INTERVAL ? target : SLO_INTERVAL;
+}
 /* After slo_admits has refused one: n more that have come with it are refused, unasked. */
 void slo_refuse(struct slo_watch *w, enum req_class class, unsigned n);

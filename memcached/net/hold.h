@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * Refusals that wait for others. While more comes than can be served, refusing costs what
+ * serving lacks, and most of it is the system call that sends a few bytes. So a connection whose
+ * waiting output is nothing but refusals for the SLO keeps it, as long as the SLO lets a
+ * request wait, and sends those of several reads at once; earlier when anything else is to be
+ * sent, and always before the worker sleeps. The worker's thread.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/clock.h"
+#include "base/ctr.h"
+#include "base/must.h"
+#include "qos/class.h"
+
+struct conn;
+struct worker;
+
+/* A connection's part. */
+struct hold {
+    bool is_held;
+    size_t bytes; /* of its output, from the begin, are refusals; all others count as 0 */
+    enum req_class class;
+    nsec_t since;
+    struct conn *next, *prev;
+};
+
+/* The worker's: all that hold something, the one that has longest first. */
+struct hold_list {
+    struct conn *first, *last;
+    ctr_t
+        kept; /* times that output was kept which would have been sent; anybody reads it */
+};
+
+/* Output of c was appended by a refusal; it had `before` bytes. */
+void hold_note(struct conn *c, size_t before, enum req_class class);
+/* May c's output, which is not empty, stay for now? It is held then. */
+must_check bool hold_keeps(struct conn *c);
+/* Leaves the list; its output may stay. */
+void hold_forget(struct conn *c);
+/* Turns for those that have held theirs for long enough; for all when the worker has nothing
+ * else to do, or drains. */
+void hold_serve(struct worker *w, bool is_idle);
