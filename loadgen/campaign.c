@@ -12,6 +12,7 @@
 #include "loadgen/report/report_many.h"
 #include "loadgen/search/scan.h"
 #include "loadgen/seek.h"
+#include "loadgen/warmup.h"
 
 #define BUDGET_RUNS 40  /* of a search, when no time is given */
 #define RUN_SPARE_S 0.1 /* a run takes more than its window: connecting, draining */
@@ -21,10 +22,11 @@
 struct campaign {
     const struct campaign_conf *conf;
     const struct options *o;
-    double *rates;     /* of the next run, one a class */
-    bool has_rates;    /* that are not the options' */
-    unsigned varied;   /* class */
-    double peak_qps;   /* 0: not measured */
+    double *rates;   /* of the next run, one a class */
+    bool has_rates;  /* that are not the options' */
+    unsigned varied; /* class */
+    double peak_qps; /* 0: not measured */
+    struct result_warmup warmup;
     unsigned reported; /* runs */
 };
 
@@ -41,6 +43,7 @@ shoot(struct campaign *c, const struct run_shot *shot, struct result *result)
     enum exit_status status = c->conf->shoot(c->conf->arg, shot, result);
     if (status == EXIT_VALID) {
         result->peak_qps = c->peak_qps;
+        result->warmup = c->warmup;
     }
     return status;
 }
@@ -191,9 +194,16 @@ run_plain(struct campaign *c)
     struct spread spread = {0};
     enum exit_status worst = EXIT_VALID;
     bool is_many = c->o->repeat > 1, was_interrupted = false;
+    const double *rates = c->has_rates ? c->rates : NULL;
+    if (c->o->has_auto_warmup) {
+        enum exit_status status = warmup_run(c->conf, rates, &c->warmup);
+        if (status != EXIT_VALID) {
+            return status;
+        }
+    }
     while (spread.runs < c->o->repeat && !was_interrupted) {
         struct run_shot shot = {
-            .rates = c->has_rates ? c->rates : NULL,
+            .rates = rates,
             .is_fresh = spread.runs > 0,
         };
         enum exit_status status = shoot(c, &shot, &r);

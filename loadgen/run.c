@@ -14,6 +14,7 @@
 
 #include "base/rng.h"
 #include "loadgen/drive/lthread.h"
+#include "loadgen/inquiry.h"
 #include "loadgen/observe.h"
 #include "loadgen/progress.h"
 #include "loadgen/work/workload.h"
@@ -51,6 +52,7 @@ struct run {
     atomic_bool stop;
     struct progress progress;
     struct observe observe;
+    struct inquiry inquiry;
     uint64_t count; /* runs so far */
     struct drive_window window;
     sigset_t signals, mask_before;
@@ -360,6 +362,24 @@ start(struct run *r)
     return status;
 }
 
+static enum exit_status
+open_inquiry(struct run *r)
+{
+    nsec_t length = (nsec_t)(r->o->server_stats_s * (double)NSEC_PER_SEC);
+    for (unsigned i = 0; length > 0 && i < r->o->servers_len; i++) {
+        enum transport transport = r->conf.targets[i].transport;
+        if (transport != TRANSPORT_TCP && transport != TRANSPORT_UNIX) {
+            fputs("mcload: --server-stats asks over TCP and UNIX sockets only\n",
+                  r->conf.err);
+            return EXIT_USAGE;
+        }
+    }
+    return length == 0 || inquiry_open(&r->inquiry, r->conf.targets, r->o->servers_len,
+                                       length, r->conf.err)
+               ? EXIT_VALID
+               : EXIT_UNREACHABLE;
+}
+
 enum exit_status
 run_open(struct run **run, const struct run_conf *conf)
 {
@@ -378,6 +398,7 @@ run_open(struct run **run, const struct run_conf *conf)
         status = make_plan(r);
     }
     status = status != EXIT_VALID ? status : start(r);
+    status = status != EXIT_VALID ? status : open_inquiry(r);
     if (status != EXIT_VALID) {
         run_close(&r);
     }
@@ -405,6 +426,7 @@ run_close(struct run **run)
     }
     progress_fini(&r->progress);
     observe_fini(&r->observe);
+    inquiry_fini(&r->inquiry);
     free(r->classes);
     free(r->threads);
     gate_fini(&r->gate);
@@ -519,7 +541,8 @@ go(struct run *r, const struct run_shot *shot)
     r->window.end = r->window.start + (nsec_t)(time_of(r, shot) * (double)NSEC_PER_SEC);
     progress_reset(&r->progress);
     nsec_t row_length = (nsec_t)(r->o->interval_s * (double)NSEC_PER_SEC);
-    if (!observe_start(&r->observe, &r->window, row_length)) {
+    if (!observe_start(&r->observe, &r->window, row_length) ||
+        !inquiry_start(&r->inquiry, r->window.start, r->window.end)) {
         return false;
     }
     gate_give(&r->gate, GATE_RUN, &r->window);
@@ -561,6 +584,7 @@ watch(struct run *r)
     while (now < end && how == WATCH_DONE) {
         nsec_t until = observe_next(&r->observe);
         until = until < next ? until : next;
+        until = until < inquiry_next(&r->inquiry) ? until : inquiry_next(&r->inquiry);
         until = until < end ? until : end;
         int ms = until > now ? (int)((until - now) / NSEC_PER_MSEC) + 1 : 0;
         ms = r->conf.agents > 0 && ms > STOP_LOOK_MS ? STOP_LOOK_MS : ms;
@@ -570,6 +594,7 @@ watch(struct run *r)
         }
         now = clock_now();
         observe_look(&r->observe, now);
+        inquiry_look(&r->inquiry, now);
         if (now >= next && now < end && how == WATCH_DONE) {
             next += RUN_LOOK_MS * NSEC_PER_MSEC;
             how = tell(r, now) ? WATCH_DONE : WATCH_ENOUGH;
@@ -657,6 +682,7 @@ collect(struct run *r, const struct run_shot *shot, enum watch_end how,
         }
     }
     result->series = observe_take(&r->observe, r->o->classes_len);
+    result->server_stats = inquiry_take(&r->inquiry);
     result->from = r->o->from_issue ? FROM_ISSUE : FROM_INTENDED;
     result->mode = r->o->classes_len == 1 ? result->classes[0].mode : NULL;
     result_judge(result);
@@ -676,6 +702,7 @@ run_once(struct run *r, const struct run_shot *shot, struct result *result)
     }
     enum watch_end how = watch(r);
     nsec_t end = how == WATCH_DONE ? r->window.end : clock_now();
+    inquiry_end(&r->inquiry);
     while (!gate_await(&r->gate, r->started, DRAIN_LOOK, &has_failed)) {
         /* a thread waits for its last replies, at most DRIVE_DRAIN */
     }

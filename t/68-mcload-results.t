@@ -60,6 +60,49 @@ ended_ok($run, 'another run');
 unlike($run->{out}, qr/^interval/m, 'intervals only when asked for');
 my $two = json_of("$dir/b.json");
 
+# ---- a warm-up as long as it takes -----------------------------------------------------
+
+$run = mcload_json('-s', $at, '-r', '1000', '--noload', '-t', '0.3', '-q', '2k', '-c', '2',
+    '--warmup=auto');
+ended_ok($run, 'a warm-up as long as it takes');
+like($run->{out}, qr/^Warm-up = [\d.]+ s, (?:steady after [\d.]+ s of it|not steady by then) \(MSER-5\)$/m,
+    '... says how long');
+my $seconds = $run->{json}{'warmup.seconds'};
+ok($seconds >= 0.24 && $seconds < 5.2, "... in pieces of a quarter of a second: $seconds s");
+like("$run->{json}{'warmup.steady'} $run->{json}{'warmup.steady_after'}",
+    qr/^(?:true [\d.]+|false null)$/, '... and whether it was enough');
+is($run->{json}{'totals.seconds'} + 0, 0.3, '... and the window is as long as ever');
+cmp_ok($run->{json}{'totals.requests'}, '<', 1500, '... without its requests');
+for my $args (['--warmup=x'], ['--warmup=-1'], ['--warmup=auto', '--scan=1000:2000:500'],
+    ['--warmup=auto', '--agent=127.0.0.1'],
+    ['--warmup=auto', '--schedule=ramp:100:200:1']) {
+    $run = mcload('-s', $at, @$args);
+    is($run->{status}, 1, "@$args: usage");
+    is(scalar(() = $run->{err} =~ /\n/g), 1, '... one line') or diag($run->{err});
+}
+
+# ---- what servers say ------------------------------------------------------------------
+
+$run = mcload_json('-s', $at, '-r', '1000', '-t', '0.5', '-q', '2k', '-c', '2', '--server-stats=0.1s');
+ended_ok($run, 'a run that asks for stats');
+like($run->{out}, qr/^Server stats = CPU [\d.]+% of a core, 0 evictions, \d+ connections, 1000 items, [\d.]+ MB$/m,
+    '... says what they told');
+my $stats = $run->{json};
+is($stats->{'server_stats.servers'}, 1, '... one server');
+cmp_ok($stats->{'server_stats.after.cmd_get'} - $stats->{'server_stats.before.cmd_get'}, '>=',
+    0.9 * $stats->{'totals.gets'}, '... the gets of the run');
+is($stats->{'server_stats.after.curr_items'} + 0, 1000, '... its records');
+is(scalar(() = read_file($run->{file}) =~ /"server": "\Q$at\E"/g) >= 2, 1, '... and all samples');
+$run = mcload_json('-s', $at, '-s', 'localhost:' . $server->port, '--noload', '-r', '1000', '-t', '0.3',
+    '-q', '1k', '-c', '2', '--server-stats=5', '--warmup=auto', '--repeat=1');
+is($run->{json}{'server_stats.servers'}, 2, 'two servers, at both ends of the window only');
+for my $args (['--server-stats=0'], ['--server-stats=x'], ['--server-stats=1', '--protocol=redis'],
+    ['--server-stats=1', '--agent=127.0.0.1']) {
+    $run = mcload('-s', $at, @$args);
+    is($run->{status}, 1, "@$args: usage");
+    is(scalar(() = $run->{err} =~ /\n/g), 1, '... one line') or diag($run->{err});
+}
+
 # ---- merge -----------------------------------------------------------------------------
 
 SKIP: {
@@ -96,6 +139,13 @@ SKIP: {
     mcload('merge', '-o', "$dir/aba.json", "$dir/m.json", "$dir/a.json");
     is(json_of("$dir/aba.json")->{'totals.requests'},
         2 * $one->{'totals.requests'} + $two->{'totals.requests'}, 'merged with what was merged');
+
+    my $of_class = mcload_json('-s', $at, '-r', '1000', '--noload', '-t', '0.3', '-q', '1k',
+        '--class=late:{-c 1}', '--class=other:{-c 1}');
+    mcload('merge', '-o', "$dir/classes.json", "$dir/a.json", $of_class->{file});
+    is(json_of("$dir/classes.json")->{'classes.late.totals.requests'},
+        $of_class->{json}{'classes.late.totals.requests'},
+        'a class that only the later result has is kept');
 
     # ---- compare -----------------------------------------------------------------------
 

@@ -37,6 +37,7 @@ result_fini(struct result *r)
     r->costs = NULL;
     series_destroy(&r->series);
     evenness_destroy(&r->evenness);
+    server_stats_destroy(&r->server_stats);
     tally_fini(&r->total);
     for (unsigned i = 0; i < r->classes_len; i++) {
         result_fini(&r->classes[i]);
@@ -163,7 +164,7 @@ judge_drift(const struct result *r)
                   {SERIES_HIT_RATIO, RESULT_DRIFT_HITS_MAX}};
     struct check check = {false, true, 0, RESULT_DRIFT_MAX};
     double values[SERIES_PIECES];
-    if (r->series == NULL || r->is_uneven || r->classes_len > 1) {
+    if (r->series == NULL || r->is_uneven || r->is_antagonist || r->classes_len > 1) {
         return check;
     }
     for (unsigned i = 0; i < sizeof limits / sizeof limits[0] && check.is_good; i++) {

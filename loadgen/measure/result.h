@@ -12,6 +12,7 @@
 #include "base/must.h"
 #include "loadgen/measure/cost.h"
 #include "loadgen/measure/series.h"
+#include "loadgen/measure/server_stats.h"
 #include "loadgen/measure/slo.h"
 #include "loadgen/measure/evenness.h"
 #include "loadgen/measure/tally.h"
@@ -53,6 +54,13 @@ struct quantile {
 
 struct search;
 
+/* What was sent before to reach a steady state, with --warmup=auto. */
+struct result_warmup {
+    bool was_made, has_settled;
+    double seconds;
+    double cut_s; /* it has settled: after so long */
+};
+
 #define RESULT_NAME_MAX 256
 #define RESULT_WHY_MAX 512
 
@@ -89,11 +97,13 @@ struct result {
     bool is_antagonist;          /* of a class: it may be served as badly as it likes */
     bool is_local;               /* client and server share a machine */
     double peak_qps;             /* closed loop, of a run before; 0: not measured */
+    struct result_warmup warmup; /* of the whole run */
     const struct search *search; /* whose answer this run was made at; NULL: none */
     struct check checks[CHECKS];
     bool is_valid;
-    struct evenness *evenness; /* NULL: not looked at */
-    struct series *series;     /* the run in its order; NULL: not looked at */
+    struct evenness *evenness;         /* NULL: not looked at */
+    struct series *series;             /* the run in its order; NULL: not looked at */
+    struct server_stats *server_stats; /* of the whole run; NULL: not asked for */
     enum tally_from from; /* which latencies are told, and held against the objective */
     struct slo slo;       /* of a class; all zero: none */
     struct quantile slo_value;

@@ -26,6 +26,18 @@ call_from(void *conf, const char *text)
 }
 
 static const char *
+call_warmup(void *conf, const char *text)
+{
+    struct options *o = conf;
+    o->has_auto_warmup = strcmp(text, "auto") == 0;
+    o->warmup_s = 0;
+    return o->has_auto_warmup || (num_double(text, strlen(text), &o->warmup_s) &&
+                                  o->warmup_s >= 0 && o->warmup_s <= TIME_MAX_S)
+               ? NULL
+               : "a warm-up is a number of seconds, 0 or more, or auto";
+}
+
+static const char *
 call_interval(void *conf, const char *text)
 {
     struct options *o = conf;
@@ -36,6 +48,18 @@ call_interval(void *conf, const char *text)
                    o->interval_s <= TIME_MAX_S
                ? NULL
                : "an interval is a number of seconds, 0.01 or more";
+}
+
+static const char *
+call_server_stats(void *conf, const char *text)
+{
+    struct options *o = conf;
+    size_t len = strlen(text);
+    len -= len > 1 && text[len - 1] == 's' ? 1 : 0;
+    return num_double(text, len, &o->server_stats_s) &&
+                   o->server_stats_s >= INTERVAL_MIN_S && o->server_stats_s <= TIME_MAX_S
+               ? NULL
+               : "--server-stats takes a number of seconds, 0.01 or more";
 }
 
 static const char *
@@ -54,9 +78,9 @@ static const struct opt rows[] = {
     {.letter = 't', .name = "time", .kind = OPT_DOUBLE, OF_RUN(time_s), .min = 0.001,
      .max = TIME_MAX_S, .error = "the time must be above 0", .arg = "SECONDS",
      .help = "length of the run (5)"},
-    {.letter = 'w', .name = "warmup", .kind = OPT_DOUBLE, OF_RUN(warmup_s), .min = 0,
-     .max = TIME_MAX_S, .arg = "SECONDS",
-     .help = "load before it that is not measured (0)"},
+    {.letter = 'w', .name = "warmup", .kind = OPT_CALL, .call = call_warmup,
+     .arg = "SECONDS|auto", .help = "load before it that is not measured (0); auto: "
+                                    "until latency and hits are steady"},
     {.name = "warmup-drain", .kind = OPT_DOUBLE, OF_RUN(warmup_drain_s), .min = 0,
      .max = TIME_MAX_S, .arg = "SECONDS",
      .help = "end of the warm-up in which nothing is sent, so that queues drain (0)"},
@@ -67,6 +91,9 @@ static const struct opt rows[] = {
      .help = "show rate, latencies and hits of each so many seconds (1, in JSON only)"},
     {.name = "report-stats", .kind = OPT_CALL, .call = call_interval, .arg = "SECONDS",
      .help = "the same"},
+    {.name = "server-stats", .kind = OPT_CALL, .call = call_server_stats,
+     .arg = "SECONDS",
+     .help = "ask servers for their stats each so many seconds, for the report"},
     {.name = "latency-from", .kind = OPT_CALL, .call = call_from,
      .arg = "intended|issue", .help = "where the table's latencies start (intended)"},
     {.name = "seed", .kind = OPT_CALL, .call = call_seed, .arg = "N|random",
@@ -89,10 +116,34 @@ init(struct options *o)
 }
 
 static const char *
+check_server_stats(const struct options *o)
+{
+    if (o->server_stats_s > 0 && o->agents_len > 0) {
+        return "--server-stats is for one process, without agents";
+    }
+    for (unsigned i = 0; o->server_stats_s > 0 && i < o->classes_len; i++) {
+        const struct lclass *c = &o->classes[i];
+        if (c->codec == &codec_http || c->codec == &codec_redis || c->password != NULL) {
+            return "--server-stats asks memcached in its text protocol, without a "
+                   "password";
+        }
+    }
+    return NULL;
+}
+
+static const char *
 settle(struct options *o)
 {
     if (o->warmup_drain_s > o->warmup_s) {
         return "--warmup-drain is a part of --warmup, which is shorter";
+    }
+    if (o->has_auto_warmup && (o->searches || o->scans || o->agents_len > 0)) {
+        return "--warmup=auto is for one load of one process";
+    }
+    for (unsigned i = 0; o->has_auto_warmup && i < o->classes_len; i++) {
+        if (schedule_varies(&o->classes[i].traffic.schedule)) {
+            return "--warmup=auto waits for a steady load, and this one varies";
+        }
     }
     for (unsigned i = 0; o->load_only && i < o->classes_len; i++) {
         if ((o->classes[i].codec->verbs & CODEC_BIT(CODEC_SET)) == 0) {
@@ -102,7 +153,7 @@ settle(struct options *o)
             return "--noload and --loadonly contradict each other";
         }
     }
-    return NULL;
+    return check_server_stats(o);
 }
 
 const struct run_group group_measure = {ROWS(rows), .init = init, .settle = settle};

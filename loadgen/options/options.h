@@ -81,8 +81,10 @@ struct options {
 
     /* ---- options/measure.c */
     double time_s, warmup_s, warmup_drain_s, timeout_s, wait_s;
-    double interval_s; /* between rows of the report */
+    bool has_auto_warmup; /* then warmup_s is 0 */
+    double interval_s;    /* between rows of the report */
     bool shows_intervals;
+    double server_stats_s; /* between questions for stats; 0: none */
     bool load_only, from_issue;
     uint64_t seed;
 

@@ -8,6 +8,7 @@
 #include "loadgen/report/json.h"
 #include "loadgen/report/report_agents.h"
 #include "loadgen/report/report_many.h"
+#include "loadgen/report/report_stats.h"
 #include "loadgen/report/schema.h"
 
 static void
@@ -395,6 +396,23 @@ write_classes(struct json *j, const struct result *r, const struct options *o)
     json_close(j, '}');
 }
 
+static void
+write_warmup(struct json *j, const struct result_warmup *w)
+{
+    if (!w->was_made) {
+        return;
+    }
+    json_open(j, "warmup", '{');
+    json_number(j, "seconds", w->seconds);
+    json_bool(j, "steady", w->has_settled);
+    if (w->has_settled) {
+        json_number(j, "steady_after", w->cut_s);
+    } else {
+        json_nothing(j, "steady_after");
+    }
+    json_close(j, '}');
+}
+
 static bool
 holds_password(const struct options *o, const char *text)
 {
@@ -430,6 +448,8 @@ report_json(const struct result *r, const struct options *o, int argc, char **ar
     write_target(&j, r, o);
     write_part(&j, r, &o->classes[0], o);
     write_classes(&j, r, o);
+    report_stats_json(r->server_stats, (const char *const *)o->servers, &j);
+    write_warmup(&j, &r->warmup);
     if (r->peak_qps > 0) {
         json_number(&j, "peak_qps", r->peak_qps);
     }

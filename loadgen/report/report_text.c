@@ -5,6 +5,7 @@
 
 #include "loadgen/report/report_agents.h"
 #include "loadgen/report/report_many.h"
+#include "loadgen/report/report_stats.h"
 
 #define MEGABYTE REPORT_MEGABYTE
 #define NS_PER_US REPORT_NS_PER_US
@@ -245,6 +246,17 @@ print_connections(const struct result *r, FILE *out)
 }
 
 static void
+print_warmup(const struct result_warmup *w, FILE *out)
+{
+    if (w->was_made && w->has_settled) {
+        fprintf(out, "Warm-up = %.2f s, steady after %.2f s of it (MSER-5)\n", w->seconds,
+                w->cut_s);
+    } else if (w->was_made) {
+        fprintf(out, "Warm-up = %.2f s, not steady by then (MSER-5)\n", w->seconds);
+    }
+}
+
+static void
 print_cost(const struct result *r, FILE *out)
 {
     fputs("Client CPU =", out);
@@ -451,7 +463,9 @@ report_text(const struct result *r, const struct options *o, FILE *out)
     print_connections(r, out);
     print_evenness(r, o, out);
     print_classes(r, o, out);
+    print_warmup(&r->warmup, out);
     print_cost(r, out);
+    report_stats_text(r->server_stats, out);
     report_agents_text(r, out);
     fprintf(out, "Seed = %ju\n", (uintmax_t)o->seed);
     print_notes(r, o, out);

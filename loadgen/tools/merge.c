@@ -259,6 +259,10 @@ add_classes(struct merge *m, json_t *into, const json_t *from)
     json_t *other;
     json_t *mine = json_object_get(into, "classes");
     bool is_good = true;
+    if (mine == NULL && json_object_get(from, "classes") != NULL) {
+        mine = json_object();
+        json_object_set_new(into, "classes", mine);
+    }
     json_object_foreach(json_object_get(from, "classes"), name, other)
     {
         json_t *same = json_object_get(mine, name);
@@ -266,7 +270,7 @@ add_classes(struct merge *m, json_t *into, const json_t *from)
             is_good = is_good && add_result(m, same, other);
             forget(same);
             json_object_del(same, "slo");
-        } else if (mine != NULL) {
+        } else {
             json_object_set(mine, name, other);
         }
     }
@@ -345,6 +349,8 @@ saved_merge(const char *const *paths, unsigned count, bool in_turn, const char *
         forget(top);
         json_object_del(top, "argv");
         json_object_del(top, "seed");
+        json_object_del(top, "warmup");
+        json_object_del(top, "server_stats");
     }
     is_good = is_good && write_tree(top, out_path, err);
     json_decref(top);

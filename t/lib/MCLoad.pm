@@ -61,6 +61,7 @@ sub mcload_json {
     my @args = @_;
     my $file = scratch_dir() . '/run.' . $$ . '.' . ++$runs . '.json';
     my $run = mcload('--json', $file, @args);
+    $run->{file} = $file;
     $run->{json} = -s $file ? json_of($file) : {};
     return $run;
 }

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * Asks servers for `stats` while a run lasts, each over a connection of its own. Nothing here
+ * waits but opening and the end of a run: a reply is taken when the caller looks again. A
+ * server that does not answer is asked no more. The thread that runs the run.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "base/must.h"
+#include "loadgen/measure/server_stats.h"
+#include "loadgen/wire/target.h"
+
+struct inquiry_conn;
+
+struct inquiry {
+    struct inquiry_conn *conns; /* one a server; NULL: nothing is asked */
+    unsigned len;
+    const struct target *targets;
+    struct server_stats *stats; /* of the run under way */
+    nsec_t start, end, next, length;
+    FILE *err;
+};
+
+#define INQUIRY_NEVER UINT64_MAX
+
+/* False with a line on `err`; inquiry_fini in any case. The targets live longer. */
+must_check bool inquiry_open(struct inquiry *q, const struct target *targets,
+                             unsigned len, nsec_t length, FILE *err);
+/* Also of one that is all zero. */
+void inquiry_fini(struct inquiry *q);
+
+/* All of these: nothing, when nothing is asked. False when memory is short. */
+must_check bool inquiry_start(struct inquiry *q, nsec_t start, nsec_t end);
+/* When to look next. */
+nsec_t inquiry_next(const struct inquiry *q);
+void inquiry_look(struct inquiry *q, nsec_t now);
+/* At the end of the window: the last sample, which is waited for. */
+void inquiry_end(struct inquiry *q);
+/* The caller owns it; NULL when nothing is asked. */
+struct server_stats *inquiry_take(struct inquiry *q);

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ */
+#include "loadgen/measure/server_stats.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/num.h"
+
+#define SAMPLES_FIRST 64
+#define REPLY_END "END\r\n"
+
+static const char *const names[] = {
+    [STAT_ITEMS] = "curr_items",
+    [STAT_BYTES] = "bytes",
+    [STAT_CONNECTIONS] = "curr_connections",
+    [STAT_EVICTIONS] = "evictions",
+    [STAT_GETS] = "cmd_get",
+    [STAT_SETS] = "cmd_set",
+    [STAT_HITS] = "get_hits",
+    [STAT_MISSES] = "get_misses",
+    [STAT_CPU_USER] = "rusage_user",
+    [STAT_CPU_SYSTEM] = "rusage_system",
+};
+static_assert(sizeof names / sizeof names[0] == SERVER_STATS, "one name each");
+
+const char *
+server_stat_name(enum server_stat stat)
+{
+    must((unsigned)stat < SERVER_STATS);
+    return names[stat];
+}
+
+struct server_stats *
+server_stats_create(unsigned servers)
+{
+    struct server_stats *s = calloc(1, sizeof *s);
+    if (s != NULL) {
+        s->servers = servers;
+    }
+    return s;
+}
+
+void
+server_stats_destroy(struct server_stats **s)
+{
+    if (*s != NULL) {
+        free((*s)->samples);
+        free(*s);
+        *s = NULL;
+    }
+}
+
+bool
+server_stats_add(struct server_stats *s, const struct server_sample *sample)
+{
+    must(sample->server < s->servers);
+    if (s->len == s->cap) {
+        size_t cap = s->cap == 0 ? SAMPLES_FIRST : s->cap * 2;
+        struct server_sample *samples = realloc(s->samples, cap * sizeof *samples);
+        if (samples == NULL) {
+            return false;
+        }
+        s->samples = samples;
+        s->cap = cap;
+    }
+    s->samples[s->len++] = *sample;
+    return true;
+}
+
+/* "STAT NAME VALUE". */
+static void
+take_line(struct server_sample *sample, const char *line, size_t len)
+{
+    static const char start[] = "STAT ";
+    size_t start_len = sizeof start - 1;
+    if (len <= start_len || memcmp(line, start, start_len) != 0) {
+        return;
+    }
+    const char *name = line + start_len, *end = line + len;
+    const char *space = memchr(name, ' ', (size_t)(end - name));
+    for (unsigned i = 0; space != NULL && i < SERVER_STATS; i++) {
+        size_t name_len = strlen(names[i]);
+        double value;
+        if ((size_t)(space - name) == name_len && memcmp(name, names[i], name_len) == 0 &&
+            num_double(space + 1, (size_t)(end - space - 1), &value)) {
+            sample->values[i] = value;
+        }
+    }
+}
+
+bool
+server_sample_parse(struct server_sample *sample, const char *text, size_t len)
+{
+    size_t end_len = sizeof REPLY_END - 1;
+    if (len < end_len || memcmp(text + len - end_len, REPLY_END, end_len) != 0 ||
+        (len > end_len && text[len - end_len - 1] != '\n')) {
+        return false;
+    }
+    memset(sample->values, 0, sizeof sample->values);
+    const char *end = text + len;
+    for (const char *line = text; line < end;) {
+        const char *newline = memchr(line, '\n', (size_t)(end - line));
+        size_t line_len = (size_t)(newline - line); /* the last ends with one */
+        take_line(sample, line, line_len > 0 ? line_len - 1 : 0);
+        line = newline + 1;
+    }
+    return true;
+}
+
+struct server_change
+server_stats_change(const struct server_stats *s)
+{
+    struct server_change change = {.servers = 0};
+    for (unsigned server = 0; server < s->servers; server++) {
+        const struct server_sample *first = NULL, *last = NULL;
+        for (size_t i = 0; i < s->len; i++) {
+            if (s->samples[i].server == server) {
+                first = first == NULL ? &s->samples[i] : first;
+                last = &s->samples[i];
+            }
+        }
+        if (first == last || last->at_s <= first->at_s) {
+            continue;
+        }
+        change.servers++;
+        for (unsigned i = 0; i < SERVER_STATS; i++) {
+            change.before[i] += first->values[i];
+            change.after[i] += last->values[i];
+        }
+        double cpu_s = last->values[STAT_CPU_USER] - first->values[STAT_CPU_USER] +
+                       last->values[STAT_CPU_SYSTEM] - first->values[STAT_CPU_SYSTEM];
+        change.cpu += cpu_s / (last->at_s - first->at_s);
+    }
+    return change;
+}

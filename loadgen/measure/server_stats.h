@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * What servers say of themselves while a run lasts: samples of some of what `stats` tells.
+ * Pure but for memory; one thread.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/must.h"
+
+enum server_stat {
+    STAT_ITEMS,
+    STAT_BYTES,
+    STAT_CONNECTIONS,
+    STAT_EVICTIONS,
+    STAT_GETS,
+    STAT_SETS,
+    STAT_HITS,
+    STAT_MISSES,
+    STAT_CPU_USER,   /* seconds */
+    STAT_CPU_SYSTEM, /* seconds */
+    SERVER_STATS,
+};
+
+/* As memcached calls it. */
+const char *server_stat_name(enum server_stat stat);
+
+struct server_sample {
+    unsigned server;
+    double at_s;                 /* when it was asked for, from the start of the window */
+    double values[SERVER_STATS]; /* 0: the server does not tell */
+};
+
+struct server_stats {
+    unsigned servers;
+    struct server_sample *samples; /* those of each server in their order */
+    size_t len, cap;
+};
+
+/* NULL when memory is short. */
+must_check struct server_stats *server_stats_create(unsigned servers);
+void server_stats_destroy(struct server_stats **s);
+/* False when memory is short. */
+must_check bool server_stats_add(struct server_stats *s,
+                                 const struct server_sample *sample);
+
+/* Whether `text` is a whole reply to `stats`; its values then. */
+must_check bool server_sample_parse(struct server_sample *sample, const char *text,
+                                    size_t len);
+
+/* Sums over servers of the first and the last sample of each with two at least. */
+struct server_change {
+    unsigned servers; /* so many */
+    double before[SERVER_STATS], after[SERVER_STATS];
+    double cpu; /* of one core, between the two, all servers together */
+};
+
+struct server_change server_stats_change(const struct server_stats *s);
