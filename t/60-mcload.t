@@ -83,7 +83,7 @@ cmp_ok($json->{'totals.requests'}, '<=', $gets, 'the rate counts the window only
 is($json->{"errors.$_"}, 0, "errors: no $_")
     for qw(error client_error server_error unexpected wrong_value desync disconnect timeout connect);
 ok(wait_until(sub {
-    mem_stats($server->control)->{curr_connections} == $before->{curr_connections};
+    mem_stats($server->control)->{curr_connections} <= $before->{curr_connections};
 }), 'connections are closed at the end');
 
 # ---- open loop -------------------------------------------------------------------------
@@ -174,6 +174,55 @@ $run = mcload('-s', $at, '-r', '50', '-t', '0.2', '--noload', '--key-prefix=fill
     '-V', '100');
 is($run->{status}, 3, 'values of another length: invalid');
 like($run->{out}, qr/wrong_value [1-9]/, '... by name');
+
+# ---- keys that are not there, or not for long --------------------------------------------
+
+# Shares of so many keys: five standard deviations.
+sub near_share {
+    my ($count, $of, $share, $name) = @_;
+    my $sd = sqrt($of * $share * (1 - $share));
+    cmp_ok(abs($count - $of * $share), '<=', 5 * $sd + 1, "$name: $count of $of");
+}
+
+sub odd_run {
+    my ($name, @args) = @_;
+    my $run = mcload_json('-s', $at, '-r', '200', '-t', '0.3', '-c', '2', "--key-prefix=$name:", @args);
+    ended_ok($run, $name);
+    return $run->{json};
+}
+
+$json = odd_run('counts', '--getcount=discrete:1=50,4=50', '--verify=1');
+near_share($json->{'totals.keys'} / 3 - $json->{'totals.gets'} / 3, $json->{'totals.gets'}, 0.5, 'gets of four keys');
+is($json->{'totals.hits'}, $json->{'totals.keys'}, '... all are found');
+$json = odd_run('misses', '--miss-ratio=0.25', '--on-miss=set', '--verify=1', '-q', '5k');
+near_share($json->{'totals.misses'}, $json->{'totals.keys'}, 0.25, 'absent keys');
+is($json->{'totals.sets'}, 0, '... stay absent');
+$json = odd_run('once', '--one-hit=0.25', '--on-miss=set', '--verify=1', '-q', '5k', '-T', '2');
+near_share($json->{'totals.misses'}, $json->{'totals.keys'}, 0.25, 'keys asked for once');
+cmp_ok($json->{'totals.sets'}, '>', 0.9 * $json->{'totals.misses'}, '... are stored');
+$json = odd_run('churn', '--churn=500', '--on-miss=set', '--verify=1', '-q', '5k');
+cmp_ok($json->{'totals.misses'}, '>', 50, 'records that came are missed');
+cmp_ok($json->{'totals.misses'}, '<', 0.2 * $json->{'totals.keys'}, '... once each');
+$json = odd_run('still', '--on-miss=set', '--churn=0');
+is($json->{'totals.misses'}, 0, 'without churn nothing is missed');
+my %lengths;
+for (1 .. 3) {
+    odd_run('sizes', '--value-size-per=set', '-V', 'uniform:10,2000', '-u', '1', '-r', '1', '--noload', '-q',
+        500 + $_ * 50);
+    my $sock = $server->connect;
+    put($sock, "get sizes:" . '0' x 24 . "\r\n");
+    my ($len) = (read_line($sock) // '') =~ /^VALUE \S+ \d+ (\d+)/;
+    $lengths{$len // 'none'} = 1;
+}
+cmp_ok(scalar keys %lengths, '>', 1, 'sizes drawn by sets: ' . join ' ', keys %lengths);
+for my $bad (['--value-size-per=set', '--verify=1'], ['--miss-ratio=0.6', '--one-hit=0.6'],
+    ['--churn=1', '--ops=get:1,insert:1'], ['--getcount=0'], ['--getcount=2.5'], ['--getcount=1001'],
+    ['--miss-ratio=1.1'], ['--value-size-per=get'], ['--protocol=http', '--getcount=uniform:1,2'])
+{
+    $run = mcload('-s', $at, @$bad);
+    is($run->{status}, 1, "@$bad: usage");
+    like($run->{err}, qr/^mcload: [^\n]+\n\z/, '... and one line');
+}
 
 # ---- workloads by name -----------------------------------------------------------------
 

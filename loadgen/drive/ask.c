@@ -25,6 +25,8 @@ static const struct {
 };
 static_assert(sizeof wire / sizeof wire[0] == MIX_VERBS, "each verb has its words");
 
+#define PURPOSE_ONCE 1
+
 bool
 ask_init(struct ask *a, const struct ask_conf *conf)
 {
@@ -36,6 +38,7 @@ ask_init(struct ask *a, const struct ask_conf *conf)
     };
     must(conf->threads > 0);
     rng_init(&a->rng, conf->seed, conf->stream);
+    a->once = rng_mix(conf->seed, 0, PURPOSE_ONCE) % WORKLOAD_KEYS_END;
     a->keys = calloc(conf->workload->keys_max, sizeof *a->keys);
     a->servers = calloc(conf->workload->keys_max, sizeof *a->servers);
     return a->keys != NULL && a->servers != NULL;
@@ -79,6 +82,30 @@ choose_key(struct ask *a)
     return popularity_key_of(p, rank);
 }
 
+void
+ask_at(struct ask *a, uint64_t elapsed_ns)
+{
+    a->drift = workload_drift(a->w, elapsed_ns);
+}
+
+/* One of the records, or by the odds one that is none of them. */
+static uint64_t
+draw_key(struct ask *a, bool reads)
+{
+    const struct workload_conf *c = &a->w->conf;
+    if (unlikely(a->w->has_odds)) {
+        double u = rng_unit(&a->rng);
+        if (u < c->one_hit) {
+            uint64_t n = a->thread + a->once_given++ * a->threads;
+            return WORKLOAD_ONCE + (a->once + n) % WORKLOAD_KEYS_END;
+        }
+        if (reads && u < c->one_hit + c->miss_ratio) {
+            return WORKLOAD_ABSENT + rng_below(&a->rng, WORKLOAD_KEYS_END);
+        }
+    }
+    return workload_slide(a->w, choose_key(a), a->drift);
+}
+
 static unsigned
 choose_scan(struct ask *a)
 {
@@ -86,16 +113,27 @@ choose_scan(struct ask *a)
     uint64_t key = choose_key(a);
     unsigned n = 1 + (unsigned)rng_below(&a->rng, WORKLOAD_SCAN_MAX);
     for (unsigned i = 0; i < n; i++) {
-        a->keys[i] = (key + i) % records;
+        a->keys[i] = workload_slide(a->w, (key + i) % records, a->drift);
     }
     return n;
+}
+
+static unsigned
+choose_count(struct ask *a)
+{
+    const struct workload *w = a->w;
+    return likely(w->getcount > 0)
+               ? w->getcount
+               : (unsigned)dist_size(&w->conf.getcount, rng_unit(&a->rng), 1,
+                                     WORKLOAD_GETCOUNT_MAX);
 }
 
 /* Fills in the keys; returns how many. */
 static unsigned
 choose_keys(struct ask *a, enum mix_verb verb)
 {
-    unsigned n = verb == MIX_GET || verb == MIX_GETS ? a->w->conf.getcount : 1;
+    bool reads = verb == MIX_GET || verb == MIX_GETS;
+    unsigned n = reads ? choose_count(a) : 1;
     if (verb == MIX_SCAN) {
         return choose_scan(a);
     }
@@ -104,7 +142,7 @@ choose_keys(struct ask *a, enum mix_verb verb)
         return 1;
     }
     for (unsigned i = 0; i < n; i++) {
-        a->keys[i] = choose_key(a);
+        a->keys[i] = draw_key(a, reads);
     }
     if (verb == MIX_INCR) {
         a->keys[0] = workload_counter_of(a->w, a->keys[0]);

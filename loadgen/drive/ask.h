@@ -23,6 +23,9 @@ struct ask {
     struct rng rng;
     unsigned thread, threads; /* keys inserted are thread, thread + threads, ... above */
     uint64_t inserted, sequence; /* how many by this thread */
+    uint64_t once;               /* place of its first key that no other request has */
+    uint64_t once_given;         /* how many of these it has had */
+    uint64_t drift;              /* records replaced since the run began */
     uint64_t *keys;              /* of the get being made */
     /* Of several servers: the request being handed out. NULL, 0: none. */
     const struct shard *shard;
@@ -41,6 +44,9 @@ struct ask_conf {
 /* False when memory is short. */
 must_check bool ask_init(struct ask *a, const struct ask_conf *conf);
 void ask_fini(struct ask *a);
+
+/* So long after the begin of the run: which records are in use from now on. */
+void ask_at(struct ask *a, uint64_t elapsed_ns);
 
 /* The server that the next part goes to; 0 when that is any. */
 unsigned ask_server(struct ask *a);

@@ -123,6 +123,9 @@ static void
 look_around(struct drive *d, nsec_t now)
 {
     life_open_due(d, now);
+    if (unlikely(d->w->conf.churn > 0)) {
+        ask_at(&d->ask, now - d->window.begin);
+    }
     if (now >= d->next_tick) {
         d->next_tick = now + TICK;
         life_time_out(d, now);

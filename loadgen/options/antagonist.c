@@ -44,7 +44,8 @@ antagonist_apply(struct lclass *c)
     c->qps = 0;
     c->connections = a->connections;
     c->depth = a->depth;
-    c->getcount = a->getcount;
+    dist_fini(&c->getcount);
+    c->getcount = dist_fixed((double)a->getcount);
     c->records = a->records != 0 ? a->records : c->records;
     if (a->value_len != 0) {
         dist_fini(&c->value_size);

@@ -54,7 +54,10 @@ struct lclass {
     bool skips; /* late requests are dropped where there is a rate */
 
     /* ---- options/workload.c */
-    int64_t records, getcount;
+    int64_t records;
+    struct dist getcount;
+    double miss_ratio, one_hit, churn;
+    bool sizes_per_set;
     const struct model *model; /* NULL: none */
     bool wants_models;         /* only their list */
     struct mix mix;

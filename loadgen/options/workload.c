@@ -5,6 +5,7 @@
  */
 #include "loadgen/options/group.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/num.h"
@@ -13,6 +14,7 @@
 #define RECORDS_MAX 1e12
 /* Only of values that this run has stored itself: others may have another form. */
 #define VERIFY_DEFAULT 0.01
+#define CHURN_MAX 1e9
 
 static const char *
 replace_dist(struct dist *d, const char *text)
@@ -31,6 +33,27 @@ static const char *
 call_valuesize(void *conf, const char *text)
 {
     return replace_dist(&((struct lclass *)conf)->value_size, text);
+}
+
+static const char *
+call_getcount(void *conf, const char *text)
+{
+    struct dist *d = &((struct lclass *)conf)->getcount;
+    const char *wrong = replace_dist(d, text);
+    bool is_fixed = wrong == NULL && d->kind == DIST_FIXED;
+    return is_fixed && (d->a < 1 || d->a > WORKLOAD_GETCOUNT_MAX || floor(d->a) != d->a)
+               ? "a get has between 1 and 1000 keys"
+               : wrong;
+}
+
+static const char *
+call_value_size_per(void *conf, const char *text)
+{
+    struct lclass *c = conf;
+    c->sizes_per_set = strcmp(text, "set") == 0;
+    return c->sizes_per_set || strcmp(text, "key") == 0
+               ? NULL
+               : "values are sized per key or per set";
 }
 
 static const char *
@@ -95,6 +118,12 @@ call_keyorder(void *conf, const char *text)
                             is_seq ? "seq" : "uniform");
 }
 
+#define SHARE_ROW(long_name, field, text)                                                \
+    {                                                                                    \
+        .name = long_name, .kind = OPT_DOUBLE, OF_CLASS(field), .min = 0, .max = 1,      \
+        .error = "the share must be between 0 and 1", .arg = "SHARE", .help = text       \
+    }
+
 /* clang-format off */
 static const struct opt rows[] = {
     {.letter = 'K', .name = "keysize", .kind = OPT_CALL, .call = call_keysize,
@@ -117,10 +146,16 @@ static const struct opt rows[] = {
     {.name = "verify", .kind = OPT_DOUBLE, OF_CLASS(verify), .min = 0, .max = 1,
      .error = "the share of gets must be between 0 and 1", .arg = "SHARE",
      .help = "share of gets whose values are checked (0.01, with --noload 0)"},
-    {.letter = 'G', .name = "getcount", .kind = OPT_INT, OF_CLASS(getcount), .min = 1,
-     .max = WORKLOAD_GETCOUNT_MAX, .arg = "N", .help = "keys in each get (1)"},
-    {.name = "getq-size", .kind = OPT_INT, OF_CLASS(getcount), .min = 1,
-     .max = WORKLOAD_GETCOUNT_MAX, .arg = "N", .help = "the same"},
+    {.letter = 'G', .name = "getcount", .kind = OPT_CALL, .call = call_getcount,
+     .arg = "DIST", .help = "keys in each get, 1000 at most (1)"},
+    {.name = "getq-size", .kind = OPT_CALL, .call = call_getcount, .arg = "DIST",
+     .help = "the same"},
+    SHARE_ROW("miss-ratio", miss_ratio, "share of the keys of gets that are never stored (0)"),
+    SHARE_ROW("one-hit", one_hit, "share of keys that one request alone has (0)"),
+    {.name = "churn", .kind = OPT_DOUBLE, OF_CLASS(churn), .min = 0, .max = CHURN_MAX,
+     .arg = "N", .help = "records a second that new ones replace (0)"},
+    {.name = "value-size-per", .kind = OPT_CALL, .call = call_value_size_per,
+     .arg = "key|set", .help = "what has a length of its own: a key or each set (key)"},
     {.name = "popularity", .kind = OPT_CALL, .call = call_popularity, .arg = "LAW",
      .help = "which keys: uniform zipf:T latest hotset:H:P normal seq etc ... (uniform)"},
     {.name = "keyorder", .kind = OPT_CALL, .call = call_keyorder, .arg = "seq|random",
@@ -136,7 +171,7 @@ static void
 init(struct lclass *c)
 {
     c->records = 10000;
-    c->getcount = 1;
+    c->getcount = dist_fixed(1);
     c->key_size = dist_fixed(30);
     c->value_size = dist_fixed(200);
     c->expiry = dist_fixed(0);
@@ -183,10 +218,26 @@ check_codec(const struct lclass *c)
         return "the protocol has no words for what is to be asked for";
     }
     if (!c->codec->has_multiget &&
-        (c->getcount > 1 || mix_share(&c->mix, MIX_SCAN) > 0)) {
+        (dist_size_max(&c->getcount, 1, WORKLOAD_GETCOUNT_MAX) > 1 ||
+         mix_share(&c->mix, MIX_SCAN) > 0)) {
         return "the protocol asks for one key at a time";
     }
     return NULL;
+}
+
+static const char *
+check_odds(const struct lclass *c)
+{
+    if (c->miss_ratio + c->one_hit > 1) {
+        return "--miss-ratio and --one-hit are together at most 1";
+    }
+    if (c->churn > 0 && mix_share(&c->mix, MIX_INSERT) > 0) {
+        return "--churn and inserts (--ops) contradict each other";
+    }
+    return c->sizes_per_set && c->verify > 0
+               ? "values that have another length in each set cannot be checked: "
+                 "--value-size-per=set goes without --verify"
+               : NULL;
 }
 
 static const char *
@@ -196,14 +247,16 @@ settle(struct lclass *c)
         c->no_load = true;
     }
     if (c->verify < 0) {
-        c->verify = c->no_load ? 0 : VERIFY_DEFAULT;
+        c->verify = c->no_load || c->sizes_per_set ? 0 : VERIFY_DEFAULT;
     }
-    return check_codec(c);
+    const char *wrong = check_codec(c);
+    return wrong != NULL ? wrong : check_odds(c);
 }
 
 static void
 fini(struct lclass *c)
 {
+    dist_fini(&c->getcount);
     dist_fini(&c->key_size);
     dist_fini(&c->value_size);
     dist_fini(&c->expiry);

@@ -299,7 +299,7 @@ write_load(struct json *j, const struct result *r, const struct lclass *c,
     json_u64(j, "depth", (uint64_t)c->depth);
     json_text(j, "workload", c->model != NULL ? c->model->name : "custom");
     json_u64(j, "records", (uint64_t)c->records);
-    json_u64(j, "getcount", (uint64_t)c->getcount);
+    json_number(j, "getcount", dist_mean(&c->getcount));
     json_number(j, "update", mix_share_of_updates(&c->mix));
     json_number(j, "time", o->time_s);
     json_number(j, "warmup", o->warmup_s);

@@ -132,7 +132,7 @@ put_store(struct lconn *c, const struct workload *w, const struct lconn_request 
         .key = key,
         .key_len = workload_put_key(w, r->keys[0], key),
         .exptime = workload_expiry(w, r->keys[0]),
-        .value_len = workload_value_len(w, r->keys[0]),
+        .value_len = workload_set_len(w, r->keys[0], c->put),
         .cas = r->cas,
     };
     p += c->codec->put_store(p, &store);
@@ -411,7 +411,7 @@ finish_key(struct lconn *c, const struct workload *w, unsigned i,
 {
     const struct lconn_op *op = &c->ops[c->head];
     uint64_t key = keys_at(c, c->head)[i];
-    if (value == NULL && w->conf.fills) {
+    if (value == NULL && w->conf.fills && !workload_is_absent(key)) {
         add_todo(c, CODEC_SET, key, 0);
     } else if (op->then == THEN_SET) {
         add_todo(c, CODEC_SET, key, 0);

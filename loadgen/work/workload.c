@@ -41,19 +41,23 @@ workload_init(struct workload *w, const struct workload_conf *conf)
 {
     must(conf->records > 0 && conf->records <= WORKLOAD_KEYS_END && conf->mix.count > 0);
     must(conf->verify >= 0 && conf->verify <= 1);
-    must(conf->getcount >= 1 && conf->getcount <= WORKLOAD_GETCOUNT_MAX);
     char digits[NUM_U64_DIGITS];
     *w = (struct workload){.conf = *conf};
     w->prefix_len = strlen(conf->key_prefix);
-    bool grows = mix_share(&conf->mix, MIX_INSERT) > 0;
-    w->digits =
-        (unsigned)num_put_u64(digits, (grows ? WORKLOAD_KEYS_END : conf->records) - 1);
+    w->has_odds = conf->miss_ratio > 0 || conf->one_hit > 0;
+    bool grows = mix_share(&conf->mix, MIX_INSERT) > 0 || conf->churn > 0;
+    uint64_t keys_end = w->has_odds ? WORKLOAD_ODDS_END
+                        : grows     ? WORKLOAD_KEYS_END
+                                    : conf->records;
+    w->digits = (unsigned)num_put_u64(digits, keys_end - 1);
     w->key_min = w->prefix_len + w->digits;
     uint64_t end = dist_size_max(&conf->value_size, 0, UINT64_MAX);
     w->value_cap = end == UINT64_MAX ? WORKLOAD_VALUE_CAP : end;
     bool scans = mix_share(&conf->mix, MIX_SCAN) > 0;
+    w->keys_max = (unsigned)dist_size_max(&conf->getcount, 1, WORKLOAD_GETCOUNT_MAX);
+    w->getcount = conf->getcount.kind == DIST_FIXED ? w->keys_max : 0;
     w->keys_max =
-        scans && conf->getcount < WORKLOAD_SCAN_MAX ? WORKLOAD_SCAN_MAX : conf->getcount;
+        scans && w->keys_max < WORKLOAD_SCAN_MAX ? WORKLOAD_SCAN_MAX : w->keys_max;
     double counted = mix_share(&conf->mix, MIX_INCR);
     w->counter_every = counted > 0 ? (uint64_t)fmin(round(1 / counted), 1000) : 0;
     popularity_init(&w->conf.popularity, conf->records);
@@ -112,6 +116,24 @@ workload_value_len(const struct workload *w, uint64_t key)
         return WORKLOAD_COUNTER_LEN;
     }
     return size_of(&w->conf.value_size, key, PURPOSE_VALUE, 0, w->value_cap);
+}
+
+size_t
+workload_set_len(const struct workload *w, uint64_t key, uint64_t salt)
+{
+    const struct dist *size = &w->conf.value_size;
+    if (likely(!w->conf.sizes_per_set) || workload_is_counter(w, key)) {
+        return workload_value_len(w, key);
+    }
+    double u = unit_of(rng_mix(salt, key, PURPOSE_VALUE), PURPOSE_VALUE);
+    return dist_size(size, u, 0, w->value_cap);
+}
+
+uint64_t
+workload_drift(const struct workload *w, uint64_t elapsed_ns)
+{
+    double drift = w->conf.churn * (double)elapsed_ns / 1e9;
+    return (uint64_t)fmin(drift, (double)(WORKLOAD_KEYS_END - w->conf.records));
 }
 
 int32_t

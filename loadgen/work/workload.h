@@ -32,15 +32,24 @@
 #define WORKLOAD_KEYS_END (UINT64_C(1) << 40)
 /* Longer times to live are dates to memcached. */
 #define WORKLOAD_EXPIRY_MAX 2592000
+/* Above them are keys that are asked for and never stored, then those that one request alone
+ * has; as many of each. */
+#define WORKLOAD_ABSENT WORKLOAD_KEYS_END
+#define WORKLOAD_ONCE (2 * WORKLOAD_KEYS_END)
+#define WORKLOAD_ODDS_END (3 * WORKLOAD_KEYS_END)
 /* Values of keys that are counted up: digits, which incr does not make longer. */
 #define WORKLOAD_COUNTER_LEN 10
 
 struct workload_conf {
     uint64_t records;
     struct mix mix;
-    bool fills;    /* a set follows each miss */
-    double verify; /* share of gets whose values are checked, 0 to 1 */
-    unsigned getcount;
+    bool fills;           /* a set follows each miss */
+    double verify;        /* share of gets whose values are checked, 0 to 1 */
+    struct dist getcount; /* keys of a get */
+    double miss_ratio;    /* share of the keys of gets that are absent, 0 to 1 */
+    double one_hit;       /* share of all keys that no other request has, 0 to 1 */
+    double churn;         /* records a second that new ones replace */
+    bool sizes_per_set;   /* each set draws the size of its value; nothing is verified */
     const char *key_prefix;
     struct dist key_size;
     struct dist value_size;
@@ -55,6 +64,8 @@ struct workload {
     size_t key_min;  /* prefix and digits */
     uint64_t value_cap;
     unsigned keys_max;      /* of one request */
+    unsigned getcount;      /* keys of each get; 0: drawn */
+    bool has_odds;          /* some keys are none of the records */
     uint64_t counter_every; /* keys divisible by it hold counters; 0: none does */
     char *content;          /* all values are parts of it */
 };
@@ -87,13 +98,34 @@ workload_is_counter(const struct workload *w, uint64_t key)
     return w->counter_every != 0 && key % w->counter_every == 0;
 }
 
+/* Records that have been replaced so long after the begin of the run. */
+uint64_t workload_drift(const struct workload *w, uint64_t elapsed_ns);
+
+/* The working set is a window of `records` keys that moves up: which of them has the place of
+ * record `key` once `drift` have been replaced. */
+static inline uint64_t
+workload_slide(const struct workload *w, uint64_t key, uint64_t drift)
+{
+    uint64_t records = w->conf.records;
+    return drift == 0 ? key : drift + (key + records - drift % records) % records;
+}
+
+static inline bool
+workload_is_absent(uint64_t key)
+{
+    return key >= WORKLOAD_ABSENT && key < WORKLOAD_ONCE;
+}
+
 /* Writes the key's text, at most WORKLOAD_KEY_MAX bytes; returns its length. */
 size_t workload_put_key(const struct workload *w, uint64_t key, char *dst);
 /* Whether text, as a reply has it, is the key's. */
 bool workload_is_key(const struct workload *w, uint64_t key, const char *text,
                      size_t len);
 size_t workload_value_len(const struct workload *w, uint64_t key);
-/* workload_value_len bytes: after workload_open. */
+/* The length of the value that a set stores: that, or with sizes_per_set one that depends on
+ * `salt`, too, another for each set. */
+size_t workload_set_len(const struct workload *w, uint64_t key, uint64_t salt);
+/* workload_value_len_max bytes, those of the value first: after workload_open. */
 const char *workload_value(const struct workload *w, uint64_t key);
 /* Whether these bytes, from the value's byte `at` on, are what the value has there. */
 bool workload_is_value(const struct workload *w, uint64_t key, uint64_t at,

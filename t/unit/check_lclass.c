@@ -63,7 +63,7 @@ START_TEST(test_inheritance)
     ck_assert_int_eq(a->qps, 2000);
     ck_assert_int_eq(a->depth, 3);
     ck_assert_int_eq(a->connections, 7);
-    ck_assert_int_eq(a->getcount, 5);
+    ck_assert_double_eq(a->getcount.a, 5);
     ck_assert_str_eq(a->key_prefix, "x");
     ck_assert_ptr_nonnull(a->model);
     ck_assert(!a->no_load);
@@ -117,7 +117,7 @@ START_TEST(test_antagonists)
     ck_assert_int_eq(c[1].qps, 0);
     ck_assert_int_eq(c[1].connections, 16);
     ck_assert_int_eq(c[1].depth, 9);
-    ck_assert_int_eq(c[2].getcount, 100);
+    ck_assert_double_eq(c[2].getcount.a, 100);
     ck_assert_int_eq(c[3].qps, 50);
     ck_assert_double_eq(dist_mean(&c[3].value_size), 500000);
     ck_assert_str_eq(c[3].key_prefix, "l:");

@@ -22,7 +22,8 @@ static int peer;
 static void
 set_up(void)
 {
-    struct workload_conf conf = {.records = 1000, .getcount = 3, .key_prefix = "k"};
+    struct workload_conf conf = {
+        .records = 1000, .getcount = dist_fixed(3), .key_prefix = "k"};
     ck_assert_ptr_null(mix_parse(&conf.mix, "get:1,cas:1,rmw:1"));
     int pair[2];
     ck_assert_ptr_null(dist_parse(&conf.key_size, "5"));

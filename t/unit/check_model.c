@@ -145,7 +145,8 @@ static void
 make(struct ask *a, struct lconn *c, const char *popularity, const char *ops,
      unsigned thread)
 {
-    struct workload_conf conf = {.records = 100, .getcount = 1, .key_prefix = ""};
+    struct workload_conf conf = {
+        .records = 100, .getcount = dist_fixed(1), .key_prefix = ""};
     conf.key_size = dist_fixed(30);
     conf.value_size = dist_fixed(10);
     ck_assert_ptr_null(mix_parse(&conf.mix, ops));

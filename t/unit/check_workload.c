@@ -16,7 +16,8 @@
 static struct workload_conf
 conf_of(uint64_t records, const char *key_size, const char *value_size)
 {
-    struct workload_conf conf = {.records = records, .getcount = 1, .key_prefix = ""};
+    struct workload_conf conf = {
+        .records = records, .getcount = dist_fixed(1), .key_prefix = ""};
     ck_assert_ptr_null(dist_parse(&conf.key_size, key_size));
     ck_assert_ptr_null(dist_parse(&conf.value_size, value_size));
     ck_assert_ptr_null(dist_parse(&conf.expiry, "0"));
@@ -274,6 +275,49 @@ START_TEST(test_load_slices)
 }
 END_TEST
 
+/* So many keys leave as time goes on and as many come; the others keep their places. */
+START_TEST(test_drift)
+{
+    struct workload w;
+    struct workload_conf conf = conf_of(10, "30", "200");
+    conf.churn = 1000;
+    ck_assert_ptr_null(workload_init(&w, &conf));
+    ck_assert_uint_eq(workload_drift(&w, 0), 0);
+    ck_assert_uint_eq(workload_drift(&w, 2500000), 2);
+    ck_assert_uint_eq(workload_drift(&w, UINT64_MAX), WORKLOAD_KEYS_END - 10);
+    for (uint64_t drift = 0; drift < 35; drift++) {
+        unsigned moved = 0;
+        bool seen[10] = {false};
+        for (uint64_t key = 0; key < 10; key++) {
+            uint64_t now = workload_slide(&w, key, drift);
+            ck_assert_uint_eq(now % 10, key);
+            ck_assert(now >= drift && now < drift + 10 && !seen[now - drift]);
+            seen[now - drift] = true;
+            moved += now != workload_slide(&w, key, drift + 1);
+        }
+        ck_assert_uint_eq(moved, 1);
+    }
+}
+END_TEST
+
+START_TEST(test_sizes_per_set)
+{
+    struct workload w;
+    struct workload_conf conf = conf_of(10, "30", "uniform:100,200");
+    ck_assert_ptr_null(workload_init(&w, &conf));
+    ck_assert_uint_eq(workload_set_len(&w, 3, 1), workload_value_len(&w, 3));
+    conf.sizes_per_set = true;
+    ck_assert_ptr_null(workload_init(&w, &conf));
+    double sum = 0;
+    for (uint64_t salt = 0; salt < 10000; salt++) {
+        size_t len = workload_set_len(&w, 3, salt);
+        ck_assert(len >= 100 && len <= 200);
+        sum += (double)len;
+    }
+    ck_assert_double_eq_tol(sum / 10000, 150, 5 * 29 / 100.0);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -290,6 +334,8 @@ main(void)
     tcase_add_test(tc, test_counters);
     tcase_add_test(tc, test_refused);
     tcase_add_test(tc, test_load_slices);
+    tcase_add_test(tc, test_drift);
+    tcase_add_test(tc, test_sizes_per_set);
     suite_add_tcase(s, tc);
     return run_suite(s);
 }
