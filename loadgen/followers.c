@@ -441,6 +441,18 @@ followers_in(const struct followers *l, enum follower_state state)
     return n;
 }
 
+bool
+followers_are_ready(const struct followers *l)
+{
+    for (unsigned i = 0; i < l->count; i++) {
+        /* The word that it is ready may overtake its time. */
+        if (l->all[i].state != FOLLOWER_READY || l->all[i].align.count < STAMPS_FIRST) {
+            return false;
+        }
+    }
+    return true;
+}
+
 void
 followers_close(struct followers *l)
 {

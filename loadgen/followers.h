@@ -83,6 +83,8 @@ void followers_wake(struct followers *l);
 void followers_wait(struct followers *l);
 /* How many are in this state. With the mutex held. */
 unsigned followers_in(const struct followers *l, enum follower_state state);
+/* Whether all have loaded and told their time. With the mutex held. */
+bool followers_are_ready(const struct followers *l);
 /* It is of no more use. With the mutex held. */
 void follower_lose(struct followers *l, struct follower *k, const char *why);
 /* Ends the thread and the connections. */

@@ -87,8 +87,7 @@ await_ready(struct leader *l)
     enum exit_status status = EXIT_VALID;
     bool was_ended = false;
     PTHREAD_OK(pthread_mutex_lock(&k->mutex));
-    while (followers_in(k, FOLLOWER_READY) < k->count &&
-           followers_in(k, FOLLOWER_LOST) == 0 && !was_ended) {
+    while (!followers_are_ready(k) && followers_in(k, FOLLOWER_LOST) == 0 && !was_ended) {
         followers_wait(k);
         was_ended = take_signal(l);
     }
@@ -276,6 +275,7 @@ order_start(struct leader *l, const struct run_shot *shot)
     k->is_fresh = shot->is_fresh;
     k->begin = clock_now() + lead;
     k->wants_start = true;
+    k->wants_stop = false; /* it was asked of the attempt before */
     followers_wake(k);
 }
 
