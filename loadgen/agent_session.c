@@ -23,6 +23,9 @@
 #define LOOK (100 * NSEC_PER_MSEC)       /* at the lease, at the latest */
 #define GOODBYE NSEC_PER_SEC             /* for a last word to get on its way */
 #define UNTIL_CONFIG (30 * NSEC_PER_SEC) /* a leader has others to connect to */
+/* A leader that has ended may come again before the process that served it is gone. */
+#define HANDOVER (2 * NSEC_PER_SEC)
+#define HANDOVER_LOOK (10 * NSEC_PER_MSEC)
 #define BEGIN_MAX (60 * NSEC_PER_SEC)
 #define RATE_MAX 1e9
 
@@ -314,7 +317,7 @@ configure(struct session *s, const struct frame *f)
     return wrong;
 }
 
-/* The share of each class. */
+/* The share of each class; *sum is the highest rate that comes of them, 0 without a limit. */
 static bool
 take_rates(struct work *w, const struct frame *f, double *sum)
 {
@@ -331,7 +334,8 @@ take_rates(struct work *w, const struct frame *f, double *sum)
             return false;
         }
         is_closed = is_closed || w->rates[i] == 0;
-        *sum += w->rates[i];
+        /* Not the mean of a schedule: it may ask for all in one moment. */
+        *sum += schedule_peak(&w->options.classes[i].traffic.schedule, w->rates[i]);
     }
     *sum = is_closed ? 0 : *sum;
     return true;
@@ -383,8 +387,8 @@ on_frame(struct session *s, const struct frame *f, nsec_t heard)
         }
         break;
     case MESSAGE_CONFIG:
-        lease_renew(&s->lease, heard);
         wrong = configure(s, f);
+        lease_renew(&s->lease, clock_now()); /* finding addresses may have taken long */
         break;
     case MESSAGE_START:
         wrong = start_run(s, f);
@@ -467,14 +471,30 @@ look_after(struct session *s)
     s->is_over = s->is_over || (rc > 0 && fds[2].revents != 0) || is_late;
 }
 
+static bool
+become_owner(struct session *s)
+{
+    const struct timespec pause = {0, (long)HANDOVER_LOOK};
+    nsec_t until = clock_now() + HANDOVER;
+    for (;;) {
+        int nobody = 0;
+        if (atomic_compare_exchange_strong(&s->conf->shared->owner, &nobody,
+                                           (int)getpid())) {
+            return true;
+        }
+        if (clock_now() >= until) {
+            return false;
+        }
+        nanosleep(&pause, NULL);
+    }
+}
+
 /* One leader at a time: the first that has the key. */
 static bool
 take_charge(struct session *s)
 {
-    int nobody = 0;
     atomic_store(&s->conf->shared->failures, 0);
-    if (!atomic_compare_exchange_strong(&s->conf->shared->owner, &nobody,
-                                        (int)getpid())) {
+    if (!become_owner(s)) {
         end_with(s, MESSAGE_BUSY, "is busy with another leader");
         return false;
     }

@@ -130,11 +130,28 @@ settle_agent(struct options *o)
     return NULL;
 }
 
+/* Shares of a rate can be split. */
+static bool
+has_rates_of_its_own(const struct schedule *s)
+{
+    for (unsigned i = 0; i < s->count; i++) {
+        if (!s->points[i].is_share && s->points[i].rate > 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static const char *
 settle(struct options *o)
 {
     if (o->is_agent) {
         return settle_agent(o);
+    }
+    for (unsigned i = 0; o->agents_len > 0 && i < o->classes_len; i++) {
+        if (has_rates_of_its_own(&o->classes[i].traffic.schedule)) {
+            return "with --agent the rates of a schedule are percentages of --qps";
+        }
     }
     if (o->is_insecure_agent || o->allows_udp || o->agent_allow.count > 0 ||
         o->agent_max_qps > 0 || o->agent_max_conns > 0 || o->agent_max_time > 0) {

@@ -26,6 +26,17 @@ schedule_has_shares(const struct schedule *s)
     return false;
 }
 
+double
+schedule_peak(const struct schedule *s, double rate)
+{
+    double peak = s->count > 0 ? 0 : rate;
+    for (unsigned i = 0; i < s->count; i++) {
+        const struct schedule_point *p = &s->points[i];
+        peak = fmax(peak, p->is_share ? p->rate * rate : p->rate);
+    }
+    return peak;
+}
+
 void
 schedule_fini(struct schedule *s)
 {

@@ -54,6 +54,9 @@ bool schedule_varies(const struct schedule *s);
 /* Whether a rate must be given elsewhere. */
 bool schedule_has_shares(const struct schedule *s);
 
+/* The highest rate there is, when `rate` is what 100 % is. */
+double schedule_peak(const struct schedule *s, double rate);
+
 struct schedule_run {
     double rate;    /* given elsewhere: what 100 % is */
     double lead_s;  /* warm-up before the window */

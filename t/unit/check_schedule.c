@@ -299,9 +299,14 @@ START_TEST(test_bad_texts)
     }
     ck_assert_ptr_null(schedule_parse(&s, "const"));
     ck_assert(!schedule_varies(&s));
+    ck_assert_double_eq_tol(schedule_peak(&s, 7), 7, 1e-9);
+    schedule_fini(&s);
+    ck_assert_ptr_null(schedule_parse(&s, "square:10:50:1:0.5"));
+    ck_assert_double_eq_tol(schedule_peak(&s, 7), 50, 1e-9);
     schedule_fini(&s);
     ck_assert_ptr_null(schedule_parse(&s, "const:200%"));
     ck_assert(schedule_has_shares(&s));
+    ck_assert_double_eq_tol(schedule_peak(&s, 7), 14, 1e-9);
     run.rate = 6e7;
     ck_assert_ptr_nonnull(schedule_settle(&settled, &s, &run));
     schedule_fini(&s);
