@@ -10,54 +10,11 @@ use IO::Select;
 use IO::Socket::INET;
 use Test::More;
 use MCLoad;
+use MCSwarm;
 use MCTest;
 
 my $mcload = $ENV{MCLOAD} || './loadgen/mcload';
 my $dir = scratch_dir();
-my $main_pid = $$;
-my %agents;
-
-sub end_agent {
-    my ($at, $signal) = @_;
-    my $pid = delete $agents{$at} or return;
-    kill $signal // 'TERM', $pid;
-    waitpid $pid, 0;
-    return $? >> 8;
-}
-
-END {
-    if ($$ == $main_pid) {
-        local $?;
-        end_agent($_, 'KILL') for keys %agents;
-    }
-}
-
-# An agent on an address of its own; returns "host:port" once it listens.
-sub start_agent {
-    my ($host, @args) = @_;
-    my $at = "$host:" . free_port();
-    my $err = "$dir/agent.$at.err";
-    my $pid = fork // die "fork: $!";
-    if (!$pid) {
-        open STDERR, '>', $err or die;
-        exec $mcload, "--agent-mode=$at", @args or die "exec: $!";
-    }
-    $agents{$at} = $pid;
-    wait_until(sub { `cat $err 2>/dev/null` =~ /listens on/ }) or die "no agent on $at";
-    return $at;
-}
-
-sub key_file {
-    my ($name, $text, $mode) = @_;
-    my $file = "$dir/$name";
-    unlink $file;
-    open my $fh, '>', $file or die;
-    print $fh $text;
-    close $fh;
-    chmod $mode // 0600, $file;
-    return $file;
-}
-
 my $server = start_server();
 my $at = '127.0.0.1:' . $server->port;
 my @agents = map { start_agent("127.0.0.$_") } 2 .. 4;
@@ -114,6 +71,11 @@ refused('time', $narrow, qr/refuses: a longer run .*/, @small, '-t', 3);
 $run = mcload('-a', $narrow, @small, '-q', 101, '-t', 0.2);
 is($run->{status}, 3, 'rate: the run is no good');
 like($run->{err}, qr/is lost: refuses: more requests a second/, 'rate: a line says why');
+$run = mcload('-a', $narrow, @small, '-t', 0.2, '--schedule=square:10%:210%:20ms:0.5');
+is($run->{status}, 3, 'peaks of the rate: the run is no good');
+like($run->{err}, qr/is lost: refuses: more requests a second/, 'peaks of the rate: a line says why');
+$run = mcload('-a', $narrow, @small, '-t', 0.2, '--schedule=square:10:50:20ms:0.5');
+is($run->{status}, 1, 'rates that cannot be shared out: usage');
 $run = mcload('-a', $narrow, '-s', $at, '-t', 0.1, '--popularity=cdf:/etc/passwd');
 is($run->{status}, 1, 'files: usage');
 
@@ -248,16 +210,41 @@ $run = mcload('-a', $agents[0], @small, '-t', 0.1, '--class=a:{-d 4}');
 is($run->{status}, 1, 'a class that agents cannot take: usage');
 like($run->{err}, qr/agents take classes of long options/, '... and a line says why');
 
+# ---- a leader that is ended ----------------------------------------------------------------
+
+sub ended_leader {
+    my ($signal) = @_;
+    my $stats = mem_stats($server->control);
+    my $pid = fork // die;
+    if (!$pid) {
+        open STDOUT, '>', "$dir/ended" or die;
+        exec $mcload, @lead, '-r', 1000, '-l', 0, '--noload', '-q', 1000, '-t', 600 or die;
+    }
+    ok(wait_until(sub { mem_stats($server->control)->{cmd_get} > $stats->{cmd_get} + 100 }),
+        "$signal: a run is on");
+    kill $signal, $pid;
+    waitpid $pid, 0;
+    my $status = $?;
+    ok(wait_until(sub { mem_stats($server->control)->{curr_connections}
+                <= $stats->{curr_connections} }), "$signal: the agents are gone from the server");
+    return $status;
+}
+
+is(ended_leader('TERM') >> 8, 3, 'SIGTERM on the leader ends the run');
+like(`cat $dir/ended`, qr/^INVALID: .*interrupted/m, '... and what was sent is told');
+ended_leader('KILL');
+
 # ---- losing an agent ---------------------------------------------------------------------
 
 sub lose_one {
     my ($policy) = @_;
     my $victim = start_agent('127.0.0.7');
+    my $killed = agent_pid($victim);
     my $gets = mem_stats($server->control)->{cmd_get};
     my $pid = fork // die;
     if (!$pid) {
         wait_until(sub { mem_stats($server->control)->{cmd_get} > $gets + 200 });
-        kill 'KILL', $agents{$victim};
+        kill 'KILL', $killed;
         require POSIX;
         POSIX::_exit(0);
     }
@@ -284,16 +271,10 @@ cmp_ok($run->{json}{'totals.offered'}, '>', 1600, 'repeat: with the whole rate')
 # ---- a UNIX socket -------------------------------------------------------------------------
 
 my $path = "$dir/agent.sock";
-my $pid = fork // die;
-if (!$pid) {
-    open STDERR, '>', '/dev/null';
-    exec $mcload, "--agent-mode=unix:$path" or die;
-}
-$agents{$path} = $pid;
-ok(wait_until(sub { -S $path }), 'an agent on a UNIX socket');
+ok(start_agent("unix:$path"), 'an agent on a UNIX socket');
 $run = mcload_json('-a', "unix:$path", @small, '-t', 0.3);
 cmp_ok($run->{json}{'totals.achieved'} // 0, '>', 0, 'it works') or diag($run->{err});
-is(end_agent($path), 0, 'SIGTERM ends an agent with status 0');
+is(end_agent("unix:$path"), 0, 'SIGTERM ends an agent with status 0');
 ok(!-e $path, 'and its socket is gone');
 
 is(end_agent($_), 0, "$_ ends") for @agents;

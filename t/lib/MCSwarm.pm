@@ -1,0 +1,64 @@
+# Agents of mcload, which end with the test.
+package MCSwarm;
+
+use strict;
+use warnings;
+use Exporter 'import';
+use MCTest;
+
+our @EXPORT = qw(start_agent end_agent agent_pid key_file);
+
+my $mcload = $ENV{MCLOAD} || './loadgen/mcload';
+my $main_pid = $$;
+my %agents;
+
+# An agent on an address, with a free port unless there is one; returns "host:port" once it
+# listens. The first argument may be a list: a command that runs it.
+sub start_agent {
+    my ($at, @args) = @_;
+    my @wrap = ref $at ? @$at : ();
+    $at = shift @args if @wrap;
+    $at .= ':' . free_port() if $at !~ /:/;
+    my $err = scratch_dir() . "/agent.$at.err";
+    $err =~ s{unix:.*/}{};
+    unlink $err;
+    my $pid = fork // die "fork: $!";
+    if (!$pid) {
+        open STDERR, '>', $err or die;
+        exec @wrap, $mcload, "--agent-mode=$at", @args or die "exec: $!";
+    }
+    $agents{$at} = $pid;
+    wait_until(sub { `cat $err 2>/dev/null` =~ /listens on/ }) or die "no agent on $at";
+    return $at;
+}
+
+sub agent_pid { return $agents{$_[0]}; }
+
+# Its exit status.
+sub end_agent {
+    my ($at, $signal) = @_;
+    my $pid = delete $agents{$at} or return;
+    kill $signal // 'TERM', $pid;
+    waitpid $pid, 0;
+    return $? >> 8;
+}
+
+sub key_file {
+    my ($name, $text, $mode) = @_;
+    my $file = scratch_dir() . "/$name";
+    unlink $file;
+    open my $fh, '>', $file or die;
+    print $fh $text;
+    close $fh;
+    chmod $mode // 0600, $file;
+    return $file;
+}
+
+END {
+    if ($$ == $main_pid) {
+        local $?;
+        end_agent($_, 'KILL') for keys %agents;
+    }
+}
+
+1;
