@@ -164,8 +164,11 @@ chan_next(struct chan *c, struct frame *f)
     if (c->max == 0) {
         return CHAN_LOST;
     }
-    enum frame_status status = frame_parse(c->in + c->in_at, c->in_len - c->in_at, c->max,
-                                           c->seal.is_on ? FRAME_MAC : 0, f, &taken);
+    enum frame_status status = FRAME_MORE;
+    if (c->in_len > c->in_at) {
+        status = frame_parse(c->in + c->in_at, c->in_len - c->in_at, c->max,
+                             c->seal.is_on ? FRAME_MAC : 0, f, &taken);
+    }
     if (status == FRAME_MORE) {
         return c->error != NULL ? CHAN_LOST : CHAN_NONE;
     }

@@ -47,7 +47,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         must(tally_init(&sum));
         is_ready = true;
     }
-    if (size == 0) {
+    if (size < 2) {
         return 0;
     }
     size_t mac_len = data[0] % 2 == 1 ? FRAME_MAC : 0;
