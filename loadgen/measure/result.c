@@ -189,7 +189,8 @@ result_judge(struct result *r)
     double cpu = busiest(r);
     double rate = result_ratio(good, offered);
     double adherence = result_ratio((double)ctr_get(&t->within[WITHIN_1MS]), offered);
-    double errors = (double)tally_error_sum(t);
+    double wrong = (double)ctr_get(&t->errors[TALLY_WRONG]);
+    double errors = (double)tally_error_sum(t) - wrong;
     /* Several classes are judged each for itself. */
     bool judged = r->classes_len <= 1 && !r->is_antagonist;
     bool paced = judged && r->is_open && offered > 0;
@@ -206,6 +207,7 @@ result_judge(struct result *r)
     c[CHECK_ADHERENCE] = (struct check){paced, adherence >= RESULT_ADHERENCE_MIN,
                                         adherence, RESULT_ADHERENCE_MIN};
     c[CHECK_ERRORS] = (struct check){judged, errors == 0, errors, 0};
+    c[CHECK_VALUES] = (struct check){judged, wrong == 0, wrong, 0};
     c[CHECK_COMPLETE] =
         (struct check){true, !r->was_interrupted, r->was_interrupted ? 1 : 0, 0};
     double lost = lost_agents(r);
@@ -221,7 +223,7 @@ static const char *const check_names[] = {
     [CHECK_RATE] = "achieved_rate",  [CHECK_ADHERENCE] = "adherence_1ms",
     [CHECK_ERRORS] = "errors",       [CHECK_COMPLETE] = "interrupted",
     [CHECK_SEARCH] = "search",       [CHECK_AGENTS] = "agents_lost",
-    [CHECK_STEADY] = "stationarity",
+    [CHECK_STEADY] = "stationarity", [CHECK_VALUES] = "verification",
 };
 static_assert(sizeof check_names / sizeof check_names[0] == CHECKS, "one name each");
 

@@ -36,6 +36,7 @@ enum result_check {
     CHECK_STEADY,   /* latency and hit ratio are those of one state */
     CHECK_SEARCH,   /* found a rate, and not only how much the client can send */
     CHECK_AGENTS,   /* none was lost */
+    CHECK_VALUES,   /* what was looked at is what was stored; apart from errors */
     CHECKS,
 };
 

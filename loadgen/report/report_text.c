@@ -333,6 +333,9 @@ print_failed_checks(const struct result *r, const char *class, const char **befo
             fputs(c[i].value > 0 ? "the client was the limit" : "no rate met the goal",
                   out);
             break;
+        case CHECK_VALUES:
+            fprintf(out, "%.0f verification errors", c[i].value);
+            break;
         case CHECK_AGENTS:
             fprintf(out, "%.0f agents lost", c[i].value);
             break;

@@ -267,6 +267,24 @@ START_TEST(test_verdicts)
 }
 END_TEST
 
+/* Of a name of its own: the server's data are wrong, not its replies. */
+START_TEST(test_verification)
+{
+    ctr_add(&result.total.errors[TALLY_WRONG], 2);
+    result_judge(&result);
+    ck_assert(!result.is_valid);
+    ck_assert(result.checks[CHECK_ERRORS].is_good);
+    ck_assert(result.checks[CHECK_VALUES].applies);
+    ck_assert(!result.checks[CHECK_VALUES].is_good);
+    ck_assert_double_eq(result.checks[CHECK_VALUES].value, 2);
+    ck_assert_str_eq(result_check_name(CHECK_VALUES), "verification");
+    char *text = text_of();
+    ck_assert_ptr_nonnull(strstr(text, "INVALID: 2 verification errors"));
+    ck_assert_ptr_nonnull(strstr(text, "Errors = 2 (wrong_value 2)\n"));
+    free(text);
+}
+END_TEST
+
 /* 40 looks 25 ms apart; latencies of the second half are `later` times those of the first. */
 static void
 make_series(uint64_t later)
@@ -448,6 +466,7 @@ main(void)
     tcase_add_test(tc, test_latency_from_issue);
     tcase_add_test(tc, test_censored);
     tcase_add_test(tc, test_quantile_rules);
+    tcase_add_test(tc, test_verification);
     tcase_add_loop_test(tc, test_verdicts, 0,
                         CHECK_STEADY); /* which has its own; a search is not judged */
     tcase_add_loop_test(tc, test_stationarity, 0, 2);
