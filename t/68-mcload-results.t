@@ -44,8 +44,10 @@ is(scalar(() = $run->{out} =~ /read/g), 1, 'the letters "read" stand in the tabl
 my $text = read_file("$dir/a.json");
 is(scalar(() = $text =~ /"start": /g), 3, 'the intervals are in the JSON');
 my $one = json_of("$dir/a.json");
-ok($one->{"latency.intended.ci.p95.$_"} =~ /^[\d.]+$/, "p95: $_") for qw(low effective enough_s);
-cmp_ok($one->{'latency.intended.ci.p95.low'}, '<=', $one->{'latency.intended.pct.p95'},
+ok($one->{"latency.intended.ci.p95.$_"} =~ /^[\d.]+$/, "p95: $_") for qw(effective enough_s);
+# On a busy machine even the requests of this run may be too much alike to say so.
+my $low = $one->{'latency.intended.ci.p95.low'};
+ok($low eq 'null' || $low <= $one->{'latency.intended.pct.p95'},
     'the interval begins below the percentile');
 is($one->{'latency.intended.ci.p99.99.low'}, 'null', 'unknown is null');
 
@@ -151,15 +153,16 @@ SKIP: {
 
     $run = mcload('compare', "$dir/a.json", "$dir/a.json");
     is($run->{status}, 0, 'compare') or diag($run->{err});
-    is(scalar(() = $run->{out} =~ /no difference shown$/mg), 4,
-        'a result does not differ from itself') or diag($run->{out});
+    like($run->{out}, qr/^p50 .*no difference shown$/m, 'a result does not differ from itself')
+        or diag($run->{out});
+    unlike($run->{out}, qr/B is (?:lower|higher)/, '... in nothing') or diag($run->{out});
     like($run->{out}, qr/^p99\.9 .*cannot tell/m, 'what is not known cannot be compared');
     $run = mcload('compare', "$dir/a.json", "$dir/b.json");
     like($run->{out}, qr/^QPS .*B is lower \(-\d/m, 'another rate');
     $run = mcload('compare', "$dir/a.json,$dir/b.json", "$dir/b.json,$dir/a.json");
     unlike($run->{out}, qr/One run a side/, 'groups of runs');
-    cmp_ok(scalar(() = $run->{out} =~ /no difference shown$/mg), '>=', 4,
-        'the same in another order') or diag($run->{out});
+    unlike($run->{out}, qr/B is (?:lower|higher)/, 'the same in another order')
+        or diag($run->{out});
 
     # ---- plot --------------------------------------------------------------------------
 
