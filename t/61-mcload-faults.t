@@ -82,7 +82,7 @@ sub attack {
     my $port = fake_server($code);
     my $file = "$dir/" . scalar(@children) . '.json';
     my $run = run_program({command => [$mcload, '-s', "127.0.0.1:$port", '--noload', '-r', '100',
-        '-t', '0.3', '--json', $file, @args], timeout => 120});
+        '-t', '0.6', '--json', $file, @args], timeout => 120});
     my $text = run_program({command => ['python3', '-m', 'json.tool', '--compact', $file]});
     is($text->{status}, 0, 'the JSON is valid') or diag($text->{err}, $run->{err});
     $run->{json} = $text->{out};
