@@ -50,7 +50,7 @@ cmp_ok($json->{'search.runs'}, '>=', 3, 'JSON: runs');
 cmp_ok($json->{'search.peak_qps'}, '>', 0, 'JSON: peak');
 like($run->{err}, qr/^mcload: peak: .*^mcload: ceiling: /ms, '-v shows the runs');
 
-$run = mcload_json(@base, '--noload', '-t', '0.05', '--search=p50:1ns', '--search-budget=2');
+$run = mcload_json(@base, '--noload', '-t', '0.2', '--search=p50:1ns', '--search-budget=2');
 is($run->{status}, 3, 'a goal that no rate meets: invalid');
 like($run->{out}, qr/^QoS QPS = 0\.0 \([\d.]+\/s, the least rate tried, was missed by [a-z ]+\)$/m, 'no answer');
 like($run->{out}, qr/^INVALID: .*no rate met the goal$/m, 'and why');
@@ -95,13 +95,13 @@ my $check = run_program({command => ['python3', '-c',
     "$dir/scan.json"]});
 is($check->{out}, "200 400 600\n", 'the JSON has an array of runs') or diag($check->{err});
 
-$run = mcload(@base, '--noload', '-t', '0.05', '--scan=200:600:200', '--scan-order=down');
+$run = mcload(@base, '--noload', '-t', '0.2', '--scan=200:600:200', '--scan-order=down');
 is(targets($run), '600 400 200', 'downwards');
-$run = mcload(@base, '--noload', '-t', '0.05', '--scan=100:1000:100', '--scan-order=shuffled');
+$run = mcload(@base, '--noload', '-t', '0.2', '--scan=100:1000:100', '--scan-order=shuffled');
 is(join(' ', sort { $a <=> $b } split ' ', targets($run)), join(' ', map { 100 * $_ } 1 .. 10),
     'shuffled: each load');
 isnt(targets($run), join(' ', map { 100 * $_ } 1 .. 10), 'in another order');
-$run = mcload(@base, '--noload', '-t', '0.05', '--scan=200:400:200', '--repeat=2');
+$run = mcload(@base, '--noload', '-t', '0.2', '--scan=200:400:200', '--repeat=2');
 is(targets($run), '200 200 400 400', 'repeated');
 $run = mcload(@base, '--noload', '-t', '0.1', '--scan=10%:30%:10%');
 my @points = split ' ', targets($run);
@@ -109,17 +109,17 @@ is(scalar @points, 3, 'shares of the peak: a line each');
 ok(abs($points[1] - 2 * $points[0]) < 3 && abs($points[2] - 3 * $points[0]) < 4, 'in proportion')
     or diag("@points");
 cmp_ok($points[0], '>', 10, 'of the peak');
-$run = mcload(@base, '--noload', '-t', '0.05', '-u', '1', '--scan=200:200:1');
+$run = mcload(@base, '--noload', '-t', '0.5', '-u', '1', '--scan=200:200:1');
 like($run->{out}, qr/^update$number{14}$/m, 'updates when there is nothing else');
-$run = mcload(@base, '--noload', '-t', '0.05', '--scan=200:600:200', '--stop-latency=p50:1ns');
+$run = mcload(@base, '--noload', '-t', '0.5', '--scan=200:600:200', '--stop-latency=p50:1ns');
 is(targets($run), '200', '--stop-latency ends it');
-$run = mcload(@base, '--noload', '-t', '0.05', '--scan=200:400:200', '--stop-latency=50:9000000');
+$run = mcload(@base, '--noload', '-t', '0.5', '--scan=200:400:200', '--stop-latency=50:9000000');
 is(targets($run), '200 400', '--stop-latency does not when it is kept');
 
 # ---- repeats and shares --------------------------------------------------------------------
 
 $before = stats();
-$run = mcload(@base, '-t', '0.05', '-q', '200', '--repeat=3', '--json', "$dir/many.json");
+$run = mcload(@base, '-t', '0.2', '-q', '200', '--repeat=3', '--json', "$dir/many.json");
 $after = stats();
 has_verdict($run, '--repeat');
 is(() = $run->{out} =~ /^#type/mg, 3, 'a table for each');
@@ -132,7 +132,7 @@ $run = mcload_json(@base, '--noload', '-t', '0.1', '-q', '20%');
 has_verdict($run, '-q 20%');
 my ($peak) = $run->{out} =~ /^Peak QPS  = ([\d.]+)$/m;
 cmp_ok(abs($run->{json}{'load.qps'} - $peak / 5), '<', 1.1, 'a fifth of the peak');
-$run = mcload_json(@base, '--noload', '-t', '0.05', '--qps=peak');
+$run = mcload_json(@base, '--noload', '-t', '0.2', '--qps=peak');
 is($run->{json}{'load.mode'}, '"closed"', '-q peak is the closed loop');
 
 # ---- what does not go ------------------------------------------------------------------------
@@ -146,7 +146,7 @@ for my $case (
     [['--repeat=0'], qr/between 1/], [['--late=drop'], qr/needs a rate/],
 ) {
     my ($args, $why) = @$case;
-    $run = mcload('-s', $at, '--noload', '-t', '0.05', @$args);
+    $run = mcload('-s', $at, '--noload', '-t', '0.2', @$args);
     is($run->{status}, 1, "@$args is refused");
     like($run->{err}, $why, 'with the reason');
     like($run->{err}, qr/\Amcload: [^\n]+\n\z/, 'in one line');
