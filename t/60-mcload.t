@@ -199,11 +199,12 @@ near_share($json->{'totals.misses'}, $json->{'totals.keys'}, 0.25, 'absent keys'
 is($json->{'totals.sets'}, 0, '... stay absent');
 $json = odd_run('once', '--one-hit=0.25', '--on-miss=set', '--verify=1', '-q', '5k', '-T', '2');
 near_share($json->{'totals.misses'}, $json->{'totals.keys'}, 0.25, 'keys asked for once');
-cmp_ok($json->{'totals.sets'}, '>', 0, '... are stored');
+cmp_ok($json->{'totals.sets'}, '>', 0.5 * $json->{'totals.misses'}, '... are stored');
 $json = odd_run('churn', '--churn=500', '--on-miss=set', '--verify=1', '-q', '5k');
 cmp_ok($json->{'totals.misses'}, '>', 0, 'records that came are missed');
-# 500 a second come, also while the last replies are waited for; two connections may ask at once.
-cmp_ok($json->{'totals.misses'}, '<=', 2 * 500 * 1.5, '... once each');
+# 500 a second come, also while the last replies are waited for; few are asked for by both
+# connections at once.
+cmp_ok($json->{'totals.misses'}, '<=', 500 * 1.3 + 50, '... once each');
 $json = odd_run('still', '--on-miss=set', '--churn=0');
 is($json->{'totals.misses'}, 0, 'without churn nothing is missed');
 my %lengths;

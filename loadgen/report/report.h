@@ -72,3 +72,6 @@ struct report_totals {
 };
 
 struct report_totals report_totals(const struct result *r);
+/* The lines between table and bytes, which mutilate's format and the text have in common. */
+void report_print_counts(const struct result *r, const struct report_totals *t,
+                         FILE *out);

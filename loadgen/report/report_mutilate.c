@@ -36,16 +36,7 @@ report_mutilate(const struct result *r, const struct options *o, FILE *out)
     print_row(&table.rows[TALLY_READ], table.tally->waits, REPORT_NS_PER_US, out);
     print_row(&table.rows[TALLY_UPDATE], table.tally->waits, REPORT_NS_PER_US, out);
     print_row(&op_q, table.tally->waits, 1, out);
-    fprintf(out, "\nTotal QPS = %.1f (%.0f / %.1fs)\n", result_ratio(t.done, t.seconds),
-            t.done, t.seconds);
-    if (r->peak_qps > 0) {
-        fprintf(out, "Peak QPS  = %.1f\n", r->peak_qps);
-    }
-    fputc('\n', out);
-    fprintf(out, "Misses = %.0f (%.1f%%)\n", t.misses,
-            100 * result_ratio(t.misses, t.keys));
-    fprintf(out, "Skipped TXs = %.0f (%.1f%%)\n\n", t.skipped,
-            100 * result_ratio(t.skipped, t.offered));
+    report_print_counts(r, &t, out);
     fprintf(out, "RX %10.0f bytes : %6.1f MB/s\n", t.rx,
             result_ratio(t.rx / REPORT_MEGABYTE, t.seconds));
     fprintf(out, "TX %10.0f bytes : %6.1f MB/s\n", t.tx,

@@ -93,3 +93,18 @@ report_totals(const struct result *r)
         .tx = (double)ctr_get(&t->tx_bytes),
     };
 }
+
+void
+report_print_counts(const struct result *r, const struct report_totals *t, FILE *out)
+{
+    fprintf(out, "\nTotal QPS = %.1f (%.0f / %.1fs)\n", result_ratio(t->done, t->seconds),
+            t->done, t->seconds);
+    if (r->peak_qps > 0) {
+        fprintf(out, "Peak QPS  = %.1f\n", r->peak_qps);
+    }
+    fputc('\n', out);
+    fprintf(out, "Misses = %.0f (%.1f%%)\n", t->misses,
+            100 * result_ratio(t->misses, t->keys));
+    fprintf(out, "Skipped TXs = %.0f (%.1f%%)\n\n", t->skipped,
+            100 * result_ratio(t->skipped, t->offered));
+}

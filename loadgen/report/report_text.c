@@ -83,16 +83,7 @@ static void
 print_totals(const struct result *r, FILE *out)
 {
     struct report_totals t = report_totals(r);
-    fprintf(out, "\nTotal QPS = %.1f (%.0f / %.1fs)\n", result_ratio(t.done, t.seconds),
-            t.done, t.seconds);
-    if (r->peak_qps > 0) {
-        fprintf(out, "Peak QPS  = %.1f\n", r->peak_qps);
-    }
-    fputc('\n', out);
-    fprintf(out, "Misses = %.0f (%.1f%%)\n", t.misses,
-            100 * result_ratio(t.misses, t.keys));
-    fprintf(out, "Skipped TXs = %.0f (%.1f%%)\n\n", t.skipped,
-            100 * result_ratio(t.skipped, t.offered));
+    report_print_counts(r, &t, out);
     fprintf(out, "RX %12.0f bytes : %7.1f MB/s\n", t.rx,
             result_ratio(t.rx / MEGABYTE, t.seconds));
     fprintf(out, "TX %12.0f bytes : %7.1f MB/s\n\n", t.tx,
