@@ -115,6 +115,16 @@ lift_autogroup(const struct prio_spec *sched)
     }
 }
 
+static void
+warn_about_batch(const struct prio_spec *sched)
+{
+    if (sched->policy == PRIO_BATCH) {
+        log_write(LOG_WARNING,
+                  "memcached: warning: --sched=batch: workers preempt nothing when a request "
+                  "arrives; it waits until what else runs on the CPU has had its slice");
+    }
+}
+
 bool
 placement_plan(struct placement *p)
 {
@@ -127,6 +137,7 @@ placement_plan(struct placement *p)
         log_write(LOG_WARNING, "memcached: warning: --membind: %s", p->membind.why);
     }
     lift_autogroup(&s->sched);
+    warn_about_batch(&s->sched);
     tell_suspension(s);
     if (!rights_lend(&p->rights)) {
         log_write(LOG_WARNING, "memcached: warning: no memory to raise priorities");

@@ -97,7 +97,7 @@ SKIP: {
 
 # What asks for rights.
 for my $case (['fifo', 'fifo', 1, 1], ['fifo:7', 'fifo', 1, 7], ['rr:2', 'rr', 2, 2],
-        ['other:-3', 'other', 0, 0]) {
+        ['other:-3', 'other', 0, 0], ['batch', 'batch', 3, 0]) {
     my ($option, $policy, $number, $priority) = @$case;
     my $server = start_server(args => ['-t', '2', "--sched=$option"]);
     my $stats = sched_stats($server);
@@ -116,6 +116,7 @@ for my $case (['fifo', 'fifo', 1, 1], ['fifo:7', 'fifo', 1, 7], ['rr:2', 'rr', 2
         is((grep { (scheduled($server, $_))[0] != 0 } other_threads($server)), 0,
             'other threads do not');
     }
+    log_says($server, qr/batch.*preempt nothing/, 'what it means is said') if $option eq 'batch';
     serves($server, "$option: it serves");
     $server->stop;
 }
@@ -192,7 +193,7 @@ SKIP: {
 }
 
 # What cannot be is refused at the start.
-for my $wrong (['batch', qr/background/], ['deadline:1ms/10ms', qr/admission control/],
+for my $wrong (['batch:1', qr/rr\[:P\] or batch/], ['deadline:1ms/10ms', qr/admission control/],
         ['deadline', qr/--pin/], ['fifo:0', qr/1 to 99/], ['other:-21', qr/-20 to 19/],
         ['slice:', qr/100us/], ['', qr/other:N/]) {
     my ($text, $reason) = @$wrong;

@@ -87,9 +87,9 @@ prio_parse(struct prio_spec *spec, const char *text)
     size_t len = strcspn(text, ":");
     const char *value = text[len] == ':' ? text + len + 1 : NULL;
     *spec = (struct prio_spec){.policy = PRIO_LEAVE};
-    if (strncmp(text, "batch", len) == 0 && len == strlen("batch")) {
-        return "sched: batch is for work in the background: a worker would not preempt "
-               "anything when a request arrives";
+    if (strcmp(text, "batch") == 0) {
+        spec->policy = PRIO_BATCH;
+        return NULL;
     }
     if (strncmp(text, "deadline", len) == 0 && len == strlen("deadline")) {
         return "sched: deadline is not offered: the kernel's admission control refuses "
@@ -110,7 +110,7 @@ prio_parse(struct prio_spec *spec, const char *text)
         spec->priority = PRIORITY_DEFAULT;
         return value != NULL ? parse_priority(spec, value) : NULL;
     }
-    return "sched must be other:N, slice:T, fifo[:P] or rr[:P]";
+    return "sched must be other:N, slice:T, fifo[:P], rr[:P] or batch";
 }
 
 const char *
@@ -133,6 +133,8 @@ prio_name(const struct prio_spec *spec)
     case PRIO_RR:
         snprintf(text, sizeof text, "rr:%u", spec->priority);
         break;
+    case PRIO_BATCH:
+        return "batch";
     }
     return text;
 }
@@ -179,6 +181,9 @@ attr_of(const struct prio_spec *spec, const struct attr *now)
         attr.policy = spec->policy == PRIO_FIFO ? SCHED_FIFO : SCHED_RR;
         attr.priority = spec->priority;
         attr.nice = 0;
+        break;
+    case PRIO_BATCH:
+        attr.policy = SCHED_BATCH;
         break;
     }
     return attr;

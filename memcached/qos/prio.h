@@ -20,6 +20,7 @@ enum prio_policy {
     PRIO_SLICE, /* a slice of its own: the same share, in smaller pieces, sooner */
     PRIO_FIFO,
     PRIO_RR,
+    PRIO_BATCH, /* preempts nobody when it wakes up: for a server that is to yield */
 };
 
 /* What the kernel takes: shorter or longer slices are made these. */
@@ -42,8 +43,8 @@ struct prio_seen {
     bool resets_on_fork;
 };
 
-/* Parses "other:-20", "slice:100us", "fifo", "fifo:10", "rr:10". NULL, or what is wrong;
- * "batch" and "deadline" are refused with the reason. */
+/* Parses "other:-20", "slice:100us", "fifo", "fifo:10", "rr:10", "batch". NULL, or what is
+ * wrong; "deadline" is refused with the reason. */
 must_check const char *prio_parse(struct prio_spec *spec, const char *text);
 /* "slice:100000ns", "default"; the text lives until the thread's next call. */
 const char *prio_name(const struct prio_spec *spec);

@@ -34,6 +34,7 @@ static const struct {
     {"fifo", {.policy = PRIO_FIFO, .priority = 1}, "fifo:1"},
     {"fifo:99", {.policy = PRIO_FIFO, .priority = 99}, "fifo:99"},
     {"rr:7", {.policy = PRIO_RR, .priority = 7}, "rr:7"},
+    {"batch", {.policy = PRIO_BATCH}, "batch"},
 };
 
 START_TEST(good_words_are_understood)
@@ -75,8 +76,7 @@ static const struct {
     {"slice:1.5ms", "100us"},
     {"slice:99999999999999999999s", "100us"},
     {"slice:18446744073709551615s", "100us"},
-    {"batch", "background"},
-    {"batch:1", "background"},
+    {"batch:1", "must be other:N"},
     {"deadline:100us/1ms", "admission control"},
 };
 
@@ -127,6 +127,10 @@ START_TEST(kernel_says_what_it_applied)
     if (apply("other:-20", &seen)) {
         ck_assert_str_eq(seen.policy, "other");
         ck_assert_int_eq(seen.nice, -20);
+    }
+    if (apply("batch", &seen)) {
+        ck_assert_str_eq(seen.policy, "batch");
+        ck_assert_int_eq(sched_getscheduler(0), SCHED_BATCH | SCHED_RESET_ON_FORK);
     }
     ck_assert_int_eq(prio_read(-1, &seen), EINVAL);
 }
