@@ -210,11 +210,21 @@ check_tls(const struct settings *s, int *exit_status)
     return true;
 }
 
+static bool
+check_resctrl(const struct settings *s, int *exit_status)
+{
+    if (s->resctrl.schemata != NULL && s->resctrl.group == NULL) {
+        return fail(exit_status, EX_USAGE_STATUS,
+                    "resctrl-schemata are the limits of a group: --resctrl names it");
+    }
+    return true;
+}
+
 bool
 settings_check(struct settings *s, int *exit_status)
 {
     return check_item_max(s, exit_status) && check_chunk_max(s, exit_status) &&
            check_slab_sizes(s, exit_status) && check_lru(s, exit_status) &&
            check_auth(s, exit_status) && check_tls(s, exit_status) &&
-           check_connections(s, exit_status);
+           check_resctrl(s, exit_status) && check_connections(s, exit_status);
 }

@@ -156,7 +156,7 @@ stats_show_limit(struct stats *st, struct sink *sink)
     show_rules(l, sink);
     show_cpu(st->shared->governor, sink);
     show_all_counts(st, sink);
-    sink_statf(sink, "qps_lease_retries", "%" PRIu64, retries);
+    sink_statf(sink, "lease_cas_retries", "%" PRIu64, retries);
     sink_statf(sink, "qps_peer_shared", "%" PRIu64, relaxed(&l->peers.shared));
     show_delay(st, sink);
 }

@@ -124,6 +124,13 @@ for my $args (['--irq-suspend'], ['--irq-suspend', '--busy-poll=20:8']) {
     $server->stop;
 }
 
+# limits of no group
+{
+    my $run = run_program('--resctrl-schemata=L3:0=ff0', @as_root);
+    is($run->{status}, 64, 'limits without a group are refused');
+    like($run->{err}, qr/--resctrl names it/, 'with the reason');
+}
+
 for my $wrong ('--resctrl=', '--resctrl=../x', '--resctrl=/x', '--resctrl-schemata=L3',
         '--resctrl-schemata=', '--busy-poll=x', '--busy-poll=1:0', '--busy-poll=') {
     my $run = run_program($wrong, @as_root);
