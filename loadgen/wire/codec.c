@@ -32,9 +32,11 @@ codec_find(const char *name)
 }
 
 static const char *const verb_names[] = {
-    [CODEC_GET] = "get",     [CODEC_GETS] = "gets", [CODEC_SET] = "set",
-    [CODEC_ADD] = "add",     [CODEC_CAS] = "cas",   [CODEC_DELETE] = "delete",
-    [CODEC_TOUCH] = "touch", [CODEC_INCR] = "incr", [CODEC_AUTH] = "auth",
+    [CODEC_GET] = "get",       [CODEC_GETS] = "gets",       [CODEC_SET] = "set",
+    [CODEC_ADD] = "add",       [CODEC_REPLACE] = "replace", [CODEC_CAS] = "cas",
+    [CODEC_APPEND] = "append", [CODEC_PREPEND] = "prepend", [CODEC_DELETE] = "delete",
+    [CODEC_TOUCH] = "touch",   [CODEC_INCR] = "incr",       [CODEC_DECR] = "decr",
+    [CODEC_AUTH] = "auth",
 };
 static_assert(COUNT(verb_names) == CODEC_VERBS, "one name each");
 

@@ -26,13 +26,17 @@ enum codec_verb {
     CODEC_TOUCH,
     CODEC_INCR,
     CODEC_AUTH, /* the first request of a connection */
+    CODEC_REPLACE,
+    CODEC_APPEND,
+    CODEC_PREPEND,
+    CODEC_DECR,
     CODEC_VERBS,
 };
 
 #define CODEC_BIT(verb) (1U << (verb))
 
 struct codec_store {
-    enum codec_verb verb; /* SET, ADD or CAS */
+    enum codec_verb verb; /* SET, ADD, REPLACE, CAS, APPEND or PREPEND */
     const char *key;
     size_t key_len;
     uint32_t flags;
@@ -43,10 +47,10 @@ struct codec_store {
 
 /* A request with nothing but a key and, but for DELETE, a number. */
 struct codec_order {
-    enum codec_verb verb; /* DELETE, TOUCH or INCR */
+    enum codec_verb verb; /* DELETE, TOUCH, INCR or DECR */
     const char *key;
     size_t key_len;
-    uint64_t number; /* seconds to live, or what to add */
+    uint64_t number; /* seconds to live, or what to add or take */
 };
 
 /* The oldest request that was sent and not answered: what a reply can only be to. */

@@ -23,11 +23,15 @@
 enum opcode {
     OPCODE_SET = 0x01,
     OPCODE_ADD = 0x02,
+    OPCODE_REPLACE = 0x03,
     OPCODE_DELETE = 0x04,
     OPCODE_INCR = 0x05,
+    OPCODE_DECR = 0x06,
     OPCODE_NOOP = 0x0a,
     OPCODE_GETK = 0x0c,
     OPCODE_GETKQ = 0x0d,
+    OPCODE_APPEND = 0x0e,
+    OPCODE_PREPEND = 0x0f,
     OPCODE_TOUCH = 0x1c,
     OPCODE_AUTH = 0x21,
 };
@@ -49,6 +53,42 @@ enum state {
     STATE_SKIP, /* to the end of the body, then it goes on */
     STATE_TELL, /* the same, then the reply is complete */
 };
+
+static bool
+is_get(enum codec_verb verb)
+{
+    return verb == CODEC_GET || verb == CODEC_GETS;
+}
+
+static enum opcode
+opcode_of(enum codec_verb verb, bool is_row)
+{
+    switch (verb) {
+    case CODEC_GET:
+    case CODEC_GETS:
+        return is_row ? OPCODE_GETKQ : OPCODE_GETK;
+    case CODEC_ADD:
+        return OPCODE_ADD;
+    case CODEC_REPLACE:
+        return OPCODE_REPLACE;
+    case CODEC_APPEND:
+        return OPCODE_APPEND;
+    case CODEC_PREPEND:
+        return OPCODE_PREPEND;
+    case CODEC_DELETE:
+        return OPCODE_DELETE;
+    case CODEC_TOUCH:
+        return OPCODE_TOUCH;
+    case CODEC_INCR:
+        return OPCODE_INCR;
+    case CODEC_DECR:
+        return OPCODE_DECR;
+    case CODEC_AUTH:
+        return OPCODE_AUTH;
+    default:
+        return OPCODE_SET;
+    }
+}
 
 /* ---- requests ---------------------------------------------------------------------- */
 
@@ -110,14 +150,18 @@ put_get_end(char *dst, unsigned keys)
 static size_t
 put_store(char *dst, const struct codec_store *store)
 {
-    enum opcode opcode = store->verb == CODEC_ADD ? OPCODE_ADD : OPCODE_SET;
-    size_t n = put_header(dst, opcode, STORE_EXTRAS, store->key_len, store->value_len);
+    bool adds = store->verb == CODEC_APPEND || store->verb == CODEC_PREPEND;
+    size_t extras = adds ? 0 : STORE_EXTRAS;
+    size_t n = put_header(dst, opcode_of(store->verb, false), extras, store->key_len,
+                          store->value_len);
     if (store->verb == CODEC_CAS) {
         put_number(dst + 16, store->cas, 8);
     }
-    put_number(dst + n, store->flags, 4);
-    put_number(dst + n + 4, (uint32_t)store->exptime, 4);
-    n += STORE_EXTRAS;
+    if (!adds) { /* what is there keeps its flags and time to live */
+        put_number(dst + n, store->flags, 4);
+        put_number(dst + n + 4, (uint32_t)store->exptime, 4);
+    }
+    n += extras;
     return n + codec_put(dst + n, store->key, store->key_len);
 }
 
@@ -143,7 +187,8 @@ put_order(char *dst, const struct codec_order *order)
         n += TOUCH_EXTRAS;
         break;
     default:
-        n = put_header(dst, OPCODE_INCR, INCR_EXTRAS, order->key_len, 0);
+        n = put_header(dst, opcode_of(order->verb, false), INCR_EXTRAS, order->key_len,
+                       0);
         put_number(dst + n, order->number, 8);
         put_number(dst + n + 8, 0, 8);
         put_number(dst + n + 16, BINARY_NO_CREATE, 4);
@@ -170,34 +215,6 @@ put_auth(char *dst, const char *user, const char *password)
 
 /* ---- replies ----------------------------------------------------------------------- */
 
-static bool
-is_get(enum codec_verb verb)
-{
-    return verb == CODEC_GET || verb == CODEC_GETS;
-}
-
-static enum opcode
-opcode_of(enum codec_verb verb, bool is_row)
-{
-    switch (verb) {
-    case CODEC_GET:
-    case CODEC_GETS:
-        return is_row ? OPCODE_GETKQ : OPCODE_GETK;
-    case CODEC_ADD:
-        return OPCODE_ADD;
-    case CODEC_DELETE:
-        return OPCODE_DELETE;
-    case CODEC_TOUCH:
-        return OPCODE_TOUCH;
-    case CODEC_INCR:
-        return OPCODE_INCR;
-    case CODEC_AUTH:
-        return OPCODE_AUTH;
-    default:
-        return OPCODE_SET;
-    }
-}
-
 static enum client_kind
 kind_of_success(enum codec_verb verb)
 {
@@ -216,7 +233,9 @@ kind_of_status(unsigned status, enum codec_verb verb)
 {
     switch (status) {
     case STATUS_NOT_FOUND:
-        return is_get(verb) ? CLIENT_END : CLIENT_NOT_FOUND;
+        return is_get(verb)            ? CLIENT_END
+               : verb == CODEC_REPLACE ? CLIENT_NOT_STORED
+                                       : CLIENT_NOT_FOUND;
     case STATUS_EXISTS:
         return verb == CODEC_ADD ? CLIENT_NOT_STORED : CLIENT_EXISTS;
     case STATUS_NOT_STORED:
@@ -273,7 +292,7 @@ parse_header(struct codec_parser *p, const struct codec_expect *expect, const ch
         p->state = STATE_HEAD;
         return p->extras_len == GET_EXTRAS && p->key_len > 0 ? CODEC_ON : CLIENT_DESYNC;
     }
-    if (expect->verb == CODEC_INCR) {
+    if (expect->verb == CODEC_INCR || expect->verb == CODEC_DECR) {
         p->state = STATE_NUMBER;
         return body == NUMBER_BYTES && p->extras_len == 0 && p->key_len == 0
                    ? CODEC_ON

@@ -56,6 +56,24 @@ put_get_end(char *dst, unsigned keys)
     return keys > 1 ? codec_put_text(dst, "mn\r\n") : 0;
 }
 
+/* Of an ms. */
+static const char *
+mode_of(enum codec_verb verb)
+{
+    switch (verb) {
+    case CODEC_ADD:
+        return " ME";
+    case CODEC_REPLACE:
+        return " MR";
+    case CODEC_APPEND:
+        return " MA";
+    case CODEC_PREPEND:
+        return " MP";
+    default:
+        return "";
+    }
+}
+
 static size_t
 put_store(char *dst, const struct codec_store *store)
 {
@@ -69,10 +87,10 @@ put_store(char *dst, const struct codec_store *store)
     } else if (store->exptime > 0) {
         n += put_flag(dst + n, " T", (uint64_t)store->exptime);
     }
-    if (store->verb == CODEC_ADD) {
-        n += codec_put_text(dst + n, " ME");
-    } else if (store->verb == CODEC_CAS) {
+    if (store->verb == CODEC_CAS) {
         n += put_flag(dst + n, " C", store->cas);
+    } else {
+        n += codec_put_text(dst + n, mode_of(store->verb));
     }
     return n + client_put_end(dst + n);
 }
@@ -95,7 +113,8 @@ put_order(char *dst, const struct codec_order *order)
         n += put_flag(dst + n, " T", order->number);
     } else {
         n = put_head(dst, "ma ", order->key, order->key_len);
-        n += put_flag(dst + n, " v D", order->number);
+        n += put_flag(dst + n, order->verb == CODEC_DECR ? " v MD D" : " v D",
+                      order->number);
     }
     return n + client_put_end(dst + n);
 }
@@ -141,7 +160,8 @@ parse_value_line(struct codec_parser *p, const struct codec_expect *expect,
     if (!num_u64(bytes.p, bytes.len, &reply->value_len)) {
         return CLIENT_DESYNC;
     }
-    if (expect->verb == CODEC_INCR && reply->value_len <= NUM_U64_DIGITS) {
+    if ((expect->verb == CODEC_INCR || expect->verb == CODEC_DECR) &&
+        reply->value_len <= NUM_U64_DIGITS) {
         p->state = STATE_NUMBER;
         p->key_len = (uint16_t)reply->value_len;
         return CODEC_ON;
@@ -180,7 +200,10 @@ done_kind(enum codec_verb verb)
     switch (verb) {
     case CODEC_SET:
     case CODEC_ADD:
+    case CODEC_REPLACE:
     case CODEC_CAS:
+    case CODEC_APPEND:
+    case CODEC_PREPEND:
         return CLIENT_STORED;
     case CODEC_DELETE:
         return CLIENT_DELETED;

@@ -65,9 +65,9 @@ put_get_end(char *dst, unsigned keys)
 static size_t
 put_store(char *dst, const struct codec_store *store)
 {
-    unsigned words = 3; /* SET key value [EX seconds] [NX] */
+    unsigned words = 3; /* SET key value [EX seconds] [NX|XX] */
     words += store->exptime > 0 ? 2 : 0;
-    words += store->verb == CODEC_ADD ? 1 : 0;
+    words += store->verb == CODEC_SET ? 0 : 1;
     size_t n = codec_put_line(dst, '*', words);
     n += codec_put_text(dst + n, "$3\r\nSET\r\n");
     n += put_string(dst + n, store->key, store->key_len);
@@ -82,8 +82,8 @@ put_store_end(char *dst, const struct codec_store *store)
         n += put_word(dst + n, "EX");
         n += put_number(dst + n, (uint64_t)store->exptime);
     }
-    if (store->verb == CODEC_ADD) {
-        n += put_word(dst + n, "NX");
+    if (store->verb != CODEC_SET) {
+        n += put_word(dst + n, store->verb == CODEC_ADD ? "NX" : "XX");
     }
     return n;
 }
@@ -92,7 +92,9 @@ static size_t
 put_order(char *dst, const struct codec_order *order)
 {
     bool has_number = order->verb != CODEC_DELETE;
-    const char *word = order->verb == CODEC_INCR ? "INCRBY" : "DEL";
+    const char *word = order->verb == CODEC_INCR   ? "INCRBY"
+                       : order->verb == CODEC_DECR ? "DECRBY"
+                                                   : "DEL";
     if (order->verb == CODEC_TOUCH) {
         has_number = order->number > 0; /* EXPIRE 0 would delete */
         word = has_number ? "EXPIRE" : "TOUCH";
@@ -139,7 +141,7 @@ static enum client_kind
 parse_status(const struct codec_expect *expect, struct client_text text)
 {
     bool stores = expect->verb == CODEC_SET || expect->verb == CODEC_ADD ||
-                  expect->verb == CODEC_AUTH;
+                  expect->verb == CODEC_REPLACE || expect->verb == CODEC_AUTH;
     return stores && client_is_text(text, "OK") ? CLIENT_STORED : CLIENT_OK;
 }
 
@@ -158,6 +160,7 @@ parse_number(const struct codec_expect *expect, struct client_text text,
     case CODEC_TOUCH:
         return number > 0 ? CLIENT_TOUCHED : CLIENT_NOT_FOUND;
     case CODEC_INCR:
+    case CODEC_DECR:
         return CLIENT_NUMBER;
     default:
         return CLIENT_OK;
@@ -172,6 +175,7 @@ parse_absence(struct codec_parser *p, const struct codec_expect *expect)
         return next_part(p);
     case CODEC_SET:
     case CODEC_ADD:
+    case CODEC_REPLACE:
         return CLIENT_NOT_STORED;
     default:
         return CLIENT_OK;
@@ -265,8 +269,8 @@ step(struct codec_parser *p, const struct codec_expect *expect, const char *buf,
 const struct codec codec_redis = {
     .name = "redis",
     .verbs = CODEC_BIT(CODEC_GET) | CODEC_BIT(CODEC_SET) | CODEC_BIT(CODEC_ADD) |
-             CODEC_BIT(CODEC_DELETE) | CODEC_BIT(CODEC_TOUCH) | CODEC_BIT(CODEC_INCR) |
-             CODEC_BIT(CODEC_AUTH),
+             CODEC_BIT(CODEC_REPLACE) | CODEC_BIT(CODEC_DELETE) | CODEC_BIT(CODEC_TOUCH) |
+             CODEC_BIT(CODEC_INCR) | CODEC_BIT(CODEC_DECR) | CODEC_BIT(CODEC_AUTH),
     .has_multiget = true,
     .put_get = put_get,
     .put_key = put_key,

@@ -185,7 +185,10 @@ push(struct lconn *c, const struct workload *w, const struct lconn_request *r)
         break;
     case CODEC_SET:
     case CODEC_ADD:
+    case CODEC_REPLACE:
     case CODEC_CAS:
+    case CODEC_APPEND:
+    case CODEC_PREPEND:
         p = put_store(c, w, r, p);
         break;
     default:
@@ -479,10 +482,14 @@ static const struct {
     [CODEC_GETS] = {KIND(CLIENT_END), 0},
     [CODEC_SET] = {KIND(CLIENT_STORED), 0},
     [CODEC_ADD] = {KIND(CLIENT_STORED), KIND(CLIENT_NOT_STORED)},
+    [CODEC_REPLACE] = {KIND(CLIENT_STORED), KIND(CLIENT_NOT_STORED)},
+    [CODEC_APPEND] = {KIND(CLIENT_STORED), KIND(CLIENT_NOT_STORED)},
+    [CODEC_PREPEND] = {KIND(CLIENT_STORED), KIND(CLIENT_NOT_STORED)},
     [CODEC_CAS] = {KIND(CLIENT_STORED), KIND(CLIENT_EXISTS) | KIND(CLIENT_NOT_FOUND)},
     [CODEC_DELETE] = {KIND(CLIENT_DELETED), KIND(CLIENT_NOT_FOUND)},
     [CODEC_TOUCH] = {KIND(CLIENT_TOUCHED), KIND(CLIENT_NOT_FOUND)},
     [CODEC_INCR] = {KIND(CLIENT_NUMBER), KIND(CLIENT_NOT_FOUND)},
+    [CODEC_DECR] = {KIND(CLIENT_NUMBER), KIND(CLIENT_NOT_FOUND)},
     [CODEC_AUTH] = {KIND(CLIENT_STORED), 0},
 };
 

@@ -35,6 +35,9 @@ put_request(const struct codec *codec, enum codec_verb verb, unsigned keys, char
     case CODEC_SET:
     case CODEC_ADD:
     case CODEC_CAS:
+    case CODEC_REPLACE:
+    case CODEC_APPEND:
+    case CODEC_PREPEND:
         n = codec->put_store(buf, &store);
         n += codec_put_text(buf + n, "hello");
         return n + codec->put_store_end(buf + n, &store);
@@ -63,6 +66,10 @@ static const struct {
     {&codec_ascii, CODEC_DELETE, 1, BYTES("delete key\r\n")},
     {&codec_ascii, CODEC_TOUCH, 1, BYTES("touch key 30\r\n")},
     {&codec_ascii, CODEC_INCR, 1, BYTES("incr key 30\r\n")},
+    {&codec_ascii, CODEC_REPLACE, 1, BYTES("replace key 7 60 5\r\nhello\r\n")},
+    {&codec_ascii, CODEC_APPEND, 1, BYTES("append key 7 60 5\r\nhello\r\n")},
+    {&codec_ascii, CODEC_PREPEND, 1, BYTES("prepend key 7 60 5\r\nhello\r\n")},
+    {&codec_ascii, CODEC_DECR, 1, BYTES("decr key 30\r\n")},
     {&codec_ascii, CODEC_AUTH, 1, BYTES("set auth 0 0 11\r\nuser secret\r\n")},
 
     {&codec_meta, CODEC_GET, 1, BYTES("mg a k f v\r\n")},
@@ -75,6 +82,10 @@ static const struct {
     {&codec_meta, CODEC_DELETE, 1, BYTES("md key\r\n")},
     {&codec_meta, CODEC_TOUCH, 1, BYTES("mg key T30\r\n")},
     {&codec_meta, CODEC_INCR, 1, BYTES("ma key v D30\r\n")},
+    {&codec_meta, CODEC_REPLACE, 1, BYTES("ms key 5 F7 T60 MR\r\nhello\r\n")},
+    {&codec_meta, CODEC_APPEND, 1, BYTES("ms key 5 F7 T60 MA\r\nhello\r\n")},
+    {&codec_meta, CODEC_PREPEND, 1, BYTES("ms key 5 F7 T60 MP\r\nhello\r\n")},
+    {&codec_meta, CODEC_DECR, 1, BYTES("ma key v MD D30\r\n")},
     {&codec_meta, CODEC_AUTH, 1, BYTES("set auth 0 0 11\r\nuser secret\r\n")},
 
     {&codec_binary, CODEC_GET, 1, BYTES(HEADER("\x0c", "\1", "\0", "\0\1") "a")},
@@ -98,6 +109,17 @@ static const struct {
      BYTES(HEADER("\5", "\3", "\x14", "\0\x17") "\0\0\0\0\0\0\0\x1e\0\0\0\0\0\0\0\0"
                                                 "\xff\xff\xff\xff"
                                                 "key")},
+    {&codec_binary, CODEC_REPLACE, 1,
+     BYTES(HEADER("\x03", "\3", "\x08", "\0\x10") "\0\0\0\7\0\0\0\x3c"
+                                                  "keyhello")},
+    {&codec_binary, CODEC_APPEND, 1,
+     BYTES(HEADER("\x0e", "\3", "\0", "\0\x08") "keyhello")},
+    {&codec_binary, CODEC_PREPEND, 1,
+     BYTES(HEADER("\x0f", "\3", "\0", "\0\x08") "keyhello")},
+    {&codec_binary, CODEC_DECR, 1,
+     BYTES(HEADER("\6", "\3", "\x14", "\0\x17") "\0\0\0\0\0\0\0\x1e\0\0\0\0\0\0\0\0"
+                                                "\xff\xff\xff\xff"
+                                                "key")},
     {&codec_binary, CODEC_AUTH, 1,
      BYTES(HEADER("\x21", "\5", "\0", "\0\x11") "PLAIN\0user\0secret")},
 
@@ -114,6 +136,11 @@ static const struct {
      BYTES("*3\r\n$6\r\nEXPIRE\r\n$3\r\nkey\r\n$2\r\n30\r\n")},
     {&codec_redis, CODEC_INCR, 1,
      BYTES("*3\r\n$6\r\nINCRBY\r\n$3\r\nkey\r\n$2\r\n30\r\n")},
+    {&codec_redis, CODEC_REPLACE, 1,
+     BYTES("*6\r\n$3\r\nSET\r\n$3\r\nkey\r\n$5\r\nhello\r\n$2\r\nEX\r\n$2\r\n60\r\n"
+           "$2\r\nXX\r\n")},
+    {&codec_redis, CODEC_DECR, 1,
+     BYTES("*3\r\n$6\r\nDECRBY\r\n$3\r\nkey\r\n$2\r\n30\r\n")},
     {&codec_redis, CODEC_AUTH, 1,
      BYTES("*3\r\n$4\r\nAUTH\r\n$4\r\nuser\r\n$6\r\nsecret\r\n")},
 
@@ -300,6 +327,12 @@ static const struct {
     {&codec_meta, CODEC_TOUCH, 1, BYTES("HD\r\nEN\r\n"), "TOUCHED NOT_FOUND"},
     {&codec_meta, CODEC_INCR, 1, BYTES("VA 2\r\n31\r\nNF\r\nVA 3\r\n1  \r\n"),
      "number(31) NOT_FOUND number(1)"},
+    {&codec_meta, CODEC_DECR, 1, BYTES("VA 2\r\n31\r\nNF\r\n"), "number(31) NOT_FOUND"},
+    {&codec_meta, CODEC_APPEND, 1, BYTES("HD\r\nNS\r\n"), "STORED NOT_STORED"},
+    {&codec_binary, CODEC_REPLACE, 1, BYTES(REPLY("\x03", "\0", "\0", "\0\1", "\0")),
+     "NOT_STORED"},
+    {&codec_binary, CODEC_PREPEND, 1, BYTES(REPLY("\x0f", "\0", "\0", "\0\5", "\0")),
+     "NOT_STORED"},
     {&codec_meta, CODEC_INCR, 1, BYTES("VA 3\r\n31\r\n"), "desync"},
     {&codec_meta, CODEC_INCR, 1, BYTES("VA 2\r\n3x\r\n"), "desync"},
     {&codec_meta, CODEC_AUTH, 1, BYTES("STORED\r\nCLIENT_ERROR no\r\n"),
