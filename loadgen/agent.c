@@ -22,6 +22,7 @@
 
 struct agent {
     const struct options *o;
+    struct swarm_words host; /* what concerns this machine */
     struct seal_key key;
     struct endpoint at;
     int listen_fd, signal_fd;
@@ -167,7 +168,7 @@ serve(struct agent *a, int fd)
         }
         close(a->listen_fd);
         close(a->signal_fd);
-        struct session_conf conf = {a->o, &a->key, a->shared,
+        struct session_conf conf = {a->o, &a->host, &a->key, a->shared,
                                     lease_pause(atomic_load(&a->shared->failures))};
         _exit(session_serve(&conf, fd));
     }
@@ -240,13 +241,15 @@ tear_down(struct agent *a)
         munmap(a->shared, sizeof *a->shared);
     }
     seal_forget(&a->key, sizeof a->key);
+    swarm_words_free(&a->host);
 }
 
 enum exit_status
-agent_run(const struct options *o)
+agent_run(const struct options *o, int argc, char **argv)
 {
     struct agent a = {.o = o, .listen_fd = -1, .signal_fd = -1};
-    enum exit_status status = set_up(&a);
+    enum exit_status status = swarm_words_host(&a.host, argc, argv, stderr);
+    status = status != EXIT_VALID ? status : set_up(&a);
     if (status == EXIT_VALID) {
         if (!o->is_quiet) {
             fprintf(stderr, "mcload: agent listens on %s%s\n", a.at.name,

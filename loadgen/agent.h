@@ -10,4 +10,4 @@
 #include "loadgen/options/options.h"
 
 /* Until SIGINT or SIGTERM: EXIT_VALID. Otherwise a line was printed. */
-must_check enum exit_status agent_run(const struct options *o);
+must_check enum exit_status agent_run(const struct options *o, int argc, char **argv);

@@ -4,21 +4,19 @@
 #include "loadgen/agent_session.h"
 
 #include <errno.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/signalfd.h>
-#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "loadgen/agent_config.h"
 #include "loadgen/agent_work.h"
 #include "loadgen/swarm/chan.h"
 #include "loadgen/swarm/delta.h"
 #include "loadgen/swarm/greet.h"
 #include "loadgen/swarm/lease.h"
-#include "loadgen/swarm/words.h"
 
 #define LOOK (100 * NSEC_PER_MSEC)       /* at the lease, at the latest */
 #define GOODBYE NSEC_PER_SEC             /* for a last word to get on its way */
@@ -26,7 +24,7 @@
 /* A leader that has ended may come again before the process that served it is gone. */
 #define HANDOVER (2 * NSEC_PER_SEC)
 #define HANDOVER_LOOK (10 * NSEC_PER_MSEC)
-#define BEGIN_MAX (60 * NSEC_PER_SEC)
+#define BEGIN_MAX (1000000 * NSEC_PER_SEC) /* --wait counts */
 #define RATE_MAX 1e9
 
 struct session {
@@ -159,162 +157,24 @@ send_done(struct session *s)
 
 /* ---- what is asked for -------------------------------------------------------------- */
 
-/* Options as a command line of our own, from words that may be an agent's. NULL, or why not. */
-static const char *
-parse_words(struct session *s, const struct frame *f)
-{
-    static char why[MESSAGE_TEXT_MAX];
-    static char *argv[MESSAGE_WORDS_MAX + 2];
-    struct frame_field field;
-    size_t cursor = 0;
-    int argc = 0;
-    argv[argc++] = "mcload";
-    while (frame_next(f, &cursor, &field)) {
-        if (field.tag != FIELD_WORD) {
-            continue;
-        }
-        char *word = argc <= MESSAGE_WORDS_MAX && field.len < MESSAGE_WORD_MAX &&
-                             frame_is_text(&field)
-                         ? strndup((const char *)field.p, field.len)
-                         : NULL;
-        if (word == NULL || strncmp(word, "--", 2) != 0) {
-            return "has options that are none";
-        }
-        char *equals = strchr(word, '=');
-        size_t len = equals != NULL ? (size_t)(equals - word) : strlen(word);
-        char *name = strndup(word + 2, len - 2);
-        must(name != NULL);
-        if (words_use_of(name, equals != NULL ? equals + 1 : NULL) != WORDS_SHARED) {
-            snprintf(why, sizeof why, "takes no --%s from a leader", name);
-            free(name);
-            return why;
-        }
-        free(name);
-        argv[argc++] = word;
-    }
-    if (!options_parse(&s->work.options, argc, argv, s->work.said)) {
-        fflush(s->work.said);
-        snprintf(why, sizeof why, "cannot do it: %.*s",
-                 (int)strcspn(s->work.said_text, "\n"), s->work.said_text);
-        return why;
-    }
-    return NULL;
-}
-
-static const char *
-check_target(const struct allow *allow, bool allows_udp, const struct target *t)
-{
-    const struct sockaddr_in *in = (const struct sockaddr_in *)&t->addr;
-    const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)&t->addr;
-    uint8_t ip[IPNET_BYTES] = {[10] = 0xff, [11] = 0xff};
-    if (t->transport == TRANSPORT_UDP && !allows_udp) {
-        return "is loaded over UDP, which the agent does not allow";
-    }
-    if (t->transport == TRANSPORT_TLS) {
-        return "needs certificates, which agents have none of";
-    }
-    switch (t->addr.ss_family) {
-    case AF_UNIX:
-        return allow_path(allow, ((const struct sockaddr_un *)&t->addr)->sun_path);
-    case AF_INET:
-        memcpy(ip + 12, &in->sin_addr, 4);
-        return allow_ip(allow, ip, ntohs(in->sin_port));
-    default:
-        memcpy(ip, &in6->sin6_addr, sizeof ip);
-        return allow_ip(allow, ip, ntohs(in6->sin6_port));
-    }
-}
-
-/* By their addresses, which are what is connected to later, again and again: a name that
- * means something else by then changes nothing. */
-static const char *
-resolve_targets(struct session *s)
-{
-    static char why[MESSAGE_TEXT_MAX];
-    const struct options *o = &s->work.options;
-    char err[MESSAGE_TEXT_MAX / 2];
-    s->work.targets = calloc(o->servers_len, sizeof *s->work.targets);
-    must(s->work.targets != NULL);
-    for (unsigned i = 0; i < o->servers_len; i++) {
-        struct target *t = &s->work.targets[i];
-        if (!target_resolve(t, o->servers[i], o->transport, err, sizeof err)) {
-            snprintf(why, sizeof why, "cannot do it: %s", err);
-            return why;
-        }
-        const char *wrong =
-            check_target(&s->conf->own->agent_allow, s->conf->own->allows_udp, t);
-        if (wrong != NULL) {
-            snprintf(why, sizeof why, "refuses: %.200s %s", t->name, wrong);
-            return why;
-        }
-    }
-    return NULL;
-}
-
-static struct allow_demand
-demand_of(const struct options *o, double seconds, double qps)
-{
-    struct allow_demand d = {.qps = qps, .seconds = seconds};
-    for (unsigned i = 0; i < o->classes_len; i++) {
-        d.conns +=
-            (double)(o->classes[i].threads * o->classes[i].connections) * o->servers_len;
-    }
-    return d;
-}
-
-static const char *
-check_demand(struct session *s, const struct allow_demand *d)
-{
-    static char why[MESSAGE_TEXT_MAX];
-    const struct options *own = s->conf->own;
-    struct allow_caps caps = {(double)own->agent_max_qps, (double)own->agent_max_conns,
-                              own->agent_max_time};
-    const char *wrong = allow_within(&caps, d);
-    snprintf(why, sizeof why, "refuses: %s", wrong != NULL ? wrong : "");
-    return wrong != NULL ? why : NULL;
-}
-
 static const char *
 configure(struct session *s, const struct frame *f)
 {
     struct work *w = &s->work;
-    uint64_t agent, agents;
-    if (w->state != WORK_NEW ||
-        !frame_number(f, FIELD_AGENTS, 1, MESSAGE_AGENTS_MAX + 1, &agents) ||
-        !frame_number(f, FIELD_AGENT, 0, agents - 1, &agent)) {
+    if (w->state != WORK_NEW) {
         return "does not understand the leader";
     }
-    w->agent = (unsigned)agent;
-    w->agents = (unsigned)agents;
-    const char *wrong = parse_words(s, f);
-    wrong = wrong != NULL ? wrong : resolve_targets(s);
-    if (wrong == NULL) {
-        /* What concerns this machine is this machine's own. */
-        w->options.has_affinity = s->conf->own->has_affinity;
-        w->options.cpus = s->conf->own->cpus;
-        w->options.fifo_priority = s->conf->own->fifo_priority;
-        /* The rate is asked for with each run; any that is allowed will do here. */
-        struct allow_demand d =
-            demand_of(&w->options, w->options.time_s + w->options.warmup_s,
-                      s->conf->own->agent_max_qps > 0 ? 1 : 0);
-        wrong = check_demand(s, &d);
+    const char *wrong = agent_config_take(w, s->conf, f);
+    if (wrong != NULL) {
+        return wrong;
     }
-    if (wrong == NULL) {
-        s->sent = calloc(w->options.classes_len, sizeof *s->sent);
-        must(s->sent != NULL);
-        for (unsigned i = 0; i < w->options.classes_len; i++) {
-            bool is_good = tally_init(&s->sent[i]);
-            must(is_good);
-        }
-        w->has_shard = w->options.shard != SHARD_NONE && w->options.servers_len > 1;
-        if (w->has_shard) {
-            bool is_made = shard_init(&w->shard, w->options.shard, w->targets,
-                                      w->options.servers_len);
-            must(is_made);
-        }
-        wrong = work_open(w) ? NULL : "has not enough memory";
+    s->sent = calloc(w->options.classes_len, sizeof *s->sent);
+    must(s->sent != NULL);
+    for (unsigned i = 0; i < w->options.classes_len; i++) {
+        bool is_good = tally_init(&s->sent[i]);
+        must(is_good);
     }
-    return wrong;
+    return work_open(w) ? NULL : "has not enough memory";
 }
 
 /* The share of each class; *sum is the highest rate that comes of them, 0 without a limit. */
@@ -355,8 +215,8 @@ start_run(struct session *s, const struct frame *f)
         !frame_number(f, FIELD_IS_FRESH, 0, 1, &is_fresh) || !take_rates(w, f, &qps)) {
         return "does not understand the leader";
     }
-    struct allow_demand d = demand_of(&w->options, (double)(time + warmup) / 1e9, qps);
-    const char *wrong = check_demand(s, &d);
+    const char *wrong =
+        agent_config_check(&w->options, s->conf->own, (double)(time + warmup) / 1e9, qps);
     if (wrong == NULL) {
         w->shot = (struct run_shot){
             .rates = w->rates,

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "loadgen/options/options.h"
 #include "loadgen/swarm/seal.h"
+#include "loadgen/swarm_words.h"
 
 /* What the processes of an agent have in common. Sequentially consistent, and rare. */
 struct agent_shared {
@@ -25,7 +26,8 @@ enum session_end {
 };
 
 struct session_conf {
-    const struct options *own; /* the agent's command line */
+    const struct options *own;      /* the agent's command line */
+    const struct swarm_words *host; /* what of it holds for runs as well */
     const struct seal_key *key;
     struct agent_shared *shared;
     nsec_t pause; /* before anything, after wrong proofs */

@@ -76,6 +76,7 @@ do_order(struct work *w, enum work_state order)
         struct run_conf conf = {
             .options = &w->options,
             .targets = w->targets,
+            .tls = w->tls,
             .shard = w->has_shard ? &w->shard : NULL,
             .agent = w->agent,
             .agents = w->agents,

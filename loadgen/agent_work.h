@@ -32,6 +32,7 @@ struct work {
     struct target *targets;
     struct shard shard; /* which server has which key */
     bool has_shard;
+    struct ltls *tls; /* NULL: no server speaks it */
     unsigned agent, agents;
     FILE *said; /* what the run prints; no terminal's */
     char *said_text;

@@ -120,12 +120,15 @@ followers_open(struct followers *l, const struct options *o, unsigned classes)
 
 enum exit_status
 followers_configure(struct followers *l, char **words, unsigned words_len,
-                    unsigned first_agent, unsigned agents)
+                    bool wants_secret, unsigned first_agent, unsigned agents)
 {
     for (unsigned i = 0; i < l->count; i++) {
         struct frame_out *o = chan_begin(&l->all[i].chan, MESSAGE_CONFIG);
         frame_put_number(o, FIELD_AGENT, first_agent + i);
         frame_put_number(o, FIELD_AGENTS, agents);
+        if (wants_secret) {
+            frame_put_number(o, FIELD_WANTS_SECRET, 1);
+        }
         for (unsigned w = 0; w < words_len; w++) {
             frame_put_text(o, FIELD_WORD, words[w]);
         }

@@ -74,8 +74,8 @@ must_check enum exit_status followers_open(struct followers *l, const struct opt
                                            unsigned classes);
 /* Sends the configuration to all: words with "--", a place for each agent. */
 must_check enum exit_status followers_configure(struct followers *l, char **words,
-                                                unsigned words_len, unsigned first_agent,
-                                                unsigned agents);
+                                                unsigned words_len, bool wants_secret,
+                                                unsigned first_agent, unsigned agents);
 must_check enum exit_status followers_start(struct followers *l);
 /* Tells the thread that something was asked for. */
 void followers_wake(struct followers *l);

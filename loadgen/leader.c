@@ -10,8 +10,8 @@
 
 #include "loadgen/followers.h"
 #include "loadgen/leader_result.h"
-#include "loadgen/leader_words.h"
 #include "loadgen/swarm/split.h"
+#include "loadgen/swarm_words.h"
 
 #define LEAD_MIN (200 * NSEC_PER_MSEC) /* between the order to start and the start */
 #define LEAD_WAYS 5                    /* and this times the longest way to an agent */
@@ -22,7 +22,7 @@ struct leader {
     const struct options *o;
     struct options own; /* what this process sends itself; shallow */
     unsigned agents_classes;
-    bool has_own, measures;
+    bool has_own, measures, has_begun;
     struct followers followers;
     struct run *run;      /* NULL: no load of its own */
     unsigned lost_before; /* agents, when the run under way began */
@@ -65,6 +65,7 @@ make_own_options(struct leader *l)
     l->measures = o->classes[o->classes_len - 1].is_measuring;
     l->agents_classes = o->classes_len - (l->measures ? 1 : 0);
     l->own = *o;
+    l->own.wait_s = 0; /* all wait, by when they are told to begin */
     if (l->measures) {
         l->own.classes = &o->classes[l->agents_classes];
         l->own.classes_len = 1;
@@ -104,14 +105,14 @@ await_ready(struct leader *l)
 static enum exit_status
 configure(struct leader *l, int argc, char **argv)
 {
-    struct leader_words words;
-    enum exit_status status = leader_words_make(&words, l->o, argc, argv, stderr);
+    struct swarm_words words;
+    enum exit_status status = swarm_words_shared(&words, l->o, argc, argv, stderr);
     if (status == EXIT_VALID) {
         status = followers_configure(&l->followers, words.words, words.count,
-                                     l->has_own ? 1 : 0,
+                                     l->o->base.auth_file != NULL, l->has_own ? 1 : 0,
                                      l->followers.count + (l->has_own ? 1 : 0));
     }
-    leader_words_free(&words);
+    swarm_words_free(&words);
     return status;
 }
 
@@ -274,6 +275,8 @@ order_start(struct leader *l, const struct run_shot *shot)
     k->warmup = (nsec_t)(warmup * (double)NSEC_PER_SEC);
     k->is_fresh = shot->is_fresh;
     k->begin = clock_now() + lead;
+    k->begin += l->has_begun ? 0 : (nsec_t)(l->o->wait_s * (double)NSEC_PER_SEC);
+    l->has_begun = true;
     k->wants_start = true;
     k->wants_stop = false; /* it was asked of the attempt before */
     followers_wake(k);

@@ -97,6 +97,9 @@ make_class(struct result *c, const struct leader_parts *p, unsigned class)
     c->slo = conf->slo;
     c->from = p->options->from_issue ? FROM_ISSUE : FROM_INTENDED;
     c->is_open = c->qps > 0;
+    c->mode = traffic_mode_name(c->is_open ? conf->traffic.mode : TRAFFIC_CLOSED);
+    c->is_uneven = schedule_varies(&conf->traffic.schedule);
+    c->is_antagonist = conf->antagonist != NULL;
     c->was_loaded = run_keeps_records(conf);
     c->was_interrupted = p->was_interrupted;
     return true;
@@ -212,6 +215,7 @@ leader_result_make(struct result *r, const struct leader_parts *p)
         first += r->classes[i].threads;
     }
     r->from = p->options->from_issue ? FROM_ISSUE : FROM_INTENDED;
+    r->mode = count == 1 ? r->classes[0].mode : NULL;
     r->has_shown = p->measures;
     r->shown = p->measures ? p->agents_classes : 0;
     if (!make_agents(r, p)) {

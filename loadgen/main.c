@@ -204,7 +204,7 @@ generate(int argc, char **argv)
             printf("mcload %s\n", PACKAGE_VERSION);
             status = EXIT_VALID;
         } else if (o.is_agent) {
-            status = agent_run(&o);
+            status = agent_run(&o, argc, argv);
         } else if (output_open(&output, &o, argc, typed, stderr)) {
             status = resolve_and_run(&o, &output);
             if (!output_close(&output) && status == EXIT_VALID) {

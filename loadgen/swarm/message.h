@@ -19,7 +19,7 @@
 #define MESSAGE_HELLO_MAX 1024 /* bytes of a frame before the proofs are given */
 #define MESSAGE_TEXT_MAX 512   /* of a sentence, with its end */
 #define MESSAGE_WORD_MAX 1024  /* of a word of the command line, with its end */
-#define MESSAGE_WORDS_MAX 256
+#define MESSAGE_WORDS_MAX 2048
 #define MESSAGE_AGENTS_MAX 64
 #define MESSAGE_WEIGHT_MAX 1000000
 #define MESSAGE_COSTS_MAX 65536
@@ -73,8 +73,10 @@ enum message_field {
     FIELD_COSTS = 29,   /* 3 times 8 bytes a thread: elapsed, cpu, idle */
     FIELD_ELAPSED = 30, /* of the measured window */
     FIELD_START_ERROR = 31,
-    FIELD_IS_STOPPED = 32, /* 1: the window ended early */
-    FIELD_IS_LOCAL = 33,   /* 1: a server shares the agent's machine */
+    FIELD_IS_STOPPED = 32,   /* 1: the window ended early */
+    FIELD_IS_LOCAL = 33,     /* 1: a server shares the agent's machine */
+    FIELD_WANTS_SECRET = 34, /* 1: servers are to be shown a name and a password, which
+                                each process has in a file of its own */
 };
 
 struct message_hello {

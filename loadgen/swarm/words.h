@@ -1,20 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  *
- * Which options of a leader's command line are its agents' too. What an agent takes is a
- * list of names: an option that is not on it, or a value that names a file, cannot reach it.
- * Pure.
+ * Whose an option of the command line is, when several processes send one load. There is one
+ * table with all of them: an option that is not in it, or a value that names a file, cannot
+ * reach an agent, and a leader refuses what it can neither do alone nor pass on. Pure.
  */
 #pragma once
 
 #include "base/must.h"
 
 enum words_use {
-    WORDS_SHARED, /* the agents' too */
-    WORDS_LOCAL,  /* the leader's own */
-    WORDS_FILE,   /* names a file: agents read none for a leader */
-    WORDS_SECRET, /* frames are not encrypted */
-    WORDS_UNKNOWN, /* a class with an option that is none of the agents', or is abbreviated */
+    WORDS_SHARED,  /* all processes': it travels */
+    WORDS_LEADER,  /* the leader does it, for all */
+    WORDS_HOST,    /* concerns one machine: each process has its own */
+    WORDS_AGENT,   /* what an agent allows: said to the agent */
+    WORDS_FILE,    /* names a file: agents read none for a leader */
+    WORDS_SECRET,  /* frames are not encrypted */
+    WORDS_ALONE,   /* of one process alone, without agents */
+    WORDS_UNKNOWN, /* none of them; or a class with an option that is not shared, or is
+                      abbreviated */
 };
 
 /* `name` is the long one with '-'; `value` NULL: none. */

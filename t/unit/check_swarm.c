@@ -7,6 +7,7 @@
 
 #include "check_unit.h"
 #include "base/rng.h"
+#include "loadgen/options/options.h"
 #include "loadgen/swarm/align.h"
 #include "loadgen/swarm/allow.h"
 #include "loadgen/swarm/lease.h"
@@ -298,19 +299,32 @@ START_TEST(words_that_agents_take)
         {"session", "file:x", WORDS_FILE},
         {"expiry", "file:x", WORDS_FILE},
         {"requests-per-connection", "file:x", WORDS_FILE},
-        {"auth-file", "x", WORDS_FILE},
-        {"servers-file", "x", WORDS_FILE},
-        {"tls-key", "x", WORDS_FILE},
+        {"auth-file", "x", WORDS_HOST},
+        {"servers-file", "x", WORDS_LEADER},
+        {"tls-key", "x", WORDS_HOST},
+        {"engine", "epoll", WORDS_HOST},
+        {"agent-max-qps", "1", WORDS_AGENT},
+        {"workload", "etc", WORDS_SHARED},
+        {"workload", "/etc/passwd", WORDS_FILE},
+        {"workload", "passwd", WORDS_FILE},
+        {"workload", NULL, WORDS_FILE},
+        {"antagonist", "flood", WORDS_SHARED},
+        {"roundrobin", NULL, WORDS_SHARED},
+        {"warmup-drain", "1", WORDS_SHARED},
         {"trace", "x", WORDS_FILE},
         {"password", "x", WORDS_SECRET},
-        {"json", "x", WORDS_LOCAL},
-        {"auth_file", "x", WORDS_LOCAL},
-        {"", NULL, WORDS_LOCAL},
+        {"json", "x", WORDS_LEADER},
+        {"auth_file", "x", WORDS_UNKNOWN},
+        {"", NULL, WORDS_UNKNOWN},
         {"class", "a:{--depth=4 getcount=5}", WORDS_SHARED},
         {"class", "a:{depth=4\nauth-file=/etc/passwd}", WORDS_FILE},
         {"class", "a:{depth=4 --auth_file=x}", WORDS_FILE},
         {"class", "a:{arrivals=times:x}", WORDS_FILE},
         {"class", "a:{depth=4 password=x}", WORDS_SECRET},
+        {"class", "a:{workload=ycsb:a}", WORDS_SHARED},
+        {"class", "a:{depth=4 workload=/etc/passwd}", WORDS_FILE},
+        {"class", "a:{--workload=passwd}", WORDS_FILE},
+        {"class", "a:{--antagonist=flood }", WORDS_SHARED},
         {"class", "a:{depth=4 json=x}", WORDS_UNKNOWN},
         {"class", "a:{-d 4}", WORDS_UNKNOWN},
         {"class", "a", WORDS_UNKNOWN},
@@ -319,6 +333,45 @@ START_TEST(words_that_agents_take)
     for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         ck_assert_msg(words_use_of(cases[i].name, cases[i].value) == cases[i].use,
                       "%s=%s", cases[i].name, cases[i].value);
+    }
+}
+END_TEST
+
+/* No option is forgotten: what the command line knows, the swarm has an answer to. */
+START_TEST(each_option_is_somebodys)
+{
+    const struct opt_table *t = options_table();
+    ck_assert_uint_gt(t->count, 50);
+    for (size_t i = 0; i < t->count; i++) {
+        const struct opt *row = &t->rows[i];
+        const char *value = row->name == NULL                    ? NULL
+                            : strcmp(row->name, "class") == 0    ? "a:{depth=1}"
+                            : strcmp(row->name, "workload") == 0 ? "etc"
+                            : row->arg != NULL                   ? "1"
+                                                                 : NULL;
+        ck_assert_msg(row->name != NULL, "-%c has no long name", row->letter);
+        ck_assert_msg(words_use_of(row->name, value) != WORDS_UNKNOWN,
+                      "--%s is not in loadgen/swarm/words.c", row->name);
+    }
+}
+END_TEST
+
+/* Each class has all of them for itself. */
+START_TEST(options_of_classes_travel)
+{
+    const struct opt_table *t = options_class_table();
+    for (size_t i = 0; i < t->count; i++) {
+        const struct opt *row = &t->rows[i];
+        char text[128];
+        if (words_use_of(row->name, "etc") == WORDS_SHARED) {
+            snprintf(text, sizeof text, row->arg != NULL ? "a:{--%s=etc}" : "a:{%s}",
+                     row->name);
+            ck_assert_msg(words_use_of("class", text) == WORDS_SHARED, "%s", text);
+        } else {
+            enum words_use use = words_use_of(row->name, "etc");
+            ck_assert_msg(use == WORDS_SECRET || use == WORDS_HOST || use == WORDS_FILE,
+                          "--%s of a class stays behind", row->name);
+        }
     }
 }
 END_TEST
@@ -342,6 +395,8 @@ main(void)
     tcase_add_test(tc, networks_that_are_none);
     tcase_add_test(tc, limits);
     tcase_add_test(tc, words_that_agents_take);
+    tcase_add_test(tc, each_option_is_somebodys);
+    tcase_add_test(tc, options_of_classes_travel);
     suite_add_tcase(suite, tc);
     return run_suite(suite);
 }

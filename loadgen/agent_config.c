@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ */
+#include "loadgen/agent_config.h"
+
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <sys/un.h>
+
+#include "loadgen/swarm/words.h"
+
+/* A word of a leader's, as a copy, when it may be an agent's. NULL with *wrong. */
+static char *
+take_word(const struct frame_field *field, const char **wrong)
+{
+    static char why[MESSAGE_TEXT_MAX];
+    char name[MESSAGE_WORD_MAX], *value = NULL;
+    if (field->len >= MESSAGE_WORD_MAX || field->len < 2 || !frame_is_text(field) ||
+        memcmp(field->p, "--", 2) != 0) {
+        *wrong = "has options that are none";
+        return NULL;
+    }
+    snprintf(name, sizeof name, "%.*s", (int)field->len - 2, (const char *)field->p + 2);
+    char *equals = strchr(name, '=');
+    if (equals != NULL) {
+        *equals = '\0';
+        value = equals + 1;
+    }
+    if (words_use_of(name, value) != WORDS_SHARED) {
+        snprintf(why, sizeof why, "takes no --%.400s from a leader", name);
+        *wrong = why;
+        return NULL;
+    }
+    char *word = strndup((const char *)field->p, field->len);
+    must(word != NULL);
+    return word;
+}
+
+/* What concerns this machine is its own, all else the leader's. NULL, or why not. */
+static const char *
+parse_words(struct work *w, const struct swarm_words *host, const struct frame *f)
+{
+    static char why[MESSAGE_TEXT_MAX];
+    static char *argv[2 * MESSAGE_WORDS_MAX + 2];
+    static char program[] = "mcload";
+    struct frame_field field;
+    const char *wrong = NULL;
+    size_t cursor = 0;
+    int argc = 0;
+    argv[argc++] = program;
+    for (unsigned i = 0; i < host->count; i++) {
+        argv[argc++] = host->words[i];
+    }
+    while (wrong == NULL && frame_next(f, &cursor, &field)) {
+        if (field.tag == FIELD_WORD && argc > 2 * MESSAGE_WORDS_MAX) {
+            wrong = "has too many options";
+        } else if (field.tag == FIELD_WORD) {
+            argv[argc++] = take_word(&field, &wrong);
+        }
+    }
+    if (wrong == NULL && !options_parse(&w->options, argc, argv, w->said)) {
+        fflush(w->said);
+        snprintf(why, sizeof why, "cannot do it: %.*s", (int)strcspn(w->said_text, "\n"),
+                 w->said_text);
+        wrong = why;
+    }
+    return wrong;
+}
+
+/* Whether all who ask have a name and a password to show. */
+static bool
+has_secret(const struct options *o)
+{
+    bool has = true;
+    for (unsigned i = 0; i < o->classes_len; i++) {
+        has = has && o->classes[i].password != NULL;
+    }
+    return has;
+}
+
+static const char *
+check_target(const struct allow *allow, bool allows_udp, const struct target *t)
+{
+    const struct sockaddr_in *in = (const struct sockaddr_in *)&t->addr;
+    const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)&t->addr;
+    uint8_t ip[IPNET_BYTES] = {[10] = 0xff, [11] = 0xff};
+    if (t->transport == TRANSPORT_UDP && !allows_udp) {
+        return "is loaded over UDP, which the agent does not allow";
+    }
+    switch (t->addr.ss_family) {
+    case AF_UNIX:
+        return allow_path(allow, ((const struct sockaddr_un *)&t->addr)->sun_path);
+    case AF_INET:
+        memcpy(ip + 12, &in->sin_addr, 4);
+        return allow_ip(allow, ip, ntohs(in->sin_port));
+    default:
+        memcpy(ip, &in6->sin6_addr, sizeof ip);
+        return allow_ip(allow, ip, ntohs(in6->sin6_port));
+    }
+}
+
+/* By their addresses, which are what is connected to later, again and again: a name that
+ * means something else by then changes nothing. */
+static const char *
+resolve_targets(struct work *w, const struct options *own)
+{
+    static char why[MESSAGE_TEXT_MAX];
+    const struct options *o = &w->options;
+    char err[MESSAGE_TEXT_MAX / 2];
+    bool speaks_tls = false;
+    w->targets = calloc(o->servers_len, sizeof *w->targets);
+    must(w->targets != NULL);
+    for (unsigned i = 0; i < o->servers_len; i++) {
+        struct target *t = &w->targets[i];
+        if (!target_resolve(t, o->servers[i], o->transport, err, sizeof err)) {
+            snprintf(why, sizeof why, "cannot do it: %s", err);
+            return why;
+        }
+        const char *wrong = check_target(&own->agent_allow, own->allows_udp, t);
+        if (wrong != NULL) {
+            snprintf(why, sizeof why, "refuses: %.200s %s", t->name, wrong);
+            return why;
+        }
+        speaks_tls = speaks_tls || t->transport == TRANSPORT_TLS;
+    }
+    if (speaks_tls && (w->tls = ltls_open(&o->tls, err, sizeof err)) == NULL) {
+        snprintf(why, sizeof why, "cannot do it: %s", err);
+        return why;
+    }
+    return NULL;
+}
+
+static void
+make_shard(struct work *w)
+{
+    const struct options *o = &w->options;
+    w->has_shard = o->shard != SHARD_NONE && o->servers_len > 1;
+    if (w->has_shard) {
+        bool is_made = shard_init(&w->shard, o->shard, w->targets, o->servers_len);
+        must(is_made);
+    }
+}
+
+static struct allow_demand
+demand_of(const struct options *o, double seconds, double qps)
+{
+    struct allow_demand d = {.qps = qps, .seconds = seconds};
+    for (unsigned i = 0; i < o->classes_len; i++) {
+        d.conns +=
+            (double)(o->classes[i].threads * o->classes[i].connections) * o->servers_len;
+    }
+    return d;
+}
+
+const char *
+agent_config_check(const struct options *o, const struct options *own, double seconds,
+                   double qps)
+{
+    static char why[MESSAGE_TEXT_MAX];
+    struct allow_demand d = demand_of(o, seconds, qps);
+    struct allow_caps caps = {(double)own->agent_max_qps, (double)own->agent_max_conns,
+                              own->agent_max_time};
+    const char *wrong = allow_within(&caps, &d);
+    snprintf(why, sizeof why, "refuses: %s", wrong != NULL ? wrong : "");
+    return wrong != NULL ? why : NULL;
+}
+
+const char *
+agent_config_take(struct work *w, const struct session_conf *conf, const struct frame *f)
+{
+    uint64_t agent, agents, wants_secret;
+    if (!frame_number(f, FIELD_AGENTS, 1, MESSAGE_AGENTS_MAX + 1, &agents) ||
+        !frame_number(f, FIELD_AGENT, 0, agents - 1, &agent)) {
+        return "does not understand the leader";
+    }
+    w->agent = (unsigned)agent;
+    w->agents = (unsigned)agents;
+    const char *wrong = parse_words(w, conf->host, f);
+    if (wrong == NULL && frame_number(f, FIELD_WANTS_SECRET, 1, 1, &wants_secret) &&
+        !has_secret(&w->options)) {
+        wrong = "has no --auth-file of its own";
+    }
+    wrong = wrong != NULL ? wrong : resolve_targets(w, conf->own);
+    if (wrong == NULL) {
+        /* The rate is asked for with each run; any that is allowed will do here. */
+        wrong = agent_config_check(&w->options, conf->own,
+                                   w->options.time_s + w->options.warmup_s,
+                                   conf->own->agent_max_qps > 0 ? 1 : 0);
+    }
+    if (wrong == NULL) {
+        make_shard(w);
+    }
+    return wrong;
+}

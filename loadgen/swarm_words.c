@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ */
+#include "loadgen/swarm_words.h"
+
+#include <stdlib.h>
+
+#include "loadgen/swarm/words.h"
+
+#define SEED "seed"
+#define SERVER "server"
+
+static const char *
+add(struct swarm_words *w, const char *name, const char *value)
+{
+    char word[MESSAGE_WORD_MAX];
+    int n = snprintf(word, sizeof word, value != NULL ? "--%s=%s" : "--%s", name, value);
+    if (n < 0 || (size_t)n >= sizeof word || w->count == MESSAGE_WORDS_MAX) {
+        return "too long for agents";
+    }
+    w->words[w->count] = strdup(word);
+    must(w->words[w->count] != NULL);
+    w->count++;
+    return NULL;
+}
+
+static const char *
+visit_leaders(void *arg, const struct opt *row, const char *value)
+{
+    switch (words_use_of(row->name, value)) {
+    case WORDS_SHARED:
+        /* These are told as what they came to. */
+        return strcmp(row->name, SEED) == 0 || strcmp(row->name, SERVER) == 0
+                   ? NULL
+                   : add(arg, row->name, value);
+    case WORDS_LEADER:
+    case WORDS_HOST:
+        return NULL;
+    case WORDS_AGENT:
+        return "what an agent allows is said to the agent (--agent-mode)";
+    case WORDS_FILE:
+        return "names a file, which agents do not read";
+    case WORDS_SECRET:
+        return "is secret, and not sent to agents: --auth-file on each machine";
+    case WORDS_ALONE:
+        return "is for one process, without agents";
+    case WORDS_UNKNOWN:
+        break;
+    }
+    return strcmp(row->name, "class") == 0
+               ? "agents take classes of long options, --NAME=VALUE, that are theirs too"
+               : "is nothing that agents know";
+}
+
+enum exit_status
+swarm_words_shared(struct swarm_words *w, const struct options *o, int argc, char **argv,
+                   FILE *err)
+{
+    char seed[32];
+    *w = (struct swarm_words){.count = 0};
+    if (opt_each(options_table(), visit_leaders, w, argc, argv, err) != OPT_DONE) {
+        return EXIT_USAGE;
+    }
+    snprintf(seed, sizeof seed, "%ju", (uintmax_t)o->seed);
+    const char *wrong = add(w, SEED, seed);
+    for (unsigned i = 0; wrong == NULL && i < o->servers_len; i++) {
+        wrong = add(w, SERVER, o->servers[i]);
+    }
+    if (wrong != NULL) {
+        fprintf(err, "mcload: %s\n", wrong);
+        return EXIT_USAGE;
+    }
+    return EXIT_VALID;
+}
+
+/* Of options that are otherwise a leader's. */
+static bool
+is_used_by_agents(const char *name)
+{
+    static const char *const names[] = {"agent-port", "help",    "key-file", "lambda-mul",
+                                        "quiet",      "verbose", "version"};
+    bool is = false;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        is = is || strcmp(names[i], name) == 0;
+    }
+    return is;
+}
+
+struct visit {
+    struct swarm_words *words;
+    FILE *err;
+};
+
+static const char *
+visit_hosts(void *arg, const struct opt *row, const char *value)
+{
+    struct visit *v = arg;
+    enum words_use use = words_use_of(row->name, value);
+    if (use == WORDS_HOST) {
+        return add(v->words, row->name, value);
+    }
+    if (use != WORDS_AGENT && !is_used_by_agents(row->name)) {
+        fprintf(v->err,
+                "mcload: --%s is the leader's to say: an agent has no use for it\n",
+                row->name);
+    }
+    return NULL;
+}
+
+enum exit_status
+swarm_words_host(struct swarm_words *w, int argc, char **argv, FILE *err)
+{
+    struct visit visit = {w, err};
+    *w = (struct swarm_words){.count = 0};
+    return opt_each(options_table(), visit_hosts, &visit, argc, argv, err) == OPT_DONE
+               ? EXIT_VALID
+               : EXIT_USAGE;
+}
+
+void
+swarm_words_free(struct swarm_words *w)
+{
+    for (unsigned i = 0; i < w->count; i++) {
+        free(w->words[i]);
+    }
+    w->count = 0;
+}

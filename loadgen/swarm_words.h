@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * What of a command line goes further: from a leader to its agents, or from an agent's own
+ * into the runs that it does for leaders. Start-up thread.
+ */
+#pragma once
+
+#include "loadgen/options/options.h"
+#include "loadgen/swarm/message.h"
+
+struct swarm_words {
+    char *words[MESSAGE_WORDS_MAX]; /* "--name" or "--name=value", long names */
+    unsigned count;
+};
+
+/* What a leader's agents are told: servers one by one and the seed as what they came to.
+ * EXIT_VALID, or a line in `err`: also when there is an option that neither the leader can do
+ * alone nor agents can be told. */
+must_check enum exit_status swarm_words_shared(struct swarm_words *w,
+                                               const struct options *o, int argc,
+                                               char **argv, FILE *err);
+/* What of an agent's own command line holds for each run: what concerns its machine. What an
+ * agent has no use for has a line. */
+must_check enum exit_status swarm_words_host(struct swarm_words *w, int argc, char **argv,
+                                             FILE *err);
+/* Also after a failure. */
+void swarm_words_free(struct swarm_words *w);
