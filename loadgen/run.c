@@ -83,6 +83,8 @@ make_workload(struct run *r, struct run_class *c)
         .churn = l->churn,
         .sizes_per_set = l->sizes_per_set,
         .key_prefix = l->key_prefix,
+        .key_format = l->key_format,
+        .flags = (uint32_t)l->flags,
         .key_size = l->key_size,
         .value_size = l->value_size,
         .expiry = l->expiry,

@@ -63,7 +63,8 @@ has_other_values(const struct lclass *a, const struct lclass *b)
 {
     return strcmp(a->key_prefix, b->key_prefix) == 0 &&
            (mix_share(&a->mix, MIX_INCR) != mix_share(&b->mix, MIX_INCR) ||
-            a->sizes_per_set != b->sizes_per_set ||
+            a->sizes_per_set != b->sizes_per_set || a->flags != b->flags ||
+            a->key_format != b->key_format ||
             !dist_is_same(&a->value_size, &b->value_size) ||
             !dist_is_same(&a->expiry, &b->expiry));
 }

@@ -66,6 +66,10 @@ struct lclass {
     struct dist key_size, value_size, expiry;
     struct popularity popularity;
     const char *key_prefix;
+    enum workload_key_format key_format;
+    int64_t flags;
+    const char *getcount_text; /* as given; NULL: not given */
+    double multiget_share;     /* of gets that have so many keys; below 0: all */
     bool no_load;
 
     /* ---- options/antagonist.c */

@@ -15,6 +15,8 @@
 /* Only of values that this run has stored itself: others may have another form. */
 #define VERIFY_DEFAULT 0.01
 #define CHURN_MAX 1e9
+#define MULTIGET_DEFAULT "100"
+#define LAW_MAX 1024
 
 static const char *
 replace_dist(struct dist *d, const char *text)
@@ -39,11 +41,29 @@ static const char *
 call_getcount(void *conf, const char *text)
 {
     struct dist *d = &((struct lclass *)conf)->getcount;
+    ((struct lclass *)conf)->getcount_text = text;
     const char *wrong = replace_dist(d, text);
     bool is_fixed = wrong == NULL && d->kind == DIST_FIXED;
     return is_fixed && (d->a < 1 || d->a > WORKLOAD_GETCOUNT_MAX || floor(d->a) != d->a)
                ? "a get has between 1 and 1000 keys"
                : wrong;
+}
+
+static const char *
+call_key_format(void *conf, const char *text)
+{
+    static const char *const names[] = {
+        [KEY_DECIMAL] = "decimal",
+        [KEY_HEX] = "hex",
+        [KEY_BINARY] = "binary",
+    };
+    for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (strcmp(text, names[i]) == 0) {
+            ((struct lclass *)conf)->key_format = (enum workload_key_format)i;
+            return NULL;
+        }
+    }
+    return "keys are written decimal, hex or binary";
 }
 
 static const char *
@@ -150,6 +170,8 @@ static const struct opt rows[] = {
      .arg = "DIST", .help = "keys in each get, 1000 at most (1)"},
     {.name = "getq-size", .kind = OPT_CALL, .call = call_getcount, .arg = "DIST",
      .help = "the same"},
+    SHARE_ROW("getq-freq", multiget_share,
+              "share of gets that have so many keys, the others have one (1)"),
     SHARE_ROW("miss-ratio", miss_ratio, "share of the keys of gets that are never stored (0)"),
     SHARE_ROW("one-hit", one_hit, "share of keys that one request alone has (0)"),
     {.name = "churn", .kind = OPT_DOUBLE, OF_CLASS(churn), .min = 0, .max = CHURN_MAX,
@@ -162,6 +184,10 @@ static const struct opt rows[] = {
      .help = "the same as --popularity=seq or uniform"},
     {.name = "key-prefix", .kind = OPT_TEXT, OF_CLASS(key_prefix), .arg = "TEXT",
      .help = "start of every key (none)"},
+    {.name = "key-format", .kind = OPT_CALL, .call = call_key_format,
+     .arg = "decimal|hex|binary", .help = "how the number in a key is written (decimal)"},
+    {.name = "flags", .kind = OPT_INT, OF_CLASS(flags), .min = 0, .max = UINT32_MAX,
+     .arg = "N", .help = "flags that values are stored with (0)"},
     {.name = "noload", .kind = OPT_FLAG, OF_CLASS(no_load),
      .help = "the records are there, do not store them"},
 };
@@ -175,7 +201,7 @@ init(struct lclass *c)
     c->key_size = dist_fixed(30);
     c->value_size = dist_fixed(200);
     c->expiry = dist_fixed(0);
-    c->verify = -1;
+    c->verify = c->multiget_share = -1;
     c->key_prefix = "";
     mix_of_update(&c->mix, 0);
 }
@@ -192,6 +218,34 @@ workload_apply_model(struct lclass *c)
     wrong = wrong != NULL ? wrong : traffic_set_arrivals(c, m->arrivals);
     wrong = wrong != NULL ? wrong : call_on_miss(c, m->on_miss);
     must(wrong == NULL); /* a test goes through the table */
+}
+
+/* mcperf's: a share of gets has several keys, a hundred unless told otherwise. */
+static const char *
+settle_multigets(struct lclass *c)
+{
+    char law[LAW_MAX];
+    const char *many = c->getcount_text != NULL ? c->getcount_text : MULTIGET_DEFAULT;
+    double share = c->multiget_share;
+    if (share < 0) {
+        return NULL;
+    }
+    if (share == 0 || share == 1) {
+        return replace_dist(&c->getcount, share == 0 ? "1" : many);
+    }
+    int n = snprintf(law, sizeof law, "mix:%.17g*%s+%.17g*1", share, many, 1 - share);
+    return n < LAW_MAX ? replace_dist(&c->getcount, law)
+                       : "--getq-size is too long for --getq-freq";
+}
+
+static const char *
+check_key_format(const struct lclass *c)
+{
+    bool takes_bytes = c->codec == &codec_binary || c->codec == &codec_redis;
+    return c->key_format != KEY_BINARY || takes_bytes
+               ? NULL
+               : "--key-format=binary needs --protocol=binary or redis: other protocols "
+                 "end keys at blanks";
 }
 
 static const char *
@@ -249,7 +303,9 @@ settle(struct lclass *c)
     if (c->verify < 0) {
         c->verify = c->no_load || c->sizes_per_set ? 0 : VERIFY_DEFAULT;
     }
-    const char *wrong = check_codec(c);
+    const char *wrong = settle_multigets(c);
+    wrong = wrong != NULL ? wrong : check_key_format(c);
+    wrong = wrong != NULL ? wrong : check_codec(c);
     return wrong != NULL ? wrong : check_odds(c);
 }
 

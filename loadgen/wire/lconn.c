@@ -131,6 +131,7 @@ put_store(struct lconn *c, const struct workload *w, const struct lconn_request 
         .verb = r->verb,
         .key = key,
         .key_len = workload_put_key(w, r->keys[0], key),
+        .flags = w->conf.flags,
         .exptime = workload_expiry(w, r->keys[0]),
         .value_len = workload_set_len(w, r->keys[0], c->put),
         .cas = r->cas,

@@ -36,6 +36,30 @@ check_prefix(const char *prefix, size_t len)
     return NULL;
 }
 
+/* The number in hexadecimal digits, or in bytes; returns how many. */
+static size_t
+put_shifted(char *dst, uint64_t key, unsigned bits)
+{
+    static const char digits[] = "0123456789abcdef";
+    size_t n = 1;
+    while (n * bits < 64 && key >> (n * bits) != 0) {
+        n++;
+    }
+    for (size_t i = 0; i < n; i++) {
+        unsigned part = (unsigned)(key >> ((n - 1 - i) * bits)) & ((1U << bits) - 1);
+        dst[i] = bits == 4 ? digits[part] : (char)part;
+    }
+    return n;
+}
+
+static size_t
+put_number(const struct workload *w, uint64_t key, char *dst)
+{
+    return likely(w->conf.key_format == KEY_DECIMAL)
+               ? num_put_u64(dst, key)
+               : put_shifted(dst, key, w->conf.key_format == KEY_HEX ? 4 : 8);
+}
+
 const char *
 workload_init(struct workload *w, const struct workload_conf *conf)
 {
@@ -49,7 +73,7 @@ workload_init(struct workload *w, const struct workload_conf *conf)
     uint64_t keys_end = w->has_odds ? WORKLOAD_ODDS_END
                         : grows     ? WORKLOAD_KEYS_END
                                     : conf->records;
-    w->digits = (unsigned)num_put_u64(digits, keys_end - 1);
+    w->digits = (unsigned)put_number(w, keys_end - 1, digits);
     w->key_min = w->prefix_len + w->digits;
     uint64_t end = dist_size_max(&conf->value_size, 0, UINT64_MAX);
     w->value_cap = end == UINT64_MAX ? WORKLOAD_VALUE_CAP : end;
@@ -94,10 +118,11 @@ size_t
 workload_put_key(const struct workload *w, uint64_t key, char *dst)
 {
     char number[NUM_U64_DIGITS];
-    size_t digits = num_put_u64(number, key);
+    size_t digits = put_number(w, key, number);
     size_t len = key_len(w, key);
+    int filler = w->conf.key_format == KEY_BINARY ? 0 : '0';
     memcpy(dst, w->conf.key_prefix, w->prefix_len);
-    memset(dst + w->prefix_len, '0', len - w->prefix_len - digits);
+    memset(dst + w->prefix_len, filler, len - w->prefix_len - digits);
     memcpy(dst + len - digits, number, digits);
     return len;
 }
@@ -147,6 +172,7 @@ workload_has_same_records(const struct workload *a, const struct workload *b)
 {
     return a->conf.records == b->conf.records && a->digits == b->digits &&
            a->counter_every == b->counter_every &&
+           a->conf.key_format == b->conf.key_format && a->conf.flags == b->conf.flags &&
            strcmp(a->conf.key_prefix, b->conf.key_prefix) == 0 &&
            dist_is_same(&a->conf.key_size, &b->conf.key_size) &&
            dist_is_same(&a->conf.value_size, &b->conf.value_size) &&

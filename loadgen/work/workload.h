@@ -40,6 +40,13 @@
 /* Values of keys that are counted up: digits, which incr does not make longer. */
 #define WORKLOAD_COUNTER_LEN 10
 
+/* How the number of a key is written. */
+enum workload_key_format {
+    KEY_DECIMAL,
+    KEY_HEX,
+    KEY_BINARY, /* its bytes, the highest first: only for protocols that take any byte */
+};
+
 struct workload_conf {
     uint64_t records;
     struct mix mix;
@@ -51,6 +58,8 @@ struct workload_conf {
     double churn;         /* records a second that new ones replace */
     bool sizes_per_set;   /* each set draws the size of its value; nothing is verified */
     const char *key_prefix;
+    enum workload_key_format key_format;
+    uint32_t flags; /* of all values */
     struct dist key_size;
     struct dist value_size;
     struct dist expiry; /* seconds; 0 for ever */
@@ -60,7 +69,7 @@ struct workload_conf {
 struct workload {
     struct workload_conf conf;
     size_t prefix_len;
-    unsigned digits; /* of the largest key number */
+    unsigned digits; /* or bytes, of the largest key number */
     size_t key_min;  /* prefix and digits */
     uint64_t value_cap;
     unsigned keys_max;      /* of one request */

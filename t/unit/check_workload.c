@@ -58,6 +58,38 @@ START_TEST(test_keys)
 }
 END_TEST
 
+START_TEST(test_key_formats)
+{
+    struct workload w;
+    char key[WORKLOAD_KEY_MAX];
+    struct workload_conf conf = conf_of(1000, "8", "10");
+    conf.key_prefix = "k:";
+    conf.key_format = KEY_HEX;
+    ck_assert_ptr_null(workload_init(&w, &conf));
+    ck_assert_str_eq(key_text(&w, 0), "k:000000");
+    ck_assert_str_eq(key_text(&w, 255), "k:0000ff");
+    ck_assert_str_eq(key_text(&w, 999), "k:0003e7");
+
+    conf.key_format = KEY_BINARY;
+    ck_assert_ptr_null(workload_init(&w, &conf));
+    ck_assert_uint_eq(workload_put_key(&w, 999, key), 8);
+    ck_assert_mem_eq(key, "k:\0\0\0\0\3\347", 8);
+    ck_assert(workload_is_key(&w, 999, key, 8));
+    ck_assert(!workload_is_key(&w, 998, key, 8));
+
+    /* As long as the largest number needs. */
+    conf = conf_of(UINT64_C(1) << 33, "1", "0");
+    conf.key_format = KEY_HEX;
+    ck_assert_ptr_null(workload_init(&w, &conf));
+    ck_assert_str_eq(key_text(&w, 16), "000000010");
+    conf.key_format = KEY_BINARY;
+    ck_assert_ptr_null(workload_init(&w, &conf));
+    ck_assert_uint_eq(workload_key_len_max(&w), 5);
+    ck_assert_uint_eq(workload_put_key(&w, UINT64_C(1) << 32, key), 5);
+    ck_assert_mem_eq(key, "\1\0\0\0\0", 5);
+}
+END_TEST
+
 START_TEST(test_keys_differ)
 {
     struct workload w;
@@ -325,6 +357,7 @@ main(void)
     TCase *tc = tcase_create("workload");
     tcase_set_timeout(tc, 60); /* sanitizers on a busy machine */
     tcase_add_test(tc, test_keys);
+    tcase_add_test(tc, test_key_formats);
     tcase_add_test(tc, test_keys_differ);
     tcase_add_loop_test(tc, test_mix, 0, 4);
     tcase_add_test(tc, test_same_seed_same_requests);
