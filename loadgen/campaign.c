@@ -77,7 +77,6 @@ write_json(struct campaign *c, const struct result *r, bool is_one_of_many)
         fputs(c->reported > 0 ? ",\n" : RUNS_HEAD, json);
     }
     report_json(r, c->o, c->conf->output->argc, c->conf->output->argv, json);
-    c->reported++;
 }
 
 static void
@@ -92,8 +91,9 @@ end_json(struct campaign *c)
 static enum exit_status
 report(struct campaign *c, const struct result *r, bool is_one_of_many)
 {
-    bool is_written = output_report(c->conf->output, r);
+    bool is_written = output_report(c->conf->output, r, c->reported == 0);
     write_json(c, r, is_one_of_many);
+    c->reported++;
     return is_written ? status_of(c, r) : EXIT_UNREACHABLE;
 }
 
@@ -187,6 +187,17 @@ spread_print(const struct spread *s, FILE *out)
     }
 }
 
+/* Below the last table; other forms have tables and nothing else. */
+static void
+print_spread(const struct campaign *c, const struct spread *s)
+{
+    if (c->o->format == FORMAT_TEXT) {
+        spread_print(s, c->conf->output->report);
+    } else if (!c->o->is_quiet) {
+        spread_print(s, c->conf->err);
+    }
+}
+
 static enum exit_status
 run_plain(struct campaign *c)
 {
@@ -217,9 +228,7 @@ run_plain(struct campaign *c)
         result_fini(&r);
     }
     if (is_many) {
-        if (has_text(c)) {
-            spread_print(&spread, c->conf->output->report);
-        }
+        print_spread(c, &spread);
         end_json(c);
     }
     return worst;
@@ -261,6 +270,7 @@ scan_point(struct campaign *c, double target, bool is_fresh, bool *ends)
         report_verdict(&r, c->conf->err);
     }
     write_json(c, &r, true);
+    c->reported++;
     result_fini(&r);
     return status;
 }
@@ -271,7 +281,7 @@ scan_points(struct campaign *c, const double *points, unsigned count)
     enum exit_status worst = EXIT_VALID;
     bool ends = false;
     if (has_text(c)) {
-        report_scan_head(c->conf->output->report);
+        report_scan_head(c->o, c->conf->output->report);
     }
     for (unsigned i = 0; i < count && !ends; i++) {
         double target = points[i] * (c->o->scan.is_share ? c->peak_qps : 1);

@@ -174,8 +174,22 @@ write_plots(const struct output *out, const struct result *r)
     return is_good;
 }
 
+/* mutilate's table has numbers only. */
 static void
-write_report(const struct output *out, const struct result *r)
+note_bounds(const struct output *out, const struct result *r)
+{
+    uint64_t censored = result_censored(result_shown(r));
+    if (censored > 0) {
+        fprintf(
+            out->err,
+            "mcload: %ju requests were never answered: they count as slower than all, "
+            "and a percentile among them is how long they were waited for\n",
+            (uintmax_t)censored);
+    }
+}
+
+static void
+write_report(const struct output *out, const struct result *r, bool is_first)
 {
     switch (out->o->format) {
     case FORMAT_TEXT:
@@ -185,21 +199,25 @@ write_report(const struct output *out, const struct result *r)
         report_mutilate(r, out->o, out->report);
         if (!out->o->is_quiet) {
             report_verdict(r, out->err);
+            note_bounds(out, r);
         }
         break;
     case FORMAT_JSON:
         break; /* its writer knows how many results there are */
     case FORMAT_CSV:
-        report_csv(r, out->o, out->report);
+        if (is_first) {
+            report_csv_head(out->o, out->report);
+        }
+        report_csv_rows(r, out->o, r->qps, out->report);
         break;
     }
 }
 
 bool
-output_report(const struct output *out, const struct result *r)
+output_report(const struct output *out, const struct result *r, bool is_first)
 {
     bool is_good = true;
-    write_report(out, r);
+    write_report(out, r, is_first);
     if (out->o->hgrm != NULL) {
         is_good = write_hgrm(out, r, NULL);
         for (unsigned i = 0; r->classes_len > 1 && i < r->classes_len && is_good; i++) {

@@ -26,8 +26,9 @@ struct output {
 /* False with a line on err. Arguments live longer than out. */
 must_check bool output_open(struct output *out, const struct options *o, int argc,
                             char **argv, FILE *err);
-/* The report of one result, but for JSON, and the files with only that in them. False with a
- * line on err when one could not be written. */
-must_check bool output_report(const struct output *out, const struct result *r);
+/* The report of one result, but for JSON, and the files with only that in them. `is_first`: of
+ * all, some forms begin with names. False with a line on err when one could not be written. */
+must_check bool output_report(const struct output *out, const struct result *r,
+                              bool is_first);
 /* False with a line on err when what was written did not arrive. stdout stays open. */
 must_check bool output_close(struct output *out);

@@ -5,6 +5,7 @@ use strict;
 use warnings;
 use FindBin;
 use lib "$FindBin::Bin/lib";
+use IO::Socket::INET;
 use Test::More;
 use MCLoad;
 use MCTest;
@@ -49,6 +50,24 @@ like($run->{err}, qr/^(?:IN)?VALID/m, 'the verdict goes to stderr');
 $run = mcload(@at, '--noload', '-q', '1k', '--format=mutilate', '--quiet');
 is($run->{err}, '', 'nothing there with --quiet');
 
+# A scan: the columns of the table, then what was achieved and asked for.
+$run = mcload(@at, '--noload', '--scan=500:1000:500', '--format=mutilate', '-u', '0.2');
+ended($run, 'a scan in format mutilate');
+like($run->{out}, qr{\A
+\#type\ {7}avg\ {5}std\ {5}min\ {5}5th\ {4}10th\ {4}90th\ {4}95th\ {4}99th\ {6}QPS\ {3}target\n
+(?:read\ \ \ (?:$number){8}\ [\ \d]{6}\.\d\ {5}(?:\ 500|1000)\n){2}
+\z}x, 'every byte of it');
+
+# Numbers only, also where requests were never answered: what they are is said beside.
+my $mute = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 8) or die "listen: $!";
+$run = mcload('-s', '127.0.0.1:' . $mute->sockport, '--noload', '-t', '0.4', '-q', '500', '-c', '2',
+    '--format=mutilate');
+is($run->{status}, 3, 'a server that says nothing');
+like($run->{out}, qr/^read   (?:$number){8}$/m, 'numbers only in format mutilate');
+my ($p99) = $run->{out} =~ /^read .* ([\d.]+)$/m;
+cmp_ok($p99, '>', 100_000, '... which say how long requests were waited for');
+like($run->{err}, qr/^mcload: \d+ requests were never answered: /m, '... and stderr says so');
+
 # ---- CSV and JSON ----------------------------------------------------------------------
 
 $run = mcload(@at, '--noload', '-q', '2k', '--format=csv', '--percentiles=50,99');
@@ -60,6 +79,19 @@ is(shift @lines,
 is(scalar @lines, 2, 'a line for each type');
 like($lines[0], qr/^"all",read,\d+,\d+(?:,[\d.]*){11},(?:true|false)$/, 'reads');
 is(scalar(split /,/, $lines[1]), 16, 'as many fields as names');
+
+# Several runs have one line of names, and nothing else but theirs.
+$run = mcload(@at, '--noload', '-q', '1k', '--format=csv', '--repeat=2');
+is(join(' ', map { /^class,/ ? 'names' : /^"all",(\w+)/ ? $1 : $_ } split /\n/, $run->{out}),
+    'names read update read update', 'repeats as CSV');
+like($run->{err}, qr/^Repeats = 2: /m, '... and how they differ on stderr');
+$run = mcload(@at, '--noload', '--scan=500:1000:500', '--format=csv', '--percentiles=50');
+@lines = split /\n/, $run->{out};
+like(shift @lines, qr/^class,.*,valid,target$/, 'a scan as CSV: the rate has a name');
+is(join(' ', map { (split /,/)[1, -1] } @lines), 'read 500 update 500 read 1000 update 1000',
+    '... and stands behind each line');
+$run = mcload(@at, '--scan=500:1000:500', '--hgrm', "$dir/scan");
+is($run->{status}, 1, 'a scan has no histogram of one run');
 
 $run = mcload(@at, '--noload', '-q', '2k', '--format=json', '--output', "$dir/out.json");
 ended($run, 'format json');

@@ -68,4 +68,26 @@ my $json = mcload_json('-s', $at, '-r', '50', '-t', '0.3', '--getq-freq=1')->{js
 is($json->{'totals.keys'}, 100 * $json->{'totals.gets'}, '--getq-freq alone: 100 keys');
 refuses('between 0 and 1', '--getq-freq=1.5');
 
+# ---- times -------------------------------------------------------------------------------
+
+# Numbers are seconds; units may say otherwise.
+for my $args (['--time=300ms', '--timeout=1s', '--warmup=0.1s', '--warmup-drain=50ms',
+        '--wait=10ms', '--interval=100ms'], ['-t', '0.3', '-w', '100000us', '-W', '0.01']) {
+    $run = mcload_json('-s', $at, '-r', '50', @$args, '--schedule=const', '-q', '1000');
+    is($run->{json}{'load.time'}, '0.3', "@$args: its time");
+    is($run->{json}{'load.warmup'}, '0.1', '... and its warm-up');
+}
+refuses('above 0', $_) for '--time=0s', '--timeout=1x', '--timeout=';
+refuses('0 or more', $_) for '--warmup=soon', '--wait=-1', '--warmup-drain=x';
+refuses('0\.01', $_) for '--interval=1us', '--server-stats=s';
+
+# ---- arrivals ----------------------------------------------------------------------------
+
+for my $scope (qw(total agent thread connection)) {
+    $run = mcload('-s', $at, '-r', '50', '-t', '0.3', '-q', '500', '-i', 'fixed',
+        "--arrival-scope=$scope");
+    like($run->{out}, qr/^Offered = /m, "--arrival-scope=$scope");
+}
+refuses('agent', '--arrival-scope=host');
+
 done_testing();

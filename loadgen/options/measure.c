@@ -9,8 +9,10 @@
 
 #include "base/num.h"
 #include "base/rng.h"
+#include "loadgen/work/duration.h"
 
 #define TIMEOUT_DEFAULT_S 10
+#define TIME_MIN_S 0.001
 #define TIME_MAX_S 1e6
 #define INTERVAL_DEFAULT_S 1
 #define INTERVAL_MIN_S 0.01
@@ -25,41 +27,70 @@ call_from(void *conf, const char *text)
                : "latency is taken from intended or issue";
 }
 
+/* Seconds, or a number with its unit; `wrong` when it is none, or below `min`. */
+static const char *
+take_time(const char *text, double min, double *seconds, const char *wrong)
+{
+    return duration_parse(text, strlen(text), seconds) && *seconds >= min &&
+                   *seconds <= TIME_MAX_S
+               ? NULL
+               : wrong;
+}
+
+static const char *
+call_time(void *conf, const char *text)
+{
+    struct options *o = conf;
+    return take_time(text, TIME_MIN_S, &o->time_s, "the time must be above 0");
+}
+
+static const char *
+call_timeout(void *conf, const char *text)
+{
+    struct options *o = conf;
+    return take_time(text, TIME_MIN_S, &o->timeout_s, "the time-out must be above 0");
+}
+
+static const char *
+call_wait(void *conf, const char *text)
+{
+    struct options *o = conf;
+    return take_time(text, 0, &o->wait_s, "a pause is a time, 0 or more");
+}
+
+static const char *
+call_drain(void *conf, const char *text)
+{
+    struct options *o = conf;
+    return take_time(text, 0, &o->warmup_drain_s, "a time, 0 or more");
+}
+
 static const char *
 call_warmup(void *conf, const char *text)
 {
     struct options *o = conf;
     o->has_auto_warmup = strcmp(text, "auto") == 0;
     o->warmup_s = 0;
-    return o->has_auto_warmup || (num_double(text, strlen(text), &o->warmup_s) &&
-                                  o->warmup_s >= 0 && o->warmup_s <= TIME_MAX_S)
-               ? NULL
-               : "a warm-up is a number of seconds, 0 or more, or auto";
+    return o->has_auto_warmup ? NULL
+                              : take_time(text, 0, &o->warmup_s,
+                                          "a warm-up is a time, 0 or more, or auto");
 }
 
 static const char *
 call_interval(void *conf, const char *text)
 {
     struct options *o = conf;
-    size_t len = strlen(text);
-    len -= len > 1 && text[len - 1] == 's' ? 1 : 0; /* "1s" */
     o->shows_intervals = true;
-    return num_double(text, len, &o->interval_s) && o->interval_s >= INTERVAL_MIN_S &&
-                   o->interval_s <= TIME_MAX_S
-               ? NULL
-               : "an interval is a number of seconds, 0.01 or more";
+    return take_time(text, INTERVAL_MIN_S, &o->interval_s,
+                     "an interval is a time, 0.01 seconds or more");
 }
 
 static const char *
 call_server_stats(void *conf, const char *text)
 {
     struct options *o = conf;
-    size_t len = strlen(text);
-    len -= len > 1 && text[len - 1] == 's' ? 1 : 0;
-    return num_double(text, len, &o->server_stats_s) &&
-                   o->server_stats_s >= INTERVAL_MIN_S && o->server_stats_s <= TIME_MAX_S
-               ? NULL
-               : "--server-stats takes a number of seconds, 0.01 or more";
+    return take_time(text, INTERVAL_MIN_S, &o->server_stats_s,
+                     "--server-stats takes a time, 0.01 seconds or more");
 }
 
 static const char *
@@ -75,17 +106,14 @@ call_seed(void *conf, const char *text)
 
 /* clang-format off */
 static const struct opt rows[] = {
-    {.letter = 't', .name = "time", .kind = OPT_DOUBLE, OF_RUN(time_s), .min = 0.001,
-     .max = TIME_MAX_S, .error = "the time must be above 0", .arg = "SECONDS",
-     .help = "length of the run (5)"},
+    {.letter = 't', .name = "time", .kind = OPT_CALL, .call = call_time,
+     .arg = "SECONDS", .help = "length of the run (5)"},
     {.letter = 'w', .name = "warmup", .kind = OPT_CALL, .call = call_warmup,
      .arg = "SECONDS|auto", .help = "load before it that is not measured (0); auto: "
                                     "until latency and hits are steady"},
-    {.name = "warmup-drain", .kind = OPT_DOUBLE, OF_RUN(warmup_drain_s), .min = 0,
-     .max = TIME_MAX_S, .arg = "SECONDS",
+    {.name = "warmup-drain", .kind = OPT_CALL, .call = call_drain, .arg = "SECONDS",
      .help = "end of the warm-up in which nothing is sent, so that queues drain (0)"},
-    {.name = "timeout", .kind = OPT_DOUBLE, OF_RUN(timeout_s), .min = 0.001,
-     .max = TIME_MAX_S, .error = "the time-out must be above 0", .arg = "SECONDS",
+    {.name = "timeout", .kind = OPT_CALL, .call = call_timeout, .arg = "SECONDS",
      .help = "a connection without a reply for so long is given up (10)"},
     {.name = "interval", .kind = OPT_CALL, .call = call_interval, .arg = "SECONDS",
      .help = "show rate, latencies and hits of each so many seconds (1, in JSON only)"},
@@ -100,8 +128,7 @@ static const struct opt rows[] = {
      .help = "of all random numbers (1)"},
     {.name = "loadonly", .kind = OPT_FLAG, OF_RUN(load_only),
      .help = "store the records and end"},
-    {.letter = 'W', .name = "wait", .kind = OPT_DOUBLE, OF_RUN(wait_s), .min = 0,
-     .max = TIME_MAX_S, .arg = "SECONDS",
+    {.letter = 'W', .name = "wait", .kind = OPT_CALL, .call = call_wait, .arg = "SECONDS",
      .help = "pause before the first run, when connections and records are there (0)"},
 };
 /* clang-format on */

@@ -106,6 +106,10 @@ init(struct options *o)
 static const char *
 settle(struct options *o)
 {
+    if (o->scans && (o->hgrm != NULL || o->plot != NULL)) {
+        return "--hgrm and --plot show one run, not a scan: mcload plot --kind=load its "
+               "JSON";
+    }
     return o->format == FORMAT_JSON && o->json != NULL
                ? "--format=json and --json contradict each other"
                : NULL;

@@ -49,10 +49,13 @@ call_scope(void *conf, const char *text)
         [TRAFFIC_THREAD] = "thread",
         [TRAFFIC_CONN] = "connection",
     };
-    unsigned i = find_name(text, names, COUNT(names));
+    /* Each process of a swarm makes the arrivals of its share. */
+    bool is_agent = strcmp(text, "agent") == 0;
+    unsigned i = is_agent ? TRAFFIC_TOTAL : find_name(text, names, COUNT(names));
     ((struct lclass *)conf)->traffic.scope = (enum traffic_scope)i;
-    return i < COUNT(names) ? NULL
-                            : "the scope of arrivals is total, thread or connection";
+    return i < COUNT(names)
+               ? NULL
+               : "the scope of arrivals is total, agent, thread or connection";
 }
 
 static const char *
@@ -177,8 +180,8 @@ static const struct opt rows[] = {
         "gaps: exponential fixed uniform normal pareto fb_ia ... (exponential)"),
     ARRIVALS_ROW(0, "arrivals", "the same"),
     {.name = "arrival-scope", .kind = OPT_CALL, .call = call_scope,
-     .arg = "total|thread|connection",
-     .help = "what the law of gaps holds for: all, each thread or connection (total)"},
+     .arg = "SCOPE",
+     .help = "what the law of gaps holds for: total, agent, thread, connection (total)"},
     SCHEDULE_ROW("schedule",
         "rate over time: const ramp steps square triangle sine etc-day file (const)"),
     SCHEDULE_ROW("qps-function", "the same"),

@@ -22,9 +22,12 @@ void report_text(const struct result *r, const struct options *o, FILE *out);
  * never answered are printed as the bound alone. */
 void report_mutilate(const struct result *r, const struct options *o, FILE *out);
 
-/* A line of names, then one line for each class and kind of request ("read", "update"), and
- * those of the whole run. Times are in microseconds; what is not known is left empty. */
-void report_csv(const struct result *r, const struct options *o, FILE *out);
+/* A line of names; and one line for each class and kind of request ("read", "update"), and
+ * those of the whole run. Times are in microseconds; what is not known is left empty. Lines of
+ * a scan end with the rate of their run, `target`. */
+void report_csv_head(const struct options *o, FILE *out);
+void report_csv_rows(const struct result *r, const struct options *o, double target,
+                     FILE *out);
 
 /* Times are in nanoseconds; numbers are finite or null. */
 void report_json(const struct result *r, const struct options *o, int argc, char **argv,

@@ -30,7 +30,8 @@ print_name(const char *name, FILE *out)
 }
 
 static void
-print_rows(const struct result *run, unsigned c, const struct options *o, FILE *out)
+print_rows(const struct result *run, unsigned c, const struct options *o, double target,
+           FILE *out)
 {
     const struct result *r = c == REPORT_ALL ? run : &run->classes[c];
     const char *name = c == REPORT_ALL ? "all" : r->name;
@@ -46,16 +47,20 @@ print_rows(const struct result *run, unsigned c, const struct options *o, FILE *
                 hist_mean(h) / REPORT_NS_PER_US, hist_stddev(h) / REPORT_NS_PER_US,
                 (double)hist_min(h) / REPORT_NS_PER_US);
         print_quantiles(&rows[verb], table.tally->waits, o, out);
-        fprintf(out, ",%.3f,%.3f,%.0f,%.0f,%ju,%.3f,%s\n",
+        fprintf(out, ",%.3f,%.3f,%.0f,%.0f,%ju,%.3f,%s",
                 (double)hist_max(h) / REPORT_NS_PER_US,
                 result_ratio((double)ctr_get(&r->total.done[verb]), t.seconds), t.keys,
                 t.misses, (uintmax_t)tally_error_sum(&r->total), t.seconds,
                 r->is_valid ? "true" : "false");
+        if (o->scans) {
+            fprintf(out, ",%.0f", target);
+        }
+        fputc('\n', out);
     }
 }
 
 void
-report_csv(const struct result *r, const struct options *o, FILE *out)
+report_csv_head(const struct options *o, FILE *out)
 {
     char name[REPORT_NAME_MAX];
     fputs("class,type,count,unanswered,avg,std,min", out);
@@ -63,9 +68,15 @@ report_csv(const struct result *r, const struct options *o, FILE *out)
         report_column_name(o->percentiles[i], name);
         fprintf(out, ",%s", name);
     }
-    fputs(",max,qps,keys,misses,errors,seconds,valid\n", out);
+    fprintf(out, ",max,qps,keys,misses,errors,seconds,valid%s\n",
+            o->scans ? ",target" : "");
+}
+
+void
+report_csv_rows(const struct result *r, const struct options *o, double target, FILE *out)
+{
     for (unsigned i = 0; r->classes_len > 1 && i < r->classes_len; i++) {
-        print_rows(r, i, o, out);
+        print_rows(r, i, o, target, out);
     }
-    print_rows(r, REPORT_ALL, o, out);
+    print_rows(r, REPORT_ALL, o, target, out);
 }

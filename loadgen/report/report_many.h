@@ -12,10 +12,12 @@
 #include "loadgen/report/json.h"
 #include "loadgen/search/search.h"
 
-/* A line a run, times in microseconds: gets, or updates when there are no gets. A percentile
- * among requests never answered is how long they were waited for at least: the columns are
- * for programs. */
-void report_scan_head(FILE *out);
+/* A line a run, times in microseconds: gets, or updates when there are no gets; of the class
+ * that measures when there is one. A percentile among requests never answered is how long
+ * they were waited for at least: the columns are for programs. In mutilate's format its
+ * columns and widths, under the names of what stands in them; as CSV the lines of a run with
+ * its rate behind them. */
+void report_scan_head(const struct options *o, FILE *out);
 void report_scan_row(const struct result *r, const struct options *o, double target,
                      FILE *out);
 
