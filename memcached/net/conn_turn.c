@@ -294,7 +294,7 @@ admit(struct conn *c, struct turn *turn, enum req_class class)
      * has it: a turn that ends by time would send some and make room for more. */
     bool is_timed = turn->has_run && turn->requests % REQUESTS_TIMED == 0 &&
                     likely(w->budget.bytes == 0);
-    if (is_timed && worker_is_turn_over(c->worker, turn)) {
+    if (is_timed && (worker_is_turn_over(w, turn) || !fits_piece(c, turn))) {
         return STEP_DEFER; /* the worker's time is up, not this connection's number */
     }
     if (class_is_limited(class) &&
@@ -463,8 +463,8 @@ flush_finished(struct conn *c, const struct turn *turn, enum step end)
     if (c->out.bytes == 0 || c->edge.is_blocked || !is_finished) {
         return end;
     }
-    bool can_wait = end == STEP_DEFER && !turn->is_inline;
-    if (can_wait && c->out.bytes > PACE_PIECE_MIN && !fits_piece(c, turn)) {
+    bool is_over = end == STEP_DEFER && !turn->is_inline;
+    if (is_over && pace_leaves(turn->lane, c->out.bytes) && !fits_piece(c, turn)) {
         return end;
     }
     size_t sent;

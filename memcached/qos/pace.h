@@ -17,6 +17,7 @@
 #include <stddef.h>
 
 #include "base/clock.h"
+#include "qos/class.h"
 
 #define PACE_CALM_NS (25 * NSEC_PER_USEC)
 #define PACE_BRISK_NS (15 * NSEC_PER_USEC)
@@ -26,7 +27,7 @@
 /* Output is written in pieces of the largest size that fits a turn. The kernel makes segments of
  * up to 64 KiB: what is written in one call beyond that saves nothing. */
 #define PACE_PIECE_MAX 65536
-#define PACE_PIECE_MIN 16384 /* also what a turn that is over still may write */
+#define PACE_PIECE_MIN 16384 /* also what any turn that is over still may write */
 
 /* Over what is written. */
 enum pace_way { PACE_PLAIN, PACE_TLS, PACE_WAYS };
@@ -51,6 +52,15 @@ pace_turn_ns(const struct pace *p, nsec_t now)
 {
     return p->guest_at != 0 && now < p->guest_at + PACE_GUEST_NS ? PACE_BRISK_NS
                                                                  : PACE_CALM_NS;
+}
+
+/* A turn of the class is over, and so many bytes of finished replies are left that do not fit it:
+ * do they wait for the connection's next one? That comes when all others in the queue have had
+ * theirs, so those of small requests never do; the turn's requests end in time for them. */
+static inline bool
+pace_leaves(enum req_class lane, size_t bytes)
+{
+    return lane > CLASS_SMALL && bytes > PACE_PIECE_MIN;
 }
 
 /* A write of so many bytes took so long. One that was held up teaches little. */

@@ -7,8 +7,9 @@
 // take. Latency is that of the others, from the time when the batch was due. For scripts/bench-qos.
 //
 // usage: overload PORT CONNECTIONS BATCH RATE WARMUP SECONDS <REQUEST
-// prints JSON: served, refused and unsent requests a second, p50, p95 and p99 in us, and the
-// share of the time in which this client had something to do.
+// prints JSON: served, refused and unsent requests a second, p50, p95 and p99 in us, p99 of how
+// late this client itself was with a batch, and the share of the time in which it had something
+// to do.
 
 #define _GNU_SOURCE
 #include <errno.h>
@@ -43,9 +44,14 @@ static char copies[COPIES * MAX_REQUEST];
 static char sink[1 << 18];
 static size_t request_len, reply_len;
 static struct connection connections[MAX_CONNECTIONS];
-static unsigned long histogram[BUCKETS];
-static unsigned long served, refused, unsent;
-static double counted_from;
+struct histogram {
+    unsigned long total, buckets[BUCKETS];
+};
+
+static struct histogram latency, lateness;
+static unsigned long refused, unsent;
+static int ep, connection_count, batch;
+static double mean_gap, next_due, counted_from;
 
 static void
 learn(int fd)
@@ -84,6 +90,26 @@ push(struct connection *c)
 }
 
 static void
+record(struct histogram *h, double seconds)
+{
+    double us = seconds * 1e6;
+    double bucket = us > 1 ? log2(us) * BUCKETS_PER_OCTAVE : 0;
+    h->total++;
+    h->buckets[bucket < BUCKETS ? (int)bucket : BUCKETS - 1]++;
+}
+
+static double
+quantile(const struct histogram *h, double q)
+{
+    double left = q * (double)h->total;
+    int i = 0;
+    while (i < BUCKETS - 1 && (left -= (double)h->buckets[i]) > 0) {
+        i++;
+    }
+    return exp2((i + 1) / BUCKETS_PER_OCTAVE);
+}
+
+static void
 count(const struct connection *c, int is_refused, double at)
 {
     double due = c->due[c->answered % RING];
@@ -92,10 +118,7 @@ count(const struct connection *c, int is_refused, double at)
     }
     refused += is_refused != 0;
     if (!is_refused) {
-        double us = (at - due) * 1e6;
-        double bucket = us > 1 ? log2(us) * BUCKETS_PER_OCTAVE : 0;
-        served++;
-        histogram[bucket < BUCKETS ? (int)bucket : BUCKETS - 1]++;
+        record(&latency, at - due);
     }
 }
 
@@ -125,21 +148,46 @@ take(struct connection *c)
     }
 }
 
-static double
-quantile(double q)
+// Sends the batches that are due by now; were there any?
+static int
+send_due(double t)
 {
-    double left = q * (double)served;
-    int i = 0;
-    while (i < BUCKETS - 1 && (left -= (double)histogram[i]) > 0) {
-        i++;
+    double first = next_due;
+    for (; next_due <= t; next_due -= log(1 - drand48()) * mean_gap) {
+        struct connection *c = &connections[lrand48() % connection_count];
+        int fits = c->queued - c->answered + (unsigned)batch <= RING;
+        for (int k = 0; fits && k < batch; k++) {
+            c->due[c->queued++ % RING] = next_due;
+        }
+        if (next_due >= counted_from) {
+            record(&lateness, t - next_due);
+            unsent += fits ? 0 : (unsigned)batch;
+        }
+        push(c);
     }
-    return exp2((i + 1) / BUCKETS_PER_OCTAVE);
+    return next_due > first;
+}
+
+// Takes what has been answered; was there anything? Batches that become due meanwhile do not
+// wait for all of it.
+static int
+take_ready(void)
+{
+    struct epoll_event ready[MAX_CONNECTIONS];
+    int found = epoll_wait(ep, ready, connection_count, 0);
+    for (int k = 0; k < found; k++) {
+        struct connection *c = &connections[ready[k].data.u32];
+        take(c);
+        push(c);
+        send_due(now());
+    }
+    return found > 0;
 }
 
 static void
-open_all(int ep, int n, int port)
+open_all(int port)
 {
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < connection_count; i++) {
         struct epoll_event want = {.events = EPOLLIN, .data.u32 = (unsigned)i};
         connections[i].fd = connect_to(port);
         if (i == 0) {
@@ -159,47 +207,36 @@ main(int argc, char **argv)
                 "usage: overload PORT CONNECTIONS BATCH RATE WARMUP SECONDS <REQUEST\n");
         return 2;
     }
-    int n = atoi(argv[2]), batch = atoi(argv[3]);
-    double mean = batch / atof(argv[4]);
-    int ep = epoll_create1(0);
+    connection_count = atoi(argv[2]);
+    batch = atoi(argv[3]);
+    mean_gap = batch / atof(argv[4]);
+    ep = epoll_create1(0);
     request_len = fread(copies, 1, MAX_REQUEST, stdin);
-    if (n < 1 || n > MAX_CONNECTIONS || batch < 1 || request_len == 0 || ep < 0) {
+    if (connection_count < 1 || connection_count > MAX_CONNECTIONS || batch < 1 ||
+        request_len == 0 || ep < 0) {
         fail("overload");
     }
     for (int i = 1; i < COPIES; i++) {
         memcpy(copies + (size_t)i * request_len, copies, request_len);
     }
-    open_all(ep, n, atoi(argv[1]));
+    open_all(atoi(argv[1]));
     srand48(1);
-    double begin = now(), due = begin, idle = 0;
-    counted_from = begin + atof(argv[5]);
+    double idle = 0;
+    next_due = now();
+    counted_from = next_due + atof(argv[5]);
     double end = counted_from + atof(argv[6]);
-    for (double t = begin; t < end;) {
-        int had_work = 0;
-        for (; due <= t; due -= log(1 - drand48()) * mean) {
-            struct connection *c = &connections[lrand48() % n];
-            int fits = c->queued - c->answered + (unsigned)batch <= RING;
-            for (int k = 0; fits && k < batch; k++) {
-                c->due[c->queued++ % RING] = due;
-            }
-            unsent += !fits && due >= counted_from ? (unsigned)batch : 0;
-            push(c);
-            had_work = 1;
-        }
-        struct epoll_event ready[MAX_CONNECTIONS];
-        int found = epoll_wait(ep, ready, n, 0);
-        for (int k = 0; k < found; k++) {
-            take(&connections[ready[k].data.u32]);
-            push(&connections[ready[k].data.u32]);
-        }
+    for (double t = next_due; t < end;) {
+        int had_work = send_due(t);
+        had_work |= take_ready();
         double then = now();
-        idle += !had_work && found <= 0 && t >= counted_from ? then - t : 0;
+        idle += !had_work && t >= counted_from ? then - t : 0;
         t = then;
     }
     double seconds = end - counted_from;
     printf("{\"served\": %.0f, \"refused\": %.0f, \"unsent\": %.0f, \"p50\": %.0f, "
-           "\"p95\": %.0f, \"p99\": %.0f, \"busy\": %.3f}\n",
-           (double)served / seconds, (double)refused / seconds, (double)unsent / seconds,
-           quantile(0.5), quantile(0.95), quantile(0.99), 1 - idle / seconds);
+           "\"p95\": %.0f, \"p99\": %.0f, \"late\": %.0f, \"busy\": %.3f}\n",
+           (double)latency.total / seconds, (double)refused / seconds,
+           (double)unsent / seconds, quantile(&latency, 0.5), quantile(&latency, 0.95),
+           quantile(&latency, 0.99), quantile(&lateness, 0.99), 1 - idle / seconds);
     return 0;
 }

@@ -94,6 +94,18 @@ START_TEST(a_piece_fits_the_turn)
 }
 END_TEST
 
+/* Or they would wait for a round of all connections, beyond what an SLO counts. */
+START_TEST(replies_of_small_requests_leave_with_their_turn)
+{
+    ck_assert(!pace_leaves(CLASS_CONTROL, PACE_PIECE_MAX));
+    ck_assert(!pace_leaves(CLASS_SMALL, PACE_PIECE_MAX));
+    ck_assert(!pace_leaves(CLASS_WRITE, PACE_PIECE_MIN));
+    for (unsigned c = CLASS_WRITE; c < CLASS_COUNT; c++) {
+        ck_assert(pace_leaves((enum req_class)c, PACE_PIECE_MIN + 1));
+    }
+}
+END_TEST
+
 START_TEST(nothing_that_is_measured_breaks_it)
 {
     struct pace p;
@@ -125,6 +137,7 @@ main(void)
     tcase_add_test(tc, small_writes_and_other_ways_teach_nothing);
     tcase_add_test(tc, one_that_was_held_up_is_forgotten);
     tcase_add_test(tc, a_piece_fits_the_turn);
+    tcase_add_test(tc, replies_of_small_requests_leave_with_their_turn);
     tcase_add_test(tc, nothing_that_is_measured_breaks_it);
     suite_add_tcase(s, tc);
     return run_suite(s);

@@ -132,6 +132,9 @@ ALLOWED_SHARES = (0.95, 0.9, 0.85, 0.8, 0.75, 0.7, 0.65, 0.6, 0.55, 0.5, 0.4, 0.
 SLO_VARIANTS = {"SLO off": [], f"SLO p99 {SLO_US} us": [f"--slo=p99:{SLO_US}us"]}
 CONNECTIONS, BATCH = 64, 8
 SATURATED, STEP = 0.95, 1.3
+# By how much this client itself sends late: a tenth of the SLO. While it takes replies it sends
+# nothing, so it is later than one that does little.
+LATE_P99_MAX_US = SLO_US / 10
 CALM = 0.5        # of the peak, after the overload
 RECOVERY = 1      # seconds that the server has for noticing
 
@@ -149,9 +152,11 @@ def offer(run, server, rate, warmup=WINDOW):
     cpu, faults = watch.server_cpu()
     if result["busy"] >= CLIENT_CPU_MAX:
         faults.append(f"client CPU {result['busy']:.0%}")
+    if result["late"] > LATE_P99_MAX_US:
+        faults.append(f"sent {result['late']:.0f} us late")
     return Run({"rate": result["served"], "p95": result["p95"], "p99": result["p99"],
                 "refused": result["refused"] / max(1, result["refused"] + result["served"]),
-                "server_cpu": cpu, "client_cpu": result["busy"]}, faults)
+                "server_cpu": cpu, "client_cpu": result["busy"], "late": result["late"]}, faults)
 
 
 def peak_of(run, server, rate):
