@@ -119,9 +119,10 @@ static void
 warn_about_batch(const struct prio_spec *sched)
 {
     if (sched->policy == PRIO_BATCH) {
-        log_write(LOG_WARNING,
-                  "memcached: warning: --sched=batch: workers preempt nothing when a "
-                  "request arrives; it waits until what runs on the CPU has had its slice");
+        log_write(
+            LOG_WARNING,
+            "memcached: warning: --sched=batch: workers preempt nothing when a "
+            "request arrives; it waits until what runs on the CPU has had its slice");
     }
 }
 
