@@ -14,7 +14,7 @@ static void
 show_udp(const struct stats *st, struct sink *sink)
 {
     struct {
-        uint64_t received, sent, dropped, refused, guarded, unsent;
+        uint64_t received, sent, dropped, refused, guarded, aside, overflowed, unsent;
     } sum = {0};
     for (unsigned i = 0; i < st->worker_count; i++) {
         const struct udp_ctr *ctr = &st->workers[i].udp_ctr;
@@ -23,6 +23,8 @@ show_udp(const struct stats *st, struct sink *sink)
         sum.dropped += ctr_get(&ctr->dropped);
         sum.refused += ctr_get(&ctr->refused);
         sum.guarded += ctr_get(&ctr->guarded);
+        sum.aside += ctr_get(&ctr->aside);
+        sum.overflowed += ctr_get(&ctr->overflowed);
         sum.unsent += ctr_get(&ctr->unsent);
     }
     sink_stat(sink, "udp_guard", st->shared->udp.conf.guard.is_on ? "on" : "off");
@@ -31,6 +33,8 @@ show_udp(const struct stats *st, struct sink *sink)
     sink_statf(sink, "udp_dropped", "%" PRIu64, sum.dropped);
     sink_statf(sink, "udp_refused", "%" PRIu64, sum.refused);
     sink_statf(sink, "udp_guarded", "%" PRIu64, sum.guarded);
+    sink_statf(sink, "udp_aside", "%" PRIu64, sum.aside);
+    sink_statf(sink, "udp_overflowed", "%" PRIu64, sum.overflowed);
     sink_statf(sink, "udp_unsent", "%" PRIu64, sum.unsent);
 }
 

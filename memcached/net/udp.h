@@ -8,7 +8,8 @@
  *
  * A socket shares its worker with the connections on equal terms: what is large, and what is
  * left of a batch after a turn, waits in the deferred queue; a request without a token waits
- * for one in the limiter's queue, and the datagrams behind it wait in the kernel.
+ * for one in the limiter's queue. What waits is set aside with its source (net/flow.h), and the
+ * datagrams of others behind it are served; those of that source follow it in order.
  */
 #pragma once
 
@@ -42,10 +43,12 @@ struct udp_sockets {
 struct udp_ctr {
     ctr_t received; /* datagrams */
     ctr_t sent;
-    ctr_t dropped; /* received: not a request, or one that is not complete */
-    ctr_t refused; /* requests that UDP does not serve, or not for this source */
-    ctr_t guarded; /* datagrams of sources that have used up their allowance */
-    ctr_t unsent;  /* replies' datagrams that the kernel did not take */
+    ctr_t dropped;    /* received: not a request, or one that is not complete */
+    ctr_t refused;    /* requests that UDP does not serve, or not for this source */
+    ctr_t guarded;    /* datagrams of sources that have used up their allowance */
+    ctr_t aside;      /* times that a source's request was set aside to wait alone */
+    ctr_t overflowed; /* datagrams of sources that had too many waiting */
+    ctr_t unsent;     /* replies' datagrams that the kernel did not take */
 };
 
 /* ---- main thread ---------------------------------------------------------------------- */
@@ -63,6 +66,5 @@ void udp_close(struct udp_sockets *s);
 must_check bool udp_start(struct worker *w);
 /* Serves no more; what has been answered goes out as far as the sockets take it. */
 void udp_stop(struct worker *w);
-/* Serves the socket until it has to wait. */
-void udp_turn(struct udp *u, struct turn *turn);
-struct udp *udp_of_task(struct task *t);
+/* A turn of a task of UDP: serves the socket, or what is set aside, until it has to wait. */
+void udp_turn(struct task *t, struct turn *turn);

@@ -46,7 +46,7 @@ static void
 take_turn(struct task *t, struct turn *turn)
 {
     if (t->is_udp) {
-        udp_turn(udp_of_task(t), turn);
+        udp_turn(t, turn);
     } else {
         conn_turn(conn_of_task(t), turn);
     }

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * What one source of datagrams has under way at a UDP socket: the datagram at hand with its
+ * session, the reply that is being sent, and copies of the datagrams that came while it waited.
+ *
+ * Each socket has one flow at its front, which takes one datagram after the other right from
+ * the batch that was read, without a copy. When that one's request waits, for its turn or for
+ * a token, the flow is set aside (flow_settle): it queues for itself, keeps what follows from
+ * its source in order, and the socket goes on with another flow. How much a source may have
+ * waiting is bounded; more is lost, as when the socket's buffer is full.
+ *
+ * The worker's thread.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/socket.h>
+
+#include "net/frame.h"
+#include "net/guard.h"
+#include "net/outbox.h"
+#include "net/task.h"
+#include "serve/session.h"
+
+#define FLOW_WAITING_MAX 256            /* datagrams of a source that wait, */
+#define FLOW_WAITING_BYTES (256U << 10) /* and their bytes */
+
+/* A datagram as it was received. */
+struct flow_datagram {
+    const char *bytes;
+    size_t len;
+    const struct sockaddr_storage *from;
+    socklen_t from_len;
+    nsec_t received_at; /* the pass of the loop began in which it was read */
+};
+
+struct flow_waiting;
+
+struct flow {
+    struct task task; /* first: the worker's queues hold it by this */
+    struct outbox *outbox;
+    struct flow *next, *prev; /* the socket's list of those that are set aside */
+    enum req_class declared;  /* of the socket, or CLASS_NONE */
+    const struct sockaddr_storage *from; /* the source: in the batch, or `source` */
+    socklen_t from_len;
+    struct sockaddr_storage source;
+    struct flow_waiting *first, *last; /* what came while it waited */
+    unsigned waiting;
+    size_t waiting_bytes;
+    nsec_t resumed_at; /* a wait for tokens ended: what came before is not late by that */
+    /* The datagram at hand. */
+    bool is_open;
+    bool is_guarded;
+    uint8_t ip[GUARD_IP_BYTES]; /* where it came from, when guarded */
+    uint64_t peer_key;          /* struct peer's */
+    nsec_t received_at;
+    const char *p; /* what the session has not taken yet */
+    size_t left;
+    void *own;            /* what holds it, when it is a copy; NULL: it is in the batch */
+    uint64_t credit;      /* bytes of reply that it has paid for */
+    unsigned requests;    /* still allowed in a row */
+    enum req_class class; /* of the request at the head, or the last one */
+    bool is_class_told;   /* it was declared, not judged */
+    struct frame frame;
+    struct session session;
+    struct buf in;
+    /* The message being sent. */
+    bool is_replying;
+    struct chain out;
+};
+
+/* How a turn, or a step of it, ended. */
+enum flow_step {
+    FLOW_ON,     /* go on */
+    FLOW_NEXT,   /* with the next request: this one is answered */
+    FLOW_WAIT,   /* for an event */
+    FLOW_DEFER,  /* queue for a deferred turn */
+    FLOW_QUEUED, /* waits for a token, queued already */
+};
+
+/* NULL: no memory. */
+must_check struct flow *flow_create(struct outbox *outbox, enum req_class declared);
+/* Leaves the queues, and drops all that is under way. */
+void flow_destroy(struct flow *f);
+struct flow *flow_of_task(struct task *t);
+
+/* Something is at hand or being sent. */
+static inline bool
+flow_is_busy(const struct flow *f)
+{
+    return f->is_open || f->is_replying;
+}
+
+/* Begins with a datagram, unless it is none that is served. Nothing may be under way. */
+void flow_open(struct flow *f, const struct flow_datagram *d);
+/* Makes the flow independent of the batch. False: no memory. */
+must_check bool flow_settle(struct flow *f);
+/* Is it this source that the datagram comes from? */
+must_check bool flow_is_from(const struct flow *f, const struct flow_datagram *d);
+/* Keeps a copy for later; false: the source has too much waiting, and it is lost. */
+must_check bool flow_keep(struct flow *f, const struct flow_datagram *d);
+/* Begins with the next one of those kept. False: there is none. */
+must_check bool flow_open_kept(struct flow *f);
+/* A step with what is under way; there must be something. */
+must_check enum flow_step flow_step(struct flow *f, struct turn *turn);
+/* A deferred turn has served something, and its time is up. */
+must_check bool flow_is_turn_over(const struct flow *f, const struct turn *turn);

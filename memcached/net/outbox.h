@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * Datagrams on their way out of one UDP socket: replies are cut into them, and many leave in one
+ * system call, whoever they are for. The worker's thread.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <sys/socket.h>
+
+#include "base/chain.h"
+#include "net/frame.h"
+#include "qos/class.h"
+
+#define OUTBOX_REPLIES 32 /* datagrams written at once */
+
+struct worker;
+
+struct outbox {
+    struct worker *worker;
+    int fd;
+    bool is_blocked;   /* the socket took less than it was given: an edge will come */
+    bool has_followed; /* the reply to the request that `latency` follows is in here, */
+    enum req_class followed_class; /* which was of this class */
+    unsigned count, sent;
+    struct mmsghdr msgs[OUTBOX_REPLIES];
+    struct iovec iov[OUTBOX_REPLIES];
+    struct sockaddr_storage to[OUTBOX_REPLIES];
+    char bytes[OUTBOX_REPLIES][FRAME_DATAGRAM_MAX];
+};
+
+static inline bool
+outbox_is_full(const struct outbox *o)
+{
+    return o->count == OUTBOX_REPLIES;
+}
+
+/* Cuts the next datagram off the reply `out`, for this address. There must be room. */
+void outbox_put(struct outbox *o, struct frame *frame, struct chain *out,
+                const struct sockaddr_storage *to, socklen_t to_len);
+/* Sends all; false when the socket is full. What the kernel refuses for another reason is lost,
+ * as datagrams may be. */
+bool outbox_flush(struct outbox *o);

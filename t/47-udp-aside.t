@@ -1,0 +1,155 @@
+#!/usr/bin/env perl
+# A datagram whose request waits, for a token or for its turn, does not hold up those of other
+# sources behind it in the same socket; those of its own source keep their order behind it.
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::Bin/lib";
+use IO::Select;
+use IO::Socket::INET;
+use Test::More;
+use MCTest;
+
+plan skip_all => 'needs memcached-qos' if !is_ours();
+
+my ($server, $s);
+
+sub begin {
+    $server = start_server(args => ['-t', '1', '-U', '-1', @_]);
+    $s = $server->control;
+    return;
+}
+
+sub qos { return mem_stats($s, 'qos')->{$_[0]}; }
+
+sub source {
+    my ($entry) = grep { $_->[0] eq 'UDP INET' } @{$server->{ports}};
+    return IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $entry->[1], Proto => 'udp')
+        || die "udp: $!";
+}
+
+sub post {
+    my ($sock, $id, $request) = @_;
+    send $sock, pack('nnnn', $id, 0, 1, 0) . $request, 0;
+    return;
+}
+
+# The server has read them: the kernel's buffer is short.
+sub post_surely {
+    my ($sock, $first, $last, $request) = @_;
+    my $before = qos('udp_received');
+    post($sock, $_, $request) for $first .. $last;
+    my $count = $last - $first + 1;
+    ok(wait_until(sub { qos('udp_received') == $before + $count }), "$first to $last are read");
+    return;
+}
+
+# id and payload of the next datagram, or nothing.
+sub hear {
+    my ($sock, $seconds) = @_;
+    return 'nothing' if !IO::Select->new($sock)->can_read($seconds // 20);
+    recv $sock, my $bytes, 65536, 0;
+    return join ' ', unpack('n', $bytes), substr $bytes, 8;
+}
+
+my $many = 'get' . ' x' x 17 . "\r\n";
+
+# A bulk request without a token: it would take minutes.
+{
+    begin('--qps-limit=bulk=1,burst=1');
+    my ($slow, $other) = (source(), source());
+    post($slow, 1, $many);
+    is(hear($slow), "1 END\r\n", 'the only token');
+    post_surely($slow, 2, 61, $many);
+    for my $id (1 .. 3) {
+        post($other, $id, "get a\r\n");
+        is(hear($other), "$id END\r\n", "another source does not wait: $id");
+    }
+    post($slow, 62, "get a\r\n");
+    cmp_ok(qos('udp_aside'), '>=', 1, 'udp_aside counts who waits');
+    is(qos('udp_overflowed'), 0, 'nothing was lost');
+    exchange($s, "qos qps_limit bulk off\r\n", "OK\r\n");
+    my @ids = map { (split ' ', hear($slow))[0] } 2 .. 62;
+    is_deeply(\@ids, [2 .. 62], 'its own are answered in order');
+
+    # what a source may have waiting is bounded, and it alone loses
+    exchange($s, "qos qps_limit bulk 1 1\r\n", "OK\r\n");
+    post_surely($slow, 100 * $_, 100 * $_ + 99, $many) for 1 .. 4;
+    cmp_ok(qos('udp_overflowed'), '>=', 100, 'too many: lost');
+    post($other, 4, "get a\r\n");
+    is(hear($other), "4 END\r\n", 'the other source does not notice');
+
+    # large ones by their bytes
+    my $large = source();
+    my $before = qos('udp_overflowed');
+    my $set = "set a 0 0 20000\r\n" . 'v' x 20000 . "\r\n";
+    post_surely($large, $_, $_, $set) for 1 .. 20;
+    cmp_ok(qos('udp_overflowed'), '>', $before, 'too large together: lost');
+    post($other, 5, "get b\r\n");
+    is(hear($other), "5 END\r\n", 'nor does it now');
+    exchange($s, "qos qps_limit bulk off\r\n", "OK\r\n");
+    is(hear($large), "1 STORED\r\n", 'what waited is served');
+    $server->stop;
+}
+
+# More sources than may wait: the rest hold up the socket, and nothing is lost.
+{
+    begin('--qps-limit=bulk=1,burst=1');
+    my @sources = map { source() } 1 .. 200;
+    post($_, 7, $many) for @sources;
+    my $alone = source();
+    post($alone, 8, "get a\r\n");
+    ok(wait_until(sub { qos('udp_aside') >= 128 }), '128 wait aside');
+    exchange($s, "qos qps_limit bulk off\r\n", "OK\r\n");
+    is_deeply([grep { hear($_) ne "7 END\r\n" } @sources], [], 'each is answered');
+    is(hear($alone), "8 END\r\n", 'and who came last');
+    $server->stop;
+}
+
+# For a turn: whatever the class, one source's order is kept.
+{
+    begin();
+    my @sources = map { source() } 1 .. 20;
+    my $long = 'v' x 3000;
+    for my $round (1 .. 5) {
+        my $i = 0;
+        for my $source (@sources) {
+            my $key = 'k' . ++$i;
+            post($source, 1, "set $key 0 0 3000\r\n$long\r\n");
+            post($source, 2, "get $key\r\n");
+            post($source, 3, "delete $key\r\nget $key\r\n");
+        }
+        my $value = substr "VALUE k1 0 3000\r\n$long\r\nEND\r\n", 0, 1392;
+        my @bad = grep {
+            my $source = $_;
+            my @heard = map { hear($source) } 1 .. 6;
+            $heard[0] ne "1 STORED\r\n" || $heard[1] !~ /^2 VALUE k\d+ 0 3000\r\n/
+                || $heard[4] ne "3 DELETED\r\n" || $heard[5] ne "3 END\r\n";
+        } @sources;
+        is(scalar(@bad), 0, "round $round: in order");
+    }
+    # refused ones, too
+    exchange($s, "qos action error\r\n", "OK\r\n");
+    exchange($s, "qos qps_limit write 1 1\r\n", "OK\r\n");
+    my $u = $sources[0];
+    post($u, 1, "set a 0 0 1\r\n1\r\n");
+    is(hear($u), "1 STORED\r\n", 'a token');
+    post($u, 2, "set a 0 0 1\r\n2\r\n");
+    post($u, 3, "get a\r\n");
+    is(hear($u), "2 SERVER_ERROR 307 busy\r\n", 'a refused one');
+    is(hear($u), "3 VALUE a 0 1\r\n1\r\nEND\r\n", 'and the next');
+    $server->stop;
+}
+
+# The end, while somebody waits.
+{
+    begin('--qps-limit=bulk=1,burst=1');
+    my @sources = map { source() } 1 .. 10;
+    for my $source (@sources) {
+        post($source, $_, $many) for 1 .. 10;
+    }
+    ok(wait_until(sub { qos('udp_received') == 100 }), 'all are read');
+    $server->stop;
+}
+
+done_testing();
