@@ -48,25 +48,34 @@ observe_add(struct observe *o, unsigned class_index, const struct tally *tally)
 }
 
 bool
-observe_start(struct observe *o, const struct drive_window *window, nsec_t row_length)
+observe_prepare(struct observe *o, nsec_t row_length)
 {
-    nsec_t length = (window->end - window->start) / LOOKS;
-    o->length = length < LENGTH_MIN   ? LENGTH_MIN
-                : length > LENGTH_MAX ? LENGTH_MAX
-                                      : length;
-    if (row_length > 0 && row_length < o->length) {
-        o->length = row_length < LENGTH_MIN ? LENGTH_MIN : row_length;
-    }
-    o->window = *window;
-    o->next = window->start + o->length;
+    o->row_length = row_length;
     for (unsigned i = 0; i <= o->classes; i++) {
         series_destroy(&o->series[i]);
-        o->series[i] = series_create(window->start, row_length);
+        o->series[i] = series_create(row_length);
         if (o->series[i] == NULL) {
             return false;
         }
     }
     return true;
+}
+
+void
+observe_start(struct observe *o, const struct drive_window *window)
+{
+    nsec_t length = (window->end - window->start) / LOOKS;
+    o->length = length < LENGTH_MIN   ? LENGTH_MIN
+                : length > LENGTH_MAX ? LENGTH_MAX
+                                      : length;
+    if (o->row_length > 0 && o->row_length < o->length) {
+        o->length = o->row_length < LENGTH_MIN ? LENGTH_MIN : o->row_length;
+    }
+    o->window = *window;
+    o->next = window->start + o->length;
+    for (unsigned i = 0; i <= o->classes; i++) {
+        series_start(o->series[i], window->start);
+    }
 }
 
 nsec_t

@@ -18,8 +18,7 @@ struct observe {
     unsigned *first; /* of each class, and their number */
     unsigned classes;
     struct series **series; /* one a class, then that of all */
-    nsec_t length, next;
-    bool is_started;
+    nsec_t row_length, length, next;
     struct drive_window window;
 };
 
@@ -30,9 +29,11 @@ void observe_fini(struct observe *o);
 /* One for each thread, class after class; they live longer than o. */
 void observe_add(struct observe *o, unsigned class_index, const struct tally *tally);
 
-/* Before a run; a row for the report each row_length. False when memory is short. */
-must_check bool observe_start(struct observe *o, const struct drive_window *window,
-                              nsec_t row_length);
+/* Before a run, and before its time is fixed, for this takes milliseconds; a row for the
+ * report each row_length. False when memory is short. */
+must_check bool observe_prepare(struct observe *o, nsec_t row_length);
+/* The run is this one. */
+void observe_start(struct observe *o, const struct drive_window *window);
 /* When the next look is wanted. */
 nsec_t observe_next(const struct observe *o);
 /* Looks if it is time. */
@@ -41,5 +42,5 @@ void observe_look(struct observe *o, nsec_t now);
 void observe_end(struct observe *o, nsec_t end);
 
 /* Of a class, or (with their number) of all; the caller owns it then, and there is another
- * at the next start. */
+ * after the next observe_prepare. */
 struct series *observe_take(struct observe *o, unsigned index);

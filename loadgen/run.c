@@ -250,6 +250,10 @@ drive_conf(struct run *r, const struct run_class *c, unsigned thread)
         .spin = l->is_blocking || !has_times
                     ? 0
                     : (nsec_t)(l->spin_us * (double)NSEC_PER_USEC),
+        .busy_poll = r->o->busy_poll_us == BUSY_POLL_ALWAYS
+                         ? ALARMS_NEVER
+                         : (nsec_t)r->o->busy_poll_us * NSEC_PER_USEC,
+        .gives_way = r->o->fifo_priority > 0,
         .timeout = (nsec_t)(r->o->timeout_s * (double)NSEC_PER_SEC),
         .seed = r->o->seed,
         .thread = thread,
@@ -538,6 +542,11 @@ static bool
 go(struct run *r, const struct run_shot *shot)
 {
     double warmup_s = warmup_of(r, shot);
+    progress_reset(&r->progress);
+    if (!observe_prepare(&r->observe,
+                         (nsec_t)(r->o->interval_s * (double)NSEC_PER_SEC))) {
+        return false;
+    }
     nsec_t soonest = clock_now() + BEGIN_DELAY;
     soonest += r->count == 1 ? (nsec_t)(r->o->wait_s * (double)NSEC_PER_SEC) : 0;
     r->window.begin = shot->begin > soonest ? shot->begin : soonest;
@@ -545,10 +554,8 @@ go(struct run *r, const struct run_shot *shot)
     r->window.quiet = r->window.start - (nsec_t)(fmin(r->o->warmup_drain_s, warmup_s) *
                                                  (double)NSEC_PER_SEC);
     r->window.end = r->window.start + (nsec_t)(time_of(r, shot) * (double)NSEC_PER_SEC);
-    progress_reset(&r->progress);
-    nsec_t row_length = (nsec_t)(r->o->interval_s * (double)NSEC_PER_SEC);
-    if (!observe_start(&r->observe, &r->window, row_length) ||
-        !inquiry_start(&r->inquiry, r->window.start, r->window.end)) {
+    observe_start(&r->observe, &r->window);
+    if (!inquiry_start(&r->inquiry, r->window.start, r->window.end)) {
         return false;
     }
     gate_give(&r->gate, GATE_RUN, &r->window);

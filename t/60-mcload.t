@@ -274,7 +274,7 @@ cmp_ok(mem_stats($second->control)->{cmd_get}, '>', 0, 'both were asked');
 
 for my $args (['--nonsense'], ['-t', '0'], ['-t', 'x'], ['-T', '0'], ['-u', '1.5'], ['-K', '251'],
     ['-V', 'foo:1'], ['-i', 'gev'], ['-r', '0'], ['--noload', '--loadonly'], ['--late=drop'],
-    ['--popularity=zipf:-1'], ['--realtime=fifo:0'], ['--key-prefix=a b'], ['operand'],
+    ['--popularity=zipf:-1'], ['--realtime=fifo:0'], ['--busy-poll=x'], ['--busy-poll=1000001'], ['--key-prefix=a b'], ['operand'],
     ['--workload=x'], ['--popularity=cdf:/no/such'], ['-i', 'gaps:/no/such'], ['--arrival-scope=x'], ['-V', 'file:/no/such'],
     ['-K', 'discrete:1'], ['--ops=get'], ['--ops=put:1'], ['--on-miss=x'], ['--verify=2'],
     ['--expiry=x'], ['--json', "$dir/no/such/dir"], ['--cpus=x']) {

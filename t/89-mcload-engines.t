@@ -8,6 +8,7 @@ use lib "$FindBin::Bin/lib";
 use Test::More;
 use MCLoad;
 use MCTest;
+use MCTestd;
 
 my $list = mcload('--engine=help');
 is($list->{status}, 0, '--engine=help is no run');
@@ -17,6 +18,33 @@ my $bad = mcload('--engine=select', '-t', '0.1');
 is($bad->{status}, 1, 'an unknown engine is a usage error');
 is($bad->{err}, "mcload: this build has no such engine: see --engine=help (--engine \"select\")\n",
     'and a line says so');
+
+# ---- polling instead of sleeping --------------------------------------------------------------
+
+# A server that takes 20 ms for a reply: who sleeps meanwhile needs next to no time of a CPU.
+sub cpu_seconds_of {
+    my @args = @_;
+    my $testd = start_testd('--delay=20000');
+    my $before = (times)[2] + (times)[3];
+    my $run = mcload_json('-s', "127.0.0.1:$testd->{port}", '--noload', '-r', '10', '-t', '0.6', @args);
+    my $used = (times)[2] + (times)[3] - $before;
+    stop_testd($testd);
+    cmp_ok($run->{json}{'totals.gets'} // 0, '>', 0, "@args: gets are answered") or diag($run->{err});
+    return $used;
+}
+
+for my $engine (split ' ', $list->{out}) {
+    my @with = ("--engine=$engine");
+    my $works = mcload(@with, '-s', 'unix:/nowhere', '--noload', '-t', '0.1');
+    next if $works->{err} =~ /cannot set up connections/;
+    for my $load (['-c', 2], ['-c', 2, '-q', 40, '--spin=0']) {
+        my $asleep = cpu_seconds_of(@with, @$load, '--busy-poll=0');
+        my $awake = cpu_seconds_of(@with, @$load, '--busy-poll');
+        my $shortly = cpu_seconds_of(@with, @$load, '--busy-poll=100');
+        cmp_ok($awake, '>', 2 * $asleep, "$engine @$load: --busy-poll polls");
+        cmp_ok($awake, '>', 2 * $shortly, "$engine @$load: and not for longer than it is to");
+    }
+}
 
 my $server = start_server();
 my $at = '127.0.0.1:' . $server->port;

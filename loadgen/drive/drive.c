@@ -15,6 +15,10 @@
 #define TICK_MS 50
 /* Before the begin of the window: polls, not sleeps. */
 #define BEGIN_NEAR (5 * NSEC_PER_MSEC)
+/* A real-time thread that never sleeps takes the CPU from all others on it; the kernel then
+ * takes it back for 50 ms of each second. A sleep until the next request so often prevents it,
+ * short as it may be. */
+#define GIVE_WAY (200 * NSEC_PER_USEC)
 #define SESSIONS_MAX 1048576 /* that wait for their next request, each thread */
 
 static double
@@ -107,16 +111,27 @@ next_duty(struct drive *d, nsec_t now)
     return retry < duty ? retry : duty;
 }
 
-/* Sleeps until shortly before the next duty, polls from then on. */
-static unsigned
+static bool
+gives_way(const struct drive *d, nsec_t now)
+{
+    return d->conf.gives_way && now - d->slept_at >= GIVE_WAY;
+}
+
+/* Sleeps until shortly before the next duty, polls from then on. True when it polled and there
+ * was nothing. */
+static bool
 wait_for_duty(struct drive *d, nsec_t now)
 {
-    nsec_t duty = next_duty(d, now);
-    if (duty <= now + d->conf.spin) {
-        return poll_events(d, 0);
+    nsec_t duty = next_duty(d, now), spin = d->conf.spin;
+    bool is_near = duty <= now + spin;
+    bool polls = (is_near || now - d->heard_at < d->conf.busy_poll) && !gives_way(d, now);
+    if (!polls) {
+        lset_wake_at(d->set, is_near ? duty : duty - spin);
+        d->slept_at = now;
     }
-    lset_wake_at(d->set, duty - d->conf.spin);
-    return poll_events(d, TICK_MS);
+    unsigned events = poll_events(d, polls ? 0 : TICK_MS);
+    d->heard_at = events > 0 ? now : d->heard_at;
+    return polls && events == 0;
 }
 
 static void
@@ -146,12 +161,10 @@ run_window(struct drive *d)
         flow_send_due(d, now);
         bool is_idle = d->dirty_count == 0;
         flow_flush_all(d);
-        is_idle = wait_for_duty(d, now) == 0 && is_idle;
+        is_idle = wait_for_duty(d, now) && is_idle;
         nsec_t before = now;
         now = clock_now();
-        if (is_idle && next_duty(d, before) <= before + d->conf.spin) {
-            d->idle += now - before;
-        }
+        d->idle += is_idle ? now - before : 0;
         look_around(d, now);
     }
     stop_timing(d, now);
@@ -315,6 +328,7 @@ drive_run(struct drive *d, const struct drive_window *window)
 {
     d->window = *window;
     d->next_tick = window->begin + TICK;
+    d->heard_at = d->slept_at = window->begin;
     if (drive_is_open(d)) {
         d->arrival.conf.start = window->begin;
         d->next = arrival_next(&d->arrival);

@@ -32,8 +32,10 @@
 struct drive_conf {
     struct traffic traffic; /* what it points to lives longer */
     unsigned depth;         /* requests on their way, each connection */
-    nsec_t spin;    /* open loop: polls, not sleeps, when the next request is so near */
-    nsec_t timeout; /* of a reply */
+    nsec_t spin;      /* open loop: polls, not sleeps, when the next request is so near */
+    nsec_t busy_poll; /* and in any case for so long after something came */
+    bool gives_way;   /* a real-time thread: never polls for long without a sleep */
+    nsec_t timeout;   /* of a reply */
     uint64_t seed;
     unsigned thread, threads; /* of the class, in this process */
     /* Random streams: those of thread 0 of the class, and of each thread one more. */
@@ -95,8 +97,10 @@ struct drive {
     struct pacer connects;
 
     nsec_t next_tick;
+    nsec_t heard_at; /* when events came last */
+    nsec_t slept_at; /* when it slept last */
     bool is_timed;
-    nsec_t timed_from, idle;
+    nsec_t timed_from, idle; /* idle: polled, and nothing came */
     double cpu_from;
     struct cost cost;
 };

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <time.h>
 
 void
@@ -99,6 +100,14 @@ take_place(struct lthread *t)
     return NULL;
 }
 
+/* When it sleeps until a time, it is woken at that time: by default the kernel may take 50 us
+ * more. Timers of its own are exact anyway, those of io_uring's waits are not. */
+static void
+take_care(void)
+{
+    must(prctl(PR_SET_TIMERSLACK, 1UL) == 0);
+}
+
 /* After loading, so that a server on the same CPUs is not kept from it. */
 static const char *
 take_priority(struct lthread *t)
@@ -144,6 +153,7 @@ static const char *
 prepare(struct lthread *t, struct lset *set)
 {
     const char *failed = take_place(t);
+    take_care();
     failed =
         failed != NULL ? failed : lset_open(set, &t->conf.set, t->err, sizeof t->err);
     failed = failed != NULL ? failed : look_at_conns(t, set);

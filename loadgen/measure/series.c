@@ -30,21 +30,27 @@ init(struct series *s)
 }
 
 struct series *
-series_create(nsec_t start, nsec_t row_length)
+series_create(nsec_t row_length)
 {
     struct series *s = calloc(1, sizeof *s);
     if (s == NULL) {
         return NULL;
     }
-    s->start = start;
     s->row_length = row_length;
-    s->next_row = start + row_length;
     s->looks_each = 1;
-    s->now.to = s->piece_from.to = s->row_from.to = start;
     if (!init(s)) {
         series_destroy(&s);
     }
     return s;
+}
+
+void
+series_start(struct series *s, nsec_t start)
+{
+    must(s->count == 0 && s->looks == 0);
+    s->start = start;
+    s->next_row = start + s->row_length;
+    s->now.to = s->piece_from.to = s->row_from.to = start;
 }
 
 void

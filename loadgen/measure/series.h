@@ -44,9 +44,11 @@ struct series {
     unsigned rows_len, rows_cap;
 };
 
-/* NULL when memory is short. The window begins at `start`, with all counters 0. */
-must_check struct series *series_create(nsec_t start, nsec_t row_length);
+/* NULL when memory is short. It is large: made before the time of the run is fixed. */
+must_check struct series *series_create(nsec_t row_length);
 void series_destroy(struct series **s);
+/* The window begins at `start`, with all counters 0. Before anything else. */
+void series_start(struct series *s, nsec_t start);
 
 /* A look at the counters of all threads at `now`; looks are to come at equal distances.
  * Without memory the rows end. */

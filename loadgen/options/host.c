@@ -10,6 +10,8 @@
 
 #include "base/num.h"
 
+#define BUSY_POLL_MAX_US 1000000
+
 static const char *
 call_realtime(void *conf, const char *text)
 {
@@ -22,6 +24,22 @@ call_realtime(void *conf, const char *text)
         return "real time is fifo:PRIORITY with a priority between 1 and 99";
     }
     ((struct options *)conf)->fifo_priority = priority;
+    return NULL;
+}
+
+static const char *
+call_busy_poll(void *conf, const char *text)
+{
+    struct options *o = conf;
+    uint64_t us;
+    o->busy_poll_us = BUSY_POLL_ALWAYS;
+    if (text == NULL) {
+        return NULL;
+    }
+    if (!num_u64(text, strlen(text), &us) || us > BUSY_POLL_MAX_US) {
+        return "busy polling lasts between 0 and 1000000 microseconds";
+    }
+    o->busy_poll_us = (int64_t)us;
     return NULL;
 }
 
@@ -42,6 +60,8 @@ static const struct opt rows[] = {
      .help = "pin threads to these CPUs, e.g. 0,2,4-7"},
     {.name = "realtime", .kind = OPT_CALL, .call = call_realtime, .arg = "fifo:N",
      .help = "run sending threads at real-time priority N"},
+    {.name = "busy-poll", .kind = OPT_CALL, .call = call_busy_poll, .arg = "USECS?",
+     .help = "threads poll, not sleep, for so long after a reply; without a number always"},
     {.name = "engine", .kind = OPT_CALL, .call = call_engine, .arg = "NAME",
      .help = "how connections are waited for: epoll, io_uring; help"},
 };

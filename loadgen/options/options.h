@@ -59,6 +59,8 @@ enum options_loss {
     LOSS_REPEAT,
 };
 
+#define BUSY_POLL_ALWAYS (-1)
+
 struct options {
     /* What stands outside of classes, as it was written: rows of classes work on it here, so
      * it is first. What is sent is in the classes. */
@@ -94,6 +96,9 @@ struct options {
     bool has_affinity;
     const char *cpus;
     int fifo_priority; /* 0: ordinary scheduling */
+    int64_t
+        busy_poll_us; /* of threads without anything to do; BUSY_POLL_ALWAYS: they never
+                           * sleep */
 
     /* ---- options/search.c */
     bool searches, scans, stops;

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <liburing.h>
 #include <poll.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -71,8 +72,8 @@ static const char *
 start(struct waiter *w, unsigned conns)
 {
     struct io_uring_params params = {
-        .flags =
-            IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN | IORING_SETUP_CQSIZE,
+        .flags = IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN |
+                 IORING_SETUP_TASKRUN_FLAG | IORING_SETUP_CQSIZE,
         .cq_entries = COMPLETIONS,
     };
     size_t ring_bytes = BUFFERS * sizeof(struct io_uring_buf);
@@ -219,7 +220,18 @@ give_buffers_back(struct waiter *w)
     w->events_len = 0;
 }
 
-/* Submits what was asked for and waits until something has completed. */
+/* Whether the kernel has something to do for this ring, or to say. */
+static bool
+has_work(const struct waiter *w)
+{
+    unsigned flags = atomic_load_explicit((const _Atomic unsigned *)w->ring.sq.kflags,
+                                          memory_order_acquire);
+    return io_uring_sq_ready(&w->ring) > 0 ||
+           (flags & (IORING_SQ_TASKRUN | IORING_SQ_CQ_OVERFLOW)) != 0;
+}
+
+/* Submits what was asked for and waits until something has completed. A poll in vain is no
+ * system call. */
 static void
 submit_and_wait(struct waiter *w, int timeout_ms)
 {
@@ -229,9 +241,9 @@ submit_and_wait(struct waiter *w, int timeout_ms)
         nsec_t until = w->wake_at > now ? w->wake_at - now : 0;
         wait = until < wait ? until : wait;
     }
-    int rc;
+    int rc = 0;
     if (wait == 0) {
-        rc = io_uring_submit_and_get_events(&w->ring);
+        rc = has_work(w) ? io_uring_submit_and_get_events(&w->ring) : 0;
     } else {
         struct io_uring_cqe *cqe;
         struct __kernel_timespec ts = {(int64_t)(wait / NSEC_PER_SEC),

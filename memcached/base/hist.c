@@ -24,6 +24,9 @@ struct hist {
     unsigned sub_bits;
     uint64_t max_value;
     uint32_t buckets;
+    /* Buckets before first, and from end on, have not been used: most of a histogram is
+     * empty, and readers leave that out. Nothing used: end is 0. */
+    _Atomic uint32_t first, end;
     ctr_t count;
     ctr_t overflow;
     _Atomic uint64_t min; /* UINT64_MAX when empty */
@@ -69,6 +72,29 @@ get_u64(const _Atomic uint64_t *v)
     return atomic_load_explicit(v, memory_order_relaxed);
 }
 
+static uint32_t
+first_of(const struct hist *h)
+{
+    return atomic_load_explicit(&h->first, memory_order_relaxed);
+}
+
+static uint32_t
+end_of(const struct hist *h)
+{
+    return atomic_load_explicit(&h->end, memory_order_relaxed);
+}
+
+static void
+use(struct hist *h, uint32_t first, uint32_t end)
+{
+    if (first < first_of(h)) {
+        atomic_store_explicit(&h->first, first, memory_order_relaxed);
+    }
+    if (end > end_of(h)) {
+        atomic_store_explicit(&h->end, end, memory_order_relaxed);
+    }
+}
+
 static void
 widen(struct hist *h, uint64_t min, uint64_t max)
 {
@@ -78,6 +104,19 @@ widen(struct hist *h, uint64_t min, uint64_t max)
     if (max > get_u64(&h->max)) {
         atomic_store_explicit(&h->max, max, memory_order_relaxed);
     }
+}
+
+static void
+clear(struct hist *h)
+{
+    atomic_store_explicit(&h->first, UINT32_MAX, memory_order_relaxed);
+    atomic_store_explicit(&h->end, 0, memory_order_relaxed);
+    atomic_store_explicit(&h->count, 0, memory_order_relaxed);
+    atomic_store_explicit(&h->overflow, 0, memory_order_relaxed);
+    atomic_store_explicit(&h->min, UINT64_MAX, memory_order_relaxed);
+    atomic_store_explicit(&h->max, 0, memory_order_relaxed);
+    atomic_store_explicit(&h->sum, 0, memory_order_relaxed);
+    atomic_store_explicit(&h->sum_squares, 0, memory_order_relaxed);
 }
 
 struct hist *
@@ -93,7 +132,7 @@ hist_create(unsigned sub_bits, uint64_t max_value)
     h->sub_bits = sub_bits;
     h->max_value = max_value;
     h->buckets = buckets;
-    hist_reset(h);
+    clear(h); /* the buckets are 0 already, and most stay untouched for ever */
     return h;
 }
 
@@ -104,42 +143,48 @@ hist_destroy(struct hist **h)
     *h = NULL;
 }
 
+/* Of n values at once, or of one: then the n is gone when this is compiled. */
+static inline void
+record(struct hist *h, uint64_t value, uint64_t n)
+{
+    if (unlikely(value > h->max_value)) {
+        value = h->max_value;
+        ctr_add(&h->overflow, n);
+    }
+    uint32_t at = bucket_of(h, value);
+    double v = (double)value, sum = v * (double)n;
+    ctr_add(&h->bucket[at], n);
+    ctr_add(&h->count, n);
+    add_double(&h->sum, sum);
+    add_double(&h->sum_squares, v * sum);
+    /* What widens the buckets in use widens this, too. */
+    if (unlikely(value < get_u64(&h->min) || value > get_u64(&h->max))) {
+        widen(h, value, value);
+        use(h, at, at + 1);
+    }
+}
+
 void
 hist_record(struct hist *h, uint64_t value)
 {
-    hist_record_n(h, value, 1);
+    record(h, value, 1);
 }
 
 void
 hist_record_n(struct hist *h, uint64_t value, uint64_t n)
 {
-    if (n == 0) {
-        return;
+    if (n > 0) {
+        record(h, value, n);
     }
-    if (unlikely(value > h->max_value)) {
-        value = h->max_value;
-        ctr_add(&h->overflow, n);
-    }
-    ctr_add(&h->bucket[bucket_of(h, value)], n);
-    ctr_add(&h->count, n);
-    double v = (double)value;
-    add_double(&h->sum, v * (double)n);
-    add_double(&h->sum_squares, v * v * (double)n);
-    widen(h, value, value);
 }
 
 void
 hist_reset(struct hist *h)
 {
-    for (uint32_t i = 0; i < h->buckets; i++) {
+    for (uint32_t i = first_of(h); i < end_of(h); i++) {
         atomic_store_explicit(&h->bucket[i], 0, memory_order_relaxed);
     }
-    atomic_store_explicit(&h->count, 0, memory_order_relaxed);
-    atomic_store_explicit(&h->overflow, 0, memory_order_relaxed);
-    atomic_store_explicit(&h->min, UINT64_MAX, memory_order_relaxed);
-    atomic_store_explicit(&h->max, 0, memory_order_relaxed);
-    atomic_store_explicit(&h->sum, 0, memory_order_relaxed);
-    atomic_store_explicit(&h->sum_squares, 0, memory_order_relaxed);
+    clear(h);
 }
 
 void
@@ -149,7 +194,8 @@ hist_merge(struct hist *dst, const struct hist *src)
     /* The count is summed from the buckets, so that dst agrees with itself even while src
      * is being recorded to. */
     uint64_t count = 0;
-    for (uint32_t i = 0; i < src->buckets; i++) {
+    uint32_t first = first_of(src), end = end_of(src);
+    for (uint32_t i = first; i < end; i++) {
         uint64_t n = ctr_get(&src->bucket[i]);
         if (n > 0) {
             ctr_add(&dst->bucket[i], n);
@@ -160,7 +206,12 @@ hist_merge(struct hist *dst, const struct hist *src)
     ctr_add(&dst->overflow, ctr_get(&src->overflow));
     add_double(&dst->sum, get_double(&src->sum));
     add_double(&dst->sum_squares, get_double(&src->sum_squares));
-    widen(dst, get_u64(&src->min), get_u64(&src->max));
+    use(dst, first, end);
+    uint64_t min = get_u64(&src->min), max = get_u64(&src->max);
+    if (min <= max && max <= dst->max_value) {
+        use(dst, bucket_of(dst, min), bucket_of(dst, max) + 1); /* src may have grown */
+    }
+    widen(dst, min, max);
 }
 
 void
@@ -180,13 +231,14 @@ hist_since(struct hist *dst, const struct hist *now, const struct hist *before)
     must(dst->buckets == now->buckets && dst->buckets == before->buckets);
     hist_reset(dst);
     uint64_t count = 0;
-    for (uint32_t i = 0; i < dst->buckets; i++) {
+    for (uint32_t i = first_of(now); i < end_of(now); i++) {
         uint64_t n = ctr_get(&now->bucket[i]) - ctr_get(&before->bucket[i]);
         if (n > 0) {
             uint64_t low, high;
             bucket_bounds(dst, i, &low, &high);
             ctr_add(&dst->bucket[i], n);
             widen(dst, low, high);
+            use(dst, i, i + 1);
             count += n;
         }
     }
@@ -214,7 +266,7 @@ hist_above(const struct hist *h, uint64_t value)
 {
     uint64_t above = 0;
     if (value < h->max_value) {
-        for (uint32_t i = bucket_of(h, value) + 1; i < h->buckets; i++) {
+        for (uint32_t i = bucket_of(h, value) + 1; i < end_of(h); i++) {
             above += ctr_get(&h->bucket[i]);
         }
     }
@@ -265,13 +317,21 @@ hist_sum_squares(const struct hist *h)
     return get_double(&h->sum_squares);
 }
 
+/* They come from elsewhere and may say anything, so they tell nothing of the buckets. */
+static void
+set_bounds(struct hist *h, uint64_t min, uint64_t max)
+{
+    atomic_store_explicit(&h->min, min, memory_order_relaxed);
+    atomic_store_explicit(&h->max, max, memory_order_relaxed);
+    use(h, 0, h->buckets);
+}
+
 void
 hist_restore(struct hist *h, uint64_t min, uint64_t max, double sum, double sum_squares,
              uint64_t overflow)
 {
     if (hist_count(h) > 0) {
-        atomic_store_explicit(&h->min, min, memory_order_relaxed);
-        atomic_store_explicit(&h->max, max, memory_order_relaxed);
+        set_bounds(h, min, max);
         atomic_store_explicit(&h->sum, sum, memory_order_relaxed);
         atomic_store_explicit(&h->sum_squares, sum_squares, memory_order_relaxed);
         atomic_store_explicit(&h->overflow, overflow, memory_order_relaxed);
@@ -295,7 +355,7 @@ hist_quantile(const struct hist *h, double q)
     uint64_t rank = (uint64_t)ceil(q * (double)n);
     rank = clamp(rank, 1, n);
     uint64_t seen = 0;
-    for (uint32_t i = 0; i < h->buckets; i++) {
+    for (uint32_t i = first_of(h); i < end_of(h); i++) {
         seen += ctr_get(&h->bucket[i]);
         if (seen >= rank) {
             uint64_t low, high;
@@ -310,7 +370,8 @@ bool
 hist_next(const struct hist *h, uint32_t *cursor, uint64_t *low, uint64_t *high,
           uint64_t *count)
 {
-    for (uint32_t i = *cursor; i < h->buckets; i++) {
+    uint32_t first = first_of(h);
+    for (uint32_t i = *cursor > first ? *cursor : first; i < end_of(h); i++) {
         uint64_t n = ctr_get(&h->bucket[i]);
         if (n > 0) {
             bucket_bounds(h, i, low, high);
@@ -342,6 +403,7 @@ hist_bucket_add(struct hist *h, uint32_t i, uint64_t n)
     must(i < h->buckets);
     ctr_add(&h->bucket[i], n);
     ctr_add(&h->count, n);
+    use(h, i, i + 1);
 }
 
 struct hist_moments
@@ -360,8 +422,7 @@ void
 hist_set_moments(struct hist *h, const struct hist_moments *m)
 {
     atomic_store_explicit(&h->overflow, m->overflow, memory_order_relaxed);
-    atomic_store_explicit(&h->min, m->min, memory_order_relaxed);
-    atomic_store_explicit(&h->max, m->max, memory_order_relaxed);
+    set_bounds(h, m->min, m->max);
     atomic_store_explicit(&h->sum, m->sum, memory_order_relaxed);
     atomic_store_explicit(&h->sum_squares, m->sum_squares, memory_order_relaxed);
 }

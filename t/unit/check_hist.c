@@ -214,6 +214,54 @@ START_TEST(test_since)
 }
 END_TEST
 
+static uint64_t
+sum_of(const struct hist *h)
+{
+    uint32_t at = 0;
+    uint64_t low, high, n, sum = 0;
+    while (hist_next(h, &at, &low, &high, &n)) {
+        sum += n;
+    }
+    return sum;
+}
+
+/* Readers pass over buckets that were never used: whatever put something into one, it is found,
+ * and bounds that came from elsewhere hide nothing. */
+START_TEST(test_used_buckets)
+{
+    struct hist *h = hist_create(10, MAX_VALUE), *sum = hist_create(10, MAX_VALUE);
+    static const uint64_t values[] = {5000, 3, MAX_VALUE, 4999, 0, 70000, 2 * MAX_VALUE};
+    unsigned count = sizeof values / sizeof values[0];
+    for (unsigned i = 0; i < count; i++) {
+        hist_record(h, values[i]);
+        ck_assert_uint_eq(sum_of(h), i + 1);
+        hist_reset(sum);
+        ck_assert_uint_eq(sum_of(sum), 0);
+        hist_merge(sum, h);
+        ck_assert_uint_eq(sum_of(sum), i + 1);
+        hist_record(sum, values[count - 1 - i]);
+        ck_assert_uint_eq(sum_of(sum), i + 2);
+    }
+    hist_reset(h);
+    struct hist_moments narrow = {.min = 7, .max = 8};
+    hist_bucket_add(h, 4000, 2);
+    hist_bucket_add(h, 10, 1);
+    ck_assert_uint_eq(sum_of(h), 3);
+    hist_set_moments(h, &narrow);
+    hist_record(h, 7);
+    ck_assert_uint_eq(sum_of(h), 4);
+    hist_reset(h);
+    hist_restore(h, 0, 1, 0, 0, 0);
+    ck_assert_uint_eq(sum_of(h), 0);
+    hist_record(h, 5);
+    hist_restore(h, 0, MAX_VALUE, 0, 0, 0);
+    hist_record(h, 1000000);
+    ck_assert_uint_eq(sum_of(h), 2);
+    hist_destroy(&h);
+    hist_destroy(&sum);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -227,6 +275,7 @@ main(void)
     tcase_add_test(tc, test_merge_is_recording_both);
     tcase_add_test(tc, test_overflow);
     tcase_add_test(tc, test_since);
+    tcase_add_test(tc, test_used_buckets);
     suite_add_tcase(s, tc);
     return run_suite(s);
 }

@@ -292,8 +292,9 @@ make_series(uint64_t later)
     struct tally t;
     const struct tally *tallies[] = {&t};
     ck_assert(tally_init(&t));
-    result.series = series_create(NSEC_PER_SEC, 0);
+    result.series = series_create(0);
     ck_assert_ptr_nonnull(result.series);
+    series_start(result.series, NSEC_PER_SEC);
     for (unsigned i = 1; i <= 40; i++) {
         for (unsigned k = 0; k < 100; k++) {
             nsec_t ns = (90 + (k * 7 + i) % 20) * NSEC_PER_USEC * (i > 20 ? later : 1);
@@ -334,8 +335,9 @@ START_TEST(test_series)
     struct tally t;
     const struct tally *tallies[] = {&t};
     ck_assert(tally_init(&t));
-    struct series *s = series_create(0, 50 * NSEC_PER_MSEC);
+    struct series *s = series_create(50 * NSEC_PER_MSEC);
     ck_assert_ptr_nonnull(s);
+    series_start(s, 0);
     for (unsigned i = 1; i <= 3 * SERIES_PIECES; i++) {
         tally_good(&t, TALLY_READ, i * NSEC_PER_USEC, 1);
         ctr_add(&t.done[TALLY_READ], 1);
