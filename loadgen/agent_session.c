@@ -17,6 +17,7 @@
 #include "loadgen/swarm/delta.h"
 #include "loadgen/swarm/greet.h"
 #include "loadgen/swarm/lease.h"
+#include "loadgen/swarm/ledger.h"
 
 #define LOOK (100 * NSEC_PER_MSEC)       /* at the lease, at the latest */
 #define GOODBYE NSEC_PER_SEC             /* for a last word to get on its way */
@@ -36,7 +37,7 @@ struct session {
     struct work work;
     /* What of the run has been sent, one a class. */
     struct tally *sent;
-    uint64_t looks_sent;
+    uint64_t looks_sent, interval_sent;
     double cpu_before; /* for the heartbeat */
     nsec_t cpu_at;
     nsec_t behind; /* most, since the last heartbeat */
@@ -105,10 +106,12 @@ send_looks(struct session *s)
 {
     struct work *w = &s->work;
     PTHREAD_OK(pthread_mutex_lock(&w->mutex));
-    if (w->state == WORK_RUNNING && w->looks > s->looks_sent) {
+    if (w->state == WORK_RUNNING && w->looks > s->looks_sent &&
+        w->interval > s->interval_sent) {
         s->looks_sent = w->looks;
+        s->interval_sent = w->interval;
         for (unsigned i = 0; i < w->options.classes_len; i++) {
-            send_delta(s, i, w->looks, &w->snapshots[i]);
+            send_delta(s, i, w->interval, &w->snapshots[i]);
         }
     }
     PTHREAD_OK(pthread_mutex_unlock(&w->mutex));
@@ -135,8 +138,10 @@ send_done(struct session *s)
 {
     struct work *w = &s->work;
     struct result *r = &w->result;
+    bool was_stopped = r->was_interrupted || w->wants_stop;
+    uint64_t last = ledger_last((nsec_t)(w->shot.time_s * 1e9), w->shot.tick_length);
     for (unsigned i = 0; i < r->classes_len; i++) {
-        send_delta(s, i, s->looks_sent + 1, &r->classes[i].total);
+        send_delta(s, i, was_stopped ? s->interval_sent + 1 : last, &r->classes[i].total);
     }
     struct frame_out *o = chan_begin(&s->chan, MESSAGE_DONE);
     size_t place = frame_open(o, FIELD_DIGESTS);
@@ -149,7 +154,7 @@ send_done(struct session *s)
     put_costs(o, r);
     frame_put_number(o, FIELD_ELAPSED, (uint64_t)(r->elapsed_s * 1e9));
     frame_put_number(o, FIELD_START_ERROR, w->start_error);
-    frame_put_number(o, FIELD_IS_STOPPED, r->was_interrupted || w->wants_stop ? 1 : 0);
+    frame_put_number(o, FIELD_IS_STOPPED, was_stopped ? 1 : 0);
     frame_put_number(o, FIELD_IS_LOCAL, r->is_local ? 1 : 0);
     send_frame(s);
     work_rest(w);
@@ -205,14 +210,16 @@ static const char *
 start_run(struct session *s, const struct frame *f)
 {
     struct work *w = &s->work;
-    uint64_t begin, time, warmup, is_fresh;
+    uint64_t begin, time, warmup, is_fresh, length;
     double qps;
     nsec_t now = clock_now();
     if (work_state(w) != WORK_IDLE ||
         !frame_number(f, FIELD_BEGIN, 0, now + BEGIN_MAX, &begin) ||
         !frame_number(f, FIELD_TIME, 1, UINT64_MAX / 4, &time) ||
         !frame_number(f, FIELD_WARMUP, 0, UINT64_MAX / 4, &warmup) ||
-        !frame_number(f, FIELD_IS_FRESH, 0, 1, &is_fresh) || !take_rates(w, f, &qps)) {
+        !frame_number(f, FIELD_IS_FRESH, 0, 1, &is_fresh) ||
+        !frame_number(f, FIELD_LENGTH, 1, UINT64_MAX / 4, &length) ||
+        !take_rates(w, f, &qps)) {
         return "does not understand the leader";
     }
     const char *wrong =
@@ -224,8 +231,9 @@ start_run(struct session *s, const struct frame *f)
             .warmup_s = warmup > 0 ? (double)warmup / 1e9 : -1,
             .begin = begin,
             .is_fresh = is_fresh == 1,
+            .tick_length = length,
         };
-        s->looks_sent = 0;
+        s->looks_sent = s->interval_sent = 0;
         for (unsigned i = 0; i < w->options.classes_len; i++) {
             tally_reset(&s->sent[i]);
         }

@@ -7,6 +7,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "loadgen/swarm/ledger.h"
+
 static void
 wake(struct work *w)
 {
@@ -34,18 +36,21 @@ is_stopped(struct work *w)
     return is;
 }
 
-/* Once a second, by the run. A look that nobody took is replaced: it is a sum. */
+/* At the end of each interval but the last, by the run. A look that nobody took is replaced:
+ * it is a sum. */
 static bool
 look(void *arg, const struct run *run, nsec_t now)
 {
     struct work *w = arg;
-    (void)now;
+    const struct drive_window *window = run_window(run);
     PTHREAD_OK(pthread_mutex_lock(&w->mutex));
     for (unsigned i = 0; i < w->options.classes_len; i++) {
         tally_reset(&w->snapshots[i]);
         run_sum(run, i, &w->snapshots[i]);
     }
     w->looks++;
+    w->interval = ledger_number(now - window->start, window->end - window->start,
+                                w->shot.tick_length);
     PTHREAD_OK(pthread_mutex_unlock(&w->mutex));
     wake(w);
     return !is_stopped(w);

@@ -46,7 +46,7 @@ struct work {
     bool wants_stop;
     /* What has been counted and measured up to the last look, one a class. */
     struct tally *snapshots;
-    uint64_t looks;
+    uint64_t looks, interval; /* looks so far; what the last one is of (ledger.h) */
 };
 
 void work_init(struct work *w);

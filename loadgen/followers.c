@@ -72,13 +72,9 @@ static bool
 init_follower(struct follower *k, unsigned classes)
 {
     k->chan.fd = -1;
-    k->sum = calloc(classes, sizeof *k->sum);
     k->rates = calloc(classes, sizeof *k->rates);
-    bool is_good = k->sum != NULL && k->rates != NULL;
-    for (unsigned i = 0; is_good && i < classes; i++) {
-        is_good = tally_init(&k->sum[i]);
-    }
-    return is_good;
+    k->digests = calloc(classes, sizeof *k->digests);
+    return k->rates != NULL && k->digests != NULL;
 }
 
 static enum exit_status
@@ -100,10 +96,15 @@ followers_open(struct followers *l, const struct options *o, unsigned classes)
     struct seal_key key;
     *l = (struct followers){.classes = classes};
     PTHREAD_OK(pthread_mutex_init(&l->mutex, NULL));
-    PTHREAD_OK(pthread_cond_init(&l->changed, NULL));
+    pthread_condattr_t attr;
+    PTHREAD_OK(pthread_condattr_init(&attr));
+    PTHREAD_OK(pthread_condattr_setclock(&attr, CLOCK_MONOTONIC));
+    PTHREAD_OK(pthread_cond_init(&l->changed, &attr));
+    PTHREAD_OK(pthread_condattr_destroy(&attr));
     l->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     l->all = calloc(o->agents_len, sizeof *l->all);
-    must(l->wake_fd != -1 && l->all != NULL);
+    l->ledger = ledger_create(o->agents_len + 1, o->classes_len);
+    must(l->wake_fd != -1 && l->all != NULL && l->ledger != NULL);
     enum exit_status status = read_key(o, &key);
     for (unsigned i = 0; status == EXIT_VALID && i < o->agents_len; i++) {
         l->count++;
@@ -141,10 +142,17 @@ followers_configure(struct followers *l, char **words, unsigned words_len,
 
 /* ---- the thread --------------------------------------------------------------------- */
 
+static unsigned
+part_of(const struct followers *l, const struct follower *k)
+{
+    return (unsigned)(k - l->all) + 1;
+}
+
 void
 follower_lose(struct followers *l, struct follower *k, const char *why)
 {
     if (k->state != FOLLOWER_LOST) {
+        ledger_lose(l->ledger, part_of(l, k));
         k->state = FOLLOWER_LOST;
         snprintf(k->why, sizeof k->why, "%s", why);
         PTHREAD_OK(pthread_cond_broadcast(&l->changed));
@@ -196,11 +204,9 @@ on_delta(struct followers *l, struct follower *k, const struct frame *f)
     if (k->state != FOLLOWER_RUNNING ||
         !frame_number(f, FIELD_CLASS, 0, l->classes - 1, &class) ||
         !frame_number(f, FIELD_INTERVAL, 1, UINT64_MAX, &interval) ||
-        !delta_add(&k->sum[class], f)) {
+        !ledger_add(l->ledger, part_of(l, k), (unsigned)class, interval, f)) {
         follower_lose(l, k, "sent a report that makes no sense");
-        return;
     }
-    k->intervals = interval;
 }
 
 static bool
@@ -225,7 +231,6 @@ take_costs(struct follower *k, const struct frame *f)
     return true;
 }
 
-/* The sum of what came in pieces must be what the agent has in whole. */
 static void
 on_done(struct followers *l, struct follower *k, const struct frame *f)
 {
@@ -241,10 +246,7 @@ on_done(struct followers *l, struct follower *k, const struct frame *f)
         return;
     }
     for (unsigned i = 0; i < l->classes; i++) {
-        if (frame_get_u64(digests.p + 8 * i) != delta_digest(&k->sum[i])) {
-            follower_lose(l, k, "sent intervals that do not add up to its totals");
-            return;
-        }
+        k->digests[i] = frame_get_u64(digests.p + 8 * i);
     }
     k->elapsed_s = (double)elapsed / 1e9;
     k->was_stopped = is_stopped == 1;
@@ -317,7 +319,7 @@ send_start(struct followers *l, struct follower *k)
         return;
     }
     k->begin = align_convert(&e, l->begin);
-    k->intervals = k->start_error = k->behind_max = 0;
+    k->start_error = k->behind_max = 0;
     k->elapsed_s = 0;
     k->threads = 0;
     struct frame_out *o = chan_begin(&k->chan, MESSAGE_START);
@@ -325,12 +327,12 @@ send_start(struct followers *l, struct follower *k)
     frame_put_number(o, FIELD_TIME, l->time);
     frame_put_number(o, FIELD_WARMUP, l->warmup);
     frame_put_number(o, FIELD_IS_FRESH, l->is_fresh ? 1 : 0);
+    frame_put_number(o, FIELD_LENGTH, l->length);
     size_t place = frame_open(o, FIELD_RATES);
     for (unsigned i = 0; i < l->classes; i++) {
         uint8_t bytes[8];
         frame_put_u64(bytes, k->rates[i]);
         frame_add(o, bytes, sizeof bytes);
-        tally_reset(&k->sum[i]);
     }
     frame_close(o, place);
     if (!chan_send(&k->chan)) {
@@ -426,12 +428,25 @@ void
 followers_wait(struct followers *l)
 {
     struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
+    clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_nsec += WAIT_MS * 1000000L;
     until.tv_sec += until.tv_nsec / 1000000000L;
     until.tv_nsec %= 1000000000L;
     int rc = pthread_cond_timedwait(&l->changed, &l->mutex, &until);
     must(rc == 0 || rc == ETIMEDOUT);
+}
+
+void
+followers_verify(struct followers *l)
+{
+    for (unsigned i = 0; i < l->count; i++) {
+        struct follower *k = &l->all[i];
+        for (unsigned c = 0; k->state == FOLLOWER_DONE && c < l->classes; c++) {
+            if (k->digests[c] != delta_digest(ledger_sum(l->ledger, i + 1, c))) {
+                follower_lose(l, k, "sent intervals that do not add up to its totals");
+            }
+        }
+    }
 }
 
 unsigned
@@ -469,14 +484,12 @@ followers_close(struct followers *l)
     for (unsigned i = 0; i < l->count; i++) {
         struct follower *k = &l->all[i];
         chan_fini(&k->chan);
-        for (unsigned c = 0; k->sum != NULL && c < l->classes; c++) {
-            tally_fini(&k->sum[c]);
-        }
-        free(k->sum);
         free(k->rates);
+        free(k->digests);
         free(k->costs);
     }
     free(l->all);
+    ledger_destroy(&l->ledger);
     close(l->wake_fd);
     PTHREAD_OK(pthread_cond_destroy(&l->changed));
     PTHREAD_OK(pthread_mutex_destroy(&l->mutex));

@@ -15,6 +15,7 @@
 #include "loadgen/swarm/align.h"
 #include "loadgen/swarm/chan.h"
 #include "loadgen/swarm/endpoint.h"
+#include "loadgen/swarm/ledger.h"
 #include "loadgen/swarm/message.h"
 
 #define FOLLOWER_SILENCE                                                                 \
@@ -43,9 +44,8 @@ struct follower {
     uint64_t loaded;   /* records */
     /* Of the run. */
     uint64_t *rates;   /* its share, one a class */
-    struct tally *sum; /* of its deltas, one a class */
-    uint64_t intervals;
-    nsec_t begin; /* by its clock */
+    uint64_t *digests; /* of its totals, one a class; by its last word */
+    nsec_t begin;      /* by its clock */
     double elapsed_s;
     nsec_t start_error;
     bool was_stopped, is_local;
@@ -55,15 +55,16 @@ struct follower {
 
 struct followers {
     struct follower *all;
-    unsigned count, classes;
+    unsigned count, classes; /* those of agents: the first ones */
+    struct ledger *ledger;   /* part 0: this process; then the followers */
     pthread_mutex_t mutex;
     pthread_cond_t changed; /* any of them state */
     pthread_t thread;
     int wake_fd;
     bool is_started, wants_end, wants_stop;
-    bool wants_start; /* sends the shot below to those that are ready */
-    nsec_t begin;     /* by the leader's clock */
-    nsec_t time, warmup;
+    bool wants_start;            /* sends the shot below to those that are ready */
+    nsec_t begin;                /* by the leader's clock */
+    nsec_t time, warmup, length; /* length: of an interval */
     bool is_fresh;
     nsec_t stamped_at;
 };
@@ -81,6 +82,9 @@ must_check enum exit_status followers_start(struct followers *l);
 void followers_wake(struct followers *l);
 /* Waits, with the mutex held, at most for a moment. */
 void followers_wait(struct followers *l);
+/* When none is running any more: whether what each has reported in pieces is what it has in
+ * whole; those where it is not are lost. With the mutex held. */
+void followers_verify(struct followers *l);
 /* How many are in this state. With the mutex held. */
 unsigned followers_in(const struct followers *l, enum follower_state state);
 /* Whether all have loaded and told their time. With the mutex held. */

@@ -10,6 +10,7 @@
 
 #include "loadgen/followers.h"
 #include "loadgen/leader_result.h"
+#include "loadgen/swarm/delta.h"
 #include "loadgen/swarm/split.h"
 #include "loadgen/swarm_words.h"
 
@@ -26,6 +27,10 @@ struct leader {
     struct followers followers;
     struct run *run;      /* NULL: no load of its own */
     unsigned lost_before; /* agents, when the run under way began */
+    /* What of it this process has told the ledger, one of its classes each. */
+    struct tally *told;
+    struct tally look;
+    uint64_t told_interval;
     sigset_t signals, mask_before;
     bool is_masked;
 };
@@ -49,7 +54,7 @@ policy(const struct leader *l)
 static bool
 is_spoilt(const struct leader *l)
 {
-    return policy(l) != LOSS_CONTINUE &&
+    return policy(l) != LOSS_CONTINUE && policy(l) != LOSS_ACCEPT &&
            followers_in(&l->followers, FOLLOWER_LOST) > l->lost_before;
 }
 
@@ -116,16 +121,68 @@ configure(struct leader *l, int argc, char **argv)
     return status;
 }
 
-/* By the run of this process, about once a second. */
+/* What this process has counted and measured itself goes the way of what agents report. With
+ * the mutex held. */
+static void
+report_own(struct leader *l, unsigned own_class, uint64_t interval, struct tally *now)
+{
+    struct frame_out o = {.p = NULL};
+    struct frame f;
+    size_t taken;
+    unsigned first = l->measures ? l->agents_classes : 0;
+    frame_begin(&o, MESSAGE_DELTA, 0, 0);
+    delta_put(&o, now, &l->told[own_class]);
+    bool is_good = frame_end(&o, 0) &&
+                   frame_parse(o.p, o.len, FRAME_MAX, 0, &f, &taken) == FRAME_DONE &&
+                   ledger_add(l->followers.ledger, 0, first + own_class, interval, &f);
+    must(is_good);
+    frame_out_fini(&o);
+    tally_reset(&l->told[own_class]);
+    tally_merge(&l->told[own_class], now);
+}
+
+/* By the run of this process, at the end of each interval but the last. */
 static bool
 tick(void *arg, const struct run *run, nsec_t now)
 {
     struct leader *l = arg;
+    struct followers *k = &l->followers;
     bool goes_on = l->conf.tick == NULL || l->conf.tick(l->conf.tick_arg, run, now);
-    PTHREAD_OK(pthread_mutex_lock(&l->followers.mutex));
+    uint64_t interval = ledger_number(now - run_window(run)->start, k->time, k->length);
+    PTHREAD_OK(pthread_mutex_lock(&k->mutex));
+    for (unsigned i = 0; interval > l->told_interval && i < l->own.classes_len; i++) {
+        tally_reset(&l->look);
+        run_sum(run, i, &l->look);
+        report_own(l, i, interval, &l->look);
+    }
+    l->told_interval = interval > l->told_interval ? interval : l->told_interval;
     goes_on = goes_on && !is_spoilt(l);
-    PTHREAD_OK(pthread_mutex_unlock(&l->followers.mutex));
+    PTHREAD_OK(pthread_mutex_unlock(&k->mutex));
     return goes_on;
+}
+
+static void
+report_last(struct leader *l, const struct result *own)
+{
+    struct followers *k = &l->followers;
+    bool is_whole = own->elapsed_s * 1e9 + 1e6 > (double)k->time;
+    uint64_t last = ledger_last(k->time, k->length);
+    PTHREAD_OK(pthread_mutex_lock(&k->mutex));
+    for (unsigned i = 0; i < own->classes_len; i++) {
+        report_own(l, i, is_whole ? last : l->told_interval + 1, &own->classes[i].total);
+    }
+    PTHREAD_OK(pthread_mutex_unlock(&k->mutex));
+}
+
+static bool
+make_told(struct leader *l)
+{
+    bool is_good = tally_init(&l->look);
+    l->told = calloc(l->own.classes_len, sizeof *l->told);
+    for (unsigned i = 0; is_good && l->told != NULL && i < l->own.classes_len; i++) {
+        is_good = tally_init(&l->told[i]);
+    }
+    return is_good && l->told != NULL;
 }
 
 static enum exit_status
@@ -140,6 +197,9 @@ open_own(struct leader *l)
     conf.tick_arg = l;
     conf.agent = 0;
     conf.agents = l->followers.count + 1;
+    if (!make_told(l)) {
+        return fail("out of memory");
+    }
     return run_open(&l->run, &conf);
 }
 
@@ -184,6 +244,11 @@ leader_close(struct leader **leader)
     }
     run_close(&l->run);
     followers_close(&l->followers);
+    for (unsigned i = 0; l->told != NULL && i < l->own.classes_len; i++) {
+        tally_fini(&l->told[i]);
+    }
+    free(l->told);
+    tally_fini(&l->look);
     if (l->is_masked) {
         PTHREAD_OK(pthread_sigmask(SIG_SETMASK, &l->mask_before, NULL));
     }
@@ -257,8 +322,37 @@ split(struct leader *l, const struct run_shot *shot, double *own_rates)
     return EXIT_VALID;
 }
 
-/* Orders a start that all can keep: later than the longest way to any of them. */
-static void
+/* Nothing was reported yet, by anybody. */
+static bool
+start_ledger(struct leader *l)
+{
+    struct followers *k = &l->followers;
+    struct ledger_part parts[MESSAGE_AGENTS_MAX + 1] = {{0, 0}};
+    nsec_t start = k->begin + k->warmup;
+    if (l->run != NULL) {
+        parts[0] =
+            (struct ledger_part){l->measures ? l->agents_classes : 0, l->o->classes_len};
+    }
+    for (unsigned i = 0; i < k->count; i++) {
+        parts[i + 1].end_class = k->all[i].is_out ? 0 : l->agents_classes;
+    }
+    for (unsigned i = 0; l->run != NULL && i < l->own.classes_len; i++) {
+        tally_reset(&l->told[i]);
+    }
+    l->told_interval = 0;
+    struct ledger_run run = {
+        .parts = parts,
+        .start = start,
+        .end = start + k->time,
+        .length = k->length,
+        .row_length = (nsec_t)(l->o->interval_s * (double)NSEC_PER_SEC),
+    };
+    return ledger_start(k->ledger, &run);
+}
+
+/* Orders a start that all can keep: later than the longest way to any of them. False: no
+ * memory. */
+static bool
 order_start(struct leader *l, const struct run_shot *shot)
 {
     struct followers *k = &l->followers;
@@ -273,13 +367,15 @@ order_start(struct leader *l, const struct run_shot *shot)
     double time = shot->time_s > 0 ? shot->time_s : l->o->time_s;
     k->time = (nsec_t)(time * (double)NSEC_PER_SEC);
     k->warmup = (nsec_t)(warmup * (double)NSEC_PER_SEC);
+    k->length = ledger_length(k->time, (nsec_t)(l->o->interval_s * (double)NSEC_PER_SEC));
     k->is_fresh = shot->is_fresh;
     k->begin = clock_now() + lead;
     k->begin += l->has_begun ? 0 : (nsec_t)(l->o->wait_s * (double)NSEC_PER_SEC);
     l->has_begun = true;
-    k->wants_start = true;
+    k->wants_start = start_ledger(l);
     k->wants_stop = false; /* it was asked of the attempt before */
     followers_wake(k);
+    return k->wants_start;
 }
 
 static void
@@ -328,6 +424,7 @@ collect(struct leader *l, const struct run_shot *shot, const struct result *own,
         .agents_classes = l->agents_classes,
         .measures = l->measures,
         .was_interrupted = was_interrupted,
+        .accepts_loss = policy(l) == LOSS_ACCEPT,
         .followers = &l->followers,
     };
     return leader_result_make(result, &parts) ? EXIT_VALID : fail("out of memory");
@@ -345,6 +442,17 @@ tell_losses(struct leader *l)
     }
 }
 
+/* How long the window was in the end, for the one for whom it was longest. */
+static nsec_t
+lasted(const struct followers *k, const struct result *own)
+{
+    double longest = own->elapsed_s;
+    for (unsigned i = 0; i < k->count; i++) {
+        longest = fmax(longest, k->all[i].elapsed_s);
+    }
+    return (nsec_t)(longest * (double)NSEC_PER_SEC);
+}
+
 /* One attempt. *is_spoilt: an agent was lost, and the policy is not to go on with it. */
 static enum exit_status
 attempt(struct leader *l, const struct run_shot *shot, bool *spoilt,
@@ -357,10 +465,11 @@ attempt(struct leader *l, const struct run_shot *shot, bool *spoilt,
     PTHREAD_OK(pthread_mutex_lock(&k->mutex));
     l->lost_before = followers_in(k, FOLLOWER_LOST);
     enum exit_status status = split(l, shot, own_rates);
-    if (status == EXIT_VALID) {
-        order_start(l, shot);
+    if (status == EXIT_VALID && !order_start(l, shot)) {
+        status = fail("out of memory");
     }
     own_shot.begin = k->begin;
+    own_shot.tick_length = k->length;
     own_shot.rates = own_rates;
     nsec_t until = k->begin + k->warmup + k->time + GRACE;
     PTHREAD_OK(pthread_mutex_unlock(&k->mutex));
@@ -370,11 +479,16 @@ attempt(struct leader *l, const struct run_shot *shot, bool *spoilt,
     if (status != EXIT_VALID) {
         return status;
     }
+    if (l->run != NULL) {
+        report_last(l, &own);
+    }
     if (own.was_interrupted) {
         stop_agents(l);
     }
     bool was_interrupted = !await_results(l, until) || own.was_interrupted;
     PTHREAD_OK(pthread_mutex_lock(&k->mutex));
+    ledger_finish(k->ledger, k->begin + k->warmup + lasted(k, &own));
+    followers_verify(k);
     tell_losses(l);
     *spoilt = is_spoilt(l);
     status = collect(l, shot, &own, own_rates, was_interrupted, result);

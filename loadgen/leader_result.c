@@ -46,11 +46,26 @@ threads_of(const struct leader_parts *p, unsigned class)
     return sum;
 }
 
+/* 0: the numbers are those of the whole run. */
+static double
+headline_s(const struct leader_parts *p)
+{
+    const struct followers *k = p->followers;
+    return (double)(ledger_cut(k->ledger) * k->length) / 1e9;
+}
+
+static const struct tally *
+headline(const struct leader_parts *p, unsigned part, unsigned class)
+{
+    return ledger_headline(p->followers->ledger, part, class);
+}
+
 static void
-add_own(struct result *c, const struct leader_parts *p, unsigned own_class)
+add_own(struct result *c, const struct leader_parts *p, unsigned class,
+        unsigned own_class)
 {
     const struct result *own = &p->own->classes[own_class];
-    tally_merge(&c->total, &own->total);
+    tally_merge(&c->total, headline(p, 0, class));
     memcpy(c->costs, own->costs, own->threads * sizeof *c->costs);
     c->qps += p->own_rates[own_class];
     c->elapsed_s = fmax(c->elapsed_s, own->elapsed_s);
@@ -59,12 +74,13 @@ add_own(struct result *c, const struct leader_parts *p, unsigned own_class)
 
 /* An agent that was lost counts with what it had reported. */
 static unsigned
-add_follower(struct result *c, const struct leader_parts *p, const struct follower *k,
+add_follower(struct result *c, const struct leader_parts *p, unsigned index,
              unsigned class, unsigned first)
 {
+    const struct follower *k = &p->followers->all[index];
     unsigned from = first_thread(p->options, class);
     unsigned here = (unsigned)p->options->classes[class].threads;
-    tally_merge(&c->total, &k->sum[class]);
+    tally_merge(&c->total, headline(p, index + 1, class));
     c->qps += (double)k->rates[class];
     c->elapsed_s = fmax(c->elapsed_s, k->elapsed_s);
     c->is_local = c->is_local || k->is_local;
@@ -84,15 +100,19 @@ make_class(struct result *c, const struct leader_parts *p, unsigned class)
         return false;
     }
     if (is_own(p, class, &own_class)) {
-        add_own(c, p, own_class);
+        add_own(c, p, class, own_class);
         first = (unsigned)conf->threads;
     }
     for (unsigned i = 0; i < p->followers->count; i++) {
         if (is_agents(p, class, &p->followers->all[i])) {
-            first = add_follower(c, p, &p->followers->all[i], class, first);
+            first = add_follower(c, p, i, class, first);
         }
     }
     must(first == threads);
+    if (headline_s(p) > 0) {
+        c->elapsed_s = headline_s(p);
+    }
+    c->series = ledger_take_series(p->followers->ledger, class);
     c->name = conf->name;
     c->slo = conf->slo;
     c->from = p->options->from_issue ? FROM_ISSUE : FROM_INTENDED;
@@ -148,21 +168,24 @@ busiest(const struct cost *costs, unsigned threads)
 }
 
 static void
-describe_follower(struct result_agent *a, const struct follower *k, unsigned classes,
-                  double elapsed_s)
+describe_follower(struct result_agent *a, const struct leader_parts *p, unsigned index)
 {
     struct tally *tallies[OPTIONS_CLASSES_MAX];
     struct align_estimate e = {0};
-    for (unsigned i = 0; i < classes; i++) {
-        tallies[i] = &k->sum[i];
+    const struct follower *k = &p->followers->all[index];
+    const struct ledger *ledger = p->followers->ledger;
+    uint64_t intervals = ledger_reported(ledger, index + 1);
+    for (unsigned i = 0; i < p->agents_classes; i++) {
+        tallies[i] = ledger_sum(ledger, index + 1, i);
         a->qps += (double)k->rates[i];
     }
-    describe(a, k->at.name, tallies, classes,
-             k->elapsed_s > 0 ? k->elapsed_s : elapsed_s);
+    describe(a, k->at.name, tallies, p->agents_classes,
+             k->elapsed_s > 0 ? k->elapsed_s
+                              : (double)(intervals * p->followers->length) / 1e9);
     a->busy = busiest(k->costs, k->threads);
     a->start_error = k->start_error;
     a->clock_bound = align_estimate(&k->align, &e) ? e.bound : 0;
-    a->intervals = k->intervals;
+    a->intervals = intervals;
     a->is_lost = k->state == FOLLOWER_LOST;
     snprintf(a->why, sizeof a->why, "%s", k->why);
 }
@@ -188,12 +211,47 @@ make_agents(struct result *r, const struct leader_parts *p)
     }
     for (unsigned i = 0; i < p->followers->count; i++) {
         if (!p->followers->all[i].is_out) {
-            describe_follower(&r->agents[at++], &p->followers->all[i], p->agents_classes,
-                              r->elapsed_s);
+            describe_follower(&r->agents[at++], p, i);
         }
     }
     r->agents_len = at;
     return true;
+}
+
+/* What those that were left were still offered, and what they achieved of it. */
+static void
+make_loss(struct result *r, const struct leader_parts *p, double elapsed_s)
+{
+    const struct ledger *ledger = p->followers->ledger;
+    for (unsigned i = 0; i < r->agents_len; i++) {
+        r->loss.has_happened = r->loss.has_happened || r->agents[i].is_lost;
+    }
+    r->loss.is_accepted = p->accepts_loss;
+    r->loss.headline_s = headline_s(p);
+    if (!r->loss.has_happened || r->loss.headline_s == 0) {
+        return;
+    }
+    r->loss.after_s = fmax(0, elapsed_s - r->loss.headline_s);
+    for (unsigned i = 0; i <= p->followers->count; i++) {
+        for (unsigned c = 0; c < r->classes_len; c++) {
+            struct tally *all = ledger_sum(ledger, i, c);
+            const struct tally *before = ledger_headline(ledger, i, c);
+            r->loss.after_offered += ctr_get(&all->offered) - ctr_get(&before->offered);
+            r->loss.after_achieved += ctr_get(&all->good) - ctr_get(&before->good);
+        }
+    }
+}
+
+/* Of the process for which it was longest. */
+static double
+longest(const struct leader_parts *p)
+{
+    double most = p->own != NULL ? p->own->elapsed_s : 0;
+    for (unsigned i = 0; i < p->followers->count; i++) {
+        const struct follower *k = &p->followers->all[i];
+        most = k->is_out ? most : fmax(most, k->elapsed_s);
+    }
+    return most;
 }
 
 bool
@@ -222,6 +280,8 @@ leader_result_make(struct result *r, const struct leader_parts *p)
         result_fini(r);
         return false;
     }
+    make_loss(r, p, longest(p));
+    r->series = ledger_take_series(p->followers->ledger, count);
     result_judge(r);
     return true;
 }

@@ -16,7 +16,7 @@ struct leader_parts {
     const double *own_rates;  /* one a class */
     unsigned agents_classes;  /* those before; of measures, this process has the rest */
     bool measures;
-    bool was_interrupted;
+    bool was_interrupted, accepts_loss;
     const struct followers *followers;
 };
 

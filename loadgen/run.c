@@ -570,47 +570,81 @@ take_signal(const struct run *r, int timeout_ms)
     return sigtimedwait(&r->signals, NULL, &ts) > 0;
 }
 
-/* False: the caller wants no more. */
-static bool
-tell(struct run *r, nsec_t now)
-{
-    if (r->conf.has_progress) {
-        progress_run(&r->progress, r->threads, r->started, &r->window, now, r->conf.err);
-    }
-    return r->conf.tick == NULL || r->conf.tick(r->conf.tick_arg, r, now);
-}
-
 enum watch_end {
     WATCH_DONE,
     WATCH_ENOUGH, /* the caller wants no more */
     WATCH_SIGNAL,
 };
 
+/* When progress is to be told and the caller to be called next. */
+struct bells {
+    nsec_t progress, tick, tick_length;
+};
+
+static struct bells
+first_bells(const struct run *r, nsec_t tick_length)
+{
+    nsec_t second = r->window.begin + RUN_LOOK_MS * NSEC_PER_MSEC;
+    return tick_length > 0
+               ? (struct bells){second, r->window.start + tick_length, tick_length}
+               : (struct bells){second, second, RUN_LOOK_MS * NSEC_PER_MSEC};
+}
+
+static nsec_t
+pass(nsec_t bell, nsec_t length, nsec_t now)
+{
+    return bell > now ? bell : bell + ((now - bell) / length + 1) * length;
+}
+
+static enum watch_end
+ring(struct run *r, struct bells *b, nsec_t now)
+{
+    if (now >= b->progress) {
+        b->progress = pass(b->progress, RUN_LOOK_MS * NSEC_PER_MSEC, now);
+        if (r->conf.has_progress) {
+            progress_run(&r->progress, r->threads, r->started, &r->window, now,
+                         r->conf.err);
+        }
+    }
+    if (now < b->tick) {
+        return WATCH_DONE;
+    }
+    b->tick = pass(b->tick, b->tick_length, now);
+    return r->conf.tick == NULL || r->conf.tick(r->conf.tick_arg, r, now) ? WATCH_DONE
+                                                                          : WATCH_ENOUGH;
+}
+
+/* When something is to be done next, at the latest in a swarm, where others may end it. */
+static int
+wait_ms(struct run *r, const struct bells *b, nsec_t now)
+{
+    nsec_t until = observe_next(&r->observe);
+    until = until < b->progress ? until : b->progress;
+    until = until < b->tick ? until : b->tick;
+    until = until < inquiry_next(&r->inquiry) ? until : inquiry_next(&r->inquiry);
+    until = until < r->window.end ? until : r->window.end;
+    int ms = until > now ? (int)((until - now) / NSEC_PER_MSEC) + 1 : 0;
+    return r->conf.agents > 0 && ms > STOP_LOOK_MS ? STOP_LOOK_MS : ms;
+}
+
 /* Until the end of the window, or sooner. */
 static enum watch_end
-watch(struct run *r)
+watch(struct run *r, nsec_t tick_length)
 {
     enum watch_end how = WATCH_DONE;
     nsec_t now = clock_now();
-    nsec_t next = r->window.begin + RUN_LOOK_MS * NSEC_PER_MSEC;
     nsec_t end = r->window.end;
+    struct bells bells = first_bells(r, tick_length);
     while (now < end && how == WATCH_DONE) {
-        nsec_t until = observe_next(&r->observe);
-        until = until < next ? until : next;
-        until = until < inquiry_next(&r->inquiry) ? until : inquiry_next(&r->inquiry);
-        until = until < end ? until : end;
-        int ms = until > now ? (int)((until - now) / NSEC_PER_MSEC) + 1 : 0;
-        ms = r->conf.agents > 0 && ms > STOP_LOOK_MS ? STOP_LOOK_MS : ms;
-        how = take_signal(r, ms) ? WATCH_SIGNAL : WATCH_DONE;
+        how = take_signal(r, wait_ms(r, &bells, now)) ? WATCH_SIGNAL : WATCH_DONE;
         if (atomic_load_explicit(&r->stop, memory_order_relaxed)) {
             how = WATCH_ENOUGH;
         }
         now = clock_now();
         observe_look(&r->observe, now);
         inquiry_look(&r->inquiry, now);
-        if (now >= next && now < end && how == WATCH_DONE) {
-            next += RUN_LOOK_MS * NSEC_PER_MSEC;
-            how = tell(r, now) ? WATCH_DONE : WATCH_ENOUGH;
+        if (now < end && how == WATCH_DONE) {
+            how = ring(r, &bells, now);
         }
     }
     if (how != WATCH_DONE) {
@@ -713,7 +747,7 @@ run_once(struct run *r, const struct run_shot *shot, struct result *result)
     if (!go(r, shot)) {
         return fail(r, "out of memory");
     }
-    enum watch_end how = watch(r);
+    enum watch_end how = watch(r, shot->tick_length);
     nsec_t end = how == WATCH_DONE ? r->window.end : clock_now();
     inquiry_end(&r->inquiry);
     while (!gate_await(&r->gate, r->started, DRAIN_LOOK, &has_failed)) {

@@ -19,7 +19,7 @@
 
 struct run;
 
-/* Called about once a second while threads send, with the window and the time. False ends
+/* Called while threads send (run_shot), with the window and the time. False ends
  * the run early, which does not make it a bad one. */
 typedef bool run_tick(void *arg, const struct run *run, nsec_t now);
 
@@ -45,6 +45,9 @@ struct run_shot {
     double warmup_s;     /* 0: the options', below 0: none */
     nsec_t begin;        /* when to begin, by clock_now; 0: at once */
     bool is_fresh;       /* all connections are made anew before */
+    /* The tick is called at multiples of it from the start of the window; 0: about once a
+     * second from the beginning. */
+    nsec_t tick_length;
 };
 
 /* EXIT_VALID, or a line was printed and the exit status says of what kind (no run_close

@@ -182,7 +182,7 @@ syswrite $s, frame(6, $session, 1, number(11, 0), number(12, 1), field(10, "--se
     field(10, '--noload'), field(10, '--records=1000'));
 is(read_frame($s)->{type}, 7, 'it is ready');
 syswrite $s, frame(11, $session, 2, number(19, 0), number(20, 600e9), number(21, 0), number(22, 0),
-    field(23, pack 'Q>', 200));
+    field(23, pack 'Q>', 200), number(35, 100e6));
 is(read_frame($s)->{type}, 12, 'it reports');
 my $idle = mem_stats($server->control)->{curr_connections};
 while (read_frame($s)) { }
@@ -249,7 +249,7 @@ sub lose_one {
         POSIX::_exit(0);
     }
     my $run = mcload_json('-s', $at, '-a', $agents[0], '-a', $victim, '-r', 1000, '--noload', '-q',
-        1000, '-t', 2, "--on-agent-loss=$policy");
+        1000, '-t', 2, "--on-agent-loss=$policy", '--interval=0.2');
     waitpid $pid, 0;
     end_agent($victim);
     like($run->{err}, qr/^mcload: agent \Q$victim\E is lost: /m, "$policy: a line says who is lost");
@@ -260,6 +260,23 @@ $run = lose_one('continue');
 is($run->{status}, 3, 'continue: the run is invalid');
 like($run->{out}, qr/^INVALID: .*1 agents lost/m, 'continue: and says why');
 like($run->{out}, qr/LOST \(/, 'continue: the agent is named');
+my ($headline) = $run->{out} =~ /^Agents lost after ([\d.]+) s/m;
+cmp_ok($headline // 0, '>', 0, 'continue: the numbers are of the time before') or diag($run->{out});
+cmp_ok($headline // 9, '<', 2, '... not of the whole run');
+my ($total, $seconds) = $run->{out} =~ m{^Total QPS = [\d.]+ \((\d+) / ([\d.]+)s\)}m;
+cmp_ok(abs($seconds - $headline), '<', 0.06, '... which the rates are of');
+like($run->{out}, qr/^After the loss = offered [\d.]+\/s, achieved [\d.]+\/s \([\d.]+% of what was/m,
+    'continue: what was still offered, and achieved of it');
+my @rows = map { /^interval/ ? $_ : () } split /\n/, $run->{out};
+my @marked = grep { /\(agents lost: 1\)/ } @rows;
+cmp_ok(scalar @marked, '>', 0, 'continue: intervals after the loss are marked');
+cmp_ok(scalar @marked, '<', scalar @rows, '... those before are not');
+like($rows[-1], qr/lost/, '... the last one is');
+is($run->{json}{'latency.intended.buckets.sum'}, $run->{json}{'totals.achieved'},
+    'continue: each answer of the headline is in a bucket');
+$run = lose_one('accept');
+like($run->{out}, qr/^Agents lost after/m, 'accept: the loss is told');
+unlike($run->{out}, qr/^INVALID: .*agents lost/m, '... and is no reason to refuse the run');
 $run = lose_one('abort');
 is($run->{status}, 3, 'abort: status 3');
 is($run->{out}, '', 'abort: no table');

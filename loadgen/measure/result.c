@@ -211,7 +211,8 @@ result_judge(struct result *r)
     c[CHECK_COMPLETE] =
         (struct check){true, !r->was_interrupted, r->was_interrupted ? 1 : 0, 0};
     double lost = lost_agents(r);
-    c[CHECK_AGENTS] = (struct check){r->agents_len > 0, lost == 0, lost, 0};
+    c[CHECK_AGENTS] =
+        (struct check){r->agents_len > 0, lost == 0 || r->loss.is_accepted, lost, 0};
     c[CHECK_STEADY] = judge_drift(r);
     for (unsigned i = 0; i < CHECKS; i++) {
         r->is_valid = r->is_valid && (!c[i].applies || c[i].is_good);

@@ -82,6 +82,16 @@ struct result_agent {
     uint64_t intervals;   /* reports on the way */
 };
 
+/* What became of a swarm's run that lost a process, when the others went on. */
+struct result_loss {
+    bool has_happened;
+    bool is_accepted;  /* it does not make the run invalid */
+    double headline_s; /* the run's numbers are those up to here, when all were there; 0:
+                        * nobody knows any, they are those of whoever was left */
+    double after_s;    /* of what came behind it, for those that were left: */
+    uint64_t after_offered, after_achieved;
+};
+
 /* Of the whole run, and, one each, of its classes. */
 struct result {
     const char *name; /* of the class; NULL: the whole run */
@@ -115,6 +125,7 @@ struct result {
     bool has_shown;
     struct result_agent *agents; /* of the whole run of a swarm only */
     unsigned agents_len;
+    struct result_loss loss; /* of the whole run */
 };
 
 /* What the run's table of latencies is made of. */

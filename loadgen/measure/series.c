@@ -132,18 +132,27 @@ add_piece(struct series *s)
     s->looks = 0;
 }
 
-/* Without memory the rows end here. */
-static void
-add_row(struct series *s)
+static bool
+has_place_for_row(struct series *s)
 {
     if (s->rows_len == s->rows_cap) {
         unsigned cap = s->rows_cap == 0 ? ROWS_FIRST : s->rows_cap * 2;
         struct series_row *rows = realloc(s->rows, cap * sizeof *rows);
         if (rows == NULL) {
-            return;
+            return false;
         }
         s->rows = rows;
         s->rows_cap = cap;
+    }
+    return true;
+}
+
+/* Without memory the rows end here. */
+static void
+add_row(struct series *s)
+{
+    if (!has_place_for_row(s)) {
+        return;
     }
     struct series_sum *d = &s->between;
     sum_since(d, &s->now, &s->row_from);
@@ -162,9 +171,8 @@ add_row(struct series *s)
     };
 }
 
-void
-series_look(struct series *s, const struct tally *const *tallies, unsigned count,
-            nsec_t now)
+static void
+add_up(struct series *s, const struct tally *const *tallies, unsigned count, nsec_t now)
 {
     struct series_sum *sum = &s->now;
     sum->to = now;
@@ -181,14 +189,47 @@ series_look(struct series *s, const struct tally *const *tallies, unsigned count
         sum->keys += ctr_get(&t->keys);
         sum->errors += tally_error_sum(t);
     }
+}
+
+static void
+pass_rows(struct series *s, nsec_t now)
+{
+    while (s->next_row <= now) {
+        s->next_row += s->row_length;
+    }
+}
+
+void
+series_skip(struct series *s, const struct tally *const *tallies, unsigned count,
+            nsec_t now)
+{
+    add_up(s, tallies, count, now);
+    sum_copy(&s->piece_from, &s->now);
+    sum_copy(&s->row_from, &s->now);
+    if (s->row_length > 0) {
+        pass_rows(s, now);
+    }
+}
+
+void
+series_look(struct series *s, const struct tally *const *tallies, unsigned count,
+            nsec_t now)
+{
+    add_up(s, tallies, count, now);
     if (++s->looks >= s->looks_each) {
         add_piece(s);
     }
     if (s->row_length > 0 && now >= s->next_row) {
         add_row(s);
-        while (s->next_row <= now) {
-            s->next_row += s->row_length;
-        }
+        pass_rows(s, now);
+    }
+}
+
+void
+series_append_rows(struct series *s, const struct series *next)
+{
+    for (unsigned i = 0; i < next->rows_len && has_place_for_row(s); i++) {
+        s->rows[s->rows_len++] = next->rows[i];
     }
 }
 

@@ -30,6 +30,7 @@ struct series_row {
     double start_s, length_s; /* from the start of the window */
     uint64_t requests, keys, hits, errors;
     uint64_t p50, p95, p99, max; /* ns, 0 without requests */
+    unsigned lost;               /* processes of a swarm that were gone by its end */
 };
 
 struct series {
@@ -54,8 +55,15 @@ void series_start(struct series *s, nsec_t start);
  * Without memory the rows end. */
 void series_look(struct series *s, const struct tally *const *tallies, unsigned count,
                  nsec_t now);
+/* Before the first look, of a series that begins within a run: what was counted by `now` is
+ * no part of it. */
+void series_skip(struct series *s, const struct tally *const *tallies, unsigned count,
+                 nsec_t now);
 /* After the last look: what is left becomes a row and a piece, or a part of the last. */
 void series_end(struct series *s);
+
+/* The rows of `next` behind those of s, whose run it goes on with; as many as memory allows. */
+void series_append_rows(struct series *s, const struct series *next);
 
 /* How sure a percentile is. */
 struct ci series_ci(const struct series *s, double q);

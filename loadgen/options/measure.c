@@ -164,8 +164,8 @@ settle(struct options *o)
     if (o->warmup_drain_s > o->warmup_s) {
         return "--warmup-drain is a part of --warmup, which is shorter";
     }
-    if (o->has_auto_warmup && (o->searches || o->scans || o->agents_len > 0)) {
-        return "--warmup=auto is for one load of one process";
+    if (o->has_auto_warmup && (o->searches || o->scans)) {
+        return "--warmup=auto is for one load";
     }
     for (unsigned i = 0; o->has_auto_warmup && i < o->classes_len; i++) {
         if (schedule_varies(&o->classes[i].traffic.schedule)) {

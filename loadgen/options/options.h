@@ -56,6 +56,7 @@ enum options_loss {
     LOSS_DEFAULT,
     LOSS_ABORT,
     LOSS_CONTINUE,
+    LOSS_ACCEPT, /* continue, and the run may be valid all the same */
     LOSS_REPEAT,
 };
 

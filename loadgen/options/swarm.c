@@ -46,9 +46,8 @@ static const char *
 call_loss(void *conf, const char *text)
 {
     static const char *const names[] = {
-        [LOSS_DEFAULT] = "default",
-        [LOSS_ABORT] = "abort",
-        [LOSS_CONTINUE] = "continue",
+        [LOSS_DEFAULT] = "default",   [LOSS_ABORT] = "abort",
+        [LOSS_CONTINUE] = "continue", [LOSS_ACCEPT] = "accept",
         [LOSS_REPEAT] = "repeat",
     };
     for (unsigned i = LOSS_DEFAULT + 1; i < sizeof names / sizeof names[0]; i++) {
@@ -57,7 +56,7 @@ call_loss(void *conf, const char *text)
             return NULL;
         }
     }
-    return "when an agent is lost: abort, continue or repeat";
+    return "when an agent is lost: abort, continue, accept or repeat";
 }
 
 /* clang-format off */
@@ -91,7 +90,7 @@ static const struct opt rows[] = {
     {.name = "agent-max-time", .kind = OPT_DOUBLE, OF_RUN(agent_max_time), .min = 0.001,
      .max = TIME_MAX_S, .arg = "SECONDS", .help = "agent: longest run (any)"},
     {.name = "on-agent-loss", .kind = OPT_CALL, .call = call_loss,
-     .arg = "abort|continue|repeat",
+     .arg = "abort|continue|accept|repeat",
      .help = "what becomes of a run that loses an agent (continue)"},
     REFUSED_VALUE(0, "poll-freq"), REFUSED_VALUE(0, "poll-max"),
 };

@@ -5,9 +5,47 @@
 
 #define NS_PER_US 1e3
 
+static void
+print_loss(const struct result_loss *l, FILE *out)
+{
+    if (!l->has_happened) {
+        return;
+    }
+    if (l->headline_s == 0) {
+        fputs("Agents lost before the first interval: all numbers are of those left\n",
+              out);
+        return;
+    }
+    fprintf(out, "Agents lost after %.2f s: the numbers above are of the time before\n",
+            l->headline_s);
+    fprintf(out,
+            "After the loss = offered %.1f/s, achieved %.1f/s (%.2f%% of what was still "
+            "offered) for %.2f s\n",
+            result_ratio((double)l->after_offered, l->after_s),
+            result_ratio((double)l->after_achieved, l->after_s),
+            100 * result_ratio((double)l->after_achieved, (double)l->after_offered),
+            l->after_s);
+}
+
+static void
+write_loss(const struct result_loss *l, struct json *j)
+{
+    if (!l->has_happened) {
+        return;
+    }
+    json_open(j, "agent_loss", '{');
+    json_bool(j, "accepted", l->is_accepted);
+    json_number(j, "headline_s", l->headline_s);
+    json_number(j, "after_s", l->after_s);
+    json_u64(j, "after_offered", l->after_offered);
+    json_u64(j, "after_achieved", l->after_achieved);
+    json_close(j, '}');
+}
+
 void
 report_agents_text(const struct result *r, FILE *out)
 {
+    print_loss(&r->loss, out);
     for (unsigned i = 0; i < r->agents_len; i++) {
         const struct result_agent *a = &r->agents[i];
         fprintf(out, "Agent %s = ", a->name);
@@ -35,6 +73,7 @@ report_agents_json(const struct result *r, struct json *j)
     if (r->agents_len == 0) {
         return;
     }
+    write_loss(&r->loss, j);
     json_open(j, "agents", '[');
     for (unsigned i = 0; i < r->agents_len; i++) {
         const struct result_agent *a = &r->agents[i];

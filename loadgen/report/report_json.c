@@ -268,6 +268,9 @@ write_intervals(struct json *j, const struct series *s)
         json_u64(j, "hits", row->hits);
         json_number(j, "hit_ratio", result_ratio((double)row->hits, (double)row->keys));
         json_u64(j, "errors", row->errors);
+        if (row->lost > 0) {
+            json_u64(j, "agents_lost", row->lost);
+        }
         json_close(j, '}');
     }
     json_close(j, ']');

@@ -165,12 +165,16 @@ print_intervals(const struct result *r, FILE *out)
             "p95", "p99", "hits%", "errors");
     for (unsigned i = 0; r->series != NULL && i < r->series->rows_len; i++) {
         const struct series_row *row = &r->series->rows[i];
-        fprintf(out, "interval  %9.2f %10.1f %9.1f %9.1f %9.1f %7.2f %7ju\n",
-                row->start_s, result_ratio((double)row->requests, row->length_s),
+        fprintf(out, "interval  %9.2f %10.1f %9.1f %9.1f %9.1f %7.2f %7ju", row->start_s,
+                result_ratio((double)row->requests, row->length_s),
                 (double)row->p50 / NS_PER_US, (double)row->p95 / NS_PER_US,
                 (double)row->p99 / NS_PER_US,
                 100 * result_ratio((double)row->hits, (double)row->keys),
                 (uintmax_t)row->errors);
+        if (row->lost > 0) {
+            fprintf(out, " (agents lost: %u)", row->lost);
+        }
+        fputc('\n', out);
     }
 }
 

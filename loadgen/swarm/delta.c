@@ -169,9 +169,15 @@ add_all(struct tally *sum, const struct frame *f, bool applies)
 }
 
 bool
+delta_is_good(struct tally *sum, const struct frame *f)
+{
+    return add_all(sum, f, false);
+}
+
+bool
 delta_add(struct tally *sum, const struct frame *f)
 {
-    return add_all(sum, f, false) && add_all(sum, f, true);
+    return delta_is_good(sum, f) && add_all(sum, f, true);
 }
 
 uint64_t

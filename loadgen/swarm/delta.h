@@ -18,6 +18,8 @@
 void delta_put(struct frame_out *o, struct tally *now, struct tally *before);
 /* Adds a frame's delta to `sum`. False: it is not one, `sum` is as it was. */
 must_check bool delta_add(struct tally *sum, const struct frame *f);
+/* Whether delta_add would. */
+must_check bool delta_is_good(struct tally *sum, const struct frame *f);
 /* Tells tallies apart: equal ones have the same. */
 uint64_t delta_digest(struct tally *t);
 /* Tells apart builds whose tallies are laid out differently. */

@@ -36,7 +36,7 @@ enum message {
     MESSAGE_STAMP,     /* leader: SENT; renews the lease */
     MESSAGE_STAMPS, /* agent: SENT, HEARD, ANSWERED, with BUSY, BEHIND: its heartbeat */
     MESSAGE_START,  /* leader: BEGIN on the agent's clock */
-    MESSAGE_DELTA,  /* agent: INTERVAL, COUNTERS, HISTs */
+    MESSAGE_DELTA,  /* agent: INTERVAL, CLASS, COUNTERS, HISTs */
     MESSAGE_DONE,   /* agent: the totals' DIGEST, and what it cost */
     MESSAGE_STOP,   /* leader: end the run now */
 };
@@ -77,6 +77,7 @@ enum message_field {
     FIELD_IS_LOCAL = 33,     /* 1: a server shares the agent's machine */
     FIELD_WANTS_SECRET = 34, /* 1: servers are to be shown a name and a password, which
                                 each process has in a file of its own */
+    FIELD_LENGTH = 35,       /* of an interval (ledger.h) */
 };
 
 struct message_hello {

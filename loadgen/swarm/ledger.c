@@ -1,0 +1,414 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ */
+#include "loadgen/swarm/ledger.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "loadgen/swarm/delta.h"
+
+#define LENGTH_MIN (10 * NSEC_PER_MSEC)
+#define LENGTH_SHORT (100 * NSEC_PER_MSEC)
+#define LENGTH_MAX NSEC_PER_SEC
+#define LOOKS (SERIES_PIECES / 2) /* enough for its confidence */
+
+/* One delta that waits. */
+struct report {
+    struct report *next;
+    uint64_t interval;
+    unsigned class_index;
+    size_t len;
+    uint8_t fields[];
+};
+
+struct part {
+    struct ledger_part conf;
+    struct tally *sums;      /* one a class; added up */
+    struct tally *headlines; /* at the cut; NULL: not cut */
+    struct report *first, **last;
+    uint64_t reported; /* whole intervals */
+    bool is_lost;
+};
+
+struct ledger {
+    struct part *parts;
+    unsigned count, classes;
+    struct ledger_run run;
+    uint64_t added;                   /* intervals added up */
+    uint64_t cut;                     /* UINT64_MAX: none was lost */
+    bool is_cut;                      /* headlines are there */
+    bool is_open;                     /* between start and finish */
+    struct series **series, **behind; /* one a class, then that of all; after the cut */
+    const struct tally **looked;      /* room for a look */
+};
+
+/* ---- numbers of intervals ----------------------------------------------------------- */
+
+nsec_t
+ledger_length(nsec_t time, nsec_t row_length)
+{
+    nsec_t length = time / LOOKS;
+    length = length < LENGTH_SHORT ? LENGTH_SHORT
+             : length > LENGTH_MAX ? LENGTH_MAX
+                                   : length;
+    if (row_length > length) {
+        return row_length / ((row_length + length - 1) / length);
+    }
+    row_length = row_length < LENGTH_MIN ? LENGTH_MIN : row_length;
+    return row_length < length ? row_length : length;
+}
+
+uint64_t
+ledger_last(nsec_t time, nsec_t length)
+{
+    must(length > 0);
+    return time == 0 ? 1 : (time + length - 1) / length;
+}
+
+uint64_t
+ledger_number(nsec_t since, nsec_t time, nsec_t length)
+{
+    uint64_t last = ledger_last(time, length), n = (since + length / 2) / length;
+    return n < last ? n : last - 1;
+}
+
+/* ---- beginning and end -------------------------------------------------------------- */
+
+static void
+free_tallies(struct tally **tallies, unsigned count)
+{
+    for (unsigned i = 0; *tallies != NULL && i < count; i++) {
+        tally_fini(&(*tallies)[i]);
+    }
+    free(*tallies);
+    *tallies = NULL;
+}
+
+static bool
+make_tallies(struct tally **tallies, unsigned count)
+{
+    *tallies = calloc(count, sizeof **tallies);
+    for (unsigned i = 0; *tallies != NULL && i < count; i++) {
+        if (!tally_init(&(*tallies)[i])) {
+            free_tallies(tallies, i);
+        }
+    }
+    return *tallies != NULL;
+}
+
+struct ledger *
+ledger_create(unsigned parts, unsigned classes)
+{
+    struct ledger *l = calloc(1, sizeof *l);
+    if (l == NULL) {
+        return NULL;
+    }
+    l->count = parts;
+    l->classes = classes;
+    l->parts = calloc(parts, sizeof *l->parts);
+    l->series = calloc(classes + 1, sizeof(struct series *));
+    l->behind = calloc(classes + 1, sizeof(struct series *));
+    l->looked = calloc((size_t)parts * classes, sizeof *l->looked);
+    bool is_good =
+        l->parts != NULL && l->series != NULL && l->behind != NULL && l->looked != NULL;
+    for (unsigned i = 0; is_good && i < parts; i++) {
+        l->parts[i].last = &l->parts[i].first;
+        is_good = make_tallies(&l->parts[i].sums, classes);
+    }
+    if (!is_good) {
+        ledger_destroy(&l);
+    }
+    return l;
+}
+
+static void
+forget_reports(struct part *p)
+{
+    while (p->first != NULL) {
+        struct report *r = p->first;
+        p->first = r->next;
+        free(r);
+    }
+    p->last = &p->first;
+}
+
+static void
+forget(struct ledger *l)
+{
+    for (unsigned i = 0; l->parts != NULL && i < l->count; i++) {
+        forget_reports(&l->parts[i]);
+        free_tallies(&l->parts[i].headlines, l->classes);
+    }
+    for (unsigned c = 0; l->series != NULL && l->behind != NULL && c <= l->classes; c++) {
+        series_destroy(&l->series[c]);
+        series_destroy(&l->behind[c]);
+    }
+}
+
+void
+ledger_destroy(struct ledger **ledger)
+{
+    struct ledger *l = *ledger;
+    if (l == NULL) {
+        return;
+    }
+    forget(l);
+    for (unsigned i = 0; l->parts != NULL && i < l->count; i++) {
+        free_tallies(&l->parts[i].sums, l->classes);
+    }
+    free(l->parts);
+    free(l->series);
+    free(l->behind);
+    free(l->looked);
+    free(l);
+    *ledger = NULL;
+}
+
+bool
+ledger_start(struct ledger *l, const struct ledger_run *run)
+{
+    forget(l);
+    l->run = *run;
+    l->added = 0;
+    l->cut = UINT64_MAX;
+    l->is_cut = false;
+    l->is_open = true;
+    for (unsigned i = 0; i < l->count; i++) {
+        struct part *p = &l->parts[i];
+        p->conf = run->parts[i];
+        must(p->conf.first_class <= p->conf.end_class && p->conf.end_class <= l->classes);
+        p->reported = 0;
+        p->is_lost = p->conf.first_class == p->conf.end_class;
+        for (unsigned c = 0; c < l->classes; c++) {
+            tally_reset(&p->sums[c]);
+        }
+    }
+    for (unsigned c = 0; c <= l->classes; c++) {
+        l->series[c] = series_create(run->start, run->row_length);
+        if (l->series[c] == NULL) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* ---- adding up ---------------------------------------------------------------------- */
+
+/* The sums of a class, or (with their number) of all. */
+static unsigned
+look_at(struct ledger *l, unsigned class_index)
+{
+    unsigned n = 0;
+    for (unsigned i = 0; i < l->count; i++) {
+        for (unsigned c = 0; c < l->classes; c++) {
+            if (c == class_index || class_index == l->classes) {
+                l->looked[n++] = &l->parts[i].sums[c];
+            }
+        }
+    }
+    return n;
+}
+
+static void
+look(struct ledger *l, nsec_t now)
+{
+    for (unsigned c = 0; c <= l->classes; c++) {
+        struct series *s = l->is_cut ? l->behind[c] : l->series[c];
+        if (s != NULL) {
+            series_look(s, l->looked, look_at(l, c), now);
+        }
+    }
+}
+
+/* The headline ends here; what follows is another series. */
+static void
+cut(struct ledger *l, nsec_t now)
+{
+    l->is_cut = true;
+    for (unsigned i = 0; i < l->count; i++) {
+        struct part *p = &l->parts[i];
+        bool has_memory = make_tallies(&p->headlines, l->classes);
+        must(has_memory);
+        for (unsigned c = 0; c < l->classes; c++) {
+            tally_merge(&p->headlines[c], &p->sums[c]);
+        }
+    }
+    for (unsigned c = 0; c <= l->classes; c++) {
+        series_end(l->series[c]);
+        l->behind[c] = series_create(l->run.start, l->run.row_length);
+        if (l->behind[c] != NULL) {
+            series_skip(l->behind[c], l->looked, look_at(l, c), now);
+        }
+    }
+}
+
+static void
+add_up(struct part *p, uint64_t interval)
+{
+    while (p->first != NULL && p->first->interval <= interval) {
+        struct report *r = p->first;
+        struct frame f = {.fields = r->fields, .fields_len = r->len};
+        bool is_good = delta_add(&p->sums[r->class_index], &f);
+        must(is_good); /* it was looked at when it came */
+        p->first = r->next;
+        p->last = p->first == NULL ? &p->first : p->last;
+        free(r);
+    }
+}
+
+/* Up to this interval; the time of its end is `now`. */
+static void
+advance(struct ledger *l, uint64_t interval, nsec_t now)
+{
+    for (unsigned i = 0; i < l->count; i++) {
+        add_up(&l->parts[i], interval);
+    }
+    l->added = interval;
+    look(l, now);
+    if (!l->is_cut && l->cut > 0 && l->added == l->cut) {
+        cut(l, now);
+    }
+}
+
+/* The last interval is left to ledger_finish, which knows when it ended. */
+static void
+advance_all(struct ledger *l)
+{
+    uint64_t ready = UINT64_MAX, ahead = 0;
+    for (unsigned i = 0; i < l->count; i++) {
+        const struct part *p = &l->parts[i];
+        ready = !p->is_lost && p->reported < ready ? p->reported : ready;
+        ahead = p->reported > ahead ? p->reported : ahead;
+    }
+    uint64_t before_last = ledger_last(l->run.end - l->run.start, l->run.length) - 1;
+    ready = ready == UINT64_MAX ? ahead : ready;
+    ready = ahead > ready + LEDGER_WAITING ? ahead - LEDGER_WAITING : ready;
+    ready = ready < before_last ? ready : before_last;
+    while (l->added < ready) {
+        advance(l, l->added + 1, l->run.start + (l->added + 1) * l->run.length);
+    }
+}
+
+bool
+ledger_add(struct ledger *l, unsigned part, unsigned class_index, uint64_t interval,
+           const struct frame *delta)
+{
+    must(part < l->count);
+    struct part *p = &l->parts[part];
+    uint64_t last = ledger_last(l->run.end - l->run.start, l->run.length);
+    if (!l->is_open || p->is_lost || class_index < p->conf.first_class ||
+        class_index >= p->conf.end_class || interval <= p->reported || interval > last ||
+        !delta_is_good(&p->sums[class_index], delta)) {
+        return false;
+    }
+    struct report *r = malloc(sizeof *r + delta->fields_len);
+    must(r != NULL);
+    *r = (struct report){NULL, interval, class_index, delta->fields_len};
+    memcpy(r->fields, delta->fields, delta->fields_len);
+    *p->last = r;
+    p->last = &r->next;
+    if (class_index + 1 == p->conf.end_class) {
+        p->reported = interval;
+        advance_all(l);
+    }
+    return true;
+}
+
+void
+ledger_lose(struct ledger *l, unsigned part)
+{
+    must(part < l->count);
+    struct part *p = &l->parts[part];
+    if (!l->is_open || p->is_lost) {
+        return;
+    }
+    p->is_lost = true;
+    if (!l->is_cut && p->reported < l->cut) {
+        l->cut = p->reported > l->added ? p->reported : l->added;
+    }
+    if (!l->is_cut && l->cut > 0 && l->added == l->cut) {
+        cut(l, l->run.start + l->added * l->run.length);
+    }
+    advance_all(l);
+}
+
+/* Who was lost before an interval ended is missing in it. */
+static void
+mark_rows(const struct ledger *l, struct series *s)
+{
+    for (unsigned r = 0; s != NULL && r < s->rows_len; r++) {
+        struct series_row *row = &s->rows[r];
+        double end = (row->start_s + row->length_s) * (double)NSEC_PER_SEC;
+        for (unsigned i = 0; i < l->count; i++) {
+            const struct part *p = &l->parts[i];
+            bool took_part = p->conf.first_class < p->conf.end_class;
+            double seen = (double)(p->reported * l->run.length);
+            row->lost +=
+                took_part && p->is_lost && seen + (double)NSEC_PER_MSEC < end ? 1 : 0;
+        }
+    }
+}
+
+void
+ledger_finish(struct ledger *l, nsec_t end)
+{
+    must(l->is_open);
+    advance_all(l);
+    l->is_open = false;
+    uint64_t last = ledger_last(l->run.end - l->run.start, l->run.length);
+    if (!l->is_cut && l->cut > l->added && l->cut < last) {
+        /* Those who are done were told to stop before it. */
+        advance(l, l->cut, l->run.start + l->cut * l->run.length);
+    }
+    nsec_t before = l->run.start + l->added * l->run.length;
+    advance(l, last, end > before ? end : before);
+    for (unsigned c = 0; c <= l->classes; c++) {
+        if (!l->is_cut) {
+            series_end(l->series[c]);
+        } else if (l->behind[c] != NULL) {
+            series_end(l->behind[c]);
+            series_append_rows(l->series[c], l->behind[c]);
+        }
+        mark_rows(l, l->series[c]);
+    }
+}
+
+/* ---- what it came to ---------------------------------------------------------------- */
+
+struct tally *
+ledger_sum(const struct ledger *l, unsigned part, unsigned class_index)
+{
+    must(part < l->count && class_index < l->classes);
+    return &l->parts[part].sums[class_index];
+}
+
+const struct tally *
+ledger_headline(const struct ledger *l, unsigned part, unsigned class_index)
+{
+    must(part < l->count && class_index < l->classes);
+    const struct part *p = &l->parts[part];
+    return l->is_cut ? &p->headlines[class_index] : &p->sums[class_index];
+}
+
+uint64_t
+ledger_cut(const struct ledger *l)
+{
+    return l->is_cut ? l->cut : 0;
+}
+
+uint64_t
+ledger_reported(const struct ledger *l, unsigned part)
+{
+    must(part < l->count);
+    return l->parts[part].reported;
+}
+
+struct series *
+ledger_take_series(struct ledger *l, unsigned class_index)
+{
+    must(class_index <= l->classes);
+    struct series *s = l->series[class_index];
+    l->series[class_index] = NULL;
+    return s;
+}

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * What the processes of a swarm report, added up interval by interval: rows of all together,
+ * and a headline that ends where the first of them was lost.
+ */
+#include "loadgen/swarm/ledger.h"
+
+#include "check_unit.h"
+#include "loadgen/swarm/delta.h"
+
+#define MS NSEC_PER_MSEC
+#define START (7 * NSEC_PER_SEC)
+#define LENGTH (100 * MS)
+#define PARTS 3
+#define LAST 10
+
+static struct ledger *ledger;
+static struct tally now[PARTS], before[PARTS];
+
+static void
+begin(nsec_t row_length)
+{
+    static const struct ledger_part all[PARTS] = {{0, 1}, {0, 1}, {0, 1}};
+    struct ledger_run run = {all, START, START + LAST * LENGTH, LENGTH, row_length};
+    ledger = ledger_create(PARTS, 1);
+    ck_assert(ledger != NULL && ledger_start(ledger, &run));
+    for (unsigned i = 0; i < PARTS; i++) {
+        ck_assert(tally_init(&now[i]) && tally_init(&before[i]));
+    }
+}
+
+static void
+end(void)
+{
+    ledger_destroy(&ledger);
+    for (unsigned i = 0; i < PARTS; i++) {
+        tally_fini(&now[i]);
+        tally_fini(&before[i]);
+    }
+}
+
+static bool
+report(unsigned part, uint64_t interval)
+{
+    struct frame_out o = {.p = NULL};
+    struct frame f;
+    size_t taken;
+    frame_begin(&o, 1, 0, 0);
+    delta_put(&o, &now[part], &before[part]);
+    ck_assert(frame_end(&o, 0));
+    ck_assert(frame_parse(o.p, o.len, FRAME_MAX, 0, &f, &taken) == FRAME_DONE);
+    bool is_good = ledger_add(ledger, part, 0, interval, &f);
+    frame_out_fini(&o);
+    tally_reset(&before[part]);
+    tally_merge(&before[part], &now[part]);
+    return is_good;
+}
+
+/* Requests of this interval: one for each of `count`, in as many microseconds. */
+static void
+send(unsigned part, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++) {
+        ctr_add(&now[part].done[TALLY_READ], 1);
+        ctr_add(&now[part].offered, 1);
+        tally_good(&now[part], TALLY_READ, count * NSEC_PER_USEC, count * NSEC_PER_USEC);
+    }
+}
+
+static uint64_t
+offered(const struct tally *t)
+{
+    return ctr_get(&t->offered);
+}
+
+START_TEST(numbers)
+{
+    ck_assert_uint_eq(ledger_length(5 * NSEC_PER_SEC, NSEC_PER_SEC), 100 * MS);
+    ck_assert_uint_eq(ledger_length(600 * NSEC_PER_SEC, NSEC_PER_SEC), NSEC_PER_SEC);
+    ck_assert_uint_eq(ledger_length(600 * NSEC_PER_SEC, 60 * NSEC_PER_SEC), NSEC_PER_SEC);
+    ck_assert_uint_eq(ledger_length(5 * NSEC_PER_SEC, 250 * MS), 250 * MS / 3);
+    ck_assert_uint_eq(ledger_length(5 * NSEC_PER_SEC, 50 * MS), 50 * MS);
+    ck_assert_uint_eq(ledger_length(5 * NSEC_PER_SEC, MS), 10 * MS);
+    ck_assert_uint_eq(ledger_length(MS, NSEC_PER_SEC), 100 * MS);
+    ck_assert_uint_eq(ledger_last(NSEC_PER_SEC, 100 * MS), 10);
+    ck_assert_uint_eq(ledger_last(NSEC_PER_SEC + 1, 100 * MS), 11);
+    ck_assert_uint_eq(ledger_last(NSEC_PER_SEC - 1, 100 * MS), 10);
+    ck_assert_uint_eq(ledger_last(MS, 100 * MS), 1);
+    ck_assert_uint_eq(ledger_number(100 * MS, NSEC_PER_SEC, 100 * MS), 1);
+    ck_assert_uint_eq(ledger_number(140 * MS, NSEC_PER_SEC, 100 * MS), 1);
+    ck_assert_uint_eq(ledger_number(860 * MS, NSEC_PER_SEC, 100 * MS), 9);
+    ck_assert_uint_eq(ledger_number(999 * MS, NSEC_PER_SEC, 100 * MS), 9);
+}
+END_TEST
+
+START_TEST(rows_are_of_all)
+{
+    begin(2 * LENGTH);
+    for (unsigned k = 1; k <= LAST; k++) {
+        for (unsigned i = 0; i < PARTS; i++) {
+            send(i, 10 * k + i);
+            ck_assert(report(i, k));
+        }
+    }
+    ledger_finish(ledger, START + LAST * LENGTH);
+    struct series *s = ledger_take_series(ledger, 1);
+    ck_assert_uint_eq(s->rows_len, LAST / 2);
+    for (unsigned r = 0; r < s->rows_len; r++) {
+        unsigned k = 2 * r + 1;
+        ck_assert_uint_eq(s->rows[r].requests, 30 * k + 3 + 30 * (k + 1) + 3);
+        ck_assert_double_eq_tol(s->rows[r].start_s, 0.2 * r, 1e-9);
+        ck_assert_double_eq_tol(s->rows[r].length_s, 0.2, 1e-9);
+        ck_assert_uint_eq(s->rows[r].lost, 0);
+    }
+    ck_assert_uint_eq(s->count, LAST);
+    series_destroy(&s);
+    for (unsigned i = 0; i < PARTS; i++) {
+        ck_assert_uint_eq(delta_digest(ledger_sum(ledger, i, 0)), delta_digest(&now[i]));
+        ck_assert_ptr_eq(ledger_headline(ledger, i, 0), ledger_sum(ledger, i, 0));
+    }
+    ck_assert_uint_eq(ledger_cut(ledger), 0);
+    end();
+}
+END_TEST
+
+/* Part 2 is slower than the others to report, and is lost after its third interval, when
+ * they have reported the fifth. */
+START_TEST(the_headline_ends_with_the_loss)
+{
+    begin(LENGTH);
+    for (unsigned k = 1; k <= 5; k++) {
+        for (unsigned i = 0; i < 2; i++) {
+            send(i, 100);
+            ck_assert(report(i, k));
+        }
+    }
+    for (unsigned k = 1; k <= 3; k++) {
+        send(2, 50);
+        ck_assert(report(2, k));
+    }
+    ledger_lose(ledger, 2);
+    ledger_lose(ledger, 2);
+    send(2, 50);
+    ck_assert(!report(2, 4));
+    for (unsigned k = 6; k <= LAST; k++) {
+        for (unsigned i = 0; i < 2; i++) {
+            send(i, 100);
+            ck_assert(report(i, k));
+        }
+    }
+    ledger_finish(ledger, START + LAST * LENGTH);
+    ck_assert_uint_eq(ledger_cut(ledger), 3);
+    ck_assert_uint_eq(ledger_reported(ledger, 2), 3);
+    ck_assert_uint_eq(offered(ledger_headline(ledger, 0, 0)), 300);
+    ck_assert_uint_eq(offered(ledger_headline(ledger, 2, 0)), 150);
+    ck_assert_uint_eq(offered(ledger_sum(ledger, 1, 0)), 1000);
+    ck_assert_uint_eq(offered(ledger_sum(ledger, 2, 0)), 150);
+    struct series *s = ledger_take_series(ledger, 0);
+    ck_assert_uint_eq(s->rows_len, LAST);
+    ck_assert_uint_eq(s->count, 3); /* its confidence is that of the headline */
+    for (unsigned r = 0; r < LAST; r++) {
+        ck_assert_uint_eq(s->rows[r].requests, r < 3 ? 250 : 200);
+        ck_assert_uint_eq(s->rows[r].lost, r < 3 ? 0 : 1);
+    }
+    series_destroy(&s);
+    end();
+}
+END_TEST
+
+START_TEST(a_loss_before_all_reports)
+{
+    begin(LENGTH);
+    ledger_lose(ledger, 1);
+    for (unsigned k = 1; k <= LAST; k++) {
+        for (unsigned i = 0; i < PARTS; i += 2) {
+            send(i, 10);
+            ck_assert(report(i, k));
+        }
+    }
+    ledger_finish(ledger, START + LAST * LENGTH);
+    ck_assert_uint_eq(ledger_cut(ledger), 0);
+    ck_assert_uint_eq(offered(ledger_headline(ledger, 0, 0)), 100);
+    struct series *s = ledger_take_series(ledger, 1);
+    ck_assert_uint_eq(s->rows_len, LAST);
+    ck_assert_uint_eq(s->rows[0].lost, 1);
+    series_destroy(&s);
+    end();
+}
+END_TEST
+
+/* All are told to stop; one has looked less often than the others. */
+START_TEST(a_run_that_is_stopped)
+{
+    begin(LENGTH);
+    for (unsigned k = 1; k <= 4; k++) {
+        for (unsigned i = 0; i < PARTS; i++) {
+            send(i, 10);
+            if (i != 1 || k == 2) {
+                ck_assert(report(i, k));
+            }
+        }
+    }
+    for (unsigned i = 0; i < PARTS; i++) {
+        send(i, 10);
+        ck_assert(report(i, i == 1 ? 3 : 5));
+    }
+    ledger_finish(ledger, START + 4 * LENGTH + LENGTH / 2);
+    struct series *s = ledger_take_series(ledger, 1);
+    uint64_t requests = 0;
+    for (unsigned r = 0; r < s->rows_len; r++) {
+        requests += s->rows[r].requests;
+    }
+    ck_assert_uint_eq(requests, 150);
+    ck_assert_double_le(s->rows[s->rows_len - 1].start_s, 0.45);
+    series_destroy(&s);
+    end();
+}
+END_TEST
+
+START_TEST(reports_that_make_no_sense)
+{
+    struct frame empty = {.fields = NULL};
+    begin(LENGTH);
+    send(0, 10);
+    ck_assert(report(0, 2));
+    ck_assert(!report(0, 2));
+    ck_assert(!report(0, 1));
+    ck_assert(!report(0, LAST + 1));
+    ck_assert(!ledger_add(ledger, 0, 0, 3, &empty));
+    send(1, 10);
+    ck_assert(report(1, LAST));
+    ledger_finish(ledger, START + LAST * LENGTH);
+    ck_assert(!report(2, 5)); /* it is over */
+    ck_assert_uint_eq(offered(ledger_sum(ledger, 0, 0)), 10);
+    end();
+}
+END_TEST
+
+/* Of a process that is far behind, the others' reports do not pile up. */
+START_TEST(reports_do_not_pile_up)
+{
+    static const struct ledger_part all[PARTS] = {{0, 1}, {0, 1}, {0, 0}};
+    begin(LENGTH);
+    struct ledger_run run = {all, START, START + 1000 * LENGTH, LENGTH, 10 * LENGTH};
+    ck_assert(ledger_start(ledger, &run));
+    for (unsigned k = 1; k <= 900; k++) {
+        send(0, 1);
+        ck_assert(report(0, k));
+    }
+    ck_assert_uint_eq(offered(ledger_sum(ledger, 0, 0)), 900 - LEDGER_WAITING);
+    send(1, 1);
+    ck_assert(report(1, 1));
+    ledger_lose(ledger, 1);
+    ledger_finish(ledger, START + 900 * LENGTH);
+    ck_assert_uint_eq(offered(ledger_sum(ledger, 0, 0)), 900);
+    ck_assert_uint_eq(offered(ledger_sum(ledger, 1, 0)), 1);
+    end();
+}
+END_TEST
+
+int
+main(void)
+{
+    Suite *suite = suite_create("ledger");
+    TCase *tc = tcase_create("ledger");
+    tcase_set_timeout(tc, SUITE_TIMEOUT_S);
+    tcase_add_test(tc, numbers);
+    tcase_add_test(tc, rows_are_of_all);
+    tcase_add_test(tc, the_headline_ends_with_the_loss);
+    tcase_add_test(tc, a_loss_before_all_reports);
+    tcase_add_test(tc, a_run_that_is_stopped);
+    tcase_add_test(tc, reports_that_make_no_sense);
+    tcase_add_test(tc, reports_do_not_pile_up);
+    suite_add_tcase(suite, tc);
+    return run_suite(suite);
+}
