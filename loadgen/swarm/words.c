@@ -63,6 +63,7 @@ static const struct words_option {
     {"interval", WORDS_LEADER},
     {"json", WORDS_LEADER},
     {"key-file", WORDS_LEADER},
+    {"key-format", WORDS_SHARED},
     {"key-prefix", WORDS_SHARED},
     {"keyorder", WORDS_SHARED},
     {"keysize", WORDS_SHARED},
