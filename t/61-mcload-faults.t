@@ -8,6 +8,7 @@ use lib "$FindBin::Bin/lib";
 use IO::Select;
 use IO::Socket::INET;
 use Test::More;
+use MCLoad;
 use MCTest;
 
 my $mcload = $ENV{MCLOAD} || './loadgen/mcload';
@@ -81,8 +82,8 @@ sub attack {
     my ($code, @args) = @_;
     my $port = fake_server($code);
     my $file = "$dir/" . scalar(@children) . '.json';
-    my $run = run_program({command => [$mcload, '-s', "127.0.0.1:$port", '--noload', '-r', '100',
-        '-t', '0.6', '--json', $file, @args], timeout => 120});
+    my $run = mcload('-s', "127.0.0.1:$port", '--noload', '-r', '100', '-t', '0.4', '--json', $file,
+        @args);
     my $text = run_program({command => ['python3', '-m', 'json.tool', '--compact', $file]});
     is($text->{status}, 0, 'the JSON is valid') or diag($text->{err}, $run->{err});
     $run->{json} = $text->{out};
@@ -200,7 +201,7 @@ cmp_ok($intended, '>', 2 * $issue, 'a stall: from issue it can hardly be seen');
     }
     push @children, $pid;
     my $out = run_program({command => [$mcload, '-s', '127.0.0.1:' . $listener->sockport,
-        '--noload', '-r', '100', '-t', '0.3', '--getcount=1'], timeout => 60});
+        '--noload', '-r', '100', '-t', '0.6', '--getcount=1'], timeout => 60});
     like($out->{out}, qr/^Errors = 0$/m, 'single bytes: no errors');
     like($out->{out}, qr/^Misses = 0 /m, 'single bytes: all hits');
 }
@@ -212,12 +213,12 @@ for my $case (
         qr/SERVER_ERROR/],
     ['NOT_STORED', sub { $_[0] =~ /^set/ ? '' : "NOT_STORED\r\n" }, qr/NOT_STORED/],
     ['a disconnect', sub { $_[2] > 50 ? undef : $_[0] =~ /^set/ ? '' : "STORED\r\n" }, qr/closed/],
-    ['silence', sub { '' }, qr/no answer in time/],
+    ['silence', sub { '' }, qr/no answer in time/, '--timeout=0.5'],
 ) {
-    my ($name, $code, $message) = @$case;
+    my ($name, $code, $message, @args) = @$case;
     my $port = fake_server($code);
     $run = run_program({command => [$mcload, '-s', "127.0.0.1:$port", '-r', '100', '-t', '0.1',
-        '--timeout=0.5'], timeout => 60});
+        @args], timeout => 60});
     is($run->{status}, 2, "loading, $name: status 2");
     like($run->{err}, qr/^mcload: loading: [^\n]*$message[^\n]*\n\z/, "loading, $name: a line says so");
     is($run->{out}, '', "loading, $name: no table");
@@ -249,7 +250,9 @@ is(number($run, 'skipped'), $skipped, 'late requests dropped: in the JSON too');
     kill 'INT', $pid;
     waitpid $pid, 0;
     is($? >> 8, 3, 'interrupted: status 3');
+    like(`cat $dir/progress`, qr{\d/600 s  \d+/s .*  errors 0}, 'interrupted: progress went to stderr');
     my $text = `cat $dir/interrupted`;
+    unlike($text, qr/\e/, 'interrupted: and only there');
     like($text, qr/^Total QPS = [1-9]/m, 'interrupted: reports what it has');
     like($text, qr/^INVALID: .*interrupted/m, 'interrupted: and says so');
 }

@@ -41,13 +41,13 @@ sub clean {
 sub speaks {
     my ($at, $protocol, @args) = @_;
     my $name = "$at $protocol";
-    clean(mcload_json('-s', $at, "--protocol=$protocol", '-r', '100', '-t', '0.2', '-u', '0.2',
+    clean(mcload_json('-s', $at, "--protocol=$protocol", '-r', '100', '-t', '0.3', '-u', '0.2',
         @args), "$name, gets and sets");
-    my $run = mcload_json('-s', $at, "--protocol=$protocol", '-r', '100', '-t', '0.2',
+    my $run = mcload_json('-s', $at, "--protocol=$protocol", '-r', '100', '-t', '0.3',
         '--getcount=7', '-c', '2', '-d', '4', '--noload', @args);
     clean($run, "$name, multigets");
     is($run->{json}{'totals.keys'}, 7 * $run->{json}{'totals.gets'}, "$name, multigets: keys");
-    $run = mcload_json('-s', $at, "--protocol=$protocol", '-r', '100', '-t', '0.4',
+    $run = mcload_json('-s', $at, "--protocol=$protocol", '-r', '100', '-t', '0.3',
         '--getcount=2', '--key-prefix=none:', '--noload', @args);
     cmp_ok($run->{json}{'totals.keys'}, '>', 0, "$name, misses: gets");
     is($run->{json}{'totals.hits'}, 0, "$name, misses: no hits");
@@ -81,7 +81,7 @@ for my $profile (profiles()) {
     speaks($at, 'ascii');
     speaks($at, 'binary');
     speaks($at, 'meta');
-    clean(mcload_json('-s', $at, '--binary', '-r', '10', '-t', '0.4'), '--binary');
+    clean(mcload_json('-s', $at, '--binary', '-r', '10', '-t', '0.3'), '--binary');
 }
 
 # ---- authentication ----------------------------------------------------------------------
@@ -90,7 +90,7 @@ sub refused {
     my ($name, @args) = @_;
     my $run = mcload('-r', '10', @args);
     is($run->{status}, 2, "$name: cannot load") or diag($run->{out}, $run->{err});
-    $run = mcload_json('-r', '10', '--noload', '-t', '0.4', @args);
+    $run = mcload_json('-r', '10', '--noload', '-t', '0.3', @args);
     is($run->{status}, 3, "$name: the run is invalid");
     is($run->{json}{'totals.hits'}, 0, "$name: no hits");
     cmp_ok($run->{json}{'errors.client_error'}, '>', 0, "$name: errors");
@@ -110,7 +110,7 @@ sub refused {
     }
     refused('no password', '-s', $at);
     my $json = "$dir/auth.json";
-    mcload('-s', $at, '-t', '0.4', '-U', 'user', '--password=secret', '--json', $json);
+    mcload('-s', $at, '-t', '0.1', '-U', 'user', '--password=secret', '--json', $json);
     unlike(MCTest::slurp($json), qr/secret/, 'the password is not in the report');
 }
 
@@ -142,7 +142,7 @@ SKIP: {
     start_other($port, 'redis-server', '--port', $port, '--bind', '127.0.0.1', '--save', '',
         '--dir', $dir) or skip 'no redis-server', 1;
     speaks("127.0.0.1:$port", 'redis');
-    my $run = mcload_json('-s', "127.0.0.1:$port", '--protocol=ascii', '--noload', '-t', '0.4');
+    my $run = mcload_json('-s', "127.0.0.1:$port", '--protocol=ascii', '--noload', '-t', '0.3');
     is($run->{status}, 3, 'redis-server does not speak ascii');
 }
 
@@ -172,7 +172,7 @@ CONF
     # It closes each connection after 100 requests and says so before.
     clean(mcload_json('-s', "127.0.0.1:$port", '--protocol=http', '-r', '10', '-t', '0.3',
         '-c', '2', '--key-prefix=obj:', '-K', '8'), 'nginx');
-    my $run = mcload_json('-s', "127.0.0.1:$port", '--protocol=http', '-r', '10', '-t', '0.4');
+    my $run = mcload_json('-s', "127.0.0.1:$port", '--protocol=http', '-r', '10', '-t', '0.3');
     cmp_ok($run->{json}{'totals.gets'}, '>', 0, 'nginx: 404 is an answer');
     is($run->{json}{'totals.hits'}, 0, 'nginx: and a miss');
 }

@@ -56,7 +56,7 @@ like($run->{out}, qr/^Objective p50:60s = met, [\d.]+ us$/m, 'the objective in w
 
 my $second = start_server();
 my $per = run_program({command => [$ENV{MCLOAD} || './loadgen/mcload', '-s', $at, '-s',
-    '127.0.0.1:' . $second->port, '-t', '0.4', '-r', '100', '-q', '2000', '-T', '2', '-c', '3',
+    '127.0.0.1:' . $second->port, '-t', '0.6', '-r', '100', '-q', '2000', '-T', '2', '-c', '3',
     '--json', scratch_dir() . '/spread.json']});
 ended_ok($per, 'two servers');
 $json = json_of(scratch_dir() . '/spread.json');
@@ -74,7 +74,7 @@ like($per->{out}, qr{^Connections = 12, min / median / max: requests \d+ / \d+ /
 
 # ---- what a class shares with others is stored once --------------------------------------
 
-$run = mcload_json('-s', $at, '-t', '0.2', '-r', '300', '--key-prefix=shared:', '-q', '200',
+$run = mcload_json('-s', $at, '-t', '0.6', '-r', '300', '--key-prefix=shared:', '-q', '200',
     '--class=a:{}', '--class=b:{-u 0.1 depth=4}', '--class=c:{key-prefix=c: -T 2}');
 ended_ok($run, 'three classes');
 is($run->{json}{'classes.a.totals.loaded'}, 300, 'the first stores');
@@ -86,14 +86,14 @@ $run = mcload('-s', $at, '-r', '300', '--key-prefix=only:', '--class=a:{}', '--c
     '--loadonly');
 is($run->{status}, 0, 'loading only');
 is($run->{err}, "mcload: 600 records stored\n", '... stores for all classes');
-$run = mcload_json('-s', $at, '-t', '0.2', '-r', '300', '--key-prefix=only:', '-q', '200',
+$run = mcload_json('-s', $at, '-t', '0.6', '-r', '300', '--key-prefix=only:', '-q', '200',
     '--class=a:{}', '--class=b:{-V 5}', '--noload');
 is($run->{json}{'totals.loaded'}, 0, 'nothing is stored twice');
 is($run->{json}{'totals.hits'}, $run->{json}{'totals.keys'}, '... all is there');
 
 # ---- one class that has a name -------------------------------------------------------------
 
-$run = mcload_json('-s', $at, '-t', '0.2', '-q', '200', '--class=x:{-r 20}');
+$run = mcload_json('-s', $at, '-t', '0.6', '-q', '200', '--class=x:{-r 20}');
 ended_ok($run, 'one class');
 is(scalar(() = $run->{out} =~ /^#type/mg), 1, 'one table');
 is($run->{json}{'classes.x.totals.sent'}, $run->{json}{'totals.sent'}, 'the class is the run');
@@ -105,11 +105,11 @@ ok(!(grep { /^classes\./ } keys %{mcload_json('-s', $at, '-t', '0.1', '-r', '1')
 # A verdict of INVALID comes first: then nothing is said about the server.
 for my $case (['p50:100s', 0, 'met'], ['p50:1ns', 4, 'missed']) {
     my ($slo, $status, $word) = @$case;
-    $run = mcload('-s', $at, '-t', '0.3', '-r', '10', '-q', '100', "--slo=$slo", '--assert');
+    $run = mcload('-s', $at, '-t', '0.7', '-r', '10', '-q', '100', "--slo=$slo", '--assert');
     like($run->{out}, qr/^Objective $slo = $word, /m, "$slo is $word");
     is($run->{status}, $run->{out} =~ /^INVALID/m ? 3 : $status, '... and so is the status');
 }
-$run = mcload('-s', $at, '-t', '0.2', '-r', '10', '-q', '100', '--slo=p50:1ns');
+$run = mcload('-s', $at, '-t', '0.3', '-r', '10', '-q', '100', '--slo=p50:1ns');
 is($run->{status}, $run->{out} =~ /^INVALID/m ? 3 : 0, 'without --assert it is only told');
 
 # ---- mutilate's measuring client -----------------------------------------------------------
@@ -134,7 +134,7 @@ like($run->{out}, qr/^Total QPS = [\d.]+ \($json->{'totals.requests'} /m, 'the r
 # ---- antagonists ---------------------------------------------------------------------------
 
 # At its peak a client is as busy as it can be; that says nothing of the class beside it.
-$run = mcload_json('-s', $at, '-t', '0.5', '-r', '200', '-q', '500', '--class=small:{slo=p50:60s}',
+$run = mcload_json('-s', $at, '-t', '0.7', '-r', '200', '-q', '500', '--class=small:{slo=p50:60s}',
     map { "--class=$_:{antagonist=$_ connections=2 depth=2}" } qw(flood multiget large sets));
 $json = $run->{json};
 ended_ok($run, 'antagonists');

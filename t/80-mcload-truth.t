@@ -12,8 +12,9 @@ use MCLoad;
 use MCTest;
 use MCTestd;
 
-# Reading replies may wait for a CPU, which the server's log does not show.
-my $SLACK_NS = 100e6;
+# What waits for a CPU beside the server's time is not in its log: the server's before it reads a
+# request, mcload's before it reads a reply. It is no more than this.
+my $SLACK_NS = 600e6;
 # Latencies lie in buckets of 0.1 %.
 my $BUCKET = 1.002;
 # A run may last so much longer than it should: start, the last replies, a busy machine.
@@ -27,15 +28,28 @@ sub quantile {
     return $sorted[max(1, min($rank, scalar @sorted)) - 1];
 }
 
-# Runs mcload against such a server: (run, what the server did).
-sub measure {
-    my ($server, @args) = @_;
-    my $testd = start_testd(@$server);
-    my $start = time;
-    my $run = mcload_json('-s', "127.0.0.1:$testd->{port}", '-r', '100', @args);
-    $run->{took} = time - $start;
-    return ($run, stop_testd($testd));
+# Runs mcload against such a server, and again while the run is one of those in which ...: (run,
+# what the server did).
+sub measure_unless {
+    my ($is_in_vain, $server, @args) = @_;
+    local $MCLoad::attempts = 1; # each with a server of its own
+    my ($run, $did);
+    for (1 .. 6) {
+        my $testd = start_testd(@$server);
+        my $start = time;
+        $run = mcload_json('-s', "127.0.0.1:$testd->{port}", '-r', '100', @args);
+        $run->{took} = time - $start;
+        $did = stop_testd($testd);
+        last if !$is_in_vain->($run);
+    }
+    return ($run, $did);
 }
+
+sub measure { return measure_unless(\&had_no_time, @_); }
+
+# Requests that were never sent, because the run ended while the machine was busy with something
+# else, have no latency to compare.
+sub measure_all_sent { return measure_unless(sub { $_[0]{json}{'totals.unsent'} }, @_); }
 
 # No percentile may be below what the server knows to be true, nor far above.
 sub agrees {
@@ -50,13 +64,14 @@ sub agrees {
 
 # ---- a stalling server --------------------------------------------------------------------
 
-# One request at a time, 400 a second, and each 600 ms the server does nothing for 300 ms.
+# One request at a time, 400 a second, and after 600 ms the server does nothing for 300 ms. What
+# waited is sent in the half second after it.
 # The i-th request was meant to start i/400 s after the first: the one that was sent most in
 # time says when that was.
 {
     my $rate = 400;
-    my ($run, $did) = measure(['--delay=300', '--stall=300:600', '--value=100'],
-        '--noload', '-q', $rate, '-i', 'fixed', '-t', '0.9');
+    my ($run, $did) = measure_all_sent(['--delay=300', '--stall=300:900', '--value=100'],
+        '--noload', '-q', $rate, '-i', 'fixed', '-t', '1.5');
     my @rows = @{$did->{rows}};
     my $json = $run->{json};
     is(scalar @rows, $json->{'totals.sent'}, 'a stall: each request sent is in the log');
@@ -78,8 +93,8 @@ for my $case (
     ['a queue, binary', ['--exp=1000', '--seed=6', '--value=50'], '--protocol=binary'],
 ) {
     my ($name, $server, @args) = @$case;
-    my ($run, $did) = measure($server, '--noload', '-q', '400', '-c', '8', '-d', '8', '-t',
-        '0.5', @args);
+    my ($run, $did) = measure_all_sent($server, '--noload', '-q', '400', '-c', '8', '-d', '8', '-t',
+        '0.7', @args);
     my @times = map { $_->{sent} - $_->{received} } @{$did->{rows}};
     is(scalar @times, $run->{json}{'totals.achieved'}, "$name: all are answered");
     agrees($run, 'issue', \@times, $name);
@@ -116,7 +131,7 @@ for my $protocol (qw(ascii meta binary redis)) {
     ) {
         my ($fault, $counter) = @$row;
         my ($run, $did) = measure(["--fault=$fault:20", '--from=100', '--delay=100'],
-            "--protocol=$protocol", '-t', '0.2', '-c', '2', '--verify=1');
+            "--protocol=$protocol", '-t', '0.4', '-c', '2', '--verify=1');
         counted($fault, $counter, $run, $did, "$protocol, $fault");
     }
 }
@@ -127,7 +142,7 @@ for my $row (
     ['half-close' => 'disconnect'],
     [close => 'disconnect'],
     [reset => 'disconnect'],
-    [lose => 'timeout', '--timeout=0.1'],
+    [lose => 'timeout', '--timeout=0.8'],
 ) {
     my ($fault, $counter, @args) = @$row;
     my ($run, $did) = measure(["--fault=$fault:20", '--delay=100', '--value=10'], '--noload',
@@ -137,7 +152,7 @@ for my $row (
 }
 
 {
-    my ($run) = measure(['--dribble=7:50', '--value=30'], '--noload', '-t', '0.3', '-c', '2');
+    my ($run) = measure(['--dribble=7:50', '--value=30'], '--noload', '-t', '0.6', '-c', '2');
     is(join(' ', grep { $run->{json}{"errors.$_"} } @counters), '', 'a dribble is no error');
     cmp_ok($run->{json}{'totals.hits'}, '>', 0, 'a dribble: hits');
     is($run->{json}{'totals.hits'}, $run->{json}{'totals.keys'}, 'a dribble: nothing but hits');
@@ -159,7 +174,7 @@ for my $row (
 ) {
     my ($fault, $name, @args) = @$row;
     my ($run) = measure(["--fault=$fault", '--from=50', '--value=10'], '--noload',
-        '-t', '0.8', '-c', '2', @args);
+        '-t', '1.2', '-c', '2', @args);
     cmp_ok($run->{json}{'errors.disconnect'}, '>=', 1, "$name: disconnected");
     cmp_ok($run->{json}{'errors.connect'}, '>=', 1, "$name: could not connect again");
     is($run->{status}, 3, "$name: the run is worth nothing");

@@ -24,7 +24,7 @@ sub file_with {
 # A short run that stores its records first and must find them all.
 sub serves {
     my ($name, @args) = @_;
-    my $run = mcload_json('-r', '50', '-t', '0.3', '-u', '0.1', @args);
+    my $run = mcload_json('-r', '50', '-t', '0.4', '-u', '0.1', @args);
     ended_ok($run, $name);
     my $json = $run->{json};
     cmp_ok($json->{'totals.gets'} // 0, '>', 0, "$name: gets");
@@ -90,7 +90,7 @@ for my $hash (qw(modulo ketama ketama-weighted jump)) {
     my @servers = map { start_server() } 1 .. 3;
     my @at = map { '127.0.0.1:' . $_->port } @servers;
     my @common = ((map { ('-s', $_) } @at), "--hash=$hash", '-r', 200);
-    my $run = mcload_json(@common, '-t', '0.3', '-T', 2, '-c', 2, '-u', '0.2', '--verify=1');
+    my $run = mcload_json(@common, '-t', '0.4', '-T', 2, '-c', 2, '-u', '0.2', '--verify=1');
     ended_ok($run, "$hash, closed loop");
     my $json = $run->{json};
     is($json->{'totals.loaded'}, 200, "$hash: each record is stored once");
@@ -98,7 +98,7 @@ for my $hash (qw(modulo ketama ketama-weighted jump)) {
     my @items = map { mem_stats($_->control)->{curr_items} } @servers;
     is($items[0] + $items[1] + $items[2], 200, "$hash: @items records");
     cmp_ok($_, '>', 20, "$hash: a server has its share") for @items;
-    $run = mcload_json(@common, '-t', '0.2', '--noload', '--getcount=10', '-q', '300', '-c', 4);
+    $run = mcload_json(@common, '-t', '0.4', '--noload', '--getcount=10', '-q', '300', '-c', 4);
     $json = $run->{json};
     is($json->{'totals.hits'}, $json->{'totals.keys'}, "$hash, multigets: all hits");
     cmp_ok($json->{'totals.gets'}, '>', 2 * $json->{'totals.keys'} / 10,
@@ -118,7 +118,7 @@ for my $args ([], ['-q', '500']) {
     my ($gone, $stays) = (start_testd('--fault=refuse', '--from=30', '--value=10'),
         start_testd('--value=10'));
     my $run = mcload_json('-s', "127.0.0.1:$gone->{port}", '-s', "127.0.0.1:$stays->{port}",
-        '--hash=jump', '--noload', '-r', 1000, '-t', '0.5', '-c', 2, @$args);
+        '--hash=jump', '--noload', '-r', 1000, '-t', '1', '-c', 2, @$args);
     cmp_ok($run->{json}{'errors.connect'}, '>', 0, "one gone: noticed (@$args)");
     my @late = @{stop_testd($stays)->{rows}};
     my @early = @{stop_testd($gone)->{rows}};
@@ -179,7 +179,7 @@ SKIP: {
     refuses('a key alone', 1, 'needs --tls-cert', '-s', $at, '--tls-key', "$certs/client.key");
 
     # A certificate for the address, and one that a lost connection has to show again.
-    my $run = mcload_json('-s', $at, '-r', '50', '-t', '0.3', '--tls-verify=no', '-q', '300', '-c', 4);
+    my $run = mcload_json('-s', $at, '-r', '50', '-t', '0.4', '--tls-verify=no', '-q', '300', '-c', 4);
     ended_ok($run, 'TLS, open loop');
 }
 

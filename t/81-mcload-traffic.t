@@ -66,19 +66,21 @@ for my $case (
 {
     my ($run, $did) = measure([], '-c', '16', '-i', 'fixed', '-q', '1000', '-w', '0.4',
         '--warmup-drain', '0.3', '-t', '0.2');
-    cmp_ok(abs(@{$did->{rows}} - 300), '<=', 2, 'warm-up: nothing in its quiet end');
+    my $before = @{$did->{rows}} - $run->{json}{'totals.sent'};
+    ok($before > 0 && $before <= 102, "warm-up: nothing in its quiet end ($before before the window)");
     cmp_ok(abs($run->{json}{'totals.offered'} - 200), '<=', 2, 'warm-up: the window is as long');
-    ($run, $did) = measure(['--delay=5000'], '-c', '2', '-w', '0.4', '--warmup-drain', '0.3', '-t', '0.2');
+    # What the server reads late, because it had to wait for a CPU, takes a part of the silence.
+    ($run, $did) = measure(['--delay=5000'], '-c', '2', '-w', '1.6', '--warmup-drain', '1', '-t', '0.6');
     cmp_ok($run->{json}{'totals.sent'}, '>', 0, 'warm-up: a closed loop goes on afterwards');
     my @gaps = sort { $b <=> $a } map { my @r = @$_;
         map { $r[$_]{received} - $r[$_ - 1]{received} } 1 .. $#r } by_connection($did);
-    cmp_ok($gaps[0], '>=', 250e6, 'warm-up: ... and was quiet before');
+    cmp_ok($gaps[0], '>=', 300e6, 'warm-up: ... and was quiet before');
 }
 
 # ---- think times and sessions -------------------------------------------------------------
 
 {
-    my ($run, $did) = measure([], '-c', '4', '--think=20ms', '-t', '0.5');
+    my ($run, $did) = measure([], '-c', '4', '--think=20ms', '-t', '1');
     my $gap = 1e12;
     for my $rows (by_connection($did)) {
         for my $i (1 .. $#$rows) {
@@ -87,7 +89,7 @@ for my $case (
         }
     }
     cmp_ok($gap, '>=', 19e6, 'think: no request within 20 ms of a reply');
-    cmp_ok($run->{json}{'totals.sent'}, '<=', 4 * 26, 'think: so many users, so many requests');
+    cmp_ok($run->{json}{'totals.sent'}, '<=', 4 * 51, 'think: so many users, so many requests');
     cmp_ok($run->{json}{'totals.sent'}, '>', 4, 'think: and they ask again');
     is($run->{json}{'load.mode'}, '"closed"', 'think: a closed loop');
     accounted($run->{json}, 'think');
@@ -98,13 +100,14 @@ for my $case (
     accounted($run->{json}, 'think, open loop');
 }
 for my $depth (1, 4) {
-    my ($run, $did) = measure([], '-c', '8', '-d', $depth, '-q', '1000', '-i', 'fixed', '-t', '0.6',
+    my ($run, $did) = measure([], '-c', '8', '-d', $depth, '-q', '1000', '-i', 'fixed', '-t', '1.5',
         '--session=5', '--think=exponential:100');
     my $json = $run->{json};
     is($json->{'load.mode'}, '"partly"', "sessions, depth $depth: a partly open loop");
-    # Those of the last 50 ms or so do not come to their end.
-    cmp_ok($json->{'totals.offered'}, '>', 400, "sessions: $json->{'totals.offered'} requests");
-    cmp_ok($json->{'totals.offered'}, '<=', 601, '... not more than the rate has');
+    # Those at the end of the run do not come to their own: of 300 sessions all have a request,
+    # most have five.
+    cmp_ok($json->{'totals.offered'}, '>', 750, "sessions: $json->{'totals.offered'} requests");
+    cmp_ok($json->{'totals.offered'}, '<=', 1501, '... not more than the rate has');
     accounted($json, 'sessions');
 }
 
@@ -145,7 +148,7 @@ for my $depth (1, 4) {
 
 for my $case (['closed', '-c', '3', '-d', '2'], ['open', '-c', '3', '-q', '500']) {
     my ($name, @args) = @$case;
-    my ($run, $did) = measure([], @args, '-t', '0.4', '--requests-per-connection=7');
+    my ($run, $did) = measure([], @args, '-t', '0.6', '--requests-per-connection=7');
     my @conns = by_connection($did);
     my @odd = grep { @$_ > 7 } @conns;
     my @short = grep { @$_ < 7 } @conns;
@@ -161,14 +164,14 @@ for my $case (['closed', '-c', '3', '-d', '2'], ['open', '-c', '3', '-q', '500']
     accounted($json, $name);
 }
 {
-    my ($run, $did) = measure([], '-c', '2', '-t', '0.5', '--requests-per-connection=1', '--connect-rate=20');
+    my ($run, $did) = measure([], '-c', '2', '-t', '1', '--requests-per-connection=1', '--connect-rate=20');
     my $opened = $run->{json}{'totals.opened'};
-    ok($opened > 3 && $opened <= 2 + 12, "connect-rate: $opened opened in half a second at 20 a second");
+    ok($opened > 3 && $opened <= 2 + 22, "connect-rate: $opened opened in a second at 20 a second");
 }
 {
-    my ($run, $did) = measure(['--fault=close:20'], '-c', '4', '-t', '0.3', '--reconnect=none');
+    my ($run, $did) = measure(['--fault=close:20'], '-c', '4', '-t', '0.6', '--reconnect=none');
     is($run->{json}{'totals.opened'}, 4, 'reconnect=none: lost connections stay so');
-    ($run, $did) = measure(['--fault=close:20'], '-c', '4', '-t', '0.3', '--reconnect=now');
+    ($run, $did) = measure(['--fault=close:20'], '-c', '4', '-t', '0.6', '--reconnect=now');
     cmp_ok($run->{json}{'totals.opened'}, '>', 4 + 8, 'reconnect=now: they come back');
 }
 

@@ -34,10 +34,10 @@ for my $profile (profiles()) {
     my $server = start_server(profile => $profile, port => $port, args => ['-U', $port]);
     my $at = "udp://127.0.0.1:$port";
     for my $protocol (qw(ascii meta binary)) {
-        clean(mcload_json('-s', $at, "--protocol=$protocol", '-r', 50, '-t', '0.3', '-u', '0.2',
+        clean(mcload_json('-s', $at, "--protocol=$protocol", '-r', 50, '-t', '0.6', '-u', '0.2',
             '-c', 2, '-d', 4, '--verify=1', '--key-prefix', $protocol), "[$profile] $protocol");
     }
-    clean(mcload_json('-s', $at, '-r', 50, '-t', '0.3', '-V', 5000, '--getcount=3', '-q', 200,
+    clean(mcload_json('-s', $at, '-r', 50, '-t', '0.6', '-V', 5000, '--getcount=3', '-q', 200,
         '-c', 2, '--verify=1', '-d', 2), "[$profile] replies of several datagrams");
 }
 
@@ -47,7 +47,7 @@ sub measure {
     my ($server, @args) = @_;
     my $testd = start_testd('--udp', '--value=3000', @$server);
     my $run = mcload_json('-s', "127.0.0.1:$testd->{port}", '--transport=udp', '--noload', '-r',
-        100, '-t', '0.5', '-c', 2, '-d', 4, '-V', 3000, @args);
+        100, '-t', '0.6', '-c', 2, '-d', 4, '-V', 3000, @args);
     return ($run, stop_testd($testd));
 }
 
@@ -55,29 +55,34 @@ my ($run, $did) = measure(['--fault=reverse:2', '--delay=100']);
 clean($run, 'fragments in the other order');
 cmp_ok($did->{faults}{reverse}, '>', 0, 'fragments in the other order: they were');
 
-# Fault, its counter, and how often it counts each time: a reply is three datagrams.
+# Fault, its counter, how often it counts each time (a reply is three datagrams), and how many
+# of them may come behind the last reply that is waited for: each connection has one such.
 for my $row (
-    ['lose', 'timeout', 1],
-    ['lose-part', 'timeout', 1],
-    ['duplicate', 'duplicate', 3],
-    ['foreign-part', 'duplicate', 1],
-    ['garbage', 'desync', 1],
-    ['error', 'server_error', 1],
+    ['lose', 'timeout', 1, 0],
+    ['lose-part', 'timeout', 1, 0],
+    ['duplicate', 'duplicate', 3, 2],
+    ['foreign-part', 'duplicate', 1, 0],
+    ['garbage', 'desync', 1, 0],
+    ['error', 'server_error', 1, 0],
 ) {
-    my ($fault, $counter, $times) = @$row;
-    ($run, $did) = measure(["--fault=$fault:50", '--delay=200'], '--timeout=0.2');
+    my ($fault, $counter, $times, $behind) = @$row;
+    # Longer than anybody stands still, shorter than the second in which replies are awaited.
+    ($run, $did) = measure(["--fault=$fault:50", '--delay=200'], '--timeout=0.8');
     my $done = $did->{faults}{$fault};
-    my $seen = $run->{json}{"errors.$counter"} // 'missing';
-    cmp_ok($done, '>', 0, "$fault: the server did so");
-    is($seen, $times * $done, "$fault: counted as $counter");
+    my $seen = $run->{json}{"errors.$counter"} // 0;
+    cmp_ok($done, '>', $behind, "$fault: the server did so");
+    ok($seen <= $times * $done && $seen >= $times * ($done - $behind),
+        "$fault: $seen of $times x $done counted as $counter") or diag($run->{out});
     is(errors_of($run), "$counter $seen", "$fault: and as nothing else");
     cmp_ok($run->{json}{'totals.hits'}, '>', 10 * $done, "$fault: the others are answered");
 }
 
-# What comes after the time-out is late, and answers nothing.
-($run, $did) = measure(['--fault=late:50', '--delay=200'], '--timeout=0.1', '-d', 2);
-cmp_ok($did->{faults}{late}, '>', 0, 'late: the server did so');
-is($run->{json}{'errors.timeout'}, $did->{faults}{late}, 'late: given up');
+# What comes after the time-out is late, and answers nothing. Where either side stands still,
+# those four on their way are given up too, or else answered.
+($run, $did) = measure(['--fault=late:20', '--late=600', '--delay=200'], '--timeout=0.3', '-d', 2, '-t', 1);
+my ($late, $given_up) = ($did->{faults}{late}, $run->{json}{'errors.timeout'});
+cmp_ok($late, '>', 0, 'late: the server did so');
+ok($given_up > 0 && abs($given_up - $late) <= 8, "late: $given_up given up of $late");
 cmp_ok($run->{json}{'errors.late'}, '>', 0, 'late: noticed when they came');
 is($run->{json}{'errors.duplicate'}, 0, 'late: not as duplicates');
 

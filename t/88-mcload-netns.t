@@ -204,7 +204,7 @@ sub lose_one {
     my $pid = agent_pid($victim);
     my $killer = fork // die;
     if (!$killer) {
-        wait_until(sub { mem_stats($control)->{cmd_get} > $gets + 200 });
+        wait_until(sub { mem_stats($control)->{cmd_get} > $gets + 50 });
         kill 'KILL', $pid;
         POSIX::_exit(0);
     }
@@ -232,7 +232,7 @@ cmp_ok($run->{json}{'totals.offered'} // 0, '>', 1600, 'repeat: the others send 
 my $gets = mem_stats($control)->{cmd_get};
 my $pid = fork // die;
 if (!$pid) {
-    wait_until(sub { mem_stats($control)->{cmd_get} > $gets + 200 });
+    wait_until(sub { mem_stats($control)->{cmd_get} > $gets + 50 });
     run_quietly("$ip link set swarm4 down");
     POSIX::_exit(0);
 }

@@ -27,7 +27,7 @@ sub has_verdict {
 # ---- search ------------------------------------------------------------------------------
 
 my $before = stats();
-my $run = mcload_json(@base, '-t', '0.1', '--search=50:900000', '--search-budget=4', '-v');
+my $run = mcload_json(@base, '-t', '0.6', '--search=50:900000', '--search-budget=5', '-v');
 my $after = stats();
 has_verdict($run, 'a goal that any rate meets');
 my $json = $run->{json};
@@ -45,12 +45,12 @@ SKIP: {
         'the table is of a run at the answer');
 }
 cmp_ok($json->{'search.low'}, '<=', $json->{'search.qps'}, 'JSON: low');
-cmp_ok($json->{'search.seconds'}, '<', 6, 'the budget is kept');
+cmp_ok($json->{'search.seconds'}, '<', 9, 'the budget is kept');
 cmp_ok($json->{'search.runs'}, '>=', 3, 'JSON: runs');
 cmp_ok($json->{'search.peak_qps'}, '>', 0, 'JSON: peak');
 like($run->{err}, qr/^mcload: peak: .*^mcload: ceiling: /ms, '-v shows the runs');
 
-$run = mcload_json(@base, '--noload', '-t', '0.2', '--search=p50:1ns', '--search-budget=2');
+$run = mcload_json(@base, '--noload', '-t', '0.6', '--search=p50:1ns', '--search-budget=3');
 is($run->{status}, 3, 'a goal that no rate meets: invalid');
 like($run->{out}, qr/^QoS QPS = 0\.0 \([\d.]+\/s, the least rate tried, was missed by [a-z ]+\)$/m, 'no answer');
 like($run->{out}, qr/^INVALID: .*no rate met the goal$/m, 'and why');
@@ -58,7 +58,7 @@ is($run->{json}{'search.met'}, 'false', 'JSON: not met');
 is($run->{err}, '', 'nothing on stderr');
 
 # A rate given is not exceeded.
-$run = mcload_json(@base, '--noload', '-t', '0.1', '-q', '200', '--search=p50:0.9s',
+$run = mcload_json(@base, '--noload', '-t', '0.6', '-q', '200', '--search=p50:0.9s',
     '--search-budget=4');
 has_verdict($run, 'capped');
 cmp_ok($run->{json}{'search.qps'}, '<=', 200, 'a rate given is the highest');
@@ -70,7 +70,8 @@ SKIP: {
 
 # ---- scan --------------------------------------------------------------------------------
 
-my $number = qr/\s+[\d.]+/;
+# What was not answered in time has a bound.
+my $number = qr/\s+>?[\d.]+/;
 
 sub targets {
     my ($run) = @_;
@@ -78,7 +79,7 @@ sub targets {
 }
 
 $before = stats();
-$run = mcload(@base, '-t', '0.1', '--scan=200:600:200', '--json', "$dir/scan.json");
+$run = mcload(@base, '-t', '0.3', '--scan=200:600:200', '--json', "$dir/scan.json");
 $after = stats();
 ok($run->{status} == 0 || $run->{status} == 3, 'a scan ends');
 my ($head, @rows) = split /\n/, $run->{out};
@@ -103,7 +104,7 @@ is(join(' ', sort { $a <=> $b } split ' ', targets($run)), join(' ', map { 100 *
 isnt(targets($run), join(' ', map { 100 * $_ } 1 .. 10), 'in another order');
 $run = mcload(@base, '--noload', '-t', '0.2', '--scan=200:400:200', '--repeat=2');
 is(targets($run), '200 200 400 400', 'repeated');
-$run = mcload(@base, '--noload', '-t', '0.1', '--scan=10%:30%:10%');
+$run = mcload(@base, '--noload', '-t', '0.7', '--scan=10%:30%:10%');
 my @points = split ' ', targets($run);
 is(scalar @points, 3, 'shares of the peak: a line each');
 ok(abs($points[1] - 2 * $points[0]) < 3 && abs($points[2] - 3 * $points[0]) < 4, 'in proportion')
@@ -119,7 +120,7 @@ is(targets($run), '200 400', '--stop-latency does not when it is kept');
 # ---- repeats and shares --------------------------------------------------------------------
 
 $before = stats();
-$run = mcload(@base, '-t', '0.2', '-q', '200', '--repeat=3', '--json', "$dir/many.json");
+$run = mcload(@base, '-t', '0.4', '-q', '200', '--repeat=3', '--json', "$dir/many.json");
 $after = stats();
 has_verdict($run, '--repeat');
 is(() = $run->{out} =~ /^#type/mg, 3, 'a table for each');
@@ -128,11 +129,12 @@ like($run->{out}, qr/^Repeats = 3: QPS$number to$number, p50$number to$number us
 is($after->{cmd_set} - $before->{cmd_set}, 200, 'records are stored once');
 is($after->{total_connections} - $before->{total_connections}, 6, 'connections are fresh');
 
-$run = mcload_json(@base, '--noload', '-t', '0.1', '-q', '20%');
+# In the first run the peak is measured: something must be answered in it.
+$run = mcload_json(@base, '--noload', '-t', '0.7', '-q', '20%');
 has_verdict($run, '-q 20%');
 my ($peak) = $run->{out} =~ /^Peak QPS  = ([\d.]+)$/m;
 cmp_ok(abs($run->{json}{'load.qps'} - $peak / 5), '<', 1.1, 'a fifth of the peak');
-$run = mcload_json(@base, '--noload', '-t', '0.2', '--qps=peak');
+$run = mcload_json(@base, '--noload', '-t', '0.3', '--qps=peak');
 is($run->{json}{'load.mode'}, '"closed"', '-q peak is the closed loop');
 
 # ---- what does not go ------------------------------------------------------------------------

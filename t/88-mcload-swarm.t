@@ -87,7 +87,7 @@ SKIP: {
     skip 'built without OpenSSL', 1 if $probe->{err} =~ /no OpenSSL/;
     my $agent = start_agent('127.0.0.6', "--key-file=$key");
     my @args = ('-s', $at, '-l', 0, '--noload', '-q', 100);
-    $run = mcload_json('-a', $agent, "--key-file=$key", @args, '-t', 0.3);
+    $run = mcload_json('-a', $agent, "--key-file=$key", @args, '-t', 0.6);
     cmp_ok($run->{json}{'totals.achieved'} // 0, '>', 0, 'with the key it works') or diag($run->{err});
     refused('no key', $agent, qr/wants a key: --key-file/, @args);
     my $other = key_file('other', '0123456789abcdeF');
@@ -243,7 +243,7 @@ sub lose_one {
     my $gets = mem_stats($server->control)->{cmd_get};
     my $pid = fork // die;
     if (!$pid) {
-        wait_until(sub { mem_stats($server->control)->{cmd_get} > $gets + 200 });
+        wait_until(sub { mem_stats($server->control)->{cmd_get} > $gets + 50 });
         kill 'KILL', $killed;
         require POSIX;
         POSIX::_exit(0);
@@ -289,7 +289,7 @@ cmp_ok($run->{json}{'totals.offered'}, '>', 1600, 'repeat: with the whole rate')
 
 my $path = "$dir/agent.sock";
 ok(start_agent("unix:$path"), 'an agent on a UNIX socket');
-$run = mcload_json('-a', "unix:$path", @small, '-t', 0.3);
+$run = mcload_json('-a', "unix:$path", @small, '-t', 0.6);
 cmp_ok($run->{json}{'totals.achieved'} // 0, '>', 0, 'it works') or diag($run->{err});
 is(end_agent("unix:$path"), 0, 'SIGTERM ends an agent with status 0');
 ok(!-e $path, 'and its socket is gone');

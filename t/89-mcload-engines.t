@@ -72,9 +72,9 @@ sub sums_up {
     is($json->{"errors.$_"}, 0, "$name: no $_") for qw(wrong_value desync disconnect timeout);
 }
 
-sums_up(mcload_json('-s', $at, '-r', '500', '-c', '4', '-t', '0.3', '-u', '0.2', '--verify=1'),
+sums_up(mcload_json('-s', $at, '-r', '500', '-c', '4', '-t', '0.4', '-u', '0.2', '--verify=1'),
     'closed loop');
-sums_up(mcload_json('-s', $at, '-r', '500', '-c', '20', '-d', '16', '-T', '2', '-t', '0.3',
+sums_up(mcload_json('-s', $at, '-r', '500', '-c', '20', '-d', '16', '-T', '2', '-t', '0.4',
     '--verify=1'), 'pipelined, two threads');
 sums_up(mcload_json('-s', $at, '-r', '500', '-c', '4', '-q', '2000', '-t', '0.4',
     '--verify=1'), 'open loop');
@@ -82,12 +82,12 @@ sums_up(mcload_json('-s', $at, '-r', '500', '-c', '4', '-q', '2000', '-t', '0.4'
 # and sets that a socket does not take at once.
 sums_up(mcload_json('-s', $at, '-r', '20', '-V', '400000', '-c', '4', '-d', '8', '-t', '0.5',
     '-u', '0.5', '--verify=1'), 'large values');
-sums_up(mcload_json('-s', $at, '-r', '50', '--protocol=binary', '-V', '20000', '-t', '0.3',
+sums_up(mcload_json('-s', $at, '-r', '50', '--protocol=binary', '-V', '20000', '-t', '0.4',
     '--verify=1'), 'binary');
 
 my $path = scratch_dir() . '/socket';
 my $local = start_server(path => $path, args => ['-s', $path]);
-sums_up(mcload_json('-s', "unix:$path", '-r', '100', '-c', '3', '-t', '0.3', '--verify=1'),
+sums_up(mcload_json('-s', "unix:$path", '-r', '100', '-c', '3', '-t', '0.4', '--verify=1'),
     'UNIX socket');
 $local->stop;
 

@@ -77,7 +77,7 @@ for my $law (qw(20 fixed fixed:20 uniform:100 normal:30,5 exponential exponentia
     for my $case ([2, 2], [3, 4], [1, 2]) {
         my ($threads, $each) = @$case;
         my @before = map { stats($_) } $server, $other;
-        runs("-R -T $threads", @both, '-r', '50', '-t', '0.5', '-T', $threads, '-c', '2', '-R');
+        runs("-R -T $threads", @both, '-r', '50', '-t', '0.7', '-T', $threads, '-c', '2', '-R');
         my @after;
         wait_until(sub {
             @after = map { stats($_) } $server, $other;
@@ -144,7 +144,7 @@ for my $case ([], ['--qps=2000'], ['--binary', '--blocking', '--qps=2000'],
     my $name = "PerfKitBenchmarker: @$case";
     parses($name, runs($name, @measure, @$case)->{out});
 }
-$run = mcload(@sizes, "--server=$at", '--noload', '--time=0.1', '--connections=4',
+$run = mcload(@sizes, "--server=$at", '--noload', '--time=0.6', '--connections=4',
     '--search=99:1000', '--search-budget=4');
 ok($run->{status} == 0 || $run->{status} == 3, '--search=99:1000 runs') or diag($run->{err});
 parses('--search=99:1000', $run->{out});

@@ -6,7 +6,8 @@
  *
  *   mctestd [--port=N] [--udp] [--log=FILE] [--value=BYTES] [--http=HEADER]
  *           [--delay=US] [--exp=US] [--seed=N] [--stall=MS:PERIOD_MS]
- *           [--fault=NAME[:N]]... [--from=N] [--fragment=BYTES] [--dribble=BYTES:US]
+ *           [--fault=NAME[:N]]... [--from=N] [--late=MS] [--fragment=BYTES]
+ *           [--dribble=BYTES:US]
  *
  * It prints "port N" when it listens. Requests are served after `delay`; with --exp one after
  * the other, each for an exponentially distributed time (an M/M/1 queue when requests come as
@@ -41,7 +42,6 @@
 #define UDP_HEADER 8
 #define UDP_PAYLOAD 1400
 #define DATAGRAM_MAX 65536
-#define LATE_NS (200 * NS_PER_MS)
 #define FILLERS 4 /* connections that keep a listener's queue full */
 
 typedef int64_t ns_t;
@@ -57,7 +57,7 @@ enum fault {
     CLOSE,        /* no reply, the end */
     RESET,        /* no reply, a reset */
     DUPLICATE,    /* the reply twice */
-    LATE,         /* the reply much later; over UDP others overtake it */
+    LATE,         /* the reply later by --late; over UDP others overtake it */
     LOSE_PART,    /* UDP: the last fragment */
     REVERSE,      /* UDP: fragments in the other order */
     FOREIGN_PART, /* UDP: the first fragment also with another id */
@@ -113,13 +113,13 @@ struct pending {
 static struct {
     int port;
     bool has_udp;
-    ns_t delay, exp, stall, period, dribble_ns;
+    ns_t delay, exp, stall, period, dribble_ns, late;
     size_t fragment, dribble;
     uint64_t every[FAULTS], from;
     uint64_t seed;
     struct speak_conf speak;
     const char *log;
-} conf = {.fragment = UDP_PAYLOAD, .seed = 1};
+} conf = {.fragment = UDP_PAYLOAD, .seed = 1, .late = 200 * NS_PER_MS};
 
 static volatile sig_atomic_t is_over;
 static FILE *log_file;
@@ -413,7 +413,7 @@ due_time(struct client *c, enum fault fault, ns_t now)
         busy_until += (ns_t)(-log(unit()) * (double)conf.exp);
         due = busy_until;
     }
-    due += fault == LATE ? LATE_NS : 0;
+    due += fault == LATE ? conf.late : 0;
     if (!c->is_udp) { /* a stream keeps its order */
         due = due > c->last_due ? due : c->last_due;
         c->last_due = due;
@@ -714,6 +714,9 @@ take_option(int name, const char *text)
     case 'F':
         conf.from = strtoull(text, NULL, 10);
         break;
+    case 'L':
+        conf.late = strtoll(text, NULL, 10) * NS_PER_MS;
+        break;
     case 'g':
         conf.fragment = strtoul(text, NULL, 10);
         break;
@@ -735,7 +738,7 @@ take_options(int argc, char **argv)
         {"value", 1, NULL, 'v'},   {"http", 1, NULL, 'h'}, {"delay", 1, NULL, 'd'},
         {"exp", 1, NULL, 'e'},     {"seed", 1, NULL, 's'}, {"stall", 1, NULL, 'S'},
         {"fault", 1, NULL, 'f'},   {"from", 1, NULL, 'F'}, {"fragment", 1, NULL, 'g'},
-        {"dribble", 1, NULL, 'D'}, {NULL, 0, NULL, 0},
+        {"dribble", 1, NULL, 'D'}, {"late", 1, NULL, 'L'}, {NULL, 0, NULL, 0},
     };
     int name;
     while ((name = getopt_long(argc, argv, "", names, NULL)) != -1) {
