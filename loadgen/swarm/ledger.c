@@ -185,10 +185,11 @@ ledger_start(struct ledger *l, const struct ledger_run *run)
         }
     }
     for (unsigned c = 0; c <= l->classes; c++) {
-        l->series[c] = series_create(run->start, run->row_length);
+        l->series[c] = series_create(run->row_length);
         if (l->series[c] == NULL) {
             return false;
         }
+        series_start(l->series[c], run->start);
     }
     return true;
 }
@@ -236,8 +237,9 @@ cut(struct ledger *l, nsec_t now)
     }
     for (unsigned c = 0; c <= l->classes; c++) {
         series_end(l->series[c]);
-        l->behind[c] = series_create(l->run.start, l->run.row_length);
+        l->behind[c] = series_create(l->run.row_length);
         if (l->behind[c] != NULL) {
+            series_start(l->behind[c], l->run.start);
             series_skip(l->behind[c], l->looked, look_at(l, c), now);
         }
     }
