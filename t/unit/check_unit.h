@@ -15,8 +15,10 @@
 
 #define SUITE_TIMEOUT_S 300 /* sanitizers on a busy machine */
 
-/* For inner loops: ck_assert reports its place to the runner before it looks. */
-#define expect(cond) ((cond) ? (void)0 : ck_abort_msg("%s", #cond))
+/* Each assertion that holds would write its place into a file of the runner, which took more
+ * than nine tenths of the time of tests with inner loops. Those that fail do so as ever. */
+#define _mark_point(file, line) ((void)0)
+#define expect(cond) ck_assert(cond)
 
 /* As many rounds as a table has rows, for a loop test. */
 #define ROWS(table) ((int)(sizeof(table) / sizeof((table)[0])))
