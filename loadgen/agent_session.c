@@ -123,8 +123,8 @@ put_costs(struct frame_out *o, const struct result *r)
     size_t place = frame_open(o, FIELD_COSTS);
     for (unsigned i = 0; i < r->threads; i++) {
         const double values[] = {r->costs[i].elapsed_s, r->costs[i].cpu_s,
-                                 r->costs[i].idle_s};
-        for (unsigned v = 0; v < 3; v++) {
+                                 r->costs[i].idle_s, r->costs[i].wait_s};
+        for (unsigned v = 0; v < sizeof values / sizeof values[0]; v++) {
             uint8_t bytes[8];
             frame_put_u64(bytes, (uint64_t)(values[v] * 1e9));
             frame_add(o, bytes, sizeof bytes);

@@ -19,7 +19,7 @@
 #define STAMPS_FIRST 8 /* exchanges at once, before the first start */
 #define LOOK_MS 100
 #define WAIT_MS 100
-#define COST_BYTES 24
+#define COST_BYTES 32
 
 /* ---- opening ------------------------------------------------------------------------ */
 
@@ -224,9 +224,9 @@ take_costs(struct follower *k, const struct frame *f)
     must(k->costs != NULL);
     for (unsigned i = 0; i < k->threads; i++) {
         const uint8_t *p = field.p + (size_t)i * COST_BYTES;
-        k->costs[i] = (struct cost){(double)frame_get_u64(p) / 1e9,
-                                    (double)frame_get_u64(p + 8) / 1e9,
-                                    (double)frame_get_u64(p + 16) / 1e9};
+        k->costs[i] = (struct cost){
+            (double)frame_get_u64(p) / 1e9, (double)frame_get_u64(p + 8) / 1e9,
+            (double)frame_get_u64(p + 16) / 1e9, (double)frame_get_u64(p + 24) / 1e9};
     }
     return true;
 }

@@ -117,6 +117,10 @@ make_class(struct result *c, const struct leader_parts *p, unsigned class)
     c->slo = conf->slo;
     c->from = p->options->from_issue ? FROM_ISSUE : FROM_INTENDED;
     c->is_open = c->qps > 0;
+    c->limits = &p->options->limits;
+    c->gap_each = conf->traffic.mode == TRAFFIC_PARTLY || !c->is_open || threads == 0
+                      ? 0
+                      : gaps_each(c->qps / threads);
     c->mode = traffic_mode_name(c->is_open ? conf->traffic.mode : TRAFFIC_CLOSED);
     c->is_uneven = schedule_varies(&conf->traffic.schedule);
     c->is_antagonist = conf->antagonist != NULL;
@@ -274,6 +278,8 @@ leader_result_make(struct result *r, const struct leader_parts *p)
     }
     r->from = p->options->from_issue ? FROM_ISSUE : FROM_INTENDED;
     r->mode = count == 1 ? r->classes[0].mode : NULL;
+    r->limits = &p->options->limits;
+    r->gap_each = count == 1 ? r->classes[0].gap_each : 0;
     r->has_shown = p->measures;
     r->shown = p->measures ? p->agents_classes : 0;
     if (!make_agents(r, p)) {

@@ -15,6 +15,7 @@
 #include "base/rng.h"
 #include "loadgen/drive/lthread.h"
 #include "loadgen/inquiry.h"
+#include "loadgen/measure/steal.h"
 #include "loadgen/observe.h"
 #include "loadgen/progress.h"
 #include "loadgen/work/workload.h"
@@ -55,6 +56,10 @@ struct run {
     struct inquiry inquiry;
     uint64_t count; /* runs so far */
     struct drive_window window;
+    cpu_set_t cpus; /* of all threads */
+    struct steal steal_from;
+    bool has_steal;
+    double steal; /* of the run: a share */
     sigset_t signals, mask_before;
     bool is_masked;
 };
@@ -538,6 +543,28 @@ get_ready(struct run *r, const struct run_shot *shot)
     return await_ready(r);
 }
 
+/* Those that threads may run on: where time that was stolen is theirs. */
+static void
+start_steal(struct run *r)
+{
+    CPU_ZERO(&r->cpus);
+    for (unsigned i = 0; i < r->started; i++) {
+        cpu_set_t set;
+        if (pthread_getaffinity_np(r->threads[i].id, sizeof set, &set) == 0) {
+            CPU_OR(&r->cpus, &r->cpus, &set);
+        }
+    }
+    r->has_steal = steal_now(&r->steal_from, &r->cpus);
+}
+
+static void
+end_steal(struct run *r)
+{
+    struct steal now;
+    r->has_steal = r->has_steal && steal_now(&now, &r->cpus);
+    r->steal = r->has_steal ? steal_share(&r->steal_from, &now) : 0;
+}
+
 static bool
 go(struct run *r, const struct run_shot *shot)
 {
@@ -558,6 +585,7 @@ go(struct run *r, const struct run_shot *shot)
     if (!inquiry_start(&r->inquiry, r->window.start, r->window.end)) {
         return false;
     }
+    start_steal(r);
     gate_give(&r->gate, GATE_RUN, &r->window);
     return true;
 }
@@ -701,6 +729,11 @@ collect_class(struct run *r, const struct run_shot *shot, unsigned index,
     result->was_interrupted = how == WATCH_SIGNAL;
     result->elapsed_s = how == WATCH_DONE ? time_of(r, shot) : longest;
     result->is_local = is_local(r);
+    result->limits = &r->o->limits;
+    result->gap_each =
+        c->traffic.mode == TRAFFIC_OPEN ? gaps_each(c->traffic.rate / c->threads) : 0;
+    result->has_steal = r->has_steal;
+    result->steal = r->steal;
     result->series = observe_take(&r->observe, index);
     result->from = r->o->from_issue ? FROM_ISSUE : FROM_INTENDED;
     result->slo = c->conf->slo;
@@ -732,6 +765,10 @@ collect(struct run *r, const struct run_shot *shot, enum watch_end how,
     result->server_stats = inquiry_take(&r->inquiry);
     result->from = r->o->from_issue ? FROM_ISSUE : FROM_INTENDED;
     result->mode = r->o->classes_len == 1 ? result->classes[0].mode : NULL;
+    result->gap_each = r->o->classes_len == 1 ? result->classes[0].gap_each : 0;
+    result->limits = &r->o->limits;
+    result->has_steal = r->has_steal;
+    result->steal = r->steal;
     result_judge(result);
     return EXIT_VALID;
 }
@@ -749,6 +786,7 @@ run_once(struct run *r, const struct run_shot *shot, struct result *result)
     }
     enum watch_end how = watch(r, shot->tick_length);
     nsec_t end = how == WATCH_DONE ? r->window.end : clock_now();
+    end_steal(r);
     inquiry_end(&r->inquiry);
     while (!gate_await(&r->gate, r->started, DRAIN_LOOK, &has_failed)) {
         /* a thread waits for its last replies, at most DRIVE_DRAIN */

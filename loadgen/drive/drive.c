@@ -4,7 +4,6 @@
 #include "loadgen/drive/drive.h"
 
 #include <stdlib.h>
-#include <time.h>
 
 #include "loadgen/drive/answer.h"
 #include "loadgen/drive/flow.h"
@@ -20,14 +19,6 @@
  * short as it may be. */
 #define GIVE_WAY (200 * NSEC_PER_USEC)
 #define SESSIONS_MAX 1048576 /* that wait for their next request, each thread */
-
-static double
-cpu_seconds(void)
-{
-    struct timespec ts;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
-    return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
-}
 
 static void
 on_event(struct drive *d, struct lconn *c, unsigned can)
@@ -84,7 +75,8 @@ start_timing(struct drive *d, nsec_t now)
     d->is_timed = true;
     d->timed_from = now;
     d->idle = 0;
-    d->cpu_from = cpu_seconds();
+    d->cost_from = cost_now();
+    ctr_add(&d->tally->at_edges, d->little.count);
     if (d->window.quiet < d->window.start) {
         fill_all(d, now); /* a closed loop goes on */
     }
@@ -96,9 +88,12 @@ stop_timing(struct drive *d, nsec_t now)
     if (!d->is_timed) {
         return;
     }
+    struct cost cost = cost_now();
     d->cost.elapsed_s = (double)(now - d->timed_from) / 1e9;
-    d->cost.cpu_s = cpu_seconds() - d->cpu_from;
+    d->cost.cpu_s = cost.cpu_s - d->cost_from.cpu_s;
     d->cost.idle_s = (double)d->idle / 1e9;
+    d->cost.wait_s = cost.wait_s - d->cost_from.wait_s;
+    ctr_add(&d->tally->at_edges, d->little.count);
 }
 
 /* When there is something to do without an event from a connection. */
@@ -247,6 +242,9 @@ init_flow(struct drive *d)
     pacer_init(&d->pacing.cap,
                t->late == LATE_CAP ? t->cap * t->rate / d->conf.threads : 0);
     pacer_init(&d->connects, t->connect_rate / d->conf.threads);
+    /* Of sessions it is their begins that follow a law, and these cannot be told apart. */
+    d->intended.each = d->issued.each =
+        t->mode == TRAFFIC_OPEN ? gaps_each(t->rate / d->conf.threads) : 0;
     unsigned users = !is_partly && traffic_thinks(t) ? d->set->count * d->conf.depth : 0;
     return alarms_init(&d->users, users) &&
            alarms_init(&d->sessions, is_partly ? SESSIONS_MAX : 0) &&

@@ -22,6 +22,8 @@
 #include "loadgen/drive/traffic.h"
 #include "loadgen/measure/cost.h"
 #include "loadgen/measure/evenness.h"
+#include "loadgen/measure/gaps.h"
+#include "loadgen/measure/little.h"
 #include "loadgen/measure/tally.h"
 #include "loadgen/wire/lset.h"
 #include "loadgen/work/arrival.h"
@@ -79,6 +81,10 @@ struct drive {
     /* ---- flow.c */
     struct arrival arrival;
     nsec_t next;       /* not closed: intended start of the schedule's next request */
+    bool could_send;   /* at the last wait it was only time that it waited for */
+    nsec_t late_until; /* requests due by then should have been sent when they were */
+    struct gaps intended, issued;
+    struct little little;
     uint32_t next_tag; /* of it: 0 while its session's size is not drawn */
     struct pacing pacing;
     unsigned outstanding, outstanding_max;
@@ -101,7 +107,7 @@ struct drive {
     nsec_t slept_at; /* when it slept last */
     bool is_timed;
     nsec_t timed_from, idle; /* idle: polled, and nothing came */
-    double cpu_from;
+    struct cost cost_from;
     struct cost cost;
 };
 

@@ -7,6 +7,7 @@
 
 /* Tags of requests: 0 is one that follows from an answer, and nothing follows from it; else
  * how many are left in its session, itself included. */
+#define TAG_NONE 0
 #define TAG_ALONE 1
 
 static bool
@@ -109,16 +110,30 @@ push_todo(struct drive *d, struct lconn *c, nsec_t now)
     return true;
 }
 
+static void
+time_passes(struct drive *d, nsec_t now)
+{
+    ctr_add(&d->tally->on_their_way,
+            little_pass(&d->little, d->window.start, d->window.end, now));
+}
+
 void
 flow_issued(struct drive *d, struct lconn_op *op, unsigned outstanding, nsec_t now)
 {
     op->issued = now;
+    if (likely(op->verb != CODEC_AUTH)) {
+        time_passes(d, now);
+        d->little.count++;
+    }
     if (op->intended == 0) {
         op->intended = now; /* a closed loop has no other intention */
         ctr_add(&d->tally->offered, drive_measures(d, now) ? 1 : 0);
     }
     if (drive_measures(d, op->intended)) {
         tally_sent(d->tally, now - op->intended, outstanding);
+        if (op->tag != TAG_NONE) {
+            gaps_note(&d->issued, d->tally->gaps_issued, now);
+        }
     }
 }
 
@@ -256,7 +271,10 @@ tag_of(struct drive *d, struct due due)
 static void
 count_offered(struct drive *d, nsec_t intended)
 {
-    ctr_add(&d->tally->offered, drive_measures(d, intended) ? 1 : 0);
+    if (drive_measures(d, intended)) {
+        ctr_add(&d->tally->offered, 1);
+        gaps_note(&d->intended, d->tally->gaps_intended, intended);
+    }
 }
 
 static void
@@ -284,8 +302,11 @@ pass_over(struct drive *d, struct due due, ctr_t *why)
 
 /* A part of a request that is not its last is one more that is offered. */
 static void
-give(struct drive *d, struct lconn *c, struct due due)
+give(struct drive *d, struct lconn *c, struct due due, nsec_t now)
 {
+    if (drive_measures(d, due.when)) {
+        hist_record(d->tally->late, due.when <= d->late_until ? now - due.when : 0);
+    }
     if (push(d, c, due.when, tag_of(d, due))) {
         take_due(d, due);
     } else {
@@ -304,6 +325,10 @@ may_send(const struct drive *d, struct due due)
 static void
 send_scheduled(struct drive *d, nsec_t now)
 {
+    if (d->could_send) {
+        d->late_until =
+            now; /* what was due before came too late by this thread's doing */
+    }
     for (;;) {
         struct due due = next_due(d);
         if (due.when > now || due.when >= d->window.end) {
@@ -322,7 +347,7 @@ send_scheduled(struct drive *d, nsec_t now)
             if (d->pacing.late == LATE_CAP) {
                 pacer_take(&d->pacing.cap, now);
             }
-            give(d, c, due);
+            give(d, c, due, now);
         } else if (is_unreachable(d)) {
             pass_over(d, due, &d->tally->unsent);
         } else {
@@ -363,9 +388,11 @@ nsec_t
 flow_next_due(struct drive *d)
 {
     nsec_t user = alarms_next(&d->users), when = ALARMS_NEVER;
+    d->could_send = false;
     if (drive_is_open(d) &&
         (d->rooms[ask_server(&d->ask)].count > 0 || is_unreachable(d))) {
         struct due due = next_due(d);
+        d->could_send = may_send(d, due) && d->pacing.late != LATE_CAP;
         when = may_send(d, due) ? due.when : ALARMS_NEVER;
         if (d->pacing.late == LATE_CAP &&
             when + PACING_LATE < pacer_next(&d->pacing.cap)) {
@@ -390,7 +417,11 @@ void
 flow_answered(struct drive *d, struct lconn *c, const struct lconn_op *op, nsec_t now)
 {
     const struct traffic *t = &d->conf.traffic;
-    d->outstanding -= op->verb != CODEC_AUTH ? 1 : 0;
+    if (likely(op->verb != CODEC_AUTH)) {
+        d->outstanding--;
+        time_passes(d, now);
+        d->little.count--;
+    }
     if (is_partly(d) && op->tag > TAG_ALONE) {
         alarms_push(&d->sessions, (struct alarm_entry){now + think(d), 0, op->tag - 1});
     } else if (!is_partly(d) && op->tag == TAG_ALONE && traffic_thinks(t)) {
@@ -406,6 +437,10 @@ flow_forget(struct drive *d, struct lconn *c, ctr_t *sent, nsec_t now)
     struct lconn_op op;
     while (lconn_take_op(c, &op)) {
         d->outstanding -= op.verb != CODEC_AUTH ? 1 : 0;
+        if (op.issued != 0 && op.verb != CODEC_AUTH) {
+            time_passes(d, now);
+            d->little.count--;
+        }
         if (drive_measures(d, op.intended)) {
             nsec_t waited = now > op.intended ? now - op.intended : 0;
             tally_censored(d->tally, op.issued == 0 ? &d->tally->unsent : sent, waited);

@@ -3,11 +3,11 @@
  */
 #include "loadgen/measure/result.h"
 
-#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "loadgen/measure/little.h"
 #include "loadgen/measure/steady.h"
 
 bool
@@ -155,16 +155,17 @@ result_shown(const struct result *r)
 /* The value is the change of the mean latency, or, when that is within its limit, of the hit
  * ratio; 0 when it may be chance. */
 static struct check
-judge_drift(const struct result *r)
+judge_drift(const struct result *r, const struct check_limits *l)
 {
-    static const struct {
+    const struct {
         enum series_what what;
         double max;
-    } limits[] = {{SERIES_LATENCY, RESULT_DRIFT_MAX},
+    } limits[] = {{SERIES_LATENCY, l->limit[CHECK_STEADY]},
                   {SERIES_HIT_RATIO, RESULT_DRIFT_HITS_MAX}};
-    struct check check = {false, true, 0, RESULT_DRIFT_MAX};
+    struct check check = {false, true, 0, l->limit[CHECK_STEADY]};
     double values[SERIES_PIECES];
-    if (r->series == NULL || r->is_uneven || r->is_antagonist || r->classes_len > 1) {
+    if (r->series == NULL || r->is_uneven || r->is_antagonist || r->classes_len > 1 ||
+        l->is_off[CHECK_STEADY]) {
         return check;
     }
     for (unsigned i = 0; i < sizeof limits / sizeof limits[0] && check.is_good; i++) {
@@ -179,21 +180,88 @@ judge_drift(const struct result *r)
     return check;
 }
 
+struct gaps_apart
+result_gaps(const struct result *r)
+{
+    return gaps_compare(r->total.gaps_intended, r->total.gaps_issued, r->gap_each);
+}
+
+/* Requests that failed were on their way too, and have no latency. */
+static struct check
+judge_little(const struct result *r, const struct check_limits *l, bool judged)
+{
+    const struct tally *t = &r->total;
+    const struct hist *issue = r->all[FROM_ISSUE];
+    struct little_sums s = {
+        .on_their_way_ns = (double)ctr_get(&t->on_their_way),
+        .answered =
+            (double)(ctr_get(&t->done[TALLY_READ]) + ctr_get(&t->done[TALLY_UPDATE])),
+        .latency_ns = hist_mean(issue),
+        .longest_ns = (double)hist_max(issue),
+        .at_edges = (double)ctr_get(&t->at_edges),
+    };
+    bool is_clean = tally_error_sum(t) + ctr_get(&t->lost) + ctr_get(&t->unanswered) == 0;
+    bool applies =
+        judged && is_clean && hist_count(issue) > 0 && hist_overflow(issue) == 0;
+    return check_at_most(l, CHECK_LITTLE, applies, little_apart(&s));
+}
+
+/* The client's own lag over the latency that it measured; one within the other's order is
+ * half of what is told. */
+static struct check
+judge_lateness(const struct result *r, const struct check_limits *l, bool paced)
+{
+    const struct hist *late = r->total.late;
+    double scale = fmax((double)RESULT_LATENESS_FLOOR,
+                        (double)hist_quantile(r->all[FROM_ISSUE], .99));
+    return check_at_most(l, CHECK_LATENESS, paced && hist_count(late) > 0,
+                         (double)hist_quantile(late, .99) / scale);
+}
+
+static double
+longest_wait(const struct result *r)
+{
+    double most = 0;
+    for (unsigned i = 0; i < r->threads; i++) {
+        most = fmax(most, result_ratio(r->costs[i].wait_s, r->costs[i].elapsed_s));
+    }
+    return most;
+}
+
+/* Whether the client did what it was to do, in an open loop. */
+static void
+judge_pace(struct result *r, const struct check_limits *l, bool paced)
+{
+    const struct tally *t = &r->total;
+    double offered = (double)ctr_get(&t->offered);
+    struct gaps_apart gaps = result_gaps(r);
+    r->checks[CHECK_RATE] = check_at_least(
+        l, CHECK_RATE, paced, result_ratio((double)ctr_get(&t->good), offered));
+    r->checks[CHECK_ADHERENCE] =
+        check_at_least(l, CHECK_ADHERENCE, paced,
+                       result_ratio((double)ctr_get(&t->within[WITHIN_1MS]), offered));
+    r->checks[CHECK_ARRIVALS] =
+        check_at_most(l, CHECK_ARRIVALS, paced && gaps.is_known, gaps.apart);
+    r->checks[CHECK_LATENESS] = judge_lateness(r, l, paced);
+    r->checks[CHECK_CPU_WAIT] = check_at_most(l, CHECK_CPU_WAIT, paced, longest_wait(r));
+}
+
 void
 result_judge(struct result *r)
 {
+    struct check_limits defaults;
+    const struct check_limits *l = r->limits;
+    if (l == NULL) {
+        check_limits_init(&defaults);
+        l = &defaults;
+    }
     judge_classes(r);
     const struct tally *t = &r->total;
-    double offered = (double)ctr_get(&t->offered);
     double good = (double)ctr_get(&t->good);
-    double cpu = busiest(r);
-    double rate = result_ratio(good, offered);
-    double adherence = result_ratio((double)ctr_get(&t->within[WITHIN_1MS]), offered);
     double wrong = (double)ctr_get(&t->errors[TALLY_WRONG]);
     double errors = (double)tally_error_sum(t) - wrong;
     /* Several classes are judged each for itself. */
     bool judged = r->classes_len <= 1 && !r->is_antagonist;
-    bool paced = judged && r->is_open && offered > 0;
     struct check *c = r->checks;
     for (unsigned from = 0; from < FROM_COUNT; from++) {
         for (unsigned verb = 0; verb < TALLY_VERBS; verb++) {
@@ -201,38 +269,21 @@ result_judge(struct result *r)
         }
     }
     judge_slo(r);
-    c[CHECK_ANSWERS] = (struct check){judged, good > 0, good, 1};
-    c[CHECK_CPU] = (struct check){judged, cpu <= RESULT_CPU_MAX, cpu, RESULT_CPU_MAX};
-    c[CHECK_RATE] = (struct check){paced, rate >= RESULT_RATE_MIN, rate, RESULT_RATE_MIN};
-    c[CHECK_ADHERENCE] = (struct check){paced, adherence >= RESULT_ADHERENCE_MIN,
-                                        adherence, RESULT_ADHERENCE_MIN};
-    c[CHECK_ERRORS] = (struct check){judged, errors == 0, errors, 0};
-    c[CHECK_VALUES] = (struct check){judged, wrong == 0, wrong, 0};
+    c[CHECK_ANSWERS] = check_at_least(l, CHECK_ANSWERS, judged, good);
+    c[CHECK_CPU] = check_at_most(l, CHECK_CPU, judged, busiest(r));
+    judge_pace(r, l, judged && r->is_open && ctr_get(&t->offered) > 0);
+    c[CHECK_LITTLE] = judge_little(r, l, judged);
+    c[CHECK_STEAL] = check_at_most(l, CHECK_STEAL, judged && r->has_steal, r->steal);
+    c[CHECK_ERRORS] = check_at_most(l, CHECK_ERRORS, judged, errors);
+    c[CHECK_VALUES] = check_at_most(l, CHECK_VALUES, judged, wrong);
     c[CHECK_COMPLETE] =
-        (struct check){true, !r->was_interrupted, r->was_interrupted ? 1 : 0, 0};
-    double lost = lost_agents(r);
-    c[CHECK_AGENTS] =
-        (struct check){r->agents_len > 0, lost == 0 || r->loss.is_accepted, lost, 0};
-    c[CHECK_STEADY] = judge_drift(r);
+        check_at_most(l, CHECK_COMPLETE, true, r->was_interrupted ? 1 : 0);
+    c[CHECK_AGENTS] = check_at_most(l, CHECK_AGENTS, r->agents_len > 0, lost_agents(r));
+    c[CHECK_AGENTS].is_good = c[CHECK_AGENTS].is_good || r->loss.is_accepted;
+    c[CHECK_STEADY] = judge_drift(r, l);
     for (unsigned i = 0; i < CHECKS; i++) {
         r->is_valid = r->is_valid && (!c[i].applies || c[i].is_good);
     }
-}
-
-static const char *const check_names[] = {
-    [CHECK_ANSWERS] = "answers",     [CHECK_CPU] = "client_cpu",
-    [CHECK_RATE] = "achieved_rate",  [CHECK_ADHERENCE] = "adherence_1ms",
-    [CHECK_ERRORS] = "errors",       [CHECK_COMPLETE] = "interrupted",
-    [CHECK_SEARCH] = "search",       [CHECK_AGENTS] = "agents_lost",
-    [CHECK_STEADY] = "stationarity", [CHECK_VALUES] = "verification",
-};
-static_assert(sizeof check_names / sizeof check_names[0] == CHECKS, "one name each");
-
-const char *
-result_check_name(enum result_check check)
-{
-    must((unsigned)check < CHECKS);
-    return check_names[check];
 }
 
 struct quantile

@@ -10,41 +10,20 @@
 #include <stdint.h>
 
 #include "base/must.h"
+#include "loadgen/measure/check.h"
 #include "loadgen/measure/cost.h"
+#include "loadgen/measure/gaps.h"
 #include "loadgen/measure/series.h"
 #include "loadgen/measure/server_stats.h"
 #include "loadgen/measure/slo.h"
 #include "loadgen/measure/evenness.h"
 #include "loadgen/measure/tally.h"
 
-/* A run beyond one of these says more about the client than about the server. */
-#define RESULT_CPU_MAX 0.95       /* of a thread */
-#define RESULT_RATE_MIN 0.99      /* achieved of offered */
-#define RESULT_ADHERENCE_MIN 0.95 /* sent within 1 ms */
-/* From the first half of a run to the second, when chance alone would hardly do it. */
-#define RESULT_DRIFT_MAX 0.5       /* of the mean latency */
-#define RESULT_DRIFT_HITS_MAX 0.05 /* of the hit ratio */
-#define RESULT_DRIFT_T 5           /* Student's t that is beyond chance */
-
-enum result_check {
-    CHECK_ANSWERS,
-    CHECK_CPU,
-    CHECK_RATE,
-    CHECK_ADHERENCE,
-    CHECK_ERRORS,
-    CHECK_COMPLETE, /* not interrupted */
-    CHECK_STEADY,   /* latency and hit ratio are those of one state */
-    CHECK_SEARCH,   /* found a rate, and not only how much the client can send */
-    CHECK_AGENTS,   /* none was lost */
-    CHECK_VALUES,   /* what was looked at is what was stored; apart from errors */
-    CHECKS,
-};
-
-struct check {
-    bool applies; /* rate and adherence: only to an open loop */
-    bool is_good;
-    double value, limit;
-};
+/* Of the hit ratio, from the first half of a run to the second. */
+#define RESULT_DRIFT_HITS_MAX 0.05
+#define RESULT_DRIFT_T 5 /* Student's t that is beyond chance */
+/* Lag within the slack of the kernel's timers is nobody's lateness. */
+#define RESULT_LATENESS_FLOOR (50 * NSEC_PER_USEC)
 
 /* A quantile of all requests of a kind, those never answered counting as slower than all
  * others and ordered by how long they were waited for. */
@@ -104,12 +83,16 @@ struct result {
     struct tally total;
     struct hist *all[FROM_COUNT]; /* latencies of all requests; by result_judge */
     bool was_loaded, was_interrupted;
-    bool is_uneven;              /* the load is meant to change while it lasts */
-    bool is_antagonist;          /* of a class: it may be served as badly as it likes */
-    bool is_local;               /* client and server share a machine */
-    double peak_qps;             /* closed loop, of a run before; 0: not measured */
-    struct result_warmup warmup; /* of the whole run */
-    const struct search *search; /* whose answer this run was made at; NULL: none */
+    bool is_uneven;     /* the load is meant to change while it lasts */
+    bool is_antagonist; /* of a class: it may be served as badly as it likes */
+    bool is_local;      /* client and server share a machine */
+    unsigned gap_each;  /* requests of a gap; 0: an arrival law was not looked at */
+    bool has_steal;     /* of the CPUs of this process */
+    double steal;       /* share */
+    double peak_qps;    /* closed loop, of a run before; 0: not measured */
+    struct result_warmup warmup;       /* of the whole run */
+    const struct search *search;       /* whose answer this run was made at; NULL: none */
+    const struct check_limits *limits; /* NULL: those that none was asked for */
     struct check checks[CHECKS];
     bool is_valid;
     struct evenness *evenness;         /* NULL: not looked at */
@@ -144,8 +127,8 @@ must_check bool result_add_class(struct result *r, const struct result *of_class
 /* Fills all, checks and is_valid from the rest, of classes too; once. With several classes
  * the whole is as good as each of them. */
 void result_judge(struct result *r);
-/* "achieved rate", for the verdict. */
-const char *result_check_name(enum result_check check);
+/* The law of its arrivals, as wanted and as sent. */
+struct gaps_apart result_gaps(const struct result *r);
 
 /* Share of a thread's time spent working: CPU less polling with nothing to do. */
 double result_busy(const struct cost *cost);

@@ -34,22 +34,25 @@ static const struct {
     {offsetof(struct tally, lost), 1},
     {offsetof(struct tally, unanswered), 1},
     {offsetof(struct tally, within), TALLY_BOUNDS},
+    {offsetof(struct tally, on_their_way), 1},
+    {offsetof(struct tally, at_edges), 1},
 };
 
-#define HISTS (FROM_COUNT * TALLY_VERBS + 3)
+#define HISTS (FROM_COUNT * TALLY_VERBS + 6)
 
 static_assert(sizeof(struct tally) ==
                   offsetof(struct tally, latency) + HISTS * sizeof(struct hist *),
               "histograms stand last");
 static_assert(offsetof(struct tally, latency) ==
-                  (15 + TALLY_ERRORS + TALLY_VERBS + 2 * CODEC_VERBS + TALLY_BOUNDS) *
+                  (17 + TALLY_ERRORS + TALLY_VERBS + 2 * CODEC_VERBS + TALLY_BOUNDS) *
                       sizeof(ctr_t),
               "each counter has its row");
 
 static struct hist **
 hist_at(struct tally *t, unsigned i)
 {
-    struct hist **others[] = {&t->waits, &t->lag, &t->outstanding};
+    struct hist **others[] = {&t->waits,         &t->lag,         &t->late,
+                              &t->gaps_intended, &t->gaps_issued, &t->outstanding};
     if (i < FROM_COUNT * TALLY_VERBS) {
         return &t->latency[i / TALLY_VERBS][i % TALLY_VERBS];
     }

@@ -78,9 +78,14 @@ struct tally {
     ctr_t lost;       /* sent, then the connection was lost */
     ctr_t unanswered; /* sent, without reply at the end */
     ctr_t within[TALLY_BOUNDS];
+    /* For Little's law: of each request the time that it was on its way in the window,
+     * nanoseconds; and how many were so at its begin and at its end. */
+    ctr_t on_their_way, at_edges;
     struct hist *latency[FROM_COUNT][TALLY_VERBS];
     struct hist *waits; /* of requests never answered: how long they were waited for */
     struct hist *lag;   /* issue minus intended start */
+    struct hist *late;  /* of this, what no connection was waited for: the client's own */
+    struct hist *gaps_intended, *gaps_issued; /* of an open loop's requests; see gaps.h */
     struct hist *outstanding; /* on the connection, this request included */
 };
 

@@ -94,6 +94,12 @@ call_server_stats(void *conf, const char *text)
 }
 
 static const char *
+call_check(void *conf, const char *text)
+{
+    return check_limits_parse(&((struct options *)conf)->limits, text);
+}
+
+static const char *
 call_seed(void *conf, const char *text)
 {
     struct options *o = conf;
@@ -124,6 +130,8 @@ static const struct opt rows[] = {
      .help = "ask servers for their stats each so many seconds, for the report"},
     {.name = "latency-from", .kind = OPT_CALL, .call = call_from,
      .arg = "intended|issue", .help = "where the table's latencies start (intended)"},
+    {.name = "check", .kind = OPT_CALL, .call = call_check, .arg = "NAME:LIMIT|off,...",
+     .help = "another limit of a check of the verdict, or none"},
     {.name = "seed", .kind = OPT_CALL, .call = call_seed, .arg = "N|random",
      .help = "of all random numbers (1)"},
     {.name = "loadonly", .kind = OPT_FLAG, OF_RUN(load_only),
@@ -140,6 +148,7 @@ init(struct options *o)
     o->interval_s = INTERVAL_DEFAULT_S;
     o->timeout_s = TIMEOUT_DEFAULT_S;
     o->seed = 1;
+    check_limits_init(&o->limits);
 }
 
 static const char *

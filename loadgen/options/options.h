@@ -14,6 +14,7 @@
 
 #include "base/opt.h"
 #include "loadgen/options/lclass.h"
+#include "loadgen/measure/check.h"
 #include "loadgen/search/goal.h"
 #include "loadgen/search/scan.h"
 #include "loadgen/wire/engine.h"
@@ -90,6 +91,7 @@ struct options {
     double server_stats_s; /* between questions for stats; 0: none */
     bool load_only, from_issue;
     uint64_t seed;
+    struct check_limits limits;
 
     /* ---- options/host.c */
     const struct engine *engine;

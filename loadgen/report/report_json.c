@@ -207,6 +207,26 @@ write_adherence(struct json *j, const struct result *r)
     json_close(j, '}');
 }
 
+/* The law of an open loop's gaps, as meant and as sent. */
+static void
+write_arrivals(struct json *j, const struct result *r)
+{
+    struct gaps_apart g = result_gaps(r);
+    if (!g.is_known) {
+        return;
+    }
+    json_open(j, "arrivals", '{');
+    json_u64(j, "requests_a_gap", r->gap_each);
+    json_u64(j, "gaps", hist_count(r->total.gaps_issued));
+    json_number(j, "mean", g.mean_ns);
+    json_number(j, "scv", g.scv_issued);
+    json_number(j, "scv_intended", g.scv_intended);
+    json_number(j, "ks", g.ks);
+    json_number(j, "ks_p", g.p);
+    json_number(j, "apart", g.apart);
+    json_close(j, '}');
+}
+
 static void
 write_errors(struct json *j, const struct tally *t)
 {
@@ -226,6 +246,7 @@ write_threads(struct json *j, const struct result *r)
         json_open(j, NULL, '{');
         json_number(j, "cpu", result_ratio(cost->cpu_s, cost->elapsed_s));
         json_number(j, "busy", result_busy(cost));
+        json_number(j, "waited", result_ratio(cost->wait_s, cost->elapsed_s));
         json_close(j, '}');
     }
     json_close(j, ']');
@@ -239,7 +260,7 @@ write_checks(struct json *j, const struct result *r)
         const struct check *c = &r->checks[i];
         if (c->applies) {
             json_open(j, NULL, '{');
-            json_text(j, "name", result_check_name(i));
+            json_text(j, "name", check_name(i));
             json_bool(j, "ok", c->is_good);
             json_number(j, "value", c->value);
             json_number(j, "limit", c->limit);
@@ -374,6 +395,7 @@ write_part(struct json *j, const struct result *r, const struct lclass *c,
     write_totals(j, r);
     write_latencies(j, r);
     write_adherence(j, r);
+    write_arrivals(j, r);
     write_errors(j, &r->total);
     write_threads(j, r);
     write_evenness(j, r->evenness, o);

@@ -3,6 +3,8 @@
  */
 #include "loadgen/report/report.h"
 
+#include <math.h>
+
 #include "loadgen/report/report_agents.h"
 #include "loadgen/report/report_many.h"
 #include "loadgen/report/report_stats.h"
@@ -116,6 +118,18 @@ print_gap(const struct result *r, FILE *out)
 }
 
 static void
+print_arrivals(const struct result *r, FILE *out)
+{
+    struct gaps_apart g = result_gaps(r);
+    if (g.is_known) {
+        fprintf(out,
+                "Gaps of %u = SCV %.3f sent, %.3f meant, %.2f%% apart (K-S %.4f, p "
+                "%.2g)\n",
+                r->gap_each, g.scv_issued, g.scv_intended, 100 * g.apart, g.ks, g.p);
+    }
+}
+
+static void
 print_bound(struct quantile q, bool is_known, FILE *out)
 {
     if (is_known) {
@@ -203,10 +217,14 @@ print_pace(const struct result *r, FILE *out)
         100 * result_ratio((double)ctr_get(&t->within[WITHIN_5US]), offered),
         100 * result_ratio((double)ctr_get(&t->within[WITHIN_50US]), offered),
         100 * result_ratio((double)ctr_get(&t->within[WITHIN_1MS]), offered));
-    fprintf(out, "Lag p50 = %.1f us, p99 = %.1f us, max = %.1f us\n",
+    fprintf(out,
+            "Lag p50 = %.1f us, p99 = %.1f us, max = %.1f us; the client's own p99 = "
+            "%.1f us\n",
             (double)hist_quantile(t->lag, .5) / NS_PER_US,
             (double)hist_quantile(t->lag, .99) / NS_PER_US,
-            (double)hist_max(t->lag) / NS_PER_US);
+            (double)hist_max(t->lag) / NS_PER_US,
+            (double)hist_quantile(t->late, .99) / NS_PER_US);
+    print_arrivals(r, out);
 }
 
 static void
@@ -251,6 +269,20 @@ print_warmup(const struct result_warmup *w, FILE *out)
     }
 }
 
+/* Only when there is something to say. */
+static void
+print_waits(const struct result *r, FILE *out)
+{
+    double most = 0;
+    for (unsigned i = 0; i < r->threads; i++) {
+        most = fmax(most, result_ratio(r->costs[i].wait_s, r->costs[i].elapsed_s));
+    }
+    if (most > 0 || r->steal > 0) {
+        fprintf(out, "Waited for a CPU = %.1f%% of the time at most, stolen = %.1f%%\n",
+                100 * most, 100 * r->steal);
+    }
+}
+
 static void
 print_cost(const struct result *r, FILE *out)
 {
@@ -259,6 +291,7 @@ print_cost(const struct result *r, FILE *out)
         fprintf(out, "%s %.1f%%", i > 0 ? "," : "", 100 * result_busy(&r->costs[i]));
     }
     fputs(" of a core each, polling left out\n", out);
+    print_waits(r, out);
 }
 
 static void
@@ -285,81 +318,6 @@ print_notes(const struct result *r, const struct options *o, FILE *out)
     if (hist_overflow(r->all[FROM_INTENDED]) > 0) {
         fputs("Note: latencies above 100 s were counted as 100 s\n", out);
     }
-}
-
-static void
-print_failed_checks(const struct result *r, const char *class, const char **before,
-                    FILE *out)
-{
-    const struct check *c = r->checks;
-    for (unsigned i = 0; i < CHECKS; i++) {
-        if (!c[i].applies || c[i].is_good) {
-            continue;
-        }
-        fprintf(out, "%s%s%s", *before, class, class[0] != '\0' ? ": " : "");
-        *before = ", ";
-        switch ((enum result_check)i) {
-        case CHECK_ANSWERS:
-            fputs("no request was answered", out);
-            break;
-        case CHECK_CPU:
-            fprintf(out, "client CPU %.1f%% > %.0f%%", 100 * c[i].value,
-                    100 * c[i].limit);
-            break;
-        case CHECK_RATE:
-            fprintf(out, "achieved %.2f%% < %.0f%% of offered", 100 * c[i].value,
-                    100 * c[i].limit);
-            break;
-        case CHECK_ADHERENCE:
-            fprintf(out, "%.2f%% < %.0f%% sent within 1 ms", 100 * c[i].value,
-                    100 * c[i].limit);
-            break;
-        case CHECK_ERRORS:
-            fprintf(out, "%.0f errors", c[i].value);
-            break;
-        case CHECK_COMPLETE:
-            fputs("interrupted", out);
-            break;
-        case CHECK_STEADY:
-            fprintf(out, "not stationary: %.1f%% > %.0f%% from half to half",
-                    100 * c[i].value, 100 * c[i].limit);
-            break;
-        case CHECK_SEARCH:
-            fputs(c[i].value > 0 ? "the client was the limit" : "no rate met the goal",
-                  out);
-            break;
-        case CHECK_VALUES:
-            fprintf(out, "%.0f verification errors", c[i].value);
-            break;
-        case CHECK_AGENTS:
-            fprintf(out, "%.0f agents lost", c[i].value);
-            break;
-        case CHECKS:
-            unreachable();
-        }
-    }
-}
-
-void
-report_verdict(const struct result *r, FILE *out)
-{
-    const char *before = "INVALID: ";
-    if (r->is_valid) {
-        fputs("VALID\n", out);
-        return;
-    }
-    if (r->classes_len <= 1) {
-        print_failed_checks(r, "", &before, out);
-    }
-    for (unsigned i = 0; r->classes_len > 1 && i < r->classes_len; i++) {
-        print_failed_checks(&r->classes[i], r->classes[i].name, &before, out);
-    }
-    if (r->classes_len > 1) { /* what no class answers for */
-        struct result whole = {.threads = 0};
-        whole.checks[CHECK_SEARCH] = r->checks[CHECK_SEARCH];
-        print_failed_checks(&whole, "", &before, out);
-    }
-    fputc('\n', out);
 }
 
 static void

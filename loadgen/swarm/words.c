@@ -40,6 +40,7 @@ static const struct words_option {
     {"binary", WORDS_SHARED},
     {"blocking", WORDS_SHARED},
     {"busy-poll", WORDS_HOST},
+    {"check", WORDS_LEADER},
     {"churn", WORDS_SHARED},
     {"class", WORDS_SHARED},
     {"connect-rate", WORDS_SHARED},

@@ -41,8 +41,8 @@ set_up(void)
     result.is_open = true;
     result.qps = ANSWERED;
     result.elapsed_s = 1;
-    result.costs[0] = (struct cost){1, 0.9, 0.5};
-    result.costs[1] = (struct cost){1, 0.3, 0.2};
+    result.costs[0] = (struct cost){1, 0.9, 0.5, 0};
+    result.costs[1] = (struct cost){1, 0.3, 0.2, 0};
 }
 
 static void
@@ -236,7 +236,7 @@ START_TEST(test_verdicts)
         result.is_open = false;
         break;
     case CHECK_CPU:
-        result.costs[1] = (struct cost){2, 2, 0.08};
+        result.costs[1] = (struct cost){2, 2, 0.08, 0};
         break;
     case CHECK_RATE:
         ctr_add(&t->offered, 11);
@@ -277,7 +277,7 @@ START_TEST(test_verification)
     ck_assert(result.checks[CHECK_VALUES].applies);
     ck_assert(!result.checks[CHECK_VALUES].is_good);
     ck_assert_double_eq(result.checks[CHECK_VALUES].value, 2);
-    ck_assert_str_eq(result_check_name(CHECK_VALUES), "verification");
+    ck_assert_str_eq(check_name(CHECK_VALUES), "verification");
     char *text = text_of();
     ck_assert_ptr_nonnull(strstr(text, "INVALID: 2 verification errors"));
     ck_assert_ptr_nonnull(strstr(text, "Errors = 2 (wrong_value 2)\n"));
@@ -369,9 +369,9 @@ END_TEST
 START_TEST(test_busy)
 {
     ck_assert_double_eq_tol(result_busy(&result.costs[0]), 0.4, 1e-9);
-    struct cost more_idle_than_cpu = {1, 0.1, 0.2};
+    struct cost more_idle_than_cpu = {1, 0.1, 0.2, 0};
     ck_assert_double_eq(result_busy(&more_idle_than_cpu), 0);
-    struct cost nothing = {0, 0, 0};
+    struct cost nothing = {0, 0, 0, 0};
     ck_assert_double_eq(result_busy(&nothing), 0);
 }
 END_TEST

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * Little's law as a check of the measurement: the mean number of requests on their way,
+ * taken by the clock from the moments at which that number changed, must be the rate of the
+ * answers times their mean latency. A request that is forgotten, counted twice, or has a
+ * wrong stamp shows as a difference (J. D. C. Little, "A proof for the queuing formula
+ * L = lambda W", Operations Research 9, 1961). Pure; its owner's thread only.
+ */
+#pragma once
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/clock.h"
+#include "base/must.h"
+
+struct little {
+    unsigned count; /* on their way */
+    nsec_t last;    /* when that was last changed */
+};
+
+/* Time passes until `now`: what is to be added to the sum of request nanoseconds between
+ * `start` and `end`. */
+static inline uint64_t
+little_pass(struct little *l, nsec_t start, nsec_t end, nsec_t now)
+{
+    nsec_t from = l->last > start ? l->last : start;
+    nsec_t to = now < end ? now : end;
+    l->last = now > l->last ? now : l->last;
+    return to > from ? (to - from) * l->count : 0;
+}
+
+struct little_sums {
+    double on_their_way_ns; /* sum of the above, over all threads */
+    double answered;        /* requests in the window */
+    double latency_ns;      /* of these, the mean from issue */
+    double longest_ns;      /* of these */
+    double at_edges;        /* requests on their way at the begin and at the end */
+};
+
+/* How far the two sides are apart, as a share of the first, beyond what requests that were
+ * on their way at the window's edges explain: each counts on one side by at most twice the
+ * longest latency. */
+static inline double
+little_apart(const struct little_sums *s)
+{
+    double apart = fabs(s->on_their_way_ns - s->answered * s->latency_ns);
+    double edges = 2 * s->at_edges * s->longest_ns;
+    return s->on_their_way_ns > 0 ? fmax(0, apart - edges) / s->on_their_way_ns : 0;
+}

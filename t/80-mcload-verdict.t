@@ -1,0 +1,105 @@
+#!/usr/bin/env perl
+# A client that was stopped, or sends in clumps, says so under the name of the check; checks
+# are in the report by name, with value and limit, and can be given another limit.
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::Bin/lib";
+use Test::More;
+use Time::HiRes qw(sleep);
+use MCLoad;
+use MCTest;
+
+my $mcload = $ENV{MCLOAD} || './loadgen/mcload';
+my $dir = scratch_dir();
+my $server = start_server();
+my $at = '127.0.0.1:' . $server->port;
+
+# The last line of a run that $disturb does something to, once it has begun.
+sub verdict_of {
+    my ($disturb, @args) = @_;
+    my $pid = fork;
+    die "fork: $!" if !defined $pid;
+    if (!$pid) {
+        open STDOUT, '>', "$dir/out";
+        open STDERR, '>', "$dir/progress";
+        exec $mcload, '-s', $at, '-r', '100', '--progress=always', '--check=cpu_wait:off', @args;
+    }
+    # Two a second: the first line of progress comes within the run.
+    wait_until(sub { -s "$dir/progress" && `cat $dir/progress` =~ m{/\d+ s} }, 60);
+    $disturb->($pid);
+    waitpid $pid, 0;
+    my $status = $? >> 8;
+    my $text = `cat $dir/out`;
+    my ($last) = $text =~ /([^\n]*)\n\z/;
+    is($status, 3, "status 3: $last") or diag $text;
+    return $last;
+}
+
+sub stop_for {
+    my ($pid, $seconds) = @_;
+    kill 'STOP', $pid;
+    sleep $seconds;
+    kill 'CONT', $pid;
+}
+
+# ---- what is checked ---------------------------------------------------------------------
+
+my $run = mcload_json('-s', $at, '-r', '100', '-t', '0.5', '-q', '2000', '-c', '4');
+my $names = run_program({command => ['python3', '-c', <<'PY', $run->{file}], timeout => 60});
+import json, sys
+d = json.load(open(sys.argv[1]))
+for c in d["checks"]:
+    assert sorted(c) == ["limit", "name", "ok", "value"], c
+    assert isinstance(c["ok"], bool) and c["value"] >= 0, c
+    print(c["name"], c["limit"])
+a = d["arrivals"]
+assert a["requests_a_gap"] == 1 and a["gaps"] > 0 and 0 <= a["ks_p"] <= 1, a
+assert 0.5 < a["scv_intended"] < 2 and a["scv"] > 0 and 0 <= a["apart"] <= 1, a
+assert d["valid"] == all(c["ok"] for c in d["checks"])
+PY
+is($names->{status}, 0, 'checks and arrivals in the JSON') or diag $names->{err};
+my %limits = map { split / / } split /\n/, $names->{out};
+is($limits{$_->[0]}, $_->[1], "the check $_->[0]")
+    for ['arrivals', 0.25], ['little', 0.02], ['lateness', 1], ['cpu_wait', 0.1],
+    ['adherence_1ms', 0.95], ['achieved_rate', 0.99], ['client_cpu', 0.95];
+SKIP: {
+    skip 'the kernel does not say', 1 if !-r '/proc/stat';
+    is($limits{steal}, 0.02, 'the check steal');
+}
+like($run->{out}, qr/^Gaps of 1 = SCV [\d.]+ sent, [\d.]+ meant, [\d.]+% apart/m,
+    'the law in the text');
+
+$run = mcload_json('-s', $at, '-r', '100', '-t', '0.3', '-c', '4');
+my ($ok) = $run->{out} =~ /^(VALID|INVALID.*)$/m;
+unlike($run->{out}, qr/^Gaps of/m, 'a closed loop has no law');
+unlike($ok, qr/Little/, 'and keeps to Little\'s');
+
+# ---- other limits ------------------------------------------------------------------------
+
+my @off = map { "$_:off" } qw(adherence_1ms achieved_rate arrivals little lateness steal
+    cpu_wait client_cpu stationarity);
+$run = mcload('-s', $at, '-r', '100', '-t', '0.5', '-q', '500', '--check=' . join(',', @off));
+is($run->{status}, 0, 'nothing is left to object to') or diag $run->{out};
+$run = mcload('-s', $at, '-r', '100', '-t', '0.5', '-q', '500', '--check=' . join(',', @off),
+    '--check=client_cpu:0');
+is($run->{status}, 3, 'a limit that no run meets');
+like($run->{out}, qr/^INVALID: client CPU [\d.]+% > 0%$/m, 'and the only one');
+for my $bad ('steal', 'nothing:1', 'answers:off', 'steal:x', '') {
+    $run = mcload('-s', $at, "--check=$bad");
+    is($run->{status}, 1, "--check=$bad");
+    like($run->{err}, qr/\A[^\n]*check[^\n]*\n\z/, '... in a line');
+}
+
+# ---- faults of the client ----------------------------------------------------------------
+
+like(verdict_of(sub { stop_for($_[0], 0.3) }, '-t', 2, '-q', 2000, '-c', 8),
+    qr/^INVALID: .*(?:adherence|lateness)/, 'stopped for 300 ms');
+like(verdict_of(sub { stop_for($_[0], 0.3) }, '-t', 2, '-q', 2000, '-c', 8,
+        '--check=adherence_1ms:off,arrivals:off,achieved_rate:off,stationarity:off'),
+    qr/^INVALID: lateness: p99 of the client's lag/, 'by its lateness alone');
+like(verdict_of(sub { for (1 .. 90) { stop_for($_[0], 0.02); sleep 0.002; } },
+        '-t', 3, '-q', 5000, '-c', 64, '--check=adherence_1ms:off,lateness:off,achieved_rate:off'),
+    qr/^INVALID: .*arrivals: [\d.]+% > 25%/, 'in clumps');
+
+done_testing();

@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * What a client can do wrong is told from what it may: the law of its gaps, Little's law,
+ * stolen time, and the limits of the checks.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "base/rng.h"
+#include "check_unit.h"
+#include "loadgen/measure/check.h"
+#include "loadgen/measure/gaps.h"
+#include "loadgen/measure/little.h"
+#include "loadgen/measure/steal.h"
+#include "loadgen/measure/tally.h"
+#include "loadgen/work/arrival.h"
+
+#define RUNS 1000
+#define REQUESTS 3000
+
+/* ---- arrivals ------------------------------------------------------------------------ */
+
+static struct hist *intended, *issued;
+
+static void
+set_up(void)
+{
+    intended = hist_create(TALLY_SUB_BITS, TALLY_MAX_NS);
+    issued = hist_create(TALLY_SUB_BITS, TALLY_MAX_NS);
+    ck_assert(intended != NULL && issued != NULL);
+}
+
+static void
+tear_down(void)
+{
+    hist_destroy(&intended);
+    hist_destroy(&issued);
+}
+
+/* When a client sends what is meant for a time: it looks each `clump` ns, or, with 0, at
+ * once; then up to `lag` ns later, never before the last one. */
+struct client {
+    nsec_t clump, lag;
+};
+
+static struct gaps_apart
+send(const char *law_text, double rate, const struct client *client, uint64_t seed)
+{
+    struct arrival_law law;
+    struct arrival arrival;
+    struct rng rng;
+    struct gaps meant = {.each = gaps_each(rate)}, sent = {.each = gaps_each(rate)};
+    nsec_t last = 0;
+    ck_assert_ptr_null(arrival_parse(&law, law_text));
+    struct arrival_conf conf = {.law = &law,
+                                .rate = rate,
+                                .start = NSEC_PER_SEC,
+                                .seed = seed,
+                                .sources = 1,
+                                .every = 1};
+    ck_assert(arrival_init(&arrival, &conf));
+    rng_init(&rng, seed, 99);
+    hist_reset(intended);
+    hist_reset(issued);
+    for (unsigned i = 0; i < REQUESTS; i++) {
+        nsec_t when = arrival_next(&arrival), at = when;
+        at += client->clump > 0 ? client->clump - when % client->clump : 0;
+        at += client->lag > 0 ? rng_below(&rng, client->lag) : 0;
+        last = at > last ? at : last;
+        gaps_note(&meant, intended, when);
+        gaps_note(&sent, issued, last);
+    }
+    arrival_fini(&arrival);
+    arrival_law_fini(&law);
+    return gaps_compare(intended, issued, meant.each);
+}
+
+static const struct {
+    const char *law;
+    double rate;
+} streams[] = {
+    {"exponential", 500}, {"exponential", 5000}, {"exponential", 50000},
+    {"exponential", 4e5}, {"fixed", 1000},       {"fixed", 20000},
+    {"fb_ia", 20000},     {"bursty", 10000},     {"gamma:4", 30000},
+};
+#define STREAMS (int)(sizeof streams / sizeof streams[0])
+
+static double
+limit(void)
+{
+    struct check_limits l;
+    check_limits_init(&l);
+    return l.limit[CHECK_ARRIVALS];
+}
+
+/* Late by the slack of the kernel's timers, and sends together what became due meanwhile:
+ * not once in 1000 runs is that held against it, though p is as good as nothing. */
+START_TEST(test_correct_clients_pass)
+{
+    static const struct client client = {.clump = 0, .lag = 60 * NSEC_PER_USEC};
+    unsigned refused = 0;
+    for (uint64_t seed = 1; seed <= RUNS; seed++) {
+        struct gaps_apart g = send(streams[_i].law, streams[_i].rate, &client, seed);
+        ck_assert_int_eq(g.is_known, REQUESTS / gaps_each(streams[_i].rate) > GAPS_LEAST);
+        refused += g.is_known && g.apart > limit() ? 1 : 0;
+    }
+    ck_assert_msg(refused == 0, "%s at %.0f: %u of %u refused", streams[_i].law,
+                  streams[_i].rate, refused, RUNS);
+}
+END_TEST
+
+/* One that looks every so often sends in clumps: each such run is refused. */
+START_TEST(test_clumps_are_seen)
+{
+    static const struct {
+        double rate;
+        nsec_t clump;
+    } cases[] = {{1000, 5 * NSEC_PER_MSEC},
+                 {5000, NSEC_PER_MSEC},
+                 {20000, NSEC_PER_MSEC},
+                 {20000, 4 * NSEC_PER_MSEC},
+                 {100000, 2 * NSEC_PER_MSEC}};
+    for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const struct client client = {.clump = cases[i].clump, .lag = 0};
+        for (uint64_t seed = 1; seed <= RUNS / 10; seed++) {
+            struct gaps_apart g = send("exponential", cases[i].rate, &client, seed);
+            ck_assert(g.is_known);
+            ck_assert_msg(g.apart > limit(), "%.0f: %.3f", cases[i].rate, g.apart);
+            ck_assert_double_gt(g.scv_issued, 1.5);
+        }
+    }
+}
+END_TEST
+
+START_TEST(test_dispersion_and_chance)
+{
+    static const struct client exact = {0, 0};
+    double exponential = 0, fixed = 0, seeds = 20;
+    for (uint64_t seed = 1; seed <= (uint64_t)seeds; seed++) {
+        struct gaps_apart g = send("exponential", 20000, &exact, seed);
+        exponential += g.scv_issued / seeds;
+        ck_assert_double_eq(g.apart, 0);
+        ck_assert_double_eq(g.ks, 0);
+        ck_assert_double_eq(g.p, 1);
+        ck_assert_double_eq(g.scv_intended, g.scv_issued);
+        fixed += send("fixed", 20000, &exact, seed).scv_issued / seeds;
+    }
+    ck_assert_double_eq_tol(exponential, 1, 0.1);
+    ck_assert_double_lt(fixed, 0.001);
+    /* Independent samples of one law: p is even between 0 and 1. */
+    unsigned below = 0;
+    for (uint64_t seed = 1; seed <= 200; seed++) {
+        struct rng rng;
+        rng_init(&rng, seed, 5);
+        hist_reset(intended);
+        hist_reset(issued);
+        for (unsigned i = 0; i < 400; i++) {
+            hist_record(intended, (uint64_t)(-log(rng_unit(&rng)) * 1e6));
+            hist_record(issued, (uint64_t)(-log(rng_unit(&rng)) * 1e6));
+        }
+        below += gaps_compare(intended, issued, 1).p < 0.05 ? 1 : 0;
+    }
+    ck_assert_uint_le(below, 20);
+}
+END_TEST
+
+/* ---- Little's law -------------------------------------------------------------------- */
+
+enum fault {
+    FAULT_NONE,
+    FAULT_FORGOTTEN, /* one answer in ten is not taken off */
+    FAULT_STAMP,     /* one in ten has a latency of ten times as much */
+    FAULTS,
+};
+
+#define SERVERS_RATE 1.25e-6 /* a nanosecond; a load of 0.8 */
+
+/* An M/M/1 queue, watched from its 1000th millisecond to its 5000th. */
+static double
+watch_queue(uint64_t seed, enum fault fault)
+{
+    struct rng rng;
+    struct little l = {0};
+    struct little_sums s = {0};
+    nsec_t start = NSEC_PER_SEC, end = 5 * NSEC_PER_SEC;
+    double queue[4096], next_in = 0, next_out = INFINITY, sum = 0, good = 0;
+    unsigned head = 0, waiting = 0, answers = 0;
+    bool was_in = false, was_end = false;
+    rng_init(&rng, seed, 7);
+    for (double now = 0; now < 6e9;) {
+        now = fmin(next_in, next_out);
+        s.on_their_way_ns += (double)little_pass(&l, start, end, (nsec_t)now);
+        if (!was_in && now >= (double)start) {
+            was_in = true;
+            s.at_edges += l.count;
+        }
+        if (!was_end && now >= (double)end) {
+            was_end = true;
+            s.at_edges += l.count;
+        }
+        if (next_in <= next_out) {
+            queue[(head + waiting++) % 4096] = now;
+            l.count++;
+            next_in = now - log(rng_unit(&rng)) / 1e-6;
+            next_out = waiting == 1 ? now - log(rng_unit(&rng)) / SERVERS_RATE : next_out;
+            continue;
+        }
+        double latency = now - queue[head];
+        bool is_tenth = ++answers % 10 == 0;
+        head = (head + 1) % 4096;
+        waiting--;
+        l.count -= is_tenth && fault == FAULT_FORGOTTEN ? 0 : 1;
+        latency *= is_tenth && fault == FAULT_STAMP ? 10 : 1;
+        s.answered += now >= (double)start && now < (double)end ? 1 : 0;
+        if (now - latency >= (double)start && now - latency < (double)end) {
+            sum += latency;
+            good++;
+            s.longest_ns = fmax(s.longest_ns, latency);
+        }
+        next_out = waiting > 0 ? now - log(rng_unit(&rng)) / SERVERS_RATE : INFINITY;
+    }
+    s.latency_ns = sum / good;
+    return little_apart(&s);
+}
+
+START_TEST(test_little)
+{
+    struct check_limits l;
+    check_limits_init(&l);
+    for (uint64_t seed = 1; seed <= 20; seed++) {
+        double apart = watch_queue(seed, (enum fault)_i);
+        ck_assert_msg((apart <= l.limit[CHECK_LITTLE]) == (_i == FAULT_NONE),
+                      "seed %ju: %.4f apart", (uintmax_t)seed, apart);
+    }
+}
+END_TEST
+
+/* ---- steal --------------------------------------------------------------------------- */
+
+START_TEST(test_steal)
+{
+    static const char first[] = "cpu  900 0 0 900 0 0 0 90 0 0\n"
+                                "cpu0 100 0 0 100 0 0 0 10 50 0\n"
+                                "cpu1 200 0 0 100 0 0 0 20 0 0\n"
+                                "cpu12 7 0 0 0 0 0 0 3 0 0\n"
+                                "intr 5 cpu0 1\n";
+    static const char later[] = "cpu0 150 0 0 100 0 0 0 60 50 0\n"
+                                "cpu1 300 0 0 100 0 0 0 20 0 0";
+    struct steal a, b;
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    ck_assert(!steal_parse(&a, first, &set));
+    CPU_SET(0, &set);
+    CPU_SET(1, &set);
+    ck_assert(steal_parse(&a, first, &set));
+    ck_assert_uint_eq(a.stolen, 30);
+    ck_assert_uint_eq(a.all, 530);
+    ck_assert(steal_parse(&b, later, &set));
+    ck_assert_double_eq_tol(steal_share(&a, &b), 48.0 / 200, 1e-9);
+    ck_assert_double_eq(steal_share(&a, &a), 0);
+    b.stolen = a.stolen + 2; /* a tick at either end */
+    ck_assert_double_eq(steal_share(&a, &b), 0);
+    CPU_SET(12, &set);
+    ck_assert(steal_parse(&a, first, &set));
+    ck_assert_uint_eq(a.stolen, 33);
+    ck_assert(!steal_parse(&a, "", &set));
+    ck_assert(!steal_parse(&a, "cpu", &set));
+    ck_assert(!steal_parse(&a, "cpu99999999999 1", &set));
+}
+END_TEST
+
+/* ---- limits -------------------------------------------------------------------------- */
+
+START_TEST(test_limits)
+{
+    static const char *const wrong[] = {
+        "",         "steal",     "steal:",          "nothing:1",  "steal:1x",
+        "steal:-1", "steal:5%,", "answers:0",       "steal:%",    "interrupted:1",
+        ":1",       "steal:nan", "agents_lost:off", "search:off", "steal:1e99",
+    };
+    struct check_limits l;
+    check_limits_init(&l);
+    ck_assert_ptr_null(check_limits_parse(&l, "steal:5%,lateness:3,arrivals:off"));
+    ck_assert_double_eq(l.limit[CHECK_STEAL], 0.05);
+    ck_assert_double_eq(l.limit[CHECK_LATENESS], 3);
+    ck_assert(!check_at_most(&l, CHECK_ARRIVALS, true, 1).applies);
+    struct check c = check_at_most(&l, CHECK_STEAL, true, 0.06);
+    ck_assert(c.applies && !c.is_good);
+    ck_assert_double_eq(c.limit, 0.05);
+    ck_assert(check_at_least(&l, CHECK_RATE, true, 0.99).is_good);
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        ck_assert_msg(check_limits_parse(&l, wrong[i]) != NULL, "%s", wrong[i]);
+    }
+    for (unsigned i = 0; i < CHECKS; i++) {
+        ck_assert_ptr_nonnull(check_name((enum result_check)i));
+    }
+}
+END_TEST
+
+int
+main(void)
+{
+    Suite *s = suite_create("verdict");
+    TCase *tc = tcase_create("verdict");
+    tcase_set_timeout(tc, 120); /* sanitizers on a busy machine */
+    tcase_add_checked_fixture(tc, set_up, tear_down);
+    tcase_add_loop_test(tc, test_correct_clients_pass, 0, STREAMS);
+    tcase_add_test(tc, test_clumps_are_seen);
+    tcase_add_test(tc, test_dispersion_and_chance);
+    tcase_add_loop_test(tc, test_little, 0, FAULTS);
+    tcase_add_test(tc, test_steal);
+    tcase_add_test(tc, test_limits);
+    suite_add_tcase(s, tc);
+    return run_suite(s);
+}
