@@ -13,8 +13,9 @@ use MCTest;
 use MCTestd;
 
 # What waits for a CPU beside the server's time is not in its log: the server's before it reads a
-# request, mcload's before it reads a reply. It is no more than this.
-my $SLACK_NS = 600e6;
+# request, mcload's before it reads a reply. In one of a few runs it is no more than this; what
+# mcload made up itself would be in all of them.
+my $SLACK_NS = 50e6;
 # Latencies lie in buckets of 0.1 %.
 my $BUCKET = 1.002;
 # A run may last so much longer than it should: start, the last replies, a busy machine.
@@ -28,8 +29,8 @@ sub quantile {
     return $sorted[max(1, min($rank, scalar @sorted)) - 1];
 }
 
-# Runs mcload against such a server, and again while the run is one of those in which ...: (run,
-# what the server did).
+# Runs mcload against such a server, and again while is_in_vain(run, what the server did): both of
+# the last run.
 sub measure_unless {
     my ($is_in_vain, $server, @args) = @_;
     local $MCLoad::attempts = 1; # each with a server of its own
@@ -40,25 +41,49 @@ sub measure_unless {
         $run = mcload_json('-s', "127.0.0.1:$testd->{port}", '-r', '100', @args);
         $run->{took} = time - $start;
         $did = stop_testd($testd);
-        last if !$is_in_vain->($run);
+        last if !$is_in_vain->($run, $did);
     }
     return ($run, $did);
 }
 
 sub measure { return measure_unless(\&had_no_time, @_); }
 
+# What mcload says, and what is true by the server's log, from the start that is named.
+sub seen_and_true {
+    my ($run, $from, $truth, $p) = @_;
+    return ($run->{json}{"latency.$from.pct.$p"} // -1, quantile(substr($p, 1) / 100, @$truth));
+}
+
+my @percentiles = qw(p50 p75 p90);
+
 # Requests that were never sent, because the run ended while the machine was busy with something
-# else, have no latency to compare.
-sub measure_all_sent { return measure_unless(sub { $_[0]{json}{'totals.unsent'} }, @_); }
+# else, have no latency to compare; those that waited for the machine have another one.
+# truth_of(what the server did) has the true latencies, by where they are counted from.
+sub measure_calmly {
+    my ($truth_of, @how) = @_;
+    return measure_unless(sub {
+        my ($run, $did) = @_;
+        return 1 if $run->{json}{'totals.unsent'};
+        my %truth = $truth_of->($did);
+        for my $from (keys %truth) {
+            for my $p (@percentiles) {
+                my ($seen, $true) = seen_and_true($run, $from, $truth{$from}, $p);
+                return 1 if $seen > $true * $BUCKET + $SLACK_NS;
+            }
+        }
+        return 0;
+    }, @how);
+}
 
 # No percentile may be below what the server knows to be true, nor far above.
 sub agrees {
-    my ($run, $from, $truth, $name) = @_;
-    for my $p (qw(p50 p75 p90)) {
-        my $true = quantile(substr($p, 1) / 100, @$truth);
-        my $seen = $run->{json}{"latency.$from.pct.$p"} // 'nothing';
-        ok($seen * $BUCKET >= $true && $seen <= $true * $BUCKET + $SLACK_NS,
-            "$name: $p from $from is $seen, by the server's log at least " . int $true);
+    my ($run, $name, %truth) = @_;
+    for my $from (sort keys %truth) {
+        for my $p (@percentiles) {
+            my ($seen, $true) = seen_and_true($run, $from, $truth{$from}, $p);
+            ok($seen * $BUCKET >= $true && $seen <= $true * $BUCKET + $SLACK_NS,
+                "$name: $p from $from is $seen, by the server's log at least " . int $true);
+        }
     }
 }
 
@@ -70,17 +95,20 @@ sub agrees {
 # time says when that was.
 {
     my $rate = 400;
-    my ($run, $did) = measure_all_sent(['--delay=300', '--stall=300:900', '--value=100'],
+    my $truth_of = sub {
+        my ($did) = @_;
+        my @rows = @{$did->{rows}};
+        my @intended = map { $_ * 1e9 / $rate } 0 .. $#rows;
+        my $begin = min(map { $rows[$_]{received} - $intended[$_] } 0 .. $#rows);
+        return (intended => [map { $rows[$_]{sent} - $intended[$_] - $begin } 0 .. $#rows],
+            issue => [map { $_->{sent} - $_->{received} } @rows]);
+    };
+    my ($run, $did) = measure_calmly($truth_of, ['--delay=300', '--stall=300:900', '--value=100'],
         '--noload', '-q', $rate, '-i', 'fixed', '-t', '1.5');
-    my @rows = @{$did->{rows}};
     my $json = $run->{json};
-    is(scalar @rows, $json->{'totals.sent'}, 'a stall: each request sent is in the log');
+    is(scalar @{$did->{rows}}, $json->{'totals.sent'}, 'a stall: each request sent is in the log');
     is($json->{'totals.sent'}, $json->{'totals.offered'}, 'a stall: no request is left out');
-    my @intended = map { $_ * 1e9 / $rate } 0 .. $#rows;
-    my $begin = min(map { $rows[$_]{received} - $intended[$_] } 0 .. $#rows);
-    agrees($run, 'intended', [map { $rows[$_]{sent} - $intended[$_] - $begin } 0 .. $#rows],
-        'a stall');
-    agrees($run, 'issue', [map { $_->{sent} - $_->{received} } @rows], 'a stall');
+    agrees($run, 'a stall', $truth_of->($did));
     cmp_ok($json->{'latency.intended.pct.p90'}, '>', 2 * $json->{'latency.issue.pct.p90'},
         'a stall: whoever measures from issue leaves most of it out');
 }
@@ -93,12 +121,14 @@ for my $case (
     ['a queue, binary', ['--exp=1000', '--seed=6', '--value=50'], '--protocol=binary'],
 ) {
     my ($name, $server, @args) = @$case;
-    my ($run, $did) = measure_all_sent($server, '--noload', '-q', '400', '-c', '8', '-d', '8', '-t',
-        '0.7', @args);
-    my @times = map { $_->{sent} - $_->{received} } @{$did->{rows}};
-    is(scalar @times, $run->{json}{'totals.achieved'}, "$name: all are answered");
-    agrees($run, 'issue', \@times, $name);
-    agrees($run, 'intended', \@times, $name);
+    my $truth_of = sub {
+        my @times = map { $_->{sent} - $_->{received} } @{$_[0]{rows}};
+        return (issue => \@times, intended => \@times);
+    };
+    my ($run, $did) = measure_calmly($truth_of, $server, '--noload', '-q', '400', '-c', '8', '-d',
+        '8', '-t', '0.7', @args);
+    is(scalar @{$did->{rows}}, $run->{json}{'totals.achieved'}, "$name: all are answered");
+    agrees($run, $name, $truth_of->($did));
 }
 
 # ---- faults -------------------------------------------------------------------------------
