@@ -60,24 +60,33 @@ buf_fill(struct buf *b, size_t n)
     b->write += (uint32_t)n;
 }
 
-void
-buf_park(struct buf *b, struct pool *pool)
+bool
+buf_detach(struct buf *b, struct pool *pool)
 {
     size_t len = buf_len(b);
     if (len == 0) {
         buf_fini(b, pool);
-        return;
+        return true;
     }
-    if (!is_pooled(b) || len > BUF_PARKED_MAX) {
-        return;
+    if (!is_pooled(b)) {
+        return true;
     }
-    char *copy = malloc(len);
+    char *copy = len < BUF_CAPACITY ? malloc(len) : NULL;
     if (copy == NULL) {
-        return; /* keeping the block is only a waste */
+        return false;
     }
     char *block = b->mem;
     move_into(b, copy, (uint32_t)len);
     pool_put(pool, block);
+    return true;
+}
+
+void
+buf_park(struct buf *b, struct pool *pool)
+{
+    if (buf_len(b) <= BUF_PARKED_MAX) {
+        (void)!buf_detach(b, pool); /* keeping the block is only a waste */
+    }
 }
 
 void

@@ -53,5 +53,8 @@ must_check bool buf_open(struct buf *b, struct pool *pool, char **space, size_t 
 void buf_fill(struct buf *b, size_t n);
 /* Gives back what an idle connection does not need; the unread bytes stay. */
 void buf_park(struct buf *b, struct pool *pool);
+/* The unread bytes leave the pool for memory of their own, so that another thread's may take
+ * them over. False: no memory, or a whole block is unread. */
+must_check bool buf_detach(struct buf *b, struct pool *pool);
 /* Drops everything. */
 void buf_fini(struct buf *b, struct pool *pool);

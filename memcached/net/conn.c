@@ -242,17 +242,35 @@ conn_drain(struct conn *c)
 
 /* ---- to another worker ---------------------------------------------------------------- */
 
-/* An edge that no read has used up would be lost with the event, and a debug lock belongs to
- * its thread. */
-bool
-conn_is_movable(const struct conn *c)
+/* Nothing of it but input is in the worker. A debug lock belongs to its thread. */
+static bool
+has_only_input(const struct conn *c)
 {
     return c->closing == CLOSE_NONE && c->leaving == CLOSE_NONE &&
            !task_is_queued(&c->task) && c->out.bytes == 0 && c->out.block == NULL &&
-           c->in.mem == NULL && c->share.replies == 0 && !c->edge.is_blocked &&
-           !c->edge.is_readable && !c->edge.must_probe && c->session.holds == NULL &&
-           (c->tls == NULL || tls_is_agreed(c->tls->session)) &&
+           c->share.replies == 0 && !c->edge.is_blocked && c->session.holds == NULL &&
+           (c->tls == NULL || tls_is_agreed(c->tls->session));
+}
+
+/* It has input, or an edge that no read has used up: no event will tell of them again. */
+static bool
+has_input(const struct conn *c)
+{
+    return c->in.mem != NULL || c->edge.is_readable || c->edge.must_probe;
+}
+
+bool
+conn_is_movable(const struct conn *c)
+{
+    return has_only_input(c) && !has_input(c) &&
            session_is_quiescent(&c->session, &c->in);
+}
+
+bool
+conn_pack(struct conn *c)
+{
+    return has_only_input(c) && !c->task.is_admitted && session_rewind(&c->session) &&
+           buf_detach(&c->in, &c->worker->pool);
 }
 
 void
@@ -260,6 +278,7 @@ conn_leave(struct conn *c)
 {
     must(event_del(&c->event) == 0);
     hold_forget(c);
+    latency_forget(&c->worker->latency, c);
     unlink_conn(c);
     c->wish.is_set = false;
     c->worker = NULL;
@@ -275,6 +294,8 @@ conn_join(struct conn *c, struct worker *w)
         conn_close(c, CLOSE_NO_MEMORY);
     } else if (w->is_draining) {
         conn_drain(c);
+    } else if (has_input(c)) {
+        worker_defer(w, &c->task, (enum req_class)c->habit.class);
     }
 }
 

@@ -110,6 +110,9 @@ void conn_drain(struct conn *c);
 
 /* Between two requests, and nothing of it is in the worker but its place in the list. */
 must_check bool conn_is_movable(const struct conn *c);
+/* Makes it ready to go although input has come: between two requests, with what is unread. False:
+ * not now, since a request or its reply is under way. */
+must_check bool conn_pack(struct conn *c);
 /* Leaves its worker. */
 void conn_leave(struct conn *c);
 /* Comes to its new worker. */

@@ -463,7 +463,7 @@ flush_finished(struct conn *c, const struct turn *turn, enum step end)
     if (c->out.bytes == 0 || c->edge.is_blocked || !is_finished) {
         return end;
     }
-    bool is_over = end == STEP_DEFER && !turn->is_inline;
+    bool is_over = end == STEP_DEFER && !turn->is_inline && !c->wish.is_set;
     if (is_over && pace_leaves(turn->lane, c->out.bytes) && !fits_piece(c, turn)) {
         return end;
     }
@@ -505,14 +505,29 @@ rest(struct conn *c)
     if (c->worker->is_draining && c->out.bytes == 0) {
         conn_close(c, CLOSE_SHUTDOWN);
     } else if (unlikely(c->wish.is_set)) {
-        migrate_fulfil(c);
+        (void)!migrate_fulfil(c);
     }
+}
+
+/* Its request waits for the next turn: that may be another worker's. */
+static void
+defer(struct conn *c)
+{
+    if (unlikely(c->wish.is_set) && migrate_fulfil(c)) {
+        return;
+    }
+    set_state(c,
+              c->session.is_pending && !c->task.is_admitted ? REGISTRY_NEW : state_of(c));
+    worker_defer(c->worker, &c->task, (enum req_class)c->habit.class);
 }
 
 void
 conn_turn(struct conn *c, struct turn *turn)
 {
     enum step end;
+    if (unlikely(c->wish.is_set)) {
+        turn->requests = 1; /* it leaves between two */
+    }
     unsigned allowed = turn->requests;
     do {
         end = step(c, turn);
@@ -529,9 +544,7 @@ conn_turn(struct conn *c, struct turn *turn)
         rest(c);
         break;
     case STEP_DEFER:
-        set_state(c, c->session.is_pending && !c->task.is_admitted ? REGISTRY_NEW
-                                                                   : state_of(c));
-        worker_defer(c->worker, &c->task, (enum req_class)c->habit.class);
+        defer(c);
         break;
     case STEP_QUEUED:
         set_state(c, REGISTRY_WAITING);

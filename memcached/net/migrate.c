@@ -237,18 +237,22 @@ migrate_obey(struct worker *w)
     free(all);
 }
 
-void
+bool
 migrate_fulfil(struct conn *c)
 {
     struct worker *w = c->worker;
     struct migrate_wish wish = c->wish;
     struct worker *to = &w->shared->workers[wish.to];
-    if (w->now >= wish.until) {
+    if (w->now >= wish.until || w->is_draining) {
         c->wish.is_set = false;
-    } else if (conn_is_movable(c) && give(w, to, c, (enum balance_reason)wish.reason)) {
-        ctr_add(&w->migrate.given, wish.part);
-        report(w, to, 1, (enum balance_reason)wish.reason);
+        return false;
     }
+    if (!conn_pack(c) || !give(w, to, c, (enum balance_reason)wish.reason)) {
+        return false;
+    }
+    ctr_add(&w->migrate.given, wish.part);
+    report(w, to, 1, (enum balance_reason)wish.reason);
+    return true;
 }
 
 /* ---- where packets arrive ------------------------------------------------------------- */

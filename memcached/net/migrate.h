@@ -52,7 +52,7 @@ struct migrate_rate {
 };
 
 /* A connection that is to go, but was not between two requests when it was looked at: it goes
- * when it is. */
+ * when it is; its turns are of one request until then. */
 struct migrate_wish {
     bool is_set;
     uint8_t reason; /* enum balance_reason */
@@ -76,9 +76,9 @@ void migrate_stop(struct net_shared *shared);
 void migrate_look(struct worker *w);
 void migrate_home(struct worker *w);
 void migrate_obey(struct worker *w);
-/* A connection with a wish is between two requests, at the end of its turn, or looks like it.
- * It may be another worker's afterwards. */
-void migrate_fulfil(struct conn *c);
+/* A connection with a wish is at the end of its turn. True: it was between two requests, and is
+ * another worker's now, with the input that has come. */
+bool migrate_fulfil(struct conn *c);
 /* A connection has arrived. */
 void migrate_take(struct worker *w, struct conn *c);
 /* c leaves the worker's list. */

@@ -39,6 +39,20 @@ session_is_quiescent(const struct session *s, const struct buf *in)
            buf_len(in) == 0;
 }
 
+bool
+session_rewind(struct session *s)
+{
+    bool is_begun = s->is_open || s->is_body || s->item != NULL || s->cursor > 0;
+    bool is_refused = s->skips_line || s->swallow > 0 || s->closes;
+    if (is_begun || is_refused || (s->is_pending && s->error != REPLY_NONE)) {
+        return false;
+    }
+    s->is_pending = false;
+    s->line_len = 0;
+    s->scanned = 0;
+    return true;
+}
+
 /* ---- peek ----------------------------------------------------------------------------- */
 
 /* Drops what is to be dropped. False when the buffer ran empty first. */

@@ -115,5 +115,9 @@ void session_abandon(struct session *s, const struct env *env, struct buf *in);
 size_t session_want(struct session *s, char **to);
 void session_got(struct session *s, size_t n);
 
+/* A request that is pending and has not run yet is input again, so that the buffer may be moved.
+ * True: nothing but input is under way now. False: the request has begun, or was refused. */
+must_check bool session_rewind(struct session *s);
+
 /* True between requests: nothing is pending, held or half read. */
 bool session_is_quiescent(const struct session *s, const struct buf *in);

@@ -100,6 +100,29 @@ START_TEST(test_parking_bound)
 }
 END_TEST
 
+START_TEST(test_detaching_leaves_the_pool)
+{
+    char bytes[BUF_CAPACITY];
+    memset(bytes, 'd', sizeof bytes);
+    receive(bytes, sizeof bytes);
+    ck_assert(!buf_detach(&buf, &pool)); /* a whole block */
+    ck_assert_uint_eq(ctr_get(&pool.used), 1);
+    buf_consume(&buf, 1);
+    ck_assert(buf_detach(&buf, &pool));
+    ck_assert_uint_eq(ctr_get(&pool.used), 0);
+    ck_assert_uint_eq(buf_len(&buf), sizeof bytes - 1);
+    ck_assert_mem_eq(buf_unread(&buf), bytes, sizeof bytes - 1);
+    ck_assert(buf_detach(&buf, &pool)); /* again: nothing to do */
+    receive("e", 1);
+    ck_assert_uint_eq(ctr_get(&pool.used), 1);
+    ck_assert_int_eq(buf_unread(&buf)[sizeof bytes - 1], 'e');
+    buf_consume(&buf, sizeof bytes);
+    ck_assert(buf_detach(&buf, &pool));
+    ck_assert_ptr_null(buf.mem);
+    ck_assert_uint_eq(ctr_get(&pool.used), 0);
+}
+END_TEST
+
 START_TEST(test_capacity)
 {
     char *space;
@@ -221,6 +244,7 @@ main(void)
     tcase_add_test(tc, test_half_request_is_parked_in_a_copy);
     tcase_add_test(tc, test_parked_copy_read_to_its_end);
     tcase_add_test(tc, test_parking_bound);
+    tcase_add_test(tc, test_detaching_leaves_the_pool);
     tcase_add_test(tc, test_capacity);
     tcase_add_loop_test(tc, test_random_use, 0, 5);
     tcase_add_test_raise_signal(tc, test_consuming_too_much, SIGABRT);

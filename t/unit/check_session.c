@@ -351,6 +351,7 @@ START_TEST(test_random_pieces)
         if (client.varies) {
             ck_assert_uint_gt(client.agains, 0);
             ck_assert_uint_gt(client.lates, 0);
+            ck_assert_uint_gt(client.rewinds, 0);
         }
         client_close(&client);
     }

@@ -36,7 +36,7 @@ struct client {
     unsigned runs_max; /* stop after so many; 0: never */
     unsigned reads;    /* of input into the buffer */
     unsigned shutdowns;
-    unsigned runs, lates, agains;
+    unsigned runs, lates, agains, rewinds;
 };
 
 /* ---- patterns ------------------------------------------------------------------------- */
@@ -287,12 +287,29 @@ client_read(struct client *c, enum session_next next, const char *p, size_t left
     return n;
 }
 
+/* As when a connection goes to another worker, now and then: a request that has not begun is
+ * input again, and the input is in other memory. */
+static inline enum session_next
+client_peek(struct client *c)
+{
+    enum session_next next = session_peek(&c->session, &c->env, &c->in);
+    if (next == SESSION_CLOSE || !c->varies || rng_below(&c->rng, 4) > 0 ||
+        !session_rewind(&c->session)) {
+        return next;
+    }
+    expect(!c->session.is_pending);
+    c->rewinds += buf_detach(&c->in, &c->pool);
+    enum session_next again = session_peek(&c->session, &c->env, &c->in);
+    expect(again == next);
+    return again;
+}
+
 /* Hands over n bytes and runs all that can run; then the client is idle. */
 static inline void
 client_write(struct client *c, const char *p, size_t n)
 {
     while (!c->has_quit && !c->is_closed && !has_run_enough(c)) {
-        enum session_next next = session_peek(&c->session, &c->env, &c->in);
+        enum session_next next = client_peek(c);
         if (next == SESSION_READY) {
             client_run(c);
         } else if (next == SESSION_CLOSE) {
