@@ -38,9 +38,14 @@ for my $engine (split ' ', $list->{out}) {
     my $works = mcload(@with, '-s', 'unix:/nowhere', '--noload', '-t', '0.1');
     next if $works->{err} =~ /cannot set up connections/;
     for my $load (['-c', 2], ['-c', 2, '-q', 40, '--spin=0']) {
-        my $asleep = cpu_seconds_of(@with, @$load, '--busy-poll=0');
-        my $awake = cpu_seconds_of(@with, @$load, '--busy-poll');
-        my $shortly = cpu_seconds_of(@with, @$load, '--busy-poll=100');
+        my ($asleep, $awake, $shortly);
+        # On a busy machine it may get too little of a CPU to be seen polling: then again.
+        for (1 .. 6) {
+            $asleep = cpu_seconds_of(@with, @$load, '--busy-poll=0');
+            $awake = cpu_seconds_of(@with, @$load, '--busy-poll');
+            $shortly = cpu_seconds_of(@with, @$load, '--busy-poll=100');
+            last if $awake > 2 * $asleep && $awake > 2 * $shortly;
+        }
         cmp_ok($awake, '>', 2 * $asleep, "$engine @$load: --busy-poll polls");
         cmp_ok($awake, '>', 2 * $shortly, "$engine @$load: and not for longer than it is to");
     }
