@@ -16,7 +16,6 @@
 
 #define LEAD_MIN (200 * NSEC_PER_MSEC) /* between the order to start and the start */
 #define LEAD_WAYS 5                    /* and this times the longest way to an agent */
-#define GRACE (10 * NSEC_PER_SEC)      /* for results, after the end of a run */
 
 struct leader {
     struct run_conf conf;
@@ -471,7 +470,8 @@ attempt(struct leader *l, const struct run_shot *shot, bool *spoilt,
     own_shot.begin = k->begin;
     own_shot.tick_length = k->length;
     own_shot.rates = own_rates;
-    nsec_t until = k->begin + k->warmup + k->time + GRACE;
+    nsec_t until = k->begin + k->warmup + k->time +
+                   (nsec_t)(l->o->agent_wait_s * (double)NSEC_PER_SEC);
     PTHREAD_OK(pthread_mutex_unlock(&k->mutex));
     if (status == EXIT_VALID && l->run != NULL) {
         status = run_once(l->run, &own_shot, &own);

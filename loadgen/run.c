@@ -17,6 +17,7 @@
 #include "loadgen/inquiry.h"
 #include "loadgen/measure/steal.h"
 #include "loadgen/observe.h"
+#include "loadgen/places.h"
 #include "loadgen/progress.h"
 #include "loadgen/work/workload.h"
 #include "qos/pin.h"
@@ -48,6 +49,7 @@ struct run {
     struct lthread *threads;
     unsigned threads_len, started;
     uint64_t records; /* to be stored, on all servers */
+    unsigned src_ports; /* local port of the next connection; 0: any */
     struct pin_plan plan;
     bool has_plan;
     atomic_bool stop;
@@ -143,23 +145,36 @@ make_classes(struct run *r)
 
 /* ---- places and limits -------------------------------------------------------------- */
 
-/* "list:" and the CPUs that this process may use. */
+/* "list:" and the CPUs that threads take in turn; "" when they are not pinned. */
+static const char *
+cpu_list(const struct options *o, char *text, size_t len)
+{
+    cpu_set_t allowed;
+    text[0] = '\0';
+    if (o->cpus != NULL) {
+        return (size_t)snprintf(text, len, "list:%s", o->cpus) < len ? NULL
+                                                                     : "too many CPUs";
+    }
+    if (!o->has_affinity && !o->has_numa) {
+        return NULL;
+    }
+    return sched_getaffinity(0, sizeof allowed, &allowed) == 0
+               ? places_list(PLACES_NODES, o->has_numa ? o->numa : PLACES_ANY, &allowed,
+                             text, len)
+               : "cannot tell which CPUs may be used";
+}
+
+/* The main thread goes where the others will be: what it makes for them is in the same
+ * memory. */
 static bool
-allowed_list(char *text, size_t len)
+follow(const struct pin_plan *plan)
 {
     cpu_set_t set;
-    if (sched_getaffinity(0, sizeof set, &set) != 0) {
-        return false;
+    CPU_ZERO(&set);
+    for (unsigned i = 0; i < plan->count; i++) {
+        CPU_SET((size_t)plan->places[i].cpu, &set);
     }
-    size_t n = (size_t)snprintf(text, len, "list:");
-    const char *comma = "";
-    for (int cpu = 0; cpu < CPU_SETSIZE && n < len; cpu++) {
-        if (CPU_ISSET(cpu, &set)) {
-            n += (size_t)snprintf(text + n, len - n, "%s%d", comma, cpu);
-            comma = ",";
-        }
-    }
-    return n < len;
+    return sched_setaffinity(0, sizeof set, &set) == 0;
 }
 
 static enum exit_status
@@ -167,22 +182,23 @@ make_plan(struct run *r)
 {
     char text[CPU_LIST_MAX], err[LTHREAD_ERR_MAX];
     struct pin_spec spec;
-    if (!r->o->has_affinity && r->o->cpus == NULL) {
+    const char *wrong = cpu_list(r->o, text, sizeof text);
+    if (wrong == NULL && text[0] == '\0') {
         return EXIT_VALID;
     }
-    if (r->o->cpus != NULL) {
-        snprintf(text, sizeof text, "list:%s", r->o->cpus);
-    } else if (!allowed_list(text, sizeof text)) {
-        return fail(r, "cannot tell which CPUs may be used");
-    }
-    const char *wrong = pin_spec_parse(&spec, text);
+    wrong = wrong != NULL ? wrong : pin_spec_parse(&spec, text);
     if (wrong != NULL) {
-        fprintf(r->conf.err, "mcload: %s (--cpus)\n", wrong);
+        fprintf(r->conf.err, "mcload: %s (%s)\n", wrong,
+                r->o->has_numa ? "--numa" : "--cpus");
         return EXIT_USAGE;
     }
     r->has_plan = pin_plan(&spec, r->threads_len, &r->plan, err, sizeof err);
     pin_spec_fini(&spec);
-    return r->has_plan ? EXIT_VALID : fail(r, err);
+    if (!r->has_plan) {
+        return fail(r, err);
+    }
+    bool is_one = r->o->has_numa && r->o->numa >= 0;
+    return !is_one || follow(&r->plan) ? EXIT_VALID : fail(r, "cannot pin the main thread");
 }
 
 /* Connections need a file descriptor each; the soft limit is often 1024. */
@@ -271,6 +287,15 @@ drive_conf(struct run *r, const struct run_class *c, unsigned thread)
     };
 }
 
+/* The first of so many local ports, one a connection; 0: any. */
+static unsigned
+take_ports(struct run *r, unsigned count)
+{
+    unsigned first = r->src_ports;
+    r->src_ports += first > 0 ? count : 0;
+    return first;
+}
+
 static struct lthread_conf
 thread_conf(struct run *r, const struct run_class *c, unsigned thread)
 {
@@ -293,6 +318,8 @@ thread_conf(struct run *r, const struct run_class *c, unsigned thread)
                 .engine = r->o->engine,
                 .with_nodelay = !l->no_nodelay,
                 .timeout = (nsec_t)(r->o->timeout_s * (double)NSEC_PER_SEC),
+                .src_port = take_ports(r, lane.count * (unsigned)l->connections),
+                .stop = &r->stop,
             },
         .drive = drive_conf(r, c, thread),
         .loads = c->loads,
@@ -342,12 +369,37 @@ first_failure(const struct run *r)
     return fail(r, "a thread could not start");
 }
 
+/* Waits for SIGINT or SIGTERM. True when one came; the next one ends the process, whatever it
+ * does. */
+static bool
+take_signal(const struct run *r, int timeout_ms)
+{
+    struct timespec ts = {timeout_ms / 1000, timeout_ms % 1000 * 1000000L};
+    if (sigtimedwait(&r->signals, NULL, &ts) <= 0) {
+        return false;
+    }
+    PTHREAD_OK(pthread_sigmask(SIG_UNBLOCK, &r->signals, NULL));
+    return true;
+}
+
+static enum exit_status
+interrupted(const struct run *r)
+{
+    fprintf(r->conf.err, "mcload: interrupted before the run: %ju of %ju records stored\n",
+            (uintmax_t)run_loaded(r), (uintmax_t)r->records);
+    return EXIT_UNREACHABLE;
+}
+
 /* Waits until all threads are connected and loaded, or one has failed. */
 static enum exit_status
 await_ready(struct run *r)
 {
-    bool has_failed;
+    bool has_failed, was_interrupted = false;
     while (!gate_await(&r->gate, r->started, LOAD_LOOK, &has_failed)) {
+        if (!was_interrupted && r->is_masked && take_signal(r, 0)) {
+            was_interrupted = true;
+            atomic_store_explicit(&r->stop, true, memory_order_relaxed);
+        }
         if (r->conf.has_progress && r->records > 0 && r->count == 0) {
             progress_load(r->threads, r->started, r->records, r->conf.err);
         }
@@ -355,26 +407,23 @@ await_ready(struct run *r)
     if (r->conf.has_progress) {
         progress_end(r->conf.err);
     }
+    if (was_interrupted) {
+        return interrupted(r);
+    }
     return has_failed || r->started < r->threads_len ? first_failure(r) : EXIT_VALID;
 }
 
 /* ---- opening and closing ------------------------------------------------------------ */
 
-/* Threads inherit the mask: signals come to this thread only, which lets them end the
- * program while connecting and loading, and turns them into an early end of a run. */
+/* Threads inherit the mask: signals come to this thread only, which turns them into an early
+ * end of what goes on. */
 static enum exit_status
 start(struct run *r)
 {
     PTHREAD_OK(pthread_sigmask(SIG_BLOCK, &r->signals, &r->mask_before));
     r->is_masked = true;
     enum exit_status status = start_threads(r);
-    if (status != EXIT_VALID) {
-        return status;
-    }
-    PTHREAD_OK(pthread_sigmask(SIG_SETMASK, &r->mask_before, NULL));
-    status = await_ready(r);
-    PTHREAD_OK(pthread_sigmask(SIG_BLOCK, &r->signals, NULL));
-    return status;
+    return status != EXIT_VALID ? status : await_ready(r);
 }
 
 static enum exit_status
@@ -403,6 +452,7 @@ run_open(struct run **run, const struct run_conf *conf)
     must(r != NULL);
     r->conf = *conf;
     r->o = conf->options;
+    r->src_ports = (unsigned)r->o->src_port;
     gate_init(&r->gate);
     sigemptyset(&r->signals);
     sigaddset(&r->signals, SIGINT);
@@ -510,7 +560,8 @@ settle_traffic(struct run *r, const struct run_shot *shot, unsigned class)
     struct run_class *c = &r->classes[class];
     double warmup_s = warmup_of(r, shot);
     struct schedule_run times = {rate_of(r, shot, class), warmup_s,
-                                 fmin(r->o->warmup_drain_s, warmup_s), time_of(r, shot)};
+                                 fmin(r->o->warmup_drain_s, warmup_s), time_of(r, shot),
+                                 warmup_s > 0 ? r->o->warmup_qps : 0};
     bool is_peak = shot->rates != NULL && times.rate == 0;
     traffic_release(&c->traffic);
     const char *wrong = traffic_settle(&c->traffic, &c->conf->traffic, &times, is_peak);
@@ -590,12 +641,14 @@ go(struct run *r, const struct run_shot *shot)
     return true;
 }
 
-/* Waits for SIGINT or SIGTERM. True when one came. */
+/* False: the caller wants no more. */
 static bool
-take_signal(const struct run *r, int timeout_ms)
+tell(struct run *r, nsec_t now)
 {
-    struct timespec ts = {timeout_ms / 1000, timeout_ms % 1000 * 1000000L};
-    return sigtimedwait(&r->signals, NULL, &ts) > 0;
+    if (r->conf.has_progress) {
+        progress_run(&r->progress, r->threads, r->started, &r->window, now, r->conf.err);
+    }
+    return r->conf.tick == NULL || r->conf.tick(r->conf.tick_arg, r, now);
 }
 
 enum watch_end {

@@ -113,6 +113,10 @@ load_loop(struct load *l)
                 failed = send_more(l, c);
             }
         }
+        if (failed == NULL && l->set->conf.stop != NULL &&
+            atomic_load_explicit(l->set->conf.stop, memory_order_relaxed)) {
+            failed = "interrupted";
+        }
         if (failed == NULL && clock_now() > l->last_answer + l->set->conf.timeout) {
             snprintf(l->err, l->err_len, "loading: no answer in time, %ju records left",
                      (uintmax_t)l->left);

@@ -28,6 +28,20 @@ call_realtime(void *conf, const char *text)
 }
 
 static const char *
+call_numa(void *conf, const char *text)
+{
+    struct options *o = conf;
+    int32_t node = -1;
+    bool is_auto = strcmp(text, "auto") == 0;
+    o->has_numa = true;
+    if (!is_auto && (!num_i32(text, strlen(text), &node) || node < 0)) {
+        return "it is the number of a memory node, or auto";
+    }
+    o->numa = is_auto ? -1 : node;
+    return NULL;
+}
+
+static const char *
 call_busy_poll(void *conf, const char *text)
 {
     struct options *o = conf;
@@ -58,6 +72,8 @@ static const struct opt rows[] = {
      .help = "pin threads to the CPUs allowed, in turn"},
     {.name = "cpus", .kind = OPT_TEXT, OF_RUN(cpus), .arg = "LIST",
      .help = "pin threads to these CPUs, e.g. 0,2,4-7"},
+    {.name = "numa", .kind = OPT_CALL, .call = call_numa, .arg = "auto|NODE",
+     .help = "pin threads to the CPUs of a memory node, or of all nodes in turn"},
     {.name = "realtime", .kind = OPT_CALL, .call = call_realtime, .arg = "fifo:N",
      .help = "run sending threads at real-time priority N"},
     {.name = "busy-poll", .kind = OPT_CALL, .call = call_busy_poll, .arg = "USECS?",
@@ -76,6 +92,9 @@ init(struct options *o)
 static const char *
 settle(struct options *o)
 {
+    if (o->has_numa && (o->has_affinity || o->cpus != NULL)) {
+        return "--numa and --affinity or --cpus contradict each other";
+    }
     return o->has_affinity && o->cpus != NULL
                ? "--affinity and --cpus contradict each other"
                : NULL;

@@ -12,6 +12,7 @@
 #include "loadgen/work/duration.h"
 
 #define TIMEOUT_DEFAULT_S 10
+#define WARMUP_QPS_MAX 100000000
 #define TIME_MIN_S 0.001
 #define TIME_MAX_S 1e6
 #define INTERVAL_DEFAULT_S 1
@@ -76,6 +77,26 @@ call_warmup(void *conf, const char *text)
                                           "a warm-up is a time, 0 or more, or auto");
 }
 
+/* IX's: a time, and perhaps a rate of its own. */
+static const char *
+call_qps_warmup(void *conf, const char *text)
+{
+    static const char shape[] = "a warm-up is TIME or TIME:RATE";
+    struct options *o = conf;
+    size_t len = strcspn(text, ":");
+    uint64_t rate = 0;
+    o->has_auto_warmup = false;
+    if (!duration_parse(text, len, &o->warmup_s) || o->warmup_s > TIME_MAX_S) {
+        return shape;
+    }
+    if (text[len] == ':' && (!num_scaled(text + len + 1, strlen(text + len + 1), 1000, &rate) ||
+                             rate == 0 || rate > WARMUP_QPS_MAX)) {
+        return shape;
+    }
+    o->warmup_qps = (double)rate;
+    return NULL;
+}
+
 static const char *
 call_interval(void *conf, const char *text)
 {
@@ -117,6 +138,8 @@ static const struct opt rows[] = {
     {.letter = 'w', .name = "warmup", .kind = OPT_CALL, .call = call_warmup,
      .arg = "SECONDS|auto", .help = "load before it that is not measured (0); auto: "
                                     "until latency and hits are steady"},
+    {.name = "qps-warmup", .kind = OPT_CALL, .call = call_qps_warmup,
+     .arg = "SECONDS[:QPS]", .help = "the same, at a rate of its own"},
     {.name = "warmup-drain", .kind = OPT_CALL, .call = call_drain, .arg = "SECONDS",
      .help = "end of the warm-up in which nothing is sent, so that queues drain (0)"},
     {.name = "timeout", .kind = OPT_CALL, .call = call_timeout, .arg = "SECONDS",
@@ -172,6 +195,12 @@ settle(struct options *o)
 {
     if (o->warmup_drain_s > o->warmup_s) {
         return "--warmup-drain is a part of --warmup, which is shorter";
+    }
+    if (o->warmup_qps > 0 && (o->classes_len > 1 || o->agents_len > 0)) {
+        return "a rate of the warm-up's own is for one class and one process";
+    }
+    if (o->warmup_qps > 0 && o->warmup_s == 0) {
+        return "--qps-warmup: a rate needs a time above 0";
     }
     if (o->has_auto_warmup && (o->searches || o->scans)) {
         return "--warmup=auto is for one load";

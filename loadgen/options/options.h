@@ -82,10 +82,12 @@ struct options {
     enum transport transport; /* of those that do not say */
     enum shard_law shard;     /* how they share the keys */
     struct ltls_conf tls;
+    int64_t src_port; /* of the first connection, the next ones follow; 0: any */
 
     /* ---- options/measure.c */
     double time_s, warmup_s, warmup_drain_s, timeout_s, wait_s;
     bool has_auto_warmup; /* then warmup_s is 0 */
+    double warmup_qps;    /* of all its requests; 0: as the schedule begins */
     double interval_s;    /* between rows of the report */
     bool shows_intervals;
     double server_stats_s; /* between questions for stats; 0: none */
@@ -102,6 +104,8 @@ struct options {
     int64_t
         busy_poll_us; /* of threads without anything to do; BUSY_POLL_ALWAYS: they never
                            * sleep */
+    bool has_numa;
+    int numa; /* memory node, below 0: all in turn */
 
     /* ---- options/search.c */
     bool searches, scans, stops;
@@ -118,6 +122,7 @@ struct options {
     const char *agents[MESSAGE_AGENTS_MAX];
     unsigned agents_len;
     int64_t agent_port, weight;
+    double agent_wait_s;  /* for an agent's results */
     const char *key_file; /* NULL: no key */
     struct allow agent_allow;
     int64_t agent_max_qps, agent_max_conns; /* 0: no limit */

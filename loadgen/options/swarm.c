@@ -8,6 +8,7 @@
 #include "loadgen/swarm/message.h"
 
 #define WEIGHT_DEFAULT 1
+#define AGENT_WAIT_S 10
 #define QPS_MAX 1e8
 #define TIME_MAX_S 1e6
 /* What an agent that obeys anybody may be asked for at most. */
@@ -92,7 +93,10 @@ static const struct opt rows[] = {
     {.name = "on-agent-loss", .kind = OPT_CALL, .call = call_loss,
      .arg = "abort|continue|accept|repeat",
      .help = "what becomes of a run that loses an agent (continue)"},
-    REFUSED_VALUE(0, "poll-freq"), REFUSED_VALUE(0, "poll-max"),
+    {.name = "poll-max", .kind = OPT_DOUBLE, OF_RUN(agent_wait_s), .min = 0.001,
+     .max = TIME_MAX_S, .arg = "SECONDS",
+     .help = "how long agents are waited for after a run (10)"},
+    {.name = "poll-freq", .kind = OPT_IGNORE, .arg = "SECONDS"},
 };
 /* clang-format on */
 
@@ -101,6 +105,7 @@ init(struct options *o)
 {
     o->agent_port = MESSAGE_PORT;
     o->weight = WEIGHT_DEFAULT;
+    o->agent_wait_s = AGENT_WAIT_S;
 }
 
 static double

@@ -119,6 +119,9 @@ static const struct opt rows[] = {
      .help = "servers, one a line"},
     {.name = "transport", .kind = OPT_CALL, .call = call_transport,
      .arg = "NAME", .help = "tcp, unix, udp or tls, of servers that do not say (tcp)"},
+    {.name = "src-port", .kind = OPT_INT, OF_RUN(src_port), .min = 1, .max = UINT16_MAX,
+     .error = "a port is between 1 and 65535", .arg = "PORT",
+     .help = "local port of the first connection, the next ones follow (any)"},
     {.name = "hash", .kind = OPT_CALL, .call = call_hash, .arg = "NAME",
      .help = "servers share the keys: modulo ketama ketama-weighted jump; none: each has all"},
     {.name = "tls-ca", .kind = OPT_TEXT, OF_RUN(tls.ca), .arg = "FILE",
@@ -144,6 +147,13 @@ settle(struct options *o)
     if (o->servers_len == 0) {
         return o->transport == TRANSPORT_UNIX ? "--transport=unix needs --server=PATH"
                                               : keep_server(o, "127.0.0.1");
+    }
+    int64_t conns = 0;
+    for (unsigned i = 0; i < o->classes_len; i++) {
+        conns += o->classes[i].threads * o->classes[i].connections * o->servers_len;
+    }
+    if (o->src_port > 0 && o->src_port + conns - 1 > UINT16_MAX) {
+        return "--src-port: there are not so many ports behind it";
     }
     return o->tls.key != NULL && o->tls.cert == NULL ? "--tls-key needs --tls-cert"
                                                      : NULL;

@@ -22,6 +22,35 @@ open_failed(struct link *l, const char **why)
     return io;
 }
 
+/* A port is free for the next connection when this one is closed: no TIME_WAIT. */
+static bool
+bind_port(int fd, int family, uint16_t port)
+{
+    static const struct linger at_once = {1, 0};
+    int on = 1;
+    struct sockaddr_in v4 = {.sin_family = AF_INET, .sin_port = htons(port)};
+    struct sockaddr_in6 v6 = {.sin6_family = AF_INET6, .sin6_port = htons(port)};
+    const void *addr = family == AF_INET6 ? (const void *)&v6 : &v4;
+    socklen_t len = family == AF_INET6 ? sizeof v6 : sizeof v4;
+    return setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) == 0 &&
+           setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once) == 0 &&
+           bind(fd, addr, len) == 0;
+}
+
+static bool
+prepare(int fd, int family, int type, const struct link_conf *conf)
+{
+    int on = 1;
+    if (family == AF_UNIX) {
+        return true;
+    }
+    if (conf->with_nodelay && type == SOCK_STREAM &&
+        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) != 0) {
+        return false;
+    }
+    return conf->src_port == 0 || bind_port(fd, family, conf->src_port);
+}
+
 enum link_io
 link_open(struct link *l, const struct link_conf *conf, const char **why)
 {
@@ -33,9 +62,7 @@ link_open(struct link *l, const struct link_conf *conf, const char **why)
     if (l->fd == -1) {
         return open_failed(l, why);
     }
-    int on = 1;
-    if (conf->with_nodelay && family != AF_UNIX && type == SOCK_STREAM &&
-        setsockopt(l->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) != 0) {
+    if (!prepare(l->fd, family, type, conf)) {
         return open_failed(l, why);
     }
     l->wants_write = true;

@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/must.h"
 #include "loadgen/wire/target.h"
@@ -33,6 +34,7 @@ struct link_conf {
     const struct target *target;
     struct ltls *tls; /* of targets that speak TLS */
     bool with_nodelay;
+    uint16_t src_port; /* local; 0: any */
 };
 
 /* Begins to connect. OK: link_go_on says when it is done. LOST with errno's text in *why. */

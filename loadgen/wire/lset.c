@@ -10,6 +10,7 @@
 #include <string.h>
 #include <time.h>
 
+#define STOP_LOOK_MS 100
 #define CONNECT_PAUSE_NS 1000000 /* while the listener's queue is full */
 
 static bool
@@ -21,7 +22,13 @@ watch(struct lset *s, struct lconn *c, bool for_send)
 static struct link_conf
 link_conf_of(const struct lset *s, const struct lconn *c)
 {
-    return (struct link_conf){c->target, s->conf.tls, s->conf.with_nodelay};
+    unsigned index = (unsigned)(c - s->conns);
+    return (struct link_conf){
+        .target = c->target,
+        .tls = s->conf.tls,
+        .with_nodelay = s->conf.with_nodelay,
+        .src_port = s->conf.src_port > 0 ? (uint16_t)(s->conf.src_port + index) : 0,
+    };
 }
 
 /* Connected: the first request, when there is one, is sent at once, nothing may overtake it. */
@@ -41,7 +48,15 @@ static int
 ms_until(nsec_t when)
 {
     nsec_t now = clock_now();
-    return now < when ? (int)((when - now) / NSEC_PER_MSEC) + 1 : 0;
+    nsec_t ms = now < when ? (when - now) / NSEC_PER_MSEC + 1 : 0;
+    return ms < STOP_LOOK_MS ? (int)ms : STOP_LOOK_MS;
+}
+
+static bool
+is_stopped(const struct lset *s)
+{
+    return s->conf.stop != NULL &&
+           atomic_load_explicit(s->conf.stop, memory_order_relaxed);
 }
 
 static bool
@@ -51,7 +66,7 @@ connect_and_wait(struct lset *s, struct lconn *c, const char **why)
     nsec_t give_up = clock_now() + s->conf.timeout;
     enum link_io io;
     while ((io = link_open(&c->link, &conf, why)) == LINK_AGAIN &&
-           clock_now() < give_up) {
+           clock_now() < give_up && !is_stopped(s)) {
         nanosleep(&(struct timespec){0, CONNECT_PAUSE_NS}, NULL);
     }
     while (io == LINK_OK && (io = link_go_on(&c->link, &conf, why)) == LINK_AGAIN) {
@@ -59,6 +74,10 @@ connect_and_wait(struct lset *s, struct lconn *c, const char **why)
         int rc = poll(&p, 1, ms_until(give_up));
         if (rc < 0 && errno != EINTR) {
             *why = strerror(errno);
+            return false;
+        }
+        if (is_stopped(s)) {
+            *why = "interrupted";
             return false;
         }
         if (rc == 0 && clock_now() >= give_up) {

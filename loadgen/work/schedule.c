@@ -59,7 +59,7 @@ static void
 put_points(struct schedule *s, const struct schedule *from,
            const struct schedule_run *run)
 {
-    double rate = settle_point(from, 0, run).rate;
+    double rate = run->lead_rate > 0 ? run->lead_rate : settle_point(from, 0, run).rate;
     double still_s = run->lead_s - run->quiet_s;
     if (run->lead_s > 0) {
         const struct schedule_point lead[LEAD_POINTS] = {

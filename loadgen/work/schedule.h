@@ -62,6 +62,7 @@ struct schedule_run {
     double lead_s;  /* warm-up before the window */
     double quiet_s; /* its end, in which nothing is sent; at most lead_s */
     double time_s;  /* length of the window */
+    double lead_rate; /* of the warm-up; 0: that which the window begins with */
 };
 
 /* The schedule of one run, which all that follows needs: *s becomes a copy of `from`, to be
