@@ -57,6 +57,7 @@ struct run {
     struct observe observe;
     struct inquiry inquiry;
     uint64_t count; /* runs so far */
+    nsec_t opened_at, ready_at, drained_at;
     struct drive_window window;
     cpu_set_t cpus; /* of all threads */
     struct steal steal_from;
@@ -422,8 +423,11 @@ start(struct run *r)
 {
     PTHREAD_OK(pthread_sigmask(SIG_BLOCK, &r->signals, &r->mask_before));
     r->is_masked = true;
+    r->opened_at = clock_now();
     enum exit_status status = start_threads(r);
-    return status != EXIT_VALID ? status : await_ready(r);
+    status = status != EXIT_VALID ? status : await_ready(r);
+    r->ready_at = clock_now();
+    return status;
 }
 
 static enum exit_status
@@ -794,6 +798,26 @@ collect_class(struct run *r, const struct run_shot *shot, unsigned index,
     return is_good;
 }
 
+static struct result_span
+span_of(const struct run *r, nsec_t start, nsec_t stop)
+{
+    return (struct result_span){
+        (double)(start - r->opened_at) / (double)NSEC_PER_SEC,
+        (double)((stop > start ? stop : start) - r->opened_at) / (double)NSEC_PER_SEC,
+    };
+}
+
+static void
+tell_phases(const struct run *r, nsec_t end, struct result *result)
+{
+    struct result_span *p = result->phases;
+    p[PHASE_LOAD] = span_of(r, r->opened_at, r->count == 1 ? r->ready_at : r->opened_at);
+    p[PHASE_WARMUP] =
+        span_of(r, r->window.begin, end < r->window.start ? end : r->window.start);
+    p[PHASE_MEASURE] = span_of(r, r->window.start, end);
+    p[PHASE_DRAIN] = span_of(r, end, r->drained_at);
+}
+
 static enum exit_status
 collect(struct run *r, const struct run_shot *shot, enum watch_end how,
         struct result *result)
@@ -847,6 +871,11 @@ run_once(struct run *r, const struct run_shot *shot, struct result *result)
     if (r->conf.has_progress) {
         progress_end(r->conf.err);
     }
+    r->drained_at = clock_now();
     observe_end(&r->observe, end);
-    return has_failed ? first_failure(r) : collect(r, shot, how, result);
+    status = has_failed ? first_failure(r) : collect(r, shot, how, result);
+    if (status == EXIT_VALID) {
+        tell_phases(r, end, result);
+    }
+    return status;
 }

@@ -42,7 +42,7 @@ like($run->{out}, qr{^p999 95% interval = n/a \(needs [\d.]+ s\)$}m,
 unlike(($run->{out} =~ /^(.*?)^#type/ms)[0], qr/./, 'nothing before the table');
 is(scalar(() = $run->{out} =~ /read/g), 1, 'the letters "read" stand in the table only');
 my $text = read_file("$dir/a.json");
-is(scalar(() = $text =~ /"start": /g), 3, 'the intervals are in the JSON');
+is(scalar(() = $text =~ /"length": /g), 3, 'the intervals are in the JSON');
 my $one = json_of("$dir/a.json");
 ok($one->{"latency.intended.ci.p95.$_"} =~ /^[\d.]+$/, "p95: $_") for qw(effective enough_s);
 # On a busy machine even the requests of this run may be too much alike to say so.

@@ -4,6 +4,8 @@
 use strict;
 use warnings;
 use FindBin;
+use IO::Socket::INET;
+use POSIX ();
 use lib "$FindBin::Bin/lib";
 use Test::More;
 use MCLoad;
@@ -89,5 +91,135 @@ for my $scope (qw(total agent thread connection)) {
     like($run->{out}, qr/^Offered = /m, "--arrival-scope=$scope");
 }
 refuses('agent', '--arrival-scope=host');
+
+# ---- connections -------------------------------------------------------------------------
+
+# What a listener that never answers sees of the local ports.
+sub ports_seen {
+    my ($count, @args) = @_;
+    my $listener = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 16)
+        or die "listen: $!";
+    my $pid = start_mcload('-s', '127.0.0.1:' . $listener->sockport, '--noload', '-t', '0.3', @args);
+    my @clients = map { scalar $listener->accept } 1 .. $count;
+    my @ports = sort { $a <=> $b } map { $_->peerport } @clients;
+    return ($pid, \@clients, @ports);
+}
+
+# Standard output and errors are left to files.
+my ($out, $err) = map { scratch_dir() . "/$_" } qw(out err);
+
+sub start_mcload {
+    my (@args) = @_;
+    my $pid = fork;
+    die "fork: $!" if !defined $pid;
+    if (!$pid) {
+        open STDOUT, '>', $out or die $!;
+        open STDERR, '>', $err or die $!;
+        exec $ENV{MCLOAD} || './loadgen/mcload', @args or die $!;
+    }
+    return $pid;
+}
+
+sub status_of {
+    my ($pid) = @_;
+    waitpid $pid, 0;
+    return $?;
+}
+
+sub contents { local (@ARGV, $/) = @_; return scalar(<>) // '' }
+
+{
+    # Some ports in a row that nobody has just now.
+    my $first = 20011;
+    $first += 100 while grep { !IO::Socket::INET->new(LocalAddr => '127.0.0.1', LocalPort => $_,
+        Listen => 1, ReuseAddr => 1) } $first .. $first + 3;
+    for my $time (1, 2) {
+        my ($pid, $clients, @ports) =
+            ports_seen(4, '-c', '2', '-T', '2', "--src-port=$first");
+        is("@ports", join(' ', $first .. $first + 3), "--src-port, time $time");
+        status_of($pid);
+    }
+    refuses('not so many', '-c', '10', '--src_port=65530');
+    refuses('between 1 and 65535', '--src-port=0');
+}
+
+# ---- places ------------------------------------------------------------------------------
+
+for my $args (['--busy-poll'], ['--busy_poll', '-q', '500'], ['--numa=auto', '-T', '2']) {
+    $run = mcload_json('-s', $at, '-r', '50', '-t', '0.3', @$args);
+    cmp_ok($run->{json}{'totals.gets'}, '>', 0, "@$args: runs") or diag($run->{err});
+}
+SKIP: {
+    skip 'no memory nodes here', 1 if !-e '/sys/devices/system/node/node0/cpulist';
+    $run = mcload_json('-s', $at, '-r', '50', '-t', '0.3', '--numa=0');
+    ok($run->{json}{'totals.gets'} || $run->{err} =~ /memory node/, '--numa=0')
+        or diag($run->{err});
+}
+refuses('memory node', '--numa=1023');
+refuses('memory node', '--numa=x');
+refuses('contradict', '--numa=0', '--affinity');
+refuses('microseconds', '--busy-poll=x');
+
+# ---- names of others ---------------------------------------------------------------------
+
+# A warm-up of 0.5 s at 2000/s is 1000 requests, one at the rate of the run 50.
+for my $case (['--qps_warmup=0.5:2k', 500, 2000], ['--qps-warmup=0.5', 0, 300]) {
+    my ($option, $least, $most) = @$case;
+    my $before = mem_stats($server->control)->{cmd_get};
+    $json = mcload_json('-s', $at, '-r', '50', '--noload', '-t', '0.5', '-q', '100', '-c', '4',
+        $option)->{json};
+    my $warm = mem_stats($server->control)->{cmd_get} - $before - $json->{'totals.sent'};
+    ok($warm >= $least && $warm <= $most, "$option: $warm requests before the window");
+    cmp_ok($json->{'totals.offered'}, '<', 150, '... and the rate of the run within it');
+}
+refuses('TIME:RATE', '--qps-warmup=1:');
+$run = mcload('-s', $at, '-r', '50', '-t', '0.3', '--poll_max=3', '--poll_freq=1');
+like($run->{out}, qr/\A#type/, "mcperf's patience with agents");
+like($run->{err}, qr/no effect/, '... of which one word has no effect');
+
+# ---- the JSON ----------------------------------------------------------------------------
+
+{
+    my $file = scratch_dir() . '/keys.json';
+    mcload('-s', $at, '-r', '50', '-t', '0.3', '-w', '0.1', '--json', $file);
+    my $text = contents($file);
+    for my $key (qw(schema tool version argv seed target phases classes totals latency lag
+        adherence intervals servers agents server_stats checks valid)) {
+        like($text, qr/^ "$key": /m, "the JSON has $key");
+    }
+    like($text, qr/^ "phases": \[\{\s+"name": "load",.*"warmup",.*"measure"/ms, 'its phases');
+}
+
+# ---- signals -----------------------------------------------------------------------------
+
+{
+    # While it connects to a server that says nothing to its greeting, or stores its records.
+    my $mute = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 8) or die "listen: $!";
+    my $address = '127.0.0.1:' . $mute->sockport;
+    my $pid = start_mcload('-s', $address, '-t', '1');
+    my $client = $mute->accept;
+    kill 'INT', $pid;
+    is(status_of($pid) >> 8, 2, 'interrupted while loading: status 2');
+    is(contents($err), "mcload: interrupted before the run: 0 of 10000 records stored\n",
+        '... and a line');
+    is(contents($out), '', '... and no table');
+
+    # Its first request has no answer: what came first is waited for, the second is not.
+    $pid = start_mcload('-s', $address, '-t', '30', '--noload', '-r', '10');
+    $client = $mute->accept;
+    ok(read_line($client), 'a request');
+    kill 'TERM', $pid;
+    is(status_of($pid) >> 8, 3, 'interrupted in the run: status 3');
+    like(contents($out), qr/^INVALID: .*interrupted/m, '... and a report');
+
+    $pid = start_mcload('-s', $address, '-t', '30', '--noload', '-r', '10');
+    $client = $mute->accept;
+    ok(read_line($client), 'a request');
+    kill 'INT', $pid;
+    ok(wait_until(sub { kill 'INT', $pid; waitpid($pid, POSIX::WNOHANG()) == $pid }),
+        'more signals end it');
+    ok(($? & 127) == POSIX::SIGINT() || $? >> 8 == 3, '... at once, or with its report')
+        or diag($?);
+}
 
 done_testing();

@@ -41,6 +41,20 @@ struct result_warmup {
     double cut_s; /* it has settled: after so long */
 };
 
+/* What a run was made of, in its order. */
+enum result_phase {
+    PHASE_LOAD, /* connecting and storing records, before the first run */
+    PHASE_WARMUP,
+    PHASE_MEASURE,
+    PHASE_DRAIN, /* waiting for the last replies */
+    PHASES,
+};
+
+/* Seconds since mcload began to connect; equal: there was none. */
+struct result_span {
+    double start_s, stop_s;
+};
+
 #define RESULT_NAME_MAX 256
 #define RESULT_WHY_MAX 512
 
@@ -91,6 +105,7 @@ struct result {
     double steal;       /* share */
     double peak_qps;    /* closed loop, of a run before; 0: not measured */
     struct result_warmup warmup;       /* of the whole run */
+    struct result_span phases[PHASES]; /* likewise; of this process */
     const struct search *search;       /* whose answer this run was made at; NULL: none */
     const struct check_limits *limits; /* NULL: those that none was asked for */
     struct check checks[CHECKS];

@@ -70,10 +70,9 @@ report_agents_text(const struct result *r, FILE *out)
 void
 report_agents_json(const struct result *r, struct json *j)
 {
-    if (r->agents_len == 0) {
-        return;
+    if (r->agents_len > 0) {
+        write_loss(&r->loss, j);
     }
-    write_loss(&r->loss, j);
     json_open(j, "agents", '[');
     for (unsigned i = 0; i < r->agents_len; i++) {
         const struct result_agent *a = &r->agents[i];

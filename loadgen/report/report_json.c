@@ -406,13 +406,33 @@ write_part(struct json *j, const struct result *r, const struct lclass *c,
 }
 
 static void
+write_phases(struct json *j, const struct result *r)
+{
+    static const char *const names[] = {
+        [PHASE_LOAD] = "load",
+        [PHASE_WARMUP] = "warmup",
+        [PHASE_MEASURE] = "measure",
+        [PHASE_DRAIN] = "drain",
+    };
+    json_open(j, "phases", '[');
+    for (unsigned i = 0; i < PHASES; i++) {
+        const struct result_span *p = &r->phases[i];
+        if (p->stop_s > p->start_s) {
+            json_open(j, NULL, '{');
+            json_text(j, "name", names[i]);
+            json_number(j, "start", p->start_s);
+            json_number(j, "stop", p->stop_s);
+            json_close(j, '}');
+        }
+    }
+    json_close(j, ']');
+}
+
+static void
 write_classes(struct json *j, const struct result *r, const struct options *o)
 {
-    if (!options_has_classes(o)) {
-        return;
-    }
     json_open(j, "classes", '{');
-    for (unsigned i = 0; i < r->classes_len; i++) {
+    for (unsigned i = 0; options_has_classes(o) && i < r->classes_len; i++) {
         json_open(j, r->classes[i].name, '{');
         json_text(j, "protocol", o->classes[i].codec->name);
         write_part(j, &r->classes[i], &o->classes[i], o);
@@ -471,6 +491,7 @@ report_json(const struct result *r, const struct options *o, int argc, char **ar
     snprintf(seed, sizeof seed, "%ju", (uintmax_t)o->seed);
     json_text(&j, "seed", seed);
     write_target(&j, r, o);
+    write_phases(&j, r);
     write_part(&j, r, &o->classes[0], o);
     write_classes(&j, r, o);
     report_stats_json(r->server_stats, (const char *const *)o->servers, &j);

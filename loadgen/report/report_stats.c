@@ -40,6 +40,7 @@ void
 report_stats_json(const struct server_stats *s, const char *const *names, struct json *j)
 {
     if (s == NULL) {
+        json_nothing(j, "server_stats");
         return;
     }
     struct server_change c = server_stats_change(s);
