@@ -48,7 +48,7 @@ struct run {
     struct run_class *classes;
     struct lthread *threads;
     unsigned threads_len, started;
-    uint64_t records; /* to be stored, on all servers */
+    uint64_t records;   /* to be stored, on all servers */
     unsigned src_ports; /* local port of the next connection; 0: any */
     struct pin_plan plan;
     bool has_plan;
@@ -199,7 +199,8 @@ make_plan(struct run *r)
         return fail(r, err);
     }
     bool is_one = r->o->has_numa && r->o->numa >= 0;
-    return !is_one || follow(&r->plan) ? EXIT_VALID : fail(r, "cannot pin the main thread");
+    return !is_one || follow(&r->plan) ? EXIT_VALID
+                                       : fail(r, "cannot pin the main thread");
 }
 
 /* Connections need a file descriptor each; the soft limit is often 1024. */
@@ -386,7 +387,8 @@ take_signal(const struct run *r, int timeout_ms)
 static enum exit_status
 interrupted(const struct run *r)
 {
-    fprintf(r->conf.err, "mcload: interrupted before the run: %ju of %ju records stored\n",
+    fprintf(r->conf.err,
+            "mcload: interrupted before the run: %ju of %ju records stored\n",
             (uintmax_t)run_loaded(r), (uintmax_t)r->records);
     return EXIT_UNREACHABLE;
 }

@@ -280,11 +280,6 @@ for my $args (['--nonsense'], ['-t', '0'], ['-t', 'x'], ['-T', '0'], ['-u', '1.5
     is($run->{out}, '', '... nothing on stdout');
     is(scalar(() = $run->{err} =~ /\n/g), 1, '... one line on stderr') or diag($run->{err});
 }
-for my $args (['--poll_freq=2'], ['--poll_max=2']) {
-    $run = mcload('-s', $at, @$args);
-    is($run->{status}, 1, "@$args: refused");
-    like($run->{err}, qr/^mcload: not supported yet .*\n\z/, '... with one line');
-}
 $run = mcload('--help');
 is($run->{status}, 0, 'help');
 like($run->{out}, qr/--popularity=LAW/, '... lists options');

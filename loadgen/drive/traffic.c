@@ -35,7 +35,8 @@ traffic_settle(struct traffic *out, const struct traffic *from,
     } else if (from->mode == TRAFFIC_CLOSED) {
         out->mode = TRAFFIC_OPEN;
     }
-    if (has_rate && !schedule_varies(schedule) && (run->quiet_s > 0 || run->lead_rate > 0)) {
+    if (has_rate && !schedule_varies(schedule) &&
+        (run->quiet_s > 0 || run->lead_rate > 0)) {
         schedule = &always;
     }
     if (has_rate && schedule_varies(schedule)) {

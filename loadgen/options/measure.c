@@ -89,8 +89,9 @@ call_qps_warmup(void *conf, const char *text)
     if (!duration_parse(text, len, &o->warmup_s) || o->warmup_s > TIME_MAX_S) {
         return shape;
     }
-    if (text[len] == ':' && (!num_scaled(text + len + 1, strlen(text + len + 1), 1000, &rate) ||
-                             rate == 0 || rate > WARMUP_QPS_MAX)) {
+    if (text[len] == ':' &&
+        (!num_scaled(text + len + 1, strlen(text + len + 1), 1000, &rate) || rate == 0 ||
+         rate > WARMUP_QPS_MAX)) {
         return shape;
     }
     o->warmup_qps = (double)rate;

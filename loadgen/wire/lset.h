@@ -34,8 +34,8 @@ struct lset_conf {
     const struct engine *engine;
     bool with_nodelay;
     nsec_t timeout;
-    unsigned src_port;       /* local, of the first connection; the others follow; 0: any */
-    const atomic_bool *stop; /* gives up connecting and waiting for it; NULL: nothing does */
+    unsigned src_port; /* local, of the first connection; the others follow; 0: any */
+    const atomic_bool *stop; /* ends connecting and waiting for it; NULL: nothing does */
 };
 
 struct waiter; /* the engine's */

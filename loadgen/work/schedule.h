@@ -58,10 +58,10 @@ bool schedule_has_shares(const struct schedule *s);
 double schedule_peak(const struct schedule *s, double rate);
 
 struct schedule_run {
-    double rate;    /* given elsewhere: what 100 % is */
-    double lead_s;  /* warm-up before the window */
-    double quiet_s; /* its end, in which nothing is sent; at most lead_s */
-    double time_s;  /* length of the window */
+    double rate;      /* given elsewhere: what 100 % is */
+    double lead_s;    /* warm-up before the window */
+    double quiet_s;   /* its end, in which nothing is sent; at most lead_s */
+    double time_s;    /* length of the window */
     double lead_rate; /* of the warm-up; 0: that which the window begins with */
 };
 
