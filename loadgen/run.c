@@ -647,16 +647,6 @@ go(struct run *r, const struct run_shot *shot)
     return true;
 }
 
-/* False: the caller wants no more. */
-static bool
-tell(struct run *r, nsec_t now)
-{
-    if (r->conf.has_progress) {
-        progress_run(&r->progress, r->threads, r->started, &r->window, now, r->conf.err);
-    }
-    return r->conf.tick == NULL || r->conf.tick(r->conf.tick_arg, r, now);
-}
-
 enum watch_end {
     WATCH_DONE,
     WATCH_ENOUGH, /* the caller wants no more */
