@@ -175,6 +175,8 @@ agent_config_take(struct work *w, const struct session_conf *conf, const struct 
     }
     w->agent = (unsigned)agent;
     w->agents = (unsigned)agents;
+    w->max_requests = (double)conf->own->agent_max_qps;
+    w->max_bytes = (double)conf->own->agent_max_bytes;
     const char *wrong = parse_words(w, conf->host, f);
     if (wrong == NULL && frame_number(f, FIELD_WANTS_SECRET, 1, 1, &wants_secret) &&
         !has_secret(&w->options)) {

@@ -32,7 +32,7 @@ struct session {
     const struct session_conf *conf;
     struct chan chan;
     struct lease lease;
-    nsec_t taken_at;
+    nsec_t taken_at, opened_at;
     int signal_fd;
     struct work work;
     /* What of the run has been sent, one a class. */
@@ -179,6 +179,7 @@ configure(struct session *s, const struct frame *f)
         bool is_good = tally_init(&s->sent[i]);
         must(is_good);
     }
+    s->opened_at = clock_now();
     return work_open(w) ? NULL : "has not enough memory";
 }
 
@@ -312,6 +313,18 @@ on_input(struct session *s)
     s->is_over = s->is_over || !is_up || s->chan.error != NULL;
 }
 
+/* Storing the records is load as well. */
+static void
+limit_loading(struct session *s, nsec_t now)
+{
+    double most = s->conf->own->agent_max_time;
+    if (work_state(&s->work) == WORK_OPENING && most > 0 &&
+        (double)(now - s->opened_at) > most * (double)NSEC_PER_SEC) {
+        end_with(s, MESSAGE_REFUSED,
+                 "refuses: loading takes longer than the agent allows");
+    }
+}
+
 static void
 look_after(struct session *s)
 {
@@ -334,6 +347,7 @@ look_after(struct session *s)
         on_work(s);
     }
     now = clock_now();
+    limit_loading(s, now);
     bool is_late = work_state(&s->work) == WORK_NEW ? now >= s->taken_at + UNTIL_CONFIG
                                                     : lease_is_over(&s->lease, now);
     s->is_over = s->is_over || (rc > 0 && fds[2].revents != 0) || is_late;

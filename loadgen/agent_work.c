@@ -85,6 +85,8 @@ do_order(struct work *w, enum work_state order)
             .shard = w->has_shard ? &w->shard : NULL,
             .agent = w->agent,
             .agents = w->agents,
+            .max_requests = w->max_requests,
+            .max_bytes = w->max_bytes,
             .err = w->said,
             .tick = look,
             .tick_arg = w,

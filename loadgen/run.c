@@ -53,6 +53,7 @@ struct run {
     struct pin_plan plan;
     bool has_plan;
     atomic_bool stop;
+    struct cap cap;
     struct progress progress;
     struct observe observe;
     struct inquiry inquiry;
@@ -286,6 +287,7 @@ drive_conf(struct run *r, const struct run_class *c, unsigned thread)
         .part = r->conf.agent * c->threads + thread,
         .parts = agents * c->threads,
         .stop = &r->stop,
+        .cap = cap_is_on(&r->cap) ? &r->cap : NULL,
     };
 }
 
@@ -460,6 +462,7 @@ run_open(struct run **run, const struct run_conf *conf)
     r->o = conf->options;
     r->src_ports = (unsigned)r->o->src_port;
     gate_init(&r->gate);
+    cap_init(&r->cap, conf->max_requests, conf->max_bytes);
     sigemptyset(&r->signals);
     sigaddset(&r->signals, SIGINT);
     sigaddset(&r->signals, SIGTERM);

@@ -90,6 +90,7 @@ answer_receive(struct drive *d, struct lconn *c)
     if (drive_measures(d, now)) {
         ctr_add(&d->tally->rx_bytes, in.len);
     }
+    d->moved_bytes += in.len;
     c->backoff = 0; /* it serves again */
     c->read_at = now;
     return take_answers(d, c, in, now);

@@ -142,11 +142,23 @@ look_around(struct drive *d, nsec_t now)
     }
 }
 
+static nsec_t
+hold(struct drive *d)
+{
+    nsec_t now = cap_hold(d->conf.cap, d->moved_requests, d->moved_bytes, d->window.end,
+                          d->conf.stop);
+    d->moved_requests = d->moved_bytes = 0;
+    return now;
+}
+
 static void
 run_window(struct drive *d)
 {
     nsec_t now = clock_now();
     while (now < d->window.end) {
+        if (unlikely(d->conf.cap != NULL)) {
+            now = hold(d);
+        }
         if (!d->is_timed && now >= d->window.start) {
             start_timing(d, now);
         }

@@ -18,6 +18,7 @@
 
 #include "loadgen/drive/alarms.h"
 #include "loadgen/drive/ask.h"
+#include "loadgen/drive/cap.h"
 #include "loadgen/drive/pacing.h"
 #include "loadgen/drive/traffic.h"
 #include "loadgen/measure/cost.h"
@@ -45,6 +46,7 @@ struct drive_conf {
     /* Of all threads of the class, in all processes: each inserts keys of its own. */
     unsigned part, parts;
     const atomic_bool *stop; /* ends the window early */
+    struct cap *cap;         /* of the process; NULL: it has none */
 };
 
 struct drive_window {
@@ -102,6 +104,7 @@ struct drive {
     struct alarms retries; /* when to connect; who: connection */
     struct pacer connects;
 
+    uint64_t moved_requests, moved_bytes; /* since the last look at the cap */
     nsec_t next_tick;
     nsec_t heard_at; /* when events came last */
     nsec_t slept_at; /* when it slept last */

@@ -150,6 +150,8 @@ flow_flush(struct drive *d, struct lconn *c)
     if (drive_measures(d, now)) {
         ctr_add(&d->tally->tx_bytes, sent);
     }
+    d->moved_requests += c->issued;
+    d->moved_bytes += sent;
     if (!is_up) {
         life_lose(d, c, TALLY_DISCONNECT, now);
         return false;

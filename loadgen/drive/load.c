@@ -16,6 +16,8 @@ struct load {
     struct load_slice slice;
     uint64_t *next; /* key to send next, each server */
     struct tally *tally;
+    struct cap *cap; /* NULL: none */
+    uint64_t moved_requests, moved_bytes;
     uint64_t left; /* answers to come */
     nsec_t last_answer;
     char *err;
@@ -62,8 +64,11 @@ send_more(struct load *l, struct lconn *c)
         lconn_push(c, l->w,
                    &(struct lconn_request){.verb = CODEC_SET, .keys = next, .count = 1});
         ++*next;
+        l->moved_requests++;
     }
-    return lset_flush(l->set, c, clock_now(), &sent) ? NULL : lost(l, c);
+    bool is_up = lset_flush(l->set, c, clock_now(), &sent);
+    l->moved_bytes += sent;
+    return is_up ? NULL : lost(l, c);
 }
 
 static const char *
@@ -75,6 +80,7 @@ receive(struct load *l, struct lconn *c)
         return input == LSET_LOST ? lost(l, c) : NULL;
     }
     struct lconn_done done;
+    l->moved_bytes += in.len;
     for (size_t at = 0;; at += done.taken) {
         lconn_parse(c, l->w, in.p + at, in.len - at, &done);
         if (done.outcome == LCONN_MORE) {
@@ -94,6 +100,19 @@ receive(struct load *l, struct lconn *c)
     }
 }
 
+/* While it does nothing, nothing is late. */
+static void
+hold(struct load *l)
+{
+    if (l->cap != NULL) {
+        nsec_t before = clock_now();
+        l->last_answer +=
+            cap_hold(l->cap, l->moved_requests, l->moved_bytes, UINT64_MAX, NULL) -
+            before;
+        l->moved_requests = l->moved_bytes = 0;
+    }
+}
+
 static const char *
 load_loop(struct load *l)
 {
@@ -102,6 +121,7 @@ load_loop(struct load *l)
         failed = send_more(l, &l->set->conns[i]);
     }
     while (failed == NULL && l->left > 0) {
+        hold(l);
         unsigned n = lset_wait(l->set, LOAD_WAIT_MS);
         for (unsigned i = 0; failed == NULL && i < n; i++) {
             unsigned can;
@@ -127,14 +147,15 @@ load_loop(struct load *l)
 }
 
 const char *
-load_run(struct lset *s, struct load_slice slice, struct tally *tally, char *err,
-         size_t err_len)
+load_run(struct lset *s, struct load_slice slice, struct cap *cap, struct tally *tally,
+         char *err, size_t err_len)
 {
     struct load l = {
         .set = s,
         .w = s->conf.workload,
         .slice = slice,
         .tally = tally,
+        .cap = cap,
         .left =
             (slice.end - slice.first) * (s->conf.shard != NULL ? 1 : s->conf.targets_len),
         .last_answer = clock_now(),

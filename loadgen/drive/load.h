@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include "loadgen/drive/cap.h"
 #include "loadgen/wire/lset.h"
 #include "loadgen/measure/tally.h"
 
@@ -19,6 +20,6 @@ struct load_slice {
 /* The part of thread `index` of `threads`; together they are all records. */
 struct load_slice load_slice_of(uint64_t records, unsigned index, unsigned threads);
 
-/* NULL when every record is stored, else a sentence (err). Counts into tally->loaded. */
-must_check const char *load_run(struct lset *s, struct load_slice slice,
+/* NULL when every record is stored, else a sentence (err). `cap` NULL: none. Counts into tally->loaded. */
+must_check const char *load_run(struct lset *s, struct load_slice slice, struct cap *cap,
                                 struct tally *tally, char *err, size_t err_len);

@@ -131,7 +131,8 @@ load_slice(struct lthread *t, struct lset *set)
     if (!t->conf.loads) {
         return NULL;
     }
-    const char *failed = load_run(set, t->conf.slice, &t->tally, t->err, sizeof t->err);
+    const char *failed =
+        load_run(set, t->conf.slice, t->conf.drive.cap, &t->tally, t->err, sizeof t->err);
     ctr_add(&t->loaded, ctr_get(&t->tally.loaded));
     return failed;
 }

@@ -125,7 +125,7 @@ struct options {
     double agent_wait_s;  /* for an agent's results */
     const char *key_file; /* NULL: no key */
     struct allow agent_allow;
-    int64_t agent_max_qps, agent_max_conns; /* 0: no limit */
+    int64_t agent_max_qps, agent_max_conns, agent_max_bytes; /* 0: no limit */
     double agent_max_time;
     enum options_loss on_agent_loss;
 

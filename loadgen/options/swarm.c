@@ -11,10 +11,12 @@
 #define AGENT_WAIT_S 10
 #define QPS_MAX 1e8
 #define TIME_MAX_S 1e6
+#define BYTES_MAX 1e15
 /* What an agent that obeys anybody may be asked for at most. */
 #define INSECURE_QPS 10000
 #define INSECURE_CONNS 64
 #define INSECURE_SECONDS 60
+#define INSECURE_BYTES (16 << 20)
 
 static const char *
 call_agent_mode(void *conf, const char *text)
@@ -88,6 +90,9 @@ static const struct opt rows[] = {
      .max = QPS_MAX, .arg = "N[k|m]", .help = "agent: most requests a second (any)"},
     {.name = "agent-max-conns", .kind = OPT_INT, OF_RUN(agent_max_conns), .min = 1,
      .max = 1e9, .arg = "N", .help = "agent: most connections (any)"},
+    {.name = "agent-max-bandwidth", .kind = OPT_BYTES, OF_RUN(agent_max_bytes), .min = 1,
+     .max = BYTES_MAX, .arg = "BYTES",
+     .help = "agent: most bytes a second, sent and received (any)"},
     {.name = "agent-max-time", .kind = OPT_DOUBLE, OF_RUN(agent_max_time), .min = 0.001,
      .max = TIME_MAX_S, .arg = "SECONDS", .help = "agent: longest run (any)"},
     {.name = "on-agent-loss", .kind = OPT_CALL, .call = call_loss,
@@ -129,6 +134,7 @@ settle_agent(struct options *o)
     if (o->is_insecure_agent && o->key_file == NULL) {
         o->agent_max_qps = (int64_t)lower((double)o->agent_max_qps, INSECURE_QPS);
         o->agent_max_conns = (int64_t)lower((double)o->agent_max_conns, INSECURE_CONNS);
+        o->agent_max_bytes = (int64_t)lower((double)o->agent_max_bytes, INSECURE_BYTES);
         o->agent_max_time = lower(o->agent_max_time, INSECURE_SECONDS);
     }
     return NULL;
@@ -158,7 +164,8 @@ settle(struct options *o)
         }
     }
     if (o->is_insecure_agent || o->allows_udp || o->agent_allow.count > 0 ||
-        o->agent_max_qps > 0 || o->agent_max_conns > 0 || o->agent_max_time > 0) {
+        o->agent_max_qps > 0 || o->agent_max_conns > 0 || o->agent_max_bytes > 0 ||
+        o->agent_max_time > 0) {
         return "what an agent allows is said to the agent (--agent-mode)";
     }
     if (o->weight == 0 && o->agents_len == 0) {

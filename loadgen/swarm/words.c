@@ -26,6 +26,7 @@ static const struct words_option {
     {"agent", WORDS_LEADER},
     {"agent-allow", WORDS_AGENT},
     {"agent-allow-udp", WORDS_AGENT},
+    {"agent-max-bandwidth", WORDS_AGENT},
     {"agent-max-conns", WORDS_AGENT},
     {"agent-max-qps", WORDS_AGENT},
     {"agent-max-time", WORDS_AGENT},

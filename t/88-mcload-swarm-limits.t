@@ -1,0 +1,75 @@
+#!/usr/bin/env perl
+# What an agent allows on its own command line holds, whatever its leader asks for, while it
+# stores the records as well as while it is measured.
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::Bin/lib";
+use Test::More;
+use Time::HiRes qw(time);
+use MCLoad;
+use MCSwarm;
+use MCTest;
+
+my $server = start_server();
+my $other = start_server();
+my ($at, $elsewhere) = map { '127.0.0.1:' . $_->port } $server, $other;
+
+sub refused {
+    my ($name, $agent, $why, @args) = @_;
+    my $run = mcload('-a', $agent, '-l', 0, '-t', 0.3, @args);
+    is($run->{status}, 2, "$name: status 2") or diag($run->{out});
+    like($run->{err}, qr/^mcload: agent \Q$agent\E: $why\n\z/m, "$name: a line says why");
+    is($run->{out}, '', "$name: no table");
+    return;
+}
+
+# ---- requests a second --------------------------------------------------------------------
+
+# 400 of the records at once, the others by and by: 500 of them need more than a second.
+my $agent = start_agent('127.0.0.2', '--agent-max-qps=400');
+my $begin = time;
+my $run = mcload_json('-a', $agent, '-l', 0, '-s', $at, '-r', 900, '-q', 50, '-t', 0.3);
+ok($run->{status} == 0 || $run->{status} == 3, 'a run within the limit ends') or diag($run->{err});
+cmp_ok(time - $begin, '>', 1, 'requests: loading is held to the limit');
+is(mem_stats($server->control)->{curr_items}, 900, '... and stores all');
+
+$agent = start_agent('127.0.0.3', '--agent-max-qps=50', '--agent-max-time=1');
+refused('time', $agent, 'refuses: loading takes longer than the agent allows', '-s', $at, '-r',
+    10000, '-q', 10);
+ok(wait_until(sub { mem_stats($server->control)->{curr_connections} <= 2 }),
+    'time: the agent is gone from the server');
+
+# ---- bytes a second -----------------------------------------------------------------------
+
+my $rate = 200 * 1024;
+$agent = start_agent('127.0.0.4', '--agent-max-bandwidth=200k');
+$begin = time;
+$run = mcload_json('-a', $agent, '-l', 0, '-s', $at, '-r', 400, '-V', 1000, '-t', 1, '-c', 1);
+my $took = time - $begin;
+cmp_ok($took, '>', 2, 'bandwidth: loading and the run are held to the limit');
+my $bytes = ($run->{json}{'totals.rx_bytes'} // 0) + ($run->{json}{'totals.tx_bytes'} // 0);
+cmp_ok($bytes, '>', 0, 'bandwidth: there are answers') or diag($run->{err});
+cmp_ok($bytes, '<', 2 * $rate, '... no more than the limit and what is on its way');
+
+# ---- where to -----------------------------------------------------------------------------
+
+my $narrow = start_agent('127.0.0.5', "--agent-allow=127.0.0.1/32:" . $server->port);
+refused('sharded', $narrow, qr/refuses: \Q$elsewhere\E is outside what the agent allows/, '-s', $at,
+    '-s', $elsewhere, '--hash=ketama', '-r', 100);
+refused('udp', $narrow, qr/refuses: \Q$at\E is loaded over UDP, which the agent does not allow/, '-s',
+    $at, '--transport=udp', '--noload', '-r', 100);
+refused('many', start_agent('127.0.0.6', '--agent-allow=0.0.0.0/0', '--agent-allow-udp'),
+    qr/refuses: 224\.0\.0\.1 is a multicast address/, '-s', '224.0.0.1', '--transport=udp',
+    '--noload');
+
+my $port = free_port();
+my $udp = start_server(args => ['-U', $port]);
+$agent = start_agent('127.0.0.7', '--agent-allow-udp');
+$run = mcload_json('-a', $agent, '-l', 0, '-s', "udp://127.0.0.1:$port", '--noload', '-r', 100, '-q',
+    200, '-t', 0.4);
+cmp_ok($run->{json}{'totals.achieved'} // 0, '>', 0, 'udp: with the word for it, it works')
+    or diag($run->{err});
+
+$_->stop for $server, $other, $udp;
+done_testing();
