@@ -60,3 +60,37 @@ stop_server() {
     kill -TERM "$1" 2>/dev/null || true
     wait "$1"
 }
+
+# show_failed LOG: the tests that did not pass by this log of make check, each with what its own
+# log says of it: 15 lines at most. Nothing when there is none.
+show_failed() {
+    grep -aE '^(FAIL|ERROR|XPASS): ' "$1" | head -n 50 | while read -r what test number rest; do
+        echo "$what $test $number $rest"
+        own=$(sed -n "s/^make.*: Entering directory '\(.*\)'$/\1/p" "$1" | sort -u |
+            while read -r folder; do
+                [ ! -e "$folder/${test%.*}.log" ] || echo "$folder/${test%.*}.log"
+            done | head -n 1)
+        [ -n "$own" ] || continue
+        case $what in
+            ERROR:) tail -n 15 "$own" ;;
+            *) words_about "$number" "$own" | head -n 15 ;;
+        esac | sed 's/^/    /'
+    done
+}
+
+# words_about NUMBER TAP-FILE: the remarks on this result: those behind it, and those of the
+# results that it is made of, which stand before it.
+words_about() {
+    awk -v number="$1" '
+        /^(not )?ok / {
+            if (is_it) exit
+            is_it = $2 == number || $3 == number
+            if (is_it) printf "%s", inner
+            inner = ""
+            next
+        }
+        is_it { print; next }
+        /^ +(not )?ok / { is_wrong = $1 == "not" }
+        is_wrong { inner = inner $0 "\n" }
+    ' "$2"
+}
