@@ -320,6 +320,7 @@ thread_conf(struct run *r, const struct run_class *c, unsigned thread)
                 .tls = r->conf.tls,
                 .shard = r->conf.shard,
                 .engine = r->o->engine,
+                .stamps = r->o->stamps,
                 .with_nodelay = !l->no_nodelay,
                 .timeout = (nsec_t)(r->o->timeout_s * (double)NSEC_PER_SEC),
                 .src_port = take_ports(r, lane.count * (unsigned)l->connections),
@@ -435,6 +436,18 @@ start(struct run *r)
 }
 
 static enum exit_status
+prepare_card(const struct run *r)
+{
+    const char *why = r->o->stamps == STAMPS_CARD ? stamps_card(r->o->interface) : NULL;
+    if (why != NULL) {
+        fprintf(r->conf.err, "mcload: %s puts no time stamps on packets: %s\n",
+                r->o->interface, why);
+        return EXIT_UNREACHABLE;
+    }
+    return EXIT_VALID;
+}
+
+static enum exit_status
 open_inquiry(struct run *r)
 {
     nsec_t length = (nsec_t)(r->o->server_stats_s * (double)NSEC_PER_SEC);
@@ -471,6 +484,7 @@ run_open(struct run **run, const struct run_conf *conf)
         raise_fd_limit(r);
         status = make_plan(r);
     }
+    status = status != EXIT_VALID ? status : prepare_card(r);
     status = status != EXIT_VALID ? status : start(r);
     status = status != EXIT_VALID ? status : open_inquiry(r);
     if (status != EXIT_VALID) {

@@ -160,6 +160,22 @@ refuses('memory node', '--numa=x');
 refuses('contradict', '--numa=0', '--affinity');
 refuses('microseconds', '--busy-poll=x');
 
+# ---- time stamps -------------------------------------------------------------------------
+
+for my $args ([], ['-q', '2000', '-c', '2'], ['-c', '2', '-d', '8', '-u', '0.3']) {
+    $json = mcload_json('-s', $at, '-r', '50', '-t', '0.4', '--timestamps=kernel', @$args)->{json};
+    my ($count, $all) = map { $json->{"$_.count"} // 0 } qw(wire latency.issue);
+    cmp_ok($count, '>', $all / 2, "kernel's time stamps @$args: $count of $all requests");
+    cmp_ok($json->{'wire.min'}, '>', 0, '... take time');
+    cmp_ok($json->{'wire.mean'}, '<=', $json->{'latency.issue.mean'},
+        '... but no more than the client sees');
+}
+is(mcload_json('-s', $at, '-r', '50', '-t', '0.3')->{json}{'wire.count'}, undef, 'none by default');
+refuses('user, kernel or nic', '--timestamps=sun');
+$run = mcload('-s', $at, '-r', '50', '-t', '0.3', '--timestamps=nic:lo');
+is($run->{status}, 2, 'no card stamps the packets of lo');
+like($run->{err}, qr/\Amcload: lo puts no time stamps on packets: [^\n]+\n\z/, '... in a line');
+
 # ---- names of others ---------------------------------------------------------------------
 
 # A warm-up of 0.5 s at 2000/s is 1000 requests, one at the rate of the run 50.

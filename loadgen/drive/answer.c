@@ -23,6 +23,12 @@ count_good(struct drive *d, const struct lconn *c, const struct lconn_done *done
     }
     if (drive_measures(d, done->op.intended)) {
         tally_good(d->tally, verb, now - done->op.intended, now - done->op.issued);
+        if (unlikely(c->stamps != NULL)) {
+            nsec_t between;
+            if (stamps_between(c->stamps, done->op.begin, &between)) {
+                hist_record(d->tally->wire, between);
+            }
+        }
         evenness_log_record(d->evenness, drive_index(d, c), now - done->op.issued);
     }
 }

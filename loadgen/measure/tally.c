@@ -38,7 +38,7 @@ static const struct {
     {offsetof(struct tally, at_edges), 1},
 };
 
-#define HISTS (FROM_COUNT * TALLY_VERBS + 6)
+#define HISTS (FROM_COUNT * TALLY_VERBS + 7)
 
 static_assert(sizeof(struct tally) ==
                   offsetof(struct tally, latency) + HISTS * sizeof(struct hist *),
@@ -51,8 +51,9 @@ static_assert(offsetof(struct tally, latency) ==
 static struct hist **
 hist_at(struct tally *t, unsigned i)
 {
-    struct hist **others[] = {&t->waits,         &t->lag,         &t->late,
-                              &t->gaps_intended, &t->gaps_issued, &t->outstanding};
+    struct hist **others[] = {&t->waits,      &t->lag,           &t->wire,
+                              &t->late,       &t->gaps_intended, &t->gaps_issued,
+                              &t->outstanding};
     if (i < FROM_COUNT * TALLY_VERBS) {
         return &t->latency[i / TALLY_VERBS][i % TALLY_VERBS];
     }

@@ -84,6 +84,7 @@ struct tally {
     struct hist *latency[FROM_COUNT][TALLY_VERBS];
     struct hist *waits; /* of requests never answered: how long they were waited for */
     struct hist *lag;   /* issue minus intended start */
+    struct hist *wire;  /* by stamps of the kernel or the card: reply minus request */
     struct hist *late;  /* of this, what no connection was waited for: the client's own */
     struct hist *gaps_intended, *gaps_issued; /* of an open loop's requests; see gaps.h */
     struct hist *outstanding; /* on the connection, this request included */

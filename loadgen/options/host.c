@@ -58,6 +58,21 @@ call_busy_poll(void *conf, const char *text)
 }
 
 static const char *
+call_timestamps(void *conf, const char *text)
+{
+    static const char nic[] = "nic:";
+    struct options *o = conf;
+    bool is_nic = strncmp(text, nic, sizeof nic - 1) == 0 && text[sizeof nic - 1] != '\0';
+    o->stamps = is_nic                        ? STAMPS_CARD
+                : strcmp(text, "kernel") == 0 ? STAMPS_KERNEL
+                                              : STAMPS_USER;
+    o->interface = is_nic ? text + sizeof nic - 1 : NULL;
+    return o->stamps != STAMPS_USER || strcmp(text, "user") == 0
+               ? NULL
+               : "time stamps are of user, kernel or nic:INTERFACE";
+}
+
+static const char *
 call_engine(void *conf, const char *text)
 {
     struct options *o = conf;
@@ -78,6 +93,9 @@ static const struct opt rows[] = {
      .help = "run sending threads at real-time priority N"},
     {.name = "busy-poll", .kind = OPT_CALL, .call = call_busy_poll, .arg = "USECS?",
      .help = "threads poll, not sleep, for so long after a reply; without a number always"},
+    {.name = "timestamps", .kind = OPT_CALL, .call = call_timestamps,
+     .arg = "user|kernel|nic:IF",
+     .help = "who else stamps requests and replies: the kernel or the network card (user)"},
     {.name = "engine", .kind = OPT_CALL, .call = call_engine, .arg = "NAME",
      .help = "how connections are waited for: epoll, io_uring; help"},
 };

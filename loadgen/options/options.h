@@ -20,6 +20,7 @@
 #include "loadgen/wire/engine.h"
 #include "loadgen/wire/ltls.h"
 #include "loadgen/wire/shard.h"
+#include "loadgen/wire/stamps.h"
 #include "loadgen/wire/target.h"
 #include "loadgen/swarm/allow.h"
 #include "loadgen/swarm/message.h"
@@ -104,6 +105,8 @@ struct options {
     int64_t
         busy_poll_us; /* of threads without anything to do; BUSY_POLL_ALWAYS: they never
                            * sleep */
+    enum stamps_by stamps;
+    const char *interface; /* STAMPS_CARD */
     bool has_numa;
     int numa; /* memory node, below 0: all in turn */
 

@@ -143,6 +143,9 @@ write_latencies(struct json *j, const struct result *r)
     }
     json_close(j, '}');
     write_hist(j, "lag", t->lag, t->waits, 0, NULL, FROM_ISSUE);
+    if (hist_count(t->wire) > 0) {
+        write_hist(j, "wire", t->wire, t->waits, 0, NULL, FROM_ISSUE);
+    }
     write_hist(j, "waits", t->waits, t->waits, 0, NULL, FROM_INTENDED);
 }
 

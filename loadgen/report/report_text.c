@@ -227,6 +227,22 @@ print_pace(const struct result *r, FILE *out)
     print_arrivals(r, out);
 }
 
+/* What is left of it when the client's own share is taken out. */
+static void
+print_wire(const struct result *r, FILE *out)
+{
+    const struct hist *wire = r->total.wire, *issue = r->all[FROM_ISSUE];
+    if (hist_count(wire) > 0) {
+        fprintf(out,
+                "Between the time stamps of request and reply = p50 %.1f us, p99 %.1f us "
+                "of %ju requests; from issue p50 %.1f us, p99 %.1f us\n",
+                (double)hist_quantile(wire, .5) / NS_PER_US,
+                (double)hist_quantile(wire, .99) / NS_PER_US, (uintmax_t)hist_count(wire),
+                (double)hist_quantile(issue, .5) / NS_PER_US,
+                (double)hist_quantile(issue, .99) / NS_PER_US);
+    }
+}
+
 static void
 print_errors(const struct result *r, FILE *out)
 {
@@ -411,6 +427,7 @@ report_text(const struct result *r, const struct options *o, FILE *out)
     print_totals(r, out);
     print_ops(&r->total, out);
     print_pace(r, out);
+    print_wire(r, out);
     print_confidence(r, out);
     if (o->shows_intervals) {
         print_intervals(r, out);

@@ -168,11 +168,27 @@ ask_again(struct lset *s, struct lconn *c)
 }
 
 static enum lset_input
+receive_stamped(struct lset *s, struct lconn *c, struct lset_bytes *in)
+{
+    struct waiter *w = s->waiter;
+    stamps_collect(c->stamps, c->link.fd);
+    long n = stamps_receive(c->stamps, c->link.fd, w->input, sizeof w->input);
+    if (n <= 0) {
+        return n < 0 && errno == EAGAIN ? LSET_NOTHING : LSET_LOST;
+    }
+    *in = (struct lset_bytes){w->input, (size_t)n};
+    return LSET_DATA;
+}
+
+static enum lset_input
 epoll_receive(struct lset *s, struct lconn *c, struct lset_bytes *in)
 {
     struct waiter *w = s->waiter;
     bool has_more;
     in->p = w->input;
+    if (unlikely(c->stamps != NULL)) {
+        return receive_stamped(s, c, in);
+    }
     switch (link_receive(&c->link, w->input, sizeof w->input, &in->len, &has_more)) {
     case LINK_OK:
         if (unlikely(has_more)) {

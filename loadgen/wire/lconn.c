@@ -50,7 +50,9 @@ lconn_init(struct lconn *c, const struct lconn_conf *conf)
     c->out = malloc(c->out_cap);
     c->todo_cap = has_sequels(w) ? c->capacity * c->keys_max : 0;
     c->todo = calloc(c->todo_cap + 1, sizeof *c->todo);
-    if (c->ops == NULL || c->keys == NULL || c->out == NULL || c->todo == NULL) {
+    c->stamps = conf->is_stamped ? calloc(1, sizeof *c->stamps) : NULL;
+    if (c->ops == NULL || c->keys == NULL || c->out == NULL || c->todo == NULL ||
+        (conf->is_stamped && c->stamps == NULL)) {
         lconn_fini(c);
         return false;
     }
@@ -73,6 +75,8 @@ lconn_fini(struct lconn *c)
     free(c->keys);
     free(c->out);
     free(c->todo);
+    free(c->stamps);
+    c->stamps = NULL;
     c->todo = NULL;
     c->ops = NULL;
     c->keys = NULL;

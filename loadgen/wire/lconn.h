@@ -16,6 +16,7 @@
 #include "loadgen/wire/codec.h"
 #include "loadgen/wire/dgram.h"
 #include "loadgen/wire/link.h"
+#include "loadgen/wire/stamps.h"
 #include "loadgen/wire/target.h"
 #include "loadgen/work/workload.h"
 
@@ -110,6 +111,8 @@ struct lconn {
     struct lconn_todo *todo;
     unsigned todo_cap, todo_head, todo_count;
 
+    struct stamps *stamps; /* of the kernel or the card; NULL: none */
+
     /* lset's. */
     bool is_watched, is_watched_for_send, is_in_more;
     /* The caller's. */
@@ -130,6 +133,7 @@ struct lconn_conf {
     unsigned capacity; /* most requests on their way */
     const struct workload *workload;
     const struct lconn_auth *auth; /* NULL: the connection begins with nothing */
+    bool is_stamped;               /* has room for time stamps */
 };
 
 /* False when memory is short. */

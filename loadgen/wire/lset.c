@@ -37,7 +37,8 @@ greet(struct lset *s, struct lconn *c)
 {
     size_t sent;
     c->state = LCONN_UP;
-    if (!watch(s, c, false)) {
+    if (!watch(s, c, false) ||
+        (c->stamps != NULL && !stamps_begin(c->stamps, c->link.fd, s->conf.stamps))) {
         return false;
     }
     lconn_greet(c);
@@ -98,8 +99,13 @@ open_conn(struct lset *s, const struct target *t, unsigned server, char *err,
           size_t err_len)
 {
     const char *why;
-    struct lconn_conf conf = {s->conf.codec,    t,           server, s->conf.capacity,
-                              s->conf.workload, s->conf.auth};
+    struct lconn_conf conf = {s->conf.codec,
+                              t,
+                              server,
+                              s->conf.capacity,
+                              s->conf.workload,
+                              s->conf.auth,
+                              s->conf.stamps != STAMPS_USER};
     struct lconn *c = &s->conns[s->count];
     if (!lconn_init(c, &conf)) {
         snprintf(err, err_len, "out of memory for connection buffers");
@@ -135,6 +141,14 @@ start_engine(struct lset *s, char *err, size_t err_len)
             s->conf.targets[i].transport == TRANSPORT_UDP) {
             snprintf(err, err_len, "%s: --engine=%s knows neither TLS nor UDP",
                      s->conf.targets[i].name, e->name);
+            return err;
+        }
+    }
+    for (unsigned i = 0; s->conf.stamps != STAMPS_USER && i < s->conf.targets_len; i++) {
+        if (s->conf.targets[i].transport != TRANSPORT_TCP || e->is_plain) {
+            snprintf(err, err_len,
+                     "%s: --timestamps is for TCP, not for TLS, and for --engine=epoll",
+                     s->conf.targets[i].name);
             return err;
         }
     }

@@ -32,6 +32,7 @@ struct lset_conf {
     struct ltls *tls;              /* of targets that speak TLS */
     const struct shard *shard;     /* which target a key belongs to; NULL: to each */
     const struct engine *engine;
+    enum stamps_by stamps;
     bool with_nodelay;
     nsec_t timeout;
     unsigned src_port; /* local, of the first connection; the others follow; 0: any */
