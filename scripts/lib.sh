@@ -72,7 +72,7 @@ show_failed() {
             done | head -n 1)
         [ -n "$own" ] || continue
         case $what in
-            ERROR:) tail -n 15 "$own" ;;
+            ERROR:) grep -av '^PASS: ' "$own" | tail -n 15 ;;
             *) words_about "$number" "$own" | head -n 15 ;;
         esac | sed 's/^/    /'
     done
@@ -89,7 +89,9 @@ words_about() {
             inner = ""
             next
         }
-        is_it { print; next }
+        is_it && /^ *# Subtest/ { exit }
+        is_it && !/^[A-Z]+: / { print }
+        is_it { next }
         /^ +(not )?ok / { is_wrong = $1 == "not" }
         is_wrong { inner = inner $0 "\n" }
     ' "$2"
