@@ -210,6 +210,7 @@ serve_limited(struct worker *w)
         w->round_at = 0;
         return;
     }
+    worker_refresh_now(w);
     nsec_t now = worker_read_clock(w);
     if (w->round_at == 0) {
         if (!is_round_due(w)) {
@@ -296,11 +297,13 @@ worker_is_turn_over(struct worker *w, const struct turn *turn)
     return now + (now - before) >= turn->deadline;
 }
 
-/* What has been served in this pass where it was read. */
+/* What has been served in this pass where it was read; reads the clock. A pass in which nothing was
+ * begins here. */
 static nsec_t
-inline_used(const struct worker *w)
+inline_used(struct worker *w)
 {
-    return w->is_now_fresh && w->now > w->woke_at ? w->now - w->woke_at : 0;
+    worker_refresh_now(w);
+    return worker_read_clock(w) - w->woke_at;
 }
 
 /* The turn of whoever is next, and how long it took. One that has waited too long is not at the
@@ -343,8 +346,8 @@ serve_deferred(struct worker *w)
     if (w->sched.length == 0) {
         return;
     }
-    nsec_t begin = worker_read_clock(w);
     nsec_t used = inline_used(w);
+    nsec_t begin = w->now;
     nsec_t turn_ns = pace_turn_ns(&w->pace, begin);
     nsec_t deadline = begin + sched_deferred_ns(&w->sched, turn_ns, used);
     sched_charge(&w->sched, CLASS_SMALL, used);
