@@ -20,7 +20,7 @@
 #include "qos/class.h"
 
 #define PACE_CALM_NS (25 * NSEC_PER_USEC)
-#define PACE_BRISK_NS (15 * NSEC_PER_USEC)
+#define PACE_BRISK_NS (8 * NSEC_PER_USEC)
 /* After a guest others are expected for so long. */
 #define PACE_GUEST_NS (10 * NSEC_PER_MSEC)
 
