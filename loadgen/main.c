@@ -22,6 +22,7 @@ print_help(void)
 {
     printf("usage: mcload [options]\n"
            "       mcload plot|compare|merge [options] RESULT.json ...\n"
+           "       mcload convert [options] trace IN OUT\n"
            "Load generator for memcached; see mcload(1).\n\n");
     opt_help(options_table(), stdout);
 }

@@ -9,16 +9,18 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <time.h>
 
 #include "base/rng.h"
 #include "loadgen/drive/lthread.h"
 #include "loadgen/inquiry.h"
+#include "loadgen/limits.h"
 #include "loadgen/measure/steal.h"
 #include "loadgen/observe.h"
 #include "loadgen/places.h"
 #include "loadgen/progress.h"
+#include "loadgen/tape.h"
+#include "loadgen/work/streams.h"
 #include "loadgen/work/workload.h"
 #include "qos/pin.h"
 
@@ -28,7 +30,6 @@
 /* Between looks for threads that are still waiting for replies. */
 #define DRAIN_LOOK (100 * NSEC_PER_MSEC)
 #define BEGIN_DELAY (5 * NSEC_PER_MSEC) /* so that all threads see the gate open before */
-#define SPARE_FDS 64
 #define CPU_LIST_MAX 8192
 
 /* One class at work. Threads read it. */
@@ -38,7 +39,8 @@ struct run_class {
     struct lconn_auth auth;
     struct traffic traffic;  /* of the last run; threads share its laws */
     unsigned first, threads; /* of all threads of the run */
-    bool loads;              /* stores its records: no class before has done it */
+    struct tape tape;
+    bool loads; /* stores its records: no class before has done it */
 };
 
 struct run {
@@ -80,25 +82,7 @@ fail(const struct run *r, const char *what)
 static enum exit_status
 make_workload(struct run *r, struct run_class *c)
 {
-    const struct lclass *l = c->conf;
-    struct workload_conf conf = {
-        .records = (uint64_t)l->records,
-        .mix = l->mix,
-        .fills = l->fills,
-        .verify = l->verify,
-        .getcount = l->getcount,
-        .miss_ratio = l->miss_ratio,
-        .one_hit = l->one_hit,
-        .churn = l->churn,
-        .sizes_per_set = l->sizes_per_set,
-        .key_prefix = l->key_prefix,
-        .key_format = l->key_format,
-        .flags = (uint32_t)l->flags,
-        .key_size = l->key_size,
-        .value_size = l->value_size,
-        .expiry = l->expiry,
-        .popularity = l->popularity,
-    };
+    struct workload_conf conf = workload_conf_of(c->conf);
     const char *wrong = workload_init(&c->workload, &conf);
     if (wrong != NULL) {
         fprintf(r->conf.err, "mcload: %s\n", wrong);
@@ -125,6 +109,7 @@ static enum exit_status
 make_classes(struct run *r)
 {
     enum exit_status status = EXIT_VALID;
+    char err[TRACE_ERR_MAX];
     r->classes = calloc(r->o->classes_len, sizeof *r->classes);
     if (r->classes == NULL) {
         return fail(r, "out of memory");
@@ -140,6 +125,10 @@ make_classes(struct run *r)
                                                    c->conf->password);
         }
         status = make_workload(r, c);
+        if (status == EXIT_VALID &&
+            tape_open(&c->tape, c->conf, &c->workload, c->threads, err) != NULL) {
+            status = fail(r, err);
+        }
         c->loads = status == EXIT_VALID && has_to_load(r, i);
     }
     return status;
@@ -202,25 +191,6 @@ make_plan(struct run *r)
     bool is_one = r->o->has_numa && r->o->numa >= 0;
     return !is_one || follow(&r->plan) ? EXIT_VALID
                                        : fail(r, "cannot pin the main thread");
-}
-
-/* Connections need a file descriptor each; the soft limit is often 1024. */
-static void
-raise_fd_limit(const struct run *r)
-{
-    struct rlimit limit;
-    rlim_t needed = (rlim_t)r->threads_len * 2 + SPARE_FDS;
-    for (unsigned i = 0; i < r->o->classes_len; i++) {
-        const struct lclass *c = &r->o->classes[i];
-        needed += (rlim_t)(c->threads * c->connections) * r->o->servers_len;
-    }
-    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < needed) {
-        limit.rlim_cur = needed < limit.rlim_max ? needed : limit.rlim_max;
-        if (setrlimit(RLIMIT_NOFILE, &limit) != 0) {
-            fprintf(r->conf.err, "mcload: cannot open %ju files: %s\n", (uintmax_t)needed,
-                    strerror(errno));
-        }
-    }
 }
 
 /* ---- threads ------------------------------------------------------------------------ */
@@ -315,7 +285,8 @@ thread_conf(struct run *r, const struct run_class *c, unsigned thread)
                 .targets_len = lane.count,
                 .per_target = (unsigned)l->connections,
                 .capacity = depth > LOAD_DEPTH ? depth : LOAD_DEPTH,
-                .workload = &c->workload,
+                .workload =
+                    c->tape.reader != NULL ? &c->tape.workloads[thread] : &c->workload,
                 .auth = l->password != NULL ? &c->auth : NULL,
                 .tls = r->conf.tls,
                 .shard = r->conf.shard,
@@ -481,7 +452,7 @@ run_open(struct run **run, const struct run_conf *conf)
     sigaddset(&r->signals, SIGTERM);
     enum exit_status status = make_classes(r);
     if (status == EXIT_VALID) {
-        raise_fd_limit(r);
+        limits_raise_files(r->o, r->threads_len, r->conf.err);
         status = make_plan(r);
     }
     status = status != EXIT_VALID ? status : prepare_card(r);
@@ -506,6 +477,7 @@ run_close(struct run **run)
         lthread_join(&r->threads[i]);
     }
     for (unsigned i = 0; r->classes != NULL && i < r->o->classes_len; i++) {
+        tape_close(&r->classes[i].tape);
         workload_close(&r->classes[i].workload);
         traffic_release(&r->classes[i].traffic);
     }
@@ -639,6 +611,43 @@ end_steal(struct run *r)
     r->steal = r->has_steal ? steal_share(&r->steal_from, &now) : 0;
 }
 
+static enum exit_status
+start_tapes(struct run *r)
+{
+    char err[TRACE_ERR_MAX];
+    for (unsigned i = 0; i < r->o->classes_len; i++) {
+        struct run_class *c = &r->classes[i];
+        uint64_t seed = r->threads[c->first].conf.drive.seed;
+        uint64_t stream = stream_of(r->conf.agent, c->first, STREAM_ARRIVALS);
+        if (tape_start(&c->tape, &c->traffic, seed, stream, err) != NULL) {
+            return fail(r, err);
+        }
+    }
+    return EXIT_VALID;
+}
+
+static enum exit_status
+stop_tapes(struct run *r)
+{
+    enum exit_status status = EXIT_VALID;
+    for (unsigned i = 0; i < r->o->classes_len; i++) {
+        struct run_class *c = &r->classes[i];
+        const char *wrong = tape_stop(&c->tape, c->conf, r->conf.err);
+        status = wrong != NULL ? fail(r, wrong) : status;
+    }
+    return status;
+}
+
+static bool
+has_tape(const struct run *r)
+{
+    bool has = false;
+    for (unsigned i = 0; i < r->o->classes_len; i++) {
+        has = has || r->classes[i].tape.reader != NULL;
+    }
+    return has;
+}
+
 static bool
 go(struct run *r, const struct run_shot *shot)
 {
@@ -666,6 +675,7 @@ go(struct run *r, const struct run_shot *shot)
 
 enum watch_end {
     WATCH_DONE,
+    WATCH_OVER,   /* all threads have come to the end of their traces */
     WATCH_ENOUGH, /* the caller wants no more */
     WATCH_SIGNAL,
 };
@@ -708,7 +718,8 @@ ring(struct run *r, struct bells *b, nsec_t now)
                                                                           : WATCH_ENOUGH;
 }
 
-/* When something is to be done next, at the latest in a swarm, where others may end it. */
+/* When something is to be done next, at the latest where it may end meanwhile: in a swarm by
+ * others, and with a trace. */
 static int
 wait_ms(struct run *r, const struct bells *b, nsec_t now)
 {
@@ -718,7 +729,8 @@ wait_ms(struct run *r, const struct bells *b, nsec_t now)
     until = until < inquiry_next(&r->inquiry) ? until : inquiry_next(&r->inquiry);
     until = until < r->window.end ? until : r->window.end;
     int ms = until > now ? (int)((until - now) / NSEC_PER_MSEC) + 1 : 0;
-    return r->conf.agents > 0 && ms > STOP_LOOK_MS ? STOP_LOOK_MS : ms;
+    bool may_end = r->conf.agents > 0 || has_tape(r);
+    return may_end && ms > STOP_LOOK_MS ? STOP_LOOK_MS : ms;
 }
 
 /* Until the end of the window, or sooner. */
@@ -726,11 +738,16 @@ static enum watch_end
 watch(struct run *r, nsec_t tick_length)
 {
     enum watch_end how = WATCH_DONE;
+    bool has_failed; /* told once more, where all are waited for */
     nsec_t now = clock_now();
     nsec_t end = r->window.end;
     struct bells bells = first_bells(r, tick_length);
     while (now < end && how == WATCH_DONE) {
         how = take_signal(r, wait_ms(r, &bells, now)) ? WATCH_SIGNAL : WATCH_DONE;
+        if (how == WATCH_DONE && has_tape(r) &&
+            gate_await(&r->gate, r->started, 0, &has_failed)) {
+            how = WATCH_OVER;
+        }
         if (atomic_load_explicit(&r->stop, memory_order_relaxed)) {
             how = WATCH_ENOUGH;
         }
@@ -779,11 +796,13 @@ collect_class(struct run *r, const struct run_shot *shot, unsigned index,
     bool is_good = result->evenness != NULL;
     run_sum(r, index, &result->total);
     double longest = 0;
+    bool is_short = true; /* all of its threads have ended early */
     for (unsigned i = 0; i < c->threads; i++) {
         const struct lthread *t = &r->threads[c->first + i];
         ctr_add(&result->total.loaded, ctr_get(&t->loaded));
         result->costs[i] = t->cost;
         longest = fmax(longest, t->cost.elapsed_s);
+        is_short = is_short && t->is_short;
         is_good = is_good && evenness_add(result->evenness, &t->evenness);
     }
     result->name = c->conf->name;
@@ -791,13 +810,21 @@ collect_class(struct run *r, const struct run_shot *shot, unsigned index,
     result->mode = traffic_mode_name(c->traffic.mode);
     result->qps = result->is_open ? c->traffic.rate : 0;
     result->was_loaded = run_keeps_records(c->conf);
-    result->is_uneven = schedule_varies(&c->conf->traffic.schedule);
+    result->is_uneven =
+        schedule_varies(&c->conf->traffic.schedule) || c->traffic.is_timed;
     result->was_interrupted = how == WATCH_SIGNAL;
-    result->elapsed_s = how == WATCH_DONE ? time_of(r, shot) : longest;
+    result->is_replay = c->tape.reader != NULL;
+    bool is_whole = (how == WATCH_DONE || how == WATCH_OVER) && !is_short;
+    result->elapsed_s = is_whole ? time_of(r, shot) : longest;
+    if (c->traffic.is_timed) {
+        result->qps =
+            result_ratio((double)ctr_get(&result->total.offered), result->elapsed_s);
+    }
     result->is_local = is_local(r);
     result->limits = &r->o->limits;
-    result->gap_each =
-        c->traffic.mode == TRAFFIC_OPEN ? gaps_each(c->traffic.rate / c->threads) : 0;
+    result->gap_each = c->traffic.mode == TRAFFIC_OPEN && c->tape.reader == NULL
+                           ? gaps_each(c->traffic.rate / c->threads)
+                           : 0;
     result->has_steal = r->has_steal;
     result->steal = r->steal;
     result->series = observe_take(&r->observe, index);
@@ -867,6 +894,10 @@ run_once(struct run *r, const struct run_shot *shot, struct result *result)
     if (status != EXIT_VALID) {
         return status;
     }
+    status = start_tapes(r);
+    if (status != EXIT_VALID) {
+        return status;
+    }
     if (!go(r, shot)) {
         return fail(r, "out of memory");
     }
@@ -882,7 +913,10 @@ run_once(struct run *r, const struct run_shot *shot, struct result *result)
     }
     r->drained_at = clock_now();
     observe_end(&r->observe, end);
-    status = has_failed ? first_failure(r) : collect(r, shot, how, result);
+    status = stop_tapes(r);
+    status = has_failed             ? first_failure(r)
+             : status != EXIT_VALID ? status
+                                    : collect(r, shot, how, result);
     if (status == EXIT_VALID) {
         tell_phases(r, end, result);
     }

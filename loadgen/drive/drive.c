@@ -136,6 +136,9 @@ look_around(struct drive *d, nsec_t now)
     if (unlikely(d->w->conf.churn > 0)) {
         ask_at(&d->ask, now - d->window.begin);
     }
+    if (unlikely(d->replay.book != NULL)) {
+        replay_look(d, now);
+    }
     if (now >= d->next_tick) {
         d->next_tick = now + TICK;
         life_time_out(d, now);
@@ -192,6 +195,7 @@ drain(struct drive *d)
 {
     nsec_t give_up = d->window.end + DRIVE_DRAIN;
     nsec_t now = clock_now();
+    replay_stop(d);
     flow_flush_all(d); /* what followed from the last answers */
     while (now < give_up && count_outstanding(d) > 0) {
         lset_wake_at(d->set, give_up);
@@ -261,14 +265,15 @@ init_flow(struct drive *d)
     return alarms_init(&d->users, users) &&
            alarms_init(&d->sessions, is_partly ? SESSIONS_MAX : 0) &&
            alarms_init(&d->retries, d->set->count) &&
-           (!traffic_is_open(t) || arrival_init(&d->arrival, &arrivals));
+           (!traffic_is_open(t) || d->w->book != NULL ||
+            arrival_init(&d->arrival, &arrivals));
 }
 
 static bool
 init_rooms(struct drive *d)
 {
     const struct lset_conf *conf = &d->set->conf;
-    d->has_rooms = drive_is_open(d) || conf->shard != NULL;
+    d->has_rooms = d->w->book == NULL && (drive_is_open(d) || conf->shard != NULL);
     d->rooms_len = conf->shard != NULL ? conf->targets_len : 1;
     d->room_cap = d->set->count / d->rooms_len;
     d->rooms = calloc(d->rooms_len, sizeof *d->rooms);
@@ -307,7 +312,7 @@ drive_init(struct drive *d, const struct drive_conf *conf, struct lset *set,
         .shard = set->conf.shard,
     };
     if (!ask_init(&d->ask, &ask) || !init_rooms(d) || d->dirty == NULL ||
-        d->lives == NULL || !init_flow(d)) {
+        d->lives == NULL || !init_flow(d) || !replay_init(d)) {
         drive_fini(d);
         return false;
     }
@@ -317,6 +322,7 @@ drive_init(struct drive *d, const struct drive_conf *conf, struct lset *set,
 void
 drive_fini(struct drive *d)
 {
+    replay_fini(d);
     arrival_fini(&d->arrival);
     alarms_fini(&d->users);
     alarms_fini(&d->sessions);
@@ -339,7 +345,7 @@ drive_run(struct drive *d, const struct drive_window *window)
     d->window = *window;
     d->next_tick = window->begin + TICK;
     d->heard_at = d->slept_at = window->begin;
-    if (drive_is_open(d)) {
+    if (drive_is_open(d) && d->replay.book == NULL) {
         d->arrival.conf.start = window->begin;
         d->next = arrival_next(&d->arrival);
     }

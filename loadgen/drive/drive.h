@@ -20,6 +20,7 @@
 #include "loadgen/drive/ask.h"
 #include "loadgen/drive/cap.h"
 #include "loadgen/drive/pacing.h"
+#include "loadgen/drive/replay.h"
 #include "loadgen/drive/traffic.h"
 #include "loadgen/measure/cost.h"
 #include "loadgen/measure/evenness.h"
@@ -99,6 +100,8 @@ struct drive {
     bool has_rooms;
     struct lconn **dirty; /* with output not flushed */
     unsigned dirty_count;
+
+    struct replay replay; /* in place of ask and arrival, when there is a trace */
 
     /* ---- life.c */
     struct alarms retries; /* when to connect; who: connection */

@@ -18,8 +18,8 @@ is_partly(const struct drive *d)
 
 /* ---- connections with room --------------------------------------------------------- */
 
-static bool
-has_room(const struct drive *d, const struct lconn *c)
+bool
+flow_has_room(const struct drive *d, const struct lconn *c)
 {
     const struct life *l = drive_life(d, c);
     return c->todo_count == 0 && l->left > 0 && l->resting < d->conf.depth &&
@@ -29,7 +29,9 @@ has_room(const struct drive *d, const struct lconn *c)
 void
 flow_offer(struct drive *d, struct lconn *c)
 {
-    if (d->has_rooms && !c->in_room && has_room(d, c)) {
+    if (unlikely(d->replay.book != NULL)) {
+        replay_offer(d, c);
+    } else if (d->has_rooms && !c->in_room && flow_has_room(d, c)) {
         struct drive_room *room = &d->rooms[d->rooms_len > 1 ? c->server : 0];
         must(room->count < d->room_cap);
         room->ring[(room->head + room->count++) % d->room_cap] = c;
@@ -48,7 +50,7 @@ take_room(struct drive *d)
         room->head = (room->head + 1) % d->room_cap;
         room->count--;
         c->in_room = false;
-        if (has_room(d, c)) {
+        if (flow_has_room(d, c)) {
             return c;
         }
     }
@@ -81,13 +83,26 @@ make_dirty(struct drive *d, struct lconn *c)
 
 /* ---- out --------------------------------------------------------------------------- */
 
-/* True when it was all of the request, not a part of it for one of several servers. */
-static bool
-push(struct drive *d, struct lconn *c, nsec_t intended, uint32_t tag)
+static void
+count_push(struct drive *d, const struct lconn *c)
 {
     struct life *l = drive_life(d, c);
     l->left -= l->left != LIFE_FOREVER ? 1 : 0;
     d->outstanding++;
+}
+
+void
+flow_count_push(struct drive *d, struct lconn *c)
+{
+    count_push(d, c);
+    make_dirty(d, c);
+}
+
+/* True when it was all of the request, not a part of it for one of several servers. */
+static bool
+push(struct drive *d, struct lconn *c, nsec_t intended, uint32_t tag)
+{
+    count_push(d, c);
     return ask_push(&d->ask, c, intended, tag);
 }
 
@@ -103,7 +118,7 @@ push_todo(struct drive *d, struct lconn *c, nsec_t now)
         const struct lconn_op *op = lconn_push_todo(c, d->w);
         d->outstanding++;
         ctr_add(&d->tally->offered, drive_measures(d, op->intended) ? 1 : 0);
-        if (d->has_rooms) {
+        if (d->has_rooms || d->replay.book != NULL) {
             make_dirty(d, c);
         }
     }
@@ -165,8 +180,14 @@ flow_flush_all(struct drive *d)
     for (unsigned i = 0; i < d->dirty_count; i++) {
         struct lconn *c = d->dirty[i];
         c->is_dirty = false;
-        if (c->state == LCONN_UP && flow_flush(d, c)) {
-            flow_offer(d, c); /* a full buffer may have been the limit */
+        if (c->state != LCONN_UP || !flow_flush(d, c)) {
+            continue;
+        }
+        /* A full buffer may have been the limit. */
+        if (unlikely(d->replay.book != NULL)) {
+            replay_note(d, c);
+        } else {
+            flow_offer(d, c);
         }
     }
     d->dirty_count = 0;
@@ -203,9 +224,16 @@ refill(struct drive *d, struct lconn *c, nsec_t now)
         hand_out(d, now);
         return true;
     }
+    if (unlikely(d->replay.book != NULL)) {
+        if (push_todo(d, c, now) && drive_sends(d, now)) {
+            replay_offer(d, c);
+        }
+        return true;
+    }
     while (c->state == LCONN_UP && drive_sends(d, now) &&
-           lconn_has_room(c, d->conf.depth) && (c->todo_count > 0 || has_room(d, c))) {
-        while (push_todo(d, c, now) && has_room(d, c)) {
+           lconn_has_room(c, d->conf.depth) &&
+           (c->todo_count > 0 || flow_has_room(d, c))) {
+        while (push_todo(d, c, now) && flow_has_room(d, c)) {
             push(d, c, 0, TAG_ALONE);
         }
         if (!flow_flush(d, c)) {
@@ -327,10 +355,6 @@ may_send(const struct drive *d, struct due due)
 static void
 send_scheduled(struct drive *d, nsec_t now)
 {
-    if (d->could_send) {
-        d->late_until =
-            now; /* what was due before came too late by this thread's doing */
-    }
     for (;;) {
         struct due due = next_due(d);
         if (due.when > now || due.when >= d->window.end) {
@@ -368,7 +392,7 @@ wake_user(struct drive *d, struct alarm_entry user, nsec_t now)
         flow_offer(d, c);
     } else if (d->has_rooms) {
         refill(d, c, now);
-    } else if (drive_sends(d, now) && has_room(d, c)) {
+    } else if (drive_sends(d, now) && flow_has_room(d, c)) {
         count_offered(d, user.when);
         push(d, c, user.when, TAG_ALONE);
         make_dirty(d, c);
@@ -381,7 +405,13 @@ flow_send_due(struct drive *d, nsec_t now)
     while (alarms_next(&d->users) <= now) {
         wake_user(d, alarms_pop(&d->users), now);
     }
-    if (drive_is_open(d)) {
+    if (d->could_send) {
+        d->late_until =
+            now; /* what was due before came too late by this thread's doing */
+    }
+    if (unlikely(d->replay.book != NULL)) {
+        replay_send_due(d, now);
+    } else if (drive_is_open(d)) {
         send_scheduled(d, now);
     }
 }
@@ -391,6 +421,9 @@ flow_next_due(struct drive *d)
 {
     nsec_t user = alarms_next(&d->users), when = ALARMS_NEVER;
     d->could_send = false;
+    if (unlikely(d->replay.book != NULL)) {
+        return replay_next_due(d);
+    }
     if (drive_is_open(d) &&
         (d->rooms[ask_server(&d->ask)].count > 0 || is_unreachable(d))) {
         struct due due = next_due(d);
@@ -462,6 +495,9 @@ give_up(struct drive *d, struct due due, nsec_t now)
 void
 flow_end(struct drive *d, nsec_t now)
 {
+    if (d->replay.book != NULL) {
+        replay_end(d, now);
+    }
     while (alarms_next(&d->sessions) < d->window.end) {
         give_up(d, (struct due){alarms_next(&d->sessions), true}, now);
     }

@@ -10,6 +10,10 @@
 
 #include "loadgen/drive/drive.h"
 
+/* Whether c may have another request. */
+bool flow_has_room(const struct drive *d, const struct lconn *c);
+/* c is given one, to be flushed. */
+void flow_count_push(struct drive *d, struct lconn *c);
 /* Not closed: c takes one of the next requests, if it has room. */
 void flow_offer(struct drive *d, struct lconn *c);
 /* What follows from answers, and in a closed loop new requests up to the depth. False when

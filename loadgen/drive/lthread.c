@@ -186,6 +186,7 @@ obey(struct lthread *t, struct lset *set, struct drive *d, enum gate_order order
     }
     drive_run(d, window);
     t->cost = d->cost;
+    t->is_short = d->replay.has_ended;
     return NULL;
 }
 

@@ -62,6 +62,7 @@ struct lthread {
     struct tally tally;
     struct evenness_log evenness; /* by its thread; read by the main one between runs */
     struct cost cost;
+    bool is_short;             /* its trace ended before the window */
     char err[LTHREAD_ERR_MAX]; /* valid once it has failed */
     ctr_t loaded;              /* records, of the first order */
 };

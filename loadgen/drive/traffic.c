@@ -30,6 +30,10 @@ traffic_settle(struct traffic *out, const struct traffic *from,
     *out = *from;
     out->schedule = (struct schedule){.count = 0};
     out->rate = run->rate;
+    if (from->is_timed) {
+        out->mode = TRAFFIC_OPEN;
+        return NULL;
+    }
     if (!has_rate) {
         out->mode = TRAFFIC_CLOSED;
     } else if (from->mode == TRAFFIC_CLOSED) {

@@ -39,6 +39,7 @@ enum traffic_reconnect {
 
 struct traffic {
     enum traffic_mode mode;
+    bool is_timed;            /* a trace says when: OPEN, without a rate of its own */
     double rate;              /* not CLOSED: requests a second of all threads */
     struct schedule schedule; /* no points: the rate never changes; settled for a run */
     struct arrival_law arrivals;

@@ -28,6 +28,7 @@ static const struct {
     [CHECK_SEARCH] = {"search", 0, true},
     [CHECK_AGENTS] = {"agents_lost", 0, true},
     [CHECK_VALUES] = {"verification", 0, false},
+    [CHECK_READER] = {"trace_read_ahead", 0, false}, /* requests read too late */
     /* Share of gaps that are not those of the schedule by more than a quarter; see gaps.h. */
     [CHECK_ARRIVALS] = {"arrivals", 0.25, false},
     /* Beyond what the window's edges explain; spec: N = X R within 2 %. */

@@ -22,6 +22,7 @@ enum result_check {
     CHECK_SEARCH,   /* found a rate, and not only how much the client can send */
     CHECK_AGENTS,   /* none was lost */
     CHECK_VALUES,   /* what was looked at is what was stored; apart from errors */
+    CHECK_READER,   /* a trace was read before its requests were due */
     CHECK_ARRIVALS, /* requests came as the schedule had them, not in clumps */
     CHECK_LITTLE,   /* Little's law: none was forgotten, and no clock was wrong */
     CHECK_LATENESS, /* the percentiles are the server's, not the client's */

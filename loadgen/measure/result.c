@@ -276,6 +276,8 @@ result_judge(struct result *r)
     c[CHECK_STEAL] = check_at_most(l, CHECK_STEAL, judged && r->has_steal, r->steal);
     c[CHECK_ERRORS] = check_at_most(l, CHECK_ERRORS, judged, errors);
     c[CHECK_VALUES] = check_at_most(l, CHECK_VALUES, judged, wrong);
+    c[CHECK_READER] = check_at_most(l, CHECK_READER, judged && r->is_replay,
+                                    (double)ctr_get(&t->starved));
     c[CHECK_COMPLETE] =
         check_at_most(l, CHECK_COMPLETE, true, r->was_interrupted ? 1 : 0);
     c[CHECK_AGENTS] = check_at_most(l, CHECK_AGENTS, r->agents_len > 0, lost_agents(r));

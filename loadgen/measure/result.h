@@ -96,6 +96,7 @@ struct result {
     struct cost *costs; /* one a thread */
     struct tally total;
     struct hist *all[FROM_COUNT]; /* latencies of all requests; by result_judge */
+    bool is_replay;               /* of a class: it replays a trace */
     bool was_loaded, was_interrupted;
     bool is_uneven;     /* the load is meant to change while it lasts */
     bool is_antagonist; /* of a class: it may be served as badly as it likes */

@@ -33,6 +33,7 @@ static const struct {
     {offsetof(struct tally, unsent), 1},
     {offsetof(struct tally, lost), 1},
     {offsetof(struct tally, unanswered), 1},
+    {offsetof(struct tally, starved), 1},
     {offsetof(struct tally, within), TALLY_BOUNDS},
     {offsetof(struct tally, on_their_way), 1},
     {offsetof(struct tally, at_edges), 1},
@@ -44,7 +45,7 @@ static_assert(sizeof(struct tally) ==
                   offsetof(struct tally, latency) + HISTS * sizeof(struct hist *),
               "histograms stand last");
 static_assert(offsetof(struct tally, latency) ==
-                  (17 + TALLY_ERRORS + TALLY_VERBS + 2 * CODEC_VERBS + TALLY_BOUNDS) *
+                  (18 + TALLY_ERRORS + TALLY_VERBS + 2 * CODEC_VERBS + TALLY_BOUNDS) *
                       sizeof(ctr_t),
               "each counter has its row");
 

@@ -77,6 +77,7 @@ struct tally {
     ctr_t unsent;     /* still waiting at the end */
     ctr_t lost;       /* sent, then the connection was lost */
     ctr_t unanswered; /* sent, without reply at the end */
+    ctr_t starved;    /* of a trace, and not read yet when due: the reader is too slow */
     ctr_t within[TALLY_BOUNDS];
     /* For Little's law: of each request the time that it was on its way in the window,
      * nanoseconds; and how many were so at its begin and at its end. */

@@ -29,8 +29,8 @@ struct run_group {
     void (*fini)(struct options *o);
 };
 
-extern const struct class_group group_protocol, group_load, group_traffic, group_workload,
-    group_slo, group_antagonist;
+extern const struct class_group group_protocol, group_load, group_traffic, group_trace,
+    group_workload, group_slo, group_antagonist;
 extern const struct run_group group_target, group_classes, group_measure, group_host,
     group_search, group_swarm, group_output;
 

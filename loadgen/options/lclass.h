@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "loadgen/drive/reader.h"
 #include "loadgen/drive/traffic.h"
 #include "loadgen/measure/slo.h"
 #include "loadgen/wire/codec.h"
@@ -53,6 +54,16 @@ struct lclass {
     bool has_mode, has_sessions, is_moderate;
     bool skips; /* late requests are dropped where there is a rate */
 
+    /* ---- options/trace.c */
+    struct lclass_trace {
+        struct trace_conf file; /* path NULL: no trace */
+        enum reader_order order;
+        enum trace_spread spread;
+        double speed; /* as struct reader_conf has it */
+        bool has_time;
+        uint64_t remap;
+    } trace;
+
     /* ---- options/workload.c */
     int64_t records;
     struct dist getcount;
@@ -78,3 +89,6 @@ struct lclass {
     /* ---- options/slo.c */
     struct slo slo; /* all zero: none */
 };
+
+/* What its options say of keys, values and requests; shares its laws. */
+struct workload_conf workload_conf_of(const struct lclass *c);

@@ -203,6 +203,11 @@ settle(struct options *o)
     if (o->warmup_qps > 0 && o->warmup_s == 0) {
         return "--qps-warmup: a rate needs a time above 0";
     }
+    for (unsigned i = 0; o->warmup_drain_s > 0 && i < o->classes_len; i++) {
+        if (o->classes[i].trace.file.path != NULL) {
+            return "--trace says when: --warmup-drain contradicts it";
+        }
+    }
     if (o->has_auto_warmup && (o->searches || o->scans)) {
         return "--warmup=auto is for one load";
     }
@@ -214,6 +219,9 @@ settle(struct options *o)
     for (unsigned i = 0; o->load_only && i < o->classes_len; i++) {
         if ((o->classes[i].codec->verbs & CODEC_BIT(CODEC_SET)) == 0) {
             return "the protocol has no words for what is to be asked for";
+        }
+        if (o->classes[i].trace.file.path != NULL) {
+            return "--loadonly stores records, and a trace (--trace) has none";
         }
         if (o->classes[i].no_load) {
             return "--noload and --loadonly contradict each other";

@@ -15,7 +15,7 @@
 
 /* The help shows the first of a run's, those of classes, the rest of a run's. */
 static const struct class_group *const of_class[] = {
-    &group_protocol, &group_load, &group_traffic,
+    &group_protocol, &group_load, &group_traffic,    &group_trace,
     &group_workload, &group_slo,  &group_antagonist,
 };
 static const struct run_group *const of_run[] = {

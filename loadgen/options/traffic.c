@@ -223,6 +223,9 @@ traffic_check(const struct lclass *c, bool is_varied)
     const struct traffic *t = &c->traffic;
     bool has_own = schedule_varies(&t->schedule) && !schedule_has_shares(&t->schedule);
     bool has_rate = c->qps > 0 || c->qps_share > 0 || is_varied || has_own;
+    if (t->is_timed) {
+        return has_rate ? "the trace says when: a rate needs --trace-time=rate" : NULL;
+    }
     bool is_closed = c->has_mode && t->mode == TRAFFIC_CLOSED;
     if (is_closed && has_rate) {
         return "--mode=closed has no rate: --qps, --schedule and searches contradict it";

@@ -248,6 +248,30 @@ check_key_format(const struct lclass *c)
                  "end keys at blanks";
 }
 
+struct workload_conf
+workload_conf_of(const struct lclass *c)
+{
+    return (struct workload_conf){
+        .records = (uint64_t)c->records,
+        .mix = c->mix,
+        .fills = c->fills,
+        .verify = c->verify,
+        .getcount = c->getcount,
+        .miss_ratio = c->miss_ratio,
+        .one_hit = c->one_hit,
+        .churn = c->churn,
+        .sizes_per_set = c->sizes_per_set,
+        .is_replay = c->trace.file.path != NULL,
+        .key_prefix = c->key_prefix,
+        .key_format = c->key_format,
+        .flags = (uint32_t)c->flags,
+        .key_size = c->key_size,
+        .value_size = c->value_size,
+        .expiry = c->expiry,
+        .popularity = c->popularity,
+    };
+}
+
 static const char *
 check_codec(const struct lclass *c)
 {

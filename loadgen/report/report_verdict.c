@@ -63,6 +63,9 @@ print_check(enum result_check check, const struct check *c, FILE *out)
     case CHECK_VALUES:
         fprintf(out, "%.0f verification errors", c->value);
         break;
+    case CHECK_READER:
+        fprintf(out, "%.0f requests of the trace were read too late", c->value);
+        break;
     case CHECK_AGENTS:
         fprintf(out, "%.0f agents lost", c->value);
         break;

@@ -9,6 +9,7 @@
 
 #include "base/opt.h"
 #include "loadgen/tools/compare.h"
+#include "loadgen/tools/convert.h"
 #include "loadgen/tools/plot.h"
 #include "loadgen/tools/saved.h"
 
@@ -22,6 +23,7 @@ struct tool {
     enum plot_kind kind;
     enum saved_at at;
     bool in_turn;
+    struct trace_conf trace;
     bool wants_help;
     FILE *out, *err;
 };
@@ -61,6 +63,18 @@ call_percentile(void *conf, const char *text)
     return "the percentile is p50, p95, p99 or p99.9";
 }
 
+static const char *
+call_format(void *conf, const char *text)
+{
+    return trace_format_parse(&((struct tool *)conf)->trace, text);
+}
+
+static const char *
+call_bad(void *conf, const char *text)
+{
+    return trace_bad_parse(&((struct tool *)conf)->trace, text);
+}
+
 #define AT(field) .offset = offsetof(struct tool, field)
 #define HELP_ROW                                                                         \
     {                                                                                    \
@@ -81,6 +95,14 @@ static const struct opt plot_rows[] = {
     HELP_ROW,
 };
 static const struct opt compare_rows[] = {
+    HELP_ROW,
+};
+static const struct opt convert_rows[] = {
+    {.name = "trace-format", .kind = OPT_CALL, .call = call_format,
+     .arg = "twitter|cachelib|csv:COLUMNS|binary",
+     .help = "what the lines are (auto: as they begin)"},
+    {.name = "trace-bad", .kind = OPT_CALL, .call = call_bad, .arg = "error|skip",
+     .help = "lines that make no sense: an error, or passed over and counted (error)"},
     HELP_ROW,
 };
 static const struct opt merge_rows[] = {
@@ -203,6 +225,20 @@ run_merge(const struct tool *t)
                : fail(t, TOOL_UNREADABLE, err);
 }
 
+static enum tool_status
+run_convert(const struct tool *t)
+{
+    char err[TRACE_ERR_MAX];
+    if (t->files_len != 3 || strcmp(t->files[0], "trace") != 0) {
+        return fail(t, TOOL_USAGE, "convert needs what and two files: trace IN OUT");
+    }
+    struct trace_conf conf = t->trace;
+    conf.path = t->files[1];
+    return convert_trace(&conf, t->files[2], t->err, err) == NULL
+               ? TOOL_DONE
+               : fail(t, TOOL_UNREADABLE, err);
+}
+
 #define ROWS(table) (table), sizeof(table) / sizeof(table)[0]
 
 static const struct {
@@ -214,6 +250,7 @@ static const struct {
     {"plot", "plot [options] A.json[,A2.json...] ...", ROWS(plot_rows), run_plot},
     {"compare", "compare A.json[,A2.json...] B.json[,B2.json...]", ROWS(compare_rows),
      run_compare},
+    {"convert", "convert [options] trace IN OUT[.zst]", ROWS(convert_rows), run_convert},
     {"merge", "merge [options] A.json B.json ...", ROWS(merge_rows), run_merge},
 };
 #define TOOLS (sizeof tools / sizeof tools[0])

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  *
- * What mcload does with results that were saved as JSON: plot, compare, merge. One thread.
+ * What mcload does with files: plot, compare and merge with results that were saved as JSON,
+ * convert with traces. One thread.
  */
 #pragma once
 

@@ -22,7 +22,7 @@ forget_reply(struct lconn *c)
 static bool
 has_sequels(const struct workload *w)
 {
-    return w->conf.fills || mix_share(&w->conf.mix, MIX_CAS) > 0 ||
+    return w->conf.fills || w->conf.is_replay || mix_share(&w->conf.mix, MIX_CAS) > 0 ||
            mix_share(&w->conf.mix, MIX_RMW) > 0;
 }
 
@@ -39,6 +39,7 @@ lconn_init(struct lconn *c, const struct lconn_conf *conf)
         .auth = conf->auth,
         .target = conf->target,
         .server = conf->server,
+        .book = w->book,
         .capacity = conf->capacity,
         .keys_max = w->keys_max,
         .request_max = (get_max > set_max ? get_max : set_max) + DGRAM_HEADER,
@@ -83,11 +84,28 @@ lconn_fini(struct lconn *c)
     c->out = NULL;
 }
 
+/* What is on its way, and what follows from answers, needs its keys no more. */
+static void
+release_keys(struct lconn *c)
+{
+    struct lconn_op op;
+    while (lconn_take_op(c, &op)) {
+        /* its key is released */
+    }
+    for (; c->todo_count > 0; c->todo_count--) {
+        book_release(c->book, c->todo[c->todo_head].key);
+        c->todo_head = (c->todo_head + 1) % c->todo_cap;
+    }
+}
+
 void
 lconn_down(struct lconn *c)
 {
     link_close(&c->link);
     c->state = LCONN_DOWN;
+    if (unlikely(c->book != NULL && c->ops != NULL)) {
+        release_keys(c);
+    }
     c->head = c->count = c->fresh = c->issued = 0;
     c->out_len = c->out_sent = 0;
     c->put = c->blocked_at = 0;
@@ -177,6 +195,7 @@ push(struct lconn *c, const struct workload *w, const struct lconn_request *r)
         .id = c->next_id,
     };
     memcpy(keys_at(c, at), r->keys, r->count * sizeof *r->keys);
+    workload_hold(w, r->keys[0]);
     c->count++;
     c->fresh++;
     char *begin = c->out + c->out_len, *p = begin;
@@ -238,17 +257,21 @@ lconn_push_todo(struct lconn *c, const struct workload *w)
         .cas = todo->cas,
     };
     push(c, w, &request);
+    if (unlikely(c->book != NULL)) {
+        book_release(c->book, request.keys[0]);
+    }
     c->todo_head = (c->todo_head + 1) % c->todo_cap;
     c->todo_count--;
     return &c->ops[slot(c, c->count - 1)];
 }
 
 static void
-add_todo(struct lconn *c, enum codec_verb verb, uint64_t key, uint64_t cas)
+add_todo(struct lconn *c, const struct workload *w, struct lconn_todo todo)
 {
     must(c->todo_count < c->todo_cap);
     unsigned at = (c->todo_head + c->todo_count++) % c->todo_cap;
-    c->todo[at] = (struct lconn_todo){c->read_at, key, cas, verb};
+    c->todo[at] = todo;
+    workload_hold(w, todo.key);
 }
 
 struct lconn_op *
@@ -271,6 +294,9 @@ lconn_take_op(struct lconn *c, struct lconn_op *op)
         return false;
     }
     *op = c->ops[c->head];
+    if (unlikely(c->book != NULL) && op->keys > 0) {
+        book_release(c->book, keys_at(c, c->head)[0]);
+    }
     c->head = slot(c, 1);
     c->count--;
     if (c->fresh > c->count) {
@@ -419,12 +445,12 @@ finish_key(struct lconn *c, const struct workload *w, unsigned i,
 {
     const struct lconn_op *op = &c->ops[c->head];
     uint64_t key = keys_at(c, c->head)[i];
-    if (value == NULL && w->conf.fills && !workload_is_absent(key)) {
-        add_todo(c, CODEC_SET, key, 0);
+    if (value == NULL && w->conf.fills && workload_can_fill(w, key)) {
+        add_todo(c, w, (struct lconn_todo){c->read_at, key, 0, CODEC_SET});
     } else if (op->then == THEN_SET) {
-        add_todo(c, CODEC_SET, key, 0);
+        add_todo(c, w, (struct lconn_todo){c->read_at, key, 0, CODEC_SET});
     } else if (op->then == THEN_CAS && value != NULL) {
-        add_todo(c, CODEC_CAS, key, value->cas);
+        add_todo(c, w, (struct lconn_todo){c->read_at, key, value->cas, CODEC_CAS});
     }
 }
 

@@ -83,6 +83,7 @@ struct lconn {
     uint64_t *keys; /* keys_max for each op */
     unsigned capacity, head, count, fresh, issued;
     unsigned keys_max;
+    struct book *book; /* whose pages the keys are, held while needed; NULL: numbers */
 
     /* out[sent..len) is to be sent. */
     char *out;

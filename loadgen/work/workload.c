@@ -22,6 +22,9 @@ enum size_purpose {
     PURPOSE_CONTENT = 6,
 };
 
+/* What traces are made of. */
+static const char trace_digits[] = "00000000000000000001";
+
 static const char *
 check_prefix(const char *prefix, size_t len)
 {
@@ -118,6 +121,11 @@ size_t
 workload_put_key(const struct workload *w, uint64_t key, char *dst)
 {
     char number[NUM_U64_DIGITS];
+    if (unlikely(w->book != NULL)) {
+        const struct book_page *page = book_page(w->book, key);
+        memcpy(dst, page->key, page->key_len);
+        return page->key_len;
+    }
     size_t digits = put_number(w, key, number);
     size_t len = key_len(w, key);
     int filler = w->conf.key_format == KEY_BINARY ? 0 : '0';
@@ -137,6 +145,9 @@ workload_is_key(const struct workload *w, uint64_t key, const char *text, size_t
 size_t
 workload_value_len(const struct workload *w, uint64_t key)
 {
+    if (unlikely(w->book != NULL)) {
+        return book_page(w->book, key)->value_len;
+    }
     if (workload_is_counter(w, key)) {
         return WORKLOAD_COUNTER_LEN;
     }
@@ -147,7 +158,8 @@ size_t
 workload_set_len(const struct workload *w, uint64_t key, uint64_t salt)
 {
     const struct dist *size = &w->conf.value_size;
-    if (likely(!w->conf.sizes_per_set) || workload_is_counter(w, key)) {
+    if (likely(!w->conf.sizes_per_set) || w->book != NULL ||
+        workload_is_counter(w, key)) {
         return workload_value_len(w, key);
     }
     double u = unit_of(rng_mix(salt, key, PURPOSE_VALUE), PURPOSE_VALUE);
@@ -164,6 +176,13 @@ workload_drift(const struct workload *w, uint64_t elapsed_ns)
 int32_t
 workload_expiry(const struct workload *w, uint64_t key)
 {
+    if (unlikely(w->book != NULL)) {
+        const struct book_page *page = book_page(w->book, key);
+        if (page->ttl > 0) {
+            return page->ttl;
+        }
+        key = page->hash;
+    }
     return (int32_t)size_of(&w->conf.expiry, key, PURPOSE_EXPIRY, 0, WORKLOAD_EXPIRY_MAX);
 }
 
@@ -209,6 +228,13 @@ workload_value(const struct workload *w, uint64_t key)
     if (workload_is_counter(w, key)) {
         return counter;
     }
+    if (unlikely(w->book != NULL)) {
+        const struct book_page *page = book_page(w->book, key);
+        if (page->value_len <= WORKLOAD_TRACE_DIGITS) {
+            return trace_digits + WORKLOAD_TRACE_DIGITS - page->value_len;
+        }
+        key = page->hash;
+    }
     return w->content + rng_mix(SIZE_SEED, key, PURPOSE_CONTENT) % CONTENT_WINDOW;
 }
 
@@ -239,13 +265,16 @@ workload_is_value(const struct workload *w, uint64_t key, uint64_t at, const cha
 size_t
 workload_key_len_max(const struct workload *w)
 {
-    return dist_size_max(&w->conf.key_size, w->key_min, WORKLOAD_KEY_MAX);
+    return w->conf.is_replay
+               ? WORKLOAD_KEY_MAX
+               : dist_size_max(&w->conf.key_size, w->key_min, WORKLOAD_KEY_MAX);
 }
 
 size_t
 workload_value_len_max(const struct workload *w)
 {
-    size_t max = dist_size_max(&w->conf.value_size, 0, w->value_cap);
+    size_t max = w->conf.is_replay ? WORKLOAD_TRACE_VALUE_MAX
+                                   : dist_size_max(&w->conf.value_size, 0, w->value_cap);
     return w->counter_every != 0 && max < WORKLOAD_COUNTER_LEN ? WORKLOAD_COUNTER_LEN
                                                                : max;
 }

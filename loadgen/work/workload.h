@@ -15,6 +15,7 @@
 
 #include "base/must.h"
 #include "base/rng.h"
+#include "loadgen/work/book.h"
 #include "loadgen/work/dist.h"
 #include "loadgen/work/mix.h"
 #include "loadgen/work/popularity.h"
@@ -37,6 +38,10 @@
 #define WORKLOAD_ABSENT WORKLOAD_KEYS_END
 #define WORKLOAD_ONCE (2 * WORKLOAD_KEYS_END)
 #define WORKLOAD_ODDS_END (3 * WORKLOAD_KEYS_END)
+/* Values of traces are at most so long: longer ones are cut. */
+#define WORKLOAD_TRACE_VALUE_MAX WORKLOAD_VALUE_CAP
+/* Those of at most so many bytes are digits, as incr wants them. */
+#define WORKLOAD_TRACE_DIGITS 20
 /* Values of keys that are counted up: digits, which incr does not make longer. */
 #define WORKLOAD_COUNTER_LEN 10
 
@@ -57,6 +62,7 @@ struct workload_conf {
     double one_hit;       /* share of all keys that no other request has, 0 to 1 */
     double churn;         /* records a second that new ones replace */
     bool sizes_per_set;   /* each set draws the size of its value; nothing is verified */
+    bool is_replay;       /* keys are those of a trace: each thread's `book` */
     const char *key_prefix;
     enum workload_key_format key_format;
     uint32_t flags; /* of all values */
@@ -77,6 +83,7 @@ struct workload {
     bool has_odds;          /* some keys are none of the records */
     uint64_t counter_every; /* keys divisible by it hold counters; 0: none does */
     char *content;          /* all values are parts of it */
+    struct book *book;      /* keys are its pages; NULL: they are numbers */
 };
 
 /* NULL, or a sentence saying what is wrong. key_prefix must live as long as w. */
@@ -123,6 +130,24 @@ static inline bool
 workload_is_absent(uint64_t key)
 {
     return key >= WORKLOAD_ABSENT && key < WORKLOAD_ONCE;
+}
+
+/* While something needs the key. */
+static inline void
+workload_hold(const struct workload *w, uint64_t key)
+{
+    if (unlikely(w->book != NULL)) {
+        book_hold(w->book, key);
+    }
+}
+
+/* Whether a set may follow when the key is not there: of a trace only where it has told how
+ * long the value is. */
+static inline bool
+workload_can_fill(const struct workload *w, uint64_t key)
+{
+    return likely(w->book == NULL) ? !workload_is_absent(key)
+                                   : book_page(w->book, key)->value_len > 0;
 }
 
 /* Writes the key's text, at most WORKLOAD_KEY_MAX bytes; returns its length. */

@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ */
+#include "loadgen/drive/reader.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "loadgen/work/workload.h"
+
+#define FNV_OFFSET UINT64_C(0xcbf29ce484222325)
+#define FNV_PRIME UINT64_C(0x100000001b3)
+#define REST_NS 2000000 /* while there is no room */
+
+/* What each verb needs. */
+static const unsigned needed[] = {
+    [TRACE_GET] = CODEC_BIT(CODEC_GET),
+    [TRACE_GETS] = CODEC_BIT(CODEC_GETS),
+    [TRACE_SET] = CODEC_BIT(CODEC_SET),
+    [TRACE_ADD] = CODEC_BIT(CODEC_ADD),
+    [TRACE_REPLACE] = CODEC_BIT(CODEC_REPLACE),
+    [TRACE_CAS] = CODEC_BIT(CODEC_GETS) | CODEC_BIT(CODEC_CAS),
+    [TRACE_APPEND] = CODEC_BIT(CODEC_APPEND),
+    [TRACE_PREPEND] = CODEC_BIT(CODEC_PREPEND),
+    [TRACE_DELETE] = CODEC_BIT(CODEC_DELETE),
+    [TRACE_INCR] = CODEC_BIT(CODEC_INCR),
+    [TRACE_DECR] = CODEC_BIT(CODEC_DECR),
+    [TRACE_TOUCH] = CODEC_BIT(CODEC_TOUCH),
+};
+static_assert(sizeof needed / sizeof needed[0] == TRACE_VERBS_END, "one row each");
+
+struct reader {
+    struct reader_conf conf;
+    struct reader_run run;
+    size_t prefix_len;
+    struct book *books; /* one each thread */
+    unsigned books_len;
+    pthread_t id;
+    bool is_started;
+    atomic_bool stops, is_primed; /* to and from the reading thread */
+
+    /* The reading thread's until it is joined. */
+    struct trace *trace;
+    struct trace *ahead; /* the same, as far as the end of the second; NULL: not needed */
+    struct trace_record found;
+    enum trace_status ahead_status;
+    struct trace_clock clock;
+    struct arrival arrival;
+    struct rng rng;
+    uint64_t first_ns, end_ns; /* of the trace; from the begin of the run */
+    bool has_first, has_failed;
+    uint64_t cut_values, unsupported;
+    char err[TRACE_ERR_MAX];
+};
+
+/* ---- when ---------------------------------------------------------------------------- */
+
+static bool
+is_wanted(const struct reader *r, const struct trace_record *record)
+{
+    return (needed[record->verb] & ~r->conf.verbs) == 0;
+}
+
+/* How many requests share the time of this one: reads on until the time is another. */
+static uint64_t
+count_step(struct reader *r, uint64_t time_ns)
+{
+    uint64_t count = 0;
+    while (r->ahead_status == TRACE_RECORD && r->found.time_ns <= time_ns) {
+        count += is_wanted(r, &r->found) ? r->found.repeat : 0;
+        r->ahead_status = trace_next(r->ahead, &r->found);
+    }
+    return count;
+}
+
+static uint64_t
+scaled(const struct reader *r, uint64_t ns)
+{
+    return (uint64_t)((double)ns / r->conf.speed);
+}
+
+/* Times that can be told apart are kept, others are spread. */
+static uint64_t
+recorded_time(struct reader *r, const struct trace_record *record)
+{
+    uint64_t since = record->time_ns - r->first_ns, step = trace_step(r->trace);
+    if (r->ahead == NULL) {
+        r->end_ns = scaled(r, since + step);
+        return scaled(r, since);
+    }
+    if (r->clock.left == 0) {
+        uint64_t count = count_step(r, record->time_ns);
+        r->clock.step_ns = step;
+        trace_clock_begin(&r->clock, since, count > 0 ? count : 1);
+    }
+    r->end_ns = scaled(r, since + step);
+    return scaled(r, trace_clock_next(&r->clock));
+}
+
+static uint64_t
+time_of(struct reader *r, const struct trace_record *record)
+{
+    if (r->conf.speed > 0) {
+        return recorded_time(r, record);
+    }
+    if (r->run.rate > 0) {
+        r->end_ns = arrival_next(&r->arrival);
+        return r->end_ns;
+    }
+    return 0;
+}
+
+/* ---- what ---------------------------------------------------------------------------- */
+
+static uint64_t
+hash_of(const char *bytes, size_t len)
+{
+    uint64_t hash = FNV_OFFSET;
+    for (size_t i = 0; i < len; i++) {
+        hash = (hash ^ (unsigned char)bytes[i]) * FNV_PRIME;
+    }
+    return rng_mix(hash, len, 0);
+}
+
+/* The prefix, and the key or the number that stands for it, which is as long where it can. */
+static bool
+put_key(const struct reader *r, const struct trace_record *record, struct book_page *page)
+{
+    char number[TRACE_KEY_MAX + 1];
+    const char *key = record->key;
+    size_t len = record->key_len;
+    page->hash = hash_of(key, len);
+    if (r->conf.remap > 0) {
+        page->hash %= r->conf.remap;
+        int n = snprintf(number, sizeof number, "%0*ju", (int)len, (uintmax_t)page->hash);
+        key = number;
+        len = (size_t)n;
+        page->hash = rng_mix(page->hash, r->conf.remap, 1);
+    }
+    if (r->prefix_len + len > TRACE_KEY_MAX) {
+        return false;
+    }
+    memcpy(page->key, r->conf.key_prefix, r->prefix_len);
+    memcpy(page->key + r->prefix_len, key, len);
+    page->key_len = (uint8_t)(r->prefix_len + len);
+    return true;
+}
+
+static void
+put_rest(struct reader *r, const struct trace_record *record, struct book_page *page)
+{
+    bool by_client = r->conf.order == READER_BY_CLIENT && record->client != 0;
+    uint64_t route = by_client ? rng_mix(record->client, 0, 2) : page->hash;
+    bool is_long = record->value_len > WORKLOAD_TRACE_VALUE_MAX;
+    r->cut_values += is_long ? 1 : 0;
+    page->route = (uint32_t)(route >> 32);
+    page->value_len = is_long ? WORKLOAD_TRACE_VALUE_MAX : record->value_len;
+    page->ttl =
+        (int32_t)(record->ttl < WORKLOAD_EXPIRY_MAX ? record->ttl : WORKLOAD_EXPIRY_MAX);
+    page->verb = (uint8_t)record->verb;
+}
+
+static void
+fail(struct reader *r, const char *what)
+{
+    snprintf(r->err, sizeof r->err, "%s", what);
+    r->has_failed = true;
+}
+
+/* ---- the thread ----------------------------------------------------------------------- */
+
+static bool
+stops(const struct reader *r)
+{
+    return atomic_load_explicit(&r->stops, memory_order_relaxed);
+}
+
+/* A free page of the book; BOOK_NONE when the run is over before there is one. */
+static uint32_t
+wait_for_blank(struct reader *r, struct book *book)
+{
+    uint32_t page;
+    while ((page = book_blank(book)) == BOOK_NONE && !stops(r)) {
+        atomic_store_explicit(&r->is_primed, true, memory_order_release);
+        nanosleep(&(struct timespec){0, REST_NS}, NULL);
+    }
+    return page;
+}
+
+/* One request, or several alike. False when there is no more to be done. */
+static bool
+hand_over(struct reader *r, const struct trace_record *record)
+{
+    struct book_page made = {.next = BOOK_NONE};
+    if (!put_key(r, record, &made)) {
+        snprintf(r->err, sizeof r->err,
+                 "%s: with its prefix a key is longer than 250 bytes: %.*s",
+                 r->conf.trace.path, (int)record->key_len, record->key);
+        r->has_failed = true;
+        return false;
+    }
+    put_rest(r, record, &made);
+    struct book *book = &r->books[made.route % r->conf.threads];
+    for (uint32_t i = 0; i < record->repeat && !stops(r); i++) {
+        uint32_t page = wait_for_blank(r, book);
+        if (page == BOOK_NONE) {
+            return false;
+        }
+        made.at_ns = time_of(r, record);
+        struct book_page *to = &book->pages[page];
+        memcpy(to, &made, offsetof(struct book_page, key) + made.key_len);
+        book_put(book, page);
+    }
+    return !stops(r);
+}
+
+static void
+read_all(struct reader *r)
+{
+    struct trace_record record;
+    enum trace_status status;
+    bool goes_on = true;
+    while (goes_on && (status = trace_next(r->trace, &record)) != TRACE_END) {
+        if (status == TRACE_FAILED) {
+            fail(r, trace_error(r->trace));
+            return;
+        }
+        if (!is_wanted(r, &record)) {
+            r->unsupported += record.repeat;
+            continue;
+        }
+        if (!r->has_first) {
+            r->has_first = true;
+            r->first_ns = record.time_ns;
+        }
+        goes_on = hand_over(r, &record);
+    }
+}
+
+static void *
+reader_main(void *arg)
+{
+    struct reader *r = arg;
+    read_all(r);
+    for (unsigned i = 0; i < r->books_len; i++) {
+        book_end(&r->books[i], r->end_ns);
+    }
+    atomic_store_explicit(&r->is_primed, true, memory_order_release);
+    return NULL;
+}
+
+/* ---- opening, starting, stopping ------------------------------------------------------- */
+
+const char *
+reader_open(struct reader **reader, const struct reader_conf *conf,
+            char err[TRACE_ERR_MAX])
+{
+    uint32_t pages = READER_PAGES / conf->threads;
+    struct reader *r = calloc(1, sizeof *r);
+    must(r != NULL && conf->threads > 0);
+    *reader = r;
+    r->conf = *conf;
+    r->prefix_len = strlen(conf->key_prefix);
+    r->books = calloc(conf->threads, sizeof *r->books);
+    pages = pages > READER_PAGES_MIN ? pages : READER_PAGES_MIN;
+    while (r->books != NULL && r->books_len < conf->threads &&
+           book_init(&r->books[r->books_len], pages)) {
+        r->books_len++;
+    }
+    const char *wrong = NULL;
+    if (r->books_len < conf->threads) {
+        snprintf(err, TRACE_ERR_MAX, "out of memory for reading a trace ahead");
+        wrong = err;
+    } else if ((wrong = trace_open(&r->trace, &conf->trace, err)) == NULL &&
+               conf->speed > 0 && !trace_has_times(r->trace)) {
+        snprintf(err, TRACE_ERR_MAX, "%s: it has no times (--trace-time=rate)",
+                 conf->trace.path);
+        wrong = err;
+    }
+    trace_close(&r->trace);
+    if (wrong != NULL) {
+        reader_close(reader);
+    }
+    return wrong;
+}
+
+static void
+close_files(struct reader *r)
+{
+    trace_close(&r->trace);
+    trace_close(&r->ahead);
+    arrival_fini(&r->arrival);
+}
+
+void
+reader_close(struct reader **reader)
+{
+    struct reader *r = *reader;
+    if (r != NULL) {
+        struct reader_notes notes;
+        (void)!reader_stop(r, &notes);
+        for (unsigned i = 0; i < r->books_len; i++) {
+            book_fini(&r->books[i]);
+        }
+        free(r->books);
+        free(r);
+        *reader = NULL;
+    }
+}
+
+struct book *
+reader_book(struct reader *r, unsigned thread)
+{
+    must(thread < r->books_len);
+    return &r->books[thread];
+}
+
+/* The second look at the file, for what shares a time: its first record tells whether times
+ * are so coarse. */
+static const char *
+open_ahead(struct reader *r, char err[TRACE_ERR_MAX])
+{
+    if (r->conf.speed == 0 || r->conf.spread == TRACE_SPREAD_NONE) {
+        return NULL;
+    }
+    const char *wrong = trace_open(&r->ahead, &r->conf.trace, err);
+    if (wrong == NULL) {
+        r->ahead_status = trace_next(r->ahead, &r->found);
+        if (r->ahead_status == TRACE_RECORD && trace_step(r->ahead) == 1) {
+            trace_close(&r->ahead);
+        }
+    }
+    return wrong;
+}
+
+static const char *
+begin(struct reader *r, char err[TRACE_ERR_MAX])
+{
+    r->has_first = r->has_failed = false;
+    r->end_ns = r->cut_values = r->unsupported = 0;
+    atomic_store(&r->stops, false);
+    atomic_store(&r->is_primed, false);
+    rng_init(&r->rng, r->run.seed, r->run.stream);
+    r->clock = (struct trace_clock){.spread = r->conf.spread, .rng = &r->rng};
+    struct arrival_conf arrivals = {
+        .law = r->run.law,
+        .rate = r->run.rate,
+        .seed = r->run.seed,
+        .stream = r->run.stream,
+        .sources = 1,
+        .every = 1,
+    };
+    bool has_rate = r->conf.speed == 0 && r->run.rate > 0;
+    if (has_rate && !arrival_init(&r->arrival, &arrivals)) {
+        snprintf(err, TRACE_ERR_MAX, "out of memory");
+        return err;
+    }
+    for (unsigned i = 0; i < r->books_len; i++) {
+        book_reset(&r->books[i]);
+    }
+    const char *wrong = trace_open(&r->trace, &r->conf.trace, err);
+    return wrong != NULL ? wrong : open_ahead(r, err);
+}
+
+const char *
+reader_start(struct reader *r, const struct reader_run *run, char err[TRACE_ERR_MAX])
+{
+    must(!r->is_started);
+    r->run = *run;
+    const char *wrong = begin(r, err);
+    if (wrong == NULL && pthread_create(&r->id, NULL, reader_main, r) != 0) {
+        snprintf(err, TRACE_ERR_MAX, "cannot start a thread that reads the trace");
+        wrong = err;
+    }
+    if (wrong != NULL) {
+        close_files(r);
+        return wrong;
+    }
+    r->is_started = true;
+    while (!atomic_load_explicit(&r->is_primed, memory_order_acquire)) {
+        nanosleep(&(struct timespec){0, REST_NS}, NULL);
+    }
+    return NULL;
+}
+
+const char *
+reader_stop(struct reader *r, struct reader_notes *notes)
+{
+    *notes = (struct reader_notes){.cut_values = 0};
+    if (!r->is_started) {
+        return NULL;
+    }
+    atomic_store_explicit(&r->stops, true, memory_order_relaxed);
+    PTHREAD_OK(pthread_join(r->id, NULL));
+    r->is_started = false;
+    notes->trace = *trace_notes(r->trace);
+    notes->cut_values = r->cut_values;
+    notes->unsupported = r->unsupported;
+    close_files(r);
+    return r->has_failed ? r->err : NULL;
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * Reads a trace ahead for the threads of a class: on a thread of its own it turns records into
+ * requests, with the times when they are meant to start, and hands each to the thread whose
+ * connection it belongs to (work/book.h). The main thread calls all of it; sending threads
+ * know the books only.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "loadgen/wire/codec.h"
+#include "loadgen/work/arrival.h"
+#include "loadgen/work/book.h"
+#include "loadgen/work/trace.h"
+#include "loadgen/work/trace_clock.h"
+
+/* Requests read ahead, of all threads of a class together; and of each at least. */
+#define READER_PAGES 131072
+#define READER_PAGES_MIN 16384
+
+/* What requests share a connection, on which their order is kept. */
+enum reader_order {
+    READER_BY_KEY,
+    READER_BY_CLIENT, /* where the trace tells it, else by key */
+};
+
+struct reader_conf {
+    struct trace_conf trace; /* its texts live longer */
+    enum reader_order order;
+    enum trace_spread spread;
+    double speed;   /* as fast as it was recorded: 1; 0: times do not count */
+    uint64_t remap; /* keys are numbers below this; 0: what the trace says */
+    const char *key_prefix;
+    unsigned verbs; /* CODEC_BIT of each that can be sent */
+    unsigned threads;
+};
+
+/* Of one run. */
+struct reader_run {
+    const struct arrival_law *law; /* speed 0, when there is a rate: gaps */
+    double rate;                   /* a second, of all threads; 0: as fast as can be */
+    uint64_t seed, stream;
+};
+
+/* What was met in the last run, beside the trace's own notes. */
+struct reader_notes {
+    struct trace_notes trace;
+    uint64_t cut_values;  /* longer than WORKLOAD_TRACE_VALUE_MAX */
+    uint64_t unsupported; /* requests that the protocol has no words for */
+};
+
+struct reader;
+
+/* NULL, or a sentence (err). */
+must_check const char *reader_open(struct reader **r, const struct reader_conf *conf,
+                                   char err[TRACE_ERR_MAX]);
+/* Also of NULL. No sending thread uses a book any more. */
+void reader_close(struct reader **r);
+
+struct book *reader_book(struct reader *r, unsigned thread);
+
+/* Begins at the trace's begin, and waits until as much is read as there is room for. No
+ * sending thread is at work. NULL, or a sentence (err). */
+must_check const char *reader_start(struct reader *r, const struct reader_run *run,
+                                    char err[TRACE_ERR_MAX]);
+/* Ends reading: the run is over. NULL, or a sentence (valid until the next start) about what
+ * was wrong with the trace; *notes are filled in. */
+must_check const char *reader_stop(struct reader *r, struct reader_notes *notes);

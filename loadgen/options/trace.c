@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * What was recorded, in place of what is drawn: a trace, and what is made of it.
+ */
+#include "loadgen/options/group.h"
+
+#include <string.h>
+
+#include "base/num.h"
+
+#define SPEED_MAX 1e6
+#define REMAP_MAX UINT64_C(1000000000000)
+
+#define COUNT(names) (sizeof(names) / sizeof(names)[0])
+
+/* The index of the text among the names, `count` when it is none. */
+static unsigned
+find_name(const char *text, const char *const *names, unsigned count)
+{
+    unsigned i = 0;
+    while (i < count && strcmp(text, names[i]) != 0) {
+        i++;
+    }
+    return i;
+}
+
+static const char *
+call_format(void *conf, const char *text)
+{
+    return trace_format_parse(&((struct lclass *)conf)->trace.file, text);
+}
+
+static const char *
+call_time(void *conf, const char *text)
+{
+    static const char scaled[] = "scaled:";
+    struct lclass_trace *t = &((struct lclass *)conf)->trace;
+    size_t n = sizeof scaled - 1;
+    t->has_time = true;
+    t->speed = strcmp(text, "original") == 0 ? 1 : 0;
+    if (strncmp(text, scaled, n) == 0) {
+        return num_double(text + n, strlen(text + n), &t->speed) && t->speed > 0 &&
+                       t->speed <= SPEED_MAX
+                   ? NULL
+                   : "scaled:F is F times as fast, F above 0 and at most 1000000";
+    }
+    return t->speed == 1 || strcmp(text, "rate") == 0
+               ? NULL
+               : "the times of a trace are original, scaled:F or those of a rate (rate)";
+}
+
+static const char *
+call_remap(void *conf, const char *text)
+{
+    static const char mod[] = "mod:";
+    struct lclass_trace *t = &((struct lclass *)conf)->trace;
+    size_t n = sizeof mod - 1;
+    return strncmp(text, mod, n) == 0 &&
+                   num_scaled(text + n, strlen(text + n), 1000, &t->remap) &&
+                   t->remap > 0 && t->remap <= REMAP_MAX
+               ? NULL
+               : "keys become numbers below N with mod:N, N between 1 and 1000000000000";
+}
+
+static const char *
+call_spread(void *conf, const char *text)
+{
+    static const char *const names[] = {
+        [TRACE_SPREAD_EXPONENTIAL] = "exponential",
+        [TRACE_SPREAD_UNIFORM] = "uniform",
+        [TRACE_SPREAD_NONE] = "none",
+    };
+    unsigned i = find_name(text, names, COUNT(names));
+    ((struct lclass *)conf)->trace.spread = (enum trace_spread)i;
+    return i < COUNT(names)
+               ? NULL
+               : "requests of one second are spread exponential, uniform or none";
+}
+
+static const char *
+call_order(void *conf, const char *text)
+{
+    static const char *const names[] = {
+        [READER_BY_KEY] = "key",
+        [READER_BY_CLIENT] = "client",
+    };
+    unsigned i = find_name(text, names, COUNT(names));
+    ((struct lclass *)conf)->trace.order = (enum reader_order)i;
+    return i < COUNT(names) ? NULL : "a connection has the requests of a key or a client";
+}
+
+static const char *
+call_bad(void *conf, const char *text)
+{
+    return trace_bad_parse(&((struct lclass *)conf)->trace.file, text);
+}
+
+/* clang-format off */
+static const struct opt rows[] = {
+    {.name = "trace", .kind = OPT_TEXT, OF_CLASS(trace.file.path), .arg = "FILE",
+     .help = "send what was recorded there, plain or compressed by zstd"},
+    {.name = "trace-format", .kind = OPT_CALL, .call = call_format,
+     .arg = "twitter|cachelib|csv:COLUMNS|binary",
+     .help = "what its lines are (auto: as it begins)"},
+    {.name = "trace-time", .kind = OPT_CALL, .call = call_time,
+     .arg = "original|scaled:F|rate",
+     .help = "when: as recorded, F times as fast, at --qps (original; rate with --qps)"},
+    {.name = "trace-remap", .kind = OPT_CALL, .call = call_remap, .arg = "mod:N[k|m]",
+     .help = "only N keys: the hash of each modulo N"},
+    {.name = "trace-spread", .kind = OPT_CALL, .call = call_spread,
+     .arg = "exponential|uniform|none",
+     .help = "where in it the requests of one second start (exponential)"},
+    {.name = "trace-order", .kind = OPT_CALL, .call = call_order, .arg = "key|client",
+     .help = "whose requests share a connection, where their order is kept (key)"},
+    {.name = "trace-bad", .kind = OPT_CALL, .call = call_bad, .arg = "error|skip",
+     .help = "lines that make no sense: an error, or passed over and counted (error)"},
+};
+/* clang-format on */
+
+static void
+init(struct lclass *c)
+{
+    c->trace.speed = 1;
+}
+
+/* What draws requests, or decides when they start, has no say. */
+static const char *
+check(const struct lclass *c)
+{
+    const struct traffic *t = &c->traffic;
+    if (c->model != NULL || c->antagonist != NULL || mix_share(&c->mix, MIX_GET) != 1 ||
+        dist_size_max(&c->getcount, 1, WORKLOAD_GETCOUNT_MAX) > 1 || c->miss_ratio > 0 ||
+        c->one_hit > 0 || c->churn > 0 || c->sizes_per_set) {
+        return "--trace says what is asked for: workloads, --ops, --update, --getcount, "
+               "--miss-ratio, --one-hit, --churn and --value-size-per contradict it";
+    }
+    if (c->verify > 0) {
+        return "--trace does not say what values hold: there is nothing to --verify";
+    }
+    if ((c->has_mode && t->mode == TRAFFIC_PARTLY) || c->has_sessions ||
+        traffic_thinks(t) || schedule_varies(&t->schedule) || t->late != LATE_SEND ||
+        c->skips || t->max_outstanding > 0) {
+        return "--trace says when: sessions, --think, --schedule, --late and "
+               "--max-outstanding contradict it";
+    }
+    if (c->trace.speed > 0 && c->has_mode && t->mode == TRAFFIC_CLOSED) {
+        return "a trace with its own times is an open loop: --trace-time=rate without "
+               "--qps is a closed one";
+    }
+    return NULL;
+}
+
+static const char *
+settle(struct lclass *c)
+{
+    bool has_rate = c->qps > 0 || c->qps_share > 0;
+    if (c->trace.file.path == NULL) {
+        return c->trace.has_time || c->trace.remap > 0 ||
+                       c->trace.file.format != TRACE_AUTO
+                   ? "--trace-... needs a trace (--trace)"
+                   : NULL;
+    }
+    if (!c->trace.has_time && has_rate) {
+        c->trace.speed = 0;
+    }
+    if (c->trace.speed > 0 && has_rate) {
+        return "--qps needs --trace-time=rate";
+    }
+    c->traffic.is_timed = c->trace.speed > 0;
+    c->no_load = true; /* its keys are not known before it has been read */
+    return check(c);
+}
+
+const struct class_group group_trace = {ROWS(rows), .init = init, .settle = settle};

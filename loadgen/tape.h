@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * The trace of a class at work: its reader, and for each thread the workload whose keys are
+ * those of its book. A class without a trace has an empty one. The main thread's.
+ */
+#pragma once
+
+#include <stdio.h>
+
+#include "loadgen/drive/reader.h"
+#include "loadgen/drive/traffic.h"
+#include "loadgen/options/lclass.h"
+#include "loadgen/work/workload.h"
+
+struct tape {
+    struct reader *reader;      /* NULL: no trace */
+    struct workload *workloads; /* one each thread; all but their books is w's */
+};
+
+/* All zero before; `c` and `w` live longer. NULL, or a sentence (err). */
+must_check const char *tape_open(struct tape *t, const struct lclass *c,
+                                 const struct workload *w, unsigned threads,
+                                 char err[TRACE_ERR_MAX]);
+void tape_close(struct tape *t);
+
+/* The trace begins anew. NULL, or a sentence (err). */
+must_check const char *tape_start(struct tape *t, const struct traffic *traffic,
+                                  uint64_t seed, uint64_t stream,
+                                  char err[TRACE_ERR_MAX]);
+/* The run is over: tells on `log` what was met. NULL, or a sentence. */
+must_check const char *tape_stop(struct tape *t, const struct lclass *c, FILE *log);

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ */
+#include "loadgen/tools/convert.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "loadgen/work/trace_binary.h"
+#include "loadgen/work/trace_file.h"
+
+#define BUFFER 262144
+
+struct converter {
+    struct trace *in;
+    struct trace_file out;
+    struct trace_binary binary;
+    size_t len;
+    char buf[BUFFER];
+};
+
+static const char *
+flush(struct converter *c)
+{
+    const char *wrong = trace_file_write(&c->out, c->buf, c->len);
+    c->len = 0;
+    return wrong;
+}
+
+/* *from_input: what is wrong is so with what is read. */
+static const char *
+convert(struct converter *c, bool *from_input)
+{
+    struct trace_record record;
+    enum trace_status status = trace_next(c->in, &record);
+    const char *wrong = NULL;
+    uint64_t step = trace_step(c->in);
+    c->binary.step_ns = step > 0 ? step : 1;
+    c->len = trace_binary_put_header(&c->binary, c->buf);
+    for (; wrong == NULL && status == TRACE_RECORD; status = trace_next(c->in, &record)) {
+        c->len += trace_binary_put(&c->binary, &record, c->buf + c->len);
+        if (BUFFER - c->len < TRACE_BINARY_RECORD_MAX) {
+            wrong = flush(c);
+        }
+    }
+    *from_input = wrong == NULL && status == TRACE_FAILED;
+    if (*from_input) {
+        return trace_error(c->in);
+    }
+    c->len += trace_binary_put_end(&c->binary, c->buf + c->len);
+    wrong = wrong != NULL ? wrong : flush(c);
+    return wrong != NULL ? wrong : trace_file_finish(&c->out);
+}
+
+static bool
+is_same_file(const char *a, const char *b)
+{
+    struct stat x, y;
+    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev &&
+           x.st_ino == y.st_ino;
+}
+
+const char *
+convert_trace(const struct trace_conf *from, const char *to, FILE *log,
+              char err[TRACE_ERR_MAX])
+{
+    if (is_same_file(from->path, to)) {
+        snprintf(err, TRACE_ERR_MAX, "%s: read and written at once", to);
+        return err;
+    }
+    struct converter *c = calloc(1, sizeof *c);
+    must(c != NULL);
+    bool from_input = true, is_made = false;
+    const char *wrong = trace_open(&c->in, from, err);
+    if (wrong == NULL) {
+        from_input = false;
+        wrong = trace_file_create(&c->out, to);
+        is_made = wrong == NULL;
+        wrong = is_made ? convert(c, &from_input) : wrong;
+    }
+    if (wrong == NULL) {
+        trace_notes_print(trace_notes(c->in), from->path, log);
+        fprintf(log, "mcload: %ju records\n", (uintmax_t)c->binary.records);
+    } else if (wrong != err) {
+        snprintf(err, TRACE_ERR_MAX, "%s%s%s", from_input ? "" : to,
+                 from_input ? "" : ": ", wrong);
+    }
+    if (wrong != NULL && is_made) {
+        unlink(to);
+    }
+    trace_file_close(&c->out);
+    trace_close(&c->in);
+    free(c);
+    return wrong != NULL ? err : NULL;
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * Requests of a trace that were read ahead, for one sending thread: as many places as were
+ * made at first, each with one request. The reader fills free places and hands them over in
+ * the trace's order; the sending thread takes them in that order, keeps them as long as
+ * anything needs their key (a place is held several times, by count), and gives them back.
+ * Neither ever waits for the other, locks or allocates: two rings of places, one each way.
+ */
+#pragma once
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/must.h"
+#include "loadgen/work/trace_record.h"
+
+#define BOOK_NONE UINT32_MAX
+
+struct book_page {
+    uint64_t at_ns; /* intended start, from the begin of the run; 0: as soon as can be */
+    uint64_t hash;  /* of its key */
+    uint32_t value_len;
+    int32_t ttl;
+    uint32_t route; /* what its connection is chosen by */
+    uint32_t next;  /* the sending thread's, for lists */
+    uint16_t holds;
+    uint8_t verb; /* enum trace_verb */
+    uint8_t key_len;
+    char key[TRACE_KEY_MAX];
+};
+
+/* One way: each index is written by one thread and read by the other. They stand apart, so
+ * that neither takes the other's cache line with its own. */
+struct book_ring {
+    uint32_t *places;
+    char before[64];
+    atomic_uint head; /* taken so far: release by who takes */
+    char between[64];
+    atomic_uint tail; /* handed over so far: release by who gives */
+    char behind[64];
+};
+
+struct book {
+    struct book_page *pages;
+    uint64_t end_ns;      /* of the trace, from the begin; once it is over */
+    uint32_t count, mask; /* of places, and of rings, which have at least as many */
+    struct book_ring full, empty; /* reader to sender, and back */
+    atomic_bool is_over;          /* nothing more comes: release by the reader */
+};
+
+/* False when memory is short. 0 < count < 2^30. */
+must_check bool book_init(struct book *b, uint32_t count);
+void book_fini(struct book *b);
+/* Neither thread is at work: all places are free again. */
+void book_reset(struct book *b);
+
+/* ---- reader -------------------------------------------------------------------------- */
+
+/* A free place, BOOK_NONE when there is none: filled, it is handed over by book_put. */
+uint32_t book_blank(struct book *b);
+void book_put(struct book *b, uint32_t page);
+/* Nothing more comes; the trace ends so long after the begin of the run. */
+void book_end(struct book *b, uint64_t end_ns);
+
+/* ---- sender -------------------------------------------------------------------------- */
+
+static inline struct book_page *
+book_page(const struct book *b, uint64_t page)
+{
+    must(page < b->count);
+    return &b->pages[page];
+}
+
+/* The next request, held once, BOOK_NONE when none has been read. */
+uint32_t book_take(struct book *b);
+/* The same without taking it. */
+uint32_t book_peek(const struct book *b);
+/* Whether book_take will never find one again. */
+bool book_is_done(const struct book *b);
+/* Places that the sender has. */
+uint32_t book_held(const struct book *b);
+
+static inline void
+book_hold(struct book *b, uint64_t page)
+{
+    book_page(b, page)->holds++;
+}
+/* The last one gives the place back. */
+void book_release(struct book *b, uint64_t page);

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ */
+#include "loadgen/work/trace_file.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "loadgen/work/trace_zstd.h"
+
+#define ZSTD_MAGIC "\x28\xb5\x2f\xfd"
+#define ZSTD_MAGIC_LEN 4
+
+static bool
+is_compressed(FILE *file)
+{
+    char head[ZSTD_MAGIC_LEN];
+    bool is = fread(head, 1, sizeof head, file) == sizeof head &&
+              memcmp(head, ZSTD_MAGIC, sizeof head) == 0;
+    rewind(file);
+    return is;
+}
+
+const char *
+trace_file_open(struct trace_file *f, const char *path)
+{
+    struct stat st;
+    *f = (struct trace_file){.file = fopen(path, "re")};
+    if (f->file == NULL || fstat(fileno(f->file), &st) != 0) {
+        return strerror(errno);
+    }
+    if (!S_ISREG(st.st_mode)) {
+        return "not a plain file: a trace is read more than once";
+    }
+    return is_compressed(f->file) ? trace_zstd_open(&f->zstd, false) : NULL;
+}
+
+const char *
+trace_file_read(struct trace_file *f, char *buf, size_t cap, size_t *len)
+{
+    if (f->zstd != NULL) {
+        return trace_zstd_read(f->zstd, f->file, buf, cap, len);
+    }
+    *len = fread(buf, 1, cap, f->file);
+    return ferror(f->file) ? strerror(errno) : NULL;
+}
+
+const char *
+trace_file_create(struct trace_file *f, const char *path)
+{
+    static const char end[] = ".zst";
+    size_t n = strlen(path);
+    *f = (struct trace_file){.file = NULL};
+    if (n >= sizeof end - 1 && strcmp(path + n - (sizeof end - 1), end) == 0) {
+        const char *wrong = trace_zstd_open(&f->zstd, true);
+        if (wrong != NULL) {
+            return wrong;
+        }
+    }
+    f->file = fopen(path, "we");
+    return f->file != NULL ? NULL : strerror(errno);
+}
+
+const char *
+trace_file_write(struct trace_file *f, const char *buf, size_t len)
+{
+    if (f->zstd != NULL) {
+        return trace_zstd_write(f->zstd, f->file, buf, len, false);
+    }
+    return fwrite(buf, 1, len, f->file) == len ? NULL : strerror(errno);
+}
+
+const char *
+trace_file_finish(struct trace_file *f)
+{
+    const char *wrong =
+        f->zstd != NULL ? trace_zstd_write(f->zstd, f->file, NULL, 0, true) : NULL;
+    FILE *file = f->file;
+    f->file = NULL;
+    return fclose(file) == 0 || wrong != NULL ? wrong : strerror(errno);
+}
+
+void
+trace_file_close(struct trace_file *f)
+{
+    trace_zstd_close(&f->zstd);
+    if (f->file != NULL) {
+        fclose(f->file);
+        f->file = NULL;
+    }
+}

@@ -1,0 +1,276 @@
+#!/usr/bin/env perl
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 the memcached-qos authors
+#
+# Traces replayed: what reaches the server is what was recorded, in its order, and when.
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::Bin/lib";
+use IO::Select;
+use IO::Socket::INET;
+use List::Util qw(sum);
+use POSIX ();
+use Test::More;
+use MCLoad;
+use MCTest;
+use MCTestd;
+
+my $dir = scratch_dir();
+
+sub write_trace {
+    my ($name, @lines) = @_;
+    open my $out, '>', "$dir/$name" or die "$dir/$name: $!";
+    print $out map {"$_\n"} @lines;
+    close $out or die "$dir/$name: $!";
+    return "$dir/$name";
+}
+
+sub bytes_of {
+    my ($file) = @_;
+    open my $in, '<:raw', $file or die "$file: $!";
+    local $/;
+    return scalar <$in>;
+}
+
+# It ran to the end of the trace; whether the machine was quiet enough is another matter.
+sub ran_ok {
+    my ($run, $name) = @_;
+    like($run->{status}, qr/^[03]\z/, "$name: status $run->{status}") or diag($run->{err});
+}
+
+# ---- what arrives -----------------------------------------------------------------------
+
+# Counters have keys of their own.
+my @VERBS = qw(get get set get gets add get delete get replace get append get prepend get incr
+    get decr get cas get set);
+my (@trace, %sent, %of_key);
+for my $i (0 .. 1199) {
+    my $verb = $VERBS[$i % @VERBS];
+    my $key = ($verb =~ /cr$/ ? 'count:' : 'key:') . ($i * 7 % 40);
+    push @trace, join ',', 1000 + int($i / 600), $key, length($key), 1 + $i % 9, $i % 13, $verb, 0;
+    $sent{$verb}++;
+    push @{$of_key{$key}}, $verb;
+}
+my $twitter = write_trace('twitter', @trace);
+
+sub counts_of {
+    my ($server) = @_;
+    my $stats = mem_stats($server->connect);
+    return {
+        gets => $stats->{cmd_get},
+        sets => $stats->{cmd_set},
+        (map { $_ => $stats->{"${_}_hits"} + $stats->{"${_}_misses"} } qw(delete incr decr)),
+    };
+}
+
+# A cas is a gets, and a cas of what it found: sets in the server's own count.
+sub expect_counts {
+    my ($server, $json, $name) = @_;
+    my $found = $json->{'totals.ops.cas.done'};
+    my %expected = (
+        gets => $sent{get} + $sent{gets} + $sent{cas},
+        sets => $found + sum(@sent{qw(set add replace append prepend)}),
+        map { $_ => $sent{$_} } qw(delete incr decr),
+    );
+    is_deeply(counts_of($server), \%expected, "$name: what the server has counted");
+    is($json->{"totals.ops.$_.done"}, $sent{$_}, "$name: $_") for grep { !/get|cas/ } keys %sent;
+    is($json->{'totals.errors.' . $_} // 0, 0, "$name: no $_") for qw(client_error server_error);
+}
+
+for my $case (
+    ['Twitter', "--trace=$twitter", '-T', 2, '-c', 3, '-d', 4],
+    ['meta', "--trace=$twitter", '--trace-time=scaled:4', '--protocol=meta', '-c', 2],
+    ['binary', "--trace=$twitter", '--trace-time=scaled:4', '--binary', '-c', 2, '-d', 2],
+    ['at a rate', "--trace=$twitter", '-q', 2000, '-c', 4],
+    ['as fast as can be', "--trace=$twitter", '--trace-time=rate', '-T', 2, '-c', 2, '-d', 3],
+) {
+    my ($name, @args) = @$case;
+    my $server = start_server();
+    my $run = mcload_json('-s', '127.0.0.1:' . $server->port, '-t', 60, @args);
+    ran_ok($run, $name);
+    expect_counts($server, $run->{json}, $name);
+    cmp_ok($run->{json}{'totals.seconds'}, '<', 30, "$name: it ended with the trace");
+}
+
+# The order of each key's requests, as a server has read them that answers each at once.
+sub start_scribe {
+    my $listener = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 16) or die "listen: $!";
+    my $log = "$dir/scribe";
+    my $pid = fork // die "fork: $!";
+    return {pid => $pid, port => $listener->sockport, log => $log} if $pid;
+    open my $out, '>', $log or die "$log: $!";
+    my (%pending, $select);
+    $select = IO::Select->new($listener);
+    while (my @ready = $select->can_read) {
+        for my $sock (@ready) {
+            if ($sock == $listener) {
+                $select->add(scalar $listener->accept);
+            } elsif (!sysread $sock, $pending{$sock}, 65536, length($pending{$sock} // '')) {
+                $select->remove($sock);
+                close $sock;
+            } else {
+                while ($pending{$sock} =~ s/^(\w+) (\S+)[^\n]*\n//) {
+                    syswrite $out, "$1 $2\n";
+                    syswrite $sock, $1 eq 'get' ? "END\r\n" : "NOT_FOUND\r\n";
+                }
+            }
+        }
+    }
+    POSIX::_exit(0);
+}
+
+{
+    my @verbs = qw(get delete get touch get incr decr);
+    my (@lines, %expected, %seen);
+    for my $i (0 .. 999) {
+        my ($verb, $key) = ($verbs[$i * $i % 11 % 7], 'key' . $i % 17);
+        push @lines, "$i,$key,$verb";
+        push @{$expected{$key}}, $verb;
+    }
+    my $ordered = write_trace('ordered', @lines);
+    my $scribe = start_scribe();
+    my $run = mcload_json('-s', "127.0.0.1:$scribe->{port}", '-t', 60, "--trace=$ordered",
+        '--trace-format=csv:time_us,key,op', '--trace-time=scaled:0.002', '-T', 2, '-c', 3, '-d', 4);
+    kill 'KILL', $scribe->{pid};
+    waitpid $scribe->{pid}, 0;
+    ran_ok($run, 'order');
+    open my $log, '<', $scribe->{log} or die $!;
+    while (<$log>) {
+        my ($verb, $key) = split;
+        push @{$seen{$key}}, $verb;
+    }
+    is_deeply(\%seen, \%expected, 'each key sees its requests in their order');
+}
+
+# ---- when ---------------------------------------------------------------------------------
+
+# Two groups with a pause between them.
+my $pause = write_trace('pause', map({"$_,k$_,get,1"} 0 .. 9), map({(500 + $_) . ",k$_,get,1"} 0 .. 9));
+for my $case (['original', 0.5], ['scaled:0.5', 1]) {
+    my ($time, $gap) = @$case;
+    my $testd = start_testd('--value=50');
+    my $run = mcload_json('-s', "127.0.0.1:$testd->{port}", "--trace=$pause",
+        '--trace-format=csv:time_ms,key,op,size', "--trace-time=$time", '-c', 2, '-t', 60);
+    my @at = sort { $a <=> $b } map { $_->{received} } @{stop_testd($testd)->{rows}};
+    ran_ok($run, $time);
+    is(scalar @at, 20, "$time: all have come");
+    cmp_ok(($at[10] - $at[9]) / 1e9, '>', $gap / 2, "$time: the pause is there");
+    is($run->{json}{'totals.offered'}, 20, "$time: all were offered");
+    is($run->{json}{'load.mode'}, '"open"', "$time: an open loop");
+}
+
+# Time ends before the trace.
+{
+    my $server = start_server();
+    my $long = write_trace('long', map {"$_,k,get,1"} 0 .. 600);
+    my $run = mcload_json('-s', '127.0.0.1:' . $server->port, "--trace=$long",
+        '--trace-format=csv:time,key,op,size', '-t', 0.5);
+    ran_ok($run, 'a long trace');
+    cmp_ok($run->{json}{'totals.offered'}, '<=', 1, 'a long trace: what was due in half a second');
+    is($run->{json}{'totals.seconds'}, 0.5, 'a long trace: -t is the time');
+}
+
+# ---- misses -------------------------------------------------------------------------------
+
+# The trace says how long the value is: what it says nothing of is not stored.
+{
+    my $server = start_server();
+    my $gets = write_trace('gets', map({"a$_,get,$_"} 1 .. 50), map({"b$_,get,0"} 1 .. 50));
+    my @args = ('-s', '127.0.0.1:' . $server->port, "--trace=$gets", '--trace-format=csv:key,op,size',
+        '--trace-time=rate', '-q', 500, '-t', 60);
+    my $run = mcload_json(@args, '--on-miss=set');
+    ran_ok($run, 'misses');
+    my $sock = $server->connect;
+    is(mem_stats($sock)->{cmd_set}, 50, 'misses: those of known size are stored');
+    mem_get_is($sock, 'a17', '00000000000000001', 'misses: a short value is a number of that length');
+    $run = mcload_json(@args);
+    is($run->{json}{'totals.hits'}, 50, 'misses: they are found then');
+}
+
+# ---- other forms ----------------------------------------------------------------------------
+
+my $cachelib = write_trace('cachelib', 'op_time,key,key_size,op,op_count,size,cache_hits,ttl,usecase',
+    map {"5,$_,30,GET,3,100,3,0,9"} 1 .. 50);
+for my $case (
+    ['binary', $twitter, "$dir/twitter.bin", 1200, 1200],
+    ['zstd', $twitter, "$dir/twitter.zst", 1200, 1200],
+    ['zstd again', "$dir/twitter.zst", "$dir/again.bin", 1200, 1200],
+    ['cachelib', $cachelib, "$dir/cachelib.bin", 50, 150],
+) {
+    my ($name, $in, $out, $records, $requests) = @$case;
+    my $run = mcload('convert', 'trace', $in, $out);
+    if ($run->{err} =~ /has no zstd/) {
+        is($run->{status}, 2, "$name: not in this build");
+        next;
+    }
+    is($run->{status}, 0, "$name: converted") or diag($run->{err});
+    is($run->{err}, "mcload: $records records\n", "$name: so many records");
+    my $server = start_server();
+    $run = mcload_json('-s', '127.0.0.1:' . $server->port, "--trace=$out", '-t', 60,
+        '--trace-time=rate', '-q', 2000, '-c', 4);
+    ran_ok($run, $name);
+    is($run->{json}{'totals.offered'}, $requests + $run->{json}{'totals.ops.cas.done'}, "$name: all were offered");
+    if ($name ne 'cachelib') {
+        expect_counts($server, $run->{json}, $name);
+    }
+}
+SKIP: {
+    skip 'zstd is not in this build', 1 if !-e "$dir/again.bin";
+    is(bytes_of("$dir/again.bin"), bytes_of("$dir/twitter.bin"), 'there and back is the same');
+}
+
+# ---- what is wrong --------------------------------------------------------------------------
+
+my $server = start_server();
+my @to = ('-s', '127.0.0.1:' . $server->port, '-t', 60);
+my $bad = write_trace('bad', @trace[0 .. 9], 'no request', @trace[10 .. 19]);
+my $run = mcload(@to, "--trace=$bad");
+is($run->{status}, 2, 'a bad line: status 2');
+like($run->{err}, qr/\Q$bad\E, line 11: fields are missing\n/, 'a bad line: which, and why');
+$run = mcload_json(@to, "--trace=$bad", '--trace-bad=skip', '--trace-time=scaled:4');
+ran_ok($run, 'bad lines passed over');
+like($run->{err}, qr/: 1 lines that make no sense were passed over/, 'bad lines passed over: it says so');
+$run = mcload('convert', 'trace', $bad, "$dir/bad.bin");
+is($run->{status}, 2, 'converting a bad line: status 2');
+like($run->{err}, qr/line 11/, 'converting a bad line: which');
+ok(!-e "$dir/bad.bin", 'converting a bad line: nothing is left');
+
+my $unknown = write_trace('unknown', @trace[0 .. 9], '1000,k,1,1,1,lock,0', '1000,k,1,1,1,lock,0');
+$run = mcload_json(@to, "--trace=$unknown", '--trace-time=scaled:4');
+ran_ok($run, 'unknown verbs');
+like($run->{err}, qr/: 2 requests were left out: unknown verb lock\n/, 'unknown verbs are counted by name');
+
+if (-s "$dir/twitter.bin") {
+    open my $out, '>', "$dir/cut.bin" or die $!;
+    print $out substr(bytes_of("$dir/twitter.bin"), 0, 700);
+    close $out;
+    $run = mcload(@to, "--trace=$dir/cut.bin", '--trace-time=scaled:4');
+    is($run->{status}, 2, 'a cut file: status 2');
+    like($run->{err}, qr/it is cut/, 'a cut file: it says so');
+}
+for my $case (
+    ["--trace=$dir/nowhere", 2, qr/nowhere: No such file/],
+    ['--trace=/dev/null', 2, qr/not a plain file/],
+    ["--trace=$twitter --trace-time=later", 1, qr/original, scaled:F or/],
+    ["--trace=$twitter --trace-time=scaled:0", 1, qr/F above 0/],
+    ["--trace=$twitter --trace-time=original -q 5", 1, qr/--qps needs --trace-time=rate/],
+    ["--trace=$twitter --trace-format=csv:op", 1, qr/needs a column with the key/],
+    ["--trace=$twitter --trace-format=xml", 1, qr/the format of a trace is/],
+    ["--trace=$twitter --trace-remap=5", 1, qr/mod:N/],
+    ["--trace=$twitter --trace-order=age", 1, qr/a key or a client/],
+    ["--trace=$twitter --trace-spread=jam", 1, qr/spread exponential, uniform or none/],
+    ["--trace=$twitter --update=0.5", 1, qr/--trace says what is asked for/],
+    ["--trace=$twitter --think=1", 1, qr/--trace says when/],
+    ["--trace=$twitter --verify=1", 1, qr/nothing to --verify/],
+    ["--trace=$twitter --loadonly", 1, qr/--loadonly stores records/],
+    ["--trace=$twitter --search=99:1000", 1, qr/a rate needs --trace-time=rate/],
+    ['--trace-time=rate', 1, qr/needs a trace/],
+) {
+    my ($args, $status, $says) = @$case;
+    $run = mcload(@to, split ' ', $args);
+    is($run->{status}, $status, "$args: status $status");
+    like($run->{err}, $says, "$args: says why");
+}
+
+done_testing;

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * What the reader of a trace makes of it: which thread gets which request, under which key,
+ * and when it is meant to start.
+ */
+#include "loadgen/drive/reader.h"
+#include "check_unit.h"
+
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "loadgen/wire/codec.h"
+#include "loadgen/work/workload.h"
+
+#define THREADS 3
+#define SECOND UINT64_C(1000000000)
+
+static char path[64];
+static struct reader *reader;
+static struct reader_conf conf;
+static struct reader_run run;
+static struct arrival_law law;
+
+static void
+set_up(void)
+{
+    conf = (struct reader_conf){
+        .trace = {.path = path},
+        .speed = 1,
+        .key_prefix = "",
+        .verbs = codec_ascii.verbs,
+        .threads = 1,
+    };
+    run = (struct reader_run){.law = &law, .seed = 1};
+    ck_assert_ptr_null(arrival_parse(&law, "fixed"));
+}
+
+static void
+open_reader(const char *text)
+{
+    char err[TRACE_ERR_MAX];
+    strcpy(path, "check_reader.XXXXXX");
+    int fd = mkstemp(path);
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+    close(fd);
+    const char *wrong = reader_open(&reader, &conf, err);
+    ck_assert_msg(wrong == NULL, "%s", wrong);
+    wrong = reader_start(reader, &run, err);
+    ck_assert_msg(wrong == NULL, "%s", wrong);
+}
+
+static void
+tear_down(void)
+{
+    reader_close(&reader);
+    unlink(path);
+    arrival_law_fini(&law);
+}
+
+/* The next request of that thread; it is kept. */
+static const struct book_page *
+next(unsigned thread)
+{
+    struct book *b = reader_book(reader, thread);
+    uint32_t page = book_take(b);
+    ck_assert_uint_ne(page, BOOK_NONE);
+    return book_page(b, page);
+}
+
+static void
+is_done(unsigned thread)
+{
+    while (!book_is_done(reader_book(reader, thread))) {
+        ck_assert_uint_eq(book_peek(reader_book(reader, thread)), BOOK_NONE);
+    }
+}
+
+static void
+is_key(const struct book_page *p, const char *key)
+{
+    ck_assert_uint_eq(p->key_len, strlen(key));
+    ck_assert_mem_eq(p->key, key, p->key_len);
+}
+
+START_TEST(test_original)
+{
+    static const double speeds[] = {1, 2, 0.25};
+    conf.trace.format = TRACE_CSV;
+    conf.speed = speeds[_i];
+    ck_assert_ptr_null(trace_format_parse(&conf.trace, "csv:time_ns,key,op,size,ttl"));
+    open_reader("5000,a,get,10,0\n5000,b,set,20,60\n9000,a,delete,0,0\n");
+    const struct book_page *p = next(0);
+    ck_assert_uint_eq(p->at_ns, 0);
+    ck_assert_uint_eq(p->verb, TRACE_GET);
+    ck_assert_uint_eq(p->value_len, 10);
+    is_key(p, "a");
+    p = next(0);
+    ck_assert_uint_eq(p->at_ns, 0);
+    ck_assert_int_eq(p->ttl, 60);
+    p = next(0);
+    ck_assert_uint_eq(p->at_ns, (uint64_t)(4000 / speeds[_i]));
+    is_done(0);
+    ck_assert_uint_eq(reader_book(reader, 0)->end_ns, (uint64_t)(4001 / speeds[_i]));
+}
+END_TEST
+
+/* Those of one second stay in it and in order, whoever sends them. */
+START_TEST(test_seconds)
+{
+    char text[8192] = "";
+    size_t n = 0;
+    for (int i = 0; i < 200; i++) {
+        n += (size_t)sprintf(text + n, "%d,k%d,2,9,1,get,0\n", 100 + i / 100, i);
+    }
+    conf.threads = THREADS;
+    open_reader(text);
+    unsigned got = 0, in_first = 0;
+    for (unsigned t = 0; t < THREADS; t++) {
+        uint64_t before = 0;
+        while (book_peek(reader_book(reader, t)) != BOOK_NONE) {
+            const struct book_page *p = next(t);
+            expect(p->at_ns >= before && p->at_ns < 2 * SECOND);
+            expect(p->route % THREADS == t);
+            before = p->at_ns;
+            in_first += p->at_ns < SECOND ? 1 : 0;
+            got++;
+        }
+        expect(got > 0);
+        is_done(t);
+        ck_assert_uint_eq(reader_book(reader, t)->end_ns, 2 * SECOND);
+    }
+    ck_assert_uint_eq(got, 200);
+    ck_assert_uint_eq(in_first, 100);
+}
+END_TEST
+
+START_TEST(test_rate)
+{
+    conf.speed = 0;
+    run.rate = 1000;
+    open_reader("7,a,1,9,1,get,0\n7,b,1,9,1,get,0\n900,c,1,9,1,get,0\n");
+    uint64_t first = next(0)->at_ns;
+    ck_assert_uint_eq(next(0)->at_ns - first, 1000000);
+    ck_assert_uint_eq(next(0)->at_ns - first, 2000000);
+    is_done(0);
+}
+END_TEST
+
+/* Requests of one key, or of one client, go the same way; repeated ones are several. */
+START_TEST(test_order)
+{
+    conf.order = _i == 0 ? READER_BY_KEY : READER_BY_CLIENT;
+    ck_assert_ptr_null(trace_format_parse(&conf.trace, "csv:time_ms,key,client,count"));
+    open_reader("1,a,7,2\n2,b,7,1\n3,a,8,1\n4,a,,1\n");
+    uint32_t a7 = next(0)->route;
+    ck_assert_uint_eq(next(0)->route, a7);
+    uint32_t b7 = next(0)->route, a8 = next(0)->route, a0 = next(0)->route;
+    ck_assert_int_eq(b7 == a7, _i == 1);
+    ck_assert_int_eq(a8 == a7, _i == 0);
+    ck_assert_int_eq(a0 == a7, _i == 0);
+    is_done(0);
+}
+END_TEST
+
+START_TEST(test_remap)
+{
+    conf.remap = 10;
+    conf.key_prefix = "p:";
+    open_reader("1,abcdef,6,9,1,get,0\n1,abcdef,6,9,1,get,0\n1,x,1,9,1,get,0\n");
+    const struct book_page *p = next(0), *q = next(0);
+    ck_assert_uint_eq(p->key_len, 8);
+    ck_assert_mem_eq(p->key, "p:00000", 7);
+    ck_assert_mem_eq(q->key, p->key, 8);
+    ck_assert_uint_eq(q->route, p->route);
+    p = next(0);
+    ck_assert_uint_eq(p->key_len, 3);
+    is_done(0);
+}
+END_TEST
+
+/* What cannot be sent is counted, and what is too long is cut. */
+START_TEST(test_notes)
+{
+    struct reader_notes notes;
+    conf.verbs = codec_redis.verbs;
+    open_reader("1,a,1,5000000,1,set,9999999\n1,a,1,9,1,prepend,0\n1,a,1,9,1,cas,0\n"
+                "1,a,1,9,1,get,0\n");
+    const struct book_page *p = next(0);
+    ck_assert_uint_eq(p->value_len, WORKLOAD_TRACE_VALUE_MAX);
+    ck_assert_int_eq(p->ttl, WORKLOAD_EXPIRY_MAX);
+    ck_assert_uint_eq(next(0)->verb, TRACE_GET);
+    is_done(0);
+    ck_assert_ptr_null(reader_stop(reader, &notes));
+    ck_assert_uint_eq(notes.unsupported, 2);
+    ck_assert_uint_eq(notes.cut_values, 1);
+    ck_assert_uint_eq(notes.trace.records, 4);
+}
+END_TEST
+
+/* It goes on when there is room again, and begins anew as often as wanted. */
+START_TEST(test_many)
+{
+    char err[TRACE_ERR_MAX];
+    struct reader_notes notes;
+    ck_assert_ptr_null(trace_format_parse(&conf.trace, "csv:time_ms,key,count"));
+    open_reader("1,a,300000\n");
+    for (int round = 0; round < 2; round++) {
+        struct book *b = reader_book(reader, 0);
+        unsigned got = 0;
+        while (!book_is_done(b)) {
+            uint32_t page = book_take(b);
+            if (page != BOOK_NONE) {
+                got++;
+                book_release(b, page);
+            }
+        }
+        ck_assert_uint_eq(got, 300000);
+        ck_assert_ptr_null(reader_stop(reader, &notes));
+        ck_assert_ptr_null(reader_start(reader, &run, err));
+    }
+    /* Ended in the middle. */
+    ck_assert_uint_ne(book_peek(reader_book(reader, 0)), BOOK_NONE);
+    ck_assert_ptr_null(reader_stop(reader, &notes));
+    ck_assert(book_peek(reader_book(reader, 0)) != BOOK_NONE);
+}
+END_TEST
+
+START_TEST(test_bad)
+{
+    struct reader_notes notes;
+    open_reader("1,a,1,9,1,get,0\nrubbish\n");
+    next(0);
+    is_done(0);
+    const char *wrong = reader_stop(reader, &notes);
+    ck_assert_ptr_nonnull(wrong);
+    ck_assert_ptr_nonnull(strstr(wrong, ", line 2: fields are missing"));
+}
+END_TEST
+
+int
+main(void)
+{
+    Suite *s = suite_create("reader");
+    TCase *tc = tcase_create("reader");
+    tcase_add_checked_fixture(tc, set_up, tear_down);
+    tcase_add_loop_test(tc, test_original, 0, 3);
+    tcase_add_test(tc, test_seconds);
+    tcase_add_test(tc, test_rate);
+    tcase_add_loop_test(tc, test_order, 0, 2);
+    tcase_add_test(tc, test_remap);
+    tcase_add_test(tc, test_notes);
+    tcase_add_test(tc, test_many);
+    tcase_add_test(tc, test_bad);
+    suite_add_tcase(s, tc);
+    return run_suite(s);
+}

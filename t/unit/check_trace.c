@@ -1,0 +1,542 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * Traces: lines of every format, the binary form there and back, files that are cut or none,
+ * times within a second, and the book between the reader and a sending thread.
+ */
+#include "loadgen/work/trace.h"
+#include "check_unit.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include "loadgen/work/book.h"
+#include "loadgen/work/trace_binary.h"
+#include "loadgen/work/trace_clock.h"
+
+/* ---- lines -------------------------------------------------------------------------- */
+
+#define TWITTER NULL
+
+static const struct {
+    const char *columns; /* TWITTER */
+    const char *line;
+    enum trace_line how;
+    struct trace_record record; /* GOOD: client as a number */
+    const char *told;           /* BAD: the sentence; UNKNOWN: the verb */
+} lines[] = {
+    {TWITTER,
+     "7,abc,3,50,12,get,0",
+     TRACE_LINE_GOOD,
+     {7000000000, 12, 50, 0, 1, TRACE_GET, 3, "abc"},
+     NULL},
+    {TWITTER,
+     "7,a,b,c,6,50,12,set,60",
+     TRACE_LINE_GOOD,
+     {7000000000, 12, 50, 60, 1, TRACE_SET, 6, "a,b,c."},
+     NULL},
+    {TWITTER,
+     "7.25,abc,3,0,12,gets,0",
+     TRACE_LINE_GOOD,
+     {7250000000, 12, 0, 0, 1, TRACE_GETS, 3, "abc"},
+     NULL},
+    {TWITTER,
+     "7,abc,5,0,,DECR,0",
+     TRACE_LINE_GOOD,
+     {7000000000, 0, 0, 0, 1, TRACE_DECR, 5, "abc.."},
+     NULL},
+    {TWITTER,
+     "7,abcd,3,0,1,prepend,0",
+     TRACE_LINE_GOOD,
+     {7000000000, 1, 0, 0, 1, TRACE_PREPEND, 4, "abcd"},
+     NULL},
+    {TWITTER, "7,abc,3,0,1,flush,0", TRACE_LINE_UNKNOWN, {.verb = 0}, "flush"},
+    {TWITTER, "7,abc,3,0,1,,0", TRACE_LINE_UNKNOWN, {.verb = 0}, ""},
+    {TWITTER, "7,abc,3,0,1,get", TRACE_LINE_BAD, {.verb = 0}, "fields are missing"},
+    {TWITTER,
+     "x,abc,3,0,1,get,0",
+     TRACE_LINE_BAD,
+     {.verb = 0},
+     "the time is not a number"},
+    {TWITTER,
+     "-1,abc,3,0,1,get,0",
+     TRACE_LINE_BAD,
+     {.verb = 0},
+     "the time is not a number"},
+    {TWITTER,
+     "99999999999,abc,3,0,1,get,0",
+     TRACE_LINE_BAD,
+     {.verb = 0},
+     "the time is not a number"},
+    {TWITTER,
+     "7.,abc,3,0,1,get,0",
+     TRACE_LINE_BAD,
+     {.verb = 0},
+     "the time is not a number"},
+    {TWITTER, "7,,0,0,1,get,0", TRACE_LINE_BAD, {.verb = 0}, "the key is empty"},
+    {TWITTER,
+     "7,a b,3,0,1,get,0",
+     TRACE_LINE_BAD,
+     {.verb = 0},
+     "the key has blanks or control characters"},
+    {TWITTER,
+     "7,abc,251,0,1,get,0",
+     TRACE_LINE_BAD,
+     {.verb = 0},
+     "the key is longer than 250 bytes"},
+    {TWITTER,
+     "7,abc,x,0,1,get,0",
+     TRACE_LINE_BAD,
+     {.verb = 0},
+     "the size of the key is not a number"},
+    {TWITTER,
+     "7,abc,3,4294967296,1,get,0",
+     TRACE_LINE_BAD,
+     {.verb = 0},
+     "the size of the value is not a number"},
+    {TWITTER,
+     "7,abc,3,0,1,get,1d",
+     TRACE_LINE_BAD,
+     {.verb = 0},
+     "the time to live is not a number"},
+    {"op,key", "get_lease,k", TRACE_LINE_GOOD, {0, 0, 0, 0, 1, TRACE_GET, 1, "k"}, NULL},
+    {"key", "k", TRACE_LINE_GOOD, {0, 0, 0, 0, 1, TRACE_GET, 1, "k"}, NULL},
+    {"key,-,time_us,count",
+     "k,junk,3,9",
+     TRACE_LINE_GOOD,
+     {3000, 0, 0, 0, 9, TRACE_GET, 1, "k"},
+     NULL},
+    {"key,time_ns", "k,5", TRACE_LINE_GOOD, {5, 0, 0, 0, 1, TRACE_GET, 1, "k"}, NULL},
+    {"key,time_ms",
+     "k,5",
+     TRACE_LINE_GOOD,
+     {5000000, 0, 0, 0, 1, TRACE_GET, 1, "k"},
+     NULL},
+    {"key,op", "k,get,more", TRACE_LINE_BAD, {.verb = 0}, "more fields than columns"},
+    {"key,count",
+     "k,1000000001",
+     TRACE_LINE_BAD,
+     {.verb = 0},
+     "the count is not a number"},
+};
+
+static void
+is_record(const struct trace_record *a, const struct trace_record *b)
+{
+    expect(a->time_ns == b->time_ns);
+    expect(a->client == b->client);
+    expect(a->value_len == b->value_len);
+    expect(a->ttl == b->ttl);
+    expect(a->repeat == b->repeat);
+    expect(a->verb == b->verb);
+    expect(a->key_len == b->key_len);
+    expect(memcmp(a->key, b->key, a->key_len) == 0);
+}
+
+START_TEST(test_lines)
+{
+    struct trace_layout layout;
+    struct trace_record record;
+    struct trace_line_note note;
+    if (lines[_i].columns == TWITTER) {
+        trace_layout_twitter(&layout);
+    } else {
+        ck_assert_ptr_null(trace_layout_parse(&layout, lines[_i].columns,
+                                              strlen(lines[_i].columns), false));
+    }
+    size_t len = strlen(lines[_i].line);
+    char *line = exact_copy(lines[_i].line, len);
+    ck_assert_int_eq(trace_line_parse(&layout, line, len, &record, &note), lines[_i].how);
+    if (lines[_i].how == TRACE_LINE_GOOD) {
+        is_record(&record, &lines[_i].record);
+    } else if (lines[_i].how == TRACE_LINE_BAD) {
+        ck_assert_str_eq(note.wrong, lines[_i].told);
+    } else {
+        ck_assert_uint_eq(note.verb_len, strlen(lines[_i].told));
+        ck_assert_int_eq(strncmp(note.verb, lines[_i].told, note.verb_len), 0);
+    }
+    free(line);
+}
+END_TEST
+
+START_TEST(test_layouts)
+{
+    static const struct {
+        const char *text;
+        bool is_header;
+        const char *wrong; /* NULL: good */
+    } rows[] = {
+        {"op_time,key,key_size,op,op_count,size,cache_hits,ttl", true, NULL},
+        {"op_time,key,cache_hits", false, "columns are"},
+        {"time,op", false, "a trace needs a column with the key"},
+        {"", false, "columns are"},
+        {"key,key", false, "named twice"},
+        {"time,key,time_ms", false, "named twice"},
+        {"key,-,-", false, NULL},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct trace_layout layout;
+        const char *wrong = trace_layout_parse(&layout, rows[i].text,
+                                               strlen(rows[i].text), rows[i].is_header);
+        if (rows[i].wrong == NULL) {
+            ck_assert_ptr_null(wrong);
+        } else {
+            ck_assert_ptr_nonnull(wrong);
+            ck_assert_ptr_nonnull(strstr(wrong, rows[i].wrong));
+        }
+    }
+    char many[2 * TRACE_COLUMNS_MAX + 8] = "key";
+    for (unsigned i = 0; i < TRACE_COLUMNS_MAX; i++) {
+        strcat(many, ",-");
+    }
+    struct trace_layout layout;
+    ck_assert_str_eq(trace_layout_parse(&layout, many, strlen(many), false),
+                     "a trace has at most 32 columns");
+}
+END_TEST
+
+/* Clients told by name are told apart. */
+START_TEST(test_clients)
+{
+    struct trace_layout layout;
+    struct trace_record a, b;
+    struct trace_line_note note;
+    ck_assert_ptr_null(trace_layout_parse(&layout, "key,client", 10, false));
+    ck_assert_int_eq(trace_line_parse(&layout, "k,web-1", 7, &a, &note), TRACE_LINE_GOOD);
+    ck_assert_int_eq(trace_line_parse(&layout, "k,web-2", 7, &b, &note), TRACE_LINE_GOOD);
+    ck_assert_uint_ne(a.client, b.client);
+    ck_assert_uint_ne(a.client, 0);
+}
+END_TEST
+
+/* ---- the binary form ------------------------------------------------------------------ */
+
+static const struct trace_record records[] = {
+    {5000, 0, 0, 0, 1, TRACE_GET, 1, "k"},
+    {5000, UINT64_MAX, UINT32_MAX, UINT32_MAX, TRACE_REPEAT_MAX, TRACE_TOUCH, 3, "abc"},
+    {UINT64_C(7000000000000000000), 127, 128, 16384, 2, TRACE_CAS, 5, "hello"},
+};
+
+static size_t
+put_records(char *dst)
+{
+    struct trace_binary b = {.step_ns = 1000};
+    size_t n = trace_binary_put_header(&b, dst);
+    for (int i = 0; i < ROWS(records); i++) {
+        size_t len = trace_binary_put(&b, &records[i], dst + n);
+        ck_assert_uint_le(len, TRACE_BINARY_RECORD_MAX);
+        n += len;
+    }
+    return n + trace_binary_put_end(&b, dst + n);
+}
+
+START_TEST(test_binary)
+{
+    char bytes[2048];
+    struct trace_binary b;
+    struct trace_record r;
+    size_t len = put_records(bytes), taken, at = TRACE_BINARY_HEADER;
+    ck_assert_ptr_null(trace_binary_take_header(&b, bytes, len));
+    ck_assert_uint_eq(b.step_ns, 1000);
+    for (int i = 0; i < ROWS(records); i++) {
+        /* Every cut is told from what is whole. */
+        size_t n = 0;
+        while (true) {
+            char *piece = exact_copy(bytes + at, n);
+            struct trace_binary before = b;
+            enum trace_binary_take how = trace_binary_take(&b, piece, n, &r, &taken);
+            free(piece);
+            if (how == TRACE_BINARY_TAKEN) {
+                break;
+            }
+            ck_assert_int_eq(how, TRACE_BINARY_CUT);
+            ck_assert_mem_eq(&b, &before, sizeof b);
+            n++;
+        }
+        ck_assert_uint_eq(taken, n);
+        is_record(&r, &records[i]);
+        at += taken;
+    }
+    ck_assert_int_eq(trace_binary_take(&b, bytes + at, len - at - 1, &r, &taken),
+                     TRACE_BINARY_CUT);
+    ck_assert_int_eq(trace_binary_take(&b, bytes + at, len - at, &r, &taken),
+                     TRACE_BINARY_OVER);
+    ck_assert_uint_eq(taken, len - at);
+    b.records++;
+    ck_assert_int_eq(trace_binary_take(&b, bytes + at, len - at, &r, &taken),
+                     TRACE_BINARY_BAD);
+}
+END_TEST
+
+START_TEST(test_binary_header)
+{
+    char bytes[TRACE_BINARY_HEADER];
+    struct trace_binary b = {.step_ns = 1};
+    trace_binary_put_header(&b, bytes);
+    ck_assert_ptr_nonnull(trace_binary_take_header(&b, bytes, sizeof bytes - 1));
+    bytes[8] = 2;
+    ck_assert_str_eq(trace_binary_take_header(&b, bytes, sizeof bytes),
+                     "written by another version of mcload");
+    bytes[8] = TRACE_BINARY_VERSION;
+    bytes[16] = 0;
+    ck_assert_str_eq(trace_binary_take_header(&b, bytes, sizeof bytes),
+                     "its header makes no sense");
+    ck_assert(!trace_binary_is("MCTRACE", 7));
+}
+END_TEST
+
+/* ---- files -------------------------------------------------------------------------- */
+
+static char path[64];
+
+static void
+write_file(const void *bytes, size_t len)
+{
+    strcpy(path, "check_trace.XXXXXX");
+    int fd = mkstemp(path);
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(write(fd, bytes, len), (ssize_t)len);
+    close(fd);
+}
+
+/* Reads all; what it ends with. The caller closes it. */
+static enum trace_status
+read_trace(struct trace **t, bool skips_bad)
+{
+    char err[TRACE_ERR_MAX];
+    struct trace_conf conf = {.path = path, .skips_bad = skips_bad};
+    struct trace_record record;
+    const char *wrong = trace_open(t, &conf, err);
+    unlink(path);
+    ck_assert_msg(wrong == NULL, "%s", wrong);
+    enum trace_status status;
+    while ((status = trace_next(*t, &record)) == TRACE_RECORD) {
+        /* on */
+    }
+    return status;
+}
+
+START_TEST(test_file_of_lines)
+{
+    static const char text[] = "1,a,1,0,1,get,0\r\n\n2,b,1,0,1,lock,0\nnonsense\n"
+                               "2,b,1,0,1,lock,0\n1,c,1,0,1,set,0";
+    struct trace *t;
+    write_file(text, sizeof text - 1);
+    ck_assert_int_eq(read_trace(&t, true), TRACE_END);
+    const struct trace_notes *n = trace_notes(t);
+    ck_assert_uint_eq(n->records, 2);
+    ck_assert_uint_eq(n->bad, 1);
+    ck_assert_uint_eq(n->backwards, 0);
+    ck_assert_str_eq(n->unknown[0].name, "lock");
+    ck_assert_uint_eq(n->unknown[0].count, 2);
+    ck_assert_uint_eq(n->unknown[1].count, 0);
+    ck_assert_uint_eq(trace_step(t), 1000000000);
+    trace_close(&t);
+
+    write_file(text, sizeof text - 1);
+    ck_assert_int_eq(read_trace(&t, false), TRACE_FAILED);
+    ck_assert_ptr_nonnull(strstr(trace_error(t), ", line 4: fields are missing"));
+    trace_close(&t);
+}
+END_TEST
+
+START_TEST(test_cachelib)
+{
+    static const char text[] = "op_time,key,key_size,op,op_count,size,cache_hits,ttl\n"
+                               "10,17,5,GET,3,100,2,0\n9,18,5,SET_LEASE,1,200,0,30\n";
+    char err[TRACE_ERR_MAX];
+    struct trace_conf conf = {.path = path};
+    struct trace_record r;
+    struct trace *t;
+    write_file(text, sizeof text - 1);
+    ck_assert_ptr_null(trace_open(&t, &conf, err));
+    unlink(path);
+    ck_assert_int_eq(trace_next(t, &r), TRACE_RECORD);
+    is_record(&r,
+              &(struct trace_record){10000000000, 0, 100, 0, 3, TRACE_GET, 5, "17..."});
+    ck_assert_int_eq(trace_next(t, &r), TRACE_RECORD);
+    is_record(&r,
+              &(struct trace_record){10000000000, 0, 200, 30, 1, TRACE_SET, 5, "18..."});
+    ck_assert_int_eq(trace_next(t, &r), TRACE_END);
+    ck_assert_uint_eq(trace_notes(t)->backwards, 1);
+    trace_close(&t);
+}
+END_TEST
+
+/* Times as fine as they are written. */
+START_TEST(test_step)
+{
+    static const char text[] = "1.250,a,1,0,1,get,0\n";
+    struct trace *t;
+    write_file(text, sizeof text - 1);
+    ck_assert_int_eq(read_trace(&t, false), TRACE_END);
+    ck_assert_uint_eq(trace_step(t), 1000000);
+    trace_close(&t);
+}
+END_TEST
+
+START_TEST(test_long_line)
+{
+    size_t len = 300000;
+    char *text = malloc(len);
+    struct trace *t;
+    memset(text, 'x', len);
+    write_file(text, len);
+    ck_assert_int_eq(read_trace(&t, true), TRACE_FAILED);
+    ck_assert_ptr_nonnull(strstr(trace_error(t), ", line 1: longer than"));
+    trace_close(&t);
+    free(text);
+}
+END_TEST
+
+/* A binary file is whole or it is an error, wherever it is cut. */
+START_TEST(test_cut_files)
+{
+    char bytes[2048];
+    size_t len = put_records(bytes);
+    struct trace *t;
+    for (size_t n = TRACE_BINARY_HEADER; n <= len; n++) {
+        write_file(bytes, n);
+        ck_assert_int_eq(read_trace(&t, false), n == len ? TRACE_END : TRACE_FAILED);
+        trace_close(&t);
+    }
+    bytes[len] = 'x';
+    write_file(bytes, len + 1);
+    ck_assert_int_eq(read_trace(&t, false), TRACE_FAILED);
+    trace_close(&t);
+}
+END_TEST
+
+START_TEST(test_no_file)
+{
+    char err[TRACE_ERR_MAX];
+    struct trace *t;
+    struct trace_conf conf = {.path = "/nonexistent/trace"};
+    ck_assert_ptr_nonnull(trace_open(&t, &conf, err));
+    ck_assert_str_eq(err, "/nonexistent/trace: No such file or directory");
+    conf.path = "/dev/null";
+    ck_assert_ptr_nonnull(trace_open(&t, &conf, err));
+    ck_assert_ptr_nonnull(strstr(err, "not a plain file"));
+    trace_close(&t);
+}
+END_TEST
+
+/* ---- times -------------------------------------------------------------------------- */
+
+/* A second with so many requests: they stay in it and in order; half of them in its first
+ * half, within five standard deviations. */
+START_TEST(test_clock)
+{
+    static const uint64_t counts[] = {1, 2, 1000, 100000};
+    uint64_t count = counts[_i], second = UINT64_C(1000000000), before = 3 * second;
+    unsigned early = 0;
+    struct rng rng;
+    rng_init(&rng, 1, count);
+    for (enum trace_spread spread = TRACE_SPREAD_EXPONENTIAL; spread <= TRACE_SPREAD_NONE;
+         spread++) {
+        struct trace_clock c = {.spread = spread, .rng = &rng, .step_ns = second};
+        before = 3 * second;
+        early = 0;
+        trace_clock_begin(&c, 3 * second, count);
+        for (uint64_t i = 0; i < count; i++) {
+            uint64_t at = trace_clock_next(&c);
+            expect(at >= before && at < 4 * second);
+            expect(spread != TRACE_SPREAD_NONE || at == 3 * second);
+            expect(spread != TRACE_SPREAD_UNIFORM ||
+                   at - 3 * second ==
+                       (uint64_t)(((double)i + 0.5) / (double)count * 1e9));
+            early += at < 3 * second + second / 2 ? 1 : 0;
+            before = at;
+        }
+        double off = (double)early - (double)count / 2;
+        expect(spread != TRACE_SPREAD_EXPONENTIAL || count < 1000 ||
+               off * off < 25.0 / 4 * (double)count);
+    }
+}
+END_TEST
+
+/* ---- the book ------------------------------------------------------------------------ */
+
+#define PAGES 1024
+#define REQUESTS 50000
+
+static void *
+fill(void *arg)
+{
+    struct book *b = arg;
+    for (uint64_t i = 0; i < REQUESTS;) {
+        uint32_t page = book_blank(b);
+        if (page != BOOK_NONE) {
+            b->pages[page].hash = i++;
+            book_put(b, page);
+        } else {
+            sched_yield();
+        }
+    }
+    book_end(b, 77);
+    return NULL;
+}
+
+/* Two threads: every request comes once and in order; places are given back in another. */
+START_TEST(test_book)
+{
+    struct book b;
+    pthread_t reader;
+    uint32_t kept[PAGES / 2], kept_len = 0;
+    ck_assert(book_init(&b, PAGES));
+    ck_assert_int_eq(pthread_create(&reader, NULL, fill, &b), 0);
+    for (uint64_t i = 0; !book_is_done(&b);) {
+        uint32_t page = book_take(&b);
+        if (page == BOOK_NONE) {
+            sched_yield();
+            continue;
+        }
+        expect(book_page(&b, page)->hash == i);
+        i++;
+        if (kept_len == PAGES / 2) {
+            uint32_t at = (uint32_t)(i * 7 % kept_len);
+            book_release(&b, kept[at]);
+            kept[at] = kept[--kept_len];
+        }
+        book_hold(&b, page);
+        book_release(&b, page);
+        kept[kept_len++] = page;
+        expect(book_held(&b) == kept_len);
+        expect(i < REQUESTS || book_peek(&b) == BOOK_NONE);
+    }
+    pthread_join(reader, NULL);
+    ck_assert_uint_eq(b.end_ns, 77);
+    while (kept_len > 0) {
+        book_release(&b, kept[--kept_len]);
+    }
+    ck_assert_uint_eq(book_held(&b), 0);
+    for (int i = 0; i < PAGES; i++) {
+        ck_assert_uint_ne(book_blank(&b), BOOK_NONE);
+    }
+    ck_assert_uint_eq(book_blank(&b), BOOK_NONE);
+    book_fini(&b);
+}
+END_TEST
+
+int
+main(void)
+{
+    Suite *s = suite_create("trace");
+    TCase *tc = tcase_create("trace");
+    tcase_add_loop_test(tc, test_lines, 0, ROWS(lines));
+    tcase_add_test(tc, test_layouts);
+    tcase_add_test(tc, test_clients);
+    tcase_add_test(tc, test_binary);
+    tcase_add_test(tc, test_binary_header);
+    tcase_add_test(tc, test_file_of_lines);
+    tcase_add_test(tc, test_cachelib);
+    tcase_add_test(tc, test_step);
+    tcase_add_test(tc, test_long_line);
+    tcase_add_test(tc, test_cut_files);
+    tcase_add_test(tc, test_no_file);
+    tcase_add_loop_test(tc, test_clock, 0, 4);
+    tcase_add_test(tc, test_book);
+    suite_add_tcase(s, tc);
+    return run_suite(s);
+}
