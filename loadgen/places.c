@@ -103,3 +103,21 @@ places_list(const char *nodes, int numa, const cpu_set_t *allowed, char *text, s
     free(sets);
     return wrong;
 }
+
+const char *
+places_wanted(const struct options *o, char *text, size_t len)
+{
+    cpu_set_t allowed;
+    text[0] = '\0';
+    if (o->cpus != NULL) {
+        return (size_t)snprintf(text, len, "list:%s", o->cpus) < len ? NULL
+                                                                     : "too many CPUs";
+    }
+    if (!o->has_affinity && !o->has_numa) {
+        return NULL;
+    }
+    return sched_getaffinity(0, sizeof allowed, &allowed) == 0
+               ? places_list(PLACES_NODES, o->has_numa ? o->numa : PLACES_ANY, &allowed,
+                             text, len)
+               : "cannot tell which CPUs may be used";
+}

@@ -9,6 +9,7 @@
 #include <stddef.h>
 
 #include "base/must.h"
+#include "loadgen/options/options.h"
 
 #define PLACES_NODES "/sys/devices/system/node"
 #define PLACES_ANY (-2)  /* all that may be used, in order */
@@ -19,3 +20,7 @@
  * of no nodes (in directory `nodes`), all CPUs are one. NULL, or a sentence (constant). */
 must_check const char *places_list(const char *nodes, int numa, const cpu_set_t *allowed,
                                    char *text, size_t len);
+
+/* The CPUs that threads take in turn by the options, for pin_spec_parse; "" when they are not
+ * pinned. As above. */
+must_check const char *places_wanted(const struct options *o, char *text, size_t len);

@@ -3,7 +3,6 @@
  */
 #include "loadgen/run.h"
 
-#include <errno.h>
 #include <math.h>
 #include <sched.h>
 #include <signal.h>
@@ -136,25 +135,6 @@ make_classes(struct run *r)
 
 /* ---- places and limits -------------------------------------------------------------- */
 
-/* "list:" and the CPUs that threads take in turn; "" when they are not pinned. */
-static const char *
-cpu_list(const struct options *o, char *text, size_t len)
-{
-    cpu_set_t allowed;
-    text[0] = '\0';
-    if (o->cpus != NULL) {
-        return (size_t)snprintf(text, len, "list:%s", o->cpus) < len ? NULL
-                                                                     : "too many CPUs";
-    }
-    if (!o->has_affinity && !o->has_numa) {
-        return NULL;
-    }
-    return sched_getaffinity(0, sizeof allowed, &allowed) == 0
-               ? places_list(PLACES_NODES, o->has_numa ? o->numa : PLACES_ANY, &allowed,
-                             text, len)
-               : "cannot tell which CPUs may be used";
-}
-
 /* The main thread goes where the others will be: what it makes for them is in the same
  * memory. */
 static bool
@@ -173,7 +153,7 @@ make_plan(struct run *r)
 {
     char text[CPU_LIST_MAX], err[LTHREAD_ERR_MAX];
     struct pin_spec spec;
-    const char *wrong = cpu_list(r->o, text, sizeof text);
+    const char *wrong = places_wanted(r->o, text, sizeof text);
     if (wrong == NULL && text[0] == '\0') {
         return EXIT_VALID;
     }
