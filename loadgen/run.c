@@ -52,7 +52,7 @@ struct run {
     uint64_t records;   /* to be stored, on all servers */
     unsigned src_ports; /* local port of the next connection; 0: any */
     struct pin_plan plan;
-    bool has_plan;
+    bool has_plan, has_tapes;
     atomic_bool stop;
     struct cap cap;
     struct progress progress;
@@ -128,6 +128,7 @@ make_classes(struct run *r)
             tape_open(&c->tape, c->conf, &c->workload, c->threads, err) != NULL) {
             status = fail(r, err);
         }
+        r->has_tapes = r->has_tapes || c->tape.reader != NULL;
         c->loads = status == EXIT_VALID && has_to_load(r, i);
     }
     return status;
@@ -619,16 +620,6 @@ stop_tapes(struct run *r)
 }
 
 static bool
-has_tape(const struct run *r)
-{
-    bool has = false;
-    for (unsigned i = 0; i < r->o->classes_len; i++) {
-        has = has || r->classes[i].tape.reader != NULL;
-    }
-    return has;
-}
-
-static bool
 go(struct run *r, const struct run_shot *shot)
 {
     double warmup_s = warmup_of(r, shot);
@@ -709,7 +700,7 @@ wait_ms(struct run *r, const struct bells *b, nsec_t now)
     until = until < inquiry_next(&r->inquiry) ? until : inquiry_next(&r->inquiry);
     until = until < r->window.end ? until : r->window.end;
     int ms = until > now ? (int)((until - now) / NSEC_PER_MSEC) + 1 : 0;
-    bool may_end = r->conf.agents > 0 || has_tape(r);
+    bool may_end = r->conf.agents > 0 || r->has_tapes;
     return may_end && ms > STOP_LOOK_MS ? STOP_LOOK_MS : ms;
 }
 
@@ -724,7 +715,7 @@ watch(struct run *r, nsec_t tick_length)
     struct bells bells = first_bells(r, tick_length);
     while (now < end && how == WATCH_DONE) {
         how = take_signal(r, wait_ms(r, &bells, now)) ? WATCH_SIGNAL : WATCH_DONE;
-        if (how == WATCH_DONE && has_tape(r) &&
+        if (how == WATCH_DONE && r->has_tapes &&
             gate_await(&r->gate, r->started, 0, &has_failed)) {
             how = WATCH_OVER;
         }
