@@ -84,7 +84,10 @@ buf_detach(struct buf *b, struct pool *pool)
 void
 buf_park(struct buf *b, struct pool *pool)
 {
-    if (buf_len(b) <= BUF_PARKED_MAX) {
+    size_t len = buf_len(b);
+    if (likely(len == 0)) {
+        buf_fini(b, pool);
+    } else if (len <= BUF_PARKED_MAX) {
         (void)!buf_detach(b, pool); /* keeping the block is only a waste */
     }
 }
