@@ -45,11 +45,13 @@ is($json->{'totals.hits'}, $json->{'totals.keys'}, 'each finds its own values');
 is($json->{'classes.small.slo.met'}, 'true', 'an objective is met');
 is($json->{'classes.small.slo.objective'}, '"p50:60s"', '... by its name');
 ok(!exists $json->{'classes.bulk.slo.met'}, 'the other has none');
-my ($first, @tables) = split /^#type/m, $run->{out};
+my ($first, @tables) = split /^#(?:type|kind)/m, $run->{out};
 is($first, '', 'nothing before the first table');
 is(scalar @tables, 3, 'a table of the run and of each class');
-like($run->{out}, qr/^Class small: 1 x 3 connections, depth 1\n#type/m, '... with its name');
-like($run->{out}, qr/^Class bulk: 1 x 2 connections, depth 1\n#type/m, '... each');
+like($run->{out}, qr/^Class small: 1 x 3 connections, depth 1\n#kind/m, '... with its name');
+like($run->{out}, qr/^Class bulk: 1 x 2 connections, depth 1\n#kind/m, '... each');
+is(scalar(() = $run->{out} =~ /read/g), 1, 'the letters "read" stand in the table of the run only');
+is(scalar(() = $run->{out} =~ /^.*QPS/mg), 1, '... and so does QPS');
 like($run->{out}, qr/^Objective p50:60s = met, [\d.]+ us$/m, 'the objective in words');
 
 # ---- servers and connections -------------------------------------------------------------
@@ -126,8 +128,8 @@ cmp_ok($json->{'classes.measure.totals.offered'}, '<', 150, '...');
 cmp_ok($json->{'classes.load.totals.offered'}, '>', 700, 'the rest');
 cmp_ok($json->{'classes.load.totals.offered'}, '<', 1100, '...');
 is($json->{'classes.measure.load.depth'}, 1, 'its depth');
-my ($all, $of_class) = map { [$run->{out} =~ /$_/] } qr/^(read .*)$/m,
-    qr/^Class measure: .*\n#type.*\n(read .*)$/m;
+my ($all, $of_class) = map { [$run->{out} =~ /$_/] } qr/^read +(.*)$/m,
+    qr/^Class measure: .*\n#kind.*\ngets +(.*)$/m;
 is_deeply($all, $of_class, 'its latencies are those of the run');
 like($run->{out}, qr/^Total QPS = [\d.]+ \($json->{'totals.requests'} /m, 'the rate is that of all');
 

@@ -116,7 +116,8 @@ for my $name ('h.hgrm', 'h-issue.hgrm') {
     my $text = read_file("$dir/$name");
     my @rows = $text =~ /^ +([\d.]+) ([\d.]+) +(\d+)(?: +([\d.]+))?$/mg;
     like($text, qr/\A {7}Value {5}Percentile TotalCount 1\/\(1-Percentile\)\n\n/, "$name: header");
-    cmp_ok(scalar @rows / 4, '>', 20, '... lines');
+    # A step of the distribution each, of which there are few where many had no answer.
+    cmp_ok(scalar @rows / 4, '>', $json->{'latency.intended.censored'} ? 1 : 20, '... lines');
     my $rises = 1;
     for (my $i = 4; $i < @rows; $i += 4) {
         $rises &&= $rows[$i] >= $rows[$i - 4] && $rows[$i + 1] > $rows[$i - 3]

@@ -80,7 +80,7 @@ for my $args (['--time=300ms', '--timeout=1s', '--warmup=0.1s', '--warmup-drain=
     is($run->{json}{'load.warmup'}, '0.1', '... and its warm-up');
 }
 refuses('above 0', $_) for '--time=0s', '--timeout=1x', '--timeout=';
-refuses('0 or more', $_) for '--warmup=soon', '--wait=-1', '--warmup-drain=x';
+refuses('0 or more', $_) for '--warmup=soon', '--wait=-1', '--search-budget=x', '--warmup-drain=x';
 refuses('0\.01', $_) for '--interval=1us', '--server-stats=s';
 
 # ---- arrivals ----------------------------------------------------------------------------

@@ -8,10 +8,12 @@
 #include <string.h>
 
 #include "base/num.h"
+#include "loadgen/work/duration.h"
 
 #define TOLERANCE_DEFAULT 0.01
 #define TOLERANCE_MAX 0.5
 #define REPEAT_MAX 1000
+#define BUDGET_MAX_S 1e9
 
 static const char *
 call_search(void *conf, const char *text)
@@ -34,6 +36,15 @@ call_tolerance(void *conf, const char *text)
     return o->tolerance > 0 && o->tolerance <= TOLERANCE_MAX
                ? NULL
                : "the tolerance is above 0% and at most 50%";
+}
+
+static const char *
+call_budget(void *conf, const char *text)
+{
+    struct options *o = conf;
+    return duration_parse(text, strlen(text), &o->budget_s) && o->budget_s <= BUDGET_MAX_S
+               ? NULL
+               : "a budget is a time, 0 or more";
 }
 
 static const char *
@@ -64,7 +75,7 @@ static const struct opt rows[] = {
      .help = "find the highest rate that meets p99.9:500us[,class=NAME][,err<0.01%]"},
     {.name = "search-tolerance", .kind = OPT_CALL, .call = call_tolerance, .arg = "PERCENT",
      .help = "how exact the rate should be (1%)"},
-    {.name = "search-budget", .kind = OPT_DOUBLE, OF_RUN(budget_s), .min = 0, .max = 1e9,
+    {.name = "search-budget", .kind = OPT_CALL, .call = call_budget,
      .arg = "SECONDS", .help = "for all runs of the search (that of 40 runs)"},
     {.name = "scan", .kind = OPT_CALL, .call = call_scan, .arg = "FIRST:LAST:STEP",
      .help = "a run at each rate, or at each share of the peak: 10%:100%:10%"},

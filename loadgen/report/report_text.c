@@ -24,11 +24,11 @@ print_quantile(struct quantile q, double unit, FILE *out)
 
 /* Requests that were never answered count as slower than all in h. */
 static void
-print_row(const struct report_row *row, const struct hist *waits, double unit,
-          const struct options *o, FILE *out)
+print_row(const char *name, const struct report_row *row, const struct hist *waits,
+          double unit, const struct options *o, FILE *out)
 {
     const struct hist *h = row->latency;
-    fprintf(out, "%-7s %8.1f %8.1f %8.1f", row->name, hist_mean(h) / unit,
+    fprintf(out, "%-7s %8.1f %8.1f %8.1f", name, hist_mean(h) / unit,
             hist_stddev(h) / unit, (double)hist_min(h) / unit);
     for (unsigned i = 0; i < o->percentiles_len; i++) {
         print_quantile(result_quantile(h, waits, row->censored, o->percentiles[i]), unit,
@@ -40,20 +40,36 @@ print_row(const struct report_row *row, const struct hist *waits, double unit,
     fputc('\n', out);
 }
 
+/* Whoever looks for mutilate's rows, or for lines with "QPS", is to find those of the run and
+ * none of a class. */
+enum table_of {
+    OF_RUN,
+    OF_CLASS,
+};
+
+static const struct {
+    const char *head, *reads, *updates, *depth;
+} table_names[] = {
+    [OF_RUN] = {"#type", "read", "update", "op_q"},
+    [OF_CLASS] = {"#kind", "gets", "others", "on_way"},
+};
+
 static void
-print_table(const struct report_table *t, const struct options *o, FILE *out)
+print_table(const struct report_table *t, enum table_of of, const struct options *o,
+            FILE *out)
 {
     char name[REPORT_NAME_MAX];
+    const struct hist *waits = t->tally->waits;
     struct report_row op_q = {"op_q", t->tally->outstanding, 0};
-    fprintf(out, "#type   %8s %8s %8s", "avg", "std", "min");
+    fprintf(out, "%-7s %8s %8s %8s", table_names[of].head, "avg", "std", "min");
     for (unsigned i = 0; i < o->percentiles_len; i++) {
         report_column_name(o->percentiles[i], name);
         fprintf(out, " %8s", name);
     }
     fprintf(out, " %8s\n", "max");
-    print_row(&t->rows[TALLY_READ], t->tally->waits, NS_PER_US, o, out);
-    print_row(&t->rows[TALLY_UPDATE], t->tally->waits, NS_PER_US, o, out);
-    print_row(&op_q, t->tally->waits, 1, o, out);
+    print_row(table_names[of].reads, &t->rows[TALLY_READ], waits, NS_PER_US, o, out);
+    print_row(table_names[of].updates, &t->rows[TALLY_UPDATE], waits, NS_PER_US, o, out);
+    print_row(table_names[of].depth, &op_q, waits, 1, o, out);
 }
 
 /* By what was sent; left out when it is what the table shows already. */
@@ -392,9 +408,9 @@ print_class(const struct result *r, const struct options *o, unsigned i, FILE *o
     fprintf(out, "\nClass %s: %u x %jd connections, depth %jd\n", c->name, c->threads,
             (intmax_t)l->connections, (intmax_t)l->depth);
     report_table_of(r, o, i, &table);
-    print_table(&table, o, out);
-    fprintf(out, "QPS = %.1f (%.0f / %.1fs)\n", result_ratio(t.done, t.seconds), t.done,
-            t.seconds);
+    print_table(&table, OF_CLASS, o, out);
+    fprintf(out, "Answered = %.1f/s (%.0f / %.1fs)\n", result_ratio(t.done, t.seconds),
+            t.done, t.seconds);
     fprintf(out, "Misses = %.0f (%.1f%%)\n", t.misses,
             100 * result_ratio(t.misses, t.keys));
     print_ops(&c->total, out);
@@ -423,7 +439,7 @@ report_text(const struct result *r, const struct options *o, FILE *out)
 {
     struct report_table table;
     report_table_of(r, o, REPORT_ALL, &table);
-    print_table(&table, o, out);
+    print_table(&table, OF_RUN, o, out);
     print_totals(r, out);
     print_ops(&r->total, out);
     print_pace(r, out);
