@@ -54,27 +54,42 @@ connect_in_time(int fd, const struct target *t)
     return errno == 0;
 }
 
-bool
-inquiry_open(struct inquiry *q, const struct target *targets, unsigned len, nsec_t length,
-             FILE *err)
+static enum exit_status
+connect_all(struct inquiry *q, unsigned len)
 {
-    *q = (struct inquiry){.targets = targets, .length = length, .err = err};
     q->conns = calloc(len, sizeof *q->conns);
     if (q->conns == NULL) {
-        fputs("mcload: out of memory\n", err);
-        return false;
+        fputs("mcload: out of memory\n", q->err);
+        return EXIT_UNREACHABLE;
     }
     for (unsigned i = 0; i < len; i++, q->len++) {
-        q->conns[i].fd = socket(targets[i].addr.ss_family,
-                                SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-        if (q->conns[i].fd < 0 || !connect_in_time(q->conns[i].fd, &targets[i])) {
-            fprintf(err, "mcload: cannot connect to %s for its stats: %s\n",
-                    targets[i].name, strerror(errno));
+        const struct target *t = &q->targets[i];
+        q->conns[i].fd =
+            socket(t->addr.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+        if (q->conns[i].fd < 0 || !connect_in_time(q->conns[i].fd, t)) {
+            fprintf(q->err, "mcload: cannot connect to %s for its stats: %s\n", t->name,
+                    strerror(errno));
             q->len = i + 1;
-            return false;
+            return EXIT_UNREACHABLE;
         }
     }
-    return true;
+    return EXIT_VALID;
+}
+
+enum exit_status
+inquiry_open(struct inquiry *q, const struct options *o, const struct target *targets,
+             FILE *err)
+{
+    *q = (struct inquiry){.targets = targets, .err = err};
+    q->length = (nsec_t)(o->server_stats_s * (double)NSEC_PER_SEC);
+    for (unsigned i = 0; q->length > 0 && i < o->servers_len; i++) {
+        enum transport transport = targets[i].transport;
+        if (transport != TRANSPORT_TCP && transport != TRANSPORT_UNIX) {
+            fputs("mcload: --server-stats asks over TCP and UNIX sockets only\n", err);
+            return EXIT_USAGE;
+        }
+    }
+    return q->length > 0 ? connect_all(q, o->servers_len) : EXIT_VALID;
 }
 
 void

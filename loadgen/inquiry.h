@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/must.h"
 #include "loadgen/measure/server_stats.h"
+#include "loadgen/options/options.h"
 #include "loadgen/wire/target.h"
 
 struct inquiry_conn;
@@ -28,9 +29,10 @@ struct inquiry {
 
 #define INQUIRY_NEVER UINT64_MAX
 
-/* False with a line on `err`; inquiry_fini in any case. The targets live longer. */
-must_check bool inquiry_open(struct inquiry *q, const struct target *targets,
-                             unsigned len, nsec_t length, FILE *err);
+/* As often as --server-stats says; without it nothing is asked. EXIT_VALID, or a line on
+ * `err`; inquiry_fini in any case. The targets live longer. */
+must_check enum exit_status inquiry_open(struct inquiry *q, const struct options *o,
+                                         const struct target *targets, FILE *err);
 /* Also of one that is all zero. */
 void inquiry_fini(struct inquiry *q);
 

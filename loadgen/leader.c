@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "loadgen/followers.h"
+#include "loadgen/inquiry.h"
 #include "loadgen/leader_result.h"
 #include "loadgen/swarm/delta.h"
 #include "loadgen/swarm/split.h"
@@ -32,6 +33,7 @@ struct leader {
     uint64_t told_interval;
     sigset_t signals, mask_before;
     bool is_masked;
+    struct inquiry inquiry; /* of servers, without a run that asks them */
 };
 
 static enum exit_status
@@ -227,6 +229,9 @@ leader_open(struct leader **leader, const struct run_conf *conf, int argc, char 
         PTHREAD_OK(pthread_sigmask(SIG_BLOCK, &l->signals, NULL));
     }
     status = status != EXIT_VALID ? status : await_ready(l);
+    if (status == EXIT_VALID && !l->has_own) {
+        status = inquiry_open(&l->inquiry, l->o, conf->targets, conf->err);
+    }
     *leader = l;
     if (status != EXIT_VALID) {
         leader_close(leader);
@@ -248,6 +253,7 @@ leader_close(struct leader **leader)
     }
     free(l->told);
     tally_fini(&l->look);
+    inquiry_fini(&l->inquiry);
     if (l->is_masked) {
         PTHREAD_OK(pthread_sigmask(SIG_SETMASK, &l->mask_before, NULL));
     }
@@ -384,6 +390,16 @@ stop_agents(struct leader *l)
     followers_wake(&l->followers);
 }
 
+/* Without a load of its own the leader is the one that looks at the servers. */
+static void
+observe(struct leader *l)
+{
+    struct followers *k = &l->followers;
+    PTHREAD_OK(pthread_mutex_unlock(&k->mutex));
+    inquiry_look(&l->inquiry, clock_now());
+    PTHREAD_OK(pthread_mutex_lock(&k->mutex));
+}
+
 /* Until each agent has reported or is lost. False: interrupted. */
 static bool
 await_results(struct leader *l, nsec_t until)
@@ -393,6 +409,7 @@ await_results(struct leader *l, nsec_t until)
     PTHREAD_OK(pthread_mutex_lock(&k->mutex));
     while (k->wants_start || followers_in(k, FOLLOWER_RUNNING) > 0) {
         followers_wait(k);
+        observe(l);
         if (take_signal(l)) {
             was_interrupted = true;
             stop_agents(l);
@@ -470,8 +487,11 @@ attempt(struct leader *l, const struct run_shot *shot, bool *spoilt,
     own_shot.begin = k->begin;
     own_shot.tick_length = k->length;
     own_shot.rates = own_rates;
-    nsec_t until = k->begin + k->warmup + k->time +
-                   (nsec_t)(l->o->agent_wait_s * (double)NSEC_PER_SEC);
+    nsec_t start = k->begin + k->warmup;
+    nsec_t until = start + k->time + (nsec_t)(l->o->agent_wait_s * (double)NSEC_PER_SEC);
+    if (status == EXIT_VALID && !inquiry_start(&l->inquiry, start, start + k->time)) {
+        status = fail("out of memory");
+    }
     PTHREAD_OK(pthread_mutex_unlock(&k->mutex));
     if (status == EXIT_VALID && l->run != NULL) {
         status = run_once(l->run, &own_shot, &own);
@@ -486,12 +506,18 @@ attempt(struct leader *l, const struct run_shot *shot, bool *spoilt,
         stop_agents(l);
     }
     bool was_interrupted = !await_results(l, until) || own.was_interrupted;
+    inquiry_end(&l->inquiry);
     PTHREAD_OK(pthread_mutex_lock(&k->mutex));
     ledger_finish(k->ledger, k->begin + k->warmup + lasted(k, &own));
     followers_verify(k);
     tell_losses(l);
     *spoilt = is_spoilt(l);
     status = collect(l, shot, &own, own_rates, was_interrupted, result);
+    if (status == EXIT_VALID) {
+        result->server_stats =
+            l->run != NULL ? own.server_stats : inquiry_take(&l->inquiry);
+        own.server_stats = NULL;
+    }
     PTHREAD_OK(pthread_mutex_unlock(&k->mutex));
     if (l->run != NULL) {
         result_fini(&own);

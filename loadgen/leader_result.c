@@ -190,6 +190,7 @@ describe_follower(struct result_agent *a, const struct leader_parts *p, unsigned
     a->start_error = k->start_error;
     a->clock_bound = align_estimate(&k->align, &e) ? e.bound : 0;
     a->intervals = intervals;
+    a->behind = k->behind_max;
     a->is_lost = k->state == FOLLOWER_LOST;
     snprintf(a->why, sizeof a->why, "%s", k->why);
 }

@@ -399,24 +399,6 @@ prepare_card(const struct run *r)
     return EXIT_VALID;
 }
 
-static enum exit_status
-open_inquiry(struct run *r)
-{
-    nsec_t length = (nsec_t)(r->o->server_stats_s * (double)NSEC_PER_SEC);
-    for (unsigned i = 0; length > 0 && i < r->o->servers_len; i++) {
-        enum transport transport = r->conf.targets[i].transport;
-        if (transport != TRANSPORT_TCP && transport != TRANSPORT_UNIX) {
-            fputs("mcload: --server-stats asks over TCP and UNIX sockets only\n",
-                  r->conf.err);
-            return EXIT_USAGE;
-        }
-    }
-    return length == 0 || inquiry_open(&r->inquiry, r->conf.targets, r->o->servers_len,
-                                       length, r->conf.err)
-               ? EXIT_VALID
-               : EXIT_UNREACHABLE;
-}
-
 enum exit_status
 run_open(struct run **run, const struct run_conf *conf)
 {
@@ -438,7 +420,9 @@ run_open(struct run **run, const struct run_conf *conf)
     }
     status = status != EXIT_VALID ? status : prepare_card(r);
     status = status != EXIT_VALID ? status : start(r);
-    status = status != EXIT_VALID ? status : open_inquiry(r);
+    status = status != EXIT_VALID
+                 ? status
+                 : inquiry_open(&r->inquiry, r->o, r->conf.targets, r->conf.err);
     if (status != EXIT_VALID) {
         run_close(&r);
     }

@@ -39,11 +39,13 @@ cmp_ok(abs($sum - $json->{'totals.achieved'}), '<', 1, 'parts add up to the whol
 # ---- a leader without a load of its own, and the server's count -------------------------
 
 my $before = mem_stats($server->control);
-$run = mcload_json(@lead, '-r', 1000, '--noload', '-q', 1500, '-t', 0.5, '-l', 0);
+$run = mcload_json(@lead, '-r', 1000, '--noload', '-q', 1500, '-t', 0.5, '-l', 0, '--server-stats=0.2');
 my $after = mem_stats($server->control);
 unlike($run->{out}, qr/^Agent leader/m, 'without a load of its own no line for the leader');
 is($after->{cmd_get} - $before->{cmd_get}, $run->{json}{'totals.sent'}, 'the server saw what was sent')
     or diag($run->{err}, $run->{out});
+
+like($run->{out}, qr/^Server/m, '... at which the leader looks meanwhile') or diag($run->{out});
 
 # ---- the measuring client ---------------------------------------------------------------
 

@@ -73,6 +73,7 @@ struct result_agent {
     uint64_t start_error; /* how late it began */
     uint64_t clock_bound; /* by which the start may be off besides; 0: the leader's own */
     uint64_t intervals;   /* reports on the way */
+    uint64_t behind;      /* how late its loop beside the load was at most, in the run */
 };
 
 /* What became of a swarm's run that lost a process, when the others went on. */

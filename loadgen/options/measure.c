@@ -178,9 +178,6 @@ init(struct options *o)
 static const char *
 check_server_stats(const struct options *o)
 {
-    if (o->server_stats_s > 0 && o->agents_len > 0) {
-        return "--server-stats is for one process, without agents";
-    }
     for (unsigned i = 0; o->server_stats_s > 0 && i < o->classes_len; i++) {
         const struct lclass *c = &o->classes[i];
         if (c->codec == &codec_http || c->codec == &codec_redis || c->password != NULL) {

@@ -59,9 +59,11 @@ report_agents_text(const struct result *r, FILE *out)
         fprintf(out, "lag p99 %.1f us, %.2f%% within 1 ms, CPU %.1f%%",
                 (double)a->lag_p99 / NS_PER_US, 100 * a->adherence, 100 * a->busy);
         if (a->clock_bound > 0) {
-            fprintf(out, ", began %.1f us late (clock within %.1f us)",
+            fprintf(out,
+                    ", began %.1f us late (clock within %.1f us), heartbeat at most %.1f "
+                    "us late",
                     (double)a->start_error / NS_PER_US,
-                    (double)a->clock_bound / NS_PER_US);
+                    (double)a->clock_bound / NS_PER_US, (double)a->behind / NS_PER_US);
         }
         fputc('\n', out);
     }
@@ -94,6 +96,7 @@ report_agents_json(const struct result *r, struct json *j)
         json_u64(j, "start_error", a->start_error);
         json_u64(j, "clock_bound", a->clock_bound);
         json_u64(j, "intervals", a->intervals);
+        json_u64(j, "heartbeat_late", a->behind);
         json_close(j, '}');
     }
     json_close(j, ']');
