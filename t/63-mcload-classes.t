@@ -14,10 +14,13 @@ my $at = '127.0.0.1:' . $server->port;
 
 # ---- two classes -------------------------------------------------------------------------
 
-my $before = mem_stats($server->control);
-my $run = mcload_json('-s', $at, '-t', '0.6', '-r', '500', '-T', '1',
-    '--class=small:{-q 2000 connections=3 slo=p50:60s}',
-    '--class=bulk:{qps=200 valuesize=20000 --records=50 -c 2 -u 0.5 protocol=binary}');
+my $before;
+my $run = calmly(sub {
+    $before = mem_stats($server->control);
+    return mcload_json('-s', $at, '-t', '0.6', '-r', '500', '-T', '1',
+        '--class=small:{-q 2000 connections=3 slo=p50:60s}',
+        '--class=bulk:{qps=200 valuesize=20000 --records=50 -c 2 -u 0.5 protocol=binary}');
+});
 my $after = mem_stats($server->control);
 my $json = $run->{json};
 ended_ok($run, 'two classes');

@@ -30,8 +30,8 @@ sub read_file {
 
 # ---- confidence and intervals ----------------------------------------------------------
 
-my $run = mcload('-s', $at, '-r', '1000', '-t', '0.6', '-q', '5k', '-c', '2', '--json',
-    "$dir/a.json", '--interval=0.2s');
+my $run = calmly(sub { mcload('-s', $at, '-r', '1000', '-t', '0.6', '-q', '5k', '-c', '2', '--json',
+    "$dir/a.json", '--interval=0.2s') });
 ended_ok($run, 'a run with intervals');
 my @rows = $run->{out} =~ /^interval +([\d.]+) +([\d.]+)/mg;
 is(scalar @rows, 6, 'three intervals of 0.2 s');
@@ -56,8 +56,8 @@ for my $bad ('0', 'x', '-1', '0.001') {
     is($run->{status}, 1, "--interval=$bad: usage");
 }
 
-$run = mcload('-s', $at, '-r', '1000', '--noload', '-t', '0.5', '-q', '800', '-c', '2', '--json',
-    "$dir/b.json");
+$run = calmly(sub { mcload('-s', $at, '-r', '1000', '--noload', '-t', '0.5', '-q', '800', '-c', '2',
+    '--json', "$dir/b.json") });
 ended_ok($run, 'another run');
 unlike($run->{out}, qr/^interval/m, 'intervals only when asked for');
 my $two = json_of("$dir/b.json");
@@ -76,7 +76,6 @@ like("$run->{json}{'warmup.steady'} $run->{json}{'warmup.steady_after'}",
 is($run->{json}{'totals.seconds'} + 0, 0.6, '... and the window is as long as ever');
 cmp_ok($run->{json}{'totals.requests'}, '<', 2000, '... without its requests');
 for my $args (['--warmup=x'], ['--warmup=-1'], ['--warmup=auto', '--scan=1000:2000:500'],
-    ['--warmup=auto', '--agent=127.0.0.1'],
     ['--warmup=auto', '--schedule=ramp:100:200:1']) {
     $run = mcload('-s', $at, @$args);
     is($run->{status}, 1, "@$args: usage");
