@@ -44,6 +44,7 @@ shoot(struct campaign *c, const struct run_shot *shot, struct result *result)
     if (status == EXIT_VALID) {
         result->peak_qps = c->peak_qps;
         result->warmup = c->warmup;
+        result->env = &c->conf->output->env;
     }
     return status;
 }
@@ -216,6 +217,7 @@ run_plain(struct campaign *c)
         struct run_shot shot = {
             .rates = rates,
             .is_fresh = spread.runs > 0,
+            .until_sure = true,
         };
         enum exit_status status = shoot(c, &shot, &r);
         if (status != EXIT_VALID) {
@@ -253,7 +255,7 @@ scan_point(struct campaign *c, double target, bool is_fresh, bool *ends)
 {
     struct result r;
     c->rates[c->varied] = target;
-    struct run_shot shot = {.rates = c->rates, .is_fresh = is_fresh};
+    struct run_shot shot = {.rates = c->rates, .is_fresh = is_fresh, .until_sure = true};
     enum exit_status status = shoot(c, &shot, &r);
     if (status != EXIT_VALID) {
         *ends = true;

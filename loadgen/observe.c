@@ -7,7 +7,6 @@
 
 /* A look takes some 100 us and pulls cache lines from the sending threads. */
 #define LENGTH_MIN (10 * NSEC_PER_MSEC)
-#define LENGTH_MAX NSEC_PER_SEC
 /* So many looks a run leave some pieces to spare when a run is cut short. */
 #define LOOKS (SERIES_PIECES / 2)
 
@@ -62,12 +61,10 @@ observe_prepare(struct observe *o, nsec_t row_length)
 }
 
 void
-observe_start(struct observe *o, const struct drive_window *window)
+observe_start(struct observe *o, const struct drive_window *window, nsec_t longest)
 {
     nsec_t length = (window->end - window->start) / LOOKS;
-    o->length = length < LENGTH_MIN   ? LENGTH_MIN
-                : length > LENGTH_MAX ? LENGTH_MAX
-                                      : length;
+    o->length = length < LENGTH_MIN ? LENGTH_MIN : length > longest ? longest : length;
     if (o->row_length > 0 && o->row_length < o->length) {
         o->length = o->row_length < LENGTH_MIN ? LENGTH_MIN : o->row_length;
     }
@@ -125,4 +122,11 @@ observe_take(struct observe *o, unsigned index)
     struct series *s = o->series[index];
     o->series[index] = NULL;
     return s;
+}
+
+const struct series *
+observe_series(const struct observe *o, unsigned index)
+{
+    must(index <= o->classes);
+    return o->series[index];
 }

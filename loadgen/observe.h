@@ -6,6 +6,8 @@
  */
 #pragma once
 
+#define OBSERVE_LENGTH_MAX NSEC_PER_SEC
+
 #include <stdbool.h>
 
 #include "base/must.h"
@@ -32,12 +34,14 @@ void observe_add(struct observe *o, unsigned class_index, const struct tally *ta
 /* Before a run, and before its time is fixed, for this takes milliseconds; a row for the
  * report each row_length. False when memory is short. */
 must_check bool observe_prepare(struct observe *o, nsec_t row_length);
-/* The run is this one. */
-void observe_start(struct observe *o, const struct drive_window *window);
+/* The run is this one; its end may come sooner: looks are no further apart than `longest`. */
+void observe_start(struct observe *o, const struct drive_window *window, nsec_t longest);
 /* When the next look is wanted. */
 nsec_t observe_next(const struct observe *o);
 /* Looks if it is time. */
 void observe_look(struct observe *o, nsec_t now);
+/* What has been seen so far of a class, or (with their number) of all. */
+const struct series *observe_series(const struct observe *o, unsigned index);
 /* When all threads have ended, at the end of the window. */
 void observe_end(struct observe *o, nsec_t end);
 

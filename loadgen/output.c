@@ -20,30 +20,12 @@ fail(const struct output *out, const char *name)
     return false;
 }
 
-bool
-output_open(struct output *out, const struct options *o, int argc, char **argv, FILE *err)
+/* False with a line; NULL when none is wanted. */
+static bool
+open_file(const struct output *out, FILE **f, const char *name)
 {
-    *out =
-        (struct output){.o = o, .argc = argc, .argv = argv, .report = stdout, .err = err};
-    if (o->output != NULL) {
-        out->report = fopen(o->output, "w");
-        if (out->report == NULL) {
-            return fail(out, o->output);
-        }
-    }
-    if (o->format == FORMAT_JSON) {
-        out->json = out->report;
-    } else if (o->json != NULL) {
-        out->json = fopen(o->json, "w");
-        if (out->json == NULL) {
-            fail(out, o->json);
-            if (out->report != stdout) {
-                fclose(out->report);
-            }
-            return false;
-        }
-    }
-    return true;
+    *f = name != NULL ? fopen(name, "w") : NULL;
+    return name == NULL || *f != NULL || fail(out, name);
 }
 
 static bool
@@ -56,12 +38,39 @@ close_file(const struct output *out, FILE *f, const char *name)
     return (fclose(f) == 0 && is_good) || fail(out, name);
 }
 
-bool
-output_close(struct output *out)
+static bool
+close_all(struct output *out)
 {
     FILE *json = out->json != out->report ? out->json : NULL;
     bool is_good = close_file(out, out->report, out->o->output);
+    is_good = close_file(out, out->save, out->o->save) && is_good;
     return close_file(out, json, out->o->json) && is_good;
+}
+
+bool
+output_open(struct output *out, const struct options *o, int argc, char **argv, FILE *err)
+{
+    *out =
+        (struct output){.o = o, .argc = argc, .argv = argv, .report = stdout, .err = err};
+    bool is_good = o->output == NULL || open_file(out, &out->report, o->output);
+    if (o->format == FORMAT_JSON) {
+        out->json = out->report;
+    } else {
+        is_good = is_good && open_file(out, &out->json, o->json);
+    }
+    is_good = is_good && open_file(out, &out->save, o->save);
+    env_collect(&out->env, "");
+    env_add(&out->env, "engine", o->engine->name);
+    if (!is_good) {
+        close_all(out);
+    }
+    return is_good;
+}
+
+bool
+output_close(struct output *out)
+{
+    return close_all(out);
 }
 
 /* ---- files of one result -------------------------------------------------------------- */
@@ -188,6 +197,25 @@ note_bounds(const struct output *out, const struct result *r)
     }
 }
 
+/* Of one thread after another; a failure to write shows when the file is closed. */
+static void
+write_samples(const struct output *out, const struct result *r)
+{
+    uint64_t dropped = 0;
+    for (unsigned i = 0; i < r->samples_len; i++) {
+        const struct samples *s = r->samples[i];
+        for (uint64_t k = 0; k < s->count; k++) {
+            fprintf(out->save, "%.6f %.3f\n", (double)s->all[k].start / 1e9,
+                    (double)s->all[k].latency / 1e3);
+        }
+        dropped += s->dropped;
+    }
+    if (dropped > 0) {
+        fprintf(out->err, "mcload: %ju latencies did not fit and are not in %s\n",
+                (uintmax_t)dropped, out->o->save);
+    }
+}
+
 static void
 write_report(const struct output *out, const struct result *r, bool is_first)
 {
@@ -223,6 +251,9 @@ output_report(const struct output *out, const struct result *r, bool is_first)
         for (unsigned i = 0; r->classes_len > 1 && i < r->classes_len && is_good; i++) {
             is_good = write_hgrm(out, &r->classes[i], r->classes[i].name);
         }
+    }
+    if (out->save != NULL) {
+        write_samples(out, r);
     }
     if (out->o->plot != NULL) {
         is_good = write_plots(out, r) && is_good;

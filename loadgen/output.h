@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "loadgen/measure/env.h"
 #include "loadgen/measure/result.h"
 #include "loadgen/options/options.h"
 
@@ -20,7 +21,9 @@ struct output {
     char **argv;
     FILE *report; /* stdout, or a file */
     FILE *json;   /* report with --format=json; NULL: not asked for */
+    FILE *save;   /* samples; NULL: not asked for */
     FILE *err;
+    struct env env;
 };
 
 /* False with a line on err. Arguments live longer than out. */

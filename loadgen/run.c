@@ -18,6 +18,7 @@
 #include "loadgen/observe.h"
 #include "loadgen/places.h"
 #include "loadgen/progress.h"
+#include "loadgen/sure.h"
 #include "loadgen/tape.h"
 #include "loadgen/work/streams.h"
 #include "loadgen/work/workload.h"
@@ -61,10 +62,8 @@ struct run {
     uint64_t count; /* runs so far */
     nsec_t opened_at, ready_at, drained_at;
     struct drive_window window;
-    cpu_set_t cpus; /* of all threads */
-    struct steal steal_from;
-    bool has_steal;
-    double steal; /* of the run: a share */
+    struct steal_watch steal;
+    struct sure sure;
     sigset_t signals, mask_before;
     bool is_masked;
 };
@@ -237,6 +236,7 @@ drive_conf(struct run *r, const struct run_class *c, unsigned thread)
         .first_thread = c->first,
         .part = r->conf.agent * c->threads + thread,
         .parts = agents * c->threads,
+        .from = r->o->from_issue ? FROM_ISSUE : FROM_INTENDED,
         .stop = &r->stop,
         .cap = cap_is_on(&r->cap) ? &r->cap : NULL,
     };
@@ -280,6 +280,7 @@ thread_conf(struct run *r, const struct run_class *c, unsigned thread)
             },
         .drive = drive_conf(r, c, thread),
         .loads = c->loads,
+        .keeps_samples = r->o->save != NULL,
         .slice = slice_of(r, c, thread),
         .pin = r->has_plan ? &r->plan : NULL,
         .fifo_priority = r->o->fifo_priority,
@@ -558,22 +559,14 @@ get_ready(struct run *r, const struct run_shot *shot)
 static void
 start_steal(struct run *r)
 {
-    CPU_ZERO(&r->cpus);
+    CPU_ZERO(&r->steal.cpus);
     for (unsigned i = 0; i < r->started; i++) {
         cpu_set_t set;
         if (pthread_getaffinity_np(r->threads[i].id, sizeof set, &set) == 0) {
-            CPU_OR(&r->cpus, &r->cpus, &set);
+            CPU_OR(&r->steal.cpus, &r->steal.cpus, &set);
         }
     }
-    r->has_steal = steal_now(&r->steal_from, &r->cpus);
-}
-
-static void
-end_steal(struct run *r)
-{
-    struct steal now;
-    r->has_steal = r->has_steal && steal_now(&now, &r->cpus);
-    r->steal = r->has_steal ? steal_share(&r->steal_from, &now) : 0;
+    steal_begin(&r->steal);
 }
 
 static enum exit_status
@@ -619,11 +612,14 @@ go(struct run *r, const struct run_shot *shot)
     r->window.quiet = r->window.start - (nsec_t)(fmin(r->o->warmup_drain_s, warmup_s) *
                                                  (double)NSEC_PER_SEC);
     r->window.end = r->window.start + (nsec_t)(time_of(r, shot) * (double)NSEC_PER_SEC);
-    observe_start(&r->observe, &r->window);
+    observe_start(&r->observe, &r->window,
+                  shot->until_sure && r->o->until.count > 0 ? SURE_LOOK
+                                                            : OBSERVE_LENGTH_MAX);
     if (!inquiry_start(&r->inquiry, r->window.start, r->window.end)) {
         return false;
     }
     start_steal(r);
+    r->sure = (struct sure){0};
     gate_give(&r->gate, GATE_RUN, &r->window);
     return true;
 }
@@ -690,7 +686,7 @@ wait_ms(struct run *r, const struct bells *b, nsec_t now)
 
 /* Until the end of the window, or sooner. */
 static enum watch_end
-watch(struct run *r, nsec_t tick_length)
+watch(struct run *r, const struct run_shot *shot, nsec_t tick_length)
 {
     enum watch_end how = WATCH_DONE;
     bool has_failed; /* told once more, where all are waited for */
@@ -711,6 +707,10 @@ watch(struct run *r, nsec_t tick_length)
         inquiry_look(&r->inquiry, now);
         if (now < end && how == WATCH_DONE) {
             how = ring(r, &bells, now);
+        }
+        if (how == WATCH_DONE && shot->until_sure &&
+            sure_is_enough(&r->sure, r->o, &r->observe)) {
+            how = WATCH_ENOUGH;
         }
     }
     if (how != WATCH_DONE) {
@@ -780,8 +780,8 @@ collect_class(struct run *r, const struct run_shot *shot, unsigned index,
     result->gap_each = c->traffic.mode == TRAFFIC_OPEN && c->tape.reader == NULL
                            ? gaps_each(c->traffic.rate / c->threads)
                            : 0;
-    result->has_steal = r->has_steal;
-    result->steal = r->steal;
+    result->has_steal = r->steal.is_known;
+    result->steal = r->steal.share;
     result->series = observe_take(&r->observe, index);
     result->from = r->o->from_issue ? FROM_ISSUE : FROM_INTENDED;
     result->slo = c->conf->slo;
@@ -831,12 +831,20 @@ collect(struct run *r, const struct run_shot *shot, enum watch_end how,
     }
     result->series = observe_take(&r->observe, r->o->classes_len);
     result->server_stats = inquiry_take(&r->inquiry);
+    if (shot->until_sure && r->o->until.count > 0) {
+        result->until = &r->o->until;
+        result->is_until_met = sure_of_result(result);
+    }
+    if (r->o->save != NULL && !lthread_samples(r->threads, r->threads_len, result)) {
+        result_fini(result);
+        return fail(r, "out of memory");
+    }
     result->from = r->o->from_issue ? FROM_ISSUE : FROM_INTENDED;
     result->mode = r->o->classes_len == 1 ? result->classes[0].mode : NULL;
     result->gap_each = r->o->classes_len == 1 ? result->classes[0].gap_each : 0;
     result->limits = &r->o->limits;
-    result->has_steal = r->has_steal;
-    result->steal = r->steal;
+    result->has_steal = r->steal.is_known;
+    result->steal = r->steal.share;
     result_judge(result);
     return EXIT_VALID;
 }
@@ -856,9 +864,9 @@ run_once(struct run *r, const struct run_shot *shot, struct result *result)
     if (!go(r, shot)) {
         return fail(r, "out of memory");
     }
-    enum watch_end how = watch(r, shot->tick_length);
+    enum watch_end how = watch(r, shot, shot->tick_length);
     nsec_t end = how == WATCH_DONE ? r->window.end : clock_now();
-    end_steal(r);
+    steal_end(&r->steal);
     inquiry_end(&r->inquiry);
     while (!gate_await(&r->gate, r->started, DRAIN_LOOK, &has_failed)) {
         /* a thread waits for its last replies, at most DRIVE_DRAIN */

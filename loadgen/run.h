@@ -46,6 +46,7 @@ struct run_shot {
     double warmup_s;     /* 0: the options', below 0: none */
     nsec_t begin;        /* when to begin, by clock_now; 0: at once */
     bool is_fresh;       /* all connections are made anew before */
+    bool until_sure;     /* ends sooner, as soon as the options' `until` is met */
     /* The tick is called at multiples of it from the start of the window; 0: about once a
      * second from the beginning. */
     nsec_t tick_length;

@@ -8,6 +8,7 @@
 #include "loadgen/measure/steady.h"
 
 #define PIECES_MAX 10
+#define PIECE_MAX_S 30   /* a run may be given long to become sure */
 #define PIECE_MIN_S 0.25 /* long enough for STEADY_BATCHES_MIN */
 
 /* Of all pieces so far. */
@@ -37,7 +38,7 @@ warmup_run(const struct campaign_conf *conf, const double *rates,
     struct log latency = {.count = 0}, hits = {.count = 0};
     struct run_shot shot = {
         .rates = rates,
-        .time_s = fmax(conf->options->time_s / 2, PIECE_MIN_S),
+        .time_s = fmax(fmin(conf->options->time_s / 2, PIECE_MAX_S), PIECE_MIN_S),
         .warmup_s = -1,
     };
     *result = (struct result_warmup){.was_made = true};

@@ -29,6 +29,9 @@ count_good(struct drive *d, const struct lconn *c, const struct lconn_done *done
                 hist_record(d->tally->wire, between);
             }
         }
+        samples_add(
+            d->samples, done->op.intended - d->window.start,
+            now - (d->conf.from == FROM_ISSUE ? done->op.issued : done->op.intended));
         evenness_log_record(d->evenness, drive_index(d, c), now - done->op.issued);
     }
 }

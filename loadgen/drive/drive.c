@@ -287,7 +287,7 @@ init_rooms(struct drive *d)
 
 bool
 drive_init(struct drive *d, const struct drive_conf *conf, struct lset *set,
-           struct tally *tally, struct evenness_log *evenness)
+           struct tally *tally, struct evenness_log *evenness, struct samples *samples)
 {
     *d = (struct drive){
         .conf = *conf,
@@ -295,6 +295,7 @@ drive_init(struct drive *d, const struct drive_conf *conf, struct lset *set,
         .w = set->conf.workload,
         .tally = tally,
         .evenness = evenness,
+        .samples = samples,
     };
     unsigned thread = conf->first_thread + conf->thread;
     rng_init(&d->rng, conf->seed, stream_of(conf->agent, thread, STREAM_MANNERS));

@@ -26,6 +26,7 @@
 #include "loadgen/measure/evenness.h"
 #include "loadgen/measure/gaps.h"
 #include "loadgen/measure/little.h"
+#include "loadgen/measure/samples.h"
 #include "loadgen/measure/tally.h"
 #include "loadgen/wire/lset.h"
 #include "loadgen/work/arrival.h"
@@ -46,6 +47,7 @@ struct drive_conf {
     unsigned agent, first_thread;
     /* Of all threads of the class, in all processes: each inserts keys of its own. */
     unsigned part, parts;
+    enum tally_from from;    /* of which latencies samples are */
     const atomic_bool *stop; /* ends the window early */
     struct cap *cap;         /* of the process; NULL: it has none */
 };
@@ -77,6 +79,7 @@ struct drive {
     struct lset *set;
     struct tally *tally;
     struct evenness_log *evenness;
+    struct samples *samples; /* without memory of its own when none are wanted */
     struct ask ask;
     struct rng rng;     /* of think times, sessions and connections' lives */
     struct life *lives; /* one each connection of the set, in its order */
@@ -120,7 +123,7 @@ struct drive {
 /* False when memory is short. The arguments live longer than d. */
 must_check bool drive_init(struct drive *d, const struct drive_conf *conf,
                            struct lset *set, struct tally *tally,
-                           struct evenness_log *evenness);
+                           struct evenness_log *evenness, struct samples *samples);
 void drive_fini(struct drive *d);
 /* Runs from window->begin to the end and drains. */
 void drive_run(struct drive *d, const struct drive_window *window);

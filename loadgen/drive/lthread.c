@@ -140,7 +140,8 @@ load_slice(struct lthread *t, struct lset *set)
 static const char *
 look_at_conns(struct lthread *t, const struct lset *set)
 {
-    if (!evenness_log_init(&t->evenness, set->count)) {
+    if (!evenness_log_init(&t->evenness, set->count) ||
+        (t->conf.keeps_samples && !samples_init(&t->samples))) {
         snprintf(t->err, sizeof t->err, "out of memory");
         return t->err;
     }
@@ -169,8 +170,10 @@ get_ready(struct lthread *t, struct lset *set, struct drive *d, bool is_fresh)
     const char *failed = lset_renew(set, is_fresh, t->err, sizeof t->err);
     tally_reset(&t->tally);
     evenness_log_reset(&t->evenness);
+    t->samples.count = t->samples.dropped = 0;
     drive_fini(d);
-    if (failed == NULL && !drive_init(d, &t->conf.drive, set, &t->tally, &t->evenness)) {
+    if (failed == NULL &&
+        !drive_init(d, &t->conf.drive, set, &t->tally, &t->evenness, &t->samples)) {
         snprintf(t->err, sizeof t->err, "out of memory");
         failed = t->err;
     }
@@ -236,6 +239,18 @@ lthread_join(struct lthread *t)
         PTHREAD_OK(pthread_join(t->id, NULL));
         tally_fini(&t->tally);
         evenness_log_fini(&t->evenness);
+        samples_fini(&t->samples);
         t->is_started = false;
     }
+}
+
+bool
+lthread_samples(const struct lthread *threads, unsigned count, struct result *result)
+{
+    result->samples = calloc(count, sizeof *result->samples);
+    for (unsigned i = 0; result->samples != NULL && i < count; i++) {
+        result->samples[i] = &threads[i].samples;
+    }
+    result->samples_len = count;
+    return result->samples != NULL;
 }

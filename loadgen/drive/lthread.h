@@ -13,6 +13,7 @@
 #include "loadgen/drive/drive.h"
 #include "loadgen/drive/load.h"
 #include "loadgen/wire/lset.h"
+#include "loadgen/measure/result.h"
 #include "loadgen/measure/tally.h"
 #include "qos/pin.h"
 
@@ -46,7 +47,7 @@ struct lthread_conf {
     unsigned index; /* of all threads of this process, for its place */
     struct lset_conf set;
     struct drive_conf drive; /* the main thread may change it before READY */
-    bool loads;
+    bool loads, keeps_samples;
     struct load_slice slice;
     const struct pin_plan *pin; /* NULL: not pinned */
     int fifo_priority;          /* 0: ordinary */
@@ -61,6 +62,7 @@ struct lthread {
      * the thread has reported. */
     struct tally tally;
     struct evenness_log evenness; /* by its thread; read by the main one between runs */
+    struct samples samples;       /* likewise */
     struct cost cost;
     bool is_short;             /* its trace ended before the window */
     char err[LTHREAD_ERR_MAX]; /* valid once it has failed */
@@ -70,5 +72,8 @@ struct lthread {
 /* False when memory or threads are short. `t` and what conf points to live until joined. */
 must_check bool lthread_start(struct lthread *t, const struct lthread_conf *conf,
                               struct gate *gate);
+/* Points `result` at the samples of all. False when memory is short. */
+must_check bool lthread_samples(const struct lthread *threads, unsigned count,
+                                struct result *result);
 /* Also after a failed start. */
 void lthread_join(struct lthread *t);

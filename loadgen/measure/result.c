@@ -45,6 +45,8 @@ result_fini(struct result *r)
     free(r->classes);
     r->classes = NULL;
     r->classes_len = 0;
+    free(r->samples);
+    r->samples = NULL;
     free(r->agents);
     r->agents = NULL;
     r->agents_len = 0;

@@ -12,12 +12,15 @@
 #include "base/must.h"
 #include "loadgen/measure/check.h"
 #include "loadgen/measure/cost.h"
+#include "loadgen/measure/env.h"
 #include "loadgen/measure/gaps.h"
+#include "loadgen/measure/samples.h"
 #include "loadgen/measure/series.h"
 #include "loadgen/measure/server_stats.h"
 #include "loadgen/measure/slo.h"
 #include "loadgen/measure/evenness.h"
 #include "loadgen/measure/tally.h"
+#include "loadgen/measure/until.h"
 
 /* Of the hit ratio, from the first half of a run to the second. */
 #define RESULT_DRIFT_HITS_MAX 0.05
@@ -123,6 +126,11 @@ struct result {
     unsigned classes_len;   /* at least 1 then */
     unsigned shown;         /* of several: the class whose latencies are the run's */
     bool has_shown;
+    const struct samples **samples; /* of the whole run, one a thread; NULL: none kept */
+    unsigned samples_len;
+    const struct until *until; /* what it went on for; NULL: its time */
+    bool is_until_met;
+    const struct env *env;       /* NULL: not looked at */
     struct result_agent *agents; /* of the whole run of a swarm only */
     unsigned agents_len;
     struct result_loss loss; /* of the whole run */

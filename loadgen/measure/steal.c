@@ -66,3 +66,18 @@ steal_share(const struct steal *before, const struct steal *after)
                ? (double)(stolen - EDGE_TICKS) / (double)all
                : 0;
 }
+
+void
+steal_begin(struct steal_watch *w)
+{
+    w->is_known = steal_now(&w->from, &w->cpus);
+    w->share = 0;
+}
+
+void
+steal_end(struct steal_watch *w)
+{
+    struct steal now;
+    w->is_known = w->is_known && steal_now(&now, &w->cpus);
+    w->share = w->is_known ? steal_share(&w->from, &now) : 0;
+}

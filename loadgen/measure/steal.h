@@ -23,3 +23,14 @@ must_check bool steal_now(struct steal *s, const cpu_set_t *set);
 /* The share that was stolen between two looks. A tick may have been in part another's, so
  * one of each side does not count. */
 double steal_share(const struct steal *before, const struct steal *after);
+
+/* From begin to end; cpus are the caller's to fill in before. */
+struct steal_watch {
+    cpu_set_t cpus;
+    struct steal from;
+    bool is_known;
+    double share;
+};
+
+void steal_begin(struct steal_watch *w);
+void steal_end(struct steal_watch *w);

@@ -54,14 +54,3 @@ void antagonist_apply(struct lclass *c);
 #define OF_CLASS(field) .offset = offsetof(struct lclass, field)
 #define OF_RUN(field) .offset = offsetof(struct options, field)
 #define ROWS(table) .rows = (table), .count = sizeof(table) / sizeof(table)[0]
-
-/* Known to others, not here: named, so that none is passed over in silence. */
-#define NOT_YET "not supported yet"
-#define REFUSED(c, long_name)                                                            \
-    {                                                                                    \
-        .letter = c, .name = long_name, .kind = OPT_REFUSE, .error = NOT_YET             \
-    }
-#define REFUSED_VALUE(c, long_name)                                                      \
-    {                                                                                    \
-        .letter = c, .name = long_name, .kind = OPT_REFUSE, .error = NOT_YET, .arg = "X" \
-    }

@@ -16,6 +16,7 @@
 #define TIME_MIN_S 0.001
 #define TIME_MAX_S 1e6
 #define INTERVAL_DEFAULT_S 1
+#define UNTIL_TIME_MAX_S 300
 #define INTERVAL_MIN_S 0.01
 
 static const char *
@@ -42,7 +43,21 @@ static const char *
 call_time(void *conf, const char *text)
 {
     struct options *o = conf;
+    if (strcmp(text, "auto") == 0) {
+        if (o->until.count == 0) {
+            until_auto(&o->until);
+        }
+        o->has_time = false;
+        return NULL;
+    }
+    o->has_time = true;
     return take_time(text, TIME_MIN_S, &o->time_s, "the time must be above 0");
+}
+
+static const char *
+call_until(void *conf, const char *text)
+{
+    return until_parse(&((struct options *)conf)->until, text);
 }
 
 static const char *
@@ -135,7 +150,9 @@ call_seed(void *conf, const char *text)
 /* clang-format off */
 static const struct opt rows[] = {
     {.letter = 't', .name = "time", .kind = OPT_CALL, .call = call_time,
-     .arg = "SECONDS", .help = "length of the run (5)"},
+     .arg = "SECONDS|auto", .help = "length of the run (5); auto: --until=p95:5%,p99:5%"},
+    {.name = "until", .kind = OPT_CALL, .call = call_until, .arg = "pP:WIDTH%,...",
+     .help = "end when 95% intervals are so narrow, at the latest with --time (300)"},
     {.letter = 'w', .name = "warmup", .kind = OPT_CALL, .call = call_warmup,
      .arg = "SECONDS|auto", .help = "load before it that is not measured (0); auto: "
                                     "until latency and hits are steady"},
@@ -189,8 +206,30 @@ check_server_stats(const struct options *o)
 }
 
 static const char *
+settle_until(struct options *o)
+{
+    if (o->until.count == 0) {
+        return NULL;
+    }
+    if (o->searches || o->agents_len > 0 || o->is_agent) {
+        return "--until and --time=auto are for runs of one process, and no search";
+    }
+    for (unsigned i = 0; i < o->classes_len; i++) {
+        if (schedule_varies(&o->classes[i].traffic.schedule)) {
+            return "--until and --time=auto need a load that does not vary";
+        }
+    }
+    o->time_s = o->has_time ? o->time_s : UNTIL_TIME_MAX_S;
+    return NULL;
+}
+
+static const char *
 settle(struct options *o)
 {
+    const char *wrong = settle_until(o);
+    if (wrong != NULL) {
+        return wrong;
+    }
     if (o->warmup_drain_s > o->warmup_s) {
         return "--warmup-drain is a part of --warmup, which is shorter";
     }

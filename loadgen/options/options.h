@@ -15,6 +15,7 @@
 #include "base/opt.h"
 #include "loadgen/options/lclass.h"
 #include "loadgen/measure/check.h"
+#include "loadgen/measure/until.h"
 #include "loadgen/search/goal.h"
 #include "loadgen/search/scan.h"
 #include "loadgen/wire/engine.h"
@@ -95,6 +96,8 @@ struct options {
     bool load_only, from_issue;
     uint64_t seed;
     struct check_limits limits;
+    struct until until;
+    bool has_time; /* given: else one that ends by itself has longer */
 
     /* ---- options/host.c */
     const struct engine *engine;
@@ -133,7 +136,8 @@ struct options {
     enum options_loss on_agent_loss;
 
     /* ---- options/output.c */
-    const char *json, *output, *hgrm, *plot;
+    const char *json, *output, *hgrm, *plot, *save;
+    bool shows_env;
     enum options_format format;
     double percentiles[OPTIONS_PERCENTILES_MAX]; /* of the table, shares */
     unsigned percentiles_len;

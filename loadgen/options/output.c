@@ -91,7 +91,10 @@ static const struct opt rows[] = {
      .help = "print this and end"},
     {.name = "version", .kind = OPT_FLAG, OF_RUN(wants_version),
      .help = "print the version and end"},
-    REFUSED_VALUE(0, "save"),
+    {.name = "save", .kind = OPT_TEXT, OF_RUN(save), .arg = "FILE",
+     .help = "write each request's start (s) and latency (us), a line each"},
+    {.name = "env-report", .kind = OPT_FLAG, OF_RUN(shows_env),
+     .help = "say what this machine is and how it is set up (JSON: always)"},
 };
 /* clang-format on */
 
@@ -106,6 +109,9 @@ init(struct options *o)
 static const char *
 settle(struct options *o)
 {
+    if (o->save != NULL && (o->agents_len > 0 || o->is_agent)) {
+        return "--save is for one process, without agents";
+    }
     if (o->scans && (o->hgrm != NULL || o->plot != NULL)) {
         return "--hgrm and --plot show one run, not a scan: mcload plot --kind=load its "
                "JSON";

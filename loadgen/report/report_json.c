@@ -3,6 +3,7 @@
  */
 #include "loadgen/report/report.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "loadgen/report/json.h"
@@ -445,6 +446,38 @@ write_classes(struct json *j, const struct result *r, const struct options *o)
 }
 
 static void
+write_env(struct json *j, const struct env *e)
+{
+    json_open(j, "env", '{');
+    for (unsigned i = 0; e != NULL && i < e->count; i++) {
+        json_text(j, e->facts[i].name, e->facts[i].value);
+    }
+    json_close(j, '}');
+}
+
+static void
+write_until(struct json *j, const struct result *r)
+{
+    if (r->until == NULL) {
+        return;
+    }
+    json_open(j, "until", '{');
+    json_bool(j, "reached", r->is_until_met);
+    json_number(j, "seconds", r->elapsed_s);
+    json_open(j, "wanted", '[');
+    for (unsigned i = 0; i < r->until->count; i++) {
+        double q = r->until->wants[i].q;
+        json_open(j, NULL, '{');
+        json_number(j, "percentile", 100 * q);
+        json_number(j, "width", r->until->wants[i].width);
+        json_number(j, "found", r->series != NULL ? until_width(r->series, q) : INFINITY);
+        json_close(j, '}');
+    }
+    json_close(j, ']');
+    json_close(j, '}');
+}
+
+static void
 write_warmup(struct json *j, const struct result_warmup *w)
 {
     if (!w->was_made) {
@@ -493,12 +526,14 @@ report_json(const struct result *r, const struct options *o, int argc, char **ar
     char seed[32];
     snprintf(seed, sizeof seed, "%ju", (uintmax_t)o->seed);
     json_text(&j, "seed", seed);
+    write_env(&j, r->env);
     write_target(&j, r, o);
     write_phases(&j, r);
     write_part(&j, r, &o->classes[0], o);
     write_classes(&j, r, o);
     report_stats_json(r->server_stats, (const char *const *)o->servers, &j);
     write_warmup(&j, &r->warmup);
+    write_until(&j, r);
     if (r->peak_qps > 0) {
         json_number(&j, "peak_qps", r->peak_qps);
     }

@@ -364,6 +364,38 @@ print_objective(const struct result *r, FILE *out)
     }
 }
 
+/* The widest of all classes is what counts. */
+static void
+print_until(const struct result *r, FILE *out)
+{
+    for (unsigned i = 0; r->until != NULL && i < r->until->count; i++) {
+        char name[REPORT_NAME_MAX];
+        double widest = 0, q = r->until->wants[i].q, width = r->until->wants[i].width;
+        for (unsigned c = 0; c < r->classes_len; c++) {
+            const struct result *class = &r->classes[c];
+            widest = class->is_antagonist || class->series == NULL
+                         ? widest
+                         : fmax(widest, until_width(class->series, q));
+        }
+        report_column_name(q, name);
+        fprintf(out, "Until %s within %g%% = %s after %.2f s", name, 100 * width,
+                widest <= width ? "reached" : "not reached", r->elapsed_s);
+        if (isfinite(widest)) {
+            fprintf(out, ", %.2f%%", 100 * widest);
+        }
+        fputc('\n', out);
+    }
+}
+
+/* The letters that end the table are not in the names. */
+static void
+print_env(const struct result *r, const struct options *o, FILE *out)
+{
+    for (unsigned i = 0; o->shows_env && r->env != NULL && i < r->env->count; i++) {
+        fprintf(out, "Env %s = %s\n", r->env->facts[i].name, r->env->facts[i].value);
+    }
+}
+
 /* Smallest, median and largest of the connections. */
 static void
 print_range(const struct evenness *s, enum evenness_of what, FILE *out)
@@ -456,6 +488,8 @@ report_text(const struct result *r, const struct options *o, FILE *out)
     print_cost(r, out);
     report_stats_text(r->server_stats, out);
     report_agents_text(r, out);
+    print_until(r, out);
+    print_env(r, o, out);
     fprintf(out, "Seed = %ju\n", (uintmax_t)o->seed);
     print_notes(r, o, out);
     if (r->search != NULL) {

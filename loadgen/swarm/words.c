@@ -108,7 +108,7 @@ static const struct words_option {
     {"report-stats", WORDS_LEADER},
     {"requests-per-connection", WORDS_SHARED},
     {"roundrobin", WORDS_SHARED},
-    {"save", WORDS_LEADER},
+    {"save", WORDS_ALONE},
     {"scan", WORDS_LEADER},
     {"scan-order", WORDS_LEADER},
     {"schedule", WORDS_SHARED},

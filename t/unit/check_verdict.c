@@ -5,15 +5,18 @@
  * stolen time, and the limits of the checks.
  */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/rng.h"
 #include "check_unit.h"
 #include "loadgen/measure/check.h"
+#include "loadgen/measure/env.h"
 #include "loadgen/measure/gaps.h"
 #include "loadgen/measure/little.h"
 #include "loadgen/measure/steal.h"
 #include "loadgen/measure/tally.h"
+#include "loadgen/measure/until.h"
 #include "loadgen/work/arrival.h"
 
 #define RUNS 1000
@@ -298,6 +301,110 @@ START_TEST(test_limits)
 }
 END_TEST
 
+/* ---- until --------------------------------------------------------------------------- */
+
+START_TEST(test_until_words)
+{
+    static const char *const wrong[] = {
+        "",        "p99",     "99:2%",
+        "p99:",    "p99:0",   "p100:2%",
+        "p0:1",    "p99:2x",  "p99:2%,",
+        "p99:-1",  "p:1",     "p99:%",
+        "p99:nan", "p99:1e9", "p1:1,p2:1,p3:1,p4:1,p5:1,p6:1,p7:1,p8:1,p9:1",
+    };
+    struct until u;
+    ck_assert_ptr_null(until_parse(&u, "p99:2%,p50:0.01"));
+    ck_assert_uint_eq(u.count, 2);
+    ck_assert_double_eq_tol(u.wants[0].q, 0.99, 1e-12);
+    ck_assert_double_eq_tol(u.wants[0].width, 0.02, 1e-12);
+    ck_assert_double_eq_tol(u.wants[1].width, 0.01, 1e-12);
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        ck_assert_msg(until_parse(&u, wrong[i]) != NULL, "%s", wrong[i]);
+    }
+    until_auto(&u);
+    ck_assert_uint_eq(u.count, 2);
+}
+END_TEST
+
+/* Exponential latencies, 1000 a look: n independent ones have an interval of p99 of
+ * 2 z sqrt(.99/.01/n)/ln(100) of it, so 5 % take about 60,000 of them. */
+START_TEST(test_until)
+{
+    struct until u;
+    struct tally t;
+    struct rng rng;
+    const struct tally *tallies[] = {&t};
+    struct series *s = series_create(0);
+    unsigned looks = 0;
+    ck_assert(s != NULL && tally_init(&t));
+    ck_assert_ptr_null(until_parse(&u, "p99:5%"));
+    rng_init(&rng, 3, 3);
+    series_start(s, NSEC_PER_SEC);
+    ck_assert(isinf(until_width(s, .99)));
+    ck_assert(!until_is_met(&u, s));
+    while (!until_is_met(&u, s) && looks < 1000) {
+        for (unsigned i = 0; i < 1000; i++) {
+            nsec_t ns = (nsec_t)(-log(rng_unit(&rng)) * 1e6);
+            tally_good(&t, TALLY_READ, ns, ns);
+        }
+        series_look(s, tallies, 1, NSEC_PER_SEC + ++looks * 50 * NSEC_PER_MSEC);
+    }
+    ck_assert_uint_ge(looks, 25);
+    ck_assert_uint_le(looks, 150);
+    ck_assert_double_le(until_width(s, .99), 0.05);
+    series_destroy(&s);
+    tally_fini(&t);
+}
+END_TEST
+
+/* ---- env ----------------------------------------------------------------------------- */
+
+static void
+put_file(const char *root, const char *path, const char *text)
+{
+    char command[1024], name[512];
+    snprintf(name, sizeof name, "%s%s", root, path);
+    snprintf(command, sizeof command, "mkdir -p \"$(dirname '%s')\"", name);
+    ck_assert_int_eq(system(command), 0);
+    FILE *f = fopen(name, "w");
+    ck_assert_ptr_nonnull(f);
+    fputs(text, f);
+    fclose(f);
+}
+
+START_TEST(test_env)
+{
+    static struct env e;
+    char root[] = "/tmp/env.XXXXXX", command[64];
+    ck_assert_ptr_nonnull(mkdtemp(root));
+    put_file(root, "/proc/cpuinfo",
+             "processor : 0\nmodel name\t: Some CPU @ 3 GHz\n"
+             "flags\t: fpu hypervisor sse\nmodel name : other\n");
+    put_file(root, "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor",
+             "powersave\n");
+    put_file(root, "/sys/devices/system/cpu/vulnerabilities/a", "Mitigation: x\n");
+    put_file(root, "/sys/devices/system/cpu/vulnerabilities/b", "Not affected\n");
+    put_file(root, "/sys/fs/cgroup/cpu.max", "50000 100000\n");
+    put_file(root, "/sys/class/net/eth0/speed", "10000\n");
+    env_collect(&e, root);
+    ck_assert_str_eq(env_find(&e, "cpu_model"), "Some CPU @ 3 GHz");
+    ck_assert_str_eq(env_find(&e, "virtual"), "yes");
+    ck_assert_str_eq(env_find(&e, "governor"), "powersave");
+    ck_assert_str_eq(env_find(&e, "mitigations"),
+                     "1 mitigated, 0 vulnerable, 1 not affected");
+    ck_assert_str_eq(env_find(&e, "cgroup_cpu_max"), "50000 100000");
+    ck_assert_str_eq(env_find(&e, "interfaces"), "eth0/10000");
+    ck_assert_ptr_nonnull(env_find(&e, "kernel"));
+    ck_assert_ptr_null(env_find(&e, "clocksource"));
+    snprintf(command, sizeof command, "rm -r %s", root);
+    ck_assert_int_eq(system(command), 0);
+    for (unsigned i = 0; i < 2 * ENV_FACTS_MAX; i++) {
+        env_add(&e, "more", "x");
+    }
+    ck_assert_uint_eq(e.count, ENV_FACTS_MAX);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -311,6 +418,9 @@ main(void)
     tcase_add_loop_test(tc, test_little, 0, FAULTS);
     tcase_add_test(tc, test_steal);
     tcase_add_test(tc, test_limits);
+    tcase_add_test(tc, test_until_words);
+    tcase_add_test(tc, test_until);
+    tcase_add_test(tc, test_env);
     suite_add_tcase(s, tc);
     return run_suite(s);
 }

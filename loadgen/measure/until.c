@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ */
+#include "loadgen/measure/until.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/num.h"
+
+#define AUTO_WIDTH 0.05
+#define WIDTH_MAX 100
+
+static const char *
+parse_one(struct until *u, const char *text, size_t len)
+{
+    const char *colon = memchr(text, ':', len);
+    double percent, width = 0;
+    if (colon == NULL || len == 0 || text[0] != 'p') {
+        return "--until takes pPERCENTILE:WIDTH, e.g. p99:2%";
+    }
+    if (!num_double(text + 1, (size_t)(colon - text) - 1, &percent) || percent <= 0 ||
+        percent >= 100) {
+        return "the percentile of --until is above 0 and below 100";
+    }
+    size_t left = len - (size_t)(colon + 1 - text);
+    bool is_percent = left > 1 && colon[left] == '%';
+    bool is_number = num_double(colon + 1, left - (is_percent ? 1 : 0), &width);
+    width /= is_number && is_percent ? 100 : 1;
+    if (!is_number || width <= 0 || width > WIDTH_MAX) {
+        return "the width of --until is a share of the percentile, like 2%";
+    }
+    if (u->count == UNTIL_MAX) {
+        return "--until takes at most 8 percentiles";
+    }
+    u->wants[u->count].q = percent / 100;
+    u->wants[u->count++].width = width;
+    return NULL;
+}
+
+const char *
+until_parse(struct until *u, const char *text)
+{
+    *u = (struct until){.count = 0};
+    for (const char *p = text;; p++) {
+        size_t len = strcspn(p, ",");
+        const char *wrong = parse_one(u, p, len);
+        if (wrong != NULL) {
+            return wrong;
+        }
+        p += len;
+        if (*p == '\0') {
+            return NULL;
+        }
+    }
+}
+
+void
+until_auto(struct until *u)
+{
+    *u = (struct until){.wants = {{.95, AUTO_WIDTH}, {.99, AUTO_WIDTH}}, .count = 2};
+}
+
+double
+until_width(const struct series *s, double q)
+{
+    struct ci ci = series_ci(s, q);
+    const struct hist *h = s->now.latency;
+    double at = (double)hist_quantile(h, q);
+    if (!ci.is_known || ci.high >= 1 || at <= 0) {
+        return INFINITY;
+    }
+    return (double)(hist_quantile(h, ci.high) - hist_quantile(h, ci.low)) / at;
+}
+
+bool
+until_is_met(const struct until *u, const struct series *s)
+{
+    for (unsigned i = 0; i < u->count; i++) {
+        if (until_width(s, u->wants[i].q) > u->wants[i].width) {
+            return false;
+        }
+    }
+    return u->count > 0;
+}

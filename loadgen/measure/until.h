@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * When a run knows enough: its percentiles' 95 % intervals are no wider than shares of the
+ * percentiles. Pure.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "base/must.h"
+#include "loadgen/measure/series.h"
+
+#define UNTIL_MAX 8
+
+struct until {
+    struct {
+        double q;     /* share, below 1 */
+        double width; /* share of the percentile */
+    } wants[UNTIL_MAX];
+    unsigned count; /* 0: a run ends with its time */
+};
+
+/* "p99:2%", "p50:1%,p99.9:0.05". NULL, or a sentence saying what is wrong. */
+must_check const char *until_parse(struct until *u, const char *text);
+/* 95th and 99th percentile within 5 %: what --time=auto stands for. */
+void until_auto(struct until *u);
+
+/* The interval's width over the percentile; infinite as long as it is not known. */
+double until_width(const struct series *s, double q);
+/* Whether all that is wanted is there. */
+bool until_is_met(const struct until *u, const struct series *s);

@@ -1,0 +1,83 @@
+#!/usr/bin/env perl
+# Runs that end when they know enough, every latency in a file, and what the machine is.
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::Bin/lib";
+use Test::More;
+use MCLoad;
+use MCTest;
+
+my $dir = scratch_dir();
+my $server = start_server();
+my $at = '127.0.0.1:' . $server->port;
+my @load = ('-s', $at, '-r', '100', '-q', '2000', '-c', '8');
+
+# ---- until -------------------------------------------------------------------------------
+
+my $run = mcload_json(@load, '--until=p50:9000%', '-t', 60);
+ended_ok($run, 'until: an easy goal');
+is($run->{json}{'until.reached'}, 'true', 'it is reached');
+cmp_ok($run->{json}{'totals.seconds'}, '<', 59, '... before its time is over');
+cmp_ok($run->{json}{'totals.seconds'}, '>=', 0.9, '... not before there are pieces enough');
+like($run->{out}, qr/^Until 50th within 9000% = reached after [\d.]+ s, [\d.]+%$/m, '... and told');
+
+$run = mcload_json(@load, '--until=p99:0.0001%', '-t', '1s');
+ended_ok($run, 'until: one that is out of reach');
+is($run->{json}{'until.reached'}, 'false', 'it is not');
+cmp_ok($run->{json}{'totals.seconds'}, '>=', 1, 'the time is the longest it takes');
+like($run->{out}, qr/^Until 99th within 0\.0001% = not reached after 1\.00 s/m, '... and told');
+
+$run = mcload_json(@load, '--until=p50:9000%', '--time=auto', '--repeat=2');
+is(scalar(() = $run->{out} =~ /^Until 50th within 9000% = reached/mg), 2,
+    'with --repeat, each run');
+$run = mcload_json('-s', $at, '-r', '100', '-t', 30, '--until=p50:9000%', '--class=a:{qps=1000}',
+    '--class=b:{qps=500}');
+is($run->{json}{'until.reached'}, 'true', 'with classes');
+for my $bad (['--until=99:1'], ['--until=p99:0%'], ['--until='], ['--until=p50:5%', '--search=99:1000'],
+    ['--time=auto', '--search=99:1000'], ['--time=auto', '-q', 10, '--schedule=ramp:10:20:1'],
+    ['--until=p50:5%', '-a', '127.0.0.1:1'], ['--save=x', '-a', '127.0.0.1:1']) {
+    $run = mcload('-s', $at, @$bad);
+    is($run->{status}, 1, "@$bad is refused");
+    like($run->{err}, qr/\A[^\n]+\n\z/, '... in a line');
+}
+
+# ---- save --------------------------------------------------------------------------------
+
+for my $from ('intended', 'issue') {
+    $run = mcload_json(@load, '-t', 0.5, '-T', 2, "--latency-from=$from", "--save=$dir/$from");
+    my @lines = split /\n/, `cat $dir/$from`;
+    is(scalar @lines, $run->{json}{"latency.$from.count"}, "$from: as many samples as latencies");
+    is(scalar(grep { !/^\d+\.\d{6} \d+\.\d{3}$/ } @lines), 0, '... of start and latency');
+    my ($sum, $outside) = (0, 0);
+    for (@lines) {
+        my ($start, $us) = split / /;
+        $sum += $us * 1000;
+        $outside++ if $start >= 0.5;
+    }
+    is($outside, 0, '... that began in the window');
+    my $mean = $run->{json}{"latency.$from.mean"};
+    cmp_ok(abs($sum / @lines - $mean), '<=', 0.001 * $mean + 1, '... of the same mean');
+}
+$run = mcload(@load, '-t', 0.3, '--save=/nonexistent/x');
+is($run->{status}, 1, 'a file that cannot be written');
+like($run->{err}, qr{^mcload: cannot write /nonexistent/x: }, '... is named');
+SKIP: {
+    skip 'no /dev/full', 1 if !-c '/dev/full';
+    $run = mcload(@load, '-t', 0.5, '--save=/dev/full', '--check=' . join ',', map { "$_:off" }
+        qw(adherence_1ms achieved_rate arrivals lateness steal cpu_wait client_cpu stationarity));
+    is($run->{status}, 2, 'nor one that is full');
+}
+
+# ---- env ---------------------------------------------------------------------------------
+
+$run = mcload_json(@load, '-t', 0.3, '--env-report');
+chomp(my $kernel = `uname -sr`);
+like($run->{json}{'env.kernel'}, qr/^"\Q$kernel\E /, 'the kernel in the JSON');
+like($run->{out}, qr/^Env kernel = \Q$kernel\E /m, '... and in the text');
+like($run->{out}, qr/^Env cpus_online = \d+$/m, 'CPUs');
+my ($table) = $run->{out} =~ /\A(.*?)^read/ms;
+unlike($table, qr/Env/, 'behind the table');
+unlike(mcload(@load, '-t', 0.3)->{out}, qr/^Env/m, 'only when asked for');
+
+done_testing();
