@@ -114,7 +114,7 @@ settled(enum traffic_mode mode, const char *schedule, double rate, double quiet_
         bool is_peak)
 {
     struct traffic from = {.mode = mode}, out;
-    struct schedule_run run = {rate, 1, quiet_s, 2};
+    struct schedule_run run = {rate, 1, quiet_s, 2, 0};
     ck_assert_ptr_null(schedule_parse(&from.schedule, schedule));
     ck_assert_ptr_null(traffic_settle(&out, &from, &run, is_peak));
     schedule_fini(&from.schedule);

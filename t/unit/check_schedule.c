@@ -74,7 +74,7 @@ settled(int row)
     const char *wrong = schedule_parse(&parsed, rows[row].text);
     ck_assert_msg(wrong == NULL, "%s: %s", rows[row].text, wrong);
     ck_assert(schedule_varies(&parsed));
-    struct schedule_run run = {RATE, rows[row].lead_s, rows[row].quiet_s, RUN_S};
+    struct schedule_run run = {RATE, rows[row].lead_s, rows[row].quiet_s, RUN_S, 0};
     wrong = schedule_settle(&s, &parsed, &run);
     ck_assert_msg(wrong == NULL, "%s: %s", rows[row].text, wrong);
     schedule_fini(&parsed);
@@ -212,7 +212,7 @@ START_TEST(test_file)
     static const char *const bad[] = {
         "", "1\n2\n", "0,1\n0,2\n", "2,1\n1,1\n", "0,-1\n1,1\n", "0,2e8\n", "-1,1\n"};
     struct schedule parsed, s;
-    struct schedule_run run = {0, 0, 0, RUN_S};
+    struct schedule_run run = {0, 0, 0, RUN_S, 0};
     ck_assert_ptr_null(parse_file(&parsed, "# s, a second\n1,100\n2, 300\n3\t0\n"));
     ck_assert(!schedule_has_shares(&parsed));
     ck_assert_ptr_null(schedule_settle(&s, &parsed, &run));
@@ -236,7 +236,7 @@ START_TEST(test_many_periods)
 {
     struct schedule parsed, s;
     struct schedule_cursor c = {0};
-    struct schedule_run run = {0, 0, 0, 1e6};
+    struct schedule_run run = {0, 0, 0, 1e6, 0};
     ck_assert_ptr_null(schedule_parse(&parsed, "square:0:0.002:1us:0.5"));
     ck_assert_ptr_null(schedule_settle(&s, &parsed, &run));
     schedule_fini(&parsed);
@@ -288,7 +288,7 @@ START_TEST(test_bad_texts)
     static const char *const empty[] = {"const:0", "ramp:0:0:1", "square:0:0:1:0.5",
                                         "const:0%", "steps:0:5:5:10"};
     struct schedule s, settled;
-    struct schedule_run run = {100, 0, 0, RUN_S};
+    struct schedule_run run = {100, 0, 0, RUN_S, 0};
     for (int i = 0; i < ROWS(texts); i++) {
         ck_assert_msg(schedule_parse(&s, texts[i]) != NULL, "%s", texts[i]);
     }

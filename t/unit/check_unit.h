@@ -27,7 +27,7 @@
 static inline char *
 exact_copy(const void *p, size_t n)
 {
-    char *copy = malloc(n);
+    char *copy = calloc(1, n);
     ck_assert(copy != NULL || n == 0);
     if (n > 0) {
         memcpy(copy, p, n);
