@@ -12,6 +12,7 @@ use POSIX ();
 use Test::More;
 use MCLoad;
 use MCTest;
+use MCTLS;
 
 my $dir = scratch_dir();
 my $main_pid = $$;
@@ -130,11 +131,47 @@ SKIP: {
 # ---- others ------------------------------------------------------------------------------
 
 SKIP: {
-    my $port = free_port();
     my @user = $> == 0 ? ('-u', 'root') : ();
-    start_other($port, 'memcached', '-l', '127.0.0.1', '-p', $port, @user)
-        or skip 'no memcached in the path', 1;
+    my $start = sub {
+        my $port = free_port();
+        return start_other($port, 'memcached', '-l', '127.0.0.1', '-p', $port, @user, @_) && $port;
+    };
+    my $port = $start->() or skip 'no memcached in the path', 1;
     speaks("127.0.0.1:$port", $_) for qw(ascii meta binary);
+
+    # Three servers that share the keys: each record is on one of them, and found there.
+    my @ports = ($port, $start->(), $start->());
+    my @three = ((map { ('-s', "127.0.0.1:$_") } @ports), '--hash=ketama', '--key-prefix=three');
+    my $run = mcload_json(@three, '-r', '300', '-t', '0.4', '-c', '2', '-u', '0.2', '--verify=1');
+    clean($run, 'packaged memcached, ketama');
+    is($run->{json}{'totals.loaded'}, 300, 'packaged memcached, ketama: each record once');
+    $run = mcload_json(@three[0, 1], '--key-prefix=three', '-r', '300', '-t', '0.3', '--noload');
+    cmp_ok($run->{json}{'totals.hits'}, '<', $run->{json}{'totals.keys'},
+        'packaged memcached, ketama: one server has its share only');
+
+    SKIP: {
+        my $udp = free_port();
+        $start->('-U', $udp) or skip 'packaged memcached: no UDP', 1;
+        for my $protocol (qw(ascii binary)) {
+            clean(mcload_json('-s', "udp://127.0.0.1:$udp", "--protocol=$protocol", '-r', '50', '-t',
+                '0.4', '-u', '0.2', '-c', '2', '-d', '2', '--verify=1', '--timeout=5',
+                '--key-prefix', $protocol), "packaged memcached, UDP, $protocol");
+        }
+        # One key each: of a get of several it numbers the datagrams of each value anew.
+        clean(mcload_json('-s', "udp://127.0.0.1:$udp", '-r', '20', '-V', '5000', '-t', '0.4', '-c',
+            '2', '--verify=1', '--timeout=5'), 'packaged memcached, UDP, several datagrams');
+    }
+
+    SKIP: {
+        my $why = no_tls_because();
+        skip $why, 1 if $why;
+        skip 'the packaged memcached has no TLS', 1
+            if run_program({command => ['memcached', '-h']})->{out} !~ /--enable-ssl/;
+        my $certs = certificates();
+        my $tls = $start->('-Z', '-o', "ssl_chain_cert=$certs/server.pem,ssl_key=$certs/server.key");
+        clean(mcload_json('-s', "tls://127.0.0.1:$tls", '--tls-verify=no', '-r', '50', '-t', '0.4',
+            '-u', '0.2', '-c', '2', '--verify=1'), 'packaged memcached, TLS');
+    }
 }
 
 SKIP: {

@@ -53,6 +53,7 @@ dgram_reset(struct dgram *d)
     for (unsigned i = 0; i < d->len; i++) {
         d->partials[i].is_used = false;
     }
+    d->used = 0;
 }
 
 static struct dgram_partial *
@@ -69,9 +70,10 @@ find(struct dgram *d, uint16_t id)
 void
 dgram_forget(struct dgram *d, uint16_t id)
 {
-    struct dgram_partial *p = find(d, id);
+    struct dgram_partial *p = d->used > 0 ? find(d, id) : NULL;
     if (p != NULL) {
         p->is_used = false;
+        d->used--;
     }
 }
 
@@ -118,7 +120,9 @@ begin(struct dgram *d, uint16_t id, uint16_t total)
     }
     if (p == NULL) {
         p = &d->partials[d->turn++ % d->len];
+        d->used--;
     }
+    d->used++;
     p->is_used = true;
     p->id = id;
     p->total = total;
@@ -139,6 +143,27 @@ join(const struct dgram_partial *p, char *bytes)
     return len;
 }
 
+/* One of several parts. */
+static enum dgram_outcome
+take_part(struct dgram *d, struct dgram_partial *p, unsigned number, const char **reply,
+          size_t *reply_len)
+{
+    if (p->lens[number] != 0) {
+        return DGRAM_DUPLICATE;
+    }
+    char *bytes = d->bytes + (size_t)(p - d->partials) * d->parts_max * DGRAM_PART_MAX;
+    memcpy(bytes + (size_t)number * DGRAM_PART_MAX, *reply, *reply_len);
+    p->lens[number] = (uint16_t)*reply_len;
+    if (++p->come < p->total) {
+        return DGRAM_PART;
+    }
+    p->is_used = false;
+    d->used--;
+    *reply = bytes;
+    *reply_len = join(p, bytes);
+    return DGRAM_WHOLE;
+}
+
 enum dgram_outcome
 dgram_take(struct dgram *d, const char *datagram, size_t len, const char **reply,
            size_t *reply_len)
@@ -148,31 +173,18 @@ dgram_take(struct dgram *d, const char *datagram, size_t len, const char **reply
     uint16_t total = number_at(datagram + 4);
     *reply = datagram + DGRAM_HEADER;
     *reply_len = len - DGRAM_HEADER;
-    if (number >= total || *reply_len == 0) {
-        return DGRAM_BAD;
+    bool is_bad = number >= total || *reply_len == 0;
+    if (!is_bad && total > 1 && total <= d->parts_max && len <= DGRAM_PART_MAX) {
+        struct dgram_partial *p = find(d, id);
+        p = p != NULL ? p : begin(d, id, total);
+        if (p->total == total) {
+            return take_part(d, p, number, reply, reply_len);
+        }
+        is_bad = true;
     }
-    if (total == 1) {
-        return DGRAM_WHOLE; /* nearly all: read where it lies */
-    }
-    if (total > d->parts_max || len > DGRAM_PART_MAX) {
-        return DGRAM_BAD;
-    }
-    struct dgram_partial *p = find(d, id);
-    p = p != NULL ? p : begin(d, id, total);
-    if (p->total != total) {
-        return DGRAM_BAD;
-    }
-    if (p->lens[number] != 0) {
-        return DGRAM_DUPLICATE;
-    }
-    char *bytes = d->bytes + (size_t)(p - d->partials) * d->parts_max * DGRAM_PART_MAX;
-    memcpy(bytes + (size_t)number * DGRAM_PART_MAX, *reply, *reply_len);
-    p->lens[number] = (uint16_t)*reply_len;
-    if (++p->come < total) {
-        return DGRAM_PART;
-    }
-    p->is_used = false;
-    *reply = bytes;
-    *reply_len = join(p, bytes);
-    return DGRAM_WHOLE;
+    /* The request is over: parts left here would be taken for those of the next one with this
+     * number. */
+    dgram_forget(d, id);
+    /* Nearly all are one part: read where it lies. */
+    return is_bad || total > 1 ? DGRAM_BAD : DGRAM_WHOLE;
 }

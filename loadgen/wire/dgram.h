@@ -25,6 +25,7 @@ struct dgram {
     struct dgram_partial *partials;
     char *bytes; /* of each: parts_max places of DGRAM_PART_MAX */
     unsigned len, parts_max, turn;
+    unsigned used; /* of the partials */
 };
 
 /* For replies of at most that many bytes, to so many requests at once. False when memory is
@@ -47,7 +48,7 @@ enum dgram_outcome {
     DGRAM_WHOLE,     /* *reply and *reply_len: valid until the next call */
     DGRAM_PART,      /* more must come */
     DGRAM_DUPLICATE, /* was there before */
-    DGRAM_BAD,       /* contradicts itself or others, or is too long */
+    DGRAM_BAD, /* contradicts itself or others, or is too long: the reply is forgotten */
 };
 
 /* A datagram that answers a request on its way. */

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * Replies put together from datagrams: in any order, with some twice, some missing, several
+ * replies at once, and parts that contradict each other.
+ */
+#include "loadgen/wire/dgram.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/rng.h"
+#include "check_unit.h"
+
+#define REPLY_MAX 10000
+#define REQUESTS 4
+#define PARTS_MAX 12 /* of REPLY_MAX: one each 1000 bytes, and two */
+#define ROUNDS 500
+
+static struct dgram d;
+static const char *reply;
+static size_t reply_len;
+
+static void
+setup(void)
+{
+    ck_assert(dgram_init(&d, REPLY_MAX, REQUESTS));
+}
+
+static void
+teardown(void)
+{
+    dgram_fini(&d);
+}
+
+static void
+put_16(char *p, unsigned n)
+{
+    p[0] = (char)(n >> 8);
+    p[1] = (char)(n & 0xff);
+}
+
+/* Takes a datagram that is not one byte longer than it says. */
+static enum dgram_outcome
+take(unsigned id, unsigned number, unsigned total, const char *bytes, size_t len)
+{
+    static char *datagram; /* a whole reply points into it */
+    free(datagram);
+    datagram = malloc(DGRAM_HEADER + len);
+    ck_assert_ptr_nonnull(datagram);
+    put_16(datagram, id);
+    put_16(datagram + 2, number);
+    put_16(datagram + 4, total);
+    put_16(datagram + 6, 0);
+    memcpy(datagram + DGRAM_HEADER, bytes, len);
+    return dgram_take(&d, datagram, DGRAM_HEADER + len, &reply, &reply_len);
+}
+
+static void
+expect_reply(const char *bytes, size_t len)
+{
+    ck_assert_uint_eq(reply_len, len);
+    ck_assert_mem_eq(reply, bytes, len);
+}
+
+START_TEST(test_header)
+{
+    char header[DGRAM_HEADER];
+    uint16_t id;
+    ck_assert_uint_eq(dgram_put_header(header, 0xfe01), DGRAM_HEADER);
+    ck_assert_mem_eq(header, "\xfe\x01\0\0\0\1\0\0", DGRAM_HEADER);
+    ck_assert(dgram_id(header, DGRAM_HEADER, &id));
+    ck_assert_uint_eq(id, 0xfe01);
+    ck_assert(!dgram_id(header, DGRAM_HEADER - 1, &id));
+}
+END_TEST
+
+START_TEST(test_one_part)
+{
+    ck_assert_int_eq(take(7, 0, 1, "END\r\n", 5), DGRAM_WHOLE);
+    expect_reply("END\r\n", 5);
+    ck_assert_int_eq(take(7, 0, 1, "END\r\n", 5),
+                     DGRAM_WHOLE); /* the caller knows better */
+}
+END_TEST
+
+/* Several replies at once, each in parts of odd lengths, all parts shuffled and some twice. */
+START_TEST(test_any_order)
+{
+    struct part {
+        unsigned reply, number, total;
+        size_t at, len;
+    } parts[REQUESTS * PARTS_MAX];
+    static char sent[REQUESTS][REPLY_MAX];
+    struct rng rng;
+    rng_init(&rng, 1, 0);
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        unsigned n = 0, whole = 0;
+        size_t lens[REQUESTS];
+        bool has_come[REQUESTS * PARTS_MAX] = {false};
+        for (unsigned r = 0; r < REQUESTS; r++) {
+            unsigned total = 2 + (unsigned)rng_below(&rng, PARTS_MAX - 1);
+            lens[r] = 0;
+            for (unsigned i = 0; i < total; i++) {
+                size_t len = 1 + rng_below(&rng, REPLY_MAX / PARTS_MAX);
+                memset(sent[r] + lens[r], 'a' + (int)rng_below(&rng, 26), len);
+                parts[n++] = (struct part){r, i, total, lens[r], len};
+                lens[r] += len;
+            }
+        }
+        while (whole < REQUESTS) {
+            unsigned i = (unsigned)rng_below(&rng, n);
+            struct part *p = &parts[i];
+            enum dgram_outcome got = take(round + p->reply, p->number, p->total,
+                                          sent[p->reply] + p->at, p->len);
+            ck_assert(!has_come[i] || got == DGRAM_DUPLICATE);
+            has_come[i] = true;
+            if (got != DGRAM_WHOLE) {
+                continue;
+            }
+            expect_reply(sent[p->reply], lens[p->reply]);
+            whole++;
+            unsigned left = 0, over = p->reply; /* its parts do not come again */
+            for (unsigned k = 0; k < n; k++) {
+                if (parts[k].reply != over) {
+                    has_come[left] = has_come[k];
+                    parts[left++] = parts[k];
+                } else {
+                    ck_assert(has_come[k]);
+                }
+            }
+            n = left;
+        }
+    }
+}
+END_TEST
+
+START_TEST(test_bad)
+{
+    static char large[DGRAM_PART_MAX];
+    size_t most = DGRAM_PART_MAX - DGRAM_HEADER;
+    ck_assert_int_eq(take(1, 1, 1, "x", 1), DGRAM_BAD);
+    ck_assert_int_eq(take(1, 0, 0, "x", 1), DGRAM_BAD);
+    ck_assert_int_eq(take(1, 65535, 65535, "x", 1), DGRAM_BAD);
+    ck_assert_int_eq(take(1, 0, 65535, "x", 1), DGRAM_BAD);
+    ck_assert_int_eq(take(1, 0, PARTS_MAX + 1, "x", 1), DGRAM_BAD);
+    ck_assert_int_eq(take(1, 0, 2, "", 0), DGRAM_BAD);
+    ck_assert_int_eq(take(1, 0, 1, "", 0), DGRAM_BAD);
+    ck_assert_int_eq(take(1, 0, 2, large, most + 1), DGRAM_BAD);
+    ck_assert_int_eq(take(1, 0, 2, large, most), DGRAM_PART);
+    ck_assert_int_eq(take(1, PARTS_MAX - 1, PARTS_MAX, "x", 1), DGRAM_BAD); /* or of 2? */
+}
+END_TEST
+
+/* Parts of a reply that is over are not those of the next with its number. */
+START_TEST(test_forgets)
+{
+    static const char *const bytes[] = {"12", "34"};
+    for (unsigned how = 0; how < 4; how++) {
+        ck_assert_int_eq(take(9, 0, 2, "old", 3), DGRAM_PART);
+        switch (how) {
+        case 0:
+            dgram_forget(&d, 9);
+            break;
+        case 1:
+            dgram_reset(&d);
+            break;
+        case 2:
+            ck_assert_int_eq(take(9, 1, 3, "x", 1), DGRAM_BAD);
+            break;
+        default:
+            ck_assert_int_eq(take(9, 0, 1, "ERROR\r\n", 7), DGRAM_WHOLE);
+            break;
+        }
+        dgram_forget(&d, 9); /* of nothing */
+        ck_assert_int_eq(take(9, 0, 2, bytes[0], 2), DGRAM_PART);
+        ck_assert_int_eq(take(9, 1, 2, bytes[1], 2), DGRAM_WHOLE);
+        expect_reply("1234", 4);
+    }
+}
+END_TEST
+
+/* More replies in pieces than there is room for: one is forgotten, the others are not. */
+START_TEST(test_no_room)
+{
+    for (unsigned id = 0; id <= REQUESTS; id++) {
+        ck_assert_int_eq(take(id, 0, 2, "a", 1), DGRAM_PART);
+    }
+    for (unsigned id = 1; id <= REQUESTS; id++) {
+        ck_assert_int_eq(take(id, 1, 2, "b", 1), DGRAM_WHOLE);
+        expect_reply("ab", 2);
+    }
+    ck_assert_int_eq(take(0, 1, 2, "b", 1), DGRAM_PART);
+}
+END_TEST
+
+int
+main(void)
+{
+    Suite *s = suite_create("dgram");
+    TCase *tc = tcase_create("dgram");
+    tcase_set_timeout(tc, 60); /* sanitizers on a busy machine */
+    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_test(tc, test_header);
+    tcase_add_test(tc, test_one_part);
+    tcase_add_test(tc, test_any_order);
+    tcase_add_test(tc, test_bad);
+    tcase_add_test(tc, test_forgets);
+    tcase_add_test(tc, test_no_room);
+    suite_add_tcase(s, tc);
+    return run_suite(s);
+}
