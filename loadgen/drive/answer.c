@@ -58,7 +58,8 @@ static bool
 take_answers(struct drive *d, struct lconn *c, struct lset_bytes in, nsec_t now)
 {
     struct lconn_done done;
-    for (size_t at = 0;; at += done.taken) {
+    size_t at = 0;
+    do {
         lconn_parse(c, d->w, in.p + at, in.len - at, &done);
         if (done.outcome == LCONN_MORE) {
             return true;
@@ -81,7 +82,9 @@ take_answers(struct drive *d, struct lconn *c, struct lset_bytes in, nsec_t now)
             life_replace(d, c, now);
             return false;
         }
-    }
+        at += done.taken;
+    } while (at < in.len);
+    return true;
 }
 
 bool

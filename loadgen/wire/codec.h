@@ -96,6 +96,8 @@ struct codec {
     size_t (*put_order)(char *dst, const struct codec_order *order);
     size_t (*put_auth)(char *dst, const char *user, const char *password);
 
+    /* A whole reply to a get of one key that is a hit, as client_parse_hit; NULL: has none. */
+    size_t (*hit)(const char *buf, size_t len, struct client_reply *reply);
     /* One step of codec_parse: adds to *taken; CODEC_ON when another step is needed. */
     enum client_kind (*step)(struct codec_parser *p, const struct codec_expect *expect,
                              const char *buf, size_t len, size_t *taken,

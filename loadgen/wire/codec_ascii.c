@@ -98,5 +98,6 @@ const struct codec codec_ascii = {
     .put_store_end = put_store_end,
     .put_order = put_order,
     .put_auth = codec_put_text_auth,
+    .hit = client_parse_hit,
     .step = step,
 };

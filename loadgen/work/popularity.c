@@ -317,5 +317,7 @@ popularity_key_of(const struct popularity *p, uint64_t rank)
     if (p->law == POPULARITY_LATEST) {
         return p->keys - rank;
     }
-    return p->is_ordered ? rank - 1 : popularity_scatter(p, rank - 1);
+    /* Where all are alike it does not matter which is which. */
+    bool is_scattered = !p->is_ordered && p->law != POPULARITY_UNIFORM;
+    return is_scattered ? popularity_scatter(p, rank - 1) : rank - 1;
 }

@@ -87,6 +87,9 @@ workload_init(struct workload *w, const struct workload_conf *conf)
         scans && w->keys_max < WORKLOAD_SCAN_MAX ? WORKLOAD_SCAN_MAX : w->keys_max;
     double counted = mix_share(&conf->mix, MIX_INCR);
     w->counter_every = counted > 0 ? (uint64_t)fmin(round(1 / counted), 1000) : 0;
+    w->key_len = conf->key_size.kind == DIST_FIXED
+                     ? dist_size(&conf->key_size, 0.5, w->key_min, WORKLOAD_KEY_MAX)
+                     : 0;
     popularity_init(&w->conf.popularity, conf->records);
     if (conf->key_size.kind == DIST_FIXED && conf->key_size.a > WORKLOAD_KEY_MAX) {
         return "keys are at most 250 bytes long";
@@ -114,6 +117,9 @@ size_of(const struct dist *d, uint64_t key, enum size_purpose purpose, uint64_t 
 static size_t
 key_len(const struct workload *w, uint64_t key)
 {
+    if (likely(w->key_len > 0)) {
+        return w->key_len;
+    }
     return size_of(&w->conf.key_size, key, PURPOSE_KEY, w->key_min, WORKLOAD_KEY_MAX);
 }
 
@@ -135,10 +141,28 @@ workload_put_key(const struct workload *w, uint64_t key, char *dst)
     return len;
 }
 
+/* The digits of the key, zeros before them. */
+static bool
+is_decimal(uint64_t key, const char *text, size_t len)
+{
+    char digits[NUM_U64_DIGITS];
+    size_t n = num_put_u64(digits, key);
+    if (n > len || memcmp(text + len - n, digits, n) != 0) {
+        return false;
+    }
+    size_t zeros = len - n; /* the first, and each as the one before it */
+    return zeros == 0 || (text[0] == '0' && memcmp(text, text + 1, zeros - 1) == 0);
+}
+
 bool
 workload_is_key(const struct workload *w, uint64_t key, const char *text, size_t len)
 {
     char expected[WORKLOAD_KEY_MAX];
+    if (likely(w->conf.key_format == KEY_DECIMAL)) {
+        return key_len(w, key) == len &&
+               memcmp(text, w->conf.key_prefix, w->prefix_len) == 0 &&
+               is_decimal(key, text + w->prefix_len, len - w->prefix_len);
+    }
     return workload_put_key(w, key, expected) == len && memcmp(expected, text, len) == 0;
 }
 

@@ -77,6 +77,7 @@ struct workload {
     size_t prefix_len;
     unsigned digits; /* or bytes, of the largest key number */
     size_t key_min;  /* prefix and digits */
+    size_t key_len;  /* of all keys; 0: they differ */
     uint64_t value_cap;
     unsigned keys_max;      /* of one request */
     unsigned getcount;      /* keys of each get; 0: drawn */

@@ -144,7 +144,7 @@ hist_destroy(struct hist **h)
 }
 
 /* Of n values at once, or of one: then the n is gone when this is compiled. */
-static inline void
+static inline __attribute__((always_inline)) void
 record(struct hist *h, uint64_t value, uint64_t n)
 {
     if (unlikely(value > h->max_value)) {

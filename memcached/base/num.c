@@ -113,15 +113,39 @@ num_double(const char *p, size_t n, double *out)
     return true;
 }
 
+/* log10(2) = 0.30103 = 1233 / 2^12, close enough for 64 bits. */
+#define LOG10_2_NUMERATOR 1233
+#define LOG10_2_SHIFT 12
+
 static size_t
 count_digits(uint64_t value)
 {
-    size_t digits = 1;
-    while (value >= 100) {
-        value /= 100;
-        digits += 2;
-    }
-    return digits + (value >= 10);
+    static const uint64_t powers[] = {
+        1,
+        10,
+        100,
+        1000,
+        10000,
+        100000,
+        1000000,
+        10000000,
+        100000000,
+        1000000000,
+        10000000000,
+        100000000000,
+        1000000000000,
+        10000000000000,
+        100000000000000,
+        1000000000000000,
+        10000000000000000,
+        100000000000000000,
+        1000000000000000000,
+        UINT64_C(10000000000000000000),
+    };
+    uint64_t at_least_1 = value | 1;
+    unsigned bits = 64 - (unsigned)__builtin_clzll(at_least_1);
+    unsigned log = bits * LOG10_2_NUMERATOR >> LOG10_2_SHIFT; /* one too many at most */
+    return log + 1 - (at_least_1 < powers[log]);
 }
 
 size_t

@@ -9,6 +9,8 @@
 #include "base/num.h"
 
 #define TERMINATOR_LEN 2 /* CR LF */
+#define DIGITS_32 9      /* of any such number */
+#define HIT_MIN (sizeof "VALUE k 0 0\r\n\r\nEND\r\n" - 1)
 
 /* ---- requests ---------------------------------------------------------------------- */
 
@@ -231,6 +233,53 @@ client_parse(struct client_parser *p, const char *buf, size_t len,
         p->is_broken = reply->kind == CLIENT_DESYNC;
     }
     return taken;
+}
+
+/* Digits, at most so many that they fit into 32 bits, up to `end`: the rest behind that, NULL
+ * when it is anything else. */
+static const char *
+take_digits(const char *p, const char *limit, char end, uint32_t *number)
+{
+    const char *from = p;
+    uint32_t n = 0;
+    limit = limit - p > DIGITS_32 ? p + DIGITS_32 + 1 : limit;
+    for (; p < limit && *p >= '0' && *p <= '9'; p++) {
+        n = n * 10 + (uint32_t)(*p - '0');
+    }
+    *number = n;
+    return p > from && p < limit && *p == end ? p + 1 : NULL;
+}
+
+size_t
+client_parse_hit(const char *buf, size_t len, struct client_reply *reply)
+{
+    static const char begin[] = "VALUE ", end[] = "\r\nEND\r\n";
+    const size_t begin_len = sizeof begin - 1, end_len = sizeof end - 1;
+    const char *key = buf + begin_len, *limit = buf + len;
+    if (len < HIT_MIN) {
+        return 0;
+    }
+    size_t room =
+        len - begin_len < CLIENT_KEY_MAX + 1 ? len - begin_len : CLIENT_KEY_MAX + 1;
+    const char *at = memcmp(buf, begin, begin_len) == 0 ? memchr(key, ' ', room) : NULL;
+    uint32_t flags, bytes;
+    if (at == NULL || at == key) {
+        return 0;
+    }
+    size_t key_len = (size_t)(at - key);
+    at = take_digits(at + 1, limit, ' ', &flags);
+    at = at != NULL ? take_digits(at, limit, '\r', &bytes) : NULL;
+    if (at == NULL || (size_t)(limit - at) < 1 + bytes + end_len || *at != '\n' ||
+        memcmp(at + 1 + bytes, end, end_len) != 0) {
+        return 0;
+    }
+    reply->kind = CLIENT_VALUE;
+    reply->key = key;
+    reply->key_len = key_len;
+    reply->flags = flags;
+    reply->value_len = reply->text_len = bytes;
+    reply->text = at + 1;
+    return (size_t)(at + 1 - buf) + bytes + end_len;
 }
 
 bool

@@ -101,6 +101,12 @@ void client_parser_init(struct client_parser *p);
 must_check size_t client_parse(struct client_parser *p, const char *buf, size_t len,
                                struct client_reply *reply);
 
+/* The reply to a get of one key, when that is a hit and all of it lies in buf: fills in key, flags
+ * and value (text), and returns its length. 0 when it is anything else, which is for
+ * client_parse to say. Between replies only; a key with a line feed is none. */
+must_check size_t client_parse_hit(const char *buf, size_t len,
+                                   struct client_reply *reply);
+
 /* A line that is a word and free text, such as an error; CLIENT_DESYNC when it is not. */
 enum client_kind client_parse_text(struct client_text line, struct client_reply *reply);
 

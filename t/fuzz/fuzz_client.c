@@ -21,6 +21,26 @@ parse_all(const uint8_t *data, size_t size, struct cutter *cutter, struct text *
     return is_good && client_parser_is_idle(&parser);
 }
 
+/* What is taken as a hit at once is the same piece by piece. */
+static void
+check_hit(const uint8_t *data, size_t size)
+{
+    char *buf = exact_copy(data, size);
+    struct client_reply value = {.kind = CLIENT_DESYNC};
+    size_t n = client_parse_hit(buf, size, &value);
+    must(n <= size);
+    if (n > 0 && memchr(value.key, '\n', value.key_len) == NULL) {
+        struct text at_once = {0}, pieces = {0};
+        struct cutter one = {.piece_max = 0};
+        must(parse_all(data, n, &one, &pieces));
+        replies_note(&at_once, &value);
+        text_add(&at_once, value.text, value.text_len);
+        replies_note(&at_once, &(struct client_reply){.kind = CLIENT_END});
+        replies_must_match(&at_once, &pieces);
+    }
+    free(buf);
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -33,5 +53,6 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     bool is_idle = parse_all(data + 1, size - 1, &one, &whole);
     must(parse_all(data + 1, size - 1, &many, &cut) == is_idle);
     replies_must_match(&whole, &cut);
+    check_hit(data + 1, size - 1);
     return 0;
 }

@@ -284,6 +284,53 @@ START_TEST(test_broken_stays_broken)
 }
 END_TEST
 
+/* A hit that is all there is taken at once, as the parser would take it piece by piece; of
+ * everything else nothing is. */
+START_TEST(test_hit)
+{
+    static const char *const hits[] = {
+        "VALUE k 0 0\r\n\r\nEND\r\n",
+        "VALUE key 7 5\r\nvalue\r\nEND\r\n",
+        "VALUE key 999999999 3\r\n\r\n\n\r\nEND\r\n",
+    };
+    static const char *const others[] = {
+        "END\r\nVALUE k 0 0\r\n",
+        "VALUE k 0 5\r\nvaluEND\r\nEND\r\n",
+        "VALUE  0 0\r\n\r\nEND\r\n       ",
+        "VALUE k 0 0 5\r\n\r\nEND\r\n",
+        "VALUE k 0 1\r\nv\r\nVALUE k 0 0\r\n",
+        "VALUE k  0\r\n\r\nEND\r\n     ",
+        "VALUE k 0 1\n\nv\r\nEND\r\n   ",
+        "VALUE k 0 99999999999\r\nv\r\nEND\r\n",
+        "VALUE k -1 1\r\nv\r\nEND\r\n",
+    };
+    struct client_reply hit, reply;
+    for (unsigned i = 0; i < sizeof hits / sizeof hits[0]; i++) {
+        size_t len = strlen(hits[i]);
+        for (size_t n = 0; n < len; n++) {
+            char *part = exact_copy(hits[i], n);
+            ck_assert_uint_eq(client_parse_hit(part, n, &hit), 0);
+            free(part);
+        }
+        char *whole = exact_copy(hits[i], len);
+        struct client_parser p;
+        client_parser_init(&p);
+        ck_assert_uint_eq(client_parse_hit(whole, len, &hit), len);
+        size_t taken = client_parse(&p, whole, len, &reply);
+        ck_assert_int_eq(reply.kind, CLIENT_VALUE);
+        ck_assert_ptr_eq(hit.key, reply.key);
+        ck_assert_uint_eq(hit.key_len, reply.key_len);
+        ck_assert_uint_eq(hit.flags, reply.flags);
+        ck_assert_uint_eq(hit.value_len, reply.value_len);
+        ck_assert_ptr_eq(hit.text, whole + taken);
+        free(whole);
+    }
+    for (unsigned i = 0; i < sizeof others / sizeof others[0]; i++) {
+        ck_assert_uint_eq(client_parse_hit(others[i], strlen(others[i]), &hit), 0);
+    }
+}
+END_TEST
+
 int
 main(void)
 {
@@ -299,6 +346,7 @@ main(void)
     tcase_add_test(tc, test_endless_line);
     tcase_add_test(tc, test_long_key);
     tcase_add_test(tc, test_broken_stays_broken);
+    tcase_add_test(tc, test_hit);
     suite_add_tcase(s, tc);
     return run_suite(s);
 }

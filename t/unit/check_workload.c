@@ -109,6 +109,11 @@ START_TEST(test_keys_differ)
         ck_assert(workload_is_key(&w, key, a, len));
         ck_assert(!workload_is_key(&w, key, a, len - 1));
         ck_assert(!workload_is_key(&w, (key + 1) % 1000, a, len));
+        for (size_t i = 0; i < len; i++) {
+            a[i] ^= 1;
+            ck_assert(!workload_is_key(&w, key, a, len));
+            a[i] ^= 1;
+        }
     }
     ck_assert_uint_lt(shortest, 25);
     ck_assert_uint_gt(longest, 50);
