@@ -59,7 +59,7 @@ is($run->{err}, '', 'nothing on stderr');
 
 # A rate given is not exceeded.
 $run = mcload_json(@base, '--noload', '-t', '0.6', '-q', '200', '--search=p50:0.9s',
-    '--search-budget=4');
+    '--search-budget=12');
 has_verdict($run, 'capped');
 cmp_ok($run->{json}{'search.qps'}, '<=', 200, 'a rate given is the highest');
 SKIP: {
