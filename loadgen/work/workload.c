@@ -158,7 +158,7 @@ bool
 workload_is_key(const struct workload *w, uint64_t key, const char *text, size_t len)
 {
     char expected[WORKLOAD_KEY_MAX];
-    if (likely(w->conf.key_format == KEY_DECIMAL)) {
+    if (likely(w->conf.key_format == KEY_DECIMAL && w->book == NULL)) {
         return key_len(w, key) == len &&
                memcmp(text, w->conf.key_prefix, w->prefix_len) == 0 &&
                is_decimal(key, text + w->prefix_len, len - w->prefix_len);
