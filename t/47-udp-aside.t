@@ -119,7 +119,6 @@ my $many = 'get' . ' x' x 17 . "\r\n";
             post($source, 2, "get $key\r\n");
             post($source, 3, "delete $key\r\nget $key\r\n");
         }
-        my $value = substr "VALUE k1 0 3000\r\n$long\r\nEND\r\n", 0, 1392;
         my @bad = grep {
             my $source = $_;
             my @heard = map { hear($source) } 1 .. 6;
@@ -138,6 +137,23 @@ my $many = 'get' . ' x' x 17 . "\r\n";
     post($u, 3, "get a\r\n");
     is(hear($u), "2 SERVER_ERROR 307 busy\r\n", 'a refused one');
     is(hear($u), "3 VALUE a 0 1\r\n1\r\nEND\r\n", 'and the next');
+    $server->stop;
+}
+
+# Replies that are collected at the same time have the room of one together.
+{
+    begin();
+    exchange($s, "set a 0 0 2000\r\n" . 'v' x 2000 . "\r\n", "STORED\r\n");
+    my $peak = sub { return MCTest::slurp("/proc/$server->{pid}/status") =~ /^VmHWM:\s+(\d+) kB/m && $1 };
+    my $before = $peak->();
+    my @sources = map { source() } 1 .. 8;
+    post_surely($_, 1, 1, 'get' . ' a' x 29_000 . "\r\n") for @sources;
+    ok(wait_until(sub { qos('udp_refused') > 0 }), 'what does not fit is refused');
+    post($sources[0], 2, "get a\r\n");
+    my $heard;
+    do { $heard = hear($sources[0]) } until $heard =~ /^2 / || $heard eq 'nothing';
+    like($heard, qr/^2 VALUE a 0 2000\r\n/, 'and the socket is served as ever');
+    cmp_ok($peak->() - $before, '<', 250_000, 'kB more than before');
     $server->stop;
 }
 

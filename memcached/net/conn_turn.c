@@ -287,7 +287,7 @@ admit(struct conn *c, struct turn *turn, enum req_class class)
 {
     struct worker *w = c->worker;
     if (turn->requests == 0) {
-        ctr_add(&w->ctr.conn_yields, 1);
+        ctr_add(&w->ctr.conn_yields, c->wish.is_set ? 0 : 1);
         return STEP_DEFER;
     }
     /* Under a budget of replies -R alone tells how many a client may stack up, as upstream

@@ -3,9 +3,6 @@
  */
 #include "net/flow.h"
 
-#include <errno.h>
-
-#include "base/probe.h"
 #include "net/addr.h"
 #include "net/admit.h"
 #include "net/classify.h"
@@ -52,6 +49,7 @@ close_datagram(struct flow *f)
     buf_fini(&f->in, &w->pool);
     free(f->own);
     f->own = NULL;
+    f->left = 0; /* nobody will read it */
     f->is_open = false;
     f->task.is_admitted = false;
 }
@@ -124,6 +122,9 @@ flow_open_kept(struct flow *f)
     struct flow_waiting *k = f->first;
     if (k == NULL) {
         return false;
+    }
+    if (!f->outbox->has_followed) { /* what is followed has got no reply */
+        latency_forget(&f->outbox->worker->latency, f);
     }
     f->first = k->next;
     f->waiting--;
@@ -202,6 +203,16 @@ reply_max(const struct flow *f)
 {
     return f->is_guarded ? (size_t)GUARD_REPLY_DATAGRAMS * FRAME_PAYLOAD_MAX
                          : FRAME_REPLY_MAX;
+}
+
+/* More than one client may get; or, beyond what each may have, than all that wait for a turn of
+ * their own may have collected together. */
+static bool
+has_too_much(const struct flow *f)
+{
+    size_t others = f->outbox->collected - f->counted;
+    return f->out.bytes > reply_max(f) ||
+           (f->out.bytes > FLOW_SHARE_BYTES && others + f->out.bytes > FRAME_REPLY_MAX);
 }
 
 /* The reply in `out` is complete: it becomes a message. */
@@ -349,7 +360,7 @@ finish_datagram(struct flow *f)
 static enum flow_step
 after_run(struct flow *f, struct turn *turn, enum session_ran ran)
 {
-    if (f->out.bytes > reply_max(f)) {
+    if (has_too_much(f)) {
         refuse(f, REPLY_UDP_TOO_LARGE);
         return FLOW_ON;
     }
@@ -479,5 +490,8 @@ flow_step(struct flow *f, struct turn *turn)
     if (turn->is_served) {
         f->resumed_at = f->outbox->worker->now;
     }
-    return f->is_replying ? step_reply(f, turn) : step_datagram(f, turn);
+    enum flow_step step = f->is_replying ? step_reply(f, turn) : step_datagram(f, turn);
+    f->outbox->collected += f->out.bytes - f->counted; /* modulo: it may be less */
+    f->counted = f->out.bytes;
+    return step;
 }

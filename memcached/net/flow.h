@@ -26,6 +26,8 @@
 
 #define FLOW_WAITING_MAX 256            /* datagrams of a source that wait, */
 #define FLOW_WAITING_BYTES (256U << 10) /* and their bytes */
+/* Of its reply, whatever other flows have collected; together they may have FRAME_REPLY_MAX. */
+#define FLOW_SHARE_BYTES (64U << 10)
 
 /* A datagram as it was received. */
 struct flow_datagram {
@@ -69,6 +71,7 @@ struct flow {
     /* The message being sent. */
     bool is_replying;
     struct chain out;
+    size_t counted; /* of it, in outbox->collected */
 };
 
 /* How a turn, or a step of it, ended. */

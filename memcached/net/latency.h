@@ -34,7 +34,7 @@ enum latency_stage {
 };
 
 struct latency {
-    const void *who; /* the connection or UDP socket that is followed; NULL: none */
+    const void *who; /* the connection or UDP flow that is followed; NULL: none */
     nsec_t ready_at, read_at;
     struct sojourn sojourn;
     nsec_t read_ns;

@@ -23,6 +23,7 @@ struct outbox {
     bool is_blocked;   /* the socket took less than it was given: an edge will come */
     bool has_followed; /* the reply to the request that `latency` follows is in here, */
     enum req_class followed_class; /* which was of this class */
+    size_t collected; /* bytes of replies that are not in here yet, of all flows */
     unsigned count, sent;
     struct mmsghdr msgs[OUTBOX_REPLIES];
     struct iovec iov[OUTBOX_REPLIES];

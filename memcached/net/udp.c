@@ -265,7 +265,9 @@ serve_socket(struct udp *u, struct turn *turn)
         forget_followed(u);
     }
     if (end == FLOW_DEFER && is_sent) { /* else the edge goes on */
-        worker_defer(u->worker, &u->front->task, u->front->class);
+        bool is_known = flow_is_busy(u->front);
+        worker_defer(u->worker, &u->front->task,
+                     is_known ? u->front->class : CLASS_SMALL);
     }
 }
 
@@ -322,7 +324,9 @@ on_event(evutil_socket_t fd, short what, void *arg)
     u->is_readable |= (what & EV_READ) != 0;
     if ((what & EV_WRITE) != 0 && u->outbox.is_blocked) {
         u->outbox.is_blocked = false;
-        resume_aside(u);
+        if (outbox_flush(&u->outbox)) { /* nobody else may come to it soon */
+            resume_aside(u);
+        }
     }
     if (task_is_queued(&u->front->task) || u->outbox.is_blocked) {
         return;

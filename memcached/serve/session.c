@@ -42,7 +42,8 @@ session_is_quiescent(const struct session *s, const struct buf *in)
 bool
 session_rewind(struct session *s)
 {
-    bool is_begun = s->is_open || s->is_body || s->item != NULL || s->cursor > 0;
+    bool is_begun =
+        s->is_open || s->is_body || s->item != NULL || (s->is_pending && s->cursor > 0);
     bool is_refused = s->skips_line || s->swallow > 0 || s->closes;
     if (is_begun || is_refused || (s->is_pending && s->error != REPLY_NONE)) {
         return false;
