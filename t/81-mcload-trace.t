@@ -171,6 +171,22 @@ for my $case (['original', 0.5], ['scaled:0.5', 1]) {
     is($run->{json}{'totals.seconds'}, 0.5, 'a long trace: -t is the time');
 }
 
+# ---- servers ------------------------------------------------------------------------------
+
+# One of two goes away: what it was to be asked is given up, all else is asked.
+for my $args ([], ['-q', 4000]) {
+    my $many = write_trace('many', map {"k$_,get,1"} 1 .. 2000);
+    my ($gone, $stays) = (start_testd('--fault=refuse', '--from=30', '--value=10'),
+        start_testd('--value=10'));
+    my $run = mcload_json('-s', "127.0.0.1:$gone->{port}", '-s', "127.0.0.1:$stays->{port}",
+        '--hash=jump', "--trace=$many", '--trace-format=csv:key,op,size', '--trace-time=rate', '-c', 2,
+        '-t', 60, @$args);
+    cmp_ok($run->{json}{'totals.seconds'}, '<', 30, "one gone: the trace comes to its end (@$args)");
+    cmp_ok(scalar @{stop_testd($stays)->{rows}}, '>', 800, "one gone: the other is asked all (@$args)");
+    stop_testd($gone);
+    is($run->{json}{'totals.offered'}, 2000, 'one gone: all were offered') if @$args;
+}
+
 # ---- misses -------------------------------------------------------------------------------
 
 # The trace says how long the value is: what it says nothing of is not stored.

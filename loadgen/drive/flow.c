@@ -57,19 +57,24 @@ take_room(struct drive *d)
     return NULL;
 }
 
-/* Of servers that share the keys, one that cannot be reached must not hold up what others
- * are to be asked: whether the next request is one that nobody will take. */
-static bool
-is_unreachable(struct drive *d)
+bool
+flow_is_unreachable(const struct drive *d, unsigned server)
 {
-    unsigned server = ask_server(&d->ask);
-    for (unsigned i = 0; d->rooms_len > 1 && i < d->set->count; i++) {
+    for (unsigned i = 0; i < d->set->count; i++) {
         const struct lconn *c = &d->set->conns[i];
         if (c->server == server && c->state == LCONN_UP) {
             return false;
         }
     }
-    return d->rooms_len > 1;
+    return true;
+}
+
+/* Of servers that share the keys, one that cannot be reached must not hold up what others
+ * are to be asked: whether the next request is one that nobody will take. */
+static bool
+is_unreachable(struct drive *d)
+{
+    return d->rooms_len > 1 && flow_is_unreachable(d, ask_server(&d->ask));
 }
 
 static void

@@ -12,6 +12,8 @@
 
 /* Whether c may have another request. */
 bool flow_has_room(const struct drive *d, const struct lconn *c);
+/* No connection of that server is up. */
+bool flow_is_unreachable(const struct drive *d, unsigned server);
 /* c is given one, to be flushed. */
 void flow_count_push(struct drive *d, struct lconn *c);
 /* Not closed: c takes one of the next requests, if it has room. */

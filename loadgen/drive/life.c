@@ -31,6 +31,9 @@ open_at(struct drive *d, struct lconn *c, nsec_t when)
 static void
 open_again(struct drive *d, struct lconn *c, nsec_t when)
 {
+    if (unlikely(d->replay.book != NULL)) {
+        replay_lose(d, c);
+    }
     if (d->conf.traffic.reconnect != RECONNECT_NONE) {
         open_at(d, c, when);
     }
@@ -54,6 +57,9 @@ life_connected(struct drive *d, struct lconn *c, nsec_t now)
         open_again(d, c, c->retry_at);
     } else if (c->state == LCONN_UP) {
         life_begin(d, c);
+        if (unlikely(d->replay.book != NULL)) {
+            replay_find(d, c);
+        }
     }
 }
 

@@ -12,6 +12,8 @@
 
 /* How often an empty book is looked at. */
 #define DRY_LOOK (200 * NSEC_PER_USEC)
+/* So many requests are taken before the sockets are looked at again. */
+#define TAKE_MAX 1024
 
 /* How each verb of a trace begins on the wire, and what follows. */
 static const struct {
@@ -44,10 +46,11 @@ replay_init(struct drive *d)
     }
     r->first = malloc(n * sizeof *r->first);
     r->last = malloc(n * sizeof *r->last);
+    r->is_gone = calloc(d->set->conf.targets_len, sizeof *r->is_gone);
     for (unsigned i = 0; r->first != NULL && r->last != NULL && i < n; i++) {
         r->first[i] = r->last[i] = BOOK_NONE;
     }
-    return r->first != NULL && r->last != NULL;
+    return r->first != NULL && r->last != NULL && r->is_gone != NULL;
 }
 
 void
@@ -55,7 +58,9 @@ replay_fini(struct drive *d)
 {
     free(d->replay.first);
     free(d->replay.last);
+    free(d->replay.is_gone);
     d->replay.first = d->replay.last = NULL;
+    d->replay.is_gone = NULL;
 }
 
 /* ---- connections ----------------------------------------------------------------------- */
@@ -144,6 +149,48 @@ replay_note(struct drive *d, const struct lconn *c)
         r->has_more || (r->first[drive_index(d, c)] != BOOK_NONE && flow_has_room(d, c));
 }
 
+/* ---- what is not sent ------------------------------------------------------------------ */
+
+static void
+give_up(struct drive *d, uint32_t page, nsec_t until)
+{
+    nsec_t intended = intended_of(d, book_page(d->replay.book, page));
+    if (drive_measures(d, intended)) {
+        tally_censored(d->tally, &d->tally->unsent, until - intended);
+    }
+    book_release(d->replay.book, page);
+}
+
+static void
+give_up_waiting(struct drive *d, const struct lconn *c, nsec_t until)
+{
+    while (d->replay.first[drive_index(d, c)] != BOOK_NONE) {
+        give_up(d, dequeue(d, c), until);
+    }
+}
+
+void
+replay_lose(struct drive *d, const struct lconn *c)
+{
+    struct replay *r = &d->replay;
+    if (r->is_over || d->set->conf.targets_len == 1 ||
+        !flow_is_unreachable(d, c->server)) {
+        return;
+    }
+    r->is_gone[c->server] = true;
+    for (unsigned i = 0; i < d->set->count; i++) {
+        if (d->set->conns[i].server == c->server) {
+            give_up_waiting(d, &d->set->conns[i], d->window.end);
+        }
+    }
+}
+
+void
+replay_find(struct drive *d, const struct lconn *c)
+{
+    d->replay.is_gone[c->server] = false;
+}
+
 /* ---- the book -------------------------------------------------------------------------- */
 
 static void
@@ -195,7 +242,9 @@ take(struct drive *d)
         }
     }
     r->is_dry = false;
-    if (r->first[drive_index(d, c)] == BOOK_NONE && flow_has_room(d, c)) {
+    if (unlikely(r->is_gone[c->server])) {
+        give_up(d, page, d->window.end);
+    } else if (r->first[drive_index(d, c)] == BOOK_NONE && flow_has_room(d, c)) {
         send_page(d, c, page);
     } else {
         enqueue(d, c, page);
@@ -219,7 +268,9 @@ replay_send_due(struct drive *d, nsec_t now)
     if (r->has_more) {
         offer_all(d);
     }
-    while ((page = book_peek(r->book)) != BOOK_NONE && may_take(d, page, now)) {
+    for (unsigned i = 0; (page = book_peek(r->book)) != BOOK_NONE && i < TAKE_MAX &&
+                         may_take(d, page, now);
+         i++) {
         take(d);
     }
     if (page == BOOK_NONE) {
@@ -266,25 +317,13 @@ replay_stop(struct drive *d)
     d->replay.is_over = true;
 }
 
-static void
-give_up(struct drive *d, uint32_t page, nsec_t now)
-{
-    nsec_t intended = intended_of(d, book_page(d->replay.book, page));
-    if (drive_measures(d, intended)) {
-        tally_censored(d->tally, &d->tally->unsent, now - intended);
-    }
-    book_release(d->replay.book, page);
-}
-
 void
 replay_end(struct drive *d, nsec_t now)
 {
     struct replay *r = &d->replay;
     uint32_t page;
     for (unsigned i = 0; i < d->set->count; i++) {
-        while (r->first[i] != BOOK_NONE) {
-            give_up(d, dequeue(d, &d->set->conns[i]), now);
-        }
+        give_up_waiting(d, &d->set->conns[i], now);
     }
     while (drive_is_open(d) && (page = book_peek(r->book)) != BOOK_NONE &&
            intended_of(d, book_page(r->book, page)) < d->window.end) {

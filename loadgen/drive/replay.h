@@ -4,7 +4,7 @@
  * The part of a trace that one thread sends, in place of requests that are drawn: taken from
  * its book when they are due, each sent on the connection that its key (or its client) has,
  * behind those before it. One that cannot be sent yet waits for its connection and holds up
- * none of other connections. Its thread only.
+ * none of other connections; of several servers, one that is gone is not waited for. Its thread only.
  */
 #pragma once
 
@@ -20,6 +20,7 @@ struct replay {
     struct book *book;      /* NULL: no trace */
     uint32_t *first, *last; /* each connection's pages that wait; BOOK_NONE */
     uint32_t waiting;       /* all of them */
+    bool *is_gone; /* each server: others are not to wait for it, its requests are given up */
     nsec_t dry_at;          /* when there was last nothing to take, 0: never */
     bool is_dry, is_over;
     bool has_ended; /* the window, before its time */
@@ -36,6 +37,11 @@ void replay_send_due(struct drive *d, nsec_t now);
 void replay_offer(struct drive *d, struct lconn *c);
 /* The same, later: at the next replay_send_due. */
 void replay_note(struct drive *d, const struct lconn *c);
+/* c was lost, or could not be made: of several servers, one that no connection reaches any
+ * more holds up none of the others. */
+void replay_lose(struct drive *d, const struct lconn *c);
+/* c is up again. */
+void replay_find(struct drive *d, const struct lconn *c);
 /* When replay_send_due is to be called again; ALARMS_NEVER. */
 nsec_t replay_next_due(struct drive *d);
 /* Ends the window when the trace is over and all of it has been answered. */
