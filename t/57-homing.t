@@ -89,7 +89,7 @@ for my $profile (profiles()) {
             use_all($server, @conns);
             my $stats = mem_stats($s, 'qos');
             return $stats->{migrations_home} > $n || $stats->{worker_1_conns} == 0;
-        }, 60), "[$profile] between two requests they go");
+        }, 120), "[$profile] between two requests they go");
         stay_on($my_list);
     }
     $server->stop;

@@ -43,6 +43,15 @@ sub stop_for {
     kill 'CONT', $pid;
 }
 
+# In turns of 20 ms, as long as it lives.
+sub stop_to_its_end {
+    my ($pid) = @_;
+    while (readlink "/proc/$pid/exe") { # not of a zombie
+        stop_for($pid, 0.02);
+        sleep 0.002;
+    }
+}
+
 # ---- what is checked ---------------------------------------------------------------------
 
 my $run = mcload_json('-s', $at, '-r', '100', '-t', '0.5', '-q', '2000', '-c', '4');
@@ -93,13 +102,13 @@ for my $bad ('steal', 'nothing:1', 'answers:off', 'steal:x', '') {
 
 # ---- faults of the client ----------------------------------------------------------------
 
-like(verdict_of(sub { stop_for($_[0], 0.3) }, '-t', 2, '-q', 2000, '-c', 8),
-    qr/^INVALID: .*(?:adherence|lateness)/, 'stopped for 300 ms');
-like(verdict_of(sub { stop_for($_[0], 0.3) }, '-t', 2, '-q', 2000, '-c', 8,
+like(verdict_of(sub { stop_for($_[0], 0.4) }, '-t', 4, '-q', 2000, '-c', 8),
+    qr/^INVALID: .*(?:adherence|lateness)/, 'stopped for 400 ms');
+like(verdict_of(sub { stop_for($_[0], 0.4) }, '-t', 4, '-q', 2000, '-c', 8,
         '--check=adherence_1ms:off,arrivals:off,achieved_rate:off,stationarity:off'),
     qr/^INVALID: .*lateness: p99 of the client's lag/, 'by its lateness alone');
-like(verdict_of(sub { for (1 .. 90) { stop_for($_[0], 0.02); sleep 0.002; } },
-        '-t', 3, '-q', 5000, '-c', 64, '--check=adherence_1ms:off,lateness:off,achieved_rate:off'),
+like(verdict_of(\&stop_to_its_end, '-t', 5, '-q', 5000, '-c', 64,
+        '--check=adherence_1ms:off,lateness:off,achieved_rate:off'),
     qr/^INVALID: .*arrivals: [\d.]+% > 25%/, 'in clumps');
 
 done_testing();
