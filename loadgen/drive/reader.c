@@ -259,9 +259,10 @@ const char *
 reader_open(struct reader **reader, const struct reader_conf *conf,
             char err[TRACE_ERR_MAX])
 {
+    must(conf->threads > 0);
     uint32_t pages = READER_PAGES / conf->threads;
     struct reader *r = calloc(1, sizeof *r);
-    must(r != NULL && conf->threads > 0);
+    must(r != NULL);
     *reader = r;
     r->conf = *conf;
     r->prefix_len = strlen(conf->key_prefix);

@@ -122,7 +122,7 @@ begin_class(struct lclass *c, int argc, char **argv, FILE *quiet)
 static bool
 parse_words(struct lclass *c, const struct words *w, const char *program, FILE *err)
 {
-    int status;
+    int status = 0;
     struct opt_table table = *options_class_table();
     table.program = program;
     return opt_parse(&table, c, w->argc, (char **)w->argv, err, &status) == OPT_DONE;
