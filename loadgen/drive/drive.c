@@ -145,11 +145,11 @@ look_around(struct drive *d, nsec_t now)
     }
 }
 
+/* Books what was moved since the last time and waits as it has to, until `end` at most. */
 static nsec_t
-hold(struct drive *d)
+hold(struct drive *d, nsec_t end, const atomic_bool *stop)
 {
-    nsec_t now = cap_hold(d->conf.cap, d->moved_requests, d->moved_bytes, d->window.end,
-                          d->conf.stop);
+    nsec_t now = cap_hold(d->conf.cap, d->moved_requests, d->moved_bytes, end, stop);
     d->moved_requests = d->moved_bytes = 0;
     return now;
 }
@@ -160,7 +160,7 @@ run_window(struct drive *d)
     nsec_t now = clock_now();
     while (now < d->window.end) {
         if (unlikely(d->conf.cap != NULL)) {
-            now = hold(d);
+            now = hold(d, d->window.end, d->conf.stop);
         }
         if (!d->is_timed && now >= d->window.start) {
             start_timing(d, now);
@@ -198,10 +198,16 @@ drain(struct drive *d)
     replay_stop(d);
     flow_flush_all(d); /* what followed from the last answers */
     while (now < give_up && count_outstanding(d) > 0) {
+        if (unlikely(d->conf.cap != NULL)) {
+            hold(d, give_up, NULL); /* a run that was stopped has its limits as well */
+        }
         lset_wake_at(d->set, give_up);
         poll_events(d, TICK_MS);
         now = clock_now();
         look_around(d, now);
+    }
+    if (d->conf.cap != NULL) {
+        hold(d, now, NULL); /* whoever is next waits for it */
     }
     life_count_strays(d);
     for (unsigned i = 0; i < d->set->count; i++) {

@@ -102,13 +102,12 @@ receive(struct load *l, struct lconn *c)
 
 /* While it does nothing, nothing is late. */
 static void
-hold(struct load *l)
+hold(struct load *l, nsec_t end)
 {
     if (l->cap != NULL) {
         nsec_t before = clock_now();
         l->last_answer +=
-            cap_hold(l->cap, l->moved_requests, l->moved_bytes, UINT64_MAX, NULL) -
-            before;
+            cap_hold(l->cap, l->moved_requests, l->moved_bytes, end, NULL) - before;
         l->moved_requests = l->moved_bytes = 0;
     }
 }
@@ -121,7 +120,7 @@ load_loop(struct load *l)
         failed = send_more(l, &l->set->conns[i]);
     }
     while (failed == NULL && l->left > 0) {
-        hold(l);
+        hold(l, UINT64_MAX);
         unsigned n = lset_wait(l->set, LOAD_WAIT_MS);
         for (unsigned i = 0; failed == NULL && i < n; i++) {
             unsigned can;
@@ -143,6 +142,7 @@ load_loop(struct load *l)
             failed = l->err;
         }
     }
+    hold(l, 0); /* books the rest */
     return failed;
 }
 
