@@ -97,9 +97,10 @@ set_up(struct agent *a)
     PTHREAD_OK(pthread_sigmask(SIG_BLOCK, &signals, NULL));
     a->signal_fd = signalfd(-1, &signals, SFD_NONBLOCK | SFD_CLOEXEC);
     if (a->shared == MAP_FAILED || a->signal_fd == -1) {
-        a->shared = NULL;
+        a->shared = a->shared == MAP_FAILED ? NULL : a->shared;
         return fail("cannot set up the agent");
     }
+    cap_init(&a->shared->cap, (double)a->o->agent_max_qps, (double)a->o->agent_max_bytes);
     return EXIT_VALID;
 }
 

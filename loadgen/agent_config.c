@@ -175,8 +175,7 @@ agent_config_take(struct work *w, const struct session_conf *conf, const struct 
     }
     w->agent = (unsigned)agent;
     w->agents = (unsigned)agents;
-    w->max_requests = (double)conf->own->agent_max_qps;
-    w->max_bytes = (double)conf->own->agent_max_bytes;
+    w->cap = cap_is_on(&conf->shared->cap) ? &conf->shared->cap : NULL;
     const char *wrong = parse_words(w, conf->host, f);
     if (wrong == NULL && frame_number(f, FIELD_WANTS_SECRET, 1, 1, &wants_secret) &&
         !has_secret(&w->options)) {

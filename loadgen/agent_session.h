@@ -9,14 +9,17 @@
 #include <stdatomic.h>
 
 #include "base/clock.h"
+#include "loadgen/drive/cap.h"
 #include "loadgen/options/options.h"
 #include "loadgen/swarm/seal.h"
 #include "loadgen/swarm_words.h"
 
-/* What the processes of an agent have in common. Sequentially consistent, and rare. */
+/* What the processes of an agent have in common. Sequentially consistent, and rare, but for
+ * the cap. */
 struct agent_shared {
     atomic_int owner;     /* process of the leader in charge; 0: none */
     atomic_uint failures; /* wrong proofs in a row */
+    struct cap cap;       /* a leader that comes again takes up where it left off */
 };
 
 /* How such a process ends. */

@@ -34,8 +34,8 @@ struct work {
     bool has_shard;
     struct ltls *tls; /* NULL: no server speaks it */
     unsigned agent, agents;
-    double max_requests, max_bytes; /* a second; 0: any */
-    FILE *said;                     /* what the run prints; no terminal's */
+    struct cap *cap; /* of the whole agent; NULL: none */
+    FILE *said;      /* what the run prints; no terminal's */
     char *said_text;
     size_t said_len;
     struct run *run; /* the worker's, but for run_stop */

@@ -55,7 +55,6 @@ struct run {
     struct pin_plan plan;
     bool has_plan, has_tapes;
     atomic_bool stop;
-    struct cap cap;
     struct progress progress;
     struct observe observe;
     struct inquiry inquiry;
@@ -238,7 +237,7 @@ drive_conf(struct run *r, const struct run_class *c, unsigned thread)
         .parts = agents * c->threads,
         .from = r->o->from_issue ? FROM_ISSUE : FROM_INTENDED,
         .stop = &r->stop,
-        .cap = cap_is_on(&r->cap) ? &r->cap : NULL,
+        .cap = r->conf.cap,
     };
 }
 
@@ -410,7 +409,6 @@ run_open(struct run **run, const struct run_conf *conf)
     r->o = conf->options;
     r->src_ports = (unsigned)r->o->src_port;
     gate_init(&r->gate);
-    cap_init(&r->cap, conf->max_requests, conf->max_bytes);
     sigemptyset(&r->signals);
     sigaddset(&r->signals, SIGINT);
     sigaddset(&r->signals, SIGTERM);

@@ -32,7 +32,7 @@ struct run_conf {
     /* This process is number `agent` of `agents` that share records, keys and seed; both 0:
      * it is alone. */
     unsigned agent, agents;
-    double max_requests, max_bytes; /* a second, of this process; 0: any */
+    struct cap *cap; /* what all runs together may move; NULL: any */
     bool has_progress;
     FILE *err;      /* progress and failures */
     run_tick *tick; /* NULL: none */

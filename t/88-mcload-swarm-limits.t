@@ -40,6 +40,12 @@ refused('time', $agent, 'refuses: loading takes longer than the agent allows', '
 ok(wait_until(sub { mem_stats($server->control)->{curr_connections} <= 2 }),
     'time: the agent is gone from the server');
 
+# What is moved at once after a pause is so once, and not for each leader anew.
+$agent = start_agent('127.0.0.8', '--agent-max-qps=50');
+$begin = time;
+mcload('-a', $agent, '-l', 0, '-s', $at, '-r', 50, '-q', 10, '-t', 0.1) for 1 .. 4;
+cmp_ok(time - $begin, '>', 2.9, 'requests: a leader that comes again has no more of them');
+
 # ---- bytes a second -----------------------------------------------------------------------
 
 my $rate = 200 * 1024;

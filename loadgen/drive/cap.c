@@ -3,7 +3,10 @@
  */
 #include "loadgen/drive/cap.h"
 
+#include <assert.h>
 #include <time.h>
+
+static_assert(ATOMIC_LLONG_LOCK_FREE == 2, "processes share it");
 
 #define LOOK (20 * NSEC_PER_MSEC) /* for the end */
 

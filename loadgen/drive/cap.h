@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  *
- * How much a whole process may send and receive, whatever it was asked for: its threads say
- * now and then how much they have moved, and are told how long to do nothing at all, not
+ * How much all processes of an agent together may send and receive, whatever they were asked
+ * for: their threads say now and then how much they have moved, and are told how long to do nothing at all, not
  * even to receive, so that servers are not drained either. The generic cell rate algorithm
- * on two times that all threads share. Any thread; only where there is such a limit.
+ * on two times that all threads share; in memory that processes share as well, since nothing
+ * else is written after cap_init. Any thread; only where there is such a limit.
  */
 #pragma once
 

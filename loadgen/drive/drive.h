@@ -49,7 +49,7 @@ struct drive_conf {
     unsigned part, parts;
     enum tally_from from;    /* of which latencies samples are */
     const atomic_bool *stop; /* ends the window early */
-    struct cap *cap;         /* of the process; NULL: it has none */
+    struct cap *cap;         /* NULL: there is none */
 };
 
 struct drive_window {
