@@ -20,6 +20,10 @@
 #define LOOK_MS 100
 #define WAIT_MS 100
 #define COST_BYTES 32
+/* An agent's time may run ahead of ours by so much, and by a part of what has gone by. */
+#define AHEAD_MAX NSEC_PER_SEC
+#define AHEAD_PART 1000
+#define AHEAD_INTERVALS 2
 
 /* ---- opening ------------------------------------------------------------------------ */
 
@@ -175,6 +179,14 @@ send_stamp(struct followers *l, struct follower *k)
     }
 }
 
+/* How much time can have gone by for an agent since a moment of ours. */
+static nsec_t
+longest_since(nsec_t then, nsec_t now)
+{
+    nsec_t gone = now > then ? now - then : 0;
+    return gone + gone / AHEAD_PART + AHEAD_MAX;
+}
+
 static void
 on_stamps(struct followers *l, struct follower *k, const struct frame *f, nsec_t now)
 {
@@ -184,9 +196,16 @@ on_stamps(struct followers *l, struct follower *k, const struct frame *f, nsec_t
         !frame_number(f, FIELD_HEARD, 0, UINT64_MAX, &s.heard) ||
         !frame_number(f, FIELD_ANSWERED, 0, UINT64_MAX, &s.answered) ||
         !frame_number(f, FIELD_BUSY, 0, UINT32_MAX, &busy) ||
-        !frame_number(f, FIELD_BEHIND, 0, UINT64_MAX, &behind) ||
-        !align_add(&k->align, &s)) {
+        !frame_number(f, FIELD_BEHIND, 0, UINT64_MAX, &behind) || s.sent > now) {
         follower_lose(l, k, "sent stamps that make no sense");
+        return;
+    }
+    if (now - s.sent > FOLLOWER_SILENCE) {
+        follower_lose(l, k, "sent stamps that are too old");
+        return;
+    }
+    if (!align_add(&k->align, &s)) {
+        follower_lose(l, k, "sent stamps that contradict each other");
         return;
     }
     k->busy = (unsigned)busy;
@@ -198,14 +217,18 @@ on_stamps(struct followers *l, struct follower *k, const struct frame *f, nsec_t
 }
 
 static void
-on_delta(struct followers *l, struct follower *k, const struct frame *f)
+on_delta(struct followers *l, struct follower *k, const struct frame *f, nsec_t now)
 {
     uint64_t interval, class;
     if (k->state != FOLLOWER_RUNNING ||
         !frame_number(f, FIELD_CLASS, 0, l->classes - 1, &class) ||
-        !frame_number(f, FIELD_INTERVAL, 1, UINT64_MAX, &interval) ||
-        !ledger_add(l->ledger, part_of(l, k), (unsigned)class, interval, f)) {
+        !frame_number(f, FIELD_INTERVAL, 1, UINT64_MAX, &interval)) {
         follower_lose(l, k, "sent a report that makes no sense");
+    } else if (interval >
+               longest_since(l->begin + l->warmup, now) / l->length + AHEAD_INTERVALS) {
+        follower_lose(l, k, "sent a report of an interval to come");
+    } else if (!ledger_add(l->ledger, part_of(l, k), (unsigned)class, interval, f)) {
+        follower_lose(l, k, "sent a report that does not follow from those before");
     }
 }
 
@@ -232,7 +255,7 @@ take_costs(struct follower *k, const struct frame *f)
 }
 
 static void
-on_done(struct followers *l, struct follower *k, const struct frame *f)
+on_done(struct followers *l, struct follower *k, const struct frame *f, nsec_t now)
 {
     struct frame_field digests;
     uint64_t elapsed, is_stopped, is_local;
@@ -243,6 +266,10 @@ on_done(struct followers *l, struct follower *k, const struct frame *f)
         !frame_number(f, FIELD_IS_STOPPED, 0, 1, &is_stopped) ||
         !frame_number(f, FIELD_IS_LOCAL, 0, 1, &is_local) || !take_costs(k, f)) {
         follower_lose(l, k, "sent a result that makes no sense");
+        return;
+    }
+    if (elapsed > longest_since(l->begin, now)) {
+        follower_lose(l, k, "sent a result of more time than there was");
         return;
     }
     for (unsigned i = 0; i < l->classes; i++) {
@@ -270,10 +297,10 @@ on_frame(struct followers *l, struct follower *k, const struct frame *f, nsec_t 
         }
         break;
     case MESSAGE_DELTA:
-        on_delta(l, k, f);
+        on_delta(l, k, f, now);
         break;
     case MESSAGE_DONE:
-        on_done(l, k, f);
+        on_done(l, k, f, now);
         break;
     case MESSAGE_REFUSED:
     case MESSAGE_FAILED:
