@@ -28,6 +28,9 @@ struct part {
     struct tally *headlines; /* at the cut; NULL: not cut */
     struct report *first, **last;
     uint64_t reported; /* whole intervals */
+    /* What comes next: the first class of any later interval, or the next of this one. */
+    unsigned next_class;
+    uint64_t under_way;
     bool is_lost;
 };
 
@@ -178,7 +181,8 @@ ledger_start(struct ledger *l, const struct ledger_run *run)
         struct part *p = &l->parts[i];
         p->conf = run->parts[i];
         must(p->conf.first_class <= p->conf.end_class && p->conf.end_class <= l->classes);
-        p->reported = 0;
+        p->reported = p->under_way = 0;
+        p->next_class = p->conf.first_class;
         p->is_lost = p->conf.first_class == p->conf.end_class;
         for (unsigned c = 0; c < l->classes; c++) {
             tally_reset(&p->sums[c]);
@@ -292,15 +296,23 @@ advance_all(struct ledger *l)
     }
 }
 
+static bool
+is_next(const struct ledger *l, const struct part *p, unsigned class_index,
+        uint64_t interval)
+{
+    bool is_begun = p->next_class != p->conf.first_class;
+    return class_index == p->next_class && class_index < p->conf.end_class &&
+           (is_begun ? interval == p->under_way : interval > p->reported) &&
+           interval <= ledger_last(l->run.end - l->run.start, l->run.length);
+}
+
 bool
 ledger_add(struct ledger *l, unsigned part, unsigned class_index, uint64_t interval,
            const struct frame *delta)
 {
     must(part < l->count);
     struct part *p = &l->parts[part];
-    uint64_t last = ledger_last(l->run.end - l->run.start, l->run.length);
-    if (!l->is_open || p->is_lost || class_index < p->conf.first_class ||
-        class_index >= p->conf.end_class || interval <= p->reported || interval > last ||
+    if (!l->is_open || p->is_lost || !is_next(l, p, class_index, interval) ||
         !delta_is_good(&p->sums[class_index], delta)) {
         return false;
     }
@@ -310,7 +322,10 @@ ledger_add(struct ledger *l, unsigned part, unsigned class_index, uint64_t inter
     memcpy(r->fields, delta->fields, delta->fields_len);
     *p->last = r;
     p->last = &r->next;
-    if (class_index + 1 == p->conf.end_class) {
+    p->under_way = interval;
+    p->next_class = class_index + 1;
+    if (p->next_class == p->conf.end_class) {
+        p->next_class = p->conf.first_class;
         p->reported = interval;
         advance_all(l);
     }

@@ -41,7 +41,7 @@ end(void)
 }
 
 static bool
-report(unsigned part, uint64_t interval)
+report_class(unsigned part, unsigned class_index, uint64_t interval)
 {
     struct frame_out o = {.p = NULL};
     struct frame f;
@@ -50,11 +50,17 @@ report(unsigned part, uint64_t interval)
     delta_put(&o, &now[part], &before[part]);
     ck_assert(frame_end(&o, 0));
     ck_assert(frame_parse(o.p, o.len, FRAME_MAX, 0, &f, &taken) == FRAME_DONE);
-    bool is_good = ledger_add(ledger, part, 0, interval, &f);
+    bool is_good = ledger_add(ledger, part, class_index, interval, &f);
     frame_out_fini(&o);
     tally_reset(&before[part]);
     tally_merge(&before[part], &now[part]);
     return is_good;
+}
+
+static bool
+report(unsigned part, uint64_t interval)
+{
+    return report_class(part, 0, interval);
 }
 
 /* Requests of this interval: one for each of `count`, in as many microseconds. */
@@ -259,6 +265,37 @@ START_TEST(reports_do_not_pile_up)
 }
 END_TEST
 
+/* Else one that never comes to its last class could fill the memory. */
+START_TEST(classes_come_in_their_order)
+{
+    static const struct ledger_part all[2] = {{0, 3}, {1, 3}};
+    struct ledger_run run = {all, START, START + LAST * LENGTH, LENGTH, LENGTH};
+    begin(LENGTH);
+    ledger_destroy(&ledger);
+    ledger = ledger_create(2, 3);
+    ck_assert(ledger != NULL && ledger_start(ledger, &run));
+    ck_assert(!report_class(0, 1, 1));
+    ck_assert(report_class(0, 0, 1));
+    ck_assert(!report_class(0, 0, 1));
+    ck_assert(!report_class(0, 0, 2));
+    ck_assert(!report_class(0, 2, 1));
+    ck_assert(!report_class(0, 1, 2));
+    ck_assert(report_class(0, 1, 1));
+    ck_assert(report_class(0, 2, 1));
+    ck_assert(!report_class(0, 3, 1));
+    ck_assert_uint_eq(ledger_reported(ledger, 0), 1);
+    ck_assert(!report_class(0, 0, 1));
+    ck_assert(report_class(0, 0, 4));
+    ck_assert(!report_class(1, 0, 1));
+    ck_assert(report_class(1, 1, 1));
+    ck_assert(report_class(1, 2, 1));
+    ck_assert(ledger_start(ledger, &run)); /* from the first class again */
+    ck_assert(report_class(0, 0, 1));
+    ledger_finish(ledger, START + LAST * LENGTH);
+    end();
+}
+END_TEST
+
 int
 main(void)
 {
@@ -272,6 +309,7 @@ main(void)
     tcase_add_test(tc, a_run_that_is_stopped);
     tcase_add_test(tc, reports_that_make_no_sense);
     tcase_add_test(tc, reports_do_not_pile_up);
+    tcase_add_test(tc, classes_come_in_their_order);
     suite_add_tcase(suite, tc);
     return run_suite(suite);
 }
