@@ -34,10 +34,12 @@ static bool
 has_grown(const struct hist *now, const struct hist *before)
 {
     struct hist_moments a = hist_moments(now), b = hist_moments(before);
-    /* A record is seen before it is in the sums: those may follow an interval later. */
-    return hist_count(now) != hist_count(before) || a.overflow != b.overflow ||
-           a.min != b.min || a.max != b.max || a.sum != b.sum ||
-           a.sum_squares != b.sum_squares;
+    /* A record is seen before it is in the sums, which may follow an interval later; the very
+     * first is in the sums before its bounds are, and without bounds there is no telling. */
+    return hist_count(now) > 0 &&
+           (hist_count(now) != hist_count(before) || a.overflow != b.overflow ||
+            a.min != b.min || a.max != b.max || a.sum != b.sum ||
+            a.sum_squares != b.sum_squares);
 }
 
 /* The histogram's number, its moments, then pairs: buckets passed over, records. */

@@ -260,6 +260,26 @@ START_TEST(deltas_add_up_exactly)
 }
 END_TEST
 
+/* Looked at between two stores of its first record: in the sums, in nothing else yet. */
+START_TEST(a_record_under_way_is_left_for_later)
+{
+    struct tally now, before, sum;
+    ck_assert(tally_init(&now) && tally_init(&before) && tally_init(&sum));
+    struct hist_moments m = hist_moments(now.lag);
+    m.sum = 5;
+    hist_set_moments(now.lag, &m);
+    ck_assert(carry(&sum, &now, &before));
+    tally_merge(&before, &now);
+    hist_reset(now.lag);
+    hist_record(now.lag, 5);
+    ck_assert(carry(&sum, &now, &before));
+    ck_assert_uint_eq(delta_digest(&sum), delta_digest(&now));
+    tally_fini(&now);
+    tally_fini(&before);
+    tally_fini(&sum);
+}
+END_TEST
+
 START_TEST(every_counter_makes_a_difference)
 {
     struct tally t;
@@ -335,6 +355,7 @@ main(void)
     tcase_add_test(tc, too_long_a_frame_fails_at_its_end);
     tcase_add_test(tc, a_hello);
     tcase_add_test(tc, deltas_add_up_exactly);
+    tcase_add_test(tc, a_record_under_way_is_left_for_later);
     tcase_add_test(tc, every_counter_makes_a_difference);
     tcase_add_test(tc, a_bad_delta_changes_nothing);
     suite_add_tcase(suite, tc);
