@@ -464,7 +464,7 @@ lasted(const struct followers *k, const struct result *own)
 {
     double longest = own->elapsed_s;
     for (unsigned i = 0; i < k->count; i++) {
-        longest = fmax(longest, k->all[i].elapsed_s);
+        longest = k->all[i].is_out ? longest : fmax(longest, k->all[i].elapsed_s);
     }
     return (nsec_t)(longest * (double)NSEC_PER_SEC);
 }
