@@ -97,8 +97,7 @@ is(scalar(() = read_file($run->{file}) =~ /"server": "\Q$at\E"/g) >= 2, 1, '... 
 $run = mcload_json('-s', $at, '-s', 'localhost:' . $server->port, '--noload', '-r', '1000', '-t', '0.3',
     '-q', '1k', '-c', '2', '--server-stats=5', '--warmup=auto', '--repeat=1');
 is($run->{json}{'server_stats.servers'}, 2, 'two servers, at both ends of the window only');
-for my $args (['--server-stats=0'], ['--server-stats=x'], ['--server-stats=1', '--protocol=redis'],
-    ['--server-stats=1', '--agent=127.0.0.1']) {
+for my $args (['--server-stats=0'], ['--server-stats=x'], ['--server-stats=1', '--protocol=redis']) {
     $run = mcload('-s', $at, @$args);
     is($run->{status}, 1, "@$args: usage");
     is(scalar(() = $run->{err} =~ /\n/g), 1, '... one line') or diag($run->{err});
