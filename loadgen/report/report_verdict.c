@@ -108,6 +108,7 @@ report_verdict(const struct result *r, FILE *out)
     if (r->classes_len > 1) { /* what no class answers for */
         struct result whole = {.threads = 0};
         whole.checks[CHECK_SEARCH] = r->checks[CHECK_SEARCH];
+        whole.checks[CHECK_AGENTS] = r->checks[CHECK_AGENTS];
         print_failed(&whole, "", &before, out);
     }
     fputc('\n', out);
