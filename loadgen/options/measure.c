@@ -239,6 +239,11 @@ settle(struct options *o)
     if (o->warmup_qps > 0 && o->warmup_s == 0) {
         return "--qps-warmup: a rate needs a time above 0";
     }
+    for (unsigned i = 0; o->warmup_qps > 0 && i < o->classes_len; i++) {
+        if (o->classes[i].traffic.is_timed) {
+            return "a trace with its own times says when: --qps-warmup contradicts it";
+        }
+    }
     for (unsigned i = 0; o->warmup_drain_s > 0 && i < o->classes_len; i++) {
         if (o->classes[i].trace.file.path != NULL) {
             return "--trace says when: --warmup-drain contradicts it";

@@ -130,10 +130,12 @@ check(const struct lclass *c)
 {
     const struct traffic *t = &c->traffic;
     if (c->model != NULL || c->antagonist != NULL || mix_share(&c->mix, MIX_GET) != 1 ||
-        dist_size_max(&c->getcount, 1, WORKLOAD_GETCOUNT_MAX) > 1 || c->miss_ratio > 0 ||
-        c->one_hit > 0 || c->churn > 0 || c->sizes_per_set) {
+        dist_size_max(&c->getcount, 1, WORKLOAD_GETCOUNT_MAX) > 1 ||
+        c->multiget_share >= 0 || c->miss_ratio > 0 || c->one_hit > 0 || c->churn > 0 ||
+        c->sizes_per_set) {
         return "--trace says what is asked for: workloads, --ops, --update, --getcount, "
-               "--miss-ratio, --one-hit, --churn and --value-size-per contradict it";
+               "--getq-freq, --miss-ratio, --one-hit, --churn and --value-size-per "
+               "contradict it";
     }
     if (c->verify > 0) {
         return "--trace does not say what values hold: there is nothing to --verify";

@@ -113,7 +113,12 @@ open_conn(struct lset *s, const struct target *t, unsigned server, char *err,
     }
     s->count++;
     if (c->is_framed && c->request_max > DGRAM_REQUEST_MAX) {
-        snprintf(err, err_len, "%s: values do not fit into datagrams", t->name);
+        snprintf(
+            err, err_len,
+            conf.workload->book != NULL
+                ? "%s: a trace is not sent in datagrams, which values may not fit into"
+                : "%s: values do not fit into datagrams",
+            t->name);
         return err;
     }
     if (c->is_framed &&
