@@ -26,6 +26,7 @@
 
 #define LOAD_LOOK (200 * NSEC_PER_MSEC)
 #define RUN_LOOK_MS 1000
+#define TAPE_LOOK_MS 2
 #define STOP_LOOK_MS 100 /* in a swarm, where others may end it */
 /* Between looks for threads that are still waiting for replies. */
 #define DRAIN_LOOK (100 * NSEC_PER_MSEC)
@@ -577,6 +578,11 @@ start_tapes(struct run *r)
         uint64_t stream = stream_of(r->conf.agent, c->first, STREAM_ARRIVALS);
         if (tape_start(&c->tape, &c->traffic, seed, stream, err) != NULL) {
             return fail(r, err);
+        }
+        while (!tape_is_primed(&c->tape) && !atomic_load(&r->stop)) {
+            if (take_signal(r, TAPE_LOOK_MS)) {
+                return interrupted(r);
+            }
         }
     }
     return EXIT_VALID;

@@ -55,6 +55,12 @@ tape_start(struct tape *t, const struct traffic *traffic, uint64_t seed, uint64_
     return t->reader != NULL ? reader_start(t->reader, &run, err) : NULL;
 }
 
+bool
+tape_is_primed(const struct tape *t)
+{
+    return t->reader == NULL || reader_is_primed(t->reader);
+}
+
 const char *
 tape_stop(struct tape *t, const struct lclass *c, FILE *log)
 {

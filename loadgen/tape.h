@@ -28,5 +28,7 @@ void tape_close(struct tape *t);
 must_check const char *tape_start(struct tape *t, const struct traffic *traffic,
                                   uint64_t seed, uint64_t stream,
                                   char err[TRACE_ERR_MAX]);
+/* Whether it has been read as far ahead as can be. */
+bool tape_is_primed(const struct tape *t);
 /* The run is over: tells on `log` what was met. NULL, or a sentence. */
 must_check const char *tape_stop(struct tape *t, const struct lclass *c, FILE *log);

@@ -236,6 +236,23 @@ SKIP: {
     is(bytes_of("$dir/again.bin"), bytes_of("$dir/twitter.bin"), 'there and back is the same');
 }
 
+# What has no times has none afterwards; times are as fine as the finest line.
+{
+    my $plain = write_trace('plain', map {"k$_,get"} 1 .. 5);
+    my $converted = mcload('convert', '--trace-format=csv:key,op', 'trace', $plain, "$dir/plain.bin");
+    is($converted->{status}, 0, 'no times: converted') or diag($converted->{err});
+    my $run = mcload('-s', '127.0.0.1:1', "--trace=$dir/plain.bin");
+    is($run->{status}, 2, 'no times: none afterwards');
+    like($run->{err}, qr/it has no times/, 'no times: it says so');
+    my $fine = write_trace('fine', '1,a,1,1,1,get,0', '1.125,a,1,1,1,get,0', '1.25,a,1,1,1,get,0');
+    mcload('convert', 'trace', $fine, "$dir/fine.bin");
+    is(unpack('Q<', substr(bytes_of("$dir/fine.bin"), 16, 8)), 1000000, 'the finest times are kept');
+    my $link = "$dir/null";
+    symlink '/dev/null', $link or die "$link: $!";
+    $run = mcload('convert', 'trace', write_trace('wrong', '1,a,1,1,1,get,0', 'x'), $link);
+    ok(-l $link, 'a link is left alone when it fails');
+}
+
 # ---- what is wrong --------------------------------------------------------------------------
 
 my $server = start_server();
@@ -279,6 +296,10 @@ for my $case (
     ["--trace=$twitter --update=0.5", 1, qr/--trace says what is asked for/],
     ["--trace=$twitter --think=1", 1, qr/--trace says when/],
     ["--trace=$twitter --verify=1", 1, qr/nothing to --verify/],
+    ["--trace=$twitter --getq-freq=0.5", 1, qr/--trace says what is asked for/],
+    ["--trace=$twitter --getq-freq=0", 1, qr/--trace says what is asked for/],
+    ["--trace=$twitter --qps-warmup=1:5", 1, qr/--qps-warmup contradicts/],
+    ["--trace=$twitter --transport=udp", 2, qr/a trace is not sent in datagrams/],
     ["--trace=$twitter --loadonly", 1, qr/--loadonly stores records/],
     ["--trace=$twitter --search=99:1000", 1, qr/a rate needs --trace-time=rate/],
     ['--trace-time=rate', 1, qr/needs a trace/],

@@ -4,6 +4,7 @@
 #include "loadgen/drive/reader.h"
 
 #include <assert.h>
+#include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +15,7 @@
 
 #define FNV_OFFSET UINT64_C(0xcbf29ce484222325)
 #define FNV_PRIME UINT64_C(0x100000001b3)
+#define TIME_MAX 1e18   /* after this nothing comes any more */
 #define REST_NS 2000000 /* while there is no room */
 
 /* What each verb needs. */
@@ -80,24 +82,25 @@ count_step(struct reader *r, uint64_t time_ns)
 static uint64_t
 scaled(const struct reader *r, uint64_t ns)
 {
-    return (uint64_t)((double)ns / r->conf.speed);
+    return (uint64_t)fmin((double)ns / r->conf.speed, TIME_MAX);
 }
 
 /* Times that can be told apart are kept, others are spread. */
 static uint64_t
 recorded_time(struct reader *r, const struct trace_record *record)
 {
-    uint64_t since = record->time_ns - r->first_ns, step = trace_step(r->trace);
+    uint64_t since = record->time_ns - r->first_ns;
+    since = since < (uint64_t)TIME_MAX ? since : (uint64_t)TIME_MAX;
     if (r->ahead == NULL) {
-        r->end_ns = scaled(r, since + step);
+        r->end_ns = scaled(r, since + trace_step(r->trace));
         return scaled(r, since);
     }
     if (r->clock.left == 0) {
         uint64_t count = count_step(r, record->time_ns);
-        r->clock.step_ns = step;
+        r->clock.step_ns = trace_step(r->ahead); /* as fine as what comes behind needs */
         trace_clock_begin(&r->clock, since, count > 0 ? count : 1);
     }
-    r->end_ns = scaled(r, since + step);
+    r->end_ns = scaled(r, since + r->clock.step_ns);
     return scaled(r, trace_clock_next(&r->clock));
 }
 
@@ -241,10 +244,23 @@ read_all(struct reader *r)
     }
 }
 
+/* The first record tells whether times are so coarse that what shares one is to be known. */
+static void
+look_ahead(struct reader *r)
+{
+    if (r->ahead != NULL) {
+        r->ahead_status = trace_next(r->ahead, &r->found);
+        if (r->ahead_status == TRACE_RECORD && trace_step(r->ahead) == 1) {
+            trace_close(&r->ahead);
+        }
+    }
+}
+
 static void *
 reader_main(void *arg)
 {
     struct reader *r = arg;
+    look_ahead(r);
     read_all(r);
     for (unsigned i = 0; i < r->books_len; i++) {
         book_end(&r->books[i], r->end_ns);
@@ -265,6 +281,7 @@ reader_open(struct reader **reader, const struct reader_conf *conf,
     must(r != NULL);
     *reader = r;
     r->conf = *conf;
+    r->conf.trace.stop = &r->stops;
     r->prefix_len = strlen(conf->key_prefix);
     r->books = calloc(conf->threads, sizeof *r->books);
     pages = pages > READER_PAGES_MIN ? pages : READER_PAGES_MIN;
@@ -320,22 +337,14 @@ reader_book(struct reader *r, unsigned thread)
     return &r->books[thread];
 }
 
-/* The second look at the file, for what shares a time: its first record tells whether times
- * are so coarse. */
+/* The second look at the file, for what shares a time. */
 static const char *
 open_ahead(struct reader *r, char err[TRACE_ERR_MAX])
 {
     if (r->conf.speed == 0 || r->conf.spread == TRACE_SPREAD_NONE) {
         return NULL;
     }
-    const char *wrong = trace_open(&r->ahead, &r->conf.trace, err);
-    if (wrong == NULL) {
-        r->ahead_status = trace_next(r->ahead, &r->found);
-        if (r->ahead_status == TRACE_RECORD && trace_step(r->ahead) == 1) {
-            trace_close(&r->ahead);
-        }
-    }
-    return wrong;
+    return trace_open(&r->ahead, &r->conf.trace, err);
 }
 
 static const char *
@@ -382,10 +391,13 @@ reader_start(struct reader *r, const struct reader_run *run, char err[TRACE_ERR_
         return wrong;
     }
     r->is_started = true;
-    while (!atomic_load_explicit(&r->is_primed, memory_order_acquire)) {
-        nanosleep(&(struct timespec){0, REST_NS}, NULL);
-    }
     return NULL;
+}
+
+bool
+reader_is_primed(const struct reader *r)
+{
+    return atomic_load_explicit(&r->is_primed, memory_order_acquire);
 }
 
 const char *

@@ -62,10 +62,12 @@ void reader_close(struct reader **r);
 
 struct book *reader_book(struct reader *r, unsigned thread);
 
-/* Begins at the trace's begin, and waits until as much is read as there is room for. No
- * sending thread is at work. NULL, or a sentence (err). */
+/* Begins at the trace's begin. No sending thread is at work, none may be until the reader is
+ * primed. NULL, or a sentence (err). */
 must_check const char *reader_start(struct reader *r, const struct reader_run *run,
                                     char err[TRACE_ERR_MAX]);
+/* Whether as much is read as there is room for. */
+bool reader_is_primed(const struct reader *r);
 /* Ends reading: the run is over. NULL, or a sentence (valid until the next start) about what
  * was wrong with the trace; *notes are filled in. */
 must_check const char *reader_stop(struct reader *r, struct reader_notes *notes);

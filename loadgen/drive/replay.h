@@ -20,8 +20,9 @@ struct replay {
     struct book *book;      /* NULL: no trace */
     uint32_t *first, *last; /* each connection's pages that wait; BOOK_NONE */
     uint32_t waiting;       /* all of them */
-    bool *is_gone; /* each server: others are not to wait for it, its requests are given up */
-    nsec_t dry_at;          /* when there was last nothing to take, 0: never */
+    bool *
+        is_gone; /* each server: others are not to wait for it, its requests are given up */
+    nsec_t dry_at; /* when there was last nothing to take, 0: never */
     bool is_dry, is_over;
     bool has_ended; /* the window, before its time */
     bool has_more;  /* connections may have room again and nobody looked */

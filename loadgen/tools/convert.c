@@ -29,6 +29,27 @@ flush(struct converter *c)
     return wrong;
 }
 
+/* Lines that come late may have the finest times: looks through all of it. */
+static const char *
+find_step(const struct trace_conf *from, uint64_t *step, char err[TRACE_ERR_MAX])
+{
+    struct trace_record record;
+    struct trace *t;
+    if (trace_open(&t, from, err) != NULL) {
+        return err;
+    }
+    enum trace_status status = trace_next(t, &record);
+    while (status == TRACE_RECORD && !trace_has_fixed_step(t)) {
+        status = trace_next(t, &record);
+    }
+    if (status == TRACE_FAILED) {
+        snprintf(err, TRACE_ERR_MAX, "%s", trace_error(t));
+    }
+    *step = trace_step(t) > 0 ? trace_step(t) : 1;
+    trace_close(&t);
+    return status == TRACE_FAILED ? err : NULL;
+}
+
 /* *from_input: what is wrong is so with what is read. */
 static const char *
 convert(struct converter *c, bool *from_input)
@@ -36,8 +57,6 @@ convert(struct converter *c, bool *from_input)
     struct trace_record record;
     enum trace_status status = trace_next(c->in, &record);
     const char *wrong = NULL;
-    uint64_t step = trace_step(c->in);
-    c->binary.step_ns = step > 0 ? step : 1;
     c->len = trace_binary_put_header(&c->binary, c->buf);
     for (; wrong == NULL && status == TRACE_RECORD; status = trace_next(c->in, &record)) {
         c->len += trace_binary_put(&c->binary, &record, c->buf + c->len);
@@ -62,6 +81,14 @@ is_same_file(const char *a, const char *b)
            x.st_ino == y.st_ino;
 }
 
+/* Not a device, and not a link to one. */
+static bool
+is_plain(const char *path)
+{
+    struct stat st;
+    return lstat(path, &st) == 0 && S_ISREG(st.st_mode);
+}
+
 const char *
 convert_trace(const struct trace_conf *from, const char *to, FILE *log,
               char err[TRACE_ERR_MAX])
@@ -73,9 +100,11 @@ convert_trace(const struct trace_conf *from, const char *to, FILE *log,
     struct converter *c = calloc(1, sizeof *c);
     must(c != NULL);
     bool from_input = true, is_made = false;
-    const char *wrong = trace_open(&c->in, from, err);
+    const char *wrong = find_step(from, &c->binary.step_ns, err);
+    wrong = wrong == NULL ? trace_open(&c->in, from, err) : wrong;
     if (wrong == NULL) {
         from_input = false;
+        c->binary.has_no_times = !trace_has_times(c->in);
         wrong = trace_file_create(&c->out, to);
         is_made = wrong == NULL;
         wrong = is_made ? convert(c, &from_input) : wrong;
@@ -87,7 +116,7 @@ convert_trace(const struct trace_conf *from, const char *to, FILE *log,
         snprintf(err, TRACE_ERR_MAX, "%s%s%s", from_input ? "" : to,
                  from_input ? "" : ": ", wrong);
     }
-    if (wrong != NULL && is_made) {
+    if (wrong != NULL && is_made && is_plain(to)) {
         unlink(to);
     }
     trace_file_close(&c->out);

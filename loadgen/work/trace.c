@@ -169,13 +169,21 @@ note_unknown(struct trace *t, const char *name, size_t len)
 
 /* Seconds with three digits behind the point are told apart by the millisecond. */
 static void
-find_step(struct trace *t, unsigned digits)
+refine_step(struct trace *t, unsigned digits)
 {
-    t->step_ns = t->conf.layout.unit_ns;
+    uint64_t step = t->conf.layout.unit_ns;
     for (unsigned i = 0; i < digits; i++) {
-        t->step_ns /= 10;
+        step /= 10;
     }
-    t->step_ns = t->step_ns > 0 ? t->step_ns : 1;
+    step = step > 0 ? step : 1;
+    t->step_ns = !t->has_records || step < t->step_ns ? step : t->step_ns;
+}
+
+static bool
+is_stopped(const struct trace *t)
+{
+    return t->conf.stop != NULL &&
+           atomic_load_explicit(t->conf.stop, memory_order_relaxed);
 }
 
 static enum trace_status
@@ -184,7 +192,7 @@ next_line(struct trace *t, struct trace_record *r)
     struct trace_line_note note;
     const char *line;
     size_t len;
-    for (;;) {
+    while (!is_stopped(t)) {
         enum trace_status status = take_line(t, &line, &len);
         if (status != TRACE_RECORD) {
             return status;
@@ -194,9 +202,7 @@ next_line(struct trace *t, struct trace_record *r)
         }
         switch (trace_line_parse(&t->conf.layout, line, len, r, &note)) {
         case TRACE_LINE_GOOD:
-            if (!t->has_records) {
-                find_step(t, note.fine_digits);
-            }
+            refine_step(t, note.fine_digits);
             return TRACE_RECORD;
         case TRACE_LINE_UNKNOWN:
             note_unknown(t, note.verb, note.verb_len);
@@ -209,6 +215,7 @@ next_line(struct trace *t, struct trace_record *r)
             break;
         }
     }
+    return TRACE_END;
 }
 
 /* ---- the binary form ------------------------------------------------------------------ */
@@ -317,8 +324,9 @@ trace_close(struct trace **trace)
 enum trace_status
 trace_next(struct trace *t, struct trace_record *r)
 {
-    enum trace_status status =
-        t->format == TRACE_BINARY ? next_binary(t, r) : next_line(t, r);
+    enum trace_status status = is_stopped(t)               ? TRACE_END
+                               : t->format == TRACE_BINARY ? next_binary(t, r)
+                                                           : next_line(t, r);
     if (status == TRACE_RECORD) {
         t->notes.records++;
         if (t->has_records && r->time_ns < t->last_ns) {
@@ -346,7 +354,14 @@ trace_notes(const struct trace *t)
 bool
 trace_has_times(const struct trace *t)
 {
-    return t->format == TRACE_BINARY || t->conf.layout.has_time;
+    return t->format == TRACE_BINARY ? !t->binary.has_no_times : t->conf.layout.has_time;
+}
+
+bool
+trace_has_fixed_step(const struct trace *t)
+{
+    return !trace_has_times(t) || t->format == TRACE_BINARY ||
+           t->conf.layout.unit_ns == 1;
 }
 
 uint64_t

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 
@@ -30,6 +31,8 @@ struct trace_conf {
     enum trace_format format;
     struct trace_layout layout; /* CSV */
     bool skips_bad;             /* lines that make no sense are counted, not an error */
+    const atomic_bool
+        *stop; /* set by whoever wants no more: the trace ends; NULL: none */
 };
 
 /* What was met on the way. */
@@ -74,5 +77,7 @@ const struct trace_notes *trace_notes(const struct trace *t);
 /* Whether records have times at all. */
 bool trace_has_times(const struct trace *t);
 /* What times cannot tell apart, in ns, from the first record on: that of a format, or of the
- * digits in the first line. */
+ * most digits in a line so far. */
 uint64_t trace_step(const struct trace *t);
+/* Whether no line to come can make it smaller. */
+bool trace_has_fixed_step(const struct trace *t);

@@ -8,6 +8,7 @@
 #define MAGIC "MCTRACE\n"
 #define MAGIC_LEN (sizeof MAGIC - 1)
 #define REPEATED 0x80
+#define NO_TIMES 1
 #define VARINT_MAX 10
 
 static size_t
@@ -86,7 +87,7 @@ trace_binary_put_header(const struct trace_binary *b, char *dst)
     memcpy(dst, MAGIC, MAGIC_LEN);
     size_t n = MAGIC_LEN;
     n += put_number(dst + n, TRACE_BINARY_VERSION, 4);
-    n += put_number(dst + n, 0, 4);
+    n += put_number(dst + n, b->has_no_times ? NO_TIMES : 0, 4);
     n += put_number(dst + n, b->step_ns, 8);
     must(n == TRACE_BINARY_HEADER);
     return n;
@@ -131,8 +132,10 @@ trace_binary_take_header(struct trace_binary *b, const char *buf, size_t len)
     if (number_at(buf + MAGIC_LEN, 4) != TRACE_BINARY_VERSION) {
         return "written by another version of mcload";
     }
+    uint64_t flags = number_at(buf + MAGIC_LEN + 4, 4);
+    b->has_no_times = flags == NO_TIMES;
     b->step_ns = number_at(buf + MAGIC_LEN + 8, 8);
-    return b->step_ns > 0 && b->step_ns <= UINT64_C(1000000000)
+    return flags <= NO_TIMES && b->step_ns > 0 && b->step_ns <= UINT64_C(1000000000)
                ? NULL
                : "its header makes no sense";
 }

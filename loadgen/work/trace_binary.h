@@ -5,7 +5,8 @@
  * byte are little-endian; a varint has seven bits a byte, the lowest first, and the eighth set
  * when more follow. Pure.
  *
- *     header   "MCTRACE\n"  u32 version  u32 0  u64 step: what times are multiples of, in ns
+ *     header   "MCTRACE\n"  u32 version  u32 flags (1: no times)  u64 step: what times
+ *              are multiples of, in ns
  *     record   u8 verb (| 0x80: repeated)  varint steps since the record before (the first:
  *              since 0)  varint client  varint value bytes  varint seconds to live
  *              [varint repeat]  u8 key bytes  key
@@ -28,6 +29,7 @@ struct trace_binary {
     uint64_t step_ns; /* above 0 */
     uint64_t time_ns; /* of the last record */
     uint64_t records;
+    bool has_no_times; /* those of its records mean nothing */
 };
 
 enum trace_binary_take {

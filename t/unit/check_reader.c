@@ -7,6 +7,7 @@
 #include "loadgen/drive/reader.h"
 #include "check_unit.h"
 
+#include <sched.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -37,6 +38,14 @@ set_up(void)
 }
 
 static void
+await_primed(void)
+{
+    while (!reader_is_primed(reader)) {
+        sched_yield();
+    }
+}
+
+static void
 open_reader(const char *text)
 {
     char err[TRACE_ERR_MAX];
@@ -49,6 +58,7 @@ open_reader(const char *text)
     ck_assert_msg(wrong == NULL, "%s", wrong);
     wrong = reader_start(reader, &run, err);
     ck_assert_msg(wrong == NULL, "%s", wrong);
+    await_primed();
 }
 
 static void
@@ -136,6 +146,32 @@ START_TEST(test_seconds)
 }
 END_TEST
 
+/* A line with more digits than those before it: times do not fall. */
+START_TEST(test_finer)
+{
+    open_reader("1,a,1,9,1,get,0\n1.5,b,1,9,1,get,0\n2,c,1,9,1,get,0\n");
+    expect(next(0)->at_ns < SECOND / 10);
+    uint64_t at = next(0)->at_ns;
+    expect(at >= SECOND / 2 && at < SECOND / 10 * 6);
+    at = next(0)->at_ns;
+    expect(at >= SECOND && at < SECOND / 10 * 11);
+    is_done(0);
+    ck_assert_uint_eq(reader_book(reader, 0)->end_ns, SECOND / 10 * 11);
+}
+END_TEST
+
+/* Times beyond all that can be waited for. */
+START_TEST(test_late)
+{
+    conf.speed = 1e-6;
+    open_reader("0,a,1,9,1,get,0\n9999999999,b,1,9,1,get,0\n");
+    next(0);
+    ck_assert_uint_eq(next(0)->at_ns, UINT64_C(1000000000000000000));
+    is_done(0);
+    ck_assert_uint_eq(reader_book(reader, 0)->end_ns, UINT64_C(1000000000000000000));
+}
+END_TEST
+
 START_TEST(test_rate)
 {
     conf.speed = 0;
@@ -219,6 +255,7 @@ START_TEST(test_many)
         ck_assert_uint_eq(got, 300000);
         ck_assert_ptr_null(reader_stop(reader, &notes));
         ck_assert_ptr_null(reader_start(reader, &run, err));
+        await_primed();
     }
     /* Ended in the middle. */
     ck_assert_uint_ne(book_peek(reader_book(reader, 0)), BOOK_NONE);
@@ -247,6 +284,8 @@ main(void)
     tcase_add_checked_fixture(tc, set_up, tear_down);
     tcase_add_loop_test(tc, test_original, 0, 3);
     tcase_add_test(tc, test_seconds);
+    tcase_add_test(tc, test_finer);
+    tcase_add_test(tc, test_late);
     tcase_add_test(tc, test_rate);
     tcase_add_loop_test(tc, test_order, 0, 2);
     tcase_add_test(tc, test_remap);

@@ -279,6 +279,17 @@ START_TEST(test_binary_header)
     ck_assert_str_eq(trace_binary_take_header(&b, bytes, sizeof bytes),
                      "written by another version of mcload");
     bytes[8] = TRACE_BINARY_VERSION;
+    ck_assert_ptr_null(trace_binary_take_header(&b, bytes, sizeof bytes));
+    ck_assert(!b.has_no_times);
+    b.has_no_times = true;
+    trace_binary_put_header(&b, bytes);
+    b.has_no_times = false;
+    ck_assert_ptr_null(trace_binary_take_header(&b, bytes, sizeof bytes));
+    ck_assert(b.has_no_times);
+    bytes[12] = 2;
+    ck_assert_str_eq(trace_binary_take_header(&b, bytes, sizeof bytes),
+                     "its header makes no sense");
+    bytes[12] = 0;
     bytes[16] = 0;
     ck_assert_str_eq(trace_binary_take_header(&b, bytes, sizeof bytes),
                      "its header makes no sense");
@@ -372,6 +383,34 @@ START_TEST(test_step)
     write_file(text, sizeof text - 1);
     ck_assert_int_eq(read_trace(&t, false), TRACE_END);
     ck_assert_uint_eq(trace_step(t), 1000000);
+    trace_close(&t);
+
+    /* Whichever line has the most digits. */
+    static const char finer[] =
+        "1,a,1,0,1,get,0\n1.25,a,1,0,1,get,0\n2.5,a,1,0,1,get,0\n";
+    write_file(finer, sizeof finer - 1);
+    ck_assert_int_eq(read_trace(&t, false), TRACE_END);
+    ck_assert_uint_eq(trace_step(t), 10000000);
+    ck_assert(!trace_has_fixed_step(t));
+    trace_close(&t);
+}
+END_TEST
+
+/* Whoever wants no more ends it between two records. */
+START_TEST(test_stop)
+{
+    static const char text[] = "1,a,1,0,1,get,0\n2,a,1,0,1,get,0\n3,a,1,0,1,get,0\n";
+    char err[TRACE_ERR_MAX];
+    atomic_bool stop = false;
+    struct trace_conf conf = {.path = path, .stop = &stop};
+    struct trace_record r;
+    struct trace *t;
+    write_file(text, sizeof text - 1);
+    ck_assert_ptr_null(trace_open(&t, &conf, err));
+    unlink(path);
+    ck_assert_int_eq(trace_next(t, &r), TRACE_RECORD);
+    atomic_store(&stop, true);
+    ck_assert_int_eq(trace_next(t, &r), TRACE_END);
     trace_close(&t);
 }
 END_TEST
@@ -532,6 +571,7 @@ main(void)
     tcase_add_test(tc, test_file_of_lines);
     tcase_add_test(tc, test_cachelib);
     tcase_add_test(tc, test_step);
+    tcase_add_test(tc, test_stop);
     tcase_add_test(tc, test_long_line);
     tcase_add_test(tc, test_cut_files);
     tcase_add_test(tc, test_no_file);
