@@ -255,10 +255,10 @@ client_parse_hit(const char *buf, size_t len, struct client_reply *reply)
 {
     static const char begin[] = "VALUE ", end[] = "\r\nEND\r\n";
     const size_t begin_len = sizeof begin - 1, end_len = sizeof end - 1;
-    const char *key = buf + begin_len, *limit = buf + len;
     if (len < HIT_MIN) {
         return 0;
     }
+    const char *key = buf + begin_len, *limit = buf + len;
     size_t room =
         len - begin_len < CLIENT_KEY_MAX + 1 ? len - begin_len : CLIENT_KEY_MAX + 1;
     const char *at = memcmp(buf, begin, begin_len) == 0 ? memchr(key, ' ', room) : NULL;
