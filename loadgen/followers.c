@@ -470,6 +470,7 @@ followers_verify(struct followers *l)
         struct follower *k = &l->all[i];
         for (unsigned c = 0; k->state == FOLLOWER_DONE && c < l->classes; c++) {
             if (k->digests[c] != delta_digest(ledger_sum(l->ledger, i + 1, c))) {
+                k->is_wrong = true;
                 follower_lose(l, k, "sent intervals that do not add up to its totals");
             }
         }

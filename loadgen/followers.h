@@ -34,8 +34,9 @@ struct follower {
     struct chan chan;
     uint64_t weight;
     enum follower_state state;
-    bool is_told; /* that it is lost: there was a line */
-    bool is_out;  /* lost before the run under way: no part of it */
+    bool is_wrong; /* what it sent is proven wrong */
+    bool is_told;  /* that it is lost: there was a line */
+    bool is_out;   /* lost before the run under way: no part of it */
     char why[MESSAGE_TEXT_MAX];
     nsec_t heard_at;
     struct align align;

@@ -232,6 +232,10 @@ make_loss(struct result *r, const struct leader_parts *p, double elapsed_s)
         r->loss.has_happened = r->loss.has_happened || r->agents[i].is_lost;
     }
     r->loss.is_accepted = p->accepts_loss;
+    for (unsigned i = 0; i < p->followers->count; i++) {
+        const struct follower *k = &p->followers->all[i];
+        r->loss.is_accepted = r->loss.is_accepted && (k->is_out || !k->is_wrong);
+    }
     r->loss.headline_s = headline_s(p);
     if (!r->loss.has_happened || r->loss.headline_s == 0) {
         return;

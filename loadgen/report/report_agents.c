@@ -12,7 +12,8 @@ print_loss(const struct result_loss *l, FILE *out)
         return;
     }
     if (l->headline_s == 0) {
-        fputs("Agents lost before the first interval: all numbers are of those left\n",
+        fputs("Agents lost, and nothing was cut: the numbers above are of all that was "
+              "reported\n",
               out);
         return;
     }
