@@ -84,7 +84,7 @@ struct result_loss {
     bool has_happened;
     bool is_accepted;  /* it does not make the run invalid */
     double headline_s; /* the run's numbers are those up to here, when all were there; 0:
-                        * nobody knows any, they are those of whoever was left */
+                        * nothing was cut, they are all that was reported */
     double after_s;    /* of what came behind it, for those that were left: */
     uint64_t after_offered, after_achieved;
 };
