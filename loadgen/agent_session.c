@@ -305,8 +305,8 @@ static void
 on_input(struct session *s)
 {
     struct frame f;
-    nsec_t heard = clock_now();
     bool is_up = chan_flush(&s->chan) && chan_fill(&s->chan);
+    nsec_t heard = clock_now(); /* not before what has just been read was sent */
     while (!s->is_over && chan_next(&s->chan, &f) == CHAN_FRAME) {
         on_frame(s, &f, heard);
     }

@@ -317,11 +317,11 @@ serve(struct followers *l, struct follower *k, short events)
 {
     struct frame f;
     enum chan_next next;
-    nsec_t now = clock_now();
     if (events != 0) {
         /* Failures show below, behind what came before them. */
         (void)(chan_flush(&k->chan) && chan_fill(&k->chan));
     }
+    nsec_t now = clock_now(); /* not before what has just been read was sent */
     while (k->state != FOLLOWER_LOST && (next = chan_next(&k->chan, &f)) != CHAN_NONE) {
         if (next == CHAN_LOST) {
             follower_lose(l, k, k->chan.error);

@@ -144,16 +144,16 @@ my $many = 'get' . ' x' x 17 . "\r\n";
 {
     begin();
     exchange($s, "set a 0 0 2000\r\n" . 'v' x 2000 . "\r\n", "STORED\r\n");
-    my $peak = sub { return MCTest::slurp("/proc/$server->{pid}/status") =~ /^VmHWM:\s+(\d+) kB/m && $1 };
-    my $before = $peak->();
+    my $before = proc_status($server->pid, 'VmHWM');
     my @sources = map { source() } 1 .. 8;
     post_surely($_, 1, 1, 'get' . ' a' x 29_000 . "\r\n") for @sources;
     ok(wait_until(sub { qos('udp_refused') > 0 }), 'what does not fit is refused');
-    post($sources[0], 2, "get a\r\n");
-    my $heard;
-    do { $heard = hear($sources[0]) } until $heard =~ /^2 / || $heard eq 'nothing';
-    like($heard, qr/^2 VALUE a 0 2000\r\n/, 'and the socket is served as ever');
-    cmp_ok($peak->() - $before, '<', 250_000, 'kB more than before');
+    my $other = source(); # whose own buffer is not full
+    post($other, 2, "get a\r\n");
+    like(hear($other), qr/^2 VALUE a 0 2000\r\n/, 'and the socket is served as ever');
+    # A sanitizer's own notes of each byte are several bytes.
+    my $factor = $ENV{TSAN_OPTIONS} ? 5 : 1;
+    cmp_ok(proc_status($server->pid, 'VmHWM') - $before, '<', $factor * 200_000, 'kB more than before');
     $server->stop;
 }
 
