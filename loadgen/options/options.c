@@ -159,7 +159,7 @@ options_apply_names(struct lclass *c)
 bool
 options_parse_outside(struct options *o, int argc, char **argv, FILE *err)
 {
-    int status;
+    int status = 0;
     init(o);
     if (opt_parse(options_table(), o, argc, argv, err, &status) != OPT_DONE) {
         return false;

@@ -278,7 +278,7 @@ tool_run(int argc, char **argv, FILE *out, FILE *err)
                                   .count = tools[i].rows_len,
                                   .program = "mcload",
                                   .operand = take_file};
-        int status;
+        int status = 0;
         if (opt_parse(&table, &t, argc, argv, err, &status) != OPT_DONE) {
             return TOOL_USAGE;
         }
