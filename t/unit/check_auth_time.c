@@ -232,7 +232,7 @@ main(void)
 {
     Suite *s = suite_create("auth_time");
     TCase *t = tcase_create("auth_time");
-    tcase_set_timeout(t, 60);
+    tcase_set_timeout(t, 300); /* each instruction is two changes of process */
     tcase_add_test(t, a_token);
     tcase_add_test(t, a_password);
     tcase_add_test(t, a_hasty_check_is_found);
