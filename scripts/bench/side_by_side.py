@@ -48,15 +48,19 @@ def unprivileged():
     return ["-u", "root"]
 
 
-def schedstat_of(pid):
-    """Seconds that the process has been on a CPU, and ready but without one."""
-    used = waited = 0
+def schedstats_of(pid):
+    """Of each thread: seconds that it has been on a CPU, and ready but without one."""
+    stats = []
     for task in os.listdir(f"/proc/{pid}/task"):
         with open(f"/proc/{pid}/task/{task}/schedstat") as f:
-            numbers = f.read().split()
-            used += int(numbers[0])
-            waited += int(numbers[1])
-    return used / 1e9, waited / 1e9
+            used, waited = f.read().split()[:2]
+            stats.append((int(used) / 1e9, int(waited) / 1e9))
+    return stats
+
+
+def cpu_time_of(pid):
+    """Seconds that the process has been on a CPU."""
+    return sum(used for used, _ in schedstats_of(pid))
 
 
 class Server:
@@ -82,14 +86,16 @@ class Server:
 
     def cpu(self):
         """Seconds on a CPU so far: (all, user, system); the first is exact."""
-        exact = schedstat_of(self.process.pid)[0]
+        exact = cpu_time_of(self.process.pid)
         with open(f"/proc/{self.process.pid}/stat") as f:
             fields = f.read().rsplit(")", 1)[1].split()
         return exact, int(fields[11]) / TICK, int(fields[12]) / TICK
 
     def waited(self):
-        """Seconds that its threads were ready but without a CPU so far."""
-        return schedstat_of(self.process.pid)[1]
+        """Seconds that its busiest thread was ready but without a CPU so far, if all share one:
+        but for those in which another thread of its own had it."""
+        *others, (_, waited) = sorted(schedstats_of(self.process.pid))
+        return waited - sum(used for used, _ in others)
 
     def stop(self):
         if self.process.poll() is None:
@@ -168,7 +174,7 @@ class Bench:
         """Seconds on a CPU so far of all that this bench has started, and of itself."""
         used = sum(sum(getrusage(who)[:2]) for who in (RUSAGE_SELF, RUSAGE_CHILDREN))
         alive = [server.process for server in self.servers] + self.started
-        return used + sum(schedstat_of(p.pid)[0] for p in alive if p.poll() is None)
+        return used + sum(cpu_time_of(p.pid) for p in alive if p.poll() is None)
 
     def compiled(self, name):
         """The program of scripts/bench/NAME.c."""
