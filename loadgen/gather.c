@@ -4,6 +4,7 @@
 #include "loadgen/gather.h"
 
 #include "loadgen/measure/gaps.h"
+#include "loadgen/measure/phases.h"
 #include "loadgen/work/schedule.h"
 
 static bool
@@ -67,24 +68,19 @@ collect_class(struct run *r, const struct run_shot *shot, unsigned index,
     return is_good;
 }
 
-static struct result_span
-span_of(const struct run *r, nsec_t start, nsec_t stop)
-{
-    return (struct result_span){
-        (double)(start - r->opened_at) / (double)NSEC_PER_SEC,
-        (double)((stop > start ? stop : start) - r->opened_at) / (double)NSEC_PER_SEC,
-    };
-}
-
 void
 gather_phases(const struct run *r, nsec_t end, struct result *result)
 {
-    struct result_span *p = result->phases;
-    p[PHASE_LOAD] = span_of(r, r->opened_at, r->count == 1 ? r->ready_at : r->opened_at);
-    p[PHASE_WARMUP] =
-        span_of(r, r->window.begin, end < r->window.start ? end : r->window.start);
-    p[PHASE_MEASURE] = span_of(r, r->window.start, end);
-    p[PHASE_DRAIN] = span_of(r, end, r->drained_at);
+    struct phase_times times = {
+        .opened = r->opened_at,
+        .ready = r->ready_at,
+        .is_first = r->count == 1,
+        .begin = r->window.begin,
+        .start = r->window.start,
+        .end = end,
+        .drained = r->drained_at,
+    };
+    phases_tell(&times, result->phases);
 }
 
 enum exit_status

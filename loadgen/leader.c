@@ -11,6 +11,7 @@
 #include "loadgen/followers.h"
 #include "loadgen/inquiry.h"
 #include "loadgen/leader_result.h"
+#include "loadgen/measure/phases.h"
 #include "loadgen/swarm/delta.h"
 #include "loadgen/swarm/split.h"
 #include "loadgen/swarm_words.h"
@@ -23,7 +24,9 @@ struct leader {
     const struct options *o;
     struct options own; /* what this process sends itself; shallow */
     unsigned agents_classes;
-    bool has_own, measures, has_begun;
+    bool has_own, measures;
+    uint64_t count;                         /* attempts so far */
+    nsec_t opened_at, ready_at, drained_at; /* of the last one: all results were there */
     struct followers followers;
     struct run *run;      /* NULL: no load of its own */
     unsigned lost_before; /* agents, when the run under way began */
@@ -211,6 +214,7 @@ leader_open(struct leader **leader, const struct run_conf *conf, int argc, char 
     must(l != NULL);
     l->conf = *conf;
     l->o = conf->options;
+    l->opened_at = clock_now();
     make_own_options(l);
     sigemptyset(&l->signals);
     sigaddset(&l->signals, SIGINT);
@@ -229,6 +233,7 @@ leader_open(struct leader **leader, const struct run_conf *conf, int argc, char 
         PTHREAD_OK(pthread_sigmask(SIG_BLOCK, &l->signals, NULL));
     }
     status = status != EXIT_VALID ? status : await_ready(l);
+    l->ready_at = clock_now();
     if (status == EXIT_VALID && !l->has_own) {
         status = inquiry_open(&l->inquiry, l->o, conf->targets, conf->err);
     }
@@ -375,8 +380,8 @@ order_start(struct leader *l, const struct run_shot *shot)
     k->length = ledger_length(k->time, (nsec_t)(l->o->interval_s * (double)NSEC_PER_SEC));
     k->is_fresh = shot->is_fresh;
     k->begin = clock_now() + lead;
-    k->begin += l->has_begun ? 0 : (nsec_t)(l->o->wait_s * (double)NSEC_PER_SEC);
-    l->has_begun = true;
+    k->begin += l->count > 0 ? 0 : (nsec_t)(l->o->wait_s * (double)NSEC_PER_SEC);
+    l->count++;
     k->wants_start = start_ledger(l);
     k->wants_stop = false; /* it was asked of the attempt before */
     followers_wake(k);
@@ -469,6 +474,24 @@ lasted(const struct followers *k, const struct result *own)
     return (nsec_t)(longest * (double)NSEC_PER_SEC);
 }
 
+/* Those of all together: until everybody was there, and until the last had its replies. */
+static void
+tell_phases(const struct leader *l, const struct result *own, struct result *result)
+{
+    const struct followers *k = &l->followers;
+    nsec_t start = k->begin + k->warmup;
+    struct phase_times times = {
+        .opened = l->opened_at,
+        .ready = l->ready_at,
+        .is_first = l->count == 1,
+        .begin = k->begin,
+        .start = start,
+        .end = start + lasted(k, own),
+        .drained = l->drained_at,
+    };
+    phases_tell(&times, result->phases);
+}
+
 /* One attempt. *is_spoilt: an agent was lost, and the policy is not to go on with it. */
 static enum exit_status
 attempt(struct leader *l, const struct run_shot *shot, bool *spoilt,
@@ -508,12 +531,14 @@ attempt(struct leader *l, const struct run_shot *shot, bool *spoilt,
     bool was_interrupted = !await_results(l, until) || own.was_interrupted;
     inquiry_end(&l->inquiry);
     PTHREAD_OK(pthread_mutex_lock(&k->mutex));
+    l->drained_at = clock_now();
     ledger_finish(k->ledger, k->begin + k->warmup + lasted(k, &own));
     followers_verify(k);
     tell_losses(l);
     *spoilt = is_spoilt(l);
     status = collect(l, shot, &own, own_rates, was_interrupted, result);
     if (status == EXIT_VALID) {
+        tell_phases(l, &own, result);
         result->server_stats =
             l->run != NULL ? own.server_stats : inquiry_take(&l->inquiry);
         own.server_stats = NULL;

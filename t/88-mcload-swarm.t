@@ -31,6 +31,8 @@ like($json->{agents} // '', qr/"name": "\Q$_\E", "lost": false/, "$_ in the JSON
 cmp_ok($json->{'totals.offered'}, '>', 1500, 'the rate is that of all together');
 cmp_ok($json->{'totals.offered'}, '<', 2500, '... and no more');
 is($json->{'latency.intended.buckets.sum'}, $json->{'totals.achieved'}, 'each answer is in a bucket');
+like($json->{phases} // '', qr/"load".*"warmup".*"measure".*"drain"/s, 'its phases, by the leader');
+like($run->{out}, qr/^Phases = load [\d.]+ s, warmup 0\.100 s, measure 1\.00\d s, drain/m, '... in the text');
 my @achieved = $run->{out} =~ /^Agent .* achieved ([\d.]+)/mg;
 my $sum = 0;
 $sum += $_ for @achieved;

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "loadgen/measure/phases.h"
 #include "loadgen/report/json.h"
 #include "loadgen/report/report_agents.h"
 #include "loadgen/report/report_many.h"
@@ -412,18 +413,12 @@ write_part(struct json *j, const struct result *r, const struct lclass *c,
 static void
 write_phases(struct json *j, const struct result *r)
 {
-    static const char *const names[] = {
-        [PHASE_LOAD] = "load",
-        [PHASE_WARMUP] = "warmup",
-        [PHASE_MEASURE] = "measure",
-        [PHASE_DRAIN] = "drain",
-    };
     json_open(j, "phases", '[');
     for (unsigned i = 0; i < PHASES; i++) {
         const struct result_span *p = &r->phases[i];
         if (p->stop_s > p->start_s) {
             json_open(j, NULL, '{');
-            json_text(j, "name", names[i]);
+            json_text(j, "name", phase_name(i));
             json_number(j, "start", p->start_s);
             json_number(j, "stop", p->stop_s);
             json_close(j, '}');

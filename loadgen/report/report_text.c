@@ -5,6 +5,7 @@
 
 #include <math.h>
 
+#include "loadgen/measure/phases.h"
 #include "loadgen/report/report_agents.h"
 #include "loadgen/report/report_many.h"
 #include "loadgen/report/report_stats.h"
@@ -301,6 +302,20 @@ print_warmup(const struct result_warmup *w, FILE *out)
     }
 }
 
+static void
+print_phases(const struct result *r, FILE *out)
+{
+    const char *before = "Phases = ";
+    for (unsigned i = 0; i < PHASES; i++) {
+        const struct result_span *p = &r->phases[i];
+        if (p->stop_s > p->start_s) {
+            fprintf(out, "%s%s %.3f s", before, phase_name(i), p->stop_s - p->start_s);
+            before = ", ";
+        }
+    }
+    fputs(before[0] == ',' ? "\n" : "", out);
+}
+
 /* Only when there is something to say. */
 static void
 print_waits(const struct result *r, FILE *out)
@@ -485,6 +500,7 @@ report_text(const struct result *r, const struct options *o, FILE *out)
     print_evenness(r, o, out);
     print_classes(r, o, out);
     print_warmup(&r->warmup, out);
+    print_phases(r, out);
     print_cost(r, out);
     report_stats_text(r->server_stats, out);
     report_agents_text(r, out);
