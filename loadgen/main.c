@@ -27,6 +27,16 @@ print_help(void)
     opt_help(options_table(), stdout);
 }
 
+static bool
+replays(const struct options *o)
+{
+    bool replays = false;
+    for (unsigned i = 0; i < o->classes_len; i++) {
+        replays = replays || o->classes[i].trace.file.path != NULL;
+    }
+    return replays;
+}
+
 static enum exit_status
 resolve(const struct options *o, struct target *targets)
 {
@@ -35,6 +45,11 @@ resolve(const struct options *o, struct target *targets)
         if (!target_resolve(&targets[i], o->servers[i], o->transport, err, sizeof err)) {
             fprintf(stderr, "mcload: %s\n", err);
             return EXIT_UNREACHABLE;
+        }
+        if (targets[i].transport == TRANSPORT_UDP && replays(o)) {
+            fprintf(stderr, "mcload: %s: a trace is not sent in datagrams (--trace)\n",
+                    targets[i].name);
+            return EXIT_USAGE;
         }
     }
     return EXIT_VALID;

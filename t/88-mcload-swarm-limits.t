@@ -34,7 +34,7 @@ ok($run->{status} == 0 || $run->{status} == 3, 'a run within the limit ends') or
 cmp_ok(time - $begin, '>', 1, 'requests: loading is held to the limit');
 is(mem_stats($server->control)->{curr_items}, 900, '... and stores all');
 
-$agent = start_agent('127.0.0.3', '--agent-max-qps=50', '--agent-max-time=1');
+$agent = start_agent('127.0.0.3', '--agent-max-qps=50', '--agent-max-time=1000ms');
 refused('time', $agent, 'refuses: loading takes longer than the agent allows', '-s', $at, '-r',
     10000, '-q', 10);
 ok(wait_until(sub { mem_stats($server->control)->{curr_connections} <= 2 }),

@@ -9,12 +9,12 @@
 
 #include "base/num.h"
 #include "base/rng.h"
+#include "loadgen/options/value.h"
 #include "loadgen/work/duration.h"
 
 #define TIMEOUT_DEFAULT_S 10
 #define WARMUP_QPS_MAX 100000000
 #define TIME_MIN_S 0.001
-#define TIME_MAX_S 1e6
 #define INTERVAL_DEFAULT_S 1
 #define UNTIL_TIME_MAX_S 300
 #define INTERVAL_MIN_S 0.01
@@ -29,16 +29,6 @@ call_from(void *conf, const char *text)
                : "latency is taken from intended or issue";
 }
 
-/* Seconds, or a number with its unit; `wrong` when it is none, or below `min`. */
-static const char *
-take_time(const char *text, double min, double *seconds, const char *wrong)
-{
-    return duration_parse(text, strlen(text), seconds) && *seconds >= min &&
-                   *seconds <= TIME_MAX_S
-               ? NULL
-               : wrong;
-}
-
 static const char *
 call_time(void *conf, const char *text)
 {
@@ -51,7 +41,7 @@ call_time(void *conf, const char *text)
         return NULL;
     }
     o->has_time = true;
-    return take_time(text, TIME_MIN_S, &o->time_s, "the time must be above 0");
+    return value_time(text, TIME_MIN_S, &o->time_s, "the time must be above 0");
 }
 
 static const char *
@@ -64,21 +54,21 @@ static const char *
 call_timeout(void *conf, const char *text)
 {
     struct options *o = conf;
-    return take_time(text, TIME_MIN_S, &o->timeout_s, "the time-out must be above 0");
+    return value_time(text, TIME_MIN_S, &o->timeout_s, "the time-out must be above 0");
 }
 
 static const char *
 call_wait(void *conf, const char *text)
 {
     struct options *o = conf;
-    return take_time(text, 0, &o->wait_s, "a pause is a time, 0 or more");
+    return value_time(text, 0, &o->wait_s, "a pause is a time, 0 or more");
 }
 
 static const char *
 call_drain(void *conf, const char *text)
 {
     struct options *o = conf;
-    return take_time(text, 0, &o->warmup_drain_s, "a time, 0 or more");
+    return value_time(text, 0, &o->warmup_drain_s, "a time, 0 or more");
 }
 
 static const char *
@@ -88,8 +78,8 @@ call_warmup(void *conf, const char *text)
     o->has_auto_warmup = strcmp(text, "auto") == 0;
     o->warmup_s = 0;
     return o->has_auto_warmup ? NULL
-                              : take_time(text, 0, &o->warmup_s,
-                                          "a warm-up is a time, 0 or more, or auto");
+                              : value_time(text, 0, &o->warmup_s,
+                                           "a warm-up is a time, 0 or more, or auto");
 }
 
 /* IX's: a time, and perhaps a rate of its own. */
@@ -101,7 +91,7 @@ call_qps_warmup(void *conf, const char *text)
     size_t len = strcspn(text, ":");
     uint64_t rate = 0;
     o->has_auto_warmup = false;
-    if (!duration_parse(text, len, &o->warmup_s) || o->warmup_s > TIME_MAX_S) {
+    if (!duration_parse(text, len, &o->warmup_s) || o->warmup_s > VALUE_TIME_MAX_S) {
         return shape;
     }
     if (text[len] == ':' &&
@@ -118,16 +108,16 @@ call_interval(void *conf, const char *text)
 {
     struct options *o = conf;
     o->shows_intervals = true;
-    return take_time(text, INTERVAL_MIN_S, &o->interval_s,
-                     "an interval is a time, 0.01 seconds or more");
+    return value_time(text, INTERVAL_MIN_S, &o->interval_s,
+                      "an interval is a time, 0.01 seconds or more");
 }
 
 static const char *
 call_server_stats(void *conf, const char *text)
 {
     struct options *o = conf;
-    return take_time(text, INTERVAL_MIN_S, &o->server_stats_s,
-                     "--server-stats takes a time, 0.01 seconds or more");
+    return value_time(text, INTERVAL_MIN_S, &o->server_stats_s,
+                      "--server-stats takes a time, 0.01 seconds or more");
 }
 
 static const char *

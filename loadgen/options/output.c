@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/num.h"
+#include "loadgen/options/value.h"
 
 static const char *
 call_progress(void *conf, const char *text)
@@ -17,13 +18,9 @@ call_progress(void *conf, const char *text)
         [PROGRESS_NONE] = "none",
         [PROGRESS_ALWAYS] = "always",
     };
-    for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++) {
-        if (strcmp(text, names[i]) == 0) {
-            ((struct options *)conf)->progress = (enum options_progress)i;
-            return NULL;
-        }
-    }
-    return "progress is auto, none or always";
+    unsigned i = value_find(text, names, VALUE_COUNT(names));
+    ((struct options *)conf)->progress = (enum options_progress)i;
+    return i < VALUE_COUNT(names) ? NULL : "progress is auto, none or always";
 }
 
 static const char *
@@ -35,13 +32,9 @@ call_format(void *conf, const char *text)
         [FORMAT_JSON] = "json",
         [FORMAT_CSV] = "csv",
     };
-    for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++) {
-        if (strcmp(text, names[i]) == 0) {
-            ((struct options *)conf)->format = (enum options_format)i;
-            return NULL;
-        }
-    }
-    return "the format is text, mutilate, json or csv";
+    unsigned i = value_find(text, names, VALUE_COUNT(names));
+    ((struct options *)conf)->format = (enum options_format)i;
+    return i < VALUE_COUNT(names) ? NULL : "the format is text, mutilate, json or csv";
 }
 
 static const char *

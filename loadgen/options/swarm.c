@@ -5,12 +5,13 @@
  */
 #include "loadgen/options/group.h"
 
+#include "loadgen/options/value.h"
 #include "loadgen/swarm/message.h"
 
 #define WEIGHT_DEFAULT 1
 #define AGENT_WAIT_S 10
 #define QPS_MAX 1e8
-#define TIME_MAX_S 1e6
+#define TIME_MIN_S 0.001
 #define BYTES_MAX 1e15
 /* What an agent that obeys anybody may be asked for at most. */
 #define INSECURE_QPS 10000
@@ -48,18 +49,30 @@ call_allow(void *conf, const char *text)
 static const char *
 call_loss(void *conf, const char *text)
 {
-    static const char *const names[] = {
-        [LOSS_DEFAULT] = "default",   [LOSS_ABORT] = "abort",
-        [LOSS_CONTINUE] = "continue", [LOSS_ACCEPT] = "accept",
-        [LOSS_REPEAT] = "repeat",
-    };
-    for (unsigned i = LOSS_DEFAULT + 1; i < sizeof names / sizeof names[0]; i++) {
-        if (strcmp(text, names[i]) == 0) {
-            ((struct options *)conf)->on_agent_loss = (enum options_loss)i;
-            return NULL;
-        }
-    }
-    return "when an agent is lost: abort, continue, accept or repeat";
+    static const char *const names[] = {"abort", "continue", "accept", "repeat"};
+    static const enum options_loss found[] = {LOSS_ABORT, LOSS_CONTINUE, LOSS_ACCEPT,
+                                              LOSS_REPEAT, LOSS_DEFAULT};
+    unsigned i = value_find(text, names, VALUE_COUNT(names));
+    ((struct options *)conf)->on_agent_loss = found[i];
+    return i < VALUE_COUNT(names)
+               ? NULL
+               : "when an agent is lost: abort, continue, accept or repeat";
+}
+
+static const char *
+call_max_time(void *conf, const char *text)
+{
+    struct options *o = conf;
+    return value_time(text, TIME_MIN_S, &o->agent_max_time,
+                      "the longest run is a time, a millisecond or more");
+}
+
+static const char *
+call_poll_max(void *conf, const char *text)
+{
+    struct options *o = conf;
+    return value_time(text, TIME_MIN_S, &o->agent_wait_s,
+                      "agents are waited for a time, a millisecond or more");
 }
 
 /* clang-format off */
@@ -93,13 +106,12 @@ static const struct opt rows[] = {
     {.name = "agent-max-bandwidth", .kind = OPT_BYTES, OF_RUN(agent_max_bytes), .min = 1,
      .max = BYTES_MAX, .arg = "BYTES",
      .help = "agent: most bytes a second, sent and received (any)"},
-    {.name = "agent-max-time", .kind = OPT_DOUBLE, OF_RUN(agent_max_time), .min = 0.001,
-     .max = TIME_MAX_S, .arg = "SECONDS", .help = "agent: longest run (any)"},
+    {.name = "agent-max-time", .kind = OPT_CALL, .call = call_max_time,
+     .arg = "SECONDS", .help = "agent: longest run (any)"},
     {.name = "on-agent-loss", .kind = OPT_CALL, .call = call_loss,
      .arg = "abort|continue|accept|repeat",
      .help = "what becomes of a run that loses an agent (continue)"},
-    {.name = "poll-max", .kind = OPT_DOUBLE, OF_RUN(agent_wait_s), .min = 0.001,
-     .max = TIME_MAX_S, .arg = "SECONDS",
+    {.name = "poll-max", .kind = OPT_CALL, .call = call_poll_max, .arg = "SECONDS",
      .help = "how long agents are waited for after a run (10)"},
     {.name = "poll-freq", .kind = OPT_IGNORE, .arg = "SECONDS"},
 };

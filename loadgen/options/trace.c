@@ -8,22 +8,10 @@
 #include <string.h>
 
 #include "base/num.h"
+#include "loadgen/options/value.h"
 
 #define SPEED_MAX 1e6
 #define REMAP_MAX UINT64_C(1000000000000)
-
-#define COUNT(names) (sizeof(names) / sizeof(names)[0])
-
-/* The index of the text among the names, `count` when it is none. */
-static unsigned
-find_name(const char *text, const char *const *names, unsigned count)
-{
-    unsigned i = 0;
-    while (i < count && strcmp(text, names[i]) != 0) {
-        i++;
-    }
-    return i;
-}
 
 static const char *
 call_format(void *conf, const char *text)
@@ -71,9 +59,9 @@ call_spread(void *conf, const char *text)
         [TRACE_SPREAD_UNIFORM] = "uniform",
         [TRACE_SPREAD_NONE] = "none",
     };
-    unsigned i = find_name(text, names, COUNT(names));
+    unsigned i = value_find(text, names, VALUE_COUNT(names));
     ((struct lclass *)conf)->trace.spread = (enum trace_spread)i;
-    return i < COUNT(names)
+    return i < VALUE_COUNT(names)
                ? NULL
                : "requests of one second are spread exponential, uniform or none";
 }
@@ -85,9 +73,10 @@ call_order(void *conf, const char *text)
         [READER_BY_KEY] = "key",
         [READER_BY_CLIENT] = "client",
     };
-    unsigned i = find_name(text, names, COUNT(names));
+    unsigned i = value_find(text, names, VALUE_COUNT(names));
     ((struct lclass *)conf)->trace.order = (enum reader_order)i;
-    return i < COUNT(names) ? NULL : "a connection has the requests of a key or a client";
+    return i < VALUE_COUNT(names) ? NULL
+                                  : "a connection has the requests of a key or a client";
 }
 
 static const char *

@@ -8,25 +8,13 @@
 #include <string.h>
 
 #include "base/num.h"
+#include "loadgen/options/value.h"
 #include "loadgen/work/duration.h"
 
 #define MODERATE_S 250e-6
 #define CAP_MAX 1000
 #define OUTSTANDING_MAX 1e9
 #define CONNECT_RATE_MAX 1e6
-
-/* The index of the text among the names, `count` when it is none. */
-static unsigned
-find_name(const char *text, const char *const *names, unsigned count)
-{
-    unsigned i = 0;
-    while (i < count && strcmp(text, names[i]) != 0) {
-        i++;
-    }
-    return i;
-}
-
-#define COUNT(names) (sizeof(names) / sizeof(names)[0])
 
 const char *
 traffic_set_arrivals(struct lclass *c, const char *text)
@@ -51,9 +39,9 @@ call_scope(void *conf, const char *text)
     };
     /* Each process of a swarm makes the arrivals of its share. */
     bool is_agent = strcmp(text, "agent") == 0;
-    unsigned i = is_agent ? TRAFFIC_TOTAL : find_name(text, names, COUNT(names));
+    unsigned i = is_agent ? TRAFFIC_TOTAL : value_find(text, names, VALUE_COUNT(names));
     ((struct lclass *)conf)->traffic.scope = (enum traffic_scope)i;
-    return i < COUNT(names)
+    return i < VALUE_COUNT(names)
                ? NULL
                : "the scope of arrivals is total, agent, thread or connection";
 }
@@ -75,10 +63,10 @@ call_mode(void *conf, const char *text)
         [TRAFFIC_PARTLY] = "partly",
     };
     struct lclass *c = conf;
-    unsigned i = find_name(text, names, COUNT(names));
+    unsigned i = value_find(text, names, VALUE_COUNT(names));
     c->traffic.mode = (enum traffic_mode)i;
     c->has_mode = true;
-    return i < COUNT(names) ? NULL : "the mode is open, closed or partly";
+    return i < VALUE_COUNT(names) ? NULL : "the mode is open, closed or partly";
 }
 
 static const char *
@@ -142,9 +130,10 @@ call_reconnect(void *conf, const char *text)
         [RECONNECT_NOW] = "now",
         [RECONNECT_NONE] = "none",
     };
-    unsigned i = find_name(text, names, COUNT(names));
+    unsigned i = value_find(text, names, VALUE_COUNT(names));
     ((struct lclass *)conf)->traffic.reconnect = (enum traffic_reconnect)i;
-    return i < COUNT(names) ? NULL : "connections are made again backoff, now or none";
+    return i < VALUE_COUNT(names) ? NULL
+                                  : "connections are made again backoff, now or none";
 }
 
 static const char *

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/num.h"
+#include "loadgen/options/value.h"
 #include "loadgen/work/workload.h"
 
 #define RECORDS_MAX 1e12
@@ -57,13 +58,9 @@ call_key_format(void *conf, const char *text)
         [KEY_HEX] = "hex",
         [KEY_BINARY] = "binary",
     };
-    for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++) {
-        if (strcmp(text, names[i]) == 0) {
-            ((struct lclass *)conf)->key_format = (enum workload_key_format)i;
-            return NULL;
-        }
-    }
-    return "keys are written decimal, hex or binary";
+    unsigned i = value_find(text, names, VALUE_COUNT(names));
+    ((struct lclass *)conf)->key_format = (enum workload_key_format)i;
+    return i < VALUE_COUNT(names) ? NULL : "keys are written decimal, hex or binary";
 }
 
 static const char *

@@ -382,6 +382,8 @@ opt_each(const struct opt_table *t, opt_visit *visit, void *arg, int argc, char 
     return walk(&run, argc, argv);
 }
 
+#define HELP_COLUMN 34
+
 void
 opt_help(const struct opt_table *t, FILE *out)
 {
@@ -401,12 +403,16 @@ opt_help(const struct opt_table *t, FILE *out)
                                : 0;
         if (row->arg != NULL) {
             int len = (int)strlen(row->arg) - is_optional(row);
-            snprintf(left + n, sizeof left - (size_t)n, "%s%.*s%s",
-                     is_optional(row)                         ? "[="
-                     : row->name != NULL || row->word != NULL ? "="
-                                                              : " ",
-                     len, row->arg, is_optional(row) ? "]" : "");
+            n += snprintf(left + n, sizeof left - (size_t)n, "%s%.*s%s",
+                          is_optional(row)                         ? "[="
+                          : row->name != NULL || row->word != NULL ? "="
+                                                                   : " ",
+                          len, row->arg, is_optional(row) ? "]" : "");
         }
-        fprintf(out, "  %-34s %s\n", left, row->help);
+        if (n > HELP_COLUMN) { /* words that do not fit have a line of their own */
+            fprintf(out, "  %s\n", left);
+            left[0] = '\0';
+        }
+        fprintf(out, "  %-*s %s\n", HELP_COLUMN, left, row->help);
     }
 }

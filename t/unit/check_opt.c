@@ -437,6 +437,29 @@ START_TEST(test_help)
 }
 END_TEST
 
+/* Words that are longer than their column have a line of their own. */
+START_TEST(test_help_of_long_words)
+{
+    static const struct opt own[] = {
+        {0, "ten-letters", NULL, OPT_TEXT, .arg = "VALUE|VALUE|VALUE?", .help = "fits"},
+        {0, "ten-letters", NULL, OPT_TEXT, .arg = "VALUE|VALUE|VALUE|", .help = "fits"},
+        {0, "ten-letters", NULL, OPT_TEXT, .arg = "VALUE|VALUE|VALUE||VA", .help = "on"},
+    };
+    static const char lines[] = "  --ten-letters[=VALUE|VALUE|VALUE]  fits\n"
+                                "  --ten-letters=VALUE|VALUE|VALUE|   fits\n"
+                                "  --ten-letters=VALUE|VALUE|VALUE||VA\n"
+                                "                                     on\n";
+    struct opt_table plain = {.rows = own, .count = 3, .program = "prog"};
+    char *text = NULL;
+    size_t len = 0;
+    FILE *out = open_memstream(&text, &len);
+    opt_help(&plain, out);
+    fclose(out);
+    ck_assert_str_eq(text, lines);
+    free(text);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -461,6 +484,7 @@ main(void)
     tcase_add_test(tc, test_refused_value_leaves_the_field);
     tcase_add_test(tc, test_no_words);
     tcase_add_test(tc, test_help);
+    tcase_add_test(tc, test_help_of_long_words);
     suite_add_tcase(s, tc);
     return run_suite(s);
 }
