@@ -216,6 +216,9 @@ generate(int argc, char **argv)
         } else if (o.wants_models) {
             model_help(stdout);
             status = EXIT_VALID;
+        } else if (o.shown != NULL) {
+            model_print(o.shown, stdout);
+            status = EXIT_VALID;
         } else if (o.wants_version) {
             printf("mcload %s\n", PACKAGE_VERSION);
             status = EXIT_VALID;

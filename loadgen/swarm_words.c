@@ -5,10 +5,13 @@
 
 #include <stdlib.h>
 
+#include "loadgen/options/words.h"
 #include "loadgen/swarm/words.h"
 
 #define SEED "seed"
 #define SERVER "server"
+#define WORKLOAD "workload"
+#define NOT_INLINE "is too long for agents, or has ';' or blanks in its values"
 
 static const char *
 add(struct swarm_words *w, const char *name, const char *value)
@@ -25,14 +28,14 @@ add(struct swarm_words *w, const char *name, const char *value)
 }
 
 static const char *
-visit_leaders(void *arg, const struct opt *row, const char *value)
+visit_told(struct swarm_words *w, const struct opt *row, const char *value)
 {
     switch (words_use_of(row->name, value)) {
     case WORDS_SHARED:
         /* These are told as what they came to. */
         return strcmp(row->name, SEED) == 0 || strcmp(row->name, SERVER) == 0
                    ? NULL
-                   : add(arg, row->name, value);
+                   : add(w, row->name, value);
     case WORDS_LEADER:
     case WORDS_HOST:
         return NULL;
@@ -52,13 +55,97 @@ visit_leaders(void *arg, const struct opt *row, const char *value)
                : "is nothing that agents know";
 }
 
+/* ---- workloads of files: what they say travels, in place of their names -------------------- */
+
+/* The text of a workload that is a file's; NULL when it is not one that was read. False: it is
+ * nothing to be put into one word. */
+static bool
+inline_workload(const struct options *o, const char *value, char text[MESSAGE_WORD_MAX],
+                bool *is_own)
+{
+    static const char head[] = MODEL_TEXT;
+    size_t used = sizeof head - 1;
+    const struct model *m = models_known(&o->models, value);
+    *is_own = m != NULL;
+    memcpy(text, head, used);
+    return m == NULL || model_put(m, text + used, MESSAGE_WORD_MAX - used);
+}
+
+/* One word of a class, after a blank. `is_workload`: it is such a value, or NAME=VALUE. */
+static bool
+put_word(const struct options *o, FILE *out, const char *word, bool is_value)
+{
+    static const char name[] = "--" WORKLOAD "=";
+    char text[MESSAGE_WORD_MAX];
+    bool is_named = strncmp(word, name, sizeof name - 1) == 0, is_own = false;
+    const char *value = is_named ? word + sizeof name - 1 : word;
+    if ((is_named || is_value) && !inline_workload(o, value, text, &is_own)) {
+        return false;
+    }
+    return fprintf(out, " %s%s", is_named ? name : "", is_own ? text : value) > 0;
+}
+
+/* The class with the texts of its workloads. NULL: there is no such text. Freed by the caller. */
+static char *
+inline_class(const struct options *o, const char *class)
+{
+    char why[WORDS_ERR_MAX], *text = NULL;
+    size_t len;
+    struct words words;
+    const char *wrong =
+        words_parse(&words, class, options_class_table(), options_table(), why);
+    FILE *out = open_memstream(&text, &len);
+    must(wrong == NULL && out != NULL); /* the options have been parsed before */
+    fprintf(out, "%s:{", words.name);
+    bool is_good = true;
+    for (int i = 1; i < words.argc; i++) {
+        bool is_value = strcmp(words.argv[i - 1], "--" WORKLOAD) == 0;
+        is_good = is_good && put_word(o, out, words.argv[i], is_value);
+    }
+    fputs("}", out);
+    must(fclose(out) == 0);
+    words_fini(&words);
+    if (!is_good) {
+        free(text);
+        text = NULL;
+    }
+    return text;
+}
+
+struct leader {
+    struct swarm_words *words;
+    const struct options *o;
+};
+
+static const char *
+visit_leaders(void *arg, const struct opt *row, const char *value)
+{
+    const struct leader *l = arg;
+    char text[MESSAGE_WORD_MAX];
+    bool is_own = false;
+    char *class = NULL;
+    const char *wrong = NULL;
+    if (strcmp(row->name, WORKLOAD) == 0 &&
+        !inline_workload(l->o, value, text, &is_own)) {
+        return NOT_INLINE;
+    }
+    if (l->o->models.count > 0 && strcmp(row->name, "class") == 0 &&
+        (value = class = inline_class(l->o, value)) == NULL) {
+        return NOT_INLINE;
+    }
+    wrong = visit_told(l->words, row, is_own ? text : value);
+    free(class);
+    return wrong;
+}
+
 enum exit_status
 swarm_words_shared(struct swarm_words *w, const struct options *o, int argc, char **argv,
                    FILE *err)
 {
     char seed[32];
     *w = (struct swarm_words){.count = 0};
-    if (opt_each(options_table(), visit_leaders, w, argc, argv, err) != OPT_DONE) {
+    struct leader leader = {w, o};
+    if (opt_each(options_table(), visit_leaders, &leader, argc, argv, err) != OPT_DONE) {
         return EXIT_USAGE;
     }
     snprintf(seed, sizeof seed, "%ju", (uintmax_t)o->seed);

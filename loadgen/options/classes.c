@@ -109,10 +109,10 @@ const struct run_group group_classes = {ROWS(rows), .init = init, .settle = sett
 
 /* What stands outside, read once more, is what a class begins with. */
 static bool
-begin_class(struct lclass *c, int argc, char **argv, FILE *quiet)
+begin_class(struct lclass *c, struct models *models, int argc, char **argv, FILE *quiet)
 {
     struct options again;
-    bool is_good = options_parse_outside(&again, argc, argv, quiet);
+    bool is_good = options_parse_outside(&again, models, argc, argv, quiet);
     *c = again.base;
     again.base = (struct lclass){0};
     options_fini(&again);
@@ -130,21 +130,20 @@ parse_words(struct lclass *c, const struct words *w, const char *program, FILE *
 
 /* Names that stand for options are applied before the options beside them. */
 static bool
-apply_words(struct lclass *c, const struct words *w, FILE *err)
+apply_words(struct lclass *c, struct models *models, const struct words *w, FILE *err)
 {
     char program[WORDS_NAME_MAX + 32];
     snprintf(program, sizeof program, "mcload: class %s", w->name);
-    const struct model *outer = c->model;
+    const char *outer = c->workload;
     const struct antagonist *outer_antagonist = c->antagonist;
-    c->model = NULL;
+    c->workload = NULL;
     c->antagonist = NULL;
     bool is_good = parse_words(c, w, program, err);
-    bool has_names = c->model != NULL || c->antagonist != NULL;
+    bool has_names = c->workload != NULL || c->antagonist != NULL;
     if (is_good && has_names) {
-        options_apply_names(c);
-        is_good = parse_words(c, w, program, err);
+        is_good = options_apply_names(c, models, err) && parse_words(c, w, program, err);
     }
-    c->model = c->model != NULL ? c->model : outer;
+    c->workload = c->workload != NULL ? c->workload : outer;
     c->antagonist = c->antagonist != NULL ? c->antagonist : outer_antagonist;
     return is_good;
 }
@@ -156,7 +155,7 @@ make_class(struct options *o, const char *text, int argc, char **argv, FILE *qui
     char why[WORDS_ERR_MAX];
     struct words words;
     struct lclass *c = &o->classes[o->classes_len++];
-    bool is_good = begin_class(c, argc, argv, quiet);
+    bool is_good = begin_class(c, &o->models, argc, argv, quiet);
     const char *wrong =
         words_parse(&words, text, options_class_table(), options_table(), why);
     c->words = words.text;
@@ -166,7 +165,7 @@ make_class(struct options *o, const char *text, int argc, char **argv, FILE *qui
     }
     memcpy(c->own_name, words.name, sizeof c->own_name);
     c->name = c->own_name;
-    return is_good && apply_words(c, &words, err);
+    return is_good && apply_words(c, &o->models, &words, err);
 }
 
 /* The load, and the client whose latencies are told; together they have the rate. */
@@ -175,8 +174,8 @@ make_measuring(struct options *o, int argc, char **argv, FILE *quiet, FILE *err)
 {
     struct lclass *load = &o->classes[o->classes_len++];
     struct lclass *measure = &o->classes[o->classes_len++];
-    bool is_good = begin_class(load, argc, argv, quiet);
-    is_good = begin_class(measure, argc, argv, quiet) && is_good;
+    bool is_good = begin_class(load, &o->models, argc, argv, quiet);
+    is_good = begin_class(measure, &o->models, argc, argv, quiet) && is_good;
     load->name = "load";
     measure->name = "measure";
     measure->is_measuring = true;
@@ -220,7 +219,8 @@ make(struct options *o, int argc, char **argv, FILE *quiet, FILE *err)
         is_good = make_class(o, o->class_texts[i], argc, argv, quiet, err);
     }
     if (o->class_texts_len == 0) {
-        is_good = begin_class(&o->classes[o->classes_len++], argc, argv, quiet);
+        is_good =
+            begin_class(&o->classes[o->classes_len++], &o->models, argc, argv, quiet);
     }
     return is_good;
 }

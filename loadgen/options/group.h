@@ -36,19 +36,16 @@ extern const struct run_group group_target, group_classes, group_measure, group_
 
 /* Defaults, and all of argv on top, into o->base and the rest; no classes, no checks between
  * options. False with a line in `err`; options_fini in any case. */
-must_check bool options_parse_outside(struct options *o, int argc, char **argv,
-                                      FILE *err);
+must_check bool options_parse_outside(struct options *o, struct models *models, int argc,
+                                      char **argv, FILE *err);
 
-/* Applies a workload's and an antagonist's name, where there are. */
-void options_apply_names(struct lclass *c);
+/* Finds the workload that c names, where it does, and applies it and an antagonist. False with
+ * a line in `err`. */
+must_check bool options_apply_names(struct lclass *c, struct models *models, FILE *err);
 
 /* What a class's traffic needs of its rate, which a search or a scan may vary. */
 must_check const char *traffic_check(const struct lclass *c, bool is_varied);
-/* For workloads by name: what the rows of these names do. */
-must_check const char *traffic_set_arrivals(struct lclass *c, const char *text);
-/* The options that a workload's name stands for, in place of what was set before. */
-void workload_apply_model(struct lclass *c);
-/* Likewise of an antagonist's name. */
+/* The options that an antagonist's name stands for, in place of what was set before. */
 void antagonist_apply(struct lclass *c);
 
 #define OF_CLASS(field) .offset = offsetof(struct lclass, field)

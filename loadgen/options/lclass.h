@@ -69,8 +69,10 @@ struct lclass {
     struct dist getcount;
     double miss_ratio, one_hit, churn;
     bool sizes_per_set;
-    const struct model *model; /* NULL: none */
+    const char *workload; /* as given: what has a name, a file or a text; NULL: none */
+    const struct model *model; /* which that is */
     bool wants_models;         /* only their list */
+    bool shows_model;          /* only what it says */
     struct mix mix;
     bool fills;
     double verify; /* below 0: not given */

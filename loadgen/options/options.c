@@ -127,6 +127,7 @@ options_fini(struct options *o)
     }
     free(o->classes);
     class_fini(&o->base);
+    models_fini(&o->models);
     *o = (struct options){0};
 }
 
@@ -143,38 +144,43 @@ settle(struct options *o)
     return wrong;
 }
 
-void
-options_apply_names(struct lclass *c)
+bool
+options_apply_names(struct lclass *c, struct models *models, FILE *err)
 {
-    if (c->model != NULL) {
-        workload_apply_model(c);
+    if (c->workload != NULL) {
+        c->model = models_get(models, c->workload, err);
+        if (c->model == NULL || !models_apply(models, c->model, c, err)) {
+            return false;
+        }
     }
     if (c->antagonist != NULL) {
         antagonist_apply(c);
     }
+    return true;
 }
 
-/* The names of workloads and antagonists are words for options: what is given beside it counts more, wherever it
- * stands. */
+/* Workloads and antagonists are words for options: what is given beside them counts more,
+ * wherever it stands. */
 bool
-options_parse_outside(struct options *o, int argc, char **argv, FILE *err)
+options_parse_outside(struct options *o, struct models *models, int argc, char **argv,
+                      FILE *err)
 {
     int status = 0;
     init(o);
     if (opt_parse(options_table(), o, argc, argv, err, &status) != OPT_DONE) {
         return false;
     }
-    const struct model *m = o->base.model;
+    const char *workload = o->base.workload;
     const struct antagonist *a = o->base.antagonist;
-    if (m == NULL && a == NULL) {
+    if (workload == NULL && a == NULL) {
         return true;
     }
     options_fini(o);
     init(o);
-    o->base.model = m;
+    o->base.workload = workload;
     o->base.antagonist = a;
-    options_apply_names(&o->base);
-    return opt_parse(options_table(), o, argc, argv, err, &status) == OPT_DONE;
+    return options_apply_names(&o->base, models, err) &&
+           opt_parse(options_table(), o, argc, argv, err, &status) == OPT_DONE;
 }
 
 bool
@@ -186,11 +192,16 @@ options_has_classes(const struct options *o)
 bool
 options_parse(struct options *o, int argc, char **argv, FILE *err)
 {
-    if (!options_parse_outside(o, argc, argv, err) || !classes_make(o, argc, argv, err)) {
+    struct models models = {.count = 0};
+    bool is_good = options_parse_outside(o, &models, argc, argv, err);
+    o->models = models;
+    if (!is_good || !classes_make(o, argc, argv, err)) {
         return false;
     }
     for (unsigned i = 0; i < o->classes_len; i++) {
-        o->wants_models = o->wants_models || o->classes[i].wants_models;
+        const struct lclass *c = &o->classes[i];
+        o->wants_models = o->wants_models || c->wants_models;
+        o->shown = c->shows_model ? c->model : o->shown;
     }
     const char *wrong = settle(o);
     if (wrong != NULL) {

@@ -14,6 +14,7 @@
 
 #include "base/opt.h"
 #include "loadgen/options/lclass.h"
+#include "loadgen/options/models.h"
 #include "loadgen/measure/check.h"
 #include "loadgen/measure/until.h"
 #include "loadgen/search/goal.h"
@@ -71,6 +72,7 @@ struct options {
     struct lclass base;
     struct lclass *classes;
     unsigned classes_len; /* at least 1 */
+    struct models models; /* what their workloads are, if no name's */
 
     /* ---- options/classes.c */
     const char *class_texts[OPTIONS_CLASSES_MAX];
@@ -145,6 +147,7 @@ struct options {
     unsigned verbose;
     bool is_quiet;
     bool wants_help, wants_version, wants_models;
+    const struct model *shown; /* only this one's text; NULL: none */
 };
 _Static_assert(offsetof(struct options, base) == 0, "one conf for rows of both kinds");
 

@@ -16,17 +16,12 @@
 #define OUTSTANDING_MAX 1e9
 #define CONNECT_RATE_MAX 1e6
 
-const char *
-traffic_set_arrivals(struct lclass *c, const char *text)
-{
-    arrival_law_fini(&c->traffic.arrivals);
-    return arrival_parse(&c->traffic.arrivals, text);
-}
-
 static const char *
 call_arrivals(void *conf, const char *text)
 {
-    return traffic_set_arrivals(conf, text);
+    struct lclass *c = conf;
+    arrival_law_fini(&c->traffic.arrivals);
+    return arrival_parse(&c->traffic.arrivals, text);
 }
 
 static const char *

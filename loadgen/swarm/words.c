@@ -171,6 +171,13 @@ names_a_file(const char *value)
     return false;
 }
 
+static bool
+is_known_workload(const char *value)
+{
+    return value != NULL && (model_find(value) != NULL ||
+                             strncmp(value, MODEL_TEXT, sizeof MODEL_TEXT - 1) == 0);
+}
+
 static int
 compare(const void *name, const void *row)
 {
@@ -185,9 +192,9 @@ use_of_option(const char *name, const char *value)
     if (o == NULL) {
         return WORDS_UNKNOWN;
     }
-    /* A workload is one that the agent knows by its name. */
-    bool is_file = names_a_file(value) || (strcmp(name, "workload") == 0 &&
-                                           (value == NULL || model_find(value) == NULL));
+    /* A workload is one that the agent knows by its name, or its text. */
+    bool is_file = names_a_file(value) ||
+                   (strcmp(name, "workload") == 0 && !is_known_workload(value));
     return o->use == WORDS_SHARED && is_file ? WORDS_FILE : o->use;
 }
 

@@ -34,7 +34,8 @@ START_TEST(test_all)
         ck_assert_double_gt(dist_mean(&options.classes[0].key_size), 0);
         ck_assert(isfinite(dist_mean(&options.classes[0].value_size)));
         ck_assert_uint_gt(options.classes[0].mix.count, 0);
-        ck_assert_int_eq(options.classes[0].fills, strcmp(m->on_miss, "set") == 0);
+        ck_assert_int_eq(options.classes[0].fills,
+                         strcmp(m->texts[MODEL_ON_MISS], "set") == 0);
         options_fini(&options);
     }
     ck_assert_ptr_null(model_find("nonsense"));
@@ -133,6 +134,73 @@ START_TEST(test_overridden)
     ck_assert_double_eq(dist_mean(&options.classes[0].value_size), 50);
     ck_assert_double_eq_tol(dist_mean(&options.classes[0].key_size), 36.22, 0.01);
     options_fini(&options);
+}
+END_TEST
+
+/* ---- texts ---------------------------------------------------------------------------- */
+
+static const char *
+read_text(struct model *m, const char *text, unsigned *line)
+{
+    static char copy[256];
+    static unsigned lines[MODEL_FIELDS];
+    m->name = "mine";
+    m->about = NULL;
+    snprintf(copy, sizeof copy, "%s", text);
+    return model_parse(m, lines, copy, strlen(copy), line);
+}
+
+START_TEST(test_text)
+{
+    struct model m;
+    unsigned line;
+    char word[128];
+    ck_assert_ptr_null(read_text(&m,
+                                 "# none; of it\n\r\n --keysize = 20 # a comment\r\n"
+                                 "ops=get:1,set:1;value_size_per=key;;\n"
+                                 "\tkey-prefix =  a#b  \n#end",
+                                 &line));
+    ck_assert_str_eq(m.texts[MODEL_KEYSIZE], "20");
+    ck_assert_str_eq(m.texts[MODEL_OPS], "get:1,set:1");
+    ck_assert_str_eq(m.texts[MODEL_VALUE_SIZE_PER], "key");
+    ck_assert_str_eq(m.texts[MODEL_KEY_PREFIX], "a#b");
+    ck_assert_ptr_null(m.texts[MODEL_VALUESIZE]);
+    ck_assert(model_put(&m, word, sizeof word));
+    ck_assert_str_eq(word,
+                     "keysize=20;ops=get:1,set:1;value-size-per=key;key-prefix=a#b");
+    ck_assert(!model_put(&m, word, strlen(word)));
+    ck_assert_ptr_null(read_text(&m, word, &line));
+    ck_assert_ptr_null(read_text(&m, "ops = get:1, set:1", &line));
+    ck_assert(!model_put(&m, word, sizeof word)); /* a blank */
+}
+END_TEST
+
+static const struct {
+    const char *text;
+    unsigned line;
+    const char *says;
+} bad_texts[] = {
+    {"", 1, "nothing"},
+    {"\n#\n;\n", 1, "nothing"},
+    {"keysize=1\nkeysize", 2, "NAME = VALUE"},
+    {"=1", 1, "\"\""},
+    {"--=1", 1, "\"\""},
+    {"keysise=1", 1, "\"keysise\""},
+    {"\nkeysize=;ops=get:1", 2, "has no value"},
+    {"keysize=1;ops=get:1;keysize=2", 1, "told before, in line 1"},
+    {"ops=get:1\nkeysize=\x01", 2, "no text"},
+    {"ops=\x7f", 1, "no text"},
+    {"a-name-that-is-very-much-longer-than-forty-letters-are=1", 1, "longer-than-for\""},
+};
+
+START_TEST(test_bad_text)
+{
+    struct model m;
+    unsigned line;
+    const char *wrong = read_text(&m, bad_texts[_i].text, &line);
+    ck_assert_ptr_nonnull(wrong);
+    ck_assert_msg(strstr(wrong, bad_texts[_i].says) != NULL, "%s", wrong);
+    ck_assert_uint_eq(line, bad_texts[_i].line);
 }
 END_TEST
 
@@ -287,6 +355,8 @@ main(void)
     tcase_add_loop_test(tc, test_sizes, 0, ROWS(sizes));
     tcase_add_test(tc, test_deviations);
     tcase_add_test(tc, test_overridden);
+    tcase_add_test(tc, test_text);
+    tcase_add_loop_test(tc, test_bad_text, 0, ROWS(bad_texts));
     tcase_add_test(tc, test_sequence);
     tcase_add_test(tc, test_latest);
     tcase_add_test(tc, test_scans);

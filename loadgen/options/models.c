@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ */
+#include "loadgen/options/models.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "loadgen/options/options.h"
+
+#define FILE_MAX 65536
+#define OPTION_MAX 64
+#define PROGRAM_MAX 512
+
+/* ---- reading --------------------------------------------------------------------------- */
+
+/* All of it, a 0 behind. NULL with a line in `err`. */
+static char *
+read_file(const char *path, size_t *len, FILE *err)
+{
+    FILE *in = fopen(path, "re");
+    if (in == NULL && errno == ENOENT) {
+        fprintf(err,
+                "mcload: unknown workload, and no such file: --workload=help lists them "
+                "(--workload \"%s\")\n",
+                path);
+        return NULL;
+    }
+    if (in == NULL) {
+        fprintf(err, "mcload: %s: %s (--workload)\n", path, strerror(errno));
+        return NULL;
+    }
+    char *text = malloc(FILE_MAX + 1);
+    must(text != NULL);
+    *len = fread(text, 1, FILE_MAX + 1, in);
+    const char *wrong = ferror(in)        ? strerror(errno)
+                        : *len > FILE_MAX ? "too long for a workload"
+                                          : NULL;
+    fclose(in);
+    if (wrong != NULL) {
+        fprintf(err, "mcload: %s: %s (--workload)\n", path, wrong);
+        free(text);
+        return NULL;
+    }
+    text[*len] = '\0';
+    return text;
+}
+
+static void
+free_entry(struct models_entry *e)
+{
+    free(e->word);
+    free(e->text);
+    free(e);
+}
+
+static struct models_entry *
+read_entry(const char *word, FILE *err)
+{
+    size_t len, head = strlen(MODEL_TEXT);
+    bool is_text = strncmp(word, MODEL_TEXT, head) == 0;
+    char *text = is_text ? strdup(word + head) : read_file(word, &len, err);
+    if (text == NULL) {
+        return NULL;
+    }
+    len = is_text ? strlen(text) : len;
+    struct models_entry *e = calloc(1, sizeof *e);
+    must(e != NULL);
+    e->text = text;
+    e->word = strdup(word);
+    must(e->word != NULL);
+    e->model.name = is_text ? "text" : e->word;
+    unsigned line;
+    const char *wrong = model_parse(&e->model, e->lines, text, len, &line);
+    if (wrong != NULL) {
+        fprintf(err, "mcload: %s:%u: %s (--workload)\n", e->model.name, line, wrong);
+        free_entry(e);
+        return NULL;
+    }
+    return e;
+}
+
+const struct model *
+models_known(const struct models *all, const char *word)
+{
+    for (unsigned i = 0; i < all->count; i++) {
+        if (strcmp(all->entries[i]->word, word) == 0) {
+            return &all->entries[i]->model;
+        }
+    }
+    return NULL;
+}
+
+const struct model *
+models_get(struct models *all, const char *word, FILE *err)
+{
+    const struct model *named = model_find(word);
+    named = named != NULL ? named : models_known(all, word);
+    if (named != NULL) {
+        return named;
+    }
+    struct models_entry *e = read_entry(word, err);
+    if (e == NULL) {
+        return NULL;
+    }
+    all->entries =
+        realloc(all->entries, (all->count + 1) * sizeof(struct models_entry *));
+    must(all->entries != NULL);
+    all->entries[all->count++] = e;
+    return &e->model;
+}
+
+void
+models_fini(struct models *all)
+{
+    for (unsigned i = 0; i < all->count; i++) {
+        free_entry(all->entries[i]);
+    }
+    free(all->entries);
+    *all = (struct models){.count = 0};
+}
+
+/* ---- applying -------------------------------------------------------------------------- */
+
+static const struct models_entry *
+entry_of(const struct models *all, const struct model *m)
+{
+    for (unsigned i = 0; i < all->count; i++) {
+        if (&all->entries[i]->model == m) {
+            return all->entries[i];
+        }
+    }
+    return NULL;
+}
+
+/* As "--NAME VALUE" on a command line would; complaints begin with the place. */
+static bool
+apply_field(struct lclass *c, enum model_field field, const char *text, char *place,
+            FILE *err)
+{
+    char option[OPTION_MAX];
+    char *argv[] = {place, option, (char *)text, NULL};
+    int status = 0;
+    struct opt_table table = *options_class_table();
+    table.program = place;
+    snprintf(option, sizeof option, "--%s", model_field_name(field));
+    return opt_parse(&table, c, 3, argv, err, &status) == OPT_DONE;
+}
+
+bool
+models_apply(const struct models *all, const struct model *m, struct lclass *c, FILE *err)
+{
+    const struct models_entry *own = entry_of(all, m);
+    bool is_good = true;
+    for (unsigned i = 0; is_good && i < MODEL_FIELDS; i++) {
+        char place[PROGRAM_MAX] = "mcload";
+        if (own != NULL) {
+            snprintf(place, sizeof place, "mcload: %s:%u", m->name, own->lines[i]);
+        }
+        is_good = m->texts[i] == NULL ||
+                  apply_field(c, (enum model_field)i, m->texts[i], place, err);
+    }
+    must(is_good || own != NULL); /* a test goes through the table of those with a name */
+    return is_good;
+}
