@@ -4,6 +4,7 @@
  * mcload: options, servers, run, report.
  */
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,7 +45,7 @@ resolve(const struct options *o, struct target *targets)
     for (unsigned i = 0; i < o->servers_len; i++) {
         if (!target_resolve(&targets[i], o->servers[i], o->transport, err, sizeof err)) {
             fprintf(stderr, "mcload: %s\n", err);
-            return EXIT_UNREACHABLE;
+            return targets[i].is_malformed ? EXIT_USAGE : EXIT_UNREACHABLE;
         }
         if (targets[i].transport == TRANSPORT_UDP && replays(o)) {
             fprintf(stderr, "mcload: %s: a trace is not sent in datagrams (--trace)\n",
@@ -239,10 +240,13 @@ generate(int argc, char **argv)
 int
 main(int argc, char **argv)
 {
+    /* Nobody reads the report any more: that is an error like others, and files that were
+     * asked for are written all the same. */
+    signal(SIGPIPE, SIG_IGN);
     int status = argc > 1 && tool_is(argv[1])
                      ? (int)tool_run(argc - 1, argv + 1, stdout, stderr)
                      : (int)generate(argc, argv);
-    if (ferror(stdout) || fclose(stdout) != 0) {
+    if (!output_end(stdout)) {
         fprintf(stderr, "mcload: cannot write the report: %s\n", strerror(errno));
         return EXIT_UNREACHABLE;
     }

@@ -28,14 +28,31 @@ open_file(const struct output *out, FILE **f, const char *name)
     return name == NULL || *f != NULL || fail(out, name);
 }
 
+/* A name that cannot be written is told before the run, not after it. */
+static bool
+try_file(const struct output *out, const char *name)
+{
+    FILE *f = fopen(name, "a");
+    return (f != NULL && fclose(f) == 0) || fail(out, name);
+}
+
+/* What a write of long ago failed with is not known any more: the next one says it. */
+bool
+output_end(FILE *f)
+{
+    bool is_good = !ferror(f);
+    errno = 0;
+    if (fclose(f) == 0 && is_good) {
+        return true;
+    }
+    errno = errno != 0 ? errno : EIO;
+    return false;
+}
+
 static bool
 close_file(const struct output *out, FILE *f, const char *name)
 {
-    if (f == NULL || f == stdout) {
-        return true;
-    }
-    bool is_good = !ferror(f);
-    return (fclose(f) == 0 && is_good) || fail(out, name);
+    return f == NULL || f == stdout || output_end(f) || fail(out, name);
 }
 
 static bool
@@ -45,6 +62,23 @@ close_all(struct output *out)
     bool is_good = close_file(out, out->report, out->o->output);
     is_good = close_file(out, out->save, out->o->save) && is_good;
     return close_file(out, json, out->o->json) && is_good;
+}
+
+/* Files that are written at the end. */
+static bool
+try_drawn(const struct output *out)
+{
+    char name[NAME_MAX_LEN];
+    bool is_good = true;
+    if (out->o->hgrm != NULL) {
+        snprintf(name, sizeof name, "%s.hgrm", out->o->hgrm);
+        is_good = try_file(out, name);
+    }
+    if (is_good && out->o->plot != NULL) {
+        snprintf(name, sizeof name, "%s/%s.svg", out->o->plot, plot_kind_name(PLOT_CDF));
+        is_good = try_file(out, name);
+    }
+    return is_good;
 }
 
 bool
@@ -58,7 +92,7 @@ output_open(struct output *out, const struct options *o, int argc, char **argv, 
     } else {
         is_good = is_good && open_file(out, &out->json, o->json);
     }
-    is_good = is_good && open_file(out, &out->save, o->save);
+    is_good = is_good && open_file(out, &out->save, o->save) && try_drawn(out);
     env_collect(&out->env, "");
     env_add(&out->env, "engine", o->engine->name);
     if (!is_good) {

@@ -35,3 +35,5 @@ must_check bool output_report(const struct output *out, const struct result *r,
                               bool is_first);
 /* False with a line on err when what was written did not arrive. stdout stays open. */
 must_check bool output_close(struct output *out);
+/* Closes a stream. False when not all of it was written, with errno. */
+must_check bool output_end(FILE *f);

@@ -288,9 +288,11 @@ like($run->{out}, qr/^mcload \d+\.\d+\.\d+\n\z/, 'version');
 
 # ---- unreachable -----------------------------------------------------------------------
 
-for my $where ('127.0.0.1:' . free_port(), "unix:$dir/nosuch", 'unix:', '[::1', ':1', 'a:b:') {
+for my $case (['127.0.0.1:' . free_port(), 2], ["unix:$dir/nosuch", 2], ['unix:', 1], ['[::1', 1],
+    [':1', 1], ['a:b:', 2]) {
+    my ($where, $status) = @$case;
     $run = mcload('-s', $where, '-t', '0.1');
-    is($run->{status}, 2, "$where: cannot connect");
+    is($run->{status}, $status, "$where: cannot connect");
     like($run->{err}, qr/^mcload: [^\n]+\n\z/, '... one line says so');
 }
 

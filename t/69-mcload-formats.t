@@ -143,7 +143,7 @@ for my $args (['--format=xml'], ['--percentiles='], ['--percentiles=0'], ['--per
 }
 for my $args (['--hgrm', "$dir/no/such"], ['--plot', "$dir/no/such"]) {
     $run = mcload(@at, '--noload', @$args);
-    is($run->{status}, 2, "@$args: cannot be written");
+    is($run->{status}, 1, "@$args: cannot be written");
     like($run->{err}, qr/^mcload: cannot write/m, '... and says so');
 }
 

@@ -62,6 +62,23 @@ for my $from ('intended', 'issue') {
 $run = mcload(@load, '-t', 0.3, '--save=/nonexistent/x');
 is($run->{status}, 1, 'a file that cannot be written');
 like($run->{err}, qr{^mcload: cannot write /nonexistent/x: }, '... is named');
+# Before the run, not after it.
+for my $at_end ("--hgrm=$dir/none/x", "--plot=$dir/none", '--plot=', '--hgrm=') {
+    $run = mcload(@load, '-t', 60, $at_end);
+    is($run->{status}, 1, "$at_end: a name that cannot be written");
+    like($run->{err}, qr/\Amcload: [^\n]+\n\z/, '... is told at once');
+}
+# A reader that has gone takes nothing but the report with it.
+{
+    my @classes = map { "--class=c$_:{qps=100}" } 1 .. 9; # more than a buffer of text
+    my $program = $ENV{MCLOAD} || './loadgen/mcload';
+    my $gone = run_program({command => ['bash', '-c',
+        '"$@" | true; echo "${PIPESTATUS[0]}"', 'bash', $program, '-s', $at, '-r', 10, '-t', 0.5,
+        @classes, "--json=$dir/gone.json"], timeout => 60});
+    is($gone->{out}, "2\n", 'a report that nobody reads');
+    like($gone->{err}, qr/^mcload: cannot write the report: Broken pipe$/m, '... is an error');
+    ok(json_of("$dir/gone.json"), '... and the JSON is whole');
+}
 SKIP: {
     skip 'no /dev/full', 1 if !-c '/dev/full';
     $run = mcload(@load, '-t', 0.5, '--save=/dev/full', '--check=' . join ',', map { "$_:off" }

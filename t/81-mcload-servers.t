@@ -60,13 +60,36 @@ sub refuses {
     cmp_ok($_, '>', 50, 'and a share of the requests') for @rows;
 }
 
+# As gengetopt's programs take what may be given several times.
+{
+    my @testd = map { start_testd() } 1 .. 2;
+    my $list = join ',', map { "127.0.0.1:$_->{port}" } @testd;
+    my $run = serves('a list with commas', "--server=$list");
+    is($run->{json}{'totals.loaded'}, 100, 'each of its servers got each record');
+    stop_testd($_) for @testd;
+}
+
 refuses('a range that is none', 1, 'FIRST-LAST', '-s', '127.0.0.1:20-10');
 refuses('a port above all', 1, 'FIRST-LAST', '-s', '127.0.0.1:65530-65536');
-refuses('another transport', 2, 'transports are tcp, unix, udp and tls', '-s', 'quic://localhost');
+refuses('another transport', 1, 'transports are tcp, unix, udp and tls', '-s', 'quic://localhost');
 refuses('another transport for all', 1, 'transports are', '--transport=quic');
+refuses("no address: $_", 1, 'is not host', '-s', $_) for '', ':1', 'a:', '[::1';
+# getaddrinfo(3) would take them for 34463 and 1.
+refuses("port $_", 1, 'a port is between 1 and 65535', '-s', "127.0.0.1:$_") for 0, 99999, 65537;
+refuses('a port above all of an agent', 2, 'a port is between 1 and 65535', '-a', '127.0.0.1:99999');
+refuses('a list with a hole', 1, 'is not host', '-s', '127.0.0.1:1,,127.0.0.1:2');
+refuses('an empty file of servers', 1, 'no servers in it', '--servers-file',
+    file_with('empty', "# none\n\n"));
 refuses('no file of servers', 1, 'No such file', '--servers-file', "$dir/none");
 refuses('a UNIX socket without a path', 1, 'needs --server=PATH', '--transport=unix');
 refuses('a range into nothing', 2, 'cannot connect to 127\.0\.0\.1:1: ', '-s', '127.0.0.1:1-2');
+
+# What a server says of a record that it does not take.
+{
+    my $server = start_server(args => ['-I', '16k']);
+    refuses('values that are too large', 2, 'answered SERVER_ERROR object too large for cache instead',
+        '-s', '127.0.0.1:' . $server->port, '-V', 20000);
+}
 
 {
     my $server = start_server(path => "$dir/socket", args => ['-s', "$dir/socket"]);

@@ -3,8 +3,10 @@
  */
 #include "loadgen/drive/load.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "loadgen/wire/shard.h"
 
@@ -71,6 +73,25 @@ send_more(struct load *l, struct lconn *c)
     return is_up ? NULL : lost(l, c);
 }
 
+/* With what else the server's line says, where it is one. */
+static const char *
+refused(struct load *l, const struct lconn *c, const struct lconn_done *done,
+        const char *reply)
+{
+    bool is_reply = done->outcome != LCONN_BROKEN && done->outcome != LCONN_GARBLED;
+    const char *kind =
+        is_reply ? client_kind_name(done->kind) : "something that is no reply";
+    size_t len = strlen(kind), more = 0;
+    if (is_reply && done->taken > len && memcmp(reply, kind, len) == 0) {
+        while (len + more < done->taken && isprint((unsigned char)reply[len + more])) {
+            more++;
+        }
+    }
+    snprintf(l->err, l->err_len, "loading: %s answered %s%.*s instead of STORED",
+             c->target->name, kind, (int)more, reply + len);
+    return l->err;
+}
+
 static const char *
 receive(struct load *l, struct lconn *c)
 {
@@ -87,12 +108,7 @@ receive(struct load *l, struct lconn *c)
             return NULL;
         }
         if (done.outcome != LCONN_GOOD) {
-            snprintf(l->err, l->err_len, "loading: %s answered %s instead of STORED",
-                     c->target->name,
-                     done.outcome == LCONN_BROKEN || done.outcome == LCONN_GARBLED
-                         ? "something that is no reply"
-                         : client_kind_name(done.kind));
-            return l->err;
+            return refused(l, c, &done, in.p + at);
         }
         ctr_add(&l->tally->loaded, 1);
         l->left--;

@@ -127,7 +127,7 @@ struct options {
     /* ---- options/swarm.c */
     bool is_agent, is_insecure_agent, allows_udp;
     const char *agent_address; /* NULL: not given */
-    const char *agents[MESSAGE_AGENTS_MAX];
+    char *agents[MESSAGE_AGENTS_MAX];
     unsigned agents_len;
     int64_t agent_port, weight;
     double agent_wait_s;  /* for an agent's results */

@@ -105,6 +105,10 @@ settle(struct options *o)
     if (o->save != NULL && (o->agents_len > 0 || o->is_agent)) {
         return "--save is for one process, without agents";
     }
+    if ((o->hgrm != NULL && o->hgrm[0] == '\0') ||
+        (o->plot != NULL && o->plot[0] == '\0')) {
+        return "--hgrm and --plot need a name";
+    }
     if (o->scans && (o->hgrm != NULL || o->plot != NULL)) {
         return "--hgrm and --plot show one run, not a scan: mcload plot --kind=load its "
                "JSON";

@@ -5,6 +5,9 @@
  */
 #include "loadgen/options/group.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 #include "loadgen/options/value.h"
 #include "loadgen/swarm/message.h"
 
@@ -29,14 +32,22 @@ call_agent_mode(void *conf, const char *text)
 }
 
 static const char *
-call_agent(void *conf, const char *text)
+keep_agent(void *conf, const char *text)
 {
     struct options *o = conf;
     if (o->agents_len == MESSAGE_AGENTS_MAX) {
         return "too many agents";
     }
-    o->agents[o->agents_len++] = text;
+    char *copy = strdup(text);
+    must(copy != NULL);
+    o->agents[o->agents_len++] = copy;
     return NULL;
+}
+
+static const char *
+call_agent(void *conf, const char *text)
+{
+    return value_addresses(conf, text, keep_agent);
 }
 
 static const char *
@@ -190,4 +201,14 @@ settle(struct options *o)
     return NULL;
 }
 
-const struct run_group group_swarm = {ROWS(rows), .init = init, .settle = settle};
+static void
+fini(struct options *o)
+{
+    for (unsigned i = 0; i < o->agents_len; i++) {
+        free(o->agents[i]);
+    }
+    o->agents_len = 0;
+}
+
+const struct run_group group_swarm = {ROWS(rows), .init = init, .settle = settle,
+                                      .fini = fini};

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "loadgen/options/value.h"
+
 #define LINE_BYTES (2 * TARGET_NAME_MAX)
 
 static const char *
@@ -26,7 +28,7 @@ keep_server(struct options *o, const char *text)
 
 /* A range of ports is a server each. */
 static const char *
-call_server(void *conf, const char *text)
+keep_servers(void *conf, const char *text)
 {
     struct options *o = conf;
     char one[LINE_BYTES];
@@ -47,6 +49,12 @@ call_server(void *conf, const char *text)
     return wrong;
 }
 
+static const char *
+call_server(void *conf, const char *text)
+{
+    return value_addresses(conf, text, keep_servers);
+}
+
 /* The line without blanks around it and without its comment. */
 static char *
 strip(char *line)
@@ -65,6 +73,7 @@ call_servers_file(void *conf, const char *path)
 {
     char line[LINE_BYTES];
     const char *wrong = NULL;
+    unsigned before = ((struct options *)conf)->servers_len;
     FILE *f = fopen(path, "r");
     if (f == NULL) {
         return strerror(errno);
@@ -81,6 +90,9 @@ call_servers_file(void *conf, const char *path)
         wrong = strerror(errno);
     }
     fclose(f);
+    if (wrong == NULL && ((struct options *)conf)->servers_len == before) {
+        wrong = "no servers in it";
+    }
     return wrong;
 }
 
@@ -114,7 +126,7 @@ call_tls_verify(void *conf, const char *text)
 static const struct opt rows[] = {
     {.letter = 's', .name = "server", .kind = OPT_CALL, .call = call_server,
      .arg = "HOST[:PORT]",
-     .help = "also HOST:PORT-PORT, unix:PATH, [v6]:PORT, TRANSPORT://...; repeat (127.0.0.1)"},
+     .help = "HOST:PORT-PORT, unix:PATH, [v6]:PORT, TRANSPORT://...; repeat, or a list (127.0.0.1)"},
     {.name = "servers-file", .kind = OPT_CALL, .call = call_servers_file, .arg = "FILE",
      .help = "servers, one a line"},
     {.name = "transport", .kind = OPT_CALL, .call = call_transport,

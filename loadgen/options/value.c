@@ -3,9 +3,12 @@
  */
 #include "loadgen/options/value.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "loadgen/work/duration.h"
+
+#define ADDRESS_MAX 512
 
 unsigned
 value_find(const char *text, const char *const *names, unsigned count)
@@ -24,4 +27,28 @@ value_time(const char *text, double min, double *seconds, const char *wrong)
                    *seconds <= VALUE_TIME_MAX_S
                ? NULL
                : wrong;
+}
+
+const char *
+value_addresses(void *conf, const char *text,
+                const char *(*keep)(void *conf, const char *one))
+{
+    char one[ADDRESS_MAX];
+    const char *wrong = NULL;
+    if (strncmp(text, "unix:", strlen("unix:")) == 0 || text[0] == '/') {
+        return keep(conf, text);
+    }
+    for (const char *p = text; wrong == NULL; p++) {
+        size_t len = strcspn(p, ",");
+        if (len >= sizeof one) {
+            return "address too long";
+        }
+        snprintf(one, sizeof one, "%.*s", (int)len, p);
+        wrong = keep(conf, one);
+        p += len;
+        if (*p == '\0') {
+            break;
+        }
+    }
+    return wrong;
 }

@@ -18,3 +18,8 @@ unsigned value_find(const char *text, const char *const *names, unsigned count);
  * is none of these. */
 must_check const char *value_time(const char *text, double min, double *seconds,
                                   const char *wrong);
+
+/* Calls `keep` with each address of a list with commas; an address that is a path may hold
+ * commas itself and stands alone. NULL, or what the first that `keep` refuses is told. */
+must_check const char *value_addresses(void *conf, const char *text,
+                                       const char *(*keep)(void *conf, const char *one));

@@ -14,6 +14,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/num.h"
+
 #define UNIX_PREFIX "unix:"
 #define BACKLOG 16
 #define PORT_TEXT_MAX 16
@@ -74,6 +76,10 @@ endpoint_resolve(struct endpoint *e, const char *text, unsigned port, char *err,
     }
     if (!split(text, host, &where)) {
         snprintf(err, err_len, "\"%s\" is not host[:port]", text);
+        return false;
+    }
+    if (!num_may_be_port(where, strlen(where))) {
+        snprintf(err, err_len, "\"%s\": a port is between 1 and 65535", text);
         return false;
     }
     snprintf(e->name, sizeof e->name, strchr(host, ':') != NULL ? "[%s]:%s" : "%s:%s",

@@ -47,6 +47,7 @@ resolve_unix(struct target *t, const char *path, char *err, size_t err_len)
     size_t len = strlen(path);
     if (len == 0 || len >= sizeof un->sun_path) {
         snprintf(err, err_len, "socket path \"%s\" is empty or too long", path);
+        t->is_malformed = true;
         return false;
     }
     strcpy(t->host, path);
@@ -125,6 +126,12 @@ resolve_host(struct target *t, const char *text, char *err, size_t err_len)
     const char *port;
     if (!split_host(text, t->host, &port)) {
         snprintf(err, err_len, "\"%s\" is not host[:port]", text);
+        t->is_malformed = true;
+        return false;
+    }
+    if (!num_may_be_port(port, strlen(port))) {
+        snprintf(err, err_len, "\"%s\": a port is between 1 and 65535", text);
+        t->is_malformed = true;
         return false;
     }
     struct addrinfo hints = {
@@ -174,12 +181,14 @@ target_resolve(struct target *t, const char *text, enum transport otherwise, cha
     *t = (struct target){.transport = otherwise};
     if (strlen(text) >= sizeof t->name) {
         snprintf(err, err_len, "server address too long");
+        t->is_malformed = true;
         return false;
     }
     strcpy(t->name, text);
     if (!split_transport(&text, &t->transport)) {
         snprintf(err, err_len, "\"%s\": the transports are tcp, unix, udp and tls",
                  t->name);
+        t->is_malformed = true;
         return false;
     }
     bool has_prefix = strncmp(text, UNIX_PREFIX, strlen(UNIX_PREFIX)) == 0;

@@ -31,7 +31,8 @@ struct target {
     enum transport transport;
     struct sockaddr_storage addr;
     socklen_t addr_len;
-    bool is_local; /* on this machine: client and server share its CPUs */
+    bool is_local;     /* on this machine: client and server share its CPUs */
+    bool is_malformed; /* the text is no address, whatever names there are */
 };
 
 /* "tcp", "unix", "udp" or "tls"; false for others. */
@@ -39,7 +40,8 @@ must_check bool transport_find(const char *name, enum transport *found);
 const char *transport_name(enum transport transport);
 
 /* "host", "host:port", "v6", "[v6]", "[v6]:port" or "unix:PATH", each also behind
- * "TRANSPORT://"; `otherwise` is spoken where none is named. False with a sentence. */
+ * "TRANSPORT://"; `otherwise` is spoken where none is named. False with a sentence and
+ * is_malformed. */
 must_check bool target_resolve(struct target *t, const char *text,
                                enum transport otherwise, char *err, size_t err_len);
 

@@ -148,6 +148,18 @@ count_digits(uint64_t value)
     return log + 1 - (at_least_1 < powers[log]);
 }
 
+bool
+num_may_be_port(const char *p, size_t n)
+{
+    uint64_t port;
+    for (size_t i = 0; i < n; i++) {
+        if (p[i] < '0' || p[i] > '9') {
+            return true;
+        }
+    }
+    return num_u64(p, n, &port) && port >= 1 && port <= UINT16_MAX;
+}
+
 size_t
 num_put_u64(char *dst, uint64_t value)
 {

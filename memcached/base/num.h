@@ -28,5 +28,8 @@ must_check bool num_scaled(const char *p, size_t n, uint64_t unit, uint64_t *out
 /* A finite decimal fraction such as 1.25; the whole word. Locale is ignored. */
 must_check bool num_double(const char *p, size_t n, double *out);
 
+/* 1 to 65535, or no number: a service's name. getaddrinfo(3) takes other numbers modulo 2^16. */
+must_check bool num_may_be_port(const char *p, size_t n);
+
 /* Writes the digits without terminator, at most NUM_U64_DIGITS of them; returns how many. */
 size_t num_put_u64(char *dst, uint64_t value);

@@ -296,6 +296,20 @@ check_round_trip(uint64_t value)
     free(dst);
 }
 
+START_TEST(test_ports)
+{
+    static const char *const good[] = {"1", "65535", "00080", "http", "80x", "-1"};
+    static const char *const bad[] = {"", "0", "65536", "99999",
+                                      "99999999999999999999999"};
+    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
+        ck_assert_msg(num_may_be_port(good[i], strlen(good[i])), "%s", good[i]);
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        ck_assert_msg(!num_may_be_port(bad[i], strlen(bad[i])), "%s", bad[i]);
+    }
+}
+END_TEST
+
 START_TEST(test_put_at_boundaries)
 {
     for (unsigned bit = 0; bit < 64; bit++) {
@@ -366,6 +380,7 @@ main(void)
     tcase_add_loop_test(tc, test_scaled, 0, ROWS(scaled_rows));
     tcase_add_loop_test(tc, test_double, 0, ROWS(double_rows));
     tcase_add_test(tc, test_double_never_overflows);
+    tcase_add_test(tc, test_ports);
     tcase_add_test(tc, test_put_at_boundaries);
     tcase_add_test(tc, test_put_random);
     tcase_add_test(tc, test_random_words);
