@@ -1,0 +1,90 @@
+#!/usr/bin/env perl
+# mcload allocates nothing, takes no lock and prints nothing for a request: a run that is three
+# times as long does as much of it, with each protocol, engine and way of sending.
+# t/preload/fail_alloc.c counts allocations, of the whole program, t/preload/count_calls.c locks
+# and formatted prints, those of the main thread apart from those of others, which send.
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::Bin/lib";
+use Test::More;
+use MCLoad;
+use MCTest;
+
+my $preload = ($ENV{TOP_BUILDDIR} // '.') . '/t/preload';
+my @libraries = map {"$preload/$_.so"} qw(fail_alloc count_calls);
+my %control = map { $_ => scratch_dir() . "/$_" } qw(alloc calls);
+plan skip_all => 'no libraries to preload' if grep { !-e } @libraries;
+
+# What the main thread may need for more looks at a longer run, and what sending threads may.
+my ($SLACK, $SLACK_SENDING) = (40, 4);
+
+sub reset_control {
+    for my $path (values %control) {
+        open my $fh, '>', $path or die "$path: $!";
+        binmode $fh;
+        syswrite $fh, pack 'q4', 0, 0, 0, 0;
+        close $fh;
+    }
+}
+
+sub control_of {
+    my ($path) = @_;
+    open my $fh, '<', $path or die "$path: $!";
+    binmode $fh;
+    sysread $fh, my $bytes, 32;
+    close $fh;
+    return unpack 'q4', $bytes;
+}
+
+# What a run did, and its requests.
+sub cost_of {
+    my @args = @_;
+    reset_control();
+    local $ENV{LD_PRELOAD} = join ':', @libraries;
+    local $ENV{FAIL_ALLOC} = $control{alloc};
+    local $ENV{COUNT_CALLS} = $control{calls};
+    local $ENV{ASAN_OPTIONS} = join ':', grep { defined && $_ ne '' } $ENV{ASAN_OPTIONS},
+        'verify_asan_link_order=0';
+    my $run = mcload(@args);
+    my %cost;
+    ($cost{allocations}) = control_of($control{alloc});
+    @cost{qw(main_locks locks main_prints prints)} = control_of($control{calls});
+    ($cost{requests}) = $run->{out} =~ /^Total QPS = \S+ \((\d+) /m;
+    diag("@args: $run->{out}$run->{err}") if !$cost{requests};
+    $cost{requests} //= 0;
+    return \%cost;
+}
+
+my $server = start_server();
+my $at = '127.0.0.1:' . $server->port;
+my @common = ('-s', $at, '-r', '200', '-c', '4', '--warmup=0', '--progress=none');
+my @loads = (
+    ['-d', 1],
+    ['-d', 16, '-u', '0.3', '--verify=1'],
+    ['--protocol=meta', '--getcount=4'],
+    ['--protocol=binary', '--ops=get:5,set:2,delete:1,touch:1,incr:1'],
+    ['-q', 2000, '--arrivals=exponential'],
+);
+push @loads, ['--engine=io_uring', '-d', 4] if mcload('--engine=help')->{out} =~ /io_uring/;
+for my $load (@loads) {
+    my ($short, $long);
+    for (1 .. 5) { # a machine with other work may have no time for the longer one
+        $short = cost_of(@common, @$load, '-t', '0.3');
+        $long = cost_of(@common, @$load, '-t', '0.9');
+        last if $long->{requests} > $short->{requests} + 10 * $SLACK;
+    }
+    for my $what (qw(allocations locks main_prints)) {
+        cmp_ok($short->{$what}, '>', 0, "@$load: $what are counted");
+    }
+    cmp_ok($long->{requests}, '>', $short->{requests} + 10 * $SLACK,
+        "@$load: three times as long, more requests");
+    cmp_ok($long->{allocations} - $short->{allocations}, '<=', $SLACK,
+        "@$load: and no more allocations");
+    for my $what (qw(locks prints)) {
+        cmp_ok($long->{$what} - $short->{$what}, '<=', $SLACK_SENDING,
+            "@$load: nor $what by threads that send");
+    }
+}
+$server->stop;
+done_testing();
