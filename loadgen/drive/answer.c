@@ -10,7 +10,7 @@ static void
 count_good(struct drive *d, const struct lconn *c, const struct lconn_done *done,
            nsec_t now)
 {
-    bool reads = done->op.verb == CODEC_GET || done->op.verb == CODEC_GETS;
+    bool reads = codec_is_get(done->op.verb);
     enum tally_verb verb = reads ? TALLY_READ : TALLY_UPDATE;
     if (drive_measures(d, now)) {
         ctr_add(&d->tally->done[verb], 1);
@@ -88,11 +88,12 @@ take_answers(struct drive *d, struct lconn *c, struct lset_bytes in, nsec_t now)
 }
 
 bool
-answer_receive(struct drive *d, struct lconn *c)
+answer_receive(struct drive *d, struct lconn *c, nsec_t *at)
 {
     struct lset_bytes in;
     enum lset_input input = lset_receive(d->set, c, &in);
     nsec_t now = clock_now();
+    *at = now;
     if (input != LSET_DATA) {
         if (input == LSET_LOST) {
             life_lose(d, c, TALLY_DISCONNECT, now);

@@ -7,5 +7,6 @@
 
 #include "loadgen/drive/drive.h"
 
-/* Reads once from c and takes the answers in it. False when the connection is gone. */
-must_check bool answer_receive(struct drive *d, struct lconn *c);
+/* Reads once from c and takes the answers in it; `at` is set to when that was. False when the
+ * connection is gone. */
+must_check bool answer_receive(struct drive *d, struct lconn *c, nsec_t *at);

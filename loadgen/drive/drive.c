@@ -26,9 +26,10 @@ on_event(struct drive *d, struct lconn *c, unsigned can)
     if (c->state == LCONN_DOWN) {
         return; /* lost earlier in this batch */
     }
+    nsec_t now = 0; /* not known */
     if (c->state == LCONN_CONNECTING) {
         life_connected(d, c, clock_now());
-    } else if ((can & LSET_CAN_RECEIVE) != 0 && !answer_receive(d, c)) {
+    } else if ((can & LSET_CAN_RECEIVE) != 0 && !answer_receive(d, c, &now)) {
         return;
     }
     if ((can & LSET_CAN_SEND) != 0 && c->state == LCONN_UP && !flow_flush(d, c)) {
@@ -41,7 +42,7 @@ on_event(struct drive *d, struct lconn *c, unsigned can)
     if (drive_is_open(d) && c->todo_count == 0) {
         flow_offer(d, c);
     } else {
-        flow_fill(d, c, clock_now());
+        flow_fill(d, c, now != 0 ? now : clock_now());
     }
 }
 

@@ -21,9 +21,11 @@ is_partly(const struct drive *d)
 bool
 flow_has_room(const struct drive *d, const struct lconn *c)
 {
+    if (!lconn_has_room(c, d->conf.depth) || c->todo_count > 0) {
+        return false;
+    }
     const struct life *l = drive_life(d, c);
-    return c->todo_count == 0 && l->left > 0 && l->resting < d->conf.depth &&
-           lconn_has_room(c, d->conf.depth - l->resting);
+    return l->left > 0 && c->count + l->resting < d->conf.depth;
 }
 
 void
@@ -141,10 +143,8 @@ void
 flow_issued(struct drive *d, struct lconn_op *op, unsigned outstanding, nsec_t now)
 {
     op->issued = now;
-    if (likely(op->verb != CODEC_AUTH)) {
-        time_passes(d, now);
-        d->little.count++;
-    }
+    time_passes(d, now);
+    d->little.count += likely(op->verb != CODEC_AUTH) ? 1 : 0;
     if (op->intended == 0) {
         op->intended = now; /* a closed loop has no other intention */
         ctr_add(&d->tally->offered, drive_measures(d, now) ? 1 : 0);
@@ -235,11 +235,16 @@ refill(struct drive *d, struct lconn *c, nsec_t now)
         }
         return true;
     }
-    while (c->state == LCONN_UP && drive_sends(d, now) &&
-           lconn_has_room(c, d->conf.depth) &&
-           (c->todo_count > 0 || flow_has_room(d, c))) {
-        while (push_todo(d, c, now) && flow_has_room(d, c)) {
+    while (c->count < d->conf.depth && drive_sends(d, now)) {
+        unsigned before = c->count;
+        if (unlikely(c->todo_count > 0)) {
+            push_todo(d, c, now);
+        }
+        while (flow_has_room(d, c)) {
             push(d, c, 0, TAG_ALONE);
+        }
+        if (c->count == before) {
+            return true;
         }
         if (!flow_flush(d, c)) {
             return false;

@@ -26,9 +26,12 @@ struct little {
 static inline uint64_t
 little_pass(struct little *l, nsec_t start, nsec_t end, nsec_t now)
 {
+    if (now <= l->last) {
+        return 0;
+    }
     nsec_t from = l->last > start ? l->last : start;
     nsec_t to = now < end ? now : end;
-    l->last = now > l->last ? now : l->last;
+    l->last = now;
     return to > from ? (to - from) * l->count : 0;
 }
 

@@ -157,8 +157,14 @@ void
 tally_good(struct tally *t, enum tally_verb verb, nsec_t from_intended, nsec_t from_issue)
 {
     ctr_add(&t->good, 1);
-    hist_record(t->latency[FROM_INTENDED][verb], from_intended);
-    hist_record(t->latency[FROM_ISSUE][verb], from_issue);
+    struct hist *intended = t->latency[FROM_INTENDED][verb];
+    struct hist *issue = t->latency[FROM_ISSUE][verb];
+    if (from_intended == from_issue) { /* as in every closed loop */
+        hist_record_both(intended, issue, from_issue);
+    } else {
+        hist_record(intended, from_intended);
+        hist_record(issue, from_issue);
+    }
 }
 
 void

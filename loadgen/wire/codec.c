@@ -48,6 +48,20 @@ codec_verb_name(enum codec_verb verb)
 }
 
 void
+codec_stencil_init(struct codec_stencil *s, const struct codec *codec, size_t key_len)
+{
+    char key[CLIENT_KEY_MAX]; /* of bytes that nothing else in a request has */
+    must(key_len >= 1 && key_len <= sizeof key);
+    memset(key, 0xff, key_len);
+    s->len = codec->put_get(s->bytes, CODEC_GET, 1);
+    s->len += codec->put_key(s->bytes + s->len, CODEC_GET, 1, key, key_len);
+    s->len += codec->put_get_end(s->bytes + s->len, 1);
+    const char *at = memmem(s->bytes, s->len, key, key_len);
+    must(at != NULL);
+    s->key_at = (size_t)(at - s->bytes);
+}
+
+void
 codec_parser_init(struct codec_parser *p)
 {
     client_parser_init(&p->text);

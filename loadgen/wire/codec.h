@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "base/must.h"
 #include "proto/client.h"
@@ -34,6 +35,12 @@ enum codec_verb {
 };
 
 #define CODEC_BIT(verb) (1U << (verb))
+
+static inline bool
+codec_is_get(enum codec_verb verb)
+{
+    return verb == CODEC_GET || verb == CODEC_GETS;
+}
 
 struct codec_store {
     enum codec_verb verb; /* SET, ADD, REPLACE, CAS, APPEND or PREPEND */
@@ -108,6 +115,22 @@ struct codec {
 const struct codec *codec_find(const char *name);
 /* Number i of all, NULL after the last; the first is the default. */
 const struct codec *codec_at(unsigned i);
+
+/* A get of one key of a length known before: all but the key is prepared. */
+struct codec_stencil {
+    size_t len, key_at; /* 0: there is none */
+    char bytes[CLIENT_KEY_MAX + CODEC_KEY_ROOM + CLIENT_REQUEST_ROOM];
+};
+
+void codec_stencil_init(struct codec_stencil *s, const struct codec *codec,
+                        size_t key_len);
+/* Writes it; the caller puts the key into its place, dst + key_at. */
+static inline size_t
+codec_put_stencil(char *dst, const struct codec_stencil *s)
+{
+    memcpy(dst, s->bytes, s->len);
+    return s->len;
+}
 
 const char *codec_verb_name(enum codec_verb verb);
 void codec_parser_init(struct codec_parser *p);

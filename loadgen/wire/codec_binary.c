@@ -54,12 +54,6 @@ enum state {
     STATE_TELL, /* the same, then the reply is complete */
 };
 
-static bool
-is_get(enum codec_verb verb)
-{
-    return verb == CODEC_GET || verb == CODEC_GETS;
-}
-
 static enum opcode
 opcode_of(enum codec_verb verb, bool is_row)
 {
@@ -233,7 +227,7 @@ kind_of_status(unsigned status, enum codec_verb verb)
 {
     switch (status) {
     case STATUS_NOT_FOUND:
-        return is_get(verb)            ? CLIENT_END
+        return codec_is_get(verb)      ? CLIENT_END
                : verb == CODEC_REPLACE ? CLIENT_NOT_STORED
                                        : CLIENT_NOT_FOUND;
     case STATUS_EXISTS:
@@ -265,7 +259,7 @@ skip_and_tell(struct codec_parser *p, enum client_kind kind, bool is_part)
 static enum client_kind
 parse_header(struct codec_parser *p, const struct codec_expect *expect, const char *head)
 {
-    bool is_row = is_get(expect->verb) && expect->keys > 1;
+    bool is_row = codec_is_get(expect->verb) && expect->keys > 1;
     enum opcode expected = opcode_of(expect->verb, is_row);
     uint64_t body = number_at(head + 8, 4);
     p->opcode = (uint8_t)head[1];
@@ -288,7 +282,7 @@ parse_header(struct codec_parser *p, const struct codec_expect *expect, const ch
     if (p->status != STATUS_SUCCESS) {
         return skip_and_tell(p, kind_of_status(p->status, expect->verb), is_row);
     }
-    if (is_get(expect->verb)) {
+    if (codec_is_get(expect->verb)) {
         p->state = STATE_HEAD;
         return p->extras_len == GET_EXTRAS && p->key_len > 0 ? CODEC_ON : CLIENT_DESYNC;
     }

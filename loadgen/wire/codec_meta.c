@@ -121,12 +121,6 @@ put_order(char *dst, const struct codec_order *order)
 
 /* ---- replies ----------------------------------------------------------------------- */
 
-static bool
-is_get(enum codec_verb verb)
-{
-    return verb == CODEC_GET || verb == CODEC_GETS;
-}
-
 /* One flag of a value: its letter and what stands behind it. */
 static bool
 parse_flag(struct client_text flag, struct client_reply *reply)
@@ -171,7 +165,7 @@ parse_value_line(struct codec_parser *p, const struct codec_expect *expect,
             return CLIENT_DESYNC;
         }
     }
-    if (!is_get(expect->verb) || reply->key == NULL) {
+    if (!codec_is_get(expect->verb) || reply->key == NULL) {
         return CLIENT_DESYNC;
     }
     p->state = STATE_VALUE;
@@ -228,7 +222,7 @@ parse_error(struct codec_parser *p, const struct codec_expect *expect,
         kind != CLIENT_SERVER_ERROR) {
         return CLIENT_DESYNC;
     }
-    if (!is_get(expect->verb) || expect->keys == 1) {
+    if (!codec_is_get(expect->verb) || expect->keys == 1) {
         return kind;
     }
     reply->text = NULL; /* gone when the batch ends */
@@ -244,7 +238,7 @@ parse_line(struct codec_parser *p, const struct codec_expect *expect,
 {
     struct client_text rest = line;
     struct client_text word = client_take_word(&rest);
-    bool is_batch = is_get(expect->verb) && expect->keys > 1;
+    bool is_batch = codec_is_get(expect->verb) && expect->keys > 1;
     if (client_is_text(word, "VA")) {
         return parse_value_line(p, expect, rest, reply);
     }
@@ -252,7 +246,7 @@ parse_line(struct codec_parser *p, const struct codec_expect *expect,
         return done_kind(expect->verb);
     }
     if (client_is_text(word, "EN")) {
-        return is_get(expect->verb) && !is_batch ? CLIENT_END : CLIENT_NOT_FOUND;
+        return codec_is_get(expect->verb) && !is_batch ? CLIENT_END : CLIENT_NOT_FOUND;
     }
     if (client_is_text(word, "MN")) {
         return is_batch ? codec_tell(p) : CLIENT_OK;

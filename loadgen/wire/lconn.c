@@ -36,6 +36,7 @@ lconn_init(struct lconn *c, const struct lconn_conf *conf)
     *c = (struct lconn){
         .link = {.fd = -1},
         .codec = conf->codec,
+        .get = conf->get,
         .auth = conf->auth,
         .target = conf->target,
         .server = conf->server,
@@ -132,7 +133,8 @@ keys_at(const struct lconn *c, unsigned slot_index)
     return c->keys + (size_t)slot_index * c->keys_max;
 }
 
-static char *
+/* Of any keys; most gets are put_prepared, and pay nothing for this one. */
+static __attribute__((noinline)) char *
 put_get(struct lconn *c, const struct workload *w, const struct lconn_request *r, char *p)
 {
     char key[WORKLOAD_KEY_MAX];
@@ -142,6 +144,14 @@ put_get(struct lconn *c, const struct workload *w, const struct lconn_request *r
         p += c->codec->put_key(p, r->verb, r->count, key, len);
     }
     return p + c->codec->put_get_end(p, r->count);
+}
+
+static char *
+put_prepared(struct lconn *c, const struct workload *w, uint64_t key, char *p)
+{
+    size_t len = codec_put_stencil(p, c->get);
+    workload_put_key(w, key, p + c->get->key_at);
+    return p + len;
 }
 
 static char *
@@ -194,7 +204,11 @@ push(struct lconn *c, const struct workload *w, const struct lconn_request *r)
         .tag = r->tag,
         .id = c->next_id,
     };
-    memcpy(keys_at(c, at), r->keys, r->count * sizeof *r->keys);
+    uint64_t *keys = keys_at(c, at);
+    keys[0] = r->keys[0];
+    for (unsigned i = 1; i < r->count; i++) {
+        keys[i] = r->keys[i];
+    }
     workload_hold(w, r->keys[0]);
     c->count++;
     c->fresh++;
@@ -205,7 +219,9 @@ push(struct lconn *c, const struct workload *w, const struct lconn_request *r)
     switch (r->verb) {
     case CODEC_GET:
     case CODEC_GETS:
-        p = put_get(c, w, r, p);
+        p = likely(c->get != NULL && r->count == 1 && r->verb == CODEC_GET)
+                ? put_prepared(c, w, keys[0], p)
+                : put_get(c, w, r, p);
         break;
     case CODEC_SET:
     case CODEC_ADD:
@@ -432,12 +448,6 @@ lconn_was_given_up(const struct lconn *c, uint16_t id)
 
 /* ---- replies ----------------------------------------------------------------------- */
 
-static bool
-is_get(const struct lconn_op *op)
-{
-    return op->verb == CODEC_GET || op->verb == CODEC_GETS;
-}
-
 /* Key i of the oldest request is answered: what follows from it? */
 static void
 finish_key(struct lconn *c, const struct workload *w, unsigned i,
@@ -469,7 +479,7 @@ static bool
 match_value(struct lconn *c, const struct workload *w, const struct client_reply *reply)
 {
     const struct lconn_op *op = &c->ops[c->head];
-    if (!is_get(op)) {
+    if (!codec_is_get(op->verb)) {
         return false;
     }
     const uint64_t *keys = keys_at(c, c->head);
@@ -546,7 +556,7 @@ judge(struct lconn *c, const struct workload *w, enum client_kind kind)
     if (op->is_verified && c->hits > 0 && !is_whole(c, w)) {
         c->is_wrong = true;
     }
-    while (is_get(op) && c->next_key < op->keys) {
+    while (codec_is_get(op->verb) && c->next_key < op->keys) {
         finish_key(c, w, c->next_key++, NULL);
     }
     return c->is_wrong ? LCONN_WRONG : LCONN_GOOD;

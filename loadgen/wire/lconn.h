@@ -71,6 +71,7 @@ struct lconn {
     struct link link;
     enum lconn_state state;
     const struct codec *codec;
+    const struct codec_stencil *get; /* NULL: keys differ in length */
     const struct lconn_auth *auth;
     const struct target *target;
     unsigned server; /* index of target */
@@ -133,6 +134,8 @@ struct lconn_conf {
     unsigned server;
     unsigned capacity; /* most requests on their way */
     const struct workload *workload;
+    const struct codec_stencil
+        *get; /* of the workload's keys; NULL: they differ in length */
     const struct lconn_auth *auth; /* NULL: the connection begins with nothing */
     bool is_stamped;               /* has room for time stamps */
 };

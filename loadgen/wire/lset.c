@@ -99,13 +99,10 @@ open_conn(struct lset *s, const struct target *t, unsigned server, char *err,
           size_t err_len)
 {
     const char *why;
-    struct lconn_conf conf = {s->conf.codec,
-                              t,
-                              server,
-                              s->conf.capacity,
-                              s->conf.workload,
-                              s->conf.auth,
-                              s->conf.stamps != STAMPS_USER};
+    struct lconn_conf conf = {s->conf.codec,    t,
+                              server,           s->conf.capacity,
+                              s->conf.workload, s->get.len > 0 ? &s->get : NULL,
+                              s->conf.auth,     s->conf.stamps != STAMPS_USER};
     struct lconn *c = &s->conns[s->count];
     if (!lconn_init(c, &conf)) {
         snprintf(err, err_len, "out of memory for connection buffers");
@@ -171,6 +168,9 @@ lset_open(struct lset *s, const struct lset_conf *conf, char *err, size_t err_le
 {
     *s = (struct lset){.conf = *conf, .room = conf->targets_len * conf->per_target};
     s->conns = calloc(s->room, sizeof *s->conns);
+    if (conf->workload->key_len > 0 && !conf->workload->conf.is_replay) {
+        codec_stencil_init(&s->get, conf->codec, conf->workload->key_len);
+    }
     if (start_engine(s, err, err_len) != NULL) {
         return err;
     }
@@ -284,7 +284,9 @@ lset_flush(struct lset *s, struct lconn *c, nsec_t now, size_t *sent)
         *sent += n;
     }
     lconn_end_flush(c, io == LINK_AGAIN ? now : 0);
-    return io != LINK_LOST && watch(s, c, io == LINK_AGAIN && c->link.wants_write);
+    bool is_blocked = io == LINK_AGAIN && c->link.wants_write;
+    return io != LINK_LOST &&
+           (likely(is_blocked == c->is_watched_for_send) || watch(s, c, is_blocked));
 }
 
 void

@@ -46,6 +46,7 @@ struct lset {
     struct waiter *waiter;
     struct lconn *conns;
     unsigned count, room;     /* of room connections, count exist */
+    struct codec_stencil get; /* when all keys are of one length */
     uint64_t late, duplicate; /* datagrams that answered nothing any more, so far */
 };
 

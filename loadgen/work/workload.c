@@ -63,6 +63,18 @@ put_number(const struct workload *w, uint64_t key, char *dst)
                : put_shifted(dst, key, w->conf.key_format == KEY_HEX ? 4 : 8);
 }
 
+/* What most keys begin with, written beforehand: prefix and zeros. */
+static void
+set_stem(struct workload *w)
+{
+    if (w->key_len >= w->prefix_len + NUM_PADDED + 1 && !w->conf.is_replay &&
+        w->conf.key_format == KEY_DECIMAL) {
+        w->stem_len = w->key_len - NUM_PADDED;
+        memset(w->stem, '0', w->stem_len);
+        memcpy(w->stem, w->conf.key_prefix, w->prefix_len);
+    }
+}
+
 const char *
 workload_init(struct workload *w, const struct workload_conf *conf)
 {
@@ -90,6 +102,7 @@ workload_init(struct workload *w, const struct workload_conf *conf)
     w->key_len = conf->key_size.kind == DIST_FIXED
                      ? dist_size(&conf->key_size, 0.5, w->key_min, WORKLOAD_KEY_MAX)
                      : 0;
+    set_stem(w);
     popularity_init(&w->conf.popularity, conf->records);
     if (conf->key_size.kind == DIST_FIXED && conf->key_size.a > WORKLOAD_KEY_MAX) {
         return "keys are at most 250 bytes long";
@@ -127,6 +140,11 @@ size_t
 workload_put_key(const struct workload *w, uint64_t key, char *dst)
 {
     char number[NUM_U64_DIGITS];
+    if (likely(w->stem_len > 0)) {
+        memcpy(dst, w->stem, w->stem_len);
+        num_put_padded(dst + w->stem_len, key);
+        return w->key_len;
+    }
     if (unlikely(w->book != NULL)) {
         const struct book_page *page = book_page(w->book, key);
         memcpy(dst, page->key, page->key_len);
@@ -141,27 +159,15 @@ workload_put_key(const struct workload *w, uint64_t key, char *dst)
     return len;
 }
 
-/* The digits of the key, zeros before them. */
-static bool
-is_decimal(uint64_t key, const char *text, size_t len)
-{
-    char digits[NUM_U64_DIGITS];
-    size_t n = num_put_u64(digits, key);
-    if (n > len || memcmp(text + len - n, digits, n) != 0) {
-        return false;
-    }
-    size_t zeros = len - n; /* the first, and each as the one before it */
-    return zeros == 0 || (text[0] == '0' && memcmp(text, text + 1, zeros - 1) == 0);
-}
-
 bool
 workload_is_key(const struct workload *w, uint64_t key, const char *text, size_t len)
 {
     char expected[WORKLOAD_KEY_MAX];
-    if (likely(w->conf.key_format == KEY_DECIMAL && w->book == NULL)) {
-        return key_len(w, key) == len &&
-               memcmp(text, w->conf.key_prefix, w->prefix_len) == 0 &&
-               is_decimal(key, text + w->prefix_len, len - w->prefix_len);
+    if (likely(w->stem_len > 0)) {
+        num_put_padded(expected, key);
+        return len == w->key_len &&
+               memcmp(text + w->stem_len, expected, NUM_PADDED) == 0 &&
+               memcmp(text, w->stem, w->stem_len) == 0;
     }
     return workload_put_key(w, key, expected) == len && memcmp(expected, text, len) == 0;
 }

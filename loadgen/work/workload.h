@@ -78,6 +78,8 @@ struct workload {
     unsigned digits; /* or bytes, of the largest key number */
     size_t key_min;  /* prefix and digits */
     size_t key_len;  /* of all keys; 0: they differ */
+    size_t stem_len; /* of stem, when all keys are that and NUM_PADDED digits; else 0 */
+    char stem[WORKLOAD_KEY_MAX];
     uint64_t value_cap;
     unsigned keys_max;      /* of one request */
     unsigned getcount;      /* keys of each get; 0: drawn */

@@ -22,8 +22,9 @@
 
 struct hist {
     unsigned sub_bits;
-    uint64_t max_value;
     uint32_t buckets;
+    uint64_t max_value;
+    uint64_t exact; /* values up to it have a bucket each */
     /* Buckets before first, and from end on, have not been used: most of a histogram is
      * empty, and readers leave that out. Nothing used: end is 0. */
     _Atomic uint32_t first, end;
@@ -39,8 +40,9 @@ struct hist {
 static uint32_t
 bucket_of(const struct hist *h, uint64_t value)
 {
-    unsigned width = value == 0 ? 1 : 64 - (unsigned)__builtin_clzll(value);
-    unsigned shift = width > h->sub_bits + 1 ? width - h->sub_bits - 1 : 0;
+    /* The highest bit, but not below that of the exact ones. */
+    unsigned bit = 63 - (unsigned)__builtin_clzll(value | h->exact);
+    unsigned shift = bit - h->sub_bits;
     return (uint32_t)(((uint64_t)shift << h->sub_bits) + (value >> shift));
 }
 
@@ -123,13 +125,14 @@ struct hist *
 hist_create(unsigned sub_bits, uint64_t max_value)
 {
     must(sub_bits >= HIST_SUB_BITS_MIN && sub_bits <= HIST_SUB_BITS_MAX);
-    struct hist shape = {.sub_bits = sub_bits};
+    must(max_value <= HIST_VALUE_MAX);
+    struct hist shape = {.sub_bits = sub_bits, .exact = (UINT64_C(2) << sub_bits) - 1};
     uint32_t buckets = bucket_of(&shape, max_value) + 1;
     struct hist *h = calloc(1, sizeof *h + buckets * sizeof h->bucket[0]);
     if (h == NULL) {
         return NULL;
     }
-    h->sub_bits = sub_bits;
+    *h = shape;
     h->max_value = max_value;
     h->buckets = buckets;
     clear(h); /* the buckets are 0 already, and most stay untouched for ever */
@@ -143,16 +146,11 @@ hist_destroy(struct hist **h)
     *h = NULL;
 }
 
-/* Of n values at once, or of one: then the n is gone when this is compiled. */
+/* The value, n times, into its bucket. */
 static inline __attribute__((always_inline)) void
-record(struct hist *h, uint64_t value, uint64_t n)
+put(struct hist *h, uint32_t at, uint64_t value, uint64_t n)
 {
-    if (unlikely(value > h->max_value)) {
-        value = h->max_value;
-        ctr_add(&h->overflow, n);
-    }
-    uint32_t at = bucket_of(h, value);
-    double v = (double)value, sum = v * (double)n;
+    double v = (double)(int64_t)value, sum = v * (double)n; /* signed is the quick way */
     ctr_add(&h->bucket[at], n);
     ctr_add(&h->count, n);
     add_double(&h->sum, sum);
@@ -164,10 +162,35 @@ record(struct hist *h, uint64_t value, uint64_t n)
     }
 }
 
+/* Of n values at once, or of one: then the n is gone when this is compiled. */
+static inline __attribute__((always_inline)) void
+record(struct hist *h, uint64_t value, uint64_t n)
+{
+    if (unlikely(value > h->max_value)) {
+        value = h->max_value;
+        ctr_add(&h->overflow, n);
+    }
+    put(h, bucket_of(h, value), value, n);
+}
+
 void
 hist_record(struct hist *h, uint64_t value)
 {
     record(h, value, 1);
+}
+
+void
+hist_record_both(struct hist *a, struct hist *b, uint64_t value)
+{
+    must(a->sub_bits == b->sub_bits && a->max_value == b->max_value);
+    if (unlikely(value > a->max_value)) {
+        record(a, value, 1);
+        record(b, value, 1);
+        return;
+    }
+    uint32_t at = bucket_of(a, value);
+    put(a, at, value, 1);
+    put(b, at, value, 1);
 }
 
 void

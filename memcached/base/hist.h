@@ -17,6 +17,7 @@ struct hist;
 
 #define HIST_SUB_BITS_MIN 1
 #define HIST_SUB_BITS_MAX 14
+#define HIST_VALUE_MAX INT64_MAX /* of max_value */
 
 /* Values above max_value are counted as max_value and in hist_overflow. NULL when memory is
  * short. */
@@ -24,6 +25,8 @@ struct hist *hist_create(unsigned sub_bits, uint64_t max_value);
 void hist_destroy(struct hist **h);
 
 void hist_record(struct hist *h, uint64_t value);
+/* Into each of two of the same sub_bits and max_value. */
+void hist_record_both(struct hist *a, struct hist *b, uint64_t value);
 void hist_record_n(struct hist *h, uint64_t value, uint64_t n);
 /* Owner's thread only. */
 void hist_reset(struct hist *h);

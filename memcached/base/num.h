@@ -33,3 +33,6 @@ must_check bool num_may_be_port(const char *p, size_t n);
 
 /* Writes the digits without terminator, at most NUM_U64_DIGITS of them; returns how many. */
 size_t num_put_u64(char *dst, uint64_t value);
+/* Writes NUM_PADDED digits, the first ones zeros as it may be; value has no more. */
+#define NUM_PADDED 16
+void num_put_padded(char *dst, uint64_t value);

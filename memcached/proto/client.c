@@ -241,13 +241,12 @@ static const char *
 take_digits(const char *p, const char *limit, char end, uint32_t *number)
 {
     const char *from = p;
-    uint32_t n = 0;
-    limit = limit - p > DIGITS_32 ? p + DIGITS_32 + 1 : limit;
+    uint32_t n = 0; /* means nothing when there are too many */
     for (; p < limit && *p >= '0' && *p <= '9'; p++) {
         n = n * 10 + (uint32_t)(*p - '0');
     }
     *number = n;
-    return p > from && p < limit && *p == end ? p + 1 : NULL;
+    return p > from && p - from <= DIGITS_32 && p < limit && *p == end ? p + 1 : NULL;
 }
 
 size_t

@@ -157,6 +157,27 @@ START_TEST(test_requests)
 }
 END_TEST
 
+/* A get that was prepared is the one that is written piece by piece. */
+START_TEST(test_stencil)
+{
+    char key[CLIENT_KEY_MAX], pieces[1024], whole[1024];
+    memset(key, 'k', sizeof key);
+    const struct codec *codec;
+    for (unsigned i = 0; (codec = codec_at(i)) != NULL; i++) {
+        for (size_t len = 1; len <= sizeof key; len++) {
+            struct codec_stencil stencil;
+            codec_stencil_init(&stencil, codec, len);
+            size_t n = codec->put_get(pieces, CODEC_GET, 1);
+            n += codec->put_key(pieces + n, CODEC_GET, 1, key, len);
+            n += codec->put_get_end(pieces + n, 1);
+            ck_assert_uint_eq(codec_put_stencil(whole, &stencil), n);
+            memcpy(whole + stencil.key_at, key, len);
+            ck_assert_mem_eq(whole, pieces, n);
+        }
+    }
+}
+END_TEST
+
 /* A time to live of 0 is for ever; the EXPIRE of Redis would take it for the past. */
 START_TEST(test_touch_for_ever)
 {
@@ -546,6 +567,7 @@ main(void)
     TCase *tc = tcase_create("codec");
     tcase_set_timeout(tc, 60); /* sanitizers on a busy machine */
     tcase_add_loop_test(tc, test_requests, 0, COUNT(requests));
+    tcase_add_test(tc, test_stencil);
     tcase_add_test(tc, test_touch_for_ever);
     tcase_add_test(tc, test_room);
     tcase_add_loop_test(tc, test_cut_in_two, 0, COUNT(replies));

@@ -42,11 +42,14 @@ END_TEST
 START_TEST(test_buckets)
 {
     unsigned sub_bits = (unsigned)_i;
-    struct hist *h = hist_create(sub_bits, UINT64_MAX);
+    struct hist *h = hist_create(sub_bits, HIST_VALUE_MAX);
     uint64_t next = 0;
-    for (int shift = 0; shift < 64; shift++) {
+    for (int shift = 0; shift < 63; shift++) {
         for (int delta = -2; delta <= 2; delta++) {
             uint64_t v = (UINT64_C(1) << shift) + (uint64_t)(int64_t)delta;
+            if (v > HIST_VALUE_MAX) {
+                continue; /* 1 - 2 */
+            }
             hist_reset(h);
             hist_record(h, v);
             uint32_t at = 0;
@@ -164,6 +167,32 @@ START_TEST(test_merge_is_recording_both)
 }
 END_TEST
 
+START_TEST(test_record_both)
+{
+    struct hist *h[] = {hist_create(7, 1000), hist_create(7, 1000), hist_create(7, 1000)};
+    hist_record(h[1], 7);
+    for (uint64_t v = 0; v < 1100; v += 3) {
+        hist_record(h[0], v);
+        hist_record_both(h[1], h[2], v);
+    }
+    hist_record(h[0], 7);
+    hist_record(h[2], 7);
+    for (unsigned i = 1; i < 3; i++) {
+        ck_assert_uint_eq(hist_count(h[i]), hist_count(h[0]));
+        ck_assert_uint_eq(hist_overflow(h[i]), hist_overflow(h[0]));
+        ck_assert_uint_eq(hist_min(h[i]), hist_min(h[0]));
+        ck_assert_uint_eq(hist_max(h[i]), hist_max(h[0]));
+        ck_assert_double_eq_tol(hist_stddev(h[i]), hist_stddev(h[0]), 1e-9);
+        for (uint32_t at = 0; at < hist_buckets(h[0]); at++) {
+            ck_assert_uint_eq(hist_bucket(h[i], at), hist_bucket(h[0], at));
+        }
+    }
+    for (unsigned i = 0; i < 3; i++) {
+        hist_destroy(&h[i]);
+    }
+}
+END_TEST
+
 START_TEST(test_overflow)
 {
     struct hist *h = hist_create(10, 1000000);
@@ -273,6 +302,7 @@ main(void)
     tcase_add_loop_test(tc, test_quantiles, 0, 3);
     tcase_add_test(tc, test_few_values);
     tcase_add_test(tc, test_merge_is_recording_both);
+    tcase_add_test(tc, test_record_both);
     tcase_add_test(tc, test_overflow);
     tcase_add_test(tc, test_since);
     tcase_add_test(tc, test_used_buckets);

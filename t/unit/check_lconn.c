@@ -17,6 +17,7 @@
 static struct workload workload;
 static struct target target;
 static struct lconn conn;
+static struct codec_stencil stencil;
 static int peer;
 
 static void
@@ -32,7 +33,9 @@ set_up(void)
     ck_assert_ptr_null(dist_parse(&conf.expiry, "0"));
     ck_assert_ptr_null(workload_init(&workload, &conf));
     ck_assert(workload_open(&workload));
-    struct lconn_conf lc = {&codec_ascii, &target, 0, DEPTH, &workload, NULL, false};
+    codec_stencil_init(&stencil, &codec_ascii, workload.key_len);
+    struct lconn_conf lc = {&codec_ascii, &target,  0,    DEPTH,
+                            &workload,    &stencil, NULL, false};
     ck_assert(lconn_init(&conn, &lc));
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
     conn.link.fd = pair[0];

@@ -221,7 +221,7 @@ make(struct ask *a, struct lconn *c, const char *popularity, const char *ops,
     ck_assert_ptr_null(popularity_parse(&conf.popularity, popularity));
     ck_assert_ptr_null(workload_init(&workload, &conf));
     ck_assert(workload_open(&workload));
-    struct lconn_conf lc = {codec_at(0), &target, 0, 4, &workload, NULL, false};
+    struct lconn_conf lc = {codec_at(0), &target, 0, 4, &workload, NULL, NULL, false};
     ck_assert(lconn_init(c, &lc));
     c->state = LCONN_UP;
     struct ask_conf ac = {.workload = &workload,

@@ -277,6 +277,22 @@ START_TEST(test_double_never_overflows)
 END_TEST
 
 static void
+check_padded(uint64_t value)
+{
+    char expected[32];
+    size_t n =
+        (size_t)snprintf(expected, sizeof expected, "%0*" PRIu64, NUM_PADDED, value);
+    if (n > NUM_PADDED) {
+        return;
+    }
+    char *dst = exact_copy(expected, n);
+    memset(dst, '?', n);
+    num_put_padded(dst, value);
+    expect(memcmp(dst, expected, n) == 0);
+    free(dst);
+}
+
+static void
 check_round_trip(uint64_t value)
 {
     char expected[32];
@@ -294,6 +310,7 @@ check_round_trip(uint64_t value)
     uint32_t u32 = UNTOUCHED;
     expect(num_u32(dst, n, &u32) == (value <= UINT32_MAX));
     free(dst);
+    check_padded(value);
 }
 
 START_TEST(test_ports)

@@ -26,7 +26,7 @@ conf_of(uint64_t records, const char *key_size, const char *value_size)
     return conf;
 }
 
-static const char *
+static char *
 key_text(const struct workload *w, uint64_t key)
 {
     static char text[WORKLOAD_KEY_MAX + 1];
@@ -87,6 +87,39 @@ START_TEST(test_key_formats)
     ck_assert_uint_eq(workload_key_len_max(&w), 5);
     ck_assert_uint_eq(workload_put_key(&w, UINT64_C(1) << 32, key), 5);
     ck_assert_mem_eq(key, "\1\0\0\0\0", 5);
+}
+END_TEST
+
+/* Of every length, with and without a prefix: the digits with zeros before them, and told from
+ * whatever differs in a byte. */
+START_TEST(test_keys_of_one_length)
+{
+    static const uint64_t numbers[] = {0,         9,         10,          99999999,
+                                       100000000, 123456789, 987654321098};
+    for (unsigned len = 12; len <= 40; len++) {
+        for (unsigned i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+            struct workload w;
+            char size[8], expected[64];
+            snprintf(size, sizeof size, "%u", len);
+            struct workload_conf conf = conf_of(numbers[i] + 2, size, "200");
+            conf.key_prefix = len % 2 == 0 ? "" : "a-p";
+            ck_assert_ptr_null(workload_init(&w, &conf));
+            int digits = (int)(len < w.key_min ? w.key_min : len) - (int)w.prefix_len;
+            snprintf(expected, sizeof expected, "%s%0*ju", conf.key_prefix, digits,
+                     (uintmax_t)numbers[i]);
+            char *text = key_text(&w, numbers[i]);
+            ck_assert_str_eq(text, expected);
+            size_t n = strlen(text);
+            ck_assert(workload_is_key(&w, numbers[i], text, n));
+            ck_assert(!workload_is_key(&w, numbers[i], text, n - 1));
+            ck_assert(!workload_is_key(&w, numbers[i] + 1, text, n));
+            for (size_t at = 0; at < n; at++) {
+                text[at] ^= 1;
+                ck_assert(!workload_is_key(&w, numbers[i], text, n));
+                text[at] ^= 1;
+            }
+        }
+    }
 }
 END_TEST
 
@@ -363,6 +396,7 @@ main(void)
     tcase_set_timeout(tc, 60); /* sanitizers on a busy machine */
     tcase_add_test(tc, test_keys);
     tcase_add_test(tc, test_key_formats);
+    tcase_add_test(tc, test_keys_of_one_length);
     tcase_add_test(tc, test_keys_differ);
     tcase_add_loop_test(tc, test_mix, 0, 4);
     tcase_add_test(tc, test_same_seed_same_requests);
