@@ -89,7 +89,7 @@ for my $profile (profiles()) {
     }
 
     # over a UNIX socket
-    my $path = "/tmp/memcachetest.$$." . substr $profile, 2;
+    my $path = "$dir/memcachetest.$profile";
     my $pid = launch({}, $^X, $timed, 600, @ours, @root, '-s', $path, '-o', 'relaxed_privileges',
         '-o', 'no_modern');
     my $sock;

@@ -17,7 +17,7 @@ plan skip_all => 'the reference has files of its own kind' if !is_ours();
 # On a tmpfs, if there is room on it, nobody waits for a disk.
 my ($free_kb) = `df -Pk /dev/shm 2>&1` =~ /\s(\d+)\s+\d+%/;
 my $dir = tempdir('mctest.XXXXXX', CLEANUP => 1,
-    ($free_kb || 0) > 500_000 ? (DIR => '/dev/shm') : (TMPDIR => 1));
+    ($free_kb || 0) > 500_000 ? (DIR => $ENV{TMPDIR_MEMORY} // '/dev/shm') : (TMPDIR => 1));
 my $file = "$dir/memory";
 my @root = $> == 0 ? ('-u', 'root') : ();
 

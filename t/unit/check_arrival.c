@@ -406,12 +406,9 @@ END_TEST
 static const char *
 parse_file(const char *kind, const char *content)
 {
-    static char text[64];
-    char path[] = "/tmp/check_arrival.XXXXXX";
-    int fd = mkstemp(path);
-    ck_assert_int_ge(fd, 0);
-    ck_assert_int_eq(write(fd, content, strlen(content)), (ssize_t)strlen(content));
-    close(fd);
+    static char text[SCRATCH_PATH + 16];
+    char path[SCRATCH_PATH];
+    scratch_file(path, content, strlen(content));
     snprintf(text, sizeof text, "%s:%s", kind, path);
     const char *wrong = arrival_parse(&law, text);
     unlink(path);

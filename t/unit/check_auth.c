@@ -9,7 +9,7 @@
 
 #include "check_unit.h"
 
-static char path[64];
+static char path[SCRATCH_PATH];
 static char err[512];
 
 static void
@@ -24,10 +24,7 @@ write_file(const char *text)
 static void
 setup(void)
 {
-    strcpy(path, "check_auth.XXXXXX");
-    int fd = mkstemp(path);
-    ck_assert_int_ge(fd, 0);
-    close(fd);
+    scratch_file(path, "", 0);
     *err = '\0';
 }
 

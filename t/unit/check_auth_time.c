@@ -41,7 +41,7 @@ struct path {
 
 typedef bool (*check_fn)(struct auth *a, const char *user, const char *password);
 
-static char file_name[64];
+static char file_name[SCRATCH_PATH];
 static char err[512];
 
 static bool
@@ -171,11 +171,7 @@ compare(struct auth *a, check_fn check, bool with_success)
 static void
 write_entries(void)
 {
-    strcpy(file_name, "check_auth_time.XXXXXX");
-    int fd = mkstemp(file_name);
-    ck_assert_int_ge(fd, 0);
-    ck_assert_int_eq(write(fd, entries, sizeof entries - 1), sizeof entries - 1);
-    close(fd);
+    scratch_file(file_name, entries, sizeof entries - 1);
 }
 
 START_TEST(a_token)

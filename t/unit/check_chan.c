@@ -323,12 +323,12 @@ END_TEST
 
 /* ---- the key's file ----------------------------------------------------------------- */
 
-static char dir[] = "/tmp/check_chanXXXXXX";
+static char dir[SCRATCH_PATH];
 
 static bool
 read_key(struct seal_key *key, const char *text, mode_t mode, char *err)
 {
-    char path[64];
+    char path[SCRATCH_PATH + 8];
     snprintf(path, sizeof path, "%s/key", dir);
     unlink(path);
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
@@ -345,6 +345,7 @@ START_TEST(a_key_is_kept_secret)
 {
     struct seal_key key;
     char err[MESSAGE_TEXT_MAX];
+    scratch_name(dir, "check_chan");
     ck_assert_ptr_nonnull(mkdtemp(dir));
     ck_assert(read_key(&key, "0123456789abcdef", 0600, err));
     ck_assert_uint_eq(key.len, 16);

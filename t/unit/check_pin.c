@@ -391,12 +391,8 @@ static const char hybrid_xml[] =
 
 START_TEST(fast_cores_come_before_slow_ones)
 {
-    char path[] = "/tmp/check_pin.XXXXXX";
-    int fd = mkstemp(path);
-    ck_assert_int_ge(fd, 0);
-    ck_assert_int_eq(write(fd, hybrid_xml, sizeof hybrid_xml - 1),
-                     (ssize_t)sizeof hybrid_xml - 1);
-    close(fd);
+    char path[SCRATCH_PATH];
+    scratch_file(path, hybrid_xml, sizeof hybrid_xml - 1);
     struct pin_plan plan;
     ck_assert_str_eq(plan_text("spread", 6, path, NULL, &plan), "2 4 0 1 3 5");
     ck_assert_str_eq(plan.layout, "1s4c1-2t");

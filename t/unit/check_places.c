@@ -13,25 +13,27 @@
 
 #include "check_unit.h"
 
-static char nodes[] = "/tmp/check_places.XXXXXX";
+#define PATH (SCRATCH_PATH + 64)
+
+static char nodes[SCRATCH_PATH];
 
 static void
 set_up(void)
 {
-    strcpy(strrchr(nodes, '.'), ".XXXXXX");
+    scratch_name(nodes, "check_places");
     ck_assert_ptr_nonnull(mkdtemp(nodes));
 }
 
 static void
-path_of(int node, const char *file, char path[256])
+path_of(int node, const char *file, char path[PATH])
 {
-    snprintf(path, 256, "%s/node%d%s", nodes, node, file);
+    snprintf(path, PATH, "%s/node%d%s", nodes, node, file);
 }
 
 static void
 make_node(int node, const char *cpus)
 {
-    char path[256];
+    char path[PATH];
     path_of(node, "", path);
     ck_assert_int_eq(mkdir(path, 0700), 0);
     path_of(node, "/cpulist", path);
@@ -44,7 +46,7 @@ make_node(int node, const char *cpus)
 static void
 tear_down(void)
 {
-    char path[256];
+    char path[PATH];
     for (int node = 0; node < 8; node++) {
         path_of(node, "/cpulist", path);
         unlink(path);

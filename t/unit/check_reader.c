@@ -17,7 +17,7 @@
 #define THREADS 3
 #define SECOND UINT64_C(1000000000)
 
-static char path[64];
+static char path[SCRATCH_PATH];
 static struct reader *reader;
 static struct reader_conf conf;
 static struct reader_run run;
@@ -49,11 +49,7 @@ static void
 open_reader(const char *text)
 {
     char err[TRACE_ERR_MAX];
-    strcpy(path, "check_reader.XXXXXX");
-    int fd = mkstemp(path);
-    ck_assert_int_ge(fd, 0);
-    ck_assert_int_eq(write(fd, text, strlen(text)), (ssize_t)strlen(text));
-    close(fd);
+    scratch_file(path, text, strlen(text));
     const char *wrong = reader_open(&reader, &conf, err);
     ck_assert_msg(wrong == NULL, "%s", wrong);
     wrong = reader_start(reader, &run, err);

@@ -539,12 +539,9 @@ END_TEST
 static struct auth *
 open_auth(void)
 {
-    char path[] = "/tmp/check_session_binary.XXXXXX";
+    char path[SCRATCH_PATH];
     char err[128] = "";
-    int fd = mkstemp(path);
-    ck_assert_int_ge(fd, 0);
-    ck_assert_int_eq(write(fd, "user:secret\n", 12), 12);
-    ck_assert_int_eq(close(fd), 0);
+    scratch_file(path, "user:secret\n", 12);
     struct auth *auth = auth_open_sasl(path, NULL, err, sizeof err);
     ck_assert_msg(auth != NULL, "%s", err);
     ck_assert_int_eq(unlink(path), 0);

@@ -232,12 +232,8 @@ START_TEST(flows_are_read)
         const char *text;
         bool is_on;
     } cases[] = {{"0\n", false}, {"32768\n", true}, {"", false}, {"x", false}};
-    char path[] = "/tmp/check_steer.XXXXXX";
-    int fd = mkstemp(path);
-    ck_assert_int_ge(fd, 0);
-    FILE *file = fdopen(fd, "w");
-    fputs(cases[_i].text, file);
-    fclose(file);
+    char path[SCRATCH_PATH];
+    scratch_file(path, cases[_i].text, strlen(cases[_i].text));
     ck_assert_int_eq(steer_has_flows(path), cases[_i].is_on);
     unlink(path);
     ck_assert(!steer_has_flows(path));

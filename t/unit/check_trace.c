@@ -299,16 +299,12 @@ END_TEST
 
 /* ---- files -------------------------------------------------------------------------- */
 
-static char path[64];
+static char path[SCRATCH_PATH];
 
 static void
 write_file(const void *bytes, size_t len)
 {
-    strcpy(path, "check_trace.XXXXXX");
-    int fd = mkstemp(path);
-    ck_assert_int_ge(fd, 0);
-    ck_assert_int_eq(write(fd, bytes, len), (ssize_t)len);
-    close(fd);
+    scratch_file(path, bytes, len);
 }
 
 /* Reads all; what it ends with. The caller closes it. */

@@ -13,12 +13,12 @@
 
 #include "check_unit.h"
 
-static char root[64];
+static char root[SCRATCH_PATH];
 
 static inline void
 make_root(void)
 {
-    strcpy(root, "/tmp/check_tree.XXXXXX");
+    scratch_name(root, "check_tree");
     ck_assert_ptr_nonnull(mkdtemp(root));
 }
 
@@ -39,7 +39,7 @@ remove_root(void)
 static inline void
 put_file(const char *name, const char *text)
 {
-    char full[512];
+    char full[SCRATCH_PATH + 256];
     snprintf(full, sizeof full, "%s/%s", root, name);
     for (char *p = full + strlen(root) + 1; (p = strchr(p, '/')) != NULL; p++) {
         *p = '\0';

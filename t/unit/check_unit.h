@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define SUITE_TIMEOUT_S 300 /* sanitizers on a busy machine */
 
@@ -70,6 +71,29 @@ text_free(struct text *t)
 {
     free(t->p);
     *t = (struct text){.p = NULL};
+}
+
+#define SCRATCH_PATH 256
+
+/* For mkstemp and mkdtemp: a name where the files of tests go. */
+static inline void
+scratch_name(char path[SCRATCH_PATH], const char *name)
+{
+    const char *folder = getenv("TMPDIR");
+    int len =
+        snprintf(path, SCRATCH_PATH, "%s/%s.XXXXXX", folder ? folder : "/tmp", name);
+    ck_assert_int_lt(len, SCRATCH_PATH);
+}
+
+/* A new file with these bytes. */
+static inline void
+scratch_file(char path[SCRATCH_PATH], const void *bytes, size_t len)
+{
+    scratch_name(path, "check");
+    int fd = mkstemp(path);
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(write(fd, bytes, len), (ssize_t)len);
+    ck_assert_int_eq(close(fd), 0);
 }
 
 static inline int

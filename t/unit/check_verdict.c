@@ -375,7 +375,8 @@ put_file(const char *root, const char *path, const char *text)
 START_TEST(test_env)
 {
     static struct env e;
-    char root[] = "/tmp/env.XXXXXX", command[64];
+    char root[SCRATCH_PATH], command[SCRATCH_PATH + 16];
+    scratch_name(root, "env");
     ck_assert_ptr_nonnull(mkdtemp(root));
     put_file(root, "/proc/cpuinfo",
              "processor : 0\nmodel name\t: Some CPU @ 3 GHz\n"
