@@ -61,6 +61,22 @@ stop_server() {
     wait "$1"
 }
 
+# own_tmp: prints a new folder for TMPDIR, which the caller removes at its end, so that nothing
+# stays behind of tests and compilers that were ended. Servers under test are other users and
+# must get through.
+own_tmp() {
+    folder=$(mktemp -d) && chmod 755 "$folder" && echo "$folder"
+}
+
+# show_slowest FOLDER MARK: what took longest of the tests that ran there since the file MARK was
+# written.
+show_slowest() {
+    echo "-- the slowest, in seconds (and of CPU)"
+    find "$1/t" -name '*.log' -newer "$2" -exec awk '
+        /^# took / { printf "%7.1f %7.1f  %s\n", $3, $5, FILENAME }' {} + |
+        sort -rn | head -n 15 | sed "s|$1/||"
+}
+
 # show_failed LOG: the tests that did not pass by this log of make check, each with what its own
 # log says of it: 15 lines at most. Nothing when there is none.
 show_failed() {
