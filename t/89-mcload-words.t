@@ -6,6 +6,7 @@ use warnings;
 use FindBin;
 use IO::Socket::INET;
 use POSIX ();
+use Socket qw(sockaddr_in);
 use lib "$FindBin::Bin/lib";
 use Test::More;
 use MCLoad;
@@ -100,9 +101,14 @@ sub ports_seen {
     my $listener = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 16, Timeout => 60)
         or die "listen: $!";
     my $pid = start_mcload('-s', '127.0.0.1:' . $listener->sockport, '--noload', '-t', '0.3', @args);
-    my @clients = grep { defined } map { scalar $listener->accept } 1 .. $count;
-    my @ports = sort { $a <=> $b } map { $_->peerport } @clients;
-    return ($pid, \@clients, @ports);
+    my (@clients, @ports);
+    while (@clients < $count) {
+        # the address that comes with it: a socket that is gone again has none to be asked for
+        my ($client, $address) = $listener->accept or last;
+        push @clients, $client;
+        push @ports, (sockaddr_in($address))[0];
+    }
+    return ($pid, \@clients, sort { $a <=> $b } @ports);
 }
 
 # Standard output and errors are left to files.
@@ -129,14 +135,16 @@ sub status_of {
 sub contents { local (@ARGV, $/) = @_; return scalar(<>) // '' }
 
 {
-    # Some ports in a row that nobody has just now.
-    my $first = 20011;
-    $first += 100 while grep { !IO::Socket::INET->new(LocalAddr => '127.0.0.1', LocalPort => $_,
+    # Some ports in a row that nobody has just now, not of those that other tests listen on, nor
+    # those that this test tries elsewhere at the same time.
+    my $first = 10000 + 4 * ($$ % 2400);
+    $first += 4 while grep { !IO::Socket::INET->new(LocalAddr => '127.0.0.1', LocalPort => $_,
         Listen => 1, ReuseAddr => 1) } $first .. $first + 3;
     for my $time (1, 2) {
         my ($pid, $clients, @ports) =
             ports_seen(4, '-c', '2', '-T', '2', "--src-port=$first");
-        is("@ports", join(' ', $first .. $first + 3), "--src-port, time $time");
+        is("@ports", join(' ', $first .. $first + 3), "--src-port, time $time")
+            or diag(contents($err));
         status_of($pid);
     }
     refuses('not so many', '-c', '10', '--src_port=65530');
