@@ -19,9 +19,9 @@ struct campaign_conf {
     const struct options *options;
     campaign_shoot *shoot;
     void *arg;
-    const struct output *output; /* reports */
-    FILE *err;                   /* failures */
-    FILE *log;                   /* how a search goes on; NULL: not wanted */
+    struct output *output; /* reports */
+    FILE *err;             /* failures */
+    FILE *log;             /* how a search goes on; NULL: not wanted */
 };
 
 must_check enum exit_status campaign_run(const struct campaign_conf *conf);

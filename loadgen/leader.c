@@ -356,6 +356,7 @@ start_ledger(struct leader *l)
         .end = start + k->time,
         .length = k->length,
         .row_length = (nsec_t)(l->o->interval_s * (double)NSEC_PER_SEC),
+        .keeps_latencies = l->o->hlog != NULL,
     };
     return ledger_start(k->ledger, &run);
 }

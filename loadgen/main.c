@@ -139,7 +139,7 @@ runner_close(struct runner *r)
 
 static enum exit_status
 load_and_run(const struct options *o, const struct target *targets, struct ltls *tls,
-             const struct shard *shard, const struct output *output)
+             const struct shard *shard, struct output *output)
 {
     struct runner runner;
     enum exit_status status;
@@ -177,7 +177,7 @@ load_and_run(const struct options *o, const struct target *targets, struct ltls 
 }
 
 static enum exit_status
-resolve_and_run(const struct options *o, const struct output *output)
+resolve_and_run(const struct options *o, struct output *output)
 {
     static struct target targets[OPTIONS_SERVERS_MAX];
     struct ltls *tls;

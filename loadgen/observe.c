@@ -47,13 +47,13 @@ observe_add(struct observe *o, unsigned class_index, const struct tally *tally)
 }
 
 bool
-observe_prepare(struct observe *o, nsec_t row_length)
+observe_prepare(struct observe *o, nsec_t row_length, bool keeps)
 {
     o->row_length = row_length;
     for (unsigned i = 0; i <= o->classes; i++) {
         series_destroy(&o->series[i]);
         o->series[i] = series_create(row_length);
-        if (o->series[i] == NULL) {
+        if (o->series[i] == NULL || (keeps && !series_keep_latencies(o->series[i]))) {
             return false;
         }
     }

@@ -32,8 +32,9 @@ void observe_fini(struct observe *o);
 void observe_add(struct observe *o, unsigned class_index, const struct tally *tally);
 
 /* Before a run, and before its time is fixed, for this takes milliseconds; a row for the
- * report each row_length. False when memory is short. */
-must_check bool observe_prepare(struct observe *o, nsec_t row_length);
+ * report each row_length, with its latencies when it `keeps` them. False when memory is
+ * short. */
+must_check bool observe_prepare(struct observe *o, nsec_t row_length, bool keeps);
 /* The run is this one; its end may come sooner: looks are no further apart than `longest`. */
 void observe_start(struct observe *o, const struct drive_window *window, nsec_t longest);
 /* When the next look is wanted. */

@@ -7,8 +7,12 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
+#include "base/clock.h"
+#include "loadgen/report/deflate.h"
 #include "loadgen/report/report.h"
+#include "loadgen/report/report_hlog.h"
 #include "loadgen/tools/plot.h"
 
 #define NAME_MAX_LEN 4096
@@ -61,6 +65,7 @@ close_all(struct output *out)
     FILE *json = out->json != out->report ? out->json : NULL;
     bool is_good = close_file(out, out->report, out->o->output);
     is_good = close_file(out, out->save, out->o->save) && is_good;
+    is_good = close_file(out, out->hlog, out->o->hlog) && is_good;
     return close_file(out, json, out->o->json) && is_good;
 }
 
@@ -86,13 +91,18 @@ output_open(struct output *out, const struct options *o, int argc, char **argv, 
 {
     *out =
         (struct output){.o = o, .argc = argc, .argv = argv, .report = stdout, .err = err};
+    if (o->hlog != NULL && !deflate_is_built()) {
+        fputs("mcload: this build has no zlib, which --hlog needs\n", err);
+        return false;
+    }
     bool is_good = o->output == NULL || open_file(out, &out->report, o->output);
     if (o->format == FORMAT_JSON) {
         out->json = out->report;
     } else {
         is_good = is_good && open_file(out, &out->json, o->json);
     }
-    is_good = is_good && open_file(out, &out->save, o->save) && try_drawn(out);
+    is_good = is_good && open_file(out, &out->save, o->save);
+    is_good = is_good && open_file(out, &out->hlog, o->hlog) && try_drawn(out);
     env_collect(&out->env, "");
     env_add(&out->env, "engine", o->engine->name);
     if (!is_good) {
@@ -250,6 +260,34 @@ write_samples(const struct output *out, const struct result *r)
     }
 }
 
+static double
+seconds_since_epoch(void)
+{
+    struct timespec now;
+    must(clock_gettime(CLOCK_REALTIME, &now) == 0);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+/* All runs are in one log, each where it began. The wall clock is looked at once. */
+static bool
+write_hlog(struct output *out, const struct result *r)
+{
+    if (!out->has_first) {
+        out->has_first = true;
+        out->first_start = r->series->start;
+        double since = (double)(clock_now() - r->series->start) / 1e9;
+        report_hlog_head(seconds_since_epoch() - since, out->hlog);
+    }
+    double offset_s = (double)(r->series->start - out->first_start) / 1e9;
+    uint64_t censored = result_censored(&r->total);
+    if (censored > 0) {
+        fprintf(out->err, "mcload: %ju requests were never answered, and are not in %s\n",
+                (uintmax_t)censored, out->o->hlog);
+    }
+    return report_hlog_rows(r, options_has_classes(out->o), offset_s, out->hlog) ||
+           fail(out, out->o->hlog);
+}
+
 static void
 write_report(const struct output *out, const struct result *r, bool is_first)
 {
@@ -276,7 +314,7 @@ write_report(const struct output *out, const struct result *r, bool is_first)
 }
 
 bool
-output_report(const struct output *out, const struct result *r, bool is_first)
+output_report(struct output *out, const struct result *r, bool is_first)
 {
     bool is_good = true;
     write_report(out, r, is_first);
@@ -288,6 +326,9 @@ output_report(const struct output *out, const struct result *r, bool is_first)
     }
     if (out->save != NULL) {
         write_samples(out, r);
+    }
+    if (out->hlog != NULL) {
+        is_good = write_hlog(out, r) && is_good;
     }
     if (out->o->plot != NULL) {
         is_good = write_plots(out, r) && is_good;

@@ -22,8 +22,11 @@ struct output {
     FILE *report; /* stdout, or a file */
     FILE *json;   /* report with --format=json; NULL: not asked for */
     FILE *save;   /* samples; NULL: not asked for */
+    FILE *hlog;   /* intervals; NULL: not asked for */
     FILE *err;
     struct env env;
+    nsec_t first_start; /* of the first run's window, when has_first */
+    bool has_first;
 };
 
 /* False with a line on err. Arguments live longer than out. */
@@ -31,8 +34,7 @@ must_check bool output_open(struct output *out, const struct options *o, int arg
                             char **argv, FILE *err);
 /* The report of one result, but for JSON, and the files with only that in them. `is_first`: of
  * all, some forms begin with names. False with a line on err when one could not be written. */
-must_check bool output_report(const struct output *out, const struct result *r,
-                              bool is_first);
+must_check bool output_report(struct output *out, const struct result *r, bool is_first);
 /* False with a line on err when what was written did not arrive. stdout stays open. */
 must_check bool output_close(struct output *out);
 /* Closes a stream. False when not all of it was written, with errno. */

@@ -427,8 +427,8 @@ go(struct run *r, const struct run_shot *shot)
 {
     double warmup_s = run_warmup_of(r, shot);
     progress_reset(&r->progress);
-    if (!observe_prepare(&r->observe,
-                         (nsec_t)(r->o->interval_s * (double)NSEC_PER_SEC))) {
+    if (!observe_prepare(&r->observe, (nsec_t)(r->o->interval_s * (double)NSEC_PER_SEC),
+                         r->o->hlog != NULL)) {
         return false;
     }
     nsec_t soonest = clock_now() + BEGIN_DELAY;

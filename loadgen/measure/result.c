@@ -301,7 +301,9 @@ result_quantile(const struct hist *finite, const struct hist *waits, uint64_t ce
         return (struct quantile){0, false};
     }
     if (rank <= (double)answered) {
-        return (struct quantile){hist_quantile(finite, rank / (double)answered), false};
+        /* Half a request less, so that rounding cannot make it the next one. */
+        return (struct quantile){hist_quantile(finite, (rank - 0.5) / (double)answered),
+                                 false};
     }
     uint64_t waited =
         hist_quantile(waits, fmin(1, (rank - (double)answered) / (double)censored));

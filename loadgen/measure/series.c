@@ -44,6 +44,19 @@ series_create(nsec_t row_length)
     return s;
 }
 
+bool
+series_keep_latencies(struct series *s)
+{
+    struct series_fine *f = &s->fine;
+    struct hist **all[] = {&f->now, &f->row_from, &f->between};
+    bool is_good = true;
+    for (unsigned i = 0; i < sizeof all / sizeof all[0]; i++) {
+        *all[i] = hist_create(TALLY_SUB_BITS, TALLY_MAX_NS);
+        is_good = is_good && *all[i] != NULL;
+    }
+    return is_good;
+}
+
 void
 series_start(struct series *s, nsec_t start)
 {
@@ -66,6 +79,12 @@ series_destroy(struct series **series)
     }
     for (unsigned i = 0; i < SERIES_PIECES; i++) {
         hist_destroy(&s->pieces[i].latency);
+    }
+    hist_destroy(&s->fine.now);
+    hist_destroy(&s->fine.row_from);
+    hist_destroy(&s->fine.between);
+    for (unsigned i = 0; i < s->rows_len; i++) {
+        packed_fini(&s->rows[i].latencies);
     }
     free(s->rows);
     free(s);
@@ -147,11 +166,28 @@ has_place_for_row(struct series *s)
     return true;
 }
 
+static void
+copy_fine(const struct series_fine *f)
+{
+    hist_reset(f->row_from);
+    hist_merge(f->row_from, f->now);
+}
+
+static bool
+pack_row(const struct series_fine *f, struct packed *p)
+{
+    hist_since(f->between, f->now, f->row_from);
+    copy_fine(f);
+    return packed_make(p, f->between);
+}
+
 /* Without memory the rows end here. */
 static void
 add_row(struct series *s)
 {
-    if (!has_place_for_row(s)) {
+    struct packed latencies = {NULL, 0};
+    if (!has_place_for_row(s) ||
+        (s->fine.now != NULL && !pack_row(&s->fine, &latencies))) {
         return;
     }
     struct series_sum *d = &s->between;
@@ -167,7 +203,10 @@ add_row(struct series *s)
         .p50 = hist_quantile(d->latency, .5),
         .p95 = hist_quantile(d->latency, .95),
         .p99 = hist_quantile(d->latency, .99),
-        .max = hist_count(d->latency) > 0 ? hist_max(d->latency) : 0,
+        .max = hist_count(d->latency) == 0 ? 0
+               : s->fine.now != NULL       ? hist_max(s->fine.between)
+                                           : hist_max(d->latency),
+        .latencies = latencies,
     };
 }
 
@@ -178,11 +217,17 @@ add_up(struct series *s, const struct tally *const *tallies, unsigned count, nse
     sum->to = now;
     sum->requests = sum->keys = sum->hits = sum->errors = 0;
     hist_reset(sum->latency);
+    if (s->fine.now != NULL) {
+        hist_reset(s->fine.now);
+    }
     for (unsigned i = 0; i < count; i++) {
         const struct tally *t = tallies[i];
         for (unsigned verb = 0; verb < TALLY_VERBS; verb++) {
             sum->requests += ctr_get(&t->done[verb]);
             hist_merge_coarse(sum->latency, t->latency[FROM_INTENDED][verb]);
+            if (s->fine.now != NULL) {
+                hist_merge(s->fine.now, t->latency[FROM_INTENDED][verb]);
+            }
         }
         /* Hits first: a reader between the two then sees no more hits than keys. */
         sum->hits += ctr_get(&t->hits);
@@ -206,6 +251,9 @@ series_skip(struct series *s, const struct tally *const *tallies, unsigned count
     add_up(s, tallies, count, now);
     sum_copy(&s->piece_from, &s->now);
     sum_copy(&s->row_from, &s->now);
+    if (s->fine.now != NULL) {
+        copy_fine(&s->fine);
+    }
     if (s->row_length > 0) {
         pass_rows(s, now);
     }
@@ -226,10 +274,11 @@ series_look(struct series *s, const struct tally *const *tallies, unsigned count
 }
 
 void
-series_append_rows(struct series *s, const struct series *next)
+series_append_rows(struct series *s, struct series *next)
 {
     for (unsigned i = 0; i < next->rows_len && has_place_for_row(s); i++) {
         s->rows[s->rows_len++] = next->rows[i];
+        next->rows[i].latencies = (struct packed){NULL, 0}; /* they have moved */
     }
 }
 
@@ -247,7 +296,8 @@ series_end(struct series *s)
     } else if (rest > 0 || has_rest) {
         add_piece(s);
     }
-    if (s->row_length > 0 && s->now.to > s->row_from.to) {
+    has_rest = hist_count(s->now.latency) > hist_count(s->row_from.latency);
+    if (s->row_length > 0 && (s->now.to > s->row_from.to || has_rest)) {
         add_row(s);
     }
 }

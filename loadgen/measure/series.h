@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/must.h"
 #include "loadgen/measure/ci.h"
+#include "loadgen/measure/packed.h"
 #include "loadgen/measure/tally.h"
 
 #define SERIES_SUB_BITS 8
@@ -31,6 +32,12 @@ struct series_row {
     uint64_t requests, keys, hits, errors;
     uint64_t p50, p95, p99, max; /* ns, 0 without requests */
     unsigned lost;               /* processes of a swarm that were gone by its end */
+    struct packed latencies;     /* all of them; empty unless they are kept; owned */
+};
+
+/* Latencies in full, since the start at a look, and at the last row; or between the two. */
+struct series_fine {
+    struct hist *now, *row_from, *between;
 };
 
 struct series {
@@ -43,11 +50,14 @@ struct series {
     unsigned looks, looks_each; /* taken of the piece in the making, and needed */
     struct series_row *rows;
     unsigned rows_len, rows_cap;
+    struct series_fine fine; /* NULL each: rows keep no latencies */
 };
 
 /* NULL when memory is short. It is large: made before the time of the run is fixed. */
 must_check struct series *series_create(nsec_t row_length);
 void series_destroy(struct series **s);
+/* Rows are to have their latencies in full. Before series_start. False when memory is short. */
+must_check bool series_keep_latencies(struct series *s);
 /* The window begins at `start`, with all counters 0. Before anything else. */
 void series_start(struct series *s, nsec_t start);
 
@@ -62,8 +72,9 @@ void series_skip(struct series *s, const struct tally *const *tallies, unsigned 
 /* After the last look: what is left becomes a row and a piece, or a part of the last. */
 void series_end(struct series *s);
 
-/* The rows of `next` behind those of s, whose run it goes on with; as many as memory allows. */
-void series_append_rows(struct series *s, const struct series *next);
+/* Moves the rows of `next` behind those of s, whose run it goes on with; as many as memory
+ * allows. */
+void series_append_rows(struct series *s, struct series *next);
 
 /* How sure a percentile is. */
 struct ci series_ci(const struct series *s, double q);

@@ -138,7 +138,7 @@ struct options {
     enum options_loss on_agent_loss;
 
     /* ---- options/output.c */
-    const char *json, *output, *hgrm, *plot, *save;
+    const char *json, *output, *hgrm, *hlog, *plot, *save;
     bool shows_env;
     enum options_format format;
     double percentiles[OPTIONS_PERCENTILES_MAX]; /* of the table, shares */

@@ -71,6 +71,8 @@ static const struct opt rows[] = {
      .help = "columns of the table (5,10,50,90,95,99,99.9,99.99)"},
     {.name = "hgrm", .kind = OPT_TEXT, OF_RUN(hgrm), .arg = "PREFIX",
      .help = "write PREFIX.hgrm and PREFIX-issue.hgrm, for HdrHistogram's plotters"},
+    {.name = "hlog", .kind = OPT_TEXT, OF_RUN(hlog), .arg = "FILE",
+     .help = "log each interval's histogram, as HdrHistogram's HistogramLogProcessor reads"},
     {.name = "plot", .kind = OPT_TEXT, OF_RUN(plot), .arg = "DIR",
      .help = "draw DIR/cdf.svg and DIR/time.svg"},
     {.name = "progress", .kind = OPT_CALL, .call = call_progress,

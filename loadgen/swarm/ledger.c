@@ -168,6 +168,17 @@ ledger_destroy(struct ledger **ledger)
     *ledger = NULL;
 }
 
+/* NULL when memory is short. */
+static struct series *
+make_series(const struct ledger_run *run)
+{
+    struct series *s = series_create(run->row_length);
+    if (s != NULL && run->keeps_latencies && !series_keep_latencies(s)) {
+        series_destroy(&s);
+    }
+    return s;
+}
+
 bool
 ledger_start(struct ledger *l, const struct ledger_run *run)
 {
@@ -189,7 +200,7 @@ ledger_start(struct ledger *l, const struct ledger_run *run)
         }
     }
     for (unsigned c = 0; c <= l->classes; c++) {
-        l->series[c] = series_create(run->row_length);
+        l->series[c] = make_series(run);
         if (l->series[c] == NULL) {
             return false;
         }
@@ -241,7 +252,7 @@ cut(struct ledger *l, nsec_t now)
     }
     for (unsigned c = 0; c <= l->classes; c++) {
         series_end(l->series[c]);
-        l->behind[c] = series_create(l->run.row_length);
+        l->behind[c] = make_series(&l->run);
         if (l->behind[c] != NULL) {
             series_start(l->behind[c], l->run.start);
             series_skip(l->behind[c], l->looked, look_at(l, c), now);

@@ -32,6 +32,7 @@ struct ledger_run {
     nsec_t start, end;
     nsec_t length; /* of an interval */
     nsec_t row_length;
+    bool keeps_latencies; /* of each row */
 };
 
 struct ledger;

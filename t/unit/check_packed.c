@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * Counts of a histogram in few bytes: each byte of known ones, and all of them read back.
+ */
+#include "loadgen/measure/packed.h"
+
+#include "base/rng.h"
+#include "check_unit.h"
+
+#define MOST UINT64_C(100000000000)
+
+static struct hist *
+make(void)
+{
+    struct hist *h = hist_create(PACKED_SUB_BITS, MOST);
+    ck_assert_ptr_nonnull(h);
+    return h;
+}
+
+static void
+check_bytes(const struct hist *h, const uint8_t *bytes, size_t len)
+{
+    struct packed p;
+    ck_assert(packed_make(&p, h));
+    ck_assert_uint_eq(p.len, len);
+    ck_assert_mem_eq(p.bytes, bytes, len);
+    packed_fini(&p);
+    ck_assert_ptr_null(p.bytes);
+}
+
+START_TEST(test_bytes)
+{
+    struct hist *h = make();
+    check_bytes(h, (const uint8_t[]){0}, 1); /* nothing: one empty bucket */
+    hist_record(h, 0);
+    check_bytes(h, (const uint8_t[]){2}, 1);
+    hist_record_n(h, 2, 64); /* one empty bucket is a 0, 64 need two bytes */
+    check_bytes(h, (const uint8_t[]){2, 0, 0x80, 1}, 4);
+    hist_record_n(h, 5, 63); /* two are minus two */
+    check_bytes(h, (const uint8_t[]){2, 0, 0x80, 1, 3, 126}, 6);
+    hist_record(h,
+                2048); /* buckets of width 2 begin: number 2048, 2042 behind the last */
+    check_bytes(h, (const uint8_t[]){2, 0, 0x80, 1, 3, 126, 0xf3, 0x1f, 2}, 9);
+    hist_destroy(&h);
+}
+END_TEST
+
+/* The ninth byte has eight bits. */
+START_TEST(test_largest)
+{
+    struct hist *h = make();
+    hist_record_n(h, 0, INT64_MAX);
+    check_bytes(
+        h, (const uint8_t[]){0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}, 9);
+    hist_destroy(&h);
+}
+END_TEST
+
+static uint64_t
+take(const struct packed *p, size_t *at)
+{
+    uint64_t n = 0;
+    for (unsigned bits = 0; *at < p->len; bits += 7) {
+        uint8_t byte = p->bytes[(*at)++];
+        n |= (uint64_t)(bits == 56 ? byte : byte & 0x7f) << bits;
+        if (byte < 0x80 || bits == 56) {
+            break;
+        }
+    }
+    return n;
+}
+
+START_TEST(test_all_come_back)
+{
+    for (uint64_t seed = 1; seed <= 50; seed++) {
+        struct hist *h = make();
+        struct packed p;
+        struct rng rng;
+        rng_init(&rng, seed, 0);
+        for (unsigned i = 0; i < 2000; i++) {
+            uint64_t value = rng_u64(&rng) >> (27 + rng_u64(&rng) % 37);
+            hist_record_n(h, value, 1 + (rng_u64(&rng) >> (20 + rng_u64(&rng) % 44)));
+        }
+        ck_assert(packed_make(&p, h));
+        uint32_t bucket = 0;
+        for (size_t at = 0; at < p.len;) {
+            uint64_t n = take(&p, &at);
+            for (uint64_t empty = (n + 1) / 2; n % 2 == 1 && empty > 0; empty--) {
+                ck_assert_uint_eq(hist_bucket(h, bucket++), 0);
+            }
+            if (n % 2 == 0) {
+                ck_assert_uint_eq(hist_bucket(h, bucket++), n / 2);
+            }
+        }
+        for (; bucket < hist_buckets(h); bucket++) {
+            ck_assert_uint_eq(hist_bucket(h, bucket), 0);
+        }
+        packed_fini(&p);
+        hist_destroy(&h);
+    }
+}
+END_TEST
+
+int
+main(void)
+{
+    Suite *s = suite_create("packed");
+    TCase *tc = tcase_create("packed");
+    tcase_set_timeout(tc, SUITE_TIMEOUT_S);
+    tcase_add_test(tc, test_bytes);
+    tcase_add_test(tc, test_largest);
+    tcase_add_test(tc, test_all_come_back);
+    suite_add_tcase(s, tc);
+    return run_suite(s);
+}
