@@ -126,7 +126,7 @@ call_tls_verify(void *conf, const char *text)
 static const struct opt rows[] = {
     {.letter = 's', .name = "server", .kind = OPT_CALL, .call = call_server,
      .arg = "HOST[:PORT]",
-     .help = "HOST:PORT-PORT, unix:PATH, [v6]:PORT, TRANSPORT://...; repeat, or a list (127.0.0.1)"},
+     .help = "HOST:PORT-PORT, unix:PATH, [v6]:PORT, TRANSPORT://...; or a list (127.0.0.1)"},
     {.name = "servers-file", .kind = OPT_CALL, .call = call_servers_file, .arg = "FILE",
      .help = "servers, one a line"},
     {.name = "transport", .kind = OPT_CALL, .call = call_transport,
