@@ -3,13 +3,17 @@
  *
  * argv -> settings -> what they ask for.
  */
+#include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/must.h"
 #include "config.h"
 #include "placement.h"
 #include "server.h"
 #include "settings.h"
+
+#define STATUS_OS_ERROR 71
 
 static void
 print_version(const struct settings *s)
@@ -72,5 +76,10 @@ main(int argc, char **argv)
         return server_run(s);
     }
     settings_fini(s);
+    if (fflush(stdout) != 0) {
+        fprintf(stderr, "memcached: cannot write to standard output: %s\n",
+                strerror(errno));
+        status = STATUS_OS_ERROR;
+    }
     return status;
 }

@@ -69,6 +69,11 @@ for my $profile (profiles()) {
             '10,fooble=3', '99999999999999999999', '50kk') {
             refused($profile, [1, 64], qr/qps|limit|burst/i, "--qps-limit=$bad");
         }
+        refused($profile, 64, qr/a limit is a number|a target is pNN/, $_)
+            for '--qps-limit=80k,', '--qps-limit=,80k', '--slo=p95:500us,';
+        refused($profile, 64, qr/given twice/, $_)
+            for '--qps-limit=80k,70k', '--slo=p95:500us,p99:1ms';
+        refused($profile, 64, qr/class-max-wait must be/, "--$_-max-wait=5") for qw(class prio);
         refused($profile, [1, 64], qr/compat/i, '--compat=1.5');
         refused($profile, [1, 64], qr/-B|protocol/i, '-B', 'http');
         refused($profile, [1, 64], qr/fooble/i, '--fooble');
@@ -98,6 +103,18 @@ SKIP: {
     $run = run_program('-p', '-1', '-l', '127.0.0.1');
     is($run->{status}, 64, 'root without -u exits 64');
     like($run->{err}, qr/root/, 'and the message says so');
+}
+
+# what is only printed, and cannot be
+SKIP: {
+    skip 'of this server', 6 if !is_ours() || !-c '/dev/full';
+    my @server = split ' ', ($ENV{MEMCACHED} || './memcached/memcached');
+    for my $option ('--pin-dry-run', '-h', '-V') {
+        my $run = run_program({command => ['sh', '-c', 'exec "$@" >/dev/full', 'sh', @server,
+            $option, '--pin=none', @root], timeout => 20});
+        is($run->{status}, 71, "$option on a full disk exits 71");
+        like($run->{err}, qr/\Amemcached: cannot write to standard output: [^\n]+\n\z/, '... and says so');
+    }
 }
 
 # a port that is taken

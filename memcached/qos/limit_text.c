@@ -106,11 +106,11 @@ limit_text_rules(const char *p, size_t len, struct limiter_conf *conf)
             }
             struct limiter_rule *seen =
                 has_name ? rule_named(&named, name, name_len) : &named.total;
-            if (seen->rate++ > 0) {
-                return "one limit is given twice";
-            }
             rule->burst = 0;
             error = limit_text_rate(value, value_len, LIMIT_RATE_MAX, &rule->rate);
+            if (error == NULL && seen->rate++ > 0) {
+                error = "one limit is given twice";
+            }
         }
         if (error != NULL) {
             return error;

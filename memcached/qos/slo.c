@@ -117,14 +117,14 @@ slo_parse(const char *p, size_t len, struct slo_target targets[SLO_RULES])
                 return "a target is named by a class, as in bulk=p99:20ms";
             }
         }
-        if (is_given[rule]) {
-            return "one target is given twice";
-        }
-        is_given[rule] = true;
         const char *error = slo_parse_target(p + skip, item - skip, &targets[rule]);
         if (error != NULL) {
             return error;
         }
+        if (is_given[rule]) {
+            return "one target is given twice";
+        }
+        is_given[rule] = true;
         more = comma != NULL;
         p += item + more;
         len -= item + more;
