@@ -9,9 +9,16 @@
 
 #include "loadgen/swarm/words.h"
 
-/* A word of a leader's, as a copy, when it may be an agent's. NULL with *wrong. */
+static bool
+is_for(enum message_role role, enum words_use use)
+{
+    return use == WORDS_SHARED || (use == WORDS_MEASURE && role == ROLE_MEASURE) ||
+           (use == WORDS_OBSERVE && role == ROLE_OBSERVE);
+}
+
+/* A word of a leader's, as a copy, when it may be one for this role. NULL with *wrong. */
 static char *
-take_word(const struct frame_field *field, const char **wrong)
+take_word(const struct frame_field *field, enum message_role role, const char **wrong)
 {
     static char why[MESSAGE_TEXT_MAX];
     char name[MESSAGE_WORD_MAX], *value = NULL;
@@ -26,7 +33,7 @@ take_word(const struct frame_field *field, const char **wrong)
         *equals = '\0';
         value = equals + 1;
     }
-    if (words_use_of(name, value) != WORDS_SHARED) {
+    if (!is_for(role, words_use_of(name, value))) {
         snprintf(why, sizeof why, "takes no --%.400s from a leader", name);
         *wrong = why;
         return NULL;
@@ -55,7 +62,7 @@ parse_words(struct work *w, const struct swarm_words *host, const struct frame *
         if (field.tag == FIELD_WORD && argc > 2 * MESSAGE_WORDS_MAX) {
             wrong = "has too many options";
         } else if (field.tag == FIELD_WORD) {
-            argv[argc++] = take_word(&field, &wrong);
+            argv[argc++] = take_word(&field, w->role, &wrong);
         }
     }
     if (wrong == NULL && !options_parse(&w->options, argc, argv, w->said)) {
@@ -142,9 +149,14 @@ make_shard(struct work *w)
 }
 
 static struct allow_demand
-demand_of(const struct options *o, double seconds, double qps)
+demand_of(const struct work *w, double seconds, double qps)
 {
+    const struct options *o = &w->options;
     struct allow_demand d = {.qps = qps, .seconds = seconds};
+    if (w->role == ROLE_OBSERVE) {
+        d.conns = o->servers_len;
+        d.qps = o->servers_len / o->server_stats_s;
+    }
     for (unsigned i = 0; i < o->classes_len; i++) {
         d.conns +=
             (double)(o->classes[i].threads * o->classes[i].connections) * o->servers_len;
@@ -153,11 +165,11 @@ demand_of(const struct options *o, double seconds, double qps)
 }
 
 const char *
-agent_config_check(const struct options *o, const struct options *own, double seconds,
+agent_config_check(const struct work *w, const struct options *own, double seconds,
                    double qps)
 {
     static char why[MESSAGE_TEXT_MAX];
-    struct allow_demand d = demand_of(o, seconds, qps);
+    struct allow_demand d = demand_of(w, seconds, qps);
     struct allow_caps caps = {(double)own->agent_max_qps, (double)own->agent_max_conns,
                               own->agent_max_time};
     const char *wrong = allow_within(&caps, &d);
@@ -165,18 +177,59 @@ agent_config_check(const struct options *o, const struct options *own, double se
     return wrong != NULL ? why : NULL;
 }
 
+/* A leader that names none wants load. */
+static bool
+take_role(struct work *w, const struct frame *f)
+{
+    struct frame_field field;
+    uint64_t role = ROLE_LOAD;
+    size_t cursor = 0;
+    bool is_good = true;
+    while (frame_next(f, &cursor, &field)) {
+        if (field.tag == FIELD_ROLE) {
+            is_good = frame_number(f, FIELD_ROLE, 0, ROLES - 1, &role);
+        }
+    }
+    w->role = (enum message_role)role;
+    return is_good;
+}
+
+/* Of the classes that the words made those that are this agent's to send. */
+static bool
+keep_classes(struct work *w)
+{
+    struct options *o = &w->options;
+    const struct lclass *last = &o->classes[o->classes_len - 1];
+    switch (w->role) {
+    case ROLE_MEASURE:
+        o->classes += o->classes_len - 1;
+        o->classes_len = 1;
+        return last->is_measuring;
+    case ROLE_OBSERVE:
+        o->classes_len = 0;
+        return o->server_stats_s > 0;
+    case ROLE_LOAD:
+    case ROLES:
+        break;
+    }
+    return true;
+}
+
 const char *
 agent_config_take(struct work *w, const struct session_conf *conf, const struct frame *f)
 {
     uint64_t agent, agents, wants_secret;
     if (!frame_number(f, FIELD_AGENTS, 1, MESSAGE_AGENTS_MAX + 1, &agents) ||
-        !frame_number(f, FIELD_AGENT, 0, agents - 1, &agent)) {
+        !frame_number(f, FIELD_AGENT, 0, agents - 1, &agent) || !take_role(w, f)) {
         return "does not understand the leader";
     }
     w->agent = (unsigned)agent;
     w->agents = (unsigned)agents;
     w->cap = cap_is_on(&conf->shared->cap) ? &conf->shared->cap : NULL;
     const char *wrong = parse_words(w, conf->host, f);
+    if (wrong == NULL && !keep_classes(w)) {
+        wrong = "does not understand the leader";
+    }
     if (wrong == NULL && frame_number(f, FIELD_WANTS_SECRET, 1, 1, &wants_secret) &&
         !has_secret(&w->options)) {
         wrong = "has no --auth-file of its own";
@@ -184,8 +237,7 @@ agent_config_take(struct work *w, const struct session_conf *conf, const struct 
     wrong = wrong != NULL ? wrong : resolve_targets(w, conf->own);
     if (wrong == NULL) {
         /* The rate is asked for with each run; any that is allowed will do here. */
-        wrong = agent_config_check(&w->options, conf->own,
-                                   w->options.time_s + w->options.warmup_s,
+        wrong = agent_config_check(w, conf->own, w->options.time_s + w->options.warmup_s,
                                    conf->own->agent_max_qps > 0 ? 1 : 0);
     }
     if (wrong == NULL) {

@@ -14,6 +14,5 @@ must_check const char *agent_config_take(struct work *w, const struct session_co
                                          const struct frame *f);
 /* Whether a run of so many seconds, its warm-up included, at so many requests a second (0:
  * without a limit) is within the limits of `own`. NULL, or why not. */
-must_check const char *agent_config_check(const struct options *o,
-                                          const struct options *own, double seconds,
-                                          double qps);
+must_check const char *agent_config_check(const struct work *w, const struct options *own,
+                                          double seconds, double qps);

@@ -37,7 +37,7 @@ struct session {
     struct work work;
     /* What of the run has been sent, one a class. */
     struct tally *sent;
-    uint64_t looks_sent, interval_sent;
+    uint64_t looks_sent, interval_sent, samples_sent;
     double cpu_before; /* for the heartbeat */
     nsec_t cpu_at;
     nsec_t behind; /* most, since the last heartbeat */
@@ -118,6 +118,35 @@ send_looks(struct session *s)
 }
 
 static void
+send_sample(struct session *s, const struct server_sample *sample)
+{
+    struct frame_out *o = chan_begin(&s->chan, MESSAGE_SAMPLE);
+    frame_put_number(o, FIELD_SERVER, sample->server);
+    frame_put_number(o, FIELD_AT, (uint64_t)(sample->at_s * 1e9));
+    size_t place = frame_open(o, FIELD_VALUES);
+    for (unsigned i = 0; i < SERVER_STATS; i++) {
+        uint8_t bytes[8];
+        uint64_t bits;
+        memcpy(&bits, &sample->values[i], sizeof bits);
+        frame_put_u64(bytes, bits);
+        frame_add(o, bytes, sizeof bytes);
+    }
+    frame_close(o, place);
+    send_frame(s);
+}
+
+static void
+send_samples(struct session *s)
+{
+    struct work *w = &s->work;
+    PTHREAD_OK(pthread_mutex_lock(&w->mutex));
+    while (w->samples != NULL && s->samples_sent < w->samples->len && !s->is_over) {
+        send_sample(s, &w->samples->samples[s->samples_sent++]);
+    }
+    PTHREAD_OK(pthread_mutex_unlock(&w->mutex));
+}
+
+static void
 put_costs(struct frame_out *o, const struct result *r)
 {
     size_t place = frame_open(o, FIELD_COSTS);
@@ -173,7 +202,7 @@ configure(struct session *s, const struct frame *f)
     if (wrong != NULL) {
         return wrong;
     }
-    s->sent = calloc(w->options.classes_len, sizeof *s->sent);
+    s->sent = calloc(w->options.classes_len + 1, sizeof *s->sent); /* there may be none */
     must(s->sent != NULL);
     for (unsigned i = 0; i < w->options.classes_len; i++) {
         bool is_good = tally_init(&s->sent[i]);
@@ -224,7 +253,7 @@ start_run(struct session *s, const struct frame *f)
         return "does not understand the leader";
     }
     const char *wrong =
-        agent_config_check(&w->options, s->conf->own, (double)(time + warmup) / 1e9, qps);
+        agent_config_check(w, s->conf->own, (double)(time + warmup) / 1e9, qps);
     if (wrong == NULL) {
         w->shot = (struct run_shot){
             .rates = w->rates,
@@ -234,7 +263,8 @@ start_run(struct session *s, const struct frame *f)
             .is_fresh = is_fresh == 1,
             .tick_length = length,
         };
-        s->looks_sent = s->interval_sent = 0;
+        s->looks_sent = s->interval_sent = s->samples_sent = 0;
+        server_stats_destroy(&w->samples); /* nobody runs */
         for (unsigned i = 0; i < w->options.classes_len; i++) {
             tally_reset(&s->sent[i]);
         }
@@ -286,11 +316,12 @@ on_work(struct session *s)
     enum work_state state = work_state(&s->work);
     if (state == WORK_IDLE && told == WORK_NEW) {
         frame_put_number(chan_begin(&s->chan, MESSAGE_READY), FIELD_LOADED,
-                         run_loaded(s->work.run));
+                         s->work.run != NULL ? run_loaded(s->work.run) : 0);
         send_frame(s);
         told = WORK_IDLE;
     }
     send_looks(s);
+    send_samples(s);
     if (state == WORK_DONE) {
         bool was_ended = s->work.result.was_interrupted;
         send_done(s);

@@ -3,11 +3,15 @@
  */
 #include "loadgen/agent_work.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "loadgen/swarm/ledger.h"
+
+#define OBSERVE_LOOK (20 * NSEC_PER_MSEC)
 
 static void
 wake(struct work *w)
@@ -74,9 +78,79 @@ take_error(struct work *w)
     snprintf(w->err, sizeof w->err, "%s", line);
 }
 
+/* ---- observing ------------------------------------------------------------------------- */
+
+/* What came since the last time goes where the session finds it. False: no memory. */
+static bool
+tell_samples(struct work *w)
+{
+    bool is_good = true, has_new = false;
+    const struct server_stats *from = w->inquiry.stats;
+    PTHREAD_OK(pthread_mutex_lock(&w->mutex));
+    while (is_good && w->samples->len < from->len) {
+        is_good = server_stats_add(w->samples, &from->samples[w->samples->len]);
+        has_new = true;
+    }
+    PTHREAD_OK(pthread_mutex_unlock(&w->mutex));
+    if (has_new) {
+        wake(w);
+    }
+    return is_good;
+}
+
+/* Looks at the servers until the window ends. */
+static bool
+watch_servers(struct work *w, nsec_t end)
+{
+    bool is_good = true;
+    nsec_t now;
+    while (is_good && (now = clock_now()) < end && !is_stopped(w)) {
+        inquiry_look(&w->inquiry, now);
+        is_good = tell_samples(w);
+        nsec_t next = inquiry_next(&w->inquiry), rest = OBSERVE_LOOK;
+        rest = next > now && next - now < rest ? next - now : rest;
+        rest = end - now < rest ? end - now : rest;
+        nanosleep(&(struct timespec){0, (long)rest}, NULL);
+    }
+    inquiry_end(&w->inquiry);
+    return is_good && tell_samples(w);
+}
+
+static enum exit_status
+observe(struct work *w)
+{
+    nsec_t begin = clock_now();
+    begin = begin > w->shot.begin ? begin : w->shot.begin;
+    w->start_error = begin - w->shot.begin;
+    nsec_t start = begin + (nsec_t)(fmax(0, w->shot.warmup_s) * (double)NSEC_PER_SEC);
+    nsec_t end = start + (nsec_t)(w->shot.time_s * (double)NSEC_PER_SEC);
+    PTHREAD_OK(pthread_mutex_lock(&w->mutex));
+    server_stats_destroy(&w->samples);
+    w->samples = server_stats_create(w->options.servers_len);
+    PTHREAD_OK(pthread_mutex_unlock(&w->mutex));
+    if (w->samples == NULL || !inquiry_start(&w->inquiry, start, end) ||
+        !watch_servers(w, end)) {
+        fputs("out of memory\n", w->said);
+        return EXIT_UNREACHABLE;
+    }
+    nsec_t now = clock_now();
+    now = now < end ? now : end;
+    w->result = (struct result){
+        .elapsed_s = now > start ? (double)(now - start) / (double)NSEC_PER_SEC : 0,
+    };
+    return EXIT_VALID;
+}
+
+/* ---- orders ---------------------------------------------------------------------------- */
+
 static enum exit_status
 do_order(struct work *w, enum work_state order)
 {
+    if (w->role == ROLE_OBSERVE) {
+        return order == WORK_OPENING
+                   ? inquiry_open(&w->inquiry, &w->options, w->targets, w->said)
+                   : observe(w);
+    }
     if (order == WORK_OPENING) {
         struct run_conf conf = {
             .options = &w->options,
@@ -141,8 +215,8 @@ work_open(struct work *w)
 {
     pthread_t thread;
     unsigned classes = w->options.classes_len;
-    w->snapshots = calloc(classes, sizeof *w->snapshots);
-    w->rates = calloc(classes, sizeof *w->rates);
+    w->snapshots = calloc(classes + 1, sizeof *w->snapshots); /* there may be none */
+    w->rates = calloc(classes + 1, sizeof *w->rates);
     if (w->snapshots == NULL || w->rates == NULL) {
         return false;
     }
@@ -173,7 +247,7 @@ work_stop(struct work *w)
 {
     PTHREAD_OK(pthread_mutex_lock(&w->mutex));
     w->wants_stop = true;
-    if (w->state == WORK_RUNNING) {
+    if (w->state == WORK_RUNNING && w->run != NULL) {
         run_stop(w->run);
     }
     PTHREAD_OK(pthread_mutex_unlock(&w->mutex));

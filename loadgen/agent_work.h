@@ -9,6 +9,7 @@
 
 #include <pthread.h>
 
+#include "loadgen/inquiry.h"
 #include "loadgen/run.h"
 #include "loadgen/swarm/message.h"
 
@@ -28,7 +29,8 @@ struct work {
     enum work_state state;
     char err[MESSAGE_TEXT_MAX];
     /* The session's before the first order, the worker's after. */
-    struct options options;
+    enum message_role role;
+    struct options options; /* its classes are those that this agent sends */
     struct target *targets;
     struct shard shard; /* which server has which key */
     bool has_shard;
@@ -48,6 +50,9 @@ struct work {
     /* What has been counted and measured up to the last look, one a class. */
     struct tally *snapshots;
     uint64_t looks, interval; /* looks so far; what the last one is of (ledger.h) */
+    /* Of one that observes: what servers have answered in this run. */
+    struct inquiry inquiry; /* the worker's */
+    struct server_stats *samples;
 };
 
 void work_init(struct work *w);

@@ -4,9 +4,11 @@
 #include "loadgen/followers.h"
 
 #include <errno.h>
+#include <math.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/eventfd.h>
 #include <time.h>
 #include <unistd.h>
@@ -24,6 +26,7 @@
 #define AHEAD_MAX NSEC_PER_SEC
 #define AHEAD_PART 1000
 #define AHEAD_INTERVALS 2
+#define SAMPLES_BESIDES 4 /* of a server, beside those for which it is time */
 
 /* ---- opening ------------------------------------------------------------------------ */
 
@@ -69,16 +72,42 @@ open_follower(struct follower *k, const struct options *o, const char *text,
         return fail(k, err);
     }
     k->heard_at = clock_now();
+    if (k->role != ROLE_LOAD && (k->chan.features & MESSAGE_KNOWS_ROLES) == 0) {
+        return fail(k, "is a version that does nothing but load");
+    }
     return await_welcome(k);
 }
 
+/* Who observes has no class, but the memory of one. */
 static bool
-init_follower(struct follower *k, unsigned classes)
+init_follower(struct followers *l, struct follower *k, const struct options *o,
+              unsigned load_classes)
 {
     k->chan.fd = -1;
-    k->rates = calloc(classes, sizeof *k->rates);
-    k->digests = calloc(classes, sizeof *k->digests);
+    k->role = o->agents[k - l->all].role;
+    if (k->role == ROLE_LOAD) {
+        k->classes = load_classes;
+    } else if (k->role == ROLE_MEASURE) {
+        k->first_class = load_classes;
+        k->classes = o->classes_len - load_classes;
+    } else {
+        k->observer = l->observers++;
+    }
+    k->rates = calloc(o->classes_len, sizeof *k->rates);
+    k->digests = calloc(o->classes_len, sizeof *k->digests);
     return k->rates != NULL && k->digests != NULL;
+}
+
+/* Of all servers, as swarm_words deals them out. */
+static void
+deal_out_servers(struct followers *l, unsigned servers)
+{
+    for (unsigned i = 0; i < l->count; i++) {
+        struct follower *k = &l->all[i];
+        for (unsigned s = 0; k->role == ROLE_OBSERVE && s < servers; s++) {
+            k->servers += s % l->observers == k->observer ? 1 : 0;
+        }
+    }
 }
 
 static enum exit_status
@@ -95,10 +124,12 @@ read_key(const struct options *o, struct seal_key *key)
 }
 
 enum exit_status
-followers_open(struct followers *l, const struct options *o, unsigned classes)
+followers_open(struct followers *l, const struct options *o, unsigned load_classes)
 {
     struct seal_key key;
-    *l = (struct followers){.classes = classes};
+    *l = (struct followers){
+        .stats_length = (nsec_t)(o->server_stats_s * (double)NSEC_PER_SEC),
+    };
     PTHREAD_OK(pthread_mutex_init(&l->mutex, NULL));
     pthread_condattr_t attr;
     PTHREAD_OK(pthread_condattr_init(&attr));
@@ -112,36 +143,32 @@ followers_open(struct followers *l, const struct options *o, unsigned classes)
     enum exit_status status = read_key(o, &key);
     for (unsigned i = 0; status == EXIT_VALID && i < o->agents_len; i++) {
         l->count++;
-        if (!init_follower(&l->all[i], l->classes)) {
+        if (!init_follower(l, &l->all[i], o, load_classes)) {
             fputs("mcload: out of memory for agents\n", stderr);
             status = EXIT_UNREACHABLE;
         } else {
-            status = open_follower(&l->all[i], o, o->agents[i], &key);
+            status = open_follower(&l->all[i], o, o->agents[i].at, &key);
         }
     }
+    deal_out_servers(l, o->servers_len);
     seal_forget(&key, sizeof key);
     return status;
 }
 
 enum exit_status
-followers_configure(struct followers *l, char **words, unsigned words_len,
-                    bool wants_secret, unsigned first_agent, unsigned agents)
+follower_configure(struct follower *k, const struct follower_conf *conf)
 {
-    for (unsigned i = 0; i < l->count; i++) {
-        struct frame_out *o = chan_begin(&l->all[i].chan, MESSAGE_CONFIG);
-        frame_put_number(o, FIELD_AGENT, first_agent + i);
-        frame_put_number(o, FIELD_AGENTS, agents);
-        if (wants_secret) {
-            frame_put_number(o, FIELD_WANTS_SECRET, 1);
-        }
-        for (unsigned w = 0; w < words_len; w++) {
-            frame_put_text(o, FIELD_WORD, words[w]);
-        }
-        if (!chan_send(&l->all[i].chan)) {
-            return fail(&l->all[i], l->all[i].chan.error);
-        }
+    struct frame_out *o = chan_begin(&k->chan, MESSAGE_CONFIG);
+    frame_put_number(o, FIELD_ROLE, k->role);
+    frame_put_number(o, FIELD_AGENT, conf->agent);
+    frame_put_number(o, FIELD_AGENTS, conf->agents);
+    if (conf->wants_secret) {
+        frame_put_number(o, FIELD_WANTS_SECRET, 1);
     }
-    return EXIT_VALID;
+    for (unsigned w = 0; w < conf->words_len; w++) {
+        frame_put_text(o, FIELD_WORD, conf->words[w]);
+    }
+    return chan_send(&k->chan) ? EXIT_VALID : fail(k, k->chan.error);
 }
 
 /* ---- the thread --------------------------------------------------------------------- */
@@ -220,30 +247,61 @@ static void
 on_delta(struct followers *l, struct follower *k, const struct frame *f, nsec_t now)
 {
     uint64_t interval, class;
-    if (k->state != FOLLOWER_RUNNING ||
-        !frame_number(f, FIELD_CLASS, 0, l->classes - 1, &class) ||
+    if (k->state != FOLLOWER_RUNNING || k->classes == 0 ||
+        !frame_number(f, FIELD_CLASS, 0, k->classes - 1, &class) ||
         !frame_number(f, FIELD_INTERVAL, 1, UINT64_MAX, &interval)) {
         follower_lose(l, k, "sent a report that makes no sense");
     } else if (interval >
                longest_since(l->begin + l->warmup, now) / l->length + AHEAD_INTERVALS) {
         follower_lose(l, k, "sent a report of an interval to come");
-    } else if (!ledger_add(l->ledger, part_of(l, k), (unsigned)class, interval, f)) {
+    } else if (!ledger_add(l->ledger, part_of(l, k), k->first_class + (unsigned)class,
+                           interval, f)) {
         follower_lose(l, k, "sent a report that does not follow from those before");
     }
+}
+
+/* What a server said of itself: no more than there is time for, and numbers that it can be. */
+static void
+on_sample(struct followers *l, struct follower *k, const struct frame *f, nsec_t now)
+{
+    uint64_t server, at;
+    struct frame_field values;
+    struct server_sample sample = {0};
+    if (k->state != FOLLOWER_RUNNING || k->servers == 0 ||
+        !frame_number(f, FIELD_SERVER, 0, k->servers - 1, &server) ||
+        !frame_number(f, FIELD_AT, 0, longest_since(l->begin + l->warmup, now), &at) ||
+        !frame_bytes(f, FIELD_VALUES, 8 * SERVER_STATS, 8 * SERVER_STATS, &values) ||
+        k->samples >= k->servers * (l->time / l->stats_length + SAMPLES_BESIDES)) {
+        follower_lose(l, k, "sent stats that make no sense");
+        return;
+    }
+    bool is_good = true;
+    for (unsigned i = 0; i < SERVER_STATS; i++) {
+        uint64_t bits = frame_get_u64(values.p + 8 * i);
+        memcpy(&sample.values[i], &bits, sizeof bits);
+        is_good = is_good && isfinite(sample.values[i]) && sample.values[i] >= 0;
+    }
+    sample.server = k->observer + (unsigned)server * l->observers;
+    sample.at_s = (double)at / 1e9;
+    if (!is_good || !server_stats_add(l->stats, &sample)) {
+        follower_lose(l, k, "sent stats that make no sense");
+        return;
+    }
+    k->samples++;
 }
 
 static bool
 take_costs(struct follower *k, const struct frame *f)
 {
     struct frame_field field;
-    if (!frame_bytes(f, FIELD_COSTS, COST_BYTES, COST_BYTES * MESSAGE_COSTS_MAX,
-                     &field) ||
+    size_t least = k->classes > 0 ? COST_BYTES : 0;
+    if (!frame_bytes(f, FIELD_COSTS, least, COST_BYTES * MESSAGE_COSTS_MAX, &field) ||
         field.len % COST_BYTES != 0) {
         return false;
     }
     k->threads = (unsigned)(field.len / COST_BYTES);
     free(k->costs);
-    k->costs = calloc(k->threads, sizeof *k->costs);
+    k->costs = calloc(k->threads + 1, sizeof *k->costs); /* who observes has none */
     must(k->costs != NULL);
     for (unsigned i = 0; i < k->threads; i++) {
         const uint8_t *p = field.p + (size_t)i * COST_BYTES;
@@ -260,7 +318,7 @@ on_done(struct followers *l, struct follower *k, const struct frame *f, nsec_t n
     struct frame_field digests;
     uint64_t elapsed, is_stopped, is_local;
     if (k->state != FOLLOWER_RUNNING ||
-        !frame_bytes(f, FIELD_DIGESTS, 8 * l->classes, 8 * l->classes, &digests) ||
+        !frame_bytes(f, FIELD_DIGESTS, 8 * k->classes, 8 * k->classes, &digests) ||
         !frame_number(f, FIELD_ELAPSED, 0, UINT64_MAX, &elapsed) ||
         !frame_number(f, FIELD_START_ERROR, 0, UINT64_MAX, &k->start_error) ||
         !frame_number(f, FIELD_IS_STOPPED, 0, 1, &is_stopped) ||
@@ -272,7 +330,7 @@ on_done(struct followers *l, struct follower *k, const struct frame *f, nsec_t n
         follower_lose(l, k, "sent a result of more time than there was");
         return;
     }
-    for (unsigned i = 0; i < l->classes; i++) {
+    for (unsigned i = 0; i < k->classes; i++) {
         k->digests[i] = frame_get_u64(digests.p + 8 * i);
     }
     k->elapsed_s = (double)elapsed / 1e9;
@@ -298,6 +356,9 @@ on_frame(struct followers *l, struct follower *k, const struct frame *f, nsec_t 
         break;
     case MESSAGE_DELTA:
         on_delta(l, k, f, now);
+        break;
+    case MESSAGE_SAMPLE:
+        on_sample(l, k, f, now);
         break;
     case MESSAGE_DONE:
         on_done(l, k, f, now);
@@ -349,6 +410,7 @@ send_start(struct followers *l, struct follower *k)
     k->start_error = k->behind_max = 0;
     k->elapsed_s = 0;
     k->threads = 0;
+    k->samples = 0;
     struct frame_out *o = chan_begin(&k->chan, MESSAGE_START);
     frame_put_number(o, FIELD_BEGIN, k->begin);
     frame_put_number(o, FIELD_TIME, l->time);
@@ -356,7 +418,7 @@ send_start(struct followers *l, struct follower *k)
     frame_put_number(o, FIELD_IS_FRESH, l->is_fresh ? 1 : 0);
     frame_put_number(o, FIELD_LENGTH, l->length);
     size_t place = frame_open(o, FIELD_RATES);
-    for (unsigned i = 0; i < l->classes; i++) {
+    for (unsigned i = 0; i < k->classes; i++) {
         uint8_t bytes[8];
         frame_put_u64(bytes, k->rates[i]);
         frame_add(o, bytes, sizeof bytes);
@@ -468,8 +530,9 @@ followers_verify(struct followers *l)
 {
     for (unsigned i = 0; i < l->count; i++) {
         struct follower *k = &l->all[i];
-        for (unsigned c = 0; k->state == FOLLOWER_DONE && c < l->classes; c++) {
-            if (k->digests[c] != delta_digest(ledger_sum(l->ledger, i + 1, c))) {
+        for (unsigned c = 0; k->state == FOLLOWER_DONE && c < k->classes; c++) {
+            struct tally *sum = ledger_sum(l->ledger, i + 1, k->first_class + c);
+            if (k->digests[c] != delta_digest(sum)) {
                 k->is_wrong = true;
                 follower_lose(l, k, "sent intervals that do not add up to its totals");
             }
@@ -518,6 +581,7 @@ followers_close(struct followers *l)
     }
     free(l->all);
     ledger_destroy(&l->ledger);
+    server_stats_destroy(&l->stats);
     close(l->wake_fd);
     PTHREAD_OK(pthread_cond_destroy(&l->changed));
     PTHREAD_OK(pthread_mutex_destroy(&l->mutex));

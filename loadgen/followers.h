@@ -32,6 +32,10 @@ enum follower_state {
 struct follower {
     struct endpoint at;
     struct chan chan;
+    /* What it is there for: classes it sends, from the first on; servers it asks, those
+     * whose numbers are `observer` modulo the number of observers. */
+    enum message_role role;
+    unsigned first_class, classes, observer, servers;
     uint64_t weight;
     enum follower_state state;
     bool is_wrong; /* what it sent is proven wrong */
@@ -44,20 +48,23 @@ struct follower {
     nsec_t behind_max; /* that its loop was late, of the run */
     uint64_t loaded;   /* records */
     /* Of the run. */
-    uint64_t *rates;   /* its share, one a class */
-    uint64_t *digests; /* of its totals, one a class; by its last word */
+    uint64_t *rates;   /* its share, one each of its classes */
+    uint64_t *digests; /* of its totals, likewise; by its last word */
     nsec_t begin;      /* by its clock */
     double elapsed_s;
     nsec_t start_error;
     bool was_stopped, is_local;
+    uint64_t samples; /* of servers' stats */
     struct cost *costs;
     unsigned threads; /* length of costs */
 };
 
 struct followers {
     struct follower *all;
-    unsigned count, classes; /* those of agents: the first ones */
-    struct ledger *ledger;   /* part 0: this process; then the followers */
+    unsigned count, observers;
+    struct ledger *ledger;      /* part 0: this process; then the followers */
+    nsec_t stats_length;        /* between samples of servers' stats */
+    struct server_stats *stats; /* of the run, by those that observe; NULL: nobody does */
     pthread_mutex_t mutex;
     pthread_cond_t changed; /* any of them state */
     pthread_t thread;
@@ -70,14 +77,21 @@ struct followers {
     nsec_t stamped_at;
 };
 
-/* Connects to all agents and has them taken by this leader, for as many classes. EXIT_VALID,
- * or a line. */
+/* What an agent is told before it begins. */
+struct follower_conf {
+    char **words; /* with "--" */
+    unsigned words_len;
+    bool wants_secret;
+    unsigned agent,
+        agents; /* its number among so many processes that share the records */
+};
+
+/* Connects to all agents and has them taken by this leader: those that load have the first
+ * so many classes, those that measure the rest. EXIT_VALID, or a line. */
 must_check enum exit_status followers_open(struct followers *l, const struct options *o,
-                                           unsigned classes);
-/* Sends the configuration to all: words with "--", a place for each agent. */
-must_check enum exit_status followers_configure(struct followers *l, char **words,
-                                                unsigned words_len, bool wants_secret,
-                                                unsigned first_agent, unsigned agents);
+                                           unsigned load_classes);
+must_check enum exit_status follower_configure(struct follower *k,
+                                               const struct follower_conf *conf);
 must_check enum exit_status followers_start(struct followers *l);
 /* Tells the thread that something was asked for. */
 void followers_wake(struct followers *l);
@@ -86,6 +100,12 @@ void followers_wait(struct followers *l);
 /* When none is running any more: whether what each has reported in pieces is what it has in
  * whole; those where it is not are lost. With the mutex held. */
 void followers_verify(struct followers *l);
+/* Whether it sends this class. */
+static inline bool
+follower_has(const struct follower *k, unsigned class_index)
+{
+    return class_index >= k->first_class && class_index < k->first_class + k->classes;
+}
 /* How many are in this state. With the mutex held. */
 unsigned followers_in(const struct followers *l, enum follower_state state);
 /* Whether all have loaded and told their time. With the mutex held. */

@@ -22,9 +22,10 @@
 struct leader {
     struct run_conf conf;
     const struct options *o;
-    struct options own; /* what this process sends itself; shallow */
-    unsigned agents_classes;
-    bool has_own, measures;
+    struct options own;    /* what this process sends itself; shallow */
+    unsigned load_classes; /* those before the measuring client's */
+    unsigned own_first;    /* of own.classes, among all */
+    bool has_own;
     uint64_t count;                         /* attempts so far */
     nsec_t opened_at, ready_at, drained_at; /* of the last one: all results were there */
     struct followers followers;
@@ -64,21 +65,33 @@ is_spoilt(const struct leader *l)
 
 /* ---- opening ------------------------------------------------------------------------ */
 
-/* The measuring client, when there is one, stands last and is this process's only class; all
- * others are the agents' then. Else everybody has all classes. */
+/* The measuring client, when there is one, stands last. Unless there are agents that measure it
+ * is this process's only class, and all others are the agents'; else everybody who loads has
+ * all of the others. */
 static void
 make_own_options(struct leader *l)
 {
     const struct options *o = l->o;
+    bool has_measuring = o->classes[o->classes_len - 1].is_measuring;
+    bool measures = has_measuring && options_agents_in(o, ROLE_MEASURE) == 0;
     l->has_own = o->weight > 0;
-    l->measures = o->classes[o->classes_len - 1].is_measuring;
-    l->agents_classes = o->classes_len - (l->measures ? 1 : 0);
+    l->load_classes = o->classes_len - (has_measuring ? 1 : 0);
+    l->own_first = measures ? l->load_classes : 0;
     l->own = *o;
     l->own.wait_s = 0; /* all wait, by when they are told to begin */
-    if (l->measures) {
-        l->own.classes = &o->classes[l->agents_classes];
-        l->own.classes_len = 1;
+    l->own.classes = &o->classes[l->own_first];
+    l->own.classes_len = measures ? 1 : l->load_classes;
+    if (options_agents_in(o, ROLE_OBSERVE) > 0) {
+        l->own.server_stats_s = 0;
     }
+}
+
+/* Whether this process sends requests of the class. */
+static bool
+is_own(const struct leader *l, unsigned class)
+{
+    return l->has_own && class >= l->own_first &&
+           class < l->own_first + l->own.classes_len;
 }
 
 static bool
@@ -111,17 +124,28 @@ await_ready(struct leader *l)
     return was_ended ? fail("interrupted while agents were loading") : status;
 }
 
+/* All that send share the records, this process first. */
 static enum exit_status
 configure(struct leader *l, int argc, char **argv)
 {
-    struct swarm_words words;
-    enum exit_status status = swarm_words_shared(&words, l->o, argc, argv, stderr);
-    if (status == EXIT_VALID) {
-        status = followers_configure(&l->followers, words.words, words.count,
-                                     l->o->base.auth_file != NULL, l->has_own ? 1 : 0,
-                                     l->followers.count + (l->has_own ? 1 : 0));
+    struct followers *k = &l->followers;
+    enum exit_status status = EXIT_VALID;
+    unsigned number = l->has_own ? 1 : 0;
+    for (unsigned i = 0; status == EXIT_VALID && i < k->count; i++) {
+        struct follower *f = &k->all[i];
+        struct swarm_reader reader = {f->role, f->observer, k->observers};
+        struct swarm_words words;
+        status = swarm_words_shared(&words, l->o, &reader, argc, argv, stderr);
+        struct follower_conf conf = {
+            .words = words.words,
+            .words_len = words.count,
+            .wants_secret = f->role != ROLE_OBSERVE && l->o->base.auth_file != NULL,
+            .agent = f->role == ROLE_OBSERVE ? 0 : number++,
+            .agents = k->count - k->observers + (l->has_own ? 1 : 0),
+        };
+        status = status != EXIT_VALID ? status : follower_configure(f, &conf);
+        swarm_words_free(&words);
     }
-    swarm_words_free(&words);
     return status;
 }
 
@@ -133,12 +157,12 @@ report_own(struct leader *l, unsigned own_class, uint64_t interval, struct tally
     struct frame_out o = {.p = NULL};
     struct frame f;
     size_t taken;
-    unsigned first = l->measures ? l->agents_classes : 0;
     frame_begin(&o, MESSAGE_DELTA, 0, 0);
     delta_put(&o, now, &l->told[own_class]);
-    bool is_good = frame_end(&o, 0) &&
-                   frame_parse(o.p, o.len, FRAME_MAX, 0, &f, &taken) == FRAME_DONE &&
-                   ledger_add(l->followers.ledger, 0, first + own_class, interval, &f);
+    bool is_good =
+        frame_end(&o, 0) &&
+        frame_parse(o.p, o.len, FRAME_MAX, 0, &f, &taken) == FRAME_DONE &&
+        ledger_add(l->followers.ledger, 0, l->own_first + own_class, interval, &f);
     must(is_good);
     frame_out_fini(&o);
     tally_reset(&l->told[own_class]);
@@ -200,7 +224,7 @@ open_own(struct leader *l)
     conf.tick = tick;
     conf.tick_arg = l;
     conf.agent = 0;
-    conf.agents = l->followers.count + 1;
+    conf.agents = l->followers.count - l->followers.observers + 1;
     if (!make_told(l)) {
         return fail("out of memory");
     }
@@ -219,7 +243,7 @@ leader_open(struct leader **leader, const struct run_conf *conf, int argc, char 
     sigemptyset(&l->signals);
     sigaddset(&l->signals, SIGINT);
     sigaddset(&l->signals, SIGTERM);
-    enum exit_status status = followers_open(&l->followers, l->o, l->agents_classes);
+    enum exit_status status = followers_open(&l->followers, l->o, l->load_classes);
     status = status != EXIT_VALID ? status : configure(l, argc, argv);
     if (status == EXIT_VALID) {
         /* The thread of the followers must not take the signals. */
@@ -235,7 +259,7 @@ leader_open(struct leader **leader, const struct run_conf *conf, int argc, char 
     status = status != EXIT_VALID ? status : await_ready(l);
     l->ready_at = clock_now();
     if (status == EXIT_VALID && !l->has_own) {
-        status = inquiry_open(&l->inquiry, l->o, conf->targets, conf->err);
+        status = inquiry_open(&l->inquiry, &l->own, conf->targets, conf->err);
     }
     *leader = l;
     if (status != EXIT_VALID) {
@@ -278,58 +302,60 @@ leader_loaded(const struct leader *l)
 
 /* ---- one run ------------------------------------------------------------------------ */
 
-/* The rate of a class among this process and those agents that are left. False: one of them
- * would get none, which is no rate but as much as goes. */
-static bool
+/* The rate of a class among this process and those agents that are left. EXIT_INVALID: there
+ * is nobody who would send it; EXIT_USAGE: one of them would get none, which is no rate but as
+ * much as goes. */
+static enum exit_status
 split_class(struct leader *l, unsigned class, double rate, double *own_rates)
 {
     struct followers *k = &l->followers;
-    double weights[MESSAGE_AGENTS_MAX + 1];
+    double weights[MESSAGE_AGENTS_MAX + 1], sum = 0;
     uint64_t shares[MESSAGE_AGENTS_MAX + 1];
-    bool takes_part = l->has_own && !l->measures, is_good = true;
-    weights[0] = takes_part ? (double)l->o->weight : 0;
+    bool is_good = true;
+    weights[0] = is_own(l, class) ? (double)l->o->weight : 0;
     for (unsigned i = 0; i < k->count; i++) {
-        bool is_lost = k->all[i].state == FOLLOWER_LOST;
-        weights[i + 1] = is_lost ? 0 : (double)k->all[i].weight;
+        bool has_it = !k->all[i].is_out && follower_has(&k->all[i], class);
+        weights[i + 1] = has_it ? (double)k->all[i].weight : 0;
+    }
+    for (unsigned i = 0; i <= k->count; i++) {
+        sum += weights[i];
+    }
+    if (sum == 0) {
+        return EXIT_INVALID;
     }
     split_by_weight((uint64_t)llround(rate), weights, k->count + 1, shares);
     for (unsigned i = 0; i <= k->count; i++) {
         is_good = is_good && (rate == 0 || weights[i] == 0 || shares[i] > 0);
     }
     for (unsigned i = 0; i < k->count; i++) {
-        k->all[i].rates[class] = shares[i + 1];
+        if (follower_has(&k->all[i], class)) {
+            k->all[i].rates[class - k->all[i].first_class] = shares[i + 1];
+        }
     }
-    if (takes_part) {
-        own_rates[class] = (double)shares[0];
+    if (is_own(l, class)) {
+        own_rates[class - l->own_first] = (double)shares[0];
     }
-    return is_good;
+    return is_good ? EXIT_VALID : EXIT_USAGE;
 }
 
 static enum exit_status
 split(struct leader *l, const struct run_shot *shot, double *own_rates)
 {
     struct followers *k = &l->followers;
-    bool is_good = true;
-    if (followers_in(k, FOLLOWER_LOST) == k->count && (!l->has_own || l->measures)) {
-        fputs("mcload: no agent is left\n", stderr);
-        return EXIT_INVALID;
-    }
+    enum exit_status status = EXIT_VALID;
     for (unsigned i = 0; i < k->count; i++) {
         k->all[i].is_out = k->all[i].state == FOLLOWER_LOST;
     }
-    for (unsigned i = 0; i < l->o->classes_len; i++) {
+    for (unsigned i = 0; status == EXIT_VALID && i < l->o->classes_len; i++) {
         double rate = shot->rates != NULL ? shot->rates[i] : (double)l->o->classes[i].qps;
-        if (i < l->agents_classes) {
-            is_good = split_class(l, i, rate, own_rates) && is_good;
-        } else {
-            own_rates[0] = rate;
-        }
+        status = split_class(l, i, rate, own_rates);
     }
-    if (!is_good) {
+    if (status == EXIT_INVALID) {
+        fputs("mcload: no agent is left\n", stderr);
+    } else if (status == EXIT_USAGE) {
         fputs("mcload: the rate is too low to be shared out\n", stderr);
-        return EXIT_USAGE;
     }
-    return EXIT_VALID;
+    return status;
 }
 
 /* Nothing was reported yet, by anybody. */
@@ -340,11 +366,12 @@ start_ledger(struct leader *l)
     struct ledger_part parts[MESSAGE_AGENTS_MAX + 1] = {{0, 0}};
     nsec_t start = k->begin + k->warmup;
     if (l->run != NULL) {
-        parts[0] =
-            (struct ledger_part){l->measures ? l->agents_classes : 0, l->o->classes_len};
+        parts[0] = (struct ledger_part){l->own_first, l->own_first + l->own.classes_len};
     }
     for (unsigned i = 0; i < k->count; i++) {
-        parts[i + 1].end_class = k->all[i].is_out ? 0 : l->agents_classes;
+        const struct follower *f = &k->all[i];
+        unsigned classes = f->is_out ? 0 : f->classes;
+        parts[i + 1] = (struct ledger_part){f->first_class, f->first_class + classes};
     }
     for (unsigned i = 0; l->run != NULL && i < l->own.classes_len; i++) {
         tally_reset(&l->told[i]);
@@ -383,7 +410,9 @@ order_start(struct leader *l, const struct run_shot *shot)
     k->begin = clock_now() + lead;
     k->begin += l->count > 0 ? 0 : (nsec_t)(l->o->wait_s * (double)NSEC_PER_SEC);
     l->count++;
-    k->wants_start = start_ledger(l);
+    server_stats_destroy(&k->stats);
+    k->stats = k->observers > 0 ? server_stats_create(l->o->servers_len) : NULL;
+    k->wants_start = start_ledger(l) && (k->observers == 0 || k->stats != NULL);
     k->wants_stop = false; /* it was asked of the attempt before */
     followers_wake(k);
     return k->wants_start;
@@ -443,8 +472,8 @@ collect(struct leader *l, const struct run_shot *shot, const struct result *own,
         .shot = shot,
         .own = l->run != NULL ? own : NULL,
         .own_rates = own_rates,
-        .agents_classes = l->agents_classes,
-        .measures = l->measures,
+        .own_first = l->own_first,
+        .load_classes = l->load_classes,
         .was_interrupted = was_interrupted,
         .accepts_loss = policy(l) == LOSS_ACCEPT,
         .followers = &l->followers,
@@ -491,6 +520,17 @@ tell_phases(const struct leader *l, const struct result *own, struct result *res
         .drained = l->drained_at,
     };
     phases_tell(&times, result->phases);
+}
+
+/* Of the agents that observe, else of this process. */
+static struct server_stats *
+take_stats(struct leader *l, struct result *own)
+{
+    struct server_stats **from =
+        l->followers.observers > 0 ? &l->followers.stats : &own->server_stats;
+    struct server_stats *stats = *from;
+    *from = NULL;
+    return stats != NULL ? stats : inquiry_take(&l->inquiry);
 }
 
 /* One attempt. *is_spoilt: an agent was lost, and the policy is not to go on with it. */
@@ -540,9 +580,7 @@ attempt(struct leader *l, const struct run_shot *shot, bool *spoilt,
     status = collect(l, shot, &own, own_rates, was_interrupted, result);
     if (status == EXIT_VALID) {
         tell_phases(l, &own, result);
-        result->server_stats =
-            l->run != NULL ? own.server_stats : inquiry_take(&l->inquiry);
-        own.server_stats = NULL;
+        result->server_stats = take_stats(l, &own);
     }
     PTHREAD_OK(pthread_mutex_unlock(&k->mutex));
     if (l->run != NULL) {

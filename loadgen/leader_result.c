@@ -8,26 +8,26 @@
 
 #define LEADER_NAME "leader"
 
-/* Which class of this process it is: all, but for the measuring client's. */
+/* Whether it is one of this process, and which of its own. */
 static bool
 is_own(const struct leader_parts *p, unsigned class, unsigned *own_class)
 {
-    *own_class = p->measures ? class - p->agents_classes : class;
-    return p->own != NULL && (!p->measures || class >= p->agents_classes);
+    *own_class = class - p->own_first;
+    return p->own != NULL && class >= p->own_first && *own_class < p->own->classes_len;
 }
 
 static bool
-is_agents(const struct leader_parts *p, unsigned class, const struct follower *k)
+is_agents(unsigned class, const struct follower *k)
 {
-    return class < p->agents_classes && !k->is_out;
+    return follower_has(k, class) && !k->is_out;
 }
 
-/* Agents list the costs of all threads, class after class. */
+/* An agent lists the costs of all its threads, class after class. */
 static unsigned
-first_thread(const struct options *o, unsigned class)
+first_thread(const struct options *o, const struct follower *k, unsigned class)
 {
     unsigned first = 0;
-    for (unsigned i = 0; i < class; i++) {
+    for (unsigned i = k->first_class; i < class; i++) {
         first += (unsigned)o->classes[i].threads;
     }
     return first;
@@ -40,8 +40,10 @@ threads_of(const struct leader_parts *p, unsigned class)
     unsigned sum = is_own(p, class, &own_class) ? here : 0;
     for (unsigned i = 0; i < p->followers->count; i++) {
         const struct follower *k = &p->followers->all[i];
-        bool has_costs = k->threads >= first_thread(p->options, class) + here;
-        sum += has_costs && is_agents(p, class, k) ? here : 0;
+        sum +=
+            is_agents(class, k) && k->threads >= first_thread(p->options, k, class) + here
+                ? here
+                : 0;
     }
     return sum;
 }
@@ -78,10 +80,10 @@ add_follower(struct result *c, const struct leader_parts *p, unsigned index,
              unsigned class, unsigned first)
 {
     const struct follower *k = &p->followers->all[index];
-    unsigned from = first_thread(p->options, class);
+    unsigned from = first_thread(p->options, k, class);
     unsigned here = (unsigned)p->options->classes[class].threads;
     tally_merge(&c->total, headline(p, index + 1, class));
-    c->qps += (double)k->rates[class];
+    c->qps += (double)k->rates[class - k->first_class];
     c->elapsed_s = fmax(c->elapsed_s, k->elapsed_s);
     c->is_local = c->is_local || k->is_local;
     if (k->threads < from + here) {
@@ -104,7 +106,7 @@ make_class(struct result *c, const struct leader_parts *p, unsigned class)
         first = (unsigned)conf->threads;
     }
     for (unsigned i = 0; i < p->followers->count; i++) {
-        if (is_agents(p, class, &p->followers->all[i])) {
+        if (is_agents(class, &p->followers->all[i])) {
             first = add_follower(c, p, i, class, first);
         }
     }
@@ -179,13 +181,16 @@ describe_follower(struct result_agent *a, const struct leader_parts *p, unsigned
     const struct follower *k = &p->followers->all[index];
     const struct ledger *ledger = p->followers->ledger;
     uint64_t intervals = ledger_reported(ledger, index + 1);
-    for (unsigned i = 0; i < p->agents_classes; i++) {
-        tallies[i] = ledger_sum(ledger, index + 1, i);
+    for (unsigned i = 0; i < k->classes; i++) {
+        tallies[i] = ledger_sum(ledger, index + 1, k->first_class + i);
         a->qps += (double)k->rates[i];
     }
-    describe(a, k->at.name, tallies, p->agents_classes,
+    describe(a, k->at.name, tallies, k->classes,
              k->elapsed_s > 0 ? k->elapsed_s
                               : (double)(intervals * p->followers->length) / 1e9);
+    a->role = message_role_name(k->role);
+    a->samples = k->samples;
+    a->observed = k->servers;
     a->busy = busiest(k->costs, k->threads);
     a->start_error = k->start_error;
     a->clock_bound = align_estimate(&k->align, &e) ? e.bound : 0;
@@ -211,6 +216,8 @@ make_agents(struct result *r, const struct leader_parts *p)
         }
         describe(&r->agents[0], LEADER_NAME, tallies, p->own->classes_len,
                  p->own->elapsed_s);
+        r->agents[0].role =
+            message_role_name(p->own_first > 0 ? ROLE_MEASURE : ROLE_LOAD);
         r->agents[0].busy = busiest(p->own->costs, p->own->threads);
         at = 1;
     }
@@ -285,8 +292,8 @@ leader_result_make(struct result *r, const struct leader_parts *p)
     r->mode = count == 1 ? r->classes[0].mode : NULL;
     r->limits = &p->options->limits;
     r->gap_each = count == 1 ? r->classes[0].gap_each : 0;
-    r->has_shown = p->measures;
-    r->shown = p->measures ? p->agents_classes : 0;
+    r->has_shown = p->load_classes < count;
+    r->shown = r->has_shown ? p->load_classes : 0;
     if (!make_agents(r, p)) {
         result_fini(r);
         return false;

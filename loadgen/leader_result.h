@@ -14,8 +14,8 @@ struct leader_parts {
     const struct run_shot *shot;
     const struct result *own; /* of this process; NULL: it sent nothing */
     const double *own_rates;  /* one a class */
-    unsigned agents_classes;  /* those before; of measures, this process has the rest */
-    bool measures;
+    unsigned own_first;       /* of its classes, among all */
+    unsigned load_classes;    /* the rest is a measuring client's */
     bool was_interrupted, accepts_loss;
     const struct followers *followers;
 };

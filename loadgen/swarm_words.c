@@ -38,6 +38,8 @@ visit_told(struct swarm_words *w, const struct opt *row, const char *value)
                    : add(w, row->name, value);
     case WORDS_LEADER:
     case WORDS_HOST:
+    case WORDS_MEASURE: /* these as well, to those who need them */
+    case WORDS_OBSERVE:
         return NULL;
     case WORDS_AGENT:
         return "what an agent allows is said to the agent (--agent-mode)";
@@ -138,9 +140,56 @@ visit_leaders(void *arg, const struct opt *row, const char *value)
     return wrong;
 }
 
+/* ---- what a role needs ------------------------------------------------------------------- */
+
+static const char *
+add_number(struct swarm_words *w, const char *name, int64_t n)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%jd", (intmax_t)n);
+    return add(w, name, text);
+}
+
+/* The last class, as it is to be made again. */
+static const char *
+add_measuring(struct swarm_words *w, const struct lclass *c)
+{
+    const char *wrong = add_number(w, "measure-connections", c->connections);
+    wrong = wrong != NULL ? wrong : add_number(w, "measure-depth", c->depth);
+    return wrong != NULL ? wrong : add_number(w, "measure-qps", c->qps);
+}
+
+static const char *
+add_servers(struct swarm_words *w, const struct options *o, const struct swarm_reader *r)
+{
+    const char *wrong = NULL;
+    for (unsigned i = 0; wrong == NULL && i < o->servers_len; i++) {
+        bool is_its = r->role != ROLE_OBSERVE || i % r->count == r->index;
+        wrong = is_its ? add(w, SERVER, o->servers[i]) : NULL;
+    }
+    return wrong;
+}
+
+static const char *
+add_role(struct swarm_words *w, const struct options *o, enum message_role role)
+{
+    char seconds[32];
+    switch (role) {
+    case ROLE_MEASURE:
+        return add_measuring(w, &o->classes[o->classes_len - 1]);
+    case ROLE_OBSERVE:
+        snprintf(seconds, sizeof seconds, "%.9f", o->server_stats_s);
+        return add(w, "server-stats", seconds);
+    case ROLE_LOAD:
+    case ROLES:
+        break;
+    }
+    return NULL;
+}
+
 enum exit_status
-swarm_words_shared(struct swarm_words *w, const struct options *o, int argc, char **argv,
-                   FILE *err)
+swarm_words_shared(struct swarm_words *w, const struct options *o,
+                   const struct swarm_reader *reader, int argc, char **argv, FILE *err)
 {
     char seed[32];
     *w = (struct swarm_words){.count = 0};
@@ -150,9 +199,8 @@ swarm_words_shared(struct swarm_words *w, const struct options *o, int argc, cha
     }
     snprintf(seed, sizeof seed, "%ju", (uintmax_t)o->seed);
     const char *wrong = add(w, SEED, seed);
-    for (unsigned i = 0; wrong == NULL && i < o->servers_len; i++) {
-        wrong = add(w, SERVER, o->servers[i]);
-    }
+    wrong = wrong != NULL ? wrong : add_servers(w, o, reader);
+    wrong = wrong != NULL ? wrong : add_role(w, o, reader->role);
     if (wrong != NULL) {
         fprintf(err, "mcload: %s\n", wrong);
         return EXIT_USAGE;

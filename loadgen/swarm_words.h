@@ -14,12 +14,20 @@ struct swarm_words {
     unsigned count;
 };
 
-/* What a leader's agents are told: servers one by one and the seed as what they came to.
- * EXIT_VALID, or a line in `err`: also when there is an option that neither the leader can do
- * alone nor agents can be told. */
+/* Who is told: of several that observe, number `index` of `count` has its part of the servers,
+ * those whose numbers are `index` modulo `count`. */
+struct swarm_reader {
+    enum message_role role;
+    unsigned index, count;
+};
+
+/* What an agent of a leader's is told: servers one by one and the seed as what they came to,
+ * and what its role needs. EXIT_VALID, or a line in `err`: also when there is an option that
+ * neither the leader can do alone nor agents can be told. */
 must_check enum exit_status swarm_words_shared(struct swarm_words *w,
-                                               const struct options *o, int argc,
-                                               char **argv, FILE *err);
+                                               const struct options *o,
+                                               const struct swarm_reader *reader,
+                                               int argc, char **argv, FILE *err);
 /* What of an agent's own command line holds for each run: what concerns its machine. What an
  * agent has no use for has a line. */
 must_check enum exit_status swarm_words_host(struct swarm_words *w, int argc, char **argv,

@@ -64,6 +64,9 @@ struct result_span {
 /* One process of a swarm: a single one that does not keep up must be visible. */
 struct result_agent {
     char name[RESULT_NAME_MAX];
+    const char *role;  /* "load", "measure" or "observe" */
+    unsigned observed; /* servers asked for their stats, */
+    uint64_t samples;  /* and their answers */
     bool is_lost;
     char why[RESULT_WHY_MAX]; /* it is */
     double qps;               /* its share, 0: closed loop */

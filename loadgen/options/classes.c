@@ -15,6 +15,7 @@
 #define DEPTH_MAX 4096
 #define QPS_MAX 1e8
 #define NOT_GIVEN (-1)
+#define MEASURE_QPS 1000 /* of agents that measure, at most, unless it is given */
 
 static const char *
 call_class(void *conf, const char *text)
@@ -54,7 +55,7 @@ static bool
 wants_measuring(const struct options *o)
 {
     return o->measure_connections != NOT_GIVEN || o->measure_qps != NOT_GIVEN ||
-           o->measure_depth != NOT_GIVEN;
+           o->measure_depth != NOT_GIVEN || options_agents_in(o, ROLE_MEASURE) > 0;
 }
 
 /* Classes with the same keys and other values would overwrite each other's. */
@@ -168,6 +169,25 @@ make_class(struct options *o, const char *text, int argc, char **argv, FILE *qui
     return is_good && apply_words(c, &o->models, &words, err);
 }
 
+/* By connections unless it is given; agents that measure send little. 0: closed loop. */
+static int64_t
+measuring_rate(const struct options *o, const struct lclass *load,
+               const struct lclass *measure)
+{
+    bool is_low = o->measure_qps == NOT_GIVEN && options_agents_in(o, ROLE_MEASURE) > 0;
+    if (o->measure_qps > 0) {
+        return o->measure_qps;
+    }
+    if (load->qps == 0) {
+        return is_low ? MEASURE_QPS : 0;
+    }
+    double all = (double)(load->connections + measure->connections);
+    double share = (double)measure->connections / all;
+    int64_t qps = (int64_t)((double)load->qps * share + 0.5);
+    qps = is_low && qps > MEASURE_QPS ? MEASURE_QPS : qps;
+    return qps > 0 ? qps : 1;
+}
+
 /* The load, and the client whose latencies are told; together they have the rate. */
 static bool
 make_measuring(struct options *o, int argc, char **argv, FILE *quiet, FILE *err)
@@ -181,18 +201,13 @@ make_measuring(struct options *o, int argc, char **argv, FILE *quiet, FILE *err)
     measure->is_measuring = true;
     if (o->measure_connections != NOT_GIVEN) {
         measure->connections = o->measure_connections;
+    } else if (options_agents_in(o, ROLE_MEASURE) > 0) {
+        measure->connections = 1;
     }
     if (o->measure_depth != NOT_GIVEN) {
         measure->depth = o->measure_depth;
     }
-    if (o->measure_qps > 0) {
-        measure->qps = o->measure_qps;
-    } else if (load->qps > 0) {
-        double all = (double)(load->connections + measure->connections);
-        double share = (double)measure->connections / all;
-        measure->qps = (int64_t)((double)load->qps * share + 0.5);
-        measure->qps = measure->qps > 0 ? measure->qps : 1;
-    }
+    measure->qps = measuring_rate(o, load, measure);
     if (is_good && load->qps > 0 && load->qps <= measure->qps) {
         fprintf(err, "mcload: --measure-qps has to be below --qps\n");
         is_good = false;
@@ -208,7 +223,9 @@ make(struct options *o, int argc, char **argv, FILE *quiet, FILE *err)
     o->classes = calloc(len, sizeof *o->classes);
     must(o->classes != NULL);
     if (o->class_texts_len > 0 && wants_measuring(o)) {
-        fprintf(err, "mcload: --class and --measure-... contradict each other\n");
+        fprintf(err, "mcload: --class and %s contradict each other\n",
+                options_agents_in(o, ROLE_MEASURE) > 0 ? "role=measure"
+                                                       : "--measure-...");
         return false;
     }
     if (wants_measuring(o)) {

@@ -64,6 +64,13 @@ enum options_loss {
     LOSS_REPEAT,
 };
 
+#define OPTIONS_AGENT_MAX 256
+
+struct options_agent {
+    char at[OPTIONS_AGENT_MAX]; /* HOST[:PORT] and the like */
+    enum message_role role;
+};
+
 #define BUSY_POLL_ALWAYS (-1)
 
 struct options {
@@ -127,7 +134,7 @@ struct options {
     /* ---- options/swarm.c */
     bool is_agent, is_insecure_agent, allows_udp;
     const char *agent_address; /* NULL: not given */
-    char *agents[MESSAGE_AGENTS_MAX];
+    struct options_agent agents[MESSAGE_AGENTS_MAX];
     unsigned agents_len;
     int64_t agent_port, weight;
     double agent_wait_s;  /* for an agent's results */
@@ -154,6 +161,9 @@ _Static_assert(offsetof(struct options, base) == 0, "one conf for rows of both k
 const struct opt_table *options_table(void);
 /* The rows among them that a class may have, for a struct lclass. */
 const struct opt_table *options_class_table(void);
+
+/* How many agents have this role. */
+unsigned options_agents_in(const struct options *o, enum message_role role);
 
 /* Whether classes were asked for: else there is one, which is the whole run. */
 bool options_has_classes(const struct options *o);

@@ -13,6 +13,7 @@
 
 #define WEIGHT_DEFAULT 1
 #define AGENT_WAIT_S 10
+#define OBSERVE_S 1 /* between questions of agents that observe */
 #define QPS_MAX 1e8
 #define TIME_MIN_S 0.001
 #define BYTES_MAX 1e15
@@ -34,14 +35,35 @@ call_agent_mode(void *conf, const char *text)
 static const char *
 keep_agent(void *conf, const char *text)
 {
+    static const char role[] = ";role=";
     struct options *o = conf;
     if (o->agents_len == MESSAGE_AGENTS_MAX) {
         return "too many agents";
     }
-    char *copy = strdup(text);
-    must(copy != NULL);
-    o->agents[o->agents_len++] = copy;
+    struct options_agent *a = &o->agents[o->agents_len];
+    size_t len = strcspn(text, ";"), role_len = sizeof role - 1;
+    a->role = ROLE_LOAD;
+    if (len == 0 || len >= sizeof a->at ||
+        (text[len] == ';' && (strncmp(text + len, role, role_len) != 0 ||
+                              !message_role_parse(&a->role, text + len + role_len)))) {
+        return "an agent is HOST[:PORT], then perhaps ;role=load, measure or observe";
+    }
+    snprintf(a->at, sizeof a->at, "%.*s", (int)len, text);
+    o->agents_len++;
+    if (a->role == ROLE_OBSERVE && o->server_stats_s == 0) {
+        o->server_stats_s = OBSERVE_S;
+    }
     return NULL;
+}
+
+unsigned
+options_agents_in(const struct options *o, enum message_role role)
+{
+    unsigned n = 0;
+    for (unsigned i = 0; i < o->agents_len; i++) {
+        n += o->agents[i].role == role ? 1 : 0;
+    }
+    return n;
 }
 
 static const char *
@@ -93,7 +115,7 @@ static const struct opt rows[] = {
      .help = "be an agent: wait for leaders on this address and do as they say"},
     {.name = "agentmode", .kind = OPT_CALL, .call = call_agent_mode, .arg = "ADDR?"},
     {.letter = 'a', .name = "agent", .kind = OPT_CALL, .call = call_agent,
-     .arg = "HOST[:PORT]",
+     .arg = "HOST[:PORT][;role=load|measure|observe]",
      .help = "lead this agent, also unix:PATH and [v6]:PORT; repeat for several"},
     {.letter = 'p', .name = "agent-port", .kind = OPT_INT, OF_RUN(agent_port), .min = 1,
      .max = UINT16_MAX, .error = "a port is between 1 and 65535", .arg = "PORT",
@@ -175,6 +197,24 @@ has_rates_of_its_own(const struct schedule *s)
     return false;
 }
 
+/* Who does what: agents that measure take that from the leader, which then sends load. */
+static const char *
+settle_roles(const struct options *o)
+{
+    bool measures = o->classes[o->classes_len - 1].is_measuring &&
+                    options_agents_in(o, ROLE_MEASURE) == 0;
+    if (o->weight == 0 && measures) {
+        return "--lambda-mul=0 and --measure-... contradict each other";
+    }
+    if (options_agents_in(o, ROLE_LOAD) == 0 && (o->weight == 0 || measures)) {
+        return "nobody is there to send the load: no agent has that role";
+    }
+    if (options_agents_in(o, ROLE_OBSERVE) > o->servers_len) {
+        return "there are more agents that observe than servers";
+    }
+    return NULL;
+}
+
 static const char *
 settle(struct options *o)
 {
@@ -194,21 +234,7 @@ settle(struct options *o)
     if (o->weight == 0 && o->agents_len == 0) {
         return "without a load of its own a leader needs agents (--agent)";
     }
-    bool measures = o->classes[o->classes_len - 1].is_measuring;
-    if (o->weight == 0 && measures) {
-        return "--lambda-mul=0 and --measure-... contradict each other";
-    }
-    return NULL;
+    return o->agents_len > 0 ? settle_roles(o) : NULL;
 }
 
-static void
-fini(struct options *o)
-{
-    for (unsigned i = 0; i < o->agents_len; i++) {
-        free(o->agents[i]);
-    }
-    o->agents_len = 0;
-}
-
-const struct run_group group_swarm = {ROWS(rows), .init = init, .settle = settle,
-                                      .fini = fini};
+const struct run_group group_swarm = {ROWS(rows), .init = init, .settle = settle};

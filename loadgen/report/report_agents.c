@@ -43,6 +43,17 @@ write_loss(const struct result_loss *l, struct json *j)
     json_close(j, '}');
 }
 
+static void
+print_load(const struct result_agent *a, FILE *out)
+{
+    fprintf(out, "offered %.1f/s, achieved %.1f/s, p50 %.1f us, p99 %.1f us, ",
+            result_ratio((double)a->offered, a->elapsed_s),
+            result_ratio((double)a->achieved, a->elapsed_s), (double)a->p50 / NS_PER_US,
+            (double)a->p99 / NS_PER_US);
+    fprintf(out, "lag p99 %.1f us, %.2f%% within 1 ms, CPU %.1f%%",
+            (double)a->lag_p99 / NS_PER_US, 100 * a->adherence, 100 * a->busy);
+}
+
 void
 report_agents_text(const struct result *r, FILE *out)
 {
@@ -53,12 +64,12 @@ report_agents_text(const struct result *r, FILE *out)
         if (a->is_lost) {
             fprintf(out, "LOST (%s), until then ", a->why);
         }
-        fprintf(out, "offered %.1f/s, achieved %.1f/s, p50 %.1f us, p99 %.1f us, ",
-                result_ratio((double)a->offered, a->elapsed_s),
-                result_ratio((double)a->achieved, a->elapsed_s),
-                (double)a->p50 / NS_PER_US, (double)a->p99 / NS_PER_US);
-        fprintf(out, "lag p99 %.1f us, %.2f%% within 1 ms, CPU %.1f%%",
-                (double)a->lag_p99 / NS_PER_US, 100 * a->adherence, 100 * a->busy);
+        if (a->observed > 0) {
+            fprintf(out, "%ju answers to stats of %u servers", (uintmax_t)a->samples,
+                    a->observed);
+        } else {
+            print_load(a, out);
+        }
         if (a->clock_bound > 0) {
             fprintf(out,
                     ", began %.1f us late (clock within %.1f us), heartbeat at most %.1f "
@@ -66,7 +77,7 @@ report_agents_text(const struct result *r, FILE *out)
                     (double)a->start_error / NS_PER_US,
                     (double)a->clock_bound / NS_PER_US, (double)a->behind / NS_PER_US);
         }
-        fputc('\n', out);
+        fprintf(out, ", role %s\n", a->role);
     }
 }
 
@@ -82,6 +93,7 @@ report_agents_json(const struct result *r, struct json *j)
         json_open(j, NULL, '{');
         json_text(j, "name", a->name);
         json_bool(j, "lost", a->is_lost);
+        json_text(j, "role", a->role);
         if (a->is_lost) {
             json_text(j, "why", a->why);
         }
@@ -98,6 +110,10 @@ report_agents_json(const struct result *r, struct json *j)
         json_u64(j, "clock_bound", a->clock_bound);
         json_u64(j, "intervals", a->intervals);
         json_u64(j, "heartbeat_late", a->behind);
+        if (a->observed > 0) {
+            json_u64(j, "servers", a->observed);
+            json_u64(j, "samples", a->samples);
+        }
         json_close(j, '}');
     }
     json_close(j, ']');

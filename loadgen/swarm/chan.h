@@ -23,7 +23,8 @@ struct chan {
     int fd; /* -1: closed */
     enum seal_side side;
     struct seal seal;
-    uint64_t session; /* of the frames, 0 until agreed on */
+    uint64_t session;  /* of the frames, 0 until agreed on */
+    uint64_t features; /* bits of the other side's hello */
     uint64_t sent, received;
     size_t max; /* bytes of a frame that is taken */
     struct frame_out making;

@@ -44,7 +44,9 @@ say_hello(struct greeting *g)
 {
     struct chan *c = g->chan;
     struct message_hello *h = &g->hello[c->side];
-    *h = (struct message_hello){.shape = delta_shape(), .is_open = g->key->len == 0};
+    *h = (struct message_hello){.features = MESSAGE_FEATURES,
+                                .shape = delta_shape(),
+                                .is_open = g->key->len == 0};
     if (!seal_random(h->nonce, sizeof h->nonce)) {
         return fail(g, "no random numbers from the kernel");
     }
@@ -185,6 +187,7 @@ greet_leader(struct chan *c, const struct seal_key *key, char *err, size_t err_l
     }
     if (status == GREET_GOOD) {
         c->session = frame_get_u64(g.hello[SEAL_AGENT].nonce);
+        c->features = g.hello[SEAL_AGENT].features;
         c->max = FRAME_MAX;
     }
     return status;

@@ -3,7 +3,34 @@
  */
 #include "loadgen/swarm/message.h"
 
+#include <assert.h>
 #include <string.h>
+
+static const char *const roles[] = {
+    [ROLE_LOAD] = "load",
+    [ROLE_MEASURE] = "measure",
+    [ROLE_OBSERVE] = "observe",
+};
+static_assert(sizeof roles / sizeof roles[0] == ROLES, "one name each");
+
+const char *
+message_role_name(enum message_role role)
+{
+    must((unsigned)role < ROLES);
+    return roles[role];
+}
+
+bool
+message_role_parse(enum message_role *role, const char *text)
+{
+    for (unsigned i = 0; i < ROLES; i++) {
+        if (strcmp(text, roles[i]) == 0) {
+            *role = (enum message_role)i;
+            return true;
+        }
+    }
+    return false;
+}
 
 void
 message_put_hello(struct frame_out *o, const struct message_hello *h)

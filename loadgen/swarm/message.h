@@ -24,6 +24,18 @@
 #define MESSAGE_WEIGHT_MAX 1000000
 #define MESSAGE_COSTS_MAX 65536
 
+/* What an agent is there for. Numbers on the wire. */
+enum message_role {
+    ROLE_LOAD,    /* sends its share of the load */
+    ROLE_MEASURE, /* sends its share of what is measured beside it */
+    ROLE_OBSERVE, /* asks servers for their stats, and sends nothing else */
+    ROLES,
+};
+
+/* Bits of FIELD_FEATURES: what the sender of a hello knows beyond the first version. */
+#define MESSAGE_KNOWS_ROLES 1
+#define MESSAGE_FEATURES MESSAGE_KNOWS_ROLES
+
 enum message {
     MESSAGE_HELLO = 1, /* both */
     MESSAGE_PROOF,     /* both */
@@ -39,6 +51,7 @@ enum message {
     MESSAGE_DELTA,  /* agent: INTERVAL, CLASS, COUNTERS, HISTs */
     MESSAGE_DONE,   /* agent: the totals' DIGEST, and what it cost */
     MESSAGE_STOP,   /* leader: end the run now */
+    MESSAGE_SAMPLE, /* agent that observes: SERVER, AT, VALUES */
 };
 
 enum message_field {
@@ -70,7 +83,7 @@ enum message_field {
     FIELD_COUNTERS = 26,
     FIELD_HIST = 27,
     FIELD_DIGESTS = 28, /* 8 bytes a class */
-    FIELD_COSTS = 29,   /* 3 times 8 bytes a thread: elapsed, cpu, idle */
+    FIELD_COSTS = 29,   /* 4 times 8 bytes a thread: elapsed, cpu, idle, waited */
     FIELD_ELAPSED = 30, /* of the measured window */
     FIELD_START_ERROR = 31,
     FIELD_IS_STOPPED = 32,   /* 1: the window ended early */
@@ -78,7 +91,16 @@ enum message_field {
     FIELD_WANTS_SECRET = 34, /* 1: servers are to be shown a name and a password, which
                                 each process has in a file of its own */
     FIELD_LENGTH = 35,       /* of an interval (ledger.h) */
+    FIELD_ROLE = 36,         /* enum message_role; without one: ROLE_LOAD */
+    FIELD_SERVER = 37,       /* from 0, of those that the agent was told */
+    FIELD_AT = 38,           /* since the start of the window */
+    FIELD_VALUES = 39,       /* 8 bytes for each enum server_stat: a double's bits */
 };
+
+/* "load", "measure" or "observe". */
+const char *message_role_name(enum message_role role);
+/* False: none of them. */
+must_check bool message_role_parse(enum message_role *role, const char *text);
 
 struct message_hello {
     uint64_t features, shape;

@@ -11,7 +11,9 @@
 
 enum words_use {
     WORDS_SHARED,  /* all processes': it travels */
-    WORDS_LEADER,  /* the leader does it, for all */
+    WORDS_LEADER,  /* the leader does it, for all, */
+    WORDS_MEASURE, /* unless there are agents that measure, which do it, */
+    WORDS_OBSERVE, /* or observe */
     WORDS_HOST,    /* concerns one machine: each process has its own */
     WORDS_AGENT,   /* what an agent allows: said to the agent */
     WORDS_FILE,    /* names a file: agents read none for a leader */
