@@ -3,8 +3,10 @@
  */
 #include "loadgen/agent_config.h"
 
+#include <limits.h>
 #include <netinet/in.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 
 #include "loadgen/swarm/words.h"
@@ -137,6 +139,63 @@ resolve_targets(struct work *w, const struct options *own)
     return NULL;
 }
 
+/* ---- traces ---------------------------------------------------------------------------- */
+
+/* Whether a file is one below the directory, wherever links lead; its path then. */
+static bool
+is_below(const char *dir, const char *file, char path[PATH_MAX])
+{
+    char top[PATH_MAX];
+    struct stat st;
+    if (realpath(dir, top) == NULL || realpath(file, path) == NULL ||
+        stat(path, &st) != 0 || !S_ISREG(st.st_mode)) {
+        return false;
+    }
+    size_t len = strlen(top);
+    len -= len == 1 ? 1 : 0; /* the root's slash is also the first of what is below */
+    return strncmp(path, top, len) == 0 && path[len] == '/';
+}
+
+/* The leader's name of a trace as a path of this machine. NULL: it is no such file. */
+static char *
+find_trace(const struct options *own, const char *name)
+{
+    char file[PATH_MAX], path[PATH_MAX];
+    for (unsigned i = 0; i < own->agent_traces_len; i++) {
+        const char *dir = own->agent_traces[i];
+        int n = name[0] == '/' ? snprintf(file, sizeof file, "%s", name)
+                               : snprintf(file, sizeof file, "%s/%s", dir, name);
+        if (n > 0 && (size_t)n < sizeof file && is_below(dir, file, path)) {
+            return strdup(path);
+        }
+    }
+    return NULL;
+}
+
+/* Traces are the only files that are read for a leader, and only those in directories for
+ * them: nothing is told of others, not even whether they are there. */
+static const char *
+resolve_traces(struct work *w, const struct options *own)
+{
+    static char why[MESSAGE_TEXT_MAX];
+    for (unsigned i = 0; i < w->options.classes_len; i++) {
+        struct trace_conf *trace = &w->options.classes[i].trace.file;
+        if (trace->path == NULL) {
+            continue;
+        }
+        if (own->agent_traces_len == 0) {
+            return "refuses: it reads no traces for leaders (--agent-traces)";
+        }
+        const char *name = trace->path;
+        trace->path = find_trace(own, name);
+        if (trace->path == NULL) {
+            snprintf(why, sizeof why, "refuses: %.400s is none of its traces", name);
+            return why;
+        }
+    }
+    return NULL;
+}
+
 static void
 make_shard(struct work *w)
 {
@@ -181,15 +240,9 @@ agent_config_check(const struct work *w, const struct options *own, double secon
 static bool
 take_role(struct work *w, const struct frame *f)
 {
-    struct frame_field field;
     uint64_t role = ROLE_LOAD;
-    size_t cursor = 0;
-    bool is_good = true;
-    while (frame_next(f, &cursor, &field)) {
-        if (field.tag == FIELD_ROLE) {
-            is_good = frame_number(f, FIELD_ROLE, 0, ROLES - 1, &role);
-        }
-    }
+    bool is_good =
+        !frame_has(f, FIELD_ROLE) || frame_number(f, FIELD_ROLE, 0, ROLES - 1, &role);
     w->role = (enum message_role)role;
     return is_good;
 }
@@ -235,6 +288,7 @@ agent_config_take(struct work *w, const struct session_conf *conf, const struct 
         wrong = "has no --auth-file of its own";
     }
     wrong = wrong != NULL ? wrong : resolve_targets(w, conf->own);
+    wrong = wrong != NULL ? wrong : resolve_traces(w, conf->own);
     if (wrong == NULL) {
         /* The rate is asked for with each run; any that is allowed will do here. */
         wrong = agent_config_check(w, conf->own, w->options.time_s + w->options.warmup_s,

@@ -162,6 +162,23 @@ put_costs(struct frame_out *o, const struct result *r)
     frame_close(o, place);
 }
 
+/* What the run has said goes to the leader, whom people look at. */
+static void
+put_notes(struct frame_out *o, struct work *w)
+{
+    static const char program[] = "mcload: ";
+    fflush(w->said);
+    const char *p = w->said_text + w->said_before;
+    for (unsigned n = 0; n < MESSAGE_NOTES_MAX && p < w->said_text + w->said_len; n++) {
+        size_t len = strcspn(p, "\n"), skip = sizeof program - 1;
+        char line[MESSAGE_TEXT_MAX];
+        skip = strncmp(p, program, skip) == 0 ? skip : 0;
+        snprintf(line, sizeof line, "%.*s", (int)(len - skip), p + skip);
+        frame_put_text(o, FIELD_NOTE, line);
+        p += len + (p[len] == '\n' ? 1 : 0);
+    }
+}
+
 static void
 send_done(struct session *s)
 {
@@ -169,8 +186,10 @@ send_done(struct session *s)
     struct result *r = &w->result;
     bool was_stopped = r->was_interrupted || w->wants_stop;
     uint64_t last = ledger_last((nsec_t)(w->shot.time_s * 1e9), w->shot.tick_length);
+    /* It may also end with its trace. */
+    bool is_whole = !was_stopped && r->elapsed_s + 1e-3 > w->shot.time_s;
     for (unsigned i = 0; i < r->classes_len; i++) {
-        send_delta(s, i, was_stopped ? s->interval_sent + 1 : last, &r->classes[i].total);
+        send_delta(s, i, is_whole ? last : s->interval_sent + 1, &r->classes[i].total);
     }
     struct frame_out *o = chan_begin(&s->chan, MESSAGE_DONE);
     size_t place = frame_open(o, FIELD_DIGESTS);
@@ -185,6 +204,7 @@ send_done(struct session *s)
     frame_put_number(o, FIELD_START_ERROR, w->start_error);
     frame_put_number(o, FIELD_IS_STOPPED, was_stopped ? 1 : 0);
     frame_put_number(o, FIELD_IS_LOCAL, r->is_local ? 1 : 0);
+    put_notes(o, w);
     send_frame(s);
     work_rest(w);
 }
@@ -218,7 +238,7 @@ take_rates(struct work *w, const struct frame *f, double *sum)
 {
     struct frame_field field;
     unsigned classes = w->options.classes_len;
-    bool is_closed = false;
+    bool is_closed = false, has_times = false;
     if (!frame_bytes(f, FIELD_RATES, 8 * classes, 8 * classes, &field)) {
         return false;
     }
@@ -228,12 +248,32 @@ take_rates(struct work *w, const struct frame *f, double *sum)
         if (w->rates[i] > RATE_MAX) {
             return false;
         }
-        is_closed = is_closed || w->rates[i] == 0;
+        bool is_timed = w->options.classes[i].traffic.is_timed;
+        is_closed = is_closed || (w->rates[i] == 0 && !is_timed);
+        has_times = has_times || is_timed;
         /* Not the mean of a schedule: it may ask for all in one moment. */
         *sum += schedule_peak(&w->options.classes[i].traffic.schedule, w->rates[i]);
     }
-    *sum = is_closed ? 0 : *sum;
+    /* What a trace asks for is known when it happens: the agent's limit holds then. */
+    *sum = is_closed ? 0 : *sum == 0 && has_times ? 1 : *sum;
     return true;
+}
+
+/* Of traces; a leader that says nothing of them means all. */
+static bool
+take_slice(struct reader_slice *slice, const struct frame *f)
+{
+    struct frame_field field;
+    *slice = (struct reader_slice){0, 0};
+    if (!frame_has(f, FIELD_SLICE)) {
+        return true;
+    }
+    if (!frame_bytes(f, FIELD_SLICE, 16, 16, &field)) {
+        return false;
+    }
+    slice->first = frame_get_u64(field.p);
+    slice->end = frame_get_u64(field.p + 8);
+    return slice->first < slice->end && slice->end <= READER_ROUTES;
 }
 
 static const char *
@@ -241,6 +281,7 @@ start_run(struct session *s, const struct frame *f)
 {
     struct work *w = &s->work;
     uint64_t begin, time, warmup, is_fresh, length;
+    struct reader_slice slice;
     double qps;
     nsec_t now = clock_now();
     if (work_state(w) != WORK_IDLE ||
@@ -249,7 +290,7 @@ start_run(struct session *s, const struct frame *f)
         !frame_number(f, FIELD_WARMUP, 0, UINT64_MAX / 4, &warmup) ||
         !frame_number(f, FIELD_IS_FRESH, 0, 1, &is_fresh) ||
         !frame_number(f, FIELD_LENGTH, 1, UINT64_MAX / 4, &length) ||
-        !take_rates(w, f, &qps)) {
+        !take_rates(w, f, &qps) || !take_slice(&slice, f)) {
         return "does not understand the leader";
     }
     const char *wrong =
@@ -262,6 +303,7 @@ start_run(struct session *s, const struct frame *f)
             .begin = begin,
             .is_fresh = is_fresh == 1,
             .tick_length = length,
+            .slice = slice,
         };
         s->looks_sent = s->interval_sent = s->samples_sent = 0;
         server_stats_destroy(&w->samples); /* nobody runs */

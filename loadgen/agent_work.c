@@ -236,6 +236,7 @@ work_shoot(struct work *w)
     PTHREAD_OK(pthread_mutex_lock(&w->mutex));
     must(w->state == WORK_IDLE);
     w->wants_stop = false;
+    w->said_before = w->said_len;
     w->looks = 0;
     w->state = WORK_RUNNING;
     PTHREAD_OK(pthread_cond_broadcast(&w->changed));

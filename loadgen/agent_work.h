@@ -39,8 +39,8 @@ struct work {
     struct cap *cap; /* of the whole agent; NULL: none */
     FILE *said;      /* what the run prints; no terminal's */
     char *said_text;
-    size_t said_len;
-    struct run *run; /* the worker's, but for run_stop */
+    size_t said_len, said_before; /* this run */
+    struct run *run;              /* the worker's, but for run_stop */
     /* The worker's while running. */
     struct run_shot shot;
     double *rates;        /* one a class */

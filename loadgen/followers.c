@@ -312,6 +312,22 @@ take_costs(struct follower *k, const struct frame *f)
     return true;
 }
 
+/* What people should know of its run. */
+static void
+tell_notes(const struct follower *k, const struct frame *f)
+{
+    struct frame_field field;
+    size_t cursor = 0;
+    for (unsigned n = 0; n < MESSAGE_NOTES_MAX && frame_next(f, &cursor, &field);) {
+        if (field.tag == FIELD_NOTE && frame_is_text(&field) &&
+            field.len < MESSAGE_TEXT_MAX) {
+            fprintf(stderr, "mcload: agent %s: %.*s\n", k->at.name, (int)field.len,
+                    (const char *)field.p);
+            n++;
+        }
+    }
+}
+
 static void
 on_done(struct followers *l, struct follower *k, const struct frame *f, nsec_t now)
 {
@@ -336,6 +352,8 @@ on_done(struct followers *l, struct follower *k, const struct frame *f, nsec_t n
     k->elapsed_s = (double)elapsed / 1e9;
     k->was_stopped = is_stopped == 1;
     k->is_local = is_local == 1;
+    tell_notes(k, f);
+    ledger_done(l->ledger, part_of(l, k));
     set_state(l, k, FOLLOWER_DONE);
 }
 
@@ -424,6 +442,10 @@ send_start(struct followers *l, struct follower *k)
         frame_add(o, bytes, sizeof bytes);
     }
     frame_close(o, place);
+    uint8_t slice[16];
+    frame_put_u64(slice, k->slice.first);
+    frame_put_u64(slice + 8, k->slice.end);
+    frame_put_bytes(o, FIELD_SLICE, slice, sizeof slice);
     if (!chan_send(&k->chan)) {
         follower_lose(l, k, k->chan.error);
         return;

@@ -48,9 +48,10 @@ struct follower {
     nsec_t behind_max; /* that its loop was late, of the run */
     uint64_t loaded;   /* records */
     /* Of the run. */
-    uint64_t *rates;   /* its share, one each of its classes */
-    uint64_t *digests; /* of its totals, likewise; by its last word */
-    nsec_t begin;      /* by its clock */
+    uint64_t *rates;           /* its share, one each of its classes */
+    uint64_t *digests;         /* of its totals, likewise; by its last word */
+    struct reader_slice slice; /* of traces */
+    nsec_t begin;              /* by its clock */
     double elapsed_s;
     nsec_t start_error;
     bool was_stopped, is_local;

@@ -17,6 +17,7 @@
 #include "loadgen/swarm_words.h"
 
 #define LEAD_MIN (200 * NSEC_PER_MSEC) /* between the order to start and the start */
+#define LEAD_TRACE NSEC_PER_SEC        /* likewise: traces are read ahead meanwhile */
 #define LEAD_WAYS 5                    /* and this times the longest way to an agent */
 
 struct leader {
@@ -199,6 +200,7 @@ report_last(struct leader *l, const struct result *own)
     for (unsigned i = 0; i < own->classes_len; i++) {
         report_own(l, i, is_whole ? last : l->told_interval + 1, &own->classes[i].total);
     }
+    ledger_done(k->ledger, 0);
     PTHREAD_OK(pthread_mutex_unlock(&k->mutex));
 }
 
@@ -302,6 +304,21 @@ leader_loaded(const struct leader *l)
 
 /* ---- one run ------------------------------------------------------------------------ */
 
+/* Who sends a class, and how much of it: this process, then the agents. Returns the sum. */
+static double
+weigh(const struct leader *l, unsigned class, double weights[MESSAGE_AGENTS_MAX + 1])
+{
+    const struct followers *k = &l->followers;
+    weights[0] = is_own(l, class) ? (double)l->o->weight : 0;
+    double sum = weights[0];
+    for (unsigned i = 0; i < k->count; i++) {
+        bool has_it = !k->all[i].is_out && follower_has(&k->all[i], class);
+        weights[i + 1] = has_it ? (double)k->all[i].weight : 0;
+        sum += weights[i + 1];
+    }
+    return sum;
+}
+
 /* The rate of a class among this process and those agents that are left. EXIT_INVALID: there
  * is nobody who would send it; EXIT_USAGE: one of them would get none, which is no rate but as
  * much as goes. */
@@ -309,18 +326,10 @@ static enum exit_status
 split_class(struct leader *l, unsigned class, double rate, double *own_rates)
 {
     struct followers *k = &l->followers;
-    double weights[MESSAGE_AGENTS_MAX + 1], sum = 0;
+    double weights[MESSAGE_AGENTS_MAX + 1];
     uint64_t shares[MESSAGE_AGENTS_MAX + 1];
     bool is_good = true;
-    weights[0] = is_own(l, class) ? (double)l->o->weight : 0;
-    for (unsigned i = 0; i < k->count; i++) {
-        bool has_it = !k->all[i].is_out && follower_has(&k->all[i], class);
-        weights[i + 1] = has_it ? (double)k->all[i].weight : 0;
-    }
-    for (unsigned i = 0; i <= k->count; i++) {
-        sum += weights[i];
-    }
-    if (sum == 0) {
+    if (weigh(l, class, weights) == 0) {
         return EXIT_INVALID;
     }
     split_by_weight((uint64_t)llround(rate), weights, k->count + 1, shares);
@@ -338,17 +347,40 @@ split_class(struct leader *l, unsigned class, double rate, double *own_rates)
     return is_good ? EXIT_VALID : EXIT_USAGE;
 }
 
+/* Slices of traces, one behind the other, for all that send a class. */
+static void
+split_traces(struct leader *l, unsigned class, struct reader_slice *own)
+{
+    struct followers *k = &l->followers;
+    double weights[MESSAGE_AGENTS_MAX + 1];
+    uint64_t shares[MESSAGE_AGENTS_MAX + 1], at = 0;
+    if (weigh(l, class, weights) == 0) {
+        return;
+    }
+    split_by_weight(READER_ROUTES, weights, k->count + 1, shares);
+    for (unsigned i = 0; i <= k->count; i++) {
+        if (weights[i] > 0) {
+            struct reader_slice *slice = i == 0 ? own : &k->all[i - 1].slice;
+            *slice = (struct reader_slice){at, at + shares[i]};
+        }
+        at += shares[i];
+    }
+}
+
 static enum exit_status
-split(struct leader *l, const struct run_shot *shot, double *own_rates)
+split(struct leader *l, const struct run_shot *shot, double *own_rates,
+      struct reader_slice *own_slice)
 {
     struct followers *k = &l->followers;
     enum exit_status status = EXIT_VALID;
     for (unsigned i = 0; i < k->count; i++) {
         k->all[i].is_out = k->all[i].state == FOLLOWER_LOST;
+        k->all[i].slice = (struct reader_slice){0, READER_ROUTES};
     }
     for (unsigned i = 0; status == EXIT_VALID && i < l->o->classes_len; i++) {
         double rate = shot->rates != NULL ? shot->rates[i] : (double)l->o->classes[i].qps;
         status = split_class(l, i, rate, own_rates);
+        split_traces(l, i, own_slice);
     }
     if (status == EXIT_INVALID) {
         fputs("mcload: no agent is left\n", stderr);
@@ -388,13 +420,23 @@ start_ledger(struct leader *l)
     return ledger_start(k->ledger, &run);
 }
 
+static bool
+replays(const struct options *o)
+{
+    bool does = false;
+    for (unsigned i = 0; i < o->classes_len; i++) {
+        does = does || o->classes[i].trace.file.path != NULL;
+    }
+    return does;
+}
+
 /* Orders a start that all can keep: later than the longest way to any of them. False: no
  * memory. */
 static bool
 order_start(struct leader *l, const struct run_shot *shot)
 {
     struct followers *k = &l->followers;
-    nsec_t lead = LEAD_MIN;
+    nsec_t lead = replays(l->o) ? LEAD_TRACE : LEAD_MIN;
     for (unsigned i = 0; i < k->count; i++) {
         struct align_estimate e;
         if (align_estimate(&k->all[i].align, &e) && LEAD_WAYS * e.way_max > lead) {
@@ -544,7 +586,7 @@ attempt(struct leader *l, const struct run_shot *shot, bool *spoilt,
     struct result own = {0};
     PTHREAD_OK(pthread_mutex_lock(&k->mutex));
     l->lost_before = followers_in(k, FOLLOWER_LOST);
-    enum exit_status status = split(l, shot, own_rates);
+    enum exit_status status = split(l, shot, own_rates, &own_shot.slice);
     if (status == EXIT_VALID && !order_start(l, shot)) {
         status = fail("out of memory");
     }

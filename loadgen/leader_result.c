@@ -118,13 +118,21 @@ make_class(struct result *c, const struct leader_parts *p, unsigned class)
     c->name = conf->name;
     c->slo = conf->slo;
     c->from = p->options->from_issue ? FROM_ISSUE : FROM_INTENDED;
-    c->is_open = c->qps > 0;
+    bool is_timed = conf->traffic.is_timed; /* what it offers is the trace's to say */
+    c->is_replay = conf->trace.file.path != NULL;
+    if (is_timed) {
+        c->qps = result_ratio((double)ctr_get(&c->total.offered), c->elapsed_s);
+    }
+    c->is_open = c->qps > 0 || is_timed;
     c->limits = &p->options->limits;
-    c->gap_each = conf->traffic.mode == TRAFFIC_PARTLY || !c->is_open || threads == 0
+    c->gap_each = conf->traffic.mode == TRAFFIC_PARTLY || !c->is_open || threads == 0 ||
+                          c->is_replay
                       ? 0
                       : gaps_each(c->qps / threads);
-    c->mode = traffic_mode_name(c->is_open ? conf->traffic.mode : TRAFFIC_CLOSED);
-    c->is_uneven = schedule_varies(&conf->traffic.schedule);
+    c->mode = traffic_mode_name(is_timed     ? TRAFFIC_OPEN
+                                : c->is_open ? conf->traffic.mode
+                                             : TRAFFIC_CLOSED);
+    c->is_uneven = schedule_varies(&conf->traffic.schedule) || is_timed;
     c->is_antagonist = conf->antagonist != NULL;
     c->was_loaded = run_keeps_records(conf);
     c->was_interrupted = p->was_interrupted;

@@ -391,14 +391,19 @@ start_steal(struct run *r)
 }
 
 static enum exit_status
-start_tapes(struct run *r)
+start_tapes(struct run *r, const struct run_shot *shot)
 {
     char err[TRACE_ERR_MAX];
     for (unsigned i = 0; i < r->o->classes_len; i++) {
         struct run_class *c = &r->classes[i];
-        uint64_t seed = r->threads[c->first].conf.drive.seed;
-        uint64_t stream = stream_of(r->conf.agent, c->first, STREAM_ARRIVALS);
-        if (tape_start(&c->tape, &c->traffic, seed, stream, err) != NULL) {
+        /* Recorded times are spread alike in all processes, each of which sends its slice. */
+        unsigned agent = c->traffic.is_timed ? 0 : r->conf.agent;
+        struct tape_cue cue = {
+            .seed = r->threads[c->first].conf.drive.seed,
+            .stream = stream_of(agent, c->first, STREAM_ARRIVALS),
+            .slice = shot->slice,
+        };
+        if (tape_start(&c->tape, &c->traffic, &cue, err) != NULL) {
             return run_fail(r, err);
         }
         while (!tape_is_primed(&c->tape) && !atomic_load(&r->stop)) {
@@ -459,7 +464,7 @@ run_once(struct run *r, const struct run_shot *shot, struct result *result)
     if (status != EXIT_VALID) {
         return status;
     }
-    status = start_tapes(r);
+    status = start_tapes(r, shot);
     if (status != EXIT_VALID) {
         return status;
     }

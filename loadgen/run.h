@@ -50,6 +50,7 @@ struct run_shot {
     /* The tick is called at multiples of it from the start of the window; 0: about once a
      * second from the beginning. */
     nsec_t tick_length;
+    struct reader_slice slice; /* of traces, in a swarm */
 };
 
 /* EXIT_VALID, or a line was printed and the exit status says of what kind (no run_close

@@ -43,14 +43,15 @@ tape_close(struct tape *t)
 }
 
 const char *
-tape_start(struct tape *t, const struct traffic *traffic, uint64_t seed, uint64_t stream,
+tape_start(struct tape *t, const struct traffic *traffic, const struct tape_cue *cue,
            char err[TRACE_ERR_MAX])
 {
     struct reader_run run = {
         .law = &traffic->arrivals,
         .rate = traffic_is_open(traffic) ? traffic->rate : 0,
-        .seed = seed,
-        .stream = stream,
+        .seed = cue->seed,
+        .stream = cue->stream,
+        .slice = cue->slice,
     };
     return t->reader != NULL ? reader_start(t->reader, &run, err) : NULL;
 }

@@ -24,10 +24,15 @@ must_check const char *tape_open(struct tape *t, const struct lclass *c,
                                  char err[TRACE_ERR_MAX]);
 void tape_close(struct tape *t);
 
+/* How a replay begins. */
+struct tape_cue {
+    uint64_t seed, stream;
+    struct reader_slice slice;
+};
+
 /* The trace begins anew. NULL, or a sentence (err). */
 must_check const char *tape_start(struct tape *t, const struct traffic *traffic,
-                                  uint64_t seed, uint64_t stream,
-                                  char err[TRACE_ERR_MAX]);
+                                  const struct tape_cue *cue, char err[TRACE_ERR_MAX]);
 /* Whether it has been read as far ahead as can be. */
 bool tape_is_primed(const struct tape *t);
 /* The run is over: tells on `log` what was met. NULL, or a sentence. */

@@ -154,13 +154,26 @@ put_key(const struct reader *r, const struct trace_record *record, struct book_p
 }
 
 static void
-put_rest(struct reader *r, const struct trace_record *record, struct book_page *page)
+put_route(const struct reader *r, const struct trace_record *record,
+          struct book_page *page)
 {
     bool by_client = r->conf.order == READER_BY_CLIENT && record->client != 0;
     uint64_t route = by_client ? rng_mix(record->client, 0, 2) : page->hash;
+    page->route = (uint32_t)(route >> 32);
+}
+
+static bool
+is_in_slice(const struct reader *r, const struct book_page *page)
+{
+    const struct reader_slice *s = &r->run.slice;
+    return s->end == 0 || (page->route >= s->first && page->route < s->end);
+}
+
+static void
+put_rest(struct reader *r, const struct trace_record *record, struct book_page *page)
+{
     bool is_long = record->value_len > WORKLOAD_TRACE_VALUE_MAX;
     r->cut_values += is_long ? 1 : 0;
-    page->route = (uint32_t)(route >> 32);
     page->value_len = is_long ? WORKLOAD_TRACE_VALUE_MAX : record->value_len;
     page->ttl =
         (int32_t)(record->ttl < WORKLOAD_EXPIRY_MAX ? record->ttl : WORKLOAD_EXPIRY_MAX);
@@ -194,6 +207,16 @@ wait_for_blank(struct reader *r, struct book *book)
     return page;
 }
 
+/* It is somebody else's to send: only recorded times go by. */
+static bool
+pass_over(struct reader *r, const struct trace_record *record)
+{
+    for (uint32_t i = 0; r->conf.speed > 0 && i < record->repeat && !stops(r); i++) {
+        (void)time_of(r, record);
+    }
+    return !stops(r);
+}
+
 /* One request, or several alike. False when there is no more to be done. */
 static bool
 hand_over(struct reader *r, const struct trace_record *record)
@@ -205,6 +228,10 @@ hand_over(struct reader *r, const struct trace_record *record)
                  r->conf.trace.path, (int)record->key_len, record->key);
         r->has_failed = true;
         return false;
+    }
+    put_route(r, record, &made);
+    if (!is_in_slice(r, &made)) {
+        return pass_over(r, record);
     }
     put_rest(r, record, &made);
     struct book *book = &r->books[made.route % r->conf.threads];

@@ -27,6 +27,14 @@ enum reader_order {
     READER_BY_CLIENT, /* where the trace tells it, else by key */
 };
 
+/* Which requests of the trace are sent: those whose route (a hash of key or client) lies from
+ * `first` to below `end`. Slices that follow on each other part a trace by keys or clients. */
+#define READER_ROUTES (UINT64_C(1) << 32)
+
+struct reader_slice {
+    uint64_t first, end; /* end 0: all */
+};
+
 struct reader_conf {
     struct trace_conf trace; /* its texts live longer */
     enum reader_order order;
@@ -43,6 +51,7 @@ struct reader_run {
     const struct arrival_law *law; /* speed 0, when there is a rate: gaps */
     double rate;                   /* a second, of all threads; 0: as fast as can be */
     uint64_t seed, stream;
+    struct reader_slice slice; /* times are spread as if all were sent */
 };
 
 /* What was met in the last run, beside the trace's own notes. */

@@ -65,6 +65,7 @@ enum options_loss {
 };
 
 #define OPTIONS_AGENT_MAX 256
+#define OPTIONS_TRACES_MAX 16
 
 struct options_agent {
     char at[OPTIONS_AGENT_MAX]; /* HOST[:PORT] and the like */
@@ -140,6 +141,8 @@ struct options {
     double agent_wait_s;  /* for an agent's results */
     const char *key_file; /* NULL: no key */
     struct allow agent_allow;
+    const char *agent_traces[OPTIONS_TRACES_MAX]; /* directories */
+    unsigned agent_traces_len;
     int64_t agent_max_qps, agent_max_conns, agent_max_bytes; /* 0: no limit */
     double agent_max_time;
     enum options_loss on_agent_loss;

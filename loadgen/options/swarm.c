@@ -80,6 +80,17 @@ call_allow(void *conf, const char *text)
 }
 
 static const char *
+call_traces(void *conf, const char *text)
+{
+    struct options *o = conf;
+    if (o->agent_traces_len == OPTIONS_TRACES_MAX) {
+        return "too many directories of traces";
+    }
+    o->agent_traces[o->agent_traces_len++] = text;
+    return text[0] != '\0' ? NULL : "traces are in a directory";
+}
+
+static const char *
 call_loss(void *conf, const char *text)
 {
     static const char *const names[] = {"abort", "continue", "accept", "repeat"};
@@ -132,6 +143,8 @@ static const struct opt rows[] = {
      .help = "agent: servers that it may load; repeat for several (loopback)"},
     {.name = "agent-allow-udp", .kind = OPT_FLAG, OF_RUN(allows_udp),
      .help = "agent: servers may be loaded over UDP, too"},
+    {.name = "agent-traces", .kind = OPT_CALL, .call = call_traces, .arg = "DIR",
+     .help = "agent: traces below DIR may be replayed; repeat for several (none)"},
     {.name = "agent-max-qps", .kind = OPT_RATE, OF_RUN(agent_max_qps), .min = 1,
      .max = QPS_MAX, .arg = "N[k|m]", .help = "agent: most requests a second (any)"},
     {.name = "agent-max-conns", .kind = OPT_INT, OF_RUN(agent_max_conns), .min = 1,
@@ -209,6 +222,10 @@ settle_roles(const struct options *o)
     if (options_agents_in(o, ROLE_LOAD) == 0 && (o->weight == 0 || measures)) {
         return "nobody is there to send the load: no agent has that role";
     }
+    if (o->classes[o->classes_len - 1].is_measuring && o->classes[0].traffic.is_timed) {
+        return "a trace with its own times is one load: a measuring client would send it "
+               "once more (--trace-time=rate)";
+    }
     if (options_agents_in(o, ROLE_OBSERVE) > o->servers_len) {
         return "there are more agents that observe than servers";
     }
@@ -227,8 +244,8 @@ settle(struct options *o)
         }
     }
     if (o->is_insecure_agent || o->allows_udp || o->agent_allow.count > 0 ||
-        o->agent_max_qps > 0 || o->agent_max_conns > 0 || o->agent_max_bytes > 0 ||
-        o->agent_max_time > 0) {
+        o->agent_traces_len > 0 || o->agent_max_qps > 0 || o->agent_max_conns > 0 ||
+        o->agent_max_bytes > 0 || o->agent_max_time > 0) {
         return "what an agent allows is said to the agent (--agent-mode)";
     }
     if (o->weight == 0 && o->agents_len == 0) {

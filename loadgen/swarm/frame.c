@@ -126,6 +126,18 @@ frame_bytes(const struct frame *f, uint16_t tag, size_t min, size_t max,
 }
 
 bool
+frame_has(const struct frame *f, uint16_t tag)
+{
+    struct frame_field field;
+    size_t cursor = 0;
+    bool has = false;
+    while (!has && frame_next(f, &cursor, &field)) {
+        has = field.tag == tag;
+    }
+    return has;
+}
+
+bool
 frame_number(const struct frame *f, uint16_t tag, uint64_t min, uint64_t max,
              uint64_t *value)
 {

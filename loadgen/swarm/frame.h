@@ -54,6 +54,8 @@ must_check enum frame_status frame_parse(const uint8_t *p, size_t n, size_t max,
 
 /* Walks the fields; *cursor starts at 0. False at the end. */
 bool frame_next(const struct frame *f, size_t *cursor, struct frame_field *field);
+/* Whether there is a field with this tag at all: else what is optional is left out. */
+bool frame_has(const struct frame *f, uint16_t tag);
 /* The number of the only field with this tag. False: none, several, or out of bounds. */
 must_check bool frame_number(const struct frame *f, uint16_t tag, uint64_t min,
                              uint64_t max, uint64_t *value);

@@ -31,7 +31,7 @@ struct part {
     /* What comes next: the first class of any later interval, or the next of this one. */
     unsigned next_class;
     uint64_t under_way;
-    bool is_lost;
+    bool is_lost, is_done;
 };
 
 struct ledger {
@@ -194,6 +194,7 @@ ledger_start(struct ledger *l, const struct ledger_run *run)
         must(p->conf.first_class <= p->conf.end_class && p->conf.end_class <= l->classes);
         p->reported = p->under_way = 0;
         p->next_class = p->conf.first_class;
+        p->is_done = false;
         p->is_lost = p->conf.first_class == p->conf.end_class;
         for (unsigned c = 0; c < l->classes; c++) {
             tally_reset(&p->sums[c]);
@@ -295,7 +296,8 @@ advance_all(struct ledger *l)
     uint64_t ready = UINT64_MAX, ahead = 0;
     for (unsigned i = 0; i < l->count; i++) {
         const struct part *p = &l->parts[i];
-        ready = !p->is_lost && p->reported < ready ? p->reported : ready;
+        bool is_awaited = !p->is_lost && !p->is_done;
+        ready = is_awaited && p->reported < ready ? p->reported : ready;
         ahead = p->reported > ahead ? p->reported : ahead;
     }
     uint64_t before_last = ledger_last(l->run.end - l->run.start, l->run.length) - 1;
@@ -323,7 +325,8 @@ ledger_add(struct ledger *l, unsigned part, unsigned class_index, uint64_t inter
 {
     must(part < l->count);
     struct part *p = &l->parts[part];
-    if (!l->is_open || p->is_lost || !is_next(l, p, class_index, interval) ||
+    if (!l->is_open || p->is_lost || p->is_done ||
+        !is_next(l, p, class_index, interval) ||
         !delta_is_good(&p->sums[class_index], delta)) {
         return false;
     }
@@ -344,11 +347,21 @@ ledger_add(struct ledger *l, unsigned part, unsigned class_index, uint64_t inter
 }
 
 void
+ledger_done(struct ledger *l, unsigned part)
+{
+    must(part < l->count);
+    if (l->is_open) {
+        l->parts[part].is_done = true;
+        advance_all(l);
+    }
+}
+
+void
 ledger_lose(struct ledger *l, unsigned part)
 {
     must(part < l->count);
     struct part *p = &l->parts[part];
-    if (!l->is_open || p->is_lost) {
+    if (!l->is_open || p->is_lost || p->is_done) {
         return;
     }
     p->is_lost = true;

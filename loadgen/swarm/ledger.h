@@ -56,6 +56,8 @@ uint64_t ledger_number(nsec_t since, nsec_t time, nsec_t length);
  * no sense, nothing was added. */
 must_check bool ledger_add(struct ledger *l, unsigned part, unsigned class_index,
                            uint64_t interval, const struct frame *delta);
+/* It has reported all: others wait for it no more, and it can no longer be lost. */
+void ledger_done(struct ledger *l, unsigned part);
 /* Nothing more comes of it, what it has reported counts. Outside of a run, or of a process that
  * takes no part: nothing. */
 void ledger_lose(struct ledger *l, unsigned part);

@@ -23,6 +23,7 @@
 #define MESSAGE_AGENTS_MAX 64
 #define MESSAGE_WEIGHT_MAX 1000000
 #define MESSAGE_COSTS_MAX 65536
+#define MESSAGE_NOTES_MAX 16
 
 /* What an agent is there for. Numbers on the wire. */
 enum message_role {
@@ -94,7 +95,9 @@ enum message_field {
     FIELD_ROLE = 36,         /* enum message_role; without one: ROLE_LOAD */
     FIELD_SERVER = 37,       /* from 0, of those that the agent was told */
     FIELD_AT = 38,           /* since the start of the window */
-    FIELD_VALUES = 39,       /* 8 bytes for each enum server_stat: a double's bits */
+    FIELD_SLICE = 40,  /* 2 times 8 bytes: first, end (drive/reader.h); without: all */
+    FIELD_NOTE = 41,   /* a line about the run, for people */
+    FIELD_VALUES = 39, /* 8 bytes for each enum server_stat: a double's bits */
 };
 
 /* "load", "measure" or "observe". */

@@ -32,6 +32,7 @@ static const struct words_option {
     {"agent-max-time", WORDS_AGENT},
     {"agent-mode", WORDS_AGENT},
     {"agent-port", WORDS_LEADER},
+    {"agent-traces", WORDS_AGENT},
     {"agentmode", WORDS_AGENT},
     {"antagonist", WORDS_SHARED},
     {"arrival-scope", WORDS_SHARED},
@@ -134,13 +135,13 @@ static const struct words_option {
     {"tls-cert", WORDS_HOST},
     {"tls-key", WORDS_HOST},
     {"tls-verify", WORDS_HOST},
-    {"trace", WORDS_FILE},
-    {"trace-bad", WORDS_FILE},
-    {"trace-format", WORDS_FILE},
-    {"trace-order", WORDS_FILE},
-    {"trace-remap", WORDS_FILE},
-    {"trace-spread", WORDS_FILE},
-    {"trace-time", WORDS_FILE},
+    {"trace", WORDS_SHARED},
+    {"trace-bad", WORDS_SHARED},
+    {"trace-format", WORDS_SHARED},
+    {"trace-order", WORDS_SHARED},
+    {"trace-remap", WORDS_SHARED},
+    {"trace-spread", WORDS_SHARED},
+    {"trace-time", WORDS_SHARED},
     {"transport", WORDS_SHARED},
     {"until", WORDS_ALONE},
     {"update", WORDS_SHARED},
@@ -157,7 +158,8 @@ static const struct words_option {
 };
 /* clang-format on */
 
-/* What stands before names of files in values, wherever it stands in them. */
+/* What stands before names of files in values, wherever it stands in them. A trace is named
+ * as well, but looked for by the agent in its own directories of traces. */
 static const char *const file_values[] = {"file:", "cdf:", "gaps:", "times:", "trace:"};
 
 static bool

@@ -16,7 +16,7 @@ enum words_use {
     WORDS_OBSERVE, /* or observe */
     WORDS_HOST,    /* concerns one machine: each process has its own */
     WORDS_AGENT,   /* what an agent allows: said to the agent */
-    WORDS_FILE,    /* names a file: agents read none for a leader */
+    WORDS_FILE,    /* names a file: agents read none for a leader, but for traces */
     WORDS_SECRET,  /* frames are not encrypted */
     WORDS_ALONE,   /* of one process alone, without agents */
     WORDS_UNKNOWN, /* none of them; or a class with an option that is not shared, or is

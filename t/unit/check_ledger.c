@@ -224,6 +224,35 @@ START_TEST(a_run_that_is_stopped)
 }
 END_TEST
 
+/* One comes to the end of its trace: the others' rows do not wait for it. */
+START_TEST(a_part_that_is_done)
+{
+    begin(LENGTH);
+    for (unsigned k = 1; k <= 4; k++) {
+        for (unsigned i = 0; i < PARTS; i++) {
+            send(i, 10);
+            if (i != 1 || k <= 2) {
+                ck_assert(report(i, k));
+            }
+        }
+        if (k == 2) {
+            ledger_done(ledger, 1);
+            ck_assert(!report(1, 3)); /* that was all */
+            ledger_lose(ledger, 1);
+        }
+    }
+    ledger_finish(ledger, START + 4 * LENGTH);
+    ck_assert_uint_eq(ledger_cut(ledger), 0); /* nor can it be lost any more */
+    struct series *s = ledger_take_series(ledger, 1);
+    ck_assert_uint_ge(s->rows_len, 4);
+    ck_assert_uint_eq(s->rows[0].requests, 30);
+    ck_assert_uint_eq(s->rows[2].requests, 20);
+    ck_assert_uint_eq(s->rows[3].requests, 20);
+    series_destroy(&s);
+    end();
+}
+END_TEST
+
 START_TEST(reports_that_make_no_sense)
 {
     struct frame empty = {.fields = NULL};
@@ -307,6 +336,7 @@ main(void)
     tcase_add_test(tc, the_headline_ends_with_the_loss);
     tcase_add_test(tc, a_loss_before_all_reports);
     tcase_add_test(tc, a_run_that_is_stopped);
+    tcase_add_test(tc, a_part_that_is_done);
     tcase_add_test(tc, reports_that_make_no_sense);
     tcase_add_test(tc, reports_do_not_pile_up);
     tcase_add_test(tc, classes_come_in_their_order);

@@ -316,7 +316,7 @@ START_TEST(words_that_agents_take)
         {"antagonist", "flood", WORDS_SHARED},
         {"roundrobin", NULL, WORDS_SHARED},
         {"warmup-drain", "1", WORDS_SHARED},
-        {"trace", "x", WORDS_FILE},
+        {"trace", "x", WORDS_SHARED},
         {"password", "x", WORDS_SECRET},
         {"json", "x", WORDS_LEADER},
         {"auth_file", "x", WORDS_UNKNOWN},

@@ -1,0 +1,124 @@
+#!/usr/bin/env perl
+# Agents replay a trace that the leader names: each reads it from its own disk, below a
+# directory that it has for traces, and sends a slice of it. Together they send each request
+# once.
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::Bin/lib";
+use POSIX ();
+use Test::More;
+use MCLoad;
+use MCSwarm;
+use MCTest;
+
+my $dir = scratch_dir();
+my $traces = "$dir/traces";
+mkdir $traces or die;
+my $server = start_server();
+my $at = '127.0.0.1:' . $server->port;
+my $control = $server->control;
+my @agents = map { start_agent("127.0.0.$_", "--agent-traces=$traces") } 2 .. 4;
+my @lead = ('-s', $at, (map { ('-a', $_) } @agents), '-t', 60);
+
+sub write_file {
+    my ($file, @lines) = @_;
+    open my $out, '>', $file or die "$file: $!";
+    print $out map { "$_\n" } @lines;
+    close $out or die "$file: $!";
+    return;
+}
+
+# Counters: what each of them ends with is how often its requests were sent.
+my (@lines, %count);
+for my $i (0 .. 2399) {
+    my $key = 'count:' . ($i * 7 % 90);
+    push @lines, join ',', 1000 + int($i / 1600), $key, length $key, 1, 1 + $i % 11, 'incr', 0;
+    $count{$key}++;
+}
+write_file("$traces/day", @lines);
+
+sub zero {
+    put($control, "set $_ 0 0 1\r\n0\r\n") for sort keys %count;
+    read_line($control) for keys %count;
+    return;
+}
+
+sub wrong_counts {
+    my @wrong;
+    for my $key (sort keys %count) {
+        put($control, "get $key\r\n");
+        my $head = read_line($control);
+        my $value = read_line($control);
+        read_line($control);
+        push @wrong, "$key: $value, not $count{$key}" if $value != $count{$key};
+    }
+    return join ', ', @wrong;
+}
+
+sub replays {
+    my ($name, $processes, @args) = @_;
+    zero();
+    my $run = mcload_json(@lead, '--trace=day', @args);
+    ok($run->{status} == 0 || $run->{status} == 3, "$name: a run ends") or diag($run->{err});
+    is(wrong_counts(), '', "$name: each request is sent once");
+    is($run->{json}{'totals.sent'}, 2400, "$name: they add up");
+    is(scalar(() = $run->{out} =~ /^Agent .* offered (?!0\.0)/mg), $processes, "$name: each has a slice");
+    unlike($run->{out}, qr/LOST/, "$name: none is lost");
+    return $run;
+}
+
+my $first = replays('recorded times', 3, '-l', 0);
+like($first->{out}, qr/^Offered = .*open loop/m, 'recorded times: an open loop');
+my ($took) = $first->{json}{phases} =~ /"measure", "start": [\d.]+, "stop": ([\d.]+)/;
+cmp_ok($took, '<', 50, 'recorded times: the run ends with the trace');
+replays('faster, by client', 3, '-l', 0, '--trace-time=scaled:4', '--trace-order=client');
+replays('at a rate', 3, '-l', 0, '-q', 3000);
+replays('as fast as can be', 3, '-l', 0, '--trace-time=rate', '-T', 2, '-c', 3);
+replays('with the leader', 4, '-l', 2, '--trace-time=scaled:4', "--trace=$traces/day");
+my $class = mcload_json(@lead, '-l', 0, '--class=a:{trace=day trace-time=scaled:4}',
+    '--class=b:{qps=300 records=100}');
+like($class->{out}, qr/^Class a.*^Offered = .*open loop.*^Class b/ms, 'a class replays beside another')
+    or diag($class->{err});
+
+# ---- what is wrong with it is told -----------------------------------------------------------
+
+write_file("$traces/odd", @lines[0 .. 99], 'nonsense', @lines[100 .. 199]);
+my $run = mcload(@lead, '-l', 0, '--trace=odd', '--trace-bad=skip', '--trace-time=rate');
+like($run->{err}, qr/^mcload: agent \Q$_\E: .*odd: 1 lines/m, "$_ passed over a line, and tells the leader")
+    for @agents;
+$run = mcload(@lead, '-l', 0, '--trace=odd', '--trace-time=rate');
+is($run->{status}, 3, 'a line that is none: no good run');
+like($run->{err}, qr/is lost: .*odd, line 101: /, '... and the line is named');
+
+# ---- other files ------------------------------------------------------------------------------
+
+write_file("$dir/secret", @lines[0 .. 9]);
+mkdir "$dir/traces-too";
+write_file("$dir/traces-too/day", @lines[0 .. 9]);
+symlink "$dir/secret", "$traces/link" or die;
+POSIX::mkfifo("$traces/pipe", 0600) or die;
+my $none = start_agent('127.0.0.5');
+
+sub refused {
+    my ($agent, $trace, $why, @args) = @_;
+    my $run = mcload('-s', $at, '-l', 0, '-t', 1, '-a', $agent, @args ? @args : "--trace=$trace");
+    is($run->{status}, 2, "$trace: status 2") or diag($run->{out});
+    like($run->{err}, qr/^mcload: agent \Q$agent\E: refuses: $why\n\z/m, "$trace: a line says why");
+    return;
+}
+
+refused($agents[0], $_, qr/\Q$_\E is none of its traces/)
+    for "$dir/secret", '../secret', "$traces/../secret", 'link', 'pipe', 'missing', '.', '/etc/passwd',
+    "$dir/traces-too/day";
+refused($agents[0], 'in a class', qr/link is none of its traces/, '--class=a:{trace=link}');
+refused($none, 'day', qr/it reads no traces for leaders \(--agent-traces\)/);
+ok(mcload('-s', $at, '-l', 0, '-t', 60, '-a', $agents[0], "--trace=$traces/day", '--trace-time=rate')->{status} != 2,
+    'a whole path below the directory will do');
+$run = mcload('-s', $at, '-a', $agents[0], '--trace=day', '--agent-traces=/tmp');
+is($run->{status}, 1, 'a leader cannot name directories');
+$run = mcload('-s', $at, '-a', "$agents[0];role=measure", '--trace=day');
+is($run->{status}, 1, 'who measures would send recorded times once more: usage');
+
+$server->stop;
+done_testing();
