@@ -139,22 +139,43 @@ time_passes(struct drive *d, nsec_t now)
             little_pass(&d->little, d->window.start, d->window.end, now));
 }
 
+/* All of it was sent, but for its entry as offered and sent in a closed loop, which has no other
+ * intention than to send it now: true then, when it counts. */
+static bool
+issue(struct drive *d, struct lconn_op *op, unsigned outstanding, nsec_t now)
+{
+    op->issued = now;
+    d->little.count += likely(op->verb != CODEC_AUTH) ? 1 : 0;
+    bool is_prompt = op->intended == 0;
+    op->intended = is_prompt ? now : op->intended;
+    if (!drive_measures(d, op->intended)) {
+        return false;
+    }
+    hist_record(d->tally->outstanding, outstanding);
+    if (op->tag != TAG_NONE) {
+        gaps_note(&d->issued, d->tally->gaps_issued, now);
+    }
+    if (!is_prompt) {
+        tally_sent(d->tally, now - op->intended, 1);
+    }
+    return is_prompt;
+}
+
+/* So many requests were sent when they were meant to be. */
+static void
+count_prompt(struct drive *d, unsigned n)
+{
+    if (n > 0) {
+        ctr_add(&d->tally->offered, n);
+        tally_sent(d->tally, 0, n);
+    }
+}
+
 void
 flow_issued(struct drive *d, struct lconn_op *op, unsigned outstanding, nsec_t now)
 {
-    op->issued = now;
     time_passes(d, now);
-    d->little.count += likely(op->verb != CODEC_AUTH) ? 1 : 0;
-    if (op->intended == 0) {
-        op->intended = now; /* a closed loop has no other intention */
-        ctr_add(&d->tally->offered, drive_measures(d, now) ? 1 : 0);
-    }
-    if (drive_measures(d, op->intended)) {
-        tally_sent(d->tally, now - op->intended, outstanding);
-        if (op->tag != TAG_NONE) {
-            gaps_note(&d->issued, d->tally->gaps_issued, now);
-        }
-    }
+    count_prompt(d, issue(d, op, outstanding, now) ? 1 : 0);
 }
 
 bool
@@ -163,10 +184,12 @@ flow_flush(struct drive *d, struct lconn *c)
     size_t sent;
     nsec_t now = clock_now();
     bool is_up = lset_flush(d->set, c, now, &sent);
-    unsigned before = c->count - c->fresh - c->issued;
+    unsigned before = c->count - c->fresh - c->issued, prompt = 0;
+    time_passes(d, now);
     for (unsigned i = 0; i < c->issued; i++) {
-        flow_issued(d, lconn_issued_op(c, i), before + i + 1, now);
+        prompt += issue(d, lconn_issued_op(c, i), before + i + 1, now) ? 1 : 0;
     }
+    count_prompt(d, prompt);
     if (drive_measures(d, now)) {
         ctr_add(&d->tally->tx_bytes, sent);
     }

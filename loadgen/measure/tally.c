@@ -137,18 +137,17 @@ tally_hist(struct tally *t, unsigned i)
 }
 
 void
-tally_sent(struct tally *t, nsec_t lag, unsigned outstanding)
+tally_sent(struct tally *t, nsec_t lag, unsigned n)
 {
-    ctr_add(&t->sent, 1);
-    hist_record(t->lag, lag);
-    hist_record(t->outstanding, outstanding);
+    ctr_add(&t->sent, n);
+    hist_record_n(t->lag, lag, n);
     if (likely(lag <= NSEC_PER_MSEC)) {
-        ctr_add(&t->within[WITHIN_1MS], 1);
+        ctr_add(&t->within[WITHIN_1MS], n);
         if (lag <= 50 * NSEC_PER_USEC) {
-            ctr_add(&t->within[WITHIN_50US], 1);
+            ctr_add(&t->within[WITHIN_50US], n);
         }
         if (lag <= 5 * NSEC_PER_USEC) {
-            ctr_add(&t->within[WITHIN_5US], 1);
+            ctr_add(&t->within[WITHIN_5US], n);
         }
     }
 }

@@ -104,8 +104,8 @@ ctr_t *tally_counter(struct tally *t, unsigned i);
 unsigned tally_hists(void);
 struct hist *tally_hist(struct tally *t, unsigned i);
 
-/* A request of the window was given to the kernel. */
-void tally_sent(struct tally *t, nsec_t lag, unsigned outstanding);
+/* n requests of the window were given to the kernel, so long after they were meant to be. */
+void tally_sent(struct tally *t, nsec_t lag, unsigned n);
 /* It was answered without error. */
 void tally_good(struct tally *t, enum tally_verb verb, nsec_t from_intended,
                 nsec_t from_issue);

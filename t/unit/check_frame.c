@@ -215,6 +215,7 @@ work(struct tally *t, unsigned seed)
     for (unsigned i = 0; i < 500; i++) {
         nsec_t ns = (nsec_t)i * i * seed + 1;
         tally_sent(t, ns, i % 7 + 1);
+        hist_record(t->outstanding, i % 7 + 1);
         tally_good(t, i % 3 == 0 ? TALLY_UPDATE : TALLY_READ, ns * 3, ns * 2);
         tally_censored(t, &t->lost, ns);
         ctr_add(&t->errors[i % TALLY_ERRORS], 1);

@@ -30,6 +30,7 @@ set_up(void)
     struct tally *t = &result.total;
     for (unsigned i = 1; i <= ANSWERED; i++) {
         tally_sent(t, 2 * NSEC_PER_USEC, 1);
+        hist_record(t->outstanding, 1);
         tally_good(t, TALLY_READ, i * NSEC_PER_USEC, i * NSEC_PER_USEC / 2);
     }
     ctr_add(&t->offered, ANSWERED);
