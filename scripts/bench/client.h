@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <time.h>
 
 static _Noreturn void
@@ -30,6 +31,18 @@ static inline double
 now(void)
 {
     return seconds_of(CLOCK_MONOTONIC);
+}
+
+static inline int
+connect_unix(const char *path)
+{
+    struct sockaddr_un to = {.sun_family = AF_UNIX};
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    snprintf(to.sun_path, sizeof to.sun_path, "%s", path);
+    if (fd < 0 || connect(fd, (struct sockaddr *)&to, sizeof to) != 0) {
+        fail("connect");
+    }
+    return fd;
 }
 
 static int

@@ -6,7 +6,8 @@
  * batch, one recv and one send per readable connection, no parsing, no lookup. What a server
  * costs above this is its own.
  *
- *   cc -O2 -o floor floor.c && ./floor PORT      listens on 127.0.0.1, one thread
+ *   cc -O2 -o floor floor.c && ./floor PORT|PATH      listens on 127.0.0.1 or a UNIX
+ *   socket, one thread
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -18,6 +19,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 enum {
@@ -60,6 +62,19 @@ listen_on(uint16_t port)
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one) != 0 ||
         bind(fd, (struct sockaddr *)&addr, sizeof addr) != 0 || listen(fd, 1024) != 0) {
+        die("listen");
+    }
+    return fd;
+}
+
+static int
+listen_unix(const char *path)
+{
+    struct sockaddr_un addr = {.sun_family = AF_UNIX};
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    snprintf(addr.sun_path, sizeof addr.sun_path, "%s", path);
+    if (fd < 0 || bind(fd, (struct sockaddr *)&addr, sizeof addr) != 0 ||
+        listen(fd, 1024) != 0) {
         die("listen");
     }
     return fd;
@@ -117,11 +132,12 @@ main(int argc, char **argv)
 {
     struct epoll_event events[EVENTS_MAX];
     if (argc != 2) {
-        fprintf(stderr, "usage: floor PORT\n");
+        fprintf(stderr, "usage: floor PORT|PATH\n");
         return 2;
     }
     make_reply();
-    int listener = listen_on((uint16_t)atoi(argv[1]));
+    int listener =
+        argv[1][0] == '/' ? listen_unix(argv[1]) : listen_on((uint16_t)atoi(argv[1]));
     int ep = epoll_create1(EPOLL_CLOEXEC);
     if (ep < 0) {
         die("epoll_create1");

@@ -8,7 +8,7 @@
 // keys at random, knows for each reply the time its request was sent, checks that a reply ends
 // as it should, and counts latencies in a histogram; it does nothing else.
 //
-// usage: plain PORT CONNECTIONS DEPTH RECORDS SECONDS
+// usage: plain PORT|PATH CONNECTIONS DEPTH RECORDS SECONDS
 // prints {"requests": N, "seconds": S, "cpu": S, "p99_us": U}
 
 #define _GNU_SOURCE
@@ -121,7 +121,7 @@ int
 main(int argc, char **argv)
 {
     if (argc != 6) {
-        fprintf(stderr, "usage: plain PORT CONNECTIONS DEPTH RECORDS SECONDS\n");
+        fprintf(stderr, "usage: plain PORT|PATH CONNECTIONS DEPTH RECORDS SECONDS\n");
         return 2;
     }
     int count = atoi(argv[2]);
@@ -134,7 +134,8 @@ main(int argc, char **argv)
     }
     for (int i = 0; i < count; i++) {
         struct epoll_event want = {.events = EPOLLIN, .data.u32 = (unsigned)i};
-        connections[i].fd = connect_to(atoi(argv[1]));
+        connections[i].fd =
+            argv[1][0] == '/' ? connect_unix(argv[1]) : connect_to(atoi(argv[1]));
         if (i == 0) {
             learn(&connections[0]);
         }

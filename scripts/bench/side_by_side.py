@@ -64,11 +64,12 @@ def cpu_time_of(pid):
 
 
 class Server:
-    """A process on some CPUs that answers on self.port."""
+    """A process on some CPUs that answers on self.port, or on the UNIX socket self.path."""
 
-    def __init__(self, name, argv, port, cpus=SERVER_CPU):
+    def __init__(self, name, argv, port, cpus=SERVER_CPU, path=None):
         self.name = name
         self.port = port
+        self.path = path
         self.said = tempfile.TemporaryFile()
         self.process = subprocess.Popen(["taskset", "-c", str(cpus)] + argv,
                                         stdin=subprocess.DEVNULL, stdout=self.said,
@@ -76,13 +77,28 @@ class Server:
         deadline = time.monotonic() + 10
         while True:
             try:
-                socket.create_connection(("127.0.0.1", port), 1).close()
+                self.connect()
                 return
             except OSError:
                 if self.process.poll() is not None or time.monotonic() > deadline:
                     self.said.seek(0)
                     fail(f"{name} did not start: {' '.join(argv)}\n{self.said.read().decode()}")
                 time.sleep(0.05)
+
+    def connect(self):
+        if self.path is None:
+            socket.create_connection(("127.0.0.1", self.port), 1).close()
+        else:
+            with socket.socket(socket.AF_UNIX) as s:
+                s.connect(self.path)
+
+    def where(self):
+        """For small clients."""
+        return self.path or str(self.port)
+
+    def target(self):
+        """For mcload -s."""
+        return f"unix:{self.path}" if self.path else f"127.0.0.1:{self.port}"
 
     def cpu(self):
         """Seconds on a CPU so far: (all, user, system); the first is exact."""
@@ -184,9 +200,10 @@ class Bench:
                             os.path.join(TOP, f"scripts/bench/{name}.c"), "-lm"], check=True)
         return program
 
-    def start_floor(self):
-        port = free_port()
-        server = Server("floor", [self.compiled("floor"), str(port)], port)
+    def start_floor(self, is_unix=False):
+        path = os.path.join(self.work, "socket") if is_unix else None
+        port = None if is_unix else free_port()
+        server = Server("floor", [self.compiled("floor"), path or str(port)], port, path=path)
         self.servers.append(server)
         return server
 
@@ -194,7 +211,7 @@ class Bench:
         """mcload against the server, on CLIENT_CPU; finish_load() has the result."""
         path = os.path.join(self.work, f"{len(self.started)}.json")
         argv = ["taskset", "-c", str(CLIENT_CPU), self.mcload, "-s",
-                f"127.0.0.1:{server.port}", "--json", path]
+                server.target(), "--json", path]
         argv += [str(option) for option in options]
         process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                    stderr=subprocess.STDOUT, text=True)
