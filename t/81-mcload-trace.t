@@ -215,6 +215,7 @@ for my $case (
     ['cachelib', $cachelib, "$dir/cachelib.bin", 50, 150],
 ) {
     my ($name, $in, $out, $records, $requests) = @$case;
+    next if !-e $in; # as zstd was not there to make it
     my $run = mcload('convert', 'trace', $in, $out);
     if ($run->{err} =~ /has no zstd/) {
         is($run->{status}, 2, "$name: not in this build");
