@@ -22,6 +22,8 @@
 #define LOOK_MS 100
 #define WAIT_MS 100
 #define COST_BYTES 32
+#define LOADED_MAX (UINT64_C(1) << 56) /* records; sums of them are far from wrapping */
+#define BEHIND_MAX (60 * NSEC_PER_SEC) /* it would be lost long before */
 /* An agent's time may run ahead of ours by so much, and by a part of what has gone by. */
 #define AHEAD_MAX NSEC_PER_SEC
 #define AHEAD_PART 1000
@@ -223,7 +225,7 @@ on_stamps(struct followers *l, struct follower *k, const struct frame *f, nsec_t
         !frame_number(f, FIELD_HEARD, 0, UINT64_MAX, &s.heard) ||
         !frame_number(f, FIELD_ANSWERED, 0, UINT64_MAX, &s.answered) ||
         !frame_number(f, FIELD_BUSY, 0, UINT32_MAX, &busy) ||
-        !frame_number(f, FIELD_BEHIND, 0, UINT64_MAX, &behind) || s.sent > now) {
+        !frame_number(f, FIELD_BEHIND, 0, BEHIND_MAX, &behind) || s.sent > now) {
         follower_lose(l, k, "sent stamps that make no sense");
         return;
     }
@@ -241,6 +243,18 @@ on_stamps(struct followers *l, struct follower *k, const struct frame *f, nsec_t
         send_stamp(l, k);
     }
     PTHREAD_OK(pthread_cond_broadcast(&l->changed));
+}
+
+/* One that said it otherwise would be waited for without an end. */
+static void
+on_ready(struct followers *l, struct follower *k, const struct frame *f)
+{
+    if (k->state == FOLLOWER_OPENING &&
+        frame_number(f, FIELD_LOADED, 0, LOADED_MAX, &k->loaded)) {
+        set_state(l, k, FOLLOWER_READY);
+    } else {
+        follower_lose(l, k, "says that it is ready in a way that makes no sense");
+    }
 }
 
 static void
@@ -290,8 +304,9 @@ on_sample(struct followers *l, struct follower *k, const struct frame *f, nsec_t
     k->samples++;
 }
 
+/* Times of each thread, none longer than what has gone by. */
 static bool
-take_costs(struct follower *k, const struct frame *f)
+take_costs(struct follower *k, const struct frame *f, nsec_t longest)
 {
     struct frame_field field;
     size_t least = k->classes > 0 ? COST_BYTES : 0;
@@ -303,13 +318,17 @@ take_costs(struct follower *k, const struct frame *f)
     free(k->costs);
     k->costs = calloc(k->threads + 1, sizeof *k->costs); /* who observes has none */
     must(k->costs != NULL);
+    bool is_good = true;
+    for (size_t at = 0; at < field.len; at += 8) {
+        is_good = is_good && frame_get_u64(field.p + at) <= longest;
+    }
     for (unsigned i = 0; i < k->threads; i++) {
         const uint8_t *p = field.p + (size_t)i * COST_BYTES;
         k->costs[i] = (struct cost){
             (double)frame_get_u64(p) / 1e9, (double)frame_get_u64(p + 8) / 1e9,
             (double)frame_get_u64(p + 16) / 1e9, (double)frame_get_u64(p + 24) / 1e9};
     }
-    return true;
+    return is_good;
 }
 
 /* What people should know of its run. */
@@ -332,17 +351,18 @@ static void
 on_done(struct followers *l, struct follower *k, const struct frame *f, nsec_t now)
 {
     struct frame_field digests;
+    nsec_t longest = longest_since(l->begin, now);
     uint64_t elapsed, is_stopped, is_local;
     if (k->state != FOLLOWER_RUNNING ||
         !frame_bytes(f, FIELD_DIGESTS, 8 * k->classes, 8 * k->classes, &digests) ||
         !frame_number(f, FIELD_ELAPSED, 0, UINT64_MAX, &elapsed) ||
-        !frame_number(f, FIELD_START_ERROR, 0, UINT64_MAX, &k->start_error) ||
+        !frame_number(f, FIELD_START_ERROR, 0, longest, &k->start_error) ||
         !frame_number(f, FIELD_IS_STOPPED, 0, 1, &is_stopped) ||
-        !frame_number(f, FIELD_IS_LOCAL, 0, 1, &is_local) || !take_costs(k, f)) {
+        !frame_number(f, FIELD_IS_LOCAL, 0, 1, &is_local) || !take_costs(k, f, longest)) {
         follower_lose(l, k, "sent a result that makes no sense");
         return;
     }
-    if (elapsed > longest_since(l->begin, now)) {
+    if (elapsed > longest) {
         follower_lose(l, k, "sent a result of more time than there was");
         return;
     }
@@ -367,10 +387,7 @@ on_frame(struct followers *l, struct follower *k, const struct frame *f, nsec_t 
         on_stamps(l, k, f, now);
         break;
     case MESSAGE_READY:
-        if (k->state == FOLLOWER_OPENING &&
-            frame_number(f, FIELD_LOADED, 0, UINT64_MAX, &k->loaded)) {
-            set_state(l, k, FOLLOWER_READY);
-        }
+        on_ready(l, k, f);
         break;
     case MESSAGE_DELTA:
         on_delta(l, k, f, now);

@@ -110,15 +110,6 @@ is($run->{status}, 1, 'without a key an agent listens on loopback only');
 
 # ---- a leader that does not follow the rules ----------------------------------------------
 
-sub field { my ($tag, $value) = @_; return pack('nN', $tag, length $value) . $value; }
-sub number { my ($tag, $n) = @_; return field($tag, pack('Q>', $n)); }
-
-sub frame {
-    my ($type, $session, $sequence, @fields) = @_;
-    my $body = pack('nQ>Q>', $type, $session, $sequence) . join '', @fields;
-    return pack('N', length $body) . $body;
-}
-
 sub read_frame {
     my ($s) = @_;
     my $bytes = '';
@@ -128,12 +119,7 @@ sub read_frame {
             length $bytes or return;
     }
     my (undef, $type, $session, $sequence) = unpack 'NnQ>Q>', $bytes;
-    my ($rest, %fields) = substr $bytes, 22;
-    while (length $rest) {
-        my ($tag, $len) = unpack 'nN', $rest;
-        $fields{$tag} = substr $rest, 6, $len;
-        $rest = substr $rest, 6 + $len;
-    }
+    my %fields = map { @$_ } fields_of(substr $bytes, 22);
     return {type => $type, fields => \%fields};
 }
 

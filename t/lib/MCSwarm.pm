@@ -6,7 +6,7 @@ use warnings;
 use Exporter 'import';
 use MCTest;
 
-our @EXPORT = qw(start_agent end_agent agent_pid key_file);
+our @EXPORT = qw(start_agent end_agent agent_pid key_file field number frame fields_of);
 
 my $mcload = $ENV{MCLOAD} || './loadgen/mcload';
 my $main_pid = $$;
@@ -52,6 +52,29 @@ sub key_file {
     close $fh;
     chmod $mode // 0600, $file;
     return $file;
+}
+
+# ---- what is on the wire (doc/swarm.md) --------------------------------------------------
+
+sub field { my ($tag, $value) = @_; return pack('nN', $tag, length $value) . $value; }
+sub number { my ($tag, $n) = @_; return field($tag, pack('Q>', $n)); }
+
+sub frame {
+    my ($type, $session, $sequence, @fields) = @_;
+    my $body = pack('nQ>Q>', $type, $session, $sequence) . join '', @fields;
+    return pack('N', length $body) . $body;
+}
+
+# The fields behind a frame's head, in their order: [tag, value].
+sub fields_of {
+    my ($rest) = @_;
+    my @fields;
+    while (length $rest) {
+        my ($tag, $len) = unpack 'nN', $rest;
+        push @fields, [$tag, substr $rest, 6, $len];
+        $rest = substr $rest, 6 + $len;
+    }
+    return @fields;
 }
 
 END {

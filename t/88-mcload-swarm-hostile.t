@@ -1,0 +1,179 @@
+#!/usr/bin/env perl
+# Numbers that cannot be, in each field of each frame that a leader and an agent say to each
+# other: whoever hears one gives the other up with a line, at once, and the agent is there for
+# the next leader. Somebody between the two changes one field of one frame.
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::Bin/lib";
+use IO::Select;
+use IO::Socket::INET;
+use POSIX ();
+use Test::More;
+use MCLoad;
+use MCSwarm;
+use MCTest;
+
+my $server = start_server();
+my $at = '127.0.0.1:' . $server->port;
+my $agent = start_agent('127.0.0.2');
+
+my ($HELLO, $WELCOME, $CONFIG, $READY, $STAMPS, $START, $DELTA, $DONE, $SAMPLE) = (1, 3, 6, 7, 10, 11, 12, 13, 15);
+my $MOST = ~0;
+
+sub n { return pack 'Q>', $_[0]; }
+sub double { return pack 'd>', $_[0]; }
+
+# The frame with other bytes in the field: all of that tag are replaced, undef leaves it out. A
+# code changes what is there.
+sub changed {
+    my ($bytes, $tag, $value) = @_;
+    my (undef, $type, $session, $sequence) = unpack 'NnQ>Q>', $bytes;
+    my @fields;
+    for my $f (fields_of(substr $bytes, 22)) {
+        my $new = $f->[0] != $tag ? $f->[1] : ref $value ? $value->($f->[1]) : $value;
+        push @fields, field($f->[0], $new) if defined $new;
+    }
+    return frame($type, $session, $sequence, @fields);
+}
+
+# Passes frames on from one to the other until one of them ends the connection.
+sub pass_on {
+    my ($leader, $there, $type, $tag, $value) = @_;
+    my $select = IO::Select->new($leader, $there);
+    my %waiting = ($leader => '', $there => '');
+    while (my @ready = $select->can_read(60)) {
+        for my $s (@ready) {
+            sysread $s, my $bytes, 65536 or return;
+            $waiting{$s} .= $bytes;
+            while (length $waiting{$s} >= 4 && length $waiting{$s} >= 4 + unpack 'N', $waiting{$s}) {
+                my $frame = substr $waiting{$s}, 0, 4 + unpack('N', $waiting{$s}), '';
+                my $is_hello = unpack('x4n', $frame) == $HELLO && $s == $leader;
+                $frame = changed($frame, $tag, $value) if unpack('x4n', $frame) == $type && !$is_hello;
+                syswrite $s == $leader ? $there : $leader, $frame;
+            }
+        }
+    }
+    return;
+}
+
+sub run_between {
+    my ($role, @change) = @_;
+    my $listener = IO::Socket::INET->new(Listen => 4, LocalAddr => '127.0.0.1') or die;
+    my $name = '127.0.0.1:' . $listener->sockport;
+    my $pid = fork // die;
+    if (!$pid) {
+        $SIG{PIPE} = 'IGNORE';
+        my $leader = $listener->accept or die;
+        my $there = IO::Socket::INET->new(PeerAddr => $agent, Timeout => 20) or die;
+        pass_on($leader, $there, @change);
+        POSIX::_exit(0);
+    }
+    close $listener;
+    my $run = run_program({command => [$ENV{MCLOAD} || './loadgen/mcload', '-s', $at, '-r', 100, '-q', 2000,
+        $role eq 'observe' ? () : ('-l', 0), '-t', 0.2, '--server-stats=0.05', '-a', "$name;role=$role"],
+        timeout => 60});
+    waitpid $pid, 0;
+    return ($run, $name);
+}
+
+sub gives_up {
+    my ($name, $why, $role, @change) = @_;
+    my ($run, $through) = run_between($role, @change);
+    like($run->{status}, qr/^[23]\z/, "$name: status $run->{status}") or diag($run->{out});
+    like($run->{err}, qr/^mcload: agent \Q$through\E(?: is lost)?: $why/m, "$name: a line says why");
+    return;
+}
+
+my ($run) = run_between('load', 0, 0, '');
+unlike($run->{err}, qr/lost/, 'frames as they are: nobody is given up') or diag($run->{err});
+
+# ---- what an agent says -----------------------------------------------------------------------
+
+my $no_sense = qr/sent a (?:report|result) that makes no sense/;
+my $stamps = qr/sent stamps that (?:make no sense|are too old|contradict each other)/;
+my @of_agents = (
+    ['magic', qr/does not speak/, $HELLO, 1, 'mcload swarn'],
+    ['version', qr/speaks another version/, $HELLO, 2, n(2)],
+    ['features, cut', qr/does not speak/, $HELLO, 3, 'x'],
+    ['nonce, cut', qr/does not speak/, $HELLO, 4, 'x' x 31],
+    ['layout', qr/is another version of mcload/, $HELLO, 5, n(5)],
+    ['with a key', qr/does not speak/, $HELLO, 6, n(2)],
+    ['no weight', qr/refuses/, $WELCOME, 9, n(0)],
+    ['most weight', qr/refuses/, $WELCOME, 9, n($MOST)],
+    ['too much loaded', qr/says that it is ready in a way/, $READY, 13, n($MOST)],
+    ['nothing loaded', qr/says that it is ready in a way/, $READY, 13, undef],
+    ['sent later', $stamps, $STAMPS, 14, n($MOST)],
+    ['sent long ago', $stamps, $STAMPS, 14, n(1)],
+    ['heard late', $stamps, $STAMPS, 15, n($MOST)],
+    ['answered early', $stamps, $STAMPS, 16, n(0)],
+    ['busy', $stamps, $STAMPS, 17, n($MOST)],
+    ['behind', $stamps, $STAMPS, 18, n($MOST)],
+    ['interval 0', $no_sense, $DELTA, 24, n(0)],
+    ['interval to come', qr/sent a report of an interval to come/, $DELTA, 24, n($MOST)],
+    ['class', $no_sense, $DELTA, 25, n(1)],
+    ['most classes', $no_sense, $DELTA, 25, n($MOST)],
+    ['counters, cut', qr/sent a report that does not follow/, $DELTA, 26, sub { substr $_[0], 0, -1 }],
+    ['counters, more', qr/sent a report that does not follow/, $DELTA, 26, sub { "$_[0]\0" }],
+    ['a counter, most', qr/sent a report that does not follow/, $DELTA, 26,
+        sub { "\xff" x 9 . "\x01" . substr $_[0], 1 }],
+    ['a histogram of none', qr/sent a report that does not follow/, $DELTA, 27, sub { "\x7f" . substr $_[0], 1 }],
+    ['histograms, cut', qr/sent a report that does not follow/, $DELTA, 27, sub { substr $_[0], 0, 20 }],
+    ['a minimum above', qr/sent a report that does not follow/, $DELTA, 27,
+        sub { substr($_[0], 0, 9) . n($MOST) . substr $_[0], 17 }],
+    ['a sum that is none', qr/sent a report that does not follow/, $DELTA, 27,
+        sub { substr($_[0], 0, 25) . double('nan') . substr $_[0], 33 }],
+    ['digests, cut', $no_sense, $DONE, 28, 'x' x 7],
+    ['another digest', qr/sent intervals that do not add up/, $DONE, 28, n(1)],
+    ['costs, cut', $no_sense, $DONE, 29, sub { substr $_[0], 1 }],
+    ['no costs', $no_sense, $DONE, 29, ''],
+    ['costs, most', $no_sense, $DONE, 29, n($MOST) x 4],
+    ['elapsed', qr/sent a result of more time than there was/, $DONE, 30, n($MOST)],
+    ['began', $no_sense, $DONE, 31, n($MOST)],
+    ['stopped', $no_sense, $DONE, 32, n(2)],
+    ['local', $no_sense, $DONE, 33, n($MOST)],
+);
+gives_up("agent, $_->[0]", $_->[1], 'load', @$_[2 .. 4]) for @of_agents;
+my $stats = qr/sent stats that make no sense/;
+my @of_observers = (
+    ['server', $stats, $SAMPLE, 37, n(1)],
+    ['most servers', $stats, $SAMPLE, 37, n($MOST)],
+    ['when', $stats, $SAMPLE, 38, n($MOST)],
+    ['values, cut', $stats, $SAMPLE, 39, 'x' x 79],
+    ['values that are none', $stats, $SAMPLE, 39, double('nan') x 10],
+    ['values below 0', $stats, $SAMPLE, 39, double(-1) x 10],
+);
+gives_up("observer, $_->[0]", $_->[1], 'observe', @$_[2 .. 4]) for @of_observers;
+
+# ---- what a leader says -----------------------------------------------------------------------
+
+my $puzzled = qr/does not understand the leader/;
+my @of_leaders = (
+    ['agent', $puzzled, $CONFIG, 11, n(64)],
+    ['no agents', $puzzled, $CONFIG, 12, n(0)],
+    ['most agents', $puzzled, $CONFIG, 12, n($MOST)],
+    ['role', $puzzled, $CONFIG, 36, n(3)],
+    ['role, cut', $puzzled, $CONFIG, 36, ''],
+    ['words', qr/has options that are none/, $CONFIG, 10, 'x'],
+    ['words with a line', qr/has options that are none/, $CONFIG, 10, "--records=1\n"],
+    ['long words', qr/has options that are none/, $CONFIG, 10, '--key-prefix=' . 'x' x 2000],
+    ['begin', $puzzled, $START, 19, n($MOST)],
+    ['no time', $puzzled, $START, 20, n(0)],
+    ['most time', $puzzled, $START, 20, n($MOST)],
+    ['warm-up', $puzzled, $START, 21, n($MOST)],
+    ['fresh', $puzzled, $START, 22, n(2)],
+    ['rates, cut', $puzzled, $START, 23, 'x' x 7],
+    ['most rates', $puzzled, $START, 23, n($MOST)],
+    ['no length', $puzzled, $START, 35, n(0)],
+    ['most length', $puzzled, $START, 35, n($MOST)],
+    ['a slice of nothing', $puzzled, $START, 40, n(5) . n(5)],
+    ['a slice beyond', $puzzled, $START, 40, n(5) . n($MOST)],
+    ['a slice, cut', $puzzled, $START, 40, n(5)],
+);
+gives_up("leader, $_->[0]", $_->[1], 'load', @$_[2 .. 4]) for @of_leaders;
+
+($run) = run_between('load', 0, 0, '');
+unlike($run->{err}, qr/lost/, 'the agent is there as before') or diag($run->{err});
+is(end_agent($agent), 0, 'it ends');
+$server->stop;
+done_testing();
