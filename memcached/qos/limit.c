@@ -279,6 +279,7 @@ lease_refill(struct limit *l, struct limit_lease *lease, nsec_t now, nsec_t *ret
         if (charge(l, lease, &s, n, now)) {
             lease->tokens = n - 1;
             lease->taken_at = now;
+            lease->is_scarce = there - n < s.burst / 2;
             return true;
         }
     }
@@ -300,15 +301,11 @@ limit_take(struct limit *l, struct limit_lease *lease, nsec_t now, nsec_t *retry
     if (likely(atomic_load_explicit(&l->rate, memory_order_relaxed) == 0)) {
         return true;
     }
-    if (lease->tokens > 0) {
-        uint64_t epoch = atomic_load_explicit(&l->epoch, memory_order_relaxed);
-        bool is_young = now < lease->taken_at || now - lease->taken_at < LIMIT_LEASE_AGE;
-        if (lease->epoch == epoch && is_young) {
-            lease->tokens--;
-            return true;
-        }
-        limit_return(l, lease, now);
+    /* A lease of the future is as good as one of now: the clock of who took it was ahead. */
+    if (limit_take_leased(l, lease, now < lease->taken_at ? lease->taken_at : now)) {
+        return true;
     }
+    limit_return(l, lease, now);
     return lease_refill(l, lease, now, retry_at);
 }
 

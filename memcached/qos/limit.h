@@ -40,6 +40,8 @@ struct limit_lease {
     uint64_t epoch;
     uint64_t carry; /* price not charged yet, in 1/rate ns; less than a nanosecond */
     nsec_t taken_at;
+    bool
+        is_scarce; /* less than half of the bucket was left: others may want what is not used */
 };
 
 void limit_init(struct limit *l, unsigned workers);
@@ -87,7 +89,27 @@ limit_is_set(const struct limit *l)
     return atomic_load_explicit(&l->rate, memory_order_relaxed) != 0;
 }
 
-/* Gives the lease's unused tokens back; call when the worker goes idle (a lease may age at
- * most LIMIT_LEASE_AGE before limit_take itself returns it). */
+/* Gives the lease's unused tokens back. limit_take itself returns one of LIMIT_LEASE_AGE. */
 #define LIMIT_LEASE_AGE NSEC_PER_MSEC
 void limit_return(struct limit *l, struct limit_lease *lease, nsec_t now);
+/* The same when the worker goes idle. While there is plenty nobody misses them, and a worker that
+ * goes idle behind each request need not take a lease for each. */
+static inline void
+limit_rest(struct limit *l, struct limit_lease *lease, nsec_t now)
+{
+    if (lease->is_scarce && lease->tokens > 0) {
+        limit_return(l, lease, now);
+    }
+}
+
+/* A token of the lease, while there is one that counts; else limit_take is to be asked. */
+static inline bool
+limit_take_leased(const struct limit *l, struct limit_lease *lease, nsec_t now)
+{
+    if (lease->tokens == 0 || lease->epoch != limit_epoch(l) ||
+        now - lease->taken_at >= LIMIT_LEASE_AGE) { /* or before that */
+        return false;
+    }
+    lease->tokens--;
+    return true;
+}

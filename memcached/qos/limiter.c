@@ -512,13 +512,9 @@ limiter_leave(struct limiter_desk *d, struct gate_node *n)
 }
 
 void
-limiter_rest(struct limiter_desk *d, nsec_t now)
+limiter_rest_classes(struct limiter_desk *d, nsec_t now)
 {
-    if (likely(!atomic_load_explicit(&d->shared->is_on, memory_order_relaxed))) {
-        return; /* leases of a limit that was lifted are void */
-    }
-    limit_return(&d->shared->total, &d->total.lease, now);
     for (unsigned c = 0; c < CLASS_COUNT; c++) {
-        limit_return(&d->shared->by_class[c], &d->by_class[c].lease, now);
+        limit_rest(&d->shared->by_class[c], &d->by_class[c].lease, now);
     }
 }

@@ -134,8 +134,14 @@ static inline enum limiter_verdict
 limiter_ask(struct limiter_desk *d, struct gate_node *n, const struct limiter_request *r,
             bool has_waited, nsec_t now)
 {
-    if (unlikely(atomic_load_explicit(&d->shared->is_on, memory_order_relaxed))) {
-        return limiter_ask_limits(d, n, r, has_waited, now);
+    const struct limiter *l = d->shared;
+    if (unlikely(atomic_load_explicit(&l->is_on, memory_order_relaxed))) {
+        /* A limit of all that does not bind: nearly each request has a token of the lease. */
+        bool is_easy = atomic_load_explicit(&l->is_simple, memory_order_relaxed) &&
+                       (d->total.length == 0 || has_waited);
+        if (!is_easy || !limit_take_leased(&l->total, &d->total.lease, now)) {
+            return limiter_ask_limits(d, n, r, has_waited, now);
+        }
     }
     ctr_add(&d->ctr[r->class].admitted, 1);
     return VERDICT_ADMIT;
@@ -177,5 +183,18 @@ nsec_t limiter_due(struct limiter_desk *d, nsec_t now);
 void limiter_look_again(struct limiter_desk *d);
 /* n waits no more. */
 void limiter_leave(struct limiter_desk *d, struct gate_node *n);
-/* The worker goes idle: unused tokens go back. */
-void limiter_rest(struct limiter_desk *d, nsec_t now);
+/* For limiter_rest. */
+void limiter_rest_classes(struct limiter_desk *d, nsec_t now);
+/* The worker goes idle: unused tokens go back, if anybody may want them. */
+static inline void
+limiter_rest(struct limiter_desk *d, nsec_t now)
+{
+    struct limiter *l = d->shared;
+    if (likely(!atomic_load_explicit(&l->is_on, memory_order_relaxed))) {
+        return; /* leases of a limit that was lifted are void */
+    }
+    limit_rest(&l->total, &d->total.lease, now);
+    if (!atomic_load_explicit(&l->is_simple, memory_order_relaxed)) {
+        limiter_rest_classes(d, now);
+    }
+}

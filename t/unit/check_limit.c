@@ -408,6 +408,38 @@ START_TEST(old_lease_goes_back)
 }
 END_TEST
 
+/* Who goes idle gives back what others may want: not while the bucket is half full. */
+START_TEST(resting_keeps_what_nobody_misses)
+{
+    struct limit l;
+    struct limit_lease a = {0}, b = {0};
+    nsec_t retry_at, now = START;
+    limit_init(&l, 1);
+    limit_set(&l, 50000, 100, now);
+    unsigned leases = 0;
+    for (unsigned i = 0; i < 40; i++) {
+        leases += a.tokens == 0;
+        ck_assert(limit_take(&l, &a, now, &retry_at));
+        limit_rest(&l, &a, now);
+    }
+    ck_assert_uint_eq(leases, 4);
+    drain(&l, &b, now, &retry_at);
+    now += 30 * NSEC_PER_SEC / 50000; /* less than half of it */
+    ck_assert(limit_take(&l, &b, now, &retry_at));
+    ck_assert_uint_eq(b.tokens, 9);
+    limit_rest(&l, &b, now);
+    ck_assert_uint_eq(b.tokens, 0);
+    ck_assert_uint_eq(drain(&l, &a, now, &retry_at), 29);
+    /* And a lease that was kept is too old in the end. */
+    now += 10 * NSEC_PER_SEC;
+    ck_assert(limit_take(&l, &a, now, &retry_at));
+    limit_rest(&l, &a, now);
+    ck_assert_uint_eq(a.tokens, 9);
+    ck_assert(!limit_take_leased(&l, &a, now + LIMIT_LEASE_AGE));
+    limit_fini(&l);
+}
+END_TEST
+
 START_TEST(nobody_starves_at_a_low_rate)
 {
     struct limit l;
@@ -681,6 +713,7 @@ main(void)
     tcase_add_loop_test(tc, changing_all_the_time_is_no_windfall_and_no_famine, 0, 2);
     tcase_add_loop_test(tc, frozen_time_gives_exactly_the_burst, 0, 2);
     tcase_add_loop_test(tc, old_lease_goes_back, 0, 2);
+    tcase_add_test(tc, resting_keeps_what_nobody_misses);
     tcase_add_test(tc, nobody_starves_at_a_low_rate);
     tcase_add_loop_test(tc, every_window_conforms, 0, 4);
     tcase_add_loop_test(tc, load_gets_the_rate, 0, LOAD_CASES);
