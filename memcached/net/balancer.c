@@ -34,7 +34,7 @@ take_samples(struct balancer *b)
         const struct worker *w = &b->shared->workers[i];
         struct threadstat times = read_times(b->schedstats[i]);
         b->samples[i] = (struct balance_sample){
-            .busy_ns = ctr_get(&w->time.busy_ns),
+            .busy_ns = b->has_run_times ? times.run_ns : ctr_get(&w->time.busy_ns),
             .wait_ns = times.wait_ns,
             .run_ns = times.run_ns,
             .cpu = pinner_cpu(b->shared->pinner, i),
@@ -144,11 +144,15 @@ balancer_start(struct balancer *b, struct net_shared *shared, struct event_base 
     }
     b->cpustat = open(CPUSTAT_PATH, O_RDONLY | O_CLOEXEC);
     b->tick_ns = NSEC_PER_SEC / (uint64_t)sysconf(_SC_CLK_TCK);
+    b->has_run_times = shared->busy_poll.usecs == 0;
     for (unsigned i = 0; i < count; i++) {
         b->schedstats[i] = open_schedstat(&shared->workers[i]);
+        b->has_run_times &= read_times(b->schedstats[i]).run_ns > 0;
     }
     b->shared = shared;
-    atomic_store_explicit(&shared->times_passes, true, memory_order_relaxed);
+    if (!b->has_run_times) {
+        atomic_store_explicit(&shared->times_passes, true, memory_order_relaxed);
+    }
     struct timeval window = {.tv_usec = BALANCE_WINDOW_NS / NSEC_PER_USEC};
     must(event_assign(&b->tick, base, -1, EV_PERSIST, on_tick, b) == 0);
     if (event_add(&b->tick, &window) != 0) {

@@ -19,10 +19,11 @@ struct balancer {
     struct net_shared *shared; /* NULL: not started */
     struct balance policy;
     struct balance_sample *samples;
-    int *schedstats;  /* descriptors, one for each worker; -1: the kernel does not tell */
-    int cpustat;      /* descriptor; -1: likewise */
-    char *text;       /* what it says */
-    uint64_t tick_ns; /* its unit */
+    int *schedstats; /* descriptors, one for each worker; -1: the kernel does not tell */
+    bool has_run_times; /* it does of all, and they sleep when they have nothing to do */
+    int cpustat;        /* descriptor; -1: likewise */
+    char *text;         /* what it says */
+    uint64_t tick_ns;   /* its unit */
     struct event tick;
 };
 
