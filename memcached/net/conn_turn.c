@@ -311,6 +311,10 @@ admit(struct conn *c, struct turn *turn, enum req_class class)
         if (turn->has_run) { /* a lone request has nobody behind it */
             turn->spare = worker_spare(w);
         }
+        if (unlikely(!w->slo.is_neutral) && class == CLASS_SMALL &&
+            turn->admitted_at == 0 && slo_is_on(&w->shared->slo)) {
+            turn->admitted_at = w->now;
+        }
     }
     c->task.is_admitted = true;
     return STEP_ON;
@@ -536,6 +540,10 @@ conn_turn(struct conn *c, struct turn *turn)
     habit_end_turn(&c->habit, allowed - turn->requests, end == STEP_WAIT);
     if (end == STEP_DEFER || end == STEP_QUEUED) {
         end = flush_finished(c, turn, end);
+    }
+    if (unlikely(turn->admitted_at != 0)) {
+        slo_learn(&c->worker->slo, CLASS_SMALL,
+                  worker_read_clock(c->worker) - turn->admitted_at);
     }
     atomic_store_explicit(&c->entry.last_cmd, c->worker->env.now, memory_order_relaxed);
     switch (end) {

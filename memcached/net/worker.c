@@ -28,6 +28,9 @@
 /* How often the clock is looked at while small requests are served where they are read. */
 #define INLINE_TURNS_TIMED 8
 
+/* A pass of fewer small requests, and nothing else, takes less than POLL_MOST_NS. */
+#define SHORT_PASS 4
+
 /* ---- tasks ---------------------------------------------------------------------------- */
 
 static struct task *
@@ -74,13 +77,22 @@ worker_refresh_now(struct worker *w)
     }
 }
 
+/* Does the SLO want to know when this pass ends? What comes meanwhile has waited since before then,
+ * which matters once a queue stands, and does not behind a pass that is over at once. */
+static bool
+wants_end(struct worker *w)
+{
+    uint64_t asked = w->slo.asked[CLASS_SMALL] - w->asked_before;
+    w->asked_before += asked;
+    return asked >= SHORT_PASS || w->sched.length > 0 || !w->slo.is_neutral;
+}
+
 /* After the callbacks of a pass: one that had none begins here. */
 static bool
 begin_timing(struct worker *w)
 {
-    bool is_timed =
-        atomic_load_explicit(&w->shared->times_passes, memory_order_relaxed) ||
-        slo_is_on(&w->shared->slo);
+    bool is_timed = (unlikely(slo_is_on(&w->shared->slo)) && wants_end(w)) ||
+                    atomic_load_explicit(&w->shared->times_passes, memory_order_relaxed);
     if (is_timed) {
         worker_refresh_now(w);
     }
@@ -93,9 +105,6 @@ end_timing(struct worker *w, bool is_timed)
     nsec_t end = is_timed ? worker_read_clock(w) : 0;
     if (is_timed) {
         ctr_add(&w->time.busy_ns, end - w->woke_at);
-        if (w->polled_at != 0) {
-            ctr_add(&w->time.poll_ns, w->woke_at - w->polled_at);
-        }
     }
     w->polled_at = end;
 }

@@ -102,11 +102,9 @@ struct net_shared {
 };
 
 /* How a worker has spent its time since its passes are timed, which costs a clock read each.
- * A fraction is a difference of these over one of the clock: a worker that sleeps adds to
- * neither before it wakes. */
+ * A fraction is a difference of it over one of the clock. */
 struct worker_time {
     ctr_t busy_ns; /* between two polls */
-    ctr_t poll_ns; /* in epoll_wait: asleep, or woken and without a CPU */
 };
 
 /* What the requests of a class came to. */
@@ -163,7 +161,8 @@ struct worker {
     nsec_t woke_at;   /* when this pass began, that is, its first look at the clock */
     nsec_t polled_at; /* when the last timed pass ended; 0: none did */
     nsec_t
-        heard_at; /* what this pass's poll has found arrived later; while passes are timed */
+        heard_at; /* what this pass's poll has found arrived later, as far as is known */
+    uint64_t asked_before; /* small requests that the SLO had seen when the pass began */
     struct pool pool;
     struct env env;
     struct sched sched; /* deferred connections */

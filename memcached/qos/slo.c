@@ -28,7 +28,9 @@
 #define QUIET_END 20           /* so many intervals without late ones end the overload */
 #define PATIENCE_PARTS 2       /* what one address may wait less than another */
 #define CREDIT_MOST (64 * ONE)
-#define BANDS_MOST 8 /* with that many addresses one in eight is served in part */
+#define LEARN_PARTS 16     /* by such a part what was learned changes, */
+#define LEARN_LEAST_NS 500 /* and so much */
+#define BANDS_MOST 8       /* with that many addresses one in eight is served in part */
 #define OFFERED_FADE 8
 /* Of classes whose waiting is known only when it is over: */
 #define LEVEL_FALL_LEAST (ONE - ONE / 20) /* what is left of a level that falls */
@@ -393,12 +395,39 @@ share_of(const struct slo_watch *w, uint32_t keep, uint64_t peer)
     return share <= 0 ? 0 : share < ONE ? (uint32_t)share : ONE;
 }
 
+/* A quantile without a histogram: up by a step when it was exceeded, down else, in the ratio in
+ * which the two should happen. One that was very long counts as one. (Robbins and Monro, 1951.) */
+void
+slo_learn(struct slo_watch *w, enum req_class class, nsec_t took)
+{
+    struct slo_rule *r = &w->rules[class];
+    unsigned percentile = target_of(w->shared, class).percentile;
+    nsec_t step = r->after / LEARN_PARTS + LEARN_LEAST_NS;
+    nsec_t down = step * (SLO_PARTS - percentile) / SLO_PARTS;
+    if (took > r->after) {
+        nsec_t to = r->after + step * percentile / SLO_PARTS;
+        r->after = to < r->target_ns ? to : r->target_ns;
+    } else {
+        r->after -= down < r->after ? down : r->after;
+    }
+}
+
+nsec_t
+slo_patience(const struct slo_watch *w, enum req_class class)
+{
+    nsec_t part = target_of(w->shared, class).ns / 100;
+    nsec_t served = w->rules[class].after + part * SLO_CLIENT_PCT;
+    nsec_t most = part * SLO_WAIT_PCT, least = part * SLO_WAIT_LEAST_PCT;
+    nsec_t left = 100 * part > served ? 100 * part - served : 0;
+    return left > most ? most : left > least ? left : least;
+}
+
 /* Is it too late for a request that has waited so long? Of several addresses the same are
  * late before the others. */
 static bool
 is_late(const struct slo_watch *w, enum req_class class, uint64_t peer, nsec_t delay)
 {
-    nsec_t most = target_of(w->shared, class).ns / 100 * SLO_WAIT_PCT;
+    nsec_t most = slo_patience(w, class);
     if (w->band < ONE) {
         most -= most / ONE * ((peer >> 16) % ONE) / PATIENCE_PARTS;
     }
@@ -406,8 +435,8 @@ is_late(const struct slo_watch *w, enum req_class class, uint64_t peer, nsec_t d
 }
 
 bool
-slo_admits(struct slo_watch *w, enum req_class class, uint64_t peer, nsec_t delay,
-           nsec_t now)
+slo_judge(struct slo_watch *w, enum req_class class, uint64_t peer, nsec_t delay,
+          nsec_t now)
 {
     /* The delays of the others are not known before their turn comes. */
     bool is_timed = delay != SLO_UNTIMED && class_is_inline(class) &&

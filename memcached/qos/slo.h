@@ -8,8 +8,9 @@
  * The law. Every interval (10 ms, longer when there are few samples) looks at the delays of
  * the requests that came. When even the least of them was above half of the target in two
  * intervals in a row and it did not shrink, a queue stands. From then on a request is late, and
- * refused, when it has waited for three quarters of the target: what is served has the rest
- * for itself, the server is never idle, and no rate has to be guessed. Of several addresses the
+ * refused, when it has waited for three quarters of the target, or for less when being served is
+ * seen to take more than what is left then: the server is never idle, and no rate has to be
+ * guessed. Of several addresses the
  * same have less patience than the others. While more than a few of a class are late, the
  * classes below are refused, the lowest first, by a share that grows. Twenty intervals with
  * hardly a late one end it.
@@ -37,11 +38,14 @@
 #define SLO_PARTS 1000         /* levels and percentiles are in thousandths */
 #define SLO_UNTIMED UINT64_MAX /* a delay that nobody has measured */
 /* While nobody is refused, of so many delays one is measured, and any when none has been for
- * so long: a busy worker still has hundreds of them in an interval, a slow one has all. */
-#define SLO_SAMPLE_EVERY 8
-#define SLO_SAMPLE_NS (50 * NSEC_PER_USEC)
-/* How much of a target waiting may take while a queue stands. */
+ * so long: a busy worker still has fifty of them in an interval, a slow one has all. */
+#define SLO_SAMPLE_EVERY 64
+#define SLO_SAMPLE_NS (200 * NSEC_PER_USEC)
+/* How much of a target waiting may take while a queue stands, at most and at least; and how much
+ * is the client's, when what serving takes has been taken off as well. */
 #define SLO_WAIT_PCT 75
+#define SLO_WAIT_LEAST_PCT 25
+#define SLO_CLIENT_PCT 10
 
 struct slo_target {
     nsec_t ns;           /* 0: none */
@@ -71,6 +75,7 @@ struct slo_rule {
     uint32_t below;     /* of the classes below it, likewise; when its own runs at once */
     bool is_overloaded; /* late ones are refused */
     bool is_hopeless;   /* hardly one was not */
+    nsec_t after; /* learned: how long being served takes, at the target's percentile */
 };
 
 struct slo_watch {
@@ -127,16 +132,33 @@ slo_wants_delay(struct slo_watch *w, nsec_t now)
     w->sampled_at = now;
     return true;
 }
-/* A request of this class and address (0: none) that has waited `delay`, or SLO_UNTIMED: is
- * it served? */
-bool slo_admits(struct slo_watch *w, enum req_class class, uint64_t peer, nsec_t delay,
-                nsec_t now);
+/* Not for slo_admits' callers. */
+bool slo_judge(struct slo_watch *w, enum req_class class, uint64_t peer, nsec_t delay,
+               nsec_t now);
+/* While not is_neutral: one of an inline class that was admitted has its reply written so much
+ * later. */
+void slo_learn(struct slo_watch *w, enum req_class class, nsec_t took);
+/* How long a request of an inline class may wait while a queue stands. */
+nsec_t slo_patience(const struct slo_watch *w, enum req_class class);
 /* While is_neutral: one is served without asking, right behind one that was admitted. */
 static inline void
 slo_note(struct slo_watch *w, enum req_class class)
 {
     w->offered[class]++;
     w->asked[class]++;
+}
+/* A request of this class and address (0: none) that has waited `delay`, or SLO_UNTIMED: is
+ * it served? */
+static inline bool
+slo_admits(struct slo_watch *w, enum req_class class, uint64_t peer, nsec_t delay,
+           nsec_t now)
+{
+    if (likely(w->is_neutral && delay == SLO_UNTIMED &&
+               now - w->shared_at < SLO_INTERVAL)) {
+        slo_note(w, class); /* nearly all, while no queue stands */
+        return true;
+    }
+    return slo_judge(w, class, peer, delay, now);
 }
 /* For how long an answer that refuses a request of that class may be kept, so that it goes with
  * others: as long as the request itself might have waited. */

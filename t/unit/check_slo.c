@@ -26,6 +26,7 @@ struct queue {
     struct slo_watch watch;
     struct rng rng;
     nsec_t service, refusal; /* what a request costs, and what refusing one does */
+    nsec_t tail;             /* a reply leaves up to so much after its request's end */
     nsec_t arrival, free_at, now;
     unsigned peers;
     double bulk_share;
@@ -79,7 +80,11 @@ queue_run(struct queue *q, double load, nsec_t until)
                        begin)) {
             q->admitted[class]++;
             q->by_peer[peer % 8]++;
-            hist_record(q->delays, begin - q->arrival);
+            nsec_t took = q->tail > 0 ? q->service + rng_below(&q->rng, q->tail) : 0;
+            if (took > 0 && !q->watch.is_neutral) {
+                slo_learn(&q->watch, class, took);
+            }
+            hist_record(q->delays, begin - q->arrival + took);
             q->free_at = begin + q->service;
         } else {
             q->free_at = begin + q->refusal;
@@ -152,6 +157,62 @@ START_TEST(overload_is_cut)
         ck_abort_msg("admitted %.3f to %.3f, possible %.3f", lowest, highest, possible);
     }
     queue_end(&q);
+}
+END_TEST
+
+/* What being served takes is taken off what waiting may take, however short the target. */
+static const struct {
+    nsec_t target, service, tail;
+    unsigned percentile;
+} short_targets[] = {{250000, 5000, 110000, 990},  {100000, 2000, 50000, 990},
+                     {250000, 5000, 110000, 950},  {50000, 1000, 25000, 950},
+                     {1000000, 10000, 20000, 990}, {100000, 2000, 10000, 999}};
+
+START_TEST(being_served_counts)
+{
+    struct queue q;
+    nsec_t target = short_targets[_i].target;
+    unsigned percentile = short_targets[_i].percentile;
+    queue_start(&q, target, short_targets[_i].service);
+    slo_set(&q.slo, SLO_TOTAL, (struct slo_target){target, percentile});
+    q.tail = short_targets[_i].tail;
+    queue_run(&q, 2, START + NSEC_PER_SEC / 2);
+    queue_run(&q, 2, q.now + NSEC_PER_SEC);
+    ck_assert_uint_le(hist_quantile(q.delays, (double)percentile / SLO_PARTS), target);
+    ck_assert_double_ge(admitted(&q, NSEC_PER_SEC), 0.9); /* and nothing is given away */
+    ck_assert_double_le(admitted(&q, NSEC_PER_SEC), 1.02);
+    queue_end(&q);
+}
+END_TEST
+
+START_TEST(patience_has_bounds)
+{
+    struct slo s;
+    struct slo_watch w;
+    slo_init(&s);
+    slo_set(&s, CLASS_SMALL, (struct slo_target){NSEC_PER_MSEC, 990});
+    slo_watch_init(&w, &s, START);
+    slo_admits(&w, CLASS_SMALL, 1, 0, START);
+    nsec_t most = NSEC_PER_MSEC / 100 * SLO_WAIT_PCT;
+    nsec_t least = NSEC_PER_MSEC / 100 * SLO_WAIT_LEAST_PCT;
+    ck_assert_uint_eq(slo_patience(&w, CLASS_SMALL), most);
+    for (unsigned i = 0; i < 1000; i++) { /* one that is long counts once */
+        slo_learn(&w, CLASS_SMALL, i % 500 == 0 ? NSEC_PER_SEC : 20 * NSEC_PER_USEC);
+    }
+    ck_assert_uint_eq(slo_patience(&w, CLASS_SMALL), most);
+    for (unsigned i = 0; i < 1000; i++) {
+        slo_learn(&w, CLASS_SMALL, UINT64_MAX);
+    }
+    ck_assert_uint_eq(slo_patience(&w, CLASS_SMALL), least);
+    for (unsigned i = 0; i < 20000; i++) {
+        slo_learn(&w, CLASS_SMALL, 400 * NSEC_PER_USEC);
+    }
+    ck_assert_uint_ge(slo_patience(&w, CLASS_SMALL), 440 * NSEC_PER_USEC);
+    ck_assert_uint_le(slo_patience(&w, CLASS_SMALL), 540 * NSEC_PER_USEC);
+    for (unsigned i = 0; i < 20000; i++) {
+        slo_learn(&w, CLASS_SMALL, 0);
+    }
+    ck_assert_uint_eq(slo_patience(&w, CLASS_SMALL), most);
 }
 END_TEST
 
@@ -249,7 +310,63 @@ START_TEST(a_pause_refuses_nobody)
 }
 END_TEST
 
+/* Of a class whose waiting is known only when it is over as well. */
+START_TEST(a_deferred_class_recovers_within_a_second)
+{
+    struct slo s;
+    struct slo_watch w;
+    nsec_t now = START;
+    slo_init(&s);
+    slo_set(&s, CLASS_BULK, (struct slo_target){NSEC_PER_MSEC, 990});
+    slo_watch_init(&w, &s, now);
+    for (unsigned i = 0; i < 20000; i++, now += 50 * NSEC_PER_USEC) {
+        slo_observe(&w, CLASS_BULK, NSEC_PER_SEC, now);
+        slo_admits(&w, CLASS_BULK, 1, SLO_UNTIMED, now);
+    }
+    ck_assert_uint_le(ctr_get(&w.level), SLO_PARTS / 10);
+    for (unsigned i = 0; i < 20000; i++, now += 50 * NSEC_PER_USEC) {
+        slo_observe(&w, CLASS_BULK, NSEC_PER_MSEC / 10, now);
+        slo_admits(&w, CLASS_BULK, 1, SLO_UNTIMED, now);
+    }
+    ck_assert_uint_eq(ctr_get(&w.level), SLO_PARTS);
+    for (unsigned i = 0; i < 20000; i++, now += 50 * NSEC_PER_USEC) {
+        slo_observe(&w, CLASS_BULK, NSEC_PER_MSEC / 10, now);
+        ck_assert(slo_admits(&w, CLASS_BULK, 1, SLO_UNTIMED, now));
+    }
+}
+END_TEST
+
 /* ---- whom it refuses ------------------------------------------------------------------ */
+
+/* Of those that a target makes go: background, then bulk, then the class itself; never small. */
+START_TEST(classes_go_in_order)
+{
+    struct slo s;
+    struct slo_watch w;
+    nsec_t now = START;
+    uint64_t refused[CLASS_COUNT] = {0}, first[CLASS_COUNT] = {0};
+    slo_init(&s);
+    slo_set(&s, CLASS_WRITE, (struct slo_target){NSEC_PER_MSEC, 990});
+    slo_set(&s, CLASS_SMALL, (struct slo_target){NSEC_PER_MSEC, 990});
+    slo_watch_init(&w, &s, now);
+    for (unsigned i = 0; i < 40000; i++, now += 20 * NSEC_PER_USEC) {
+        slo_observe(&w, CLASS_WRITE, 5 * NSEC_PER_MSEC, now);
+        for (unsigned c = CLASS_SMALL; c < CLASS_COUNT; c++) {
+            bool is_served = slo_admits(&w, (enum req_class)c, 1,
+                                        c == CLASS_SMALL ? 0 : SLO_UNTIMED, now);
+            refused[c] += !is_served;
+            first[c] = first[c] == 0 && !is_served ? i : first[c];
+        }
+    }
+    ck_assert_uint_eq(refused[CLASS_SMALL], 0);
+    ck_assert_uint_gt(first[CLASS_BULK], first[CLASS_BACKGROUND]);
+    ck_assert_uint_gt(first[CLASS_WRITE], first[CLASS_BULK]);
+    ck_assert_uint_gt(refused[CLASS_BACKGROUND], refused[CLASS_BULK]);
+    ck_assert_uint_gt(refused[CLASS_BULK], refused[CLASS_WRITE]);
+    ck_assert_uint_lt(refused[CLASS_WRITE],
+                      35000); /* the floor: a tenth of three classes */
+}
+END_TEST
 
 START_TEST(the_lowest_class_goes_first)
 {
@@ -411,8 +528,12 @@ main(void)
     tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, nobody_is_refused_below_capacity, 0, 4);
     tcase_add_loop_test(tc, overload_is_cut, 0, 10);
+    tcase_add_loop_test(tc, being_served_counts, 0, 6);
+    tcase_add_test(tc, patience_has_bounds);
     tcase_add_test(tc, batches_are_refused_as_one);
     tcase_add_test(tc, it_recovers_within_a_second);
+    tcase_add_test(tc, a_deferred_class_recovers_within_a_second);
+    tcase_add_test(tc, classes_go_in_order);
     tcase_add_test(tc, a_pause_refuses_nobody);
     tcase_add_test(tc, suspensions_refuse_nobody);
     tcase_add_test(tc, the_lowest_class_goes_first);

@@ -1,0 +1,101 @@
+#!/usr/bin/env perl
+# Targets of several classes at once: each class answers for its own, and what has to be refused is
+# taken from the lowest class first.
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::Bin/lib";
+use Test::More;
+use MCTest;
+
+if (!is_ours()) {
+    plan skip_all => 'needs memcached-qos';
+}
+
+my $BATCH = 20;
+my $REFUSED = "SERVER_ERROR 307 busy\r\n";
+
+my $server = start_server(args => ['-t', '1', '--slo=small=p99:100s']);
+my %conn = map { $_ => $server->connect } qw(small write bulk background);
+exchange($conn{$_}, "qos class $_\r\n", "OK\r\n", "a connection is $_") for sort keys %conn;
+
+sub qos { return mem_stats($server->control, 'qos'); }
+
+# As many requests of each class at the same time; how many of each were refused.
+sub offer {
+    my @classes = @_;
+    my %refused;
+    put($conn{$_}, $_ eq 'write' ? "delete a\r\n" x $BATCH : "get a\r\n" x $BATCH) for @classes;
+    for my $class (@classes) {
+        my @lines = map { read_line($conn{$class}) } 1 .. $BATCH;
+        $refused{$class} = grep { $_ eq $REFUSED } @lines;
+        my @wrong = grep { !/\A(?:END\r\n|NOT_FOUND\r\n|\Q$REFUSED\E)\z/ } @lines;
+        die "$class: @wrong" if @wrong;
+    }
+    return \%refused;
+}
+
+# Until a round is as wanted. It may take several: a test that stands still lets the server forget.
+sub offer_until {
+    my ($wanted, @classes) = @_;
+    return wait_until(sub { return $wanted->(offer(@classes)); });
+}
+
+# What each class was refused since.
+sub shed_since {
+    my ($before) = @_;
+    my $after = qos();
+    return map { $_ => $after->{"slo_shed_$_"} - $before->{"slo_shed_$_"} } keys %conn;
+}
+
+# No request waits for less than half a nanosecond: whoever has such a target has a queue.
+my $before = qos();
+exchange($conn{small}, "qos slo bulk p50:1ns\r\n", "OK\r\n");
+ok(offer_until(sub { return $_[0]{bulk} > 0; }, qw(small write bulk)), 'a class with a target is refused');
+my %shed = shed_since($before);
+cmp_ok($shed{bulk}, '>', 0, 'it is counted with its class');
+is("$shed{small} $shed{write}", '0 0', 'those above it are not');
+is(qos()->{slo_small}, 'p99:100000000us', 'the other target shows');
+is(qos()->{slo_bulk}, 'p50:0us', 'its own, too');
+ok(offer_until(sub { my ($r) = @_; return $r->{background} == $BATCH && $r->{bulk} > 0; }, qw(small bulk background)),
+    'the class below goes before');
+exchange($conn{small}, "qos slo bulk off\r\n", "OK\r\n");
+ok(offer_until(sub { my ($r) = @_; return !grep { $_ } values %$r; }, keys %conn), 'without it all are served');
+
+# One in ten of three classes stays at the least: those of the highest.
+$before = qos();
+exchange($conn{small}, "qos slo write p50:1ns\r\n", "OK\r\n");
+my @firsts;
+ok(offer_until(sub {
+    my ($r) = @_;
+    for my $class (qw(background bulk write)) {
+        push @firsts, $class if $r->{$class} > 0 && !grep { $_ eq $class } @firsts;
+    }
+    return $r->{background} == $BATCH && $r->{bulk} == $BATCH && $r->{write} > 0 && $r->{write} < $BATCH;
+}, keys %conn), 'the lowest two are refused, of the class itself a part');
+is("@firsts", 'background bulk write', 'in this order');
+%shed = shed_since($before);
+cmp_ok($shed{background}, '>=', $shed{bulk}, 'the lowest most often');
+cmp_ok($shed{bulk}, '>=', $shed{write}, 'the highest least');
+is($shed{small}, 0, 'small ones keep their target');
+cmp_ok(qos()->{slo_level_pct}, '<', 100, 'the level shows');
+exchange($conn{small}, "qos slo write off\r\n", "OK\r\n");
+
+# Small ones that are late are known when they come: one in ten is served when all are, while of those
+# below nothing is.
+$before = qos();
+exchange($conn{small}, "qos slo small p50:1ns\r\n", "OK\r\n");
+ok(offer_until(sub {
+    my ($r) = @_;
+    return 3 * $BATCH == $r->{write} + $r->{bulk} + $r->{background} && $r->{small} < $BATCH;
+}, keys %conn), 'all below small is refused before the last of small');
+%shed = shed_since($before);
+my $q = qos();
+is($q->{slo_shed}, $q->{slo_shed_small} + $q->{slo_shed_write} + $q->{slo_shed_bulk} + $q->{slo_shed_background},
+    'the sum is that of the classes');
+cmp_ok($q->{slo_shed_late}, '<=', $q->{slo_shed_small}, 'only small ones were late themselves');
+exchange($conn{small}, "qos slo small p99:100s\r\n", "OK\r\n");
+ok(offer_until(sub { my ($r) = @_; return !grep { $_ } values %$r; }, keys %conn), 'and all are served again');
+is(qos()->{slo_level_pct}, '100.0', 'at once');
+
+done_testing();
