@@ -77,6 +77,14 @@ for my $row (
     cmp_ok($run->{json}{'totals.hits'}, '>', 10 * $done, "$fault: the others are answered");
 }
 
+# Longer values than were asked for do not fit into any reply: that is said once for each, and
+# not again for each of its other datagrams.
+($run, $did) = measure(['--value=20000', '--delay=200'], '-V', 100);
+my $long = $run->{json}{'errors.desync'};
+cmp_ok($long, '>', 0, 'too long: no replies');
+is(errors_of($run), "desync $long", 'too long: and nothing else');
+cmp_ok($long, '<=', scalar @{$did->{rows}}, 'too long: once each');
+
 # What comes after the time-out is late, and answers nothing. Where either side stands still,
 # those four on their way are given up too, or else answered.
 ($run, $did) = measure(['--fault=late:20', '--late=600', '--delay=200'], '--timeout=0.3', '-d', 2, '-t', 1);

@@ -418,6 +418,14 @@ lconn_choose(struct lconn *c, uint16_t id)
     return false;
 }
 
+static void
+remember(struct lconn *c, uint16_t id, enum lconn_past past)
+{
+    unsigned at = c->past_count++ % LCONN_PAST;
+    c->past[at].id = id;
+    c->past[at].past = past;
+}
+
 bool
 lconn_give_up(struct lconn *c, nsec_t limit, struct lconn_op *op)
 {
@@ -426,24 +434,29 @@ lconn_give_up(struct lconn *c, nsec_t limit, struct lconn_op *op)
             bring_forward(c, i);
             uint16_t id = c->ops[c->head].id;
             dgram_forget(&c->dgram, id);
-            c->given_up[c->given_up_count++ % LCONN_GIVEN_UP] = id;
+            remember(c, id, LCONN_WAS_GIVEN_UP);
             return lconn_take_op(c, op);
         }
     }
     return false;
 }
 
-bool
-lconn_was_given_up(const struct lconn *c, uint16_t id)
+void
+lconn_refuse(struct lconn *c, uint16_t id)
 {
-    unsigned known =
-        c->given_up_count < LCONN_GIVEN_UP ? c->given_up_count : LCONN_GIVEN_UP;
+    remember(c, id, LCONN_WAS_REFUSED);
+}
+
+enum lconn_past
+lconn_past(const struct lconn *c, uint16_t id)
+{
+    unsigned known = c->past_count < LCONN_PAST ? c->past_count : LCONN_PAST;
     for (unsigned i = 0; i < known; i++) {
-        if (c->given_up[i] == id) {
-            return true;
+        if (c->past[i].id == id) {
+            return c->past[i].past;
         }
     }
-    return false;
+    return LCONN_UNKNOWN;
 }
 
 /* ---- replies ----------------------------------------------------------------------- */

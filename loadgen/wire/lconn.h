@@ -20,7 +20,7 @@
 #include "loadgen/wire/target.h"
 #include "loadgen/work/workload.h"
 
-#define LCONN_GIVEN_UP 64
+#define LCONN_PAST 64 /* requests that are remembered when they are over */
 
 enum lconn_state {
     LCONN_DOWN,
@@ -67,6 +67,13 @@ struct lconn_request {
     uint32_t tag;
 };
 
+/* Of requests that are on their way no more, as far as it is remembered. */
+enum lconn_past {
+    LCONN_UNKNOWN,
+    LCONN_WAS_GIVEN_UP, /* its reply is late */
+    LCONN_WAS_REFUSED,  /* the rest of what was no reply */
+};
+
 struct lconn {
     struct link link;
     enum lconn_state state;
@@ -98,8 +105,11 @@ struct lconn {
     bool is_answering; /* the bytes being parsed are the reply to the oldest request */
     uint16_t next_id;
     struct dgram dgram;
-    uint16_t given_up[LCONN_GIVEN_UP]; /* ids, a ring: whose replies are late */
-    unsigned given_up_count;
+    struct {
+        uint16_t id;
+        enum lconn_past past;
+    } past[LCONN_PAST]; /* a ring */
+    unsigned past_count;
 
     /* The reply being read. */
     struct codec_parser parser;
@@ -184,8 +194,10 @@ const struct lconn_op *lconn_oldest(const struct lconn *c);
 must_check bool lconn_choose(struct lconn *c, uint16_t id);
 /* Datagrams: removes a request issued before `limit`; false when there is none. */
 must_check bool lconn_give_up(struct lconn *c, nsec_t limit, struct lconn_op *op);
-/* Datagrams: whether that is a request that was given up, not long ago. */
-bool lconn_was_given_up(const struct lconn *c, uint16_t id);
+/* Datagrams: what became of that request, not long ago. */
+enum lconn_past lconn_past(const struct lconn *c, uint16_t id);
+/* Datagrams: what came for that request is no reply; more of it may come. */
+void lconn_refuse(struct lconn *c, uint16_t id);
 /* Removes the oldest request; false when there is none. */
 bool lconn_take_op(struct lconn *c, struct lconn_op *op);
 

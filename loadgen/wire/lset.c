@@ -244,7 +244,9 @@ take_datagram(struct lset *s, struct lconn *c, struct lset_bytes *in)
         return LSET_NOTHING;
     }
     if (!lconn_choose(c, id)) {
-        *(lconn_was_given_up(c, id) ? &s->late : &s->duplicate) += 1;
+        enum lconn_past past = lconn_past(c, id);
+        s->late += past == LCONN_WAS_GIVEN_UP;
+        s->duplicate += past == LCONN_UNKNOWN;
         return LSET_NOTHING;
     }
     switch (dgram_take(&c->dgram, in->p, in->len, &in->p, &in->len)) {
@@ -252,6 +254,7 @@ take_datagram(struct lset *s, struct lconn *c, struct lset_bytes *in)
         break;
     case DGRAM_BAD:
         in->len = 0; /* an empty reply is none: the request is over */
+        lconn_refuse(c, id);
         break;
     case DGRAM_DUPLICATE:
         s->duplicate++;
