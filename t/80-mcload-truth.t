@@ -35,7 +35,7 @@ sub measure_unless {
     my ($is_in_vain, $server, @args) = @_;
     local $MCLoad::attempts = 1; # each with a server of its own
     my ($run, $did);
-    for (1 .. 6) {
+    for (1 .. 12) {
         my $testd = start_testd(@$server);
         my $start = time;
         $run = mcload_json('-s', "127.0.0.1:$testd->{port}", '-r', '100', @args);
