@@ -15,8 +15,8 @@ my $dir = scratch_dir();
 my $server = start_server();
 my $at = '127.0.0.1:' . $server->port;
 
-# The last line of a run that $disturb does something to, once it has begun.
-sub verdict_of {
+# Status and text of a run that $disturb does something to, once it has begun.
+sub disturbed {
     my ($disturb, @args) = @_;
     my $pid = fork;
     die "fork: $!" if !defined $pid;
@@ -29,11 +29,23 @@ sub verdict_of {
     wait_until(sub { -s "$dir/progress" && `cat $dir/progress` =~ m{/\d+ s} }, 60);
     $disturb->($pid);
     waitpid $pid, 0;
-    my $status = $? >> 8;
-    my $text = `cat $dir/out`;
-    my ($last) = $text =~ /([^\n]*)\n\z/;
-    is($status, 3, "status 3: $last") or diag $text;
-    return $last;
+    return ($? >> 8, scalar `cat $dir/out`);
+}
+
+# What such a run says of itself. A client none of whose connections was free when it was stopped,
+# as with a slow server, was not the one that was late: then once more.
+sub blames_itself {
+    my ($like, $name, @how) = @_;
+    local $Test::Builder::Level = $Test::Builder::Level + 1;
+    my ($status, $text, $last);
+    for (1 .. 3) {
+        ($status, $text) = disturbed(@how);
+        ($last) = $text =~ /([^\n]*)\n\z/;
+        last if $status == 3 && $last =~ $like;
+        note($text);
+    }
+    is($status, 3, "$name: status 3") or diag $text;
+    like($last, $like, $name);
 }
 
 sub stop_for {
@@ -102,13 +114,19 @@ for my $bad ('steal', 'nothing:1', 'answers:off', 'steal:x', '') {
 
 # ---- faults of the client ----------------------------------------------------------------
 
-like(verdict_of(sub { stop_for($_[0], 0.4) }, '-t', 4, '-q', 2000, '-c', 8),
-    qr/^INVALID: .*(?:adherence|lateness)/, 'stopped for 400 ms');
-like(verdict_of(sub { stop_for($_[0], 0.4) }, '-t', 4, '-q', 2000, '-c', 8,
-        '--check=adherence_1ms:off,arrivals:off,achieved_rate:off,stationarity:off'),
-    qr/^INVALID: .*lateness: p99 of the client's lag/, 'by its lateness alone');
-like(verdict_of(\&stop_to_its_end, '-t', 5, '-q', 5000, '-c', 64,
-        '--check=adherence_1ms:off,lateness:off,achieved_rate:off'),
-    qr/^INVALID: .*arrivals: [\d.]+% > 25%/, 'in clumps');
+# As few connections as that: what was under way when it was stopped is no percent of all.
+my $stopped = sub {
+    for (1 .. 3) {
+        stop_for($_[0], 0.4);
+        sleep 0.2;
+    }
+};
+blames_itself(qr/^INVALID: .*(?:adherence|lateness)/, 'stopped for 400 ms', $stopped,
+    '-t', 4, '-q', 2000, '-c', 16);
+blames_itself(qr/^INVALID: .*lateness: p99 of the client's lag/, 'by its lateness alone', $stopped,
+    '-t', 4, '-q', 2000, '-c', 16,
+    '--check=adherence_1ms:off,arrivals:off,achieved_rate:off,stationarity:off');
+blames_itself(qr/^INVALID: .*arrivals: [\d.]+% > 25%/, 'in clumps', \&stop_to_its_end,
+    '-t', 5, '-q', 5000, '-c', 64, '--check=adherence_1ms:off,lateness:off,achieved_rate:off');
 
 done_testing();

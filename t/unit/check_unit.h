@@ -73,7 +73,7 @@ text_free(struct text *t)
     *t = (struct text){.p = NULL};
 }
 
-#define SCRATCH_PATH 256
+#define SCRATCH_PATH 128
 
 /* For mkstemp and mkdtemp: a name where the files of tests go. */
 static inline void
