@@ -22,7 +22,8 @@ static void
 begin(nsec_t row_length)
 {
     static const struct ledger_part all[PARTS] = {{0, 1}, {0, 1}, {0, 1}};
-    struct ledger_run run = {all, START, START + LAST * LENGTH, LENGTH, row_length, false};
+    struct ledger_run run = {all,    START,      START + LAST * LENGTH,
+                             LENGTH, row_length, false};
     ledger = ledger_create(PARTS, 1);
     ck_assert(ledger != NULL && ledger_start(ledger, &run));
     for (unsigned i = 0; i < PARTS; i++) {
@@ -277,7 +278,8 @@ START_TEST(reports_do_not_pile_up)
 {
     static const struct ledger_part all[PARTS] = {{0, 1}, {0, 1}, {0, 0}};
     begin(LENGTH);
-    struct ledger_run run = {all, START, START + 1000 * LENGTH, LENGTH, 10 * LENGTH, false};
+    struct ledger_run run = {all,    START,       START + 1000 * LENGTH,
+                             LENGTH, 10 * LENGTH, false};
     ck_assert(ledger_start(ledger, &run));
     for (unsigned k = 1; k <= 900; k++) {
         send(0, 1);
