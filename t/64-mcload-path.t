@@ -65,6 +65,8 @@ my @loads = (
     ['--protocol=meta', '--getcount=4'],
     ['--protocol=binary', '--ops=get:5,set:2,delete:1,touch:1,incr:1'],
     ['-q', 2000, '--arrivals=exponential'],
+    ['--ops=get:1,delete:1', '--on-miss=set-after:1ms'],
+    ['--ops=get:1,delete:1', '--on-miss=lease:1ms', '--protocol=meta'],
 );
 push @loads, ['--engine=io_uring', '-d', 4] if mcload('--engine=help')->{out} =~ /io_uring/;
 for my $load (@loads) {

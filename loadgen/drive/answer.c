@@ -19,6 +19,8 @@ count_good(struct drive *d, const struct lconn *c, const struct lconn_done *done
         if (verb == TALLY_READ) {
             ctr_add(&d->tally->keys, done->op.keys);
             ctr_add(&d->tally->hits, done->hits);
+        } else {
+            ctr_add(&d->tally->filled, done->op.is_fill && done->has_effect ? 1 : 0);
         }
     }
     if (drive_measures(d, done->op.intended)) {
@@ -72,6 +74,9 @@ take_answers(struct drive *d, struct lconn *c, struct lset_bytes in, nsec_t now)
             flow_issued(d, &done.op, c->count + 1, now); /* before all of it was sent */
         }
         flow_answered(d, c, &done.op, now);
+        if (unlikely(d->w->conf.defers)) {
+            fetch_take(d, c, now);
+        }
         if (done.outcome == LCONN_GOOD) {
             ctr_add(&d->tally->answered, 1);
             count_good(d, c, &done, now);

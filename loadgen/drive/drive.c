@@ -103,6 +103,8 @@ next_duty(struct drive *d, nsec_t now)
 {
     nsec_t duty = now < d->window.start ? d->window.start : d->window.end;
     nsec_t due = flow_next_due(d), retry = alarms_next(&d->retries);
+    nsec_t fetch = alarms_next(&d->fetch.alarms);
+    due = fetch < due ? fetch : due;
     duty = due < duty ? due : duty;
     return retry < duty ? retry : duty;
 }
@@ -168,6 +170,9 @@ run_window(struct drive *d)
         }
         if (atomic_load_explicit(d->conf.stop, memory_order_relaxed)) {
             d->window.end = now > d->window.start ? now : d->window.start;
+        }
+        if (unlikely(d->w->conf.defers)) {
+            fetch_send_due(d, now);
         }
         flow_send_due(d, now);
         bool is_idle = d->dirty_count == 0;
@@ -320,7 +325,7 @@ drive_init(struct drive *d, const struct drive_conf *conf, struct lset *set,
         .shard = set->conf.shard,
     };
     if (!ask_init(&d->ask, &ask) || !init_rooms(d) || d->dirty == NULL ||
-        d->lives == NULL || !init_flow(d) || !replay_init(d)) {
+        d->lives == NULL || !init_flow(d) || !replay_init(d) || !fetch_init(d)) {
         drive_fini(d);
         return false;
     }
@@ -331,6 +336,7 @@ void
 drive_fini(struct drive *d)
 {
     replay_fini(d);
+    fetch_fini(d);
     arrival_fini(&d->arrival);
     alarms_fini(&d->users);
     alarms_fini(&d->sessions);

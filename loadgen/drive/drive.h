@@ -19,6 +19,7 @@
 #include "loadgen/drive/alarms.h"
 #include "loadgen/drive/ask.h"
 #include "loadgen/drive/cap.h"
+#include "loadgen/drive/fetch.h"
 #include "loadgen/drive/pacing.h"
 #include "loadgen/drive/replay.h"
 #include "loadgen/drive/traffic.h"
@@ -81,7 +82,7 @@ struct drive {
     struct evenness_log *evenness;
     struct samples *samples; /* without memory of its own when none are wanted */
     struct ask ask;
-    struct rng rng;     /* of think times, sessions and connections' lives */
+    struct rng rng;     /* of think times, sessions, connections' lives, backends */
     struct life *lives; /* one each connection of the set, in its order */
 
     /* ---- flow.c */
@@ -104,6 +105,7 @@ struct drive {
     struct lconn **dirty; /* with output not flushed */
     unsigned dirty_count;
 
+    struct fetch fetch;   /* what was missed, and waits for its time */
     struct replay replay; /* in place of ask and arrival, when there is a trace */
 
     /* ---- life.c */

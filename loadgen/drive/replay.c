@@ -305,7 +305,8 @@ replay_look(struct drive *d, nsec_t now)
 {
     struct replay *r = &d->replay;
     if (book_is_done(r->book) && r->waiting == 0 && d->outstanding == 0 &&
-        now >= d->window.begin + r->book->end_ns && now < d->window.end) {
+        d->fetch.alarms.count == 0 && now >= d->window.begin + r->book->end_ns &&
+        now < d->window.end) {
         d->window.end = now > d->window.start ? now : d->window.start;
         r->has_ended = true;
     }

@@ -26,6 +26,12 @@ static const struct {
     {offsetof(struct tally, no_effect), CODEC_VERBS},
     {offsetof(struct tally, rx_bytes), 1},
     {offsetof(struct tally, tx_bytes), 1},
+    {offsetof(struct tally, filled), 1},
+    {offsetof(struct tally, unfilled), 1},
+    {offsetof(struct tally, won), 1},
+    {offsetof(struct tally, waited), 1},
+    {offsetof(struct tally, given_up), 1},
+    {offsetof(struct tally, stale), 1},
     {offsetof(struct tally, offered), 1},
     {offsetof(struct tally, sent), 1},
     {offsetof(struct tally, good), 1},
@@ -45,7 +51,7 @@ static_assert(sizeof(struct tally) ==
                   offsetof(struct tally, latency) + HISTS * sizeof(struct hist *),
               "histograms stand last");
 static_assert(offsetof(struct tally, latency) ==
-                  (18 + TALLY_ERRORS + TALLY_VERBS + 2 * CODEC_VERBS + TALLY_BOUNDS) *
+                  (24 + TALLY_ERRORS + TALLY_VERBS + 2 * CODEC_VERBS + TALLY_BOUNDS) *
                       sizeof(ctr_t),
               "each counter has its row");
 

@@ -69,6 +69,13 @@ struct tally {
     ctr_t ops[CODEC_VERBS];       /* the same requests by what was sent */
     ctr_t no_effect[CODEC_VERBS]; /* of these: the key was not there, or was */
     ctr_t rx_bytes, tx_bytes;
+    /* Flow, of keys that were missed. */
+    ctr_t filled;   /* stored afterwards */
+    ctr_t unfilled; /* left out: too many waited, or the connection was lost meanwhile */
+    ctr_t won;      /* leases */
+    ctr_t waited;   /* of others, waited for: each answer that said so */
+    ctr_t given_up; /* of these, the last one */
+    ctr_t stale;    /* values that were out of date; hits */
     /* Requests intended to start in the window. */
     ctr_t offered; /* all of them */
     ctr_t sent;

@@ -74,7 +74,9 @@ struct lclass {
     bool wants_models;         /* only their list */
     bool shows_model;          /* only what it says */
     struct mix mix;
-    bool fills;
+    const char *on_miss;        /* as given; NULL: not given */
+    bool fills, defers, leases; /* as struct workload_conf has them */
+    struct dist fetch;
     double verify; /* below 0: not given */
     struct dist key_size, value_size, expiry;
     struct popularity popularity;

@@ -71,18 +71,10 @@ replace_dist(struct dist *d, const char *text)
     return dist_parse(d, text);
 }
 
-/* One length of time with its unit, or a law of seconds. */
 static const char *
 call_think(void *conf, const char *text)
 {
-    struct lclass *c = conf;
-    double seconds;
-    if (duration_parse(text, strlen(text), &seconds)) {
-        dist_fini(&c->traffic.think);
-        c->traffic.think = dist_fixed(seconds);
-        return NULL;
-    }
-    return replace_dist(&c->traffic.think, text);
+    return value_seconds(&((struct lclass *)conf)->traffic.think, text);
 }
 
 static const char *

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "loadgen/work/dist.h"
 #include "loadgen/work/duration.h"
 
 #define ADDRESS_MAX 512
@@ -51,4 +52,16 @@ value_addresses(void *conf, const char *text,
         }
     }
     return wrong;
+}
+
+const char *
+value_seconds(struct dist *d, const char *text)
+{
+    double seconds;
+    dist_fini(d);
+    if (duration_parse(text, strlen(text), &seconds)) {
+        *d = dist_fixed(seconds);
+        return NULL;
+    }
+    return dist_parse(d, text);
 }

@@ -7,6 +7,8 @@
 
 #include "base/must.h"
 
+struct dist;
+
 #define VALUE_TIME_MAX_S 1e6
 
 /* The index of the text among the names, `count` when it is none. */
@@ -23,3 +25,7 @@ must_check const char *value_time(const char *text, double min, double *seconds,
  * commas itself and stands alone. NULL, or what the first that `keep` refuses is told. */
 must_check const char *value_addresses(void *conf, const char *text,
                                        const char *(*keep)(void *conf, const char *one));
+
+/* One length of time with its unit, or a law of seconds, in place of the law that was there.
+ * NULL, or a sentence. */
+must_check const char *value_seconds(struct dist *d, const char *text);

@@ -99,11 +99,25 @@ call_expiry(void *conf, const char *text)
 static const char *
 call_on_miss(void *conf, const char *text)
 {
+    static const char after[] = "set-after:", lease[] = "lease";
     struct lclass *c = conf;
-    c->fills = strcmp(text, "set") == 0;
-    return c->fills || strcmp(text, "ignore") == 0
-               ? NULL
-               : "a miss is ignored or followed by a set";
+    const char *law = NULL;
+    c->on_miss = text;
+    c->leases = strncmp(text, lease, sizeof lease - 1) == 0 &&
+                (text[sizeof lease - 1] == '\0' || text[sizeof lease - 1] == ':');
+    if (c->leases) {
+        law = text[sizeof lease - 1] == ':' ? text + sizeof lease : "0";
+    } else if (strncmp(text, after, sizeof after - 1) == 0) {
+        law = text + sizeof after - 1;
+    }
+    c->defers = law != NULL;
+    c->fills = c->defers || strcmp(text, "set") == 0;
+    if (!c->fills && strcmp(text, "ignore") != 0) {
+        return "a miss is followed by nothing (ignore), a set (set, set-after:TIME), or "
+               "who "
+               "has the lease sets (lease, lease:TIME)";
+    }
+    return law != NULL ? value_seconds(&c->fetch, law) : NULL;
 }
 
 static const char *
@@ -157,8 +171,8 @@ static const struct opt rows[] = {
      .help = "sizes, popularity, mix, gaps by name or of a file; other options override"},
     {.name = "ops", .kind = OPT_CALL, .call = call_ops, .arg = "VERB:SHARE,...",
      .help = "the mix: get gets set add cas delete touch incr insert scan rmw (get:1)"},
-    {.name = "on-miss", .kind = OPT_CALL, .call = call_on_miss, .arg = "ignore|set",
-     .help = "whether a set follows each miss (ignore)"},
+    {.name = "on-miss", .kind = OPT_CALL, .call = call_on_miss, .arg = "ignore|set|set-after:DIST|lease",
+     .help = "what follows a miss: a set, when a backend has answered, by one of all (ignore)"},
     {.name = "expiry", .kind = OPT_CALL, .call = call_expiry, .arg = "DIST",
      .help = "seconds that values live, 0 for ever (0)"},
     {.name = "verify", .kind = OPT_DOUBLE, OF_CLASS(verify), .min = 0, .max = 1,
@@ -198,7 +212,7 @@ init(struct lclass *c)
     c->getcount = dist_fixed(1);
     c->key_size = dist_fixed(30);
     c->value_size = dist_fixed(200);
-    c->expiry = dist_fixed(0);
+    c->expiry = c->fetch = dist_fixed(0);
     c->verify = c->multiget_share = -1;
     c->key_prefix = "";
     mix_of_update(&c->mix, 0);
@@ -239,6 +253,9 @@ workload_conf_of(const struct lclass *c)
         .records = (uint64_t)c->records,
         .mix = c->mix,
         .fills = c->fills,
+        .defers = c->defers,
+        .fetch = c->fetch,
+        .leases = c->leases,
         .verify = c->verify,
         .getcount = c->getcount,
         .miss_ratio = c->miss_ratio,
@@ -273,6 +290,9 @@ check_codec(const struct lclass *c)
         [MIX_RMW] = CODEC_BIT(CODEC_GET) | CODEC_BIT(CODEC_SET),
     };
     unsigned all = c->fills ? CODEC_BIT(CODEC_SET) : 0;
+    if (c->leases && c->codec->put_lease == NULL) {
+        return "--on-miss=lease needs --protocol=meta: other protocols have no leases";
+    }
     for (unsigned verb = 0; verb < MIX_VERBS; verb++) {
         all |= mix_share(&c->mix, verb) > 0 ? needed[verb] : 0;
     }
@@ -324,6 +344,7 @@ fini(struct lclass *c)
     dist_fini(&c->key_size);
     dist_fini(&c->value_size);
     dist_fini(&c->expiry);
+    dist_fini(&c->fetch);
 }
 
 const struct class_group group_workload = {

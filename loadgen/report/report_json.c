@@ -179,6 +179,14 @@ write_totals(struct json *j, const struct result *r)
     json_u64(j, "unsent", ctr_get(&t->unsent));
     json_u64(j, "lost", ctr_get(&t->lost));
     json_u64(j, "unanswered", ctr_get(&t->unanswered));
+    json_open(j, "after_misses", '{');
+    json_u64(j, "sets", ctr_get(&t->filled));
+    json_u64(j, "left_out", ctr_get(&t->unfilled));
+    json_u64(j, "leases_won", ctr_get(&t->won));
+    json_u64(j, "leases_waited", ctr_get(&t->waited));
+    json_u64(j, "given_up", ctr_get(&t->given_up));
+    json_u64(j, "stale_hits", ctr_get(&t->stale));
+    json_close(j, '}');
     json_u64(j, "opened", ctr_get(&t->opened));
     json_u64(j, "closed", ctr_get(&t->closed));
     json_open(j, "ops", '{');

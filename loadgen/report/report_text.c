@@ -98,6 +98,23 @@ print_ops(const struct tally *t, FILE *out)
     fputc('\n', out);
 }
 
+/* Of a class whose misses are followed by something; left out when none was. */
+static void
+print_misses(const struct tally *t, FILE *out)
+{
+    uint64_t won = ctr_get(&t->won), waited = ctr_get(&t->waited);
+    uint64_t stale = ctr_get(&t->stale), unfilled = ctr_get(&t->unfilled);
+    if (ctr_get(&t->filled) + unfilled > 0) {
+        fprintf(out, "After misses = %ju sets (%ju left out)\n",
+                (uintmax_t)ctr_get(&t->filled), (uintmax_t)unfilled);
+    }
+    if (won + waited + stale > 0) {
+        fprintf(out, "Leases = %ju won, %ju waited for (%ju given up), %ju stale hits\n",
+                (uintmax_t)won, (uintmax_t)waited, (uintmax_t)ctr_get(&t->given_up),
+                (uintmax_t)stale);
+    }
+}
+
 static void
 print_totals(const struct result *r, FILE *out)
 {
@@ -461,6 +478,7 @@ print_class(const struct result *r, const struct options *o, unsigned i, FILE *o
     fprintf(out, "Misses = %.0f (%.1f%%)\n", t.misses,
             100 * result_ratio(t.misses, t.keys));
     print_ops(&c->total, out);
+    print_misses(&c->total, out);
     print_pace(c, out);
     print_confidence(c, out);
     print_errors(c, out);
@@ -489,6 +507,7 @@ report_text(const struct result *r, const struct options *o, FILE *out)
     print_table(&table, OF_RUN, o, out);
     print_totals(r, out);
     print_ops(&r->total, out);
+    print_misses(&r->total, out);
     print_pace(r, out);
     print_wire(r, out);
     print_confidence(r, out);

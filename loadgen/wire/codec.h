@@ -60,6 +60,12 @@ struct codec_order {
     uint64_t number; /* seconds to live, or what to add or take */
 };
 
+/* How a get asks for a lease on its key: who finds nothing, or a value that lives no longer than
+ * `recache` seconds (0: any), hears that it has won; others hear so for `seconds`. */
+struct codec_lease {
+    uint32_t seconds, recache;
+};
+
 /* The oldest request that was sent and not answered: what a reply can only be to. */
 struct codec_expect {
     enum codec_verb verb;
@@ -96,6 +102,10 @@ struct codec {
     size_t (*put_get)(char *dst, enum codec_verb verb, unsigned keys);
     size_t (*put_key)(char *dst, enum codec_verb verb, unsigned keys, const char *key,
                       size_t key_len);
+    /* A key with a lease, in place of put_key: its value comes with its cas and its marks
+     * (client_reply), an empty one where there was nothing. NULL: has no leases. */
+    size_t (*put_lease)(char *dst, unsigned keys, const char *key, size_t key_len,
+                        const struct codec_lease *lease);
     size_t (*put_get_end)(char *dst, unsigned keys);
     /* The caller puts the value between the two. */
     size_t (*put_store)(char *dst, const struct codec_store *store);

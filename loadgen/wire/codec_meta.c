@@ -51,6 +51,22 @@ put_key(char *dst, enum codec_verb verb, unsigned keys, const char *key, size_t 
 }
 
 static size_t
+put_lease(char *dst, unsigned keys, const char *key, size_t key_len,
+          const struct codec_lease *lease)
+{
+    size_t n = put_head(dst, "mg ", key, key_len);
+    n += codec_put_text(dst + n, " k f v c");
+    if (keys > 1) {
+        n += codec_put_text(dst + n, " q");
+    }
+    n += put_flag(dst + n, " N", lease->seconds);
+    if (lease->recache > 0) {
+        n += put_flag(dst + n, " R", lease->recache);
+    }
+    return n + client_put_end(dst + n);
+}
+
+static size_t
 put_get_end(char *dst, unsigned keys)
 {
     return keys > 1 ? codec_put_text(dst, "mn\r\n") : 0;
@@ -140,6 +156,15 @@ parse_flag(struct client_text flag, struct client_reply *reply)
     case 'c':
         reply->has_cas = true;
         return num_u64(text, len, &reply->cas);
+    case 'W':
+        reply->marks |= CLIENT_MARK_WON;
+        return true;
+    case 'Z':
+        reply->marks |= CLIENT_MARK_TAKEN;
+        return true;
+    case 'X':
+        reply->marks |= CLIENT_MARK_STALE;
+        return true;
     default:
         return true;
     }
@@ -294,6 +319,7 @@ const struct codec codec_meta = {
     .has_multiget = true,
     .put_get = put_get,
     .put_key = put_key,
+    .put_lease = put_lease,
     .put_get_end = put_get_end,
     .put_store = put_store,
     .put_store_end = put_store_end,

@@ -36,7 +36,7 @@ lconn_init(struct lconn *c, const struct lconn_conf *conf)
     *c = (struct lconn){
         .link = {.fd = -1},
         .codec = conf->codec,
-        .get = conf->get,
+        .get = w->conf.leases ? NULL : conf->get,
         .auth = conf->auth,
         .target = conf->target,
         .server = conf->server,
@@ -51,9 +51,12 @@ lconn_init(struct lconn *c, const struct lconn_conf *conf)
     c->keys = calloc((size_t)c->capacity * c->keys_max, sizeof *c->keys);
     c->out = malloc(c->out_cap);
     c->todo_cap = has_sequels(w) ? c->capacity * c->keys_max : 0;
+    c->todo_cap *= w->conf.defers ? 2 : 1; /* lconn_follow has as much for itself */
+    c->missed = w->conf.defers ? calloc(c->keys_max, sizeof *c->missed) : NULL;
     c->todo = calloc(c->todo_cap + 1, sizeof *c->todo);
     c->stamps = conf->is_stamped ? calloc(1, sizeof *c->stamps) : NULL;
     if (c->ops == NULL || c->keys == NULL || c->out == NULL || c->todo == NULL ||
+        (w->conf.defers && c->missed == NULL) ||
         (conf->is_stamped && c->stamps == NULL)) {
         lconn_fini(c);
         return false;
@@ -77,7 +80,9 @@ lconn_fini(struct lconn *c)
     free(c->keys);
     free(c->out);
     free(c->todo);
+    free(c->missed);
     free(c->stamps);
+    c->missed = NULL;
     c->stamps = NULL;
     c->todo = NULL;
     c->ops = NULL;
@@ -97,6 +102,9 @@ release_keys(struct lconn *c)
         book_release(c->book, c->todo[c->todo_head].key);
         c->todo_head = (c->todo_head + 1) % c->todo_cap;
     }
+    for (; c->missed_count > 0; c->missed_count--) {
+        book_release(c->book, c->missed[c->missed_count - 1].key);
+    }
 }
 
 void
@@ -113,7 +121,7 @@ lconn_down(struct lconn *c)
     c->is_watched = c->is_watched_for_send = false;
     c->is_answering = false;
     dgram_reset(&c->dgram);
-    c->todo_head = c->todo_count = 0;
+    c->todo_head = c->todo_count = c->missed_count = c->stale = 0;
     forget_reply(c);
     codec_parser_init(&c->parser);
 }
@@ -133,6 +141,13 @@ keys_at(const struct lconn *c, unsigned slot_index)
     return c->keys + (size_t)slot_index * c->keys_max;
 }
 
+static struct codec_lease
+lease_of(const struct workload *w, uint64_t key)
+{
+    uint32_t expiry = (uint32_t)workload_expiry(w, key);
+    return (struct codec_lease){WORKLOAD_LEASE_S, expiry / WORKLOAD_RECACHE_SHARE};
+}
+
 /* Of any keys; most gets are put_prepared, and pay nothing for this one. */
 static __attribute__((noinline)) char *
 put_get(struct lconn *c, const struct workload *w, const struct lconn_request *r, char *p)
@@ -141,7 +156,12 @@ put_get(struct lconn *c, const struct workload *w, const struct lconn_request *r
     p += c->codec->put_get(p, r->verb, r->count);
     for (unsigned i = 0; i < r->count; i++) {
         size_t len = workload_put_key(w, r->keys[i], key);
-        p += c->codec->put_key(p, r->verb, r->count, key, len);
+        if (w->conf.leases && workload_can_fill(w, r->keys[i])) {
+            struct codec_lease lease = lease_of(w, r->keys[i]);
+            p += c->codec->put_lease(p, r->count, key, len, &lease);
+        } else {
+            p += c->codec->put_key(p, r->verb, r->count, key, len);
+        }
     }
     return p + c->codec->put_get_end(p, r->count);
 }
@@ -203,6 +223,8 @@ push(struct lconn *c, const struct workload *w, const struct lconn_request *r)
         .is_verified = r->is_verified,
         .tag = r->tag,
         .id = c->next_id,
+        .is_fill = r->is_fill,
+        .tries = r->tries,
     };
     uint64_t *keys = keys_at(c, at);
     keys[0] = r->keys[0];
@@ -271,6 +293,8 @@ lconn_push_todo(struct lconn *c, const struct workload *w)
         .count = 1,
         .intended = todo->intended,
         .cas = todo->cas,
+        .is_fill = todo->is_fill,
+        .tries = todo->tries,
     };
     push(c, w, &request);
     if (unlikely(c->book != NULL)) {
@@ -288,6 +312,13 @@ add_todo(struct lconn *c, const struct workload *w, struct lconn_todo todo)
     unsigned at = (c->todo_head + c->todo_count++) % c->todo_cap;
     c->todo[at] = todo;
     workload_hold(w, todo.key);
+}
+
+void
+lconn_follow(struct lconn *c, const struct workload *w, const struct lconn_todo *todo)
+{
+    must(w->conf.defers && lconn_can_follow(c));
+    add_todo(c, w, *todo);
 }
 
 struct lconn_op *
@@ -461,6 +492,24 @@ lconn_past(const struct lconn *c, uint16_t id)
 
 /* ---- replies ----------------------------------------------------------------------- */
 
+static void
+add_missed(struct lconn *c, const struct workload *w, struct lconn_missed missed)
+{
+    must(c->missed_count < c->keys_max);
+    c->missed[c->missed_count++] = missed;
+    workload_hold(w, missed.key);
+}
+
+static void
+fill(struct lconn *c, const struct workload *w, uint64_t key)
+{
+    if (unlikely(w->conf.defers)) {
+        add_missed(c, w, (struct lconn_missed){key, 0, NEED_SET, 0});
+        return;
+    }
+    add_todo(c, w, (struct lconn_todo){c->read_at, key, 0, CODEC_SET, true, 0});
+}
+
 /* Key i of the oldest request is answered: what follows from it? */
 static void
 finish_key(struct lconn *c, const struct workload *w, unsigned i,
@@ -469,12 +518,37 @@ finish_key(struct lconn *c, const struct workload *w, unsigned i,
     const struct lconn_op *op = &c->ops[c->head];
     uint64_t key = keys_at(c, c->head)[i];
     if (value == NULL && w->conf.fills && workload_can_fill(w, key)) {
-        add_todo(c, w, (struct lconn_todo){c->read_at, key, 0, CODEC_SET});
+        fill(c, w, key);
     } else if (op->then == THEN_SET) {
-        add_todo(c, w, (struct lconn_todo){c->read_at, key, 0, CODEC_SET});
+        add_todo(c, w, (struct lconn_todo){c->read_at, key, 0, CODEC_SET, false, 0});
     } else if (op->then == THEN_CAS && value != NULL) {
-        add_todo(c, w, (struct lconn_todo){c->read_at, key, value->cas, CODEC_CAS});
+        add_todo(c, w,
+                 (struct lconn_todo){c->read_at, key, value->cas, CODEC_CAS, false, 0});
     }
+}
+
+/* The same of a value that came with a lease, somebody's; false when there was none, only the
+ * empty one that stands for the lease. A request that stores the key in any case needs no
+ * lease. */
+static bool
+finish_leased(struct lconn *c, const struct workload *w, unsigned i,
+              const struct client_reply *value)
+{
+    const struct lconn_op *op = &c->ops[c->head];
+    uint64_t key = keys_at(c, c->head)[i];
+    bool is_won = (value->marks & CLIENT_MARK_WON) != 0;
+    bool is_stale = (value->marks & CLIENT_MARK_STALE) != 0;
+    bool is_empty =
+        value->value_len == 0 && !is_stale && (is_won || workload_value_len(w, key) > 0);
+    c->stale += is_stale ? 1 : 0;
+    if (op->then != THEN_NOTHING) {
+        finish_key(c, w, i, value);
+    } else if (is_won) {
+        add_missed(c, w, (struct lconn_missed){key, value->cas, NEED_CAS, op->tries});
+    } else if (is_empty) {
+        add_missed(c, w, (struct lconn_missed){key, 0, NEED_GET, op->tries});
+    }
+    return !is_empty;
 }
 
 /* Some protocols tell a value's key, others its place. */
@@ -502,9 +576,16 @@ match_value(struct lconn *c, const struct workload *w, const struct client_reply
             finish_key(c, w, i, NULL);
             continue;
         }
-        finish_key(c, w, i, reply);
-        c->hits++;
         c->value_at = 0;
+        if (unlikely(reply->marks != 0) && w->conf.leases) {
+            if (!finish_leased(c, w, i, reply)) {
+                c->value_at = workload_value_len(w, keys[i]); /* is_whole */
+                return true;
+            }
+        } else {
+            finish_key(c, w, i, reply);
+        }
+        c->hits++;
         if (op->is_verified && reply->value_len != CODEC_LEN_UNKNOWN &&
             reply->value_len != workload_value_len(w, keys[i])) {
             c->is_wrong = true;

@@ -46,6 +46,9 @@ struct lconn_op {
     bool is_verified; /* values are compared with what they should be */
     uint32_t tag;     /* the caller's */
     uint16_t id;      /* in datagrams */
+    bool is_fill;     /* stores what was missed */
+    uint8_t
+        tries; /* so often was its key asked for before, and somebody else's to store */
 };
 
 /* A request of one key that follows from an answer. */
@@ -53,7 +56,22 @@ struct lconn_todo {
     nsec_t intended; /* when the answer came */
     uint64_t key;
     uint64_t cas;
-    enum codec_verb verb; /* SET or CAS */
+    enum codec_verb verb; /* SET, CAS or GET */
+    bool is_fill;
+    uint8_t tries;
+};
+
+/* What is to be done about a key, though not at once. */
+enum lconn_need {
+    NEED_SET, /* it was missed */
+    NEED_CAS, /* the same, and the lease on it was won */
+    NEED_GET, /* it was missed, and somebody else has the lease */
+};
+
+struct lconn_missed {
+    uint64_t key, cas;
+    enum lconn_need need;
+    uint8_t tries; /* as op has it */
 };
 
 struct lconn_request {
@@ -65,6 +83,8 @@ struct lconn_request {
     enum lconn_then then;
     bool is_verified;
     uint32_t tag;
+    bool is_fill;
+    uint8_t tries;
 };
 
 /* Of requests that are on their way no more, as far as it is remembered. */
@@ -78,7 +98,7 @@ struct lconn {
     struct link link;
     enum lconn_state state;
     const struct codec *codec;
-    const struct codec_stencil *get; /* NULL: keys differ in length */
+    const struct codec_stencil *get; /* NULL: gets differ in more than the key */
     const struct lconn_auth *auth;
     const struct target *target;
     unsigned server; /* index of target */
@@ -122,6 +142,11 @@ struct lconn {
      * more than the keys of all gets on their way. NULL when nothing ever follows. */
     struct lconn_todo *todo;
     unsigned todo_cap, todo_head, todo_count;
+
+    /* Of workloads that defer: what the last lconn_parse left to the caller. */
+    struct lconn_missed *missed; /* room for keys_max */
+    unsigned missed_count;
+    unsigned stale; /* values that were out of date */
 
     struct stamps *stamps; /* of the kernel or the card; NULL: none */
 
@@ -175,6 +200,16 @@ void lconn_push(struct lconn *c, const struct workload *w,
 /* Likewise; pushes what follows from an earlier answer. NULL when there is nothing. */
 const struct lconn_op *lconn_push_todo(struct lconn *c, const struct workload *w);
 
+/* Whether lconn_follow may be called: what follows from answers has room beside it. */
+static inline bool
+lconn_can_follow(const struct lconn *c)
+{
+    return c->todo_count < c->capacity * c->keys_max;
+}
+/* Something of a workload that defers is due: it is pushed before anything else. */
+void lconn_follow(struct lconn *c, const struct workload *w,
+                  const struct lconn_todo *todo);
+
 /* A flush begins: forgets which requests the last one issued. */
 void lconn_begin_flush(struct lconn *c);
 /* What is to be sent next; 0 bytes when there is nothing. Valid until the next call. */
@@ -222,6 +257,7 @@ struct lconn_done {
     size_t taken; /* bytes of the input used */
 };
 
-/* Takes the next finished request out of received bytes. */
+/* Takes the next finished request out of received bytes. Where the workload defers, the caller
+ * empties c->missed behind it: of each entry it has the key (book_release). */
 void lconn_parse(struct lconn *c, const struct workload *w, const char *buf, size_t len,
                  struct lconn_done *done);

@@ -11,7 +11,7 @@
 enum stream {
     STREAM_REQUESTS,
     STREAM_ARRIVALS,
-    STREAM_MANNERS, /* of users and connections: think times, sessions, lives */
+    STREAM_MANNERS, /* of users, connections, backends: think times, sessions, lives, fetches */
     STREAMS,
 };
 

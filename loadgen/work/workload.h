@@ -44,6 +44,10 @@
 #define WORKLOAD_TRACE_DIGITS 20
 /* Values of keys that are counted up: digits, which incr does not make longer. */
 #define WORKLOAD_COUNTER_LEN 10
+/* Where there are leases: seconds that the one on a key lasts; and the share of its time to live
+ * that a value has left when it is to be stored anew. */
+#define WORKLOAD_LEASE_S 10
+#define WORKLOAD_RECACHE_SHARE 10
 
 /* How the number of a key is written. */
 enum workload_key_format {
@@ -55,7 +59,10 @@ enum workload_key_format {
 struct workload_conf {
     uint64_t records;
     struct mix mix;
-    bool fills;           /* a set follows each miss */
+    bool fills;           /* a set follows each miss, */
+    bool defers;          /* though not at once: */
+    struct dist fetch;    /* after so many seconds */
+    bool leases;          /* only of who is told to */
     double verify;        /* share of gets whose values are checked, 0 to 1 */
     struct dist getcount; /* keys of a get */
     double miss_ratio;    /* share of the keys of gets that are absent, 0 to 1 */

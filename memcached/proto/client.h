@@ -73,8 +73,16 @@ enum client_kind {
     CLIENT_KINDS,
 };
 
+/* What memcached's meta commands say of a value beside it. */
+enum client_mark {
+    CLIENT_MARK_WON = 1,   /* whoever asked is to store it anew, and nobody else */
+    CLIENT_MARK_TAKEN = 2, /* somebody else is about to */
+    CLIENT_MARK_STALE = 4, /* it was declared to be out of date */
+};
+
 struct client_reply {
     enum client_kind kind;
+    uint8_t marks;   /* bits of enum client_mark */
     const char *key; /* valid until the next call */
     size_t key_len;
     unsigned index; /* without a key: which of those asked for the value belongs to */

@@ -5,6 +5,7 @@
  * it answers, and the same replies however the bytes are cut.
  */
 #include "loadgen/wire/codec.h"
+#include "loadgen/work/workload.h"
 #include "check_unit.h"
 
 #include <stdio.h>
@@ -198,6 +199,49 @@ START_TEST(test_touch_for_ever)
 }
 END_TEST
 
+/* What else a value says about its key: nothing, unless it is asked for. */
+START_TEST(test_leases)
+{
+    static const struct {
+        unsigned keys;
+        struct codec_lease lease;
+        const char *bytes;
+    } rows[] = {
+        {1, {10, 0}, "mg key k f v c N10\r\n"},
+        {1, {30, 6}, "mg key k f v c N30 R6\r\n"},
+        {2, {30, 6}, "mg key k f v c q N30 R6\r\n"},
+    };
+    static const struct {
+        const char *bytes;
+        unsigned marks;
+    } replies[] = {
+        {"VA 0 ka f0 c9\r\n\r\n", 0},
+        {"VA 0 ka f0 c9 W\r\n\r\n", CLIENT_MARK_WON},
+        {"VA 0 ka f0 c9 Z\r\n\r\n", CLIENT_MARK_TAKEN},
+        {"VA 0 ka f0 c9 X Z\r\n\r\n", CLIENT_MARK_STALE | CLIENT_MARK_TAKEN},
+        {"VA 0 ka f0 c9 W X\r\n\r\n", CLIENT_MARK_STALE | CLIENT_MARK_WON},
+    };
+    char buf[CLIENT_REQUEST_ROOM + CODEC_KEY_ROOM];
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        size_t n = codec_meta.put_lease(buf, rows[i].keys, "key", 3, &rows[i].lease);
+        ck_assert_uint_eq(n, strlen(rows[i].bytes));
+        ck_assert_mem_eq(buf, rows[i].bytes, n);
+    }
+    for (size_t i = 0; i < sizeof replies / sizeof replies[0]; i++) {
+        struct codec_parser p;
+        struct client_reply reply;
+        struct codec_expect expect = {CODEC_GET, 1};
+        codec_parser_init(&p);
+        size_t taken = codec_parse(&codec_meta, &p, &expect, replies[i].bytes,
+                                   strlen(replies[i].bytes), &reply);
+        ck_assert_uint_gt(taken, 0);
+        ck_assert_int_eq(reply.kind, CLIENT_VALUE);
+        ck_assert_uint_eq(reply.marks, replies[i].marks);
+        ck_assert_uint_eq(reply.cas, 9);
+    }
+}
+END_TEST
+
 /* Every request of every protocol fits the room that its caller leaves. */
 START_TEST(test_room)
 {
@@ -214,6 +258,11 @@ START_TEST(test_room)
         ck_assert_uint_le(n, CLIENT_REQUEST_ROOM);
         n = codec->put_key(buf, CODEC_GETS, 1, key, sizeof key);
         ck_assert_uint_le(n, sizeof key + CODEC_KEY_ROOM);
+        if (codec->put_lease != NULL) {
+            struct codec_lease lease = {WORKLOAD_LEASE_S, WORKLOAD_EXPIRY_MAX};
+            n = codec->put_lease(buf, 2, key, sizeof key, &lease);
+            ck_assert_uint_le(n, sizeof key + CODEC_KEY_ROOM);
+        }
         struct codec_store store = {CODEC_CAS, key,        sizeof key, UINT32_MAX,
                                     INT32_MAX, UINT64_MAX, UINT64_MAX};
         struct codec_order order = {CODEC_INCR, key, sizeof key, UINT64_MAX};
@@ -569,6 +618,7 @@ main(void)
     tcase_add_loop_test(tc, test_requests, 0, COUNT(requests));
     tcase_add_test(tc, test_stencil);
     tcase_add_test(tc, test_touch_for_ever);
+    tcase_add_test(tc, test_leases);
     tcase_add_test(tc, test_room);
     tcase_add_loop_test(tc, test_cut_in_two, 0, COUNT(replies));
     tcase_add_loop_test(tc, test_byte_by_byte, 0, COUNT(replies));

@@ -55,8 +55,8 @@ static void
 push_get(uint64_t a, uint64_t b, uint64_t c, nsec_t intended)
 {
     uint64_t keys[] = {a, b, c};
-    struct lconn_request request = {CODEC_GET, keys,         3,     intended,
-                                    0,         THEN_NOTHING, false, 0};
+    struct lconn_request request = {
+        .verb = CODEC_GET, .keys = keys, .count = 3, .intended = intended};
     lconn_push(&conn, &workload, &request);
 }
 
@@ -64,7 +64,12 @@ push_get(uint64_t a, uint64_t b, uint64_t c, nsec_t intended)
 static void
 push_one(enum codec_verb verb, uint64_t key, enum lconn_then then, bool is_verified)
 {
-    struct lconn_request request = {verb, &key, 1, 0, 99, then, is_verified, 0};
+    struct lconn_request request = {.verb = verb,
+                                    .keys = &key,
+                                    .count = 1,
+                                    .cas = 99,
+                                    .then = then,
+                                    .is_verified = is_verified};
     lconn_push(&conn, &workload, &request);
 }
 
@@ -339,6 +344,117 @@ START_TEST(test_fills)
 }
 END_TEST
 
+/* ---- what is left to the caller ------------------------------------------------------- */
+
+static void
+make_deferring(bool leases)
+{
+    lconn_fini(&conn);
+    workload.conf.fills = workload.conf.defers = true;
+    workload.conf.leases = leases;
+    struct lconn_conf lc = {leases ? &codec_meta : &codec_ascii,
+                            &target,
+                            0,
+                            DEPTH,
+                            &workload,
+                            NULL,
+                            NULL,
+                            false};
+    int pair[2];
+    close(peer);
+    ck_assert(lconn_init(&conn, &lc));
+    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+    conn.link.fd = pair[0];
+    conn.state = LCONN_UP;
+    peer = pair[1];
+}
+
+static void
+is_missed(unsigned i, uint64_t key, enum lconn_need need, uint64_t cas, unsigned tries)
+{
+    ck_assert_uint_eq(conn.missed[i].key, key);
+    ck_assert_int_eq(conn.missed[i].need, need);
+    ck_assert_uint_eq(conn.missed[i].cas, cas);
+    ck_assert_uint_eq(conn.missed[i].tries, tries);
+}
+
+START_TEST(test_deferred)
+{
+    make_deferring(false);
+    push_get(1, 2, 3, 0);
+    push_one(CODEC_GET, 4, THEN_SET, false);
+    flush(1);
+    ck_assert_int_eq(feed("VALUE k0002 0 4\r\nabcd\r\nEND\r\n", 12).hits, 1);
+    ck_assert_uint_eq(conn.todo_count, 0);
+    ck_assert_uint_eq(conn.missed_count, 2);
+    is_missed(0, 1, NEED_SET, 0, 0);
+    is_missed(1, 3, NEED_SET, 0, 0);
+    conn.missed_count = 0;
+    /* Room for all that may come back at once, beside what follows from answers. */
+    for (unsigned i = 0; i < DEPTH * conn.keys_max; i++) {
+        struct lconn_todo todo = {7, i, 0, CODEC_SET, true, 0};
+        ck_assert(lconn_can_follow(&conn));
+        lconn_follow(&conn, &workload, &todo);
+    }
+    ck_assert(!lconn_can_follow(&conn));
+    feed("VALUE k0004 0 4\r\nabcd\r\nEND\r\n", 3);
+    const struct lconn_op *op = lconn_push_todo(&conn, &workload);
+    ck_assert(op->is_fill);
+    ck_assert_uint_eq(op->intended, 7);
+    lconn_down(&conn);
+    ck_assert_uint_eq(conn.todo_count, 0);
+}
+END_TEST
+
+START_TEST(test_leased)
+{
+    char got[128];
+    static const char expected[] = "mg k0001 k f v c q N10\r\nmg k0002 k f v c q N10\r\n"
+                                   "mg k0003 k f v c q N10\r\nmn\r\n";
+    make_deferring(true);
+    push_get(1, 2, 3, 0);
+    flush(1);
+    ssize_t n = recv(peer, got, sizeof got, MSG_DONTWAIT);
+    ck_assert_int_eq(n, (ssize_t)strlen(expected));
+    ck_assert_mem_eq(got, expected, (size_t)n);
+    struct lconn_done done = feed("VA 0 kk0001 f0 c8 W\r\n\r\nVA 0 kk0002 f0 c9 Z\r\n\r\n"
+                                  "VA 4 kk0003 f0 c7\r\nabcd\r\nMN\r\n",
+                                  30);
+    ck_assert_int_eq(done.outcome, LCONN_GOOD);
+    ck_assert_uint_eq(done.hits, 1);
+    ck_assert_uint_eq(conn.missed_count, 2);
+    is_missed(0, 1, NEED_CAS, 8, 0);
+    is_missed(1, 2, NEED_GET, 0, 0);
+    ck_assert_uint_eq(conn.stale, 0);
+    conn.missed_count = 0;
+    /* Asked for again; what is stale is a hit, and one is to store it. */
+    struct lconn_todo todo = {7, 2, 0, CODEC_GET, false, 3};
+    lconn_follow(&conn, &workload, &todo);
+    ck_assert_uint_eq(lconn_push_todo(&conn, &workload)->tries, 3);
+    push_one(CODEC_GET, 5, THEN_NOTHING, true);
+    flush(2);
+    feed("VA 0 kk0002 f0 c9 Z\r\n\r\n", 3);
+    is_missed(0, 2, NEED_GET, 0, 3);
+    conn.missed_count = 0;
+    char stale[64];
+    snprintf(stale, sizeof stale, "VA 4 kk0005 f0 c6 W X\r\n%.4s\r\n",
+             workload_value(&workload, 5));
+    done = feed(stale, 5);
+    ck_assert_int_eq(done.outcome, LCONN_GOOD);
+    ck_assert_uint_eq(done.hits, 1);
+    ck_assert_uint_eq(conn.stale, 1);
+    ck_assert_uint_eq(conn.missed_count, 1);
+    is_missed(0, 5, NEED_CAS, 6, 0);
+    conn.missed_count = 0;
+    /* An empty one that is verified is no value. */
+    push_one(CODEC_GET, 5, THEN_NOTHING, true);
+    flush(3);
+    done = feed("VA 0 kk0005 f0 c6 W\r\n\r\n", 5);
+    ck_assert_int_eq(done.outcome, LCONN_GOOD);
+    ck_assert_uint_eq(done.hits, 0);
+}
+END_TEST
+
 /* Values are compared with what their keys have: length and content, however cut. */
 START_TEST(test_verified)
 {
@@ -606,6 +722,8 @@ main(void)
     tcase_add_loop_test(tc, test_orders, 0, ROWS(orders));
     tcase_add_test(tc, test_sequels);
     tcase_add_test(tc, test_fills);
+    tcase_add_test(tc, test_deferred);
+    tcase_add_test(tc, test_leased);
     tcase_add_test(tc, test_verified);
     tcase_add_test(tc, test_verified_chunks);
     tcase_add_test(tc, test_reply_to_nothing);

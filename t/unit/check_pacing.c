@@ -11,6 +11,7 @@
 
 #include "base/rng.h"
 #include "loadgen/drive/alarms.h"
+#include "loadgen/drive/fetch.h"
 #include "loadgen/drive/traffic.h"
 
 #define BEGIN (UINT64_C(1000) * NSEC_PER_SEC)
@@ -163,6 +164,21 @@ START_TEST(test_sessions)
 }
 END_TEST
 
+/* Who waits for another asks again after pauses that grow, and not for ever. */
+START_TEST(test_pauses)
+{
+    nsec_t sum = 0;
+    ck_assert_uint_eq(fetch_pause(0), NSEC_PER_MSEC);
+    for (unsigned tries = 0; tries < FETCH_TRIES; tries++) {
+        nsec_t pause = fetch_pause(tries);
+        ck_assert(pause == NSEC_PER_MSEC << tries || pause == FETCH_PAUSE_MAX);
+        sum += pause;
+    }
+    ck_assert_uint_eq(sum, 427 * NSEC_PER_MSEC);
+    ck_assert_uint_eq(fetch_pause(UINT32_MAX), FETCH_PAUSE_MAX);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -174,6 +190,7 @@ main(void)
     tcase_add_test(tc, test_alarms);
     tcase_add_loop_test(tc, test_settle, 0, 8);
     tcase_add_test(tc, test_sessions);
+    tcase_add_test(tc, test_pauses);
     suite_add_tcase(s, tc);
     return run_suite(s);
 }

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ */
+#include "loadgen/drive/fetch.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "loadgen/drive/drive.h"
+#include "loadgen/drive/flow.h"
+
+/* A connection that has no room for what is due is looked at again. */
+#define LOOK_AGAIN (200 * NSEC_PER_USEC)
+#define WAIT_MAX 1e18 /* longer than any run */
+
+static unsigned
+capacity_of(const struct drive *d)
+{
+    /* Of a trace, pages that are held cannot be read ahead into. */
+    unsigned pages = d->w->book != NULL ? d->w->book->count / 2 : FETCH_MAX;
+    return pages < FETCH_MAX ? pages : FETCH_MAX;
+}
+
+bool
+fetch_init(struct drive *d)
+{
+    struct fetch *f = &d->fetch;
+    *f = (struct fetch){.blank_count = 0};
+    if (!d->w->conf.defers) {
+        return alarms_init(&f->alarms, 0);
+    }
+    unsigned n = capacity_of(d);
+    f->entries = calloc(n, sizeof *f->entries);
+    f->blank = calloc(n, sizeof *f->blank);
+    while (f->blank != NULL && f->blank_count < n) {
+        f->blank[f->blank_count] = f->blank_count;
+        f->blank_count++;
+    }
+    return alarms_init(&f->alarms, n) && f->entries != NULL && f->blank != NULL;
+}
+
+void
+fetch_fini(struct drive *d)
+{
+    alarms_fini(&d->fetch.alarms);
+    free(d->fetch.entries);
+    free(d->fetch.blank);
+    d->fetch.entries = NULL;
+    d->fetch.blank = NULL;
+}
+
+nsec_t
+fetch_pause(unsigned tries)
+{
+    nsec_t pause = FETCH_PAUSE;
+    while (tries-- > 0 && pause < FETCH_PAUSE_MAX) {
+        pause *= 2;
+    }
+    return pause < FETCH_PAUSE_MAX ? pause : FETCH_PAUSE_MAX;
+}
+
+static nsec_t
+backend_time(struct drive *d)
+{
+    const struct dist *law = &d->w->conf.fetch;
+    double u = law->kind == DIST_FIXED ? 0.5 : rng_unit(&d->rng);
+    return (nsec_t)fmin(dist_value(law, u) * (double)NSEC_PER_SEC, WAIT_MAX);
+}
+
+/* Nobody needs the key any more. */
+static void
+release(const struct drive *d, uint64_t key)
+{
+    if (unlikely(d->w->book != NULL)) {
+        book_release(d->w->book, key);
+    }
+}
+
+static void
+count(const struct drive *d, ctr_t *which, nsec_t now)
+{
+    ctr_add(which, drive_measures(d, now) ? 1 : 0);
+}
+
+/* False when it is not to be waited for. */
+static bool
+add(struct drive *d, const struct lconn *c, const struct lconn_missed *what, nsec_t now)
+{
+    struct fetch *f = &d->fetch;
+    if (what->need == NEED_GET && what->tries == FETCH_TRIES) {
+        count(d, &d->tally->given_up, now);
+        return false;
+    }
+    if (f->blank_count == 0) {
+        count(d, &d->tally->unfilled, now);
+        return false;
+    }
+    uint32_t entry = f->blank[--f->blank_count];
+    nsec_t wait = what->need == NEED_GET ? fetch_pause(what->tries) : backend_time(d);
+    f->entries[entry] = (struct fetch_entry){now + wait, *what};
+    alarms_push(&f->alarms, (struct alarm_entry){now + wait, drive_index(d, c), entry});
+    return true;
+}
+
+void
+fetch_take(struct drive *d, struct lconn *c, nsec_t now)
+{
+    for (unsigned i = 0; i < c->missed_count; i++) {
+        const struct lconn_missed *what = &c->missed[i];
+        if (what->need != NEED_SET) {
+            count(d, what->need == NEED_CAS ? &d->tally->won : &d->tally->waited, now);
+        }
+        if (!add(d, c, what, now)) {
+            release(d, what->key);
+        }
+    }
+    ctr_add(&d->tally->stale, drive_measures(d, now) ? c->stale : 0);
+    c->missed_count = c->stale = 0;
+}
+
+static void
+send_entry(struct drive *d, struct lconn *c, const struct fetch_entry *e, nsec_t now)
+{
+    static const enum codec_verb verbs[] = {
+        [NEED_SET] = CODEC_SET,
+        [NEED_CAS] = CODEC_CAS,
+        [NEED_GET] = CODEC_GET,
+    };
+    struct lconn_todo todo = {
+        .intended = e->due,
+        .key = e->what.key,
+        .cas = e->what.cas,
+        .verb = verbs[e->what.need],
+        .is_fill = e->what.need != NEED_GET,
+        .tries = (uint8_t)(e->what.tries + (e->what.need == NEED_GET ? 1 : 0)),
+    };
+    lconn_follow(c, d->w, &todo);
+    flow_fill(d, c, now);
+}
+
+void
+fetch_send_due(struct drive *d, nsec_t now)
+{
+    struct fetch *f = &d->fetch;
+    while (alarms_next(&f->alarms) <= now && now < d->window.end) {
+        struct alarm_entry alarm = alarms_pop(&f->alarms);
+        const struct fetch_entry *e = &f->entries[alarm.value];
+        struct lconn *c = &d->set->conns[alarm.who];
+        uint64_t key = e->what.key;
+        if (c->state == LCONN_UP && !lconn_can_follow(c)) {
+            alarm.when = now + LOOK_AGAIN;
+            alarms_push(&f->alarms, alarm);
+            continue;
+        }
+        if (c->state == LCONN_UP) {
+            send_entry(d, c, e, now);
+        } else {
+            count(d, &d->tally->unfilled, now); /* lost, and with it who asked */
+        }
+        release(d, key);
+        f->blank[f->blank_count++] = alarm.value;
+    }
+}
