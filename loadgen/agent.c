@@ -15,6 +15,7 @@
 #include "loadgen/agent_session.h"
 #include "loadgen/swarm/endpoint.h"
 #include "loadgen/swarm/lease.h"
+#include "loadgen/swarm_start.h"
 
 #define CHILDREN_MAX 8 /* connections at a time, that of the leader included */
 #define ANY_ADDRESS "0.0.0.0"
@@ -31,13 +32,6 @@ struct agent {
     unsigned count;
 };
 
-static enum exit_status
-fail(const char *what)
-{
-    fprintf(stderr, "mcload: %s\n", what);
-    return EXIT_UNREACHABLE;
-}
-
 /* Without a key anybody who reaches it commands it: then that is nobody else. */
 static enum exit_status
 listen_where_allowed(struct agent *a)
@@ -49,7 +43,7 @@ listen_where_allowed(struct agent *a)
         where = is_open ? LOOPBACK : ANY_ADDRESS;
     }
     if (!endpoint_resolve(&a->at, where, (unsigned)a->o->agent_port, err, sizeof err)) {
-        return fail(err);
+        return swarm_fail(err);
     }
     if (is_open && !endpoint_is_local(&a->at)) {
         fputs("mcload: without --key-file an agent listens on loopback only "
@@ -58,47 +52,27 @@ listen_where_allowed(struct agent *a)
         return EXIT_USAGE;
     }
     a->listen_fd = endpoint_listen(&a->at, err, sizeof err);
-    return a->listen_fd != -1 ? EXIT_VALID : fail(err);
-}
-
-static enum exit_status
-read_key(struct agent *a)
-{
-    char err[MESSAGE_TEXT_MAX];
-    if (a->o->key_file == NULL) {
-        return EXIT_VALID;
-    }
-    if (!seal_is_there()) {
-        fputs("mcload: this build has no OpenSSL, and so no --key-file\n", stderr);
-        return EXIT_USAGE;
-    }
-    if (!seal_read_key(&a->key, a->o->key_file, err, sizeof err)) {
-        fprintf(stderr, "mcload: %s\n", err);
-        return EXIT_USAGE;
-    }
-    return EXIT_VALID;
+    return a->listen_fd != -1 ? EXIT_VALID : swarm_fail(err);
 }
 
 static enum exit_status
 set_up(struct agent *a)
 {
     sigset_t signals;
-    enum exit_status status = read_key(a);
+    enum exit_status status = swarm_read_key(&a->key, a->o->key_file);
     status = status != EXIT_VALID ? status : listen_where_allowed(a);
     if (status != EXIT_VALID) {
         return status;
     }
     a->shared = mmap(NULL, sizeof *a->shared, PROT_READ | PROT_WRITE,
                      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    sigemptyset(&signals);
-    sigaddset(&signals, SIGINT);
-    sigaddset(&signals, SIGTERM);
+    swarm_signals(&signals);
     sigaddset(&signals, SIGCHLD);
     PTHREAD_OK(pthread_sigmask(SIG_BLOCK, &signals, NULL));
     a->signal_fd = signalfd(-1, &signals, SFD_NONBLOCK | SFD_CLOEXEC);
     if (a->shared == MAP_FAILED || a->signal_fd == -1) {
         a->shared = a->shared == MAP_FAILED ? NULL : a->shared;
-        return fail("cannot set up the agent");
+        return swarm_fail("cannot set up the agent");
     }
     cap_init(&a->shared->cap, (double)a->o->agent_max_qps, (double)a->o->agent_max_bytes);
     return EXIT_VALID;

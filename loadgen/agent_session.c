@@ -18,6 +18,7 @@
 #include "loadgen/swarm/greet.h"
 #include "loadgen/swarm/lease.h"
 #include "loadgen/swarm/ledger.h"
+#include "loadgen/swarm_start.h"
 
 #define LOOK (100 * NSEC_PER_MSEC)       /* at the lease, at the latest */
 #define GOODBYE NSEC_PER_SEC             /* for a last word to get on its way */
@@ -463,9 +464,7 @@ static int
 open_signals(void)
 {
     sigset_t signals;
-    sigemptyset(&signals);
-    sigaddset(&signals, SIGINT);
-    sigaddset(&signals, SIGTERM);
+    swarm_signals(&signals);
     return signalfd(-1, &signals, SFD_NONBLOCK | SFD_CLOEXEC);
 }
 

@@ -16,6 +16,7 @@
 #include "loadgen/swarm/delta.h"
 #include "loadgen/swarm/greet.h"
 #include "loadgen/swarm/lease.h"
+#include "loadgen/swarm_start.h"
 
 #define CONNECT_TIME (5 * NSEC_PER_SEC)
 #define STAMPS_FIRST 8 /* exchanges at once, before the first start */
@@ -112,19 +113,6 @@ deal_out_servers(struct followers *l, unsigned servers)
     }
 }
 
-static enum exit_status
-read_key(const struct options *o, struct seal_key *key)
-{
-    char err[MESSAGE_TEXT_MAX] = "this build has no OpenSSL, and so no --key-file";
-    key->len = 0;
-    if (o->key_file != NULL &&
-        (!seal_is_there() || !seal_read_key(key, o->key_file, err, sizeof err))) {
-        fprintf(stderr, "mcload: %s\n", err);
-        return EXIT_USAGE;
-    }
-    return EXIT_VALID;
-}
-
 enum exit_status
 followers_open(struct followers *l, const struct options *o, unsigned load_classes)
 {
@@ -142,7 +130,7 @@ followers_open(struct followers *l, const struct options *o, unsigned load_class
     l->all = calloc(o->agents_len, sizeof *l->all);
     l->ledger = ledger_create(o->agents_len + 1, o->classes_len);
     must(l->wake_fd != -1 && l->all != NULL && l->ledger != NULL);
-    enum exit_status status = read_key(o, &key);
+    enum exit_status status = swarm_read_key(&key, o->key_file);
     for (unsigned i = 0; status == EXIT_VALID && i < o->agents_len; i++) {
         l->count++;
         if (!init_follower(l, &l->all[i], o, load_classes)) {

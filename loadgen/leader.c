@@ -14,6 +14,7 @@
 #include "loadgen/measure/phases.h"
 #include "loadgen/swarm/delta.h"
 #include "loadgen/swarm/split.h"
+#include "loadgen/swarm_start.h"
 #include "loadgen/swarm_words.h"
 
 #define LEAD_MIN (200 * NSEC_PER_MSEC) /* between the order to start and the start */
@@ -40,13 +41,6 @@ struct leader {
     bool is_masked;
     struct inquiry inquiry; /* of servers, without a run that asks them */
 };
-
-static enum exit_status
-fail(const char *what)
-{
-    fprintf(stderr, "mcload: %s\n", what);
-    return EXIT_UNREACHABLE;
-}
 
 static enum options_loss
 policy(const struct leader *l)
@@ -122,7 +116,7 @@ await_ready(struct leader *l)
         }
     }
     PTHREAD_OK(pthread_mutex_unlock(&k->mutex));
-    return was_ended ? fail("interrupted while agents were loading") : status;
+    return was_ended ? swarm_fail("interrupted while agents were loading") : status;
 }
 
 /* All that send share the records, this process first. */
@@ -228,7 +222,7 @@ open_own(struct leader *l)
     conf.agent = 0;
     conf.agents = l->followers.count - l->followers.observers + 1;
     if (!make_told(l)) {
-        return fail("out of memory");
+        return swarm_fail("out of memory");
     }
     return run_open(&l->run, &conf);
 }
@@ -242,9 +236,7 @@ leader_open(struct leader **leader, const struct run_conf *conf, int argc, char 
     l->o = conf->options;
     l->opened_at = clock_now();
     make_own_options(l);
-    sigemptyset(&l->signals);
-    sigaddset(&l->signals, SIGINT);
-    sigaddset(&l->signals, SIGTERM);
+    swarm_signals(&l->signals);
     enum exit_status status = followers_open(&l->followers, l->o, l->load_classes);
     status = status != EXIT_VALID ? status : configure(l, argc, argv);
     if (status == EXIT_VALID) {
@@ -520,7 +512,7 @@ collect(struct leader *l, const struct run_shot *shot, const struct result *own,
         .accepts_loss = policy(l) == LOSS_ACCEPT,
         .followers = &l->followers,
     };
-    return leader_result_make(result, &parts) ? EXIT_VALID : fail("out of memory");
+    return leader_result_make(result, &parts) ? EXIT_VALID : swarm_fail("out of memory");
 }
 
 static void
@@ -588,7 +580,7 @@ attempt(struct leader *l, const struct run_shot *shot, bool *spoilt,
     l->lost_before = followers_in(k, FOLLOWER_LOST);
     enum exit_status status = split(l, shot, own_rates, &own_shot.slice);
     if (status == EXIT_VALID && !order_start(l, shot)) {
-        status = fail("out of memory");
+        status = swarm_fail("out of memory");
     }
     own_shot.begin = k->begin;
     own_shot.tick_length = k->length;
@@ -596,7 +588,7 @@ attempt(struct leader *l, const struct run_shot *shot, bool *spoilt,
     nsec_t start = k->begin + k->warmup;
     nsec_t until = start + k->time + (nsec_t)(l->o->agent_wait_s * (double)NSEC_PER_SEC);
     if (status == EXIT_VALID && !inquiry_start(&l->inquiry, start, start + k->time)) {
-        status = fail("out of memory");
+        status = swarm_fail("out of memory");
     }
     PTHREAD_OK(pthread_mutex_unlock(&k->mutex));
     if (status == EXIT_VALID && l->run != NULL) {
