@@ -34,6 +34,9 @@ placement_init(struct placement *p, const struct settings *s)
     if (prio_needs_right(&s->sched)) {
         rights_keep(&p->rights);
     }
+    if (s->sched.policy == PRIO_SLICE) {
+        prio_allow_realtime();
+    }
     resctrl_open(&p->resctrl, &s->resctrl);
 }
 
@@ -172,7 +175,12 @@ schedule_workers(void *ctx)
 void
 placement_schedule(struct placement *p)
 {
+    const struct settings *s = p->settings;
     rights_use(&p->rights, schedule_workers, p);
+    if (s->sched.policy == PRIO_SLICE && p->prio_errors == 0 &&
+        !nudgers_open(&p->nudgers, &p->pinner, (unsigned)s->threads)) {
+        log_write(LOG_WARNING, "memcached: warning: no memory to nudge the kernel");
+    }
     resctrl_close(&p->resctrl);
     if (p->resctrl.errors > 0) {
         log_write(LOG_WARNING, "memcached: warning: --resctrl: %s", p->resctrl.why);
@@ -184,6 +192,7 @@ placement_fini(struct placement *p)
 {
     rights_use(&p->rights, NULL, NULL);
     resctrl_close(&p->resctrl);
+    nudgers_close(&p->nudgers);
     membind_close(&p->membind);
     pinner_fini(&p->pinner);
     PTHREAD_OK(pthread_mutexattr_destroy(&p->lock_attr));
@@ -223,6 +232,7 @@ placement_second(void *ctx)
     if (pinner_check(&p->pinner, line, sizeof line)) {
         log_write(LOG_WARNING, "memcached: %s", line);
     }
+    nudgers_second(&p->nudgers);
 }
 
 int

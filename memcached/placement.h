@@ -8,6 +8,7 @@
 #pragma once
 
 #include "qos/membind.h"
+#include "qos/nudger.h"
 #include "qos/pinner.h"
 #include "qos/resctrl.h"
 #include "qos/rights.h"
@@ -20,7 +21,8 @@ struct placement {
     pthread_mutexattr_t lock_attr;
     struct rights rights;
     struct resctrl resctrl;
-    unsigned prio_errors; /* workers that the kernel refused --sched to */
+    struct nudgers nudgers; /* with --sched=slice:T, where it was not refused */
+    unsigned prio_errors;   /* workers that the kernel refused --sched to */
 };
 
 /* While the process has the rights that it was started with; */

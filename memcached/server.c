@@ -399,6 +399,7 @@ wire(struct server *sv)
     sv->shared.pinner = &sv->placement.pinner;
     sv->shared.membind = &sv->placement.membind;
     sv->shared.prio = &s->sched;
+    sv->shared.nudgers = &sv->placement.nudgers;
     sv->shared.resctrl = &sv->placement.resctrl;
     sv->shared.busy_poll = s->busy_poll;
     sv->shared.requests_per_event = (unsigned)s->requests_per_event;

@@ -7,6 +7,7 @@
 
 #include "qos/cgroup.h"
 #include "qos/membind.h"
+#include "qos/nudger.h"
 #include "qos/pinner.h"
 #include "qos/prio.h"
 #include "qos/resctrl.h"
@@ -76,6 +77,8 @@ stats_show_sched(struct stats *st, struct sink *sink)
     sink_statf(sink, "sched_slice_ns", "%" PRIu64, seen.slice_ns);
     sink_stat(sink, "sched_autogroup", autogroup);
     sink_statf(sink, "sched_errors", "%u", st->shared->prio_errors);
+    sink_statf(sink, "sched_nudges", "%" PRIu64, nudgers_nudges(st->shared->nudgers));
+    sink_statf(sink, "sched_nudgers_refused", "%u", nudgers_refused(st->shared->nudgers));
 }
 
 static void

@@ -14,25 +14,15 @@
 #include "qos/pinner.h"
 #include "qos/threadstat.h"
 
-#define TEXT_MAX 128
 #define CPUS_TEXT_MAX (128 * 1024) /* lines of a thousand CPUs */
-
-static struct threadstat
-read_times(int fd)
-{
-    char text[TEXT_MAX];
-    struct threadstat stat = {0};
-    ssize_t n = fd >= 0 ? pread(fd, text, sizeof text - 1, 0) : 0;
-    text[n > 0 ? n : 0] = '\0';
-    return threadstat_parse_times(text, &stat) ? stat : (struct threadstat){0};
-}
 
 static void
 take_samples(struct balancer *b)
 {
     for (unsigned i = 0; i < b->policy.count; i++) {
         const struct worker *w = &b->shared->workers[i];
-        struct threadstat times = read_times(b->schedstats[i]);
+        struct threadstat times;
+        threadstat_reread_times(b->schedstats[i], &times);
         b->samples[i] = (struct balance_sample){
             .busy_ns = b->has_run_times ? times.run_ns : ctr_get(&w->time.busy_ns),
             .wait_ns = times.wait_ns,
@@ -119,15 +109,6 @@ on_tick(evutil_socket_t fd, short what, void *arg)
     }
 }
 
-static int
-open_schedstat(const struct worker *w)
-{
-    char path[64];
-    snprintf(path, sizeof path, "/proc/self/task/%d/schedstat",
-             (int)atomic_load(&w->tid));
-    return open(path, O_RDONLY | O_CLOEXEC);
-}
-
 bool
 balancer_start(struct balancer *b, struct net_shared *shared, struct event_base *base)
 {
@@ -146,8 +127,10 @@ balancer_start(struct balancer *b, struct net_shared *shared, struct event_base 
     b->tick_ns = NSEC_PER_SEC / (uint64_t)sysconf(_SC_CLK_TCK);
     b->has_run_times = shared->busy_poll.usecs == 0;
     for (unsigned i = 0; i < count; i++) {
-        b->schedstats[i] = open_schedstat(&shared->workers[i]);
-        b->has_run_times &= read_times(b->schedstats[i]).run_ns > 0;
+        struct threadstat times;
+        b->schedstats[i] = threadstat_open_times(atomic_load(&shared->workers[i].tid));
+        threadstat_reread_times(b->schedstats[i], &times);
+        b->has_run_times &= times.run_ns > 0;
     }
     b->shared = shared;
     if (!b->has_run_times) {

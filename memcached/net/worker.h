@@ -53,6 +53,7 @@ struct acceptor;
 struct conn;
 struct governor;
 struct membind;
+struct nudgers;
 struct prio_spec;
 struct resctrl;
 struct watchers;
@@ -75,6 +76,7 @@ struct net_shared {
     const struct membind *membind;
     const struct prio_spec *prio; /* of the workers */
     unsigned prio_errors;         /* workers that the kernel refused it to */
+    const struct nudgers *nudgers;
     const struct resctrl *resctrl;
     struct busypoll busy_poll;
     sem_t ready; /* posted by each worker once it is pinned and can take connections */

@@ -9,6 +9,7 @@
 #include "base/num.h"
 
 #define TEXT_LEN 4096 /* what of a file is looked at */
+#define TIMES_LEN 128
 
 static bool
 parse_word(const char **text, uint64_t *number)
@@ -52,29 +53,52 @@ threadstat_parse_migrations(const char *text, struct threadstat *t)
     return true;
 }
 
-static bool
-read_file(pid_t tid, const char *name, char text[TEXT_LEN])
+static int
+open_file(pid_t tid, const char *name)
 {
     char path[64];
     snprintf(path, sizeof path, "/proc/self/task/%d/%s", (int)tid, name);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) {
-        return false;
-    }
-    ssize_t n = read(fd, text, TEXT_LEN - 1);
-    close(fd);
+    return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+static bool
+read_text(int fd, char *text, size_t len)
+{
+    ssize_t n = fd >= 0 ? pread(fd, text, len - 1, 0) : -1;
     text[n > 0 ? n : 0] = '\0';
     return n > 0;
+}
+
+int
+threadstat_open_times(pid_t tid)
+{
+    return open_file(tid, "schedstat");
+}
+
+void
+threadstat_reread_times(int fd, struct threadstat *t)
+{
+    char text[TIMES_LEN];
+    *t = (struct threadstat){0};
+    if (read_text(fd, text, sizeof text)) {
+        (void)!threadstat_parse_times(text, t);
+    }
+}
+
+static void
+close_file(int fd)
+{
+    if (fd >= 0) {
+        close(fd);
+    }
 }
 
 void
 threadstat_read_times(pid_t tid, struct threadstat *t)
 {
-    char text[TEXT_LEN];
-    *t = (struct threadstat){0};
-    if (read_file(tid, "schedstat", text)) {
-        (void)!threadstat_parse_times(text, t);
-    }
+    int fd = threadstat_open_times(tid);
+    threadstat_reread_times(fd, t);
+    close_file(fd);
 }
 
 void
@@ -82,7 +106,9 @@ threadstat_read(pid_t tid, struct threadstat *t)
 {
     char text[TEXT_LEN];
     threadstat_read_times(tid, t);
-    if (read_file(tid, "sched", text)) {
+    int fd = open_file(tid, "sched");
+    if (read_text(fd, text, sizeof text)) {
         (void)!threadstat_parse_migrations(text, t);
     }
+    close_file(fd);
 }

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ */
+#include "qos/nudger.h"
+
+#include <errno.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "qos/cpumask.h"
+#include "qos/pinner.h"
+#include "qos/prio.h"
+#include "qos/threadstat.h"
+
+static const struct prio_spec realtime = {.policy = PRIO_FIFO, .priority = 1};
+
+static uint64_t
+waited(const struct nudger *n)
+{
+    struct threadstat times;
+    threadstat_reread_times(n->schedstat, &times);
+    return times.wait_ns;
+}
+
+/* ---- the nudger's thread ---------------------------------------------------------------- */
+
+static void
+sleep_for(nsec_t pause)
+{
+    struct timespec t = {.tv_nsec = (long)pause};
+    while (clock_nanosleep(CLOCK_MONOTONIC, 0, &t, &t) == EINTR) {
+    }
+}
+
+static void
+work(struct nudger *n)
+{
+    nsec_t pause;
+    nudge_begin(&n->policy, waited(n), clock_now());
+    while (!atomic_load_explicit(&n->is_stopping, memory_order_relaxed) &&
+           (pause = nudge_step(&n->policy, waited(n), clock_now())) != 0) {
+        sleep_for(pause);
+        ctr_add(&n->nudges, 1);
+    }
+}
+
+/* On the worker's CPU, if that is one, and as it was before afterwards. */
+static void
+work_beside(struct nudger *n)
+{
+    struct cpumask before, there;
+    struct prio_seen seen;
+    if (cpumask_read(0, &before) != 0 || prio_read(0, &seen) != 0 ||
+        cpumask_read(n->tid, &there) != 0 || cpumask_count(&there) != 1) {
+        return;
+    }
+    struct prio_spec normal = {.policy = PRIO_OTHER, .nice = seen.nice};
+    if (cpumask_bind(0, &there) == 0 && prio_apply(&realtime, 0) == 0) {
+        work(n);
+        (void)!prio_apply(&normal, 0); /* it only sleeps, whatever it has */
+    } else {
+        atomic_store_explicit(&n->is_refused, true, memory_order_relaxed);
+    }
+    (void)!cpumask_bind(0, &before);
+}
+
+static void *
+nudger_main(void *arg)
+{
+    struct nudger *n = arg;
+    char name[16];
+    snprintf(name, sizeof name, "mc-nudge %u", n->index % 1000);
+    PTHREAD_OK(pthread_setname_np(pthread_self(), name));
+    while (!atomic_load(&n->is_stopping)) {
+        work_beside(n);
+        atomic_store(&n->is_at_work, false);
+        while (sem_wait(&n->go) != 0) {
+            must(errno == EINTR);
+        }
+    }
+    return NULL;
+}
+
+/* ---- once a second ---------------------------------------------------------------------- */
+
+static void
+look_after(struct nudger *n)
+{
+    if (atomic_load(&n->is_at_work) ||
+        atomic_load_explicit(&n->is_refused, memory_order_relaxed) ||
+        !nudge_suspects(&n->policy, waited(n), clock_now())) {
+        return;
+    }
+    atomic_store(&n->is_at_work, true);
+    if (n->is_started) {
+        must(sem_post(&n->go) == 0);
+        return;
+    }
+    n->is_started = pthread_create(&n->thread, NULL, nudger_main, n) == 0;
+    if (!n->is_started) {
+        atomic_store_explicit(&n->is_refused, true, memory_order_relaxed);
+        atomic_store(&n->is_at_work, false);
+    }
+}
+
+void
+nudgers_second(struct nudgers *n)
+{
+    for (unsigned i = 0; i < n->count; i++) {
+        look_after(&n->all[i]);
+    }
+}
+
+/* ---- life ------------------------------------------------------------------------------- */
+
+bool
+nudgers_open(struct nudgers *n, struct pinner *pinner, unsigned count)
+{
+    n->all = calloc(count, sizeof n->all[0]);
+    if (n->all == NULL) {
+        return false;
+    }
+    n->count = count;
+    for (unsigned i = 0; i < count; i++) {
+        struct nudger *one = &n->all[i];
+        one->index = i;
+        struct pinner_seat seat;
+        pinner_seat(pinner, i, &seat);
+        one->tid = seat.tid;
+        one->schedstat = threadstat_open_times(one->tid);
+        must(sem_init(&one->go, 0, 0) == 0);
+    }
+    return true;
+}
+
+void
+nudgers_close(struct nudgers *n)
+{
+    for (unsigned i = 0; i < n->count; i++) {
+        struct nudger *one = &n->all[i];
+        atomic_store(&one->is_stopping, true);
+        if (one->is_started) {
+            must(sem_post(&one->go) == 0);
+            PTHREAD_OK(pthread_join(one->thread, NULL));
+        }
+        must(sem_destroy(&one->go) == 0);
+        if (one->schedstat >= 0) {
+            close(one->schedstat);
+        }
+    }
+    free(n->all);
+    *n = (struct nudgers){.count = 0};
+}
+
+uint64_t
+nudgers_nudges(const struct nudgers *n)
+{
+    uint64_t nudges = 0;
+    for (unsigned i = 0; i < n->count; i++) {
+        nudges += ctr_get(&n->all[i].nudges);
+    }
+    return nudges;
+}
+
+unsigned
+nudgers_refused(const struct nudgers *n)
+{
+    unsigned refused = 0;
+    for (unsigned i = 0; i < n->count; i++) {
+        refused += atomic_load_explicit(&n->all[i].is_refused, memory_order_relaxed);
+    }
+    return refused;
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * With --sched=slice:T: a thread for each worker that does nothing but wake up on the worker's
+ * CPU, at real-time priority, so that what runs there is put back and the kernel chooses anew:
+ * the worker, as soon as it may, instead of at the next tick. qos/nudge.h has the why and when.
+ *
+ * A nudger exists from the first time on that its worker seems to wait, sleeps without a timer
+ * while it does not, and is on its worker's CPU at real-time priority only while it nudges; a
+ * worker that may run on several CPUs is not nudged. Where real-time priority is refused, so it
+ * stays: nothing else is lost.
+ *
+ * Owner of struct nudgers: mc-upkeep, between nudgers_open and nudgers_close by main. Anybody
+ * reads the counters.
+ */
+#pragma once
+
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "base/ctr.h"
+#include "base/must.h"
+#include "qos/nudge.h"
+
+struct pinner;
+
+struct nudger {
+    unsigned index; /* of the worker */
+    pid_t tid;
+    int schedstat; /* -1: none */
+    bool is_started;
+    pthread_t thread;
+    sem_t go;
+    _Atomic bool is_stopping;
+    _Atomic bool is_at_work; /* then `policy` is the nudger's */
+    struct nudge policy;
+    ctr_t nudges;
+    _Atomic bool is_refused; /* the priority, or the CPU: it is not tried again */
+};
+
+struct nudgers {
+    unsigned count; /* 0: none are wanted */
+    struct nudger *all;
+};
+
+/* When the workers have started, before they serve. False: no memory. */
+must_check bool nudgers_open(struct nudgers *n, struct pinner *pinner, unsigned count);
+/* Once a second. */
+void nudgers_second(struct nudgers *n);
+/* When nobody calls nudgers_second any more. Nothing happens if it was not opened. */
+void nudgers_close(struct nudgers *n);
+
+/* Any thread. */
+uint64_t nudgers_nudges(const struct nudgers *n);
+unsigned nudgers_refused(const struct nudgers *n);

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * When the kernel is nudged: on a model of a worker that waits, or does not.
+ */
+#include "qos/nudge.h"
+
+#include "check_unit.h"
+
+static struct nudge n;
+static nsec_t now;
+static uint64_t wait_ns;
+
+static void
+start(void)
+{
+    n = (struct nudge){0};
+    now = 5 * NSEC_PER_SEC;
+    wait_ns = 0;
+    ck_assert(!nudge_suspects(&n, wait_ns, now)); /* there is nothing to compare with */
+}
+
+/* A second in which the worker waits for this part of it. */
+static bool
+second(double part)
+{
+    now += NSEC_PER_SEC;
+    wait_ns += (uint64_t)(part * (double)NSEC_PER_SEC);
+    return nudge_suspects(&n, wait_ns, now);
+}
+
+/* Nudges with so much wait in each window, for as long as nothing ends it, but no longer than
+ * `most`. Returns how long it went on; *windows: how many there were. */
+static nsec_t
+nudged(uint64_t wait_in_window, nsec_t most, unsigned *windows)
+{
+    nsec_t began = now, pause;
+    *windows = 0;
+    nudge_begin(&n, wait_ns, now);
+    while (now - began < most && (pause = nudge_step(&n, wait_ns, now)) != 0) {
+        now += pause;
+        wait_ns += wait_in_window;
+        ++*windows;
+    }
+    return now - began;
+}
+
+START_TEST(who_does_not_wait_is_left_alone)
+{
+    start();
+    for (unsigned i = 0; i < 100; i++) {
+        ck_assert(!second(NUDGE_WAIT * 0.9));
+    }
+    ck_assert(second(NUDGE_WAIT * 1.1));
+}
+END_TEST
+
+/* Many short waits: to be woken up takes time. */
+START_TEST(trials_that_show_nothing_become_rare)
+{
+    unsigned trials = 0, windows;
+    start();
+    for (unsigned i = 0; i < 200; i++) {
+        if (second(0.02)) {
+            trials++;
+            nsec_t took = nudged(NUDGE_LATE_NS / 2, NSEC_PER_SEC, &windows);
+            ck_assert_uint_eq(took, NUDGE_TRIAL_NS);
+            ck_assert_uint_eq(windows, NUDGE_TRIAL_NS / NUDGE_WIDE_NS);
+        }
+    }
+    ck_assert_uint_ge(trials, 200 >> NUDGE_FUTILE_MAX);
+    ck_assert_uint_le(trials, NUDGE_FUTILE_MAX + 1 + (200 >> NUDGE_FUTILE_MAX));
+    /* after a quiet second it is soon again */
+    ck_assert(!second(0));
+    ck_assert(second(0.02));
+}
+END_TEST
+
+START_TEST(goes_on_while_it_is_late)
+{
+    unsigned windows;
+    start();
+    ck_assert(second(0.02));
+    /* in each window: close ones, to the end of the stint */
+    nsec_t took = nudged(NUDGE_LATE_NS, 2 * NUDGE_STINT_NS, &windows);
+    ck_assert_uint_ge(took, NUDGE_STINT_NS);
+    ck_assert_uint_lt(took, NUDGE_STINT_NS + NUDGE_WIDE_NS);
+    ck_assert_uint_ge(windows, NUDGE_STINT_NS / NUDGE_CLOSE_NS - 10);
+    ck_assert(second(0.02)); /* at once again: it was not futile */
+}
+END_TEST
+
+/* One late window, and none after. */
+START_TEST(ends_a_second_after_the_last)
+{
+    unsigned windows;
+    start();
+    ck_assert(second(0.02));
+    nudge_begin(&n, wait_ns, now);
+    wait_ns += NUDGE_LATE_NS;
+    ck_assert_uint_eq(nudge_step(&n, wait_ns, now), NUDGE_CLOSE_NS);
+    nsec_t began = now, pause;
+    for (windows = 0; (pause = nudge_step(&n, wait_ns, now)) != 0; windows++) {
+        ck_assert_uint_eq(pause,
+                          now - began < NUDGE_SOON_NS ? NUDGE_CLOSE_NS : NUDGE_WIDE_NS);
+        now += pause;
+    }
+    ck_assert_uint_ge(now - began, NUDGE_LAST_NS);
+    ck_assert_uint_lt(now - began, NUDGE_LAST_NS + NUDGE_WIDE_NS);
+    ck_assert_uint_le(windows,
+                      NUDGE_SOON_NS / NUDGE_CLOSE_NS + NUDGE_LAST_NS / NUDGE_WIDE_NS + 1);
+}
+END_TEST
+
+/* Counters and clocks that stand still or go back. */
+START_TEST(odd_numbers_do_no_harm)
+{
+    start();
+    ck_assert(!nudge_suspects(&n, 0, now - NSEC_PER_SEC));
+    ck_assert(!nudge_suspects(&n, 0, now));
+    nudge_begin(&n, NSEC_PER_SEC, now);
+    ck_assert_uint_eq(nudge_step(&n, 0, now), NUDGE_WIDE_NS);
+    ck_assert_uint_eq(nudge_step(&n, 0, now + NUDGE_TRIAL_NS), 0);
+}
+END_TEST
+
+int
+main(void)
+{
+    Suite *suite = suite_create("nudge");
+    TCase *tc = tcase_create("nudge");
+    tcase_add_test(tc, who_does_not_wait_is_left_alone);
+    tcase_add_test(tc, trials_that_show_nothing_become_rare);
+    tcase_add_test(tc, goes_on_while_it_is_late);
+    tcase_add_test(tc, ends_a_second_after_the_last);
+    tcase_add_test(tc, odd_numbers_do_no_harm);
+    suite_add_tcase(suite, tc);
+    return run_suite(suite);
+}
