@@ -59,15 +59,33 @@ sub stop_worker {
     return;
 }
 
+# A connection that may be to the stopped worker, which agrees on nothing.
+sub open_conn {
+    return $server->connect if !$ENV{MCTEST_TLS};
+    my $c = $server->connect(plain => 1);
+    MCTLS::tls_begin($c);
+    return $c;
+}
+
+# Of connections to either worker, those that are served.
+sub served_of {
+    return grep { $ENV{MCTEST_TLS} ? $_->connect_SSL : answers($_, 0) } @_;
+}
+
 # New connections on worker 0, which the order sends off to worker 1.
 sub send_off {
     my ($count) = @_;
     my $taken = qos('migrations_total');
-    my @conns = map { $server->connect } 1 .. $count;
+    my @conns = map { open_conn() } 1 .. $count;
     my @mine; # half of them have been given to worker 1 and wait there
-    put($_, "version\r\n") for @conns;
-    ok(wait_until(sub { @mine = grep { answers($_, 0) } @conns; @mine == $count / 2 }),
+    if (!$ENV{MCTEST_TLS}) {
+        put($_, "version\r\n") for @conns;
+    }
+    ok(wait_until(sub { @mine = served_of(@conns); @mine == $count / 2 }),
         'half of them are served by worker 0');
+    if ($ENV{MCTEST_TLS}) {
+        put($_, "version\r\n") for @mine;
+    }
     expect_bytes($_, VERSION_REPLY('1.4'), 'one of them') for @mine;
     order(0, 1, 1000);
     ok(wait_until(sub { (workers())[0] == 2 }), 'they have been sent');
@@ -114,6 +132,10 @@ sub answers {
     put($late, "\r\n");
     expect_bytes($late, "END\r\n", 'half a line goes on');
     exchange($idle, "version\r\n", VERSION_REPLY('1.4'));
+    if ($ENV{MCTEST_TLS}) {
+        ok(wait_until(sub { served_of(@$new) == @$new }), 'the new ones agree on TLS');
+        put($_, "version\r\n") for @$new;
+    }
     expect_bytes($_, VERSION_REPLY('1.4'), 'a new one is served') for @$new;
     ok(wait_until(sub { join(' ', workers()) eq '2 12' }), 'who has left is in no count')
         or diag join ' ', workers();

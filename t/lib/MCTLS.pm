@@ -80,6 +80,17 @@ sub tls_upgrade {
     return $sock;
 }
 
+# Like tls_upgrade, but does not wait: the connection's connect_SSL goes on with it, and is true
+# when there is agreement.
+sub tls_begin {
+    my ($sock) = @_;
+    require IO::Socket::SSL;
+    IO::Socket::SSL->start_SSL($sock, SSL_ca_file => certificates() . '/ca.pem',
+        SSL_verifycn_scheme => 'none', SSL_startHandshake => 0) or die 'no TLS';
+    $sock->blocking(0);
+    return;
+}
+
 # A new connection; port: not the server's first.
 sub tls_connect {
     my ($server, %ssl) = @_;
