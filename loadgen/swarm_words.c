@@ -131,9 +131,12 @@ visit_leaders(void *arg, const struct opt *row, const char *value)
         !inline_workload(l->o, value, text, &is_own)) {
         return NOT_INLINE;
     }
-    if (l->o->models.count > 0 && strcmp(row->name, "class") == 0 &&
-        (value = class = inline_class(l->o, value)) == NULL) {
-        return NOT_INLINE;
+    if (l->o->models.count > 0 && strcmp(row->name, "class") == 0) {
+        class = inline_class(l->o, value);
+        if (class == NULL) {
+            return NOT_INLINE;
+        }
+        value = class;
     }
     wrong = visit_told(l->words, row, is_own ? text : value);
     free(class);
