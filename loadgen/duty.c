@@ -107,7 +107,7 @@ duty_thread(struct run *r, const struct run_class *c, unsigned thread)
             },
         .drive = duty_drive(r, c, thread),
         .loads = c->loads,
-        .keeps_samples = r->o->save != NULL,
+        .sample = r->o->save != NULL ? r->o->sample : 0,
         .slice = duty_slice(r, c, thread),
         .pin = r->has_plan ? &r->plan : NULL,
         .fifo_priority = r->o->fifo_priority,

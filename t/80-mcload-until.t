@@ -59,6 +59,15 @@ for my $from ('intended', 'issue') {
     my $mean = $run->{json}{"latency.$from.mean"};
     cmp_ok(abs($sum / @lines - $mean), '<=', 0.001 * $mean + 1, '... of the same mean');
 }
+# A tenth of them, more or less: of 1000, 100 and a deviation of 10.
+$run = mcload_json(@load, '-t', 1, '-q', 1000, "--save=$dir/some", '--sample=0.1');
+open my $some, '<', "$dir/some" or die;
+my $lines = () = <$some>;
+my $answers = $run->{json}{'latency.intended.count'};
+cmp_ok(abs($lines - $answers / 10), '<=', 6 * sqrt($answers * 0.09) + 1, '--sample: a share');
+for my $wrong (['--sample=0.1'], ["--save=$dir/some", '--sample=0'], ["--save=$dir/some", '--sample=2']) {
+    is(mcload(@load, @$wrong)->{status}, 1, "@$wrong: usage");
+}
 $run = mcload(@load, '-t', 0.3, '--save=/nonexistent/x');
 is($run->{status}, 1, 'a file that cannot be written');
 like($run->{err}, qr{^mcload: cannot write /nonexistent/x: }, '... is named');
@@ -93,6 +102,8 @@ chomp(my $kernel = `uname -sr`);
 like($run->{json}{'env.kernel'}, qr/^"\Q$kernel\E /, 'the kernel in the JSON');
 like($run->{out}, qr/^Env kernel = \Q$kernel\E /m, '... and in the text');
 like($run->{out}, qr/^Env cpus_online = \d+$/m, 'CPUs');
+like($run->{json}{"env.$_"}, qr/^"(?:none|\d[\w.]*)"$/, "which $_ it was built with")
+    for qw(openssl liburing jansson libzstd zlib hwloc);
 my ($table) = $run->{out} =~ /\A(.*?)^read/ms;
 unlike($table, qr/Env/, 'behind the table');
 unlike(mcload(@load, '-t', 0.3)->{out}, qr/^Env/m, 'only when asked for');

@@ -11,6 +11,8 @@
 #include <sys/prctl.h>
 #include <time.h>
 
+#include "loadgen/work/streams.h"
+
 void
 gate_init(struct gate *g)
 {
@@ -141,7 +143,7 @@ static const char *
 look_at_conns(struct lthread *t, const struct lset *set)
 {
     if (!evenness_log_init(&t->evenness, set->count) ||
-        (t->conf.keeps_samples && !samples_init(&t->samples))) {
+        (t->conf.sample > 0 && !samples_init(&t->samples, t->conf.sample))) {
         snprintf(t->err, sizeof t->err, "out of memory");
         return t->err;
     }
@@ -170,7 +172,9 @@ get_ready(struct lthread *t, struct lset *set, struct drive *d, bool is_fresh)
     const char *failed = lset_renew(set, is_fresh, t->err, sizeof t->err);
     tally_reset(&t->tally);
     evenness_log_reset(&t->evenness);
-    t->samples.count = t->samples.dropped = 0;
+    const struct drive_conf *c = &t->conf.drive;
+    samples_start(&t->samples, c->seed,
+                  stream_of(c->agent, c->first_thread + c->thread, STREAM_MANNERS));
     drive_fini(d);
     if (failed == NULL &&
         !drive_init(d, &t->conf.drive, set, &t->tally, &t->evenness, &t->samples)) {

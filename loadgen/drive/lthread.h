@@ -47,7 +47,8 @@ struct lthread_conf {
     unsigned index; /* of all threads of this process, for its place */
     struct lset_conf set;
     struct drive_conf drive; /* the main thread may change it before READY */
-    bool loads, keeps_samples;
+    bool loads;
+    double sample; /* share of requests whose latencies are kept one by one; 0: none */
     struct load_slice slice;
     const struct pin_plan *pin; /* NULL: not pinned */
     int fifo_priority;          /* 0: ordinary */

@@ -110,8 +110,9 @@ of_inflation(double n, double worst, double z, double q)
     };
     if (ci.is_known) {
         double half = z * sqrt(n * worst * q * (1 - q));
-        ci.low = fmax(0, floor(n * q - half) / n);
-        /* One more, that is, one more of those that come together. */
+        /* How many lie beyond is a sum of few large groups: no normal number. One group more
+         * on either side makes up for it. */
+        ci.low = fmax(0, (floor(n * q - half) - (worst - 1)) / n);
         ci.high = fmin(1, (ceil(n * q + half) + worst) / n);
     }
     return ci;

@@ -204,11 +204,23 @@ add_process(struct env *e)
     env_add(e, "compiler", __VERSION__);
 }
 
+static void
+add_libraries(struct env *e)
+{
+    static const struct {
+        const char *name, *version;
+    } libraries[] = {BUILT_WITH};
+    for (size_t i = 0; i < sizeof libraries / sizeof libraries[0]; i++) {
+        env_add(e, libraries[i].name, libraries[i].version);
+    }
+}
+
 void
 env_collect(struct env *e, const char *root)
 {
     e->count = 0;
     add_process(e);
+    add_libraries(e);
     add_cpu(e, root);
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
         add_file(e, root, files[i].name, files[i].path);

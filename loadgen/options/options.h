@@ -149,7 +149,8 @@ struct options {
 
     /* ---- options/output.c */
     const char *json, *output, *hgrm, *hlog, *plot, *save;
-    bool shows_env;
+    double sample; /* share of requests that save has */
+    bool has_sample, shows_env;
     enum options_format format;
     double percentiles[OPTIONS_PERCENTILES_MAX]; /* of the table, shares */
     unsigned percentiles_len;

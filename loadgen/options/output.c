@@ -59,6 +59,16 @@ call_percentiles(void *conf, const char *text)
     }
 }
 
+static const char *
+call_sample(void *conf, const char *text)
+{
+    struct options *o = conf;
+    o->has_sample = true;
+    return num_double(text, strlen(text), &o->sample) && o->sample > 0 && o->sample <= 1
+               ? NULL
+               : "a sample is a share of the requests, above 0 and at most 1";
+}
+
 /* clang-format off */
 static const struct opt rows[] = {
     {.name = "json", .kind = OPT_TEXT, OF_RUN(json), .arg = "FILE",
@@ -88,6 +98,8 @@ static const struct opt rows[] = {
      .help = "print the version and end"},
     {.name = "save", .kind = OPT_TEXT, OF_RUN(save), .arg = "FILE",
      .help = "write each request's start (s) and latency (us), a line each"},
+    {.name = "sample", .kind = OPT_CALL, .call = call_sample, .arg = "F",
+     .help = "share of the requests that --save writes, chosen at random by the seed (1)"},
     {.name = "env-report", .kind = OPT_FLAG, OF_RUN(shows_env),
      .help = "say what this machine is and how it is set up (JSON: always)"},
 };
@@ -99,6 +111,7 @@ init(struct options *o)
     static const double usual[] = {.05, .10, .50, .90, .95, .99, .999, .9999};
     memcpy(o->percentiles, usual, sizeof usual);
     o->percentiles_len = sizeof usual / sizeof usual[0];
+    o->sample = 1;
 }
 
 static const char *
@@ -110,6 +123,9 @@ settle(struct options *o)
     if ((o->hgrm != NULL && o->hgrm[0] == '\0') ||
         (o->plot != NULL && o->plot[0] == '\0')) {
         return "--hgrm and --plot need a name";
+    }
+    if (o->has_sample && o->save == NULL) {
+        return "--sample is the share of the requests that --save writes";
     }
     if (o->scans && (o->hgrm != NULL || o->plot != NULL)) {
         return "--hgrm and --plot show one run, not a scan: mcload plot --kind=load its "

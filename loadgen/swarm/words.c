@@ -109,6 +109,7 @@ static const struct words_option {
     {"report-stats", WORDS_LEADER},
     {"requests-per-connection", WORDS_SHARED},
     {"roundrobin", WORDS_SHARED},
+    {"sample", WORDS_ALONE},
     {"save", WORDS_ALONE},
     {"scan", WORDS_LEADER},
     {"scan-order", WORDS_LEADER},

@@ -7,93 +7,11 @@
  */
 #include "loadgen/measure/ci.h"
 
-#include <math.h>
-
-#include "base/rng.h"
+#include "check_queue.h"
 #include "check_unit.h"
 
 #define RUNS 100
 #define HELD_MIN 93
-#define BATCHES 64
-#define BATCH_BITS 8
-#define ALL_BITS 10
-#define MAX_NS UINT64_C(100000000000)
-#define SERVICE_NS 1e5
-
-/* A run in pieces, and as a whole. */
-struct sample {
-    struct hist *batches[BATCHES];
-    struct hist *coarse; /* their sum */
-    struct hist *all;
-};
-
-static void
-sample_init(struct sample *s)
-{
-    for (unsigned i = 0; i < BATCHES; i++) {
-        s->batches[i] = hist_create(BATCH_BITS, MAX_NS);
-        ck_assert_ptr_nonnull(s->batches[i]);
-    }
-    s->coarse = hist_create(BATCH_BITS, MAX_NS);
-    s->all = hist_create(ALL_BITS, MAX_NS);
-    ck_assert(s->coarse != NULL && s->all != NULL);
-}
-
-static void
-sample_fini(struct sample *s)
-{
-    for (unsigned i = 0; i < BATCHES; i++) {
-        hist_destroy(&s->batches[i]);
-    }
-    hist_destroy(&s->coarse);
-    hist_destroy(&s->all);
-}
-
-static void
-record(struct sample *s, double share, double ns)
-{
-    hist_record(s->batches[(unsigned)(share * BATCHES)], (uint64_t)ns);
-    hist_record(s->coarse, (uint64_t)ns);
-    hist_record(s->all, (uint64_t)ns);
-}
-
-static double
-exponential(struct rng *rng, double mean)
-{
-    return -log(rng_unit(rng)) * mean;
-}
-
-/* Time in an M/M/1 queue, from its steady state on; load 0: of independent requests. */
-static void
-draw_queue(struct sample *s, struct rng *rng, double load, double n)
-{
-    double mean = SERVICE_NS / (1 - load);
-    double gap = load > 0 ? SERVICE_NS / load : SERVICE_NS;
-    double end = n * gap, sojourn = exponential(rng, mean);
-    for (double at = exponential(rng, gap); at < end;) {
-        record(s, at / end, sojourn);
-        double wait = exponential(rng, gap);
-        at += wait;
-        sojourn = load > 0 ? fmax(0, sojourn - wait) + exponential(rng, SERVICE_NS)
-                           : exponential(rng, SERVICE_NS);
-    }
-}
-
-static struct ci
-interval(const struct sample *s, double q)
-{
-    return ci_of((const struct hist *const *)s->batches, BATCHES, s->coarse, q);
-}
-
-/* Within the width of a bucket; no upper bound when it lies beyond all requests. */
-static bool
-holds(const struct sample *s, struct ci ci, double truth)
-{
-    double bucket = ldexp(truth, -ALL_BITS);
-    return truth >= (double)hist_quantile(s->all, ci.low) - bucket &&
-           (ci.high >= 1 || truth <= (double)hist_quantile(s->all, ci.high) + bucket);
-}
-
 static const double quantiles[] = {.5, .95, .99, .999};
 #define QUANTILES (sizeof quantiles / sizeof quantiles[0])
 
@@ -128,6 +46,116 @@ START_TEST(test_coverage_of_a_queue)
                       "load %.1f, %.0f requests: %u of %u intervals hold the %gth",
                       queues[_i].load, queues[_i].n, held[k], known[k],
                       100 * quantiles[k]);
+    }
+}
+END_TEST
+
+/* Bursts: gaps whose coefficient of variation is 2, and a Poisson process that is ten times as
+ * busy for a ninth of the time, in bursts of 60 requests in the mean. */
+enum bursty {
+    GAMMA_2,
+    MMPP,
+};
+
+#define SHAPE 0.25 /* of gamma's gaps: the inverse of the squared coefficient */
+#define QUIET_RATE 0.5
+#define BUSY_RATE 5.0
+#define TO_BUSY 0.01
+#define TO_QUIET 0.08
+#define SETTLE 5000 /* requests before the run */
+
+/* Marsaglia and Tsang's, of shape + 1 and brought down to it. */
+static double
+gamma_gap(struct rng *rng)
+{
+    double d = SHAPE + 1 - 1 / 3.0, c = 1 / sqrt(9 * d);
+    for (;;) {
+        double x = sqrt(-2 * log(rng_unit(rng))) * cos(2 * M_PI * rng_unit(rng));
+        double v = pow(1 + c * x, 3);
+        if (v > 0 && log(rng_unit(rng)) < x * x / 2 + d - d * v + d * log(v)) {
+            return d * v * pow(rng_unit(rng), 1 / SHAPE) / SHAPE;
+        }
+    }
+}
+
+static double
+mmpp_gap(struct rng *rng, bool *is_busy)
+{
+    for (double gap = 0;;) {
+        double rate = *is_busy ? BUSY_RATE : QUIET_RATE;
+        double change = *is_busy ? TO_QUIET : TO_BUSY;
+        gap += exponential(rng, 1 / (rate + change));
+        if (rng_unit(rng) * (rate + change) < rate) {
+            return gap;
+        }
+        *is_busy = !*is_busy;
+    }
+}
+
+static void
+draw_bursty(struct sample *s, struct rng *rng, enum bursty law, double load, double n)
+{
+    double mean = SERVICE_NS / load, end = n * mean, at = 0, sojourn = 0;
+    bool is_busy = false;
+    for (unsigned i = 0; at < end; i++) {
+        double gap = mean * (law == GAMMA_2 ? gamma_gap(rng) : mmpp_gap(rng, &is_busy));
+        sojourn = fmax(0, sojourn - gap) + exponential(rng, SERVICE_NS);
+        at += i < SETTLE ? 0 : gap;
+        if (i >= SETTLE && at < end) {
+            record(s, at / end, sojourn);
+        }
+    }
+}
+
+/* In GI/M/1 the time is exponential: its rate is (1 - x) of the service's, where x is the
+ * gaps' Laplace transform at that rate (Kleinrock, "Queueing Systems" 1, 6.3). */
+static double
+gamma_quantile(double load, double q)
+{
+    double x = 0.5;
+    for (unsigned i = 0; i < 1000; i++) {
+        x = pow(1 + (1 - x) / (load * SHAPE), -SHAPE);
+    }
+    return -log(1 - q) * SERVICE_NS / (1 - x);
+}
+
+/* MMPP's quantiles are those of a simulation of 3 * 10^8 requests. */
+static const struct {
+    enum bursty law;
+    double load;
+    double quantiles[QUANTILES];
+} bursts[] = {
+    {GAMMA_2, .5, {0}},
+    {GAMMA_2, .7, {0}},
+    {GAMMA_2, .8, {0}},
+    {MMPP, .5, {1560447, 13597695, 21968895, 33886207}},
+    {MMPP, .7, {3934975, 24389631, 38547455, 59174911}},
+};
+
+START_TEST(test_coverage_of_bursts)
+{
+    enum bursty law = bursts[_i].law;
+    double load = bursts[_i].load, n = 20000;
+    unsigned held[QUANTILES] = {0}, known[QUANTILES] = {0};
+    for (unsigned run = 1; run <= RUNS; run++) {
+        struct sample s;
+        struct rng rng;
+        rng_init(&rng, run, 200 + (uint64_t)_i);
+        sample_init(&s);
+        draw_bursty(&s, &rng, law, load, n);
+        for (unsigned k = 0; k < QUANTILES; k++) {
+            double truth = law == GAMMA_2 ? gamma_quantile(load, quantiles[k])
+                                          : bursts[_i].quantiles[k];
+            struct ci ci = interval(&s, quantiles[k]);
+            known[k] += ci.is_known ? 1 : 0;
+            held[k] += ci.is_known && holds(&s, ci, truth) ? 1 : 0;
+        }
+        sample_fini(&s);
+    }
+    for (unsigned k = 0; k < QUANTILES; k++) {
+        ck_assert_uint_eq(known[k], RUNS);
+        ck_assert_msg(held[k] >= HELD_MIN, "bursts %d: %u of %u intervals hold the %gth",
+                      _i, held[k], known[k], 100 * quantiles[k]);
     }
 }
 END_TEST
@@ -254,6 +282,7 @@ main(void)
     TCase *tc = tcase_create("ci");
     tcase_set_timeout(tc, SUITE_TIMEOUT_S);
     tcase_add_loop_test(tc, test_coverage_of_a_queue, 0, ROWS(queues));
+    tcase_add_loop_test(tc, test_coverage_of_bursts, 0, ROWS(bursts));
     tcase_add_loop_test(tc, test_coverage_of_independent_laws, 0, 3);
     tcase_add_test(tc, test_effective);
     tcase_add_test(tc, test_enough);
