@@ -58,6 +58,16 @@ my $bytes = ($run->{json}{'totals.rx_bytes'} // 0) + ($run->{json}{'totals.tx_by
 cmp_ok($bytes, '>', 0, 'bandwidth: there are answers') or diag($run->{err});
 cmp_ok($bytes, '<', 2 * $rate, '... no more than the limit and what is on its way');
 
+# Replies that are on their way when the window ends are taken no faster: eight large ones are some
+# seconds' worth, of which a second is waited for.
+mcload_json('-s', $at, '-r', 8, '-V', 400000, '--key-prefix=drain', '-q', 10, '-t', 0.3);
+$agent = start_agent('127.0.0.9', '--agent-max-bandwidth=200k');
+$run = mcload('-a', $agent, '-l', 0, '-s', $at, '--noload', '-r', 8, '-V', 400000, '--key-prefix=drain', '-t',
+    0.4, '-c', 1, '-d', 8);
+my ($drained) = $run->{out} =~ /^Phases = .*drain ([\d.]+) s/m;
+cmp_ok($drained // 0, '>', 0.5, 'bandwidth: what is left behind the window is held to the limit, too')
+    or diag($run->{out}, $run->{err});
+
 # ---- where to -----------------------------------------------------------------------------
 
 my $narrow = start_agent('127.0.0.5', "--agent-allow=127.0.0.1/32:" . $server->port);
