@@ -95,6 +95,20 @@ SKIP: {
     is($run->{status}, 2, 'nor one that is full');
 }
 
+# ---- ended early -------------------------------------------------------------------------
+
+# Also before anything is measured: nobody waits for a pause or a warm-up to be over.
+for my $before (['-W', 600], ['-w', 600], ['-w', 600, '-q', 100], ['-W', 600, '-q', 100, '-T', 2]) {
+    my $program = $ENV{MCLOAD} || './loadgen/mcload';
+    my $early = run_program({command => ['timeout', '--foreground', '--preserve-status', '-s', 'INT', 3,
+        $program, '-s', $at, '-r', 10, @$before, "--json=$dir/early.json"], timeout => 60});
+    is($early->{status}, 3, "@$before: SIGINT ends it") or diag($early->{err});
+    like($early->{out}, qr/^INVALID: (?:.*, )?interrupted/m, '... and the report follows');
+    my $json = json_of("$dir/early.json");
+    is($json->{'totals.requests'}, 0, '... of nothing');
+    is($json->{'totals.seconds'}, 0, '... in no time');
+}
+
 # ---- env ---------------------------------------------------------------------------------
 
 $run = mcload_json(@load, '-t', 0.3, '--env-report');

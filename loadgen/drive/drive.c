@@ -157,6 +157,20 @@ hold(struct drive *d, nsec_t end, const atomic_bool *stop)
     return now;
 }
 
+static bool
+is_stopped(const struct drive *d)
+{
+    return atomic_load_explicit(d->conf.stop, memory_order_relaxed);
+}
+
+/* Nothing is measured when that is before the window. */
+static void
+end_at(struct drive *d, nsec_t now)
+{
+    d->window.end = now;
+    d->window.start = now < d->window.start ? now : d->window.start;
+}
+
 static void
 run_window(struct drive *d)
 {
@@ -168,8 +182,8 @@ run_window(struct drive *d)
         if (!d->is_timed && now >= d->window.start) {
             start_timing(d, now);
         }
-        if (atomic_load_explicit(d->conf.stop, memory_order_relaxed)) {
-            d->window.end = now > d->window.start ? now : d->window.start;
+        if (is_stopped(d)) {
+            end_at(d, now);
         }
         if (unlikely(d->w->conf.defers)) {
             fetch_send_due(d, now);
@@ -366,14 +380,19 @@ drive_run(struct drive *d, const struct drive_window *window)
     for (unsigned i = 0; i < d->set->count; i++) {
         life_begin(d, &d->set->conns[i]);
     }
-    for (nsec_t now; (now = clock_now()) < window->begin;) {
+    nsec_t now;
+    while ((now = clock_now()) < window->begin && !is_stopped(d)) {
         bool is_near = window->begin - now < BEGIN_NEAR;
         if (!is_near) {
             lset_wake_at(d->set, window->begin - BEGIN_NEAR);
         }
         poll_events(d, is_near ? 0 : TICK_MS);
     }
-    fill_all(d, clock_now());
+    if (now >= window->begin) {
+        fill_all(d, now);
+    } else {
+        end_at(d, now);
+    }
     run_window(d);
     drain(d);
 }
