@@ -34,9 +34,6 @@ placement_init(struct placement *p, const struct settings *s)
     if (prio_needs_right(&s->sched)) {
         rights_keep(&p->rights);
     }
-    if (s->sched.policy == PRIO_SLICE) {
-        prio_allow_realtime();
-    }
     resctrl_open(&p->resctrl, &s->resctrl);
 }
 
@@ -169,6 +166,8 @@ schedule_workers(void *ctx)
         char line[LINE_LEN];
         prio_explain(sched, error, "", line, sizeof line);
         log_write(LOG_WARNING, "memcached: warning: %s", line);
+    } else {
+        nudgers_raise(&p->nudgers);
     }
 }
 
@@ -176,10 +175,14 @@ void
 placement_schedule(struct placement *p)
 {
     const struct settings *s = p->settings;
-    rights_use(&p->rights, schedule_workers, p);
-    if (s->sched.policy == PRIO_SLICE && p->prio_errors == 0 &&
+    /* By this thread, which has no rights that they would inherit. */
+    if (s->sched.policy == PRIO_SLICE &&
         !nudgers_open(&p->nudgers, &p->pinner, (unsigned)s->threads)) {
         log_write(LOG_WARNING, "memcached: warning: no memory to nudge the kernel");
+    }
+    rights_use(&p->rights, schedule_workers, p);
+    if (p->prio_errors > 0) {
+        nudgers_close(&p->nudgers); /* without a slice nudges are of no use */
     }
     resctrl_close(&p->resctrl);
     if (p->resctrl.errors > 0) {

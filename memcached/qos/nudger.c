@@ -44,24 +44,29 @@ work(struct nudger *n)
     }
 }
 
-/* On the worker's CPU, if that is one, and as it was before afterwards. */
+/* On the worker's CPU, if that is one, and where it was before afterwards. */
 static void
 work_beside(struct nudger *n)
 {
     struct cpumask before, there;
-    struct prio_seen seen;
-    if (cpumask_read(0, &before) != 0 || prio_read(0, &seen) != 0 ||
-        cpumask_read(n->tid, &there) != 0 || cpumask_count(&there) != 1) {
+    if (cpumask_read(0, &before) != 0 || cpumask_read(n->worker, &there) != 0 ||
+        cpumask_count(&there) != 1) {
         return;
     }
-    struct prio_spec normal = {.policy = PRIO_OTHER, .nice = seen.nice};
-    if (cpumask_bind(0, &there) == 0 && prio_apply(&realtime, 0) == 0) {
+    if (cpumask_bind(0, &there) == 0) {
         work(n);
-        (void)!prio_apply(&normal, 0); /* it only sleeps, whatever it has */
+        (void)!cpumask_bind(0, &before); /* it only sleeps, wherever that is */
     } else {
         atomic_store_explicit(&n->is_refused, true, memory_order_relaxed);
     }
-    (void)!cpumask_bind(0, &before);
+}
+
+static void
+await(sem_t *sem)
+{
+    while (sem_wait(sem) != 0) {
+        must(errno == EINTR);
+    }
 }
 
 static void *
@@ -71,12 +76,13 @@ nudger_main(void *arg)
     char name[16];
     snprintf(name, sizeof name, "mc-nudge %u", n->index % 1000);
     PTHREAD_OK(pthread_setname_np(pthread_self(), name));
+    n->tid = gettid();
+    must(sem_post(&n->is_known) == 0);
+    await(&n->go);
     while (!atomic_load(&n->is_stopping)) {
         work_beside(n);
         atomic_store(&n->is_at_work, false);
-        while (sem_wait(&n->go) != 0) {
-            must(errno == EINTR);
-        }
+        await(&n->go);
     }
     return NULL;
 }
@@ -86,21 +92,13 @@ nudger_main(void *arg)
 static void
 look_after(struct nudger *n)
 {
-    if (atomic_load(&n->is_at_work) ||
+    if (!n->is_started || atomic_load(&n->is_at_work) ||
         atomic_load_explicit(&n->is_refused, memory_order_relaxed) ||
         !nudge_suspects(&n->policy, waited(n), clock_now())) {
         return;
     }
     atomic_store(&n->is_at_work, true);
-    if (n->is_started) {
-        must(sem_post(&n->go) == 0);
-        return;
-    }
-    n->is_started = pthread_create(&n->thread, NULL, nudger_main, n) == 0;
-    if (!n->is_started) {
-        atomic_store_explicit(&n->is_refused, true, memory_order_relaxed);
-        atomic_store(&n->is_at_work, false);
-    }
+    must(sem_post(&n->go) == 0);
 }
 
 void
@@ -112,6 +110,28 @@ nudgers_second(struct nudgers *n)
 }
 
 /* ---- life ------------------------------------------------------------------------------- */
+
+static void
+start(struct nudger *n)
+{
+    n->is_started = pthread_create(&n->thread, NULL, nudger_main, n) == 0;
+    if (n->is_started) {
+        await(&n->is_known);
+    } else {
+        atomic_store_explicit(&n->is_refused, true, memory_order_relaxed);
+    }
+}
+
+static void
+stop(struct nudger *n)
+{
+    if (n->is_started) {
+        atomic_store(&n->is_stopping, true);
+        must(sem_post(&n->go) == 0);
+        PTHREAD_OK(pthread_join(n->thread, NULL));
+        n->is_started = false;
+    }
+}
 
 bool
 nudgers_open(struct nudgers *n, struct pinner *pinner, unsigned count)
@@ -126,11 +146,24 @@ nudgers_open(struct nudgers *n, struct pinner *pinner, unsigned count)
         one->index = i;
         struct pinner_seat seat;
         pinner_seat(pinner, i, &seat);
-        one->tid = seat.tid;
-        one->schedstat = threadstat_open_times(one->tid);
-        must(sem_init(&one->go, 0, 0) == 0);
+        one->worker = seat.tid;
+        one->schedstat = threadstat_open_times(one->worker);
+        must(sem_init(&one->is_known, 0, 0) == 0 && sem_init(&one->go, 0, 0) == 0);
+        start(one);
     }
     return true;
+}
+
+void
+nudgers_raise(struct nudgers *n)
+{
+    for (unsigned i = 0; i < n->count; i++) {
+        struct nudger *one = &n->all[i];
+        if (one->is_started && prio_apply(&realtime, one->tid) != 0) {
+            atomic_store_explicit(&one->is_refused, true, memory_order_relaxed);
+            stop(one);
+        }
+    }
 }
 
 void
@@ -138,12 +171,8 @@ nudgers_close(struct nudgers *n)
 {
     for (unsigned i = 0; i < n->count; i++) {
         struct nudger *one = &n->all[i];
-        atomic_store(&one->is_stopping, true);
-        if (one->is_started) {
-            must(sem_post(&one->go) == 0);
-            PTHREAD_OK(pthread_join(one->thread, NULL));
-        }
-        must(sem_destroy(&one->go) == 0);
+        stop(one);
+        must(sem_destroy(&one->is_known) == 0 && sem_destroy(&one->go) == 0);
         if (one->schedstat >= 0) {
             close(one->schedstat);
         }

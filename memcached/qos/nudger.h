@@ -5,10 +5,9 @@
  * CPU, at real-time priority, so that what runs there is put back and the kernel chooses anew:
  * the worker, as soon as it may, instead of at the next tick. qos/nudge.h has the why and when.
  *
- * A nudger exists from the first time on that its worker seems to wait, sleeps without a timer
- * while it does not, and is on its worker's CPU at real-time priority only while it nudges; a
- * worker that may run on several CPUs is not nudged. Where real-time priority is refused, so it
- * stays: nothing else is lost.
+ * A nudger has its priority from the start, when the server may still give it, and no right beside
+ * that. It sleeps without a timer while its worker does not wait; a worker that may run on several
+ * CPUs is not nudged. Where real-time priority is refused there are none: nothing else is lost.
  *
  * Owner of struct nudgers: mc-upkeep, between nudgers_open and nudgers_close by main. Anybody
  * reads the counters.
@@ -29,16 +28,17 @@ struct pinner;
 
 struct nudger {
     unsigned index; /* of the worker */
-    pid_t tid;
-    int schedstat; /* -1: none */
-    bool is_started;
+    pid_t worker;   /* its thread */
+    int schedstat;  /* the worker's; -1: none */
     pthread_t thread;
-    sem_t go;
+    pid_t tid; /* the nudger's; once `is_known` was posted */
+    sem_t is_known, go;
+    bool is_started;
     _Atomic bool is_stopping;
     _Atomic bool is_at_work; /* then `policy` is the nudger's */
     struct nudge policy;
     ctr_t nudges;
-    _Atomic bool is_refused; /* the priority, or the CPU: it is not tried again */
+    _Atomic bool is_refused; /* the priority, or the CPU: there is no thread */
 };
 
 struct nudgers {
@@ -48,6 +48,9 @@ struct nudgers {
 
 /* When the workers have started, before they serve. False: no memory. */
 must_check bool nudgers_open(struct nudgers *n, struct pinner *pinner, unsigned count);
+/* Gives them their priority. Behind nudgers_open, by a thread that has the right to it, which they
+ * have not. */
+void nudgers_raise(struct nudgers *n);
 /* Once a second. */
 void nudgers_second(struct nudgers *n);
 /* When nobody calls nudgers_second any more. Nothing happens if it was not opened. */

@@ -7,7 +7,6 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -143,18 +142,8 @@ prio_name(const struct prio_spec *spec)
 bool
 prio_needs_right(const struct prio_spec *spec)
 {
-    return prio_is_realtime(spec) || (spec->policy == PRIO_OTHER && spec->nice < 0);
-}
-
-void
-prio_allow_realtime(void)
-{
-    struct rlimit now;
-    if (getrlimit(RLIMIT_RTPRIO, &now) == 0 && now.rlim_cur < 1) {
-        struct rlimit one = {.rlim_cur = 1,
-                             .rlim_max = now.rlim_max < 1 ? 1 : now.rlim_max};
-        (void)!setrlimit(RLIMIT_RTPRIO, &one);
-    }
+    return prio_is_realtime(spec) || spec->policy == PRIO_SLICE ||
+           (spec->policy == PRIO_OTHER && spec->nice < 0);
 }
 
 bool

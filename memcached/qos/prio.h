@@ -50,10 +50,7 @@ must_check const char *prio_parse(struct prio_spec *spec, const char *text);
 const char *prio_name(const struct prio_spec *spec);
 /* Locks shared with threads of another priority must inherit it. */
 bool prio_is_realtime(const struct prio_spec *spec);
-/* Of a process with the right to it: its threads may give themselves the lowest real-time
- * priority later on, when the process is another user (qos/nudger.h). Without it nothing happens. */
-void prio_allow_realtime(void);
-/* CAP_SYS_NICE, or a resource limit. */
+/* CAP_SYS_NICE, or a resource limit; for a slice it is the nudgers that need it (qos/nudger.h). */
 bool prio_needs_right(const struct prio_spec *spec);
 
 /* To a thread of this process; tid 0: the calling one. 0, or the errno; ENOTSUP: the kernel
