@@ -23,13 +23,20 @@ struct inquiry_conn {
 };
 
 static void
-lose(struct inquiry *q, unsigned i, const char *why)
+shut(struct inquiry_conn *c)
 {
-    struct inquiry_conn *c = &q->conns[i];
-    fprintf(q->err, "mcload: no more stats of %s: %s\n", q->targets[i].name, why);
-    close(c->fd);
+    if (c->fd >= 0) {
+        close(c->fd);
+    }
     c->fd = -1;
     c->is_asked = false;
+}
+
+static void
+lose(struct inquiry *q, unsigned i, const char *why)
+{
+    fprintf(q->err, "mcload: no more stats of %s: %s\n", q->targets[i].name, why);
+    shut(&q->conns[i]);
 }
 
 static bool
@@ -54,6 +61,26 @@ connect_in_time(int fd, const struct target *t)
     return errno == 0;
 }
 
+/* Else errno says why, and there is no socket. */
+static bool
+connect_one(struct inquiry_conn *c, const struct target *t)
+{
+    c->fd = socket(t->addr.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (c->fd < 0 || connect_in_time(c->fd, t)) {
+        return c->fd >= 0;
+    }
+    int error = errno;
+    shut(c);
+    errno = error;
+    return false;
+}
+
+static bool
+can_be_asked(const struct target *t)
+{
+    return t->transport == TRANSPORT_TCP || t->transport == TRANSPORT_UNIX;
+}
+
 static enum exit_status
 connect_all(struct inquiry *q, unsigned len)
 {
@@ -62,14 +89,11 @@ connect_all(struct inquiry *q, unsigned len)
         fputs("mcload: out of memory\n", q->err);
         return EXIT_UNREACHABLE;
     }
-    for (unsigned i = 0; i < len; i++, q->len++) {
-        const struct target *t = &q->targets[i];
-        q->conns[i].fd =
-            socket(t->addr.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-        if (q->conns[i].fd < 0 || !connect_in_time(q->conns[i].fd, t)) {
+    for (; q->len < len; q->len++) {
+        const struct target *t = &q->targets[q->len];
+        if (!connect_one(&q->conns[q->len], t)) {
             fprintf(q->err, "mcload: cannot connect to %s for its stats: %s\n", t->name,
                     strerror(errno));
-            q->len = i + 1;
             return EXIT_UNREACHABLE;
         }
     }
@@ -83,8 +107,7 @@ inquiry_open(struct inquiry *q, const struct options *o, const struct target *ta
     *q = (struct inquiry){.targets = targets, .err = err};
     q->length = (nsec_t)(o->server_stats_s * (double)NSEC_PER_SEC);
     for (unsigned i = 0; q->length > 0 && i < o->servers_len; i++) {
-        enum transport transport = targets[i].transport;
-        if (transport != TRANSPORT_TCP && transport != TRANSPORT_UNIX) {
+        if (!can_be_asked(&targets[i])) {
             fputs("mcload: --server-stats asks over TCP and UNIX sockets only\n", err);
             return EXIT_USAGE;
         }
@@ -92,17 +115,37 @@ inquiry_open(struct inquiry *q, const struct options *o, const struct target *ta
     return q->length > 0 ? connect_all(q, o->servers_len) : EXIT_VALID;
 }
 
+static void
+disconnect_all(struct inquiry *q)
+{
+    for (unsigned i = 0; i < q->len; i++) {
+        shut(&q->conns[i]);
+    }
+    free(q->conns);
+    q->conns = NULL;
+    q->len = 0;
+}
+
 void
 inquiry_fini(struct inquiry *q)
 {
-    for (unsigned i = 0; i < q->len; i++) {
-        if (q->conns[i].fd >= 0) {
-            close(q->conns[i].fd);
-        }
-    }
-    free(q->conns);
+    disconnect_all(q);
     server_stats_destroy(&q->stats);
+    server_settings_release(&q->settings);
     *q = (struct inquiry){.conns = NULL};
+}
+
+static bool
+send_request(struct inquiry_conn *c, const char *request, nsec_t now)
+{
+    size_t len = strlen(request);
+    if (send(c->fd, request, len, MSG_NOSIGNAL) != (ssize_t)len) {
+        return false;
+    }
+    c->is_asked = true;
+    c->asked = now;
+    c->len = 0;
+    return true;
 }
 
 static void
@@ -110,17 +153,9 @@ ask(struct inquiry *q, nsec_t now)
 {
     for (unsigned i = 0; i < q->len; i++) {
         struct inquiry_conn *c = &q->conns[i];
-        if (c->fd < 0 || c->is_asked) {
-            continue;
-        }
-        size_t len = sizeof REQUEST - 1;
-        if (send(c->fd, REQUEST, len, MSG_NOSIGNAL) != (ssize_t)len) {
+        if (c->fd >= 0 && !c->is_asked && !send_request(c, REQUEST, now)) {
             lose(q, i, "the connection is lost");
-            continue;
         }
-        c->is_asked = true;
-        c->asked = now;
-        c->len = 0;
     }
 }
 
@@ -202,16 +237,23 @@ inquiry_look(struct inquiry *q, nsec_t now)
     }
 }
 
+/* Until one of those asked says something, or a little while. */
+static void
+doze(const struct inquiry *q)
+{
+    struct pollfd p = {.fd = -1, .events = POLLIN};
+    for (unsigned i = 0; i < q->len; i++) {
+        p.fd = q->conns[i].is_asked ? q->conns[i].fd : p.fd;
+    }
+    int rc = poll(&p, 1, ANSWER_MS / 10);
+    must(rc >= 0 || errno == EINTR || errno == ENOMEM);
+}
+
 static void
 await(struct inquiry *q)
 {
     while (take(q, clock_now())) {
-        struct pollfd p = {.fd = -1, .events = POLLIN};
-        for (unsigned i = 0; i < q->len; i++) {
-            p.fd = q->conns[i].is_asked ? q->conns[i].fd : p.fd;
-        }
-        int rc = poll(&p, 1, ANSWER_MS / 10);
-        must(rc >= 0 || errno == EINTR || errno == ENOMEM);
+        doze(q);
     }
 }
 
@@ -229,4 +271,81 @@ inquiry_take(struct inquiry *q)
     struct server_stats *stats = q->stats;
     q->stats = NULL;
     return stats;
+}
+
+/* ---- version and settings -------------------------------------------------------------- */
+
+/* Whether replies are still on the way. What one that did not answer may still say would be
+ * taken for another reply: its connection is closed. */
+static bool
+take_settings(struct inquiry *q, nsec_t now)
+{
+    bool is_waiting = false;
+    for (unsigned i = 0; i < q->len; i++) {
+        struct inquiry_conn *c = &q->conns[i];
+        ssize_t n = 1;
+        while (c->is_asked && n > 0) {
+            n = recv(c->fd, c->reply + c->len, sizeof c->reply - c->len, 0);
+            c->len += n > 0 ? (size_t)n : 0;
+            c->is_asked =
+                n <= 0 || !server_settings_take(q->settings, i, c->reply, c->len);
+        }
+        if (c->is_asked && (n == 0 || (errno != EAGAIN && errno != EINTR) ||
+                            now > c->asked + ANSWER_MS * NSEC_PER_MSEC)) {
+            shut(c);
+        }
+        is_waiting = is_waiting || c->is_asked;
+    }
+    return is_waiting;
+}
+
+static void
+ask_settings(struct inquiry *q, nsec_t now)
+{
+    for (unsigned i = 0; i < q->len; i++) {
+        struct inquiry_conn *c = &q->conns[i];
+        if (c->fd >= 0 && !send_request(c, SERVER_SETTINGS_REQUEST, now)) {
+            shut(c);
+        }
+    }
+    while (take_settings(q, clock_now())) {
+        doze(q);
+    }
+}
+
+bool
+inquiry_learn(struct inquiry *q, const struct options *o)
+{
+    bool samples = q->conns != NULL;
+    if ((!samples && !o->shows_env) || !options_have_stats(o)) {
+        return true;
+    }
+    q->settings = server_settings_create(o->servers_len);
+    q->conns = samples ? q->conns : calloc(o->servers_len, sizeof *q->conns);
+    if (q->settings == NULL || q->conns == NULL) {
+        return false;
+    }
+    for (; q->len < o->servers_len; q->len++) {
+        struct inquiry_conn *c = &q->conns[q->len];
+        c->fd = -1;
+        if (!can_be_asked(&q->targets[q->len]) || !connect_one(c, &q->targets[q->len])) {
+            continue; /* then it is not asked */
+        }
+    }
+    ask_settings(q, clock_now());
+    if (!samples) {
+        disconnect_all(q);
+    }
+    for (unsigned i = 0; i < q->len; i++) {
+        if (q->conns[i].fd < 0 && !connect_one(&q->conns[i], &q->targets[i])) {
+            lose(q, i, strerror(errno));
+        }
+    }
+    return true;
+}
+
+struct server_settings *
+inquiry_settings(const struct inquiry *q)
+{
+    return server_settings_get(q->settings);
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  *
- * Asks servers for `stats` while a run lasts, each over a connection of its own. Nothing here
- * waits but opening and the end of a run: a reply is taken when the caller looks again. A
- * server that does not answer is asked no more. The thread that runs the run.
+ * Asks servers for `stats` while a run lasts, each over a connection of its own, and once
+ * before it how they are set up. Nothing here waits but opening and the end of a run: a reply
+ * is taken when the caller looks again. A server that does not answer is asked no more. The
+ * thread that runs the run.
  */
 #pragma once
 
@@ -12,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/must.h"
+#include "loadgen/measure/server_settings.h"
 #include "loadgen/measure/server_stats.h"
 #include "loadgen/options/options.h"
 #include "loadgen/wire/target.h"
@@ -22,7 +24,8 @@ struct inquiry {
     struct inquiry_conn *conns; /* one a server; NULL: nothing is asked */
     unsigned len;
     const struct target *targets;
-    struct server_stats *stats; /* of the run under way */
+    struct server_stats *stats;       /* of the run under way */
+    struct server_settings *settings; /* NULL: nobody was asked */
     nsec_t start, end, next, length;
     FILE *err;
 };
@@ -33,6 +36,10 @@ struct inquiry {
  * `err`; inquiry_fini in any case. The targets live longer. */
 must_check enum exit_status inquiry_open(struct inquiry *q, const struct options *o,
                                          const struct target *targets, FILE *err);
+/* After inquiry_open: asks each server once for version and settings, with --server-stats or
+ * --env-report, and waits for it; over the connections there are, else over ones that are
+ * closed again. A server that does not tell is without them. False when memory is short. */
+must_check bool inquiry_learn(struct inquiry *q, const struct options *o);
 /* Also of one that is all zero. */
 void inquiry_fini(struct inquiry *q);
 
@@ -45,3 +52,5 @@ void inquiry_look(struct inquiry *q, nsec_t now);
 void inquiry_end(struct inquiry *q);
 /* The caller owns it; NULL when nothing is asked. */
 struct server_stats *inquiry_take(struct inquiry *q);
+/* Likewise; the same for each run. */
+struct server_settings *inquiry_settings(const struct inquiry *q);

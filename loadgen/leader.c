@@ -254,6 +254,9 @@ leader_open(struct leader **leader, const struct run_conf *conf, int argc, char 
     l->ready_at = clock_now();
     if (status == EXIT_VALID && !l->has_own) {
         status = inquiry_open(&l->inquiry, &l->own, conf->targets, conf->err);
+        if (status == EXIT_VALID && !inquiry_learn(&l->inquiry, &l->own)) {
+            status = swarm_fail("out of memory");
+        }
     }
     *leader = l;
     if (status != EXIT_VALID) {
@@ -615,6 +618,9 @@ attempt(struct leader *l, const struct run_shot *shot, bool *spoilt,
     if (status == EXIT_VALID) {
         tell_phases(l, &own, result);
         result->server_stats = take_stats(l, &own);
+        result->server_settings = l->run != NULL
+                                      ? server_settings_get(own.server_settings)
+                                      : inquiry_settings(&l->inquiry);
     }
     PTHREAD_OK(pthread_mutex_unlock(&k->mutex));
     if (l->run != NULL) {

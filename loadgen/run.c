@@ -254,6 +254,9 @@ run_open(struct run **run, const struct run_conf *conf)
     status = status != EXIT_VALID
                  ? status
                  : inquiry_open(&r->inquiry, r->o, r->conf.targets, r->conf.err);
+    if (status == EXIT_VALID && !inquiry_learn(&r->inquiry, r->o)) {
+        status = run_fail(r, "out of memory");
+    }
     if (status != EXIT_VALID) {
         run_close(&r);
     }

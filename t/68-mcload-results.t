@@ -103,6 +103,36 @@ for my $args (['--server-stats=0'], ['--server-stats=x'], ['--server-stats=1', '
     is(scalar(() = $run->{err} =~ /\n/g), 1, '... one line') or diag($run->{err});
 }
 
+# ---- how servers are set up --------------------------------------------------------------
+
+{
+    my $small = start_server(args => ['-m', '73']);
+    my $small_at = '127.0.0.1:' . $small->port;
+    for my $asks (['--env-report'], ['--server-stats=0.1s'], ['--env-report', '--server-stats=0.1s']) {
+        $run = mcload_json('-s', $small_at, '-s', $at, '-r', '100', '-t', '0.3', '-q', '1k', '-c', '2', @$asks);
+        ended_ok($run, "@$asks");
+        my $text = read_file($run->{file});
+        my ($told) = $text =~ /("settings": \[.*?\}\])/s;
+        like($told // '', qr/"server": "\Q$small_at\E",\s*"version": "\d[^"]*",\s*"values": \{[^}]*"maxbytes": "76546048"/,
+            '... what the first is set to');
+        like($told // '', qr/"server": "\Q$at\E",\s*"version": "\d[^"]*",\s*"values": \{[^}]*"maxbytes": "67108864"/,
+            '... and the second');
+        like($told // '', qr/"num_threads": "\d+"/, '... with all that they told');
+        is(scalar(() = $run->{out} =~ /read/g), 1, '... the letters "read" stand in the table only');
+        is(scalar(() = $run->{out} =~ /^Env \Q$small_at\E maxbytes = 76546048$/mg), $asks->[0] eq '--env-report' ? 1 : 0,
+            '... and below the results when that was asked for');
+    }
+    $run = mcload_json('-s', $small_at, '--noload', '-t', '0.3', '-q', '1k');
+    unlike(read_file($run->{file}), qr/"settings"/, 'nobody asks without being told to');
+
+    my $binary = start_server(args => ['-B', 'binary']);
+    $run = mcload_json('-s', '127.0.0.1:' . $binary->port, '--binary', '-r', '100', '-t', '0.3', '-q', '1k',
+        '--env-report');
+    ended_ok($run, 'a server that refuses the question');
+    unlike(read_file($run->{file}), qr/"settings"/, '... is without settings');
+    like($run->{out}, qr/^Env kernel = /m, '... the rest is there');
+}
+
 # ---- merge -----------------------------------------------------------------------------
 
 SKIP: {

@@ -38,6 +38,7 @@ result_fini(struct result *r)
     series_destroy(&r->series);
     evenness_destroy(&r->evenness);
     server_stats_destroy(&r->server_stats);
+    server_settings_release(&r->server_settings);
     tally_fini(&r->total);
     for (unsigned i = 0; i < r->classes_len; i++) {
         result_fini(&r->classes[i]);

@@ -16,6 +16,7 @@
 #include "loadgen/measure/gaps.h"
 #include "loadgen/measure/samples.h"
 #include "loadgen/measure/series.h"
+#include "loadgen/measure/server_settings.h"
 #include "loadgen/measure/server_stats.h"
 #include "loadgen/measure/slo.h"
 #include "loadgen/measure/evenness.h"
@@ -121,6 +122,7 @@ struct result {
     struct evenness *evenness;         /* NULL: not looked at */
     struct series *series;             /* the run in its order; NULL: not looked at */
     struct server_stats *server_stats; /* of the whole run; NULL: not asked for */
+    struct server_settings *server_settings; /* likewise; a user of it */
     enum tally_from from; /* which latencies are told, and held against the objective */
     struct slo slo;       /* of a class; all zero: none */
     struct quantile slo_value;

@@ -182,17 +182,24 @@ init(struct options *o)
     check_limits_init(&o->limits);
 }
 
+bool
+options_have_stats(const struct options *o)
+{
+    for (unsigned i = 0; i < o->classes_len; i++) {
+        const struct lclass *c = &o->classes[i];
+        if (c->codec == &codec_http || c->codec == &codec_redis || c->password != NULL) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static const char *
 check_server_stats(const struct options *o)
 {
-    for (unsigned i = 0; o->server_stats_s > 0 && i < o->classes_len; i++) {
-        const struct lclass *c = &o->classes[i];
-        if (c->codec == &codec_http || c->codec == &codec_redis || c->password != NULL) {
-            return "--server-stats asks memcached in its text protocol, without a "
-                   "password";
-        }
-    }
-    return NULL;
+    return o->server_stats_s == 0 || options_have_stats(o)
+               ? NULL
+               : "--server-stats asks memcached in its text protocol, without a password";
 }
 
 static const char *

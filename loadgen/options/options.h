@@ -166,6 +166,9 @@ const struct opt_table *options_table(void);
 /* The rows among them that a class may have, for a struct lclass. */
 const struct opt_table *options_class_table(void);
 
+/* Whether servers that speak the protocols of all classes can be asked for `stats` in text. */
+bool options_have_stats(const struct options *o);
+
 /* How many agents have this role. */
 unsigned options_agents_in(const struct options *o, enum message_role role);
 

@@ -321,6 +321,7 @@ write_target(struct json *j, const struct result *r, const struct options *o)
     json_close(j, ']');
     json_bool(j, "local", r->is_local);
     json_text(j, "protocol", o->classes[0].codec->name);
+    report_settings_json(r->server_settings, (const char *const *)o->servers, j);
     json_close(j, '}');
 }
 

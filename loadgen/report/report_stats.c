@@ -3,7 +3,12 @@
  */
 #include "loadgen/report/report_stats.h"
 
+#include <string.h>
+
 #include "loadgen/report/report.h"
+
+/* With these letters the table of latencies begins. */
+#define TABLE_LETTERS "read"
 
 void
 report_stats_text(const struct server_stats *s, FILE *out)
@@ -65,4 +70,61 @@ report_stats_json(const struct server_stats *s, const char *const *names, struct
     }
     json_close(j, ']');
     json_close(j, '}');
+}
+
+/* Bytes that are no text do not reach a terminal. */
+static void
+print_told(const char *server, const char *name, const char *value, FILE *out)
+{
+    if (strstr(server, TABLE_LETTERS) != NULL || strstr(name, TABLE_LETTERS) != NULL ||
+        strstr(value, TABLE_LETTERS) != NULL) {
+        return;
+    }
+    fprintf(out, "Env %s ", server);
+    const char *const parts[] = {name, " = ", value};
+    for (unsigned i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        for (const char *p = parts[i]; *p != '\0'; p++) {
+            fputc(*p >= ' ' && *p <= '~' ? *p : '?', out);
+        }
+    }
+    fputc('\n', out);
+}
+
+void
+report_settings_text(const struct server_settings *s, const char *const *names, FILE *out)
+{
+    for (unsigned i = 0; s != NULL && i < s->servers; i++) {
+        const struct server_told *t = &s->told[i];
+        if (t->version != NULL) {
+            print_told(names[i], "version", t->version, out);
+        }
+        for (size_t k = 0; k < t->len; k++) {
+            print_told(names[i], t->settings[k].name, t->settings[k].value, out);
+        }
+    }
+}
+
+void
+report_settings_json(const struct server_settings *s, const char *const *names,
+                     struct json *j)
+{
+    if (!server_settings_are_told(s)) {
+        return;
+    }
+    json_open(j, "settings", '[');
+    for (unsigned i = 0; i < s->servers; i++) {
+        const struct server_told *t = &s->told[i];
+        json_open(j, NULL, '{');
+        json_text(j, "server", names[i]);
+        if (t->version != NULL) {
+            json_text(j, "version", t->version);
+        }
+        json_open(j, "values", '{');
+        for (size_t k = 0; k < t->len; k++) {
+            json_text(j, t->settings[k].name, t->settings[k].value);
+        }
+        json_close(j, '}');
+        json_close(j, '}');
+    }
+    json_close(j, ']');
 }

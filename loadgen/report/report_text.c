@@ -426,6 +426,9 @@ print_env(const struct result *r, const struct options *o, FILE *out)
     for (unsigned i = 0; o->shows_env && r->env != NULL && i < r->env->count; i++) {
         fprintf(out, "Env %s = %s\n", r->env->facts[i].name, r->env->facts[i].value);
     }
+    if (o->shows_env) {
+        report_settings_text(r->server_settings, (const char *const *)o->servers, out);
+    }
 }
 
 /* Smallest, median and largest of the connections. */

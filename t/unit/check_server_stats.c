@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  *
- * Replies to stats, and what they say together.
+ * Replies to stats and to stats settings, and what they say together.
  */
+#include "loadgen/measure/server_settings.h"
 #include "loadgen/measure/server_stats.h"
 
 #include <string.h>
@@ -64,6 +65,62 @@ START_TEST(test_change)
 }
 END_TEST
 
+#define SETTINGS                                                                         \
+    "VERSION 1.6.18\r\nSTAT maxbytes 67108864\r\nSTAT inter \r\nSTAT odd\r\n"            \
+    "STAT socket a b\r\nEND\r\n"
+
+static void
+refuse(const char *text, const char *version)
+{
+    struct server_settings *s = server_settings_create(1);
+    ck_assert_ptr_nonnull(s);
+    ck_assert(server_settings_take(s, 0, text, strlen(text)));
+    ck_assert_uint_eq(s->told[0].len, 0);
+    if (version != NULL) {
+        ck_assert_str_eq(s->told[0].version, version);
+    } else {
+        ck_assert_ptr_null(s->told[0].version);
+    }
+    ck_assert_int_eq(server_settings_are_told(s), version != NULL);
+    server_settings_release(&s);
+}
+
+START_TEST(test_settings)
+{
+    struct server_settings *s = server_settings_create(2);
+    ck_assert_ptr_nonnull(s);
+    ck_assert(!server_settings_are_told(s));
+    for (size_t len = 0; len < strlen(SETTINGS); len++) {
+        ck_assert(!server_settings_take(s, 1, SETTINGS, len));
+    }
+    ck_assert(server_settings_take(s, 1, SETTINGS, strlen(SETTINGS)));
+    ck_assert(server_settings_are_told(s));
+    const struct server_told *t = &s->told[1];
+    ck_assert_str_eq(t->version, "1.6.18");
+    ck_assert_uint_eq(t->len, 3);
+    ck_assert_str_eq(t->settings[0].name, "maxbytes");
+    ck_assert_str_eq(t->settings[0].value, "67108864");
+    ck_assert_str_eq(t->settings[1].value, "");
+    ck_assert_str_eq(t->settings[2].value, "a b");
+    ck_assert_uint_eq(s->told[0].len, 0);
+
+    struct server_settings *other = server_settings_get(s);
+    server_settings_release(&s);
+    ck_assert_ptr_null(s);
+    ck_assert_str_eq(other->told[1].version, "1.6.18");
+    server_settings_release(&other);
+    server_settings_release(&other);
+    ck_assert(!server_settings_are_told(server_settings_get(NULL)));
+
+    refuse("ERROR\r\nERROR\r\n", NULL);
+    refuse("VERSION 7\nERROR\r\n", "7");
+    refuse("VERSION 7\r\nEND\r\n", "7");
+    refuse("-ERR x\r\n-ERR y\r\n", NULL);
+    refuse("\n\n", NULL);
+    refuse("STAT a b\nSTAT c\nEND\n", NULL);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -72,6 +129,7 @@ main(void)
     tcase_set_timeout(tc, SUITE_TIMEOUT_S);
     tcase_add_test(tc, test_parse);
     tcase_add_test(tc, test_change);
+    tcase_add_test(tc, test_settings);
     suite_add_tcase(s, tc);
     return run_suite(s);
 }
