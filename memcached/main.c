@@ -76,7 +76,7 @@ main(int argc, char **argv)
         return server_run(s);
     }
     settings_fini(s);
-    if (fflush(stdout) != 0) {
+    if (fflush(stdout) != 0 || ferror(stdout)) {
         fprintf(stderr, "memcached: cannot write to standard output: %s\n",
                 strerror(errno));
         status = STATUS_OS_ERROR;

@@ -117,7 +117,8 @@ settings_worker_files(const struct settings *s)
     }
     unsigned kinds = (s->udp_port != LISTEN_PORT_OFF) + (s->steer == STEER_REUSEPORT);
     unsigned sockets = s->socket_path != NULL ? 0 : kinds * addresses;
-    return (sockets + s->balances) * (unsigned)s->threads;
+    unsigned schedstats = s->balances + (s->sched.policy == PRIO_SLICE);
+    return (sockets + schedstats) * (unsigned)s->threads;
 }
 
 struct serve_conf

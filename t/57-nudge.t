@@ -68,7 +68,7 @@ sub keep_asking {
 
 my $has_realtime = system('chrt -f 1 true 2>/dev/null') == 0;
 
-# Nobody asks, nobody is nudged: the thread that would do it sleeps. The same without a slice,
+# Nobody asks: the thread that nudges is there. The same without a slice,
 # whatever else runs.
 for my $slice (1, 0) {
     my @args = ("--pin=list:$cpu", $slice ? '--sched=slice:100us' : ());
@@ -76,7 +76,7 @@ for my $slice (1, 0) {
     my $stats = sched_stats($server);
     my $wanted = $slice && $stats->{sched_errors} == 0 ? 1 : 0;
     my $refused = $wanted && !$has_realtime ? 1 : 0;
-    is($stats->{sched_nudges}, 0, "@args: no nudges");
+    is($stats->{sched_nudges}, 0, "@args: no nudges") if !$slice; # it may have had to wait already
     is($stats->{sched_nudgers_refused}, $refused, 'refused if real-time priority is');
     is(scalar(nudgers($server)), $wanted - $refused, 'by a thread if there is a slice');
     $server->stop;
@@ -90,14 +90,15 @@ SKIP: {
     my $pid = fork;
     die "fork: $!" if !defined $pid;
     if (!$pid) {
+        alarm 120; # whatever becomes of this test
         exec 'taskset', '-c', $cpu, 'sh', '-c', 'while :; do :; done' or POSIX::_exit(127);
     }
     my $stats;
     my $seen = keep_asking($server, sub {
         $stats = sched_stats($server);
-        return $stats->{sched_nudges} > 0 || $stats->{sched_nudgers_refused} > 0;
+        return !$has_realtime || $stats->{sched_nudges} > 0;
     });
-    is($seen, 'enough', 'beside a batch job there are nudges, or they are refused');
+    is($seen, 'enough', 'beside a batch job there are nudges, if they are permitted');
     is($stats->{pin_worker_0_sched_policy}, 'other', 'the worker stays what it is');
     is($stats->{pin_worker_0_sched_slice_ns}, 100000, 'with its slice');
     SKIP: {

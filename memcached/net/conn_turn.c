@@ -311,8 +311,10 @@ admit(struct conn *c, struct turn *turn, enum req_class class)
         if (turn->has_run) { /* a lone request has nobody behind it */
             turn->spare = worker_spare(w);
         }
+        /* In a turn that is for small ones: behind others it would learn what those take. */
         if (unlikely(!w->slo.is_neutral) && class == CLASS_SMALL &&
-            turn->admitted_at == 0 && slo_is_on(&w->shared->slo)) {
+            turn->lane == CLASS_SMALL && turn->admitted_at == 0 &&
+            slo_is_on(&w->shared->slo)) {
             turn->admitted_at = w->now;
         }
     }

@@ -44,20 +44,31 @@ work(struct nudger *n)
     }
 }
 
-/* On the worker's CPU, if that is one, and where it was before afterwards. */
+/* Is it the worker's only CPU, and no other worker's? Those that share one wait for each other. */
+static bool
+has_own_cpu(const struct nudger *n, const struct cpumask *there)
+{
+    for (unsigned i = 0; i < n->others->count; i++) {
+        struct cpumask other, common;
+        if (i != n->index && cpumask_read(n->others->all[i].worker, &other) == 0) {
+            common = cpumask_common(&other, there);
+            if (cpumask_count(&common) > 0) {
+                return false;
+            }
+        }
+    }
+    return cpumask_count(there) == 1;
+}
+
+/* On the worker's CPU, and where it was before afterwards. */
 static void
 work_beside(struct nudger *n)
 {
     struct cpumask before, there;
-    if (cpumask_read(0, &before) != 0 || cpumask_read(n->worker, &there) != 0 ||
-        cpumask_count(&there) != 1) {
-        return;
-    }
-    if (cpumask_bind(0, &there) == 0) {
+    if (cpumask_read(0, &before) == 0 && cpumask_read(n->worker, &there) == 0 &&
+        has_own_cpu(n, &there) && cpumask_bind(0, &there) == 0) {
         work(n);
         (void)!cpumask_bind(0, &before); /* it only sleeps, wherever that is */
-    } else {
-        atomic_store_explicit(&n->is_refused, true, memory_order_relaxed);
     }
 }
 
@@ -93,7 +104,6 @@ static void
 look_after(struct nudger *n)
 {
     if (!n->is_started || atomic_load(&n->is_at_work) ||
-        atomic_load_explicit(&n->is_refused, memory_order_relaxed) ||
         !nudge_suspects(&n->policy, waited(n), clock_now())) {
         return;
     }
@@ -118,7 +128,7 @@ start(struct nudger *n)
     if (n->is_started) {
         await(&n->is_known);
     } else {
-        atomic_store_explicit(&n->is_refused, true, memory_order_relaxed);
+        n->is_refused = true;
     }
 }
 
@@ -144,6 +154,7 @@ nudgers_open(struct nudgers *n, struct pinner *pinner, unsigned count)
     for (unsigned i = 0; i < count; i++) {
         struct nudger *one = &n->all[i];
         one->index = i;
+        one->others = n;
         struct pinner_seat seat;
         pinner_seat(pinner, i, &seat);
         one->worker = seat.tid;
@@ -160,7 +171,7 @@ nudgers_raise(struct nudgers *n)
     for (unsigned i = 0; i < n->count; i++) {
         struct nudger *one = &n->all[i];
         if (one->is_started && prio_apply(&realtime, one->tid) != 0) {
-            atomic_store_explicit(&one->is_refused, true, memory_order_relaxed);
+            one->is_refused = true;
             stop(one);
         }
     }
@@ -196,7 +207,7 @@ nudgers_refused(const struct nudgers *n)
 {
     unsigned refused = 0;
     for (unsigned i = 0; i < n->count; i++) {
-        refused += atomic_load_explicit(&n->all[i].is_refused, memory_order_relaxed);
+        refused += n->all[i].is_refused;
     }
     return refused;
 }

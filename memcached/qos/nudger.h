@@ -7,7 +7,7 @@
  *
  * A nudger has its priority from the start, when the server may still give it, and no right beside
  * that. It sleeps without a timer while its worker does not wait; a worker that may run on several
- * CPUs is not nudged. Where real-time priority is refused there are none: nothing else is lost.
+ * CPUs, or shares its own with another worker, is not nudged. Where real-time priority is refused there are none: nothing else is lost.
  *
  * Owner of struct nudgers: mc-upkeep, between nudgers_open and nudgers_close by main. Anybody
  * reads the counters.
@@ -24,12 +24,14 @@
 #include "base/must.h"
 #include "qos/nudge.h"
 
+struct nudgers;
 struct pinner;
 
 struct nudger {
-    unsigned index; /* of the worker */
-    pid_t worker;   /* its thread */
-    int schedstat;  /* the worker's; -1: none */
+    unsigned index;               /* of the worker */
+    const struct nudgers *others; /* and itself */
+    pid_t worker;                 /* its thread */
+    int schedstat;                /* the worker's; -1: none */
     pthread_t thread;
     pid_t tid; /* the nudger's; once `is_known` was posted */
     sem_t is_known, go;
@@ -38,7 +40,7 @@ struct nudger {
     _Atomic bool is_at_work; /* then `policy` is the nudger's */
     struct nudge policy;
     ctr_t nudges;
-    _Atomic bool is_refused; /* the priority, or the CPU: there is no thread */
+    bool is_refused; /* the priority: there is no thread; known before they serve */
 };
 
 struct nudgers {
