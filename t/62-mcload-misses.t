@@ -82,6 +82,18 @@ ok($run->{status} == 0 || $run->{status} == 3, 'a trace with set-after') or diag
 cmp_ok($run->{json}{'totals.after_misses.sets'}, '>=', 10, '... each key is stored');
 is($run->{json}{'totals.after_misses.sets'}, mem_stats($s)->{cmd_set} - $before, '... before it ends');
 
+# The trace is over, and a backend has yet to answer: that is slept through.
+open $out, '>', $trace or die;
+printf $out "0,slow%d,7,10,1,get,0\n", $_ for 0 .. 9;
+close $out or die;
+my @cpu = times;
+$run = mcload_json('-s', $at, "--trace=$trace", '--trace-format=twitter', '--trace-time=rate', '-q', 100,
+    '--on-miss=set-after:2s', '-t', 10);
+my $cpu = (times)[2] + (times)[3] - $cpu[2] - $cpu[3];
+is($run->{json}{'totals.after_misses.sets'}, 10, 'a trace that is shorter than a backend: each key is stored')
+    or diag($run->{err});
+cmp_ok($cpu, '<', 1, '... and waited for without work');
+
 # ---- who has the lease -----------------------------------------------------------------------
 
 my @meta = ('--protocol=meta', '--verify=1');
