@@ -92,6 +92,12 @@ is(join(' ', map { (split /,/)[1, -1] } @lines), 'read 500 update 500 read 1000 
     '... and stands behind each line');
 $run = mcload(@at, '--scan=500:1000:500', '--hgrm', "$dir/scan");
 is($run->{status}, 1, 'a scan has no histogram of one run');
+for my $file (['--hlog', "$dir/scan.hlog"], ['--save', "$dir/scan.save"]) {
+    $run = mcload(@at, '--scan=500:1000:500', @$file);
+    is($run->{status}, 1, "... nor $file->[0]");
+    like($run->{err}, qr/\Amcload: --hlog and --save [^\n]+ scan\n\z/, '... which is said in a line');
+    ok(!-e $file->[1], '... and makes no file');
+}
 
 $run = mcload(@at, '--noload', '-q', '2k', '--format=json', '--output', "$dir/out.json");
 ended($run, 'format json');

@@ -131,6 +131,9 @@ settle(struct options *o)
         return "--hgrm and --plot show one run, not a scan: mcload plot --kind=load its "
                "JSON";
     }
+    if (o->scans && (o->hlog != NULL || o->save != NULL)) {
+        return "--hlog and --save are of one run, not of a scan";
+    }
     return o->format == FORMAT_JSON && o->json != NULL
                ? "--format=json and --json contradict each other"
                : NULL;
