@@ -73,18 +73,24 @@ inline_workload(const struct options *o, const char *value, char text[MESSAGE_WO
     return m == NULL || model_put(m, text + used, MESSAGE_WORD_MAX - used);
 }
 
-/* One word of a class, after a blank. `is_workload`: it is such a value, or NAME=VALUE. */
-static bool
-put_word(const struct options *o, FILE *out, const char *word, bool is_value)
+/* One word of a class, after a blank; or its workload, which may be two. Returns how many it
+ * was, 0 when they are nothing to be sent. */
+static int
+put_words(const struct options *o, FILE *out, char *const *words)
 {
-    static const char name[] = "--" WORKLOAD "=";
+    static const char name[] = "--" WORKLOAD;
+    const size_t len = sizeof name - 1;
     char text[MESSAGE_WORD_MAX];
-    bool is_named = strncmp(word, name, sizeof name - 1) == 0, is_own = false;
-    const char *value = is_named ? word + sizeof name - 1 : word;
-    if ((is_named || is_value) && !inline_workload(o, value, text, &is_own)) {
-        return false;
+    bool is_own = false;
+    if (strncmp(words[0], name, len) != 0 ||
+        (words[0][len] != '=' && words[0][len] != '\0')) {
+        return fprintf(out, " %s", words[0]) > 0 ? 1 : 0;
     }
-    return fprintf(out, " %s%s", is_named ? name : "", is_own ? text : value) > 0;
+    int n = words[0][len] == '=' ? 1 : 2;
+    const char *value = n == 1 ? words[0] + len + 1 : words[1];
+    bool is_good = inline_workload(o, value, text, &is_own) &&
+                   fprintf(out, " %s=%s", name, is_own ? text : value) > 0;
+    return is_good ? n : 0;
 }
 
 /* The class with the texts of its workloads. NULL: there is no such text. Freed by the caller. */
@@ -99,15 +105,14 @@ inline_class(const struct options *o, const char *class)
     FILE *out = open_memstream(&text, &len);
     must(wrong == NULL && out != NULL); /* the options have been parsed before */
     fprintf(out, "%s:{", words.name);
-    bool is_good = true;
-    for (int i = 1; i < words.argc; i++) {
-        bool is_value = strcmp(words.argv[i - 1], "--" WORKLOAD) == 0;
-        is_good = is_good && put_word(o, out, words.argv[i], is_value);
+    int put = 1;
+    for (int i = 1; put > 0 && i < words.argc; i += put) {
+        put = put_words(o, out, words.argv + i);
     }
     fputs("}", out);
     must(fclose(out) == 0);
     words_fini(&words);
-    if (!is_good) {
+    if (put == 0) {
         free(text);
         text = NULL;
     }
@@ -131,7 +136,7 @@ visit_leaders(void *arg, const struct opt *row, const char *value)
         !inline_workload(l->o, value, text, &is_own)) {
         return NOT_INLINE;
     }
-    if (l->o->models.count > 0 && strcmp(row->name, "class") == 0) {
+    if (strcmp(row->name, "class") == 0) {
         class = inline_class(l->o, value);
         if (class == NULL) {
             return NOT_INLINE;

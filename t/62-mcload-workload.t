@@ -156,12 +156,22 @@ like(mcload(@run, '--class=a:{workload=nope}')->{err},
     $run = mcload_json(@lead, "--class=a:{workload=$own}", '--class=b:{--valuesize=8 --key-prefix=b}');
     ran($run, '... in a class');
     cmp_ok($run->{json}{'classes.a.totals.keys'} // 0, '>', 0, '... it asks');
-    my $file = file('laws', "valuesize = file:$own\n");
-    like(mcload(@lead, "--workload=$file")->{err}, qr/mcload: /, 'what names another file is refused');
-    $file = file('cdf', "valuesize = 8\npopularity = cdf:" . file('cdf.txt', "0.5 0.9\n1 1\n") . "\n");
-    my $bad = mcload(@lead, "--workload=$file");
-    is($bad->{status}, 1, 'a workload that names a file is for one process');
-    like($bad->{err}, qr/names a file/, '... in a line');
+    for my $workload ($own, 'ycsb:c') {
+        $run = mcload_json(@lead, "--class=a:{--workload $workload}");
+        ran($run, "... and as a word of its own: $workload");
+        cmp_ok($run->{json}{'classes.a.totals.keys'} // 0, '>', 0, '... it asks');
+    }
+    my %naming = (
+        sizes => 'valuesize = file:' . file('sizes.txt', "10\n20\n"),
+        cdf => "valuesize = 8\npopularity = cdf:" . file('cdf.txt', "0.5 0.9\n1 1\n"),
+    );
+    for my $what (sort keys %naming) {
+        my $file = file($what, "$naming{$what}\n");
+        ran(mcload(@run, "--workload=$file"), "a workload that names a file: $what");
+        my $bad = mcload(@lead, "--workload=$file");
+        is($bad->{status}, 1, '... is for one process');
+        like($bad->{err}, qr/\Amcload: [^\n]*names a file[^\n]*\n\z/, '... which is said in a line');
+    }
 }
 
 done_testing();
