@@ -59,7 +59,7 @@ sub pass_on {
 
 sub run_between {
     my ($role, @change) = @_;
-    my $listener = IO::Socket::INET->new(Listen => 4, LocalAddr => '127.0.0.1') or die;
+    my $listener = IO::Socket::INET->new(Listen => 4, LocalAddr => '127.0.0.1', Timeout => 60) or die;
     my $name = '127.0.0.1:' . $listener->sockport;
     my $pid = fork // die;
     if (!$pid) {
