@@ -541,19 +541,20 @@ lasted(const struct followers *k, const struct result *own)
     return (nsec_t)(longest * (double)NSEC_PER_SEC);
 }
 
-/* Those of all together: until everybody was there, and until the last had its replies. */
+/* Those of all together: until everybody was there, and until the last had its replies. What
+ * was ended before its window began ended when all results were there. */
 static void
 tell_phases(const struct leader *l, const struct result *own, struct result *result)
 {
     const struct followers *k = &l->followers;
-    nsec_t start = k->begin + k->warmup;
+    nsec_t start = k->begin + k->warmup, end = start + lasted(k, own);
     struct phase_times times = {
         .opened = l->opened_at,
         .ready = l->ready_at,
         .is_first = l->count == 1,
         .begin = k->begin,
         .start = start,
-        .end = start + lasted(k, own),
+        .end = end < l->drained_at ? end : l->drained_at,
         .drained = l->drained_at,
     };
     phases_tell(&times, result->phases);
