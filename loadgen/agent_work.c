@@ -236,6 +236,9 @@ work_shoot(struct work *w)
     PTHREAD_OK(pthread_mutex_lock(&w->mutex));
     must(w->state == WORK_IDLE);
     w->wants_stop = false;
+    if (w->run != NULL) {
+        run_rearm(w->run);
+    }
     w->said_before = w->said_len;
     w->looks = 0;
     w->state = WORK_RUNNING;

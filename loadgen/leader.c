@@ -455,6 +455,7 @@ order_start(struct leader *l, const struct run_shot *shot)
     return k->wants_start;
 }
 
+/* With the mutex held. */
 static void
 stop_agents(struct leader *l)
 {
@@ -605,7 +606,9 @@ attempt(struct leader *l, const struct run_shot *shot, bool *spoilt,
         report_last(l, &own);
     }
     if (own.was_interrupted) {
+        PTHREAD_OK(pthread_mutex_lock(&k->mutex));
         stop_agents(l);
+        PTHREAD_OK(pthread_mutex_unlock(&k->mutex));
     }
     bool was_interrupted = !await_results(l, until) || own.was_interrupted;
     inquiry_end(&l->inquiry);

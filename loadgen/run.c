@@ -299,7 +299,14 @@ run_close(struct run **run)
 void
 run_stop(struct run *r)
 {
+    atomic_store_explicit(&r->is_asked, true, memory_order_relaxed);
     atomic_store_explicit(&r->stop, true, memory_order_relaxed);
+}
+
+void
+run_rearm(struct run *r)
+{
+    atomic_store_explicit(&r->is_asked, false, memory_order_relaxed);
 }
 
 uint64_t
@@ -376,7 +383,12 @@ get_ready(struct run *r, const struct run_shot *shot)
     r->count++;
     atomic_store_explicit(&r->stop, false, memory_order_relaxed);
     gate_give(&r->gate, shot->is_fresh ? GATE_READY_FRESH : GATE_READY, NULL);
-    return await_ready(r);
+    enum exit_status status = await_ready(r);
+    if (atomic_load_explicit(&r->is_asked, memory_order_relaxed)) {
+        /* Perhaps before the run before was forgotten above. */
+        atomic_store_explicit(&r->stop, true, memory_order_relaxed);
+    }
+    return status;
 }
 
 /* Those that threads may run on: where time that was stolen is theirs. */

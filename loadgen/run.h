@@ -63,9 +63,11 @@ must_check enum exit_status run_open(struct run **run, const struct run_conf *co
  * anew before the next one; replies are waited for until nothing of it is on the way. */
 must_check enum exit_status run_once(struct run *run, const struct run_shot *shot,
                                      struct result *result);
-/* Ends the run under way early, as a tick that answers false does; without one: nothing. Any
+/* Ends the run under way early, or else the next one, as a tick that answers false does. Any
  * thread. */
 void run_stop(struct run *run);
+/* Between runs: the next ones are not to be ended by a run_stop before. */
+void run_rearm(struct run *run);
 /* Also of NULL. */
 void run_close(struct run **run);
 

@@ -45,6 +45,7 @@ struct run {
     struct pin_plan plan;
     bool has_plan, has_tapes;
     atomic_bool stop;
+    atomic_bool is_asked; /* to stop by run_stop, since run_rearm */
     struct progress progress;
     struct observe observe;
     struct inquiry inquiry;

@@ -18,7 +18,7 @@ my $server = start_server();
 my $at = '127.0.0.1:' . $server->port;
 my $agent = start_agent('127.0.0.2');
 
-my ($HELLO, $WELCOME, $CONFIG, $READY, $STAMPS, $START, $DELTA, $DONE, $SAMPLE) = (1, 3, 6, 7, 10, 11, 12, 13, 15);
+my ($HELLO, $WELCOME, $CONFIG, $READY, $STAMPS, $START, $DELTA, $DONE, $STOP, $SAMPLE) = (1, 3, 6, 7, 10, 11, 12, 13, 14, 15);
 my $MOST = ~0;
 
 sub n { return pack 'Q>', $_[0]; }
@@ -37,9 +37,20 @@ sub changed {
     return frame($type, $session, $sequence, @fields);
 }
 
-# Passes frames on from one to the other until one of them ends the connection.
+# The same frame with another number.
+sub renumbered {
+    my ($bytes, $by) = @_;
+    my (undef, $type, $session, $sequence) = unpack 'NnQ>Q>', $bytes;
+    return frame($type, $session, $sequence + $by, substr $bytes, 22);
+}
+
+# Passes frames on from one to the other until one of them ends the connection. The type may
+# be 'stop': right behind the order to start comes the one to stop.
 sub pass_on {
     my ($leader, $there, $type, $tag, $value) = @_;
+    my $stops = $type eq 'stop';
+    my $more = 0;
+    $type = 0 if $stops;
     my $select = IO::Select->new($leader, $there);
     my %waiting = ($leader => '', $there => '');
     while (my @ready = $select->can_read(60)) {
@@ -50,6 +61,12 @@ sub pass_on {
                 my $frame = substr $waiting{$s}, 0, 4 + unpack('N', $waiting{$s}), '';
                 my $is_hello = unpack('x4n', $frame) == $HELLO && $s == $leader;
                 $frame = changed($frame, $tag, $value) if unpack('x4n', $frame) == $type && !$is_hello;
+                $frame = renumbered($frame, $more) if $s == $leader && $more > 0;
+                if ($stops && $s == $leader && unpack('x4n', $frame) == $START) {
+                    my (undef, undef, $session, $sequence) = unpack 'NnQ>Q>', $frame;
+                    $frame .= frame($STOP, $session, $sequence + 1);
+                    $more++;
+                }
                 syswrite $s == $leader ? $there : $leader, $frame;
             }
         }
@@ -59,6 +76,7 @@ sub pass_on {
 
 sub run_between {
     my ($role, @change) = @_;
+    my @args = ref $change[-1] eq 'ARRAY' ? @{pop @change} : ();
     my $listener = IO::Socket::INET->new(Listen => 4, LocalAddr => '127.0.0.1', Timeout => 60) or die;
     my $name = '127.0.0.1:' . $listener->sockport;
     my $pid = fork // die;
@@ -71,7 +89,7 @@ sub run_between {
     }
     close $listener;
     my $run = run_program({command => [$ENV{MCLOAD} || './loadgen/mcload', '-s', $at, '-r', 100, '-q', 2000,
-        $role eq 'observe' ? () : ('-l', 0), '-t', 0.2, '--server-stats=0.05', '-a', "$name;role=$role"],
+        $role eq 'observe' ? () : ('-l', 0), '-t', 0.2, '--server-stats=0.05', '-a', "$name;role=$role", @args],
         timeout => 60});
     waitpid $pid, 0;
     return ($run, $name);
@@ -87,6 +105,15 @@ sub gives_up {
 
 my ($run) = run_between('load', 0, 0, '');
 unlike($run->{err}, qr/lost/, 'frames as they are: nobody is given up') or diag($run->{err});
+
+# An order to stop that comes before the agent has begun to do what it was told just before.
+my $began = time;
+($run) = run_between('load', 'stop', 0, '', ['-w', 20]);
+cmp_ok(time - $began, '<', 15, 'start and stop at once: nobody warms up any more') or diag($run->{err});
+unlike($run->{err}, qr/lost/, '... nor is anybody lost');
+my ($phases) = $run->{out} =~ /^Phases = (.*)/m;
+my ($warmed) = ($phases // 'warmup 99 s') =~ /warmup ([\d.]+) s/;
+cmp_ok($warmed // 0, '<', 15, '... and no warm-up is reported that was not') or diag($run->{out});
 
 # ---- what an agent says -----------------------------------------------------------------------
 
