@@ -13,6 +13,9 @@
 #define LENGTH_MAX NSEC_PER_SEC
 #define LOOKS (SERIES_PIECES / 2) /* enough for its confidence */
 
+/* More than the delta of any interval takes: all buckets of all histograms. */
+#define REPORT_BYTES ((size_t)2 << 20)
+
 /* One delta that waits. */
 struct report {
     struct report *next;
@@ -27,6 +30,7 @@ struct part {
     struct tally *sums;      /* one a class; added up */
     struct tally *headlines; /* at the cut; NULL: not cut */
     struct report *first, **last;
+    size_t waiting;    /* bytes of the reports */
     uint64_t reported; /* whole intervals */
     /* What comes next: the first class of any later interval, or the next of this one. */
     unsigned next_class;
@@ -134,6 +138,7 @@ forget_reports(struct part *p)
         free(r);
     }
     p->last = &p->first;
+    p->waiting = 0;
 }
 
 static void
@@ -271,6 +276,7 @@ add_up(struct part *p, uint64_t interval)
         must(is_good); /* it was looked at when it came */
         p->first = r->next;
         p->last = p->first == NULL ? &p->first : p->last;
+        p->waiting -= r->len;
         free(r);
     }
 }
@@ -289,6 +295,16 @@ advance(struct ledger *l, uint64_t interval, nsec_t now)
     }
 }
 
+static bool
+is_crowded(const struct ledger *l)
+{
+    bool is = false;
+    for (unsigned i = 0; i < l->count; i++) {
+        is = is || l->parts[i].waiting > LEDGER_WAITING_BYTES;
+    }
+    return is;
+}
+
 /* The last interval is left to ledger_finish, which knows when it ended. */
 static void
 advance_all(struct ledger *l)
@@ -304,7 +320,7 @@ advance_all(struct ledger *l)
     ready = ready == UINT64_MAX ? ahead : ready;
     ready = ahead > ready + LEDGER_WAITING ? ahead - LEDGER_WAITING : ready;
     ready = ready < before_last ? ready : before_last;
-    while (l->added < ready) {
+    while (l->added < ready || (l->added < before_last && is_crowded(l))) {
         advance(l, l->added + 1, l->run.start + (l->added + 1) * l->run.length);
     }
 }
@@ -326,7 +342,7 @@ ledger_add(struct ledger *l, unsigned part, unsigned class_index, uint64_t inter
     must(part < l->count);
     struct part *p = &l->parts[part];
     if (!l->is_open || p->is_lost || p->is_done ||
-        !is_next(l, p, class_index, interval) ||
+        !is_next(l, p, class_index, interval) || delta->fields_len > REPORT_BYTES ||
         !delta_is_good(&p->sums[class_index], delta)) {
         return false;
     }
@@ -336,6 +352,7 @@ ledger_add(struct ledger *l, unsigned part, unsigned class_index, uint64_t inter
     memcpy(r->fields, delta->fields, delta->fields_len);
     *p->last = r;
     p->last = &r->next;
+    p->waiting += r->len;
     p->under_way = interval;
     p->next_class = class_index + 1;
     if (p->next_class == p->conf.end_class) {

@@ -21,6 +21,9 @@
 /* Intervals that wait for others: of one that is further ahead the oldest is added up without
  * them. */
 #define LEDGER_WAITING 256
+/* Likewise of one whose reports that wait take more, but for an interval of which all classes
+ * have not come yet. */
+#define LEDGER_WAITING_BYTES ((size_t)16 << 20)
 
 /* A process: which classes it reports, nothing when it takes no part. */
 struct ledger_part {

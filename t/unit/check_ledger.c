@@ -41,14 +41,21 @@ end(void)
     }
 }
 
+/* With so many bytes that nobody asked for. */
 static bool
-report_class(unsigned part, unsigned class_index, uint64_t interval)
+report_padded(unsigned part, unsigned class_index, uint64_t interval, size_t padding)
 {
+    static const uint8_t nothing[1 << 16];
     struct frame_out o = {.p = NULL};
     struct frame f;
     size_t taken;
     frame_begin(&o, 1, 0, 0);
     delta_put(&o, &now[part], &before[part]);
+    for (size_t rest = padding; rest > 0;) {
+        size_t len = rest < sizeof nothing ? rest : sizeof nothing;
+        frame_put_bytes(&o, UINT16_MAX, nothing, len);
+        rest -= len;
+    }
     ck_assert(frame_end(&o, 0));
     ck_assert(frame_parse(o.p, o.len, FRAME_MAX, 0, &f, &taken) == FRAME_DONE);
     bool is_good = ledger_add(ledger, part, class_index, interval, &f);
@@ -56,6 +63,12 @@ report_class(unsigned part, unsigned class_index, uint64_t interval)
     tally_reset(&before[part]);
     tally_merge(&before[part], &now[part]);
     return is_good;
+}
+
+static bool
+report_class(unsigned part, unsigned class_index, uint64_t interval)
+{
+    return report_padded(part, class_index, interval, 0);
 }
 
 static bool
@@ -296,6 +309,30 @@ START_TEST(reports_do_not_pile_up)
 }
 END_TEST
 
+/* Nor do they when they are few and long; none is longer than it can be. */
+START_TEST(long_reports_do_not_pile_up)
+{
+    static const struct ledger_part all[PARTS] = {{0, 1}, {0, 1}, {0, 0}};
+    const size_t padding = 1 << 20, most = LEDGER_WAITING_BYTES / padding;
+    begin(LENGTH);
+    struct ledger_run run = {all,    START,       START + 1000 * LENGTH,
+                             LENGTH, 10 * LENGTH, false};
+    ck_assert(ledger_start(ledger, &run));
+    for (unsigned k = 1; k <= 100; k++) {
+        send(0, 1);
+        ck_assert(report_padded(0, 0, k, padding));
+        uint64_t waiting = k - offered(ledger_sum(ledger, 0, 0));
+        ck_assert_uint_eq(waiting, k < most ? k : most - 1);
+    }
+    ck_assert(!report_padded(0, 0, 101, 3 * padding));
+    ck_assert_uint_eq(ledger_reported(ledger, 0), 100);
+    ledger_lose(ledger, 1);
+    ledger_finish(ledger, START + 100 * LENGTH);
+    ck_assert_uint_eq(offered(ledger_sum(ledger, 0, 0)), 100);
+    end();
+}
+END_TEST
+
 /* Else one that never comes to its last class could fill the memory. */
 START_TEST(classes_come_in_their_order)
 {
@@ -341,6 +378,7 @@ main(void)
     tcase_add_test(tc, a_part_that_is_done);
     tcase_add_test(tc, reports_that_make_no_sense);
     tcase_add_test(tc, reports_do_not_pile_up);
+    tcase_add_test(tc, long_reports_do_not_pile_up);
     tcase_add_test(tc, classes_come_in_their_order);
     suite_add_tcase(suite, tc);
     return run_suite(suite);
