@@ -3,11 +3,16 @@
  */
 #include "loadgen/agent_config.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
+#include <linux/openat2.h>
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 #include "loadgen/swarm/words.h"
 
@@ -141,35 +146,76 @@ resolve_targets(struct work *w, const struct options *own)
 
 /* ---- traces ---------------------------------------------------------------------------- */
 
-/* Whether a file is one below the directory, wherever links lead; its path then. */
-static bool
-is_below(const char *dir, const char *file, char path[PATH_MAX])
+/* What is opened below a directory is what is read later: links that somebody puts in place of
+ * the file, or of a directory on the way to it, lead nowhere. glibc has no call for it. */
+static int
+open_below(const char *top, const char *rest)
+{
+    struct open_how how = {
+        .flags = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC,
+        .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS,
+    };
+    int dir = open(top, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (dir == -1) {
+        return -1;
+    }
+    int fd = (int)syscall(SYS_openat2, dir, rest, &how, sizeof how);
+    int why = errno;
+    close(dir);
+    errno = why;
+    return fd;
+}
+
+/* Opens a file that is one below the directory, wherever links lead, with its path. -1: it is
+ * none, or cannot be opened so (errno). */
+static int
+open_trace(const char *dir, const char *file, char path[PATH_MAX])
 {
     char top[PATH_MAX];
     struct stat st;
-    if (realpath(dir, top) == NULL || realpath(file, path) == NULL ||
-        stat(path, &st) != 0 || !S_ISREG(st.st_mode)) {
-        return false;
+    if (realpath(dir, top) == NULL || realpath(file, path) == NULL) {
+        return -1;
     }
     size_t len = strlen(top);
     len -= len == 1 ? 1 : 0; /* the root's slash is also the first of what is below */
-    return strncmp(path, top, len) == 0 && path[len] == '/';
+    if (strncmp(path, top, len) != 0 || path[len] != '/') {
+        return -1;
+    }
+    int fd = open_below(top, path + len + 1);
+    if (fd != -1 && (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode))) {
+        close(fd);
+        fd = -1;
+    }
+    return fd;
 }
 
-/* The leader's name of a trace as a path of this machine. NULL: it is no such file. */
-static char *
-find_trace(const struct options *own, const char *name)
+/* The leader's name of a trace as a file of this machine, which stays open as long as the
+ * process is there: one leader long. NULL, or why not. */
+static const char *
+find_trace(const struct options *own, struct trace_conf *trace)
 {
-    char file[PATH_MAX], path[PATH_MAX];
+    static char why[MESSAGE_TEXT_MAX];
+    const char *name = trace->path;
+    char file[PATH_MAX], path[PATH_MAX], opened[32];
     for (unsigned i = 0; i < own->agent_traces_len; i++) {
         const char *dir = own->agent_traces[i];
         int n = name[0] == '/' ? snprintf(file, sizeof file, "%s", name)
                                : snprintf(file, sizeof file, "%s/%s", dir, name);
-        if (n > 0 && (size_t)n < sizeof file && is_below(dir, file, path)) {
-            return strdup(path);
+        errno = 0;
+        int fd = n > 0 && (size_t)n < sizeof file ? open_trace(dir, file, path) : -1;
+        if (fd != -1) {
+            snprintf(opened, sizeof opened, "/proc/self/fd/%d", fd);
+            trace->path = strdup(path);
+            trace->opened = strdup(opened);
+            must(trace->path != NULL && trace->opened != NULL);
+            return NULL;
+        }
+        if (errno == ENOSYS) {
+            return "refuses: its kernel cannot confine traces to a directory (openat2)";
         }
     }
-    return NULL;
+    snprintf(why, sizeof why, "refuses: %.400s is none of its traces", name);
+    return why;
 }
 
 /* Traces are the only files that are read for a leader, and only those in directories for
@@ -177,7 +223,6 @@ find_trace(const struct options *own, const char *name)
 static const char *
 resolve_traces(struct work *w, const struct options *own)
 {
-    static char why[MESSAGE_TEXT_MAX];
     for (unsigned i = 0; i < w->options.classes_len; i++) {
         struct trace_conf *trace = &w->options.classes[i].trace.file;
         if (trace->path == NULL) {
@@ -186,11 +231,9 @@ resolve_traces(struct work *w, const struct options *own)
         if (own->agent_traces_len == 0) {
             return "refuses: it reads no traces for leaders (--agent-traces)";
         }
-        const char *name = trace->path;
-        trace->path = find_trace(own, name);
-        if (trace->path == NULL) {
-            snprintf(why, sizeof why, "refuses: %.400s is none of its traces", name);
-            return why;
+        const char *wrong = find_trace(own, trace);
+        if (wrong != NULL) {
+            return wrong;
         }
     }
     return NULL;

@@ -120,5 +120,31 @@ is($run->{status}, 1, 'a leader cannot name directories');
 $run = mcload('-s', $at, '-a', "$agents[0];role=measure", '--trace=day');
 is($run->{status}, 1, 'who measures would send recorded times once more: usage');
 
+# What is read is what was looked at: the file gives way to another, and to a pipe nobody writes,
+# while the agent stores records, slowly.
+my $slow = start_agent('127.0.0.6', "--agent-traces=$traces", '--agent-max-bandwidth=600000');
+for my $put (sub { symlink "$dir/traces-too/day", $_[0] }, sub { POSIX::mkfifo($_[0], 0600) }) {
+    write_file("$traces/swapped", @lines);
+    put($control, "flush_all\r\n");
+    read_line($control);
+    zero();
+    my $before = mem_stats($control)->{cmd_set};
+    my $pid = fork // die;
+    if (!$pid) {
+        wait_until(sub { mem_stats($server->connect)->{cmd_set} > $before });
+        unlink "$traces/swapped";
+        $put->("$traces/swapped") or POSIX::_exit(1);
+        POSIX::_exit(0);
+    }
+    # Once: the next time it is another file.
+    $run = run_program({command => [$ENV{MCLOAD} || './loadgen/mcload', '-s', $at, '-a', $slow, '-l', 0, '-t', 3,
+        '--class=a:{trace=swapped trace-time=rate}', '--class=b:{qps=100 records=1000 valuesize=1000}'], timeout => 60});
+    waitpid $pid, 0;
+    is($?, 0, 'another file is there');
+    isnt($run->{status}, 2, '... and the run goes on') or diag($run->{err});
+    is(wrong_counts(), '', '... with the trace that was named') or diag($run->{err});
+    unlink "$traces/swapped";
+}
+
 $server->stop;
 done_testing();

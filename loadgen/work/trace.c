@@ -293,7 +293,8 @@ trace_open(struct trace **trace, const struct trace_conf *conf, char err[TRACE_E
     struct trace *t = calloc(1, sizeof *t);
     must(t != NULL);
     t->conf = *conf;
-    const char *wrong = trace_file_open(&t->file, conf->path);
+    const char *wrong =
+        trace_file_open(&t->file, conf->opened != NULL ? conf->opened : conf->path);
     bool is_good = wrong == NULL && read_more(t);
     if (is_good) {
         wrong = begin(t);

@@ -28,6 +28,7 @@ enum trace_format {
 
 struct trace_conf {
     const char *path;
+    const char *opened; /* in place of the path, which stays its name; or NULL */
     enum trace_format format;
     struct trace_layout layout; /* CSV */
     bool skips_bad;             /* lines that make no sense are counted, not an error */
