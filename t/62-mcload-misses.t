@@ -4,6 +4,7 @@
 use strict;
 use warnings;
 use FindBin;
+use POSIX ();
 use lib "$FindBin::Bin/lib";
 use Test::More;
 use MCLoad;
@@ -81,6 +82,27 @@ my $run = mcload_json('-s', $at, "--trace=$trace", '--trace-format=twitter', '--
 ok($run->{status} == 0 || $run->{status} == 3, 'a trace with set-after') or diag($run->{err});
 cmp_ok($run->{json}{'totals.after_misses.sets'}, '>=', 10, '... each key is stored');
 is($run->{json}{'totals.after_misses.sets'}, mem_stats($s)->{cmd_set} - $before, '... before it ends');
+
+# The server stops while backends answer: far more keys are due then than a connection has room for.
+open $out, '>', $trace or die;
+printf $out "0,stall%d,7,10,1,get,0\n", $_ for 0 .. 3999;
+close $out or die;
+my $gets = mem_stats($s)->{cmd_get};
+my $stopper = fork // die "fork: $!";
+if ($stopper == 0) {
+    my $own = $server->connect;
+    select undef, undef, undef, 0.005 until mem_stats($own)->{cmd_get} >= $gets + 1000;
+    kill 'STOP', $server->pid;
+    select undef, undef, undef, 0.5;
+    kill 'CONT', $server->pid;
+    POSIX::_exit(0);
+}
+$run = mcload_json('-s', $at, "--trace=$trace", '--trace-format=twitter', '--trace-time=rate', '-q', '8k', '-c', 1,
+    '-d', 1, '--on-miss=set-after:200ms', '-t', 10);
+waitpid $stopper, 0;
+ok($run->{status} == 0 || $run->{status} == 3, 'a server that stops meanwhile') or diag($run->{err});
+is($run->{json}{'totals.after_misses.sets'}, 4000, '... each key is stored');
+is($run->{json}{'totals.after_misses.left_out'}, 0, '... none is left out');
 
 # The trace is over, and a backend has yet to answer: that is slept through.
 open $out, '>', $trace or die;

@@ -9,8 +9,6 @@
 #include "loadgen/drive/drive.h"
 #include "loadgen/drive/flow.h"
 
-/* A connection that has no room for what is due is looked at again. */
-#define LOOK_AGAIN (200 * NSEC_PER_USEC)
 #define WAIT_MAX 1e18 /* longer than any run */
 
 static unsigned
@@ -32,11 +30,13 @@ fetch_init(struct drive *d)
     unsigned n = capacity_of(d);
     f->entries = calloc(n, sizeof *f->entries);
     f->blank = calloc(n, sizeof *f->blank);
+    f->queues = calloc(d->set->count, sizeof *f->queues);
     while (f->blank != NULL && f->blank_count < n) {
         f->blank[f->blank_count] = f->blank_count;
         f->blank_count++;
     }
-    return alarms_init(&f->alarms, n) && f->entries != NULL && f->blank != NULL;
+    return alarms_init(&f->alarms, n) && f->entries != NULL && f->blank != NULL &&
+           f->queues != NULL;
 }
 
 void
@@ -45,8 +45,10 @@ fetch_fini(struct drive *d)
     alarms_fini(&d->fetch.alarms);
     free(d->fetch.entries);
     free(d->fetch.blank);
+    free(d->fetch.queues);
     d->fetch.entries = NULL;
     d->fetch.blank = NULL;
+    d->fetch.queues = NULL;
 }
 
 nsec_t
@@ -97,7 +99,7 @@ add(struct drive *d, const struct lconn *c, const struct lconn_missed *what, nse
     }
     uint32_t entry = f->blank[--f->blank_count];
     nsec_t wait = what->need == NEED_GET ? fetch_pause(what->tries) : backend_time(d);
-    f->entries[entry] = (struct fetch_entry){now + wait, *what};
+    f->entries[entry] = (struct fetch_entry){.due = now + wait, .what = *what};
     alarms_push(&f->alarms, (struct alarm_entry){now + wait, drive_index(d, c), entry});
     return true;
 }
@@ -118,14 +120,25 @@ fetch_take(struct drive *d, struct lconn *c, nsec_t now)
     c->missed_count = c->stale = 0;
 }
 
+/* Nothing is to be done about it any more. */
 static void
-send_entry(struct drive *d, struct lconn *c, const struct fetch_entry *e, nsec_t now)
+drop(struct drive *d, uint32_t entry)
+{
+    struct fetch *f = &d->fetch;
+    release(d, f->entries[entry].what.key);
+    f->blank[f->blank_count++] = entry;
+}
+
+/* It follows next on c, which has room. */
+static void
+follow(struct drive *d, struct lconn *c, uint32_t entry)
 {
     static const enum codec_verb verbs[] = {
         [NEED_SET] = CODEC_SET,
         [NEED_CAS] = CODEC_CAS,
         [NEED_GET] = CODEC_GET,
     };
+    const struct fetch_entry *e = &d->fetch.entries[entry];
     struct lconn_todo todo = {
         .intended = e->due,
         .key = e->what.key,
@@ -135,7 +148,56 @@ send_entry(struct drive *d, struct lconn *c, const struct fetch_entry *e, nsec_t
         .tries = (uint8_t)(e->what.tries + (e->what.need == NEED_GET ? 1 : 0)),
     };
     lconn_follow(c, d->w, &todo);
-    flow_fill(d, c, now);
+    drop(d, entry);
+}
+
+/* ---- what waits for room --------------------------------------------------------------- */
+
+static void
+enqueue(struct drive *d, const struct lconn *c, uint32_t entry)
+{
+    struct fetch *f = &d->fetch;
+    struct fetch_queue *q = &f->queues[drive_index(d, c)];
+    if (q->count > 0) {
+        f->entries[q->last].next = entry;
+    } else {
+        q->first = entry;
+    }
+    q->last = entry;
+    q->count++;
+    f->queued++;
+}
+
+static uint32_t
+dequeue(struct fetch *f, struct fetch_queue *q)
+{
+    uint32_t entry = q->first;
+    q->first = f->entries[entry].next;
+    q->count--;
+    f->queued--;
+    return entry;
+}
+
+void
+fetch_refill(struct drive *d, struct lconn *c)
+{
+    struct fetch_queue *q = &d->fetch.queues[drive_index(d, c)];
+    while (q->count > 0 && lconn_can_follow(c)) {
+        follow(d, c, dequeue(&d->fetch, q));
+    }
+}
+
+void
+fetch_lose(struct drive *d, const struct lconn *c, nsec_t now)
+{
+    if (likely(d->fetch.queued == 0)) {
+        return;
+    }
+    struct fetch_queue *q = &d->fetch.queues[drive_index(d, c)];
+    while (q->count > 0) {
+        count(d, &d->tally->unfilled, now);
+        drop(d, dequeue(&d->fetch, q));
+    }
 }
 
 void
@@ -144,20 +206,15 @@ fetch_send_due(struct drive *d, nsec_t now)
     struct fetch *f = &d->fetch;
     while (alarms_next(&f->alarms) <= now && now < d->window.end) {
         struct alarm_entry alarm = alarms_pop(&f->alarms);
-        const struct fetch_entry *e = &f->entries[alarm.value];
         struct lconn *c = &d->set->conns[alarm.who];
-        uint64_t key = e->what.key;
-        if (c->state == LCONN_UP && !lconn_can_follow(c)) {
-            alarm.when = now + LOOK_AGAIN;
-            alarms_push(&f->alarms, alarm);
-            continue;
-        }
-        if (c->state == LCONN_UP) {
-            send_entry(d, c, e, now);
-        } else {
+        if (c->state != LCONN_UP) {
             count(d, &d->tally->unfilled, now); /* lost, and with it who asked */
+            drop(d, alarm.value);
+        } else if (!lconn_can_follow(c)) {
+            enqueue(d, c, alarm.value);
+        } else {
+            follow(d, c, alarm.value);
+            flow_fill(d, c, now);
         }
-        release(d, key);
-        f->blank[f->blank_count++] = alarm.value;
     }
 }

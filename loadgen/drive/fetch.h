@@ -27,10 +27,19 @@ struct drive;
 struct fetch_entry {
     nsec_t due;
     struct lconn_missed what;
+    uint32_t next; /* due after it on its connection */
+};
+
+/* Of a connection: what was due when it had no room, in order. */
+struct fetch_queue {
+    uint32_t first, last;
+    unsigned count;
 };
 
 struct fetch {
-    struct alarms alarms; /* who: connection; value: entry */
+    struct alarms alarms;       /* who: connection; value: entry */
+    struct fetch_queue *queues; /* one each connection of the set */
+    unsigned queued;            /* in all of them */
     struct fetch_entry *entries;
     uint32_t *blank; /* entries without use */
     unsigned blank_count;
@@ -42,8 +51,19 @@ void fetch_fini(struct drive *d);
 
 /* Takes what an answer on c has left to be done (c->missed). */
 void fetch_take(struct drive *d, struct lconn *c, nsec_t now);
-/* What is due goes out, on the connection where it was missed. */
+/* What is due goes out, on the connection where it was missed, or waits for room on it. */
 void fetch_send_due(struct drive *d, nsec_t now);
+/* c, which is up, has done something of what was to follow: what waited for room has it. */
+void fetch_refill(struct drive *d, struct lconn *c);
+/* c was lost or closed: what waited for room on it is left out. */
+void fetch_lose(struct drive *d, const struct lconn *c, nsec_t now);
+
+/* How many keys wait, for their time or for room. */
+static inline unsigned
+fetch_waiting(const struct fetch *f)
+{
+    return f->alarms.count + f->queued;
+}
 
 /* The pause before a key is asked for again that was so often. */
 nsec_t fetch_pause(unsigned tries);

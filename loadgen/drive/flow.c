@@ -125,6 +125,9 @@ push_todo(struct drive *d, struct lconn *c, nsec_t now)
         const struct lconn_op *op = lconn_push_todo(c, d->w);
         d->outstanding++;
         ctr_add(&d->tally->offered, drive_measures(d, op->intended) ? 1 : 0);
+        if (unlikely(d->fetch.queued > 0)) {
+            fetch_refill(d, c);
+        }
         if (d->has_rooms || d->replay.book != NULL) {
             make_dirty(d, c);
         }

@@ -45,6 +45,7 @@ life_lose(struct drive *d, struct lconn *c, enum tally_error why, nsec_t now)
     bool is_now = d->conf.traffic.reconnect == RECONNECT_NOW && c->state == LCONN_UP;
     ctr_add(&d->tally->errors[why], 1);
     flow_forget(d, c, &d->tally->lost, now);
+    fetch_lose(d, c, now);
     lset_lose(d->set, c, now);
     open_again(d, c, is_now ? now + 1 : c->retry_at); /* not in this round */
 }
@@ -68,6 +69,7 @@ life_replace(struct drive *d, struct lconn *c, nsec_t now)
 {
     ctr_add(&d->tally->closed, 1);
     flow_forget(d, c, &d->tally->lost, now);
+    fetch_lose(d, c, now);
     lset_down(d->set, c);
     open_at(d, c, now + 1);
 }

@@ -290,7 +290,7 @@ replay_next_due(struct drive *d)
         return clock_now() + DRY_LOOK;
     }
     if (page == BOOK_NONE) {
-        bool is_left = r->waiting > 0 || d->outstanding > 0 || d->fetch.alarms.count > 0;
+        bool is_left = r->waiting > 0 || d->outstanding > 0 || fetch_waiting(&d->fetch) > 0;
         return is_left ? ALARMS_NEVER : d->window.begin + r->book->end_ns;
     }
     if (drive_is_open(d)) {
@@ -305,7 +305,7 @@ replay_look(struct drive *d, nsec_t now)
 {
     struct replay *r = &d->replay;
     if (book_is_done(r->book) && r->waiting == 0 && d->outstanding == 0 &&
-        d->fetch.alarms.count == 0 && now >= d->window.begin + r->book->end_ns &&
+        fetch_waiting(&d->fetch) == 0 && now >= d->window.begin + r->book->end_ns &&
         now < d->window.end) {
         d->window.end = now > d->window.start ? now : d->window.start;
         r->has_ended = true;
