@@ -4,6 +4,7 @@
 use strict;
 use warnings;
 use FindBin;
+use IO::Socket::INET;
 use POSIX ();
 use lib "$FindBin::Bin/lib";
 use Test::More;
@@ -115,6 +116,40 @@ my $cpu = (times)[2] + (times)[3] - $cpu[2] - $cpu[3];
 is($run->{json}{'totals.after_misses.sets'}, 10, 'a trace that is shorter than a backend: each key is stored')
     or diag($run->{err});
 cmp_ok($cpu, '<', 1, '... and waited for without work');
+
+# A server that has nothing, and closes a connection behind its tenth get. Its pid and its port.
+sub start_closing {
+    my $listener = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 64) or die "listen: $!";
+    my $pid = fork // die "fork: $!";
+    return ($pid, $listener->sockport) if $pid;
+    $SIG{CHLD} = 'IGNORE';
+    while (1) {
+        my $conn = $listener->accept or next;
+        next if fork;
+        my $gets = 0;
+        while ($gets < 10 && defined(my $line = <$conn>)) {
+            $gets++ if $line =~ /^get /;
+            <$conn> if $line =~ /^set /;
+            $conn->syswrite($line =~ /^get / ? "END\r\n" : $line =~ /^set / ? "STORED\r\n" : "ERROR\r\n");
+        }
+        POSIX::_exit(0);
+    }
+}
+
+# Who asked on a connection that was lost is gone, though it is up again by then.
+{
+    my ($pid, $port) = start_closing();
+    open $out, '>', $trace or die;
+    printf $out "0,lost%d,7,10,1,get,0\n", $_ for 0 .. 9;
+    close $out or die;
+    $run = mcload_json('-s', "127.0.0.1:$port", "--trace=$trace", '--trace-format=twitter', '--trace-time=rate',
+        '-q', 100, '-c', 1, '--noload', '--reconnect=now', '--on-miss=set-after:1s', '-t', 10);
+    kill 'KILL', $pid;
+    waitpid $pid, 0;
+    is($run->{json}{'totals.opened'}, 2, 'a connection is lost, and back') or diag($run->{err});
+    is($run->{json}{'totals.after_misses.left_out'}, 10, '... the keys missed on it are left out');
+    is($run->{json}{'totals.after_misses.sets'}, 0, '... and not stored by the next one');
+}
 
 # ---- who has the lease -----------------------------------------------------------------------
 

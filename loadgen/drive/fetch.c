@@ -84,22 +84,29 @@ count(const struct drive *d, ctr_t *which, nsec_t now)
     ctr_add(which, drive_measures(d, now) ? 1 : 0);
 }
 
+static void
+leave_out(const struct drive *d, enum lconn_need need, nsec_t now)
+{
+    count(d, need == NEED_GET ? &d->tally->given_up : &d->tally->unfilled, now);
+}
+
 /* False when it is not to be waited for. */
 static bool
 add(struct drive *d, const struct lconn *c, const struct lconn_missed *what, nsec_t now)
 {
     struct fetch *f = &d->fetch;
-    if (what->need == NEED_GET && what->tries == FETCH_TRIES) {
-        count(d, &d->tally->given_up, now);
-        return false;
-    }
-    if (f->blank_count == 0) {
-        count(d, &d->tally->unfilled, now);
+    bool is_tired = what->need == NEED_GET && what->tries == FETCH_TRIES;
+    if (is_tired || f->blank_count == 0) {
+        leave_out(d, what->need, now);
         return false;
     }
     uint32_t entry = f->blank[--f->blank_count];
     nsec_t wait = what->need == NEED_GET ? fetch_pause(what->tries) : backend_time(d);
-    f->entries[entry] = (struct fetch_entry){.due = now + wait, .what = *what};
+    f->entries[entry] = (struct fetch_entry){
+        .due = now + wait,
+        .what = *what,
+        .losses = f->queues[drive_index(d, c)].losses,
+    };
     alarms_push(&f->alarms, (struct alarm_entry){now + wait, drive_index(d, c), entry});
     return true;
 }
@@ -190,13 +197,15 @@ fetch_refill(struct drive *d, struct lconn *c)
 void
 fetch_lose(struct drive *d, const struct lconn *c, nsec_t now)
 {
-    if (likely(d->fetch.queued == 0)) {
+    if (d->fetch.queues == NULL) {
         return;
     }
     struct fetch_queue *q = &d->fetch.queues[drive_index(d, c)];
+    q->losses++;
     while (q->count > 0) {
-        count(d, &d->tally->unfilled, now);
-        drop(d, dequeue(&d->fetch, q));
+        uint32_t entry = dequeue(&d->fetch, q);
+        leave_out(d, d->fetch.entries[entry].what.need, now);
+        drop(d, entry);
     }
 }
 
@@ -207,8 +216,9 @@ fetch_send_due(struct drive *d, nsec_t now)
     while (alarms_next(&f->alarms) <= now && now < d->window.end) {
         struct alarm_entry alarm = alarms_pop(&f->alarms);
         struct lconn *c = &d->set->conns[alarm.who];
-        if (c->state != LCONN_UP) {
-            count(d, &d->tally->unfilled, now); /* lost, and with it who asked */
+        const struct fetch_entry *e = &f->entries[alarm.value];
+        if (c->state != LCONN_UP || e->losses != f->queues[alarm.who].losses) {
+            leave_out(d, e->what.need, now); /* lost, and with it who asked */
             drop(d, alarm.value);
         } else if (!lconn_can_follow(c)) {
             enqueue(d, c, alarm.value);

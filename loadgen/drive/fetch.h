@@ -27,13 +27,15 @@ struct drive;
 struct fetch_entry {
     nsec_t due;
     struct lconn_missed what;
-    uint32_t next; /* due after it on its connection */
+    unsigned losses; /* its connection's, when it was missed */
+    uint32_t next;   /* due after it on its connection */
 };
 
 /* Of a connection: what was due when it had no room, in order. */
 struct fetch_queue {
     uint32_t first, last;
     unsigned count;
+    unsigned losses; /* of the connection: who asked before one is gone */
 };
 
 struct fetch {
@@ -55,7 +57,7 @@ void fetch_take(struct drive *d, struct lconn *c, nsec_t now);
 void fetch_send_due(struct drive *d, nsec_t now);
 /* c, which is up, has done something of what was to follow: what waited for room has it. */
 void fetch_refill(struct drive *d, struct lconn *c);
-/* c was lost or closed: what waited for room on it is left out. */
+/* c was lost: what was missed on it is left out. */
 void fetch_lose(struct drive *d, const struct lconn *c, nsec_t now);
 
 /* How many keys wait, for their time or for room. */

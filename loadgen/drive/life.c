@@ -69,7 +69,6 @@ life_replace(struct drive *d, struct lconn *c, nsec_t now)
 {
     ctr_add(&d->tally->closed, 1);
     flow_forget(d, c, &d->tally->lost, now);
-    fetch_lose(d, c, now);
     lset_down(d->set, c);
     open_at(d, c, now + 1);
 }

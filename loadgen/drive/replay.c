@@ -290,7 +290,8 @@ replay_next_due(struct drive *d)
         return clock_now() + DRY_LOOK;
     }
     if (page == BOOK_NONE) {
-        bool is_left = r->waiting > 0 || d->outstanding > 0 || fetch_waiting(&d->fetch) > 0;
+        bool is_left =
+            r->waiting > 0 || d->outstanding > 0 || fetch_waiting(&d->fetch) > 0;
         return is_left ? ALARMS_NEVER : d->window.begin + r->book->end_ns;
     }
     if (drive_is_open(d)) {

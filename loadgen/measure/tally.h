@@ -74,7 +74,7 @@ struct tally {
     ctr_t unfilled; /* left out: too many waited, or the connection was lost meanwhile */
     ctr_t won;      /* leases */
     ctr_t waited;   /* of others, waited for: each answer that said so */
-    ctr_t given_up; /* of these, the last one */
+    ctr_t given_up; /* of these: asked too often, too many waited, or no connection */
     ctr_t stale;    /* values that were out of date; hits */
     /* Requests intended to start in the window. */
     ctr_t offered; /* all of them */
