@@ -311,16 +311,36 @@ keep_classes(struct work *w)
     return true;
 }
 
-const char *
-agent_config_take(struct work *w, const struct session_conf *conf, const struct frame *f)
+/* A leader that does not tell senders apart means all. */
+static bool
+take_numbers(struct work *w, const struct frame *f)
 {
-    uint64_t agent, agents, wants_secret;
+    uint64_t agent, agents, sender, senders;
     if (!frame_number(f, FIELD_AGENTS, 1, MESSAGE_AGENTS_MAX + 1, &agents) ||
-        !frame_number(f, FIELD_AGENT, 0, agents - 1, &agent) || !take_role(w, f)) {
-        return "does not understand the leader";
+        !frame_number(f, FIELD_AGENT, 0, agents - 1, &agent)) {
+        return false;
+    }
+    sender = agent;
+    senders = agents;
+    if (frame_has(f, FIELD_SENDERS) &&
+        (!frame_number(f, FIELD_SENDERS, 1, MESSAGE_AGENTS_MAX + 1, &senders) ||
+         !frame_number(f, FIELD_SENDER, 0, senders - 1, &sender))) {
+        return false;
     }
     w->agent = (unsigned)agent;
     w->agents = (unsigned)agents;
+    w->sender = (unsigned)sender;
+    w->senders = (unsigned)senders;
+    return true;
+}
+
+const char *
+agent_config_take(struct work *w, const struct session_conf *conf, const struct frame *f)
+{
+    uint64_t wants_secret;
+    if (!take_numbers(w, f) || !take_role(w, f)) {
+        return "does not understand the leader";
+    }
     w->cap = cap_is_on(&conf->shared->cap) ? &conf->shared->cap : NULL;
     const char *wrong = parse_words(w, conf->host, f);
     if (wrong == NULL && !keep_classes(w)) {

@@ -159,6 +159,8 @@ do_order(struct work *w, enum work_state order)
             .shard = w->has_shard ? &w->shard : NULL,
             .agent = w->agent,
             .agents = w->agents,
+            .sender = w->sender,
+            .senders = w->senders,
             .cap = w->cap,
             .err = w->said,
             .tick = look,

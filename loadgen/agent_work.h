@@ -34,10 +34,10 @@ struct work {
     struct target *targets;
     struct shard shard; /* which server has which key */
     bool has_shard;
-    struct ltls *tls; /* NULL: no server speaks it */
-    unsigned agent, agents;
-    struct cap *cap; /* of the whole agent; NULL: none */
-    FILE *said;      /* what the run prints; no terminal's */
+    struct ltls *tls;                        /* NULL: no server speaks it */
+    unsigned agent, agents, sender, senders; /* as in run.h */
+    struct cap *cap;                         /* of the whole agent; NULL: none */
+    FILE *said;                              /* what the run prints; no terminal's */
     char *said_text;
     size_t said_len, said_before; /* this run */
     struct run *run;              /* the worker's, but for run_stop */

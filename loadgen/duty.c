@@ -43,7 +43,7 @@ struct drive_conf
 duty_drive(const struct run *r, const struct run_class *c, unsigned thread)
 {
     const struct lclass *l = c->conf;
-    unsigned agents = r->conf.agents > 0 ? r->conf.agents : 1;
+    unsigned senders = r->conf.senders > 0 ? r->conf.senders : 1;
     bool has_times = traffic_is_open(&c->traffic) || traffic_thinks(&c->traffic);
     return (struct drive_conf){
         .traffic = c->traffic,
@@ -61,8 +61,8 @@ duty_drive(const struct run *r, const struct run_class *c, unsigned thread)
         .threads = c->threads,
         .agent = r->conf.agent,
         .first_thread = c->first,
-        .part = r->conf.agent * c->threads + thread,
-        .parts = agents * c->threads,
+        .part = r->conf.sender * c->threads + thread,
+        .parts = senders * c->threads,
         .from = r->o->from_issue ? FROM_ISSUE : FROM_INTENDED,
         .stop = &r->stop,
         .cap = r->conf.cap,

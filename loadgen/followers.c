@@ -152,6 +152,8 @@ follower_configure(struct follower *k, const struct follower_conf *conf)
     frame_put_number(o, FIELD_ROLE, k->role);
     frame_put_number(o, FIELD_AGENT, conf->agent);
     frame_put_number(o, FIELD_AGENTS, conf->agents);
+    frame_put_number(o, FIELD_SENDER, conf->sender);
+    frame_put_number(o, FIELD_SENDERS, conf->senders);
     if (conf->wants_secret) {
         frame_put_number(o, FIELD_WANTS_SECRET, 1);
     }

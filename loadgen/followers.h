@@ -85,6 +85,7 @@ struct follower_conf {
     bool wants_secret;
     unsigned agent,
         agents; /* its number among so many processes that share the records */
+    unsigned sender, senders; /* and among those that send the same classes */
 };
 
 /* Connects to all agents and has them taken by this leader: those that load have the first

@@ -119,13 +119,29 @@ await_ready(struct leader *l)
     return was_ended ? swarm_fail("interrupted while agents were loading") : status;
 }
 
+static enum message_role
+own_role(const struct leader *l)
+{
+    return l->own_first > 0 ? ROLE_MEASURE : ROLE_LOAD;
+}
+
+/* How many send the classes of a role, besides the agents: this process is the first. */
+static unsigned
+own_senders(const struct leader *l, enum message_role role)
+{
+    return l->has_own && role == own_role(l) ? 1 : 0;
+}
+
 /* All that send share the records, this process first. */
 static enum exit_status
 configure(struct leader *l, int argc, char **argv)
 {
     struct followers *k = &l->followers;
     enum exit_status status = EXIT_VALID;
-    unsigned number = l->has_own ? 1 : 0;
+    unsigned number = l->has_own ? 1 : 0, senders[ROLES];
+    for (unsigned role = 0; role < ROLES; role++) {
+        senders[role] = own_senders(l, role);
+    }
     for (unsigned i = 0; status == EXIT_VALID && i < k->count; i++) {
         struct follower *f = &k->all[i];
         struct swarm_reader reader = {f->role, f->observer, k->observers};
@@ -137,6 +153,8 @@ configure(struct leader *l, int argc, char **argv)
             .wants_secret = f->role != ROLE_OBSERVE && l->o->base.auth_file != NULL,
             .agent = f->role == ROLE_OBSERVE ? 0 : number++,
             .agents = k->count - k->observers + (l->has_own ? 1 : 0),
+            .sender = senders[f->role]++,
+            .senders = options_agents_in(l->o, f->role) + own_senders(l, f->role),
         };
         status = status != EXIT_VALID ? status : follower_configure(f, &conf);
         swarm_words_free(&words);
@@ -221,6 +239,8 @@ open_own(struct leader *l)
     conf.tick_arg = l;
     conf.agent = 0;
     conf.agents = l->followers.count - l->followers.observers + 1;
+    conf.sender = 0;
+    conf.senders = options_agents_in(l->o, own_role(l)) + 1;
     if (!make_told(l)) {
         return swarm_fail("out of memory");
     }

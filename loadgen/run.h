@@ -32,6 +32,8 @@ struct run_conf {
     /* This process is number `agent` of `agents` that share records, keys and seed; both 0:
      * it is alone. */
     unsigned agent, agents;
+    /* Likewise among those alone that send what this one does. */
+    unsigned sender, senders;
     struct cap *cap; /* what all runs together may move; NULL: any */
     bool has_progress;
     FILE *err;      /* progress and failures */

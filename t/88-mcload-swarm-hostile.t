@@ -179,6 +179,8 @@ my @of_leaders = (
     ['agent', $puzzled, $CONFIG, 11, n(64)],
     ['no agents', $puzzled, $CONFIG, 12, n(0)],
     ['most agents', $puzzled, $CONFIG, 12, n($MOST)],
+    ['sender', $puzzled, $CONFIG, 42, n($MOST)],
+    ['no senders', $puzzled, $CONFIG, 43, n(0)],
     ['role', $puzzled, $CONFIG, 36, n(3)],
     ['role, cut', $puzzled, $CONFIG, 36, ''],
     ['words', qr/has options that are none/, $CONFIG, 10, 'x'],

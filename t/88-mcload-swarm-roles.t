@@ -75,6 +75,18 @@ $run = mcload_json('-s', $at[0], '-r', 500, '--noload', '-l', 0, '-t', 0.5, '-a'
 ends($run, 'a closed loop beside: a run ends');
 like($run->{out}, qr/^Offered = .*open loop, 1000 asked for/m, 'who measures has a rate');
 
+# Who sends in turn sends each key, also when others measure: parts are of those that send it.
+{
+    my $control = $servers[0]->control;
+    put($control, "flush_all\r\n");
+    read_line($control);
+    $run = mcload_json('-s', $at[0], '-r', 8, '-T', 1, '-l', 0, '-q', 400, '-u', 1, '--noload', '--popularity=seq',
+        '-Q', 1, '-t', 1, '-a', $load, role('measure', $meter));
+    ends($run, 'in turn: a run ends');
+    is(mem_stats($control)->{total_items} > 30 ? mem_stats($control)->{curr_items} : 'few', 8,
+        '... and the load sends each key');
+}
+
 # ---- observers beside the leader's own load; several ---------------------------------------------
 
 $run = mcload_json((map { ('-s', $_) } @at), '-r', 500, '--noload', '-q', 300, '-t', 0.5,

@@ -95,8 +95,12 @@ enum message_field {
     FIELD_ROLE = 36,         /* enum message_role; without one: ROLE_LOAD */
     FIELD_SERVER = 37,       /* from 0, of those that the agent was told */
     FIELD_AT = 38,           /* since the start of the window */
-    FIELD_SLICE = 40,  /* 2 times 8 bytes: first, end (drive/reader.h); without: all */
-    FIELD_NOTE = 41,   /* a line about the run, for people */
+    FIELD_SLICE = 40, /* 2 times 8 bytes: first, end (drive/reader.h); without: all */
+    FIELD_NOTE = 41,  /* a line about the run, for people */
+    FIELD_SENDER =
+        42, /* of SENDERS, those that send the same classes; without them: AGENT
+                          of AGENTS */
+    FIELD_SENDERS = 43,
     FIELD_VALUES = 39, /* 8 bytes for each enum server_stat: a double's bits */
 };
 
