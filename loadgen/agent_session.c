@@ -358,8 +358,10 @@ on_work(struct session *s)
     }
     enum work_state state = work_state(&s->work);
     if (state == WORK_IDLE && told == WORK_NEW) {
-        frame_put_number(chan_begin(&s->chan, MESSAGE_READY), FIELD_LOADED,
+        struct frame_out *o = chan_begin(&s->chan, MESSAGE_READY);
+        frame_put_number(o, FIELD_LOADED,
                          s->work.run != NULL ? run_loaded(s->work.run) : 0);
+        put_notes(o, &s->work);
         send_frame(s);
         told = WORK_IDLE;
     }

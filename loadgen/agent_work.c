@@ -227,6 +227,8 @@ work_open(struct work *w)
             return false;
         }
     }
+    fflush(w->said);
+    w->said_before = w->said_len;
     w->state = WORK_OPENING;
     return pthread_create(&thread, NULL, work_main, w) == 0 &&
            pthread_detach(thread) == 0;

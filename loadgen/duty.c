@@ -39,6 +39,25 @@ duty_slice(const struct run *r, const struct run_class *c, unsigned thread)
     return (struct load_slice){all.first + part.first, all.first + part.end};
 }
 
+void
+duty_stock(const struct run *r, const struct run_class *c, struct reader_stock *stock,
+           struct reader_slice *slice)
+{
+    unsigned agents = r->conf.agents > 0 ? r->conf.agents : 1;
+    unsigned servers = r->o->servers_len;
+    struct load_slice part =
+        load_slice_of(c->conf->trace.load_max, r->conf.agent, agents);
+    struct load_slice routes = load_slice_of(READER_ROUTES, r->conf.agent, agents);
+    *stock = (struct reader_stock){
+        .most = part.end - part.first,
+        /* As lane_of deals them out. */
+        .lanes = !c->conf->is_roundrobin ? 1
+                 : c->threads < servers  ? c->threads
+                                         : servers,
+    };
+    *slice = (struct reader_slice){routes.first, routes.end};
+}
+
 struct drive_conf
 duty_drive(const struct run *r, const struct run_class *c, unsigned thread)
 {

@@ -11,6 +11,9 @@
 /* Of what all processes together store, the part of one of the class's threads. */
 struct load_slice duty_slice(const struct run *r, const struct run_class *c,
                              unsigned thread);
+/* The same of a trace: of all its keys, those of this process. */
+void duty_stock(const struct run *r, const struct run_class *c,
+                struct reader_stock *stock, struct reader_slice *slice);
 /* What may be another in each run. */
 struct drive_conf duty_drive(const struct run *r, const struct run_class *c,
                              unsigned thread);

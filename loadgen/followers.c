@@ -235,12 +235,29 @@ on_stamps(struct followers *l, struct follower *k, const struct frame *f, nsec_t
     PTHREAD_OK(pthread_cond_broadcast(&l->changed));
 }
 
+/* What people should know of its run. */
+static void
+tell_notes(const struct follower *k, const struct frame *f)
+{
+    struct frame_field field;
+    size_t cursor = 0;
+    for (unsigned n = 0; n < MESSAGE_NOTES_MAX && frame_next(f, &cursor, &field);) {
+        if (field.tag == FIELD_NOTE && frame_is_text(&field) &&
+            field.len < MESSAGE_TEXT_MAX) {
+            fprintf(stderr, "mcload: agent %s: %.*s\n", k->at.name, (int)field.len,
+                    (const char *)field.p);
+            n++;
+        }
+    }
+}
+
 /* One that said it otherwise would be waited for without an end. */
 static void
 on_ready(struct followers *l, struct follower *k, const struct frame *f)
 {
     if (k->state == FOLLOWER_OPENING &&
         frame_number(f, FIELD_LOADED, 0, LOADED_MAX, &k->loaded)) {
+        tell_notes(k, f);
         set_state(l, k, FOLLOWER_READY);
     } else {
         follower_lose(l, k, "says that it is ready in a way that makes no sense");
@@ -319,22 +336,6 @@ take_costs(struct follower *k, const struct frame *f, nsec_t longest)
             (double)frame_get_u64(p + 16) / 1e9, (double)frame_get_u64(p + 24) / 1e9};
     }
     return is_good;
-}
-
-/* What people should know of its run. */
-static void
-tell_notes(const struct follower *k, const struct frame *f)
-{
-    struct frame_field field;
-    size_t cursor = 0;
-    for (unsigned n = 0; n < MESSAGE_NOTES_MAX && frame_next(f, &cursor, &field);) {
-        if (field.tag == FIELD_NOTE && frame_is_text(&field) &&
-            field.len < MESSAGE_TEXT_MAX) {
-            fprintf(stderr, "mcload: agent %s: %.*s\n", k->at.name, (int)field.len,
-                    (const char *)field.p);
-            n++;
-        }
-    }
 }
 
 static void

@@ -45,8 +45,11 @@ progress_load(const struct lthread *threads, unsigned count, uint64_t records, F
     for (unsigned i = 0; i < count; i++) {
         loaded += ctr_get(&threads[i].tally.loaded);
     }
-    fprintf(out, LINE_START "loading: %ju of %ju records", (uintmax_t)loaded,
-            (uintmax_t)records);
+    fprintf(out, LINE_START "loading: %ju", (uintmax_t)loaded);
+    if (records > 0) {
+        fprintf(out, " of %ju", (uintmax_t)records);
+    }
+    fputs(" records", out);
     fflush(out);
 }
 

@@ -45,6 +45,14 @@ make_workload(struct run *r, struct run_class *c)
                                        : run_fail(r, "out of memory for values");
 }
 
+static bool
+has_same_keys(const struct run_class *a, const struct run_class *b)
+{
+    return a->tape.reader != NULL || b->tape.reader != NULL
+               ? tape_has_same_keys(a->conf, b->conf)
+               : workload_has_same_records(&a->workload, &b->workload);
+}
+
 /* The first class that uses some records stores them for all. */
 static bool
 has_to_load(const struct run *r, unsigned index)
@@ -52,7 +60,7 @@ has_to_load(const struct run *r, unsigned index)
     const struct run_class *c = &r->classes[index];
     for (unsigned i = 0; i < index; i++) {
         const struct run_class *before = &r->classes[i];
-        if (before->loads && workload_has_same_records(&before->workload, &c->workload)) {
+        if (before->loads && has_same_keys(before, c)) {
             return false;
         }
     }
@@ -85,6 +93,7 @@ make_classes(struct run *r)
         }
         r->has_tapes = r->has_tapes || c->tape.reader != NULL;
         c->loads = status == EXIT_VALID && has_to_load(r, i);
+        r->has_stock = r->has_stock || (c->loads && c->tape.reader != NULL);
     }
     return status;
 }
@@ -150,7 +159,7 @@ start_threads(struct run *r)
             observe_add(&r->observe, i, &r->threads[r->started].tally);
             r->started++;
         }
-        if (c->loads) {
+        if (c->loads && c->tape.reader == NULL) {
             struct load_slice first = duty_slice(r, c, 0);
             struct load_slice last = duty_slice(r, c, c->threads - 1);
             r->records += (last.end - first.first) *
@@ -174,10 +183,64 @@ first_failure(const struct run *r)
 static enum exit_status
 interrupted(const struct run *r)
 {
-    fprintf(r->conf.err,
-            "mcload: interrupted before the run: %ju of %ju records stored\n",
-            (uintmax_t)run_loaded(r), (uintmax_t)r->records);
+    char all[32] = "";
+    if (!r->has_stock) {
+        snprintf(all, sizeof all, " of %ju", (uintmax_t)r->records);
+    }
+    fprintf(r->conf.err, "mcload: interrupted before the run: %ju%s records stored\n",
+            (uintmax_t)run_loaded(r), all);
     return EXIT_UNREACHABLE;
+}
+
+/* Of each class that stores what its trace asks for. */
+static struct tape *
+stock_of(const struct run *r, unsigned class)
+{
+    struct run_class *c = &r->classes[class];
+    return c->loads && c->tape.reader != NULL ? &c->tape : NULL;
+}
+
+static enum exit_status
+start_stocks(struct run *r)
+{
+    char err[TRACE_ERR_MAX];
+    for (unsigned i = 0; i < r->o->classes_len; i++) {
+        struct tape *tape = stock_of(r, i);
+        struct reader_stock stock;
+        struct reader_slice slice;
+        duty_stock(r, &r->classes[i], &stock, &slice);
+        if (tape != NULL && tape_load(tape, &stock, &slice, err) != NULL) {
+            return run_fail(r, err);
+        }
+    }
+    return EXIT_VALID;
+}
+
+/* Nobody takes what a thread that has failed or never began was to store: others are not to
+ * wait for what comes behind that. */
+static void
+halt_stocks(struct run *r)
+{
+    for (unsigned i = 0; i < r->o->classes_len; i++) {
+        struct tape *tape = stock_of(r, i);
+        if (tape != NULL) {
+            tape_load_halt(tape);
+        }
+    }
+}
+
+static enum exit_status
+end_stocks(struct run *r, enum exit_status status)
+{
+    for (unsigned i = 0; i < r->o->classes_len; i++) {
+        struct tape *tape = stock_of(r, i);
+        if (tape != NULL && status == EXIT_VALID) {
+            const char *wrong =
+                tape_load_end(tape, r->classes[i].conf, !r->o->load_only, r->conf.err);
+            status = wrong != NULL ? run_fail(r, wrong) : status;
+        }
+    }
+    return status;
 }
 
 /* Waits until all threads are connected and loaded, or one has failed. */
@@ -190,8 +253,12 @@ await_ready(struct run *r)
             was_interrupted = true;
             atomic_store_explicit(&r->stop, true, memory_order_relaxed);
         }
-        if (r->conf.has_progress && r->records > 0 && r->count == 0) {
-            progress_load(r->threads, r->started, r->records, r->conf.err);
+        if (r->count == 0 && (has_failed || r->started < r->threads_len)) {
+            halt_stocks(r);
+        }
+        if (r->conf.has_progress && (r->records > 0 || r->has_stock) && r->count == 0) {
+            progress_load(r->threads, r->started, r->has_stock ? 0 : r->records,
+                          r->conf.err);
         }
     }
     if (r->conf.has_progress) {
@@ -213,8 +280,10 @@ start(struct run *r)
     PTHREAD_OK(pthread_sigmask(SIG_BLOCK, &r->signals, &r->mask_before));
     r->is_masked = true;
     r->opened_at = clock_now();
-    enum exit_status status = start_threads(r);
+    enum exit_status status = start_stocks(r);
+    status = status != EXIT_VALID ? status : start_threads(r);
     status = status != EXIT_VALID ? status : await_ready(r);
+    status = end_stocks(r, status);
     r->ready_at = clock_now();
     return status;
 }
@@ -338,7 +407,8 @@ run_sum(const struct run *r, unsigned c, struct tally *sum)
 bool
 run_keeps_records(const struct lclass *c)
 {
-    return !c->no_load && dist_size_max(&c->expiry, 0, UINT64_MAX) == 0 &&
+    return !c->no_load && c->trace.file.path == NULL &&
+           dist_size_max(&c->expiry, 0, UINT64_MAX) == 0 &&
            mix_share(&c->mix, MIX_DELETE) == 0 &&
            /* the latest are asked for while their sets are on the way */
            mix_share(&c->mix, MIX_INSERT) == 0;

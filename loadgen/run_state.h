@@ -44,6 +44,8 @@ struct run {
     unsigned src_ports; /* local port of the next connection; 0: any */
     struct pin_plan plan;
     bool has_plan, has_tapes;
+    bool
+        has_stock; /* what a trace asks for is stored: nobody knows how many beforehand */
     atomic_bool stop;
     atomic_bool is_asked; /* to stop by run_stop, since run_rearm */
     struct progress progress;

@@ -4,6 +4,7 @@
 #include "loadgen/tape.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 const char *
 tape_open(struct tape *t, const struct lclass *c, const struct workload *w,
@@ -42,6 +43,89 @@ tape_close(struct tape *t)
     t->workloads = NULL;
 }
 
+/* What was met in the trace. */
+static void
+print_notes(const struct reader_notes *notes, const char *path, FILE *log)
+{
+    trace_notes_print(&notes->trace, path, log);
+    if (notes->unsupported > 0) {
+        fprintf(log,
+                "mcload: %s: %ju requests were left out: the protocol has no words for "
+                "them\n",
+                path, (uintmax_t)notes->unsupported);
+    }
+    if (notes->cut_values > 0) {
+        fprintf(log, "mcload: %s: %ju values were cut to %d bytes\n", path,
+                (uintmax_t)notes->cut_values, WORKLOAD_TRACE_VALUE_MAX);
+    }
+}
+
+/* ---- before the run -------------------------------------------------------------------- */
+
+static bool
+has_same_layout(const struct trace_layout *a, const struct trace_layout *b)
+{
+    return a->count == b->count && a->unit_ns == b->unit_ns &&
+           memcmp(a->columns, b->columns, a->count * sizeof *a->columns) == 0;
+}
+
+bool
+tape_has_same_keys(const struct lclass *a, const struct lclass *b)
+{
+    const struct lclass_trace *s = &a->trace, *t = &b->trace;
+    return s->file.path != NULL && t->file.path != NULL &&
+           strcmp(s->file.path, t->file.path) == 0 && s->file.format == t->file.format &&
+           has_same_layout(&s->file.layout, &t->file.layout) &&
+           s->file.skips_bad == t->file.skips_bad && s->remap == t->remap &&
+           s->load_max == t->load_max && a->codec->verbs == b->codec->verbs &&
+           a->flags == b->flags && strcmp(a->key_prefix, b->key_prefix) == 0 &&
+           dist_is_same(&a->expiry, &b->expiry);
+}
+
+const char *
+tape_load(struct tape *t, const struct reader_stock *stock,
+          const struct reader_slice *slice, char err[TRACE_ERR_MAX])
+{
+    struct reader_run run = {.stocks = true, .stock = *stock, .slice = *slice};
+    return reader_start(t->reader, &run, err);
+}
+
+void
+tape_load_halt(struct tape *t)
+{
+    if (t->reader != NULL) {
+        reader_halt(t->reader);
+    }
+}
+
+const char *
+tape_load_end(struct tape *t, const struct lclass *c, bool has_replay, FILE *log)
+{
+    struct reader_notes notes;
+    const char *path = c->trace.file.path;
+    const char *wrong = reader_stop(t->reader, &notes);
+    if (wrong != NULL) {
+        return wrong;
+    }
+    if (!has_replay) {
+        print_notes(&notes, path, log);
+    }
+    if (notes.is_cut) {
+        fprintf(log,
+                "mcload: %s: only the first %ju keys are stored, there are more "
+                "(--trace-load)\n",
+                path, (uintmax_t)notes.stocked);
+    } else if (notes.stocked == 0) {
+        fprintf(log,
+                "mcload: %s: nothing is stored: it tells no lengths of values "
+                "(--trace-load)\n",
+                path);
+    }
+    return NULL;
+}
+
+/* ---- runs ------------------------------------------------------------------------------ */
+
 const char *
 tape_start(struct tape *t, const struct traffic *traffic, const struct tape_cue *cue,
            char err[TRACE_ERR_MAX])
@@ -71,16 +155,6 @@ tape_stop(struct tape *t, const struct lclass *c, FILE *log)
     if (wrong != NULL || t->reader == NULL) {
         return wrong;
     }
-    trace_notes_print(&notes.trace, path, log);
-    if (notes.unsupported > 0) {
-        fprintf(log,
-                "mcload: %s: %ju requests were left out: the protocol has no words for "
-                "them\n",
-                path, (uintmax_t)notes.unsupported);
-    }
-    if (notes.cut_values > 0) {
-        fprintf(log, "mcload: %s: %ju values were cut to %d bytes\n", path,
-                (uintmax_t)notes.cut_values, WORKLOAD_TRACE_VALUE_MAX);
-    }
+    print_notes(&notes, path, log);
     return NULL;
 }

@@ -24,6 +24,21 @@ must_check const char *tape_open(struct tape *t, const struct lclass *c,
                                  char err[TRACE_ERR_MAX]);
 void tape_close(struct tape *t);
 
+/* Whether both store the same keys, with values of the same length. */
+bool tape_has_same_keys(const struct lclass *a, const struct lclass *b);
+
+/* Delivers what is to be stored: until tape_load_end, before threads are at work. NULL, or a
+ * sentence (err). */
+must_check const char *tape_load(struct tape *t, const struct reader_stock *stock,
+                                 const struct reader_slice *slice,
+                                 char err[TRACE_ERR_MAX]);
+/* A thread has failed, or is not there: others find the end of what is to be stored. */
+void tape_load_halt(struct tape *t);
+/* No thread takes anything any more. Tells on `log` what was not stored and, when no replay
+ * comes that would, what was met. NULL, or a sentence. */
+must_check const char *tape_load_end(struct tape *t, const struct lclass *c,
+                                     bool has_replay, FILE *log);
+
 /* How a replay begins. */
 struct tape_cue {
     uint64_t seed, stream;

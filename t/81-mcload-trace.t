@@ -204,6 +204,88 @@ for my $args ([], ['-q', 4000]) {
     is($run->{json}{'totals.hits'}, 50, 'misses: they are found then');
 }
 
+# ---- loading ------------------------------------------------------------------------------
+
+# Each key that the trace asks for is there, once, as long as the trace says; nothing is missed.
+{
+    my (@lines, %len);
+    for my $i (0 .. 2999) {
+        my $k = $i * 3 % 700;
+        $len{"key$k"} = 30 + $k;
+        push @lines, "$i,key$k," . ($i % 5 ? 'get' : 'gets') . ',' . ($i < 700 && $k % 2 ? 0 : 30 + $k);
+    }
+    push @lines, '3000,nobody,get,0'; # its length is not told
+    my $gets = write_trace('load', @lines);
+    my @args = ("--trace=$gets", '--trace-format=csv:time_us,key,op,size', '--trace-load', '-t', 60);
+    my $one = start_server();
+    my $run = mcload_json('-s', '127.0.0.1:' . $one->port, @args, '-T', 2, '-c', 3, '-d', 4, '--trace-order=client');
+    ran_ok($run, 'loaded');
+    is($run->{json}{'totals.loaded'}, 700, 'loaded: the result says how many');
+    is($run->{json}{'totals.ops.get.done'} + $run->{json}{'totals.ops.gets.done'}, 3001, 'loaded: all are sent');
+    my $sock = $one->connect;
+    my $stats = mem_stats($sock);
+    is_deeply([@$stats{qw(cmd_set curr_items get_misses)}], [700, 700, 1],
+        'loaded: each key is stored once, only what has no length is missed');
+    my %found;
+    for my $key (sort keys %len) {
+        put($sock, "get $key\r\n");
+        $found{$key} = read_line($sock) =~ /^VALUE \S+ 0 (\d+)/ ? $1 : 'none';
+        read_bytes($sock, $found{$key} + 2 + 5);
+    }
+    is_deeply(\%found, \%len, 'loaded: with the lengths that the trace says');
+
+    $run = mcload_json('-s', '127.0.0.1:' . $one->port, @args, '--noload');
+    is($run->{json}{'totals.loaded'}, 0, 'noload: nothing is stored');
+    is(mem_stats($sock)->{cmd_set}, 700, 'noload: nor has the server seen it');
+
+    for my $case (
+        [[], 700, 700],
+        [['-R'], 700, 700],
+        [['-R', '-T', 1], 700, 700],
+        [['--hash=jump'], 700],
+        [['--trace-load=100'], 100, 100],
+        [['--class=a:{threads=2}', '--class=b:{trace-time=scaled:2}'], 700, 700],
+        [['--class=a:{threads=2}', '--class=b:{key-prefix=b:}'], 1400, 1400],
+    ) {
+        my ($more, @counts) = @$case;
+        my @servers = (start_server(), start_server());
+        $run = mcload((map { ('-s', '127.0.0.1:' . $_->port) } @servers), @args, '-T', 3, '-c', 2, '--loadonly', @$more);
+        is($run->{status}, 0, "loadonly @$more") or diag($run->{err});
+        my @sets = map { mem_stats($_->connect)->{cmd_set} } @servers;
+        is_deeply(@counts > 1 ? \@sets : [sum(@sets)], \@counts, "loadonly @$more: what each server has stored");
+        like($run->{err}, qr/^mcload: ${\sum(@counts)} records stored$/m, "loadonly @$more: it says so");
+        my $is_cut = $run->{err} =~ /^mcload: \Q$gets\E: only the first 100 keys are stored, there are more/m;
+        is(!!$is_cut, "@$more" =~ /trace-load=/, "loadonly @$more: whether it says that there are more");
+    }
+
+    # A counter can be counted up.
+    my $run_incr = mcload_json('-s', '127.0.0.1:' . $one->port, '-t', 60, '--trace-load',
+        '--trace=' . write_trace('counters', map {"1,c$_,3,4,1,incr,0"} 1 .. 20));
+    is($run_incr->{json}{'totals.ops.incr.done'}, 20, 'counters: all are counted up');
+    is(mem_stats($sock)->{incr_hits}, 20, 'counters: ... and found');
+}
+
+# One value is too large for the server, and nobody waits for what its thread was to store.
+{
+    my $small = start_server(args => ['-I', '64k']);
+    my $large = write_trace('large', 'k,get,100000', map {"k$_,get,3"} 1 .. 200_000);
+    my $run = mcload('-s', '127.0.0.1:' . $small->port, "--trace=$large", '--trace-format=csv:key,op,size',
+        '--trace-time=rate', '--trace-load', '-T', 2, '-t', 1);
+    is($run->{status}, 2, 'refused: status 2');
+    like($run->{err}, qr/^mcload: loading: \S+ answered SERVER_ERROR object too large for cache instead of STORED\n\z/,
+        'refused: says what');
+    my $bad = write_trace('badload', map({"k$_,get,3"} 1 .. 10), ',,');
+    $run = mcload('-s', '127.0.0.1:' . $small->port, "--trace=$bad", '--trace-format=csv:key,op,size', '--trace-time=rate',
+        '--trace-load', '--loadonly');
+    is($run->{status}, 2, 'a bad line while loading: status 2');
+    like($run->{err}, qr/badload, line 11: /, 'a bad line while loading: which');
+    my $bare = write_trace('bare', map {"k$_,get"} 1 .. 10);
+    $run = mcload('-s', '127.0.0.1:' . $small->port, "--trace=$bare", '--trace-format=csv:key,op', '--trace-time=rate',
+        '--trace-load', '--loadonly');
+    is($run->{err}, "mcload: $bare: nothing is stored: it tells no lengths of values (--trace-load)\n"
+            . "mcload: 0 records stored\n", 'no lengths: it says so');
+}
+
 # ---- other forms ----------------------------------------------------------------------------
 
 my $cachelib = write_trace('cachelib', 'op_time,key,key_size,op,op_count,size,cache_hits,ttl,usecase',
@@ -303,6 +385,9 @@ for my $case (
     ["--trace=$twitter --transport=udp", 1, qr/a trace is not sent in datagrams/],
     ["--trace=$twitter --loadonly", 1, qr/--loadonly stores records/],
     ["--trace=$twitter --search=99:1000", 1, qr/a rate needs --trace-time=rate/],
+    ["--trace=$twitter --trace-load=0", 1, qr/so many keys are stored, between/],
+    ["--trace=$twitter --trace-load=many", 1, qr/so many keys are stored, between/],
+    ['--trace-load', 1, qr/needs a trace/],
     ['--trace-time=rate', 1, qr/needs a trace/],
 ) {
     my ($args, $status, $says) = @$case;

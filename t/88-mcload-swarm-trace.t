@@ -81,6 +81,28 @@ my $class = mcload_json(@lead, '-l', 0, '--class=a:{trace=day trace-time=scaled:
 like($class->{out}, qr/^Class a.*^Offered = .*open loop.*^Class b/ms, 'a class replays beside another')
     or diag($class->{err});
 
+# ---- loading: each stores the keys of a slice --------------------------------------------------
+
+for my $case ([0, 'day'], [2, "$traces/day"]) {
+    my ($threads, $trace) = @$case;
+    put($control, "flush_all\r\n");
+    read_line($control);
+    my $before = mem_stats($control)->{cmd_set};
+    my $run = mcload_json(@lead, '-l', $threads, "--trace=$trace", '--trace-time=scaled:4', '--trace-load');
+    ok($run->{status} == 0 || $run->{status} == 3, "loading, -l $threads: a run ends") or diag($run->{err});
+    is($run->{json}{'totals.loaded'}, 90, "loading, -l $threads: each key once");
+    my $stats = mem_stats($control);
+    is($stats->{cmd_set} - $before, 90, "loading, -l $threads: ... says the server");
+    is($stats->{incr_misses}, 0, "loading, -l $threads: none is missed");
+}
+{
+    my $run = mcload(@lead, '-l', 0, '--trace=day', '--trace-load=9', '--loadonly');
+    is($run->{status}, 0, 'loading what is allowed: status 0') or diag($run->{err});
+    like($run->{err}, qr/^mcload: agent \Q$_\E: .*day: only the first 3 keys are stored/m, "$_ says that there are more")
+        for @agents;
+    like($run->{err}, qr/^mcload: 9 records stored$/m, 'loading what is allowed: together so many');
+}
+
 # ---- what is wrong with it is told -----------------------------------------------------------
 
 write_file("$traces/odd", @lines[0 .. 99], 'nonsense', @lines[100 .. 199]);

@@ -11,12 +11,16 @@
 #include "loadgen/wire/shard.h"
 
 #define LOAD_WAIT_MS 100
+#define DRY_WAIT_MS 1 /* until an empty book is looked at again */
 
 struct load {
     struct lset *set;
     const struct workload *w;
-    struct load_slice slice;
-    uint64_t *next; /* key to send next, each server */
+    struct load_slice
+        slice;       /* of a trace: what was taken from the book so far, counted */
+    uint64_t *next;  /* of the slice, to send next: each server */
+    uint32_t *taken; /* pages of a trace, as many as are still held, by count */
+    bool is_dry;     /* a connection has room for what the book does not have yet */
     struct tally *tally;
     struct cap *cap; /* NULL: none */
     uint64_t moved_requests, moved_bytes;
@@ -43,29 +47,74 @@ lost(struct load *l, const struct lconn *c)
     return l->err;
 }
 
-/* Keys of other servers are theirs to store; false when no more is left for this one. */
+/* One more of what a trace asks for, held by each server. False when there is none yet. */
 static bool
-skip_others(struct load *l, const struct lconn *c)
+take_page(struct load *l)
+{
+    struct book *book = l->w->book;
+    uint32_t page = book != NULL ? book_take(book) : BOOK_NONE;
+    if (page == BOOK_NONE) {
+        l->is_dry = l->is_dry || (book != NULL && !book_is_done(book));
+        return false;
+    }
+    for (unsigned i = 1; i < l->set->conf.targets_len; i++) {
+        book_hold(book, page);
+    }
+    l->taken[l->slice.end++ & book->mask] = page;
+    return true;
+}
+
+/* What the server is to store next. */
+static uint64_t
+next_key(const struct load *l, unsigned server)
+{
+    uint64_t next = l->next[server];
+    return l->w->book != NULL ? l->taken[next & l->w->book->mask] : next;
+}
+
+/* The server has it, or does not want it. */
+static void
+pass(struct load *l, unsigned server)
+{
+    if (l->w->book != NULL) {
+        book_release(l->w->book, next_key(l, server));
+    }
+    l->next[server]++;
+}
+
+static bool
+is_its(const struct load *l, unsigned server)
 {
     char key[WORKLOAD_KEY_MAX];
     const struct shard *shard = l->set->conf.shard;
-    uint64_t *next = &l->next[c->server];
-    while (shard != NULL && *next < l->slice.end &&
-           shard_of(shard, key, workload_put_key(l->w, *next, key)) != c->server) {
-        ++*next;
+    return shard == NULL ||
+           shard_of(shard, key, workload_put_key(l->w, next_key(l, server), key)) ==
+               server;
+}
+
+/* Keys of other servers are theirs to store; false when no more is left for this one. */
+static bool
+find_next(struct load *l, unsigned server)
+{
+    while (l->next[server] < l->slice.end || take_page(l)) {
+        if (is_its(l, server)) {
+            return true;
+        }
+        pass(l, server);
     }
-    return *next < l->slice.end;
+    return false;
 }
 
 static const char *
 send_more(struct load *l, struct lconn *c)
 {
     size_t sent;
-    uint64_t *next = &l->next[c->server];
-    while (skip_others(l, c) && lconn_has_room(c, LOAD_DEPTH)) {
+    while (lconn_has_room(c, LOAD_DEPTH) && find_next(l, c->server)) {
+        uint64_t key = next_key(l, c->server);
         lconn_push(c, l->w,
-                   &(struct lconn_request){.verb = CODEC_SET, .keys = next, .count = 1});
-        ++*next;
+                   &(struct lconn_request){.verb = CODEC_SET, .keys = &key, .count = 1});
+        pass(l, c->server);
+        l->left += l->w->book != NULL ? 1 : 0;
         l->moved_requests++;
     }
     bool is_up = lset_flush(l->set, c, clock_now(), &sent);
@@ -129,24 +178,57 @@ hold(struct load *l, nsec_t end)
 }
 
 static const char *
-load_loop(struct load *l)
+send_all_more(struct load *l)
 {
     const char *failed = NULL;
+    l->is_dry = false;
     for (unsigned i = 0; failed == NULL && i < l->set->count; i++) {
         failed = send_more(l, &l->set->conns[i]);
     }
-    while (failed == NULL && l->left > 0) {
+    return failed;
+}
+
+static const char *
+wait_and_serve(struct load *l)
+{
+    const char *failed = NULL;
+    unsigned n = lset_wait(l->set, l->is_dry ? DRY_WAIT_MS : LOAD_WAIT_MS);
+    for (unsigned i = 0; failed == NULL && i < n; i++) {
+        unsigned can;
+        struct lconn *c = lset_event(l->set, i, &can);
+        if (c != NULL && (can & LSET_CAN_RECEIVE) != 0) {
+            failed = receive(l, c);
+        }
+        if (c != NULL && failed == NULL) {
+            failed = send_more(l, c);
+        }
+    }
+    return failed == NULL && l->is_dry ? send_all_more(l) : failed;
+}
+
+/* Nothing is on the way, and nothing will be. */
+static bool
+is_complete(const struct load *l)
+{
+    bool is = l->left == 0;
+    if (l->w->book != NULL) {
+        is = is && book_is_done(l->w->book);
+        for (unsigned i = 0; is && i < l->set->conf.targets_len; i++) {
+            is = l->next[i] == l->slice.end;
+        }
+    }
+    return is;
+}
+
+static const char *
+load_loop(struct load *l)
+{
+    const char *failed = send_all_more(l);
+    while (failed == NULL && !is_complete(l)) {
         hold(l, UINT64_MAX);
-        unsigned n = lset_wait(l->set, LOAD_WAIT_MS);
-        for (unsigned i = 0; failed == NULL && i < n; i++) {
-            unsigned can;
-            struct lconn *c = lset_event(l->set, i, &can);
-            if (c != NULL && (can & LSET_CAN_RECEIVE) != 0) {
-                failed = receive(l, c);
-            }
-            if (c != NULL && failed == NULL) {
-                failed = send_more(l, c);
-            }
+        failed = wait_and_serve(l);
+        if (l->left == 0) {
+            l->last_answer = clock_now(); /* the trace is waited for, no server */
         }
         if (failed == NULL && l->set->conf.stop != NULL &&
             atomic_load_explicit(l->set->conf.stop, memory_order_relaxed)) {
@@ -162,13 +244,28 @@ load_loop(struct load *l)
     return failed;
 }
 
+static bool
+make_places(struct load *l)
+{
+    const struct book *book = l->w->book;
+    unsigned servers = l->set->conf.targets_len;
+    l->next = calloc(servers, sizeof *l->next);
+    l->taken = book != NULL ? calloc((size_t)book->mask + 1, sizeof *l->taken) : NULL;
+    for (unsigned i = 0; l->next != NULL && i < servers; i++) {
+        l->next[i] = l->slice.first;
+    }
+    return l->next != NULL && (book == NULL || l->taken != NULL);
+}
+
 const char *
 load_run(struct lset *s, struct load_slice slice, struct cap *cap, struct tally *tally,
          char *err, size_t err_len)
 {
+    const struct workload *w = s->conf.workload;
+    slice = w->book != NULL ? (struct load_slice){0, 0} : slice;
     struct load l = {
         .set = s,
-        .w = s->conf.workload,
+        .w = w,
         .slice = slice,
         .tally = tally,
         .cap = cap,
@@ -179,15 +276,14 @@ load_run(struct lset *s, struct load_slice slice, struct cap *cap, struct tally 
         .err_len = err_len,
     };
     must(s->conf.capacity >= LOAD_DEPTH);
-    l.next = calloc(s->conf.targets_len, sizeof *l.next);
-    if (l.next == NULL) {
+    const char *failed = NULL;
+    if (make_places(&l)) {
+        failed = load_loop(&l);
+    } else {
         snprintf(err, err_len, "out of memory");
-        return err;
+        failed = err;
     }
-    for (unsigned i = 0; i < s->conf.targets_len; i++) {
-        l.next[i] = slice.first;
-    }
-    const char *failed = load_loop(&l);
     free(l.next);
+    free(l.taken);
     return failed;
 }

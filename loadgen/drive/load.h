@@ -2,7 +2,8 @@
  * Copyright (c) 2026 the memcached-qos authors
  *
  * Stores the records before a run: each server gets every record, each thread sends its
- * slice, pipelined, and waits for STORED to each. The thread that owns the connections.
+ * slice, pipelined, and waits for STORED to each. Of a trace the thread sends what a reader
+ * delivers (drive/reader.h), until that ends. The thread that owns the connections.
  */
 #pragma once
 
@@ -20,6 +21,8 @@ struct load_slice {
 /* The part of thread `index` of `threads`; together they are all records. */
 struct load_slice load_slice_of(uint64_t records, unsigned index, unsigned threads);
 
-/* NULL when every record is stored, else a sentence (err). `cap` NULL: none. Counts into tally->loaded. */
+/* NULL when every record is stored, else a sentence (err): then nobody takes what a reader
+ * delivers any more. A workload with a book has no slice. `cap` NULL: none. Counts into
+ * tally->loaded. */
 must_check const char *load_run(struct lset *s, struct load_slice slice, struct cap *cap,
                                 struct tally *tally, char *err, size_t err_len);

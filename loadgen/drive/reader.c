@@ -11,6 +11,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "loadgen/work/keyset.h"
 #include "loadgen/work/workload.h"
 
 #define FNV_OFFSET UINT64_C(0xcbf29ce484222325)
@@ -56,6 +57,8 @@ struct reader {
     uint64_t first_ns, end_ns; /* of the trace; from the begin of the run */
     bool has_first, has_failed;
     uint64_t cut_values, unsupported;
+    struct keyset stocked;
+    bool is_cut; /* there are more keys than may be stored */
     char err[TRACE_ERR_MAX];
 };
 
@@ -217,9 +220,81 @@ pass_over(struct reader *r, const struct trace_record *record)
     return !stops(r);
 }
 
+/* False when the run is over before there is a place for it. */
+static bool
+write_page(struct reader *r, struct book *book, const struct book_page *made)
+{
+    uint32_t page = wait_for_blank(r, book);
+    if (page != BOOK_NONE) {
+        memcpy(&book->pages[page], made, offsetof(struct book_page, key) + made->key_len);
+        book_put(book, page);
+    }
+    return page != BOOK_NONE;
+}
+
 /* One request, or several alike. False when there is no more to be done. */
 static bool
-hand_over(struct reader *r, const struct trace_record *record)
+hand_over(struct reader *r, const struct trace_record *record, struct book_page *made)
+{
+    put_route(r, record, made);
+    if (!is_in_slice(r, made)) {
+        return pass_over(r, record);
+    }
+    put_rest(r, record, made);
+    struct book *book = &r->books[made->route % r->conf.threads];
+    for (uint32_t i = 0; i < record->repeat && !stops(r); i++) {
+        made->at_ns = time_of(r, record);
+        if (!write_page(r, book, made)) {
+            return false;
+        }
+    }
+    return !stops(r);
+}
+
+/* The set that stores the key, to one thread of each lane. */
+static bool
+hand_over_set(struct reader *r, const struct trace_record *record, struct book_page *made)
+{
+    unsigned lanes = r->run.stock.lanes;
+    bool is_good = true;
+    put_rest(r, record, made);
+    made->verb = TRACE_SET;
+    for (unsigned lane = 0; is_good && lane < lanes; lane++) {
+        unsigned threads = (r->conf.threads - lane + lanes - 1) / lanes;
+        unsigned thread = lane + lanes * (made->route % threads);
+        is_good = write_page(r, &r->books[thread], made);
+    }
+    return is_good && !stops(r);
+}
+
+/* What is to be stored of it, if anything. False when there is no more to be done. */
+static bool
+stock(struct reader *r, const struct trace_record *record, struct book_page *made)
+{
+    /* Who asks for it is no matter: one process stores it. */
+    made->route = (uint32_t)(made->hash >> 32);
+    if (record->value_len == 0 || !is_in_slice(r, made)) {
+        return !stops(r);
+    }
+    /* Numbers that stand for keys are written in different lengths. */
+    switch (keyset_add(&r->stocked, rng_mix(made->hash, made->key_len, 3))) {
+    case KEYSET_NEW:
+        return hand_over_set(r, record, made);
+    case KEYSET_KNOWN:
+        return !stops(r);
+    case KEYSET_FULL:
+        r->is_cut = true;
+        return false;
+    case KEYSET_SHORT:
+        break;
+    }
+    fail(r, "out of memory for the keys of a trace");
+    return false;
+}
+
+/* False when there is no more to be done. */
+static bool
+make_page(struct reader *r, const struct trace_record *record)
 {
     struct book_page made = {.next = BOOK_NONE};
     if (!put_key(r, record, &made)) {
@@ -229,23 +304,7 @@ hand_over(struct reader *r, const struct trace_record *record)
         r->has_failed = true;
         return false;
     }
-    put_route(r, record, &made);
-    if (!is_in_slice(r, &made)) {
-        return pass_over(r, record);
-    }
-    put_rest(r, record, &made);
-    struct book *book = &r->books[made.route % r->conf.threads];
-    for (uint32_t i = 0; i < record->repeat && !stops(r); i++) {
-        uint32_t page = wait_for_blank(r, book);
-        if (page == BOOK_NONE) {
-            return false;
-        }
-        made.at_ns = time_of(r, record);
-        struct book_page *to = &book->pages[page];
-        memcpy(to, &made, offsetof(struct book_page, key) + made.key_len);
-        book_put(book, page);
-    }
-    return !stops(r);
+    return r->run.stocks ? stock(r, record, &made) : hand_over(r, record, &made);
 }
 
 static void
@@ -267,7 +326,7 @@ read_all(struct reader *r)
             r->has_first = true;
             r->first_ns = record.time_ns;
         }
-        goes_on = hand_over(r, &record);
+        goes_on = make_page(r, &record);
     }
 }
 
@@ -351,6 +410,7 @@ reader_close(struct reader **reader)
         for (unsigned i = 0; i < r->books_len; i++) {
             book_fini(&r->books[i]);
         }
+        keyset_fini(&r->stocked);
         free(r->books);
         free(r);
         *reader = NULL;
@@ -368,7 +428,7 @@ reader_book(struct reader *r, unsigned thread)
 static const char *
 open_ahead(struct reader *r, char err[TRACE_ERR_MAX])
 {
-    if (r->conf.speed == 0 || r->conf.spread == TRACE_SPREAD_NONE) {
+    if (r->run.stocks || r->conf.speed == 0 || r->conf.spread == TRACE_SPREAD_NONE) {
         return NULL;
     }
     return trace_open(&r->ahead, &r->conf.trace, err);
@@ -379,6 +439,9 @@ begin(struct reader *r, char err[TRACE_ERR_MAX])
 {
     r->has_first = r->has_failed = false;
     r->end_ns = r->cut_values = r->unsupported = 0;
+    r->is_cut = false;
+    keyset_fini(&r->stocked);
+    keyset_init(&r->stocked, r->run.stock.most);
     atomic_store(&r->stops, false);
     atomic_store(&r->is_primed, false);
     rng_init(&r->rng, r->run.seed, r->run.stream);
@@ -407,6 +470,7 @@ const char *
 reader_start(struct reader *r, const struct reader_run *run, char err[TRACE_ERR_MAX])
 {
     must(!r->is_started);
+    must(!run->stocks || (run->stock.lanes > 0 && run->stock.lanes <= r->conf.threads));
     r->run = *run;
     const char *wrong = begin(r, err);
     if (wrong == NULL && pthread_create(&r->id, NULL, reader_main, r) != 0) {
@@ -427,6 +491,12 @@ reader_is_primed(const struct reader *r)
     return atomic_load_explicit(&r->is_primed, memory_order_acquire);
 }
 
+void
+reader_halt(struct reader *r)
+{
+    atomic_store_explicit(&r->stops, true, memory_order_relaxed);
+}
+
 const char *
 reader_stop(struct reader *r, struct reader_notes *notes)
 {
@@ -434,12 +504,15 @@ reader_stop(struct reader *r, struct reader_notes *notes)
     if (!r->is_started) {
         return NULL;
     }
-    atomic_store_explicit(&r->stops, true, memory_order_relaxed);
+    reader_halt(r);
     PTHREAD_OK(pthread_join(r->id, NULL));
     r->is_started = false;
     notes->trace = *trace_notes(r->trace);
     notes->cut_values = r->cut_values;
     notes->unsupported = r->unsupported;
+    notes->stocked = r->stocked.count;
+    notes->is_cut = r->is_cut;
+    keyset_fini(&r->stocked);
     close_files(r);
     return r->has_failed ? r->err : NULL;
 }

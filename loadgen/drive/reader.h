@@ -46,12 +46,22 @@ struct reader_conf {
     unsigned threads;
 };
 
+/* What is stored before replays: each key of which the trace tells the length of the value, once
+ * to each lane of threads. Thread t is of lane t % lanes, which has servers of its own. */
+struct reader_stock {
+    uint64_t most; /* keys, of this process */
+    unsigned lanes;
+};
+
 /* Of one run. */
 struct reader_run {
+    bool stocks; /* delivers what is to be stored, as sets, in place of the requests */
+    struct reader_stock stock;
     const struct arrival_law *law; /* speed 0, when there is a rate: gaps */
     double rate;                   /* a second, of all threads; 0: as fast as can be */
     uint64_t seed, stream;
-    struct reader_slice slice; /* times are spread as if all were sent */
+    /* Times are spread as if all were sent. What is to be stored is parted by keys. */
+    struct reader_slice slice;
 };
 
 /* What was met in the last run, beside the trace's own notes. */
@@ -59,6 +69,8 @@ struct reader_notes {
     struct trace_notes trace;
     uint64_t cut_values;  /* longer than WORKLOAD_TRACE_VALUE_MAX */
     uint64_t unsupported; /* requests that the protocol has no words for */
+    uint64_t stocked;     /* keys to be stored, */
+    bool is_cut;          /* and there are more than that */
 };
 
 struct reader;
@@ -72,11 +84,13 @@ void reader_close(struct reader **r);
 struct book *reader_book(struct reader *r, unsigned thread);
 
 /* Begins at the trace's begin. No sending thread is at work, none may be until the reader is
- * primed. NULL, or a sentence (err). */
+ * primed or, with `stocks`, until this returns. NULL, or a sentence (err). */
 must_check const char *reader_start(struct reader *r, const struct reader_run *run,
                                     char err[TRACE_ERR_MAX]);
 /* Whether as much is read as there is room for. */
 bool reader_is_primed(const struct reader *r);
+/* Lets reading end soon: nobody takes what it delivers any more. Books end. */
+void reader_halt(struct reader *r);
 /* Ends reading: the run is over. NULL, or a sentence (valid until the next start) about what
  * was wrong with the trace; *notes are filled in. */
 must_check const char *reader_stop(struct reader *r, struct reader_notes *notes);

@@ -62,6 +62,7 @@ struct lclass {
         double speed; /* as struct reader_conf has it */
         bool has_time;
         uint64_t remap;
+        uint64_t load_max; /* keys stored before the run; 0: none */
     } trace;
 
     /* ---- options/workload.c */

@@ -258,8 +258,8 @@ settle(struct options *o)
         if ((o->classes[i].codec->verbs & CODEC_BIT(CODEC_SET)) == 0) {
             return "the protocol has no words for what is to be asked for";
         }
-        if (o->classes[i].trace.file.path != NULL) {
-            return "--loadonly stores records, and a trace (--trace) has none";
+        if (o->classes[i].trace.file.path != NULL && o->classes[i].trace.load_max == 0) {
+            return "--loadonly stores records, those of a trace with --trace-load only";
         }
         if (o->classes[i].no_load) {
             return "--noload and --loadonly contradict each other";

@@ -12,6 +12,8 @@
 
 #define SPEED_MAX 1e6
 #define REMAP_MAX UINT64_C(1000000000000)
+#define LOAD_DEFAULT 10000000
+#define LOAD_MAX 1000000000
 
 static const char *
 call_format(void *conf, const char *text)
@@ -85,6 +87,17 @@ call_bad(void *conf, const char *text)
     return trace_bad_parse(&((struct lclass *)conf)->trace.file, text);
 }
 
+static const char *
+call_load(void *conf, const char *text)
+{
+    uint64_t *most = &((struct lclass *)conf)->trace.load_max;
+    *most = LOAD_DEFAULT;
+    return text == NULL || (num_scaled(text, strlen(text), 1000, most) && *most > 0 &&
+                            *most <= LOAD_MAX)
+               ? NULL
+               : "so many keys are stored, between 1 and 1000000000";
+}
+
 /* clang-format off */
 static const struct opt rows[] = {
     {.name = "trace", .kind = OPT_TEXT, OF_CLASS(trace.file.path), .arg = "FILE",
@@ -104,6 +117,8 @@ static const struct opt rows[] = {
      .help = "whose requests share a connection, where their order is kept (key)"},
     {.name = "trace-bad", .kind = OPT_CALL, .call = call_bad, .arg = "error|skip",
      .help = "lines that make no sense: an error, or passed over and counted (error)"},
+    {.name = "trace-load", .kind = OPT_CALL, .call = call_load, .arg = "N[k|m]?",
+     .help = "store the trace's keys before the run, at most so many (10m; without: none)"},
 };
 /* clang-format on */
 
@@ -147,7 +162,7 @@ settle(struct lclass *c)
 {
     bool has_rate = c->qps > 0 || c->qps_share > 0;
     if (c->trace.file.path == NULL) {
-        return c->trace.has_time || c->trace.remap > 0 ||
+        return c->trace.has_time || c->trace.remap > 0 || c->trace.load_max > 0 ||
                        c->trace.file.format != TRACE_AUTO
                    ? "--trace-... needs a trace (--trace)"
                    : NULL;
@@ -159,7 +174,10 @@ settle(struct lclass *c)
         return "--qps needs --trace-time=rate";
     }
     c->traffic.is_timed = c->trace.speed > 0;
-    c->no_load = true; /* its keys are not known before it has been read */
+    if (c->trace.load_max > 0 && (c->codec->verbs & CODEC_BIT(CODEC_SET)) == 0) {
+        return "--trace-load stores keys, for which the protocol has no words";
+    }
+    c->no_load = c->no_load || c->trace.load_max == 0;
     return check(c);
 }
 

@@ -329,7 +329,8 @@ settle(struct lclass *c)
         c->no_load = true;
     }
     if (c->verify < 0) {
-        c->verify = c->no_load || c->sizes_per_set ? 0 : VERIFY_DEFAULT;
+        bool is_unknown = c->no_load || c->sizes_per_set || c->trace.file.path != NULL;
+        c->verify = is_unknown ? 0 : VERIFY_DEFAULT;
     }
     const char *wrong = settle_multigets(c);
     wrong = wrong != NULL ? wrong : check_key_format(c);

@@ -139,6 +139,7 @@ static const struct words_option {
     {"trace", WORDS_SHARED},
     {"trace-bad", WORDS_SHARED},
     {"trace-format", WORDS_SHARED},
+    {"trace-load", WORDS_SHARED},
     {"trace-order", WORDS_SHARED},
     {"trace-remap", WORDS_SHARED},
     {"trace-spread", WORDS_SHARED},

@@ -212,6 +212,150 @@ START_TEST(test_remap)
 }
 END_TEST
 
+/* ---- what is to be stored before -------------------------------------------------------- */
+
+/* Each key once, as the first request tells that says how long its value is. */
+START_TEST(test_stock)
+{
+    struct reader_notes notes;
+    run.stocks = true;
+    run.stock = (struct reader_stock){.most = 100, .lanes = 1};
+    conf.key_prefix = "p:";
+    conf.order = _i == 0 ? READER_BY_KEY : READER_BY_CLIENT;
+    ck_assert_ptr_null(
+        trace_format_parse(&conf.trace, "csv:time,key,client,op,size,ttl,count"));
+    open_reader(
+        "1,a,7,get,0,0,3\n1,b,7,get,30,0,3\n2,a,8,set,10,60,1\n2,b,8,delete,0,0,1\n"
+        "9,c,1,touch,5000000,0,1\n9,a,9,get,11,0,1\n9,never,9,get,0,0,1\n");
+    static const struct {
+        const char *key;
+        uint32_t len;
+        int32_t ttl;
+    } expected[] = {
+        {"p:b", 30, 0}, {"p:a", 10, 60}, {"p:c", WORKLOAD_TRACE_VALUE_MAX, 0}};
+    for (size_t i = 0; i < ROWS(expected); i++) {
+        const struct book_page *p = next(0);
+        is_key(p, expected[i].key);
+        ck_assert_uint_eq(p->verb, TRACE_SET);
+        ck_assert_uint_eq(p->value_len, expected[i].len);
+        ck_assert_int_eq(p->ttl, expected[i].ttl);
+    }
+    is_done(0);
+    ck_assert_ptr_null(reader_stop(reader, &notes));
+    ck_assert_uint_eq(notes.stocked, 3);
+    expect(!notes.is_cut);
+}
+END_TEST
+
+/* Numbers in place of keys are keys of their own in each length. */
+START_TEST(test_stock_remap)
+{
+    struct reader_notes notes;
+    run.stocks = true;
+    run.stock = (struct reader_stock){.most = 100, .lanes = 1};
+    conf.remap = 1;
+    open_reader("1,abc,3,9,1,get,0\n1,cba,3,9,1,get,0\n1,xy,2,9,1,get,0\n");
+    is_key(next(0), "000");
+    is_key(next(0), "00");
+    is_done(0);
+    ck_assert_ptr_null(reader_stop(reader, &notes));
+}
+END_TEST
+
+static void
+write_keys(char text[65536], int keys)
+{
+    size_t n = 0;
+    for (int i = 0; i < 2 * keys; i++) {
+        n += (size_t)sprintf(text + n, "1,k%d,2,9,1,get,0\n", i % keys);
+    }
+}
+
+/* As many as are allowed: the first ones. */
+START_TEST(test_stock_cut)
+{
+    static const int most[] = {0, 10, 19, 20};
+    struct reader_notes notes;
+    char text[65536], key[16];
+    write_keys(text, 20);
+    run.stocks = true;
+    run.stock = (struct reader_stock){.most = (uint64_t)most[_i], .lanes = 1};
+    open_reader(text);
+    for (int i = 0; i < most[_i]; i++) {
+        snprintf(key, sizeof key, "k%d", i);
+        is_key(next(0), key);
+    }
+    is_done(0);
+    ck_assert_ptr_null(reader_stop(reader, &notes));
+    ck_assert_uint_eq(notes.stocked, (uint64_t)most[_i]);
+    ck_assert_int_eq(notes.is_cut, most[_i] < 20);
+}
+END_TEST
+
+/* Threads that share servers have each key once, those with others all of them; processes part
+ * them. */
+START_TEST(test_stock_lanes)
+{
+    static const struct {
+        unsigned threads, lanes;
+    } cases[] = {{5, 1}, {5, 2}, {3, 3}};
+    struct reader_notes notes;
+    char text[65536], err[TRACE_ERR_MAX];
+    uint64_t all = 0;
+    unsigned lanes = cases[_i].lanes;
+    write_keys(text, 1000);
+    conf.threads = cases[_i].threads;
+    run.stocks = true;
+    run.stock = (struct reader_stock){.most = 2000, .lanes = lanes};
+    run.slice = (struct reader_slice){0, READER_ROUTES / 4};
+    open_reader(text);
+    for (int part = 0; part < 2; part++) {
+        uint64_t got[5] = {0};
+        for (unsigned t = 0; t < conf.threads; t++) {
+            for (; book_peek(reader_book(reader, t)) != BOOK_NONE; got[t % lanes]++) {
+                next(t);
+            }
+            is_done(t);
+        }
+        ck_assert_ptr_null(reader_stop(reader, &notes));
+        for (unsigned lane = 0; lane < lanes; lane++) {
+            ck_assert_uint_eq(got[lane], notes.stocked);
+        }
+        all += notes.stocked;
+        run.slice = (struct reader_slice){READER_ROUTES / 4, READER_ROUTES};
+        ck_assert_ptr_null(reader_start(reader, &run, err));
+        await_primed();
+    }
+    ck_assert_uint_eq(all, 1000);
+}
+END_TEST
+
+/* Nobody takes it any more, and a replay follows. */
+START_TEST(test_stock_halt)
+{
+    struct reader_notes notes;
+    char err[TRACE_ERR_MAX], text[65536];
+    write_keys(text, 1000);
+    run.stocks = true;
+    run.stock = (struct reader_stock){.most = 2000, .lanes = 1};
+    open_reader(text);
+    reader_halt(reader);
+    while (book_peek(reader_book(reader, 0)) != BOOK_NONE) {
+        next(0);
+    }
+    is_done(0);
+    ck_assert_ptr_null(reader_stop(reader, &notes));
+    run.stocks = false;
+    ck_assert_ptr_null(reader_start(reader, &run, err));
+    await_primed();
+    ck_assert_uint_eq(next(0)->verb, TRACE_GET);
+    ck_assert_ptr_null(reader_stop(reader, &notes));
+    ck_assert_uint_eq(notes.stocked, 0);
+}
+END_TEST
+
+/* ---- what is wrong ---------------------------------------------------------------------- */
+
 /* What cannot be sent is counted, and what is too long is cut. */
 START_TEST(test_notes)
 {
@@ -285,6 +429,11 @@ main(void)
     tcase_add_test(tc, test_rate);
     tcase_add_loop_test(tc, test_order, 0, 2);
     tcase_add_test(tc, test_remap);
+    tcase_add_loop_test(tc, test_stock, 0, 2);
+    tcase_add_test(tc, test_stock_remap);
+    tcase_add_loop_test(tc, test_stock_cut, 0, 4);
+    tcase_add_loop_test(tc, test_stock_lanes, 0, 3);
+    tcase_add_test(tc, test_stock_halt);
     tcase_add_test(tc, test_notes);
     tcase_add_test(tc, test_many);
     tcase_add_test(tc, test_bad);
