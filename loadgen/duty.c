@@ -83,6 +83,7 @@ duty_drive(const struct run *r, const struct run_class *c, unsigned thread)
         .part = r->conf.sender * c->threads + thread,
         .parts = senders * c->threads,
         .from = r->o->from_issue ? FROM_ISSUE : FROM_INTENDED,
+        .by_size = r->o->by_size,
         .stop = &r->stop,
         .cap = r->conf.cap,
     };

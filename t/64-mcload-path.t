@@ -62,7 +62,7 @@ my @common = ('-s', $at, '-r', '200', '-c', '4', '--warmup=0', '--progress=none'
 my @loads = (
     ['-d', 1],
     ['-d', 16, '-u', '0.3', '--verify=1'],
-    ['--protocol=meta', '--getcount=4'],
+    ['--protocol=meta', '--getcount=4', '--by-size'],
     ['--protocol=binary', '--ops=get:5,set:2,delete:1,touch:1,incr:1'],
     ['-q', 2000, '--arrivals=exponential'],
     ['--ops=get:1,delete:1', '--on-miss=set-after:1ms'],

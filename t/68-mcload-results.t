@@ -82,6 +82,31 @@ for my $args (['--warmup=x'], ['--warmup=-1'], ['--warmup=auto', '--scan=1000:20
     is(scalar(() = $run->{err} =~ /\n/g), 1, '... one line') or diag($run->{err});
 }
 
+# ---- by the size of replies ---------------------------------------------------------------
+
+for my $args ([], ['--getcount=3'], ['--binary'], ['--protocol=meta', '--ops=get:3,set:1']) {
+    $run = mcload_json('-s', $at, '-r', '1000', '-t', '0.4', '-q', '2k', '-c', '2', '--by-size',
+        '--valuesize=discrete:10=1,5000=1', @$args);
+    ended_ok($run, "--by-size @$args");
+    my ($sizes) = ($run->{json}{sizes} // '');
+    my %gets = map { /"up_to": (\d+).*"count": (\d+)/ ? ($1, $2) : () } split /\}/, $sizes;
+    cmp_ok($gets{64} // 0, '>', 0, '... gets of small values');
+    cmp_ok($gets{16384} // 0, '>', 0, '... and of large ones');
+    my $sum = 0;
+    $sum += $_ for values %gets;
+    cmp_ok($sum, '>', 100, '... many');
+    is($sum, $run->{json}{'verbs.read.intended.count'}, '... all gets of the window');
+    my %shown = $run->{out} =~ /^<=(\d+)(?:B|KiB) +(\d+)(?: +[\d.]+){4}$/mg;
+    is_deeply([sort { $a <=> $b } values %shown], [sort { $a <=> $b } values %gets], '... and the table has them');
+    is(scalar(() = $run->{out} =~ /read/g), 1, '... the letters "read" stand in the table only');
+}
+$run = mcload_json('-s', $at, '-r', '1000', '-t', '0.3', '-q', '1k', '-c', '2', '--by-size');
+unlike($run->{out}, qr/^#values/m, 'values of one size need no table');
+$run = mcload_json('-s', $at, '-r', '1000', '-t', '0.3', '-q', '1k', '-c', '2',
+    '--valuesize=discrete:10=1,5000=1');
+unlike($run->{out}, qr/^#values/m, 'no table that nobody asked for');
+ok(!exists $run->{json}{sizes}, '... nor anything in the JSON');
+
 # ---- what servers say ------------------------------------------------------------------
 
 $run = mcload_json('-s', $at, '-r', '1000', '-t', '1', '-q', '2k', '-c', '2', '--server-stats=0.1s');

@@ -25,6 +25,9 @@ count_good(struct drive *d, const struct lconn *c, const struct lconn_done *done
     }
     if (drive_measures(d, done->op.intended)) {
         tally_good(d->tally, verb, now - done->op.intended, now - done->op.issued);
+        if (unlikely(d->conf.by_size) && reads) {
+            tally_sized(d->tally, done->value_bytes, now - done->op.intended);
+        }
         if (unlikely(c->stamps != NULL)) {
             nsec_t between;
             if (stamps_between(c->stamps, done->op.begin, &between)) {

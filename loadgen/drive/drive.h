@@ -49,6 +49,7 @@ struct drive_conf {
     /* Of all threads of the class, in all processes: each inserts keys of its own. */
     unsigned part, parts;
     enum tally_from from;    /* of which latencies samples are */
+    bool by_size;            /* gets are told by the bytes of their values, too */
     const atomic_bool *stop; /* ends the window early */
     struct cap *cap;         /* NULL: there is none */
 };

@@ -45,7 +45,8 @@ static const struct {
     {offsetof(struct tally, at_edges), 1},
 };
 
-#define HISTS (FROM_COUNT * TALLY_VERBS + 7)
+#define HISTS_BEFORE_SIZES (FROM_COUNT * TALLY_VERBS + 7)
+#define HISTS (HISTS_BEFORE_SIZES + SIZE_CLASSES)
 
 static_assert(sizeof(struct tally) ==
                   offsetof(struct tally, latency) + HISTS * sizeof(struct hist *),
@@ -64,7 +65,8 @@ hist_at(struct tally *t, unsigned i)
     if (i < FROM_COUNT * TALLY_VERBS) {
         return &t->latency[i / TALLY_VERBS][i % TALLY_VERBS];
     }
-    return others[i - FROM_COUNT * TALLY_VERBS];
+    return i < HISTS_BEFORE_SIZES ? others[i - FROM_COUNT * TALLY_VERBS]
+                                  : &t->sizes[i - HISTS_BEFORE_SIZES];
 }
 
 bool
@@ -170,6 +172,12 @@ tally_good(struct tally *t, enum tally_verb verb, nsec_t from_intended, nsec_t f
         hist_record(intended, from_intended);
         hist_record(issue, from_issue);
     }
+}
+
+void
+tally_sized(struct tally *t, uint64_t bytes, nsec_t from_intended)
+{
+    hist_record(t->sizes[size_class_of(bytes)], from_intended);
 }
 
 void

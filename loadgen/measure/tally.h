@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/ctr.h"
 #include "base/hist.h"
+#include "loadgen/measure/size_class.h"
 #include "loadgen/wire/codec.h"
 
 #define TALLY_SUB_BITS 10 /* buckets of 0.1 % */
@@ -96,6 +97,9 @@ struct tally {
     struct hist *late;  /* of this, what no connection was waited for: the client's own */
     struct hist *gaps_intended, *gaps_issued; /* of an open loop's requests; see gaps.h */
     struct hist *outstanding; /* on the connection, this request included */
+    /* Of gets, from the intended start, by the bytes of the values that came; empty unless
+     * that is asked for. */
+    struct hist *sizes[SIZE_CLASSES];
 };
 
 /* False when memory is short (nothing to free then). */
@@ -116,6 +120,8 @@ void tally_sent(struct tally *t, nsec_t lag, unsigned n);
 /* It was answered without error. */
 void tally_good(struct tally *t, enum tally_verb verb, nsec_t from_intended,
                 nsec_t from_issue);
+/* It was a get, and brought values of so many bytes. */
+void tally_sized(struct tally *t, uint64_t bytes, nsec_t from_intended);
 /* It will never be answered; `which` is the counter of the reason. */
 void tally_censored(struct tally *t, ctr_t *which, nsec_t waited);
 

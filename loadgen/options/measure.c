@@ -156,6 +156,8 @@ static const struct opt rows[] = {
      .help = "show rate, latencies and hits of each so many seconds (1, in JSON only)"},
     {.name = "report-stats", .kind = OPT_CALL, .call = call_interval, .arg = "SECONDS",
      .help = "the same"},
+    {.name = "by-size", .kind = OPT_FLAG, OF_RUN(by_size),
+     .help = "show latencies of gets by the bytes of the values that came"},
     {.name = "server-stats", .kind = OPT_CALL, .call = call_server_stats,
      .arg = "SECONDS",
      .help = "ask servers for their stats each so many seconds, for the report"},

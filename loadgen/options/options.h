@@ -101,7 +101,7 @@ struct options {
     bool has_auto_warmup; /* then warmup_s is 0 */
     double warmup_qps;    /* of all its requests; 0: as the schedule begins */
     double interval_s;    /* between rows of the report */
-    bool shows_intervals;
+    bool shows_intervals, by_size;
     double server_stats_s; /* between questions for stats; 0: none */
     bool load_only, from_issue;
     uint64_t seed;

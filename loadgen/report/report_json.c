@@ -10,6 +10,7 @@
 #include "loadgen/report/json.h"
 #include "loadgen/report/report_agents.h"
 #include "loadgen/report/report_many.h"
+#include "loadgen/report/report_sizes.h"
 #include "loadgen/report/report_stats.h"
 #include "loadgen/report/schema.h"
 
@@ -414,6 +415,9 @@ write_part(struct json *j, const struct result *r, const struct lclass *c,
     write_threads(j, r);
     write_evenness(j, r->evenness, o);
     write_intervals(j, r->series);
+    if (o->by_size) {
+        report_sizes_json(&r->total, j);
+    }
     write_slo(j, r);
     write_checks(j, r);
     json_bool(j, "valid", r->is_valid);

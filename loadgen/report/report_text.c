@@ -8,6 +8,7 @@
 #include "loadgen/measure/phases.h"
 #include "loadgen/report/report_agents.h"
 #include "loadgen/report/report_many.h"
+#include "loadgen/report/report_sizes.h"
 #include "loadgen/report/report_stats.h"
 
 #define MEGABYTE REPORT_MEGABYTE
@@ -517,6 +518,7 @@ report_text(const struct result *r, const struct options *o, FILE *out)
     if (o->shows_intervals) {
         print_intervals(r, out);
     }
+    report_sizes_text(&r->total, out);
     print_errors(r, out);
     print_connections(r, out);
     print_evenness(r, o, out);

@@ -42,6 +42,7 @@ static const struct words_option {
     {"binary", WORDS_SHARED},
     {"blocking", WORDS_SHARED},
     {"busy-poll", WORDS_HOST},
+    {"by-size", WORDS_SHARED},
     {"check", WORDS_LEADER},
     {"churn", WORDS_SHARED},
     {"class", WORDS_SHARED},

@@ -249,6 +249,7 @@ forget(json_t *result)
     json_object_del(result, "intervals");
     json_object_del(result, "servers");
     json_object_del(result, "connections");
+    json_object_del(result, "sizes");
 }
 
 /* A class that only one of both has is as it was. */

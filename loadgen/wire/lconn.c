@@ -585,6 +585,10 @@ match_value(struct lconn *c, const struct workload *w, const struct client_reply
         } else {
             finish_key(c, w, i, reply);
         }
+        c->value_bytes =
+            (c->hits > 0 ? c->value_bytes : 0) + (reply->value_len != CODEC_LEN_UNKNOWN
+                                                      ? reply->value_len
+                                                      : workload_value_len(w, keys[i]));
         c->hits++;
         if (op->is_verified && reply->value_len != CODEC_LEN_UNKNOWN &&
             reply->value_len != workload_value_len(w, keys[i])) {
@@ -693,6 +697,7 @@ take_hit(struct lconn *c, const struct workload *w, const char *buf, size_t len,
     done->kind = CLIENT_END;
     done->has_effect = true;
     done->hits = 1;
+    done->value_bytes = value.value_len;
     done->is_last = false;
     bool taken = lconn_take_op(c, &done->op);
     must(taken);
@@ -735,6 +740,7 @@ parse_bytes(struct lconn *c, const struct workload *w, const char *buf, size_t l
         done->outcome = judge(c, w, reply.kind);
         done->has_effect = (answers[expect.verb].effect & KIND(reply.kind)) != 0;
         done->hits = c->hits;
+        done->value_bytes = c->hits > 0 ? c->value_bytes : 0;
         done->is_last = reply.is_last;
         bool taken = lconn_take_op(c, &done->op);
         must(taken);

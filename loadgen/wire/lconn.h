@@ -135,8 +135,9 @@ struct lconn {
     struct codec_parser parser;
     unsigned next_key; /* first key of the head get that may still be answered */
     unsigned hits;
-    uint64_t value_at; /* bytes of the value seen */
-    bool is_wrong;     /* a value was not the key's */
+    uint64_t value_at;    /* bytes of the value seen */
+    uint64_t value_bytes; /* of all values; as long as there are hits */
+    bool is_wrong;        /* a value was not the key's */
 
     /* What follows from answers, a ring: sent before anything else, so that it never holds
      * more than the keys of all gets on their way. NULL when nothing ever follows. */
@@ -253,8 +254,9 @@ struct lconn_done {
     bool
         has_effect; /* GOOD: of a verb other than get; else the key was not (or was) there */
     unsigned hits;
-    bool is_last; /* the server closes the connection behind it */
-    size_t taken; /* bytes of the input used */
+    uint64_t value_bytes; /* GOOD: of what was hit */
+    bool is_last;         /* the server closes the connection behind it */
+    size_t taken;         /* bytes of the input used */
 };
 
 /* Takes the next finished request out of received bytes. Where the workload defers, the caller

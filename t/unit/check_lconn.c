@@ -225,6 +225,28 @@ START_TEST(test_replies_to_get)
 }
 END_TEST
 
+/* Bytes of the values that came, however they came; not those of the reply before. */
+START_TEST(test_value_bytes)
+{
+    static const char two[] = "VALUE k0001 0 4\r\nabcd\r\nVALUE k0003 0 7\r\nabcdefg\r\n"
+                              "END\r\n";
+    static const char one[] = "VALUE k0005 0 9\r\nabcdefghi\r\nEND\r\n";
+    for (size_t cut = 0; cut < sizeof two; cut++) {
+        push_get(1, 2, 3, 0);
+        flush(1);
+        ck_assert_uint_eq(feed(two, cut).value_bytes, 11);
+        push_one(CODEC_GET, 5, THEN_NOTHING, false);
+        flush(1);
+        ck_assert_uint_eq(feed(one, cut < sizeof one ? cut : 0).value_bytes, 9);
+        push_one(CODEC_GET, 5, THEN_NOTHING, false);
+        flush(1);
+        struct lconn_done done = feed("END\r\n", 0);
+        ck_assert_int_eq(done.outcome, LCONN_GOOD);
+        ck_assert_uint_eq(done.value_bytes, 0);
+    }
+}
+END_TEST
+
 START_TEST(test_replies_to_set)
 {
     static const struct {
@@ -718,6 +740,7 @@ main(void)
     tcase_add_test(tc, test_room);
     tcase_add_loop_test(tc, test_replies_to_get, 0,
                         (int)(sizeof replies / sizeof replies[0]));
+    tcase_add_test(tc, test_value_bytes);
     tcase_add_test(tc, test_replies_to_set);
     tcase_add_loop_test(tc, test_orders, 0, ROWS(orders));
     tcase_add_test(tc, test_sequels);

@@ -409,6 +409,67 @@ START_TEST(test_json)
 }
 END_TEST
 
+START_TEST(test_size_classes)
+{
+    static const struct {
+        uint64_t bytes;
+        unsigned at;
+    } all[] = {
+        {0, 0},     {1, 0},     {64, 0},     {65, 1},     {256, 1},      {257, 2},
+        {1024, 2},  {1025, 3},  {4096, 3},   {4097, 4},   {16384, 4},    {16385, 5},
+        {65536, 5}, {65537, 6}, {262144, 6}, {262145, 7}, {1u << 30, 7}, {UINT64_MAX, 7},
+    };
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        ck_assert_uint_eq(size_class_of(all[i].bytes), all[i].at);
+        ck_assert_uint_le(all[i].bytes, size_class_most(all[i].at));
+    }
+    ck_assert_uint_eq(size_class_most(0), 64);
+    ck_assert_uint_eq(size_class_most(6), 262144);
+    ck_assert_uint_eq(size_class_most(7), UINT64_MAX);
+}
+END_TEST
+
+START_TEST(test_by_size)
+{
+    result_judge(&result);
+    options.by_size = true;
+    char *text = json_of();
+    ck_assert_ptr_nonnull(match(text, "(\"sizes\": \\[\\])"));
+    free(text);
+    for (unsigned i = 1; i <= 100; i++) {
+        tally_sized(&result.total, 200, i * NSEC_PER_USEC);
+    }
+    text = text_of(); /* all are alike: nothing to compare */
+    ck_assert_ptr_null(strstr(text, "#values"));
+    free(text);
+    tally_sized(&result.total, 1000000, 2 * NSEC_PER_MSEC);
+    tally_sized(&result.total, 2000, 1 * NSEC_PER_MSEC);
+    text = text_of();
+    ck_assert_str_eq(match(text, "#values( *gets *avg *50th *95th *99th)\n<=256B "),
+                     "        gets      avg     50th     95th     99th");
+    double v[8];
+    ck_assert_uint_eq(numbers(match(text, "\n<=256B ([ 0-9.]*)\n<=4KiB "), v, 8), 5);
+    ck_assert_double_eq(v[0], 100);
+    ck_assert_double_eq_tol(v[1], 50.5, .1);
+    ck_assert_double_eq_tol(v[2], 50, .1);
+    ck_assert_double_eq_tol(v[3], 95, .1);
+    ck_assert_double_eq_tol(v[4], 99, .1);
+    ck_assert_uint_eq(numbers(match(text, "\n>256KiB ([ 0-9.]*)\n\n"), v, 8), 5);
+    ck_assert_double_eq(v[0], 1);
+    ck_assert_double_eq_tol(v[4], 2000, 1);
+    free(text);
+    text = json_of();
+    ck_assert_str_eq(match(text, "\"sizes\": \\[\\{[[:space:]]*\"up_to\": ([0-9]*),"),
+                     "256");
+    ck_assert_ptr_nonnull(match(text, "(\"up_to\": null,[[:space:]]*\"count\": 1,)"));
+    free(text);
+    options.by_size = false;
+    text = json_of();
+    ck_assert_ptr_null(strstr(text, "\"sizes\""));
+    free(text);
+}
+END_TEST
+
 START_TEST(test_json_writer)
 {
     char *text;
@@ -478,6 +539,8 @@ main(void)
     tcase_add_test(tc, test_empty_run);
     tcase_add_test(tc, test_json);
     tcase_add_test(tc, test_json_writer);
+    tcase_add_test(tc, test_size_classes);
+    tcase_add_test(tc, test_by_size);
     tcase_add_test(tc, test_tally_merge);
     suite_add_tcase(s, tc);
     return run_suite(s);
