@@ -39,6 +39,7 @@ my $ours;
 my $ref_version;
 my $scratch;
 my $serial = 0;
+my @claims; # to ports, for as long as this process runs
 
 sub scratch_dir {
     $scratch //= tempdir('mctest.XXXXXX', TMPDIR => 1, CLEANUP => 1);
@@ -133,10 +134,13 @@ sub slurp {
 sub free_port {
     for (1 .. 200) {
         my $port = 20000 + int(rand(10000));
+        # Other tests that run now choose another one: this name is taken until the process ends.
+        my $claim = IO::Socket::UNIX->new(Local => "\0mctest-port-$port", Listen => 1) or next;
         my $probe = IO::Socket::INET->new(LocalAddr => '127.0.0.1', LocalPort => $port,
             Proto => 'tcp', Listen => 1);
         if ($probe) {
             close $probe;
+            push @claims, $claim;
             return $port;
         }
     }
