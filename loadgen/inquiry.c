@@ -159,6 +159,15 @@ ask(struct inquiry *q, nsec_t now)
     }
 }
 
+/* More of a reply; as recv(2), 0 also when there is no room. */
+static ssize_t
+receive(struct inquiry_conn *c)
+{
+    ssize_t n = recv(c->fd, c->reply + c->len, sizeof c->reply - c->len, 0);
+    c->len += n > 0 ? (size_t)n : 0;
+    return n;
+}
+
 static void
 keep(struct inquiry *q, unsigned i)
 {
@@ -185,8 +194,7 @@ take(struct inquiry *q, nsec_t now)
         struct inquiry_conn *c = &q->conns[i];
         ssize_t n = 1;
         while (c->is_asked && n > 0) {
-            n = recv(c->fd, c->reply + c->len, sizeof c->reply - c->len, 0);
-            c->len += n > 0 ? (size_t)n : 0;
+            n = receive(c);
             if (n > 0) {
                 keep(q, i);
             }
@@ -285,8 +293,7 @@ take_settings(struct inquiry *q, nsec_t now)
         struct inquiry_conn *c = &q->conns[i];
         ssize_t n = 1;
         while (c->is_asked && n > 0) {
-            n = recv(c->fd, c->reply + c->len, sizeof c->reply - c->len, 0);
-            c->len += n > 0 ? (size_t)n : 0;
+            n = receive(c);
             c->is_asked =
                 n <= 0 || !server_settings_take(q->settings, i, c->reply, c->len);
         }

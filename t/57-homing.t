@@ -95,8 +95,8 @@ for my $profile (profiles()) {
             my $stats = mem_stats($s, 'qos');
             return $stats->{migrations_home} > $n || $stats->{worker_1_conns} == 0;
         }, 120), "[$profile] between two requests they go");
-        stay_on($my_list);
     }
+    stay_on($my_list);
     $server->stop;
 
     # not without being asked, and not without a home
