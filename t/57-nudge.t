@@ -40,12 +40,23 @@ sub policy_of {
     return (split ' ', $line)[38];
 }
 
+# How often the threads that nudge have slept. Whoever asked the server would make its worker wait.
+sub sleeps {
+    my ($server) = @_;
+    my $sum = 0;
+    for my $task (nudgers($server)) {
+        my ($count) = slurp("$task/status") =~ /^voluntary_ctxt_switches:\s+(\d+)/m;
+        $sum += $count;
+    }
+    return $sum;
+}
+
 # Were there no nudges for a while that is long for them?
 sub is_calm {
     my ($server) = @_;
-    my $before = sched_stats($server)->{sched_nudges};
+    my $before = sleeps($server);
     sleep 0.2;
-    return sched_stats($server)->{sched_nudges} == $before;
+    return sleeps($server) == $before;
 }
 
 # Asks for more than the worker's share of its CPU until $is_enough says so; gives up after a while.
