@@ -20,6 +20,9 @@ RATES = (100, 1000, 10000, 50000, None)  # None: half of the peak
 FACTORS = (1.2, 3)
 WINDOW = 1  # seconds
 CONTROL_GAP = 0.01
+# Requests that have waited before the first window: what the bucket had saved up is used then, and
+# there is a queue that arrivals at random do not empty any more.
+QUEUED = 200
 
 
 @contextlib.contextmanager
@@ -56,15 +59,25 @@ class Control:
         self.replies.readline()
         return time.monotonic() - at
 
-    def admitted(self):
-        """(when, requests admitted so far); the time is that of the middle of the exchange."""
+    def counted(self, what):
+        """(when, the counter of `stats qos`); the time is that of the middle of the exchange."""
         before = time.monotonic()
         self.socket.sendall(b"stats qos\r\n")
         got = 0
         for line in iter(self.replies.readline, b"END\r\n"):
-            if line.startswith(b"STAT qps_admitted "):
+            if line.startswith(b"STAT %s " % what):
                 got = int(line.split()[2])
         return (before + time.monotonic()) / 2, got
+
+    def admitted(self):
+        """(when, requests admitted so far)"""
+        return self.counted(b"qps_admitted")
+
+    def await_queue(self, delayed, seconds):
+        """Until more than QUEUED were delayed since there were so many."""
+        end = time.monotonic() + seconds
+        while self.counted(b"qps_delayed")[1] < delayed + QUEUED and time.monotonic() < end:
+            time.sleep(CONTROL_GAP)
 
 
 def watch_limit(server, rate, seconds):
@@ -85,9 +98,13 @@ def watch_limit(server, rate, seconds):
 
 def under_limit(run, server, rate, factor):
     side.command(server.port, f"qos qps_limit {rate}")
-    load = run.bench.start_load(server, "-t", run.seconds + 2, "--noload", "-T", 1, "-c", 64,
-                                "-q", int(rate * factor), *SMALL)
-    time.sleep(1)
+    warmup = 1.5 + 2 * QUEUED / rate
+    with Control(server) as control:
+        _, delayed = control.counted(b"qps_delayed")
+        load = run.bench.start_load(server, "-t", run.seconds + 1 + warmup, "--noload", "-T", 1,
+                                    "-c", 64, "-q", int(rate * factor), *SMALL)
+        time.sleep(1)
+        control.await_queue(delayed, warmup - 1)
     watch = Watch(run.bench, server)
     shares, version = watch_limit(server, rate, run.seconds)
     cpu, faults = watch.server_cpu()
