@@ -57,6 +57,33 @@ for my $law (qw(20 fixed fixed:20 uniform:100 normal:30,5 exponential exponentia
     runs("-i $law", '-s', $at, @short, '-q', '400', '-i', $law);
 }
 
+# ---- abbreviations -----------------------------------------------------------------------
+
+# What abbreviates just one option of mutilate means it, though there are others here that begin
+# so. The line that refuses the value has the name.
+my %short = (qw(ser server qp qps q qps ti time k keysize va valuesize rec records up update us username
+    p password th threads c connections co connections conn connections de depth i iadist ia iadist
+    war warmup wai wait sa save sea search sc scan la lambda-mul measure_c measure-connections
+    measure_q measure-qps measure_d measure-depth agent_ agent-port));
+delete $short{q}; # quiet as well
+for my $name (sort keys %short) {
+    my $full = $short{$name};
+    # Texts are taken as they are: they want another.
+    my $value = $full eq 'server' ? '127.0.0.1:5-1' : ',';
+    my $run = mcload('-s', $at, "--$name=$value", $full =~ /^(?:username|password)$/ ? '--auth-file=/dev/null' : (),
+        $full eq 'save' ? '--sample=7' : ());
+    is($run->{status}, 1, "--$name: usage");
+    my $want = $full =~ /^(?:username|password)$/ ? qr/--username or --password/ : $full eq 'save'
+        ? qr/--sample/ : qr/\(--\Q$full\E "/;
+    like($run->{err}, $want, "--$name is --$full");
+}
+runs('flags, abbreviated', '-s', $at, @short, '-q', 500, map { "--$_" } qw(verb qui bi af ro sk mod bl no_ nol));
+for my $name (qw(s v t w m no l a ag)) {
+    my $run = mcload('-s', $at, "--$name");
+    is($run->{status}, 1, "--$name is ambiguous");
+    like($run->{err}, qr/unknown or ambiguous option|needs a value/, '... and a line says so');
+}
+
 # ---- what they do ------------------------------------------------------------------------
 
 {

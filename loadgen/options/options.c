@@ -25,6 +25,20 @@ static const struct run_group *const of_run[] = {
 #define OF_CLASS_LEN (sizeof of_class / sizeof of_class[0])
 #define OF_RUN_LEN (sizeof of_run / sizeof of_run[0])
 
+/* mutilate's names: whoever abbreviates them there means the same here. */
+static const char *const mutilates[] = {
+    "help",        "version",       "verbose",    "quiet",
+    "server",      "binary",        "qps",        "time",
+    "keysize",     "valuesize",     "records",    "update",
+    "username",    "password",      "threads",    "affinity",
+    "connections", "depth",         "roundrobin", "iadist",
+    "skip",        "moderate",      "noload",     "loadonly",
+    "blocking",    "no-nodelay",    "warmup",     "wait",
+    "save",        "search",        "scan",       "agentmode",
+    "agent",       "agent-port",    "lambda-mul", "measure-connections",
+    "measure-qps", "measure-depth", NULL,
+};
+
 static size_t
 add_rows(struct opt *all, size_t count, const struct opt *rows, size_t len)
 {
@@ -46,7 +60,8 @@ const struct opt_table *
 options_table(void)
 {
     static struct opt all[ROWS_MAX];
-    static struct opt_table table = {.rows = all, .program = PROGRAM};
+    static struct opt_table table = {
+        .rows = all, .program = PROGRAM, .elders = mutilates};
     if (table.count == 0) {
         size_t n = add_rows(all, 0, of_run[0]->rows, of_run[0]->count);
         n = add_class_rows(all, n);

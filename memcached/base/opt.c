@@ -217,6 +217,7 @@ apply_words(const struct opt_run *run, char *list)
 struct opt_getopt {
     char letters[OPT_LETTERS_MAX];
     struct option *longs;
+    char *prefixes; /* names among them that are no row's */
 };
 
 static int
@@ -228,6 +229,72 @@ has_arg(const struct opt *row)
     return is_optional(row) ? optional_argument : required_argument;
 }
 
+static const struct opt *
+find_long(const struct opt_table *t, const char *name, size_t len)
+{
+    for (size_t i = 0; i < t->count; i++) {
+        const char *n = t->rows[i].name;
+        if (n != NULL && strlen(n) == len && memcmp(n, name, len) == 0) {
+            return &t->rows[i];
+        }
+    }
+    return NULL;
+}
+
+/* How many elders begin so. */
+static unsigned
+count_elders(const struct opt_table *t, const char *prefix, size_t len)
+{
+    unsigned n = 0;
+    for (const char *const *e = t->elders; *e != NULL; e++) {
+        n += strncmp(*e, prefix, len) == 0 ? 1 : 0;
+    }
+    return n;
+}
+
+/* Abbreviations of elders as names of their own: getopt takes those first. Without `g` only
+ * counts them, and the bytes that they take. */
+static size_t
+add_prefixes(const struct opt_table *t, struct opt_getopt *g, size_t longs, size_t *bytes)
+{
+    size_t at = 0;
+    for (const char *const *e = t->elders; e != NULL && *e != NULL; e++) {
+        const struct opt *row = find_long(t, *e, strlen(*e));
+        for (size_t len = 1; row != NULL && (*e)[len] != '\0'; len++) {
+            if (find_long(t, *e, len) != NULL || count_elders(t, *e, len) > 1) {
+                continue;
+            }
+            if (g != NULL) {
+                memcpy(g->prefixes + at, *e, len);
+                g->longs[longs] = (struct option){g->prefixes + at, has_arg(row), NULL,
+                                                  OPT_LONG_BASE + (int)(row - t->rows)};
+            }
+            at += len + 1;
+            longs++;
+        }
+    }
+    *bytes = at;
+    return longs;
+}
+
+/* False: no memory. */
+static bool
+make_room(const struct opt_table *t, struct opt_getopt *g)
+{
+    size_t bytes;
+    size_t longs = add_prefixes(t, NULL, t->count + 2, &bytes);
+    g->longs = calloc(longs, sizeof *g->longs);
+    g->prefixes = calloc(bytes + 1, 1);
+    return g->longs != NULL && g->prefixes != NULL;
+}
+
+static void
+free_getopt(struct opt_getopt *g)
+{
+    free(g->longs);
+    free(g->prefixes);
+}
+
 /* False: no memory. */
 static bool
 build_getopt(const struct opt_table *t, struct opt_getopt *g)
@@ -237,8 +304,7 @@ build_getopt(const struct opt_table *t, struct opt_getopt *g)
     g->letters[at++] =
         '+'; /* in the order given: what is next is an option, or the end */
     g->letters[at++] = ':'; /* report a missing value apart from an unknown letter */
-    g->longs = calloc(t->count + 2, sizeof *g->longs);
-    if (g->longs == NULL) {
+    if (!make_room(t, g)) {
         return false;
     }
     for (size_t i = 0; i < t->count; i++) {
@@ -258,9 +324,11 @@ build_getopt(const struct opt_table *t, struct opt_getopt *g)
     if (t->has_words) {
         g->letters[at++] = 'o';
         g->letters[at++] = ':';
-        g->longs[longs] =
+        g->longs[longs++] =
             (struct option){"extended", required_argument, NULL, OPT_WORDS_CODE};
     }
+    size_t bytes;
+    add_prefixes(t, g, longs, &bytes);
     g->letters[at] = '\0';
     return true;
 }
@@ -343,6 +411,7 @@ walk(const struct opt_run *run, int argc, char **argv)
     if (!build_getopt(t, &g)) {
         fprintf(run->err, "%s: out of memory\n", t->program);
         *run->exit_status = 1;
+        free_getopt(&g);
         return OPT_BAD;
     }
     enum opt_result result = OPT_DONE;
@@ -361,7 +430,7 @@ walk(const struct opt_run *run, int argc, char **argv)
         }
         normalise_name(optind < argc ? argv[optind] : NULL);
     }
-    free(g.longs);
+    free_getopt(&g);
     return result;
 }
 

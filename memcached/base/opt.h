@@ -54,6 +54,9 @@ struct opt_table {
     bool skips_operands;        /* what is no option is reported, and that is all */
     /* What is no option: NULL when good, else the sentence to print. NULL: an error. */
     const char *(*operand)(void *conf, const char *text);
+    /* Long names of another program, the last one NULL: what abbreviates just one of these
+     * means it, however many other rows begin so. NULL: none. */
+    const char *const *elders;
 };
 
 enum opt_result {

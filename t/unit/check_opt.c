@@ -406,6 +406,47 @@ START_TEST(test_no_words)
 }
 END_TEST
 
+/* What abbreviates one of the elders means it, whatever else begins so. */
+START_TEST(test_elders)
+{
+    static const char *const elders[] = {"port",  "maybe",   "verbose",
+                                         "quick", "missing", NULL};
+    static const struct {
+        const char *args[2];
+        bool is_good;
+    } lines[] = {
+        {{"--p=42"}, true},       {{"--po", "42"}, true}, {{"--pi=/x"}, true},
+        {{"--may=x"}, true},      {{"--m=1"}, false},     {{"--mi=1"}, false},
+        {{"--memory_l=5"}, true}, {{"--v"}, true},        {{"--q"}, true},
+        {{"--port=42"}, true},    {{"--por=x"}, false},   {{"--unheard"}, false},
+        {{"--flag-o"}, true},     {{"--ra=3"}, true},     {{"--q=3"}, false},
+    };
+    struct opt_table old = table;
+    old.elders = elders;
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        char words[3][32] = {"prog", "", ""};
+        char *argv[4] = {words[0], words[1], NULL, NULL};
+        int argc = 2, status = 0;
+        snprintf(words[1], sizeof words[1], "%s", lines[i].args[0]);
+        if (lines[i].args[1] != NULL) {
+            snprintf(words[2], sizeof words[2], "%s", lines[i].args[1]);
+            argv[argc++] = words[2];
+        }
+        FILE *quiet = fopen("/dev/null", "w");
+        ck_assert_ptr_nonnull(quiet);
+        ck_assert_msg((opt_parse(&old, &conf, argc, argv, quiet, &status) == OPT_DONE) ==
+                          lines[i].is_good,
+                      "%s", lines[i].args[0]);
+        fclose(quiet);
+    }
+    ck_assert_int_eq(conf.port, 42);
+    ck_assert_int_eq(conf.size, 5);
+    ck_assert_int_eq(conf.rate, 3);
+    ck_assert_uint_eq(conf.count, 1);
+    ck_assert(conf.flag);
+}
+END_TEST
+
 START_TEST(test_help)
 {
     char *text = NULL;
@@ -483,6 +524,7 @@ main(void)
     tcase_add_test(tc, test_stops_at_the_first_mistake);
     tcase_add_test(tc, test_refused_value_leaves_the_field);
     tcase_add_test(tc, test_no_words);
+    tcase_add_test(tc, test_elders);
     tcase_add_test(tc, test_help);
     tcase_add_test(tc, test_help_of_long_words);
     suite_add_tcase(s, tc);
