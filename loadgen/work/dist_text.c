@@ -182,16 +182,29 @@ build_fb_value(struct dist *d, const struct dist_params *p)
     return dist_of_pieces(d, pieces, FB_VALUE_HEAD_LEN + 1) ? NULL : NO_MEMORY;
 }
 
+static const char *
+build_bimodal(struct dist *d, const struct dist_params *p)
+{
+    if (p->count != 3 || p->value[0] < 0 || p->value[0] > 1 || p->value[1] < 0 ||
+        p->value[2] < 0) {
+        return "bimodal takes SHARE,SIZE,SIZE: the share of the first, and both";
+    }
+    struct dist_piece pieces[] = {{p->value[0], dist_fixed(p->value[1])},
+                                  {1 - p->value[0], dist_fixed(p->value[2])}};
+    return dist_of_pieces(d, pieces, 2) ? NULL : NO_MEMORY;
+}
+
 static const struct {
     const char *name;
     const char *(*build)(struct dist *d, const struct dist_params *p);
 } laws[] = {
-    {"fixed", build_fixed},   {"uniform", build_uniform},
-    {"normal", build_normal}, {"exponential", build_exponential},
-    {"gev", build_gev},       {"lognormal", build_lognormal},
-    {"pareto", build_pareto}, {"weibull", build_weibull},
-    {"fb_key", build_fb_key}, {"fb_value", build_fb_value},
-    {"fb_ia", build_fb_ia},   {"lognormal_mean", build_lognormal_mean},
+    {"fixed", build_fixed},     {"uniform", build_uniform},
+    {"normal", build_normal},   {"exponential", build_exponential},
+    {"gev", build_gev},         {"lognormal", build_lognormal},
+    {"pareto", build_pareto},   {"weibull", build_weibull},
+    {"fb_key", build_fb_key},   {"fb_value", build_fb_value},
+    {"fb_ia", build_fb_ia},     {"lognormal_mean", build_lognormal_mean},
+    {"bimodal", build_bimodal},
 };
 
 static const char *

@@ -261,6 +261,23 @@ START_TEST(test_discrete)
 }
 END_TEST
 
+START_TEST(test_bimodal)
+{
+    struct dist d;
+    int small = 0;
+    ck_assert_ptr_null(dist_parse(&d, "bimodal:0.9,100,5000"));
+    ck_assert_double_eq_tol(dist_mean(&d), 90 + 500, 1e-9);
+    double *drawn = sample(&d, 31);
+    for (int i = 0; i < SAMPLES; i++) {
+        ck_assert(drawn[i] == 100 || drawn[i] == 5000);
+        small += drawn[i] == 100;
+    }
+    ck_assert_double_eq_tol(small, .9 * SAMPLES, 6 * sqrt(.09 * SAMPLES));
+    free(drawn);
+    dist_fini(&d);
+}
+END_TEST
+
 static const char *
 parse_file(struct dist *d, const char *content)
 {
@@ -366,6 +383,9 @@ START_TEST(test_bad_texts)
         "weibull:1",
         "weibull:0,1",
         "weibull:1,0",
+        "bimodal:0.5,1",
+        "bimodal:1.5,1,2",
+        "bimodal:0.5,-1,2",
         "discrete:",
         "discrete:1",
         "discrete:1=0",
@@ -406,6 +426,7 @@ main(void)
     tcase_add_test(tc, test_normal_quantile);
     tcase_add_test(tc, test_published_figures);
     tcase_add_test(tc, test_discrete);
+    tcase_add_test(tc, test_bimodal);
     tcase_add_test(tc, test_files);
     tcase_add_test(tc, test_sizes);
     tcase_add_test(tc, test_bad_texts);
