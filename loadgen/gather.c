@@ -43,7 +43,7 @@ collect_class(struct run *r, const struct run_shot *shot, unsigned index,
     result->is_open = traffic_is_open(&c->traffic);
     result->mode = traffic_mode_name(c->traffic.mode);
     result->qps = result->is_open ? c->traffic.rate : 0;
-    result->was_loaded = run_keeps_records(c->conf);
+    result->hits_expected = run_hits_expected(c->conf);
     result->is_uneven =
         schedule_varies(&c->conf->traffic.schedule) || c->traffic.is_timed;
     result->was_interrupted = how == WATCH_SIGNAL;

@@ -4,6 +4,7 @@
 #include "loadgen/inquiry.h"
 
 #include <errno.h>
+#include <math.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,7 +36,9 @@ shut(struct inquiry_conn *c)
 static void
 lose(struct inquiry *q, unsigned i, const char *why)
 {
-    fprintf(q->err, "mcload: no more stats of %s: %s\n", q->targets[i].name, why);
+    if (q->err != NULL) {
+        fprintf(q->err, "mcload: no more stats of %s: %s\n", q->targets[i].name, why);
+    }
     shut(&q->conns[i]);
 }
 
@@ -219,6 +222,9 @@ inquiry_start(struct inquiry *q, nsec_t start, nsec_t end)
     }
     server_stats_destroy(&q->stats);
     q->stats = server_stats_create(q->len);
+    if (q->stats != NULL) {
+        q->stats->evictions = q->evictions;
+    }
     q->start = q->next = start;
     q->end = end;
     return q->stats != NULL;
@@ -271,6 +277,58 @@ inquiry_end(struct inquiry *q)
     await(q); /* one asked just before */
     ask(q, clock_now());
     await(q);
+}
+
+/* ---- evictions ------------------------------------------------------------------------- */
+
+static void
+ask_once(struct inquiry *q)
+{
+    ask(q, clock_now());
+    await(q);
+}
+
+bool
+inquiry_load_begins(struct inquiry *q)
+{
+    nsec_t now = clock_now();
+    if (!inquiry_start(q, now, now)) {
+        return false;
+    }
+    ask_once(q);
+    return true;
+}
+
+void
+inquiry_load_ends(struct inquiry *q)
+{
+    if (q->conns == NULL) {
+        return;
+    }
+    ask_once(q);
+    struct server_change change = server_stats_change(q->stats);
+    q->evictions.knows_loading = change.servers == q->len;
+    q->evictions.loading =
+        fmax(0, change.after[STAT_EVICTIONS] - change.before[STAT_EVICTIONS]);
+}
+
+struct server_evictions
+inquiry_evictions(const struct options *o, const struct target *targets)
+{
+    struct server_evictions e = {.is_known = false};
+    struct inquiry q = {.targets = targets};
+    q.conns = calloc(o->servers_len, sizeof *q.conns);
+    bool is_good = q.conns != NULL && options_have_stats(o);
+    for (; is_good && q.len < o->servers_len; q.len++) {
+        q.conns[q.len].fd = -1;
+        is_good = can_be_asked(&targets[q.len]) &&
+                  connect_one(&q.conns[q.len], &targets[q.len]);
+    }
+    if (is_good && inquiry_load_begins(&q)) {
+        e = server_stats_evictions(q.stats);
+    }
+    inquiry_fini(&q);
+    return e;
 }
 
 struct server_stats *

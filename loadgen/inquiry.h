@@ -24,10 +24,11 @@ struct inquiry {
     struct inquiry_conn *conns; /* one a server; NULL: nothing is asked */
     unsigned len;
     const struct target *targets;
-    struct server_stats *stats;       /* of the run under way */
-    struct server_settings *settings; /* NULL: nobody was asked */
+    struct server_stats *stats;        /* of the run under way */
+    struct server_settings *settings;  /* NULL: nobody was asked */
+    struct server_evictions evictions; /* of loading */
     nsec_t start, end, next, length;
-    FILE *err;
+    FILE *err; /* NULL: nobody wants to know */
 };
 
 #define INQUIRY_NEVER UINT64_MAX
@@ -36,6 +37,14 @@ struct inquiry {
  * `err`; inquiry_fini in any case. The targets live longer. */
 must_check enum exit_status inquiry_open(struct inquiry *q, const struct options *o,
                                          const struct target *targets, FILE *err);
+/* Around the storing of records: what servers evicted meanwhile. They wait for the servers.
+ * False when memory is short. */
+must_check bool inquiry_load_begins(struct inquiry *q);
+void inquiry_load_ends(struct inquiry *q);
+/* What the servers count, over connections that are closed again; nothing is known unless all
+ * answer. */
+struct server_evictions inquiry_evictions(const struct options *o,
+                                          const struct target *targets);
 /* After inquiry_open: asks each server once for version and settings, with --server-stats or
  * --env-report, and waits for it; over the connections there are, else over ones that are
  * closed again. A server that does not tell is without them. False when memory is short. */

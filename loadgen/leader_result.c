@@ -134,7 +134,7 @@ make_class(struct result *c, const struct leader_parts *p, unsigned class)
                                              : TRAFFIC_CLOSED);
     c->is_uneven = schedule_varies(&conf->traffic.schedule) || is_timed;
     c->is_antagonist = conf->antagonist != NULL;
-    c->was_loaded = run_keeps_records(conf);
+    c->hits_expected = run_hits_expected(conf);
     c->was_interrupted = p->was_interrupted;
     return true;
 }

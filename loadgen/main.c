@@ -12,6 +12,7 @@
 
 #include "loadgen/agent.h"
 #include "loadgen/campaign.h"
+#include "loadgen/inquiry.h"
 #include "loadgen/leader.h"
 #include "loadgen/options/options.h"
 #include "loadgen/output.h"
@@ -103,6 +104,7 @@ print_banner(const struct options *o)
 
 /* What runs: this process alone, or a swarm that it leads. */
 struct runner {
+    const struct run_conf *conf;
     struct run *run;
     struct leader *leader;
 };
@@ -110,18 +112,36 @@ struct runner {
 static enum exit_status
 runner_open(struct runner *r, const struct run_conf *conf, const struct output *output)
 {
-    *r = (struct runner){NULL, NULL};
+    *r = (struct runner){conf, NULL, NULL};
     return conf->options->agents_len > 0
                ? leader_open(&r->leader, conf, output->argc, output->argv)
                : run_open(&r->run, conf);
+}
+
+/* Records that were stored and are not there: servers that were not asked before may know. */
+static bool
+misses_records(const struct result *r)
+{
+    bool misses = false;
+    for (unsigned i = 0; i < r->classes_len; i++) {
+        const struct result *c = &r->classes[i];
+        misses = misses || result_misses_records(c);
+    }
+    return misses;
 }
 
 static enum exit_status
 shoot(void *runner, const struct run_shot *shot, struct result *result)
 {
     struct runner *r = runner;
-    return r->leader != NULL ? leader_once(r->leader, shot, result)
-                             : run_once(r->run, shot, result);
+    enum exit_status status = r->leader != NULL ? leader_once(r->leader, shot, result)
+                                                : run_once(r->run, shot, result);
+    if (status == EXIT_VALID && result->server_stats != NULL) {
+        result->evictions = server_stats_evictions(result->server_stats);
+    } else if (status == EXIT_VALID && misses_records(result)) {
+        result->evictions = inquiry_evictions(r->conf->options, r->conf->targets);
+    }
+    return status;
 }
 
 static uint64_t

@@ -319,12 +319,19 @@ run_open(struct run **run, const struct run_conf *conf)
         status = make_plan(r);
     }
     status = status != EXIT_VALID ? status : prepare_card(r);
-    status = status != EXIT_VALID ? status : start(r);
     status = status != EXIT_VALID
                  ? status
                  : inquiry_open(&r->inquiry, r->o, r->conf.targets, r->conf.err);
-    if (status == EXIT_VALID && !inquiry_learn(&r->inquiry, r->o)) {
+    bool is_alone = conf->agents == 0; /* others store records as well */
+    if (status == EXIT_VALID && is_alone && !inquiry_load_begins(&r->inquiry)) {
         status = run_fail(r, "out of memory");
+    }
+    status = status != EXIT_VALID ? status : start(r);
+    if (status == EXIT_VALID && is_alone) {
+        inquiry_load_ends(&r->inquiry);
+    }
+    if (status == EXIT_VALID) {
+        status = inquiry_learn(&r->inquiry, r->o) ? status : run_fail(r, "out of memory");
     }
     if (status != EXIT_VALID) {
         run_close(&r);
@@ -404,14 +411,15 @@ run_sum(const struct run *r, unsigned c, struct tally *sum)
     }
 }
 
-bool
-run_keeps_records(const struct lclass *c)
+double
+run_hits_expected(const struct lclass *c)
 {
-    return !c->no_load && c->trace.file.path == NULL &&
-           dist_size_max(&c->expiry, 0, UINT64_MAX) == 0 &&
-           mix_share(&c->mix, MIX_DELETE) == 0 &&
-           /* the latest are asked for while their sets are on the way */
-           mix_share(&c->mix, MIX_INSERT) == 0;
+    bool is_known = !c->no_load && c->trace.file.path == NULL && c->one_hit == 0 &&
+                    c->churn == 0 && dist_size_max(&c->expiry, 0, UINT64_MAX) == 0 &&
+                    mix_share(&c->mix, MIX_DELETE) == 0 &&
+                    /* the latest are asked for while their sets are on the way */
+                    mix_share(&c->mix, MIX_INSERT) == 0;
+    return is_known ? 1 - c->miss_ratio : -1;
 }
 
 /* ---- one run ------------------------------------------------------------------------ */

@@ -73,9 +73,10 @@ void run_rearm(struct run *run);
 /* Also of NULL. */
 void run_close(struct run **run);
 
-/* Whether all records of a class should be there throughout: then a miss is the server's
- * doing. */
-bool run_keeps_records(const struct lclass *c);
+/* The share of a class's keys that should be found, when it can be told: 1 where all records are
+ * there throughout and nothing else is asked for, so that a miss is the server's doing. Below
+ * 0: unknown. */
+double run_hits_expected(const struct lclass *c);
 
 /* Records stored by run_open. */
 uint64_t run_loaded(const struct run *run);

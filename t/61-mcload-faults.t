@@ -206,6 +206,32 @@ cmp_ok($intended, '>', 2 * $issue, 'a stall: from issue it can hardly be seen');
     like($out->{out}, qr/^Misses = 0 /m, 'single bytes: all hits');
 }
 
+# ---- connections that nobody serves ------------------------------------------------------
+
+{
+    # More than the server admits: they wait to be accepted, and no byte comes.
+    my $full = start_server(args => ['-c', '20', '-t', '1']);
+    my @many = ('-s', '127.0.0.1:' . $full->port, '-c', '40', '--timeout=5');
+    my $loaded = mcload('-s', '127.0.0.1:' . $full->port, '-r', '100', '--loadonly');
+    is($loaded->{status}, 0, 'records are stored') or diag($loaded->{err});
+    for my $args ([], ['-q', '2000']) {
+        my $file = "$dir/full.json";
+        $run = mcload(@many, '--noload', '-r', '100', '-t', '0.6', '--json', $file, @$args);
+        $run->{json} = do { local (@ARGV, $/) = $file; <> };
+        is_invalid($run, '\\d+ connections had no answer', "unserved @$args");
+        my $unserved = number($run, 'unserved');
+        ok($unserved > 19 && $unserved < 40, "unserved @$args: $unserved of 40");
+        like($run->{out}, qr/^Connections without any answer = $unserved of 40 opened/m,
+            "unserved @$args: told");
+    }
+    $run = mcload(@many, '--noload', '-r', '100', '-t', '0.6', '--check=unserved_connections:off');
+    unlike($run->{out}, qr/^INVALID: .*had no answer/m, 'unserved: a check like others');
+    $run = mcload(@many, '--timeout=1', '-r', '4000');
+    is($run->{status}, 2, 'unserved while loading: status 2');
+    like($run->{err}, qr/no answer in time, \d+ records left: none at all on \d+ of 40 connections$/m,
+        'unserved while loading: told');
+}
+
 # ---- loading -----------------------------------------------------------------------------
 
 for my $case (

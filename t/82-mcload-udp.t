@@ -5,6 +5,8 @@ use strict;
 use warnings;
 use FindBin;
 use lib "$FindBin::Bin/lib";
+use IO::Socket::INET;
+use POSIX ();
 use Test::More;
 use MCLoad;
 use MCTest;
@@ -39,6 +41,38 @@ for my $profile (profiles()) {
     }
     clean(mcload_json('-s', $at, '-r', 50, '-t', '0.6', '-V', 5000, '--getcount=3', '-q', 200,
         '-c', 2, '--verify=1', '-d', 2), "[$profile] replies of several datagrams");
+}
+
+# ---- loading --------------------------------------------------------------------------------
+
+{
+    # Far more than a socket's buffer holds, were all of it sent at once.
+    my $port = free_port();
+    my $server = start_server(args => ['-U', $port, '-m', '100']);
+    my $run = mcload('-s', "udp://127.0.0.1:$port", '-r', 400, '-V', 60000, '-c', 4, '-T', 2, '--loadonly');
+    is($run->{status}, 0, 'values of 60 KB are stored') or diag($run->{err});
+    is(mem_stats($server->control)->{curr_items}, 400, '... all of them');
+    is(mem_stats($server->control)->{evictions}, 0, '... and they are still there');
+}
+
+# What is lost is sent again.
+{
+    my $socket = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Proto => 'udp') or die "udp: $!";
+    my $pid = fork // die "fork: $!";
+    if (!$pid) {
+        my $count = 0;
+        alarm 120; # whatever becomes of the test
+        while (defined(my $from = $socket->recv(my $datagram, 65536))) {
+            next if ++$count % 7 == 0;
+            $socket->send(substr($datagram, 0, 8) . "STORED\r\n", 0, $from);
+        }
+        POSIX::_exit(0);
+    }
+    my $run = mcload('-s', 'udp://127.0.0.1:' . $socket->sockport, '-r', 200, '-c', 2, '--loadonly');
+    is($run->{status}, 0, 'a server that loses each seventh: all is stored') or diag($run->{err});
+    like($run->{err}, qr/^mcload: 200 records stored$/m, '... once');
+    kill 'KILL', $pid;
+    waitpid $pid, 0;
 }
 
 # ---- a server of known behaviour -------------------------------------------------------------

@@ -90,9 +90,10 @@ static void
 give_up_lost(struct drive *d, struct lconn *c, nsec_t now)
 {
     struct lconn_op op;
+    uint64_t key;
     bool has_lost = false;
     nsec_t limit = now > d->conf.timeout ? now - d->conf.timeout : 0;
-    while (lconn_give_up(c, limit, &op)) {
+    while (lconn_give_up(c, limit, &op, &key)) {
         has_lost = true;
         ctr_add(&d->tally->errors[TALLY_TIMEOUT], 1);
         if (drive_measures(d, op.intended)) {

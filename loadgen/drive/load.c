@@ -12,6 +12,12 @@
 
 #define LOAD_WAIT_MS 100
 #define DRY_WAIT_MS 1 /* until an empty book is looked at again */
+/* Datagrams that nobody has room for are lost. A server's socket holds some 200 KB of them by
+ * default, and counts more for each than it is long. */
+#define DGRAMS_BYTES 65536 /* on the way to a server, each thread */
+#define DGRAM_COST 1024
+#define RESEND (200 * NSEC_PER_MSEC) /* without an answer for so long it is sent again */
+#define RESEND_LOOK (50 * NSEC_PER_MSEC)
 
 struct load {
     struct lset *set;
@@ -24,6 +30,9 @@ struct load {
     struct tally *tally;
     struct cap *cap; /* NULL: none */
     uint64_t moved_requests, moved_bytes;
+    unsigned *on_way; /* datagrams, to each server */
+    nsec_t look_at;   /* when they are looked for that got lost */
+    bool has_resent;
     uint64_t left; /* answers to come */
     nsec_t last_answer;
     char *err;
@@ -105,21 +114,78 @@ find_next(struct load *l, unsigned server)
     return false;
 }
 
+static void
+push(struct load *l, struct lconn *c, uint64_t key)
+{
+    lconn_push(c, l->w,
+               &(struct lconn_request){.verb = CODEC_SET, .keys = &key, .count = 1});
+    l->moved_requests++;
+}
+
 static const char *
-send_more(struct load *l, struct lconn *c)
+flush(struct load *l, struct lconn *c)
 {
     size_t sent;
-    while (lconn_has_room(c, LOAD_DEPTH) && find_next(l, c->server)) {
-        uint64_t key = next_key(l, c->server);
-        lconn_push(c, l->w,
-                   &(struct lconn_request){.verb = CODEC_SET, .keys = &key, .count = 1});
-        pass(l, c->server);
-        l->left += l->w->book != NULL ? 1 : 0;
-        l->moved_requests++;
-    }
     bool is_up = lset_flush(l->set, c, clock_now(), &sent);
     l->moved_bytes += sent;
     return is_up ? NULL : lost(l, c);
+}
+
+static bool
+has_room(const struct load *l, const struct lconn *c)
+{
+    size_t most = c->is_framed ? DGRAMS_BYTES / (c->request_max + DGRAM_COST) : SIZE_MAX;
+    return lconn_has_room(c, LOAD_DEPTH) && l->on_way[c->server] < (most > 0 ? most : 1);
+}
+
+static const char *
+send_more(struct load *l, struct lconn *c)
+{
+    while (has_room(l, c) && find_next(l, c->server)) {
+        push(l, c, next_key(l, c->server));
+        pass(l, c->server);
+        l->on_way[c->server] += c->is_framed ? 1 : 0;
+        l->left += l->w->book != NULL ? 1 : 0;
+    }
+    return flush(l, c);
+}
+
+/* To store the same once more changes nothing. */
+static const char *
+send_again(struct load *l, nsec_t now)
+{
+    const char *failed = NULL;
+    nsec_t limit = now - RESEND;
+    if (now < l->look_at) {
+        return NULL;
+    }
+    l->look_at = now + RESEND_LOOK;
+    for (unsigned i = 0; failed == NULL && i < l->set->count; i++) {
+        struct lconn *c = &l->set->conns[i];
+        struct lconn_op op;
+        uint64_t key;
+        while (c->is_framed && c->out_len == 0 && lconn_give_up(c, limit, &op, &key)) {
+            l->has_resent = true;
+            push(l, c, key);
+            failed = flush(l, c);
+            if (failed != NULL) {
+                break;
+            }
+        }
+    }
+    return failed;
+}
+
+/* Late answers to what was sent twice are nothing to the run: they go where nobody is. */
+static void
+leave_strays(struct load *l)
+{
+    for (unsigned i = 0; l->has_resent && i < l->set->count; i++) {
+        if (l->set->conns[i].is_framed) {
+            lset_down(l->set, &l->set->conns[i]);
+        }
+    }
+    l->set->late = l->set->duplicate = 0;
 }
 
 /* With what else the server's line says, where it is one. */
@@ -151,6 +217,7 @@ receive(struct load *l, struct lconn *c)
     }
     struct lconn_done done;
     l->moved_bytes += in.len;
+    c->read_at = clock_now();
     for (size_t at = 0;; at += done.taken) {
         lconn_parse(c, l->w, in.p + at, in.len - at, &done);
         if (done.outcome == LCONN_MORE) {
@@ -160,6 +227,7 @@ receive(struct load *l, struct lconn *c)
             return refused(l, c, &done, in.p + at);
         }
         ctr_add(&l->tally->loaded, 1);
+        l->on_way[c->server] -= c->is_framed ? 1 : 0;
         l->left--;
         l->last_answer = clock_now();
     }
@@ -220,6 +288,24 @@ is_complete(const struct load *l)
     return is;
 }
 
+/* With how many connections that is, when others were answered. */
+static const char *
+timed_out(struct load *l)
+{
+    unsigned silent = 0;
+    for (unsigned i = 0; i < l->set->count; i++) {
+        const struct lconn *c = &l->set->conns[i];
+        silent += c->count > 0 && c->read_at == 0 ? 1 : 0;
+    }
+    int n = snprintf(l->err, l->err_len, "loading: no answer in time, %ju records left",
+                     (uintmax_t)l->left);
+    if (silent > 0 && silent < l->set->count) {
+        snprintf(l->err + n, l->err_len - (size_t)n,
+                 ": none at all on %u of %u connections", silent, l->set->count);
+    }
+    return l->err;
+}
+
 static const char *
 load_loop(struct load *l)
 {
@@ -227,6 +313,7 @@ load_loop(struct load *l)
     while (failed == NULL && !is_complete(l)) {
         hold(l, UINT64_MAX);
         failed = wait_and_serve(l);
+        failed = failed != NULL ? failed : send_again(l, clock_now());
         if (l->left == 0) {
             l->last_answer = clock_now(); /* the trace is waited for, no server */
         }
@@ -235,9 +322,7 @@ load_loop(struct load *l)
             failed = "interrupted";
         }
         if (failed == NULL && clock_now() > l->last_answer + l->set->conf.timeout) {
-            snprintf(l->err, l->err_len, "loading: no answer in time, %ju records left",
-                     (uintmax_t)l->left);
-            failed = l->err;
+            failed = timed_out(l);
         }
     }
     hold(l, 0); /* books the rest */
@@ -250,11 +335,12 @@ make_places(struct load *l)
     const struct book *book = l->w->book;
     unsigned servers = l->set->conf.targets_len;
     l->next = calloc(servers, sizeof *l->next);
+    l->on_way = calloc(servers, sizeof *l->on_way);
     l->taken = book != NULL ? calloc((size_t)book->mask + 1, sizeof *l->taken) : NULL;
     for (unsigned i = 0; l->next != NULL && i < servers; i++) {
         l->next[i] = l->slice.first;
     }
-    return l->next != NULL && (book == NULL || l->taken != NULL);
+    return l->next != NULL && l->on_way != NULL && (book == NULL || l->taken != NULL);
 }
 
 const char *
@@ -279,11 +365,13 @@ load_run(struct lset *s, struct load_slice slice, struct cap *cap, struct tally 
     const char *failed = NULL;
     if (make_places(&l)) {
         failed = load_loop(&l);
+        leave_strays(&l);
     } else {
         snprintf(err, err_len, "out of memory");
         failed = err;
     }
     free(l.next);
+    free(l.on_way);
     free(l.taken);
     return failed;
 }

@@ -37,6 +37,7 @@ static const struct {
     [CHECK_LATENESS] = {"lateness", 1, false},
     [CHECK_STEAL] = {"steal", 0.02, false},       /* of the time of the CPUs used */
     [CHECK_CPU_WAIT] = {"cpu_wait", 0.10, false}, /* of a thread's time */
+    [CHECK_SERVED] = {"unserved_connections", 0, false},
 };
 static_assert(sizeof table / sizeof table[0] == CHECKS, "a row each");
 

@@ -28,6 +28,7 @@ enum result_check {
     CHECK_LATENESS, /* the percentiles are the server's, not the client's */
     CHECK_STEAL,    /* the CPUs were there, and not with another virtual machine */
     CHECK_CPU_WAIT, /* threads that wanted a CPU had one */
+    CHECK_SERVED,   /* the connections that were asked had an answer at least */
     CHECKS,
 };
 

@@ -13,7 +13,7 @@
 bool
 result_init(struct result *r, unsigned threads)
 {
-    *r = (struct result){.threads = threads};
+    *r = (struct result){.threads = threads, .hits_expected = -1};
     bool has_tally = tally_init(&r->total);
     r->costs = calloc(threads, sizeof *r->costs);
     bool is_good = has_tally && r->costs != NULL;
@@ -76,7 +76,9 @@ result_add_class(struct result *r, const struct result *of_class, unsigned first
     memcpy(&r->costs[first], of_class->costs, of_class->threads * sizeof *r->costs);
     r->qps += of_class->qps;
     r->is_open = (first == 0 || r->is_open) && of_class->is_open;
-    r->was_loaded = (first == 0 || r->was_loaded) && of_class->was_loaded;
+    r->hits_expected = first == 0 || r->hits_expected == of_class->hits_expected
+                           ? of_class->hits_expected
+                           : -1;
     r->is_uneven = r->is_uneven || of_class->is_uneven;
     r->is_local = r->is_local || of_class->is_local;
     r->was_interrupted = r->was_interrupted || of_class->was_interrupted;
@@ -102,6 +104,12 @@ result_censored(const struct tally *t)
 {
     return ctr_get(&t->skipped) + ctr_get(&t->unsent) + ctr_get(&t->lost) +
            ctr_get(&t->unanswered);
+}
+
+bool
+result_misses_records(const struct result *r)
+{
+    return r->hits_expected == 1 && ctr_get(&r->total.hits) < ctr_get(&r->total.keys);
 }
 
 static double
@@ -281,6 +289,8 @@ result_judge(struct result *r)
     c[CHECK_VALUES] = check_at_most(l, CHECK_VALUES, judged, wrong);
     c[CHECK_READER] = check_at_most(l, CHECK_READER, judged && r->is_replay,
                                     (double)ctr_get(&t->starved));
+    c[CHECK_SERVED] =
+        check_at_most(l, CHECK_SERVED, judged, (double)ctr_get(&t->unserved));
     c[CHECK_COMPLETE] =
         check_at_most(l, CHECK_COMPLETE, true, r->was_interrupted ? 1 : 0);
     c[CHECK_AGENTS] = check_at_most(l, CHECK_AGENTS, r->agents_len > 0, lost_agents(r));

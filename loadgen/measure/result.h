@@ -71,12 +71,15 @@ struct result_agent {
     bool is_lost;
     char why[RESULT_WHY_MAX]; /* it is */
     double qps;               /* its share, 0: closed loop */
+    double capacity; /* requests a second that it was seen to send; 0: not known */
     double elapsed_s;
     uint64_t offered, achieved;
     double adherence; /* sent within 1 ms */
     double busy;      /* of its busiest thread */
     /* Nanoseconds, from the intended start. */
     uint64_t p50, p99, lag_p99;
+    double tail_share; /* of all requests answered that are slower than the run's p99 */
+    double share;      /* of all requests answered */
     uint64_t start_error; /* how late it began */
     uint64_t clock_bound; /* by which the start may be off besides; 0: the leader's own */
     uint64_t intervals;   /* reports on the way */
@@ -105,7 +108,9 @@ struct result {
     struct tally total;
     struct hist *all[FROM_COUNT]; /* latencies of all requests; by result_judge */
     bool is_replay;               /* of a class: it replays a trace */
-    bool was_loaded, was_interrupted;
+    double hits_expected; /* share of keys, 1: each miss is the server's doing; below 0:
+                           * nobody knows */
+    bool was_interrupted;
     bool is_uneven;     /* the load is meant to change while it lasts */
     bool is_antagonist; /* of a class: it may be served as badly as it likes */
     bool is_local;      /* client and server share a machine */
@@ -123,6 +128,7 @@ struct result {
     struct series *series;             /* the run in its order; NULL: not looked at */
     struct server_stats *server_stats; /* of the whole run; NULL: not asked for */
     struct server_settings *server_settings; /* likewise; a user of it */
+    struct server_evictions evictions;       /* of the whole run */
     enum tally_from from; /* which latencies are told, and held against the objective */
     struct slo slo;       /* of a class; all zero: none */
     struct quantile slo_value;
@@ -140,6 +146,9 @@ struct result {
     unsigned agents_len;
     struct result_loss loss; /* of the whole run */
 };
+
+/* Records were missed though all that was asked for was stored before. */
+bool result_misses_records(const struct result *r);
 
 /* What the run's table of latencies is made of. */
 const struct tally *result_shown(const struct result *r);

@@ -110,6 +110,24 @@ server_sample_parse(struct server_sample *sample, const char *text, size_t len)
     return true;
 }
 
+struct server_evictions
+server_stats_evictions(const struct server_stats *s)
+{
+    struct server_evictions e = s->evictions;
+    unsigned told = 0;
+    e.total = 0;
+    for (unsigned server = 0; server < s->servers; server++) {
+        const struct server_sample *last = NULL;
+        for (size_t i = 0; i < s->len; i++) {
+            last = s->samples[i].server == server ? &s->samples[i] : last;
+        }
+        told += last != NULL ? 1 : 0;
+        e.total += last != NULL ? last->values[STAT_EVICTIONS] : 0;
+    }
+    e.is_known = told == s->servers;
+    return e;
+}
+
 struct server_change
 server_stats_change(const struct server_stats *s)
 {

@@ -34,8 +34,16 @@ struct server_sample {
     double values[SERVER_STATS]; /* 0: the server does not tell */
 };
 
+/* Items that servers have thrown out to make room. */
+struct server_evictions {
+    bool is_known, knows_loading;
+    double total;   /* since each began; sum over servers */
+    double loading; /* while records were stored */
+};
+
 struct server_stats {
     unsigned servers;
+    struct server_evictions evictions;
     struct server_sample *samples; /* those of each server in their order */
     size_t len, cap;
 };
@@ -59,3 +67,5 @@ struct server_change {
 };
 
 struct server_change server_stats_change(const struct server_stats *s);
+/* Of the last sample of each; unknown unless there is one of all. */
+struct server_evictions server_stats_evictions(const struct server_stats *s);

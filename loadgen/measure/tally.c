@@ -19,6 +19,7 @@ static const struct {
     {offsetof(struct tally, errors), TALLY_ERRORS},
     {offsetof(struct tally, opened), 1},
     {offsetof(struct tally, closed), 1},
+    {offsetof(struct tally, unserved), 1},
     {offsetof(struct tally, done), TALLY_VERBS},
     {offsetof(struct tally, keys), 1},
     {offsetof(struct tally, hits), 1},
@@ -52,7 +53,7 @@ static_assert(sizeof(struct tally) ==
                   offsetof(struct tally, latency) + HISTS * sizeof(struct hist *),
               "histograms stand last");
 static_assert(offsetof(struct tally, latency) ==
-                  (24 + TALLY_ERRORS + TALLY_VERBS + 2 * CODEC_VERBS + TALLY_BOUNDS) *
+                  (25 + TALLY_ERRORS + TALLY_VERBS + 2 * CODEC_VERBS + TALLY_BOUNDS) *
                       sizeof(ctr_t),
               "each counter has its row");
 

@@ -62,8 +62,9 @@ struct tally {
     ctr_t loaded;   /* records stored before the run */
     ctr_t answered; /* since the very start, for the progress line */
     ctr_t errors[TALLY_ERRORS];
-    ctr_t opened; /* connections: those of the beginning, and all made since */
-    ctr_t closed; /* of these: by intent, its own or the server's */
+    ctr_t opened;   /* connections: those of the beginning, and all made since */
+    ctr_t closed;   /* of these: by intent, its own or the server's */
+    ctr_t unserved; /* at the end: asked, and nothing came in all the run */
     /* Flow. */
     ctr_t done[TALLY_VERBS];      /* requests answered without an error */
     ctr_t keys, hits;             /* asked for by gets, and found */

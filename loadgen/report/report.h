@@ -75,6 +75,10 @@ struct report_totals {
 };
 
 struct report_totals report_totals(const struct result *r);
+struct json;
+/* Members of the object that j is in: what a histogram is added up from without loss. */
+void report_buckets_json(const struct hist *h, struct json *j);
+
 /* The lines between table and bytes, which mutilate's format and the text have in common. */
 void report_print_counts(const struct result *r, const struct report_totals *t,
                          FILE *out);

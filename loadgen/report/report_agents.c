@@ -4,6 +4,8 @@
 #include "loadgen/report/report_agents.h"
 
 #define NS_PER_US 1e3
+#define TAIL_SHARE_MAX 0.5 /* of what is slower than p99, by one process: */
+#define TAIL_TIMES 1.5     /* and so many times its part of the requests */
 
 static void
 print_loss(const struct result_loss *l, FILE *out)
@@ -50,8 +52,24 @@ print_load(const struct result_agent *a, FILE *out)
             result_ratio((double)a->offered, a->elapsed_s),
             result_ratio((double)a->achieved, a->elapsed_s), (double)a->p50 / NS_PER_US,
             (double)a->p99 / NS_PER_US);
+    fprintf(out, "%.0f%% of all above p99, ", 100 * a->tail_share);
     fprintf(out, "lag p99 %.1f us, %.2f%% within 1 ms, CPU %.1f%%",
             (double)a->lag_p99 / NS_PER_US, 100 * a->adherence, 100 * a->busy);
+}
+
+/* A tail that is one process's says less of the server than of that process. */
+static void
+print_outlier(const struct result *r, FILE *out)
+{
+    for (unsigned i = 0; i < r->agents_len; i++) {
+        const struct result_agent *a = &r->agents[i];
+        if (a->tail_share > TAIL_SHARE_MAX && a->tail_share > TAIL_TIMES * a->share) {
+            fprintf(out,
+                    "Note: agent %s has %.0f%% of all above p99, and %.0f%% of the "
+                    "requests\n",
+                    a->name, 100 * a->tail_share, 100 * a->share);
+        }
+    }
 }
 
 void
@@ -77,8 +95,12 @@ report_agents_text(const struct result *r, FILE *out)
                     (double)a->start_error / NS_PER_US,
                     (double)a->clock_bound / NS_PER_US, (double)a->behind / NS_PER_US);
         }
+        if (a->capacity > 0) {
+            fprintf(out, ", capacity %.1f/s", a->capacity);
+        }
         fprintf(out, ", role %s\n", a->role);
     }
+    print_outlier(r, out);
 }
 
 void
@@ -98,6 +120,9 @@ report_agents_json(const struct result *r, struct json *j)
             json_text(j, "why", a->why);
         }
         json_number(j, "qps", a->qps);
+        if (a->capacity > 0) {
+            json_number(j, "capacity", a->capacity);
+        }
         json_u64(j, "offered", a->offered);
         json_u64(j, "achieved", a->achieved);
         json_number(j, "seconds", a->elapsed_s);
@@ -106,6 +131,7 @@ report_agents_json(const struct result *r, struct json *j)
         json_u64(j, "p50", a->p50);
         json_u64(j, "p99", a->p99);
         json_u64(j, "lag_p99", a->lag_p99);
+        json_number(j, "tail_share", a->tail_share);
         json_u64(j, "start_error", a->start_error);
         json_u64(j, "clock_bound", a->clock_bound);
         json_u64(j, "intervals", a->intervals);

@@ -73,8 +73,8 @@ write_ci(struct json *j, const struct result *r, enum tally_from from)
     json_close(j, '}');
 }
 
-static void
-write_buckets(struct json *j, const struct hist *h)
+void
+report_buckets_json(const struct hist *h, struct json *j)
 {
     uint32_t at = 0;
     uint64_t bucket[3];
@@ -112,7 +112,7 @@ write_hist(struct json *j, const char *key, const struct hist *h,
     if (of != NULL) {
         write_ci(j, of, from);
     }
-    write_buckets(j, h);
+    report_buckets_json(h, j);
     json_close(j, '}');
 }
 
@@ -167,6 +167,9 @@ write_totals(struct json *j, const struct result *r)
     json_u64(j, "keys", ctr_get(&t->keys));
     json_u64(j, "hits", ctr_get(&t->hits));
     json_u64(j, "misses", ctr_get(&t->keys) - ctr_get(&t->hits));
+    if (r->hits_expected >= 0) {
+        json_number(j, "hits_expected", r->hits_expected);
+    }
     json_u64(j, "rx_bytes", ctr_get(&t->rx_bytes));
     json_u64(j, "tx_bytes", ctr_get(&t->tx_bytes));
     json_number(j, "qps", result_ratio((double)(gets + updates), r->elapsed_s));
@@ -190,6 +193,7 @@ write_totals(struct json *j, const struct result *r)
     json_close(j, '}');
     json_u64(j, "opened", ctr_get(&t->opened));
     json_u64(j, "closed", ctr_get(&t->closed));
+    json_u64(j, "unserved", ctr_get(&t->unserved));
     json_open(j, "ops", '{');
     for (unsigned v = 0; v < CODEC_VERBS; v++) {
         if (v == CODEC_AUTH) {
@@ -485,6 +489,23 @@ write_until(struct json *j, const struct result *r)
     json_close(j, '}');
 }
 
+/* Left out when nobody said. */
+static void
+write_evictions(struct json *j, const struct server_evictions *e)
+{
+    if (!e->is_known && !e->knows_loading) {
+        return;
+    }
+    json_open(j, "evictions", '{');
+    if (e->is_known) {
+        json_number(j, "total", e->total);
+    }
+    if (e->knows_loading) {
+        json_number(j, "loading", e->loading);
+    }
+    json_close(j, '}');
+}
+
 static void
 write_warmup(struct json *j, const struct result_warmup *w)
 {
@@ -540,6 +561,7 @@ report_json(const struct result *r, const struct options *o, int argc, char **ar
     write_part(&j, r, &o->classes[0], o);
     write_classes(&j, r, o);
     report_stats_json(r->server_stats, (const char *const *)o->servers, &j);
+    write_evictions(&j, &r->evictions);
     write_warmup(&j, &r->warmup);
     write_until(&j, r);
     if (r->peak_qps > 0) {

@@ -77,6 +77,12 @@ report_sizes_json(const struct tally *t, struct json *j)
         for (size_t p = 0; p < POINTS; p++) {
             json_u64(j, points[p].name, hist_quantile(h, points[p].q));
         }
+        json_u64(j, "min", hist_min(h));
+        json_u64(j, "max", hist_max(h));
+        json_exact(j, "sum", hist_sum(h));
+        json_exact(j, "sumsq", hist_sum_squares(h));
+        json_u64(j, "overflow", hist_overflow(h));
+        report_buckets_json(h, j);
         json_close(j, '}');
     }
     json_close(j, ']');

@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "loadgen/measure/phases.h"
+#include "loadgen/measure/steady.h"
 #include "loadgen/report/report_agents.h"
 #include "loadgen/report/report_many.h"
 #include "loadgen/report/report_sizes.h"
@@ -298,6 +299,42 @@ print_errors(const struct result *r, FILE *out)
             (uintmax_t)ctr_get(&t->lost));
 }
 
+/* Of keys; and what the schedule of a run cannot explain when it changes. */
+static void
+print_hits(const struct result *r, FILE *out)
+{
+    const struct tally *t = &r->total;
+    double values[SERIES_PIECES];
+    if (ctr_get(&t->keys) == 0) {
+        return;
+    }
+    fprintf(out, "Hit ratio = %.2f%%",
+            100 * result_ratio((double)ctr_get(&t->hits), (double)ctr_get(&t->keys)));
+    if (r->hits_expected >= 0) {
+        fprintf(out, " (%.2f%% expected)", 100 * r->hits_expected);
+    }
+    unsigned n =
+        r->series != NULL ? series_values(r->series, SERIES_HIT_RATIO, values) : 0;
+    if (n > 1) {
+        struct drift d = drift_of(values, n);
+        fprintf(out, ", %.2f%% in the first half, %.2f%% in the second", 100 * d.first,
+                100 * d.second);
+    }
+    fputc('\n', out);
+}
+
+/* On each connection, when one more is sent. */
+static void
+print_outstanding(const struct result *r, FILE *out)
+{
+    const struct hist *h = r->total.outstanding;
+    if (hist_count(h) > 0) {
+        fprintf(out, "Outstanding = p50 %ju, p99 %ju, max %ju on a connection\n",
+                (uintmax_t)hist_quantile(h, .5), (uintmax_t)hist_quantile(h, .99),
+                (uintmax_t)hist_max(h));
+    }
+}
+
 /* Only when there is something to say: connections usually stay. */
 static void
 print_connections(const struct result *r, FILE *out)
@@ -306,6 +343,13 @@ print_connections(const struct result *r, FILE *out)
     if (ctr_get(&t->closed) > 0) {
         fprintf(out, "Connections = %ju opened, %ju closed by intent\n",
                 (uintmax_t)ctr_get(&t->opened), (uintmax_t)ctr_get(&t->closed));
+    }
+    if (ctr_get(&t->unserved) > 0) {
+        fprintf(
+            out,
+            "Connections without any answer = %ju of %ju opened: more than the server "
+            "admits?\n",
+            (uintmax_t)ctr_get(&t->unserved), (uintmax_t)ctr_get(&t->opened));
     }
 }
 
@@ -359,6 +403,29 @@ print_cost(const struct result *r, FILE *out)
     print_waits(r, out);
 }
 
+/* Records that are missing are explained by what the servers threw out. */
+static void
+print_evictions(const struct result *r, FILE *out)
+{
+    const struct server_evictions *e = &r->evictions;
+    bool misses = result_misses_records(r);
+    bool has_loading = e->knows_loading && e->loading > 0;
+    if (!misses && !has_loading) {
+        return;
+    }
+    fputs(misses ? "Note: misses, though all records were stored before" : "Note", out);
+    if (has_loading) {
+        fprintf(out, ": %.0f items were evicted while they were stored", e->loading);
+    }
+    if (misses && e->is_known) {
+        fprintf(out, "%s %.0f evictions counted by the servers in all",
+                has_loading ? "," : ":", e->total);
+    } else if (misses && !has_loading) {
+        fputs(": evicted?", out);
+    }
+    fputc('\n', out);
+}
+
 static void
 print_notes(const struct result *r, const struct options *o, FILE *out)
 {
@@ -366,9 +433,7 @@ print_notes(const struct result *r, const struct options *o, FILE *out)
     if (r->is_local) {
         fputs("Note: client and server share this machine's CPUs\n", out);
     }
-    if (r->was_loaded && ctr_get(&t->hits) < ctr_get(&t->keys)) {
-        fputs("Note: misses, though all records were stored before: evicted?\n", out);
-    }
+    print_evictions(r, out);
     for (unsigned i = 0; i < o->percentiles_len; i++) {
         double beyond = (double)(hist_count(r->all[FROM_INTENDED]) + result_censored(t)) *
                         (1 - o->percentiles[i]);
@@ -520,6 +585,8 @@ report_text(const struct result *r, const struct options *o, FILE *out)
     }
     report_sizes_text(&r->total, out);
     print_errors(r, out);
+    print_outstanding(r, out);
+    print_hits(r, out);
     print_connections(r, out);
     print_evenness(r, o, out);
     print_classes(r, o, out);

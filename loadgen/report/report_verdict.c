@@ -60,6 +60,9 @@ print_check(enum result_check check, const struct check *c, FILE *out)
     case CHECK_SEARCH:
         fputs(c->value > 0 ? "the client was the limit" : "no rate met the goal", out);
         break;
+    case CHECK_SERVED:
+        fprintf(out, "%.0f connections had no answer in all the run", c->value);
+        break;
     case CHECK_VALUES:
         fprintf(out, "%.0f verification errors", c->value);
         break;

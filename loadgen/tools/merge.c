@@ -55,6 +55,18 @@ put_number(json_t *object, const char *key, double value)
     json_object_set_new(object, key, isfinite(value) ? json_real(value) : json_null());
 }
 
+static void
+put_sums(json_t *object, const struct hist *h)
+{
+    put_count(object, "count", hist_count(h));
+    put_count(object, "min", hist_min(h));
+    put_count(object, "max", hist_max(h));
+    put_number(object, "mean", hist_mean(h));
+    put_number(object, "sum", hist_sum(h));
+    put_number(object, "sumsq", hist_sum_squares(h));
+    put_count(object, "overflow", hist_overflow(h));
+}
+
 static json_t *
 quantile_or_null(const struct hist *h, const struct hist *waits, uint64_t censored,
                  double share, bool wants_bound)
@@ -128,21 +140,89 @@ add_hist(const struct merge *m, json_t *into, const json_t *from,
     if (is_good) {
         uint64_t censored = tree_count(into, "censored") + tree_count(from, "censored");
         hist_merge(a, b);
-        put_count(into, "count", hist_count(a));
         put_count(into, "censored", censored);
-        put_count(into, "min", hist_min(a));
-        put_count(into, "max", hist_max(a));
-        put_number(into, "mean", hist_mean(a));
         put_number(into, "stddev", hist_stddev(a));
-        put_number(into, "sum", hist_sum(a));
-        put_number(into, "sumsq", hist_sum_squares(a));
-        put_count(into, "overflow", hist_overflow(a));
+        put_sums(into, a);
         put_percentiles(into, from, a, waits, censored);
         put_buckets(into, a);
     }
     hist_destroy(&a);
     hist_destroy(&b);
     return is_good || refuse(m, "a histogram is damaged");
+}
+
+/* ---- gets by the size of replies ------------------------------------------------------ */
+
+/* Of the class that stands last, which has no end, all are below. */
+static bool
+is_below(const json_t *a, const json_t *b)
+{
+    const json_t *x = json_object_get(a, "up_to"), *y = json_object_get(b, "up_to");
+    return json_is_integer(x) &&
+           (!json_is_integer(y) || json_integer_value(x) < json_integer_value(y));
+}
+
+static bool
+add_size(const struct merge *m, json_t *into, const json_t *from)
+{
+    struct hist *a = tree_hist(into), *b = tree_hist(from);
+    bool is_good = a != NULL && b != NULL;
+    if (is_good) {
+        hist_merge(a, b);
+        put_sums(into, a);
+        for (unsigned i = 0; i < SCHEMA_POINTS; i++) {
+            const struct schema_point *p = &schema_points[i];
+            if (json_object_get(into, p->name) != NULL) {
+                put_count(into, p->name, hist_quantile(a, p->q));
+            }
+        }
+        put_buckets(into, a);
+    }
+    hist_destroy(&a);
+    hist_destroy(&b);
+    return is_good || refuse(m, "a histogram is damaged");
+}
+
+/* To where it belongs: a class of sizes that only one of both has is as it was. */
+static bool
+place_size(const struct merge *m, json_t *sizes, json_t *size)
+{
+    size_t at = 0;
+    while (at < json_array_size(sizes) && is_below(json_array_get(sizes, at), size)) {
+        at++;
+    }
+    json_t *same = json_array_get(sizes, at);
+    if (same != NULL && !is_below(size, same)) {
+        return add_size(m, same, size);
+    }
+    return json_array_insert(sizes, at, size) == 0 || refuse(m, "out of memory");
+}
+
+static bool
+has_buckets(const json_t *sizes)
+{
+    bool has = json_is_array(sizes);
+    for (size_t i = 0; has && i < json_array_size(sizes); i++) {
+        has = json_object_get(json_array_get(sizes, i), "buckets") != NULL;
+    }
+    return has;
+}
+
+/* Of results that do not both have them, with all of their histograms, nothing is left. */
+static bool
+add_sizes(const struct merge *m, json_t *into, const json_t *from)
+{
+    json_t *mine = json_object_get(into, "sizes");
+    const json_t *others = json_object_get(from, "sizes");
+    bool is_good = true;
+    if (!has_buckets(mine) || !has_buckets(others)) {
+        json_object_del(into, "sizes");
+        return true;
+    }
+    for (size_t i = 0; is_good && i < json_array_size(others); i++) {
+        is_good = place_size(m, mine, json_array_get(others, i));
+    }
+    return is_good;
 }
 
 /* ---- the other members -------------------------------------------------------------- */
@@ -249,7 +329,7 @@ forget(json_t *result)
     json_object_del(result, "intervals");
     json_object_del(result, "servers");
     json_object_del(result, "connections");
-    json_object_del(result, "sizes");
+    json_object_del(result, "arrivals");
 }
 
 /* A class that only one of both has is as it was. */
@@ -298,8 +378,9 @@ add_result(struct merge *m, json_t *into, const json_t *from)
         join_adherence(m, into, from);
         append_all(into, from, "threads");
         append_all(into, from, "checks");
+        append_all(into, from, "agents");
         renew_rates(into);
-        is_good = add_classes(m, into, from);
+        is_good = add_sizes(m, into, from) && add_classes(m, into, from);
         bool is_valid = json_is_true(json_object_get(into, "valid")) &&
                         json_is_true(json_object_get(from, "valid"));
         json_object_set_new(into, "valid", json_boolean(is_valid));
@@ -345,13 +426,15 @@ saved_merge(const char *const *paths, unsigned count, bool in_turn, const char *
         json_array_append_new(names, json_string(paths[i]));
     }
     json_object_set_new(top, "merged", names);
-    /* What is of one run only. */
     if (count > 1) {
+        static const char *const of_one[] = {
+            "argv",   "seed",  "warmup", "server_stats", "evictions",
+            "phases", "until", "search", "agent_loss",   "peak_qps",
+        };
         forget(top);
-        json_object_del(top, "argv");
-        json_object_del(top, "seed");
-        json_object_del(top, "warmup");
-        json_object_del(top, "server_stats");
+        for (size_t i = 0; i < sizeof of_one / sizeof of_one[0]; i++) {
+            json_object_del(top, of_one[i]);
+        }
     }
     is_good = is_good && write_tree(top, out_path, err);
     json_decref(top);

@@ -117,7 +117,7 @@ lconn_down(struct lconn *c)
     }
     c->head = c->count = c->fresh = c->issued = 0;
     c->out_len = c->out_sent = 0;
-    c->put = c->blocked_at = 0;
+    c->put = c->blocked_at = c->read_at = 0;
     c->is_watched = c->is_watched_for_send = false;
     c->is_answering = false;
     dgram_reset(&c->dgram);
@@ -458,12 +458,13 @@ remember(struct lconn *c, uint16_t id, enum lconn_past past)
 }
 
 bool
-lconn_give_up(struct lconn *c, nsec_t limit, struct lconn_op *op)
+lconn_give_up(struct lconn *c, nsec_t limit, struct lconn_op *op, uint64_t *key)
 {
     for (unsigned i = 0; i < c->count - c->fresh; i++) {
         if (c->ops[slot(c, i)].issued < limit) {
             bring_forward(c, i);
             uint16_t id = c->ops[c->head].id;
+            *key = keys_at(c, c->head)[0];
             dgram_forget(&c->dgram, id);
             remember(c, id, LCONN_WAS_GIVEN_UP);
             return lconn_take_op(c, op);

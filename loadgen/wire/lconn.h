@@ -154,7 +154,8 @@ struct lconn {
     /* lset's. */
     bool is_watched, is_watched_for_send, is_in_more;
     /* The caller's. */
-    nsec_t read_at; /* when what is parsed came: start of what follows from it */
+    nsec_t read_at; /* when what is parsed came: start of what follows from it; 0: nothing
+                     * has come yet */
     bool in_room, is_dirty;
 };
 
@@ -228,8 +229,10 @@ const struct lconn_op *lconn_oldest(const struct lconn *c);
 /* Datagrams: what came answers the request with that id, which becomes the oldest. False when
  * there is none on its way. */
 must_check bool lconn_choose(struct lconn *c, uint16_t id);
-/* Datagrams: removes a request issued before `limit`; false when there is none. */
-must_check bool lconn_give_up(struct lconn *c, nsec_t limit, struct lconn_op *op);
+/* Datagrams: removes a request issued before `limit`, with its first key; false when there is
+ * none. */
+must_check bool lconn_give_up(struct lconn *c, nsec_t limit, struct lconn_op *op,
+                              uint64_t *key);
 /* Datagrams: what became of that request, not long ago. */
 enum lconn_past lconn_past(const struct lconn *c, uint16_t id);
 /* Datagrams: what came for that request is no reply; more of it may come. */

@@ -268,6 +268,64 @@ START_TEST(test_verdicts)
 }
 END_TEST
 
+START_TEST(test_unserved)
+{
+    ctr_add(&result.total.opened, 16);
+    ctr_add(&result.total.unserved, 12);
+    result_judge(&result);
+    ck_assert(!result.is_valid);
+    ck_assert_double_eq(result.checks[CHECK_SERVED].value, 12);
+    char *text = text_of();
+    ck_assert_ptr_nonnull(strstr(text, "INVALID: 12 connections had no answer"));
+    ck_assert_ptr_nonnull(
+        strstr(text, "Connections without any answer = 12 of 16 opened"));
+    free(text);
+    text = json_of();
+    ck_assert_ptr_nonnull(match(text, "(\"unserved\": 12,)"));
+    free(text);
+}
+END_TEST
+
+/* Records that are missing are explained by what servers threw out. */
+START_TEST(test_misses_are_explained)
+{
+    static const struct {
+        double expected;
+        struct server_evictions e;
+        const char *note;
+    } rows[] = {
+        {1,
+         {.is_known = false},
+         "Note: misses, though all records were stored before: evicted?\n"},
+        {1,
+         {.is_known = true, .total = 7},
+         "stored before: 7 evictions counted by the servers in all\n"},
+        {1,
+         {true, true, 7, 5},
+         "stored before: 5 items were evicted while they were stored, 7 evictions "
+         "counted"},
+        {-1, {true, true, 7, 5}, "Note: 5 items were evicted while they were stored\n"},
+        {0.9, {true, true, 7, 0}, NULL},
+    };
+    ctr_add(&result.total.keys, 100);
+    result_judge(&result);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        result.hits_expected = rows[i].expected;
+        result.evictions = rows[i].e;
+        char *text = text_of();
+        bool has = rows[i].note != NULL ? strstr(text, rows[i].note) != NULL
+                                        : strstr(text, "evict") == NULL;
+        ck_assert_msg(has, "%zu: %s", i, text);
+        free(text);
+        text = json_of();
+        ck_assert_int_eq(strstr(text, "\"evictions\": {") != NULL, rows[i].e.is_known);
+        ck_assert_int_eq(strstr(text, "\"hits_expected\"") != NULL,
+                         rows[i].expected >= 0);
+        free(text);
+    }
+}
+END_TEST
+
 /* Of a name of its own: the server's data are wrong, not its replies. */
 START_TEST(test_verification)
 {
@@ -541,6 +599,8 @@ main(void)
     tcase_add_test(tc, test_json_writer);
     tcase_add_test(tc, test_size_classes);
     tcase_add_test(tc, test_by_size);
+    tcase_add_test(tc, test_unserved);
+    tcase_add_test(tc, test_misses_are_explained);
     tcase_add_test(tc, test_tally_merge);
     suite_add_tcase(s, tc);
     return run_suite(s);

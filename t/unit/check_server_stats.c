@@ -65,6 +65,27 @@ START_TEST(test_change)
 }
 END_TEST
 
+START_TEST(test_evictions)
+{
+    struct server_stats *s = server_stats_create(2);
+    struct server_sample sample = {0, 0, {[STAT_EVICTIONS] = 3}};
+    ck_assert_ptr_nonnull(s);
+    ck_assert(server_stats_add(s, &sample));
+    ck_assert(!server_stats_evictions(s).is_known); /* one has not answered */
+    sample.server = 1;
+    ck_assert(server_stats_add(s, &sample));
+    sample.values[STAT_EVICTIONS] = 10;
+    sample.at_s = 1;
+    ck_assert(server_stats_add(s, &sample));
+    s->evictions = (struct server_evictions){.knows_loading = true, .loading = 2};
+    struct server_evictions e = server_stats_evictions(s);
+    ck_assert(e.is_known && e.knows_loading);
+    ck_assert_double_eq(e.total, 13);
+    ck_assert_double_eq(e.loading, 2);
+    server_stats_destroy(&s);
+}
+END_TEST
+
 #define SETTINGS                                                                         \
     "VERSION 1.6.18\r\nSTAT maxbytes 67108864\r\nSTAT inter \r\nSTAT odd\r\n"            \
     "STAT socket a b\r\nEND\r\n"
@@ -129,6 +150,7 @@ main(void)
     tcase_set_timeout(tc, SUITE_TIMEOUT_S);
     tcase_add_test(tc, test_parse);
     tcase_add_test(tc, test_change);
+    tcase_add_test(tc, test_evictions);
     tcase_add_test(tc, test_settings);
     suite_add_tcase(s, tc);
     return run_suite(s);
