@@ -390,6 +390,8 @@ on_frame(struct followers *l, struct follower *k, const struct frame *f, nsec_t 
         on_done(l, k, f, now);
         break;
     case MESSAGE_REFUSED:
+        k->has_refused = true;
+        /* fall through */
     case MESSAGE_FAILED:
         follower_lose(l, k, frame_text(f, FIELD_TEXT, why, sizeof why) ? why : "refuses");
         break;

@@ -12,6 +12,7 @@
 #include "loadgen/inquiry.h"
 #include "loadgen/leader_result.h"
 #include "loadgen/measure/phases.h"
+#include "loadgen/swarm/capacity.h"
 #include "loadgen/swarm/delta.h"
 #include "loadgen/swarm/split.h"
 #include "loadgen/swarm_start.h"
@@ -19,7 +20,8 @@
 
 #define LEAD_MIN (200 * NSEC_PER_MSEC) /* between the order to start and the start */
 #define LEAD_TRACE NSEC_PER_SEC        /* likewise: traces are read ahead meanwhile */
-#define LEAD_WAYS 5                    /* and this times the longest way to an agent */
+#define CAPACITY_S 1 /* how long a closed loop tells what processes can send */
+#define LEAD_WAYS 5  /* and this times the longest way to an agent */
 
 struct leader {
     struct run_conf conf;
@@ -39,7 +41,8 @@ struct leader {
     uint64_t told_interval;
     sigset_t signals, mask_before;
     bool is_masked;
-    struct inquiry inquiry; /* of servers, without a run that asks them */
+    struct inquiry inquiry;   /* of servers, without a run that asks them */
+    struct capacity capacity; /* what is known of each process, this one first */
 };
 
 static enum options_loss
@@ -49,13 +52,27 @@ policy(const struct leader *l)
     return l->o->on_agent_loss == LOSS_DEFAULT ? usual : l->o->on_agent_loss;
 }
 
+/* The first agent that will not take its part in the run; NULL: all do. That is no loss: it
+ * would refuse the next one, too. With the mutex held. */
+static struct follower *
+refuser(const struct leader *l)
+{
+    struct follower *found = NULL;
+    for (unsigned i = l->followers.count; i-- > 0;) {
+        struct follower *k = &l->followers.all[i];
+        found = k->has_refused ? k : found;
+    }
+    return found;
+}
+
 /* An agent was lost since the run began, and without it there is no use in going on. With
  * the mutex held. */
 static bool
 is_spoilt(const struct leader *l)
 {
-    return policy(l) != LOSS_CONTINUE && policy(l) != LOSS_ACCEPT &&
-           followers_in(&l->followers, FOLLOWER_LOST) > l->lost_before;
+    bool goes_on = policy(l) == LOSS_CONTINUE || policy(l) == LOSS_ACCEPT;
+    return refuser(l) != NULL ||
+           (!goes_on && followers_in(&l->followers, FOLLOWER_LOST) > l->lost_before);
 }
 
 /* ---- opening ------------------------------------------------------------------------ */
@@ -258,6 +275,9 @@ leader_open(struct leader **leader, const struct run_conf *conf, int argc, char 
     make_own_options(l);
     swarm_signals(&l->signals);
     enum exit_status status = followers_open(&l->followers, l->o, l->load_classes);
+    if (!capacity_init(&l->capacity, l->o->agents_len + 1, l->o->classes_len)) {
+        status = swarm_fail("out of memory");
+    }
     status = status != EXIT_VALID ? status : configure(l, argc, argv);
     if (status == EXIT_VALID) {
         /* The thread of the followers must not take the signals. */
@@ -300,6 +320,7 @@ leader_close(struct leader **leader)
     free(l->told);
     tally_fini(&l->look);
     inquiry_fini(&l->inquiry);
+    capacity_fini(&l->capacity);
     if (l->is_masked) {
         PTHREAD_OK(pthread_sigmask(SIG_SETMASK, &l->mask_before, NULL));
     }
@@ -324,14 +345,63 @@ static double
 weigh(const struct leader *l, unsigned class, double weights[MESSAGE_AGENTS_MAX + 1])
 {
     const struct followers *k = &l->followers;
+    double sum = 0;
     weights[0] = is_own(l, class) ? (double)l->o->weight : 0;
-    double sum = weights[0];
     for (unsigned i = 0; i < k->count; i++) {
         bool has_it = !k->all[i].is_out && follower_has(&k->all[i], class);
         weights[i + 1] = has_it ? (double)k->all[i].weight : 0;
-        sum += weights[i + 1];
+    }
+    capacity_weigh(&l->capacity, class, weights);
+    for (unsigned i = 0; i <= k->count; i++) {
+        sum += weights[i];
     }
     return sum;
+}
+
+/* Whose share is that of what it can send: not of a client that measures, nor of a trace with
+ * times of its own. */
+static bool
+has_capacity(const struct leader *l, unsigned class)
+{
+    const struct lclass *c = &l->o->classes[class];
+    return l->o->splits_by_capacity && !c->is_measuring && !c->traffic.is_timed;
+}
+
+static double
+rate_of(const struct leader *l, const struct run_shot *shot, unsigned class)
+{
+    return shot->rates != NULL ? shot->rates[class] : (double)l->o->classes[class].qps;
+}
+
+/* What each did in a closed loop that is over. False, with a line: one that is still there had
+ * no answer. With the mutex held. */
+static bool
+learn_capacity(struct leader *l, const struct run_shot *shot, const struct result *own)
+{
+    const struct followers *k = &l->followers;
+    double qps[MESSAGE_AGENTS_MAX + 1];
+    for (unsigned class = 0; class < l->o->classes_len; class ++) {
+        if (!has_capacity(l, class) || rate_of(l, shot, class) > 0) {
+            continue;
+        }
+        for (unsigned i = 0; i <= k->count; i++) {
+            const struct follower *f = i > 0 ? &k->all[i - 1] : NULL;
+            bool takes_part = f != NULL ? follower_has(f, class) && !f->is_out &&
+                                              f->state == FOLLOWER_DONE
+                                        : is_own(l, class);
+            double good = (double)ctr_get(&ledger_sum(k->ledger, i, class)->good);
+            double seconds = f != NULL ? f->elapsed_s : own->elapsed_s;
+            qps[i] = takes_part ? result_ratio(good, seconds) : 0;
+            if (takes_part && !(qps[i] > 0)) {
+                fprintf(stderr,
+                        "mcload: %s has had no answer: its capacity is not known\n",
+                        f != NULL ? f->at.name : "the leader");
+                return false;
+            }
+        }
+        capacity_learn(&l->capacity, class, qps);
+    }
+    return true;
 }
 
 /* The rate of a class among this process and those agents that are left. EXIT_INVALID: there
@@ -393,8 +463,7 @@ split(struct leader *l, const struct run_shot *shot, double *own_rates,
         k->all[i].slice = (struct reader_slice){0, READER_ROUTES};
     }
     for (unsigned i = 0; status == EXIT_VALID && i < l->o->classes_len; i++) {
-        double rate = shot->rates != NULL ? shot->rates[i] : (double)l->o->classes[i].qps;
-        status = split_class(l, i, rate, own_rates);
+        status = split_class(l, i, rate_of(l, shot, i), own_rates);
         split_traces(l, i, own_slice);
     }
     if (status == EXIT_INVALID) {
@@ -535,8 +604,20 @@ collect(struct leader *l, const struct run_shot *shot, const struct result *own,
         .was_interrupted = was_interrupted,
         .accepts_loss = policy(l) == LOSS_ACCEPT,
         .followers = &l->followers,
+        .capacity = &l->capacity,
     };
     return leader_result_make(result, &parts) ? EXIT_VALID : swarm_fail("out of memory");
+}
+
+/* Whether the run was refused, which has a line then. */
+static bool
+tell_refusal(struct leader *l)
+{
+    struct follower *k = refuser(l);
+    if (k != NULL) {
+        fprintf(stderr, "mcload: agent %s: %s\n", k->at.name, k->why);
+    }
+    return k != NULL;
 }
 
 static void
@@ -636,9 +717,18 @@ attempt(struct leader *l, const struct run_shot *shot, bool *spoilt,
     l->drained_at = clock_now();
     ledger_finish(k->ledger, k->begin + k->warmup + lasted(k, &own));
     followers_verify(k);
-    tell_losses(l);
     *spoilt = is_spoilt(l);
-    status = collect(l, shot, &own, own_rates, was_interrupted, result);
+    if (tell_refusal(l)) {
+        status = EXIT_UNREACHABLE;
+    } else {
+        tell_losses(l);
+        status = collect(l, shot, &own, own_rates, was_interrupted, result);
+    }
+    if (status == EXIT_VALID && !*spoilt && !was_interrupted &&
+        !learn_capacity(l, shot, &own)) {
+        result_fini(result);
+        status = EXIT_INVALID;
+    }
     if (status == EXIT_VALID) {
         tell_phases(l, &own, result);
         result->server_stats = take_stats(l, &own);
@@ -653,8 +743,8 @@ attempt(struct leader *l, const struct run_shot *shot, bool *spoilt,
     return status;
 }
 
-enum exit_status
-leader_once(struct leader *l, const struct run_shot *shot, struct result *result)
+static enum exit_status
+attempt_all(struct leader *l, const struct run_shot *shot, struct result *result)
 {
     for (;;) {
         bool spoilt = false;
@@ -670,4 +760,46 @@ leader_once(struct leader *l, const struct run_shot *shot, struct result *result
         }
         fputs("mcload: the run is repeated without it\n", stderr);
     }
+}
+
+/* Before the first rate that is shared out by capacity: a closed loop of these classes, for a
+ * second at most. */
+static enum exit_status
+measure_capacity(struct leader *l, const struct run_shot *shot)
+{
+    double rates[OPTIONS_CLASSES_MAX];
+    struct result result;
+    bool is_wanted = false;
+    for (unsigned i = 0; i < l->o->classes_len; i++) {
+        rates[i] = rate_of(l, shot, i);
+        if (has_capacity(l, i) && rates[i] > 0 && !l->capacity.is_known[i]) {
+            rates[i] = 0;
+            is_wanted = true;
+        }
+    }
+    if (!is_wanted) {
+        return EXIT_VALID;
+    }
+    struct run_shot probe = {
+        .rates = rates,
+        .time_s = fmin(CAPACITY_S, l->o->time_s),
+        .warmup_s = -1,
+        .is_fresh = shot->is_fresh,
+    };
+    enum exit_status status = attempt_all(l, &probe, &result);
+    if (status == EXIT_VALID) {
+        bool was_interrupted = result.was_interrupted;
+        result_fini(&result);
+        status = was_interrupted
+                     ? swarm_fail("interrupted while capacities were measured")
+                     : status;
+    }
+    return status;
+}
+
+enum exit_status
+leader_once(struct leader *l, const struct run_shot *shot, struct result *result)
+{
+    enum exit_status status = measure_capacity(l, shot);
+    return status == EXIT_VALID ? attempt_all(l, shot, result) : status;
 }

@@ -197,6 +197,7 @@ describe_follower(struct result_agent *a, const struct leader_parts *p, unsigned
              k->elapsed_s > 0 ? k->elapsed_s
                               : (double)(intervals * p->followers->length) / 1e9);
     a->role = message_role_name(k->role);
+    a->capacity = capacity_of(p->capacity, index + 1);
     a->samples = k->samples;
     a->observed = k->servers;
     a->busy = busiest(k->costs, k->threads);
@@ -227,6 +228,7 @@ make_agents(struct result *r, const struct leader_parts *p)
         r->agents[0].role =
             message_role_name(p->own_first > 0 ? ROLE_MEASURE : ROLE_LOAD);
         r->agents[0].busy = busiest(p->own->costs, p->own->threads);
+        r->agents[0].capacity = capacity_of(p->capacity, 0);
         at = 1;
     }
     for (unsigned i = 0; i < p->followers->count; i++) {
@@ -236,6 +238,48 @@ make_agents(struct result *r, const struct leader_parts *p)
     }
     r->agents_len = at;
     return true;
+}
+
+/* Slower than that, from the intended start, among what these have counted. */
+static uint64_t
+count_above(struct tally *const *tallies, unsigned count, uint64_t limit)
+{
+    uint64_t above = 0;
+    for (unsigned i = 0; i < count; i++) {
+        for (unsigned verb = 0; verb < TALLY_VERBS; verb++) {
+            above += hist_above(tallies[i]->latency[FROM_INTENDED][verb], limit);
+        }
+    }
+    return above;
+}
+
+/* One process that makes most of the tail is seen here, and not in the sum. */
+static void
+share_tail(struct result *r, const struct leader_parts *p)
+{
+    struct tally *tallies[OPTIONS_CLASSES_MAX];
+    uint64_t limit = hist_quantile(r->all[FROM_INTENDED], .99), above = 0, good = 0;
+    unsigned at = 0;
+    for (unsigned part = 0; part <= p->followers->count; part++) {
+        const struct follower *k = part > 0 ? &p->followers->all[part - 1] : NULL;
+        if (k != NULL ? k->is_out : p->own == NULL) {
+            continue;
+        }
+        unsigned classes = k != NULL ? k->classes : p->own->classes_len;
+        unsigned first = k != NULL ? k->first_class : p->own_first;
+        for (unsigned i = 0; i < classes; i++) {
+            tallies[i] = ledger_sum(p->followers->ledger, part, first + i);
+        }
+        r->agents[at].tail_share = (double)count_above(tallies, classes, limit);
+        r->agents[at].share = (double)r->agents[at].achieved;
+        above += (uint64_t)r->agents[at].tail_share;
+        good += r->agents[at].achieved;
+        at++;
+    }
+    for (unsigned i = 0; i < at; i++) {
+        r->agents[i].tail_share = result_ratio(r->agents[i].tail_share, (double)above);
+        r->agents[i].share = result_ratio(r->agents[i].share, (double)good);
+    }
 }
 
 /* What those that were left were still offered, and what they achieved of it. */
@@ -309,5 +353,6 @@ leader_result_make(struct result *r, const struct leader_parts *p)
     make_loss(r, p, longest(p));
     r->series = ledger_take_series(p->followers->ledger, count);
     result_judge(r);
+    share_tail(r, p);
     return true;
 }

@@ -8,6 +8,7 @@
 
 #include "loadgen/followers.h"
 #include "loadgen/run.h"
+#include "loadgen/swarm/capacity.h"
 
 struct leader_parts {
     const struct options *options;
@@ -18,6 +19,7 @@ struct leader_parts {
     unsigned load_classes;    /* the rest is a measuring client's */
     bool was_interrupted, accepts_loss;
     const struct followers *followers;
+    const struct capacity *capacity; /* this process first */
 };
 
 /* False when memory is short; nothing is to be freed then. */

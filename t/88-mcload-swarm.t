@@ -72,16 +72,53 @@ $narrow = start_agent('127.0.0.5', '--agent-max-conns=4', '--agent-max-qps=100',
 my @small = ('-s', $at, '-l', 0, '--noload', '-q', 50);
 refused('connections', $narrow, qr/refuses: more connections .*/, @small, '-c', 5);
 refused('time', $narrow, qr/refuses: a longer run .*/, @small, '-t', 3);
-$run = mcload('-a', $narrow, @small, '-q', 101, '-t', 0.2);
-is($run->{status}, 3, 'rate: the run is no good');
-like($run->{err}, qr/is lost: refuses: more requests a second/, 'rate: a line says why');
-$run = mcload('-a', $narrow, @small, '-t', 0.2, '--schedule=square:10%:210%:20ms:0.5');
-is($run->{status}, 3, 'peaks of the rate: the run is no good');
-like($run->{err}, qr/is lost: refuses: more requests a second/, 'peaks of the rate: a line says why');
+my $cap = qr/\(--agent-max-qps=100\)/;
+refused('rate', $narrow, qr/refuses: more requests a second .* $cap/, @small, '-q', 101);
+refused('peaks of the rate', $narrow, qr/refuses: more requests a second .* $cap/, @small,
+    '--schedule=square:10%:210%:20ms:0.5');
+refused('a closed loop', $narrow, qr/refuses: a closed loop, .* $cap/, @small, '-q', 0);
+refused('a closed loop beside the leader', $narrow, qr/refuses: a closed loop, .* $cap/, '-s', $at,
+    '--noload', '-q', 0);
+refused('a search', $narrow, qr/refuses: a closed loop, .* $cap/, @small, '--search=p95:1ms');
+refused('another agent', $narrow, qr/refuses: more requests a second .* $cap/, @small, '-a', $agents[0],
+    '-q', 500, "--on-agent-loss=$_") for qw(continue accept repeat abort);
 $run = mcload('-a', $narrow, @small, '-t', 0.2, '--schedule=square:10:50:20ms:0.5');
 is($run->{status}, 1, 'rates that cannot be shared out: usage');
 $run = mcload('-a', $narrow, '-s', $at, '-t', 0.1, '--popularity=cdf:/etc/passwd');
 is($run->{status}, 1, 'files: usage');
+
+# ---- shares by what each can send -----------------------------------------------------------
+
+{
+    # One that may move little, and one that may move much: without a word they would get as much.
+    my @pair = (start_agent('127.0.0.7', '--agent-max-bandwidth=20k'), start_agent('127.0.0.8'));
+    my @by = ('-s', $at, '-l', 0, '--noload', '-r', 1000, '-t', 0.6, map { ('-a', $_) } @pair);
+    my $parts = sub {
+        my ($run) = @_;
+        my %of = map { /"name": "([^"]*)".*"qps": ([\d.]+)(?:, "capacity": ([\d.]+))?/ ? ($1, [$2, $3]) : () }
+            split /\}/, $run->{json}{agents} // '';
+        return map { $of{$_} // [0] } @pair;
+    };
+    $run = mcload_json(@by, '-q', 2000, '--split=capacity');
+    ok($run->{status} == 0 || $run->{status} == 3, 'by capacity: a run ends') or diag($run->{err});
+    my ($low, $high) = $parts->($run);
+    is($low->[0] + $high->[0], 2000, '... with the rate asked for');
+    cmp_ok($low->[1] // 0, '>', 0, '... what each can send is known');
+    cmp_ok($low->[1] // 0, '<', $high->[1] // 0, '... and not alike');
+    cmp_ok(abs($low->[0] - 2000 * $low->[1] / ($low->[1] + $high->[1])), '<=', 1, '... and that is its share');
+    like($run->{out}, qr/^Agent \Q$_\E = .*, capacity [\d.]+\/s, role load$/m, "... told of $_") for @pair;
+    # A peak that is measured anyway tells it.
+    $run = mcload_json(@by, '--scan=20%:20%:10%', '--split=capacity');
+    is($run->{status} == 0 || $run->{status} == 3, 1, 'by capacity: a scan of shares of the peak')
+        or diag($run->{err});
+    $run = mcload_json(@by, '-q', 2000, '--split=weight');
+    ($low, $high) = $parts->($run);
+    is("$low->[0] $high->[0]", '1000 1000', 'by weight: as without a word');
+    $run = mcload('-a', $narrow, @small, '-t', 0.2, '--split=capacity');
+    is($run->{status}, 2, 'by capacity, with a limit of requests: refused');
+    like($run->{err}, qr/^mcload: agent \Q$narrow\E: refuses: a closed loop, /m, '... with a line');
+    is(mcload(@by, '--split=half')->{status}, 1, 'by halves: usage');
+}
 
 # ---- keys -------------------------------------------------------------------------------
 

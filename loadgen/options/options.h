@@ -138,8 +138,9 @@ struct options {
     struct options_agent agents[MESSAGE_AGENTS_MAX];
     unsigned agents_len;
     int64_t agent_port, weight;
-    double agent_wait_s;  /* for an agent's results */
-    const char *key_file; /* NULL: no key */
+    bool splits_by_capacity; /* not by weights */
+    double agent_wait_s;     /* for an agent's results */
+    const char *key_file;    /* NULL: no key */
     struct allow agent_allow;
     const char *agent_traces[OPTIONS_TRACES_MAX]; /* directories */
     unsigned agent_traces_len;

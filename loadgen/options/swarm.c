@@ -104,6 +104,16 @@ call_loss(void *conf, const char *text)
 }
 
 static const char *
+call_split(void *conf, const char *text)
+{
+    struct options *o = conf;
+    o->splits_by_capacity = strcmp(text, "capacity") == 0;
+    return o->splits_by_capacity || strcmp(text, "weight") == 0
+               ? NULL
+               : "a rate is shared out by weight or by capacity";
+}
+
+static const char *
 call_max_time(void *conf, const char *text)
 {
     struct options *o = conf;
@@ -134,6 +144,8 @@ static const struct opt rows[] = {
     {.letter = 'l', .name = "lambda-mul", .kind = OPT_INT, OF_RUN(weight), .min = 0,
      .max = MESSAGE_WEIGHT_MAX, .arg = "N",
      .help = "this process's weight in the split of the rate; 0: no load of its own (1)"},
+    {.name = "split", .kind = OPT_CALL, .call = call_split, .arg = "weight|capacity",
+     .help = "the rate is shared out by weights, or by what each is seen to send at most"},
     {.name = "key-file", .kind = OPT_TEXT, OF_RUN(key_file), .arg = "FILE",
      .help = "the key that leader and agents have in common"},
     {.name = "insecure-agent", .kind = OPT_FLAG, OF_RUN(is_insecure_agent),

@@ -3,6 +3,7 @@
  */
 #include "loadgen/swarm/allow.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/num.h"
@@ -165,17 +166,23 @@ allow_path(const struct allow *a, const char *path)
 const char *
 allow_within(const struct allow_caps *caps, const struct allow_demand *d)
 {
-    if (caps->qps > 0 && d->qps == 0) {
-        return "the agent has a limit of requests a second: a closed loop has none";
-    }
-    if (caps->qps > 0 && d->qps > caps->qps) {
-        return "more requests a second than the agent allows";
-    }
-    if (caps->conns > 0 && d->conns > caps->conns) {
-        return "more connections than the agent allows";
-    }
-    if (caps->seconds > 0 && d->seconds > caps->seconds) {
-        return "a longer run than the agent allows";
+    static char why[128];
+    const struct {
+        bool is_beyond;
+        const char *what, *cap, *unit;
+        double limit;
+    } rules[] = {
+        {d->qps == 0, "a closed loop, which may send more", "qps", "", caps->qps},
+        {d->qps > caps->qps, "more requests a second", "qps", "", caps->qps},
+        {d->conns > caps->conns, "more connections", "conns", "", caps->conns},
+        {d->seconds > caps->seconds, "a longer run", "time", "s", caps->seconds},
+    };
+    for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
+        if (rules[i].limit > 0 && rules[i].is_beyond) {
+            snprintf(why, sizeof why, "%s than the agent allows (--agent-max-%s=%.15g%s)",
+                     rules[i].what, rules[i].cap, rules[i].limit, rules[i].unit);
+            return why;
+        }
     }
     return NULL;
 }

@@ -126,6 +126,7 @@ static const struct words_option {
     {"skip", WORDS_SHARED},
     {"slo", WORDS_SHARED},
     {"spin", WORDS_SHARED},
+    {"split", WORDS_LEADER},
     {"src-port", WORDS_HOST},
     {"stop-latency", WORDS_LEADER},
     {"think", WORDS_SHARED},

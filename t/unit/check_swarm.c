@@ -10,12 +10,42 @@
 #include "loadgen/options/options.h"
 #include "loadgen/swarm/align.h"
 #include "loadgen/swarm/allow.h"
+#include "loadgen/swarm/capacity.h"
 #include "loadgen/swarm/lease.h"
 #include "loadgen/swarm/split.h"
 #include "loadgen/swarm/words.h"
 
 #define SEC NSEC_PER_SEC
 #define US NSEC_PER_USEC
+
+/* ---- capacities ---------------------------------------------------------------------- */
+
+START_TEST(shares_by_capacity)
+{
+    struct capacity c;
+    uint64_t shares[3];
+    double weights[3] = {1, 7, 1};
+    ck_assert(capacity_init(&c, 3, 2));
+    capacity_weigh(&c, 1, weights); /* nothing is known */
+    ck_assert_double_eq(weights[1], 7);
+    ck_assert_double_eq(capacity_of(&c, 1), 0);
+    capacity_learn(&c, 1, (double[]){3e6, 1e6, 4e6});
+    capacity_weigh(&c, 0, weights); /* of another class */
+    ck_assert_double_eq(weights[1], 7);
+    capacity_weigh(&c, 1, weights);
+    split_by_weight(1000, weights, 3, shares);
+    ck_assert(shares[0] == 375 && shares[1] == 125 && shares[2] == 500);
+    weights[0] = weights[1] = 1;
+    weights[2] = 0; /* it takes no part any more */
+    capacity_weigh(&c, 1, weights);
+    split_by_weight(1000, weights, 3, shares);
+    ck_assert(shares[0] == 750 && shares[1] == 250 && shares[2] == 0);
+    capacity_learn(&c, 0, (double[]){5, 0, 0});
+    ck_assert_double_eq(capacity_of(&c, 0), 3e6 + 5);
+    capacity_fini(&c);
+    capacity_fini(&c);
+}
+END_TEST
 
 /* ---- shares ------------------------------------------------------------------------- */
 
@@ -267,13 +297,18 @@ START_TEST(limits)
     ck_assert_ptr_null(allow_within(&none, &(struct allow_demand){0, 1e6, 1e6}));
     d.qps = 1000.5;
     ck_assert_str_eq(allow_within(&caps, &d),
-                     "more requests a second than the agent allows");
+                     "more requests a second than the agent allows "
+                     "(--agent-max-qps=1000)");
     d.qps = 0;
-    ck_assert_ptr_nonnull(allow_within(&caps, &d));
+    ck_assert_str_eq(allow_within(&caps, &d),
+                     "a closed loop, which may send more than the agent allows "
+                     "(--agent-max-qps=1000)");
     d = (struct allow_demand){1, 11, 5};
-    ck_assert_str_eq(allow_within(&caps, &d), "more connections than the agent allows");
+    ck_assert_str_eq(allow_within(&caps, &d),
+                     "more connections than the agent allows (--agent-max-conns=10)");
     d = (struct allow_demand){1, 1, 5.1};
-    ck_assert_str_eq(allow_within(&caps, &d), "a longer run than the agent allows");
+    ck_assert_str_eq(allow_within(&caps, &d),
+                     "a longer run than the agent allows (--agent-max-time=5s)");
 }
 END_TEST
 
@@ -389,6 +424,7 @@ main(void)
     tcase_set_timeout(tc, SUITE_TIMEOUT_S);
     tcase_add_test(tc, shares_by_largest_remainder);
     tcase_add_test(tc, shares_add_up);
+    tcase_add_test(tc, shares_by_capacity);
     tcase_add_test(tc, the_shortest_way_counts);
     tcase_add_test(tc, impossible_stamps_are_left_out);
     tcase_add_test(tc, drift_is_the_slope);
