@@ -46,10 +46,14 @@ for my $key (0, 7, 999) {
 
 # ---- closed loop -----------------------------------------------------------------------
 
-my $before = mem_stats($server->control);
-$run = mcload('-s', $at, '-r', '1000', '--noload', '-t', '0.5', '-c', '4', '-d', '2',
-    '--json', "$dir/a.json");
-my $after = mem_stats($server->control);
+my ($before, $after);
+$run = undisturbed(sub {
+    $before = mem_stats($server->control);
+    my $run = mcload('-s', $at, '-r', '1000', '--noload', '-t', '0.5', '-c', '4', '-d', '2',
+        '--json', "$dir/a.json");
+    $after = mem_stats($server->control);
+    return $run;
+});
 ended_ok($run, 'closed loop');
 is($run->{err}, '', 'no progress line without a terminal');
 my $pkb = parse_like_pkb($run->{out});
@@ -88,10 +92,13 @@ ok(wait_until(sub {
 
 # ---- open loop -------------------------------------------------------------------------
 
-$before = mem_stats($server->control);
-$run = mcload('-s', $at, '-r', '1000', '--noload', '-t', '1', '-T', '2', '-c', '4', '-q', '1k',
-    '-u', '0.25', '-w', '0.2', '--json', "$dir/b.json", '--latency_from=issue', '--seed=7');
-$after = mem_stats($server->control);
+$run = calmly(sub {
+    $before = mem_stats($server->control);
+    my $run = mcload('-s', $at, '-r', '1000', '--noload', '-t', '1', '-T', '2', '-c', '4', '-q', '1k',
+        '-u', '0.25', '-w', '0.2', '--json', "$dir/b.json", '--latency_from=issue', '--seed=7');
+    $after = mem_stats($server->control);
+    return $run;
+});
 ended_ok($run, 'open loop');
 $json = json_of("$dir/b.json");
 is($json->{'load.mode'}, '"open"', 'its mode');
@@ -159,15 +166,19 @@ cmp_ok($json->{'totals.ops.incr.done'}, '>', $json->{'totals.ops.incr.no_effect'
 like($run->{out}, qr/^Requests = get \d+, gets \d+, set \d+, .*cas \d+/m, '... in words');
 
 # Read-through: the second time everything is there.
-$run = mcload('-s', $at, '-r', '50', '-t', '0.5', '--noload', '--key-prefix=fill:', '-q', '2k',
-    '--on-miss=set', '--verify=1', '--json', "$dir/fill.json", '--getcount=3');
+my $fill = 'fill';
+$run = calmly(sub {
+    $fill++;
+    return mcload('-s', $at, '-r', '50', '-t', '0.8', '--noload', "--key-prefix=$fill:", '-q', '400', '-c', '4',
+        '--on-miss=set', '--verify=1', '--json', "$dir/fill.json", '--getcount=3');
+});
 ended_ok($run, 'read-through');
 $json = json_of("$dir/fill.json");
 cmp_ok($json->{'totals.sets'}, '>=', 50, '... fills the cache');
 cmp_ok($json->{'totals.hits'}, '>', $json->{'totals.misses'}, '... and finds it');
 
 # Another prefix would do, but the same keys with values of another length are found out.
-$run = mcload('-s', $at, '-r', '50', '-t', '0.3', '--noload', '--key-prefix=fill:', '--verify=1',
+$run = mcload('-s', $at, '-r', '50', '-t', '0.3', '--noload', "--key-prefix=$fill:", '--verify=1',
     '-V', '100');
 is($run->{status}, 3, 'values of another length: invalid');
 like($run->{out}, qr/wrong_value [1-9]/, '... by name');

@@ -80,10 +80,11 @@ sub hit {
 # Runs mcload without loading against a script; gives its output and numbers of its JSON.
 sub attack {
     my ($code, @args) = @_;
-    my $port = fake_server($code);
-    my $file = "$dir/" . scalar(@children) . '.json';
-    my $run = mcload('-s', "127.0.0.1:$port", '--noload', '-r', '100', '-t', '0.4', '--json', $file,
-        @args);
+    my $file = "$dir/run.json";
+    my $run = undisturbed(sub {
+        my $port = fake_server($code);
+        return mcload('-s', "127.0.0.1:$port", '--noload', '-r', '100', '-t', '0.4', '--json', $file, @args);
+    });
     my $text = run_program({command => ['python3', '-m', 'json.tool', '--compact', $file]});
     is($text->{status}, 0, 'the JSON is valid') or diag($text->{err}, $run->{err});
     $run->{json} = $text->{out};

@@ -30,7 +30,7 @@ sub read_file {
 
 # ---- confidence and intervals ----------------------------------------------------------
 
-my $run = calmly(sub { mcload('-s', $at, '-r', '1000', '-t', '0.6', '-q', '5k', '-c', '2', '--json',
+my $run = calmly(sub { mcload('-s', $at, '-r', '1000', '-t', '0.6', '-q', '1k', '-c', '2', '--json',
     "$dir/a.json", '--interval=0.2s') });
 ended_ok($run, 'a run with intervals');
 my @rows = $run->{out} =~ /^interval +([\d.]+) +([\d.]+)/mg;
@@ -38,18 +38,26 @@ is(scalar @rows, 6, 'three intervals of 0.2 s');
 like($run->{out}, qr{^p95 95% interval = [\d.]+ \.\. (?:>?[\d.]+|\?) us \(worth \d+ independent}m,
     'the confidence of p95');
 like($run->{out}, qr{^p999 95% interval = n/a \(needs [\d.]+ s\)$}m,
-    'none of p999 from 3000 requests, but how long it takes');
+    'none of p999 from 600 requests, but how long it takes');
 unlike(($run->{out} =~ /^(.*?)^#type/ms)[0], qr/./, 'nothing before the table');
 is(scalar(() = $run->{out} =~ /read/g), 1, 'the letters "read" stand in the table only');
 my $text = read_file("$dir/a.json");
 is(scalar(() = $text =~ /"length": /g), 3, 'the intervals are in the JSON');
 my $one = json_of("$dir/a.json");
 ok($one->{"latency.intended.ci.p95.$_"} =~ /^[\d.]+$/, "p95: $_") for qw(effective enough_s);
+<<<<<<< Updated upstream
 # On a busy machine even the requests of this run may be too much alike to say so.
 my $low = $one->{'latency.intended.ci.p95.low'};
 ok($low eq 'null' || $one->{'latency.intended.pct.p95'} eq 'null' || $low <= $one->{'latency.intended.pct.p95'},
     'the interval begins below the percentile')
     or diag("$low .. $one->{'latency.intended.ci.p95.high'} about $one->{'latency.intended.pct.p95'}: $run->{out}");
+=======
+# On a busy machine even the requests of this run may be too much alike to say so, or more than
+# one in twenty of them never answered: p95 is above all that is known, then.
+my ($low, $p95) = @$one{qw(latency.intended.ci.p95.low latency.intended.pct.p95)};
+ok($low eq 'null' || $p95 eq 'null' || $low <= $p95, 'the interval begins below the percentile')
+    or diag("$low, not $p95");
+>>>>>>> Stashed changes
 is($one->{'latency.intended.ci.p99.99.low'}, 'null', 'unknown is null');
 
 for my $bad ('0', 'x', '-1', '0.001') {
@@ -57,7 +65,7 @@ for my $bad ('0', 'x', '-1', '0.001') {
     is($run->{status}, 1, "--interval=$bad: usage");
 }
 
-$run = calmly(sub { mcload('-s', $at, '-r', '1000', '--noload', '-t', '0.5', '-q', '800', '-c', '2',
+$run = calmly(sub { mcload('-s', $at, '-r', '1000', '--noload', '-t', '0.5', '-q', '500', '-c', '2',
     '--json', "$dir/b.json") });
 ended_ok($run, 'another run');
 unlike($run->{out}, qr/^interval/m, 'intervals only when asked for');
@@ -86,8 +94,8 @@ for my $args (['--warmup=x'], ['--warmup=-1'], ['--warmup=auto', '--scan=1000:20
 # ---- by the size of replies ---------------------------------------------------------------
 
 for my $args ([], ['--getcount=3'], ['--binary'], ['--protocol=meta', '--ops=get:3,set:1']) {
-    $run = mcload_json('-s', $at, '-r', '1000', '-t', '0.4', '-q', '2k', '-c', '2', '--by-size',
-        '--valuesize=discrete:10=1,5000=1', @$args);
+    $run = calmly(sub { mcload_json('-s', $at, '-r', '1000', '-t', '0.8', '-q', '500', '-c', '2', '--by-size',
+        '--valuesize=discrete:10=1,5000=1', @$args) });
     ended_ok($run, "--by-size @$args");
     my ($sizes) = ($run->{json}{sizes} // '');
     my %gets = map { /"up_to": (\d+).*"count": (\d+)/ ? ($1, $2) : () } split /\}/, $sizes;

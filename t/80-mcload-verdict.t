@@ -15,9 +15,9 @@ my $dir = scratch_dir();
 my $server = start_server();
 my $at = '127.0.0.1:' . $server->port;
 
-# Status and text of a run that $disturb does something to, once it has begun.
-sub disturbed {
-    my ($disturb, @args) = @_;
+# Status and text of a run that $hinder does something to, once it has begun.
+sub hindered {
+    my ($hinder, @args) = @_;
     my $pid = fork;
     die "fork: $!" if !defined $pid;
     if (!$pid) {
@@ -27,7 +27,7 @@ sub disturbed {
     }
     # Two a second: the first line of progress comes within the run.
     wait_until(sub { -s "$dir/progress" && `cat $dir/progress` =~ m{/\d+ s} }, 60);
-    $disturb->($pid);
+    $hinder->($pid);
     waitpid $pid, 0;
     return ($? >> 8, scalar `cat $dir/out`);
 }
@@ -39,7 +39,7 @@ sub blames_itself {
     local $Test::Builder::Level = $Test::Builder::Level + 1;
     my ($status, $text, $last);
     for (1 .. 3) {
-        ($status, $text) = disturbed(@how);
+        ($status, $text) = hindered(@how);
         ($last) = $text =~ /([^\n]*)\n\z/;
         last if $status == 3 && $last =~ $like;
         note($text);

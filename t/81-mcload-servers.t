@@ -21,10 +21,17 @@ sub file_with {
     return "$dir/$name";
 }
 
-# A short run that stores its records first and must find them all.
+# A short run that stores its records first.
+sub short_run { return mcload_json('-r', '50', '-t', '0.4', '-u', '0.1', @_); }
+
+# It must find them all.
 sub serves {
     my ($name, @args) = @_;
-    my $run = mcload_json('-r', '50', '-t', '0.4', '-u', '0.1', @args);
+    return found_all($name, short_run(@args));
+}
+
+sub found_all {
+    my ($name, $run) = @_;
     ended_ok($run, $name);
     my $json = $run->{json};
     cmp_ok($json->{'totals.gets'} // 0, '>', 0, "$name: gets");
@@ -45,13 +52,17 @@ sub refuses {
 
 {
     # Ports in a row are not to be had for sure: mcload is told of a range of one.
-    my @testd = map { start_testd() } 1 .. 3;
-    my ($a, $b, $c) = map { $_->{port} } @testd;
-    my $file = file_with('servers', "# three\n127.0.0.1:$a\n\n  tcp://127.0.0.1:$b \n");
-    my $run = serves('a file, a range and a name', '--servers-file', $file, '-s', "127.0.0.1:$c-$c",
-        '-c', 2);
+    my @did;
+    my $run = undisturbed(sub {
+        my @testd = map { start_testd() } 1 .. 3;
+        my ($a, $b, $c) = map { $_->{port} } @testd;
+        my $file = file_with('servers', "# three\n127.0.0.1:$a\n\n  tcp://127.0.0.1:$b \n");
+        my $run = short_run('--servers-file', $file, '-s', "127.0.0.1:$c-$c", '-c', 2);
+        @did = map { stop_testd($_) } @testd;
+        return $run;
+    });
+    found_all('a file, a range and a name', $run);
     is($run->{json}{'totals.loaded'}, 150, 'each server got each record');
-    my @did = map { stop_testd($_) } @testd;
     for my $did (@did) {
         my %conns = map { $_->{conn} => 1 } grep { $_->{verb} eq 'get' } @{$did->{rows}};
         is(scalar keys %conns, 2, 'a server has two connections that read');
@@ -138,13 +149,17 @@ for my $hash (qw(modulo ketama ketama-weighted jump)) {
 
 # One of two servers goes away: the other one is asked on.
 for my $args ([], ['-q', '500']) {
-    my ($gone, $stays) = (start_testd('--fault=refuse', '--from=30', '--value=10'),
-        start_testd('--value=10'));
-    my $run = mcload_json('-s', "127.0.0.1:$gone->{port}", '-s', "127.0.0.1:$stays->{port}",
-        '--hash=jump', '--noload', '-r', 1000, '-t', '1', '-c', 2, @$args);
+    my (@late, @early);
+    my $run = undisturbed(sub {
+        my ($gone, $stays) = (start_testd('--fault=refuse', '--from=30', '--value=10'),
+            start_testd('--value=10'));
+        my $run = mcload_json('-s', "127.0.0.1:$gone->{port}", '-s', "127.0.0.1:$stays->{port}",
+            '--hash=jump', '--noload', '-r', 1000, '-t', '1', '-c', 2, @$args);
+        @late = @{stop_testd($stays)->{rows}};
+        @early = @{stop_testd($gone)->{rows}};
+        return $run;
+    });
     cmp_ok($run->{json}{'errors.connect'}, '>', 0, "one gone: noticed (@$args)");
-    my @late = @{stop_testd($stays)->{rows}};
-    my @early = @{stop_testd($gone)->{rows}};
     my $end = $early[-1]{received};
     cmp_ok(scalar(grep { $_->{received} > $end + 50e6 } @late), '>', 20,
         "one gone: the other is asked on (@$args)");

@@ -15,9 +15,14 @@ my @NOLOAD = ('--noload', '-r', '100');
 # Runs mcload against such a server: (run, what the server did).
 sub measure {
     my ($server, @args) = @_;
-    my $testd = start_testd('--value=50', @$server);
-    my $run = mcload_json('-s', "127.0.0.1:$testd->{port}", @NOLOAD, @args);
-    return ($run, stop_testd($testd));
+    my $did;
+    my $run = undisturbed(sub {
+        my $testd = start_testd('--value=50', @$server);
+        my $run = mcload_json('-s', "127.0.0.1:$testd->{port}", @NOLOAD, @args);
+        $did = stop_testd($testd);
+        return $run;
+    });
+    return ($run, $did);
 }
 
 # Rows of the server's log, by connection.

@@ -79,10 +79,15 @@ for my $profile (profiles()) {
 
 sub measure {
     my ($server, @args) = @_;
-    my $testd = start_testd('--udp', '--value=3000', @$server);
-    my $run = mcload_json('-s', "127.0.0.1:$testd->{port}", '--transport=udp', '--noload', '-r',
-        100, '-t', '0.6', '-c', 2, '-d', 4, '-V', 3000, @args);
-    return ($run, stop_testd($testd));
+    my $did;
+    my $run = undisturbed(sub {
+        my $testd = start_testd('--udp', '--value=3000', @$server);
+        my $run = mcload_json('-s', "127.0.0.1:$testd->{port}", '--transport=udp', '--noload', '-r',
+            100, '-t', '0.6', '-c', 2, '-d', 4, '-V', 3000, @args);
+        $did = stop_testd($testd);
+        return $run;
+    });
+    return ($run, $did);
 }
 
 my ($run, $did) = measure(['--fault=reverse:2', '--delay=100']);

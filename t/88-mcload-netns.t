@@ -107,9 +107,13 @@ is(scalar @parts, 3, 'a line for each agent');
 my $sum = 0;
 $sum += $_ for @parts;
 cmp_ok(abs($sum - ($json->{'totals.achieved'} // 0)), '<', 1, 'which add up to the whole');
-my $before = mem_stats($control);
-$run = mcload_json(@lead, '-l', 0, '--noload', '-q', 1500, '-t', 0.5, '--update=0.5');
-my $after = mem_stats($control);
+my ($before, $after);
+$run = undisturbed(sub {
+    $before = mem_stats($control);
+    my $run = mcload_json(@lead, '-l', 0, '--noload', '-q', 1500, '-t', 0.5, '--update=0.5');
+    $after = mem_stats($control);
+    return $run;
+});
 is($after->{cmd_get} + $after->{cmd_set} - $before->{cmd_get} - $before->{cmd_set},
     $run->{json}{'totals.sent'}, 'the server saw what they sent');
 
@@ -199,6 +203,7 @@ for my $frame (2 .. 4) {
 
 sub lose_one {
     my ($policy) = @_;
+    local $MCLoad::is_once = 1; # there is one victim
     my $victim = start_at(3, $key, $allow);
     my $gets = mem_stats($control)->{cmd_get};
     my $pid = agent_pid($victim);
@@ -236,7 +241,10 @@ if (!$pid) {
     run_quietly("$ip link set swarm4 down");
     POSIX::_exit(0);
 }
-$run = mcload_json(@lead, '-l', 0, '--noload', '-q', 1000, '-t', 2);
+{
+    local $MCLoad::is_once = 1; # the line is cut once
+    $run = mcload_json(@lead, '-l', 0, '--noload', '-q', 1000, '-t', 2);
+}
 waitpid $pid, 0;
 like($run->{err}, qr/^mcload: agent \Q$agents[2]\E is lost: has said nothing for 5 s$/m,
     'an agent behind a cut line is lost');

@@ -26,9 +26,20 @@ sub has_verdict {
 
 # ---- search ------------------------------------------------------------------------------
 
-my $before = stats();
-my $run = mcload_json(@base, '-t', '0.6', '--search=50:900000', '--search-budget=5', '-v');
-my $after = stats();
+# A run, and what the server counted before and behind it.
+my ($before, $after);
+
+sub counted {
+    my ($make) = @_;
+    return undisturbed(sub {
+        $before = stats();
+        my $run = $make->();
+        $after = stats();
+        return $run;
+    });
+}
+
+my $run = counted(sub { mcload_json(@base, '-t', '0.6', '--search=50:900000', '--search-budget=5', '-v') });
 has_verdict($run, 'a goal that any rate meets');
 my $json = $run->{json};
 is($after->{cmd_set} - $before->{cmd_set}, 200, 'records are stored once');
@@ -78,9 +89,7 @@ sub targets {
     return join ' ', map { (split)[-1] } $run->{out} =~ /^(read.*)$/mg;
 }
 
-$before = stats();
-$run = mcload(@base, '-t', '0.3', '--scan=200:600:200', '--json', "$dir/scan.json");
-$after = stats();
+$run = counted(sub { mcload(@base, '-t', '0.3', '--scan=200:600:200', '--json', "$dir/scan.json") });
 ok($run->{status} == 0 || $run->{status} == 3, 'a scan ends');
 my ($head, @rows) = split /\n/, $run->{out};
 is($head =~ s/\s+/ /gr, '#type avg std min 5th 10th 50th 90th 95th 99th p999 p9999 max QPS target',
@@ -119,9 +128,7 @@ is(targets($run), '200 400', '--stop-latency does not when it is kept');
 
 # ---- repeats and shares --------------------------------------------------------------------
 
-$before = stats();
-$run = mcload(@base, '-t', '0.4', '-q', '200', '--repeat=3', '--json', "$dir/many.json");
-$after = stats();
+$run = counted(sub { mcload(@base, '-t', '0.4', '-q', '200', '--repeat=3', '--json', "$dir/many.json") });
 has_verdict($run, '--repeat');
 is(() = $run->{out} =~ /^#type/mg, 3, 'a table for each');
 like($run->{out}, qr/^Repeats = 3: QPS$number to$number, p50$number to$number us, p99$number to$number us$/m,

@@ -19,31 +19,38 @@ my $agent = start_agent('127.0.0.2');
 my @lead = ('-a', $agent, '-l', 0, '-r', 1000, '-t', 0.4);
 my @both = (@lead, map { ('-s', $_) } @at);
 
+# What the servers had counted before a run, and behind it.
+my ($before, $after);
+
 sub works {
     my ($name, @args) = @_;
-    my $run = mcload_json(@args);
+    my $run = undisturbed(sub {
+        $before = counts();
+        my $run = mcload_json(@args);
+        $after = counts();
+        return $run;
+    });
     ok($run->{status} == 0 || $run->{status} == 3, "$name: a run ends") or diag($run->{err});
     cmp_ok($run->{json}{'totals.achieved'} // 0, '>', 0, "$name: there are answers")
         or diag("$run->{out}$run->{err}");
     return $run;
 }
 
-sub of_each { my ($what) = @_; return map { mem_stats($_->control)->{$what} } @servers; }
+sub counts { return [map { mem_stats($_->control) } @servers]; }
+
+sub more { my ($what, $i) = @_; return $after->[$i]{$what} - $before->[$i]{$what}; }
 
 # ---- what travels -----------------------------------------------------------------------
 
-my @before = of_each('total_connections');
 works('each thread all servers', @both, '-T', 2, '-c', 2, '-q', 200);
-my @after = of_each('total_connections');
-is($after[$_] - $before[$_], 4, "... server $_") for 0, 1;
+is(more('total_connections', $_), 4, "... server $_") for 0, 1;
 works('--roundrobin', @both, '-T', 2, '-c', 2, '-q', 200, '--roundrobin', '--noload');
-@before = of_each('total_connections');
-is($before[$_] - $after[$_], 2, "--roundrobin: server $_ has one thread's") for 0, 1;
+is(more('total_connections', $_), 2, "--roundrobin: server $_ has one thread's") for 0, 1;
 
 put($_->control, "flush_all\r\n") for @servers;
 read_line($_->control) for @servers;
 works('--hash', @both, '--hash=ketama', '-q', 200, '--records=1500');
-my @items = of_each('curr_items');
+my @items = map { $_->{curr_items} } @$after;
 is($items[0] + $items[1], 1500, '--hash: each record is on one server') or diag("@items");
 cmp_ok($items[0], '>', 0, '... of both');
 cmp_ok($items[1], '>', 0, '... of both');
@@ -52,9 +59,8 @@ my @one = (@lead, '-s', $at[0]);
 my $run = works('--antagonist', @one, '--class=a:{qps=100 connections=1}',
     '--class=b:{antagonist=sets records=100 depth=1 connections=1 think=0.01}');
 like($run->{out}, qr/^Class b/m, '--antagonist: in a class of its own');
-my @sets = of_each('cmd_set');
 works('--antagonist alone', @one, '--antagonist=sets', '-c', 1, '-q', 200, '--noload');
-cmp_ok((of_each('cmd_set'))[0], '>', $sets[0], '--antagonist: it sets');
+cmp_ok(more('cmd_set', 0), '>', 0, '--antagonist: it sets');
 for my $protocol (qw(ascii meta binary)) {
     works("--protocol=$protocol", @one, "--protocol=$protocol", '-q', 200);
 }
@@ -70,10 +76,8 @@ my $list = "$dir/servers";
 open my $fh, '>', $list or die;
 print $fh "# both\n$_\n" for @at;
 close $fh;
-@before = of_each('total_connections');
 works('--servers-file', @lead, "--servers-file=$list", '-c', 3, '-q', 200);
-@after = of_each('total_connections');
-is($after[$_] - $before[$_], 3, "--servers-file: server $_, which the leader has read of") for 0, 1;
+is(more('total_connections', $_), 3, "--servers-file: server $_, which the leader has read of") for 0, 1;
 
 # A pause before the first run is one of all.
 my $begun = time;

@@ -134,7 +134,10 @@ if (!$pid) {
     require POSIX;
     POSIX::_exit(0);
 }
-$run = mcload_json(@all, '--noload', '-t', 2);
+{
+    local $MCLoad::is_once = 1; # it is lost once
+    $run = mcload_json(@all, '--noload', '-t', 2);
+}
 waitpid $pid, 0;
 is($run->{status}, 3, 'an observer is lost: the run is invalid');
 like($run->{out}, qr/^Agent \Q$watcher\E = LOST .*role observe$/m, '... it is named');

@@ -189,9 +189,11 @@ like($run->{err}, qr/\Amcload: lo puts no time stamps on packets: [^\n]+\n\z/, '
 # A warm-up of 0.5 s at 2000/s is 1000 requests, one at the rate of the run 50.
 for my $case (['--qps_warmup=0.5:2k', 500, 2000], ['--qps-warmup=0.5', 0, 300]) {
     my ($option, $least, $most) = @$case;
-    my $before = mem_stats($server->control)->{cmd_get};
-    $json = mcload_json('-s', $at, '-r', '50', '--noload', '-t', '0.5', '-q', '100', '-c', '4',
-        $option)->{json};
+    my $before;
+    $json = undisturbed(sub {
+        $before = mem_stats($server->control)->{cmd_get};
+        mcload_json('-s', $at, '-r', '50', '--noload', '-t', '0.5', '-q', '100', '-c', '4', $option);
+    })->{json};
     my $warm = mem_stats($server->control)->{cmd_get} - $before - $json->{'totals.sent'};
     ok($warm >= $least && $warm <= $most, "$option: $warm requests before the window");
     cmp_ok($json->{'totals.offered'}, '<', 150, '... and the rate of the run within it');

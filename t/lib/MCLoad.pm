@@ -7,7 +7,7 @@ use Exporter 'import';
 use Test::More;
 use MCTest;
 
-our @EXPORT = qw(mcload mcload_json json_of ended_ok had_no_time calmly);
+our @EXPORT = qw(mcload mcload_json json_of ended_ok disturbed until_not undisturbed calmly);
 
 my $mcload = $ENV{MCLOAD} || './loadgen/mcload';
 my $runs = 0;
@@ -16,39 +16,71 @@ my $runs = 0;
 our $engine;
 
 # A window in which the machine gave mcload no time at all, so that it sent nothing and nothing
-# went wrong, says nothing about mcload: then the same again.
+# went wrong, says nothing about mcload.
 sub had_no_time {
     my ($run) = @_;
-    return $run->{status} == 3 && $run->{out} =~ /^INVALID: .*no request was answered/m
+    return $run->{status} == 3 && $run->{out} =~ /^INVALID: (?!.*agents lost).*no request was answered/m
         && $run->{out} =~ /^Errors = 0$/m && $run->{out} =~ /^TX +0 bytes/m
         && $run->{out} =~ /^Without answer = 0 outstanding at the end, \d+ never sent, 0 lost$/m;
 }
 
-our $attempts = 4; # 1 where servers remember the first
+# Nor does one in which the machine stood still: windows of tests are shorter than a second.
+my $STILL = 0.25;
 
-sub mcload {
+sub stood_still {
+    my ($run) = @_;
+    return ($run->{status} == 0 || $run->{status} == 3) && $run->{stalled} > $STILL;
+}
+
+our $is_once = 0; # 1: no run is made again by itself, as where servers remember the first
+
+# Makes runs until $is_in_vain says no, at most $times; the last one. Whatever else the run
+# changes or is compared with belongs into $make: a server of its own, counters before and behind.
+sub until_not {
+    my ($times, $is_in_vain, $make) = @_;
+    local $is_once = 1;
     my $run;
-    for (1 .. $attempts) {
-        $run = run_program({command => [$mcload, defined $engine ? "--engine=$engine" : (), @_],
-            timeout => 120});
-        last if !had_no_time($run) || grep { /^--(?:scan|repeat|search)=/ } @_;
-        note("no time to send anything: mcload @_");
+    for (1 .. $times) {
+        $run = $make->();
+        my $why = $is_in_vain->($run) or last;
+        note("once more: $why");
     }
     return $run;
 }
 
-# Makes a run, and again while the machine was so busy that not even nine tenths of what was meant
-# to be sent were answered; at most six times.
+sub disturbed {
+    my ($run) = @_;
+    return 'no time to send anything' if had_no_time($run);
+    return sprintf 'the machine stood still for %.2f s', $run->{stalled} if stood_still($run);
+    return '';
+}
+
+# A run that the machine left alone.
+sub undisturbed {
+    my ($make) = @_;
+    return until_not(4, \&disturbed, $make);
+}
+
+# A run in which nine tenths of what was meant to be sent were answered, too.
 sub calmly {
     my ($make) = @_;
-    my $run;
-    for (1 .. 6) {
-        $run = $make->();
+    return until_not(6, sub {
+        my ($run) = @_;
         my ($share) = $run->{out} =~ /^Achieved = \S+ \(([\d.]+)% of offered\)/m;
-        last if !defined $share || $share >= 90;
-        note("only $share% of what was offered");
-    }
-    return $run;
+        return defined $share && $share < 90 ? "only $share% of what was offered" : disturbed($run);
+    }, $make);
+}
+
+sub mcload_once {
+    my @args = @_;
+    return run_program({command => [$mcload, defined $engine ? "--engine=$engine" : (), @args],
+        timeout => 120});
+}
+
+# A run, and others in its place while the machine disturbs it.
+sub mcload {
+    my @args = @_;
+    return $is_once ? mcload_once(@args) : undisturbed(sub { mcload_once(@args) });
 }
 
 # A run's JSON, checked by an independent parser, without the buckets.

@@ -82,7 +82,9 @@ sub VERSION_REPLY {
 
 # ---- programs --------------------------------------------------------------------------
 
-# Runs the server binary with arguments to its end: {status, signal, out, err, timed_out}.
+# Runs the server binary with arguments to its end: {status, signal, out, err, timed_out, stalled}.
+# `stalled` is the longest time in seconds that this process, which meanwhile only looks whether it
+# has ended, had to wait for a CPU: what a machine that stands still does to all of its processes.
 sub run_program {
     my @args = @_;
     my %opt = ref $args[-1] eq 'HASH' ? %{pop @args} : ();
@@ -101,8 +103,12 @@ sub run_program {
         POSIX::_exit(127);
     }
     my $end = time + ($opt{timeout} || $TIMEOUT);
-    my ($done, $status, $timed_out) = (0, 0, 0);
+    my ($done, $status, $timed_out, $stalled) = (0, 0, 0, 0);
+    my $looked = time;
     while (1) {
+        my $now = time;
+        $stalled = $now - $looked if $now - $looked > $stalled;
+        $looked = $now;
         $done = waitpid $pid, WNOHANG;
         $status = $?;
         last if $done == $pid;
@@ -117,7 +123,7 @@ sub run_program {
     }
     return {
         status => $status >> 8, signal => $status & 127, timed_out => $timed_out,
-        out => slurp($out), err => slurp($err),
+        stalled => $stalled, out => slurp($out), err => slurp($err),
     };
 }
 
