@@ -182,10 +182,15 @@ stats_show_slo(struct stats *st, struct sink *sink)
 {
     const struct slo *slo = &st->shared->slo;
     uint64_t level = SLO_PARTS, late = 0, held = 0, all = 0, shed[CLASS_COUNT] = {0};
+    nsec_t now = clock_now(), patience = UINT64_MAX, serving = 0;
     for (unsigned i = 0; i < st->worker_count; i++) {
         const struct slo_watch *w = &st->workers[i].slo;
-        uint64_t its = slo_is_on(slo) ? ctr_get(&w->level) : SLO_PARTS;
+        uint64_t its = slo_is_on(slo) ? slo_level(w, now) : SLO_PARTS;
+        nsec_t waits = slo_patience(w, CLASS_SMALL);
+        nsec_t takes = ctr_get(&w->serving[CLASS_SMALL]);
         level = its < level ? its : level;
+        patience = waits < patience ? waits : patience;
+        serving = takes > serving ? takes : serving;
         late += ctr_get(&w->late);
         held += ctr_get(&st->workers[i].hold.kept);
         for (unsigned c = 0; c < CLASS_COUNT; c++) {
@@ -198,6 +203,8 @@ stats_show_slo(struct stats *st, struct sink *sink)
     sink_statf(sink, "slo_shed", "%" PRIu64, all);
     sink_statf(sink, "slo_shed_late", "%" PRIu64, late);
     sink_statf(sink, "slo_held", "%" PRIu64, held);
+    sink_statf(sink, "slo_patience_us", "%.1f", us(patience));
+    sink_statf(sink, "slo_serving_us", "%.1f", us(serving));
     for (unsigned c = 0; c < CLASS_COUNT; c++) {
         const char *class = class_name((enum req_class)c);
         char name[NAME_MAX_BYTES];

@@ -98,19 +98,24 @@ receive_timed(struct conn *c, const struct turn *turn, void *to, size_t room)
     return n;
 }
 
-/* As conn_tls_recv, of a request that is followed. Records have no stamps, so that of the packet
- * which is next in the socket is looked at before. */
+/* The same over TLS. Records have no stamps, so that of the packet which is next in the socket is
+ * looked at before. */
 static __attribute__((noinline)) enum io
-receive_followed(struct conn *c, const struct turn *turn, char *to, size_t room,
-                 size_t *got)
+receive_peeked(struct conn *c, const struct turn *turn, char *to, size_t room,
+               size_t *got)
 {
-    struct latency *l = &c->worker->latency;
+    struct worker *w = c->worker;
     struct sojourn_times times = {0};
     stamp_peek(c->fd, &times);
     times.read_mono = clock_now();
     enum io io = conn_tls_recv(c, turn->is_inline, to, room, got);
-    if (*got > 0) {
-        latency_read(l, &times);
+    times.ready_mono = turn->ready_at;
+    if (*got > 0 && w->latency.who == c) {
+        latency_read(&w->latency, &times);
+    }
+    if (*got > 0 && slo_is_on(&w->shared->slo)) {
+        worker_read_clock(w);
+        note_arrival(c, turn, &times, to, *got, room);
     }
     return io;
 }
@@ -131,18 +136,20 @@ conn_fill(struct conn *c, const struct turn *turn)
         return IO_CLOSED;
     }
     must(room > 0);
-    if (unlikely(c->tls != NULL)) {
-        size_t got;
-        c->arrived_at = c->worker->woke_at; /* records hide the kernel's timestamps */
-        enum io io = w->latency.who == c
-                         ? receive_followed(c, turn, space, room, &got)
-                         : conn_tls_recv(c, turn->is_inline, space, room, &got);
-        buf_fill(&c->in, got);
-        return io;
-    }
     bool has_slo = slo_is_on(&w->shared->slo);
     bool is_timed = w->latency.who == c ||
                     (unlikely(has_slo) && slo_wants_delay(&w->slo, w->woke_at));
+    if (unlikely(c->tls != NULL)) {
+        size_t got;
+        enum io io = unlikely(is_timed)
+                         ? receive_peeked(c, turn, space, room, &got)
+                         : conn_tls_recv(c, turn->is_inline, space, room, &got);
+        if (got > 0 && unlikely(has_slo) && !is_timed) {
+            note_unmeasured(c, got == room);
+        }
+        buf_fill(&c->in, got);
+        return io;
+    }
     ssize_t n = unlikely(is_timed) ? receive_timed(c, turn, space, room)
                                    : recv(c->fd, space, room, 0);
     if (n > 0) {

@@ -35,7 +35,8 @@ struct flow_datagram {
     size_t len;
     const struct sockaddr_storage *from;
     socklen_t from_len;
-    nsec_t received_at; /* the pass of the loop began in which it was read */
+    nsec_t
+        received_at; /* since when it has waited, at most; 0: not measured. With an SLO */
 };
 
 struct flow_waiting;

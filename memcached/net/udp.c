@@ -27,7 +27,7 @@ struct inbox {
     struct iovec iov[BATCH];
     struct sockaddr_storage from[BATCH];
     unsigned count, next;
-    nsec_t received_at; /* the pass of the loop began in which they were read */
+    nsec_t received_at; /* of the oldest; as in struct flow_datagram */
 };
 
 struct udp {
@@ -153,14 +153,33 @@ follow(struct udp *u, const struct turn *turn)
     return true;
 }
 
+/* Notes since when a batch has waited: with the kernel's stamp of its oldest datagram. */
+static void
+note_arrival(struct udp *u, const struct turn *turn, bool is_followed,
+             struct sojourn_times *times)
+{
+    struct worker *w = u->worker;
+    times->ready_mono = turn->ready_at;
+    if (is_followed) {
+        latency_read(&w->latency, times);
+    }
+    if (slo_is_on(&w->shared->slo)) {
+        worker_read_clock(w);
+        u->inbox.received_at = times->read_mono - sojourn_of(times).total;
+    }
+}
+
 /* Takes a batch of datagrams from the socket. */
 static void
 receive(struct udp *u, const struct turn *turn)
 {
     struct inbox *in = &u->inbox;
+    struct worker *w = u->worker;
     struct stamp_room room;
     struct sojourn_times times = {0};
     bool is_followed = follow(u, turn);
+    bool is_timed = is_followed || (unlikely(slo_is_on(&w->shared->slo)) &&
+                                    slo_wants_delay(&w->slo, w->woke_at));
     for (unsigned i = 0; i < BATCH; i++) {
         in->iov[i] = (struct iovec){.iov_base = in->bytes + (size_t)i * DATAGRAM_BYTES,
                                     .iov_len = DATAGRAM_BYTES};
@@ -169,23 +188,23 @@ receive(struct udp *u, const struct turn *turn)
                                               .msg_iov = &in->iov[i],
                                               .msg_iovlen = 1};
     }
-    if (unlikely(is_followed)) {
+    if (unlikely(is_timed)) {
         stamp_prepare(&room, &in->msgs[0].msg_hdr, &times);
     }
+    in->received_at = 0;
     int n = recvmmsg(u->fd, in->msgs, BATCH, MSG_DONTWAIT, NULL);
-    if (unlikely(is_followed) && n > 0) {
+    if (unlikely(is_timed) && n > 0) {
         stamp_take(&in->msgs[0].msg_hdr, &times);
-        latency_read(&u->worker->latency, &times);
+        note_arrival(u, turn, is_followed, &times);
     }
-    in->received_at = u->worker->woke_at;
     in->count = n > 0 ? (unsigned)n : 0;
     in->next = 0;
     /* A short batch has emptied the socket; the next datagram raises a new edge. */
     u->is_readable = n == BATCH || (n < 0 && errno == EINTR);
     for (unsigned i = 0; i < in->count; i++) {
-        ctr_add(&u->worker->ctr.bytes_read, in->msgs[i].msg_len);
+        ctr_add(&w->ctr.bytes_read, in->msgs[i].msg_len);
     }
-    ctr_add(&u->worker->udp_ctr.received, in->count);
+    ctr_add(&w->udp_ctr.received, in->count);
 }
 
 /* What is followed has got no reply. */

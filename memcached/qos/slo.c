@@ -18,6 +18,8 @@
 #define SAMPLES_LEAST 8    /* an interval of fewer goes on, */
 #define INTERVAL_MOST 10   /* but not for longer than so many intervals */
 #define INTERVAL_TARGETS 2 /* a long target is looked at less often */
+#define FORSAKEN                                                                         \
+    (2 * INTERVAL_MOST) /* so many without anybody: what was no longer counts */
 #define STANDING 2
 #define DRAIN_PARTS 50 /* a queue that shrinks by less than a 50th of the time stands */
 /* Shares of the requests of an interval that were late: */
@@ -161,12 +163,23 @@ rule_begin(struct slo_watch *w, unsigned rule, nsec_t now)
     r->least = UINT64_MAX;
 }
 
-/* The rule has another target than before. */
+/* Nothing is known of the queue: the rule has another target than before, or nobody came. */
 static void
 rule_reset(struct slo_watch *w, unsigned rule, nsec_t target, nsec_t now)
 {
+    if (w->rules[rule].target_ns != target) {
+        atomic_store_explicit(&w->serving[rule], 0, memory_order_relaxed);
+    }
     w->rules[rule] = (struct slo_rule){.target_ns = target, .level = ONE, .below = ONE};
     rule_begin(w, rule, now);
+}
+
+/* When it will be so if nobody comes. */
+static nsec_t
+forsaken_at(const struct slo_rule *r)
+{
+    nsec_t most = FORSAKEN * interval_of(r->target_ns);
+    return r->begun < UINT64_MAX - most ? r->begun + most : UINT64_MAX;
 }
 
 void
@@ -308,11 +321,13 @@ cut_classes(struct slo_watch *w, unsigned rule)
     }
 }
 
-/* What the rules come to for each class. */
+/* What the rules come to for each class. A rule that none of its own asks any more would refuse the
+ * classes below it for ever. */
 static void
 share_out(struct slo_watch *w, nsec_t now)
 {
     uint32_t lowest = ONE;
+    nsec_t until = now;
     bool is_neutral = true;
     unsigned groups = (unsigned)__builtin_popcountll(w->peers_seen);
     w->band = ONE / (groups < 1 ? 1 : groups < BANDS_MOST ? groups : BANDS_MOST);
@@ -320,12 +335,15 @@ share_out(struct slo_watch *w, nsec_t now)
         w->keep[c] = ONE;
     }
     for (unsigned c = 0; c < CLASS_COUNT; c++) {
-        if (target_of(w->shared, c).ns == 0) {
-            rule_reset(w, c, 0, now);
+        const struct slo_rule *r = &w->rules[c];
+        nsec_t target = target_of(w->shared, c).ns;
+        if (target == 0 || now >= forsaken_at(r)) {
+            rule_reset(w, c, target, now);
         }
         cut_classes(w, c);
-        is_neutral &= w->rules[c].standing == 0 && !w->rules[c].is_overloaded;
-        lowest = w->rules[c].level < lowest ? w->rules[c].level : lowest;
+        is_neutral &= r->standing == 0 && !r->is_overloaded;
+        lowest = r->level < lowest ? r->level : lowest;
+        until = forsaken_at(r) > until ? forsaken_at(r) : until;
     }
     for (unsigned c = 0; c < CLASS_COUNT; c++) {
         w->offered[c] -= w->offered[c] / OFFERED_FADE;
@@ -335,6 +353,13 @@ share_out(struct slo_watch *w, nsec_t now)
     w->is_neutral = is_neutral && lowest == ONE;
     atomic_store_explicit(&w->level, (uint64_t)lowest * SLO_PARTS / ONE,
                           memory_order_relaxed);
+    atomic_store_explicit(&w->level_until, until, memory_order_relaxed);
+}
+
+unsigned
+slo_level(const struct slo_watch *w, nsec_t now)
+{
+    return now < ctr_get(&w->level_until) ? (unsigned)ctr_get(&w->level) : SLO_PARTS;
 }
 
 static void
@@ -353,7 +378,7 @@ rule_sample(struct slo_watch *w, unsigned rule, nsec_t delay, nsec_t now)
     if (now < r->begun) {
         rule_begin(w, rule, now); /* the clock went back */
     } else if ((elapsed >= INTERVAL_MOST * interval && delay <= target.ns / 2) ||
-               elapsed >= 2 * INTERVAL_MOST * interval) {
+               elapsed >= FORSAKEN * interval) {
         /* hardly anybody came and nobody waits, or nobody came at all: the machine slept */
         rule_reset(w, rule, target.ns, now);
     } else if (elapsed >= interval &&
@@ -400,23 +425,24 @@ share_of(const struct slo_watch *w, uint32_t keep, uint64_t peer)
 void
 slo_learn(struct slo_watch *w, enum req_class class, nsec_t took)
 {
-    struct slo_rule *r = &w->rules[class];
+    const struct slo_rule *r = &w->rules[class];
     unsigned percentile = target_of(w->shared, class).percentile;
-    nsec_t step = r->after / LEARN_PARTS + LEARN_LEAST_NS;
+    nsec_t known = ctr_get(&w->serving[class]);
+    nsec_t step = known / LEARN_PARTS + LEARN_LEAST_NS;
     nsec_t down = step * (SLO_PARTS - percentile) / SLO_PARTS;
-    if (took > r->after) {
-        nsec_t to = r->after + step * percentile / SLO_PARTS;
-        r->after = to < r->target_ns ? to : r->target_ns;
-    } else {
-        r->after -= down < r->after ? down : r->after;
+    nsec_t to = known + step * percentile / SLO_PARTS;
+    if (took <= known) {
+        to = down < known ? known - down : 0;
     }
+    atomic_store_explicit(&w->serving[class], to < r->target_ns ? to : r->target_ns,
+                          memory_order_relaxed);
 }
 
 nsec_t
 slo_patience(const struct slo_watch *w, enum req_class class)
 {
     nsec_t part = target_of(w->shared, class).ns / 100;
-    nsec_t served = w->rules[class].after + part * SLO_CLIENT_PCT;
+    nsec_t served = ctr_get(&w->serving[class]) + part * SLO_CLIENT_PCT;
     nsec_t most = part * SLO_WAIT_PCT, least = part * SLO_WAIT_LEAST_PCT;
     nsec_t left = 100 * part > served ? 100 * part - served : 0;
     return left > most ? most : left > least ? left : least;

@@ -13,7 +13,7 @@
  * guessed. Of several addresses the
  * same have less patience than the others. While more than a few of a class are late, the
  * classes below are refused, the lowest first, by a share that grows. Twenty intervals with
- * hardly a late one end it.
+ * hardly a late one end it, and so does a time in which nobody of the class came.
  *
  * Of a class that does not run where it is read the delay is known only when it has passed, so
  * there the growth of the least delay tells by how much the level, the share that is admitted,
@@ -75,7 +75,6 @@ struct slo_rule {
     uint32_t below;     /* of the classes below it, likewise; when its own runs at once */
     bool is_overloaded; /* late ones are refused */
     bool is_hopeless;   /* hardly one was not */
-    nsec_t after; /* learned: how long being served takes, at the target's percentile */
 };
 
 struct slo_watch {
@@ -94,7 +93,10 @@ struct slo_watch {
     uint32_t share;      /* of such as the last that asked, how many are admitted */
     bool was_late;       /* the last that asked */
     ctr_t shed[CLASS_COUNT], late; /* refused; those of them that were too late */
-    ctr_t level;                   /* lowest of the rules, thousandths */
+    ctr_t level;                   /* lowest of the rules, thousandths; */
+    ctr_t level_until;             /* it counts so long if nobody asks any more */
+    /* learned: how long being served takes, at the target's percentile */
+    ctr_t serving[CLASS_COUNT];
 };
 
 /* ---- shared --------------------------------------------------------------------------- */
@@ -138,8 +140,12 @@ bool slo_judge(struct slo_watch *w, enum req_class class, uint64_t peer, nsec_t 
 /* While not is_neutral: one of an inline class that was admitted has its reply written so much
  * later. */
 void slo_learn(struct slo_watch *w, enum req_class class, nsec_t took);
-/* How long a request of an inline class may wait while a queue stands. */
+/* How long a request of an inline class may wait while a queue stands; 0: it has no target. Any
+ * thread. */
 nsec_t slo_patience(const struct slo_watch *w, enum req_class class);
+/* The share of requests that is admitted, of the class with the lowest, in thousandths. Any
+ * thread. */
+unsigned slo_level(const struct slo_watch *w, nsec_t now);
 /* While is_neutral: one is served without asking, right behind one that was admitted. */
 static inline void
 slo_note(struct slo_watch *w, enum req_class class)

@@ -216,6 +216,32 @@ START_TEST(patience_has_bounds)
 }
 END_TEST
 
+/* What was learned outlasts a pause, and is forgotten with the target. */
+START_TEST(patience_is_kept)
+{
+    struct slo s;
+    struct slo_watch w;
+    nsec_t now = START;
+    slo_init(&s);
+    slo_watch_init(&w, &s, now);
+    ck_assert_uint_eq(slo_patience(&w, CLASS_SMALL), 0); /* there is no target */
+    slo_set(&s, CLASS_SMALL, (struct slo_target){NSEC_PER_MSEC, 990});
+    slo_admits(&w, CLASS_SMALL, 1, 0, now);
+    for (unsigned i = 0; i < 1000; i++) {
+        slo_learn(&w, CLASS_SMALL, 400 * NSEC_PER_USEC);
+    }
+    nsec_t learned = slo_patience(&w, CLASS_SMALL);
+    ck_assert_uint_lt(learned, NSEC_PER_MSEC / 100 * SLO_WAIT_PCT);
+    now += 3600 * NSEC_PER_SEC;
+    slo_admits(&w, CLASS_SMALL, 1, 0, now);
+    ck_assert_uint_eq(slo_patience(&w, CLASS_SMALL), learned);
+    slo_set(&s, CLASS_SMALL, (struct slo_target){2 * NSEC_PER_MSEC, 990});
+    slo_admits(&w, CLASS_SMALL, 1, 0, now);
+    ck_assert_uint_eq(slo_patience(&w, CLASS_SMALL),
+                      2 * NSEC_PER_MSEC / 100 * SLO_WAIT_PCT);
+}
+END_TEST
+
 /* Connections that are read in turn, each with all that has come since its last turn. What is
  * refused is refused with all that came with it, which costs little. */
 #define CONNS 64
@@ -333,6 +359,63 @@ START_TEST(a_deferred_class_recovers_within_a_second)
         slo_observe(&w, CLASS_BULK, NSEC_PER_MSEC / 10, now);
         ck_assert(slo_admits(&w, CLASS_BULK, 1, SLO_UNTIMED, now));
     }
+}
+END_TEST
+
+/* Small requests that are all late, and others below them, for a second. */
+static nsec_t
+overload(struct slo_watch *w, nsec_t now, uint64_t served[CLASS_COUNT])
+{
+    for (unsigned i = 0; i < 20000; i++, now += 50 * NSEC_PER_USEC) {
+        for (unsigned c = CLASS_SMALL; c < CLASS_COUNT; c++) {
+            nsec_t delay = c == CLASS_SMALL ? NSEC_PER_SEC : SLO_UNTIMED;
+            bool is_served = slo_admits(w, (enum req_class)c, 1, delay, now);
+            served[c] += i >= 19000 && is_served;
+        }
+    }
+    return now;
+}
+
+/* Those for whose sake others were refused have gone: a rule that nobody feeds any more ends. */
+START_TEST(who_has_gone_refuses_nobody)
+{
+    struct slo s;
+    struct slo_watch w;
+    uint64_t served[CLASS_COUNT] = {0}, asked = 0;
+    nsec_t now = START;
+    slo_init(&s);
+    slo_set(&s, CLASS_SMALL, (struct slo_target){NSEC_PER_MSEC, 990});
+    slo_watch_init(&w, &s, now);
+    now = overload(&w, now, served);
+    ck_assert_uint_eq(served[CLASS_WRITE] + served[CLASS_BULK], 0);
+    ck_assert_uint_eq(served[CLASS_BACKGROUND], 0);
+    served[_i] = 0;
+    for (unsigned i = 0; i < 1000; i++, now += NSEC_PER_MSEC) {
+        bool is_served = slo_admits(&w, (enum req_class)_i, 1, SLO_UNTIMED, now);
+        asked += i >= 250;
+        served[_i] += i >= 250 && is_served;
+    }
+    ck_assert_uint_eq(served[_i], asked);
+    ck_assert_uint_eq(ctr_get(&w.level), SLO_PARTS);
+    ck_assert(w.is_neutral);
+}
+END_TEST
+
+/* What is shown of a queue that nobody is in any more. */
+START_TEST(the_level_ends_with_the_load)
+{
+    struct slo s;
+    struct slo_watch w;
+    uint64_t served[CLASS_COUNT] = {0};
+    slo_init(&s);
+    slo_set(&s, CLASS_SMALL, (struct slo_target){NSEC_PER_MSEC, 990});
+    slo_watch_init(&w, &s, START);
+    ck_assert_uint_eq(slo_level(&w, START), SLO_PARTS);
+    nsec_t now = overload(&w, START, served);
+    ck_assert_uint_le(slo_level(&w, now), SLO_PARTS / 10);
+    ck_assert_uint_le(slo_level(&w, now + SLO_INTERVAL), SLO_PARTS / 10);
+    ck_assert_uint_eq(slo_level(&w, now + NSEC_PER_SEC / 4), SLO_PARTS);
+    ck_assert(slo_admits(&w, CLASS_BACKGROUND, 1, SLO_UNTIMED, now + NSEC_PER_SEC / 4));
 }
 END_TEST
 
@@ -530,9 +613,12 @@ main(void)
     tcase_add_loop_test(tc, overload_is_cut, 0, 10);
     tcase_add_loop_test(tc, being_served_counts, 0, 6);
     tcase_add_test(tc, patience_has_bounds);
+    tcase_add_test(tc, patience_is_kept);
     tcase_add_test(tc, batches_are_refused_as_one);
     tcase_add_test(tc, it_recovers_within_a_second);
     tcase_add_test(tc, a_deferred_class_recovers_within_a_second);
+    tcase_add_loop_test(tc, who_has_gone_refuses_nobody, CLASS_WRITE, CLASS_COUNT);
+    tcase_add_test(tc, the_level_ends_with_the_load);
     tcase_add_test(tc, classes_go_in_order);
     tcase_add_test(tc, a_pause_refuses_nobody);
     tcase_add_test(tc, suspensions_refuse_nobody);

@@ -1,0 +1,100 @@
+#!/usr/bin/env perl
+# For --slo the time counts that requests wait in the kernel before the server knows of them: over
+# TCP, TLS and UDP. The server is stopped while each request arrives, so that it waits nowhere else.
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::Bin/lib";
+use IO::Select;
+use IO::Socket::INET;
+use Test::More;
+use Time::HiRes qw(sleep);
+use MCTest;
+use MCTLS;
+
+plan skip_all => 'needs memcached-qos' if !is_ours();
+
+my $BUSY = "SERVER_ERROR 307 busy\r\n";
+my $TARGET = '20ms';
+my $WAIT = 0.03;
+my $server;
+
+# Are all of its threads stopped?
+sub is_stopped {
+    for my $path (glob '/proc/' . $server->pid . '/task/*/stat') {
+        open my $fh, '<', $path or next;
+        my $line = <$fh> // next;
+        return 0 if $line !~ /^.*\) [Tt]/;
+    }
+    return 1;
+}
+
+sub udp_client {
+    my ($entry) = grep { $_->[0] eq 'UDP INET' } @{$server->{ports}};
+    return IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $entry->[1], Proto => 'udp')
+        || die "udp: $!";
+}
+
+sub ask_udp {
+    my ($sock) = @_;
+    send $sock, pack('nnnn', 7, 0, 1, 0) . "get a\r\n", 0;
+    return sub {
+        return 'nothing' if !IO::Select->new($sock)->can_read(20);
+        recv $sock, my $bytes, 65536, 0;
+        return substr $bytes, 8;
+    };
+}
+
+sub ask_tcp {
+    my ($sock) = @_;
+    put($sock, "get a\r\n");
+    return sub { return read_line($sock) };
+}
+
+# The reply to a request that arrives while the server is stopped.
+sub late_reply {
+    my ($ask, $sock) = @_;
+    kill 'STOP', $server->pid;
+    wait_until(\&is_stopped);
+    my $reply = $ask->($sock);
+    sleep $WAIT;
+    kill 'CONT', $server->pid;
+    return $reply->();
+}
+
+sub test_waiting {
+    my ($name, $ask, $sock) = @_;
+    my $qos = sub { return mem_stats($server->control, 'qos') };
+    is($qos->()->{slo_shed}, 0, "$name: nobody is refused");
+    my ($count, $reply) = (0, '');
+    while ($count < 300 && $reply ne $BUSY) {
+        $reply = late_reply($ask, $sock);
+        last if $reply !~ /\A(?:END\r\n|\Q$BUSY\E)\z/;
+        $count++;
+    }
+    is($reply, $BUSY, "$name: waiting in the kernel is waiting");
+    cmp_ok($count, '>', 8, 'once it is seen to last');
+    my $q = $qos->();
+    cmp_ok($q->{slo_shed_late}, '>=', 1, 'it was late');
+    is($q->{slo_shed}, $q->{slo_shed_small}, 'and small');
+    $server->stop;
+    return;
+}
+
+$server = start_server(args => ['-t', '1', '-U', '-1', "--slo=p95:$TARGET"]);
+test_waiting($ENV{MCTEST_TLS} ? 'TLS' : 'TCP', \&ask_tcp, $server->connect);
+
+$server = start_server(args => ['-t', '1', '-U', '-1', "--slo=p95:$TARGET"]);
+test_waiting('UDP', \&ask_udp, udp_client());
+
+SKIP: {
+    my $why = no_tls_because() || ($ENV{MCTEST_TLS} ? 'all speak TLS already' : '');
+    skip $why, 1 if $why;
+    my ($tls, $plain) = (free_port(), free_port());
+    $server = start_server(listen => 0,
+        args => [tls_args(), '-l', "127.0.0.1:$tls,notls:127.0.0.1:$plain", '-t', '1', "--slo=p95:$TARGET"]);
+    $server->{port} = $plain;
+    test_waiting('TLS', \&ask_tcp, tls_connect($server, port => $tls));
+}
+
+done_testing();

@@ -1,0 +1,115 @@
+#!/usr/bin/env perl
+# After an overload that --slo has answered with refusals: once it is over nobody is refused, neither
+# those who stay nor classes that were refused for the sake of those who have gone. Told by replies
+# and counters, within seconds; doc/benchmarks.md has how long it takes.
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::Bin/lib";
+use Test::More;
+use Time::HiRes qw(sleep time);
+use MCTest;
+
+if (!is_ours()) {
+    plan skip_all => 'needs memcached-qos';
+}
+
+my $BUSY = "SERVER_ERROR 307 busy\r\n";
+my $CLIENTS = 16;
+my $BATCH = 1000;
+my $FLOOD = "get a b c d e f\r\n" x $BATCH;
+my $server;
+
+sub qos { return mem_stats($server->control, 'qos'); }
+
+# More than the server can do in time, until so many have been refused and the level says so; all
+# replies are taken, so that nothing is left over. How many were refused.
+sub overload {
+    my ($least) = @_;
+    my @clients = map { {sock => $server->connect, sent => 0, left => '', got => '', replies => 0} } 1 .. $CLIENTS;
+    $_->{sock}->blocking(0) for @clients;
+    my $before = qos()->{slo_shed};
+    my ($is_over, $end) = (0, time + 60);
+    for (my $round = 1; grep { !$is_over || $_->{left} ne '' || $_->{replies} < $_->{sent} } @clients; $round++) {
+        if (!$is_over && $round % 100 == 0) {
+            my $q = qos();
+            $is_over = $q->{slo_shed} - $before >= $least && $q->{slo_level_pct} < 100 || time > $end;
+        }
+        my $moved = 0;
+        for my $c (@clients) {
+            if ($c->{left} eq '' && !$is_over) {
+                $c->{left} = $FLOOD;
+                $c->{sent} += $BATCH;
+            }
+            my $n = $c->{left} eq '' ? 0 : syswrite $c->{sock}, $c->{left};
+            substr $c->{left}, 0, $n, '' if $n;
+            my $more = sysread $c->{sock}, $c->{got}, 1 << 18, length $c->{got};
+            $c->{replies} += $c->{got} =~ s/^(?:END|SERVER_ERROR 307 busy)\r\n//mg if $more;
+            $moved += ($n // 0) + ($more // 0);
+        }
+        sleep 0.001 if !$moved;
+        die 'no reply for a minute' if time > $end + 60;
+    }
+    return qos()->{slo_shed} - $before;
+}
+
+# A request now and then, as many as that in a row without a refusal. How long it took to get there;
+# undef: it did not.
+sub calm {
+    my ($conn, $request, $many) = @_;
+    my $begin = time;
+    my ($served, $since) = (0, $begin);
+    my $is_calm = wait_until(sub {
+        put($conn, $request);
+        my $line = read_line($conn);
+        die "a wrong reply: $line" if $line !~ /\A(?:END\r\n|\Q$BUSY\E)\z/;
+        $served++;
+        ($served, $since) = (0, time) if $line eq $BUSY;
+        sleep 0.005;
+        return $served >= $many;
+    });
+    return $is_calm ? $since - $begin : undef;
+}
+
+# ---- all are of one class -------------------------------------------------------------------------
+
+# A target that little load keeps on a busy machine as well.
+$server = start_server(args => ['-t', '1', '--slo=p95:20ms']);
+cmp_ok(overload(100), '>=', 100, 'an overload: some are refused');
+my $q = qos();
+cmp_ok($q->{slo_patience_us}, '>=', 5_000, 'small ones may wait for a quarter of the target at least');
+cmp_ok($q->{slo_patience_us}, '<=', 15_000, 'and three quarters at most');
+cmp_ok($q->{slo_serving_us}, '>', 0, 'serving takes a while');
+cmp_ok($q->{slo_serving_us}, '<=', 20_000, 'not more than the target counts');
+ok(wait_until(sub { qos()->{slo_level_pct} == 100 }), 'nobody asks: it is over');
+
+cmp_ok(overload(100), '>=', 100, 'another one');
+my $took = calm($server->connect, "get a\r\n", 100);
+ok(defined $took, 'little load: nobody is refused any more');
+note(sprintf 'after %.3f s', $took // 0);
+ok(wait_until(sub { qos()->{slo_level_pct} == 100 }), 'the level says so');
+exchange($server->control, "qos slo p95:1s\r\n", "OK\r\n");
+is(qos()->{slo_patience_us}, '750000.0', 'another target, other patience');
+exchange($server->control, "qos slo off\r\n", "OK\r\n");
+is(qos()->{slo_patience_us}, '0.0', 'no target, none');
+$server->stop;
+
+# ---- classes below those who have gone ------------------------------------------------------------
+
+# No request waits for less than half a nanosecond: small ones are late whatever happens, and all that
+# is below them is refused for their sake.
+$server = start_server(args => ['-t', '1', '--slo=small=p50:1ns']);
+my %below = map { $_ => $server->connect } qw(bulk background);
+exchange($below{$_}, "qos class $_\r\n", "OK\r\n", "a connection is $_") for sort keys %below;
+my $small = $server->connect;
+ok(wait_until(sub {
+    put($small, "get a\r\n" x 20);
+    read_line($small) for 1 .. 20;
+    put($_, "get a\r\n" x 20) for values %below;
+    return 0 == grep { read_line($_) ne $BUSY } map { ($_) x 20 } values %below;
+}), 'all below small is refused');
+ok(defined calm($below{$_}, "get a\r\n", 50), "small ones have gone: $_ is served") for sort keys %below;
+is(qos()->{slo_level_pct}, '100.0', 'and the level says so');
+$server->stop;
+
+done_testing();
