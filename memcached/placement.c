@@ -224,7 +224,10 @@ void
 placement_settle(struct placement *p)
 {
     warn_about_unbound(p);
-    pinner_settle(&p->pinner);
+    if (!pinner_settle(&p->pinner)) {
+        log_write(LOG_WARNING, "memcached: warning: no thread to watch the cpuset with; "
+                               "another one does it");
+    }
 }
 
 void

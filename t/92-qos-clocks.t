@@ -12,15 +12,16 @@ use MCTest;
 
 plan skip_all => 'needs memcached-qos' if !is_ours();
 
-my $library = ($ENV{TOP_BUILDDIR} // '.') . '/t/preload/jump.so';
+my ($library, $refuse) = map { ($ENV{TOP_BUILDDIR} // '.') . "/t/preload/$_.so" } qw(jump refuse);
 my $control = scratch_dir() . '/jump';
 my ($binary, @wrapped) = server_binary();
 my $server;
 
 # A sanitizer's own library has to come first.
 sub preload {
+    my ($own) = @_;
     my $libs = `ldd $binary 2>/dev/null`;
-    return join ' ', ($libs =~ m{=> (\S+/lib[at]san\.so\S*)}g), $library;
+    return join ' ', ($libs =~ m{=> (\S+/lib[at]san\.so\S*)}g), $own;
 }
 
 # By how many seconds the wall clock alone, and both clocks, are off.
@@ -35,7 +36,7 @@ sub jump {
 sub start {
     my (@args) = @_;
     jump(0, 0);
-    $server = start_server(args => [@args], env => {LD_PRELOAD => preload(), JUMP => $control});
+    $server = start_server(args => [@args], env => {LD_PRELOAD => preload($library), JUMP => $control});
     exchange($server->connect, "set a 0 0 1\r\n1\r\n", "STORED\r\n", "@args");
     return;
 }
@@ -182,12 +183,18 @@ SKIP: {
     skip 'the cpuset cannot be configured', 1
         if !write_file("$dir/cpuset.cpus", "$a,$b") || !write_file("$dir/cpuset.mems", '0');
     skip 'built without hwloc', 1 if run_program('--pin', '--pin-dry-run', '-u', 'root')->{status} != 0;
-    $server = start_server(args => ['-t', '2', '--pin', '--steer=cpu', '--balance'],
-        wrap => ['/bin/sh', '-c', "echo \$\$ >$dir/cgroup.procs && exec \"\$@\"", 'sh']);
-    exchange($server->connect, "set a 0 0 1\r\n1\r\n", "STORED\r\n");
-    my @conns = map { $server->connect } 1 .. 16;
-    is(pin()->{pin_allowed_cpus}, 2, 'two CPUs');
-    {
+    # Also where no thread may bind itself to anything: the server learns of it, and binds its threads,
+    # without any of those that work being let go for a moment.
+    for my $is_refused (0, 1) {
+        next if $is_refused && (!-e $refuse || @wrapped);
+        my $name = $is_refused ? 'no thread binds itself' : 'as it is';
+        $server = start_server(args => ['-t', '2', '--pin', '--steer=cpu', '--balance'],
+            env => $is_refused ? {LD_PRELOAD => preload($refuse), REFUSE => 'sched_setaffinity:0:0=1'} : {},
+            wrap => ['/bin/sh', '-c', "echo \$\$ >$dir/cgroup.procs && exec \"\$@\"", 'sh']);
+        exchange($server->connect, "set a 0 0 1\r\n1\r\n", "STORED\r\n");
+        my @conns = map { $server->connect } 1 .. 16;
+        is(pin()->{pin_allowed_cpus}, 2, "$name: two CPUs");
+        is(pin()->{pin_errors}, $is_refused ? 2 : 0, 'bound, or not');
         my $replans = pin()->{pin_replans};
         ok(write_file("$dir/cpuset.cpus", $b), 'the cpuset shrinks to one CPU');
         ok(wait_until(sub { serve('it serves meanwhile', @conns); pin()->{pin_allowed} eq $b }),
@@ -202,11 +209,11 @@ SKIP: {
             'the server sees that');
         $now = pin();
         isnt($now->{pin_worker_0_cpu}, $now->{pin_worker_1_cpu}, 'each worker has its CPU');
+        my @lines = grep { /pinned again/ } split /\n/, $server->err;
+        cmp_ok(scalar(@lines), '>=', 2, 'a line for each') or diag($server->err);
+        cmp_ok(scalar(@lines), '<=', 8, 'and not many more');
+        $server->stop;
     }
-    my @lines = grep { /pinned again/ } split /\n/, $server->err;
-    cmp_ok(scalar(@lines), '>=', 2, 'a line for each') or diag($server->err);
-    cmp_ok(scalar(@lines), '<=', 8, 'and not many more');
-    $server->stop;
 }
 
 done_testing();

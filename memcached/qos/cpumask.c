@@ -60,21 +60,3 @@ cpumask_bind(pid_t tid, const struct cpumask *m)
     int error = cpumask_read(tid, &now);
     return error == 0 && !cpumask_equals(&now, m) ? ENOTSUP : error;
 }
-
-int
-cpumask_read_cpuset(struct cpumask *m)
-{
-    struct cpumask before, all;
-    int error = cpumask_read(0, &before);
-    if (error != 0) {
-        return error;
-    }
-    memset(&all, 0xff, sizeof all);
-    if (sched_setaffinity(0, sizeof all.sets, all.sets) != 0) {
-        return errno;
-    }
-    error = cpumask_read(0, m);
-    /* Fails when the cpuset has lost all of them meanwhile: then the thread may stay free. */
-    (void)!sched_setaffinity(0, sizeof before.sets, before.sets);
-    return error;
-}

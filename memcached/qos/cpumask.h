@@ -60,6 +60,3 @@ must_check int cpumask_read(pid_t tid, struct cpumask *m);
 /* Binds the thread and reads the binding back. 0, or the errno; ENOTSUP: the call had no
  * effect, as in some sandboxes. */
 must_check int cpumask_bind(pid_t tid, const struct cpumask *m);
-/* All that the calling thread could bind itself to: the cpuset as it is now, whatever the
- * inherited mask. The binding is afterwards what it was. */
-must_check int cpumask_read_cpuset(struct cpumask *m);

@@ -91,7 +91,7 @@ pinner_init(struct pinner *p, const struct pin_spec *spec, unsigned workers,
     }
     struct cpumask allowed = p->main_set = p->operator_mask;
     if (spec->policy != PIN_NONE) {
-        if (cpumask_read_cpuset(&p->cpuset) != 0) {
+        if (cpuset_read(&p->sleeper, &p->cpuset) != 0) {
             p->cpuset = allowed; /* what is known of it */
         }
         set_operator_mask(p, &allowed);
@@ -104,6 +104,7 @@ pinner_init(struct pinner *p, const struct pin_spec *spec, unsigned workers,
 void
 pinner_fini(struct pinner *p)
 {
+    cpuset_close(&p->sleeper);
     pin_plan_fini(&p->plan);
     topo_fini(&p->all);
     free(p->workers);
@@ -233,7 +234,7 @@ look_around(struct pinner *p)
 {
     struct cpumask cpuset;
     bool has_changed = false;
-    if (cpumask_read_cpuset(&cpuset) == 0) {
+    if (cpuset_read(&p->sleeper, &cpuset) == 0) {
         has_changed = !cpumask_equals(&cpuset, &p->cpuset);
         p->cpuset = cpuset;
     }
@@ -271,11 +272,13 @@ replan(struct pinner *p, const struct cpumask *allowed)
     return true;
 }
 
-void
+bool
 pinner_settle(struct pinner *p)
 {
+    bool is_whole = true;
     PTHREAD_OK(pthread_mutex_lock(&p->lock));
     if (p->spec->policy != PIN_NONE) {
+        is_whole = cpuset_open(&p->sleeper);
         struct cpumask allowed =
             look_around(p); /* it may have taken a while to get here */
         if (!cpumask_equals(&allowed, &p->allowed)) {
@@ -286,6 +289,7 @@ pinner_settle(struct pinner *p)
     }
     p->has_settled = true;
     PTHREAD_OK(pthread_mutex_unlock(&p->lock));
+    return is_whole;
 }
 
 bool

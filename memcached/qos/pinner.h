@@ -19,6 +19,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
+#include "qos/cpuset.h"
 #include "qos/pin.h"
 #include "qos/topo.h"
 
@@ -35,8 +36,9 @@ struct pinner {
     const struct pin_spec *spec;
     unsigned count; /* workers */
     struct pinner_worker *workers;
-    struct topo all;              /* read when a plan is made for the first time */
-    struct cpumask cpuset;        /* at the last look */
+    struct topo all;       /* read when a plan is made for the first time */
+    struct cpuset sleeper; /* that is asked for it; none before they have settled */
+    struct cpumask cpuset; /* at the last look */
     struct cpumask operator_mask; /* inherited, or given with taskset since */
     struct cpumask allowed;       /* what the plan was made for */
     struct cpumask main_set;      /* what the main thread was bound to */
@@ -78,8 +80,9 @@ const char *pinner_why(const struct pinner *p);
 
 /* The calling thread is worker i: binds it. 0, or the errno. */
 must_check int pinner_join(struct pinner *p, unsigned i);
-/* All threads have started: binds those that are no workers. */
-void pinner_settle(struct pinner *p);
+/* All threads have started: binds those that are no workers. False: there is no thread more to
+ * learn the cpuset by (qos/cpuset.h), so that whoever asks is free for a moment each time. */
+must_check bool pinner_settle(struct pinner *p);
 /* To be called once a second, not by a worker. True: it had to plan again, and `line` (when
  * there is room) says why. */
 must_check bool pinner_check(struct pinner *p, char *line, size_t line_len);
