@@ -22,39 +22,62 @@ nudge_suspects(struct nudge *n, uint64_t wait_ns, nsec_t now)
 void
 nudge_begin(struct nudge *n, uint64_t wait_ns, nsec_t now)
 {
-    n->began_at = now;
+    n->began_at = n->judged_at = now;
     n->late_at = 0;
     n->wait_ns = wait_ns;
+    n->waited = n->outlasted = 0;
 }
 
 static nsec_t
-end(struct nudge *n)
+end(struct nudge *n, bool was_futile)
 {
-    if (n->late_at == 0) {
-        n->futile += n->futile < NUDGE_FUTILE_MAX;
-        n->skip = 1U << n->futile;
-    } else {
-        n->futile = 0;
-    }
+    n->futile = was_futile ? n->futile + (n->futile < NUDGE_FUTILE_MAX) : 0;
+    n->skip = was_futile ? 1U << n->futile : 0;
     return 0;
+}
+
+/* What the worker has waited in the window that is over: it is known when it got its CPU. */
+static void
+note(struct nudge *n, uint64_t wait_ns, nsec_t now)
+{
+    uint64_t waited = wait_ns > n->wait_ns ? wait_ns - n->wait_ns : 0;
+    n->wait_ns = wait_ns;
+    if (waited < NUDGE_LATE_NS) {
+        return;
+    }
+    n->late_at = now;
+    n->waited += waited;
+    n->outlasted += waited >= NUDGE_OUTLAST_NS ? waited : 0;
+}
+
+static bool
+is_of_no_use(struct nudge *n, nsec_t now)
+{
+    if (now - n->judged_at < NUDGE_JUDGE_NS) {
+        return false;
+    }
+    bool is_so = (double)n->outlasted > NUDGE_OUTLASTED * (double)n->waited;
+    n->judged_at = now;
+    n->waited = n->outlasted = 0;
+    return is_so;
 }
 
 nsec_t
 nudge_step(struct nudge *n, uint64_t wait_ns, nsec_t now)
 {
-    if (wait_ns >= n->wait_ns + NUDGE_LATE_NS) {
-        n->late_at = now;
+    note(n, wait_ns, now);
+    if (is_of_no_use(n, now)) {
+        return end(n, true);
     }
-    n->wait_ns = wait_ns;
     if (now - n->began_at >= NUDGE_STINT_NS) {
-        return end(n);
+        return end(n, n->late_at == 0);
     }
     if (n->late_at == 0) {
-        return now - n->began_at < NUDGE_TRIAL_NS ? NUDGE_WIDE_NS : end(n);
+        return now - n->began_at < NUDGE_TRIAL_NS ? NUDGE_WIDE_NS : end(n, true);
     }
     nsec_t since = now - n->late_at;
     if (since >= NUDGE_LAST_NS) {
-        return end(n);
+        return end(n, false);
     }
     return since < NUDGE_SOON_NS ? NUDGE_CLOSE_NS : NUDGE_WIDE_NS;
 }

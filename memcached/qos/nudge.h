@@ -11,7 +11,10 @@
  * explain? Then nudges for a tenth of a second, in which a wait that is long shows in one of the
  * short windows between two of them. If there was none, a neighbour is not what it waits for, and
  * the next trial comes later, each time twice as late. If there was, nudges go on until there
- * was none for a second.
+ * was none for a second, or until they turn out to be of no use: one that helps ends a wait, so
+ * where most of the waiting is in waits that outlast several nudges (behind a thread that comes
+ * first by the kernel's rules, or of a worker that has had far more than its share), they are
+ * given up like a futile trial. What the waiting was without nudges need not be known for that.
  *
  * Pure; `nudge_suspects` by one thread, the rest by another, in turn.
  */
@@ -30,7 +33,11 @@
 #define NUDGE_WIDE_NS (500 * NSEC_PER_USEC) /* ... otherwise */
 #define NUDGE_SOON_NS (10 * NSEC_PER_MSEC)  /* what "not long ago" means */
 #define NUDGE_TRIAL_NS (100 * NSEC_PER_MSEC)
-#define NUDGE_LAST_NS (1 * NSEC_PER_SEC)   /* after the last late window */
+#define NUDGE_LAST_NS (1 * NSEC_PER_SEC) /* after the last late window */
+#define NUDGE_OUTLAST_NS                                                                 \
+    (4 * NUDGE_WIDE_NS)     /* a wait that is longer was not ended by a nudge */
+#define NUDGE_OUTLASTED 0.5 /* such a part of the waiting, and nudges are of no use; */
+#define NUDGE_JUDGE_NS (1 * NSEC_PER_SEC)  /* looked at so often */
 #define NUDGE_STINT_NS (10 * NSEC_PER_SEC) /* then it is asked anew where the worker is */
 #define NUDGE_FUTILE_MAX 5                 /* a trial each 32 seconds at the least */
 
@@ -45,6 +52,9 @@ struct nudge {
     nsec_t began_at;
     nsec_t late_at; /* the last late window; 0: there was none */
     uint64_t wait_ns;
+    nsec_t judged_at;
+    uint64_t waited;    /* since then, in late windows */
+    uint64_t outlasted; /* of that, in waits that nudges did not end */
 };
 
 /* Once a second, while it is not nudged. wait_ns: how long the worker has been ready without a

@@ -7,7 +7,8 @@
  *
  * A nudger has its priority from the start, when the server may still give it, and no right beside
  * that. It sleeps without a timer while its worker does not wait; a worker that may run on several
- * CPUs, or shares its own with another worker, is not nudged. Where real-time priority is refused there are none: nothing else is lost.
+ * CPUs, or shares its own with another worker, is not nudged. Where real-time priority is refused
+ * there are none: nothing else is lost.
  *
  * Owner of struct nudgers: mc-upkeep, between nudgers_open and nudgers_close by main. Anybody
  * reads the counters.

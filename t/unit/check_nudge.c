@@ -112,6 +112,68 @@ START_TEST(ends_a_second_after_the_last)
 }
 END_TEST
 
+/* Waits of `each` that begin every `period`, known when they are over, as the kernel tells them,
+ * and short ones in the windows between. Returns for how long it was nudged. */
+static nsec_t
+nudged_beside(nsec_t each, nsec_t period, uint64_t between)
+{
+    nsec_t began = now, pause;
+    uint64_t told = 0;
+    nudge_begin(&n, wait_ns, now);
+    while ((pause = nudge_step(&n, wait_ns, now)) != 0) {
+        now += pause;
+        uint64_t over = (now - began + period - each) / period;
+        if (over > told) {
+            told = over;
+            wait_ns += each;
+        } else {
+            wait_ns += (now - began) % period >= each ? between : 0;
+        }
+    }
+    return now - began;
+}
+
+/* A neighbour that comes first, whatever the kernel is made to look at. */
+START_TEST(what_is_of_no_use_becomes_rare)
+{
+    nsec_t nudged_for = 0;
+    unsigned trials = 0;
+    start();
+    for (unsigned i = 0; i < 200; i++) {
+        if (second(0.02)) {
+            trials++;
+            nsec_t took =
+                nudged_beside(6 * NSEC_PER_MSEC, 48 * NSEC_PER_MSEC, NUDGE_LATE_NS / 2);
+            ck_assert_uint_le(took, NUDGE_JUDGE_NS + NUDGE_WIDE_NS);
+            nudged_for += took;
+        }
+    }
+    ck_assert_uint_ge(trials, 200 >> NUDGE_FUTILE_MAX);
+    ck_assert_uint_le(nudged_for, (NUDGE_FUTILE_MAX + 1 + (200 >> NUDGE_FUTILE_MAX)) *
+                                      (NUDGE_JUDGE_NS + NUDGE_WIDE_NS));
+    ck_assert(!second(0));
+    ck_assert(second(0.02)); /* after a quiet second it is soon again */
+}
+END_TEST
+
+/* Waits that end soon after a nudge; and some that do not, as long as they are the lesser part. */
+static const struct {
+    nsec_t each;
+    uint64_t between;
+} useful[] = {{400 * NSEC_PER_USEC, 0},
+              {NUDGE_OUTLAST_NS - NUDGE_WIDE_NS, 0},
+              {4 * NSEC_PER_MSEC, NUDGE_LATE_NS}};
+
+START_TEST(what_is_of_use_goes_on)
+{
+    start();
+    ck_assert(second(0.02));
+    nsec_t took = nudged_beside(useful[_i].each, 48 * NSEC_PER_MSEC, useful[_i].between);
+    ck_assert_uint_ge(took, NUDGE_STINT_NS);
+    ck_assert(second(0.02)); /* at once again */
+}
+END_TEST
+
 /* Counters and clocks that stand still or go back. */
 START_TEST(odd_numbers_do_no_harm)
 {
@@ -133,6 +195,8 @@ main(void)
     tcase_add_test(tc, trials_that_show_nothing_become_rare);
     tcase_add_test(tc, goes_on_while_it_is_late);
     tcase_add_test(tc, ends_a_second_after_the_last);
+    tcase_add_test(tc, what_is_of_no_use_becomes_rare);
+    tcase_add_loop_test(tc, what_is_of_use_goes_on, 0, 3);
     tcase_add_test(tc, odd_numbers_do_no_harm);
     suite_add_tcase(suite, tc);
     return run_suite(suite);
