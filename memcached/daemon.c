@@ -158,7 +158,13 @@ daemon_lock_memory(uint64_t bytes)
 void
 daemon_hide_memory(void)
 {
-    must(prctl(PR_SET_DUMPABLE, 0L) == 0);
+    if (prctl(PR_SET_DUMPABLE, 0L) != 0) {
+        fprintf(
+            stderr,
+            "memcached: warning: the memory is not hidden from others of the same user "
+            "and from core files: %s\n",
+            strerror(errno));
+    }
 }
 
 /* Says so when the file names another process that is alive. */

@@ -24,7 +24,7 @@ void daemon_allow_locking(void);
 /* A failure only warns; so does a limit that `bytes` of memory would meet later. */
 void daemon_lock_memory(uint64_t bytes);
 /* No core file, and no other process of the user looks inside: there are secrets. After
- * daemon_drop_root. */
+ * daemon_drop_root. A failure only warns. */
 void daemon_hide_memory(void);
 must_check int daemon_write_pid(const char *path);
 void daemon_remove_pid(const char *path);

@@ -54,6 +54,8 @@ sub stats_of {
 
 my ($SO_REUSEPORT, $SO_TIMESTAMPNS, $SO_BUSY_POLL, $SO_INCOMING_CPU, $SO_ATTACH_CBPF) = (15, 35, 46, 49, 51);
 my $EPIOCSPARAMS = 0x40088a01;
+my ($PR_SET_DUMPABLE, $PR_SET_KEEPCAPS) = (4, 8);
+my ($RLIMIT_CORE, $RLIMIT_NOFILE, $RLIMIT_MEMLOCK) = (4, 7, 8);
 
 sub option { return "setsockopt:2:$_[0]"; }
 
@@ -151,6 +153,34 @@ for my $case (
     $server->stop;
 }
 
+# What is asked of the kernel for the whole process.
+{
+    my $users = scratch_dir() . '/users';
+    open my $fh, '>', $users or die "$users: $!";
+    print $fh "user:password\n";
+    close $fh or die "$users: $!";
+    my $is_root = $> == 0 && defined getpwnam 'nobody';
+    chmod 0777, scratch_dir() if $is_root;
+    for my $case (
+        [["prctl:0:$PR_SET_DUMPABLE"], ['-Y', $users], qr/memory is not hidden/],
+        sanitizer() ? () : ([['mlockall', "setrlimit:1:$RLIMIT_MEMLOCK"], ['-k', '-m', 8], qr/-k invalid/]),
+        $is_root ? ([['setgroups'], ['-u', 'nobody'], undef],
+            [["prctl:0:$PR_SET_KEEPCAPS"], ['-u', 'nobody', '--sched=fifo:1'], qr/--sched=fifo:1: /]) : (),
+    ) {
+        my ($calls, $args, $line) = @$case;
+        my $name = "@$calls refused with @$args";
+        my $server = start_server(args => ['-t', '2', @$args], env => refusing(map { "$_=" . EPERM } @$calls));
+        my $s = $server->connect;
+        exchange($s, "set auth 0 0 13\r\nuser password\r\n", "STORED\r\n", "$name: a login") if "@$args" =~ /-Y/;
+        exchange($s, "set a 0 0 1\r\n1\r\nget a\r\n", "STORED\r\nVALUE a 0 1\r\n1\r\nEND\r\n", "$name: it serves");
+        my @said = said($server, defined $line);
+        ok(defined $line ? @said == 1 && $said[0] =~ $line : !@said, "$name: what is to be said")
+            or diag(join "\n", @said);
+        $server->stop;
+    }
+    chmod 0700, scratch_dir();
+}
+
 # ---- the start ends ------------------------------------------------------------------------------
 
 sub ends {
@@ -163,8 +193,12 @@ sub ends {
 }
 
 ends('its CPUs are not told', ['sched_getaffinity=' . EPERM], qr/cannot plan the workers' CPUs: /, '--pin', @as_root);
+ends('no core files', ["setrlimit:1:$RLIMIT_CORE=" . EPERM], qr/core files/, '-r', @as_root);
+ends('no descriptors', ["setrlimit:1:$RLIMIT_NOFILE=" . EPERM], qr/limit on open files: /, @as_root);
 SKIP: {
     skip 'needs root', 1 if $> != 0 || !defined getpwnam 'nobody';
+    ends('a group that stays', ['setgid=' . EPERM], qr/failed to assume the identity of the user: /, '-u', 'nobody');
+    ends('a user that stays', ['setuid=' . EPERM], qr/failed to assume the identity of the user: /, '-u', 'nobody');
     ends('rights that stay', ['capset=' . EPERM], qr/failed to give up the rights of root: /, '-u', 'nobody',
         '--sched=fifo:1');
 }

@@ -29,6 +29,7 @@ static const struct {
     {"capset", SYS_capset},
     {"ioctl", SYS_ioctl},
     {"mbind", SYS_mbind},
+    {"mlockall", SYS_mlockall},
     {"prctl", SYS_prctl},
     {"sched_getaffinity", SYS_sched_getaffinity},
     {"sched_getattr", SYS_sched_getattr},
@@ -36,9 +37,12 @@ static const struct {
     {"sched_setattr", SYS_sched_setattr},
     {"sched_setscheduler", SYS_sched_setscheduler},
     {"set_mempolicy", SYS_set_mempolicy},
+    {"setgid", SYS_setgid},
+    {"setgroups", SYS_setgroups},
     {"setpriority", SYS_setpriority},
     {"setrlimit", SYS_prlimit64},
     {"setsockopt", SYS_setsockopt},
+    {"setuid", SYS_setuid},
 };
 
 static struct sock_filter steps[STEPS_MAX];
