@@ -45,19 +45,11 @@ my $text = read_file("$dir/a.json");
 is(scalar(() = $text =~ /"length": /g), 3, 'the intervals are in the JSON');
 my $one = json_of("$dir/a.json");
 ok($one->{"latency.intended.ci.p95.$_"} =~ /^[\d.]+$/, "p95: $_") for qw(effective enough_s);
-<<<<<<< Updated upstream
-# On a busy machine even the requests of this run may be too much alike to say so.
-my $low = $one->{'latency.intended.ci.p95.low'};
-ok($low eq 'null' || $one->{'latency.intended.pct.p95'} eq 'null' || $low <= $one->{'latency.intended.pct.p95'},
-    'the interval begins below the percentile')
-    or diag("$low .. $one->{'latency.intended.ci.p95.high'} about $one->{'latency.intended.pct.p95'}: $run->{out}");
-=======
 # On a busy machine even the requests of this run may be too much alike to say so, or more than
 # one in twenty of them never answered: p95 is above all that is known, then.
 my ($low, $p95) = @$one{qw(latency.intended.ci.p95.low latency.intended.pct.p95)};
 ok($low eq 'null' || $p95 eq 'null' || $low <= $p95, 'the interval begins below the percentile')
     or diag("$low, not $p95");
->>>>>>> Stashed changes
 is($one->{'latency.intended.ci.p99.99.low'}, 'null', 'unknown is null');
 
 for my $bad ('0', 'x', '-1', '0.001') {
