@@ -7,7 +7,7 @@
 #include "loadgen/drive/life.h"
 
 static void
-count_good(struct drive *d, const struct lconn *c, const struct lconn_done *done,
+count_good(struct drive *d, const struct lconn *c, const struct reply_done *done,
            nsec_t now)
 {
     bool reads = codec_is_get(done->op.verb);
@@ -42,15 +42,15 @@ count_good(struct drive *d, const struct lconn *c, const struct lconn_done *done
 }
 
 static enum tally_error
-error_of(const struct lconn_done *done)
+error_of(const struct reply_done *done)
 {
-    if (done->outcome == LCONN_UNEXPECTED) {
+    if (done->outcome == REPLY_UNEXPECTED) {
         return TALLY_UNEXPECTED;
     }
-    if (done->outcome == LCONN_GARBLED) {
+    if (done->outcome == REPLY_GARBLED) {
         return TALLY_DESYNC;
     }
-    if (done->outcome == LCONN_WRONG) {
+    if (done->outcome == REPLY_WRONG) {
         return TALLY_WRONG;
     }
     return done->kind == CLIENT_ERROR          ? TALLY_ERROR
@@ -62,14 +62,14 @@ error_of(const struct lconn_done *done)
 static bool
 take_answers(struct drive *d, struct lconn *c, struct lset_bytes in, nsec_t now)
 {
-    struct lconn_done done;
+    struct reply_done done;
     size_t at = 0;
     do {
         lconn_parse(c, d->w, in.p + at, in.len - at, &done);
-        if (done.outcome == LCONN_MORE) {
+        if (done.outcome == REPLY_MORE) {
             return true;
         }
-        if (done.outcome == LCONN_BROKEN) {
+        if (done.outcome == REPLY_BROKEN) {
             life_lose(d, c, TALLY_DESYNC, now);
             return false;
         }
@@ -80,7 +80,7 @@ take_answers(struct drive *d, struct lconn *c, struct lset_bytes in, nsec_t now)
         if (unlikely(d->w->conf.defers)) {
             fetch_take(d, c, now);
         }
-        if (done.outcome == LCONN_GOOD) {
+        if (done.outcome == REPLY_GOOD) {
             ctr_add(&d->tally->answered, 1);
             count_good(d, c, &done, now);
         } else {

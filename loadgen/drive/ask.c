@@ -9,7 +9,7 @@
 /* How each verb of the mix begins on the wire, and what follows. */
 static const struct {
     enum codec_verb verb;
-    enum lconn_then then;
+    enum request_then then;
 } wire[] = {
     [MIX_GET] = {CODEC_GET, THEN_NOTHING},
     [MIX_GETS] = {CODEC_GETS, THEN_NOTHING},
@@ -166,10 +166,10 @@ choose_verified(struct ask *a)
 }
 
 static void
-draw(struct ask *a, struct lconn_request *request)
+draw(struct ask *a, struct request *request)
 {
     enum mix_verb verb = choose_verb(a);
-    *request = (struct lconn_request){
+    *request = (struct request){
         .verb = wire[verb].verb,
         .keys = a->keys,
         .count = choose_keys(a, verb),
@@ -229,7 +229,7 @@ static bool
 push_part(struct ask *a, struct lconn *c, nsec_t intended, uint32_t tag)
 {
     unsigned server = ask_server(a);
-    struct lconn_request part = a->drawn;
+    struct request part = a->drawn;
     part.keys += a->given;
     part.intended = intended;
     for (part.count = 0; a->given < a->drawn.count && a->servers[a->given] == server;
@@ -246,7 +246,7 @@ push_part(struct ask *a, struct lconn *c, nsec_t intended, uint32_t tag)
 bool
 ask_push(struct ask *a, struct lconn *c, nsec_t intended, uint32_t tag)
 {
-    struct lconn_request request;
+    struct request request;
     if (a->shard != NULL) {
         return push_part(a, c, intended, tag);
     }

@@ -30,7 +30,7 @@ struct ask {
     /* Of several servers: the request being handed out. NULL, 0: none. */
     const struct shard *shard;
     unsigned *servers; /* of its keys, each server's together */
-    struct lconn_request drawn;
+    struct request drawn;
     unsigned given; /* how many of its keys have been handed out */
 };
 

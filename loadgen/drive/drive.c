@@ -39,7 +39,7 @@ on_event(struct drive *d, struct lconn *c, unsigned can)
         life_replace(d, c, clock_now());
         return;
     }
-    if (drive_is_open(d) && c->todo_count == 0) {
+    if (drive_is_open(d) && c->sequels.count == 0) {
         flow_offer(d, c);
     } else {
         flow_fill(d, c, now != 0 ? now : clock_now());

@@ -85,14 +85,14 @@ count(const struct drive *d, ctr_t *which, nsec_t now)
 }
 
 static void
-leave_out(const struct drive *d, enum lconn_need need, nsec_t now)
+leave_out(const struct drive *d, enum missed_need need, nsec_t now)
 {
     count(d, need == NEED_GET ? &d->tally->given_up : &d->tally->unfilled, now);
 }
 
 /* False when it is not to be waited for. */
 static bool
-add(struct drive *d, const struct lconn *c, const struct lconn_missed *what, nsec_t now)
+add(struct drive *d, const struct lconn *c, const struct missed *what, nsec_t now)
 {
     struct fetch *f = &d->fetch;
     bool is_tired = what->need == NEED_GET && what->tries == FETCH_TRIES;
@@ -114,8 +114,8 @@ add(struct drive *d, const struct lconn *c, const struct lconn_missed *what, nse
 void
 fetch_take(struct drive *d, struct lconn *c, nsec_t now)
 {
-    for (unsigned i = 0; i < c->missed_count; i++) {
-        const struct lconn_missed *what = &c->missed[i];
+    for (unsigned i = 0; i < c->sequels.missed_count; i++) {
+        const struct missed *what = &c->sequels.missed[i];
         if (what->need != NEED_SET) {
             count(d, what->need == NEED_CAS ? &d->tally->won : &d->tally->waited, now);
         }
@@ -123,8 +123,8 @@ fetch_take(struct drive *d, struct lconn *c, nsec_t now)
             release(d, what->key);
         }
     }
-    ctr_add(&d->tally->stale, drive_measures(d, now) ? c->stale : 0);
-    c->missed_count = c->stale = 0;
+    ctr_add(&d->tally->stale, drive_measures(d, now) ? c->sequels.stale : 0);
+    c->sequels.missed_count = c->sequels.stale = 0;
 }
 
 /* Nothing is to be done about it any more. */
@@ -146,7 +146,7 @@ follow(struct drive *d, struct lconn *c, uint32_t entry)
         [NEED_GET] = CODEC_GET,
     };
     const struct fetch_entry *e = &d->fetch.entries[entry];
-    struct lconn_todo todo = {
+    struct sequel todo = {
         .intended = e->due,
         .key = e->what.key,
         .cas = e->what.cas,
@@ -154,7 +154,7 @@ follow(struct drive *d, struct lconn *c, uint32_t entry)
         .is_fill = e->what.need != NEED_GET,
         .tries = (uint8_t)(e->what.tries + (e->what.need == NEED_GET ? 1 : 0)),
     };
-    lconn_follow(c, d->w, &todo);
+    sequels_defer(&c->sequels, d->w, &todo);
     drop(d, entry);
 }
 
@@ -189,7 +189,7 @@ void
 fetch_refill(struct drive *d, struct lconn *c)
 {
     struct fetch_queue *q = &d->fetch.queues[drive_index(d, c)];
-    while (q->count > 0 && lconn_can_follow(c)) {
+    while (q->count > 0 && sequels_have_room(&c->sequels)) {
         follow(d, c, dequeue(&d->fetch, q));
     }
 }
@@ -220,7 +220,7 @@ fetch_send_due(struct drive *d, nsec_t now)
         if (c->state != LCONN_UP || e->losses != f->queues[alarm.who].losses) {
             leave_out(d, e->what.need, now); /* lost, and with it who asked */
             drop(d, alarm.value);
-        } else if (!lconn_can_follow(c)) {
+        } else if (!sequels_have_room(&c->sequels)) {
             enqueue(d, c, alarm.value);
         } else {
             follow(d, c, alarm.value);

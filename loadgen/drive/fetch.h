@@ -26,7 +26,7 @@ struct drive;
 
 struct fetch_entry {
     nsec_t due;
-    struct lconn_missed what;
+    struct missed what;
     unsigned losses; /* its connection's, when it was missed */
     uint32_t next;   /* due after it on its connection */
 };
@@ -51,7 +51,7 @@ struct fetch {
 must_check bool fetch_init(struct drive *d);
 void fetch_fini(struct drive *d);
 
-/* Takes what an answer on c has left to be done (c->missed). */
+/* Takes what an answer on c has left to be done (c->sequels.missed). */
 void fetch_take(struct drive *d, struct lconn *c, nsec_t now);
 /* What is due goes out, on the connection where it was missed, or waits for room on it. */
 void fetch_send_due(struct drive *d, nsec_t now);

@@ -21,7 +21,7 @@ is_partly(const struct drive *d)
 bool
 flow_has_room(const struct drive *d, const struct lconn *c)
 {
-    if (!lconn_has_room(c, d->conf.depth) || c->todo_count > 0) {
+    if (!lconn_has_room(c, d->conf.depth) || c->sequels.count > 0) {
         return false;
     }
     const struct life *l = drive_life(d, c);
@@ -116,13 +116,13 @@ push(struct drive *d, struct lconn *c, nsec_t intended, uint32_t tag)
 /* Requests that follow from answers go before others. False when some have to wait; at the
  * end of the window they wait for ever. */
 static bool
-push_todo(struct drive *d, struct lconn *c, nsec_t now)
+push_sequels(struct drive *d, struct lconn *c, nsec_t now)
 {
-    while (c->todo_count > 0) {
+    while (c->sequels.count > 0) {
         if (!lconn_has_room(c, d->conf.depth) || now >= d->window.end) {
             return false;
         }
-        const struct lconn_op *op = lconn_push_todo(c, d->w);
+        const struct request_op *op = lconn_push_sequel(c, d->w);
         d->outstanding++;
         ctr_add(&d->tally->offered, drive_measures(d, op->intended) ? 1 : 0);
         if (unlikely(d->fetch.queued > 0)) {
@@ -145,7 +145,7 @@ time_passes(struct drive *d, nsec_t now)
 /* All of it was sent, but for its entry as offered and sent in a closed loop, which has no other
  * intention than to send it now: true then, when it counts. */
 static bool
-issue(struct drive *d, struct lconn_op *op, unsigned outstanding, nsec_t now)
+issue(struct drive *d, struct request_op *op, unsigned outstanding, nsec_t now)
 {
     op->issued = now;
     d->little.count += likely(op->verb != CODEC_AUTH) ? 1 : 0;
@@ -175,7 +175,7 @@ count_prompt(struct drive *d, unsigned n)
 }
 
 void
-flow_issued(struct drive *d, struct lconn_op *op, unsigned outstanding, nsec_t now)
+flow_issued(struct drive *d, struct request_op *op, unsigned outstanding, nsec_t now)
 {
     time_passes(d, now);
     count_prompt(d, issue(d, op, outstanding, now) ? 1 : 0);
@@ -250,21 +250,21 @@ static bool
 refill(struct drive *d, struct lconn *c, nsec_t now)
 {
     if (d->has_rooms) {
-        push_todo(d, c, now);
+        push_sequels(d, c, now);
         flow_offer(d, c);
         hand_out(d, now);
         return true;
     }
     if (unlikely(d->replay.book != NULL)) {
-        if (push_todo(d, c, now) && drive_sends(d, now)) {
+        if (push_sequels(d, c, now) && drive_sends(d, now)) {
             replay_offer(d, c);
         }
         return true;
     }
     while (c->count < d->conf.depth && drive_sends(d, now)) {
         unsigned before = c->count;
-        if (unlikely(c->todo_count > 0)) {
-            push_todo(d, c, now);
+        if (unlikely(c->sequels.count > 0)) {
+            push_sequels(d, c, now);
         }
         while (flow_has_room(d, c)) {
             push(d, c, 0, TAG_ALONE);
@@ -285,7 +285,7 @@ flow_fill(struct drive *d, struct lconn *c, nsec_t now)
     if (!drive_is_open(d)) {
         return refill(d, c, now);
     }
-    push_todo(d, c, now);
+    push_sequels(d, c, now);
     flow_offer(d, c);
     return true;
 }
@@ -485,7 +485,7 @@ think(struct drive *d)
 }
 
 void
-flow_answered(struct drive *d, struct lconn *c, const struct lconn_op *op, nsec_t now)
+flow_answered(struct drive *d, struct lconn *c, const struct request_op *op, nsec_t now)
 {
     const struct traffic *t = &d->conf.traffic;
     if (likely(op->verb != CODEC_AUTH)) {
@@ -505,7 +505,7 @@ flow_answered(struct drive *d, struct lconn *c, const struct lconn_op *op, nsec_
 void
 flow_forget(struct drive *d, struct lconn *c, ctr_t *sent, nsec_t now)
 {
-    struct lconn_op op;
+    struct request_op op;
     while (lconn_take_op(c, &op)) {
         d->outstanding -= op.verb != CODEC_AUTH ? 1 : 0;
         if (op.issued != 0 && op.verb != CODEC_AUTH) {

@@ -32,10 +32,11 @@ void flow_send_due(struct drive *d, nsec_t now);
 nsec_t flow_next_due(struct drive *d);
 
 /* The request is answered, whatever with: its user thinks, its session goes on. */
-void flow_answered(struct drive *d, struct lconn *c, const struct lconn_op *op,
+void flow_answered(struct drive *d, struct lconn *c, const struct request_op *op,
                    nsec_t now);
 /* It was given to the kernel: answers may overtake the end of the system call. */
-void flow_issued(struct drive *d, struct lconn_op *op, unsigned outstanding, nsec_t now);
+void flow_issued(struct drive *d, struct request_op *op, unsigned outstanding,
+                 nsec_t now);
 /* All that is on its way on c will not be answered; `sent` counts those that were sent. */
 void flow_forget(struct drive *d, struct lconn *c, ctr_t *sent, nsec_t now);
 /* The run is over: what was due and could not be sent. */

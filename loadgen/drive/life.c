@@ -89,7 +89,7 @@ life_open_due(struct drive *d, nsec_t now)
 static void
 give_up_lost(struct drive *d, struct lconn *c, nsec_t now)
 {
-    struct lconn_op op;
+    struct request_op op;
     uint64_t key;
     bool has_lost = false;
     nsec_t limit = now > d->conf.timeout ? now - d->conf.timeout : 0;
@@ -120,7 +120,7 @@ life_time_out(struct drive *d, nsec_t now)
     life_count_strays(d);
     for (unsigned i = 0; i < d->set->count; i++) {
         struct lconn *c = &d->set->conns[i];
-        const struct lconn_op *oldest = lconn_oldest(c);
+        const struct request_op *oldest = lconn_oldest(c);
         nsec_t since = oldest != NULL && oldest->issued != 0 ? oldest->issued : now;
         since = c->blocked_at != 0 && c->blocked_at < since ? c->blocked_at : since;
         if (c->is_framed && c->state == LCONN_UP) {

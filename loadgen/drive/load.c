@@ -117,8 +117,7 @@ find_next(struct load *l, unsigned server)
 static void
 push(struct load *l, struct lconn *c, uint64_t key)
 {
-    lconn_push(c, l->w,
-               &(struct lconn_request){.verb = CODEC_SET, .keys = &key, .count = 1});
+    lconn_push(c, l->w, &(struct request){.verb = CODEC_SET, .keys = &key, .count = 1});
     l->moved_requests++;
 }
 
@@ -162,7 +161,7 @@ send_again(struct load *l, nsec_t now)
     l->look_at = now + RESEND_LOOK;
     for (unsigned i = 0; failed == NULL && i < l->set->count; i++) {
         struct lconn *c = &l->set->conns[i];
-        struct lconn_op op;
+        struct request_op op;
         uint64_t key;
         while (c->is_framed && c->out_len == 0 && lconn_give_up(c, limit, &op, &key)) {
             l->has_resent = true;
@@ -190,10 +189,10 @@ leave_strays(struct load *l)
 
 /* With what else the server's line says, where it is one. */
 static const char *
-refused(struct load *l, const struct lconn *c, const struct lconn_done *done,
+refused(struct load *l, const struct lconn *c, const struct reply_done *done,
         const char *reply)
 {
-    bool is_reply = done->outcome != LCONN_BROKEN && done->outcome != LCONN_GARBLED;
+    bool is_reply = done->outcome != REPLY_BROKEN && done->outcome != REPLY_GARBLED;
     const char *kind =
         is_reply ? client_kind_name(done->kind) : "something that is no reply";
     size_t len = strlen(kind), more = 0;
@@ -215,15 +214,15 @@ receive(struct load *l, struct lconn *c)
     if (input != LSET_DATA) {
         return input == LSET_LOST ? lost(l, c) : NULL;
     }
-    struct lconn_done done;
+    struct reply_done done;
     l->moved_bytes += in.len;
     c->read_at = clock_now();
     for (size_t at = 0;; at += done.taken) {
         lconn_parse(c, l->w, in.p + at, in.len - at, &done);
-        if (done.outcome == LCONN_MORE) {
+        if (done.outcome == REPLY_MORE) {
             return NULL;
         }
-        if (done.outcome != LCONN_GOOD) {
+        if (done.outcome != REPLY_GOOD) {
             return refused(l, c, &done, in.p + at);
         }
         ctr_add(&l->tally->loaded, 1);

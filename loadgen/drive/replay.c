@@ -18,7 +18,7 @@
 /* How each verb of a trace begins on the wire, and what follows. */
 static const struct {
     enum codec_verb verb;
-    enum lconn_then then;
+    enum request_then then;
 } wire[] = {
     [TRACE_GET] = {CODEC_GET, THEN_NOTHING},
     [TRACE_GETS] = {CODEC_GETS, THEN_NOTHING},
@@ -93,7 +93,7 @@ send_page(struct drive *d, struct lconn *c, uint32_t page)
     struct replay *r = &d->replay;
     uint64_t key = page;
     const struct book_page *p = book_page(r->book, page);
-    struct lconn_request request = {
+    struct request request = {
         .verb = wire[p->verb].verb,
         .keys = &key,
         .count = 1,

@@ -77,6 +77,26 @@ dgram_forget(struct dgram *d, uint16_t id)
     }
 }
 
+void
+dgram_remember(struct dgram *d, uint16_t id, enum dgram_past past)
+{
+    unsigned at = d->past_count++ % DGRAM_PAST;
+    d->past[at].id = id;
+    d->past[at].past = past;
+}
+
+enum dgram_past
+dgram_past(const struct dgram *d, uint16_t id)
+{
+    unsigned known = d->past_count < DGRAM_PAST ? d->past_count : DGRAM_PAST;
+    for (unsigned i = 0; i < known; i++) {
+        if (d->past[i].id == id) {
+            return d->past[i].past;
+        }
+    }
+    return DGRAM_UNKNOWN;
+}
+
 static uint16_t
 number_at(const char *p)
 {

@@ -17,15 +17,28 @@
 #define DGRAM_HEADER 8
 #define DGRAM_REQUEST_MAX 65507 /* bytes of a datagram over IPv4, header included */
 #define DGRAM_PART_MAX 2048     /* longest one of a reply of several, header included */
+#define DGRAM_PAST 64           /* requests that are remembered when they are over */
 
 struct dgram_partial;
 
-/* Replies of one connection of which a part has come. */
+/* Of requests that are on their way no more, as far as it is remembered. */
+enum dgram_past {
+    DGRAM_UNKNOWN,
+    DGRAM_WAS_GIVEN_UP, /* its reply is late */
+    DGRAM_WAS_REFUSED,  /* the rest of what was no reply */
+};
+
+/* Replies of one connection of which a part has come, and what came to nothing. */
 struct dgram {
     struct dgram_partial *partials;
     char *bytes; /* of each: parts_max places of DGRAM_PART_MAX */
     unsigned len, parts_max, turn;
     unsigned used; /* of the partials */
+    struct {
+        uint16_t id;
+        enum dgram_past past;
+    } past[DGRAM_PAST]; /* a ring */
+    unsigned past_count;
 };
 
 /* For replies of at most that many bytes, to so many requests at once. False when memory is
@@ -37,6 +50,10 @@ void dgram_fini(struct dgram *d);
 void dgram_reset(struct dgram *d);
 /* Forgets what has come in part for that request. */
 void dgram_forget(struct dgram *d, uint16_t id);
+
+/* What became of that request, not long ago. */
+void dgram_remember(struct dgram *d, uint16_t id, enum dgram_past past);
+enum dgram_past dgram_past(const struct dgram *d, uint16_t id);
 
 /* The header of a request that is one datagram. */
 size_t dgram_put_header(char *dst, uint16_t id);

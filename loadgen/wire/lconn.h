@@ -16,11 +16,12 @@
 #include "loadgen/wire/codec.h"
 #include "loadgen/wire/dgram.h"
 #include "loadgen/wire/link.h"
+#include "loadgen/wire/reply.h"
+#include "loadgen/wire/request.h"
+#include "loadgen/wire/sequels.h"
 #include "loadgen/wire/stamps.h"
 #include "loadgen/wire/target.h"
 #include "loadgen/work/workload.h"
-
-#define LCONN_PAST 64 /* requests that are remembered when they are over */
 
 enum lconn_state {
     LCONN_DOWN,
@@ -28,77 +29,10 @@ enum lconn_state {
     LCONN_UP,
 };
 
-/* What the caller has to send when a get is answered. */
-enum lconn_then {
-    THEN_NOTHING,
-    THEN_CAS, /* a cas of each value */
-    THEN_SET, /* a set of each key */
-};
-
-/* A request on its way. */
-struct lconn_op {
-    nsec_t intended;
-    nsec_t issued;  /* 0 until all of it was given to the kernel */
-    uint64_t begin; /* its first byte, counted from the start of the connection */
-    enum codec_verb verb;
-    unsigned keys;
-    enum lconn_then then;
-    bool is_verified; /* values are compared with what they should be */
-    uint32_t tag;     /* the caller's */
-    uint16_t id;      /* in datagrams */
-    bool is_fill;     /* stores what was missed */
-    uint8_t
-        tries; /* so often was its key asked for before, and somebody else's to store */
-};
-
-/* A request of one key that follows from an answer. */
-struct lconn_todo {
-    nsec_t intended; /* when the answer came */
-    uint64_t key;
-    uint64_t cas;
-    enum codec_verb verb; /* SET, CAS or GET */
-    bool is_fill;
-    uint8_t tries;
-};
-
-/* What is to be done about a key, though not at once. */
-enum lconn_need {
-    NEED_SET, /* it was missed */
-    NEED_CAS, /* the same, and the lease on it was won */
-    NEED_GET, /* it was missed, and somebody else has the lease */
-};
-
-struct lconn_missed {
-    uint64_t key, cas;
-    enum lconn_need need;
-    uint8_t tries; /* as op has it */
-};
-
-struct lconn_request {
-    enum codec_verb verb;
-    const uint64_t *keys;
-    unsigned count; /* of keys: 1 but for gets */
-    nsec_t intended;
-    uint64_t cas; /* verb CAS only */
-    enum lconn_then then;
-    bool is_verified;
-    uint32_t tag;
-    bool is_fill;
-    uint8_t tries;
-};
-
-/* Of requests that are on their way no more, as far as it is remembered. */
-enum lconn_past {
-    LCONN_UNKNOWN,
-    LCONN_WAS_GIVEN_UP, /* its reply is late */
-    LCONN_WAS_REFUSED,  /* the rest of what was no reply */
-};
-
 struct lconn {
     struct link link;
     enum lconn_state state;
-    const struct codec *codec;
-    const struct codec_stencil *get; /* NULL: gets differ in more than the key */
+    struct request_style style;
     const struct lconn_auth *auth;
     const struct target *target;
     unsigned server; /* index of target */
@@ -107,7 +41,7 @@ struct lconn {
 
     /* Ring of requests: `count` from `head`; the last `fresh` are not issued yet, the
      * `issued` before them were by the last flush. */
-    struct lconn_op *ops;
+    struct request_op *ops;
     uint64_t *keys; /* keys_max for each op */
     unsigned capacity, head, count, fresh, issued;
     unsigned keys_max;
@@ -125,29 +59,9 @@ struct lconn {
     bool is_answering; /* the bytes being parsed are the reply to the oldest request */
     uint16_t next_id;
     struct dgram dgram;
-    struct {
-        uint16_t id;
-        enum lconn_past past;
-    } past[LCONN_PAST]; /* a ring */
-    unsigned past_count;
 
-    /* The reply being read. */
-    struct codec_parser parser;
-    unsigned next_key; /* first key of the head get that may still be answered */
-    unsigned hits;
-    uint64_t value_at;    /* bytes of the value seen */
-    uint64_t value_bytes; /* of all values; as long as there are hits */
-    bool is_wrong;        /* a value was not the key's */
-
-    /* What follows from answers, a ring: sent before anything else, so that it never holds
-     * more than the keys of all gets on their way. NULL when nothing ever follows. */
-    struct lconn_todo *todo;
-    unsigned todo_cap, todo_head, todo_count;
-
-    /* Of workloads that defer: what the last lconn_parse left to the caller. */
-    struct lconn_missed *missed; /* room for keys_max */
-    unsigned missed_count;
-    unsigned stale; /* values that were out of date */
+    struct reply reply;     /* to the oldest request */
+    struct sequels sequels; /* of answers: sent before anything else */
 
     struct stamps *stamps; /* of the kernel or the card; NULL: none */
 
@@ -196,21 +110,10 @@ lconn_has_room(const struct lconn *c, unsigned depth)
            c->out_cap - c->out_len >= c->request_max;
 }
 
-/* Needs lconn_has_room, and nothing to do (lconn_push_todo) before. */
-void lconn_push(struct lconn *c, const struct workload *w,
-                const struct lconn_request *request);
+/* Needs lconn_has_room, and no sequel (lconn_push_sequel) before. */
+void lconn_push(struct lconn *c, const struct workload *w, const struct request *request);
 /* Likewise; pushes what follows from an earlier answer. NULL when there is nothing. */
-const struct lconn_op *lconn_push_todo(struct lconn *c, const struct workload *w);
-
-/* Whether lconn_follow may be called: what follows from answers has room beside it. */
-static inline bool
-lconn_can_follow(const struct lconn *c)
-{
-    return c->todo_count < c->capacity * c->keys_max;
-}
-/* Something of a workload that defers is due: it is pushed before anything else. */
-void lconn_follow(struct lconn *c, const struct workload *w,
-                  const struct lconn_todo *todo);
+const struct request_op *lconn_push_sequel(struct lconn *c, const struct workload *w);
 
 /* A flush begins: forgets which requests the last one issued. */
 void lconn_begin_flush(struct lconn *c);
@@ -223,46 +126,20 @@ void lconn_sent(struct lconn *c, size_t bytes, nsec_t now);
 void lconn_end_flush(struct lconn *c, nsec_t blocked_at);
 
 /* The i-th of the `issued` requests. */
-struct lconn_op *lconn_issued_op(struct lconn *c, unsigned i);
+struct request_op *lconn_issued_op(struct lconn *c, unsigned i);
 /* The oldest request, NULL when there is none. */
-const struct lconn_op *lconn_oldest(const struct lconn *c);
+const struct request_op *lconn_oldest(const struct lconn *c);
 /* Datagrams: what came answers the request with that id, which becomes the oldest. False when
  * there is none on its way. */
 must_check bool lconn_choose(struct lconn *c, uint16_t id);
 /* Datagrams: removes a request issued before `limit`, with its first key; false when there is
  * none. */
-must_check bool lconn_give_up(struct lconn *c, nsec_t limit, struct lconn_op *op,
+must_check bool lconn_give_up(struct lconn *c, nsec_t limit, struct request_op *op,
                               uint64_t *key);
-/* Datagrams: what became of that request, not long ago. */
-enum lconn_past lconn_past(const struct lconn *c, uint16_t id);
-/* Datagrams: what came for that request is no reply; more of it may come. */
-void lconn_refuse(struct lconn *c, uint16_t id);
 /* Removes the oldest request; false when there is none. */
-bool lconn_take_op(struct lconn *c, struct lconn_op *op);
-
-enum lconn_outcome {
-    LCONN_MORE,       /* all bytes used */
-    LCONN_GOOD,       /* one of the answers that belong to the request */
-    LCONN_BAD,        /* answered with an error; `kind` says which */
-    LCONN_UNEXPECTED, /* a reply that this request cannot have; `kind` says which */
-    LCONN_WRONG,      /* a value is not what the key has */
-    LCONN_GARBLED, /* a datagram with something else than a reply: the request is over */
-    LCONN_BROKEN,  /* not the protocol, or a reply to nothing: close */
-};
-
-struct lconn_done {
-    enum lconn_outcome outcome;
-    struct lconn_op op; /* not for MORE and BROKEN */
-    enum client_kind kind;
-    bool
-        has_effect; /* GOOD: of a verb other than get; else the key was not (or was) there */
-    unsigned hits;
-    uint64_t value_bytes; /* GOOD: of what was hit */
-    bool is_last;         /* the server closes the connection behind it */
-    size_t taken;         /* bytes of the input used */
-};
+bool lconn_take_op(struct lconn *c, struct request_op *op);
 
 /* Takes the next finished request out of received bytes. Where the workload defers, the caller
- * empties c->missed behind it: of each entry it has the key (book_release). */
+ * empties c->sequels.missed behind it. */
 void lconn_parse(struct lconn *c, const struct workload *w, const char *buf, size_t len,
-                 struct lconn_done *done);
+                 struct reply_done *done);

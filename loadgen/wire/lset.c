@@ -118,9 +118,9 @@ open_conn(struct lset *s, const struct target *t, unsigned server, char *err,
             t->name);
         return err;
     }
-    if (c->is_framed &&
-        (c->auth != NULL || (c->codec != &codec_ascii && c->codec != &codec_meta &&
-                             c->codec != &codec_binary))) {
+    if (c->is_framed && (c->auth != NULL ||
+                         (s->conf.codec != &codec_ascii && s->conf.codec != &codec_meta &&
+                          s->conf.codec != &codec_binary))) {
         snprintf(err, err_len,
                  "%s: datagrams carry ascii, meta and binary only, and no "
                  "authentication",
@@ -191,7 +191,7 @@ lset_renew(struct lset *s, bool all, char *err, size_t err_len)
     for (unsigned i = 0; i < s->count; i++) {
         struct lconn *c = &s->conns[i];
         const char *why;
-        if (!all && c->state == LCONN_UP && c->count == 0 && c->todo_count == 0) {
+        if (!all && c->state == LCONN_UP && c->count == 0 && c->sequels.count == 0) {
             continue;
         }
         lset_down(s, c);
@@ -244,9 +244,9 @@ take_datagram(struct lset *s, struct lconn *c, struct lset_bytes *in)
         return LSET_NOTHING;
     }
     if (!lconn_choose(c, id)) {
-        enum lconn_past past = lconn_past(c, id);
-        s->late += past == LCONN_WAS_GIVEN_UP;
-        s->duplicate += past == LCONN_UNKNOWN;
+        enum dgram_past past = dgram_past(&c->dgram, id);
+        s->late += past == DGRAM_WAS_GIVEN_UP;
+        s->duplicate += past == DGRAM_UNKNOWN;
         return LSET_NOTHING;
     }
     switch (dgram_take(&c->dgram, in->p, in->len, &in->p, &in->len)) {
@@ -254,7 +254,7 @@ take_datagram(struct lset *s, struct lconn *c, struct lset_bytes *in)
         break;
     case DGRAM_BAD:
         in->len = 0; /* an empty reply is none: the request is over */
-        lconn_refuse(c, id);
+        dgram_remember(&c->dgram, id, DGRAM_WAS_REFUSED);
         break;
     case DGRAM_DUPLICATE:
         s->duplicate++;

@@ -55,21 +55,21 @@ static void
 push_get(uint64_t a, uint64_t b, uint64_t c, nsec_t intended)
 {
     uint64_t keys[] = {a, b, c};
-    struct lconn_request request = {
+    struct request request = {
         .verb = CODEC_GET, .keys = keys, .count = 3, .intended = intended};
     lconn_push(&conn, &workload, &request);
 }
 
 /* A request of one key. */
 static void
-push_one(enum codec_verb verb, uint64_t key, enum lconn_then then, bool is_verified)
+push_one(enum codec_verb verb, uint64_t key, enum request_then then, bool is_verified)
 {
-    struct lconn_request request = {.verb = verb,
-                                    .keys = &key,
-                                    .count = 1,
-                                    .cas = 99,
-                                    .then = then,
-                                    .is_verified = is_verified};
+    struct request request = {.verb = verb,
+                              .keys = &key,
+                              .count = 1,
+                              .cas = 99,
+                              .then = then,
+                              .is_verified = is_verified};
     lconn_push(&conn, &workload, &request);
 }
 
@@ -99,10 +99,10 @@ flush(nsec_t now)
 }
 
 /* Feeds the bytes in two parts; the last outcome that was not MORE. */
-static struct lconn_done
+static struct reply_done
 feed(const char *bytes, size_t cut)
 {
-    struct lconn_done last = {.outcome = LCONN_MORE}, done;
+    struct reply_done last = {.outcome = REPLY_MORE}, done;
     size_t len = strlen(bytes);
     const char *parts[] = {bytes, bytes + cut};
     size_t lens[] = {cut, len - cut};
@@ -111,11 +111,11 @@ feed(const char *bytes, size_t cut)
         do {
             lconn_parse(&conn, &workload, parts[i] + at, lens[i] - at, &done);
             at += done.taken;
-            if (done.outcome != LCONN_MORE) {
+            if (done.outcome != REPLY_MORE) {
                 last = done;
             }
-        } while (done.outcome != LCONN_MORE && done.outcome != LCONN_BROKEN);
-        if (done.outcome == LCONN_BROKEN) {
+        } while (done.outcome != REPLY_MORE && done.outcome != REPLY_BROKEN);
+        if (done.outcome == REPLY_BROKEN) {
             break;
         }
     }
@@ -150,8 +150,8 @@ START_TEST(test_stamps)
     push_get(7, 8, 9, 160);
     ck_assert_uint_eq(conn.fresh, 1);
     flush(170);
-    struct lconn_done done = feed("END\r\n", 0);
-    ck_assert_int_eq(done.outcome, LCONN_GOOD);
+    struct reply_done done = feed("END\r\n", 0);
+    ck_assert_int_eq(done.outcome, REPLY_GOOD);
     ck_assert_uint_eq(done.op.intended, 100);
     ck_assert_uint_eq(done.op.issued, 150);
     feed("END\r\n", 0);
@@ -173,7 +173,7 @@ START_TEST(test_room)
         ck_assert(lconn_has_room(&conn, DEPTH + 1));
         flush(1);
         for (int i = 0; i < DEPTH; i++) {
-            ck_assert_int_eq(feed("END\r\n", 2).outcome, LCONN_GOOD);
+            ck_assert_int_eq(feed("END\r\n", 2).outcome, REPLY_GOOD);
         }
     }
     lconn_down(&conn);
@@ -184,25 +184,25 @@ END_TEST
 /* Hits are values of keys asked for, in order, misses left out. */
 static const struct {
     const char *bytes;
-    enum lconn_outcome outcome;
+    enum reply_outcome outcome;
     unsigned hits;
 } replies[] = {
-    {"END\r\n", LCONN_GOOD, 0},
-    {"VALUE k0001 0 4\r\nvvvv\r\nEND\r\n", LCONN_GOOD, 1},
-    {"VALUE k0003 0 4\r\nvvvv\r\nEND\r\n", LCONN_GOOD, 1},
+    {"END\r\n", REPLY_GOOD, 0},
+    {"VALUE k0001 0 4\r\nvvvv\r\nEND\r\n", REPLY_GOOD, 1},
+    {"VALUE k0003 0 4\r\nvvvv\r\nEND\r\n", REPLY_GOOD, 1},
     {"VALUE k0001 0 1\r\nx\r\nVALUE k0002 0 0\r\n\r\nVALUE k0003 0 4\r\nEND\r\r\nEND\r\n",
-     LCONN_GOOD, 3},
-    {"VALUE k0002 0 1\r\nx\r\nVALUE k0001 0 1\r\nx\r\nEND\r\n", LCONN_BROKEN, 0},
-    {"VALUE k0001 0 1\r\nx\r\nVALUE k0001 0 1\r\nx\r\nEND\r\n", LCONN_BROKEN, 0},
-    {"VALUE k0004 0 1\r\nx\r\nEND\r\n", LCONN_BROKEN, 0},
-    {"VALUE k001 0 1\r\nx\r\nEND\r\n", LCONN_BROKEN, 0},
-    {"STORED\r\n", LCONN_UNEXPECTED, 0},
-    {"NOT_FOUND\r\n", LCONN_UNEXPECTED, 0},
-    {"12\r\n", LCONN_UNEXPECTED, 0},
-    {"ERROR\r\n", LCONN_BAD, 0},
-    {"SERVER_ERROR out of memory\r\n", LCONN_BAD, 0},
-    {"VALUE k0001 0 1\r\nx\r\nSERVER_ERROR out of memory\r\n", LCONN_BAD, 1},
-    {"hello\r\n", LCONN_BROKEN, 0},
+     REPLY_GOOD, 3},
+    {"VALUE k0002 0 1\r\nx\r\nVALUE k0001 0 1\r\nx\r\nEND\r\n", REPLY_BROKEN, 0},
+    {"VALUE k0001 0 1\r\nx\r\nVALUE k0001 0 1\r\nx\r\nEND\r\n", REPLY_BROKEN, 0},
+    {"VALUE k0004 0 1\r\nx\r\nEND\r\n", REPLY_BROKEN, 0},
+    {"VALUE k001 0 1\r\nx\r\nEND\r\n", REPLY_BROKEN, 0},
+    {"STORED\r\n", REPLY_UNEXPECTED, 0},
+    {"NOT_FOUND\r\n", REPLY_UNEXPECTED, 0},
+    {"12\r\n", REPLY_UNEXPECTED, 0},
+    {"ERROR\r\n", REPLY_BAD, 0},
+    {"SERVER_ERROR out of memory\r\n", REPLY_BAD, 0},
+    {"VALUE k0001 0 1\r\nx\r\nSERVER_ERROR out of memory\r\n", REPLY_BAD, 1},
+    {"hello\r\n", REPLY_BROKEN, 0},
 };
 
 START_TEST(test_replies_to_get)
@@ -211,12 +211,12 @@ START_TEST(test_replies_to_get)
     for (size_t cut = 0; cut <= len; cut++) {
         push_get(1, 2, 3, 0);
         flush(1);
-        struct lconn_done done = feed(replies[_i].bytes, cut);
+        struct reply_done done = feed(replies[_i].bytes, cut);
         ck_assert_int_eq(done.outcome, replies[_i].outcome);
-        if (done.outcome == LCONN_BROKEN) {
-            struct lconn_op op;
+        if (done.outcome == REPLY_BROKEN) {
+            struct request_op op;
             ck_assert(lconn_take_op(&conn, &op)); /* still there to be counted as lost */
-            codec_parser_init(&conn.parser);
+            codec_parser_init(&conn.reply.parser);
         } else {
             ck_assert_uint_eq(done.hits, replies[_i].hits);
         }
@@ -240,8 +240,8 @@ START_TEST(test_value_bytes)
         ck_assert_uint_eq(feed(one, cut < sizeof one ? cut : 0).value_bytes, 9);
         push_one(CODEC_GET, 5, THEN_NOTHING, false);
         flush(1);
-        struct lconn_done done = feed("END\r\n", 0);
-        ck_assert_int_eq(done.outcome, LCONN_GOOD);
+        struct reply_done done = feed("END\r\n", 0);
+        ck_assert_int_eq(done.outcome, REPLY_GOOD);
         ck_assert_uint_eq(done.value_bytes, 0);
     }
 }
@@ -251,13 +251,13 @@ START_TEST(test_replies_to_set)
 {
     static const struct {
         const char *bytes;
-        enum lconn_outcome outcome;
+        enum reply_outcome outcome;
     } rows[] = {
-        {"STORED\r\n", LCONN_GOOD},
-        {"END\r\n", LCONN_UNEXPECTED},
-        {"NOT_STORED\r\n", LCONN_UNEXPECTED},
-        {"CLIENT_ERROR bad data chunk\r\n", LCONN_BAD},
-        {"VALUE k0005 0 1\r\nx\r\n", LCONN_BROKEN},
+        {"STORED\r\n", REPLY_GOOD},
+        {"END\r\n", REPLY_UNEXPECTED},
+        {"NOT_STORED\r\n", REPLY_UNEXPECTED},
+        {"CLIENT_ERROR bad data chunk\r\n", REPLY_BAD},
+        {"VALUE k0005 0 1\r\nx\r\n", REPLY_BROKEN},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         push_one(CODEC_SET, 5, THEN_NOTHING, false);
@@ -272,23 +272,23 @@ static const struct {
     enum codec_verb verb;
     const char *wire;
     const char *reply;
-    enum lconn_outcome outcome;
+    enum reply_outcome outcome;
     bool has_effect;
 } orders[] = {
-    {CODEC_DELETE, "delete k0005\r\n", "DELETED\r\n", LCONN_GOOD, true},
-    {CODEC_DELETE, "delete k0005\r\n", "NOT_FOUND\r\n", LCONN_GOOD, false},
-    {CODEC_DELETE, "delete k0005\r\n", "STORED\r\n", LCONN_UNEXPECTED, false},
-    {CODEC_TOUCH, "touch k0005 0\r\n", "TOUCHED\r\n", LCONN_GOOD, true},
-    {CODEC_TOUCH, "touch k0005 0\r\n", "NOT_FOUND\r\n", LCONN_GOOD, false},
-    {CODEC_INCR, "incr k0005 1\r\n", "17\r\n", LCONN_GOOD, true},
-    {CODEC_INCR, "incr k0005 1\r\n", "NOT_FOUND\r\n", LCONN_GOOD, false},
-    {CODEC_INCR, "incr k0005 1\r\n", "CLIENT_ERROR x\r\n", LCONN_BAD, false},
-    {CODEC_ADD, "add k0005 0 0 4\r\n%.4s\r\n", "STORED\r\n", LCONN_GOOD, true},
-    {CODEC_ADD, "add k0005 0 0 4\r\n%.4s\r\n", "NOT_STORED\r\n", LCONN_GOOD, false},
-    {CODEC_CAS, "cas k0005 0 0 4 99\r\n%.4s\r\n", "STORED\r\n", LCONN_GOOD, true},
-    {CODEC_CAS, "cas k0005 0 0 4 99\r\n%.4s\r\n", "EXISTS\r\n", LCONN_GOOD, false},
-    {CODEC_CAS, "cas k0005 0 0 4 99\r\n%.4s\r\n", "NOT_FOUND\r\n", LCONN_GOOD, false},
-    {CODEC_GETS, "gets k0005\r\n", "END\r\n", LCONN_GOOD, true},
+    {CODEC_DELETE, "delete k0005\r\n", "DELETED\r\n", REPLY_GOOD, true},
+    {CODEC_DELETE, "delete k0005\r\n", "NOT_FOUND\r\n", REPLY_GOOD, false},
+    {CODEC_DELETE, "delete k0005\r\n", "STORED\r\n", REPLY_UNEXPECTED, false},
+    {CODEC_TOUCH, "touch k0005 0\r\n", "TOUCHED\r\n", REPLY_GOOD, true},
+    {CODEC_TOUCH, "touch k0005 0\r\n", "NOT_FOUND\r\n", REPLY_GOOD, false},
+    {CODEC_INCR, "incr k0005 1\r\n", "17\r\n", REPLY_GOOD, true},
+    {CODEC_INCR, "incr k0005 1\r\n", "NOT_FOUND\r\n", REPLY_GOOD, false},
+    {CODEC_INCR, "incr k0005 1\r\n", "CLIENT_ERROR x\r\n", REPLY_BAD, false},
+    {CODEC_ADD, "add k0005 0 0 4\r\n%.4s\r\n", "STORED\r\n", REPLY_GOOD, true},
+    {CODEC_ADD, "add k0005 0 0 4\r\n%.4s\r\n", "NOT_STORED\r\n", REPLY_GOOD, false},
+    {CODEC_CAS, "cas k0005 0 0 4 99\r\n%.4s\r\n", "STORED\r\n", REPLY_GOOD, true},
+    {CODEC_CAS, "cas k0005 0 0 4 99\r\n%.4s\r\n", "EXISTS\r\n", REPLY_GOOD, false},
+    {CODEC_CAS, "cas k0005 0 0 4 99\r\n%.4s\r\n", "NOT_FOUND\r\n", REPLY_GOOD, false},
+    {CODEC_GETS, "gets k0005\r\n", "END\r\n", REPLY_GOOD, true},
 };
 
 START_TEST(test_orders)
@@ -303,12 +303,12 @@ START_TEST(test_orders)
                        sep != NULL ? sep + 4 : "");
     ck_assert_int_eq(recv(peer, got, sizeof got, MSG_DONTWAIT), len);
     ck_assert_mem_eq(got, expected, (size_t)len);
-    struct lconn_done done = feed(orders[_i].reply, 4);
+    struct reply_done done = feed(orders[_i].reply, 4);
     ck_assert_int_eq(done.outcome, orders[_i].outcome);
-    if (done.outcome == LCONN_GOOD) {
+    if (done.outcome == REPLY_GOOD) {
         ck_assert_int_eq(done.has_effect, orders[_i].has_effect);
     }
-    ck_assert_uint_eq(conn.todo_count, 0);
+    ck_assert_uint_eq(conn.sequels.count, 0);
 }
 END_TEST
 
@@ -325,17 +325,17 @@ START_TEST(test_sequels)
     feed("VALUE k0007 0 4 1234\r\nabcd\r\nEND\r\n", 30);
     conn.read_at = 6;
     feed("END\r\nEND\r\n", 3);
-    ck_assert_uint_eq(conn.todo_count, 2);
-    ck_assert_uint_eq(lconn_push_todo(&conn, &workload)->intended, 5);
-    ck_assert_uint_eq(lconn_push_todo(&conn, &workload)->intended, 6);
-    ck_assert_ptr_null(lconn_push_todo(&conn, &workload));
+    ck_assert_uint_eq(conn.sequels.count, 2);
+    ck_assert_uint_eq(lconn_push_sequel(&conn, &workload)->intended, 5);
+    ck_assert_uint_eq(lconn_push_sequel(&conn, &workload)->intended, 6);
+    ck_assert_ptr_null(lconn_push_sequel(&conn, &workload));
     flush(8);
     int len = snprintf(expected, sizeof expected,
                        "cas k0007 0 0 4 1234\r\n%.4s\r\nset k0009 0 0 4\r\n%.4s\r\n",
                        workload_value(&workload, 7), workload_value(&workload, 9));
     ck_assert_int_eq(recv(peer, got, sizeof got, MSG_DONTWAIT), len);
     ck_assert_mem_eq(got, expected, (size_t)len);
-    ck_assert_int_eq(feed("STORED\r\nSTORED\r\n", 3).outcome, LCONN_GOOD);
+    ck_assert_int_eq(feed("STORED\r\nSTORED\r\n", 3).outcome, REPLY_GOOD);
 }
 END_TEST
 
@@ -349,20 +349,21 @@ START_TEST(test_fills)
     push_get(7, 8, 9, 0);
     flush(1);
     feed("VALUE k0002 0 1\r\nx\r\nEND\r\nEND\r\nEND\r\n", 9);
-    ck_assert_uint_eq(conn.todo_count, 8);
+    ck_assert_uint_eq(conn.sequels.count, 8);
     for (unsigned i = 0; i < 8; i++) {
         static const uint64_t keys[] = {1, 3, 4, 5, 6, 7, 8, 9};
-        ck_assert_uint_eq(conn.todo[(conn.todo_head) % conn.todo_cap].key, keys[i]);
-        ck_assert_ptr_nonnull(lconn_push_todo(&conn, &workload));
+        ck_assert_uint_eq(conn.sequels.ring[conn.sequels.head % conn.sequels.cap].key,
+                          keys[i]);
+        ck_assert_ptr_nonnull(lconn_push_sequel(&conn, &workload));
         flush(1);
-        ck_assert_int_eq(feed("STORED\r\n", 1).outcome, LCONN_GOOD);
+        ck_assert_int_eq(feed("STORED\r\n", 1).outcome, REPLY_GOOD);
     }
     push_get(1, 2, 3, 0);
     flush(1);
     feed("END\r\n", 1);
-    ck_assert_uint_eq(conn.todo_count, 3);
+    ck_assert_uint_eq(conn.sequels.count, 3);
     lconn_down(&conn);
-    ck_assert_uint_eq(conn.todo_count, 0);
+    ck_assert_uint_eq(conn.sequels.count, 0);
 }
 END_TEST
 
@@ -392,12 +393,12 @@ make_deferring(bool leases)
 }
 
 static void
-is_missed(unsigned i, uint64_t key, enum lconn_need need, uint64_t cas, unsigned tries)
+is_missed(unsigned i, uint64_t key, enum missed_need need, uint64_t cas, unsigned tries)
 {
-    ck_assert_uint_eq(conn.missed[i].key, key);
-    ck_assert_int_eq(conn.missed[i].need, need);
-    ck_assert_uint_eq(conn.missed[i].cas, cas);
-    ck_assert_uint_eq(conn.missed[i].tries, tries);
+    ck_assert_uint_eq(conn.sequels.missed[i].key, key);
+    ck_assert_int_eq(conn.sequels.missed[i].need, need);
+    ck_assert_uint_eq(conn.sequels.missed[i].cas, cas);
+    ck_assert_uint_eq(conn.sequels.missed[i].tries, tries);
 }
 
 START_TEST(test_deferred)
@@ -407,24 +408,24 @@ START_TEST(test_deferred)
     push_one(CODEC_GET, 4, THEN_SET, false);
     flush(1);
     ck_assert_int_eq(feed("VALUE k0002 0 4\r\nabcd\r\nEND\r\n", 12).hits, 1);
-    ck_assert_uint_eq(conn.todo_count, 0);
-    ck_assert_uint_eq(conn.missed_count, 2);
+    ck_assert_uint_eq(conn.sequels.count, 0);
+    ck_assert_uint_eq(conn.sequels.missed_count, 2);
     is_missed(0, 1, NEED_SET, 0, 0);
     is_missed(1, 3, NEED_SET, 0, 0);
-    conn.missed_count = 0;
+    conn.sequels.missed_count = 0;
     /* Room for all that may come back at once, beside what follows from answers. */
     for (unsigned i = 0; i < DEPTH * conn.keys_max; i++) {
-        struct lconn_todo todo = {7, i, 0, CODEC_SET, true, 0};
-        ck_assert(lconn_can_follow(&conn));
-        lconn_follow(&conn, &workload, &todo);
+        struct sequel todo = {7, i, 0, CODEC_SET, true, 0};
+        ck_assert(sequels_have_room(&conn.sequels));
+        sequels_defer(&conn.sequels, &workload, &todo);
     }
-    ck_assert(!lconn_can_follow(&conn));
+    ck_assert(!sequels_have_room(&conn.sequels));
     feed("VALUE k0004 0 4\r\nabcd\r\nEND\r\n", 3);
-    const struct lconn_op *op = lconn_push_todo(&conn, &workload);
+    const struct request_op *op = lconn_push_sequel(&conn, &workload);
     ck_assert(op->is_fill);
     ck_assert_uint_eq(op->intended, 7);
     lconn_down(&conn);
-    ck_assert_uint_eq(conn.todo_count, 0);
+    ck_assert_uint_eq(conn.sequels.count, 0);
 }
 END_TEST
 
@@ -439,40 +440,40 @@ START_TEST(test_leased)
     ssize_t n = recv(peer, got, sizeof got, MSG_DONTWAIT);
     ck_assert_int_eq(n, (ssize_t)strlen(expected));
     ck_assert_mem_eq(got, expected, (size_t)n);
-    struct lconn_done done = feed("VA 0 kk0001 f0 c8 W\r\n\r\nVA 0 kk0002 f0 c9 Z\r\n\r\n"
+    struct reply_done done = feed("VA 0 kk0001 f0 c8 W\r\n\r\nVA 0 kk0002 f0 c9 Z\r\n\r\n"
                                   "VA 4 kk0003 f0 c7\r\nabcd\r\nMN\r\n",
                                   30);
-    ck_assert_int_eq(done.outcome, LCONN_GOOD);
+    ck_assert_int_eq(done.outcome, REPLY_GOOD);
     ck_assert_uint_eq(done.hits, 1);
-    ck_assert_uint_eq(conn.missed_count, 2);
+    ck_assert_uint_eq(conn.sequels.missed_count, 2);
     is_missed(0, 1, NEED_CAS, 8, 0);
     is_missed(1, 2, NEED_GET, 0, 0);
-    ck_assert_uint_eq(conn.stale, 0);
-    conn.missed_count = 0;
+    ck_assert_uint_eq(conn.sequels.stale, 0);
+    conn.sequels.missed_count = 0;
     /* Asked for again; what is stale is a hit, and one is to store it. */
-    struct lconn_todo todo = {7, 2, 0, CODEC_GET, false, 3};
-    lconn_follow(&conn, &workload, &todo);
-    ck_assert_uint_eq(lconn_push_todo(&conn, &workload)->tries, 3);
+    struct sequel todo = {7, 2, 0, CODEC_GET, false, 3};
+    sequels_defer(&conn.sequels, &workload, &todo);
+    ck_assert_uint_eq(lconn_push_sequel(&conn, &workload)->tries, 3);
     push_one(CODEC_GET, 5, THEN_NOTHING, true);
     flush(2);
     feed("VA 0 kk0002 f0 c9 Z\r\n\r\n", 3);
     is_missed(0, 2, NEED_GET, 0, 3);
-    conn.missed_count = 0;
+    conn.sequels.missed_count = 0;
     char stale[64];
     snprintf(stale, sizeof stale, "VA 4 kk0005 f0 c6 W X\r\n%.4s\r\n",
              workload_value(&workload, 5));
     done = feed(stale, 5);
-    ck_assert_int_eq(done.outcome, LCONN_GOOD);
+    ck_assert_int_eq(done.outcome, REPLY_GOOD);
     ck_assert_uint_eq(done.hits, 1);
-    ck_assert_uint_eq(conn.stale, 1);
-    ck_assert_uint_eq(conn.missed_count, 1);
+    ck_assert_uint_eq(conn.sequels.stale, 1);
+    ck_assert_uint_eq(conn.sequels.missed_count, 1);
     is_missed(0, 5, NEED_CAS, 6, 0);
-    conn.missed_count = 0;
+    conn.sequels.missed_count = 0;
     /* An empty one that is verified is no value. */
     push_one(CODEC_GET, 5, THEN_NOTHING, true);
     flush(3);
     done = feed("VA 0 kk0005 f0 c6 W\r\n\r\n", 5);
-    ck_assert_int_eq(done.outcome, LCONN_GOOD);
+    ck_assert_int_eq(done.outcome, REPLY_GOOD);
     ck_assert_uint_eq(done.hits, 0);
 }
 END_TEST
@@ -488,12 +489,12 @@ START_TEST(test_verified)
     const struct {
         const char *reply;
         bool is_verified;
-        enum lconn_outcome outcome;
+        enum reply_outcome outcome;
     } rows[] = {
-        {good, true, LCONN_GOOD},       {wrong, true, LCONN_WRONG},
-        {brief, true, LCONN_WRONG},     {wrong, false, LCONN_GOOD},
-        {brief, false, LCONN_GOOD},     {"END\r\n", true, LCONN_GOOD},
-        {"ERROR\r\n", true, LCONN_BAD},
+        {good, true, REPLY_GOOD},       {wrong, true, REPLY_WRONG},
+        {brief, true, REPLY_WRONG},     {wrong, false, REPLY_GOOD},
+        {brief, false, REPLY_GOOD},     {"END\r\n", true, REPLY_GOOD},
+        {"ERROR\r\n", true, REPLY_BAD},
     };
     for (size_t r = 0; r < sizeof rows / sizeof rows[0]; r++) {
         for (size_t cut = 0; cut < strlen(rows[r].reply); cut++) {
@@ -516,15 +517,15 @@ START_TEST(test_verified_chunks)
     snprintf(lengthy, sizeof lengthy, CHUNKED "5\r\n%.5s\r\n0\r\n\r\n", v);
     const struct {
         const char *reply;
-        enum lconn_outcome outcome;
+        enum reply_outcome outcome;
     } rows[] = {
-        {good, LCONN_GOOD},
-        {brief, LCONN_WRONG},
-        {CHUNKED "0\r\n\r\n", LCONN_WRONG},
-        {lengthy, LCONN_WRONG},
-        {"HTTP/1.1 404 Gone\r\nContent-Length: 0\r\n\r\n", LCONN_GOOD},
+        {good, REPLY_GOOD},
+        {brief, REPLY_WRONG},
+        {CHUNKED "0\r\n\r\n", REPLY_WRONG},
+        {lengthy, REPLY_WRONG},
+        {"HTTP/1.1 404 Gone\r\nContent-Length: 0\r\n\r\n", REPLY_GOOD},
     };
-    conn.codec = &codec_http;
+    conn.style.codec = &codec_http;
     for (size_t r = 0; r < sizeof rows / sizeof rows[0]; r++) {
         for (size_t cut = 0; cut < strlen(rows[r].reply); cut++) {
             push_one(CODEC_GET, 5, THEN_NOTHING, true);
@@ -539,13 +540,13 @@ END_TEST
 /* What comes without or before a request is no answer to one. */
 START_TEST(test_reply_to_nothing)
 {
-    ck_assert_int_eq(feed("END\r\n", 0).outcome, LCONN_BROKEN);
+    ck_assert_int_eq(feed("END\r\n", 0).outcome, REPLY_BROKEN);
     push_get(1, 2, 3, 0);
-    ck_assert_int_eq(feed("END\r\n", 0).outcome, LCONN_BROKEN);
-    ck_assert_int_eq(feed("VALUE k0001 0 1\r\nx\r\nEND\r\n", 0).outcome, LCONN_BROKEN);
+    ck_assert_int_eq(feed("END\r\n", 0).outcome, REPLY_BROKEN);
+    ck_assert_int_eq(feed("VALUE k0001 0 1\r\nx\r\nEND\r\n", 0).outcome, REPLY_BROKEN);
     flush(1);
-    codec_parser_init(&conn.parser);
-    ck_assert_int_eq(feed("END\r\nEND\r\n", 5).outcome, LCONN_BROKEN);
+    codec_parser_init(&conn.reply.parser);
+    ck_assert_int_eq(feed("END\r\nEND\r\n", 5).outcome, REPLY_BROKEN);
 }
 END_TEST
 
@@ -553,7 +554,7 @@ END_TEST
 START_TEST(test_greeting)
 {
     static const struct lconn_auth auth = {"set auth 0 0 3\r\nu p\r\n", 21};
-    struct lconn_op op;
+    struct request_op op;
     char got[64];
     conn.auth = &auth;
     for (size_t cut = 0; cut <= strlen("STORED\r\nEND\r\n"); cut++) {
@@ -564,20 +565,20 @@ START_TEST(test_greeting)
         push_get(1, 2, 3, 0);
         flush(2);
         ck_assert_int_gt(recv(peer, got, sizeof got, MSG_DONTWAIT), 0);
-        struct lconn_done done = feed("STORED\r\nEND\r\n", cut);
-        ck_assert_int_eq(done.outcome, LCONN_GOOD);
+        struct reply_done done = feed("STORED\r\nEND\r\n", cut);
+        ck_assert_int_eq(done.outcome, REPLY_GOOD);
         ck_assert_int_eq(done.op.verb, CODEC_GET);
         ck_assert_uint_eq(conn.count, 0);
     }
     lconn_greet(&conn);
     flush(1);
-    ck_assert_int_eq(feed("STORED\r\n", 3).outcome, LCONN_MORE);
+    ck_assert_int_eq(feed("STORED\r\n", 3).outcome, REPLY_MORE);
     lconn_greet(&conn);
     flush(1);
-    ck_assert_int_eq(feed("CLIENT_ERROR no\r\n", 0).outcome, LCONN_BAD);
+    ck_assert_int_eq(feed("CLIENT_ERROR no\r\n", 0).outcome, REPLY_BAD);
     lconn_greet(&conn);
     flush(1);
-    ck_assert_int_eq(feed("STORED\r\nEND\r\n", 0).outcome, LCONN_BROKEN);
+    ck_assert_int_eq(feed("STORED\r\nEND\r\n", 0).outcome, REPLY_BROKEN);
     ck_assert(!lconn_take_op(&conn, &op));
 }
 END_TEST
@@ -604,7 +605,7 @@ START_TEST(test_full_socket)
         setsockopt(conn.link.fd, SOL_SOCKET, SO_SNDBUF, &small, sizeof small), 0);
     enum link_io io = LINK_OK;
     for (int i = 0; i < 100000 && io == LINK_OK; i++) {
-        struct lconn_op op;
+        struct request_op op;
         push_one(CODEC_SET, 5, THEN_NOTHING, false);
         pushed += strlen(expected);
         io = try_flush(1, &sent);
@@ -637,7 +638,7 @@ START_TEST(test_issued_when_sent)
     enum link_io io = LINK_OK;
     nsec_t now = 1;
     for (; io == LINK_OK; now++) {
-        struct lconn_op op;
+        struct request_op op;
         while (lconn_take_op(&conn, &op)) {
             ck_assert_uint_eq(op.issued, now - 1);
         }

@@ -234,7 +234,7 @@ make(struct ask *a, struct lconn *c, const char *popularity, const char *ops,
 
 /* Pushes one request, takes it back and returns its first key. */
 static uint64_t
-asked(struct ask *a, struct lconn *c, struct lconn_op *op)
+asked(struct ask *a, struct lconn *c, struct request_op *op)
 {
     ask_push(a, c, 0, 0);
     uint64_t key = c->keys[c->head * c->keys_max];
@@ -256,7 +256,7 @@ START_TEST(test_sequence)
 {
     struct ask a;
     struct lconn c;
-    struct lconn_op op;
+    struct request_op op;
     int seen[100] = {0};
     for (unsigned thread = 0; thread < 2; thread++) {
         make(&a, &c, "seq", "get:1", thread);
@@ -276,7 +276,7 @@ START_TEST(test_latest)
 {
     struct ask a;
     struct lconn c;
-    struct lconn_op op;
+    struct request_op op;
     uint64_t newest = 99, at_newest = 0, gets = 0, next = 100 + 1;
     make(&a, &c, "latest:2", "get:1,insert:1", 1);
     for (int i = 0; i < 20000; i++) {
@@ -302,7 +302,7 @@ START_TEST(test_scans)
 {
     struct ask a;
     struct lconn c;
-    struct lconn_op op;
+    struct request_op op;
     double keys = 0;
     make(&a, &c, "zipf:0.99", "scan:1", 0);
     for (int i = 0; i < 10000; i++) {
@@ -322,7 +322,7 @@ START_TEST(test_verbs)
 {
     struct ask a;
     struct lconn c;
-    struct lconn_op op;
+    struct request_op op;
     int seen[CODEC_VERBS] = {0}, sequels[3] = {0}, verified = 0;
     make(&a, &c, "uniform",
          "get:2,cas:1,rmw:1,delete:1,incr:1,touch:1,add:1,set:1,gets:1", 0);

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ */
+#include "loadgen/wire/request.h"
+
+#include <string.h>
+
+static size_t
+key_max(const struct workload *w)
+{
+    return workload_key_len_max(w) + CODEC_KEY_ROOM;
+}
+
+size_t
+request_value_max(const struct workload *w)
+{
+    return key_max(w) + workload_value_len_max(w) + CLIENT_REQUEST_ROOM;
+}
+
+size_t
+request_len_max(const struct workload *w)
+{
+    size_t get_max = w->keys_max * key_max(w) + CLIENT_REQUEST_ROOM;
+    size_t set_max = request_value_max(w);
+    return get_max > set_max ? get_max : set_max;
+}
+
+static struct codec_lease
+lease_of(const struct workload *w, uint64_t key)
+{
+    uint32_t expiry = (uint32_t)workload_expiry(w, key);
+    return (struct codec_lease){WORKLOAD_LEASE_S, expiry / WORKLOAD_RECACHE_SHARE};
+}
+
+/* Of any keys; most gets are put_prepared, and pay nothing for this one. */
+static __attribute__((noinline)) char *
+put_get(const struct request *r, const struct workload *w, const struct codec *codec,
+        char *p)
+{
+    char key[WORKLOAD_KEY_MAX];
+    p += codec->put_get(p, r->verb, r->count);
+    for (unsigned i = 0; i < r->count; i++) {
+        size_t len = workload_put_key(w, r->keys[i], key);
+        if (w->conf.leases && workload_can_fill(w, r->keys[i])) {
+            struct codec_lease lease = lease_of(w, r->keys[i]);
+            p += codec->put_lease(p, r->count, key, len, &lease);
+        } else {
+            p += codec->put_key(p, r->verb, r->count, key, len);
+        }
+    }
+    return p + codec->put_get_end(p, r->count);
+}
+
+static char *
+put_prepared(uint64_t key, const struct workload *w, const struct codec_stencil *get,
+             char *p)
+{
+    size_t len = codec_put_stencil(p, get);
+    workload_put_key(w, key, p + get->key_at);
+    return p + len;
+}
+
+static char *
+put_store(const struct request *r, const struct workload *w, const struct codec *codec,
+          uint64_t salt, char *p)
+{
+    char key[WORKLOAD_KEY_MAX];
+    struct codec_store store = {
+        .verb = r->verb,
+        .key = key,
+        .key_len = workload_put_key(w, r->keys[0], key),
+        .flags = w->conf.flags,
+        .exptime = workload_expiry(w, r->keys[0]),
+        .value_len = workload_set_len(w, r->keys[0], salt),
+        .cas = r->cas,
+    };
+    p += codec->put_store(p, &store);
+    memcpy(p, workload_value(w, r->keys[0]), store.value_len);
+    p += store.value_len;
+    return p + codec->put_store_end(p, &store);
+}
+
+static char *
+put_order(const struct request *r, const struct workload *w, const struct codec *codec,
+          char *p)
+{
+    char key[WORKLOAD_KEY_MAX];
+    struct codec_order order = {
+        .verb = r->verb,
+        .key = key,
+        .key_len = workload_put_key(w, r->keys[0], key),
+        .number = r->verb == CODEC_TOUCH ? (uint64_t)workload_expiry(w, r->keys[0]) : 1,
+    };
+    return p + codec->put_order(p, &order);
+}
+
+char *
+request_put(const struct request *r, const struct workload *w,
+            const struct request_style *style, uint64_t salt, char *p)
+{
+    const struct codec *codec = style->codec;
+    switch (r->verb) {
+    case CODEC_GET:
+    case CODEC_GETS:
+        return likely(style->get != NULL && r->count == 1 && r->verb == CODEC_GET)
+                   ? put_prepared(r->keys[0], w, style->get, p)
+                   : put_get(r, w, codec, p);
+    case CODEC_SET:
+    case CODEC_ADD:
+    case CODEC_REPLACE:
+    case CODEC_CAS:
+    case CODEC_APPEND:
+    case CODEC_PREPEND:
+        return put_store(r, w, codec, salt, p);
+    default:
+        return put_order(r, w, codec, p);
+    }
+}

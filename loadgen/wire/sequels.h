@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * What follows from the answers of a connection: a ring of requests that go before anything
+ * else, and, of workloads that defer, a list of what the last answer left to the caller. Its
+ * connection's thread; no allocation after sequels_init.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/clock.h"
+#include "base/must.h"
+#include "loadgen/wire/codec.h"
+#include "loadgen/work/workload.h"
+
+/* A request of one key that follows from an answer. */
+struct sequel {
+    nsec_t intended; /* when the answer came */
+    uint64_t key;
+    uint64_t cas;
+    enum codec_verb verb; /* SET, CAS or GET */
+    bool is_fill;
+    uint8_t tries; /* as struct request has it */
+};
+
+/* What is to be done about a key, though not at once. */
+enum missed_need {
+    NEED_SET, /* it was missed */
+    NEED_CAS, /* the same, and the lease on it was won */
+    NEED_GET, /* it was missed, and somebody else has the lease */
+};
+
+struct missed {
+    uint64_t key, cas;
+    enum missed_need need;
+    uint8_t tries;
+};
+
+struct sequels {
+    struct book *book; /* whose pages the keys are, held while needed; NULL: numbers */
+
+    /* Sent before anything else, so that it never holds more than the keys of all gets on
+     * their way: `room`; and as many that were deferred. */
+    struct sequel *ring;
+    unsigned room, cap, head, count;
+
+    /* What the caller empties: of each entry it has the key (book_release). */
+    struct missed *missed;
+    unsigned missed_room, missed_count;
+    unsigned stale; /* values that were out of date */
+};
+
+/* Of at most so many requests on their way. False when memory is short. */
+must_check bool sequels_init(struct sequels *q, const struct workload *w,
+                             unsigned requests);
+void sequels_fini(struct sequels *q);
+/* Forgets all of them. */
+void sequels_reset(struct sequels *q);
+
+void sequels_add(struct sequels *q, const struct workload *w, struct sequel next);
+/* The oldest, of which there is one, is done: its key is released. */
+void sequels_pop(struct sequels *q);
+/* It is left to the caller. */
+void sequels_miss(struct sequels *q, const struct workload *w, struct missed missed);
+
+/* Whether sequels_defer may be called: what follows from answers has room beside it. */
+static inline bool
+sequels_have_room(const struct sequels *q)
+{
+    return q->count < q->room;
+}
+/* Something of a workload that defers is due. */
+static inline void
+sequels_defer(struct sequels *q, const struct workload *w, const struct sequel *next)
+{
+    must(w->conf.defers && sequels_have_room(q));
+    sequels_add(q, w, *next);
+}
