@@ -34,7 +34,7 @@ mark_of(const struct worker *w, nsec_t now)
 {
     struct headroom_mark mark = {.at = now, .busy_ns = busy_time_of(w)};
     for (unsigned c = 0; c < CLASS_COUNT; c++) {
-        mark.requests += ctr_get(&w->desk.ctr[c].admitted);
+        mark.requests += ctr_get(&w->limited.desk.ctr[c].admitted);
     }
     return mark;
 }

@@ -25,13 +25,13 @@ us(uint64_t ns)
 static void
 show_delay(const struct stats *st, struct sink *sink)
 {
-    struct hist *all = hist_create(WORKER_DELAY_SUB_BITS, WORKER_DELAY_MAX_NS);
+    struct hist *all = hist_create(LIMITED_SUB_BITS, LIMITED_MAX_NS);
     if (all == NULL) {
         sink->has_failed = true;
         return;
     }
     for (unsigned i = 0; i < st->worker_count; i++) {
-        hist_merge(all, st->workers[i].delay);
+        hist_merge(all, st->workers[i].limited.delay);
     }
     sink_statf(sink, "qps_delay_count", "%" PRIu64, hist_count(all));
     sink_statf(sink, "qps_delay_avg_us", "%.1f", us((uint64_t)hist_mean(all)));
@@ -126,7 +126,7 @@ show_all_counts(const struct stats *st, struct sink *sink)
     for (unsigned c = 0; c < CLASS_COUNT; c++) {
         struct counts *n = &by_class[c];
         for (unsigned i = 0; i < st->worker_count; i++) {
-            const struct limiter_ctr *ctr = &st->workers[i].desk.ctr[c];
+            const struct limiter_ctr *ctr = &st->workers[i].limited.desk.ctr[c];
             n->admitted += ctr_get(&ctr->admitted);
             n->delayed += ctr_get(&ctr->delayed);
             n->rejected += ctr_get(&ctr->rejected);

@@ -8,9 +8,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
-#include <sys/timerfd.h>
 #include <unistd.h>
 
+#include "base/timer.h"
 #include "loadgen/wire/lset.h"
 
 #define EVENTS_MAX 256
@@ -36,7 +36,7 @@ start(struct waiter *w, unsigned conns)
         return strerror(ENOMEM);
     }
     w->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-    w->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+    w->timer_fd = timer_open();
     /* Edge-triggered: setting the timer anew clears it, so it is never read. */
     struct epoll_event ev = {.events = EPOLLIN | EPOLLET, .data.ptr = NULL};
     if (w->epoll_fd == -1 || w->timer_fd == -1 ||
@@ -149,10 +149,7 @@ epoll_wake_at(struct lset *s, nsec_t when)
     if (w->armed_at == when) {
         return;
     }
-    struct itimerspec its = {
-        .it_value = {(time_t)(when / NSEC_PER_SEC), (long)(when % NSEC_PER_SEC)},
-    };
-    must(timerfd_settime(w->timer_fd, TFD_TIMER_ABSTIME, &its, NULL) == 0);
+    timer_set(w->timer_fd, when);
     w->armed_at = when;
 }
 

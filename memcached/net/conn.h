@@ -10,6 +10,7 @@
 
 #include <event2/event_struct.h>
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "base/buf.h"
 #include "base/chain.h"
@@ -92,6 +93,12 @@ struct conn {
     struct conn *next, *prev; /* the worker's list */
     struct conn *next_doomed;
 };
+
+static inline struct conn *
+conn_of_task(struct task *t)
+{
+    return (struct conn *)(void *)((char *)t - offsetof(struct conn, task));
+}
 
 /* Takes over handoff's descriptor; on failure it is closed and counted. */
 void conn_create(struct worker *w, const struct handoff *handoff);

@@ -300,7 +300,7 @@ admit(struct conn *c, struct turn *turn, enum req_class class)
     if (class_is_limited(class) &&
         (turn->spare.left == 0 || !worker_follow(w, &turn->spare, class))) {
         struct limiter_request asked = request_of(c, class);
-        enum limiter_verdict verdict = worker_admit(w, &c->task, &asked, turn->is_served);
+        enum limiter_verdict verdict = limited_ask(w, &c->task, &asked, turn->is_served);
         if (unlikely(verdict != VERDICT_ADMIT)) {
             if (verdict == VERDICT_WAIT) {
                 PROBE(limiter__wait, c->fd, class);
@@ -390,7 +390,7 @@ run_more_keys(struct conn *c, struct turn *turn, const struct session_limits *li
     enum step step = run(c, turn, limits);
     if (step != STEP_CLOSED && more.keys > c->session.req.keys) {
         more.keys -= c->session.req.keys;
-        limiter_owe(&c->worker->desk, &more, c->worker->now);
+        limiter_owe(&c->worker->limited.desk, &more, c->worker->now);
     }
     return step;
 }

@@ -411,7 +411,7 @@ admit(struct flow *f, struct turn *turn, enum req_class class)
         struct limiter_request asked =
             admit_request(&f->session, class, f->peer_key, f->received_at);
         enum limiter_verdict verdict =
-            worker_admit(f->outbox->worker, &f->task, &asked, is_served);
+            limited_ask(f->outbox->worker, &f->task, &asked, is_served);
         if (unlikely(verdict != VERDICT_ADMIT)) {
             return verdict == VERDICT_WAIT ? FLOW_QUEUED : refuse_request(f, turn, class);
         }

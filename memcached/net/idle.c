@@ -3,24 +3,15 @@
  */
 #include "net/idle.h"
 
-#include <errno.h>
-#include <sys/timerfd.h>
 #include <unistd.h>
 
+#include "base/timer.h"
 #include "net/conn_tls.h"
 #include "net/worker.h"
 
 #define PIECE 256                        /* connections looked at in a row */
 #define PIECE_PAUSE_NS NSEC_PER_MSEC     /* between two pieces */
 #define WALK_PAUSE_NS (1 * NSEC_PER_SEC) /* between two walks */
-
-static void
-arm(const struct worker *w, nsec_t delay)
-{
-    struct itimerspec spec = {.it_value = {.tv_sec = (time_t)(delay / NSEC_PER_SEC),
-                                           .tv_nsec = (long)(delay % NSEC_PER_SEC)}};
-    must(timerfd_settime(w->idle.timer_fd, 0, &spec, NULL) == 0);
-}
 
 static bool
 is_idle(const struct conn *c, uint32_t now, uint32_t seconds)
@@ -35,9 +26,7 @@ on_timer(evutil_socket_t fd, short what, void *arg)
 {
     (void)what;
     struct worker *w = arg;
-    uint64_t expirations;
-    if (read(fd, &expirations, sizeof expirations) < 0) {
-        must(errno == EAGAIN || errno == EINTR);
+    if (!timer_take(fd)) {
         return;
     }
     worker_refresh_now(w);
@@ -54,7 +43,7 @@ on_timer(evutil_socket_t fd, short what, void *arg)
             ctr_add(&w->ctr.idle_kicks, 1);
         }
     }
-    arm(w, idle->next != NULL ? PIECE_PAUSE_NS : WALK_PAUSE_NS);
+    timer_set(fd, clock_now() + (idle->next != NULL ? PIECE_PAUSE_NS : WALK_PAUSE_NS));
 }
 
 bool
@@ -65,14 +54,14 @@ idle_start(struct worker *w)
     if (w->shared->idle_seconds == 0 && w->shared->tls == NULL) {
         return true;
     }
-    idle->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+    idle->timer_fd = timer_open();
     short what = EV_READ | EV_PERSIST;
     if (idle->timer_fd < 0 ||
         event_assign(&idle->event, w->base, idle->timer_fd, what, on_timer, w) != 0 ||
         event_add(&idle->event, NULL) != 0) {
         return false;
     }
-    arm(w, WALK_PAUSE_NS);
+    timer_set(idle->timer_fd, clock_now() + WALK_PAUSE_NS);
     return true;
 }
 

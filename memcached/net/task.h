@@ -26,6 +26,7 @@ task_is_queued(const struct task *t)
 {
     return sched_is_queued(&t->node) || gate_is_waiting(&t->wait);
 }
+
 #define TURN_ENDLESS UINT64_MAX
 
 /* How much a turn may do. */
@@ -41,3 +42,6 @@ struct turn {
     struct limiter_spare spare; /* further requests that need not ask */
     nsec_t deadline;            /* of a deferred turn; TURN_ENDLESS: other bounds do */
 };
+
+/* Serves whatever it is. */
+void task_take_turn(struct task *t, struct turn *turn);

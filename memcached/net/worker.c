@@ -8,7 +8,6 @@
 #include <limits.h>
 #include <sched.h>
 #include <stddef.h>
-#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -17,8 +16,6 @@
 #include "net/conn.h"
 #include "qos/pinner.h"
 #include "serve/watch.h"
-
-#define TIMER_MAX_NS (UINT64_MAX / 4) /* what a timespec holds */
 
 #define READS_PER_RX_CHECK 64
 
@@ -30,30 +27,6 @@
 
 /* A pass of fewer small requests, and nothing else, takes less than POLL_MOST_NS. */
 #define SHORT_PASS 4
-
-/* ---- tasks ---------------------------------------------------------------------------- */
-
-static struct task *
-task_of_node(struct sched_node *node)
-{
-    return (struct task *)(void *)((char *)node - offsetof(struct task, node));
-}
-
-static struct conn *
-conn_of_task(struct task *t)
-{
-    return (struct conn *)(void *)((char *)t - offsetof(struct conn, task));
-}
-
-static void
-take_turn(struct task *t, struct turn *turn)
-{
-    if (t->is_udp) {
-        udp_turn(t, turn);
-    } else {
-        conn_turn(conn_of_task(t), turn);
-    }
-}
 
 /* ---- time ----------------------------------------------------------------------------- */
 
@@ -120,150 +93,6 @@ worker_check_rx(struct worker *w, int fd)
     }
 }
 
-/* ---- limiter -------------------------------------------------------------------------- */
-
-/* Wakes the worker when somebody who waits may go on. */
-static void
-arm_timer(struct worker *w)
-{
-    nsec_t due = limiter_due(&w->desk, w->now);
-    nsec_t earliest = w->now + limiter_nap(&w->shared->limiter);
-    nsec_t when = due > earliest ? due : earliest;
-    if (w->is_timer_armed && w->timer_at <= when) {
-        return;
-    }
-    when = when < TIMER_MAX_NS ? when : TIMER_MAX_NS;
-    struct itimerspec spec = {.it_value = {.tv_sec = (time_t)(when / NSEC_PER_SEC),
-                                           .tv_nsec = (long)(when % NSEC_PER_SEC)}};
-    must(timerfd_settime(w->timer_fd, TFD_TIMER_ABSTIME, &spec, NULL) == 0);
-    w->is_timer_armed = true;
-    w->timer_at = when;
-}
-
-static bool
-meets_slo(struct worker *w, const struct limiter_request *r)
-{
-    nsec_t delay = r->since == 0       ? SLO_UNTIMED
-                   : w->now > r->since ? w->now - r->since
-                                       : 0;
-    return slo_admits(&w->slo, r->class, r->peer, delay, w->now);
-}
-
-enum limiter_verdict
-worker_admit(struct worker *w, struct task *t, const struct limiter_request *r,
-             bool is_served)
-{
-    if (unlikely(t->is_refused)) {
-        t->is_refused = false;
-        w->refuses_rest = false;
-        return VERDICT_REFUSE;
-    }
-    if (unlikely(w->is_draining)) {
-        return VERDICT_ADMIT;
-    }
-    w->refuses_rest = unlikely(slo_is_on(&w->shared->slo)) && !meets_slo(w, r);
-    if (unlikely(w->refuses_rest)) {
-        return VERDICT_REFUSE;
-    }
-    enum limiter_verdict verdict = limiter_ask(&w->desk, &t->wait, r, is_served, w->now);
-    /* Else serve_limited sees to the timer, at the end of the pass. */
-    if (unlikely(verdict == VERDICT_WAIT) && w->is_timer_armed && w->round_at == 0) {
-        arm_timer(w);
-    }
-    return verdict;
-}
-
-static struct task *
-task_of_wait(struct gate_node *n)
-{
-    return (struct task *)(void *)((char *)n - offsetof(struct task, wait));
-}
-
-/* One that has waited goes on with its request. */
-static void
-go_on(struct worker *w, struct task *t, enum limiter_verdict verdict)
-{
-    nsec_t since = t->wait.since;
-    t->is_admitted = verdict == VERDICT_ADMIT;
-    t->is_refused = !t->is_admitted;
-    if (!t->is_udp) {
-        conn_of_task(t)->arrived_at = w->now; /* the wait was wanted: it is no queue */
-    }
-    if (t->is_admitted) {
-        hist_record(w->delay, w->now > since ? w->now - since : 0);
-    }
-    struct turn turn = worker_inline_turn(w);
-    turn.is_served = true;
-    take_turn(t, &turn);
-}
-
-/* Is it time for a round among those who wait? When the timer says so; and before, when the
- * worker is awake and the first is late by half a nap: leaving tokens lying would lose rate,
- * and looking each time that there is one would mean a write for each request. */
-static bool
-is_round_due(struct worker *w)
-{
-    if (!w->is_timer_armed || w->is_draining) {
-        return true;
-    }
-    nsec_t due = limiter_due(&w->desk, w->now);
-    return due < w->now && w->now - due >= limiter_nap(&w->shared->limiter) / 2;
-}
-
-/* Lets tasks go on, oldest first, while there are tokens. A round takes several passes when
- * there are many, and ends with those whose time had come when it began. */
-static void
-serve_limited(struct worker *w)
-{
-    if (w->desk.waiting == 0) {
-        w->round_at = 0;
-        return;
-    }
-    worker_refresh_now(w);
-    nsec_t now = worker_read_clock(w);
-    if (w->round_at == 0) {
-        if (!is_round_due(w)) {
-            return;
-        }
-        w->round_at = now;
-    }
-    nsec_t deadline = now + pace_turn_ns(&w->pace, now);
-    enum limiter_verdict verdict;
-    struct gate_node *n;
-    while ((n = limiter_next(&w->desk, w->is_draining, w->round_at, &verdict)) != NULL) {
-        struct task *t = task_of_wait(n);
-        if (!t->is_udp && conn_is_reset(conn_of_task(t))) {
-            /* whose client has gone loses its place */
-            if (verdict == VERDICT_ADMIT) {
-                limiter_give_back(&w->desk, n, w->now);
-            }
-            conn_close(conn_of_task(t), CLOSE_RESET);
-        } else {
-            go_on(w, t, verdict);
-        }
-        if (worker_read_clock(w) >= deadline) {
-            return; /* the next pass follows at once */
-        }
-    }
-    w->round_at = 0;
-    if (w->desk.waiting > 0) {
-        arm_timer(w);
-    }
-}
-
-static void
-on_timer(evutil_socket_t fd, short what, void *arg)
-{
-    (void)what;
-    struct worker *w = arg;
-    uint64_t expirations;
-    if (read(fd, &expirations, sizeof expirations) < 0) {
-        must(errno == EAGAIN || errno == EINTR);
-        return;
-    }
-    w->is_timer_armed = false; /* serve_limited goes on at the end of this pass */
-}
-
 /* ---- deferred work -------------------------------------------------------------------- */
 
 void
@@ -283,7 +112,7 @@ worker_unqueue(struct worker *w, struct task *t)
         ctr_add(&w->classes[t->node.class].left, 1);
         sched_remove(&w->sched, &t->node);
     }
-    limiter_leave(&w->desk, &t->wait);
+    limiter_leave(&w->limited.desk, &t->wait);
 }
 
 void
@@ -304,6 +133,12 @@ worker_is_turn_over(struct worker *w, const struct turn *turn)
     nsec_t before = w->now;
     nsec_t now = worker_read_clock(w);
     return now + (now - before) >= turn->deadline;
+}
+
+static struct task *
+task_of_node(struct sched_node *node)
+{
+    return (struct task *)(void *)((char *)node - offsetof(struct task, node));
 }
 
 /* What has been served in this pass where it was read; reads the clock. A pass in which nothing was
@@ -337,7 +172,7 @@ serve_next(struct worker *w, nsec_t *deadline)
         slo_observe(&w->slo, node->class, wait, begin);
     }
     enum req_class class = node->class; /* the task may be queued anew, as another */
-    take_turn(task_of_node(node), &turn);
+    task_take_turn(task_of_node(node), &turn);
     nsec_t end = worker_read_clock(w);
     sched_charge(&w->sched, class, end - begin);
     hist_record(k->service, end - begin);
@@ -435,8 +270,7 @@ on_mail(evutil_socket_t fd, short what, void *arg)
         open_mail(w, mail);
     }
     if (orders & ORDER_RELIMIT) {
-        limiter_look_again(&w->desk);
-        w->is_timer_armed = false; /* serve_limited looks again at the end of this pass */
+        limited_look_again(&w->limited);
     }
     if ((orders & ORDER_ACCEPT) && !acceptor_start(w->acceptor, w->base, w)) {
         log_write(LOG_WARNING, "no memory for the listeners of a worker");
@@ -529,9 +363,7 @@ bury_doomed(struct worker *w)
 static bool
 has_work(const struct worker *w)
 {
-    return w->sched.length > 0 || w->hold.first != NULL ||
-           (w->desk.waiting > 0 &&
-            (!w->is_timer_armed || w->round_at != 0 || w->is_draining));
+    return w->sched.length > 0 || w->hold.first != NULL || limited_is_due(w);
 }
 
 static void
@@ -540,13 +372,13 @@ run_loop(struct worker *w)
     while (!w->is_done) {
         w->is_now_fresh = false;
         if (!has_work(w)) {
-            limiter_rest(&w->desk, w->now);
+            limiter_rest(&w->limited.desk, w->now);
         }
         int flags = EVLOOP_ONCE | (has_work(w) ? EVLOOP_NONBLOCK : 0);
         must(event_base_loop(w->base, flags) == 0);
         bool is_idle = !w->is_now_fresh;
         bool is_timed = begin_timing(w);
-        serve_limited(w);
+        limited_serve(w);
         serve_deferred(w);
         hold_serve(w, is_idle);
         bury_doomed(w);
@@ -611,11 +443,9 @@ create_base(struct worker *w)
     if (w->base == NULL) {
         return false;
     }
-    short what = EV_READ | EV_PERSIST;
-    return event_assign(&w->mbox_event, w->base, w->mbox.fd, what, on_mail, w) == 0 &&
-           event_add(&w->mbox_event, NULL) == 0 &&
-           event_assign(&w->timer_event, w->base, w->timer_fd, what, on_timer, w) == 0 &&
-           event_add(&w->timer_event, NULL) == 0;
+    return event_assign(&w->mbox_event, w->base, w->mbox.fd, EV_READ | EV_PERSIST,
+                        on_mail, w) == 0 &&
+           event_add(&w->mbox_event, NULL) == 0 && limited_start(w);
 }
 
 static void
@@ -650,9 +480,8 @@ worker_main(void *arg)
     if (is_able) {
         run_loop(w);
         close_all(w);
-        limiter_rest(&w->desk, clock_now());
+        limited_stop(w);
         event_del(&w->mbox_event);
-        event_del(&w->timer_event);
     }
     idle_stop(w);
     udp_stop(w);
@@ -677,13 +506,17 @@ create_class_hists(struct worker *w)
     return is_good;
 }
 
+/* What worker_start has made but for the mailbox; all of it, or a part. */
 static void
-destroy_class_hists(struct worker *w)
+free_parts(struct worker *w)
 {
     for (unsigned c = 0; c < CLASS_COUNT; c++) {
         hist_destroy(&w->classes[c].wait);
         hist_destroy(&w->classes[c].service);
     }
+    limited_fini(w);
+    tls_thread_fini(&w->tls);
+    latency_fini(&w->latency);
 }
 
 bool
@@ -692,7 +525,6 @@ worker_start(struct worker *w, unsigned index, struct net_shared *shared)
     *w = (struct worker){.index = index, .shared = shared, .idle = {.timer_fd = -1}};
     sched_init(&w->sched);
     pace_init(&w->pace);
-    limiter_desk_init(&w->desk, &shared->limiter);
     sched_set(&w->sched, &shared->class_shares, shared->class_max_wait);
     w->inline_ns =
         shared->classes.is_on ? sched_inline_ns(&w->sched, PACE_CALM_NS) : UINT64_MAX;
@@ -707,10 +539,7 @@ worker_start(struct worker *w, unsigned index, struct net_shared *shared)
         .chain = {.pool = &w->pool, .release = release_item, .ctx = shared->store}};
     w->reads_to_check = READS_PER_RX_CHECK;
     w->budget.bytes = shared->buffer_bytes / shared->worker_count;
-    w->delay = hist_create(WORKER_DELAY_SUB_BITS, WORKER_DELAY_MAX_NS);
-    bool has_hists = create_class_hists(w) && latency_init(&w->latency);
-    w->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
-    bool has_all = w->delay != NULL && has_hists && w->timer_fd >= 0 &&
+    bool has_all = limited_init(w) && create_class_hists(w) && latency_init(&w->latency) &&
                    tls_thread_init(&w->tls, shared->tls) && mbox_init(&w->mbox);
     int rc = has_all ? pthread_create(&w->thread, NULL, worker_main, w) : errno;
     if (has_all && rc == 0) {
@@ -719,13 +548,7 @@ worker_start(struct worker *w, unsigned index, struct net_shared *shared)
     if (has_all) {
         mbox_fini(&w->mbox);
     }
-    if (w->timer_fd >= 0) {
-        close(w->timer_fd);
-    }
-    tls_thread_fini(&w->tls);
-    hist_destroy(&w->delay);
-    destroy_class_hists(w);
-    latency_fini(&w->latency);
+    free_parts(w);
     errno = rc;
     return false;
 }
@@ -758,9 +581,5 @@ worker_fini(struct worker *w)
 {
     drop_mail(w);
     mbox_fini(&w->mbox);
-    close(w->timer_fd);
-    tls_thread_fini(&w->tls);
-    hist_destroy(&w->delay);
-    destroy_class_hists(w);
-    latency_fini(&w->latency);
+    free_parts(w);
 }

@@ -25,6 +25,7 @@
 #include "net/hold.h"
 #include "net/idle.h"
 #include "net/latency.h"
+#include "net/limited.h"
 #include "net/mail.h"
 #include "net/migrate.h"
 #include "net/registry.h"
@@ -44,10 +45,6 @@
 
 /* Requests of one turn that pass on the admission of one before them. */
 #define WORKER_SPARE_MAX 16
-
-/* Buckets of the limiter's delay histogram: 3 % wide is enough for a summary. */
-#define WORKER_DELAY_SUB_BITS 5
-#define WORKER_DELAY_MAX_NS (100 * NSEC_PER_SEC)
 
 struct acceptor;
 struct conn;
@@ -149,12 +146,6 @@ struct worker {
     _Atomic unsigned orders;   /* set by any thread before it wakes the mailbox */
     struct acceptor *acceptor; /* its own; NULL: others accept. Set before ORDER_ACCEPT */
     struct event mbox_event;
-    int timer_fd; /* wakes the worker for the next token */
-    struct event timer_event;
-    bool is_timer_armed;
-    nsec_t
-        round_at; /* when the round of serve_limited began that goes on; 0: none does */
-    nsec_t timer_at;
     bool is_now_fresh; /* `now` was read in this pass of the loop */
     bool is_draining;
     bool is_done;
@@ -182,15 +173,13 @@ struct worker {
     struct guard *guard; /* of UDP; NULL: not wanted */
     _Alignas(64) struct serve_ctr ctr;
     struct worker_qos_ctr qos;
-    struct limiter_desk desk; /* who waits for tokens */
+    struct limited limited;
     struct worker_class classes[CLASS_COUNT];
     struct latency latency;
     struct slo_watch slo;
-    bool refuses_rest; /* the last refusal was for what the SLO says */
     struct worker_time time;
     struct udp_ctr udp_ctr;
     struct tls_thread tls;
-    struct hist *delay;      /* ns that limited requests waited */
     _Atomic bool has_failed; /* the thread could not set itself up and has ended */
     _Atomic pid_t tid;
     _Atomic int busy_poll_error; /* errno; 0: set, or not asked for */
@@ -241,16 +230,11 @@ nsec_t worker_read_clock(struct worker *w);
 void worker_forget(struct worker *w);
 /* Counts where the input that has just been read from fd arrived. */
 void worker_check_rx(struct worker *w, int fd);
-/* Asks the limits for a request. WAIT: the task is queued for tokens. Those that wait come
- * first, unless t `is_served`: it has waited and goes on with its next request. */
-must_check enum limiter_verdict worker_admit(struct worker *w, struct task *t,
-                                             const struct limiter_request *r,
-                                             bool is_served);
 /* After REFUSE: holds it for what has come with the request, and is of its class, as well? */
 static inline bool
 worker_refuses_rest(const struct worker *w)
 {
-    return w->refuses_rest;
+    return w->limited.refuses_rest;
 }
 /* A request was admitted: those that come right behind it, of the same turn. An SLO that
  * refuses somebody wants to be asked for each. */
@@ -258,15 +242,15 @@ static inline struct limiter_spare
 worker_spare(const struct worker *w)
 {
     bool is_asked = slo_is_on(&w->shared->slo) && !w->slo.is_neutral;
-    return limiter_spare_of(&w->desk, is_asked ? 0 : WORKER_SPARE_MAX);
+    return limiter_spare_of(&w->limited.desk, is_asked ? 0 : WORKER_SPARE_MAX);
 }
-/* One of these; false: worker_admit is to be asked. */
+/* One of these; false: limited_ask is to be asked. */
 static inline bool
 worker_follow(struct worker *w, struct limiter_spare *spare, enum req_class class)
 {
     bool has_slo = slo_is_on(&w->shared->slo);
     if ((unlikely(has_slo) && !w->slo.is_neutral) ||
-        !limiter_follow(&w->desk, spare, class)) {
+        !limiter_follow(&w->limited.desk, spare, class)) {
         return false;
     }
     if (unlikely(has_slo)) {
