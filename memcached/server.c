@@ -3,9 +3,7 @@
  */
 #include "server.h"
 
-#include <errno.h>
 #include <signal.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -15,6 +13,7 @@
 #include "daemon.h"
 #include "keep.h"
 #include "net/balancer.h"
+#include "net/crew.h"
 #include "net/governor.h"
 #include "net/listen.h"
 #include "net/loop.h"
@@ -35,7 +34,6 @@
 #define SPARE_FILES 32      /* descriptors beside connections and workers */
 #define SPARE_RINGS 8       /* of the live log, beside the workers' */
 #define VERBOSITY_CLASSES 2 /* -vv lists the slab classes */
-#define DRAIN_SECONDS 4     /* for clients to take their replies at the end */
 
 struct server {
     struct settings *settings;
@@ -54,8 +52,6 @@ struct server {
     struct listen listen;
     struct balancer balancer;
     struct governor governor;
-    struct worker *workers;
-    unsigned worker_count, started;
     struct stats stats;
     struct loop loop;
     struct orders orders;
@@ -287,47 +283,20 @@ start_log(struct server *sv)
     return 0;
 }
 
-/* True when all that were started can serve; only then they do. */
-static bool
-await_workers(struct server *sv)
-{
-    bool has_failed = false;
-    for (unsigned i = 0; i < sv->started; i++) {
-        while (sem_wait(&sv->shared.ready) != 0) {
-            must(errno == EINTR);
-        }
-    }
-    placement_schedule(&sv->placement);
-    sv->shared.prio_errors = sv->placement.prio_errors;
-    for (unsigned i = 0; i < sv->started; i++) {
-        has_failed |= atomic_load(&sv->workers[i].has_failed);
-        must(sem_post(&sv->shared.go) == 0);
-    }
-    return !has_failed;
-}
-
 static int
 start_workers(struct server *sv)
 {
-    sv->worker_count = (unsigned)sv->settings->threads;
-    sv->workers = aligned_alloc(64, sv->worker_count * sizeof *sv->workers);
-    if (sv->workers == NULL) {
+    struct net_shared *shared = &sv->shared;
+    if (!crew_create(shared)) {
         fprintf(stderr, "memcached: can't create the workers: out of memory\n");
         return STATUS_OS_ERROR;
     }
-    memset(sv->workers, 0, sv->worker_count * sizeof *sv->workers);
-    sv->stats.workers = sv->workers;
-    sv->shared.workers = sv->workers;
-    sv->stats.worker_count = sv->worker_count;
-    int error = 0;
-    while (error == 0 && sv->started < sv->worker_count) {
-        if (worker_start(&sv->workers[sv->started], sv->started, &sv->shared)) {
-            sv->started++;
-        } else {
-            error = errno;
-        }
-    }
-    bool are_able = await_workers(sv);
+    sv->stats.workers = shared->workers;
+    sv->stats.worker_count = shared->worker_count;
+    int error = crew_start(shared);
+    placement_schedule(&sv->placement);
+    shared->prio_errors = sv->placement.prio_errors;
+    bool are_able = crew_go(shared);
     if (error != 0) {
         fprintf(stderr, "memcached: can't create a worker thread: %s\n", strerror(error));
         return 1;
@@ -398,23 +367,11 @@ wire(struct server *sv)
     sv->shared.hooks = &sv->hooks;
     sv->shared.pinner = &sv->placement.pinner;
     sv->shared.membind = &sv->placement.membind;
-    sv->shared.prio = &s->sched;
     sv->shared.nudgers = &sv->placement.nudgers;
     sv->shared.resctrl = &sv->placement.resctrl;
-    sv->shared.busy_poll = s->busy_poll;
-    sv->shared.requests_per_event = (unsigned)s->requests_per_event;
-    sv->shared.buffer_bytes = (uint64_t)s->buffer_mb << 20;
-    sv->shared.worker_count = (unsigned)s->threads;
+    settings_shared(s, &sv->shared);
     sv->shared.peer_seed = rng_seed();
-    sv->shared.idle_seconds = (uint32_t)s->idle_timeout;
-    sv->shared.classes =
-        class_conf_make(s->has_classes, (uint32_t)s->bulk_keys, (uint64_t)s->bulk_bytes);
-    sv->shared.class_rules = s->class_rules;
-    sv->shared.class_shares = s->class_shares;
-    sv->shared.class_max_wait = s->class_max_wait;
-    must(sem_init(&sv->shared.ready, 0, 0) == 0);
-    must(sem_init(&sv->shared.go, 0, 0) == 0);
-    must(sem_init(&sv->shared.ended, 0, 0) == 0);
+    crew_init(&sv->shared.crew);
     sv->shared.watch = &sv->watch;
     sv->shared.watchers = &sv->watchers;
     sv->shared.prefixes = &sv->prefixes;
@@ -435,47 +392,6 @@ wire(struct server *sv)
 
 /* ---- tear-down ------------------------------------------------------------------------ */
 
-/* False when they have not all ended by the monotonic time `until`. */
-static bool
-have_workers_ended(struct server *sv, const struct timespec *until)
-{
-    for (unsigned i = 0; i < sv->started; i++) {
-        while (sem_clockwait(&sv->shared.ended, CLOCK_MONOTONIC, until) != 0) {
-            if (errno == ETIMEDOUT) {
-                return false;
-            }
-            must(errno == EINTR);
-        }
-    }
-    return true;
-}
-
-/* Requests that have been accepted are answered; clients that do not take their replies in
- * time are left. */
-static void
-stop_workers(struct server *sv)
-{
-    struct timespec until;
-    must(clock_gettime(CLOCK_MONOTONIC, &until) == 0);
-    until.tv_sec += DRAIN_SECONDS;
-    migrate_stop(&sv->shared);
-    for (unsigned i = 0; i < sv->started; i++) {
-        worker_drain(&sv->workers[i]);
-    }
-    if (!have_workers_ended(sv, &until)) {
-        for (unsigned i = 0; i < sv->started; i++) {
-            worker_stop(&sv->workers[i]);
-        }
-    }
-    for (unsigned i = 0; i < sv->started; i++) {
-        worker_join(&sv->workers[i]);
-    }
-    for (unsigned i = 0; i < sv->started; i++) {
-        worker_fini(&sv->workers[i]);
-    }
-    free(sv->workers);
-}
-
 static void
 tear_down(struct server *sv)
 {
@@ -487,9 +403,7 @@ tear_down(struct server *sv)
     prefixes_fini(&sv->prefixes);
     orders_fini(&sv->orders);
     registry_fini(&sv->shared.registry);
-    must(sem_destroy(&sv->shared.ready) == 0);
-    must(sem_destroy(&sv->shared.go) == 0);
-    must(sem_destroy(&sv->shared.ended) == 0);
+    crew_fini(&sv->shared.crew);
     governor_fini(&sv->governor);
     limiter_fini(&sv->shared.limiter);
     stats_fini(&sv->stats);
@@ -580,7 +494,7 @@ serve(struct server *sv)
     if (status == 0) {
         placement_settle(&sv->placement);
         if (!governor_start(&sv->governor, sv->loop.base) ||
-            !listen_start(&sv->listen, sv->loop.base, sv->workers)) {
+            !listen_start(&sv->listen, sv->loop.base, sv->shared.workers)) {
             fprintf(stderr, "memcached: no memory for the listening sockets\n");
             balancer_stop(&sv->balancer);
             status = STATUS_OS_ERROR;
@@ -596,7 +510,7 @@ serve(struct server *sv)
         governor_stop(&sv->governor);
         loop_close(&sv->loop);
     }
-    stop_workers(sv);
+    crew_stop(&sv->shared);
     upkeep_stop(&sv->upkeep);
     if (sv->has_log) {
         watchers_stop(&sv->watchers);

@@ -11,6 +11,7 @@
 #include "base/must.h"
 #include "net/busypoll.h"
 #include "net/listen.h"
+#include "net/shared.h"
 #include "net/tls.h"
 #include "net/udp.h"
 #include "net/upkeep.h"
@@ -146,6 +147,8 @@ unsigned settings_udp_workers(const struct settings *s);
  * and for all of them: sockets of UDP, listeners, statistics of the kernel. */
 unsigned settings_worker_files(const struct settings *s);
 struct serve_conf settings_serve(const struct settings *s);
+/* The part of what workers share that the options say. */
+void settings_shared(const struct settings *s, struct net_shared *shared);
 /* The background thread's part, and that of the automover. */
 struct orders_conf settings_orders(const struct settings *s);
 struct store_automove settings_automove(const struct settings *s);

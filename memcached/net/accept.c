@@ -92,7 +92,7 @@ static void
 follow_pinning(struct acceptor *a)
 {
     struct net_shared *shared = a->listen->shared;
-    worker_map_all(shared);
+    net_shared_map(shared);
     int cpu = a->self != NULL ? pinner_cpu(shared->pinner, a->self->index) : a->cpu;
     if (cpu != a->cpu) {
         a->cpu = cpu;

@@ -304,14 +304,6 @@ worker_accept(struct worker *w, struct acceptor *acceptor)
 }
 
 void
-worker_map_all(struct net_shared *shared)
-{
-    for (unsigned i = 0; i < shared->worker_count; i++) {
-        steer_map_move(&shared->steer, i, pinner_cpu(shared->pinner, i));
-    }
-}
-
-void
 worker_expect(struct worker *w)
 {
     atomic_fetch_add_explicit(&w->shared->loads[w->index], 1, memory_order_relaxed);
@@ -475,8 +467,8 @@ worker_main(void *arg)
     }
     bool is_able = has_base && idle_start(w) && udp_start(w);
     atomic_store(&w->has_failed, !is_able);
-    must(sem_post(&w->shared->ready) == 0);
-    await(&w->shared->go); /* a datagram may ask for statistics of all workers */
+    must(sem_post(&w->shared->crew.ready) == 0);
+    await(&w->shared->crew.go); /* a datagram may ask for statistics of all workers */
     if (is_able) {
         run_loop(w);
         close_all(w);
@@ -489,7 +481,7 @@ worker_main(void *arg)
         event_base_free(w->base);
     }
     pool_fini(&w->pool);
-    must(sem_post(&w->shared->ended) == 0);
+    must(sem_post(&w->shared->crew.ended) == 0);
     return NULL;
 }
 
@@ -539,8 +531,9 @@ worker_start(struct worker *w, unsigned index, struct net_shared *shared)
         .chain = {.pool = &w->pool, .release = release_item, .ctx = shared->store}};
     w->reads_to_check = READS_PER_RX_CHECK;
     w->budget.bytes = shared->buffer_bytes / shared->worker_count;
-    bool has_all = limited_init(w) && create_class_hists(w) && latency_init(&w->latency) &&
-                   tls_thread_init(&w->tls, shared->tls) && mbox_init(&w->mbox);
+    bool has_all = limited_init(w) && create_class_hists(w) &&
+                   latency_init(&w->latency) && tls_thread_init(&w->tls, shared->tls) &&
+                   mbox_init(&w->mbox);
     int rc = has_all ? pthread_create(&w->thread, NULL, worker_main, w) : errno;
     if (has_all && rc == 0) {
         return true;

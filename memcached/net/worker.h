@@ -12,7 +12,6 @@
 #include <event2/event.h>
 #include <event2/event_struct.h>
 #include <pthread.h>
-#include <semaphore.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <sys/types.h>
@@ -21,22 +20,19 @@
 #include "base/pool.h"
 #include "net/addr.h"
 #include "net/budget.h"
-#include "net/busypoll.h"
 #include "net/hold.h"
 #include "net/idle.h"
 #include "net/latency.h"
 #include "net/limited.h"
 #include "net/mail.h"
 #include "net/migrate.h"
-#include "net/registry.h"
+#include "net/shared.h"
 #include "net/tls.h"
 #include "net/udp.h"
-#include "qos/class_rules.h"
 #include "qos/limiter.h"
 #include "qos/pace.h"
 #include "qos/sched.h"
 #include "qos/slo.h"
-#include "qos/steer.h"
 #include "serve/env.h"
 
 /* Buckets of the classes' histograms: 6 % wide. */
@@ -48,57 +44,6 @@
 
 struct acceptor;
 struct conn;
-struct governor;
-struct membind;
-struct nudgers;
-struct prio_spec;
-struct resctrl;
-struct watchers;
-
-/* What all workers share; set up by main before the first worker starts. */
-struct net_shared {
-    struct store *store;
-    const struct serve_conf *serve;
-    const struct serve_hooks *hooks;
-    struct watch *watch;
-    struct watchers *watchers;
-    struct prefixes *prefixes;
-    struct tls *tls; /* NULL: nobody speaks it */
-    struct registry registry;
-    struct udp_sockets udp;
-    struct limiter limiter;
-    struct slo slo;
-    struct governor *governor; /* main owns it */
-    struct pinner *pinner;
-    const struct membind *membind;
-    const struct prio_spec *prio; /* of the workers */
-    unsigned prio_errors;         /* workers that the kernel refused it to */
-    const struct nudgers *nudgers;
-    const struct resctrl *resctrl;
-    struct busypoll busy_poll;
-    sem_t ready; /* posted by each worker once it is pinned and can take connections */
-    sem_t go;    /* posted for each worker once all are: none serves before */
-    sem_t ended; /* posted by each worker as the last thing it does */
-    unsigned requests_per_event; /* -R */
-    uint32_t idle_seconds;       /* connections idle for longer are closed; 0: none */
-    unsigned worker_count;
-    uint64_t peer_seed;    /* of peers' keys */
-    uint64_t buffer_bytes; /* read_buf_mem_limit, of all workers; 0: none */
-    struct class_conf classes;
-    struct class_rules class_rules;
-    struct class_shares class_shares;
-    nsec_t class_max_wait;
-    _Atomic bool times_passes;   /* the workers count their worker_time */
-    _Atomic unsigned open_conns; /* accepted and not yet destroyed */
-    ctr_t total_conns;           /* acceptors write, ctr_add_shared */
-    _Atomic unsigned *loads;     /* connections that each worker has or will get */
-    struct steer_map steer;
-    struct worker *workers;
-    _Atomic bool has_stopped_moving; /* no connection goes to another worker any more */
-    _Atomic unsigned last_move;      /* enum balance_reason */
-    bool calls_home; /* connections go to where their packets arrive, also later on */
-    bool checks_rx;  /* it is sampled whether workers run where their input arrives */
-};
 
 /* How a worker has spent its time since its passes are timed, which costs a clock read each.
  * A fraction is a difference of it over one of the clock. */
@@ -203,8 +148,6 @@ must_check bool worker_start(struct worker *w, unsigned index, struct net_shared
 void worker_relimit(struct worker *w);
 /* Any thread: accept connections yourself. */
 void worker_accept(struct worker *w, struct acceptor *acceptor);
-/* Any thread: brings the map for steering up to date with where the workers are pinned. */
-void worker_map_all(struct net_shared *shared);
 /* Any thread: another connection will be given to the worker, or created in it. */
 void worker_expect(struct worker *w);
 /* Any thread. The worker owns the handoff from here on. */

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ */
+#include "net/crew.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "net/worker.h"
+
+#define WORKER_ALIGN 64
+#define DRAIN_SECONDS 4 /* for clients to take their replies at the end */
+
+void
+crew_init(struct crew *c)
+{
+    must(sem_init(&c->ready, 0, 0) == 0);
+    must(sem_init(&c->go, 0, 0) == 0);
+    must(sem_init(&c->ended, 0, 0) == 0);
+    c->started = 0;
+}
+
+void
+crew_fini(struct crew *c)
+{
+    must(sem_destroy(&c->ready) == 0);
+    must(sem_destroy(&c->go) == 0);
+    must(sem_destroy(&c->ended) == 0);
+}
+
+bool
+crew_create(struct net_shared *shared)
+{
+    size_t bytes = shared->worker_count * sizeof *shared->workers;
+    shared->workers = aligned_alloc(WORKER_ALIGN, bytes);
+    if (shared->workers != NULL) {
+        memset(shared->workers, 0, bytes);
+    }
+    return shared->workers != NULL;
+}
+
+int
+crew_start(struct net_shared *shared)
+{
+    struct crew *c = &shared->crew;
+    int error = 0;
+    while (error == 0 && c->started < shared->worker_count) {
+        if (worker_start(&shared->workers[c->started], c->started, shared)) {
+            c->started++;
+        } else {
+            error = errno;
+        }
+    }
+    for (unsigned i = 0; i < c->started; i++) {
+        while (sem_wait(&c->ready) != 0) {
+            must(errno == EINTR);
+        }
+    }
+    return error;
+}
+
+bool
+crew_go(struct net_shared *shared)
+{
+    struct crew *c = &shared->crew;
+    bool has_failed = false;
+    for (unsigned i = 0; i < c->started; i++) {
+        has_failed |= atomic_load(&shared->workers[i].has_failed);
+        must(sem_post(&c->go) == 0);
+    }
+    return !has_failed;
+}
+
+/* False when they have not all ended by the monotonic time `until`. */
+static bool
+have_ended(struct crew *c, const struct timespec *until)
+{
+    for (unsigned i = 0; i < c->started; i++) {
+        while (sem_clockwait(&c->ended, CLOCK_MONOTONIC, until) != 0) {
+            if (errno == ETIMEDOUT) {
+                return false;
+            }
+            must(errno == EINTR);
+        }
+    }
+    return true;
+}
+
+void
+crew_stop(struct net_shared *shared)
+{
+    struct crew *c = &shared->crew;
+    struct timespec until;
+    must(clock_gettime(CLOCK_MONOTONIC, &until) == 0);
+    until.tv_sec += DRAIN_SECONDS;
+    migrate_stop(shared);
+    for (unsigned i = 0; i < c->started; i++) {
+        worker_drain(&shared->workers[i]);
+    }
+    if (!have_ended(c, &until)) {
+        for (unsigned i = 0; i < c->started; i++) {
+            worker_stop(&shared->workers[i]);
+        }
+    }
+    for (unsigned i = 0; i < c->started; i++) {
+        worker_join(&shared->workers[i]);
+    }
+    for (unsigned i = 0; i < c->started; i++) {
+        worker_fini(&shared->workers[i]);
+    }
+    free(shared->workers);
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * The workers together: all are started, none serves before all can, and all are ended. The
+ * main thread; the semaphores are how the workers answer it.
+ */
+#pragma once
+
+#include <semaphore.h>
+#include <stdbool.h>
+
+#include "base/must.h"
+
+struct net_shared;
+
+struct crew {
+    sem_t ready; /* posted by each worker once it is pinned and can take connections */
+    sem_t go;    /* posted for each worker once all are: none serves before */
+    sem_t ended; /* posted by each worker as the last thing it does */
+    unsigned started;
+};
+
+void crew_init(struct crew *c);
+void crew_fini(struct crew *c);
+
+/* Memory for shared->worker_count of them: shared->workers. False: there is none. */
+must_check bool crew_create(struct net_shared *shared);
+/* Starts them, and waits until those that were started are ready. 0, or the errno for which the
+ * rest was not. */
+must_check int crew_start(struct net_shared *shared);
+/* Those that were started serve from here on. False when one of them cannot. */
+must_check bool crew_go(struct net_shared *shared);
+/* Requests that have been accepted are answered; clients that do not take their replies in
+ * time are left. Ends those that were started, and frees all. */
+void crew_stop(struct net_shared *shared);

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ */
+#include "net/shared.h"
+
+#include "qos/pinner.h"
+
+void
+net_shared_map(struct net_shared *shared)
+{
+    for (unsigned i = 0; i < shared->worker_count; i++) {
+        steer_map_move(&shared->steer, i, pinner_cpu(shared->pinner, i));
+    }
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * What all workers share: set up by main before the first one starts. Who may read and change
+ * what from then on is in doc/threads.md.
+ */
+#pragma once
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/clock.h"
+#include "base/ctr.h"
+#include "net/busypoll.h"
+#include "net/crew.h"
+#include "net/registry.h"
+#include "net/tls.h"
+#include "net/udp.h"
+#include "qos/class_rules.h"
+#include "qos/limiter.h"
+#include "qos/sched.h"
+#include "qos/slo.h"
+#include "qos/steer.h"
+#include "serve/env.h"
+
+struct governor;
+struct membind;
+struct nudgers;
+struct pinner;
+struct prefixes;
+struct prio_spec;
+struct resctrl;
+struct store;
+struct watch;
+struct watchers;
+struct worker;
+
+struct net_shared {
+    struct store *store;
+    const struct serve_conf *serve;
+    const struct serve_hooks *hooks;
+    struct watch *watch;
+    struct watchers *watchers;
+    struct prefixes *prefixes;
+    struct tls *tls; /* NULL: nobody speaks it */
+    struct registry registry;
+    struct udp_sockets udp;
+    struct limiter limiter;
+    struct slo slo;
+    struct governor *governor; /* main owns it */
+    struct pinner *pinner;
+    const struct membind *membind;
+    const struct prio_spec *prio; /* of the workers */
+    unsigned prio_errors;         /* workers that the kernel refused it to */
+    const struct nudgers *nudgers;
+    const struct resctrl *resctrl;
+    struct busypoll busy_poll;
+    struct crew crew;
+    unsigned requests_per_event; /* -R */
+    uint32_t idle_seconds;       /* connections idle for longer are closed; 0: none */
+    unsigned worker_count;
+    uint64_t peer_seed;    /* of peers' keys */
+    uint64_t buffer_bytes; /* read_buf_mem_limit, of all workers; 0: none */
+    struct class_conf classes;
+    struct class_rules class_rules;
+    struct class_shares class_shares;
+    nsec_t class_max_wait;
+    _Atomic bool times_passes;   /* the workers count their worker_time */
+    _Atomic unsigned open_conns; /* accepted and not yet destroyed */
+    ctr_t total_conns;           /* acceptors write, ctr_add_shared */
+    _Atomic unsigned *loads;     /* connections that each worker has or will get */
+    struct steer_map steer;
+    struct worker *workers;
+    _Atomic bool has_stopped_moving; /* no connection goes to another worker any more */
+    _Atomic unsigned last_move;      /* enum balance_reason */
+    bool calls_home; /* connections go to where their packets arrive, also later on */
+    bool checks_rx;  /* it is sampled whether workers run where their input arrives */
+};
+
+/* Any thread: brings the map for steering up to date with where the workers are pinned. */
+void net_shared_map(struct net_shared *shared);
