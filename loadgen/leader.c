@@ -10,35 +10,28 @@
 
 #include "loadgen/followers.h"
 #include "loadgen/inquiry.h"
+#include "loadgen/leader_own.h"
 #include "loadgen/leader_result.h"
+#include "loadgen/leader_split.h"
 #include "loadgen/measure/phases.h"
 #include "loadgen/swarm/capacity.h"
-#include "loadgen/swarm/delta.h"
-#include "loadgen/swarm/split.h"
 #include "loadgen/swarm_start.h"
 #include "loadgen/swarm_words.h"
 
 #define LEAD_MIN (200 * NSEC_PER_MSEC) /* between the order to start and the start */
 #define LEAD_TRACE NSEC_PER_SEC        /* likewise: traces are read ahead meanwhile */
+#define LEAD_WAYS 5                    /* and this times the longest way to an agent */
 #define CAPACITY_S 1 /* how long a closed loop tells what processes can send */
-#define LEAD_WAYS 5  /* and this times the longest way to an agent */
 
 struct leader {
     struct run_conf conf;
     const struct options *o;
-    struct options own;    /* what this process sends itself; shallow */
     unsigned load_classes; /* those before the measuring client's */
-    unsigned own_first;    /* of own.classes, among all */
-    bool has_own;
+    struct leader_own own;
     uint64_t count;                         /* attempts so far */
     nsec_t opened_at, ready_at, drained_at; /* of the last one: all results were there */
     struct followers followers;
-    struct run *run;      /* NULL: no load of its own */
     unsigned lost_before; /* agents, when the run under way began */
-    /* What of it this process has told the ledger, one of its classes each. */
-    struct tally *told;
-    struct tally look;
-    uint64_t told_interval;
     sigset_t signals, mask_before;
     bool is_masked;
     struct inquiry inquiry;   /* of servers, without a run that asks them */
@@ -77,35 +70,6 @@ is_spoilt(const struct leader *l)
 
 /* ---- opening ------------------------------------------------------------------------ */
 
-/* The measuring client, when there is one, stands last. Unless there are agents that measure it
- * is this process's only class, and all others are the agents'; else everybody who loads has
- * all of the others. */
-static void
-make_own_options(struct leader *l)
-{
-    const struct options *o = l->o;
-    bool has_measuring = o->classes[o->classes_len - 1].is_measuring;
-    bool measures = has_measuring && options_agents_in(o, ROLE_MEASURE) == 0;
-    l->has_own = o->weight > 0;
-    l->load_classes = o->classes_len - (has_measuring ? 1 : 0);
-    l->own_first = measures ? l->load_classes : 0;
-    l->own = *o;
-    l->own.wait_s = 0; /* all wait, by when they are told to begin */
-    l->own.classes = &o->classes[l->own_first];
-    l->own.classes_len = measures ? 1 : l->load_classes;
-    if (options_agents_in(o, ROLE_OBSERVE) > 0) {
-        l->own.server_stats_s = 0;
-    }
-}
-
-/* Whether this process sends requests of the class. */
-static bool
-is_own(const struct leader *l, unsigned class)
-{
-    return l->has_own && class >= l->own_first &&
-           class < l->own_first + l->own.classes_len;
-}
-
 static bool
 take_signal(struct leader *l)
 {
@@ -136,32 +100,19 @@ await_ready(struct leader *l)
     return was_ended ? swarm_fail("interrupted while agents were loading") : status;
 }
 
-static enum message_role
-own_role(const struct leader *l)
-{
-    return l->own_first > 0 ? ROLE_MEASURE : ROLE_LOAD;
-}
-
-/* How many send the classes of a role, besides the agents: this process is the first. */
-static unsigned
-own_senders(const struct leader *l, enum message_role role)
-{
-    return l->has_own && role == own_role(l) ? 1 : 0;
-}
-
 /* All that send share the records, this process first. */
 static enum exit_status
 configure(struct leader *l, int argc, char **argv)
 {
     struct followers *k = &l->followers;
     enum exit_status status = EXIT_VALID;
-    unsigned number = l->has_own ? 1 : 0, senders[ROLES];
+    unsigned number = l->own.is_there ? 1 : 0, senders[ROLES];
     for (unsigned role = 0; role < ROLES; role++) {
-        senders[role] = own_senders(l, role);
+        senders[role] = leader_own_senders(&l->own, role);
     }
     for (unsigned i = 0; status == EXIT_VALID && i < k->count; i++) {
         struct follower *f = &k->all[i];
-        struct swarm_reader reader = {f->role, f->observer, k->observers};
+        struct swarm_reader reader = {f->role, f->observer, k->run.observers};
         struct swarm_words words;
         status = swarm_words_shared(&words, l->o, &reader, argc, argv, stderr);
         struct follower_conf conf = {
@@ -169,34 +120,15 @@ configure(struct leader *l, int argc, char **argv)
             .words_len = words.count,
             .wants_secret = f->role != ROLE_OBSERVE && l->o->base.auth_file != NULL,
             .agent = f->role == ROLE_OBSERVE ? 0 : number++,
-            .agents = k->count - k->observers + (l->has_own ? 1 : 0),
+            .agents = k->count - k->run.observers + (l->own.is_there ? 1 : 0),
             .sender = senders[f->role]++,
-            .senders = options_agents_in(l->o, f->role) + own_senders(l, f->role),
+            .senders =
+                options_agents_in(l->o, f->role) + leader_own_senders(&l->own, f->role),
         };
         status = status != EXIT_VALID ? status : follower_configure(f, &conf);
         swarm_words_free(&words);
     }
     return status;
-}
-
-/* What this process has counted and measured itself goes the way of what agents report. With
- * the mutex held. */
-static void
-report_own(struct leader *l, unsigned own_class, uint64_t interval, struct tally *now)
-{
-    struct frame_out o = {.p = NULL};
-    struct frame f;
-    size_t taken;
-    frame_begin(&o, MESSAGE_DELTA, 0, 0);
-    delta_put(&o, now, &l->told[own_class]);
-    bool is_good =
-        frame_end(&o, 0) &&
-        frame_parse(o.p, o.len, FRAME_MAX, 0, &f, &taken) == FRAME_DONE &&
-        ledger_add(l->followers.ledger, 0, l->own_first + own_class, interval, &f);
-    must(is_good);
-    frame_out_fini(&o);
-    tally_reset(&l->told[own_class]);
-    tally_merge(&l->told[own_class], now);
 }
 
 /* By the run of this process, at the end of each interval but the last. */
@@ -206,62 +138,21 @@ tick(void *arg, const struct run *run, nsec_t now)
     struct leader *l = arg;
     struct followers *k = &l->followers;
     bool goes_on = l->conf.tick == NULL || l->conf.tick(l->conf.tick_arg, run, now);
-    uint64_t interval = ledger_number(now - run_window(run)->start, k->time, k->length);
     PTHREAD_OK(pthread_mutex_lock(&k->mutex));
-    for (unsigned i = 0; interval > l->told_interval && i < l->own.classes_len; i++) {
-        tally_reset(&l->look);
-        run_sum(run, i, &l->look);
-        report_own(l, i, interval, &l->look);
-    }
-    l->told_interval = interval > l->told_interval ? interval : l->told_interval;
+    leader_own_tell(&l->own, &k->run, run, now);
     goes_on = goes_on && !is_spoilt(l);
     PTHREAD_OK(pthread_mutex_unlock(&k->mutex));
     return goes_on;
-}
-
-static void
-report_last(struct leader *l, const struct result *own)
-{
-    struct followers *k = &l->followers;
-    bool is_whole = own->elapsed_s * 1e9 + 1e6 > (double)k->time;
-    uint64_t last = ledger_last(k->time, k->length);
-    PTHREAD_OK(pthread_mutex_lock(&k->mutex));
-    for (unsigned i = 0; i < own->classes_len; i++) {
-        report_own(l, i, is_whole ? last : l->told_interval + 1, &own->classes[i].total);
-    }
-    ledger_done(k->ledger, 0);
-    PTHREAD_OK(pthread_mutex_unlock(&k->mutex));
-}
-
-static bool
-make_told(struct leader *l)
-{
-    bool is_good = tally_init(&l->look);
-    l->told = calloc(l->own.classes_len, sizeof *l->told);
-    for (unsigned i = 0; is_good && l->told != NULL && i < l->own.classes_len; i++) {
-        is_good = tally_init(&l->told[i]);
-    }
-    return is_good && l->told != NULL;
 }
 
 static enum exit_status
 open_own(struct leader *l)
 {
     struct run_conf conf = l->conf;
-    if (!l->has_own) {
-        return EXIT_VALID;
-    }
-    conf.options = &l->own;
     conf.tick = tick;
     conf.tick_arg = l;
-    conf.agent = 0;
-    conf.agents = l->followers.count - l->followers.observers + 1;
-    conf.sender = 0;
-    conf.senders = options_agents_in(l->o, own_role(l)) + 1;
-    if (!make_told(l)) {
-        return swarm_fail("out of memory");
-    }
-    return run_open(&l->run, &conf);
+    return leader_own_open(&l->own, &conf,
+                           l->followers.count - l->followers.run.observers);
 }
 
 enum exit_status
@@ -272,7 +163,9 @@ leader_open(struct leader **leader, const struct run_conf *conf, int argc, char 
     l->conf = *conf;
     l->o = conf->options;
     l->opened_at = clock_now();
-    make_own_options(l);
+    l->load_classes =
+        l->o->classes_len - (l->o->classes[l->o->classes_len - 1].is_measuring ? 1 : 0);
+    leader_own_init(&l->own, l->o, l->load_classes);
     swarm_signals(&l->signals);
     enum exit_status status = followers_open(&l->followers, l->o, l->load_classes);
     if (!capacity_init(&l->capacity, l->o->agents_len + 1, l->o->classes_len)) {
@@ -285,16 +178,16 @@ leader_open(struct leader **leader, const struct run_conf *conf, int argc, char 
         l->is_masked = true;
         status = followers_start(&l->followers);
     }
-    if (status == EXIT_VALID && l->has_own) {
+    if (status == EXIT_VALID && l->own.is_there) {
         PTHREAD_OK(pthread_sigmask(SIG_SETMASK, &l->mask_before, NULL));
         status = open_own(l);
         PTHREAD_OK(pthread_sigmask(SIG_BLOCK, &l->signals, NULL));
     }
     status = status != EXIT_VALID ? status : await_ready(l);
     l->ready_at = clock_now();
-    if (status == EXIT_VALID && !l->has_own) {
-        status = inquiry_open(&l->inquiry, &l->own, conf->targets, conf->err);
-        if (status == EXIT_VALID && !inquiry_learn(&l->inquiry, &l->own)) {
+    if (status == EXIT_VALID && !l->own.is_there) {
+        status = inquiry_open(&l->inquiry, &l->own.options, conf->targets, conf->err);
+        if (status == EXIT_VALID && !inquiry_learn(&l->inquiry, &l->own.options)) {
             status = swarm_fail("out of memory");
         }
     }
@@ -312,13 +205,8 @@ leader_close(struct leader **leader)
     if (l == NULL) {
         return;
     }
-    run_close(&l->run);
+    leader_own_fini(&l->own);
     followers_close(&l->followers);
-    for (unsigned i = 0; l->told != NULL && i < l->own.classes_len; i++) {
-        tally_fini(&l->told[i]);
-    }
-    free(l->told);
-    tally_fini(&l->look);
     inquiry_fini(&l->inquiry);
     capacity_fini(&l->capacity);
     if (l->is_masked) {
@@ -331,7 +219,7 @@ leader_close(struct leader **leader)
 uint64_t
 leader_loaded(const struct leader *l)
 {
-    uint64_t sum = l->run != NULL ? run_loaded(l->run) : 0;
+    uint64_t sum = l->own.run != NULL ? run_loaded(l->own.run) : 0;
     for (unsigned i = 0; i < l->followers.count; i++) {
         sum += l->followers.all[i].loaded; /* constant once all are ready */
     }
@@ -340,168 +228,33 @@ leader_loaded(const struct leader *l)
 
 /* ---- one run ------------------------------------------------------------------------ */
 
-/* Who sends a class, and how much of it: this process, then the agents. Returns the sum. */
-static double
-weigh(const struct leader *l, unsigned class, double weights[MESSAGE_AGENTS_MAX + 1])
-{
-    const struct followers *k = &l->followers;
-    double sum = 0;
-    weights[0] = is_own(l, class) ? (double)l->o->weight : 0;
-    for (unsigned i = 0; i < k->count; i++) {
-        bool has_it = !k->all[i].is_out && follower_has(&k->all[i], class);
-        weights[i + 1] = has_it ? (double)k->all[i].weight : 0;
-    }
-    capacity_weigh(&l->capacity, class, weights);
-    for (unsigned i = 0; i <= k->count; i++) {
-        sum += weights[i];
-    }
-    return sum;
-}
-
-/* Whose share is that of what it can send: not of a client that measures, nor of a trace with
- * times of its own. */
-static bool
-has_capacity(const struct leader *l, unsigned class)
-{
-    const struct lclass *c = &l->o->classes[class];
-    return l->o->splits_by_capacity && !c->is_measuring && !c->traffic.is_timed;
-}
-
-static double
-rate_of(const struct leader *l, const struct run_shot *shot, unsigned class)
-{
-    return shot->rates != NULL ? shot->rates[class] : (double)l->o->classes[class].qps;
-}
-
-/* What each did in a closed loop that is over. False, with a line: one that is still there had
- * no answer. With the mutex held. */
-static bool
-learn_capacity(struct leader *l, const struct run_shot *shot, const struct result *own)
-{
-    const struct followers *k = &l->followers;
-    double qps[MESSAGE_AGENTS_MAX + 1];
-    for (unsigned class = 0; class < l->o->classes_len; class ++) {
-        if (!has_capacity(l, class) || rate_of(l, shot, class) > 0) {
-            continue;
-        }
-        for (unsigned i = 0; i <= k->count; i++) {
-            const struct follower *f = i > 0 ? &k->all[i - 1] : NULL;
-            bool takes_part = f != NULL ? follower_has(f, class) && !f->is_out &&
-                                              f->state == FOLLOWER_DONE
-                                        : is_own(l, class);
-            double good = (double)ctr_get(&ledger_sum(k->ledger, i, class)->good);
-            double seconds = f != NULL ? f->elapsed_s : own->elapsed_s;
-            qps[i] = takes_part ? result_ratio(good, seconds) : 0;
-            if (takes_part && !(qps[i] > 0)) {
-                fprintf(stderr,
-                        "mcload: %s has had no answer: its capacity is not known\n",
-                        f != NULL ? f->at.name : "the leader");
-                return false;
-            }
-        }
-        capacity_learn(&l->capacity, class, qps);
-    }
-    return true;
-}
-
-/* The rate of a class among this process and those agents that are left. EXIT_INVALID: there
- * is nobody who would send it; EXIT_USAGE: one of them would get none, which is no rate but as
- * much as goes. */
-static enum exit_status
-split_class(struct leader *l, unsigned class, double rate, double *own_rates)
-{
-    struct followers *k = &l->followers;
-    double weights[MESSAGE_AGENTS_MAX + 1];
-    uint64_t shares[MESSAGE_AGENTS_MAX + 1];
-    bool is_good = true;
-    if (weigh(l, class, weights) == 0) {
-        return EXIT_INVALID;
-    }
-    split_by_weight((uint64_t)llround(rate), weights, k->count + 1, shares);
-    for (unsigned i = 0; i <= k->count; i++) {
-        is_good = is_good && (rate == 0 || weights[i] == 0 || shares[i] > 0);
-    }
-    for (unsigned i = 0; i < k->count; i++) {
-        if (follower_has(&k->all[i], class)) {
-            k->all[i].rates[class - k->all[i].first_class] = shares[i + 1];
-        }
-    }
-    if (is_own(l, class)) {
-        own_rates[class - l->own_first] = (double)shares[0];
-    }
-    return is_good ? EXIT_VALID : EXIT_USAGE;
-}
-
-/* Slices of traces, one behind the other, for all that send a class. */
-static void
-split_traces(struct leader *l, unsigned class, struct reader_slice *own)
-{
-    struct followers *k = &l->followers;
-    double weights[MESSAGE_AGENTS_MAX + 1];
-    uint64_t shares[MESSAGE_AGENTS_MAX + 1], at = 0;
-    if (weigh(l, class, weights) == 0) {
-        return;
-    }
-    split_by_weight(READER_ROUTES, weights, k->count + 1, shares);
-    for (unsigned i = 0; i <= k->count; i++) {
-        if (weights[i] > 0) {
-            struct reader_slice *slice = i == 0 ? own : &k->all[i - 1].slice;
-            *slice = (struct reader_slice){at, at + shares[i]};
-        }
-        at += shares[i];
-    }
-}
-
-static enum exit_status
-split(struct leader *l, const struct run_shot *shot, double *own_rates,
-      struct reader_slice *own_slice)
-{
-    struct followers *k = &l->followers;
-    enum exit_status status = EXIT_VALID;
-    for (unsigned i = 0; i < k->count; i++) {
-        k->all[i].is_out = k->all[i].state == FOLLOWER_LOST;
-        k->all[i].slice = (struct reader_slice){0, READER_ROUTES};
-    }
-    for (unsigned i = 0; status == EXIT_VALID && i < l->o->classes_len; i++) {
-        status = split_class(l, i, rate_of(l, shot, i), own_rates);
-        split_traces(l, i, own_slice);
-    }
-    if (status == EXIT_INVALID) {
-        fputs("mcload: no agent is left\n", stderr);
-    } else if (status == EXIT_USAGE) {
-        fputs("mcload: the rate is too low to be shared out\n", stderr);
-    }
-    return status;
-}
-
 /* Nothing was reported yet, by anybody. */
 static bool
 start_ledger(struct leader *l)
 {
     struct followers *k = &l->followers;
     struct ledger_part parts[MESSAGE_AGENTS_MAX + 1] = {{0, 0}};
-    nsec_t start = k->begin + k->warmup;
-    if (l->run != NULL) {
-        parts[0] = (struct ledger_part){l->own_first, l->own_first + l->own.classes_len};
+    const struct swarm_run *run = &k->run;
+    nsec_t start = run->begin + run->warmup;
+    if (l->own.run != NULL) {
+        parts[0] =
+            (struct ledger_part){l->own.first, l->own.first + l->own.options.classes_len};
     }
     for (unsigned i = 0; i < k->count; i++) {
         const struct follower *f = &k->all[i];
         unsigned classes = f->is_out ? 0 : f->classes;
         parts[i + 1] = (struct ledger_part){f->first_class, f->first_class + classes};
     }
-    for (unsigned i = 0; l->run != NULL && i < l->own.classes_len; i++) {
-        tally_reset(&l->told[i]);
-    }
-    l->told_interval = 0;
-    struct ledger_run run = {
+    leader_own_begin(&l->own);
+    struct ledger_run conf = {
         .parts = parts,
         .start = start,
-        .end = start + k->time,
-        .length = k->length,
+        .end = start + run->time,
+        .length = run->length,
         .row_length = (nsec_t)(l->o->interval_s * (double)NSEC_PER_SEC),
         .keeps_latencies = l->o->hlog != NULL,
     };
-    return ledger_start(k->ledger, &run);
+    return ledger_start(run->ledger, &conf);
 }
 
 static bool
@@ -529,16 +282,18 @@ order_start(struct leader *l, const struct run_shot *shot)
     }
     double warmup = shot->warmup_s == 0 ? l->o->warmup_s : fmax(0, shot->warmup_s);
     double time = shot->time_s > 0 ? shot->time_s : l->o->time_s;
-    k->time = (nsec_t)(time * (double)NSEC_PER_SEC);
-    k->warmup = (nsec_t)(warmup * (double)NSEC_PER_SEC);
-    k->length = ledger_length(k->time, (nsec_t)(l->o->interval_s * (double)NSEC_PER_SEC));
-    k->is_fresh = shot->is_fresh;
-    k->begin = clock_now() + lead;
-    k->begin += l->count > 0 ? 0 : (nsec_t)(l->o->wait_s * (double)NSEC_PER_SEC);
+    struct swarm_run *run = &k->run;
+    run->time = (nsec_t)(time * (double)NSEC_PER_SEC);
+    run->warmup = (nsec_t)(warmup * (double)NSEC_PER_SEC);
+    run->length =
+        ledger_length(run->time, (nsec_t)(l->o->interval_s * (double)NSEC_PER_SEC));
+    run->is_fresh = shot->is_fresh;
+    run->begin = clock_now() + lead;
+    run->begin += l->count > 0 ? 0 : (nsec_t)(l->o->wait_s * (double)NSEC_PER_SEC);
     l->count++;
-    server_stats_destroy(&k->stats);
-    k->stats = k->observers > 0 ? server_stats_create(l->o->servers_len) : NULL;
-    k->wants_start = start_ledger(l) && (k->observers == 0 || k->stats != NULL);
+    server_stats_destroy(&run->stats);
+    run->stats = run->observers > 0 ? server_stats_create(l->o->servers_len) : NULL;
+    k->wants_start = start_ledger(l) && (run->observers == 0 || run->stats != NULL);
     k->wants_stop = false; /* it was asked of the attempt before */
     followers_wake(k);
     return k->wants_start;
@@ -581,7 +336,7 @@ await_results(struct leader *l, nsec_t until)
         }
         for (unsigned i = 0; i < k->count && clock_now() > until; i++) {
             if (k->all[i].state == FOLLOWER_RUNNING) {
-                follower_lose(k, &k->all[i], "has no result in time");
+                follower_lose(&k->all[i], "has no result in time");
             }
         }
     }
@@ -597,9 +352,9 @@ collect(struct leader *l, const struct run_shot *shot, const struct result *own,
     struct leader_parts parts = {
         .options = l->o,
         .shot = shot,
-        .own = l->run != NULL ? own : NULL,
+        .own = l->own.run != NULL ? own : NULL,
         .own_rates = own_rates,
-        .own_first = l->own_first,
+        .own_first = l->own.first,
         .load_classes = l->load_classes,
         .was_interrupted = was_interrupted,
         .accepts_loss = policy(l) == LOSS_ACCEPT,
@@ -636,11 +391,7 @@ tell_losses(struct leader *l)
 static nsec_t
 lasted(const struct followers *k, const struct result *own)
 {
-    double longest = own->elapsed_s;
-    for (unsigned i = 0; i < k->count; i++) {
-        longest = k->all[i].is_out ? longest : fmax(longest, k->all[i].elapsed_s);
-    }
-    return (nsec_t)(longest * (double)NSEC_PER_SEC);
+    return (nsec_t)(fmax(own->elapsed_s, followers_longest(k)) * (double)NSEC_PER_SEC);
 }
 
 /* Those of all together: until everybody was there, and until the last had its replies. What
@@ -649,12 +400,12 @@ static void
 tell_phases(const struct leader *l, const struct result *own, struct result *result)
 {
     const struct followers *k = &l->followers;
-    nsec_t start = k->begin + k->warmup, end = start + lasted(k, own);
+    nsec_t start = k->run.begin + k->run.warmup, end = start + lasted(k, own);
     struct phase_times times = {
         .opened = l->opened_at,
         .ready = l->ready_at,
         .is_first = l->count == 1,
-        .begin = k->begin,
+        .begin = k->run.begin,
         .start = start,
         .end = end < l->drained_at ? end : l->drained_at,
         .drained = l->drained_at,
@@ -667,7 +418,7 @@ static struct server_stats *
 take_stats(struct leader *l, struct result *own)
 {
     struct server_stats **from =
-        l->followers.observers > 0 ? &l->followers.stats : &own->server_stats;
+        l->followers.run.observers > 0 ? &l->followers.run.stats : &own->server_stats;
     struct server_stats *stats = *from;
     *from = NULL;
     return stats != NULL ? stats : inquiry_take(&l->inquiry);
@@ -678,66 +429,72 @@ static enum exit_status
 attempt(struct leader *l, const struct run_shot *shot, bool *spoilt,
         struct result *result)
 {
-    double own_rates[OPTIONS_CLASSES_MAX];
+    struct leader_split share;
     struct followers *k = &l->followers;
+    const struct swarm_run *run = &k->run;
+    struct leader_split_parts parts = {l->o, k, &l->own, &l->capacity};
     struct run_shot own_shot = *shot;
     struct result own = {0};
     PTHREAD_OK(pthread_mutex_lock(&k->mutex));
     l->lost_before = followers_in(k, FOLLOWER_LOST);
-    enum exit_status status = split(l, shot, own_rates, &own_shot.slice);
+    enum exit_status status = leader_split(&parts, shot, &share);
     if (status == EXIT_VALID && !order_start(l, shot)) {
         status = swarm_fail("out of memory");
     }
-    own_shot.begin = k->begin;
-    own_shot.tick_length = k->length;
-    own_shot.rates = own_rates;
-    nsec_t start = k->begin + k->warmup;
-    nsec_t until = start + k->time + (nsec_t)(l->o->agent_wait_s * (double)NSEC_PER_SEC);
-    if (status == EXIT_VALID && !inquiry_start(&l->inquiry, start, start + k->time)) {
+    own_shot.begin = run->begin;
+    own_shot.tick_length = run->length;
+    own_shot.rates = share.rates;
+    own_shot.slice = share.slice;
+    nsec_t start = run->begin + run->warmup;
+    nsec_t until =
+        start + run->time + (nsec_t)(l->o->agent_wait_s * (double)NSEC_PER_SEC);
+    if (status == EXIT_VALID && !inquiry_start(&l->inquiry, start, start + run->time)) {
         status = swarm_fail("out of memory");
     }
     PTHREAD_OK(pthread_mutex_unlock(&k->mutex));
-    if (status == EXIT_VALID && l->run != NULL) {
-        status = run_once(l->run, &own_shot, &own);
+    if (status == EXIT_VALID && l->own.run != NULL) {
+        status = run_once(l->own.run, &own_shot, &own);
     }
     if (status != EXIT_VALID) {
         return status;
     }
-    if (l->run != NULL) {
-        report_last(l, &own);
+    PTHREAD_OK(pthread_mutex_lock(&k->mutex));
+    if (l->own.run != NULL) {
+        leader_own_end(&l->own, run, &own);
     }
     if (own.was_interrupted) {
-        PTHREAD_OK(pthread_mutex_lock(&k->mutex));
         stop_agents(l);
-        PTHREAD_OK(pthread_mutex_unlock(&k->mutex));
     }
+    PTHREAD_OK(pthread_mutex_unlock(&k->mutex));
     bool was_interrupted = !await_results(l, until) || own.was_interrupted;
     inquiry_end(&l->inquiry);
     PTHREAD_OK(pthread_mutex_lock(&k->mutex));
     l->drained_at = clock_now();
-    ledger_finish(k->ledger, k->begin + k->warmup + lasted(k, &own));
-    followers_verify(k);
+    ledger_finish(run->ledger, start + lasted(k, &own));
+    for (unsigned i = 0; i < k->count; i++) {
+        follower_verify(&k->all[i]);
+    }
     *spoilt = is_spoilt(l);
     if (tell_refusal(l)) {
         status = EXIT_UNREACHABLE;
     } else {
         tell_losses(l);
-        status = collect(l, shot, &own, own_rates, was_interrupted, result);
+        status = collect(l, shot, &own, share.rates, was_interrupted, result);
     }
     if (status == EXIT_VALID && !*spoilt && !was_interrupted &&
-        !learn_capacity(l, shot, &own)) {
+        !leader_split_learn(&parts, shot, &own)) {
         result_fini(result);
         status = EXIT_INVALID;
     }
     if (status == EXIT_VALID) {
         tell_phases(l, &own, result);
         result->server_stats = take_stats(l, &own);
-        result->server_settings = l->run != NULL
+        result->server_settings = l->own.run != NULL
                                       ? server_settings_get(own.server_settings)
                                       : inquiry_settings(&l->inquiry);
     }
     PTHREAD_OK(pthread_mutex_unlock(&k->mutex));
-    if (l->run != NULL) {
+    if (l->own.run != NULL) {
         result_fini(&own);
     }
     return status;
@@ -771,8 +528,9 @@ measure_capacity(struct leader *l, const struct run_shot *shot)
     struct result result;
     bool is_wanted = false;
     for (unsigned i = 0; i < l->o->classes_len; i++) {
-        rates[i] = rate_of(l, shot, i);
-        if (has_capacity(l, i) && rates[i] > 0 && !l->capacity.is_known[i]) {
+        rates[i] = leader_split_rate(l->o, shot, i);
+        if (leader_split_has_capacity(l->o, i) && rates[i] > 0 &&
+            !l->capacity.is_known[i]) {
             rates[i] = 0;
             is_wanted = true;
         }

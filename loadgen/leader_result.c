@@ -53,13 +53,13 @@ static double
 headline_s(const struct leader_parts *p)
 {
     const struct followers *k = p->followers;
-    return (double)(ledger_cut(k->ledger) * k->length) / 1e9;
+    return (double)(ledger_cut(k->run.ledger) * k->run.length) / 1e9;
 }
 
 static const struct tally *
 headline(const struct leader_parts *p, unsigned part, unsigned class)
 {
-    return ledger_headline(p->followers->ledger, part, class);
+    return ledger_headline(p->followers->run.ledger, part, class);
 }
 
 static void
@@ -114,7 +114,7 @@ make_class(struct result *c, const struct leader_parts *p, unsigned class)
     if (headline_s(p) > 0) {
         c->elapsed_s = headline_s(p);
     }
-    c->series = ledger_take_series(p->followers->ledger, class);
+    c->series = ledger_take_series(p->followers->run.ledger, class);
     c->name = conf->name;
     c->slo = conf->slo;
     c->from = p->options->from_issue ? FROM_ISSUE : FROM_INTENDED;
@@ -187,7 +187,7 @@ describe_follower(struct result_agent *a, const struct leader_parts *p, unsigned
     struct tally *tallies[OPTIONS_CLASSES_MAX];
     struct align_estimate e = {0};
     const struct follower *k = &p->followers->all[index];
-    const struct ledger *ledger = p->followers->ledger;
+    const struct ledger *ledger = p->followers->run.ledger;
     uint64_t intervals = ledger_reported(ledger, index + 1);
     for (unsigned i = 0; i < k->classes; i++) {
         tallies[i] = ledger_sum(ledger, index + 1, k->first_class + i);
@@ -195,7 +195,7 @@ describe_follower(struct result_agent *a, const struct leader_parts *p, unsigned
     }
     describe(a, k->at.name, tallies, k->classes,
              k->elapsed_s > 0 ? k->elapsed_s
-                              : (double)(intervals * p->followers->length) / 1e9);
+                              : (double)(intervals * p->followers->run.length) / 1e9);
     a->role = message_role_name(k->role);
     a->capacity = capacity_of(p->capacity, index + 1);
     a->samples = k->samples;
@@ -268,7 +268,7 @@ share_tail(struct result *r, const struct leader_parts *p)
         unsigned classes = k != NULL ? k->classes : p->own->classes_len;
         unsigned first = k != NULL ? k->first_class : p->own_first;
         for (unsigned i = 0; i < classes; i++) {
-            tallies[i] = ledger_sum(p->followers->ledger, part, first + i);
+            tallies[i] = ledger_sum(p->followers->run.ledger, part, first + i);
         }
         r->agents[at].tail_share = (double)count_above(tallies, classes, limit);
         r->agents[at].share = (double)r->agents[at].achieved;
@@ -286,7 +286,7 @@ share_tail(struct result *r, const struct leader_parts *p)
 static void
 make_loss(struct result *r, const struct leader_parts *p, double elapsed_s)
 {
-    const struct ledger *ledger = p->followers->ledger;
+    const struct ledger *ledger = p->followers->run.ledger;
     for (unsigned i = 0; i < r->agents_len; i++) {
         r->loss.has_happened = r->loss.has_happened || r->agents[i].is_lost;
     }
@@ -314,12 +314,8 @@ make_loss(struct result *r, const struct leader_parts *p, double elapsed_s)
 static double
 longest(const struct leader_parts *p)
 {
-    double most = p->own != NULL ? p->own->elapsed_s : 0;
-    for (unsigned i = 0; i < p->followers->count; i++) {
-        const struct follower *k = &p->followers->all[i];
-        most = k->is_out ? most : fmax(most, k->elapsed_s);
-    }
-    return most;
+    double own = p->own != NULL ? p->own->elapsed_s : 0;
+    return fmax(own, followers_longest(p->followers));
 }
 
 bool
@@ -351,7 +347,7 @@ leader_result_make(struct result *r, const struct leader_parts *p)
         return false;
     }
     make_loss(r, p, longest(p));
-    r->series = ledger_take_series(p->followers->ledger, count);
+    r->series = ledger_take_series(p->followers->run.ledger, count);
     result_judge(r);
     share_tail(r, p);
     return true;
