@@ -11,33 +11,6 @@
 #include "loadgen/options/value.h"
 
 static const char *
-call_progress(void *conf, const char *text)
-{
-    static const char *const names[] = {
-        [PROGRESS_AUTO] = "auto",
-        [PROGRESS_NONE] = "none",
-        [PROGRESS_ALWAYS] = "always",
-    };
-    unsigned i = value_find(text, names, VALUE_COUNT(names));
-    ((struct options *)conf)->progress = (enum options_progress)i;
-    return i < VALUE_COUNT(names) ? NULL : "progress is auto, none or always";
-}
-
-static const char *
-call_format(void *conf, const char *text)
-{
-    static const char *const names[] = {
-        [FORMAT_TEXT] = "text",
-        [FORMAT_MUTILATE] = "mutilate",
-        [FORMAT_JSON] = "json",
-        [FORMAT_CSV] = "csv",
-    };
-    unsigned i = value_find(text, names, VALUE_COUNT(names));
-    ((struct options *)conf)->format = (enum options_format)i;
-    return i < VALUE_COUNT(names) ? NULL : "the format is text, mutilate, json or csv";
-}
-
-static const char *
 call_percentiles(void *conf, const char *text)
 {
     struct options *o = conf;
@@ -69,12 +42,27 @@ call_sample(void *conf, const char *text)
                : "a sample is a share of the requests, above 0 and at most 1";
 }
 
+static const char *const formats[] = {
+    [FORMAT_TEXT] = "text",
+    [FORMAT_MUTILATE] = "mutilate",
+    [FORMAT_JSON] = "json",
+    [FORMAT_CSV] = "csv",
+};
+
+static const char *const progresses[] = {
+    [PROGRESS_AUTO] = "auto",
+    [PROGRESS_NONE] = "none",
+    [PROGRESS_ALWAYS] = "always",
+};
+
 /* clang-format off */
 static const struct opt rows[] = {
     {.name = "json", .kind = OPT_TEXT, OF_RUN(json), .arg = "FILE",
      .help = "write the result as JSON too"},
-    {.name = "format", .kind = OPT_CALL, .call = call_format,
-     .arg = "text|mutilate|json|csv", .help = "form of the report (text)"},
+    {.name = "format", .kind = OPT_CHOICE, OF_RUN(format),
+     OPT_CHOICES(formats), .arg = "text|mutilate|json|csv",
+     .error = "the format is text, mutilate, json or csv",
+     .help = "form of the report (text)"},
     {.name = "output", .kind = OPT_TEXT, OF_RUN(output), .arg = "FILE",
      .help = "where the report goes (stdout)"},
     {.name = "percentiles", .kind = OPT_CALL, .call = call_percentiles, .arg = "P,P,...",
@@ -85,8 +73,9 @@ static const struct opt rows[] = {
      .help = "log each interval's histogram, as HdrHistogram's HistogramLogProcessor reads"},
     {.name = "plot", .kind = OPT_TEXT, OF_RUN(plot), .arg = "DIR",
      .help = "draw DIR/cdf.svg and DIR/time.svg"},
-    {.name = "progress", .kind = OPT_CALL, .call = call_progress,
-     .arg = "auto|none|always",
+    {.name = "progress", .kind = OPT_CHOICE, OF_RUN(progress),
+     OPT_CHOICES(progresses), .arg = "auto|none|always",
+     .error = "progress is auto, none or always",
      .help = "a line a second on stderr (auto: on a terminal)"},
     {.letter = 'v', .name = "verbose", .kind = OPT_COUNT, OF_RUN(verbose),
      .help = "say more on stderr"},

@@ -91,19 +91,6 @@ call_traces(void *conf, const char *text)
 }
 
 static const char *
-call_loss(void *conf, const char *text)
-{
-    static const char *const names[] = {"abort", "continue", "accept", "repeat"};
-    static const enum options_loss found[] = {LOSS_ABORT, LOSS_CONTINUE, LOSS_ACCEPT,
-                                              LOSS_REPEAT, LOSS_DEFAULT};
-    unsigned i = value_find(text, names, VALUE_COUNT(names));
-    ((struct options *)conf)->on_agent_loss = found[i];
-    return i < VALUE_COUNT(names)
-               ? NULL
-               : "when an agent is lost: abort, continue, accept or repeat";
-}
-
-static const char *
 call_split(void *conf, const char *text)
 {
     struct options *o = conf;
@@ -128,6 +115,13 @@ call_poll_max(void *conf, const char *text)
     return value_time(text, TIME_MIN_S, &o->agent_wait_s,
                       "agents are waited for a time, a millisecond or more");
 }
+
+static const char *const losses[] = {
+    [LOSS_ABORT] = "abort",
+    [LOSS_CONTINUE] = "continue",
+    [LOSS_ACCEPT] = "accept",
+    [LOSS_REPEAT] = "repeat",
+};
 
 /* clang-format off */
 static const struct opt rows[] = {
@@ -166,8 +160,9 @@ static const struct opt rows[] = {
      .help = "agent: most bytes a second, sent and received (any)"},
     {.name = "agent-max-time", .kind = OPT_CALL, .call = call_max_time,
      .arg = "SECONDS", .help = "agent: longest run (any)"},
-    {.name = "on-agent-loss", .kind = OPT_CALL, .call = call_loss,
-     .arg = "abort|continue|accept|repeat",
+    {.name = "on-agent-loss", .kind = OPT_CHOICE, OF_RUN(on_agent_loss),
+     OPT_CHOICES(losses), .arg = "abort|continue|accept|repeat",
+     .error = "when an agent is lost: abort, continue, accept or repeat",
      .help = "what becomes of a run that loses an agent (continue)"},
     {.name = "poll-max", .kind = OPT_CALL, .call = call_poll_max, .arg = "SECONDS",
      .help = "how long agents are waited for after a run (10)"},

@@ -54,34 +54,6 @@ call_remap(void *conf, const char *text)
 }
 
 static const char *
-call_spread(void *conf, const char *text)
-{
-    static const char *const names[] = {
-        [TRACE_SPREAD_EXPONENTIAL] = "exponential",
-        [TRACE_SPREAD_UNIFORM] = "uniform",
-        [TRACE_SPREAD_NONE] = "none",
-    };
-    unsigned i = value_find(text, names, VALUE_COUNT(names));
-    ((struct lclass *)conf)->trace.spread = (enum trace_spread)i;
-    return i < VALUE_COUNT(names)
-               ? NULL
-               : "requests of one second are spread exponential, uniform or none";
-}
-
-static const char *
-call_order(void *conf, const char *text)
-{
-    static const char *const names[] = {
-        [READER_BY_KEY] = "key",
-        [READER_BY_CLIENT] = "client",
-    };
-    unsigned i = value_find(text, names, VALUE_COUNT(names));
-    ((struct lclass *)conf)->trace.order = (enum reader_order)i;
-    return i < VALUE_COUNT(names) ? NULL
-                                  : "a connection has the requests of a key or a client";
-}
-
-static const char *
 call_bad(void *conf, const char *text)
 {
     return trace_bad_parse(&((struct lclass *)conf)->trace.file, text);
@@ -98,6 +70,17 @@ call_load(void *conf, const char *text)
                : "so many keys are stored, between 1 and 1000000000";
 }
 
+static const char *const orders[] = {
+    [READER_BY_KEY] = "key",
+    [READER_BY_CLIENT] = "client",
+};
+
+static const char *const spreads[] = {
+    [TRACE_SPREAD_EXPONENTIAL] = "exponential",
+    [TRACE_SPREAD_UNIFORM] = "uniform",
+    [TRACE_SPREAD_NONE] = "none",
+};
+
 /* clang-format off */
 static const struct opt rows[] = {
     {.name = "trace", .kind = OPT_TEXT, OF_CLASS(trace.file.path), .arg = "FILE",
@@ -110,10 +93,13 @@ static const struct opt rows[] = {
      .help = "when: as recorded, F times as fast, at --qps (original; rate with --qps)"},
     {.name = "trace-remap", .kind = OPT_CALL, .call = call_remap, .arg = "mod:N[k|m]",
      .help = "only N keys: the hash of each modulo N"},
-    {.name = "trace-spread", .kind = OPT_CALL, .call = call_spread,
-     .arg = "exponential|uniform|none",
+    {.name = "trace-spread", .kind = OPT_CHOICE, OF_CLASS(trace.spread),
+     OPT_CHOICES(spreads), .arg = "exponential|uniform|none",
+     .error = "requests of one second are spread exponential, uniform or none",
      .help = "where in it the requests of one second start (exponential)"},
-    {.name = "trace-order", .kind = OPT_CALL, .call = call_order, .arg = "key|client",
+    {.name = "trace-order", .kind = OPT_CHOICE, OF_CLASS(trace.order),
+     OPT_CHOICES(orders), .arg = "key|client",
+     .error = "a connection has the requests of a key or a client",
      .help = "whose requests share a connection, where their order is kept (key)"},
     {.name = "trace-bad", .kind = OPT_CALL, .call = call_bad, .arg = "error|skip",
      .help = "lines that make no sense: an error, or passed over and counted (error)"},

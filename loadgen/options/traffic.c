@@ -110,20 +110,6 @@ call_late(void *conf, const char *text)
 }
 
 static const char *
-call_reconnect(void *conf, const char *text)
-{
-    static const char *const names[] = {
-        [RECONNECT_BACKOFF] = "backoff",
-        [RECONNECT_NOW] = "now",
-        [RECONNECT_NONE] = "none",
-    };
-    unsigned i = value_find(text, names, VALUE_COUNT(names));
-    ((struct lclass *)conf)->traffic.reconnect = (enum traffic_reconnect)i;
-    return i < VALUE_COUNT(names) ? NULL
-                                  : "connections are made again backoff, now or none";
-}
-
-static const char *
 call_outstanding(void *conf, const char *text)
 {
     uint64_t n;
@@ -133,6 +119,12 @@ call_outstanding(void *conf, const char *text)
     ((struct lclass *)conf)->traffic.max_outstanding = n;
     return NULL;
 }
+
+static const char *const reconnects[] = {
+    [RECONNECT_BACKOFF] = "backoff",
+    [RECONNECT_NOW] = "now",
+    [RECONNECT_NONE] = "none",
+};
 
 #define ARRIVALS_ROW(c, long_name, text)                                                 \
     {                                                                                    \
@@ -181,8 +173,10 @@ static const struct opt rows[] = {
     {.name = "connect-rate", .kind = OPT_DOUBLE, OF_CLASS(traffic.connect_rate), .min = 0,
      .max = CONNECT_RATE_MAX, .arg = "N",
      .help = "connections opened a second during the run, at most (0: any number)"},
-    {.name = "reconnect", .kind = OPT_CALL, .call = call_reconnect,
-     .arg = "backoff|now|none", .help = "what happens to a lost connection (backoff)"},
+    {.name = "reconnect", .kind = OPT_CHOICE, OF_CLASS(traffic.reconnect),
+     OPT_CHOICES(reconnects), .arg = "backoff|now|none",
+     .error = "connections are made again backoff, now or none",
+     .help = "what happens to a lost connection (backoff)"},
 };
 /* clang-format on */
 

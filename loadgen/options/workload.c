@@ -51,19 +51,6 @@ call_getcount(void *conf, const char *text)
 }
 
 static const char *
-call_key_format(void *conf, const char *text)
-{
-    static const char *const names[] = {
-        [KEY_DECIMAL] = "decimal",
-        [KEY_HEX] = "hex",
-        [KEY_BINARY] = "binary",
-    };
-    unsigned i = value_find(text, names, VALUE_COUNT(names));
-    ((struct lclass *)conf)->key_format = (enum workload_key_format)i;
-    return i < VALUE_COUNT(names) ? NULL : "keys are written decimal, hex or binary";
-}
-
-static const char *
 call_value_size_per(void *conf, const char *text)
 {
     struct lclass *c = conf;
@@ -149,6 +136,12 @@ call_keyorder(void *conf, const char *text)
                             is_seq ? "seq" : "uniform");
 }
 
+static const char *const key_formats[] = {
+    [KEY_DECIMAL] = "decimal",
+    [KEY_HEX] = "hex",
+    [KEY_BINARY] = "binary",
+};
+
 #define SHARE_ROW(long_name, field, text)                                                \
     {                                                                                    \
         .name = long_name, .kind = OPT_DOUBLE, OF_CLASS(field), .min = 0, .max = 1,      \
@@ -196,8 +189,10 @@ static const struct opt rows[] = {
      .help = "the same as --popularity=seq or uniform"},
     {.name = "key-prefix", .kind = OPT_TEXT, OF_CLASS(key_prefix), .arg = "TEXT",
      .help = "start of every key (none)"},
-    {.name = "key-format", .kind = OPT_CALL, .call = call_key_format,
-     .arg = "decimal|hex|binary", .help = "how the number in a key is written (decimal)"},
+    {.name = "key-format", .kind = OPT_CHOICE, OF_CLASS(key_format),
+     OPT_CHOICES(key_formats), .arg = "decimal|hex|binary",
+     .error = "keys are written decimal, hex or binary",
+     .help = "how the number in a key is written (decimal)"},
     {.name = "flags", .kind = OPT_INT, OF_CLASS(flags), .min = 0, .max = UINT32_MAX,
      .arg = "N", .help = "flags that values are stored with (0)"},
     {.name = "noload", .kind = OPT_FLAG, OF_CLASS(no_load),

@@ -135,6 +135,19 @@ set_number(const struct opt_run *run, const struct opt *row, const char *text,
 }
 
 static enum opt_result
+set_choice(const struct opt_run *run, const struct opt *row, const char *text,
+           unsigned *field)
+{
+    for (unsigned i = 0; i < row->choice_count; i++) {
+        if (row->choices[i] != NULL && strcmp(text, row->choices[i]) == 0) {
+            *field = i;
+            return OPT_DONE;
+        }
+    }
+    return complain(run, row, text, "none of the values it may have");
+}
+
+static enum opt_result
 apply(const struct opt_run *run, const struct opt *row, const char *value)
 {
     const char *text = skip_blanks(value);
@@ -152,6 +165,8 @@ apply(const struct opt_run *run, const struct opt *row, const char *value)
     case OPT_COUNT:
         *(unsigned *)field += 1;
         return OPT_DONE;
+    case OPT_CHOICE:
+        return set_choice(run, row, text, field);
     case OPT_TEXT:
         *(const char **)field = text;
         return OPT_DONE;

@@ -22,6 +22,7 @@ enum opt_kind {
     OPT_BYTES,  /* int64_t with suffix k, m, g of 1024 */
     OPT_RATE,   /* int64_t with suffix k, m, g of 1000 */
     OPT_DOUBLE, /* double within [min, max] */
+    OPT_CHOICE, /* an enum: the place of the text among `choices` */
     OPT_TEXT,   /* const char *, points into argv or a copy of it that lives on */
     OPT_CALL,   /* call(conf, text) decides */
     OPT_IGNORE, /* accepted for compatibility, without effect */
@@ -43,7 +44,12 @@ struct opt {
     const char *help;  /* one sentence; NULL: left out of the help */
     /* OPT_CALL: NULL when good, else the sentence to print; may be a static buffer. */
     const char *(*call)(void *conf, const char *text);
+    const char *const *choices; /* NULL among them: has no name */
+    unsigned choice_count;
 };
+
+#define OPT_CHOICES(names)                                                               \
+    .choices = (names), .choice_count = sizeof(names) / sizeof(names)[0]
 
 struct opt_table {
     const struct opt *rows;

@@ -16,9 +16,12 @@ struct conf {
     unsigned count;
     int64_t port, mask, size, rate, free_number;
     double factor;
+    enum { SMALL, UNNAMED, LARGE } choice;
     const char *path, *list;
     char called[64];
 };
+
+static const char *const choices[] = {[SMALL] = "small", [LARGE] = "large"};
 
 static const char *
 call(void *conf, const char *text)
@@ -45,6 +48,8 @@ static const struct opt rows[] = {
     {0, "rate", "rate", OPT_RATE, FIELD(rate), .arg = "N", .help = "a rate"},
     {'f', "slab-growth-factor", NULL, OPT_DOUBLE, FIELD(factor), 1.5, 9, .arg = "X",
      .help = "factor"},
+    {0, "choice", "choice", OPT_CHOICE, FIELD(choice), OPT_CHOICES(choices),
+     .arg = "small|large", .help = "one of a list"},
     {'P', "pidfile", "pid_file", OPT_TEXT, FIELD(path), .arg = "FILE", .help = "file"},
     {'l', NULL, NULL, OPT_TEXT, FIELD(list), .arg = "LIST", .help = "only a letter"},
     {'c', "call", "call", OPT_CALL, .call = call, .arg = "TEXT", .help = "calls"},
@@ -120,6 +125,17 @@ START_TEST(test_nothing)
     parse_good("");
     ck_assert(conf.on && !conf.flag);
     ck_assert_int_eq(conf.port, 11211);
+}
+END_TEST
+
+START_TEST(test_choice)
+{
+    parse_good("");
+    ck_assert_int_eq(conf.choice, SMALL);
+    parse_good("--choice=large");
+    ck_assert_int_eq(conf.choice, LARGE);
+    parse_good("-o|choice=small");
+    ck_assert_int_eq(conf.choice, SMALL);
 }
 END_TEST
 
@@ -328,6 +344,10 @@ static const struct mistake mistakes[] = {
     {"-o|rate=z", 1, {"not a number", "--rate", "\"z\""}},
     {"-o|rate", 1, {"Missing rate argument"}},
     {"-o|word-only=z", 1, {"not a number", "-o word-only", "\"z\""}},
+    {"--choice=larg",
+     1,
+     {"prog: none of the values it may have", "--choice", "\"larg\""}},
+    {"--choice=", 1, {"--choice"}},
     {"-f|1.4", 1, {"--slab-growth-factor", "\"1.4\""}},
     {"-f|1,5", 1, {"--slab-growth-factor", "\"1,5\""}},
     {"-f|nan", 1, {"--slab-growth-factor"}},
@@ -509,6 +529,7 @@ main(void)
     tcase_set_timeout(tc, SUITE_TIMEOUT_S);
     tcase_add_checked_fixture(tc, set_up, forget);
     tcase_add_test(tc, test_nothing);
+    tcase_add_test(tc, test_choice);
     tcase_add_test(tc, test_flags);
     tcase_add_test(tc, test_count);
     tcase_add_test(tc, test_where_the_value_stands);
