@@ -495,7 +495,7 @@ mover_totals(struct store *s, struct store_totals *out)
     PTHREAD_OK(pthread_mutex_lock(&s->slab.lock));
     out->move_inline_reclaim = s->slab.move.inline_reclaim;
     out->is_moving = s->slab.move.page != NULL;
-    out->pool_pages = s->slab.pool_count;
+    out->pool_pages = s->slab.pages.pool_count;
     PTHREAD_OK(pthread_mutex_unlock(&s->slab.lock));
 }
 

@@ -61,13 +61,14 @@ relink_describe_conf(const struct store_conf *conf, struct snapshot *snap)
 static uint32_t
 page_number(const struct slab *sl, const void *page)
 {
-    return (uint32_t)(((const char *)page - (const char *)sl->arena) / STORE_PAGE_BYTES);
+    return (uint32_t)(((const char *)page - (const char *)sl->pages.arena) /
+                      STORE_PAGE_BYTES);
 }
 
 static bool
 describe_pool(const struct slab *sl, struct snapshot *snap)
 {
-    for (void *page = sl->pool; page != NULL; page = *(void **)page) {
+    for (void *page = sl->pages.pool; page != NULL; page = *(void **)page) {
         if (!snapshot_add_page(snap, 0, page_number(sl, page))) {
             return false;
         }
@@ -88,7 +89,7 @@ describe_class(const struct store *s, unsigned id, struct snapshot *snap)
 
         snap->items += l->number;
         if (l->tail != NULL) {
-            out->tails[list] = (uint64_t)((char *)l->tail - (char *)s->slab.arena);
+            out->tails[list] = (uint64_t)((char *)l->tail - (char *)s->slab.pages.arena);
         }
     }
     for (uint32_t i = 0; i < c->page_count; i++) {
@@ -148,7 +149,7 @@ relink_checksum(const struct store *s, const struct snapshot *snap)
             size_t bytes = (size_t)used_chunks(&s->slab, snap, id, i) *
                            s->slab.classes[id].chunk_size;
 
-            sum = XXH3_64bits_withSeed((const char *)s->slab.arena +
+            sum = XXH3_64bits_withSeed((const char *)s->slab.pages.arena +
                                            (size_t)page * STORE_PAGE_BYTES,
                                        bytes, sum);
         }
@@ -172,7 +173,7 @@ is_class_good(const struct slab *sl, unsigned id, const struct snapshot_class *c
 bool
 relink_are_pages_good(const struct store *s, const struct snapshot *snap)
 {
-    uint64_t room = s->slab.arena_left;
+    uint64_t room = s->slab.pages.arena_left;
     bool is_good = snap->page_count <= room;
     uint8_t *seen = is_good ? calloc(snap->page_count + 1, 1) : NULL;
 
@@ -516,7 +517,7 @@ relink_all(struct relink *r, uint32_t now)
 const char *
 relink_items(struct store *s, const struct snapshot *snap, uint32_t now)
 {
-    struct relink r = {.s = s, .snap = snap, .base = s->slab.arena};
+    struct relink r = {.s = s, .snap = snap, .base = s->slab.pages.arena};
     const char *wrong;
 
     r.pages = calloc(snap->page_count + 1, sizeof(*r.pages));

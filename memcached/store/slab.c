@@ -9,7 +9,6 @@
 #define CHUNK_MAX_LEAST 512u /* the head of a chained item with the longest key fits */
 #define PAGES_FIRST 16u
 #define PAGES_TO_MOVE_ONE 2u /* a class keeps its last page */
-#define HUGE_PAGE_BYTES ((uintptr_t)2 * STORE_PAGE_BYTES)
 
 static uint32_t
 round_up(uint32_t n)
@@ -87,55 +86,6 @@ page_charge(const struct slab *sl, const struct slab_class *c)
                            : (uint64_t)c->chunk_size * c->chunks_per_page;
 }
 
-static void
-pool_push(struct slab *sl, void *page)
-{
-    *(void **)page = sl->pool;
-    sl->pool = page;
-    sl->pool_count++;
-}
-
-static void *
-pool_pop(struct slab *sl)
-{
-    void *page = sl->pool;
-
-    if (page != NULL) {
-        sl->pool = *(void **)page;
-        sl->pool_count--;
-    }
-    return page;
-}
-
-/* Cuts pages of the pool off it that the limit has no room for; NULL or a list of them, to be
- * unmapped without the lock. */
-static void *
-pool_trim(struct slab *sl)
-{
-    void *list = NULL;
-
-    while (sl->can_reassign && sl->arena == NULL && sl->pool != NULL &&
-           sl->malloced_bytes > sl->limit_bytes) {
-        void *page = pool_pop(sl);
-
-        sl->malloced_bytes -= STORE_PAGE_BYTES;
-        *(void **)page = list;
-        list = page;
-    }
-    return list;
-}
-
-static void
-unmap_list(void *list)
-{
-    while (list != NULL) {
-        void *next = *(void **)list;
-
-        mem_unmap(list, STORE_PAGE_BYTES);
-        list = next;
-    }
-}
-
 static bool
 reserve_page_entry(struct slab *sl, struct slab_class *c)
 {
@@ -145,7 +95,7 @@ reserve_page_entry(struct slab *sl, struct slab_class *c)
     if (c->page_count < c->page_room) {
         return true;
     }
-    pages = mem_resize(sl->mem, c->pages, room * sizeof(*pages));
+    pages = mem_resize(sl->pages.mem, c->pages, room * sizeof(*pages));
     if (pages == NULL) {
         return false;
     }
@@ -154,58 +104,18 @@ reserve_page_entry(struct slab *sl, struct slab_class *c)
     return true;
 }
 
-/* A mapping for pages. */
-static void *
-map_area(struct slab *sl, size_t bytes)
-{
-    void *area = mem_map(sl->mem, bytes);
-
-    if (area != NULL && sl->on_map != NULL) {
-        sl->on_map(sl->map_ctx, area, bytes);
-    }
-    return area;
-}
-
-static void *
-map_page(struct slab *sl)
-{
-    void *page = NULL;
-
-    if (sl->arena == NULL) {
-        return map_area(sl, STORE_PAGE_BYTES);
-    }
-    if (sl->arena_left > 0) {
-        page = sl->arena_next;
-        sl->arena_next += STORE_PAGE_BYTES;
-        sl->arena_left--;
-    }
-    return page;
-}
-
-static bool
-has_room(const struct slab *sl, uint64_t charge)
-{
-    return sl->malloced_bytes + charge <= sl->limit_bytes;
-}
-
-/* From the pool, or else a new one: a class always may take its first page, more of them only
- * below the limit. */
+/* A class always may take its first page, more of them only below the limit. */
 static bool
 grow_class(struct slab *sl, struct slab_class *c)
 {
-    uint64_t charge = page_charge(sl, c);
     void *page;
 
     if (!reserve_page_entry(sl, c)) {
         return false;
     }
-    page = pool_pop(sl);
+    page = pages_take(&sl->pages, page_charge(sl, c), c->page_count == 0);
     if (page == NULL) {
-        page = c->page_count == 0 || has_room(sl, charge) ? map_page(sl) : NULL;
-        if (page == NULL) {
-            return false;
-        }
-        sl->malloced_bytes += charge;
+        return false;
     }
     c->pages[c->page_count++] = page;
     return true;
@@ -225,43 +135,21 @@ cut_page(struct slab_class *c)
 
 /* ---- life ---------------------------------------------------------------------------- */
 
-/* All pages, in large ones of the system's if it gives some. False: no memory. */
-static bool
-map_arena(struct slab *sl, uint64_t pages)
-{
-    uintptr_t start;
-
-    sl->arena_bytes = (size_t)(pages * STORE_PAGE_BYTES + HUGE_PAGE_BYTES);
-    sl->arena = map_area(sl, sl->arena_bytes);
-    if (sl->arena == NULL) {
-        return false;
-    }
-    start = ((uintptr_t)sl->arena + HUGE_PAGE_BYTES - 1) & ~(HUGE_PAGE_BYTES - 1);
-    /* A wish: without large pages it works as well, a little slower. */
-    (void)madvise((void *)start, (size_t)(pages * STORE_PAGE_BYTES), MADV_HUGEPAGE);
-    sl->arena_next = (char *)start;
-    return true;
-}
-
 /* Everything at once, and a page for each class. */
 static const char *
 preallocate(struct slab *sl, const struct store_conf *conf)
 {
-    uint64_t pages = sl->limit_bytes / STORE_PAGE_BYTES;
+    static const char no_memory[] = "no memory for preallocation";
 
-    if (pages < sl->class_count) {
+    if (sl->pages.limit_bytes / STORE_PAGE_BYTES < sl->class_count) {
         return "preallocation needs at least one megabyte for each slab class";
     }
-    if (conf->memory != NULL) {
-        sl->arena = conf->memory;
-        sl->arena_next = conf->memory;
-    } else if (!map_arena(sl, pages)) {
-        return "no memory for preallocation";
+    if (!pages_preallocate(&sl->pages, conf->memory)) {
+        return no_memory;
     }
-    sl->arena_left = pages;
     for (unsigned i = 1; i <= sl->class_count && !conf->restores; i++) {
         if (!grow_class(sl, &sl->classes[i])) {
-            return "no memory for preallocation";
+            return no_memory;
         }
     }
     return NULL;
@@ -275,11 +163,7 @@ slab_init(struct slab *sl, const struct store_conf *conf, struct mem *mem, char 
 
     memset(sl, 0, sizeof(*sl));
     PTHREAD_OK(pthread_mutex_init(&sl->lock, conf->lock_attr));
-    sl->mem = mem;
-    sl->on_map = conf->on_map;
-    sl->map_ctx = conf->map_ctx;
-    sl->limit_bytes = conf->limit_bytes;
-    sl->malloced_bytes = conf->initial_malloced;
+    pages_init(&sl->pages, conf, mem);
     sl->chunk_max = conf->chunk_max;
     sl->whole_pages = conf->whole_pages || conf->can_reassign;
     sl->can_reassign = conf->can_reassign;
@@ -301,17 +185,12 @@ slab_fini(struct slab *sl)
     for (unsigned i = 1; i <= sl->class_count; i++) {
         struct slab_class *c = &sl->classes[i];
 
-        for (uint32_t n = 0; n < c->page_count && sl->arena == NULL; n++) {
+        for (uint32_t n = 0; n < c->page_count && sl->pages.arena == NULL; n++) {
             mem_unmap(c->pages[n], STORE_PAGE_BYTES);
         }
         free(c->pages);
     }
-    if (sl->arena == NULL) {
-        unmap_list(sl->pool); /* a page on its way is still in its class's list */
-    }
-    if (sl->arena_bytes > 0) {
-        mem_unmap(sl->arena, sl->arena_bytes);
-    }
+    pages_fini(&sl->pages); /* a page on its way is still in its class's list */
     PTHREAD_OK(pthread_mutex_destroy(&sl->lock));
 }
 
@@ -319,20 +198,15 @@ bool
 slab_adopt_page(struct slab *sl, unsigned class_id, uint32_t page)
 {
     struct slab_class *c = &sl->classes[class_id];
-    char *p = (char *)sl->arena + (size_t)page * STORE_PAGE_BYTES;
 
-    must(sl->arena_bytes == 0 && sl->arena_left > 0);
     if (class_id == 0) {
-        pool_push(sl, p);
-        sl->malloced_bytes += STORE_PAGE_BYTES;
-    } else if (reserve_page_entry(sl, c)) {
-        c->pages[c->page_count++] = p;
-        sl->malloced_bytes += page_charge(sl, c);
-    } else {
+        pages_give(&sl->pages, pages_adopt(&sl->pages, page, STORE_PAGE_BYTES));
+        return true;
+    }
+    if (!reserve_page_entry(sl, c)) {
         return false;
     }
-    sl->arena_next += STORE_PAGE_BYTES;
-    sl->arena_left--;
+    c->pages[c->page_count++] = pages_adopt(&sl->pages, page, page_charge(sl, c));
     return true;
 }
 
@@ -493,21 +367,15 @@ slab_set_limit(struct slab *sl, uint64_t bytes)
 {
     void *list;
 
-    if (sl->arena != NULL) {
+    if (sl->pages.arena != NULL) {
         return false;
     }
     PTHREAD_OK(pthread_mutex_lock(&sl->lock));
-    sl->limit_bytes = bytes;
-    list = pool_trim(sl);
+    sl->pages.limit_bytes = bytes;
+    list = pages_trim(&sl->pages);
     PTHREAD_OK(pthread_mutex_unlock(&sl->lock));
-    unmap_list(list);
+    pages_unmap(list);
     return true;
-}
-
-static bool
-is_at_limit(const struct slab *sl)
-{
-    return sl->arena != NULL ? sl->arena_left == 0 : !has_room(sl, STORE_PAGE_BYTES);
 }
 
 bool
@@ -516,7 +384,7 @@ slab_is_full(struct slab *sl)
     bool is_full;
 
     PTHREAD_OK(pthread_mutex_lock(&sl->lock));
-    is_full = sl->pool == NULL && is_at_limit(sl);
+    is_full = sl->pages.pool == NULL && pages_are_at_limit(&sl->pages);
     PTHREAD_OK(pthread_mutex_unlock(&sl->lock));
     return is_full;
 }
@@ -527,7 +395,7 @@ slab_has_reached_limit(struct slab *sl)
     bool has_reached;
 
     PTHREAD_OK(pthread_mutex_lock(&sl->lock));
-    has_reached = is_at_limit(sl);
+    has_reached = pages_are_at_limit(&sl->pages);
     PTHREAD_OK(pthread_mutex_unlock(&sl->lock));
     return has_reached;
 }
@@ -664,7 +532,7 @@ hand_over(struct slab *sl)
     if (sl->move.to != 0 && reserve_page_entry(sl, to)) {
         to->pages[to->page_count++] = sl->move.page;
     } else {
-        pool_push(sl, sl->move.page);
+        pages_give(&sl->pages, sl->move.page);
     }
     sl->move.page = NULL;
 }
@@ -679,9 +547,9 @@ slab_move_end(struct slab *sl)
     is_done = sl->move.left == 0;
     if (is_done) {
         hand_over(sl);
-        list = pool_trim(sl);
+        list = pages_trim(&sl->pages);
     }
     PTHREAD_OK(pthread_mutex_unlock(&sl->lock));
-    unmap_list(list);
+    pages_unmap(list);
     return is_done;
 }

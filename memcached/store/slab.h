@@ -4,9 +4,9 @@
  * Slab memory: pages of 1 MiB, each cut into equal chunks of one size class. Private to
  * store/. Any thread; everything that changes is under the slab lock, the innermost one.
  *
- * Pages without a class are in the pool and go first when a class grows. One page at a time
- * may be on its way to another class or to the pool: from slab_move_begin on, its chunks are
- * neither taken nor put on the free list, and when all are out slab_move_end hands it over.
+ * One page at a time may be on its way to another class or to the pool of pages without one:
+ * from slab_move_begin on, its chunks are neither taken nor put on the free list, and when all
+ * are out slab_move_end hands it over.
  */
 #pragma once
 
@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "store/mem.h"
+#include "store/pages.h"
 #include "store/store.h"
 
 struct slab_class {
@@ -44,21 +45,11 @@ struct slab_move {
 
 struct slab {
     pthread_mutex_t lock;
-    struct mem *mem;
-    void (*on_map)(void *ctx, void *area, size_t bytes); /* as in store_conf */
-    void *map_ctx;
-    uint64_t limit_bytes;
-    uint64_t malloced_bytes; /* charged, not necessarily mapped */
+    struct pages pages;
     uint32_t chunk_max;
     unsigned class_count; /* ids 1..class_count; the last one has chunk_max */
     bool whole_pages;
     bool can_reassign;
-    void *pool; /* pages that belong to no class, linked through their first word */
-    uint64_t pool_count;
-    void *arena;        /* with preallocation: what is mapped, or was given, */
-    size_t arena_bytes; /* 0: it was given */
-    char *arena_next;   /* and the pages of it that nobody has had yet */
-    uint64_t arena_left;
     struct slab_move move;
     struct slab_class classes[STORE_CLASSES];
 };

@@ -40,8 +40,8 @@ static void
 add_slab_totals(struct slab *sl, struct store_totals *out)
 {
     PTHREAD_OK(pthread_mutex_lock(&sl->lock));
-    out->limit_bytes = sl->limit_bytes;
-    out->malloced_bytes = sl->malloced_bytes;
+    out->limit_bytes = sl->pages.limit_bytes;
+    out->malloced_bytes = sl->pages.malloced_bytes;
     for (unsigned i = 1; i <= sl->class_count; i++) {
         out->active_classes += sl->classes[i].page_count > 0;
     }

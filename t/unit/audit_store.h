@@ -290,11 +290,11 @@ audit_memory(struct audit *a)
                                         ? STORE_PAGE_BYTES
                                         : (uint64_t)c->chunk_size * c->chunks_per_page);
     }
-    for (void *page = sl->pool; page != NULL; page = *(void **)page) {
+    for (void *page = sl->pages.pool; page != NULL; page = *(void **)page) {
         pool++;
     }
-    must(pool == sl->pool_count);
-    must(sl->malloced_bytes == charged + pool * STORE_PAGE_BYTES);
+    must(pool == sl->pages.pool_count);
+    must(sl->pages.malloced_bytes == charged + pool * STORE_PAGE_BYTES);
     for (size_t i = 0; i < a->page_count; i++) {
         uint32_t chunks = sl->classes[a->pages[i].class_id].chunks_per_page;
 

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * Pages of 1 MiB for slab classes: mapped one by one below a limit, or cut from an arena that
+ * is there from the start. Those that no class has any more are in the pool and go first.
+ * Private to store/; all under the slab lock but for pages_unmap.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "store/mem.h"
+#include "store/store.h"
+
+struct pages {
+    struct mem *mem;
+    void (*on_map)(void *ctx, void *area, size_t bytes); /* as in store_conf */
+    void *map_ctx;
+    uint64_t limit_bytes;
+    uint64_t malloced_bytes; /* charged, not necessarily mapped */
+    bool can_trim;           /* the pool's pages are whole ones */
+    void *pool; /* pages that belong to no class, linked through their first word */
+    uint64_t pool_count;
+    void *arena;        /* with preallocation: what is mapped, or was given, */
+    size_t arena_bytes; /* 0: it was given */
+    char *arena_next;   /* and the pages of it that nobody has had yet */
+    uint64_t arena_left;
+};
+
+void pages_init(struct pages *p, const struct store_conf *conf, struct mem *mem);
+/* But for those that classes have, which they unmap when there is no arena. */
+void pages_fini(struct pages *p);
+/* All that the limit allows at once: `memory`, or when that is NULL a mapping, in large pages
+ * of the system's if it gives some. False: no memory. */
+must_check bool pages_preallocate(struct pages *p, void *memory);
+
+/* One of the pool, or else a new one, for which so many bytes are charged; NULL when there is
+ * none, or the limit is reached and it is not `needed` all the same. */
+void *pages_take(struct pages *p, uint64_t charge, bool is_needed);
+/* To the pool; its charge stays. */
+void pages_give(struct pages *p, void *page);
+/* For a store that is put together again: page `index` of the arena has been taken, and so many
+ * bytes are charged for it. */
+void *pages_adopt(struct pages *p, uint32_t index, uint64_t charge);
+
+/* Cuts pages of the pool off it that the limit has no room for; NULL or a list of them, for
+ * pages_unmap without the lock. */
+void *pages_trim(struct pages *p);
+void pages_unmap(void *list);
+/* There is no page but those of the pool. */
+bool pages_are_at_limit(const struct pages *p);
