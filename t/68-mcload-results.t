@@ -219,6 +219,22 @@ SKIP: {
     cmp_ok(abs(json_of("$dir/turn.json")->{'totals.seconds'} - 1.1), '<', 1e-9,
         'one after another: the sum');
 
+    # Windows of whole seconds are times, not counts.
+    my $whole_s = write_file('whole.json', read_file("$dir/a.json") =~ s/"seconds": [\d.]+/"seconds": 5/gr);
+    for my $case ([[], 5], [['--in-turn'], 10]) {
+        my ($args, $seconds) = @$case;
+        mcload('merge', @$args, '-o', "$dir/whole2.json", $whole_s, $whole_s);
+        my $w = json_of("$dir/whole2.json");
+        cmp_ok($w->{'totals.seconds'}, '==', $seconds, "two windows of 5 s @$args: $seconds s");
+        cmp_ok(abs($w->{'totals.qps'} - 2 * $one->{'totals.requests'} / $seconds), '<', 1e-6,
+            '... and the rate that follows');
+    }
+
+    # What is of one run is not told of all.
+    cmp_ok($m->{'load.qps'}, '==', 1500, 'what was asked for adds up');
+    is($m->{'load.connections'}, 2, 'what all have in common stays');
+    ok(!exists $m->{"$_"}, "of one run only: $_") for qw(load.time phases arrivals.scv argv seed);
+
     # A merged result is a result: again, and in another order.
     mcload('merge', '-o', "$dir/ba.json", "$dir/b.json", "$dir/a.json");
     my $again = json_of("$dir/ba.json");

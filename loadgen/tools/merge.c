@@ -227,19 +227,21 @@ add_sizes(const struct merge *m, json_t *into, const json_t *from)
 
 /* ---- the other members -------------------------------------------------------------- */
 
-/* Rates of runs at the same time add up; of runs in turn, they are averaged over time. */
-static double
-join_numbers(const struct merge *m, const char *key, double a, double b)
+/* A length of time may be written as a whole number, as counts are. */
+static bool
+is_time(const char *key)
 {
-    size_t len = strlen(key);
-    bool is_rate = len >= 3 && strcmp(key + len - 3, "qps") == 0;
-    if (is_rate) {
-        return a + b; /* the totals' rates are made anew from counts */
-    }
-    return m->in_turn ? a + b : fmax(a, b); /* seconds */
+    return strcmp(key, "seconds") == 0;
 }
 
-/* Counts add up, histograms are added, what is the same stays and other text goes. */
+/* The totals' rates are made anew from counts. */
+static double
+join_times(const struct merge *m, double a, double b)
+{
+    return m->in_turn ? a + b : fmax(a, b);
+}
+
+/* Counts add up, and histograms are added. */
 static bool
 add_tree(const struct merge *m, json_t *into, const json_t *from,
          const struct hist *waits)
@@ -258,14 +260,13 @@ add_tree(const struct merge *m, json_t *into, const json_t *from,
             if (!add_tree(m, mine, value, waits)) {
                 return false;
             }
+        } else if (is_time(key)) {
+            put_number(into, key,
+                       join_times(m, tree_number(into, key), tree_number(from, key)));
         } else if (json_is_integer(mine) && json_is_integer(value)) {
             put_count(into, key,
                       (uint64_t)json_integer_value(mine) +
                           (uint64_t)json_integer_value(value));
-        } else if (json_is_number(mine) && json_is_number(value)) {
-            put_number(
-                into, key,
-                join_numbers(m, key, json_number_value(mine), json_number_value(value)));
         }
     }
     return true;
@@ -332,6 +333,44 @@ forget(json_t *result)
     json_object_del(result, "arrivals");
 }
 
+/* What only some runs have: of those that it is known of it says nothing for all. */
+static bool
+add_wire(const struct merge *m, json_t *into, const json_t *from,
+         const struct hist *waits)
+{
+    json_t *mine = json_object_get(into, "wire");
+    const json_t *other = json_object_get(from, "wire");
+    if (json_is_object(mine) && json_is_object(other)) {
+        return add_hist(m, mine, other, waits);
+    }
+    json_object_del(into, "wire");
+    return true;
+}
+
+/* How the runs were loaded: what is the same stays, and rates of runs at the same time add
+ * up. */
+static void
+join_load(const struct merge *m, json_t *into, const json_t *from)
+{
+    const char *key;
+    json_t *value;
+    void *next;
+    json_t *mine = json_object_get(into, "load");
+    const json_t *other = json_object_get(from, "load");
+    double qps = tree_number(mine, "qps") + tree_number(other, "qps");
+    bool is_rate =
+        !m->in_turn && tree_number(mine, "qps") > 0 && tree_number(other, "qps") > 0;
+    json_object_foreach_safe(mine, next, key, value)
+    {
+        if (!json_equal(value, json_object_get(other, key))) {
+            json_object_del(mine, key);
+        }
+    }
+    if (is_rate) {
+        put_number(mine, "qps", qps);
+    }
+}
+
 /* A class that only one of both has is as it was. */
 static bool
 add_classes(struct merge *m, json_t *into, const json_t *from)
@@ -374,8 +413,10 @@ add_result(struct merge *m, json_t *into, const json_t *from)
                       ? add_tree(m, mine, other, waits)
                       : refuse(m, "it has no totals or no latencies");
     }
+    is_good = is_good && add_wire(m, into, from, waits);
     if (is_good) {
         join_adherence(m, into, from);
+        join_load(m, into, from);
         append_all(into, from, "threads");
         append_all(into, from, "checks");
         append_all(into, from, "agents");
