@@ -56,7 +56,8 @@ sub refuses {
     my $run = undisturbed(sub {
         my @testd = map { start_testd() } 1 .. 3;
         my ($a, $b, $c) = map { $_->{port} } @testd;
-        my $file = file_with('servers', "# three\n127.0.0.1:$a\n\n  tcp://127.0.0.1:$b \n");
+        my $comment = 'of any length 127.0.0.1:1 ' x 100;
+        my $file = file_with('servers', "# three\n# $comment\n127.0.0.1:$a\n\n  tcp://127.0.0.1:$b \n");
         my $run = short_run('--servers-file', $file, '-s', "127.0.0.1:$c-$c", '-c', 2);
         @did = map { stop_testd($_) } @testd;
         return $run;
@@ -91,6 +92,9 @@ refuses('a port above all of an agent', 2, 'a port is between 1 and 65535', '-a'
 refuses('a list with a hole', 1, 'is not host', '-s', '127.0.0.1:1,,127.0.0.1:2');
 refuses('an empty file of servers', 1, 'no servers in it', '--servers-file',
     file_with('empty', "# none\n\n"));
+refuses("a file that is no text", 1, 'not a text', '--servers-file', file_with('nul', "127.0.0.1:1\0\n"));
+refuses('a file that is too long', 1, 'too long', '--servers-file', '/dev/zero');
+refuses('numbers that are no text', 1, 'no text', '-i', 'gaps:/dev/zero');
 refuses('no file of servers', 1, 'No such file', '--servers-file', "$dir/none");
 refuses('a UNIX socket without a path', 1, 'needs --server=PATH', '--transport=unix');
 refuses('a range into nothing', 2, 'cannot connect to 127\.0\.0\.1:1: ', '-s', '127.0.0.1:1-2');

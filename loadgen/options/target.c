@@ -12,7 +12,8 @@
 
 #include "loadgen/options/value.h"
 
-#define LINE_BYTES (2 * TARGET_NAME_MAX)
+#define NAME_BYTES (2 * TARGET_NAME_MAX)
+#define FILE_MAX 1048576
 
 static const char *
 keep_server(struct options *o, const char *text)
@@ -31,7 +32,7 @@ static const char *
 keep_servers(void *conf, const char *text)
 {
     struct options *o = conf;
-    char one[LINE_BYTES];
+    char one[NAME_BYTES];
     size_t at = 0;
     unsigned first = 0;
     unsigned ports = target_ports(text, &at, &first);
@@ -68,28 +69,39 @@ strip(char *line)
     return line;
 }
 
+/* All of a file, a 0 behind, for the caller to free; a sentence when it is none of ours. */
 static const char *
-call_servers_file(void *conf, const char *path)
+read_text(const char *path, char **text)
 {
-    char line[LINE_BYTES];
-    const char *wrong = NULL;
-    unsigned before = ((struct options *)conf)->servers_len;
-    FILE *f = fopen(path, "r");
+    *text = NULL;
+    FILE *f = fopen(path, "re");
     if (f == NULL) {
         return strerror(errno);
     }
-    while (wrong == NULL && fgets(line, sizeof line, f) != NULL) {
-        char *text = strip(line);
-        if (strlen(text) >= TARGET_NAME_MAX) {
-            wrong = "server address too long";
-        } else if (text[0] != '\0') {
-            wrong = call_server(conf, text);
-        }
-    }
-    if (wrong == NULL && ferror(f)) {
-        wrong = strerror(errno);
-    }
+    *text = malloc(FILE_MAX + 1);
+    must(*text != NULL);
+    size_t len = fread(*text, 1, FILE_MAX + 1, f);
+    const char *wrong = ferror(f) ? strerror(errno) : NULL;
     fclose(f);
+    if (wrong == NULL && len > FILE_MAX) {
+        return "too long for a list of servers";
+    }
+    (*text)[len <= FILE_MAX ? len : FILE_MAX] = '\0';
+    return wrong == NULL && strlen(*text) != len ? "not a text" : wrong;
+}
+
+static const char *
+call_servers_file(void *conf, const char *path)
+{
+    char *text, *rest;
+    unsigned before = ((struct options *)conf)->servers_len;
+    const char *wrong = read_text(path, &text);
+    rest = text;
+    for (char *line; wrong == NULL && (line = strsep(&rest, "\n")) != NULL;) {
+        line = strip(line);
+        wrong = line[0] != '\0' ? call_server(conf, line) : NULL;
+    }
+    free(text);
     if (wrong == NULL && ((struct options *)conf)->servers_len == before) {
         wrong = "no servers in it";
     }

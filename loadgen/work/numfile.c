@@ -77,10 +77,10 @@ read_lines(struct numfile *f, FILE *in, const char *path)
     while (wrong == NULL && fgets(line, sizeof line, in) != NULL) {
         double numbers[COLUMNS_MAX];
         number++;
-        bool is_whole = strchr(line, '\n') != NULL || strlen(line) + 1 < sizeof line;
+        bool is_whole = strchr(line, '\n') != NULL || feof(in); /* and without NULs */
         unsigned columns = split_line(line, numbers);
         if (!is_whole) {
-            wrong = "too long";
+            wrong = "too long, or no text";
         } else if (columns > COLUMNS_MAX) {
             wrong = "one or two numbers expected";
         } else if (columns > 0) {
