@@ -247,8 +247,8 @@ generate(int argc, char **argv)
             status = agent_run(&o, argc, argv);
         } else if (output_open(&output, &o, argc, typed, stderr)) {
             status = resolve_and_run(&o, &output);
-            if (!output_close(&output) && status == EXIT_VALID) {
-                status = EXIT_UNREACHABLE;
+            if (!output_close(&output)) {
+                status = EXIT_UNREACHABLE; /* whatever the results were */
             }
         }
     }

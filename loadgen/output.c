@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #include "base/clock.h"
@@ -86,6 +87,34 @@ try_drawn(const struct output *out)
     return is_good;
 }
 
+/* Whether both write to one file; devices may be shared. */
+static bool
+is_same_file(FILE *a, FILE *b)
+{
+    struct stat x, y;
+    return a != NULL && b != NULL && a != b && fstat(fileno(a), &x) == 0 &&
+           fstat(fileno(b), &y) == 0 && S_ISREG(x.st_mode) && x.st_dev == y.st_dev &&
+           x.st_ino == y.st_ino;
+}
+
+/* Each would write over what the other has written. */
+static bool
+are_apart(const struct output *out)
+{
+    FILE *const all[] = {out->report, out->json, out->save, out->hlog};
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        for (size_t k = 0; k < i; k++) {
+            if (is_same_file(all[i], all[k])) {
+                fputs("mcload: two of --output, --json, --save and --hlog are the same "
+                      "file\n",
+                      out->err);
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
 bool
 output_open(struct output *out, const struct options *o, int argc, char **argv, FILE *err)
 {
@@ -102,7 +131,8 @@ output_open(struct output *out, const struct options *o, int argc, char **argv, 
         is_good = is_good && open_file(out, &out->json, o->json);
     }
     is_good = is_good && open_file(out, &out->save, o->save);
-    is_good = is_good && open_file(out, &out->hlog, o->hlog) && try_drawn(out);
+    is_good = is_good && open_file(out, &out->hlog, o->hlog) && are_apart(out) &&
+              try_drawn(out);
     env_collect(&out->env, "");
     env_add(&out->env, "engine", o->engine->name);
     if (!is_good) {

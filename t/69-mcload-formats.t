@@ -152,6 +152,11 @@ for my $args (['--hgrm', "$dir/no/such"], ['--plot', "$dir/no/such"]) {
     is($run->{status}, 1, "@$args: cannot be written");
     like($run->{err}, qr/^mcload: cannot write/m, '... and says so');
 }
+for my $pair (['--json', '--output'], ['--save', '--json'], ['--hlog', '--save']) {
+    $run = mcload(@at, '--noload', map { ($_, "$dir/both") } @$pair);
+    is($run->{status}, 1, "@$pair in one file: usage");
+    like($run->{err}, qr/\Amcload: [^\n]*the same file\n\z/, '... one line') or diag($run->{err});
+}
 
 $server->stop;
 done_testing();

@@ -92,9 +92,11 @@ for my $at_end ("--hgrm=$dir/none/x", "--plot=$dir/none", '--plot=', '--hgrm=') 
 }
 SKIP: {
     skip 'no /dev/full', 1 if !-c '/dev/full';
-    $run = mcload(@slowly, '-t', 0.5, '--save=/dev/full', '--check=' . join ',', map { "$_:off" }
-        qw(adherence_1ms achieved_rate arrivals little lateness steal cpu_wait client_cpu stationarity));
+    $run = mcload(@slowly, '-t', 0.5, '--save=/dev/full');
     is($run->{status}, 2, 'nor one that is full') or diag($run->{out}, $run->{err});
+    $run = mcload(@slowly, '-t', 0.5, '--json=/dev/full', '--check=client_cpu:0');
+    like($run->{out}, qr/^INVALID: .*client CPU/m, 'a run that is worth nothing');
+    is($run->{status}, 2, '... cannot be written either');
 }
 
 # ---- ended early -------------------------------------------------------------------------
