@@ -186,7 +186,9 @@ take_hit(const struct reply *r, const struct reply_to *to, const char *buf, size
         !workload_is_key(to->w, to->keys[0], value.key, value.key_len)) {
         return false;
     }
-    finish_key(to, 0, &value);
+    if (unlikely(op->then != THEN_NOTHING)) { /* all that may follow from a hit */
+        finish_key(to, 0, &value);
+    }
     done->outcome = REPLY_GOOD;
     done->kind = CLIENT_END;
     done->has_effect = true;
