@@ -186,8 +186,8 @@ like($run->{err}, qr/\Amcload: lo puts no time stamps on packets: [^\n]+\n\z/, '
 
 # ---- names of others ---------------------------------------------------------------------
 
-# A warm-up of 0.5 s at 2000/s is 1000 requests, one at the rate of the run 50.
-for my $case (['--qps_warmup=0.5:2k', 500, 2000], ['--qps-warmup=0.5', 0, 300]) {
+# A warm-up of 0.5 s at 600/s is 300 requests, one at the rate of the run 50.
+for my $case (['--qps_warmup=0.5:600', 150, 600], ['--qps-warmup=0.5', 0, 120]) {
     my ($option, $least, $most) = @$case;
     my $before;
     $json = undisturbed(sub {
