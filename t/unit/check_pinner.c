@@ -251,7 +251,7 @@ END_TEST
 START_TEST(asking_for_the_cpuset_leaves_no_trace)
 {
     struct cpuset set = {.tid = 0};
-    struct cpumask cpuset, now, first;
+    struct cpumask cpuset, first;
     look_at_machine();
     first = only(cpus[0]);
     ck_assert_int_eq(cpumask_bind(0, &first), 0);
