@@ -291,7 +291,7 @@ sub lose_one {
 
 $run = lose_one('continue');
 is($run->{status}, 3, 'continue: the run is invalid');
-like($run->{out}, qr/^INVALID: .*1 agents lost/m, 'continue: and says why');
+like($run->{out}, qr/^INVALID: .*[1-9] agents lost/m, 'continue: and says why');
 like($run->{out}, qr/LOST \(/, 'continue: the agent is named');
 my ($headline) = $run->{out} =~ /^Agents lost after ([\d.]+) s/m;
 cmp_ok($headline // 0, '>', 0, 'continue: the numbers are of the time before') or diag($run->{out});
