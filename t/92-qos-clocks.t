@@ -188,9 +188,10 @@ SKIP: {
     for my $is_refused (0, 1) {
         next if $is_refused && (!-e $refuse || @wrapped);
         my $name = $is_refused ? 'no thread binds itself' : 'as it is';
+        # A shell does not bear a sanitizer's library: it is for the server alone.
+        my @env = $is_refused ? ('env', 'LD_PRELOAD=' . preload($refuse), 'REFUSE=sched_setaffinity:0:0=1') : ();
         $server = start_server(args => ['-t', '2', '--pin', '--steer=cpu', '--balance'],
-            env => $is_refused ? {LD_PRELOAD => preload($refuse), REFUSE => 'sched_setaffinity:0:0=1'} : {},
-            wrap => ['/bin/sh', '-c', "echo \$\$ >$dir/cgroup.procs && exec \"\$@\"", 'sh']);
+            wrap => ['/bin/sh', '-c', "echo \$\$ >$dir/cgroup.procs && exec \"\$@\"", 'sh', @env]);
         exchange($server->connect, "set a 0 0 1\r\n1\r\n", "STORED\r\n");
         my @conns = map { $server->connect } 1 .. 16;
         is(pin()->{pin_allowed_cpus}, 2, "$name: two CPUs");
