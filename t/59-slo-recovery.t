@@ -15,42 +15,38 @@ if (!is_ours()) {
 }
 
 my $BUSY = "SERVER_ERROR 307 busy\r\n";
-my $CLIENTS = 16;
-my $BATCH = 1000;
-my $FLOOD = "get a b c d e f\r\n" x $BATCH;
 my $server;
 
 sub qos { return mem_stats($server->control, 'qos'); }
 
-# More than the server can do in time, until so many have been refused and the level says so; all
-# replies are taken, so that nothing is left over. How many were refused.
+# Are all of its threads stopped?
+sub is_stopped {
+    for my $path (glob '/proc/' . $server->pid . '/task/*/stat') {
+        open my $fh, '<', $path or next;
+        my $line = <$fh> // next;
+        return 0 if $line !~ /^.*\) [Tt]/;
+    }
+    return 1;
+}
+
+# Requests that wait for longer than the target, because the server is stopped while they arrive,
+# until so many have been refused. How many were.
 sub overload {
     my ($least) = @_;
-    my @clients = map { {sock => $server->connect, sent => 0, left => '', got => '', replies => 0} } 1 .. $CLIENTS;
-    $_->{sock}->blocking(0) for @clients;
+    my @conns = map { $server->connect } 1 .. 4;
     my $before = qos()->{slo_shed};
-    my ($is_over, $end) = (0, time + 60);
-    for (my $round = 1; grep { !$is_over || $_->{left} ne '' || $_->{replies} < $_->{sent} } @clients; $round++) {
-        if (!$is_over && $round % 100 == 0) {
-            my $q = qos();
-            $is_over = $q->{slo_shed} - $before >= $least && $q->{slo_level_pct} < 100 || time > $end;
-        }
-        my $moved = 0;
-        for my $c (@clients) {
-            if ($c->{left} eq '' && !$is_over) {
-                $c->{left} = $FLOOD;
-                $c->{sent} += $BATCH;
-            }
-            my $n = $c->{left} eq '' ? 0 : syswrite $c->{sock}, $c->{left};
-            substr $c->{left}, 0, $n, '' if $n;
-            my $more = sysread $c->{sock}, $c->{got}, 1 << 18, length $c->{got};
-            $c->{replies} += $c->{got} =~ s/^(?:END|SERVER_ERROR 307 busy)\r\n//mg if $more;
-            $moved += ($n // 0) + ($more // 0);
-        }
-        sleep 0.001 if !$moved;
-        die 'no reply for a minute' if time > $end + 60;
-    }
-    return qos()->{slo_shed} - $before;
+    my $q;
+    wait_until(sub {
+        kill 'STOP', $server->pid;
+        wait_until(\&is_stopped);
+        put($_, "get a\r\n" x 5) for @conns;
+        sleep 0.03;
+        kill 'CONT', $server->pid;
+        read_line($_) for map { ($_) x 5 } @conns;
+        $q = qos();
+        return $q->{slo_shed} - $before >= $least && $q->{slo_level_pct} < 100 && $q->{slo_serving_us} > 0;
+    });
+    return $q->{slo_shed} - $before;
 }
 
 # A request now and then, as many as that in a row without a refusal. How long it took to get there;
