@@ -291,8 +291,9 @@ sub lose_one {
 
 $run = lose_one('continue');
 is($run->{status}, 3, 'continue: the run is invalid');
-like($run->{out}, qr/^INVALID: .*[1-9] agents lost/m, 'continue: and says why');
-like($run->{out}, qr/LOST \(/, 'continue: the agent is named');
+my @lost = $run->{out} =~ /LOST \(/g; # on a machine that stands still the other one may be, too
+cmp_ok(scalar @lost, '>', 0, 'continue: the agent is named');
+like($run->{out}, qr/^INVALID: .*\b${\ scalar @lost} agents lost/m, 'continue: and says why');
 my ($headline) = $run->{out} =~ /^Agents lost after ([\d.]+) s/m;
 cmp_ok($headline // 0, '>', 0, 'continue: the numbers are of the time before') or diag($run->{out});
 cmp_ok($headline // 9, '<', 4, '... not of the whole run');
