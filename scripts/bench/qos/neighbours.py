@@ -11,8 +11,8 @@ import side_by_side as side
 from . import theory
 from .runner import RATE, values, verdict
 
-HEAD = ["beside", "server", "p99 us", "x alone", "target", "predicted p99 us", "served",
-        "neighbour MB/s", "x Debian's", "server CPU", "client CPU", "validity"]
+HEAD = ["beside", "server", "p99 us", "sent late us", "x alone", "target", "predicted p99 us",
+        "served", "neighbour MB/s", "x Debian's", "server CPU", "client CPU", "validity"]
 WARMUP = 1
 ALONE = "alone"
 
@@ -141,7 +141,7 @@ def case(run):
 
 def row(samples, what, neighbour, name):
     runs = samples[what, name]
-    cells = [what, name, side.spread(values(runs, "p99"), "{:.0f}")]
+    cells = [what, name, *(side.spread(values(runs, value), "{:.0f}") for value in ("p99", "late"))]
     served = f"{side.median(values(runs, 'served')) * 100:.1f} %"
     cpus = [f"{side.median(values(runs, cpu)) * 100:.0f} %"
             for cpu in ("server_cpu", "client_cpu")]

@@ -179,7 +179,8 @@ class Runner:
         cpu, faults = load.watch.server_cpu(is_shared)
         client = side.client_cpu_of(result, polling=True)
         run = Run({"p99": side.p99_of(result), "p95": side.p95_of(result), "mean": side.mean_of(result),
-                   "served": side.served_of(result), "server_cpu": cpu})
+                   "late": side.lag_p99_of(result), "served": side.served_of(result),
+                   "server_cpu": cpu})
         if neighbour is not None:
             more, share = neighbour()
             run.values.update(more)
