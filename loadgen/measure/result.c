@@ -132,13 +132,15 @@ lost_agents(const struct result *r)
     return lost;
 }
 
+/* A class that is alone is judged as the whole run, by one verdict: its own samples, taken at other
+ * moments, might come to another one. */
 static void
 judge_classes(struct result *r)
 {
     r->is_valid = r->is_slo_met = true;
     for (unsigned i = 0; i < r->classes_len; i++) {
         result_judge(&r->classes[i]);
-        r->is_valid = r->is_valid && r->classes[i].is_valid;
+        r->is_valid = r->is_valid && (r->classes_len == 1 || r->classes[i].is_valid);
         r->is_slo_met = r->is_slo_met && r->classes[i].is_slo_met;
     }
 }
@@ -298,6 +300,10 @@ result_judge(struct result *r)
     c[CHECK_STEADY] = judge_drift(r, l);
     for (unsigned i = 0; i < CHECKS; i++) {
         r->is_valid = r->is_valid && (!c[i].applies || c[i].is_good);
+    }
+    if (r->classes_len == 1) {
+        r->classes[0].is_valid = r->is_valid;
+        memcpy(r->classes[0].checks, c, sizeof r->checks);
     }
 }
 

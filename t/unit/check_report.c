@@ -268,6 +268,30 @@ START_TEST(test_verdicts)
 }
 END_TEST
 
+/* Whatever is told of the only class, there is one verdict, with its reason. */
+START_TEST(test_lone_class)
+{
+    struct result *class;
+    ck_assert_ptr_nonnull(class = calloc(1, sizeof *class));
+    ck_assert(result_init(class, 2));
+    tally_merge(&class->total, &result.total);
+    result.classes = class;
+    result.classes_len = 1;
+    ctr_add(&class->total.errors[TALLY_TIMEOUT], 1);
+    result_judge(&result);
+    ck_assert(result.is_valid && class->is_valid);
+    char *text = text_of();
+    ck_assert_ptr_nonnull(strstr(text, "\nVALID\n"));
+    free(text);
+    ctr_add(&result.total.errors[TALLY_TIMEOUT], 1);
+    result_judge(&result);
+    ck_assert(!result.is_valid && !class->is_valid);
+    text = text_of();
+    ck_assert_ptr_nonnull(strstr(text, "\nINVALID: 1 errors\n"));
+    free(text);
+}
+END_TEST
+
 START_TEST(test_unserved)
 {
     ctr_add(&result.total.opened, 16);
@@ -599,6 +623,7 @@ main(void)
     tcase_add_test(tc, test_json_writer);
     tcase_add_test(tc, test_size_classes);
     tcase_add_test(tc, test_by_size);
+    tcase_add_test(tc, test_lone_class);
     tcase_add_test(tc, test_unserved);
     tcase_add_test(tc, test_misses_are_explained);
     tcase_add_test(tc, test_tally_merge);
