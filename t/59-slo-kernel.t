@@ -51,6 +51,16 @@ sub ask_tcp {
     return sub { return read_line($sock) };
 }
 
+# Several at once, each in a record of its own: they are read one by one.
+sub ask_records {
+    my ($sock) = @_;
+    put($sock, "get a\r\n") for 1 .. 8;
+    return sub {
+        my %seen = map { read_line($sock) => 1 } 1 .. 8;
+        return $seen{$BUSY} ? $BUSY : join '', keys %seen;
+    };
+}
+
 # The reply to a request that arrives while the server is stopped.
 sub late_reply {
     my ($ask, $sock) = @_;
@@ -63,7 +73,7 @@ sub late_reply {
 }
 
 sub test_waiting {
-    my ($name, $ask, $sock) = @_;
+    my ($name, $ask, $sock, $requests) = @_;
     my $qos = sub { return mem_stats($server->control, 'qos') };
     is($qos->()->{slo_shed}, 0, "$name: nobody is refused");
     my ($count, $reply) = (0, '');
@@ -73,7 +83,7 @@ sub test_waiting {
         $count++;
     }
     is($reply, $BUSY, "$name: waiting in the kernel is waiting");
-    cmp_ok($count, '>', 8, 'once it is seen to last');
+    cmp_ok($count * ($requests // 1), '>', 8, 'once it is seen to last');
     my $q = $qos->();
     cmp_ok($q->{slo_shed_late}, '>=', 1, 'it was late');
     is($q->{slo_shed}, $q->{slo_shed_small}, 'and small');
@@ -90,11 +100,14 @@ test_waiting('UDP', \&ask_udp, udp_client());
 SKIP: {
     my $why = no_tls_because() || ($ENV{MCTEST_TLS} ? 'all speak TLS already' : '');
     skip $why, 1 if $why;
-    my ($tls, $plain) = (free_port(), free_port());
-    $server = start_server(listen => 0,
-        args => [tls_args(), '-l', "127.0.0.1:$tls,notls:127.0.0.1:$plain", '-t', '1', "--slo=p95:$TARGET"]);
-    $server->{port} = $plain;
-    test_waiting('TLS', \&ask_tcp, tls_connect($server, port => $tls));
+    for my $case (['TLS', \&ask_tcp], ['TLS, pipelined', \&ask_records, 8]) {
+        my ($tls, $plain) = (free_port(), free_port());
+        $server = start_server(listen => 0,
+            args => [tls_args(), '-l', "127.0.0.1:$tls,notls:127.0.0.1:$plain", '-t', '1', "--slo=p95:$TARGET"]);
+        $server->{port} = $plain;
+        my ($name, $ask, $requests) = @$case;
+        test_waiting($name, $ask, tls_connect($server, port => $tls), $requests);
+    }
 }
 
 done_testing();

@@ -53,10 +53,10 @@ oldest_age(const struct conn *c, const struct turn *turn, const struct sojourn_t
     return c->has_rest || unread < pass ? unread : pass;
 }
 
-/* Notes since when the n bytes at p, of the room that there was for input, have waited. */
+/* Notes since when the n bytes at p have waited; has_rest: more may be unread. */
 static void
 note_arrival(struct conn *c, const struct turn *turn, const struct sojourn_times *times,
-             const char *p, size_t n, size_t room)
+             const char *p, size_t n, bool has_rest)
 {
     struct sojourn waited = sojourn_of(times);
     nsec_t age = c->was_blocked ? waited.loop : waited.total;
@@ -67,18 +67,30 @@ note_arrival(struct conn *c, const struct turn *turn, const struct sojourn_times
     }
     c->arrived_at = times->read_mono - age;
     c->was_blocked = false;
-    c->has_rest = n == room;
-    c->empty_at = c->has_rest ? c->arrived_at : times->read_mono;
+    c->has_rest = has_rest;
+    c->empty_at = has_rest ? c->arrived_at : times->read_mono;
 }
 
 /* The same of input that was not measured. */
 static void
-note_unmeasured(struct conn *c, bool is_full)
+note_unmeasured(struct conn *c, bool has_rest)
 {
     c->arrived_at = 0;
     c->was_blocked = false;
-    c->has_rest = is_full;
+    c->has_rest = has_rest;
     c->empty_at = c->worker->woke_at;
+}
+
+/* After a read over TLS: whether more may be unread is known only from one that found nothing. */
+static void
+note_records(struct conn *c, enum io io, size_t got, size_t room, bool is_timed)
+{
+    if (got > 0 && !is_timed) {
+        note_unmeasured(c, got == room || c->edge.is_readable);
+    } else if (io == IO_AGAIN) {
+        c->has_rest = false;
+        c->empty_at = c->worker->woke_at;
+    }
 }
 
 /* As recv, and notes since when the input has been waiting: in the kernel, or behind others
@@ -93,13 +105,14 @@ receive_timed(struct conn *c, const struct turn *turn, void *to, size_t room)
                             : stamp_recv(c->fd, to, room, &times);
     if (n > 0 && slo_is_on(&w->shared->slo)) {
         worker_read_clock(w);
-        note_arrival(c, turn, &times, to, (size_t)n, room);
+        note_arrival(c, turn, &times, to, (size_t)n, (size_t)n == room);
     }
     return n;
 }
 
 /* The same over TLS. Records have no stamps, so that of the packet which is next in the socket is
- * looked at before. */
+ * looked at before. It says nothing of a record that came with those before it: that one has
+ * waited for as long as they. */
 static __attribute__((noinline)) enum io
 receive_peeked(struct conn *c, const struct turn *turn, char *to, size_t room,
                size_t *got)
@@ -110,12 +123,18 @@ receive_peeked(struct conn *c, const struct turn *turn, char *to, size_t room,
     times.read_mono = clock_now();
     enum io io = conn_tls_recv(c, turn->is_inline, to, room, got);
     times.ready_mono = turn->ready_at;
+    bool was_held = *got > 0 && tls_was_held(c->tls->session);
+    if (was_held) {
+        times.rx_wall = 0;
+    }
     if (*got > 0 && w->latency.who == c) {
         latency_read(&w->latency, &times);
     }
     if (*got > 0 && slo_is_on(&w->shared->slo)) {
         worker_read_clock(w);
-        note_arrival(c, turn, &times, to, *got, room);
+        if (!was_held || c->was_blocked) {
+            note_arrival(c, turn, &times, to, *got, *got == room || c->edge.is_readable);
+        }
     }
     return io;
 }
@@ -144,8 +163,8 @@ conn_fill(struct conn *c, const struct turn *turn)
         enum io io = unlikely(is_timed)
                          ? receive_peeked(c, turn, space, room, &got)
                          : conn_tls_recv(c, turn->is_inline, space, room, &got);
-        if (got > 0 && unlikely(has_slo) && !is_timed) {
-            note_unmeasured(c, got == room);
+        if (unlikely(has_slo)) {
+            note_records(c, io, got, room, is_timed);
         }
         buf_fill(&c->in, got);
         return io;
@@ -170,6 +189,9 @@ conn_fill_body(struct conn *c, const struct turn *turn)
     if (unlikely(c->tls != NULL)) {
         size_t got;
         enum io io = conn_tls_recv(c, turn->is_inline, to, room, &got);
+        if (unlikely(slo_is_on(&c->worker->shared->slo))) {
+            note_records(c, io, got, room, false); /* requests may have come with it */
+        }
         session_got(&c->session, got);
         return io;
     }

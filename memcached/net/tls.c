@@ -484,6 +484,12 @@ tls_recv(struct tls_session *s, struct tls_thread *thread, char *to, size_t room
     return judge(s, result, &thread->protocol_errors);
 }
 
+bool
+tls_was_held(const struct tls_session *s)
+{
+    return s->reads_left == READS_PER_CALL;
+}
+
 /* The next record of the runs from `at` bytes into the first one on: a run that fills it is
  * taken where it lies, small ones are gathered. */
 static const char *

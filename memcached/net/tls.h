@@ -92,6 +92,8 @@ bool tls_is_agreed(const struct tls_session *s);
  * without an event of the descriptor. */
 must_check enum tls_io tls_recv(struct tls_session *s, struct tls_thread *thread,
                                 char *to, size_t room, size_t *got, bool *has_more);
+/* Has the last tls_recv taken nothing from the descriptor? It came with input before it. */
+bool tls_was_held(const struct tls_session *s);
 /* After the handshake. *sent bytes of the runs have gone; OK: all. After WANT_* the bytes
  * behind them may be on their way already: they must be what is offered next time, and until
  * then tls_is_committed. */
