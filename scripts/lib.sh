@@ -32,13 +32,13 @@ ask() {
         exit 1;' "$@"
 }
 
-# wait_ready PORT PID: until the server answers; fails when it ended or after 10 s.
+# wait_ready PORT PID: until the server answers; fails when it ended or after 60 s.
 wait_ready() {
     tries=0
     until ask "$1" version >/dev/null 2>&1; do
         kill -0 "$2" 2>/dev/null || return 1
         tries=$((tries + 1))
-        [ $tries -lt 100 ] || return 1
+        [ $tries -lt 600 ] || return 1
         sleep 0.1
     done
 }

@@ -40,15 +40,11 @@ sub policy_of {
     return (split ' ', $line)[38];
 }
 
-# How often the threads that nudge have slept. Whoever asked the server would make its worker wait.
+# How often the thread that nudges has slept. Whoever asked the server would make its worker wait.
 sub sleeps {
     my ($server) = @_;
-    my $sum = 0;
-    for my $task (nudgers($server)) {
-        my ($count) = slurp("$task/status") =~ /^voluntary_ctxt_switches:\s+(\d+)/m;
-        $sum += $count;
-    }
-    return $sum;
+    my ($task) = nudgers($server) or die 'nobody is there who nudges';
+    return (slurp("$task/status") =~ /^voluntary_ctxt_switches:\s+(\d+)/m)[0];
 }
 
 # Were there no nudges for a while that is long for them?

@@ -83,7 +83,8 @@ sub test_waiting {
         $count++;
     }
     is($reply, $BUSY, "$name: waiting in the kernel is waiting");
-    cmp_ok($count * ($requests // 1), '>', 8, 'once it is seen to last');
+    # Two intervals, of 8 samples on a quick machine.
+    cmp_ok($count * ($requests // 1), '>', 2, 'once it is seen to last');
     my $q = $qos->();
     cmp_ok($q->{slo_shed_late}, '>=', 1, 'it was late');
     is($q->{slo_shed}, $q->{slo_shed_small}, 'and small');
