@@ -106,6 +106,22 @@ my $many = 'get' . ' x' x 17 . "\r\n";
     $server->stop;
 }
 
+# What they wait for then was wanted: it is not what --slo looks at.
+{
+    begin('--qps-limit=small=1000,burst=1', '--slo=p95:20ms');
+    my $waiting = IO::Select->new(map { source() } 1 .. 400);
+    post($_, 7, "get a\r\n") for $waiting->handles;
+    my %seen;
+    while (my @heard = $waiting->can_read(5)) {
+        $seen{hear($_)}++ for @heard;
+        $waiting->remove(@heard);
+    }
+    is(join('', keys %seen), "7 END\r\n", 'nobody is refused');
+    cmp_ok($seen{"7 END\r\n"}, '>', 300, 'more have waited than may aside'); # a few may be lost
+    is(qos('slo_shed'), 0, 'nor counted');
+    $server->stop;
+}
+
 # For a turn: whatever the class, one source's order is kept.
 {
     begin();

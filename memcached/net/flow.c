@@ -129,12 +129,11 @@ flow_open_kept(struct flow *f)
     f->first = k->next;
     f->waiting--;
     f->waiting_bytes -= k->len;
-    struct flow_datagram d = {
-        .bytes = k->bytes,
-        .len = k->len,
-        .from = &f->source,
-        .from_len = f->from_len,
-        .received_at = k->received_at > f->resumed_at ? k->received_at : f->resumed_at};
+    struct flow_datagram d = {.bytes = k->bytes,
+                              .len = k->len,
+                              .from = &f->source,
+                              .from_len = f->from_len,
+                              .received_at = k->received_at};
     flow_open(f, &d);
     if (f->is_open) {
         f->own = k;
@@ -397,6 +396,18 @@ refuse_request(struct flow *f, struct turn *turn, enum req_class class)
     return step == FLOW_ON ? FLOW_NEXT : step;
 }
 
+/* Since when the datagram at hand has waited, but for what was wanted; 0: not measured. */
+static nsec_t
+waits_since(const struct flow *f)
+{
+    if (likely(f->received_at == 0)) {
+        return 0;
+    }
+    nsec_t held = f->outbox->held_until;
+    nsec_t wanted = f->resumed_at > held ? f->resumed_at : held;
+    return f->received_at > wanted ? f->received_at : wanted;
+}
+
 /* A new request is at the head: is it this socket's turn, and is there a token? */
 static enum flow_step
 admit(struct flow *f, struct turn *turn, enum req_class class)
@@ -409,7 +420,7 @@ admit(struct flow *f, struct turn *turn, enum req_class class)
     bool is_served = turn->is_served && turn->requests > 0;
     if (class_is_limited(class)) {
         struct limiter_request asked =
-            admit_request(&f->session, class, f->peer_key, f->received_at);
+            admit_request(&f->session, class, f->peer_key, waits_since(f));
         enum limiter_verdict verdict =
             limited_ask(f->outbox->worker, &f->task, &asked, is_served);
         if (unlikely(verdict != VERDICT_ADMIT)) {

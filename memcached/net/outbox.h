@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 
 #include "base/chain.h"
+#include "base/clock.h"
 #include "net/frame.h"
 #include "qos/class.h"
 
@@ -20,7 +21,10 @@ struct worker;
 struct outbox {
     struct worker *worker;
     int fd;
-    bool is_blocked;   /* the socket took less than it was given: an edge will come */
+    bool is_blocked; /* the socket took less than it was given: an edge will come */
+    /* The socket was held up until then, for room or a token: what came before is not late by
+     * that. 0: never. */
+    nsec_t held_until;
     bool has_followed; /* the reply to the request that `latency` follows is in here, */
     enum req_class followed_class; /* which was of this class */
     size_t collected; /* bytes of replies that are not in here yet, of all flows */

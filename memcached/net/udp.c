@@ -326,6 +326,9 @@ udp_turn(struct task *t, struct turn *turn)
     struct flow *f = flow_of_task(t);
     struct udp *u = udp_of_outbox(f->outbox);
     if (f == u->front) {
+        if (unlikely(turn->is_served)) { /* nothing was read while it waited */
+            u->outbox.held_until = u->worker->now;
+        }
         serve_socket(u, turn);
     } else {
         serve_aside(u, f, turn);
@@ -343,6 +346,7 @@ on_event(evutil_socket_t fd, short what, void *arg)
     u->is_readable |= (what & EV_READ) != 0;
     if ((what & EV_WRITE) != 0 && u->outbox.is_blocked) {
         u->outbox.is_blocked = false;
+        u->outbox.held_until = worker_read_clock(u->worker);
         if (outbox_flush(&u->outbox)) { /* nobody else may come to it soon */
             resume_aside(u);
         }
