@@ -7,7 +7,9 @@ use FindBin;
 use lib "$FindBin::Bin/lib";
 use IO::Socket::INET;
 use POSIX ();
+use Socket ();
 use Test::More;
+use Time::HiRes qw(time);
 use MCLoad;
 use MCTest;
 use MCTestd;
@@ -71,6 +73,33 @@ for my $profile (profiles()) {
     my $run = mcload('-s', 'udp://127.0.0.1:' . $socket->sockport, '-r', 200, '-c', 2, '--loadonly');
     is($run->{status}, 0, 'a server that loses each seventh: all is stored') or diag($run->{err});
     like($run->{err}, qr/^mcload: 200 records stored$/m, '... once');
+    kill 'KILL', $pid;
+    waitpid $pid, 0;
+}
+
+# What is answered later than it is sent again is stored by that answer, too.
+{
+    my $socket = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Proto => 'udp') or die "udp: $!";
+    my $pid = fork // die "fork: $!";
+    if (!$pid) {
+        my @waiting;
+        alarm 120; # whatever becomes of the test
+        while (1) {
+            vec(my $readable = '', fileno $socket, 1) = 1;
+            select $readable, undef, undef, @waiting ? 0.02 : undef;
+            while (defined(my $from = $socket->recv(my $datagram, 65536, Socket::MSG_DONTWAIT()))) {
+                push @waiting, [time + 0.6, substr($datagram, 0, 8), $from];
+            }
+            while (@waiting && $waiting[0][0] <= time) {
+                my (undef, $header, $to) = @{shift @waiting};
+                $socket->send("${header}STORED\r\n", 0, $to);
+            }
+        }
+    }
+    my $run = mcload('-s', 'udp://127.0.0.1:' . $socket->sockport, '-r', 100, '-c', 2, '--timeout=4',
+        '--loadonly');
+    is($run->{status}, 0, 'a server that answers after 0.6 s: all is stored') or diag($run->{err});
+    like($run->{err}, qr/^mcload: 100 records stored$/m, '... once');
     kill 'KILL', $pid;
     waitpid $pid, 0;
 }

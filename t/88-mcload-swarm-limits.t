@@ -87,5 +87,13 @@ $run = mcload_json('-a', $agent, '-l', 0, '-s', "udp://127.0.0.1:$port", '--nolo
 cmp_ok($run->{json}{'totals.achieved'} // 0, '>', 0, 'udp: with the word for it, it works')
     or diag($run->{err});
 
+# Loading waits for the limit, and what is answered meanwhile is not taken for lost.
+$agent = start_agent('127.0.0.10', '--agent-allow-udp', '--agent-max-qps=100');
+my $sets = mem_stats($udp->control)->{cmd_set};
+$run = mcload_json('-a', $agent, '-l', 0, '-s', "udp://127.0.0.1:$port", '-r', 300, '-q', 20, '-t', 0.4, '-c',
+    4);
+ok($run->{status} == 0 || $run->{status} == 3, 'udp: loading within the limit ends') or diag($run->{err});
+cmp_ok(mem_stats($udp->control)->{cmd_set} - $sets, '<', 450, 'udp: ... and sends hardly any twice');
+
 $_->stop for $server, $other, $udp;
 done_testing();

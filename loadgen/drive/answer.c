@@ -106,7 +106,7 @@ answer_receive(struct drive *d, struct lconn *c, nsec_t *at)
         if (input == LSET_LOST) {
             life_lose(d, c, TALLY_DISCONNECT, now);
         }
-        return input == LSET_NOTHING;
+        return input != LSET_LOST;
     }
     if (drive_measures(d, now)) {
         ctr_add(&d->tally->rx_bytes, in.len);

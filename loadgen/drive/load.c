@@ -16,8 +16,10 @@
  * default, and counts more for each than it is long. */
 #define DGRAMS_BYTES 65536 /* on the way to a server, each thread */
 #define DGRAM_COST 1024
+#define DRAIN_MAX 4096 /* taken from one connection before the next one's turn */
 #define RESEND (200 * NSEC_PER_MSEC) /* without an answer for so long it is sent again */
-#define RESEND_LOOK (50 * NSEC_PER_MSEC)
+#define RESEND_TRIES 4               /* so often at least before the time is up */
+#define RESEND_LOOKS 4               /* while the first is waited for */
 
 struct load {
     struct lset *set;
@@ -30,9 +32,12 @@ struct load {
     struct tally *tally;
     struct cap *cap; /* NULL: none */
     uint64_t moved_requests, moved_bytes;
-    unsigned *on_way; /* datagrams, to each server */
-    nsec_t look_at;   /* when they are looked for that got lost */
+    unsigned *on_way;               /* datagrams, to each server */
+    struct lconn_patience patience; /* with datagrams */
+    nsec_t look_at;                 /* when they are looked for that got lost */
+    int wait_ms;
     bool has_resent;
+    nsec_t held;   /* time in which nothing was done: nothing gets late in it */
     uint64_t left; /* answers to come */
     nsec_t last_answer;
     char *err;
@@ -47,6 +52,13 @@ load_slice_of(uint64_t records, unsigned index, unsigned threads)
     uint64_t extra = records % threads; /* one more for each of the first threads */
     uint64_t first = index * share + (index < extra ? index : extra);
     return (struct load_slice){first, first + share + (index < extra ? 1 : 0)};
+}
+
+/* By a clock that stands still while nothing is done. */
+static nsec_t
+load_now(const struct load *l)
+{
+    return clock_now() - l->held;
 }
 
 static const char *
@@ -125,7 +137,7 @@ static const char *
 flush(struct load *l, struct lconn *c)
 {
     size_t sent;
-    bool is_up = lset_flush(l->set, c, clock_now(), &sent);
+    bool is_up = lset_flush(l->set, c, load_now(l), &sent);
     l->moved_bytes += sent;
     return is_up ? NULL : lost(l, c);
 }
@@ -147,32 +159,6 @@ send_more(struct load *l, struct lconn *c)
         l->left += l->w->book != NULL ? 1 : 0;
     }
     return flush(l, c);
-}
-
-/* To store the same once more changes nothing. */
-static const char *
-send_again(struct load *l, nsec_t now)
-{
-    const char *failed = NULL;
-    nsec_t limit = now - RESEND;
-    if (now < l->look_at) {
-        return NULL;
-    }
-    l->look_at = now + RESEND_LOOK;
-    for (unsigned i = 0; failed == NULL && i < l->set->count; i++) {
-        struct lconn *c = &l->set->conns[i];
-        struct request_op op;
-        uint64_t key;
-        while (c->is_framed && c->out_len == 0 && lconn_give_up(c, limit, &op, &key)) {
-            l->has_resent = true;
-            push(l, c, key);
-            failed = flush(l, c);
-            if (failed != NULL) {
-                break;
-            }
-        }
-    }
-    return failed;
 }
 
 /* Late answers to what was sent twice are nothing to the run: they go where nobody is. */
@@ -207,29 +193,74 @@ refused(struct load *l, const struct lconn *c, const struct reply_done *done,
 }
 
 static const char *
-receive(struct load *l, struct lconn *c)
+take_answers(struct load *l, struct lconn *c, const struct lset_bytes *in)
 {
-    struct lset_bytes in;
-    enum lset_input input = lset_receive(l->set, c, &in);
-    if (input != LSET_DATA) {
-        return input == LSET_LOST ? lost(l, c) : NULL;
-    }
     struct reply_done done;
-    l->moved_bytes += in.len;
+    l->moved_bytes += in->len;
     c->read_at = clock_now();
     for (size_t at = 0;; at += done.taken) {
-        lconn_parse(c, l->w, in.p + at, in.len - at, &done);
+        lconn_parse(c, l->w, in->p + at, in->len - at, &done);
         if (done.outcome == REPLY_MORE) {
             return NULL;
         }
         if (done.outcome != REPLY_GOOD) {
-            return refused(l, c, &done, in.p + at);
+            return refused(l, c, &done, in->p + at);
         }
         ctr_add(&l->tally->loaded, 1);
         l->on_way[c->server] -= c->is_framed ? 1 : 0;
         l->left--;
-        l->last_answer = clock_now();
+        l->last_answer = load_now(l);
     }
+}
+
+static const char *
+receive(struct load *l, struct lconn *c, enum lset_input *input)
+{
+    struct lset_bytes in;
+    *input = lset_receive(l->set, c, &in);
+    if (*input == LSET_DATA) {
+        return take_answers(l, c, &in);
+    }
+    return *input == LSET_LOST ? lost(l, c) : NULL;
+}
+
+/* Nothing is lost that has come and was not looked at yet. */
+static const char *
+drain(struct load *l, struct lconn *c)
+{
+    const char *failed = NULL;
+    enum lset_input input = LSET_DATA;
+    for (unsigned i = 0; failed == NULL && input != LSET_NOTHING && i < DRAIN_MAX; i++) {
+        failed = receive(l, c, &input);
+    }
+    return failed;
+}
+
+/* To store the same once more changes nothing. */
+static const char *
+send_again(struct load *l)
+{
+    const char *failed = NULL;
+    nsec_t now = load_now(l);
+    if (now < l->look_at) {
+        return NULL;
+    }
+    l->look_at = now + l->patience.first / RESEND_LOOKS;
+    for (unsigned i = 0; failed == NULL && i < l->set->count; i++) {
+        struct lconn *c = &l->set->conns[i];
+        if (!c->is_framed) {
+            continue;
+        }
+        failed = drain(l, c);
+        while (failed == NULL && c->out_len == 0 &&
+               lconn_ask_again(c, l->w, &l->patience, now)) {
+            l->has_resent = true;
+            l->moved_requests++;
+            failed = flush(l, c);
+        }
+        failed = failed != NULL ? failed : send_more(l, c);
+    }
+    return failed;
 }
 
 /* While it does nothing, nothing is late. */
@@ -238,8 +269,9 @@ hold(struct load *l, nsec_t end)
 {
     if (l->cap != NULL) {
         nsec_t before = clock_now();
-        l->last_answer +=
+        l->held +=
             cap_hold(l->cap, l->moved_requests, l->moved_bytes, end, NULL) - before;
+        l->look_at = 0; /* what has come meanwhile is taken */
         l->moved_requests = l->moved_bytes = 0;
     }
 }
@@ -259,12 +291,13 @@ static const char *
 wait_and_serve(struct load *l)
 {
     const char *failed = NULL;
-    unsigned n = lset_wait(l->set, l->is_dry ? DRY_WAIT_MS : LOAD_WAIT_MS);
+    unsigned n = lset_wait(l->set, l->is_dry ? DRY_WAIT_MS : l->wait_ms);
     for (unsigned i = 0; failed == NULL && i < n; i++) {
         unsigned can;
         struct lconn *c = lset_event(l->set, i, &can);
         if (c != NULL && (can & LSET_CAN_RECEIVE) != 0) {
-            failed = receive(l, c);
+            enum lset_input input;
+            failed = receive(l, c, &input);
         }
         if (c != NULL && failed == NULL) {
             failed = send_more(l, c);
@@ -312,20 +345,30 @@ load_loop(struct load *l)
     while (failed == NULL && !is_complete(l)) {
         hold(l, UINT64_MAX);
         failed = wait_and_serve(l);
-        failed = failed != NULL ? failed : send_again(l, clock_now());
+        failed = failed != NULL ? failed : send_again(l);
         if (l->left == 0) {
-            l->last_answer = clock_now(); /* the trace is waited for, no server */
+            l->last_answer = load_now(l); /* the trace is waited for, no server */
         }
         if (failed == NULL && l->set->conf.stop != NULL &&
             atomic_load_explicit(l->set->conf.stop, memory_order_relaxed)) {
             failed = "interrupted";
         }
-        if (failed == NULL && clock_now() > l->last_answer + l->set->conf.timeout) {
+        if (failed == NULL && load_now(l) > l->last_answer + l->set->conf.timeout) {
             failed = timed_out(l);
         }
     }
     hold(l, 0); /* books the rest */
     return failed;
+}
+
+/* Each is sent several times before the time is up, however short that is. */
+static void
+set_patience(struct load *l, nsec_t timeout)
+{
+    nsec_t most = timeout / RESEND_TRIES;
+    l->patience = (struct lconn_patience){RESEND < most ? RESEND : most, most};
+    nsec_t look_ms = l->patience.first / RESEND_LOOKS / NSEC_PER_MSEC;
+    l->wait_ms = look_ms < LOAD_WAIT_MS ? (int)look_ms + 1 : LOAD_WAIT_MS;
 }
 
 static bool
@@ -362,6 +405,7 @@ load_run(struct lset *s, struct load_slice slice, struct cap *cap, struct tally 
     };
     must(s->conf.capacity >= LOAD_DEPTH);
     const char *failed = NULL;
+    set_patience(&l, s->conf.timeout);
     if (make_places(&l)) {
         failed = load_loop(&l);
         leave_strays(&l);

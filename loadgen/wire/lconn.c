@@ -316,6 +316,47 @@ lconn_give_up(struct lconn *c, nsec_t limit, struct request_op *op, uint64_t *ke
     return false;
 }
 
+/* Without an answer for so long it is asked again: twice as long each time. */
+static nsec_t
+patience(const struct lconn_patience *p, unsigned tries)
+{
+    nsec_t wait = p->first;
+    while (tries-- > 0 && wait < p->most) {
+        wait *= 2;
+    }
+    return wait < p->most ? wait : p->most;
+}
+
+bool
+lconn_ask_again(struct lconn *c, const struct workload *w, const struct lconn_patience *p,
+                nsec_t now)
+{
+    for (unsigned i = 0; i < c->count - c->fresh; i++) {
+        const struct request_op *op = &c->ops[slot(c, i)];
+        if (op->issued + patience(p, op->tries) >= now) {
+            continue;
+        }
+        must(op->keys == 1);
+        bring_forward(c, i);
+        uint64_t key = keys_at(c, c->head)[0];
+        struct request_op old = c->ops[c->head];
+        drop_oldest(c);
+        uint16_t next_id = c->next_id;
+        c->next_id = old.id;
+        push(c, w,
+             &(struct request){
+                 .verb = old.verb,
+                 .keys = &key,
+                 .count = 1,
+                 .intended = old.intended,
+                 .tries = old.tries < UINT8_MAX ? old.tries + 1 : old.tries,
+             });
+        c->next_id = next_id;
+        return true;
+    }
+    return false;
+}
+
 /* ---- replies ----------------------------------------------------------------------- */
 
 /* Whether a reply can come: something was asked. An error may come before all of the request

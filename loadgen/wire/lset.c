@@ -241,13 +241,13 @@ take_datagram(struct lset *s, struct lconn *c, struct lset_bytes *in)
 {
     uint16_t id;
     if (!dgram_id(in->p, in->len, &id)) {
-        return LSET_NOTHING;
+        return LSET_STRAY;
     }
     if (!lconn_choose(c, id)) {
         enum dgram_past past = dgram_past(&c->dgram, id);
         s->late += past == DGRAM_WAS_GIVEN_UP;
         s->duplicate += past == DGRAM_UNKNOWN;
-        return LSET_NOTHING;
+        return LSET_STRAY;
     }
     switch (dgram_take(&c->dgram, in->p, in->len, &in->p, &in->len)) {
     case DGRAM_WHOLE:
@@ -258,9 +258,9 @@ take_datagram(struct lset *s, struct lconn *c, struct lset_bytes *in)
         break;
     case DGRAM_DUPLICATE:
         s->duplicate++;
-        return LSET_NOTHING;
+        return LSET_STRAY;
     default:
-        return LSET_NOTHING;
+        return LSET_STRAY;
     }
     c->is_answering = true;
     return LSET_DATA;

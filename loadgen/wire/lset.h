@@ -73,6 +73,8 @@ void lset_wake_at(struct lset *s, nsec_t when);
 enum lset_input {
     LSET_DATA,
     LSET_NOTHING,
+    LSET_STRAY, /* a datagram that is no answer, or not all of one yet: more may stand behind
+                 * it */
     LSET_LOST, /* end of stream or error */
 };
 
@@ -81,7 +83,8 @@ struct lset_bytes {
     size_t len;
 };
 
-/* What has come in, once an event; valid until the next lset_receive or lset_wait. */
+/* What has come in, once an event; valid until the next lset_receive or lset_wait. Of
+ * datagrams it is one, and there is no harm in looking for the next one at once. */
 must_check enum lset_input lset_receive(struct lset *s, struct lconn *c,
                                         struct lset_bytes *in);
 

@@ -31,7 +31,8 @@ struct request {
     uint32_t tag;     /* the caller's */
     bool is_fill;     /* stores what was missed */
     uint8_t
-        tries; /* so often was its key asked for before, and somebody else's to store */
+        tries; /* so often was its key asked for before, and somebody else's to store; or it
+                * was sent before */
 };
 
 /* A request on its way. */

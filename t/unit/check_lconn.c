@@ -666,6 +666,51 @@ START_TEST(test_issued_when_sent)
 }
 END_TEST
 
+static uint16_t
+send_datagram(nsec_t now)
+{
+    const char *bytes;
+    uint16_t id;
+    lconn_begin_flush(&conn);
+    size_t len = lconn_output(&conn, &bytes);
+    ck_assert(dgram_id(bytes, len, &id));
+    lconn_sent(&conn, len, now);
+    lconn_end_flush(&conn, 0);
+    return id;
+}
+
+/* Under the same id, after twice the time each time, and the answer to any answers it. */
+START_TEST(test_asked_again)
+{
+    const struct lconn_patience patience = {100, 300};
+    static const nsec_t waits[] = {100, 200, 300, 300};
+    uint64_t key = 7;
+    lconn_fini(&conn);
+    target.transport = TRANSPORT_UDP;
+    struct lconn_conf lc = {&codec_ascii, &target, 0,    DEPTH,
+                            &workload,    NULL,    NULL, false};
+    ck_assert(lconn_init(&conn, &lc));
+    target.transport = TRANSPORT_TCP;
+    conn.state = LCONN_UP;
+    struct request set = {.verb = CODEC_SET, .keys = &key, .count = 1};
+    lconn_push(&conn, &workload, &set);
+    ck_assert(!lconn_ask_again(&conn, &workload, &patience, 1000000)); /* not sent yet */
+    nsec_t now = 1000;
+    uint16_t id = send_datagram(now);
+    for (unsigned i = 0; i < sizeof waits / sizeof waits[0]; i++) {
+        ck_assert(!lconn_ask_again(&conn, &workload, &patience, now + waits[i]));
+        now += waits[i] + 1;
+        ck_assert(lconn_ask_again(&conn, &workload, &patience, now));
+        ck_assert_uint_eq(send_datagram(now), id);
+        ck_assert_uint_eq(conn.count, 1);
+    }
+    ck_assert(lconn_choose(&conn, id));
+    set.keys = &(uint64_t){8};
+    lconn_push(&conn, &workload, &set);
+    ck_assert_uint_eq(send_datagram(now), id + 1);
+}
+END_TEST
+
 START_TEST(test_targets)
 {
     static const char *const good[] = {"127.0.0.1", "127.0.0.1:11211", "unix:/tmp/x"};
@@ -755,6 +800,7 @@ main(void)
     tcase_add_test(tc, test_peer_gone);
     tcase_add_test(tc, test_full_socket);
     tcase_add_test(tc, test_issued_when_sent);
+    tcase_add_test(tc, test_asked_again);
     tcase_add_test(tc, test_targets);
     suite_add_tcase(s, tc);
     return run_suite(s);
