@@ -242,6 +242,18 @@ SKIP: {
     is($m->{'load.connections'}, 2, 'what all have in common stays');
     ok(!exists $m->{"$_"}, "of one run only: $_") for qw(load.time phases arrivals.scv argv seed);
 
+    # A share is no count.
+    mcload('merge', '-o', "$dir/shares.json", "$dir/a.json", "$dir/a.json");
+    is(json_of("$dir/shares.json")->{'totals.hits_expected'}, 1, 'all hits are expected of both, and together');
+    my $of_half = write_file('half_shared.json',
+        read_file("$dir/a.json") =~ s/"hits_expected": 1,/"hits_expected": 0.5,/r);
+    for my $others (["$dir/a.json", "$dir/b.json"], ["$dir/b.json", "$dir/a.json"], ["$dir/a.json", $of_half]) {
+        mcload('merge', '-o', "$dir/shares.json", @$others);
+        my $shares = json_of("$dir/shares.json");
+        ok(exists $shares->{'totals.hits'} && !exists $shares->{'totals.hits_expected'},
+            '... and where they do not agree nothing is said');
+    }
+
     # A merged result is a result: again, and in another order.
     mcload('merge', '-o', "$dir/ba.json", "$dir/b.json", "$dir/a.json");
     my $again = json_of("$dir/ba.json");

@@ -234,6 +234,13 @@ is_time(const char *key)
     return strcmp(key, "seconds") == 0;
 }
 
+/* Which may be whole, too, and of which there is no sum. */
+static bool
+is_share(const char *key)
+{
+    return strcmp(key, "hits_expected") == 0;
+}
+
 /* The totals' rates are made anew from counts. */
 static double
 join_times(const struct merge *m, double a, double b)
@@ -254,7 +261,9 @@ add_tree(const struct merge *m, json_t *into, const json_t *from,
     json_object_foreach((json_t *)from, key, value)
     {
         json_t *mine = json_object_get(into, key);
-        if (mine == NULL) {
+        if (is_share(key)) {
+            continue;
+        } else if (mine == NULL) {
             json_object_set(into, key, value);
         } else if (json_is_object(mine) && json_is_object(value)) {
             if (!add_tree(m, mine, value, waits)) {
@@ -397,6 +406,19 @@ add_classes(struct merge *m, json_t *into, const json_t *from)
     return is_good;
 }
 
+/* A share that several runs have in common is theirs together. */
+static void
+join_hits_expected(json_t *into, const json_t *from)
+{
+    static const char key[] = "hits_expected";
+    json_t *mine = json_object_get(into, "totals");
+    const json_t *other = json_object_get(from, "totals");
+    if (tree_number(mine, key) != tree_number(other, key) ||
+        json_object_get(other, key) == NULL) {
+        json_object_del(mine, key);
+    }
+}
+
 static bool
 add_result(struct merge *m, json_t *into, const json_t *from)
 {
@@ -417,6 +439,7 @@ add_result(struct merge *m, json_t *into, const json_t *from)
     if (is_good) {
         join_adherence(m, into, from);
         join_load(m, into, from);
+        join_hits_expected(into, from);
         append_all(into, from, "threads");
         append_all(into, from, "checks");
         append_all(into, from, "agents");
