@@ -28,10 +28,11 @@ struct leader {
     const struct options *o;
     unsigned load_classes; /* those before the measuring client's */
     struct leader_own own;
-    uint64_t count;                         /* attempts so far */
+    uint64_t count, runs; /* attempts so far; less those at capacities */
     nsec_t opened_at, ready_at, drained_at; /* of the last one: all results were there */
     struct followers followers;
     unsigned lost_before; /* agents, when the run under way began */
+    bool is_probing;      /* it only tells capacities */
     sigset_t signals, mask_before;
     bool is_masked;
     struct inquiry inquiry;   /* of servers, without a run that asks them */
@@ -291,6 +292,7 @@ order_start(struct leader *l, const struct run_shot *shot)
     run->begin = clock_now() + lead;
     run->begin += l->count > 0 ? 0 : (nsec_t)(l->o->wait_s * (double)NSEC_PER_SEC);
     l->count++;
+    l->runs += l->is_probing ? 0 : 1;
     server_stats_destroy(&run->stats);
     run->stats = run->observers > 0 ? server_stats_create(l->o->servers_len) : NULL;
     k->wants_start = start_ledger(l) && (run->observers == 0 || run->stats != NULL);
@@ -404,7 +406,7 @@ tell_phases(const struct leader *l, const struct result *own, struct result *res
     struct phase_times times = {
         .opened = l->opened_at,
         .ready = l->ready_at,
-        .is_first = l->count == 1,
+        .is_first = l->runs == 1,
         .begin = k->run.begin,
         .start = start,
         .end = end < l->drained_at ? end : l->drained_at,
@@ -519,6 +521,19 @@ attempt_all(struct leader *l, const struct run_shot *shot, struct result *result
     }
 }
 
+/* Those that were lost in the last attempt are no part of the next one: which is to tell of them
+ * as if they were, or is over. */
+static void
+miss_lost(struct leader *l, bool are_missed)
+{
+    PTHREAD_OK(pthread_mutex_lock(&l->followers.mutex));
+    for (unsigned i = 0; i < l->followers.count; i++) {
+        struct follower *k = &l->followers.all[i];
+        k->is_missed = are_missed && k->state == FOLLOWER_LOST && !k->is_out;
+    }
+    PTHREAD_OK(pthread_mutex_unlock(&l->followers.mutex));
+}
+
 /* Before the first rate that is shared out by capacity: a closed loop of these classes, for a
  * second at most. */
 static enum exit_status
@@ -544,8 +559,11 @@ measure_capacity(struct leader *l, const struct run_shot *shot)
         .warmup_s = -1,
         .is_fresh = shot->is_fresh,
     };
+    l->is_probing = true;
     enum exit_status status = attempt_all(l, &probe, &result);
+    l->is_probing = false;
     if (status == EXIT_VALID) {
+        miss_lost(l, true);
         bool was_interrupted = result.was_interrupted;
         result_fini(&result);
         status = was_interrupted
@@ -559,5 +577,7 @@ enum exit_status
 leader_once(struct leader *l, const struct run_shot *shot, struct result *result)
 {
     enum exit_status status = measure_capacity(l, shot);
-    return status == EXIT_VALID ? attempt_all(l, shot, result) : status;
+    status = status == EXIT_VALID ? attempt_all(l, shot, result) : status;
+    miss_lost(l, false);
+    return status;
 }

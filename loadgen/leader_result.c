@@ -194,8 +194,9 @@ describe_follower(struct result_agent *a, const struct leader_parts *p, unsigned
         a->qps += (double)k->rates[i];
     }
     describe(a, k->at.name, tallies, k->classes,
-             k->elapsed_s > 0 ? k->elapsed_s
-                              : (double)(intervals * p->followers->run.length) / 1e9);
+             k->elapsed_s > 0 && !k->is_out
+                 ? k->elapsed_s
+                 : (double)(intervals * p->followers->run.length) / 1e9);
     a->role = message_role_name(k->role);
     a->capacity = capacity_of(p->capacity, index + 1);
     a->samples = k->samples;
@@ -207,6 +208,13 @@ describe_follower(struct result_agent *a, const struct leader_parts *p, unsigned
     a->behind = k->behind_max;
     a->is_lost = k->state == FOLLOWER_LOST;
     snprintf(a->why, sizeof a->why, "%s", k->why);
+}
+
+/* Who had no part in the run is not told of, unless it should have had one. */
+static bool
+is_told(const struct follower *k)
+{
+    return !k->is_out || k->is_missed;
 }
 
 static bool
@@ -232,7 +240,7 @@ make_agents(struct result *r, const struct leader_parts *p)
         at = 1;
     }
     for (unsigned i = 0; i < p->followers->count; i++) {
-        if (!p->followers->all[i].is_out) {
+        if (is_told(&p->followers->all[i])) {
             describe_follower(&r->agents[at++], p, i);
         }
     }
@@ -262,7 +270,7 @@ share_tail(struct result *r, const struct leader_parts *p)
     unsigned at = 0;
     for (unsigned part = 0; part <= p->followers->count; part++) {
         const struct follower *k = part > 0 ? &p->followers->all[part - 1] : NULL;
-        if (k != NULL ? k->is_out : p->own == NULL) {
+        if (k != NULL ? !is_told(k) : p->own == NULL) {
             continue;
         }
         unsigned classes = k != NULL ? k->classes : p->own->classes_len;

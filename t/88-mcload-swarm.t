@@ -105,6 +105,7 @@ is($run->{status}, 1, 'files: usage');
     };
     $run = mcload_json(@by, '-q', 2000, '--split=capacity');
     ok($run->{status} == 0 || $run->{status} == 3, 'by capacity: a run ends') or diag($run->{err});
+    like($run->{out}, qr/^Phases = load /m, '... and tells how long loading took') or diag($run->{out});
     my ($low, $high) = $parts->($run);
     is($low->[0] + $high->[0], 2000, '... with the rate asked for');
     cmp_ok($low->[1] // 0, '>', 0, '... what each can send is known');
@@ -268,7 +269,7 @@ ended_leader('KILL');
 # ---- losing an agent ---------------------------------------------------------------------
 
 sub lose_one {
-    my ($policy) = @_;
+    my ($policy, @args) = @_;
     local $MCLoad::is_once = 1; # there is one victim
     my $victim = start_agent('127.0.0.7');
     my $killed = agent_pid($victim);
@@ -282,7 +283,7 @@ sub lose_one {
         POSIX::_exit(0);
     }
     my $run = mcload_json('-s', $at, '-a', $agents[0], '-a', $victim, '-r', 1000, '--noload', '-q',
-        1000, '-t', 4, "--on-agent-loss=$policy", '--interval=0.2');
+        1000, '-t', 4, "--on-agent-loss=$policy", '--interval=0.2', @args);
     waitpid $pid, 0;
     end_agent($victim);
     like($run->{err}, qr/^mcload: agent \Q$victim\E is lost: /m, "$policy: a line says who is lost");
@@ -319,6 +320,21 @@ $run = lose_one('repeat');
 like($run->{err}, qr/repeated without it/, 'repeat: a line says so');
 unlike($run->{out}, qr/LOST/, 'repeat: the run is that of the others');
 cmp_ok($run->{json}{'totals.offered'}, '>', 1600, 'repeat: with the whole rate');
+
+# Nearly always while capacities are measured, and told in either case.
+for my $policy (qw(continue accept)) {
+    $run = lose_one($policy, '--split=capacity', '-t', 1);
+    like($run->{out}, qr/^Agent \S+ = LOST \(/m, "$policy: one lost while capacities are measured is named")
+        or diag($run->{out}, $run->{err});
+    if ($policy eq 'continue') {
+        is($run->{status}, 3, '... the run is invalid');
+        like($run->{out}, qr/^INVALID: .*agents lost/m, '... and says why');
+    } else {
+        unlike($run->{out}, qr/^INVALID: .*agents lost/m, '... and is no reason to refuse the run');
+    }
+}
+$run = lose_one('abort', '--split=capacity', '-t', 1);
+is("$run->{status} $run->{out}", '3 ', 'abort: it ends without a table');
 
 # ---- a UNIX socket -------------------------------------------------------------------------
 
