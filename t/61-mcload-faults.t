@@ -225,12 +225,44 @@ cmp_ok($intended, '>', 2 * $issue, 'a stall: from issue it can hardly be seen');
         like($run->{out}, qr/^Connections without any answer = $unserved of 40 opened/m,
             "unserved @$args: told");
     }
+    # Given up when nothing comes in time, they are no better served.
+    $run = undisturbed(sub {
+        my $given_up = mcload_json('-s', '127.0.0.1:' . $full->port, '-c', '40', '--noload', '-r', '100',
+            '-t', '0.6', '--timeout=0.8');
+        return $given_up;
+    });
+    my $in_vain = $run->{json}{'totals.unserved'} // 0;
+    ok($in_vain > 0 && $in_vain < 40, "unserved, and given up: $in_vain of 40") or diag($run->{out});
     $run = mcload(@many, '--noload', '-r', '100', '-t', '0.6', '--check=unserved_connections:off');
     unlike($run->{out}, qr/^INVALID: .*had no answer/m, 'unserved: a check like others');
     $run = mcload(@many, '--timeout=1', '-r', '4000');
     is($run->{status}, 2, 'unserved while loading: status 2');
     like($run->{err}, qr/no answer in time, \d+ records left: none at all on \d+ of 40 connections$/m,
         'unserved while loading: told');
+}
+
+# What was served, was lost, and waits in vain for an answer at the end has been served.
+{
+    my $listener = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 4, Proto => 'tcp')
+        or die "listen: $!";
+    my $pid = fork // die "fork: $!";
+    if (!$pid) {
+        my @silent;
+        alarm 120; # whatever becomes of the test
+        my $first = $listener->accept;
+        syswrite $first, hit(key_of(scalar <$first>));
+        close $first;
+        while (my $client = $listener->accept) {
+            push @silent, $client;
+        }
+        POSIX::_exit(0);
+    }
+    push @children, $pid;
+    local $MCLoad::is_once = 1; # there is one first
+    $run = mcload_json('-s', '127.0.0.1:' . $listener->sockport, '--noload', '-r', '100', '-t', '0.6',
+        '-c', '1', '--timeout=5');
+    is($run->{json}{'totals.unanswered'} // -1, 1, 'served and lost: another one waits at the end');
+    is($run->{json}{'totals.unserved'} // -1, 0, 'served and lost: it was served') or diag($run->{out});
 }
 
 # ---- loading -----------------------------------------------------------------------------

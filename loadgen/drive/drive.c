@@ -210,13 +210,6 @@ count_outstanding(const struct drive *d)
     return n;
 }
 
-/* It was asked, and has said nothing since the run began. */
-static bool
-is_unserved(const struct drive *d, const struct lconn *c)
-{
-    return lconn_oldest(c)->issued != 0 && c->read_at < d->window.begin;
-}
-
 static void
 drain(struct drive *d)
 {
@@ -237,10 +230,10 @@ drain(struct drive *d)
         hold(d, now, NULL); /* whoever is next waits for it */
     }
     life_count_strays(d);
+    life_count_unserved(d);
     for (unsigned i = 0; i < d->set->count; i++) {
         struct lconn *c = &d->set->conns[i];
         if (c->count > 0) {
-            ctr_add(&d->tally->unserved, is_unserved(d, c) ? 1 : 0);
             flow_forget(d, c, &d->tally->unanswered, now);
             lset_down(d->set, c); /* what comes yet would be a reply to nothing */
         }

@@ -65,6 +65,8 @@ struct life {
     unsigned resting; /* of its depth: users who think before their next request */
     uint64_t left;    /* requests until it is closed; LIFE_FOREVER: it is not */
     bool has_alarm;   /* down, and to be opened at a time */
+    bool was_served;  /* in this run, before it was made anew */
+    bool was_in_vain; /* a request was given up because nothing came in time */
 };
 #define LIFE_FOREVER UINT64_MAX
 

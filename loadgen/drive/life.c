@@ -16,6 +16,33 @@ life_begin(struct drive *d, struct lconn *c)
             : LIFE_FOREVER;
 }
 
+static bool
+has_heard(const struct drive *d, const struct lconn *c)
+{
+    return c->read_at != 0 && c->read_at >= d->window.begin;
+}
+
+/* A new one in its place has heard nothing yet. */
+static void
+note_served(struct drive *d, const struct lconn *c)
+{
+    struct life *l = drive_life(d, c);
+    l->was_served = l->was_served || has_heard(d, c);
+}
+
+void
+life_count_unserved(struct drive *d)
+{
+    for (unsigned i = 0; i < d->set->count; i++) {
+        const struct lconn *c = &d->set->conns[i];
+        const struct request_op *oldest = lconn_oldest(c);
+        bool is_asked = oldest != NULL && oldest->issued != 0;
+        bool is_unserved = !d->lives[i].was_served && !has_heard(d, c) &&
+                           (is_asked || d->lives[i].was_in_vain);
+        ctr_add(&d->tally->unserved, is_unserved ? 1 : 0);
+    }
+}
+
 /* Opens c when it may be, not before `when`. */
 static void
 open_at(struct drive *d, struct lconn *c, nsec_t when)
@@ -46,6 +73,8 @@ life_lose(struct drive *d, struct lconn *c, enum tally_error why, nsec_t now)
     ctr_add(&d->tally->errors[why], 1);
     flow_forget(d, c, &d->tally->lost, now);
     fetch_lose(d, c, now);
+    note_served(d, c);
+    drive_life(d, c)->was_in_vain |= why == TALLY_TIMEOUT;
     lset_lose(d->set, c, now);
     open_again(d, c, is_now ? now + 1 : c->retry_at); /* not in this round */
 }
@@ -69,6 +98,7 @@ life_replace(struct drive *d, struct lconn *c, nsec_t now)
 {
     ctr_add(&d->tally->closed, 1);
     flow_forget(d, c, &d->tally->lost, now);
+    note_served(d, c);
     lset_down(d->set, c);
     open_at(d, c, now + 1);
 }
@@ -102,6 +132,7 @@ give_up_lost(struct drive *d, struct lconn *c, nsec_t now)
         flow_answered(d, c, &op, now); /* whoever asked goes on */
     }
     if (has_lost) {
+        drive_life(d, c)->was_in_vain = true;
         flow_fill(d, c, now);
     }
 }

@@ -20,6 +20,9 @@ void life_connected(struct drive *d, struct lconn *c, nsec_t now);
 void life_open_due(struct drive *d, nsec_t now);
 /* Counts the datagrams that answered nothing any more. */
 void life_count_strays(struct drive *d);
+/* Counts those that were asked, and have said nothing since the run began, were they made anew
+ * or not. Before what is on its way at the end is forgotten. */
+void life_count_unserved(struct drive *d);
 /* Gives up those on which nothing came in time. */
 void life_time_out(struct drive *d, nsec_t now);
 
