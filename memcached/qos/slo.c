@@ -343,7 +343,9 @@ share_out(struct slo_watch *w, nsec_t now)
         cut_classes(w, c);
         is_neutral &= r->standing == 0 && !r->is_overloaded;
         lowest = r->level < lowest ? r->level : lowest;
-        until = forsaken_at(r) > until ? forsaken_at(r) : until;
+        if (r->level < ONE && forsaken_at(r) > until) {
+            until = forsaken_at(r);
+        }
     }
     for (unsigned c = 0; c < CLASS_COUNT; c++) {
         w->offered[c] -= w->offered[c] / OFFERED_FADE;

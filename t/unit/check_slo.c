@@ -401,7 +401,8 @@ START_TEST(who_has_gone_refuses_nobody)
 }
 END_TEST
 
-/* What is shown of a queue that nobody is in any more. */
+/* What is shown of a queue that nobody is in any more; beside a long target that nobody was late
+ * for, too. */
 START_TEST(the_level_ends_with_the_load)
 {
     struct slo s;
@@ -409,6 +410,7 @@ START_TEST(the_level_ends_with_the_load)
     uint64_t served[CLASS_COUNT] = {0};
     slo_init(&s);
     slo_set(&s, CLASS_SMALL, (struct slo_target){NSEC_PER_MSEC, 990});
+    slo_set(&s, CLASS_BULK, (struct slo_target){_i * NSEC_PER_SEC, 990});
     slo_watch_init(&w, &s, START);
     ck_assert_uint_eq(slo_level(&w, START), SLO_PARTS);
     nsec_t now = overload(&w, START, served);
@@ -618,7 +620,7 @@ main(void)
     tcase_add_test(tc, it_recovers_within_a_second);
     tcase_add_test(tc, a_deferred_class_recovers_within_a_second);
     tcase_add_loop_test(tc, who_has_gone_refuses_nobody, CLASS_WRITE, CLASS_COUNT);
-    tcase_add_test(tc, the_level_ends_with_the_load);
+    tcase_add_loop_test(tc, the_level_ends_with_the_load, 0, 2);
     tcase_add_test(tc, classes_go_in_order);
     tcase_add_test(tc, a_pause_refuses_nobody);
     tcase_add_test(tc, suspensions_refuse_nobody);
