@@ -187,7 +187,7 @@ stats_show_slo(struct stats *st, struct sink *sink)
         const struct slo_watch *w = &st->workers[i].slo;
         uint64_t its = slo_is_on(slo) ? slo_level(w, now) : SLO_PARTS;
         nsec_t waits = slo_patience(w, CLASS_SMALL);
-        nsec_t takes = ctr_get(&w->serving[CLASS_SMALL]);
+        nsec_t takes = waits > 0 ? ctr_get(&w->serving[CLASS_SMALL]) : 0;
         level = its < level ? its : level;
         patience = waits < patience ? waits : patience;
         serving = takes > serving ? takes : serving;
