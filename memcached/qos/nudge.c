@@ -42,11 +42,11 @@ note(struct nudge *n, uint64_t wait_ns, nsec_t now)
 {
     uint64_t waited = wait_ns > n->wait_ns ? wait_ns - n->wait_ns : 0;
     n->wait_ns = wait_ns;
+    n->waited += waited;
     if (waited < NUDGE_LATE_NS) {
         return;
     }
     n->late_at = now;
-    n->waited += waited;
     n->outlasted += waited >= NUDGE_OUTLAST_NS ? waited : 0;
 }
 

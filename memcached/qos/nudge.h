@@ -53,7 +53,7 @@ struct nudge {
     nsec_t late_at; /* the last late window; 0: there was none */
     uint64_t wait_ns;
     nsec_t judged_at;
-    uint64_t waited;    /* since then, in late windows */
+    uint64_t waited;    /* since then, in all windows */
     uint64_t outlasted; /* of that, in waits that nudges did not end */
 };
 

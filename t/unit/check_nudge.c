@@ -162,7 +162,8 @@ static const struct {
     uint64_t between;
 } useful[] = {{400 * NSEC_PER_USEC, 0},
               {NUDGE_OUTLAST_NS - NUDGE_WIDE_NS, 0},
-              {4 * NSEC_PER_MSEC, NUDGE_LATE_NS}};
+              {4 * NSEC_PER_MSEC, NUDGE_LATE_NS},
+              {4 * NSEC_PER_MSEC, NUDGE_LATE_NS - 1}};
 
 START_TEST(what_is_of_use_goes_on)
 {
@@ -196,7 +197,7 @@ main(void)
     tcase_add_test(tc, goes_on_while_it_is_late);
     tcase_add_test(tc, ends_a_second_after_the_last);
     tcase_add_test(tc, what_is_of_no_use_becomes_rare);
-    tcase_add_loop_test(tc, what_is_of_use_goes_on, 0, 3);
+    tcase_add_loop_test(tc, what_is_of_use_goes_on, 0, ROWS(useful));
     tcase_add_test(tc, odd_numbers_do_no_harm);
     suite_add_tcase(suite, tc);
     return run_suite(suite);
