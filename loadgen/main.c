@@ -118,18 +118,6 @@ runner_open(struct runner *r, const struct run_conf *conf, const struct output *
                : run_open(&r->run, conf);
 }
 
-/* Records that were stored and are not there: servers that were not asked before may know. */
-static bool
-misses_records(const struct result *r)
-{
-    bool misses = false;
-    for (unsigned i = 0; i < r->classes_len; i++) {
-        const struct result *c = &r->classes[i];
-        misses = misses || result_misses_records(c);
-    }
-    return misses;
-}
-
 static enum exit_status
 shoot(void *runner, const struct run_shot *shot, struct result *result)
 {
@@ -138,7 +126,7 @@ shoot(void *runner, const struct run_shot *shot, struct result *result)
                                                 : run_once(r->run, shot, result);
     if (status == EXIT_VALID && result->server_stats != NULL) {
         result->evictions = server_stats_evictions(result->server_stats);
-    } else if (status == EXIT_VALID && misses_records(result)) {
+    } else if (status == EXIT_VALID && result_misses_records(result)) {
         result->evictions = inquiry_evictions(r->conf->options, r->conf->targets);
     }
     return status;

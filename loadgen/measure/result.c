@@ -109,7 +109,12 @@ result_censored(const struct tally *t)
 bool
 result_misses_records(const struct result *r)
 {
-    return r->hits_expected == 1 && ctr_get(&r->total.hits) < ctr_get(&r->total.keys);
+    bool misses =
+        r->hits_expected == 1 && ctr_get(&r->total.hits) < ctr_get(&r->total.keys);
+    for (unsigned i = 0; i < r->classes_len; i++) {
+        misses = misses || result_misses_records(&r->classes[i]);
+    }
+    return misses;
 }
 
 static double

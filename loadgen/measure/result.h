@@ -147,7 +147,8 @@ struct result {
     struct result_loss loss; /* of the whole run */
 };
 
-/* Records were missed though all that was asked for was stored before. */
+/* Records were missed, by one of its classes at least, though all that was asked for was stored
+ * before. */
 bool result_misses_records(const struct result *r);
 
 /* What the run's table of latencies is made of. */

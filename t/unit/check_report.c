@@ -292,6 +292,29 @@ START_TEST(test_lone_class)
 }
 END_TEST
 
+/* One of several classes that misses what was stored is enough for a note. */
+START_TEST(test_misses_of_a_class)
+{
+    struct result *classes;
+    ck_assert_ptr_nonnull(classes = calloc(2, sizeof *classes));
+    ck_assert(result_init(&classes[0], 1) && result_init(&classes[1], 1));
+    classes[0].name = "some";
+    classes[1].name = "all";
+    result.classes = classes;
+    result.classes_len = 2;
+    classes[1].hits_expected = 1;
+    ck_assert(!result_misses_records(&result));
+    ctr_add(&classes[1].total.keys, 100);
+    ck_assert(result_misses_records(&result));
+    ctr_add(&result.total.keys, 100);
+    result.evictions = (struct server_evictions){.is_known = true, .total = 7};
+    result_judge(&result);
+    char *text = text_of();
+    ck_assert_ptr_nonnull(strstr(text, "stored before: 7 evictions counted by"));
+    free(text);
+}
+END_TEST
+
 START_TEST(test_unserved)
 {
     ctr_add(&result.total.opened, 16);
@@ -624,6 +647,7 @@ main(void)
     tcase_add_test(tc, test_size_classes);
     tcase_add_test(tc, test_by_size);
     tcase_add_test(tc, test_lone_class);
+    tcase_add_test(tc, test_misses_of_a_class);
     tcase_add_test(tc, test_unserved);
     tcase_add_test(tc, test_misses_are_explained);
     tcase_add_test(tc, test_tally_merge);
