@@ -372,7 +372,8 @@ tell_refusal(struct leader *l)
 {
     struct follower *k = refuser(l);
     if (k != NULL) {
-        fprintf(stderr, "mcload: agent %s: %s\n", k->at.name, k->why);
+        fprintf(stderr, "mcload: agent %s: %s%s\n", k->at.name, k->why,
+                l->is_probing ? ": --split=capacity measures what each can send" : "");
     }
     return k != NULL;
 }

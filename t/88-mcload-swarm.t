@@ -121,7 +121,8 @@ is($run->{status}, 1, 'files: usage');
     is("$low->[0] $high->[0]", '1000 1000', 'by weight: as without a word');
     $run = mcload('-a', $narrow, @small, '-t', 0.2, '--split=capacity');
     is($run->{status}, 2, 'by capacity, with a limit of requests: refused');
-    like($run->{err}, qr/^mcload: agent \Q$narrow\E: refuses: a closed loop, /m, '... with a line');
+    like($run->{err}, qr/^mcload: agent \Q$narrow\E: refuses: a closed loop, .* $cap: --split=capacity measures what each can send$/m,
+        '... with a line that says what was refused');
     is(mcload(@by, '--split=half')->{status}, 1, 'by halves: usage');
 }
 
