@@ -124,6 +124,7 @@ send_sample(struct session *s, const struct server_sample *sample)
     struct frame_out *o = chan_begin(&s->chan, MESSAGE_SAMPLE);
     frame_put_number(o, FIELD_SERVER, sample->server);
     frame_put_number(o, FIELD_AT, (uint64_t)(sample->at_s * 1e9));
+    frame_put_number(o, FIELD_TOLD, sample->told);
     size_t place = frame_open(o, FIELD_VALUES);
     for (unsigned i = 0; i < SERVER_STATS; i++) {
         uint8_t bytes[8];

@@ -298,13 +298,14 @@ on_delta(struct follower *k, const struct frame *f, nsec_t now)
 static void
 on_sample(struct follower *k, const struct frame *f, nsec_t now)
 {
-    uint64_t server, at;
+    uint64_t server, at, told;
     struct frame_field values;
     struct server_sample sample = {0};
     if (k->state != FOLLOWER_RUNNING || k->servers == 0 ||
         !frame_number(f, FIELD_SERVER, 0, k->servers - 1, &server) ||
         !frame_number(f, FIELD_AT, 0, longest_since(k->run->begin + k->run->warmup, now),
                       &at) ||
+        !frame_number(f, FIELD_TOLD, 0, SERVER_STATS_ALL, &told) ||
         !frame_bytes(f, FIELD_VALUES, 8 * SERVER_STATS, 8 * SERVER_STATS, &values) ||
         k->samples >=
             k->servers * (k->run->time / k->run->stats_length + SAMPLES_BESIDES)) {
@@ -319,6 +320,7 @@ on_sample(struct follower *k, const struct frame *f, nsec_t now)
     }
     sample.server = k->observer + (unsigned)server * k->run->observers;
     sample.at_s = (double)at / 1e9;
+    sample.told = (unsigned)told;
     if (!is_good || !server_stats_add(k->run->stats, &sample)) {
         follower_lose(k, "sent stats that make no sense");
         return;

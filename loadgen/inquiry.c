@@ -224,6 +224,7 @@ inquiry_start(struct inquiry *q, nsec_t start, nsec_t end)
     q->stats = server_stats_create(q->len);
     if (q->stats != NULL) {
         q->stats->evictions = q->evictions;
+        q->stats->end_s = (double)(end - start) / 1e9;
     }
     q->start = q->next = start;
     q->end = end;
@@ -275,7 +276,11 @@ void
 inquiry_end(struct inquiry *q)
 {
     await(q); /* one asked just before */
-    ask(q, clock_now());
+    nsec_t now = clock_now();
+    if (q->stats != NULL && now < q->end) { /* it was ended early */
+        q->stats->end_s = now > q->start ? (double)(now - q->start) / 1e9 : 0;
+    }
+    ask(q, now);
     await(q);
 }
 
@@ -307,7 +312,8 @@ inquiry_load_ends(struct inquiry *q)
     }
     ask_once(q);
     struct server_change change = server_stats_change(q->stats);
-    q->evictions.knows_loading = change.servers == q->len;
+    q->evictions.knows_loading =
+        change.servers == q->len && server_stats_has(change.told, STAT_EVICTIONS);
     q->evictions.loading =
         fmax(0, change.after[STAT_EVICTIONS] - change.before[STAT_EVICTIONS]);
 }

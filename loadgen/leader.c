@@ -295,6 +295,9 @@ order_start(struct leader *l, const struct run_shot *shot)
     l->runs += l->is_probing ? 0 : 1;
     server_stats_destroy(&run->stats);
     run->stats = run->observers > 0 ? server_stats_create(l->o->servers_len) : NULL;
+    if (run->stats != NULL) {
+        run->stats->end_s = (double)run->time / 1e9;
+    }
     k->wants_start = start_ledger(l) && (run->observers == 0 || run->stats != NULL);
     k->wants_stop = false; /* it was asked of the attempt before */
     followers_wake(k);

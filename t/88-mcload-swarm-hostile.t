@@ -121,7 +121,7 @@ my $no_sense = qr/sent a (?:report|result) that makes no sense/;
 my $stamps = qr/sent stamps that (?:make no sense|are too old|contradict each other)/;
 my @of_agents = (
     ['magic', qr/does not speak/, $HELLO, 1, 'mcload swarn'],
-    ['version', qr/speaks another version/, $HELLO, 2, n(2)],
+    ['version', qr/speaks another version/, $HELLO, 2, n(3)],
     ['features, cut', qr/does not speak/, $HELLO, 3, 'x'],
     ['nonce, cut', qr/does not speak/, $HELLO, 4, 'x' x 31],
     ['layout', qr/is another version of mcload/, $HELLO, 5, n(5)],
@@ -166,6 +166,7 @@ my @of_observers = (
     ['server', $stats, $SAMPLE, 37, n(1)],
     ['most servers', $stats, $SAMPLE, 37, n($MOST)],
     ['when', $stats, $SAMPLE, 38, n($MOST)],
+    ['told', $stats, $SAMPLE, 44, n($MOST)],
     ['values, cut', $stats, $SAMPLE, 39, 'x' x 79],
     ['values that are none', $stats, $SAMPLE, 39, double('nan') x 10],
     ['values below 0', $stats, $SAMPLE, 39, double(-1) x 10],

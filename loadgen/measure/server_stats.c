@@ -87,6 +87,7 @@ take_line(struct server_sample *sample, const char *line, size_t len)
         if ((size_t)(space - name) == name_len && memcmp(name, names[i], name_len) == 0 &&
             num_double(space + 1, (size_t)(end - space - 1), &value)) {
             sample->values[i] = value;
+            sample->told |= 1U << i;
         }
     }
 }
@@ -100,6 +101,7 @@ server_sample_parse(struct server_sample *sample, const char *text, size_t len)
         return false;
     }
     memset(sample->values, 0, sizeof sample->values);
+    sample->told = 0;
     const char *end = text + len;
     for (const char *line = text; line < end;) {
         const char *newline = memchr(line, '\n', (size_t)(end - line));
@@ -121,8 +123,11 @@ server_stats_evictions(const struct server_stats *s)
         for (size_t i = 0; i < s->len; i++) {
             last = s->samples[i].server == server ? &s->samples[i] : last;
         }
-        told += last != NULL ? 1 : 0;
-        e.total += last != NULL ? last->values[STAT_EVICTIONS] : 0;
+        if (last != NULL && last->at_s >= s->end_s &&
+            server_stats_has(last->told, STAT_EVICTIONS)) {
+            told++;
+            e.total += last->values[STAT_EVICTIONS];
+        }
     }
     e.is_known = told == s->servers;
     return e;
@@ -143,6 +148,8 @@ server_stats_change(const struct server_stats *s)
         if (first == last || last->at_s <= first->at_s) {
             continue;
         }
+        change.told = (change.servers > 0 ? change.told : SERVER_STATS_ALL) &
+                      first->told & last->told;
         change.servers++;
         for (unsigned i = 0; i < SERVER_STATS; i++) {
             change.before[i] += first->values[i];

@@ -32,7 +32,15 @@ struct server_sample {
     unsigned server;
     double at_s;                 /* when it was asked for, from the start of the window */
     double values[SERVER_STATS]; /* 0: the server does not tell */
+    unsigned told;               /* a bit each, of those that it does tell */
 };
+
+#define SERVER_STATS_ALL ((1U << SERVER_STATS) - 1)
+static inline bool
+server_stats_has(unsigned told, enum server_stat stat)
+{
+    return (told >> stat & 1) != 0;
+}
 
 /* Items that servers have thrown out to make room. */
 struct server_evictions {
@@ -43,6 +51,7 @@ struct server_evictions {
 
 struct server_stats {
     unsigned servers;
+    double end_s; /* of the window, from its start */
     struct server_evictions evictions;
     struct server_sample *samples; /* those of each server in their order */
     size_t len, cap;
@@ -62,10 +71,11 @@ must_check bool server_sample_parse(struct server_sample *sample, const char *te
 /* Sums over servers of the first and the last sample of each with two at least. */
 struct server_change {
     unsigned servers; /* so many */
+    unsigned told;    /* by all of them, both times */
     double before[SERVER_STATS], after[SERVER_STATS];
     double cpu; /* of one core, between the two, all servers together */
 };
 
 struct server_change server_stats_change(const struct server_stats *s);
-/* Of the last sample of each; unknown unless there is one of all. */
+/* Of the last sample of each; unknown unless all tell it at the end of the window or later. */
 struct server_evictions server_stats_evictions(const struct server_stats *s);

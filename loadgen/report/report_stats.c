@@ -9,6 +9,7 @@
 
 /* With these letters the table of latencies begins. */
 #define TABLE_LETTERS "read"
+#define TOLD_CPU (1U << STAT_CPU_USER | 1U << STAT_CPU_SYSTEM)
 
 void
 report_stats_text(const struct server_stats *s, FILE *out)
@@ -21,12 +22,28 @@ report_stats_text(const struct server_stats *s, FILE *out)
         fputs("Server stats = none came\n", out);
         return;
     }
-    fprintf(out,
-            "Server stats = CPU %.1f%% of a core, %.0f evictions, %.0f connections, %.0f "
-            "items, %.1f MB",
-            100 * c.cpu, c.after[STAT_EVICTIONS] - c.before[STAT_EVICTIONS],
-            c.after[STAT_CONNECTIONS], c.after[STAT_ITEMS],
-            c.after[STAT_BYTES] / REPORT_MEGABYTE);
+    const struct {
+        unsigned told;
+        const char *what, *unit;
+        double value;
+        int digits;
+    } parts[] = {
+        {TOLD_CPU, "CPU ", "% of a core", 100 * c.cpu, 1},
+        {1U << STAT_EVICTIONS, "", " evictions",
+         c.after[STAT_EVICTIONS] - c.before[STAT_EVICTIONS], 0},
+        {1U << STAT_CONNECTIONS, "", " connections", c.after[STAT_CONNECTIONS], 0},
+        {1U << STAT_ITEMS, "", " items", c.after[STAT_ITEMS], 0},
+        {1U << STAT_BYTES, "", " MB", c.after[STAT_BYTES] / REPORT_MEGABYTE, 1},
+    };
+    const char *before = "Server stats = ";
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        if ((c.told & parts[i].told) == parts[i].told) {
+            fprintf(out, "%s%s%.*f%s", before, parts[i].what, parts[i].digits,
+                    parts[i].value, parts[i].unit);
+            before = ", ";
+        }
+    }
+    fputs(before[0] == ',' ? "" : "Server stats = none that is known here", out);
     if (c.servers < s->servers) {
         fprintf(out, " (%u of %u servers)", c.servers, s->servers);
     }
@@ -34,10 +51,12 @@ report_stats_text(const struct server_stats *s, FILE *out)
 }
 
 static void
-write_values(struct json *j, const double values[SERVER_STATS])
+write_values(struct json *j, const double values[SERVER_STATS], unsigned told)
 {
     for (unsigned i = 0; i < SERVER_STATS; i++) {
-        json_number(j, server_stat_name(i), values[i]);
+        if (server_stats_has(told, i)) {
+            json_number(j, server_stat_name(i), values[i]);
+        }
     }
 }
 
@@ -52,12 +71,14 @@ report_stats_json(const struct server_stats *s, const char *const *names, struct
     json_open(j, "server_stats", '{');
     json_u64(j, "servers", c.servers);
     if (c.servers > 0) {
-        json_number(j, "cpu", c.cpu);
+        if ((c.told & TOLD_CPU) == TOLD_CPU) {
+            json_number(j, "cpu", c.cpu);
+        }
         json_open(j, "before", '{');
-        write_values(j, c.before);
+        write_values(j, c.before, c.told);
         json_close(j, '}');
         json_open(j, "after", '{');
-        write_values(j, c.after);
+        write_values(j, c.after, c.told);
         json_close(j, '}');
     }
     json_open(j, "series", '[');
@@ -65,7 +86,7 @@ report_stats_json(const struct server_stats *s, const char *const *names, struct
         json_open(j, NULL, '{');
         json_text(j, "server", names[s->samples[i].server]);
         json_number(j, "at", s->samples[i].at_s);
-        write_values(j, s->samples[i].values);
+        write_values(j, s->samples[i].values, s->samples[i].told);
         json_close(j, '}');
     }
     json_close(j, ']');

@@ -14,7 +14,7 @@
 #include "loadgen/swarm/seal.h"
 
 #define MESSAGE_MAGIC "mcload swarm"
-#define MESSAGE_VERSION 1 /* the only one so far */
+#define MESSAGE_VERSION 2
 #define MESSAGE_PORT 5556
 #define MESSAGE_HELLO_MAX 1024 /* bytes of a frame before the proofs are given */
 #define MESSAGE_TEXT_MAX 512   /* of a sentence, with its end */
@@ -102,6 +102,7 @@ enum message_field {
                           of AGENTS */
     FIELD_SENDERS = 43,
     FIELD_VALUES = 39, /* 8 bytes for each enum server_stat: a double's bits */
+    FIELD_TOLD = 44,   /* a bit for each of them: the server tells it */
 };
 
 /* "load", "measure" or "observe". */

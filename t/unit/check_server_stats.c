@@ -27,6 +27,8 @@ START_TEST(test_parse)
     ck_assert_double_eq(s.values[STAT_CPU_SYSTEM], .25);
     ck_assert_double_eq(s.values[STAT_BYTES], 0); /* no number */
     ck_assert_double_eq(s.values[STAT_SETS], 0);  /* not told */
+    ck_assert_uint_eq(s.told, 1U << STAT_GETS | 1U << STAT_EVICTIONS |
+                                  1U << STAT_CPU_USER | 1U << STAT_CPU_SYSTEM);
     static const char odd[] = "\n\nSTAT\nSTAT \r\nSTAT bytes\r\nSTAT bytes \r\nEND\r\n";
     ck_assert(server_sample_parse(&s, odd, strlen(odd)));
     ck_assert_double_eq(s.values[STAT_BYTES], 0);
@@ -38,7 +40,8 @@ END_TEST
 static void
 add(struct server_stats *s, unsigned server, double at_s, double gets, double cpu_s)
 {
-    struct server_sample sample = {server, at_s, {[STAT_GETS] = gets}};
+    struct server_sample sample = {
+        server, at_s, {[STAT_GETS] = gets}, SERVER_STATS_ALL & ~(1U << server)};
     sample.values[STAT_CPU_USER] = cpu_s / 2;
     sample.values[STAT_CPU_SYSTEM] = cpu_s / 2;
     ck_assert(server_stats_add(s, &sample));
@@ -59,6 +62,7 @@ START_TEST(test_change)
     ck_assert_double_eq(c.before[STAT_GETS], 1);
     ck_assert_double_eq(c.after[STAT_GETS], 1001);
     ck_assert_double_eq_tol(c.cpu, .75, 1e-9);
+    ck_assert_uint_eq(c.told, SERVER_STATS_ALL & ~3U); /* by both */
     server_stats_destroy(&s);
     ck_assert_ptr_null(s);
     server_stats_destroy(&s);
@@ -68,20 +72,28 @@ END_TEST
 START_TEST(test_evictions)
 {
     struct server_stats *s = server_stats_create(2);
-    struct server_sample sample = {0, 0, {[STAT_EVICTIONS] = 3}};
+    struct server_sample sample = {0, 1, {[STAT_EVICTIONS] = 3}, 1U << STAT_EVICTIONS};
     ck_assert_ptr_nonnull(s);
     ck_assert(server_stats_add(s, &sample));
     ck_assert(!server_stats_evictions(s).is_known); /* one has not answered */
     sample.server = 1;
     ck_assert(server_stats_add(s, &sample));
     sample.values[STAT_EVICTIONS] = 10;
-    sample.at_s = 1;
+    sample.at_s = 2;
     ck_assert(server_stats_add(s, &sample));
     s->evictions = (struct server_evictions){.knows_loading = true, .loading = 2};
     struct server_evictions e = server_stats_evictions(s);
     ck_assert(e.is_known && e.knows_loading);
     ck_assert_double_eq(e.total, 13);
     ck_assert_double_eq(e.loading, 2);
+    s->end_s = 1;
+    ck_assert(server_stats_evictions(s).is_known);
+    s->end_s = 1.5; /* the first was not asked any more */
+    ck_assert(!server_stats_evictions(s).is_known);
+    s->end_s = 0;
+    sample.told = 0;
+    ck_assert(server_stats_add(s, &sample));
+    ck_assert(!server_stats_evictions(s).is_known); /* the second does not tell */
     server_stats_destroy(&s);
 }
 END_TEST
