@@ -227,9 +227,8 @@ cmp_ok($intended, '>', 2 * $issue, 'a stall: from issue it can hardly be seen');
     }
     # Given up when nothing comes in time, they are no better served.
     $run = undisturbed(sub {
-        my $given_up = mcload_json('-s', '127.0.0.1:' . $full->port, '-c', '40', '--noload', '-r', '100',
+        return mcload_json('-s', '127.0.0.1:' . $full->port, '-c', '40', '--noload', '-r', '100',
             '-t', '0.6', '--timeout=0.8');
-        return $given_up;
     });
     my $in_vain = $run->{json}{'totals.unserved'} // 0;
     ok($in_vain > 0 && $in_vain < 40, "unserved, and given up: $in_vain of 40") or diag($run->{out});
@@ -242,7 +241,7 @@ cmp_ok($intended, '>', 2 * $issue, 'a stall: from issue it can hardly be seen');
 }
 
 # What was served, was lost, and waits in vain for an answer at the end has been served.
-{
+sub serves_once {
     my $listener = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 4, Proto => 'tcp')
         or die "listen: $!";
     my $pid = fork // die "fork: $!";
@@ -258,12 +257,13 @@ cmp_ok($intended, '>', 2 * $issue, 'a stall: from issue it can hardly be seen');
         POSIX::_exit(0);
     }
     push @children, $pid;
-    local $MCLoad::is_once = 1; # there is one first
-    $run = mcload_json('-s', '127.0.0.1:' . $listener->sockport, '--noload', '-r', '100', '-t', '0.6',
-        '-c', '1', '--timeout=5');
-    is($run->{json}{'totals.unanswered'} // -1, 1, 'served and lost: another one waits at the end');
-    is($run->{json}{'totals.unserved'} // -1, 0, 'served and lost: it was served') or diag($run->{out});
+    return '127.0.0.1:' . $listener->sockport;
 }
+
+$run = undisturbed(sub { mcload_json('-s', serves_once(), '--noload', '-r', '100', '-t', '1', '-c', '1',
+    '--timeout=5') });
+is($run->{json}{'totals.unanswered'} // -1, 1, 'served and lost: another one waits at the end');
+is($run->{json}{'totals.unserved'} // -1, 0, 'served and lost: it was served') or diag($run->{out});
 
 # ---- loading -----------------------------------------------------------------------------
 
