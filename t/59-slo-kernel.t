@@ -19,16 +19,6 @@ my $TARGET = '20ms';
 my $WAIT = 0.03;
 my $server;
 
-# Are all of its threads stopped?
-sub is_stopped {
-    for my $path (glob '/proc/' . $server->pid . '/task/*/stat') {
-        open my $fh, '<', $path or next;
-        my $line = <$fh> // next;
-        return 0 if $line !~ /^.*\) [Tt]/;
-    }
-    return 1;
-}
-
 sub udp_client {
     my ($entry) = grep { $_->[0] eq 'UDP INET' } @{$server->{ports}};
     return IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $entry->[1], Proto => 'udp')
@@ -65,7 +55,7 @@ sub ask_records {
 sub late_reply {
     my ($ask, $sock) = @_;
     kill 'STOP', $server->pid;
-    wait_until(\&is_stopped);
+    wait_until(sub { is_stopped($server) });
     my $reply = $ask->($sock);
     sleep $WAIT;
     kill 'CONT', $server->pid;

@@ -19,16 +19,6 @@ my $server;
 
 sub qos { return mem_stats($server->control, 'qos'); }
 
-# Are all of its threads stopped?
-sub is_stopped {
-    for my $path (glob '/proc/' . $server->pid . '/task/*/stat') {
-        open my $fh, '<', $path or next;
-        my $line = <$fh> // next;
-        return 0 if $line !~ /^.*\) [Tt]/;
-    }
-    return 1;
-}
-
 # Requests that wait for longer than the target, because the server is stopped while they arrive,
 # until so many have been refused. How many were.
 sub overload {
@@ -38,7 +28,7 @@ sub overload {
     my $q;
     wait_until(sub {
         kill 'STOP', $server->pid;
-        wait_until(\&is_stopped);
+        wait_until(sub { is_stopped($server) });
         put($_, "get a\r\n" x 5) for @conns;
         sleep 0.12;
         kill 'CONT', $server->pid;

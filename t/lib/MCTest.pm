@@ -27,7 +27,7 @@ our @EXPORT = qw(
     start_server run_program server_binary is_ours profiles pick
     exchange mem_get_is mem_gets mem_stats stat_names stat_lines debugtime
     put drain read_bytes read_line read_until_eof expect_bytes expect_eof expect_open
-    roundtrip show free_port wait_until all_have_left log_says proc_status scratch_dir
+    roundtrip show free_port wait_until all_have_left log_says proc_status is_stopped scratch_dir
     VERSION_REPLY
 );
 
@@ -728,6 +728,17 @@ sub all_have_left {
     }) && wait_until(sub {
         mem_stats($sock)->{curr_connections} == $before->{curr_connections};
     });
+}
+
+# Are all threads of the server stopped, by SIGSTOP?
+sub is_stopped {
+    my ($server) = @_;
+    for my $path (glob '/proc/' . $server->pid . '/task/*/stat') {
+        open my $fh, '<', $path or next;
+        my $line = <$fh> // next;
+        return 0 if $line !~ /^.*\) [Tt]/;
+    }
+    return 1;
 }
 
 # A field of /proc/PID/status, e.g. VmRSS in kB.
