@@ -14,12 +14,13 @@ struct row {
     const char *word;
     const char *arguments;
     unsigned least, most;
+    bool is_control;
     qos_handler *handler;
 };
 
 static const struct row rows[] = {
-#define QOS(word, arguments, least, most, handler)                                       \
-    {word, arguments, least, most, handler},
+#define QOS(word, arguments, least, most, is_control, handler)                           \
+    {word, arguments, least, most, is_control, handler},
 #include "qos_command.def"
 #undef QOS
 };
@@ -60,12 +61,25 @@ refuse_usage(struct serve_qos *q, const struct row *row)
 }
 
 enum reply
+qos_refuse_control(struct serve_qos *q)
+{
+    return q->is_datagram
+               ? qos_refuse(q, "not over UDP: use TCP or a UNIX socket")
+               : qos_refuse(q,
+                            "not from this connection: use a UNIX socket, loopback or a "
+                            "listener with ;control (see --control)");
+}
+
+enum reply
 qos_command(void *ctx, struct serve_qos *q)
 {
     for (size_t i = 0; i < ROWS; i++) {
         const struct row *row = &rows[i];
         if (q->count == 0 || !req_word_is(q->words[0], row->word)) {
             continue;
+        }
+        if (row->is_control && !q->may_control) {
+            return qos_refuse_control(q);
         }
         q->words++;
         q->count--;
@@ -100,6 +114,13 @@ qos_set_class(struct stats *st, struct serve_qos *q)
     }
     if (!st->shared->classes.is_on) {
         return qos_refuse(q, "classes are off");
+    }
+    enum req_class now =
+        q->declared == 0 ? CLASS_NONE : (enum req_class)(q->declared - 1);
+    bool has_key_rules = st->shared->class_rules.key_count > 0;
+    enum req_class next = is_auto ? CLASS_NONE : class;
+    if (!q->may_control && !class_is_lower(now, next, has_key_rules)) {
+        return qos_refuse_control(q);
     }
     q->declared = is_auto ? 0 : (uint8_t)(1 + class);
     return REPLY_OK;

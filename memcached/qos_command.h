@@ -14,13 +14,16 @@ struct stats;
  * tells more. */
 typedef enum reply qos_handler(struct stats *st, struct serve_qos *q);
 
-#define QOS(word, arguments, least, most, handler) qos_handler handler;
+#define QOS(word, arguments, least, most, is_control, handler) qos_handler handler;
 #include "qos_command.def"
 #undef QOS
 
 /* Answers "CLIENT_ERROR <text>". To be returned by a handler. */
 __attribute__((format(printf, 2, 3))) enum reply qos_refuse(struct serve_qos *q,
                                                             const char *fmt, ...);
+
+/* What is refused to a connection or datagram that may not control; says what would allow it. */
+enum reply qos_refuse_control(struct serve_qos *q);
 
 /* The hook of serve/env.h; ctx is the struct stats. */
 enum reply qos_command(void *ctx, struct serve_qos *q);

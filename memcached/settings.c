@@ -20,7 +20,6 @@
 #define DEBUG_PROGRAM "memcached-debug" /* a name that allows the debug commands */
 #define AUTOMOVE_LEVEL_MAX 2
 #define AUTOMOVE_WINDOW_LEAST 3
-#define AUTOMOVE_WINDOW_MOST 1800 /* in 1.6 */
 #define HASH_POWER_LEAST 12
 #define HASH_POWER_MOST 32
 
@@ -104,6 +103,24 @@ add_udp_trusted(void *conf, const char *text)
 }
 
 static const char *
+set_control(void *conf, const char *text)
+{
+    static const char *const names[] = {
+        [LISTEN_CONTROL_LOCAL] = "local",
+        [LISTEN_CONTROL_MARKED] = "marked",
+        [LISTEN_CONTROL_ANY] = "any",
+    };
+    struct settings *s = conf;
+    for (unsigned i = 0; i < sizeof names / sizeof *names; i++) {
+        if (strcmp(text, names[i]) == 0) {
+            s->control = (enum listen_control)i;
+            return NULL;
+        }
+    }
+    return "--control must be local, marked or any";
+}
+
+static const char *
 set_protocol(void *conf, const char *text)
 {
     struct settings *s = conf;
@@ -131,7 +148,7 @@ set_threads(void *conf, const char *text)
     size_t len = strcspn(text, " ");
     bool is_word = text[len + strspn(text + len, " ")] == '\0';
     if (len == strlen("auto") && strncmp(text, "auto", len) == 0) {
-        s->threads = 0;
+        s->threads = SETTINGS_THREADS_AUTO;
         return NULL;
     }
     return is_word && num_i64(text, len, &s->threads) && s->threads >= 1 &&
@@ -175,14 +192,14 @@ set_chunk_max(void *conf, const char *text)
 {
     struct settings *s = conf;
     uint32_t number;
-    bool is_16 = s->profile == PROFILE_16;
+    bool in_kilobytes = rules_of(s->profile)->chunk_max_is_in_kilobytes;
     if (!num_u32(text, strlen(text), &number) || number == 0) {
         return "slab_chunk_max must be > 0";
     }
-    if (is_16 && number > 1024) {
+    if (in_kilobytes && number > 1024) {
         return "slab_chunk_max must be specified in kilobytes, at most 1024";
     }
-    s->chunk_max = is_16 ? (int64_t)number * 1024 : number;
+    s->chunk_max = in_kilobytes ? (int64_t)number * 1024 : number;
     return NULL;
 }
 
@@ -238,12 +255,12 @@ static const char *
 set_automove_window(void *conf, const char *text)
 {
     struct settings *s = conf;
-    bool is_16 = s->profile == PROFILE_16;
+    uint32_t most = rules_of(s->profile)->automove_window_max;
     uint32_t window;
     if (!num_u32(text, strlen(text), &window) || window < AUTOMOVE_WINDOW_LEAST ||
-        (is_16 && window > AUTOMOVE_WINDOW_MOST)) {
-        return is_16 ? "slab_automove_window must be > 2 and < 1800"
-                     : "slab_automove_window must be > 2";
+        window > most) {
+        return most < UINT32_MAX ? "slab_automove_window must be > 2 and < 1800"
+                                 : "slab_automove_window must be > 2";
     }
     s->automove_window = window;
     return NULL;
@@ -266,12 +283,12 @@ static const char *
 set_compat(void *conf, const char *text)
 {
     const struct settings *s = conf;
-    bool is_16 = strcmp(text, "1.6") == 0;
-    if (!is_16 && strcmp(text, "1.4") != 0) {
-        return "compatibility must be 1.4 or 1.6";
+    enum profile profile;
+    if (!rules_profile(text, &profile)) {
+        return "--compat must be native, 1.6 or 1.4";
     }
     /* The defaults depend on it, so it was looked for before (find_profile). */
-    return is_16 == (s->profile == PROFILE_16) ? NULL : "give --compat in full, and once";
+    return profile == s->profile ? NULL : "give --compat in full, and once";
 }
 
 static const char *
@@ -406,8 +423,8 @@ PRESET(set_no_automove, s->automove_level = 0)
 /* The maintainer and the segments come and go together. */
 PRESET(set_maintainer, s->has_maintainer = s->is_segmented = true)
 PRESET(set_no_maintainer, s->has_maintainer = s->is_segmented = false)
-/* Nothing in 1.6, where it is the default. */
-PRESET(set_modern, s->profile == PROFILE_16 ? (void)0 : set_generation(s, true))
+PRESET(set_modern,
+       rules_of(s->profile)->is_always_modern ? (void)0 : set_generation(s, true))
 PRESET(set_no_modern, set_generation(s, false))
 PRESET(set_help, s->action = ACTION_HELP)
 PRESET(set_version, s->action = ACTION_VERSION)
@@ -476,7 +493,7 @@ set_defaults(struct settings *s, enum profile profile)
                            .binding = BINDING_AUTO,
                            .prefix_delimiter = ':',
                            .udp_guard = {.is_on = true},
-                           .socket_class = CLASS_NONE,
+                           .socket_marks = {.declared = CLASS_NONE},
                            .has_classes = true,
                            .class_max_wait = SCHED_MAX_WAIT_NS,
                            .password_file = getenv("MEMCACHED_SASL_PWDB")};
@@ -517,14 +534,14 @@ couple_ports(struct settings *s)
 static enum profile
 find_profile(int argc, char **argv)
 {
-    enum profile profile = PROFILE_14;
+    enum profile profile = PROFILE_NATIVE;
     for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
         const char *value = strncmp(argv[i], "--compat=", 9) == 0 ? argv[i] + 9
                             : strcmp(argv[i], "--compat") == 0 && i + 1 < argc
                                 ? argv[i + 1]
                                 : NULL;
-        if (value != NULL) {
-            profile = strcmp(value, "1.6") == 0 ? PROFILE_16 : PROFILE_14;
+        if (value != NULL && !rules_profile(value, &profile)) {
+            break; /* set_compat says so */
         }
     }
     return profile;
@@ -538,6 +555,21 @@ is_debug_program(const char *path)
     return strcmp(slash != NULL ? slash + 1 : path, DEBUG_PROGRAM) == 0;
 }
 
+/* As upstream there are 4, but pinned ones do not share CPUs that they need not share. */
+static void
+count_threads(struct settings *s)
+{
+    bool is_default = s->threads == SETTINGS_THREADS_UNSET;
+    bool is_pinned = s->is_pinned && s->pin.policy != PIN_NONE;
+    int64_t most = is_default ? SETTINGS_THREADS_DEFAULT : SETTINGS_THREADS_MAX;
+    if (s->threads == SETTINGS_THREADS_AUTO || (is_default && is_pinned)) {
+        unsigned workers = pin_workers(&s->pin, cgroup_quota_milli(""));
+        s->threads = workers < most ? workers : most;
+    } else if (is_default) {
+        s->threads = most;
+    }
+}
+
 bool
 settings_parse(struct settings *s, int argc, char **argv, int *exit_status)
 {
@@ -547,10 +579,7 @@ settings_parse(struct settings *s, int argc, char **argv, int *exit_status)
         return false;
     }
     couple_ports(s);
-    if (s->threads == 0) {
-        unsigned workers = pin_workers(&s->pin, cgroup_quota_milli(""));
-        s->threads = workers < SETTINGS_THREADS_MAX ? workers : SETTINGS_THREADS_MAX;
-    }
+    count_threads(s);
     return s->action != ACTION_SERVE || settings_check(s, exit_status);
 }
 
@@ -573,5 +602,5 @@ settings_help(FILE *out)
 const char *
 settings_version(const struct settings *s)
 {
-    return s->profile == PROFILE_16 ? "1.6.45" : "1.4.39";
+    return rules_of(s->profile)->version;
 }

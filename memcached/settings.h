@@ -32,6 +32,9 @@
 #define SETTINGS_CHUNK_MAX_14 STORE_PAGE_BYTES /* the largest chunk of 1.4 */
 #define SETTINGS_PORT_UNSET (-2)               /* while the options are read */
 #define SETTINGS_THREADS_MAX 1024
+#define SETTINGS_THREADS_DEFAULT 4
+#define SETTINGS_THREADS_UNSET (-1) /* while the options are read */
+#define SETTINGS_THREADS_AUTO 0     /* likewise: as many as there are CPUs */
 #define SETTINGS_PORT_DEFAULT 11211
 #define SETTINGS_SLAB_SIZES_MAX 62
 
@@ -59,7 +62,8 @@ struct settings {
     char *addresses; /* all -l lists, joined by commas; NULL: all */
     const char *socket_path;
     char *socket_text; /* what socket_path points at */
-    enum req_class socket_class;
+    struct hosts_marks socket_marks;
+    enum listen_control control;
     int64_t socket_mode;
     bool rejects_fast;
     bool shares_udp;
@@ -85,7 +89,7 @@ struct settings {
     int64_t automove_level, automove_window;
     double automove_ratio;
     /* process */
-    int64_t threads; /* 0 while the options are read: as many as there are CPUs */
+    int64_t threads;
     unsigned verbosity;
     const char *user, *pid_file;
     bool is_daemon, wants_core, locks_memory;

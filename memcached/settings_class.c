@@ -61,21 +61,20 @@ settings_set_class_max_wait(void *conf, const char *text)
 const char *
 settings_set_socket(void *conf, const char *text)
 {
-    static const char mark[] = ";class=";
+    static char err[128];
     struct settings *s = conf;
-    const char *class = strstr(text, mark);
-    size_t len = class != NULL ? (size_t)(class - text) : strlen(text);
-    s->socket_class = CLASS_NONE;
-    if (class != NULL) {
-        class += strlen(mark);
-        s->socket_class = class_by_declared_name(class, strlen(class));
-        if (s->socket_class == CLASS_NONE) {
-            return "the class of the UNIX socket must be small, write, bulk or "
-                   "background";
-        }
+    const char *end = hosts_find_marks(text);
+    const char *marks = end;
+    s->socket_marks = (struct hosts_marks){.declared = CLASS_NONE};
+    if (!hosts_take_marks(&marks, &s->socket_marks, err, sizeof err)) {
+        return err;
+    }
+    if (*marks != '\0') {
+        return "behind the path of the UNIX socket only ;class=NAME and ;control may "
+               "stand";
     }
     free(s->socket_text);
-    s->socket_text = strndup(text, len);
+    s->socket_text = strndup(text, (size_t)(end - text));
     if (s->socket_text == NULL) {
         return "out of memory";
     }

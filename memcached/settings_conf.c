@@ -63,7 +63,8 @@ settings_listen(const struct settings *s)
         .port = (int)s->port,
         .udp_port = (int)s->udp_port,
         .socket_path = s->socket_path,
-        .socket_class = s->socket_class,
+        .socket_marks = s->socket_marks,
+        .control = s->control,
         .socket_mode = (unsigned)s->socket_mode,
         .backlog = (int)s->backlog,
         /* What the workers need for themselves is counted as upstream counts it. */

@@ -36,6 +36,7 @@ struct snapshot {
     struct stats_tls tls;
     uint32_t tls_age;
     struct store_class_stats lists; /* of all classes: moves between the lists */
+    struct stats_qos_summary qos;
     const struct rules *rules;
     bool moves_pages, shows_pool, has_crawler,
         has_maintainer; /* have lines of their own */
@@ -205,6 +206,7 @@ take_snapshot(struct stats *st, uint32_t now, struct snapshot *x)
     if (x->has_maintainer) {
         sum_lists(st, x);
     }
+    x->qos = stats_sum_qos(st);
     store_totals(st->shared->store, &x->store);
     x->open_conns = atomic_load_explicit(&st->shared->open_conns, memory_order_relaxed);
     x->listeners =
@@ -464,7 +466,8 @@ show_group(struct stats *st, const struct slice *words, unsigned count, uint32_t
     } else if (req_word_is(group, "slabs")) {
         show_slabs(st, now, sink);
     } else if (req_word_is(group, "conns")) {
-        struct conns_walk walk = {sink, now, st->settings->profile >= PROFILE_16};
+        struct conns_walk walk = {sink, now,
+                                  rules_of(st->settings->profile)->conns_show_listener};
         if (registry_walk(&st->shared->registry, cursor, CONNS_PER_CALL, show_conn,
                           &walk)) {
             return REPLY_NONE;

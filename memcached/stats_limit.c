@@ -118,13 +118,13 @@ show_counts(struct sink *sink, const char *suffix, const struct counts *n)
                n->would_limit);
 }
 
-static void
-show_all_counts(const struct stats *st, struct sink *sink)
+static struct counts
+sum_counts(const struct stats *st, struct counts by_class[CLASS_COUNT])
 {
     struct counts all = {0};
-    struct counts by_class[CLASS_COUNT] = {0};
     for (unsigned c = 0; c < CLASS_COUNT; c++) {
         struct counts *n = &by_class[c];
+        *n = (struct counts){0};
         for (unsigned i = 0; i < st->worker_count; i++) {
             const struct limiter_ctr *ctr = &st->workers[i].limited.desk.ctr[c];
             n->admitted += ctr_get(&ctr->admitted);
@@ -137,6 +137,14 @@ show_all_counts(const struct stats *st, struct sink *sink)
         all.rejected += n->rejected;
         all.would_limit += n->would_limit;
     }
+    return all;
+}
+
+static void
+show_all_counts(const struct stats *st, struct sink *sink)
+{
+    struct counts by_class[CLASS_COUNT];
+    struct counts all = sum_counts(st, by_class);
     show_counts(sink, "", &all);
     for (unsigned c = 0; c < CLASS_COUNT; c++) {
         if (class_is_limited((enum req_class)c)) {
@@ -177,40 +185,75 @@ show_target(struct sink *sink, const char *suffix, struct slo_target target)
     }
 }
 
-void
-stats_show_slo(struct stats *st, struct sink *sink)
+struct slo_sum {
+    uint64_t level; /* of the worker with the lowest; SLO_PARTS: nothing is refused */
+    uint64_t late, held, all, shed[CLASS_COUNT];
+    nsec_t patience, serving;
+};
+
+static struct slo_sum
+sum_slo(const struct stats *st)
 {
     const struct slo *slo = &st->shared->slo;
-    uint64_t level = SLO_PARTS, late = 0, held = 0, all = 0, shed[CLASS_COUNT] = {0};
-    nsec_t now = clock_now(), patience = UINT64_MAX, serving = 0;
+    struct slo_sum sum = {.level = SLO_PARTS, .patience = UINT64_MAX};
+    nsec_t now = clock_now();
     for (unsigned i = 0; i < st->worker_count; i++) {
         const struct slo_watch *w = &st->workers[i].slo;
         uint64_t its = slo_is_on(slo) ? slo_level(w, now) : SLO_PARTS;
         nsec_t waits = slo_patience(w, CLASS_SMALL);
         nsec_t takes = waits > 0 ? ctr_get(&w->serving[CLASS_SMALL]) : 0;
-        level = its < level ? its : level;
-        patience = waits < patience ? waits : patience;
-        serving = takes > serving ? takes : serving;
-        late += ctr_get(&w->late);
-        held += ctr_get(&st->workers[i].hold.kept);
+        sum.level = its < sum.level ? its : sum.level;
+        sum.patience = waits < sum.patience ? waits : sum.patience;
+        sum.serving = takes > sum.serving ? takes : sum.serving;
+        sum.late += ctr_get(&w->late);
+        sum.held += ctr_get(&st->workers[i].hold.kept);
         for (unsigned c = 0; c < CLASS_COUNT; c++) {
-            shed[c] += ctr_get(&w->shed[c]);
-            all += ctr_get(&w->shed[c]);
+            sum.shed[c] += ctr_get(&w->shed[c]);
+            sum.all += ctr_get(&w->shed[c]);
         }
     }
+    return sum;
+}
+
+static double
+level_pct(const struct slo_sum *sum)
+{
+    return (double)sum->level * 100 / SLO_PARTS;
+}
+
+struct stats_qos_summary
+stats_sum_qos(const struct stats *st)
+{
+    struct counts by_class[CLASS_COUNT];
+    struct counts counts = sum_counts(st, by_class);
+    struct slo_sum slo = sum_slo(st);
+    return (struct stats_qos_summary){
+        .limit = limiter_total(&st->shared->limiter).rate,
+        .admitted = counts.admitted,
+        .delayed = counts.delayed,
+        .refused = counts.rejected + slo.all,
+        .level_pct = level_pct(&slo),
+    };
+}
+
+void
+stats_show_slo(struct stats *st, struct sink *sink)
+{
+    const struct slo *slo = &st->shared->slo;
+    struct slo_sum sum = sum_slo(st);
     show_target(sink, "", slo_get(slo, SLO_TOTAL));
-    sink_statf(sink, "slo_level_pct", "%.1f", (double)level * 100 / SLO_PARTS);
-    sink_statf(sink, "slo_shed", "%" PRIu64, all);
-    sink_statf(sink, "slo_shed_late", "%" PRIu64, late);
-    sink_statf(sink, "slo_held", "%" PRIu64, held);
-    sink_statf(sink, "slo_patience_us", "%.1f", us(patience));
-    sink_statf(sink, "slo_serving_us", "%.1f", us(serving));
+    sink_statf(sink, "slo_level_pct", "%.1f", level_pct(&sum));
+    sink_statf(sink, "slo_shed", "%" PRIu64, sum.all);
+    sink_statf(sink, "slo_shed_late", "%" PRIu64, sum.late);
+    sink_statf(sink, "slo_held", "%" PRIu64, sum.held);
+    sink_statf(sink, "slo_patience_us", "%.1f", us(sum.patience));
+    sink_statf(sink, "slo_serving_us", "%.1f", us(sum.serving));
     for (unsigned c = 0; c < CLASS_COUNT; c++) {
         const char *class = class_name((enum req_class)c);
         char name[NAME_MAX_BYTES];
         if (class_is_limited((enum req_class)c)) {
             show_target(sink, class, slo_get(slo, c));
-            sink_statf(sink, name_of("slo_shed", class, name), "%" PRIu64, shed[c]);
+            sink_statf(sink, name_of("slo_shed", class, name), "%" PRIu64, sum.shed[c]);
         }
     }
 }

@@ -7,6 +7,15 @@
 
 #include "stats.h"
 
+/* What of it plain "stats" tells in the native profile. */
+struct stats_qos_summary {
+    uint64_t limit; /* requests a second; 0: none */
+    uint64_t admitted, delayed;
+    uint64_t refused; /* by limits and targets */
+    double level_pct; /* share of requests that the targets let through now */
+};
+
+struct stats_qos_summary stats_sum_qos(const struct stats *st);
 void stats_show_qos(struct stats *st, struct sink *sink);
 /* Of it, what is about limits. */
 void stats_show_limit(struct stats *st, struct sink *sink);

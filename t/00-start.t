@@ -17,14 +17,16 @@ my $run = run_program('-V');
 is($run->{status}, 0, '-V exits 0');
 my @lines = split /\n/, $run->{out};
 if (is_ours()) {
-    is($lines[0], 'memcached 1.4.39', '-V: first line');
+    is($lines[0], 'memcached 1.6.45', '-V: first line');
     like($lines[1], qr/^memcached-qos \d+\.\d+/, '-V: second line is our own version');
     is(scalar(@lines), 2, '-V: two lines');
     is($run->{err}, '', '-V: nothing on stderr');
-    $run = run_program('--compat=1.6', '-V');
-    is((split /\n/, $run->{out})[0], 'memcached 1.6.45', '--compat=1.6 -V: first line');
+    for my $row (['1.6', '1.6.45'], ['1.4', '1.4.39'], ['native', '1.6.45']) {
+        $run = run_program("--compat=$row->[0]", '-V');
+        is((split /\n/, $run->{out})[0], "memcached $row->[1]", "--compat=$row->[0] -V: first line");
+    }
     $run = run_program('--version');
-    is((split /\n/, $run->{out})[0], 'memcached 1.4.39', '--version is -V');
+    is((split /\n/, $run->{out})[0], 'memcached 1.6.45', '--version is -V');
 }
 $run = run_program('-h');
 is($run->{status}, 0, '-h exits 0');

@@ -88,7 +88,7 @@ for my $profile (profiles()) {
         my ($list, $speaks) = @$case;
         last if !is_ours();
         if ($profile eq '1.4') {
-            my $run = run_program('-l', $list, '-p', '-1', $> == 0 ? ('-u', 'root') : ());
+            my $run = run_program('--compat=1.4', '-l', $list, '-p', '-1', $> == 0 ? ('-u', 'root') : ());
             is($run->{status}, 71, "[$profile] -l $list is refused");
             next;
         }

@@ -118,7 +118,7 @@ SKIP: {
     cmp_ok($a, '>=', 1.25 * 99 / 2, 'but that');
 
     # where input arrives
-    exchange($conns[0], "version\r\n", VERSION_REPLY('1.4')) for 1 .. 200;
+    exchange($conns[0], "version\r\n", VERSION_REPLY()) for 1 .. 200;
     $after = mem_stats($s, 'qos');
     cmp_ok($after->{rx_checked}, '>=', 3, 'every 64th read is checked');
     cmp_ok($after->{rx_checked}, '<=', 40, 'and not more');
@@ -130,7 +130,7 @@ SKIP: {
     @conns = open_conns($server, 9);
     $after = mem_stats($server->control, 'qos');
     is(join(' ', spread($after, 2)), '5 5', 'pinned and in turn');
-    exchange($conns[0], "version\r\n", VERSION_REPLY('1.4')) for 1 .. 100;
+    exchange($conns[0], "version\r\n", VERSION_REPLY()) for 1 .. 100;
     is(mem_stats($server->control, 'qos')->{rx_checked}, 0, 'nobody asks where input arrives');
     $server->stop;
 
@@ -173,7 +173,7 @@ for my $profile (profiles()) {
     my $path = scratch_dir() . '/napi';
     my $server = start_server(path => $path, args => ['-t', '2', '-N', '2', '-s', $path]);
     my @conns = map { $server->connect } 1 .. 4;
-    exchange($_, "version\r\n", VERSION_REPLY('1.4')) for @conns;
+    exchange($_, "version\r\n", VERSION_REPLY()) for @conns;
     is(mem_stats($conns[0], 'qos')->{steer_mode}, 'napi', '-N with a UNIX socket');
     unlike($server->err, qr/receive queue/, 'no warning of it');
     $server->stop;

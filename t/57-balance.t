@@ -199,7 +199,7 @@ sub hammer {
 for my $round (1 .. 5) {
     my $server = start_server(args => ['-t', '3']);
     my @conns = map { $server->connect } 1 .. 60;
-    exchange($_, "version\r\n", VERSION_REPLY('1.4')) for @conns;
+    exchange($_, "version\r\n", VERSION_REPLY()) for @conns;
     put($_, "version\r\n") for @conns;
     my $orders = join '', map { 'qos rebalance ' . $_ % 3 . ' ' . ($_ + 1) % 3 . " 50\r\n" } 1 .. 300;
     put($server->control, $orders);
@@ -208,7 +208,7 @@ for my $round (1 .. 5) {
     my $answered = 0;
     for my $c (@conns) {
         my ($got) = read_until_eof($c);
-        $answered++ if $got eq VERSION_REPLY('1.4');
+        $answered++ if $got eq VERSION_REPLY();
     }
     is($answered, 60, "round $round: each has its answer");
     $server->stop;
@@ -251,7 +251,7 @@ SKIP: {
     my $s = $server->control;
     is(mem_stats($s, 'qos')->{balance}, 'on', 'balance on');
     my @conns = map { $server->connect } 1 .. 40;
-    exchange($_, "version\r\n", VERSION_REPLY('1.4')) for @conns;
+    exchange($_, "version\r\n", VERSION_REPLY()) for @conns;
     put($s, "qos rebalance 1 0 1000\r\n");
     read_bytes($s, 4);
     my ($one) = conns_of($s, 2);
@@ -262,7 +262,7 @@ SKIP: {
     while (time < $end && !$seen) {
         put($_, "version\r\n" x 40) for @conns;
         for my $c (@conns) {
-            my $want = VERSION_REPLY('1.4') x 40;
+            my $want = VERSION_REPLY() x 40;
             read_bytes($c, length $want) eq $want or last;
         }
         my $stats = mem_stats($s, 'qos');
@@ -279,7 +279,7 @@ SKIP: {
     my $server = start_server(args => ['-t', '2', '--balance']);
     my $s = $server->control;
     my @conns = map { $server->connect } 1 .. 20;
-    exchange($_, "version\r\n", VERSION_REPLY('1.4')) for @conns;
+    exchange($_, "version\r\n", VERSION_REPLY()) for @conns;
     my $end = time + 0.6;
     wait_until(sub { mem_stats($s, 'qos')->{worker_0_load} < 0.2 && time > $end });
     is(moved($s), 0, 'quiet when there is nothing to balance');

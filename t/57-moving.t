@@ -34,14 +34,14 @@ sub begin {
     $server = start_server(args => ['-t', '2', '--steer=rr', '--debug-commands']);
     $s = $server->control;
     $other = $server->connect;
-    exchange($other, "version\r\n", VERSION_REPLY('1.4'));
+    exchange($other, "version\r\n", VERSION_REPLY());
     exchange($s, "set hold1 0 0 1\r\n1\r\n", "STORED\r\n");
     order(1, 0, 1000);
     ok(wait_until(sub { (workers())[1] == 0 }), 'both are on worker 0');
     exchange($_, "debugitem ref hold1\r\n", "OK\r\n") for $s, $other;
     for (1 .. 2) {
         $x = $server->connect;
-        exchange($x, "version\r\n", VERSION_REPLY('1.4'));
+        exchange($x, "version\r\n", VERSION_REPLY());
         last if (workers())[1] == 1;
         close $x;
     }
@@ -86,7 +86,7 @@ sub send_off {
     if ($ENV{MCTEST_TLS}) {
         put($_, "version\r\n") for @mine;
     }
-    expect_bytes($_, VERSION_REPLY('1.4'), 'one of them') for @mine;
+    expect_bytes($_, VERSION_REPLY(), 'one of them') for @mine;
     order(0, 1, 1000);
     ok(wait_until(sub { (workers())[0] == 2 }), 'they have been sent');
     is(qos('migrations_total'), $taken, 'and none has arrived');
@@ -128,15 +128,15 @@ sub answers {
     ok(wait_until(sub { qos('migrations_total') == $before + 10 }), 'all have arrived');
     expect_bytes($half, "END\r\nEND\r\n", 'half closed: answered');
     expect_eof($half, '', 'and closed');
-    expect_bytes($open, VERSION_REPLY('1.4') x 3, 'what was written on the way is answered');
+    expect_bytes($open, VERSION_REPLY() x 3, 'what was written on the way is answered');
     put($late, "\r\n");
     expect_bytes($late, "END\r\n", 'half a line goes on');
-    exchange($idle, "version\r\n", VERSION_REPLY('1.4'));
+    exchange($idle, "version\r\n", VERSION_REPLY());
     if ($ENV{MCTEST_TLS}) {
         ok(wait_until(sub { served_of(@$new) == @$new }), 'the new ones agree on TLS');
         put($_, "version\r\n") for @$new;
     }
-    expect_bytes($_, VERSION_REPLY('1.4'), 'a new one is served') for @$new;
+    expect_bytes($_, VERSION_REPLY(), 'a new one is served') for @$new;
     ok(wait_until(sub { join(' ', workers()) eq '2 12' }), 'who has left is in no count')
         or diag join ' ', workers();
     is(mem_stats($s)->{curr_connections}, 14, 'nor in that of all');
@@ -178,7 +178,7 @@ sub answers {
             'who has left is in no count') or diag join ' ', workers();
         order(1, 0, 1000);
         ok(wait_until(sub { (workers())[1] == 0 }), 'the others move');
-        exchange($_, "version\r\n", VERSION_REPLY('1.4')) for @bulk, $x;
+        exchange($_, "version\r\n", VERSION_REPLY()) for @bulk, $x;
         is(mem_stats($s)->{curr_connections}, 3 + @bulk, 'all are counted once');
     }
     $server->stop;
@@ -195,7 +195,7 @@ sub answers {
     reset_conn($moving->[2]);
     kill 'TERM', $server->pid; # the lock goes with the client that holds it
     my ($got) = read_until_eof($moving->[0]);
-    ok($got eq VERSION_REPLY('1.4') || $got eq '', 'one that is on its way is closed');
+    ok($got eq VERSION_REPLY() || $got eq '', 'one that is on its way is closed');
     read_until_eof($_) for @{$moving}[3 .. $#$moving], @$new;
     ($got) = read_until_eof($x);
     is($got, "END\r\n", 'who was being served is answered');

@@ -90,11 +90,11 @@ for my $mode ('cpu', 'reuseport') {
     for my $row ([$first, 0], [$second, 1], [$first, 0]) {
         my ($cpu, $worker) = @$row;
         ok(receive_on($cpu), "$mode: CPU $cpu receives");
-        exchange($s, "version\r\n", VERSION_REPLY('1.4'));
+        exchange($s, "version\r\n", VERSION_REPLY());
         my $before = mem_stats($s, 'qos');
         my @conns = map { connect_to($server) } 1 .. 4;
         for (1 .. 50) {
-            exchange($_, "version\r\n", VERSION_REPLY('1.4')) for @conns;
+            exchange($_, "version\r\n", VERSION_REPLY()) for @conns;
         }
         my $after = mem_stats($s, 'qos');
         my $here = $after->{"worker_${worker}_conns"} - $before->{"worker_${worker}_conns"};

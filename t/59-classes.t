@@ -158,7 +158,7 @@ for my $profile (profiles()) {
     is(served($server, $plain, "get w" . ' x' x 99 . "\r\n", $miss), 'write=1', 'any class');
     is(served($server, $plain, "set batch:now:1 0 0 1\r\n1\r\n", "STORED\r\n"), 'small=1',
         'of a store as well');
-    is(served($server, $plain, "get \r\nget batch:1\r\n", "ERROR\r\n$miss"),
+    is(served($server, $plain, "get \r\nget batch:1\r\n", "CLIENT_ERROR bad command line format\r\n$miss"),
         'small=1 background=1', 'a bad line has no key');
     exchange($background, "qos class bulk\r\n", "OK\r\n");
     is(served($server, $background, "get a\r\n", $miss), 'bulk=1',
@@ -228,7 +228,7 @@ for my $case (
     ['--class-shares=small:10', 'class-shares must be'],
     ['--class-max-wait=5', 'class-max-wait must be'],
     ['--class-max-wait=1us', 'from 100us to 10s'],
-    [['-s', scratch_dir() . '/x;class=huge'], 'class of the UNIX socket'],
+    [['-s', scratch_dir() . '/x;class=huge'], 'Invalid class of a listener: "huge"'],
     [['-p', '-1', '-l', '127.0.0.1;class=control'], 'Invalid class of a listener: "control"'],
     [['-p', '-1', '-l', '127.0.0.1;class='], 'Invalid class of a listener: ""'],
 ) {

@@ -211,7 +211,7 @@ cmp_ok($intended, '>', 2 * $issue, 'a stall: from issue it can hardly be seen');
 
 {
     # More than the server admits: they wait to be accepted, and no byte comes.
-    my $full = start_server(args => ['-c', '20', '-t', '1']);
+    my $full = start_server(args => ['-c', '20', '-t', '1', '-o', 'no_maxconns_fast']);
     my @many = ('-s', '127.0.0.1:' . $full->port, '-c', '40', '--timeout=5');
     my $loaded = mcload('-s', '127.0.0.1:' . $full->port, '-r', '100', '--loadonly');
     is($loaded->{status}, 0, 'records are stored') or diag($loaded->{err});

@@ -173,6 +173,14 @@ on_resume(evutil_socket_t fd, short what, void *arg)
 
 /* ---- accepting ------------------------------------------------------------------------ */
 
+static bool
+may_control(const struct listener *from, const struct peer *peer)
+{
+    enum listen_control control = from->acceptor->listen->conf.control;
+    return control == LISTEN_CONTROL_ANY || from->marks.has_control ||
+           (control == LISTEN_CONTROL_LOCAL && addr_is_local(peer));
+}
+
 static struct handoff *
 describe(const struct listener *from, int fd, const struct sockaddr *addr, socklen_t len)
 {
@@ -184,9 +192,10 @@ describe(const struct listener *from, int fd, const struct sockaddr *addr, sockl
             .tag = from->tag,
             .binding = from->binding,
             .tls = from->tls,
-            .declared = from->declared,
+            .declared = from->marks.declared,
             .peer = addr_peer(addr, len, from->acceptor->listen->shared->peer_seed),
         };
+        handoff->may_control = may_control(from, &handoff->peer);
     }
     return handoff;
 }

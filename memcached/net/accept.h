@@ -30,7 +30,7 @@ struct listener {
     struct registry_entry entry;
     enum serve_binding binding;
     enum tls_mode tls;
-    enum req_class declared;     /* of what is accepted here, or CLASS_NONE */
+    struct hosts_marks marks;    /* of what is accepted here */
     char tag[HOSTS_TAG_MAX + 1]; /* empty: none */
     bool is_further;             /* of an address that a listener before it has told of */
     struct acceptor *acceptor;

@@ -62,6 +62,18 @@ addr_ip(const struct peer *peer, uint8_t ip[ADDR_IP_BYTES])
     }
 }
 
+bool
+addr_is_local(const struct peer *peer)
+{
+    uint8_t ip[ADDR_IP_BYTES];
+    if (!addr_ip(peer, ip)) {
+        return peer->addr.any.sa_family == AF_UNIX;
+    }
+    return memcmp(ip, &in6addr_loopback, sizeof ip) == 0 ||
+           (memcmp(ip, v4_prefix, sizeof v4_prefix) == 0 &&
+            ip[sizeof v4_prefix] == IN_LOOPBACKNET);
+}
+
 struct peer
 addr_peer(const struct sockaddr *addr, socklen_t len, uint64_t seed)
 {

@@ -35,6 +35,8 @@ void addr_format(const char *transport, const struct sockaddr *addr, socklen_t l
 struct peer addr_peer(const struct sockaddr *addr, socklen_t len, uint64_t seed);
 /* IPv4 mapped into IPv6. False: no network address. */
 must_check bool addr_ip(const struct peer *peer, uint8_t ip[ADDR_IP_BYTES]);
+/* Whether it is on this machine for certain: a UNIX socket or a loopback address. */
+bool addr_is_local(const struct peer *peer);
 /* As addr_format for the peer of that socket. True: it came over the network. A UNIX socket's
  * client may have a name: it is asked for here, where there is room for it. */
 bool addr_describe(const struct peer *peer, int fd, char *dst, size_t dst_len);

@@ -152,6 +152,7 @@ conn_create(struct worker *w, const struct handoff *handoff)
     c->session.binding = handoff->binding;
     c->session.declared =
         classify_place(&w->shared->class_rules, &handoff->peer, handoff->declared);
+    c->session.may_control = handoff->may_control;
     c->peer = handoff->peer;
     c->tag = handoff->tag;
     c->rate.since = w->now;

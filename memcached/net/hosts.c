@@ -135,7 +135,7 @@ read_element(struct slice text, struct hosts_rules rules, struct hosts_element *
              char *err, size_t err_len)
 {
     *e = (struct hosts_element){.port = HOSTS_PORT_NONE,
-                                .declared = CLASS_NONE,
+                                .marks = {.declared = CLASS_NONE},
                                 .tls = rules.has_tls ? TLS_DEFAULT : TLS_OFF};
     if (rules.has_prefixes && !take_prefixes(&text, e, err, err_len)) {
         return false;
@@ -173,24 +173,55 @@ read_element(struct slice text, struct hosts_rules rules, struct hosts_element *
     return true;
 }
 
-/* Takes ";class=NAME" off *list. False: there is no such class. */
+static const char class_mark[] = ";class=";
+static const char control_mark[] = ";control";
+
+/* The word of `mark` alone, not one that begins so. */
 static bool
-take_class(const char **list, struct hosts_element *e, char *err, size_t err_len)
+is_control_mark(const char *text)
 {
-    static const char mark[] = ";class=";
-    if (strncmp(*list, mark, strlen(mark)) != 0) {
-        return true;
+    size_t len = strlen(control_mark);
+    return strncmp(text, control_mark, len) == 0 && strchr(",;", text[len]) != NULL;
+}
+
+bool
+hosts_take_marks(const char **text, struct hosts_marks *marks, char *err, size_t err_len)
+{
+    for (;;) {
+        if (is_control_mark(*text)) {
+            marks->has_control = true;
+            *text += strlen(control_mark);
+        } else if (strncmp(*text, class_mark, strlen(class_mark)) == 0) {
+            const char *name = *text + strlen(class_mark);
+            size_t len = strcspn(name, ",;");
+            if (marks->declared != CLASS_NONE) {
+                snprintf(err, err_len, "Two classes of a listener: \"class=%.*s\"",
+                         (int)len, name);
+                return false;
+            }
+            marks->declared = class_by_declared_name(name, len);
+            if (marks->declared == CLASS_NONE) {
+                snprintf(err, err_len,
+                         "Invalid class of a listener: \"%.*s\" (small, write, bulk, "
+                         "background)",
+                         (int)len, name);
+                return false;
+            }
+            *text = name + len;
+        } else {
+            return true;
+        }
     }
-    const char *name = *list + strlen(mark);
-    size_t len = strcspn(name, ",;");
-    *list = name + len;
-    e->declared = class_by_declared_name(name, len);
-    if (e->declared == CLASS_NONE) {
-        snprintf(err, err_len,
-                 "Invalid class of a listener: \"%.*s\" (small, write, bulk, background)",
-                 (int)len, name);
+}
+
+const char *
+hosts_find_marks(const char *path)
+{
+    while (*path != '\0' && !is_control_mark(path) &&
+           strncmp(path, class_mark, strlen(class_mark)) != 0) {
+        path++;
     }
-    return e->declared != CLASS_NONE;
+    return path;
 }
 
 enum hosts_status
@@ -204,7 +235,7 @@ hosts_next(const char **list, struct hosts_rules rules, struct hosts_element *el
         return HOSTS_END;
     }
     return read_element((struct slice){p, len}, rules, element, err, err_len) &&
-                   take_class(list, element, err, err_len)
+                   hosts_take_marks(list, &element->marks, err, err_len)
                ? HOSTS_OK
                : HOSTS_BAD;
 }
@@ -264,7 +295,7 @@ bool
 hosts_bind(const struct hosts_ask *ask, char *err, size_t err_len)
 {
     struct hosts_element element = {.port = HOSTS_PORT_NONE,
-                                    .declared = CLASS_NONE,
+                                    .marks = {.declared = CLASS_NONE},
                                     .tls = ask->rules.has_tls ? TLS_DEFAULT : TLS_OFF};
     if (ask->list == NULL) {
         return bind_element(ask, &element, err, err_len);

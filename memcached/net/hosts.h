@@ -19,6 +19,12 @@ struct addrinfo;
 #define HOSTS_TAG_MAX 8 /* bytes of a listener's tag */
 #define HOSTS_PORT_NONE (-1)
 
+/* What ";class=NAME" and ";control" behind an address or a path say of its connections. */
+struct hosts_marks {
+    enum req_class declared; /* or CLASS_NONE */
+    bool has_control;        /* they may change how others are served */
+};
+
 /* One element of a list. */
 struct hosts_element {
     char host[HOSTS_NAME_MAX]; /* empty: any address */
@@ -26,7 +32,7 @@ struct hosts_element {
     enum serve_binding binding;
     enum tls_mode tls;
     char tag[HOSTS_TAG_MAX + 1]; /* empty: none */
-    enum req_class declared;     /* of its connections, or CLASS_NONE */
+    struct hosts_marks marks;
 };
 
 enum hosts_status { HOSTS_OK, HOSTS_END, HOSTS_BAD };
@@ -39,11 +45,17 @@ struct hosts_rules {
 };
 
 /* Takes the next element off *list: "host", "host:port", "[v6]", "[v6]:port", a v6 address
- * without a port, "*", after prefixes and before ";class=..." where a class is declared.
- * Elements are separated by commas and semicolons. BAD: a sentence in err. */
+ * without a port, "*", after prefixes and before marks. Elements are separated by commas and semicolons.
+ * BAD: a sentence in err. */
 must_check enum hosts_status hosts_next(const char **list, struct hosts_rules rules,
                                         struct hosts_element *element, char *err,
                                         size_t err_len);
+
+/* Takes marks off *text, up to what is none. False with a sentence in err. */
+must_check bool hosts_take_marks(const char **text, struct hosts_marks *marks, char *err,
+                                 size_t err_len);
+/* Where the marks behind a path begin: its end without any. */
+const char *hosts_find_marks(const char *path);
 
 struct hosts_ask {
     const char *list; /* NULL: all addresses */

@@ -90,7 +90,7 @@ add_listener(struct listen *l, int fd, const struct hosts_element *element,
     one->is_further = acceptor != &l->main && acceptor != l->members;
     one->binding = element->binding;
     one->tls = element->tls;
-    one->declared = element->declared;
+    one->marks = element->marks;
     memcpy(one->tag, element->tag, sizeof one->tag);
     one->entry.fd = fd;
     atomic_init(&one->entry.state, REGISTRY_LISTENING);
@@ -192,7 +192,7 @@ open_udp_address(void *ctx, const struct addrinfo *ai,
                  const struct hosts_element *element)
 {
     struct listen *l = ctx;
-    return udp_bind(&l->shared->udp, ai, element->declared);
+    return udp_bind(&l->shared->udp, ai, element->marks.declared);
 }
 
 static bool
@@ -225,7 +225,7 @@ open_unix(struct listen *l, char *err, size_t err_len)
 {
     struct sockaddr_un addr = {.sun_family = AF_UNIX};
     struct hosts_element element = {
-        .binding = BINDING_DEFAULT, .tls = TLS_OFF, .declared = l->conf.socket_class};
+        .binding = BINDING_DEFAULT, .tls = TLS_OFF, .marks = l->conf.socket_marks};
     const char *path = l->conf.socket_path;
     if (strlen(path) >= sizeof addr.sun_path) {
         snprintf(err, err_len, "failed to listen on UNIX socket: path is too long: %s",

@@ -25,13 +25,21 @@ struct net_shared;
 #define LISTEN_PORT_OFF 0
 #define LISTEN_PORT_ANY (-1) /* the kernel chooses */
 
+/* Whose connections may change how others are served; never datagrams. */
+enum listen_control {
+    LISTEN_CONTROL_LOCAL,  /* those of UNIX sockets, loopback and marked listeners */
+    LISTEN_CONTROL_MARKED, /* those of marked listeners alone */
+    LISTEN_CONTROL_ANY,
+};
+
 struct listen_conf {
-    const char *addresses;       /* net/hosts.h; NULL: all */
-    struct hosts_rules rules;    /* for these */
-    int port, udp_port;          /* or LISTEN_PORT_* */
-    const char *socket_path;     /* UNIX socket instead of the network; NULL: none */
-    unsigned socket_mode;        /* permission bits */
-    enum req_class socket_class; /* of its connections, or CLASS_NONE */
+    const char *addresses;    /* net/hosts.h; NULL: all */
+    struct hosts_rules rules; /* for these */
+    int port, udp_port;       /* or LISTEN_PORT_* */
+    const char *socket_path;  /* UNIX socket instead of the network; NULL: none */
+    unsigned socket_mode;     /* permission bits */
+    struct hosts_marks socket_marks;
+    enum listen_control control;
     int backlog;
     unsigned max_conns;    /* of clients */
     bool rejects_fast;     /* over the limit: answer and close instead of waiting */

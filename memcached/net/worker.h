@@ -139,6 +139,7 @@ struct handoff {
     enum serve_binding binding;
     enum tls_mode tls;
     enum req_class declared; /* or CLASS_NONE */
+    bool may_control;
     struct peer peer;
 };
 

@@ -87,6 +87,17 @@ class_by_declared_name(const char *name, size_t len)
 }
 
 bool
+class_is_lower(enum req_class from, enum req_class to, bool has_key_rules)
+{
+    if (from != CLASS_NONE) {
+        return to != CLASS_NONE && to >= from;
+    }
+    /* No request tells of itself that it is background work, but its key may. */
+    return to == CLASS_NONE || to == CLASS_BACKGROUND ||
+           (to == CLASS_BULK && !has_key_rules);
+}
+
+bool
 class_is_limited(enum req_class c)
 {
     return row_of(c)->is_limited;

@@ -50,6 +50,9 @@ enum req_class class_by_name(const char *name, size_t len);
 /* As class_by_name, without those that nobody may declare: control. */
 enum req_class class_by_declared_name(const char *name, size_t len);
 bool class_is_limited(enum req_class c);
+/* Whether no request is served better after a connection's class has changed from one to the
+ * other; NONE: each request tells, has_key_rules: or its key does. */
+bool class_is_lower(enum req_class from, enum req_class to, bool has_key_rules);
 
 /* The first classes of the table are those that run where they are read. */
 static inline bool

@@ -51,6 +51,7 @@ struct serve_qos {
     const struct slice *words; /* behind "qos" */
     unsigned count;
     bool is_datagram; /* there is no connection that could declare anything */
+    bool may_control; /* change how others are served, and its own class for the better */
     uint8_t declared; /* of the session that asks; the hook may change it */
     struct sink *sink;
 };

@@ -35,6 +35,7 @@ call_hook(struct session *s, const struct env *env, unsigned count, struct sink 
     struct serve_qos q = {.words = words,
                           .count = count,
                           .is_datagram = s->is_datagram,
+                          .may_control = s->may_control && !s->is_datagram,
                           .declared = s->declared,
                           .sink = sink};
     enum reply reply = hooks->qos(hooks->ctx, &q);
@@ -241,6 +242,10 @@ enum session_ran
 exec_admin(struct session *s, const struct env *env, struct chain *out,
            const struct session_limits *limits)
 {
+    if (s->is_datagram && s->req.family == FAMILY_ADMIN &&
+        env->conf->rules->udp_only_reads_and_stores) {
+        return exec_reply(s, env, out, REPLY_UDP_REFUSED);
+    }
     switch (s->req.verb) {
     case VERB_STATS:
     case VERB_QOS:

@@ -34,6 +34,7 @@ struct session {
     bool is_authenticated;      /* asked when env->conf->auth is set */
     struct auth_session *auth;  /* NULL between authentications */
     bool is_datagram;           /* cannot be watched from; set by net/ */
+    bool may_control;           /* change how others are served; set by net/ */
     uint8_t declared;         /* class of all its requests, as the listener or the client
                                  * said: 1 + number, known to net/; 0: none */
     uint32_t watches;         /* after RAN_WATCH: what the client wants to hear of */

@@ -32,7 +32,7 @@ our @EXPORT = qw(
 );
 
 my $TIMEOUT = $ENV{MCTEST_TIMEOUT} || 20;
-my %WANT_VERSION = ('1.4' => '1.4.39', '1.6' => '1.6.45');
+my %WANT_VERSION = ('1.4' => '1.4.39', '1.6' => '1.6.45', native => '1.6.45');
 my @running;
 my $main_pid = $$;
 my $ours;
@@ -63,7 +63,7 @@ sub is_ours {
     return $ours;
 }
 
-# The profiles to run a test file in.
+# The profiles to run a test file in; what is not said of native is as in 1.6.
 sub profiles {
     return is_ours() ? ('1.4', '1.6') : ('ref');
 }
@@ -75,7 +75,7 @@ sub pick {
 }
 
 sub VERSION_REPLY {
-    my ($profile) = @_;
+    my $profile = shift // 'native';
     is_ours();
     return 'VERSION ' . ($WANT_VERSION{$profile} || $ref_version) . "\r\n";
 }
@@ -155,13 +155,13 @@ sub free_port {
 
 # ---- server ----------------------------------------------------------------------------
 
-# start_server(profile => '1.4', args => [...]). Other keys: debug => 0 leaves out
+# start_server(profile => 'native', args => [...]). Other keys: debug => 0 leaves out
 # --debug-commands; listen => 0 leaves out -l and -p (the args bring them); env => {...};
 # path => UNIX socket path given in args; no_port => 1: it may have no TCP port. Dies when the
 # server does not come up.
 sub start_server {
     my %opt = @_;
-    my $profile = $opt{profile} || (is_ours() ? '1.4' : 'ref');
+    my $profile = $opt{profile} || (is_ours() ? 'native' : 'ref');
     my $dir = scratch_dir();
     my $id = $$ . '.' . ++$serial;
     my $self = bless {

@@ -274,6 +274,34 @@ START_TEST(a_long_burst_is_greedy_until_the_next)
 }
 END_TEST
 
+static const struct {
+    enum req_class from, to;
+    bool by_key, is_lower; /* by_key: there are rules for keys */
+} moves[] = {
+    {CLASS_NONE, CLASS_NONE, false, true},
+    {CLASS_NONE, CLASS_SMALL, false, false},
+    {CLASS_NONE, CLASS_WRITE, false, false},
+    {CLASS_NONE, CLASS_BULK, false, true},
+    {CLASS_NONE, CLASS_BULK, true, false}, /* a key's rule may say background */
+    {CLASS_NONE, CLASS_BACKGROUND, true, true},
+    {CLASS_SMALL, CLASS_SMALL, true, true},
+    {CLASS_SMALL, CLASS_WRITE, true, true},
+    {CLASS_SMALL, CLASS_NONE, false, false},
+    {CLASS_WRITE, CLASS_SMALL, false, false},
+    {CLASS_BULK, CLASS_WRITE, false, false},
+    {CLASS_BULK, CLASS_BACKGROUND, false, true},
+    {CLASS_BACKGROUND, CLASS_BULK, false, false},
+    {CLASS_BACKGROUND, CLASS_NONE, false, false},
+    {CLASS_BACKGROUND, CLASS_BACKGROUND, false, true},
+};
+
+START_TEST(lower_serves_no_request_better)
+{
+    ck_assert_int_eq(class_is_lower(moves[_i].from, moves[_i].to, moves[_i].by_key),
+                     moves[_i].is_lower);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -291,6 +319,7 @@ main(void)
     tcase_add_test(tc, there_are_64_of_each);
     tcase_add_test(tc, sixteen_of_a_kind_are_a_habit);
     tcase_add_test(tc, a_long_burst_is_greedy_until_the_next);
+    tcase_add_loop_test(tc, lower_serves_no_request_better, 0, ROWS(moves));
     suite_add_tcase(s, tc);
     return run_suite(s);
 }

@@ -219,7 +219,7 @@ static enum profile profile;
 static const char *
 reply_of(const struct step *step)
 {
-    return profile == PROFILE_16 && step->now != NULL ? step->now : step->old;
+    return profile != PROFILE_14 && step->now != NULL ? step->now : step->old;
 }
 
 static void

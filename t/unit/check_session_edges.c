@@ -292,7 +292,7 @@ START_TEST(test_web_requests)
     open_client(_i);
     exchange("GET / HTTP/1.1\r\nHost: a\r\n\r\n",
              by_profile("ERROR\r\nERROR\r\nERROR\r\n", ""));
-    ck_assert_int_eq(client.is_closed, profile == PROFILE_16);
+    ck_assert_int_eq(client.is_closed, profile != PROFILE_14);
 }
 END_TEST
 

@@ -1,0 +1,73 @@
+#!/usr/bin/env perl
+# The default profile: on the wire 1.6.45, with statistics of its own, and as many pinned workers
+# as there are CPUs.
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::Bin/lib";
+use Test::More;
+use MCTest;
+
+plan skip_all => 'needs memcached-qos' if !is_ours();
+
+my @QOS = qw(qos_limit qos_admitted qos_delayed qos_refused qos_level_pct);
+
+# Without --compat it is native, which says what 1.6 says but for the lines of its own.
+{
+    my $native = start_server(profile => 'native');
+    my $other = start_server(profile => '1.6');
+    my @names = map { [stat_names($_->connect)] } $native, $other;
+    is_deeply([@{$names[0]}[-@QOS .. -1]], \@QOS, 'stats ends with lines of its own');
+    is_deeply([@{$names[0]}[0 .. $#{$names[0]} - @QOS]], $names[1], 'and begins as in 1.6');
+    my %settings = map { $_->{profile} => mem_stats($_->connect, 'settings') } $native, $other;
+    delete $_->{tcpport} for values %settings;
+    is_deeply($settings{native}, $settings{'1.6'}, 'stats settings as in 1.6');
+    exchange($native->connect, "version\r\n", "VERSION 1.6.45\r\n");
+}
+{
+    is(run_program('-V')->{out}, run_program('--compat=native', '-V')->{out}, 'native is the default');
+    is(run_program('-h')->{out}, run_program('--compat=native', '-h')->{out}, 'in the help as well');
+    my $run = run_program('--compat=1.5', '-V');
+    is($run->{status}, 64, 'an unknown profile');
+    like($run->{err}, qr/--compat must be native, 1\.6 or 1\.4/, 'names those that there are');
+}
+
+# What the lines say. Nothing that a limit of one request a second refuses depends on time: the
+# burst is used up, and the clock stands still for the bucket only as long as a round trip takes.
+{
+    my $server = start_server(profile => 'native',
+        args => ['--qps-limit=1,burst=1', '--qps-limit-action=error']);
+    my $s = $server->connect;
+    is(mem_stats($s)->{qos_limit}, 1, 'the limit is told');
+    roundtrip($s, "get a\r\n" x 100, undef);
+    my $stats = mem_stats($s);
+    is($stats->{qos_admitted} + $stats->{qos_refused}, 100, 'admitted or refused');
+    cmp_ok($stats->{qos_refused}, '>', 0, 'some were refused');
+    is($stats->{qos_delayed}, 0, 'none waited');
+    is($stats->{qos_level_pct}, '100.0', 'no target refuses any');
+    exchange($s, "qos qps_limit off\r\n", "OK\r\n");
+    is(mem_stats($s)->{qos_limit}, 0, '0: no limit');
+}
+
+# As many threads as upstream, but pinned ones do not share CPUs unless that is asked for.
+sub threads {
+    my ($wrap, @args) = @_;
+    my $server = start_server(profile => 'native', args => \@args, wrap => $wrap);
+    return mem_stats($server->connect)->{threads};
+}
+
+is(threads([]), 4, '-t defaults to 4');
+my ($cpu) = do {
+    open my $fh, '<', '/proc/self/status' or die;
+    map { /^Cpus_allowed_list:\s*(\d+)/ ? $1 : () } <$fh>;
+};
+SKIP: {
+    skip 'needs taskset', 4 if system("taskset -c $cpu true 2>/dev/null") != 0;
+    my $one = ['taskset', '-c', $cpu];
+    is(threads($one), 4, 'on one CPU as well');
+    is(threads($one, '--pin'), 1, 'with --pin one for that CPU');
+    is(threads($one, '--pin', '-t', '2'), 2, 'unless asked for');
+    is(threads($one, '--pin=none'), 4, 'or nothing is pinned');
+}
+
+done_testing();
