@@ -39,7 +39,7 @@ like($run->{out}, qr{^p95 95% interval = [\d.]+ \.\. (?:>?[\d.]+|\?) us \(worth 
     'the confidence of p95');
 like($run->{out}, qr{^p999 95% interval = n/a \(needs [\d.]+ s\)$}m,
     'none of p999 from 600 requests, but how long it takes');
-unlike(($run->{out} =~ /^(.*?)^#type/ms)[0], qr/./, 'nothing before the table');
+unlike(($run->{out} =~ /^(.*?)^#type/ms)[0], qr/read/, 'no such letters before the table');
 is(scalar(() = $run->{out} =~ /read/g), 1, 'the letters "read" stand in the table only');
 my $text = read_file("$dir/a.json");
 is(scalar(() = $text =~ /"length": /g), 3, 'the intervals are in the JSON');
@@ -264,10 +264,15 @@ SKIP: {
         2 * $one->{'totals.requests'} + $two->{'totals.requests'}, 'merged with what was merged');
 
     # Latencies by size are added up as those of all are.
+    # Other values would be another workload: they are merged where nothing says so.
+    my $nameless = sub {
+        my ($name, $file) = @_;
+        return write_file($name, read_file($file) =~ s/^ *"value_size": [^\n]*\n//mgr);
+    };
     my @sized = map { mcload_json('-s', $at, '-r', '1000', '-t', '0.4', '-q', '2k', '-c', '2', '--by-size',
         "--valuesize=discrete:$_") } '10=1,5000=1', '10=1,100=1';
     my %of = map { $_ => [size_counts($sized[$_]{json}{sizes})] } 0, 1;
-    mcload('merge', '-o', "$dir/sized.json", map { $_->{file} } @sized);
+    mcload('merge', '-o', "$dir/sized.json", map { $nameless->("sized$_.json", $sized[$_]{file}) } 0, 1);
     my @merged = size_counts(json_of("$dir/sized.json")->{sizes});
     my (%sum, %merged);
     $sum{$_->[0]} += $_->[1] for map { @$_ } values %of;
@@ -285,7 +290,7 @@ for size in json.load(open(sys.argv[1]))["sizes"]:
             break
 PY
     is($pct->{out}, "True True\n" x 3, '... with percentiles and means of both') or diag($pct->{err});
-    mcload('merge', '-o', "$dir/half.json", $sized[0]{file}, "$dir/a.json");
+    mcload('merge', '-o', "$dir/half.json", "$dir/sized0.json", "$dir/a.json");
     ok(!exists json_of("$dir/half.json")->{sizes}, '... and nothing where only one has them');
 
     my $of_class = mcload_json('-s', $at, '-r', '1000', '--noload', '-t', '0.6', '-q', '1k',
@@ -294,6 +299,20 @@ PY
     is(json_of("$dir/classes.json")->{'classes.late.totals.requests'},
         $of_class->{json}{'classes.late.totals.requests'},
         'a class that only the later result has is kept');
+
+    # Latencies of different workloads are not those of one.
+    for my $other (['records', 1000, 500], ['value_size', 200, 10], ['update', 0, 0.5],
+        ['workload', '"custom"', '"etc"']) {
+        my ($key, $is, $was) = @$other;
+        my $file = write_file("other-$key.json", read_file("$dir/a.json") =~ s/"$key": $is\b/"$key": $was/r);
+        $file = write_file("other-$key.json", read_file("$dir/a.json") =~ s/"$key": $is/"$key": $was/r)
+            if $key eq 'workload';
+        $run = mcload('merge', '-o', "$dir/never.json", "$dir/a.json", $file);
+        is($run->{status}, 2, "merge of another $key: refused");
+        is($run->{err}, "mcload: $file: another workload than that of $dir/a.json: its $key is $was, not $is\n",
+            '... says what differs');
+        ok(!-e "$dir/never.json", '... and writes nothing');
+    }
 
     # ---- compare -----------------------------------------------------------------------
 
@@ -322,6 +341,23 @@ PY
     $run = mcload('plot', '-o', "$dir/p.svg", "$dir/a.json", "$dir/b.json");
     is($run->{out}, '', 'a plot to a file');
     is(scalar(() = read_file("$dir/p.svg") =~ /<polyline/g), 2, '... with two curves');
+
+    # Runs of a scan are points of a curve; as curves they are named by their rates.
+    mcload('-s', $at, '-r', '1000', '--noload', '-t', '0.2', '-c', '2', '--scan=300:600:300', '--json',
+        "$dir/scan.json");
+    my $scan = mcload('plot', "$dir/scan.json");
+    like($scan->{out}, qr/requests a second/, 'a scan is plotted by load') or diag($scan->{err});
+    is($scan->{out}, mcload('plot', '--kind=load', "$dir/scan.json")->{out}, '... as if asked for');
+    like(mcload('plot', '--kind=cdf', "$dir/scan.json")->{out}, qr{>scan 300/s[ <].*>scan 600/s[ <]}s,
+        '... or its runs by percentile, with their rates');
+
+    $run = mcload('plot', '--kind=bars', '--class=late', '-o', "$dir/bars.svg", "ours=$of_class->{file}",
+        "theirs=$of_class->{file}");
+    is($run->{status}, 0, 'bars') or diag($run->{err});
+    like(read_file("$dir/bars.svg"), qr{>p99 from intended start, us<.*>ours<.*>theirs<}s, '... with their names');
+    $run = mcload('plot', '--kind=bars', '--class=none', '-o', "$dir/none.svg", $of_class->{file});
+    is($run->{err}, "mcload: $of_class->{file}: it has no such class\n", 'a class that is not there');
+    ok(!-e "$dir/none.svg", '... leaves no file');
 
     # ---- what is no result ---------------------------------------------------------------
 

@@ -342,6 +342,8 @@ write_load(struct json *j, const struct result *r, const struct lclass *c,
     json_u64(j, "depth", (uint64_t)c->depth);
     json_text(j, "workload", c->model != NULL ? c->model->name : "custom");
     json_u64(j, "records", (uint64_t)c->records);
+    json_number(j, "key_size", dist_mean(&c->key_size));
+    json_number(j, "value_size", dist_mean(&c->value_size));
     json_number(j, "getcount", dist_mean(&c->getcount));
     json_number(j, "update", mix_share_of_updates(&c->mix));
     json_number(j, "time", o->time_s);

@@ -3,9 +3,9 @@
  *
  * saved_merge: the first result's tree, into which the others are added.
  */
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "loadgen/measure/ci.h"
@@ -18,7 +18,7 @@ struct merge {
     bool in_turn;
     double offered[2]; /* requests: of what is there already, of what is added */
     char *err;
-    const char *path;
+    const char *path, *first; /* of what is added, and of what it is added to */
 };
 
 static bool
@@ -419,9 +419,41 @@ join_hits_expected(json_t *into, const json_t *from)
     }
 }
 
+/* Latencies of requests for other things are no sample of one thing. Members that one does not
+ * have are not compared. */
+static bool
+is_same_workload(const struct merge *m, const json_t *into, const json_t *from)
+{
+    static const char *const keys[] = {"workload",   "records",  "key_size",
+                                       "value_size", "getcount", "update"};
+    const json_t *mine = json_object_get(into, "load");
+    const json_t *other = json_object_get(from, "load");
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        const json_t *a = json_object_get(mine, keys[i]);
+        const json_t *b = json_object_get(other, keys[i]);
+        if (a == NULL || b == NULL || json_equal(a, b) ||
+            (json_is_number(a) && json_number_value(a) == json_number_value(b))) {
+            continue;
+        }
+        char *first = json_dumps(a, JSON_ENCODE_ANY | JSON_REAL_PRECISION(6));
+        char *second = json_dumps(b, JSON_ENCODE_ANY | JSON_REAL_PRECISION(6));
+        must(first != NULL && second != NULL);
+        snprintf(m->err, SAVED_ERR_MAX,
+                 "%s: another workload than that of %s: its %s is %s, not %s", m->path,
+                 m->first, keys[i], second, first);
+        free(first);
+        free(second);
+        return false;
+    }
+    return true;
+}
+
 static bool
 add_result(struct merge *m, json_t *into, const json_t *from)
 {
+    if (!is_same_workload(m, into, from)) {
+        return false;
+    }
     static const char *const added[] = {"totals", "errors",  "waits",
                                         "lag",    "latency", "verbs"};
     struct hist *waits = merged_waits(into, from);
@@ -456,17 +488,15 @@ add_result(struct merge *m, json_t *into, const json_t *from)
 static bool
 write_tree(const json_t *top, const char *path, char *err)
 {
-    FILE *out = path == NULL ? stdout : fopen(path, "w");
-    bool is_good = out != NULL;
-    if (is_good) {
-        is_good = json_dumpf(top, out, JSON_INDENT(1) | JSON_REAL_PRECISION(17)) == 0 &&
-                  fputc('\n', out) != EOF && fflush(out) == 0;
-        is_good = (out == stdout || fclose(out) == 0) && is_good;
-    }
-    if (!is_good) {
-        snprintf(err, SAVED_ERR_MAX, "cannot write %s: %s",
-                 path != NULL ? path : "stdout", strerror(errno));
-    }
+    char *text;
+    size_t len;
+    FILE *out = open_memstream(&text, &len);
+    must(out != NULL);
+    bool is_good = json_dumpf(top, out, JSON_INDENT(1) | JSON_REAL_PRECISION(17)) == 0 &&
+                   fputc('\n', out) != EOF;
+    must(fclose(out) == 0 && is_good); /* of memory only */
+    is_good = saved_write(path, text, err);
+    free(text);
     return is_good;
 }
 
@@ -474,7 +504,8 @@ bool
 saved_merge(const char *const *paths, unsigned count, bool in_turn, const char *out_path,
             char *err)
 {
-    struct merge m = {.in_turn = in_turn, .err = err, .path = paths[0]};
+    struct merge m = {
+        .in_turn = in_turn, .err = err, .path = paths[0], .first = paths[0]};
     json_t *top = tree_load(paths[0], err);
     if (top == NULL) {
         return false;

@@ -17,6 +17,12 @@
 #define HEIGHT 330.0
 #define PANEL 190.0
 #define BELOW 60.0
+#define BAR 16.0
+#define BAR_GAP 14.0
+#define BAR_LEFT 210.0
+#define BAR_WIDTH 330.0
+#define BAR_ROOM 1.2 /* for the text behind the longest */
+#define LABEL_MAX 120
 #define BEYOND_MIN 10 /* a percentile with fewer requests beyond it is noise */
 
 static const struct {
@@ -25,6 +31,7 @@ static const struct {
     [PLOT_CDF] = {"cdf", "Latency by percentile"},
     [PLOT_LOAD] = {"load", "Latency by load"},
     [PLOT_TIME] = {"time", "Rate and latency over time"},
+    [PLOT_BARS] = {"bars", "Latency side by side"},
 };
 _Static_assert(sizeof kinds / sizeof kinds[0] == PLOT_KINDS, "one row each");
 
@@ -52,6 +59,15 @@ run_at(const struct plot *p, unsigned n)
         n -= p->groups[g].count;
     }
     return NULL;
+}
+
+/* What is drawn though it says nothing of the server is marked. */
+static const char *
+label_of(const char *what, const struct saved_run *run, char label[LABEL_MAX])
+{
+    snprintf(label, LABEL_MAX, "%s%s%s", what, run->name,
+             run->is_valid ? "" : " (INVALID)");
+    return label;
 }
 
 static void
@@ -125,8 +141,9 @@ plot_cdf(const struct plot *p, FILE *out)
     svg_open(out, TOP + HEIGHT + BELOW, title_of(p));
     svg_draw_frame(&f);
     for (unsigned n = 0; (run = run_at(p, n)) != NULL; n++) {
+        char label[LABEL_MAX];
         draw_cdf(&f, run, n);
-        svg_legend(&f, n, n, false, run->name);
+        svg_legend(&f, n, n, false, label_of("", run, label));
     }
     svg_close(out);
     return NULL;
@@ -162,6 +179,7 @@ sorted_runs(const struct saved *groups, unsigned groups_len, unsigned *count)
     return runs;
 }
 
+/* The curve leads through valid runs only; points of others are hollow. */
 static void
 draw_by_load(const struct svg_frame *f, const struct saved_run *runs, unsigned count,
              enum saved_at at, unsigned colour)
@@ -169,7 +187,7 @@ draw_by_load(const struct svg_frame *f, const struct saved_run *runs, unsigned c
     struct svg_curve curve;
     svg_curve_open(&curve, f, colour, false);
     for (unsigned i = 0; i < count; i++) {
-        if (runs[i].at[at].is_measured) {
+        if (runs[i].at[at].is_measured && runs[i].is_valid) {
             svg_curve_point(&curve, runs[i].achieved_qps,
                             runs[i].at[at].value / NS_PER_US);
         }
@@ -178,13 +196,23 @@ draw_by_load(const struct svg_frame *f, const struct saved_run *runs, unsigned c
     for (unsigned i = 0; i < count; i++) {
         const struct saved_point *point = &runs[i].at[at];
         if (point->is_measured) {
-            svg_dot(f, colour, runs[i].achieved_qps, point->value / NS_PER_US);
+            svg_dot(f, colour, !runs[i].is_valid, runs[i].achieved_qps,
+                    point->value / NS_PER_US);
         }
-        if (point->is_measured && point->has_interval) {
+        if (point->is_measured && point->has_interval && runs[i].is_valid) {
             svg_whisker(f, colour, runs[i].achieved_qps, point->low / NS_PER_US,
                         point->high / NS_PER_US);
         }
     }
+}
+
+static const char *
+group_name(const struct plot *p, unsigned g)
+{
+    const struct saved *group = &p->groups[g];
+    return group->name != NULL ? group->name
+           : group->count > 0  ? group->runs[0].name
+                               : "nothing";
 }
 
 /* Several files of one run each are one curve; else each word of the command line is. */
@@ -212,10 +240,11 @@ plot_load(const struct plot *p, FILE *out)
         .x = {SVG_LINEAR, 0, 0, "requests a second"},
         .y = {SVG_LOG, INFINITY, 0, "latency from intended start, us"},
     };
-    bool is_one = is_one_curve(p);
+    bool is_one = is_one_curve(p), is_valid = true;
     const struct saved_run *run;
     for (unsigned n = 0; (run = run_at(p, n)) != NULL; n++) {
         include(&f.x, run->achieved_qps);
+        is_valid = is_valid && run->is_valid;
         for (unsigned at = 0; at < SAVED_AT; at++) {
             if (run->at[at].is_measured && (is_one || at == (unsigned)p->at)) {
                 include(&f.y, run->at[at].value / NS_PER_US);
@@ -237,12 +266,14 @@ plot_load(const struct plot *p, FILE *out)
     }
     for (unsigned g = 0; g < p->groups_len && !is_one; g++) {
         struct saved_run *runs = sorted_runs(&p->groups[g], 1, &count);
-        char label[80];
+        char label[LABEL_MAX];
         draw_by_load(&f, runs, count, p->at, g);
-        snprintf(label, sizeof label, "%s of %s", saved_at_name(p->at),
-                 count > 0 ? runs[0].name : "nothing");
+        snprintf(label, sizeof label, "%s of %s", saved_at_name(p->at), group_name(p, g));
         svg_legend(&f, g, g, false, label);
         free(runs);
+    }
+    if (!is_valid) {
+        svg_note(&f, is_one ? SAVED_AT : p->groups_len, "hollow: INVALID");
     }
     svg_close(out);
     return NULL;
@@ -298,17 +329,78 @@ plot_time(const struct plot *p, FILE *out)
     svg_draw_frame(&rate);
     svg_draw_frame(&latency);
     for (unsigned n = 0; (run = run_at(p, n)) != NULL; n++) {
-        char label[80];
+        char label[LABEL_MAX];
         draw_over_time(&rate, run, offsetof(struct saved_row, rate), 1, n, false);
         draw_over_time(&latency, run, offsetof(struct saved_row, p99), NS_PER_US, n,
                        false);
         draw_over_time(&latency, run, offsetof(struct saved_row, p50), NS_PER_US, n,
                        true);
-        svg_legend(&rate, n, n, false, run->name);
-        snprintf(label, sizeof label, "p99 of %s", run->name);
-        svg_legend(&latency, 2 * n, n, false, label);
-        snprintf(label, sizeof label, "p50 of %s", run->name);
-        svg_legend(&latency, 2 * n + 1, n, true, label);
+        svg_legend(&rate, n, n, false, label_of("", run, label));
+        svg_legend(&latency, 2 * n, n, false, label_of("p99 of ", run, label));
+        svg_legend(&latency, 2 * n + 1, n, true, label_of("p50 of ", run, label));
+    }
+    svg_close(out);
+    return NULL;
+}
+
+/* ---- side by side --------------------------------------------------------------------- */
+
+static void
+draw_bar(const struct svg_frame *f, const struct saved_run *run, enum saved_at at,
+         unsigned colour, double top)
+{
+    char text[LABEL_MAX];
+    double us = run->at[at].value / NS_PER_US;
+    if (run->at[at].is_measured) {
+        snprintf(text, sizeof text, "%.*f%s", us < 10 ? 1 : 0, us,
+                 run->is_valid ? "" : " (INVALID)");
+    } else {
+        snprintf(text, sizeof text, "not measured");
+    }
+    svg_bar(f, colour, !run->is_valid, top, BAR - 2, us, text);
+}
+
+/* A row for the n-th run of each group, with a bar for each group in it. */
+static const char *
+plot_bars(const struct plot *p, FILE *out)
+{
+    char x_title[LABEL_MAX];
+    const struct saved_run *run;
+    unsigned rows = 0;
+    struct svg_frame f = {
+        .out = out,
+        .left = BAR_LEFT,
+        .top = TOP,
+        .width = BAR_WIDTH,
+        .x = {SVG_LINEAR, 0, 0, x_title},
+        .y = {SVG_LINEAR, 0, 1, NULL},
+    };
+    snprintf(x_title, sizeof x_title, "%s from intended start, us", saved_at_name(p->at));
+    for (unsigned n = 0; (run = run_at(p, n)) != NULL; n++) {
+        include(&f.x, run->at[p->at].is_measured
+                          ? BAR_ROOM * run->at[p->at].value / NS_PER_US
+                          : 0);
+    }
+    if (!(f.x.max > 0)) {
+        return "no run has latencies";
+    }
+    for (unsigned g = 0; g < p->groups_len; g++) {
+        rows = p->groups[g].count > rows ? p->groups[g].count : rows;
+    }
+    double row_height = p->groups_len * BAR + BAR_GAP;
+    f.height = rows * row_height + BAR_GAP;
+    svg_open(out, TOP + f.height + BELOW, title_of(p));
+    svg_draw_frame(&f);
+    for (unsigned g = 0; g < p->groups_len; g++) {
+        const struct saved *group = &p->groups[g];
+        for (unsigned i = 0; i < group->count; i++) {
+            double top = f.top + BAR_GAP + i * row_height;
+            draw_bar(&f, &group->runs[i], p->at, g, top + g * BAR);
+            if (g == 0) {
+                svg_label(&f, top + p->groups_len * BAR / 2, group->runs[i].name);
+            }
+        }
+        svg_legend(&f, g, g, false, group_name(p, g));
     }
     svg_close(out);
     return NULL;
@@ -324,6 +416,8 @@ plot_draw(const struct plot *p, FILE *out)
         return plot_load(p, out);
     case PLOT_TIME:
         return plot_time(p, out);
+    case PLOT_BARS:
+        return plot_bars(p, out);
     case PLOT_KINDS:
         break;
     }

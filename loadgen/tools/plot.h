@@ -13,6 +13,7 @@ enum plot_kind {
     PLOT_CDF,  /* latency by percentile */
     PLOT_LOAD, /* latency by rate */
     PLOT_TIME, /* rate and latency by time */
+    PLOT_BARS, /* a percentile of each run, side by side in groups */
     PLOT_KINDS,
 };
 
@@ -20,7 +21,7 @@ enum plot_kind {
 struct plot {
     enum plot_kind kind;
     const char *title; /* NULL: what the kind shows */
-    enum saved_at at;  /* PLOT_LOAD of several groups */
+    enum saved_at at;  /* PLOT_BARS, and PLOT_LOAD of several groups */
     const struct saved *groups;
     unsigned groups_len;
 };

@@ -75,18 +75,24 @@ read_rows(struct saved_run *run, const json_t *rows)
 }
 
 static const char *
-read_run(struct saved_run *run, const json_t *top)
+read_run(struct saved_run *run, const json_t *top, const char *class)
 {
-    const json_t *totals = json_object_get(top, "totals");
-    const json_t *latency = json_object_get(json_object_get(top, "latency"), "intended");
-    const char *mode =
-        json_string_value(json_object_get(json_object_get(top, "load"), "mode"));
+    const json_t *of =
+        class != NULL ? json_object_get(json_object_get(top, "classes"), class) : top;
+    const json_t *totals = json_object_get(of, "totals");
+    const json_t *latency = json_object_get(json_object_get(of, "latency"), "intended");
+    const json_t *load = json_object_get(of, "load");
+    const char *mode = json_string_value(json_object_get(load, "mode"));
+    if (class != NULL && of == NULL) {
+        return "it has no such class";
+    }
     if (!json_is_object(totals) || !json_is_object(latency)) {
         return "it has no totals or no latencies";
     }
-    run->is_valid = bool_at(top, "valid");
+    run->is_valid = bool_at(of, "valid");
     run->is_open = mode != NULL && strcmp(mode, "open") == 0;
     run->seconds = tree_number(totals, "seconds");
+    run->asked_qps = tree_number(load, "qps");
     run->offered_qps = tree_number(totals, "offered_qps");
     run->achieved_qps = tree_number(totals, "qps");
     run->censored = tree_count(latency, "censored");
@@ -97,7 +103,7 @@ read_run(struct saved_run *run, const json_t *top)
     for (unsigned at = 0; at < SAVED_AT; at++) {
         run->at[at] = point_of(latency, at);
     }
-    read_rows(run, json_object_get(top, "intervals"));
+    read_rows(run, json_object_get(of, "intervals"));
     return NULL;
 }
 
@@ -114,8 +120,20 @@ add_run(struct saved *s, const char *path)
     return run;
 }
 
+/* "scan" -> "scan 2000/s" */
+static void
+name_by_rate(struct saved_run *run)
+{
+    char *name;
+    int len = run->asked_qps > 0 ? asprintf(&name, "%s %.0f/s", run->name, run->asked_qps)
+                                 : asprintf(&name, "%s, closed loop", run->name);
+    must(len >= 0);
+    free(run->name);
+    run->name = name;
+}
+
 bool
-saved_read(struct saved *s, const char *path, char *err)
+saved_read(struct saved *s, const char *path, const char *class, char *err)
 {
     json_t *top = tree_load(path, err);
     const char *wrong = NULL;
@@ -123,11 +141,15 @@ saved_read(struct saved *s, const char *path, char *err)
         return false;
     }
     const json_t *runs = json_object_get(top, TREE_RUNS);
+    unsigned first = s->count;
     for (size_t i = 0; i < json_array_size(runs) && wrong == NULL; i++) {
-        wrong = read_run(add_run(s, path), json_array_get(runs, i));
+        struct saved_run *run = add_run(s, path);
+        wrong = read_run(run, json_array_get(runs, i), class);
+        name_by_rate(run);
+        s->is_scan = s->is_scan || run->asked_qps != s->runs[first].asked_qps;
     }
     if (json_array_size(runs) == 0) {
-        wrong = read_run(add_run(s, path), top);
+        wrong = read_run(add_run(s, path), top, class);
     }
     if (wrong != NULL) {
         snprintf(err, SAVED_ERR_MAX, "%s: %s", path, wrong);

@@ -38,7 +38,7 @@ struct saved_row {
 struct saved_run {
     char *name; /* of the file, without folders and ending */
     bool is_valid, is_open;
-    double seconds, offered_qps, achieved_qps;
+    double seconds, asked_qps, offered_qps, achieved_qps; /* asked 0: a closed loop */
     struct hist *latency; /* from the intended start, of those answered */
     uint64_t censored;    /* never answered: slower than all of them */
     struct saved_point at[SAVED_AT];
@@ -47,21 +47,29 @@ struct saved_run {
 };
 
 struct saved {
+    char *name; /* of the group, NULL: none */
     struct saved_run *runs;
     unsigned count, capacity;
+    bool is_scan; /* a file has runs that were asked for different rates */
 };
 
 /* "p99.9". */
 const char *saved_at_name(enum saved_at at);
 double saved_at_share(enum saved_at at);
 
-/* Adds the run of a file, or all when it holds several (a scan, repeats). False with a
- * sentence in err; what was added before stays. */
-must_check bool saved_read(struct saved *s, const char *path, char *err);
+/* Adds the run of a file, or all when it holds several (a scan, repeats), each with its rate in
+ * its name; of each only this class (NULL: all). False with a sentence in err; what was added
+ * before stays. */
+must_check bool saved_read(struct saved *s, const char *path, const char *class,
+                           char *err);
 /* Also after a failure, and of a zeroed struct. */
 void saved_fini(struct saved *s);
 
-/* Writes to `out_path` (NULL: stdout) one result in place of several. Histograms are added
+/* A text to a file, or to stdout (NULL, "-"). False with a sentence
+ * in err (SAVED_ERR_MAX); then there is no such file. */
+must_check bool saved_write(const char *path, const char *text, char *err);
+
+/* Writes to `out_path`, as saved_write does, one result in place of several. Histograms are added
  * bucket by bucket; counts add up. `in_turn`: the runs came one after another, else they ran
  * at the same time, and their rates add up. */
 must_check bool saved_merge(const char *const *paths, unsigned count, bool in_turn,

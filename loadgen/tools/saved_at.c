@@ -6,7 +6,11 @@
 #include "loadgen/tools/saved.h"
 
 #include <assert.h>
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 
 static const struct {
     const char *name;
@@ -42,5 +46,28 @@ saved_fini(struct saved *s)
         hist_destroy(&s->runs[i].latency);
     }
     free(s->runs);
+    free(s->name);
     *s = (struct saved){.runs = NULL};
+}
+
+bool
+saved_write(const char *path, const char *text, char *err)
+{
+    bool is_stdout = path == NULL || strcmp(path, "-") == 0;
+    struct stat made;
+    FILE *out = is_stdout ? stdout : fopen(path, "w");
+    bool is_good = out != NULL && fputs(text, out) != EOF && fflush(out) == 0;
+    int why = errno;
+    if (!is_stdout && out != NULL) {
+        is_good = fclose(out) == 0 && is_good;
+    }
+    if (!is_good) {
+        snprintf(err, SAVED_ERR_MAX, "cannot write %s: %s", is_stdout ? "stdout" : path,
+                 strerror(why));
+    }
+    if (!is_good && out != NULL && !is_stdout && stat(path, &made) == 0 &&
+        S_ISREG(made.st_mode)) {
+        remove(path);
+    }
+    return is_good;
 }

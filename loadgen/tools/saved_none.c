@@ -15,10 +15,11 @@ refuse(char *err)
 }
 
 bool
-saved_read(struct saved *s, const char *path, char *err)
+saved_read(struct saved *s, const char *path, const char *class, char *err)
 {
     (void)s;
     (void)path;
+    (void)class;
     return refuse(err);
 }
 

@@ -192,14 +192,20 @@ svg_draw_frame(struct svg_frame *f)
     widen_axis(&f->x);
     widen_axis(&f->y);
     draw_ticks(f, true);
-    draw_ticks(f, false);
+    if (f->y.title != NULL) {
+        draw_ticks(f, false);
+    }
     fprintf(f->out,
             "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" fill=\"none\" "
             "stroke=\"#888\"/>\n<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">",
             f->left, f->top, f->width, f->height, f->left + f->width / 2, bottom + 36);
     put_text(f->out, f->x.title);
+    fputs("</text>\n", f->out);
+    if (f->y.title == NULL) {
+        return;
+    }
     fprintf(f->out,
-            "</text>\n<text x=\"18\" y=\"%.1f\" text-anchor=\"middle\" "
+            "<text x=\"18\" y=\"%.1f\" text-anchor=\"middle\" "
             "transform=\"rotate(-90 18 %.1f)\">",
             middle, middle);
     put_text(f->out, f->y.title);
@@ -238,10 +244,36 @@ svg_curve_close(struct svg_curve *c)
 }
 
 void
-svg_dot(const struct svg_frame *f, unsigned colour, double x, double y)
+svg_dot(const struct svg_frame *f, unsigned colour, bool is_hollow, double x, double y)
 {
-    fprintf(f->out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3\" fill=\"%s\"/>\n", x_of(f, x),
-            y_of(f, y), colours[colour % SVG_COLOURS]);
+    const char *paint = colours[colour % SVG_COLOURS];
+    fprintf(f->out,
+            "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3\" fill=\"%s\" stroke=\"%s\"/>\n",
+            x_of(f, x), y_of(f, y), is_hollow ? "white" : paint, paint);
+}
+
+void
+svg_bar(const struct svg_frame *f, unsigned colour, bool is_hollow, double top,
+        double height, double x, const char *text)
+{
+    const char *paint = colours[colour % SVG_COLOURS];
+    double right = x_of(f, x);
+    fprintf(f->out,
+            "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" fill=\"%s\" "
+            "stroke=\"%s\"/>\n<text x=\"%.1f\" y=\"%.1f\">",
+            f->left, top, fmax(right - f->left, 0.5), height, is_hollow ? "white" : paint,
+            paint, right + 4, top + height / 2 + 4);
+    put_text(f->out, text);
+    fputs("</text>\n", f->out);
+}
+
+void
+svg_label(const struct svg_frame *f, double y, const char *text)
+{
+    fprintf(f->out, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"end\">", f->left - 6,
+            y + 4);
+    put_text(f->out, text);
+    fputs("</text>\n", f->out);
 }
 
 void
@@ -252,6 +284,15 @@ svg_whisker(const struct svg_frame *f, unsigned colour, double x, double low, do
             "<path d=\"M%.1f %.1fV%.1fM%.1f %.1fh8M%.1f %.1fh8\" fill=\"none\" "
             "stroke=\"%s\"/>\n",
             px, bottom, top, px - 4, bottom, px - 4, top, colours[colour % SVG_COLOURS]);
+}
+
+void
+svg_note(const struct svg_frame *f, unsigned row, const char *text)
+{
+    fprintf(f->out, "<text x=\"%.1f\" y=\"%.1f\">", f->left + f->width + LEGEND_GAP,
+            f->top + 14 + row * LEGEND_LINE);
+    put_text(f->out, text);
+    fputs("</text>\n", f->out);
 }
 
 void

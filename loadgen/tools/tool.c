@@ -3,9 +3,9 @@
  */
 #include "loadgen/tools/tool.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/opt.h"
 #include "loadgen/tools/compare.h"
@@ -20,7 +20,9 @@ struct tool {
     unsigned files_len;
     const char *output; /* NULL: stdout */
     const char *title;
+    const char *class; /* NULL: all of a run */
     enum plot_kind kind;
+    bool has_kind;
     enum saved_at at;
     bool in_turn;
     struct trace_conf trace;
@@ -45,10 +47,11 @@ call_kind(void *conf, const char *text)
     for (unsigned kind = 0; kind < PLOT_KINDS; kind++) {
         if (strcmp(text, plot_kind_name(kind)) == 0) {
             ((struct tool *)conf)->kind = (enum plot_kind)kind;
+            ((struct tool *)conf)->has_kind = true;
             return NULL;
         }
     }
-    return "a plot is of kind cdf, load or time";
+    return "a plot is of kind cdf, load, time or bars";
 }
 
 static const char *
@@ -85,13 +88,15 @@ call_bad(void *conf, const char *text)
 /* clang-format off */
 static const struct opt plot_rows[] = {
     {.letter = 'k', .name = "kind", .kind = OPT_CALL, .call = call_kind,
-     .arg = "cdf|load|time",
-     .help = "latency by percentile, by rate, or rate and latency by time (cdf)"},
+     .arg = "cdf|load|time|bars",
+     .help = "latency by percentile, by rate, over time, side by side (cdf; of a scan load)"},
     {.letter = 'o', .name = "output", .kind = OPT_TEXT, AT(output), .arg = "FILE",
      .help = "where to write the SVG (stdout)"},
     {.name = "title", .kind = OPT_TEXT, AT(title), .arg = "TEXT", .help = "above the plot"},
     {.name = "percentile", .kind = OPT_CALL, .call = call_percentile, .arg = "pN",
-     .help = "load: of several curves (p99)"},
+     .help = "bars, and load with several curves (p99)"},
+    {.name = "class", .kind = OPT_TEXT, AT(class), .arg = "NAME",
+     .help = "only this class of each result (all)"},
     HELP_ROW,
 };
 static const struct opt compare_rows[] = {
@@ -123,16 +128,22 @@ fail(const struct tool *t, enum tool_status status, const char *what)
     return status;
 }
 
-/* "a.json,b.json": the runs of all. */
+/* "[NAME=]a.json,b.json": the runs of all. The group of one file is called as its runs are. */
 static bool
-read_group(struct saved *group, const char *word, char *err)
+read_group(struct saved *group, const char *word, const char *class, char *err)
 {
-    char *list = strdup(word), *rest;
+    const char *files = access(word, F_OK) != 0 ? strchr(word, '=') : NULL;
+    files = files != NULL ? files + 1 : word;
+    char *list = strdup(files), *rest;
     must(list != NULL);
+    if (files > word) {
+        group->name = strndup(word, (size_t)(files - 1 - word));
+        must(group->name != NULL);
+    }
     bool is_good = true;
     for (char *name = strtok_r(list, ",", &rest); name != NULL && is_good;
          name = strtok_r(NULL, ",", &rest)) {
-        is_good = saved_read(group, name, err);
+        is_good = saved_read(group, name, class, err);
     }
     free(list);
     if (is_good && group->count == 0) {
@@ -146,30 +157,42 @@ static bool
 read_groups(const struct tool *t, struct saved *groups, char *err)
 {
     for (unsigned i = 0; i < t->files_len; i++) {
-        if (!read_group(&groups[i], t->files[i], err)) {
+        if (!read_group(&groups[i], t->files[i], t->class, err)) {
             return false;
         }
     }
     return true;
 }
 
+/* Results of a scan are points of a curve, unless asked for otherwise. */
+static enum plot_kind
+kind_of(const struct tool *t, const struct saved *groups)
+{
+    for (unsigned i = 0; i < t->files_len && !t->has_kind; i++) {
+        if (groups[i].is_scan) {
+            return PLOT_LOAD;
+        }
+    }
+    return t->kind;
+}
+
 static enum tool_status
 write_plot(const struct tool *t, const struct saved *groups)
 {
-    struct plot plot = {t->kind, t->title, t->at, groups, t->files_len};
-    FILE *out = t->output == NULL ? t->out : fopen(t->output, "w");
-    char text[SAVED_ERR_MAX];
-    if (out == NULL) {
-        snprintf(text, sizeof text, "cannot write %s: %s", t->output, strerror(errno));
-        return fail(t, TOOL_UNREADABLE, text);
-    }
+    struct plot plot = {kind_of(t, groups), t->title, t->at, groups, t->files_len};
+    char *text, err[SAVED_ERR_MAX];
+    size_t len;
+    FILE *out = open_memstream(&text, &len);
+    must(out != NULL);
     const char *missing = plot_draw(&plot, out);
-    bool is_written = fflush(out) == 0 && !ferror(out);
-    is_written = (out == t->out || fclose(out) == 0) && is_written;
-    if (missing != NULL) {
-        return fail(t, TOOL_UNREADABLE, missing);
+    must(fclose(out) == 0); /* of memory only */
+    if (missing == NULL && !saved_write(t->output, text, err)) {
+        missing = err;
     }
-    return is_written ? TOOL_DONE : fail(t, TOOL_UNREADABLE, "cannot write the plot");
+    enum tool_status status =
+        missing == NULL ? TOOL_DONE : fail(t, TOOL_UNREADABLE, missing);
+    free(text);
+    return status;
 }
 
 static enum tool_status

@@ -151,9 +151,82 @@ START_TEST(test_plots)
     ck_assert_ptr_null(strstr(text, "nan"));
     ck_assert_ptr_null(strstr(text, "inf"));
     ck_assert_ptr_null(strstr(text, "a<b"));
-    ck_assert_ptr_nonnull(strstr(text, "<polyline"));
+    ck_assert_ptr_nonnull(strstr(text, _i == PLOT_BARS ? "<rect" : "<polyline"));
     ck_assert_str_eq(text + len - strlen("</svg>\n"), "</svg>\n");
     free(text);
+}
+END_TEST
+
+static unsigned
+count_of(const char *text, const char *part)
+{
+    unsigned n = 0;
+    for (const char *p = text; (p = strstr(p, part)) != NULL; p++) {
+        n++;
+    }
+    return n;
+}
+
+static char *
+draw(const struct plot *plot)
+{
+    char *text;
+    size_t len;
+    FILE *out = open_memstream(&text, &len);
+    ck_assert_ptr_null(plot_draw(plot, out));
+    fclose(out);
+    return text;
+}
+
+/* A run that says nothing of the server is no point of a curve, and is marked everywhere. */
+START_TEST(test_plots_of_invalid)
+{
+    add(&group, 100, 10, false);
+    add(&group, 5000, 10, false);
+    add(&group, 200, 10, false);
+    group.runs[1].is_valid = false;
+    char *text =
+        draw(&(struct plot){.kind = PLOT_LOAD, .groups = &group, .groups_len = 1});
+    const char *curve = strstr(text, "<polyline points=\"");
+    ck_assert_ptr_nonnull(curve);
+    unsigned points = 0;
+    for (const char *p = strchr(curve, '"') + 1; *p != '"'; p++) {
+        points += *p == ',' ? 1 : 0;
+    }
+    ck_assert_uint_eq(points, 2);
+    ck_assert_uint_eq(count_of(text, "fill=\"white\" stroke"), SAVED_AT);
+    ck_assert_uint_eq(count_of(text, "hollow: INVALID"), 1);
+    free(text);
+    text = draw(&(struct plot){.kind = PLOT_CDF, .groups = &group, .groups_len = 1});
+    ck_assert_uint_eq(count_of(text, " (INVALID)"), 1);
+    free(text);
+}
+END_TEST
+
+/* A row for the n-th run of each group, a bar for each of them, a colour for each group. */
+START_TEST(test_bars)
+{
+    struct saved groups[2] = {{.name = NULL}, {.name = NULL}};
+    for (unsigned g = 0; g < 2; g++) {
+        groups[g].name = strdup(g == 0 ? "ours" : "others'");
+        add(&groups[g], 78 * (g + 1), 10, false);
+        add(&groups[g], 593, 10, false);
+    }
+    groups[1].runs[1].is_valid = false;
+    groups[1].runs[0].at[SAVED_P99].is_measured = false;
+    char *text = draw(&(struct plot){
+        .kind = PLOT_BARS, .at = SAVED_P99, .groups = groups, .groups_len = 2});
+    ck_assert_uint_eq(count_of(text, "<rect"), 2 + 4); /* picture, frame, bars */
+    ck_assert_uint_eq(count_of(text, ">78</text>"), 1);
+    ck_assert_uint_eq(count_of(text, ">593</text>"), 1);
+    ck_assert_uint_eq(count_of(text, ">593 (INVALID)</text>"), 1);
+    ck_assert_uint_eq(count_of(text, ">not measured</text>"), 1);
+    ck_assert_uint_eq(count_of(text, ">ours</text>"), 1);
+    ck_assert_uint_eq(count_of(text, ">others&#39;</text>"), 1);
+    ck_assert_uint_eq(count_of(text, ">p99 from intended start, us</text>"), 1);
+    free(text);
+    saved_fini(&groups[0]);
+    saved_fini(&groups[1]);
 }
 END_TEST
 
@@ -200,6 +273,8 @@ main(void)
     tcase_add_test(tc, test_table);
     tcase_add_loop_test(tc, test_plots, 0, PLOT_KINDS);
     tcase_add_loop_test(tc, test_nothing_to_plot, 0, PLOT_KINDS);
+    tcase_add_test(tc, test_plots_of_invalid);
+    tcase_add_test(tc, test_bars);
     tcase_add_test(tc, test_names);
     suite_add_tcase(s, tc);
     return run_suite(s);
