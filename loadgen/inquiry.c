@@ -95,8 +95,9 @@ connect_all(struct inquiry *q, unsigned len)
     for (; q->len < len; q->len++) {
         const struct target *t = &q->targets[q->len];
         if (!connect_one(&q->conns[q->len], t)) {
-            fprintf(q->err, "mcload: cannot connect to %s for its stats: %s\n", t->name,
-                    strerror(errno));
+            char place[TARGET_PLACE_MAX];
+            fprintf(q->err, "mcload: cannot connect to %s for its stats: %s\n",
+                    target_place(t, place), strerror(errno));
             return EXIT_UNREACHABLE;
         }
     }

@@ -140,6 +140,8 @@ for my $no ('nope', 'show:nope', "$dir/nope") {
 like(mcload("--workload=$dir")->{err}, qr/\Amcload: \Q$dir\E: [^\n]*directory[^\n]*\n\z/, 'a directory');
 like(mcload(@run, '--class=a:{workload=nope}')->{err},
     qr/\Amcload: unknown workload[^\n]*\n\z/, 'in a class, too');
+like(mcload('-s', $at, "--workload=$$_[0]")->{err}, qr/\Amcload: unknown [^\n]*did you mean $$_[1]\?[^\n]*\n\z/,
+    "$$_[0] is like $$_[1]") for ['ycsb-a', 'ycsb:a'], ['Twitter_52', 'twitter:52'], ['fb:app', 'fb-app'];
 
 # ---- agents ----------------------------------------------------------------------------------
 

@@ -84,6 +84,8 @@ sub refuses {
 refuses('a range that is none', 1, 'FIRST-LAST', '-s', '127.0.0.1:20-10');
 refuses('a port above all', 1, 'FIRST-LAST', '-s', '127.0.0.1:65530-65536');
 refuses('another transport', 1, 'transports are tcp, unix, udp and tls', '-s', 'quic://localhost');
+refuses('a protocol in its place', 1, '"redis://localhost:1": redis is no transport: write localhost:1 --protocol=redis',
+    '-s', 'redis://localhost:1');
 refuses('another transport for all', 1, 'transports are', '--transport=quic');
 refuses("no address: $_", 1, 'is not host', '-s', $_) for '', ':1', 'a:', '[::1';
 # getaddrinfo(3) would take them for 34463 and 1.
@@ -183,7 +185,7 @@ refuses('another hash', 1, 'the hashes are', '--hash=crc16');
     refuses('an empty --auth-file', 1, 'not NAME:PASSWORD', '-s', $at, '--auth-file',
         file_with('empty', ''));
     refuses('no --auth-file', 1, 'cannot read', '-s', $at, '--auth-file', "$dir/none");
-    refuses('two secrets', 1, 'contradict', '-s', $at, '--auth-file', $auth, '-P', 'secret', '-U',
+    refuses('two secrets', 1, 'exclusive', '-s', $at, '--auth-file', $auth, '-P', 'secret', '-U',
         'user');
 }
 
@@ -207,7 +209,7 @@ SKIP: {
     serves('TLS with a certificate', '-s', $at, '--tls-verify=no', '--tls-cert',
         "$certs/client.pem", '--tls-key', "$certs/client.key");
     # The name in the certificate is "server", which nobody can resolve.
-    refuses('TLS, an unknown authority', 2, 'TLS handshake: .*(?:certificate|issuer)', '-s', $at);
+    refuses('TLS, an unknown authority', 2, 'TLS handshake: .*(?:certificate|issuer).* \(--tls-ca=FILE: ', '-s', $at);
     refuses('TLS, another name', 2, 'TLS handshake: .*mismatch', '-s', $at, '--tls-ca',
         "$certs/ca.pem");
     refuses('TLS to a port without', 2, 'TLS handshake', '-s', "tls://127.0.0.1:$plain",

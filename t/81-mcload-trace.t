@@ -384,7 +384,7 @@ for my $case (
     ["--trace=$twitter --getq-freq=0", 1, qr/--trace says what is asked for/],
     ["--trace=$twitter --qps-warmup=1:5", 1, qr/--qps-warmup contradicts/],
     ["--trace=$twitter --transport=udp", 1, qr/a trace is not sent in datagrams/],
-    ["--trace=$twitter --loadonly", 1, qr/--loadonly stores records/],
+    ["--trace=$twitter --loadonly", 1, qr/--loadonly with a trace requires/],
     ["--trace=$twitter --search=99:1000", 1, qr/a rate needs --trace-time=rate/],
     ["--trace=$twitter --trace-load=0", 1, qr/so many keys are stored, between/],
     ["--trace=$twitter --trace-load=many", 1, qr/so many keys are stored, between/],

@@ -116,7 +116,7 @@ refuses('only the leader, which measures', 1, qr/nobody is there to send the loa
     role('observe', $watcher));
 refuses('more observers than servers', 1, qr/more agents that observe than servers/, role('observe', $watcher),
     role('observe', $second));
-refuses('classes', 1, qr/--class and role=measure contradict/, '--class=a:{connections=2}',
+refuses('classes', 1, qr/--class and role=measure are mutually exclusive/, '--class=a:{connections=2}',
     role('measure', $meter));
 my $narrow = start_agent('127.0.0.6', '--agent-max-qps=5', '--agent-allow=127.0.0.1/32:' . $servers[0]->port);
 refuses('too often', 2, qr/\Q$narrow\E: refuses: more requests a second/, '--server-stats=0.1',

@@ -64,7 +64,10 @@ load_now(const struct load *l)
 static const char *
 lost(struct load *l, const struct lconn *c)
 {
-    snprintf(l->err, l->err_len, "loading: %s closed the connection", c->target->name);
+    snprintf(l->err, l->err_len,
+             "loading: %s closed the connection: does it speak %s over %s?",
+             c->target->name, l->set->conf.codec->name,
+             transport_name(c->target->transport));
     return l->err;
 }
 
@@ -176,9 +179,15 @@ leave_strays(struct load *l)
 /* With what else the server's line says, where it is one. */
 static const char *
 refused(struct load *l, const struct lconn *c, const struct reply_done *done,
-        const char *reply)
+        const char *reply, size_t reply_len)
 {
     bool is_reply = done->outcome != REPLY_BROKEN && done->outcome != REPLY_GARBLED;
+    const char *spoken = is_reply ? NULL : codec_guess(reply, reply_len);
+    if (spoken != NULL) {
+        snprintf(l->err, l->err_len, "loading: %s speaks another protocol: try %s",
+                 c->target->name, spoken);
+        return l->err;
+    }
     const char *kind =
         is_reply ? client_kind_name(done->kind) : "something that is no reply";
     size_t len = strlen(kind), more = 0;
@@ -204,7 +213,7 @@ take_answers(struct load *l, struct lconn *c, const struct lset_bytes *in)
             return NULL;
         }
         if (done.outcome != REPLY_GOOD) {
-            return refused(l, c, &done, in->p + at);
+            return refused(l, c, &done, in->p + at, in->len - at);
         }
         ctr_add(&l->tally->loaded, 1);
         l->on_way[c->server] -= c->is_framed ? 1 : 0;

@@ -41,7 +41,7 @@ static const struct opt rows[] = {
      .max = QPS_MAX, .arg = "N[k|m]", .help = "its part of the rate (by connections)"},
     {.letter = 'D', .name = "measure-depth", .kind = OPT_INT, OF_RUN(measure_depth),
      .min = 1, .max = DEPTH_MAX, .arg = "N",
-     .help = "its requests on their way on each connection"},
+     .help = "pipeline depth of the measuring client"},
 };
 /* clang-format on */
 
@@ -223,7 +223,7 @@ make(struct options *o, int argc, char **argv, FILE *quiet, FILE *err)
     o->classes = calloc(len, sizeof *o->classes);
     must(o->classes != NULL);
     if (o->class_texts_len > 0 && wants_measuring(o)) {
-        fprintf(err, "mcload: --class and %s contradict each other\n",
+        fprintf(err, "mcload: --class and %s are mutually exclusive\n",
                 options_agents_in(o, ROLE_MEASURE) > 0 ? "role=measure"
                                                        : "--measure-...");
         return false;

@@ -92,10 +92,10 @@ static const struct opt rows[] = {
     {.name = "realtime", .kind = OPT_CALL, .call = call_realtime, .arg = "fifo:N",
      .help = "run sending threads at real-time priority N"},
     {.name = "busy-poll", .kind = OPT_CALL, .call = call_busy_poll, .arg = "USECS?",
-     .help = "threads poll, not sleep, for so long after a reply; without a number always"},
+     .help = "poll for USECS after a reply before sleeping; without a number always"},
     {.name = "timestamps", .kind = OPT_CALL, .call = call_timestamps,
      .arg = "user|kernel|nic:IF",
-     .help = "who else stamps requests and replies: the kernel or the network card (user)"},
+     .help = "timestamp source beside mcload itself: the kernel or the network card (user)"},
     {.name = "engine", .kind = OPT_CALL, .call = call_engine, .arg = "NAME",
      .help = "how connections are waited for: epoll, io_uring; help"},
 };
@@ -111,10 +111,10 @@ static const char *
 settle(struct options *o)
 {
     if (o->has_numa && (o->has_affinity || o->cpus != NULL)) {
-        return "--numa and --affinity or --cpus contradict each other";
+        return "--numa and --affinity or --cpus are mutually exclusive";
     }
     return o->has_affinity && o->cpus != NULL
-               ? "--affinity and --cpus contradict each other"
+               ? "--affinity and --cpus are mutually exclusive"
                : NULL;
 }
 

@@ -142,7 +142,7 @@ static const struct opt rows[] = {
     {.letter = 't', .name = "time", .kind = OPT_CALL, .call = call_time,
      .arg = "SECONDS|auto", .help = "length of the run (5); auto: --until=p95:5%,p99:5%"},
     {.name = "until", .kind = OPT_CALL, .call = call_until, .arg = "pP:WIDTH%,...",
-     .help = "end when 95% intervals are so narrow, at the latest with --time (300)"},
+     .help = "end when the 95% intervals are as narrow as this, at the latest after --time (300)"},
     {.letter = 'w', .name = "warmup", .kind = OPT_CALL, .call = call_warmup,
      .arg = "SECONDS|auto", .help = "load before it that is not measured (0); auto: "
                                     "until latency and hits are steady"},
@@ -151,22 +151,22 @@ static const struct opt rows[] = {
     {.name = "warmup-drain", .kind = OPT_CALL, .call = call_drain, .arg = "SECONDS",
      .help = "end of the warm-up in which nothing is sent, so that queues drain (0)"},
     {.name = "timeout", .kind = OPT_CALL, .call = call_timeout, .arg = "SECONDS",
-     .help = "a connection without a reply for so long is given up (10)"},
+     .help = "give up a connection after this time without a reply (10)"},
     {.name = "interval", .kind = OPT_CALL, .call = call_interval, .arg = "SECONDS",
-     .help = "show rate, latencies and hits of each so many seconds (1, in JSON only)"},
+     .help = "show rate, latencies and hits per interval (1 s, in JSON only)"},
     {.name = "report-stats", .kind = OPT_CALL, .call = call_interval, .arg = "SECONDS",
      .help = "the same"},
     {.name = "by-size", .kind = OPT_FLAG, OF_RUN(by_size),
      .help = "show latencies of gets by the bytes of the values that came"},
     {.name = "server-stats", .kind = OPT_CALL, .call = call_server_stats,
      .arg = "SECONDS",
-     .help = "ask servers for their stats each so many seconds, for the report"},
+     .help = "query the servers' stats at this interval, for the report"},
     {.name = "latency-from", .kind = OPT_CALL, .call = call_from,
-     .arg = "intended|issue", .help = "where the table's latencies start (intended)"},
+     .arg = "intended|issue", .help = "what latencies are measured from (intended)"},
     {.name = "check", .kind = OPT_CALL, .call = call_check, .arg = "NAME:LIMIT|off,...",
-     .help = "another limit of a check of the verdict, or none"},
+     .help = "change or disable a check of the verdict"},
     {.name = "seed", .kind = OPT_CALL, .call = call_seed, .arg = "N|random",
-     .help = "of all random numbers (1)"},
+     .help = "random seed (1)"},
     {.name = "loadonly", .kind = OPT_FLAG, OF_RUN(load_only),
      .help = "store the records and end"},
     {.letter = 'W', .name = "wait", .kind = OPT_CALL, .call = call_wait, .arg = "SECONDS",
@@ -261,10 +261,10 @@ settle(struct options *o)
             return "the protocol has no words for what is to be asked for";
         }
         if (o->classes[i].trace.file.path != NULL && o->classes[i].trace.load_max == 0) {
-            return "--loadonly stores records, those of a trace with --trace-load only";
+            return "--loadonly with a trace requires --trace-load";
         }
         if (o->classes[i].no_load) {
-            return "--noload and --loadonly contradict each other";
+            return "--noload and --loadonly are mutually exclusive";
         }
     }
     return check_server_stats(o);

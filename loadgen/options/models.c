@@ -21,10 +21,12 @@ read_file(const char *path, size_t *len, FILE *err)
 {
     FILE *in = fopen(path, "re");
     if (in == NULL && errno == ENOENT) {
+        const struct model *like = model_like(path);
         fprintf(err,
-                "mcload: unknown workload, and no such file: --workload=help lists them "
-                "(--workload \"%s\")\n",
-                path);
+                "mcload: unknown workload, and no such file: %s%s%s--workload=help lists "
+                "them (--workload \"%s\")\n",
+                like != NULL ? "did you mean " : "", like != NULL ? like->name : "",
+                like != NULL ? "? " : "", path);
         return NULL;
     }
     if (in == NULL) {

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "loadgen/options/classes.h"
+#include "loadgen/options/foreign.h"
 #include "loadgen/options/group.h"
 
 #define ROWS_MAX 256
@@ -68,7 +69,7 @@ options_table(void)
         for (size_t i = 1; i < OF_RUN_LEN; i++) {
             n = add_rows(all, n, of_run[i]->rows, of_run[i]->count);
         }
-        table.count = n;
+        table.count = foreign_add(all, n, ROWS_MAX);
     }
     return &table;
 }
@@ -79,7 +80,7 @@ options_class_table(void)
     static struct opt all[ROWS_MAX];
     static struct opt_table table = {.rows = all, .program = PROGRAM};
     if (table.count == 0) {
-        table.count = add_class_rows(all, 0);
+        table.count = foreign_add(all, add_class_rows(all, 0), ROWS_MAX);
     }
     return &table;
 }

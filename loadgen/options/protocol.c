@@ -43,7 +43,7 @@ static const char *
 read_auth_file(struct lclass *c)
 {
     if (c->password != NULL || c->username[0] != '\0') {
-        return "--auth-file and --username or --password contradict each other";
+        return "--auth-file and --username or --password are mutually exclusive";
     }
     FILE *f = fopen(c->auth_file, "r");
     if (f == NULL) {
@@ -85,7 +85,7 @@ static const char *
 settle(struct lclass *c)
 {
     if (c->is_binary && c->codec != codec_at(0) && c->codec != &codec_binary) {
-        return "--binary and --protocol contradict each other";
+        return "--binary and --protocol are mutually exclusive";
     }
     if (c->is_binary) {
         c->codec = &codec_binary;

@@ -74,17 +74,17 @@ static const struct opt rows[] = {
     {.name = "search", .kind = OPT_CALL, .call = call_search, .arg = "GOAL",
      .help = "find the highest rate that meets p99.9:500us[,class=NAME][,err<0.01%]"},
     {.name = "search-tolerance", .kind = OPT_CALL, .call = call_tolerance, .arg = "PERCENT",
-     .help = "how exact the rate should be (1%)"},
+     .help = "precision of the rate (1%)"},
     {.name = "search-budget", .kind = OPT_CALL, .call = call_budget,
-     .arg = "SECONDS", .help = "for all runs of the search (that of 40 runs)"},
+     .arg = "SECONDS", .help = "time for all runs of the search (that of 40 runs)"},
     {.name = "scan", .kind = OPT_CALL, .call = call_scan, .arg = "FIRST:LAST:STEP",
      .help = "a run at each rate, or at each share of the peak: 10%:100%:10%"},
     {.name = "scan-order", .kind = OPT_CALL, .call = call_order,
-     .arg = "up|down|shuffled", .help = "of the loads of a scan (up)"},
+     .arg = "up|down|shuffled", .help = "order of the loads of a scan (up)"},
     {.name = "stop-latency", .kind = OPT_CALL, .call = call_stop, .arg = "GOAL",
-     .help = "a scan ends with the first load that misses it, e.g. 95:1000"},
+     .help = "stop a scan at the first load above this latency, e.g. 95:1000"},
     {.name = "repeat", .kind = OPT_INT, OF_RUN(repeat), .min = 1, .max = REPEAT_MAX,
-     .arg = "N", .help = "each run so often, with fresh connections (1)"},
+     .arg = "N", .help = "repeat each run N times, with fresh connections (1)"},
 };
 /* clang-format on */
 
@@ -99,7 +99,7 @@ static const char *
 settle(struct options *o)
 {
     if (o->searches && o->scans) {
-        return "--search and --scan contradict each other";
+        return "--search and --scan are mutually exclusive";
     }
     if (o->stops && !o->scans) {
         return "--stop-latency needs --scan";

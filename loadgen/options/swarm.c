@@ -134,16 +134,16 @@ static const struct opt rows[] = {
      .help = "lead this agent, also unix:PATH and [v6]:PORT; repeat for several"},
     {.letter = 'p', .name = "agent-port", .kind = OPT_INT, OF_RUN(agent_port), .min = 1,
      .max = UINT16_MAX, .error = "a port is between 1 and 65535", .arg = "PORT",
-     .help = "of agents (5556)"},
+     .help = "port of agents (5556)"},
     {.letter = 'l', .name = "lambda-mul", .kind = OPT_INT, OF_RUN(weight), .min = 0,
      .max = MESSAGE_WEIGHT_MAX, .arg = "N",
      .help = "this process's weight in the split of the rate; 0: no load of its own (1)"},
     {.name = "split", .kind = OPT_CALL, .call = call_split, .arg = "weight|capacity",
      .help = "the rate is shared out by weights, or by what each is seen to send at most"},
     {.name = "key-file", .kind = OPT_TEXT, OF_RUN(key_file), .arg = "FILE",
-     .help = "the key that leader and agents have in common"},
+     .help = "shared key of leader and agents"},
     {.name = "insecure-agent", .kind = OPT_FLAG, OF_RUN(is_insecure_agent),
-     .help = "agent: obey anybody who can reach it, within small limits"},
+     .help = "agent: serve anyone who can reach it, within small limits"},
     {.name = "agent-allow", .kind = OPT_CALL, .call = call_allow,
      .arg = ALLOW_TEXT,
      .help = "agent: servers that it may load; repeat for several (loopback)"},
@@ -165,7 +165,7 @@ static const struct opt rows[] = {
      .error = "when an agent is lost: abort, continue, accept or repeat",
      .help = "what becomes of a run that loses an agent (continue)"},
     {.name = "poll-max", .kind = OPT_CALL, .call = call_poll_max, .arg = "SECONDS",
-     .help = "how long agents are waited for after a run (10)"},
+     .help = "wait for agents after a run (10)"},
     {.name = "poll-freq", .kind = OPT_IGNORE, .arg = "SECONDS"},
 };
 /* clang-format on */
@@ -188,7 +188,7 @@ static const char *
 settle_agent(struct options *o)
 {
     if (o->agents_len > 0) {
-        return "--agent-mode and --agent contradict each other";
+        return "--agent-mode and --agent are mutually exclusive";
     }
     if (o->weight == 0) {
         return "an agent's --lambda-mul must be above 0";
@@ -224,7 +224,7 @@ settle_roles(const struct options *o)
     bool measures = o->classes[o->classes_len - 1].is_measuring &&
                     options_agents_in(o, ROLE_MEASURE) == 0;
     if (o->weight == 0 && measures) {
-        return "--lambda-mul=0 and --measure-... contradict each other";
+        return "--lambda-mul=0 and --measure-... are mutually exclusive";
     }
     if (options_agents_in(o, ROLE_LOAD) == 0 && (o->weight == 0 || measures)) {
         return "nobody is there to send the load: no agent has that role";

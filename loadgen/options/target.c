@@ -149,13 +149,13 @@ static const struct opt rows[] = {
     {.name = "hash", .kind = OPT_CALL, .call = call_hash, .arg = "NAME",
      .help = "servers share the keys: modulo ketama ketama-weighted jump; none: each has all"},
     {.name = "tls-ca", .kind = OPT_TEXT, OF_RUN(tls.ca), .arg = "FILE",
-     .help = "authorities that servers' certificates are checked with (the system's)"},
+     .help = "certificate authorities to verify servers with (the system's)"},
     {.name = "tls-cert", .kind = OPT_TEXT, OF_RUN(tls.cert), .arg = "FILE",
-     .help = "certificate to show to servers that ask"},
+     .help = "client certificate"},
     {.name = "tls-key", .kind = OPT_TEXT, OF_RUN(tls.key), .arg = "FILE",
-     .help = "its key (in the same file)"},
+     .help = "key of the client certificate (in the same file)"},
     {.name = "tls-verify", .kind = OPT_CALL, .call = call_tls_verify, .arg = "yes|no",
-     .help = "whether servers' certificates and names are checked (yes)"},
+     .help = "verify servers' certificates and names (yes)"},
 };
 /* clang-format on */
 

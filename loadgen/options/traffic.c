@@ -166,7 +166,7 @@ static const struct opt rows[] = {
     {.letter = 'S', .name = "skip", .kind = OPT_FLAG, OF_CLASS(skips),
      .help = "the same as --late=drop where there is a rate"},
     {.name = "max-outstanding", .kind = OPT_CALL, .call = call_outstanding, .arg = "N[k|m]",
-     .help = "open loop: requests on their way, of all threads (any number)"},
+     .help = "open loop: outstanding requests of all threads at most (any number)"},
     LIFETIME_ROW("requests-per-connection",
         "a connection is closed and opened again after so many (0: never)"),
     LIFETIME_ROW("numreqperconn", "the same"),

@@ -71,6 +71,20 @@ call_update(void *conf, const char *text)
     return NULL;
 }
 
+/* memtier_benchmark's way to say the same. */
+static const char *
+call_ratio(void *conf, const char *text)
+{
+    size_t len = strcspn(text, ":");
+    uint32_t sets, gets;
+    if (text[len] == '\0' || !num_u32(text, len, &sets) ||
+        !num_u32(text + len + 1, strlen(text + len + 1), &gets) || sets + gets == 0) {
+        return "the ratio is SETS:GETS, such as 1:10";
+    }
+    mix_of_update(&((struct lclass *)conf)->mix, sets / ((double)sets + gets));
+    return NULL;
+}
+
 static const char *
 call_ops(void *conf, const char *text)
 {
@@ -159,6 +173,8 @@ static const struct opt rows[] = {
      .max = RECORDS_MAX, .arg = "N[k|m]", .help = "keys in use (10000)"},
     {.letter = 'u', .name = "update", .kind = OPT_CALL, .call = call_update,
      .arg = "SHARE", .help = "share of sets, the rest are gets (0.0)"},
+    {.name = "ratio", .kind = OPT_CALL, .call = call_ratio, .arg = "SETS:GETS",
+     .help = "the same as parts, as in memtier_benchmark"},
     {.name = "workload", .kind = OPT_CALL, .call = call_workload,
      .arg = "NAME|FILE|show:NAME|help",
      .help = "sizes, popularity, mix, gaps by name or of a file; other options override"},
@@ -188,7 +204,7 @@ static const struct opt rows[] = {
     {.name = "keyorder", .kind = OPT_CALL, .call = call_keyorder, .arg = "seq|random",
      .help = "the same as --popularity=seq or uniform"},
     {.name = "key-prefix", .kind = OPT_TEXT, OF_CLASS(key_prefix), .arg = "TEXT",
-     .help = "start of every key (none)"},
+     .help = "prefix of every key (none)"},
     {.name = "key-format", .kind = OPT_CHOICE, OF_CLASS(key_format),
      OPT_CHOICES(key_formats), .arg = "decimal|hex|binary",
      .error = "keys are written decimal, hex or binary",
@@ -196,7 +212,7 @@ static const struct opt rows[] = {
     {.name = "flags", .kind = OPT_INT, OF_CLASS(flags), .min = 0, .max = UINT32_MAX,
      .arg = "N", .help = "flags that values are stored with (0)"},
     {.name = "noload", .kind = OPT_FLAG, OF_CLASS(no_load),
-     .help = "the records are there, do not store them"},
+     .help = "do not store the records: they are there"},
 };
 /* clang-format on */
 
@@ -309,7 +325,7 @@ check_odds(const struct lclass *c)
         return "--miss-ratio and --one-hit are together at most 1";
     }
     if (c->churn > 0 && mix_share(&c->mix, MIX_INSERT) > 0) {
-        return "--churn and inserts (--ops) contradict each other";
+        return "--churn and inserts (--ops) are mutually exclusive";
     }
     return c->sizes_per_set && c->verify > 0
                ? "values that have another length in each set cannot be checked: "

@@ -144,3 +144,22 @@ codec_put_line(char *dst, char type, uint64_t number)
     size_t n = 1 + num_put_u64(dst + 1, number);
     return n + client_put_end(dst + n);
 }
+
+const char *
+codec_guess(const char *bytes, size_t len)
+{
+    static const struct {
+        const char *head, *words;
+    } all[] = {
+        {"-ERR ", "--protocol=redis"},     {"-NOAUTH ", "--protocol=redis --password"},
+        {"HTTP/", "--protocol=http"},      {"\x81", "--protocol=binary"},
+        {"ERROR\r\n", "--protocol=ascii"},
+    };
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        size_t n = strlen(all[i].head);
+        if (len >= n && memcmp(bytes, all[i].head, n) == 0) {
+            return all[i].words;
+        }
+    }
+    return NULL;
+}

@@ -123,6 +123,9 @@ struct codec {
 
 /* The codec of that name, NULL when there is none. */
 const struct codec *codec_find(const char *name);
+/* What bytes that are no reply of a protocol look like: the words of the command line for what
+ * the server speaks. NULL: nothing that is known. */
+const char *codec_guess(const char *bytes, size_t len);
 /* Number i of all, NULL after the last; the first is the default. */
 const struct codec *codec_at(unsigned i);
 

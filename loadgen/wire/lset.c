@@ -94,11 +94,24 @@ connect_and_wait(struct lset *s, struct lconn *c, const char **why)
     return io == LINK_OK;
 }
 
+/* NULL, or the sentence in err. */
+static const char *
+connect_or_say(struct lset *s, struct lconn *c, char *err, size_t err_len)
+{
+    const char *why;
+    char place[TARGET_PLACE_MAX];
+    if (connect_and_wait(s, c, &why)) {
+        return NULL;
+    }
+    snprintf(err, err_len, "cannot connect to %s: %s", target_place(c->target, place),
+             why);
+    return err;
+}
+
 static const char *
 open_conn(struct lset *s, const struct target *t, unsigned server, char *err,
           size_t err_len)
 {
-    const char *why;
     struct lconn_conf conf = {s->conf.codec,    t,
                               server,           s->conf.capacity,
                               s->conf.workload, s->get.len > 0 ? &s->get : NULL,
@@ -127,11 +140,7 @@ open_conn(struct lset *s, const struct target *t, unsigned server, char *err,
                  t->name);
         return err;
     }
-    if (!connect_and_wait(s, c, &why)) {
-        snprintf(err, err_len, "cannot connect to %s: %s", t->name, why);
-        return err;
-    }
-    return NULL;
+    return connect_or_say(s, c, err, err_len);
 }
 
 static const char *
@@ -190,13 +199,11 @@ lset_renew(struct lset *s, bool all, char *err, size_t err_len)
 {
     for (unsigned i = 0; i < s->count; i++) {
         struct lconn *c = &s->conns[i];
-        const char *why;
         if (!all && c->state == LCONN_UP && c->count == 0 && c->sequels.count == 0) {
             continue;
         }
         lset_down(s, c);
-        if (!connect_and_wait(s, c, &why)) {
-            snprintf(err, err_len, "cannot connect to %s: %s", c->target->name, why);
+        if (connect_or_say(s, c, err, err_len) != NULL) {
             return err;
         }
     }

@@ -181,11 +181,15 @@ ltls_shake_hands(struct ltls_session *s, bool *wants_write, const char **why)
     if (io == LINK_LOST) {
         long verdict = SSL_get_verify_result(ssl);
         char reason[WHY_MAX / 2];
+        bool is_strange = verdict != X509_V_OK &&
+                          verdict != X509_V_ERR_HOSTNAME_MISMATCH &&
+                          verdict != X509_V_ERR_IP_ADDRESS_MISMATCH;
         const char *what = verdict != X509_V_OK ? X509_verify_cert_error_string(verdict)
                            : ERR_peek_error() != 0 ? complaint(reason, sizeof reason)
                            : errno != 0            ? strerror(errno)
                                                    : "closed by the server";
-        snprintf(text, sizeof text, "TLS handshake: %s", what);
+        snprintf(text, sizeof text, "TLS handshake: %s%s", what,
+                 is_strange ? " (--tls-ca=FILE: who may have signed it)" : "");
         *why = text;
         ERR_clear_error();
     }

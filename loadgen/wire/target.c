@@ -10,6 +10,7 @@
 #include <sys/un.h>
 
 #include "base/num.h"
+#include "loadgen/wire/codec.h"
 
 #define UNIX_PREFIX "unix:"
 #define PORT_MAX 65535
@@ -174,6 +175,21 @@ split_transport(const char **text, enum transport *transport)
     return transport_find(name, transport);
 }
 
+/* A protocol may have been meant. */
+static void
+complain_of_transport(const char *name, char *err, size_t err_len)
+{
+    static const char mark[] = "://";
+    char scheme[16];
+    snprintf(scheme, sizeof scheme, "%.*s", (int)(strstr(name, mark) - name), name);
+    if (codec_find(scheme) != NULL) {
+        snprintf(err, err_len, "\"%s\": %s is no transport: write %s --protocol=%s", name,
+                 scheme, strstr(name, mark) + strlen(mark), scheme);
+    } else {
+        snprintf(err, err_len, "\"%s\": the transports are tcp, unix, udp and tls", name);
+    }
+}
+
 bool
 target_resolve(struct target *t, const char *text, enum transport otherwise, char *err,
                size_t err_len)
@@ -186,8 +202,7 @@ target_resolve(struct target *t, const char *text, enum transport otherwise, cha
     }
     strcpy(t->name, text);
     if (!split_transport(&text, &t->transport)) {
-        snprintf(err, err_len, "\"%s\": the transports are tcp, unix, udp and tls",
-                 t->name);
+        complain_of_transport(t->name, err, err_len);
         t->is_malformed = true;
         return false;
     }
@@ -197,4 +212,18 @@ target_resolve(struct target *t, const char *text, enum transport otherwise, cha
                             err_len);
     }
     return resolve_host(t, text, err, err_len);
+}
+
+const char *
+target_place(const struct target *t, char place[TARGET_PLACE_MAX])
+{
+    char port[8];
+    snprintf(port, sizeof port, ":%u", (unsigned)t->port);
+    const char *colon = strrchr(t->name, ':');
+    if (t->transport == TRANSPORT_UNIX || (colon != NULL && strcmp(colon, port) == 0)) {
+        return strcpy(place, t->name);
+    }
+    bool is_v6 = strchr(t->host, ':') != NULL;
+    snprintf(place, TARGET_PLACE_MAX, is_v6 ? "[%s]%s" : "%s%s", t->host, port);
+    return place;
 }

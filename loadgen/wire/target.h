@@ -14,6 +14,7 @@
 
 #define TARGET_PORT "11211"
 #define TARGET_NAME_MAX 256
+#define TARGET_PLACE_MAX (TARGET_NAME_MAX + 16)
 
 /* What is spoken beneath the protocol. */
 enum transport {
@@ -44,6 +45,9 @@ const char *transport_name(enum transport transport);
  * is_malformed. */
 must_check bool target_resolve(struct target *t, const char *text,
                                enum transport otherwise, char *err, size_t err_len);
+
+/* Where it is, for messages: its name, with the port where the name has none. */
+const char *target_place(const struct target *t, char place[TARGET_PLACE_MAX]);
 
 /* "...:FIRST-LAST" is a range of ports: its length, 0 when it makes no sense, and where in
  * the text it stands; 1 with everything else (and *at as it was). */

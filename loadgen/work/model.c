@@ -4,6 +4,7 @@
 #include "loadgen/work/model.h"
 
 #include <assert.h>
+#include <ctype.h>
 #include <string.h>
 
 #define BLANKS " \t\r"
@@ -43,6 +44,26 @@ model_find(const char *name)
 {
     for (unsigned i = 0; i < MODELS; i++) {
         if (strcmp(models[i].name, name) == 0) {
+            return &models[i];
+        }
+    }
+    return NULL;
+}
+
+static char
+bare(char c)
+{
+    return c == '-' || c == '_' ? ':' : (char)tolower((unsigned char)c);
+}
+
+const struct model *
+model_like(const char *name)
+{
+    for (unsigned i = 0; i < MODELS; i++) {
+        const char *p = name, *q = models[i].name;
+        for (; *p != '\0' && bare(*p) == bare(*q); p++, q++) {
+        }
+        if (*p == '\0' && *q == '\0') {
             return &models[i];
         }
     }

@@ -286,6 +286,30 @@ START_TEST(test_room)
 }
 END_TEST
 
+/* What a server that speaks another protocol begins with names that protocol. */
+START_TEST(test_guess)
+{
+    static const struct {
+        const char *bytes;
+        size_t len;
+        const char *words;
+    } all[] = {
+        {"-ERR unknown command", 20, "--protocol=redis"},
+        {"-NOAUTH Authentication required.", 32, "--protocol=redis --password"},
+        {"HTTP/1.1 400 Bad Request", 24, "--protocol=http"},
+        {"\x81\x01\0", 3, "--protocol=binary"},
+        {"ERROR\r\n", 7, "--protocol=ascii"},
+        {"ERR", 3, NULL},
+        {"-ERR", 4, NULL},
+        {"", 0, NULL},
+        {"garbage", 7, NULL},
+    };
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        ck_assert_pstr_eq(codec_guess(all[i].bytes, all[i].len), all[i].words);
+    }
+}
+END_TEST
+
 /* ---- replies ----------------------------------------------------------------------- */
 
 /* What was parsed, as text: kinds with what belongs to them, the bytes of a value run
@@ -620,6 +644,7 @@ main(void)
     tcase_add_test(tc, test_touch_for_ever);
     tcase_add_test(tc, test_leases);
     tcase_add_test(tc, test_room);
+    tcase_add_test(tc, test_guess);
     tcase_add_loop_test(tc, test_cut_in_two, 0, COUNT(replies));
     tcase_add_loop_test(tc, test_byte_by_byte, 0, COUNT(replies));
     tcase_add_test(tc, test_endless_line);

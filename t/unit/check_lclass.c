@@ -189,13 +189,21 @@ static const struct {
     {{"--class=a:{--depth}"},
      "mcload: option needs a value in class a: --depth (--class \"a:{--depth}\")\n"},
     {{"--class=a:{depth=0}"},
-     "mcload: class a: not a number between 1 and 4096 (--depth \"0\")\n"},
+     "mcload: class a: the depth is a number between 1 and 4096; a duration is "
+     "-t SECONDS (--depth \"0\")\n"},
     {{"--class=a:{noload=1}"},
      "mcload: class a: unknown or ambiguous option: --noload=1: "
      "Illegal argument \"?\"\n"},
     {{"--class=a:{}", "--class=a:{}"}, "mcload: two classes have the same name\n"},
+    {{"--class=a:{pipeline=2 clients=0}"},
+     "mcload: class a: not a number between 1 and 65536 (--clients \"0\")\n"},
+    {{"--class=a:{requests=2}"},
+     "mcload: class a: a run ends by time: write --time=SECONDS (--requests)\n"},
+    {{"--class=a:{test-time=2}"},
+     "mcload: an option of the whole run in class a: test-time (--class "
+     "\"a:{test-time=2}\")\n"},
     {{"--class=a:{}", "-C", "2"},
-     "mcload: --class and --measure-... contradict each other\n"},
+     "mcload: --class and --measure-... are mutually exclusive\n"},
     {{"-q", "100", "-Q", "100"}, "mcload: --measure-qps has to be below --qps\n"},
     {{"--assert"}, "mcload: --assert needs an objective (--slo)\n"},
     {{"--slo=p99"},

@@ -740,14 +740,16 @@ START_TEST(test_targets)
         const char *text, *host;
         unsigned port;
         enum transport transport;
+        const char *place;
     } others[] = {
-        {"udp://127.0.0.1:7", "127.0.0.1", 7, TRANSPORT_UDP},
-        {"tls://[::1]:8", "::1", 8, TRANSPORT_TLS},
-        {"tcp://127.0.0.1", "127.0.0.1", 11211, TRANSPORT_TCP},
-        {"unix:///tmp/x", "/tmp/x", 0, TRANSPORT_UNIX},
+        {"udp://127.0.0.1:7", "127.0.0.1", 7, TRANSPORT_UDP, "udp://127.0.0.1:7"},
+        {"tls://[::1]:8", "::1", 8, TRANSPORT_TLS, "tls://[::1]:8"},
+        {"tcp://127.0.0.1", "127.0.0.1", 11211, TRANSPORT_TCP, "127.0.0.1:11211"},
+        {"::1", "::1", 11211, TRANSPORT_TCP, "[::1]:11211"},
+        {"unix:///tmp/x", "/tmp/x", 0, TRANSPORT_UNIX, "unix:///tmp/x"},
     };
     struct target t;
-    char err[256];
+    char err[256], place[TARGET_PLACE_MAX];
     for (size_t i = 0; i < sizeof ranges / sizeof ranges[0]; i++) {
         size_t at = 0;
         unsigned first = 0;
@@ -760,6 +762,7 @@ START_TEST(test_targets)
         ck_assert_str_eq(t.host, others[i].host);
         ck_assert_uint_eq(t.port, others[i].port);
         ck_assert_int_eq(t.transport, others[i].transport);
+        ck_assert_str_eq(target_place(&t, place), others[i].place);
     }
     for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
         ck_assert_msg(target_resolve(&t, good[i], TRANSPORT_TCP, err, sizeof err),

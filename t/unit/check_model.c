@@ -39,6 +39,11 @@ START_TEST(test_all)
         options_fini(&options);
     }
     ck_assert_ptr_null(model_find("nonsense"));
+    ck_assert_ptr_eq(model_like("ycsb-a"), model_find("ycsb:a"));
+    ck_assert_ptr_eq(model_like("FB_App"), model_find("fb-app"));
+    ck_assert_ptr_null(model_like("ycsb-"));
+    ck_assert_ptr_null(model_like("ycsb-aa"));
+    ck_assert_ptr_null(model_like("/etc"));
 }
 END_TEST
 
