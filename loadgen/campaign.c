@@ -192,7 +192,7 @@ spread_print(const struct spread *s, FILE *out)
 static void
 print_spread(const struct campaign *c, const struct spread *s)
 {
-    if (c->o->format == FORMAT_TEXT) {
+    if (c->o->format == FORMAT_TEXT || c->o->format == FORMAT_MUTILATE_TEXT) {
         spread_print(s, c->conf->output->report);
     } else if (!c->o->is_quiet) {
         spread_print(s, c->conf->err);
@@ -269,7 +269,7 @@ scan_point(struct campaign *c, double target, bool is_fresh, bool *ends)
     }
     if (status != EXIT_VALID && !c->o->is_quiet) {
         fprintf(c->conf->err, "mcload: %.0f/s: ", target);
-        report_verdict(&r, c->conf->err);
+        report_verdict(&r, false, c->conf->err);
     }
     write_json(c, &r, true);
     c->reported++;
@@ -282,6 +282,7 @@ scan_points(struct campaign *c, const double *points, unsigned count)
 {
     enum exit_status worst = EXIT_VALID;
     bool ends = false;
+    output_begin(c->conf->output);
     if (has_text(c)) {
         report_scan_head(c->o, c->conf->output->report);
     }
@@ -392,8 +393,8 @@ report_answer(struct campaign *c, struct search *s, struct result *last)
     }
     last->peak_qps = c->peak_qps;
     last->search = s;
-    last->checks[CHECK_SEARCH] =
-        (struct check){true, a.is_met && a.bound != SEARCH_BY_CLIENT, a.qps, 1};
+    last->checks[CHECK_SEARCH] = (struct check){
+        true, a.is_found && a.bound != SEARCH_BY_CLIENT, a.is_found ? a.qps : 0, 1};
     last->is_valid = last->is_valid && last->checks[CHECK_SEARCH].is_good;
     status = report(c, last, false);
     result_fini(last);

@@ -151,7 +151,7 @@ load_and_run(const struct options *o, const struct target *targets, struct ltls 
 {
     struct runner runner;
     enum exit_status status;
-    if (o->verbose > 0 && !o->is_quiet) {
+    if (o->verbose > 1 && !o->is_quiet) {
         print_banner(o);
     }
     struct run_conf conf = {
@@ -173,7 +173,7 @@ load_and_run(const struct options *o, const struct target *targets, struct ltls 
             .arg = &runner,
             .output = output,
             .err = stderr,
-            .log = !o->is_quiet && (o->verbose > 0 || conf.has_progress) ? stderr : NULL,
+            .log = !o->is_quiet && (o->verbose > 1 || conf.has_progress) ? stderr : NULL,
         };
         status = campaign_run(&campaign);
     } else if (!o->is_quiet) {

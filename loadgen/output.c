@@ -4,11 +4,13 @@
 #include "loadgen/output.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "loadgen/report/deflate.h"
@@ -25,20 +27,78 @@ fail(const struct output *out, const char *name)
     return false;
 }
 
-/* False with a line; NULL when none is wanted. */
 static bool
-open_file(const struct output *out, FILE **f, const char *name)
+is_stdout(const char *name)
 {
-    *f = name != NULL ? fopen(name, "w") : NULL;
-    return name == NULL || *f != NULL || fail(out, name);
+    return strcmp(name, "-") == 0;
+}
+
+/* False with a line; NULL when none is wanted. What the file held stays until there is something
+ * to be written to it. */
+static bool
+open_file(struct output *out, FILE **f, const char *name)
+{
+    struct stat before;
+    *f = NULL;
+    if (name == NULL) {
+        return true;
+    }
+    if (is_stdout(name)) {
+        *f = stdout;
+        return true;
+    }
+    bool is_new = stat(name, &before) != 0;
+    int fd = open(name, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    if (fd < 0) {
+        return fail(out, name);
+    }
+    *f = fdopen(fd, "w");
+    must(*f != NULL);
+    if (is_new) {
+        out->made[out->made_len++] = name;
+    }
+    return true;
 }
 
 /* A name that cannot be written is told before the run, not after it. */
 static bool
 try_file(const struct output *out, const char *name)
 {
+    struct stat before;
+    bool is_new = stat(name, &before) != 0;
     FILE *f = fopen(name, "a");
-    return (f != NULL && fclose(f) == 0) || fail(out, name);
+    bool is_good = (f != NULL && fclose(f) == 0) || fail(out, name);
+    if (is_good && is_new) {
+        remove(name);
+    }
+    return is_good;
+}
+
+/* With all above it. False with a line. */
+static bool
+make_folder(const struct output *out, const char *name)
+{
+    char path[NAME_MAX_LEN];
+    snprintf(path, sizeof path, "%s/", name);
+    for (char *slash = strchr(path + 1, '/'); slash != NULL;
+         slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        if (mkdir(path, 0777) != 0 && errno != EEXIST) {
+            return fail(out, path);
+        }
+        *slash = '/';
+    }
+    return true;
+}
+
+/* A part of what was to be written is worth nothing. */
+static void
+remove_file(const char *name)
+{
+    struct stat file;
+    if (stat(name, &file) == 0 && S_ISREG(file.st_mode)) {
+        remove(name);
+    }
 }
 
 /* What a write of long ago failed with is not known any more: the next one says it. */
@@ -57,7 +117,12 @@ output_end(FILE *f)
 static bool
 close_file(const struct output *out, FILE *f, const char *name)
 {
-    return f == NULL || f == stdout || output_end(f) || fail(out, name);
+    if (f == NULL || f == stdout || output_end(f)) {
+        return true;
+    }
+    fail(out, name);
+    remove_file(name);
+    return false;
 }
 
 static bool
@@ -67,7 +132,25 @@ close_all(struct output *out)
     bool is_good = close_file(out, out->report, out->o->output);
     is_good = close_file(out, out->save, out->o->save) && is_good;
     is_good = close_file(out, out->hlog, out->o->hlog) && is_good;
-    return close_file(out, json, out->o->json) && is_good;
+    is_good = close_file(out, json, out->o->json) && is_good;
+    for (unsigned i = 0; !out->has_begun && i < out->made_len; i++) {
+        remove_file(out->made[i]);
+    }
+    return is_good;
+}
+
+void
+output_begin(struct output *out)
+{
+    FILE *const all[] = {out->report, out->json, out->save, out->hlog};
+    struct stat file;
+    for (size_t i = 0; !out->has_begun && i < sizeof all / sizeof all[0]; i++) {
+        if (all[i] != NULL && all[i] != stdout && fstat(fileno(all[i]), &file) == 0 &&
+            S_ISREG(file.st_mode)) {
+            must(ftruncate(fileno(all[i]), 0) == 0);
+        }
+    }
+    out->has_begun = true;
 }
 
 /* Files that are written at the end. */
@@ -80,7 +163,7 @@ try_drawn(const struct output *out)
         snprintf(name, sizeof name, "%s.hgrm", out->o->hgrm);
         is_good = try_file(out, name);
     }
-    if (is_good && out->o->plot != NULL) {
+    if (is_good && out->o->plot != NULL && (is_good = make_folder(out, out->o->plot))) {
         snprintf(name, sizeof name, "%s/%s.svg", out->o->plot, plot_kind_name(PLOT_CDF));
         is_good = try_file(out, name);
     }
@@ -322,13 +405,19 @@ static void
 write_report(const struct output *out, const struct result *r, bool is_first)
 {
     switch (out->o->format) {
+    case FORMAT_MUTILATE_TEXT:
+        report_mutilate(r, out->o, out->report);
+        fputc('\n', out->report);
+        report_summary(r, out->o->verbose > 0, out->report);
+        break;
     case FORMAT_TEXT:
+        fputs(is_first ? "" : "\n", out->report);
         report_text(r, out->o, out->report);
         break;
     case FORMAT_MUTILATE:
         report_mutilate(r, out->o, out->report);
         if (!out->o->is_quiet) {
-            report_verdict(r, out->err);
+            report_verdict(r, out->o->verbose > 0, out->err);
             note_bounds(out, r);
         }
         break;
@@ -347,6 +436,7 @@ bool
 output_report(struct output *out, const struct result *r, bool is_first)
 {
     bool is_good = true;
+    output_begin(out);
     write_report(out, r, is_first);
     if (out->o->hgrm != NULL) {
         is_good = write_hgrm(out, r, NULL);

@@ -15,6 +15,8 @@
 #include "loadgen/measure/result.h"
 #include "loadgen/options/options.h"
 
+#define OUTPUT_FILES 4
+
 struct output {
     const struct options *o;
     int argc; /* as typed, for the JSON */
@@ -25,6 +27,9 @@ struct output {
     FILE *hlog;   /* intervals; NULL: not asked for */
     FILE *err;
     struct env env;
+    const char *made[OUTPUT_FILES]; /* files that were not there before */
+    unsigned made_len;
+    bool has_begun;
     nsec_t first_start; /* of the first run's window, when has_first */
     bool has_first;
 };
@@ -32,6 +37,9 @@ struct output {
 /* False with a line on err. Arguments live longer than out. */
 must_check bool output_open(struct output *out, const struct options *o, int argc,
                             char **argv, FILE *err);
+/* Empties the files: there is something to be written. Without it output_close removes those that
+ * were not there before and leaves the others alone. */
+void output_begin(struct output *out);
 /* The report of one result, but for JSON, and the files with only that in them. `is_first`: of
  * all, some forms begin with names. False with a line on err when one could not be written. */
 must_check bool output_report(struct output *out, const struct result *r, bool is_first);

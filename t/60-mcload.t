@@ -60,7 +60,7 @@ my $pkb = parse_like_pkb($run->{out});
 is_deeply([split ' ', $pkb->{header}],
     [qw(avg std min 5th 10th 50th 90th 95th 99th p999 p9999 max)], 'the header of the table');
 is(scalar(split ' ', $pkb->{$_}), 12, "a value for each column of $_") for qw(read update op_q);
-unlike(($run->{out} =~ /^(.*?)^#type/ms)[0], qr/./, 'nothing before the table');
+unlike(($run->{out} =~ /^(.*?)^#type/ms)[0], qr/read/, 'no such letters before the table');
 my @read = split ' ', $pkb->{read};
 ok(!(grep { $read[$_] > $read[$_ + 1] } 2 .. 10), 'percentiles rise') or diag("@read");
 cmp_ok($pkb->{qps}, '>', 0, 'a rate');
@@ -89,6 +89,32 @@ is($json->{"errors.$_"}, 0, "errors: no $_")
 ok(wait_until(sub {
     mem_stats($server->control)->{curr_connections} <= $before->{curr_connections};
 }), 'connections are closed at the end');
+
+# ---- what is printed without -v --------------------------------------------------------
+
+{
+    local $MCLoad::is_brief = 1;
+    my $latency = qr/Latency = p50 [\d.]+ us, p99 >?[\d.]+ us, p99\.9 >?[\d.]+ us, max >?[\d.]+ us\n/;
+    my $verdict = qr/(?:VALID|INVALID: [^\n]+)\n/;
+    $run = mcload('-s', $at, '-r', '1000', '--noload', '-t', '0.3', '--seed=4');
+    like($run->{out}, qr{\A$verdict
+        Rate[ ]=[ ][\d.]+/s[ ]achieved[ ]\(closed[ ]loop:[ ]none[ ]asked[ ]for\)\n
+        $latency
+        Hits[ ]=[ ]100\.00%[ ]\((\d+)[ ]of[ ]\1[ ]keys\)\n
+        Errors[ ]=[ ]0\n\z}x, 'five lines');
+    $run = mcload('-s', $at, '-r', '1000', '--noload', '-t', '0.3', '-q', '2k', '-u', '1',
+        '--check=client_cpu:0');
+    is($run->{status}, 3, 'a run that is invalid');
+    like($run->{out}, qr{\AINVALID:[ ][^\n]+:[ ][^\n]+\n
+        Rate[ ]=[ ]2000\.0/s[ ]asked[ ]for,[ ][\d.]+/s[ ]achieved[ ]\([\d.]+%\)\n
+        $latency
+        Hits[ ]=[ ]no[ ]key[ ]was[ ]asked[ ]for\n
+        Errors[ ]=[ ]0\n\z}x, '... begins with a reason and what to do');
+    $run = mcload('-s', $at, '-r', '10', '--noload', '-t', '0.3', '--format=mutilate,text');
+    like($run->{out}, qr/\A#type.*^TX [^\n]+\n\n${verdict}Rate = .*^Errors = 0\n\z/ms,
+        "mutilate's table, then the lines");
+    is(scalar(grep { defined && /\d/ } values %{parse_like_pkb($run->{out})}), 9, '... and its parsers find it');
+}
 
 # ---- open loop -------------------------------------------------------------------------
 

@@ -49,18 +49,19 @@ is($json->{'classes.small.slo.met'}, 'true', 'an objective is met');
 is($json->{'classes.small.slo.objective'}, '"p50:60s"', '... by its name');
 ok(!exists $json->{'classes.bulk.slo.met'}, 'the other has none');
 my ($first, @tables) = split /^#(?:type|kind)/m, $run->{out};
-is($first, '', 'nothing before the first table');
+like($first, qr/^(?:IN)?VALID.*\nclass +asked\/s +achieved\/s .*\nsmall +[\d.]+ .*\nbulk +[\d.]+ .*\n\n\z/m,
+    'a row of each class before the first table');
 is(scalar @tables, 3, 'a table of the run and of each class');
 like($run->{out}, qr/^Class small: 1 x 3 connections, depth 1\n#kind/m, '... with its name');
 like($run->{out}, qr/^Class bulk: 1 x 2 connections, depth 1\n#kind/m, '... each');
 is(scalar(() = $run->{out} =~ /read/g), 1, 'the letters "read" stand in the table of the run only');
 is(scalar(() = $run->{out} =~ /^.*QPS/mg), 1, '... and so does QPS');
-like($run->{out}, qr/^Objective p50:60s = met, [\d.]+ us$/m, 'the objective in words');
+like($run->{out}, qr/^Objective p50:60s of small = met, [\d.]+ us$/m, 'the objective in words');
 
 # ---- servers and connections -------------------------------------------------------------
 
 my $second = start_server();
-my $per = run_program({command => [$ENV{MCLOAD} || './loadgen/mcload', '-s', $at, '-s',
+my $per = run_program({command => [$ENV{MCLOAD} || './loadgen/mcload', '-v', '-s', $at, '-s',
     '127.0.0.1:' . $second->port, '-t', '0.6', '-r', '100', '-q', '2000', '-T', '2', '-c', '3',
     '--json', scratch_dir() . '/spread.json']});
 ended_ok($per, 'two servers');

@@ -395,5 +395,43 @@ PY
     is($run->{status}, 2, 'a file that is not there');
 }
 
+# ---- where results go --------------------------------------------------------------------
+
+{
+    my @short = ('-s', $at, '-r', '100', '-t', '0.2');
+    local $MCLoad::is_brief = 1;
+    $run = mcload(@short, '--json=-');
+    like($run->{out}, qr/\A\{\n "schema": .*\}\n\z/s, '--json=- is the standard output, and nothing else');
+    $run = mcload(@short, '--json=-', '--output', "$dir/report");
+    like($run->{out}, qr/\A\{\n "schema": .*\}\n\z/s, '... with the report in a file');
+    like(read_file("$dir/report"), qr/\A(?:IN)?VALID.*^Errors = 0\n\z/ms, '... which is there');
+    $run = mcload(@short, '--json=-', '--format=csv');
+    is($run->{status}, 1, '... not with another report there');
+    like($run->{err}, qr/\Amcload: [^\n]*--output=FILE\n\z/, '... in a line');
+
+    $run = mcload(@short, '--plot', "$dir/a/new/folder");
+    ok(-s "$dir/a/new/folder/$_.svg", "a folder that is missing is made: $_.svg") for qw(cdf time);
+    $run = mcload(@short, '--plot', "$dir/report/folder");
+    is($run->{status}, 1, '... where it can be');
+    like($run->{err}, qr{\Amcload: cannot write \Q$dir\E/report[^\n]*: Not a directory\n\z}, '... and else says so');
+
+    # No server, no result: no file, and none that was there is emptied.
+    my @files = map { ("--$_", "$dir/none.$_") } qw(json output save hlog hgrm);
+    write_file('none.json', 'as it was');
+    $run = mcload('-s', '127.0.0.1:1', '-t', '0.1', @files, '--plot', "$dir/none.plot");
+    is($run->{status}, 2, 'a run that fails') or diag($run->{err});
+    ok(!-e "$dir/none.$_", "... leaves no $_") for qw(output save hlog hgrm.hgrm plot/cdf.svg);
+    is(read_file("$dir/none.json"), 'as it was', '... nor changes what was there');
+    $run = mcload(@short, '--json', "$dir/none.json");
+    like(read_file("$dir/none.json"), qr/\A\{.*\}\n\z/s, 'a run that does not replaces it');
+
+    # Files may not grow beyond a few blocks.
+    my $limited = run_program({command => ['sh', '-c', 'trap "" XFSZ; ulimit -f 1; exec "$@"', 'sh',
+            $ENV{MCLOAD} || './loadgen/mcload', @short, '--json', "$dir/full.json"], timeout => 60});
+    is($limited->{status}, 2, 'a result that cannot be written');
+    like($limited->{err}, qr/^mcload: cannot write \Q$dir\E\/full.json: File too large$/m, '... says so');
+    ok(!-e "$dir/full.json", '... and leaves no part of it');
+}
+
 $server->stop;
 done_testing();

@@ -147,7 +147,7 @@ for my $args (['--format=xml'], ['--percentiles='], ['--percentiles=0'], ['--per
     is($run->{out}, '', '... nothing on stdout');
     is(scalar(() = $run->{err} =~ /\n/g), 1, '... one line');
 }
-for my $args (['--hgrm', "$dir/no/such"], ['--plot', "$dir/no/such"]) {
+for my $args (['--hgrm', "$dir/no/such"], ['--plot', "$0/no"]) {
     $run = mcload(@at, '--noload', @$args);
     is($run->{status}, 1, "@$args: cannot be written");
     like($run->{err}, qr/^mcload: cannot write/m, '... and says so');

@@ -74,7 +74,7 @@ $run = mcload(@load, '-t', 0.3, '--save=/nonexistent/x');
 is($run->{status}, 1, 'a file that cannot be written');
 like($run->{err}, qr{^mcload: cannot write /nonexistent/x: }, '... is named');
 # Before the run, not after it.
-for my $at_end ("--hgrm=$dir/none/x", "--plot=$dir/none", '--plot=', '--hgrm=') {
+for my $at_end ("--hgrm=$dir/none/x", "--plot=$0/none", '--plot=', '--hgrm=') {
     $run = mcload(@load, '-t', 60, $at_end);
     is($run->{status}, 1, "$at_end: a name that cannot be written");
     like($run->{err}, qr/\Amcload: [^\n]+\n\z/, '... is told at once');

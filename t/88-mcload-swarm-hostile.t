@@ -88,7 +88,7 @@ sub run_between {
         POSIX::_exit(0);
     }
     close $listener;
-    my $run = run_program({command => [$ENV{MCLOAD} || './loadgen/mcload', '-s', $at, '-r', 100, '-q', 2000,
+    my $run = run_program({command => [$ENV{MCLOAD} || './loadgen/mcload', '-v', '-s', $at, '-r', 100, '-q', 2000,
         $role eq 'observe' ? () : ('-l', 0), '-t', 0.2, '--server-stats=0.05', '-a', "$name;role=$role", @args],
         timeout => 60});
     waitpid $pid, 0;

@@ -22,7 +22,7 @@ sub runs {
     my ($name, @args) = @_;
     my $run = mcload(@args);
     ok($run->{status} == 0 || $run->{status} == 3, "$name runs") or diag($run->{err});
-    like($run->{out}, qr/\A#type/, "$name: a table");
+    like($run->{out}, qr/^#type/m, "$name: a table");
     return $run;
 }
 
@@ -172,6 +172,7 @@ for my $case ([], ['--qps=2000'], ['--binary', '--blocking', '--qps=2000'],
     ['--measure_connections=1', '--measure_qps=500', '--measure_depth=1', '--qps=2000']) {
     my $name = "PerfKitBenchmarker: @$case";
     parses($name, runs($name, @measure, @$case)->{out});
+    parses("$name $_", mcload(@measure, @$case, $_)->{out}) for '--format=mutilate', '--format=mutilate,text';
 }
 $run = mcload(@sizes, "--server=$at", '--noload', '--time=0.6', '--connections=4',
     '--search=99:1000', '--search-budget=4');

@@ -165,7 +165,7 @@ SKIP: {
 }
 refuses('memory node', '--numa=1023');
 refuses('memory node', '--numa=x');
-refuses('contradict', '--numa=0', '--affinity');
+refuses('exclusive', '--numa=0', '--affinity');
 refuses('microseconds', '--busy-poll=x');
 
 # ---- time stamps -------------------------------------------------------------------------
@@ -200,8 +200,25 @@ for my $case (['--qps_warmup=0.5:600', 150, 600], ['--qps-warmup=0.5', 0, 120]) 
 }
 refuses('TIME:RATE', '--qps-warmup=1:');
 $run = mcload('-s', $at, '-r', '50', '-t', '0.3', '--poll_max=3', '--poll_freq=1');
-like($run->{out}, qr/\A#type/, "mcperf's patience with agents");
+like($run->{out}, qr/^#type/m, "mcperf's patience with agents");
 like($run->{err}, qr/no effect/, '... of which one word has no effect');
+
+# Words of memtier_benchmark and wrk: the same, or what to write.
+for my $case (['--pipeline=3', 'load.depth', 3], ['--clients=2', 'load.connections', 2],
+    ['--test-time=0.2', 'load.time', 0.2], ['--duration=0.2', 'load.time', 0.2], ['--data-size=7', 'load.value_size', 7],
+    ['--value-size=7', 'load.value_size', 7], ['--key-size=40', 'load.key_size', 40], ['--ratio=1:3', 'load.update', 0.25],
+    ['--rate=900', 'load.qps', 900], ['--threads=2', 'load.threads', 2]) {
+    my ($option, $key, $value) = @$case;
+    $json = mcload_json('-s', $at, '-r', '50', '-t', '0.2', $option)->{json};
+    cmp_ok($json->{$key} // -1, '==', $value, $option);
+}
+my $repeated = mcload('-s', $at, '-r', '50', '-t', '0.1', '--run-count=2', '--json-out-file=-');
+is(scalar(() = $repeated->{out} =~ /"schema":/g), 3, '--run-count, --json-out-file');
+refuses('a duration is -t SECONDS', '-d30s');
+refuses("\Q$$_[1]\E", $$_[0]) for ['--requests=1000', '--time=SECONDS'], ['--key-maximum=5', '--records=N'],
+    ['--data-size-range=1-5', '--valuesize=uniform:MIN,MAX'], ['--rate-limiting=5', '--qps=N'], ['--latency', 'always printed'],
+    ['--port=5', '--server=HOST:PORT'], ['--key-pattern=S:S', '--popularity='], ['--tls', '--transport=tls'];
+refuses('SETS:GETS', "--ratio=$_") for '1', '0:0', ':', '1:x', '1:2:3';
 
 # ---- the JSON ----------------------------------------------------------------------------
 

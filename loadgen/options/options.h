@@ -49,6 +49,7 @@ enum options_progress {
 enum options_format {
     FORMAT_TEXT,
     FORMAT_MUTILATE,
+    FORMAT_MUTILATE_TEXT, /* its table, then the summary of the text */
     FORMAT_JSON,
     FORMAT_CSV,
 };

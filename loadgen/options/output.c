@@ -45,6 +45,7 @@ call_sample(void *conf, const char *text)
 static const char *const formats[] = {
     [FORMAT_TEXT] = "text",
     [FORMAT_MUTILATE] = "mutilate",
+    [FORMAT_MUTILATE_TEXT] = "mutilate,text",
     [FORMAT_JSON] = "json",
     [FORMAT_CSV] = "csv",
 };
@@ -58,10 +59,10 @@ static const char *const progresses[] = {
 /* clang-format off */
 static const struct opt rows[] = {
     {.name = "json", .kind = OPT_TEXT, OF_RUN(json), .arg = "FILE",
-     .help = "write the result as JSON too"},
+     .help = "write the result as JSON too; - is stdout, without the report"},
     {.name = "format", .kind = OPT_CHOICE, OF_RUN(format),
-     OPT_CHOICES(formats), .arg = "text|mutilate|json|csv",
-     .error = "the format is text, mutilate, json or csv",
+     OPT_CHOICES(formats), .arg = "text|mutilate|mutilate,text|json|csv",
+     .error = "the format is text, mutilate, mutilate,text, json or csv",
      .help = "form of the report (text)"},
     {.name = "output", .kind = OPT_TEXT, OF_RUN(output), .arg = "FILE",
      .help = "where the report goes (stdout)"},
@@ -78,7 +79,7 @@ static const struct opt rows[] = {
      .error = "progress is auto, none or always",
      .help = "a line a second on stderr (auto: on a terminal)"},
     {.letter = 'v', .name = "verbose", .kind = OPT_COUNT, OF_RUN(verbose),
-     .help = "say more on stderr"},
+     .help = "details in the report; twice: what is being done, on stderr"},
     {.name = "quiet", .kind = OPT_FLAG, OF_RUN(is_quiet),
      .help = "nothing on stderr but errors"},
     {.letter = 'h', .name = "help", .kind = OPT_FLAG, OF_RUN(wants_help),
@@ -123,8 +124,16 @@ settle(struct options *o)
     if (o->scans && (o->hlog != NULL || o->save != NULL)) {
         return "--hlog and --save are of one run, not of a scan";
     }
+    bool is_json_out = o->json != NULL && strcmp(o->json, "-") == 0;
+    bool is_report_out = o->output == NULL || strcmp(o->output, "-") == 0;
+    if (is_json_out && is_report_out && o->format == FORMAT_TEXT) {
+        o->format = FORMAT_JSON; /* and nothing else */
+        o->json = NULL;
+    } else if (is_json_out && is_report_out) {
+        return "--json=- and the report both go to the standard output: --output=FILE";
+    }
     return o->format == FORMAT_JSON && o->json != NULL
-               ? "--format=json and --json contradict each other"
+               ? "--format=json and --json are mutually exclusive"
                : NULL;
 }
 

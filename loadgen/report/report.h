@@ -12,11 +12,15 @@
 #include "loadgen/options/options.h"
 #include "loadgen/report/schema.h"
 
-/* mutilate's table and totals, which existing scripts parse, then what it does not have.
- * Times are in microseconds. Nothing before or inside the table but its own rows may contain
- * the letters "read". A percentile that falls among requests never answered is printed as
- * ">T": it is above T. */
+/* The summary; with --verbose mutilate's table and totals and what it does not have; and what
+ * was asked for by options of its own. Times are in microseconds. Nothing but the rows of the
+ * table may contain the letters "read" (names of classes may). A percentile that falls among
+ * requests never answered is printed as ">T": it is above T. */
 void report_text(const struct result *r, const struct options *o, FILE *out);
+
+/* Verdict, rate, latency, hits, errors: a line each; of several classes the verdict, and a
+ * table. `all`: each reason of the verdict. */
+void report_summary(const struct result *r, bool all, FILE *out);
 
 /* mutilate's report and nothing else, its columns and widths. Percentiles among requests
  * never answered are printed as the bound alone. */
@@ -38,8 +42,8 @@ void report_json(const struct result *r, const struct options *o, int argc, char
  * lines. */
 void report_hgrm(const struct result *r, enum tally_from from, FILE *out);
 
-/* "VALID", or "INVALID: " and why; a line. */
-void report_verdict(const struct result *r, FILE *out);
+/* "VALID"; or "INVALID: ", why, and what to do: the most telling reason, or a line for each. */
+void report_verdict(const struct result *r, bool all, FILE *out);
 
 /* ---- what the tables share ------------------------------------------------------------ */
 
@@ -78,6 +82,9 @@ struct report_totals report_totals(const struct result *r);
 struct json;
 /* Members of the object that j is in: what a histogram is added up from without loss. */
 void report_buckets_json(const struct hist *h, struct json *j);
+
+/* "Errors = 3 (timeout 3)"; a line. */
+void report_errors(const struct tally *t, FILE *out);
 
 /* The lines between table and bytes, which mutilate's format and the text have in common. */
 void report_print_counts(const struct result *r, const struct report_totals *t,

@@ -26,7 +26,8 @@ form_of(const struct options *o)
                                           true};
     static const struct scan_form mutilate = {7, 8, few, sizeof few / sizeof few[0],
                                               false};
-    return o->format == FORMAT_MUTILATE ? &mutilate : &text;
+    return o->format == FORMAT_MUTILATE || o->format == FORMAT_MUTILATE_TEXT ? &mutilate
+                                                                             : &text;
 }
 
 void
@@ -85,22 +86,36 @@ report_scan_row(const struct result *r, const struct options *o, double target, 
               form_of(o), out);
 }
 
+/* One sentence. */
+static void
+print_nothing_found(const struct search_answer *a, const char *goal, FILE *out)
+{
+    fprintf(out, "The search found no rate with %s: ", goal);
+    if (!a->is_met) {
+        fprintf(out, "the lowest tried, %.1f/s, missed it by %s", a->high,
+                search_bound_name(a->bound));
+    } else {
+        fprintf(out, "it is between %.1f/s and %.1f/s, and the runs do not agree where",
+                a->low, a->high);
+    }
+    fprintf(out, " (%u runs in %.1f s).\n", a->probes, a->seconds);
+}
+
 void
 report_search_text(const struct search *s, const struct goal *g, FILE *out)
 {
     char goal[200];
     struct search_answer a = search_answer(s);
     goal_describe(g, goal, sizeof goal);
+    if (!a.is_found) {
+        print_nothing_found(&a, goal, out);
+        return;
+    }
     fprintf(out, "Search = %s, %u runs in %.1f s\n", goal, a.probes, a.seconds);
     if (g->limit_ns == 0) {
         fprintf(out, "Limit = %.1f us\n", a.limit / NS_PER_US);
     }
     fprintf(out, "Largest open-loop rate = %.1f/s\n", a.ceiling);
-    if (!a.is_met) {
-        fprintf(out, "QoS QPS = 0.0 (%.1f/s, the least rate tried, was missed by %s)\n",
-                a.high, search_bound_name(a.bound));
-        return;
-    }
     fprintf(out, "QoS QPS = %.1f", a.qps);
     if (a.high > 0) {
         fprintf(out, " +- %.1f (%.1f to %.1f), bound by %s", (a.high - a.low) / 2, a.low,
@@ -154,6 +169,7 @@ report_search_json(const struct search *s, const struct goal *g, struct json *j)
     json_text(j, "goal", goal);
     json_number(j, "limit", a.limit);
     json_bool(j, "met", a.is_met);
+    json_bool(j, "found", a.is_found);
     json_bool(j, "decided", a.is_decided);
     json_bool(j, "confirmed", a.is_confirmed);
     json_number(j, "qps", a.qps);

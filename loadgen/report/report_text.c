@@ -279,10 +279,9 @@ print_wire(const struct result *r, FILE *out)
     }
 }
 
-static void
-print_errors(const struct result *r, FILE *out)
+void
+report_errors(const struct tally *t, FILE *out)
 {
-    const struct tally *t = &r->total;
     fprintf(out, "Errors = %ju", (uintmax_t)tally_error_sum(t));
     const char *before = " (";
     for (unsigned e = 0; e < TALLY_ERRORS; e++) {
@@ -293,6 +292,11 @@ print_errors(const struct result *r, FILE *out)
         }
     }
     fprintf(out, "%s\n", tally_error_sum(t) > 0 ? ")" : "");
+}
+
+static void
+print_without_answer(const struct tally *t, FILE *out)
+{
     fprintf(out,
             "Without answer = %ju outstanding at the end, %ju never sent, %ju lost\n",
             (uintmax_t)ctr_get(&t->unanswered), (uintmax_t)ctr_get(&t->unsent),
@@ -433,7 +437,6 @@ print_notes(const struct result *r, const struct options *o, FILE *out)
     if (r->is_local) {
         fputs("Note: client and server share this machine's CPUs\n", out);
     }
-    print_evictions(r, out);
     for (unsigned i = 0; i < o->percentiles_len; i++) {
         double beyond = (double)(hist_count(r->all[FROM_INTENDED]) + result_censored(t)) *
                         (1 - o->percentiles[i]);
@@ -451,14 +454,18 @@ print_notes(const struct result *r, const struct options *o, FILE *out)
 }
 
 static void
-print_objective(const struct result *r, FILE *out)
+print_objectives(const struct result *r, FILE *out)
 {
-    if (r->slo.percent > 0) {
+    for (unsigned i = 0; i < r->classes_len; i++) {
+        const struct result *c = &r->classes[i];
         char text[SLO_TEXT_MAX];
-        slo_describe(&r->slo, text);
-        fprintf(out, "Objective %s = %s, %s%.1f us\n", text,
-                r->is_slo_met ? "met" : "missed", r->slo_value.is_bound ? ">" : "",
-                (double)r->slo_value.ns / NS_PER_US);
+        if (c->slo.percent > 0) {
+            slo_describe(&c->slo, text);
+            fprintf(out, "Objective %s%s%s = %s, %s%.1f us\n", text,
+                    r->classes_len > 1 ? " of " : "", r->classes_len > 1 ? c->name : "",
+                    c->is_slo_met ? "met" : "missed", c->slo_value.is_bound ? ">" : "",
+                    (double)c->slo_value.ns / NS_PER_US);
+        }
     }
 }
 
@@ -550,41 +557,35 @@ print_class(const struct result *r, const struct options *o, unsigned i, FILE *o
     print_misses(&c->total, out);
     print_pace(c, out);
     print_confidence(c, out);
-    print_errors(c, out);
+    report_errors(&c->total, out);
+    print_without_answer(&c->total, out);
     print_evenness(c, o, out);
-    print_objective(c, out);
 }
 
 /* One class is the whole run. */
 static void
 print_classes(const struct result *r, const struct options *o, FILE *out)
 {
-    if (r->classes_len == 1) {
-        print_objective(&r->classes[0], out);
-    }
     for (unsigned i = 0; r->classes_len > 1 && i < r->classes_len; i++) {
         print_class(r, o, i, out);
     }
     fputs(r->classes_len > 1 ? "\n" : "", out);
 }
 
-void
-report_text(const struct result *r, const struct options *o, FILE *out)
+/* mutilate's table and totals, which parsers look for, then what it does not have. */
+static void
+print_details(const struct result *r, const struct options *o, FILE *out)
 {
     struct report_table table;
     report_table_of(r, o, REPORT_ALL, &table);
+    fputc('\n', out);
     print_table(&table, OF_RUN, o, out);
     print_totals(r, out);
     print_ops(&r->total, out);
     print_misses(&r->total, out);
     print_pace(r, out);
-    print_wire(r, out);
     print_confidence(r, out);
-    if (o->shows_intervals) {
-        print_intervals(r, out);
-    }
-    report_sizes_text(&r->total, out);
-    print_errors(r, out);
+    print_without_answer(&r->total, out);
     print_outstanding(r, out);
     print_hits(r, out);
     print_connections(r, out);
@@ -593,14 +594,29 @@ report_text(const struct result *r, const struct options *o, FILE *out)
     print_warmup(&r->warmup, out);
     print_phases(r, out);
     print_cost(r, out);
-    report_stats_text(r->server_stats, out);
-    report_agents_text(r, out);
-    print_until(r, out);
-    print_env(r, o, out);
     fprintf(out, "Seed = %ju\n", (uintmax_t)o->seed);
     print_notes(r, o, out);
+}
+
+void
+report_text(const struct result *r, const struct options *o, FILE *out)
+{
+    report_summary(r, o->verbose > 0, out);
+    if (o->verbose > 0) {
+        print_details(r, o, out);
+    }
+    print_evictions(r, out);
+    print_wire(r, out);
+    if (o->shows_intervals) {
+        print_intervals(r, out);
+    }
+    report_sizes_text(&r->total, out);
+    report_stats_text(r->server_stats, out);
+    report_agents_text(r, out);
+    print_objectives(r, out);
+    print_until(r, out);
+    print_env(r, o, out);
     if (r->search != NULL) {
         report_search_text(r->search, &o->goal, out);
     }
-    report_verdict(r, out);
 }

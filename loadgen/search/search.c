@@ -528,6 +528,7 @@ search_answer(const struct search *s)
     a.bound = span.bound;
     a.qps = best_of(s, &span);
     a.is_met = a.qps > 0;
+    a.is_found = a.is_met && span.high - span.low <= a.qps;
     a.is_decided = a.is_met && (span.high > 0 ? is_narrow(s, span.low, span.high)
                                               : is_capped && a.qps >= s->conf.rate_max);
     return a;

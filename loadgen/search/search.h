@@ -114,6 +114,7 @@ struct search {
 /* What it came to. The truth lies between low and high. */
 struct search_answer {
     bool is_met;             /* at some rate */
+    bool is_found;           /* and the interval is no wider than the rate itself */
     bool is_decided;         /* low and high are within two tolerances */
     bool is_confirmed;       /* runs with fresh connections have said so */
     double qps, low, high;   /* high 0: no rate missed the goal */

@@ -19,8 +19,8 @@ our $engine;
 # went wrong, says nothing about mcload.
 sub had_no_time {
     my ($run) = @_;
-    return $run->{status} == 3 && $run->{out} =~ /^INVALID: (?!.*agents lost).*no request was answered/m
-        && $run->{out} =~ /^Errors = 0$/m && $run->{out} =~ /^TX +0 bytes/m
+    return $run->{status} == 3 && $run->{out} !~ /^INVALID: .*agents lost/m
+        && $run->{out} =~ /^INVALID: .*no request was answered/m && $run->{out} =~ /^Errors = 0$/m && $run->{out} =~ /^TX +0 bytes/m
         && $run->{out} =~ /^Without answer = 0 outstanding at the end, \d+ never sent, 0 lost$/m;
 }
 
@@ -72,10 +72,14 @@ sub calmly {
     }, $make);
 }
 
+# The report with its details, as far as it is one, unless $is_brief.
+our $is_brief = 0;
+
 sub mcload_once {
     my @args = @_;
-    return run_program({command => [$mcload, defined $engine ? "--engine=$engine" : (), @args],
-        timeout => 120});
+    my $is_run = @args && $args[0] =~ /^-/;
+    return run_program({command => [$mcload, defined $engine ? "--engine=$engine" : (),
+            $is_run && !$is_brief ? '-v' : (), @args], timeout => 120});
 }
 
 # A run, and others in its place while the machine disturbs it.
@@ -114,10 +118,12 @@ PY
 # The verdict depends on how busy this machine is; it must agree with the exit status.
 sub ended_ok {
     my ($run, $name) = @_;
-    my ($last) = $run->{out} =~ /([^\n]*)\n\z/;
-    my $ok = $run->{status} == 0 ? $last eq 'VALID'
-        : $run->{status} == 3 && $last =~ /^INVALID: (?!.*(?:errors|answered|interrupted))/;
-    ok($ok, "$name: ends with $last and status $run->{status}") or diag("$run->{out}$run->{err}");
+    my ($first) = $run->{out} =~ /^(VALID|INVALID: .*)$/m;
+    my $ok = $run->{status} == 0 ? $run->{out} =~ /^VALID$/m && $run->{out} !~ /^INVALID/m
+        : $run->{status} == 3 && $run->{out} =~ /^INVALID: /m
+        && $run->{out} !~ /^(?:VALID$|INVALID: .*(?:errors|answered|interrupted))/m;
+    ok($ok, "$name: is " . ($first // 'without a verdict') . " and has status $run->{status}")
+        or diag("$run->{out}$run->{err}");
 }
 
 # A run with its JSON as a table, an empty one when there is none.

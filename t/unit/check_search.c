@@ -322,9 +322,26 @@ START_TEST(never)
     struct model m = {.run = run_never, .noise = 0.05};
     rng_init(&m.rng, 1, 0);
     struct search_answer a = search(&m, &usual);
-    ck_assert(!a.is_met && !a.is_decided);
+    ck_assert(!a.is_met && !a.is_found && !a.is_decided);
     ck_assert_int_eq(a.bound, SEARCH_BY_LATENCY);
     ck_assert(a.high > 0 && a.high < 0.01 * MU && a.low == 0);
+}
+END_TEST
+
+/* An interval wider than the rate itself is no answer, whatever lies in it. */
+START_TEST(cut_short)
+{
+    struct search_conf conf = usual;
+    bool was_found[2] = {false, false};
+    for (unsigned runs = 1; runs <= 60; runs++) {
+        struct model m = {.run = run_cliff, .noise = 0.05, .cliff = 7000};
+        rng_init(&m.rng, 1, 0);
+        conf.budget_s = runs * RUN_S;
+        struct search_answer a = search(&m, &conf);
+        was_found[a.is_found] = true;
+        ck_assert(!a.is_found || (a.is_met && a.low <= 7000 * 1.1 && a.low >= 3500));
+    }
+    ck_assert(was_found[false] && was_found[true]);
 }
 END_TEST
 
@@ -564,6 +581,7 @@ main(void)
     tcase_add_loop_test(tc, formula, 0, ROWS(noises));
     tcase_add_test(tc, cliff);
     tcase_add_test(tc, never);
+    tcase_add_test(tc, cut_short);
     tcase_add_test(tc, always);
     tcase_add_test(tc, capped);
     tcase_add_test(tc, relative);
