@@ -21,7 +21,8 @@
 #define BAR_GAP 14.0
 #define BAR_LEFT 210.0
 #define BAR_WIDTH 330.0
-#define BAR_ROOM 1.2 /* for the text behind the longest */
+#define BAR_ROOM 1.3       /* for the text behind the longest */
+#define BAR_LINEAR_MAX 100 /* times the shortest; then the axis is logarithmic */
 #define LABEL_MAX 120
 #define BEYOND_MIN 10 /* a percentile with fewer requests beyond it is noise */
 
@@ -376,14 +377,19 @@ plot_bars(const struct plot *p, FILE *out)
         .y = {SVG_LINEAR, 0, 1, NULL},
     };
     snprintf(x_title, sizeof x_title, "%s from intended start, us", saved_at_name(p->at));
+    struct svg_axis values = {SVG_LOG, INFINITY, 0, NULL};
     for (unsigned n = 0; (run = run_at(p, n)) != NULL; n++) {
-        include(&f.x, run->at[p->at].is_measured
-                          ? BAR_ROOM * run->at[p->at].value / NS_PER_US
-                          : 0);
+        include(&values,
+                run->at[p->at].is_measured ? run->at[p->at].value / NS_PER_US : 0);
     }
-    if (!(f.x.max > 0)) {
+    if (!(values.max > 0)) {
         return "no run has latencies";
     }
+    if (values.max > BAR_LINEAR_MAX * values.min) {
+        f.x.scale = SVG_LOG;
+        f.x.min = values.min / BAR_ROOM;
+    }
+    f.x.max = values.max * BAR_ROOM;
     for (unsigned g = 0; g < p->groups_len; g++) {
         rows = p->groups[g].count > rows ? p->groups[g].count : rows;
     }

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 the memcached-qos authors
-"""Line plots as SVG: a linear horizontal axis, a logarithmic vertical one."""
+"""Plots as SVG with one logarithmic axis: curves, and bars side by side. What is not valid is
+hollow, and no point of a curve."""
 import math
 from html import escape
 
 WIDTH, HEIGHT = 720, 420
 LEFT, RIGHT, TOP, BOTTOM = 70, 190, 40, 50
+BAR, GAP, BAR_LEFT = 16, 14, 275
 COLOURS = ("#1b6ca8", "#c8553d", "#3f7d20", "#7b4b94", "#8a6d1d", "#444444")
 
 
@@ -28,6 +30,14 @@ class Axes:
         return HEIGHT - BOTTOM - part * (HEIGHT - TOP - BOTTOM)
 
 
+def power_name(power):
+    """1, 10, ..., 100k, 1M"""
+    for unit, letter in ((6, "M"), (3, "k")):
+        if power >= unit and power > 4:
+            return f"{10 ** (power - unit)}{letter}"
+    return f"{10.0 ** power:g}"
+
+
 def text(x, y, words, anchor="middle", extra=""):
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" {extra}>{escape(words)}</text>'
 
@@ -42,7 +52,7 @@ def grid(axes, x_label, y_label):
     for power in range(axes.y_low, axes.y_high + 1):
         y = axes.y(10.0 ** power)
         parts.append(line(LEFT, y, right, y))
-        parts.append(text(LEFT - 8, y + 4, f"{10.0 ** power:g}", "end"))
+        parts.append(text(LEFT - 8, y + 4, power_name(power), "end"))
     for i in range(6):
         value = axes.x_max * i / 5
         parts.append(line(axes.x(value), TOP, axes.x(value), bottom))
@@ -53,28 +63,74 @@ def grid(axes, x_label, y_label):
     return parts
 
 
-def plot(path, title, x_label, y_label, series):
-    """series: {name: [(x, y), ...]}, y > 0."""
+def document(path, height, title, parts):
+    with open(path, "w") as f:
+        f.write("\n".join([
+            f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height}" '
+            f'viewBox="0 0 {WIDTH} {height}" font-family="sans-serif" font-size="12">',
+            f'<rect width="{WIDTH}" height="{height}" fill="white"/>',
+            text(WIDTH / 2, 22, title, extra='font-size="15"'), *parts, "</svg>\n"]))
+
+
+def legend(i, name, colour):
+    at = TOP + 14 + 18 * i
+    return [line(WIDTH - RIGHT + 12, at - 4, WIDTH - RIGHT + 32, at - 4, colour),
+            text(WIDTH - RIGHT + 38, at, name, "start")]
+
+
+def paint(colour, is_valid):
+    return f'fill="{colour if is_valid else "white"}" stroke="{colour}"'
+
+
+def curves(path, title, x_label, y_label, series):
+    """series: {name: [(x, y, is_valid), ...]}, y > 0."""
     points = [point for line_of in series.values() for point in line_of]
-    low, high = decades([y for _, y in points])
-    x_max = max(x for x, _ in points)
+    low, high = decades([y for _, y, _ in points])
+    x_max = max(x for x, _, _ in points)
     unit = 10 ** math.floor(math.log10(x_max))
     axes = Axes(math.ceil(x_max / unit) * unit, low, high)
-    parts = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{HEIGHT}" '
-             f'viewBox="0 0 {WIDTH} {HEIGHT}" font-family="sans-serif" font-size="12">',
-             f'<rect width="{WIDTH}" height="{HEIGHT}" fill="white"/>',
-             text(WIDTH / 2, 22, title, extra='font-size="15"')]
-    parts += grid(axes, x_label, y_label)
+    parts = grid(axes, x_label, y_label)
     for i, (name, line_of) in enumerate(series.items()):
         colour = COLOURS[i % len(COLOURS)]
-        way = " ".join(f"{axes.x(x):.1f},{axes.y(y):.1f}" for x, y in sorted(line_of))
+        way = " ".join(f"{axes.x(x):.1f},{axes.y(y):.1f}"
+                       for x, y, is_valid in sorted(line_of) if is_valid)
         parts.append(f'<polyline points="{way}" fill="none" stroke="{colour}" '
                      'stroke-width="2"/>')
-        parts += [f'<circle cx="{axes.x(x):.1f}" cy="{axes.y(y):.1f}" r="3" fill="{colour}"/>'
-                  for x, y in line_of]
-        at = TOP + 14 + 18 * i
-        parts.append(line(WIDTH - RIGHT + 12, at - 4, WIDTH - RIGHT + 32, at - 4, colour))
-        parts.append(text(WIDTH - RIGHT + 38, at, name, "start"))
-    parts.append("</svg>\n")
-    with open(path, "w") as f:
-        f.write("\n".join(parts))
+        parts += [f'<circle cx="{axes.x(x):.1f}" cy="{axes.y(y):.1f}" r="3" '
+                  f'{paint(colour, is_valid)}/>' for x, y, is_valid in line_of]
+        parts += legend(i, name, colour)
+    if not all(is_valid for _, _, is_valid in points):
+        parts.append(text(WIDTH - RIGHT + 12, TOP + 14 + 18 * len(series), "hollow: INVALID",
+                          "start"))
+    document(path, HEIGHT, title, parts)
+
+
+def bars(path, title, x_label, rows):
+    """rows: {label: {name: (value, is_valid)}}, value > 0; each name has a colour."""
+    names = list(next(iter(rows.values())))
+    low, high = decades([value for row in rows.values() for value, _ in row.values()])
+    width = WIDTH - RIGHT - BAR_LEFT
+    row_height = BAR * len(names) + GAP
+    bottom = TOP + row_height * len(rows) + GAP
+    parts = []
+    for power in range(low, high + 1):
+        x = BAR_LEFT + (power - low) / (high - low) * width
+        parts += [line(x, TOP, x, bottom), text(x, bottom + 18, power_name(power))]
+    parts.append(text(BAR_LEFT + width / 2, bottom + 38, x_label))
+    for i, (label, row) in enumerate(rows.items()):
+        top = TOP + GAP + i * row_height
+        parts.append(text(BAR_LEFT - 8, top + BAR * len(names) / 2 + 4, label, "end"))
+        for k, name in enumerate(names):
+            value, is_valid = row[name]
+            length = (math.log10(value) - low) / (high - low) * width
+            y = top + k * BAR
+            parts.append(f'<rect x="{BAR_LEFT}" y="{y:.1f}" width="{length:.1f}" '
+                         f'height="{BAR - 3}" {paint(COLOURS[k % len(COLOURS)], is_valid)}/>')
+            parts.append(text(BAR_LEFT + length + 5, y + BAR - 6,
+                              f"{value:,.0f}{'' if is_valid else ' INVALID'}", "start"))
+    for k, name in enumerate(names):
+        parts += legend(k, name, COLOURS[k % len(COLOURS)])
+    document(path, bottom + 50, title, parts)
+
+
+KINDS = {"curves": curves, "bars": bars}

@@ -224,6 +224,12 @@ START_TEST(test_bars)
     ck_assert_uint_eq(count_of(text, ">ours</text>"), 1);
     ck_assert_uint_eq(count_of(text, ">others&#39;</text>"), 1);
     ck_assert_uint_eq(count_of(text, ">p99 from intended start, us</text>"), 1);
+    ck_assert_uint_eq(count_of(text, ">0</text>"), 1);
+    free(text);
+    groups[1].runs[1].at[SAVED_P99].value = 900e3 * US; /* too far away to begin at 0 */
+    text = draw(&(struct plot){
+        .kind = PLOT_BARS, .at = SAVED_P99, .groups = groups, .groups_len = 2});
+    ck_assert_uint_eq(count_of(text, ">0</text>"), 0);
     free(text);
     saved_fini(&groups[0]);
     saved_fini(&groups[1]);

@@ -7,7 +7,7 @@ import side_by_side as side
 
 from . import theory
 from .neighbours import OURS, VARIANTS
-from .runner import KEYS, SEVERAL, Watch, values, verdict
+from .runner import KEYS, SEVERAL, Watch, point, values, verdict
 
 SHARES = (0.1, 0.3, 0.5, 0.7, 0.8)  # above, the client is the limit
 CONNECTIONS = 32
@@ -60,9 +60,9 @@ def case(run):
         yield row(samples, rate, rates[0], theory.Queue((rate, small), (OTHER_RATE, large)),
                   theory.Queue((rates[0], small), (OTHER_RATE, large)))
     run.plots.append((
-        "latency", f"p99 of small gets beside {OTHER_RATE} multigets of {OTHER_KEYS} keys a "
+        "curves", "latency", f"p99 of small gets beside {OTHER_RATE} multigets of {OTHER_KEYS} keys a "
         "second", f"gets of {KEYS} keys, 1000/s", "p99, us",
-        {name: [(rate / 1e3, side.median(values(samples[name, rate], "p99"))) for rate in rates]
+        {name: [(rate / 1e3, *point(samples[name, rate], "p99")) for rate in rates]
          for name in VARIANTS}))
 
 

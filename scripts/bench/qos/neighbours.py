@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import side_by_side as side
 
 from . import theory
-from .runner import RATE, values, verdict
+from .runner import RATE, point, values, verdict
 
 HEAD = ["beside", "server", "p99 us", "sent late us", "x alone", "target", "predicted p99 us",
         "served", "neighbour MB/s", "x Debian's", "server CPU", "client CPU", "validity"]
@@ -137,6 +137,10 @@ def case(run):
     for what, neighbour in neighbours.items():
         for name in VARIANTS:
             yield row(samples, what, neighbour, name)
+    run.plots.append((
+        "bars", "neighbours", f"p99 of {RATE} small gets a second, alone and beside", "p99, us",
+        {what: {name: point(samples[what, name], "p99") for name in VARIANTS}
+         for what in neighbours}))
 
 
 def row(samples, what, neighbour, name):

@@ -114,6 +114,11 @@ def values(runs, name):
     return [run.values[name] for run in good]
 
 
+def point(runs, name):
+    """Their median for a plot, and whether it is one of valid runs."""
+    return side.median(values(runs, name)), any(not run.faults for run in runs)
+
+
 class Runner:
     """One case at work. rounds, seconds: how often and how long each run is."""
 
@@ -123,7 +128,7 @@ class Runner:
         self.seconds = args.seconds or (1 if args.quick else seconds)
         self.quick = args.quick
         self.retries = 0 if args.quick else args.retries
-        self.plots = []  # (name, title, x label, y label, {name: [(x, y)]})
+        self.plots = []  # (kind of svg.KINDS, name, title, what that function takes more)
 
     @staticmethod
     def say(words):

@@ -7,7 +7,7 @@ import time
 
 import side_by_side as side
 
-from .runner import KEYS, SEVERAL, values, verdict
+from .runner import KEYS, SEVERAL, point, values, verdict
 
 HEAD = ["scheduling", "load", "p99 alone us", "p99 beside the wave us", "x default", "target",
         "batch share", "server CPU", "validity"]
@@ -121,11 +121,10 @@ def case(run):
     for load in run.some(LOADS):
         for name in MODES:
             yield row(samples, name, load)
-    curves = {f"{name}{words}": [(load * 100, side.median(values(samples[name, load, wave],
-                                                                "p99")))
+    curves = {f"{name}{words}": [(load * 100, *point(samples[name, load, wave], "p99"))
                                  for load in run.some(LOADS)]
               for name in MODES for wave, words in ((True, ""), (False, ", alone"))}
-    run.plots.append(("sched", "p99 beside a square wave on the worker's CPU",
+    run.plots.append(("curves", "sched", "p99 beside a square wave on the worker's CPU",
                       f"load, % of {peak / 1e3:.0f}k gets of {KEYS} keys/s", "p99, us", curves))
 
 

@@ -1,0 +1,42 @@
+#!/usr/bin/env perl
+# The plots of scripts/bench-qos: what is not valid is hollow, and no point of a curve.
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::Bin/lib";
+use Test::More;
+use MCTest;
+
+my $folder = "$FindBin::Bin/../scripts/bench";
+my $file = scratch_dir() . '/plot.svg';
+
+sub drawn {
+    my ($call) = @_;
+    my $run = run_program({command => ['python3', '-B', '-c', "import sys; sys.path.insert(0, sys.argv[1])\n"
+                . "import svg, xml.dom.minidom\nsvg.$call\nxml.dom.minidom.parse(sys.argv[2])", $folder, $file]});
+    is($run->{status}, 0, 'drawn, and well-formed') or diag($run->{err});
+    open my $fh, '<', $file or return '';
+    local $/;
+    return scalar <$fh>;
+}
+
+my $svg = drawn('KINDS["curves"](sys.argv[2], "a < b", "x", "y", '
+    . '{"ours": [(1, 10, True), (2, 20, True), (3, 5000, False)], "theirs": [(1, 30, True)]})');
+my @curves = $svg =~ /<polyline points="([^"]*)"/g;
+is("@{[map { scalar(() = /,/g) } @curves]}", '2 1', 'curves lead through what is valid');
+is(scalar(() = $svg =~ /<circle [^>]*fill="white"/g), 1, '... other points are hollow');
+like($svg, qr/hollow: INVALID/, '... which is said');
+like($svg, qr/a &lt; b/, '... with a title');
+
+$svg = drawn('KINDS["bars"](sys.argv[2], "t", "us", {"alone": {"ours": (54, True), "theirs": (57, True)}, '
+    . '"beside": {"ours": (78, True), "theirs": (948184, False)}})');
+is(scalar(() = $svg =~ /<rect x="275"/g), 4, 'bars: a row for each, a bar for each in it');
+my %length = map { /width="([\d.]+)" .*\n.*>([\d,]+)(?: INVALID)?</ ? ($2, $1) : () } split /(?=<rect x)/, $svg;
+my @by_length = sort { $length{$a} <=> $length{$b} } keys %length;
+is("@by_length", '54 57 78 948,184', '... as long as their values are large');
+is(scalar(() = $svg =~ /INVALID/g), 1, '... what is not valid says so');
+is(scalar(() = $svg =~ /<rect x="275"[^>]*fill="white"/g), 1, '... and is hollow');
+unlike(drawn('KINDS["curves"](sys.argv[2], "t", "x", "y", {"ours": [(1, 10, True)]})'), qr/INVALID/,
+    'nothing is said where all is valid');
+
+done_testing();
