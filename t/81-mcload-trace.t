@@ -386,8 +386,8 @@ for my $case (
     ["--trace=$twitter --transport=udp", 1, qr/a trace is not sent in datagrams/],
     ["--trace=$twitter --loadonly", 1, qr/--loadonly with a trace requires/],
     ["--trace=$twitter --search=99:1000", 1, qr/a rate needs --trace-time=rate/],
-    ["--trace=$twitter --trace-load=0", 1, qr/so many keys are stored, between/],
-    ["--trace=$twitter --trace-load=many", 1, qr/so many keys are stored, between/],
+    ["--trace=$twitter --trace-load=0", 1, qr/the number of keys is between/],
+    ["--trace=$twitter --trace-load=many", 1, qr/the number of keys is between/],
     ['--trace-load', 1, qr/needs a trace/],
     ['--trace-time=rate', 1, qr/needs a trace/],
 ) {

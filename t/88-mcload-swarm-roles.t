@@ -111,8 +111,8 @@ sub refuses {
 
 refuses('no such role', 1, qr/;role=load, measure or observe/, '-a', "$load;role=meter");
 refuses('something else', 1, qr/;role=load, measure or observe/, '-a', "$load;port=5");
-refuses('no load', 1, qr/nobody is there to send the load/, '-l', 0, role('observe', $watcher));
-refuses('only the leader, which measures', 1, qr/nobody is there to send the load/, '-C', 1,
+refuses('no load', 1, qr/no process sends load/, '-l', 0, role('observe', $watcher));
+refuses('only the leader, which measures', 1, qr/no process sends load/, '-C', 1,
     role('observe', $watcher));
 refuses('more observers than servers', 1, qr/more agents that observe than servers/, role('observe', $watcher),
     role('observe', $second));

@@ -147,7 +147,7 @@ sub contents { local (@ARGV, $/) = @_; return scalar(<>) // '' }
             or diag(contents($err));
         status_of($pid);
     }
-    refuses('not so many', '-c', '10', '--src_port=65530');
+    refuses('not enough ports', '-c', '10', '--src_port=65530');
     refuses('between 1 and 65535', '--src-port=0');
 }
 

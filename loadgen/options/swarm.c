@@ -227,7 +227,7 @@ settle_roles(const struct options *o)
         return "--lambda-mul=0 and --measure-... are mutually exclusive";
     }
     if (options_agents_in(o, ROLE_LOAD) == 0 && (o->weight == 0 || measures)) {
-        return "nobody is there to send the load: no agent has that role";
+        return "no process sends load: no agent has that role";
     }
     if (o->classes[o->classes_len - 1].is_measuring && o->classes[0].traffic.is_timed) {
         return "a trace with its own times is one load: a measuring client would send it "

@@ -177,7 +177,7 @@ settle(struct options *o)
         conns += o->classes[i].threads * o->classes[i].connections * o->servers_len;
     }
     if (o->src_port > 0 && o->src_port + conns - 1 > UINT16_MAX) {
-        return "--src-port: there are not so many ports behind it";
+        return "--src-port: not enough ports above it";
     }
     return o->tls.key != NULL && o->tls.cert == NULL ? "--tls-key needs --tls-cert"
                                                      : NULL;

@@ -67,7 +67,7 @@ call_load(void *conf, const char *text)
     return text == NULL || (num_scaled(text, strlen(text), 1000, most) && *most > 0 &&
                             *most <= LOAD_MAX)
                ? NULL
-               : "so many keys are stored, between 1 and 1000000000";
+               : "the number of keys is between 1 and 1000000000";
 }
 
 static const char *const orders[] = {
@@ -104,7 +104,7 @@ static const struct opt rows[] = {
     {.name = "trace-bad", .kind = OPT_CALL, .call = call_bad, .arg = "error|skip",
      .help = "lines that make no sense: an error, or passed over and counted (error)"},
     {.name = "trace-load", .kind = OPT_CALL, .call = call_load, .arg = "N[k|m]?",
-     .help = "store the trace's keys before the run, at most so many (10m; without: none)"},
+     .help = "store the trace's keys before the run, at most N (10m; without: none)"},
 };
 /* clang-format on */
 

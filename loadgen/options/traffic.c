@@ -168,7 +168,7 @@ static const struct opt rows[] = {
     {.name = "max-outstanding", .kind = OPT_CALL, .call = call_outstanding, .arg = "N[k|m]",
      .help = "open loop: outstanding requests of all threads at most (any number)"},
     LIFETIME_ROW("requests-per-connection",
-        "a connection is closed and opened again after so many (0: never)"),
+        "close a connection and open another one after N requests (0: never)"),
     LIFETIME_ROW("numreqperconn", "the same"),
     {.name = "connect-rate", .kind = OPT_DOUBLE, OF_CLASS(traffic.connect_rate), .min = 0,
      .max = CONNECT_RATE_MAX, .arg = "N",

@@ -192,7 +192,7 @@ static const struct opt rows[] = {
     {.name = "getq-size", .kind = OPT_CALL, .call = call_getcount, .arg = "DIST",
      .help = "the same"},
     SHARE_ROW("getq-freq", multiget_share,
-              "share of gets that have so many keys, the others have one (1)"),
+              "share of gets with that many keys, the others have one (1)"),
     SHARE_ROW("miss-ratio", miss_ratio, "share of the keys of gets that are never stored (0)"),
     SHARE_ROW("one-hit", one_hit, "share of keys that one request alone has (0)"),
     {.name = "churn", .kind = OPT_DOUBLE, OF_CLASS(churn), .min = 0, .max = CHURN_MAX,

@@ -66,6 +66,28 @@ struct report_table {
     struct report_row rows[TALLY_VERBS];
 };
 
+/* The columns of a table: mutilate's, or those of the text (--percentiles). */
+struct report_form {
+    int width;
+    const double *quantiles; /* shares */
+    unsigned count;
+    bool is_full; /* with the maximum, and ">T" for what is above T */
+};
+
+struct report_form report_form_of(const struct options *o);
+/* Names of the columns, and a row of them. Their lines are left open. */
+void report_head(const struct report_form *f, const char *name, FILE *out);
+void report_row(const struct report_form *f, const char *name,
+                const struct report_row *row, const struct hist *waits, double unit,
+                FILE *out);
+
+/* What the rows of a table are called. */
+struct report_names {
+    const char *head, *reads, *updates, *depth;
+};
+
+extern const struct report_names report_mutilates; /* which parsers look for */
+
 #define REPORT_ALL UINT_MAX
 
 /* Of class number `c` of the run r, or REPORT_ALL: of the whole run, or of the class that
@@ -86,6 +108,7 @@ void report_buckets_json(const struct hist *h, struct json *j);
 /* "Errors = 3 (timeout 3)"; a line. */
 void report_errors(const struct tally *t, FILE *out);
 
-/* The lines between table and bytes, which mutilate's format and the text have in common. */
-void report_print_counts(const struct result *r, const struct report_totals *t,
-                         FILE *out);
+void report_print_table(const struct report_form *f, const struct report_table *t,
+                        const struct report_names *names, FILE *out);
+/* mutilate's lines below its table. */
+void report_print_totals(const struct report_form *f, const struct result *r, FILE *out);

@@ -9,71 +9,22 @@
 
 #define NS_PER_US 1e3
 
-/* The columns of a scan's rows; mutilate's are fewer and narrower. */
-struct scan_form {
-    int width, rate_width;
-    const double *quantiles;
-    size_t count;
-    bool has_max;
-};
-
-static const struct scan_form *
-form_of(const struct options *o)
-{
-    static const double usual[] = {.05, .10, .50, .90, .95, .99, .999, .9999};
-    static const double few[] = {.05, .10, .90, .95, .99};
-    static const struct scan_form text = {8, 9, usual, sizeof usual / sizeof usual[0],
-                                          true};
-    static const struct scan_form mutilate = {7, 8, few, sizeof few / sizeof few[0],
-                                              false};
-    return o->format == FORMAT_MUTILATE || o->format == FORMAT_MUTILATE_TEXT ? &mutilate
-                                                                             : &text;
-}
-
 void
 report_scan_head(const struct options *o, FILE *out)
 {
-    const struct scan_form *form = form_of(o);
-    char name[REPORT_NAME_MAX];
-    int width = form->width;
+    const struct report_form form = report_form_of(o);
     if (o->format == FORMAT_CSV) {
         report_csv_head(o, out);
         return;
     }
-    fprintf(out, "%-7s %*s %*s %*s", "#type", width, "avg", width, "std", width, "min");
-    for (size_t i = 0; i < form->count; i++) {
-        report_column_name(form->quantiles[i], name);
-        fprintf(out, " %*s", width, name);
-    }
-    if (form->has_max) {
-        fprintf(out, " %*s", width, "max");
-    }
-    fprintf(out, " %*s %*s\n", form->rate_width, "QPS", form->rate_width, "target");
-}
-
-static void
-print_row(const struct result *r, const struct report_row *row, const struct tally *t,
-          double target, const struct scan_form *form, FILE *out)
-{
-    const struct hist *h = row->latency;
-    int width = form->width;
-    fprintf(out, "%-7s %*.1f %*.1f %*.1f", row->name, width, hist_mean(h) / NS_PER_US,
-            width, hist_stddev(h) / NS_PER_US, width, (double)hist_min(h) / NS_PER_US);
-    for (size_t i = 0; i < form->count; i++) {
-        struct quantile q =
-            result_quantile(h, t->waits, row->censored, form->quantiles[i]);
-        fprintf(out, " %*.1f", width, (double)q.ns / NS_PER_US);
-    }
-    if (form->has_max) {
-        fprintf(out, " %*.1f", width, (double)hist_max(h) / NS_PER_US);
-    }
-    fprintf(out, " %*.1f %*.0f\n", form->rate_width,
-            result_ratio(report_totals(r).done, r->elapsed_s), form->rate_width, target);
+    report_head(&form, "#type", out);
+    fprintf(out, " %*s %*s\n", form.width + 1, "QPS", form.width + 1, "target");
 }
 
 void
 report_scan_row(const struct result *r, const struct options *o, double target, FILE *out)
 {
+    const struct report_form form = report_form_of(o);
     struct report_table table;
     if (o->format == FORMAT_CSV) {
         report_csv_rows(r, o, target, out);
@@ -82,8 +33,10 @@ report_scan_row(const struct result *r, const struct options *o, double target, 
     report_table_of(r, o, REPORT_ALL, &table);
     const ctr_t *done = table.tally->done;
     bool has_reads = ctr_get(&done[TALLY_READ]) > 0 || ctr_get(&done[TALLY_UPDATE]) == 0;
-    print_row(r, &table.rows[has_reads ? TALLY_READ : TALLY_UPDATE], table.tally, target,
-              form_of(o), out);
+    const struct report_row *row = &table.rows[has_reads ? TALLY_READ : TALLY_UPDATE];
+    report_row(&form, row->name, row, table.tally->waits, NS_PER_US, out);
+    fprintf(out, " %*.1f %*.0f\n", form.width + 1,
+            result_ratio(report_totals(r).done, r->elapsed_s), form.width + 1, target);
 }
 
 /* One sentence. */

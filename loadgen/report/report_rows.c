@@ -94,17 +94,101 @@ report_totals(const struct result *r)
     };
 }
 
-void
-report_print_counts(const struct result *r, const struct report_totals *t, FILE *out)
+const struct report_names report_mutilates = {"#type", "read", "update", "op_q"};
+
+/* ---- tables ---------------------------------------------------------------------------- */
+
+struct report_form
+report_form_of(const struct options *o)
 {
-    fprintf(out, "\nTotal QPS = %.1f (%.0f / %.1fs)\n", result_ratio(t->done, t->seconds),
-            t->done, t->seconds);
+    static const double few[] = {.05, .10, .90, .95, .99};
+    bool is_mutilates = o->format == FORMAT_MUTILATE || o->format == FORMAT_MUTILATE_TEXT;
+    return is_mutilates
+               ? (struct report_form){7, few, sizeof few / sizeof few[0], false}
+               : (struct report_form){8, o->percentiles, o->percentiles_len, true};
+}
+
+void
+report_head(const struct report_form *f, const char *name, FILE *out)
+{
+    char column[REPORT_NAME_MAX];
+    fprintf(out, "%-7s %*s %*s %*s", name, f->width, "avg", f->width, "std", f->width,
+            "min");
+    for (unsigned i = 0; i < f->count; i++) {
+        report_column_name(f->quantiles[i], column);
+        fprintf(out, " %*s", f->width, column);
+    }
+    if (f->is_full) {
+        fprintf(out, " %*s", f->width, "max");
+    }
+}
+
+static void
+print_quantile(const struct report_form *f, struct quantile q, double unit, FILE *out)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%s%.1f", f->is_full && q.is_bound ? ">" : "",
+             (double)q.ns / unit);
+    fprintf(out, " %*s", f->width, text);
+}
+
+void
+report_row(const struct report_form *f, const char *name, const struct report_row *row,
+           const struct hist *waits, double unit, FILE *out)
+{
+    const struct hist *h = row->latency;
+    fprintf(out, "%-7s %*.1f %*.1f %*.1f", name, f->width, hist_mean(h) / unit, f->width,
+            hist_stddev(h) / unit, f->width, (double)hist_min(h) / unit);
+    for (unsigned i = 0; i < f->count; i++) {
+        print_quantile(f, result_quantile(h, waits, row->censored, f->quantiles[i]), unit,
+                       out);
+    }
+    if (f->is_full) {
+        struct quantile max = result_quantile(h, waits, row->censored, 1);
+        max.ns = max.is_bound ? max.ns : hist_max(h);
+        print_quantile(f, max, unit, out);
+    }
+}
+
+void
+report_print_table(const struct report_form *f, const struct report_table *t,
+                   const struct report_names *names, FILE *out)
+{
+    const struct hist *waits = t->tally->waits;
+    const struct report_row depth = {names->depth, t->tally->outstanding, 0};
+    report_head(f, names->head, out);
+    fputc('\n', out);
+    report_row(f, names->reads, &t->rows[TALLY_READ], waits, REPORT_NS_PER_US, out);
+    fputc('\n', out);
+    report_row(f, names->updates, &t->rows[TALLY_UPDATE], waits, REPORT_NS_PER_US, out);
+    fputc('\n', out);
+    report_row(f, names->depth, &depth, waits, 1, out);
+    fputc('\n', out);
+}
+
+/* The widths are mutilate's, or wider. */
+static void
+print_bytes(const struct report_form *f, const char *name, double bytes, double seconds,
+            FILE *out)
+{
+    fprintf(out, "%s %*.0f bytes : %*.1f MB/s\n", name, 2 * f->width - 4, bytes,
+            f->width - 1, result_ratio(bytes / REPORT_MEGABYTE, seconds));
+}
+
+void
+report_print_totals(const struct report_form *f, const struct result *r, FILE *out)
+{
+    const struct report_totals t = report_totals(r);
+    fprintf(out, "\nTotal QPS = %.1f (%.0f / %.1fs)\n", result_ratio(t.done, t.seconds),
+            t.done, t.seconds);
     if (r->peak_qps > 0) {
         fprintf(out, "Peak QPS  = %.1f\n", r->peak_qps);
     }
     fputc('\n', out);
-    fprintf(out, "Misses = %.0f (%.1f%%)\n", t->misses,
-            100 * result_ratio(t->misses, t->keys));
-    fprintf(out, "Skipped TXs = %.0f (%.1f%%)\n\n", t->skipped,
-            100 * result_ratio(t->skipped, t->offered));
+    fprintf(out, "Misses = %.0f (%.1f%%)\n", t.misses,
+            100 * result_ratio(t.misses, t.keys));
+    fprintf(out, "Skipped TXs = %.0f (%.1f%%)\n\n", t.skipped,
+            100 * result_ratio(t.skipped, t.offered));
+    print_bytes(f, "RX", t.rx, t.seconds, out);
+    print_bytes(f, "TX", t.tx, t.seconds, out);
 }

@@ -17,64 +17,6 @@
 
 #define SAMPLES_BEYOND_MIN 10 /* for a percentile that is more than noise */
 
-static void
-print_quantile(struct quantile q, double unit, FILE *out)
-{
-    char text[32];
-    snprintf(text, sizeof text, "%s%.1f", q.is_bound ? ">" : "", (double)q.ns / unit);
-    fprintf(out, " %8s", text);
-}
-
-/* Requests that were never answered count as slower than all in h. */
-static void
-print_row(const char *name, const struct report_row *row, const struct hist *waits,
-          double unit, const struct options *o, FILE *out)
-{
-    const struct hist *h = row->latency;
-    fprintf(out, "%-7s %8.1f %8.1f %8.1f", name, hist_mean(h) / unit,
-            hist_stddev(h) / unit, (double)hist_min(h) / unit);
-    for (unsigned i = 0; i < o->percentiles_len; i++) {
-        print_quantile(result_quantile(h, waits, row->censored, o->percentiles[i]), unit,
-                       out);
-    }
-    struct quantile max = result_quantile(h, waits, row->censored, 1);
-    max.ns = max.is_bound ? max.ns : hist_max(h);
-    print_quantile(max, unit, out);
-    fputc('\n', out);
-}
-
-/* Whoever looks for mutilate's rows, or for lines with "QPS", is to find those of the run and
- * none of a class. */
-enum table_of {
-    OF_RUN,
-    OF_CLASS,
-};
-
-static const struct {
-    const char *head, *reads, *updates, *depth;
-} table_names[] = {
-    [OF_RUN] = {"#type", "read", "update", "op_q"},
-    [OF_CLASS] = {"#kind", "gets", "others", "on_way"},
-};
-
-static void
-print_table(const struct report_table *t, enum table_of of, const struct options *o,
-            FILE *out)
-{
-    char name[REPORT_NAME_MAX];
-    const struct hist *waits = t->tally->waits;
-    struct report_row op_q = {"op_q", t->tally->outstanding, 0};
-    fprintf(out, "%-7s %8s %8s %8s", table_names[of].head, "avg", "std", "min");
-    for (unsigned i = 0; i < o->percentiles_len; i++) {
-        report_column_name(o->percentiles[i], name);
-        fprintf(out, " %8s", name);
-    }
-    fprintf(out, " %8s\n", "max");
-    print_row(table_names[of].reads, &t->rows[TALLY_READ], waits, NS_PER_US, o, out);
-    print_row(table_names[of].updates, &t->rows[TALLY_UPDATE], waits, NS_PER_US, o, out);
-    print_row(table_names[of].depth, &op_q, waits, 1, o, out);
-}
-
 /* By what was sent; left out when it is what the table shows already. */
 static void
 print_ops(const struct tally *t, FILE *out)
@@ -115,17 +57,6 @@ print_misses(const struct tally *t, FILE *out)
                 (uintmax_t)won, (uintmax_t)waited, (uintmax_t)ctr_get(&t->given_up),
                 (uintmax_t)stale);
     }
-}
-
-static void
-print_totals(const struct result *r, FILE *out)
-{
-    struct report_totals t = report_totals(r);
-    report_print_counts(r, &t, out);
-    fprintf(out, "RX %12.0f bytes : %7.1f MB/s\n", t.rx,
-            result_ratio(t.rx / MEGABYTE, t.seconds));
-    fprintf(out, "TX %12.0f bytes : %7.1f MB/s\n\n", t.tx,
-            result_ratio(t.tx / MEGABYTE, t.seconds));
 }
 
 static void
@@ -543,12 +474,15 @@ print_class(const struct result *r, const struct options *o, unsigned i, FILE *o
 {
     const struct result *c = &r->classes[i];
     const struct lclass *l = &o->classes[i];
+    const struct report_form form = report_form_of(o);
+    /* Whoever looks for mutilate's rows is to find those of the run, and none of a class. */
+    static const struct report_names names = {"#kind", "gets", "others", "on_way"};
     struct report_totals t = report_totals(c);
     struct report_table table;
     fprintf(out, "\nClass %s: %u x %jd connections, depth %jd\n", c->name, c->threads,
             (intmax_t)l->connections, (intmax_t)l->depth);
     report_table_of(r, o, i, &table);
-    print_table(&table, OF_CLASS, o, out);
+    report_print_table(&form, &table, &names, out);
     fprintf(out, "Answered = %.1f/s (%.0f / %.1fs)\n", result_ratio(t.done, t.seconds),
             t.done, t.seconds);
     fprintf(out, "Misses = %.0f (%.1f%%)\n", t.misses,
@@ -577,10 +511,12 @@ static void
 print_details(const struct result *r, const struct options *o, FILE *out)
 {
     struct report_table table;
+    const struct report_form form = report_form_of(o);
     report_table_of(r, o, REPORT_ALL, &table);
     fputc('\n', out);
-    print_table(&table, OF_RUN, o, out);
-    print_totals(r, out);
+    report_print_table(&form, &table, &report_mutilates, out);
+    report_print_totals(&form, r, out);
+    fputc('\n', out);
     print_ops(&r->total, out);
     print_misses(&r->total, out);
     print_pace(r, out);
