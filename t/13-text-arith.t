@@ -42,6 +42,25 @@ for my $profile (profiles()) {
     exchange($s, "set two 0 0 5\r\n12 34\r\n", "STORED\r\n");
     exchange($s, "incr two 1\r\n", "13\r\n", 'a number ends at a blank');
 
+    # what else a stored number may look like, and what is left of it
+    for (['+5', '6'], [' +5', '6'], ['0' x 25, '1'], ['0' x 24 . '5', '6'], ["12\0", '13'],
+        ["12\0abc", '13'], ["12\tabc", '13'], ["\t\x0b5", '6'], ["5\nx", '6'], ['-0', '1'],
+        [' ' x 29 . '5', '6'], ['5' . ' ' x 29, '6'], ['+18446744073709551615', '0']) {
+        my ($stored, $sum) = @$_;
+        my ($name, $n) = (show($stored), length $stored);
+        exchange($s, "set n 0 0 $n\r\n$stored\r\nincr n 1\r\n", "STORED\r\n$sum\r\n", "'$name'");
+        exchange($s, "get n\r\n", "VALUE n 0 $n\r\n$sum" . ' ' x ($n - length $sum) . "\r\nEND\r\n");
+        next if $profile eq 'ref';
+        exchange($s, "set n 0 0 $n\r\n$stored\r\nma n v\r\n", "STORED\r\nVA " . length($sum) .
+            "\r\n$sum\r\n", "'$name' for ma");
+    }
+    for ('+-5', '-+5', '++5', '+ 5', '+', '-5', "\0", "\0005", '5-', "5\x85", '1e3',
+        '+18446744073709551616') {
+        my ($name, $n) = (show($_), length);
+        exchange($s, "set n 0 0 $n\r\n$_\r\nincr n 1\r\n", "STORED\r\n" .
+            "CLIENT_ERROR cannot increment or decrement non-numeric value\r\n", "'$name' is none");
+    }
+
     for my $n (1 .. 249) {
         my $key = 'i' x $n;
         my $got = roundtrip($s, "set $key 0 0 1\r\n9\r\nincr $key 1\r\nget $key\r\n");

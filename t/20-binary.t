@@ -164,6 +164,12 @@ sub test_sums {
     is_answered('incr of text', [0x05, key => 'digits', extras => sum_extras(1)],
         {cas => 'some', value => MCBinary::u64(100)});
     value_is('digits', '100');
+    for (['+5', 6], ['0' x 25, 1], ["12\0", 13], ["12\0x", 13], ["\t7", 8]) {
+        my ($stored, $sum) = @$_;
+        set_key('stored', $stored);
+        is_answered('incr of ' . show($stored), [0x05, key => 'stored', extras => sum_extras(1)],
+            {cas => 'some', value => MCBinary::u64($sum)});
+    }
 }
 
 sub test_touch {

@@ -38,20 +38,67 @@ num_u32(const char *p, size_t n, uint32_t *out)
     return true;
 }
 
+static inline bool
+give_sign(bool is_negative, uint64_t magnitude, int64_t *out)
+{
+    if (magnitude > (uint64_t)INT64_MAX + is_negative) {
+        return false;
+    }
+    *out = is_negative ? (int64_t)(0 - magnitude) : (int64_t)magnitude;
+    return true;
+}
+
 bool
 num_i64(const char *p, size_t n, int64_t *out)
 {
     bool is_negative = n > 0 && p[0] == '-';
     uint64_t magnitude;
-    if (!num_u64(p + is_negative, n - is_negative, &magnitude)) {
+    return num_u64(p + is_negative, n - is_negative, &magnitude) &&
+           give_sign(is_negative, magnitude, out);
+}
+
+static bool
+is_space(char c)
+{
+    return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+static bool
+take_loose(const char *p, size_t n, bool *is_negative, uint64_t *magnitude)
+{
+    const char *end = p + n;
+    while (p < end && is_space(*p)) {
+        p++;
+    }
+    *is_negative = p < end && *p == '-';
+    p += p < end && (*p == '-' || *p == '+');
+    const char *digits = p;
+    while (p < end && *p >= '0' && *p <= '9') {
+        p++;
+    }
+    return (p == end || *p == '\0' || is_space(*p)) &&
+           num_u64(digits, (size_t)(p - digits), magnitude);
+}
+
+bool
+num_u64_loose(const char *p, size_t n, uint64_t *out)
+{
+    bool is_negative;
+    uint64_t magnitude;
+    if (!take_loose(p, n, &is_negative, &magnitude) || (is_negative && magnitude > 0)) {
         return false;
     }
-    uint64_t limit = (uint64_t)INT64_MAX + is_negative;
-    if (magnitude > limit) {
-        return false;
-    }
-    *out = is_negative ? (int64_t)(0 - magnitude) : (int64_t)magnitude;
+    *out = magnitude;
     return true;
+}
+
+bool
+num_i64_loose(const char *p, size_t n, int64_t *out)
+{
+    bool is_negative;
+    uint64_t magnitude;
+    return take_loose(p, n, &is_negative, &magnitude) &&
+           give_sign(is_negative, magnitude, out);
 }
 
 bool

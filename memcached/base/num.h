@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  *
- * Decimal numbers to and from (pointer, length). Nothing here needs a terminator, skips
- * blanks or wraps: a word is a number as a whole or it is not. Pure; any thread.
+ * Decimal numbers to and from (pointer, length). Nothing here needs a terminator, wraps,
+ * and but for the loose ones a word is a number as a whole or it is not. Pure; any thread.
  */
 #pragma once
 
@@ -20,6 +20,12 @@ must_check bool num_u32(const char *p, size_t n, uint32_t *out);
 /* As above with one optional leading '-'. */
 must_check bool num_i64(const char *p, size_t n, int64_t *out);
 must_check bool num_i32(const char *p, size_t n, int32_t *out);
+
+/* As memcached's clients may write them, and as it reads stored ones: white space in front, a
+ * sign, digits of any number; then the end, or white space or a NUL, behind which anything may
+ * stand. An unsigned one has a minus sign only when it is 0. */
+must_check bool num_u64_loose(const char *p, size_t n, uint64_t *out);
+must_check bool num_i64_loose(const char *p, size_t n, int64_t *out);
 
 /* A count with an optional suffix k, m or g; `unit` is what k stands for (1000 or 1024).
  * False on overflow, on an empty word and on anything after the suffix. */

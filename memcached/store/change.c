@@ -397,30 +397,14 @@ struct number {
     size_t digits;
 };
 
-static bool
-is_blank(char c)
-{
-    return c == ' ' || (c >= '\t' && c <= '\r');
-}
-
-/* Of a value in one chunk: blanks, digits, and then the end or a blank; what follows that
- * blank is ignored. */
+/* Of a value in one chunk. */
 static bool
 parse_value(const struct item *it, uint64_t *value)
 {
     const char *p;
-    size_t n = it->value_len;
-    size_t digits = 0;
 
     (void)item_bytes(it, 0, &p);
-    while (n > 0 && is_blank(*p)) {
-        p++;
-        n--;
-    }
-    while (digits < n && digits <= STORE_NUMBER_DIGITS && !is_blank(p[digits])) {
-        digits++;
-    }
-    return digits <= STORE_NUMBER_DIGITS && num_u64(p, digits, value);
+    return num_u64_loose(p, it->value_len, value);
 }
 
 static enum store_status

@@ -127,6 +127,84 @@ START_TEST(test_signed)
 }
 END_TEST
 
+static const struct loose_row {
+    const char *text;
+    size_t len; /* 0: strlen(text) */
+    bool is_number;
+    int64_t value; /* a negative one is no unsigned number */
+} loose_rows[] = {
+    {"0", 0, true, 0},
+    {"12", 0, true, 12},
+    {"+5", 0, true, 5},
+    {"-5", 0, true, -5},
+    {"-0", 0, true, 0},
+    {"+0", 0, true, 0},
+    {"0000000000000000000000000", 0, true, 0},
+    {"-00000000000000000000000007", 0, true, -7},
+    {" 12", 0, true, 12},
+    {"\t\n\v\f\r +5", 0, true, 5},
+    {"12 34", 0, true, 12},
+    {"12\t", 0, true, 12},
+    {"12\n", 0, true, 12},
+    {"12\vx", 0, true, 12},
+    {"12\fx", 0, true, 12},
+    {"12\r", 0, true, 12},
+    {"12\0", 3, true, 12},
+    {"12\0x", 4, true, 12},
+    {"9223372036854775807", 0, true, INT64_MAX},
+    {"-9223372036854775808", 0, true, INT64_MIN},
+    {"-9223372036854775809", 0, false, 0},
+    {"18446744073709551616", 0, false, 0},
+    {"-18446744073709551615", 0, false, 0},
+    {"", 0, false, 0},
+    {" ", 0, false, 0},
+    {"+", 0, false, 0},
+    {"-", 0, false, 0},
+    {"+ 5", 0, false, 0},
+    {"+-5", 0, false, 0},
+    {"--5", 0, false, 0},
+    {"\0", 1, false, 0},
+    {"\0005", 2, false, 0},
+    {"5-", 0, false, 0},
+    {"5x", 0, false, 0},
+    {"5\x85", 0, false, 0}, /* white space elsewhere */
+    {"\x1c"
+     "5",
+     0, false, 0},
+    {"\b5", 0, false, 0}, /* the neighbours of \t and \r */
+    {"5\b", 0, false, 0},
+    {"5\x0e", 0, false, 0},
+    {"0x10", 0, false, 0},
+    {"1e3", 0, false, 0},
+};
+
+START_TEST(test_loose)
+{
+    const struct loose_row *row = &loose_rows[_i];
+    size_t n = length(row->text, row->len);
+    char *p = exact_copy(row->text, n);
+    int64_t with_sign = UNTOUCHED;
+    uint64_t without = UNTOUCHED;
+    ck_assert_int_eq(num_i64_loose(p, n, &with_sign), row->is_number);
+    ck_assert_int_eq(with_sign, row->is_number ? row->value : UNTOUCHED);
+    bool is_unsigned = row->is_number && row->value >= 0;
+    ck_assert_int_eq(num_u64_loose(p, n, &without), is_unsigned);
+    ck_assert_uint_eq(without, is_unsigned ? (uint64_t)row->value : UNTOUCHED);
+    free(p);
+}
+END_TEST
+
+START_TEST(test_loose_largest)
+{
+    int64_t with_sign = UNTOUCHED;
+    uint64_t without = UNTOUCHED;
+    ck_assert(num_u64_loose("+18446744073709551615", 21, &without));
+    ck_assert_uint_eq(without, UINT64_MAX);
+    ck_assert(!num_i64_loose("9223372036854775808", 19, &with_sign));
+    ck_assert_int_eq(with_sign, UNTOUCHED);
+}
+END_TEST
+
 START_TEST(test_empty_word)
 {
     /* One byte that must not be read. */
@@ -393,6 +471,8 @@ main(void)
     tcase_set_timeout(tc, SUITE_TIMEOUT_S);
     tcase_add_loop_test(tc, test_unsigned, 0, ROWS(unsigned_rows));
     tcase_add_loop_test(tc, test_signed, 0, ROWS(signed_rows));
+    tcase_add_loop_test(tc, test_loose, 0, ROWS(loose_rows));
+    tcase_add_test(tc, test_loose_largest);
     tcase_add_test(tc, test_empty_word);
     tcase_add_loop_test(tc, test_scaled, 0, ROWS(scaled_rows));
     tcase_add_loop_test(tc, test_double, 0, ROWS(double_rows));
