@@ -25,7 +25,7 @@ size_t ascii_skim_get(const char *p, size_t n, uint32_t keys);
 struct parse ascii_parse_keys(const char *p, size_t n, bool is_full,
                               const struct rules *rules, struct req *req);
 
-/* A word as a number: decimal, the whole word; a leading + where the rules accept it. */
+/* A word as a number, by the rules loose (num_u64_loose) or req_digits_u64, and with a sign. */
 must_check bool req_word_u64(struct slice word, const struct rules *rules, uint64_t *out);
 must_check bool req_word_i64(struct slice word, const struct rules *rules, int64_t *out);
 

@@ -71,26 +71,35 @@ arity_error(const struct rules *rules)
 
 /* ---- numbers -------------------------------------------------------------------------- */
 
-static struct slice
-unsigned_part(struct slice word, const struct rules *rules)
+bool
+req_digits_u64(struct slice word, uint64_t *out)
 {
-    bool has_plus =
-        rules->accepts_plus && word.len > 1 && word.p[0] == '+' && word.p[1] != '-';
-    return (struct slice){word.p + has_plus, word.len - has_plus};
+    int64_t zero;
+    if (likely(num_u64(word.p, word.len, out))) {
+        return true;
+    }
+    if (!num_i64(word.p, word.len, &zero) || zero != 0) {
+        return false;
+    }
+    *out = 0;
+    return true;
 }
 
 bool
 req_word_u64(struct slice word, const struct rules *rules, uint64_t *out)
 {
-    struct slice w = unsigned_part(word, rules);
-    return num_u64(w.p, w.len, out);
+    if (likely(num_u64(word.p, word.len, out))) {
+        return true;
+    }
+    return rules->numbers_are_loose ? num_u64_loose(word.p, word.len, out)
+                                    : req_digits_u64(word, out);
 }
 
 bool
 req_word_i64(struct slice word, const struct rules *rules, int64_t *out)
 {
-    struct slice w = unsigned_part(word, rules);
-    return num_i64(w.p, w.len, out);
+    return num_i64(word.p, word.len, out) ||
+           (rules->numbers_are_loose && num_i64_loose(word.p, word.len, out));
 }
 
 static bool

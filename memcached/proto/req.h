@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/must.h"
+
 #define REQ_WORDS_MAX 8
 #define REQ_KEY_MAX 250
 #define REQ_VALUE_MAX 2147483645u /* bytes of a value, CR LF excluded */
@@ -61,7 +63,7 @@ struct req_meta {
     uint64_t initial;       /* J */
     uint64_t delta;         /* D */
     int32_t create_exptime; /* N */
-    int32_t recache_below;  /* R */
+    int32_t recache_below;  /* R, as the client wrote it */
     char mode;              /* M: its letter, 0 without */
     uint8_t count;
     char order[META_WORDS_MAX]; /* the letters of the flags as they came: 0..count */
@@ -121,3 +123,5 @@ bool req_next_word(struct slice *rest, struct slice *word);
 /* The next key of a RETRIEVE; req->keys must be above 0 and is counted down. */
 struct slice req_next_key(struct req *req);
 bool req_word_is(struct slice word, const char *text);
+/* The whole word as a number: digits, or zeros behind a minus sign. */
+must_check bool req_digits_u64(struct slice word, uint64_t *out);
