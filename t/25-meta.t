@@ -59,6 +59,53 @@ sub test_get {
     exchange($s, "mg new N30\r\n", "HD W\r\n", {get_hits => 1, get_misses => 0});
 }
 
+# A unique of 0, client flags beyond 32 bits, and -0.
+sub test_edges {
+    my $format = 'CLIENT_ERROR bad command line format';
+    story('C0',
+        ms('z', '5'), 'HD',
+        ms('z', '6', 'C0 I'), 'EX',
+        ms('z', '6', 'C0'), 'EX',
+        ms('z', '6', 'C0 MR I'), 'EX',
+        ms('z', '6', 'C0 ME'), 'NS',
+        'mg z v', "VA 1\r\n5",
+        'ma z C0', 'HD',
+        'ma z C0 v', "VA 1\r\n7",
+        ms('z', '8', 'C0 MA'), 'HD',
+        ms('z', '1', 'C0 MP'), 'HD',
+        'mg z C0 v', "VA 3\r\n178",
+        'md z C0', 'EX',
+        'md z C0 I', 'EX',
+        ms('none', '1', 'C0'), 'NF',
+        ms('none', '1', 'C0 I'), 'NF',
+        ms('none', '1', 'C0 MA'), 'NS',
+        'md none C0', 'NF',
+        'ma none C0', 'NF',
+        ms('none', '1', 'C0 ME'), 'HD',
+    );
+    for (4294967296, 18446744073709551615, 18446744073709551616, -1, 'x', '') {
+        story("client flags $_",
+            ms('z', '5', "F$_"), $format,
+            "mg z F$_", $format, "ma z F$_", $format, "md z F$_", $format);
+    }
+    story('the largest client flags',
+        ms('z', '5', 'F4294967295'), 'HD', 'mg z f', 'HD f4294967295',
+        ms('z', '5', 'F-0'), 'HD', 'mg z f', 'HD f0',
+        'ma z D-0 J-0 v', "VA 1\r\n5",
+        'mg z C-0 R-0 N-0', 'HD',
+        'ma z D-1', 'CLIENT_ERROR invalid or duplicate flag');
+    my $now = mem_stats($server->control)->{time};
+    story('R beyond 30 days is a wall time',
+        ms('z', '5', 'T100'), 'HD',
+        'mg z R2592001 t', 'HD t100',
+        'mg z R' . ($now + 100) . ' t', 'HD t100',
+        'mg z R' . ($now + 101) . ' t', 'HD t100 W',
+        'mg z R2592000 t', 'HD t100 Z',
+        ms('z', '5', 'T100'), 'HD',
+        'mg z R-1 t', 'HD t100',
+        'mg z R2592000 t', 'HD t100 W');
+}
+
 sub test_times {
     story('time to live',
         ms('t', 'x', 'T100'), 'HD',
@@ -278,7 +325,7 @@ sub test_arith {
         'ma n Mx', 'CLIENT_ERROR invalid mode for ma M token',
         'ma n M', 'CLIENT_ERROR invalid mode for ma M token',
     );
-    for my $flags ('z', 'v v', 'T', 'Tx', 'C', 'Nx', 'Dx', 'D-1', 'Jx', 'Fx', 'b', "\xff") {
+    for my $flags ('z', 'v v', 'T', 'Tx', 'C', 'Nx', 'Dx', 'D-1', 'Jx', 'b', "\xff") {
         exchange($s, "ma n $flags q\r\n", "CLIENT_ERROR invalid or duplicate flag\r\n");
     }
     exchange($s, "ma n\r\n", "HD\r\n", {incr_hits => 1, incr_misses => 0});

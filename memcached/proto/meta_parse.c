@@ -24,8 +24,7 @@ argument(struct slice word)
 static enum reply
 take_u64(struct slice word, uint64_t *out, enum reply error)
 {
-    struct slice digits = argument(word);
-    return num_u64(digits.p, digits.len, out) ? REPLY_NONE : error;
+    return req_digits_u64(argument(word), out) ? REPLY_NONE : error;
 }
 
 static enum reply
@@ -51,11 +50,12 @@ take_exptime(struct slice word, struct req *req)
 static enum reply
 take_client_flags(struct slice word, struct req *req)
 {
-    uint64_t flags;
+    uint64_t flags = 0;
     enum reply error = take_u64(word, &flags, REPLY_BAD_FORMAT);
-    if (error == REPLY_NONE) {
-        req->flags = (uint32_t)flags; /* wider flags are cut, as with set */
+    if (flags > UINT32_MAX) { /* of set they are cut */
+        error = REPLY_BAD_FORMAT;
     }
+    req->flags = (uint32_t)flags;
     return error;
 }
 
@@ -222,6 +222,7 @@ error_of_arith(enum reply error)
 {
     switch (error) {
     case REPLY_NONE:
+    case REPLY_BAD_FORMAT: /* of F */
     case REPLY_META_TOO_MANY:
     case REPLY_META_BAD_OPAQUE:
     case REPLY_META_BAD_MA_MODE:

@@ -101,6 +101,8 @@ reply_echo(const struct req *req, const struct env *env, struct chain *out,
 static struct store_look
 look_of(const struct req *req, const struct env *env)
 {
+    uint32_t recache_until = exptime_of(env, req->meta.recache_below);
+    bool recaches = recache_until > env->now;
     return (struct store_look){
         .is_use = !meta_has(req, 'u'),
         .touches = meta_has(req, 'T'),
@@ -110,9 +112,9 @@ look_of(const struct req *req, const struct env *env)
         .create_exptime = create_exptime_of(req, env),
         .new_cas = req->meta.new_cas,
         .takes_stale = true,
-        .recaches = meta_has(req, 'R') && req->meta.recache_below > 0,
+        .recaches = recaches,
         .recache_sees_touch = comes_before(req, 'T', 'R'),
-        .recache_below = (uint32_t)req->meta.recache_below,
+        .recache_below = recaches ? recache_until - env->now : 0,
     };
 }
 
@@ -338,6 +340,14 @@ reply_stored(const struct req *req, const struct env *env, struct chain *out,
     return RAN_DONE;
 }
 
+/* C0 is no unique: it is never lower than another one, and what adds to a value compares nothing
+ * then. Only who replaces or deletes an item has it compared, in vain. */
+static bool
+has_nonzero_compare(const struct req *req)
+{
+    return meta_has(req, 'C') && req->meta.compare != 0;
+}
+
 enum session_ran
 exec_meta_store(const struct session *s, const struct env *env, struct chain *out,
                 struct item *item)
@@ -345,10 +355,11 @@ exec_meta_store(const struct session *s, const struct env *env, struct chain *ou
     const struct req *req = &s->req;
     enum store_mode mode = store_mode_of(req);
     bool replaces = mode == STORE_SET || mode == STORE_REPLACE;
+    bool has_unique = has_nonzero_compare(req);
     struct store_put put = {
         .mode = mode,
-        .has_compare = meta_has(req, 'C'),
-        .accepts_stale = replaces && meta_has(req, 'I'),
+        .has_compare = replaces ? meta_has(req, 'C') : has_unique,
+        .accepts_stale = replaces && has_unique && meta_has(req, 'I'),
         .creates = meta_has(req, 'N'),
         .compare = req->meta.compare,
         .new_cas = req->meta.new_cas,
@@ -501,7 +512,7 @@ exec_meta_arith(const struct req *req, const struct env *env, struct chain *out)
     struct slice key = meta_key(req, decoded);
     struct store_sum sum = {
         .increments = is_increment(req),
-        .has_compare = meta_has(req, 'C'),
+        .has_compare = has_nonzero_compare(req),
         .creates = meta_has(req, 'N'),
         .is_binary_key = meta_has(req, 'b'),
         .touches = meta_has(req, 'T'),

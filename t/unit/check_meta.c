@@ -25,7 +25,10 @@ static const struct line_row get_rows[] = {
     {"mg k T30 N-1 R0\r\n", "mg [k] T30 N-1 R0", NULL},
     {"mg k T2147483647 N-2147483648\r\n", "mg [k] T2147483647 N-2147483648", NULL},
     {"mg k C18446744073709551615 E1\r\n", "mg [k] C18446744073709551615 E1", NULL},
-    {"mg k F4294967296\r\n", "mg [k] F0", NULL},    /* cut to 32 bits */
+    {"mg k F4294967295\r\n", "mg [k] F4294967295", NULL},
+    {"mg k F4294967296\r\n", BAD("BAD_FORMAT")},
+    {"mg k F18446744073709551616\r\n", BAD("BAD_FORMAT")},
+    {"mg k F-0 C-0 J-0 D-00\r\n", "mg [k] F0 C0 J0 D0", NULL},
     {"mg k J7 D8 M\r\n", "mg [k] J7 D8 M=@", NULL}, /* no mode of a get is wrong */
     {"mg k Mxyz\r\n", "mg [k] M=x", NULL},
     {"mg k T\r\n", BAD("META_BAD_TOKEN")},
@@ -182,7 +185,8 @@ static const struct line_row other_rows[] = {
     {"ma k \xff\r\n", BAD("META_BAD_MA_FLAG")},
     {"ma k T\r\n", BAD("META_BAD_MA_FLAG")},
     {"ma k N1x\r\n", BAD("META_BAD_MA_FLAG")},
-    {"ma k F\r\n", BAD("META_BAD_MA_FLAG")},
+    {"ma k F\r\n", BAD("BAD_FORMAT")},
+    {"ma k F4294967296\r\n", BAD("BAD_FORMAT")},
     {"ma k J\r\n", BAD("META_BAD_MA_FLAG")},
     {"ma k Jx\r\n", BAD("META_BAD_MA_FLAG")},
     {"ma k D\r\n", BAD("META_BAD_MA_FLAG")},
