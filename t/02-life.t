@@ -147,8 +147,8 @@ for my $profile (profiles()) {
     my $s = $server->connect;
     exchange($s, "set k 0 0 1\r\n1\r\n", "STORED\r\n");
     $server->stop('USR1', "[$profile] SIGUSR1: exit 0");
-    for my $command (pick($profile, '1.4' => ['shutdown'], '1.6' => ['shutdown', 'shutdown graceful',
-        'shutdown noreply'])->@*)
+    for my $command ('shutdown', 'shutdown noreply', pick($profile, '1.4' => [],
+        '1.6' => ['shutdown graceful', 'shutdown graceful noreply'])->@*)
     {
         $server = start_server(profile => $profile, args => ['-A']);
         $s = $server->connect;

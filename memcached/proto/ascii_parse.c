@@ -8,17 +8,19 @@
 
 #define LEADING_BLANKS_MAX 100 /* of a line that has not ended yet */
 
+enum noreply { NOREPLY_NEVER, NOREPLY_LATER, NOREPLY_ALWAYS };
+
 struct verb_row {
     const char *wire;
     size_t len;
     enum verb_family family;
     unsigned words_min, words_max;
-    bool takes_noreply;
+    enum noreply noreply;
 };
 
 static const struct verb_row verbs[VERB_COUNT] = {
 #define VERB(id, wire, family, min, max, noreply)                                        \
-    [VERB_##id] = {wire, sizeof(wire) - 1, FAMILY_##family, min, max, noreply},
+    [VERB_##id] = {wire, sizeof(wire) - 1, FAMILY_##family, min, max, NOREPLY_##noreply},
 #include "proto/verb.def"
 #undef VERB
 };
@@ -153,13 +155,25 @@ is_key(struct slice word)
     return word.len <= REQ_KEY_MAX;
 }
 
-/* The last word is noreply, and it is not the key that is to be deleted. */
 static bool
-has_noreply(const struct req *req, const struct line *line)
+may_have_noreply(const struct req *req, const struct rules *rules)
 {
-    return verbs[req->verb].takes_noreply && req->words > 1 &&
-           !(req->family == FAMILY_DELETE && req->words == 2) &&
-           req_word_is(line->last, "noreply");
+    switch (verbs[req->verb].noreply) {
+    case NOREPLY_NEVER:
+        return false;
+    case NOREPLY_LATER: /* of slabs, 1.4.39 hears it behind automove */
+        return rules->noreply_is_wide ||
+               (req->words > 2 && req_word_is(req->word[1], "automove"));
+    default:
+        return rules->noreply_is_wide || req->family != FAMILY_DELETE || req->words > 2;
+    }
+}
+
+static bool
+has_noreply(const struct req *req, const struct line *line, const struct rules *rules)
+{
+    return req->words > 1 && req_word_is(line->last, "noreply") &&
+           may_have_noreply(req, rules);
 }
 
 static bool
@@ -343,7 +357,7 @@ parse_words(struct slice text, const struct rules *rules, struct line *line,
             struct req *req)
 {
     cut_words(text, req, line);
-    req->is_noreply = has_noreply(req, line);
+    req->is_noreply = has_noreply(req, line, rules);
     if (req->family == FAMILY_STORE) {
         return parse_store(line, rules, req);
     }
@@ -352,6 +366,7 @@ parse_words(struct slice text, const struct rules *rules, struct line *line,
     }
     if (req->family == FAMILY_ADMIN || req->family == FAMILY_CONTROL) {
         req->rest = text;
+        req->words -= req->is_noreply;
         return done(line->consumed);
     }
     return parse_keyed(line, rules, req);

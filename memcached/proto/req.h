@@ -94,7 +94,8 @@ struct req {
     bool creates;       /* binary ARITH */
     bool wants_key;     /* binary RETRIEVE: the reply holds the key */
     struct slice value; /* SASL: what the mechanism is told */
-    unsigned words;     /* ADMIN and CONTROL: the line's words, command included, */
+    unsigned
+        words; /* ADMIN and CONTROL: the line's words, the command but not noreply, */
     union {
         struct slice word[REQ_WORDS_MAX]; /* as far as they fit */
         struct req_meta meta;             /* meta commands */

@@ -81,14 +81,6 @@ exec_version(const struct session *s, const struct env *env, struct chain *out)
                : RAN_NO_MEMORY;
 }
 
-/* True when the optional number argument of an admin command is there; a garbled one is 0
- * where the profile says so. */
-static bool
-has_number(const struct req *req)
-{
-    return req->words > 1 + (unsigned)req->is_noreply;
-}
-
 static bool
 is_digits(struct slice word)
 {
@@ -110,7 +102,7 @@ parse_delay(const struct req *req, const struct rules *rules, int64_t *delay,
         *delay = req->exptime;
         return true;
     }
-    if (!has_number(req) || req_word_i64(req->word[1], rules, delay)) {
+    if (req->words < 2 || req_word_i64(req->word[1], rules, delay)) {
         return true;
     }
     *reply = rules->strict_admin ? REPLY_BAD_EXPTIME : REPLY_BAD_FORMAT;
@@ -155,7 +147,7 @@ exec_verbosity(struct session *s, const struct env *env, struct chain *out)
     const struct req *req = &s->req;
     int64_t level = 0;
     bool is_number =
-        has_number(req) && req_word_i64(req->word[1], env->conf->rules, &level);
+        req->words > 1 && req_word_i64(req->word[1], env->conf->rules, &level);
     if (env->conf->rules->strict_admin && (!is_number || level < 0)) {
         return exec_reply(s, env, out, REPLY_BAD_FORMAT);
     }
@@ -167,8 +159,7 @@ static enum session_ran
 exec_memlimit(struct session *s, const struct env *env, struct chain *out)
 {
     uint64_t megabytes;
-    if (!has_number(&s->req) ||
-        !req_word_u64(s->req.word[1], env->conf->rules, &megabytes)) {
+    if (s->req.words < 2 || !req_word_u64(s->req.word[1], env->conf->rules, &megabytes)) {
         return exec_reply(s, env, out, REPLY_ERROR);
     }
     if (megabytes < MEMLIMIT_MIN_MB) {
@@ -185,14 +176,16 @@ exec_memlimit(struct session *s, const struct env *env, struct chain *out)
 static enum session_ran
 exec_shutdown(struct session *s, const struct env *env, struct chain *out)
 {
+    const struct rules *rules = env->conf->rules;
+    bool has_mode = s->req.words > 1;
+    if (has_mode && !rules->has_shutdown_modes) {
+        return exec_reply(s, env, out, REPLY_ERROR);
+    }
     if (!env->conf->allows_shutdown) {
         return exec_reply(s, env, out,
-                          env->conf->rules->shutdown_error_is_server_error
-                              ? REPLY_SHUTDOWN_OFF_16
-                              : REPLY_SHUTDOWN_OFF_14);
+                          rules->shutdown_error_is_server_error ? REPLY_SHUTDOWN_OFF_16
+                                                                : REPLY_SHUTDOWN_OFF_14);
     }
-    bool has_mode = env->conf->rules->has_shutdown_modes && s->req.words > 1 &&
-                    !req_word_is(s->req.word[1], "noreply");
     bool is_graceful = has_mode && req_word_is(s->req.word[1], "graceful");
     if (has_mode && !is_graceful) {
         return exec_reply(s, env, out, REPLY_SHUTDOWN_MODE);
@@ -212,8 +205,8 @@ exec_refresh_certs(struct session *s, const struct env *env, struct chain *out)
     if (hooks->refresh_certs(hooks->ctx, env->now, err, sizeof err)) {
         return exec_reply(s, env, out, REPLY_OK);
     }
-    return chain_copy(out, &env->chain, err, strlen(err)) &&
-                   chain_copy(out, &env->chain, "\r\n", 2)
+    return s->req.is_noreply || (chain_copy(out, &env->chain, err, strlen(err)) &&
+                                 chain_copy(out, &env->chain, "\r\n", 2))
                ? RAN_DONE
                : RAN_NO_MEMORY;
 }

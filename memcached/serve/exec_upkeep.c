@@ -325,6 +325,9 @@ dump(struct session *s, const struct env *env, struct chain *out, bool is_mg)
     if (s->is_datagram) {
         return exec_reply(s, env, out, REPLY_ERROR); /* there is no end of it */
     }
+    if (s->req.is_noreply) {
+        return RAN_DONE; /* there is nothing else to it */
+    }
     if (!orders_conf(env->conf->orders).has_crawler) {
         return exec_reply(s, env, out, REPLY_CRAWLER_OFF);
     }
