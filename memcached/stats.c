@@ -492,6 +492,8 @@ show_group(struct stats *st, const struct slice *words, unsigned count, uint32_t
         stats_show_pin(st, sink);
     } else if (req_word_is(group, "resctrl")) {
         stats_show_resctrl(st, sink);
+    } else if (req_word_is(group, "extstore")) { /* which would be in the general ones */
+        return st->settings->profile >= PROFILE_16 ? REPLY_END : REPLY_ERROR;
     } else if (req_word_is(group, "reset")) {
         reset(st);
         return REPLY_RESET;

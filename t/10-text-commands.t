@@ -29,7 +29,10 @@ for my $profile (profiles()) {
         {cmd_get => 4, get_hits => 2, get_misses => 2}, 'get of several keys in request order');
     exchange($s, "get  foo   foo  \r\n",
         "VALUE foo 5 3\r\nbar\r\nVALUE foo 5 3\r\nbar\r\nEND\r\n", 'several blanks separate');
-    exchange($s, "  get foo\r\n", "VALUE foo 5 3\r\nbar\r\nEND\r\n", 'leading blanks');
+    exchange($s, "  get foo\r\n", $profile eq '1.6' ? "ERROR\r\n" : "VALUE foo 5 3\r\nbar\r\nEND\r\n",
+        'leading blanks');
+    exchange($s, " version\r\n", $profile eq '1.6' ? "ERROR\r\n" : VERSION_REPLY($profile),
+        'a leading blank');
     exchange($s, "set  foo  6  0  3  \r\nbaz\r\n", "STORED\r\n", 'set with more blanks');
     exchange($s, "get foo\n", "VALUE foo 6 3\r\nbaz\r\nEND\r\n");
 

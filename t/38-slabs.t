@@ -52,7 +52,12 @@ for my $profile (profiles()) {
     exchange($s, "slabs reassign $last 1\r\n", "NOSPARE source class has no spare pages\r\n");
     exchange($s, 'slabs reassign ' . ($last + 1) . " 1\r\n", "BADCLASS invalid src or dst class id\r\n");
     exchange($s, "slabs reassign $_\r\n", "BADCLASS invalid src or dst class id\r\n")
-        for '1 64', '60 1', '-5 70', '0 1', '-1 70', '100 200', '-100 70';
+        for '1 64', '60 1', '-5 70', '0 70', '1 -1', '-1 70', '100 200', '-100 70',
+        $is_16 ? ('-1 1', '-1 0') : ('0 1');
+    exchange($s, "slabs reassign $_\r\n", "NOSPARE source class has no spare pages\r\n")
+        for $is_16 ? '0 1' : ('-1 1', '-1 0');
+    exchange($s, "slabs reassign $_\r\n", "SAME src and dst class are identical\r\n")
+        for '0 0', '-1 -1', '70 70';
     exchange($s, "slabs reassign 1 1\r\n", "SAME src and dst class are identical\r\n");
     exchange($s, "slabs reassign invalid1 invalid2\r\n",
         $garbage || "SAME src and dst class are identical\r\n");
@@ -63,8 +68,9 @@ for my $profile (profiles()) {
     exchange($s, "slabs automove $_\r\n", "OK\r\n") for 'ratio 0.5', 1, 0;
     if ($is_16) {
         exchange($s, "slabs automove window $_\r\n",
-            "CLIENT_ERROR automove window too low or too high\r\n") for 0, 2, 1801, 99999999999;
-        exchange($s, "slabs automove window x\r\n", $garbage);
+            "CLIENT_ERROR automove window too low or too high\r\n") for 0, 2, 1801, 4294967295;
+        exchange($s, "slabs automove $_\r\n", $garbage)
+            for 'window', 'window x', 'window -1', 'window 4294967296', 'freeratio', 'freeratio x';
         exchange($s, "slabs automove window 1800\r\n", "OK\r\n");
         exchange($s, "slabs automove freeratio 0.1\r\n", "OK\r\n");
     }

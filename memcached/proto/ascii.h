@@ -28,6 +28,16 @@ struct parse ascii_parse_keys(const char *p, size_t n, bool is_full,
 /* A word as a number, by the rules loose (num_u64_loose) or req_digits_u64, and with a sign. */
 must_check bool req_word_u64(struct slice word, const struct rules *rules, uint64_t *out);
 must_check bool req_word_i64(struct slice word, const struct rules *rules, int64_t *out);
+/* That of an admin command, which the rules may confine to 32 bits. */
+must_check bool req_admin_u64(struct slice word, const struct rules *rules,
+                              uint64_t *out);
+must_check bool req_admin_i64(struct slice word, const struct rules *rules, int64_t *out);
+/* A garbled one is 0 where the rules are not strict, one out of range never. */
+must_check bool req_admin_i64_or_0(struct slice word, const struct rules *rules,
+                                   int64_t *out);
+/* Has no sign where they are strict, and is as the one above where they are not. */
+must_check bool req_admin_level(struct slice word, const struct rules *rules,
+                                int64_t *out);
 
 /* ---- replies; false: no memory -------------------------------------------------------- */
 

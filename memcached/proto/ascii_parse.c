@@ -107,11 +107,52 @@ req_word_i64(struct slice word, const struct rules *rules, int64_t *out)
 static bool
 word_i32(struct slice word, const struct rules *rules, int64_t *out)
 {
-    int64_t value;
-    if (!req_word_i64(word, rules, &value) || value < INT32_MIN || value > INT32_MAX) {
+    return req_word_i64(word, rules, out) && *out >= INT32_MIN && *out <= INT32_MAX;
+}
+
+bool
+req_admin_u64(struct slice word, const struct rules *rules, uint64_t *out)
+{
+    return req_word_u64(word, rules, out) && !(rules->strict_admin && *out > UINT32_MAX);
+}
+
+bool
+req_admin_i64(struct slice word, const struct rules *rules, int64_t *out)
+{
+    return rules->strict_admin ? word_i32(word, rules, out)
+                               : req_word_i64(word, rules, out);
+}
+
+static bool
+is_digits(struct slice word)
+{
+    size_t sign = word.len > 0 && (word.p[0] == '-' || word.p[0] == '+');
+    for (size_t i = sign; i < word.len; i++) {
+        if (word.p[i] < '0' || word.p[i] > '9') {
+            return false;
+        }
+    }
+    return word.len > sign;
+}
+
+bool
+req_admin_i64_or_0(struct slice word, const struct rules *rules, int64_t *out)
+{
+    *out = 0;
+    return req_admin_i64(word, rules, out) || (!rules->strict_admin && !is_digits(word));
+}
+
+bool
+req_admin_level(struct slice word, const struct rules *rules, int64_t *out)
+{
+    uint64_t level;
+    if (!rules->strict_admin) {
+        return req_admin_i64_or_0(word, rules, out);
+    }
+    if (!req_admin_u64(word, rules, &level)) {
         return false;
     }
-    *out = value;
+    *out = (int64_t)level;
     return true;
 }
 
@@ -405,7 +446,8 @@ parse_line(struct slice text, size_t consumed, const struct rules *rules, struct
     if (!req_next_word(&rest, &word)) {
         return bad(consumed, arity_error(rules), false);
     }
-    if (!find_verb(word, rules, &req->verb)) {
+    if ((text.p[0] == ' ' && rules->blank_begins_no_command) ||
+        !find_verb(word, rules, &req->verb)) {
         if (rules->closes_on_http && is_http(text)) {
             return (struct parse){.status = PARSE_CLOSE};
         }
@@ -424,6 +466,14 @@ parse_line(struct slice text, size_t consumed, const struct rules *rules, struct
 
 /* ---- lines that have not ended -------------------------------------------------------- */
 
+static struct parse
+bad_open(size_t consumed, enum reply reply)
+{
+    struct parse result = bad(consumed, reply, false);
+    result.skips_line = true;
+    return result;
+}
+
 /* Takes the whole keys of an unfinished key list; the last word may be cut short and stays. */
 static struct parse
 parse_open_keys(const char *p, size_t n, size_t skip, struct req *req)
@@ -434,9 +484,7 @@ parse_open_keys(const char *p, size_t n, size_t skip, struct req *req)
     req->rest = (struct slice){p + skip, whole - skip};
     size_t cut = n - whole - (p[n - 1] == '\r'); /* that may belong to the line's end */
     if (cut > REQ_KEY_MAX || !count_keys(req)) {
-        struct parse result = bad(n, REPLY_BAD_FORMAT, false);
-        result.skips_line = true;
-        return result;
+        return bad_open(n, REPLY_BAD_FORMAT);
     }
     req->has_keys |= req->keys > 0;
     return done(whole);
@@ -460,6 +508,9 @@ parse_unfinished(const char *p, size_t n, bool is_full, const struct rules *rule
     }
     if (!is_full) {
         return (struct parse){.status = PARSE_MORE};
+    }
+    if (blanks > 0 && rules->blank_begins_no_command) {
+        return bad_open(n, REPLY_ERROR);
     }
     req->verb = is_get ? VERB_GET : VERB_GETS;
     req->family = FAMILY_RETRIEVE;

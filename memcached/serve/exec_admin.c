@@ -81,17 +81,6 @@ exec_version(const struct session *s, const struct env *env, struct chain *out)
                : RAN_NO_MEMORY;
 }
 
-static bool
-is_digits(struct slice word)
-{
-    for (size_t i = word.p[0] == '-' || word.p[0] == '+'; i < word.len; i++) {
-        if (word.p[i] < '0' || word.p[i] > '9') {
-            return false;
-        }
-    }
-    return true;
-}
-
 /* The delay that the request asks for. False: it is answered already, with *reply. */
 static bool
 parse_delay(const struct req *req, const struct rules *rules, int64_t *delay,
@@ -102,11 +91,8 @@ parse_delay(const struct req *req, const struct rules *rules, int64_t *delay,
         *delay = req->exptime;
         return true;
     }
-    if (req->words < 2 || req_word_i64(req->word[1], rules, delay)) {
-        return true;
-    }
     *reply = rules->strict_admin ? REPLY_BAD_EXPTIME : REPLY_BAD_FORMAT;
-    return !rules->strict_admin && !is_digits(req->word[1]); /* else it is out of range */
+    return req->words < 2 || req_admin_i64_or_0(req->word[1], rules, delay);
 }
 
 static enum session_ran
@@ -145,10 +131,10 @@ static enum session_ran
 exec_verbosity(struct session *s, const struct env *env, struct chain *out)
 {
     const struct req *req = &s->req;
+    const struct rules *rules = env->conf->rules;
     int64_t level = 0;
-    bool is_number =
-        req->words > 1 && req_word_i64(req->word[1], env->conf->rules, &level);
-    if (env->conf->rules->strict_admin && (!is_number || level < 0)) {
+    bool is_number = req->words > 1 && req_admin_level(req->word[1], rules, &level);
+    if (rules->strict_admin && !is_number) {
         return exec_reply(s, env, out, REPLY_BAD_FORMAT);
     }
     log_set_level(level < 0 || level > VERBOSITY_MAX ? VERBOSITY_MAX : (unsigned)level);
@@ -159,7 +145,8 @@ static enum session_ran
 exec_memlimit(struct session *s, const struct env *env, struct chain *out)
 {
     uint64_t megabytes;
-    if (s->req.words < 2 || !req_word_u64(s->req.word[1], env->conf->rules, &megabytes)) {
+    if (s->req.words < 2 ||
+        !req_admin_u64(s->req.word[1], env->conf->rules, &megabytes)) {
         return exec_reply(s, env, out, REPLY_ERROR);
     }
     if (megabytes < MEMLIMIT_MIN_MB) {

@@ -6,6 +6,8 @@
 #include "serve/exec.h"
 
 #include <limits.h>
+#include <math.h>
+#include <stdlib.h>
 
 #include "base/num.h"
 #include "serve/orders.h"
@@ -21,48 +23,22 @@ word(const struct req *req, unsigned i)
     return req->words > i ? req->word[i] : (struct slice){"", 0};
 }
 
-static bool
-is_digits(struct slice w)
-{
-    size_t sign = w.len > 0 && (w.p[0] == '-' || w.p[0] == '+');
-    for (size_t i = sign; i < w.len; i++) {
-        if (w.p[i] < '0' || w.p[i] > '9') {
-            return false;
-        }
-    }
-    return w.len > sign;
-}
-
-/* A number; a garbled one is 0 where the profile says so, too large a one never. */
-static bool
-read_number(struct slice w, const struct rules *rules, int64_t *out)
-{
-    *out = 0;
-    return req_word_i64(w, rules, out) || (!rules->strict_admin && !is_digits(w));
-}
-
-/* Digits with at most one point among them, as people write factors. */
+/* What the C library reads but for hexadecimal digits, infinities and what is no number. */
 static bool
 read_fraction(struct slice w, double *out)
 {
-    double value = 0;
-    double unit = 1;
-    bool has_point = false;
-    size_t digits = 0;
-    bool is_negative = w.len > 0 && w.p[0] == '-';
-    for (size_t i = is_negative; i < w.len && w.len <= FRACTION_MAX; i++) {
-        if (w.p[i] == '.' && !has_point) {
-            has_point = true;
-        } else if (w.p[i] >= '0' && w.p[i] <= '9') {
-            digits++;
-            value = 10 * value + (w.p[i] - '0');
-            unit *= has_point ? 10 : 1;
-        } else {
-            return false;
-        }
+    char text[FRACTION_MAX + 1];
+    char *end;
+    if (w.len == 0 || w.len > FRACTION_MAX) {
+        return false;
     }
-    *out = (is_negative ? -value : value) / unit;
-    return digits > 0;
+    memcpy(text, w.p, w.len);
+    text[w.len] = '\0';
+    if (strspn(text, "0123456789.eE+-") != w.len) {
+        return false;
+    }
+    *out = strtod(text, &end);
+    return *end == '\0' && isfinite(*out);
 }
 
 /* ---- slabs ---------------------------------------------------------------------------- */
@@ -94,6 +70,21 @@ clamp_class(int64_t id)
     return id < INT_MIN ? INT_MIN : id > INT_MAX ? INT_MAX : (int)id;
 }
 
+static enum store_move_status
+move_page(const struct env *env, int64_t from, int64_t to)
+{
+    enum store_move_status status =
+        store_move_page(env->store, clamp_class(from), clamp_class(to));
+    if (!env->conf->rules->pool_is_class) {
+        return status;
+    }
+    bool has_target = to >= 0 && to <= store_class_count(env->store);
+    if (from == 0 && has_target && status == STORE_MOVE_BAD_CLASS) {
+        return STORE_MOVE_NO_SPARE;
+    }
+    return from == -1 && status == STORE_MOVE_NO_SPARE ? STORE_MOVE_BAD_CLASS : status;
+}
+
 static enum reply
 reassign(const struct req *req, const struct env *env)
 {
@@ -102,12 +93,11 @@ reassign(const struct req *req, const struct env *env)
     if (req->words != 4) {
         return REPLY_ERROR;
     }
-    if (!read_number(req->word[2], rules, &from) ||
-        !read_number(req->word[3], rules, &to)) {
+    if (!req_admin_i64_or_0(req->word[2], rules, &from) ||
+        !req_admin_i64_or_0(req->word[3], rules, &to)) {
         return REPLY_BAD_FORMAT;
     }
-    enum store_move_status status =
-        store_move_page(env->store, clamp_class(from), clamp_class(to));
+    enum store_move_status status = move_page(env, from, to);
     orders_wake(env->conf->orders);
     return move_reply(status);
 }
@@ -122,11 +112,8 @@ static enum reply
 automove_window(const struct req *req, const struct rules *rules,
                 struct store_automove *conf)
 {
-    int64_t window;
-    if (req->words < 4) {
-        return REPLY_ERROR;
-    }
-    if (!req_word_i64(req->word[3], rules, &window)) {
+    uint64_t window;
+    if (!req_admin_u64(word(req, 3), rules, &window)) {
         return REPLY_BAD_FORMAT;
     }
     if (window < AUTOMOVE_WINDOW_MIN || window > AUTOMOVE_WINDOW_MAX) {
@@ -141,10 +128,7 @@ static enum reply
 automove_free_ratio(const struct req *req)
 {
     double ratio;
-    if (req->words < 4) {
-        return REPLY_ERROR;
-    }
-    return read_fraction(req->word[3], &ratio) ? REPLY_OK : REPLY_BAD_FORMAT;
+    return read_fraction(word(req, 3), &ratio) ? REPLY_OK : REPLY_BAD_FORMAT;
 }
 
 static enum reply
@@ -152,7 +136,7 @@ automove_level(const struct req *req, const struct rules *rules,
                struct store_automove *conf)
 {
     int64_t level;
-    if (!read_number(req->word[2], rules, &level) || (rules->strict_admin && level < 0)) {
+    if (!req_admin_level(req->word[2], rules, &level)) {
         return REPLY_BAD_FORMAT;
     }
     if (level < 0 || level > AUTOMOVE_LEVEL_MAX) {
@@ -204,8 +188,8 @@ tune(const struct req *req, const struct rules *rules, struct store_lru_conf *co
 {
     uint64_t hot, warm;
     double hot_factor, warm_factor;
-    if (req->words < 6 || !req_word_u64(req->word[2], rules, &hot) ||
-        !req_word_u64(req->word[3], rules, &warm) ||
+    if (req->words < 6 || !req_admin_u64(req->word[2], rules, &hot) ||
+        !req_admin_u64(req->word[3], rules, &warm) ||
         !read_fraction(req->word[4], &hot_factor) ||
         !read_fraction(req->word[5], &warm_factor)) {
         return REPLY_ERROR;
@@ -236,7 +220,7 @@ set_temp_ttl(const struct req *req, const struct rules *rules,
              struct store_lru_conf *conf)
 {
     int64_t ttl;
-    if (!req_word_i64(word(req, 2), rules, &ttl)) {
+    if (!req_admin_i64(word(req, 2), rules, &ttl)) {
         return REPLY_ERROR;
     }
     conf->temp_ttl = ttl < 0 ? -1 : ttl < UINT32_MAX ? ttl : UINT32_MAX;
@@ -356,7 +340,7 @@ static enum reply
 sleep_between(const struct req *req, const struct env *env)
 {
     uint64_t us;
-    if (!req_word_u64(req->word[2], env->conf->rules, &us)) {
+    if (!req_admin_u64(req->word[2], env->conf->rules, &us)) {
         return REPLY_BAD_FORMAT;
     }
     if (us > ORDERS_CRAWLER_SLEEP_MAX_US) {

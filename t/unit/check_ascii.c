@@ -16,11 +16,12 @@ static const struct line_row retrieve_rows[] = {
     {"get a b\n", "get [a][b]", NULL},
     {"get   a  b   c \r\n", "get [a][b][c]", NULL},
     {"get a a\r\n", "get [a][a]", NULL},
-    {"  get a\r\n", "get [a]", NULL},
+    {"  get a\r\n", "get [a]", "BAD ERROR"},
     {"{200 }get a\r\n", "get [a]",
-     NULL}, /* blanks are counted in unfinished lines only */
+     "BAD ERROR"}, /* blanks are counted in unfinished lines only */
     {"gets a b\r\n", "gets [a][b]", NULL},
-    {"   gets    a\r\n", "gets [a]", NULL},
+    {"   gets    a\r\n", "gets [a]", "BAD ERROR"},
+    {"gets    a\r\n", "gets [a]", NULL},
     {"bget a\r\n", "bget [a]", "BAD ERROR"},
     {"get\r\n", ARITY},
     {"get \r\n", ARITY},
@@ -69,7 +70,8 @@ static const struct line_row retrieve_rows[] = {
 static const struct line_row store_rows[] = {
     {"set k 1 2 3\r\n", SET("1", "2", "3"), NULL},
     {"set k 1 2 3\n", SET("1", "2", "3"), NULL},
-    {" set   k  1 2   3  \r\n", SET("1", "2", "3"), NULL},
+    {"set   k  1 2   3  \r\n", SET("1", "2", "3"), NULL},
+    {" set k 1 2 3\r\n", SET("1", "2", "3"), "BAD ERROR"},
     {"set k 1 2 3 noreply\r\n", SET("1", "2", "3") " noreply", NULL},
     {"set k 1 2 3 Noreply\r\n", SET("1", "2", "3"), NULL},
     {"set k 1 2 3 noreply2\r\n", SET("1", "2", "3"), NULL},
@@ -156,7 +158,8 @@ static const struct line_row store_rows[] = {
 static const struct line_row keyed_rows[] = {
     {"incr k 5\r\n", "incr [k] 5", NULL},
     {"incr k 0\n", "incr [k] 0", NULL},
-    {"  decr  k   5\r\n", "decr [k] 5", NULL},
+    {"decr  k   5\r\n", "decr [k] 5", NULL},
+    {"  decr k 5\r\n", "decr [k] 5", "BAD ERROR"},
     {"decr k 18446744073709551615\r\n", "decr [k] 18446744073709551615", NULL},
     {"incr k 18446744073709551616\r\n", "BAD BAD_DELTA", NULL},
     {"incr k -1\r\n", "BAD BAD_DELTA", NULL},

@@ -12,7 +12,8 @@
 static const struct line_row get_rows[] = {
     {"mg k\r\n", "mg [k]", NULL},
     {"mg k\n", "mg [k]", NULL},
-    {"  mg   k   s  v \r\n", "mg [k] s v", NULL},
+    {"mg   k   s  v \r\n", "mg [k] s v", NULL},
+    {"  mg k s v\r\n", "mg [k] s v", "BAD ERROR"},
     {"mg k k s v c t f l h u q\r\n", "mg [k] k s v c t f l h u q", NULL},
     {"mg k v t s\r\n", "mg [k] v t s", NULL},
     {"mg k vv sX t9\r\n", "mg [k] v s t", NULL}, /* no argument: the rest is ignored */
