@@ -23,8 +23,7 @@ enum outcome {
     OUTCOME_FROM_LRU,
     OUTCOME_BUSY, /* from here on it stays for now */
     OUTCOME_UPLOADING,
-    OUTCOME_ACTIVE,
-    OUTCOME_FLOATING,
+    OUTCOME_FLOATING, /* somebody holds it, in the table or not */
     OUTCOME_LOCKED,
     OUTCOME_NO_MEMORY,
     OUTCOMES,
@@ -36,7 +35,6 @@ static const char *const outcome_names[OUTCOMES] = {
     [OUTCOME_FROM_LRU] = "from_lru",
     [OUTCOME_BUSY] = "busy",
     [OUTCOME_UPLOADING] = "busy_uploading",
-    [OUTCOME_ACTIVE] = "busy_active",
     [OUTCOME_FLOATING] = "busy_floating",
     [OUTCOME_LOCKED] = "locked",
     [OUTCOME_NO_MEMORY] = "busy",
@@ -177,7 +175,7 @@ settle(struct store *s, const struct find *find, uint32_t now)
             count(&s->mover.count.busy_deletes);
             drop(s, it, find->hash);
         }
-        return OUTCOME_ACTIVE;
+        return OUTCOME_FLOATING;
     }
     if (is_dead(s, it, now)) {
         drop(s, it, find->hash);

@@ -354,6 +354,7 @@ START_TEST(waits_for_those_who_use_an_item)
     ck_assert_uint_eq(t.move_busy_items, 4);
     ck_assert_uint_eq(t.move_rescues, PER_PAGE - 2);
     ck_assert_uint_eq(t.pages_moved, 0);
+    ck_assert_str_eq(t.move_last_busy, "busy_floating");
     ck_assert_int_eq(store_delete(s, key_of("big2"), NULL, NOW, &result), STORE_OK);
     (void)store_move_step(s, ALL_CHUNKS, NOW);
     store_release(s, written);
@@ -597,7 +598,7 @@ START_TEST(deletes_a_chain_that_is_always_in_use)
         ck_assert_int_ne(store_move_step(s, ALL_CHUNKS, NOW), STORE_MOVE_IDLE);
         ck_assert_uint_eq(totals_of(s).move_busy_deletes, 0);
     }
-    ck_assert_str_eq(totals_of(s).move_last_busy, "busy_active");
+    ck_assert_str_eq(totals_of(s).move_last_busy, "busy_floating");
     ck_assert_int_ne(store_move_step(s, ALL_CHUNKS, NOW), STORE_MOVE_IDLE);
     ck_assert_uint_eq(totals_of(s).move_busy_deletes, 1);
     store_release(s, it);
