@@ -10,7 +10,7 @@ use Exporter 'import';
 use IO::Socket::INET;
 use MCTest;
 
-our @EXPORT = qw(no_tls_because certificates tls_args tls_connect tls_upgrade s_client);
+our @EXPORT = qw(no_tls_because certificates odd_certificates tls_args tls_connect tls_upgrade s_client);
 
 my %made;
 
@@ -39,10 +39,10 @@ sub self_signed {
 }
 
 sub signed {
-    my ($dir, $name, $serial) = @_;
+    my ($dir, $name, $serial, $ca, @more) = @_;
     openssl('req', @ec, '-keyout', "$dir/$name.key", '-out', "$dir/$name.csr", '-subj', "/CN=$name");
-    openssl('x509', '-req', '-in', "$dir/$name.csr", '-CA', "$dir/ca.pem", '-CAkey', "$dir/ca.key",
-        '-set_serial', $serial, '-days', 2, '-out', "$dir/$name.pem");
+    openssl('x509', '-req', '-in', "$dir/$name.csr", '-CA', "$dir/$ca.pem", '-CAkey', "$dir/$ca.key",
+        '-set_serial', $serial, '-days', 2, '-out', "$dir/$name.pem", @more);
     return;
 }
 
@@ -53,9 +53,38 @@ sub certificates {
     if (!$made{$dir}) {
         self_signed($dir, $_) for qw(ca stranger);
         my $serial = 1;
-        signed($dir, $_, ++$serial) for qw(server other client);
+        signed($dir, $_, ++$serial, 'ca') for qw(server other client);
         $made{$dir} = 1;
     }
+    return $dir;
+}
+
+sub write_text {
+    my ($path, $text) = @_;
+    open my $fh, '>', $path or die "$path: $!";
+    print $fh $text;
+    close $fh or die "$path: $!";
+    return $path;
+}
+
+# Beside those: expired, future (by ca, at other times), serverside (by ca, not for clients), and
+# impostor (by impostor-ca, which calls itself ca).
+sub odd_certificates {
+    my $dir = certificates();
+    my $conf = write_text("$dir/ca.cnf", "[ca]\ndefault_ca=d\n[d]\ndatabase=$dir/ca.index\nnew_certs_dir=$dir\n"
+            . "policy=p\ndefault_md=sha256\nrand_serial=yes\n[p]\ncommonName=supplied\n");
+    write_text("$dir/ca.index", '');
+    for (['expired', '20200101000000Z', '20200201000000Z'], ['future', '20900101000000Z', '20910101000000Z']) {
+        my ($name, $from, $to) = @$_;
+        openssl('req', @ec, '-keyout', "$dir/$name.key", '-out', "$dir/$name.csr", '-subj', "/CN=$name");
+        openssl('ca', '-batch', '-notext', '-config', $conf, '-cert', "$dir/ca.pem", '-keyfile', "$dir/ca.key",
+            '-in', "$dir/$name.csr", '-out', "$dir/$name.pem", '-startdate', $from, '-enddate', $to);
+    }
+    my $purpose = write_text("$dir/purpose.cnf", "extendedKeyUsage=serverAuth\n");
+    signed($dir, 'serverside', 100, 'ca', '-extfile', $purpose);
+    openssl('req', '-x509', @ec, '-keyout', "$dir/impostor-ca.key", '-out', "$dir/impostor-ca.pem", '-days', 2,
+        '-subj', '/CN=ca');
+    signed($dir, 'impostor', 101, 'impostor-ca');
     return $dir;
 }
 
