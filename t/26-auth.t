@@ -92,6 +92,10 @@ for my $profile (profiles()) {
         if $profile eq '1.6';
     is($settings->{auth_enabled_sasl}, 'no', "[$profile] auth_enabled_sasl");
 
+    says($server->connect, "set x 0 0 7\nfoo bar\r\n", "STORED\r\n", 'LF alone ends the line');
+    says($server->connect, "set x 0 0 7\nfoo bar\nx", "CLIENT_ERROR bad command line termination\r\n",
+        'but not the token');
+
     my $other = $server->connect;
     says($other, "get k\r\n", "CLIENT_ERROR unauthenticated\r\n", 'each connection anew');
     says($other, token('baaaz quux'), "STORED\r\n", 'the last line needs no line feed');
