@@ -307,7 +307,7 @@ auth_check_token(struct auth *a, struct slice user, struct slice password)
     }
     PTHREAD_OK(pthread_mutex_unlock(&a->lock));
     explicit_bzero(&given, sizeof given);
-    return found != 0;
+    return found != 0 && password.len > 0;
 }
 
 static struct auth_session *
