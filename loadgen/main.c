@@ -19,14 +19,20 @@
 #include "loadgen/run.h"
 #include "loadgen/tools/tool.h"
 
-static void
-print_help(void)
+static enum exit_status
+print_help(const char *topic)
 {
+    if (topic != NULL) {
+        return opt_help_topic(options_table(), topic, stdout, stderr) ? EXIT_VALID
+                                                                      : EXIT_USAGE;
+    }
     printf("usage: mcload [options]\n"
            "       mcload plot|compare|merge [options] RESULT.json ...\n"
            "       mcload convert [options] trace IN OUT\n"
            "Load generator for memcached; see mcload(1).\n\n");
     opt_help(options_table(), stdout);
+    puts("\nOne section or option: --help=TOPIC.");
+    return EXIT_VALID;
 }
 
 static bool
@@ -215,8 +221,7 @@ generate(int argc, char **argv)
     enum exit_status status = EXIT_USAGE;
     if (options_parse(&o, argc, argv, stderr)) {
         if (o.wants_help) {
-            print_help();
-            status = EXIT_VALID;
+            status = print_help(o.help_topic);
         } else if (o.wants_engines) {
             for (unsigned i = 0; engine_at(i) != NULL; i++) {
                 puts(engine_at(i)->name);

@@ -13,6 +13,7 @@
 #include "server.h"
 #include "settings.h"
 
+#define STATUS_USAGE 64
 #define STATUS_OS_ERROR 71
 
 static void
@@ -22,12 +23,13 @@ print_version(const struct settings *s)
     printf("%s %s\n", PACKAGE_NAME, PACKAGE_VERSION);
 }
 
-static void
+static int
 print_help(const struct settings *s)
 {
-    print_version(s);
-    settings_help(stdout);
-    puts("  MEMCACHED_PORT_FILENAME            environment: file to write the ports to");
+    if (s->help_topic == NULL) {
+        print_version(s);
+    }
+    return settings_help(s) ? 0 : STATUS_USAGE;
 }
 
 static void
@@ -61,7 +63,8 @@ main(int argc, char **argv)
     status = 0;
     switch (s->action) {
     case ACTION_HELP:
-        print_help(s);
+    case ACTION_SHORT_HELP:
+        status = print_help(s);
         break;
     case ACTION_VERSION:
         print_version(s);

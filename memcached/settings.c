@@ -291,6 +291,22 @@ set_compat(void *conf, const char *text)
     return profile == s->profile ? NULL : "give --compat in full, and once";
 }
 
+/* Scripts look for upstream's words in what these print. */
+static bool
+is_exact(enum profile profile)
+{
+    return profile == PROFILE_14 || profile == PROFILE_16;
+}
+
+static const char *
+set_help(void *conf, const char *text)
+{
+    struct settings *s = conf;
+    s->action = ACTION_HELP;
+    s->help_topic = text;
+    return NULL;
+}
+
 static const char *
 set_pin(void *conf, const char *text)
 {
@@ -426,7 +442,7 @@ PRESET(set_no_maintainer, s->has_maintainer = s->is_segmented = false)
 PRESET(set_modern,
        rules_of(s->profile)->is_always_modern ? (void)0 : set_generation(s, true))
 PRESET(set_no_modern, set_generation(s, false))
-PRESET(set_help, s->action = ACTION_HELP)
+PRESET(set_short_help, s->action = is_exact(s->profile) ? ACTION_HELP : ACTION_SHORT_HELP)
 PRESET(set_version, s->action = ACTION_VERSION)
 PRESET(set_license, s->action = ACTION_LICENSE)
 PRESET(set_pin_dry_run, s->action = ACTION_PIN_DRY_RUN)
@@ -435,9 +451,37 @@ PRESET(set_pin_dry_run, s->action = ACTION_PIN_DRY_RUN)
 
 /* ---- the table ------------------------------------------------------------------------ */
 
+enum help_section {
+    HELP_NETWORK,
+    HELP_MEMORY,
+    HELP_LRU,
+    HELP_THREADS,
+    HELP_QOS,
+    HELP_AUTH,
+    HELP_COMMANDS,
+    HELP_PROCESS,
+    HELP_COMPAT,
+};
+
+static const struct opt_section sections[] = {
+    [HELP_NETWORK] = {"network", "Network"},
+    [HELP_MEMORY] = {"memory", "Memory"},
+    [HELP_LRU] = {"lru", "LRU and expiry"},
+    [HELP_THREADS] = {"threads", "Threads and placement"},
+    [HELP_QOS] = {"qos", "Quality of service"},
+    [HELP_AUTH] = {"tls", "TLS and authentication"},
+    [HELP_COMMANDS] = {"commands", "Commands and statistics"},
+    [HELP_PROCESS] = {"process", "Process and help"},
+    [HELP_COMPAT] = {"compat", "Compatibility"},
+};
+
+#define IN(s) .section = HELP_##s
+#define TOP(s) IN(s), .is_common = true
+#define NEXT(s) IN(s), .may_follow = true
+
 static const struct opt rows[] = {
 #define SETTING(kind_, field, v14, v16, since, stat, show, letter_, long_, word_, min_,  \
-                max_, status, error_, arg_, help_)                                       \
+                max_, status, error_, arg_, help_, ...)                                  \
     {.kind = kind_,                                                                      \
      .offset = offsetof(struct settings, field),                                         \
      .letter = letter_,                                                                  \
@@ -448,10 +492,11 @@ static const struct opt rows[] = {
      .exit_status = status,                                                              \
      .error = error_,                                                                    \
      .arg = arg_,                                                                        \
-     .help = help_},
+     .help = help_,                                                                      \
+     __VA_ARGS__},
 #define PARSED(function, field, v14, v16, ...) CALL(function, __VA_ARGS__)
 #define CALL(function, since, stat, show, letter_, long_, word_, min_, max_, status,     \
-             error_, arg_, help_)                                                        \
+             error_, arg_, help_, ...)                                                   \
     {.kind = OPT_CALL,                                                                   \
      .call = function,                                                                   \
      .letter = letter_,                                                                  \
@@ -460,8 +505,9 @@ static const struct opt rows[] = {
      .exit_status = status,                                                              \
      .error = error_,                                                                    \
      .arg = arg_,                                                                        \
-     .help = help_},
-#define NOOP(kind_, letter_, long_, word_, min_, max_, status, error_, arg_, help_)      \
+     .help = help_,                                                                      \
+     __VA_ARGS__},
+#define NOOP(kind_, letter_, long_, word_, min_, max_, status, error_, arg_, help_, ...) \
     {.kind = kind_,                                                                      \
      .letter = letter_,                                                                  \
      .name = long_,                                                                      \
@@ -469,7 +515,8 @@ static const struct opt rows[] = {
      .exit_status = status,                                                              \
      .error = error_,                                                                    \
      .arg = arg_,                                                                        \
-     .help = help_},
+     .help = help_,                                                                      \
+     __VA_ARGS__},
 #define STAT(since, stat, value)
 #include "settings.def"
 #undef SETTING
@@ -479,12 +526,64 @@ static const struct opt rows[] = {
 #undef STAT
 };
 
-static const struct opt_table table = {.rows = rows,
-                                       .count = sizeof rows / sizeof *rows,
-                                       .program = PROGRAM,
-                                       .has_words = true,
-                                       .tells_words_on_stdout = true,
-                                       .skips_operands = true};
+#undef IN
+#undef TOP
+#undef NEXT
+
+/* Long names of 1.6, which takes abbreviations. */
+static const char *const elders[] = {
+    "unix-mask",
+    "enable-shutdown",
+    "enable-ssl",
+    "port",
+    "unix-socket",
+    "udp-port",
+    "memory-limit",
+    "disable-evictions",
+    "conn-limit",
+    "lock-memory",
+    "help",
+    "license",
+    "version",
+    "enable-coredumps",
+    "verbose",
+    "daemon",
+    "listen",
+    "user",
+    "pidfile",
+    "slab-growth-factor",
+    "slab-min-size",
+    "threads",
+    "enable-largepages",
+    "max-reqs-per-event",
+    "disable-cas",
+    "listen-backlog",
+    "protocol",
+    "max-item-size",
+    "enable-sasl",
+    "disable-flush-all",
+    "disable-dumping",
+    "disable-watch",
+    "auth-file",
+    "memory-file",
+    "extended",
+    "napi-ids",
+    NULL,
+};
+
+static struct opt_table
+table_of(enum profile profile)
+{
+    return (struct opt_table){.rows = rows,
+                              .count = sizeof rows / sizeof *rows,
+                              .program = PROGRAM,
+                              .tells_words_on_stdout = true,
+                              .tells_as_getopt = is_exact(profile),
+                              .skips_operands = true,
+                              .elders = elders,
+                              .sections = sections,
+                              .section_count = sizeof sections / sizeof *sections};
+}
 
 static void
 set_defaults(struct settings *s, enum profile profile)
@@ -575,6 +674,7 @@ settings_parse(struct settings *s, int argc, char **argv, int *exit_status)
 {
     set_defaults(s, find_profile(argc, argv));
     s->allows_debug = argc > 0 && is_debug_program(argv[0]);
+    struct opt_table table = table_of(s->profile);
     if (opt_parse(&table, s, argc, argv, stderr, exit_status) != OPT_DONE) {
         return false;
     }
@@ -593,10 +693,34 @@ settings_fini(struct settings *s)
     pin_spec_fini(&s->pin);
 }
 
-void
-settings_help(FILE *out)
+static void
+print_short_help(const struct opt_table *table)
 {
-    opt_help(&table, out);
+    puts("Usage: memcached [options]");
+    opt_help_common(table, stdout);
+    puts("All options: --help or memcached(1); some: --help=PART-OF-A-NAME or "
+         "--help=TOPIC,");
+    fputs("topics: ", stdout);
+    opt_help_topics(table, stdout);
+    putchar('\n');
+}
+
+bool
+settings_help(const struct settings *s)
+{
+    struct opt_table table = table_of(s->profile);
+    if (s->help_topic != NULL) {
+        return opt_help_topic(&table, s->help_topic, stdout, stderr);
+    }
+    if (s->action == ACTION_SHORT_HELP) {
+        print_short_help(&table);
+        return true;
+    }
+    putchar('\n');
+    opt_help(&table, stdout);
+    puts("\nEnvironment: MEMCACHED_PORT_FILENAME: file to write the ports to.\n"
+         "One section or option: --help=TOPIC. Manual: memcached(1).");
+    return true;
 }
 
 const char *

@@ -46,6 +46,7 @@
 enum settings_action {
     ACTION_SERVE,
     ACTION_HELP,
+    ACTION_SHORT_HELP,
     ACTION_VERSION,
     ACTION_LICENSE,
     ACTION_PIN_DRY_RUN,
@@ -54,6 +55,7 @@ enum settings_action {
 struct settings {
     enum profile profile;
     enum settings_action action;
+    const char *help_topic; /* of ACTION_HELP; NULL: all */
     /* network */
     enum serve_binding binding;
     bool is_binding_given;
@@ -131,7 +133,8 @@ void settings_fini(struct settings *s);
  * leaves to another. */
 must_check bool settings_check(struct settings *s, int *exit_status);
 
-void settings_help(FILE *out);
+/* False, with a line on stderr: there is nothing about the topic. */
+must_check bool settings_help(const struct settings *s);
 /* 1.4.39 or 1.6.45: what clients are told. */
 const char *settings_version(const struct settings *s);
 /* The lines of "stats settings" that the table alone can tell. `hook` is asked for the

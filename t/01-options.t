@@ -145,7 +145,8 @@ for my $profile (profiles()) {
     refused($profile, 64, qr/Invalid value for binding protocol: http/, '-B', 'http');
     refused($profile, 1, qr/No delimiter specified/, '-D', '');
     refused($profile, 1, qr/^Illegal suboption "fooble=3"$/m, '-o', 'fooble=3');
-    refused($profile, 1, qr/Illegal argument "\?"/, '-Q');
+    is(run_program("--compat=$profile", '-Q')->{err},
+        "memcached: invalid option -- 'Q'\nIllegal argument \"?\"\n", "[$profile] -Q: as upstream says it");
     refused($profile, 1, qr/Initial hashtable multiplier of 11 is too low/, '-o', 'hashpower=11');
     refused($profile, 1, qr/multiplier of 65 is too high/, '-o', 'hashpower=65');
     refused($profile, 1, qr/Missing $_ argument/, '-o', $_)
@@ -190,6 +191,30 @@ for my $profile (profiles()) {
     like($run->{out}, qr/unix-socket/, "[$profile] -h: unix-socket");
     unlike($run->{out}, qr/$_/, "[$profile] -h: no $_")
         for qw(ext_path proxy_config no_drop_privileges), $has_tls ? () : 'ssl';
+    is(run_program("--compat=$profile", '--help')->{out}, $run->{out},
+        "[$profile] --help: the same");
+    my @wide = grep { length > 80 } split /\n/, $run->{out};
+    is("@wide", '', "[$profile] -h: no line is wider than a terminal");
+}
+
+# A part of the help.
+for my $case (
+    [['--help=lru'], qr/\ALRU and expiry:\n.*-o hot_lru_pct=N.*-o temporary_ttl=N/s, qr/--port/],
+    [['--help', 'qos'], qr/\AQuality of service:\n  --qps-limit=.*--slo=/s, qr/--pin/],
+    [['--help', 'steer'], qr/\A  --steer=rr\|cpu\|reuseport\|napi\|p2c  how/, qr/--pin=/],
+    [['--help=-m'], qr/\A  -m, --memory-limit=N +item memory[^\n]*\n\z/, qr/--port/],
+) {
+    my ($args, $has, $lacks) = @$case;
+    my $run = run_program(@$args);
+    is($run->{status}, 0, "@$args: exit 0");
+    like($run->{out}, $has, '... what was asked for');
+    unlike($run->{out}, $lacks, '... and no more');
+}
+for my $topic ('fooble', '') {
+    my $run = run_program("--help=$topic");
+    is($run->{status}, 64, "--help=$topic: exit 64");
+    like($run->{err}, qr/\Amemcached: no help on "$topic"; topics: network, memory, [^\n]+\n\z/, '... names the topics');
+    is($run->{out}, '', '... on stderr alone');
 }
 
 done_testing();

@@ -14,19 +14,53 @@
 #define PROGRAM "mcload"
 #define CLASS_ALONE "all"
 
-/* The help shows the first of a run's, those of classes, the rest of a run's. */
-static const struct class_group *const of_class[] = {
-    &group_protocol, &group_load, &group_traffic,    &group_trace,
-    &group_workload, &group_slo,  &group_antagonist,
+/* Sections of the help, in its order. */
+enum section {
+    TARGET,
+    LOAD,
+    WORKLOAD,
+    TRACE,
+    MEASURE,
+    SEARCH,
+    CLASSES,
+    SWARM,
+    HOST,
+    OUTPUT
 };
-static const struct run_group *const of_run[] = {
-    &group_target, &group_classes, &group_measure, &group_host,
-    &group_search, &group_swarm,   &group_output,
+
+static const struct opt_section sections[] = {
+    [TARGET] = {"target", "Servers and protocol"},
+    [LOAD] = {"load", "Load: connections, rate, arrivals"},
+    [WORKLOAD] = {"workload", "Workload: keys, values, mix"},
+    [TRACE] = {"trace", "Replay of traces"},
+    [MEASURE] = {"measure", "Measurement"},
+    [SEARCH] = {"search", "Searches and scans"},
+    [CLASSES] = {"classes", "Classes of load and objectives"},
+    [SWARM] = {"swarm", "Several machines"},
+    [HOST] = {"host", "This machine"},
+    [OUTPUT] = {"output", "Output and help"},
+};
+
+static const struct {
+    const struct class_group *group;
+    enum section section;
+} of_class[] = {
+    {&group_protocol, TARGET}, {&group_load, LOAD},         {&group_traffic, LOAD},
+    {&group_trace, TRACE},     {&group_workload, WORKLOAD}, {&group_slo, CLASSES},
+    {&group_antagonist, LOAD},
+};
+static const struct {
+    const struct run_group *group;
+    enum section section;
+} of_run[] = {
+    {&group_target, TARGET}, {&group_classes, CLASSES}, {&group_measure, MEASURE},
+    {&group_host, HOST},     {&group_search, SEARCH},   {&group_swarm, SWARM},
+    {&group_output, OUTPUT},
 };
 #define OF_CLASS_LEN (sizeof of_class / sizeof of_class[0])
 #define OF_RUN_LEN (sizeof of_run / sizeof of_run[0])
 
-/* mutilate's names: whoever abbreviates them there means the same here. */
+/* mutilate's names, which it takes abbreviated. */
 static const char *const mutilates[] = {
     "help",        "version",       "verbose",    "quiet",
     "server",      "binary",        "qps",        "time",
@@ -41,10 +75,14 @@ static const char *const mutilates[] = {
 };
 
 static size_t
-add_rows(struct opt *all, size_t count, const struct opt *rows, size_t len)
+add_rows(struct opt *all, size_t count, const struct opt *rows, size_t len,
+         enum section section)
 {
     must(count + len <= ROWS_MAX);
-    memcpy(all + count, rows, len * sizeof *rows);
+    for (size_t i = 0; i < len; i++) {
+        all[count + i] = rows[i];
+        all[count + i].section = section;
+    }
     return count + len;
 }
 
@@ -52,7 +90,8 @@ static size_t
 add_class_rows(struct opt *all, size_t count)
 {
     for (size_t i = 0; i < OF_CLASS_LEN; i++) {
-        count = add_rows(all, count, of_class[i]->rows, of_class[i]->count);
+        count = add_rows(all, count, of_class[i].group->rows, of_class[i].group->count,
+                         of_class[i].section);
     }
     return count;
 }
@@ -61,15 +100,18 @@ const struct opt_table *
 options_table(void)
 {
     static struct opt all[ROWS_MAX];
-    static struct opt_table table = {
-        .rows = all, .program = PROGRAM, .elders = mutilates};
+    static struct opt_table table = {.rows = all,
+                                     .program = PROGRAM,
+                                     .elders = mutilates,
+                                     .sections = sections,
+                                     .section_count = sizeof sections / sizeof *sections};
     if (table.count == 0) {
-        size_t n = add_rows(all, 0, of_run[0]->rows, of_run[0]->count);
-        n = add_class_rows(all, n);
-        for (size_t i = 1; i < OF_RUN_LEN; i++) {
-            n = add_rows(all, n, of_run[i]->rows, of_run[i]->count);
+        size_t n = 0;
+        for (size_t i = 0; i < OF_RUN_LEN; i++) {
+            n = add_rows(all, n, of_run[i].group->rows, of_run[i].group->count,
+                         of_run[i].section);
         }
-        table.count = foreign_add(all, n, ROWS_MAX);
+        table.count = foreign_add(all, add_class_rows(all, n), ROWS_MAX);
     }
     return &table;
 }
@@ -90,8 +132,8 @@ class_init(struct lclass *c)
 {
     *c = (struct lclass){.name = CLASS_ALONE};
     for (size_t i = 0; i < OF_CLASS_LEN; i++) {
-        if (of_class[i]->init != NULL) {
-            of_class[i]->init(c);
+        if (of_class[i].group->init != NULL) {
+            of_class[i].group->init(c);
         }
     }
 }
@@ -100,8 +142,8 @@ static void
 class_fini(struct lclass *c)
 {
     for (size_t i = 0; i < OF_CLASS_LEN; i++) {
-        if (of_class[i]->fini != NULL) {
-            of_class[i]->fini(c);
+        if (of_class[i].group->fini != NULL) {
+            of_class[i].group->fini(c);
         }
     }
     free(c->words);
@@ -113,7 +155,7 @@ class_settle(struct lclass *c)
 {
     const char *wrong = NULL;
     for (size_t i = 0; wrong == NULL && i < OF_CLASS_LEN; i++) {
-        wrong = of_class[i]->settle != NULL ? of_class[i]->settle(c) : NULL;
+        wrong = of_class[i].group->settle != NULL ? of_class[i].group->settle(c) : NULL;
     }
     return wrong;
 }
@@ -124,8 +166,8 @@ init(struct options *o)
     *o = (struct options){0};
     class_init(&o->base);
     for (size_t i = 0; i < OF_RUN_LEN; i++) {
-        if (of_run[i]->init != NULL) {
-            of_run[i]->init(o);
+        if (of_run[i].group->init != NULL) {
+            of_run[i].group->init(o);
         }
     }
 }
@@ -134,8 +176,8 @@ void
 options_fini(struct options *o)
 {
     for (size_t i = 0; i < OF_RUN_LEN; i++) {
-        if (of_run[i]->fini != NULL) {
-            of_run[i]->fini(o);
+        if (of_run[i].group->fini != NULL) {
+            of_run[i].group->fini(o);
         }
     }
     for (unsigned i = 0; i < o->classes_len; i++) {
@@ -155,7 +197,7 @@ settle(struct options *o)
         wrong = class_settle(&o->classes[i]);
     }
     for (size_t i = 0; wrong == NULL && i < OF_RUN_LEN; i++) {
-        wrong = of_run[i]->settle != NULL ? of_run[i]->settle(o) : NULL;
+        wrong = of_run[i].group->settle != NULL ? of_run[i].group->settle(o) : NULL;
     }
     return wrong;
 }

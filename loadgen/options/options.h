@@ -159,6 +159,7 @@ struct options {
     enum options_progress progress;
     unsigned verbose;
     bool is_quiet;
+    const char *help_topic; /* NULL: all */
     bool wants_help, wants_version, wants_models;
     const struct model *shown; /* only this one's text; NULL: none */
 };

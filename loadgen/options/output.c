@@ -33,6 +33,15 @@ call_percentiles(void *conf, const char *text)
 }
 
 static const char *
+call_help(void *conf, const char *text)
+{
+    struct options *o = conf;
+    o->wants_help = true;
+    o->help_topic = text;
+    return NULL;
+}
+
+static const char *
 call_sample(void *conf, const char *text)
 {
     struct options *o = conf;
@@ -82,8 +91,9 @@ static const struct opt rows[] = {
      .help = "details in the report; twice: what is being done, on stderr"},
     {.name = "quiet", .kind = OPT_FLAG, OF_RUN(is_quiet),
      .help = "nothing on stderr but errors"},
-    {.letter = 'h', .name = "help", .kind = OPT_FLAG, OF_RUN(wants_help),
-     .help = "print this and end"},
+    {.letter = 'h', .name = "help", .kind = OPT_CALL, .call = call_help, .arg = "TOPIC?",
+     .may_follow = true,
+     .help = "print this, one section or the options with TOPIC in their name"},
     {.name = "version", .kind = OPT_FLAG, OF_RUN(wants_version),
      .help = "print the version and end"},
     {.name = "save", .kind = OPT_TEXT, OF_RUN(save), .arg = "FILE",

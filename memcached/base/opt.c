@@ -3,13 +3,10 @@
  */
 #include "base/opt.h"
 
-#include <getopt.h>
+#include <stdarg.h>
 
 #include "base/num.h"
-
-#define OPT_LETTERS_MAX 256
-#define OPT_LONG_BASE 1000 /* getopt_long codes of rows, above any letter */
-#define OPT_WORDS_CODE 999 /* above any letter, below the rows */
+#include "base/opt_name.h"
 
 struct opt_run {
     const struct opt_table *table;
@@ -19,38 +16,27 @@ struct opt_run {
     opt_visit *visit; /* instead of applying rows; NULL: none */
 };
 
-static bool
-takes_value(const struct opt *row)
-{
-    return row->arg != NULL;
-}
-
-static bool
-is_optional(const struct opt *row)
-{
-    return row->arg[strlen(row->arg) - 1] == '?';
-}
-
-static const char *
-skip_blanks(const char *text)
+static char *
+skip_blanks(char *text)
 {
     return text == NULL ? NULL : text + strspn(text, " ");
 }
 
-/* How the user wrote it, for messages. */
-static const char *
-spelling(const struct opt *row, char dst[80])
+/* A line of its own kind, and the exit status of usage. */
+__attribute__((format(printf, 2, 3))) static enum opt_result
+refuse(const struct opt_run *run, const char *fmt, ...)
 {
-    if (row->name != NULL) {
-        snprintf(dst, 80, "--%s", row->name);
-    } else if (row->word != NULL) {
-        snprintf(dst, 80, "-o %s", row->word);
-    } else {
-        snprintf(dst, 80, "-%c", row->letter);
-    }
-    return dst;
+    va_list args;
+    va_start(args, fmt);
+    fprintf(run->err, "%s: ", run->table->program);
+    vfprintf(run->err, fmt, args);
+    fputc('\n', run->err);
+    va_end(args);
+    *run->exit_status = 1;
+    return OPT_BAD;
 }
 
+/* About a value that a row does not take. */
 static enum opt_result
 complain(const struct opt_run *run, const struct opt *row, const char *text,
          const char *sentence)
@@ -59,9 +45,10 @@ complain(const struct opt_run *run, const struct opt *row, const char *text,
     const char *why = row->error != NULL ? row->error : sentence;
     if (text != NULL) {
         fprintf(run->err, "%s: %s (%s \"%s\")\n", run->table->program, why,
-                spelling(row, how), text);
+                opt_spelling(row, how), text);
     } else {
-        fprintf(run->err, "%s: %s (%s)\n", run->table->program, why, spelling(row, how));
+        fprintf(run->err, "%s: %s (%s)\n", run->table->program, why,
+                opt_spelling(row, how));
     }
     *run->exit_status = row->exit_status != 0 ? row->exit_status : 1;
     return OPT_BAD;
@@ -144,15 +131,19 @@ set_choice(const struct opt_run *run, const struct opt *row, const char *text,
             return OPT_DONE;
         }
     }
-    return complain(run, row, text, "none of the values it may have");
+    char values[160], sentence[192];
+    snprintf(sentence, sizeof sentence, "must be %s", opt_values(row, values));
+    return complain(run, row, text, sentence);
 }
 
+static enum opt_result apply_words(const struct opt_run *run, char *list);
+
 static enum opt_result
-apply(const struct opt_run *run, const struct opt *row, const char *value)
+apply(const struct opt_run *run, const struct opt *row, char *value)
 {
-    const char *text = skip_blanks(value);
+    char *text = skip_blanks(value);
     void *field = (char *)run->conf + row->offset;
-    if (takes_value(row) && text == NULL && !is_optional(row)) {
+    if (opt_takes_value(row) && text == NULL && !opt_is_optional(row)) {
         fprintf(run->err, "%s: Missing %s argument\n", run->table->program, row->word);
         *run->exit_status = row->exit_status != 0 ? row->exit_status : 1;
         return OPT_BAD;
@@ -174,10 +165,12 @@ apply(const struct opt_run *run, const struct opt *row, const char *value)
         const char *why = row->call(run->conf, text);
         return why == NULL ? OPT_DONE : complain(run, row, text, why);
     }
+    case OPT_WORDS:
+        return apply_words(run, text);
     case OPT_IGNORE: {
         char how[80];
         fprintf(run->err, "%s: %s is accepted, but has no effect in this version\n",
-                run->table->program, spelling(row, how));
+                run->table->program, opt_spelling(row, how));
         return OPT_DONE;
     }
     case OPT_REFUSE:
@@ -187,38 +180,26 @@ apply(const struct opt_run *run, const struct opt *row, const char *value)
     }
 }
 
-static const struct opt *
-find_word(const struct opt_table *t, const char *word, size_t len)
-{
-    for (size_t i = 0; i < t->count; i++) {
-        const char *w = t->rows[i].word;
-        if (w != NULL && strlen(w) == len && memcmp(w, word, len) == 0) {
-            return &t->rows[i];
-        }
-    }
-    return NULL;
-}
-
 static enum opt_result
 apply_word(const struct opt_run *run, char *text)
 {
     char *equals = strchr(text, '=');
     size_t len = equals != NULL ? (size_t)(equals - text) : strlen(text);
-    const struct opt *row = find_word(run->table, text, len);
+    const struct opt *row = opt_find_word(run->table, text, len);
     if (row == NULL) {
         fprintf(run->table->tells_words_on_stdout ? stdout : run->err,
                 "Illegal suboption \"%s\"\n", text);
         *run->exit_status = 1;
         return OPT_BAD;
     }
-    return apply(run, row, equals != NULL && takes_value(row) ? equals + 1 : NULL);
+    return apply(run, row, equals != NULL && opt_takes_value(row) ? equals + 1 : NULL);
 }
 
 /* "a,b=1,c": cut in place, so that OPT_TEXT fields may point into argv. */
 static enum opt_result
 apply_words(const struct opt_run *run, char *list)
 {
-    char *rest = list + strspn(list, " ");
+    char *rest = list;
     char *word;
     while ((word = strsep(&rest, ",")) != NULL) {
         if (*word != '\0' && apply_word(run, word) != OPT_DONE) {
@@ -228,224 +209,131 @@ apply_words(const struct opt_run *run, char *list)
     return OPT_DONE;
 }
 
-/* getopt's own tables, made from the rows. */
-struct opt_getopt {
-    char letters[OPT_LETTERS_MAX];
-    struct option *longs;
-    char *prefixes; /* names among them that are no row's */
+/* ---- the command line ------------------------------------------------------------------ */
+
+/* Where the walk stands; `next` is the argument that follows. */
+struct opt_walk {
+    const struct opt_run *run;
+    int argc, next;
+    char **argv;
 };
 
-static int
-has_arg(const struct opt *row)
+static enum opt_result
+take(const struct opt_walk *w, const struct opt *row, char *value)
 {
-    if (!takes_value(row)) {
-        return no_argument;
+    const struct opt_run *run = w->run;
+    if (run->visit == NULL) {
+        return apply(run, row, value);
     }
-    return is_optional(row) ? optional_argument : required_argument;
+    const char *why = run->visit(run->conf, row, skip_blanks(value));
+    return why == NULL ? OPT_DONE : complain(run, row, value, why);
 }
 
-static const struct opt *
-find_long(const struct opt_table *t, const char *name, size_t len)
+/* With the value at `value`, or, where that is NULL, in the next argument. */
+static enum opt_result
+take_with_value(struct opt_walk *w, const struct opt *row, char *value,
+                const char *dashes, const char *name)
 {
-    for (size_t i = 0; i < t->count; i++) {
-        const char *n = t->rows[i].name;
-        if (n != NULL && strlen(n) == len && memcmp(n, name, len) == 0) {
-            return &t->rows[i];
-        }
+    if (value == NULL && w->next < w->argc) {
+        value = w->argv[w->next++];
     }
-    return NULL;
-}
-
-/* How many elders begin so. */
-static unsigned
-count_elders(const struct opt_table *t, const char *prefix, size_t len)
-{
-    unsigned n = 0;
-    for (const char *const *e = t->elders; *e != NULL; e++) {
-        n += strncmp(*e, prefix, len) == 0 ? 1 : 0;
+    if (value == NULL) {
+        char values[160];
+        return refuse(w->run, "option %s%s needs a value: %s", dashes, name,
+                      opt_values(row, values));
     }
-    return n;
-}
-
-/* Abbreviations of elders as names of their own: getopt takes those first. Without `g` only
- * counts them, and the bytes that they take. */
-static size_t
-add_prefixes(const struct opt_table *t, struct opt_getopt *g, size_t longs, size_t *bytes)
-{
-    size_t at = 0;
-    for (const char *const *e = t->elders; e != NULL && *e != NULL; e++) {
-        const struct opt *row = find_long(t, *e, strlen(*e));
-        for (size_t len = 1; row != NULL && (*e)[len] != '\0'; len++) {
-            if (find_long(t, *e, len) != NULL || count_elders(t, *e, len) > 1) {
-                continue;
-            }
-            if (g != NULL) {
-                memcpy(g->prefixes + at, *e, len);
-                g->longs[longs] = (struct option){g->prefixes + at, has_arg(row), NULL,
-                                                  OPT_LONG_BASE + (int)(row - t->rows)};
-            }
-            at += len + 1;
-            longs++;
-        }
-    }
-    *bytes = at;
-    return longs;
-}
-
-/* False: no memory. */
-static bool
-make_room(const struct opt_table *t, struct opt_getopt *g)
-{
-    size_t bytes;
-    size_t longs = add_prefixes(t, NULL, t->count + 2, &bytes);
-    g->longs = calloc(longs, sizeof *g->longs);
-    g->prefixes = calloc(bytes + 1, 1);
-    return g->longs != NULL && g->prefixes != NULL;
-}
-
-static void
-free_getopt(struct opt_getopt *g)
-{
-    free(g->longs);
-    free(g->prefixes);
-}
-
-/* False: no memory. */
-static bool
-build_getopt(const struct opt_table *t, struct opt_getopt *g)
-{
-    size_t at = 0;
-    size_t longs = 0;
-    g->letters[at++] =
-        '+'; /* in the order given: what is next is an option, or the end */
-    g->letters[at++] = ':'; /* report a missing value apart from an unknown letter */
-    if (!make_room(t, g)) {
-        return false;
-    }
-    for (size_t i = 0; i < t->count; i++) {
-        const struct opt *row = &t->rows[i];
-        must(at + 4 < sizeof g->letters);
-        if (row->letter != 0) {
-            g->letters[at++] = row->letter;
-            if (takes_value(row) && !is_optional(row)) {
-                g->letters[at++] = ':';
-            }
-        }
-        if (row->name != NULL) {
-            g->longs[longs++] =
-                (struct option){row->name, has_arg(row), NULL, OPT_LONG_BASE + (int)i};
-        }
-    }
-    if (t->has_words) {
-        g->letters[at++] = 'o';
-        g->letters[at++] = ':';
-        g->longs[longs++] =
-            (struct option){"extended", required_argument, NULL, OPT_WORDS_CODE};
-    }
-    size_t bytes;
-    add_prefixes(t, g, longs, &bytes);
-    g->letters[at] = '\0';
-    return true;
-}
-
-static const struct opt *
-find_row(const struct opt_table *t, int code)
-{
-    if (code >= OPT_LONG_BASE) {
-        return &t->rows[code - OPT_LONG_BASE];
-    }
-    for (size_t i = 0; i < t->count; i++) {
-        if (t->rows[i].letter == code) {
-            return &t->rows[i];
-        }
-    }
-    return NULL;
-}
-
-/* '_' reads as '-' in the name part of a long option; values are left alone. */
-static void
-normalise_name(char *arg)
-{
-    if (arg != NULL && strncmp(arg, "--", 2) == 0) {
-        for (char *p = arg + 2; *p != '\0' && *p != '='; p++) {
-            *p = *p == '_' ? '-' : *p;
-        }
-    }
+    return take(w, row, value);
 }
 
 static enum opt_result
-one_option(const struct opt_run *run, int code, char **argv)
+unknown_letter(const struct opt_run *run, char letter)
 {
-    if (code == '?' || code == ':') {
-        const char *written =
-            optopt != 0 && optopt < OPT_LETTERS_MAX ? NULL : argv[optind - 1];
-        char letter[3] = {'-', (char)optopt, '\0'};
-        fprintf(run->err, "%s: %s: %s: Illegal argument \"?\"\n", run->table->program,
-                code == '?' ? "unknown or ambiguous option" : "option needs a value",
-                written != NULL ? written : letter);
-        *run->exit_status = 1;
-        return OPT_BAD;
+    if (!run->table->tells_as_getopt) {
+        return refuse(run, "unknown option -%c. See --help", letter);
     }
-    if (run->table->has_words && (code == 'o' || code == OPT_WORDS_CODE)) {
-        return apply_words(run, optarg);
-    }
-    const struct opt *row = find_row(run->table, code);
-    must(row != NULL);
-    if (run->visit != NULL) {
-        const char *why = run->visit(run->conf, row, skip_blanks(optarg));
-        return why == NULL ? OPT_DONE : complain(run, row, optarg, why);
-    }
-    return apply(run, row, optarg);
+    enum opt_result result = refuse(run, "invalid option -- '%c'", letter);
+    fputs("Illegal argument \"?\"\n", run->err);
+    return result;
 }
 
-/* Goes on behind it: getopt would end here. */
+/* "-abc", "-p11211", "-p 11211". */
 static enum opt_result
-one_operand(const struct opt_run *run, char **argv)
+take_letters(struct opt_walk *w, char *letters)
 {
-    if (run->table->operand != NULL) {
-        const char *wrong = run->table->operand(run->conf, argv[optind++]);
-        if (wrong != NULL) {
-            fprintf(run->err, "%s: %s: %s\n", run->table->program, wrong,
-                    argv[optind - 1]);
-            *run->exit_status = 1;
+    enum opt_result result = OPT_DONE;
+    while (result == OPT_DONE && *letters != '\0') {
+        const char name[2] = {*letters++, '\0'};
+        const struct opt *row = opt_find_letter(w->run->table, name[0]);
+        if (row == NULL) {
+            return unknown_letter(w->run, name[0]);
         }
-        return wrong == NULL ? OPT_DONE : OPT_BAD;
+        if (opt_takes_value(row) && !opt_is_optional(row)) {
+            return take_with_value(w, row, *letters != '\0' ? letters : NULL, "-", name);
+        }
+        result = take(w, row, NULL);
     }
-    fprintf(run->err, "%s: not an option%s: %s\n", run->table->program,
-            run->table->skips_operands ? ", left out" : "", argv[optind]);
-    optind++;
-    *run->exit_status = 1;
-    return run->table->skips_operands ? OPT_DONE : OPT_BAD;
+    return result;
+}
+
+static bool
+has_value_behind(const struct opt_walk *w, const struct opt *row)
+{
+    return row->may_follow && w->next < w->argc && w->argv[w->next][0] != '-';
+}
+
+/* "name", "name=value", "name value". */
+static enum opt_result
+take_long(struct opt_walk *w, char *text)
+{
+    char why[OPT_WHY_MAX];
+    size_t len = strcspn(text, "=");
+    char *value = text[len] == '=' ? text + len + 1 : NULL;
+    const struct opt *row = opt_find_long(w->run->table, text, len, why);
+    if (row == NULL) {
+        return refuse(w->run, "%s", why);
+    }
+    if (!opt_takes_value(row)) {
+        return value == NULL
+                   ? take(w, row, NULL)
+                   : refuse(w->run, "option --%s takes no value: --%s", row->name, text);
+    }
+    if (value != NULL || (opt_is_optional(row) && !has_value_behind(w, row))) {
+        return take(w, row, value);
+    }
+    return take_with_value(w, row, NULL, "--", row->name);
+}
+
+static enum opt_result
+take_operand(const struct opt_run *run, const char *text)
+{
+    const struct opt_table *t = run->table;
+    if (t->operand != NULL) {
+        const char *wrong = t->operand(run->conf, text);
+        return wrong == NULL ? OPT_DONE : refuse(run, "%s: %s", wrong, text);
+    }
+    enum opt_result result =
+        refuse(run, "not an option%s: %s", t->skips_operands ? ", left out" : "", text);
+    return t->skips_operands ? OPT_DONE : result;
 }
 
 static enum opt_result
 walk(const struct opt_run *run, int argc, char **argv)
 {
-    const struct opt_table *t = run->table;
-    struct opt_getopt g;
-    if (!build_getopt(t, &g)) {
-        fprintf(run->err, "%s: out of memory\n", t->program);
-        *run->exit_status = 1;
-        free_getopt(&g);
-        return OPT_BAD;
-    }
+    struct opt_walk w = {run, argc, 1, argv};
     enum opt_result result = OPT_DONE;
-    int code;
-    opterr = 0;
-    optind = 0; /* glibc: start afresh, so that tests may parse more than once */
-    normalise_name(argc > 1 ? argv[1] : NULL);
     bool is_end = false; /* all behind "--" are operands */
-    while (result == OPT_DONE && !is_end) {
-        code = getopt_long(argc, argv, g.letters, g.longs, NULL);
-        is_end = code == -1 && (optind >= argc || strcmp(argv[optind - 1], "--") == 0);
-        if (code != -1) {
-            result = one_option(run, code, argv);
-        } else if (optind < argc) {
-            result = one_operand(run, argv);
+    while (result == OPT_DONE && w.next < argc) {
+        char *text = argv[w.next++];
+        if (is_end || text[0] != '-' || text[1] == '\0') {
+            result = take_operand(run, text);
+        } else if (text[1] != '-') {
+            result = take_letters(&w, text + 1);
+        } else if (text[2] != '\0') {
+            result = take_long(&w, text + 2);
+        } else {
+            is_end = true;
         }
-        normalise_name(optind < argc ? argv[optind] : NULL);
     }
-    free_getopt(&g);
     return result;
 }
 
@@ -464,39 +352,4 @@ opt_each(const struct opt_table *t, opt_visit *visit, void *arg, int argc, char 
     int exit_status;
     struct opt_run run = {t, arg, err, &exit_status, visit};
     return walk(&run, argc, argv);
-}
-
-#define HELP_COLUMN 34
-
-void
-opt_help(const struct opt_table *t, FILE *out)
-{
-    for (size_t i = 0; i < t->count; i++) {
-        const struct opt *row = &t->rows[i];
-        if (row->help == NULL) {
-            continue;
-        }
-        char left[96];
-        int n = 0;
-        n += row->letter != 0 ? snprintf(left, sizeof left, "-%c", row->letter) : 0;
-        n += row->name != NULL ? snprintf(left + n, sizeof left - (size_t)n, "%s--%s",
-                                          n > 0 ? ", " : "", row->name)
-                               : 0;
-        n += row->word != NULL ? snprintf(left + n, sizeof left - (size_t)n, "%s-o %s",
-                                          n > 0 ? ", " : "", row->word)
-                               : 0;
-        if (row->arg != NULL) {
-            int len = (int)strlen(row->arg) - is_optional(row);
-            n += snprintf(left + n, sizeof left - (size_t)n, "%s%.*s%s",
-                          is_optional(row)                         ? "[="
-                          : row->name != NULL || row->word != NULL ? "="
-                                                                   : " ",
-                          len, row->arg, is_optional(row) ? "]" : "");
-        }
-        if (n > HELP_COLUMN) { /* words that do not fit have a line of their own */
-            fprintf(out, "  %s\n", left);
-            left[0] = '\0';
-        }
-        fprintf(out, "  %-*s %s\n", HELP_COLUMN, left, row->help);
-    }
 }

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  *
- * Option-table engine on getopt_long: one row describes an option once; parsing, bounds,
- * uniform errors, help and the check of the manual all come from the rows. Start-up thread.
+ * Option-table engine: one row describes an option once; parsing, bounds, uniform errors,
+ * help and the check of the manual all come from the rows. POSIX letters and GNU long names;
+ * not on getopt_long, which cannot tell an unknown name from an ambiguous one and takes any
+ * abbreviation. Start-up thread.
  */
 #pragma once
 
@@ -25,6 +27,7 @@ enum opt_kind {
     OPT_CHOICE, /* an enum: the place of the text among `choices` */
     OPT_TEXT,   /* const char *, points into argv or a copy of it that lives on */
     OPT_CALL,   /* call(conf, text) decides */
+    OPT_WORDS,  /* a comma-separated list of the rows' words, with values */
     OPT_IGNORE, /* accepted for compatibility, without effect */
     OPT_REFUSE, /* known, but this build or version cannot do it */
 };
@@ -33,15 +36,18 @@ enum opt_kind {
 struct opt {
     char letter;      /* 0: none */
     const char *name; /* long option without dashes; NULL: none */
-    const char *word; /* word of a comma-separated -o list; NULL: none */
+    const char *word; /* word of the list of OPT_WORDS; NULL: none */
     enum opt_kind kind;
     size_t offset;     /* of the field in the caller's conf struct */
     double min, max;   /* inclusive bounds, both 0: none */
     int exit_status;   /* on a bad value */
     const char *error; /* sentence on a bad value; NULL: made from name and bounds */
-    const char *arg;   /* what the help calls the argument; NULL: takes none; a '?' at
-                          * the end: may be left out (NULL to call) */
+    const char *arg;   /* what the help calls the argument, alternatives with '|'; NULL:
+                          * takes none; a '?' at the end: may be left out (NULL to call) */
     const char *help;  /* one sentence; NULL: left out of the help */
+    unsigned section;  /* of the help: a place in the table's sections */
+    bool is_common;    /* the short help shows it */
+    bool may_follow;   /* a value that may be left out can also be the next argument */
     /* OPT_CALL: NULL when good, else the sentence to print; may be a static buffer. */
     const char *(*call)(void *conf, const char *text);
     const char *const *choices; /* NULL among them: has no name */
@@ -51,18 +57,26 @@ struct opt {
 #define OPT_CHOICES(names)                                                               \
     .choices = (names), .choice_count = sizeof(names) / sizeof(names)[0]
 
+struct opt_section {
+    const char *topic; /* the word that asks for it */
+    const char *title;
+};
+
 struct opt_table {
     const struct opt *rows;
     size_t count;
     const char *program;        /* for messages */
-    bool has_words;             /* -o/--extended takes lists of words */
     bool tells_words_on_stdout; /* unknown words are reported there, not on err */
+    bool tells_as_getopt;       /* of an unknown letter, as a memcached does */
     bool skips_operands;        /* what is no option is reported, and that is all */
     /* What is no option: NULL when good, else the sentence to print. NULL: an error. */
     const char *(*operand)(void *conf, const char *text);
-    /* Long names of another program, the last one NULL: what abbreviates just one of these
-     * means it, however many other rows begin so. NULL: none. */
+    /* Long names that may be abbreviated, because the program that this one stands for takes
+     * abbreviations; the last one NULL. The others are written in full: a new option never
+     * changes what a command line means. NULL: none. */
     const char *const *elders;
+    const struct opt_section *sections; /* NULL: the help has none */
+    size_t section_count;
 };
 
 enum opt_result {
@@ -85,5 +99,13 @@ typedef const char *opt_visit(void *arg, const struct opt *row, const char *valu
 must_check enum opt_result opt_each(const struct opt_table *t, opt_visit *visit,
                                     void *arg, int argc, char **argv, FILE *err);
 
-/* The help lines of all rows that have help, one option each, in table order. */
+/* The rows that have help, each section in table order. */
 void opt_help(const struct opt_table *t, FILE *out);
+/* Those of them that are common. */
+void opt_help_common(const struct opt_table *t, FILE *out);
+/* The section of this topic, or the rows whose name or word contains it. False, with a line in
+ * `err`: there is neither. */
+must_check bool opt_help_topic(const struct opt_table *t, const char *topic, FILE *out,
+                               FILE *err);
+/* "network, memory, ..." */
+void opt_help_topics(const struct opt_table *t, FILE *out);

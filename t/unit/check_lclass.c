@@ -192,8 +192,7 @@ static const struct {
      "mcload: class a: the depth is a number between 1 and 4096; a duration is "
      "-t SECONDS (--depth \"0\")\n"},
     {{"--class=a:{noload=1}"},
-     "mcload: class a: unknown or ambiguous option: --noload=1: "
-     "Illegal argument \"?\"\n"},
+     "mcload: class a: option --noload takes no value: --noload=1\n"},
     {{"--class=a:{}", "--class=a:{}"}, "mcload: two classes have the same name\n"},
     {{"--class=a:{pipeline=2 clients=0}"},
      "mcload: class a: not a number between 1 and 65536 (--clients \"0\")\n"},

@@ -60,12 +60,20 @@ static const struct opt rows[] = {
     {'U', "udp-port", NULL, OPT_IGNORE, .arg = "N", .help = "ignored with value"},
     {'S', "sasl", "sasl", OPT_REFUSE, .exit_status = EX_MADE_UP},
     {0, NULL, "word-only", OPT_INT, FIELD(free_number), .arg = "N", .help = "word"},
+    {0, "follow", NULL, OPT_CALL, .call = call, .arg = "TEXT?", .may_follow = true,
+     .help = "value may follow"},
+    {'o', "extended", NULL, OPT_WORDS, .arg = "WORD,...", .help = "words"},
+    {0, "secret", NULL, OPT_FLAG, FIELD(flag)},
 };
+
+/* These may be abbreviated. */
+static const char *const elders[] = {"port",        "maybe",        "verbose", "quick",
+                                     "large-pages", "memory-limit", NULL};
 
 static const struct opt_table table = {.rows = rows,
                                        .count = sizeof rows / sizeof rows[0],
                                        .program = "prog",
-                                       .has_words = true};
+                                       .elders = elders};
 
 static struct conf conf;
 static char *message;
@@ -261,6 +269,16 @@ START_TEST(test_calls)
     ck_assert_str_eq(conf.called, "[left out]");
     parse_good("-o|maybe=");
     ck_assert_str_eq(conf.called, "[]");
+    parse_good("--follow|x|-A");
+    ck_assert_str_eq(conf.called, "[x]");
+    ck_assert(conf.flag);
+    parse_good("--follow|-M");
+    ck_assert_str_eq(conf.called, "[left out]");
+    ck_assert(!conf.on);
+    parse_good("--follow=-M");
+    ck_assert_str_eq(conf.called, "[-M]");
+    parse_good("-A|--follow");
+    ck_assert_str_eq(conf.called, "[left out]");
 }
 END_TEST
 
@@ -344,9 +362,7 @@ static const struct mistake mistakes[] = {
     {"-o|rate=z", 1, {"not a number", "--rate", "\"z\""}},
     {"-o|rate", 1, {"Missing rate argument"}},
     {"-o|word-only=z", 1, {"not a number", "-o word-only", "\"z\""}},
-    {"--choice=larg",
-     1,
-     {"prog: none of the values it may have", "--choice", "\"larg\""}},
+    {"--choice=larg", 1, {"prog: must be small or large", "--choice", "\"larg\""}},
     {"--choice=", 1, {"--choice"}},
     {"-f|1.4", 1, {"--slab-growth-factor", "\"1.4\""}},
     {"-f|1,5", 1, {"--slab-growth-factor", "\"1,5\""}},
@@ -357,13 +373,29 @@ static const struct mistake mistakes[] = {
     {"-S", EX_MADE_UP, {"not supported", "--sasl"}},
     {"--sasl", EX_MADE_UP, {"not supported", "--sasl"}},
     {"-o|flag_word,sasl", EX_MADE_UP, {"not supported"}},
-    {"-x", 1, {"prog: unknown", "-x", "Illegal argument \"?\""}},
-    {"-Ax", 1, {"unknown", "-x"}},
-    {"--unheard-of", 1, {"prog: unknown", "--unheard-of"}},
-    {"--p=1", 1, {"ambiguous", "--p=1"}},
-    {"--flag-one=1", 1, {"--flag-one=1"}},
-    {"-p", 1, {"needs a value", "-p"}},
-    {"-A|--port", 1, {"needs a value", "--port"}},
+    {"-x", 1, {"prog: unknown option -x. See --help\n"}},
+    {"-Ax", 1, {"prog: unknown option -x. See --help\n"}},
+    {"--unheard-of", 1, {"prog: unknown option --unheard-of. See --help\n"}},
+    {"--unheard=3", 1, {"prog: unknown option --unheard. See --help\n"}},
+    {"--=3", 1, {"prog: unknown option --. See --help\n"}},
+    /* what was meant: letters that are missing, too many, wrong or swapped */
+    {"--rat=1", 1, {"unknown option --rat; did you mean --rate? See --help\n"}},
+    {"--ratee=1", 1, {"unknown option --ratee; did you mean --rate? See"}},
+    {"--rete=1", 1, {"unknown option --rete; did you mean --rate? See"}},
+    {"--prot=1", 1, {"unknown option --prot; did you mean --port? See"}},
+    {"--choic_=1", 1, {"unknown option --choic_; did you mean --choice? See"}},
+    {"--slab-growth=2", 1, {"--slab-growth; did you mean --slab-growth-factor? See"}},
+    {"--word_only=2", 1, {"--word_only; did you mean -o word-only? See"}},
+    {"--secre", 1, {"unknown option --secre. See --help\n"}}, /* not in the help */
+    {"--fl", 1, {"unknown option --fl. See --help\n"}},
+    /* an abbreviation means one of the elders, or nothing */
+    {"--flag-o", 1, {"unknown option --flag-o; did you mean --flag-one? See"}},
+    {"--m=1", 1, {"option --m is ambiguous: --maybe or --memory-limit. See --help\n"}},
+    {"--flag-one=1", 1, {"prog: option --flag-one takes no value: --flag-one=1\n"}},
+    {"-p", 1, {"prog: option -p needs a value: N\n"}},
+    {"-A|--port", 1, {"prog: option --port needs a value: N\n"}},
+    {"--po", 1, {"prog: option --port needs a value: N\n"}},
+    {"--choice", 1, {"prog: option --choice needs a value: small or large\n"}},
     {"-o", 1, {"needs a value", "-o"}},
     {"--extended", 1, {"needs a value", "--extended"}},
     {"-o|unheard_of", 1, {"Illegal suboption \"unheard_of\""}},
@@ -413,7 +445,7 @@ START_TEST(test_refused_value_leaves_the_field)
 }
 END_TEST
 
-/* Without has_words, o is a letter like others. */
+/* Where rows have no words, o is a letter like others. */
 START_TEST(test_no_words)
 {
     static const struct opt own[] = {
@@ -429,20 +461,16 @@ END_TEST
 /* What abbreviates one of the elders means it, whatever else begins so. */
 START_TEST(test_elders)
 {
-    static const char *const elders[] = {"port",  "maybe",   "verbose",
-                                         "quick", "missing", NULL};
     static const struct {
         const char *args[2];
         bool is_good;
     } lines[] = {
-        {{"--p=42"}, true},       {{"--po", "42"}, true}, {{"--pi=/x"}, true},
-        {{"--may=x"}, true},      {{"--m=1"}, false},     {{"--mi=1"}, false},
+        {{"--p=42"}, true},       {{"--po", "42"}, true}, {{"--pi=/x"}, false},
+        {{"--may=x"}, true},      {{"--m=1"}, false},     {{"--mem=6"}, true},
         {{"--memory_l=5"}, true}, {{"--v"}, true},        {{"--q"}, true},
         {{"--port=42"}, true},    {{"--por=x"}, false},   {{"--unheard"}, false},
-        {{"--flag-o"}, true},     {{"--ra=3"}, true},     {{"--q=3"}, false},
+        {{"--flag-o"}, false},    {{"--ra=3"}, false},    {{"--q=3"}, false},
     };
-    struct opt_table old = table;
-    old.elders = elders;
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
         char words[3][32] = {"prog", "", ""};
         char *argv[4] = {words[0], words[1], NULL, NULL};
@@ -454,26 +482,50 @@ START_TEST(test_elders)
         }
         FILE *quiet = fopen("/dev/null", "w");
         ck_assert_ptr_nonnull(quiet);
-        ck_assert_msg((opt_parse(&old, &conf, argc, argv, quiet, &status) == OPT_DONE) ==
-                          lines[i].is_good,
+        ck_assert_msg((opt_parse(&table, &conf, argc, argv, quiet, &status) ==
+                       OPT_DONE) == lines[i].is_good,
                       "%s", lines[i].args[0]);
         fclose(quiet);
     }
     ck_assert_int_eq(conf.port, 42);
     ck_assert_int_eq(conf.size, 5);
-    ck_assert_int_eq(conf.rate, 3);
     ck_assert_uint_eq(conf.count, 1);
-    ck_assert(conf.flag);
 }
 END_TEST
 
-START_TEST(test_help)
+/* An unknown letter is told as a memcached tells it, where that is asked for. */
+START_TEST(test_tells_as_getopt)
+{
+    struct opt_table exact = table;
+    exact.tells_as_getopt = true;
+    char *argv[] = {(char[]){"prog"}, (char[]){"-AQ"}, NULL};
+    char *text = NULL;
+    size_t len = 0;
+    FILE *err = open_memstream(&text, &len);
+    int status = 99;
+    ck_assert_int_eq(opt_parse(&exact, &conf, 2, argv, err, &status), OPT_BAD);
+    fclose(err);
+    ck_assert_str_eq(text, "prog: invalid option -- 'Q'\nIllegal argument \"?\"\n");
+    ck_assert_int_eq(status, 1);
+    free(text);
+}
+END_TEST
+
+/* What `print` writes. */
+static char *
+help_of(const struct opt_table *t, void (*print)(const struct opt_table *t, FILE *out))
 {
     char *text = NULL;
     size_t len = 0;
     FILE *out = open_memstream(&text, &len);
-    opt_help(&table, out);
+    print(t, out);
     fclose(out);
+    return text;
+}
+
+START_TEST(test_help)
+{
+    char *text = help_of(&table, opt_help);
     static const char *const parts[] = {
         "  -A, --flag-one, -o flag_word ",
         "-p, --port=N ",
@@ -492,7 +544,7 @@ START_TEST(test_help)
     for (const char *p = text; (p = strchr(p, '\n')) != NULL; p++) {
         lines++;
     }
-    ck_assert_uint_eq(lines, table.count - 1);
+    ck_assert_uint_eq(lines, table.count - 2);
     ck_assert(strstr(text, "--flag-one") < strstr(text, "--udp-port"));
     free(text);
 }
@@ -511,13 +563,76 @@ START_TEST(test_help_of_long_words)
                                 "  --ten-letters=VALUE|VALUE|VALUE||VA\n"
                                 "                                     on\n";
     struct opt_table plain = {.rows = own, .count = 3, .program = "prog"};
-    char *text = NULL;
-    size_t len = 0;
-    FILE *out = open_memstream(&text, &len);
-    opt_help(&plain, out);
-    fclose(out);
+    char *text = help_of(&plain, opt_help);
     ck_assert_str_eq(text, lines);
     free(text);
+}
+END_TEST
+
+static const struct opt sorted[] = {
+    {'b', "beta", NULL, OPT_FLAG, .help = "second section", .section = 1},
+    {'a', "alpha", "first_word", OPT_FLAG, .is_common = true,
+     .help = "a sentence that is too long for one line of a terminal and then some"},
+    {0, "beta-max", NULL, OPT_FLAG, .help = "too", .section = 1, .is_common = true},
+    {0, "beta-old", NULL, OPT_FLAG, .section = 1, .is_common = true},
+};
+static const struct opt_section two[] = {{"one", "Section one"}, {"two", "Section two"}};
+static const struct opt_table parted = {
+    .rows = sorted, .count = 4, .program = "prog", .sections = two, .section_count = 2};
+
+#define ALPHA                                                                            \
+    "  -a, --alpha, -o first_word         a sentence that is too long for one line of\n" \
+    "                                     a terminal and then some\n"
+#define BETA "  -b, --beta                         second section\n"
+#define BETA_MAX "  --beta-max                         too\n"
+
+START_TEST(test_help_has_sections)
+{
+    char *text = help_of(&parted, opt_help);
+    ck_assert_str_eq(text, "Section one:\n" ALPHA "\nSection two:\n" BETA BETA_MAX);
+    free(text);
+    text = help_of(&parted, opt_help_common);
+    ck_assert_str_eq(text, ALPHA BETA_MAX);
+    free(text);
+    text = help_of(&parted, opt_help_topics);
+    ck_assert_str_eq(text, "one, two");
+    free(text);
+}
+END_TEST
+
+static const struct {
+    const char *topic, *out; /* NULL: nothing found */
+} topics[] = {
+    {"one", "Section one:\n" ALPHA},
+    {"two", "Section two:\n" BETA BETA_MAX},
+    {"beta", BETA BETA_MAX},
+    {"--beta", BETA BETA_MAX},
+    {"beta_m", BETA_MAX},
+    {"st-word", ALPHA},
+    {"-b", BETA},
+    {"-a", ALPHA},
+    {"old", NULL}, /* not in the help */
+    {"tw", NULL},
+    {"", NULL},
+    {"-", NULL},
+};
+
+START_TEST(test_help_topic)
+{
+    char *text = NULL, *error = NULL;
+    size_t len, error_len;
+    FILE *out = open_memstream(&text, &len), *err = open_memstream(&error, &error_len);
+    bool is_found = opt_help_topic(&parted, topics[_i].topic, out, err);
+    fclose(out);
+    fclose(err);
+    ck_assert_int_eq(is_found, topics[_i].out != NULL);
+    ck_assert_str_eq(text, is_found ? topics[_i].out : "");
+    ck_assert_int_eq(*error != '\0', !is_found);
+    if (!is_found) {
+        ck_assert_ptr_nonnull(strstr(error, "topics: one, two; or a part of an option"));
+    }
+    free(text);
+    free(error);
 }
 END_TEST
 
@@ -546,8 +661,11 @@ main(void)
     tcase_add_test(tc, test_refused_value_leaves_the_field);
     tcase_add_test(tc, test_no_words);
     tcase_add_test(tc, test_elders);
+    tcase_add_test(tc, test_tells_as_getopt);
     tcase_add_test(tc, test_help);
     tcase_add_test(tc, test_help_of_long_words);
+    tcase_add_test(tc, test_help_has_sections);
+    tcase_add_loop_test(tc, test_help_topic, 0, ROWS(topics));
     suite_add_tcase(s, tc);
     return run_suite(s);
 }
