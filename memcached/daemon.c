@@ -6,12 +6,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <limits.h>
 #include <pwd.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/types.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/num.h"
@@ -78,12 +81,17 @@ daemon_drop_root(const char *user)
         return 0;
     }
     if (user == NULL || *user == '\0') {
-        fprintf(stderr, "memcached: can't run as root without the -u switch\n");
+        fprintf(stderr,
+                "memcached: can't run as root without the -u switch; give the user "
+                "to run as, such as -u nobody\n");
         return STATUS_USAGE;
     }
     const struct passwd *pw = getpwnam(user);
     if (pw == NULL) {
-        fprintf(stderr, "memcached: can't find the user %s to switch to\n", user);
+        fprintf(
+            stderr,
+            "memcached: can't find the user %s to switch to (-u); see getent passwd\n",
+            user);
         return STATUS_NO_USER;
     }
     /* In a container root may lack the right to change groups; the ids matter more. */
@@ -96,34 +104,74 @@ daemon_drop_root(const char *user)
     return 0;
 }
 
-static bool
-silence_output(void)
+/* The child's word is a byte; without it the pipe ends with the child. */
+__attribute__((noreturn)) static void
+wait_for_child(pid_t child, int from)
 {
-    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-    bool is_silent = null >= 0 && dup2(null, STDIN_FILENO) >= 0 &&
-                     dup2(null, STDOUT_FILENO) >= 0 && dup2(null, STDERR_FILENO) >= 0;
-    if (null > STDERR_FILENO) {
-        close(null);
+    char word;
+    int status;
+    ssize_t n;
+    do {
+        n = read(from, &word, 1);
+    } while (n < 0 && errno == EINTR);
+    if (n == 1) {
+        _exit(0);
     }
-    return is_silent;
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    }
+    if (WIFSIGNALED(status)) {
+        fprintf(stderr,
+                "memcached: the server was killed by signal %d (%s) at its start\n",
+                WTERMSIG(status), strsignal(WTERMSIG(status)));
+        _exit(STATUS_FAILURE);
+    }
+    _exit(WEXITSTATUS(status) != 0 ? WEXITSTATUS(status) : STATUS_FAILURE);
 }
 
 int
-daemon_detach(bool keeps_directory, bool keeps_output)
+daemon_detach(struct daemon *d, bool keeps_directory, bool keeps_output)
 {
+    int ends[2];
+    *d = (struct daemon){-1, -1};
+    if (!keeps_output && (d->null = open("/dev/null", O_RDWR | O_CLOEXEC)) < 0) {
+        return fail(STATUS_FAILURE, "cannot open /dev/null for reading and writing (-d)");
+    }
+    if (pipe2(ends, O_CLOEXEC) != 0) {
+        return fail(STATUS_FAILURE, "failed to go to the background");
+    }
     pid_t pid = fork();
     if (pid < 0) {
         return fail(STATUS_FAILURE, "failed to go to the background");
     }
     if (pid > 0) {
-        _exit(0);
+        close(ends[1]);
+        wait_for_child(pid, ends[0]);
     }
-    if (setsid() < 0 || (!keeps_directory && chdir("/") != 0) ||
-        (!keeps_output && !silence_output())) {
+    close(ends[0]);
+    d->parent = ends[1];
+    if (setsid() < 0 || (!keeps_directory && chdir("/") != 0)) {
         return fail(STATUS_FAILURE, "failed to go to the background");
     }
     signal(SIGHUP, SIG_IGN);
     return 0;
+}
+
+void
+daemon_ready(struct daemon *d)
+{
+    if (d->null >= 0) {
+        must(dup2(d->null, STDIN_FILENO) >= 0 && dup2(d->null, STDOUT_FILENO) >= 0 &&
+             dup2(d->null, STDERR_FILENO) >= 0);
+        if (d->null > STDERR_FILENO) {
+            close(d->null);
+        }
+    }
+    if (d->parent >= 0) {
+        /* a parent that was killed meanwhile has nobody to tell */
+        (void)!write(d->parent, "", 1);
+        close(d->parent);
+    }
+    *d = (struct daemon){-1, -1};
 }
 
 void
@@ -167,55 +215,97 @@ daemon_hide_memory(void)
     }
 }
 
-/* Says so when the file names another process that is alive. */
-static void
-warn_about_running(const char *path)
+/* ---- the pid file --------------------------------------------------------------------- */
+
+char *
+daemon_absolute(const char *path)
+{
+    char *absolute = NULL;
+    char *here = *path == '/' ? strdup("") : getcwd(NULL, 0);
+    if (here != NULL &&
+        asprintf(&absolute, "%s%s%s", here, *path == '/' ? "" : "/", path) < 0) {
+        absolute = NULL;
+    }
+    free(here);
+    return absolute;
+}
+
+/* What the file says; 0: nothing. It may be anything, so nothing is waited for. */
+static pid_t
+read_pid(const char *path)
 {
     char text[32];
-    FILE *file = fopen(path, "re");
-    if (file == NULL) {
-        return;
-    }
-    size_t len = fread(text, 1, sizeof text - 1, file);
-    fclose(file);
-    text[len] = '\0';
     uint32_t pid;
-    len = strcspn(text, "\n");
-    if (num_u32(text, len, &pid) && pid > 0 && kill((pid_t)pid, 0) == 0) {
-        fprintf(stderr,
-                "memcached: warning: the pid file contained the (now overwritten) "
-                "pid of a running process.\n");
+    int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    ssize_t len = fd >= 0 ? read(fd, text, sizeof text - 1) : -1;
+    if (fd >= 0) {
+        close(fd);
     }
+    if (len <= 0) {
+        return 0;
+    }
+    text[len] = '\0';
+    return num_u32(text, strcspn(text, "\n"), &pid) ? (pid_t)pid : 0;
+}
+
+static bool
+is_alive(pid_t pid)
+{
+    return pid > 0 && (kill(pid, 0) == 0 || errno == EPERM);
+}
+
+/* Under a name beside it, so that it appears with its content. False: errno says why. */
+static bool
+write_pid(const char *path, const char *temporary)
+{
+    struct stat st;
+    if (lstat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode)) {
+        errno = S_ISDIR(st.st_mode) ? EISDIR : EEXIST; /* a device is not replaced */
+        return false;
+    }
+    /* A foreseeable name: what somebody else has put there is not written to. */
+    if (unlink(temporary) != 0 && errno != ENOENT) {
+        return false;
+    }
+    int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    if (fd < 0) {
+        return false;
+    }
+    bool is_written = dprintf(fd, "%ld\n", (long)getpid()) > 0;
+    is_written = close(fd) == 0 && is_written;
+    if (is_written && rename(temporary, path) == 0) {
+        return true;
+    }
+    int error = errno;
+    unlink(temporary);
+    errno = error;
+    return false;
 }
 
 int
-daemon_write_pid(const char *path)
+daemon_write_pid(const char *path, bool is_needed)
 {
-    char temporary[4096];
-    if ((size_t)snprintf(temporary, sizeof temporary, "%s.tmp", path) >=
-        sizeof temporary) {
-        errno = ENAMETOOLONG;
-        return fail(STATUS_OS_ERROR, path);
+    char temporary[PATH_MAX];
+    size_t len = (size_t)snprintf(temporary, sizeof temporary, "%s.tmp", path);
+    if (is_alive(read_pid(path))) {
+        fprintf(stderr,
+                "memcached: warning: the pid file %s contained the (now overwritten) "
+                "pid of a running process.\n",
+                path);
     }
-    warn_about_running(path);
-    /* A link under the foreseeable name must not lead us to another file. */
-    int fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644);
-    FILE *file = fd >= 0 ? fdopen(fd, "w") : NULL;
-    if (file == NULL) {
-        return fail(STATUS_OS_ERROR, temporary);
+    errno = ENAMETOOLONG;
+    if (len < sizeof temporary && write_pid(path, temporary)) {
+        return 0;
     }
-    bool is_written = fprintf(file, "%ld\n", (long)getpid()) > 0;
-    is_written &= fclose(file) == 0;
-    if (!is_written || rename(temporary, path) != 0) {
-        return fail(STATUS_OS_ERROR, path);
-    }
-    return 0;
+    fprintf(stderr, "memcached: %scannot write the pid file %s (-P): %s\n",
+            is_needed ? "" : "warning: ", path, strerror(errno));
+    return is_needed ? STATUS_OS_ERROR : 0;
 }
 
 void
 daemon_remove_pid(const char *path)
 {
-    if (unlink(path) != 0 && errno != ENOENT) {
+    if (read_pid(path) == getpid() && unlink(path) != 0) {
         fprintf(stderr, "memcached: warning: could not remove the pid file %s: %s\n",
                 path, strerror(errno));
     }

@@ -17,8 +17,19 @@ must_check int daemon_raise_files(unsigned needed, unsigned least);
 must_check int daemon_allow_core(void);
 /* As root: become `user`, who must be given. Otherwise nothing. */
 must_check int daemon_drop_root(const char *user);
-/* Goes on in a child without terminal; the parent exits. */
-must_check int daemon_detach(bool keeps_directory, bool keeps_output);
+
+/* A child that goes on, between the fork and its first service. */
+struct daemon {
+    int parent; /* where the parent waits for word; -1: there is none */
+    int null;   /* /dev/null; -1: the output stays */
+};
+
+/* Goes on in a child without terminal, which keeps its output until daemon_ready. The parent
+ * exits with status 0 at that, or, when the child ends before, with its status. */
+must_check int daemon_detach(struct daemon *d, bool keeps_directory, bool keeps_output);
+/* The child serves. Without a parent that waits nothing happens. */
+void daemon_ready(struct daemon *d);
+
 /* As root, before it is dropped: lifts the limit on locked memory. */
 void daemon_allow_locking(void);
 /* A failure only warns; so does a limit that `bytes` of memory would meet later. */
@@ -26,5 +37,10 @@ void daemon_lock_memory(uint64_t bytes);
 /* No core file, and no other process of the user looks inside: there are secrets. After
  * daemon_drop_root. A failure only warns. */
 void daemon_hide_memory(void);
-must_check int daemon_write_pid(const char *path);
+/* `is_needed`: a failure ends the start; else it warns. */
+must_check int daemon_write_pid(const char *path, bool is_needed);
+/* Not when it has another process's id by now. */
 void daemon_remove_pid(const char *path);
+/* `path`, as it is seen from here, for a process that leaves its directory. To be freed; NULL:
+ * no memory, or the directory is gone. */
+must_check char *daemon_absolute(const char *path);

@@ -3,6 +3,7 @@
  */
 #include "server.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -37,6 +38,8 @@
 
 struct server {
     struct settings *settings;
+    struct daemon daemon;
+    char *pid_file; /* NULL: none */
     struct keep keep;
     struct store_conf store_conf;
     struct serve_conf serve;
@@ -130,6 +133,20 @@ open_keep(struct server *sv)
                : STATUS_FAILURE;
 }
 
+/* While the directory is that of the command line. */
+static int
+name_pid_file(struct server *sv)
+{
+    const char *path = sv->settings->pid_file;
+    sv->pid_file = path != NULL ? daemon_absolute(path) : NULL;
+    if (path != NULL && sv->pid_file == NULL) {
+        fprintf(stderr, "memcached: cannot find the directory of the pid file %s: %s\n",
+                path, strerror(errno));
+        return STATUS_OS_ERROR;
+    }
+    return 0;
+}
+
 static int
 prepare_process(struct server *sv)
 {
@@ -163,8 +180,11 @@ prepare_process(struct server *sv)
     if ((sv->tls != NULL || sv->auth != NULL) && !s->wants_core) {
         daemon_hide_memory();
     }
+    if (status == 0) {
+        status = name_pid_file(sv);
+    }
     if (status == 0 && s->is_daemon) {
-        status = daemon_detach(s->wants_core, s->verbosity > 0);
+        status = daemon_detach(&sv->daemon, s->wants_core, s->verbosity > 0);
     }
     if (status == 0 && s->locks_memory) {
         /* the items, and as much again for what belongs to them and the threads' stacks */
@@ -412,6 +432,7 @@ tear_down(struct server *sv)
     placement_fini(&sv->placement);
     store_destroy(&sv->shared.store);
     keep_close(&sv->keep);
+    free(sv->pid_file);
     settings_fini(sv->settings);
 }
 
@@ -467,11 +488,10 @@ start_upkeep(struct server *sv)
 static int
 serve(struct server *sv)
 {
-    const char *pid_file = sv->settings->pid_file;
     block_signals(true);
     int status = open_listeners(sv);
-    if (status == 0 && pid_file != NULL) {
-        status = daemon_write_pid(pid_file);
+    if (status == 0 && sv->pid_file != NULL) {
+        status = daemon_write_pid(sv->pid_file, sv->serve.rules->starts_its_own_way);
     }
     if (status == 0) {
         status = start_log(sv);
@@ -501,6 +521,7 @@ serve(struct server *sv)
         }
     }
     if (status == 0) {
+        daemon_ready(&sv->daemon);
         block_signals(false);
         loop_run(&sv->loop);
         tell_end(sv);
@@ -515,10 +536,9 @@ serve(struct server *sv)
     if (sv->has_log) {
         watchers_stop(&sv->watchers);
     }
-    bool is_up = status == 0;
     status = save_items(sv, status);
-    if (is_up && pid_file != NULL) {
-        daemon_remove_pid(pid_file);
+    if (sv->pid_file != NULL) {
+        daemon_remove_pid(sv->pid_file);
     }
     return status;
 }
@@ -529,6 +549,7 @@ server_run(struct settings *s)
     static struct server server;
     struct server *sv = &server;
     sv->settings = s;
+    sv->daemon = (struct daemon){-1, -1};
     log_set_level(sv->settings->verbosity);
     int status = prepare_process(sv);
     if (status != 0) {

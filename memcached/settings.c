@@ -37,6 +37,20 @@ complaint(const char *fmt, ...)
     return sentence;
 }
 
+/* Whether these elements stand in the list, in a row; with a port counts as well, as in a
+ * memcached. */
+static bool
+has_addresses(const char *list, const char *text)
+{
+    size_t len = strlen(text);
+    for (const char *p = list; (p = strstr(p, text)) != NULL; p++) {
+        if ((p == list || strchr(",;", p[-1]) != NULL) && strchr(":,;", p[len]) != NULL) {
+            return true; /* the list's end is found as well */
+        }
+    }
+    return false;
+}
+
 /* Several -l add up; one that says what has been said already does not. */
 static const char *
 add_addresses(void *conf, const char *text)
@@ -46,7 +60,7 @@ add_addresses(void *conf, const char *text)
     if (*text == '\0') {
         return "no address to listen on";
     }
-    if (s->addresses != NULL && strstr(s->addresses, text) != NULL) {
+    if (s->addresses != NULL && has_addresses(s->addresses, text)) {
         return NULL;
     }
     if (s->addresses == NULL) {
@@ -291,13 +305,6 @@ set_compat(void *conf, const char *text)
     return profile == s->profile ? NULL : "give --compat in full, and once";
 }
 
-/* Scripts look for upstream's words in what these print. */
-static bool
-is_exact(enum profile profile)
-{
-    return profile == PROFILE_14 || profile == PROFILE_16;
-}
-
 static const char *
 set_help(void *conf, const char *text)
 {
@@ -442,7 +449,9 @@ PRESET(set_no_maintainer, s->has_maintainer = s->is_segmented = false)
 PRESET(set_modern,
        rules_of(s->profile)->is_always_modern ? (void)0 : set_generation(s, true))
 PRESET(set_no_modern, set_generation(s, false))
-PRESET(set_short_help, s->action = is_exact(s->profile) ? ACTION_HELP : ACTION_SHORT_HELP)
+PRESET(set_short_help, s->action = rules_of(s->profile)->starts_its_own_way
+                                       ? ACTION_SHORT_HELP
+                                       : ACTION_HELP)
 PRESET(set_version, s->action = ACTION_VERSION)
 PRESET(set_license, s->action = ACTION_LICENSE)
 PRESET(set_pin_dry_run, s->action = ACTION_PIN_DRY_RUN)
@@ -578,7 +587,7 @@ table_of(enum profile profile)
                               .count = sizeof rows / sizeof *rows,
                               .program = PROGRAM,
                               .tells_words_on_stdout = true,
-                              .tells_as_getopt = is_exact(profile),
+                              .tells_as_getopt = !rules_of(profile)->starts_its_own_way,
                               .skips_operands = true,
                               .elders = elders,
                               .sections = sections,

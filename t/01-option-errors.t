@@ -138,7 +138,8 @@ SKIP: {
     like($run->{err}, qr/no-such-user-here/, 'and is named');
     $run = run_program('-p', '-1', '-l', '127.0.0.1');
     is($run->{status}, 64, 'root without -u exits 64');
-    like($run->{err}, qr/root/, 'and the message says so');
+    is($run->{err}, "memcached: can't run as root without the -u switch; give the user to run as, such as -u nobody\n",
+        'and the message says what to do') if is_ours();
 }
 
 # what is only printed, and cannot be
@@ -160,6 +161,27 @@ SKIP: {
     my $run = run_program('-l', '127.0.0.1', '-p', $port, '-U', '0', @root);
     is($run->{status}, 71, 'a port that is taken exits 71');
     like($run->{err} . $run->{out}, qr/$port|in use/, 'and the message names it');
+}
+
+# what else cannot be listened on: the address, the reason, what to do
+if (is_ours()) {
+    my $has_low_ports = `cat /proc/sys/net/ipv4/ip_unprivileged_port_start` > 80;
+    open my $file, '>', "$dir/file" or die;
+    close $file;
+    for my $case (
+        [['-l', '192.0.2.1', '-p', 21999], 'TCP port 21999: 192.0.2.1: Cannot assign requested address; it must be '
+            . 'an address of this machine'],
+        [['-s', "$dir/file"], "UNIX socket: $dir/file: Address already in use; remove what is there, or choose "
+            . 'another path (-s)'],
+        [['-s', "$dir/" . 's' x 200], 'UNIX socket: path is too long, at most 107 bytes: ' . "$dir/" . 's' x 200],
+        $> == 0 && $has_low_ports ? [['-u', 'nobody', '-l', '127.0.0.1', '-p', 80], 'TCP port 80: 127.0.0.1: Permission denied; ports '
+            . 'below 1024 need root or CAP_NET_BIND_SERVICE'] : (),
+    ) {
+        my ($args, $message) = @$case;
+        my $run = run_program(@root, @$args);
+        is($run->{status}, 71, "@$args[0, 1]: exit status");
+        is($run->{err}, "memcached: failed to listen on $message\n", '... message');
+    }
 }
 
 done_testing();

@@ -3,6 +3,7 @@
 # the start, files, daemon, signals, shutdown, through a parent that forwards signals.
 use strict;
 use warnings;
+use File::Spec;
 use FindBin;
 use lib "$FindBin::Bin/lib";
 use IO::Socket::INET;
@@ -189,6 +190,148 @@ for my $profile (profiles()) {
     log_says($server, qr/^slab class   1: chunk size        96 perslab   10922$/m,
         "[$profile] -vv lists the slab classes");
     $server->stop;
+}
+
+# ---- the pid file in odd places: what is there, and what is said -------------------------
+
+# Starts and stops; what it said.
+sub life_with_pid_file {
+    my ($profile, $path, $while, @args) = @_;
+    my $server = start_server(profile => $profile, args => ['-P', $path, @args]);
+    $while->($server) if $while;
+    $server->stop('TERM', "[$profile] -P $path: exit 0");
+    return $server->err;
+}
+
+for my $profile (profiles()) {
+    my $odd = "$dir/odd.$profile";
+    mkdir $odd or die;
+    my $victim = "$odd/victim";
+    my $refill = sub { open my $fh, '>', $victim or die; print $fh "precious\n"; close $fh };
+    my $has_pid = sub {
+        my ($path) = @_;
+        return sub {
+            my $want = $_[0]->pid . "\n";
+            ok(wait_until(sub { slurp($path) eq $want }), "[$profile] $path has the pid");
+        };
+    };
+    $refill->();
+    symlink $victim, "$odd/link" or die;
+    is(life_with_pid_file($profile, "$odd/link", $has_pid->("$odd/link")), '', "[$profile] a link: silence");
+    is(slurp($victim), "precious\n", "[$profile] ... is replaced, not followed");
+    for my $kind ('symlink', 'link') {
+        ok($kind eq 'link' ? link($victim, "$odd/x.tmp") : symlink($victim, "$odd/x.tmp"), "a $kind is in the way");
+        is(life_with_pid_file($profile, "$odd/x", $has_pid->("$odd/x")), '', "[$profile] $kind beside it: silence");
+        is(slurp($victim), "precious\n", "[$profile] ... is not written to");
+        ok(!-e "$odd/x" && !-l "$odd/x.tmp", "[$profile] ... and nothing is left");
+    }
+    # where it cannot be written: upstream goes on
+    mkdir "$odd/folder" or die;
+    POSIX::mkfifo("$odd/fifo", 0600) or die;
+    for my $case (["$odd/folder", 'Is a directory'], ["$odd/fifo", 'File exists'],
+        ["$odd/none/pid", 'No such file or directory'], ["$victim/pid", 'Not a directory'],
+        ["$odd/" . 'x' x 5000, 'File name too long'])
+    {
+        my ($path, $why) = @$case;
+        is(life_with_pid_file($profile, $path),
+            "memcached: warning: cannot write the pid file $path (-P): $why\n",
+            "[$profile] the file and the reason: $why");
+    }
+    ok(-p "$odd/fifo" && -d "$odd/folder" && !-e "$odd/folder.tmp" && !-e "$odd/fifo.tmp",
+        "[$profile] what was there stays, and nothing else");
+    # another server has it by now
+    life_with_pid_file($profile, "$odd/y", sub {
+        wait_until(sub { -s "$odd/y" });
+        open my $fh, '>', "$odd/y" or die;
+        print $fh "$$\n";
+        close $fh;
+    });
+    is(slurp("$odd/y"), "$$\n", "[$profile] another process's pid stays");
+}
+
+# ---- in the background: the parent ends when the server serves, or with its status --------
+
+sub status_of {
+    my ($pid) = @_;
+    my $status;
+    wait_until(sub { waitpid($pid, WNOHANG) == $pid ? (($status = $?), 1)[1] : 0 });
+    return $status;
+}
+
+for my $profile (profiles()) {
+    my @daemon = (server_binary(), "--compat=$profile", '-d', '-l', '127.0.0.1', @root);
+    my $taken = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 1) or die;
+    my $run = run_program({command => [@daemon, '-p', $taken->sockport]});
+    is($run->{status}, 71, "[$profile] -d, the port is taken: the parent's exit status");
+    is($run->{err}, 'memcached: failed to listen on TCP port ' . $taken->sockport . ': 127.0.0.1: '
+            . "Address already in use; stop the server that listens there, or choose another port\n",
+        "[$profile] ... and the message");
+    # The child writes its ports to a fifo, and stands until somebody reads.
+    for my $end ('serves', 'is killed') {
+        my $ports = "$dir/held.$profile";
+        unlink "$ports.lck";
+        POSIX::mkfifo("$ports.lck", 0600) or die;
+        my $parent = launch({MEMCACHED_PORT_FILENAME => $ports}, @daemon, '-p', -1, '-P', "$dir/held.pid");
+        my $child;
+        ok(wait_until(sub { ($child) = slurp("/proc/$parent/task/$parent/children") =~ /(\d+)/ }),
+            "[$profile] -d: there is a child");
+        ok(wait_until(sub { my @f = stat "/proc/$child/cwd/."; @f && readlink("/proc/$child/cwd") eq '/' }),
+            "[$profile] ... that has left its directory");
+        is(waitpid($parent, WNOHANG), 0, "[$profile] the parent waits for it");
+        if ($end eq 'serves') {
+            open my $fifo, '<', "$ports.lck" or die;
+            my $line = <$fifo>;
+            close $fifo;
+            is(status_of($parent), 0, "[$profile] the child serves: exit status 0");
+            is(slurp("$dir/held.pid"), "$child\n", "[$profile] ... and the pid file is there");
+            is(readlink "/proc/$child/fd/2", '/dev/null', "[$profile] ... and the output is /dev/null");
+            my ($port) = $line =~ /(\d+)$/;
+            my $sock = IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $port);
+            ask($sock, "version\r\n", VERSION_REPLY($profile), "[$profile] ... and it answers");
+            kill 'TERM', $child;
+            ok(wait_until(sub { !kill 0, $child }), "[$profile] it ends");
+        } else {
+            kill 'KILL', $child;
+            is(status_of($parent), 1 << 8, "[$profile] the child is killed: exit status 1");
+            is(slurp("$dir/launched.err"), "memcached: the server was killed by signal 9 (Killed) at its start\n",
+                "[$profile] ... and a line says so");
+        }
+    }
+    # a relative path is one of the directory where the command is given
+    $run = run_program({command => ['sh', '-c', 'cd "$0" && exec "$@"', $dir, (map { -e $_ ? File::Spec->rel2abs($_) : $_ } @daemon), '-p',
+            free_port(), '-P', 'relative.pid']});
+    is($run->{status}, 0, "[$profile] -d -P relative") or diag($run->{err});
+    my ($pid) = slurp("$dir/relative.pid") =~ /^(\d+)\n\z/;
+    ok($pid, "[$profile] ... is in the directory of the command");
+    kill 'TERM', $pid if $pid;
+    ok($pid && wait_until(sub { !kill 0, $pid }) && !-e "$dir/relative.pid", "[$profile] ... and removed from there");
+}
+
+SKIP: {
+    skip 'only root can change user', 5 if $> != 0;
+    chmod 0755, $dir;
+    my $pid_file = "$dir/unwritable.pid";
+    my $port = free_port();
+    my $run = run_program({command => [server_binary(), '--compat=1.6', '-d', '-l', '127.0.0.1', '-p', $port,
+        '-u', 'nobody', '-P', $pid_file]});
+    is($run->{err}, "memcached: warning: cannot write the pid file $pid_file (-P): Permission denied\n",
+        '-d -u nobody: a folder that may not be written is told before the parent ends');
+    is($run->{status}, 0, '... and the server goes on, as upstream');
+    my $sock = IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $port);
+    my $stats = $sock ? mem_stats($sock) : {};
+    ok($stats->{pid}, '... it answers');
+    kill 'TERM', $stats->{pid} if $stats->{pid};
+    # /dev/null as a chroot without devices may have it
+    my $null = "$dir/null";
+    open my $fh, '>', $null or die;
+    chmod 0600, $null;
+    my $mount = run_program({command => ['unshare', '-m', 'mount', '--bind', $null, '/dev/null']});
+    skip 'no mount namespace', 2 if $mount->{status} != 0;
+    $run = run_program({command => ['unshare', '-m', 'sh', '-c', 'mount --bind "$0" /dev/null && exec "$@"', $null,
+        server_binary(), '--compat=1.6', '-d', '-u', 'nobody', '-l', '127.0.0.1', '-p', free_port()]});
+    is($run->{status}, 1, '-d -u nobody, /dev/null may not be written: exit 1');
+    is($run->{err}, "memcached: cannot open /dev/null for reading and writing (-d): Permission denied\n",
+        '... and says so');
 }
 
 SKIP: {

@@ -52,6 +52,23 @@ for my $profile (profiles()) {
         is($settings->{inter}, '127.0.0.1,127.0.0.3', "[$profile] settings inter");
         $server->stop;
     }
+    if (is_ours()) { # ports and addresses that others begin with
+        my ($port) = grep { my $short = substr $_, 0, 4;
+            IO::Socket::IP->new(LocalHost => '127.0.0.1', LocalPort => $short, Listen => 1) } map { free_port() } 1 .. 50;
+        my $short = substr $port, 0, 4;
+        my $server = start_server(profile => $profile, listen => 0,
+            args => [map { ('-l', $_) } "127.0.0.1:$port", "127.0.0.1:$short", "127.0.0.1:$port"]);
+        is(join(' ', map { $_->[1] } @{$server->{ports}}), "$port $short",
+            "[$profile] -l that is a part of another one counts, the same one does not");
+        $server->stop;
+    }
+    if (is_ours()) { # many
+        my $server = start_server(profile => $profile, listen => 0,
+            args => ['-p', '-1', map { ('-l', "127.0.1.$_") } 1 .. 200]);
+        is(scalar(@{$server->{ports}}), 200, "[$profile] 200 times -l");
+        answers($server, '127.0.1.200', $server->{ports}[199][1], "[$profile] the last answers");
+        $server->stop;
+    }
     {
         my $port = free_port();
         my $other = free_port();
@@ -175,6 +192,39 @@ for my $profile (profiles()) {
         is($run->{status}, 71, "[$profile] -s on a plain file exits 71");
         ok(-s $path, "[$profile] and the file is left alone");
     }
+}
+
+# a machine without IPv4
+SKIP: {
+    my @inside = ('unshare', '-n', 'sh', '-c', 'ip link set lo up && ip addr del 127.0.0.1/8 dev lo && exec "$@"', 'sh');
+    skip 'of this server', 1 if !is_ours();
+    skip 'no IPv6, no network namespace, or no ip', 1
+        if !$has_ipv6 || run_program({command => [@inside, 'true']})->{status} != 0;
+    for my $profile (profiles()) {
+        for my $args ([], ['-l', '::1'], ['-l', '[::1]:11300'], ['-l', '*']) {
+            my $server = start_server(profile => $profile, listen => 0, wrap => \@inside, args => $args);
+            my ($port) = map { $_->[1] } grep { $_->[0] eq 'TCP INET6' } @{$server->{ports}};
+            my $run = run_program({command => ['nsenter', '-n', '-t', $server->pid, $^X, '-MIO::Socket::IP', '-e',
+                'my $s = IO::Socket::IP->new(PeerHost => "::1", PeerPort => shift) or die; print $s "version\r\n"; print scalar <$s>',
+                $port]});
+            is($run->{out}, VERSION_REPLY($profile), "[$profile] IPv6 only: @$args answers");
+            $server->stop;
+        }
+        my $run = run_program({command => [@inside, server_binary(), "--compat=$profile", '-l', '127.0.0.1',
+            $> == 0 ? ('-u', 'root') : ()]});
+        is($run->{status}, 71, "[$profile] IPv6 only: -l 127.0.0.1 exits 71");
+        is($run->{err}, 'memcached: failed to listen on TCP port 11211: 127.0.0.1: Cannot assign requested '
+                . "address; it must be an address of this machine\n", '... and says why');
+    }
+}
+
+# one of both families is taken
+if (is_ours() && $has_ipv6) {
+    my $taken = IO::Socket::IP->new(LocalHost => '127.0.0.1', Listen => 1, Type => SOCK_STREAM);
+    my $server = start_server(profile => '1.6', listen => 0, args => ['-p', $taken->sockport]);
+    is($server->err, 'memcached: warning: not listening on tcp:0.0.0.0:' . $taken->sockport . ", which is in use\n",
+        'an address in use is told, though the other one serves');
+    $server->stop;
 }
 
 done_testing();

@@ -7,7 +7,11 @@
 #include <netdb.h>
 #include <sys/socket.h>
 
+#include "base/log.h"
 #include "base/num.h"
+#include "net/addr.h"
+
+#define ADDR_TEXT_MAX 64 /* "tcp6:[...]:65535" */
 
 /* ---- reading -------------------------------------------------------------------------- */
 
@@ -242,11 +246,39 @@ hosts_next(const char **list, struct hosts_rules rules, struct hosts_element *el
 
 /* ---- binding -------------------------------------------------------------------------- */
 
+/* How to get over an error of bind; "" when there is nothing to say. */
+static const char *
+remedy(int error)
+{
+    switch (error) {
+    case EADDRINUSE:
+        return "; stop the server that listens there, or choose another port";
+    case EACCES:
+        return "; ports below 1024 need root or CAP_NET_BIND_SERVICE";
+    case EADDRNOTAVAIL:
+        return "; it must be an address of this machine";
+    default:
+        return "";
+    }
+}
+
+/* Another address of the element serves, so it goes on. */
+static void
+warn_in_use(const struct hosts_ask *ask, const struct addrinfo *ai)
+{
+    char addr[ADDR_TEXT_MAX];
+    addr_format(ask->socket_type == SOCK_STREAM ? "tcp" : "udp", ai->ai_addr,
+                ai->ai_addrlen, addr, sizeof addr);
+    log_write(LOG_WARNING, "memcached: warning: not listening on %s, which is in use",
+              addr);
+}
+
 static bool
 bind_found(const struct hosts_ask *ask, const struct hosts_element *e,
            const struct addrinfo *found, int *error)
 {
     unsigned bound = 0;
+    const struct addrinfo *in_use = NULL;
     *error = 0;
     for (const struct addrinfo *ai = found; ai != NULL; ai = ai->ai_next) {
         int result = ask->bind(ask->ctx, ai, e);
@@ -256,10 +288,14 @@ bind_found(const struct hosts_ask *ask, const struct hosts_element *e,
             *error = *error != 0 ? *error : result;
         } else {
             *error = result;
+            in_use = ai;
             if (result != EADDRINUSE) {
                 return false;
             }
         }
+    }
+    if (bound > 0 && in_use != NULL) {
+        warn_in_use(ask, in_use);
     }
     return bound > 0;
 }
@@ -273,20 +309,23 @@ bind_element(const struct hosts_ask *ask, const struct hosts_element *e, char *e
         .ai_flags = AI_PASSIVE, .ai_family = AF_UNSPEC, .ai_socktype = ask->socket_type};
     struct addrinfo *found;
     int port = e->port != HOSTS_PORT_NONE ? e->port : ask->port;
+    const char *host = e->host[0] != '\0' ? e->host : "*";
     snprintf(service, sizeof service, "%d", port);
     int rc = getaddrinfo(e->host[0] != '\0' ? e->host : NULL, service, &hints, &found);
     if (rc != 0) {
-        snprintf(err, err_len, "getaddrinfo(): %s; failed to listen on %s port %d: %s",
-                 rc == EAI_SYSTEM ? strerror(errno) : gai_strerror(rc), ask->protocol,
-                 port, e->host);
+        snprintf(
+            err, err_len,
+            "failed to listen on %s port %d: %s: getaddrinfo(): %s; check the name (-l)",
+            ask->protocol, port, host,
+            rc == EAI_SYSTEM ? strerror(errno) : gai_strerror(rc));
         return false;
     }
     int error;
     bool is_bound = bind_found(ask, e, found, &error);
     freeaddrinfo(found);
     if (!is_bound) {
-        snprintf(err, err_len, "failed to listen on %s port %d: %s", ask->protocol, port,
-                 strerror(error));
+        snprintf(err, err_len, "failed to listen on %s port %d: %s: %s%s", ask->protocol,
+                 port, host, strerror(error), remedy(error));
     }
     return is_bound;
 }

@@ -228,8 +228,10 @@ open_unix(struct listen *l, char *err, size_t err_len)
         .binding = BINDING_DEFAULT, .tls = TLS_OFF, .marks = l->conf.socket_marks};
     const char *path = l->conf.socket_path;
     if (strlen(path) >= sizeof addr.sun_path) {
-        snprintf(err, err_len, "failed to listen on UNIX socket: path is too long: %s",
-                 path);
+        snprintf(
+            err, err_len,
+            "failed to listen on UNIX socket: path is too long, at most %zu bytes: %s",
+            sizeof addr.sun_path - 1, path);
         return false;
     }
     memcpy(addr.sun_path, path, strlen(path) + 1);
@@ -244,8 +246,12 @@ open_unix(struct listen *l, char *err, size_t err_len)
     umask(old_mask);
     if (!is_bound || listen(fd, l->conf.backlog) != 0 ||
         !add_listener(l, fd, &element, &l->main)) {
-        snprintf(err, err_len, "failed to listen on UNIX socket: %s: %s", path,
-                 strerror(is_bound ? errno : error));
+        error = is_bound ? errno : error;
+        snprintf(err, err_len, "failed to listen on UNIX socket: %s: %s%s", path,
+                 strerror(error),
+                 error == EADDRINUSE
+                     ? "; remove what is there, or choose another path (-s)"
+                     : "");
         if (fd >= 0) {
             close(fd);
         }
