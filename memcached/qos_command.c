@@ -5,10 +5,12 @@
 
 #include <stdarg.h>
 
+#include "qos_brief.h"
 #include "stats.h"
 #include "stats_qos.h"
 
 #define LINE_MAX_BYTES 512
+#define HELP_COLUMN 46 /* width of the usages that "qos help" shows */
 
 struct row {
     const char *word;
@@ -16,11 +18,12 @@ struct row {
     unsigned least, most;
     bool is_control;
     qos_handler *handler;
+    const char *meaning;
 };
 
 static const struct row rows[] = {
-#define QOS(word, arguments, least, most, is_control, handler)                           \
-    {word, arguments, least, most, is_control, handler},
+#define QOS(word, arguments, least, most, is_control, handler, meaning)                  \
+    {word, arguments, least, most, is_control, handler, meaning},
 #include "qos_command.def"
 #undef QOS
 };
@@ -60,6 +63,55 @@ refuse_usage(struct serve_qos *q, const struct row *row)
     return qos_refuse(q, "usage: qos %s ...", words);
 }
 
+static const struct row *
+find_row(struct slice word)
+{
+    for (size_t i = 0; i < ROWS; i++) {
+        if (req_word_is(word, rows[i].word)) {
+            return &rows[i];
+        }
+    }
+    return NULL;
+}
+
+static void
+put_line(struct sink *sink, const char *text)
+{
+    char line[LINE_MAX_BYTES + 32];
+    int len = snprintf(line, sizeof line, "%s\r\n", text);
+    must(len > 0 && (size_t)len < sizeof line);
+    sink_text(sink, "", line, (size_t)len);
+}
+
+static void
+put_row(const struct row *row, struct sink *sink)
+{
+    char usage[HELP_COLUMN * 2], line[LINE_MAX_BYTES];
+    snprintf(usage, sizeof usage, "qos %s%s%s", row->word, *row->arguments ? " " : "",
+             row->arguments);
+    snprintf(line, sizeof line, "%-*s  %s", HELP_COLUMN, usage, row->meaning);
+    put_line(sink, line);
+}
+
+static enum reply
+put_help(struct sink *sink)
+{
+    for (size_t i = 0; i < ROWS; i++) {
+        put_row(&rows[i], sink);
+    }
+    return REPLY_END;
+}
+
+static void
+put_settings(const struct stats *st, struct sink *sink)
+{
+    char lines[QOS_BRIEF_LINES][QOS_BRIEF_MAX];
+    qos_brief(st, lines);
+    for (unsigned i = 0; i < QOS_BRIEF_LINES; i++) {
+        put_line(sink, lines[i]);
+    }
+}
+
 enum reply
 qos_refuse_control(struct serve_qos *q)
 {
@@ -73,23 +125,39 @@ qos_refuse_control(struct serve_qos *q)
 enum reply
 qos_command(void *ctx, struct serve_qos *q)
 {
-    for (size_t i = 0; i < ROWS; i++) {
-        const struct row *row = &rows[i];
-        if (q->count == 0 || !req_word_is(q->words[0], row->word)) {
-            continue;
-        }
-        if (row->is_control && !q->may_control) {
-            return qos_refuse_control(q);
-        }
-        q->words++;
-        q->count--;
-        enum reply reply = REPLY_BAD_FORMAT;
-        if (q->count >= row->least && q->count <= row->most) {
-            reply = row->handler(ctx, q);
-        }
-        return reply == REPLY_BAD_FORMAT ? refuse_usage(q, row) : reply;
+    if (q->count == 0) {
+        put_settings(ctx, q->sink);
+        return put_help(q->sink);
     }
-    return refuse_usage(q, NULL);
+    const struct row *row = find_row(q->words[0]);
+    if (row == NULL) {
+        return refuse_usage(q, NULL);
+    }
+    if (row->is_control && !q->may_control) {
+        return qos_refuse_control(q);
+    }
+    q->words++;
+    q->count--;
+    enum reply reply = REPLY_BAD_FORMAT;
+    if (q->count >= row->least && q->count <= row->most) {
+        reply = row->handler(ctx, q);
+    }
+    return reply == REPLY_BAD_FORMAT ? refuse_usage(q, row) : reply;
+}
+
+enum reply
+qos_help(struct stats *st, struct serve_qos *q)
+{
+    (void)st;
+    if (q->count == 0) {
+        return put_help(q->sink);
+    }
+    const struct row *row = find_row(q->words[0]);
+    if (row == NULL) {
+        return refuse_usage(q, NULL);
+    }
+    put_row(row, q->sink);
+    return REPLY_END;
 }
 
 enum reply

@@ -14,7 +14,8 @@ struct stats;
  * tells more. */
 typedef enum reply qos_handler(struct stats *st, struct serve_qos *q);
 
-#define QOS(word, arguments, least, most, is_control, handler) qos_handler handler;
+#define QOS(word, arguments, least, most, is_control, handler, meaning)                  \
+    qos_handler handler;
 #include "qos_command.def"
 #undef QOS
 

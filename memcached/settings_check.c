@@ -220,9 +220,36 @@ check_resctrl(const struct settings *s, int *exit_status)
     return true;
 }
 
+/* A default burst that is more than a second's worth surprises who counts. */
+static void
+tell_burst(const char *option, const char *name, struct limiter_rule rule)
+{
+    uint64_t burst = limit_default_burst(rule.rate);
+    if (rule.rate > 0 && rule.burst == 0 && burst > rule.rate) {
+        fprintf(
+            stderr,
+            "memcached: warning: --%s=%s%llu lets %llu requests through at once after a "
+            "pause; burst=N behind it sets another number\n",
+            option, name, (unsigned long long)rule.rate, (unsigned long long)burst);
+    }
+}
+
+static void
+tell_bursts(const struct settings *s)
+{
+    char name[32];
+    tell_burst("qps-limit", "", s->limits.total);
+    tell_burst("qps-limit-peer", "", s->limits.peer);
+    for (unsigned c = 0; c < CLASS_COUNT; c++) {
+        snprintf(name, sizeof name, "%s=", class_name((enum req_class)c));
+        tell_burst("qps-limit", name, s->limits.by_class[c]);
+    }
+}
+
 bool
 settings_check(struct settings *s, int *exit_status)
 {
+    tell_bursts(s);
     return check_item_max(s, exit_status) && check_chunk_max(s, exit_status) &&
            check_slab_sizes(s, exit_status) && check_lru(s, exit_status) &&
            check_auth(s, exit_status) && check_tls(s, exit_status) &&

@@ -173,16 +173,8 @@ static void
 show_target(struct sink *sink, const char *suffix, struct slo_target target)
 {
     char name[NAME_MAX_BYTES];
-    name_of("slo", suffix, name);
-    if (target.ns == 0) {
-        sink_stat(sink, name, "off");
-    } else if (target.percentile % 10 == 0) {
-        sink_statf(sink, name, "p%u:%" PRIu64 "us", target.percentile / 10,
-                   target.ns / NSEC_PER_USEC);
-    } else {
-        sink_statf(sink, name, "p%u.%u:%" PRIu64 "us", target.percentile / 10,
-                   target.percentile % 10, target.ns / NSEC_PER_USEC);
-    }
+    char text[SLO_TEXT_MAX];
+    sink_stat(sink, name_of("slo", suffix, name), slo_describe(target, text));
 }
 
 struct slo_sum {

@@ -54,7 +54,7 @@ for my $profile (profiles()) {
     exchange($s, "qos qps_limit off\r\n", "OK\r\n");
     $q = qos_stats($s);
     like($q->{qps_limit}, qr/^(0|off)$/, "[$profile] off");
-    for my $bad ('qos', 'qos fooble', 'qos qps_limit', 'qos qps_limit x', 'qos qps_limit -1',
+    for my $bad ('qos fooble', 'qos qps_limit', 'qos qps_limit x', 'qos qps_limit -1',
         'qos qps_limit 10 x', 'qos qps_limit 10 -5', 'qos qps_limit 10 0', 'qos qps_limit 10 5 5',
         'qos qps_limit 99999999999999999999', 'qos qps_limit 10x')
     {

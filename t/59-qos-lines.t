@@ -52,6 +52,57 @@ sub pattern_of {
     return qr/\A$name\z/;
 }
 
+# ---- qos, qos help -----------------------------------------------------------------------
+
+# The usages in the order of doc/protocol.md.
+sub usages {
+    open my $fh, '<', "$FindBin::Bin/../doc/protocol.md" or die "protocol.md: $!";
+    my $text = do { local $/; <$fh> };
+    my ($block) = $text =~ /^### 1\.1 qos\n\n((?:    .*\n)+)/m;
+    return map { s/^ +//r } split /\n/, $block;
+}
+
+sub lines_of {
+    my ($s, $command) = @_;
+    put($s, "$command\r\n");
+    my @lines;
+    while (1) {
+        my $line = read_line($s) // die "$command: no END";
+        last if $line eq "END\r\n";
+        $line =~ s/\r\n\z// or fail("$command: line without its end");
+        push @lines, $line;
+    }
+    return @lines;
+}
+
+for my $profile (profiles()) {
+    my $server = start_server(profile => $profile, args => ['--qps-limit=2,bulk=1000,burst=7', '--qps-limit-peer=100',
+        '--slo=p95:500us,bulk=p99.9:20ms', '--qps-limit-action=delay:50ms+error', '--cpu-limit=40%', '--balance']);
+    my $s = $server->connect;
+    like($server->err, qr/^memcached: warning: --qps-limit=2 lets 16 requests through at once after a pause; burst=N behind it sets another number\n/, "[$profile] a burst above the limit is told at the start");
+    my @help = lines_of($s, 'qos help');
+    my @usages = usages();
+    is_deeply([map { s/  .*//r } @help], \@usages, "[$profile] qos help: the usages of the document");
+    like($_, qr/\Aqos \S.*  +[a-z][^.]+\z/, "[$profile] ... one has a meaning") for @help;
+    my @now = ('limit 2 (burst 16), bulk 1000 (burst 7), peer 100 (burst 16), cpu 40%; action delay:50ms+error, unit cmd',
+        'slo p95:500us, bulk p99.9:20000us', 'classes on; steer rr, sched default, balance on');
+    is_deeply([lines_of($s, 'qos')], [@now, @help], "[$profile] qos: what is set now, and the same");
+    for my $usage (@usages) {
+        my ($word) = $usage =~ /^qos (\w+)/;
+        is_deeply([lines_of($s, "qos help $word")], [grep { /^qos $word\b/ } @help], "[$profile] qos help $word");
+    }
+    my $words = join '|', map { /^qos (\w+)/ } @usages;
+    exchange($s, "$_\r\n", "CLIENT_ERROR usage: qos $words ...\r\n", "[$profile] $_") for 'qos help fooble', 'qos fooble';
+    exchange($s, "qos help show me\r\n", "CLIENT_ERROR usage: qos help [word]\r\n", "[$profile] two words");
+    exchange($s, "qos $_\r\n", "OK\r\n", "[$profile] qos $_") for 'qps_limit 9 3', 'qps_limit bulk off', 'peer off',
+        'slo off', 'slo bulk off', 'action miss', 'unit key', 'dry_run on', 'cpu_limit off';
+    is_deeply([(lines_of($s, 'qos'))[0, 1]], ['limit 9 (burst 3); action miss, unit key, dry run', 'slo off'],
+        "[$profile] qos: after changes");
+    exchange($s, "qos qps_limit off\r\n", "OK\r\n", "[$profile] lifted");
+    is((lines_of($s, 'qos'))[0], 'limit off; action miss, unit key, dry run', "[$profile] qos: without a limit");
+    $server->stop;
+}
+
 my $patterns = documented();
 my $server = start_server(args => ['-t', '2', '--pin=none', '--balance', '--slo=p95:100s', '--qps-limit=10m']);
 my $s = $server->connect;

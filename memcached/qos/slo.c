@@ -3,6 +3,8 @@
  */
 #include "qos/slo.h"
 
+#include <inttypes.h>
+
 #include <stddef.h>
 #include <string.h>
 
@@ -134,6 +136,21 @@ slo_parse(const char *p, size_t len, struct slo_target targets[SLO_RULES])
         len -= item + more;
     }
     return NULL;
+}
+
+const char *
+slo_describe(struct slo_target target, char dst[SLO_TEXT_MAX])
+{
+    char tenth[4] = "";
+    if (target.ns == 0) {
+        return strcpy(dst, "off");
+    }
+    if (target.percentile % 10 != 0) {
+        snprintf(tenth, sizeof tenth, ".%u", target.percentile % 10);
+    }
+    snprintf(dst, SLO_TEXT_MAX, "p%u%s:%" PRIu64 "us", target.percentile / 10, tenth,
+             target.ns / NSEC_PER_USEC);
+    return dst;
 }
 
 /* ---- a worker ------------------------------------------------------------------------- */

@@ -115,6 +115,9 @@ slo_is_on(const struct slo *s)
  * wrong. */
 const char *slo_parse_target(const char *p, size_t len, struct slo_target *target);
 const char *slo_parse(const char *p, size_t len, struct slo_target targets[SLO_RULES]);
+#define SLO_TEXT_MAX 48
+/* "p95:500us" or "off"; returns dst. */
+const char *slo_describe(struct slo_target target, char dst[SLO_TEXT_MAX]);
 
 /* ---- a worker ------------------------------------------------------------------------- */
 

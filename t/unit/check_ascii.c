@@ -258,7 +258,7 @@ static const struct line_row other_rows[] = {
     {"cache_memlimit\r\n", "cache_memlimit 1", NULL},
     {"qos show\r\n", "qos 2 [show]", NULL},
     {"qos qps_limit 100 5\r\n", "qos 4 [qps_limit] [100] [5]", NULL},
-    {"qos\r\n", ARITY},
+    {"qos\r\n", "qos 1", NULL},
     {"debugtime 5\r\n", "debugtime 2 [5]", NULL},
     {"debugtime\r\n", ARITY},
     /* nothing, or nothing known */

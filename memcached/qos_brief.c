@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ */
+#include "qos_brief.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+
+#include "net/governor.h"
+#include "net/shared.h"
+#include "qos/limit_text.h"
+#include "stats.h"
+
+struct line {
+    char *text;
+    size_t len;
+};
+
+__attribute__((format(printf, 2, 3))) static void
+add(struct line *line, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    line->len +=
+        (size_t)vsnprintf(line->text + line->len, QOS_BRIEF_MAX - line->len, fmt, args);
+    va_end(args);
+    must(line->len < QOS_BRIEF_MAX);
+}
+
+/* "limit 50000 (burst 100)" or, of a class, ", bulk 1000 (burst 16)". */
+static void
+add_rule(struct line *line, const char *name, uint64_t rate, uint64_t burst)
+{
+    if (rate > 0) {
+        add(line, "%s %" PRIu64 " (burst %" PRIu64 ")", name, rate, burst);
+    }
+}
+
+static uint64_t
+relaxed(const _Atomic uint64_t *value)
+{
+    return atomic_load_explicit(value, memory_order_relaxed);
+}
+
+static void
+add_limits(struct line *line, const struct stats *st)
+{
+    struct limiter *l = &st->shared->limiter;
+    struct limiter_rule total = limiter_total(l);
+    char action[LIMIT_TEXT_ACTION_MAX], name[32];
+    uint64_t cpu_rate;
+    unsigned cpu = governor_get(st->shared->governor, &cpu_rate);
+    add_rule(line, "limit", total.rate,
+             total.burst != 0 ? total.burst : limit_default_burst(total.rate));
+    add(line, "%s", total.rate > 0 ? "" : "limit off");
+    for (unsigned c = 0; c < CLASS_COUNT; c++) {
+        if (class_is_limited((enum req_class)c)) {
+            snprintf(name, sizeof name, ", %s", class_name((enum req_class)c));
+            add_rule(line, name, relaxed(&l->by_class[c].rate),
+                     relaxed(&l->by_class[c].burst));
+        }
+    }
+    add_rule(line, ", peer", relaxed(&l->peers.rate), relaxed(&l->peers.burst));
+    if (cpu > 0) {
+        add(line, ", cpu %u%%", cpu);
+    }
+    limit_text_describe((enum limiter_action)atomic_load(&l->action),
+                        relaxed(&l->max_delay), action);
+    add(line, "; action %s, unit %s%s", action,
+        atomic_load(&l->counts_keys) ? "key" : "cmd",
+        atomic_load(&l->is_dry) ? ", dry run" : "");
+}
+
+static void
+add_targets(struct line *line, const struct stats *st)
+{
+    const struct slo *slo = &st->shared->slo;
+    char text[SLO_TEXT_MAX];
+    add(line, "slo %s", slo_describe(slo_get(slo, SLO_TOTAL), text));
+    for (unsigned c = 0; c < CLASS_COUNT; c++) {
+        if (class_is_limited((enum req_class)c) && slo_get(slo, c).ns > 0) {
+            add(line, ", %s %s", class_name((enum req_class)c),
+                slo_describe(slo_get(slo, c), text));
+        }
+    }
+}
+
+void
+qos_brief(const struct stats *st, char lines[QOS_BRIEF_LINES][QOS_BRIEF_MAX])
+{
+    struct line limits = {lines[0], 0}, targets = {lines[1], 0}, rest = {lines[2], 0};
+    const struct settings *s = st->settings;
+    add_limits(&limits, st);
+    add_targets(&targets, st);
+    add(&rest, "classes %s; steer %s, sched %s, balance %s",
+        st->shared->classes.is_on ? "on" : "off", steer_mode_name(s->steer),
+        prio_name(&s->sched), s->balances ? "on" : "off");
+}
