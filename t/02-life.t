@@ -62,6 +62,13 @@ sub slurp {
     return scalar <$fh> // '';
 }
 
+sub tokens {
+    open my $fh, '>', "$dir/tokens" or die;
+    print $fh "user:password\n";
+    close $fh;
+    return "$dir/tokens";
+}
+
 sub ask {
     my ($sock, $command, $want, $name) = @_;
     $sock->blocking(0);
@@ -185,10 +192,33 @@ for my $profile (profiles()) {
     like($groups, qr/^Groups:\s*$/m, "[$profile] no supplementary groups") if $> == 0;
     $server->stop;
 
-    # -vv lists the classes
-    $server = start_server(profile => $profile, args => ['-vv']);
+    # -vv lists the classes, and tells what clients say and hear; a client cannot make lines
+    $server = start_server(profile => $profile, args => ['-vv', '-Y', tokens()]);
     log_says($server, qr/^slab class   1: chunk size        96 perslab   10922$/m,
         "[$profile] -vv lists the slab classes");
+    like($server->err, qr/^<\d+ server listening on tcp:127\.0\.0\.1:\d+$/m, "[$profile] -vv: the listener");
+    $s = $server->connect;
+    exchange($s, "set x 0 0 13\r\nuser password\r\n", "STORED\r\n");
+    exchange($s, "set k 0 0 7\r\na\nsec\r\n\r\n", "STORED\r\n");
+    exchange($s, "get k j\r\n", "VALUE k 0 7\r\na\nsec\r\n\r\nEND\r\n");
+    exchange($s, "get \x1b[2J\rx\xff\\\r\n", "END\r\n");
+    exchange($s, "fooble\n", "ERROR\r\n");
+    put($s, "quit\r\n");
+    is(read_bytes($s, 1), '', "[$profile] closed");
+    log_says($server, qr/^<\d+ connection closed\.$/m, "[$profile] -vv: the end");
+    my $told = $server->err =~ s/^(?:slab class|.*listening).*\n//mgr =~ s/^([<>])\d+ /$1/mgr
+        =~ s/^<version\n>VERSION .*\n//mgr;
+    is($told, join("\n", '<new ascii client connection', '>STORED', '<set k 0 0 7', '>STORED', '<get k j',
+        '>sending key k', '>END', '<get \x1b[2J\x0dx\xff\x5c', '>END', '<fooble', '>ERROR', '<quit', '<connection closed.', ''),
+        "[$profile] -vv: commands and replies, escaped, without values and passwords");
+    put(my $talk = $server->connect, "set x 0 0 13\r\nuser password\r\nverbosity 0\r\n");
+    is(read_bytes($talk, 12), "STORED\r\nOK\r\n", "[$profile] verbosity 0");
+    my $before = $server->err;
+    exchange($talk, "get k\r\n", "VALUE k 0 7\r\na\nsec\r\n\r\nEND\r\n");
+    is($server->err, $before, "[$profile] ... nothing more is told");
+    exchange($talk, "verbosity 2\r\n", "OK\r\n");
+    exchange($talk, "get later\r\n", "END\r\n");
+    log_says($server, qr/^<\d+ get later\n>\d+ END$/m, "[$profile] verbosity 2: told again");
     $server->stop;
 }
 

@@ -6,9 +6,11 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 
 #define LOG_LINE_MAX 1024
+#define LOG_CLIENT_MAX 512 /* bytes of a client that a line shows */
 
 static _Atomic unsigned shown_level;
 
@@ -65,4 +67,21 @@ log_write_limited(enum log_level level, struct log_rate *rate, nsec_t now,
     va_start(args, fmt);
     write_line(fmt, args, atomic_exchange(&rate->left_out, 0));
     va_end(args);
+}
+
+void
+log_client(char way, int fd, const char *text, size_t len)
+{
+    char line[4 * LOG_CLIENT_MAX + 1]; /* "\\xNN" a byte */
+    size_t shown = len < LOG_CLIENT_MAX ? len : LOG_CLIENT_MAX;
+    size_t at = 0;
+    for (size_t i = 0; i < shown; i++) {
+        unsigned char c = (unsigned char)text[i];
+        bool is_plain = c >= ' ' && c < 0x7f && c != '\\';
+        at += (size_t)sprintf(line + at, is_plain ? "%c" : "\\x%02x", c);
+    }
+    line[at] = '\0';
+    if (log_level() >= LOG_DEBUG) {
+        fprintf(stderr, "%c%d %s%s\n", way, fd, line, shown < len ? "..." : "");
+    }
 }

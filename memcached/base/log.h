@@ -6,6 +6,8 @@
  */
 #pragma once
 
+#include <stddef.h>
+
 #include "base/clock.h"
 
 enum log_level { LOG_WARNING, LOG_INFO, LOG_DEBUG }; /* shown with 0, -v, -vv */
@@ -16,6 +18,10 @@ unsigned log_level(void);
 
 __attribute__((format(printf, 2, 3))) void log_write(enum log_level level,
                                                      const char *fmt, ...);
+
+/* What a client sent ('<') or is sent ('>'), with LOG_DEBUG: "<28 get k". What is not printable
+ * ASCII is escaped, what is long is cut. */
+void log_client(char way, int fd, const char *text, size_t len);
 
 /* For messages that a flood of events could repeat: at most one line a second for each
  * `struct log_rate`, with the number of lines left out. */

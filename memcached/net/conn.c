@@ -13,6 +13,13 @@
 #include "net/watchers.h"
 #include "net/worker.h"
 
+static const char *const binding_words[] = {
+    [BINDING_DEFAULT] = "auto-negotiating",
+    [BINDING_AUTO] = "auto-negotiating",
+    [BINDING_ASCII] = "ascii",
+    [BINDING_BINARY] = "binary",
+};
+
 static const char *const close_sentences[] = {
     [CLOSE_NONE] = "",
 #define CLOSE(id, sentence, told) [CLOSE_##id] = sentence,
@@ -176,7 +183,10 @@ conn_create(struct worker *w, const struct handoff *handoff)
     PROBE(conn__allocate, c->fd);
     PROBE(conn__create, c);
     tell_watchers(c, WATCH_CONN_NEW, WATCH_REASON_NORMAL);
-    log_write(LOG_DEBUG, "<%d new client connection", c->fd);
+    log_write(
+        LOG_DEBUG, "<%d new %s client connection", c->fd,
+        binding_words[c->session.binding != BINDING_DEFAULT ? c->session.binding
+                                                            : w->env.conf->binding]);
 }
 
 void
@@ -212,7 +222,9 @@ conn_destroy(struct conn *c)
     struct worker *w = c->worker;
     PROBE(conn__release, c->fd);
     PROBE(conn__destroy, c);
-    log_write(LOG_DEBUG, "<%d connection closed: %s", c->fd, close_sentences[c->closing]);
+    bool is_usual = c->closing == CLOSE_EOF || c->closing == CLOSE_QUIT;
+    log_write(LOG_DEBUG, "<%d connection closed.%s%s", c->fd,
+              is_usual ? "" : " Reason: ", is_usual ? "" : close_sentences[c->closing]);
     session_fini(&c->session, &w->env);
     chain_clear(&c->out, &w->env.chain);
     budget_release(&w->budget, &c->share);

@@ -24,6 +24,7 @@
 #include "qos/habit.h"
 #include "qos/homing.h"
 #include "serve/session.h"
+#include "serve/verbose.h"
 
 struct conn_tls;
 struct watcher;
@@ -77,7 +78,8 @@ struct conn {
     unsigned drain_reads; /* done since the worker began to drain */
     struct buf in;
     struct chain out;
-    struct hold hold; /* of what is in out */
+    struct hold hold;       /* of what is in out */
+    struct verbose verbose; /* likewise, for -vv */
     struct budget_share share;
     struct session session;
     struct habit habit;

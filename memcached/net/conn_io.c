@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "base/log.h"
 #include "net/conn_tls.h"
 #include "net/stamp.h"
 #include "net/worker.h"
@@ -235,6 +236,15 @@ send_plain(struct conn *c, struct iovec *iov, unsigned runs, size_t *sent)
     return IO_CLOSED;
 }
 
+static void
+tell_replies(struct conn *c, const struct iovec *runs, unsigned count)
+{
+    if (log_level() >= LOG_DEBUG) {
+        verbose_replies(&c->verbose, c->fd, c->session.req.protocol == PROTOCOL_BINARY,
+                        runs, count);
+    }
+}
+
 enum io
 conn_flush(struct conn *c, size_t most, size_t *sent)
 {
@@ -242,6 +252,9 @@ conn_flush(struct conn *c, size_t most, size_t *sent)
     unsigned runs = chain_iov(&c->out, iov, OUT_RUNS_MAX, most);
     struct latency *l = &c->worker->latency;
     nsec_t begin = unlikely(l->who == c) ? clock_now() : 0;
+    if (unlikely(c->worker->env.looks_closer)) {
+        tell_replies(c, iov, runs);
+    }
     enum io io = unlikely(c->tls != NULL) ? conn_tls_send(c, iov, runs, sent)
                                           : send_plain(c, iov, runs, sent);
     if (unlikely(begin != 0)) {
@@ -249,6 +262,9 @@ conn_flush(struct conn *c, size_t most, size_t *sent)
     }
     if (*sent > 0) {
         c->edge.must_probe = false;
+        if (unlikely(c->worker->env.looks_closer)) {
+            verbose_sent(&c->verbose, *sent);
+        }
         chain_consume(&c->out, &c->worker->env.chain, *sent);
         c->hold.bytes = 0;
         if (unlikely(c->hold.is_held)) {

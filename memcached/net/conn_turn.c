@@ -422,7 +422,6 @@ step_run(struct conn *c, struct turn *turn)
     bool may_be_late = class_is_inline(turn->lane) && !c->is_class_told;
     turn->has_run = true;
     set_state(c, REGISTRY_PARSE);
-    w->env.client_fd = c->fd;
     struct session_limits limits = {.keys = KEYS_PER_RUN,
                                     .out_bytes = PACE_PIECE_MAX,
                                     .late_bytes =
@@ -535,6 +534,7 @@ conn_turn(struct conn *c, struct turn *turn)
         turn->requests = 1; /* it leaves between two */
     }
     unsigned allowed = turn->requests;
+    c->worker->env.client_fd = c->fd;
     do {
         end = step(c, turn);
     } while (end == STEP_ON);

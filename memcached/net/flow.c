@@ -464,7 +464,6 @@ step_run(struct flow *f, struct turn *turn)
     struct worker *w = f->outbox->worker;
     bool may_be_late = class_is_inline(turn->lane) && !f->is_class_told;
     turn->has_run = true;
-    w->env.client_fd = f->outbox->fd;
     struct session_limits limits = {.keys = KEYS_PER_RUN,
                                     .out_bytes = reply_max(f) + 1,
                                     .late_bytes =
@@ -480,7 +479,9 @@ step_run(struct flow *f, struct turn *turn)
 static enum flow_step
 step_datagram(struct flow *f, struct turn *turn)
 {
-    enum session_next next = session_peek(&f->session, &f->outbox->worker->env, &f->in);
+    struct worker *w = f->outbox->worker;
+    w->env.client_fd = f->outbox->fd;
+    enum session_next next = session_peek(&f->session, &w->env, &f->in);
     switch (next) {
     case SESSION_READY:
         return step_run(f, turn);
@@ -488,7 +489,7 @@ step_datagram(struct flow *f, struct turn *turn)
     case SESSION_WANT:
         return step_feed(f, next);
     case SESSION_CLOSE:
-        ctr_add(&f->outbox->worker->udp_ctr.dropped, 1);
+        ctr_add(&w->udp_ctr.dropped, 1);
         drop_reply(f);
         return FLOW_ON;
     }

@@ -108,6 +108,7 @@ add_listener(struct listen *l, int fd, const struct hosts_element *element,
     acceptor->listeners = one;
     l->list[l->count++] = one;
     l->addresses += !one->is_further;
+    log_write(LOG_DEBUG, "<%d server listening on %s", fd, one->entry.addr);
     return true;
 }
 

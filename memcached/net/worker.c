@@ -35,6 +35,7 @@ worker_read_clock(struct worker *w)
 {
     w->now = clock_now();
     w->env.now = clock_rel(w->now);
+    w->env.looks_closer = w->env.conf->auth != NULL || log_level() >= LOG_DEBUG;
     w->is_now_fresh = true;
     return w->now;
 }

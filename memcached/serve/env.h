@@ -100,4 +100,6 @@ struct env {
     struct watch_ring *log;    /* of this thread, NULL: nobody listens; serve/note.h */
     struct prefixes *prefixes; /* counted in while `log` wants WATCH_PREFIXES */
     uint32_t now;              /* relative clock, refreshed once a batch */
+    bool
+        looks_closer; /* clients must authenticate, or the log tells requests; likewise */
 };

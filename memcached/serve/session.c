@@ -3,8 +3,10 @@
  */
 #include "serve/session.h"
 
+#include "base/log.h"
 #include "serve/auth.h"
 #include "serve/exec.h"
+#include "serve/verbose.h"
 
 #define LINE_END_BYTES 2 /* CR LF behind every value */
 
@@ -186,6 +188,24 @@ peek_gate(struct session *s, const struct env *env, struct buf *in)
     return SESSION_READY;
 }
 
+/* As peek_parse, and who sends it must be known; or it is told in the log. */
+static enum session_next
+peek_closer(struct session *s, const struct env *env, struct buf *in)
+{
+    bool is_stranger = env->conf->auth != NULL && !s->is_authenticated;
+    if (is_stranger && s->req.protocol == PROTOCOL_ASCII) {
+        return peek_gate(s, env, in);
+    }
+    enum session_next next = peek_parse(s, env, in);
+    if (next == SESSION_READY && log_level() >= LOG_DEBUG) {
+        verbose_request(env->client_fd, &s->req, buf_unread(in), s->line_len);
+    }
+    if (is_stranger && next == SESSION_READY) {
+        refuse_stranger(s);
+    }
+    return next;
+}
+
 /* Bytes have arrived between two requests. */
 static enum session_next
 peek_bytes(struct session *s, const struct env *env, struct buf *in)
@@ -196,15 +216,7 @@ peek_bytes(struct session *s, const struct env *env, struct buf *in)
     if (unlikely(s->req.protocol == PROTOCOL_UNKNOWN)) {
         s->req.protocol = choose_protocol(s, env, *buf_unread(in));
     }
-    bool is_stranger = unlikely(env->conf->auth != NULL) && !s->is_authenticated;
-    if (is_stranger && s->req.protocol == PROTOCOL_ASCII) {
-        return peek_gate(s, env, in);
-    }
-    enum session_next next = peek_parse(s, env, in);
-    if (is_stranger && next == SESSION_READY) {
-        refuse_stranger(s);
-    }
-    return next;
+    return unlikely(env->looks_closer) ? peek_closer(s, env, in) : peek_parse(s, env, in);
 }
 
 enum session_next

@@ -127,6 +127,7 @@ run_open(struct run *r, const struct drive_conf *conf, struct session_limits lim
         .ctr = &r->ctr,
         .chain = {.pool = &r->pool, .release = release_item, .ctx = r->store},
         .now = NOW,
+        .looks_closer = true,
     };
     if (conf->has_log) {
         open_log(r);

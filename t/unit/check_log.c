@@ -119,6 +119,27 @@ START_TEST(test_hidden_messages_do_not_count)
 }
 END_TEST
 
+/* A client cannot make lines of its own, nor move the terminal's cursor. */
+START_TEST(test_clients_bytes_are_escaped)
+{
+    static const char bytes[] = "get a\r\nfake\x1b[2J\\\x7f\xff\0 end";
+    char big[4000];
+    log_client('<', 28, "get k", 5);
+    ck_assert_str_eq(written(), ""); /* not before -vv */
+    log_set_level(2);
+    log_client('<', 28, "get k", 5);
+    log_client('>', 29, bytes, sizeof bytes - 1);
+    ck_assert_str_eq(written(),
+                     "<28 get k\n>29 get a\\x0d\\x0afake\\x1b[2J\\x5c\\x7f\\xff"
+                     "\\x00 end\n");
+    memset(big, 1, sizeof big);
+    log_client('<', 1, big, sizeof big);
+    const char *line = written();
+    ck_assert_uint_eq(strlen(line), strlen("<1 ") + 4 * 512 + strlen("...\n"));
+    log_set_level(0);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -131,6 +152,7 @@ main(void)
     tcase_add_test(tc, test_one_line_a_second);
     tcase_add_test(tc, test_rates_are_apart);
     tcase_add_test(tc, test_hidden_messages_do_not_count);
+    tcase_add_test(tc, test_clients_bytes_are_escaped);
     suite_add_tcase(s, tc);
     return run_suite(s);
 }

@@ -141,6 +141,7 @@ client_open(struct client *c, enum profile profile, const struct store_conf *con
         .ctr = &c->ctr,
         .chain = {.pool = &c->pool, .release = release_item, .ctx = c->store},
         .now = NOW,
+        .looks_closer = true,
     };
     rng_init(&c->rng, 20, 0);
     session_init(&c->session);

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * Requests and replies in the log, with -vv; without values and passwords. The worker's thread.
+ */
+#pragma once
+
+#include <stdint.h>
+#include <sys/uio.h>
+
+#include "proto/req.h"
+
+/* The request whose line or packet begins at p. */
+void verbose_request(int fd, const struct req *req, const char *p, size_t len);
+
+/* Of one connection's output. */
+struct verbose {
+    size_t told;   /* bytes at the front of what is unsent */
+    uint64_t skip; /* bytes of a value that come next */
+};
+
+/* The replies in the runs at the front of what is unsent, as far as they are whole. */
+void verbose_replies(struct verbose *t, int fd, bool is_binary, const struct iovec *runs,
+                     unsigned count);
+/* n bytes of them have been sent. */
+static inline void
+verbose_sent(struct verbose *t, size_t n)
+{
+    t->told -= n < t->told ? n : t->told;
+}

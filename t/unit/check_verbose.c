@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * What -vv tells of replies, however they are cut into runs and sends.
+ */
+#include "serve/verbose.h"
+
+#include <unistd.h>
+
+#include "base/log.h"
+#include "check_unit.h"
+
+static FILE *captured;
+
+static void
+set_up(void)
+{
+    captured = tmpfile();
+    ck_assert_ptr_nonnull(captured);
+    fflush(stderr);
+    ck_assert_int_ge(dup2(fileno(captured), STDERR_FILENO), 0);
+    log_set_level(2);
+}
+
+static void
+tear_down(void)
+{
+    log_set_level(0);
+    fclose(captured);
+}
+
+static const char *
+written(void)
+{
+    static char text[65536];
+    fflush(stderr);
+    ck_assert_int_eq(fseek(captured, 0, SEEK_SET), 0);
+    text[fread(text, 1, sizeof text - 1, captured)] = '\0';
+    return text;
+}
+
+static const struct {
+    bool is_binary;
+    const char *bytes;
+    size_t len;
+    const char *told;
+} rows[] = {
+#define TEXT(bytes, told)                                                                \
+    {                                                                                    \
+        false, bytes, sizeof(bytes) - 1, told                                            \
+    }
+#define BINARY(bytes, told)                                                              \
+    {                                                                                    \
+        true, bytes, sizeof(bytes) - 1, told                                             \
+    }
+    TEXT("STORED\r\nEND\r\n", ">7 STORED\n>7 END\n"),
+    TEXT("VALUE k 0 3\r\na\nb\r\nVALUE j 5 0 99\r\n\r\nEND\r\n",
+         ">7 sending key k\n>7 sending key j\n>7 END\n"),
+    TEXT("VA 4 f0 t-1\r\n\r\n\r\n\r\nHD\r\n", ">7 VA 4 f0 t-1\n>7 HD\n"),
+    TEXT("VA 0\r\n\r\nMN\r\n", ">7 VA 0\n>7 MN\n"),
+    TEXT("STAT a 1\r\nSTAT b 2\r\nEND\r\n", ">7 END\n"),
+    TEXT("VALUE k 0\r\nVALUE\r\n", ">7 sending key k\n>7 VALUE\n"),
+    TEXT("a\x1b\r\n", ">7 a\\x1b\n"),
+    BINARY(
+        "\x81\x01\0\0\0\0\0\x85\0\0\0\x05xxxxyyyyyyyybody!"
+        "\x81\x0a\0\0\0\0\0\0\0\0\0\0xxxxyyyyyyyy",
+        ">7 binary 0x01 status 0x0085, 5 bytes\n>7 binary 0x0a status 0x0000, 0 bytes\n"),
+};
+
+/* In two runs, cut at each byte; then sent in pieces that end at each byte, and looked at again
+ * before each. */
+START_TEST(test_replies)
+{
+    const char *bytes = rows[_i].bytes;
+    size_t len = rows[_i].len;
+    static char wanted[65536]; /* a process has one row */
+    for (size_t cut = 0; cut <= len; cut++) {
+        struct iovec runs[2] = {{(char *)bytes, cut}, {(char *)bytes + cut, len - cut}};
+        struct verbose t = {0};
+        verbose_replies(&t, 7, rows[_i].is_binary, runs, 2);
+        ck_assert_uint_eq(t.told, len);
+        strcat(wanted, rows[_i].told);
+    }
+    for (size_t cut = 0; cut <= len; cut++) {
+        struct verbose t = {0};
+        for (size_t sent = 0; sent<len; sent += cut> 0 ? cut : len) {
+            struct iovec run = {(char *)bytes + sent, len - sent};
+            verbose_replies(&t, 7, rows[_i].is_binary, &run, 1);
+            verbose_sent(&t, cut > 0 ? cut : len);
+        }
+        strcat(wanted, rows[_i].told);
+    }
+    ck_assert_str_eq(written(), wanted);
+}
+END_TEST
+
+/* What comes later is told when it is there; a line that is not whole waits. */
+START_TEST(test_more_comes)
+{
+    static const char bytes[] = "VALUE k 0 5\r\nabcde\r\nEND\r\nOK\r\n";
+    static const char told[] = ">7 sending key k\n>7 END\n>7 OK\n";
+    struct verbose t = {0};
+    for (size_t len = 0; len < sizeof bytes; len++) {
+        struct iovec run = {(char *)bytes, len};
+        verbose_replies(&t, 7, false, &run, 1);
+    }
+    ck_assert_str_eq(written(), told);
+}
+END_TEST
+
+int
+main(void)
+{
+    Suite *s = suite_create("verbose");
+    TCase *tc = tcase_create("verbose");
+    tcase_set_timeout(tc, SUITE_TIMEOUT_S);
+    tcase_add_checked_fixture(tc, set_up, tear_down);
+    tcase_add_loop_test(tc, test_replies, 0, ROWS(rows));
+    tcase_add_test(tc, test_more_comes);
+    suite_add_tcase(s, tc);
+    return run_suite(s);
+}
