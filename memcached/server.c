@@ -28,6 +28,7 @@
 #include "serve/watch.h"
 #include "settings.h"
 #include "stats.h"
+#include "status_log.h"
 
 #define STATUS_FAILURE 1
 #define STATUS_USAGE 64
@@ -59,6 +60,7 @@ struct server {
     struct loop loop;
     struct orders orders;
     struct upkeep upkeep;
+    struct minute minute;
 };
 
 /* The signals are blocked in the workers: the main loop takes them. */
@@ -470,14 +472,24 @@ save_items(struct server *sv, int status)
     return status;
 }
 
+/* By the thread in the background. */
+static void
+each_second(void *ctx)
+{
+    struct server *sv = ctx;
+    placement_second(&sv->placement);
+    status_log_second(&sv->stats, &sv->minute, clock_now());
+}
+
 static int
 start_upkeep(struct server *sv)
 {
     struct upkeep_conf conf = settings_upkeep();
     conf.store = sv->shared.store;
     conf.orders = &sv->orders;
-    conf.second = placement_second;
-    conf.second_ctx = &sv->placement;
+    conf.second = each_second;
+    conf.second_ctx = sv;
+    minute_init(&sv->minute, clock_now());
     if (!upkeep_start(&sv->upkeep, &conf)) {
         perror("memcached: can't create the background thread");
         return STATUS_OS_ERROR;
@@ -521,6 +533,7 @@ serve(struct server *sv)
         }
     }
     if (status == 0) {
+        status_log_start(&sv->stats);
         daemon_ready(&sv->daemon);
         block_signals(false);
         loop_run(&sv->loop);
@@ -551,6 +564,9 @@ server_run(struct settings *s)
     sv->settings = s;
     sv->daemon = (struct daemon){-1, -1};
     log_set_level(sv->settings->verbosity);
+    /* the journal has its own; and what scripts know of upstream's lines stays */
+    log_set_stamps(s->verbosity > 0 && rules_of(s->profile)->starts_its_own_way &&
+                   getenv("JOURNAL_STREAM") == NULL);
     int status = prepare_process(sv);
     if (status != 0) {
         return status;

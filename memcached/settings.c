@@ -707,9 +707,8 @@ print_short_help(const struct opt_table *table)
 {
     puts("Usage: memcached [options]");
     opt_help_common(table, stdout);
-    puts("All options: --help or memcached(1); some: --help=PART-OF-A-NAME or "
-         "--help=TOPIC,");
-    fputs("topics: ", stdout);
+    puts("All options: --help or memcached(1); some: --help=TOPIC, --help=PART-OF-NAME");
+    fputs("Topics: ", stdout);
     opt_help_topics(table, stdout);
     putchar('\n');
 }

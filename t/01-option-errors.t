@@ -131,6 +131,12 @@ for my $profile (profiles()) {
     isnt($run->{status}, 0, "[$profile] -p without an argument is refused");
 }
 
+if (is_ours()) {
+    my $run = run_program('-AQ', @root);
+    is($run->{err}, "memcached: unknown option -Q. See --help\n", 'an unknown letter, by default');
+    is($run->{status}, 1, '... exit status');
+}
+
 SKIP: {
     skip 'only root can change user', 4 if $> != 0;
     my $run = run_program('-u', 'no-such-user-here', '-p', '-1', '-l', '127.0.0.1');

@@ -197,6 +197,24 @@ for my $profile (profiles()) {
     is("@wide", '', "[$profile] -h: no line is wider than a terminal");
 }
 
+# By default -h fits a terminal, and still has what harnesses look for.
+{
+    my $run = run_program('-h');
+    is($run->{status}, 0, '-h exits 0');
+    my @lines = split /\n/, $run->{out};
+    cmp_ok(scalar(@lines), '<=', 24, '-h: at most 24 lines');
+    is((join ' ', grep { length > 80 } @lines), '', '-h: at most 80 columns');
+    like($run->{out}, qr/\Amemcached 1\.6\.45\n/, '-h: first line');
+    like($run->{out}, qr/$_/, "-h: $_") for 'sasl', 'unix-socket', '--qps-limit', '--help=TOPIC', 'Topics: network, memory, ',
+        $has_tls ? 'enable-ssl' : ();
+    unlike($run->{out}, qr/$_/, "-h: no $_") for qw(ext_path proxy_config no_drop_privileges), $has_tls ? () : 'ssl';
+    my $all = run_program('--help');
+    is($all->{status}, 0, '--help exits 0');
+    like($all->{out}, qr/^$_:\n/m, "--help: $_") for 'Network', 'Memory', 'LRU and expiry', 'Threads and placement',
+        'Quality of service', 'TLS and authentication', 'Commands and statistics', 'Process and help', 'Compatibility';
+    like($all->{out}, qr/-o hot_lru_pct=N/, '--help: all options');
+}
+
 # A part of the help.
 for my $case (
     [['--help=lru'], qr/\ALRU and expiry:\n.*-o hot_lru_pct=N.*-o temporary_ttl=N/s, qr/--port/],

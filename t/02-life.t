@@ -192,6 +192,20 @@ for my $profile (profiles()) {
     like($groups, qr/^Groups:\s*$/m, "[$profile] no supplementary groups") if $> == 0;
     $server->stop;
 
+    # -v: what serves, where, and how
+    $server = start_server(profile => $profile, args => ['-v', '-t', 2, '-U', '-1', '--pin=none', '--qps-limit=50k',
+        '--slo=p95:500us', '--balance']);
+    my $of = pick($profile, '1.4' => '1.4.39', '1.6' => '1.6.45');
+    my ($tcp_port, $udp_port) = map { $_->[1] } @{$server->{ports}};
+    log_says($server, qr/^memcached: memcached-qos \S+ as memcached \Q$of\E \(profile \Q$profile\E\), listening on tcp:127\.0\.0\.1:$tcp_port, udp:127\.0\.0\.1:$udp_port$/m,
+        "[$profile] -v: version, profile, listeners");
+    log_says($server, qr/^memcached: 2 workers on any CPU; limit 50000 \(burst 100\); action delay, unit cmd; slo p95:500us; classes on; steer rr, sched default, balance on$/m,
+        "[$profile] -v: workers and quality of service");
+    $server->stop;
+    $server = start_server(profile => $profile, args => ['-v', map { ('-l', "127.0.1.$_:" . free_port()) } 1 .. 10]);
+    log_says($server, qr/listening on (?:tcp:127\.\S+, ){7}tcp:\S+ and 3 more$/m, "[$profile] -v: not endless");
+    $server->stop;
+
     # -vv lists the classes, and tells what clients say and hear; a client cannot make lines
     $server = start_server(profile => $profile, args => ['-vv', '-Y', tokens()]);
     log_says($server, qr/^slab class   1: chunk size        96 perslab   10922$/m,
@@ -206,7 +220,7 @@ for my $profile (profiles()) {
     put($s, "quit\r\n");
     is(read_bytes($s, 1), '', "[$profile] closed");
     log_says($server, qr/^<\d+ connection closed\.$/m, "[$profile] -vv: the end");
-    my $told = $server->err =~ s/^(?:slab class|.*listening).*\n//mgr =~ s/^([<>])\d+ /$1/mgr
+    my $told = $server->err =~ s/^(?:slab class|.*listening|memcached: ).*\n//mgr =~ s/^([<>])\d+ /$1/mgr
         =~ s/^<version\n>VERSION .*\n//mgr;
     is($told, join("\n", '<new ascii client connection', '>STORED', '<set k 0 0 7', '>STORED', '<get k j',
         '>sending key k', '>END', '<get \x1b[2J\x0dx\xff\x5c', '>END', '<fooble', '>ERROR', '<quit', '<connection closed.', ''),
@@ -277,6 +291,25 @@ for my $profile (profiles()) {
         close $fh;
     });
     is(slurp("$odd/y"), "$$\n", "[$profile] another process's pid stays");
+}
+
+# by default it ends the start, also that of a daemon
+for my $args ([], ['-d']) {
+    my $run = run_program('-l', '127.0.0.1', '-p', free_port(), @root, '-P', "$dir/none/pid", @$args);
+    is($run->{status}, 71, "@$args -P that cannot be written: exit 71");
+    is($run->{err}, "memcached: cannot write the pid file $dir/none/pid (-P): No such file or directory\n", '... and says so');
+}
+
+# and lines of -v begin with the time, unless they are the journal's
+{
+    delete local $ENV{JOURNAL_STREAM};
+    my $server = start_server(profile => 'native', args => ['-v']);
+    log_says($server, qr/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ memcached: memcached-qos \S+ as memcached 1\.6\.45 \(profile native\), listening on tcp:/m,
+        '-v: the time, and the profile');
+    $server->stop;
+    $server = start_server(profile => 'native', args => ['-v'], env => {JOURNAL_STREAM => '8:1'});
+    log_says($server, qr/^memcached: memcached-qos \S+ as/m, '-v to the journal: without the time');
+    $server->stop;
 }
 
 # ---- in the background: the parent ends when the server serves, or with its status --------

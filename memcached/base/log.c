@@ -8,11 +8,13 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <time.h>
 
 #define LOG_LINE_MAX 1024
 #define LOG_CLIENT_MAX 512 /* bytes of a client that a line shows */
 
 static _Atomic unsigned shown_level;
+static bool has_stamps;
 
 void
 log_set_level(unsigned level)
@@ -26,15 +28,35 @@ log_level(void)
     return atomic_load_explicit(&shown_level, memory_order_relaxed);
 }
 
+void
+log_set_stamps(bool are_on)
+{
+    has_stamps = are_on;
+}
+
+/* "" without stamps. */
+static const char *
+stamp(char text[32])
+{
+    time_t now = time(NULL);
+    struct tm tm;
+    text[0] = '\0';
+    if (has_stamps) {
+        strftime(text, 32, "%Y-%m-%dT%H:%M:%SZ ", gmtime_r(&now, &tm));
+    }
+    return text;
+}
+
 static void
 write_line(const char *fmt, va_list args, uint64_t left_out)
 {
-    char line[LOG_LINE_MAX];
+    char line[LOG_LINE_MAX], when[32];
     vsnprintf(line, sizeof line, fmt, args);
     if (left_out > 0) {
-        fprintf(stderr, "%s (%" PRIu64 " more left out)\n", line, left_out);
+        fprintf(stderr, "%s%s (%" PRIu64 " more left out)\n", stamp(when), line,
+                left_out);
     } else {
-        fprintf(stderr, "%s\n", line);
+        fprintf(stderr, "%s%s\n", stamp(when), line);
     }
 }
 

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/clock.h"
@@ -15,6 +16,9 @@ enum log_level { LOG_WARNING, LOG_INFO, LOG_DEBUG }; /* shown with 0, -v, -vv */
 /* Level at start and by the command "verbosity". */
 void log_set_level(unsigned level);
 unsigned log_level(void);
+/* Whether lines begin with the time, "2026-01-31T23:59:59Z "; those of clients do not. Before
+ * other threads start. */
+void log_set_stamps(bool are_on);
 
 __attribute__((format(printf, 2, 3))) void log_write(enum log_level level,
                                                      const char *fmt, ...);

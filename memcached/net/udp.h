@@ -59,6 +59,9 @@ struct addrinfo;
  * 0, or the errno. */
 int udp_bind(struct udp_sockets *s, const struct addrinfo *ai, enum req_class declared);
 void udp_close(struct udp_sockets *s);
+/* "udp:127.0.0.1:11211" */
+void udp_describe(const struct udp_sockets *s, unsigned address, char *dst,
+                  size_t dst_len);
 
 /* ---- the worker's thread -------------------------------------------------------------- */
 

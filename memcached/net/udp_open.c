@@ -3,6 +3,7 @@
  *
  * The sockets of UDP: one for each worker and address.
  */
+#include "net/addr.h"
 #include "net/udp.h"
 
 #include <errno.h>
@@ -85,6 +86,15 @@ udp_bind(struct udp_sockets *s, const struct addrinfo *ai, enum req_class declar
     }
     s->addresses++;
     return 0;
+}
+
+void
+udp_describe(const struct udp_sockets *s, unsigned address, char *dst, size_t dst_len)
+{
+    struct sockaddr_storage addr;
+    socklen_t len = sizeof addr;
+    must(getsockname(s->fds[address * s->workers], (struct sockaddr *)&addr, &len) == 0);
+    addr_format("udp", (struct sockaddr *)&addr, len, dst, dst_len);
 }
 
 void

@@ -119,6 +119,26 @@ START_TEST(test_hidden_messages_do_not_count)
 }
 END_TEST
 
+START_TEST(test_stamps)
+{
+    int year, month, day, hour, minute, second, end = 0;
+    log_set_stamps(true);
+    log_write(LOG_WARNING, "one");
+    const char *line = written();
+    ck_assert_int_eq(sscanf(line, "%4d-%2d-%2dT%2d:%2d:%2dZ one\n%n", &year, &month, &day,
+                            &hour, &minute, &second, &end),
+                     6);
+    ck_assert_int_eq(end, (int)strlen(line));
+    log_set_level(2);
+    log_client('<', 28, "get k", 5); /* as upstream's */
+    ck_assert_str_eq(written(), "<28 get k\n");
+    log_set_level(0);
+    log_set_stamps(false);
+    log_write(LOG_WARNING, "two");
+    ck_assert_str_eq(written(), "two\n");
+}
+END_TEST
+
 /* A client cannot make lines of its own, nor move the terminal's cursor. */
 START_TEST(test_clients_bytes_are_escaped)
 {
@@ -152,6 +172,7 @@ main(void)
     tcase_add_test(tc, test_one_line_a_second);
     tcase_add_test(tc, test_rates_are_apart);
     tcase_add_test(tc, test_hidden_messages_do_not_count);
+    tcase_add_test(tc, test_stamps);
     tcase_add_test(tc, test_clients_bytes_are_escaped);
     suite_add_tcase(s, tc);
     return run_suite(s);
