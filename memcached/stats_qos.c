@@ -43,9 +43,13 @@ stats_show_qos(struct stats *st, struct sink *sink)
 {
     uint64_t deferred = 0;
     uint64_t turns = 0;
+    uint64_t trickled = 0;
+    uint64_t waits = 0;
     for (unsigned i = 0; i < st->worker_count; i++) {
         deferred += ctr_get(&st->workers[i].qos.deferred);
         turns += ctr_get(&st->workers[i].qos.turns);
+        trickled += ctr_get(&st->workers[i].qos.trickled);
+        waits += ctr_get(&st->workers[i].qos.trickle_waits);
     }
     sink_stat(sink, "server", PACKAGE_NAME);
     sink_stat(sink, "server_version", PACKAGE_VERSION);
@@ -55,6 +59,8 @@ stats_show_qos(struct stats *st, struct sink *sink)
     sink_statf(sink, "turn_us", "%" PRIu64, PACE_CALM_NS / NSEC_PER_USEC);
     sink_statf(sink, "deferred", "%" PRIu64, deferred);
     sink_statf(sink, "deferred_turns", "%" PRIu64, turns);
+    sink_statf(sink, "trickled_reads", "%" PRIu64, trickled);
+    sink_statf(sink, "trickle_waits", "%" PRIu64, waits);
     stats_show_steer(st, sink);
     stats_show_sched(st, sink);
     stats_put_classes(st, sink);

@@ -78,8 +78,9 @@ on_event(evutil_socket_t fd, short what, void *arg)
         worker_defer(w, &c->task, (enum req_class)c->habit.class);
         return;
     }
-    enum req_class lane = habit_lane(&c->habit);
+    enum req_class lane = habit_lane(&c->habit, c->rate.served);
     if (unlikely(lane != CLASS_NONE) && w->shared->classes.is_on) {
+        ctr_add(&w->qos.trickle_waits, habit_trickles(&c->habit));
         worker_defer(w, &c->task, lane);
         return;
     }
@@ -162,6 +163,7 @@ conn_create(struct worker *w, const struct handoff *handoff)
     c->session.may_control = handoff->may_control;
     c->peer = handoff->peer;
     c->tag = handoff->tag;
+    habit_begin(&c->habit, &w->peers, c->peer.key, w->now);
     c->rate.since = w->now;
     c->mail.kind = MAIL_MOVED;
     c->is_tcp = addr_describe(&c->peer, c->fd, c->entry.addr, sizeof c->entry.addr);

@@ -66,10 +66,11 @@ note_arrival(struct conn *c, const struct turn *turn, const struct sojourn_times
         nsec_t oldest = oldest_age(c, turn, times);
         age = oldest > age ? oldest : age;
     }
-    c->arrived_at = times->read_mono - age;
+    /* Who trickles waits through its own fault: that says nothing of the worker's queue. */
+    c->arrived_at = habit_trickles(&c->habit) ? 0 : times->read_mono - age;
     c->was_blocked = false;
     c->has_rest = has_rest;
-    c->empty_at = has_rest ? c->arrived_at : times->read_mono;
+    c->empty_at = has_rest ? times->read_mono - age : times->read_mono;
 }
 
 /* The same of input that was not measured. */

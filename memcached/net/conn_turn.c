@@ -126,6 +126,16 @@ follow(const struct conn *c, const struct turn *turn, enum session_next next)
     }
 }
 
+/* The input has ended, and not with a request: that may be one read of many for a single one. */
+static void
+charge_read(struct conn *c)
+{
+    struct worker *w = c->worker;
+    uint64_t came = session_progress(&c->session, &c->in);
+    ctr_add(&w->qos.trickled, habit_charge(&c->habit, &w->peers, c->peer.key, came,
+                                           c->rate.served, w->now));
+}
+
 /* Nothing can run before more bytes arrive. */
 static enum step
 step_read(struct conn *c, struct turn *turn, enum session_next next)
@@ -155,7 +165,13 @@ step_read(struct conn *c, struct turn *turn, enum session_next next)
         follow(c, turn, next);
     }
     enum io io = next == SESSION_WANT ? conn_fill_body(c, turn) : conn_fill(c, turn);
-    if (unlikely(io >= IO_CLOSED)) {
+    if (unlikely(io != IO_OK)) {
+        if (io == IO_AGAIN) {
+            if (!turn->has_run) {
+                charge_read(c);
+            }
+            return STEP_ON;
+        }
         if (io == IO_CLOSED && c->closing == CLOSE_EOF) {
             conn_send_rest(c);
         }

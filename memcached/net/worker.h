@@ -29,6 +29,7 @@
 #include "net/shared.h"
 #include "net/tls.h"
 #include "net/udp.h"
+#include "qos/habit.h"
 #include "qos/limiter.h"
 #include "qos/pace.h"
 #include "qos/sched.h"
@@ -65,10 +66,12 @@ struct worker_class {
 };
 
 struct worker_qos_ctr {
-    ctr_t deferred;   /* times a connection entered the deferred queue */
-    ctr_t turns;      /* deferred turns served */
-    ctr_t rx_checked; /* reads for which it was asked where the input arrived */
-    ctr_t rx_local;   /* ... and it was on the CPU that read */
+    ctr_t deferred;      /* times a connection entered the deferred queue */
+    ctr_t turns;         /* deferred turns served */
+    ctr_t trickled;      /* reads that were charged for completing no request */
+    ctr_t trickle_waits; /* times that a connection was queued for that */
+    ctr_t rx_checked;    /* reads for which it was asked where the input arrived */
+    ctr_t rx_local;      /* ... and it was on the CPU that read */
 };
 
 /* Requests of other threads to a worker, bits of `orders`. */
@@ -105,6 +108,7 @@ struct worker {
     struct env env;
     struct sched sched; /* deferred connections */
     struct pace pace;
+    struct habit_peers peers;
     nsec_t inline_ns; /* served where it was read, at most, before deferred work is */
     unsigned inline_turns; /* while there is deferred work */
     struct hold_list hold;

@@ -41,6 +41,15 @@ session_is_quiescent(const struct session *s, const struct buf *in)
            buf_len(in) == 0;
 }
 
+uint64_t
+session_progress(const struct session *s, const struct buf *in)
+{
+    if (s->swallow > 0) {
+        return UINT64_MAX - s->swallow;
+    }
+    return (s->is_body ? 1 + s->filled : s->skips_line) + buf_len(in);
+}
+
 bool
 session_rewind(struct session *s)
 {

@@ -120,5 +120,8 @@ void session_got(struct session *s, size_t n);
  * True: nothing but input is under way now. False: the request has begun, or was refused. */
 must_check bool session_rewind(struct session *s);
 
+/* How much of an unfinished request has come, in bytes; grows with it. 0: nothing is unfinished. */
+uint64_t session_progress(const struct session *s, const struct buf *in);
+
 /* True between requests: nothing is pending, held or half read. */
 bool session_is_quiescent(const struct session *s, const struct buf *in);

@@ -235,19 +235,19 @@ END_TEST
 START_TEST(sixteen_of_a_kind_are_a_habit)
 {
     struct habit h = {0};
-    ck_assert_int_eq(habit_lane(&h), CLASS_NONE);
+    ck_assert_int_eq(habit_lane(&h, 0), CLASS_NONE);
     for (unsigned i = 0; i < 15; i++) {
         h.class = CLASS_BULK;
         habit_note(&h, CLASS_BULK);
         habit_end_turn(&h, 1, true);
-        ck_assert_int_eq(habit_lane(&h), CLASS_NONE);
+        ck_assert_int_eq(habit_lane(&h, 0), CLASS_NONE);
     }
     h.class = CLASS_WRITE;
     habit_note(&h, CLASS_WRITE);
-    ck_assert_int_eq(habit_lane(&h), CLASS_WRITE);
+    ck_assert_int_eq(habit_lane(&h, 0), CLASS_WRITE);
     h.class = CLASS_SMALL;
     habit_note(&h, CLASS_SMALL);
-    ck_assert_int_eq(habit_lane(&h), CLASS_NONE);
+    ck_assert_int_eq(habit_lane(&h, 0), CLASS_NONE);
 }
 END_TEST
 
@@ -255,22 +255,134 @@ START_TEST(a_long_burst_is_greedy_until_the_next)
 {
     struct habit h = {0};
     habit_end_turn(&h, HABIT_GREEDY - 1, true);
-    ck_assert_int_eq(habit_lane(&h), CLASS_NONE);
+    ck_assert_int_eq(habit_lane(&h, 0), CLASS_NONE);
     habit_end_turn(&h, HABIT_GREEDY, true);
-    ck_assert_int_eq(habit_lane(&h), CLASS_SMALL);
+    ck_assert_int_eq(habit_lane(&h, 0), CLASS_SMALL);
     habit_end_turn(&h, 1, true);
-    ck_assert_int_eq(habit_lane(&h), CLASS_NONE);
+    ck_assert_int_eq(habit_lane(&h, 0), CLASS_NONE);
     /* in several turns */
     for (unsigned i = 0; i < HABIT_GREEDY; i++) {
-        ck_assert_int_eq(habit_lane(&h), CLASS_NONE);
+        ck_assert_int_eq(habit_lane(&h, 0), CLASS_NONE);
         habit_end_turn(&h, 1, false);
     }
-    ck_assert_int_eq(habit_lane(&h), CLASS_SMALL);
+    ck_assert_int_eq(habit_lane(&h, 0), CLASS_SMALL);
     habit_end_turn(&h, UINT32_MAX / 2, false);
     habit_end_turn(&h, 0, true);
-    ck_assert_int_eq(habit_lane(&h), CLASS_SMALL);
+    ck_assert_int_eq(habit_lane(&h, 0), CLASS_SMALL);
     habit_end_turn(&h, 1, true);
-    ck_assert_int_eq(habit_lane(&h), CLASS_NONE);
+    ck_assert_int_eq(habit_lane(&h, 0), CLASS_NONE);
+}
+END_TEST
+
+/* A client that sends its requests in pieces, each in a read of its own. */
+struct client {
+    struct habit habit;
+    struct habit_peers *peers;
+    uint32_t served;
+    nsec_t now;
+    unsigned charged;
+};
+
+/* The queue in which the connection waits for the next read, which brings so many bytes: `came` of
+ * a request in all, or its end. */
+static enum req_class
+read_piece(struct client *c, uint64_t came, bool is_whole)
+{
+    enum req_class lane = habit_lane(&c->habit, c->served);
+    if (is_whole) {
+        habit_note(&c->habit, CLASS_SMALL);
+        c->served++;
+    } else {
+        c->charged += habit_charge(&c->habit, c->peers, 7, came, c->served, c->now);
+    }
+    habit_end_turn(&c->habit, is_whole, true);
+    return lane;
+}
+
+START_TEST(who_trickles_waits_behind_all)
+{
+    struct habit_peers peers = {{0}};
+    struct client c = {.peers = &peers, .now = NSEC_PER_SEC, .served = UINT32_MAX - 20};
+    c.habit.paid = c.served;
+    unsigned reads = 0;
+    enum req_class lane = CLASS_NONE;
+    /* 7 bytes, one a read: 5 are left of each request */
+    while (lane == CLASS_NONE && reads < 100) {
+        lane = read_piece(&c, reads % 7 + 1, reads % 7 == 6);
+        reads++;
+    }
+    ck_assert_uint_eq(reads, 12); /* one too many is owed since the eleventh */
+    ck_assert_uint_eq(c.charged, 11);
+    ck_assert_int_eq(lane, CLASS_BACKGROUND);
+    for (; reads < 700; reads++) { /* a request now and then does not help */
+        lane = read_piece(&c, reads % 7 + 1, reads % 7 == 6);
+        ck_assert_int_eq(lane, CLASS_BACKGROUND);
+    }
+    ck_assert(habit_trickles(&c.habit));
+    unsigned whole = 0;
+    while (read_piece(&c, 0, true) != CLASS_NONE && whole < 1000) {
+        whole++;
+    }
+    ck_assert_uint_eq(whole, HABIT_DEBT_MOST - HABIT_PATIENCE - 1);
+    ck_assert(!habit_trickles(&c.habit));
+    ck_assert_int_eq(read_piece(&c, 0, true), CLASS_NONE);
+}
+END_TEST
+
+START_TEST(requests_in_two_pieces_are_none_too_many)
+{
+    struct habit_peers peers = {{0}};
+    struct client c = {.peers = &peers, .now = NSEC_PER_SEC};
+    for (unsigned i = 0; i < 1000; i++) {
+        ck_assert_int_eq(read_piece(&c, 20, false), CLASS_NONE);
+        ck_assert_int_eq(read_piece(&c, 0, true), CLASS_NONE);
+    }
+}
+END_TEST
+
+START_TEST(long_parts_cost_nothing)
+{
+    struct habit_peers peers = {{0}};
+    struct client c = {.peers = &peers, .now = NSEC_PER_SEC};
+    for (uint64_t came = HABIT_PIECE; came < 100 * HABIT_PIECE; came += HABIT_PIECE) {
+        ck_assert_int_eq(read_piece(&c, came, false), CLASS_NONE);
+    }
+    ck_assert_uint_eq(c.charged, 0);
+    read_piece(&c, 100 * HABIT_PIECE - 1, false);
+    ck_assert_uint_eq(c.charged, 1);
+    read_piece(&c, 100 * HABIT_PIECE - 1, false); /* a read that brought nothing */
+    ck_assert_uint_eq(c.charged, 1);
+    read_piece(&c, 0, true);
+    read_piece(&c, 100 * HABIT_PIECE - 1, false); /* a part of the next one */
+    ck_assert_uint_eq(c.charged, 1);
+    read_piece(&c, 0, true);
+    read_piece(&c, 1, false);
+    ck_assert_uint_eq(c.charged, 2);
+}
+END_TEST
+
+START_TEST(address_that_trickles_has_little_patience)
+{
+    struct habit_peers peers = {{0}};
+    struct habit h;
+    nsec_t now = NSEC_PER_SEC;
+    struct client c = {.peers = &peers, .now = now};
+    for (unsigned i = 0; i <= HABIT_PATIENCE; i++) {
+        habit_begin(&h, &peers, 7, now);
+        ck_assert_uint_eq(h.debt, 0);
+        read_piece(&c, i + 1, false);
+    }
+    ck_assert(habit_trickles(&c.habit));
+    habit_begin(&h, &peers, 8, now);
+    ck_assert_uint_eq(h.debt, 0); /* another address */
+    habit_begin(&h, &peers, 0, now);
+    ck_assert_uint_eq(h.debt, 0); /* a UNIX socket */
+    habit_begin(&h, &peers, 7, now + HABIT_PEER_NS);
+    ck_assert_uint_eq(h.debt, 0); /* long ago */
+    habit_begin(&c.habit, &peers, 7, now + HABIT_PEER_NS - 1);
+    c.served = 0;
+    ck_assert_int_eq(read_piece(&c, 1, false), CLASS_NONE);
+    ck_assert_int_eq(read_piece(&c, 2, false), CLASS_BACKGROUND);
 }
 END_TEST
 
@@ -320,6 +432,10 @@ main(void)
     tcase_add_test(tc, sixteen_of_a_kind_are_a_habit);
     tcase_add_test(tc, a_long_burst_is_greedy_until_the_next);
     tcase_add_loop_test(tc, lower_serves_no_request_better, 0, ROWS(moves));
+    tcase_add_test(tc, who_trickles_waits_behind_all);
+    tcase_add_test(tc, requests_in_two_pieces_are_none_too_many);
+    tcase_add_test(tc, long_parts_cost_nothing);
+    tcase_add_test(tc, address_that_trickles_has_little_patience);
     suite_add_tcase(s, tc);
     return run_suite(s);
 }
