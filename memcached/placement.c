@@ -231,9 +231,8 @@ placement_settle(struct placement *p)
 }
 
 void
-placement_second(void *ctx)
+placement_second(struct placement *p)
 {
-    struct placement *p = ctx;
     char line[LINE_LEN];
     if (pinner_check(&p->pinner, line, sizeof line)) {
         log_write(LOG_WARNING, "memcached: %s", line);

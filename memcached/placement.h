@@ -40,7 +40,7 @@ void placement_schedule(struct placement *p);
 const pthread_mutexattr_t *placement_locks(const struct placement *p);
 /* All threads have started. */
 void placement_settle(struct placement *p);
-/* Called once a second by the thread in the background; ctx is the struct placement. */
-void placement_second(void *ctx);
+/* To be called once a second, by the thread in the background. */
+void placement_second(struct placement *p);
 /* --pin-dry-run: prints the plan. Returns the exit status. */
 int placement_print(const struct settings *s);

@@ -318,6 +318,8 @@ start_workers(struct server *sv)
     int error = crew_start(shared);
     placement_schedule(&sv->placement);
     shared->prio_errors = sv->placement.prio_errors;
+    bool has_stats =
+        error != 0 || stats_start(&sv->stats); /* while all workers are alive */
     bool are_able = crew_go(shared);
     if (error != 0) {
         fprintf(stderr, "memcached: can't create a worker thread: %s\n", strerror(error));
@@ -326,6 +328,10 @@ start_workers(struct server *sv)
     if (!are_able) {
         fprintf(stderr, "memcached: can't create the event base of a worker thread\n");
         return STATUS_OS_ERROR;
+    }
+    if (!has_stats) {
+        fprintf(stderr, "memcached: no memory for statistics\n");
+        return STATUS_FAILURE;
     }
     return 0;
 }
@@ -426,6 +432,7 @@ tear_down(struct server *sv)
     orders_fini(&sv->orders);
     registry_fini(&sv->shared.registry);
     crew_fini(&sv->shared.crew);
+    free(sv->shared.workers);
     governor_fini(&sv->governor);
     limiter_fini(&sv->shared.limiter);
     stats_fini(&sv->stats);
@@ -478,6 +485,7 @@ each_second(void *ctx)
 {
     struct server *sv = ctx;
     placement_second(&sv->placement);
+    stats_second(&sv->stats);
     status_log_second(&sv->stats, &sv->minute, clock_now());
 }
 

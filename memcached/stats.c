@@ -51,7 +51,7 @@ stats_init(struct stats *st)
 void
 stats_fini(struct stats *st)
 {
-    free(st->looks);
+    free(st->windows);
     PTHREAD_OK(pthread_mutex_destroy(&st->lock));
 }
 

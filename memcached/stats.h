@@ -27,11 +27,6 @@ struct stats_tls {
     uint64_t new_sessions, handshake_errors, protocol_errors;
 };
 
-/* What of a worker was seen at the last looks at its headroom. */
-struct stats_look {
-    struct headroom_mark before, last;
-};
-
 struct stats {
     const struct settings *settings;
     struct net_shared *shared;
@@ -39,9 +34,8 @@ struct stats {
     unsigned worker_count;
     struct listen *listen;
     const struct watchers *watchers;
-    struct stats_look *looks; /* of the workers; NULL before the first; under lock */
-    pthread_mutex_t
-        lock; /* guards the baselines: what had been counted at the last reset */
+    struct headroom_window *windows; /* of the workers; under lock */
+    pthread_mutex_t lock; /* and the baselines: what had been counted at the last reset */
     struct stats_sum baseline;
     struct stats_sum slab_baseline[STORE_CLASSES];
     uint64_t hits_baseline[STORE_CLASSES][STORE_LISTS];
@@ -53,6 +47,10 @@ struct stats {
 
 void stats_init(struct stats *st);
 void stats_fini(struct stats *st);
+/* The workers have started, and serve nobody yet. False: no memory. */
+must_check bool stats_start(struct stats *st);
+/* To be called every second. */
+void stats_second(struct stats *st);
 
 /* The hook of serve/env.h; ctx is the struct stats. */
 enum reply stats_command(void *ctx, const struct slice *words, unsigned count,

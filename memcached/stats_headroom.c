@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  *
- * The gauge in "stats qos": how much room there is. It covers the time since the look before,
- * or the one before that when that is less than a second ago. The first look begins to count.
+ * The gauge in "stats qos": how much room there is. It counts from the start of the workers and
+ * covers the last one or two seconds, whoever asks and how often.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -10,8 +10,6 @@
 #include "qos/threadstat.h"
 #include "stats.h"
 #include "stats_qos.h"
-
-#define LOOK_LEAST NSEC_PER_SEC
 
 /* The time for which the worker wanted a CPU: polls and wake-ups are part of what requests cost.
  * A worker that polls busily always wants one; and a kernel may not tell. */
@@ -39,18 +37,54 @@ mark_of(const struct worker *w, nsec_t now)
     return mark;
 }
 
-static struct headroom
-look(struct stats_look *look, const struct worker *w, nsec_t now)
+bool
+stats_start(struct stats *st)
 {
-    struct headroom_mark mark = mark_of(w, now);
-    if (look->last.at == 0 || now - look->last.at >= LOOK_LEAST) {
-        look->before = look->last;
-        look->last = mark;
+    nsec_t now = clock_now();
+    st->windows = calloc(st->worker_count, sizeof *st->windows);
+    for (unsigned i = 0; st->windows != NULL && i < st->worker_count; i++) {
+        struct headroom_mark mark = mark_of(&st->workers[i], now);
+        headroom_begin(&st->windows[i], &mark);
     }
-    if (look->before.at == 0) {
-        return (struct headroom){.room_pct = 100};
+    return st->windows != NULL;
+}
+
+void
+stats_second(struct stats *st)
+{
+    nsec_t now = clock_now();
+    PTHREAD_OK(pthread_mutex_lock(&st->lock));
+    for (unsigned i = 0; i < st->worker_count; i++) {
+        struct headroom_mark mark = mark_of(&st->workers[i], now);
+        headroom_tick(&st->windows[i], &mark);
     }
-    return headroom_between(&look->before, &mark);
+    PTHREAD_OK(pthread_mutex_unlock(&st->lock));
+}
+
+static void
+look(struct stats *st, struct headroom *each)
+{
+    nsec_t now = clock_now();
+    PTHREAD_OK(pthread_mutex_lock(&st->lock));
+    for (unsigned i = 0; i < st->worker_count; i++) {
+        struct headroom_mark mark = mark_of(&st->workers[i], now);
+        each[i] = headroom_now(&st->windows[i], &mark);
+    }
+    PTHREAD_OK(pthread_mutex_unlock(&st->lock));
+}
+
+static void
+show_all(struct sink *sink, const struct headroom *each, unsigned count)
+{
+    struct headroom sum = {0};
+    for (unsigned i = 0; i < count; i++) {
+        headroom_add(&sum, &each[i]);
+    }
+    sink_statf(sink, "qos_rate", "%.0f", sum.rate);
+    sink_statf(sink, "qos_capacity_now", "%.0f", sum.capacity);
+    sink_statf(sink, "qos_utilisation_pct", "%.1f", 100 * sum.utilisation);
+    sink_statf(sink, "qos_headroom_pct", "%.1f", 100 - 100 * sum.utilisation);
+    sink_statf(sink, "qos_predicted_p95_us", "%.1f", sum.p95_us);
 }
 
 static void
@@ -65,24 +99,14 @@ show_worker(struct sink *sink, unsigned i, const struct headroom *h)
 void
 stats_show_headroom(struct stats *st, struct sink *sink)
 {
-    struct headroom sum = {.room_pct = 100};
     struct headroom *each = calloc(st->worker_count, sizeof *each);
-    nsec_t now = clock_now();
-    PTHREAD_OK(pthread_mutex_lock(&st->lock));
-    if (st->looks == NULL) {
-        st->looks = calloc(st->worker_count, sizeof *st->looks);
+    if (each == NULL || st->windows == NULL) {
+        free(each);
+        return; /* no memory, or a start that fails */
     }
-    for (unsigned i = 0; st->looks != NULL && each != NULL && i < st->worker_count; i++) {
-        each[i] = look(&st->looks[i], &st->workers[i], now);
-        headroom_add(&sum, &each[i]);
-    }
-    PTHREAD_OK(pthread_mutex_unlock(&st->lock));
-    sink_statf(sink, "qos_rate", "%.0f", sum.rate);
-    sink_statf(sink, "qos_capacity_now", "%.0f", sum.capacity);
-    sink_statf(sink, "qos_utilisation_pct", "%.1f", 100 * sum.utilisation);
-    sink_statf(sink, "qos_headroom_pct", "%.1f", sum.room_pct);
-    sink_statf(sink, "qos_predicted_p95_us", "%.1f", sum.p95_us);
-    for (unsigned i = 0; each != NULL && i < st->worker_count; i++) {
+    look(st, each);
+    show_all(sink, each, st->worker_count);
+    for (unsigned i = 0; i < st->worker_count; i++) {
         show_worker(sink, i, &each[i]);
     }
     free(each);

@@ -110,5 +110,4 @@ crew_stop(struct net_shared *shared)
     for (unsigned i = 0; i < c->started; i++) {
         worker_fini(&shared->workers[i]);
     }
-    free(shared->workers);
 }

@@ -21,13 +21,29 @@ struct headroom_mark {
 struct headroom {
     double rate;        /* requests a second */
     double capacity;    /* of a worker that is always busy; 0: not known */
-    double utilisation; /* 0 to 1 */
+    double utilisation; /* 0 to 1: of the time the part that it was busy */
     double p95_us;      /* predicted: 3 / (capacity - rate), that of M/M/1; 0: none */
-    double room_pct;    /* how much of the capacity is not used */
+    unsigned workers;   /* that it tells of */
 };
+
+/* A worker's last marks. The server makes them, who asks changes nothing: what is shown is of the
+ * last HEADROOM_TICK to twice that, or since the start. */
+#define HEADROOM_TICK NSEC_PER_SEC
+
+struct headroom_window {
+    struct headroom_mark before, last;
+};
+
+/* The worker has started. */
+void headroom_begin(struct headroom_window *w, const struct headroom_mark *now);
+/* To be called every HEADROOM_TICK; one that comes much too early counts for nothing. */
+void headroom_tick(struct headroom_window *w, const struct headroom_mark *now);
+struct headroom headroom_now(const struct headroom_window *w,
+                             const struct headroom_mark *now);
 
 /* Between two marks. */
 struct headroom headroom_between(const struct headroom_mark *from,
                                  const struct headroom_mark *to);
-/* Of several workers: capacities and rates add up, the prediction is the worst. */
+/* Of several workers: capacities and rates add up, utilisation is the mean, the prediction is the
+ * worst. */
 void headroom_add(struct headroom *sum, const struct headroom *one);

@@ -152,13 +152,12 @@ START_TEST(room_is_what_is_not_used)
     ck_assert_double_eq_tol(h.rate, 50000, 0.1);
     ck_assert_double_eq_tol(h.capacity, 100000, 0.1);
     ck_assert_double_eq_tol(h.utilisation, 0.5, 1e-6);
-    ck_assert_double_eq_tol(h.room_pct, 50, 1e-6);
     ck_assert_double_eq_tol(h.p95_us, 60, 1e-6);
     struct headroom sum = {0};
     headroom_add(&sum, &h);
     headroom_add(&sum, &h);
     ck_assert_double_eq_tol(sum.capacity, 200000, 0.1);
-    ck_assert_double_eq_tol(sum.room_pct, 50, 1e-6);
+    ck_assert_double_eq_tol(sum.utilisation, 0.5, 1e-6);
     ck_assert_double_eq_tol(sum.p95_us, 60, 1e-6);
 }
 END_TEST
@@ -168,13 +167,68 @@ START_TEST(nothing_is_known_of_an_idle_worker)
     struct headroom_mark from = {START, 5, 1000}, to = {START + 1, 5, 1000};
     struct headroom h = headroom_between(&from, &to);
     ck_assert_double_eq(h.capacity, 0);
-    ck_assert_double_eq(h.room_pct, 100);
+    ck_assert_double_eq(h.utilisation, 0);
     h = headroom_between(&to, &from); /* backwards */
     ck_assert_double_eq(h.capacity, 0);
     to = (struct headroom_mark){START + 10, 25, 2000}; /* busy for longer than it took */
     h = headroom_between(&from, &to);
-    ck_assert_double_eq(h.room_pct, 0);
+    ck_assert_double_eq(h.utilisation, 1);
     ck_assert_double_eq(h.p95_us, 0);
+}
+END_TEST
+
+START_TEST(busy_without_requests_is_busy)
+{
+    struct headroom_mark from = {START, 0, 7}, to = {START + 100, 80, 7}, idle = from;
+    struct headroom sum = {0}, h = headroom_between(&from, &to);
+    ck_assert_double_eq_tol(h.utilisation, 0.8, 1e-6);
+    ck_assert_double_eq(h.rate, 0);
+    ck_assert_double_eq(h.capacity, 0);
+    idle.at += 100;
+    headroom_add(&sum, &h);
+    for (unsigned i = 0; i < 3; i++) {
+        h = headroom_between(&from, &idle);
+        headroom_add(&sum, &h);
+    }
+    ck_assert_uint_eq(sum.workers, 4);
+    ck_assert_double_eq_tol(sum.utilisation, 0.2, 1e-6);
+}
+END_TEST
+
+/* A worker that is busy for a tenth of the time, and serves a request each 10 us then. */
+static struct headroom_mark
+mark_at(nsec_t since_start)
+{
+    return (struct headroom_mark){START + since_start, since_start / 10,
+                                  since_start / 10 / 10000};
+}
+
+START_TEST(window_is_the_servers)
+{
+    struct headroom_window w;
+    struct headroom_mark now = mark_at(0);
+    headroom_begin(&w, &now);
+    ck_assert_double_eq(headroom_now(&w, &now).capacity, 0); /* at the very start */
+    now = mark_at(NSEC_PER_SEC / 100);                       /* the first that asks */
+    ck_assert_double_eq_tol(headroom_now(&w, &now).utilisation, 0.1, 1e-6);
+    ck_assert_double_eq_tol(headroom_now(&w, &now).rate, 10000, 1e-3);
+    headroom_tick(&w, &now); /* too early */
+    ck_assert_uint_eq(w.last.at, START);
+    for (unsigned s = 1; s <= 5; s++) {
+        now = mark_at(s * HEADROOM_TICK);
+        headroom_tick(&w, &now);
+        ck_assert_uint_eq(w.before.at, START + (s - 1) * HEADROOM_TICK);
+    }
+    /* Then it is busy all the time: who asks sees the same however often others have. */
+    for (unsigned ask = 0; ask <= 10; ask++) {
+        nsec_t more = ask * HEADROOM_TICK / 10;
+        now = mark_at(5 * HEADROOM_TICK);
+        now.at += more;
+        now.busy_ns += more;
+        double busy = 0.1 * (double)HEADROOM_TICK + (double)more;
+        double want = busy / (double)(HEADROOM_TICK + more);
+        ck_assert_double_eq_tol(headroom_now(&w, &now).utilisation, want, 1e-6);
+    }
 }
 END_TEST
 
@@ -192,6 +246,8 @@ main(void)
     tcase_add_test(tc, any_clock_is_safe);
     tcase_add_test(tc, room_is_what_is_not_used);
     tcase_add_test(tc, nothing_is_known_of_an_idle_worker);
+    tcase_add_test(tc, busy_without_requests_is_busy);
+    tcase_add_test(tc, window_is_the_servers);
     suite_add_tcase(suite, tc);
     return run_suite(suite);
 }

@@ -53,7 +53,7 @@ CASES = {
     "headroom": Case(
         headroom.case, headroom.HEAD, "Headroom",
         f"Gets of {KEYS} keys, open loop on {headroom.CONNECTIONS} connections, in parts of the "
-        "peak of a closed loop; what `stats qos` says of them, read twice in each run, beside "
+        "peak of a closed loop; what `stats qos` says of them, beside "
         "what the kernel says of the server's CPU time and the client of latency.", 2, 3),
     "cost": Case(
         costs.case, costs.HEAD, "On, and nothing binding",

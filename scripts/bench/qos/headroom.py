@@ -11,14 +11,13 @@ HEAD = ["load", "gets/s", "server CPU", "utilisation shown", "capacity shown x p
         "p95 us: predicted", "at the client", "client CPU", "validity"]
 LOADS = (0.02, 0.2, 0.4, 0.6, 0.8)  # at the first nobody waits
 CONNECTIONS = 32
-LOOK_GAP = 1.1  # seconds between two looks that are told apart
+WINDOW = 2  # seconds that the gauge covers at most
 
 
 def measure(run, server, rate):
-    """The gauge is read at the begin and at the end of a run."""
+    """The gauge is read when all that it covers is of the run."""
     load = run.start_interactive(server, "-c", CONNECTIONS, *SEVERAL, rate=rate)
-    side.stats(server.port, "qos")
-    time.sleep(max(LOOK_GAP, run.seconds - 1))
+    time.sleep(max(min(WINDOW, run.seconds / 2), run.seconds - 1))
     shown = side.stats(server.port, "qos")
     one = run.finish_interactive(load)
     for name in ("qos_utilisation_pct", "qos_capacity_now", "qos_predicted_p95_us"):
