@@ -240,6 +240,18 @@ class Bench:
         with open(path, "rb") as f:
             return self.start_beside(argv, stdin=f)
 
+    def start_abuse(self, port, pattern, seconds):
+        """scripts/bench/abuse.c against the port, on CLIENT_CPU; its output is a line of bytes
+        sent and received, connections, seconds and share of a CPU."""
+        path = os.path.join(self.work, f"{len(self.started)}.bytes")
+        with open(path, "wb") as f:
+            f.write(pattern.block)
+        argv = ["taskset", "-c", str(CLIENT_CPU), self.compiled("abuse"), str(port),
+                str(pattern.connections), str(seconds), str(pattern.chunk), str(pattern.times),
+                pattern.reads, "again" if pattern.begins_again else "stay"]
+        with open(path, "rb") as f:
+            return self.start_beside(argv, stdin=f)
+
     def overload(self, server, request, connections, batch, rate, warmup, seconds):
         """What scripts/bench/overload.c, on CLIENT_CPU, says of this load on the server."""
         argv = ["taskset", "-c", str(CLIENT_CPU), self.compiled("overload"), str(server.port),

@@ -127,6 +127,7 @@ class Runner:
         self.rounds = args.rounds or (1 if args.quick else rounds)
         self.seconds = args.seconds or (1 if args.quick else seconds)
         self.quick = args.quick
+        self.only = getattr(args, "only", None)
         self.retries = 0 if args.quick else args.retries
         self.plots = []  # (kind of svg.KINDS, name, title, what that function takes more)
 
@@ -140,12 +141,13 @@ class Runner:
         return [cases[0], cases[-1]] if self.quick and len(cases) > 2 else cases
 
     @contextlib.contextmanager
-    def server(self, name, options=(), debian=False, cpus=side.SERVER_CPU, threads=1):
-        """A server with the small records, for as long as the block."""
+    def server(self, name, options=(), debian=False, cpus=side.SERVER_CPU, threads=1,
+               client=()):
+        """A server with the small records, for as long as the block. client: options of mcload."""
         program = self.bench.debian() if debian else self.bench.ours()
         server = self.bench.start_memcached(name, program,
                                             ["-t", str(threads), *MEMORY, *options], cpus)
-        self.bench.fill(server, *SMALL)
+        self.bench.fill(server, *SMALL, *client)
         yield server
         self.bench.end_server(server)
 
