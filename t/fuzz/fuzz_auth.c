@@ -130,7 +130,8 @@ static bool
 entries_have(const struct entries *e, struct slice user, struct slice password)
 {
     for (size_t i = 0; i < e->count; i++) {
-        if (is_same(e->list[i].user, user) && is_same(e->list[i].password, password)) {
+        if (password.len > 0 && is_same(e->list[i].user, user) &&
+            is_same(e->list[i].password, password)) {
             return true;
         }
     }
@@ -144,7 +145,7 @@ check_entry(struct auth *a, const struct entries *e, const struct line *entry)
     char text[AUTH_FIELD_MAX + 1];
     struct slice longer = {text, entry->password.len + 1};
     struct slice shorter = {text, entry->password.len / 2};
-    must(auth_check_token(a, entry->user, entry->password));
+    must(auth_check_token(a, entry->user, entry->password) == (entry->password.len > 0));
     memcpy(text, entry->password.p, entry->password.len);
     text[entry->password.len] = '\0';
     must(auth_check_token(a, entry->user, longer) ==
