@@ -40,7 +40,7 @@ qos_refuse(struct serve_qos *q, const char *fmt, ...)
     vsnprintf(text, sizeof text, fmt, args);
     va_end(args);
     snprintf(line, sizeof line, "CLIENT_ERROR %s\r\n", text);
-    sink_text(q->sink, "", line, strlen(line));
+    sink_text(q->sink, "", line, strlen(line), false);
     q->sink->is_complete = true;
     return REPLY_NONE;
 }
@@ -80,7 +80,7 @@ put_line(struct sink *sink, const char *text)
     char line[LINE_MAX_BYTES + 32];
     int len = snprintf(line, sizeof line, "%s\r\n", text);
     must(len > 0 && (size_t)len < sizeof line);
-    sink_text(sink, "", line, (size_t)len);
+    sink_text(sink, "", line, (size_t)len, true);
 }
 
 static void
@@ -163,8 +163,7 @@ qos_help(struct stats *st, struct serve_qos *q)
 enum reply
 qos_show(struct stats *st, struct serve_qos *q)
 {
-    stats_show_qos(st, q->sink);
-    return REPLY_END;
+    return stats_show_qos(st, q->place, q->sink);
 }
 
 /* Of the connection that asks. */

@@ -17,7 +17,9 @@
 #include "stats_keys.h"
 #include "stats_qos.h"
 
-#define CONNS_PER_CALL 128 /* told in one piece of "stats conns" */
+/* Told in one piece of an answer. */
+#define CONNS_PER_CALL 16
+#define CLASSES_PER_CALL 4
 
 struct snapshot {
     const struct settings *settings;
@@ -369,14 +371,27 @@ show_class_items(struct stats *st, const struct snapshot *x, unsigned id,
     }
 }
 
-static void
-show_items(struct stats *st, uint32_t now, struct sink *sink)
+/* This call tells of the classes from *first to the one before the result. */
+static unsigned
+classes_of_call(const struct stats *st, struct serve_place *place, unsigned *first)
+{
+    unsigned end = store_class_count(st->shared->store) + 1;
+    *first = place->at + 1;
+    place->at += CLASSES_PER_CALL;
+    return place->at + 1 < end ? place->at + 1 : end;
+}
+
+static enum reply
+show_items(struct stats *st, uint32_t now, struct serve_place *place, struct sink *sink)
 {
     struct snapshot x = {.now = now};
+    unsigned first;
+    unsigned end = classes_of_call(st, place, &first);
     find_features(st, &x);
-    for (unsigned id = 1; id <= store_class_count(st->shared->store); id++) {
+    for (unsigned id = first; id < end; id++) {
         show_class_items(st, &x, id, sink);
     }
+    return end <= store_class_count(st->shared->store) ? REPLY_NONE : REPLY_END;
 }
 
 static void
@@ -394,34 +409,46 @@ show_slab_counters(struct stats *st, unsigned id, const char *prefix, struct sin
 }
 
 static void
-show_slabs(struct stats *st, uint32_t now, struct sink *sink)
+show_class_slabs(struct stats *st, unsigned id, uint32_t now, struct sink *sink)
+{
+    bool has_requested = !rules_of(st->settings->profile)->items_show_requested;
+    struct store_class_stats c;
+    char prefix[24];
+    store_class_stats(st->shared->store, id, now, &c);
+    if (c.total_pages == 0) {
+        return;
+    }
+    snprintf(prefix, sizeof prefix, "%u:", id);
+    sink_stat_of(sink, prefix, "chunk_size", "%u", c.chunk_size);
+    sink_stat_of(sink, prefix, "chunks_per_page", "%u", c.chunks_per_page);
+    sink_stat_of(sink, prefix, "total_pages", "%u", c.total_pages);
+    sink_stat_of(sink, prefix, "total_chunks", "%" PRIu64, c.total_chunks);
+    sink_stat_of(sink, prefix, "used_chunks", "%" PRIu64, c.used_chunks);
+    sink_stat_of(sink, prefix, "free_chunks", "%" PRIu64, c.free_chunks);
+    sink_stat_of(sink, prefix, "free_chunks_end", "0");
+    if (has_requested) {
+        sink_stat_of(sink, prefix, "mem_requested", "%" PRIu64, c.requested_bytes);
+    }
+    show_slab_counters(st, id, prefix, sink);
+}
+
+static enum reply
+show_slabs(struct stats *st, uint32_t now, struct serve_place *place, struct sink *sink)
 {
     struct store *store = st->shared->store;
-    bool has_requested = !rules_of(st->settings->profile)->items_show_requested;
-    for (unsigned id = 1; id <= store_class_count(store); id++) {
-        struct store_class_stats c;
-        char prefix[24];
-        store_class_stats(store, id, now, &c);
-        if (c.total_pages == 0) {
-            continue;
-        }
-        snprintf(prefix, sizeof prefix, "%u:", id);
-        sink_stat_of(sink, prefix, "chunk_size", "%u", c.chunk_size);
-        sink_stat_of(sink, prefix, "chunks_per_page", "%u", c.chunks_per_page);
-        sink_stat_of(sink, prefix, "total_pages", "%u", c.total_pages);
-        sink_stat_of(sink, prefix, "total_chunks", "%" PRIu64, c.total_chunks);
-        sink_stat_of(sink, prefix, "used_chunks", "%" PRIu64, c.used_chunks);
-        sink_stat_of(sink, prefix, "free_chunks", "%" PRIu64, c.free_chunks);
-        sink_stat_of(sink, prefix, "free_chunks_end", "0");
-        if (has_requested) {
-            sink_stat_of(sink, prefix, "mem_requested", "%" PRIu64, c.requested_bytes);
-        }
-        show_slab_counters(st, id, prefix, sink);
+    unsigned first;
+    unsigned end = classes_of_call(st, place, &first);
+    for (unsigned id = first; id < end; id++) {
+        show_class_slabs(st, id, now, sink);
+    }
+    if (end <= store_class_count(store)) {
+        return REPLY_NONE;
     }
     struct store_totals totals;
     store_totals(store, &totals);
     sink_statf(sink, "active_slabs", "%u", totals.active_classes);
     sink_statf(sink, "total_malloced", "%" PRIu64, totals.malloced_bytes);
+    return REPLY_END;
 }
 
 struct conns_walk {
@@ -456,40 +483,40 @@ show_conn(void *ctx, const struct registry_entry *entry)
 
 static enum reply
 show_group(struct stats *st, const struct slice *words, unsigned count, uint32_t now,
-           unsigned *cursor, struct sink *sink)
+           struct serve_place *place, struct sink *sink)
 {
     struct slice group = words[0];
     if (req_word_is(group, "settings")) {
         settings_stats(st->settings, sink, stats_changing_setting, st);
     } else if (req_word_is(group, "items")) {
-        show_items(st, now, sink);
+        return show_items(st, now, place, sink);
     } else if (req_word_is(group, "slabs")) {
-        show_slabs(st, now, sink);
+        return show_slabs(st, now, place, sink);
     } else if (req_word_is(group, "conns")) {
         struct conns_walk walk = {sink, now,
                                   rules_of(st->settings->profile)->conns_show_listener};
-        if (registry_walk(&st->shared->registry, cursor, CONNS_PER_CALL, show_conn,
+        if (registry_walk(&st->shared->registry, &place->at, CONNS_PER_CALL, show_conn,
                           &walk)) {
             return REPLY_NONE;
         }
     } else if (req_word_is(group, "sizes")) {
-        return stats_sizes(st, sink);
+        return stats_sizes(st, place, sink);
     } else if (req_word_is(group, "sizes_enable")) {
         return stats_switch_sizes(st, true, sink);
     } else if (req_word_is(group, "sizes_disable")) {
         return stats_switch_sizes(st, false, sink);
     } else if (req_word_is(group, "detail")) {
-        return stats_detail(st, words + 1, count - 1, cursor, sink);
+        return stats_detail(st, words + 1, count - 1, place, sink);
     } else if (req_word_is(group, "cachedump")) {
-        return stats_cachedump(st, words + 1, count - 1, now, sink);
+        return stats_cachedump(st, words + 1, count - 1, now, place, sink);
     } else if (req_word_is(group, "qos")) {
-        stats_show_qos(st, sink);
+        return stats_show_qos(st, place, sink);
     } else if (req_word_is(group, "classes")) {
         stats_show_classes(st, sink);
     } else if (req_word_is(group, "latency")) {
-        stats_show_latency(st, sink);
+        return stats_show_latency(st, place, sink);
     } else if (req_word_is(group, "pin")) {
-        stats_show_pin(st, sink);
+        return stats_show_pin(st, place, sink);
     } else if (req_word_is(group, "resctrl")) {
         stats_show_resctrl(st, sink);
     } else if (req_word_is(group, "extstore")) { /* which would be in the general ones */
@@ -505,11 +532,11 @@ show_group(struct stats *st, const struct slice *words, unsigned count, uint32_t
 
 enum reply
 stats_command(void *ctx, const struct slice *words, unsigned count, uint32_t now,
-              unsigned *cursor, struct sink *sink)
+              struct serve_place *place, struct sink *sink)
 {
     struct stats *st = ctx;
     if (count > 0) {
-        return show_group(st, words, count, now, cursor, sink);
+        return show_group(st, words, count, now, place, sink);
     }
     show_general(st, now, sink);
     return REPLY_END;

@@ -54,7 +54,7 @@ void stats_second(struct stats *st);
 
 /* The hook of serve/env.h; ctx is the struct stats. */
 enum reply stats_command(void *ctx, const struct slice *words, unsigned count,
-                         uint32_t now, unsigned *cursor, struct sink *sink);
+                         uint32_t now, struct serve_place *place, struct sink *sink);
 
 bool stats_refresh_certs(void *ctx, uint32_t now, char *err, size_t err_len);
 

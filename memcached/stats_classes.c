@@ -126,25 +126,33 @@ show_stages(struct stats *st, struct sink *sink, const char *name, unsigned firs
     }
 }
 
-void
-stats_show_latency(struct stats *st, struct sink *sink)
+/* All that was served, each class of it, all that was refused, and each class of that, in this
+ * order; one a call. */
+enum reply
+stats_show_latency(struct stats *st, struct serve_place *place, struct sink *sink)
 {
-    char name[NAME_MAX_BYTES];
+    char name[NAME_MAX_BYTES / 2];
+    unsigned part = place->at++;
+    bool is_refused = part > CLASS_COUNT;
+    /* Control commands are never refused. */
+    unsigned first = is_refused ? part - CLASS_COUNT - 1 : part > 0 ? part - 1 : 0;
+    bool is_all = part == 0 || part == CLASS_COUNT + 1;
+    unsigned last = is_all ? CLASS_COUNT - 1 : first;
+    const char *class = is_all ? "all" : class_name((enum req_class)first);
     struct hist *sum = hist_create(LATENCY_SUB_BITS, LATENCY_MAX_NS);
     if (sum == NULL) {
         sink->has_failed = true;
-        return;
+        return REPLY_END;
     }
-    show_stages(st, sink, "all", 0, CLASS_COUNT - 1, false, sum);
-    for (unsigned c = 0; c < CLASS_COUNT; c++) {
-        show_stages(st, sink, class_name((enum req_class)c), c, c, false, sum);
+    if (is_refused && is_all) {
+        class = "refused";
+    } else if (is_refused) {
+        snprintf(name, sizeof name, "refused_%s", class);
+        class = name;
     }
-    show_stages(st, sink, "refused", 0, CLASS_COUNT - 1, true, sum);
-    for (unsigned c = CLASS_SMALL; c < CLASS_COUNT; c++) {
-        snprintf(name, sizeof name, "refused_%s", class_name((enum req_class)c));
-        show_stages(st, sink, name, c, c, true, sum);
-    }
+    show_stages(st, sink, class, first, last, is_refused, sum);
     hist_destroy(&sum);
+    return part == 2 * CLASS_COUNT ? REPLY_END : REPLY_NONE;
 }
 
 void

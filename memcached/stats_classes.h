@@ -9,7 +9,8 @@
 
 /* "stats classes" */
 void stats_show_classes(struct stats *st, struct sink *sink);
-/* "stats latency" */
-void stats_show_latency(struct stats *st, struct sink *sink);
+/* "stats latency", told in pieces */
+enum reply stats_show_latency(struct stats *st, struct serve_place *place,
+                              struct sink *sink);
 /* The lines of "stats qos" about classes. */
 void stats_put_classes(struct stats *st, struct sink *sink);

@@ -10,81 +10,49 @@
 #include "serve/prefix.h"
 #include "serve/watch.h"
 
-#define PREFIXES_PER_CALL 128            /* told under one lock by "stats detail dump" */
-#define CACHEDUMP_BYTES (2u << 20)       /* of lines; what does not fit is left out */
-#define CACHEDUMP_FIRST_BYTES (64 << 10) /* taken at first */
-#define SIZES_BUCKET_BYTES 32
+/* Told in one call. */
+#define PREFIXES_PER_CALL 32 /* under one lock */
+#define ITEMS_PER_CALL 32    /* looked at, under one lock */
+#define SIZE_LOOKS_PER_CALL 512
+#define CACHEDUMP_BYTES (2u << 20) /* of lines; what does not fit is left out */
+
+/* ---- detail --------------------------------------------------------------------------- */
 
 /* Lines that are collected under a lock and told after it. */
 struct lines {
-    char *bytes;
-    size_t len, capacity, max;
-    bool has_failed; /* no memory */
+    char bytes[PREFIXES_PER_CALL * PREFIX_LINE_MAX];
+    size_t len;
 };
-
-/* False: no room, or no memory. */
-static bool
-add_line(struct lines *l, const char *line, size_t len)
-{
-    if (len > l->max - l->len) {
-        return false;
-    }
-    if (len > l->capacity - l->len) {
-        size_t capacity =
-            l->capacity > 0 ? 2 * l->capacity : (size_t)CACHEDUMP_FIRST_BYTES;
-        char *bytes = realloc(l->bytes, capacity);
-        if (bytes == NULL) {
-            l->has_failed = true;
-            return false;
-        }
-        l->bytes = bytes;
-        l->capacity = capacity;
-    }
-    memcpy(l->bytes + l->len, line, len);
-    l->len += len;
-    return true;
-}
-
-/* Gives the lines to the client and frees them. */
-static void
-tell_lines(struct lines *l, const char *name, struct sink *sink)
-{
-    sink->has_failed |= l->has_failed;
-    sink_text(sink, name, l->len > 0 ? l->bytes : "", l->len);
-    free(l->bytes);
-}
-
-/* ---- detail --------------------------------------------------------------------------- */
 
 static void
 add_prefix(void *ctx, const char *line, size_t len)
 {
-    (void)add_line(ctx, line, len);
+    struct lines *l = ctx;
+    must(len <= sizeof l->bytes - l->len);
+    memcpy(l->bytes + l->len, line, len);
+    l->len += len;
 }
 
 static enum reply
-dump_detail(struct stats *st, unsigned *cursor, struct sink *sink)
+dump_detail(struct stats *st, struct serve_place *place, struct sink *sink)
 {
-    struct lines lines = {.max = SIZE_MAX};
-    bool has_more;
-    do { /* every worker that counts waits for a piece */
-        has_more = prefixes_tell(st->shared->prefixes, cursor, PREFIXES_PER_CALL,
-                                 add_prefix, &lines);
-    } while (has_more && !sink_takes_parts(sink));
-    tell_lines(&lines, "detailed", sink);
+    struct lines lines = {.len = 0};
+    bool has_more = prefixes_tell(st->shared->prefixes, &place->at, PREFIXES_PER_CALL,
+                                  add_prefix, &lines);
+    sink_text(sink, "detailed", lines.bytes, lines.len, has_more);
     return has_more ? REPLY_NONE : REPLY_END;
 }
 
 enum reply
 stats_detail(struct stats *st, const struct slice *words, unsigned count,
-             unsigned *cursor, struct sink *sink)
+             struct serve_place *place, struct sink *sink)
 {
     bool is_on = count > 0 && req_word_is(words[0], "on");
     if (st->settings->no_dump && rules_of(st->settings->profile)->no_dump_is_no_detail) {
         return REPLY_DETAIL_REFUSED;
     }
     if (count > 0 && req_word_is(words[0], "dump")) {
-        return dump_detail(st, cursor, sink);
+        return dump_detail(st, place, sink);
     }
     if (!is_on && (count == 0 || !req_word_is(words[0], "off"))) {
         return REPLY_BAD_DETAIL;
@@ -96,13 +64,16 @@ stats_detail(struct stats *st, const struct slice *words, unsigned count,
 
 /* ---- cachedump ------------------------------------------------------------------------ */
 
+/* What of an answer of CACHEDUMP_BYTES has been told. The place in it begins at 1, which says
+ * that the listing has begun. */
 struct dump {
-    struct lines lines;
+    struct serve_place *place;
+    struct sink *sink;
     bool hides_binary_keys;
 };
 
 static bool
-add_item(void *ctx, const struct item *item)
+show_item(void *ctx, const struct item *item)
 {
     struct dump *dump = ctx;
     char line[REQ_KEY_MAX + 80];
@@ -115,14 +86,19 @@ add_item(void *ctx, const struct item *item)
         snprintf(line, sizeof line, "ITEM %.*s [%" PRIu32 " b; %" PRIi64 " s]\r\n",
                  (int)item_key_len(item), item_key(item), item_value_len(item), expires);
     must(len > 0 && (size_t)len < sizeof line);
-    return add_line(&dump->lines, line, (size_t)len);
+    dump->place->at += (unsigned)len;
+    if (dump->place->at > CACHEDUMP_BYTES) {
+        return false;
+    }
+    sink_text(dump->sink, "cachedump", line, (size_t)len, true);
+    return !dump->sink->has_failed;
 }
 
-enum reply
-stats_cachedump(struct stats *st, const struct slice *words, unsigned count, uint32_t now,
-                struct sink *sink)
+/* NONE: the listing has begun. */
+static enum reply
+begin_cachedump(struct stats *st, const struct slice *words, unsigned count, uint32_t now,
+                struct serve_place *place)
 {
-    const struct rules *rules = rules_of(st->settings->profile);
     uint32_t class_id;
     uint32_t limit;
     if (st->settings->no_dump) {
@@ -138,37 +114,55 @@ stats_cachedump(struct stats *st, const struct slice *words, unsigned count, uin
     if (class_id >= STORE_CLASSES) {
         return REPLY_BAD_CLASS_ID;
     }
-    struct dump dump = {.lines = {.max = CACHEDUMP_BYTES},
-                        .hides_binary_keys = rules->cachedump_hides_binary_keys};
-    if (class_id > 0) {
-        store_dump(st->shared->store, class_id, rules->cachedump_shows_hot, limit, now,
-                   add_item, &dump);
+    if (class_id == 0) {
+        return REPLY_END;
     }
-    tell_lines(&dump.lines, "cachedump", sink);
-    return REPLY_END;
+    bool hot_first = rules_of(st->settings->profile)->cachedump_shows_hot;
+    place->ticket = store_dump_begin(st->shared->store, class_id, hot_first, limit, now);
+    place->at = 1;
+    return REPLY_NONE;
+}
+
+enum reply
+stats_cachedump(struct stats *st, const struct slice *words, unsigned count, uint32_t now,
+                struct serve_place *place, struct sink *sink)
+{
+    enum reply reply =
+        place->at == 0 ? begin_cachedump(st, words, count, now, place) : REPLY_NONE;
+    if (reply != REPLY_NONE) {
+        return reply;
+    }
+    const struct rules *rules = rules_of(st->settings->profile);
+    struct dump dump = {.place = place,
+                        .sink = sink,
+                        .hides_binary_keys = rules->cachedump_hides_binary_keys};
+    return store_dump_step(st->shared->store, place->ticket, ITEMS_PER_CALL, now,
+                           show_item, &dump)
+               ? REPLY_NONE
+               : REPLY_END;
 }
 
 /* ---- sizes ---------------------------------------------------------------------------- */
 
-enum reply
-stats_sizes(struct stats *st, struct sink *sink)
+static void
+show_size(void *ctx, uint64_t size, uint64_t count)
 {
-    size_t buckets = 0;
-    if (!store_is_tracking_sizes(st->shared->store)) {
+    char name[NUM_U64_DIGITS + 1];
+    snprintf(name, sizeof name, "%" PRIu64, size);
+    sink_statf(ctx, name, "%" PRIu64, count);
+}
+
+enum reply
+stats_sizes(struct stats *st, struct serve_place *place, struct sink *sink)
+{
+    struct store *store = st->shared->store;
+    if (place->at == 0 && !store_is_tracking_sizes(store)) {
         sink_stat(sink, "sizes_status", "disabled");
         return REPLY_END;
     }
-    uint64_t *counts = store_sizes(st->shared->store, &buckets);
-    sink->has_failed |= counts == NULL;
-    for (size_t i = 0; counts != NULL && i < buckets; i++) {
-        if (counts[i] > 0) {
-            char name[NUM_U64_DIGITS + 1];
-            snprintf(name, sizeof name, "%zu", (i + 1) * SIZES_BUCKET_BYTES);
-            sink_statf(sink, name, "%" PRIu64, counts[i]);
-        }
-    }
-    free(counts);
-    return REPLY_END;
+    return store_sizes_step(store, &place->at, SIZE_LOOKS_PER_CALL, show_size, sink)
+               ? REPLY_NONE
+               : REPLY_END;
 }
 
 enum reply

@@ -15,6 +15,8 @@
 #include "qos_command.h"
 #include "stats_qos.h"
 
+#define WORKERS_PER_CALL 2 /* of each the kernel is asked */
+
 static void
 show_worker(struct pinner *p, unsigned i, struct sink *sink)
 {
@@ -92,13 +94,12 @@ show_membind(const struct membind *m, struct sink *sink)
                    (m->why[0] != '\0'));
 }
 
-void
-stats_show_pin(struct stats *st, struct sink *sink)
+static void
+show_plan(struct stats *st, struct sink *sink)
 {
-    struct pinner *p = st->shared->pinner;
     struct pinner_summary s;
     unsigned quota = cgroup_quota_milli("");
-    pinner_summary(p, &s);
+    pinner_summary(st->shared->pinner, &s);
     sink_stat(sink, "pin_policy", pin_policy_name(s.policy));
     sink_stat(sink, "pin_layout", s.layout);
     sink_stat(sink, "pin_allowed", s.allowed_list);
@@ -115,9 +116,23 @@ stats_show_pin(struct stats *st, struct sink *sink)
     stats_show_sched(st, sink);
     show_busy_poll(st, sink);
     show_membind(st->shared->membind, sink);
-    for (unsigned i = 0; i < st->worker_count; i++) {
-        show_worker(p, i, sink);
+}
+
+/* The plan first, then some workers a call. */
+enum reply
+stats_show_pin(struct stats *st, struct serve_place *place, struct sink *sink)
+{
+    if (place->at++ == 0) {
+        show_plan(st, sink);
+        return REPLY_NONE;
     }
+    unsigned first = (place->at - 2) * WORKERS_PER_CALL;
+    unsigned end = first + WORKERS_PER_CALL;
+    end = end < st->worker_count ? end : st->worker_count;
+    for (unsigned i = first; i < end; i++) {
+        show_worker(st->shared->pinner, i, sink);
+    }
+    return end < st->worker_count ? REPLY_NONE : REPLY_END;
 }
 
 static void

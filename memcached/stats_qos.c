@@ -38,8 +38,16 @@ show_udp(const struct stats *st, struct sink *sink)
     sink_statf(sink, "udp_unsent", "%" PRIu64, sum.unsent);
 }
 
-void
-stats_show_qos(struct stats *st, struct sink *sink)
+static void
+show_server(struct stats *st, struct sink *sink)
+{
+    sink_stat(sink, "server", PACKAGE_NAME);
+    sink_stat(sink, "server_version", PACKAGE_VERSION);
+    stats_show_limit(st, sink);
+}
+
+static void
+show_turns(struct stats *st, struct sink *sink)
 {
     uint64_t deferred = 0;
     uint64_t turns = 0;
@@ -51,20 +59,30 @@ stats_show_qos(struct stats *st, struct sink *sink)
         trickled += ctr_get(&st->workers[i].qos.trickled);
         waits += ctr_get(&st->workers[i].qos.trickle_waits);
     }
-    sink_stat(sink, "server", PACKAGE_NAME);
-    sink_stat(sink, "server_version", PACKAGE_VERSION);
-    stats_show_limit(st, sink);
-    stats_show_slo(st, sink);
-    stats_show_headroom(st, sink);
     sink_statf(sink, "turn_us", "%" PRIu64, PACE_CALM_NS / NSEC_PER_USEC);
     sink_statf(sink, "deferred", "%" PRIu64, deferred);
     sink_statf(sink, "deferred_turns", "%" PRIu64, turns);
     sink_statf(sink, "trickled_reads", "%" PRIu64, trickled);
     sink_statf(sink, "trickle_waits", "%" PRIu64, waits);
     stats_show_steer(st, sink);
-    stats_show_sched(st, sink);
+}
+
+static void
+show_classes(struct stats *st, struct sink *sink)
+{
     stats_put_classes(st, sink);
     if (st->shared->udp.addresses > 0) {
         show_udp(st, sink);
     }
+}
+
+enum reply
+stats_show_qos(struct stats *st, struct serve_place *place, struct sink *sink)
+{
+    static void (*const parts[])(struct stats * st, struct sink * sink) = {
+        show_server, stats_show_slo,   stats_show_headroom,
+        show_turns,  stats_show_sched, show_classes,
+    };
+    parts[place->at++](st, sink);
+    return place->at < sizeof parts / sizeof parts[0] ? REPLY_NONE : REPLY_END;
 }

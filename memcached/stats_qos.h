@@ -16,7 +16,9 @@ struct stats_qos_summary {
 };
 
 struct stats_qos_summary stats_sum_qos(const struct stats *st);
-void stats_show_qos(struct stats *st, struct sink *sink);
+
+/* Those that return a reply are told in pieces, as the hooks of serve/env.h are. */
+enum reply stats_show_qos(struct stats *st, struct serve_place *place, struct sink *sink);
 /* Of it, what is about limits. */
 void stats_show_limit(struct stats *st, struct sink *sink);
 /* Of the workers, as the kernel tells. */
@@ -25,5 +27,5 @@ void stats_show_sched(struct stats *st, struct sink *sink);
 void stats_show_headroom(struct stats *st, struct sink *sink);
 /* And about delays. */
 void stats_show_slo(struct stats *st, struct sink *sink);
-void stats_show_pin(struct stats *st, struct sink *sink);
+enum reply stats_show_pin(struct stats *st, struct serve_place *place, struct sink *sink);
 void stats_show_resctrl(struct stats *st, struct sink *sink);

@@ -4,6 +4,7 @@
 #include "net/registry.h"
 
 #define REGISTRY_CAPACITY_MIN 256
+#define LOOKS_MAX 2048 /* descriptors in a step of a walk, open or not */
 
 static const char *const state_names[REGISTRY_STATES] = {
     [REGISTRY_LISTENING] = "conn_listening", [REGISTRY_READ] = "conn_read",
@@ -89,7 +90,7 @@ registry_walk(struct registry *r, unsigned *fd, unsigned max,
               void (*visit)(void *ctx, const struct registry_entry *entry), void *ctx)
 {
     PTHREAD_OK(pthread_mutex_lock(&r->lock));
-    while (*fd < r->capacity && max > 0) {
+    for (unsigned looks = 0; *fd < r->capacity && max > 0 && looks < LOOKS_MAX; looks++) {
         const struct registry_entry *entry = r->by_fd[(*fd)++];
         if (entry != NULL) {
             visit(ctx, entry);

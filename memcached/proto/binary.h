@@ -68,4 +68,4 @@ must_check bool binary_put_stat(struct chain *out, const struct chain_env *env,
 /* Lines of text as one statistic, closed like in the text protocol. */
 must_check bool binary_put_lines(struct chain *out, const struct chain_env *env,
                                  const struct req *req, struct slice name,
-                                 struct slice lines);
+                                 struct slice lines, bool has_more);

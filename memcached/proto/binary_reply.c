@@ -187,8 +187,8 @@ binary_put_stat(struct chain *out, const struct chain_env *env, const struct req
 
 bool
 binary_put_lines(struct chain *out, const struct chain_env *env, const struct req *req,
-                 struct slice name, struct slice lines)
+                 struct slice name, struct slice lines, bool has_more)
 {
-    struct slice end = {LINES_END, sizeof LINES_END - 1};
+    struct slice end = {LINES_END, has_more ? 0 : sizeof LINES_END - 1};
     return put_named(out, env, req, name, lines, end);
 }

@@ -46,6 +46,13 @@ struct serve_ctr {
     struct serve_slab_ctr slab[STORE_CLASSES];
 };
 
+/* How far an answer has been told that is made in pieces. `at` is 0 at first; both belong to
+ * whoever tells it. */
+struct serve_place {
+    unsigned at;
+    uint32_t ticket; /* of a walk */
+};
+
 /* A "qos ..." on its way to its hook. */
 struct serve_qos {
     const struct slice *words; /* behind "qos" */
@@ -53,17 +60,19 @@ struct serve_qos {
     bool is_datagram; /* there is no connection that could declare anything */
     bool may_control; /* change how others are served, and its own class for the better */
     uint8_t declared; /* of the session that asks; the hook may change it */
+    struct serve_place *place; /* as for stats */
     struct sink *sink;
 };
 
 /* Upward calls; set once by main for the whole process. */
 struct serve_hooks {
     /* Answers "stats" with the words behind the command. Returns the closing reply: END,
-     * RESET, or an error when the group is unknown; NONE when the answer is long and the
-     * call is to be repeated. *cursor is 0 at first and belongs to the callee. */
+     * RESET, or an error when the group is unknown; NONE when there is more and the call is
+     * to be repeated. A call takes as long as a small statistic does, whatever there is, and
+     * writes 32 KiB at most. */
     enum reply (*stats)(void *ctx, const struct slice *words, unsigned count,
-                        uint32_t now, unsigned *cursor, struct sink *sink);
-    /* Answers "qos ..."; returns the closing reply. */
+                        uint32_t now, struct serve_place *place, struct sink *sink);
+    /* Answers "qos ..."; likewise. */
     enum reply (*qos)(void *ctx, struct serve_qos *q);
     void (*shutdown)(void *ctx, bool is_graceful);
     /* False with a line in err. NULL: there is no TLS. */

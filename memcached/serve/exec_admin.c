@@ -30,13 +30,14 @@ call_hook(struct session *s, const struct env *env, unsigned count, struct sink 
     const struct serve_hooks *hooks = env->hooks;
     const struct slice *words = s->req.word + 1;
     if (s->req.verb == VERB_STATS) {
-        return hooks->stats(hooks->ctx, words, count, env->now, &s->cursor, sink);
+        return hooks->stats(hooks->ctx, words, count, env->now, &s->place, sink);
     }
     struct serve_qos q = {.words = words,
                           .count = count,
                           .is_datagram = s->is_datagram,
                           .may_control = s->may_control && !s->is_datagram,
                           .declared = s->declared,
+                          .place = &s->place,
                           .sink = sink};
     enum reply reply = hooks->qos(hooks->ctx, &q);
     s->declared = q.declared;

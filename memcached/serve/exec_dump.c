@@ -13,7 +13,7 @@
 #include "base/uri.h"
 #include "serve/orders.h"
 
-#define STEP_ITEMS 100 /* looked at between two looks at the clock */
+#define STEP_ITEMS 32 /* looked at between two looks at the clock */
 /* key=<uri> exp= la= cas= fetch= cls= size= flags= and a line end */
 #define LINE_MAX_BYTES (URI_ENCODED_MAX(REQ_KEY_MAX) + 200)
 
@@ -89,7 +89,7 @@ void
 exec_dump_end(struct session *s, const struct env *env)
 {
     if (s->dump != DUMP_NONE) {
-        store_walk_close(env->store, s->dump_ticket);
+        store_walk_close(env->store, s->place.ticket);
         s->dump = DUMP_NONE;
     }
 }
@@ -120,7 +120,7 @@ exec_dump(struct session *s, const struct env *env, struct chain *out,
                      .out_max = limits->out_bytes,
                      .kind = (enum dump_kind)s->dump};
     enum store_walk_step step =
-        store_walk_step(env->store, s->dump_ticket, STEP_ITEMS, env->now, show_item, &d);
+        store_walk_step(env->store, s->place.ticket, STEP_ITEMS, env->now, show_item, &d);
     if (d.has_failed) {
         return RAN_NO_MEMORY;
     }
@@ -161,7 +161,7 @@ exec_dump_begin(struct session *s, const struct env *env, struct chain *out,
                           is_mg ? REPLY_MGDUMP_PIPELINED : REPLY_DUMP_PIPELINED);
     }
     enum store_walk_status status =
-        orders_dump(env->conf->orders, env->store, ask, env->now, &s->dump_ticket);
+        orders_dump(env->conf->orders, env->store, ask, env->now, &s->place.ticket);
     bool is_empty = status == STORE_WALK_EMPTY && rules->crawls_empty_classes;
     if (status != STORE_WALK_OK && !is_empty) {
         return exec_reply(s, env, out, refusal(status));

@@ -54,7 +54,7 @@ bool
 session_rewind(struct session *s)
 {
     bool is_begun =
-        s->is_open || s->is_body || s->item != NULL || (s->is_pending && s->cursor > 0);
+        s->is_open || s->is_body || s->item != NULL || (s->is_pending && s->place.at > 0);
     bool is_refused = s->skips_line || s->swallow > 0 || s->closes;
     if (is_begun || is_refused || (s->is_pending && s->error != REPLY_NONE)) {
         return false;
@@ -168,7 +168,7 @@ peek_parse(struct session *s, const struct env *env, struct buf *in)
         return SESSION_CLOSE;
     }
     s->line_len = parsed.consumed;
-    s->cursor = 0;
+    s->place.at = 0;
     s->is_pending = true;
     return SESSION_READY;
 }

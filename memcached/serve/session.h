@@ -23,13 +23,13 @@ struct session {
     uint64_t swallow;  /* bytes of a rejected data block still to be dropped */
     struct item *item; /* a store's body being filled, or a value that is to be sent */
     size_t filled;     /* bytes of the body that have arrived, text: CR LF included */
-    unsigned cursor;   /* how far a long statistic has been told */
-    enum reply error;  /* the pending request is a bad line with this reply */
-    bool closes;       /* ... and ends the connection */
-    bool is_pending;   /* a request has been parsed and is not finished */
-    bool is_body;      /* ... and is a store whose body is being filled */
-    bool is_open;      /* a retrieval line goes on behind what was parsed of it */
-    bool skips_line;   /* bytes up to the next LF are to be dropped */
+    struct serve_place place; /* of what is told in pieces */
+    enum reply error;         /* the pending request is a bad line with this reply */
+    bool closes;              /* ... and ends the connection */
+    bool is_pending;          /* a request has been parsed and is not finished */
+    bool is_body;             /* ... and is a store whose body is being filled */
+    bool is_open;             /* a retrieval line goes on behind what was parsed of it */
+    bool skips_line;          /* bytes up to the next LF are to be dropped */
     enum serve_binding binding; /* of the listener; the caller may set it once */
     bool is_authenticated;      /* asked when env->conf->auth is set */
     struct auth_session *auth;  /* NULL between authentications */
@@ -38,8 +38,7 @@ struct session {
     uint8_t declared;         /* class of all its requests, as the listener or the client
                                  * said: 1 + number, known to net/; 0: none */
     uint32_t watches;         /* after RAN_WATCH: what the client wants to hear of */
-    uint8_t dump;             /* enum dump_kind: a dump is under way, */
-    uint32_t dump_ticket;     /* and the name of its walk */
+    uint8_t dump;             /* enum dump_kind: a dump is under way */
     struct debug_hold *holds; /* what debugitem holds */
     struct req req;
 };

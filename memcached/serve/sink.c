@@ -52,18 +52,13 @@ sink_stat_of(struct sink *sink, const char *prefix, const char *name, const char
     sink_stat(sink, full, value);
 }
 
-bool
-sink_takes_parts(const struct sink *sink)
-{
-    return !is_binary(sink);
-}
-
 void
-sink_text(struct sink *sink, const char *name, const char *text, size_t len)
+sink_text(struct sink *sink, const char *name, const char *text, size_t len,
+          bool has_more)
 {
     sink->has_failed |= is_binary(sink)
                             ? !binary_put_lines(sink->out, sink->env, sink->req,
                                                 (struct slice){name, strlen(name)},
-                                                (struct slice){text, len})
+                                                (struct slice){text, len}, has_more)
                             : !chain_copy(sink->out, sink->env, text, len);
 }

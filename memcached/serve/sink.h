@@ -27,8 +27,7 @@ __attribute__((format(printf, 4, 5))) void sink_stat_of(struct sink *sink,
                                                         const char *prefix,
                                                         const char *name, const char *fmt,
                                                         ...);
-/* sink_text may be called any number of times; else once. */
-bool sink_takes_parts(const struct sink *sink);
 /* Lines that are no statistics, with their line ends; nothing closes them. In the binary
- * protocol they are one packet of this name, see sink_takes_parts. */
-void sink_text(struct sink *sink, const char *name, const char *text, size_t len);
+ * protocol each call makes a packet of this name, and END ends the last one. */
+void sink_text(struct sink *sink, const char *name, const char *text, size_t len,
+               bool has_more);

@@ -9,6 +9,7 @@
 #include <stdalign.h>
 #include <stdatomic.h>
 
+#include "store/dump.h"
 #include "store/item.h"
 #include "store/lru.h"
 #include "store/mem.h"
@@ -49,6 +50,7 @@ struct store {
     struct automover automover;
     struct sizes sizes;
     struct walk walk;
+    struct dumps dumps;
     /* The last number given to a link. Relaxed: uniqueness is all it provides, the order on
      * one key comes from its stripe. On its own line, for every store writes it. */
     alignas(TABLE_LINE_BYTES) _Atomic uint64_t cas;

@@ -107,11 +107,43 @@ push_head(struct lru_list *list, struct item *it)
     list->head = it;
 }
 
+void
+lru_cursor_open(struct lru_list *list, struct lru_cursor *cursor, bool is_downwards)
+{
+    cursor->is_downwards = is_downwards;
+    cursor->at = is_downwards ? list->head : list->tail;
+    cursor->next = list->cursors;
+    list->cursors = cursor;
+}
+
+void
+lru_cursor_close(struct lru_list *list, struct lru_cursor *cursor)
+{
+    struct lru_cursor **link = &list->cursors;
+
+    while (*link != cursor) {
+        must(*link != NULL);
+        link = &(*link)->next;
+    }
+    *link = cursor->next;
+    cursor->at = NULL;
+}
+
+static void
+move_cursors(struct lru_list *list, const struct item *it)
+{
+    for (struct lru_cursor *c = list->cursors; c != NULL; c = c->next) {
+        if (c->at == it) {
+            c->at = c->is_downwards ? it->next : it->prev;
+        }
+    }
+}
+
 static void
 take_out(struct lru_list *list, struct item *it)
 {
-    if (unlikely(list->cursor == it)) {
-        list->cursor = it->prev;
+    if (unlikely(list->cursors != NULL)) {
+        move_cursors(list, it);
     }
     if (it->prev != NULL) {
         it->prev->next = it->next;
@@ -260,8 +292,8 @@ lru_relocate(struct store *s, const struct item *old, struct item *it)
     PTHREAD_OK(pthread_mutex_lock(&c->lock));
     it->next = old->next;
     it->prev = old->prev;
-    if (list->cursor == old) {
-        list->cursor = it;
+    for (struct lru_cursor *k = list->cursors; k != NULL; k = k->next) {
+        k->at = k->at == old ? it : k->at;
     }
     *(it->prev != NULL ? &it->prev->next : &list->head) = it;
     *(it->next != NULL ? &it->next->prev : &list->tail) = it;

@@ -37,12 +37,20 @@ struct lru_counters {
     uint64_t crawler_reclaimed, crawler_items_checked;
 };
 
+/* Where somebody goes on in a list who looks at it piece by piece. Whoever takes that item out
+ * moves the cursor on. */
+struct lru_cursor {
+    struct item *at;         /* NULL: at the end */
+    bool is_downwards;       /* towards the tail */
+    struct lru_cursor *next; /* of the same list */
+};
+
 struct lru_list {
     struct item *head; /* flat: used last; else: came last */
     struct item *tail;
     uint64_t number;
-    uint64_t bytes;      /* of item totals */
-    struct item *cursor; /* where a walk goes on, towards the head; NULL: nowhere */
+    uint64_t bytes; /* of item totals */
+    struct lru_cursor *cursors;
 };
 
 struct lru_class {
@@ -68,6 +76,11 @@ struct lru {
 void lru_init(struct lru *l, const struct store_lru_conf *conf,
               const pthread_mutexattr_t *lock_attr);
 void lru_fini(struct lru *l);
+
+/* Begins and ends to look at a list, from its head (is_downwards) or its tail. The lock of the
+ * class is held. */
+void lru_cursor_open(struct lru_list *list, struct lru_cursor *cursor, bool is_downwards);
+void lru_cursor_close(struct lru_list *list, struct lru_cursor *cursor);
 
 static inline bool
 lru_is_segmented(const struct lru *l)

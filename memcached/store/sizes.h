@@ -15,13 +15,15 @@
 #include "store/mem.h"
 
 #define SIZES_BUCKET_BYTES 32u
+#define SIZES_BLOCK 512 /* buckets: a page of counts */
 
 struct sizes {
     pthread_mutex_t lock; /* switching on and off */
-    size_t buckets;
+    size_t buckets, blocks;
     /* Release and acquire: who sees it on sees the counts, which stay when it is off. */
     _Atomic bool is_on;
     _Atomic uint64_t *counts; /* relaxed sums */
+    _Atomic bool *is_used;    /* blocks in which something has been counted; relaxed */
 };
 
 void sizes_init(struct sizes *z, uint32_t item_max, const pthread_mutexattr_t *lock_attr);

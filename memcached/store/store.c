@@ -41,6 +41,7 @@ store_create_failing(const struct store_conf *conf, long fail_in, char *err,
     PTHREAD_OK(pthread_mutex_init(&s->flush.lock, conf->lock_attr));
     mover_init(s, conf->lock_attr);
     walk_init(&s->walk, conf->lock_attr);
+    dumps_init(&s->dumps, conf->lock_attr);
     return s;
 }
 
@@ -60,6 +61,7 @@ store_destroy(struct store **sp)
     }
     *sp = NULL;
     mover_fini(s);
+    dumps_fini(&s->dumps);
     walk_fini(&s->walk);
     PTHREAD_OK(pthread_mutex_destroy(&s->flush.lock));
     sizes_fini(&s->sizes);

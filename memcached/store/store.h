@@ -384,7 +384,7 @@ enum store_walk_step store_walk_step(struct store *s, uint32_t ticket, unsigned 
 /* Does nothing when the walk is lost. */
 void store_walk_close(struct store *s, uint32_t ticket);
 /* Once a second: closes a walk that has not got on for a minute, because its owner has no room
- * or does not step it, and one that is no crawl after half an hour. */
+ * or does not step it, and one that is no crawl after half an hour; and listings. */
 void store_walk_expire(struct store *s, uint32_t now);
 
 /* ---- page moves ------------------------------------------------------------------------ */
@@ -425,21 +425,31 @@ bool store_automove_step(struct store *s, uint32_t now);
 
 /* ---- listings -------------------------------------------------------------------------- */
 
-#define STORE_DUMP_LOOKS 131072 /* entries that a dump looks at */
+#define STORE_DUMPS                                                                      \
+    16 /* at a time; one more ends the one that has not gone on for longest */
 
 /* Live items of a class from the most recent end, at most `limit` (0: all): COLD list, or HOT
- * when hot_first and segmented. The same rules for visit, but false ends it. The class can
- * store nothing meanwhile, so visit should end it in time; STORE_DUMP_LOOKS ends it, too. */
-void store_dump(struct store *s, unsigned class_id, bool hot_first, uint32_t limit,
-                uint32_t now, store_visit *visit, void *ctx);
+ * when hot_first and segmented. Returns the listing's name, never 0. */
+must_check uint32_t store_dump_begin(struct store *s, unsigned class_id, bool hot_first,
+                                     uint32_t limit, uint32_t now);
+/* Looks at up to `items` items. The same rules for visit, but false ends the listing. The class
+ * can store nothing meanwhile. False: that was all, or the listing has been ended. One that
+ * does not go on for a minute ends, too, so it need not be stepped to its end. */
+must_check bool store_dump_step(struct store *s, uint32_t ticket, unsigned items,
+                                uint32_t now, store_visit *visit, void *ctx);
 
 /* Counts items by accounted size, those that are stored while it is on. False when it can
  * not be switched on: no CAS, or no memory. */
 must_check bool store_track_sizes(struct store *s, bool is_on);
 bool store_is_tracking_sizes(struct store *s);
-/* Buckets counts[0..*n): item totals up to 32 * (i + 1). The caller frees it; NULL: memory.
- * With tracking off: none, *n is 0. */
-uint64_t *store_sizes(struct store *s, size_t *n);
+#define STORE_SIZE_LOOKS 16 /* that a size for which there are items counts */
+
+typedef void store_size_visit(void *ctx, uint64_t size, uint64_t count);
+/* Tells how many items there are of each size, rounded up to 32 bytes, in ascending order from
+ * *bucket on, 0 at first, for up to `looks` looks. False: that was all. With tracking off
+ * there is nothing. */
+must_check bool store_sizes_step(struct store *s, unsigned *bucket, unsigned looks,
+                                 store_size_visit *visit, void *ctx);
 
 /* For tests: takes or gives back the stripe lock of the key, on the calling thread. */
 void store_debug_lock(struct store *s, struct key key, bool is_locked);

@@ -64,7 +64,7 @@ end_list(struct store *s)
     struct lru_class *c = &s->lru.classes[w->class_id];
 
     PTHREAD_OK(pthread_mutex_lock(&c->lock));
-    c->lists[w->list].cursor = NULL;
+    lru_cursor_close(&c->lists[w->list], &w->cursor);
     c->count.reclaimed += w->reclaimed;
     c->count.expired_unfetched += w->unfetched;
     c->count.crawler_reclaimed += w->reclaimed;
@@ -97,7 +97,7 @@ begin_list(struct store *s, uint32_t now)
     crawlplan_begin(&w->plan);
     c = &s->lru.classes[w->class_id];
     PTHREAD_OK(pthread_mutex_lock(&c->lock));
-    c->lists[w->list].cursor = c->lists[w->list].tail;
+    lru_cursor_open(&c->lists[w->list], &w->cursor, false);
     w->most = c->lists[w->list].number;
     PTHREAD_OK(pthread_mutex_unlock(&c->lock));
     if (w->per_list != 0 && w->most > w->per_list) {
@@ -135,12 +135,11 @@ visit_next(struct store *s, const struct visitor *v, enum visited *visited)
 {
     struct walk *w = &s->walk;
     struct lru_class *c = &s->lru.classes[w->class_id];
-    struct lru_list *list = &c->lists[w->list];
     struct item *dead = NULL;
     struct item *it;
 
     PTHREAD_OK(pthread_mutex_lock(&c->lock));
-    it = list->cursor;
+    it = w->cursor.at;
     if (it != NULL) {
         uint64_t hash = hash_of(s, item_key_of(it));
 
@@ -156,7 +155,7 @@ visit_next(struct store *s, const struct visitor *v, enum visited *visited)
             w->moved_at = v->now;
             w->examined++;
             if (dead == NULL) {
-                list->cursor = it->prev;
+                w->cursor.at = it->prev;
             }
         }
     }
@@ -451,4 +450,5 @@ store_walk_expire(struct store *s, uint32_t now)
         close_locked(s);
     }
     PTHREAD_OK(pthread_mutex_unlock(&w->lock));
+    dumps_expire(&s->dumps, now);
 }

@@ -19,6 +19,7 @@
 #include <stdint.h>
 
 #include "store/crawlplan.h"
+#include "store/lru.h"
 #include "store/store.h"
 
 /* Everything is under the lock, which is taken before any other lock of the store. */
@@ -37,8 +38,9 @@ struct walk {
     unsigned class_id;           /* of the list under way, */
     enum store_list list;
     bool is_in_list; /* if there is one */
-    unsigned tries;  /* to get hold of the next item */
-    uint64_t most;   /* items to look at: what comes later is not waited for */
+    struct lru_cursor cursor;
+    unsigned tries; /* to get hold of the next item */
+    uint64_t most;  /* items to look at: what comes later is not waited for */
     uint32_t list_start;
     uint64_t examined, reclaimed, unfetched;
     /* table */

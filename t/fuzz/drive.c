@@ -14,9 +14,9 @@ static struct watch watch;
 
 static enum reply
 answer_stats(void *ctx, const struct slice *words, unsigned count, uint32_t now,
-             unsigned *cursor, struct sink *sink)
+             struct serve_place *place, struct sink *sink)
 {
-    (void)cursor;
+    (void)place;
     (void)ctx, (void)now;
     for (unsigned i = 0; i < count; i++) {
         must(words[i].len > 0 && words[i].p[0] != ' ');

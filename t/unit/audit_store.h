@@ -178,7 +178,7 @@ audit_lists(struct audit *a)
             }
             must(list->tail == prev);
             must(list->number == number && list->bytes == bytes);
-            must(s->walk.is_open || list->cursor == NULL);
+            must(s->walk.is_open || list->cursors == NULL);
             class_number += number;
         }
         must(atomic_load(&c->number) == class_number);

@@ -65,6 +65,7 @@ START_TEST(locks_of_the_store_inherit)
     check_lock("lru settings", &s->lru.conf_lock, inherits);
     check_lock("slab", &s->slab.lock, inherits);
     check_lock("walk", &s->walk.lock, inherits);
+    check_lock("dumps", &s->dumps.lock, inherits);
     check_lock("sizes", &s->sizes.lock, inherits);
     check_lock("automover", &s->automover.lock, inherits);
     check_lock("flush", &s->flush.lock, inherits);

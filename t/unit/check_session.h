@@ -67,15 +67,15 @@ text_expand(struct text *t, const char *pattern)
 /* "stats long" is told in parts. */
 static inline enum reply
 answer_stats(void *ctx, const struct slice *words, unsigned count, uint32_t now,
-             unsigned *cursor, struct sink *sink)
+             struct serve_place *place, struct sink *sink)
 {
     (void)ctx;
     expect(now == NOW);
     if (count > 0 && req_word_is(words[0], "long")) {
-        sink_statf(sink, "part", "%u", (*cursor)++);
-        return *cursor < LONG_PARTS ? REPLY_NONE : REPLY_END;
+        sink_statf(sink, "part", "%u", place->at++);
+        return place->at < LONG_PARTS ? REPLY_NONE : REPLY_END;
     }
-    expect(*cursor == 0);
+    expect(place->at == 0);
     sink_statf(sink, "words", "%u", count);
     return count > 0 && req_word_is(words[0], "reset") ? REPLY_RESET : REPLY_END;
 }
@@ -83,8 +83,7 @@ answer_stats(void *ctx, const struct slice *words, unsigned count, uint32_t now,
 static inline enum reply
 answer_qos(void *ctx, struct serve_qos *q)
 {
-    unsigned cursor = 0;
-    return answer_stats(ctx, q->words, q->count, NOW, &cursor, q->sink);
+    return answer_stats(ctx, q->words, q->count, NOW, q->place, q->sink);
 }
 
 static inline void

@@ -463,128 +463,6 @@ START_TEST(binary_keys_are_marked_by_the_store_that_links)
 }
 END_TEST
 
-/* ---- sizes and dumps -------------------------------------------------------------------- */
-
-static uint64_t
-count_sized(unsigned bucket)
-{
-    size_t n;
-    uint64_t *counts = store_sizes(s, &n);
-    uint64_t count = bucket < n ? counts[bucket] : 0;
-
-    ck_assert_ptr_nonnull(counts);
-    free(counts);
-    return count;
-}
-
-START_TEST(sizes_count_what_is_stored_while_they_are_on)
-{
-    put(s, STORE_SET, "before", "1", 0, NOW);
-    ck_assert(!store_is_tracking_sizes(s));
-    ck_assert_uint_eq(count_sized(2), 0);
-    ck_assert(store_track_sizes(s, true));
-    ck_assert(store_is_tracking_sizes(s));
-    put(s, STORE_SET, "k", "1", 0, NOW); /* 67 bytes: the bucket up to 96 */
-    put(s, STORE_SET, "l", "1", 0, NOW);
-    ck_assert_uint_eq(count_sized(2), 2);
-    ck_assert_int_eq(store_delete(s, key_of("before"), NULL, NOW, &r), STORE_OK);
-    ck_assert_int_eq(store_delete(s, key_of("l"), NULL, NOW, &r), STORE_OK);
-    ck_assert_uint_eq(count_sized(2), 1);
-    ck_assert_int_eq(put_sized(s, "k", 30, 0, NOW), STORE_OK);
-    ck_assert_uint_eq(count_sized(2), 0);
-    ck_assert_uint_eq(count_sized(3), 1);
-    ck_assert(store_track_sizes(s, false));
-    put(s, STORE_SET, "m", "1", 0, NOW);
-    ck_assert_int_eq(put_sized(s, "k", 30, 0, NOW), STORE_OK);
-    ck_assert(store_track_sizes(s, true));
-    ck_assert_uint_eq(count_sized(2), 0);
-    ck_assert_uint_eq(count_sized(3), 0);
-    ck_assert_int_eq(put_sized(s, "big", MIB - 1024, 0, NOW), STORE_OK);
-    ck_assert_uint_eq(count_sized((MIB - 1024 + 48 + 8 + 4 + 11 + 2 - 1) / 32), 1);
-}
-END_TEST
-
-START_TEST(sizes_need_cas_and_memory)
-{
-    atomic_store(&s->mem.fail_in, 1);
-    ck_assert(!store_track_sizes(s, true));
-    ck_assert(!store_is_tracking_sizes(s));
-    ck_assert(store_track_sizes(s, true));
-    store_destroy(&s);
-    conf.use_cas = false;
-    s = open_store(&conf);
-    ck_assert(!store_track_sizes(s, true));
-    ck_assert(store_track_sizes(s, false));
-}
-END_TEST
-
-static char dumped[256];
-
-static bool
-note_key(void *ctx, const struct item *it)
-{
-    unsigned *left = ctx;
-
-    if (*left == 0) {
-        return false;
-    }
-    (*left)--;
-    strncat(dumped, item_key(it), item_key_len(it));
-    return true;
-}
-
-static const char *
-dump(bool hot_first, uint32_t limit, unsigned room)
-{
-    dumped[0] = '\0';
-    store_dump(s, 1, hot_first, limit, NOW + 5, note_key, &room);
-    return dumped;
-}
-
-START_TEST(dumps_begin_with_the_newest)
-{
-    for (char c = 'a'; c <= 'f'; c++) {
-        char key[2] = {c};
-
-        put(s, STORE_SET, key, "1", c == 'c' ? NOW + 5 : 0, NOW);
-    }
-    ck_assert_str_eq(dump(false, 0, 99), "fedba");
-    ck_assert_str_eq(dump(true, 0, 99), "fedba"); /* flat: there is only one list */
-    ck_assert_str_eq(dump(false, 4, 99), "fedb");
-    ck_assert_str_eq(dump(false, 0, 2), "fe");
-}
-END_TEST
-
-static bool
-count_item(void *ctx, const struct item *it)
-{
-    unsigned *count = ctx;
-
-    must(item_key_len(it) > 0);
-    ++*count;
-    return true;
-}
-
-/* Nobody can store in the class while it goes over what has expired. */
-START_TEST(dumps_give_up_among_the_dead)
-{
-    unsigned count = 0;
-
-    put(s, STORE_SET, "alive", "1", STORE_NEVER, NOW);
-    for (unsigned i = 0; i < STORE_DUMP_LOOKS - 1; i++) {
-        char key[16];
-
-        snprintf(key, sizeof(key), "%05x", i);
-        put(s, STORE_SET, key, "1", NOW + 5, NOW);
-    }
-    store_dump(s, 1, false, 0, NOW + 5, count_item, &count);
-    ck_assert_uint_eq(count, 1);
-    put(s, STORE_SET, "last", "1", NOW + 5, NOW);
-    store_dump(s, 1, false, 0, NOW + 5, count_item, &count);
-    ck_assert_uint_eq(count, 1);
-}
-END_TEST
-
 static void
 add_looks(TCase *tc)
 {
@@ -616,10 +494,6 @@ main(void)
     tcase_add_test(tc, emptying_needs_memory);
     tcase_add_test(tc, a_count_may_create);
     tcase_add_test(tc, binary_keys_are_marked_by_the_store_that_links);
-    tcase_add_test(tc, sizes_count_what_is_stored_while_they_are_on);
-    tcase_add_test(tc, sizes_need_cas_and_memory);
-    tcase_add_test(tc, dumps_begin_with_the_newest);
-    tcase_add_test(tc, dumps_give_up_among_the_dead);
     suite_add_tcase(suite, tc);
     return run_suite(suite);
 }
