@@ -71,9 +71,6 @@ show_class(struct stats *st, struct sink *sink, enum req_class class, struct his
     put(sink, class, "served", sum.served);
     put(sink, class, "served_udp", sum.served_udp);
     put(sink, class, "bytes", sum.bytes);
-    if (class == CLASS_CONTROL) {
-        return; /* never waits */
-    }
     hist_reset(wait);
     hist_reset(service);
     for (unsigned i = 0; i < st->worker_count; i++) {

@@ -190,9 +190,9 @@ for my $profile (profiles()) {
     exchange($s, "set big 0 0 9000\r\n$long\r\n", "STORED\r\n");
     is(served($server, $s, "get big" . ' x' x 100 . "\r\n" . "get x\r\n" x 8,
             "VALUE big 0 9000\r\n$long\r\nEND\r\n" . "END\r\n" x 8), 'small=9', 'off: one class');
-    is(mem_stats($s, 'qos')->{deferred}, 0, 'off: nothing is deferred');
+    is(mem_stats($s, 'classes')->{class_small_queued}, 0, 'off: nothing is deferred');
     roundtrip($s, "get x\r\n" x 64, "END\r\n" x 64);
-    cmp_ok(mem_stats($s, 'qos')->{deferred}, '>=', 3, 'off: -R holds');
+    cmp_ok(mem_stats($s, 'classes')->{class_small_queued}, '>=', 3, 'off: -R holds');
     exchange($s, "qos class bulk\r\n", "CLIENT_ERROR classes are off\r\n");
     is(mem_stats($s, 'qos')->{classes}, 'off', 'off: said so');
     $server->stop;

@@ -172,9 +172,6 @@ step_read(struct conn *c, struct turn *turn, enum session_next next)
             }
             return STEP_ON;
         }
-        if (io == IO_CLOSED && c->closing == CLOSE_EOF) {
-            conn_send_rest(c);
-        }
         return io == IO_CLOSED ? STEP_CLOSED : io == IO_LATER ? STEP_DEFER : STEP_WAIT;
     }
     /* A turn that has only begun is not over. */
@@ -214,12 +211,13 @@ become_watcher(struct conn *c)
 
 /* The request goes on, or the connection ends with it. */
 static enum step
-after_part(struct conn *c, const struct turn *turn, enum session_ran ran)
+after_part(struct conn *c, struct turn *turn, enum session_ran ran)
 {
     switch (ran) {
     case RAN_AGAIN:
-        return turn->is_inline || worker_is_turn_over(c->worker, turn) ? STEP_DEFER
-                                                                       : STEP_ON;
+        return worker_ends_piece(c->worker, turn) ? STEP_DEFER : STEP_ON;
+    case RAN_LONG:
+        return worker_admits_long(c->worker, turn) ? STEP_ON : STEP_DEFER;
     case RAN_LATE:
         c->habit.class = CLASS_BULK;
         return STEP_DEFER;
@@ -411,6 +409,15 @@ run_more_keys(struct conn *c, struct turn *turn, const struct session_limits *li
     return step;
 }
 
+/* The queue in which the request at the head waits. What a long one writes makes it bulk, but it
+ * comes in pieces. */
+static enum req_class
+lane_of(const struct conn *c)
+{
+    return c->session.is_long && !c->is_class_told ? CLASS_CONTROL
+                                                   : (enum req_class)c->habit.class;
+}
+
 /* A request is at the head: may it run here and now? */
 static enum step
 step_run(struct conn *c, struct turn *turn)
@@ -431,8 +438,10 @@ step_run(struct conn *c, struct turn *turn)
                 return drained;
             }
         }
+    } else {
+        turn->has_long |= c->session.is_long;
     }
-    if (class > turn->lane) {
+    if (unlikely(class > turn->lane) && lane_of(c) > turn->lane) {
         return STEP_DEFER;
     }
     bool may_be_late = class_is_inline(turn->lane) && !c->is_class_told;
@@ -539,7 +548,7 @@ defer(struct conn *c)
     }
     set_state(c,
               c->session.is_pending && !c->task.is_admitted ? REGISTRY_NEW : state_of(c));
-    worker_defer(c->worker, &c->task, (enum req_class)c->habit.class);
+    worker_defer(c->worker, &c->task, lane_of(c));
 }
 
 void

@@ -373,7 +373,9 @@ after_run(struct flow *f, struct turn *turn, enum session_ran ran)
         f->class = CLASS_BULK;
         return FLOW_DEFER;
     case RAN_AGAIN:
-        return turn->is_inline || flow_is_turn_over(f, turn) ? FLOW_DEFER : FLOW_ON;
+        return worker_ends_piece(f->outbox->worker, turn) ? FLOW_DEFER : FLOW_ON;
+    case RAN_LONG:
+        return worker_admits_long(f->outbox->worker, turn) ? FLOW_ON : FLOW_DEFER;
     case RAN_CLOSE:
         finish_datagram(f);
         return FLOW_ON;
@@ -457,8 +459,10 @@ step_run(struct flow *f, struct turn *turn)
         if (admitted != FLOW_ON) {
             return admitted == FLOW_NEXT ? FLOW_ON : admitted;
         }
+    } else {
+        turn->has_long |= f->session.is_long;
     }
-    if (class > turn->lane) {
+    if (unlikely(class > turn->lane) && flow_lane(f) > turn->lane) {
         return FLOW_DEFER;
     }
     struct worker *w = f->outbox->worker;

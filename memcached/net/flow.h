@@ -75,6 +75,13 @@ struct flow {
     size_t counted; /* of it, in outbox->collected */
 };
 
+/* The queue in which the request at the head waits. */
+static inline enum req_class
+flow_lane(const struct flow *f)
+{
+    return f->session.is_long && !f->is_class_told ? CLASS_CONTROL : f->class;
+}
+
 /* How a turn, or a step of it, ended. */
 enum flow_step {
     FLOW_ON,     /* go on */

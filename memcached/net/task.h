@@ -38,6 +38,7 @@ struct turn {
     unsigned requests;   /* still allowed in a row */
     unsigned reads;      /* done */
     bool has_run;        /* a request, or a piece of one */
+    bool has_long;       /* one that may be long */
     nsec_t admitted_at;  /* its first request was, while an SLO looks at each; 0: none */
     struct limiter_spare spare; /* further requests that need not ask */
     nsec_t deadline;            /* of a deferred turn; TURN_ENDLESS: other bounds do */

@@ -96,7 +96,7 @@ set_aside(struct udp *u, enum flow_step end)
     u->front = next;
     ctr_add(&u->worker->udp_ctr.aside, 1);
     if (end == FLOW_DEFER) {
-        worker_defer(u->worker, &f->task, f->class);
+        worker_defer(u->worker, &f->task, flow_lane(f));
     }
     return true;
 }
@@ -130,7 +130,7 @@ resume_aside(struct udp *u)
 {
     for (struct flow *f = u->aside; f != NULL; f = f->next) {
         if (!task_is_queued(&f->task)) {
-            worker_defer(u->worker, &f->task, f->class);
+            worker_defer(u->worker, &f->task, flow_lane(f));
         }
     }
 }
@@ -257,8 +257,8 @@ step_socket(struct udp *u, struct turn *turn)
 {
     if (flow_is_busy(u->front)) {
         enum flow_step end = flow_step(u->front, turn);
-        bool waits =
-            end == FLOW_QUEUED || (end == FLOW_DEFER && u->front->class > CLASS_SMALL);
+        bool waits = end == FLOW_QUEUED ||
+                     (end == FLOW_DEFER && flow_lane(u->front) != CLASS_SMALL);
         return waits && set_aside(u, end) ? FLOW_ON : end;
     }
     if (u->inbox.next == u->inbox.count) {
@@ -286,7 +286,7 @@ serve_socket(struct udp *u, struct turn *turn)
     if (end == FLOW_DEFER && is_sent) { /* else the edge goes on */
         bool is_known = flow_is_busy(u->front);
         worker_defer(u->worker, &u->front->task,
-                     is_known ? u->front->class : CLASS_SMALL);
+                     is_known ? flow_lane(u->front) : CLASS_SMALL);
     }
 }
 
@@ -316,7 +316,7 @@ serve_aside(struct udp *u, struct flow *f, struct turn *turn)
         latency_forget(&u->worker->latency, f);
         retire(u, f);
     } else if (end == FLOW_DEFER && is_sent) {
-        worker_defer(u->worker, &f->task, f->class);
+        worker_defer(u->worker, &f->task, flow_lane(f));
     }
 }
 

@@ -97,9 +97,8 @@ worker_check_rx(struct worker *w, int fd)
 /* ---- deferred work -------------------------------------------------------------------- */
 
 void
-worker_defer(struct worker *w, struct task *t, enum req_class class)
+worker_defer(struct worker *w, struct task *t, enum req_class lane)
 {
-    enum req_class lane = class > CLASS_SMALL ? class : CLASS_SMALL;
     ctr_add(&w->qos.deferred, 1);
     ctr_add(&w->classes[lane].queued, 1);
     PROBE(qos__defer, t, lane);
@@ -160,7 +159,7 @@ serve_next(struct worker *w, nsec_t *deadline)
     nsec_t begin = w->now;
     struct sched_node *node = sched_next(&w->sched, begin, &is_overdue);
     struct worker_class *k = &w->classes[node->class];
-    struct turn turn = {.lane = node->class,
+    struct turn turn = {.lane = class_is_inline(node->class) ? CLASS_SMALL : node->class,
                         .ready_at = node->queued_at,
                         .requests = is_overdue ? 1 : w->shared->requests_per_event,
                         .deadline = w->shared->classes.is_on ? *deadline : TURN_ENDLESS};

@@ -209,8 +209,25 @@ worker_follow(struct worker *w, struct limiter_spare *spare, enum req_class clas
 /* A deferred turn has no time for a step that takes as long as what was done since the last look
  * at the clock, which may be most of a turn: writing a piece is. Looks at it. */
 must_check bool worker_is_turn_over(struct worker *w, const struct turn *turn);
+/* A piece of a request is done: does the next one wait for the task's next turn? Without classes
+ * that is so after each piece of a long one. */
+static inline bool
+worker_ends_piece(struct worker *w, const struct turn *turn)
+{
+    return turn->is_inline || (turn->has_long && turn->deadline == TURN_ENDLESS) ||
+           worker_is_turn_over(w, turn);
+}
+/* After RAN_LONG: may it run in this turn? */
+static inline bool
+worker_admits_long(struct worker *w, struct turn *turn)
+{
+    bool is_admitted =
+        pace_admits_long(&w->pace, turn->is_inline, turn->has_long, w->woke_at);
+    turn->has_long = true;
+    return is_admitted;
+}
 /* Queues the task's head request behind the other deferred ones of the class. */
-void worker_defer(struct worker *w, struct task *t, enum req_class class);
+void worker_defer(struct worker *w, struct task *t, enum req_class lane);
 /* The task is closed: it leaves the queue in which it is. */
 void worker_unqueue(struct worker *w, struct task *t);
 /* A turn for a task right where it was read. Without classes it goes on until its requests are

@@ -3,6 +3,7 @@
  */
 #include "qos/sched.h"
 
+#define CONTROL_NS (SCHED_ROUND_NS / 50) /* of each round for long control commands */
 #define DEFERRED_TURNS_MAX 5 /* a pass's deferred work is at most so many turns long */
 
 void
@@ -34,11 +35,10 @@ sched_set(struct sched *s, const struct class_shares *shares, nsec_t max_wait)
         q->left = q->quantum;
         rest -= q->quantum;
     }
-    /* Control commands are rare and short: they are not told apart. */
-    s->queues[CLASS_CONTROL].quantum = rest;
-    s->queues[CLASS_SMALL].quantum = rest;
-    s->queues[CLASS_CONTROL].left = rest;
-    s->queues[CLASS_SMALL].left = rest;
+    s->queues[CLASS_CONTROL].quantum = CONTROL_NS;
+    s->queues[CLASS_CONTROL].left = CONTROL_NS;
+    s->queues[CLASS_SMALL].quantum = rest - CONTROL_NS;
+    s->queues[CLASS_SMALL].left = rest - CONTROL_NS;
     s->max_wait = max_wait;
 }
 

@@ -60,6 +60,7 @@ session_rewind(struct session *s)
         return false;
     }
     s->is_pending = false;
+    s->is_long = false;
     s->line_len = 0;
     s->scanned = 0;
     return true;
@@ -389,6 +390,38 @@ run_error(struct session *s, const struct env *env, struct buf *in, struct chain
     return finish(s, in, ran == RAN_DONE && s->closes ? RAN_CLOSE : ran);
 }
 
+/* What asks about the server or changes it, and is more than a few instructions. */
+static bool
+is_long(const struct req *req)
+{
+    switch (req->verb) {
+    case VERB_MN:
+    case VERB_NOOP:
+    case VERB_VERSION:
+    case VERB_QUIT:
+        return false;
+    default:
+        return true;
+    }
+}
+
+static enum session_ran
+run_admin(struct session *s, const struct env *env, struct buf *in, struct chain *out,
+          const struct session_limits *limits)
+{
+    if (!s->is_long && is_long(&s->req)) {
+        s->is_long = true;
+        return RAN_LONG;
+    }
+    enum session_ran ran = s->req.family == FAMILY_SASL ? exec_sasl(s, env, out)
+                                                        : exec_admin(s, env, out, limits);
+    if (ran == RAN_AGAIN) {
+        return ran;
+    }
+    s->is_long = false;
+    return finish(s, in, ran);
+}
+
 /* What is not a RETRIEVE. */
 static enum session_ran
 run_family(struct session *s, const struct env *env, struct buf *in, struct chain *out,
@@ -407,14 +440,8 @@ run_family(struct session *s, const struct env *env, struct buf *in, struct chai
     case FAMILY_META:
         ran = exec_meta(s, env, out, limits);
         return ran == RAN_AGAIN || ran == RAN_LATE ? ran : finish(s, in, ran);
-    case FAMILY_SASL:
-        return finish(s, in, exec_sasl(s, env, out));
-    case FAMILY_ADMIN:
-    case FAMILY_CONTROL:
-        ran = exec_admin(s, env, out, limits);
-        return ran == RAN_AGAIN ? ran : finish(s, in, ran);
     default:
-        unreachable();
+        return run_admin(s, env, in, out, limits);
     }
 }
 

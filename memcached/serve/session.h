@@ -35,6 +35,7 @@ struct session {
     struct auth_session *auth;  /* NULL between authentications */
     bool is_datagram;           /* cannot be watched from; set by net/ */
     bool may_control;           /* change how others are served; set by net/ */
+    bool is_long;               /* RAN_LONG has been said of the pending request */
     uint8_t declared;         /* class of all its requests, as the listener or the client
                                  * said: 1 + number, known to net/; 0: none */
     uint32_t watches;         /* after RAN_WATCH: what the client wants to hear of */
@@ -54,6 +55,7 @@ enum session_ran {
     RAN_DONE,      /* the request is finished */
     RAN_AGAIN,     /* a limit was reached; run again */
     RAN_LATE,      /* turned out to be large; run again, as bulk */
+    RAN_LONG,      /* may take long; nothing is done yet: run again, alone in its turn */
     RAN_BODY,      /* the body is incomplete */
     RAN_QUIT,      /* the client asked to be closed */
     RAN_CLOSE,     /* the request was hostile: close behind the reply */

@@ -225,7 +225,7 @@ execute(struct run *r)
             watch_leave(&watch);
         }
         must(ran != RAN_LATE || limits.late_bytes != 0);
-        if (ran != RAN_AGAIN && ran != RAN_LATE) {
+        if (ran != RAN_AGAIN && ran != RAN_LATE && ran != RAN_LONG) {
             return ran;
         }
         if (ran == RAN_LATE) {

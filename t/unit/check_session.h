@@ -36,7 +36,7 @@ struct client {
     unsigned runs_max; /* stop after so many; 0: never */
     unsigned reads;    /* of input into the buffer */
     unsigned shutdowns;
-    unsigned runs, lates, agains, rewinds;
+    unsigned runs, lates, longs, agains, rewinds;
 };
 
 /* ---- patterns ------------------------------------------------------------------------- */
@@ -227,6 +227,7 @@ client_run(struct client *c)
         vary(c);
         struct session_limits limits = c->limits;
         limits.late_bytes = is_bulk ? 0 : limits.late_bytes;
+        size_t before = c->out.bytes;
         c->runs++;
         switch (session_run(&c->session, &c->env, &c->in, &c->out, &limits)) {
         case RAN_DONE:
@@ -235,6 +236,10 @@ client_run(struct client *c)
         case RAN_AGAIN:
             c->agains++;
             client_send(c, 1 + (size_t)rng_below(&c->rng, 20000));
+            break;
+        case RAN_LONG:
+            expect(c->out.bytes == before);
+            c->longs++;
             break;
         case RAN_LATE:
             expect(limits.late_bytes != 0);

@@ -556,6 +556,65 @@ START_TEST(test_limits_of_a_run)
 }
 END_TEST
 
+static enum session_ran
+run_once(void)
+{
+    return session_run(&client.session, &client.env, &client.in, &client.out,
+                       &client.limits);
+}
+
+/* What is about the server says that it may be long, before it does anything: the caller may run
+ * it later, and one in a turn. What is as quick as a get does not. */
+START_TEST(test_long_requests_say_so)
+{
+    static const char *const longs[] = {"stats\r\n",
+                                        "stats long\r\n",
+                                        "qos show\r\n",
+                                        "flush_all\r\n",
+                                        "verbosity 1\r\n",
+                                        "cache_memlimit 64\r\n",
+                                        "slabs automove 0\r\n",
+                                        "lru mode flat\r\n",
+                                        "lru_crawler crawl all\r\n",
+                                        "lru_crawler metadump all\r\n",
+                                        "watch\r\n",
+                                        "refresh_certs\r\n",
+                                        "debugtime 1\r\n",
+                                        "debugitem lock a\r\n",
+                                        "shutdown\r\n"};
+    static const char *const quick[] = {"mn\r\n", "version\r\n", "get a\r\n", "mg a\r\n",
+                                        "bogus\r\n"};
+    open_client(_i);
+    for (unsigned i = 0; i < ROWS(longs); i++) {
+        facts_of(longs[i]);
+        ck_assert_int_eq(run_once(), RAN_LONG);
+        ck_assert_uint_eq(client.out.bytes, 0);
+        ck_assert_int_ne(run_once(), RAN_LONG);
+        ck_assert_uint_gt(client.out.bytes, 0);
+    }
+    for (unsigned i = 0; i < ROWS(quick); i++) {
+        facts_of(quick[i]);
+        ck_assert_int_eq(run_once(), RAN_DONE);
+    }
+}
+END_TEST
+
+/* Each of a run of them does. */
+START_TEST(test_each_long_request_says_so)
+{
+    open_client(_i);
+    facts_of("verbosity 0\r\nverbosity 0\r\n");
+    ck_assert_int_eq(run_once(), RAN_LONG);
+    ck_assert(session_rewind(&client.session)); /* nothing has begun */
+    for (unsigned i = 0; i < 2; i++) {
+        ck_assert_int_eq(session_peek(&client.session, &client.env, &client.in),
+                         SESSION_READY);
+        ck_assert_int_eq(run_once(), RAN_LONG);
+        ck_assert_int_eq(run_once(), RAN_DONE);
+    }
+}
+END_TEST
+
 /* Plain gets behind a refused one are refused with it; the first other line ends that. */
 START_TEST(test_gets_are_refused_in_a_row)
 {
@@ -698,6 +757,8 @@ main(void)
     tcase_add_loop_test(tc, test_full_store_meta, 0, PROFILE_COUNT);
     tcase_add_loop_test(tc, test_too_many_readers, 0, PROFILE_COUNT);
     tcase_add_loop_test(tc, test_limits_of_a_run, 0, PROFILE_COUNT);
+    tcase_add_loop_test(tc, test_long_requests_say_so, 0, PROFILE_COUNT);
+    tcase_add_loop_test(tc, test_each_long_request_says_so, 0, PROFILE_COUNT);
     tcase_add_loop_test(tc, test_gets_are_refused_in_a_row, 0, PROFILE_COUNT);
     tcase_add_loop_test(tc, test_body_in_parts, 0, PROFILE_COUNT);
     tcase_add_loop_test(tc, test_counters, 0, PROFILE_COUNT);

@@ -1,0 +1,133 @@
+#!/usr/bin/env perl
+# Requests about the server may take long. One runs in a turn, each in pieces, so that others are
+# served in between; and a client that does not read the answers costs a bounded number of
+# blocks, whatever it asks for. Turns and blocks are counted.
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::Bin/lib";
+use Socket qw(SOL_SOCKET SO_RCVBUF);
+use Test::More;
+use MCTest;
+
+plan skip_all => 'the reference has no turns' if !is_ours();
+
+my $END = "END\r\n";
+
+# A run of them in one write: each but the first is deferred.
+sub runs_are_cut {
+    my ($server, $profile) = @_;
+    my $s = $server->connect;
+    my $turns = sub { return mem_stats($server->control, 'classes')->{class_control_queued} };
+    for my $case (['verbosity', "verbosity 0\r\n", "OK\r\n"],
+        ['flush_all', "flush_all 1000\r\n", "OK\r\n"],
+        ['lru_crawler', "lru_crawler sleep 1\r\n", "OK\r\n"],
+        ['qos', "qos dry_run off\r\n", "OK\r\n"],
+        ['stats reset', "stats reset\r\n", "RESET\r\n"],
+        ['stats detail', "stats detail off\r\n", "OK\r\n"]) {
+        my ($name, $line, $reply) = @$case;
+        my $before = $turns->();
+        exchange($s, $line x 15, $reply x 15, $name);
+        is($turns->() - $before, 14, "[$profile] 15 times $name: a turn each");
+    }
+    my $before = $turns->();
+    exchange($s, "mn\r\n" x 15, "MN\r\n" x 15);
+    exchange($s, "version\r\n" x 15, VERSION_REPLY($profile) x 15);
+    is($turns->() - $before, 0, "[$profile] mn and version are not long");
+}
+
+# Each of these is answered in more than one turn.
+sub answers_are_cut {
+    my ($server, $profile) = @_;
+    my $s = $server->control;
+    my $reader = $server->connect;
+    my $turns = sub { return mem_stats($s, 'classes')->{class_control_queued} };
+    for my $what ('items', 'slabs', 'conns', 'sizes', 'cachedump 2 0', 'detail dump', 'latency',
+        'pin') {
+        my $own = -$turns->() + $turns->();
+        my $before = $turns->();
+        my @lines = stat_lines($reader, $what);
+        cmp_ok($turns->() - $before, '>', 0, "[$profile] stats $what");
+    }
+    return;
+}
+
+# Blocks that clients hold who have sent lines and do not read.
+sub blocks_of_slow_readers {
+    my ($server, $count, $lines) = @_;
+    my $blocks = sub {
+        my $st = mem_stats($server->control);
+        return $st->{read_buf_count} - $st->{read_buf_bytes_free} / 16384;
+    };
+    my $before = $blocks->();
+    my @slow;
+    for (1 .. $count) {
+        my $c = $server->connect;
+        setsockopt $c, SOL_SOCKET, SO_RCVBUF, pack('i', 4096);
+        push @slow, [$c, $lines];
+    }
+    my $are_stuck = wait_until(sub {
+        for my $slow (@slow) {
+            my $n = syswrite $slow->[0], $slow->[1];
+            substr $slow->[1], 0, $n, '' if $n;
+        }
+        my $waiting = grep { /:state conn_mwrite/ } stat_lines($server->control, 'conns');
+        return $waiting >= $count;
+    });
+    return $are_stuck ? ($blocks->() - $before) / $count : undef;
+}
+
+for my $profile (profiles()) {
+    my $server = start_server(profile => $profile,
+        args => ['-t', '1', '-m', '200', '-o', 'track_sizes', $profile eq '1.4' ? () : ('-o', 'no_lru_maintainer')]);
+    my $s = $server->control;
+    runs_are_cut($server, $profile);
+    roundtrip($s, "stats detail on\r\n");
+    for my $i (0 .. 19) {
+        put($s, join '', map { "set key-of-a-good-length-$i-$_:x 0 0 20 noreply\r\n" . 'v' x 20
+                    . "\r\n" } 1 .. 1000);
+    }
+    roundtrip($s, "stats detail off\r\n");
+    for my $i (1 .. 100) {
+        my $size = int(10 * 1.12**$i);
+        put($s, "set sized$i 0 0 $size noreply\r\n" . 'v' x $size . "\r\n");
+    }
+    exchange($s, "set large 0 0 1000000\r\n" . 'l' x 1000000 . "\r\n", "STORED\r\n");
+    my @idle = map { $server->connect } 1 .. 100;
+    answers_are_cut($server, $profile);
+    @idle = ();
+
+    # 128 KiB of output, a block that is being filled and one of input
+    if ($profile ne '1.4') {
+        for my $case (['get large', 10, "get large\r\n" x 200],
+            ['get', 10, 'get' . " sized20" x 20 . "\r\n"],
+            ['mg', 10, "mg sized40 v t f s k\r\n"], ['me', 10, "me sized40\r\n"],
+            ['mn', 10, "mn\r\n"], ['version', 10, "version\r\n"], ['bogus', 10, "bogus\r\n"],
+            ['stats', 10, "stats\r\n"],
+            (map { ["stats $_", 10, "stats $_\r\n"] } 'items', 'slabs', 'conns', 'settings', 'sizes',
+                'cachedump 2 0', 'detail dump', 'latency', 'qos', 'pin', 'classes'),
+            ['metadump', 1, "lru_crawler metadump all\r\n"],
+            ['mgdump', 1, "lru_crawler mgdump all\r\n"]) {
+            my ($name, $count, $lines) = @$case;
+            $lines x= int(12_000_000 / length $lines) if length $lines < 500;
+            my $blocks = blocks_of_slow_readers($server, $count, $lines);
+            ok(defined $blocks, "[$profile] $name: the clients are stuck");
+            cmp_ok($blocks // 99, '<=', 10, "[$profile] ... with so few blocks each");
+        }
+    }
+    # one whose pieces are larger than a bulk value may be
+    roundtrip($s, "flush_all\r\nlru_crawler enable\r\n");
+    for my $i (1 .. 1000) {
+        put($s, sprintf("set %s%04d 0 0 1 noreply\r\nv\r\n", 'k' x 240, $i));
+    }
+    exchange($s, "mn\r\n", "MN\r\n");
+    my $c = $server->connect;
+    put($c, "lru_crawler metadump all\r\n");
+    my $lines = () = map { read_line($c) =~ /^key=k{240}\d{4} / ? 1 : () } 1 .. 1000 + ($profile ne '1.4');
+    is($lines, 1000, "[$profile] a dump of long keys");
+    exchange($s, "set sized1 0 0 11\r\nvvvvvvvvvvv\r\n", "STORED\r\n");
+    exchange($s, "get sized1\r\n", qr/^VALUE sized1 0 11\r\nv{11}\r\nEND\r\n$/, 'the next is served');
+    $server->stop;
+}
+
+done_testing();
