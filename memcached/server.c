@@ -487,6 +487,9 @@ each_second(void *ctx)
     placement_second(&sv->placement);
     stats_second(&sv->stats);
     status_log_second(&sv->stats, &sv->minute, clock_now());
+    for (unsigned i = 0; i < sv->shared.worker_count; i++) {
+        pool_trim(&sv->shared.workers[i].pool);
+    }
 }
 
 static int
@@ -552,8 +555,8 @@ serve(struct server *sv)
         governor_stop(&sv->governor);
         loop_close(&sv->loop);
     }
+    upkeep_stop(&sv->upkeep); /* it reaches into the workers' pools */
     crew_stop(&sv->shared);
-    upkeep_stop(&sv->upkeep);
     if (sv->has_log) {
         watchers_stop(&sv->watchers);
     }

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/probe.h"
 #include "net/conn_class.h"
+#include "net/conn_io.h"
 #include "net/conn_tls.h"
 #include "net/watchers.h"
 #include "net/worker.h"
@@ -191,6 +192,15 @@ conn_create(struct worker *w, const struct handoff *handoff)
                                                             : w->env.conf->binding]);
 }
 
+static void
+drop_buffers(struct conn *c)
+{
+    struct worker *w = c->worker;
+    chain_clear(&c->out, &w->env.chain);
+    budget_release(&w->budget, &c->share);
+    buf_fini(&c->in, &w->pool);
+}
+
 void
 conn_close(struct conn *c, enum close_reason reason)
 {
@@ -201,6 +211,10 @@ conn_close(struct conn *c, enum close_reason reason)
     hold_forget(c);
     latency_forget(&w->latency, c);
     event_del(&c->event);
+    if (reason == CLOSE_EOF) {
+        conn_send_rest(c);
+    }
+    drop_buffers(c); /* at once: thousands may end in one pass */
     c->next_doomed = w->doomed;
     w->doomed = c;
 }
@@ -228,9 +242,7 @@ conn_destroy(struct conn *c)
     log_write(LOG_DEBUG, "<%d connection closed.%s%s", c->fd,
               is_usual ? "" : " Reason: ", is_usual ? "" : close_sentences[c->closing]);
     session_fini(&c->session, &w->env);
-    chain_clear(&c->out, &w->env.chain);
-    budget_release(&w->budget, &c->share);
-    buf_fini(&c->in, &w->pool);
+    drop_buffers(c);
     unlink_conn(c);
     worker_forget(w);
     if (c->closing == CLOSE_WATCH) {

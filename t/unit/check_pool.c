@@ -5,7 +5,10 @@
  */
 #include "base/pool.h"
 
+#include <pthread.h>
 #include <stdalign.h>
+#include <stdatomic.h>
+#include <sys/mman.h>
 
 #include "base/ctr.h"
 #include "base/rng.h"
@@ -101,6 +104,122 @@ START_TEST(test_random_use)
 }
 END_TEST
 
+/* How many of the blocks have memory. */
+static unsigned
+count_resident(char *const *blocks, unsigned n)
+{
+    unsigned count = 0;
+    for (unsigned i = 0; i < n; i++) {
+        unsigned char pages[POOL_BLOCK_BYTES / 4096];
+        ck_assert_int_eq(mincore(blocks[i], POOL_BLOCK_BYTES, pages), 0);
+        count += pages[0] & 1;
+    }
+    return count;
+}
+
+static void
+take(char **blocks, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++) {
+        blocks[i] = pool_get(&pool);
+        ck_assert_ptr_nonnull(blocks[i]);
+        memset(blocks[i], 0xa5, POOL_BLOCK_BYTES);
+    }
+}
+
+static void
+give(char **blocks, unsigned n)
+{
+    while (n > 0) {
+        pool_put(&pool, blocks[--n]);
+    }
+}
+
+/* What is not wanted between two calls goes with the second; what is kept anyway stays. */
+START_TEST(test_memory_is_given_back)
+{
+    char *blocks[4 * BLOCKS];
+    unsigned n = POOL_USES_MALLOC ? 0 : 4 * BLOCKS;
+    take(blocks, n);
+    give(blocks, n);
+    pool_trim(&pool);
+    ck_assert_uint_eq(count_resident(blocks, n), n);
+    pool_trim(&pool);
+    ck_assert_uint_eq(count_resident(blocks, n), n > 0 ? POOL_SPARE_MAX : 0);
+    /* and it is all there again when it is wanted */
+    take(blocks, n);
+    ck_assert_uint_eq(count_resident(blocks, n), n);
+    give(blocks, n);
+}
+END_TEST
+
+START_TEST(test_what_is_wanted_each_second_stays)
+{
+    char *blocks[4 * BLOCKS];
+    unsigned n = POOL_USES_MALLOC ? 0 : 4 * BLOCKS;
+    for (unsigned i = 0; i < 5; i++) {
+        take(blocks, n);
+        give(blocks, n);
+        pool_trim(&pool);
+        ck_assert_uint_eq(count_resident(blocks, n), n);
+    }
+    /* a quarter less is wanted from here on */
+    for (unsigned i = 0; i < 2; i++) {
+        char *some[3 * BLOCKS];
+        unsigned fewer = n / 4 * 3;
+        take(some, fewer);
+        give(some, fewer);
+        pool_trim(&pool);
+        pool_trim(&pool);
+        ck_assert_uint_lt(count_resident(blocks, n), n + (n == 0));
+    }
+}
+END_TEST
+
+struct trimmer {
+    pthread_t thread;
+    atomic_bool is_over;
+};
+
+static void *
+trim_on(void *arg)
+{
+    struct trimmer *t = arg;
+    while (!atomic_load(&t->is_over)) {
+        pool_trim(&pool);
+    }
+    return NULL;
+}
+
+/* No block is lost or handed out twice while the other thread takes whatever is free. */
+START_TEST(test_beside_the_other_thread)
+{
+    static char *out[16 * BLOCKS];
+    struct trimmer t = {.is_over = false};
+    struct rng rng;
+    unsigned count = 0;
+    rng_init(&rng, 4, 0);
+    ck_assert_int_eq(pthread_create(&t.thread, NULL, trim_on, &t), 0);
+    for (unsigned i = 0; i < 300; i++) {
+        unsigned wanted = (unsigned)rng_below(&rng, 16 * BLOCKS);
+        for (; count < wanted; count++) {
+            out[count] = pool_get(&pool);
+            ck_assert_ptr_nonnull(out[count]);
+            memcpy(out[count], &count, sizeof count);
+        }
+        while (count > wanted) {
+            unsigned mark;
+            memcpy(&mark, out[--count], sizeof mark);
+            expect(mark == count);
+            pool_put(&pool, out[count]);
+        }
+    }
+    give(out, count);
+    atomic_store(&t.is_over, true);
+    ck_assert_int_eq(pthread_join(t.thread, NULL), 0);
+}
+END_TEST
+
 START_TEST(test_missing_block_is_noticed)
 {
     /* The child ends by must(): a block that never came back. */
@@ -121,6 +240,9 @@ main(void)
     tcase_add_test(tc, test_last_in_first_out);
     tcase_add_test(tc, test_spare_blocks_are_bounded);
     tcase_add_test(tc, test_random_use);
+    tcase_add_test(tc, test_memory_is_given_back);
+    tcase_add_test(tc, test_what_is_wanted_each_second_stays);
+    tcase_add_test(tc, test_beside_the_other_thread);
     tcase_add_test_raise_signal(tc, test_missing_block_is_noticed, SIGABRT);
     suite_add_tcase(s, tc);
     return run_suite(s);
