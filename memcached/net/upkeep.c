@@ -8,9 +8,12 @@
 #define GROW_SLEEP_MIN (50 * NSEC_PER_MSEC)
 #define JUGGLE_MOVES 500 /* of each kind in a visit */
 #define JUGGLE_SLEEP_MIN NSEC_PER_MSEC
-#define JUGGLE_SLEEP_GROWTH 8 /* an eighth longer when there was nothing to do */
-#define CRAWL_ITEMS 250       /* in a pass */
-#define CRAWL_STRETCH 1000    /* then it sleeps */
+#define JUGGLE_SLEEP_GROWTH 8           /* an eighth longer when there was little to do */
+#define JUGGLE_ROUND (NSEC_PER_SEC / 4) /* in which all items may change places once */
+#define JUGGLE_WORTH                                                                     \
+    64 /* moves that one visit may wait for, or such a part of the items */
+#define CRAWL_ITEMS 250    /* in a pass */
+#define CRAWL_STRETCH 1000 /* then it sleeps */
 /* For chunks that are in use; longer when they have been so for long. */
 #define MOVE_SLEEP_MIN (200 * NSEC_PER_USEC)
 #define MOVE_SLEEP_MAX (2 * NSEC_PER_MSEC)
@@ -45,20 +48,36 @@ grow(struct upkeep *u, nsec_t now)
     return u->grow_due;
 }
 
+nsec_t
+upkeep_juggle_sleep(nsec_t sleep, struct store_juggled done, uint64_t items)
+{
+    unsigned moved = done.settled + done.reordered;
+    nsec_t shortest = done.reordered * JUGGLE_ROUND / (items + 1);
+    shortest = shortest < JUGGLE_SLEEP_MIN ? JUGGLE_SLEEP_MIN : shortest;
+    uint64_t worth = items / JUGGLE_WORTH + 1;
+    worth = worth < JUGGLE_WORTH ? worth : JUGGLE_WORTH;
+    if (done.settled >= JUGGLE_MOVES) {
+        return JUGGLE_SLEEP_MIN; /* there is more */
+    }
+    if (moved >= JUGGLE_MOVES) {
+        sleep = shortest;
+    } else if (moved == 0) {
+        sleep *= 2;
+    } else if (moved < worth) {
+        sleep += sleep / JUGGLE_SLEEP_GROWTH;
+    } else if (moved > 2 * worth) {
+        sleep /= 2;
+    }
+    return least(sleep < shortest ? shortest : sleep, SLEEP_MAX);
+}
+
 static void
 juggle_class(struct upkeep *u, unsigned id, nsec_t now, uint32_t rel)
 {
     struct upkeep_visit *visit = &u->visits[id];
-    unsigned moved = store_juggle(u->conf.store, id, JUGGLE_MOVES, rel);
-    if (moved >= JUGGLE_MOVES) {
-        visit->sleep = JUGGLE_SLEEP_MIN; /* there is more */
-    } else if (moved > 0) {
-        visit->sleep /= 2;
-    } else {
-        visit->sleep += visit->sleep / JUGGLE_SLEEP_GROWTH;
-    }
-    visit->sleep = visit->sleep < JUGGLE_SLEEP_MIN ? JUGGLE_SLEEP_MIN
-                                                   : least(visit->sleep, SLEEP_MAX);
+    struct store_juggled done = store_juggle(u->conf.store, id, JUGGLE_MOVES, rel);
+    visit->sleep =
+        upkeep_juggle_sleep(visit->sleep, done, store_class_items(u->conf.store, id));
     visit->due = due_after(u, now, visit->sleep);
 }
 

@@ -52,6 +52,11 @@ struct upkeep {
     nsec_t second_due;
 };
 
+/* How long a class's lists are left alone whose last visit came after `sleep` and has done so much
+ * of its items: as long as it takes for a visit to be worth a wake-up. Where all items are read
+ * all the time there is no end of what could be reordered: that is done at leisure. */
+nsec_t upkeep_juggle_sleep(nsec_t sleep, struct store_juggled done, uint64_t items);
+
 /* False: no thread, with errno. */
 must_check bool upkeep_start(struct upkeep *u, const struct upkeep_conf *conf);
 /* Returns when the thread has ended. Nothing happens if it was not started. */

@@ -714,22 +714,22 @@ pull_many(struct store *s, unsigned class_id, enum store_list list,
     return moved;
 }
 
-unsigned
+struct store_juggled
 store_juggle(struct store *s, unsigned class_id, unsigned moves, uint32_t now)
 {
     static const struct pull_ask dead_only;
     struct store_lru_conf conf = store_lru(s);
     struct pull_ask hot, warm, cold;
-    unsigned moved;
+    struct store_juggled done;
 
     must(class_id >= 1 && class_id <= s->slab.class_count);
     set_bounds(s, class_id, &conf, now, &hot, &warm, &cold);
-    moved = pull_many(s, class_id, STORE_LIST_TEMP, &dead_only, moves, now);
-    moved += pull_many(s, class_id, STORE_LIST_HOT, &hot, moves, now);
-    moved += pull_many(s, class_id, STORE_LIST_WARM, &warm, moves, now);
-    moved += pull_many(s, class_id, STORE_LIST_COLD, &cold, moves, now);
+    done.settled = pull_many(s, class_id, STORE_LIST_TEMP, &dead_only, moves, now);
+    done.settled += pull_many(s, class_id, STORE_LIST_HOT, &hot, moves, now);
+    done.reordered = pull_many(s, class_id, STORE_LIST_WARM, &warm, moves, now);
+    done.reordered += pull_many(s, class_id, STORE_LIST_COLD, &cold, moves, now);
     if (class_id == s->slab.class_count) {
         atomic_fetch_add_explicit(&s->lru.juggles, 1, memory_order_relaxed);
     }
-    return moved;
+    return done;
 }

@@ -75,6 +75,12 @@ store_class_count(const struct store *s)
     return s->slab.class_count;
 }
 
+uint64_t
+store_class_items(const struct store *s, unsigned class_id)
+{
+    return atomic_load_explicit(&s->lru.classes[class_id].number, memory_order_relaxed);
+}
+
 static void
 slab_class_stats(struct slab *sl, unsigned class_id, struct store_class_stats *out)
 {

@@ -338,9 +338,14 @@ bool store_step(struct store *s, unsigned buckets);
 
 void store_set_lru(struct store *s, const struct store_lru_conf *conf);
 struct store_lru_conf store_lru(struct store *s);
+struct store_juggled {
+    unsigned settled;   /* left HOT or TEMP: new items make for as many */
+    unsigned reordered; /* of WARM and COLD: reads make for them, as often as they come */
+};
 /* One visit of a class's lists: expired tails go, items move between HOT, WARM and COLD, at
- * most `moves` of each kind. Returns how many moved. In flat mode HOT and WARM drain. */
-unsigned store_juggle(struct store *s, unsigned class_id, unsigned moves, uint32_t now);
+ * most `moves` of each kind. In flat mode HOT and WARM drain. */
+struct store_juggled store_juggle(struct store *s, unsigned class_id, unsigned moves,
+                                  uint32_t now);
 
 /* ---- walks: the crawler and the dumps -------------------------------------------------- */
 
@@ -495,6 +500,8 @@ struct store_class_stats {
 void store_totals(struct store *s, struct store_totals *out);
 /* Classes exist for ids 1..store_class_count. */
 unsigned store_class_count(const struct store *s);
+/* Without a lock: about so many. */
+uint64_t store_class_items(const struct store *s, unsigned class_id);
 void store_class_stats(struct store *s, unsigned class_id, uint32_t now,
                        struct store_class_stats *out);
 /* Zeroes the counters; states (items, bytes, pages) stay. */

@@ -203,7 +203,7 @@ START_TEST(empties_a_class_that_is_free)
     }
     store_flush(s, NOW, NOW);
     for (unsigned i = 0; i < 10; i++) {
-        (void)store_juggle(s, 31, 500, NOW);
+        (void)juggle(s, 31, 500, NOW);
     }
     ck_assert_uint_eq(totals_of(s).curr_items, 0);
     for (uint32_t now = NOW; now < NOW + 6; now++) {

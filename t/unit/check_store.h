@@ -43,6 +43,15 @@ open_store(const struct store_conf *conf)
     return s;
 }
 
+/* How many items one visit has moved. */
+static inline unsigned
+juggle(struct store *s, unsigned class_id, unsigned moves, uint32_t now)
+{
+    struct store_juggled done = store_juggle(s, class_id, moves, now);
+
+    return done.settled + done.reordered;
+}
+
 static inline struct key
 key_of(const char *text)
 {

@@ -131,7 +131,7 @@ START_TEST(hot_items_read_twice_go_to_warm_later)
     ck_assert(is_there(s, "a", NOW + 2));
     ck_assert(is_there(s, "b", NOW + 2));
     ck_assert_uint_eq(listed(1, STORE_LIST_HOT), 3);
-    ck_assert_uint_gt(store_juggle(s, 1, MOVES, NOW + 2), 0);
+    ck_assert_uint_gt(juggle(s, 1, MOVES, NOW + 2), 0);
     ck_assert_int_eq(list_of_key("a", NOW + 2), STORE_LIST_WARM);
     ck_assert_int_eq(list_of_key("b", NOW + 2), STORE_LIST_COLD);
     ck_assert_uint_eq(class_of(s, 1, NOW + 2).moves_to_warm, 1);
@@ -148,7 +148,7 @@ cool(const char *keys, uint32_t now)
 
         ck_assert_int_eq(put(s, STORE_SET, key, "1", 0, now), STORE_OK);
     }
-    (void)store_juggle(s, 1, MOVES, now + 1);
+    (void)juggle(s, 1, MOVES, now + 1);
     ck_assert_uint_eq(listed(1, STORE_LIST_COLD), strlen(keys));
 }
 
@@ -189,7 +189,7 @@ START_TEST(a_read_never_waits_for_the_list)
     PTHREAD_OK(pthread_join(reader, NULL));
     PTHREAD_OK(pthread_mutex_unlock(lock));
     ck_assert_int_eq(list_of_key("a", NOW + 1), STORE_LIST_COLD);
-    ck_assert_uint_eq(store_juggle(s, 1, 1, NOW + 1), 1);
+    ck_assert_uint_eq(juggle(s, 1, 1, NOW + 1), 1);
     ck_assert_int_eq(list_of_key("a", NOW + 1), STORE_LIST_WARM);
 }
 END_TEST
@@ -205,7 +205,7 @@ START_TEST(warm_items_read_again_stay)
     }
     ck_assert(is_there(s, "a", NOW + 50));
     /* COLD is empty: whoever is idle in WARM would go there. */
-    (void)store_juggle(s, 1, MOVES, NOW + 50);
+    (void)juggle(s, 1, MOVES, NOW + 50);
     ck_assert_int_eq(list_of_key("a", NOW + 50), STORE_LIST_WARM);
     ck_assert_int_eq(list_of_key("b", NOW + 50), STORE_LIST_COLD);
     ck_assert_uint_eq(class_of(s, 1, NOW).moves_within_lru, 1);
@@ -220,7 +220,7 @@ START_TEST(hot_keeps_its_share_of_the_bytes)
     for (unsigned i = 0; i < 100; i++) {
         ck_assert_int_eq(put_middle("k", 100 + i, 0, NOW), STORE_OK);
     }
-    while (store_juggle(s, MIDDLE_CLASS, 7, NOW) > 0) {
+    while (juggle(s, MIDDLE_CLASS, 7, NOW) > 0) {
     }
     ck_assert_uint_eq(listed(MIDDLE_CLASS, STORE_LIST_HOT), 20);
     ck_assert_uint_eq(listed(MIDDLE_CLASS, STORE_LIST_COLD), 80);
@@ -239,16 +239,16 @@ START_TEST(ages_bound_hot_and_warm)
     ck_assert(is_there(s, "w", NOW + 2) && is_there(s, "w", NOW + 2));
     put(s, STORE_SET, "h", "1", 0, NOW + 10);
     /* COLD's tail is 11 s old at NOW + 11: HOT may have 2.2, WARM 22. */
-    (void)store_juggle(s, 1, MOVES, NOW + 11);
+    (void)juggle(s, 1, MOVES, NOW + 11);
     ck_assert_int_eq(list_of_key("h", NOW + 11), STORE_LIST_HOT);
     ck_assert_int_eq(list_of_key("w", NOW + 11), STORE_LIST_WARM);
-    (void)store_juggle(s, 1, MOVES, NOW + 14);
+    (void)juggle(s, 1, MOVES, NOW + 14);
     ck_assert_int_eq(list_of_key("h", NOW + 14), STORE_LIST_COLD);
     ck_assert_int_eq(list_of_key("w", NOW + 14), STORE_LIST_WARM);
     /* Without the old one COLD's age begins with "h". */
     ck_assert_int_eq(store_delete(s, key_of("c"), NULL, NOW, &(struct store_result){0}),
                      STORE_OK);
-    (void)store_juggle(s, 1, MOVES, NOW + 15);
+    (void)juggle(s, 1, MOVES, NOW + 15);
     ck_assert_int_eq(list_of_key("w", NOW + 15), STORE_LIST_COLD);
 }
 END_TEST
@@ -258,10 +258,10 @@ START_TEST(a_step_moves_no_more_than_asked)
     for (unsigned i = 0; i < 100; i++) {
         ck_assert_int_eq(put_middle("k", i, 0, NOW), STORE_OK);
     }
-    ck_assert_uint_eq(store_juggle(s, MIDDLE_CLASS, 3, NOW), 3);
+    ck_assert_uint_eq(juggle(s, MIDDLE_CLASS, 3, NOW), 3);
     ck_assert_uint_eq(listed(MIDDLE_CLASS, STORE_LIST_COLD), 3);
     ck_assert_uint_eq(totals_of(s).juggles, 0);
-    (void)store_juggle(s, store_class_count(s), 3, NOW);
+    (void)juggle(s, store_class_count(s), 3, NOW);
     ck_assert_uint_eq(totals_of(s).juggles, 1);
 }
 END_TEST
@@ -285,7 +285,7 @@ START_TEST(memory_is_found_without_juggling)
             }
         }
         if (_i == 3) {
-            (void)store_juggle(s, 6, 10, NOW); /* they sit in WARM */
+            (void)juggle(s, 6, 10, NOW); /* they sit in WARM */
         }
     }
     ck_assert(is_there(s, key, NOW));
@@ -303,7 +303,7 @@ START_TEST(what_has_expired_goes_in_the_background)
         ck_assert_int_eq(put_middle("ifoo", i, NOW + 1, NOW), STORE_OK);
     }
     for (unsigned t = 0; t < 4; t++) {
-        (void)store_juggle(s, MIDDLE_CLASS, MOVES, NOW + t);
+        (void)juggle(s, MIDDLE_CLASS, MOVES, NOW + t);
     }
     ck_assert_uint_eq(totals_of(s).reclaimed, 10);
     ck_assert_uint_eq(totals_of(s).curr_items, 0);
@@ -317,13 +317,13 @@ START_TEST(a_canary_that_is_read_survives)
     ck_assert_int_eq(put_middle("canary", 0, 0, NOW), STORE_OK);
     for (unsigned i = 0; i < 30; i++) {
         ck_assert_int_eq(put_middle("ifoo", i, 0, NOW), STORE_OK);
-        (void)store_juggle(s, MIDDLE_CLASS, MOVES, NOW);
+        (void)juggle(s, MIDDLE_CLASS, MOVES, NOW);
     }
     ck_assert(is_there(s, "canary0", NOW));
     ck_assert(is_there(s, "canary0", NOW));
     for (unsigned i = 30; i < 100; i++) {
         ck_assert_int_eq(put_middle("ifoo", i, 0, NOW + i / 30), STORE_OK);
-        (void)store_juggle(s, MIDDLE_CLASS, MOVES, NOW + i / 30);
+        (void)juggle(s, MIDDLE_CLASS, MOVES, NOW + i / 30);
     }
     ck_assert(is_there(s, "canary0", NOW + 3));
     ck_assert_uint_gt(totals_of(s).evictions, 0);
@@ -372,7 +372,7 @@ START_TEST(new_items_do_not_evict_each_other)
         char key[32];
 
         if (i % OLD == 0) {
-            (void)store_juggle(s, MIDDLE_CLASS, MOVES, NOW + i / OLD);
+            (void)juggle(s, MIDDLE_CLASS, MOVES, NOW + i / OLD);
         }
         snprintf(key, sizeof(key), "old%u", i % OLD);
         ck_assert(is_there(s, key, NOW + 2 + i / (4 * tick)));
@@ -382,7 +382,7 @@ START_TEST(new_items_do_not_evict_each_other)
 
         ck_assert_int_eq(put_middle("new", i, 0, now), STORE_OK);
         if (i % pace == 0) {
-            (void)store_juggle(s, MIDDLE_CLASS, FEW, now);
+            (void)juggle(s, MIDDLE_CLASS, FEW, now);
         }
     }
     ck_assert_uint_eq(totals_of(s).evictions, NEW);
@@ -404,13 +404,13 @@ START_TEST(short_lived_items_are_not_evicted)
     ck_assert_uint_eq(listed(MIDDLE_CLASS, STORE_LIST_HOT), 0);
     for (unsigned i = 0; i < 100; i++) {
         ck_assert_int_eq(put_middle("ifoo", i, NOW + 3600, NOW), STORE_OK);
-        (void)store_juggle(s, MIDDLE_CLASS, MOVES, NOW);
+        (void)juggle(s, MIDDLE_CLASS, MOVES, NOW);
     }
     ck_assert(is_there(s, "canary0", NOW));
     ck_assert_uint_eq(listed(MIDDLE_CLASS, STORE_LIST_TEMP), 1);
     ck_assert_uint_gt(listed(MIDDLE_CLASS, STORE_LIST_HOT), 0);
     ck_assert_uint_gt(totals_of(s).evictions, 70);
-    (void)store_juggle(s, MIDDLE_CLASS, MOVES, NOW + 31);
+    (void)juggle(s, MIDDLE_CLASS, MOVES, NOW + 31);
     ck_assert_uint_eq(listed(MIDDLE_CLASS, STORE_LIST_TEMP), 0);
     ck_assert_int_eq(put_middle("never", 0, 0, NOW), STORE_OK);
     ck_assert_int_eq(list_of_key("never0", NOW), STORE_LIST_HOT);
@@ -434,7 +434,7 @@ START_TEST(touched_items_leave_temp)
     ck_assert_uint_eq(listed(MIDDLE_CLASS, STORE_LIST_TEMP), 12);
     ck_assert_int_eq(put_middle("l", 0, 0, NOW), STORE_OK);
     ck_assert_uint_eq(totals_of(s).evictions, 1);
-    (void)store_juggle(s, MIDDLE_CLASS, MOVES, NOW);
+    (void)juggle(s, MIDDLE_CLASS, MOVES, NOW);
     ck_assert_uint_eq(listed(MIDDLE_CLASS, STORE_LIST_TEMP), 0);
 }
 END_TEST
@@ -553,7 +553,7 @@ START_TEST(locked_items_are_not_waited_for)
     store_debug_lock(s, key_of("k0"), true);
     ck_assert_int_eq(put_middle("l", 0, 0, NOW), STORE_OK);
     ck_assert_int_eq(put_middle("l", 1, 0, NOW), STORE_OK);
-    (void)store_juggle(s, MIDDLE_CLASS, MOVES, NOW);
+    (void)juggle(s, MIDDLE_CLASS, MOVES, NOW);
     store_debug_lock(s, key_of("k0"), false);
     ck_assert_uint_eq(totals_of(s).evictions, 2);
     ck_assert(is_there(s, "k0", NOW));
@@ -579,9 +579,9 @@ START_TEST(flat_mode_drains_the_lists)
     put(s, STORE_SET, "f", "1", 0, NOW);
     ck_assert_uint_eq(listed(1, STORE_LIST_COLD), 3);
     ck_assert_uint_eq(listed(1, STORE_LIST_WARM), 1);
-    (void)store_juggle(s, 1, MOVES, NOW + 1);
+    (void)juggle(s, 1, MOVES, NOW + 1);
     ck_assert_uint_eq(listed(1, STORE_LIST_COLD), 5);
-    ck_assert_uint_eq(store_juggle(s, 1, MOVES, NOW + 1), 0);
+    ck_assert_uint_eq(juggle(s, 1, MOVES, NOW + 1), 0);
     check_lists(1);
     lru.is_segmented = true;
     lru.temp_ttl = 10;
@@ -638,7 +638,7 @@ START_TEST(lists_agree_after_anything)
 
             ck_assert_int_le(store_delete(s, key_of(key), NULL, now, &r), STORE_MISS);
         } else if (what < 97) {
-            (void)store_juggle(s, 12, (unsigned)rng_below(&rng, 30), now);
+            (void)juggle(s, 12, (unsigned)rng_below(&rng, 30), now);
         } else if (what < 99) {
             now++;
         } else if (rng_below(&rng, 20) == 0) {

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * How often the thread in the background looks after the lists of a class: wake-ups are counted
+ * on a clock of the test's own.
+ */
+#include "net/upkeep.h"
+
+#include "check_unit.h"
+
+#define MS NSEC_PER_MSEC
+#define MOST 500 /* moves of a visit */
+
+/* Visits in the last of `seconds` seconds, while there is work for so many moves a second. */
+static unsigned
+count_visits(unsigned seconds, uint64_t moves_a_second, uint64_t items, bool is_reordered)
+{
+    nsec_t sleep = MS, now = 0, end = seconds * NSEC_PER_SEC;
+    uint64_t done = 0;
+    unsigned visits = 0;
+    while (now < end) {
+        uint64_t due = now * moves_a_second / NSEC_PER_SEC;
+        unsigned moved = (unsigned)(due - done < MOST ? due - done : MOST);
+        done += moved;
+        struct store_juggled visit = {.settled = is_reordered ? 0 : moved,
+                                      .reordered = is_reordered ? moved : 0};
+        sleep = upkeep_juggle_sleep(sleep, visit, items);
+        ck_assert_uint_ge(sleep, MS);
+        ck_assert_uint_le(sleep, NSEC_PER_SEC);
+        now += sleep;
+        visits += now > end - NSEC_PER_SEC;
+    }
+    ck_assert(is_reordered ||
+              end * moves_a_second / NSEC_PER_SEC - done <= moves_a_second + MOST);
+    return visits;
+}
+
+START_TEST(nobody_wakes_without_work)
+{
+    ck_assert_uint_le(count_visits(10, 0, 1000000, false), 2);
+    nsec_t sleep = MS;
+    for (unsigned i = 0; i < 10; i++) {
+        sleep = upkeep_juggle_sleep(sleep, (struct store_juggled){0}, 1000000);
+    }
+    ck_assert_uint_eq(sleep, NSEC_PER_SEC); /* after one second, not ten */
+}
+END_TEST
+
+/* A few moves are no reason to come back in a millisecond. */
+START_TEST(a_visit_is_worth_its_wake_up)
+{
+    ck_assert_uint_le(count_visits(60, 50, 1000000, false), 4);
+    ck_assert_uint_le(count_visits(60, 1000, 1000000, false), 40);
+    ck_assert_uint_le(count_visits(60, 10000, 1000000, false), 300);
+}
+END_TEST
+
+/* What there is to do is done, at up to half a million moves a second. */
+START_TEST(much_work_is_done_soon)
+{
+    ck_assert_uint_ge(count_visits(10, 400000, 1000000, false), 800);
+    ck_assert_uint_eq(
+        upkeep_juggle_sleep(NSEC_PER_SEC, (struct store_juggled){.settled = MOST}, 12),
+        MS);
+    /* A page of large items is a class, too: one of twelve is much. */
+    ck_assert_uint_ge(count_visits(60, 100, 12, false), 30);
+}
+END_TEST
+
+/* While everything is read all the time each visit finds all it may move. The order is as good
+ * when each item has moved four times in a second; the clock of the items counts in seconds. */
+START_TEST(reads_without_end_do_not_keep_it_awake)
+{
+    ck_assert_uint_le(count_visits(10, 1000000, 20000, true), 4 * 20000 / MOST + 2);
+    ck_assert_uint_le(count_visits(10, 1000000, 1000, true), 10);
+    /* in a large class it goes on as long as there is something */
+    ck_assert_uint_ge(count_visits(10, 400000, 1000000, true), 700);
+}
+END_TEST
+
+int
+main(void)
+{
+    Suite *s = suite_create("upkeep");
+    TCase *tc = tcase_create("upkeep");
+    tcase_add_test(tc, nobody_wakes_without_work);
+    tcase_add_test(tc, a_visit_is_worth_its_wake_up);
+    tcase_add_test(tc, much_work_is_done_soon);
+    tcase_add_test(tc, reads_without_end_do_not_keep_it_awake);
+    suite_add_tcase(s, tc);
+    return run_suite(s);
+}
