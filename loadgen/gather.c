@@ -106,7 +106,7 @@ gather(struct run *r, const struct run_shot *shot, enum watch_end how,
     result->series = observe_take(&r->observe, r->o->classes_len);
     result->server_stats = inquiry_take(&r->inquiry);
     result->server_settings = inquiry_settings(&r->inquiry);
-    if (shot->until_sure && r->o->until.count > 0) {
+    if (shot->until_sure && until_is_given(&r->o->until)) {
         result->until = &r->o->until;
         result->is_until_met = sure_of_result(result);
     }

@@ -538,8 +538,8 @@ go(struct run *r, const struct run_shot *shot)
     r->window.end =
         r->window.start + (nsec_t)(run_time_of(r, shot) * (double)NSEC_PER_SEC);
     observe_start(&r->observe, &r->window,
-                  shot->until_sure && r->o->until.count > 0 ? SURE_LOOK
-                                                            : OBSERVE_LENGTH_MAX);
+                  shot->until_sure && until_is_given(&r->o->until) ? SURE_LOOK
+                                                                   : OBSERVE_LENGTH_MAX);
     if (!inquiry_start(&r->inquiry, r->window.start, r->window.end)) {
         return false;
     }

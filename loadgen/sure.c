@@ -7,7 +7,7 @@
 static bool
 is_sure(const struct options *o, const struct observe *w)
 {
-    bool is_sure = o->until.count > 0;
+    bool is_sure = until_is_given(&o->until);
     for (unsigned i = 0; is_sure && i < o->classes_len; i++) {
         is_sure = o->classes[i].antagonist != NULL ||
                   until_is_met(&o->until, observe_series(w, i));

@@ -16,8 +16,12 @@ parse_one(struct until *u, const char *text, size_t len)
 {
     const char *colon = memchr(text, ':', len);
     double percent, width = 0;
-    if (colon == NULL || len == 0 || text[0] != 'p') {
-        return "--until takes pPERCENTILE:WIDTH, e.g. p99:2%";
+    if (colon == text + 1 && text[0] == 'n') {
+        bool is_number = num_scaled(colon + 1, len - 2, 1000, &u->answers);
+        return is_number && u->answers > 0 ? NULL : "the number of --until is 1 at least";
+    }
+    if (colon == NULL || text[0] != 'p') {
+        return "--until takes pPERCENTILE:WIDTH and n:ANSWERS, e.g. p99:2%";
     }
     if (!num_double(text + 1, (size_t)(colon - text) - 1, &percent) || percent <= 0 ||
         percent >= 100) {
@@ -61,6 +65,12 @@ until_auto(struct until *u)
     *u = (struct until){.wants = {{.95, AUTO_WIDTH}, {.99, AUTO_WIDTH}}, .count = 2};
 }
 
+bool
+until_is_given(const struct until *u)
+{
+    return u->count > 0 || u->answers > 0;
+}
+
 double
 until_width(const struct series *s, double q)
 {
@@ -73,6 +83,12 @@ until_width(const struct series *s, double q)
     return (double)(hist_quantile(h, ci.high) - hist_quantile(h, ci.low)) / at;
 }
 
+uint64_t
+until_answers(const struct series *s)
+{
+    return s->now.requests + s->now.errors;
+}
+
 bool
 until_is_met(const struct until *u, const struct series *s)
 {
@@ -81,5 +97,5 @@ until_is_met(const struct until *u, const struct series *s)
             return false;
         }
     }
-    return u->count > 0;
+    return until_answers(s) >= u->answers;
 }

@@ -34,7 +34,7 @@ call_time(void *conf, const char *text)
 {
     struct options *o = conf;
     if (strcmp(text, "auto") == 0) {
-        if (o->until.count == 0) {
+        if (!until_is_given(&o->until)) {
             until_auto(&o->until);
         }
         o->has_time = false;
@@ -141,8 +141,9 @@ call_seed(void *conf, const char *text)
 static const struct opt rows[] = {
     {.letter = 't', .name = "time", .kind = OPT_CALL, .call = call_time,
      .arg = "SECONDS|auto", .help = "length of the run (5); auto: --until=p95:5%,p99:5%"},
-    {.name = "until", .kind = OPT_CALL, .call = call_until, .arg = "pP:WIDTH%,...",
-     .help = "end when the 95% intervals are as narrow as this, at the latest after --time (300)"},
+    {.name = "until", .kind = OPT_CALL, .call = call_until, .arg = "pP:WIDTH%|n:N,...",
+     .help = "end when the 95% intervals are as narrow as this, or N requests answered, at "
+             "the latest after --time (300)"},
     {.letter = 'w', .name = "warmup", .kind = OPT_CALL, .call = call_warmup,
      .arg = "SECONDS|auto", .help = "load before it that is not measured (0); auto: "
                                     "until latency and hits are steady"},
@@ -207,7 +208,7 @@ check_server_stats(const struct options *o)
 static const char *
 settle_until(struct options *o)
 {
-    if (o->until.count == 0) {
+    if (!until_is_given(&o->until)) {
         return NULL;
     }
     if (o->searches || o->agents_len > 0 || o->is_agent) {

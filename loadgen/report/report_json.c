@@ -488,6 +488,9 @@ write_until(struct json *j, const struct result *r)
         json_close(j, '}');
     }
     json_close(j, ']');
+    if (r->until->answers > 0) {
+        json_u64(j, "answers", r->until->answers);
+    }
     json_close(j, '}');
 }
 

@@ -400,6 +400,20 @@ print_objectives(const struct result *r, FILE *out)
     }
 }
 
+/* Whether each class has as many. */
+static bool
+has_answers(const struct result *r, uint64_t wanted)
+{
+    for (unsigned c = 0; c < r->classes_len; c++) {
+        const struct result *class = &r->classes[c];
+        if (!class->is_antagonist && class->series != NULL &&
+            until_answers(class->series) < wanted) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* The widest of all classes is what counts. */
 static void
 print_until(const struct result *r, FILE *out)
@@ -420,6 +434,11 @@ print_until(const struct result *r, FILE *out)
             fprintf(out, ", %.2f%%", 100 * widest);
         }
         fputc('\n', out);
+    }
+    if (r->until != NULL && r->until->answers > 0) {
+        fprintf(
+            out, "Until %ju answers = %s after %.2f s\n", (uintmax_t)r->until->answers,
+            has_answers(r, r->until->answers) ? "reached" : "not reached", r->elapsed_s);
     }
 }
 

@@ -310,6 +310,8 @@ START_TEST(test_until_words)
         "p99:",    "p99:0",   "p100:2%",
         "p0:1",    "p99:2x",  "p99:2%,",
         "p99:-1",  "p:1",     "p99:%",
+        "n:0",     "n:",      "n:-1",
+        "n:x",     "n",       "n:1,",
         "p99:nan", "p99:1e9", "p1:1,p2:1,p3:1,p4:1,p5:1,p6:1,p7:1,p8:1,p9:1",
     };
     struct until u;
@@ -323,6 +325,11 @@ START_TEST(test_until_words)
     }
     until_auto(&u);
     ck_assert_uint_eq(u.count, 2);
+    ck_assert_uint_eq(u.answers, 0);
+    ck_assert_ptr_null(until_parse(&u, "n:2k"));
+    ck_assert(u.count == 0 && u.answers == 2000 && until_is_given(&u));
+    ck_assert_ptr_null(until_parse(&u, "p99:2%,n:7"));
+    ck_assert(u.count == 1 && u.answers == 7 && until_is_given(&u));
 }
 END_TEST
 
@@ -352,6 +359,31 @@ START_TEST(test_until)
     ck_assert_uint_ge(looks, 25);
     ck_assert_uint_le(looks, 150);
     ck_assert_double_le(until_width(s, .99), 0.05);
+    series_destroy(&s);
+    tally_fini(&t);
+}
+END_TEST
+
+/* Errors count, and each kind of want has to be met. */
+START_TEST(test_until_answers)
+{
+    struct until u;
+    struct tally t;
+    const struct tally *tallies[] = {&t};
+    struct series *s = series_create(0);
+    ck_assert(s != NULL && tally_init(&t));
+    series_start(s, NSEC_PER_SEC);
+    ck_assert_ptr_null(until_parse(&u, "n:3"));
+    ck_assert(!until_is_met(&u, s));
+    ctr_add(&t.done[0], 2);
+    series_look(s, tallies, 1, NSEC_PER_SEC + 50 * NSEC_PER_MSEC);
+    ck_assert_uint_eq(until_answers(s), 2);
+    ck_assert(!until_is_met(&u, s));
+    ctr_add(&t.errors[TALLY_ERROR], 1);
+    series_look(s, tallies, 1, NSEC_PER_SEC + 100 * NSEC_PER_MSEC);
+    ck_assert(until_is_met(&u, s));
+    ck_assert_ptr_null(until_parse(&u, "n:3,p99:5%"));
+    ck_assert(!until_is_met(&u, s));
     series_destroy(&s);
     tally_fini(&t);
 }
@@ -421,6 +453,7 @@ main(void)
     tcase_add_test(tc, test_limits);
     tcase_add_test(tc, test_until_words);
     tcase_add_test(tc, test_until);
+    tcase_add_test(tc, test_until_answers);
     tcase_add_test(tc, test_env);
     suite_add_tcase(s, tc);
     return run_suite(s);
