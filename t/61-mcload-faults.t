@@ -81,13 +81,11 @@ sub hit {
 sub attack {
     my ($code, @args) = @_;
     my $file = "$dir/run.json";
-    my $run = undisturbed(sub {
-        my $port = fake_server($code);
-        return mcload('-s', "127.0.0.1:$port", '--noload', '-r', '100', '-t', '0.4', '--json', $file, @args);
-    });
-    my $text = run_program({command => ['python3', '-m', 'json.tool', '--compact', $file]});
-    is($text->{status}, 0, 'the JSON is valid') or diag($text->{err}, $run->{err});
-    $run->{json} = $text->{out};
+    my $port = fake_server($code);
+    my @briefly = grep({ $_ eq '-t' } @args) ? () : @BRIEFLY;
+    my $run = mcload('-s', "127.0.0.1:$port", '--noload', '-r', '100', '--json', $file, @briefly, @args);
+    ok(json_of($file), 'the JSON is valid') or diag($run->{err});
+    $run->{json} = do { local (@ARGV, $/) = $file; <> };
     return $run;
 }
 
@@ -145,7 +143,7 @@ cmp_ok(number($run, 'disconnect'), '>', 1, 'disconnects: counted, and connected 
 cmp_ok(number($run, 'lost'), '>=', number($run, 'disconnect'), 'disconnects: requests lost');
 cmp_ok(number($run, 'hits'), '>', 0, 'disconnects: the rest is served');
 
-$run = attack(sub { "VALUE " . key_of($_[0]) . " 0 100\r\nabc" }, '--timeout=0.1');
+$run = attack(sub { "VALUE " . key_of($_[0]) . " 0 100\r\nabc" }, '--timeout=0.1', '--until=n:3');
 is_invalid($run, 'no request was answered', 'half a reply');
 cmp_ok(number($run, 'timeout'), '>', 0, 'half a reply: given up in time');
 is(number($run, 'gets'), 0, 'half a reply: no get was answered');
@@ -153,7 +151,7 @@ is(number($run, 'gets'), 0, 'half a reply: no get was answered');
 # ---- silence -----------------------------------------------------------------------------
 
 # All are censored: the table says "above", the JSON null, and no parser chokes.
-$run = attack(sub { '' }, '-q', '200', '-c', '2');
+$run = attack(sub { '' }, '-q', '200', '-c', '2', '-t', '0.4');
 is_invalid($run, 'no request was answered', 'silence');
 is(number($run, 'unanswered'), 2, 'silence: two on their way');
 cmp_ok(number($run, 'unsent'), '>', 10, 'silence: the others never sent');
@@ -202,7 +200,7 @@ cmp_ok($intended, '>', 2 * $issue, 'a stall: from issue it can hardly be seen');
     }
     push @children, $pid;
     my $out = run_program({command => [$mcload, '-v', '-s', '127.0.0.1:' . $listener->sockport,
-        '--noload', '-r', '100', '-t', '0.6', '--getcount=1'], timeout => 60});
+        '--noload', '-r', '100', @BRIEFLY, '--getcount=1'], timeout => 120});
     like($out->{out}, qr/^Errors = 0$/m, 'single bytes: no errors');
     like($out->{out}, qr/^Misses = 0 /m, 'single bytes: all hits');
 }
@@ -226,10 +224,8 @@ cmp_ok($intended, '>', 2 * $issue, 'a stall: from issue it can hardly be seen');
             "unserved @$args: told");
     }
     # Given up when nothing comes in time, they are no better served.
-    $run = undisturbed(sub {
-        return mcload_json('-s', '127.0.0.1:' . $full->port, '-c', '40', '--noload', '-r', '100',
-            '-t', '0.6', '--timeout=0.8');
-    });
+    $run = mcload_json('-s', '127.0.0.1:' . $full->port, '-c', '40', '--noload', '-r', '100', @BRIEFLY,
+        '--timeout=0.8');
     my $in_vain = $run->{json}{'totals.unserved'} // 0;
     ok($in_vain > 0 && $in_vain < 40, "unserved, and given up: $in_vain of 40") or diag($run->{out});
     $run = mcload(@many, '--noload', '-r', '100', '-t', '0.6', '--check=unserved_connections:off');
@@ -260,8 +256,7 @@ sub serves_once {
     return '127.0.0.1:' . $listener->sockport;
 }
 
-$run = undisturbed(sub { mcload_json('-s', serves_once(), '--noload', '-r', '100', '-t', '1', '-c', '1',
-    '--timeout=5') });
+$run = mcload_json('-s', serves_once(), '--noload', '-r', '100', '-t', '1', '-c', '1', '--timeout=5');
 is($run->{json}{'totals.unanswered'} // -1, 1, 'served and lost: another one waits at the end');
 is($run->{json}{'totals.unserved'} // -1, 0, 'served and lost: it was served') or diag($run->{out});
 
@@ -288,7 +283,7 @@ for my $case (
 # ---- dropped when late -------------------------------------------------------------------
 
 $run = attack(sub { select undef, undef, undef, 0.05; hit(key_of($_[0])) }, '-q', '200',
-    '--late=drop');
+    '-t', '0.5', '--late=drop');
 is_invalid($run, 'sent within 1 ms', 'late requests dropped');
 my ($skipped) = $run->{out} =~ /^Skipped TXs = (\d+) /m;
 cmp_ok($skipped, '>', 0, 'late requests dropped: counted');

@@ -42,13 +42,13 @@ sub clean {
 sub speaks {
     my ($at, $protocol, @args) = @_;
     my $name = "$at $protocol";
-    clean(mcload_json('-s', $at, "--protocol=$protocol", '-r', '100', '-t', '0.3', '-u', '0.2',
+    clean(mcload_json('-s', $at, "--protocol=$protocol", '-r', '100', @BRIEFLY, '-u', '0.2',
         @args), "$name, gets and sets");
-    my $run = mcload_json('-s', $at, "--protocol=$protocol", '-r', '100', '-t', '0.3',
+    my $run = mcload_json('-s', $at, "--protocol=$protocol", '-r', '100', @BRIEFLY,
         '--getcount=7', '-c', '2', '-d', '4', '--noload', @args);
     clean($run, "$name, multigets");
     is($run->{json}{'totals.keys'}, 7 * $run->{json}{'totals.gets'}, "$name, multigets: keys");
-    $run = mcload_json('-s', $at, "--protocol=$protocol", '-r', '100', '-t', '0.3',
+    $run = mcload_json('-s', $at, "--protocol=$protocol", '-r', '100', @BRIEFLY,
         '--getcount=2', '--key-prefix=none:', '--noload', @args);
     cmp_ok($run->{json}{'totals.keys'}, '>', 0, "$name, misses: gets");
     is($run->{json}{'totals.hits'}, 0, "$name, misses: no hits");
@@ -82,7 +82,7 @@ for my $profile (profiles()) {
     speaks($at, 'ascii');
     speaks($at, 'binary');
     speaks($at, 'meta');
-    clean(mcload_json('-s', $at, '--binary', '-r', '10', '-t', '0.3'), '--binary');
+    clean(mcload_json('-s', $at, '--binary', '-r', '10', @BRIEFLY), '--binary');
 }
 
 # ---- authentication ----------------------------------------------------------------------
@@ -91,7 +91,7 @@ sub refused {
     my ($name, @args) = @_;
     my $run = mcload('-r', '10', @args);
     is($run->{status}, 2, "$name: cannot load") or diag($run->{out}, $run->{err});
-    $run = mcload_json('-r', '10', '--noload', '-t', '0.3', @args);
+    $run = mcload_json('-r', '10', '--noload', @BRIEFLY, @args);
     is($run->{status}, 3, "$name: the run is invalid");
     is($run->{json}{'totals.hits'}, 0, "$name: no hits");
     cmp_ok($run->{json}{'errors.client_error'}, '>', 0, "$name: errors");
@@ -111,7 +111,7 @@ sub refused {
     }
     refused('no password', '-s', $at);
     my $json = "$dir/auth.json";
-    mcload('-s', $at, '-t', '0.1', '-U', 'user', '--password=secret', '--json', $json);
+    mcload('-s', $at, @BRIEFLY, '-U', 'user', '--password=secret', '--json', $json);
     unlike(MCTest::slurp($json), qr/secret/, 'the password is not in the report');
 }
 
@@ -142,10 +142,10 @@ SKIP: {
     # Three servers that share the keys: each record is on one of them, and found there.
     my @ports = ($port, $start->(), $start->());
     my @three = ((map { ('-s', "127.0.0.1:$_") } @ports), '--hash=ketama', '--key-prefix=three');
-    my $run = mcload_json(@three, '-r', '300', '-t', '0.4', '-c', '2', '-u', '0.2', '--verify=1');
+    my $run = mcload_json(@three, '-r', '300', @BRIEFLY, '-c', '2', '-u', '0.2', '--verify=1');
     clean($run, 'packaged memcached, ketama');
     is($run->{json}{'totals.loaded'}, 300, 'packaged memcached, ketama: each record once');
-    $run = mcload_json(@three[0, 1], '--key-prefix=three', '-r', '300', '-t', '0.3', '--noload');
+    $run = mcload_json(@three[0, 1], '--key-prefix=three', '-r', '300', @BRIEFLY, '--noload');
     cmp_ok($run->{json}{'totals.hits'}, '<', $run->{json}{'totals.keys'},
         'packaged memcached, ketama: one server has its share only');
 
@@ -158,7 +158,7 @@ SKIP: {
                 '--key-prefix', $protocol), "packaged memcached, UDP, $protocol");
         }
         # One key each: of a get of several it numbers the datagrams of each value anew.
-        clean(mcload_json('-s', "udp://127.0.0.1:$udp", '-r', '20', '-V', '5000', '-t', '0.4', '-c',
+        clean(mcload_json('-s', "udp://127.0.0.1:$udp", '-r', '20', '-V', '5000', @BRIEFLY, '-c',
             '2', '--verify=1', '--timeout=5'), 'packaged memcached, UDP, several datagrams');
     }
 
@@ -169,7 +169,7 @@ SKIP: {
             if run_program({command => ['memcached', '-h']})->{out} !~ /--enable-ssl/;
         my $certs = certificates();
         my $tls = $start->('-Z', '-o', "ssl_chain_cert=$certs/server.pem,ssl_key=$certs/server.key");
-        clean(mcload_json('-s', "tls://127.0.0.1:$tls", '--tls-verify=no', '-r', '50', '-t', '0.4',
+        clean(mcload_json('-s', "tls://127.0.0.1:$tls", '--tls-verify=no', '-r', '50', @BRIEFLY,
             '-u', '0.2', '-c', '2', '--verify=1'), 'packaged memcached, TLS');
     }
 }
@@ -179,7 +179,7 @@ SKIP: {
     start_other($port, 'redis-server', '--port', $port, '--bind', '127.0.0.1', '--save', '',
         '--dir', $dir) or skip 'no redis-server', 1;
     speaks("127.0.0.1:$port", 'redis');
-    my $run = mcload_json('-s', "127.0.0.1:$port", '--protocol=ascii', '--noload', '-t', '0.3');
+    my $run = mcload_json('-s', "127.0.0.1:$port", '--protocol=ascii', '--noload', @BRIEFLY);
     is($run->{status}, 3, 'redis-server does not speak ascii');
 }
 
@@ -207,9 +207,9 @@ CONF
     start_other($port, 'nginx', '-e', "$dir/nginx.log", '-c', "$dir/nginx.conf")
         or skip 'no nginx', 1;
     # It closes each connection after 100 requests and says so before.
-    clean(mcload_json('-s', "127.0.0.1:$port", '--protocol=http', '-r', '10', '-t', '0.3',
+    clean(mcload_json('-s', "127.0.0.1:$port", '--protocol=http', '-r', '10', @BRIEFLY,
         '-c', '2', '--key-prefix=obj:', '-K', '8'), 'nginx');
-    my $run = mcload_json('-s', "127.0.0.1:$port", '--protocol=http', '-r', '10', '-t', '0.3');
+    my $run = mcload_json('-s', "127.0.0.1:$port", '--protocol=http', '-r', '10', @BRIEFLY);
     cmp_ok($run->{json}{'totals.gets'}, '>', 0, 'nginx: 404 is an answer');
     is($run->{json}{'totals.hits'}, 0, 'nginx: and a miss');
 }
@@ -231,7 +231,7 @@ CONF
     }
     push @others, $pid;
     for my $args ([], ['-q', '1000']) {
-        my $run = mcload_json('-s', "unix:$path", '--protocol=http', '-r', '10', '-t', '0.3',
+        my $run = mcload_json('-s', "unix:$path", '--protocol=http', '-r', '10', @BRIEFLY,
             '-c', '2', @$args);
         clean($run, "one request a connection @$args");
         cmp_ok($run->{json}{'totals.gets'}, '>', 2, '... and more than one each');

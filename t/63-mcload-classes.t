@@ -14,13 +14,10 @@ my $at = '127.0.0.1:' . $server->port;
 
 # ---- two classes -------------------------------------------------------------------------
 
-my $before;
-my $run = calmly(sub {
-    $before = mem_stats($server->control);
-    return mcload_json('-s', $at, '-t', '0.6', '-r', '500', '-T', '1',
-        '--class=small:{-q 1000 connections=3 slo=p50:60s}',
-        '--class=bulk:{qps=200 valuesize=20000 --records=50 -c 2 -u 0.5 protocol=binary}');
-});
+my $before = mem_stats($server->control);
+my $run = mcload_json('-s', $at, '-t', '0.6', '-r', '500', '-T', '1',
+    '--class=small:{-q 1000 connections=3 slo=p50:60s}',
+    '--class=bulk:{qps=200 valuesize=20000 --records=50 -c 2 -u 0.5 protocol=binary}');
 my $after = mem_stats($server->control);
 my $json = $run->{json};
 ended_ok($run, 'two classes');
@@ -62,8 +59,8 @@ like($run->{out}, qr/^Objective p50:60s of small = met, [\d.]+ us$/m, 'the objec
 
 my $second = start_server();
 my $per = run_program({command => [$ENV{MCLOAD} || './loadgen/mcload', '-v', '-s', $at, '-s',
-    '127.0.0.1:' . $second->port, '-t', '0.6', '-r', '100', '-q', '2000', '-T', '2', '-c', '3',
-    '--json', scratch_dir() . '/spread.json']});
+    '127.0.0.1:' . $second->port, @BRIEFLY, '-r', '100', '-q', '2000', '-T', '2', '-c', '3',
+    '--json', scratch_dir() . '/spread.json'], timeout => 120});
 ended_ok($per, 'two servers');
 $json = json_of(scratch_dir() . '/spread.json');
 my $servers = $json->{servers};
@@ -99,7 +96,7 @@ is($run->{json}{'totals.hits'}, $run->{json}{'totals.keys'}, '... all is there')
 
 # ---- one class that has a name -------------------------------------------------------------
 
-$run = mcload_json('-s', $at, '-t', '0.6', '-q', '200', '--class=x:{-r 20}');
+$run = mcload_json('-s', $at, @BRIEFLY, '-q', '200', '--class=x:{-r 20}');
 ended_ok($run, 'one class');
 is(scalar(() = $run->{out} =~ /^#type/mg), 1, 'one table');
 is($run->{json}{'classes.x.totals.sent'}, $run->{json}{'totals.sent'}, 'the class is the run');
@@ -112,9 +109,7 @@ ok(!(grep { /^classes\./ } keys %{mcload_json('-s', $at, '-t', '0.1', '-r', '1')
 # misses every objective.
 for my $case (['p50:100s', 0, 'met'], ['p50:1ns', 4, 'missed']) {
     my ($slo, $status, $word) = @$case;
-    $run = calmly(sub {
-        return mcload('-s', $at, '-t', '0.7', '-r', '10', '-q', '100', "--slo=$slo", '--assert');
-    });
+    $run = mcload('-s', $at, @BRIEFLY, '-r', '10', '-q', '100', "--slo=$slo", '--assert');
     like($run->{out}, qr/^Objective $slo = $word, /m, "$slo is $word");
     is($run->{status}, $run->{out} =~ /^INVALID/m ? 3 : $status, '... and so is the status');
 }
@@ -123,11 +118,9 @@ is($run->{status}, $run->{out} =~ /^INVALID/m ? 3 : 0, 'without --assert it is o
 
 # ---- mutilate's measuring client -----------------------------------------------------------
 
-$run = undisturbed(sub {
-    $before = mem_stats($server->control);
-    return mcload_json('-s', $at, '-t', '0.5', '-r', '100', '-T', '1', '-c', '4', '-d', '2', '-q', '2000',
-        '--measure_connections=2', '--measure_qps=200', '--measure_depth=1');
-});
+$before = mem_stats($server->control);
+$run = mcload_json('-s', $at, '-t', '0.5', '-r', '100', '-T', '1', '-c', '4', '-d', '2', '-q', '2000',
+    '--measure_connections=2', '--measure_qps=200', '--measure_depth=1');
 $after = mem_stats($server->control);
 $json = $run->{json};
 ended_ok($run, 'a measuring client');
@@ -145,7 +138,7 @@ like($run->{out}, qr/^Total QPS = [\d.]+ \($json->{'totals.requests'} /m, 'the r
 # ---- antagonists ---------------------------------------------------------------------------
 
 # At its peak a client is as busy as it can be; that says nothing of the class beside it.
-$run = mcload_json('-s', $at, '-t', '0.7', '-r', '200', '-q', '500', '--class=small:{slo=p50:60s}',
+$run = mcload_json('-s', $at, @BRIEFLY, '-r', '200', '-q', '500', '--class=small:{slo=p50:60s}',
     map { "--class=$_:{antagonist=$_ connections=2 depth=2}" } qw(flood multiget large sets));
 $json = $run->{json};
 ended_ok($run, 'antagonists');

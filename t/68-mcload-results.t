@@ -30,8 +30,8 @@ sub read_file {
 
 # ---- confidence and intervals ----------------------------------------------------------
 
-my $run = calmly(sub { mcload('-s', $at, '-r', '1000', '-t', '0.6', '-q', '1k', '-c', '2', '--json',
-    "$dir/a.json", '--interval=0.2s') });
+my $run = mcload('-s', $at, '-r', '1000', '-t', '0.6', '-q', '1k', '-c', '2', '--json',
+    "$dir/a.json", '--interval=0.2s');
 ended_ok($run, 'a run with intervals');
 my @rows = $run->{out} =~ /^interval +([\d.]+) +([\d.]+)/mg;
 is(scalar @rows, 6, 'three intervals of 0.2 s');
@@ -57,8 +57,8 @@ for my $bad ('0', 'x', '-1', '0.001') {
     is($run->{status}, 1, "--interval=$bad: usage");
 }
 
-$run = calmly(sub { mcload('-s', $at, '-r', '1000', '--noload', '-t', '0.5', '-q', '500', '-c', '2',
-    '--json', "$dir/b.json") });
+$run = mcload('-s', $at, '-r', '1000', '--noload', '-t', '0.5', '-q', '500', '-c', '2',
+    '--json', "$dir/b.json");
 ended_ok($run, 'another run');
 unlike($run->{out}, qr/^interval/m, 'intervals only when asked for');
 my $two = json_of("$dir/b.json");
@@ -86,8 +86,8 @@ for my $args (['--warmup=x'], ['--warmup=-1'], ['--warmup=auto', '--scan=1000:20
 # ---- by the size of replies ---------------------------------------------------------------
 
 for my $args ([], ['--getcount=3'], ['--binary'], ['--protocol=meta', '--ops=get:3,set:1']) {
-    $run = calmly(sub { mcload_json('-s', $at, '-r', '1000', '-t', '0.8', '-q', '500', '-c', '2', '--by-size',
-        '--valuesize=discrete:10=1,5000=1', @$args) });
+    $run = mcload_json('-s', $at, '-r', '1000', '-t', 100, '--until=n:200', '-q', '2k', '-c', '2', '--by-size',
+        '--valuesize=discrete:10=1,5000=1', @$args);
     ended_ok($run, "--by-size @$args");
     my ($sizes) = ($run->{json}{sizes} // '');
     my %gets = map { /"up_to": (\d+).*"count": (\d+)/ ? ($1, $2) : () } split /\}/, $sizes;
@@ -101,9 +101,9 @@ for my $args ([], ['--getcount=3'], ['--binary'], ['--protocol=meta', '--ops=get
     is_deeply([sort { $a <=> $b } values %shown], [sort { $a <=> $b } values %gets], '... and the table has them');
     is(scalar(() = $run->{out} =~ /read/g), 1, '... the letters "read" stand in the table only');
 }
-$run = mcload_json('-s', $at, '-r', '1000', '-t', '0.3', '-q', '1k', '-c', '2', '--by-size');
+$run = mcload_json('-s', $at, '-r', '1000', @BRIEFLY, '-q', '1k', '-c', '2', '--by-size');
 unlike($run->{out}, qr/^#values/m, 'values of one size need no table');
-$run = mcload_json('-s', $at, '-r', '1000', '-t', '0.3', '-q', '1k', '-c', '2',
+$run = mcload_json('-s', $at, '-r', '1000', @BRIEFLY, '-q', '1k', '-c', '2',
     '--valuesize=discrete:10=1,5000=1');
 unlike($run->{out}, qr/^#values/m, 'no table that nobody asked for');
 ok(!exists $run->{json}{sizes}, '... nor anything in the JSON');
@@ -135,7 +135,7 @@ for my $args (['--server-stats=0'], ['--server-stats=x'], ['--server-stats=1', '
     my $small = start_server(args => ['-m', '73']);
     my $small_at = '127.0.0.1:' . $small->port;
     for my $asks (['--env-report'], ['--server-stats=0.1s'], ['--env-report', '--server-stats=0.1s']) {
-        $run = mcload_json('-s', $small_at, '-s', $at, '-r', '100', '-t', '0.3', '-q', '1k', '-c', '2', @$asks);
+        $run = mcload_json('-s', $small_at, '-s', $at, '-r', '100', @BRIEFLY, '-q', '1k', '-c', '2', @$asks);
         ended_ok($run, "@$asks");
         my $text = read_file($run->{file});
         my ($told) = $text =~ /("settings": \[.*?\}\])/s;
@@ -169,14 +169,10 @@ sub size_counts {
 
 {
     # 30 MB into 10: what is not there any more was evicted, and that is said.
-    my ($small, @large, $evicted);
-    $run = undisturbed(sub {
-        $small = start_server(args => ['-m', '10']);
-        @large = ('-s', '127.0.0.1:' . $small->port, '-r', '3000', '-V', '10000', '-t', '0.5', '-q', '1k');
-        my $made = mcload_json(@large, '--server-stats=0.2');
-        $evicted = mem_stats($small->control)->{evictions};
-        return $made;
-    });
+    my $small = start_server(args => ['-m', '10']);
+    my @large = ('-s', '127.0.0.1:' . $small->port, '-r', '3000', '-V', '10000', @BRIEFLY, '-q', '1k');
+    $run = mcload_json(@large, '--server-stats=0.2');
+    my $evicted = mem_stats($small->control)->{evictions};
     cmp_ok($evicted, '>', 1000, 'a small server evicts');
     is($run->{json}{'evictions.loading'} + 0, $evicted, '... while records are stored, and that is counted');
     is($run->{json}{'evictions.total'} + 0, $evicted, '... of all');
@@ -185,15 +181,12 @@ sub size_counts {
     $run = mcload_json(@large, '--noload');
     unlike($run->{out}, qr/evict/, 'who has stored nothing does not ask');
     ok(!exists $run->{json}{'evictions.total'}, '... and does not tell');
-    $run = undisturbed(sub {
-        my $made = mcload_json(@large);
-        $evicted = mem_stats($small->control)->{evictions};
-        return $made;
-    });
+    $run = mcload_json(@large);
+    $evicted = mem_stats($small->control)->{evictions};
     is($run->{json}{'evictions.total'} // 'none', $evicted, 'who has missed what it stored asks the server');
     like($run->{out}, qr/^Note: misses, .*: $evicted evictions counted by the servers in all$/m, '... and tells it');
     like($run->{out}, qr/^Hit ratio = [\d.]+% \(100\.00% expected\)/m, '... and what was expected');
-    $run = mcload_json('-s', $at, '-r', 100, '-t', '0.5', '-q', '1k', '--miss-ratio=0.25');
+    $run = mcload_json('-s', $at, '-r', 100, @BRIEFLY, '-q', '1k', '--miss-ratio=0.25');
     like($run->{out}, qr/^Hit ratio = [\d.]+% \(75\.00% expected\)/m, 'misses that were asked for are expected');
     unlike($run->{out}, qr/^Note: misses/m, '... and nobody is to blame');
 }
@@ -269,7 +262,7 @@ SKIP: {
         my ($name, $file) = @_;
         return write_file($name, read_file($file) =~ s/^ *"value_size": [^\n]*\n//mgr);
     };
-    my @sized = map { mcload_json('-s', $at, '-r', '1000', '-t', '0.4', '-q', '2k', '-c', '2', '--by-size',
+    my @sized = map { mcload_json('-s', $at, '-r', '1000', @BRIEFLY, '-q', '2k', '-c', '2', '--by-size',
         "--valuesize=discrete:$_") } '10=1,5000=1', '10=1,100=1';
     my %of = map { $_ => [size_counts($sized[$_]{json}{sizes})] } 0, 1;
     mcload('merge', '-o', "$dir/sized.json", map { $nameless->("sized$_.json", $sized[$_]{file}) } 0, 1);

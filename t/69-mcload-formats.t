@@ -114,8 +114,8 @@ is(scalar(split ' ', ($run->{out} =~ /^update(.*)$/m)[0]), 10, 'with a value eac
 
 # ---- histograms and plots --------------------------------------------------------------
 
-$run = calmly(sub { mcload(@at, '--noload', '-t', '1', '-q', '2k', '--hgrm', "$dir/h", '--plot', $dir, '--json',
-    "$dir/h.json") });
+$run = mcload(@at, '--noload', '-t', '1', '-q', '2k', '--hgrm', "$dir/h", '--plot', $dir, '--json',
+    "$dir/h.json");
 ended($run, '--hgrm and --plot');
 my $json = json_of("$dir/h.json");
 for my $name ('h.hgrm', 'h-issue.hgrm') {

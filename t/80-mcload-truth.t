@@ -7,19 +7,16 @@ use FindBin;
 use lib "$FindBin::Bin/lib";
 use List::Util qw(max min);
 use Test::More;
-use Time::HiRes qw(time);
 use MCLoad;
 use MCTest;
 use MCTestd;
 
 # What waits for a CPU beside the server's time is not in its log: the server's before it reads a
-# request, mcload's before it reads a reply. In one of a few runs it is no more than this; what
-# mcload made up itself would be in all of them.
+# request, mcload's before it reads a reply. On a machine that does nothing else it is no more than
+# this.
 my $SLACK_NS = 50e6;
 # Latencies lie in buckets of 0.1 %.
 my $BUCKET = 1.002;
-# A run may last so much longer than it should: start, the last replies, a busy machine.
-my $GRACE_S = 20;
 
 # The smallest number that at least the share q of all do not exceed.
 sub quantile {
@@ -29,62 +26,27 @@ sub quantile {
     return $sorted[max(1, min($rank, scalar @sorted)) - 1];
 }
 
-# Runs mcload against such a server, and again, each with a server of its own, while
-# is_in_vain(run, what the server did): both of the last run. What both are told may be a code
-# that is given how many runs were in vain.
-sub measure_unless {
-    my ($is_in_vain, @how) = @_;
-    my $did;
-    my $in_vain = 0;
-    my $run = until_not(12, sub { $is_in_vain->($_[0], $did) }, sub {
-        my ($server, @args) = ref $how[0] eq 'CODE' ? $how[0]->($in_vain++) : @how;
-        my $testd = start_testd(@$server);
-        my $start = time;
-        my $run = mcload_json('-s', "127.0.0.1:$testd->{port}", '-r', '100', @args);
-        $run->{took} = time - $start;
-        $did = stop_testd($testd);
-        return $run;
-    });
-    return ($run, $did);
+# Runs mcload against such a server: (run, what the server did).
+sub measure {
+    my ($server, @args) = @_;
+    my $testd = start_testd(@$server);
+    my $run = mcload_json('-s', "127.0.0.1:$testd->{port}", '-r', '100', @args);
+    return ($run, stop_testd($testd));
 }
 
-sub measure { return measure_unless(\&disturbed, @_); }
-
-# What mcload says, and what is true by the server's log, from the start that is named.
-sub seen_and_true {
-    my ($run, $from, $truth, $p) = @_;
-    return ($run->{json}{"latency.$from.pct.$p"} // -1, quantile(substr($p, 1) / 100, @$truth));
-}
-
-my @percentiles = qw(p50 p75 p90);
-
-# Requests that were never sent, because the run ended while the machine was busy with something
-# else, have no latency to compare; those that waited for the machine have another one.
-# truth_of(what the server did) has the true latencies, by where they are counted from.
-sub measure_calmly {
-    my ($truth_of, @how) = @_;
-    return measure_unless(sub {
-        my ($run, $did) = @_;
-        return 'some were never sent' if $run->{json}{'totals.unsent'};
-        my %truth = $truth_of->($did);
-        for my $from (keys %truth) {
-            for my $p (@percentiles) {
-                my ($seen, $true) = seen_and_true($run, $from, $truth{$from}, $p);
-                return "$p from $from is $seen" if $seen > $true * $BUCKET + $SLACK_NS;
-            }
-        }
-        return '';
-    }, @how);
-}
-
-# No percentile may be below what the server knows to be true, nor far above.
+# No percentile, from the start that is named, may be below what the server's log says, nor far above
+# it where both have a CPU when they want one. Of requests that were never sent, because the window
+# ended first, the log has nothing; they are above all that is known.
 sub agrees {
     my ($run, $name, %truth) = @_;
+    delete $truth{intended} if $run->{json}{'totals.unsent'};
     for my $from (sort keys %truth) {
-        for my $p (@percentiles) {
-            my ($seen, $true) = seen_and_true($run, $from, $truth{$from}, $p);
-            ok($seen * $BUCKET >= $true && $seen <= $true * $BUCKET + $SLACK_NS,
-                "$name: $p from $from is $seen, by the server's log at least " . int $true);
+        for my $p (qw(p50 p75 p90)) {
+            my $seen = $run->{json}{"latency.$from.pct.$p"} // 0;
+            $seen = 'inf' if $seen eq 'null';
+            my $true = quantile(substr($p, 1) / 100, @{$truth{$from}});
+            cmp_ok($seen * $BUCKET, '>=', $true, "$name: $p from $from, by the server's log at least " . int $true);
+            cmp_ok($seen, '<=', $true * $BUCKET + $SLACK_NS, '... and not much more') if is_quiet();
         }
     }
 }
@@ -92,33 +54,26 @@ sub agrees {
 # ---- a stalling server --------------------------------------------------------------------
 
 # One request at a time, 400 a second, and after 600 ms the server does nothing for 300 ms. What
-# waited is sent in the half second after it. Where the machine has no time for so many, all of it is
-# slower.
+# waited is sent in the half second after it.
 # The i-th request was meant to start i/400 s after the first: the one that was sent most in
 # time says when that was.
 {
-    my $rate;
-    my $truth_of = sub {
-        my ($did) = @_;
-        my @rows = @{$did->{rows}};
-        my @intended = map { $_ * 1e9 / $rate } 0 .. $#rows;
-        my $begin = min(map { $rows[$_]{received} - $intended[$_] } 0 .. $#rows);
-        return (intended => [map { $rows[$_]{sent} - $intended[$_] - $begin } 0 .. $#rows],
-            issue => [map { $_->{sent} - $_->{received} } @rows]);
-    };
-    my ($run, $did) = measure_calmly($truth_of, sub {
-        my $slower = 2 ** min(3, int($_[0] / 2));
-        $rate = 400 / $slower;
-        my $stall = join ':', map { $_ * $slower } 300, 900;
-        return (['--delay=300', "--stall=$stall", '--value=100'], '--noload', '-q', $rate, '-i', 'fixed',
-            '-t', 1.5 * $slower);
-    });
+    my $rate = 400;
+    my ($run, $did) = measure(['--delay=300', '--stall=300:900', '--value=100'], '--noload', '-q', $rate, '-i',
+        'fixed', '-t', 1.5);
     my $json = $run->{json};
-    is(scalar @{$did->{rows}}, $json->{'totals.sent'}, 'a stall: each request sent is in the log');
-    is($json->{'totals.sent'}, $json->{'totals.offered'}, 'a stall: no request is left out');
-    agrees($run, 'a stall', $truth_of->($did));
-    cmp_ok($json->{'latency.intended.pct.p90'}, '>', 2 * $json->{'latency.issue.pct.p90'},
-        'a stall: whoever measures from issue leaves most of it out');
+    my @rows = @{$did->{rows}};
+    my @intended = map { $_ * 1e9 / $rate } 0 .. $#rows;
+    my $begin = min(map { $rows[$_]{received} - $intended[$_] } 0 .. $#rows);
+    is(scalar @rows, $json->{'totals.sent'}, 'a stall: each request sent is in the log');
+    is($json->{'totals.sent'} + $json->{'totals.unsent'}, $json->{'totals.offered'},
+        'a stall: no request is left out');
+    agrees($run, 'a stall', intended => [map { $rows[$_]{sent} - $intended[$_] - $begin } 0 .. $#rows],
+        issue => [map { $_->{sent} - $_->{received} } @rows]);
+    my ($intended, $issue) = map { $json->{"latency.$_.pct.p90"} } qw(intended issue);
+    # more than one in ten never sent: above all that is known
+    ok($intended eq 'null' || $intended > 2 * $issue,
+        "a stall: p90 from issue, $issue, leaves most of it out: $intended");
 }
 
 # ---- delays and queues --------------------------------------------------------------------
@@ -129,14 +84,10 @@ for my $case (
     ['a queue, binary', ['--exp=1000', '--seed=6', '--value=50'], '--protocol=binary'],
 ) {
     my ($name, $server, @args) = @$case;
-    my $truth_of = sub {
-        my @times = map { $_->{sent} - $_->{received} } @{$_[0]{rows}};
-        return (issue => \@times, intended => \@times);
-    };
-    my ($run, $did) = measure_calmly($truth_of, $server, '--noload', '-q', '400', '-c', '8', '-d',
-        '8', '-t', '0.7', @args);
-    is(scalar @{$did->{rows}}, $run->{json}{'totals.achieved'}, "$name: all are answered");
-    agrees($run, $name, $truth_of->($did));
+    my ($run, $did) = measure($server, '--noload', '-q', '400', '-c', '8', '-d', '8', '-t', '0.7', @args);
+    my @times = map { $_->{sent} - $_->{received} } @{$did->{rows}};
+    is(scalar @times, $run->{json}{'totals.achieved'}, "$name: all are answered");
+    agrees($run, $name, issue => \@times, intended => \@times);
 }
 
 # ---- faults -------------------------------------------------------------------------------
@@ -158,7 +109,6 @@ sub counted {
         "$name: as nothing else");
     is($run->{status}, 3, "$name: the run is worth nothing");
     like($run->{out}, qr/^INVALID: .*errors/m, "$name: and says why");
-    cmp_ok($run->{took}, '<', $GRACE_S, "$name: it ends in time");
 }
 
 for my $protocol (qw(ascii meta binary redis)) {
@@ -169,7 +119,7 @@ for my $protocol (qw(ascii meta binary redis)) {
     ) {
         my ($fault, $counter) = @$row;
         my ($run, $did) = measure(["--fault=$fault:20", '--from=100', '--delay=100'],
-            "--protocol=$protocol", '-t', '0.4', '-c', '2', '--verify=1');
+            "--protocol=$protocol", '-t', 100, '--until=n:400', '-c', '2', '--verify=1');
         counted($fault, $counter, $run, $did, "$protocol, $fault");
     }
 }
@@ -184,13 +134,13 @@ for my $row (
 ) {
     my ($fault, $counter, @args) = @$row;
     my ($run, $did) = measure(["--fault=$fault:20", '--delay=100', '--value=10'], '--noload',
-        '-t', '0.4', '-c', '2', @args);
+        '-t', 100, '--until=n:200', '-c', '2', @args);
     counted($fault, $counter, $run, $did, $fault);
     cmp_ok($run->{json}{'totals.hits'}, '>', 0, "$fault: others are served");
 }
 
 {
-    my ($run) = measure(['--dribble=7:50', '--value=30'], '--noload', '-t', '0.6', '-c', '2');
+    my ($run) = measure(['--dribble=7:50', '--value=30'], '--noload', @BRIEFLY, '-c', '2');
     is(join(' ', grep { $run->{json}{"errors.$_"} } @counters), '', 'a dribble is no error');
     cmp_ok($run->{json}{'totals.hits'}, '>', 0, 'a dribble: hits');
     is($run->{json}{'totals.hits'}, $run->{json}{'totals.keys'}, 'a dribble: nothing but hits');
@@ -212,11 +162,10 @@ for my $row (
 ) {
     my ($fault, $name, @args) = @$row;
     my ($run) = measure(["--fault=$fault", '--from=50', '--value=10'], '--noload',
-        '-t', '1.2', '-c', '2', @args);
+        '-t', 100, '--until=n:60', '-c', '2', @args);
     cmp_ok($run->{json}{'errors.disconnect'}, '>=', 1, "$name: disconnected");
     cmp_ok($run->{json}{'errors.connect'}, '>=', 1, "$name: could not connect again");
     is($run->{status}, 3, "$name: the run is worth nothing");
-    cmp_ok($run->{took}, '<', $GRACE_S, "$name: it ends in time");
 }
 
 {
@@ -225,7 +174,6 @@ for my $row (
     like($run->{out}, qr/^INVALID: .*no request was answered/m, 'silence: the verdict');
     is($run->{json}{'totals.unanswered'} + $run->{json}{'totals.unsent'},
         $run->{json}{'totals.offered'}, 'silence: every request is accounted for');
-    cmp_ok($run->{took}, '<', $GRACE_S, 'silence: it ends in time');
 }
 
 done_testing();

@@ -22,7 +22,7 @@ sub file_with {
 }
 
 # A short run that stores its records first.
-sub short_run { return mcload_json('-r', '50', '-t', '0.4', '-u', '0.1', @_); }
+sub short_run { return mcload_json('-r', '50', '-t', 100, '--until=n:200', '-u', '0.1', @_); }
 
 # It must find them all.
 sub serves {
@@ -52,16 +52,12 @@ sub refuses {
 
 {
     # Ports in a row are not to be had for sure: mcload is told of a range of one.
-    my @did;
-    my $run = undisturbed(sub {
-        my @testd = map { start_testd() } 1 .. 3;
-        my ($a, $b, $c) = map { $_->{port} } @testd;
-        my $comment = 'of any length 127.0.0.1:1 ' x 100;
-        my $file = file_with('servers', "# three\n# $comment\n127.0.0.1:$a\n\n  tcp://127.0.0.1:$b \n");
-        my $run = short_run('--servers-file', $file, '-s', "127.0.0.1:$c-$c", '-c', 2);
-        @did = map { stop_testd($_) } @testd;
-        return $run;
-    });
+    my @testd = map { start_testd() } 1 .. 3;
+    my ($a, $b, $c) = map { $_->{port} } @testd;
+    my $comment = 'of any length 127.0.0.1:1 ' x 100;
+    my $file = file_with('servers', "# three\n# $comment\n127.0.0.1:$a\n\n  tcp://127.0.0.1:$b \n");
+    my $run = short_run('--servers-file', $file, '-s', "127.0.0.1:$c-$c", '-c', 2);
+    my @did = map { stop_testd($_) } @testd;
     found_all('a file, a range and a name', $run);
     is($run->{json}{'totals.loaded'}, 150, 'each server got each record');
     for my $did (@did) {
@@ -130,7 +126,7 @@ for my $hash (qw(modulo ketama ketama-weighted jump)) {
     my @servers = map { start_server() } 1 .. 3;
     my @at = map { '127.0.0.1:' . $_->port } @servers;
     my @common = ((map { ('-s', $_) } @at), "--hash=$hash", '-r', 200);
-    my $run = mcload_json(@common, '-t', '0.4', '-T', 2, '-c', 2, '-u', '0.2', '--verify=1');
+    my $run = mcload_json(@common, @BRIEFLY, '-T', 2, '-c', 2, '-u', '0.2', '--verify=1');
     ended_ok($run, "$hash, closed loop");
     my $json = $run->{json};
     is($json->{'totals.loaded'}, 200, "$hash: each record is stored once");
@@ -138,7 +134,7 @@ for my $hash (qw(modulo ketama ketama-weighted jump)) {
     my @items = map { mem_stats($_->control)->{curr_items} } @servers;
     is($items[0] + $items[1] + $items[2], 200, "$hash: @items records");
     cmp_ok($_, '>', 20, "$hash: a server has its share") for @items;
-    $run = mcload_json(@common, '-t', '0.4', '--noload', '--getcount=10', '-q', '300', '-c', 4);
+    $run = mcload_json(@common, @BRIEFLY, '--noload', '--getcount=10', '-q', '300', '-c', 4);
     $json = $run->{json};
     is($json->{'totals.hits'}, $json->{'totals.keys'}, "$hash, multigets: all hits");
     cmp_ok($json->{'totals.gets'}, '>', 2 * $json->{'totals.keys'} / 10,
@@ -155,19 +151,14 @@ for my $hash (qw(modulo ketama ketama-weighted jump)) {
 
 # One of two servers goes away: the other one is asked on.
 for my $args ([], ['-q', '500']) {
-    my (@late, @early);
-    my $run = undisturbed(sub {
-        my ($gone, $stays) = (start_testd('--fault=refuse', '--from=30', '--value=10'),
-            start_testd('--value=10'));
-        my $run = mcload_json('-s', "127.0.0.1:$gone->{port}", '-s', "127.0.0.1:$stays->{port}",
-            '--hash=jump', '--noload', '-r', 1000, '-t', '1', '-c', 2, @$args);
-        @late = @{stop_testd($stays)->{rows}};
-        @early = @{stop_testd($gone)->{rows}};
-        return $run;
-    });
+    my ($gone, $stays) = (start_testd('--fault=refuse', '--from=30', '--value=10'), start_testd('--value=10'));
+    my $run = mcload_json('-s', "127.0.0.1:$gone->{port}", '-s', "127.0.0.1:$stays->{port}",
+        '--hash=jump', '--noload', '-r', 1000, '-t', 100, '--until=n:200', '-c', 2, @$args);
+    my @late = @{stop_testd($stays)->{rows}};
+    my @early = @{stop_testd($gone)->{rows}};
     cmp_ok($run->{json}{'errors.connect'}, '>', 0, "one gone: noticed (@$args)");
     my $end = $early[-1]{received};
-    cmp_ok(scalar(grep { $_->{received} > $end + 50e6 } @late), '>', 20,
+    cmp_ok(scalar(grep { $_->{received} > $end } @late), '>', 20,
         "one gone: the other is asked on (@$args)");
 }
 
@@ -223,7 +214,7 @@ SKIP: {
     refuses('a key alone', 1, 'needs --tls-cert', '-s', $at, '--tls-key', "$certs/client.key");
 
     # A certificate for the address, and one that a lost connection has to show again.
-    my $run = mcload_json('-s', $at, '-r', '50', '-t', '0.4', '--tls-verify=no', '-q', '300', '-c', 4);
+    my $run = mcload_json('-s', $at, '-r', '50', @BRIEFLY, '--tls-verify=no', '-q', '300', '-c', 4);
     ended_ok($run, 'TLS, open loop');
 }
 

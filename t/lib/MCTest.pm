@@ -7,7 +7,8 @@
 # in front ("valgrind -q ./memcached/memcached"). MCTEST_TIMEOUT is the number of seconds
 # after which a missing reply is a failure (default 20). Any other memcached 1.6 serves as
 # a reference: tests then run in the one profile "ref" and skip what it does not have.
-# MCTEST_TLS=1 lets servers on TCP and the connections to them speak TLS.
+# MCTEST_TLS=1 lets servers on TCP and the connections to them speak TLS. MCTEST_QUIET=1: nothing else
+# uses this machine, so what takes a time, or a part of a CPU, may be asserted (scripts/ci quiet).
 package MCTest;
 
 use strict;
@@ -24,7 +25,7 @@ use Test::More;
 use Time::HiRes qw(time sleep);
 
 our @EXPORT = qw(
-    start_server run_program server_binary is_ours profiles pick
+    start_server run_program server_binary is_ours is_quiet profiles pick
     exchange mem_get_is mem_gets mem_stats stat_names stat_lines debugtime
     put drain read_bytes read_line read_until_eof expect_bytes expect_eof expect_open
     roundtrip show free_port wait_until all_have_left log_says proc_status is_stopped scratch_dir
@@ -63,6 +64,9 @@ sub is_ours {
     return $ours;
 }
 
+# Whether what depends on other users of this machine may be asserted.
+sub is_quiet { return $ENV{MCTEST_QUIET} ? 1 : 0; }
+
 # The profiles to run a test file in; what is not said of native is as in 1.6.
 sub profiles {
     return is_ours() ? ('1.4', '1.6') : ('ref');
@@ -82,9 +86,7 @@ sub VERSION_REPLY {
 
 # ---- programs --------------------------------------------------------------------------
 
-# Runs the server binary with arguments to its end: {status, signal, out, err, timed_out, stalled}.
-# `stalled` is the longest time in seconds that this process, which meanwhile only looks whether it
-# has ended, had to wait for a CPU: what a machine that stands still does to all of its processes.
+# Runs the server binary with arguments to its end: {status, signal, out, err, timed_out}.
 sub run_program {
     my @args = @_;
     my %opt = ref $args[-1] eq 'HASH' ? %{pop @args} : ();
@@ -103,12 +105,8 @@ sub run_program {
         POSIX::_exit(127);
     }
     my $end = time + ($opt{timeout} || $TIMEOUT);
-    my ($done, $status, $timed_out, $stalled) = (0, 0, 0, 0);
-    my $looked = time;
+    my ($done, $status, $timed_out) = (0, 0, 0);
     while (1) {
-        my $now = time;
-        $stalled = $now - $looked if $now - $looked > $stalled;
-        $looked = $now;
         $done = waitpid $pid, WNOHANG;
         $status = $?;
         last if $done == $pid;
@@ -123,7 +121,7 @@ sub run_program {
     }
     return {
         status => $status >> 8, signal => $status & 127, timed_out => $timed_out,
-        stalled => $stalled, out => slurp($out), err => slurp($err),
+        out => slurp($out), err => slurp($err),
     };
 }
 
