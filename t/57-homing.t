@@ -1,6 +1,8 @@
 #!/usr/bin/env perl
 # With --balance and --steer=cpu a connection whose packets have begun to arrive on another CPU
-# goes to the worker there, when that lasts; its client never notices.
+# goes to the worker there, when that lasts; its client never notices. Whether it goes depends on who
+# else uses the CPUs, so that is looked at where nobody does (scripts/ci quiet);
+# t/unit/check_homing.c has the decisions.
 use strict;
 use warnings;
 use FindBin;
@@ -60,18 +62,15 @@ for my $profile (profiles()) {
         use_all($server, @conns);
         is(mem_stats($s, 'qos')->{steer_local} - $before->{steer_local}, 3,
             "[$profile] they are where they belong");
+        last SKIP if !is_quiet();
         stay_on($second);
         my $since = time;
         my $first_seen;
-        # one at least: on a busy machine the worker there may have more to do then
-        my $is_home = wait_until(sub {
+        ok(wait_until(sub {
             use_all($server, @conns, $s);
             $first_seen = time;
             return homed($s) > 0;
-        }, 60);
-        # Where others take most of a worker's CPU nobody is sent home to it: a fact of the machine.
-        skip 'others use the CPUs', 1 if !$is_home && $server->err =~ /is crowded/;
-        ok($is_home, "[$profile] what arrives elsewhere goes there");
+        }), "[$profile] what arrives elsewhere goes there");
         cmp_ok($first_seen - $since, '>', 0.8, "[$profile] not at once");
         log_says($server, qr/balance: \d connections? from worker 0 .* to 1 .*: home/,
             "[$profile] a line says so");
@@ -90,13 +89,11 @@ for my $profile (profiles()) {
         # Asking for statistics is the work of the worker where they shall go, which is sent
         # nothing while it has more to do than theirs: so it is asked rarely, and its log read.
         my $looks = 0;
-        my $is_back = wait_until(sub {
+        ok(wait_until(sub {
             use_all($server, @conns) for 1 .. 50;
             return 1 if $server->err =~ /from worker 1 .* to 0 .*: home/;
             return ++$looks % 20 == 0 && mem_stats($s, 'qos')->{worker_1_conns} == 0;
-        }, 120);
-        skip 'others use the CPUs', 1 if !$is_back && $server->err =~ /worker 0 is crowded/;
-        ok($is_back, "[$profile] between two requests they go");
+        }, 60), "[$profile] between two requests they go");
     }
     stay_on($my_list);
     $server->stop;

@@ -1,7 +1,8 @@
 #!/usr/bin/env perl
 # After an overload that --slo has answered with refusals: once it is over nobody is refused, neither
-# those who stay nor classes that were refused for the sake of those who have gone. Told by replies
-# and counters, within seconds; doc/benchmarks.md has how long it takes.
+# those who stay nor classes that were refused for the sake of those who have gone. Those who ask in
+# the meantime wait for a CPU as well, so they are looked at where it is free (scripts/ci quiet);
+# t/unit/check_slo.c has the decisions, doc/benchmarks.md how long it takes.
 use strict;
 use warnings;
 use FindBin;
@@ -69,11 +70,13 @@ cmp_ok($q->{slo_serving_us}, '>', 0, 'serving takes a while');
 cmp_ok($q->{slo_serving_us}, '<=', 80_000, 'not more than the target counts');
 ok(wait_until(sub { qos()->{slo_level_pct} == 100 }), 'nobody asks: it is over');
 
-cmp_ok(overload(100), '>=', 100, 'another one');
-my $took = calm($server->connect, "get a\r\n", 100);
-ok(defined $took, 'little load: nobody is refused any more');
-note(sprintf 'after %.3f s', $took // 0);
-ok(wait_until(sub { qos()->{slo_level_pct} == 100 }), 'the level says so');
+if (is_quiet()) {
+    cmp_ok(overload(100), '>=', 100, 'another one');
+    my $took = calm($server->connect, "get a\r\n", 100);
+    ok(defined $took, 'little load: nobody is refused any more');
+    note(sprintf 'after %.3f s', $took // 0);
+    ok(wait_until(sub { qos()->{slo_level_pct} == 100 }), 'the level says so');
+}
 exchange($server->control, "qos slo p95:1s\r\n", "OK\r\n");
 is(qos()->{slo_patience_us}, '750000.0', 'another target, other patience');
 exchange($server->control, "qos slo off\r\n", "OK\r\n");
