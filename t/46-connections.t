@@ -24,16 +24,17 @@ for my $profile (profiles()) {
     my $rss = proc_status($server->pid, 'VmRSS');
     my $files = open_files($server->pid);
     my $bad = 0;
-    for my $i (1 .. 10_000) {
+    my $many = $profile eq '1.4' ? 10_000 : 1_000; # what is opened and closed knows no profile
+    for my $i (1 .. $many) {
         my $c = $server->connect;
         next if $i % 3 == 0;
         put($c, "version\r\n");
         next if $i % 3 == 1;
         $bad++ if read_line($c) ne VERSION_REPLY($profile);
     }
-    is($bad, 0, "[$profile] 10,000 connections opened and dropped");
-    ok(all_have_left($s, $before, 10_500), "[$profile] none is left");
-    is(mem_stats($s)->{total_connections} - $before->{total_connections}, 10_500,
+    is($bad, 0, "[$profile] $many connections opened and dropped");
+    ok(all_have_left($s, $before, $many + 500), "[$profile] none is left");
+    is(mem_stats($s)->{total_connections} - $before->{total_connections}, $many + 500,
         "[$profile] all are counted");
     is(open_files($server->pid), $files, "[$profile] no descriptor leaks") if is_ours();
     cmp_ok(proc_status($server->pid, 'VmRSS') - $rss, '<',

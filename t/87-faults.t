@@ -179,11 +179,11 @@ for my $profile (profiles()) {
         expect_bytes($_, $canary, "[$profile] before the stop") for $c[0];
         read_bytes($_, length $canary) for @c[1 .. 19];
         kill 'STOP', $server->pid;
+        wait_until(sub { is_stopped($server) });
         put($_, "get canary\r\nget canary\r\n") for @c;
         close pop @c;
         my $new = $server->connect;
         put($new, "get canary\r\n");
-        sleep 0.3;
         kill 'CONT', $server->pid;
         my $right = grep { read_bytes($_, 2 * length $canary) eq $canary x 2 } @c;
         is($right, 19, "[$profile] stopped and continued: all are answered");
