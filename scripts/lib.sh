@@ -68,13 +68,13 @@ own_tmp() {
     folder=$(mktemp -d) && chmod 755 "$folder" && echo "$folder"
 }
 
-# show_slowest FOLDER MARK: what took longest of the tests that ran there since the file MARK was
+# show_slowest FOLDER MARK: the ten that took longest of the tests that ran there since the file MARK was
 # written.
 show_slowest() {
     echo "-- the slowest, in seconds (and of CPU)"
     find "$1/t" -name '*.log' -newer "$2" -exec awk '
         /^# took / { printf "%7.1f %7.1f  %s\n", $3, $5, FILENAME }' {} + |
-        sort -rn | head -n 15 | sed "s|$1/||"
+        sort -rn | head -n 10 | sed "s|$1/||"
 }
 
 # show_failed LOG: the tests that did not pass by this log of make check, each with what its own
