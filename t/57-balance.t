@@ -258,7 +258,7 @@ SKIP: {
     ok(wait_until(sub { (conns_of($s, 2))[1] <= 1 }), 'everything is on worker 0');
     my $before = moved($s);
     my $seen = 0;
-    my $end = time + 60;
+    my $end = time + 300;
     while (time < $end && !$seen) {
         put($_, "version\r\n" x 40) for @conns;
         for my $c (@conns) {
