@@ -30,6 +30,25 @@ def need_two_cpus():
         fail(f"needs CPUs {SERVER_CPU} and {CLIENT_CPU}, has {sorted(allowed)}")
 
 
+def siblings_of(cpu):
+    """The CPUs that share its core, with itself; as far as the kernel tells."""
+    try:
+        with open(f"/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list") as f:
+            parts = [part.split("-") for part in f.read().strip().split(",")]
+    except OSError:
+        return {cpu}
+    return {n for part in parts for n in range(int(part[0]), int(part[-1]) + 1)}
+
+
+def choose_two_cpus():
+    """Any two that this process may use, on cores of their own if there are such."""
+    global SERVER_CPU, CLIENT_CPU
+    SERVER_CPU, *others = sorted(os.sched_getaffinity(0))
+    if not others:
+        fail("needs two CPUs, one for the server and one for its clients; has one")
+    CLIENT_CPU = ([cpu for cpu in others if cpu not in siblings_of(SERVER_CPU)] or others)[0]
+
+
 def free_port():
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
@@ -66,15 +85,22 @@ def cpu_time_of(pid):
 class Server:
     """A process on some CPUs that answers on self.port, or on the UNIX socket self.path."""
 
-    def __init__(self, name, argv, port, cpus=SERVER_CPU, path=None):
+    def __init__(self, name, argv, port, cpus=None, path=None):
         self.name = name
         self.port = port
         self.path = path
         self.said = tempfile.TemporaryFile()
-        self.process = subprocess.Popen(["taskset", "-c", str(cpus)] + argv,
+        self.process = subprocess.Popen(["taskset", "-c", str(SERVER_CPU if cpus is None else cpus)] + argv,
                                         stdin=subprocess.DEVNULL, stdout=self.said,
                                         stderr=subprocess.STDOUT)
-        deadline = time.monotonic() + 10
+        try:
+            self.await_start(argv)
+        except BaseException:  # also when this program is told to end
+            self.stop()
+            raise
+
+    def await_start(self, argv):
+        deadline = time.monotonic() + 60
         while True:
             try:
                 self.connect()
@@ -82,7 +108,8 @@ class Server:
             except OSError:
                 if self.process.poll() is not None or time.monotonic() > deadline:
                     self.said.seek(0)
-                    fail(f"{name} did not start: {' '.join(argv)}\n{self.said.read().decode()}")
+                    fail(f"{self.name} did not start: {' '.join(argv)}\n"
+                         f"{self.said.read().decode()}")
                 time.sleep(0.05)
 
     def connect(self):
@@ -133,6 +160,7 @@ class Bench:
         self.servers = []
         self.started = []
         self.awake = None
+        self.greedy_prefix = []  # how greedy.c is to be run
         for tool in (self.mcload, self.ours()):
             if not os.access(tool, os.X_OK):
                 fail(f"{tool} is not built (scripts/build)")
@@ -155,11 +183,13 @@ class Bench:
         return os.path.join(self.build, "memcached/memcached")
 
     @staticmethod
-    def debian():
-        path = shutil.which("memcached", path="/usr/bin:/usr/sbin:/usr/local/bin")
-        return path or fail("no memcached package is installed (scripts/deps --ci)")
+    def installed():
+        return shutil.which("memcached", path="/usr/bin:/usr/sbin:/usr/local/bin")
 
-    def start_memcached(self, name, program, options, cpus=SERVER_CPU):
+    def debian(self):
+        return self.installed() or fail("no memcached package is installed (scripts/deps --ci)")
+
+    def start_memcached(self, name, program, options, cpus=None):
         port = free_port()
         argv = [program, "-l", "127.0.0.1", "-p", str(port), "-U", "0"]
         server = Server(name, argv + unprivileged() + options, port, cpus)
@@ -234,7 +264,7 @@ class Bench:
         path = os.path.join(self.work, f"{len(self.started)}.requests")
         with open(path, "wb") as f:
             f.write(b"".join(neighbour.requests))
-        argv = ["taskset", "-c", str(CLIENT_CPU), self.compiled("greedy"), str(server.port),
+        argv = ["taskset", "-c", str(CLIENT_CPU), *self.greedy_prefix, self.compiled("greedy"), str(server.port),
                 str(neighbour.connections), str(neighbour.depth), str(warmup), str(seconds),
                 str(len(neighbour.requests[0])), str(neighbour.reply_bytes)]
         with open(path, "rb") as f:
@@ -298,9 +328,17 @@ def served_of(result):
 
 def quantile_of(result, name):
     """Microseconds from the intended start; when more requests than that leaves were never
-    answered, how long those were waited for."""
+    answered, how long those were waited for; without end when none was."""
     latency = result["latency"]["intended"]
-    return latency["pct_above"].get(name, latency["pct"].get(name)) / 1e3
+    ns = latency["pct_above"].get(name, latency["pct"].get(name))
+    return float("inf") if ns is None else ns / 1e3
+
+
+def duration(us):
+    """For people."""
+    if us == float("inf"):
+        return "never"
+    return f"{us:,.0f} us" if us < 10000 else f"{us / 1000:,.0f} ms"
 
 
 def p99_of(result):

@@ -15,6 +15,8 @@ HEAD = ["beside", "server", "p99 us", "sent late us", "x alone", "target", "pred
         "served", "neighbour MB/s", "x Debian's", "server CPU", "client CPU", "validity"]
 WARMUP = 1
 ALONE = "alone"
+MULTIGETS = "multigets of 50 keys, 50 connections"
+LARGE_GETS = "8 pipelined gets of 100 KB, 32 connections"
 
 
 @dataclass
@@ -49,9 +51,9 @@ def all_neighbours():
     large = [store(b"large", i, 102400) for i in range(200)]
     huge = [store(b"huge", i, 1000000) for i in range(16)]
     return {
-        "multigets of 50 keys, 50 connections":
+        MULTIGETS:
             Neighbour(50, 1, list(multigets(50, 10000, 500)), stores, "bulk", 1.5),
-        "8 pipelined gets of 100 KB, 32 connections":
+        LARGE_GETS:
             Neighbour(32, 8, [b"get %s\r\n" % key_of(b"large", i) for i in range(200)], large,
                       "bulk", 1.5),
         "4 pipelined sets of 1 MB, 4 connections":
@@ -66,7 +68,7 @@ def all_neighbours():
 
 def exchange(server, requests, last):
     """Sends them one by one; the reply to the last, which ends with the bytes given."""
-    with socket.create_connection(("127.0.0.1", server.port), 10) as s:
+    with socket.create_connection(("127.0.0.1", server.port), 60) as s:
         for request in requests:
             s.sendall(request)
             reply = b""
@@ -120,20 +122,26 @@ VARIANTS = {
 OURS, OFF, THEIRS = VARIANTS
 
 
-def case(run):
+def sample(run, variants, neighbours):
+    """{(what is beside, server): [one run a round]}"""
     samples = {}
-    neighbours = {ALONE: None, **all_neighbours()}
-    for turn, names in run.turns(VARIANTS):
+    for turn, names in run.turns(variants):
         for what, neighbour in neighbours.items():
             for name in names:
-                with run.server(name, **VARIANTS[name]) as server:
+                with run.server(name, **variants[name]) as server:
                     if neighbour:
                         prepare(server, neighbour)
                     one = run.until_valid(
-                        f"round {turn} {what} {name}",
+                        f"round {turn}, {what}: {name}",
                         lambda: beside(run, server, neighbour) if neighbour
                         else run.interactive(server))
                 samples.setdefault((what, name), []).append(one)
+    return samples
+
+
+def case(run):
+    neighbours = {ALONE: None, **all_neighbours()}
+    samples = sample(run, VARIANTS, neighbours)
     for what, neighbour in neighbours.items():
         for name in VARIANTS:
             yield row(samples, what, neighbour, name)
