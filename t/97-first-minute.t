@@ -1,0 +1,129 @@
+#!/usr/bin/env perl
+# What a new user runs: scripts/quickstart and scripts/demo, with what was built here. They work on
+# a machine as busy as it may be, say how far they are, end with a verdict, leave nothing behind
+# when they are interrupted, and refuse what they do not know. No figure is looked at.
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::Bin/lib";
+use IO::Socket::INET;
+use JSON::PP;
+use POSIX qw(setsid);
+use Test::More;
+use MCTest;
+
+my $top = $ENV{TOP_SRCDIR} // "$FindBin::Bin/..";
+my $build = $ENV{TOP_BUILDDIR} // '.';
+my $LONG = 240;
+
+plan skip_all => 'needs memcached-qos' if !is_ours();
+for my $tool (qw(python3 taskset setsid cc)) {
+    plan skip_all => "no $tool here" if system("command -v $tool >/dev/null") != 0;
+}
+
+sub script {
+    my ($name, @args) = @_;
+    return run_program({command => ["$top/scripts/$name", @args], timeout => $LONG});
+}
+
+sub content {
+    my ($path) = @_;
+    open my $fh, '<', $path or return '';
+    local $/;
+    return scalar(<$fh>) // '';
+}
+
+# Interrupts the script, which is alone in a session of its own, once its output has the line; what
+# it said, and its exit status.
+sub interrupted {
+    my ($line, $name, @args) = @_;
+    my $out = scratch_dir() . "/$name.out";
+    unlink $out;
+    my $pid = fork;
+    die "fork: $!" if !defined $pid;
+    if (!$pid) {
+        setsid();
+        open STDIN, '<', '/dev/null';
+        open STDOUT, '>', $out;
+        open STDERR, '>&', \*STDOUT;
+        $SIG{INT} = 'DEFAULT';
+        { no warnings; exec "$top/scripts/$name", @args; }
+        POSIX::_exit(127);
+    }
+    wait_until(sub { content($out) =~ $line }, $LONG) or diag(content($out));
+    kill 'INT', -$pid;
+    waitpid $pid, 0;
+    my $status = $?;
+    ok(wait_until(sub { !kill 0, -$pid }), "$name: no process is left");
+    return (content($out), $status);
+}
+
+sub port_of {
+    my ($said) = @_;
+    return $said =~ /^2\. start .* -p (\d+)/m ? $1 : die "no port in: $said";
+}
+
+sub is_served {
+    my ($port) = @_;
+    return defined IO::Socket::INET->new(PeerAddr => "127.0.0.1:$port", Proto => 'tcp', Timeout => 5);
+}
+
+# ---- quickstart ---------------------------------------------------------------------------------
+
+{
+    my $ran = script('quickstart', '--build', $build, '--seconds', 1);
+    is($ran->{status}, 0, 'quickstart') or diag($ran->{out} . $ran->{err});
+    like($ran->{out}, qr/^$_\. /m, "step $_ is told") for 2 .. 5;
+    like($ran->{out}, qr/^$_ {2,}\S/m, "a line about $_")
+        for qw(threads times limit waiting machine), 'asked for';
+    like($ran->{out}, qr/^errors +0$/m, 'no errors');
+    like($ran->{out}, qr/^machine +(?:idle enough|TOO BUSY to judge)/m, 'whether times are to be trusted');
+    unlike($ran->{out} . $ran->{err}, qr/WARNING|warning|INVALID/, 'no warning about what it chose itself');
+    ok(!is_served(port_of($ran->{out})), 'no server is left');
+}
+
+{
+    my ($said, $status) = interrupted(qr/^serving on/m, 'quickstart', '--keep', '--build', $build, '--seconds', 1);
+    is($status, 0, 'quickstart --keep ends with the server, as Ctrl-C asks') or diag($said);
+    ok(!is_served(port_of($said)), 'no server is left');
+    ($said, $status) = interrupted(qr/^3\. /m, 'quickstart', '--build', $build);
+    is($status >> 8, 130, 'Ctrl-C before that');
+    ok(!is_served(port_of($said)), 'no server is left');
+}
+
+for my $args (['--bogus'], ['--seconds', 0], ['--seconds', 'x'], ['--seconds'], ['--build']) {
+    my $ran = script('quickstart', @$args);
+    is($ran->{status}, 2, "quickstart @$args");
+    like($ran->{err}, qr/^usage: scripts\/quickstart/, 'says how it is used');
+}
+
+# ---- demo ---------------------------------------------------------------------------------------
+
+for my $args (['--bogus'], ['--seconds', 0], ['--rounds', 'x']) {
+    my $ran = script('demo', @$args);
+    is($ran->{status}, 2, "demo @$args");
+    like($ran->{err}, qr/^usage: scripts\/demo/, 'says how it is used');
+}
+
+SKIP: {
+    skip 'needs two CPUs', 1 if `nproc` < 2;
+    my $file = scratch_dir() . '/demo.json';
+    my @once = ('--build', $build, '--seconds', 1, '--rounds', 1, '--retries', 0);
+    my $ran = script('demo', @once, '--json', $file);
+    is($ran->{status}, 0, 'demo') or diag($ran->{out} . $ran->{err});
+    like($ran->{out}, qr/^measuring (\d+) times for 1 s, \d+ s in all/, 'how long it takes');
+    like($ran->{out}, qr/^  1 of \d+, /m, 'how far it is');
+    my $result = decode_json(content($file));
+    my $results = @{$result->{results}};
+    ok($results == 6 || $results == 9, 'each server alone and beside both neighbours');
+    my @bars = $ran->{out} =~ /^  \S.*? (?:[\d,]+ [um]s|never) [? ] #{1,40}>?(?: \d+% answered)?$/mg;
+    is(@bars, $results, 'a bar each') or diag($ran->{out});
+    like($ran->{out}, qr/^$_$/m, $_)
+        for 'alone', 'beside multigets of 50 keys, 50 connections', 'beside gets of 100 KB, 32 connections';
+    like($ran->{out}, $result->{is_valid} ? qr/^VALID: / : qr/^INVALID: the machine was too busy to judge \d of $results/m,
+        'the verdict');
+    my ($said, $status) = interrupted(qr/^  1 of/m, 'demo', @once);
+    is($status >> 8, 130, 'Ctrl-C');
+}
+
+done_testing();
