@@ -9,7 +9,7 @@
 #define JUGGLE_MOVES 500 /* of each kind in a visit */
 #define JUGGLE_SLEEP_MIN NSEC_PER_MSEC
 #define JUGGLE_SLEEP_GROWTH 8           /* an eighth longer when there was little to do */
-#define JUGGLE_ROUND (NSEC_PER_SEC / 4) /* in which all items may change places once */
+#define JUGGLE_REORDER_SLEEP (4 * NSEC_PER_MSEC) /* while there is no end of it */
 #define JUGGLE_WORTH                                                                     \
     64 /* moves that one visit may wait for, or such a part of the items */
 #define CRAWL_ITEMS 250    /* in a pass */
@@ -52,15 +52,13 @@ nsec_t
 upkeep_juggle_sleep(nsec_t sleep, struct store_juggled done, uint64_t items)
 {
     unsigned moved = done.settled + done.reordered;
-    nsec_t shortest = done.reordered * JUGGLE_ROUND / (items + 1);
-    shortest = shortest < JUGGLE_SLEEP_MIN ? JUGGLE_SLEEP_MIN : shortest;
     uint64_t worth = items / JUGGLE_WORTH + 1;
     worth = worth < JUGGLE_WORTH ? worth : JUGGLE_WORTH;
     if (done.settled >= JUGGLE_MOVES) {
         return JUGGLE_SLEEP_MIN; /* there is more */
     }
     if (moved >= JUGGLE_MOVES) {
-        sleep = shortest;
+        sleep = JUGGLE_REORDER_SLEEP;
     } else if (moved == 0) {
         sleep *= 2;
     } else if (moved < worth) {
@@ -68,7 +66,7 @@ upkeep_juggle_sleep(nsec_t sleep, struct store_juggled done, uint64_t items)
     } else if (moved > 2 * worth) {
         sleep /= 2;
     }
-    return least(sleep < shortest ? shortest : sleep, SLEEP_MAX);
+    return least(sleep < JUGGLE_SLEEP_MIN ? JUGGLE_SLEEP_MIN : sleep, SLEEP_MAX);
 }
 
 static void

