@@ -87,6 +87,22 @@ show_all(struct sink *sink, const struct headroom *each, unsigned count)
     sink_statf(sink, "qos_predicted_p95_us", "%.1f", sum.p95_us);
 }
 
+double
+stats_headroom_pct(struct stats *st)
+{
+    struct headroom sum = {0};
+    PTHREAD_OK(pthread_mutex_lock(&st->lock));
+    for (unsigned i = 0; st->windows != NULL && i < st->worker_count; i++) {
+        const struct headroom_window *w = &st->windows[i];
+        if (w->last.at > w->before.at) {
+            struct headroom one = headroom_between(&w->before, &w->last);
+            headroom_add(&sum, &one);
+        }
+    }
+    PTHREAD_OK(pthread_mutex_unlock(&st->lock));
+    return sum.workers > 0 ? 100 - 100 * sum.utilisation : -1;
+}
+
 static void
 show_worker(struct sink *sink, unsigned i, const struct headroom *h)
 {

@@ -214,7 +214,7 @@ level_pct(const struct slo_sum *sum)
 }
 
 struct stats_qos_summary
-stats_sum_qos(const struct stats *st)
+stats_sum_qos(struct stats *st)
 {
     struct counts by_class[CLASS_COUNT];
     struct counts counts = sum_counts(st, by_class);
@@ -225,6 +225,7 @@ stats_sum_qos(const struct stats *st)
         .delayed = counts.delayed,
         .refused = counts.rejected + slo.all,
         .level_pct = level_pct(&slo),
+        .headroom_pct = stats_headroom_pct(st),
     };
 }
 

@@ -11,11 +11,12 @@
 struct stats_qos_summary {
     uint64_t limit; /* requests a second; 0: none */
     uint64_t admitted, delayed;
-    uint64_t refused; /* by limits and targets */
-    double level_pct; /* share of requests that the targets let through now */
+    uint64_t refused;    /* by limits and targets */
+    double level_pct;    /* share of requests that the targets let through now */
+    double headroom_pct; /* below 0: not known yet */
 };
 
-struct stats_qos_summary stats_sum_qos(const struct stats *st);
+struct stats_qos_summary stats_sum_qos(struct stats *st);
 
 /* Those that return a reply are told in pieces, as the hooks of serve/env.h are. */
 enum reply stats_show_qos(struct stats *st, struct serve_place *place, struct sink *sink);
@@ -23,6 +24,9 @@ enum reply stats_show_qos(struct stats *st, struct serve_place *place, struct si
 void stats_show_limit(struct stats *st, struct sink *sink);
 /* Of the workers, as the kernel tells. */
 void stats_show_sched(struct stats *st, struct sink *sink);
+/* How much room there was in the last whole second, asking the kernel nothing; below 0: not known
+ * yet. */
+double stats_headroom_pct(struct stats *st);
 /* How much room there is. */
 void stats_show_headroom(struct stats *st, struct sink *sink);
 /* And about delays. */

@@ -16,12 +16,18 @@ my @QOS = qw(qos_limit qos_admitted qos_delayed qos_refused qos_level_pct);
 {
     my $native = start_server(profile => 'native');
     my $other = start_server(profile => '1.6');
-    my @names = map { [stat_names($_->connect)] } $native, $other;
+    my @names = map { [grep { $_ ne 'qos_headroom_pct' } stat_names($_->connect)] } $native, $other;
     is_deeply([@{$names[0]}[-@QOS .. -1]], \@QOS, 'stats ends with lines of its own');
     is_deeply([@{$names[0]}[0 .. $#{$names[0]} - @QOS]], $names[1], 'and begins as in 1.6');
     my %settings = map { $_->{profile} => mem_stats($_->connect, 'settings') } $native, $other;
     delete $_->{tcpport} for values %settings;
     is_deeply($settings{native}, $settings{'1.6'}, 'stats settings as in 1.6');
+    my $control = $native->connect;
+    my $room;
+    ok(wait_until(sub { defined($room = mem_stats($control)->{qos_headroom_pct}) }),
+        'headroom is told once it is known');
+    like($room, qr/^(?:100|\d?\d)\.\d$/, 'in percent');
+    is(mem_stats($other->connect)->{qos_headroom_pct}, undef, 'not in 1.6');
     exchange($native->connect, "version\r\n", "VERSION 1.6.45\r\n");
 }
 {

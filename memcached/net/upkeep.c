@@ -8,7 +8,7 @@
 #define GROW_SLEEP_MIN (50 * NSEC_PER_MSEC)
 #define JUGGLE_MOVES 500 /* of each kind in a visit */
 #define JUGGLE_SLEEP_MIN NSEC_PER_MSEC
-#define JUGGLE_SLEEP_GROWTH 8           /* an eighth longer when there was little to do */
+#define JUGGLE_SLEEP_GROWTH 8 /* an eighth longer when there was little to do */
 #define JUGGLE_REORDER_SLEEP (4 * NSEC_PER_MSEC) /* while there is no end of it */
 #define JUGGLE_WORTH                                                                     \
     64 /* moves that one visit may wait for, or such a part of the items */
