@@ -142,8 +142,8 @@ push(_Atomic(void *) *list, void *block)
         list, &head, block, memory_order_release, memory_order_relaxed));
 }
 
-static void *
-take_other(struct pool *p)
+void *
+pool_get_other(struct pool *p)
 {
     if (POOL_USES_MALLOC) {
         return malloc(POOL_BLOCK_BYTES);
@@ -153,23 +153,6 @@ take_other(struct pool *p)
         block = pop(&p->idle);
     }
     return block != NULL ? block : take_cold(p);
-}
-
-void *
-pool_get(struct pool *p)
-{
-    void *block = p->spare;
-    if (block != NULL) {
-        p->spare = *(void **)block;
-        ctr_add(&p->spare_count, (uint64_t)-1);
-    } else {
-        block = take_other(p);
-        if (block == NULL) {
-            return NULL;
-        }
-    }
-    ctr_add(&p->used, 1);
-    return block;
 }
 
 static void

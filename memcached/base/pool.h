@@ -20,6 +20,7 @@
 #include <stdint.h>
 
 #include "base/ctr.h"
+#include "base/must.h"
 
 #define POOL_BLOCK_BYTES 16384
 #define POOL_REGION_BYTES (64 * POOL_BLOCK_BYTES) /* the first block is its header */
@@ -55,9 +56,31 @@ void pool_init(struct pool *p);
 /* All blocks must have been put back; nobody calls pool_trim any more. */
 void pool_fini(struct pool *p);
 /* POOL_BLOCK_BYTES bytes aligned for any type, or NULL. */
-void *pool_get(struct pool *p);
+static inline void *pool_get(struct pool *p); /* below */
 void pool_put(struct pool *p, void *block);
 
 /* One other thread, once a second: gives back the memory of blocks that have been free and not
  * wanted since the call before the last one. */
 void pool_trim(struct pool *p);
+
+/* ---- for pool_get --------------------------------------------------------------------- */
+
+/* A block that is not spare, or NULL. */
+void *pool_get_other(struct pool *p);
+
+static inline void *
+pool_get(struct pool *p)
+{
+    void *block = p->spare;
+    if (likely(block != NULL)) {
+        p->spare = *(void **)block;
+        ctr_add(&p->spare_count, (uint64_t)-1);
+    } else {
+        block = pool_get_other(p);
+        if (block == NULL) {
+            return NULL;
+        }
+    }
+    ctr_add(&p->used, 1);
+    return block;
+}

@@ -198,22 +198,22 @@ peek_gate(struct session *s, const struct env *env, struct buf *in)
     return SESSION_READY;
 }
 
-/* As peek_parse, and who sends it must be known; or it is told in the log. */
-static enum session_next
-peek_closer(struct session *s, const struct env *env, struct buf *in)
+static bool
+is_stranger(const struct session *s, const struct env *env)
 {
-    bool is_stranger = env->conf->auth != NULL && !s->is_authenticated;
-    if (is_stranger && s->req.protocol == PROTOCOL_ASCII) {
-        return peek_gate(s, env, in);
-    }
-    enum session_next next = peek_parse(s, env, in);
-    if (next == SESSION_READY && log_level() >= LOG_DEBUG) {
+    return env->conf->auth != NULL && !s->is_authenticated;
+}
+
+/* A request that was parsed is told in the log, and its sender must be known. */
+static void
+look_closer(struct session *s, const struct env *env, const struct buf *in)
+{
+    if (log_level() >= LOG_DEBUG) {
         verbose_request(env->client_fd, &s->req, buf_unread(in), s->line_len);
     }
-    if (is_stranger && next == SESSION_READY) {
+    if (is_stranger(s, env)) {
         refuse_stranger(s);
     }
-    return next;
 }
 
 /* Bytes have arrived between two requests. */
@@ -226,7 +226,15 @@ peek_bytes(struct session *s, const struct env *env, struct buf *in)
     if (unlikely(s->req.protocol == PROTOCOL_UNKNOWN)) {
         s->req.protocol = choose_protocol(s, env, *buf_unread(in));
     }
-    return unlikely(env->looks_closer) ? peek_closer(s, env, in) : peek_parse(s, env, in);
+    bool looks_closer = unlikely(env->looks_closer);
+    if (looks_closer && s->req.protocol == PROTOCOL_ASCII && is_stranger(s, env)) {
+        return peek_gate(s, env, in);
+    }
+    enum session_next next = peek_parse(s, env, in);
+    if (looks_closer && next == SESSION_READY) {
+        look_closer(s, env, in);
+    }
+    return next;
 }
 
 enum session_next
@@ -468,8 +476,7 @@ session_refuse_gets(struct session *s, const struct env *env, struct buf *in,
 {
     unsigned n = 0;
     bool is_between = !s->is_pending && !s->is_open && !s->skips_line && s->swallow == 0;
-    bool is_stranger = env->conf->auth != NULL && !s->is_authenticated;
-    if (!is_between || is_stranger || s->req.protocol != PROTOCOL_ASCII) {
+    if (!is_between || is_stranger(s, env) || s->req.protocol != PROTOCOL_ASCII) {
         return 0;
     }
     while (buf_len(in) > 0) {
