@@ -52,7 +52,13 @@ pool_fini(struct pool *p)
         p->regions = region->next;
         must(munmap(region, POOL_REGION_BYTES) == 0);
     }
-    pool_init(p);
+    /* The counters go on being read. */
+    p->spare = NULL;
+    ctr_add(&p->spare_count, -ctr_get(&p->spare_count));
+    atomic_store_explicit(&p->warm, NULL, memory_order_relaxed);
+    atomic_store_explicit(&p->idle, NULL, memory_order_relaxed);
+    atomic_store_explicit(&p->cold_count, 0, memory_order_relaxed);
+    p->scan = NULL;
 }
 
 /* ---- regions; the worker -------------------------------------------------------------- */

@@ -261,7 +261,8 @@ conn_flush(struct conn *c, size_t most, size_t *sent)
     if (unlikely(begin != 0)) {
         latency_end(l, (enum req_class)c->habit.class, begin, clock_now());
     }
-    if (*sent > 0) {
+    /* TLS may have sent some of it before it failed; then there is no output any more. */
+    if (*sent > 0 && likely(c->closing == CLOSE_NONE)) {
         c->edge.must_probe = false;
         if (unlikely(c->worker->env.looks_closer)) {
             verbose_sent(&c->verbose, *sent);
