@@ -216,12 +216,15 @@ struct opt_walk {
     const struct opt_run *run;
     int argc, next;
     char **argv;
+    const struct opt *bare; /* the option just taken, if its value was left out */
 };
 
 static enum opt_result
-take(const struct opt_walk *w, const struct opt *row, char *value)
+take(struct opt_walk *w, const struct opt *row, char *value)
 {
     const struct opt_run *run = w->run;
+    bool may_be_bare = opt_takes_value(row) && opt_is_optional(row) && row->name != NULL;
+    w->bare = value == NULL && may_be_bare && row->kind != OPT_COUNT ? row : NULL;
     if (run->visit == NULL) {
         return apply(run, row, value);
     }
@@ -304,28 +307,35 @@ take_long(struct opt_walk *w, char *text)
 }
 
 static enum opt_result
-take_operand(const struct opt_run *run, const char *text)
+take_operand(struct opt_walk *w, const char *text)
 {
+    const struct opt_run *run = w->run;
     const struct opt_table *t = run->table;
+    const struct opt *bare = w->bare;
+    w->bare = NULL;
     if (t->operand != NULL) {
         const char *wrong = t->operand(run->conf, text);
         return wrong == NULL ? OPT_DONE : refuse(run, "%s: %s", wrong, text);
     }
+    const char *outcome = t->skips_operands ? ", ignored" : "";
     enum opt_result result =
-        refuse(run, "not an option%s: %s", t->skips_operands ? ", left out" : "", text);
+        bare == NULL
+            ? refuse(run, "not an option%s: %s", outcome, text)
+            : refuse(run, "not an option%s: %s; a value of --%s is written --%s=%s",
+                     outcome, text, bare->name, bare->name, text);
     return t->skips_operands ? OPT_DONE : result;
 }
 
 static enum opt_result
 walk(const struct opt_run *run, int argc, char **argv)
 {
-    struct opt_walk w = {run, argc, 1, argv};
+    struct opt_walk w = {run, argc, 1, argv, NULL};
     enum opt_result result = OPT_DONE;
     bool is_end = false; /* all behind "--" are operands */
     while (result == OPT_DONE && w.next < argc) {
         char *text = argv[w.next++];
         if (is_end || text[0] != '-' || text[1] == '\0') {
-            result = take_operand(run, text);
+            result = take_operand(&w, text);
         } else if (text[1] != '-') {
             result = take_letters(&w, text + 1);
         } else if (text[2] != '\0') {

@@ -405,6 +405,10 @@ static const struct mistake mistakes[] = {
     {"-o|port=1", 1, {"Illegal suboption \"port=1\""}},
     {"-A|operand", 1, {"not an option", "operand"}},
     {"operand|-A", 1, {"not an option", "operand"}},
+    {"--maybe|x",
+     1,
+     {"prog: not an option: x; a value of --maybe is written --maybe=x\n"}},
+    {"--maybe|-A|x", 1, {"prog: not an option: x\n"}},
     {"--|-A", 1, {"not an option", "-A"}},
     {"-", 1, {"not an option", "-"}},
 };
