@@ -193,8 +193,11 @@ daemon_lock_memory(uint64_t bytes)
     if (geteuid() != 0 && getrlimit(RLIMIT_MEMLOCK, &limit) == 0 &&
         limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur < bytes) {
         /* Locking would succeed now and make later allocations fail. */
-        fprintf(stderr, "memcached: warning: -k invalid, only %llu bytes may be locked\n",
-                (unsigned long long)limit.rlim_cur);
+        fprintf(
+            stderr,
+            "memcached: warning: -k invalid, only %llu bytes may be locked; raise that "
+            "(ulimit -l, LimitMEMLOCK=) above twice -m\n",
+            (unsigned long long)limit.rlim_cur);
         return;
     }
     if (mlockall(MCL_CURRENT | MCL_FUTURE) != 0) {

@@ -168,7 +168,7 @@ set_threads(void *conf, const char *text)
     return is_word && num_i64(text, len, &s->threads) && s->threads >= 1 &&
                    s->threads <= SETTINGS_THREADS_MAX
                ? NULL
-               : "Number of threads must be greater than 0";
+               : "Number of threads must be greater than 0 and at most 1024, or auto";
 }
 
 static const char *

@@ -4,6 +4,7 @@
  * What the options must be together. Here because no option may depend on what stands to its
  * right.
  */
+#include <inttypes.h>
 #include <stdarg.h>
 
 #include "serve/auth.h"
@@ -41,9 +42,11 @@ check_item_max(const struct settings *s, int *exit_status)
     }
     if (s->item_max > MEGABYTE &&
         s->item_max > s->memory_mb * MEGABYTE / rules->item_share) {
-        return fail(exit_status, status,
-                    "Cannot set item size limit higher than 1/%u of memory max.",
-                    rules->item_share);
+        return fail(
+            exit_status, status,
+            "Cannot set item size limit higher than 1/%u of memory max; raise -m, or "
+            "lower -I",
+            rules->item_share);
     }
     if (s->item_max > ITEM_MAX_MOST) {
         return fail(exit_status, status,
@@ -190,7 +193,10 @@ static bool
 check_connections(const struct settings *s, int *exit_status)
 {
     if (s->max_conns <= s->threads * SETTINGS_FILES_PER_WORKER + 1) {
-        return fail(exit_status, 1, "Maxconns setting is too low, use -c to increase.");
+        return fail(exit_status, 1,
+                    "Maxconns setting is too low, use -c to increase: %" PRId64
+                    " threads need more than %" PRId64,
+                    s->threads, s->threads * SETTINGS_FILES_PER_WORKER + 1);
     }
     if (s->threads > MANY_THREADS) {
         fputs("memcached: warning: a high number of worker threads is not recommended; "

@@ -190,4 +190,20 @@ if (is_ours()) {
     }
 }
 
+# a value out of bounds: the message names the bounds; a limit: it names what to raise
+if (is_ours()) {
+    for my $case (
+        [['-c', '100000000'], 'and at most 10000000'], [['-t', '9999'], 'and at most 1024, or auto'],
+        [['-p', '70000'], 'it is 0 to 65535, or -1'], [['-I', '1g', '-m', '64'], '; raise -m, or lower -I'],
+        [['-c', '10', '-t', '4'], ': 4 threads need more than 21'],
+    ) {
+        my ($args, $message) = @$case;
+        like(run_program(@root, @$args)->{err}, qr/\A[^\n]*\Q$message\E[^\n]*\n\z/, "@$args: $message");
+    }
+    my $run = run_program(@root, '--pin-dry-run', '--pin', 'none');
+    is($run->{err} =~ s/^memcached: warning.*\n//mgr,
+        "memcached: not an option, ignored: none; a value of --pin is written --pin=none\n",
+        'an optional value behind a blank');
+}
+
 done_testing();
