@@ -212,7 +212,7 @@ for my $case (['--pipeline=3', 'load.depth', 3], ['--clients=2', 'load.connectio
 my $repeated = mcload('-s', $at, '-r', '50', '-t', '0.1', '--run-count=2', '--json-out-file=-');
 is(scalar(() = $repeated->{out} =~ /"schema":/g), 3, '--run-count, --json-out-file');
 refuses('a duration is -t SECONDS', '-d30s');
-refuses("\Q$$_[1]\E", $$_[0]) for ['--requests=1000', '--time=SECONDS'], ['--key-maximum=5', '--records=N'],
+refuses("\Q$$_[1]\E", $$_[0]) for ['--requests=1000', '--until=n:N'], ['--hide-histogram', 'leave it out'], ['--key-maximum=5', '--records=N'],
     ['--data-size-range=1-5', '--valuesize=uniform:MIN,MAX'], ['--rate-limiting=5', '--qps=N'], ['--latency', 'always printed'],
     ['--port=5', '--server=HOST:PORT'], ['--key-pattern=S:S', '--popularity='], ['--tls', '--transport=tls'];
 refuses('SETS:GETS', "--ratio=$_") for '1', '0:0', ':', '1:x', '1:2:3';

@@ -253,7 +253,7 @@ run_convert(const struct tool *t)
 {
     char err[TRACE_ERR_MAX];
     if (t->files_len != 3 || strcmp(t->files[0], "trace") != 0) {
-        return fail(t, TOOL_USAGE, "convert needs what and two files: trace IN OUT");
+        return fail(t, TOOL_USAGE, "convert needs a format and two files: trace IN OUT");
     }
     struct trace_conf conf = t->trace;
     conf.path = t->files[1];

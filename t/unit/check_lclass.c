@@ -197,7 +197,8 @@ static const struct {
     {{"--class=a:{pipeline=2 clients=0}"},
      "mcload: class a: not a number between 1 and 65536 (--clients \"0\")\n"},
     {{"--class=a:{requests=2}"},
-     "mcload: class a: a run ends by time: write --time=SECONDS (--requests)\n"},
+     "mcload: class a: write --time=SECONDS, or --until=n:N to end after N answers "
+     "(--requests)\n"},
     {{"--class=a:{test-time=2}"},
      "mcload: an option of the whole run in class a: test-time (--class "
      "\"a:{test-time=2}\")\n"},
