@@ -174,12 +174,16 @@ if (is_ours()) {
     my $has_low_ports = `cat /proc/sys/net/ipv4/ip_unprivileged_port_start` > 80;
     open my $file, '>', "$dir/file" or die;
     close $file;
+    my $locked = "$dir/locked";
+    mkdir $locked, 0700 or die;
     for my $case (
         [['-l', '192.0.2.1', '-p', 21999], 'TCP port 21999: 192.0.2.1: Cannot assign requested address; it must be '
             . 'an address of this machine'],
         [['-s', "$dir/file"], "UNIX socket: $dir/file: Address already in use; remove what is there, or choose "
             . 'another path (-s)'],
         [['-s', "$dir/" . 's' x 200], 'UNIX socket: path is too long, at most 107 bytes: ' . "$dir/" . 's' x 200],
+        $> == 0 ? [['-u', 'nobody', '-s', "$locked/socket"], "UNIX socket: $locked/socket: Permission denied; the user "
+            . '(-u) needs the right to create it, or choose another path (-s)'] : (),
         $> == 0 && $has_low_ports ? [['-u', 'nobody', '-l', '127.0.0.1', '-p', 80], 'TCP port 80: 127.0.0.1: Permission denied; ports '
             . 'below 1024 need root or CAP_NET_BIND_SERVICE'] : (),
     ) {

@@ -252,7 +252,9 @@ open_unix(struct listen *l, char *err, size_t err_len)
                  strerror(error),
                  error == EADDRINUSE
                      ? "; remove what is there, or choose another path (-s)"
-                     : "");
+                 : error == EACCES ? "; the user (-u) needs the right to create it, or "
+                                     "choose another path (-s)"
+                                   : "");
         if (fd >= 0) {
             close(fd);
         }

@@ -78,7 +78,7 @@ load_key(SSL_CTX *ctx, const struct tls *t, char *err, size_t err_len)
     if (t->chain == NULL) {
         return complain(err, err_len,
                         "Error loading the certificate chain: (null) : ssl_chain_cert is "
-                        "not given");
+                        "not given; write -o ssl_chain_cert=FILE");
     }
     if (SSL_CTX_use_certificate_chain_file(ctx, t->chain) != 1) {
         return complain(err, err_len, "Error loading the certificate chain: %s ",
