@@ -218,4 +218,12 @@ SKIP: {
     ended_ok($run, 'TLS, open loop');
 }
 
+# A port that a socket has which is connected to itself: nobody else can listen there, or be heard.
+{
+    my $taken = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Proto => 'udp');
+    connect($taken, getsockname $taken) or die;
+    refuses('UDP to a port without', 2, 'does not listen: does it speak ascii over udp', '-s',
+        'udp://127.0.0.1:' . $taken->sockport);
+}
+
 done_testing();

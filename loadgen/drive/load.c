@@ -64,10 +64,10 @@ load_now(const struct load *l)
 static const char *
 lost(struct load *l, const struct lconn *c)
 {
-    snprintf(l->err, l->err_len,
-             "loading: %s closed the connection: does it speak %s over %s?",
-             c->target->name, l->set->conf.codec->name,
-             transport_name(c->target->transport));
+    bool is_udp = c->target->transport == TRANSPORT_UDP;
+    snprintf(l->err, l->err_len, "loading: %s %s: does it speak %s over %s?",
+             c->target->name, is_udp ? "does not listen" : "closed the connection",
+             l->set->conf.codec->name, transport_name(c->target->transport));
     return l->err;
 }
 
