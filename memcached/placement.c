@@ -4,12 +4,14 @@
 #include "placement.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <sys/utsname.h>
 
 #include "base/log.h"
 #include "qos/cgroup.h"
 
 #define LINE_LEN 640
+#define MEGABYTE (UINT64_C(1) << 20)
 
 static void
 warn_about_quota(unsigned threads)
@@ -20,6 +22,20 @@ warn_about_quota(unsigned threads)
                   "memcached: warning: %u workers share a CPU quota of %u.%02u CPUs and "
                   "stall together when it is used up; -t auto starts as many as it feeds",
                   threads, quota / 1000, quota % 1000 / 10);
+    }
+}
+
+/* The items alone reach it, and the hash table and connections come beside them. */
+static void
+warn_about_memory(uint64_t items_mb)
+{
+    uint64_t limit = cgroup_memory_bytes("");
+    if (limit > 0 && items_mb >= limit / MEGABYTE) {
+        log_write(LOG_WARNING,
+                  "memcached: warning: -m %" PRIu64 " does not fit into the control "
+                  "group's memory limit of %" PRIu64 " megabytes: the kernel kills the "
+                  "server when that is used up; give a smaller -m or raise the limit",
+                  items_mb, limit / MEGABYTE);
     }
 }
 
@@ -137,6 +153,7 @@ placement_plan(struct placement *p)
     if (p->membind.why[0] != '\0') {
         log_write(LOG_WARNING, "memcached: warning: --membind: %s", p->membind.why);
     }
+    warn_about_memory((uint64_t)s->memory_mb);
     lift_autogroup(&s->sched);
     warn_about_batch(&s->sched);
     tell_suspension(s);

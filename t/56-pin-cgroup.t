@@ -1,6 +1,7 @@
 #!/usr/bin/env perl
 # In real control groups of version 1: the cpuset shrinks and grows while pinned workers run;
-# the quota of CPU time is told, warned of, and followed by -t auto.
+# the quota of CPU time is told, warned of, and followed by -t auto; a limit on memory that is
+# too small for -m is warned of.
 use strict;
 use warnings;
 use FindBin;
@@ -108,6 +109,18 @@ SKIP: {
     is(pin_stats($server)->{pin_quota}, '0.800', 'stats pin tells why');
     unlike($server->err, qr/quota/, 'nobody is warned');
     $server->stop;
+}
+
+SKIP: {
+    my $dir = make_group('memory', 'memory.limit_in_bytes' => '960M');
+    skip 'no cgroup v1 limit on memory can be set', 1 if !$dir;
+    for my $case ([960, 1], [959, 0]) {
+        my ($megabytes, $is_warned) = @$case;
+        my $server = start_server(args => ['-t', '1', '-m', $megabytes], wrap => inside($dir));
+        my $warnings = () = $server->err =~ /-m \d+ does not fit .* memory limit of 960 megabytes/g;
+        is($warnings, $is_warned, "a limit of 960 MiB and -m $megabytes: $is_warned warnings");
+        $server->stop;
+    }
 }
 
 {

@@ -9,6 +9,7 @@
 
 #define TEXT_LEN 256
 #define MILLI 1000
+#define V1_NO_LIMIT (UINT64_C(1) << 62) /* and above: all pages that a long can count */
 
 /* A directory of a hierarchy: where it is mounted, and the process's group beneath. */
 struct group {
@@ -41,9 +42,10 @@ open_below(const char *root, const char *path)
     return n < 0 || (size_t)n >= sizeof full ? NULL : fopen(full, "re");
 }
 
-/* The process's path in the hierarchy with the cpu controller, or else in version 2. */
+/* The process's path in the hierarchy with this controller, or else in version 2. */
 static bool
-find_path(const char *root, char path[CGROUP_PATH_MAX], bool *is_v2)
+find_path(const char *root, const char *controller, char path[CGROUP_PATH_MAX],
+          bool *is_v2)
 {
     FILE *file = open_below(root, "/proc/self/cgroup");
     char *line = NULL;
@@ -58,7 +60,7 @@ find_path(const char *root, char path[CGROUP_PATH_MAX], bool *is_v2)
         *at++ = '\0';
         at[strcspn(at, "\n")] = '\0';
         bool is_unified = controllers[1] == '\0';
-        if (is_unified || has_word(controllers + 1, "cpu")) {
+        if (is_unified || has_word(controllers + 1, controller)) {
             *is_v2 = is_unified;
             is_found = true;
             snprintf(path, CGROUP_PATH_MAX, "%s", at);
@@ -73,7 +75,7 @@ find_path(const char *root, char path[CGROUP_PATH_MAX], bool *is_v2)
 
 /* One line of mountinfo: "id parent dev root point options ... - type source options". */
 static bool
-is_mount_of(char *line, bool is_v2, char **inner, char **point)
+is_mount_of(char *line, const char *controller, bool is_v2, char **inner, char **point)
 {
     char *save = NULL;
     char *rest = strstr(line, " - ");
@@ -86,7 +88,7 @@ is_mount_of(char *line, bool is_v2, char **inner, char **point)
     char *options = strtok_r(NULL, " \n", &save);
     if (type == NULL || source == NULL || options == NULL ||
         strcmp(type, is_v2 ? "cgroup2" : "cgroup") != 0 ||
-        (!is_v2 && !has_word(options, "cpu"))) {
+        (!is_v2 && !has_word(options, controller))) {
         return false;
     }
     char *word = strtok_r(line, " ", &save);
@@ -126,10 +128,10 @@ join_paths(struct group *g, const char *root, const char *point, const char *inn
 }
 
 static bool
-find_group(const char *root, struct group *g)
+find_group(const char *root, const char *controller, struct group *g)
 {
     char path[CGROUP_PATH_MAX];
-    if (!find_path(root, path, &g->is_v2)) {
+    if (!find_path(root, controller, path, &g->is_v2)) {
         return false;
     }
     FILE *file = open_below(root, "/proc/self/mountinfo");
@@ -138,7 +140,7 @@ find_group(const char *root, struct group *g)
     bool is_found = false;
     while (file != NULL && !is_found && getline(&line, &room, file) > 0) {
         char *inner, *point;
-        is_found = is_mount_of(line, g->is_v2, &inner, &point) &&
+        is_found = is_mount_of(line, controller, g->is_v2, &inner, &point) &&
                    join_paths(g, root, point, inner, path);
     }
     free(line);
@@ -214,11 +216,39 @@ cgroup_quota_milli(const char *root)
 {
     struct group g;
     unsigned least = 0;
-    if (!find_group(root, &g)) {
+    if (!find_group(root, "cpu", &g)) {
         return 0;
     }
     do {
         unsigned here = quota_here(&g);
+        least = here != 0 && (least == 0 || here < least) ? here : least;
+    } while (go_up(&g));
+    return least;
+}
+
+/* 0: no limit, which version 1 says with the largest number of whole pages. */
+static uint64_t
+memory_here(const struct group *g)
+{
+    char text[TEXT_LEN];
+    uint64_t bytes;
+    if (!read_text(g, g->is_v2 ? "memory.max" : "memory.limit_in_bytes", text) ||
+        !num_u64(text, strlen(text), &bytes) || bytes >= V1_NO_LIMIT) {
+        return 0;
+    }
+    return bytes;
+}
+
+uint64_t
+cgroup_memory_bytes(const char *root)
+{
+    struct group g;
+    uint64_t least = 0;
+    if (!find_group(root, "memory", &g)) {
+        return 0;
+    }
+    do {
+        uint64_t here = memory_here(&g);
         least = here != 0 && (least == 0 || here < least) ? here : least;
     } while (go_up(&g));
     return least;
@@ -229,7 +259,7 @@ cgroup_is_grouped(const char *root)
 {
     struct group g;
     char text[TEXT_LEN];
-    if (!find_group(root, &g)) {
+    if (!find_group(root, "cpu", &g)) {
         return false;
     }
     if (!g.is_v2) {
@@ -250,8 +280,8 @@ cgroup_lacks_rt_budget(const char *root, char *file, size_t file_len)
 {
     struct group g;
     char text[TEXT_LEN];
-    if (!find_group(root, &g) || g.is_v2 || !read_text(&g, "cpu.rt_runtime_us", text) ||
-        strcmp(text, "0") != 0) {
+    if (!find_group(root, "cpu", &g) || g.is_v2 ||
+        !read_text(&g, "cpu.rt_runtime_us", text) || strcmp(text, "0") != 0) {
         return false;
     }
     snprintf(file, file_len, "%s/cpu.rt_runtime_us", g.dir);

@@ -2,7 +2,8 @@
  * Copyright (c) 2026 the memcached-qos authors
  *
  * What the control groups of this process say about its CPU time: the quota, in version 1
- * (cpu.cfs_quota_us) and 2 (cpu.max), here and in all groups above, and the real-time budget.
+ * (cpu.cfs_quota_us) and 2 (cpu.max), here and in all groups above, and the real-time budget;
+ * and about its memory: the limit (memory.limit_in_bytes, memory.max), here and above.
  * The cpuset needs no reading: the kernel cuts every affinity mask to it.
  *
  * `root` is put in front of every path: "" for this machine, a made-up tree for tests.
@@ -19,6 +20,9 @@
 
 /* The tightest quota in thousandths of a CPU, rounded up; 0: none. */
 unsigned cgroup_quota_milli(const char *root);
+
+/* The tightest limit on memory; 0: none. */
+uint64_t cgroup_memory_bytes(const char *root);
 
 /* True when the process is in a group of its own for CPU time, so that autogroups do not
  * apply. */

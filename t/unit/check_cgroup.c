@@ -117,17 +117,73 @@ static const struct {
      false},
 };
 
+#define V1_MEMORY                                                                        \
+    "32 23 0:28 / /sys/fs/cgroup/memory rw,nosuid - cgroup cgroup rw,memory\n"
+#define MEM "/sys/fs/cgroup/memory"
+#define V1_NONE "9223372036854771712\n"
+
+static const struct {
+    const char *name, *cgroup, *mounts;
+    struct file files[4];
+    uint64_t bytes;
+} memories[] = {
+    {"nothing there", NULL, NULL, {{NULL, NULL}}, 0},
+    {"v1, no limit",
+     "5:memory:/a\n",
+     V1_MOUNT V1_MEMORY,
+     {{MEM "/a/memory.limit_in_bytes", V1_NONE}},
+     0},
+    {"v1, the group above is tighter",
+     "4:cpu,cpuacct:/a\n5:memory:/b/c\n0::/d\n",
+     V1_MOUNT V1_MEMORY,
+     {{MEM "/b/c/memory.limit_in_bytes", "268435456\n"},
+      {MEM "/b/memory.limit_in_bytes", "67108864\n"},
+      {MEM "/memory.limit_in_bytes", V1_NONE}},
+     67108864},
+    {"v1, that of the cpu controller's group is another",
+     "4:cpu,cpuacct:/a\n5:memory:/\n",
+     V1_MOUNT V1_MEMORY,
+     {{CPU "/a/memory.limit_in_bytes", "4096\n"},
+      {MEM "/memory.limit_in_bytes", V1_NONE}},
+     0},
+    {"v2, no limit", "0::/a\n", V2_MOUNT, {{V2 "/a/memory.max", "max\n"}}, 0},
+    {"v2, the tightest of three",
+     "0::/a/b/c\n",
+     V2_MOUNT,
+     {{V2 "/a/b/c/memory.max", "max\n"},
+      {V2 "/a/b/memory.max", "104857600\n"},
+      {V2 "/a/memory.max", "209715200\n"}},
+     104857600},
+    {"v2, no number", "0::/a\n", V2_MOUNT, {{V2 "/a/memory.max", "64M\n"}}, 0},
+};
+
+static void
+put_groups(const char *cgroup, const char *mounts, const struct file *files)
+{
+    make_root();
+    if (cgroup != NULL) {
+        put_file("/proc/self/cgroup", cgroup);
+        put_file("/proc/self/mountinfo", mounts);
+    }
+    for (const struct file *f = files; f->path != NULL; f++) {
+        put_file(f->path, f->text);
+    }
+}
+
+START_TEST(memory_limits_are_read)
+{
+    put_groups(memories[_i].cgroup, memories[_i].mounts, memories[_i].files);
+    uint64_t bytes = cgroup_memory_bytes(root);
+    remove_root();
+    ck_assert_msg(bytes == memories[_i].bytes, "%s: %ju", memories[_i].name,
+                  (uintmax_t)bytes);
+}
+END_TEST
+
 START_TEST(groups_are_read)
 {
     char file[CGROUP_PATH_MAX];
-    make_root();
-    if (trees[_i].cgroup != NULL) {
-        put_file("/proc/self/cgroup", trees[_i].cgroup);
-        put_file("/proc/self/mountinfo", trees[_i].mounts);
-    }
-    for (const struct file *f = trees[_i].files; f->path != NULL; f++) {
-        put_file(f->path, f->text);
-    }
+    put_groups(trees[_i].cgroup, trees[_i].mounts, trees[_i].files);
     unsigned quota = cgroup_quota_milli(root);
     bool is_grouped = cgroup_is_grouped(root);
     bool lacks_rt = cgroup_lacks_rt_budget(root, file, sizeof file);
@@ -195,6 +251,7 @@ main(void)
     TCase *tc = tcase_create("cgroup");
     tcase_set_timeout(tc, SUITE_TIMEOUT_S);
     tcase_add_loop_test(tc, groups_are_read, 0, ROWS(trees));
+    tcase_add_loop_test(tc, memory_limits_are_read, 0, ROWS(memories));
     tcase_add_test(tc, times_are_parsed);
     tcase_add_test(tc, migrations_are_parsed);
     tcase_add_test(tc, kernel_tells_of_this_thread);
