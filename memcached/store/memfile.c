@@ -144,29 +144,26 @@ memfile_had_size(const struct memfile *f, size_t bytes)
 }
 
 /* All of it at once: a disk that is full later would end the process in the middle of an item.
- * What a file of this size has already stays. */
+ * Where there is no room the file stays as it was, for a start that asks for less. */
 static bool
 reserve(struct memfile *f, size_t bytes, char *err, size_t err_len)
 {
     off_t all = (off_t)(bytes + STAMP_BYTES);
     int error;
 
-    if ((!memfile_had_size(f, bytes) && ftruncate(f->fd, 0) != 0) ||
-        ftruncate(f->fd, all) != 0) {
-        return fail(f, "resize", "", errno, err, err_len);
-    }
     do {
         error = posix_fallocate(f->fd, 0, all);
     } while (error == EINTR);
-    if (error == 0) {
-        return true;
+    if (error != 0) {
+        snprintf(err, err_len,
+                 "can't reserve %zu megabytes (-m) for %s: %s; make room there or give "
+                 "a smaller -m",
+                 bytes >> 20, f->path, strerror(error));
+        (void)!ftruncate(f->fd, (off_t)f->file_bytes);
+        return false;
     }
-    snprintf(err, err_len, "can't reserve %zu megabytes for %s: %s", bytes >> 20, f->path,
-             strerror(error));
-    if (!memfile_had_size(f, bytes)) {
-        (void)!ftruncate(f->fd, 0); /* nothing lies around that nobody can use */
-    }
-    return false;
+    return memfile_had_size(f, bytes) || ftruncate(f->fd, all) == 0 ||
+           fail(f, "resize", "", errno, err, err_len);
 }
 
 bool
@@ -340,7 +337,9 @@ memfile_write_meta(const struct memfile *f, const char *text, size_t len, char *
         int error = errno;
 
         (void)unlinkat(f->dir, f->temporary, 0);
-        return fail(f, "write", ".meta", error, err, err_len);
+        snprintf(err, err_len, "the items of %s are lost: can't write %s.meta: %s",
+                 f->path, f->path, strerror(error));
+        return false;
     }
     return true;
 }

@@ -37,7 +37,7 @@ must_check bool memfile_open(struct memfile *f, const char *path, char *err,
 void memfile_close(struct memfile *f);
 
 /* Reserves room on the disk for `bytes` bytes of slab memory and maps them: as they are, if
- * the file had this size before, else zeroed. */
+ * the file had this size before, else with what it happens to have. False: so it has still. */
 must_check bool memfile_map(struct memfile *f, size_t bytes, char *err, size_t err_len);
 /* Whether the file was as long as memfile_map makes it. */
 bool memfile_had_size(const struct memfile *f, size_t bytes);

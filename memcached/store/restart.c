@@ -114,14 +114,15 @@ look(struct restart *r, const struct store_conf *conf, char *err, size_t err_len
 }
 
 /* What is in the memory is of no interest: no chunk is read before it has been taken and
- * written. False: err says why. */
+ * written. False: err says why. Without room for the memory FILE.meta stays; with another size
+ * FILE is none that it is about. */
 static bool
 begin_empty(struct restart *r, struct store_conf *conf, char *err, size_t err_len)
 {
     conf->restores = false;
-    return memfile_remove_meta(&r->file, err, err_len) &&
-           (r->file.base != NULL ||
+    return (r->file.base != NULL ||
             memfile_map(&r->file, conf->limit_bytes, err, err_len)) &&
+           memfile_remove_meta(&r->file, err, err_len) &&
            memfile_clear_stamp(&r->file, err, err_len);
 }
 

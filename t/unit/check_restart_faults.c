@@ -4,7 +4,9 @@
  * Files that are not as they should be: no start serves what was not saved.
  */
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 
 #include "check_restart.h"
 #include "store/snapshot.h"
@@ -311,6 +313,64 @@ START_TEST(a_save_that_fails_leaves_no_meta)
 }
 END_TEST
 
+/* As full as a disk may be: files do not grow beyond this. RLIM_INFINITY: any more. */
+static void
+limit_files(rlim_t bytes)
+{
+    struct rlimit limit;
+
+    ck_assert(signal(SIGXFSZ, SIG_IGN) != SIG_ERR);
+    ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &limit), 0);
+    limit.rlim_cur = bytes < limit.rlim_max ? bytes : limit.rlim_max;
+    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
+}
+
+START_TEST(without_room_for_more_items_stay)
+{
+    struct store_conf conf = kept_conf();
+    struct store_conf larger = conf;
+    char err[ERR_BYTES];
+    struct restart *r;
+    struct life l;
+
+    leave_items(&conf);
+    larger.limit_bytes += MIB;
+    limit_files(LIMIT + MIB / 2);
+    enum restart_status status = restart_open(&r, file, &larger, err, sizeof(err));
+    limit_files(RLIM_INFINITY);
+    ck_assert_int_eq(status, RESTART_FAILED);
+    ck_assert_msg(strstr(err, "can't reserve 9 megabytes (-m)") != NULL, "%s", err);
+    ck_assert_msg(strstr(err, file) != NULL, "%s", err);
+    l = begin_life(&conf, NOW);
+    ck_assert_int_eq(l.loaded, RESTART_FOUND);
+    ck_assert(has(l.s, "k", "v", NOW));
+    end_life(&l);
+}
+END_TEST
+
+START_TEST(without_room_for_meta_none_is_left)
+{
+    struct store_conf conf = kept_conf();
+    struct restart_times times = {.started = WALL, .stopped = WALL + NOW, .now = NOW};
+    struct life l = begin_life(&conf, NOW);
+    char temporary[sizeof(meta) + 8];
+
+    snprintf(temporary, sizeof(temporary), "%s.tmp", meta);
+    ck_assert_int_eq(put(l.s, STORE_SET, "k", "v", 0, NOW), STORE_OK);
+    limit_files(100);
+    bool is_saved = restart_save(l.r, l.s, &times, STAMP, l.err, sizeof(l.err));
+    limit_files(RLIM_INFINITY);
+    ck_assert(!is_saved);
+    ck_assert_msg(strstr(l.err, "are lost: can't write") != NULL, "%s", l.err);
+    ck_assert(!exists(meta));
+    ck_assert(!exists(temporary));
+    end_life(&l);
+    l = begin_life(&conf, NOW);
+    ck_assert_int_eq(l.opened, RESTART_NEW);
+    end_life(&l);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -323,6 +383,8 @@ main(void)
     tcase_add_test(tc, settings_that_may_change);
     tcase_add_test(tc, no_damaged_meta_is_believed);
     tcase_add_test(tc, a_failed_start_leaves_both_files);
+    tcase_add_test(tc, without_room_for_more_items_stay);
+    tcase_add_test(tc, without_room_for_meta_none_is_left);
     tcase_add_test(tc, meta_of_another_server_is_left_out);
     tcase_add_test(tc, meta_must_be_a_small_file);
     tcase_add_loop_test(tc, changed_memory_is_not_served, 0, 4);
