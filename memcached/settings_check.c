@@ -37,20 +37,19 @@ check_item_max(const struct settings *s, int *exit_status)
 {
     const struct rules *rules = rules_of(s->profile);
     int status = (int)rules->item_status;
+    int64_t part = MEGABYTE / rules->item_share; /* of each megabyte of -m */
     if (s->item_max < ITEM_MAX_LEAST) {
         return fail(exit_status, status, "Item max size cannot be less than 1024 bytes.");
-    }
-    if (s->item_max > MEGABYTE &&
-        s->item_max > s->memory_mb * MEGABYTE / rules->item_share) {
-        return fail(
-            exit_status, status,
-            "Cannot set item size limit higher than 1/%u of memory max; raise -m, or "
-            "lower -I",
-            rules->item_share);
     }
     if (s->item_max > ITEM_MAX_MOST) {
         return fail(exit_status, status,
                     "Cannot set item size limit higher than a gigabyte.");
+    }
+    if (s->item_max > MEGABYTE && s->item_max > s->memory_mb * part) {
+        return fail(exit_status, status,
+                    "Cannot set item size limit higher than 1/%u of memory max. "
+                    "Give -m %lld or more, or a smaller -I",
+                    rules->item_share, (long long)((s->item_max - 1) / part + 1));
     }
     return true;
 }

@@ -46,6 +46,8 @@ for my $profile (profiles()) {
         if $profile ne 'ref';
     refused($profile, $size, qr/1024|item/i, '-I', '1000');
     refused($profile, $size, qr/memory|item/i, '-I', '256m');
+    refused($profile, $size, qr/-m @{[pick($profile, '1.4' => 513, '1.6' => 257)]} or more, or a smaller -I/,
+        '-I', 128 * 1048576 + 1) if is_ours();
     refused($profile, $size, qr/gigabyte|memory|item/i, '-m', '16384', '-I', '2048m')
         if $profile ne 'ref';
     refused($profile, 1, qr/suboption|fooble/i, '-o', 'fooble') if $profile ne 'ref';
