@@ -95,6 +95,29 @@ for my $profile (is_ours() ? profiles() : ()) {
     # 1.5.9: a step before any start
     $still_out->('a step first', packet(0x22, 'PLAIN', '', "\0alice\0secret"));
     $still_out->('an empty step', packet(0x22, 'PLAIN'));
+    # many at once, read and not: one after the other is refused, and nothing piles up
+    {
+        my @flood = map { $server->connect } 1 .. 10;
+        my $wrong = plain('alice', 'wrong') x 1000;
+        my $refusals = 0;
+        for my $c (@flood) {
+            put($c, $wrong);
+            $refusals += grep { $_ eq '8121000000000020' } unpack '(H16 x29)*', read_bytes($c, 37 * 1000);
+        }
+        is($refusals, 10_000, "[$profile] 10,000 wrong passwords: each is refused");
+        my $memory = proc_status($server->pid, 'RssAnon');
+        for my $round (1 .. 5) {
+            for my $c (@flood) {
+                put($c, $wrong);
+                read_bytes($c, 37 * 1000);
+            }
+        }
+        put($_, $wrong x 5, 0.01) for @flood;
+        cmp_ok(proc_status($server->pid, 'RssAnon') - $memory, '<', $ENV{ASAN_OPTIONS} || $ENV{TSAN_OPTIONS}
+            ? 60_000 : 10 * 10 * 16 + 1000, "[$profile] ten blocks for each at most");
+        close $_ for @flood;
+        $alive->('wrong passwords in a flood');
+    }
     # prefixes, additions, and NULs in the wrong places
     $still_out->('part of the password', plain('alice', 'secre'));
     $still_out->('more than the password', plain('alice', 'secret0'));
