@@ -32,6 +32,17 @@ fail(int status, const char *what)
 }
 
 int
+daemon_open_streams(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) != fd) {
+            return fail(STATUS_FAILURE, "cannot open /dev/null for a closed stream");
+        }
+    }
+    return 0;
+}
+
+int
 daemon_raise_files(unsigned needed, unsigned least)
 {
     struct rlimit limit;

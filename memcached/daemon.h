@@ -11,6 +11,9 @@
 
 #include "base/must.h"
 
+/* /dev/null where stdin, stdout or stderr is closed: else a socket would be opened there, which
+ * gets messages, and which daemon_ready would replace. Before any file is opened. */
+must_check int daemon_open_streams(void);
 /* Room for `needed` open files; where the hard limit is lower, for what it allows, if that is
  * `least` at least. */
 must_check int daemon_raise_files(unsigned needed, unsigned least);

@@ -156,7 +156,10 @@ prepare_process(struct server *sv)
     unsigned files = (unsigned)s->max_conns +
                      (unsigned)s->threads * SETTINGS_FILES_PER_WORKER + SPARE_FILES +
                      settings_worker_files(s);
-    int status = daemon_raise_files(files, (unsigned)s->max_conns);
+    int status = daemon_open_streams();
+    if (status == 0) {
+        status = daemon_raise_files(files, (unsigned)s->max_conns);
+    }
     if (status == 0 && s->wants_core) {
         status = daemon_allow_core();
     }

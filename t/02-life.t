@@ -360,6 +360,16 @@ for my $profile (profiles()) {
                 "[$profile] ... and a line says so");
         }
     }
+    # streams that are closed are not those of a socket, nor of the pipe to the parent
+    my $port = free_port();
+    my $parent = launch({}, 'sh', '-c', 'exec "$@" <&- >&- 2>&-', 'sh', @daemon, '-p', $port, '-P', "$dir/closed.pid");
+    is(status_of($parent), 0, "[$profile] -d without streams: the parent's exit status");
+    my ($closed) = slurp("$dir/closed.pid") =~ /^(\d+)\n\z/;
+    is_deeply([map { readlink "/proc/$closed/fd/$_" } 0 .. 2], [('/dev/null') x 3], "[$profile] ... they are /dev/null");
+    ask(IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $port), "version\r\n", VERSION_REPLY($profile),
+        "[$profile] ... and it answers");
+    kill 'TERM', $closed;
+    ok(wait_until(sub { !kill 0, $closed }), "[$profile] ... and ends");
     # a relative path is one of the directory where the command is given
     $run = run_program({command => ['sh', '-c', 'cd "$0" && exec "$@"', $dir, (map { -e $_ ? File::Spec->rel2abs($_) : $_ } @daemon), '-p',
             free_port(), '-P', 'relative.pid']});
