@@ -100,6 +100,11 @@ for my $profile (profiles()) {
             "EN\r\nERROR cannot pipeline other commands before metadump\r\n");
         exchange($s, "mg foo v\r\nlru_crawler mgdump hash\r\n",
             "EN\r\nERROR cannot pipeline other commands before mgdump\r\n");
+        # nor behind one that has used up the turn for long commands
+        for my $alone ('lru_crawler metadump all', 'lru_crawler mgdump all', 'watch') {
+            my ($word) = $alone =~ /(metadump|mgdump|watch)/;
+            exchange($s, "verbosity 0\r\n$alone\r\n", "OK\r\nERROR cannot pipeline other commands before $word\r\n");
+        }
     } else {
         exchange($s, "lru_crawler mgdump all\r\n", "ERROR\r\n");
         exchange($s, "lru_crawler metadump hash\r\n", "BADCLASS invalid class id\r\n");

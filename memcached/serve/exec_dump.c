@@ -156,7 +156,7 @@ exec_dump_begin(struct session *s, const struct env *env, struct chain *out,
 {
     const struct rules *rules = env->conf->rules;
     enum dump_kind kind = is_mg ? DUMP_MG : DUMP_META;
-    if (rules->dumps_are_framed && out->bytes > 0) {
+    if (rules->dumps_are_framed && s->is_behind) {
         return exec_reply(s, env, out,
                           is_mg ? REPLY_MGDUMP_PIPELINED : REPLY_DUMP_PIPELINED);
     }

@@ -35,7 +35,7 @@ exec_watch(struct session *s, const struct env *env, struct chain *out)
     if (!env->conf->allows_watch) {
         return exec_reply(s, env, out, REPLY_WATCH_REFUSED);
     }
-    if (rules->watch_must_be_alone && out->bytes > 0) {
+    if (rules->watch_must_be_alone && s->is_behind) {
         return exec_reply(s, env, out, REPLY_WATCH_PIPELINED);
     }
     uint32_t types = types_of(&s->req, rules->log_is_long);

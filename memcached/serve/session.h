@@ -35,7 +35,8 @@ struct session {
     struct auth_session *auth;  /* NULL between authentications */
     bool is_datagram;           /* cannot be watched from; set by net/ */
     bool may_control;           /* change how others are served; set by net/ */
-    bool is_long;               /* RAN_LONG has been said of the pending request */
+    bool is_long;               /* RAN_LONG has been said of the pending request, */
+    bool is_behind;             /* and replies waited before it */
     uint8_t declared;         /* class of all its requests, as the listener or the client
                                  * said: 1 + number, known to net/; 0: none */
     uint32_t watches;         /* after RAN_WATCH: what the client wants to hear of */
