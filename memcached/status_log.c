@@ -105,7 +105,7 @@ status_log_second(const struct stats *st, struct minute *m, nsec_t now)
 {
     struct minute_counts sum = {0};
     char line[MINUTE_LINE_MAX];
-    if (log_level() < LOG_INFO || now < m->due) {
+    if (now < m->due) {
         return;
     }
     for (unsigned i = 0; i < st->worker_count; i++) {
