@@ -53,24 +53,24 @@ void
 stats_second(struct stats *st)
 {
     nsec_t now = clock_now();
-    PTHREAD_OK(pthread_mutex_lock(&st->lock));
     for (unsigned i = 0; i < st->worker_count; i++) {
         struct headroom_mark mark = mark_of(&st->workers[i], now);
+        PTHREAD_OK(pthread_mutex_lock(&st->lock)); /* the kernel is asked without it */
         headroom_tick(&st->windows[i], &mark);
+        PTHREAD_OK(pthread_mutex_unlock(&st->lock));
     }
-    PTHREAD_OK(pthread_mutex_unlock(&st->lock));
 }
 
 static void
 look(struct stats *st, struct headroom *each)
 {
     nsec_t now = clock_now();
-    PTHREAD_OK(pthread_mutex_lock(&st->lock));
     for (unsigned i = 0; i < st->worker_count; i++) {
         struct headroom_mark mark = mark_of(&st->workers[i], now);
+        PTHREAD_OK(pthread_mutex_lock(&st->lock)); /* likewise */
         each[i] = headroom_now(&st->windows[i], &mark);
+        PTHREAD_OK(pthread_mutex_unlock(&st->lock));
     }
-    PTHREAD_OK(pthread_mutex_unlock(&st->lock));
 }
 
 static void
