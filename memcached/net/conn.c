@@ -76,7 +76,7 @@ on_event(evutil_socket_t fd, short what, void *arg)
     }
     if (was_blocked && c->out.bytes > 0) {
         /* output that was too much resumes in turns like all such work */
-        worker_defer(w, &c->task, (enum req_class)c->habit.class);
+        worker_defer(w, &c->task, conn_lane(c));
         return;
     }
     enum req_class lane = habit_lane(&c->habit, c->rate.served);
@@ -264,7 +264,7 @@ conn_drain(struct conn *c)
         return; /* closes when its output has gone, or with the process */
     }
     c->edge.is_readable = true; /* look once more for requests that have arrived */
-    worker_defer(c->worker, &c->task, (enum req_class)c->habit.class);
+    worker_defer(c->worker, &c->task, conn_lane(c));
 }
 
 /* ---- to another worker ---------------------------------------------------------------- */
@@ -322,7 +322,7 @@ conn_join(struct conn *c, struct worker *w)
     } else if (w->is_draining) {
         conn_drain(c);
     } else if (has_input(c)) {
-        worker_defer(w, &c->task, (enum req_class)c->habit.class);
+        worker_defer(w, &c->task, conn_lane(c));
     }
 }
 

@@ -30,6 +30,14 @@ conn_classify(struct conn *c)
     return class;
 }
 
+/* The queue in which the request at the head, or else the next one, waits. */
+static inline enum req_class
+conn_lane(const struct conn *c)
+{
+    return class_lane((enum req_class)c->habit.class,
+                      c->session.is_long && !c->is_class_told);
+}
+
 /* The request at the head has made so many bytes of output, and may be finished. */
 static inline void
 conn_account(struct conn *c, enum session_ran ran, size_t bytes)

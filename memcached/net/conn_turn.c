@@ -409,15 +409,6 @@ run_more_keys(struct conn *c, struct turn *turn, const struct session_limits *li
     return step;
 }
 
-/* The queue in which the request at the head waits. What a long one writes makes it bulk, but it
- * comes in pieces. */
-static enum req_class
-lane_of(const struct conn *c)
-{
-    return c->session.is_long && !c->is_class_told ? CLASS_CONTROL
-                                                   : (enum req_class)c->habit.class;
-}
-
 /* A request is at the head: may it run here and now? */
 static enum step
 step_run(struct conn *c, struct turn *turn)
@@ -441,7 +432,7 @@ step_run(struct conn *c, struct turn *turn)
     } else {
         turn->has_long |= c->session.is_long;
     }
-    if (unlikely(class > turn->lane) && lane_of(c) > turn->lane) {
+    if (unlikely(class > turn->lane) && conn_lane(c) > turn->lane) {
         return STEP_DEFER;
     }
     bool may_be_late = class_is_inline(turn->lane) && !c->is_class_told;
@@ -548,7 +539,7 @@ defer(struct conn *c)
     }
     set_state(c,
               c->session.is_pending && !c->task.is_admitted ? REGISTRY_NEW : state_of(c));
-    worker_defer(c->worker, &c->task, lane_of(c));
+    worker_defer(c->worker, &c->task, conn_lane(c));
 }
 
 void

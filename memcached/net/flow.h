@@ -79,7 +79,7 @@ struct flow {
 static inline enum req_class
 flow_lane(const struct flow *f)
 {
-    return f->session.is_long && !f->is_class_told ? CLASS_CONTROL : f->class;
+    return class_lane(f->class, f->session.is_long && !f->is_class_told);
 }
 
 /* How a turn, or a step of it, ended. */

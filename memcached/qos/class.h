@@ -61,6 +61,14 @@ class_is_inline(enum req_class c)
     return c <= CLASS_SMALL;
 }
 
+/* The queue of a request that waits for a deferred turn. is_long: of a control command that comes
+ * in pieces, whatever they come to; others are as small as small ones. */
+static inline enum req_class
+class_lane(enum req_class c, bool is_long)
+{
+    return is_long ? CLASS_CONTROL : c > CLASS_SMALL ? c : CLASS_SMALL;
+}
+
 struct class_shares {
     unsigned per_mille[CLASS_COUNT]; /* of the deferred classes */
 };
