@@ -312,6 +312,19 @@ for my $args ([], ['-d']) {
     $server->stop;
 }
 
+# The log tells replies, never values, also where output is cut in the middle of a line.
+{
+    my $server = start_server(profile => 'native', args => ['-vv']);
+    my $s = $server->connect;
+    exchange($s, "set key 0 0 6\r\nsecret\r\n", "STORED\r\n");
+    exchange($s, 'get' . ' key' x 8000 . "\r\n", "VALUE key 0 6\r\nsecret\r\n" x 8000 . "END\r\n", 'a long reply');
+    log_says($server, qr/^>\d+ END$/m, '-vv: its end');
+    my %lines;
+    $lines{$_}++ for grep { !/^VERSION / } $server->err =~ /^>\d+ (.*)$/mg;
+    is_deeply(\%lines, {STORED => 1, 'sending key key' => 8000, END => 1}, '... and each line of it once');
+    $server->stop;
+}
+
 # ---- in the background: the parent ends when the server serves, or with its status --------
 
 sub status_of {

@@ -237,10 +237,13 @@ send_plain(struct conn *c, struct iovec *iov, unsigned runs, size_t *sent)
     return IO_CLOSED;
 }
 
+/* Those that begin in the next `most` bytes. */
 static void
-tell_replies(struct conn *c, const struct iovec *runs, unsigned count)
+tell_replies(struct conn *c, size_t most)
 {
     if (log_level() >= LOG_DEBUG) {
+        struct iovec runs[OUT_RUNS_MAX];
+        unsigned count = chain_iov(&c->out, runs, OUT_RUNS_MAX, most + VERBOSE_LINE_MAX);
         verbose_replies(&c->verbose, c->fd, c->session.req.protocol == PROTOCOL_BINARY,
                         runs, count);
     }
@@ -254,7 +257,7 @@ conn_flush(struct conn *c, size_t most, size_t *sent)
     struct latency *l = &c->worker->latency;
     nsec_t begin = unlikely(l->who == c) ? clock_now() : 0;
     if (unlikely(c->worker->env.looks_closer)) {
-        tell_replies(c, iov, runs);
+        tell_replies(c, most);
     }
     enum io io = unlikely(c->tls != NULL) ? conn_tls_send(c, iov, runs, sent)
                                           : send_plain(c, iov, runs, sent);

@@ -9,9 +9,8 @@
 #include "base/num.h"
 #include "proto/binary.h"
 
-#define LINE_MAX_BYTES 600 /* of a reply's line that is looked at */
-#define LINE_END_BYTES 2   /* behind a value */
-#define OPCODE_AT 1        /* in a packet */
+#define LINE_END_BYTES 2 /* behind a value */
+#define OPCODE_AT 1      /* in a packet */
 #define STATUS_AT 6
 #define BODY_LEN_AT 8
 
@@ -26,7 +25,7 @@ without_end(const char *p, size_t len)
 void
 verbose_request(int fd, const struct req *req, const char *p, size_t len)
 {
-    char text[LINE_MAX_BYTES];
+    char text[VERBOSE_LINE_MAX];
     if (req->protocol != PROTOCOL_BINARY) {
         log_client('<', fd, p, without_end(p, len));
         return;
@@ -72,7 +71,7 @@ static void
 tell_line(struct verbose *t, int fd, const char *p, size_t len)
 {
     struct slice line = {p, without_end(p, len)};
-    char text[LINE_MAX_BYTES + 16];
+    char text[VERBOSE_LINE_MAX + 16];
     if (begins(line, "VALUE ")) {
         struct slice key = word_of(line, 1);
         int n = snprintf(text, sizeof text, "sending key %.*s", (int)key.len, key.p);
@@ -102,7 +101,7 @@ tell_packet(struct verbose *t, int fd, const char *header)
 
 /* A line, or the head of a packet, that is being put together. */
 struct piece {
-    char text[LINE_MAX_BYTES];
+    char text[VERBOSE_LINE_MAX];
     size_t len, bytes; /* kept, and in all */
 };
 

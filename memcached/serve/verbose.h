@@ -10,6 +10,8 @@
 
 #include "proto/req.h"
 
+#define VERBOSE_LINE_MAX 600 /* bytes of a reply's line that are looked at */
+
 /* The request whose line or packet begins at p. */
 void verbose_request(int fd, const struct req *req, const char *p, size_t len);
 
@@ -19,7 +21,8 @@ struct verbose {
     uint64_t skip; /* bytes of a value that come next */
 };
 
-/* The replies in the runs at the front of what is unsent, as far as they are whole. */
+/* The replies in the runs at the front of what is unsent, as far as they are whole. A line
+ * that is cut there, and sent in part, is not known again. */
 void verbose_replies(struct verbose *t, int fd, bool is_binary, const struct iovec *runs,
                      unsigned count);
 /* n bytes of them have been sent. */
