@@ -173,7 +173,7 @@ sub test_sums {
 }
 
 sub test_touch {
-    my %soon = (extras => pack 'N', 10);
+    my %soon = (extras => pack 'N', 1000);
     is_answered('touch, absent', [0x1c, key => 't', %soon], {%NOT_FOUND}, {cmd_touch => 1, touch_misses => 1});
     is_answered('gat, absent', [0x1d, key => 't', %soon], {%NOT_FOUND}, {cmd_touch => 1, cmd_get => 0});
     is_answered('gatk, absent', [0x23, key => 't', %soon], {status => 1, key => 't'});
@@ -186,11 +186,11 @@ sub test_touch {
     is_answered('gatq', [0x1e, key => 't', %soon], {%hit});
     is_answered('gatk', [0x23, key => 't', %soon], {%hit, key => 't'});
     is_answered('gatkq', [0x24, key => 't', %soon], {%hit, key => 't'});
-    debugtime($server, 5);
+    debugtime($server, 500);
     is_answered('touched in time', [0x1c, key => 't', %soon], {%FLAGS, cas => $cas});
-    debugtime($server, 9);
+    debugtime($server, 800);
     value_is('t', 'v', 'lives on');
-    debugtime($server, 2);
+    debugtime($server, 300);
     is_answered('expired', [0x00, key => 't'], {%NOT_FOUND}, {get_expired => 1});
     is_answered('set with an expiry', [0x01, key => 't', value => 'v', extras => store_extras(0, 2)], {cas => 'some'});
     is_answered('a sum with an expiry', [0x05, key => 'ts', extras => sum_extras(1, 7, 2)],

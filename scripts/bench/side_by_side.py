@@ -226,7 +226,7 @@ class Bench:
         """The program of scripts/bench/NAME.c."""
         program = os.path.join(self.work, name)
         if not os.path.exists(program):
-            subprocess.run([os.environ.get("CC", "cc"), "-O2", "-std=gnu11", "-o", program,
+            subprocess.run([*os.environ.get("CC", "cc").split(), "-O2", "-std=gnu11", "-o", program,
                             os.path.join(TOP, f"scripts/bench/{name}.c"), "-lm"], check=True)
         return program
 
