@@ -4,6 +4,7 @@
 import argparse
 import json
 import os
+import re
 import sys
 import textwrap
 import time
@@ -49,6 +50,19 @@ def draw(runner, folder):
     return [(name, title) for _, name, title, *_ in runner.plots]
 
 
+def without_invalid(head, rows):
+    """The rows that had a valid round, and lines about the others, with the reasons."""
+    at = head.index("validity")
+    kept, lines = [], []
+    for row in rows:
+        all_bad = re.match(r"INVALID (\d+)/\1: (.*)", row[at])
+        if all_bad:
+            lines.append(f"- {', '.join(str(cell) for cell in row[:2])}: {all_bad[2]}")
+        else:
+            kept.append(row)
+    return kept, ["Left out, as no round was valid:\n\n" + "\n".join(lines)] if lines else []
+
+
 def run_case(bench, name, case, args):
     runner = Runner(bench, args, case.rounds, case.seconds)
     start = time.monotonic()
@@ -64,8 +78,10 @@ def run_case(bench, name, case, args):
             f"`scripts/{script()} --cases {name} --rounds {runner.rounds} --seconds "
             f"{runner.seconds}`, {side.machine()}; median of the valid rounds (lowest-highest). "
             + case.remark, COLUMNS)
+        kept, left_out = without_invalid(case.head, rows)
         side.put_markdown(args.markdown, f"{script()} {name}", case.title, remarks, case.head,
-                          rows, *[f"![{title}](plots/{plot}.svg)" for plot, title in plots])
+                          kept, *left_out,
+                          *[f"![{title}](plots/{plot}.svg)" for plot, title in plots])
 
 
     return {"case": name, "title": case.title, "rounds": runner.rounds,
