@@ -116,9 +116,10 @@ void
 stats_show_headroom(struct stats *st, struct sink *sink)
 {
     struct headroom *each = calloc(st->worker_count, sizeof *each);
-    if (each == NULL || st->windows == NULL) {
+    if (each == NULL || st->windows == NULL) { /* no memory, or a start that fails */
+        sink->has_failed |= each == NULL;
         free(each);
-        return; /* no memory, or a start that fails */
+        return;
     }
     look(st, each);
     show_all(sink, each, st->worker_count);
