@@ -225,7 +225,7 @@ check_resctrl(const struct settings *s, int *exit_status)
     return true;
 }
 
-/* A default burst that is more than a second's worth surprises who counts. */
+/* A default burst that is more than a second's worth surprises its user. */
 static void
 tell_burst(const char *option, const char *name, struct limiter_rule rule)
 {

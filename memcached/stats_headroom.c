@@ -2,7 +2,7 @@
  * Copyright (c) 2026 the memcached-qos authors
  *
  * The gauge in "stats qos": how much room there is. It counts from the start of the workers and
- * covers the last one or two seconds, whoever asks and how often.
+ * covers the last one or two seconds, however often it is read.
  */
 #include <inttypes.h>
 #include <stdlib.h>

@@ -41,8 +41,8 @@ struct pool {
     ctr_t spare_count; /* any thread may read, as `used` */
     ctr_t used;        /* blocks handed out */
     /* Likewise linked. The worker pushes to `warm` and pops from both; the thread in the background
-     * takes a whole list, and puts one into `idle` when that is empty. So no block that somebody
-     * has seen at the head of a list comes back there while he looks. Release and acquire: a list
+     * takes a whole list, and puts one into `idle` when that is empty. So a block that was
+     * seen at the head of a list does not come back there during a pop. Release and acquire: a list
      * comes with its links. */
     _Atomic(void *) warm;
     _Atomic(void *) idle;
@@ -56,7 +56,7 @@ void pool_init(struct pool *p);
 /* All blocks must have been put back; nobody calls pool_trim any more. */
 void pool_fini(struct pool *p);
 /* POOL_BLOCK_BYTES bytes aligned for any type, or NULL. */
-static inline void *pool_get(struct pool *p); /* below */
+static inline void *pool_get(struct pool *p);
 void pool_put(struct pool *p, void *block);
 
 /* One other thread, once a second: gives back the memory of blocks that have been free and not

@@ -66,7 +66,7 @@ note_arrival(struct conn *c, const struct turn *turn, const struct sojourn_times
         nsec_t oldest = oldest_age(c, turn, times);
         age = oldest > age ? oldest : age;
     }
-    /* Who trickles waits through its own fault: that says nothing of the worker's queue. */
+    /* A client that trickles delays itself: that says nothing of the worker's queue. */
     c->arrived_at = habit_trickles(&c->habit) ? 0 : times->read_mono - age;
     c->was_blocked = false;
     c->has_rest = has_rest;

@@ -45,8 +45,8 @@ struct hosts_rules {
 };
 
 /* Takes the next element off *list: "host", "host:port", "[v6]", "[v6]:port", a v6 address
- * without a port, "*", after prefixes and before marks. Elements are separated by commas and semicolons.
- * BAD: a sentence in err. */
+ * without a port, "*", after prefixes and before marks. Elements are separated by commas and
+ * semicolons. BAD: a sentence in err. */
 must_check enum hosts_status hosts_next(const char **list, struct hosts_rules rules,
                                         struct hosts_element *element, char *err,
                                         size_t err_len);

@@ -66,7 +66,7 @@ void auth_end(struct auth_session **s);
 
 /* ---- workers: text -------------------------------------------------------------------- */
 
-/* Whether user and password are one of the entries. An empty password lets nobody in. */
+/* Whether user and password are one of the entries. An empty password never matches. */
 bool auth_check_token(struct auth *a, struct slice user, struct slice password);
 
 enum auth_gate {
