@@ -17,8 +17,8 @@
 
 #define HABIT_GREEDY 8 /* requests at once that make a connection greedy */
 
-/* A read that completes no request costs as much as one that does. Who has more than so many of
- * them, less one for each request, trickles: it waits behind all others. */
+/* A read that completes no request costs as much as one that does. A connection with more than so
+ * many of them, less one for each request, trickles: it waits behind all others. */
 #define HABIT_PATIENCE 8
 #define HABIT_DEBT_MOST 64 /* no more are remembered */
 #define HABIT_PIECE                                                                      \

@@ -26,8 +26,8 @@ struct headroom {
     unsigned workers;   /* that it tells of */
 };
 
-/* A worker's last marks. The server makes them, who asks changes nothing: what is shown is of the
- * last HEADROOM_TICK to twice that, or since the start. */
+/* A worker's last marks. The server makes them, and reading them changes nothing: what is shown is of
+ * the last HEADROOM_TICK to twice that, or since the start. */
 #define HEADROOM_TICK NSEC_PER_SEC
 
 struct headroom_window {
