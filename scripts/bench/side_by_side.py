@@ -218,9 +218,11 @@ class Bench:
 
     def cpu_used(self):
         """Seconds on a CPU so far of all that this bench has started, and of itself."""
+        processes = [server.process for server in self.servers] + self.started
+        # poll() makes one that has ended a child of RUSAGE_CHILDREN: before that is read.
+        alive = [p for p in processes if p.poll() is None]
         used = sum(sum(getrusage(who)[:2]) for who in (RUSAGE_SELF, RUSAGE_CHILDREN))
-        alive = [server.process for server in self.servers] + self.started
-        return used + sum(cpu_time_of(p.pid) for p in alive if p.poll() is None)
+        return used + sum(cpu_time_of(p.pid) for p in alive)
 
     def compiled(self, name):
         """The program of scripts/bench/NAME.c."""
