@@ -20,7 +20,7 @@
 #include "loadgen/sure.h"
 #include "loadgen/tape.h"
 #include "loadgen/work/workload.h"
-#include "qos/pin.h"
+#include "place/pin.h"
 
 /* One class at work. Threads read it. */
 struct run_class {

@@ -8,7 +8,7 @@
 #include <sys/utsname.h>
 
 #include "base/log.h"
-#include "qos/cgroup.h"
+#include "place/cgroup.h"
 
 #define LINE_LEN 640
 #define MEGABYTE (UINT64_C(1) << 20)

@@ -7,11 +7,11 @@
  */
 #pragma once
 
-#include "qos/membind.h"
-#include "qos/nudger.h"
-#include "qos/pinner.h"
-#include "qos/resctrl.h"
-#include "qos/rights.h"
+#include "place/membind.h"
+#include "place/nudger.h"
+#include "place/pinner.h"
+#include "place/resctrl.h"
+#include "place/rights.h"
 #include "settings.h"
 
 struct placement {

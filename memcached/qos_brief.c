@@ -7,7 +7,7 @@
 #include <stdarg.h>
 #include <stdatomic.h>
 
-#include "net/governor.h"
+#include "control/governor.h"
 #include "net/shared.h"
 #include "qos/limit_text.h"
 #include "stats.h"

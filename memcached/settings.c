@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/num.h"
 #include "base/opt.h"
-#include "qos/cgroup.h"
+#include "place/cgroup.h"
 #include "qos/limit_text.h"
 #include "qos/sched.h"
 #include "settings_class.h"

@@ -7,7 +7,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "qos/threadstat.h"
+#include "place/threadstat.h"
 #include "stats.h"
 #include "stats_qos.h"
 

@@ -6,7 +6,7 @@
 #include <inttypes.h>
 
 #include "base/hist.h"
-#include "net/governor.h"
+#include "control/governor.h"
 #include "qos/limit_text.h"
 #include "qos_command.h"
 #include "stats.h"

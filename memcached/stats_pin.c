@@ -5,13 +5,13 @@
  */
 #include <inttypes.h>
 
-#include "qos/cgroup.h"
-#include "qos/membind.h"
-#include "qos/nudger.h"
-#include "qos/pinner.h"
-#include "qos/prio.h"
-#include "qos/resctrl.h"
-#include "qos/threadstat.h"
+#include "place/cgroup.h"
+#include "place/membind.h"
+#include "place/nudger.h"
+#include "place/pinner.h"
+#include "place/prio.h"
+#include "place/resctrl.h"
+#include "place/threadstat.h"
 #include "qos_command.h"
 #include "stats_qos.h"
 

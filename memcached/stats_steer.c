@@ -8,7 +8,7 @@
 #include <inttypes.h>
 
 #include "base/num.h"
-#include "net/balancer.h"
+#include "control/balancer.h"
 #include "net/listen.h"
 #include "net/migrate.h"
 #include "net/worker.h"

@@ -9,7 +9,7 @@
 #include "config.h"
 #include "net/listen.h"
 #include "net/worker.h"
-#include "qos/pinner.h"
+#include "place/pinner.h"
 #include "qos_brief.h"
 #include "stats.h"
 

@@ -15,7 +15,7 @@
 #include "loadgen/wire/lset.h"
 #include "loadgen/measure/result.h"
 #include "loadgen/measure/tally.h"
-#include "qos/pin.h"
+#include "place/pin.h"
 
 #define LTHREAD_ERR_MAX 512
 

@@ -9,11 +9,11 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "net/addr.h"
 #include "net/conn.h"
 #include "net/listen.h"
 #include "net/worker.h"
-#include "qos/pinner.h"
+#include "place/pinner.h"
+#include "sock/addr.h"
 
 #define ACCEPTS_PER_EVENT 64
 #define RESUME_MS 10 /* how often a paused acceptor looks whether it may go on */

@@ -13,10 +13,10 @@
 #include <stdbool.h>
 
 #include "net/hosts.h"
-#include "net/registry.h"
 #include "qos/class.h"
 #include "qos/steer.h"
 #include "serve/env.h"
+#include "sock/registry.h"
 
 struct acceptor;
 struct handoff;

@@ -6,9 +6,9 @@
  */
 #pragma once
 
-#include "net/addr.h"
 #include "net/worker.h"
 #include "serve/session.h"
+#include "sock/addr.h"
 
 /* What the client's address or else its listener declares, as session.declared. A rule for the
  * address goes before what the listener says. */

@@ -14,17 +14,17 @@
 
 #include "base/buf.h"
 #include "base/chain.h"
-#include "net/addr.h"
 #include "net/budget.h"
 #include "net/hold.h"
 #include "net/mail.h"
 #include "net/migrate.h"
-#include "net/registry.h"
 #include "net/task.h"
 #include "qos/habit.h"
 #include "qos/homing.h"
 #include "serve/session.h"
 #include "serve/verbose.h"
+#include "sock/addr.h"
+#include "sock/registry.h"
 
 struct conn_tls;
 struct watcher;

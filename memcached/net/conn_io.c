@@ -9,8 +9,8 @@
 
 #include "base/log.h"
 #include "net/conn_tls.h"
-#include "net/stamp.h"
 #include "net/worker.h"
+#include "sock/stamp.h"
 
 #define OUT_RUNS_MAX 64        /* runs in one sendmsg */
 #define BODY_PIECE_BYTES 65536 /* received into an item at once */

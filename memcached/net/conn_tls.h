@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  *
- * Connections that speak TLS: conn.c's input and output by way of net/tls.h, and the end of
+ * Connections that speak TLS: conn.c's input and output by way of sock/tls.h, and the end of
  * those that do not finish their handshake. The worker's thread.
  */
 #pragma once
 
 #include "net/conn.h"
-#include "net/tls.h"
+#include "sock/tls.h"
 
 #define CONN_TLS_SECONDS 10 /* from the accept to the end of the handshake */
 

@@ -3,12 +3,12 @@
  */
 #include "net/flow.h"
 
-#include "net/addr.h"
 #include "net/admit.h"
 #include "net/classify.h"
 #include "net/worker.h"
 #include "proto/ascii.h"
 #include "qos/class.h"
+#include "sock/addr.h"
 
 #define KEYS_PER_RUN 16 /* looked up between two looks at the clock */
 

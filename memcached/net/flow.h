@@ -18,11 +18,11 @@
 #include <stddef.h>
 #include <sys/socket.h>
 
-#include "net/frame.h"
-#include "net/guard.h"
 #include "net/outbox.h"
 #include "net/task.h"
 #include "serve/session.h"
+#include "sock/frame.h"
+#include "sock/guard.h"
 
 #define FLOW_WAITING_MAX 256            /* datagrams of a source that wait, */
 #define FLOW_WAITING_BYTES (256U << 10) /* and their bytes */

@@ -9,7 +9,7 @@
 
 #include "base/log.h"
 #include "base/num.h"
-#include "net/addr.h"
+#include "sock/addr.h"
 
 #define ADDR_TEXT_MAX 64 /* "tcp6:[...]:65535" */
 

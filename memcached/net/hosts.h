@@ -9,9 +9,9 @@
 #include <stddef.h>
 
 #include "base/must.h"
-#include "net/tls.h"
 #include "qos/class.h"
 #include "serve/env.h"
+#include "sock/tls.h"
 
 struct addrinfo;
 

@@ -3,7 +3,7 @@
  */
 #include "net/latency.h"
 
-#include "net/stamp.h"
+#include "sock/stamp.h"
 
 static const char *const names[LATENCY_STAGES] = {[LATENCY_KERNEL] = "kernel",
                                                   [LATENCY_LOOP] = "loop",

@@ -19,7 +19,7 @@
 #include "base/ctr.h"
 #include "base/hist.h"
 #include "qos/class.h"
-#include "qos/sojourn.h"
+#include "sock/sojourn.h"
 
 #define LATENCY_SUB_BITS 4 /* buckets 6 % wide */
 #define LATENCY_MAX_NS (10 * NSEC_PER_SEC)

@@ -15,8 +15,8 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "net/addr.h"
 #include "net/worker.h"
+#include "sock/addr.h"
 
 #define UNSENT_BYTES 131072 /* that a connection's socket holds and has not sent */
 

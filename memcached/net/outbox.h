@@ -11,8 +11,8 @@
 
 #include "base/chain.h"
 #include "base/clock.h"
-#include "net/frame.h"
 #include "qos/class.h"
+#include "sock/frame.h"
 
 #define OUTBOX_REPLIES 32 /* datagrams written at once */
 

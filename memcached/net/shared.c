@@ -3,7 +3,7 @@
  */
 #include "net/shared.h"
 
-#include "qos/pinner.h"
+#include "place/pinner.h"
 
 void
 net_shared_map(struct net_shared *shared)

@@ -12,10 +12,7 @@
 
 #include "base/clock.h"
 #include "base/ctr.h"
-#include "net/busypoll.h"
 #include "net/crew.h"
-#include "net/registry.h"
-#include "net/tls.h"
 #include "net/udp.h"
 #include "qos/class_rules.h"
 #include "qos/limiter.h"
@@ -23,6 +20,9 @@
 #include "qos/slo.h"
 #include "qos/steer.h"
 #include "serve/env.h"
+#include "sock/busypoll.h"
+#include "sock/registry.h"
+#include "sock/tls.h"
 
 struct governor;
 struct membind;

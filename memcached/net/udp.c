@@ -10,11 +10,11 @@
 #include <sys/socket.h>
 
 #include "base/rng.h"
-#include "net/addr.h"
 #include "net/flow.h"
 #include "net/outbox.h"
-#include "net/stamp.h"
 #include "net/worker.h"
+#include "sock/addr.h"
+#include "sock/stamp.h"
 
 #define BATCH 16             /* datagrams read at once, and at most in an inline turn */
 #define DATAGRAM_BYTES 65536 /* longer ones do not exist */

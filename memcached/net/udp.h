@@ -17,9 +17,9 @@
 #include <stddef.h>
 
 #include "base/ctr.h"
-#include "net/guard.h"
 #include "net/task.h"
 #include "qos/class.h"
+#include "sock/guard.h"
 
 struct worker;
 struct udp;

@@ -3,8 +3,8 @@
  *
  * The sockets of UDP: one for each worker and address.
  */
-#include "net/addr.h"
 #include "net/udp.h"
+#include "sock/addr.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -15,9 +15,9 @@
 #include <stdbool.h>
 
 #include "base/mbox.h"
-#include "net/registry.h"
-#include "net/tls.h"
 #include "serve/watch.h"
+#include "sock/registry.h"
+#include "sock/tls.h"
 
 struct event_base;
 struct

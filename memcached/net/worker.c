@@ -14,7 +14,7 @@
 #include "base/probe.h"
 #include "net/accept.h"
 #include "net/conn.h"
-#include "qos/pinner.h"
+#include "place/pinner.h"
 #include "serve/watch.h"
 
 #define READS_PER_RX_CHECK 64

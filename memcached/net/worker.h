@@ -18,7 +18,6 @@
 
 #include "base/hist.h"
 #include "base/pool.h"
-#include "net/addr.h"
 #include "net/budget.h"
 #include "net/hold.h"
 #include "net/idle.h"
@@ -27,7 +26,6 @@
 #include "net/mail.h"
 #include "net/migrate.h"
 #include "net/shared.h"
-#include "net/tls.h"
 #include "net/udp.h"
 #include "qos/habit.h"
 #include "qos/limiter.h"
@@ -35,6 +33,8 @@
 #include "qos/sched.h"
 #include "qos/slo.h"
 #include "serve/env.h"
+#include "sock/addr.h"
+#include "sock/tls.h"
 
 /* Buckets of the classes' histograms: 6 % wide. */
 #define WORKER_CLASS_SUB_BITS 4

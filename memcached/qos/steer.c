@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
-#include "qos/topo.h"
+#include "place/topo.h"
 
 #define VOTES_MAX                                                                        \
     64 /* so that a queue that moves is learned anew in so many connections */

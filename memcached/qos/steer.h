@@ -17,7 +17,7 @@
 #include "base/ctr.h"
 #include "base/must.h"
 #include "base/rng.h"
-#include "qos/pin.h"
+#include "place/pin.h"
 
 enum steer_mode {
     STEER_RR,        /* each in turn */

@@ -3,7 +3,7 @@
  *
  * Who is at the other end: the key of an address.
  */
-#include "net/addr.h"
+#include "sock/addr.h"
 
 #include <arpa/inet.h>
 

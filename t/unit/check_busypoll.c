@@ -4,7 +4,7 @@
  * Busy polling: the words of the option, finding an event base's epoll descriptor, and what the
  * kernel takes.
  */
-#include "net/busypoll.h"
+#include "sock/busypoll.h"
 
 #include <errno.h>
 #include <event2/event.h>

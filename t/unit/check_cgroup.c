@@ -4,10 +4,10 @@
  * What control groups say, on trees made up for the purpose; and what the kernel says of
  * threads.
  */
-#include "qos/cgroup.h"
+#include "place/cgroup.h"
 
 #include "check_tree.h"
-#include "qos/threadstat.h"
+#include "place/threadstat.h"
 
 #define V1_MOUNT                                                                         \
     "30 23 0:26 / /sys/fs/cgroup/cpu,cpuacct rw,nosuid shared:11 - cgroup cgroup "       \

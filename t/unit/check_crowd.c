@@ -8,7 +8,7 @@
 
 #include "base/rng.h"
 #include "check_unit.h"
-#include "qos/cpustat.h"
+#include "place/cpustat.h"
 
 #define WINDOW (100 * NSEC_PER_MSEC)
 #define WORKERS_MAX 4

@@ -11,10 +11,10 @@
 #include <unistd.h>
 
 #include "check_unit.h"
-#include "net/registry.h"
-#include "qos/pinner.h"
+#include "place/pinner.h"
 #include "serve/orders.h"
 #include "serve/watch.h"
+#include "sock/registry.h"
 #include "store/core.h"
 
 #define INHERITS                                                                         \

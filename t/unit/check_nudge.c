@@ -3,7 +3,7 @@
  *
  * When the kernel is nudged: on a model of a worker that waits, or does not.
  */
-#include "qos/nudge.h"
+#include "place/nudge.h"
 
 #include "check_unit.h"
 

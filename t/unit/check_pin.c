@@ -3,8 +3,8 @@
  *
  * The pin planner on described machines, and pinning on the machine at hand.
  */
-#include "qos/pin.h"
 #include "check_unit.h"
+#include "place/pin.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -4,7 +4,7 @@
  * Threads are kept where the plan has them: real threads on the machine at hand, moved by
  * hand. What needs two CPUs is left out on one.
  */
-#include "qos/pinner.h"
+#include "place/pinner.h"
 
 #include <semaphore.h>
 #include <unistd.h>

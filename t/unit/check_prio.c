@@ -4,7 +4,7 @@
  * The words of --sched, and what the kernel makes of them. Each test runs in a process of its
  * own, so what it changes ends with it.
  */
-#include "qos/prio.h"
+#include "place/prio.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "check_unit.h"
-#include "qos/rights.h"
+#include "place/rights.h"
 
 #define NOBODY 65534
 

@@ -3,7 +3,7 @@
  *
  * resctrl, on a directory that looks like it.
  */
-#include "qos/resctrl.h"
+#include "place/resctrl.h"
 
 #include "check_tree.h"
 

@@ -3,8 +3,8 @@
  *
  * Headers of datagrams, and what a UDP source is allowed.
  */
-#include "net/frame.h"
-#include "net/guard.h"
+#include "sock/frame.h"
+#include "sock/guard.h"
 
 #include "check_unit.h"
 

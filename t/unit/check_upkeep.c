@@ -4,7 +4,7 @@
  * How often the thread in the background looks after the lists of a class: wake-ups are counted
  * on a clock of the test's own.
  */
-#include "net/upkeep.h"
+#include "control/upkeep.h"
 
 #include "check_unit.h"
 

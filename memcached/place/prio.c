@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ */
+#include "place/prio.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/num.h"
+#include "place/cgroup.h"
+
+#define NICE_LEAST (-20)
+#define NICE_MOST 19
+#define PRIORITY_MOST 99
+#define PRIORITY_DEFAULT 1
+#define RESET_ON_FORK 1 /* SCHED_FLAG_RESET_ON_FORK */
+#define AUTOGROUP_TRIES 20
+#define AUTOGROUP_SLEEP_NS 20000000 /* the kernel takes ten a second, of all processes */
+
+/* struct sched_attr of the kernel, first version. */
+struct attr {
+    uint32_t size;
+    uint32_t policy;
+    uint64_t flags;
+    int32_t nice;
+    uint32_t priority;
+    uint64_t runtime; /* the slice, of SCHED_OTHER */
+    uint64_t deadline;
+    uint64_t period;
+};
+
+/* ---- the option ----------------------------------------------------------------------- */
+
+static const char *
+parse_nice(struct prio_spec *spec, const char *text)
+{
+    int64_t nice;
+    if (!num_i64(text, strlen(text), &nice) || nice < NICE_LEAST || nice > NICE_MOST) {
+        return "sched: other:N wants a nice value from -20 to 19";
+    }
+    spec->nice = (int)nice;
+    return NULL;
+}
+
+static const char *
+parse_slice(struct prio_spec *spec, const char *text)
+{
+    static const struct {
+        const char *name;
+        uint64_t ns;
+    } units[] = {{"ns", 1}, {"us", 1000}, {"ms", 1000000}, {"s", 1000000000}};
+    size_t len = strspn(text, "0123456789");
+    uint64_t number;
+    for (unsigned i = 0; i < sizeof units / sizeof *units; i++) {
+        if (strcmp(text + len, units[i].name) == 0 && num_u64(text, len, &number) &&
+            number > 0 && number <= UINT64_MAX / units[i].ns) {
+            uint64_t ns = number * units[i].ns;
+            ns = ns < PRIO_SLICE_MIN_NS ? PRIO_SLICE_MIN_NS : ns;
+            spec->slice_ns = ns > PRIO_SLICE_MAX_NS ? PRIO_SLICE_MAX_NS : ns;
+            return NULL;
+        }
+    }
+    return "sched: slice:T wants a time such as 100us or 3ms; the kernel takes 100us to "
+           "100ms";
+}
+
+static const char *
+parse_priority(struct prio_spec *spec, const char *text)
+{
+    uint32_t priority;
+    if (!num_u32(text, strlen(text), &priority) || priority < 1 ||
+        priority > PRIORITY_MOST) {
+        return "sched: fifo:P and rr:P want a priority from 1 to 99";
+    }
+    spec->priority = priority;
+    return NULL;
+}
+
+const char *
+prio_parse(struct prio_spec *spec, const char *text)
+{
+    size_t len = strcspn(text, ":");
+    const char *value = text[len] == ':' ? text + len + 1 : NULL;
+    *spec = (struct prio_spec){.policy = PRIO_LEAVE};
+    if (strcmp(text, "batch") == 0) {
+        spec->policy = PRIO_BATCH;
+        return NULL;
+    }
+    if (strncmp(text, "deadline", len) == 0 && len == strlen("deadline")) {
+        return "sched: deadline is not offered: the kernel's admission control refuses "
+               "threads that are bound to CPUs (--pin), and all but root; use fifo or "
+               "slice";
+    }
+    if (strncmp(text, "other", len) == 0 && len == strlen("other")) {
+        spec->policy = PRIO_OTHER;
+        return value != NULL ? parse_nice(spec, value) : NULL;
+    }
+    if (strncmp(text, "slice", len) == 0 && len == strlen("slice")) {
+        spec->policy = PRIO_SLICE;
+        return parse_slice(spec, value != NULL ? value : "");
+    }
+    bool is_fifo = strncmp(text, "fifo", len) == 0 && len == strlen("fifo");
+    if (is_fifo || (strncmp(text, "rr", len) == 0 && len == strlen("rr"))) {
+        spec->policy = is_fifo ? PRIO_FIFO : PRIO_RR;
+        spec->priority = PRIORITY_DEFAULT;
+        return value != NULL ? parse_priority(spec, value) : NULL;
+    }
+    return "sched must be other:N, slice:T, fifo[:P], rr[:P] or batch";
+}
+
+const char *
+prio_name(const struct prio_spec *spec)
+{
+    static _Thread_local char text[48];
+    switch (spec->policy) {
+    case PRIO_LEAVE:
+        return "default";
+    case PRIO_OTHER:
+        snprintf(text, sizeof text, "other:%d", spec->nice);
+        break;
+    case PRIO_SLICE:
+        snprintf(text, sizeof text, "slice:%lluus",
+                 (unsigned long long)spec->slice_ns / 1000);
+        break;
+    case PRIO_FIFO:
+        snprintf(text, sizeof text, "fifo:%u", spec->priority);
+        break;
+    case PRIO_RR:
+        snprintf(text, sizeof text, "rr:%u", spec->priority);
+        break;
+    case PRIO_BATCH:
+        return "batch";
+    }
+    return text;
+}
+
+bool
+prio_needs_right(const struct prio_spec *spec)
+{
+    return prio_is_realtime(spec) || spec->policy == PRIO_SLICE ||
+           (spec->policy == PRIO_OTHER && spec->nice < 0);
+}
+
+bool
+prio_is_realtime(const struct prio_spec *spec)
+{
+    return spec->policy == PRIO_FIFO || spec->policy == PRIO_RR;
+}
+
+/* ---- threads --------------------------------------------------------------------------- */
+
+static int
+read_attr(pid_t tid, struct attr *attr)
+{
+    *attr = (struct attr){.size = sizeof *attr};
+    return syscall(SYS_sched_getattr, tid, attr, sizeof *attr, 0) == 0 ? 0 : errno;
+}
+
+static struct attr
+attr_of(const struct prio_spec *spec, const struct attr *now)
+{
+    struct attr attr = {.size = sizeof attr,
+                        .flags = RESET_ON_FORK,
+                        .nice = now->nice,
+                        .policy = SCHED_OTHER};
+    switch (spec->policy) {
+    case PRIO_LEAVE:
+        break;
+    case PRIO_OTHER:
+        attr.nice = spec->nice;
+        break;
+    case PRIO_SLICE:
+        attr.runtime = spec->slice_ns;
+        break;
+    case PRIO_FIFO:
+    case PRIO_RR:
+        attr.policy = spec->policy == PRIO_FIFO ? SCHED_FIFO : SCHED_RR;
+        attr.priority = spec->priority;
+        attr.nice = 0;
+        break;
+    case PRIO_BATCH:
+        attr.policy = SCHED_BATCH;
+        break;
+    }
+    return attr;
+}
+
+/* Kernels before 6.12 take a slice and forget it. */
+int
+prio_apply(const struct prio_spec *spec, pid_t tid)
+{
+    struct attr now;
+    if (spec->policy == PRIO_LEAVE) {
+        return 0;
+    }
+    int error = read_attr(tid, &now);
+    if (error != 0) {
+        return error;
+    }
+    struct attr attr = attr_of(spec, &now);
+    if (syscall(SYS_sched_setattr, tid, &attr, 0) != 0) {
+        return errno;
+    }
+    error = read_attr(tid, &now);
+    if (error != 0) {
+        return error;
+    }
+    bool is_applied = now.policy == attr.policy && now.nice == attr.nice &&
+                      now.priority == attr.priority &&
+                      (attr.runtime == 0 || now.runtime == attr.runtime);
+    return is_applied ? 0 : ENOTSUP;
+}
+
+int
+prio_read(pid_t tid, struct prio_seen *seen)
+{
+    static const char *const names[] = {
+        [SCHED_OTHER] = "other", [SCHED_FIFO] = "fifo", [SCHED_RR] = "rr",
+        [SCHED_BATCH] = "batch", [SCHED_IDLE] = "idle", [6] = "deadline",
+    };
+    struct attr attr;
+    int error = read_attr(tid, &attr);
+    const char *name =
+        attr.policy < sizeof names / sizeof *names ? names[attr.policy] : NULL;
+    *seen = (struct prio_seen){.policy = name != NULL ? name : "unknown",
+                               .nice = attr.nice,
+                               .priority = attr.priority,
+                               .slice_ns = attr.runtime,
+                               .resets_on_fork = (attr.flags & RESET_ON_FORK) != 0};
+    return error;
+}
+
+void
+prio_explain(const struct prio_spec *spec, int error, const char *root, char *text,
+             size_t len)
+{
+    char file[CGROUP_PATH_MAX];
+    if (error == ENOTSUP) {
+        snprintf(text, len,
+                 "--sched=%s: the kernel ignores it; slices need Linux 6.12 or later",
+                 prio_name(spec));
+    } else if (error == EPERM && prio_is_realtime(spec) &&
+               cgroup_lacks_rt_budget(root, file, sizeof file)) {
+        snprintf(
+            text, len,
+            "--sched=%s: refused, because the control group has no real-time budget; "
+            "write one, such as 100000, to %s (cpu.rt_runtime_us)",
+            prio_name(spec), file);
+    } else if (error == EPERM) {
+        snprintf(
+            text, len,
+            "--sched=%s: not permitted; it needs root at the start, CAP_SYS_NICE, or a "
+            "limit (%s)",
+            prio_name(spec),
+            prio_is_realtime(spec) ? "ulimit -r, LimitRTPRIO=" : "ulimit -e, LimitNICE=");
+    } else {
+        snprintf(text, len, "--sched=%s: %s", prio_name(spec), strerror(error));
+    }
+}
+
+/* ---- autogroup ------------------------------------------------------------------------- */
+
+#define AUTOGROUP "/proc/self/autogroup"
+
+static bool
+read_line(const char *path, char *line, size_t len)
+{
+    FILE *file = fopen(path, "re");
+    bool is_read = file != NULL && fgets(line, (int)len, file) != NULL;
+    if (file != NULL) {
+        fclose(file);
+    }
+    return is_read;
+}
+
+static bool
+has_autogroups(void)
+{
+    char line[16];
+    return read_line("/proc/sys/kernel/sched_autogroup_enabled", line, sizeof line) &&
+           line[0] == '1';
+}
+
+static int
+write_autogroup(int nice)
+{
+    char text[8];
+    int len = snprintf(text, sizeof text, "%d", nice);
+    int fd = open(AUTOGROUP, O_WRONLY | O_CLOEXEC);
+    if (fd < 0) {
+        return errno;
+    }
+    int error = write(fd, text, (size_t)len) == len ? 0 : errno;
+    close(fd);
+    return error;
+}
+
+int
+prio_lift_autogroup(const struct prio_spec *spec)
+{
+    if (spec->policy != PRIO_OTHER || !has_autogroups() || cgroup_is_grouped("")) {
+        return 0;
+    }
+    /* Who has changed its user does not own its files in /proc, unless it may be dumped. */
+    int dumps = prctl(PR_GET_DUMPABLE);
+    bool is_changed = dumps == 0 && prctl(PR_SET_DUMPABLE, 1) == 0;
+    struct timespec pause = {.tv_nsec = AUTOGROUP_SLEEP_NS};
+    int error = write_autogroup(spec->nice);
+    for (unsigned i = 0; i < AUTOGROUP_TRIES && error == EAGAIN; i++) {
+        nanosleep(&pause, NULL);
+        error = write_autogroup(spec->nice);
+    }
+    if (is_changed) {
+        must(prctl(PR_SET_DUMPABLE, dumps) == 0);
+    }
+    return error;
+}
+
+void
+prio_autogroup(char *text, size_t len)
+{
+    char line[64];
+    if (!has_autogroups() || !read_line(AUTOGROUP, line, sizeof line)) {
+        snprintf(text, len, "off");
+        return;
+    }
+    if (cgroup_is_grouped("")) {
+        snprintf(text, len, "cgroup");
+        return;
+    }
+    const char *nice = strstr(line, " nice ");
+    line[strcspn(line, "\n")] = '\0';
+    snprintf(text, len, "%s", nice != NULL ? nice + strlen(" nice ") : "off");
+}

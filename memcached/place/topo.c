@@ -1,0 +1,413 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ */
+#include "place/topo.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/num.h"
+
+#if HAVE_HWLOC
+#include <hwloc.h>
+#endif
+
+bool
+topo_fail(char *err, size_t err_len, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    vsnprintf(err, err_len, format, args);
+    va_end(args);
+    return false;
+}
+
+/* ---- CPU lists ------------------------------------------------------------------------ */
+
+static bool
+parse_cpu(const char *p, size_t n, unsigned *cpu)
+{
+    uint32_t value;
+    if (!num_u32(p, n, &value) || value >= PIN_CPUS_MAX) {
+        return false;
+    }
+    *cpu = value;
+    return true;
+}
+
+const char *
+topo_parse_list(const char *text, int cpus[PIN_CPUS_MAX], unsigned *count)
+{
+    struct cpumask seen = {0};
+    *count = 0;
+    if (*text == '\0') {
+        return "the CPU list is empty";
+    }
+    for (const char *p = text;; p++) {
+        size_t len = strcspn(p, ",");
+        const char *dash = memchr(p, '-', len);
+        size_t first_len = dash != NULL ? (size_t)(dash - p) : len;
+        unsigned first, last;
+        if (!parse_cpu(p, first_len, &first)) {
+            return "a CPU list is made of numbers below 4096 and ranges, such as 0,2,4-7";
+        }
+        last = first;
+        if (dash != NULL && (!parse_cpu(dash + 1, len - first_len - 1, &last))) {
+            return "a CPU list is made of numbers below 4096 and ranges, such as 0,2,4-7";
+        }
+        if (last < first) {
+            return "a range in the CPU list runs backwards";
+        }
+        for (unsigned cpu = first; cpu <= last; cpu++) {
+            if (cpumask_has(&seen, cpu)) {
+                return "the CPU list names a CPU twice";
+            }
+            cpumask_add(&seen, cpu);
+            cpus[(*count)++] = (int)cpu;
+        }
+        p += len;
+        if (*p == '\0') {
+            return NULL;
+        }
+    }
+}
+static_assert(PIN_CPUS_MAX == 4096, "the sentences of topo_parse_list say so");
+
+/* ---- what there is -------------------------------------------------------------------- */
+
+int
+topo_tree_order(const void *a_, const void *b_)
+{
+    const struct topo_cpu *a = a_, *b = b_;
+    if (a->place.package != b->place.package) {
+        return a->place.package < b->place.package ? -1 : 1;
+    }
+    if (a->place.llc != b->place.llc) {
+        return a->place.llc < b->place.llc ? -1 : 1;
+    }
+    if (a->kind != b->kind) {
+        return a->kind > b->kind ? -1 : 1; /* fast cores first */
+    }
+    if (a->core_id != b->core_id) {
+        return a->core_id < b->core_id ? -1 : 1;
+    }
+    return a->place.cpu < b->place.cpu ? -1 : a->place.cpu > b->place.cpu;
+}
+
+static void
+rank_all(struct topo *m)
+{
+    if (m->count == 0) {
+        return;
+    }
+    qsort(m->cpus, m->count, sizeof m->cpus[0], topo_tree_order);
+    struct topo_cpu *first = &m->cpus[0];
+    first->package_rank = first->llc_rank = 0;
+    first->package_core = first->llc_core = first->thread = 0;
+    for (unsigned i = 1; i < m->count; i++) {
+        const struct topo_cpu *before = &m->cpus[i - 1];
+        struct topo_cpu *cpu = &m->cpus[i];
+        bool same_package = cpu->place.package == before->place.package;
+        bool same_llc = same_package && cpu->place.llc == before->place.llc;
+        bool same_core = same_llc && cpu->core_id == before->core_id;
+
+        cpu->package_rank = before->package_rank + !same_package;
+        cpu->llc_rank = same_package ? before->llc_rank + !same_llc : 0;
+        cpu->package_core = same_package ? before->package_core + !same_core : 0;
+        cpu->llc_core = same_llc ? before->llc_core + !same_core : 0;
+        cpu->thread = same_core ? before->thread + 1 : 0;
+    }
+}
+
+bool
+topo_from_mask(struct topo *m, const struct cpumask *mask)
+{
+    *m = (struct topo){.cpus = calloc(PIN_CPUS_MAX, sizeof m->cpus[0])};
+    if (m->cpus == NULL) {
+        return false;
+    }
+    for (unsigned i = 0; i < PIN_CPUS_MAX; i++) {
+        if (cpumask_has(mask, i)) {
+            m->cpus[m->count++] =
+                (struct topo_cpu){.place = {(int)i, -1, -1, -1, -1}, .core_id = (int)i};
+        }
+    }
+    rank_all(m);
+    return true;
+}
+
+bool
+topo_select(struct topo *m, const struct topo *all, const struct cpumask *mask)
+{
+    *m = (struct topo){.has_topology = all->has_topology,
+                       .cpus = calloc(all->count + 1, sizeof m->cpus[0])};
+    if (m->cpus == NULL) {
+        return false;
+    }
+    for (unsigned i = 0; i < all->count; i++) {
+        if (cpumask_has(mask, (unsigned)all->cpus[i].place.cpu)) {
+            m->cpus[m->count++] = all->cpus[i];
+        }
+    }
+    rank_all(m);
+    return true;
+}
+
+void
+topo_fini(struct topo *m)
+{
+    free(m->cpus);
+    *m = (struct topo){0};
+}
+
+#if HAVE_HWLOC
+
+static int
+logical_of(hwloc_obj_t obj)
+{
+    return obj != NULL ? (int)obj->logical_index : -1;
+}
+
+/* The outermost cache that the CPU is under. */
+static hwloc_obj_t
+llc_of(hwloc_obj_t pu)
+{
+    hwloc_obj_t llc = NULL;
+    for (hwloc_obj_t obj = pu; obj != NULL; obj = obj->parent) {
+        if (hwloc_obj_type_is_dcache(obj->type)) {
+            llc = obj;
+        }
+    }
+    return llc;
+}
+
+static hwloc_obj_t
+numa_of(hwloc_topology_t topology, unsigned cpu)
+{
+    hwloc_obj_t node = NULL;
+    do {
+        node = hwloc_get_next_obj_by_type(topology, HWLOC_OBJ_NUMANODE, node);
+    } while (node != NULL && !hwloc_bitmap_isset(node->cpuset, cpu));
+    return node;
+}
+
+static int
+kind_of(hwloc_topology_t topology, hwloc_obj_t pu)
+{
+#if HWLOC_API_VERSION >= 0x00020400
+    return hwloc_cpukinds_get_by_cpuset(topology, pu->cpuset, 0);
+#else
+    (void)topology, (void)pu;
+    return -1;
+#endif
+}
+
+static void
+add_pu(struct topo *m, hwloc_topology_t topology, hwloc_obj_t pu)
+{
+    hwloc_obj_t core = hwloc_get_ancestor_obj_by_type(topology, HWLOC_OBJ_CORE, pu);
+    hwloc_obj_t package = hwloc_get_ancestor_obj_by_type(topology, HWLOC_OBJ_PACKAGE, pu);
+    m->cpus[m->count++] = (struct topo_cpu){
+        .place = {.cpu = (int)pu->os_index,
+                  .package = logical_of(package),
+                  .llc = logical_of(llc_of(pu)),
+                  .numa = logical_of(numa_of(topology, pu->os_index)),
+                  .core = logical_of(core)},
+        .core_id = logical_of(core != NULL ? core : pu),
+        .kind = kind_of(topology, pu),
+    };
+}
+
+static bool
+topology_load(hwloc_topology_t topology, const char *described)
+{
+    /* CPUs outside the cpuset too: it may grow. */
+    unsigned long flags = HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED;
+#if HWLOC_API_VERSION >= 0x00020500
+    flags |= HWLOC_TOPOLOGY_FLAG_DONT_CHANGE_BINDING;
+#endif
+    if (hwloc_topology_set_flags(topology, flags) != 0) {
+        return false;
+    }
+    if (described != NULL) {
+        bool is_file = strchr(described, '/') != NULL;
+        int rc = is_file ? hwloc_topology_set_xml(topology, described)
+                         : hwloc_topology_set_synthetic(topology, described);
+        if (rc != 0) {
+            return false;
+        }
+    }
+    return hwloc_topology_load(topology) == 0;
+}
+
+static bool
+topology_open(hwloc_topology_t *topology, const char *described, char *err,
+              size_t err_len)
+{
+    if (hwloc_topology_init(topology) != 0) {
+        return topo_fail(err, err_len, "hwloc does not start: %s", strerror(errno));
+    }
+    if (!topology_load(*topology, described)) {
+        topo_fail(err, err_len, "hwloc cannot read the topology: %s", strerror(errno));
+        hwloc_topology_destroy(*topology);
+        return false;
+    }
+    return true;
+}
+
+bool
+topo_discover(struct topo *m, const char *described, char *err, size_t err_len)
+{
+    *m = (struct topo){.has_topology = true};
+    hwloc_topology_t topology;
+    if (!topology_open(&topology, described, err, err_len)) {
+        return false;
+    }
+    m->cpus = calloc(PIN_CPUS_MAX, sizeof m->cpus[0]);
+    hwloc_obj_t pu = NULL;
+    while (m->cpus != NULL &&
+           (pu = hwloc_get_next_obj_by_type(topology, HWLOC_OBJ_PU, pu)) != NULL) {
+        if (pu->os_index < PIN_CPUS_MAX) {
+            add_pu(m, topology, pu);
+        }
+    }
+    hwloc_topology_destroy(topology);
+    rank_all(m);
+    return m->cpus != NULL || topo_fail(err, err_len, "out of memory");
+}
+
+/* ---- memory nodes ---------------------------------------------------------------------- */
+
+struct topo_nodes {
+    hwloc_topology_t topology;
+    hwloc_nodeset_t set;
+    hwloc_membind_policy_t policy;
+};
+
+static bool
+choose_nodes(struct topo_nodes *n, enum topo_memory policy, unsigned node, char *err,
+             size_t err_len)
+{
+    n->set = hwloc_bitmap_dup(hwloc_topology_get_allowed_nodeset(n->topology));
+    if (n->set == NULL) {
+        return topo_fail(err, err_len, "out of memory");
+    }
+    switch (policy) {
+    case TOPO_MEMORY_INTERLEAVE:
+        n->policy = HWLOC_MEMBIND_INTERLEAVE;
+        return true;
+    case TOPO_MEMORY_LOCAL:
+        n->policy = HWLOC_MEMBIND_FIRSTTOUCH;
+        return true;
+    case TOPO_MEMORY_NODE:
+        break;
+    }
+    if (!hwloc_bitmap_isset(n->set, node)) {
+        return topo_fail(err, err_len, "there is no memory node %u, or it is not allowed",
+                         node);
+    }
+    n->policy = HWLOC_MEMBIND_BIND;
+    return hwloc_bitmap_only(n->set, node) == 0 ||
+           topo_fail(err, err_len, "out of memory");
+}
+
+struct topo_nodes *
+topo_nodes_open(enum topo_memory policy, unsigned node, char *err, size_t err_len)
+{
+    struct topo_nodes *n = calloc(1, sizeof *n);
+    if (n == NULL) {
+        topo_fail(err, err_len, "out of memory");
+        return NULL;
+    }
+    if (!topology_open(&n->topology, NULL, err, err_len)) {
+        free(n);
+        return NULL;
+    }
+    if (!choose_nodes(n, policy, node, err, err_len)) {
+        topo_nodes_close(&n);
+    }
+    return n;
+}
+
+void
+topo_nodes_close(struct topo_nodes **nodes)
+{
+    if (*nodes != NULL) {
+        hwloc_bitmap_free((*nodes)->set);
+        hwloc_topology_destroy((*nodes)->topology);
+        free(*nodes);
+        *nodes = NULL;
+    }
+}
+
+unsigned
+topo_nodes_count(const struct topo_nodes *nodes)
+{
+    return (unsigned)hwloc_bitmap_weight(
+        hwloc_topology_get_allowed_nodeset(nodes->topology));
+}
+
+int
+topo_nodes_bind(struct topo_nodes *nodes, void *area, size_t bytes)
+{
+    int rc = hwloc_set_area_membind(nodes->topology, area, bytes, nodes->set,
+                                    nodes->policy, HWLOC_MEMBIND_BYNODESET);
+    return rc == 0 ? 0 : errno;
+}
+
+#else
+
+bool
+topo_discover(struct topo *m, const char *described, char *err, size_t err_len)
+{
+    *m = (struct topo){0};
+    return topo_fail(err, err_len,
+                     "%s needs hwloc, and this program was built without hwloc",
+                     described != NULL ? "a described machine" : "this pin policy");
+}
+
+struct topo_nodes *
+topo_nodes_open(enum topo_memory policy, unsigned node, char *err, size_t err_len)
+{
+    (void)policy, (void)node;
+    topo_fail(err, err_len,
+              "placing memory needs hwloc, and this program was built without hwloc");
+    return NULL;
+}
+
+void
+topo_nodes_close(struct topo_nodes **nodes)
+{
+    must(*nodes == NULL);
+}
+
+unsigned
+topo_nodes_count(const struct topo_nodes *nodes)
+{
+    must(nodes != NULL);
+    return 1;
+}
+
+int
+topo_nodes_bind(struct topo_nodes *nodes, void *area, size_t bytes)
+{
+    (void)area, (void)bytes;
+    must(nodes != NULL);
+    return ENOTSUP;
+}
+
+#endif
+
+const struct topo_cpu *
+topo_find(const struct topo *m, int os_number)
+{
+    for (unsigned i = 0; i < m->count; i++) {
+        if (m->cpus[i].place.cpu == os_number) {
+            return &m->cpus[i];
+        }
+    }
+    return NULL;
+}

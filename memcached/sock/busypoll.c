@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ */
+#include "sock/busypoll.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/num.h"
+
+#define FDINFO_MAX 16384 /* of a new epoll descriptor: a line for each that it watches */
+#define LINK_MAX_BYTES 64
+
+/* struct epoll_params of linux/eventpoll.h, since 6.9. */
+struct params {
+    uint32_t usecs;
+    uint16_t budget;
+    uint8_t prefers;
+    uint8_t pad;
+};
+#define SET_PARAMS _IOW(0x8A, 0x01, struct params)
+#define GET_PARAMS _IOR(0x8A, 0x02, struct params)
+
+const char *
+busypoll_parse(struct busypoll *b, const char *text)
+{
+    size_t len = strcspn(text, ":");
+    uint32_t usecs, budget = 0;
+    if (!num_u32(text, len, &usecs) || usecs > INT32_MAX) {
+        return "busy-poll must be usecs[:budget], such as 50 or 50:64";
+    }
+    if (text[len] == ':' && (!num_u32(text + len + 1, strlen(text + len + 1), &budget) ||
+                             budget == 0 || budget > UINT16_MAX)) {
+        return "busy-poll: the budget is a number of packets from 1 to 65535";
+    }
+    b->usecs = usecs;
+    b->budget = (uint16_t)budget;
+    return NULL;
+}
+
+bool
+busypoll_watches(const char *fdinfo, int fd)
+{
+    static const char word[] = "tfd:";
+    uint32_t number;
+    for (const char *p = fdinfo; (p = strstr(p, word)) != NULL;) {
+        p += sizeof word - 1;
+        p += strspn(p, " ");
+        if (num_u32(p, strspn(p, "0123456789"), &number) && number == (uint32_t)fd) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool
+is_epoll(const char *number)
+{
+    char path[LINK_MAX_BYTES], target[LINK_MAX_BYTES];
+    snprintf(path, sizeof path, "/proc/self/fd/%.16s", number);
+    ssize_t n = readlink(path, target, sizeof target - 1);
+    target[n > 0 ? n : 0] = '\0';
+    return strcmp(target, "anon_inode:[eventpoll]") == 0;
+}
+
+static bool
+watches(const char *number, int fd)
+{
+    char path[LINK_MAX_BYTES];
+    char text[FDINFO_MAX];
+    snprintf(path, sizeof path, "/proc/self/fdinfo/%.16s", number);
+    FILE *file = fopen(path, "re");
+    if (file == NULL) {
+        return false;
+    }
+    text[fread(text, 1, sizeof text - 1, file)] = '\0';
+    fclose(file);
+    return busypoll_watches(text, fd);
+}
+
+/* -1: not found. */
+static int
+find_epoll(int watched_fd)
+{
+    DIR *dir = opendir("/proc/self/fd");
+    struct dirent *entry;
+    uint32_t found = 0;
+    bool is_found = false;
+    while (dir != NULL && !is_found && (entry = readdir(dir)) != NULL) {
+        is_found = num_u32(entry->d_name, strlen(entry->d_name), &found) &&
+                   is_epoll(entry->d_name) && watches(entry->d_name, watched_fd);
+    }
+    if (dir != NULL) {
+        closedir(dir);
+    }
+    return is_found ? (int)found : -1;
+}
+
+int
+busypoll_set(const struct busypoll *b, int epoll_fd)
+{
+    struct params wanted = {.usecs = b->usecs, .budget = b->budget};
+    struct params now = {0};
+    if (b->prefers) {
+        wanted.prefers = 1;
+        wanted.budget = b->budget != 0 ? b->budget : BUSYPOLL_SUSPEND_BUDGET;
+    }
+    if (ioctl(epoll_fd, SET_PARAMS, &wanted) != 0 ||
+        ioctl(epoll_fd, GET_PARAMS, &now) != 0) {
+        return errno;
+    }
+    bool is_kept = now.usecs == wanted.usecs && now.budget == wanted.budget &&
+                   now.prefers == wanted.prefers;
+    return is_kept ? 0 : ENOTSUP;
+}
+
+int
+busypoll_apply(const struct busypoll *b, int watched_fd)
+{
+    if (b->usecs == 0 && !b->prefers) {
+        return 0;
+    }
+    int fd = find_epoll(watched_fd);
+    return fd >= 0 ? busypoll_set(b, fd) : ENOENT;
+}
+
+bool
+busypoll_can_suspend(const char *release)
+{
+    uint32_t major, minor;
+    size_t len = strspn(release, "0123456789");
+    if (!num_u32(release, len, &major) || release[len] != '.') {
+        return false;
+    }
+    release += len + 1;
+    len = strspn(release, "0123456789");
+    return num_u32(release, len, &minor) && (major > 6 || (major == 6 && minor >= 13));
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ */
+#include "sock/frame.h"
+
+#define BINARY_REPLY_MAGIC 0x81
+
+enum offset { OFFSET_ID = 0, OFFSET_SEQUENCE = 2, OFFSET_TOTAL = 4, OFFSET_RESERVED = 6 };
+
+static uint16_t
+read_u16(const char *p)
+{
+    return (uint16_t)((uint8_t)p[0] << 8 | (uint8_t)p[1]);
+}
+
+static void
+write_u16(char *to, uint16_t value)
+{
+    to[0] = (char)(value >> 8);
+    to[1] = (char)value;
+}
+
+bool
+frame_decode(const char *p, size_t len, struct frame *frame)
+{
+    if (len <= FRAME_HEADER_BYTES) {
+        return false;
+    }
+    *frame = (struct frame){.id = read_u16(p + OFFSET_ID),
+                            .sequence = read_u16(p + OFFSET_SEQUENCE),
+                            .total = read_u16(p + OFFSET_TOTAL)};
+    return true;
+}
+
+/* The words of commands begin with small letters, those of replies with capitals, or they are
+ * numbers. */
+bool
+frame_is_reply(const char *p, size_t len)
+{
+    uint8_t first = len > 0 ? (uint8_t)p[0] : 0;
+    return first == BINARY_REPLY_MAGIC || (first >= 'A' && first <= 'Z') ||
+           (first >= '0' && first <= '9');
+}
+
+void
+frame_encode(const struct frame *frame, char to[FRAME_HEADER_BYTES])
+{
+    write_u16(to + OFFSET_ID, frame->id);
+    write_u16(to + OFFSET_SEQUENCE, frame->sequence);
+    write_u16(to + OFFSET_TOTAL, frame->total);
+    write_u16(to + OFFSET_RESERVED, 0);
+}
+
+uint16_t
+frame_total(size_t reply_bytes)
+{
+    must(reply_bytes > 0 && reply_bytes <= FRAME_REPLY_MAX);
+    return (uint16_t)((reply_bytes + FRAME_PAYLOAD_MAX - 1) / FRAME_PAYLOAD_MAX);
+}
