@@ -27,6 +27,7 @@
 #include "serve/prefix.h"
 #include "serve/watch.h"
 #include "settings.h"
+#include "sock/incoming.h"
 #include "stats.h"
 #include "status_log.h"
 
@@ -353,10 +354,11 @@ prepare_steering(struct server *sv)
     }
     const struct pin_plan *plan = &sv->placement.pinner.plan;
     bool wants_topology = s->steer != STEER_RR && s->steer != STEER_P2C;
-    bool has_map =
-        wants_topology
-            ? steer_map_discover(&shared->steer, plan->places, plan->count)
-            : steer_map_init(&shared->steer, plan->places, plan->count, NULL, 0);
+    unsigned known_count;
+    struct cpu_place *known = topo_places(&sv->placement.pinner.all, &known_count);
+    bool has_map = known != NULL && steer_map_init(&shared->steer, plan->places,
+                                                   plan->count, known, known_count);
+    free(known);
     shared->loads = calloc(plan->count, sizeof *shared->loads);
     if (!has_map || shared->loads == NULL) {
         fprintf(stderr, "memcached: no memory for the map of the workers\n");
@@ -364,7 +366,7 @@ prepare_steering(struct server *sv)
     }
     shared->calls_home = s->balances && wants_topology &&
                          steer_map_is_pinned(&shared->steer) &&
-                         !steer_has_flows(STEER_FLOWS_PATH);
+                         !incoming_has_flows(INCOMING_FLOWS_PATH);
     shared->checks_rx = s->steer != STEER_RR && steer_map_is_pinned(&shared->steer);
     return true;
 }

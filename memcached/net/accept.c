@@ -14,6 +14,7 @@
 #include "net/worker.h"
 #include "place/pinner.h"
 #include "sock/addr.h"
+#include "sock/incoming.h"
 
 #define ACCEPTS_PER_EVENT 64
 #define RESUME_MS 10 /* how often a paused acceptor looks whether it may go on */
@@ -77,9 +78,10 @@ reject(struct listen *l, int fd)
 static void
 follow_worker(const struct acceptor *a)
 {
-    struct steer_map *map = &a->listen->shared->steer;
+    const struct steer_map *map = &a->listen->shared->steer;
     for (const struct listener *one = a->listeners; one != NULL; one = one->next) {
-        if (!reuseport_move(one->fd, a->listen->kind, map, a->self->index)) {
+        if (!reuseport_move(one->fd, a->listen->kind, map->cpus, map->count,
+                            a->self->index)) {
             static struct log_rate rate;
             log_write_limited(LOG_WARNING, &rate, clock_now(),
                               "a listener could not follow its worker: %s",
@@ -105,7 +107,7 @@ static unsigned
 queue_of(int fd)
 {
     static _Atomic bool is_told;
-    unsigned id = steer_napi_of(fd);
+    unsigned id = incoming_queue(fd);
     if (id == 0 && !atomic_exchange(&is_told, true)) {
         log_write(LOG_WARNING,
                   "memcached: warning: the kernel names no receive queue (NAPI id) of a "
@@ -125,7 +127,7 @@ choose(struct acceptor *a, const struct handoff *handoff)
         hint.napi = queue_of(fd);
     }
     if (a->steer.mode != STEER_RR && a->steer.mode != STEER_P2C) {
-        hint.cpu = steer_cpu_of(fd);
+        hint.cpu = incoming_cpu(fd);
     }
     if (a->self != NULL) {
         hint.given = (int)a->self->index;

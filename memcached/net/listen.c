@@ -146,6 +146,7 @@ open_one(struct listen *l, const struct sockaddr *addr, socklen_t len,
 {
     int one = 1;
     bool is_group = l->members != NULL;
+    const struct steer_map *map = &l->shared->steer;
     int fd = socket(addr->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd < 0) {
         return errno;
@@ -153,7 +154,7 @@ open_one(struct listen *l, const struct sockaddr *addr, socklen_t len,
     set_tcp_options(fd, addr->sa_family);
     if ((worker > 0 && setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &one, sizeof one) != 0) ||
         bind(fd, addr, len) != 0 ||
-        (is_group && !reuseport_join(fd, l->kind, &l->shared->steer, worker)) ||
+        (is_group && !reuseport_join(fd, l->kind, steer_map_cpu(map, worker))) ||
         listen(fd, l->conf.backlog) != 0) {
         int error = errno;
         close(fd);
@@ -182,7 +183,8 @@ open_address(void *ctx, const struct addrinfo *ai, const struct hosts_element *e
     for (unsigned i = 1; i < l->shared->worker_count && error == 0; i++) {
         error = open_one(l, (struct sockaddr *)&addr, len, element, i);
     }
-    if (error == 0 && !reuseport_seal(first, l->kind, &l->shared->steer)) {
+    const struct steer_map *map = &l->shared->steer;
+    if (error == 0 && !reuseport_seal(first, l->kind, map->cpus, map->count)) {
         error = errno;
     }
     return error;
@@ -330,7 +332,7 @@ open_acceptors(struct listen *l, char *err, size_t err_len)
     unsigned workers = l->shared->worker_count;
     l->steer_mode = l->conf.steer;
     if (l->steer_mode == STEER_REUSEPORT && l->conf.socket_path == NULL) {
-        l->kind = reuseport_choose(&l->shared->steer);
+        l->kind = reuseport_choose(l->shared->steer.cpus, l->shared->steer.count);
         if (l->kind == REUSEPORT_NONE) {
             l->steer_mode = STEER_CPU;
         } else if ((l->members = calloc(workers, sizeof *l->members)) == NULL) {

@@ -15,8 +15,8 @@
 #include "base/clock.h"
 #include "base/ctr.h"
 #include "net/accept.h"
-#include "net/reuseport.h"
 #include "qos/steer.h"
+#include "sock/reuseport.h"
 
 struct event_base;
 struct worker;

@@ -9,6 +9,7 @@
 #include "base/probe.h"
 #include "net/conn.h"
 #include "net/worker.h"
+#include "sock/incoming.h"
 
 #define LOOK_MAX 1024    /* connections looked at for one order */
 #define HOME_LOOK_MAX 64 /* ... to see where their packets arrive, a system call each */
@@ -269,7 +270,7 @@ static int
 home_of(const struct worker *w, struct conn *c)
 {
     const struct net_shared *shared = w->shared;
-    int home = steer_home(&shared->steer, w->index, steer_cpu_of(c->fd), shared->loads);
+    int home = steer_home(&shared->steer, w->index, incoming_cpu(c->fd), shared->loads);
     if (!homing_note(&c->homing, home, c->rate.served, w->now) || !is_rested(c, w->now) ||
         !conn_is_movable(c)) {
         return -1;

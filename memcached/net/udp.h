@@ -19,25 +19,10 @@
 #include "base/ctr.h"
 #include "net/task.h"
 #include "qos/class.h"
-#include "sock/guard.h"
+#include "sock/udp_open.h"
 
 struct worker;
 struct udp;
-
-/* The sockets of the process and how they are used. Main thread opens and closes; workers
- * read. */
-struct udp_conf {
-    struct guard_conf guard;
-    bool is_shared; /* all workers read one socket per address, not one each */
-};
-
-struct udp_sockets {
-    struct udp_conf conf;
-    int *fds;                 /* [address * workers + n] */
-    enum req_class *declared; /* [address]: of what it receives, or CLASS_NONE */
-    unsigned addresses;
-    unsigned workers; /* that serve each address: all, or one, in turn */
-};
 
 /* One writer: the worker. */
 struct udp_ctr {
@@ -50,20 +35,6 @@ struct udp_ctr {
     ctr_t overflowed; /* datagrams of sources that had too many waiting */
     ctr_t unsent;     /* replies' datagrams that the kernel did not take */
 };
-
-/* ---- main thread ---------------------------------------------------------------------- */
-
-struct addrinfo;
-
-/* Binds one address for its workers; declared: the class of what it receives, or CLASS_NONE.
- * 0, or the errno. */
-int udp_bind(struct udp_sockets *s, const struct addrinfo *ai, enum req_class declared);
-void udp_close(struct udp_sockets *s);
-/* "udp:127.0.0.1:11211" */
-void udp_describe(const struct udp_sockets *s, unsigned address, char *dst,
-                  size_t dst_len);
-
-/* ---- the worker's thread -------------------------------------------------------------- */
 
 /* Starts to serve the worker's sockets. False: no memory. */
 must_check bool udp_start(struct worker *w);

@@ -16,6 +16,7 @@
 #include "net/conn.h"
 #include "place/pinner.h"
 #include "serve/watch.h"
+#include "sock/incoming.h"
 
 #define READS_PER_RX_CHECK 64
 
@@ -87,7 +88,7 @@ void
 worker_check_rx(struct worker *w, int fd)
 {
     w->reads_to_check = READS_PER_RX_CHECK;
-    int cpu = w->shared->checks_rx ? steer_cpu_of(fd) : -1;
+    int cpu = w->shared->checks_rx ? incoming_cpu(fd) : -1;
     if (cpu >= 0) {
         ctr_add(&w->qos.rx_checked, 1);
         ctr_add(&w->qos.rx_local, cpu == sched_getcpu());

@@ -16,7 +16,7 @@
 #include <sys/types.h>
 
 #include "base/must.h"
-#include "place/cpumask.h"
+#include "base/cpumask.h"
 
 struct cpuset {
     pthread_t thread;

@@ -7,7 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "place/cpumask.h"
+#include "base/cpumask.h"
 #include "place/pinner.h"
 #include "place/prio.h"
 #include "place/threadstat.h"

@@ -162,7 +162,7 @@ append_range(char *dst, size_t cap, unsigned low, unsigned high, char unit)
 static void
 describe_layout(struct topo_cpu *used, unsigned count, char *dst, size_t cap)
 {
-    unsigned packages = 0, cores[PIN_CPUS_MAX], core_low = UINT32_MAX, core_high = 0;
+    unsigned packages = 0, cores[CPUMASK_CPUS], core_low = UINT32_MAX, core_high = 0;
     unsigned thread_low = UINT32_MAX, thread_high = 0;
     qsort(used, count, sizeof used[0], topo_tree_order);
     for (unsigned i = 0; i < count;) {
@@ -228,13 +228,13 @@ plan_places(const struct pin_spec *spec, const struct topo *m, struct pin_plan *
 {
     if (spec->policy == PIN_NONE) {
         for (unsigned i = 0; i < plan->count; i++) {
-            plan->places[i] = (struct pin_place){-1, -1, -1, -1, -1};
+            plan->places[i] = (struct cpu_place){-1, -1, -1, -1, -1};
         }
         plan->capacity = m->count;
         must(append(plan->layout, sizeof plan->layout, "none"));
         return true;
     }
-    struct topo_cpu *chosen = calloc(PIN_CPUS_MAX, sizeof chosen[0]);
+    struct topo_cpu *chosen = calloc(CPUMASK_CPUS, sizeof chosen[0]);
     if (chosen == NULL) {
         return topo_fail(err, err_len, "out of memory");
     }
@@ -321,7 +321,7 @@ pin_plan_synthetic(const struct pin_spec *spec, unsigned workers, const char *sy
                    const char *allowed, struct pin_plan *plan, char *err, size_t err_len)
 {
     struct cpumask mask = {0};
-    int cpus[PIN_CPUS_MAX];
+    int cpus[CPUMASK_CPUS];
     unsigned count;
     *plan = (struct pin_plan){0};
     const char *wrong =
@@ -392,7 +392,7 @@ pin_describe(const struct pin_plan *plan, FILE *out)
             pin_policy_name(plan->policy), plan->layout, plan->count, plan->allowed,
             plan->allowed_list, plan->is_oversubscribed ? ", oversubscribed" : "");
     for (unsigned i = 0; i < plan->count; i++) {
-        const struct pin_place *place = &plan->places[i];
+        const struct cpu_place *place = &plan->places[i];
         fprintf(out, "worker %u:", i);
         print_number(out, "cpu", place->cpu);
         print_number(out, "package", place->package);

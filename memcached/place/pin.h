@@ -17,7 +17,7 @@
 #include <stdio.h>
 
 #include "base/must.h"
-#include "place/cpumask.h"
+#include "base/cpumask.h"
 
 enum pin_policy {
     PIN_NONE,
@@ -29,7 +29,6 @@ enum pin_policy {
     PIN_LIST,    /* as given, "0,2,4-7" */
 };
 
-#define PIN_CPUS_MAX CPUMASK_CPUS
 #define PIN_SOCKETS_MAX 16
 
 struct pin_shape {
@@ -44,22 +43,13 @@ struct pin_spec {
     int *list; /* PIN_LIST: OS numbers in the given order; owned, pin_spec_fini */
 };
 
-/* One worker's place. Numbers are -1 where unknown. */
-struct pin_place {
-    int cpu;     /* OS number; -1: not pinned */
-    int package; /* hwloc logical numbers */
-    int llc;     /* last-level cache domain */
-    int numa;
-    int core;
-};
-
 #define PIN_LAYOUT_LEN 32
 #define PIN_LIST_LEN 256 /* lists of CPUs as text, cut short with "..." when longer */
 
 struct pin_plan {
     enum pin_policy policy;
     unsigned count; /* workers */
-    struct pin_place *places;
+    struct cpu_place *places; /* of each; .cpu is -1 when it is not pinned */
     unsigned allowed;            /* CPUs that the process may use */
     unsigned capacity;           /* of those, what the policy has for workers */
     bool is_oversubscribed;      /* more workers than CPUs: the plan wraps around */

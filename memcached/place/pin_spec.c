@@ -23,13 +23,13 @@ pin_policy_name(enum pin_policy policy)
     return policy_names[policy];
 }
 
-/* Digits up to `unit`, which is passed over; 0 when it is no number from 1 to PIN_CPUS_MAX. */
+/* Digits up to `unit`, which is passed over; 0 when it is no number from 1 to CPUMASK_CPUS. */
 static unsigned
 parse_number(const char **text, char unit)
 {
     size_t len = strspn(*text, "0123456789");
     uint32_t number;
-    if ((*text)[len] != unit || !num_u32(*text, len, &number) || number > PIN_CPUS_MAX) {
+    if ((*text)[len] != unit || !num_u32(*text, len, &number) || number > CPUMASK_CPUS) {
         return 0;
     }
     *text += len + 1;
@@ -69,7 +69,7 @@ parse_shape(struct pin_shape *shape, const char *text)
 static const char *
 parse_list(struct pin_spec *spec, const char *text)
 {
-    int cpus[PIN_CPUS_MAX];
+    int cpus[CPUMASK_CPUS];
     unsigned count;
     const char *wrong = topo_parse_list(text, cpus, &count);
     if (wrong != NULL) {

@@ -63,7 +63,7 @@ struct pinner_summary {
 };
 
 struct pinner_seat {
-    struct pin_place place;
+    struct cpu_place place;
     pid_t tid;
     int error;
     uint64_t drifts, migrations_before;

@@ -31,7 +31,7 @@ static bool
 parse_cpu(const char *p, size_t n, unsigned *cpu)
 {
     uint32_t value;
-    if (!num_u32(p, n, &value) || value >= PIN_CPUS_MAX) {
+    if (!num_u32(p, n, &value) || value >= CPUMASK_CPUS) {
         return false;
     }
     *cpu = value;
@@ -39,7 +39,7 @@ parse_cpu(const char *p, size_t n, unsigned *cpu)
 }
 
 const char *
-topo_parse_list(const char *text, int cpus[PIN_CPUS_MAX], unsigned *count)
+topo_parse_list(const char *text, int cpus[CPUMASK_CPUS], unsigned *count)
 {
     struct cpumask seen = {0};
     *count = 0;
@@ -74,7 +74,7 @@ topo_parse_list(const char *text, int cpus[PIN_CPUS_MAX], unsigned *count)
         }
     }
 }
-static_assert(PIN_CPUS_MAX == 4096, "the sentences of topo_parse_list say so");
+static_assert(CPUMASK_CPUS == 4096, "the sentences of topo_parse_list say so");
 
 /* ---- what there is -------------------------------------------------------------------- */
 
@@ -125,11 +125,11 @@ rank_all(struct topo *m)
 bool
 topo_from_mask(struct topo *m, const struct cpumask *mask)
 {
-    *m = (struct topo){.cpus = calloc(PIN_CPUS_MAX, sizeof m->cpus[0])};
+    *m = (struct topo){.cpus = calloc(CPUMASK_CPUS, sizeof m->cpus[0])};
     if (m->cpus == NULL) {
         return false;
     }
-    for (unsigned i = 0; i < PIN_CPUS_MAX; i++) {
+    for (unsigned i = 0; i < CPUMASK_CPUS; i++) {
         if (cpumask_has(mask, i)) {
             m->cpus[m->count++] =
                 (struct topo_cpu){.place = {(int)i, -1, -1, -1, -1}, .core_id = (int)i};
@@ -154,6 +154,17 @@ topo_select(struct topo *m, const struct topo *all, const struct cpumask *mask)
     }
     rank_all(m);
     return true;
+}
+
+struct cpu_place *
+topo_places(const struct topo *m, unsigned *count)
+{
+    struct cpu_place *places = calloc(m->count + 1, sizeof *places);
+    for (unsigned i = 0; places != NULL && i < m->count; i++) {
+        places[i] = m->cpus[i].place;
+    }
+    *count = m->count;
+    return places;
 }
 
 void
@@ -266,11 +277,11 @@ topo_discover(struct topo *m, const char *described, char *err, size_t err_len)
     if (!topology_open(&topology, described, err, err_len)) {
         return false;
     }
-    m->cpus = calloc(PIN_CPUS_MAX, sizeof m->cpus[0]);
+    m->cpus = calloc(CPUMASK_CPUS, sizeof m->cpus[0]);
     hwloc_obj_t pu = NULL;
     while (m->cpus != NULL &&
            (pu = hwloc_get_next_obj_by_type(topology, HWLOC_OBJ_PU, pu)) != NULL) {
-        if (pu->os_index < PIN_CPUS_MAX) {
+        if (pu->os_index < CPUMASK_CPUS) {
             add_pu(m, topology, pu);
         }
     }

@@ -13,7 +13,7 @@
 #include <stddef.h>
 
 #include "base/must.h"
-#include "place/cpumask.h"
+#include "base/cpumask.h"
 #include "place/pin.h"
 
 #ifndef HAVE_HWLOC
@@ -23,7 +23,7 @@
 /* A CPU that may be used. Ranks count those of its struct topo only, so that a mask which
  * leaves out the first thread of a core makes the second one that core's first. */
 struct topo_cpu {
-    struct pin_place place;
+    struct cpu_place place;
     int core_id; /* place.core, or a number of its own where cores are unknown */
     int kind;    /* of hybrid processors: the higher, the faster; else -1 */
     unsigned package_rank;
@@ -42,7 +42,7 @@ struct topo {
 };
 
 /* Reads "0,2,4-7" into cpus, in the order given. NULL, or what is wrong (static storage). */
-must_check const char *topo_parse_list(const char *text, int cpus[PIN_CPUS_MAX],
+must_check const char *topo_parse_list(const char *text, int cpus[CPUMASK_CPUS],
                                        unsigned *count);
 
 /* The CPUs of the mask, of which nothing more is known. False when memory is short. The
@@ -58,6 +58,8 @@ must_check bool topo_discover(struct topo *m, const char *described, char *err,
 must_check bool topo_select(struct topo *m, const struct topo *all,
                             const struct cpumask *mask);
 void topo_fini(struct topo *m);
+/* Where all of them stand: an array of *count, the caller's to free. NULL: no memory. */
+must_check struct cpu_place *topo_places(const struct topo *m, unsigned *count);
 
 /* The CPU of that number, or NULL when it is not among them. */
 const struct topo_cpu *topo_find(const struct topo *m, int os_number);

@@ -3,18 +3,8 @@
  */
 #include "qos/steer.h"
 
-#include <errno.h>
-#include <linux/filter.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/socket.h>
-
-#include "place/topo.h"
-
 #define VOTES_MAX                                                                        \
     64 /* so that a queue that moves is learned anew in so many connections */
-#define PROGRAM_MAX 4096
-#define LINES_PER_WORKER 2
 
 static const char *const mode_names[STEER_MODES] = {
     [STEER_RR] = "rr",     [STEER_CPU] = "cpu", [STEER_REUSEPORT] = "reuseport",
@@ -43,12 +33,12 @@ steer_mode_name(enum steer_mode mode)
 /* ---- the map -------------------------------------------------------------------------- */
 
 bool
-steer_map_init(struct steer_map *m, const struct pin_place *places, unsigned count,
-               const struct pin_place *known, unsigned known_count)
+steer_map_init(struct steer_map *m, const struct cpu_place *places, unsigned count,
+               const struct cpu_place *known, unsigned known_count)
 {
     int last = -1;
     for (unsigned i = 0; i < known_count; i++) {
-        must(known[i].cpu >= 0 && known[i].cpu < PIN_CPUS_MAX);
+        must(known[i].cpu >= 0 && known[i].cpu < CPUMASK_CPUS);
         last = known[i].cpu > last ? known[i].cpu : last;
     }
     *m = (struct steer_map){.count = count, .known_count = (unsigned)(last + 1)};
@@ -69,23 +59,6 @@ steer_map_init(struct steer_map *m, const struct pin_place *places, unsigned cou
         m->known[known[i].cpu] = known[i];
     }
     return true;
-}
-
-bool
-steer_map_discover(struct steer_map *m, const struct pin_place *places, unsigned count)
-{
-    char err[256];
-    struct topo topo;
-    bool is_known = topo_discover(&topo, NULL, err, sizeof err);
-    unsigned known_count = is_known ? topo.count : 0;
-    struct pin_place *known = calloc(known_count + 1, sizeof *known);
-    for (unsigned i = 0; known != NULL && i < known_count; i++) {
-        known[i] = topo.cpus[i].place;
-    }
-    topo_fini(&topo);
-    bool is_made = known != NULL && steer_map_init(m, places, count, known, known_count);
-    free(known);
-    return is_made;
 }
 
 void
@@ -117,17 +90,11 @@ steer_map_is_shunned(const struct steer_map *m, unsigned worker)
     return atomic_load_explicit(&m->shunned[worker], memory_order_relaxed);
 }
 
-static int
-cpu_of(const struct steer_map *m, unsigned worker)
-{
-    return atomic_load_explicit(&m->cpus[worker], memory_order_relaxed);
-}
-
 bool
 steer_map_is_pinned(const struct steer_map *m)
 {
     for (unsigned i = 0; i < m->count; i++) {
-        if (cpu_of(m, i) >= 0) {
+        if (steer_map_cpu(m, i) >= 0) {
             return true;
         }
     }
@@ -138,7 +105,7 @@ steer_map_is_pinned(const struct steer_map *m)
 
 enum distance { SAME_CPU, SAME_CACHE, SAME_NODE, FAR };
 
-static const struct pin_place *
+static const struct cpu_place *
 place_of(const struct steer_map *m, int cpu)
 {
     bool is_known = cpu >= 0 && (unsigned)cpu < m->known_count && m->known[cpu].cpu >= 0;
@@ -151,8 +118,8 @@ distance_of(const struct steer_map *m, int from, int to)
     if (from == to) {
         return SAME_CPU;
     }
-    const struct pin_place *a = place_of(m, from);
-    const struct pin_place *b = place_of(m, to);
+    const struct cpu_place *a = place_of(m, from);
+    const struct cpu_place *b = place_of(m, to);
     if (a == NULL || b == NULL) {
         return FAR;
     }
@@ -195,7 +162,7 @@ nearest(const struct steer_map *m, int cpu, const _Atomic unsigned *loads, bool 
     unsigned best = m->count;
     *distance = FAR;
     for (unsigned i = 0; i < m->count; i++) {
-        int own = cpu_of(m, i);
+        int own = steer_map_cpu(m, i);
         enum distance d = own >= 0 && cpu >= 0 ? distance_of(m, cpu, own) : FAR;
         bool is_better = best == m->count || d < *distance ||
                          (d == *distance && load_of(loads, i) < load_of(loads, best));
@@ -319,7 +286,7 @@ confirm(struct steer *s, const struct steer_hint *hint, const _Atomic unsigned *
     if (is_full(s->map, worker, loads)) {
         return overflow(s, hint->cpu, loads);
     }
-    int own = cpu_of(s->map, worker);
+    int own = steer_map_cpu(s->map, worker);
     switch (own >= 0 && hint->cpu >= 0 ? distance_of(s->map, hint->cpu, own) : FAR) {
     case SAME_CPU:
         ctr_add(&s->local, 1);
@@ -374,107 +341,10 @@ steer_home(const struct steer_map *m, unsigned worker, int cpu,
            const _Atomic unsigned *loads)
 {
     enum distance distance;
-    int own = cpu_of(m, worker);
+    int own = steer_map_cpu(m, worker);
     if (own < 0 || cpu < 0 || own == cpu) {
         return -1;
     }
     unsigned home = nearest(m, cpu, loads, true, &distance);
     return home != worker && distance < distance_of(m, cpu, own) ? (int)home : -1;
-}
-
-/* ---- socket options ------------------------------------------------------------------- */
-
-static int
-option_of(int fd, int option)
-{
-    int value;
-    socklen_t len = sizeof value;
-    return getsockopt(fd, SOL_SOCKET, option, &value, &len) == 0 ? value : -1;
-}
-
-int
-steer_cpu_of(int fd)
-{
-    return option_of(fd, SO_INCOMING_CPU);
-}
-
-bool
-steer_has_flows(const char *path)
-{
-    char text[32] = "0";
-    FILE *file = fopen(path, "re");
-    bool is_read = file != NULL && fgets(text, sizeof text, file) != NULL;
-    if (file != NULL) {
-        fclose(file);
-    }
-    return is_read && strtoul(text, NULL, 10) > 0;
-}
-
-unsigned
-steer_napi_of(int fd)
-{
-    int id = option_of(fd, SO_INCOMING_NAPI_ID);
-    return id > 0 ? (unsigned)id : 0;
-}
-
-bool
-steer_listener(int fd, int cpu)
-{
-    return setsockopt(fd, SOL_SOCKET, SO_INCOMING_CPU, &cpu, sizeof cpu) == 0;
-}
-
-/* For each CPU with workers: jump on if it is another; a random number below the number of
- * its workers; the worker of that number. At the end the CPU's number modulo all. */
-static unsigned
-write_program(const struct steer_map *m, struct sock_filter *program)
-{
-    unsigned n = 0;
-    program[n++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
-                                                (uint32_t)(SKF_AD_OFF + SKF_AD_CPU));
-    for (unsigned first = 0; first < m->count; first++) {
-        int cpu = cpu_of(m, first);
-        unsigned same[UINT8_MAX / LINES_PER_WORKER - 1], count = 0;
-        bool is_done = cpu < 0;
-        for (unsigned i = 0; i < m->count && count < sizeof same / sizeof same[0]; i++) {
-            if (cpu_of(m, i) == cpu) {
-                same[count++] = i;
-            }
-            is_done |= i < first && cpu_of(m, i) == cpu;
-        }
-        if (is_done || n + (count + 2) * LINES_PER_WORKER > PROGRAM_MAX) {
-            continue;
-        }
-        program[n++] =
-            (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)cpu, 0,
-                                         (uint8_t)(LINES_PER_WORKER * (count + 1) - 1));
-        program[n++] = (struct sock_filter)BPF_STMT(
-            BPF_LD | BPF_W | BPF_ABS, (uint32_t)(SKF_AD_OFF + SKF_AD_RANDOM));
-        program[n++] = (struct sock_filter)BPF_STMT(BPF_ALU | BPF_MOD | BPF_K, count);
-        for (unsigned i = 0; i + 1 < count; i++) {
-            program[n++] =
-                (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, i, 0, 1);
-            program[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, same[i]);
-        }
-        program[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, same[count - 1]);
-    }
-    program[n++] = (struct sock_filter)BPF_STMT(BPF_ALU | BPF_MOD | BPF_K, m->count);
-    program[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_A, 0);
-    return n;
-}
-
-bool
-steer_attach(int fd, const struct steer_map *map)
-{
-    struct sock_filter *program = calloc(PROGRAM_MAX, sizeof *program);
-    if (program == NULL) {
-        errno = ENOMEM;
-        return false;
-    }
-    struct sock_fprog all = {.len = (uint16_t)write_program(map, program),
-                             .filter = program};
-    int rc = setsockopt(fd, SOL_SOCKET, SO_ATTACH_REUSEPORT_CBPF, &all, sizeof all);
-    int error = errno;
-    free(program);
-    errno = error;
-    return rc == 0;
 }

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  *
- * Connection steering: which worker a new connection goes to. The choice is pure: it is made
- * of the CPU on which the kernel last handled the connection, of where the workers stand, of
- * how many connections each has, and of a seeded generator. Beside it the few socket options
- * that tell and order such things.
+ * Connection steering: which worker a new connection goes to. The choice is made of the CPU on
+ * which the kernel last handled the connection (sock/incoming.h tells it), of where the workers
+ * stand, of how many connections each has, and of a seeded generator. Pure.
  *
  * CPUs are OS numbers, as SO_INCOMING_CPU shows them.
  */
@@ -14,10 +13,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/cpumask.h"
 #include "base/ctr.h"
 #include "base/must.h"
 #include "base/rng.h"
-#include "place/pin.h"
 
 enum steer_mode {
     STEER_RR,        /* each in turn */
@@ -43,7 +42,7 @@ struct steer_map {
     unsigned count;          /* workers */
     _Atomic int *cpus;       /* of each worker; -1: not pinned */
     _Atomic bool *shunned;   /* of each worker: it is given none, while others are not */
-    struct pin_place *known; /* by OS number; .cpu is -1 where nothing is known */
+    struct cpu_place *known; /* by OS number; .cpu is -1 where nothing is known */
     unsigned known_count;
 };
 
@@ -86,13 +85,18 @@ const char *steer_mode_name(enum steer_mode mode);
 
 /* places: of the workers. known: of all CPUs of the machine, as far as there is a topology, in
  * any order. Both are copied. False: no memory. */
-must_check bool steer_map_init(struct steer_map *m, const struct pin_place *places,
-                               unsigned count, const struct pin_place *known,
+must_check bool steer_map_init(struct steer_map *m, const struct cpu_place *places,
+                               unsigned count, const struct cpu_place *known,
                                unsigned known_count);
-/* The same for this machine. */
-must_check bool steer_map_discover(struct steer_map *m, const struct pin_place *places,
-                                   unsigned count);
 void steer_map_fini(struct steer_map *m);
+
+/* Of that worker; -1: not pinned. Any thread. */
+static inline int
+steer_map_cpu(const struct steer_map *m, unsigned worker)
+{
+    return atomic_load_explicit(&m->cpus[worker], memory_order_relaxed);
+}
+
 /* The worker has been pinned anew. */
 void steer_map_move(struct steer_map *m, unsigned worker, int cpu);
 /* The worker's CPU is somebody else's, or is its own again. */
@@ -112,19 +116,3 @@ unsigned steer_pick(struct steer *s, const struct steer_hint *hint,
  * connection; -1: none. */
 int steer_home(const struct steer_map *m, unsigned worker, int cpu,
                const _Atomic unsigned *loads);
-
-/* ---- socket options ------------------------------------------------------------------- */
-
-/* The CPU that last received for the socket, or -1. */
-int steer_cpu_of(int fd);
-/* Receive flow steering is on: the kernel brings what it receives to where it is read, so that
- * whoever does the opposite would chase it. path: the setting, rps_sock_flow_entries. */
-bool steer_has_flows(const char *path);
-#define STEER_FLOWS_PATH "/proc/sys/net/core/rps_sock_flow_entries"
-/* The receive queue's number, or 0. */
-unsigned steer_napi_of(int fd);
-/* Ties the listening socket to a CPU. False with errno. */
-must_check bool steer_listener(int fd, int cpu);
-/* Makes the kernel choose among the listeners of fd's group, which were bound in the order of
- * the workers, by a table of the workers' CPUs. False with errno. */
-must_check bool steer_attach(int fd, const struct steer_map *map);

@@ -2,11 +2,12 @@
  * Copyright (c) 2026 the memcached-qos authors
  *
  * What control groups say, on trees made up for the purpose; and what the kernel says of
- * threads.
+ * threads and CPUs.
  */
 #include "place/cgroup.h"
 
 #include "check_tree.h"
+#include "place/cpustat.h"
 #include "place/threadstat.h"
 
 #define V1_MOUNT                                                                         \
@@ -197,7 +198,7 @@ START_TEST(groups_are_read)
 }
 END_TEST
 
-/* ---- threads --------------------------------------------------------------------------- */
+/* ---- threads and CPUs --------------------------------------------------------------------------- */
 
 START_TEST(times_are_parsed)
 {
@@ -244,6 +245,27 @@ START_TEST(kernel_tells_of_this_thread)
 }
 END_TEST
 
+START_TEST(cpus_are_read)
+{
+    static const char text[] = "cpu  1 2 3 4 5 6 7 8 9 10\n"
+                               "cpu0 100 20 3 4000 50 600 70 8 9 10\n"
+                               "cpu1 7 0 0 0 0 0 0 1 0 0\n"
+                               "cpu10 5 5 5 5 5 5 5 5 5 5\n"
+                               "cpu12 5 5 5\n"
+                               "cpu13 a b c\n"
+                               "intr 5\n";
+    static const struct {
+        int cpu;
+        uint64_t ticks; /* 0: not told */
+    } cases[] = {{0, 131}, {1, 8}, {10, 20}, {12, 0}, {13, 0}, {2, 0}, {-1, 0}};
+    uint64_t ticks = 0;
+    bool is_told = cpustat_parse(text, cases[_i].cpu, &ticks);
+    ck_assert_int_eq(is_told, cases[_i].ticks != 0);
+    ck_assert_uint_eq(ticks, cases[_i].ticks);
+    ck_assert(!cpustat_parse("", cases[_i].cpu, &ticks));
+}
+END_TEST
+
 int
 main(void)
 {
@@ -255,6 +277,7 @@ main(void)
     tcase_add_test(tc, times_are_parsed);
     tcase_add_test(tc, migrations_are_parsed);
     tcase_add_test(tc, kernel_tells_of_this_thread);
+    tcase_add_loop_test(tc, cpus_are_read, 0, 7);
     suite_add_tcase(suite, tc);
     return run_suite(suite);
 }

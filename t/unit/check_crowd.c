@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  *
- * Crowded CPUs: who counts as crowded and for how long, that one worker never does, and what
- * /proc/stat says.
+ * Crowded CPUs: who counts as crowded and for how long, that one worker never does.
  */
 #include "qos/crowd.h"
 
 #include "base/rng.h"
 #include "check_unit.h"
-#include "place/cpustat.h"
 
 #define WINDOW (100 * NSEC_PER_MSEC)
 #define WORKERS_MAX 4
@@ -190,27 +188,6 @@ START_TEST(odd_samples_are_harmless)
 }
 END_TEST
 
-START_TEST(cpus_are_read)
-{
-    static const char text[] = "cpu  1 2 3 4 5 6 7 8 9 10\n"
-                               "cpu0 100 20 3 4000 50 600 70 8 9 10\n"
-                               "cpu1 7 0 0 0 0 0 0 1 0 0\n"
-                               "cpu10 5 5 5 5 5 5 5 5 5 5\n"
-                               "cpu12 5 5 5\n"
-                               "cpu13 a b c\n"
-                               "intr 5\n";
-    static const struct {
-        int cpu;
-        uint64_t ticks; /* 0: not told */
-    } cases[] = {{0, 131}, {1, 8}, {10, 20}, {12, 0}, {13, 0}, {2, 0}, {-1, 0}};
-    uint64_t ticks = 0;
-    bool is_told = cpustat_parse(text, cases[_i].cpu, &ticks);
-    ck_assert_int_eq(is_told, cases[_i].ticks != 0);
-    ck_assert_uint_eq(ticks, cases[_i].ticks);
-    ck_assert(!cpustat_parse("", cases[_i].cpu, &ticks));
-}
-END_TEST
-
 int
 main(void)
 {
@@ -223,7 +200,6 @@ main(void)
     tcase_add_test(tc, siblings_are_no_others);
     tcase_add_loop_test(tc, never_all, 0, 20);
     tcase_add_test(tc, odd_samples_are_harmless);
-    tcase_add_loop_test(tc, cpus_are_read, 0, 7);
     suite_add_tcase(suite, tc);
     return run_suite(suite);
 }

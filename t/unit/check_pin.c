@@ -3,8 +3,8 @@
  *
  * The pin planner on described machines, and pinning on the machine at hand.
  */
-#include "check_unit.h"
 #include "place/pin.h"
+#include "check_unit.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -210,7 +210,7 @@ START_TEST(place_tells_where_the_cpu_is)
 {
     struct pin_plan plan;
     plan_text("spread", 4, NUMA, NULL, &plan);
-    const struct pin_place *p = &plan.places[3];
+    const struct cpu_place *p = &plan.places[3];
     ck_assert_int_eq(p->cpu, 9);
     ck_assert_int_eq(p->package, 1);
     ck_assert_int_eq(p->numa, 2);
@@ -568,7 +568,7 @@ END_TEST
 
 START_TEST(pinning_to_what_is_not_there_says_so)
 {
-    struct pin_place place = {.cpu = PIN_CPUS_MAX - 1};
+    struct cpu_place place = {.cpu = CPUMASK_CPUS - 1};
     struct pin_plan plan = {.policy = PIN_LIST, .count = 1, .places = &place};
     ck_assert_int_eq(pin_apply(&plan, 0), EINVAL);
 }

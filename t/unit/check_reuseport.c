@@ -2,13 +2,19 @@
  * Copyright (c) 2026 the memcached-qos authors
  *
  * Groups of listeners on this kernel: the table of CPUs decides, also where workers share a
- * CPU, and the thread that tries it out is back on its CPUs afterwards.
+ * CPU, and the thread that tries it out is back on its CPUs afterwards. What the kernel says of
+ * a connection's CPU.
  */
-#include "net/reuseport.h"
+#include "sock/reuseport.h"
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
 #include <sched.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "check_unit.h"
+#include "sock/incoming.h"
 
 #define CPUS_MAX 4
 
@@ -26,33 +32,25 @@ own_cpus(int cpus[CPUS_MAX], cpu_set_t *set)
     return count;
 }
 
-static void
-make_map(struct steer_map *map, const int *cpus, unsigned count, unsigned workers)
-{
-    struct pin_place places[4 * CPUS_MAX];
-    for (unsigned i = 0; i < workers; i++) {
-        places[i] = (struct pin_place){.cpu = cpus[i % count]};
-    }
-    ck_assert(steer_map_init(map, places, workers, NULL, 0));
-}
-
 START_TEST(the_kernel_chooses_by_cpu)
 {
-    int cpus[CPUS_MAX];
+    int own[CPUS_MAX];
     cpu_set_t before, after;
-    struct steer_map map;
-    unsigned count = own_cpus(cpus, &before);
+    _Atomic int cpus[3 * CPUS_MAX];
+    unsigned count = own_cpus(own, &before);
+    for (unsigned i = 0; i < 3 * count; i++) {
+        atomic_init(&cpus[i], own[i % count]);
+    }
     for (unsigned each = 1; each <= 3; each++) {
-        make_map(&map, cpus, count, each * count);
-        enum reuseport_kind kind = reuseport_choose(&map);
+        unsigned workers = each * count;
+        enum reuseport_kind kind = reuseport_choose(cpus, workers);
         ck_assert_uint_ne(kind, REUSEPORT_HASH);
         if (kind != REUSEPORT_NONE) {
-            ck_assert(reuseport_works(&map, kind));
+            ck_assert(reuseport_works(cpus, workers, kind));
         }
         /* Receives elsewhere (RPS on loopback), or knows one way at least. */
         ck_assert(kind == REUSEPORT_NONE || kind == REUSEPORT_TABLE ||
-                  reuseport_works(&map, REUSEPORT_TABLE));
-        steer_map_fini(&map);
+                  reuseport_works(cpus, workers, REUSEPORT_TABLE));
     }
     ck_assert_int_eq(sched_getaffinity(0, sizeof after, &after), 0);
     ck_assert(CPU_EQUAL(&before, &after));
@@ -61,11 +59,51 @@ END_TEST
 
 START_TEST(unpinned_is_by_hash)
 {
-    struct steer_map map;
-    int none[] = {-1};
-    make_map(&map, none, 1, 3);
-    ck_assert_uint_eq(reuseport_choose(&map), REUSEPORT_HASH);
-    steer_map_fini(&map);
+    _Atomic int none[] = {-1, -1, -1};
+    ck_assert_uint_eq(reuseport_choose(none, 3), REUSEPORT_HASH);
+}
+END_TEST
+
+/* Over loopback the sender's CPU receives; there is no card, and so no queue. */
+START_TEST(the_cpu_of_a_connection_is_told)
+{
+    int own[CPUS_MAX];
+    cpu_set_t set;
+    struct sockaddr_in addr = {.sin_family = AF_INET,
+                               .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t len = sizeof addr;
+    ck_assert_uint_gt(own_cpus(own, &set), 0);
+    CPU_ZERO(&set);
+    CPU_SET((unsigned)own[0], &set);
+    ck_assert_int_eq(sched_setaffinity(0, sizeof set, &set), 0);
+    int listener = socket(AF_INET, SOCK_STREAM, 0), client = socket(AF_INET, SOCK_STREAM, 0);
+    ck_assert_int_eq(bind(listener, (struct sockaddr *)&addr, len), 0);
+    ck_assert_int_eq(listen(listener, 1), 0);
+    ck_assert_int_eq(getsockname(listener, (struct sockaddr *)&addr, &len), 0);
+    ck_assert_int_eq(connect(client, (struct sockaddr *)&addr, len), 0);
+    int fd = accept(listener, NULL, NULL);
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_ge(incoming_cpu(fd), 0);
+    ck_assert_uint_eq(incoming_queue(fd), 0);
+    close(fd);
+    close(client);
+    close(listener);
+    ck_assert_int_eq(incoming_cpu(-1), -1);
+    ck_assert_uint_eq(incoming_queue(-1), 0);
+}
+END_TEST
+
+START_TEST(flows_are_read)
+{
+    static const struct {
+        const char *text;
+        bool is_on;
+    } cases[] = {{"0\n", false}, {"32768\n", true}, {"", false}, {"x", false}};
+    char path[SCRATCH_PATH];
+    scratch_file(path, cases[_i].text, strlen(cases[_i].text));
+    ck_assert_int_eq(incoming_has_flows(path), cases[_i].is_on);
+    unlink(path);
+    ck_assert(!incoming_has_flows(path));
 }
 END_TEST
 
@@ -77,6 +115,8 @@ main(void)
     tcase_set_timeout(tc, SUITE_TIMEOUT_S);
     tcase_add_test(tc, the_kernel_chooses_by_cpu);
     tcase_add_test(tc, unpinned_is_by_hash);
+    tcase_add_test(tc, the_cpu_of_a_connection_is_told);
+    tcase_add_loop_test(tc, flows_are_read, 0, 4);
     suite_add_tcase(suite, tc);
     return run_suite(suite);
 }

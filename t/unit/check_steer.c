@@ -21,14 +21,14 @@ static _Atomic unsigned loads[WORKERS_MAX];
 static void
 place(const int *cpus, unsigned count, enum steer_mode mode)
 {
-    struct pin_place known[CPUS], places[WORKERS_MAX];
+    struct cpu_place known[CPUS], places[WORKERS_MAX];
     for (int i = 0; i < CPUS; i++) {
-        known[i] = (struct pin_place){
+        known[i] = (struct cpu_place){
             .cpu = i, .package = i / 8, .llc = i / 4, .numa = i / 8, .core = i};
     }
     for (unsigned i = 0; i < count; i++) {
         places[i] =
-            cpus[i] >= 0 ? known[cpus[i]] : (struct pin_place){-1, -1, -1, -1, -1};
+            cpus[i] >= 0 ? known[cpus[i]] : (struct cpu_place){-1, -1, -1, -1, -1};
         atomic_store(&loads[i], 0);
     }
     steer_map_fini(&map);
@@ -226,20 +226,6 @@ START_TEST(home_is_nearer_and_has_room)
 }
 END_TEST
 
-START_TEST(flows_are_read)
-{
-    static const struct {
-        const char *text;
-        bool is_on;
-    } cases[] = {{"0\n", false}, {"32768\n", true}, {"", false}, {"x", false}};
-    char path[SCRATCH_PATH];
-    scratch_file(path, cases[_i].text, strlen(cases[_i].text));
-    ck_assert_int_eq(steer_has_flows(path), cases[_i].is_on);
-    unlink(path);
-    ck_assert(!steer_has_flows(path));
-}
-END_TEST
-
 START_TEST(two_choices_even_out)
 {
     int cpus[] = {-1, -1, -1, -1, -1, -1, -1, -1};
@@ -411,7 +397,6 @@ suite(void)
     tcase_add_loop_test(t, nobody_gets_more_than_a_share, 0, 48);
     tcase_add_test(t, few_connections_stay_near);
     tcase_add_test(t, home_is_nearer_and_has_room);
-    tcase_add_loop_test(t, flows_are_read, 0, 4);
     tcase_add_test(t, two_choices_even_out);
     tcase_add_test(t, a_queue_is_learned);
     tcase_add_test(t, queues_beyond_the_table);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  */
-#include "place/cpumask.h"
+#include "base/cpumask.h"
 
 #include <errno.h>
 

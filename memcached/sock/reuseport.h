@@ -3,14 +3,16 @@
  *
  * Groups of listening sockets on one address, one for each worker, among which the kernel
  * chooses. How it does is tried out at the start: from 4.6 to 6.1 SO_INCOMING_CPU is ignored in
- * groups. Main thread, before the workers start.
+ * groups. Main thread, before the workers start, but for reuseport_move.
+ *
+ * cpus[0..count): the workers' CPUs by OS number, -1: not pinned. They may change meanwhile.
  */
 #pragma once
 
+#include <stdatomic.h>
 #include <stdbool.h>
 
 #include "base/must.h"
-#include "qos/steer.h"
 
 enum reuseport_kind {
     REUSEPORT_NONE,
@@ -21,18 +23,18 @@ enum reuseport_kind {
 
 /* What works here, found by connections to itself from the workers' CPUs; moves the calling
  * thread about meanwhile. Says so in the log when it is not REUSEPORT_CPU. */
-enum reuseport_kind reuseport_choose(const struct steer_map *map);
+enum reuseport_kind reuseport_choose(const _Atomic int *cpus, unsigned count);
 /* One kind alone. */
-must_check bool reuseport_works(const struct steer_map *map, enum reuseport_kind kind);
+must_check bool reuseport_works(const _Atomic int *cpus, unsigned count,
+                                enum reuseport_kind kind);
 const char *reuseport_kind_name(enum reuseport_kind kind);
 
-/* fd is bound and will listen for that worker; the sockets of a group must come to listen in
- * the order of the workers. False with errno. */
-must_check bool reuseport_join(int fd, enum reuseport_kind kind,
-                               const struct steer_map *map, unsigned worker);
+/* fd is bound and will listen for the worker on that CPU; the sockets of a group must come to
+ * listen in the order of the workers. False with errno. */
+must_check bool reuseport_join(int fd, enum reuseport_kind kind, int cpu);
 /* All sockets of fd's group listen. False with errno. */
-must_check bool reuseport_seal(int fd, enum reuseport_kind kind,
-                               const struct steer_map *map);
+must_check bool reuseport_seal(int fd, enum reuseport_kind kind, const _Atomic int *cpus,
+                               unsigned count);
 /* The worker, whose listening socket fd is, has another CPU now. False with errno. */
-must_check bool reuseport_move(int fd, enum reuseport_kind kind,
-                               const struct steer_map *map, unsigned worker);
+must_check bool reuseport_move(int fd, enum reuseport_kind kind, const _Atomic int *cpus,
+                               unsigned count, unsigned worker);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  *
- * A set of CPUs by the numbers of the operating system, and the affinity of threads. A value:
- * all zero is empty, `=` copies.
+ * CPUs by the numbers of the operating system: where one stands, sets of them, and the
+ * affinity of threads.
  */
 #pragma once
 
@@ -15,6 +15,16 @@
 
 #define CPUMASK_CPUS 4096
 
+/* Where a CPU stands. Numbers are -1 where unknown. */
+struct cpu_place {
+    int cpu;
+    int package; /* hwloc's logical numbers */
+    int llc;     /* last-level cache domain */
+    int numa;
+    int core;
+};
+
+/* A value: all zero is empty, `=` copies. */
 struct cpumask {
     cpu_set_t sets[CPUMASK_CPUS / CPU_SETSIZE];
 };

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
- *
- * The sockets of UDP: one for each worker and address.
  */
-#include "net/udp.h"
-#include "sock/addr.h"
+#include "sock/udp_open.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,6 +9,8 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+#include "sock/addr.h"
 
 #define BUFFER_BYTES (256 << 20) /* asked of the kernel, which gives what it allows */
 
@@ -26,7 +25,7 @@ open_socket(const struct sockaddr *addr, socklen_t len, bool is_member)
     int bytes = BUFFER_BYTES;
     setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
     setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
-    setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPNS, &one, sizeof one); /* for net/latency.h */
+    setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPNS, &one, sizeof one); /* for sock/stamp.h */
     if (addr->sa_family == AF_INET6) {
         setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof one);
     }
@@ -61,12 +60,12 @@ open_member(int first, bool is_shared)
 }
 
 int
-udp_bind(struct udp_sockets *s, const struct addrinfo *ai, enum req_class declared)
+udp_bind(struct udp_sockets *s, const struct addrinfo *ai, int declared)
 {
     unsigned addresses = s->addresses + 1;
     int *fds = realloc(s->fds, addresses * s->workers * sizeof *fds);
     s->fds = fds != NULL ? fds : s->fds;
-    enum req_class *classes = realloc(s->declared, addresses * sizeof *classes);
+    int *classes = realloc(s->declared, addresses * sizeof *classes);
     s->declared = classes != NULL ? classes : s->declared;
     if (fds == NULL || classes == NULL) {
         return ENOMEM;
