@@ -1,6 +1,6 @@
 #!/usr/bin/env perl
 # The gauge of headroom tells of the time before the first who asks, and the same however often it is
-# asked. The arithmetic of its windows is in t/unit/check_cpulimit.c.
+# asked. The arithmetic of its windows is in t/unit/check_cpushare.c.
 use strict;
 use warnings;
 use FindBin;

@@ -49,11 +49,11 @@ on_tick(evutil_socket_t fd, short what, void *arg)
     (void)what;
     struct governor *g = arg;
     PTHREAD_OK(pthread_mutex_lock(&g->lock));
-    uint64_t before = (uint64_t)g->limit.rate;
+    uint64_t before = (uint64_t)g->share.rate;
     uint64_t rate =
-        cpulimit_step(&g->limit, clock_now(), cpu_time(), count_admitted(g->shared));
+        cpushare_step(&g->share, clock_now(), cpu_time(), count_admitted(g->shared));
     uint64_t change = rate > before ? rate - before : before - rate;
-    if (g->limit.percent != 0 && change > before / CHANGE_PARTS) {
+    if (g->share.percent != 0 && change > before / CHANGE_PARTS) {
         apply(g->shared, rate);
     }
     PTHREAD_OK(pthread_mutex_unlock(&g->lock));
@@ -64,7 +64,7 @@ on_change(evutil_socket_t fd, short what, void *arg)
 {
     (void)what;
     struct governor *g = arg;
-    struct timeval period = {.tv_usec = CPULIMIT_PERIOD / NSEC_PER_USEC};
+    struct timeval period = {.tv_usec = CPUSHARE_PERIOD / NSEC_PER_USEC};
     eventfd_t ignored;
     if (eventfd_read(fd, &ignored) != 0) {
         must(errno == EAGAIN || errno == EINTR);
@@ -83,7 +83,7 @@ governor_init(struct governor *g, struct net_shared *shared, unsigned percent)
 {
     *g = (struct governor){.shared = shared};
     PTHREAD_OK(pthread_mutex_init(&g->lock, NULL));
-    cpulimit_set(&g->limit, percent);
+    cpushare_set(&g->share, percent);
     /* Counts as changed, so that it begins to tick. */
     g->fd = eventfd(percent != 0, EFD_NONBLOCK | EFD_CLOEXEC);
     return g->fd >= 0;
@@ -102,7 +102,7 @@ bool
 governor_start(struct governor *g, struct event_base *base)
 {
     /* libevent allocates for the first timer of a base: now, not when a share is set. */
-    struct timeval period = {.tv_usec = CPULIMIT_PERIOD / NSEC_PER_USEC};
+    struct timeval period = {.tv_usec = CPUSHARE_PERIOD / NSEC_PER_USEC};
     must(event_assign(&g->tick, base, -1, EV_PERSIST, on_tick, g) == 0);
     must(event_assign(&g->change, base, g->fd, EV_READ | EV_PERSIST, on_change, g) == 0);
     return event_add(&g->change, NULL) == 0 && event_add(&g->tick, &period) == 0 &&
@@ -120,7 +120,7 @@ void
 governor_set(struct governor *g, unsigned percent)
 {
     PTHREAD_OK(pthread_mutex_lock(&g->lock));
-    cpulimit_set(&g->limit, percent);
+    cpushare_set(&g->share, percent);
     if (percent == 0) {
         apply(g->shared, 0);
     }
@@ -132,8 +132,8 @@ unsigned
 governor_get(struct governor *g, uint64_t *rate)
 {
     PTHREAD_OK(pthread_mutex_lock(&g->lock));
-    unsigned percent = g->limit.percent;
-    *rate = (uint64_t)g->limit.rate;
+    unsigned percent = g->share.percent;
+    *rate = (uint64_t)g->share.rate;
     PTHREAD_OK(pthread_mutex_unlock(&g->lock));
     return percent;
 }

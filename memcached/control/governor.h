@@ -2,7 +2,7 @@
  * Copyright (c) 2026 the memcached-qos authors
  *
  * Keeps the process at its share of CPU time: ten times a second the main loop looks at what
- * it used (qos/cpulimit.h) and sets a ceiling to the limit on all requests. Without a share
+ * it used (qos/cpushare.h) and sets a ceiling to the limit on all requests. Without a share
  * nothing ticks.
  */
 #pragma once
@@ -12,7 +12,7 @@
 #include <stdbool.h>
 
 #include "base/must.h"
-#include "qos/cpulimit.h"
+#include "qos/cpushare.h"
 
 struct event_base;
 struct net_shared;
@@ -24,7 +24,7 @@ struct governor {
     struct event tick, change;
     bool ticks;
     pthread_mutex_t lock; /* the rest, and the ceiling of the limiter */
-    struct cpulimit limit;
+    struct cpushare share;
 };
 
 /* False with errno. */

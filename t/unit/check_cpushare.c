@@ -4,7 +4,7 @@
  * The controller of CPU time, against a process whose requests cost what the test says; and
  * the gauge of headroom.
  */
-#include "qos/cpulimit.h"
+#include "qos/cpushare.h"
 
 #include <stdlib.h>
 
@@ -16,7 +16,7 @@
 
 /* A process: what comes, what it costs. */
 struct process {
-    struct cpulimit limit;
+    struct cpushare share;
     struct rng rng;
     nsec_t now, cpu;
     uint64_t requests;
@@ -27,7 +27,7 @@ struct process {
 static double
 period(struct process *p)
 {
-    uint64_t rate = cpulimit_step(&p->limit, p->now, p->cpu, p->requests);
+    uint64_t rate = cpushare_step(&p->share, p->now, p->cpu, p->requests);
     double served = rate != 0 && (double)rate < p->offered ? (double)rate : p->offered;
     double noise = 0.95 + (double)rng_below(&p->rng, 100) / 1000;
     double used = served * p->cost_s * noise + p->background;
@@ -35,8 +35,8 @@ period(struct process *p)
         served /= used;
         used = 1;
     }
-    p->now += CPULIMIT_PERIOD;
-    p->cpu += (nsec_t)(used * (double)CPULIMIT_PERIOD);
+    p->now += CPUSHARE_PERIOD;
+    p->cpu += (nsec_t)(used * (double)CPUSHARE_PERIOD);
     p->requests += (uint64_t)(served * 0.1);
     return used;
 }
@@ -56,7 +56,7 @@ process_start(unsigned percent, double offered, double cost_us)
 {
     struct process p = {.now = START, .offered = offered, .cost_s = cost_us / 1e6};
     rng_init(&p.rng, 9, percent);
-    cpulimit_set(&p.limit, percent);
+    cpushare_set(&p.share, percent);
     return p;
 }
 
@@ -104,7 +104,7 @@ START_TEST(it_does_not_bind_below)
 {
     struct process p = process_start(40, 10000, 10);
     average(&p, 100);
-    uint64_t rate = cpulimit_step(&p.limit, p.now, p.cpu, p.requests);
+    uint64_t rate = cpushare_step(&p.share, p.now, p.cpu, p.requests);
     ck_assert_uint_ge(rate, 20000);
     p.offered = 0;
     average(&p, 100);
@@ -122,8 +122,8 @@ START_TEST(there_is_a_least_rate)
     struct process p = process_start(1, 1e6, 10);
     p.background = 0.5;
     average(&p, 200);
-    ck_assert_uint_eq(cpulimit_step(&p.limit, p.now, p.cpu, p.requests),
-                      CPULIMIT_RATE_LEAST);
+    ck_assert_uint_eq(cpushare_step(&p.share, p.now, p.cpu, p.requests),
+                      CPUSHARE_RATE_LEAST);
 }
 END_TEST
 
@@ -131,14 +131,14 @@ START_TEST(any_clock_is_safe)
 {
     struct process p = process_start(40, 1e5, 10);
     average(&p, 20);
-    uint64_t rate = (uint64_t)p.limit.rate;
-    ck_assert_uint_eq(cpulimit_step(&p.limit, p.now - NSEC_PER_SEC, p.cpu, p.requests),
+    uint64_t rate = (uint64_t)p.share.rate;
+    ck_assert_uint_eq(cpushare_step(&p.share, p.now - NSEC_PER_SEC, p.cpu, p.requests),
                       rate);
-    ck_assert_uint_eq(cpulimit_step(&p.limit, 0, 0, 0), rate);
-    ck_assert_uint_eq(cpulimit_step(&p.limit, UINT64_MAX, 0, UINT64_MAX),
-                      (uint64_t)p.limit.rate);
-    cpulimit_set(&p.limit, 0);
-    ck_assert_uint_eq(cpulimit_step(&p.limit, p.now, p.cpu, p.requests), 0);
+    ck_assert_uint_eq(cpushare_step(&p.share, 0, 0, 0), rate);
+    ck_assert_uint_eq(cpushare_step(&p.share, UINT64_MAX, 0, UINT64_MAX),
+                      (uint64_t)p.share.rate);
+    cpushare_set(&p.share, 0);
+    ck_assert_uint_eq(cpushare_step(&p.share, p.now, p.cpu, p.requests), 0);
 }
 END_TEST
 
@@ -235,8 +235,8 @@ END_TEST
 int
 main(void)
 {
-    Suite *suite = suite_create("cpulimit");
-    TCase *tc = tcase_create("cpulimit");
+    Suite *suite = suite_create("cpushare");
+    TCase *tc = tcase_create("cpushare");
     tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, the_share_is_kept, 0, 4);
     tcase_add_test(tc, it_follows_what_requests_cost);

@@ -4,7 +4,7 @@
  * A rate of requests that keeps the process at a share of CPU time: an integral controller
  * on what requests have cost. Pure: time, CPU time and counts are arguments.
  *
- * Every CPULIMIT_PERIOD the rate moves a third of the way to the one that would have used
+ * Every CPUSHARE_PERIOD the rate moves a third of the way to the one that would have used
  * the target exactly, if all CPU time were the requests'; what is not (background threads)
  * is learnt by moving again. Unlike a quota of the kernel it never stops the process.
  */
@@ -15,10 +15,10 @@
 
 #include "base/clock.h"
 
-#define CPULIMIT_PERIOD (100 * NSEC_PER_MSEC)
-#define CPULIMIT_RATE_LEAST 10 /* requests a second: so that somebody measures */
+#define CPUSHARE_PERIOD (100 * NSEC_PER_MSEC)
+#define CPUSHARE_RATE_LEAST 10 /* requests a second: so that somebody measures */
 
-struct cpulimit {
+struct cpushare {
     unsigned percent;  /* of one CPU; 0: none */
     double rate;       /* requests a second; 0: not known yet */
     nsec_t at;         /* of the last step; 0: none */
@@ -27,7 +27,7 @@ struct cpulimit {
 };
 
 /* percent 0 ends it. A changed target starts from the rate that there is. */
-void cpulimit_set(struct cpulimit *c, unsigned percent);
+void cpushare_set(struct cpushare *c, unsigned percent);
 /* One look: cpu_ns and requests are totals since the start. Returns the rate from here on, 0:
  * not known yet. */
-uint64_t cpulimit_step(struct cpulimit *c, nsec_t now, nsec_t cpu_ns, uint64_t requests);
+uint64_t cpushare_step(struct cpushare *c, nsec_t now, nsec_t cpu_ns, uint64_t requests);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  */
-#include "qos/cpulimit.h"
+#include "qos/cpushare.h"
 
 #include "qos/limit.h"
 
@@ -9,7 +9,7 @@
 #define CHANGE_MOST 2.0 /* in one step, either way */
 
 void
-cpulimit_set(struct cpulimit *c, unsigned percent)
+cpushare_set(struct cpushare *c, unsigned percent)
 {
     bool goes_on = c->percent != 0 && percent != 0;
     c->percent = percent;
@@ -21,20 +21,20 @@ cpulimit_set(struct cpulimit *c, unsigned percent)
 
 /* The rate that would have used what was to be used. */
 static double
-rate_for(const struct cpulimit *c, double seconds, double cpu_seconds, double requests)
+rate_for(const struct cpushare *c, double seconds, double cpu_seconds, double requests)
 {
     double target = c->percent / 100.0;
     double used = cpu_seconds / seconds;
     double rate = requests / seconds;
     if (used <= 0 || requests < 1) {
         /* Nothing was served: either nobody came, or the target leaves no room. */
-        return used > target ? CPULIMIT_RATE_LEAST : c->rate;
+        return used > target ? CPUSHARE_RATE_LEAST : c->rate;
     }
     return rate * target / used;
 }
 
 uint64_t
-cpulimit_step(struct cpulimit *c, nsec_t now, nsec_t cpu_ns, uint64_t requests)
+cpushare_step(struct cpushare *c, nsec_t now, nsec_t cpu_ns, uint64_t requests)
 {
     bool is_first = c->at == 0;
     bool is_sane = now > c->at && cpu_ns >= c->cpu_ns && requests >= c->requests;
@@ -55,8 +55,8 @@ cpulimit_step(struct cpulimit *c, nsec_t now, nsec_t cpu_ns, uint64_t requests)
         wanted = wanted > most ? most : wanted < least ? least : wanted;
         c->rate += GAIN * (wanted - c->rate);
     }
-    if (c->rate != 0 && c->rate < CPULIMIT_RATE_LEAST) {
-        c->rate = CPULIMIT_RATE_LEAST;
+    if (c->rate != 0 && c->rate < CPUSHARE_RATE_LEAST) {
+        c->rate = CPUSHARE_RATE_LEAST;
     }
     if (c->rate > (double)LIMIT_RATE_MAX) {
         c->rate = (double)LIMIT_RATE_MAX;
