@@ -13,7 +13,7 @@
 #include "config.h"
 #include "control/balancer.h"
 #include "control/governor.h"
-#include "control/upkeep.h"
+#include "control/maintenance.h"
 #include "daemon.h"
 #include "keep.h"
 #include "net/crew.h"
@@ -60,7 +60,7 @@ struct server {
     struct stats stats;
     struct loop loop;
     struct orders orders;
-    struct upkeep upkeep;
+    struct maintenance maintenance;
     struct minute minute;
 };
 
@@ -498,15 +498,15 @@ each_second(void *ctx)
 }
 
 static int
-start_upkeep(struct server *sv)
+start_maintenance(struct server *sv)
 {
-    struct upkeep_conf conf = settings_upkeep();
+    struct maintenance_conf conf = settings_maintenance();
     conf.store = sv->shared.store;
     conf.orders = &sv->orders;
     conf.second = each_second;
     conf.second_ctx = sv;
     minute_init(&sv->minute, clock_now());
-    if (!upkeep_start(&sv->upkeep, &conf)) {
+    if (!maintenance_start(&sv->maintenance, &conf)) {
         perror("memcached: can't create the background thread");
         return STATUS_OS_ERROR;
     }
@@ -528,7 +528,7 @@ serve(struct server *sv)
         status = start_workers(sv);
     }
     if (status == 0) {
-        status = start_upkeep(sv);
+        status = start_maintenance(sv);
     }
     if (status == 0 && !(loop_open(&sv->loop) && watch_hangup(sv))) {
         fprintf(stderr, "memcached: can't create the event base of the main thread\n");
@@ -560,7 +560,7 @@ serve(struct server *sv)
         governor_stop(&sv->governor);
         loop_close(&sv->loop);
     }
-    upkeep_stop(&sv->upkeep); /* it reaches into the workers' pools */
+    maintenance_stop(&sv->maintenance); /* it reaches into the workers' pools */
     crew_stop(&sv->shared);
     if (sv->has_log) {
         watchers_stop(&sv->watchers);

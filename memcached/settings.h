@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "base/must.h"
-#include "control/upkeep.h"
+#include "control/maintenance.h"
 #include "net/listen.h"
 #include "net/shared.h"
 #include "net/udp.h"
@@ -159,4 +159,4 @@ void settings_shared(const struct settings *s, struct net_shared *shared);
 /* The background thread's part, and that of the automover. */
 struct orders_conf settings_orders(const struct settings *s);
 struct store_automove settings_automove(const struct settings *s);
-struct upkeep_conf settings_upkeep(void); /* by the environment */
+struct maintenance_conf settings_maintenance(void); /* by the environment */

@@ -185,14 +185,14 @@ step_of(const char *variable, unsigned otherwise)
     if (!num_u32(text, strlen(text), &step) || step == 0) {
         return 1;
     }
-    return step < UPKEEP_STEP_MAX ? step : UPKEEP_STEP_MAX;
+    return step < MAINTENANCE_STEP_MAX ? step : MAINTENANCE_STEP_MAX;
 }
 
-struct upkeep_conf
-settings_upkeep(void)
+struct maintenance_conf
+settings_maintenance(void)
 {
-    return (struct upkeep_conf){
-        .grow_buckets = step_of("MEMCACHED_HASH_BULK_MOVE", UPKEEP_GROW_BUCKETS),
-        .move_chunks = step_of("MEMCACHED_SLAB_BULK_CHECK", UPKEEP_MOVE_CHUNKS),
+    return (struct maintenance_conf){
+        .grow_buckets = step_of("MEMCACHED_HASH_BULK_MOVE", MAINTENANCE_GROW_BUCKETS),
+        .move_chunks = step_of("MEMCACHED_SLAB_BULK_CHECK", MAINTENANCE_MOVE_CHUNKS),
     };
 }

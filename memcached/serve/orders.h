@@ -3,7 +3,7 @@
  *
  * What clients ask of the thread in the background, and what it needs to know: is the crawler
  * on, is a crawl under way. The workers call the functions of the first group; the thread
- * waits for them and does the work (control/upkeep.h).
+ * waits for them and does the work (control/maintenance.h).
  *
  * Everything is under the lock, which is taken before any lock of the store.
  */

@@ -4,7 +4,7 @@
  * How often the thread in the background looks after the lists of a class: wake-ups are counted
  * on a clock of the test's own.
  */
-#include "control/upkeep.h"
+#include "control/maintenance.h"
 
 #include "check_unit.h"
 
@@ -24,7 +24,7 @@ count_visits(unsigned seconds, uint64_t moves_a_second, uint64_t items, bool is_
         done += moved;
         struct store_juggled visit = {.settled = is_reordered ? 0 : moved,
                                       .reordered = is_reordered ? moved : 0};
-        sleep = upkeep_juggle_sleep(sleep, visit, items);
+        sleep = maintenance_juggle_sleep(sleep, visit, items);
         ck_assert_uint_ge(sleep, MS);
         ck_assert_uint_le(sleep, NSEC_PER_SEC);
         now += sleep;
@@ -40,7 +40,7 @@ START_TEST(nobody_wakes_without_work)
     ck_assert_uint_le(count_visits(10, 0, 1000000, false), 2);
     nsec_t sleep = MS;
     for (unsigned i = 0; i < 10; i++) {
-        sleep = upkeep_juggle_sleep(sleep, (struct store_juggled){0}, 1000000);
+        sleep = maintenance_juggle_sleep(sleep, (struct store_juggled){0}, 1000000);
     }
     ck_assert_uint_eq(sleep, NSEC_PER_SEC); /* after one second, not ten */
 }
@@ -60,7 +60,7 @@ START_TEST(much_work_is_done_soon)
 {
     ck_assert_uint_ge(count_visits(10, 400000, 1000000, false), 800);
     ck_assert_uint_eq(
-        upkeep_juggle_sleep(NSEC_PER_SEC, (struct store_juggled){.settled = MOST}, 12),
+        maintenance_juggle_sleep(NSEC_PER_SEC, (struct store_juggled){.settled = MOST}, 12),
         MS);
     /* A page of large items is a class, too: one of twelve is much. */
     ck_assert_uint_ge(count_visits(60, 100, 12, false), 30);
@@ -78,8 +78,8 @@ END_TEST
 int
 main(void)
 {
-    Suite *s = suite_create("upkeep");
-    TCase *tc = tcase_create("upkeep");
+    Suite *s = suite_create("maintenance");
+    TCase *tc = tcase_create("maintenance");
     tcase_add_test(tc, nobody_wakes_without_work);
     tcase_add_test(tc, a_visit_is_worth_its_wake_up);
     tcase_add_test(tc, much_work_is_done_soon);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  */
-#include "control/upkeep.h"
+#include "control/maintenance.h"
 
 #include <errno.h>
 
@@ -30,7 +30,7 @@ least(nsec_t a, nsec_t b)
 
 /* What need not be soon waits for the next second, so that there is one wake-up for all. */
 static nsec_t
-due_after(const struct upkeep *u, nsec_t now, nsec_t sleep)
+due_after(const struct maintenance *u, nsec_t now, nsec_t sleep)
 {
     return sleep > SLEEP_MAX / 2 ? u->second_due : now + sleep;
 }
@@ -38,7 +38,7 @@ due_after(const struct upkeep *u, nsec_t now, nsec_t sleep)
 /* ---- the parts; each returns when it wants to be called again ------------------------- */
 
 static nsec_t
-grow(struct upkeep *u, nsec_t now)
+grow(struct maintenance *u, nsec_t now)
 {
     if (now >= u->grow_due) {
         bool has_more = store_step(u->conf.store, u->conf.grow_buckets);
@@ -49,7 +49,7 @@ grow(struct upkeep *u, nsec_t now)
 }
 
 nsec_t
-upkeep_juggle_sleep(nsec_t sleep, struct store_juggled done, uint64_t items)
+maintenance_juggle_sleep(nsec_t sleep, struct store_juggled done, uint64_t items)
 {
     unsigned moved = done.settled + done.reordered;
     uint64_t worth = items / JUGGLE_WORTH + 1;
@@ -70,17 +70,17 @@ upkeep_juggle_sleep(nsec_t sleep, struct store_juggled done, uint64_t items)
 }
 
 static void
-juggle_class(struct upkeep *u, unsigned id, nsec_t now, uint32_t rel)
+juggle_class(struct maintenance *u, unsigned id, nsec_t now, uint32_t rel)
 {
-    struct upkeep_visit *visit = &u->visits[id];
+    struct maintenance_visit *visit = &u->visits[id];
     struct store_juggled done = store_juggle(u->conf.store, id, JUGGLE_MOVES, rel);
     visit->sleep =
-        upkeep_juggle_sleep(visit->sleep, done, store_class_items(u->conf.store, id));
+        maintenance_juggle_sleep(visit->sleep, done, store_class_items(u->conf.store, id));
     visit->due = due_after(u, now, visit->sleep);
 }
 
 static nsec_t
-juggle(struct upkeep *u, bool has_maintainer, nsec_t now, uint32_t rel)
+juggle(struct maintenance *u, bool has_maintainer, nsec_t now, uint32_t rel)
 {
     nsec_t due = now + SLEEP_MAX;
     if (!has_maintainer) {
@@ -96,7 +96,7 @@ juggle(struct upkeep *u, bool has_maintainer, nsec_t now, uint32_t rel)
 }
 
 static nsec_t
-crawl(struct upkeep *u, uint32_t sleep_us, nsec_t now, uint32_t rel)
+crawl(struct maintenance *u, uint32_t sleep_us, nsec_t now, uint32_t rel)
 {
     uint32_t ticket;
     if (!orders_crawling(u->conf.orders, &ticket)) {
@@ -122,7 +122,7 @@ crawl(struct upkeep *u, uint32_t sleep_us, nsec_t now, uint32_t rel)
 
 /* While there is no page under way. */
 static nsec_t
-begin_move(struct upkeep *u, nsec_t now, uint32_t rel)
+begin_move(struct maintenance *u, nsec_t now, uint32_t rel)
 {
     if (store_automove_evicted(u->conf.store)) {
         return now + MOVE_POLL;
@@ -135,7 +135,7 @@ begin_move(struct upkeep *u, nsec_t now, uint32_t rel)
 }
 
 static nsec_t
-move(struct upkeep *u, nsec_t now, uint32_t rel)
+move(struct maintenance *u, nsec_t now, uint32_t rel)
 {
     if (now < u->move_due) {
         return u->move_due;
@@ -156,7 +156,7 @@ move(struct upkeep *u, nsec_t now, uint32_t rel)
 }
 
 static nsec_t
-each_second(struct upkeep *u, nsec_t now, uint32_t rel)
+each_second(struct maintenance *u, nsec_t now, uint32_t rel)
 {
     if (now < u->second_due) {
         return u->second_due;
@@ -172,7 +172,7 @@ each_second(struct upkeep *u, nsec_t now, uint32_t rel)
 /* ---- the thread ----------------------------------------------------------------------- */
 
 static nsec_t
-pass(struct upkeep *u, nsec_t now)
+pass(struct maintenance *u, nsec_t now)
 {
     uint32_t rel = clock_rel(now);
     struct orders_conf conf = orders_conf(u->conf.orders);
@@ -184,9 +184,9 @@ pass(struct upkeep *u, nsec_t now)
 }
 
 static void *
-upkeep_main(void *arg)
+maintenance_main(void *arg)
 {
-    struct upkeep *u = arg;
+    struct maintenance *u = arg;
     struct timespec until;
     PTHREAD_OK(pthread_setname_np(pthread_self(), "mc-upkeep"));
     do {
@@ -198,16 +198,16 @@ upkeep_main(void *arg)
 }
 
 bool
-upkeep_start(struct upkeep *u, const struct upkeep_conf *conf)
+maintenance_start(struct maintenance *u, const struct maintenance_conf *conf)
 {
-    *u = (struct upkeep){.conf = *conf, .grow_sleep = GROW_SLEEP_MIN};
-    errno = pthread_create(&u->thread, NULL, upkeep_main, u);
+    *u = (struct maintenance){.conf = *conf, .grow_sleep = GROW_SLEEP_MIN};
+    errno = pthread_create(&u->thread, NULL, maintenance_main, u);
     u->is_started = errno == 0;
     return u->is_started;
 }
 
 void
-upkeep_stop(struct upkeep *u)
+maintenance_stop(struct maintenance *u)
 {
     if (u->is_started) {
         orders_stop(u->conf.orders);
