@@ -46,7 +46,7 @@ relaxed(const _Atomic uint64_t *value)
 static void
 add_limits(struct line *line, const struct stats *st)
 {
-    struct limiter *l = &st->shared->limiter;
+    struct limiter *l = &st->shared->core.limiter;
     struct limiter_rule total = limiter_total(l);
     char action[LIMIT_TEXT_ACTION_MAX], name[32];
     uint64_t cpu_rate;
@@ -75,7 +75,7 @@ add_limits(struct line *line, const struct stats *st)
 static void
 add_targets(struct line *line, const struct stats *st)
 {
-    const struct slo *slo = &st->shared->slo;
+    const struct slo *slo = &st->shared->core.slo;
     char text[SLO_TEXT_MAX];
     add(line, "slo %s", slo_describe(slo_get(slo, SLO_TOTAL), text));
     for (unsigned c = 0; c < CLASS_COUNT; c++) {
@@ -94,6 +94,6 @@ qos_brief(const struct stats *st, char lines[QOS_BRIEF_LINES][QOS_BRIEF_MAX])
     add_limits(&limits, st);
     add_targets(&targets, st);
     add(&rest, "classes %s; steer %s, sched %s, balance %s",
-        st->shared->classes.is_on ? "on" : "off", steer_mode_name(s->steer),
+        st->shared->core.classes.is_on ? "on" : "off", steer_mode_name(s->steer),
         prio_name(&s->sched), s->balances ? "on" : "off");
 }

@@ -179,12 +179,12 @@ qos_set_class(struct stats *st, struct serve_qos *q)
     if (q->is_datagram) {
         return qos_refuse(q, "a datagram has no connection to declare a class of");
     }
-    if (!st->shared->classes.is_on) {
+    if (!st->shared->core.classes.is_on) {
         return qos_refuse(q, "classes are off");
     }
     enum req_class now =
         q->declared == 0 ? CLASS_NONE : (enum req_class)(q->declared - 1);
-    bool has_key_rules = st->shared->class_rules.key_count > 0;
+    bool has_key_rules = st->shared->core.class_rules.key_count > 0;
     enum req_class next = is_auto ? CLASS_NONE : class;
     if (!q->may_control && !class_is_lower(now, next, has_key_rules)) {
         return qos_refuse_control(q);

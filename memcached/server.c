@@ -409,16 +409,16 @@ wire(struct server *sv)
     sv->shared.watchers = &sv->watchers;
     sv->shared.prefixes = &sv->prefixes;
     prefixes_init(&sv->prefixes, s->prefix_delimiter, s->counts_prefixes, rng_seed());
-    limiter_init(&sv->shared.limiter, &s->limits, (unsigned)s->threads, clock_now());
+    limiter_init(&sv->shared.core.limiter, &s->limits, (unsigned)s->threads, clock_now());
     registry_init(&sv->shared.registry, placement_locks(&sv->placement));
     sv->shared.governor = &sv->governor;
     if (!governor_init(&sv->governor, &sv->shared, s->cpu_percent)) {
         perror("memcached: eventfd");
         return false;
     }
-    slo_init(&sv->shared.slo);
+    slo_init(&sv->shared.core.slo);
     for (unsigned i = 0; i < SLO_RULES; i++) {
-        slo_set(&sv->shared.slo, i, s->slo[i]);
+        slo_set(&sv->shared.core.slo, i, s->slo[i]);
     }
     return prepare_steering(sv);
 }
@@ -439,7 +439,7 @@ tear_down(struct server *sv)
     crew_fini(&sv->shared.crew);
     free(sv->shared.workers);
     governor_fini(&sv->governor);
-    limiter_fini(&sv->shared.limiter);
+    limiter_fini(&sv->shared.core.limiter);
     stats_fini(&sv->stats);
     auth_close(&sv->auth);
     tls_close(&sv->tls);
@@ -493,7 +493,7 @@ each_second(void *ctx)
     stats_second(&sv->stats);
     status_log_second(&sv->stats, &sv->minute, clock_now());
     for (unsigned i = 0; i < sv->shared.worker_count; i++) {
-        pool_trim(&sv->shared.workers[i].pool);
+        pool_trim(&sv->shared.workers[i].core.pool);
     }
 }
 

@@ -127,15 +127,15 @@ settings_shared(const struct settings *s, struct net_shared *shared)
 {
     shared->prio = &s->sched;
     shared->busy_poll = s->busy_poll;
-    shared->requests_per_event = (unsigned)s->requests_per_event;
+    shared->core.requests_per_event = (unsigned)s->requests_per_event;
     shared->buffer_bytes = (uint64_t)s->buffer_mb << 20;
     shared->worker_count = (unsigned)s->threads;
     shared->idle_seconds = (uint32_t)s->idle_timeout;
-    shared->classes =
+    shared->core.classes =
         class_conf_make(s->has_classes, (uint32_t)s->bulk_keys, (uint64_t)s->bulk_bytes);
-    shared->class_rules = s->class_rules;
-    shared->class_shares = s->class_shares;
-    shared->class_max_wait = s->class_max_wait;
+    shared->core.class_rules = s->class_rules;
+    shared->core.class_shares = s->class_shares;
+    shared->core.class_max_wait = s->class_max_wait;
 }
 
 struct serve_conf

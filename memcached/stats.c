@@ -216,12 +216,12 @@ take_snapshot(struct stats *st, uint32_t now, struct snapshot *x)
     x->is_accepting = listen_is_accepting(st->listen);
     for (unsigned i = 0; i < st->worker_count; i++) {
         const struct worker *w = &st->workers[i];
-        uint64_t spare = ctr_get(&w->pool.spare_count);
-        x->blocks += ctr_get(&w->pool.used) + spare;
+        uint64_t spare = ctr_get(&w->core.pool.spare_count);
+        x->blocks += ctr_get(&w->core.pool.used) + spare;
         x->free_blocks += spare;
-        x->replies += ctr_get(&w->budget.replies);
-        x->reply_oom += ctr_get(&w->budget.reply_oom);
-        x->read_oom += ctr_get(&w->budget.read_oom);
+        x->replies += ctr_get(&w->core.budget.replies);
+        x->reply_oom += ctr_get(&w->core.budget.reply_oom);
+        x->read_oom += ctr_get(&w->core.budget.read_oom);
     }
     /* What is read under the lock is not older than the baseline. */
     PTHREAD_OK(pthread_mutex_lock(&st->lock));

@@ -18,7 +18,7 @@ sum_class(const struct stats *st, enum req_class class)
 {
     struct class_sum sum = {0};
     for (unsigned i = 0; i < st->worker_count; i++) {
-        const struct worker_class *k = &st->workers[i].classes[class];
+        const struct core_class *k = &st->workers[i].core.classes[class];
         sum.queued += ctr_get(&k->queued);
         sum.turns += ctr_get(&k->turns);
         sum.gone += ctr_get(&k->turns) + ctr_get(&k->left);
@@ -74,8 +74,8 @@ show_class(struct stats *st, struct sink *sink, enum req_class class, struct his
     hist_reset(wait);
     hist_reset(service);
     for (unsigned i = 0; i < st->worker_count; i++) {
-        hist_merge(wait, st->workers[i].classes[class].wait);
-        hist_merge(service, st->workers[i].classes[class].service);
+        hist_merge(wait, st->workers[i].core.classes[class].wait);
+        hist_merge(service, st->workers[i].core.classes[class].service);
     }
     put(sink, class, "queued", sum.queued);
     put(sink, class, "turns", sum.turns);
@@ -88,8 +88,8 @@ show_class(struct stats *st, struct sink *sink, enum req_class class, struct his
 void
 stats_show_classes(struct stats *st, struct sink *sink)
 {
-    struct hist *wait = hist_create(WORKER_CLASS_SUB_BITS, WORKER_CLASS_MAX_NS);
-    struct hist *service = hist_create(WORKER_CLASS_SUB_BITS, WORKER_CLASS_MAX_NS);
+    struct hist *wait = hist_create(CORE_CLASS_SUB_BITS, CORE_CLASS_MAX_NS);
+    struct hist *service = hist_create(CORE_CLASS_SUB_BITS, CORE_CLASS_MAX_NS);
     if (wait == NULL || service == NULL) {
         sink->has_failed = true;
     } else {
@@ -111,7 +111,7 @@ show_stages(struct stats *st, struct sink *sink, const char *name, unsigned firs
         const char *stage = latency_stage_name((enum latency_stage)s);
         hist_reset(sum);
         for (unsigned i = 0; i < st->worker_count; i++) {
-            const struct latency *l = &st->workers[i].latency;
+            const struct latency *l = &st->workers[i].core.latency;
             for (unsigned c = first; c <= last; c++) {
                 hist_merge(sum, is_refused ? l->refused[c][s] : l->stages[c][s]);
             }
@@ -156,14 +156,14 @@ void
 stats_put_classes(struct stats *st, struct sink *sink)
 {
     const struct net_shared *shared = st->shared;
-    bool is_on = shared->classes.is_on;
+    bool is_on = shared->core.classes.is_on;
     sink_stat(sink, "classes", is_on ? "on" : "off");
     sink_statf(sink, "bulk_keys", "%" PRIi64, st->settings->bulk_keys);
     sink_statf(sink, "bulk_bytes", "%" PRIi64, st->settings->bulk_bytes);
     sink_statf(sink, "class_max_wait_us", "%" PRIu64,
-               shared->class_max_wait / NSEC_PER_USEC);
+               shared->core.class_max_wait / NSEC_PER_USEC);
     sink_statf(sink, "class_rules", "%u",
-               shared->class_rules.peer_count + shared->class_rules.key_count);
+               shared->core.class_rules.peer_count + shared->core.class_rules.key_count);
     for (unsigned c = 0; c < CLASS_COUNT; c++) {
         enum req_class class = (enum req_class)c;
         struct class_sum sum = sum_class(st, class);
@@ -171,7 +171,7 @@ stats_put_classes(struct stats *st, struct sink *sink)
             char full[NAME_MAX_BYTES];
             snprintf(full, sizeof full, "class_%s_share_pct", class_name(class));
             sink_statf(sink, full, "%.1f",
-                       (double)shared->class_shares.per_mille[c] / 10);
+                       (double)shared->core.class_shares.per_mille[c] / 10);
         }
         put(sink, class, "served", sum.served);
         put(sink, class, "queued", sum.queued);

@@ -23,8 +23,8 @@ busy_time_of(const struct worker *w)
     if (stat.run_ns > 0) {
         return stat.run_ns + stat.wait_ns;
     }
-    atomic_store_explicit(&w->shared->times_passes, true, memory_order_relaxed);
-    return ctr_get(&w->time.busy_ns);
+    atomic_store_explicit(&w->shared->core.times_passes, true, memory_order_relaxed);
+    return ctr_get(&w->core.ctr.busy_ns);
 }
 
 static struct headroom_mark
@@ -32,7 +32,7 @@ mark_of(const struct worker *w, nsec_t now)
 {
     struct headroom_mark mark = {.at = now, .busy_ns = busy_time_of(w)};
     for (unsigned c = 0; c < CLASS_COUNT; c++) {
-        mark.requests += ctr_get(&w->limited.desk.ctr[c].admitted);
+        mark.requests += ctr_get(&w->core.admission.limits.ctr[c].admitted);
     }
     return mark;
 }

@@ -25,13 +25,13 @@ us(uint64_t ns)
 static void
 show_delay(const struct stats *st, struct sink *sink)
 {
-    struct hist *all = hist_create(LIMITED_SUB_BITS, LIMITED_MAX_NS);
+    struct hist *all = hist_create(ADMISSION_SUB_BITS, ADMISSION_MAX_NS);
     if (all == NULL) {
         sink->has_failed = true;
         return;
     }
     for (unsigned i = 0; i < st->worker_count; i++) {
-        hist_merge(all, st->workers[i].limited.delay);
+        hist_merge(all, st->workers[i].core.admission.delay);
     }
     sink_statf(sink, "qps_delay_count", "%" PRIu64, hist_count(all));
     sink_statf(sink, "qps_delay_avg_us", "%.1f", us((uint64_t)hist_mean(all)));
@@ -126,7 +126,7 @@ sum_counts(const struct stats *st, struct counts by_class[CLASS_COUNT])
         struct counts *n = &by_class[c];
         *n = (struct counts){0};
         for (unsigned i = 0; i < st->worker_count; i++) {
-            const struct limiter_ctr *ctr = &st->workers[i].limited.desk.ctr[c];
+            const struct limiter_ctr *ctr = &st->workers[i].core.admission.limits.ctr[c];
             n->admitted += ctr_get(&ctr->admitted);
             n->delayed += ctr_get(&ctr->delayed);
             n->rejected += ctr_get(&ctr->rejected);
@@ -156,7 +156,7 @@ show_all_counts(const struct stats *st, struct sink *sink)
 void
 stats_show_limit(struct stats *st, struct sink *sink)
 {
-    struct limiter *l = &st->shared->limiter;
+    struct limiter *l = &st->shared->core.limiter;
     uint64_t retries = relaxed(&l->total.cas_retries);
     for (unsigned c = 0; c < CLASS_COUNT; c++) {
         retries += relaxed(&l->by_class[c].cas_retries);
@@ -186,11 +186,11 @@ struct slo_sum {
 static struct slo_sum
 sum_slo(const struct stats *st)
 {
-    const struct slo *slo = &st->shared->slo;
+    const struct slo *slo = &st->shared->core.slo;
     struct slo_sum sum = {.level = SLO_PARTS, .patience = UINT64_MAX};
     nsec_t now = clock_now();
     for (unsigned i = 0; i < st->worker_count; i++) {
-        const struct slo_watch *w = &st->workers[i].slo;
+        const struct slo_watch *w = &st->workers[i].core.admission.slo;
         uint64_t its = slo_is_on(slo) ? slo_level(w, now) : SLO_PARTS;
         nsec_t waits = slo_patience(w, CLASS_SMALL);
         nsec_t takes = waits > 0 ? ctr_get(&w->serving[CLASS_SMALL]) : 0;
@@ -198,7 +198,7 @@ sum_slo(const struct stats *st)
         sum.patience = waits < sum.patience ? waits : sum.patience;
         sum.serving = takes > sum.serving ? takes : sum.serving;
         sum.late += ctr_get(&w->late);
-        sum.held += ctr_get(&st->workers[i].hold.kept);
+        sum.held += ctr_get(&st->workers[i].core.coalesce.kept);
         for (unsigned c = 0; c < CLASS_COUNT; c++) {
             sum.shed[c] += ctr_get(&w->shed[c]);
             sum.all += ctr_get(&w->shed[c]);
@@ -220,7 +220,7 @@ stats_sum_qos(struct stats *st)
     struct counts counts = sum_counts(st, by_class);
     struct slo_sum slo = sum_slo(st);
     return (struct stats_qos_summary){
-        .limit = limiter_total(&st->shared->limiter).rate,
+        .limit = limiter_total(&st->shared->core.limiter).rate,
         .admitted = counts.admitted,
         .delayed = counts.delayed,
         .refused = counts.rejected + slo.all,
@@ -232,7 +232,7 @@ stats_sum_qos(struct stats *st)
 void
 stats_show_slo(struct stats *st, struct sink *sink)
 {
-    const struct slo *slo = &st->shared->slo;
+    const struct slo *slo = &st->shared->core.slo;
     struct slo_sum sum = sum_slo(st);
     show_target(sink, "", slo_get(slo, SLO_TOTAL));
     sink_statf(sink, "slo_level_pct", "%.1f", level_pct(&sum));
@@ -279,7 +279,7 @@ parse_rule(const struct slice *words, unsigned count, uint64_t max,
 enum reply
 qos_set_limit(struct stats *st, struct serve_qos *q)
 {
-    struct limiter *l = &st->shared->limiter;
+    struct limiter *l = &st->shared->core.limiter;
     struct limiter_rule rule = {0};
     enum req_class class = CLASS_NONE;
     bool has_class = limit_text_class(q->words[0].p, q->words[0].len, &class);
@@ -309,7 +309,7 @@ qos_set_peer(struct stats *st, struct serve_qos *q)
     if (error != NULL) {
         return qos_refuse(q, "%s", error);
     }
-    limiter_set_peer(&st->shared->limiter, rule, clock_now());
+    limiter_set_peer(&st->shared->core.limiter, rule, clock_now());
     return relimit(st);
 }
 
@@ -324,7 +324,7 @@ qos_set_action(struct stats *st, struct serve_qos *q)
     if (error != NULL) {
         return qos_refuse(q, "%s", error);
     }
-    limiter_set_action(&st->shared->limiter, action, max_delay);
+    limiter_set_action(&st->shared->core.limiter, action, max_delay);
     return relimit(st);
 }
 
@@ -336,7 +336,7 @@ qos_set_unit(struct stats *st, struct serve_qos *q)
     if (limit_text_unit(q->words[0].p, q->words[0].len, &counts_keys) != NULL) {
         return REPLY_BAD_FORMAT;
     }
-    limiter_set_unit(&st->shared->limiter, counts_keys);
+    limiter_set_unit(&st->shared->core.limiter, counts_keys);
     return REPLY_OK;
 }
 
@@ -348,7 +348,7 @@ qos_set_dry_run(struct stats *st, struct serve_qos *q)
     if (!is_on && !req_word_is(q->words[0], "off")) {
         return REPLY_BAD_FORMAT;
     }
-    atomic_store_explicit(&st->shared->limiter.is_dry, is_on, memory_order_relaxed);
+    atomic_store_explicit(&st->shared->core.limiter.is_dry, is_on, memory_order_relaxed);
     return relimit(st);
 }
 
@@ -367,7 +367,8 @@ qos_set_slo(struct stats *st, struct serve_qos *q)
     if (error != NULL) {
         return qos_refuse(q, "%s", error);
     }
-    slo_set(&st->shared->slo, class == CLASS_NONE ? SLO_TOTAL : (unsigned)class, target);
+    slo_set(&st->shared->core.slo, class == CLASS_NONE ? SLO_TOTAL : (unsigned)class,
+            target);
     return REPLY_OK;
 }
 

@@ -54,10 +54,10 @@ show_turns(struct stats *st, struct sink *sink)
     uint64_t trickled = 0;
     uint64_t waits = 0;
     for (unsigned i = 0; i < st->worker_count; i++) {
-        deferred += ctr_get(&st->workers[i].qos.deferred);
-        turns += ctr_get(&st->workers[i].qos.turns);
-        trickled += ctr_get(&st->workers[i].qos.trickled);
-        waits += ctr_get(&st->workers[i].qos.trickle_waits);
+        deferred += ctr_get(&st->workers[i].core.ctr.deferred);
+        turns += ctr_get(&st->workers[i].core.ctr.turns);
+        trickled += ctr_get(&st->workers[i].core.ctr.trickled);
+        waits += ctr_get(&st->workers[i].core.ctr.trickle_waits);
     }
     sink_statf(sink, "turn_us", "%" PRIu64, PACE_CALM_NS / NSEC_PER_USEC);
     sink_statf(sink, "deferred", "%" PRIu64, deferred);

@@ -21,8 +21,8 @@ show_rx(const struct stats *st, struct sink *sink)
     uint64_t checked = 0;
     uint64_t local = 0;
     for (unsigned i = 0; i < st->worker_count; i++) {
-        checked += ctr_get(&st->workers[i].qos.rx_checked);
-        local += ctr_get(&st->workers[i].qos.rx_local);
+        checked += ctr_get(&st->workers[i].rx.rx_checked);
+        local += ctr_get(&st->workers[i].rx.rx_local);
     }
     sink_statf(sink, "rx_checked", "%" PRIu64, checked);
     sink_statf(sink, "rx_local_pct", "%.1f",

@@ -111,12 +111,12 @@ status_log_second(const struct stats *st, struct minute *m, nsec_t now)
     for (unsigned i = 0; i < st->worker_count; i++) {
         const struct worker *w = &st->workers[i];
         for (unsigned c = 0; c < CLASS_COUNT; c++) {
-            const struct limiter_ctr *ctr = &w->limited.desk.ctr[c];
+            const struct limiter_ctr *ctr = &w->core.admission.limits.ctr[c];
             sum.admitted += ctr_get(&ctr->admitted);
             sum.delayed += ctr_get(&ctr->delayed);
             sum.rejected += ctr_get(&ctr->rejected);
             sum.would_limit += ctr_get(&ctr->would_limit);
-            sum.shed += ctr_get(&w->slo.shed[c]);
+            sum.shed += ctr_get(&w->core.admission.slo.shed[c]);
         }
     }
     if (minute_tell(m, now, sum, line)) {

@@ -24,13 +24,13 @@ take_samples(struct balancer *b)
         struct threadstat times;
         threadstat_reread_times(b->schedstats[i], &times);
         b->samples[i] = (struct balance_sample){
-            .busy_ns = b->has_run_times ? times.run_ns : ctr_get(&w->time.busy_ns),
+            .busy_ns = b->has_run_times ? times.run_ns : ctr_get(&w->core.ctr.busy_ns),
             .wait_ns = times.wait_ns,
             .run_ns = times.run_ns,
             .cpu = pinner_cpu(b->shared->pinner, i),
             .given = ctr_get(&w->migrate.given),
-            .delay_ns = ctr_get(&w->latency.delay_ns),
-            .delays = ctr_get(&w->latency.delays),
+            .delay_ns = ctr_get(&w->core.latency.delay_ns),
+            .delays = ctr_get(&w->core.latency.delays),
             .conns = atomic_load_explicit(&b->shared->loads[i], memory_order_relaxed),
         };
     }
@@ -134,7 +134,7 @@ balancer_start(struct balancer *b, struct net_shared *shared, struct event_base 
     }
     b->shared = shared;
     if (!b->has_run_times) {
-        atomic_store_explicit(&shared->times_passes, true, memory_order_relaxed);
+        atomic_store_explicit(&shared->core.times_passes, true, memory_order_relaxed);
     }
     struct timeval window = {.tv_usec = BALANCE_WINDOW_NS / NSEC_PER_USEC};
     must(event_assign(&b->tick, base, -1, EV_PERSIST, on_tick, b) == 0);

@@ -27,7 +27,7 @@ count_admitted(const struct net_shared *shared)
     uint64_t sum = 0;
     for (unsigned i = 0; i < shared->worker_count; i++) {
         for (unsigned c = 0; c < CLASS_COUNT; c++) {
-            sum += ctr_get(&shared->workers[i].limited.desk.ctr[c].admitted);
+            sum += ctr_get(&shared->workers[i].core.admission.limits.ctr[c].admitted);
         }
     }
     return sum;
@@ -36,7 +36,7 @@ count_admitted(const struct net_shared *shared)
 static void
 apply(struct net_shared *shared, uint64_t rate)
 {
-    limiter_set_ceiling(&shared->limiter, rate, clock_now());
+    limiter_set_ceiling(&shared->core.limiter, rate, clock_now());
     for (unsigned i = 0; i < shared->worker_count; i++) {
         worker_relimit(&shared->workers[i]);
     }

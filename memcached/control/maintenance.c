@@ -74,8 +74,8 @@ juggle_class(struct maintenance *u, unsigned id, nsec_t now, uint32_t rel)
 {
     struct maintenance_visit *visit = &u->visits[id];
     struct store_juggled done = store_juggle(u->conf.store, id, JUGGLE_MOVES, rel);
-    visit->sleep =
-        maintenance_juggle_sleep(visit->sleep, done, store_class_items(u->conf.store, id));
+    visit->sleep = maintenance_juggle_sleep(visit->sleep, done,
+                                            store_class_items(u->conf.store, id));
     visit->due = due_after(u, now, visit->sleep);
 }
 

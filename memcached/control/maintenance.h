@@ -58,6 +58,7 @@ struct maintenance {
 nsec_t maintenance_juggle_sleep(nsec_t sleep, struct store_juggled done, uint64_t items);
 
 /* False: no thread, with errno. */
-must_check bool maintenance_start(struct maintenance *u, const struct maintenance_conf *conf);
+must_check bool maintenance_start(struct maintenance *u,
+                                  const struct maintenance_conf *conf);
 /* Returns when the thread has ended. Nothing happens if it was not started. */
 void maintenance_stop(struct maintenance *u);

@@ -263,7 +263,7 @@ on_connection(evutil_socket_t fd, short what, void *arg)
     (void)what;
     const struct listener *from = arg;
     if (from->acceptor->self != NULL) {
-        worker_refresh_now(from->acceptor->self);
+        core_wake(&from->acceptor->self->core);
     }
     for (int i = 0; i < ACCEPTS_PER_EVENT && accept_one(from); i++) {
     }

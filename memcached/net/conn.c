@@ -8,7 +8,6 @@
 
 #include "base/log.h"
 #include "base/probe.h"
-#include "net/conn_class.h"
 #include "net/conn_io.h"
 #include "net/conn_tls.h"
 #include "net/watchers.h"
@@ -56,36 +55,33 @@ on_event(evutil_socket_t fd, short what, void *arg)
     (void)fd;
     struct conn *c = arg;
     struct worker *w = c->worker;
-    worker_refresh_now(w);
+    core_wake(&w->core);
     if (what & (EV_READ | EV_CLOSED)) {
         c->edge.is_readable = true;
         c->edge.must_probe = true;
         c->edge.has_hangup |= (what & EV_CLOSED) != 0;
     }
     bool was_blocked = c->edge.is_blocked;
-    c->was_blocked |= was_blocked;
+    c->pump.arrival.was_blocked |= was_blocked;
     if ((what & EV_WRITE) != 0 || c->tls != NULL) { /* TLS may have to read to write */
         c->edge.is_blocked = false;
     }
-    if (gate_is_waiting(&c->task.wait) && conn_is_reset(c)) {
+    if (ticket_is_waiting(&c->pump.work.ticket) && conn_is_reset(c)) {
         conn_close(c, CLOSE_RESET);
         return;
     }
-    if (task_is_queued(&c->task) || c->edge.is_blocked) {
+    if (work_is_queued(&c->pump.work) || c->edge.is_blocked) {
         return; /* its turn comes, or output has to go first */
     }
-    if (was_blocked && c->out.bytes > 0) {
+    if (was_blocked && c->pump.out.bytes > 0) {
         /* output that was too much resumes in turns like all such work */
-        worker_defer(w, &c->task, conn_lane(c));
+        queue_put(&w->core, &c->pump.work, pump_lane(&c->pump));
         return;
     }
-    enum req_class lane = habit_lane(&c->habit, c->rate.served);
-    if (unlikely(lane != CLASS_NONE) && w->shared->classes.is_on) {
-        ctr_add(&w->qos.trickle_waits, habit_trickles(&c->habit));
-        worker_defer(w, &c->task, lane);
+    if (pump_defers_read(&c->pump)) {
         return;
     }
-    struct turn turn = worker_inline_turn(w);
+    struct turn turn = core_inline_turn(&w->core);
     conn_turn(c, &turn);
     worker_end_inline(w, &turn);
 }
@@ -116,7 +112,7 @@ unlink_conn(struct conn *c)
 static void
 tell_watchers(const struct conn *c, enum watch_kind kind, enum watch_reason reason)
 {
-    struct watch_ring *log = c->worker->env.log;
+    struct watch_ring *log = c->worker->core.env.log;
     if (watch_wants(log, WATCH_CONNEVENTS)) {
         struct watch_event event = {
             .kind = (uint8_t)kind, .status = (uint8_t)reason, .fd = c->fd};
@@ -128,7 +124,7 @@ static void
 refuse(struct worker *w, int fd)
 {
     static struct log_rate rate;
-    log_write_limited(LOG_WARNING, &rate, w->now, "no memory for a connection");
+    log_write_limited(LOG_WARNING, &rate, w->core.now, "no memory for a connection");
     close(fd);
     worker_forget(w);
     atomic_fetch_sub(&w->shared->open_conns, 1);
@@ -156,18 +152,18 @@ conn_create(struct worker *w, const struct handoff *handoff)
     c->entry.fd = c->fd;
     c->entry.listen_addr = handoff->listen_addr;
     atomic_init(&c->entry.state, REGISTRY_READ);
-    atomic_init(&c->entry.last_cmd, w->env.now);
-    session_init(&c->session);
-    c->session.binding = handoff->binding;
-    c->session.declared =
-        classify_place(&w->shared->class_rules, &handoff->peer, handoff->declared);
-    c->session.may_control = handoff->may_control;
-    c->peer = handoff->peer;
+    atomic_init(&c->entry.last_cmd, w->core.env.now);
+    pump_init(&c->pump, &w->core, &conn_work, handoff->peer.key);
+    c->pump.way = handoff->tls != TLS_OFF ? PACE_TLS : PACE_PLAIN;
+    c->pump.answers_together = true;
+    c->pump.session.binding = handoff->binding;
+    c->pump.session.declared =
+        net_shared_declared(w->shared, &handoff->peer, handoff->declared);
+    c->pump.session.may_control = handoff->may_control;
     c->tag = handoff->tag;
-    habit_begin(&c->habit, &w->peers, c->peer.key, w->now);
-    c->rate.since = w->now;
+    c->rate.since = w->core.now;
     c->mail.kind = MAIL_MOVED;
-    c->is_tcp = addr_describe(&c->peer, c->fd, c->entry.addr, sizeof c->entry.addr);
+    c->is_tcp = addr_describe(&handoff->peer, c->fd, c->entry.addr, sizeof c->entry.addr);
     if ((handoff->tls != TLS_OFF && !conn_tls_begin(c, handoff->tls)) ||
         !registry_add(&w->shared->registry, &c->entry)) {
         conn_tls_end(c);
@@ -186,19 +182,10 @@ conn_create(struct worker *w, const struct handoff *handoff)
     PROBE(conn__allocate, c->fd);
     PROBE(conn__create, c);
     tell_watchers(c, WATCH_CONN_NEW, WATCH_REASON_NORMAL);
-    log_write(
-        LOG_DEBUG, "<%d new %s client connection", c->fd,
-        binding_words[c->session.binding != BINDING_DEFAULT ? c->session.binding
-                                                            : w->env.conf->binding]);
-}
-
-static void
-drop_buffers(struct conn *c)
-{
-    struct worker *w = c->worker;
-    chain_clear(&c->out, &w->env.chain);
-    budget_release(&w->budget, &c->share);
-    buf_fini(&c->in, &w->pool);
+    log_write(LOG_DEBUG, "<%d new %s client connection", c->fd,
+              binding_words[c->pump.session.binding != BINDING_DEFAULT
+                                ? c->pump.session.binding
+                                : w->core.env.conf->binding]);
 }
 
 void
@@ -207,14 +194,14 @@ conn_close(struct conn *c, enum close_reason reason)
     must(reason != CLOSE_NONE && c->closing == CLOSE_NONE);
     struct worker *w = c->worker;
     c->closing = reason;
-    worker_unqueue(w, &c->task);
-    hold_forget(c);
-    latency_forget(&w->latency, c);
+    queue_leave(&w->core, &c->pump.work);
+    coalesce_forget(&c->pump);
+    latency_forget(&w->core.latency, &c->pump);
     event_del(&c->event);
     if (reason == CLOSE_EOF) {
         conn_send_rest(c);
     }
-    drop_buffers(c); /* at once: thousands may end in one pass */
+    pump_drop(&c->pump); /* at once: thousands may end in one pass */
     c->next_doomed = w->doomed;
     w->doomed = c;
 }
@@ -241,8 +228,8 @@ conn_destroy(struct conn *c)
     bool is_usual = c->closing == CLOSE_EOF || c->closing == CLOSE_QUIT;
     log_write(LOG_DEBUG, "<%d connection closed.%s%s", c->fd,
               is_usual ? "" : " Reason: ", is_usual ? "" : close_sentences[c->closing]);
-    session_fini(&c->session, &w->env);
-    drop_buffers(c);
+    session_fini(&c->pump.session, &w->core.env);
+    pump_drop(&c->pump);
     unlink_conn(c);
     worker_forget(w);
     if (c->closing == CLOSE_WATCH) {
@@ -257,14 +244,14 @@ conn_destroy(struct conn *c)
 void
 conn_drain(struct conn *c)
 {
-    if (c->closing != CLOSE_NONE || task_is_queued(&c->task)) {
+    if (c->closing != CLOSE_NONE || work_is_queued(&c->pump.work)) {
         return;
     }
     if (c->edge.is_blocked) {
         return; /* closes when its output has gone, or with the process */
     }
     c->edge.is_readable = true; /* look once more for requests that have arrived */
-    worker_defer(c->worker, &c->task, conn_lane(c));
+    queue_put(c->pump.core, &c->pump.work, pump_lane(&c->pump));
 }
 
 /* ---- to another worker ---------------------------------------------------------------- */
@@ -274,8 +261,9 @@ static bool
 has_only_input(const struct conn *c)
 {
     return c->closing == CLOSE_NONE && c->leaving == CLOSE_NONE &&
-           !task_is_queued(&c->task) && c->out.bytes == 0 && c->out.block == NULL &&
-           c->share.replies == 0 && !c->edge.is_blocked && c->session.holds == NULL &&
+           !work_is_queued(&c->pump.work) && c->pump.out.bytes == 0 &&
+           c->pump.out.block == NULL && c->pump.share.replies == 0 &&
+           !c->edge.is_blocked && c->pump.session.holds == NULL &&
            (c->tls == NULL || tls_is_agreed(c->tls->session));
 }
 
@@ -283,29 +271,30 @@ has_only_input(const struct conn *c)
 static bool
 has_input(const struct conn *c)
 {
-    return c->in.mem != NULL || c->edge.is_readable || c->edge.must_probe;
+    return c->pump.in.mem != NULL || c->edge.is_readable || c->edge.must_probe;
 }
 
 bool
 conn_is_movable(const struct conn *c)
 {
     return has_only_input(c) && !has_input(c) &&
-           session_is_quiescent(&c->session, &c->in);
+           session_is_quiescent(&c->pump.session, &c->pump.in);
 }
 
 bool
 conn_pack(struct conn *c)
 {
-    return has_only_input(c) && !c->task.is_admitted && session_rewind(&c->session) &&
-           buf_detach(&c->in, &c->worker->pool);
+    return has_only_input(c) && !c->pump.work.ticket.is_admitted &&
+           session_rewind(&c->pump.session) &&
+           buf_detach(&c->pump.in, &c->worker->core.pool);
 }
 
 void
 conn_leave(struct conn *c)
 {
     must(event_del(&c->event) == 0);
-    hold_forget(c);
-    latency_forget(&c->worker->latency, c);
+    coalesce_forget(&c->pump);
+    latency_forget(&c->worker->core.latency, &c->pump);
     unlink_conn(c);
     c->wish.is_set = false;
     c->worker = NULL;
@@ -315,14 +304,15 @@ void
 conn_join(struct conn *c, struct worker *w)
 {
     c->worker = w;
+    pump_join(&c->pump, &w->core);
     bool is_registered = register_event(c);
     link_conn(c);
     if (!is_registered) {
         conn_close(c, CLOSE_NO_MEMORY);
-    } else if (w->is_draining) {
+    } else if (w->core.is_draining) {
         conn_drain(c);
     } else if (has_input(c)) {
-        worker_defer(w, &c->task, conn_lane(c));
+        queue_put(&w->core, &c->pump.work, pump_lane(&c->pump));
     }
 }
 
@@ -330,6 +320,7 @@ void
 conn_drop(struct conn *c, struct worker *w)
 {
     c->worker = w;
+    pump_join(&c->pump, &w->core);
     c->closing = CLOSE_SHUTDOWN;
     link_conn(c);
     conn_destroy(c);

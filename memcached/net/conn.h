@@ -4,7 +4,7 @@
  * A client connection: descriptor, event, session, buffers. Owner: its worker's thread.
  *
  * There is no state enum. Three independent facts describe a connection: it is in a queue or
- * not (task), output is pending or not (out), it has a closing reason or not.
+ * not (pump.work), output is pending or not (pump.out), it has a closing reason or not.
  */
 #pragma once
 
@@ -12,16 +12,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "base/buf.h"
-#include "base/chain.h"
-#include "net/budget.h"
-#include "net/hold.h"
+#include "core/pump.h"
 #include "net/mail.h"
 #include "net/migrate.h"
-#include "net/task.h"
-#include "qos/habit.h"
 #include "qos/homing.h"
-#include "serve/session.h"
 #include "serve/verbose.h"
 #include "sock/addr.h"
 #include "sock/registry.h"
@@ -60,31 +54,17 @@ struct conn_edge {
 };
 
 struct conn {
-    struct task task; /* first: the worker's queues hold it by this */
+    struct pump pump; /* first: the worker's queues hold it by this */
     struct worker *worker;
     int fd;
     bool is_tcp;
-    bool was_blocked; /* input may have waited for the client to take its replies */
-    nsec_t
-        arrived_at; /* the oldest of the last input; 0: not known. While there is an SLO */
-    nsec_t empty_at; /* what is unread arrived later; likewise */
-    bool has_rest;   /* the last read has not emptied the socket; likewise */
-    struct peer peer;
     const char *tag; /* of its listener; empty: none */
     struct conn_edge edge;
     struct conn_tls *tls;      /* NULL: plain */
     enum close_reason leaving; /* nothing more is read; closes when its output is sent */
     enum close_reason closing;
-    unsigned drain_reads; /* done since the worker began to drain */
-    struct buf in;
-    struct chain out;
-    struct hold hold;       /* of what is in out */
-    struct verbose verbose; /* likewise, for -vv */
-    struct budget_share share;
-    struct session session;
-    struct habit habit;
-    bool
-        is_class_told; /* the class of the request at the head was declared, not judged */
+    unsigned drain_reads;    /* done since the worker began to drain */
+    struct verbose verbose;  /* of what is in its output, for -vv */
     struct watcher *watcher; /* what it becomes when its output is sent, or NULL */
     struct registry_entry entry;
     struct event event; /* edge-triggered, registered while a worker has it */
@@ -96,10 +76,12 @@ struct conn {
     struct conn *next_doomed;
 };
 
+extern const struct work_type conn_work;
+
 static inline struct conn *
-conn_of_task(struct task *t)
+conn_of_work(struct work *work)
 {
-    return (struct conn *)(void *)((char *)t - offsetof(struct conn, task));
+    return (struct conn *)(void *)((char *)work - offsetof(struct conn, pump.work));
 }
 
 /* Takes over handoff's descriptor; on failure it is closed and counted. */

@@ -41,57 +41,30 @@ classify_recv(struct conn *c, ssize_t n, size_t room)
     return IO_CLOSED;
 }
 
-/* How long the oldest of several requests that have been read together has waited. The kernel
- * tells of the last only. Sockets are reported in the order in which they became ready and read
- * in that order, so the first request waited for about as long as the pass before this one took;
- * but no longer than since the socket was read empty. */
-static nsec_t
-oldest_age(const struct conn *c, const struct turn *turn, const struct sojourn_times *t)
-{
-    const struct worker *w = c->worker;
-    nsec_t pass = turn->ready_at == w->woke_at ? w->woke_at - w->heard_at : 0;
-    nsec_t unread = t->read_mono > c->empty_at ? t->read_mono - c->empty_at : 0;
-    return c->has_rest || unread < pass ? unread : pass;
-}
+/* ---- reading, measured ----------------------------------------------------------------- */
 
-/* Notes since when the n bytes at p have waited; has_rest: more may be unread. */
 static void
-note_arrival(struct conn *c, const struct turn *turn, const struct sojourn_times *times,
-             const char *p, size_t n, bool has_rest)
+note_arrival(struct conn *c, const struct sojourn_times *times, const char *bytes,
+             size_t len, bool has_rest)
 {
-    struct sojourn waited = sojourn_of(times);
-    nsec_t age = c->was_blocked ? waited.loop : waited.total;
-    const char *line_feed = memchr(p, '\n', n);
-    if (!c->was_blocked && line_feed != NULL && line_feed < p + n - 1) {
-        nsec_t oldest = oldest_age(c, turn, times);
-        age = oldest > age ? oldest : age;
-    }
-    /* A client that trickles delays itself: that says nothing of the worker's queue. */
-    c->arrived_at = habit_trickles(&c->habit) ? 0 : times->read_mono - age;
-    c->was_blocked = false;
-    c->has_rest = has_rest;
-    c->empty_at = has_rest ? times->read_mono - age : times->read_mono;
-}
-
-/* The same of input that was not measured. */
-static void
-note_unmeasured(struct conn *c, bool has_rest)
-{
-    c->arrived_at = 0;
-    c->was_blocked = false;
-    c->has_rest = has_rest;
-    c->empty_at = c->worker->woke_at;
+    struct arrival_read r = {.bytes = bytes,
+                             .len = len,
+                             .has_rest = has_rest,
+                             .is_own_delay = pump_is_slow(&c->pump),
+                             .times = *times};
+    arrival_note(&c->pump.arrival, &c->pump.core->pass, &r);
 }
 
 /* After a read over TLS: whether more may be unread is known only from one that found nothing. */
 static void
 note_records(struct conn *c, enum io io, size_t got, size_t room, bool is_timed)
 {
+    struct arrival *a = &c->pump.arrival;
+    const struct pass *pass = &c->pump.core->pass;
     if (got > 0 && !is_timed) {
-        note_unmeasured(c, got == room || c->edge.is_readable);
+        arrival_note_unmeasured(a, pass, got == room || c->edge.is_readable);
     } else if (io == IO_AGAIN) {
-        c->has_rest = false;
-        c->empty_at = c->worker->woke_at;
+        arrival_note_empty(a, pass);
     }
 }
 
@@ -100,14 +73,16 @@ note_records(struct conn *c, enum io io, size_t got, size_t room, bool is_timed)
 static __attribute__((noinline)) ssize_t
 receive_timed(struct conn *c, const struct turn *turn, void *to, size_t room)
 {
-    struct worker *w = c->worker;
-    struct sojourn_times times = {.ready_mono = turn->ready_at};
-    bool is_followed = w->latency.who == c;
-    ssize_t n = is_followed ? latency_recv(&w->latency, c->fd, to, room, &times)
-                            : stamp_recv(c->fd, to, room, &times);
-    if (n > 0 && slo_is_on(&w->shared->slo)) {
-        worker_read_clock(w);
-        note_arrival(c, turn, &times, to, (size_t)n, (size_t)n == room);
+    struct core *k = c->pump.core;
+    struct sojourn_times times;
+    ssize_t n = stamp_recv(c->fd, to, room, &times);
+    times.ready_mono = turn->ready_at;
+    if (n > 0 && k->latency.who == &c->pump) {
+        latency_read(&k->latency, &times, clock_now());
+    }
+    if (n > 0 && core_has_slo(k)) {
+        core_read_clock(k);
+        note_arrival(c, &times, to, (size_t)n, (size_t)n == room);
     }
     return n;
 }
@@ -119,7 +94,7 @@ static __attribute__((noinline)) enum io
 receive_peeked(struct conn *c, const struct turn *turn, char *to, size_t room,
                size_t *got)
 {
-    struct worker *w = c->worker;
+    struct core *k = c->pump.core;
     struct sojourn_times times = {0};
     stamp_peek(c->fd, &times);
     times.read_mono = clock_now();
@@ -129,37 +104,37 @@ receive_peeked(struct conn *c, const struct turn *turn, char *to, size_t room,
     if (was_held) {
         times.rx_wall = 0;
     }
-    if (*got > 0 && w->latency.who == c) {
-        latency_read(&w->latency, &times);
+    if (*got > 0 && k->latency.who == &c->pump) {
+        latency_read(&k->latency, &times, clock_now());
     }
-    if (*got > 0 && slo_is_on(&w->shared->slo)) {
-        worker_read_clock(w);
-        if (!was_held || c->was_blocked) {
-            note_arrival(c, turn, &times, to, *got, *got == room || c->edge.is_readable);
+    if (*got > 0 && core_has_slo(k)) {
+        core_read_clock(k);
+        if (!was_held || c->pump.arrival.was_blocked) {
+            note_arrival(c, &times, to, *got, *got == room || c->edge.is_readable);
         }
     }
     return io;
 }
+
+/* ---- reading --------------------------------------------------------------------------- */
 
 enum io
 conn_fill(struct conn *c, const struct turn *turn)
 {
     char *space;
     size_t room;
-    struct worker *w = c->worker;
-    if (unlikely(w->budget.bytes != 0) && c->in.cap != BUF_CAPACITY &&
-        !budget_allows_read(&w->budget, &w->pool)) {
-        conn_close(c, CLOSE_NO_MEMORY);
-        return IO_CLOSED;
-    }
-    if (!buf_open(&c->in, &c->worker->pool, &space, &room)) {
+    struct pump *p = &c->pump;
+    struct core *k = p->core;
+    bool may_read = likely(p->budget == NULL) || p->in.cap == BUF_CAPACITY ||
+                    budget_allows_read(p->budget, &k->pool);
+    if (!may_read || !buf_open(&p->in, &k->pool, &space, &room)) {
         conn_close(c, CLOSE_NO_MEMORY);
         return IO_CLOSED;
     }
     must(room > 0);
-    bool has_slo = slo_is_on(&w->shared->slo);
-    bool is_timed = w->latency.who == c ||
-                    (unlikely(has_slo) && slo_wants_delay(&w->slo, w->woke_at));
+    bool has_slo = core_has_slo(k);
+    bool is_timed =
+        k->latency.who == p || (unlikely(has_slo) && admission_wants_delay(k));
     if (unlikely(c->tls != NULL)) {
         size_t got;
         enum io io = unlikely(is_timed)
@@ -168,16 +143,16 @@ conn_fill(struct conn *c, const struct turn *turn)
         if (unlikely(has_slo)) {
             note_records(c, io, got, room, is_timed);
         }
-        buf_fill(&c->in, got);
+        buf_fill(&p->in, got);
         return io;
     }
     ssize_t n = unlikely(is_timed) ? receive_timed(c, turn, space, room)
                                    : recv(c->fd, space, room, 0);
     if (n > 0) {
         if (unlikely(has_slo) && !is_timed) {
-            note_unmeasured(c, (size_t)n == room);
+            arrival_note_unmeasured(&p->arrival, &k->pass, (size_t)n == room);
         }
-        buf_fill(&c->in, (size_t)n);
+        buf_fill(&p->in, (size_t)n);
     }
     return classify_recv(c, n, room);
 }
@@ -186,23 +161,26 @@ enum io
 conn_fill_body(struct conn *c, const struct turn *turn)
 {
     char *to;
-    size_t room = session_want(&c->session, &to);
+    struct session *s = &c->pump.session;
+    size_t room = session_want(s, &to);
     room = room < BODY_PIECE_BYTES ? room : BODY_PIECE_BYTES;
     if (unlikely(c->tls != NULL)) {
         size_t got;
         enum io io = conn_tls_recv(c, turn->is_inline, to, room, &got);
-        if (unlikely(slo_is_on(&c->worker->shared->slo))) {
+        if (unlikely(core_has_slo(c->pump.core))) {
             note_records(c, io, got, room, false); /* requests may have come with it */
         }
-        session_got(&c->session, got);
+        session_got(s, got);
         return io;
     }
     ssize_t n = recv(c->fd, to, room, 0);
     if (n > 0) {
-        session_got(&c->session, (size_t)n);
+        session_got(s, (size_t)n);
     }
     return classify_recv(c, n, room);
 }
+
+/* ---- writing --------------------------------------------------------------------------- */
 
 static ssize_t
 send_runs(int fd, struct iovec *iov, unsigned runs, int flags)
@@ -223,7 +201,7 @@ send_plain(struct conn *c, struct iovec *iov, unsigned runs, size_t *sent)
         offered += iov[i].iov_len;
     }
     /* The end of a piece that is no whole segment goes with the next piece, not alone. */
-    int more = offered < c->out.bytes ? MSG_MORE : 0;
+    int more = offered < c->pump.out.bytes ? MSG_MORE : 0;
     ssize_t n = send_runs(c->fd, iov, runs, MSG_NOSIGNAL | more);
     *sent = n > 0 ? (size_t)n : 0;
     if (n >= 0 || errno == EAGAIN || errno == EWOULDBLOCK) {
@@ -243,9 +221,10 @@ tell_replies(struct conn *c, size_t most)
 {
     if (log_level() >= LOG_DEBUG) {
         struct iovec runs[OUT_RUNS_MAX];
-        unsigned count = chain_iov(&c->out, runs, OUT_RUNS_MAX, most + VERBOSE_LINE_MAX);
-        verbose_replies(&c->verbose, c->fd, c->session.req.protocol == PROTOCOL_BINARY,
-                        runs, count);
+        unsigned count =
+            chain_iov(&c->pump.out, runs, OUT_RUNS_MAX, most + VERBOSE_LINE_MAX);
+        verbose_replies(&c->verbose, c->fd,
+                        c->pump.session.req.protocol == PROTOCOL_BINARY, runs, count);
     }
 }
 
@@ -253,32 +232,25 @@ enum io
 conn_flush(struct conn *c, size_t most, size_t *sent)
 {
     struct iovec iov[OUT_RUNS_MAX];
-    unsigned runs = chain_iov(&c->out, iov, OUT_RUNS_MAX, most);
-    struct latency *l = &c->worker->latency;
-    nsec_t begin = unlikely(l->who == c) ? clock_now() : 0;
-    if (unlikely(c->worker->env.looks_closer)) {
+    unsigned runs = chain_iov(&c->pump.out, iov, OUT_RUNS_MAX, most);
+    struct latency *l = &c->worker->core.latency;
+    nsec_t begin = unlikely(l->who == &c->pump) ? clock_now() : 0;
+    if (unlikely(c->worker->core.env.looks_closer)) {
         tell_replies(c, most);
     }
     enum io io = unlikely(c->tls != NULL) ? conn_tls_send(c, iov, runs, sent)
                                           : send_plain(c, iov, runs, sent);
     if (unlikely(begin != 0)) {
-        latency_end(l, (enum req_class)c->habit.class, begin, clock_now());
+        latency_end(l, (enum req_class)c->pump.habit.class, begin, clock_now());
     }
     /* TLS may have sent some of it before it failed; then there is no output any more. */
     if (*sent > 0 && likely(c->closing == CLOSE_NONE)) {
         c->edge.must_probe = false;
-        if (unlikely(c->worker->env.looks_closer)) {
+        if (unlikely(c->worker->core.env.looks_closer)) {
             verbose_sent(&c->verbose, *sent);
         }
-        chain_consume(&c->out, &c->worker->env.chain, *sent);
-        c->hold.bytes = 0;
-        if (unlikely(c->hold.is_held)) {
-            hold_forget(c);
-        }
+        pump_sent(&c->pump, *sent);
         ctr_add(&c->worker->ctr.bytes_written, *sent);
-        if (unlikely(c->share.replies != 0) && c->out.bytes == 0) {
-            budget_release(&c->worker->budget, &c->share);
-        }
     }
     return io;
 }
@@ -287,8 +259,8 @@ void
 conn_send_rest(struct conn *c)
 {
     struct iovec iov[OUT_RUNS_MAX];
-    if (c->out.bytes > 0 && c->out.bytes == c->hold.bytes) {
-        unsigned runs = chain_iov(&c->out, iov, OUT_RUNS_MAX, c->out.bytes);
+    if (c->pump.out.bytes > 0 && c->pump.out.bytes == c->pump.coalesced.bytes) {
+        unsigned runs = chain_iov(&c->pump.out, iov, OUT_RUNS_MAX, c->pump.out.bytes);
         (void)!send_runs(c->fd, iov, runs,
                          MSG_NOSIGNAL); /* closed whether it goes or not */
     }

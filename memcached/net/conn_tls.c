@@ -36,7 +36,7 @@ conn_tls_expire(struct worker *w)
     struct conn *next;
     for (struct conn *c = w->first_handshake; c != NULL; c = next) {
         next = c->tls->next;
-        if (w->env.now - c->tls->since <= CONN_TLS_SECONDS) {
+        if (w->core.env.now - c->tls->since <= CONN_TLS_SECONDS) {
             return;
         }
         if (c->closing == CLOSE_NONE) {
@@ -62,7 +62,7 @@ conn_tls_begin(struct conn *c, enum tls_mode mode)
         c->tls = NULL;
         return false;
     }
-    c->tls->since = w->env.now;
+    c->tls->since = w->core.env.now;
     join_handshakes(c);
     return true;
 }
@@ -95,7 +95,7 @@ static enum io
 end_broken(struct conn *c, enum close_reason reason)
 {
     static struct log_rate rate;
-    log_write_limited(LOG_INFO, &rate, c->worker->now, "<%d TLS: %s", c->fd,
+    log_write_limited(LOG_INFO, &rate, c->worker->core.now, "<%d TLS: %s", c->fd,
                       tls_reason(c->tls->session));
     conn_close(c, reason);
     return IO_CLOSED;

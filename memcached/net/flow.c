@@ -3,14 +3,9 @@
  */
 #include "net/flow.h"
 
-#include "net/admit.h"
-#include "net/classify.h"
 #include "net/worker.h"
 #include "proto/ascii.h"
-#include "qos/class.h"
 #include "sock/addr.h"
-
-#define KEYS_PER_RUN 16 /* looked up between two looks at the clock */
 
 /* A datagram that waits for those before it. */
 struct flow_waiting {
@@ -21,19 +16,20 @@ struct flow_waiting {
 };
 
 struct flow *
-flow_of_task(struct task *t)
+flow_of_work(struct work *work)
 {
-    return (struct flow *)(void *)((char *)t - offsetof(struct flow, task));
+    return (struct flow *)(void *)((char *)work - offsetof(struct flow, pump.work));
 }
 
 /* ---- life ----------------------------------------------------------------------------- */
 
 struct flow *
-flow_create(struct outbox *outbox, enum req_class declared)
+flow_create(struct outbox *outbox, const struct work_type *type, enum req_class declared)
 {
     struct flow *f = calloc(1, sizeof *f);
     if (f != NULL) {
-        f->task.is_udp = true;
+        pump_init(&f->pump, &outbox->worker->core, type, 0);
+        f->pump.budget = NULL; /* what it may have is bounded here */
         f->outbox = outbox;
         f->declared = declared;
     }
@@ -45,22 +41,22 @@ static void
 close_datagram(struct flow *f)
 {
     struct worker *w = f->outbox->worker;
-    session_fini(&f->session, &w->env);
-    buf_fini(&f->in, &w->pool);
+    session_fini(&f->pump.session, &w->core.env);
+    buf_fini(&f->pump.in, &w->core.pool);
     free(f->own);
     f->own = NULL;
     f->left = 0; /* nobody will read it */
     f->is_open = false;
-    f->task.is_admitted = false;
+    f->pump.work.ticket.is_admitted = false;
 }
 
 void
 flow_destroy(struct flow *f)
 {
     struct worker *w = f->outbox->worker;
-    worker_unqueue(w, &f->task);
-    latency_forget(&w->latency, f);
-    chain_clear(&f->out, &w->env.chain);
+    queue_leave(&w->core, &f->pump.work);
+    latency_forget(&w->core.latency, &f->pump);
+    chain_clear(&f->pump.out, &w->core.env.chain);
     if (f->is_open) {
         close_datagram(f);
     }
@@ -124,7 +120,7 @@ flow_open_kept(struct flow *f)
         return false;
     }
     if (!f->outbox->has_followed) { /* what is followed has got no reply */
-        latency_forget(&f->outbox->worker->latency, f);
+        latency_forget(&f->outbox->worker->core.latency, &f->pump);
     }
     f->first = k->next;
     f->waiting--;
@@ -156,14 +152,21 @@ pass_guard(struct flow *f, const struct peer *from)
     }
     must(addr_ip(from, f->ip));
     f->is_guarded = !guard_is_trusted(&w->shared->udp.conf.guard, f->ip);
-    return !f->is_guarded || guard_admits(w->guard, f->ip, w->now);
+    return !f->is_guarded || guard_admits(w->guard, f->ip, w->core.now);
+}
+
+static size_t
+reply_max(const struct flow *f)
+{
+    return f->is_guarded ? (size_t)GUARD_REPLY_DATAGRAMS * FRAME_PAYLOAD_MAX
+                         : FRAME_REPLY_MAX;
 }
 
 void
 flow_open(struct flow *f, const struct flow_datagram *d)
 {
     struct worker *w = f->outbox->worker;
-    must(f->out.bytes == 0); /* what one client asked for is not for the next */
+    must(f->pump.out.bytes == 0); /* what one client asked for is not for the next */
     if (!frame_decode(d->bytes, d->len, &f->frame) || f->frame.total != 1 ||
         frame_is_reply(d->bytes + FRAME_HEADER_BYTES, d->len - FRAME_HEADER_BYTES)) {
         ctr_add(&w->udp_ctr.dropped, 1);
@@ -181,27 +184,22 @@ flow_open(struct flow *f, const struct flow_datagram *d)
     f->p = d->bytes + FRAME_HEADER_BYTES;
     f->left = d->len - FRAME_HEADER_BYTES;
     f->credit = GUARD_FREE_FACTOR * d->len;
-    f->requests = w->shared->requests_per_event;
-    f->class = CLASS_SMALL;
     f->is_open = true;
-    session_init(&f->session);
-    f->session.is_datagram = true;
-    f->session.declared = classify_place(&w->shared->class_rules, &peer, f->declared);
-    f->peer_key = peer.key;
+    struct pump *p = &f->pump;
+    p->requests = w->shared->core.requests_per_event;
+    p->habit.class = CLASS_SMALL;
+    p->peer = peer.key;
+    p->out_most = reply_max(f) + 1;
+    session_init(&p->session);
+    p->session.is_datagram = true;
+    p->session.declared = net_shared_declared(w->shared, &peer, f->declared);
 }
 
 static void
 drop_reply(struct flow *f)
 {
-    chain_clear(&f->out, &f->outbox->worker->env.chain);
+    chain_clear(&f->pump.out, &f->outbox->worker->core.env.chain);
     close_datagram(f);
-}
-
-static size_t
-reply_max(const struct flow *f)
-{
-    return f->is_guarded ? (size_t)GUARD_REPLY_DATAGRAMS * FRAME_PAYLOAD_MAX
-                         : FRAME_REPLY_MAX;
 }
 
 /* More than one client may get; or, beyond what each may have, than all that wait for a turn of
@@ -210,28 +208,29 @@ static bool
 has_too_much(const struct flow *f)
 {
     size_t others = f->outbox->collected - f->counted;
-    return f->out.bytes > reply_max(f) ||
-           (f->out.bytes > FLOW_SHARE_BYTES && others + f->out.bytes > FRAME_REPLY_MAX);
+    return f->pump.out.bytes > reply_max(f) ||
+           (f->pump.out.bytes > FLOW_SHARE_BYTES &&
+            others + f->pump.out.bytes > FRAME_REPLY_MAX);
 }
 
 /* The reply in `out` is complete: it becomes a message. */
 static void
 begin_reply(struct flow *f)
 {
-    size_t bytes = f->out.bytes;
+    size_t bytes = f->pump.out.bytes;
     f->frame.sequence = 0;
     f->frame.total = frame_total(bytes);
     f->is_replying = true;
-    if (unlikely(f->outbox->worker->latency.who == f)) {
+    if (unlikely(f->outbox->worker->core.latency.who == &f->pump)) {
         f->outbox->has_followed = true;
-        f->outbox->followed_class = f->class;
+        f->outbox->followed_class = (enum req_class)f->pump.habit.class;
     }
     if (f->is_guarded) {
         uint64_t sent = bytes + (uint64_t)f->frame.total * FRAME_HEADER_BYTES;
         uint64_t free = sent < f->credit ? sent : f->credit;
         f->credit -= free;
         guard_charge(f->outbox->worker->guard, f->ip, sent - free,
-                     f->outbox->worker->now);
+                     f->outbox->worker->core.now);
     }
 }
 
@@ -240,11 +239,12 @@ static void
 refuse(struct flow *f, enum reply reply)
 {
     struct worker *w = f->outbox->worker;
-    bool is_text = f->session.req.protocol != PROTOCOL_BINARY;
-    bool is_noreply = f->session.req.is_noreply;
+    bool is_text = f->pump.session.req.protocol != PROTOCOL_BINARY;
+    bool is_noreply = f->pump.session.req.is_noreply;
     ctr_add(&w->udp_ctr.refused, 1);
     drop_reply(f);
-    if (is_text && !is_noreply && ascii_put_reply(&f->out, &w->env.chain, reply)) {
+    if (is_text && !is_noreply &&
+        ascii_put_reply(&f->pump.out, &w->core.env.chain, reply)) {
         begin_reply(f);
     }
 }
@@ -279,13 +279,13 @@ is_harmless(const struct req *req)
 bool
 flow_is_turn_over(const struct flow *f, const struct turn *turn)
 {
-    return turn->has_run && worker_is_turn_over(f->outbox->worker, turn);
+    return turn->has_run && queue_is_turn_over(f->pump.core, turn);
 }
 
 static enum flow_step
 step_reply(struct flow *f, struct turn *turn)
 {
-    while (f->out.bytes > 0) {
+    while (f->pump.out.bytes > 0) {
         if (outbox_is_full(f->outbox)) {
             if (!outbox_flush(f->outbox)) {
                 return FLOW_WAIT;
@@ -295,7 +295,7 @@ step_reply(struct flow *f, struct turn *turn)
                 return FLOW_DEFER;
             }
         }
-        outbox_put(f->outbox, &f->frame, &f->out, f->from, f->from_len);
+        outbox_put(f->outbox, &f->frame, &f->pump.out, f->from, f->from_len);
     }
     f->is_replying = false;
     return FLOW_ON;
@@ -309,13 +309,13 @@ step_feed(struct flow *f, enum session_next next)
     size_t room;
     if (f->left == 0) {
         ctr_add(&f->outbox->worker->udp_ctr.dropped,
-                !session_is_quiescent(&f->session, &f->in));
+                !session_is_quiescent(&f->pump.session, &f->pump.in));
         drop_reply(f); /* an unfinished line of keys may have begun one */
         return FLOW_ON;
     }
     if (next == SESSION_WANT) {
-        room = session_want(&f->session, &to);
-    } else if (!buf_open(&f->in, &f->outbox->worker->pool, &to, &room)) {
+        room = session_want(&f->pump.session, &to);
+    } else if (!buf_open(&f->pump.in, &f->outbox->worker->core.pool, &to, &room)) {
         drop_reply(f);
         return FLOW_ON;
     }
@@ -325,77 +325,29 @@ step_feed(struct flow *f, enum session_next next)
     f->p += part;
     f->left -= part;
     if (next == SESSION_WANT) {
-        session_got(&f->session, part);
+        session_got(&f->pump.session, part);
     } else {
-        buf_fill(&f->in, part);
+        buf_fill(&f->pump.in, part);
     }
     return FLOW_ON;
 }
 
-/* The request at the head is finished. */
-static void
+/* A request is finished: each has a message of its own. */
+static enum flow_step
 finish_request(struct flow *f)
 {
-    if (f->session.is_open) {
-        return; /* the line goes on: still one request */
-    }
-    f->task.is_admitted = false;
-    f->requests--;
-    if (f->out.bytes > 0) {
+    if (f->pump.out.bytes > 0) {
         begin_reply(f);
     }
+    return FLOW_ON;
 }
 
 /* The request was hostile: it is answered, what follows it is not. */
-static void
+static enum flow_step
 finish_datagram(struct flow *f)
 {
     close_datagram(f);
-    if (f->out.bytes > 0) {
-        begin_reply(f);
-    }
-}
-
-static enum flow_step
-after_run(struct flow *f, struct turn *turn, enum session_ran ran)
-{
-    if (has_too_much(f)) {
-        refuse(f, REPLY_UDP_TOO_LARGE);
-        return FLOW_ON;
-    }
-    switch (ran) {
-    case RAN_DONE:
-        finish_request(f);
-        return FLOW_ON;
-    case RAN_BODY:
-        return FLOW_ON;
-    case RAN_LATE:
-        f->class = CLASS_BULK;
-        return FLOW_DEFER;
-    case RAN_AGAIN:
-        return worker_ends_piece(f->outbox->worker, turn) ? FLOW_DEFER : FLOW_ON;
-    case RAN_LONG:
-        return worker_admits_long(f->outbox->worker, turn) ? FLOW_ON : FLOW_DEFER;
-    case RAN_CLOSE:
-        finish_datagram(f);
-        return FLOW_ON;
-    case RAN_QUIT:
-    case RAN_WATCH:
-    case RAN_NO_MEMORY:
-        drop_reply(f);
-        return FLOW_ON;
-    }
-    unreachable();
-}
-
-/* Answers the request at the head without running it. */
-static enum flow_step
-refuse_request(struct flow *f, struct turn *turn, enum req_class class)
-{
-    struct admit_owner owner = {f, f->outbox->fd, &f->session, &f->in, &f->out};
-    enum flow_step step =
-        after_run(f, turn, admit_refuse(f->outbox->worker, &owner, turn, class));
-    return step == FLOW_ON ? FLOW_NEXT : step;
+    return finish_request(f);
 }
 
 /* Since when the datagram at hand has waited, but for what was wanted; 0: not measured. */
@@ -410,82 +362,74 @@ waits_since(const struct flow *f)
     return f->received_at > wanted ? f->received_at : wanted;
 }
 
-/* A new request is at the head: is it this socket's turn, and is there a token? */
-static enum flow_step
-admit(struct flow *f, struct turn *turn, enum req_class class)
+/* Is the request one that UDP does not serve, or not for this source? It is dropped, or refused,
+ * then. */
+static bool
+turns_down(struct flow *f)
 {
-    if (f->requests == 0 || flow_is_turn_over(f, turn)) {
-        f->requests = f->outbox->worker->shared->requests_per_event;
-        return FLOW_DEFER;
+    const struct session *s = &f->pump.session;
+    bool is_bad = s->error != REPLY_NONE;
+    /* Of two servers each would answer the other's error with one, for ever, once a forged
+     * datagram has begun it. */
+    if (is_bad ? f->is_guarded : is_for_streams(&s->req)) {
+        ctr_add(&f->outbox->worker->udp_ctr.refused, 1);
+        drop_reply(f);
+        return true;
     }
-    /* After -R requests it is at the end of the line again, whoever has sent them. */
-    bool is_served = turn->is_served && turn->requests > 0;
-    if (class_is_limited(class)) {
-        struct limiter_request asked =
-            admit_request(&f->session, class, f->peer_key, waits_since(f));
-        enum limiter_verdict verdict =
-            limited_ask(f->outbox->worker, &f->task, &asked, is_served);
-        if (unlikely(verdict != VERDICT_ADMIT)) {
-            return verdict == VERDICT_WAIT ? FLOW_QUEUED : refuse_request(f, turn, class);
-        }
+    if (f->is_guarded && !is_harmless(&s->req)) {
+        refuse(f, REPLY_UDP_REFUSED);
+        return true;
     }
-    turn->requests -= turn->requests > 0;
-    f->task.is_admitted = true;
-    return FLOW_ON;
+    return false;
 }
 
 static enum flow_step
 step_run(struct flow *f, struct turn *turn)
 {
-    if (!f->task.is_admitted) {
-        f->class =
-            classify_request(f->outbox->worker->shared, &f->session, &f->is_class_told);
+    struct pump *p = &f->pump;
+    if (!p->work.ticket.is_admitted && turns_down(f)) {
+        return FLOW_ON;
     }
-    enum req_class class = f->class;
-    if (!f->task.is_admitted) {
-        bool is_bad = f->session.error != REPLY_NONE;
-        /* Of two servers each would answer the other's error with one, for ever, once a
-         * forged datagram has begun it. */
-        if (is_bad ? f->is_guarded : is_for_streams(&f->session.req)) {
-            ctr_add(&f->outbox->worker->udp_ctr.refused, 1);
-            drop_reply(f);
-            return FLOW_ON;
-        }
-        if (f->is_guarded && !is_harmless(&f->session.req)) {
-            refuse(f, REPLY_UDP_REFUSED);
-            return FLOW_ON;
-        }
-        enum flow_step admitted = admit(f, turn, class);
-        if (admitted != FLOW_ON) {
-            return admitted == FLOW_NEXT ? FLOW_ON : admitted;
-        }
-    } else {
-        turn->has_long |= f->session.is_long;
+    p->arrival.since = waits_since(f);
+    enum pump_end end = pump_run(p, turn);
+    if (has_too_much(f)) {
+        refuse(f, REPLY_UDP_TOO_LARGE);
+        return FLOW_ON;
     }
-    if (unlikely(class > turn->lane) && flow_lane(f) > turn->lane) {
+    switch (end) {
+    case PUMP_ON:
+    case PUMP_FLUSH:
+        return FLOW_ON;
+    case PUMP_DONE:
+        ctr_add(&p->core->classes[p->habit.class].served_udp, 1);
+        return finish_request(f);
+    case PUMP_REFUSED:
+        return finish_request(f);
+    case PUMP_DEFER:
+        if (p->requests == 0) { /* it has had as many in a row as it may */
+            p->requests = p->core->shared->requests_per_event;
+        }
         return FLOW_DEFER;
+    case PUMP_WAIT:
+        return FLOW_QUEUED;
+    case PUMP_CLOSE:
+        return finish_datagram(f);
+    case PUMP_OVER:
+    case PUMP_WATCH:
+    case PUMP_QUIT:
+    case PUMP_ABORT:
+        drop_reply(f);
+        return FLOW_ON;
     }
-    struct worker *w = f->outbox->worker;
-    bool may_be_late = class_is_inline(turn->lane) && !f->is_class_told;
-    turn->has_run = true;
-    struct session_limits limits = {.keys = KEYS_PER_RUN,
-                                    .out_bytes = reply_max(f) + 1,
-                                    .late_bytes =
-                                        may_be_late ? w->shared->classes.late_bytes : 0};
-    size_t bytes = f->out.bytes;
-    enum session_ran ran = session_run(&f->session, &w->env, &f->in, &f->out, &limits);
-    f->class = classify_account(w, &f->session, class, f->is_class_told, ran,
-                                f->out.bytes - bytes);
-    ctr_add(&w->classes[f->class].served_udp, ran == RAN_DONE && !f->session.is_open);
-    return after_run(f, turn, ran);
+    unreachable();
 }
 
 static enum flow_step
 step_datagram(struct flow *f, struct turn *turn)
 {
     struct worker *w = f->outbox->worker;
-    w->env.client_fd = f->outbox->fd;
-    enum session_next next = session_peek(&f->session, &w->env, &f->in);
+    w->core.env.client_fd = f->outbox->fd;
+    enum session_next next = session_peek(&f->pump.session, &w->core.env, &f->pump.in);
     switch (next) {
     case SESSION_READY:
         return step_run(f, turn);
@@ -504,10 +448,10 @@ enum flow_step
 flow_step(struct flow *f, struct turn *turn)
 {
     if (turn->is_served) {
-        f->resumed_at = f->outbox->worker->now;
+        f->resumed_at = f->outbox->worker->core.now;
     }
     enum flow_step step = f->is_replying ? step_reply(f, turn) : step_datagram(f, turn);
-    f->outbox->collected += f->out.bytes - f->counted; /* modulo: it may be less */
-    f->counted = f->out.bytes;
+    f->outbox->collected += f->pump.out.bytes - f->counted; /* modulo: it may be less */
+    f->counted = f->pump.out.bytes;
     return step;
 }

@@ -18,9 +18,8 @@
 #include <stddef.h>
 #include <sys/socket.h>
 
+#include "core/pump.h"
 #include "net/outbox.h"
-#include "net/task.h"
-#include "serve/session.h"
 #include "sock/frame.h"
 #include "sock/guard.h"
 
@@ -42,7 +41,7 @@ struct flow_datagram {
 struct flow_waiting;
 
 struct flow {
-    struct task task; /* first: the worker's queues hold it by this */
+    struct pump pump; /* first: the worker's queues hold it by this */
     struct outbox *outbox;
     struct flow *next, *prev; /* the socket's list of those that are set aside */
     enum req_class declared;  /* of the socket, or CLASS_NONE */
@@ -57,45 +56,30 @@ struct flow {
     bool is_open;
     bool is_guarded;
     uint8_t ip[GUARD_IP_BYTES]; /* where it came from, when guarded */
-    uint64_t peer_key;          /* struct peer's */
     nsec_t received_at;
     const char *p; /* what the session has not taken yet */
     size_t left;
-    void *own;            /* what holds it, when it is a copy; NULL: it is in the batch */
-    uint64_t credit;      /* bytes of reply that it has paid for */
-    unsigned requests;    /* still allowed in a row */
-    enum req_class class; /* of the request at the head, or the last one */
-    bool is_class_told;   /* it was declared, not judged */
+    void *own;       /* what holds it, when it is a copy; NULL: it is in the batch */
+    uint64_t credit; /* bytes of reply that it has paid for */
     struct frame frame;
-    struct session session;
-    struct buf in;
-    /* The message being sent. */
-    bool is_replying;
-    struct chain out;
-    size_t counted; /* of it, in outbox->collected */
+    bool is_replying; /* pump.out is the message being sent */
+    size_t counted;   /* of it, in outbox->collected */
 };
-
-/* The queue in which the request at the head waits. */
-static inline enum req_class
-flow_lane(const struct flow *f)
-{
-    return class_lane(f->class, f->session.is_long && !f->is_class_told);
-}
 
 /* How a turn, or a step of it, ended. */
 enum flow_step {
     FLOW_ON,     /* go on */
-    FLOW_NEXT,   /* with the next request: this one is answered */
     FLOW_WAIT,   /* for an event */
     FLOW_DEFER,  /* queue for a deferred turn */
     FLOW_QUEUED, /* waits for a token, queued already */
 };
 
 /* NULL: no memory. */
-must_check struct flow *flow_create(struct outbox *outbox, enum req_class declared);
+must_check struct flow *flow_create(struct outbox *outbox, const struct work_type *type,
+                                    enum req_class declared);
 /* Leaves the queues, and drops all that is under way. */
 void flow_destroy(struct flow *f);
-struct flow *flow_of_task(struct task *t);
+struct flow *flow_of_work(struct work *work);
 
 /* Something is at hand or being sent. */
 static inline bool

@@ -17,7 +17,7 @@ static bool
 is_idle(const struct conn *c, uint32_t now, uint32_t seconds)
 {
     uint32_t last = atomic_load_explicit(&c->entry.last_cmd, memory_order_relaxed);
-    return c->is_tcp && c->closing == CLOSE_NONE && !task_is_queued(&c->task) &&
+    return c->is_tcp && c->closing == CLOSE_NONE && !work_is_queued(&c->pump.work) &&
            now > last && now - last > seconds;
 }
 
@@ -29,7 +29,7 @@ on_timer(evutil_socket_t fd, short what, void *arg)
     if (!timer_take(fd)) {
         return;
     }
-    worker_refresh_now(w);
+    core_wake(&w->core);
     conn_tls_expire(w);
     struct idle *idle = &w->idle;
     if (idle->next == NULL && w->shared->idle_seconds != 0) {
@@ -38,7 +38,7 @@ on_timer(evutil_socket_t fd, short what, void *arg)
     for (unsigned i = 0; i < PIECE && idle->next != NULL; i++) {
         struct conn *c = idle->next;
         idle->next = c->next;
-        if (is_idle(c, w->env.now, w->shared->idle_seconds)) {
+        if (is_idle(c, w->core.env.now, w->shared->idle_seconds)) {
             conn_close(c, CLOSE_IDLE);
             ctr_add(&w->ctr.idle_kicks, 1);
         }

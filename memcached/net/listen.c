@@ -131,7 +131,7 @@ set_tcp_options(int fd, int family)
     /* Of a bulk reply the kernel holds no more than keeps the line busy: what it holds is
      * memory that the classes do not rule. */
     int unsent = UNSENT_BYTES;
-    setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPNS, &one, sizeof one); /* for net/latency.h */
+    setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPNS, &one, sizeof one); /* for core/latency.h */
     setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, sizeof unsent);
     if (family == AF_INET6) {
         setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof one);

@@ -50,15 +50,15 @@ migrate_stop(struct net_shared *shared)
 /* ---- looking -------------------------------------------------------------------------- */
 
 static void
-update_rate(struct migrate_rate *r, nsec_t now)
+update_rate(struct migrate_rate *r, uint32_t served, nsec_t now)
 {
     if (now <= r->since) {
         return;
     }
     float rate =
-        (float)(r->served - r->counted) * (float)NSEC_PER_SEC / (float)(now - r->since);
+        (float)(served - r->counted) * (float)NSEC_PER_SEC / (float)(now - r->since);
     r->per_second = OLD_RATE_WEIGHT * r->per_second + (1 - OLD_RATE_WEIGHT) * rate;
-    r->counted = r->served;
+    r->counted = served;
     r->since = now;
 }
 
@@ -79,7 +79,8 @@ struct candidates {
 static void
 consider(struct candidates *to, const struct worker *w, struct conn *c, bool is_forced)
 {
-    bool is_cool = c->rate.moved_at == 0 || w->now - c->rate.moved_at >= BALANCE_COOL_NS;
+    bool is_cool =
+        c->rate.moved_at == 0 || w->core.now - c->rate.moved_at >= BALANCE_COOL_NS;
     struct balance_choice choice = {.rate = (double)c->rate.per_second, .what = c};
     if (!is_cool && !is_forced) {
         return;
@@ -100,7 +101,7 @@ look(struct worker *w, bool is_forced, struct candidates *to)
     struct conn *first = w->migrate.next != NULL ? w->migrate.next : w->conns;
     struct conn *c = first;
     for (unsigned i = 0; i < LOOK_MAX && c != NULL; i++) {
-        update_rate(&c->rate, w->now);
+        update_rate(&c->rate, c->pump.served, w->core.now);
         total += (double)c->rate.per_second;
         if (to != NULL) {
             consider(to, w, c, is_forced);
@@ -134,7 +135,7 @@ give(struct worker *w, struct worker *to, struct conn *c, enum balance_reason re
         mbox_wake(&to->mbox); /* it may wait for this one */
         return false;
     }
-    c->rate.moved_at = w->now;
+    c->rate.moved_at = w->core.now;
     c->rate.is_home = reason == BALANCE_HOME;
     c->homing = (struct homing){.home = 0};
     worker_forget(w);
@@ -214,7 +215,7 @@ wish_busy(const struct worker *w, const struct migrate_ask *ask, struct candidat
                                         .reason = (uint8_t)ask->reason,
                                         .to = ask->to,
                                         .part = part_of(all->busy[i].rate, total),
-                                        .until = w->now + WISH_NS};
+                                        .until = w->core.now + WISH_NS};
     }
 }
 
@@ -224,7 +225,7 @@ migrate_obey(struct worker *w)
     uint64_t packed = atomic_load(&w->migrate.ask);
     struct migrate_ask ask;
     memcpy(&ask, &packed, sizeof ask);
-    if (ask.to == w->index || w->is_draining) {
+    if (ask.to == w->index || w->core.is_draining) {
         return;
     }
     struct candidates *all = malloc(sizeof *all);
@@ -244,7 +245,7 @@ migrate_fulfil(struct conn *c)
     struct worker *w = c->worker;
     struct migrate_wish wish = c->wish;
     struct worker *to = &w->shared->workers[wish.to];
-    if (w->now >= wish.until || w->is_draining) {
+    if (w->core.now >= wish.until || w->core.is_draining) {
         c->wish.is_set = false;
         return false;
     }
@@ -271,8 +272,8 @@ home_of(const struct worker *w, struct conn *c)
 {
     const struct net_shared *shared = w->shared;
     int home = steer_home(&shared->steer, w->index, incoming_cpu(c->fd), shared->loads);
-    if (!homing_note(&c->homing, home, c->rate.served, w->now) || !is_rested(c, w->now) ||
-        !conn_is_movable(c)) {
+    if (!homing_note(&c->homing, home, c->pump.served, w->core.now) ||
+        !is_rested(c, w->core.now) || !conn_is_movable(c)) {
         return -1;
     }
     uint32_t own = atomic_load_explicit(&w->migrate.load_milli, memory_order_relaxed);
@@ -292,8 +293,8 @@ migrate_home(struct worker *w)
     int to = -1;
     struct conn *first = w->migrate.next != NULL ? w->migrate.next : w->conns;
     struct conn *c = first;
-    if (w->is_draining ||
-        (w->migrate.homed_at != 0 && w->now - w->migrate.homed_at < HOMING_PAUSE_NS)) {
+    if (w->core.is_draining || (w->migrate.homed_at != 0 &&
+                                w->core.now - w->migrate.homed_at < HOMING_PAUSE_NS)) {
         return;
     }
     for (unsigned i = 0; i < HOME_LOOK_MAX && c != NULL && count < most; i++) {
@@ -313,7 +314,7 @@ migrate_home(struct worker *w)
         moved++;
     }
     if (moved > 0) {
-        w->migrate.homed_at = w->now;
+        w->migrate.homed_at = w->core.now;
         ctr_add(&w->migrate.homed, moved);
         report(w, &w->shared->workers[to], moved, BALANCE_HOME);
     }

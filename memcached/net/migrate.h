@@ -43,8 +43,7 @@ struct migrate {
 
 /* What is known of a connection's requests; its worker's thread. */
 struct migrate_rate {
-    uint32_t served;  /* requests; wraps */
-    uint32_t counted; /* ... until `since` */
+    uint32_t counted; /* requests until `since`; wraps, as pump.served */
     float per_second;
     nsec_t since;
     nsec_t moved_at; /* 0: never */

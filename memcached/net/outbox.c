@@ -27,7 +27,7 @@ outbox_put(struct outbox *o, struct frame *frame, struct chain *out,
             memcpy(bytes + len, iov[r].iov_base, iov[r].iov_len);
             len += iov[r].iov_len;
         }
-        chain_consume(out, &o->worker->env.chain, len - before);
+        chain_consume(out, &o->worker->core.env.chain, len - before);
     }
     memcpy(&o->to[i], to, to_len);
     o->iov[i] = (struct iovec){.iov_base = bytes, .iov_len = len};
@@ -68,7 +68,7 @@ outbox_flush(struct outbox *o)
     bool is_sent = send_all(o);
     if (unlikely(o->has_followed)) {
         o->has_followed = false;
-        latency_end(&o->worker->latency, o->followed_class, begin, clock_now());
+        latency_end(&o->worker->core.latency, o->followed_class, begin, clock_now());
     }
     return is_sent;
 }

@@ -12,12 +12,9 @@
 
 #include "base/clock.h"
 #include "base/ctr.h"
+#include "core/core.h"
 #include "net/crew.h"
 #include "net/udp.h"
-#include "qos/class_rules.h"
-#include "qos/limiter.h"
-#include "qos/sched.h"
-#include "qos/slo.h"
 #include "qos/steer.h"
 #include "serve/env.h"
 #include "sock/busypoll.h"
@@ -27,6 +24,7 @@
 struct governor;
 struct membind;
 struct nudgers;
+struct peer;
 struct pinner;
 struct prefixes;
 struct prio_spec;
@@ -46,8 +44,7 @@ struct net_shared {
     struct tls *tls; /* NULL: nobody speaks it */
     struct registry registry;
     struct udp_sockets udp;
-    struct limiter limiter;
-    struct slo slo;
+    struct core_shared core;
     struct governor *governor; /* main owns it */
     struct pinner *pinner;
     const struct membind *membind;
@@ -57,16 +54,10 @@ struct net_shared {
     const struct resctrl *resctrl;
     struct busypoll busy_poll;
     struct crew crew;
-    unsigned requests_per_event; /* -R */
-    uint32_t idle_seconds;       /* connections idle for longer are closed; 0: none */
+    uint32_t idle_seconds; /* connections idle for longer are closed; 0: none */
     unsigned worker_count;
-    uint64_t peer_seed;    /* of peers' keys */
-    uint64_t buffer_bytes; /* read_buf_mem_limit, of all workers; 0: none */
-    struct class_conf classes;
-    struct class_rules class_rules;
-    struct class_shares class_shares;
-    nsec_t class_max_wait;
-    _Atomic bool times_passes;   /* the workers count their worker_time */
+    uint64_t peer_seed;          /* of peers' keys */
+    uint64_t buffer_bytes;       /* read_buf_mem_limit, of all workers; 0: none */
     _Atomic unsigned open_conns; /* accepted and not yet destroyed */
     ctr_t total_conns;           /* acceptors write, ctr_add_shared */
     _Atomic unsigned *loads;     /* connections that each worker has or will get */
@@ -80,3 +71,6 @@ struct net_shared {
 
 /* Any thread: brings the map for steering up to date with where the workers are pinned. */
 void net_shared_map(struct net_shared *shared);
+/* What the client's address or else its listener declares, as session.declared. */
+uint8_t net_shared_declared(const struct net_shared *shared, const struct peer *peer,
+                            enum req_class listener);

@@ -46,6 +46,10 @@ struct udp {
     struct outbox outbox;
 };
 
+/* Of the socket's flows: serves the socket, or what is set aside, until it has to wait. */
+static void take_turn(struct work *work, struct turn *turn);
+static const struct work_type udp_work = {.turn = take_turn};
+
 static struct udp *
 udp_of_outbox(struct outbox *o)
 {
@@ -59,7 +63,7 @@ take_spare(struct udp *u)
 {
     struct flow *f = u->spare;
     if (f == NULL) {
-        return flow_create(&u->outbox, u->declared);
+        return flow_create(&u->outbox, &udp_work, u->declared);
     }
     u->spare = f->next;
     return f;
@@ -96,7 +100,7 @@ set_aside(struct udp *u, enum flow_step end)
     u->front = next;
     ctr_add(&u->worker->udp_ctr.aside, 1);
     if (end == FLOW_DEFER) {
-        worker_defer(u->worker, &f->task, flow_lane(f));
+        queue_put(f->pump.core, &f->pump.work, pump_lane(&f->pump));
     }
     return true;
 }
@@ -129,8 +133,8 @@ static void
 resume_aside(struct udp *u)
 {
     for (struct flow *f = u->aside; f != NULL; f = f->next) {
-        if (!task_is_queued(&f->task)) {
-            worker_defer(u->worker, &f->task, flow_lane(f));
+        if (!work_is_queued(&f->pump.work)) {
+            queue_put(f->pump.core, &f->pump.work, pump_lane(&f->pump));
         }
     }
 }
@@ -146,10 +150,10 @@ follow(struct udp *u, const struct turn *turn)
         return false;
     }
     worker_check_rx(w, u->fd);
-    if (w->latency.who != NULL) {
+    if (w->core.latency.who != NULL) {
         return false;
     }
-    latency_begin(&w->latency, u->front, turn->ready_at);
+    latency_begin(&w->core.latency, &u->front->pump, turn->ready_at);
     return true;
 }
 
@@ -161,11 +165,11 @@ note_arrival(struct udp *u, const struct turn *turn, bool is_followed,
     struct worker *w = u->worker;
     times->ready_mono = turn->ready_at;
     if (is_followed) {
-        latency_read(&w->latency, times);
+        latency_read(&w->core.latency, times, clock_now());
     }
-    if (slo_is_on(&w->shared->slo)) {
-        worker_read_clock(w);
-        u->inbox.received_at = times->read_mono - sojourn_of(times).total;
+    if (core_has_slo(&w->core)) {
+        core_read_clock(&w->core);
+        u->inbox.received_at = arrival_of(times);
     }
 }
 
@@ -178,8 +182,7 @@ receive(struct udp *u, const struct turn *turn)
     struct stamp_room room;
     struct sojourn_times times = {0};
     bool is_followed = follow(u, turn);
-    bool is_timed = is_followed || (unlikely(slo_is_on(&w->shared->slo)) &&
-                                    slo_wants_delay(&w->slo, w->woke_at));
+    bool is_timed = is_followed || admission_wants_delay(&w->core);
     for (unsigned i = 0; i < BATCH; i++) {
         in->iov[i] = (struct iovec){.iov_base = in->bytes + (size_t)i * DATAGRAM_BYTES,
                                     .iov_len = DATAGRAM_BYTES};
@@ -212,7 +215,7 @@ static void
 forget_followed(struct udp *u)
 {
     if (!u->outbox.has_followed) {
-        latency_forget(&u->worker->latency, u->front);
+        latency_forget(&u->worker->core.latency, &u->front->pump);
     }
 }
 
@@ -258,7 +261,7 @@ step_socket(struct udp *u, struct turn *turn)
     if (flow_is_busy(u->front)) {
         enum flow_step end = flow_step(u->front, turn);
         bool waits = end == FLOW_QUEUED ||
-                     (end == FLOW_DEFER && flow_lane(u->front) != CLASS_SMALL);
+                     (end == FLOW_DEFER && pump_lane(&u->front->pump) != CLASS_SMALL);
         return waits && set_aside(u, end) ? FLOW_ON : end;
     }
     if (u->inbox.next == u->inbox.count) {
@@ -285,8 +288,8 @@ serve_socket(struct udp *u, struct turn *turn)
     }
     if (end == FLOW_DEFER && is_sent) { /* else the edge goes on */
         bool is_known = flow_is_busy(u->front);
-        worker_defer(u->worker, &u->front->task,
-                     is_known ? flow_lane(u->front) : CLASS_SMALL);
+        queue_put(&u->worker->core, &u->front->pump.work,
+                  is_known ? pump_lane(&u->front->pump) : CLASS_SMALL);
     }
 }
 
@@ -313,27 +316,28 @@ serve_aside(struct udp *u, struct flow *f, struct turn *turn)
     } while (end == FLOW_ON);
     bool is_sent = outbox_flush(&u->outbox);
     if (end == FLOW_WAIT && !flow_is_busy(f)) {
-        latency_forget(&u->worker->latency, f);
+        latency_forget(&u->worker->core.latency, &f->pump);
         retire(u, f);
     } else if (end == FLOW_DEFER && is_sent) {
-        worker_defer(u->worker, &f->task, flow_lane(f));
+        queue_put(f->pump.core, &f->pump.work, pump_lane(&f->pump));
     }
 }
 
-void
-udp_turn(struct task *t, struct turn *turn)
+static void
+take_turn(struct work *work, struct turn *turn)
 {
-    struct flow *f = flow_of_task(t);
+    struct flow *f = flow_of_work(work);
     struct udp *u = udp_of_outbox(f->outbox);
     if (f == u->front) {
         if (unlikely(turn->is_served)) { /* nothing was read while it waited */
-            u->outbox.held_until = u->worker->now;
+            u->outbox.held_until = u->worker->core.now;
         }
         serve_socket(u, turn);
     } else {
         serve_aside(u, f, turn);
     }
-    atomic_store_explicit(&u->entry.last_cmd, u->worker->env.now, memory_order_relaxed);
+    atomic_store_explicit(&u->entry.last_cmd, u->worker->core.env.now,
+                          memory_order_relaxed);
 }
 
 /* The one libevent callback of UDP sockets. */
@@ -342,21 +346,21 @@ on_event(evutil_socket_t fd, short what, void *arg)
 {
     (void)fd;
     struct udp *u = arg;
-    worker_refresh_now(u->worker);
+    core_wake(&u->worker->core);
     u->is_readable |= (what & EV_READ) != 0;
     if ((what & EV_WRITE) != 0 && u->outbox.is_blocked) {
         u->outbox.is_blocked = false;
-        u->outbox.held_until = worker_read_clock(u->worker);
+        u->outbox.held_until = core_read_clock(&u->worker->core);
         if (outbox_flush(&u->outbox)) { /* nobody else may come to it soon */
             resume_aside(u);
         }
     }
-    if (task_is_queued(&u->front->task) || u->outbox.is_blocked) {
+    if (work_is_queued(&u->front->pump.work) || u->outbox.is_blocked) {
         return;
     }
-    struct turn turn = worker_inline_turn(u->worker);
+    struct turn turn = core_inline_turn(&u->worker->core);
     turn.requests = 0; /* they are counted over datagrams */
-    udp_turn(&u->front->task, &turn);
+    take_turn(&u->front->pump.work, &turn);
     worker_end_inline(u->worker, &turn);
 }
 
@@ -393,7 +397,7 @@ describe(struct udp *u)
     u->entry.fd = u->fd;
     u->entry.is_udp = true;
     atomic_init(&u->entry.state, REGISTRY_READ);
-    atomic_init(&u->entry.last_cmd, u->worker->env.now);
+    atomic_init(&u->entry.last_cmd, u->worker->core.env.now);
     must(getsockname(u->fd, (struct sockaddr *)&addr, &len) == 0);
     addr_format("udp", (struct sockaddr *)&addr, len, u->entry.addr,
                 sizeof u->entry.addr);
@@ -404,7 +408,7 @@ static bool
 set_up(struct udp *u)
 {
     u->inbox.bytes = malloc((size_t)BATCH * DATAGRAM_BYTES);
-    u->front = flow_create(&u->outbox, u->declared);
+    u->front = flow_create(&u->outbox, &udp_work, u->declared);
     if (u->inbox.bytes == NULL || u->front == NULL ||
         !registry_add(&u->worker->shared->registry, &u->entry)) {
         return false;

@@ -17,8 +17,8 @@
 #include <stddef.h>
 
 #include "base/ctr.h"
-#include "net/task.h"
 #include "qos/class.h"
+#include "sock/guard.h"
 #include "sock/udp_open.h"
 
 struct worker;
@@ -40,5 +40,3 @@ struct udp_ctr {
 must_check bool udp_start(struct worker *w);
 /* Serves no more; what has been answered goes out as far as the sockets take it. */
 void udp_stop(struct worker *w);
-/* A turn of a task of UDP: serves the socket, or what is set aside, until it has to wait. */
-void udp_turn(struct task *t, struct turn *turn);

@@ -48,8 +48,8 @@ struct pin_spec {
 
 struct pin_plan {
     enum pin_policy policy;
-    unsigned count; /* workers */
-    struct cpu_place *places; /* of each; .cpu is -1 when it is not pinned */
+    unsigned count;              /* workers */
+    struct cpu_place *places;    /* of each; .cpu is -1 when it is not pinned */
     unsigned allowed;            /* CPUs that the process may use */
     unsigned capacity;           /* of those, what the policy has for workers */
     bool is_oversubscribed;      /* more workers than CPUs: the plan wraps around */

@@ -169,7 +169,8 @@ open_trial(struct trial *t, enum reuseport_kind kind)
             (i > 0 && setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &one, sizeof one) != 0) ||
             bind(fd, (struct sockaddr *)&t->addr, sizeof t->addr) != 0 ||
             getsockname(fd, (struct sockaddr *)&t->addr, &len) != 0 ||
-            !reuseport_join(fd, kind, cpu_of(t->cpus, i)) || listen(fd, TRIAL_TRIES) != 0) {
+            !reuseport_join(fd, kind, cpu_of(t->cpus, i)) ||
+            listen(fd, TRIAL_TRIES) != 0) {
             return false;
         }
     }

@@ -10,7 +10,7 @@
 #include <sys/types.h>
 #include <time.h>
 
-#include "sock/sojourn.h"
+#include "base/sojourn.h"
 
 /* Where the kernel puts the stamp of a message. */
 struct stamp_room {

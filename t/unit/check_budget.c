@@ -3,7 +3,7 @@
  *
  * What the buffers of a worker may take: limits to the reply and to the block.
  */
-#include "net/budget.h"
+#include "core/budget.h"
 
 #include "check_unit.h"
 

@@ -59,9 +59,9 @@ END_TEST
 START_TEST(much_work_is_done_soon)
 {
     ck_assert_uint_ge(count_visits(10, 400000, 1000000, false), 800);
-    ck_assert_uint_eq(
-        maintenance_juggle_sleep(NSEC_PER_SEC, (struct store_juggled){.settled = MOST}, 12),
-        MS);
+    ck_assert_uint_eq(maintenance_juggle_sleep(
+                          NSEC_PER_SEC, (struct store_juggled){.settled = MOST}, 12),
+                      MS);
     /* A page of large items is a class, too: one of twelve is much. */
     ck_assert_uint_ge(count_visits(60, 100, 12, false), 30);
 }

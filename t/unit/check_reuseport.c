@@ -76,7 +76,8 @@ START_TEST(the_cpu_of_a_connection_is_told)
     CPU_ZERO(&set);
     CPU_SET((unsigned)own[0], &set);
     ck_assert_int_eq(sched_setaffinity(0, sizeof set, &set), 0);
-    int listener = socket(AF_INET, SOCK_STREAM, 0), client = socket(AF_INET, SOCK_STREAM, 0);
+    int listener = socket(AF_INET, SOCK_STREAM, 0),
+        client = socket(AF_INET, SOCK_STREAM, 0);
     ck_assert_int_eq(bind(listener, (struct sockaddr *)&addr, len), 0);
     ck_assert_int_eq(listen(listener, 1), 0);
     ck_assert_int_eq(getsockname(listener, (struct sockaddr *)&addr, &len), 0);

@@ -3,7 +3,7 @@
  *
  * How long input has waited: what the kernel's stamp and the own clock make of it.
  */
-#include "sock/sojourn.h"
+#include "base/sojourn.h"
 
 #include "check_unit.h"
 

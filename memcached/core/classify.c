@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  */
-#include "net/classify.h"
+#include "core/classify.h"
+
+#include "core/core.h"
 
 uint8_t
-classify_place(const struct class_rules *rules, const struct peer *peer,
+classify_place(const struct class_rules *rules, const uint8_t *ip,
                enum req_class listener)
 {
-    uint8_t ip[ADDR_IP_BYTES];
     enum req_class class = CLASS_NONE;
-    if (rules->peer_count > 0 && addr_ip(peer, ip)) {
+    if (rules->peer_count > 0 && ip != NULL) {
         class = class_rules_peer(rules, ip);
     }
     if (class == CLASS_NONE) {
@@ -33,7 +34,7 @@ declared_class(const struct class_rules *rules, const struct session *s)
 }
 
 enum req_class
-classify_request(const struct net_shared *shared, const struct session *s, bool *is_told)
+classify_request(const struct core_shared *shared, const struct session *s, bool *is_told)
 {
     const struct class_conf *conf = &shared->classes;
     struct session_facts facts = session_facts(s);
@@ -53,16 +54,16 @@ classify_request(const struct net_shared *shared, const struct session *s, bool 
 }
 
 enum req_class
-classify_account(struct worker *w, const struct session *s, enum req_class class,
+classify_account(struct core *k, const struct session *s, enum req_class class,
                  bool is_told, enum session_ran ran, size_t bytes)
 {
     bool is_done = ran == RAN_DONE && !s->is_open;
-    if (class == CLASS_SMALL && !is_told && bytes > w->shared->classes.bulk_bytes) {
+    if (class == CLASS_SMALL && !is_told && bytes > k->shared->classes.bulk_bytes) {
         class = CLASS_BULK;
     }
     if (is_done) {
         bytes += s->req.family == FAMILY_STORE ? s->req.value_len : 0;
     }
-    worker_account(w, class, bytes, is_done);
+    core_account(k, class, bytes, is_done);
     return class;
 }

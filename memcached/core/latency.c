@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  */
-#include "net/latency.h"
-
-#include "sock/stamp.h"
+#include "core/latency.h"
 
 static const char *const names[LATENCY_STAGES] = {[LATENCY_KERNEL] = "kernel",
                                                   [LATENCY_LOOP] = "loop",
@@ -61,30 +59,18 @@ latency_begin(struct latency *l, const void *who, nsec_t ready_at)
 }
 
 void
-latency_read(struct latency *l, struct sojourn_times *times)
+latency_read(struct latency *l, struct sojourn_times *times, nsec_t now)
 {
     times->ready_mono = l->ready_at;
     if (l->is_read) {
         return;
     }
     l->sojourn = sojourn_of(times);
-    l->read_at = clock_now();
+    l->read_at = now;
     l->read_ns = l->read_at - times->read_mono;
     l->is_read = true;
     ctr_add(&l->delay_ns, l->sojourn.total);
     ctr_add(&l->delays, 1);
-}
-
-ssize_t
-latency_recv(struct latency *l, int fd, void *to, size_t room,
-             struct sojourn_times *times)
-{
-    ssize_t n = stamp_recv(fd, to, room, times);
-    times->ready_mono = l->ready_at;
-    if (n > 0) {
-        latency_read(l, times);
-    }
-    return n;
 }
 
 void

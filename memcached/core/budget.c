@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  */
-#include "net/budget.h"
+#include "core/budget.h"
 
 static uint64_t
 bytes_of(const struct pool *pool)

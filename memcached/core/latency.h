@@ -13,13 +13,12 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <sys/types.h>
 
 #include "base/clock.h"
 #include "base/ctr.h"
 #include "base/hist.h"
+#include "base/sojourn.h"
 #include "qos/class.h"
-#include "sock/sojourn.h"
 
 #define LATENCY_SUB_BITS 4 /* buckets 6 % wide */
 #define LATENCY_MAX_NS (10 * NSEC_PER_SEC)
@@ -52,11 +51,8 @@ void latency_fini(struct latency *l);
 
 /* Follows what `who` reads next; its socket was reported at ready_at. */
 void latency_begin(struct latency *l, const void *who, nsec_t ready_at);
-/* The read began with these times, and has just ended with some input. */
-void latency_read(struct latency *l, struct sojourn_times *times);
-/* As stamp_recv, on behalf of the request that is followed. */
-ssize_t latency_recv(struct latency *l, int fd, void *to, size_t room,
-                     struct sojourn_times *times);
+/* The read began with these times, and has ended with some input at `now`. */
+void latency_read(struct latency *l, struct sojourn_times *times, nsec_t now);
 /* Its reply is written from `begin` on, until now. */
 void latency_end(struct latency *l, enum req_class class, nsec_t begin, nsec_t now);
 /* Forgets the request, if it is that one's: it has no reply. */

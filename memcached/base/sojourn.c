@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  */
-#include "sock/sojourn.h"
+#include "base/sojourn.h"
 
 struct sojourn
 sojourn_of(const struct sojourn_times *t)

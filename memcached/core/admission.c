@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ */
+#include "core/admission.h"
+
+#include <stddef.h>
+
+#include "core/core.h"
+
+/* Requests of one turn that pass on the admission of one before them. */
+#define FOLLOWERS_MAX 16
+
+bool
+admission_init(struct admission *a, struct core_shared *shared, nsec_t now)
+{
+    *a = (struct admission){.is_armed = false};
+    limiter_desk_init(&a->limits, &shared->limiter);
+    slo_watch_init(&a->slo, &shared->slo, now);
+    a->delay = hist_create(ADMISSION_SUB_BITS, ADMISSION_MAX_NS);
+    return a->delay != NULL;
+}
+
+void
+admission_fini(struct admission *a)
+{
+    hist_destroy(&a->delay);
+}
+
+/* ---- asking ---------------------------------------------------------------------------- */
+
+/* The worker is to be woken when a request that waits may go on. */
+static void
+arm(struct core *k)
+{
+    struct admission *a = &k->admission;
+    nsec_t due = limiter_due(&a->limits, k->now);
+    nsec_t earliest = k->now + limiter_nap(a->limits.shared);
+    nsec_t when = due > earliest ? due : earliest;
+    if (!a->is_armed || when < a->wake_at) {
+        a->is_armed = true;
+        a->wake_at = when;
+    }
+}
+
+static bool
+meets_slo(struct core *k, const struct facts *f)
+{
+    nsec_t delay = f->since == 0       ? SLO_UNTIMED
+                   : k->now > f->since ? k->now - f->since
+                                       : 0;
+    return slo_admits(&k->admission.slo, f->class, f->peer, delay, k->now);
+}
+
+static enum limiter_verdict
+ask_limits(struct core *k, struct ticket *t, const struct facts *f, bool is_served)
+{
+    struct admission *a = &k->admission;
+    struct limiter_request r = {.class = f->class, .peer = f->peer, .keys = f->keys};
+    enum limiter_verdict verdict =
+        limiter_ask(&a->limits, &t->wait, &r, is_served, k->now);
+    /* Else admission_serve sees to the timer, at the end of the pass. */
+    if (unlikely(verdict == VERDICT_WAIT) && a->is_armed && a->round_at == 0) {
+        arm(k);
+    }
+    return verdict;
+}
+
+static enum limiter_verdict
+judge(struct core *k, struct ticket *t, const struct facts *f, const struct turn *turn)
+{
+    struct admission *a = &k->admission;
+    /* What has waited for tokens in vain is refused. */
+    if (unlikely(t->is_refused)) {
+        t->is_refused = false;
+        a->refuses_rest = false;
+        return VERDICT_REFUSE;
+    }
+    /* At the end of the process what has come is served. */
+    if (unlikely(k->is_draining)) {
+        return VERDICT_ADMIT;
+    }
+    /* The SLO refuses what is late, and what would make others late. */
+    a->refuses_rest = unlikely(core_has_slo(k)) && !meets_slo(k, f);
+    if (unlikely(a->refuses_rest)) {
+        return VERDICT_REFUSE;
+    }
+    /* The limits of the address, of the class and of all have a token, or it waits. */
+    return ask_limits(k, t, f, turn->is_served && turn->requests > 0);
+}
+
+/* Those that come right behind an admitted request need not ask, but for tokens of the worker's
+ * lease. An SLO that refuses requests is asked for each. */
+static void
+admit_followers(struct core *k, struct turn *turn)
+{
+    bool is_asked = core_has_slo(k) && !k->admission.slo.is_neutral;
+    turn->spare = limiter_spare_of(&k->admission.limits, is_asked ? 0 : FOLLOWERS_MAX);
+}
+
+enum limiter_verdict
+admission_ask(struct core *k, struct ticket *t, const struct facts *f, struct turn *turn)
+{
+    enum limiter_verdict verdict = judge(k, t, f, turn);
+    if (unlikely(verdict != VERDICT_ADMIT)) {
+        return verdict;
+    }
+    if (turn->has_run) { /* a lone request has none behind it */
+        admit_followers(k, turn);
+    }
+    /* In a turn that is for small ones: behind others it would learn what those take. */
+    if (unlikely(!k->admission.slo.is_neutral) && f->class == CLASS_SMALL &&
+        turn->lane == CLASS_SMALL && turn->admitted_at == 0 && core_has_slo(k)) {
+        turn->admitted_at = k->now;
+    }
+    return VERDICT_ADMIT;
+}
+
+bool
+admission_follows(struct core *k, struct turn *turn, enum req_class class)
+{
+    struct admission *a = &k->admission;
+    if (turn->spare.left == 0 || (unlikely(core_has_slo(k)) && !a->slo.is_neutral) ||
+        !limiter_follow(&a->limits, &turn->spare, class)) {
+        return false;
+    }
+    if (unlikely(core_has_slo(k))) {
+        slo_note(&a->slo, class);
+    }
+    return true;
+}
+
+void
+admission_owe(struct core *k, const struct facts *more)
+{
+    struct limiter_request r = {
+        .class = more->class, .peer = more->peer, .keys = more->keys};
+    limiter_owe(&k->admission.limits, &r, k->now);
+}
+
+void
+admission_refuse_more(struct core *k, enum req_class class, unsigned n)
+{
+    slo_refuse(&k->admission.slo, class, n);
+}
+
+bool
+admission_refuses_as_miss(const struct core *k)
+{
+    return limiter_refuses_as_miss(&k->shared->limiter);
+}
+
+/* ---- what the SLO learns --------------------------------------------------------------- */
+
+void
+admission_end_turn(struct core *k, const struct turn *turn)
+{
+    if (unlikely(turn->admitted_at != 0)) {
+        slo_learn(&k->admission.slo, CLASS_SMALL, core_read_clock(k) - turn->admitted_at);
+    }
+}
+
+void
+admission_observe(struct core *k, enum req_class class, nsec_t wait, nsec_t now)
+{
+    if (unlikely(core_has_slo(k))) {
+        slo_observe(&k->admission.slo, class, wait, now);
+    }
+}
+
+bool
+admission_wants_delay(struct core *k)
+{
+    return unlikely(core_has_slo(k)) &&
+           slo_wants_delay(&k->admission.slo, k->pass.woke_at);
+}
+
+nsec_t
+admission_hold_ns(const struct core *k, enum req_class class)
+{
+    return slo_hold_ns(&k->admission.slo, class);
+}
+
+/* ---- waiting for tokens ---------------------------------------------------------------- */
+
+static struct work *
+work_of_wait(struct gate_node *n)
+{
+    return (struct work *)(void *)((char *)n - offsetof(struct work, ticket.wait));
+}
+
+/* Work that has waited goes on with its request. */
+static void
+go_on(struct core *k, struct work *work, enum limiter_verdict verdict)
+{
+    struct ticket *t = &work->ticket;
+    nsec_t since = t->wait.since;
+    t->is_admitted = verdict == VERDICT_ADMIT;
+    t->is_refused = !t->is_admitted;
+    if (t->is_admitted) {
+        hist_record(k->admission.delay, k->now > since ? k->now - since : 0);
+    }
+    struct turn turn = core_inline_turn(k);
+    turn.is_served = true;
+    work->type->turn(work, &turn);
+}
+
+/* Is it time for a round among those that wait? When the timer says so; and before, when the
+ * worker is awake and the first is late by half a nap: leaving tokens lying would lose rate,
+ * and looking each time that there is one would mean a write for each request. */
+static bool
+is_round_due(struct core *k)
+{
+    struct admission *a = &k->admission;
+    if (!a->is_armed || k->is_draining) {
+        return true;
+    }
+    nsec_t due = limiter_due(&a->limits, k->now);
+    return due < k->now && k->now - due >= limiter_nap(a->limits.shared) / 2;
+}
+
+/* A client that has gone loses its place: its tokens are the next one's. */
+static void
+serve_ticket(struct core *k, struct gate_node *n, enum limiter_verdict verdict)
+{
+    struct work *work = work_of_wait(n);
+    if (work->type->ends_if_gone == NULL || !work->type->ends_if_gone(work)) {
+        go_on(k, work, verdict);
+    } else if (verdict == VERDICT_ADMIT) {
+        limiter_give_back(&k->admission.limits, n, k->now);
+    }
+}
+
+void
+admission_serve(struct core *k)
+{
+    struct admission *a = &k->admission;
+    if (a->limits.waiting == 0) {
+        a->round_at = 0;
+        return;
+    }
+    core_wake(k);
+    nsec_t now = core_read_clock(k);
+    if (a->round_at == 0) {
+        if (!is_round_due(k)) {
+            return;
+        }
+        a->round_at = now;
+    }
+    nsec_t deadline = now + pace_turn_ns(&k->queue.pace, now);
+    enum limiter_verdict verdict;
+    struct gate_node *n;
+    while ((n = limiter_next(&a->limits, k->is_draining, a->round_at, &verdict)) !=
+           NULL) {
+        serve_ticket(k, n, verdict);
+        if (core_read_clock(k) >= deadline) {
+            return; /* the next pass follows at once */
+        }
+    }
+    a->round_at = 0;
+    if (a->limits.waiting > 0) {
+        arm(k);
+    }
+}
+
+bool
+admission_is_due(const struct core *k)
+{
+    const struct admission *a = &k->admission;
+    return a->limits.waiting > 0 && (!a->is_armed || a->round_at != 0 || k->is_draining);
+}
+
+void
+admission_leave(struct core *k, struct ticket *t)
+{
+    limiter_leave(&k->admission.limits, &t->wait);
+}
+
+void
+admission_look_again(struct core *k)
+{
+    limiter_look_again(&k->admission.limits);
+    k->admission.is_armed = false;
+}
+
+void
+admission_wake(struct core *k)
+{
+    k->admission.is_armed = false;
+}
+
+void
+admission_rest(struct core *k)
+{
+    limiter_rest(&k->admission.limits, k->now);
+}

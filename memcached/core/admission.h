@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * Whether a request is served now, later or not at all: every policy that a request passes is
+ * behind admission_ask, in the order in which admission.c has them. Requests that wait for
+ * tokens go on in rounds, when the worker's timer says so or it is awake anyway.
+ *
+ * The worker's thread; the counters, levels and `delay` may be read by any.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/clock.h"
+#include "base/hist.h"
+#include "base/must.h"
+#include "qos/limiter.h"
+#include "qos/slo.h"
+
+/* Buckets of the delays' histogram: 3 % wide is enough for a summary. */
+#define ADMISSION_SUB_BITS 5
+#define ADMISSION_MAX_NS (100 * NSEC_PER_SEC)
+
+struct core;
+struct core_shared;
+struct turn;
+
+/* A request's way through admission; embedded in the work whose head it is. */
+struct ticket {
+    bool is_admitted;      /* the request has its tokens */
+    bool is_refused;       /* it has waited for them in vain */
+    struct gate_node wait; /* its place while it waits for them */
+};
+
+/* What admission knows of a request. */
+struct facts {
+    enum req_class class;
+    uint32_t keys; /* that it costs */
+    uint64_t peer; /* key of the client's address; 0: none */
+    nsec_t since;  /* it has waited since then; 0: not known */
+};
+
+struct admission {
+    struct limiter_desk limits; /* who waits for tokens */
+    struct slo_watch slo;
+    bool refuses_rest; /* the last refusal was the SLO's */
+    bool is_armed;     /* the worker is to be woken at wake_at, to serve a round */
+    nsec_t wake_at;
+    nsec_t round_at;    /* when the round that goes on began; 0: none does */
+    struct hist *delay; /* ns that limited requests waited */
+};
+
+/* False: no memory; admission_fini takes what there is. */
+must_check bool admission_init(struct admission *a, struct core_shared *shared,
+                               nsec_t now);
+void admission_fini(struct admission *a);
+
+static inline bool
+ticket_is_waiting(const struct ticket *t)
+{
+    return gate_is_waiting(&t->wait);
+}
+
+/* Asks for a request. WAIT: the ticket is queued for tokens. Those that wait come first, unless the
+ * turn is that of work which has waited, and goes on with its next request. */
+must_check enum limiter_verdict admission_ask(struct core *k, struct ticket *t,
+                                              const struct facts *facts,
+                                              struct turn *turn);
+/* Does a request pass on the word of one before it, of the same turn? False: admission_ask is to
+ * be asked. */
+must_check bool admission_follows(struct core *k, struct turn *turn,
+                                  enum req_class class);
+/* More keys of an admitted request have turned up: their tokens are owed. */
+void admission_owe(struct core *k, const struct facts *more);
+/* The last verdict was REFUSE, and held for what has come with the request as well: `n` more of the
+ * class are refused. */
+void admission_refuse_more(struct core *k, enum req_class class, unsigned n);
+/* Refused requests are answered as if nothing were stored, not with an error. */
+must_check bool admission_refuses_as_miss(const struct core *k);
+/* A turn is over, and its replies are written: the SLO learns how long that takes. */
+void admission_end_turn(struct core *k, const struct turn *turn);
+/* Work of a class had waited so long when its turn came. */
+void admission_observe(struct core *k, enum req_class class, nsec_t wait, nsec_t now);
+/* Input is about to be read: is it worth while to measure how long it has waited? */
+must_check bool admission_wants_delay(struct core *k);
+/* For how long a reply that refuses a request of the class may be kept. */
+nsec_t admission_hold_ns(const struct core *k, enum req_class class);
+
+/* The request waits no more. */
+void admission_leave(struct core *k, struct ticket *t);
+/* A limit has changed: those that wait are looked at at the end of this pass. */
+void admission_look_again(struct core *k);
+/* wake_at has come. */
+void admission_wake(struct core *k);
+/* Lets work go on, the oldest first, while there are tokens. A round takes several passes when
+ * there are many, and ends with those whose time had come when it began. */
+void admission_serve(struct core *k);
+/* Is admission_serve to be called again before the worker sleeps? */
+must_check bool admission_is_due(const struct core *k);
+/* The worker goes idle: unused tokens go back. */
+void admission_rest(struct core *k);

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ */
+#include "core/arrival.h"
+
+#include <string.h>
+
+#include "core/core.h"
+
+/* How long the oldest of several requests that have been read together has waited. The kernel
+ * tells of the last only. Sockets are reported in the order in which they became ready and read
+ * in that order, so the first request waited for about as long as the pass before this one took;
+ * but no longer than since the socket was read empty. */
+static nsec_t
+oldest_age(const struct arrival *a, const struct pass *pass,
+           const struct sojourn_times *t)
+{
+    nsec_t took = t->ready_mono == pass->woke_at ? pass->woke_at - pass->heard_at : 0;
+    nsec_t unread = t->read_mono > a->empty_at ? t->read_mono - a->empty_at : 0;
+    return a->has_rest || unread < took ? unread : took;
+}
+
+void
+arrival_note(struct arrival *a, const struct pass *pass, const struct arrival_read *r)
+{
+    struct sojourn waited = sojourn_of(&r->times);
+    nsec_t age = a->was_blocked ? waited.loop : waited.total;
+    const char *line_feed = memchr(r->bytes, '\n', r->len);
+    if (!a->was_blocked && line_feed != NULL && line_feed < r->bytes + r->len - 1) {
+        nsec_t oldest = oldest_age(a, pass, &r->times);
+        age = oldest > age ? oldest : age;
+    }
+    a->since = r->is_own_delay ? 0 : r->times.read_mono - age;
+    a->was_blocked = false;
+    a->has_rest = r->has_rest;
+    a->empty_at = r->has_rest ? r->times.read_mono - age : r->times.read_mono;
+}
+
+void
+arrival_note_unmeasured(struct arrival *a, const struct pass *pass, bool has_rest)
+{
+    a->since = 0;
+    a->was_blocked = false;
+    a->has_rest = has_rest;
+    a->empty_at = pass->woke_at;
+}
+
+void
+arrival_note_empty(struct arrival *a, const struct pass *pass)
+{
+    a->has_rest = false;
+    a->empty_at = pass->woke_at;
+}
+
+nsec_t
+arrival_of(const struct sojourn_times *times)
+{
+    return times->read_mono - sojourn_of(times).total;
+}

@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ */
+#include "core/pump.h"
+
+#include "base/probe.h"
+#include "core/classify.h"
+#include "core/core.h"
+#include "proto/ascii.h"
+
+#define KEYS_PER_RUN 16  /* looked up between two looks at the clock */
+#define REQUESTS_TIMED 8 /* small ones, likewise */
+
+void
+pump_init(struct pump *p, struct core *core, const struct work_type *type, uint64_t peer)
+{
+    p->work.type = type;
+    p->peer = peer;
+    p->out_most = PACE_PIECE_MAX;
+    p->way = PACE_PLAIN;
+    session_init(&p->session);
+    habit_begin(&p->habit, &core->peers, peer, core->now);
+    pump_join(p, core);
+}
+
+void
+pump_join(struct pump *p, struct core *core)
+{
+    p->core = core;
+    p->budget = core->budget.bytes != 0 ? &core->budget : NULL;
+}
+
+void
+pump_drop(struct pump *p)
+{
+    chain_clear(&p->out, &p->core->env.chain);
+    budget_release(&p->core->budget, &p->share);
+    buf_fini(&p->in, &p->core->pool);
+}
+
+void
+pump_end_turn(struct pump *p, unsigned allowed, bool waits)
+{
+    unsigned served = allowed - p->requests;
+    p->served += served;
+    habit_end_turn(&p->habit, served, waits);
+}
+
+/* ---- class ----------------------------------------------------------------------------- */
+
+/* The class of the request at the head, when it is new. What is said of most requests is known
+ * without a look at them. */
+static enum req_class
+classify(struct pump *p)
+{
+    const struct core_shared *shared = p->core->shared;
+    enum req_class class = CLASS_SMALL;
+    if (likely(session_is_get(&p->session, shared->classes.bulk_keys) &&
+               p->session.declared == 0 && shared->class_rules.key_count == 0)) {
+        p->is_class_told = false;
+    } else {
+        class = classify_request(shared, &p->session, &p->is_class_told);
+    }
+    p->habit.class = (uint8_t) class;
+    return class;
+}
+
+/* The request at the head has made so many bytes of output, and may be finished. What it turned out
+ * to be tells what the next one will be like. */
+static void
+account(struct pump *p, enum session_ran ran, size_t bytes)
+{
+    struct core *k = p->core;
+    enum req_class class = (enum req_class)p->habit.class;
+    bool is_done = ran == RAN_DONE && !p->session.is_open;
+    if (likely(is_done && class == CLASS_SMALL &&
+               bytes <= k->shared->classes.bulk_bytes &&
+               p->session.req.family != FAMILY_STORE)) {
+        core_account(k, CLASS_SMALL, bytes, true);
+    } else {
+        class = classify_account(k, &p->session, class, p->is_class_told, ran, bytes);
+        p->habit.class = (uint8_t) class;
+    }
+    if (is_done) {
+        habit_note(&p->habit, class);
+    }
+}
+
+/* ---- one request ----------------------------------------------------------------------- */
+
+static enum pump_end
+end_part(struct pump *p, struct turn *turn, enum session_ran ran)
+{
+    switch (ran) {
+    case RAN_AGAIN:
+        return queue_ends_piece(p->core, turn) ? PUMP_DEFER : PUMP_ON;
+    case RAN_LONG:
+        return queue_admits_long(p->core, turn) ? PUMP_ON : PUMP_DEFER;
+    case RAN_LATE:
+        p->habit.class = CLASS_BULK;
+        return PUMP_DEFER;
+    case RAN_BODY:
+        return PUMP_ON;
+    case RAN_WATCH:
+        return PUMP_WATCH;
+    case RAN_QUIT:
+        return PUMP_QUIT;
+    case RAN_CLOSE:
+        return PUMP_CLOSE;
+    case RAN_NO_MEMORY:
+        return PUMP_ABORT;
+    default:
+        unreachable();
+    }
+}
+
+static enum pump_end
+end_run(struct pump *p, struct turn *turn, enum session_ran ran)
+{
+    if (unlikely(ran != RAN_DONE)) {
+        return end_part(p, turn, ran);
+    }
+    bool goes_on = p->session.is_open; /* the line does: still one request */
+    p->work.ticket.is_admitted = goes_on;
+    p->requests -= !goes_on;
+    return goes_on ? PUMP_ON : PUMP_DONE;
+}
+
+static struct facts
+facts_of(const struct pump *p, enum req_class class)
+{
+    bool has_keys = p->session.req.family == FAMILY_RETRIEVE;
+    return (struct facts){.class = class,
+                          .keys = has_keys ? p->session.req.keys : 1,
+                          .peer = p->peer,
+                          .since = p->arrival.since};
+}
+
+/* The gets that came with one that the SLO has refused, and have waited as long. */
+static void
+refuse_rest(struct pump *p, enum req_class class)
+{
+    struct core *k = p->core;
+    const struct core_shared *shared = k->shared;
+    bool is_alike =
+        class == CLASS_SMALL && shared->class_rules.key_count == 0 && p->budget == NULL;
+    if (!is_alike) {
+        return;
+    }
+    uint32_t keys = p->session.declared == 0 ? shared->classes.bulk_keys : UINT32_MAX;
+    unsigned n = session_refuse_gets(&p->session, &k->env, &p->in, &p->out, keys,
+                                     admission_refuses_as_miss(k));
+    admission_refuse_more(k, class, n);
+    while (n-- > 0) {
+        PROBE(qos__shed, k->env.client_fd, class);
+    }
+}
+
+/* Answers the request at the head without running it. */
+static enum pump_end
+refuse(struct pump *p, struct turn *turn, enum req_class class)
+{
+    struct core *k = p->core;
+    size_t before = p->out.bytes;
+    PROBE(qos__shed, k->env.client_fd, class);
+    turn->has_run = true;
+    latency_refuse(&k->latency, p);
+    enum session_ran ran = session_refuse(&p->session, &k->env, &p->in, &p->out,
+                                          admission_refuses_as_miss(k));
+    enum pump_end end = end_run(p, turn, ran);
+    if (end != PUMP_DONE) {
+        return end;
+    }
+    if (k->admission.refuses_rest && p->answers_together) {
+        refuse_rest(p, class);
+        coalesce_note(p, before, class);
+    }
+    return PUMP_REFUSED;
+}
+
+static enum pump_end
+ask(struct pump *p, struct turn *turn, enum req_class class)
+{
+    struct facts facts = facts_of(p, class);
+    switch (admission_ask(p->core, &p->work.ticket, &facts, turn)) {
+    case VERDICT_ADMIT:
+        return PUMP_ON;
+    case VERDICT_WAIT:
+        PROBE(limiter__wait, p->core->env.client_fd, class);
+        return PUMP_WAIT;
+    case VERDICT_REFUSE:
+        return refuse(p, turn, class);
+    }
+    unreachable();
+}
+
+/* A new request is at the head: is it its turn, and is it admitted? */
+static enum pump_end
+admit(struct pump *p, struct turn *turn, enum req_class class)
+{
+    struct core *k = p->core;
+    if (p->requests == 0) {
+        return PUMP_DEFER;
+    }
+    /* Under a budget of replies -R alone tells how many a client may stack up, as upstream
+     * has it: a turn that ends by time would send some and make room for more. */
+    bool is_timed =
+        turn->has_run && p->requests % REQUESTS_TIMED == 0 && likely(p->budget == NULL);
+    if (is_timed && (queue_is_turn_over(k, turn) || !pump_fits_piece(p, turn))) {
+        return PUMP_DEFER; /* the worker's time is up, not this client's number */
+    }
+    if (likely(core_admits_all(k, &p->work.ticket))) {
+        ctr_add(&k->admission.limits.ctr[class].admitted, class_is_limited(class));
+    } else if (class_is_limited(class) && !admission_follows(k, turn, class)) {
+        enum pump_end end = ask(p, turn, class);
+        if (end != PUMP_ON) {
+            return end;
+        }
+    }
+    turn->requests -= turn->requests > 0;
+    p->work.ticket.is_admitted = true;
+    return PUMP_ON;
+}
+
+/* As `execute`, under a budget. */
+static enum pump_end
+execute_in_budget(struct pump *p, struct turn *turn, const struct session_limits *limits)
+{
+    struct core *k = p->core;
+    struct session *s = &p->session;
+    uint32_t keys = s->req.keys;
+    size_t bytes = p->out.bytes;
+    bool is_retrieval = s->req.family == FAMILY_RETRIEVE && s->error == REPLY_NONE;
+    enum session_ran ran = session_run(s, &k->env, &p->in, &p->out, limits);
+    uint32_t replies = is_retrieval ? keys - s->req.keys : ran == RAN_DONE;
+    bytes = p->out.bytes - bytes;
+    account(p, ran, bytes);
+    bool is_good = budget_charge(p->budget, &p->share, &k->pool, replies, bytes);
+    if (!is_good && (ran == RAN_DONE || ran == RAN_AGAIN || ran == RAN_LATE)) {
+        return PUMP_OVER;
+    }
+    return end_run(p, turn, ran);
+}
+
+static enum pump_end
+execute(struct pump *p, struct turn *turn, const struct session_limits *limits)
+{
+    struct core *k = p->core;
+    if (unlikely(p->budget != NULL)) {
+        return execute_in_budget(p, turn, limits);
+    }
+    size_t bytes = p->out.bytes;
+    PROBE(process__command__start, k->env.client_fd, buf_unread(&p->in),
+          p->session.line_len);
+    enum session_ran ran = session_run(&p->session, &k->env, &p->in, &p->out, limits);
+    PROBE(process__command__end, k->env.client_fd, 0, p->out.bytes);
+    account(p, ran, p->out.bytes - bytes);
+    return end_run(p, turn, ran);
+}
+
+/* The line is longer than the buffer: it was admitted with the keys that were seen then. */
+static enum pump_end
+execute_more_keys(struct pump *p, struct turn *turn, const struct session_limits *limits,
+                  enum req_class class)
+{
+    struct facts more = facts_of(p, class);
+    enum pump_end end = execute(p, turn, limits);
+    if (end != PUMP_ABORT && more.keys > p->session.req.keys) {
+        more.keys -= p->session.req.keys;
+        admission_owe(p->core, &more);
+    }
+    return end;
+}
+
+enum pump_end
+pump_run(struct pump *p, struct turn *turn)
+{
+    enum req_class class;
+    if (unlikely(p->work.ticket.is_admitted)) {
+        class = (enum req_class)p->habit.class;
+        turn->has_long |= p->session.is_long;
+    } else {
+        class = classify(p);
+        enum pump_end end = admit(p, turn, class);
+        if (unlikely(end != PUMP_ON)) {
+            return end;
+        }
+        budget_begin(&p->share);
+        if (unlikely(p->budget != NULL) && p->session.req.family == FAMILY_RETRIEVE &&
+            p->out.bytes > 0) {
+            /* So that its reply is alone there, should it have to be taken back. */
+            return PUMP_FLUSH;
+        }
+    }
+    if (unlikely(class > turn->lane) && pump_lane(p) > turn->lane) {
+        return PUMP_DEFER;
+    }
+    bool may_be_late = class_is_inline(turn->lane) && !p->is_class_told;
+    turn->has_run = true;
+    struct session_limits limits = {
+        .keys = KEYS_PER_RUN,
+        .out_bytes = p->out_most,
+        .late_bytes = may_be_late ? p->core->shared->classes.late_bytes : 0};
+    if (unlikely(p->session.is_open)) {
+        return execute_more_keys(p, turn, &limits, class);
+    }
+    return execute(p, turn, &limits);
+}
+
+bool
+pump_take_back(struct pump *p)
+{
+    struct session *s = &p->session;
+    struct env *env = &p->core->env;
+    if (s->req.family != FAMILY_RETRIEVE || s->req.protocol == PROTOCOL_BINARY ||
+        s->error != REPLY_NONE || p->out.bytes != p->share.produced) {
+        return false;
+    }
+    chain_clear(&p->out, &env->chain);
+    budget_release(p->budget, &p->share);
+    session_abandon(s, env, &p->in);
+    p->work.ticket.is_admitted = false;
+    return ascii_put_reply(&p->out, &env->chain, REPLY_NO_MEMORY_WRITING);
+}
+
+/* ---- reading --------------------------------------------------------------------------- */
+
+bool
+pump_defers_read(struct pump *p)
+{
+    struct core *k = p->core;
+    enum req_class lane = habit_lane(&p->habit, p->served);
+    if (likely(lane == CLASS_NONE) || !k->shared->classes.is_on) {
+        return false;
+    }
+    ctr_add(&k->ctr.trickle_waits, habit_trickles(&p->habit));
+    queue_put(k, &p->work, lane);
+    return true;
+}
+
+void
+pump_charge_read(struct pump *p)
+{
+    struct core *k = p->core;
+    uint64_t came = session_progress(&p->session, &p->in);
+    ctr_add(&k->ctr.trickled,
+            habit_charge(&p->habit, &k->peers, p->peer, came, p->served, k->now));
+}
+
+/* ---- writing --------------------------------------------------------------------------- */
+
+size_t
+pump_piece(const struct pump *p)
+{
+    const struct pace *pace = &p->core->queue.pace;
+    return pace_piece(pace, p->way, pace_turn_ns(pace, p->core->now));
+}
+
+bool
+pump_fits_piece(struct pump *p, const struct turn *turn)
+{
+    struct core *k = p->core;
+    if (turn->deadline == TURN_ENDLESS) {
+        return true;
+    }
+    size_t piece = pump_piece(p);
+    size_t bytes = p->out.bytes < piece ? p->out.bytes : piece;
+    nsec_t now = core_read_clock(k);
+    return now + pace_write_ns(&k->queue.pace, p->way, bytes) < turn->deadline;
+}
+
+void
+pump_wrote(struct pump *p, size_t bytes, nsec_t took)
+{
+    pace_learn(&p->core->queue.pace, p->way, bytes, took);
+}
+
+bool
+pump_leaves_output(struct pump *p, const struct turn *turn)
+{
+    return pace_leaves(turn->lane, p->out.bytes) && !pump_fits_piece(p, turn);
+}
+
+void
+pump_sent(struct pump *p, size_t bytes)
+{
+    chain_consume(&p->out, &p->core->env.chain, bytes);
+    p->coalesced.bytes = 0;
+    coalesce_forget(p);
+    if (unlikely(p->share.replies != 0) && p->out.bytes == 0) {
+        budget_release(&p->core->budget, &p->share);
+    }
+}

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * One client's requests within a turn, whatever brings its bytes: a connection or a source of
+ * datagrams. The owner alternates session_peek, which finds the next request in `in`, and pump_run,
+ * which has it classified, admitted and executed in bounded pieces; it reads, writes and closes
+ * as the end of each step says.
+ *
+ * The worker's thread.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/chain.h"
+#include "core/arrival.h"
+#include "core/budget.h"
+#include "core/coalesce.h"
+#include "core/queue.h"
+#include "qos/habit.h"
+#include "serve/session.h"
+
+struct core;
+
+struct pump {
+    struct work work; /* first: the queues hold it by this */
+    struct core *core;
+    struct budget *budget; /* of its input and output; NULL: there is none */
+    uint64_t peer;         /* key of the client's address; 0: none */
+    size_t out_most;       /* nothing is begun while so much output waits */
+    enum pace_way way;     /* by which its output is written */
+    bool answers_together; /* replies of several requests may leave as one */
+    bool is_class_told;    /* the class of the request at the head was declared */
+    unsigned requests;     /* still allowed in a row */
+    uint32_t served;       /* requests, in turns that have ended; wraps */
+    struct arrival arrival;
+    struct coalesced coalesced; /* of what is in `out` */
+    struct budget_share share;
+    struct habit habit;
+    struct session session;
+    struct buf in;
+    struct chain out;
+};
+
+/* How a step ended. */
+enum pump_end {
+    PUMP_ON,      /* with a part of a request: go on */
+    PUMP_DONE,    /* a request is finished: go on */
+    PUMP_REFUSED, /* it was answered without having been run: go on */
+    PUMP_FLUSH,   /* the output goes out before the request begins */
+    PUMP_DEFER,   /* put it into the queue of pump_lane */
+    PUMP_WAIT,    /* it waits for tokens, queued already */
+    PUMP_OVER,    /* its replies exceed the budget: pump_take_back, or close */
+    PUMP_WATCH,   /* the client becomes a watcher and has a place (watch_enter) */
+    PUMP_QUIT,    /* the client asked to be closed */
+    PUMP_CLOSE,   /* the request was hostile: close behind the reply */
+    PUMP_ABORT,   /* no memory, the reply is incomplete: close */
+};
+
+/* p is zero-initialised. The rest of the fields is the owner's to set. */
+void pump_init(struct pump *p, struct core *core, const struct work_type *type,
+               uint64_t peer);
+/* It belongs to another worker from here on; nothing of it is in a queue. */
+void pump_join(struct pump *p, struct core *core);
+/* Drops its buffers; the session stays. */
+void pump_drop(struct pump *p);
+
+/* A request, or its next part, is at the head: session_peek said READY. */
+must_check enum pump_end pump_run(struct pump *p, struct turn *turn);
+/* After PUMP_OVER. True: the get is answered with an error instead, since its reply was still here
+ * in whole. */
+must_check bool pump_take_back(struct pump *p);
+
+/* Before a turn: how many requests are allowed in a row. And behind it; waits: for the client. */
+static inline void
+pump_begin_turn(struct pump *p, const struct turn *turn)
+{
+    p->requests = turn->requests;
+}
+void pump_end_turn(struct pump *p, unsigned allowed, bool waits);
+
+/* The queue in which the request at the head, or else the next one, waits. */
+static inline enum req_class
+pump_lane(const struct pump *p)
+{
+    return class_lane((enum req_class)p->habit.class,
+                      p->session.is_long && !p->is_class_told);
+}
+
+/* ---- reading --------------------------------------------------------------------------- */
+
+/* Input has come. True: it was deferred, since what it has asked for lately says that it is not to
+ * be read at once. */
+must_check bool pump_defers_read(struct pump *p);
+/* It is slow by itself: how long its input waits says nothing of the worker's queue. */
+static inline bool
+pump_is_slow(const struct pump *p)
+{
+    return habit_trickles(&p->habit);
+}
+/* A turn's input has ended, and not with a request: that may be one read of many for a single
+ * one. */
+void pump_charge_read(struct pump *p);
+
+/* ---- writing --------------------------------------------------------------------------- */
+
+/* Bytes to write at once. */
+size_t pump_piece(const struct pump *p);
+/* Will the turn's time do for the next piece of output? */
+must_check bool pump_fits_piece(struct pump *p, const struct turn *turn);
+/* A write of so many bytes took so long. */
+void pump_wrote(struct pump *p, size_t bytes, nsec_t took);
+/* The turn is over: does its finished output wait for the next one? */
+must_check bool pump_leaves_output(struct pump *p, const struct turn *turn);
+/* Bytes have been sent from the front of `out`. */
+void pump_sent(struct pump *p, size_t bytes);

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ */
+#include "core/queue.h"
+
+#include <limits.h>
+#include <stddef.h>
+
+#include "base/probe.h"
+#include "core/core.h"
+
+/* How often the clock is looked at while small requests are served where they are read. */
+#define INLINE_TURNS_TIMED 8
+
+void
+queue_init(struct queue *q, const struct core_shared *shared)
+{
+    *q = (struct queue){.inline_turns = 0};
+    sched_init(&q->sched);
+    sched_set(&q->sched, &shared->class_shares, shared->class_max_wait);
+    pace_init(&q->pace);
+    q->inline_ns =
+        shared->classes.is_on ? sched_inline_ns(&q->sched, PACE_CALM_NS) : UINT64_MAX;
+}
+
+void
+queue_put(struct core *k, struct work *work, enum req_class lane)
+{
+    ctr_add(&k->ctr.deferred, 1);
+    ctr_add(&k->classes[lane].queued, 1);
+    PROBE(qos__defer, work, lane);
+    sched_push(&k->queue.sched, &work->node, lane, k->now);
+}
+
+void
+queue_leave(struct core *k, struct work *work)
+{
+    if (sched_is_queued(&work->node)) {
+        ctr_add(&k->classes[work->node.class].left, 1);
+        sched_remove(&k->queue.sched, &work->node);
+    }
+    admission_leave(k, &work->ticket);
+}
+
+/* ---- turns ----------------------------------------------------------------------------- */
+
+/* libevent calls all that is ready in one go, and there may be thousands; it keeps what is left, in
+ * order. */
+static bool
+has_served_enough(struct core *k)
+{
+    return ++k->queue.inline_turns % INLINE_TURNS_TIMED == 0 &&
+           core_read_clock(k) - k->pass.woke_at >= k->queue.inline_ns;
+}
+
+bool
+queue_end_inline(struct core *k, const struct turn *turn)
+{
+    if (turn->has_run) {
+        pace_greet(&k->queue.pace, k->pass.woke_at);
+    }
+    return unlikely(k->queue.sched.length > 0) && has_served_enough(k);
+}
+
+bool
+queue_is_turn_over(struct core *k, const struct turn *turn)
+{
+    if (turn->is_inline || turn->deadline == TURN_ENDLESS) {
+        return false;
+    }
+    nsec_t before = k->now;
+    nsec_t now = core_read_clock(k);
+    return now + (now - before) >= turn->deadline;
+}
+
+bool
+queue_ends_piece(struct core *k, const struct turn *turn)
+{
+    return turn->is_inline || (turn->has_long && turn->deadline == TURN_ENDLESS) ||
+           queue_is_turn_over(k, turn);
+}
+
+bool
+queue_admits_long(struct core *k, struct turn *turn)
+{
+    bool is_admitted = pace_admits_long(&k->queue.pace, turn->is_inline, turn->has_long,
+                                        k->pass.woke_at);
+    turn->has_long = true;
+    return is_admitted;
+}
+
+/* ---- deferred turns -------------------------------------------------------------------- */
+
+static struct work *
+work_of_node(struct sched_node *node)
+{
+    return (struct work *)(void *)((char *)node - offsetof(struct work, node));
+}
+
+/* What has been served in this pass where it was read; reads the clock. A pass in which nothing was
+ * begins here. */
+static nsec_t
+inline_used(struct core *k)
+{
+    core_wake(k);
+    return core_read_clock(k) - k->pass.woke_at;
+}
+
+/* The turn of the work that is next, and how long it took. Work that has waited too long is not
+ * at the cost of the other classes: the pass's deadline moves. */
+static nsec_t
+serve_next(struct core *k, nsec_t *deadline)
+{
+    bool is_overdue;
+    nsec_t begin = k->now;
+    struct sched_node *node = sched_next(&k->queue.sched, begin, &is_overdue);
+    struct core_class *class = &k->classes[node->class];
+    struct turn turn = {.lane = class_is_inline(node->class) ? CLASS_SMALL : node->class,
+                        .ready_at = node->queued_at,
+                        .requests = is_overdue ? 1 : k->shared->requests_per_event,
+                        .deadline = k->shared->classes.is_on ? *deadline : TURN_ENDLESS};
+    ctr_add(&k->ctr.turns, 1);
+    ctr_add(&class->turns, 1);
+    ctr_add(&class->overdue, is_overdue);
+    nsec_t wait = begin > node->queued_at ? begin - node->queued_at : 0;
+    hist_record(class->wait, wait);
+    admission_observe(k, node->class, wait, begin);
+    enum req_class lane = node->class; /* the work may be queued anew, in another */
+    struct work *work = work_of_node(node);
+    work->type->turn(work, &turn);
+    nsec_t end = core_read_clock(k);
+    sched_charge(&k->queue.sched, lane, end - begin);
+    hist_record(class->service, end - begin);
+    *deadline += is_overdue ? end - begin : 0;
+    return end - begin;
+}
+
+/* None begins that would overdraw the budget if it took as long as the last; then the sockets are
+ * polled again. Without classes each gets one turn, in the order in which they came. */
+void
+queue_serve(struct core *k)
+{
+    struct sched *sched = &k->queue.sched;
+    unsigned turns = k->shared->classes.is_on ? UINT_MAX : sched->length;
+    if (sched->length == 0) {
+        return;
+    }
+    nsec_t used = inline_used(k);
+    nsec_t begin = k->now;
+    nsec_t turn_ns = pace_turn_ns(&k->queue.pace, begin);
+    nsec_t deadline = begin + sched_deferred_ns(sched, turn_ns, used);
+    sched_charge(sched, CLASS_SMALL, used);
+    nsec_t took;
+    do {
+        took = serve_next(k, &deadline);
+    } while (k->now + took < deadline && --turns > 0 && sched->length > 0);
+}

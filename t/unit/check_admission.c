@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * Every verdict of admission, the order in which policies are asked, and who is next among those
+ * that wait for tokens.
+ */
+#include "check_core.h"
+
+#define CLIENTS 4
+
+static struct sim sim;
+static struct client clients[CLIENTS];
+
+static void
+open_with(struct limiter_conf limits)
+{
+    sim_open(&sim, &limits, true);
+    for (unsigned i = 0; i < CLIENTS; i++) {
+        client_open(&clients[i], &sim, 1000 + i);
+    }
+}
+
+static void
+close_all(void)
+{
+    for (unsigned i = 0; i < CLIENTS; i++) {
+        client_close(&clients[i]);
+    }
+    sim_close(&sim);
+}
+
+static enum limiter_verdict
+ask(unsigned client, enum req_class class, nsec_t since, bool is_served)
+{
+    struct turn turn = core_inline_turn(&sim.core);
+    turn.is_served = is_served;
+    struct facts facts = {
+        .class = class, .keys = 1, .peer = 1000 + client, .since = since};
+    return admission_ask(&sim.core, &clients[client].pump.work.ticket, &facts, &turn);
+}
+
+static uint64_t admitted(enum req_class class)
+{
+    return ctr_get(&sim.core.admission.limits.ctr[class].admitted);
+}
+
+static void
+leave_all(void)
+{
+    for (unsigned i = 0; i < CLIENTS; i++) {
+        admission_leave(&sim.core, &clients[i].pump.work.ticket);
+    }
+}
+
+/* ---- verdicts -------------------------------------------------------------------------- */
+
+START_TEST(without_policies_all_pass)
+{
+    open_with((struct limiter_conf){.counts_keys = false});
+    for (unsigned i = 0; i < 1000; i++) {
+        ck_assert_int_eq(ask(i % CLIENTS, CLASS_SMALL, 0, false), VERDICT_ADMIT);
+    }
+    ck_assert_uint_eq(admitted(CLASS_SMALL), 1000);
+    close_all();
+}
+END_TEST
+
+/* What has no token waits, is refused, or is counted only. */
+static const struct {
+    struct limiter_conf limits;
+    enum limiter_verdict second;
+} actions[] = {
+    {{.total = {1, 1}, .action = ACTION_DELAY}, VERDICT_WAIT},
+    {{.total = {1, 1}, .action = ACTION_ERROR}, VERDICT_REFUSE},
+    {{.total = {1, 1}, .action = ACTION_MISS}, VERDICT_REFUSE},
+    {{.total = {1, 1}, .action = ACTION_ERROR, .is_dry = true}, VERDICT_ADMIT},
+};
+
+START_TEST(actions_decide)
+{
+    open_with(actions[_i].limits);
+    ck_assert_int_eq(ask(0, CLASS_SMALL, 0, false), VERDICT_ADMIT);
+    ck_assert_int_eq(ask(0, CLASS_SMALL, 0, false), actions[_i].second);
+    expect(admission_refuses_as_miss(&sim.core) ==
+           (actions[_i].limits.action == ACTION_MISS));
+    leave_all();
+    close_all();
+}
+END_TEST
+
+/* Control commands are not limited: the pump does not ask for them. */
+START_TEST(control_passes)
+{
+    open_with((struct limiter_conf){.total = {1, 1}, .action = ACTION_ERROR});
+    client_says(&clients[0], "get a\r\nget a\r\nversion\r\n");
+    client_ready(&clients[0]);
+    expect(sent_is(&clients[0], "END\r\nSERVER_ERROR 307 busy\r\nVERSION 1.2.3\r\n"));
+    close_all();
+}
+END_TEST
+
+/* ---- order ----------------------------------------------------------------------------- */
+
+/* At the end of the process what has come is served, whatever limits and the SLO say. */
+START_TEST(draining_goes_before_limits)
+{
+    open_with((struct limiter_conf){.total = {1, 1}, .action = ACTION_ERROR});
+    (void)ask(0, CLASS_SMALL, 0, false);
+    ck_assert_int_eq(ask(0, CLASS_SMALL, 0, false), VERDICT_REFUSE);
+    sim.core.is_draining = true;
+    ck_assert_int_eq(ask(0, CLASS_SMALL, 0, false), VERDICT_ADMIT);
+    close_all();
+}
+END_TEST
+
+/* A queue stands: late requests are refused, and have taken no token. */
+static void
+overload(void)
+{
+    struct slo_target target = {.ns = NSEC_PER_MSEC, .percentile = 990};
+    slo_set(&sim.shared.slo, CLASS_SMALL, target);
+    for (unsigned i = 0; i < 4000; i++) {
+        sim_now += 20 * NSEC_PER_USEC;
+        core_read_clock(&sim.core);
+        (void)ask(0, CLASS_SMALL, sim_now - 2 * NSEC_PER_MSEC, false);
+    }
+}
+
+START_TEST(slo_goes_before_limits)
+{
+    open_with((struct limiter_conf){.total = {1000000, 1000000}});
+    overload();
+    uint64_t before = admitted(CLASS_SMALL);
+    unsigned refused = 0;
+    for (unsigned i = 0; i < 100; i++) {
+        bool is_refused =
+            ask(0, CLASS_SMALL, sim_now - 2 * NSEC_PER_MSEC, false) == VERDICT_REFUSE;
+        expect(is_refused == sim.core.admission.refuses_rest);
+        refused += is_refused;
+    }
+    ck_assert_uint_gt(refused, 50);
+    ck_assert_uint_eq(admitted(CLASS_SMALL), before + 100 - refused);
+    ck_assert_uint_gt(ctr_get(&sim.core.admission.slo.late), 0);
+    close_all();
+}
+END_TEST
+
+/* What has waited for tokens in vain is refused without being asked for again. */
+START_TEST(waited_in_vain_goes_first)
+{
+    open_with((struct limiter_conf){.total = {1000, 1}, .max_delay = 5 * NSEC_PER_MSEC});
+    clients[0].pump.work.ticket.is_refused = true;
+    ck_assert_int_eq(ask(0, CLASS_SMALL, 0, true), VERDICT_REFUSE);
+    expect(!sim.core.admission.refuses_rest);
+    ck_assert_int_eq(ask(0, CLASS_SMALL, 0, true), VERDICT_ADMIT);
+    leave_all();
+    close_all();
+}
+END_TEST
+
+/* In a turn that has run something, those right behind an admitted request need not ask. */
+START_TEST(followers_need_not_ask)
+{
+    open_with((struct limiter_conf){.total = {1000000, 100}});
+    struct turn turn = core_inline_turn(&sim.core);
+    struct facts facts = {.class = CLASS_SMALL, .keys = 1};
+    expect(!admission_follows(&sim.core, &turn, CLASS_SMALL));
+    ck_assert_int_eq(
+        admission_ask(&sim.core, &clients[0].pump.work.ticket, &facts, &turn),
+        VERDICT_ADMIT);
+    expect(!admission_follows(&sim.core, &turn, CLASS_SMALL)); /* nothing has run */
+    turn.has_run = true;
+    ck_assert_int_eq(
+        admission_ask(&sim.core, &clients[0].pump.work.ticket, &facts, &turn),
+        VERDICT_ADMIT);
+    unsigned followers = 0;
+    while (admission_follows(&sim.core, &turn, CLASS_SMALL)) {
+        followers++;
+    }
+    ck_assert_uint_ge(followers, 1);
+    ck_assert_uint_le(followers, 16);
+    ck_assert_uint_eq(admitted(CLASS_SMALL), 2 + followers);
+    close_all();
+}
+END_TEST
+
+/* ---- waiting --------------------------------------------------------------------------- */
+
+static unsigned
+replies_of(const struct client *c)
+{
+    return (unsigned)(c->sent.len / strlen("END\r\n"));
+}
+
+/* First come, first served: each of several clients has its turn. */
+START_TEST(tokens_go_round)
+{
+    open_with((struct limiter_conf){.total = {1000, 1}});
+    for (unsigned i = 0; i < CLIENTS; i++) {
+        for (unsigned n = 0; n < 40; n++) {
+            client_says(&clients[i], "get a\r\n");
+        }
+    }
+    sim_pass(&sim, clients, CLIENTS);
+    for (unsigned round = 0; replies_of(&clients[0]) < 20; round++) {
+        expect(round < 10000);
+        sim_sleep(&sim);
+        for (unsigned i = 1; i < CLIENTS; i++) {
+            int apart = (int)replies_of(&clients[i]) - (int)replies_of(&clients[0]);
+            ck_assert_int_ge(apart, -17); /* followers of one turn */
+            ck_assert_int_le(apart, 17);
+        }
+    }
+    /* A rate of 1000 a second: so much time has passed for what was answered. */
+    unsigned answered = 0;
+    for (unsigned i = 0; i < CLIENTS; i++) {
+        answered += replies_of(&clients[i]);
+    }
+    double seconds = (double)(sim_now - START) / (double)NSEC_PER_SEC;
+    ck_assert_double_le(answered, 1000 * seconds + 4);
+    ck_assert_double_ge(answered, 1000 * seconds * 0.9 - 4);
+    close_all();
+}
+END_TEST
+
+/* A client that has gone loses its place, and its token is the next one's. */
+START_TEST(tokens_of_the_gone_are_others)
+{
+    open_with((struct limiter_conf){.total = {1000, 1}});
+    for (unsigned i = 0; i < 3; i++) {
+        client_says(&clients[i], "get a\r\n");
+    }
+    sim_pass(&sim, clients, 3);
+    ck_assert_uint_eq(replies_of(&clients[0]), 1);
+    expect(ticket_is_waiting(&clients[1].pump.work.ticket));
+    clients[1].is_gone = true;
+    uint64_t before = admitted(CLASS_SMALL);
+    sim_sleep(&sim);
+    sim_pass(&sim, NULL, 0);
+    ck_assert_uint_eq(replies_of(&clients[1]), 0);
+    ck_assert_uint_eq(replies_of(&clients[2]), 1);
+    ck_assert_uint_eq(admitted(CLASS_SMALL), before + 1);
+    close_all();
+}
+END_TEST
+
+/* What cannot have its token in time is refused when its time is over, not before. */
+START_TEST(waiting_ends_in_time)
+{
+    open_with((struct limiter_conf){.total = {1, 1}, .max_delay = 50 * NSEC_PER_MSEC});
+    client_says(&clients[0], "get a\r\nget a\r\n");
+    sim_pass(&sim, clients, 1);
+    if (replies_of(&clients[0]) == 1 && ticket_is_waiting(&clients[0].pump.work.ticket)) {
+        sim_sleep(&sim);
+    }
+    expect(sent_is(&clients[0], "END\r\nSERVER_ERROR 307 busy\r\n"));
+    ck_assert_uint_le(sim_now, START + 60 * NSEC_PER_MSEC);
+    close_all();
+}
+END_TEST
+
+/* Another limit: those that wait are looked at in this pass. */
+START_TEST(a_new_limit_is_looked_at)
+{
+    open_with((struct limiter_conf){.total = {1, 1}});
+    client_says(&clients[0], "get a\r\nget a\r\n");
+    sim_pass(&sim, clients, 1);
+    ck_assert_uint_eq(replies_of(&clients[0]), 1);
+    limiter_set_total(&sim.shared.limiter, (struct limiter_rule){0, 0}, sim_now);
+    admission_look_again(&sim.core);
+    expect(admission_is_due(&sim.core));
+    sim_pass(&sim, NULL, 0);
+    ck_assert_uint_eq(replies_of(&clients[0]), 2);
+    close_all();
+}
+END_TEST
+
+int
+main(void)
+{
+    Suite *suite = suite_create("admission");
+    TCase *tc = tcase_create("admission");
+    tcase_set_timeout(tc, SUITE_TIMEOUT_S);
+    tcase_add_test(tc, without_policies_all_pass);
+    tcase_add_loop_test(tc, actions_decide, 0, ROWS(actions));
+    tcase_add_test(tc, control_passes);
+    tcase_add_test(tc, draining_goes_before_limits);
+    tcase_add_test(tc, slo_goes_before_limits);
+    tcase_add_test(tc, waited_in_vain_goes_first);
+    tcase_add_test(tc, followers_need_not_ask);
+    tcase_add_test(tc, tokens_go_round);
+    tcase_add_test(tc, tokens_of_the_gone_are_others);
+    tcase_add_test(tc, waiting_ends_in_time);
+    tcase_add_test(tc, a_new_limit_is_looked_at);
+    suite_add_tcase(suite, tc);
+    return run_suite(suite);
+}

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * Deferred work of a worker: classes have their shares of its time, none starves, and small
+ * requests do not wait behind the rest. Each look at the clock takes a microsecond.
+ */
+#include "check_core.h"
+
+#define WORKS 6
+
+static struct sim sim;
+
+/* Work that takes a fixed time a piece and never ends. */
+struct job {
+    struct work work; /* first */
+    enum req_class class;
+    nsec_t piece;
+    unsigned pieces;
+    nsec_t used, queued_at, longest_wait;
+};
+
+static struct job jobs[WORKS];
+
+static void
+job_turn(struct work *work, struct turn *turn)
+{
+    struct job *j = (struct job *)(void *)work;
+    nsec_t begin = sim_now;
+    nsec_t waited = begin - j->queued_at;
+    j->longest_wait = waited > j->longest_wait ? waited : j->longest_wait;
+    do {
+        sim_now += j->piece;
+        j->pieces++;
+    } while (!queue_is_turn_over(&sim.core, turn));
+    j->used += sim_now - begin;
+    j->queued_at = sim_now;
+    queue_put(&sim.core, work, j->class);
+}
+
+static const struct work_type job_work = {.turn = job_turn};
+
+static void
+set_up(void)
+{
+    sim_open(&sim, NULL, true);
+    memset(jobs, 0, sizeof jobs);
+}
+
+static void
+begin(unsigned i, enum req_class class, nsec_t piece)
+{
+    jobs[i] = (struct job){
+        .work.type = &job_work, .class = class, .piece = piece, .queued_at = sim_now};
+    queue_put(&sim.core, &jobs[i].work, class);
+}
+
+static void
+tear_down(void)
+{
+    for (unsigned i = 0; i < WORKS; i++) {
+        if (jobs[i].work.type != NULL) {
+            queue_leave(&sim.core, &jobs[i].work);
+        }
+    }
+    sim_close(&sim);
+}
+
+/* Passes for so long, each with `small` of inline work. */
+static void
+run_for(nsec_t time, nsec_t small)
+{
+    nsec_t end = sim_now + time;
+    sim_tick = 100;
+    while (sim_now < end) {
+        expect(core_begin_pass(&sim.core));
+        core_wake(&sim.core);
+        sim_now += small;
+        core_serve(&sim.core);
+        core_end_pass(&sim.core);
+    }
+}
+
+/* Alone, a class has all of the worker's time, whatever its share. */
+START_TEST(alone_it_has_all)
+{
+    begin(0, CLASS_BACKGROUND, 2 * NSEC_PER_USEC);
+    nsec_t from = sim_now;
+    run_for(100 * NSEC_PER_MSEC, 0);
+    double share = (double)jobs[0].used / (double)(sim_now - from);
+    ck_assert_double_gt(share, 0.9);
+}
+END_TEST
+
+/* Two classes that always have work divide what small requests leave, by their shares: 10 % for
+ * writes, 5 % for bulk. */
+START_TEST(classes_have_their_shares)
+{
+    begin(0, CLASS_WRITE, NSEC_PER_USEC);
+    begin(1, CLASS_BULK, NSEC_PER_USEC);
+    run_for(NSEC_PER_SEC / 2, 20 * NSEC_PER_USEC);
+    double ratio = (double)jobs[0].used / (double)jobs[1].used;
+    ck_assert_double_gt(ratio, 1.6);
+    ck_assert_double_lt(ratio, 2.5);
+}
+END_TEST
+
+/* Within a class each has its turn. */
+START_TEST(within_a_class_each_has_its_turn)
+{
+    for (unsigned i = 0; i < WORKS; i++) {
+        begin(i, CLASS_BULK, 3 * NSEC_PER_USEC);
+    }
+    run_for(50 * NSEC_PER_MSEC, 0);
+    for (unsigned i = 1; i < WORKS; i++) {
+        double ratio = (double)jobs[i].used / (double)jobs[0].used;
+        ck_assert_double_gt(ratio, 0.8);
+        ck_assert_double_lt(ratio, 1.25);
+    }
+}
+END_TEST
+
+/* And none waits longer than class_max_wait and what the turns in front of it take, however little
+ * its share is. */
+START_TEST(none_starves)
+{
+    sim.core.queue.sched.max_wait = NSEC_PER_MSEC;
+    begin(0, CLASS_WRITE, 5 * NSEC_PER_USEC);
+    begin(1, CLASS_BULK, 5 * NSEC_PER_USEC);
+    begin(2, CLASS_BACKGROUND, 5 * NSEC_PER_USEC);
+    run_for(NSEC_PER_SEC / 2, 200 * NSEC_PER_USEC);
+    for (unsigned i = 0; i < 3; i++) {
+        ck_assert_uint_gt(jobs[i].pieces, 50);
+        ck_assert_uint_lt(jobs[i].longest_wait, 2 * NSEC_PER_MSEC);
+    }
+    uint64_t overdue = 0;
+    for (unsigned c = 0; c < CLASS_COUNT; c++) {
+        overdue += ctr_get(&sim.core.classes[c].overdue);
+    }
+    ck_assert_uint_gt(overdue, 0);
+}
+END_TEST
+
+/* While small requests come, deferred work keeps to short turns: the sockets are looked at again
+ * soon. */
+START_TEST(small_ones_do_not_wait)
+{
+    nsec_t longest = 0;
+    begin(0, CLASS_BULK, NSEC_PER_USEC);
+    sim_tick = 100;
+    for (unsigned i = 0; i < 1000; i++) {
+        expect(core_begin_pass(&sim.core));
+        core_wake(&sim.core);
+        struct turn turn = core_inline_turn(&sim.core);
+        turn.has_run = true;
+        (void)!queue_end_inline(&sim.core, &turn);
+        nsec_t from = sim_now;
+        core_serve(&sim.core);
+        core_end_pass(&sim.core);
+        longest = sim_now - from > longest ? sim_now - from : longest;
+    }
+    ck_assert_uint_lt(longest, 2 * PACE_CALM_NS);
+}
+END_TEST
+
+/* A pass with much inline work and others waiting ends, and what is not yet read is next. */
+START_TEST(inline_work_has_an_end)
+{
+    begin(0, CLASS_BULK, NSEC_PER_USEC);
+    unsigned served = 0;
+    sim_tick = 100;
+    (void)!core_begin_pass(&sim.core);
+    core_wake(&sim.core);
+    struct turn turn = core_inline_turn(&sim.core);
+    do {
+        expect(++served < 10000);
+        sim_now += 2 * NSEC_PER_USEC;
+    } while (!queue_end_inline(&sim.core, &turn));
+    ck_assert_uint_gt(served, 8);
+}
+END_TEST
+
+/* One request that may take long has a place in a turn, and in a pass where requests are read. */
+START_TEST(long_ones_one_by_one)
+{
+    (void)!core_begin_pass(&sim.core);
+    core_wake(&sim.core);
+    struct turn first = core_inline_turn(&sim.core), second = first;
+    expect(queue_admits_long(&sim.core, &first));
+    expect(!queue_admits_long(&sim.core, &first));
+    expect(!queue_admits_long(&sim.core, &second));
+    sim_now += NSEC_PER_MSEC;
+    (void)!core_begin_pass(&sim.core);
+    core_wake(&sim.core);
+    struct turn third = core_inline_turn(&sim.core);
+    expect(queue_admits_long(&sim.core, &third));
+}
+END_TEST
+
+int
+main(void)
+{
+    Suite *suite = suite_create("queue");
+    TCase *tc = tcase_create("queue");
+    tcase_add_checked_fixture(tc, set_up, tear_down);
+    tcase_set_timeout(tc, SUITE_TIMEOUT_S);
+    tcase_add_test(tc, alone_it_has_all);
+    tcase_add_test(tc, classes_have_their_shares);
+    tcase_add_test(tc, within_a_class_each_has_its_turn);
+    tcase_add_test(tc, none_starves);
+    tcase_add_test(tc, small_ones_do_not_wait);
+    tcase_add_test(tc, inline_work_has_an_end);
+    tcase_add_test(tc, long_ones_one_by_one);
+    suite_add_tcase(suite, tc);
+    return run_suite(suite);
+}
