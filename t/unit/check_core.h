@@ -280,7 +280,8 @@ sim_sleep(struct sim *s)
 static inline bool
 sent_is(const struct client *c, const char *want)
 {
-    bool is = c->sent.len == strlen(want) && memcmp(c->sent.p, want, c->sent.len) == 0;
+    bool is = c->sent.len == strlen(want) &&
+              (c->sent.len == 0 || memcmp(c->sent.p, want, c->sent.len) == 0);
     if (!is) {
         fprintf(stderr, "# sent: %.*s\n# want: %s\n", (int)c->sent.len, c->sent.p, want);
     }
