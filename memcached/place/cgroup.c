@@ -5,6 +5,7 @@
 
 #include <sys/stat.h>
 
+#include "base/file.h"
 #include "base/num.h"
 
 #define TEXT_LEN 256
@@ -13,58 +14,28 @@
 
 /* A directory of a hierarchy: where it is mounted, and the process's group beneath. */
 struct group {
+    const char *root, *controller;
     bool is_v2;
+    char path[CGROUP_PATH_MAX]; /* of the process in the hierarchy */
     size_t top_len; /* of dir: the mount point, above which nothing belongs to it */
     char dir[CGROUP_PATH_MAX];
 };
 
 /* ---- finding the group ---------------------------------------------------------------- */
 
-/* Is `word` one of a comma-separated list? */
+/* Calls `take` with the lines of a file until it returns true. */
 static bool
-has_word(const char *list, const char *word)
-{
-    size_t len = strlen(word);
-    for (const char *p = list; *p != '\0'; p += strcspn(p, ",")) {
-        p += *p == ',';
-        if (strcspn(p, ",\n") == len && strncmp(p, word, len) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static FILE *
-open_below(const char *root, const char *path)
+find_line(struct group *g, const char *path, bool (*take)(struct group *, char *line))
 {
     char full[CGROUP_PATH_MAX];
-    int n = snprintf(full, sizeof full, "%s%s", root, path);
-    return n < 0 || (size_t)n >= sizeof full ? NULL : fopen(full, "re");
-}
-
-/* The process's path in the hierarchy with this controller, or else in version 2. */
-static bool
-find_path(const char *root, const char *controller, char path[CGROUP_PATH_MAX],
-          bool *is_v2)
-{
-    FILE *file = open_below(root, "/proc/self/cgroup");
+    int n = snprintf(full, sizeof full, "%s%s", g->root, path);
+    FILE *file = n < 0 || (size_t)n >= sizeof full ? NULL : fopen(full, "re");
     char *line = NULL;
     size_t room = 0;
     bool is_found = false;
-    while (file != NULL && !(is_found && !*is_v2) && getline(&line, &room, file) > 0) {
-        char *controllers = strchr(line, ':');
-        char *at = controllers != NULL ? strchr(controllers + 1, ':') : NULL;
-        if (at == NULL) {
-            continue;
-        }
-        *at++ = '\0';
-        at[strcspn(at, "\n")] = '\0';
-        bool is_unified = controllers[1] == '\0';
-        if (is_unified || has_word(controllers + 1, controller)) {
-            *is_v2 = is_unified;
-            is_found = true;
-            snprintf(path, CGROUP_PATH_MAX, "%s", at);
-        }
+    while (file != NULL && !is_found && getline(&line, &room, file) > 0) {
+        line[strcspn(line, "\n")] = '\0';
+        is_found = take(g, line);
     }
     free(line);
     if (file != NULL) {
@@ -73,46 +44,53 @@ find_path(const char *root, const char *controller, char path[CGROUP_PATH_MAX],
     return is_found;
 }
 
-/* One line of mountinfo: "id parent dev root point options ... - type source options". */
+/* Is `word` one of a comma-separated list? */
 static bool
-is_mount_of(char *line, const char *controller, bool is_v2, char **inner, char **point)
+has_word(const char *list, const char *word)
 {
-    char *save = NULL;
-    char *rest = strstr(line, " - ");
-    if (rest == NULL) {
+    size_t len = strlen(word);
+    for (const char *p = list; *p != '\0'; p += strcspn(p, ",")) {
+        p += *p == ',';
+        if (strcspn(p, ",") == len && strncmp(p, word, len) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A line of /proc/self/cgroup, "number:controllers:path"; version 2 has no controllers, and is
+ * used where no hierarchy of version 1 has this one. */
+static bool
+take_path(struct group *g, char *line)
+{
+    char *controllers = strchr(line, ':');
+    char *path = controllers != NULL ? strchr(controllers + 1, ':') : NULL;
+    if (path == NULL) {
         return false;
     }
-    *rest = '\0';
-    char *type = strtok_r(rest + 3, " \n", &save);
-    char *source = strtok_r(NULL, " \n", &save);
-    char *options = strtok_r(NULL, " \n", &save);
-    if (type == NULL || source == NULL || options == NULL ||
-        strcmp(type, is_v2 ? "cgroup2" : "cgroup") != 0 ||
-        (!is_v2 && !has_word(options, controller))) {
-        return false;
+    *path++ = '\0';
+    controllers++;
+    bool is_v1 = has_word(controllers, g->controller);
+    if (is_v1 || *controllers == '\0') {
+        g->is_v2 = !is_v1;
+        snprintf(g->path, sizeof g->path, "%s", path);
     }
-    char *word = strtok_r(line, " ", &save);
-    for (unsigned i = 0; i < 3 && word != NULL; i++) {
-        word = strtok_r(NULL, " ", &save);
-    }
-    *inner = word;
-    *point = strtok_r(NULL, " ", &save);
-    return *inner != NULL && *point != NULL;
+    return is_v1;
 }
 
 /* A container may see a part of the hierarchy only: then the mount's root is the beginning of
  * the path, or the path makes no sense here and the mount point is all there is to look at. */
 static bool
-join_paths(struct group *g, const char *root, const char *point, const char *inner,
-           const char *path)
+join_paths(struct group *g, const char *point, const char *inner)
 {
     struct stat st;
+    const char *path = g->path;
     size_t inner_len = strcmp(inner, "/") == 0 ? 0 : strlen(inner);
     if (strncmp(path, inner, inner_len) == 0 &&
         (path[inner_len] == '/' || path[inner_len] == '\0')) {
         path += inner_len;
     }
-    int top = snprintf(g->dir, sizeof g->dir, "%s%s", root, point);
+    int top = snprintf(g->dir, sizeof g->dir, "%s%s", g->root, point);
     if (top < 0 || (size_t)top >= sizeof g->dir) {
         return false;
     }
@@ -127,27 +105,24 @@ join_paths(struct group *g, const char *root, const char *point, const char *inn
     return true;
 }
 
+/* A line of mountinfo: "id parent dev root point options ... - type source options". */
+static bool
+take_mount(struct group *g, char *line)
+{
+    char inner[CGROUP_PATH_MAX], point[CGROUP_PATH_MAX], type[16], options[TEXT_LEN];
+    const char *rest = strstr(line, " - ");
+    return rest != NULL && sscanf(line, "%*s %*s %*s %4095s %4095s", inner, point) == 2 &&
+           sscanf(rest, " - %15s %*s %255s", type, options) == 2 &&
+           strcmp(type, g->is_v2 ? "cgroup2" : "cgroup") == 0 &&
+           (g->is_v2 || has_word(options, g->controller)) && join_paths(g, point, inner);
+}
+
 static bool
 find_group(const char *root, const char *controller, struct group *g)
 {
-    char path[CGROUP_PATH_MAX];
-    if (!find_path(root, controller, path, &g->is_v2)) {
-        return false;
-    }
-    FILE *file = open_below(root, "/proc/self/mountinfo");
-    char *line = NULL;
-    size_t room = 0;
-    bool is_found = false;
-    while (file != NULL && !is_found && getline(&line, &room, file) > 0) {
-        char *inner, *point;
-        is_found = is_mount_of(line, controller, g->is_v2, &inner, &point) &&
-                   join_paths(g, root, point, inner, path);
-    }
-    free(line);
-    if (file != NULL) {
-        fclose(file);
-    }
-    return is_found;
+    *g = (struct group){.root = root, .controller = controller};
+    (void)find_line(g, "/proc/self/cgroup", take_path);
+    return g->path[0] != '\0' && find_line(g, "/proc/self/mountinfo", take_mount);
 }
 
 /* False: this was the mount point. */
@@ -155,11 +130,10 @@ static bool
 go_up(struct group *g)
 {
     char *slash = strrchr(g->dir + g->top_len, '/');
-    if (slash == NULL) {
-        return false;
+    if (slash != NULL) {
+        *slash = '\0';
     }
-    *slash = '\0';
-    return true;
+    return slash != NULL;
 }
 
 /* ---- what it says --------------------------------------------------------------------- */
@@ -169,91 +143,70 @@ read_text(const struct group *g, const char *name, char text[TEXT_LEN])
 {
     char path[CGROUP_PATH_MAX + 64];
     snprintf(path, sizeof path, "%s/%s", g->dir, name);
-    FILE *file = fopen(path, "re");
-    bool is_read = file != NULL && fgets(text, TEXT_LEN, file) != NULL;
-    if (file != NULL) {
-        fclose(file);
-    }
-    if (is_read) {
-        text[strcspn(text, "\n")] = '\0';
-    }
-    return is_read;
+    return file_read_line(path, text, TEXT_LEN);
 }
 
-/* 0: no quota, which both versions say with a word that is no number ("max", "-1"). */
-static unsigned
-milli_of(const char *quota, size_t quota_len, const char *period)
+/* No quota is a word that is no number ("max", "-1"). */
+static uint64_t
+quota_here(const struct group *g)
 {
+    char quota[TEXT_LEN], other[TEXT_LEN];
     uint64_t quota_us, period_us;
-    if (!num_u64(quota, quota_len, &quota_us) ||
-        !num_u64(period, strlen(period), &period_us) || quota_us == 0 || period_us == 0 ||
-        quota_us > UINT64_MAX / (2 * MILLI)) {
+    if (!read_text(g, g->is_v2 ? "cpu.max" : "cpu.cfs_quota_us", quota) ||
+        (!g->is_v2 && !read_text(g, "cpu.cfs_period_us", other))) {
+        return 0;
+    }
+    size_t len = strcspn(quota, " "); /* behind it version 2 has the period */
+    const char *period = g->is_v2 ? quota + len + (quota[len] == ' ') : other;
+    if (!num_u64(quota, len, &quota_us) || !num_u64(period, strlen(period), &period_us) ||
+        period_us == 0 || quota_us > UINT64_MAX / (2 * MILLI)) {
         return 0;
     }
     uint64_t milli = (quota_us * MILLI + period_us - 1) / period_us;
-    return milli > UINT32_MAX ? 0 : (unsigned)milli;
+    return milli > UINT32_MAX ? 0 : milli;
 }
 
-static unsigned
-quota_here(const struct group *g)
-{
-    char quota[TEXT_LEN], period[TEXT_LEN];
-    if (!g->is_v2) {
-        return read_text(g, "cpu.cfs_quota_us", quota) &&
-                       read_text(g, "cpu.cfs_period_us", period)
-                   ? milli_of(quota, strlen(quota), period)
-                   : 0;
-    }
-    if (!read_text(g, "cpu.max", quota)) {
-        return 0;
-    }
-    size_t len = strcspn(quota, " ");
-    return quota[len] == ' ' ? milli_of(quota, len, quota + len + 1) : 0;
-}
-
-unsigned
-cgroup_quota_milli(const char *root)
-{
-    struct group g;
-    unsigned least = 0;
-    if (!find_group(root, "cpu", &g)) {
-        return 0;
-    }
-    do {
-        unsigned here = quota_here(&g);
-        least = here != 0 && (least == 0 || here < least) ? here : least;
-    } while (go_up(&g));
-    return least;
-}
-
-/* 0: no limit, which version 1 says with the largest number of whole pages. */
+/* Version 1 says with the largest number of whole pages that there is no limit. */
 static uint64_t
 memory_here(const struct group *g)
 {
     char text[TEXT_LEN];
     uint64_t bytes;
-    if (!read_text(g, g->is_v2 ? "memory.max" : "memory.limit_in_bytes", text) ||
-        !num_u64(text, strlen(text), &bytes) || bytes >= V1_NO_LIMIT) {
+    bool is_told =
+        read_text(g, g->is_v2 ? "memory.max" : "memory.limit_in_bytes", text) &&
+        num_u64(text, strlen(text), &bytes) && bytes < V1_NO_LIMIT;
+    return is_told ? bytes : 0;
+}
+
+/* The least of what this group and those above say; 0: nothing. */
+static uint64_t
+tightest(const char *root, const char *controller, uint64_t (*here)(const struct group *))
+{
+    struct group g;
+    uint64_t least = 0;
+    if (!find_group(root, controller, &g)) {
         return 0;
     }
-    return bytes;
+    do {
+        uint64_t limit = here(&g);
+        least = limit != 0 && (least == 0 || limit < least) ? limit : least;
+    } while (go_up(&g));
+    return least;
+}
+
+unsigned
+cgroup_quota_milli(const char *root)
+{
+    return (unsigned)tightest(root, "cpu", quota_here);
 }
 
 uint64_t
 cgroup_memory_bytes(const char *root)
 {
-    struct group g;
-    uint64_t least = 0;
-    if (!find_group(root, "memory", &g)) {
-        return 0;
-    }
-    do {
-        uint64_t here = memory_here(&g);
-        least = here != 0 && (least == 0 || here < least) ? here : least;
-    } while (go_up(&g));
-    return least;
+    return tightest(root, "memory", memory_here);
 }
 
+/* Version 2 makes groups for CPU time only where the controller is on. */
 bool
 cgroup_is_grouped(const char *root)
 {
@@ -262,17 +215,12 @@ cgroup_is_grouped(const char *root)
     if (!find_group(root, "cpu", &g)) {
         return false;
     }
-    if (!g.is_v2) {
-        return g.dir[g.top_len] != '\0';
-    }
-    /* Version 2 makes groups for CPU time only where the controller is on. */
-    while (g.dir[g.top_len] != '\0') {
-        if (read_text(&g, "cpu.weight", text)) {
-            return true;
-        }
-        (void)!go_up(&g);
-    }
-    return false;
+    bool is_grouped = false;
+    do {
+        is_grouped =
+            g.dir[g.top_len] != '\0' && (!g.is_v2 || read_text(&g, "cpu.weight", text));
+    } while (!is_grouped && go_up(&g));
+    return is_grouped;
 }
 
 bool

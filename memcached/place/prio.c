@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/num.h"
 #include "place/cgroup.h"
 
@@ -81,34 +82,44 @@ parse_priority(struct prio_spec *spec, const char *text)
     return NULL;
 }
 
+/* Without `parse` it takes no value. */
+static const struct {
+    const char *name;
+    enum prio_policy policy;
+    const char *(*parse)(struct prio_spec *spec, const char *value);
+    bool needs_value;
+    const char *refusal;
+} words[] = {
+    {"other", PRIO_OTHER, parse_nice, false, NULL},
+    {"slice", PRIO_SLICE, parse_slice, true, NULL},
+    {"fifo", PRIO_FIFO, parse_priority, false, NULL},
+    {"rr", PRIO_RR, parse_priority, false, NULL},
+    {"batch", PRIO_BATCH, NULL, false, NULL},
+    {"deadline", PRIO_LEAVE, parse_priority, false,
+     "sched: deadline is not offered: the kernel's admission control refuses threads "
+     "that "
+     "are bound to CPUs (--pin), and all but root; use fifo or slice"},
+};
+
 const char *
 prio_parse(struct prio_spec *spec, const char *text)
 {
     size_t len = strcspn(text, ":");
     const char *value = text[len] == ':' ? text + len + 1 : NULL;
     *spec = (struct prio_spec){.policy = PRIO_LEAVE};
-    if (strcmp(text, "batch") == 0) {
-        spec->policy = PRIO_BATCH;
-        return NULL;
-    }
-    if (strncmp(text, "deadline", len) == 0 && len == strlen("deadline")) {
-        return "sched: deadline is not offered: the kernel's admission control refuses "
-               "threads that are bound to CPUs (--pin), and all but root; use fifo or "
-               "slice";
-    }
-    if (strncmp(text, "other", len) == 0 && len == strlen("other")) {
-        spec->policy = PRIO_OTHER;
-        return value != NULL ? parse_nice(spec, value) : NULL;
-    }
-    if (strncmp(text, "slice", len) == 0 && len == strlen("slice")) {
-        spec->policy = PRIO_SLICE;
-        return parse_slice(spec, value != NULL ? value : "");
-    }
-    bool is_fifo = strncmp(text, "fifo", len) == 0 && len == strlen("fifo");
-    if (is_fifo || (strncmp(text, "rr", len) == 0 && len == strlen("rr"))) {
-        spec->policy = is_fifo ? PRIO_FIFO : PRIO_RR;
-        spec->priority = PRIORITY_DEFAULT;
-        return value != NULL ? parse_priority(spec, value) : NULL;
+    for (unsigned i = 0; i < sizeof words / sizeof *words; i++) {
+        if (strlen(words[i].name) != len || strncmp(text, words[i].name, len) != 0 ||
+            (value != NULL && words[i].parse == NULL)) {
+            continue;
+        }
+        if (words[i].refusal != NULL) {
+            return words[i].refusal;
+        }
+        spec->policy = words[i].policy;
+        spec->priority = prio_is_realtime(spec) ? PRIORITY_DEFAULT : 0;
+        return value == NULL && !words[i].needs_value
+                   ? NULL
+                   : words[i].parse(spec, value != NULL ? value : "");
     }
     return "sched must be other:N, slice:T, fifo[:P], rr[:P] or batch";
 }
@@ -268,21 +279,11 @@ prio_explain(const struct prio_spec *spec, int error, const char *root, char *te
 #define AUTOGROUP "/proc/self/autogroup"
 
 static bool
-read_line(const char *path, char *line, size_t len)
-{
-    FILE *file = fopen(path, "re");
-    bool is_read = file != NULL && fgets(line, (int)len, file) != NULL;
-    if (file != NULL) {
-        fclose(file);
-    }
-    return is_read;
-}
-
-static bool
 has_autogroups(void)
 {
     char line[16];
-    return read_line("/proc/sys/kernel/sched_autogroup_enabled", line, sizeof line) &&
+    return file_read_line("/proc/sys/kernel/sched_autogroup_enabled", line,
+                          sizeof line) &&
            line[0] == '1';
 }
 
@@ -325,7 +326,7 @@ void
 prio_autogroup(char *text, size_t len)
 {
     char line[64];
-    if (!has_autogroups() || !read_line(AUTOGROUP, line, sizeof line)) {
+    if (!has_autogroups() || !file_read_line(AUTOGROUP, line, sizeof line)) {
         snprintf(text, len, "off");
         return;
     }
@@ -334,6 +335,5 @@ prio_autogroup(char *text, size_t len)
         return;
     }
     const char *nice = strstr(line, " nice ");
-    line[strcspn(line, "\n")] = '\0';
     snprintf(text, len, "%s", nice != NULL ? nice + strlen(" nice ") : "off");
 }

@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file.h"
+
 /* ---- the options ----------------------------------------------------------------------- */
 
 const char *
@@ -100,17 +102,11 @@ open_file(struct resctrl *r, const char *name, int flags)
 static void
 complain_of_schemata(struct resctrl *r, const char *line, size_t len, int error)
 {
-    char path[2 * RESCTRL_PATH_MAX], reason[RESCTRL_TEXT_MAX] = "";
+    char path[2 * RESCTRL_PATH_MAX], reason[RESCTRL_TEXT_MAX];
     snprintf(path, sizeof path, "%s/info/last_cmd_status", r->conf.root);
-    FILE *file = fopen(path, "re");
-    if (file != NULL) {
-        if (fgets(reason, sizeof reason, file) != NULL) {
-            reason[strcspn(reason, "\n")] = '\0';
-        }
-        fclose(file);
-    }
+    bool has_reason = file_read_line(path, reason, sizeof reason) && reason[0] != '\0';
     complain(r, "schemata %.*s: %s%s%s", (int)len, line, strerror(error),
-             reason[0] != '\0' ? ": " : "", reason);
+             has_reason ? ": " : "", reason);
 }
 
 static void
@@ -226,13 +222,9 @@ measure_domain(const char *dir, const char *domain, resctrl_visit *visit, void *
     for (int i = 0; i < count; i++) {
         char path[4 * RESCTRL_PATH_MAX], value[64];
         snprintf(path, sizeof path, "%s/%s", dir, events[i]->d_name);
-        FILE *file = fopen(path, "re");
-        if (file != NULL && fgets(value, sizeof value, file) != NULL) {
-            value[strcspn(value, "\r\n")] = '\0';
+        if (file_read_line(path, value, sizeof value)) {
+            value[strcspn(value, "\r")] = '\0'; /* it would end the statistic */
             visit(ctx, domain, events[i]->d_name, value);
-        }
-        if (file != NULL) {
-            fclose(file);
         }
         free(events[i]);
     }

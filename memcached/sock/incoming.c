@@ -5,6 +5,8 @@
 
 #include <sys/socket.h>
 
+#include "base/file.h"
+
 static int
 option_of(int fd, int option)
 {
@@ -29,11 +31,6 @@ incoming_queue(int fd)
 bool
 incoming_has_flows(const char *path)
 {
-    char text[32] = "0";
-    FILE *file = fopen(path, "re");
-    bool is_read = file != NULL && fgets(text, sizeof text, file) != NULL;
-    if (file != NULL) {
-        fclose(file);
-    }
-    return is_read && strtoul(text, NULL, 10) > 0;
+    char text[32];
+    return file_read_line(path, text, sizeof text) && strtoul(text, NULL, 10) > 0;
 }

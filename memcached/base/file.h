@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * Small files of the kernel's.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/must.h"
+
+/* The first line of a file, without its end, cut short when there is no room. False: there is
+ * none, and `line` is empty. */
+must_check bool file_read_line(const char *path, char *line, size_t len);
