@@ -213,7 +213,6 @@ placement_fini(struct placement *p)
     rights_use(&p->rights, NULL, NULL);
     resctrl_close(&p->resctrl);
     nudgers_close(&p->nudgers);
-    membind_close(&p->membind);
     pinner_fini(&p->pinner);
     PTHREAD_OK(pthread_mutexattr_destroy(&p->lock_attr));
 }

@@ -3,10 +3,15 @@
  */
 #include "place/membind.h"
 
+#include <linux/mempolicy.h>
 #include <stdint.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "base/num.h"
 #include "place/topo.h"
+
+#define WORD_BITS (8 * sizeof(unsigned long))
 
 static const char *const names[] = {
     [MEMBIND_DEFAULT] = "default",
@@ -46,47 +51,91 @@ membind_name(const struct membind_spec *spec)
     return text;
 }
 
-void
-membind_open(struct membind *m, const struct membind_spec *spec, bool is_pinned)
+/* The memory nodes that the process may use; returns how many, 0: the kernel does not tell. */
+static unsigned
+read_nodes(unsigned long nodes[MEMBIND_WORDS])
 {
-    enum topo_memory memory = spec->policy == MEMBIND_LOCAL  ? TOPO_MEMORY_LOCAL
-                              : spec->policy == MEMBIND_NODE ? TOPO_MEMORY_NODE
-                                                             : TOPO_MEMORY_INTERLEAVE;
-    *m = (struct membind){.spec = *spec};
-    bool is_default = spec->policy == MEMBIND_DEFAULT;
-    if (spec->policy != MEMBIND_NONE && (!is_default || is_pinned)) {
-        m->nodes = topo_nodes_open(memory, spec->node, m->why, sizeof m->why);
-    }
-    if (is_default) {
-        m->why[0] = '\0'; /* nobody has asked */
-        m->spec.policy = MEMBIND_INTERLEAVE;
-        if (m->nodes != NULL && topo_nodes_count(m->nodes) == 1) {
-            topo_nodes_close(&m->nodes);
+    static const char key[] = "Mems_allowed_list:";
+    int numbers[CPUMASK_CPUS];
+    unsigned listed, count = 0;
+    char *line = NULL;
+    size_t room = 0;
+    FILE *file = fopen("/proc/self/status", "re");
+    while (file != NULL && count == 0 && getline(&line, &room, file) > 0) {
+        const char *list = line + sizeof key - 1;
+        if (strncmp(line, key, sizeof key - 1) != 0) {
+            continue;
+        }
+        line[strcspn(line, "\n")] = '\0';
+        if (topo_parse_list(list + strspn(list, " \t"), numbers, &listed) != NULL) {
+            break;
+        }
+        while (count < listed && (unsigned)numbers[count] < MEMBIND_NODES) {
+            unsigned node = (unsigned)numbers[count++];
+            nodes[node / WORD_BITS] |= 1UL << node % WORD_BITS;
         }
     }
-    if (m->nodes == NULL) {
-        m->spec.policy = MEMBIND_NONE;
+    free(line);
+    if (file != NULL) {
+        fclose(file);
     }
+    return count;
+}
+
+/* Leaves this one of the nodes. False: it is not among them. */
+static bool
+choose_node(unsigned long nodes[MEMBIND_WORDS], unsigned node)
+{
+    if (node >= MEMBIND_NODES) {
+        return false;
+    }
+    unsigned long bit = 1UL << node % WORD_BITS;
+    bool is_there = (nodes[node / WORD_BITS] & bit) != 0;
+    memset(nodes, 0, MEMBIND_WORDS * sizeof nodes[0]);
+    nodes[node / WORD_BITS] = bit;
+    return is_there;
 }
 
 void
-membind_close(struct membind *m)
+membind_open(struct membind *m, const struct membind_spec *spec, bool is_pinned)
 {
-    topo_nodes_close(&m->nodes);
+    bool is_default = spec->policy == MEMBIND_DEFAULT;
+    *m = (struct membind){.spec = *spec};
+    if (is_default) {
+        m->spec.policy = is_pinned ? MEMBIND_INTERLEAVE : MEMBIND_NONE;
+    }
+    if (m->spec.policy == MEMBIND_NONE) {
+        return;
+    }
+    unsigned count = read_nodes(m->nodes);
+    if (is_default ? count < 2 : count == 0) {
+        m->spec.policy = MEMBIND_NONE;
+        snprintf(m->why, sizeof m->why, "%s",
+                 is_default ? "" : "the kernel does not tell the memory nodes");
+    } else if (m->spec.policy == MEMBIND_NODE && !choose_node(m->nodes, spec->node)) {
+        m->spec.policy = MEMBIND_NONE;
+        snprintf(m->why, sizeof m->why,
+                 "there is no memory node %u, or it is not allowed", spec->node);
+    }
 }
 
 void
 membind_area(void *ctx, void *area, size_t bytes)
 {
+    static const int modes[] = {
+        [MEMBIND_INTERLEAVE] = MPOL_INTERLEAVE,
+        [MEMBIND_LOCAL] = MPOL_LOCAL,
+        [MEMBIND_NODE] = MPOL_PREFERRED,
+    };
     struct membind *m = ctx;
-    if (m->nodes == NULL) {
+    if (m->spec.policy == MEMBIND_NONE) {
         return;
     }
-    int error = topo_nodes_bind(m->nodes, area, bytes);
-    if (error == 0) {
-        atomic_fetch_add_explicit(&m->areas, 1, memory_order_relaxed);
-    } else {
-        atomic_fetch_add_explicit(&m->errors, 1, memory_order_relaxed);
-        atomic_store_explicit(&m->last_error, error, memory_order_relaxed);
-    }
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    uintptr_t first = (uintptr_t)area & ~(page - 1), end = (uintptr_t)area + bytes;
+    bool has_nodes = m->spec.policy != MEMBIND_LOCAL;
+    bool is_bound =
+        syscall(SYS_mbind, first, end - first, modes[m->spec.policy],
+                has_nodes ? m->nodes : NULL, has_nodes ? MEMBIND_NODES + 1 : 0, 0) == 0;
+    atomic_fetch_add_explicit(is_bound ? &m->areas : &m->errors, 1, memory_order_relaxed);
 }

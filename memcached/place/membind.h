@@ -4,7 +4,7 @@
  * On which memory nodes the store's pages lie. All workers read all of them, so the pages are
  * spread over the nodes unless somebody knows better. What fails is counted, never fatal.
  *
- * Main opens and closes; any thread binds.
+ * Main opens; any thread binds.
  */
 #pragma once
 
@@ -27,14 +27,14 @@ struct membind_spec {
     unsigned node; /* OS number, MEMBIND_NODE */
 };
 
-struct topo_nodes;
+#define MEMBIND_NODES 1024 /* the most that a kernel is built for */
+#define MEMBIND_WORDS (MEMBIND_NODES / (8 * sizeof(unsigned long)))
 
 struct membind {
     struct membind_spec spec; /* in force: MEMBIND_NONE when `why` is not empty */
-    struct topo_nodes *nodes; /* NULL: MEMBIND_NONE */
-    char why[128];            /* why the policy is not in force */
+    unsigned long nodes[MEMBIND_WORDS]; /* it is to use these */
+    char why[128];                      /* why the policy is not in force */
     _Atomic unsigned long areas, errors;
-    _Atomic int last_error; /* errno */
 };
 
 /* Parses "interleave", "local", "node:K", "none". NULL, or what is wrong. */
@@ -43,6 +43,5 @@ must_check const char *membind_parse(struct membind_spec *spec, const char *text
 const char *membind_name(const struct membind_spec *spec);
 
 void membind_open(struct membind *m, const struct membind_spec *spec, bool is_pinned);
-void membind_close(struct membind *m);
 /* ctx is the struct membind; binds memory that nobody has touched yet. */
 void membind_area(void *ctx, void *area, size_t bytes);

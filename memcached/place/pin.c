@@ -3,63 +3,35 @@
  */
 #include "place/pin.h"
 
-#include <stdarg.h>
 #include <stdint.h>
 
 #include "place/topo.h"
 
 #define LAYOUT_PACKAGES 4 /* packages whose core counts are written out one by one */
 
-/* Appends to the string in dst[0..cap) as a whole or not at all. */
-__attribute__((format(printf, 3, 4))) static bool
-append(char *dst, size_t cap, const char *format, ...)
-{
-    size_t len = strlen(dst);
-    va_list args;
-    va_start(args, format);
-    int n = vsnprintf(dst + len, cap - len, format, args);
-    va_end(args);
-    if (n < 0 || (size_t)n >= cap - len) {
-        dst[len] = '\0';
-        return false;
-    }
-    return true;
-}
-
-/* ---- planning ------------------------------------------------------------------------- */
+/* A policy is nothing but an order of all allowed CPUs, of which a plan takes the first n:
+ * so one more worker never moves another. These are its keys, the most significant first. */
+#define KEYS 4
+static const enum topo_rank orders[][KEYS] = {
+    [PIN_SPREAD] = {TOPO_THREAD, TOPO_LLC_CORE, TOPO_LLC, TOPO_PACKAGE},
+    [PIN_COMPACT] = {TOPO_PACKAGE, TOPO_LLC, TOPO_LLC_CORE, TOPO_THREAD},
+    [PIN_CORES] = {TOPO_THREAD, TOPO_PACKAGE, TOPO_PACKAGE_CORE, TOPO_PACKAGE_CORE},
+    [PIN_LLC] = {TOPO_THREAD, TOPO_LLC_CORE, TOPO_PACKAGE, TOPO_LLC},
+    [PIN_SHAPE] = {TOPO_THREAD, TOPO_PACKAGE_CORE, TOPO_PACKAGE, TOPO_PACKAGE},
+};
 
 static int
-policy_order(const void *a_, const void *b_)
+policy_order(const void *a, const void *b, void *keys_)
 {
-    const struct topo_cpu *a = a_, *b = b_;
-    for (unsigned i = 0; i < sizeof a->sort_by / sizeof a->sort_by[0]; i++) {
-        if (a->sort_by[i] != b->sort_by[i]) {
-            return a->sort_by[i] < b->sort_by[i] ? -1 : 1;
+    const enum topo_rank *keys = keys_;
+    for (unsigned i = 0; i < KEYS; i++) {
+        unsigned x = ((const struct topo_cpu *)a)->rank[keys[i]];
+        unsigned y = ((const struct topo_cpu *)b)->rank[keys[i]];
+        if (x != y) {
+            return x < y ? -1 : 1;
         }
     }
     return 0;
-}
-
-/* A policy is nothing but an order of all allowed CPUs, of which a plan takes the first n:
- * so one more worker never moves another. */
-static void
-order_by_policy(struct topo_cpu *cpus, unsigned count, enum pin_policy policy)
-{
-    for (unsigned i = 0; i < count; i++) {
-        struct topo_cpu *c = &cpus[i];
-        unsigned spread[4] = {c->thread, c->llc_core, c->llc_rank, c->package_rank};
-        unsigned compact[4] = {c->package_rank, c->llc_rank, c->llc_core, c->thread};
-        unsigned cores[4] = {c->thread, c->package_rank, c->package_core, 0};
-        unsigned llc[4] = {c->thread, c->llc_core, c->package_rank, c->llc_rank};
-        unsigned shape[4] = {c->thread, c->package_core, c->package_rank, 0};
-        const unsigned *key = policy == PIN_SPREAD    ? spread
-                              : policy == PIN_COMPACT ? compact
-                              : policy == PIN_LLC     ? llc
-                              : policy == PIN_SHAPE   ? shape
-                                                      : cores;
-        memcpy(c->sort_by, key, sizeof c->sort_by);
-    }
-    qsort(cpus, count, sizeof cpus[0], policy_order);
 }
 
 static unsigned
@@ -85,7 +57,7 @@ threads_of_core(const struct topo *m, unsigned first)
 {
     const struct topo_cpu *core = &m->cpus[first];
     unsigned n = 1;
-    while (first + n < m->count && m->cpus[first + n].thread == n &&
+    while (first + n < m->count && m->cpus[first + n].rank[TOPO_THREAD] == n &&
            m->cpus[first + n].core_id == core->core_id) {
         n++;
     }
@@ -101,15 +73,15 @@ choose_shape(const struct pin_spec *spec, const struct topo *m, struct topo_cpu 
     unsigned count = 0;
     unsigned taken[PIN_SOCKETS_MAX] = {0};
     for (unsigned i = 0; i < m->count; i++) {
-        unsigned socket = m->cpus[i].package_rank;
-        if (m->cpus[i].thread != 0 || socket >= shape->sockets ||
+        unsigned socket = m->cpus[i].rank[TOPO_PACKAGE];
+        if (m->cpus[i].rank[TOPO_THREAD] != 0 || socket >= shape->sockets ||
             taken[socket] == shape->cores[socket] ||
             threads_of_core(m, i) < shape->threads) {
             continue;
         }
         for (unsigned n = 0; n < shape->threads; n++) {
             chosen[count] = m->cpus[i + n];
-            chosen[count++].package_core = taken[socket];
+            chosen[count++].rank[TOPO_PACKAGE_CORE] = taken[socket];
         }
         taken[socket]++;
     }
@@ -146,15 +118,17 @@ choose(const struct pin_spec *spec, const struct topo *m, struct topo_cpu *chose
         memcpy(chosen, m->cpus, m->count * sizeof chosen[0]);
         break;
     }
-    order_by_policy(chosen, count, spec->policy);
+    qsort_r(chosen, count, sizeof chosen[0], policy_order,
+            (void *)(uintptr_t)orders[spec->policy]);
     return count;
 }
 
-static void
-append_range(char *dst, size_t cap, unsigned low, unsigned high, char unit)
+/* Writes "6c" or "3-6c"; returns how long it is. */
+static int
+write_range(char *dst, size_t cap, unsigned low, unsigned high, char unit)
 {
-    must(low == high ? append(dst, cap, "%u%c", low, unit)
-                     : append(dst, cap, "%u-%u%c", low, high, unit));
+    return low == high ? snprintf(dst, cap, "%u%c", low, unit)
+                       : snprintf(dst, cap, "%u-%u%c", low, high, unit);
 }
 
 /* "2s6c1t": sockets, cores of each, threads of each core, of the places taken. Sockets that
@@ -168,10 +142,11 @@ describe_layout(struct topo_cpu *used, unsigned count, char *dst, size_t cap)
     for (unsigned i = 0; i < count;) {
         unsigned first = i, package = packages++;
         cores[package] = 0;
-        while (i < count && used[i].package_rank == used[first].package_rank) {
+        while (i < count &&
+               used[i].rank[TOPO_PACKAGE] == used[first].rank[TOPO_PACKAGE]) {
             unsigned core = i;
-            while (i < count && used[i].package_rank == used[core].package_rank &&
-                   used[i].core_id == used[core].core_id) {
+            while (i < count && used[i].core_id == used[core].core_id &&
+                   used[i].rank[TOPO_PACKAGE] == used[core].rank[TOPO_PACKAGE]) {
                 i++;
             }
             cores[package]++;
@@ -181,16 +156,17 @@ describe_layout(struct topo_cpu *used, unsigned count, char *dst, size_t cap)
         core_low = cores[package] < core_low ? cores[package] : core_low;
         core_high = cores[package] > core_high ? cores[package] : core_high;
     }
-    dst[0] = '\0';
-    must(append(dst, cap, "%us", packages));
+    int len = snprintf(dst, cap, "%us", packages);
     if (core_low != core_high && packages <= LAYOUT_PACKAGES) {
         for (unsigned i = 0; i < packages; i++) {
-            must(append(dst, cap, "%u%c", cores[i], i + 1 < packages ? ',' : 'c'));
+            char mark = i + 1 < packages ? ',' : 'c';
+            len += snprintf(dst + len, cap - (size_t)len, "%u%c", cores[i], mark);
         }
     } else {
-        append_range(dst, cap, core_low, core_high, 'c');
+        len += write_range(dst + len, cap - (size_t)len, core_low, core_high, 'c');
     }
-    append_range(dst, cap, thread_low, thread_high, 't');
+    len += write_range(dst + len, cap - (size_t)len, thread_low, thread_high, 't');
+    must((size_t)len < cap);
 }
 
 static void
@@ -200,7 +176,7 @@ describe_used(const struct topo *m, struct topo_cpu *chosen, unsigned used,
     if (m->has_topology) {
         describe_layout(chosen, used, plan->layout, sizeof plan->layout);
     } else {
-        must(append(plan->layout, sizeof plan->layout, "unknown"));
+        snprintf(plan->layout, sizeof plan->layout, "unknown");
     }
 }
 
@@ -231,7 +207,7 @@ plan_places(const struct pin_spec *spec, const struct topo *m, struct pin_plan *
             plan->places[i] = (struct cpu_place){-1, -1, -1, -1, -1};
         }
         plan->capacity = m->count;
-        must(append(plan->layout, sizeof plan->layout, "none"));
+        snprintf(plan->layout, sizeof plan->layout, "none");
         return true;
     }
     struct topo_cpu *chosen = calloc(CPUMASK_CPUS, sizeof chosen[0]);
@@ -295,48 +271,39 @@ pin_plan_on(const struct pin_spec *spec, unsigned workers, const struct topo *al
 }
 
 bool
-pin_plan(const struct pin_spec *spec, unsigned workers, struct pin_plan *plan, char *err,
-         size_t err_len)
+pin_topology(const struct pin_spec *spec, const struct cpumask *mask, struct topo *all,
+             char *err, size_t err_len)
+{
+    if (pin_needs_topology(spec)) {
+        return topo_discover(all, NULL, err, err_len);
+    }
+    return topo_from_mask(all, mask) || topo_fail(err, err_len, "out of memory");
+}
+
+bool
+pin_plan_within(const struct pin_spec *spec, unsigned workers, const struct cpumask *mask,
+                struct pin_plan *plan, char *err, size_t err_len)
 {
     struct topo all;
-    struct cpumask mask;
     *plan = (struct pin_plan){0};
-    int error = cpumask_read(0, &mask);
-    if (error != 0) {
-        return topo_fail(err, err_len, "cannot read the CPU affinity: %s",
-                         strerror(error));
-    }
-    bool is_known =
-        pin_needs_topology(spec)
-            ? topo_discover(&all, NULL, err, err_len)
-            : topo_from_mask(&all, &mask) || topo_fail(err, err_len, "out of memory");
-    bool is_planned =
-        is_known && pin_plan_on(spec, workers, &all, &mask, plan, err, err_len);
+    bool is_planned = pin_topology(spec, mask, &all, err, err_len) &&
+                      pin_plan_on(spec, workers, &all, mask, plan, err, err_len);
     topo_fini(&all);
     return is_planned;
 }
 
 bool
-pin_plan_synthetic(const struct pin_spec *spec, unsigned workers, const char *synthetic,
-                   const char *allowed, struct pin_plan *plan, char *err, size_t err_len)
+pin_plan(const struct pin_spec *spec, unsigned workers, struct pin_plan *plan, char *err,
+         size_t err_len)
 {
-    struct cpumask mask = {0};
-    int cpus[CPUMASK_CPUS];
-    unsigned count;
-    *plan = (struct pin_plan){0};
-    const char *wrong =
-        topo_parse_list(allowed != NULL ? allowed : "0-4095", cpus, &count);
-    if (wrong != NULL) {
-        return topo_fail(err, err_len, "%s", wrong);
+    struct cpumask mask;
+    int error = cpumask_read(0, &mask);
+    if (error != 0) {
+        *plan = (struct pin_plan){0};
+        return topo_fail(err, err_len, "cannot read the CPU affinity: %s",
+                         strerror(error));
     }
-    for (unsigned i = 0; i < count; i++) {
-        cpumask_add(&mask, (unsigned)cpus[i]);
-    }
-    struct topo all;
-    bool is_planned = topo_discover(&all, synthetic, err, err_len) &&
-                      pin_plan_on(spec, workers, &all, &mask, plan, err, err_len);
-    topo_fini(&all);
-    return is_planned;
+    return pin_plan_within(spec, workers, &mask, plan, err, err_len);
 }
 
 void

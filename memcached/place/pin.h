@@ -80,17 +80,19 @@ bool pin_needs_topology(const struct pin_spec *spec);
 must_check bool pin_plan(const struct pin_spec *spec, unsigned workers,
                          struct pin_plan *plan, char *err, size_t err_len);
 
-/* The same on a topology that is known, of which only the CPUs of the mask are allowed. */
+/* The same inside this mask. */
+must_check bool pin_plan_within(const struct pin_spec *spec, unsigned workers,
+                                const struct cpumask *mask, struct pin_plan *plan,
+                                char *err, size_t err_len);
+/* What the policy has to know of CPUs: the topology of the machine, or the numbers in the mask.
+ * The caller ends *all with topo_fini, whatever is returned. */
+must_check bool pin_topology(const struct pin_spec *spec, const struct cpumask *mask,
+                             struct topo *all, char *err, size_t err_len);
+/* As pin_plan on a topology that is known, of which only the CPUs of the mask are allowed. */
 must_check bool pin_plan_on(const struct pin_spec *spec, unsigned workers,
                             const struct topo *all, const struct cpumask *mask,
                             struct pin_plan *plan, char *err, size_t err_len);
 
-/* The same for a described machine, for tests: `synthetic` is hwloc's synthetic notation
- * ("pack:2 l3:1 core:6 pu:2") or the path of an hwloc XML file; `allowed` an OS number list
- * that stands for the affinity mask, or NULL for all. */
-must_check bool pin_plan_synthetic(const struct pin_spec *spec, unsigned workers,
-                                   const char *synthetic, const char *allowed,
-                                   struct pin_plan *plan, char *err, size_t err_len);
 void pin_plan_fini(struct pin_plan *plan);
 
 /* How many workers to start ("-t auto"): one for each CPU that the policy has, not more than

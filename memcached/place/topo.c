@@ -82,19 +82,19 @@ int
 topo_tree_order(const void *a_, const void *b_)
 {
     const struct topo_cpu *a = a_, *b = b_;
-    if (a->place.package != b->place.package) {
-        return a->place.package < b->place.package ? -1 : 1;
+    const int keys[][2] = {
+        {a->place.package, b->place.package},
+        {a->place.llc, b->place.llc},
+        {b->kind, a->kind}, /* fast cores first */
+        {a->core_id, b->core_id},
+        {a->place.cpu, b->place.cpu},
+    };
+    for (unsigned i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        if (keys[i][0] != keys[i][1]) {
+            return keys[i][0] < keys[i][1] ? -1 : 1;
+        }
     }
-    if (a->place.llc != b->place.llc) {
-        return a->place.llc < b->place.llc ? -1 : 1;
-    }
-    if (a->kind != b->kind) {
-        return a->kind > b->kind ? -1 : 1; /* fast cores first */
-    }
-    if (a->core_id != b->core_id) {
-        return a->core_id < b->core_id ? -1 : 1;
-    }
-    return a->place.cpu < b->place.cpu ? -1 : a->place.cpu > b->place.cpu;
+    return 0;
 }
 
 static void
@@ -104,21 +104,21 @@ rank_all(struct topo *m)
         return;
     }
     qsort(m->cpus, m->count, sizeof m->cpus[0], topo_tree_order);
-    struct topo_cpu *first = &m->cpus[0];
-    first->package_rank = first->llc_rank = 0;
-    first->package_core = first->llc_core = first->thread = 0;
+    memset(m->cpus[0].rank, 0, sizeof m->cpus[0].rank);
     for (unsigned i = 1; i < m->count; i++) {
-        const struct topo_cpu *before = &m->cpus[i - 1];
-        struct topo_cpu *cpu = &m->cpus[i];
-        bool same_package = cpu->place.package == before->place.package;
-        bool same_llc = same_package && cpu->place.llc == before->place.llc;
-        bool same_core = same_llc && cpu->core_id == before->core_id;
+        const struct cpu_place *a = &m->cpus[i - 1].place, *b = &m->cpus[i].place;
+        const unsigned *before = m->cpus[i - 1].rank;
+        unsigned *rank = m->cpus[i].rank;
+        bool same_package = a->package == b->package;
+        bool same_llc = same_package && a->llc == b->llc;
+        bool same_core = same_llc && m->cpus[i - 1].core_id == m->cpus[i].core_id;
 
-        cpu->package_rank = before->package_rank + !same_package;
-        cpu->llc_rank = same_package ? before->llc_rank + !same_llc : 0;
-        cpu->package_core = same_package ? before->package_core + !same_core : 0;
-        cpu->llc_core = same_llc ? before->llc_core + !same_core : 0;
-        cpu->thread = same_core ? before->thread + 1 : 0;
+        rank[TOPO_PACKAGE] = before[TOPO_PACKAGE] + !same_package;
+        rank[TOPO_LLC] = same_package ? before[TOPO_LLC] + !same_llc : 0;
+        rank[TOPO_PACKAGE_CORE] =
+            same_package ? before[TOPO_PACKAGE_CORE] + !same_core : 0;
+        rank[TOPO_LLC_CORE] = same_llc ? before[TOPO_LLC_CORE] + !same_core : 0;
+        rank[TOPO_THREAD] = same_core ? before[TOPO_THREAD] + 1 : 0;
     }
 }
 
@@ -232,10 +232,10 @@ add_pu(struct topo *m, hwloc_topology_t topology, hwloc_obj_t pu)
     };
 }
 
+/* CPUs outside the cpuset too: it may grow. */
 static bool
 topology_load(hwloc_topology_t topology, const char *described)
 {
-    /* CPUs outside the cpuset too: it may grow. */
     unsigned long flags = HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED;
 #if HWLOC_API_VERSION >= 0x00020500
     flags |= HWLOC_TOPOLOGY_FLAG_DONT_CHANGE_BINDING;
@@ -243,30 +243,13 @@ topology_load(hwloc_topology_t topology, const char *described)
     if (hwloc_topology_set_flags(topology, flags) != 0) {
         return false;
     }
-    if (described != NULL) {
-        bool is_file = strchr(described, '/') != NULL;
-        int rc = is_file ? hwloc_topology_set_xml(topology, described)
-                         : hwloc_topology_set_synthetic(topology, described);
-        if (rc != 0) {
-            return false;
-        }
-    }
-    return hwloc_topology_load(topology) == 0;
-}
-
-static bool
-topology_open(hwloc_topology_t *topology, const char *described, char *err,
-              size_t err_len)
-{
-    if (hwloc_topology_init(topology) != 0) {
-        return topo_fail(err, err_len, "hwloc does not start: %s", strerror(errno));
-    }
-    if (!topology_load(*topology, described)) {
-        topo_fail(err, err_len, "hwloc cannot read the topology: %s", strerror(errno));
-        hwloc_topology_destroy(*topology);
+    if (described != NULL &&
+        (strchr(described, '/') != NULL
+             ? hwloc_topology_set_xml(topology, described)
+             : hwloc_topology_set_synthetic(topology, described)) != 0) {
         return false;
     }
-    return true;
+    return hwloc_topology_load(topology) == 0;
 }
 
 bool
@@ -274,7 +257,12 @@ topo_discover(struct topo *m, const char *described, char *err, size_t err_len)
 {
     *m = (struct topo){.has_topology = true};
     hwloc_topology_t topology;
-    if (!topology_open(&topology, described, err, err_len)) {
+    if (hwloc_topology_init(&topology) != 0) {
+        return topo_fail(err, err_len, "hwloc does not start: %s", strerror(errno));
+    }
+    if (!topology_load(topology, described)) {
+        topo_fail(err, err_len, "hwloc cannot read the topology: %s", strerror(errno));
+        hwloc_topology_destroy(topology);
         return false;
     }
     m->cpus = calloc(CPUMASK_CPUS, sizeof m->cpus[0]);
@@ -290,85 +278,6 @@ topo_discover(struct topo *m, const char *described, char *err, size_t err_len)
     return m->cpus != NULL || topo_fail(err, err_len, "out of memory");
 }
 
-/* ---- memory nodes ---------------------------------------------------------------------- */
-
-struct topo_nodes {
-    hwloc_topology_t topology;
-    hwloc_nodeset_t set;
-    hwloc_membind_policy_t policy;
-};
-
-static bool
-choose_nodes(struct topo_nodes *n, enum topo_memory policy, unsigned node, char *err,
-             size_t err_len)
-{
-    n->set = hwloc_bitmap_dup(hwloc_topology_get_allowed_nodeset(n->topology));
-    if (n->set == NULL) {
-        return topo_fail(err, err_len, "out of memory");
-    }
-    switch (policy) {
-    case TOPO_MEMORY_INTERLEAVE:
-        n->policy = HWLOC_MEMBIND_INTERLEAVE;
-        return true;
-    case TOPO_MEMORY_LOCAL:
-        n->policy = HWLOC_MEMBIND_FIRSTTOUCH;
-        return true;
-    case TOPO_MEMORY_NODE:
-        break;
-    }
-    if (!hwloc_bitmap_isset(n->set, node)) {
-        return topo_fail(err, err_len, "there is no memory node %u, or it is not allowed",
-                         node);
-    }
-    n->policy = HWLOC_MEMBIND_BIND;
-    return hwloc_bitmap_only(n->set, node) == 0 ||
-           topo_fail(err, err_len, "out of memory");
-}
-
-struct topo_nodes *
-topo_nodes_open(enum topo_memory policy, unsigned node, char *err, size_t err_len)
-{
-    struct topo_nodes *n = calloc(1, sizeof *n);
-    if (n == NULL) {
-        topo_fail(err, err_len, "out of memory");
-        return NULL;
-    }
-    if (!topology_open(&n->topology, NULL, err, err_len)) {
-        free(n);
-        return NULL;
-    }
-    if (!choose_nodes(n, policy, node, err, err_len)) {
-        topo_nodes_close(&n);
-    }
-    return n;
-}
-
-void
-topo_nodes_close(struct topo_nodes **nodes)
-{
-    if (*nodes != NULL) {
-        hwloc_bitmap_free((*nodes)->set);
-        hwloc_topology_destroy((*nodes)->topology);
-        free(*nodes);
-        *nodes = NULL;
-    }
-}
-
-unsigned
-topo_nodes_count(const struct topo_nodes *nodes)
-{
-    return (unsigned)hwloc_bitmap_weight(
-        hwloc_topology_get_allowed_nodeset(nodes->topology));
-}
-
-int
-topo_nodes_bind(struct topo_nodes *nodes, void *area, size_t bytes)
-{
-    int rc = hwloc_set_area_membind(nodes->topology, area, bytes, nodes->set,
-                                    nodes->policy, HWLOC_MEMBIND_BYNODESET);
-    return rc == 0 ? 0 : errno;
-}
-
 #else
 
 bool
@@ -378,36 +287,6 @@ topo_discover(struct topo *m, const char *described, char *err, size_t err_len)
     return topo_fail(err, err_len,
                      "%s needs hwloc, and this program was built without hwloc",
                      described != NULL ? "a described machine" : "this pin policy");
-}
-
-struct topo_nodes *
-topo_nodes_open(enum topo_memory policy, unsigned node, char *err, size_t err_len)
-{
-    (void)policy, (void)node;
-    topo_fail(err, err_len,
-              "placing memory needs hwloc, and this program was built without hwloc");
-    return NULL;
-}
-
-void
-topo_nodes_close(struct topo_nodes **nodes)
-{
-    must(*nodes == NULL);
-}
-
-unsigned
-topo_nodes_count(const struct topo_nodes *nodes)
-{
-    must(nodes != NULL);
-    return 1;
-}
-
-int
-topo_nodes_bind(struct topo_nodes *nodes, void *area, size_t bytes)
-{
-    (void)area, (void)bytes;
-    must(nodes != NULL);
-    return ENOTSUP;
 }
 
 #endif

@@ -5,6 +5,7 @@
  */
 #include "place/pin.h"
 #include "check_unit.h"
+#include "place/topo.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -112,6 +113,31 @@ END_TEST
 
 /* ---- described machines --------------------------------------------------------------- */
 
+/* `machine` is hwloc's synthetic notation ("pack:2 l3:1 core:6 pu:2") or the path of an XML file of
+ * its own, `allowed` a list of CPUs that stands for the affinity mask, or NULL for all. */
+static bool
+plan_described(const struct pin_spec *spec, unsigned workers, const char *machine,
+               const char *allowed, struct pin_plan *plan, char *err)
+{
+    struct cpumask mask = {0};
+    struct topo all;
+    int cpus[CPUMASK_CPUS];
+    unsigned count;
+    *plan = (struct pin_plan){0};
+    const char *wrong =
+        topo_parse_list(allowed != NULL ? allowed : "0-4095", cpus, &count);
+    if (wrong != NULL) {
+        return topo_fail(err, ERR_LEN, "%s", wrong);
+    }
+    for (unsigned i = 0; i < count; i++) {
+        cpumask_add(&mask, (unsigned)cpus[i]);
+    }
+    bool is_planned = topo_discover(&all, machine, err, ERR_LEN) &&
+                      pin_plan_on(spec, workers, &all, &mask, plan, err, ERR_LEN);
+    topo_fini(&all);
+    return is_planned;
+}
+
 /* Plans; returns the CPUs as "0 12 2", or the error with '!' in front. Static storage. */
 static const char *
 plan_text(const char *policy, unsigned workers, const char *machine, const char *allowed,
@@ -121,9 +147,9 @@ plan_text(const char *policy, unsigned workers, const char *machine, const char 
     char err[ERR_LEN] = "";
     struct pin_spec spec;
     ck_assert_ptr_null(pin_spec_parse(&spec, policy));
-    bool is_planned = machine != NULL ? pin_plan_synthetic(&spec, workers, machine,
-                                                           allowed, plan, err, sizeof err)
-                                      : pin_plan(&spec, workers, plan, err, sizeof err);
+    bool is_planned = machine != NULL
+                          ? plan_described(&spec, workers, machine, allowed, plan, err)
+                          : pin_plan(&spec, workers, plan, err, sizeof err);
     pin_spec_fini(&spec);
     if (!is_planned) {
         ck_assert_ptr_null(plan->places);
