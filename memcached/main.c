@@ -9,7 +9,7 @@
 
 #include "base/must.h"
 #include "config.h"
-#include "placement.h"
+#include "place/placement.h"
 #include "server.h"
 #include "settings.h"
 
@@ -47,7 +47,8 @@ print_pin_plan(struct settings *s)
     if (!s->is_pinned) {
         must(pin_spec_parse(&s->pin, NULL) == NULL);
     }
-    return placement_print(s);
+    struct placement_conf conf = settings_placement(s);
+    return placement_print(&conf);
 }
 
 int

@@ -21,7 +21,6 @@
 #include "net/loop.h"
 #include "net/watchers.h"
 #include "net/worker.h"
-#include "placement.h"
 #include "qos_command.h"
 #include "serve/auth.h"
 #include "serve/prefix.h"
@@ -167,7 +166,8 @@ prepare_process(struct server *sv)
     if (s->locks_memory) {
         daemon_allow_locking();
     }
-    placement_init(&sv->placement, s);
+    struct placement_conf placement = settings_placement(s);
+    placement_init(&sv->placement, &placement);
     if (status == 0) {
         status = open_tls(sv);
     }
@@ -321,7 +321,6 @@ start_workers(struct server *sv)
     sv->stats.worker_count = shared->worker_count;
     int error = crew_start(shared);
     placement_schedule(&sv->placement);
-    shared->prio_errors = sv->placement.prio_errors;
     bool has_stats =
         error != 0 || stats_start(&sv->stats); /* while all workers are alive */
     bool are_able = crew_go(shared);
@@ -347,12 +346,10 @@ prepare_steering(struct server *sv)
 {
     struct net_shared *shared = &sv->shared;
     struct settings *s = sv->settings;
-    if (!s->is_steered && s->napi_ids > 0) {
-        s->steer = STEER_NAPI;
-    } else if (!s->is_steered && sv->placement.pinner.plan.policy != PIN_NONE) {
-        s->steer = STEER_CPU;
-    }
     const struct pin_plan *plan = &sv->placement.pinner.plan;
+    if (!s->is_steered && (s->napi_ids > 0 || plan->policy != PIN_NONE)) {
+        s->steer = s->napi_ids > 0 ? STEER_NAPI : STEER_CPU;
+    }
     bool wants_topology = s->steer != STEER_RR && s->steer != STEER_P2C;
     unsigned known_count;
     struct cpu_place *known = topo_places(&sv->placement.pinner.all, &known_count);
@@ -400,7 +397,7 @@ wire(struct server *sv)
     sv->shared.hooks = &sv->hooks;
     sv->shared.pinner = &sv->placement.pinner;
     sv->shared.membind = &sv->placement.membind;
-    sv->shared.nudgers = &sv->placement.nudgers;
+    sv->shared.schedule = &sv->placement.schedule;
     sv->shared.resctrl = &sv->placement.resctrl;
     settings_shared(s, &sv->shared);
     sv->shared.peer_seed = rng_seed();
@@ -591,6 +588,7 @@ server_run(struct settings *s)
     if (!placement_plan(&sv->placement)) {
         return STATUS_OS_ERROR;
     }
+    busypoll_advise(&s->busy_poll);
     status = open_store(sv);
     if (status != 0) {
         return status;

@@ -13,10 +13,7 @@
 #include "net/listen.h"
 #include "net/shared.h"
 #include "net/udp.h"
-#include "place/membind.h"
-#include "place/pin.h"
-#include "place/prio.h"
-#include "place/resctrl.h"
+#include "place/placement.h"
 #include "proto/rules.h"
 #include "qos/class_rules.h"
 #include "qos/limiter.h"
@@ -160,3 +157,4 @@ void settings_shared(const struct settings *s, struct net_shared *shared);
 struct orders_conf settings_orders(const struct settings *s);
 struct store_automove settings_automove(const struct settings *s);
 struct maintenance_conf settings_maintenance(void); /* by the environment */
+struct placement_conf settings_placement(const struct settings *s);

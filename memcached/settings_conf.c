@@ -125,7 +125,6 @@ settings_worker_files(const struct settings *s)
 void
 settings_shared(const struct settings *s, struct net_shared *shared)
 {
-    shared->prio = &s->sched;
     shared->busy_poll = s->busy_poll;
     shared->core.requests_per_event = (unsigned)s->requests_per_event;
     shared->buffer_bytes = (uint64_t)s->buffer_mb << 20;
@@ -136,6 +135,19 @@ settings_shared(const struct settings *s, struct net_shared *shared)
     shared->core.class_rules = s->class_rules;
     shared->core.class_shares = s->class_shares;
     shared->core.class_max_wait = s->class_max_wait;
+}
+
+struct placement_conf
+settings_placement(const struct settings *s)
+{
+    return (struct placement_conf){
+        .workers = (unsigned)s->threads,
+        .items_mb = (uint64_t)s->memory_mb,
+        .pin = s->pin,
+        .membind = s->membind,
+        .sched = s->sched,
+        .resctrl = s->resctrl,
+    };
 }
 
 struct serve_conf

@@ -7,10 +7,10 @@
 
 #include "place/cgroup.h"
 #include "place/membind.h"
-#include "place/nudger.h"
 #include "place/pinner.h"
 #include "place/prio.h"
 #include "place/resctrl.h"
+#include "place/schedule.h"
 #include "place/threadstat.h"
 #include "qos_command.h"
 #include "stats_qos.h"
@@ -65,6 +65,7 @@ show_busy_poll(const struct stats *st, struct sink *sink)
 void
 stats_show_sched(struct stats *st, struct sink *sink)
 {
+    const struct schedule *schedule = st->shared->schedule;
     struct prio_seen seen;
     struct pinner_seat seat;
     char autogroup[32];
@@ -72,15 +73,15 @@ stats_show_sched(struct stats *st, struct sink *sink)
     pinner_seat(st->shared->pinner, 0, &seat);
     prio_autogroup(autogroup, sizeof autogroup);
     bool is_seen = prio_read(seat.tid, &seen) == 0;
-    sink_stat(sink, "sched", prio_name(st->shared->prio));
+    sink_stat(sink, "sched", prio_name(&schedule->spec));
     sink_stat(sink, "sched_policy", is_seen ? seen.policy : "unknown");
     sink_statf(sink, "sched_nice", "%d", seen.nice);
     sink_statf(sink, "sched_priority", "%u", seen.priority);
     sink_statf(sink, "sched_slice_ns", "%" PRIu64, seen.slice_ns);
     sink_stat(sink, "sched_autogroup", autogroup);
-    sink_statf(sink, "sched_errors", "%u", st->shared->prio_errors);
-    sink_statf(sink, "sched_nudges", "%" PRIu64, nudgers_nudges(st->shared->nudgers));
-    sink_statf(sink, "sched_nudgers_refused", "%u", nudgers_refused(st->shared->nudgers));
+    sink_statf(sink, "sched_errors", "%u", schedule->errors);
+    sink_statf(sink, "sched_nudges", "%" PRIu64, schedule_nudges(schedule));
+    sink_statf(sink, "sched_nudgers_refused", "%u", schedule_nudgers_refused(schedule));
 }
 
 static void

@@ -128,7 +128,7 @@ SKIP: {
     skip 'needs taskset and two CPUs', 1 if !@taskset || @allowed < 2;
     my ($in, $out) = @allowed[0, 1];
     my $server = start_server(args => ['-t', '2', '--pin'], wrap => [$taskset[0], '-c', $in]);
-    # but for the instant, once a second, in which one asks the kernel for the cpuset
+    # but for the instant, once a second, in which mc-upkeep asks the kernel for the cpuset
     ok(wait_until(sub { !grep { $_ ne $in } thread_masks($server->pid) }),
         'under taskset no thread leaves the mask');
     $server->stop;

@@ -183,11 +183,10 @@ SKIP: {
     skip 'the cpuset cannot be configured', 1
         if !write_file("$dir/cpuset.cpus", "$a,$b") || !write_file("$dir/cpuset.mems", '0');
     skip 'built without hwloc', 1 if run_program('--pin', '--pin-dry-run', '-u', 'root')->{status} != 0;
-    # Also where no thread may bind itself to anything: the server learns of it, and binds its threads,
-    # without any of those that work being let go for a moment.
+    # Also where the workers could not bind themselves at the start: they are bound by another thread.
     for my $is_refused (0, 1) {
         next if $is_refused && (!-e $refuse || @wrapped);
-        my $name = $is_refused ? 'no thread binds itself' : 'as it is';
+        my $name = $is_refused ? 'no worker binds itself' : 'as it is';
         # A shell does not bear a sanitizer's library: it is for the server alone.
         my @env = $is_refused ? ('env', 'LD_PRELOAD=' . preload($refuse), 'REFUSE=sched_setaffinity:0:0=1') : ();
         $server = start_server(args => ['-t', '2', '--pin', '--steer=cpu', '--balance'],

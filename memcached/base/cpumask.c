@@ -4,6 +4,7 @@
 #include "base/cpumask.h"
 
 #include <errno.h>
+#include <unistd.h>
 
 struct cpumask
 cpumask_common(const struct cpumask *a, const struct cpumask *b)
@@ -48,6 +49,25 @@ cpumask_read(pid_t tid, struct cpumask *m)
 {
     *m = (struct cpumask){0};
     return sched_getaffinity(tid, sizeof m->sets, m->sets) == 0 ? 0 : errno;
+}
+
+int
+cpumask_read_cpuset(struct cpumask *m)
+{
+    struct cpumask before, all;
+    pid_t self = gettid();
+    int error = cpumask_read(self, &before);
+    if (error != 0) {
+        return error;
+    }
+    memset(&all, 0xff, sizeof all);
+    if (sched_setaffinity(self, sizeof all.sets, all.sets) != 0) {
+        return errno;
+    }
+    error = cpumask_read(self, m);
+    /* Fails when the cpuset has lost all of them meanwhile: then the thread may stay free. */
+    (void)!sched_setaffinity(self, sizeof before.sets, before.sets);
+    return error;
 }
 
 int

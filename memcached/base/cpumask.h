@@ -67,6 +67,11 @@ void cpumask_describe(const struct cpumask *m, char *dst, size_t cap);
 /* Of a thread of this process; tid 0: of the calling one. 0, or the errno. The kernel has cut
  * the mask to the cpuset and to the CPUs that are on line. */
 must_check int cpumask_read(pid_t tid, struct cpumask *m);
+/* The CPUs that the calling thread could be bound to, whatever it is bound to: its cpuset, less
+ * what is off line. The kernel tells a thread that tries to bind itself to everything, so it is
+ * free for a moment; it stays on its CPU unless the kernel preempts it just then. 0, or the
+ * errno. */
+must_check int cpumask_read_cpuset(struct cpumask *m);
 /* Binds the thread and reads the binding back. 0, or the errno; ENOTSUP: the call had no
  * effect, as in some sandboxes. */
 must_check int cpumask_bind(pid_t tid, const struct cpumask *m);

@@ -23,12 +23,11 @@
 
 struct governor;
 struct membind;
-struct nudgers;
 struct peer;
 struct pinner;
 struct prefixes;
-struct prio_spec;
 struct resctrl;
+struct schedule;
 struct store;
 struct watch;
 struct watchers;
@@ -48,9 +47,7 @@ struct net_shared {
     struct governor *governor; /* main owns it */
     struct pinner *pinner;
     const struct membind *membind;
-    const struct prio_spec *prio; /* of the workers */
-    unsigned prio_errors;         /* workers that the kernel refused it to */
-    const struct nudgers *nudgers;
+    const struct schedule *schedule;
     const struct resctrl *resctrl;
     struct busypoll busy_poll;
     struct crew crew;

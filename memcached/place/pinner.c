@@ -14,97 +14,68 @@
 
 /* Reads the topology when it is not known, or when it lacks a CPU: one has come on line. */
 static bool
-know_topology(struct pinner *p, const struct cpumask *allowed, char *err, size_t err_len)
+know_topology(struct pinner *p, const struct cpumask *cpus, char *err, size_t err_len)
 {
-    for (unsigned i = 0, missing = cpumask_count(allowed); i < p->all.count; i++) {
-        missing -= cpumask_has(allowed, (unsigned)p->all.cpus[i].place.cpu);
+    for (unsigned i = 0, missing = cpumask_count(cpus); i < p->all.count; i++) {
+        missing -= cpumask_has(cpus, (unsigned)p->all.cpus[i].place.cpu);
         if (missing == 0) {
             return true;
         }
     }
     topo_fini(&p->all);
-    if (pin_needs_topology(p->spec)) {
-        return topo_discover(&p->all, NULL, err, err_len);
-    }
-    return topo_from_mask(&p->all, allowed) || topo_fail(err, err_len, "out of memory");
+    return pin_topology(p->spec, cpus, &p->all, err, err_len);
 }
 
-/* Replaces the plan. Without one, nobody is pinned; false: there is no memory even for that,
+/* Replaces the plan. Without one, no worker is pinned; false: there is no memory even for that,
  * and the old plan stays. */
 static bool
-make_plan(struct pinner *p, const struct cpumask *allowed)
+make_plan(struct pinner *p, const struct cpumask *cpus)
 {
+    static const struct pin_spec none = {.policy = PIN_NONE};
     struct pin_plan plan;
-    struct topo plain = {0};
-    struct pin_spec none = {.policy = PIN_NONE};
     char err[PIN_LIST_LEN];
     p->why[0] = '\0';
-    bool has_plan =
-        know_topology(p, allowed, p->why, sizeof p->why) &&
-        pin_plan_on(p->spec, p->count, &p->all, allowed, &plan, p->why, sizeof p->why);
-    bool is_made = has_plan || (topo_from_mask(&plain, allowed) &&
-                                pin_plan_on(&none, p->count, &plain, allowed, &plan, err,
-                                            sizeof err));
-    topo_fini(&plain);
-    if (is_made) {
-        pin_plan_fini(&p->plan);
-        p->plan = plan;
-        p->has_plan = has_plan;
-        p->allowed = *allowed;
+    bool is_made =
+        (know_topology(p, cpus, p->why, sizeof p->why) &&
+         pin_plan_on(p->spec, p->count, &p->all, cpus, &plan, p->why, sizeof p->why)) ||
+        pin_plan_within(&none, p->count, cpus, &plan, err, sizeof err);
+    if (!is_made) {
+        return false;
     }
-    for (unsigned i = 0; i < p->count && is_made; i++) {
+    pin_plan_fini(&p->plan);
+    p->plan = plan;
+    p->planned = *cpus;
+    for (unsigned i = 0; i < p->count; i++) {
         atomic_store_explicit(&p->workers[i].cpu, plan.places[i].cpu,
                               memory_order_relaxed);
     }
-    return is_made;
-}
-
-/* The cpuset, cut to the mask that was given; that mask alone when nothing of it is left. */
-static struct cpumask
-allowed_now(const struct pinner *p)
-{
-    struct cpumask common = cpumask_common(&p->cpuset, &p->operator_mask);
-    return cpumask_count(&common) > 0 ? common : p->cpuset;
-}
-
-/* Who has the whole cpuset has not been restricted by hand, and gets more when it grows. */
-static void
-set_operator_mask(struct pinner *p, const struct cpumask *mask)
-{
-    p->operator_mask = *mask;
-    if (cpumask_equals(mask, &p->cpuset)) {
-        memset(&p->operator_mask, 0xff, sizeof p->operator_mask);
-    }
+    return true;
 }
 
 bool
 pinner_init(struct pinner *p, const struct pin_spec *spec, unsigned workers,
             const pthread_mutexattr_t *lock_attr)
 {
+    struct cpumask mask, cpuset;
     *p = (struct pinner){.spec = spec, .count = workers};
     PTHREAD_OK(pthread_mutex_init(&p->lock, lock_attr));
     p->workers = calloc(workers, sizeof p->workers[0]);
-    int error = p->workers != NULL ? cpumask_read(0, &p->operator_mask) : ENOMEM;
-    if (error != 0) {
-        errno = error;
+    errno = p->workers != NULL ? cpumask_read(0, &mask) : ENOMEM;
+    if (errno != 0) {
         return false;
     }
-    struct cpumask allowed = p->main_set = p->operator_mask;
-    if (spec->policy != PIN_NONE) {
-        if (cpuset_read(&p->sleeper, &p->cpuset) != 0) {
-            p->cpuset = allowed; /* what is known of it */
-        }
-        set_operator_mask(p, &allowed);
-        allowed = allowed_now(p);
+    if (spec->policy == PIN_NONE || cpumask_read_cpuset(&cpuset) != 0) {
+        cpuset = mask; /* what is known of it */
     }
+    allowed_init(&p->allowed, &cpuset, &mask);
+    struct cpumask cpus = allowed_cpus(&p->allowed);
     errno = ENOMEM;
-    return make_plan(p, &allowed);
+    return make_plan(p, &cpus);
 }
 
 void
 pinner_fini(struct pinner *p)
 {
-    cpuset_close(&p->sleeper);
     pin_plan_fini(&p->plan);
     topo_fini(&p->all);
     free(p->workers);
@@ -125,7 +96,7 @@ seat_of(const struct pinner *p, unsigned i)
 {
     struct cpumask one = {0};
     if (p->plan.places[i].cpu < 0) {
-        return p->allowed;
+        return p->planned;
     }
     cpumask_add(&one, (unsigned)p->plan.places[i].cpu);
     return one;
@@ -163,22 +134,19 @@ place_others(struct pinner *p)
     DIR *tasks = opendir("/proc/self/task");
     struct dirent *entry;
     uint32_t tid;
-    p->background_errors = 0;
+    p->background_errors = tasks == NULL;
     while (tasks != NULL && (entry = readdir(tasks)) != NULL) {
-        if (!num_u32(entry->d_name, strlen(entry->d_name), &tid) ||
-            is_worker(p, (pid_t)tid)) {
-            continue;
+        if (num_u32(entry->d_name, strlen(entry->d_name), &tid) &&
+            !is_worker(p, (pid_t)tid)) {
+            int error = place_other(p, (pid_t)tid);
+            p->background_errors += error != 0 && error != ESRCH;
         }
-        int error = place_other(p, (pid_t)tid);
-        p->background_errors += error != 0 && error != ESRCH;
     }
-    if (tasks == NULL) {
-        p->background_errors++;
-    } else {
+    if (tasks != NULL) {
         closedir(tasks);
     }
-    if (cpumask_read(getpid(), &p->main_set) != 0) {
-        p->main_set = p->plan.background;
+    if (cpumask_read(getpid(), &p->allowed.bound) != 0) {
+        p->allowed.bound = p->plan.background;
     }
 }
 
@@ -208,39 +176,17 @@ pinner_join(struct pinner *p, unsigned i)
     return error;
 }
 
+void
+pinner_settle(struct pinner *p)
+{
+    PTHREAD_OK(pthread_mutex_lock(&p->lock));
+    if (p->plan.policy != PIN_NONE) {
+        place_others(p);
+    }
+    PTHREAD_OK(pthread_mutex_unlock(&p->lock));
+}
+
 /* ---- watching ------------------------------------------------------------------------- */
-
-/* The main thread's mask is the operator's word, unless the kernel has changed it: with the
- * cpuset it cuts the mask, or when nothing is left, or in older versions in any case, replaces
- * it by the whole cpuset. */
-static void
-hear_operator(struct pinner *p, bool has_cpuset_changed)
-{
-    struct cpumask now;
-    struct cpumask cut = cpumask_common(&p->main_set, &p->cpuset);
-    if (cpumask_read(getpid(), &now) != 0 || cpumask_equals(&now, &p->main_set)) {
-        return;
-    }
-    if (has_cpuset_changed &&
-        (cpumask_equals(&now, &cut) || cpumask_equals(&now, &p->cpuset))) {
-        return;
-    }
-    set_operator_mask(p, &now);
-}
-
-/* The allowed CPUs as they are now. */
-static struct cpumask
-look_around(struct pinner *p)
-{
-    struct cpumask cpuset;
-    bool has_changed = false;
-    if (cpuset_read(&p->sleeper, &cpuset) == 0) {
-        has_changed = !cpumask_equals(&cpuset, &p->cpuset);
-        p->cpuset = cpuset;
-    }
-    hear_operator(p, has_changed);
-    return allowed_now(p);
-}
 
 /* How many workers are elsewhere. */
 static unsigned
@@ -249,21 +195,29 @@ count_drifts(struct pinner *p)
     unsigned drifted = 0;
     for (unsigned i = 0; i < p->count; i++) {
         struct cpumask now, seat = seat_of(p, i);
-        pid_t tid = p->workers[i].tid;
-        if (tid != 0 && p->workers[i].error == 0 && cpumask_read(tid, &now) == 0 &&
-            !cpumask_equals(&now, &seat)) {
-            p->workers[i].drifts++;
-            drifted++;
-        }
+        struct pinner_worker *w = &p->workers[i];
+        bool has_drifted = w->tid != 0 && w->error == 0 &&
+                           cpumask_read(w->tid, &now) == 0 &&
+                           !cpumask_equals(&now, &seat);
+        w->drifts += has_drifted;
+        drifted += has_drifted;
     }
     return drifted;
 }
 
-/* False: there is no memory for another plan, and the old one stays. */
+/* Looks, and when it is forced to, or something is not as it was, plans and binds again: true.
+ * Without memory for another plan the old one stays. */
 static bool
-replan(struct pinner *p, const struct cpumask *allowed)
+watch(struct pinner *p, bool is_forced, unsigned *drifted)
 {
-    if (!make_plan(p, allowed)) {
+    struct cpumask cpuset, mask;
+    if (cpumask_read_cpuset(&cpuset) == 0 && cpumask_read(getpid(), &mask) == 0) {
+        allowed_look(&p->allowed, &cpuset, &mask);
+    }
+    struct cpumask cpus = allowed_cpus(&p->allowed);
+    *drifted = count_drifts(p);
+    if ((!is_forced && *drifted == 0 && cpumask_equals(&cpus, &p->planned)) ||
+        !make_plan(p, &cpus)) {
         return false;
     }
     p->replans++;
@@ -273,44 +227,18 @@ replan(struct pinner *p, const struct cpumask *allowed)
 }
 
 bool
-pinner_settle(struct pinner *p)
-{
-    bool is_whole = true;
-    PTHREAD_OK(pthread_mutex_lock(&p->lock));
-    if (p->spec->policy != PIN_NONE) {
-        is_whole = cpuset_open(&p->sleeper);
-        struct cpumask allowed =
-            look_around(p); /* it may have taken a while to get here */
-        if (!cpumask_equals(&allowed, &p->allowed)) {
-            (void)replan(p, &allowed);
-        } else if (p->has_plan) {
-            place_others(p);
-        }
-    }
-    p->has_settled = true;
-    PTHREAD_OK(pthread_mutex_unlock(&p->lock));
-    return is_whole;
-}
-
-bool
 pinner_check(struct pinner *p, char *line, size_t line_len)
 {
+    unsigned drifted;
     if (p->spec->policy == PIN_NONE) {
         return false;
     }
     PTHREAD_OK(pthread_mutex_lock(&p->lock));
-    bool has_acted = false;
-    if (p->has_settled) {
-        struct cpumask allowed = look_around(p);
-        unsigned drifted = count_drifts(p);
-        has_acted = (drifted > 0 || !cpumask_equals(&allowed, &p->allowed)) &&
-                    replan(p, &allowed);
-        if (has_acted) {
-            snprintf(line, line_len,
-                     "pinned again: %u workers had moved; CPUs allowed now: %s%s%s",
-                     drifted, p->plan.allowed_list,
-                     p->has_plan ? "" : "; not pinned: ", p->why);
-        }
+    bool has_acted = watch(p, false, &drifted);
+    if (has_acted) {
+        snprintf(line, line_len,
+                 "pinned again: %u workers had moved; CPUs allowed now: %s%s%s", drifted,
+                 p->plan.allowed_list, p->why[0] == '\0' ? "" : "; not pinned: ", p->why);
     }
     PTHREAD_OK(pthread_mutex_unlock(&p->lock));
     return has_acted;
@@ -319,16 +247,15 @@ pinner_check(struct pinner *p, char *line, size_t line_len)
 void
 pinner_repin(struct pinner *p)
 {
-    PTHREAD_OK(pthread_mutex_lock(&p->lock));
+    unsigned drifted;
     if (p->spec->policy != PIN_NONE) {
-        (void)count_drifts(p);
-        struct cpumask allowed = look_around(p);
-        (void)replan(p, &allowed);
+        PTHREAD_OK(pthread_mutex_lock(&p->lock));
+        (void)watch(p, true, &drifted);
+        PTHREAD_OK(pthread_mutex_unlock(&p->lock));
     }
-    PTHREAD_OK(pthread_mutex_unlock(&p->lock));
 }
 
-/* ---- telling -------------------------------------------------------------------------- */
+/* ---- reading -------------------------------------------------------------------------- */
 
 void
 pinner_summary(struct pinner *p, struct pinner_summary *s)
@@ -339,7 +266,7 @@ pinner_summary(struct pinner *p, struct pinner_summary *s)
         .is_oversubscribed = p->plan.is_oversubscribed,
         .allowed = p->plan.allowed,
         .replans = p->replans,
-        .errors = p->background_errors + !p->has_plan,
+        .errors = p->background_errors + (p->why[0] != '\0'),
     };
     memcpy(s->layout, p->plan.layout, sizeof s->layout);
     memcpy(s->allowed_list, p->plan.allowed_list, sizeof s->allowed_list);

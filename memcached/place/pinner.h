@@ -3,15 +3,12 @@
  *
  * Keeps the threads of the server where the pin plan has them: workers on their CPUs, all
  * other threads of the process on what is left. When a worker is found elsewhere (the cpuset
- * has shrunk, a CPU went off line, somebody used taskset), or when the allowed CPUs have
- * changed, it plans again and binds again.
- *
- * The allowed CPUs are the cpuset as it is now, cut to the mask that the process inherited.
- * taskset on the main thread, or on all of them, gives the process a new mask. A worker that
- * is moved alone is moved back.
+ * has shrunk, a CPU went off line, somebody used taskset), or when the allowed CPUs
+ * (place/allowed.h) have changed, it plans again and binds again. A worker that is moved alone is
+ * moved back.
  *
  * Shared: everything is under the lock, which is never held together with another one, except
- * the workers' CPUs, which anybody may read.
+ * the workers' CPUs, which any thread may read.
  */
 #pragma once
 
@@ -19,13 +16,13 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#include "place/cpuset.h"
+#include "place/allowed.h"
 #include "place/pin.h"
 #include "place/topo.h"
 
 struct pinner_worker {
     pid_t tid;                  /* 0: has not started */
-    int error;                  /* errno of the last binding; 0: bound, or nobody asked */
+    int error;                  /* errno of the last binding; 0: bound, or not asked */
     uint64_t drifts;            /* times that it was found where it should not be */
     uint64_t migrations_before; /* what the kernel had counted when it was bound first */
     _Atomic int cpu;            /* OS number, -1: anywhere */
@@ -36,16 +33,11 @@ struct pinner {
     const struct pin_spec *spec;
     unsigned count; /* workers */
     struct pinner_worker *workers;
-    struct topo all;       /* read when a plan is made for the first time */
-    struct cpuset sleeper; /* that is asked for it; none before they have settled */
-    struct cpumask cpuset; /* at the last look */
-    struct cpumask operator_mask; /* inherited, or given with taskset since */
-    struct cpumask allowed;       /* what the plan was made for */
-    struct cpumask main_set;      /* what the main thread was bound to */
-    bool has_settled;             /* the other threads are in their places */
-    bool has_plan;                /* false: plan is "none", because of `why` */
+    struct topo all; /* read when a plan is made for the first time */
+    struct allowed allowed;
+    struct cpumask planned; /* the allowed CPUs that the plan was made for */
     struct pin_plan plan;
-    char why[PIN_LIST_LEN];
+    char why[PIN_LIST_LEN]; /* there is no plan; `plan` is "none" then. Empty: there is */
     uint64_t replans;
     unsigned background_errors; /* at the last attempt */
 };
@@ -70,7 +62,7 @@ struct pinner_seat {
 };
 
 /* Makes the first plan, in the main thread before any other has started. `spec` must live as
- * long. Without a plan (pinner_why) nobody is pinned. False, with errno: no memory, or the
+ * long. Without a plan (pinner_why) no worker is pinned. False, with errno: no memory, or the
  * own affinity cannot be read. `lock_attr`: of its lock, NULL: the default. */
 must_check bool pinner_init(struct pinner *p, const struct pin_spec *spec,
                             unsigned workers, const pthread_mutexattr_t *lock_attr);
@@ -80,9 +72,8 @@ const char *pinner_why(const struct pinner *p);
 
 /* The calling thread is worker i: binds it. 0, or the errno. */
 must_check int pinner_join(struct pinner *p, unsigned i);
-/* All threads have started: binds those that are no workers. False: there is no thread more to
- * learn the cpuset by (place/cpuset.h), so that whoever asks is free for a moment each time. */
-must_check bool pinner_settle(struct pinner *p);
+/* All threads have started: binds those that are no workers. */
+void pinner_settle(struct pinner *p);
 /* To be called once a second, not by a worker. True: it had to plan again, and `line` (when
  * there is room) says why. */
 must_check bool pinner_check(struct pinner *p, char *line, size_t line_len);

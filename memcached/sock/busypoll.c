@@ -6,8 +6,10 @@
 #include <dirent.h>
 #include <errno.h>
 #include <sys/ioctl.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "base/num.h"
 
 #define FDINFO_MAX 16384 /* of a new epoll descriptor: a line for each that it watches */
@@ -137,4 +139,28 @@ busypoll_can_suspend(const char *release)
     release += len + 1;
     len = strspn(release, "0123456789");
     return num_u32(release, len, &minor) && (major > 6 || (major == 6 && minor >= 13));
+}
+
+void
+busypoll_advise(const struct busypoll *b)
+{
+    struct utsname name;
+    if (!b->prefers) {
+        return;
+    }
+    must(uname(&name) == 0);
+    if (!busypoll_can_suspend(name.release)) {
+        log_write(
+            LOG_WARNING,
+            "memcached: warning: --irq-suspend: Linux %s suspends no interrupts, it "
+            "takes 6.13",
+            name.release);
+        return;
+    }
+    log_write(
+        LOG_WARNING,
+        "memcached: --irq-suspend: the card's queues need it, too: for each id of "
+        "\"ynl --family netdev --dump napi-get\": ynl --family netdev --do napi-set "
+        "--json '{\"id\": ID, \"defer-hard-irqs\": 100, \"gro-flush-timeout\": "
+        "200000, \"irq-suspend-timeout\": 20000000}'");
 }

@@ -33,6 +33,10 @@ must_check int busypoll_apply(const struct busypoll *b, int watched_fd);
 /* The same for a descriptor that is known. */
 must_check int busypoll_set(const struct busypoll *b, int epoll_fd);
 
+/* What of suspended interrupts is the administrator's to do is written to the log, or that the
+ * kernel has none. */
+void busypoll_advise(const struct busypoll *b);
+
 /* Does a kernel of this release, as uname tells it, suspend interrupts? 6.13 or later. */
 must_check bool busypoll_can_suspend(const char *release);
 

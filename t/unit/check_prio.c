@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "check_unit.h"
-#include "place/rights.h"
+#include "place/schedule.h"
 
 #define NOBODY 65534
 
@@ -170,17 +170,6 @@ END_TEST
 
 /* ---- the right to it ------------------------------------------------------------------- */
 
-static struct prio_spec wanted;
-static pid_t worker;
-static int result;
-
-static void
-schedule_worker(void *ctx)
-{
-    ck_assert_ptr_eq(ctx, &result);
-    result = prio_apply(&wanted, worker);
-}
-
 /* The rights of the calling thread, as in /proc. */
 static uint64_t
 rights_of_this_thread(void)
@@ -197,71 +186,99 @@ rights_of_this_thread(void)
     return rights;
 }
 
-/* One thread keeps the right when root is given up, and nobody has it in the end. */
+/* One thread keeps the right when root is given up, and no thread has it in the end. */
 START_TEST(right_outlives_root)
 {
-    struct rights rights = {0};
+    struct schedule schedule;
+    struct prio_spec wanted, plain = {.policy = PRIO_OTHER};
     struct prio_seen seen;
+    pid_t worker = gettid();
     if (geteuid() != 0) {
         return;
     }
     ck_assert_ptr_null(prio_parse(&wanted, _i == 0 ? "fifo:2" : "other:-7"));
     bool is_permitted = prio_apply(&wanted, 0) == 0;
-    struct prio_spec plain = {.policy = PRIO_OTHER};
     ck_assert_int_eq(prio_apply(&plain, 0), 0);
-    rights_keep(&rights);
+    schedule_init(&schedule, &wanted);
     ck_assert_int_eq(setgid(NOBODY), 0);
     ck_assert_int_eq(setuid(NOBODY), 0);
-    ck_assert(rights_reduce(&rights));
-    ck_assert(rights.is_kept);
+    ck_assert(schedule_reduce(&schedule));
+    ck_assert(schedule.is_kept);
     ck_assert_uint_eq(rights_of_this_thread() & ~(UINT64_C(1) << 23), 0);
-    ck_assert(rights_lend(&rights));
+    ck_assert(schedule_lend(&schedule));
     ck_assert_uint_eq(rights_of_this_thread(), 0);
-    worker = gettid();
-    rights_use(&rights, schedule_worker, &result);
-    ck_assert_int_eq(result, is_permitted ? 0 : EPERM);
+    schedule_workers(&schedule, &worker, 1);
+    ck_assert_uint_eq(schedule.errors, !is_permitted);
+    ck_assert_int_eq(schedule.error, is_permitted ? 0 : EPERM);
     ck_assert_int_eq(prio_read(0, &seen), 0);
     if (is_permitted) {
         ck_assert_str_eq(seen.policy, _i == 0 ? "fifo" : "other");
         ck_assert_int_eq(seen.nice, _i == 0 ? 0 : -7);
     }
-    rights_use(&rights, NULL, NULL);
+    schedule_fini(&schedule);
     ck_assert_uint_eq(rights_of_this_thread(), 0);
 }
 END_TEST
 
 START_TEST(unused_right_is_given_up)
 {
-    struct rights rights = {0};
+    struct schedule schedule;
+    struct prio_spec wanted;
     if (geteuid() != 0) {
         return;
     }
-    rights_keep(&rights);
+    ck_assert_ptr_null(prio_parse(&wanted, "fifo:2"));
+    schedule_init(&schedule, &wanted);
     ck_assert_int_eq(setuid(NOBODY), 0);
-    ck_assert(rights_reduce(&rights));
-    ck_assert(rights_lend(&rights));
-    ck_assert(rights.is_lent);
-    rights_use(&rights, NULL, NULL);
-    ck_assert(!rights.is_lent);
+    ck_assert(schedule_reduce(&schedule));
+    ck_assert(schedule_lend(&schedule));
+    ck_assert(schedule.is_lent);
+    schedule_fini(&schedule);
+    ck_assert(!schedule.is_lent);
     ck_assert_uint_eq(rights_of_this_thread(), 0);
 }
 END_TEST
 
-/* Who was not root, or still is, uses what it has. */
+/* A process that was not root, or still is, or asks for what any thread may have, uses what it
+ * has. */
 START_TEST(nothing_kept_nothing_lent)
 {
-    struct rights rights = {0};
-    ck_assert(rights_reduce(&rights));
-    if (geteuid() == 0) {
-        rights_keep(&rights);
-        ck_assert(rights_reduce(&rights));
-    }
-    ck_assert(rights_lend(&rights));
-    ck_assert(!rights.is_lent);
-    ck_assert_ptr_null(prio_parse(&wanted, "other:19")); /* which needs no rights */
-    worker = gettid();
-    rights_use(&rights, schedule_worker, &result);
-    ck_assert_int_eq(result, 0);
+    struct schedule schedule;
+    struct prio_spec wanted;
+    pid_t worker = gettid();
+    ck_assert_ptr_null(prio_parse(&wanted, _i == 0 ? "other:19" : "fifo:2"));
+    schedule_init(&schedule, &wanted);
+    ck_assert(_i != 0 || !schedule.is_kept);
+    ck_assert(schedule_reduce(&schedule));
+    ck_assert(schedule_lend(&schedule));
+    ck_assert(!schedule.is_lent);
+    schedule_workers(&schedule, &worker, 1);
+    ck_assert(_i != 0 || schedule.errors == 0);
+    schedule_fini(&schedule);
+}
+END_TEST
+
+/* A nudger for each worker if slices and real-time priority are permitted; it nudges nothing as
+ * long as no worker waits. */
+START_TEST(nudgers_come_and_go)
+{
+    struct schedule schedule;
+    struct prio_spec wanted, plain = {.policy = PRIO_OTHER};
+    struct prio_spec realtime = {.policy = PRIO_FIFO, .priority = 1};
+    pid_t workers[] = {gettid(), gettid()};
+    bool is_realtime = prio_apply(&realtime, 0) == 0;
+    ck_assert_int_eq(prio_apply(&plain, 0), 0);
+    ck_assert_ptr_null(prio_parse(&wanted, "slice:200us"));
+    schedule_init(&schedule, &wanted);
+    ck_assert(schedule_reduce(&schedule));
+    ck_assert(schedule_lend(&schedule));
+    schedule_workers(&schedule, workers, 2);
+    ck_assert_uint_eq(schedule.nudger_count, schedule.errors == 0 ? 2 : 0);
+    ck_assert_uint_eq(schedule_nudgers_refused(&schedule),
+                      is_realtime ? 0 : schedule.nudger_count);
+    schedule_second(&schedule);
+    ck_assert_uint_eq(schedule_nudges(&schedule), 0);
+    schedule_fini(&schedule);
 }
 END_TEST
 
@@ -298,7 +315,8 @@ main(void)
     tcase_add_test(tc, nothing_asked_nothing_done);
     tcase_add_loop_test(tc, right_outlives_root, 0, 2);
     tcase_add_test(tc, unused_right_is_given_up);
-    tcase_add_test(tc, nothing_kept_nothing_lent);
+    tcase_add_loop_test(tc, nothing_kept_nothing_lent, 0, 2);
+    tcase_add_test(tc, nudgers_come_and_go);
     tcase_add_test(tc, refusals_are_explained);
     suite_add_tcase(suite, tc);
     return run_suite(suite);

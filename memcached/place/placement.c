@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  */
-#include "placement.h"
+#include "place/placement.h"
 
 #include <errno.h>
 #include <inttypes.h>
-#include <sys/utsname.h>
 
 #include "base/log.h"
 #include "place/cgroup.h"
@@ -40,43 +39,39 @@ warn_about_memory(uint64_t items_mb)
 }
 
 void
-placement_init(struct placement *p, const struct settings *s)
+placement_init(struct placement *p, const struct placement_conf *conf)
 {
-    *p = (struct placement){.settings = s};
+    *p = (struct placement){.conf = *conf};
     PTHREAD_OK(pthread_mutexattr_init(&p->lock_attr));
-    if (prio_is_realtime(&s->sched)) {
+    if (prio_is_realtime(&conf->sched)) {
         PTHREAD_OK(pthread_mutexattr_setprotocol(&p->lock_attr, PTHREAD_PRIO_INHERIT));
     }
-    if (prio_needs_right(&s->sched)) {
-        rights_keep(&p->rights);
-    }
-    resctrl_open(&p->resctrl, &s->resctrl);
+    schedule_init(&p->schedule, &conf->sched);
+    resctrl_open(&p->resctrl, &conf->resctrl);
 }
 
 bool
 placement_reduce(struct placement *p)
 {
-    if (!rights_reduce(&p->rights)) {
-        fprintf(stderr, "memcached: failed to give up the rights of root: %s\n",
-                strerror(errno));
-        p->rights.is_kept = false;
-        return false;
+    if (schedule_reduce(&p->schedule)) {
+        return true;
     }
-    return true;
+    fprintf(stderr, "memcached: failed to give up the rights of root: %s\n",
+            strerror(errno));
+    return false;
 }
 
 const pthread_mutexattr_t *
 placement_locks(const struct placement *p)
 {
-    return prio_is_realtime(&p->settings->sched) ? &p->lock_attr : NULL;
+    return prio_is_realtime(&p->conf.sched) ? &p->lock_attr : NULL;
 }
 
 static bool
 plan_threads(struct placement *p)
 {
-    const struct settings *s = p->settings;
-    unsigned threads = (unsigned)s->threads;
-    if (!pinner_init(&p->pinner, &s->pin, threads, placement_locks(p))) {
+    unsigned workers = p->conf.workers;
+    if (!pinner_init(&p->pinner, &p->conf.pin, workers, placement_locks(p))) {
         fprintf(stderr, "memcached: cannot plan the workers' CPUs: %s\n",
                 strerror(errno));
         return false;
@@ -88,35 +83,10 @@ plan_threads(struct placement *p)
         log_write(LOG_WARNING,
                   "memcached: warning: %u workers are more than the CPUs to pin them to; "
                   "fewer threads (-t) have a better tail",
-                  threads);
+                  workers);
     }
-    warn_about_quota(threads);
+    warn_about_quota(workers);
     return true;
-}
-
-/* What is the administrator's to do is said, not done. */
-static void
-tell_suspension(const struct settings *s)
-{
-    struct utsname name;
-    if (!s->busy_poll.prefers) {
-        return;
-    }
-    must(uname(&name) == 0);
-    if (!busypoll_can_suspend(name.release)) {
-        log_write(
-            LOG_WARNING,
-            "memcached: warning: --irq-suspend: Linux %s suspends no interrupts, it "
-            "takes 6.13",
-            name.release);
-        return;
-    }
-    log_write(
-        LOG_WARNING,
-        "memcached: --irq-suspend: the card's queues need it, too: for each id of "
-        "\"ynl --family netdev --dump napi-get\": ynl --family netdev --do napi-set "
-        "--json '{\"id\": ID, \"defer-hard-irqs\": 100, \"gro-flush-timeout\": "
-        "200000, \"irq-suspend-timeout\": 20000000}'");
 }
 
 static void
@@ -145,63 +115,46 @@ warn_about_batch(const struct prio_spec *sched)
 bool
 placement_plan(struct placement *p)
 {
-    const struct settings *s = p->settings;
+    const struct placement_conf *conf = &p->conf;
     if (!plan_threads(p)) {
         return false;
     }
-    membind_open(&p->membind, &s->membind, p->pinner.plan.policy != PIN_NONE);
+    membind_open(&p->membind, &conf->membind, p->pinner.plan.policy != PIN_NONE);
     if (p->membind.why[0] != '\0') {
         log_write(LOG_WARNING, "memcached: warning: --membind: %s", p->membind.why);
     }
-    warn_about_memory((uint64_t)s->memory_mb);
-    lift_autogroup(&s->sched);
-    warn_about_batch(&s->sched);
-    tell_suspension(s);
-    if (!rights_lend(&p->rights)) {
+    warn_about_memory(conf->items_mb);
+    lift_autogroup(&conf->sched);
+    warn_about_batch(&conf->sched);
+    if (!schedule_lend(&p->schedule)) {
         log_write(LOG_WARNING, "memcached: warning: no memory to raise priorities");
     }
     return true;
 }
 
-static void
-schedule_workers(void *ctx)
-{
-    struct placement *p = ctx;
-    const struct prio_spec *sched = &p->settings->sched;
-    int error = 0;
-    for (unsigned i = 0; i < (unsigned)p->settings->threads; i++) {
-        struct pinner_seat seat;
-        pinner_seat(&p->pinner, i, &seat);
-        int refused = seat.tid != 0 ? prio_apply(sched, seat.tid) : 0;
-        p->prio_errors += refused != 0;
-        error = refused != 0 ? refused : error;
-        if (seat.tid != 0) {
-            resctrl_join(&p->resctrl, seat.tid);
-        }
-    }
-    if (error != 0) {
-        char line[LINE_LEN];
-        prio_explain(sched, error, "", line, sizeof line);
-        log_write(LOG_WARNING, "memcached: warning: %s", line);
-    } else {
-        nudgers_raise(&p->nudgers);
-    }
-}
-
 void
 placement_schedule(struct placement *p)
 {
-    const struct settings *s = p->settings;
-    /* By this thread, which has no rights that they would inherit. */
-    if (s->sched.policy == PRIO_SLICE &&
-        !nudgers_open(&p->nudgers, &p->pinner, (unsigned)s->threads)) {
-        log_write(LOG_WARNING, "memcached: warning: no memory to nudge the kernel");
+    pid_t *tids = calloc(p->conf.workers, sizeof *tids);
+    unsigned count = 0;
+    for (unsigned i = 0; tids != NULL && i < p->conf.workers; i++) {
+        struct pinner_seat seat;
+        pinner_seat(&p->pinner, i, &seat);
+        if (seat.tid != 0) {
+            tids[count++] = seat.tid;
+            resctrl_join(&p->resctrl, seat.tid);
+        }
     }
-    rights_use(&p->rights, schedule_workers, p);
-    if (p->prio_errors > 0) {
-        nudgers_close(&p->nudgers); /* without a slice nudges are of no use */
-    }
+    schedule_workers(&p->schedule, tids, count);
+    free(tids);
     resctrl_close(&p->resctrl);
+    if (p->schedule.errors > 0) {
+        char line[LINE_LEN];
+        prio_explain(&p->conf.sched, p->schedule.error, "", line, sizeof line);
+        log_write(LOG_WARNING, "memcached: warning: %s", line);
+    } else if (tids == NULL || p->schedule.error != 0) {
+        log_write(LOG_WARNING, "memcached: warning: no memory to schedule the workers");
+    }
     if (p->resctrl.errors > 0) {
         log_write(LOG_WARNING, "memcached: warning: --resctrl: %s", p->resctrl.why);
     }
@@ -210,20 +163,19 @@ placement_schedule(struct placement *p)
 void
 placement_fini(struct placement *p)
 {
-    rights_use(&p->rights, NULL, NULL);
+    schedule_fini(&p->schedule);
     resctrl_close(&p->resctrl);
-    nudgers_close(&p->nudgers);
     pinner_fini(&p->pinner);
     PTHREAD_OK(pthread_mutexattr_destroy(&p->lock_attr));
 }
 
 /* What befalls one worker mostly befalls them all: it is said once. */
-static void
-warn_about_unbound(struct placement *p)
+void
+placement_settle(struct placement *p)
 {
-    unsigned threads = (unsigned)p->settings->threads, unbound = 0;
+    unsigned unbound = 0;
     int error = 0;
-    for (unsigned i = 0; i < threads; i++) {
+    for (unsigned i = 0; i < p->conf.workers; i++) {
         struct pinner_seat seat;
         pinner_seat(&p->pinner, i, &seat);
         unbound += seat.error != 0;
@@ -232,18 +184,9 @@ warn_about_unbound(struct placement *p)
     if (unbound > 0) {
         log_write(LOG_WARNING,
                   "memcached: warning: %u of %u workers could not be pinned: %s", unbound,
-                  threads, strerror(error));
+                  p->conf.workers, strerror(error));
     }
-}
-
-void
-placement_settle(struct placement *p)
-{
-    warn_about_unbound(p);
-    if (!pinner_settle(&p->pinner)) {
-        log_write(LOG_WARNING, "memcached: warning: no thread to watch the cpuset with; "
-                               "another one does it");
-    }
+    pinner_settle(&p->pinner);
 }
 
 void
@@ -253,14 +196,14 @@ placement_second(struct placement *p)
     if (pinner_check(&p->pinner, line, sizeof line)) {
         log_write(LOG_WARNING, "memcached: %s", line);
     }
-    nudgers_second(&p->nudgers);
+    schedule_second(&p->schedule);
 }
 
 int
-placement_print(const struct settings *s)
+placement_print(const struct placement_conf *conf)
 {
     struct placement p;
-    placement_init(&p, s);
+    placement_init(&p, conf);
     bool has_plan = plan_threads(&p) && pinner_why(&p.pinner)[0] == '\0';
     unsigned quota = cgroup_quota_milli("");
     if (has_plan) {
