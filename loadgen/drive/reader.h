@@ -15,7 +15,6 @@
 #include "loadgen/work/arrival.h"
 #include "loadgen/work/book.h"
 #include "loadgen/work/trace.h"
-#include "loadgen/work/trace_clock.h"
 
 /* Requests read ahead, of all threads of a class together; and of each at least. */
 #define READER_PAGES 131072

@@ -3,31 +3,11 @@
  */
 #include "loadgen/tools/convert.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "loadgen/work/trace_binary.h"
 #include "loadgen/work/trace_file.h"
-
-#define BUFFER 262144
-
-struct converter {
-    struct trace *in;
-    struct trace_file out;
-    struct trace_binary binary;
-    size_t len;
-    char buf[BUFFER];
-};
-
-static const char *
-flush(struct converter *c)
-{
-    const char *wrong = trace_file_write(&c->out, c->buf, c->len);
-    c->len = 0;
-    return wrong;
-}
 
 /* Lines that come late may have the finest times: looks through all of it. */
 static const char *
@@ -52,25 +32,23 @@ find_step(const struct trace_conf *from, uint64_t *step, char err[TRACE_ERR_MAX]
 
 /* *from_input: what is wrong is so with what is read. */
 static const char *
-convert(struct converter *c, bool *from_input)
+convert(struct trace *in, struct trace_file *out, struct trace_binary *binary,
+        bool *from_input)
 {
+    char bytes[TRACE_BINARY_RECORD_MAX];
     struct trace_record record;
-    enum trace_status status = trace_next(c->in, &record);
-    const char *wrong = NULL;
-    c->len = trace_binary_put_header(&c->binary, c->buf);
-    for (; wrong == NULL && status == TRACE_RECORD; status = trace_next(c->in, &record)) {
-        c->len += trace_binary_put(&c->binary, &record, c->buf + c->len);
-        if (BUFFER - c->len < TRACE_BINARY_RECORD_MAX) {
-            wrong = flush(c);
-        }
+    enum trace_status status = trace_next(in, &record);
+    const char *wrong =
+        trace_file_write(out, bytes, trace_binary_put_header(binary, bytes));
+    for (; wrong == NULL && status == TRACE_RECORD; status = trace_next(in, &record)) {
+        wrong = trace_file_write(out, bytes, trace_binary_put(binary, &record, bytes));
     }
     *from_input = wrong == NULL && status == TRACE_FAILED;
-    if (*from_input) {
-        return trace_error(c->in);
+    if (wrong != NULL || *from_input) {
+        return wrong != NULL ? wrong : trace_error(in);
     }
-    c->len += trace_binary_put_end(&c->binary, c->buf + c->len);
-    wrong = wrong != NULL ? wrong : flush(c);
-    return wrong != NULL ? wrong : trace_file_finish(&c->out);
+    wrong = trace_file_write(out, bytes, trace_binary_put_end(binary, bytes));
+    return wrong != NULL ? wrong : trace_file_finish(out);
 }
 
 static bool
@@ -97,21 +75,22 @@ convert_trace(const struct trace_conf *from, const char *to, FILE *log,
         snprintf(err, TRACE_ERR_MAX, "%s: read and written at once", to);
         return err;
     }
-    struct converter *c = calloc(1, sizeof *c);
-    must(c != NULL);
+    struct trace *in = NULL;
+    struct trace_file out = {.file = NULL};
+    struct trace_binary binary = {.records = 0};
     bool from_input = true, is_made = false;
-    const char *wrong = find_step(from, &c->binary.step_ns, err);
-    wrong = wrong == NULL ? trace_open(&c->in, from, err) : wrong;
+    const char *wrong = find_step(from, &binary.step_ns, err);
+    wrong = wrong == NULL ? trace_open(&in, from, err) : wrong;
     if (wrong == NULL) {
         from_input = false;
-        c->binary.has_no_times = !trace_has_times(c->in);
-        wrong = trace_file_create(&c->out, to);
+        binary.has_no_times = !trace_has_times(in);
+        wrong = trace_file_create(&out, to);
         is_made = wrong == NULL;
-        wrong = is_made ? convert(c, &from_input) : wrong;
+        wrong = is_made ? convert(in, &out, &binary, &from_input) : wrong;
     }
     if (wrong == NULL) {
-        trace_notes_print(trace_notes(c->in), from->path, log);
-        fprintf(log, "mcload: %ju records\n", (uintmax_t)c->binary.records);
+        trace_notes_print(trace_notes(in), from->path, log);
+        fprintf(log, "mcload: %ju records\n", (uintmax_t)binary.records);
     } else if (wrong != err) {
         snprintf(err, TRACE_ERR_MAX, "%s%s%s", from_input ? "" : to,
                  from_input ? "" : ": ", wrong);
@@ -119,8 +98,7 @@ convert_trace(const struct trace_conf *from, const char *to, FILE *log,
     if (wrong != NULL && is_made && is_plain(to)) {
         unlink(to);
     }
-    trace_file_close(&c->out);
-    trace_close(&c->in);
-    free(c);
+    trace_file_close(&out);
+    trace_close(&in);
     return wrong != NULL ? err : NULL;
 }

@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 #include "base/must.h"
-#include "loadgen/work/trace_record.h"
+#include "loadgen/work/trace.h"
 
 #define BOOK_NONE UINT32_MAX
 

@@ -28,8 +28,6 @@ polynomial(const double *c, unsigned count, double x)
     (polynomial(num, sizeof(num) / sizeof(num)[0], x) /                                  \
      polynomial(den, sizeof(den) / sizeof(den)[0], x))
 
-/* M. J. Wichura, "Algorithm AS 241: the
- * percentage points of the normal distribution", Applied Statistics 37(3), 1988. */
 bool
 dist_is_same(const struct dist *a, const struct dist *b)
 {
@@ -47,6 +45,8 @@ dist_is_same(const struct dist *a, const struct dist *b)
     return is_same;
 }
 
+/* M. J. Wichura, "Algorithm AS 241: the percentage points of the normal
+ * distribution", Applied Statistics 37(3), 1988. */
 double
 dist_normal_quantile(double u)
 {

@@ -3,14 +3,14 @@
  *
  * Laws from their texts.
  */
-#include "loadgen/work/dist_text.h"
+#include "loadgen/work/dist.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/num.h"
-#include "loadgen/work/dist.h"
+#include "loadgen/work/form.h"
 #include "loadgen/work/numfile.h"
 
 #define PIECES_MAX 4096 /* in a text; a file may have more */
@@ -32,227 +32,114 @@ static const double fb_value_head[] = {
 };
 #define FB_VALUE_HEAD_LEN (sizeof fb_value_head / sizeof fb_value_head[0])
 
-bool
-dist_split(const char *text, size_t len, size_t *name_len, struct dist_params *params)
-{
-    const char *end = text + len;
-    const char *colon = memchr(text, ':', len);
-    params->count = 0;
-    *name_len = colon != NULL ? (size_t)(colon - text) : len;
-    for (const char *p = colon != NULL ? colon + 1 : NULL; p != NULL;) {
-        const char *comma = memchr(p, ',', (size_t)(end - p));
-        size_t n = (size_t)((comma != NULL ? comma : end) - p);
-        if (params->count == DIST_PARAMS_MAX ||
-            !num_double(p, n, &params->value[params->count++])) {
-            return false;
-        }
-        p = comma != NULL ? comma + 1 : NULL;
-    }
-    return true;
-}
-
-bool
-dist_is_name(const char *text, size_t len, const char *name)
-{
-    return strlen(name) == len && memcmp(text, name, len) == 0;
-}
-
 /* ---- laws with a few parameters ------------------------------------------------------- */
 
 static const char *
-build_fixed(struct dist *d, const struct dist_params *p)
+make_plain(void *into, const struct form_args *a)
 {
-    if (p->count != 1 || p->value[0] < 0) {
-        return "fixed takes one number";
-    }
-    *d = dist_fixed(p->value[0]);
+    enum dist_kind kind = (enum dist_kind)a->form->kind;
+    *(struct dist *)into =
+        (struct dist){kind, a->value[0], a->value[1], a->value[2], NULL};
+    return NULL;
+}
+
+/* MAX or MIN,MAX. */
+static const char *
+make_uniform(void *into, const struct form_args *a)
+{
+    double low = a->count == 2 ? a->value[0] : 0, high = a->value[a->count - 1];
+    *(struct dist *)into = (struct dist){DIST_UNIFORM, low, high, 0, NULL};
+    return high >= low ? NULL : a->form->usage;
+}
+
+static const char *
+make_exponential(void *into, const struct form_args *a)
+{
+    *(struct dist *)into = (struct dist){DIST_EXPONENTIAL, 1 / a->value[0], 0, 0, NULL};
     return NULL;
 }
 
 static const char *
-build_uniform(struct dist *d, const struct dist_params *p)
+make_lognormal_mean(void *into, const struct form_args *a)
 {
-    double low = p->count == 2 ? p->value[0] : 0;
-    double high = p->count == 2 ? p->value[1] : p->value[0];
-    if (p->count < 1 || p->count > 2 || low < 0 || high < low) {
-        return "uniform takes MAX or MIN,MAX";
-    }
-    *d = (struct dist){DIST_UNIFORM, low, high, 0, NULL};
+    double sigma = a->value[1], mu = log(a->value[0]) - sigma * sigma / 2;
+    *(struct dist *)into = (struct dist){DIST_LOGNORMAL, mu, sigma, 0, NULL};
     return NULL;
 }
 
 static const char *
-build_exponential(struct dist *d, const struct dist_params *p)
+make_fb(void *into, const struct form_args *a)
 {
-    if (p->count != 1 || p->value[0] <= 0) {
-        return "exponential takes a rate above 0 (the mean is 1/rate)";
-    }
-    *d = (struct dist){DIST_EXPONENTIAL, 1 / p->value[0], 0, 0, NULL};
+    (void)a;
+    *(struct dist *)into = a->form->kind == DIST_GEV ? fb_key : fb_ia;
     return NULL;
 }
 
 static const char *
-build_normal(struct dist *d, const struct dist_params *p)
-{
-    if (p->count != 2 || p->value[0] < 0 || p->value[1] < 0) {
-        return "normal takes MEAN,SD";
-    }
-    *d = (struct dist){DIST_NORMAL, p->value[0], p->value[1], 0, NULL};
-    return NULL;
-}
-
-static const char *
-build_lognormal(struct dist *d, const struct dist_params *p)
-{
-    if (p->count != 2 || p->value[1] < 0) {
-        return "lognormal takes MU,SIGMA, mean and deviation of the logarithm";
-    }
-    *d = (struct dist){DIST_LOGNORMAL, p->value[0], p->value[1], 0, NULL};
-    return NULL;
-}
-
-static const char *
-build_lognormal_mean(struct dist *d, const struct dist_params *p)
-{
-    if (p->count != 2 || p->value[0] <= 0 || p->value[1] < 0) {
-        return "lognormal_mean takes MEAN,SIGMA";
-    }
-    double mu = log(p->value[0]) - p->value[1] * p->value[1] / 2;
-    *d = (struct dist){DIST_LOGNORMAL, mu, p->value[1], 0, NULL};
-    return NULL;
-}
-
-static const char *
-build_weibull(struct dist *d, const struct dist_params *p)
-{
-    if (p->count != 2 || p->value[0] <= 0 || p->value[1] <= 0) {
-        return "weibull takes SCALE,SHAPE, both above 0";
-    }
-    *d = (struct dist){DIST_WEIBULL, p->value[0], p->value[1], 0, NULL};
-    return NULL;
-}
-
-static const char *
-build_pareto(struct dist *d, const struct dist_params *p)
-{
-    if (p->count != 3 || p->value[0] < 0 || p->value[1] <= 0) {
-        return "pareto takes LOCATION,SCALE,SHAPE";
-    }
-    *d = (struct dist){DIST_PARETO, p->value[0], p->value[1], p->value[2], NULL};
-    return NULL;
-}
-
-static const char *
-build_gev(struct dist *d, const struct dist_params *p)
-{
-    if (p->count != 3 || p->value[1] <= 0) {
-        return "gev takes LOCATION,SCALE,SHAPE";
-    }
-    *d = (struct dist){DIST_GEV, p->value[0], p->value[1], p->value[2], NULL};
-    return NULL;
-}
-
-static const char *
-build_fb_key(struct dist *d, const struct dist_params *p)
-{
-    *d = fb_key;
-    return p->count == 0 ? NULL : "fb_key takes no parameter";
-}
-
-static const char *
-build_fb_ia(struct dist *d, const struct dist_params *p)
-{
-    *d = fb_ia;
-    return p->count == 0 ? NULL : "fb_ia takes no parameter";
-}
-
-static const char *
-build_fb_value(struct dist *d, const struct dist_params *p)
+make_fb_value(void *into, const struct form_args *a)
 {
     struct dist_piece pieces[FB_VALUE_HEAD_LEN + 1];
     double head = 0;
-    if (p->count != 0) {
-        return "fb_value takes no parameter";
-    }
+    (void)a;
     for (size_t i = 0; i < FB_VALUE_HEAD_LEN; i++) {
         pieces[i] = (struct dist_piece){fb_value_head[i], dist_fixed((double)i)};
         head += fb_value_head[i];
     }
     pieces[FB_VALUE_HEAD_LEN] = (struct dist_piece){1 - head, fb_value_tail};
-    return dist_of_pieces(d, pieces, FB_VALUE_HEAD_LEN + 1) ? NULL : NO_MEMORY;
+    return dist_of_pieces(into, pieces, FB_VALUE_HEAD_LEN + 1) ? NULL : NO_MEMORY;
 }
 
 static const char *
-build_bimodal(struct dist *d, const struct dist_params *p)
+make_bimodal(void *into, const struct form_args *a)
 {
-    if (p->count != 3 || p->value[0] < 0 || p->value[0] > 1 || p->value[1] < 0 ||
-        p->value[2] < 0) {
-        return "bimodal takes SHARE,SIZE,SIZE: the share of the first, and both";
-    }
-    struct dist_piece pieces[] = {{p->value[0], dist_fixed(p->value[1])},
-                                  {1 - p->value[0], dist_fixed(p->value[2])}};
-    return dist_of_pieces(d, pieces, 2) ? NULL : NO_MEMORY;
+    struct dist_piece pieces[] = {{a->value[0], dist_fixed(a->value[1])},
+                                  {1 - a->value[0], dist_fixed(a->value[2])}};
+    return dist_of_pieces(into, pieces, 2) ? NULL : NO_MEMORY;
 }
 
-static const struct {
-    const char *name;
-    const char *(*build)(struct dist *d, const struct dist_params *p);
-} laws[] = {
-    {"fixed", build_fixed},     {"uniform", build_uniform},
-    {"normal", build_normal},   {"exponential", build_exponential},
-    {"gev", build_gev},         {"lognormal", build_lognormal},
-    {"pareto", build_pareto},   {"weibull", build_weibull},
-    {"fb_key", build_fb_key},   {"fb_value", build_fb_value},
-    {"fb_ia", build_fb_ia},     {"lognormal_mean", build_lognormal_mean},
-    {"bimodal", build_bimodal},
+/* clang-format off */
+static const struct form forms[] = {
+    {"fixed", 1, {FORM_FROM_0}, make_plain, DIST_FIXED, "fixed takes one number"},
+    {"uniform", 1, {FORM_FROM_0, FORM_FROM_0}, make_uniform, 0,
+     "uniform takes MAX or MIN,MAX"},
+    {"normal", 2, {FORM_FROM_0, FORM_FROM_0}, make_plain, DIST_NORMAL,
+     "normal takes MEAN,SD"},
+    {"exponential", 1, {FORM_ABOVE_0}, make_exponential, 0,
+     "exponential takes a rate above 0 (the mean is 1/rate)"},
+    {"gev", 3, {FORM_ANY, FORM_ABOVE_0, FORM_ANY}, make_plain, DIST_GEV,
+     "gev takes LOCATION,SCALE,SHAPE"},
+    {"lognormal", 2, {FORM_ANY, FORM_FROM_0}, make_plain, DIST_LOGNORMAL,
+     "lognormal takes MU,SIGMA, mean and deviation of the logarithm"},
+    {"pareto", 3, {FORM_FROM_0, FORM_ABOVE_0, FORM_ANY}, make_plain, DIST_PARETO,
+     "pareto takes LOCATION,SCALE,SHAPE"},
+    {"weibull", 2, {FORM_ABOVE_0, FORM_ABOVE_0}, make_plain, DIST_WEIBULL,
+     "weibull takes SCALE,SHAPE, both above 0"},
+    {"fb_key", 0, {FORM_NONE}, make_fb, DIST_GEV, "fb_key takes no parameter"},
+    {"fb_value", 0, {FORM_NONE}, make_fb_value, 0, "fb_value takes no parameter"},
+    {"fb_ia", 0, {FORM_NONE}, make_fb, DIST_PARETO, "fb_ia takes no parameter"},
+    {"lognormal_mean", 2, {FORM_ABOVE_0, FORM_FROM_0}, make_lognormal_mean, 0,
+     "lognormal_mean takes MEAN,SIGMA"},
+    {"bimodal", 3, {FORM_SHARE, FORM_FROM_0, FORM_FROM_0}, make_bimodal, 0,
+     "bimodal takes SHARE,SIZE,SIZE: the share of the first, and both"},
 };
-
-static const char *
-parse_simple(struct dist *d, const char *text, size_t len)
-{
-    struct dist_params params = {.count = 1};
-    size_t name_len;
-    if (num_double(text, len, &params.value[0])) {
-        return build_fixed(d, &params);
-    }
-    if (!dist_split(text, len, &name_len, &params)) {
-        return "a parameter of the distribution is not a number";
-    }
-    for (size_t i = 0; i < sizeof laws / sizeof laws[0]; i++) {
-        if (dist_is_name(text, name_len, laws[i].name)) {
-            return laws[i].build(d, &params);
-        }
-    }
-    return "unknown distribution";
-}
+/* clang-format on */
+static const struct form_table laws =
+    FORM_TABLE(forms, ',', "a parameter of the distribution is not a number",
+               "unknown distribution");
 
 /* ---- tables --------------------------------------------------------------------------- */
 
 struct pairs {
-    double *first, *second;
+    double *first, *second; /* one block of memory */
     unsigned count;
 };
 
-static const char *
-discrete_of(struct dist *d, const struct pairs *t)
+static bool
+pairs_init(struct pairs *t, size_t room)
 {
-    double sum = 0;
-    struct dist_piece *pieces = calloc(t->count, sizeof *pieces);
-    const char *wrong = pieces == NULL ? NO_MEMORY : NULL;
-    for (unsigned i = 0; wrong == NULL && i < t->count; i++) {
-        if (t->first[i] < 0 || t->second[i] < 0) {
-            wrong = "values and their weights cannot be below 0";
-        }
-        pieces[i] = (struct dist_piece){t->second[i], dist_fixed(t->first[i])};
-        sum += t->second[i];
-    }
-    if (wrong == NULL) {
-        wrong = !(sum > 0)                             ? "all weights are 0"
-                : !dist_of_pieces(d, pieces, t->count) ? NO_MEMORY
-                                                       : NULL;
-    }
-    free(pieces);
-    return wrong;
+    *t = (struct pairs){.first = calloc(2 * room, sizeof *t->first)};
+    t->second = t->first != NULL ? t->first + room : NULL;
+    return t->first != NULL;
 }
 
 /* Between two points, both above 0, sizes are spread as their logarithms are. */
@@ -265,26 +152,37 @@ between(double low, double high)
     return (struct dist){low > 0 ? DIST_LOG_UNIFORM : DIST_UNIFORM, low, high, 0, NULL};
 }
 
-/* Points of a distribution function, `last` being all of it. Below the first point and above
- * the last one lie only the values of these points. */
+/* Values and their weights; or, with `last`, points of a distribution function, `last` being
+ * all of it: below the first point and above the last one lie only the values of these
+ * points. */
 static const char *
-curve_of(struct dist *d, const struct pairs *t, double last)
+dist_of_pairs(struct dist *d, const struct pairs *t, double last)
 {
     struct dist_piece *pieces = calloc(t->count + 1, sizeof *pieces);
     const char *wrong = pieces == NULL ? NO_MEMORY : NULL;
-    double before = 0;
+    double sum = 0;
     for (unsigned i = 0; wrong == NULL && i < t->count; i++) {
-        double low = i > 0 ? t->second[i - 1] : t->second[i];
-        if (t->first[i] < before || t->first[i] > last || t->second[i] < low || low < 0) {
+        double x = t->first[i], y = t->second[i], low = i > 0 ? t->second[i - 1] : y;
+        if (last > 0 && (x < sum || x > last || y < low || low < 0)) {
             wrong = "the points of a distribution must rise";
+        } else if (last > 0) {
+            pieces[i] = (struct dist_piece){x - sum, between(low, y)};
+            sum = x;
+        } else if (x < 0 || y < 0) {
+            wrong = "values and their weights cannot be below 0";
+        } else {
+            pieces[i] = (struct dist_piece){y, dist_fixed(x)};
+            sum += y;
         }
-        pieces[i] = (struct dist_piece){t->first[i] - before, between(low, t->second[i])};
-        before = t->first[i];
     }
-    if (wrong == NULL) {
+    if (wrong == NULL && last > 0) {
         pieces[t->count] =
-            (struct dist_piece){last - before, dist_fixed(t->second[t->count - 1])};
-        wrong = dist_of_pieces(d, pieces, t->count + 1) ? NULL : NO_MEMORY;
+            (struct dist_piece){last - sum, dist_fixed(t->second[t->count - 1])};
+    } else if (wrong == NULL && !(sum > 0)) {
+        wrong = "all weights are 0";
+    }
+    if (wrong == NULL && !dist_of_pieces(d, pieces, t->count + (last > 0 ? 1 : 0))) {
+        wrong = NO_MEMORY;
     }
     free(pieces);
     return wrong;
@@ -311,21 +209,17 @@ parse_pairs(struct pairs *t, const char *text, size_t len)
 }
 
 static const char *
-parse_table(struct dist *d, const char *text, size_t len, bool is_curve)
+parse_table(struct dist *d, const char *text, size_t len, double last)
 {
-    struct pairs t = {
-        .first = calloc(PIECES_MAX, sizeof(double)),
-        .second = calloc(PIECES_MAX, sizeof(double)),
-    };
-    const char *wrong = NO_MEMORY;
-    if (t.first != NULL && t.second != NULL) {
-        wrong = parse_pairs(&t, text, len);
+    struct pairs t;
+    if (!pairs_init(&t, PIECES_MAX)) {
+        return NO_MEMORY;
     }
+    const char *wrong = parse_pairs(&t, text, len);
     if (wrong == NULL) {
-        wrong = is_curve ? curve_of(d, &t, PERCENT_MAX) : discrete_of(d, &t);
+        wrong = dist_of_pairs(d, &t, last);
     }
     free(t.first);
-    free(t.second);
     return wrong;
 }
 
@@ -339,46 +233,26 @@ compare(const void *a, const void *b)
 }
 
 /* A sample: each value as often as it was seen. */
-static const char *
-sample_of(struct dist *d, struct numfile *f)
+static void
+take_sample(struct pairs *t, struct numfile *f)
 {
-    double *weights = calloc(f->rows, sizeof *weights);
-    if (weights == NULL) {
-        return NO_MEMORY;
-    }
-    struct pairs t = {f->values, weights, 0};
     qsort(f->values, f->rows, sizeof *f->values, compare);
     for (size_t i = 0; i < f->rows; i++) {
-        if (t.count == 0 || f->values[i] != t.first[t.count - 1]) {
-            t.first[t.count++] = f->values[i];
+        if (t->count == 0 || f->values[i] != t->first[t->count - 1]) {
+            t->first[t->count++] = f->values[i];
         }
-        weights[t.count - 1]++;
+        t->second[t->count - 1]++;
     }
-    const char *wrong = discrete_of(d, &t);
-    free(weights);
-    return wrong;
 }
 
 /* Lines of a value and the share of all that are not above it. */
-static const char *
-cdf_of(struct dist *d, const struct numfile *f)
+static void
+take_cdf(struct pairs *t, const struct numfile *f)
 {
-    struct pairs t = {
-        .first = calloc(f->rows, sizeof(double)),
-        .second = calloc(f->rows, sizeof(double)),
-        .count = (unsigned)f->rows,
-    };
-    const char *wrong = NO_MEMORY;
-    if (t.first != NULL && t.second != NULL) {
-        for (size_t i = 0; i < f->rows; i++) {
-            t.second[i] = f->values[2 * i];
-            t.first[i] = f->values[2 * i + 1];
-        }
-        wrong = curve_of(d, &t, 1);
+    for (; t->count < f->rows; t->count++) {
+        t->second[t->count] = f->values[2 * t->count];
+        t->first[t->count] = f->values[2 * t->count + 1];
     }
-    free(t.first);
-    free(t.second);
-    return wrong;
 }
 
 static const char *
@@ -391,40 +265,42 @@ parse_file(struct dist *d, const char *path, size_t len)
     }
     const char *wrong = numfile_read(&f, name);
     free(name);
-    if (wrong == NULL) {
-        wrong = f.columns == 1 ? sample_of(d, &f) : cdf_of(d, &f);
-        numfile_fini(&f);
+    if (wrong != NULL) {
+        return wrong;
     }
+    struct pairs t;
+    if (!pairs_init(&t, f.rows)) {
+        wrong = NO_MEMORY;
+    } else if (f.columns == 1) {
+        take_sample(&t, &f);
+        wrong = dist_of_pairs(d, &t, 0);
+    } else {
+        take_cdf(&t, &f);
+        wrong = dist_of_pairs(d, &t, 1);
+    }
+    free(t.first);
+    numfile_fini(&f);
     return wrong;
 }
 
 /* ---- all ------------------------------------------------------------------------------ */
 
-static bool
-take_prefix(const char **text, size_t *len, const char *prefix)
-{
-    size_t n = strlen(prefix);
-    if (*len < n || memcmp(*text, prefix, n) != 0) {
-        return false;
-    }
-    *text += n;
-    *len -= n;
-    return true;
-}
-
 static const char *
 parse_part(struct dist *d, const char *text, size_t len)
 {
-    if (take_prefix(&text, &len, "discrete:")) {
-        return parse_table(d, text, len, false);
+    double value;
+    if (num_double(text, len, &value)) {
+        *d = dist_fixed(value);
+        return value >= 0 ? NULL : "fixed takes one number";
     }
-    if (take_prefix(&text, &len, "percentiles:")) {
-        return parse_table(d, text, len, true);
+    if (form_take(&text, &len, "discrete:")) {
+        return parse_table(d, text, len, 0);
     }
-    if (take_prefix(&text, &len, "file:")) {
-        return parse_file(d, text, len);
+    if (form_take(&text, &len, "percentiles:")) {
+        return parse_table(d, text, len, PERCENT_MAX);
     }
-    return parse_simple(d, text, len);
+    return form_take(&text, &len, "file:") ? parse_file(d, text, len)
+                                           : form_parse(&laws, d, text, len);
 }
 
 static const char *
@@ -460,8 +336,5 @@ dist_parse(struct dist *d, const char *text)
 {
     size_t len = strlen(text);
     *d = dist_fixed(0); /* nothing to free after an error */
-    if (take_prefix(&text, &len, "mix:")) {
-        return parse_mix(d, text);
-    }
-    return parse_part(d, text, len);
+    return form_take(&text, &len, "mix:") ? parse_mix(d, text) : parse_part(d, text, len);
 }

@@ -12,15 +12,13 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/num.h"
 #include "loadgen/work/dist.h"
+#include "loadgen/work/form.h"
 #include "loadgen/work/numfile.h"
 
 /* Fixed, not the run's seed: clients with different seeds must agree on the hot keys. */
 #define SCATTER_SEED UINT64_C(0x6d636c6f61642d31)
 #define SCATTER_ROUNDS 4
-#define LATEST_EXPONENT "0.99"
-#define NORMAL_SD 0.1
 
 /* (exp(t) - 1) / t and log(1 + t) / t, also at 0. */
 static double
@@ -85,40 +83,46 @@ zipf_rank(const struct zipf *z, struct rng *rng)
 
 /* ---- texts ---------------------------------------------------------------------------- */
 
-/* What follows the prefix, NULL when the text begins otherwise. */
-static const char *
-after(const char *text, const char *prefix)
-{
-    size_t n = strlen(prefix);
-    return strncmp(text, prefix, n) == 0 ? text + n : NULL;
-}
-
-static bool
-parse_share(const char *text, size_t len, double *share)
-{
-    return num_double(text, len, share) && *share > 0 && *share <= 1;
-}
+#define LATEST_EXPONENT 0.99
+#define NORMAL_SD 0.1
 
 static const char *
-parse_zipf(struct popularity *p, const char *text)
+make_plain(void *into, const struct form_args *a)
 {
-    if (!num_double(text, strlen(text), &p->zipf.exponent) || p->zipf.exponent < 0 ||
-        p->zipf.exponent > ZIPF_EXPONENT_MAX) {
-        return "the exponent must be between 0 and 20";
-    }
+    struct popularity *p = into;
+    p->law = (enum popularity_law)a->form->kind;
+    p->is_ordered = true;
+    return NULL;
+}
+
+/* Of "zipf" keys of neighbouring ranks lie apart. */
+static const char *
+make_zipf(void *into, const struct form_args *a)
+{
+    struct popularity *p = into;
+    p->law = (enum popularity_law)a->form->kind;
+    p->is_ordered = strcmp(a->form->name, "zipf") != 0;
+    p->zipf.exponent = a->count > 0 ? a->value[0] : LATEST_EXPONENT;
     return NULL;
 }
 
 static const char *
-parse_hotset(struct popularity *p, const char *text)
+make_hotset(void *into, const struct form_args *a)
 {
-    const char *colon = strchr(text, ':');
-    if (colon == NULL || !parse_share(text, (size_t)(colon - text), &p->points[0].keys) ||
-        !parse_share(colon + 1, strlen(colon + 1), &p->points[0].requests)) {
-        return "hotset takes KEYS:REQUESTS, shares above 0 and up to 1";
-    }
+    struct popularity *p = into;
+    p->law = POPULARITY_HOTSET;
+    p->points[0] = (struct popularity_point){a->value[0], a->value[1]};
     p->points[1] = (struct popularity_point){1, 1};
     p->points_len = 2;
+    return NULL;
+}
+
+static const char *
+make_normal(void *into, const struct form_args *a)
+{
+    struct popularity *p = into;
+    p->law = POPULARITY_NORMAL;
+    p->sd = a->count > 0 ? a->value[0] : NORMAL_SD;
     return NULL;
 }
 
@@ -131,6 +135,7 @@ parse_points(struct popularity *p, const char *path)
         return wrong;
     }
     struct popularity_point last = {0, 0};
+    p->law = POPULARITY_POINTS;
     if (f.columns != 2 || f.rows > POPULARITY_POINTS_MAX) {
         wrong =
             "a popularity is up to 64 lines of a share of keys and a share of requests";
@@ -153,62 +158,48 @@ parse_points(struct popularity *p, const char *path)
 /* The ETC pool (B. Atikoglu et al., SIGMETRICS 2012): a hundredth of the keys gets 55 % of
  * the requests, a tenth 90 %, half of them 99 %. No law of Zipf goes through these points; the
  * exponent is the one that has the first of them among a million keys. */
-static void
-set_etc(struct popularity *p)
+static const char *
+make_etc(void *into, const struct form_args *a)
 {
     static const struct popularity_point points[] = {
         {.01, .55}, {.10, .90}, {.50, .99}, {1, 1}};
+    struct popularity *p = into;
+    (void)a;
+    p->law = POPULARITY_POINTS;
     memcpy(p->points, points, sizeof points);
     p->points_len = sizeof points / sizeof points[0];
     p->zipf.exponent = 0.92;
+    return NULL;
 }
+
+#define EXPONENT_USAGE "the exponent must be between 0 and 20"
+
+/* clang-format off */
+static const struct form forms[] = {
+    {"uniform", 0, {FORM_NONE}, make_plain, POPULARITY_UNIFORM, NULL},
+    {"seq", 0, {FORM_NONE}, make_plain, POPULARITY_SEQ, NULL},
+    {"zipf", 1, {FORM_EXPONENT}, make_zipf, POPULARITY_ZIPF, EXPONENT_USAGE},
+    {"zipf-ordered", 1, {FORM_EXPONENT}, make_zipf, POPULARITY_ZIPF, EXPONENT_USAGE},
+    {"latest", 0, {FORM_EXPONENT}, make_zipf, POPULARITY_LATEST, EXPONENT_USAGE},
+    {"hotset", 2, {FORM_SHARE_ABOVE, FORM_SHARE_ABOVE}, make_hotset, 0,
+     "hotset takes KEYS:REQUESTS, shares above 0 and up to 1"},
+    {"normal", 0, {FORM_SHARE_ABOVE}, make_normal, 0,
+     "the deviation is a share of the keys, above 0 and up to 1"},
+    {"etc", 0, {FORM_NONE}, make_etc, 0, NULL},
+};
+/* clang-format on */
+static const struct form_table laws =
+    FORM_TABLE(forms, ':', NULL,
+               "popularity is uniform, zipf:EXPONENT, zipf-ordered:EXPONENT, latest, "
+               "hotset:KEYS:REQUESTS, normal, seq, etc or cdf:FILE");
 
 const char *
 popularity_parse(struct popularity *p, const char *text)
 {
-    const char *rest;
-    *p = (struct popularity){.law = POPULARITY_UNIFORM, .is_ordered = true};
-    if (strcmp(text, "uniform") == 0) {
-        return NULL;
-    }
-    if (strcmp(text, "seq") == 0) {
-        p->law = POPULARITY_SEQ;
-        return NULL;
-    }
-    if ((rest = after(text, "zipf-ordered:")) != NULL) {
-        p->law = POPULARITY_ZIPF;
-        return parse_zipf(p, rest);
-    }
-    if ((rest = after(text, "latest")) != NULL && (*rest == ':' || *rest == '\0')) {
-        p->law = POPULARITY_LATEST;
-        return parse_zipf(p, *rest == ':' ? rest + 1 : LATEST_EXPONENT);
-    }
-    p->is_ordered = false;
-    if ((rest = after(text, "zipf:")) != NULL) {
-        p->law = POPULARITY_ZIPF;
-        return parse_zipf(p, rest);
-    }
-    if ((rest = after(text, "hotset:")) != NULL) {
-        p->law = POPULARITY_HOTSET;
-        return parse_hotset(p, rest);
-    }
-    if ((rest = after(text, "normal")) != NULL && (*rest == ':' || *rest == '\0')) {
-        p->law = POPULARITY_NORMAL;
-        p->sd = NORMAL_SD;
-        return *rest == '\0' || parse_share(rest + 1, strlen(rest + 1), &p->sd)
-                   ? NULL
-                   : "the deviation is a share of the keys, above 0 and up to 1";
-    }
-    p->law = POPULARITY_POINTS;
-    if (strcmp(text, "etc") == 0) {
-        set_etc(p);
-        return NULL;
-    }
-    if ((rest = after(text, "cdf:")) != NULL) {
-        return parse_points(p, rest);
-    }
-    return "popularity is uniform, zipf:EXPONENT, zipf-ordered:EXPONENT, latest, "
-           "hotset:KEYS:REQUESTS, normal, seq, etc or cdf:FILE";
+    size_t len = strlen(text);
+    *p = (struct popularity){.law = POPULARITY_UNIFORM};
+    return form_take(&text, &len, "cdf:") ? parse_points(p, text)
+                                          : form_parse(&laws, p, text, len);
 }
 
 /* ---- ranks ---------------------------------------------------------------------------- */

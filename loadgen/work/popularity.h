@@ -14,7 +14,6 @@
 #include "base/must.h"
 #include "base/rng.h"
 
-#define ZIPF_EXPONENT_MAX 20
 #define POPULARITY_KEYS_MAX (UINT64_C(1) << 40)
 #define POPULARITY_POINTS_MAX 64
 

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "loadgen/work/form.h"
+
 #define LEAD_POINTS 4
 
 bool
@@ -80,7 +82,7 @@ static const char *
 sum_up(struct schedule *s, const struct schedule_run *run)
 {
     for (unsigned i = 0; i < s->count; i++) {
-        if (!(s->points[i].rate <= SCHEDULE_RATE_MAX)) {
+        if (!(s->points[i].rate <= FORM_RATE_MAX)) {
             return "the schedule's rate is too high";
         }
     }

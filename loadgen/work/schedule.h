@@ -21,7 +21,6 @@
 #include "base/must.h"
 
 #define SCHEDULE_POINTS_MAX 200000
-#define SCHEDULE_RATE_MAX 1e8
 
 struct schedule_point {
     double at_s; /* from the start of the measured window; once settled, from begin */

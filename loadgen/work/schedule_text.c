@@ -3,267 +3,146 @@
  *
  * Schedules from their texts.
  */
+#include "loadgen/work/schedule.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/num.h"
-#include "loadgen/work/duration.h"
+#include "loadgen/work/form.h"
 #include "loadgen/work/numfile.h"
-#include "loadgen/work/schedule.h"
 
-#define WORDS_MAX 4
 #define SINE_LINES 720
-#define TIME_MIN_S 1e-6
-#define TIME_MAX_S 1e9
 #define HOURS 24
 #define NO_MEMORY "out of memory for the schedule"
 
-struct word {
-    const char *text;
-    size_t len;
-};
-
-struct rate {
-    double value;
-    bool is_share;
-};
-
-/* ---- words ----------------------------------------------------------------------------- */
-
-/* A number and what stands behind it. */
 static bool
-split_unit(struct word w, const char *units, double *value, struct word *unit)
-{
-    size_t len = w.len;
-    while (len > 0 && strchr(units, w.text[len - 1]) != NULL) {
-        len--;
-    }
-    *unit = (struct word){w.text + len, w.len - len};
-    return num_double(w.text, len, value);
-}
-
-static bool
-is_word(struct word w, const char *text)
-{
-    return strlen(text) == w.len && memcmp(text, w.text, w.len) == 0;
-}
-
-static bool
-parse_rate(struct word w, struct rate *rate)
-{
-    struct word unit;
-    double value;
-    if (!split_unit(w, "kKmM%", &value, &unit) || value < 0) {
-        return false;
-    }
-    rate->is_share = is_word(unit, "%");
-    double scale = rate->is_share                             ? 0.01
-                   : is_word(unit, "k") || is_word(unit, "K") ? 1e3
-                   : is_word(unit, "m") || is_word(unit, "M") ? 1e6
-                                                              : 1;
-    rate->value = value * scale;
-    return (unit.len == 0 || scale != 1) && rate->value <= SCHEDULE_RATE_MAX;
-}
-
-static bool
-parse_time(struct word w, double *time_s)
-{
-    return duration_parse(w.text, w.len, time_s) && *time_s >= TIME_MIN_S &&
-           *time_s <= TIME_MAX_S;
-}
-
-/* ---- points ---------------------------------------------------------------------------- */
-
-static bool
-alloc_points(struct schedule *s, unsigned count)
+alloc_points(struct schedule *s, unsigned count, bool is_periodic)
 {
     s->points = calloc(count, sizeof *s->points);
+    s->is_periodic = is_periodic;
     return s->points != NULL;
 }
 
 static void
-add_point(struct schedule *s, double at_s, struct rate rate)
+add_point(struct schedule *s, double at_s, double rate, bool is_share)
 {
-    s->points[s->count++] = (struct schedule_point){
-        .at_s = at_s, .rate = rate.value, .is_share = rate.is_share};
-}
-
-/* Both rates must be of one kind where a line or a row of steps joins them; 0 is of both. */
-static bool
-parse_pair(const struct word *w, struct rate pair[2])
-{
-    if (!parse_rate(w[0], &pair[0]) || !parse_rate(w[1], &pair[1])) {
-        return false;
-    }
-    if (pair[0].value == 0) {
-        pair[0].is_share = pair[1].is_share;
-    } else if (pair[1].value == 0) {
-        pair[1].is_share = pair[0].is_share;
-    }
-    return pair[0].is_share == pair[1].is_share;
-}
-
-/* ---- schedules ------------------------------------------------------------------------- */
-
-static const char *
-build_const(struct schedule *s, const struct word *w, unsigned count)
-{
-    struct rate rate;
-    if (count == 0) {
-        return NULL;
-    }
-    if (count != 1 || !parse_rate(w[0], &rate)) {
-        return "const takes RATE or nothing";
-    }
-    if (!alloc_points(s, 1)) {
-        return NO_MEMORY;
-    }
-    add_point(s, 0, rate);
-    return NULL;
-}
-
-static const char *
-build_ramp(struct schedule *s, const struct word *w, unsigned count)
-{
-    struct rate rate[2];
-    double time_s;
-    if (count != 3 || !parse_pair(w, rate) || !parse_time(w[2], &time_s)) {
-        return "ramp takes FROM:TO:TIME";
-    }
-    if (!alloc_points(s, 2)) {
-        return NO_MEMORY;
-    }
-    add_point(s, 0, rate[0]);
-    add_point(s, time_s, rate[1]);
-    return NULL;
-}
-
-/* Steps from one rate towards another; returns how many, 0: too many. */
-static unsigned
-count_steps(const struct rate rate[2], double step)
-{
-    double n =
-        step > 0 ? floor(fabs(rate[1].value - rate[0].value) / step * (1 + 1e-9)) : 0;
-    return step > 0 && n < SCHEDULE_POINTS_MAX / 4 ? (unsigned)n + 1 : 0;
+    s->points[s->count++] =
+        (struct schedule_point){.at_s = at_s, .rate = rate, .is_share = is_share};
 }
 
 /* A level for so long; the step after it is a jump. */
 static double
-add_level(struct schedule *s, double at_s, struct rate rate, double time_s)
+add_level(struct schedule *s, double at_s, double rate, bool is_share, double time_s)
 {
-    add_point(s, at_s, rate);
-    add_point(s, at_s + time_s, rate);
+    add_point(s, at_s, rate, is_share);
+    add_point(s, at_s + time_s, rate, is_share);
     return at_s + time_s;
 }
 
-static const char *
-build_steps(struct schedule *s, const struct word *w, unsigned count)
+/* The first two rates must be of one kind where a line or a row of steps joins them; 0 is of
+ * both. */
+static bool
+is_pair(const struct form_args *a, bool *is_share)
 {
-    struct rate rate[2], step;
-    double time_s, at_s = 0;
-    unsigned steps = 0;
-    if (count == 4 && parse_pair(w, rate) && parse_rate(w[2], &step) &&
-        step.is_share == rate[0].is_share && parse_time(w[3], &time_s)) {
-        steps = count_steps(rate, step.value);
-    }
-    if (steps == 0) {
-        return "steps takes FROM:TO:STEP:TIME, a step above 0, at most 50000 of them";
-    }
-    if (!alloc_points(s, 2 * steps)) {
+    *is_share = a->value[0] == 0 ? a->is_share[1] : a->is_share[0];
+    return a->value[1] == 0 || a->is_share[1] == *is_share;
+}
+
+static const char *
+make_const(void *into, const struct form_args *a)
+{
+    if (a->count > 0 && !alloc_points(into, 1, false)) {
         return NO_MEMORY;
     }
-    for (unsigned i = 0; i < steps; i++) {
-        double up = rate[1].value >= rate[0].value ? step.value : -step.value;
-        struct rate now = {rate[0].value + i * up, step.is_share};
-        at_s = add_level(s, at_s, now, time_s);
+    if (a->count > 0) {
+        add_point(into, 0, a->value[0], a->is_share[0]);
     }
     return NULL;
 }
 
 static const char *
-build_square(struct schedule *s, const struct word *w, unsigned count)
+make_ramp(void *into, const struct form_args *a)
 {
-    struct rate rate[2];
-    double period_s, duty;
-    if (count != 4 || !parse_rate(w[0], &rate[0]) || !parse_rate(w[1], &rate[1]) ||
-        !parse_time(w[2], &period_s) || !num_double(w[3].text, w[3].len, &duty) ||
-        duty <= 0 || duty >= 1) {
-        return "square takes LOW:HIGH:PERIOD:DUTY, a duty between 0 and 1";
+    bool is_share;
+    if (!is_pair(a, &is_share)) {
+        return a->form->usage;
     }
-    if (!alloc_points(s, 4)) {
+    if (!alloc_points(into, 2, false)) {
         return NO_MEMORY;
     }
-    s->is_periodic = true;
-    double at_s = add_level(s, 0, rate[1], period_s * duty);
-    add_level(s, at_s, rate[0], period_s - at_s);
+    add_point(into, 0, a->value[0], is_share);
+    add_point(into, a->value[2], a->value[1], is_share);
     return NULL;
 }
 
+/* Steps from one rate towards another, of the size that argument `at` says, each for so long;
+ * or for so long in all up and down again, the top and the bottom once each. */
 static const char *
-build_triangle(struct schedule *s, const struct word *w, unsigned count)
+add_steps(struct schedule *s, const struct form_args *a, unsigned at, double time_s,
+          bool is_periodic)
 {
-    struct rate rate[2];
-    double period_s;
-    if (count != 3 || !parse_pair(w, rate) || !parse_time(w[2], &period_s)) {
-        return "triangle takes LOW:HIGH:PERIOD";
+    double low = a->value[0], up = a->value[at], at_s = 0;
+    double n = up > 0 ? floor(fabs(a->value[1] - low) / up * (1 + 1e-9)) : 0;
+    bool is_share;
+    if (!is_pair(a, &is_share) || a->is_share[at] != is_share || !(up > 0) ||
+        n >= SCHEDULE_POINTS_MAX / 4) {
+        return a->form->usage;
     }
-    if (!alloc_points(s, 3)) {
+    unsigned steps = (unsigned)n + 1;
+    unsigned levels = !is_periodic ? steps : steps > 1 ? 2 * (steps - 1) : 1;
+    if (!alloc_points(s, 2 * levels, is_periodic)) {
         return NO_MEMORY;
     }
-    s->is_periodic = true;
-    add_point(s, 0, rate[0]);
-    add_point(s, period_s / 2, rate[1]);
-    add_point(s, period_s, rate[0]);
-    return NULL;
-}
-
-/* Up and down in steps, the top and the bottom once each. */
-static const char *
-build_qtriangle(struct schedule *s, const struct word *w, unsigned count)
-{
-    struct rate rate[2], step;
-    double period_s, at_s = 0;
-    unsigned steps = 0;
-    if (count == 4 && parse_pair(w, rate) && parse_time(w[2], &period_s) &&
-        parse_rate(w[3], &step) && step.is_share == rate[0].is_share) {
-        steps = count_steps(rate, step.value);
-    }
-    if (steps == 0) {
-        return "qtriangle takes LOW:HIGH:PERIOD:STEP, a step above 0";
-    }
-    unsigned levels = steps > 1 ? 2 * (steps - 1) : 1;
-    if (!alloc_points(s, 2 * levels)) {
-        return NO_MEMORY;
-    }
-    s->is_periodic = true;
+    up = a->value[1] >= low ? up : -up;
     for (unsigned i = 0; i < levels; i++) {
-        double up = rate[1].value >= rate[0].value ? step.value : -step.value;
         unsigned level = i < steps ? i : levels - i;
-        struct rate now = {rate[0].value + level * up, step.is_share};
-        at_s = add_level(s, at_s, now, period_s / levels);
+        at_s = add_level(s, at_s, low + level * up, is_share,
+                         is_periodic ? time_s / levels : time_s);
     }
     return NULL;
 }
 
 static const char *
-build_sine(struct schedule *s, const struct word *w, unsigned count)
+make_steps(void *into, const struct form_args *a)
 {
-    struct rate rate[2];
-    double period_s;
-    if (count != 3 || !parse_pair(w, rate) || !parse_time(w[2], &period_s)) {
-        return "sine takes LOW:HIGH:PERIOD";
-    }
-    if (!alloc_points(s, SINE_LINES + 1)) {
+    return add_steps(into, a, 2, a->value[3], false);
+}
+
+static const char *
+make_qtriangle(void *into, const struct form_args *a)
+{
+    return add_steps(into, a, 3, a->value[2], true);
+}
+
+static const char *
+make_square(void *into, const struct form_args *a)
+{
+    if (!alloc_points(into, 4, true)) {
         return NO_MEMORY;
     }
-    s->is_periodic = true;
-    for (unsigned i = 0; i <= SINE_LINES; i++) {
-        double part = (double)i / SINE_LINES;
-        double up = (1 - cos(2 * M_PI * part)) / 2;
-        struct rate now = {rate[0].value + (rate[1].value - rate[0].value) * up,
-                           rate[0].is_share};
-        add_point(s, part * period_s, now);
+    double period_s = a->value[2], duty = a->value[3];
+    double at_s = add_level(into, 0, a->value[1], a->is_share[1], period_s * duty);
+    add_level(into, at_s, a->value[0], a->is_share[0], period_s - at_s);
+    return NULL;
+}
+
+/* Up by half a cosine and down again, in so many lines; in two a triangle. */
+static const char *
+make_wave(void *into, const struct form_args *a)
+{
+    unsigned lines = (unsigned)a->form->kind;
+    bool is_share;
+    if (!is_pair(a, &is_share)) {
+        return a->form->usage;
+    }
+    if (!alloc_points(into, lines + 1, true)) {
+        return NO_MEMORY;
+    }
+    for (unsigned i = 0; i <= lines; i++) {
+        double part = (double)i / lines, up = (1 - cos(2 * M_PI * part)) / 2;
+        add_point(into, part * a->value[2], a->value[0] * (1 - up) + a->value[1] * up,
+                  is_share);
     }
     return NULL;
 }
@@ -271,7 +150,7 @@ build_sine(struct schedule *s, const struct word *w, unsigned count)
 /* Requests a second of a server of the ETC pool, by the hour: (1 - shape) / scale of its gaps
  * (B. Atikoglu et al., SIGMETRICS 2012; parameters as published with fbworkload). */
 static const char *
-build_etc_day(struct schedule *s, const struct word *w, unsigned count)
+make_etc_day(void *into, const struct form_args *a)
 {
     static const struct {
         double scale, shape;
@@ -283,21 +162,18 @@ build_etc_day(struct schedule *s, const struct word *w, unsigned count)
         {15.2033, .096963}, {14.9533, .098510}, {15.1381, .096155}, {15.3210, .094156},
         {15.3848, .100365}, {15.7502, .111921}, {16.0205, .131946}, {16.3238, .147258},
     };
-    double day_s = 1, sum = 0;
-    if (count > 1 || (count == 1 && !parse_time(w[0], &day_s))) {
-        return "etc-day takes how long a day is, or nothing";
-    }
-    if (!alloc_points(s, HOURS + 1)) {
+    struct schedule *s = into;
+    double day_s = a->count > 0 ? a->value[0] : 1, sum = 0;
+    if (!alloc_points(s, HOURS + 1, true)) {
         return NO_MEMORY;
     }
-    s->is_periodic = true;
-    s->is_stretched = count == 0;
+    s->is_stretched = a->count == 0;
     for (unsigned i = 0; i < HOURS; i++) {
         sum += (1 - gaps[i].shape) / gaps[i].scale;
     }
     for (unsigned i = 0; i <= HOURS; i++) {
         double rate = (1 - gaps[i % HOURS].shape) / gaps[i % HOURS].scale;
-        add_point(s, i * day_s / HOURS, (struct rate){rate / sum * HOURS, true});
+        add_point(s, i * day_s / HOURS, rate / sum * HOURS, true);
     }
     return NULL;
 }
@@ -310,10 +186,10 @@ check_rows(const struct numfile *f)
     }
     for (size_t i = 0; i < f->rows; i++) {
         const double *row = &f->values[2 * i];
-        if (row[0] < 0 || row[0] > TIME_MAX_S || (i > 0 && row[0] <= row[-2])) {
+        if (row[0] < 0 || row[0] > FORM_TIME_MAX_S || (i > 0 && row[0] <= row[-2])) {
             return "the times of a schedule begin at 0 or later and grow";
         }
-        if (row[1] < 0 || row[1] > SCHEDULE_RATE_MAX) {
+        if (row[1] < 0 || row[1] > FORM_RATE_MAX) {
             return "the rates of a schedule are between 0 and 100 million";
         }
     }
@@ -322,7 +198,7 @@ check_rows(const struct numfile *f)
 
 /* Before the first time the first rate holds. */
 static const char *
-build_file(struct schedule *s, const char *path)
+parse_file(struct schedule *s, const char *path)
 {
     struct numfile f;
     const char *wrong = numfile_read(&f, path);
@@ -330,61 +206,47 @@ build_file(struct schedule *s, const char *path)
         return wrong;
     }
     wrong = check_rows(&f);
-    if (wrong == NULL && !alloc_points(s, 2 * (unsigned)f.rows)) {
+    if (wrong == NULL && !alloc_points(s, 2 * (unsigned)f.rows, false)) {
         wrong = NO_MEMORY;
     }
     for (size_t i = 0; wrong == NULL && i < f.rows; i++) {
-        struct rate rate = {f.values[2 * i + 1], false};
-        add_point(s, i == 0 ? 0 : f.values[2 * i], rate);
+        double rate = f.values[2 * i + 1];
+        add_point(s, i == 0 ? 0 : f.values[2 * i], rate, false);
         if (i + 1 < f.rows) {
-            add_point(s, f.values[2 * i + 2], rate);
+            add_point(s, f.values[2 * i + 2], rate, false);
         }
     }
     numfile_fini(&f);
     return wrong;
 }
 
-static const struct {
-    const char *name;
-    const char *(*build)(struct schedule *s, const struct word *w, unsigned count);
-} kinds[] = {
-    {"const", build_const},       {"ramp", build_ramp},
-    {"steps", build_steps},       {"square", build_square},
-    {"triangle", build_triangle}, {"qtriangle", build_qtriangle},
-    {"sine", build_sine},         {"etc-day", build_etc_day},
+/* clang-format off */
+static const struct form forms[] = {
+    {"const", 0, {FORM_RATE}, make_const, 0, "const takes RATE or nothing"},
+    {"ramp", 3, {FORM_RATE, FORM_RATE, FORM_TIME}, make_ramp, 0, "ramp takes FROM:TO:TIME"},
+    {"steps", 4, {FORM_RATE, FORM_RATE, FORM_RATE, FORM_TIME}, make_steps, 0,
+     "steps takes FROM:TO:STEP:TIME, a step above 0, at most 50000 of them"},
+    {"square", 4, {FORM_RATE, FORM_RATE, FORM_TIME, FORM_SHARE_WITHIN}, make_square, 0,
+     "square takes LOW:HIGH:PERIOD:DUTY, a duty between 0 and 1"},
+    {"triangle", 3, {FORM_RATE, FORM_RATE, FORM_TIME}, make_wave, 2,
+     "triangle takes LOW:HIGH:PERIOD"},
+    {"qtriangle", 4, {FORM_RATE, FORM_RATE, FORM_TIME, FORM_RATE}, make_qtriangle, 0,
+     "qtriangle takes LOW:HIGH:PERIOD:STEP, a step above 0"},
+    {"sine", 3, {FORM_RATE, FORM_RATE, FORM_TIME}, make_wave, SINE_LINES,
+     "sine takes LOW:HIGH:PERIOD"},
+    {"etc-day", 0, {FORM_TIME}, make_etc_day, 0,
+     "etc-day takes how long a day is, or nothing"},
 };
-
-/* The words between colons, the name first. 0: too many. */
-static unsigned
-split_words(const char *text, struct word words[WORDS_MAX + 1])
-{
-    unsigned count = 0;
-    for (const char *p = text; p != NULL;) {
-        if (count == WORDS_MAX + 1) {
-            return 0;
-        }
-        const char *colon = strchr(p, ':');
-        size_t len = colon != NULL ? (size_t)(colon - p) : strlen(p);
-        words[count++] = (struct word){p, len};
-        p = colon != NULL ? colon + 1 : NULL;
-    }
-    return count;
-}
+/* clang-format on */
+static const struct form_table shapes = FORM_TABLE(
+    forms, ':', NULL,
+    "schedules are const ramp steps square triangle qtriangle sine etc-day file");
 
 const char *
 schedule_parse(struct schedule *s, const char *text)
 {
-    static const char file[] = "file:";
-    struct word words[WORDS_MAX + 1];
+    size_t len = strlen(text);
     *s = (struct schedule){.count = 0};
-    if (strncmp(text, file, sizeof file - 1) == 0) {
-        return build_file(s, text + sizeof file - 1);
-    }
-    unsigned count = split_words(text, words);
-    for (size_t i = 0; count > 0 && i < sizeof kinds / sizeof kinds[0]; i++) {
-        if (is_word(words[0], kinds[i].name)) {
-            return kinds[i].build(s, words + 1, count - 1);
-        }
-    }
-    return "schedules are const ramp steps square triangle qtriangle sine etc-day file";
+    return form_take(&text, &len, "file:") ? parse_file(s, text)
+                                           : form_parse(&shapes, s, text, len);
 }

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "loadgen/work/trace_binary.h"
 #include "loadgen/work/trace_file.h"
 
 #define BUFFER 262144
@@ -224,14 +223,11 @@ static enum trace_status
 next_binary(struct trace *t, struct trace_record *r)
 {
     size_t taken;
+    if (t->len - t->at < TRACE_BINARY_RECORD_MAX && !t->is_over && !read_more(t)) {
+        return TRACE_FAILED;
+    }
     enum trace_binary_take how =
         trace_binary_take(&t->binary, t->buf + t->at, t->len - t->at, r, &taken);
-    if (how == TRACE_BINARY_CUT && !t->is_over) {
-        if (!read_more(t)) {
-            return TRACE_FAILED;
-        }
-        how = trace_binary_take(&t->binary, t->buf, t->len, r, &taken);
-    }
     t->at += taken;
     switch (how) {
     case TRACE_BINARY_TAKEN:

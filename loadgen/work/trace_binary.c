@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  */
-#include "loadgen/work/trace_binary.h"
+#include "loadgen/work/trace_file.h"
 
 #include <string.h>
 

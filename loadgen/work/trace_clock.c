@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  */
-#include "loadgen/work/trace_clock.h"
+#include "loadgen/work/trace.h"
 
 #include <math.h>
 

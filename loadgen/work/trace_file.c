@@ -7,10 +7,15 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "loadgen/work/trace_zstd.h"
-
 #define ZSTD_MAGIC "\x28\xb5\x2f\xfd"
 #define ZSTD_MAGIC_LEN 4
+
+static const char *
+open_zstd(struct trace_file *f, bool writes)
+{
+    return trace_zstd != NULL ? trace_zstd->open(&f->zstd, writes)
+                              : "compressed, and this build has no zstd (see zstd -d)";
+}
 
 static bool
 is_compressed(FILE *file)
@@ -33,14 +38,14 @@ trace_file_open(struct trace_file *f, const char *path)
     if (!S_ISREG(st.st_mode)) {
         return "not a plain file: a trace is read more than once";
     }
-    return is_compressed(f->file) ? trace_zstd_open(&f->zstd, false) : NULL;
+    return is_compressed(f->file) ? open_zstd(f, false) : NULL;
 }
 
 const char *
 trace_file_read(struct trace_file *f, char *buf, size_t cap, size_t *len)
 {
     if (f->zstd != NULL) {
-        return trace_zstd_read(f->zstd, f->file, buf, cap, len);
+        return trace_zstd->read(f->zstd, f->file, buf, cap, len);
     }
     *len = fread(buf, 1, cap, f->file);
     return ferror(f->file) ? strerror(errno) : NULL;
@@ -53,7 +58,7 @@ trace_file_create(struct trace_file *f, const char *path)
     size_t n = strlen(path);
     *f = (struct trace_file){.file = NULL};
     if (n >= sizeof end - 1 && strcmp(path + n - (sizeof end - 1), end) == 0) {
-        const char *wrong = trace_zstd_open(&f->zstd, true);
+        const char *wrong = open_zstd(f, true);
         if (wrong != NULL) {
             return wrong;
         }
@@ -66,7 +71,7 @@ const char *
 trace_file_write(struct trace_file *f, const char *buf, size_t len)
 {
     if (f->zstd != NULL) {
-        return trace_zstd_write(f->zstd, f->file, buf, len, false);
+        return trace_zstd->write(f->zstd, f->file, buf, len, false);
     }
     return fwrite(buf, 1, len, f->file) == len ? NULL : strerror(errno);
 }
@@ -75,7 +80,7 @@ const char *
 trace_file_finish(struct trace_file *f)
 {
     const char *wrong =
-        f->zstd != NULL ? trace_zstd_write(f->zstd, f->file, NULL, 0, true) : NULL;
+        f->zstd != NULL ? trace_zstd->write(f->zstd, f->file, NULL, 0, true) : NULL;
     FILE *file = f->file;
     f->file = NULL;
     return fclose(file) == 0 || wrong != NULL ? wrong : strerror(errno);
@@ -84,7 +89,9 @@ trace_file_finish(struct trace_file *f)
 void
 trace_file_close(struct trace_file *f)
 {
-    trace_zstd_close(&f->zstd);
+    if (f->zstd != NULL) {
+        trace_zstd->close(&f->zstd);
+    }
     if (f->file != NULL) {
         fclose(f->file);
         f->file = NULL;

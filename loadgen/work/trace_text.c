@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  */
-#include "loadgen/work/trace_text.h"
+#include "loadgen/work/trace.h"
 
 #include <string.h>
 #include <strings.h>
@@ -237,7 +237,18 @@ trace_line_parse(const struct trace_layout *l, const char *line, size_t len,
                  struct trace_record *r, struct trace_line_note *note)
 {
     struct field fields[TRACE_COLUMNS_MAX], by[TRACE_COLUMNS] = {{NULL, 0}};
-    uint64_t key_size, value_size, ttl, count;
+    static const struct {
+        enum trace_column column;
+        uint64_t most;
+        const char *wrong;
+    } counts[] = {
+        {TRACE_COLUMN_KEY_SIZE, UINT32_MAX, "the size of the key is not a number"},
+        {TRACE_COLUMN_VALUE_SIZE, TRACE_VALUE_MAX,
+         "the size of the value is not a number"},
+        {TRACE_COLUMN_TTL, UINT32_MAX, "the time to live is not a number"},
+        {TRACE_COLUMN_COUNT, TRACE_REPEAT_MAX, "the count is not a number"},
+    };
+    uint64_t number[TRACE_COLUMNS];
     *r = (struct trace_record){.verb = TRACE_GET};
     *note = (struct trace_line_note){.wrong = split(l, line, len, fields)};
     if (note->wrong != NULL) {
@@ -249,23 +260,22 @@ trace_line_parse(const struct trace_layout *l, const char *line, size_t len,
     if (l->has_time &&
         !take_time(by[TRACE_COLUMN_TIME], l->unit_ns, &r->time_ns, &note->fine_digits)) {
         note->wrong = "the time is not a number";
-    } else if (!take_number(by[TRACE_COLUMN_KEY_SIZE], UINT32_MAX, &key_size)) {
-        note->wrong = "the size of the key is not a number";
-    } else if (!take_number(by[TRACE_COLUMN_VALUE_SIZE], TRACE_VALUE_MAX, &value_size)) {
-        note->wrong = "the size of the value is not a number";
-    } else if (!take_number(by[TRACE_COLUMN_TTL], UINT32_MAX, &ttl)) {
-        note->wrong = "the time to live is not a number";
-    } else if (!take_number(by[TRACE_COLUMN_COUNT], TRACE_REPEAT_MAX, &count)) {
-        note->wrong = "the count is not a number";
-    } else {
-        note->wrong = take_key(by[TRACE_COLUMN_KEY], key_size, r);
+    }
+    for (size_t i = 0; note->wrong == NULL && i < COUNT(counts); i++) {
+        enum trace_column c = counts[i].column;
+        note->wrong =
+            take_number(by[c], counts[i].most, &number[c]) ? NULL : counts[i].wrong;
+    }
+    if (note->wrong == NULL) {
+        note->wrong = take_key(by[TRACE_COLUMN_KEY], number[TRACE_COLUMN_KEY_SIZE], r);
     }
     if (note->wrong != NULL) {
         return TRACE_LINE_BAD;
     }
     r->client = client_of(by[TRACE_COLUMN_CLIENT]);
-    r->value_len = (uint32_t)value_size;
-    r->ttl = (uint32_t)ttl;
+    r->value_len = (uint32_t)number[TRACE_COLUMN_VALUE_SIZE];
+    r->ttl = (uint32_t)number[TRACE_COLUMN_TTL];
+    uint64_t count = number[TRACE_COLUMN_COUNT];
     r->repeat = count > 0 ? (uint32_t)count : 1;
     struct field op = by[TRACE_COLUMN_OP];
     r->verb = op.p != NULL ? trace_verb_find(op.p, op.len) : TRACE_GET;

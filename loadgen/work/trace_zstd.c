@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  */
-#include "loadgen/work/trace_zstd.h"
+#include "loadgen/work/trace_file.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -19,8 +19,19 @@ struct trace_zstd {
     char block[BLOCK];
 };
 
-const char *
-trace_zstd_open(struct trace_zstd **z, bool writes)
+static void
+close_stream(struct trace_zstd **z)
+{
+    if (*z != NULL) {
+        ZSTD_freeDStream((*z)->reader);
+        ZSTD_freeCStream((*z)->writer);
+        free(*z);
+        *z = NULL;
+    }
+}
+
+static const char *
+open_stream(struct trace_zstd **z, bool writes)
 {
     *z = calloc(1, sizeof **z);
     must(*z != NULL);
@@ -32,7 +43,7 @@ trace_zstd_open(struct trace_zstd **z, bool writes)
         (*z)->reader = ZSTD_createDStream();
     }
     if ((*z)->writer == NULL && (*z)->reader == NULL) {
-        trace_zstd_close(z);
+        close_stream(z);
         return strerror(ENOMEM);
     }
     if ((*z)->reader != NULL) {
@@ -41,19 +52,8 @@ trace_zstd_open(struct trace_zstd **z, bool writes)
     return NULL;
 }
 
-void
-trace_zstd_close(struct trace_zstd **z)
-{
-    if (*z != NULL) {
-        ZSTD_freeDStream((*z)->reader);
-        ZSTD_freeCStream((*z)->writer);
-        free(*z);
-        *z = NULL;
-    }
-}
-
-const char *
-trace_zstd_read(struct trace_zstd *z, FILE *in, char *buf, size_t cap, size_t *len)
+static const char *
+read_stream(struct trace_zstd *z, FILE *in, char *buf, size_t cap, size_t *len)
 {
     ZSTD_outBuffer out = {buf, cap, 0};
     bool has_ended = false;
@@ -80,9 +80,8 @@ trace_zstd_read(struct trace_zstd *z, FILE *in, char *buf, size_t cap, size_t *l
     return has_ended && !z->is_between ? "the compressed data is cut" : NULL;
 }
 
-const char *
-trace_zstd_write(struct trace_zstd *z, FILE *out, const char *buf, size_t len,
-                 bool is_last)
+static const char *
+write_stream(struct trace_zstd *z, FILE *out, const char *buf, size_t len, bool is_last)
 {
     ZSTD_inBuffer in = {buf, len, 0};
     size_t left;
@@ -99,3 +98,7 @@ trace_zstd_write(struct trace_zstd *z, FILE *out, const char *buf, size_t len,
     } while (in.pos < in.size || (is_last && left > 0));
     return NULL;
 }
+
+static const struct trace_codec codec = {open_stream, read_stream, write_stream,
+                                         close_stream};
+const struct trace_codec *const trace_zstd = &codec;

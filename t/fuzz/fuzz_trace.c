@@ -6,8 +6,8 @@
  */
 #include "fuzz.h"
 
-#include "loadgen/work/trace_binary.h"
-#include "loadgen/work/trace_text.h"
+#include "loadgen/work/trace_file.h"
+#include "loadgen/work/trace.h"
 
 static void
 look(const struct trace_record *r)

@@ -12,8 +12,7 @@
 #include <unistd.h>
 
 #include "loadgen/work/book.h"
-#include "loadgen/work/trace_binary.h"
-#include "loadgen/work/trace_clock.h"
+#include "loadgen/work/trace_file.h"
 
 /* ---- lines -------------------------------------------------------------------------- */
 
