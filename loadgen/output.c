@@ -285,7 +285,7 @@ as_saved(const struct result *r, const char *name)
     };
     must(run.name != NULL);
     for (unsigned at = 0; at < SAVED_AT; at++) {
-        run.at[at] = point_of(r, saved_at_share(at));
+        run.at[at] = point_of(r, saved_percentiles[at].share);
     }
     unsigned rows = r->series != NULL ? r->series->rows_len : 0;
     run.rows = calloc(rows + 1, sizeof *run.rows);

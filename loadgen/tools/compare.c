@@ -77,22 +77,16 @@ print_estimate(struct estimate e, FILE *out)
 }
 
 static void
-print_verdict(struct estimate a, struct estimate b, FILE *out)
+print_change(enum compare_verdict verdict, double from, double to, FILE *out)
 {
-    double change = a.value > 0 ? 100 * (b.value - a.value) / a.value : 0;
-    switch (compare_two(a, b)) {
-    case COMPARE_UNKNOWN:
+    double change = from > 0 ? 100 * (to - from) / from : 0;
+    if (verdict == COMPARE_UNKNOWN) {
         fputs("  cannot tell: no confidence interval\n", out);
-        break;
-    case COMPARE_SAME:
+    } else if (verdict == COMPARE_SAME) {
         fputs("  no difference shown\n", out);
-        break;
-    case COMPARE_LOWER:
-        fprintf(out, "  B is lower (%+.1f%%)\n", change);
-        break;
-    case COMPARE_HIGHER:
-        fprintf(out, "  B is higher (%+.1f%%)\n", change);
-        break;
+    } else {
+        fprintf(out, "  B is %s (%+.1f%%)\n",
+                verdict == COMPARE_LOWER ? "lower" : "higher", change);
     }
 }
 
@@ -112,12 +106,10 @@ print_rates(const struct saved *a, const struct saved *b, FILE *out)
     double x = mean_rate(a), y = mean_rate(b);
     double change = x > 0 ? (y - x) / x : 0;
     fprintf(out, "%-8s %30.1f %30.1f", "QPS", x, y);
-    if (fabs(change) <= RATE_TOLERANCE) {
-        fputs("  no difference shown\n", out);
-    } else {
-        fprintf(out, "  B is %s (%+.1f%%)\n", change < 0 ? "lower" : "higher",
-                100 * change);
-    }
+    print_change(fabs(change) <= RATE_TOLERANCE ? COMPARE_SAME
+                 : change < 0                   ? COMPARE_LOWER
+                                                : COMPARE_HIGHER,
+                 x, y, out);
 }
 
 static void
@@ -139,10 +131,10 @@ compare_print(const struct saved *a, const struct saved *b, FILE *out)
     fprintf(out, "\n%-8s %30s %30s\n", "us", "A (95% interval)", "B (95% interval)");
     for (unsigned at = 0; at < SAVED_AT; at++) {
         struct estimate x = compare_estimate(a, at), y = compare_estimate(b, at);
-        fprintf(out, "%-8s", saved_at_name(at));
+        fprintf(out, "%-8s", saved_percentiles[at].name);
         print_estimate(x, out);
         print_estimate(y, out);
-        print_verdict(x, y, out);
+        print_change(compare_two(x, y), x.value, y.value, out);
     }
     print_rates(a, b, out);
     if (a->count == 1 || b->count == 1) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  *
- * saved_merge: the first result's tree, into which the others are added.
+ * tree_merge: the first result's tree, into which the others are added.
  */
 #include <math.h>
 #include <stdio.h>
@@ -68,13 +68,9 @@ put_sums(json_t *object, const struct hist *h)
 }
 
 static json_t *
-quantile_or_null(const struct hist *h, const struct hist *waits, uint64_t censored,
-                 double share, bool wants_bound)
+number_or_null(struct quantile q, bool is_known)
 {
-    struct quantile q = result_quantile(h, waits, censored, share);
-    return q.is_bound == wants_bound && hist_count(h) + censored > 0
-               ? json_integer((json_int_t)q.ns)
-               : json_null();
+    return is_known && !q.is_bound ? json_integer((json_int_t)q.ns) : json_null();
 }
 
 /* Independent samples add up; what they tell of the sum follows. */
@@ -85,15 +81,13 @@ merged_ci(const json_t *a, const json_t *b, const struct hist *h,
     double effective = tree_number(a, "effective") + tree_number(b, "effective");
     struct ci ci = ci_of_effective((double)(hist_count(h) + censored), effective, share);
     json_t *out = json_object();
-    bool is_open = ci.high >= 1;
     put_number(out, "effective", effective);
-    json_object_set_new(out, "low",
-                        ci.is_known ? quantile_or_null(h, waits, censored, ci.low, false)
-                                    : json_null());
+    json_object_set_new(
+        out, "low",
+        number_or_null(result_quantile(h, waits, censored, ci.low), ci.is_known));
     json_object_set_new(out, "high",
-                        ci.is_known && !is_open
-                            ? quantile_or_null(h, waits, censored, ci.high, false)
-                            : json_null());
+                        number_or_null(result_quantile(h, waits, censored, ci.high),
+                                       ci.is_known && ci.high < 1));
     return out;
 }
 
@@ -104,17 +98,16 @@ put_percentiles(json_t *into, const json_t *from, const struct hist *h,
     json_t *pct = json_object(), *above = json_object(), *ci = json_object();
     const json_t *ci_into = json_object_get(into, "ci"),
                  *ci_from = json_object_get(from, "ci");
+    bool has_ci = ci_into != NULL && ci_from != NULL;
     for (unsigned i = 0; i < SCHEMA_POINTS; i++) {
         const struct schema_point *p = &schema_points[i];
+        struct quantile q = result_quantile(h, waits, censored, p->q);
         json_object_set_new(pct, p->name,
-                            quantile_or_null(h, waits, censored, p->q, false));
-        json_t *bound = quantile_or_null(h, waits, censored, p->q, true);
-        if (json_is_null(bound)) {
-            json_decref(bound);
-        } else {
-            json_object_set_new(above, p->name, bound);
+                            number_or_null(q, hist_count(h) + censored > 0));
+        if (q.is_bound) {
+            put_count(above, p->name, q.ns);
         }
-        if (p->has_ci && ci_into != NULL && ci_from != NULL) {
+        if (p->has_ci && has_ci) {
             json_object_set_new(ci, p->name,
                                 merged_ci(json_object_get(ci_into, p->name),
                                           json_object_get(ci_from, p->name), h, waits,
@@ -123,14 +116,26 @@ put_percentiles(json_t *into, const json_t *from, const struct hist *h,
     }
     json_object_set_new(into, "pct", pct);
     json_object_set_new(into, "pct_above", above);
-    if (ci_into != NULL) {
-        json_object_set_new(into, "ci", ci);
-    } else {
-        json_decref(ci);
+    json_object_set_new(into, "ci", ci);
+    if (ci_into == NULL) {
+        json_object_del(into, "ci");
     }
 }
 
-/* `waits` is merged already. */
+/* Percentiles that stand among the other members. */
+static void
+renew_percentiles(json_t *object, const struct hist *h)
+{
+    for (unsigned i = 0; i < SCHEMA_POINTS; i++) {
+        const struct schema_point *p = &schema_points[i];
+        if (json_object_get(object, p->name) != NULL) {
+            put_count(object, p->name, hist_quantile(h, p->q));
+        }
+    }
+}
+
+/* `waits` is merged already; NULL: these are gets by the size of replies, of which less is
+ * told. */
 static bool
 add_hist(const struct merge *m, json_t *into, const json_t *from,
          const struct hist *waits)
@@ -140,10 +145,14 @@ add_hist(const struct merge *m, json_t *into, const json_t *from,
     if (is_good) {
         uint64_t censored = tree_count(into, "censored") + tree_count(from, "censored");
         hist_merge(a, b);
-        put_count(into, "censored", censored);
-        put_number(into, "stddev", hist_stddev(a));
         put_sums(into, a);
-        put_percentiles(into, from, a, waits, censored);
+        if (waits != NULL) {
+            put_count(into, "censored", censored);
+            put_number(into, "stddev", hist_stddev(a));
+            put_percentiles(into, from, a, waits, censored);
+        } else {
+            renew_percentiles(into, a);
+        }
         put_buckets(into, a);
     }
     hist_destroy(&a);
@@ -162,27 +171,6 @@ is_below(const json_t *a, const json_t *b)
            (!json_is_integer(y) || json_integer_value(x) < json_integer_value(y));
 }
 
-static bool
-add_size(const struct merge *m, json_t *into, const json_t *from)
-{
-    struct hist *a = tree_hist(into), *b = tree_hist(from);
-    bool is_good = a != NULL && b != NULL;
-    if (is_good) {
-        hist_merge(a, b);
-        put_sums(into, a);
-        for (unsigned i = 0; i < SCHEMA_POINTS; i++) {
-            const struct schema_point *p = &schema_points[i];
-            if (json_object_get(into, p->name) != NULL) {
-                put_count(into, p->name, hist_quantile(a, p->q));
-            }
-        }
-        put_buckets(into, a);
-    }
-    hist_destroy(&a);
-    hist_destroy(&b);
-    return is_good || refuse(m, "a histogram is damaged");
-}
-
 /* To where it belongs: a class of sizes that only one of both has is as it was. */
 static bool
 place_size(const struct merge *m, json_t *sizes, json_t *size)
@@ -193,7 +181,7 @@ place_size(const struct merge *m, json_t *sizes, json_t *size)
     }
     json_t *same = json_array_get(sizes, at);
     if (same != NULL && !is_below(size, same)) {
-        return add_size(m, same, size);
+        return add_hist(m, same, size, NULL);
     }
     return json_array_insert(sizes, at, size) == 0 || refuse(m, "out of memory");
 }
@@ -227,26 +215,8 @@ add_sizes(const struct merge *m, json_t *into, const json_t *from)
 
 /* ---- the other members -------------------------------------------------------------- */
 
-/* A length of time may be written as a whole number, as counts are. */
-static bool
-is_time(const char *key)
-{
-    return strcmp(key, "seconds") == 0;
-}
-
-/* Which may be whole, too, and of which there is no sum. */
-static bool
-is_share(const char *key)
-{
-    return strcmp(key, "hits_expected") == 0;
-}
-
-/* The totals' rates are made anew from counts. */
-static double
-join_times(const struct merge *m, double a, double b)
-{
-    return m->in_turn ? a + b : fmax(a, b);
-}
+/* A share, which may be whole: there is no sum of it; one that runs have in common stays. */
+#define SHARE "hits_expected"
 
 /* Counts add up, and histograms are added. */
 static bool
@@ -261,7 +231,7 @@ add_tree(const struct merge *m, json_t *into, const json_t *from,
     json_object_foreach((json_t *)from, key, value)
     {
         json_t *mine = json_object_get(into, key);
-        if (is_share(key)) {
+        if (strcmp(key, SHARE) == 0) {
             continue;
         } else if (mine == NULL) {
             json_object_set(into, key, value);
@@ -269,38 +239,32 @@ add_tree(const struct merge *m, json_t *into, const json_t *from,
             if (!add_tree(m, mine, value, waits)) {
                 return false;
             }
-        } else if (is_time(key)) {
-            put_number(into, key,
-                       join_times(m, tree_number(into, key), tree_number(from, key)));
+        } else if (strcmp(key, "seconds") == 0) { /* may be whole, as counts are */
+            double x = tree_number(into, key), y = tree_number(from, key);
+            put_number(into, key, m->in_turn ? x + y : fmax(x, y));
         } else if (json_is_integer(mine) && json_is_integer(value)) {
             put_count(into, key,
                       (uint64_t)json_integer_value(mine) +
                           (uint64_t)json_integer_value(value));
         }
     }
-    return true;
-}
-
-static void
-append_all(json_t *into, const json_t *from, const char *key)
-{
-    json_t *mine = json_object_get(into, key);
-    if (json_is_array(mine)) {
-        json_array_extend(mine, json_object_get(from, key));
+    if (!json_equal(json_object_get(into, SHARE), json_object_get(from, SHARE))) {
+        json_object_del(into, SHARE);
     }
+    return true;
 }
 
 static void
 renew_rates(json_t *top)
 {
+    static const char *const rates[][2] = {
+        {"qps", "requests"}, {"offered_qps", "offered"}, {"achieved_qps", "achieved"}};
     json_t *totals = json_object_get(top, "totals");
-    double seconds = tree_number(totals, "seconds");
-    put_number(totals, "qps",
-               result_ratio((double)tree_count(totals, "requests"), seconds));
-    put_number(totals, "offered_qps",
-               result_ratio((double)tree_count(totals, "offered"), seconds));
-    put_number(totals, "achieved_qps",
-               result_ratio((double)tree_count(totals, "achieved"), seconds));
+    for (size_t i = 0; i < sizeof rates / sizeof rates[0]; i++) {
+        double count = (double)tree_count(totals, rates[i][1]);
+        put_number(totals, rates[i][0],
+                   result_ratio(count, tree_number(totals, "seconds")));
+    }
 }
 
 /* Shares of the requests offered. */
@@ -332,28 +296,21 @@ merged_waits(json_t *into, const json_t *from)
 
 static bool add_result(struct merge *m, json_t *into, const json_t *from);
 
+static void
+delete_all(json_t *object, const char *const *keys, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        json_object_del(object, keys[i]);
+    }
+}
+
 /* What says nothing of several runs together. */
 static void
 forget(json_t *result)
 {
-    json_object_del(result, "intervals");
-    json_object_del(result, "servers");
-    json_object_del(result, "connections");
-    json_object_del(result, "arrivals");
-}
-
-/* What only some runs have: of those that it is known of it says nothing for all. */
-static bool
-add_wire(const struct merge *m, json_t *into, const json_t *from,
-         const struct hist *waits)
-{
-    json_t *mine = json_object_get(into, "wire");
-    const json_t *other = json_object_get(from, "wire");
-    if (json_is_object(mine) && json_is_object(other)) {
-        return add_hist(m, mine, other, waits);
-    }
-    json_object_del(into, "wire");
-    return true;
+    static const char *const of_one[] = {"intervals", "servers", "connections",
+                                         "arrivals"};
+    delete_all(result, of_one, sizeof of_one / sizeof of_one[0]);
 }
 
 /* How the runs were loaded: what is the same stays, and rates of runs at the same time add
@@ -406,19 +363,6 @@ add_classes(struct merge *m, json_t *into, const json_t *from)
     return is_good;
 }
 
-/* A share that several runs have in common is theirs together. */
-static void
-join_hits_expected(json_t *into, const json_t *from)
-{
-    static const char key[] = "hits_expected";
-    json_t *mine = json_object_get(into, "totals");
-    const json_t *other = json_object_get(from, "totals");
-    if (tree_number(mine, key) != tree_number(other, key) ||
-        json_object_get(other, key) == NULL) {
-        json_object_del(mine, key);
-    }
-}
-
 /* Latencies of requests for other things are no sample of one thing. Members that one does not
  * have are not compared. */
 static bool
@@ -454,8 +398,9 @@ add_result(struct merge *m, json_t *into, const json_t *from)
     if (!is_same_workload(m, into, from)) {
         return false;
     }
-    static const char *const added[] = {"totals", "errors",  "waits",
-                                        "lag",    "latency", "verbs"};
+    static const char *const added[] = {"wire", "totals",  "errors", "waits",
+                                        "lag",  "latency", "verbs"};
+    static const char *const listed[] = {"threads", "checks", "agents"};
     struct hist *waits = merged_waits(into, from);
     bool is_good = waits != NULL || refuse(m, "a histogram is damaged");
     m->offered[0] = tree_number(json_object_get(into, "totals"), "offered");
@@ -463,18 +408,21 @@ add_result(struct merge *m, json_t *into, const json_t *from)
     for (unsigned i = 0; i < sizeof added / sizeof added[0] && is_good; i++) {
         json_t *mine = json_object_get(into, added[i]);
         const json_t *other = json_object_get(from, added[i]);
-        is_good = json_is_object(mine) && json_is_object(other)
-                      ? add_tree(m, mine, other, waits)
-                      : refuse(m, "it has no totals or no latencies");
+        if (json_is_object(mine) && json_is_object(other)) {
+            is_good = add_tree(m, mine, other, waits);
+        } else if (i == 0) { /* of those that have it, it says nothing for all */
+            json_object_del(into, added[i]);
+        } else {
+            is_good = refuse(m, "it has no totals or no latencies");
+        }
     }
-    is_good = is_good && add_wire(m, into, from, waits);
     if (is_good) {
         join_adherence(m, into, from);
         join_load(m, into, from);
-        join_hits_expected(into, from);
-        append_all(into, from, "threads");
-        append_all(into, from, "checks");
-        append_all(into, from, "agents");
+        for (size_t i = 0; i < sizeof listed / sizeof listed[0]; i++) {
+            json_array_extend(json_object_get(into, listed[i]),
+                              json_object_get(from, listed[i]));
+        }
         renew_rates(into);
         is_good = add_sizes(m, into, from) && add_classes(m, into, from);
         bool is_valid = json_is_true(json_object_get(into, "valid")) &&
@@ -501,8 +449,8 @@ write_tree(const json_t *top, const char *path, char *err)
 }
 
 bool
-saved_merge(const char *const *paths, unsigned count, bool in_turn, const char *out_path,
-            char *err)
+tree_merge(const char *const *paths, unsigned count, bool in_turn, const char *out_path,
+           char *err)
 {
     struct merge m = {
         .in_turn = in_turn, .err = err, .path = paths[0], .first = paths[0]};
@@ -527,9 +475,7 @@ saved_merge(const char *const *paths, unsigned count, bool in_turn, const char *
             "phases", "until", "search", "agent_loss",   "peak_qps",
         };
         forget(top);
-        for (size_t i = 0; i < sizeof of_one / sizeof of_one[0]; i++) {
-            json_object_del(top, of_one[i]);
-        }
+        delete_all(top, of_one, sizeof of_one / sizeof of_one[0]);
     }
     is_good = is_good && write_tree(top, out_path, err);
     json_decref(top);

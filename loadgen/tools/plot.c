@@ -26,27 +26,13 @@
 #define LABEL_MAX 120
 #define BEYOND_MIN 10 /* a percentile with fewer requests beyond it is noise */
 
-static const struct {
-    const char *name, *title;
-} kinds[] = {
-    [PLOT_CDF] = {"cdf", "Latency by percentile"},
-    [PLOT_LOAD] = {"load", "Latency by load"},
-    [PLOT_TIME] = {"time", "Rate and latency over time"},
-    [PLOT_BARS] = {"bars", "Latency side by side"},
-};
-_Static_assert(sizeof kinds / sizeof kinds[0] == PLOT_KINDS, "one row each");
+#define LATENCY_AXIS                                                                     \
+    ((struct svg_axis){SVG_LOG, INFINITY, 0, "latency from intended start, us"})
 
-const char *
-plot_kind_name(enum plot_kind kind)
+static struct svg_frame
+frame_of(FILE *out, double height, struct svg_axis x, struct svg_axis y)
 {
-    must((unsigned)kind < PLOT_KINDS);
-    return kinds[kind].name;
-}
-
-static const char *
-title_of(const struct plot *p)
-{
-    return p->title != NULL ? p->title : kinds[p->kind].title;
+    return (struct svg_frame){out, LEFT, TOP, WIDTH, height, x, y};
 }
 
 /* The run number n of all groups; NULL beyond the last. */
@@ -111,7 +97,7 @@ draw_cdf(const struct svg_frame *f, const struct saved_run *run, unsigned colour
     for (unsigned i = 0; i < SAVED_AT; i++) {
         const struct saved_point *point = &run->at[i];
         if (point->is_measured && point->has_interval) {
-            svg_whisker(f, colour, saved_at_share(i), point->low / NS_PER_US,
+            svg_whisker(f, colour, saved_percentiles[i].share, point->low / NS_PER_US,
                         point->high / NS_PER_US);
         }
     }
@@ -121,15 +107,8 @@ static const char *
 plot_cdf(const struct plot *p, FILE *out)
 {
     const struct saved_run *run;
-    struct svg_frame f = {
-        .out = out,
-        .left = LEFT,
-        .top = TOP,
-        .width = WIDTH,
-        .height = HEIGHT,
-        .x = {SVG_PERCENTILE, 0, .9, "percentile (with 95% intervals)"},
-        .y = {SVG_LOG, INFINITY, 0, "latency from intended start, us"},
-    };
+    struct svg_axis shares = {SVG_PERCENTILE, 0, .9, "percentile (with 95% intervals)"};
+    struct svg_frame f = frame_of(out, HEIGHT, shares, LATENCY_AXIS);
     for (unsigned n = 0; (run = run_at(p, n)) != NULL; n++) {
         if (hist_count(run->latency) == 0) {
             return "a run has no latencies";
@@ -139,7 +118,7 @@ plot_cdf(const struct plot *p, FILE *out)
         include(&f.y, fmax(1, (double)hist_min(run->latency)) / NS_PER_US);
         include(&f.y, (double)hist_quantile(run->latency, fmax(last, .5)) / NS_PER_US);
     }
-    svg_open(out, TOP + HEIGHT + BELOW, title_of(p));
+    svg_open(out, TOP + HEIGHT + BELOW, p->title);
     svg_draw_frame(&f);
     for (unsigned n = 0; (run = run_at(p, n)) != NULL; n++) {
         char label[LABEL_MAX];
@@ -160,32 +139,29 @@ by_rate(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* All runs of some groups, in the order of their rates. The caller frees. */
+/* All runs in the order of their rates. The caller frees. */
 static struct saved_run *
-sorted_runs(const struct saved *groups, unsigned groups_len, unsigned *count)
+sorted_runs(const struct plot *p, unsigned *count)
 {
-    *count = 0;
-    for (unsigned g = 0; g < groups_len; g++) {
-        *count += groups[g].count;
+    for (*count = 0; run_at(p, *count) != NULL; ++*count) {
     }
     struct saved_run *runs = calloc(*count + 1, sizeof *runs);
     must(runs != NULL);
-    unsigned n = 0;
-    for (unsigned g = 0; g < groups_len; g++) {
-        for (unsigned i = 0; i < groups[g].count; i++) {
-            runs[n++] = groups[g].runs[i];
-        }
+    for (unsigned i = 0; i < *count; i++) {
+        runs[i] = *run_at(p, i);
     }
-    qsort(runs, n, sizeof *runs, by_rate);
+    qsort(runs, *count, sizeof *runs, by_rate);
     return runs;
 }
 
 /* The curve leads through valid runs only; points of others are hollow. */
 static void
-draw_by_load(const struct svg_frame *f, const struct saved_run *runs, unsigned count,
-             enum saved_at at, unsigned colour)
+draw_by_load(const struct svg_frame *f, const struct plot *p, unsigned colour)
 {
+    enum saved_at at = p->at;
     struct svg_curve curve;
+    unsigned count;
+    struct saved_run *runs = sorted_runs(p, &count);
     svg_curve_open(&curve, f, colour, false);
     for (unsigned i = 0; i < count; i++) {
         if (runs[i].at[at].is_measured && runs[i].is_valid) {
@@ -196,15 +172,15 @@ draw_by_load(const struct svg_frame *f, const struct saved_run *runs, unsigned c
     svg_curve_close(&curve);
     for (unsigned i = 0; i < count; i++) {
         const struct saved_point *point = &runs[i].at[at];
+        double rate = runs[i].achieved_qps;
         if (point->is_measured) {
-            svg_dot(f, colour, !runs[i].is_valid, runs[i].achieved_qps,
-                    point->value / NS_PER_US);
+            svg_dot(f, colour, !runs[i].is_valid, rate, point->value / NS_PER_US);
         }
         if (point->is_measured && point->has_interval && runs[i].is_valid) {
-            svg_whisker(f, colour, runs[i].achieved_qps, point->low / NS_PER_US,
-                        point->high / NS_PER_US);
+            svg_whisker(f, colour, rate, point->low / NS_PER_US, point->high / NS_PER_US);
         }
     }
+    free(runs);
 }
 
 static const char *
@@ -231,16 +207,8 @@ is_one_curve(const struct plot *p)
 static const char *
 plot_load(const struct plot *p, FILE *out)
 {
-    unsigned count;
-    struct svg_frame f = {
-        .out = out,
-        .left = LEFT,
-        .top = TOP,
-        .width = WIDTH,
-        .height = HEIGHT,
-        .x = {SVG_LINEAR, 0, 0, "requests a second"},
-        .y = {SVG_LOG, INFINITY, 0, "latency from intended start, us"},
-    };
+    struct svg_axis rates = {SVG_LINEAR, 0, 0, "requests a second"};
+    struct svg_frame f = frame_of(out, HEIGHT, rates, LATENCY_AXIS);
     bool is_one = is_one_curve(p), is_valid = true;
     const struct saved_run *run;
     for (unsigned n = 0; (run = run_at(p, n)) != NULL; n++) {
@@ -255,26 +223,26 @@ plot_load(const struct plot *p, FILE *out)
     if (!(f.y.min <= f.y.max)) {
         return "no run has latencies";
     }
-    svg_open(out, TOP + HEIGHT + BELOW, title_of(p));
+    svg_open(out, TOP + HEIGHT + BELOW, p->title);
     svg_draw_frame(&f);
-    if (is_one) {
-        struct saved_run *runs = sorted_runs(p->groups, p->groups_len, &count);
-        for (unsigned at = 0; at < SAVED_AT; at++) {
-            draw_by_load(&f, runs, count, at, at);
-            svg_legend(&f, at, at, false, saved_at_name(at));
-        }
-        free(runs);
-    }
-    for (unsigned g = 0; g < p->groups_len && !is_one; g++) {
-        struct saved_run *runs = sorted_runs(&p->groups[g], 1, &count);
+    unsigned curves = is_one ? (unsigned)SAVED_AT : p->groups_len;
+    for (unsigned n = 0; n < curves; n++) {
+        struct plot part = *p;
         char label[LABEL_MAX];
-        draw_by_load(&f, runs, count, p->at, g);
-        snprintf(label, sizeof label, "%s of %s", saved_at_name(p->at), group_name(p, g));
-        svg_legend(&f, g, g, false, label);
-        free(runs);
+        if (is_one) {
+            part.at = (enum saved_at)n;
+            snprintf(label, sizeof label, "%s", saved_percentiles[n].name);
+        } else {
+            part.groups = &p->groups[n];
+            part.groups_len = 1;
+            snprintf(label, sizeof label, "%s of %s", saved_percentiles[p->at].name,
+                     group_name(p, n));
+        }
+        draw_by_load(&f, &part, n);
+        svg_legend(&f, n, n, false, label);
     }
     if (!is_valid) {
-        svg_note(&f, is_one ? SAVED_AT : p->groups_len, "hollow: INVALID");
+        svg_note(&f, curves, "hollow: INVALID");
     }
     svg_close(out);
     return NULL;
@@ -301,15 +269,9 @@ static const char *
 plot_time(const struct plot *p, FILE *out)
 {
     const struct saved_run *run;
-    struct svg_frame rate = {
-        .out = out,
-        .left = LEFT,
-        .top = TOP,
-        .width = WIDTH,
-        .height = PANEL,
-        .x = {SVG_LINEAR, 0, 0, "seconds"},
-        .y = {SVG_LINEAR, 0, 0, "requests a second"},
-    };
+    struct svg_axis seconds = {SVG_LINEAR, 0, 0, "seconds"};
+    struct svg_axis rates = {SVG_LINEAR, 0, 0, "requests a second"};
+    struct svg_frame rate = frame_of(out, PANEL, seconds, rates);
     struct svg_frame latency = rate;
     latency.top = TOP + PANEL + BELOW;
     latency.y = (struct svg_axis){SVG_LOG, INFINITY, 0, "latency, us"};
@@ -326,7 +288,7 @@ plot_time(const struct plot *p, FILE *out)
         }
     }
     latency.x = rate.x;
-    svg_open(out, latency.top + PANEL + BELOW, title_of(p));
+    svg_open(out, latency.top + PANEL + BELOW, p->title);
     svg_draw_frame(&rate);
     svg_draw_frame(&latency);
     for (unsigned n = 0; (run = run_at(p, n)) != NULL; n++) {
@@ -368,15 +330,10 @@ plot_bars(const struct plot *p, FILE *out)
     char x_title[LABEL_MAX];
     const struct saved_run *run;
     unsigned rows = 0;
-    struct svg_frame f = {
-        .out = out,
-        .left = BAR_LEFT,
-        .top = TOP,
-        .width = BAR_WIDTH,
-        .x = {SVG_LINEAR, 0, 0, x_title},
-        .y = {SVG_LINEAR, 0, 1, NULL},
-    };
-    snprintf(x_title, sizeof x_title, "%s from intended start, us", saved_at_name(p->at));
+    struct svg_axis x = {SVG_LINEAR, 0, 0, x_title}, y = {SVG_LINEAR, 0, 1, NULL};
+    struct svg_frame f = {out, BAR_LEFT, TOP, BAR_WIDTH, 0, x, y};
+    snprintf(x_title, sizeof x_title, "%s from intended start, us",
+             saved_percentiles[p->at].name);
     struct svg_axis values = {SVG_LOG, INFINITY, 0, NULL};
     for (unsigned n = 0; (run = run_at(p, n)) != NULL; n++) {
         include(&values,
@@ -395,7 +352,7 @@ plot_bars(const struct plot *p, FILE *out)
     }
     double row_height = p->groups_len * BAR + BAR_GAP;
     f.height = rows * row_height + BAR_GAP;
-    svg_open(out, TOP + f.height + BELOW, title_of(p));
+    svg_open(out, TOP + f.height + BELOW, p->title);
     svg_draw_frame(&f);
     for (unsigned g = 0; g < p->groups_len; g++) {
         const struct saved *group = &p->groups[g];
@@ -412,20 +369,26 @@ plot_bars(const struct plot *p, FILE *out)
     return NULL;
 }
 
+static const struct {
+    const char *name, *title;
+    const char *(*draw)(const struct plot *p, FILE *out);
+} kinds[PLOT_KINDS] = {
+    [PLOT_CDF] = {"cdf", "Latency by percentile", plot_cdf},
+    [PLOT_LOAD] = {"load", "Latency by load", plot_load},
+    [PLOT_TIME] = {"time", "Rate and latency over time", plot_time},
+    [PLOT_BARS] = {"bars", "Latency side by side", plot_bars},
+};
+
+const char *
+plot_kind_name(enum plot_kind kind)
+{
+    return kinds[kind].name;
+}
+
 const char *
 plot_draw(const struct plot *p, FILE *out)
 {
-    switch (p->kind) {
-    case PLOT_CDF:
-        return plot_cdf(p, out);
-    case PLOT_LOAD:
-        return plot_load(p, out);
-    case PLOT_TIME:
-        return plot_time(p, out);
-    case PLOT_BARS:
-        return plot_bars(p, out);
-    case PLOT_KINDS:
-        break;
-    }
-    unreachable();
+    struct plot titled = *p;
+    titled.title = p->title != NULL ? p->title : kinds[p->kind].title;
+    return kinds[p->kind].draw(&titled, out);
 }

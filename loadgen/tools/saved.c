@@ -38,8 +38,9 @@ point_of(const json_t *latency, enum saved_at at)
 {
     struct saved_point p = {0};
     const json_t *value =
-        json_object_get(json_object_get(latency, "pct"), saved_at_name(at));
-    const json_t *ci = json_object_get(json_object_get(latency, "ci"), saved_at_name(at));
+        json_object_get(json_object_get(latency, "pct"), saved_percentiles[at].name);
+    const json_t *ci =
+        json_object_get(json_object_get(latency, "ci"), saved_percentiles[at].name);
     p.is_measured = json_is_number(value);
     p.value = p.is_measured ? json_number_value(value) : 0;
     if (json_is_number(json_object_get(ci, "low"))) {
@@ -132,8 +133,8 @@ name_by_rate(struct saved_run *run)
     run->name = name;
 }
 
-bool
-saved_read(struct saved *s, const char *path, const char *class, char *err)
+static bool
+read_file(struct saved *s, const char *path, const char *class, char *err)
 {
     json_t *top = tree_load(path, err);
     const char *wrong = NULL;
@@ -157,3 +158,6 @@ saved_read(struct saved *s, const char *path, const char *class, char *err)
     json_decref(top);
     return wrong == NULL;
 }
+
+static const struct saved_reader reader = {read_file, tree_merge};
+const struct saved_reader *const saved_reader = &reader;

@@ -53,15 +53,11 @@ struct saved {
     bool is_scan; /* a file has runs that were asked for different rates */
 };
 
-/* "p99.9". */
-const char *saved_at_name(enum saved_at at);
-double saved_at_share(enum saved_at at);
+extern const struct saved_percentile {
+    const char *name; /* "p99.9" */
+    double share;
+} saved_percentiles[SAVED_AT];
 
-/* Adds the run of a file, or all when it holds several (a scan, repeats), each with its rate in
- * its name; of each only this class (NULL: all). False with a sentence in err; what was added
- * before stays. */
-must_check bool saved_read(struct saved *s, const char *path, const char *class,
-                           char *err);
 /* Also after a failure, and of a zeroed struct. */
 void saved_fini(struct saved *s);
 
@@ -69,8 +65,15 @@ void saved_fini(struct saved *s);
  * in err (SAVED_ERR_MAX); then there is no such file. */
 must_check bool saved_write(const char *path, const char *text, char *err);
 
-/* Writes to `out_path`, as saved_write does, one result in place of several. Histograms are added
- * bucket by bucket; counts add up. `in_turn`: the runs came one after another, else they ran
- * at the same time, and their rates add up. */
-must_check bool saved_merge(const char *const *paths, unsigned count, bool in_turn,
-                            const char *out_path, char *err);
+/* NULL where jansson is missing. */
+extern const struct saved_reader {
+    /* Adds the run of a file, or all when it holds several (a scan, repeats), each with its rate in
+     * its name; of each only this class (NULL: all). False with a sentence in err; what was added
+     * before stays. */
+    bool (*read)(struct saved *s, const char *path, const char *class, char *err);
+    /* Writes to `out_path`, as saved_write does, one result in place of several. Histograms are added
+     * bucket by bucket; counts add up. `in_turn`: the runs came one after another, else they ran
+     * at the same time, and their rates add up. */
+    bool (*merge)(const char *const *paths, unsigned count, bool in_turn,
+                  const char *out_path, char *err);
+} *const saved_reader;

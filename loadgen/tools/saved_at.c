@@ -5,37 +5,18 @@
  */
 #include "loadgen/tools/saved.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-static const struct {
-    const char *name;
-    double share;
-} points[] = {
+const struct saved_percentile saved_percentiles[SAVED_AT] = {
     [SAVED_P50] = {"p50", .5},
     [SAVED_P95] = {"p95", .95},
     [SAVED_P99] = {"p99", .99},
     [SAVED_P999] = {"p99.9", .999},
 };
-static_assert(sizeof points / sizeof points[0] == SAVED_AT, "one row each");
-
-const char *
-saved_at_name(enum saved_at at)
-{
-    must((unsigned)at < SAVED_AT);
-    return points[at].name;
-}
-
-double
-saved_at_share(enum saved_at at)
-{
-    must((unsigned)at < SAVED_AT);
-    return points[at].share;
-}
 
 void
 saved_fini(struct saved *s)

@@ -18,8 +18,18 @@ static const char *const colours[SVG_COLOURS] = {
     "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000",
 };
 
+#define MIDDLE " text-anchor=\"middle\""
+#define END " text-anchor=\"end\""
+#define DASHES " stroke-dasharray=\"5 4\""
+
+static const char *
+paint_of(unsigned colour)
+{
+    return colours[colour % SVG_COLOURS];
+}
+
 static void
-put_text(FILE *out, const char *text)
+put_escaped(FILE *out, const char *text)
 {
     for (const unsigned char *p = (const unsigned char *)text; *p != '\0'; p++) {
         if (*p < ' ' || *p >= 0x7f || strchr("<>&\"'", *p) != NULL) {
@@ -28,6 +38,24 @@ put_text(FILE *out, const char *text)
             fputc(*p, out);
         }
     }
+    fputs("</text>\n", out);
+}
+
+/* Attributes are empty or begin with a blank. */
+static void
+put_text(FILE *out, double x, double y, const char *attributes, const char *text)
+{
+    fprintf(out, "<text x=\"%.1f\" y=\"%.1f\"%s>", x, y, attributes);
+    put_escaped(out, text);
+}
+
+static void
+put_line(FILE *out, double x1, double y1, double x2, double y2, const char *paint,
+         const char *attributes)
+{
+    fprintf(out,
+            "<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" stroke=\"%s\"%s/>", x1,
+            y1, x2, y2, paint, attributes);
 }
 
 void
@@ -37,10 +65,9 @@ svg_open(FILE *out, double height, const char *title)
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%.0f\" "
             "viewBox=\"0 0 %d %.0f\" font-family=\"sans-serif\" font-size=\"12\">\n"
             "<rect width=\"%d\" height=\"%.0f\" fill=\"white\"/>\n"
-            "<text x=\"%d\" y=\"24\" text-anchor=\"middle\" font-size=\"15\">",
+            "<text x=\"%d\" y=\"24\"" MIDDLE " font-size=\"15\">",
             SVG_WIDTH, height, SVG_WIDTH, height, SVG_WIDTH, height, SVG_WIDTH / 2);
-    put_text(out, title);
-    fputs("</text>\n", out);
+    put_escaped(out, title);
 }
 
 void
@@ -82,32 +109,24 @@ y_of(const struct svg_frame *f, double v)
 static void
 draw_tick(const struct svg_frame *f, bool is_x, double value, const char *label)
 {
-    double right = f->left + f->width, bottom = f->top + f->height;
-    double x = x_of(f, value), y = y_of(f, value);
     if (is_x) {
-        fprintf(f->out,
-                "<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" stroke=\"#ddd\"/>"
-                "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">%s</text>\n",
-                x, f->top, x, bottom, x, bottom + 16, label);
+        double x = x_of(f, value), bottom = f->top + f->height;
+        put_line(f->out, x, f->top, x, bottom, "#ddd", "");
+        put_text(f->out, x, bottom + 16, MIDDLE, label);
     } else {
-        fprintf(f->out,
-                "<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" stroke=\"#ddd\"/>"
-                "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"end\">%s</text>\n",
-                f->left, y, right, y, f->left - 6, y + 4, label);
+        double y = y_of(f, value);
+        put_line(f->out, f->left, y, f->left + f->width, y, "#ddd", "");
+        put_text(f->out, f->left - 6, y + 4, END, label);
     }
 }
 
 static void
 draw_number_tick(const struct svg_frame *f, bool is_x, double value)
 {
+    const char *unit = fabs(value) >= 1e6 ? "M" : fabs(value) >= 1e4 ? "k" : "";
+    double scale = *unit == 'M' ? 1e6 : *unit == 'k' ? 1e3 : 1;
     char label[32];
-    if (fabs(value) >= 1e6) {
-        snprintf(label, sizeof label, "%.6gM", value / 1e6);
-    } else if (fabs(value) >= 1e4) {
-        snprintf(label, sizeof label, "%.6gk", value / 1e3);
-    } else {
-        snprintf(label, sizeof label, "%.6g", value);
-    }
+    snprintf(label, sizeof label, "%.6g%s", value / scale, unit);
     draw_tick(f, is_x, value, label);
 }
 
@@ -197,27 +216,22 @@ svg_draw_frame(struct svg_frame *f)
     }
     fprintf(f->out,
             "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" fill=\"none\" "
-            "stroke=\"#888\"/>\n<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">",
-            f->left, f->top, f->width, f->height, f->left + f->width / 2, bottom + 36);
-    put_text(f->out, f->x.title);
-    fputs("</text>\n", f->out);
-    if (f->y.title == NULL) {
-        return;
+            "stroke=\"#888\"/>\n",
+            f->left, f->top, f->width, f->height);
+    put_text(f->out, f->left + f->width / 2, bottom + 36, MIDDLE, f->x.title);
+    if (f->y.title != NULL) {
+        fprintf(f->out,
+                "<text x=\"18\" y=\"%.1f\"" MIDDLE " transform=\"rotate(-90 18 %.1f)\">",
+                middle, middle);
+        put_escaped(f->out, f->y.title);
     }
-    fprintf(f->out,
-            "<text x=\"18\" y=\"%.1f\" text-anchor=\"middle\" "
-            "transform=\"rotate(-90 18 %.1f)\">",
-            middle, middle);
-    put_text(f->out, f->y.title);
-    fputs("</text>\n", f->out);
 }
 
 void
 svg_curve_open(struct svg_curve *c, const struct svg_frame *f, unsigned colour,
                bool is_dashed)
 {
-    *c = (struct svg_curve){
-        .f = f, .colour = colour % SVG_COLOURS, .is_dashed = is_dashed};
+    *c = (struct svg_curve){.f = f, .colour = colour, .is_dashed = is_dashed};
     fputs("<polyline points=\"", f->out);
 }
 
@@ -240,13 +254,13 @@ svg_curve_close(struct svg_curve *c)
     fprintf(c->f->out,
             "\" fill=\"none\" stroke=\"%s\" stroke-width=\"1.8\" "
             "stroke-linejoin=\"round\"%s/>\n",
-            colours[c->colour], c->is_dashed ? " stroke-dasharray=\"5 4\"" : "");
+            paint_of(c->colour), c->is_dashed ? DASHES : "");
 }
 
 void
 svg_dot(const struct svg_frame *f, unsigned colour, bool is_hollow, double x, double y)
 {
-    const char *paint = colours[colour % SVG_COLOURS];
+    const char *paint = paint_of(colour);
     fprintf(f->out,
             "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3\" fill=\"%s\" stroke=\"%s\"/>\n",
             x_of(f, x), y_of(f, y), is_hollow ? "white" : paint, paint);
@@ -256,24 +270,20 @@ void
 svg_bar(const struct svg_frame *f, unsigned colour, bool is_hollow, double top,
         double height, double x, const char *text)
 {
-    const char *paint = colours[colour % SVG_COLOURS];
+    const char *paint = paint_of(colour);
     double right = x_of(f, x);
     fprintf(f->out,
             "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" fill=\"%s\" "
-            "stroke=\"%s\"/>\n<text x=\"%.1f\" y=\"%.1f\">",
+            "stroke=\"%s\"/>\n",
             f->left, top, fmax(right - f->left, 0.5), height, is_hollow ? "white" : paint,
-            paint, right + 4, top + height / 2 + 4);
-    put_text(f->out, text);
-    fputs("</text>\n", f->out);
+            paint);
+    put_text(f->out, right + 4, top + height / 2 + 4, "", text);
 }
 
 void
 svg_label(const struct svg_frame *f, double y, const char *text)
 {
-    fprintf(f->out, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"end\">", f->left - 6,
-            y + 4);
-    put_text(f->out, text);
-    fputs("</text>\n", f->out);
+    put_text(f->out, f->left - 6, y + 4, END, text);
 }
 
 void
@@ -283,16 +293,14 @@ svg_whisker(const struct svg_frame *f, unsigned colour, double x, double low, do
     fprintf(f->out,
             "<path d=\"M%.1f %.1fV%.1fM%.1f %.1fh8M%.1f %.1fh8\" fill=\"none\" "
             "stroke=\"%s\"/>\n",
-            px, bottom, top, px - 4, bottom, px - 4, top, colours[colour % SVG_COLOURS]);
+            px, bottom, top, px - 4, bottom, px - 4, top, paint_of(colour));
 }
 
 void
 svg_note(const struct svg_frame *f, unsigned row, const char *text)
 {
-    fprintf(f->out, "<text x=\"%.1f\" y=\"%.1f\">", f->left + f->width + LEGEND_GAP,
-            f->top + 14 + row * LEGEND_LINE);
-    put_text(f->out, text);
-    fputs("</text>\n", f->out);
+    put_text(f->out, f->left + f->width + LEGEND_GAP, f->top + 14 + row * LEGEND_LINE, "",
+             text);
 }
 
 void
@@ -300,11 +308,8 @@ svg_legend(const struct svg_frame *f, unsigned row, unsigned colour, bool is_das
            const char *text)
 {
     double x = f->left + f->width + LEGEND_GAP, y = f->top + 10 + row * LEGEND_LINE;
-    fprintf(f->out,
-            "<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" stroke=\"%s\" "
-            "stroke-width=\"1.8\"%s/>\n<text x=\"%.1f\" y=\"%.1f\">",
-            x, y, x + 18, y, colours[colour % SVG_COLOURS],
-            is_dashed ? " stroke-dasharray=\"5 4\"" : "", x + 24, y + 4);
-    put_text(f->out, text);
-    fputs("</text>\n", f->out);
+    put_line(f->out, x, y, x + 18, y, paint_of(colour),
+             is_dashed ? " stroke-width=\"1.8\"" DASHES : " stroke-width=\"1.8\"");
+    fputc('\n', f->out);
+    put_text(f->out, x + 24, y + 4, "", text);
 }

@@ -14,6 +14,7 @@
 #include "loadgen/tools/saved.h"
 
 #define FILES_MAX 1024
+#define CONVERT_NEEDS "convert needs a format and two files: trace IN OUT"
 
 struct tool {
     const char *files[FILES_MAX];
@@ -44,10 +45,10 @@ take_file(void *conf, const char *text)
 static const char *
 call_kind(void *conf, const char *text)
 {
-    for (unsigned kind = 0; kind < PLOT_KINDS; kind++) {
-        if (strcmp(text, plot_kind_name(kind)) == 0) {
-            ((struct tool *)conf)->kind = (enum plot_kind)kind;
-            ((struct tool *)conf)->has_kind = true;
+    struct tool *t = conf;
+    t->has_kind = true;
+    for (t->kind = 0; t->kind < PLOT_KINDS; t->kind++) {
+        if (strcmp(text, plot_kind_name(t->kind)) == 0) {
             return NULL;
         }
     }
@@ -57,9 +58,9 @@ call_kind(void *conf, const char *text)
 static const char *
 call_percentile(void *conf, const char *text)
 {
-    for (unsigned at = 0; at < SAVED_AT; at++) {
-        if (strcmp(text, saved_at_name(at)) == 0) {
-            ((struct tool *)conf)->at = (enum saved_at)at;
+    struct tool *t = conf;
+    for (t->at = 0; t->at < SAVED_AT; t->at++) {
+        if (strcmp(text, saved_percentiles[t->at].name) == 0) {
             return NULL;
         }
     }
@@ -143,7 +144,7 @@ read_group(struct saved *group, const char *word, const char *class, char *err)
     bool is_good = true;
     for (char *name = strtok_r(list, ",", &rest); name != NULL && is_good;
          name = strtok_r(NULL, ",", &rest)) {
-        is_good = saved_read(group, name, class, err);
+        is_good = saved_reader->read(group, name, class, err);
     }
     free(list);
     if (is_good && group->count == 0) {
@@ -151,17 +152,6 @@ read_group(struct saved *group, const char *word, const char *class, char *err)
         is_good = false;
     }
     return is_good;
-}
-
-static bool
-read_groups(const struct tool *t, struct saved *groups, char *err)
-{
-    for (unsigned i = 0; i < t->files_len; i++) {
-        if (!read_group(&groups[i], t->files[i], t->class, err)) {
-            return false;
-        }
-    }
-    return true;
 }
 
 /* Results of a scan are points of a curve, unless asked for otherwise. */
@@ -202,8 +192,11 @@ with_groups(const struct tool *t,
     char err[SAVED_ERR_MAX];
     struct saved *groups = calloc(t->files_len, sizeof *groups);
     must(groups != NULL);
-    enum tool_status status =
-        read_groups(t, groups, err) ? use(t, groups) : fail(t, TOOL_UNREADABLE, err);
+    bool is_good = true;
+    for (unsigned i = 0; i < t->files_len && is_good; i++) {
+        is_good = read_group(&groups[i], t->files[i], t->class, err);
+    }
+    enum tool_status status = is_good ? use(t, groups) : fail(t, TOOL_UNREADABLE, err);
     for (unsigned i = 0; i < t->files_len; i++) {
         saved_fini(&groups[i]);
     }
@@ -214,9 +207,6 @@ with_groups(const struct tool *t,
 static enum tool_status
 run_plot(const struct tool *t)
 {
-    if (t->files_len == 0) {
-        return fail(t, TOOL_USAGE, "plot needs results (JSON files)");
-    }
     return with_groups(t, write_plot);
 }
 
@@ -230,9 +220,6 @@ write_comparison(const struct tool *t, const struct saved *groups)
 static enum tool_status
 run_compare(const struct tool *t)
 {
-    if (t->files_len != 2) {
-        return fail(t, TOOL_USAGE, "compare needs two results: A.json B.json");
-    }
     return with_groups(t, write_comparison);
 }
 
@@ -240,10 +227,7 @@ static enum tool_status
 run_merge(const struct tool *t)
 {
     char err[SAVED_ERR_MAX];
-    if (t->files_len == 0) {
-        return fail(t, TOOL_USAGE, "merge needs results (JSON files)");
-    }
-    return saved_merge(t->files, t->files_len, t->in_turn, t->output, err)
+    return saved_reader->merge(t->files, t->files_len, t->in_turn, t->output, err)
                ? TOOL_DONE
                : fail(t, TOOL_UNREADABLE, err);
 }
@@ -252,10 +236,10 @@ static enum tool_status
 run_convert(const struct tool *t)
 {
     char err[TRACE_ERR_MAX];
-    if (t->files_len != 3 || strcmp(t->files[0], "trace") != 0) {
-        return fail(t, TOOL_USAGE, "convert needs a format and two files: trace IN OUT");
-    }
     struct trace_conf conf = t->trace;
+    if (strcmp(t->files[0], "trace") != 0) {
+        return fail(t, TOOL_USAGE, CONVERT_NEEDS);
+    }
     conf.path = t->files[1];
     return convert_trace(&conf, t->files[2], t->err, err) == NULL
                ? TOOL_DONE
@@ -266,15 +250,20 @@ run_convert(const struct tool *t)
 
 static const struct {
     const char *name, *what;
+    unsigned files_min, files_max;
+    const char *needs; /* the sentence for less or more of them */
     const struct opt *rows;
     size_t rows_len;
     enum tool_status (*run)(const struct tool *t);
 } tools[] = {
-    {"plot", "plot [options] A.json[,A2.json...] ...", ROWS(plot_rows), run_plot},
-    {"compare", "compare A.json[,A2.json...] B.json[,B2.json...]", ROWS(compare_rows),
-     run_compare},
-    {"convert", "convert [options] trace IN OUT[.zst]", ROWS(convert_rows), run_convert},
-    {"merge", "merge [options] A.json B.json ...", ROWS(merge_rows), run_merge},
+    {"plot", "plot [options] A.json[,A2.json...] ...", 1, FILES_MAX,
+     "plot needs results (JSON files)", ROWS(plot_rows), run_plot},
+    {"compare", "compare A.json[,A2.json...] B.json[,B2.json...]", 2, 2,
+     "compare needs two results: A.json B.json", ROWS(compare_rows), run_compare},
+    {"convert", "convert [options] trace IN OUT[.zst]", 3, 3, CONVERT_NEEDS,
+     ROWS(convert_rows), run_convert},
+    {"merge", "merge [options] A.json B.json ...", 1, FILES_MAX,
+     "merge needs results (JSON files)", ROWS(merge_rows), run_merge},
 };
 #define TOOLS (sizeof tools / sizeof tools[0])
 
@@ -309,6 +298,13 @@ tool_run(int argc, char **argv, FILE *out, FILE *err)
             fprintf(out, "usage: mcload %s\n\n", tools[i].what);
             opt_help(&table, out);
             return TOOL_DONE;
+        }
+        if (t.files_len < tools[i].files_min || t.files_len > tools[i].files_max) {
+            return fail(&t, TOOL_USAGE, tools[i].needs);
+        }
+        if (saved_reader == NULL && tools[i].run != run_convert) {
+            return fail(&t, TOOL_UNREADABLE,
+                        "results cannot be read: built without jansson");
         }
         return tools[i].run(&t);
     }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/hist.h"
@@ -23,3 +24,7 @@ uint64_t tree_count(const json_t *object, const char *key);
 
 /* From an object with "buckets"; NULL when they make no sense. */
 struct hist *tree_hist(const json_t *object);
+
+/* As struct saved_reader has it. */
+bool tree_merge(const char *const *paths, unsigned count, bool in_turn,
+                const char *out_path, char *err);

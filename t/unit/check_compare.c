@@ -38,7 +38,7 @@ make_side(struct saved_run *runs, unsigned count, struct sample *s, uint64_t see
         sample_reset(s);
         draw_slower_queue(s, &rng, load, n, slower);
         for (unsigned at = 0; at < SAVED_AT; at++) {
-            runs[i].at[at] = point_of(s, saved_at_share(at));
+            runs[i].at[at] = point_of(s, saved_percentiles[at].share);
         }
     }
 }
@@ -77,7 +77,7 @@ START_TEST(test_same)
         unsigned differ = v[at][COMPARE_LOWER] + v[at][COMPARE_HIGHER];
         ck_assert_msg(differ * 100 <= FALSE_MAX * same[_i].pairs,
                       "%u of %u pairs of the same differ at %s", differ, same[_i].pairs,
-                      saved_at_name(at));
+                      saved_percentiles[at].name);
         ck_assert(at == SAVED_P999 || v[at][COMPARE_UNKNOWN] == 0);
     }
 }
@@ -90,7 +90,7 @@ START_TEST(test_different)
     judge_pairs(PAIRS / 10, 1, 0, 10000, 1.5, v);
     for (unsigned at = 0; at < SAVED_P999; at++) {
         ck_assert_msg(v[at][COMPARE_HIGHER] >= FOUND_MIN, "only %u of 100 found at %s",
-                      v[at][COMPARE_HIGHER], saved_at_name(at));
+                      v[at][COMPARE_HIGHER], saved_percentiles[at].name);
         ck_assert_uint_eq(v[at][COMPARE_LOWER], 0);
     }
 }
