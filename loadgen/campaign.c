@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "loadgen/report/report.h"
-#include "loadgen/report/report_many.h"
+#include "loadgen/report/schema.h"
 #include "loadgen/search/scan.h"
 #include "loadgen/seek.h"
 #include "loadgen/warmup.h"

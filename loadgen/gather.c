@@ -4,7 +4,7 @@
 #include "loadgen/gather.h"
 
 #include "loadgen/measure/gaps.h"
-#include "loadgen/measure/phases.h"
+#include "loadgen/measure/result.h"
 #include "loadgen/work/schedule.h"
 
 static bool
@@ -80,7 +80,7 @@ gather_phases(const struct run *r, nsec_t end, struct result *result)
         .end = end,
         .drained = r->drained_at,
     };
-    phases_tell(&times, result->phases);
+    result_phases(&times, result->phases);
 }
 
 enum exit_status

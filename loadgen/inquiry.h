@@ -13,7 +13,6 @@
 
 #include "base/clock.h"
 #include "base/must.h"
-#include "loadgen/measure/server_settings.h"
 #include "loadgen/measure/server_stats.h"
 #include "loadgen/options/options.h"
 #include "loadgen/wire/target.h"

@@ -13,7 +13,7 @@
 #include "loadgen/leader_own.h"
 #include "loadgen/leader_result.h"
 #include "loadgen/leader_split.h"
-#include "loadgen/measure/phases.h"
+#include "loadgen/measure/result.h"
 #include "loadgen/swarm/capacity.h"
 #include "loadgen/swarm_start.h"
 #include "loadgen/swarm_words.h"
@@ -416,7 +416,7 @@ tell_phases(const struct leader *l, const struct result *own, struct result *res
         .end = end < l->drained_at ? end : l->drained_at,
         .drained = l->drained_at,
     };
-    phases_tell(&times, result->phases);
+    result_phases(&times, result->phases);
 }
 
 /* Of the agents that observe, else of this process. */

@@ -15,7 +15,6 @@
 #include "base/clock.h"
 #include "loadgen/report/deflate.h"
 #include "loadgen/report/report.h"
-#include "loadgen/report/report_hlog.h"
 #include "loadgen/tools/plot.h"
 
 #define NAME_MAX_LEN 4096
@@ -203,7 +202,7 @@ output_open(struct output *out, const struct options *o, int argc, char **argv, 
 {
     *out =
         (struct output){.o = o, .argc = argc, .argv = argv, .report = stdout, .err = err};
-    if (o->hlog != NULL && !deflate_is_built()) {
+    if (o->hlog != NULL && deflate_bytes == NULL) {
         fputs("mcload: this build has no zlib, which --hlog needs\n", err);
         return false;
     }

@@ -3,7 +3,6 @@
  */
 #include "loadgen/measure/check.h"
 
-#include <assert.h>
 #include <string.h>
 
 #include "base/num.h"
@@ -11,74 +10,43 @@
 #define LIMIT_MAX 1e9
 #define NAME_LEN_MAX 32
 
-static const struct {
-    const char *name;
-    double limit;
-    bool is_fixed; /* a run that fails it is worth nothing, whoever asks */
-} table[] = {
-    [CHECK_ANSWERS] = {"answers", 1, true},
-    [CHECK_CPU] = {"client_cpu", 0.95, false},     /* of a CPU, by the busiest thread */
-    [CHECK_RATE] = {"achieved_rate", 0.99, false}, /* of what was offered */
-    [CHECK_ADHERENCE] = {"adherence_1ms", 0.95, false}, /* sent within 1 ms */
-    [CHECK_ERRORS] = {"errors", 0, false},
-    [CHECK_COMPLETE] = {"interrupted", 0, true},
-    /* From the first half of a run to the second, when chance alone would hardly do it: of
-     * the mean latency. That of the hit ratio is RESULT_DRIFT_HITS_MAX. */
-    [CHECK_STEADY] = {"stationarity", 0.5, false},
-    [CHECK_SEARCH] = {"search", 0, true},
-    [CHECK_AGENTS] = {"agents_lost", 0, true},
-    [CHECK_VALUES] = {"verification", 0, false},
-    [CHECK_READER] = {"trace_read_ahead", 0, false}, /* requests read too late */
-    /* Share of gaps that are not those of the schedule by more than a quarter; see gaps.h. */
-    [CHECK_ARRIVALS] = {"arrivals", 0.25, false},
-    /* Beyond what the window's edges explain; spec: N = X R within 2 %. */
-    [CHECK_LITTLE] = {"little", 0.02, false},
-    /* The client's own lag, p99, over the latency from issue, p99; see result.h. */
-    [CHECK_LATENESS] = {"lateness", 1, false},
-    [CHECK_STEAL] = {"steal", 0.02, false},       /* of the time of the CPUs used */
-    [CHECK_CPU_WAIT] = {"cpu_wait", 0.10, false}, /* of a thread's time */
-    [CHECK_SERVED] = {"unserved_connections", 0, false},
+const struct check_kind check_kinds[CHECKS] = {
+#define CHECK(id, name, limit, sense, form, before, after, advice)                       \
+    {name, limit, CHECK_IS_##sense, CHECK_##form, before, after, advice},
+#include "loadgen/measure/checks.def"
+#undef CHECK
 };
-static_assert(sizeof table / sizeof table[0] == CHECKS, "a row each");
-
-const char *
-check_name(enum result_check check)
-{
-    must((unsigned)check < CHECKS);
-    return table[check].name;
-}
 
 void
 check_limits_init(struct check_limits *l)
 {
     *l = (struct check_limits){.limit = {0}};
     for (unsigned i = 0; i < CHECKS; i++) {
-        l->limit[i] = table[i].limit;
+        l->limit[i] = check_kinds[i].limit;
     }
 }
 
-static bool
-find(const char *name, size_t len, enum result_check *check)
+static unsigned
+find(const char *name, size_t len)
 {
-    for (unsigned i = 0; i < CHECKS; i++) {
-        if (strlen(table[i].name) == len && memcmp(table[i].name, name, len) == 0) {
-            *check = (enum result_check)i;
-            return true;
-        }
+    unsigned i = 0;
+    while (i < CHECKS && (strlen(check_kinds[i].name) != len ||
+                          memcmp(check_kinds[i].name, name, len) != 0)) {
+        i++;
     }
-    return false;
+    return i;
 }
 
 static const char *
 parse_one(struct check_limits *l, const char *text, size_t len)
 {
     const char *colon = memchr(text, ':', len);
-    enum result_check check;
+    unsigned check = colon != NULL ? find(text, (size_t)(colon - text)) : CHECKS;
     double limit;
-    if (colon == NULL || !find(text, (size_t)(colon - text), &check)) {
+    if (check == CHECKS) {
         return "a check is NAME:LIMIT or NAME:off, with a name as in the JSON";
     }
-    if (table[check].is_fixed) {
+    if (check_kinds[check].sense >= CHECK_IS_FIXED_MOST) {
         return "a run that fails this check is worth nothing: it cannot be changed";
     }
     const char *value = colon + 1;
@@ -112,18 +80,18 @@ check_limits_parse(struct check_limits *l, const char *text)
     }
 }
 
-struct check
-check_at_most(const struct check_limits *l, enum result_check check, bool applies,
-              double value)
+bool
+check_is_least(enum result_check check)
 {
-    double limit = l->limit[check];
-    return (struct check){applies && !l->is_off[check], value <= limit, value, limit};
+    enum check_sense sense = check_kinds[check].sense;
+    return sense == CHECK_IS_LEAST || sense == CHECK_IS_FIXED_LEAST;
 }
 
 struct check
-check_at_least(const struct check_limits *l, enum result_check check, bool applies,
-               double value)
+check_of(const struct check_limits *l, enum result_check check, bool applies,
+         double value)
 {
     double limit = l->limit[check];
-    return (struct check){applies && !l->is_off[check], value >= limit, value, limit};
+    bool is_good = check_is_least(check) ? value >= limit : value <= limit;
+    return (struct check){applies && !l->is_off[check], is_good, value, limit};
 }

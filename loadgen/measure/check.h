@@ -12,34 +12,43 @@
 #include "base/must.h"
 
 enum result_check {
-    CHECK_ANSWERS,
-    CHECK_CPU,
-    CHECK_RATE,
-    CHECK_ADHERENCE,
-    CHECK_ERRORS,
-    CHECK_COMPLETE, /* not interrupted */
-    CHECK_STEADY,   /* latency and hit ratio are those of one state */
-    CHECK_SEARCH,   /* found a rate, and not only how much the client can send */
-    CHECK_AGENTS,   /* none was lost */
-    CHECK_VALUES,   /* what was looked at is what was stored; apart from errors */
-    CHECK_READER,   /* a trace was read before its requests were due */
-    CHECK_ARRIVALS, /* requests came as the schedule had them, not in clumps */
-    CHECK_LITTLE,   /* Little's law: none was forgotten, and no clock was wrong */
-    CHECK_LATENESS, /* the percentiles are the server's, not the client's */
-    CHECK_STEAL,    /* the CPUs were there, and not with another virtual machine */
-    CHECK_CPU_WAIT, /* threads that wanted a CPU had one */
-    CHECK_SERVED,   /* the connections that were asked had an answer at least */
+#define CHECK(id, ...) CHECK_##id,
+#include "loadgen/measure/checks.def"
+#undef CHECK
     CHECKS,
 };
+
+/* The limit is what the value must not be above, or below; a run that misses a fixed one is
+ * worth nothing, whoever asks. */
+enum check_sense {
+    CHECK_IS_MOST,
+    CHECK_IS_LEAST,
+    CHECK_IS_FIXED_MOST,
+    CHECK_IS_FIXED_LEAST,
+};
+
+/* How the verdict shows the numbers. */
+enum check_form {
+    CHECK_SAYS,   /* not at all */
+    CHECK_COUNTS, /* "3 errors" */
+    CHECK_SHARES, /* "client CPU 97.00% > 95%" */
+    CHECK_TIMES,  /* "1.20 > 1" */
+};
+
+struct check_kind {
+    const char *name; /* "achieved_rate", for the JSON and --check */
+    double limit;
+    enum check_sense sense;
+    enum check_form form;
+    const char *before, *after, *advice;
+};
+extern const struct check_kind check_kinds[CHECKS];
 
 struct check {
     bool applies; /* rate and the like: only to an open loop */
     bool is_good;
     double value, limit;
 };
-
-/* "achieved_rate", for the verdict and for --check. */
-const char *check_name(enum result_check check);
 
 /* Limits of all checks, for changing: those that none was asked for. */
 struct check_limits {
@@ -52,8 +61,7 @@ void check_limits_init(struct check_limits *l);
  * or a sentence saying what is wrong. */
 must_check const char *check_limits_parse(struct check_limits *l, const char *text);
 
-/* A check whose value must not be above, or below, its limit. */
-struct check check_at_most(const struct check_limits *l, enum result_check check,
-                           bool applies, double value);
-struct check check_at_least(const struct check_limits *l, enum result_check check,
-                            bool applies, double value);
+bool check_is_least(enum result_check check);
+/* What a value comes to. */
+struct check check_of(const struct check_limits *l, enum result_check check, bool applies,
+                      double value);

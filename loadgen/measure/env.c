@@ -79,17 +79,24 @@ open_below(const char *root, const char *path)
     return fopen(whole, "re");
 }
 
-static void
-add_file(struct env *e, const char *root, const char *name, const char *path)
+/* False when the kernel does not tell. */
+static bool
+read_line(const char *root, const char *path, char line[LINE_MAX_LEN])
 {
-    char line[LINE_MAX_LEN];
     FILE *f = open_below(root, path);
+    bool has_line = f != NULL && fgets(line, LINE_MAX_LEN, f) != NULL;
     if (f != NULL) {
-        if (fgets(line, sizeof line, f) != NULL) {
-            env_add(e, name, line);
-        }
         fclose(f);
     }
+    return has_line;
+}
+
+static DIR *
+open_folder(const char *root, const char *path)
+{
+    char whole[PATH_LEN_MAX];
+    snprintf(whole, sizeof whole, "%s%s", root, path);
+    return opendir(whole);
 }
 
 /* The first processor's: "model name : ..."; whether it knows of a hypervisor. */
@@ -122,26 +129,21 @@ static void
 add_mitigations(struct env *e, const char *root)
 {
     static const char folder[] = "/sys/devices/system/cpu/vulnerabilities";
+    static const char *const states[] = {"Mitigation", "Vulnerable", "Not affected"};
     char path[PATH_LEN_MAX], line[LINE_MAX_LEN], text[ENV_VALUE_MAX];
-    unsigned mitigated = 0, vulnerable = 0, unaffected = 0;
-    snprintf(path, sizeof path, "%s%s", root, folder);
-    DIR *dir = opendir(path);
+    unsigned counts[3] = {0};
+    DIR *dir = open_folder(root, folder);
     for (struct dirent *d; dir != NULL && (d = readdir(dir)) != NULL;) {
         snprintf(path, sizeof path, "%s/%.200s", folder, d->d_name);
-        FILE *f = d->d_name[0] != '.' ? open_below(root, path) : NULL;
-        if (f != NULL && fgets(line, sizeof line, f) != NULL) {
-            mitigated += strncmp(line, "Mitigation", 10) == 0 ? 1 : 0;
-            vulnerable += strncmp(line, "Vulnerable", 10) == 0 ? 1 : 0;
-            unaffected += strncmp(line, "Not affected", 12) == 0 ? 1 : 0;
-        }
-        if (f != NULL) {
-            fclose(f);
+        bool has_line = d->d_name[0] != '.' && read_line(root, path, line);
+        for (unsigned i = 0; has_line && i < 3; i++) {
+            counts[i] += strncmp(line, states[i], strlen(states[i])) == 0 ? 1 : 0;
         }
     }
     if (dir != NULL) {
         closedir(dir);
         snprintf(text, sizeof text, "%u mitigated, %u vulnerable, %u not affected",
-                 mitigated, vulnerable, unaffected);
+                 counts[0], counts[1], counts[2]);
         env_add(e, "mitigations", text);
     }
 }
@@ -151,8 +153,7 @@ static void
 add_interfaces(struct env *e, const char *root)
 {
     char path[PATH_LEN_MAX], line[LINE_MAX_LEN], text[ENV_VALUE_MAX] = "";
-    snprintf(path, sizeof path, "%s/sys/class/net", root);
-    DIR *dir = opendir(path);
+    DIR *dir = open_folder(root, "/sys/class/net");
     size_t len = 0;
     for (struct dirent *d; dir != NULL && (d = readdir(dir)) != NULL;) {
         if (d->d_name[0] == '.' || len + 64 > sizeof text) {
@@ -161,14 +162,9 @@ add_interfaces(struct env *e, const char *root)
         len += (size_t)snprintf(text + len, sizeof text - len, "%s%.32s",
                                 len > 0 ? " " : "", d->d_name);
         snprintf(path, sizeof path, "/sys/class/net/%.64s/speed", d->d_name);
-        FILE *f = open_below(root, path);
-        long speed =
-            f != NULL && fgets(line, sizeof line, f) != NULL ? strtol(line, NULL, 10) : 0;
+        long speed = read_line(root, path, line) ? strtol(line, NULL, 10) : 0;
         if (speed > 0) {
             len += (size_t)snprintf(text + len, sizeof text - len, "/%ld", speed);
-        }
-        if (f != NULL) {
-            fclose(f);
         }
     }
     if (dir != NULL) {
@@ -204,26 +200,23 @@ add_process(struct env *e)
     env_add(e, "compiler", __VERSION__);
 }
 
-static void
-add_libraries(struct env *e)
+void
+env_collect(struct env *e, const char *root)
 {
     static const struct {
         const char *name, *version;
     } libraries[] = {BUILT_WITH};
+    char line[LINE_MAX_LEN];
+    e->count = 0;
+    add_process(e);
     for (size_t i = 0; i < sizeof libraries / sizeof libraries[0]; i++) {
         env_add(e, libraries[i].name, libraries[i].version);
     }
-}
-
-void
-env_collect(struct env *e, const char *root)
-{
-    e->count = 0;
-    add_process(e);
-    add_libraries(e);
     add_cpu(e, root);
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
-        add_file(e, root, files[i].name, files[i].path);
+        if (read_line(root, files[i].path, line)) {
+            env_add(e, files[i].name, line);
+        }
     }
     add_mitigations(e, root);
     add_interfaces(e, root);

@@ -4,25 +4,31 @@
 #include "loadgen/measure/evenness.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "loadgen/measure/tally.h"
+
+static void
+destroy_hists(struct hist **all, unsigned count)
+{
+    for (unsigned i = 0; all != NULL && i < count; i++) {
+        hist_destroy(&all[i]);
+    }
+    free(all);
+}
 
 static struct hist **
 create_hists(unsigned count)
 {
     struct hist **all = calloc(count, sizeof(struct hist *));
-    bool is_good = all != NULL;
-    for (unsigned i = 0; is_good && i < count; i++) {
+    for (unsigned i = 0; all != NULL && i < count; i++) {
         all[i] = hist_create(EVENNESS_SUB_BITS, TALLY_MAX_NS);
-        is_good = all[i] != NULL;
+        if (all[i] == NULL) {
+            destroy_hists(all, count);
+            return NULL;
+        }
     }
-    for (unsigned i = 0; !is_good && all != NULL && i < count; i++) {
-        hist_destroy(&all[i]);
-    }
-    if (!is_good) {
-        free(all);
-    }
-    return is_good ? all : NULL;
+    return all;
 }
 
 bool
@@ -42,10 +48,7 @@ evenness_log_init(struct evenness_log *l, unsigned conns)
 void
 evenness_log_fini(struct evenness_log *l)
 {
-    for (unsigned i = 0; l->conns != NULL && i < l->len; i++) {
-        hist_destroy(&l->conns[i]);
-    }
-    free(l->conns);
+    destroy_hists(l->conns, l->len);
     free(l->server);
     *l = (struct evenness_log){0};
 }
@@ -62,13 +65,12 @@ struct evenness *
 evenness_create(unsigned servers)
 {
     struct evenness *s = calloc(1, sizeof *s);
-    if (s == NULL) {
-        return NULL;
-    }
-    s->servers_len = servers;
-    s->servers = create_hists(servers);
-    if (s->servers == NULL) {
-        evenness_destroy(&s);
+    if (s != NULL) {
+        s->servers_len = servers;
+        s->servers = create_hists(servers);
+        if (s->servers == NULL) {
+            evenness_destroy(&s);
+        }
     }
     return s;
 }
@@ -77,16 +79,12 @@ void
 evenness_destroy(struct evenness **evenness)
 {
     struct evenness *s = *evenness;
-    if (s == NULL) {
-        return;
+    if (s != NULL) {
+        destroy_hists(s->servers, s->servers_len);
+        free(s->conns);
+        free(s);
+        *evenness = NULL;
     }
-    for (unsigned i = 0; s->servers != NULL && i < s->servers_len; i++) {
-        hist_destroy(&s->servers[i]);
-    }
-    free(s->servers);
-    free(s->conns);
-    free(s);
-    *evenness = NULL;
 }
 
 static bool
@@ -130,9 +128,8 @@ evenness_merge(struct evenness *s, const struct evenness *from)
     if (!make_room(s, from->conns_len)) {
         return false;
     }
-    for (unsigned i = 0; i < from->conns_len; i++) {
-        s->conns[s->conns_len++] = from->conns[i];
-    }
+    memcpy(s->conns + s->conns_len, from->conns, from->conns_len * sizeof *s->conns);
+    s->conns_len += from->conns_len;
     for (unsigned i = 0; i < s->servers_len; i++) {
         hist_merge(s->servers[i], from->servers[i]);
     }

@@ -6,28 +6,6 @@
 #include <stdlib.h>
 
 #define NUMBER_MAX 9 /* bytes */
-#define ROOM_FIRST 256
-
-struct writer {
-    struct packed *p;
-    size_t room;
-};
-
-static bool
-has_room(struct writer *w)
-{
-    if (w->p->len + 2 * NUMBER_MAX <= w->room) {
-        return true;
-    }
-    size_t room = w->room == 0 ? ROOM_FIRST : 2 * w->room;
-    uint8_t *bytes = realloc(w->p->bytes, room);
-    if (bytes == NULL) {
-        return false;
-    }
-    w->p->bytes = bytes;
-    w->room = room;
-    return true;
-}
 
 static void
 put(struct packed *p, int64_t number)
@@ -43,20 +21,22 @@ put(struct packed *p, int64_t number)
 bool
 packed_make(struct packed *p, const struct hist *h)
 {
-    struct writer w = {p, 0};
-    uint32_t at = 0, buckets = hist_buckets(h);
-    uint64_t left = hist_count(h), n;
+    uint32_t at = 0, used = 0;
+    uint64_t left = hist_count(h), low, high, n;
     int64_t empty = 0;
-    *p = (struct packed){NULL, 0};
-    for (; left > 0 && at < buckets; at++) {
+    while (hist_next(h, &at, &low, &high, &n)) {
+        used++;
+    }
+    /* A run of empty ones before each; readers want one number at least. */
+    *p = (struct packed){malloc((2 * (size_t)used + 1) * NUMBER_MAX), 0};
+    if (p->bytes == NULL) {
+        return false;
+    }
+    for (at = 0; left > 0 && at < hist_buckets(h); at++) {
         n = hist_bucket(h, at);
         if (n == 0) {
             empty++;
             continue;
-        }
-        if (!has_room(&w)) {
-            packed_fini(p);
-            return false;
         }
         if (empty > 0) {
             put(p, empty > 1 ? -empty : 0);
@@ -65,10 +45,12 @@ packed_make(struct packed *p, const struct hist *h)
         put(p, (int64_t)n);
         left -= n < left ? n : left;
     }
-    if (p->len == 0 && has_room(&w)) {
-        put(p, 0); /* readers want one at least */
+    if (p->len == 0) {
+        put(p, 0);
     }
-    return p->len > 0;
+    uint8_t *bytes = realloc(p->bytes, p->len);
+    p->bytes = bytes != NULL ? bytes : p->bytes;
+    return true;
 }
 
 void

@@ -33,8 +33,6 @@ result_fini(struct result *r)
     for (unsigned from = 0; from < FROM_COUNT; from++) {
         hist_destroy(&r->all[from]);
     }
-    free(r->costs);
-    r->costs = NULL;
     series_destroy(&r->series);
     evenness_destroy(&r->evenness);
     server_stats_destroy(&r->server_stats);
@@ -43,14 +41,15 @@ result_fini(struct result *r)
     for (unsigned i = 0; i < r->classes_len; i++) {
         result_fini(&r->classes[i]);
     }
+    free(r->costs);
     free(r->classes);
-    r->classes = NULL;
-    r->classes_len = 0;
     free(r->samples);
-    r->samples = NULL;
     free(r->agents);
+    r->costs = NULL;
+    r->classes = NULL;
+    r->samples = NULL;
     r->agents = NULL;
-    r->agents_len = 0;
+    r->classes_len = r->agents_len = 0;
 }
 
 bool
@@ -60,12 +59,11 @@ result_init_classes(struct result *r, unsigned threads, unsigned classes)
         return false;
     }
     r->classes = calloc(classes, sizeof *r->classes);
+    r->classes_len = r->classes != NULL ? classes : 0;
     if (r->classes == NULL) {
         result_fini(r);
-        return false;
     }
-    r->classes_len = classes;
-    return true;
+    return r->classes != NULL;
 }
 
 bool
@@ -204,9 +202,9 @@ result_gaps(const struct result *r)
     return gaps_compare(r->total.gaps_intended, r->total.gaps_issued, r->gap_each);
 }
 
-/* Requests that failed were on their way too, and have no latency. */
-static struct check
-judge_little(const struct result *r, const struct check_limits *l, bool judged)
+/* Requests that failed were on their way too, and have no latency: *applies becomes false. */
+static double
+little_of(const struct result *r, bool *applies)
 {
     const struct tally *t = &r->total;
     const struct hist *issue = r->all[FROM_ISSUE];
@@ -218,26 +216,23 @@ judge_little(const struct result *r, const struct check_limits *l, bool judged)
         .longest_ns = (double)hist_max(issue),
         .at_edges = (double)ctr_get(&t->at_edges),
     };
-    bool is_clean = tally_error_sum(t) + ctr_get(&t->lost) + ctr_get(&t->unanswered) == 0;
-    bool applies =
-        judged && is_clean && hist_count(issue) > 0 && hist_overflow(issue) == 0;
-    return check_at_most(l, CHECK_LITTLE, applies, little_apart(&s));
+    *applies = tally_error_sum(t) + ctr_get(&t->lost) + ctr_get(&t->unanswered) == 0 &&
+               hist_count(issue) > 0 && hist_overflow(issue) == 0;
+    return little_apart(&s);
 }
 
 /* The client's own lag over the latency that it measured; one within the other's order is
  * half of what is told. */
-static struct check
-judge_lateness(const struct result *r, const struct check_limits *l, bool paced)
+static double
+lateness_of(const struct result *r)
 {
-    const struct hist *late = r->total.late;
     double scale = fmax((double)RESULT_LATENESS_FLOOR,
                         (double)hist_quantile(r->all[FROM_ISSUE], .99));
-    return check_at_most(l, CHECK_LATENESS, paced && hist_count(late) > 0,
-                         (double)hist_quantile(late, .99) / scale);
+    return (double)hist_quantile(r->total.late, .99) / scale;
 }
 
-static double
-longest_wait(const struct result *r)
+double
+result_longest_wait(const struct result *r)
 {
     double most = 0;
     for (unsigned i = 0; i < r->threads; i++) {
@@ -246,69 +241,67 @@ longest_wait(const struct result *r)
     return most;
 }
 
-/* Whether the client did what it was to do, in an open loop. */
+/* All but those of the search, which comes to its own end. Several classes are judged each
+ * for itself, and what a client is to do only in an open loop. */
 static void
-judge_pace(struct result *r, const struct check_limits *l, bool paced)
+judge(struct result *r, const struct check_limits *l)
 {
     const struct tally *t = &r->total;
-    double offered = (double)ctr_get(&t->offered);
+    double offered = (double)ctr_get(&t->offered), good = (double)ctr_get(&t->good);
+    double wrong = (double)ctr_get(&t->errors[TALLY_WRONG]);
+    bool own = r->classes_len <= 1 && !r->is_antagonist;
+    bool paced = own && r->is_open && offered > 0, has_little;
+    double little = little_of(r, &has_little);
     struct gaps_apart gaps = result_gaps(r);
-    r->checks[CHECK_RATE] = check_at_least(
-        l, CHECK_RATE, paced, result_ratio((double)ctr_get(&t->good), offered));
-    r->checks[CHECK_ADHERENCE] =
-        check_at_least(l, CHECK_ADHERENCE, paced,
-                       result_ratio((double)ctr_get(&t->within[WITHIN_1MS]), offered));
-    r->checks[CHECK_ARRIVALS] =
-        check_at_most(l, CHECK_ARRIVALS, paced && gaps.is_known, gaps.apart);
-    r->checks[CHECK_LATENESS] = judge_lateness(r, l, paced);
-    r->checks[CHECK_CPU_WAIT] = check_at_most(l, CHECK_CPU_WAIT, paced, longest_wait(r));
+    const struct {
+        enum result_check check;
+        bool applies;
+        double value;
+    } rows[] = {
+        {CHECK_ANSWERS, own, good},
+        {CHECK_CPU, own, busiest(r)},
+        {CHECK_RATE, paced, result_ratio(good, offered)},
+        {CHECK_ADHERENCE, paced,
+         result_ratio((double)ctr_get(&t->within[WITHIN_1MS]), offered)},
+        {CHECK_ERRORS, own, (double)tally_error_sum(t) - wrong},
+        {CHECK_COMPLETE, true, r->was_interrupted},
+        {CHECK_AGENTS, r->agents_len > 0, lost_agents(r)},
+        {CHECK_VALUES, own, wrong},
+        {CHECK_READER, own && r->is_replay, (double)ctr_get(&t->starved)},
+        {CHECK_ARRIVALS, paced && gaps.is_known, gaps.apart},
+        {CHECK_LITTLE, own && has_little, little},
+        {CHECK_LATENESS, paced && hist_count(t->late) > 0, lateness_of(r)},
+        {CHECK_STEAL, own && r->has_steal, r->steal},
+        {CHECK_CPU_WAIT, paced, result_longest_wait(r)},
+        {CHECK_SERVED, own, (double)ctr_get(&t->unserved)},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        r->checks[rows[i].check] =
+            check_of(l, rows[i].check, rows[i].applies, rows[i].value);
+    }
+    r->checks[CHECK_AGENTS].is_good |= r->loss.is_accepted;
+    r->checks[CHECK_STEADY] = judge_drift(r, l);
 }
 
 void
 result_judge(struct result *r)
 {
     struct check_limits defaults;
-    const struct check_limits *l = r->limits;
-    if (l == NULL) {
-        check_limits_init(&defaults);
-        l = &defaults;
-    }
+    check_limits_init(&defaults);
     judge_classes(r);
-    const struct tally *t = &r->total;
-    double good = (double)ctr_get(&t->good);
-    double wrong = (double)ctr_get(&t->errors[TALLY_WRONG]);
-    double errors = (double)tally_error_sum(t) - wrong;
-    /* Several classes are judged each for itself. */
-    bool judged = r->classes_len <= 1 && !r->is_antagonist;
-    struct check *c = r->checks;
     for (unsigned from = 0; from < FROM_COUNT; from++) {
         for (unsigned verb = 0; verb < TALLY_VERBS; verb++) {
-            hist_merge(r->all[from], t->latency[from][verb]);
+            hist_merge(r->all[from], r->total.latency[from][verb]);
         }
     }
     judge_slo(r);
-    c[CHECK_ANSWERS] = check_at_least(l, CHECK_ANSWERS, judged, good);
-    c[CHECK_CPU] = check_at_most(l, CHECK_CPU, judged, busiest(r));
-    judge_pace(r, l, judged && r->is_open && ctr_get(&t->offered) > 0);
-    c[CHECK_LITTLE] = judge_little(r, l, judged);
-    c[CHECK_STEAL] = check_at_most(l, CHECK_STEAL, judged && r->has_steal, r->steal);
-    c[CHECK_ERRORS] = check_at_most(l, CHECK_ERRORS, judged, errors);
-    c[CHECK_VALUES] = check_at_most(l, CHECK_VALUES, judged, wrong);
-    c[CHECK_READER] = check_at_most(l, CHECK_READER, judged && r->is_replay,
-                                    (double)ctr_get(&t->starved));
-    c[CHECK_SERVED] =
-        check_at_most(l, CHECK_SERVED, judged, (double)ctr_get(&t->unserved));
-    c[CHECK_COMPLETE] =
-        check_at_most(l, CHECK_COMPLETE, true, r->was_interrupted ? 1 : 0);
-    c[CHECK_AGENTS] = check_at_most(l, CHECK_AGENTS, r->agents_len > 0, lost_agents(r));
-    c[CHECK_AGENTS].is_good = c[CHECK_AGENTS].is_good || r->loss.is_accepted;
-    c[CHECK_STEADY] = judge_drift(r, l);
+    judge(r, r->limits != NULL ? r->limits : &defaults);
     for (unsigned i = 0; i < CHECKS; i++) {
-        r->is_valid = r->is_valid && (!c[i].applies || c[i].is_good);
+        r->is_valid = r->is_valid && (!r->checks[i].applies || r->checks[i].is_good);
     }
     if (r->classes_len == 1) {
         r->classes[0].is_valid = r->is_valid;
-        memcpy(r->classes[0].checks, c, sizeof r->checks);
+        memcpy(r->classes[0].checks, r->checks, sizeof r->checks);
     }
 }
 
@@ -332,3 +325,34 @@ result_quantile(const struct hist *finite, const struct hist *waits, uint64_t ce
     uint64_t slowest = hist_max(finite);
     return (struct quantile){waited > slowest ? waited : slowest, true};
 }
+
+/* ---- phases ---------------------------------------------------------------------------- */
+
+/* A phase that ends before it begins did not come to pass. */
+static struct result_span
+span_of(nsec_t opened, nsec_t start, nsec_t stop)
+{
+    stop = stop > start ? stop : start;
+    return (struct result_span){
+        (double)(start - opened) / (double)NSEC_PER_SEC,
+        (double)(stop - opened) / (double)NSEC_PER_SEC,
+    };
+}
+
+void
+result_phases(const struct phase_times *t, struct result_span phases[PHASES])
+{
+    nsec_t warm = t->end < t->start ? t->end : t->start;
+    phases[PHASE_LOAD] =
+        span_of(t->opened, t->opened, t->is_first ? t->ready : t->opened);
+    phases[PHASE_WARMUP] = span_of(t->opened, t->begin, warm);
+    phases[PHASE_MEASURE] = span_of(t->opened, t->start, t->end);
+    phases[PHASE_DRAIN] = span_of(t->opened, t->end, t->drained);
+}
+
+const char *const result_phase_names[PHASES] = {
+    [PHASE_LOAD] = "load",
+    [PHASE_WARMUP] = "warmup",
+    [PHASE_MEASURE] = "measure",
+    [PHASE_DRAIN] = "drain",
+};

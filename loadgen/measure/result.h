@@ -16,7 +16,6 @@
 #include "loadgen/measure/gaps.h"
 #include "loadgen/measure/samples.h"
 #include "loadgen/measure/series.h"
-#include "loadgen/measure/server_settings.h"
 #include "loadgen/measure/server_stats.h"
 #include "loadgen/measure/slo.h"
 #include "loadgen/measure/evenness.h"
@@ -58,6 +57,19 @@ enum result_phase {
 struct result_span {
     double start_s, stop_s;
 };
+
+/* The moments that part a run, of one process or of a swarm, by the clock of the process that
+ * tells. */
+struct phase_times {
+    nsec_t opened, ready; /* connecting began; all are connected and have loaded */
+    bool is_first;        /* no run was before this one: loading is a part of it */
+    nsec_t begin, start;  /* of the warm-up, of the window */
+    nsec_t end;           /* of the window */
+    nsec_t drained;       /* the last reply has come, or none does any more */
+};
+
+void result_phases(const struct phase_times *t, struct result_span phases[PHASES]);
+extern const char *const result_phase_names[PHASES];
 
 #define RESULT_NAME_MAX 256
 #define RESULT_WHY_MAX 512
@@ -170,6 +182,8 @@ void result_judge(struct result *r);
 /* The law of its arrivals, as wanted and as sent. */
 struct gaps_apart result_gaps(const struct result *r);
 
+/* Share of its time that a thread had work and no CPU, the largest of all. */
+double result_longest_wait(const struct result *r);
 /* Share of a thread's time spent working: CPU less polling with nothing to do. */
 double result_busy(const struct cost *cost);
 /* a/b, 0 when b is 0. */

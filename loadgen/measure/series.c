@@ -7,39 +7,29 @@
 
 #define ROWS_FIRST 64
 
-static struct hist *
-coarse_hist(void)
+/* All its sums by number: the pieces, then the others; NULL behind the last. */
+static struct series_sum *
+sum_at(struct series *s, unsigned i)
 {
-    return hist_create(SERIES_SUB_BITS, TALLY_MAX_NS);
-}
-
-static bool
-init(struct series *s)
-{
-    struct series_sum *sums[] = {&s->now, &s->piece_from, &s->row_from, &s->between};
-    bool is_good = true;
-    for (unsigned i = 0; i < sizeof sums / sizeof sums[0]; i++) {
-        sums[i]->latency = coarse_hist();
-        is_good = is_good && sums[i]->latency != NULL;
-    }
-    for (unsigned i = 0; i < SERIES_PIECES; i++) {
-        s->pieces[i].latency = coarse_hist();
-        is_good = is_good && s->pieces[i].latency != NULL;
-    }
-    return is_good;
+    struct series_sum *others[] = {&s->now, &s->piece_from, &s->row_from, &s->between,
+                                   NULL};
+    return i < SERIES_PIECES ? &s->pieces[i] : others[i - SERIES_PIECES];
 }
 
 struct series *
 series_create(nsec_t row_length)
 {
     struct series *s = calloc(1, sizeof *s);
-    if (s == NULL) {
-        return NULL;
+    struct series_sum *sum;
+    for (unsigned i = 0; s != NULL && (sum = sum_at(s, i)) != NULL; i++) {
+        sum->latency = hist_create(SERIES_SUB_BITS, TALLY_MAX_NS);
+        if (sum->latency == NULL) {
+            series_destroy(&s);
+        }
     }
-    s->row_length = row_length;
-    s->looks_each = 1;
-    if (!init(s)) {
-        series_destroy(&s);
+    if (s != NULL) {
+        s->row_length = row_length;
+        s->looks_each = 1;
     }
     return s;
 }
@@ -47,12 +37,11 @@ series_create(nsec_t row_length)
 bool
 series_keep_latencies(struct series *s)
 {
-    struct series_fine *f = &s->fine;
-    struct hist **all[] = {&f->now, &f->row_from, &f->between};
+    struct series_sum *sums[] = {&s->now, &s->row_from, &s->between};
     bool is_good = true;
-    for (unsigned i = 0; i < sizeof all / sizeof all[0]; i++) {
-        *all[i] = hist_create(TALLY_SUB_BITS, TALLY_MAX_NS);
-        is_good = is_good && *all[i] != NULL;
+    for (unsigned i = 0; i < sizeof sums / sizeof sums[0]; i++) {
+        sums[i]->fine = hist_create(TALLY_SUB_BITS, TALLY_MAX_NS);
+        is_good = is_good && sums[i]->fine != NULL;
     }
     return is_good;
 }
@@ -73,16 +62,11 @@ series_destroy(struct series **series)
     if (s == NULL) {
         return;
     }
-    struct series_sum *sums[] = {&s->now, &s->piece_from, &s->row_from, &s->between};
-    for (unsigned i = 0; i < sizeof sums / sizeof sums[0]; i++) {
-        hist_destroy(&sums[i]->latency);
+    struct series_sum *sum;
+    for (unsigned i = 0; (sum = sum_at(s, i)) != NULL; i++) {
+        hist_destroy(&sum->latency);
+        hist_destroy(&sum->fine);
     }
-    for (unsigned i = 0; i < SERIES_PIECES; i++) {
-        hist_destroy(&s->pieces[i].latency);
-    }
-    hist_destroy(&s->fine.now);
-    hist_destroy(&s->fine.row_from);
-    hist_destroy(&s->fine.between);
     for (unsigned i = 0; i < s->rows_len; i++) {
         packed_fini(&s->rows[i].latencies);
     }
@@ -91,15 +75,25 @@ series_destroy(struct series **series)
     *series = NULL;
 }
 
-/* dst keeps its histogram. */
+static void
+hist_copy(struct hist *dst, const struct hist *src)
+{
+    if (dst != NULL) {
+        hist_reset(dst);
+        hist_merge(dst, src);
+    }
+}
+
+/* dst keeps its histograms. */
 static void
 sum_copy(struct series_sum *dst, const struct series_sum *src)
 {
-    struct hist *latency = dst->latency;
+    struct hist *latency = dst->latency, *fine = dst->fine;
     *dst = *src;
     dst->latency = latency;
-    hist_reset(latency);
-    hist_merge(latency, src->latency);
+    dst->fine = fine;
+    hist_copy(latency, src->latency);
+    hist_copy(fine, src->fine);
 }
 
 static void
@@ -113,6 +107,9 @@ sum_since(struct series_sum *dst, const struct series_sum *now,
     dst->hits = now->hits - before->hits;
     dst->errors = now->errors - before->errors;
     hist_since(dst->latency, now->latency, before->latency);
+    if (dst->fine != NULL && before->fine != NULL) {
+        hist_since(dst->fine, now->fine, before->fine);
+    }
 }
 
 static void
@@ -166,32 +163,16 @@ has_place_for_row(struct series *s)
     return true;
 }
 
-static void
-copy_fine(const struct series_fine *f)
-{
-    hist_reset(f->row_from);
-    hist_merge(f->row_from, f->now);
-}
-
-static bool
-pack_row(const struct series_fine *f, struct packed *p)
-{
-    hist_since(f->between, f->now, f->row_from);
-    copy_fine(f);
-    return packed_make(p, f->between);
-}
-
 /* Without memory the rows end here. */
 static void
 add_row(struct series *s)
 {
     struct packed latencies = {NULL, 0};
-    if (!has_place_for_row(s) ||
-        (s->fine.now != NULL && !pack_row(&s->fine, &latencies))) {
-        return;
-    }
     struct series_sum *d = &s->between;
     sum_since(d, &s->now, &s->row_from);
+    if (!has_place_for_row(s) || (d->fine != NULL && !packed_make(&latencies, d->fine))) {
+        return;
+    }
     sum_copy(&s->row_from, &s->now);
     s->rows[s->rows_len++] = (struct series_row){
         .start_s = (double)(d->from - s->start) / 1e9,
@@ -204,7 +185,7 @@ add_row(struct series *s)
         .p95 = hist_quantile(d->latency, .95),
         .p99 = hist_quantile(d->latency, .99),
         .max = hist_count(d->latency) == 0 ? 0
-               : s->fine.now != NULL       ? hist_max(s->fine.between)
+               : d->fine != NULL           ? hist_max(d->fine)
                                            : hist_max(d->latency),
         .latencies = latencies,
     };
@@ -217,16 +198,16 @@ add_up(struct series *s, const struct tally *const *tallies, unsigned count, nse
     sum->to = now;
     sum->requests = sum->keys = sum->hits = sum->errors = 0;
     hist_reset(sum->latency);
-    if (s->fine.now != NULL) {
-        hist_reset(s->fine.now);
+    if (sum->fine != NULL) {
+        hist_reset(sum->fine);
     }
     for (unsigned i = 0; i < count; i++) {
         const struct tally *t = tallies[i];
         for (unsigned verb = 0; verb < TALLY_VERBS; verb++) {
             sum->requests += ctr_get(&t->done[verb]);
             hist_merge_coarse(sum->latency, t->latency[FROM_INTENDED][verb]);
-            if (s->fine.now != NULL) {
-                hist_merge(s->fine.now, t->latency[FROM_INTENDED][verb]);
+            if (sum->fine != NULL) {
+                hist_merge(sum->fine, t->latency[FROM_INTENDED][verb]);
             }
         }
         /* Hits first: a reader between the two then sees no more hits than keys. */
@@ -251,9 +232,6 @@ series_skip(struct series *s, const struct tally *const *tallies, unsigned count
     add_up(s, tallies, count, now);
     sum_copy(&s->piece_from, &s->now);
     sum_copy(&s->row_from, &s->now);
-    if (s->fine.now != NULL) {
-        copy_fine(&s->fine);
-    }
     if (s->row_length > 0) {
         pass_rows(s, now);
     }
@@ -318,25 +296,15 @@ series_values(const struct series *s, enum series_what what, double *values)
     unsigned n = 0;
     for (unsigned i = 0; i < s->count; i++) {
         const struct series_sum *p = &s->pieces[i];
-        double seconds = (double)(p->to - p->from) / 1e9;
-        switch (what) {
-        case SERIES_RATE:
-            if (seconds > 0) {
-                values[n++] = (double)p->requests / seconds;
-            }
-            break;
-        case SERIES_LATENCY:
-            if (hist_count(p->latency) > 0) {
-                values[n++] = hist_mean(p->latency);
-            }
-            break;
-        case SERIES_HIT_RATIO:
-            if (p->keys > 0) {
-                values[n++] = (double)p->hits / (double)p->keys;
-            }
-            break;
-        case SERIES_WHATS:
-            unreachable();
+        const struct {
+            double sum, of;
+        } parts[SERIES_WHATS] = {
+            [SERIES_RATE] = {(double)p->requests, (double)(p->to - p->from) / 1e9},
+            [SERIES_LATENCY] = {hist_sum(p->latency), (double)hist_count(p->latency)},
+            [SERIES_HIT_RATIO] = {(double)p->hits, (double)p->keys},
+        };
+        if (parts[what].of > 0) {
+            values[n++] = parts[what].sum / parts[what].of;
         }
     }
     return n;

@@ -25,6 +25,7 @@ struct series_sum {
     nsec_t from, to;
     uint64_t requests, keys, hits, errors;
     struct hist *latency; /* from the intended start */
+    struct hist *fine;    /* the same in full; NULL but for rows that keep latencies */
 };
 
 struct series_row {
@@ -33,11 +34,6 @@ struct series_row {
     uint64_t p50, p95, p99, max; /* ns, 0 without requests */
     unsigned lost;               /* processes of a swarm that were gone by its end */
     struct packed latencies;     /* all of them; empty unless they are kept; owned */
-};
-
-/* Latencies in full, since the start at a look, and at the last row; or between the two. */
-struct series_fine {
-    struct hist *now, *row_from, *between;
 };
 
 struct series {
@@ -50,7 +46,6 @@ struct series {
     unsigned looks, looks_each; /* taken of the piece in the making, and needed */
     struct series_row *rows;
     unsigned rows_len, rows_cap;
-    struct series_fine fine; /* NULL each: rows keep no latencies */
 };
 
 /* NULL when memory is short. It is large: made before the time of the run is fixed. */

@@ -3,7 +3,6 @@
  */
 #include "loadgen/measure/server_stats.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +11,7 @@
 #define SAMPLES_FIRST 64
 #define REPLY_END "END\r\n"
 
-static const char *const names[] = {
+const char *const server_stat_names[SERVER_STATS] = {
     [STAT_ITEMS] = "curr_items",
     [STAT_BYTES] = "bytes",
     [STAT_CONNECTIONS] = "curr_connections",
@@ -24,14 +23,6 @@ static const char *const names[] = {
     [STAT_CPU_USER] = "rusage_user",
     [STAT_CPU_SYSTEM] = "rusage_system",
 };
-static_assert(sizeof names / sizeof names[0] == SERVER_STATS, "one name each");
-
-const char *
-server_stat_name(enum server_stat stat)
-{
-    must((unsigned)stat < SERVER_STATS);
-    return names[stat];
-}
 
 struct server_stats *
 server_stats_create(unsigned servers)
@@ -82,9 +73,10 @@ take_line(struct server_sample *sample, const char *line, size_t len)
     const char *name = line + start_len, *end = line + len;
     const char *space = memchr(name, ' ', (size_t)(end - name));
     for (unsigned i = 0; space != NULL && i < SERVER_STATS; i++) {
-        size_t name_len = strlen(names[i]);
+        size_t name_len = strlen(server_stat_names[i]);
         double value;
-        if ((size_t)(space - name) == name_len && memcmp(name, names[i], name_len) == 0 &&
+        if ((size_t)(space - name) == name_len &&
+            memcmp(name, server_stat_names[i], name_len) == 0 &&
             num_double(space + 1, (size_t)(end - space - 1), &value)) {
             sample->values[i] = value;
             sample->told |= 1U << i;
@@ -160,4 +152,125 @@ server_stats_change(const struct server_stats *s)
         change.cpu += cpu_s / (last->at_s - first->at_s);
     }
     return change;
+}
+
+/* ---- settings ----------------------------------------------------------------------------- */
+
+#define TOLD_VERSION "VERSION "
+#define STAT "STAT "
+
+struct server_settings *
+server_settings_create(unsigned servers)
+{
+    struct server_settings *s = calloc(1, sizeof *s + servers * sizeof s->told[0]);
+    if (s != NULL) {
+        s->users = 1;
+        s->servers = servers;
+    }
+    return s;
+}
+
+struct server_settings *
+server_settings_get(struct server_settings *s)
+{
+    if (s != NULL) {
+        s->users++;
+    }
+    return s;
+}
+
+void
+server_settings_release(struct server_settings **s)
+{
+    struct server_settings *all = *s;
+    *s = NULL;
+    if (all == NULL || --all->users > 0) {
+        return;
+    }
+    for (unsigned i = 0; i < all->servers; i++) {
+        free(all->told[i].settings);
+        free(all->told[i].text);
+    }
+    free(all);
+}
+
+static bool
+begins(const char *line, const char *end, const char *with)
+{
+    size_t len = strlen(with);
+    return (size_t)(end - line) >= len && memcmp(line, with, len) == 0;
+}
+
+/* The version's line, those of settings, and one that is none of them: END, or an error. */
+static bool
+is_whole(const char *text, size_t len, size_t *lines)
+{
+    const char *end = text + len, *line = text, *newline;
+    *lines = 0;
+    while (line < end && (newline = memchr(line, '\n', (size_t)(end - line))) != NULL) {
+        if (line != text && !begins(line, end, STAT)) {
+            return true;
+        }
+        line = newline + 1;
+        ++*lines;
+    }
+    return false;
+}
+
+/* Ends it where the line ends; the next one. */
+static char *
+cut(char *line)
+{
+    char *end = strchr(line, '\n');
+    must(end != NULL);
+    *end = '\0';
+    if (end > line && end[-1] == '\r') {
+        end[-1] = '\0';
+    }
+    return end + 1;
+}
+
+bool
+server_settings_take(struct server_settings *s, unsigned server, const char *text,
+                     size_t len)
+{
+    size_t lines;
+    must(server < s->servers && s->told[server].text == NULL);
+    if (!is_whole(text, len, &lines)) {
+        return false;
+    }
+    struct server_told *t = &s->told[server];
+    char *line = strndup(text, len);
+    struct server_setting *settings = calloc(lines, sizeof *settings);
+    if (line == NULL || settings == NULL || memchr(text, '\0', len) != NULL) {
+        free(line);
+        free(settings);
+        return true;
+    }
+    *t = (struct server_told){.settings = settings, .text = line};
+    char *next = cut(line);
+    if (begins(line, next, TOLD_VERSION)) {
+        t->version = line + sizeof TOLD_VERSION - 1;
+    }
+    while (--lines > 0) {
+        line = next;
+        next = cut(line);
+        char *name = line + sizeof STAT - 1, *space = strchr(name, ' ');
+        if (space != NULL) {
+            *space = '\0';
+            settings[t->len++] = (struct server_setting){name, space + 1};
+        }
+    }
+    return true;
+}
+
+bool
+server_settings_are_told(const struct server_settings *s)
+{
+    for (unsigned i = 0; s != NULL && i < s->servers; i++) {
+        if (s->told[i].version != NULL || s->told[i].len > 0) {
+            return true;
+        }
+    }
+    return false;
 }

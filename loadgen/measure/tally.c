@@ -3,80 +3,17 @@
  */
 #include "loadgen/measure/tally.h"
 
-#include <assert.h>
-#include <stddef.h>
 #include <string.h>
 
 #include "base/must.h"
-
-/* The plain counters, for merging: a new one needs a row here. */
-static const struct {
-    size_t offset;
-    unsigned count;
-} counters[] = {
-    {offsetof(struct tally, loaded), 1},
-    {offsetof(struct tally, answered), 1},
-    {offsetof(struct tally, errors), TALLY_ERRORS},
-    {offsetof(struct tally, opened), 1},
-    {offsetof(struct tally, closed), 1},
-    {offsetof(struct tally, unserved), 1},
-    {offsetof(struct tally, done), TALLY_VERBS},
-    {offsetof(struct tally, keys), 1},
-    {offsetof(struct tally, hits), 1},
-    {offsetof(struct tally, ops), CODEC_VERBS},
-    {offsetof(struct tally, no_effect), CODEC_VERBS},
-    {offsetof(struct tally, rx_bytes), 1},
-    {offsetof(struct tally, tx_bytes), 1},
-    {offsetof(struct tally, filled), 1},
-    {offsetof(struct tally, unfilled), 1},
-    {offsetof(struct tally, won), 1},
-    {offsetof(struct tally, waited), 1},
-    {offsetof(struct tally, given_up), 1},
-    {offsetof(struct tally, stale), 1},
-    {offsetof(struct tally, offered), 1},
-    {offsetof(struct tally, sent), 1},
-    {offsetof(struct tally, good), 1},
-    {offsetof(struct tally, skipped), 1},
-    {offsetof(struct tally, unsent), 1},
-    {offsetof(struct tally, lost), 1},
-    {offsetof(struct tally, unanswered), 1},
-    {offsetof(struct tally, starved), 1},
-    {offsetof(struct tally, within), TALLY_BOUNDS},
-    {offsetof(struct tally, on_their_way), 1},
-    {offsetof(struct tally, at_edges), 1},
-};
-
-#define HISTS_BEFORE_SIZES (FROM_COUNT * TALLY_VERBS + 7)
-#define HISTS (HISTS_BEFORE_SIZES + SIZE_CLASSES)
-
-static_assert(sizeof(struct tally) ==
-                  offsetof(struct tally, latency) + HISTS * sizeof(struct hist *),
-              "histograms stand last");
-static_assert(offsetof(struct tally, latency) ==
-                  (25 + TALLY_ERRORS + TALLY_VERBS + 2 * CODEC_VERBS + TALLY_BOUNDS) *
-                      sizeof(ctr_t),
-              "each counter has its row");
-
-static struct hist **
-hist_at(struct tally *t, unsigned i)
-{
-    struct hist **others[] = {&t->waits,      &t->lag,           &t->wire,
-                              &t->late,       &t->gaps_intended, &t->gaps_issued,
-                              &t->outstanding};
-    if (i < FROM_COUNT * TALLY_VERBS) {
-        return &t->latency[i / TALLY_VERBS][i % TALLY_VERBS];
-    }
-    return i < HISTS_BEFORE_SIZES ? others[i - FROM_COUNT * TALLY_VERBS]
-                                  : &t->sizes[i - HISTS_BEFORE_SIZES];
-}
 
 bool
 tally_init(struct tally *t)
 {
     memset(t, 0, sizeof *t);
-    for (unsigned i = 0; i < HISTS; i++) {
-        *hist_at(t, i) = hist_create(TALLY_SUB_BITS, TALLY_MAX_NS);
-        if (*hist_at(t, i) == NULL) {
+    for (unsigned i = 0; i < TALLY_HISTS; i++) {
+        t->hists[i] = hist_create(TALLY_SUB_BITS, TALLY_MAX_NS);
+        if (t->hists[i] == NULL) {
             tally_fini(t);
             return false;
         }
@@ -87,62 +24,31 @@ tally_init(struct tally *t)
 void
 tally_fini(struct tally *t)
 {
-    for (unsigned i = 0; i < HISTS; i++) {
-        hist_destroy(hist_at(t, i));
+    for (unsigned i = 0; i < TALLY_HISTS; i++) {
+        hist_destroy(&t->hists[i]);
     }
 }
 
 void
 tally_merge(struct tally *dst, const struct tally *src)
 {
-    for (size_t i = 0; i < sizeof counters / sizeof counters[0]; i++) {
-        ctr_t *to = (ctr_t *)((char *)dst + counters[i].offset);
-        const ctr_t *from = (const ctr_t *)((const char *)src + counters[i].offset);
-        for (unsigned j = 0; j < counters[i].count; j++) {
-            ctr_add(&to[j], ctr_get(&from[j]));
-        }
+    for (unsigned i = 0; i < TALLY_COUNTERS; i++) {
+        ctr_add(&dst->counters[i], ctr_get(&src->counters[i]));
     }
-    for (unsigned i = 0; i < HISTS; i++) {
-        hist_merge(*hist_at(dst, i), *hist_at((struct tally *)src, i));
+    for (unsigned i = 0; i < TALLY_HISTS; i++) {
+        hist_merge(dst->hists[i], src->hists[i]);
     }
 }
 
 void
 tally_reset(struct tally *t)
 {
-    for (unsigned i = 0; i < tally_counters(); i++) {
-        atomic_store_explicit(tally_counter(t, i), 0, memory_order_relaxed);
+    for (unsigned i = 0; i < TALLY_COUNTERS; i++) {
+        atomic_store_explicit(&t->counters[i], 0, memory_order_relaxed);
     }
-    for (unsigned i = 0; i < HISTS; i++) {
-        hist_reset(*hist_at(t, i));
+    for (unsigned i = 0; i < TALLY_HISTS; i++) {
+        hist_reset(t->hists[i]);
     }
-}
-
-/* They stand first and alone, as asserted above. */
-unsigned
-tally_counters(void)
-{
-    return offsetof(struct tally, latency) / sizeof(ctr_t);
-}
-
-ctr_t *
-tally_counter(struct tally *t, unsigned i)
-{
-    must(i < tally_counters());
-    return (ctr_t *)t + i;
-}
-
-unsigned
-tally_hists(void)
-{
-    return HISTS;
-}
-
-struct hist *
-tally_hist(struct tally *t, unsigned i)
-{
-    must(i < HISTS);
-    return *hist_at(t, i);
 }
 
 void
@@ -198,7 +104,7 @@ tally_error_sum(const struct tally *t)
     return sum;
 }
 
-static const char *const error_names[] = {
+const char *const tally_error_names[TALLY_ERRORS] = {
     [TALLY_ERROR] = "error",
     [TALLY_CLIENT_ERROR] = "client_error",
     [TALLY_SERVER_ERROR] = "server_error",
@@ -211,12 +117,3 @@ static const char *const error_names[] = {
     [TALLY_LATE] = "late",
     [TALLY_DUPLICATE] = "duplicate",
 };
-static_assert(sizeof error_names / sizeof error_names[0] == TALLY_ERRORS,
-              "one name each");
-
-const char *
-tally_error_name(enum tally_error e)
-{
-    must((unsigned)e < TALLY_ERRORS);
-    return error_names[e];
-}

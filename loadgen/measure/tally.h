@@ -17,11 +17,34 @@
 #include "base/clock.h"
 #include "base/ctr.h"
 #include "base/hist.h"
-#include "loadgen/measure/size_class.h"
 #include "loadgen/wire/codec.h"
 
 #define TALLY_SUB_BITS 10 /* buckets of 0.1 % */
 #define TALLY_MAX_NS (UINT64_C(100) * NSEC_PER_SEC)
+
+/* Gets by the bytes of the values that came, in powers of four: a large one holds up the small
+ * ones behind it, which the latencies of all together do not show. */
+#define SIZE_CLASSES 8
+#define SIZE_CLASS_FIRST_BITS 6 /* the first are those up to 64 bytes */
+
+static inline unsigned
+size_class_of(uint64_t bytes)
+{
+    uint64_t above = (bytes - 1) >> SIZE_CLASS_FIRST_BITS;
+    if (bytes <= UINT64_C(1) << SIZE_CLASS_FIRST_BITS) {
+        return 0;
+    }
+    unsigned at = (63 - (unsigned)__builtin_clzll(above)) / 2 + 1;
+    return at < SIZE_CLASSES ? at : SIZE_CLASSES - 1;
+}
+
+/* The largest of a class; UINT64_MAX of the last one. */
+static inline uint64_t
+size_class_most(unsigned i)
+{
+    return i < SIZE_CLASSES - 1 ? UINT64_C(1) << (SIZE_CLASS_FIRST_BITS + 2 * i)
+                                : UINT64_MAX;
+}
 
 enum tally_from {
     FROM_INTENDED, /* when the schedule wanted it sent */
@@ -58,49 +81,36 @@ enum tally_bound {
     TALLY_BOUNDS,
 };
 
+/* How many there are of each. */
+enum {
+    TALLY_COUNTERS = 0
+#define COUNTER(name, dimension) +(int)(sizeof(char dimension))
+#define HIST(name, dimensions)
+#include "loadgen/measure/tally.def"
+    ,
+    TALLY_HISTS = 0
+#define COUNTER(name, dimension)
+#define HIST(name, dimensions) +(int)(sizeof(char dimensions))
+#include "loadgen/measure/tally.def"
+};
+
 struct tally {
-    ctr_t loaded;   /* records stored before the run */
-    ctr_t answered; /* since the very start, for the progress line */
-    ctr_t errors[TALLY_ERRORS];
-    ctr_t opened;   /* connections: those of the beginning, and all made since */
-    ctr_t closed;   /* of these: by intent, its own or the server's */
-    ctr_t unserved; /* at the end: asked, and nothing came in all the run */
-    /* Flow. */
-    ctr_t done[TALLY_VERBS];      /* requests answered without an error */
-    ctr_t keys, hits;             /* asked for by gets, and found */
-    ctr_t ops[CODEC_VERBS];       /* the same requests by what was sent */
-    ctr_t no_effect[CODEC_VERBS]; /* of these: the key was not there, or was */
-    ctr_t rx_bytes, tx_bytes;
-    /* Flow, of keys that were missed. */
-    ctr_t filled;   /* stored afterwards */
-    ctr_t unfilled; /* left out: too many waited, or the connection was lost meanwhile */
-    ctr_t won;      /* leases */
-    ctr_t waited;   /* of others, waited for: each answer that said so */
-    ctr_t given_up; /* of these: asked too often, too many waited, or no connection */
-    ctr_t stale;    /* values that were out of date; hits */
-    /* Requests intended to start in the window. */
-    ctr_t offered; /* all of them */
-    ctr_t sent;
-    ctr_t good;       /* answered without an error */
-    ctr_t skipped;    /* dropped for being late */
-    ctr_t unsent;     /* still waiting at the end */
-    ctr_t lost;       /* sent, then the connection was lost */
-    ctr_t unanswered; /* sent, without reply at the end */
-    ctr_t starved;    /* of a trace, and not read yet when due: the reader is too slow */
-    ctr_t within[TALLY_BOUNDS];
-    /* For Little's law: of each request the time that it was on its way in the window,
-     * nanoseconds; and how many were so at its begin and at its end. */
-    ctr_t on_their_way, at_edges;
-    struct hist *latency[FROM_COUNT][TALLY_VERBS];
-    struct hist *waits; /* of requests never answered: how long they were waited for */
-    struct hist *lag;   /* issue minus intended start */
-    struct hist *wire;  /* by stamps of the kernel or the card: reply minus request */
-    struct hist *late;  /* of this, what no connection was waited for: the client's own */
-    struct hist *gaps_intended, *gaps_issued; /* of an open loop's requests; see gaps.h */
-    struct hist *outstanding; /* on the connection, this request included */
-    /* Of gets, from the intended start, by the bytes of the values that came; empty unless
-     * that is asked for. */
-    struct hist *sizes[SIZE_CLASSES];
+    union {
+        struct {
+#define COUNTER(name, dimension) ctr_t name dimension;
+#define HIST(name, dimensions)
+#include "loadgen/measure/tally.def"
+        };
+        ctr_t counters[TALLY_COUNTERS]; /* the same by number */
+    };
+    union {
+        struct {
+#define COUNTER(name, dimension)
+#define HIST(name, dimensions) struct hist *name dimensions;
+#include "loadgen/measure/tally.def"
+        };
+        struct hist *hists[TALLY_HISTS];
+    };
 };
 
 /* False when memory is short (nothing to free then). */
@@ -109,12 +119,6 @@ void tally_fini(struct tally *t);
 void tally_merge(struct tally *dst, const struct tally *src);
 /* Owner only. */
 void tally_reset(struct tally *t);
-
-/* All counters and all histograms by number, for sending them elsewhere. */
-unsigned tally_counters(void);
-ctr_t *tally_counter(struct tally *t, unsigned i);
-unsigned tally_hists(void);
-struct hist *tally_hist(struct tally *t, unsigned i);
 
 /* n requests of the window were given to the kernel, so long after they were meant to be. */
 void tally_sent(struct tally *t, nsec_t lag, unsigned n);
@@ -127,4 +131,4 @@ void tally_sized(struct tally *t, uint64_t bytes, nsec_t from_intended);
 void tally_censored(struct tally *t, ctr_t *which, nsec_t waited);
 
 uint64_t tally_error_sum(const struct tally *t);
-const char *tally_error_name(enum tally_error e);
+extern const char *const tally_error_names[TALLY_ERRORS];

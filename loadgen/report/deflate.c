@@ -5,17 +5,14 @@
 
 #include <zlib.h>
 
-bool
-deflate_is_built(void)
-{
-    return true;
-}
-
-bool
-deflate_bytes(const uint8_t *src, size_t n, uint8_t *dst, size_t *dst_len)
+static bool
+deflate_all(const uint8_t *src, size_t n, uint8_t *dst, size_t *dst_len)
 {
     uLongf len = DEFLATE_MAX(n);
     int rc = compress(dst, &len, src, n);
     *dst_len = len;
     return rc == Z_OK;
 }
+
+bool (*const deflate_bytes)(const uint8_t *src, size_t n, uint8_t *dst,
+                            size_t *dst_len) = deflate_all;

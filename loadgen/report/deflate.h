@@ -9,15 +9,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/must.h"
-
-/* Whether this build can. */
-bool deflate_is_built(void);
-
 /* At most DEFLATE_MAX(n) bytes come of n. */
 #define DEFLATE_MAX(n) ((n) + (n) / 1000 + 64)
 
 /* Writes what n bytes become, *dst_len of them; dst has room for DEFLATE_MAX(n). False when
- * memory is short, or this build cannot. */
-must_check bool deflate_bytes(const uint8_t *src, size_t n, uint8_t *dst,
-                              size_t *dst_len);
+ * memory is short. NULL: this build cannot. */
+extern bool (*const deflate_bytes)(const uint8_t *src, size_t n, uint8_t *dst,
+                                   size_t *dst_len);

@@ -5,18 +5,5 @@
  */
 #include "loadgen/report/deflate.h"
 
-bool
-deflate_is_built(void)
-{
-    return false;
-}
-
-bool
-deflate_bytes(const uint8_t *src, size_t n, uint8_t *dst, size_t *dst_len)
-{
-    (void)src;
-    (void)n;
-    (void)dst;
-    *dst_len = 0;
-    return false;
-}
+bool (*const deflate_bytes)(const uint8_t *src, size_t n, uint8_t *dst,
+                            size_t *dst_len) = NULL;

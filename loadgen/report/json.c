@@ -67,49 +67,49 @@ json_close(struct json *j, char bracket)
     }
 }
 
-void
-json_text(struct json *j, const char *key, const char *value)
+static void
+write_number(FILE *out, int digits, double value)
 {
-    start_member(j, key);
-    write_text(j->out, value);
-}
-
-void
-json_u64(struct json *j, const char *key, uint64_t value)
-{
-    start_member(j, key);
-    fprintf(j->out, "%ju", (uintmax_t)value);
-}
-
-void
-json_number(struct json *j, const char *key, double value)
-{
-    start_member(j, key);
     if (isfinite(value)) {
-        fprintf(j->out, "%.9g", value);
+        fprintf(out, "%.*g", digits, value);
     } else {
-        fputs("null", j->out);
+        fputs("null", out);
+    }
+}
+
+static void
+write_member(struct json *j, const struct json_member *m)
+{
+    start_member(j, m->key);
+    switch (m->kind) {
+    case JSON_IS_TEXT:
+        write_text(j->out, m->text);
+        break;
+    case JSON_IS_COUNT:
+        fprintf(j->out, "%ju", (uintmax_t)m->count);
+        break;
+    case JSON_IS_NUMBER:
+        write_number(j->out, 9, m->number);
+        break;
+    case JSON_IS_EXACT:
+        must(isfinite(m->number));
+        write_number(j->out, 17, m->number);
+        break;
+    case JSON_IS_BOOL:
+        fputs(m->is ? "true" : "false", j->out);
+        break;
+    case JSON_IS_LEFT_OUT:
+    case JSON_IS_END:
+        unreachable();
     }
 }
 
 void
-json_exact(struct json *j, const char *key, double value)
+json_members(struct json *j, const struct json_member *m)
 {
-    must(isfinite(value));
-    start_member(j, key);
-    fprintf(j->out, "%.17g", value);
-}
-
-void
-json_bool(struct json *j, const char *key, bool value)
-{
-    start_member(j, key);
-    fputs(value ? "true" : "false", j->out);
-}
-
-void
-json_nothing(struct json *j, const char *key)
-{
-    start_member(j, key);
-    fputs("null", j->out);
+    for (; m->kind != JSON_IS_END; m++) {
+        if (m->kind != JSON_IS_LEFT_OUT) {
+            write_member(j, m);
+        }
+    }
 }

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -21,12 +22,66 @@ void json_init(struct json *j, FILE *out);
 void json_open(struct json *j, const char *key, char bracket); /* '{' or '[' */
 void json_close(struct json *j, char bracket);                 /* '}' or ']' */
 
-void json_text(struct json *j, const char *key, const char *value);
-void json_u64(struct json *j, const char *key, uint64_t value);
-/* null when not finite. */
-void json_number(struct json *j, const char *key, double value);
-/* Finite; reads back as the same number. */
-void json_exact(struct json *j, const char *key, double value);
-void json_bool(struct json *j, const char *key, bool value);
-/* null. (jansson, where it is linked, has a json_null of its own.) */
-void json_nothing(struct json *j, const char *key);
+/* A member of an object, or, with a NULL key, an element of an array. */
+struct json_member {
+    enum json_kind {
+        JSON_IS_LEFT_OUT,
+        JSON_IS_TEXT,
+        JSON_IS_COUNT,
+        JSON_IS_NUMBER, /* null when it is not finite */
+        JSON_IS_EXACT,  /* finite; reads back as the same number */
+        JSON_IS_BOOL,
+        JSON_IS_END, /* of a row of members */
+    } kind;
+    const char *key;
+    union {
+        const char *text;
+        uint64_t count;
+        double number;
+        bool is;
+    };
+};
+
+static inline struct json_member
+json_of_text(const char *key, const char *text)
+{
+    return (struct json_member){JSON_IS_TEXT, key, {.text = text}};
+}
+
+static inline struct json_member
+json_of_count(const char *key, uint64_t count)
+{
+    return (struct json_member){JSON_IS_COUNT, key, {.count = count}};
+}
+
+static inline struct json_member
+json_of_number(const char *key, double number)
+{
+    return (struct json_member){JSON_IS_NUMBER, key, {.number = number}};
+}
+
+static inline struct json_member
+json_of_bool(const char *key, bool is)
+{
+    return (struct json_member){JSON_IS_BOOL, key, {.is = is}};
+}
+
+/* By the type of the value. */
+#define JSON(key, value)                                                                 \
+    _Generic((value), char *                                                             \
+             : json_of_text, const char *                                                \
+             : json_of_text, double                                                      \
+             : json_of_number, bool                                                      \
+             : json_of_bool, default                                                     \
+             : json_of_count)(key, value)
+#define JSON_EXACT(key, value)                                                           \
+    ((struct json_member){JSON_IS_EXACT, key, {.number = value}})
+#define JSON_NULL(key) JSON(key, (double)INFINITY)
+#define JSON_IF(condition, member) ((condition) ? (member) : (struct json_member){0})
+
+void json_members(struct json *j, const struct json_member *members);
+#define json_put(j, ...)                                                                 \
+    json_members(j, (const struct json_member[]){__VA_ARGS__, {.kind = JSON_IS_END}})
+/* A whole object of members that are none. */
+#define json_object_of(j, key, ...)                                                      \
+    (json_open(j, key, '{'), json_put(j, __VA_ARGS__), json_close(j, '}'))

@@ -5,12 +5,11 @@
  */
 #pragma once
 
-#include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "loadgen/measure/result.h"
 #include "loadgen/options/options.h"
-#include "loadgen/report/schema.h"
 
 /* The summary; with --verbose mutilate's table and totals and what it does not have; and what
  * was asked for by options of its own. Times are in microseconds. Nothing but the rows of the
@@ -45,70 +44,22 @@ void report_hgrm(const struct result *r, enum tally_from from, FILE *out);
 /* "VALID"; or "INVALID: ", why, and what to do: the most telling reason, or a line for each. */
 void report_verdict(const struct result *r, bool all, FILE *out);
 
-/* ---- what the tables share ------------------------------------------------------------ */
+/* HdrHistogram's log of intervals: latencies from the intended start, in nanoseconds; requests
+ * never answered are not among them. Its head has what all lines are relative to, seconds since
+ * the epoch. */
+void report_hlog_head(double start_s, FILE *out);
 
-#define REPORT_MEGABYTE 1048576.0
-#define REPORT_NS_PER_US 1e3
-#define REPORT_NAME_MAX 24
+/* A line for each interval, or, with classes, for each interval of each class, which is its
+ * tag. The run began `offset_s` after what the head says; its series kept their latencies.
+ * False when memory is short, or out does not take it. */
+must_check bool report_hlog_rows(const struct result *r, bool has_classes,
+                                 double offset_s, FILE *out);
 
-/* Of a percentile, 0.95 or 0.999: "95th", "p999"; letters and digits only. */
-void report_column_name(double q, char name[REPORT_NAME_MAX]);
-
-/* What the table's row of a verb is made of. */
-struct report_row {
-    const char *name;
-    const struct hist *latency;
-    uint64_t censored; /* requests without a verb are shared out as the mix has it */
-};
-
-struct report_table {
-    const struct tally *tally;
-    struct report_row rows[TALLY_VERBS];
-};
-
-/* The columns of a table: mutilate's, or those of the text (--percentiles). */
-struct report_form {
-    int width;
-    const double *quantiles; /* shares */
-    unsigned count;
-    bool is_full; /* with the maximum, and ">T" for what is above T */
-};
-
-struct report_form report_form_of(const struct options *o);
-/* Names of the columns, and a row of them. Their lines are left open. */
-void report_head(const struct report_form *f, const char *name, FILE *out);
-void report_row(const struct report_form *f, const char *name,
-                const struct report_row *row, const struct hist *waits, double unit,
-                FILE *out);
-
-/* What the rows of a table are called. */
-struct report_names {
-    const char *head, *reads, *updates, *depth;
-};
-
-extern const struct report_names report_mutilates; /* which parsers look for */
-
-#define REPORT_ALL UINT_MAX
-
-/* Of class number `c` of the run r, or REPORT_ALL: of the whole run, or of the class that
- * measures for it. */
-void report_table_of(const struct result *r, const struct options *o, unsigned c,
-                     struct report_table *table);
-
-/* Requests answered in the window, and what else the totals are made of. */
-struct report_totals {
-    double done, seconds, keys, misses, skipped, offered, rx, tx;
-};
-
-struct report_totals report_totals(const struct result *r);
-struct json;
-/* Members of the object that j is in: what a histogram is added up from without loss. */
-void report_buckets_json(const struct hist *h, struct json *j);
-
-/* "Errors = 3 (timeout 3)"; a line. */
-void report_errors(const struct tally *t, FILE *out);
-
-void report_print_table(const struct report_form *f, const struct report_table *t,
-                        const struct report_names *names, FILE *out);
-/* mutilate's lines below its table. */
-void report_print_totals(const struct report_form *f, const struct result *r, FILE *out);
+/* A line a run, times in microseconds: gets, or updates when there are no gets; of the class
+ * that measures when there is one. A percentile among requests never answered is how long
+ * they were waited for at least: the columns are for programs. In mutilate's format its
+ * columns and widths, under the names of what stands in them; as CSV the lines of a run with
+ * its rate behind them. */
+void report_scan_head(const struct options *o, FILE *out);
+void report_scan_row(const struct result *r, const struct options *o, double target,
+                     FILE *out);

@@ -3,6 +3,8 @@
  */
 #include "loadgen/report/report.h"
 
+#include "loadgen/report/report_parts.h"
+
 static void
 print_quantiles(const struct report_row *row, const struct hist *waits,
                 const struct options *o, FILE *out)
@@ -13,7 +15,7 @@ print_quantiles(const struct report_row *row, const struct hist *waits,
         if (q.is_bound) {
             fputc(',', out);
         } else {
-            fprintf(out, ",%.3f", (double)q.ns / REPORT_NS_PER_US);
+            fprintf(out, ",%.3f", report_us(q.ns));
         }
     }
 }
@@ -45,10 +47,9 @@ print_rows(const struct result *run, unsigned c, const struct options *o, double
         fprintf(out, ",%s,%ju,%ju,%.3f,%.3f,%.3f", rows[verb].name,
                 (uintmax_t)hist_count(h), (uintmax_t)rows[verb].censored,
                 hist_mean(h) / REPORT_NS_PER_US, hist_stddev(h) / REPORT_NS_PER_US,
-                (double)hist_min(h) / REPORT_NS_PER_US);
+                report_us(hist_min(h)));
         print_quantiles(&rows[verb], table.tally->waits, o, out);
-        fprintf(out, ",%.3f,%.3f,%.0f,%.0f,%ju,%.3f,%s",
-                (double)hist_max(h) / REPORT_NS_PER_US,
+        fprintf(out, ",%.3f,%.3f,%.0f,%.0f,%ju,%.3f,%s", report_us(hist_max(h)),
                 result_ratio((double)ctr_get(&r->total.done[verb]), t.seconds), t.keys,
                 t.misses, (uintmax_t)tally_error_sum(&r->total), t.seconds,
                 r->is_valid ? "true" : "false");

@@ -5,14 +5,15 @@
 
 #include <math.h>
 
+#include "loadgen/report/report_parts.h"
+
 #define STEPS_EACH_HALF 5
 
 static void
 print_line(uint64_t value, uint64_t below, uint64_t all, FILE *out)
 {
     double share = (double)below / (double)all;
-    fprintf(out, "%12.3f %2.12f %10ju", (double)value / REPORT_NS_PER_US, share,
-            (uintmax_t)below);
+    fprintf(out, "%12.3f %2.12f %10ju", report_us(value), share, (uintmax_t)below);
     if (below < all) {
         fprintf(out, " %14.2f\n", 1 / (1 - share));
     } else {
@@ -52,8 +53,8 @@ report_hgrm(const struct result *r, enum tally_from from, FILE *out)
     }
     fprintf(out, "#[Mean    = %12.3f, StdDeviation   = %12.3f]\n",
             hist_mean(h) / REPORT_NS_PER_US, hist_stddev(h) / REPORT_NS_PER_US);
-    fprintf(out, "#[Max     = %12.3f, Total count    = %12ju]\n",
-            (double)hist_max(h) / REPORT_NS_PER_US, (uintmax_t)all);
+    fprintf(out, "#[Max     = %12.3f, Total count    = %12ju]\n", report_us(hist_max(h)),
+            (uintmax_t)all);
     fprintf(out, "#[Buckets = %12d, SubBuckets     = %12d]\n", 64 - TALLY_SUB_BITS,
             1 << (TALLY_SUB_BITS + 1));
 }

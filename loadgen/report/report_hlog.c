@@ -10,7 +10,7 @@
  * of what follows; that, in zlib's format, is a header (below) and the counts (packed.h).
  * Numbers are in network byte order.
  */
-#include "loadgen/report/report_hlog.h"
+#include "loadgen/report/report.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -63,7 +63,8 @@ write_histogram(const struct packed *p, uint8_t *room, FILE *out)
     uint8_t *wrap = room + plain_len;
     put_header(room, p->len);
     memcpy(room + HEADER_BYTES, p->bytes, p->len);
-    if (!deflate_bytes(room, plain_len, wrap + WRAP_BYTES, &len)) {
+    if (deflate_bytes == NULL ||
+        !deflate_bytes(room, plain_len, wrap + WRAP_BYTES, &len)) {
         return false;
     }
     put_u32(put_u32(wrap, COOKIE_COMPRESSED), (uint32_t)len);

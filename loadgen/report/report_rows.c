@@ -8,6 +8,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "loadgen/report/report_parts.h"
+
 static const char *
 ordinal_ending(unsigned n)
 {
@@ -29,16 +31,11 @@ report_column_name(double q, char name[REPORT_NAME_MAX])
         snprintf(name, REPORT_NAME_MAX, "%u%s", n, ordinal_ending(n));
     } else {
         /* 99.9 -> p999: a point would end the header for existing parsers. */
-        char digits[REPORT_NAME_MAX];
-        snprintf(digits, sizeof digits, "%.10g", percent);
-        char *to = name;
-        *to++ = 'p';
-        for (const char *p = digits; *p != '\0' && to < name + REPORT_NAME_MAX - 1; p++) {
-            if (*p != '.') {
-                *to++ = *p;
-            }
+        snprintf(name, REPORT_NAME_MAX, "p%.10g", percent);
+        char *point = strchr(name, '.');
+        if (point != NULL) {
+            memmove(point, point + 1, strlen(point));
         }
-        *to = '\0';
     }
 }
 
@@ -80,17 +77,16 @@ struct report_totals
 report_totals(const struct result *r)
 {
     const struct tally *t = &r->total;
-    double keys = (double)ctr_get(&t->keys);
+    double keys = report_count(&t->keys);
     return (struct report_totals){
-        .done = (double)ctr_get(&t->done[TALLY_READ]) +
-                (double)ctr_get(&t->done[TALLY_UPDATE]),
+        .done = report_count(&t->done[TALLY_READ]) + report_count(&t->done[TALLY_UPDATE]),
         .seconds = r->elapsed_s,
         .keys = keys,
-        .misses = keys - (double)ctr_get(&t->hits),
-        .skipped = (double)ctr_get(&t->skipped),
-        .offered = (double)ctr_get(&t->offered),
-        .rx = (double)ctr_get(&t->rx_bytes),
-        .tx = (double)ctr_get(&t->tx_bytes),
+        .misses = keys - report_count(&t->hits),
+        .skipped = report_count(&t->skipped),
+        .offered = report_count(&t->offered),
+        .rx = report_count(&t->rx_bytes),
+        .tx = report_count(&t->tx_bytes),
     };
 }
 
@@ -154,15 +150,19 @@ void
 report_print_table(const struct report_form *f, const struct report_table *t,
                    const struct report_names *names, FILE *out)
 {
-    const struct hist *waits = t->tally->waits;
     const struct report_row depth = {names->depth, t->tally->outstanding, 0};
+    const struct {
+        const char *name;
+        const struct report_row *row;
+        double unit;
+    } rows[] = {{names->reads, &t->rows[TALLY_READ], REPORT_NS_PER_US},
+                {names->updates, &t->rows[TALLY_UPDATE], REPORT_NS_PER_US},
+                {names->depth, &depth, 1}};
     report_head(f, names->head, out);
-    fputc('\n', out);
-    report_row(f, names->reads, &t->rows[TALLY_READ], waits, REPORT_NS_PER_US, out);
-    fputc('\n', out);
-    report_row(f, names->updates, &t->rows[TALLY_UPDATE], waits, REPORT_NS_PER_US, out);
-    fputc('\n', out);
-    report_row(f, names->depth, &depth, waits, 1, out);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        fputc('\n', out);
+        report_row(f, rows[i].name, rows[i].row, t->tally->waits, rows[i].unit, out);
+    }
     fputc('\n', out);
 }
 
@@ -184,11 +184,19 @@ report_print_totals(const struct report_form *f, const struct result *r, FILE *o
     if (r->peak_qps > 0) {
         fprintf(out, "Peak QPS  = %.1f\n", r->peak_qps);
     }
-    fputc('\n', out);
-    fprintf(out, "Misses = %.0f (%.1f%%)\n", t.misses,
-            100 * result_ratio(t.misses, t.keys));
-    fprintf(out, "Skipped TXs = %.0f (%.1f%%)\n\n", t.skipped,
-            100 * result_ratio(t.skipped, t.offered));
+    fprintf(out, "\nMisses = %.0f (%.1f%%)\nSkipped TXs = %.0f (%.1f%%)\n\n", t.misses,
+            report_percent(t.misses, t.keys), t.skipped,
+            report_percent(t.skipped, t.offered));
     print_bytes(f, "RX", t.rx, t.seconds, out);
     print_bytes(f, "TX", t.tx, t.seconds, out);
+}
+
+void
+report_mutilate(const struct result *r, const struct options *o, FILE *out)
+{
+    struct report_table table;
+    const struct report_form form = report_form_of(o);
+    report_table_of(r, o, REPORT_ALL, &table);
+    report_print_table(&form, &table, &report_mutilates, out);
+    report_print_totals(&form, r, out);
 }

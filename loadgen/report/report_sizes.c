@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  */
-#include "loadgen/report/report_sizes.h"
-
-#include "loadgen/report/report.h"
+#include "loadgen/report/report_parts.h"
 
 static const struct {
     const char *head, *name;
@@ -49,8 +47,7 @@ report_sizes_text(const struct tally *t, FILE *out)
         fprintf(out, " %10ju %8.1f", (uintmax_t)hist_count(h),
                 hist_mean(h) / REPORT_NS_PER_US);
         for (size_t p = 0; p < POINTS; p++) {
-            fprintf(out, " %8.1f",
-                    (double)hist_quantile(h, points[p].q) / REPORT_NS_PER_US);
+            fprintf(out, " %8.1f", report_us_at(h, points[p].q));
         }
         fputc('\n', out);
     }
@@ -66,22 +63,16 @@ report_sizes_json(const struct tally *t, struct json *j)
         if (hist_count(h) == 0) {
             continue;
         }
+        double up_to = i < SIZE_CLASSES - 1 ? (double)size_class_most(i) : INFINITY;
         json_open(j, NULL, '{');
-        if (i < SIZE_CLASSES - 1) {
-            json_u64(j, "up_to", size_class_most(i));
-        } else {
-            json_nothing(j, "up_to");
-        }
-        json_u64(j, "count", hist_count(h));
-        json_number(j, "mean", hist_mean(h));
+        json_put(j, JSON("up_to", up_to), JSON("count", hist_count(h)),
+                 JSON("mean", hist_mean(h)));
         for (size_t p = 0; p < POINTS; p++) {
-            json_u64(j, points[p].name, hist_quantile(h, points[p].q));
+            json_put(j, JSON(points[p].name, hist_quantile(h, points[p].q)));
         }
-        json_u64(j, "min", hist_min(h));
-        json_u64(j, "max", hist_max(h));
-        json_exact(j, "sum", hist_sum(h));
-        json_exact(j, "sumsq", hist_sum_squares(h));
-        json_u64(j, "overflow", hist_overflow(h));
+        json_put(j, JSON("min", hist_min(h)), JSON("max", hist_max(h)),
+                 JSON_EXACT("sum", hist_sum(h)), JSON_EXACT("sumsq", hist_sum_squares(h)),
+                 JSON("overflow", hist_overflow(h)));
         report_buckets_json(h, j);
         json_close(j, '}');
     }

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  */
-#include "loadgen/report/report_stats.h"
+#include "loadgen/report/report_parts.h"
 
 #include <string.h>
-
-#include "loadgen/report/report.h"
 
 /* With these letters the table of latencies begins. */
 #define TABLE_LETTERS "read"
@@ -54,9 +52,8 @@ static void
 write_values(struct json *j, const double values[SERVER_STATS], unsigned told)
 {
     for (unsigned i = 0; i < SERVER_STATS; i++) {
-        if (server_stats_has(told, i)) {
-            json_number(j, server_stat_name(i), values[i]);
-        }
+        json_put(
+            j, JSON_IF(server_stats_has(told, i), JSON(server_stat_names[i], values[i])));
     }
 }
 
@@ -64,16 +61,14 @@ void
 report_stats_json(const struct server_stats *s, const char *const *names, struct json *j)
 {
     if (s == NULL) {
-        json_nothing(j, "server_stats");
+        json_put(j, JSON_NULL("server_stats"));
         return;
     }
     struct server_change c = server_stats_change(s);
     json_open(j, "server_stats", '{');
-    json_u64(j, "servers", c.servers);
+    json_put(j, JSON("servers", c.servers));
     if (c.servers > 0) {
-        if ((c.told & TOLD_CPU) == TOLD_CPU) {
-            json_number(j, "cpu", c.cpu);
-        }
+        json_put(j, JSON_IF((c.told & TOLD_CPU) == TOLD_CPU, JSON("cpu", c.cpu)));
         json_open(j, "before", '{');
         write_values(j, c.before, c.told);
         json_close(j, '}');
@@ -83,10 +78,10 @@ report_stats_json(const struct server_stats *s, const char *const *names, struct
     }
     json_open(j, "series", '[');
     for (size_t i = 0; i < s->len; i++) {
+        const struct server_sample *sample = &s->samples[i];
         json_open(j, NULL, '{');
-        json_text(j, "server", names[s->samples[i].server]);
-        json_number(j, "at", s->samples[i].at_s);
-        write_values(j, s->samples[i].values, s->samples[i].told);
+        json_put(j, JSON("server", names[sample->server]), JSON("at", sample->at_s));
+        write_values(j, sample->values, sample->told);
         json_close(j, '}');
     }
     json_close(j, ']');
@@ -136,13 +131,11 @@ report_settings_json(const struct server_settings *s, const char *const *names,
     for (unsigned i = 0; i < s->servers; i++) {
         const struct server_told *t = &s->told[i];
         json_open(j, NULL, '{');
-        json_text(j, "server", names[i]);
-        if (t->version != NULL) {
-            json_text(j, "version", t->version);
-        }
+        json_put(j, JSON("server", names[i]),
+                 JSON_IF(t->version != NULL, JSON("version", t->version)));
         json_open(j, "values", '{');
         for (size_t k = 0; k < t->len; k++) {
-            json_text(j, t->settings[k].name, t->settings[k].value);
+            json_put(j, JSON(t->settings[k].name, t->settings[k].value));
         }
         json_close(j, '}');
         json_close(j, '}');

@@ -8,6 +8,8 @@
 
 #include <math.h>
 
+#include "loadgen/report/report_parts.h"
+
 #define NUMBER_MAX 32
 
 static const struct {
@@ -30,7 +32,7 @@ static struct rates
 rates_of(const struct result *r)
 {
     const struct tally *t = &r->total;
-    double offered = (double)ctr_get(&t->offered), good = (double)ctr_get(&t->good);
+    double offered = report_count(&t->offered), good = report_count(&t->good);
     double s = r->elapsed_s;
     if (!r->is_open) {
         return (struct rates){.achieved = result_ratio(report_totals(r).done, s)};
@@ -50,9 +52,8 @@ put_point(const struct result *r, double q, char text[NUMBER_MAX])
     const struct hist *h = r->all[r->from];
     uint64_t censored = result_censored(&r->total);
     struct quantile at = result_quantile(h, r->total.waits, censored, q);
-    uint64_t ns = q >= 1 && !at.is_bound ? hist_max(h) : at.ns;
-    snprintf(text, NUMBER_MAX, "%s%.1f", at.is_bound ? ">" : "",
-             (double)ns / REPORT_NS_PER_US);
+    at.ns = q >= 1 && !at.is_bound ? hist_max(h) : at.ns;
+    snprintf(text, NUMBER_MAX, "%s%.1f", at.is_bound ? ">" : "", report_us(at.ns));
 }
 
 static void

@@ -17,5 +17,10 @@ struct schema_point {
     bool has_ci; /* stands in "ci" too */
 };
 
-#define SCHEMA_POINTS 11
-extern const struct schema_point schema_points[SCHEMA_POINTS];
+static const struct schema_point schema_points[] = {
+    {"p1", .01, false},    {"p5", .05, false},      {"p10", .10, false},
+    {"p25", .25, false},   {"p50", .50, true},      {"p75", .75, false},
+    {"p90", .90, true},    {"p95", .95, true},      {"p99", .99, true},
+    {"p99.9", .999, true}, {"p99.99", .9999, true},
+};
+#define SCHEMA_POINTS (sizeof schema_points / sizeof schema_points[0])

@@ -73,14 +73,13 @@ void
 delta_put(struct frame_out *o, struct tally *now, struct tally *before)
 {
     size_t place = frame_open(o, FIELD_COUNTERS);
-    for (unsigned i = 0; i < tally_counters(); i++) {
-        frame_add_varint(o, ctr_get(tally_counter(now, i)) -
-                                ctr_get(tally_counter(before, i)));
+    for (unsigned i = 0; i < TALLY_COUNTERS; i++) {
+        frame_add_varint(o, ctr_get(&now->counters[i]) - ctr_get(&before->counters[i]));
     }
     frame_close(o, place);
-    for (unsigned i = 0; i < tally_hists(); i++) {
-        if (has_grown(tally_hist(now, i), tally_hist(before, i))) {
-            put_hist(o, i, tally_hist(now, i), tally_hist(before, i));
+    for (unsigned i = 0; i < TALLY_HISTS; i++) {
+        if (has_grown(now->hists[i], before->hists[i])) {
+            put_hist(o, i, now->hists[i], before->hists[i]);
         }
     }
 }
@@ -93,13 +92,13 @@ static bool
 add_counters(struct tally *sum, const struct frame_field *field, bool applies)
 {
     size_t at = 0;
-    for (unsigned i = 0; i < tally_counters(); i++) {
+    for (unsigned i = 0; i < TALLY_COUNTERS; i++) {
         uint64_t n;
         if (!frame_varint(field->p, field->len, &at, &n) || n > COUNT_MAX) {
             return false;
         }
         if (applies) {
-            ctr_add(tally_counter(sum, i), n);
+            ctr_add(&sum->counters[i], n);
         }
     }
     return at == field->len;
@@ -129,7 +128,7 @@ add_hist(struct tally *sum, const struct frame_field *field, uint64_t *seen, boo
 {
     uint64_t number, values[MOMENTS];
     size_t at = 0;
-    if (!frame_varint(field->p, field->len, &at, &number) || number >= tally_hists() ||
+    if (!frame_varint(field->p, field->len, &at, &number) || number >= TALLY_HISTS ||
         (*seen >> number & 1) != 0 || field->len - at < sizeof values) {
         return false;
     }
@@ -141,7 +140,7 @@ add_hist(struct tally *sum, const struct frame_field *field, uint64_t *seen, boo
                              double_of(values[4])};
     bool is_good = m.overflow <= COUNT_MAX && m.min <= m.max && isfinite(m.sum) &&
                    isfinite(m.sum_squares) && m.sum >= 0 && m.sum_squares >= 0;
-    struct hist *h = tally_hist(sum, (unsigned)number);
+    struct hist *h = sum->hists[number];
     if (!is_good || !add_buckets(h, field, at, applies)) {
         return false;
     }
@@ -157,7 +156,7 @@ add_all(struct tally *sum, const struct frame *f, bool applies)
     struct frame_field field;
     uint64_t seen = 0;
     size_t cursor = 0;
-    must(tally_hists() <= 64); /* a bit for each */
+    must(TALLY_HISTS <= 64); /* a bit for each */
     if (!frame_bytes(f, FIELD_COUNTERS, 1, FRAME_MAX, &field) ||
         !add_counters(sum, &field, applies)) {
         return false;
@@ -185,12 +184,12 @@ delta_add(struct tally *sum, const struct frame *f)
 uint64_t
 delta_digest(struct tally *t)
 {
-    uint64_t digest = tally_counters();
-    for (unsigned i = 0; i < tally_counters(); i++) {
-        digest = rng_mix(digest, i, ctr_get(tally_counter(t, i)));
+    uint64_t digest = TALLY_COUNTERS;
+    for (unsigned i = 0; i < TALLY_COUNTERS; i++) {
+        digest = rng_mix(digest, i, ctr_get(&t->counters[i]));
     }
-    for (unsigned i = 0; i < tally_hists(); i++) {
-        const struct hist *h = tally_hist(t, i);
+    for (unsigned i = 0; i < TALLY_HISTS; i++) {
+        const struct hist *h = t->hists[i];
         struct hist_moments m = hist_moments(h);
         digest = rng_mix(digest, m.overflow, m.min);
         digest = rng_mix(digest, m.max, bits_of(m.sum));
@@ -207,7 +206,7 @@ delta_digest(struct tally *t)
 uint64_t
 delta_shape(void)
 {
-    uint64_t shape = rng_mix(tally_counters(), tally_hists(), TALLY_ERRORS);
+    uint64_t shape = rng_mix(TALLY_COUNTERS, TALLY_HISTS, TALLY_ERRORS);
     shape = rng_mix(shape, CODEC_VERBS, TALLY_BOUNDS);
     return rng_mix(shape, TALLY_SUB_BITS, TALLY_MAX_NS);
 }

@@ -5,7 +5,6 @@
  * against t/unit/golden/report.txt, which GOLDEN=write in the environment renews.
  */
 #include "loadgen/report/report.h"
-#include "loadgen/report/report_many.h"
 
 #include <math.h>
 #include <stdlib.h>

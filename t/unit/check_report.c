@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "loadgen/report/json.h"
+#include "loadgen/report/schema.h"
 #include "check_unit.h"
 
 #define ANSWERED 1000
@@ -482,7 +483,7 @@ START_TEST(test_verification)
     ck_assert(result.checks[CHECK_VALUES].applies);
     ck_assert(!result.checks[CHECK_VALUES].is_good);
     ck_assert_double_eq(result.checks[CHECK_VALUES].value, 2);
-    ck_assert_str_eq(check_name(CHECK_VALUES), "verification");
+    ck_assert_str_eq(check_kinds[CHECK_VALUES].name, "verification");
     char *text = text_of();
     ck_assert_ptr_nonnull(strstr(text, "INVALID: 2 verification errors"));
     ck_assert_ptr_nonnull(strstr(text, "Errors = 2 (wrong_value 2)\n"));
@@ -682,18 +683,14 @@ START_TEST(test_json_writer)
     FILE *out = open_memstream(&text, &len);
     json_init(&j, out);
     json_open(&j, NULL, '{');
-    json_number(&j, "nan", NAN);
-    json_number(&j, "inf", -INFINITY);
-    json_number(&j, "x", 0.5);
+    json_put(&j, JSON("nan", (double)NAN), JSON("inf", -(double)INFINITY), JSON("x", 0.5),
+             JSON_IF(false, JSON("none", 0)));
     json_open(&j, "a", '[');
     json_open(&j, NULL, '[');
     json_close(&j, ']');
-    json_u64(&j, NULL, UINT64_MAX);
-    json_bool(&j, NULL, false);
-    json_nothing(&j, NULL);
+    json_put(&j, JSON(NULL, UINT64_MAX), JSON(NULL, (bool)false), JSON_NULL(NULL));
     json_close(&j, ']');
-    json_open(&j, "o", '{');
-    json_close(&j, '}');
+    json_object_of(&j, "o", JSON_IF(false, JSON("none", 0)));
     json_close(&j, '}');
     fclose(out);
     ck_assert_str_eq(text,

@@ -3,7 +3,6 @@
  *
  * Replies to stats and to stats settings, and what they say together.
  */
-#include "loadgen/measure/server_settings.h"
 #include "loadgen/measure/server_stats.h"
 
 #include <string.h>

@@ -287,16 +287,16 @@ START_TEST(test_limits)
     ck_assert_ptr_null(check_limits_parse(&l, "steal:5%,lateness:3,arrivals:off"));
     ck_assert_double_eq(l.limit[CHECK_STEAL], 0.05);
     ck_assert_double_eq(l.limit[CHECK_LATENESS], 3);
-    ck_assert(!check_at_most(&l, CHECK_ARRIVALS, true, 1).applies);
-    struct check c = check_at_most(&l, CHECK_STEAL, true, 0.06);
+    ck_assert(!check_of(&l, CHECK_ARRIVALS, true, 1).applies);
+    struct check c = check_of(&l, CHECK_STEAL, true, 0.06);
     ck_assert(c.applies && !c.is_good);
     ck_assert_double_eq(c.limit, 0.05);
-    ck_assert(check_at_least(&l, CHECK_RATE, true, 0.99).is_good);
+    ck_assert(check_of(&l, CHECK_RATE, true, 0.99).is_good);
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         ck_assert_msg(check_limits_parse(&l, wrong[i]) != NULL, "%s", wrong[i]);
     }
     for (unsigned i = 0; i < CHECKS; i++) {
-        ck_assert_ptr_nonnull(check_name((enum result_check)i));
+        ck_assert_ptr_nonnull(check_kinds[i].name);
     }
 }
 END_TEST
