@@ -60,17 +60,6 @@ env_add(struct env *e, const char *name, const char *value)
     e->facts[e->count++].value[len] = '\0';
 }
 
-const char *
-env_find(const struct env *e, const char *name)
-{
-    for (unsigned i = 0; i < e->count; i++) {
-        if (strcmp(e->facts[i].name, name) == 0) {
-            return e->facts[i].value;
-        }
-    }
-    return NULL;
-}
-
 static FILE *
 open_below(const char *root, const char *path)
 {

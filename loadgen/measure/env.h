@@ -23,5 +23,3 @@ struct env {
 void env_collect(struct env *e, const char *root);
 /* Adds one; a value of several lines ends with the first. What is empty is left out. */
 void env_add(struct env *e, const char *name, const char *value);
-/* NULL: not known. */
-const char *env_find(const struct env *e, const char *name);

@@ -43,8 +43,9 @@ steal_parse(struct steal *s, const char *text, const cpu_set_t *set)
     return found;
 }
 
-bool
-steal_now(struct steal *s, const cpu_set_t *set)
+/* False when the kernel does not say. */
+static bool
+now(struct steal *s, const cpu_set_t *set)
 {
     char *text = NULL;
     size_t room = 0;
@@ -70,14 +71,14 @@ steal_share(const struct steal *before, const struct steal *after)
 void
 steal_begin(struct steal_watch *w)
 {
-    w->is_known = steal_now(&w->from, &w->cpus);
+    w->is_known = now(&w->from, &w->cpus);
     w->share = 0;
 }
 
 void
 steal_end(struct steal_watch *w)
 {
-    struct steal now;
-    w->is_known = w->is_known && steal_now(&now, &w->cpus);
-    w->share = w->is_known ? steal_share(&w->from, &now) : 0;
+    struct steal after;
+    w->is_known = w->is_known && now(&after, &w->cpus);
+    w->share = w->is_known ? steal_share(&w->from, &after) : 0;
 }

@@ -18,8 +18,6 @@ struct steal {
 
 /* Of the CPUs of `set` in the text of /proc/stat. Pure. False when it has none of them. */
 must_check bool steal_parse(struct steal *s, const char *text, const cpu_set_t *set);
-/* Now. False when the kernel does not say. */
-must_check bool steal_now(struct steal *s, const cpu_set_t *set);
 /* The share that was stolen between two looks. A tick may have been in part another's, so
  * one of each side does not count. */
 double steal_share(const struct steal *before, const struct steal *after);

@@ -155,12 +155,13 @@ make_mmpp(void *into, const struct form_args *a)
     return NULL;
 }
 
+#define NO_NUMBER "a parameter of the gaps is not a number"
 #define ANY3 FORM_ANY, FORM_ANY, FORM_ANY
 
 /* clang-format off */
 static const struct form forms[] = {
-    {"exponential", 0, {ANY3, FORM_ANY}, make_fixed, DIST_EXPONENTIAL, NULL},
-    {"fixed", 0, {ANY3, FORM_ANY}, make_fixed, DIST_FIXED, NULL},
+    {"exponential", 0, {ANY3, FORM_ANY}, make_fixed, DIST_EXPONENTIAL, NO_NUMBER},
+    {"fixed", 0, {ANY3, FORM_ANY}, make_fixed, DIST_FIXED, NO_NUMBER},
     {"uniform", 0, {FORM_FROM_0, FORM_FROM_0}, make_uniform, 0,
      "uniform takes MAX or MIN,MAX"},
     {"normal", 0, {FORM_ANY, FORM_ANY}, make_normal, 0,
@@ -185,8 +186,7 @@ static const struct form forms[] = {
     {"bursty", 0, {FORM_NONE}, make_mmpp, 0, "bursty takes no parameter"},
 };
 /* clang-format on */
-static const struct form_table laws = FORM_TABLE(
-    forms, ',', "a parameter of the gaps is not a number", "unknown law of gaps");
+static const struct form_table laws = FORM_TABLE(forms, ',', "unknown law of gaps");
 
 /* Time stamps become the gaps between them. The way from the last back to the first is not
  * in the trace: it takes a gap of the mean. */

@@ -123,9 +123,7 @@ static const struct form forms[] = {
      "bimodal takes SHARE,SIZE,SIZE: the share of the first, and both"},
 };
 /* clang-format on */
-static const struct form_table laws =
-    FORM_TABLE(forms, ',', "a parameter of the distribution is not a number",
-               "unknown distribution");
+static const struct form_table laws = FORM_TABLE(forms, ',', "unknown distribution");
 
 /* ---- tables --------------------------------------------------------------------------- */
 

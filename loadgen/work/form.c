@@ -64,13 +64,8 @@ parse_args(const struct form_table *t, const struct form *f, void *into, const c
         const char *stop = memchr(p, t->separator, (size_t)(end - p));
         size_t len = (size_t)((stop != NULL ? stop : end) - p);
         enum form_type type = a.count < FORM_ARGS_MAX ? f->args[a.count] : FORM_NONE;
-        if (type == FORM_NONE) {
-            return usage;
-        }
-        if (!take_arg(type, p, len, &a)) {
-            return t->no_number != NULL ? t->no_number : usage;
-        }
-        if (!(a.value[a.count] >= bounds[type].least) ||
+        if (type == FORM_NONE || !take_arg(type, p, len, &a) ||
+            !(a.value[a.count] >= bounds[type].least) ||
             a.value[a.count] > bounds[type].most) {
             return usage;
         }

@@ -59,13 +59,12 @@ struct form_table {
     const struct form *rows;
     size_t count;
     char separator;
-    const char *no_number; /* the sentence for an argument that is none; NULL: usage */
-    const char *unknown;   /* and for another name */
+    const char *unknown; /* the sentence for another name */
 };
 
-#define FORM_TABLE(rows, separator, no_number, unknown)                                  \
+#define FORM_TABLE(rows, separator, unknown)                                             \
     {                                                                                    \
-        rows, sizeof rows / sizeof rows[0], separator, no_number, unknown                \
+        rows, sizeof rows / sizeof rows[0], separator, unknown                           \
     }
 
 /* NULL, or a sentence saying what is wrong. */

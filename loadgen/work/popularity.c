@@ -189,7 +189,7 @@ static const struct form forms[] = {
 };
 /* clang-format on */
 static const struct form_table laws =
-    FORM_TABLE(forms, ':', NULL,
+    FORM_TABLE(forms, ':',
                "popularity is uniform, zipf:EXPONENT, zipf-ordered:EXPONENT, latest, "
                "hotset:KEYS:REQUESTS, normal, seq, etc or cdf:FILE");
 

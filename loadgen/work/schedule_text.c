@@ -239,7 +239,7 @@ static const struct form forms[] = {
 };
 /* clang-format on */
 static const struct form_table shapes = FORM_TABLE(
-    forms, ':', NULL,
+    forms, ':',
     "schedules are const ramp steps square triangle qtriangle sine etc-day file");
 
 const char *

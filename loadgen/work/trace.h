@@ -104,10 +104,6 @@ must_check enum trace_line trace_line_parse(const struct trace_layout *l,
                                             struct trace_record *r,
                                             struct trace_line_note *note);
 
-/* Of get, set and so on, in any case of letters; TRACE_VERBS_END when it is none. */
-enum trace_verb trace_verb_find(const char *name, size_t len);
-const char *trace_verb_name(enum trace_verb verb);
-
 /* ---- files -------------------------------------------------------------------------- */
 
 #define TRACE_ERR_MAX 512

@@ -38,8 +38,9 @@ static const struct {
     {"get_lease", TRACE_GET}, {"set_lease", TRACE_SET},
 };
 
-enum trace_verb
-trace_verb_find(const char *name, size_t len)
+/* In any case of letters; TRACE_VERBS_END when it is none. */
+static enum trace_verb
+find_verb(const char *name, size_t len)
 {
     for (size_t i = 0; i < COUNT(verbs); i++) {
         if (is_text((struct field){name, len}, verbs[i].name)) {
@@ -47,13 +48,6 @@ trace_verb_find(const char *name, size_t len)
         }
     }
     return TRACE_VERBS_END;
-}
-
-const char *
-trace_verb_name(enum trace_verb verb)
-{
-    must(verb >= TRACE_GET && verb < TRACE_VERBS_END);
-    return verbs[verb - TRACE_GET].name;
 }
 
 static const struct {
@@ -278,7 +272,7 @@ trace_line_parse(const struct trace_layout *l, const char *line, size_t len,
     uint64_t count = number[TRACE_COLUMN_COUNT];
     r->repeat = count > 0 ? (uint32_t)count : 1;
     struct field op = by[TRACE_COLUMN_OP];
-    r->verb = op.p != NULL ? trace_verb_find(op.p, op.len) : TRACE_GET;
+    r->verb = op.p != NULL ? find_verb(op.p, op.len) : TRACE_GET;
     note->verb = op.p;
     note->verb_len = op.len;
     return r->verb == TRACE_VERBS_END ? TRACE_LINE_UNKNOWN : TRACE_LINE_GOOD;

@@ -105,12 +105,6 @@ bool workload_has_same_records(const struct workload *a, const struct workload *
 must_check bool workload_open(struct workload *w);
 void workload_close(struct workload *w);
 
-static inline uint64_t
-workload_key(const struct workload *w, struct rng *rng)
-{
-    return popularity_key(&w->conf.popularity, rng);
-}
-
 /* The key that incr may use in place of this one. */
 static inline uint64_t
 workload_counter_of(const struct workload *w, uint64_t key)
