@@ -115,7 +115,7 @@ evenness_add(struct evenness *s, const struct evenness_log *l)
         if (hist_count(h) > 0) {
             hist_merge(s->servers[l->server[i]], h);
             s->conns[s->conns_len++] = (struct evenness_conn){
-                hist_count(h), hist_quantile(h, .50), hist_quantile(h, .99)};
+                {hist_count(h), hist_quantile(h, .50), hist_quantile(h, .99)}};
         }
     }
     return true;
@@ -136,14 +136,6 @@ evenness_merge(struct evenness *s, const struct evenness *from)
     return true;
 }
 
-static uint64_t
-value_of(const struct evenness_conn *c, enum evenness_of what)
-{
-    return what == EVENNESS_REQUESTS ? c->requests
-           : what == EVENNESS_P50    ? c->p50
-                                     : c->p99;
-}
-
 static int
 by_size(const void *a, const void *b)
 {
@@ -160,7 +152,7 @@ evenness_range(const struct evenness *s, enum evenness_of what)
         return (struct evenness_range){0};
     }
     for (unsigned i = 0; i < s->conns_len; i++) {
-        values[i] = value_of(&s->conns[i], what);
+        values[i] = s->conns[i].value[what];
     }
     qsort(values, s->conns_len, sizeof *values, by_size);
     struct evenness_range range = {values[0], values[(s->conns_len - 1) / 2],

@@ -39,8 +39,15 @@ evenness_log_record(struct evenness_log *l, unsigned conn, uint64_t ns)
     }
 }
 
+enum evenness_of {
+    EVENNESS_REQUESTS,
+    EVENNESS_P50,
+    EVENNESS_P99,
+    EVENNESS_KINDS,
+};
+
 struct evenness_conn {
-    uint64_t requests, p50, p99;
+    uint64_t value[EVENNESS_KINDS];
 };
 
 struct evenness {
@@ -53,13 +60,6 @@ struct evenness {
 /* Smallest, median and largest of the connections. */
 struct evenness_range {
     uint64_t min, median, max;
-};
-
-enum evenness_of {
-    EVENNESS_REQUESTS,
-    EVENNESS_P50,
-    EVENNESS_P99,
-    EVENNESS_KINDS,
 };
 
 /* NULL when memory is short. */

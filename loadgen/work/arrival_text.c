@@ -11,7 +11,6 @@
 
 #include "base/num.h"
 #include "loadgen/work/form.h"
-#include "loadgen/work/numfile.h"
 
 #define NORMAL_CV 0.1
 #define LOGNORMAL_CV 1

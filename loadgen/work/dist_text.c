@@ -11,7 +11,6 @@
 
 #include "base/num.h"
 #include "loadgen/work/form.h"
-#include "loadgen/work/numfile.h"
 
 #define PIECES_MAX 4096 /* in a text; a file may have more */
 #define PERCENT_MAX 100

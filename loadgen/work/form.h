@@ -72,3 +72,19 @@ must_check const char *form_parse(const struct form_table *t, void *into,
                                   const char *text, size_t len);
 /* Whether the text begins so; then it begins behind that. */
 bool form_take(const char **text, size_t *len, const char *prefix);
+
+/* ---- files of numbers ------------------------------------------------------------------- */
+
+/* One or two in each line, separated by blanks, a comma or a tab; what follows a '#' and empty
+ * lines do not count. Start-up thread. */
+#define NUMFILE_ROWS_MAX 100000000 /* a bound on the memory that a file can take */
+
+struct numfile {
+    size_t rows;
+    unsigned columns; /* 1 or 2, the same in all rows */
+    double *values;   /* rows * columns */
+};
+
+/* NULL, or a sentence saying what is wrong (a buffer that the next call overwrites). */
+must_check const char *numfile_read(struct numfile *f, const char *path);
+void numfile_fini(struct numfile *f);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  */
-#include "loadgen/work/numfile.h"
+#include "loadgen/work/form.h"
 
 #include <errno.h>
 #include <stdbool.h>

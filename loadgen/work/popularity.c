@@ -14,7 +14,6 @@
 
 #include "loadgen/work/dist.h"
 #include "loadgen/work/form.h"
-#include "loadgen/work/numfile.h"
 
 /* Fixed, not the run's seed: clients with different seeds must agree on the hot keys. */
 #define SCATTER_SEED UINT64_C(0x6d636c6f61642d31)

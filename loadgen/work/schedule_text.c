@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "loadgen/work/form.h"
-#include "loadgen/work/numfile.h"
 
 #define SINE_LINES 720
 #define HOURS 24
