@@ -17,11 +17,11 @@
 #include <stdbool.h>
 
 #include "loadgen/drive/alarms.h"
-#include "loadgen/drive/ask.h"
+#include "loadgen/drive/generator.h"
 #include "loadgen/drive/cap.h"
-#include "loadgen/drive/fetch.h"
+#include "loadgen/drive/source_deferred.h"
 #include "loadgen/drive/pacing.h"
-#include "loadgen/drive/replay.h"
+#include "loadgen/drive/source_replay.h"
 #include "loadgen/drive/traffic.h"
 #include "loadgen/measure/cost.h"
 #include "loadgen/measure/evenness.h"
@@ -84,7 +84,7 @@ struct drive {
     struct tally *tally;
     struct evenness_log *evenness;
     struct samples *samples; /* without memory of its own when none are wanted */
-    struct ask ask;
+    struct generator ask;
     struct rng rng;     /* of think times, sessions, connections' lives, backends */
     struct life *lives; /* one each connection of the set, in its order */
 

@@ -30,8 +30,8 @@ lconn_init(struct lconn *c, const struct lconn_conf *conf)
     c->keys = calloc((size_t)c->capacity * c->keys_max, sizeof *c->keys);
     c->out = malloc(c->out_cap);
     c->stamps = conf->is_stamped ? calloc(1, sizeof *c->stamps) : NULL;
-    if (!sequels_init(&c->sequels, w, c->capacity) || c->ops == NULL || c->keys == NULL ||
-        c->out == NULL || (conf->is_stamped && c->stamps == NULL) ||
+    if (!followups_init(&c->followups, w, c->capacity) || c->ops == NULL ||
+        c->keys == NULL || c->out == NULL || (conf->is_stamped && c->stamps == NULL) ||
         (c->is_framed && !dgram_init(&c->dgram, reply_max, c->capacity))) {
         lconn_fini(c);
         return false;
@@ -45,7 +45,7 @@ lconn_fini(struct lconn *c)
 {
     lconn_down(c);
     dgram_fini(&c->dgram);
-    sequels_fini(&c->sequels);
+    followups_fini(&c->followups);
     free(c->ops);
     free(c->keys);
     free(c->out);
@@ -71,7 +71,7 @@ lconn_down(struct lconn *c)
     c->is_watched = c->is_watched_for_send = false;
     c->is_answering = false;
     dgram_reset(&c->dgram);
-    sequels_reset(&c->sequels);
+    followups_reset(&c->followups);
     reply_reset(&c->reply);
 }
 
@@ -140,17 +140,17 @@ lconn_greet(struct lconn *c)
 void
 lconn_push(struct lconn *c, const struct workload *w, const struct request *r)
 {
-    must(c->sequels.count == 0);
+    must(c->followups.count == 0);
     push(c, w, r);
 }
 
 const struct request_op *
-lconn_push_sequel(struct lconn *c, const struct workload *w)
+lconn_push_followup(struct lconn *c, const struct workload *w)
 {
-    if (c->sequels.count == 0) {
+    if (c->followups.count == 0) {
         return NULL;
     }
-    const struct sequel *next = &c->sequels.ring[c->sequels.head];
+    const struct followup *next = &c->followups.ring[c->followups.head];
     struct request request = {
         .verb = next->verb,
         .keys = &next->key,
@@ -161,7 +161,7 @@ lconn_push_sequel(struct lconn *c, const struct workload *w)
         .tries = next->tries,
     };
     push(c, w, &request);
-    sequels_pop(&c->sequels);
+    followups_pop(&c->followups);
     return &c->ops[slot(c, c->count - 1)];
 }
 
@@ -383,7 +383,7 @@ parse_bytes(struct lconn *c, const struct workload *w, const char *buf, size_t l
             .w = w,
             .op = &c->ops[c->head],
             .keys = keys_at(c, c->head),
-            .sequels = &c->sequels,
+            .followups = &c->followups,
             .read_at = c->read_at,
         };
         reply_read(&c->reply, &to, buf + taken, len - taken, done);

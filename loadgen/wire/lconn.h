@@ -18,7 +18,7 @@
 #include "loadgen/wire/link.h"
 #include "loadgen/wire/reply.h"
 #include "loadgen/wire/request.h"
-#include "loadgen/wire/sequels.h"
+#include "loadgen/wire/followups.h"
 #include "loadgen/wire/stamps.h"
 #include "loadgen/wire/target.h"
 #include "loadgen/work/workload.h"
@@ -60,8 +60,8 @@ struct lconn {
     uint16_t next_id;
     struct dgram dgram;
 
-    struct reply reply;     /* to the oldest request */
-    struct sequels sequels; /* of answers: sent before anything else */
+    struct reply reply;         /* to the oldest request */
+    struct followups followups; /* of answers: sent before anything else */
 
     struct stamps *stamps; /* of the kernel or the card; NULL: none */
 
@@ -110,10 +110,10 @@ lconn_has_room(const struct lconn *c, unsigned depth)
            c->out_cap - c->out_len >= c->request_max;
 }
 
-/* Needs lconn_has_room, and no sequel (lconn_push_sequel) before. */
+/* Needs lconn_has_room, and no followup (lconn_push_followup) before. */
 void lconn_push(struct lconn *c, const struct workload *w, const struct request *request);
 /* Likewise; pushes what follows from an earlier answer. NULL when there is nothing. */
-const struct request_op *lconn_push_sequel(struct lconn *c, const struct workload *w);
+const struct request_op *lconn_push_followup(struct lconn *c, const struct workload *w);
 
 /* A flush begins: forgets which requests the last one issued. */
 void lconn_begin_flush(struct lconn *c);
@@ -150,6 +150,6 @@ must_check bool lconn_ask_again(struct lconn *c, const struct workload *w,
 bool lconn_take_op(struct lconn *c, struct request_op *op);
 
 /* Takes the next finished request out of received bytes. Where the workload defers, the caller
- * empties c->sequels.missed behind it. */
+ * empties c->followups.missed behind it. */
 void lconn_parse(struct lconn *c, const struct workload *w, const char *buf, size_t len,
                  struct reply_done *done);

@@ -199,7 +199,7 @@ lset_renew(struct lset *s, bool all, char *err, size_t err_len)
 {
     for (unsigned i = 0; i < s->count; i++) {
         struct lconn *c = &s->conns[i];
-        if (!all && c->state == LCONN_UP && c->count == 0 && c->sequels.count == 0) {
+        if (!all && c->state == LCONN_UP && c->count == 0 && c->followups.count == 0) {
             continue;
         }
         lset_down(s, c);

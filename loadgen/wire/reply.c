@@ -11,11 +11,11 @@ static void
 fill(const struct reply_to *to, uint64_t key)
 {
     if (unlikely(to->w->conf.defers)) {
-        sequels_miss(to->sequels, to->w, (struct missed){key, 0, NEED_SET, 0});
+        followups_miss(to->followups, to->w, (struct missed){key, 0, NEED_SET, 0});
         return;
     }
-    sequels_add(to->sequels, to->w,
-                (struct sequel){to->read_at, key, 0, CODEC_SET, true, 0});
+    followups_add(to->followups, to->w,
+                  (struct followup){to->read_at, key, 0, CODEC_SET, true, 0});
 }
 
 /* Key i of the request is answered: what follows from it? */
@@ -26,11 +26,12 @@ finish_key(const struct reply_to *to, unsigned i, const struct client_reply *val
     if (value == NULL && to->w->conf.fills && workload_can_fill(to->w, key)) {
         fill(to, key);
     } else if (to->op->then == THEN_SET) {
-        sequels_add(to->sequels, to->w,
-                    (struct sequel){to->read_at, key, 0, CODEC_SET, false, 0});
+        followups_add(to->followups, to->w,
+                      (struct followup){to->read_at, key, 0, CODEC_SET, false, 0});
     } else if (to->op->then == THEN_CAS && value != NULL) {
-        sequels_add(to->sequels, to->w,
-                    (struct sequel){to->read_at, key, value->cas, CODEC_CAS, false, 0});
+        followups_add(
+            to->followups, to->w,
+            (struct followup){to->read_at, key, value->cas, CODEC_CAS, false, 0});
     }
 }
 
@@ -46,14 +47,15 @@ finish_leased(const struct reply_to *to, unsigned i, const struct client_reply *
     bool is_stale = (value->marks & CLIENT_MARK_STALE) != 0;
     bool is_empty = value->value_len == 0 && !is_stale &&
                     (is_won || workload_value_len(to->w, key) > 0);
-    to->sequels->stale += is_stale ? 1 : 0;
+    to->followups->stale += is_stale ? 1 : 0;
     if (op->then != THEN_NOTHING) {
         finish_key(to, i, value);
     } else if (is_won) {
-        sequels_miss(to->sequels, to->w,
-                     (struct missed){key, value->cas, NEED_CAS, op->tries});
+        followups_miss(to->followups, to->w,
+                       (struct missed){key, value->cas, NEED_CAS, op->tries});
     } else if (is_empty) {
-        sequels_miss(to->sequels, to->w, (struct missed){key, 0, NEED_GET, op->tries});
+        followups_miss(to->followups, to->w,
+                       (struct missed){key, 0, NEED_GET, op->tries});
     }
     return !is_empty;
 }

@@ -13,7 +13,7 @@
 
 #include "loadgen/wire/codec.h"
 #include "loadgen/wire/request.h"
-#include "loadgen/wire/sequels.h"
+#include "loadgen/wire/followups.h"
 
 struct reply {
     struct codec_parser parser;
@@ -29,9 +29,9 @@ struct reply_to {
     const struct codec *codec;
     const struct workload *w;
     const struct request_op *op;
-    const uint64_t *keys;    /* the request's */
-    struct sequels *sequels; /* gets what follows */
-    nsec_t read_at;          /* when it came: start of what follows */
+    const uint64_t *keys;        /* the request's */
+    struct followups *followups; /* gets what follows */
+    nsec_t read_at;              /* when it came: start of what follows */
 };
 
 enum reply_outcome {

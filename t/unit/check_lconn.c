@@ -308,12 +308,12 @@ START_TEST(test_orders)
     if (done.outcome == REPLY_GOOD) {
         ck_assert_int_eq(done.has_effect, orders[_i].has_effect);
     }
-    ck_assert_uint_eq(conn.sequels.count, 0);
+    ck_assert_uint_eq(conn.followups.count, 0);
 }
 END_TEST
 
 /* A cas follows a gets that hit, with its number; a set follows the get of an rmw. */
-START_TEST(test_sequels)
+START_TEST(test_followups)
 {
     char got[256], expected[256];
     push_one(CODEC_GETS, 7, THEN_CAS, false);
@@ -325,10 +325,10 @@ START_TEST(test_sequels)
     feed("VALUE k0007 0 4 1234\r\nabcd\r\nEND\r\n", 30);
     conn.read_at = 6;
     feed("END\r\nEND\r\n", 3);
-    ck_assert_uint_eq(conn.sequels.count, 2);
-    ck_assert_uint_eq(lconn_push_sequel(&conn, &workload)->intended, 5);
-    ck_assert_uint_eq(lconn_push_sequel(&conn, &workload)->intended, 6);
-    ck_assert_ptr_null(lconn_push_sequel(&conn, &workload));
+    ck_assert_uint_eq(conn.followups.count, 2);
+    ck_assert_uint_eq(lconn_push_followup(&conn, &workload)->intended, 5);
+    ck_assert_uint_eq(lconn_push_followup(&conn, &workload)->intended, 6);
+    ck_assert_ptr_null(lconn_push_followup(&conn, &workload));
     flush(8);
     int len = snprintf(expected, sizeof expected,
                        "cas k0007 0 0 4 1234\r\n%.4s\r\nset k0009 0 0 4\r\n%.4s\r\n",
@@ -349,21 +349,21 @@ START_TEST(test_fills)
     push_get(7, 8, 9, 0);
     flush(1);
     feed("VALUE k0002 0 1\r\nx\r\nEND\r\nEND\r\nEND\r\n", 9);
-    ck_assert_uint_eq(conn.sequels.count, 8);
+    ck_assert_uint_eq(conn.followups.count, 8);
     for (unsigned i = 0; i < 8; i++) {
         static const uint64_t keys[] = {1, 3, 4, 5, 6, 7, 8, 9};
-        ck_assert_uint_eq(conn.sequels.ring[conn.sequels.head % conn.sequels.cap].key,
-                          keys[i]);
-        ck_assert_ptr_nonnull(lconn_push_sequel(&conn, &workload));
+        ck_assert_uint_eq(
+            conn.followups.ring[conn.followups.head % conn.followups.cap].key, keys[i]);
+        ck_assert_ptr_nonnull(lconn_push_followup(&conn, &workload));
         flush(1);
         ck_assert_int_eq(feed("STORED\r\n", 1).outcome, REPLY_GOOD);
     }
     push_get(1, 2, 3, 0);
     flush(1);
     feed("END\r\n", 1);
-    ck_assert_uint_eq(conn.sequels.count, 3);
+    ck_assert_uint_eq(conn.followups.count, 3);
     lconn_down(&conn);
-    ck_assert_uint_eq(conn.sequels.count, 0);
+    ck_assert_uint_eq(conn.followups.count, 0);
 }
 END_TEST
 
@@ -395,10 +395,10 @@ make_deferring(bool leases)
 static void
 is_missed(unsigned i, uint64_t key, enum missed_need need, uint64_t cas, unsigned tries)
 {
-    ck_assert_uint_eq(conn.sequels.missed[i].key, key);
-    ck_assert_int_eq(conn.sequels.missed[i].need, need);
-    ck_assert_uint_eq(conn.sequels.missed[i].cas, cas);
-    ck_assert_uint_eq(conn.sequels.missed[i].tries, tries);
+    ck_assert_uint_eq(conn.followups.missed[i].key, key);
+    ck_assert_int_eq(conn.followups.missed[i].need, need);
+    ck_assert_uint_eq(conn.followups.missed[i].cas, cas);
+    ck_assert_uint_eq(conn.followups.missed[i].tries, tries);
 }
 
 START_TEST(test_deferred)
@@ -408,24 +408,24 @@ START_TEST(test_deferred)
     push_one(CODEC_GET, 4, THEN_SET, false);
     flush(1);
     ck_assert_int_eq(feed("VALUE k0002 0 4\r\nabcd\r\nEND\r\n", 12).hits, 1);
-    ck_assert_uint_eq(conn.sequels.count, 0);
-    ck_assert_uint_eq(conn.sequels.missed_count, 2);
+    ck_assert_uint_eq(conn.followups.count, 0);
+    ck_assert_uint_eq(conn.followups.missed_count, 2);
     is_missed(0, 1, NEED_SET, 0, 0);
     is_missed(1, 3, NEED_SET, 0, 0);
-    conn.sequels.missed_count = 0;
+    conn.followups.missed_count = 0;
     /* Room for all that may come back at once, beside what follows from answers. */
     for (unsigned i = 0; i < DEPTH * conn.keys_max; i++) {
-        struct sequel todo = {7, i, 0, CODEC_SET, true, 0};
-        ck_assert(sequels_have_room(&conn.sequels));
-        sequels_defer(&conn.sequels, &workload, &todo);
+        struct followup todo = {7, i, 0, CODEC_SET, true, 0};
+        ck_assert(followups_have_room(&conn.followups));
+        followups_defer(&conn.followups, &workload, &todo);
     }
-    ck_assert(!sequels_have_room(&conn.sequels));
+    ck_assert(!followups_have_room(&conn.followups));
     feed("VALUE k0004 0 4\r\nabcd\r\nEND\r\n", 3);
-    const struct request_op *op = lconn_push_sequel(&conn, &workload);
+    const struct request_op *op = lconn_push_followup(&conn, &workload);
     ck_assert(op->is_fill);
     ck_assert_uint_eq(op->intended, 7);
     lconn_down(&conn);
-    ck_assert_uint_eq(conn.sequels.count, 0);
+    ck_assert_uint_eq(conn.followups.count, 0);
 }
 END_TEST
 
@@ -445,30 +445,30 @@ START_TEST(test_leased)
                                   30);
     ck_assert_int_eq(done.outcome, REPLY_GOOD);
     ck_assert_uint_eq(done.hits, 1);
-    ck_assert_uint_eq(conn.sequels.missed_count, 2);
+    ck_assert_uint_eq(conn.followups.missed_count, 2);
     is_missed(0, 1, NEED_CAS, 8, 0);
     is_missed(1, 2, NEED_GET, 0, 0);
-    ck_assert_uint_eq(conn.sequels.stale, 0);
-    conn.sequels.missed_count = 0;
+    ck_assert_uint_eq(conn.followups.stale, 0);
+    conn.followups.missed_count = 0;
     /* Asked for again; what is stale is a hit, and one is to store it. */
-    struct sequel todo = {7, 2, 0, CODEC_GET, false, 3};
-    sequels_defer(&conn.sequels, &workload, &todo);
-    ck_assert_uint_eq(lconn_push_sequel(&conn, &workload)->tries, 3);
+    struct followup todo = {7, 2, 0, CODEC_GET, false, 3};
+    followups_defer(&conn.followups, &workload, &todo);
+    ck_assert_uint_eq(lconn_push_followup(&conn, &workload)->tries, 3);
     push_one(CODEC_GET, 5, THEN_NOTHING, true);
     flush(2);
     feed("VA 0 kk0002 f0 c9 Z\r\n\r\n", 3);
     is_missed(0, 2, NEED_GET, 0, 3);
-    conn.sequels.missed_count = 0;
+    conn.followups.missed_count = 0;
     char stale[64];
     snprintf(stale, sizeof stale, "VA 4 kk0005 f0 c6 W X\r\n%.4s\r\n",
              workload_value(&workload, 5));
     done = feed(stale, 5);
     ck_assert_int_eq(done.outcome, REPLY_GOOD);
     ck_assert_uint_eq(done.hits, 1);
-    ck_assert_uint_eq(conn.sequels.stale, 1);
-    ck_assert_uint_eq(conn.sequels.missed_count, 1);
+    ck_assert_uint_eq(conn.followups.stale, 1);
+    ck_assert_uint_eq(conn.followups.missed_count, 1);
     is_missed(0, 5, NEED_CAS, 6, 0);
-    conn.sequels.missed_count = 0;
+    conn.followups.missed_count = 0;
     /* An empty one that is verified is no value. */
     push_one(CODEC_GET, 5, THEN_NOTHING, true);
     flush(3);
@@ -792,7 +792,7 @@ main(void)
     tcase_add_test(tc, test_value_bytes);
     tcase_add_test(tc, test_replies_to_set);
     tcase_add_loop_test(tc, test_orders, 0, ROWS(orders));
-    tcase_add_test(tc, test_sequels);
+    tcase_add_test(tc, test_followups);
     tcase_add_test(tc, test_fills);
     tcase_add_test(tc, test_deferred);
     tcase_add_test(tc, test_leased);

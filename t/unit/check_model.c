@@ -9,7 +9,7 @@
 
 #include <math.h>
 
-#include "loadgen/drive/ask.h"
+#include "loadgen/drive/generator.h"
 #include "loadgen/options/options.h"
 
 static struct options options;
@@ -215,7 +215,7 @@ static struct workload workload;
 static struct target target;
 
 static void
-make(struct ask *a, struct lconn *c, const char *popularity, const char *ops,
+make(struct generator *a, struct lconn *c, const char *popularity, const char *ops,
      unsigned thread)
 {
     struct workload_conf conf = {
@@ -229,19 +229,19 @@ make(struct ask *a, struct lconn *c, const char *popularity, const char *ops,
     struct lconn_conf lc = {codec_at(0), &target, 0, 4, &workload, NULL, NULL, false};
     ck_assert(lconn_init(c, &lc));
     c->state = LCONN_UP;
-    struct ask_conf ac = {.workload = &workload,
-                          .seed = 1,
-                          .stream = thread,
-                          .thread = thread,
-                          .threads = 2};
-    ck_assert(ask_init(a, &ac));
+    struct generator_conf ac = {.workload = &workload,
+                                .seed = 1,
+                                .stream = thread,
+                                .thread = thread,
+                                .threads = 2};
+    ck_assert(generator_init(a, &ac));
 }
 
 /* Pushes one request, takes it back and returns its first key. */
 static uint64_t
-asked(struct ask *a, struct lconn *c, struct request_op *op)
+asked(struct generator *a, struct lconn *c, struct request_op *op)
 {
-    ask_push(a, c, 0, 0);
+    generator_push(a, c, 0, 0);
     uint64_t key = c->keys[c->head * c->keys_max];
     c->out_len = 0;
     ck_assert(lconn_take_op(c, op));
@@ -249,9 +249,9 @@ asked(struct ask *a, struct lconn *c, struct request_op *op)
 }
 
 static void
-unmake(struct ask *a, struct lconn *c)
+unmake(struct generator *a, struct lconn *c)
 {
-    ask_fini(a);
+    generator_fini(a);
     lconn_fini(c);
     workload_close(&workload);
 }
@@ -259,7 +259,7 @@ unmake(struct ask *a, struct lconn *c)
 /* Two threads go through the keys together. */
 START_TEST(test_sequence)
 {
-    struct ask a;
+    struct generator a;
     struct lconn c;
     struct request_op op;
     int seen[100] = {0};
@@ -279,7 +279,7 @@ END_TEST
 /* Inserts are keys of their own for each thread; the newest are asked for most. */
 START_TEST(test_latest)
 {
-    struct ask a;
+    struct generator a;
     struct lconn c;
     struct request_op op;
     uint64_t newest = 99, at_newest = 0, gets = 0, next = 100 + 1;
@@ -305,7 +305,7 @@ END_TEST
 /* Scans have 1 to 100 keys, 50.5 in the mean. */
 START_TEST(test_scans)
 {
-    struct ask a;
+    struct generator a;
     struct lconn c;
     struct request_op op;
     double keys = 0;
@@ -325,17 +325,17 @@ END_TEST
 /* A share of gets is to be verified, and every verb begins as it should. */
 START_TEST(test_verbs)
 {
-    struct ask a;
+    struct generator a;
     struct lconn c;
     struct request_op op;
-    int seen[CODEC_VERBS] = {0}, sequels[3] = {0}, verified = 0;
+    int seen[CODEC_VERBS] = {0}, followups[3] = {0}, verified = 0;
     make(&a, &c, "uniform",
          "get:2,cas:1,rmw:1,delete:1,incr:1,touch:1,add:1,set:1,gets:1", 0);
     workload.conf.verify = 0.25;
     for (int i = 0; i < 20000; i++) {
         uint64_t key = asked(&a, &c, &op);
         seen[op.verb]++;
-        sequels[op.then]++;
+        followups[op.then]++;
         verified += op.is_verified;
         ck_assert(op.verb != CODEC_INCR || workload_is_counter(&workload, key));
     }
@@ -343,8 +343,8 @@ START_TEST(test_verbs)
     for (int v = 0; v < CODEC_VERBS; v++) {
         ck_assert_double_eq_tol(seen[v], 2000 * tenths[v], 200);
     }
-    ck_assert_double_eq_tol(sequels[THEN_CAS], 2000, 200);
-    ck_assert_double_eq_tol(sequels[THEN_SET], 2000, 200);
+    ck_assert_double_eq_tol(followups[THEN_CAS], 2000, 200);
+    ck_assert_double_eq_tol(followups[THEN_SET], 2000, 200);
     ck_assert_double_eq_tol(verified, 5000, 250);
     unmake(&a, &c);
 }

@@ -11,7 +11,7 @@
 
 #include "base/rng.h"
 #include "loadgen/drive/alarms.h"
-#include "loadgen/drive/fetch.h"
+#include "loadgen/drive/source_deferred.h"
 #include "loadgen/drive/traffic.h"
 
 #define BEGIN (UINT64_C(1000) * NSEC_PER_SEC)

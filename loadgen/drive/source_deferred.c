@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  */
-#include "loadgen/drive/fetch.h"
+#include "loadgen/drive/source_deferred.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 #include "loadgen/drive/drive.h"
-#include "loadgen/drive/flow.h"
+#include "loadgen/drive/sender.h"
 
 #define WAIT_MAX 1e18 /* longer than any run */
 
@@ -114,8 +114,8 @@ add(struct drive *d, const struct lconn *c, const struct missed *what, nsec_t no
 void
 fetch_take(struct drive *d, struct lconn *c, nsec_t now)
 {
-    for (unsigned i = 0; i < c->sequels.missed_count; i++) {
-        const struct missed *what = &c->sequels.missed[i];
+    for (unsigned i = 0; i < c->followups.missed_count; i++) {
+        const struct missed *what = &c->followups.missed[i];
         if (what->need != NEED_SET) {
             count(d, what->need == NEED_CAS ? &d->tally->won : &d->tally->waited, now);
         }
@@ -123,8 +123,8 @@ fetch_take(struct drive *d, struct lconn *c, nsec_t now)
             release(d, what->key);
         }
     }
-    ctr_add(&d->tally->stale, drive_measures(d, now) ? c->sequels.stale : 0);
-    c->sequels.missed_count = c->sequels.stale = 0;
+    ctr_add(&d->tally->stale, drive_measures(d, now) ? c->followups.stale : 0);
+    c->followups.missed_count = c->followups.stale = 0;
 }
 
 /* Nothing is to be done about it any more. */
@@ -146,7 +146,7 @@ follow(struct drive *d, struct lconn *c, uint32_t entry)
         [NEED_GET] = CODEC_GET,
     };
     const struct fetch_entry *e = &d->fetch.entries[entry];
-    struct sequel todo = {
+    struct followup todo = {
         .intended = e->due,
         .key = e->what.key,
         .cas = e->what.cas,
@@ -154,7 +154,7 @@ follow(struct drive *d, struct lconn *c, uint32_t entry)
         .is_fill = e->what.need != NEED_GET,
         .tries = (uint8_t)(e->what.tries + (e->what.need == NEED_GET ? 1 : 0)),
     };
-    sequels_defer(&c->sequels, d->w, &todo);
+    followups_defer(&c->followups, d->w, &todo);
     drop(d, entry);
 }
 
@@ -189,7 +189,7 @@ void
 fetch_refill(struct drive *d, struct lconn *c)
 {
     struct fetch_queue *q = &d->fetch.queues[drive_index(d, c)];
-    while (q->count > 0 && sequels_have_room(&c->sequels)) {
+    while (q->count > 0 && followups_have_room(&c->followups)) {
         follow(d, c, dequeue(&d->fetch, q));
     }
 }
@@ -220,7 +220,7 @@ fetch_send_due(struct drive *d, nsec_t now)
         if (c->state != LCONN_UP || e->losses != f->queues[alarm.who].losses) {
             leave_out(d, e->what.need, now); /* lost, and with it who asked */
             drop(d, alarm.value);
-        } else if (!sequels_have_room(&c->sequels)) {
+        } else if (!followups_have_room(&c->followups)) {
             enqueue(d, c, alarm.value);
         } else {
             follow(d, c, alarm.value);

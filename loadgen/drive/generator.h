@@ -18,7 +18,7 @@
 #include "loadgen/wire/shard.h"
 #include "loadgen/work/workload.h"
 
-struct ask {
+struct generator {
     const struct workload *w;
     struct rng rng;
     unsigned thread, threads; /* keys inserted are thread, thread + threads, ... above */
@@ -34,7 +34,7 @@ struct ask {
     unsigned given; /* how many of its keys have been handed out */
 };
 
-struct ask_conf {
+struct generator_conf {
     const struct workload *workload;
     uint64_t seed, stream;
     unsigned thread, threads;
@@ -42,16 +42,16 @@ struct ask_conf {
 };
 
 /* False when memory is short. */
-must_check bool ask_init(struct ask *a, const struct ask_conf *conf);
-void ask_fini(struct ask *a);
+must_check bool generator_init(struct generator *g, const struct generator_conf *conf);
+void generator_fini(struct generator *g);
 
 /* So long after the begin of the run: which records are in use from now on. */
-void ask_at(struct ask *a, uint64_t elapsed_ns);
+void generator_at(struct generator *g, uint64_t elapsed_ns);
 
 /* The server that the next part goes to; 0 when that is any. */
-unsigned ask_server(struct ask *a);
+unsigned generator_server(struct generator *g);
 /* The next part goes to c, one of that server's, which has room and nothing else to do first.
  * True when it was the last of its request: it has the tag, parts before it have 1 at most. */
-bool ask_push(struct ask *a, struct lconn *c, nsec_t intended, uint32_t tag);
+bool generator_push(struct generator *g, struct lconn *c, nsec_t intended, uint32_t tag);
 /* The request of which parts may be left is given up. */
-void ask_drop(struct ask *a);
+void generator_drop(struct generator *g);

@@ -3,7 +3,7 @@
  *
  * What follows from the answers of a connection: a ring of requests that go before anything
  * else, and, of workloads that defer, a list of what the last answer left to the caller. Its
- * connection's thread; no allocation after sequels_init.
+ * connection's thread; no allocation after followups_init.
  */
 #pragma once
 
@@ -16,7 +16,7 @@
 #include "loadgen/work/workload.h"
 
 /* A request of one key that follows from an answer. */
-struct sequel {
+struct followup {
     nsec_t intended; /* when the answer came */
     uint64_t key;
     uint64_t cas;
@@ -38,12 +38,12 @@ struct missed {
     uint8_t tries;
 };
 
-struct sequels {
+struct followups {
     struct book *book; /* whose pages the keys are, held while needed; NULL: numbers */
 
     /* Sent before anything else, so that it never holds more than the keys of all gets on
      * their way: `room`; and as many that were deferred. */
-    struct sequel *ring;
+    struct followup *ring;
     unsigned room, cap, head, count;
 
     /* What the caller empties: of each entry it has the key (book_release). */
@@ -53,28 +53,29 @@ struct sequels {
 };
 
 /* Of at most so many requests on their way. False when memory is short. */
-must_check bool sequels_init(struct sequels *q, const struct workload *w,
-                             unsigned requests);
-void sequels_fini(struct sequels *q);
+must_check bool followups_init(struct followups *q, const struct workload *w,
+                               unsigned requests);
+void followups_fini(struct followups *q);
 /* Forgets all of them. */
-void sequels_reset(struct sequels *q);
+void followups_reset(struct followups *q);
 
-void sequels_add(struct sequels *q, const struct workload *w, struct sequel next);
+void followups_add(struct followups *q, const struct workload *w, struct followup next);
 /* The oldest, of which there is one, is done: its key is released. */
-void sequels_pop(struct sequels *q);
+void followups_pop(struct followups *q);
 /* It is left to the caller. */
-void sequels_miss(struct sequels *q, const struct workload *w, struct missed missed);
+void followups_miss(struct followups *q, const struct workload *w, struct missed missed);
 
-/* Whether sequels_defer may be called: what follows from answers has room beside it. */
+/* Whether followups_defer may be called: what follows from answers has room beside it. */
 static inline bool
-sequels_have_room(const struct sequels *q)
+followups_have_room(const struct followups *q)
 {
     return q->count < q->room;
 }
 /* Something of a workload that defers is due. */
 static inline void
-sequels_defer(struct sequels *q, const struct workload *w, const struct sequel *next)
+followups_defer(struct followups *q, const struct workload *w,
+                const struct followup *next)
 {
-    must(w->conf.defers && sequels_have_room(q));
-    sequels_add(q, w, *next);
+    must(w->conf.defers && followups_have_room(q));
+    followups_add(q, w, *next);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  */
-#include "loadgen/drive/flow.h"
+#include "loadgen/drive/sender.h"
 
-#include "loadgen/drive/life.h"
+#include "loadgen/drive/reconnect.h"
 
 /* Tags of requests: 0 is one that follows from an answer, and nothing follows from it; else
  * how many are left in its session, itself included. */
@@ -21,7 +21,7 @@ is_partly(const struct drive *d)
 bool
 flow_has_room(const struct drive *d, const struct lconn *c)
 {
-    if (!lconn_has_room(c, d->conf.depth) || c->sequels.count > 0) {
+    if (!lconn_has_room(c, d->conf.depth) || c->followups.count > 0) {
         return false;
     }
     const struct life *l = drive_life(d, c);
@@ -46,7 +46,7 @@ flow_offer(struct drive *d, struct lconn *c)
 static struct lconn *
 take_room(struct drive *d)
 {
-    struct drive_room *room = &d->rooms[ask_server(&d->ask)];
+    struct drive_room *room = &d->rooms[generator_server(&d->ask)];
     while (room->count > 0) {
         struct lconn *c = room->ring[room->head];
         room->head = (room->head + 1) % d->room_cap;
@@ -76,7 +76,7 @@ flow_is_unreachable(const struct drive *d, unsigned server)
 static bool
 is_unreachable(struct drive *d)
 {
-    return d->rooms_len > 1 && flow_is_unreachable(d, ask_server(&d->ask));
+    return d->rooms_len > 1 && flow_is_unreachable(d, generator_server(&d->ask));
 }
 
 static void
@@ -110,19 +110,19 @@ static bool
 push(struct drive *d, struct lconn *c, nsec_t intended, uint32_t tag)
 {
     count_push(d, c);
-    return ask_push(&d->ask, c, intended, tag);
+    return generator_push(&d->ask, c, intended, tag);
 }
 
 /* Requests that follow from answers go before others. False when some have to wait; at the
  * end of the window they wait for ever. */
 static bool
-push_sequels(struct drive *d, struct lconn *c, nsec_t now)
+push_followups(struct drive *d, struct lconn *c, nsec_t now)
 {
-    while (c->sequels.count > 0) {
+    while (c->followups.count > 0) {
         if (!lconn_has_room(c, d->conf.depth) || now >= d->window.end) {
             return false;
         }
-        const struct request_op *op = lconn_push_sequel(c, d->w);
+        const struct request_op *op = lconn_push_followup(c, d->w);
         d->outstanding++;
         ctr_add(&d->tally->offered, drive_measures(d, op->intended) ? 1 : 0);
         if (unlikely(d->fetch.queued > 0)) {
@@ -237,7 +237,7 @@ hand_out(struct drive *d, nsec_t now)
             make_dirty(d, c);
             flow_offer(d, c);
         } else if (is_unreachable(d)) {
-            ask_drop(&d->ask);
+            generator_drop(&d->ask);
             dropped++;
         } else {
             return;
@@ -250,21 +250,21 @@ static bool
 refill(struct drive *d, struct lconn *c, nsec_t now)
 {
     if (d->has_rooms) {
-        push_sequels(d, c, now);
+        push_followups(d, c, now);
         flow_offer(d, c);
         hand_out(d, now);
         return true;
     }
     if (unlikely(d->replay.book != NULL)) {
-        if (push_sequels(d, c, now) && drive_sends(d, now)) {
+        if (push_followups(d, c, now) && drive_sends(d, now)) {
             replay_offer(d, c);
         }
         return true;
     }
     while (c->count < d->conf.depth && drive_sends(d, now)) {
         unsigned before = c->count;
-        if (unlikely(c->sequels.count > 0)) {
-            push_sequels(d, c, now);
+        if (unlikely(c->followups.count > 0)) {
+            push_followups(d, c, now);
         }
         while (flow_has_room(d, c)) {
             push(d, c, 0, TAG_ALONE);
@@ -285,7 +285,7 @@ flow_fill(struct drive *d, struct lconn *c, nsec_t now)
     if (!drive_is_open(d)) {
         return refill(d, c, now);
     }
-    push_sequels(d, c, now);
+    push_followups(d, c, now);
     flow_offer(d, c);
     return true;
 }
@@ -362,7 +362,7 @@ pass_over(struct drive *d, struct due due, ctr_t *why)
     if (drive_measures(d, due.when)) {
         tally_censored(d->tally, why, d->window.end - due.when);
     }
-    ask_drop(&d->ask);
+    generator_drop(&d->ask);
     take_due(d, due);
 }
 
@@ -461,7 +461,7 @@ flow_next_due(struct drive *d)
         return replay_next_due(d);
     }
     if (drive_is_open(d) &&
-        (d->rooms[ask_server(&d->ask)].count > 0 || is_unreachable(d))) {
+        (d->rooms[generator_server(&d->ask)].count > 0 || is_unreachable(d))) {
         struct due due = next_due(d);
         d->could_send = may_send(d, due) && d->pacing.late != LATE_CAP;
         when = may_send(d, due) ? due.when : ALARMS_NEVER;

@@ -30,5 +30,5 @@ void life_time_out(struct drive *d, nsec_t now);
 static inline bool
 life_is_spent(const struct drive *d, const struct lconn *c)
 {
-    return drive_life(d, c)->left == 0 && c->count == 0 && c->sequels.count == 0;
+    return drive_life(d, c)->left == 0 && c->count == 0 && c->followups.count == 0;
 }

@@ -1,46 +1,46 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  */
-#include "loadgen/wire/sequels.h"
+#include "loadgen/wire/followups.h"
 
 #include <stdlib.h>
 
 /* Whether there can be any. */
 static bool
-has_sequels(const struct workload *w)
+has_followups(const struct workload *w)
 {
     return w->conf.fills || w->conf.is_replay || mix_share(&w->conf.mix, MIX_CAS) > 0 ||
            mix_share(&w->conf.mix, MIX_RMW) > 0;
 }
 
 bool
-sequels_init(struct sequels *q, const struct workload *w, unsigned requests)
+followups_init(struct followups *q, const struct workload *w, unsigned requests)
 {
-    *q = (struct sequels){.book = w->book, .room = requests * w->keys_max};
-    q->cap = has_sequels(w) ? q->room * (w->conf.defers ? 2 : 1) : 0;
+    *q = (struct followups){.book = w->book, .room = requests * w->keys_max};
+    q->cap = has_followups(w) ? q->room * (w->conf.defers ? 2 : 1) : 0;
     q->ring = calloc(q->cap + 1, sizeof *q->ring);
     q->missed_room = w->conf.defers ? w->keys_max : 0;
     q->missed = calloc(q->missed_room + 1, sizeof *q->missed);
     if (q->ring == NULL || q->missed == NULL) {
-        sequels_fini(q);
+        followups_fini(q);
         return false;
     }
     return true;
 }
 
 void
-sequels_fini(struct sequels *q)
+followups_fini(struct followups *q)
 {
     free(q->ring);
     free(q->missed);
-    *q = (struct sequels){0};
+    *q = (struct followups){0};
 }
 
 void
-sequels_reset(struct sequels *q)
+followups_reset(struct followups *q)
 {
     while (unlikely(q->book != NULL) && q->count > 0) {
-        sequels_pop(q);
+        followups_pop(q);
     }
     while (unlikely(q->book != NULL) && q->missed_count > 0) {
         book_release(q->book, q->missed[--q->missed_count].key);
@@ -49,7 +49,7 @@ sequels_reset(struct sequels *q)
 }
 
 void
-sequels_add(struct sequels *q, const struct workload *w, struct sequel next)
+followups_add(struct followups *q, const struct workload *w, struct followup next)
 {
     must(q->count < q->cap);
     unsigned at = (q->head + q->count++) % q->cap;
@@ -58,7 +58,7 @@ sequels_add(struct sequels *q, const struct workload *w, struct sequel next)
 }
 
 void
-sequels_pop(struct sequels *q)
+followups_pop(struct followups *q)
 {
     must(q->count > 0);
     if (unlikely(q->book != NULL)) {
@@ -69,7 +69,7 @@ sequels_pop(struct sequels *q)
 }
 
 void
-sequels_miss(struct sequels *q, const struct workload *w, struct missed missed)
+followups_miss(struct followups *q, const struct workload *w, struct missed missed)
 {
     must(q->missed_count < q->missed_room);
     q->missed[q->missed_count++] = missed;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  */
-#include "loadgen/drive/life.h"
+#include "loadgen/drive/reconnect.h"
 
-#include "loadgen/drive/flow.h"
+#include "loadgen/drive/sender.h"
 
 void
 life_begin(struct drive *d, struct lconn *c)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  */
-#include "loadgen/drive/replay.h"
+#include "loadgen/drive/source_replay.h"
 
 #include <assert.h>
 #include <stdlib.h>
 
 #include "loadgen/drive/drive.h"
-#include "loadgen/drive/flow.h"
+#include "loadgen/drive/sender.h"
 #include "loadgen/wire/shard.h"
 
 /* How often an empty book is looked at. */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  */
-#include "loadgen/drive/answer.h"
+#include "loadgen/drive/receiver.h"
 
-#include "loadgen/drive/flow.h"
-#include "loadgen/drive/life.h"
+#include "loadgen/drive/sender.h"
+#include "loadgen/drive/reconnect.h"
 
 static void
 count_good(struct drive *d, const struct lconn *c, const struct reply_done *done,

@@ -5,9 +5,9 @@
 
 #include <stdlib.h>
 
-#include "loadgen/drive/answer.h"
-#include "loadgen/drive/flow.h"
-#include "loadgen/drive/life.h"
+#include "loadgen/drive/receiver.h"
+#include "loadgen/drive/sender.h"
+#include "loadgen/drive/reconnect.h"
 #include "loadgen/work/streams.h"
 
 #define TICK (50 * NSEC_PER_MSEC) /* between looks for time-outs */
@@ -39,7 +39,7 @@ on_event(struct drive *d, struct lconn *c, unsigned can)
         life_replace(d, c, clock_now());
         return;
     }
-    if (drive_is_open(d) && c->sequels.count == 0) {
+    if (drive_is_open(d) && c->followups.count == 0) {
         flow_offer(d, c);
     } else {
         flow_fill(d, c, now != 0 ? now : clock_now());
@@ -137,7 +137,7 @@ look_around(struct drive *d, nsec_t now)
 {
     life_open_due(d, now);
     if (unlikely(d->w->conf.churn > 0)) {
-        ask_at(&d->ask, now - d->window.begin);
+        generator_at(&d->ask, now - d->window.begin);
     }
     if (unlikely(d->replay.book != NULL)) {
         replay_look(d, now);
@@ -331,7 +331,7 @@ drive_init(struct drive *d, const struct drive_conf *conf, struct lset *set,
     }
     d->dirty = calloc(set->count, sizeof(struct lconn *));
     d->lives = calloc(set->count, sizeof *d->lives);
-    struct ask_conf ask = {
+    struct generator_conf ask = {
         .workload = d->w,
         .seed = conf->seed,
         .stream = stream_of(conf->agent, thread, STREAM_REQUESTS),
@@ -339,7 +339,7 @@ drive_init(struct drive *d, const struct drive_conf *conf, struct lset *set,
         .threads = conf->parts,
         .shard = set->conf.shard,
     };
-    if (!ask_init(&d->ask, &ask) || !init_rooms(d) || d->dirty == NULL ||
+    if (!generator_init(&d->ask, &ask) || !init_rooms(d) || d->dirty == NULL ||
         d->lives == NULL || !init_flow(d) || !replay_init(d) || !fetch_init(d)) {
         drive_fini(d);
         return false;
@@ -362,7 +362,7 @@ drive_fini(struct drive *d)
     free(d->rooms);
     free(d->dirty);
     free(d->lives);
-    ask_fini(&d->ask);
+    generator_fini(&d->ask);
     d->rooms = NULL;
     d->dirty = NULL;
     d->lives = NULL;

@@ -51,7 +51,7 @@ struct fetch {
 must_check bool fetch_init(struct drive *d);
 void fetch_fini(struct drive *d);
 
-/* Takes what an answer on c has left to be done (c->sequels.missed). */
+/* Takes what an answer on c has left to be done (c->followups.missed). */
 void fetch_take(struct drive *d, struct lconn *c, nsec_t now);
 /* What is due goes out, on the connection where it was missed, or waits for room on it. */
 void fetch_send_due(struct drive *d, nsec_t now);

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ */
+#include "loadgen/drive/generator.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+/* How each verb of the mix begins on the wire, and what follows. */
+static const struct {
+    enum codec_verb verb;
+    enum request_then then;
+} wire[] = {
+    [MIX_GET] = {CODEC_GET, THEN_NOTHING},
+    [MIX_GETS] = {CODEC_GETS, THEN_NOTHING},
+    [MIX_SET] = {CODEC_SET, THEN_NOTHING},
+    [MIX_ADD] = {CODEC_ADD, THEN_NOTHING},
+    [MIX_CAS] = {CODEC_GETS, THEN_CAS},
+    [MIX_DELETE] = {CODEC_DELETE, THEN_NOTHING},
+    [MIX_TOUCH] = {CODEC_TOUCH, THEN_NOTHING},
+    [MIX_INCR] = {CODEC_INCR, THEN_NOTHING},
+    [MIX_INSERT] = {CODEC_SET, THEN_NOTHING},
+    [MIX_SCAN] = {CODEC_GET, THEN_NOTHING},
+    [MIX_RMW] = {CODEC_GET, THEN_SET},
+};
+static_assert(sizeof wire / sizeof wire[0] == MIX_VERBS, "each verb has its words");
+
+#define PURPOSE_ONCE 1
+
+bool
+generator_init(struct generator *g, const struct generator_conf *conf)
+{
+    *g = (struct generator){
+        .w = conf->workload,
+        .thread = conf->thread,
+        .threads = conf->threads,
+        .shard = conf->shard,
+    };
+    must(conf->threads > 0);
+    rng_init(&g->rng, conf->seed, conf->stream);
+    g->once = rng_mix(conf->seed, 0, PURPOSE_ONCE) % WORKLOAD_KEYS_END;
+    g->keys = calloc(conf->workload->keys_max, sizeof *g->keys);
+    g->servers = calloc(conf->workload->keys_max, sizeof *g->servers);
+    return g->keys != NULL && g->servers != NULL;
+}
+
+void
+generator_fini(struct generator *g)
+{
+    free(g->keys);
+    free(g->servers);
+    g->keys = NULL;
+    g->servers = NULL;
+}
+
+/* Key number `index` of those that this thread inserts. */
+static uint64_t
+inserted_key(const struct generator *g, uint64_t index)
+{
+    uint64_t records = g->w->conf.records;
+    uint64_t above = g->thread + index * g->threads;
+    uint64_t span = WORKLOAD_KEYS_END - records;
+    return span == 0 ? above % records : records + above % span;
+}
+
+/* What a rank means to this thread: of the latest keys it knows those that it has inserted
+ * itself, and those that were there before; of a sequence each thread takes its part. */
+static uint64_t
+choose_key(struct generator *g)
+{
+    const struct popularity *p = &g->w->conf.popularity;
+    if (p->law == POPULARITY_SEQ) {
+        return (g->thread + g->sequence++ * g->threads) % p->keys;
+    }
+    uint64_t rank = popularity_rank(p, &g->rng);
+    if (p->law == POPULARITY_LATEST && g->inserted > 0) {
+        if (rank <= g->inserted) {
+            return inserted_key(g, g->inserted - rank);
+        }
+        rank -= g->inserted;
+    }
+    return popularity_key_of(p, rank);
+}
+
+void
+generator_at(struct generator *g, uint64_t elapsed_ns)
+{
+    g->drift = workload_drift(g->w, elapsed_ns);
+}
+
+/* One of the records, or by the odds one that is none of them. */
+static uint64_t
+draw_key(struct generator *g, bool reads)
+{
+    const struct workload_conf *c = &g->w->conf;
+    if (unlikely(g->w->has_odds)) {
+        double u = rng_unit(&g->rng);
+        if (u < c->one_hit) {
+            uint64_t n = g->thread + g->once_given++ * g->threads;
+            return WORKLOAD_ONCE + (g->once + n) % WORKLOAD_KEYS_END;
+        }
+        if (reads && u < c->one_hit + c->miss_ratio) {
+            return WORKLOAD_ABSENT + rng_below(&g->rng, WORKLOAD_KEYS_END);
+        }
+    }
+    return workload_slide(g->w, choose_key(g), g->drift);
+}
+
+static unsigned
+choose_scan(struct generator *g)
+{
+    uint64_t records = g->w->conf.records;
+    uint64_t key = choose_key(g);
+    unsigned n = 1 + (unsigned)rng_below(&g->rng, WORKLOAD_SCAN_MAX);
+    for (unsigned i = 0; i < n; i++) {
+        g->keys[i] = workload_slide(g->w, (key + i) % records, g->drift);
+    }
+    return n;
+}
+
+static unsigned
+choose_count(struct generator *g)
+{
+    const struct workload *w = g->w;
+    return likely(w->getcount > 0)
+               ? w->getcount
+               : (unsigned)dist_size(&w->conf.getcount, rng_unit(&g->rng), 1,
+                                     WORKLOAD_GETCOUNT_MAX);
+}
+
+/* Fills in the keys; returns how many. */
+static unsigned
+choose_keys(struct generator *g, enum mix_verb verb)
+{
+    bool reads = verb == MIX_GET || verb == MIX_GETS;
+    unsigned n = reads ? choose_count(g) : 1;
+    if (verb == MIX_SCAN) {
+        return choose_scan(g);
+    }
+    if (verb == MIX_INSERT) {
+        g->keys[0] = inserted_key(g, g->inserted++);
+        return 1;
+    }
+    for (unsigned i = 0; i < n; i++) {
+        g->keys[i] = draw_key(g, reads);
+    }
+    if (verb == MIX_INCR) {
+        g->keys[0] = workload_counter_of(g->w, g->keys[0]);
+    }
+    return n;
+}
+
+/* A mix of one verb, or a share of none or all, takes no random number. */
+static enum mix_verb
+choose_verb(struct generator *g)
+{
+    const struct mix *mix = &g->w->conf.mix;
+    return mix->count == 1 ? mix->rows[0].verb : mix_draw(mix, rng_unit(&g->rng));
+}
+
+static bool
+choose_verified(struct generator *g)
+{
+    double share = g->w->conf.verify;
+    return share > 0 && (share >= 1 || rng_unit(&g->rng) < share);
+}
+
+static void
+draw(struct generator *g, struct request *request)
+{
+    enum mix_verb verb = choose_verb(g);
+    *request = (struct request){
+        .verb = wire[verb].verb,
+        .keys = g->keys,
+        .count = choose_keys(g, verb),
+        .then = wire[verb].then,
+        .is_verified = choose_verified(g),
+    };
+}
+
+static unsigned
+owner_of(const struct generator *g, uint64_t key)
+{
+    char text[WORKLOAD_KEY_MAX];
+    return shard_of(g->shard, text, workload_put_key(g->w, key, text));
+}
+
+/* Brings the keys of each server together, in the order in which they were drawn. */
+static void
+group_keys(struct generator *g, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++) {
+        uint64_t key = g->keys[i];
+        unsigned owner = owner_of(g, key), at = i;
+        unsigned last = i; /* behind the last one of the same server */
+        while (last > 0 && g->servers[last - 1] != owner) {
+            last--;
+        }
+        for (; last > 0 && at > last; at--) {
+            g->keys[at] = g->keys[at - 1];
+            g->servers[at] = g->servers[at - 1];
+        }
+        g->keys[at] = key;
+        g->servers[at] = owner;
+    }
+}
+
+unsigned
+generator_server(struct generator *g)
+{
+    if (g->shard == NULL) {
+        return 0;
+    }
+    if (g->given == g->drawn.count) {
+        draw(g, &g->drawn);
+        group_keys(g, g->drawn.count);
+        g->given = 0;
+    }
+    return g->servers[g->given];
+}
+
+void
+generator_drop(struct generator *g)
+{
+    g->given = g->drawn.count;
+}
+
+static bool
+push_part(struct generator *g, struct lconn *c, nsec_t intended, uint32_t tag)
+{
+    unsigned server = generator_server(g);
+    struct request part = g->drawn;
+    part.keys += g->given;
+    part.intended = intended;
+    for (part.count = 0; g->given < g->drawn.count && g->servers[g->given] == server;
+         part.count++) {
+        g->given++;
+    }
+    must(c->server == server);
+    bool is_last = g->given == g->drawn.count;
+    part.tag = is_last || tag == 0 ? tag : 1;
+    lconn_push(c, g->w, &part);
+    return is_last;
+}
+
+bool
+generator_push(struct generator *g, struct lconn *c, nsec_t intended, uint32_t tag)
+{
+    struct request request;
+    if (g->shard != NULL) {
+        return push_part(g, c, intended, tag);
+    }
+    draw(g, &request);
+    request.intended = intended;
+    request.tag = tag;
+    lconn_push(c, g->w, &request);
+    return true;
+}
