@@ -190,7 +190,7 @@ options_have_stats(const struct options *o)
 {
     for (unsigned i = 0; i < o->classes_len; i++) {
         const struct lclass *c = &o->classes[i];
-        if (c->codec == &codec_http || c->codec == &codec_redis || c->password != NULL) {
+        if (!c->codec->has_stats || c->password != NULL) {
             return false;
         }
     }

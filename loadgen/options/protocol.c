@@ -72,7 +72,7 @@ check_auth(const struct lclass *c)
     if ((c->codec->verbs & CODEC_BIT(CODEC_AUTH)) == 0) {
         return "the protocol has no words for authentication";
     }
-    if (c->username[0] == '\0' && c->codec != &codec_redis) {
+    if (c->username[0] == '\0' && !c->codec->has_lone_secret) {
         return "--password needs --username";
     }
     if (strlen(c->username) > CODEC_AUTH_MAX || strlen(c->password) > CODEC_AUTH_MAX) {
@@ -84,11 +84,12 @@ check_auth(const struct lclass *c)
 static const char *
 settle(struct lclass *c)
 {
-    if (c->is_binary && c->codec != codec_at(0) && c->codec != &codec_binary) {
+    const struct codec *binary = codec_find("binary");
+    if (c->is_binary && c->codec != codec_at(0) && c->codec != binary) {
         return "--binary and --protocol are mutually exclusive";
     }
     if (c->is_binary) {
-        c->codec = &codec_binary;
+        c->codec = binary;
     }
     const char *wrong = c->auth_file != NULL ? read_auth_file(c) : NULL;
     return wrong != NULL ? wrong : check_auth(c);

@@ -250,8 +250,7 @@ settle_multigets(struct lclass *c)
 static const char *
 check_key_format(const struct lclass *c)
 {
-    bool takes_bytes = c->codec == &codec_binary || c->codec == &codec_redis;
-    return c->key_format != KEY_BINARY || takes_bytes
+    return c->key_format != KEY_BINARY || c->codec->takes_any_byte
                ? NULL
                : "--key-format=binary needs --protocol=binary or redis: other protocols "
                  "end keys at blanks";
@@ -301,7 +300,7 @@ check_codec(const struct lclass *c)
         [MIX_RMW] = CODEC_BIT(CODEC_GET) | CODEC_BIT(CODEC_SET),
     };
     unsigned all = c->fills ? CODEC_BIT(CODEC_SET) : 0;
-    if (c->leases && c->codec->put_lease == NULL) {
+    if (c->leases && !c->codec->has_leases) {
         return "--on-miss=lease needs --protocol=meta: other protocols have no leases";
     }
     for (unsigned verb = 0; verb < MIX_VERBS; verb++) {

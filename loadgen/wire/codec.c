@@ -53,9 +53,10 @@ codec_stencil_init(struct codec_stencil *s, const struct codec *codec, size_t ke
     char key[CLIENT_KEY_MAX]; /* of bytes that nothing else in a request has */
     must(key_len >= 1 && key_len <= sizeof key);
     memset(key, 0xff, key_len);
-    s->len = codec->put_get(s->bytes, CODEC_GET, 1);
-    s->len += codec->put_key(s->bytes + s->len, CODEC_GET, 1, key, key_len);
-    s->len += codec->put_get_end(s->bytes + s->len, 1);
+    const struct codec_get get = {.verb = CODEC_GET, .keys = 1};
+    s->len = codec_put_get(codec, s->bytes, &get);
+    s->len += codec->put_key(s->bytes + s->len, &get, key, key_len);
+    s->len += codec_put_get_end(codec, s->bytes + s->len, &get);
     const char *at = memmem(s->bytes, s->len, key, key_len);
     must(at != NULL);
     s->key_at = (size_t)(at - s->bytes);
@@ -112,6 +113,24 @@ codec_skip_value(struct codec_parser *p, const char *buf, size_t len, size_t *ta
         kind = codec_take_value(p, buf, len, taken, &unwanted);
     }
     return kind;
+}
+
+enum client_kind
+codec_done_kind(enum codec_verb verb)
+{
+    switch (verb) {
+    case CODEC_DELETE:
+        return CLIENT_DELETED;
+    case CODEC_TOUCH:
+        return CLIENT_TOUCHED;
+    case CODEC_GET:
+    case CODEC_GETS:
+    case CODEC_INCR:
+    case CODEC_DECR:
+        return CLIENT_OK; /* what none of them is answered with */
+    default:
+        return CLIENT_STORED;
+    }
 }
 
 enum client_kind

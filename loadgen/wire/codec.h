@@ -66,6 +66,13 @@ struct codec_lease {
     uint32_t seconds, recache;
 };
 
+/* A get of `keys` keys, or one of its keys. */
+struct codec_get {
+    enum codec_verb verb; /* GET or GETS */
+    unsigned keys;
+    const struct codec_lease *lease; /* NULL: none is asked for */
+};
+
 /* The oldest request that was sent and not answered: what a reply can only be to. */
 struct codec_expect {
     enum codec_verb verb;
@@ -97,17 +104,20 @@ struct codec {
     const char *name;
     unsigned verbs; /* CODEC_BIT of each that it has words for */
     bool has_multiget;
+    bool has_datagrams;  /* can be sent in them */
+    bool takes_any_byte; /* in keys; others end a key at a blank */
+    bool has_stats;      /* its server answers memcached's `stats` in the text protocol */
+    bool has_leases;     /* of keys that are missed */
+    bool has_lone_secret; /* a password may have no user name */
 
-    /* A get of `keys` keys: put_get, put_key for each, put_get_end. */
-    size_t (*put_get)(char *dst, enum codec_verb verb, unsigned keys);
-    size_t (*put_key)(char *dst, enum codec_verb verb, unsigned keys, const char *key,
+    /* A get: put_get, put_key for each key, put_get_end; the first and the last may be NULL.
+     * With a lease, where there are any, the value comes with its cas and its marks
+     * (client_reply), an empty one where there was nothing. */
+    size_t (*put_get)(char *dst, const struct codec_get *get);
+    size_t (*put_key)(char *dst, const struct codec_get *get, const char *key,
                       size_t key_len);
-    /* A key with a lease, in place of put_key: its value comes with its cas and its marks
-     * (client_reply), an empty one where there was nothing. NULL: has no leases. */
-    size_t (*put_lease)(char *dst, unsigned keys, const char *key, size_t key_len,
-                        const struct codec_lease *lease);
-    size_t (*put_get_end)(char *dst, unsigned keys);
-    /* The caller puts the value between the two. */
+    size_t (*put_get_end)(char *dst, const struct codec_get *get);
+    /* The caller puts the value between the two; the second may be NULL. */
     size_t (*put_store)(char *dst, const struct codec_store *store);
     size_t (*put_store_end)(char *dst, const struct codec_store *store);
     size_t (*put_order)(char *dst, const struct codec_order *order);
@@ -128,6 +138,24 @@ const struct codec *codec_find(const char *name);
 const char *codec_guess(const char *bytes, size_t len);
 /* Number i of all, NULL after the last; the first is the default. */
 const struct codec *codec_at(unsigned i);
+
+static inline size_t
+codec_put_get(const struct codec *codec, char *dst, const struct codec_get *get)
+{
+    return codec->put_get != NULL ? codec->put_get(dst, get) : 0;
+}
+
+static inline size_t
+codec_put_get_end(const struct codec *codec, char *dst, const struct codec_get *get)
+{
+    return codec->put_get_end != NULL ? codec->put_get_end(dst, get) : 0;
+}
+
+static inline size_t
+codec_put_store_end(const struct codec *codec, char *dst, const struct codec_store *store)
+{
+    return codec->put_store_end != NULL ? codec->put_store_end(dst, store) : 0;
+}
 
 /* A get of one key of a length known before: all but the key is prepared. */
 struct codec_stencil {
@@ -174,6 +202,8 @@ enum client_kind codec_take_value(struct codec_parser *p, const char *buf, size_
 /* The same for bytes nobody wants: never CLIENT_DATA. */
 enum client_kind codec_skip_value(struct codec_parser *p, const char *buf, size_t len,
                                   size_t *taken);
+/* What it is called that a request with neither value nor number has had its effect. */
+enum client_kind codec_done_kind(enum codec_verb verb);
 /* The kind held for the end of the reply; CLIENT_END when none is. */
 enum client_kind codec_tell(struct codec_parser *p);
 size_t codec_put_text(char *dst, const char *text);

@@ -8,24 +8,22 @@
 #include <string.h>
 
 static size_t
-put_get(char *dst, enum codec_verb verb, unsigned keys)
+put_get(char *dst, const struct codec_get *get)
 {
-    (void)keys;
-    return client_put_get(dst, verb == CODEC_GETS);
+    return client_put_get(dst, get->verb == CODEC_GETS);
 }
 
 static size_t
-put_key(char *dst, enum codec_verb verb, unsigned keys, const char *key, size_t key_len)
+put_key(char *dst, const struct codec_get *get, const char *key, size_t key_len)
 {
-    (void)verb;
-    (void)keys;
+    (void)get;
     return client_put_key(dst, key, key_len);
 }
 
 static size_t
-put_get_end(char *dst, unsigned keys)
+put_get_end(char *dst, const struct codec_get *get)
 {
-    (void)keys;
+    (void)get;
     return client_put_end(dst);
 }
 
@@ -91,6 +89,8 @@ const struct codec codec_ascii = {
     .name = "ascii",
     .verbs = CODEC_BIT(CODEC_VERBS) - 1,
     .has_multiget = true,
+    .has_datagrams = true,
+    .has_stats = true,
     .put_get = put_get,
     .put_key = put_key,
     .put_get_end = put_get_end,

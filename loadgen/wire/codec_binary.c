@@ -54,35 +54,15 @@ enum state {
     STATE_TELL, /* the same, then the reply is complete */
 };
 
-static enum opcode
-opcode_of(enum codec_verb verb, bool is_row)
-{
-    switch (verb) {
-    case CODEC_GET:
-    case CODEC_GETS:
-        return is_row ? OPCODE_GETKQ : OPCODE_GETK;
-    case CODEC_ADD:
-        return OPCODE_ADD;
-    case CODEC_REPLACE:
-        return OPCODE_REPLACE;
-    case CODEC_APPEND:
-        return OPCODE_APPEND;
-    case CODEC_PREPEND:
-        return OPCODE_PREPEND;
-    case CODEC_DELETE:
-        return OPCODE_DELETE;
-    case CODEC_TOUCH:
-        return OPCODE_TOUCH;
-    case CODEC_INCR:
-        return OPCODE_INCR;
-    case CODEC_DECR:
-        return OPCODE_DECR;
-    case CODEC_AUTH:
-        return OPCODE_AUTH;
-    default:
-        return OPCODE_SET;
-    }
-}
+static const enum opcode opcodes[CODEC_VERBS] = {
+    [CODEC_GET] = OPCODE_GETK,        [CODEC_GETS] = OPCODE_GETK,
+    [CODEC_SET] = OPCODE_SET,         [CODEC_ADD] = OPCODE_ADD,
+    [CODEC_REPLACE] = OPCODE_REPLACE, [CODEC_CAS] = OPCODE_SET,
+    [CODEC_APPEND] = OPCODE_APPEND,   [CODEC_PREPEND] = OPCODE_PREPEND,
+    [CODEC_DELETE] = OPCODE_DELETE,   [CODEC_TOUCH] = OPCODE_TOUCH,
+    [CODEC_INCR] = OPCODE_INCR,       [CODEC_DECR] = OPCODE_DECR,
+    [CODEC_AUTH] = OPCODE_AUTH,
+};
 
 /* ---- requests ---------------------------------------------------------------------- */
 
@@ -119,26 +99,17 @@ put_header(char *dst, enum opcode opcode, size_t extras, size_t key, size_t valu
 }
 
 static size_t
-put_get(char *dst, enum codec_verb verb, unsigned keys)
+put_key(char *dst, const struct codec_get *get, const char *key, size_t key_len)
 {
-    (void)dst;
-    (void)verb; /* every value comes with its cas */
-    (void)keys;
-    return 0;
-}
-
-static size_t
-put_key(char *dst, enum codec_verb verb, unsigned keys, const char *key, size_t key_len)
-{
-    (void)verb;
-    size_t n = put_header(dst, keys > 1 ? OPCODE_GETKQ : OPCODE_GETK, 0, key_len, 0);
+    /* Every value comes with its cas. */
+    size_t n = put_header(dst, get->keys > 1 ? OPCODE_GETKQ : OPCODE_GETK, 0, key_len, 0);
     return n + codec_put(dst + n, key, key_len);
 }
 
 static size_t
-put_get_end(char *dst, unsigned keys)
+put_get_end(char *dst, const struct codec_get *get)
 {
-    return keys > 1 ? put_header(dst, OPCODE_NOOP, 0, 0, 0) : 0;
+    return get->keys > 1 ? put_header(dst, OPCODE_NOOP, 0, 0, 0) : 0;
 }
 
 static size_t
@@ -146,8 +117,8 @@ put_store(char *dst, const struct codec_store *store)
 {
     bool adds = store->verb == CODEC_APPEND || store->verb == CODEC_PREPEND;
     size_t extras = adds ? 0 : STORE_EXTRAS;
-    size_t n = put_header(dst, opcode_of(store->verb, false), extras, store->key_len,
-                          store->value_len);
+    size_t n =
+        put_header(dst, opcodes[store->verb], extras, store->key_len, store->value_len);
     if (store->verb == CODEC_CAS) {
         put_number(dst + 16, store->cas, 8);
     }
@@ -160,35 +131,20 @@ put_store(char *dst, const struct codec_store *store)
 }
 
 static size_t
-put_store_end(char *dst, const struct codec_store *store)
-{
-    (void)dst;
-    (void)store;
-    return 0;
-}
-
-static size_t
 put_order(char *dst, const struct codec_order *order)
 {
-    size_t n;
-    switch (order->verb) {
-    case CODEC_DELETE:
-        n = put_header(dst, OPCODE_DELETE, 0, order->key_len, 0);
-        break;
-    case CODEC_TOUCH:
-        n = put_header(dst, OPCODE_TOUCH, TOUCH_EXTRAS, order->key_len, 0);
+    size_t extras = order->verb == CODEC_DELETE  ? 0
+                    : order->verb == CODEC_TOUCH ? TOUCH_EXTRAS
+                                                 : INCR_EXTRAS;
+    size_t n = put_header(dst, opcodes[order->verb], extras, order->key_len, 0);
+    if (extras == TOUCH_EXTRAS) {
         put_number(dst + n, order->number, TOUCH_EXTRAS);
-        n += TOUCH_EXTRAS;
-        break;
-    default:
-        n = put_header(dst, opcode_of(order->verb, false), INCR_EXTRAS, order->key_len,
-                       0);
+    } else if (extras == INCR_EXTRAS) {
         put_number(dst + n, order->number, 8);
         put_number(dst + n + 8, 0, 8);
         put_number(dst + n + 16, BINARY_NO_CREATE, 4);
-        n += INCR_EXTRAS;
-        break;
     }
+    n += extras;
     return n + codec_put(dst + n, order->key, order->key_len);
 }
 
@@ -208,19 +164,6 @@ put_auth(char *dst, const char *user, const char *password)
 }
 
 /* ---- replies ----------------------------------------------------------------------- */
-
-static enum client_kind
-kind_of_success(enum codec_verb verb)
-{
-    switch (verb) {
-    case CODEC_DELETE:
-        return CLIENT_DELETED;
-    case CODEC_TOUCH:
-        return CLIENT_TOUCHED;
-    default:
-        return CLIENT_STORED;
-    }
-}
 
 static enum client_kind
 kind_of_status(unsigned status, enum codec_verb verb)
@@ -260,7 +203,7 @@ static enum client_kind
 parse_header(struct codec_parser *p, const struct codec_expect *expect, const char *head)
 {
     bool is_row = codec_is_get(expect->verb) && expect->keys > 1;
-    enum opcode expected = opcode_of(expect->verb, is_row);
+    enum opcode expected = is_row ? OPCODE_GETKQ : opcodes[expect->verb];
     uint64_t body = number_at(head + 8, 4);
     p->opcode = (uint8_t)head[1];
     p->key_len = (uint16_t)number_at(head + 2, 2);
@@ -292,7 +235,7 @@ parse_header(struct codec_parser *p, const struct codec_expect *expect, const ch
                    ? CODEC_ON
                    : CLIENT_DESYNC;
     }
-    return skip_and_tell(p, kind_of_success(expect->verb), false);
+    return skip_and_tell(p, codec_done_kind(expect->verb), false);
 }
 
 /* The fixed length of what the state reads. */
@@ -366,11 +309,12 @@ const struct codec codec_binary = {
     .name = "binary",
     .verbs = CODEC_BIT(CODEC_VERBS) - 1,
     .has_multiget = true,
-    .put_get = put_get,
+    .has_datagrams = true,
+    .takes_any_byte = true,
+    .has_stats = true,
     .put_key = put_key,
     .put_get_end = put_get_end,
     .put_store = put_store,
-    .put_store_end = put_store_end,
     .put_order = put_order,
     .put_auth = put_auth,
     .step = step,

@@ -38,25 +38,23 @@ enum {
 /* ---- requests ---------------------------------------------------------------------- */
 
 static size_t
-put_get(char *dst, enum codec_verb verb, unsigned keys)
+put_get(char *dst, const struct codec_get *get)
 {
-    (void)verb;
-    must(keys == 1);
+    must(get->keys == 1);
     return codec_put_text(dst, "GET /");
 }
 
 static size_t
-put_key(char *dst, enum codec_verb verb, unsigned keys, const char *key, size_t key_len)
+put_key(char *dst, const struct codec_get *get, const char *key, size_t key_len)
 {
-    (void)verb;
-    (void)keys;
+    (void)get;
     return codec_put(dst, key, key_len);
 }
 
 static size_t
-put_get_end(char *dst, unsigned keys)
+put_get_end(char *dst, const struct codec_get *get)
 {
-    (void)keys;
+    (void)get;
     return codec_put_text(dst, " HTTP/1.1\r\nHost: localhost\r\n\r\n");
 }
 

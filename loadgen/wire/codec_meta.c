@@ -27,68 +27,33 @@ put_flag(char *dst, const char *flag, uint64_t number)
     return n + num_put_u64(dst + n, number);
 }
 
+/* What a get asks for; with a lease the cas, which the store needs. */
 static size_t
-put_get(char *dst, enum codec_verb verb, unsigned keys)
+put_key(char *dst, const struct codec_get *get, const char *key, size_t key_len)
 {
-    (void)dst;
-    (void)verb;
-    (void)keys;
-    return 0;
-}
-
-static size_t
-put_key(char *dst, enum codec_verb verb, unsigned keys, const char *key, size_t key_len)
-{
+    const struct codec_lease *lease = get->lease;
+    bool with_cas = get->verb == CODEC_GETS || lease != NULL;
     size_t n = put_head(dst, "mg ", key, key_len);
-    n += codec_put_text(dst + n, " k f v");
-    if (verb == CODEC_GETS) {
-        n += codec_put_text(dst + n, " c");
-    }
-    if (keys > 1) {
-        n += codec_put_text(dst + n, " q");
+    n += codec_put_text(dst + n, with_cas ? " k f v c" : " k f v");
+    n += get->keys > 1 ? codec_put_text(dst + n, " q") : 0;
+    if (lease != NULL) {
+        n += put_flag(dst + n, " N", lease->seconds);
+        n += lease->recache > 0 ? put_flag(dst + n, " R", lease->recache) : 0;
     }
     return n + client_put_end(dst + n);
 }
 
 static size_t
-put_lease(char *dst, unsigned keys, const char *key, size_t key_len,
-          const struct codec_lease *lease)
+put_get_end(char *dst, const struct codec_get *get)
 {
-    size_t n = put_head(dst, "mg ", key, key_len);
-    n += codec_put_text(dst + n, " k f v c");
-    if (keys > 1) {
-        n += codec_put_text(dst + n, " q");
-    }
-    n += put_flag(dst + n, " N", lease->seconds);
-    if (lease->recache > 0) {
-        n += put_flag(dst + n, " R", lease->recache);
-    }
-    return n + client_put_end(dst + n);
-}
-
-static size_t
-put_get_end(char *dst, unsigned keys)
-{
-    return keys > 1 ? codec_put_text(dst, "mn\r\n") : 0;
+    return get->keys > 1 ? codec_put_text(dst, "mn\r\n") : 0;
 }
 
 /* Of an ms. */
-static const char *
-mode_of(enum codec_verb verb)
-{
-    switch (verb) {
-    case CODEC_ADD:
-        return " ME";
-    case CODEC_REPLACE:
-        return " MR";
-    case CODEC_APPEND:
-        return " MA";
-    case CODEC_PREPEND:
-        return " MP";
-    default:
-        return "";
-    }
-}
+static const char *const modes[CODEC_VERBS] = {
+    [CODEC_SET] = "",       [CODEC_ADD] = " ME",     [CODEC_REPLACE] = " MR",
+    [CODEC_APPEND] = " MA", [CODEC_PREPEND] = " MP",
+};
 
 static size_t
 put_store(char *dst, const struct codec_store *store)
@@ -106,7 +71,7 @@ put_store(char *dst, const struct codec_store *store)
     if (store->verb == CODEC_CAS) {
         n += put_flag(dst + n, " C", store->cas);
     } else {
-        n += codec_put_text(dst + n, mode_of(store->verb));
+        n += codec_put_text(dst + n, modes[store->verb]);
     }
     return n + client_put_end(dst + n);
 }
@@ -213,26 +178,6 @@ parse_number(struct codec_parser *p, struct client_text line, struct client_repl
     return num_u64(line.p, digits, &reply->number) ? CLIENT_NUMBER : CLIENT_DESYNC;
 }
 
-static enum client_kind
-done_kind(enum codec_verb verb)
-{
-    switch (verb) {
-    case CODEC_SET:
-    case CODEC_ADD:
-    case CODEC_REPLACE:
-    case CODEC_CAS:
-    case CODEC_APPEND:
-    case CODEC_PREPEND:
-        return CLIENT_STORED;
-    case CODEC_DELETE:
-        return CLIENT_DELETED;
-    case CODEC_TOUCH:
-        return CLIENT_TOUCHED;
-    default:
-        return CLIENT_OK; /* what no request here is answered with */
-    }
-}
-
 /* An error in a batch is told at its end. A server without these commands answers each line
  * of the batch with an error, the mn too. */
 static enum client_kind
@@ -268,7 +213,7 @@ parse_line(struct codec_parser *p, const struct codec_expect *expect,
         return parse_value_line(p, expect, rest, reply);
     }
     if (client_is_text(word, "HD")) {
-        return done_kind(expect->verb);
+        return expect->verb != CODEC_AUTH ? codec_done_kind(expect->verb) : CLIENT_OK;
     }
     if (client_is_text(word, "EN")) {
         return codec_is_get(expect->verb) && !is_batch ? CLIENT_END : CLIENT_NOT_FOUND;
@@ -317,9 +262,10 @@ const struct codec codec_meta = {
     .name = "meta",
     .verbs = CODEC_BIT(CODEC_VERBS) - 1,
     .has_multiget = true,
-    .put_get = put_get,
+    .has_datagrams = true,
+    .has_stats = true,
+    .has_leases = true,
     .put_key = put_key,
-    .put_lease = put_lease,
     .put_get_end = put_get_end,
     .put_store = put_store,
     .put_store_end = put_store_end,

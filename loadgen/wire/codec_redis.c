@@ -39,27 +39,18 @@ put_number(char *dst, uint64_t number)
 }
 
 static size_t
-put_get(char *dst, enum codec_verb verb, unsigned keys)
+put_get(char *dst, const struct codec_get *get)
 {
-    (void)verb;
-    size_t n = codec_put_line(dst, '*', keys + 1);
-    return n + codec_put_text(dst + n, keys > 1 ? "$4\r\nMGET\r\n" : "$3\r\nGET\r\n");
+    size_t n = codec_put_line(dst, '*', get->keys + 1);
+    return n +
+           codec_put_text(dst + n, get->keys > 1 ? "$4\r\nMGET\r\n" : "$3\r\nGET\r\n");
 }
 
 static size_t
-put_key(char *dst, enum codec_verb verb, unsigned keys, const char *key, size_t key_len)
+put_key(char *dst, const struct codec_get *get, const char *key, size_t key_len)
 {
-    (void)verb;
-    (void)keys;
+    (void)get;
     return put_string(dst, key, key_len);
-}
-
-static size_t
-put_get_end(char *dst, unsigned keys)
-{
-    (void)dst;
-    (void)keys;
-    return 0;
 }
 
 static size_t
@@ -272,9 +263,10 @@ const struct codec codec_redis = {
              CODEC_BIT(CODEC_REPLACE) | CODEC_BIT(CODEC_DELETE) | CODEC_BIT(CODEC_TOUCH) |
              CODEC_BIT(CODEC_INCR) | CODEC_BIT(CODEC_DECR) | CODEC_BIT(CODEC_AUTH),
     .has_multiget = true,
+    .takes_any_byte = true,
+    .has_lone_secret = true,
     .put_get = put_get,
     .put_key = put_key,
-    .put_get_end = put_get_end,
     .put_store = put_store,
     .put_store_end = put_store_end,
     .put_order = put_order,

@@ -38,17 +38,17 @@ put_get(const struct request *r, const struct workload *w, const struct codec *c
         char *p)
 {
     char key[WORKLOAD_KEY_MAX];
-    p += codec->put_get(p, r->verb, r->count);
+    struct codec_get get = {.verb = r->verb, .keys = r->count};
+    p += codec_put_get(codec, p, &get);
     for (unsigned i = 0; i < r->count; i++) {
         size_t len = workload_put_key(w, r->keys[i], key);
-        if (w->conf.leases && workload_can_fill(w, r->keys[i])) {
-            struct codec_lease lease = lease_of(w, r->keys[i]);
-            p += codec->put_lease(p, r->count, key, len, &lease);
-        } else {
-            p += codec->put_key(p, r->verb, r->count, key, len);
-        }
+        bool is_leased = w->conf.leases && workload_can_fill(w, r->keys[i]);
+        struct codec_lease lease =
+            is_leased ? lease_of(w, r->keys[i]) : (struct codec_lease){0, 0};
+        get.lease = is_leased ? &lease : NULL;
+        p += codec->put_key(p, &get, key, len);
     }
-    return p + codec->put_get_end(p, r->count);
+    return p + codec_put_get_end(codec, p, &get);
 }
 
 static char *
@@ -77,7 +77,7 @@ put_store(const struct request *r, const struct workload *w, const struct codec 
     p += codec->put_store(p, &store);
     memcpy(p, workload_value(w, r->keys[0]), store.value_len);
     p += store.value_len;
-    return p + codec->put_store_end(p, &store);
+    return p + codec_put_store_end(codec, p, &store);
 }
 
 static char *

@@ -25,14 +25,15 @@ put_request(const struct codec *codec, enum codec_verb verb, unsigned keys, char
     size_t n = 0;
     struct codec_store store = {verb, "key", 3, 7, 60, 5, 99};
     struct codec_order order = {verb, "key", 3, 30};
+    struct codec_get get = {verb, keys, NULL};
     switch (verb) {
     case CODEC_GET:
     case CODEC_GETS:
-        n = codec->put_get(buf, verb, keys);
+        n = codec_put_get(codec, buf, &get);
         for (unsigned i = 0; i < keys; i++) {
-            n += codec->put_key(buf + n, verb, keys, names[i], strlen(names[i]));
+            n += codec->put_key(buf + n, &get, names[i], strlen(names[i]));
         }
-        return n + codec->put_get_end(buf + n, keys);
+        return n + codec_put_get_end(codec, buf + n, &get);
     case CODEC_SET:
     case CODEC_ADD:
     case CODEC_CAS:
@@ -41,7 +42,7 @@ put_request(const struct codec *codec, enum codec_verb verb, unsigned keys, char
     case CODEC_PREPEND:
         n = codec->put_store(buf, &store);
         n += codec_put_text(buf + n, "hello");
-        return n + codec->put_store_end(buf + n, &store);
+        return n + codec_put_store_end(codec, buf + n, &store);
     case CODEC_AUTH:
         return codec->put_auth(buf, "user", "secret");
     default:
@@ -162,15 +163,16 @@ END_TEST
 START_TEST(test_stencil)
 {
     char key[CLIENT_KEY_MAX], pieces[1024], whole[1024];
+    const struct codec_get get = {CODEC_GET, 1, NULL};
     memset(key, 'k', sizeof key);
     const struct codec *codec;
     for (unsigned i = 0; (codec = codec_at(i)) != NULL; i++) {
         for (size_t len = 1; len <= sizeof key; len++) {
             struct codec_stencil stencil;
             codec_stencil_init(&stencil, codec, len);
-            size_t n = codec->put_get(pieces, CODEC_GET, 1);
-            n += codec->put_key(pieces + n, CODEC_GET, 1, key, len);
-            n += codec->put_get_end(pieces + n, 1);
+            size_t n = codec_put_get(codec, pieces, &get);
+            n += codec->put_key(pieces + n, &get, key, len);
+            n += codec_put_get_end(codec, pieces + n, &get);
             ck_assert_uint_eq(codec_put_stencil(whole, &stencil), n);
             memcpy(whole + stencil.key_at, key, len);
             ck_assert_mem_eq(whole, pieces, n);
@@ -223,7 +225,8 @@ START_TEST(test_leases)
     };
     char buf[CLIENT_REQUEST_ROOM + CODEC_KEY_ROOM];
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        size_t n = codec_meta.put_lease(buf, rows[i].keys, "key", 3, &rows[i].lease);
+        const struct codec_get get = {CODEC_GET, rows[i].keys, &rows[i].lease};
+        size_t n = codec_meta.put_key(buf, &get, "key", 3);
         ck_assert_uint_eq(n, strlen(rows[i].bytes));
         ck_assert_mem_eq(buf, rows[i].bytes, n);
     }
@@ -253,14 +256,16 @@ START_TEST(test_room)
     const struct codec *codec;
     for (unsigned i = 0; (codec = codec_at(i)) != NULL; i++) {
         ck_assert_ptr_eq(codec_find(codec->name), codec);
-        size_t n = codec->put_get(buf, CODEC_GETS, 1);
-        n += codec->put_get_end(buf, 1);
+        struct codec_lease lease = {WORKLOAD_LEASE_S, WORKLOAD_EXPIRY_MAX};
+        struct codec_get get = {CODEC_GETS, 1, NULL};
+        size_t n = codec_put_get(codec, buf, &get);
+        n += codec_put_get_end(codec, buf, &get);
         ck_assert_uint_le(n, CLIENT_REQUEST_ROOM);
-        n = codec->put_key(buf, CODEC_GETS, 1, key, sizeof key);
+        n = codec->put_key(buf, &get, key, sizeof key);
         ck_assert_uint_le(n, sizeof key + CODEC_KEY_ROOM);
-        if (codec->put_lease != NULL) {
-            struct codec_lease lease = {WORKLOAD_LEASE_S, WORKLOAD_EXPIRY_MAX};
-            n = codec->put_lease(buf, 2, key, sizeof key, &lease);
+        if (codec->has_leases) {
+            get = (struct codec_get){CODEC_GET, 2, &lease};
+            n = codec->put_key(buf, &get, key, sizeof key);
             ck_assert_uint_le(n, sizeof key + CODEC_KEY_ROOM);
         }
         struct codec_store store = {CODEC_CAS, key,        sizeof key, UINT32_MAX,
@@ -268,12 +273,12 @@ START_TEST(test_room)
         struct codec_order order = {CODEC_INCR, key, sizeof key, UINT64_MAX};
         if (codec->verbs & CODEC_BIT(CODEC_SET)) {
             n = codec->put_store(buf, &store);
-            n += codec->put_store_end(buf, &store);
+            n += codec_put_store_end(codec, buf, &store);
             ck_assert_uint_le(n, sizeof key + CLIENT_REQUEST_ROOM);
             store.verb = CODEC_ADD;
             store.exptime = INT32_MIN;
             n = codec->put_store(buf, &store);
-            n += codec->put_store_end(buf, &store);
+            n += codec_put_store_end(codec, buf, &store);
             ck_assert_uint_le(n, sizeof key + CLIENT_REQUEST_ROOM);
             ck_assert_uint_le(codec->put_order(buf, &order),
                               sizeof key + CLIENT_REQUEST_ROOM);
@@ -283,6 +288,30 @@ START_TEST(test_room)
         }
     }
     ck_assert_ptr_null(codec_find("nonsense"));
+}
+END_TEST
+
+/* What each protocol can; options and connections ask for nothing else. */
+START_TEST(test_capabilities)
+{
+    static const struct {
+        const char *name;
+        bool multiget, datagrams, any_byte, stats, leases, lone_secret;
+    } rows[] = {
+        {"ascii", true, true, false, true, false, false},
+        {"meta", true, true, false, true, true, false},
+        {"binary", true, true, true, true, false, false},
+        {"redis", true, false, true, false, false, true},
+        {"http", false, false, false, false, false, false},
+    };
+    const struct codec *c = codec_find(rows[_i].name);
+    ck_assert_ptr_eq(c, codec_at((unsigned)_i));
+    ck_assert_int_eq(c->has_multiget, rows[_i].multiget);
+    ck_assert_int_eq(c->has_datagrams, rows[_i].datagrams);
+    ck_assert_int_eq(c->takes_any_byte, rows[_i].any_byte);
+    ck_assert_int_eq(c->has_stats, rows[_i].stats);
+    ck_assert_int_eq(c->has_leases, rows[_i].leases);
+    ck_assert_int_eq(c->has_lone_secret, rows[_i].lone_secret);
 }
 END_TEST
 
@@ -644,6 +673,7 @@ main(void)
     tcase_add_test(tc, test_touch_for_ever);
     tcase_add_test(tc, test_leases);
     tcase_add_test(tc, test_room);
+    tcase_add_loop_test(tc, test_capabilities, 0, 5);
     tcase_add_test(tc, test_guess);
     tcase_add_loop_test(tc, test_cut_in_two, 0, COUNT(replies));
     tcase_add_loop_test(tc, test_byte_by_byte, 0, COUNT(replies));
