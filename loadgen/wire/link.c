@@ -118,20 +118,20 @@ link_go_on(struct link *l, const struct link_conf *conf, const char **why)
         return io;
     }
     if (l->tls == NULL) {
-        l->tls = ltls_begin(conf->tls, l->fd, conf->target->host);
+        l->tls = ltls_ops.begin(conf->tls, l->fd, conf->target->host);
         if (l->tls == NULL) {
             *why = "no memory for TLS";
             return LINK_LOST;
         }
     }
-    return ltls_shake_hands(l->tls, &l->wants_write, why);
+    return ltls_ops.shake_hands(l->tls, &l->wants_write, why);
 }
 
 void
 link_close(struct link *l)
 {
     if (l->tls != NULL) {
-        ltls_end(l->tls);
+        ltls_ops.end(l->tls);
     }
     if (l->fd != -1) {
         close(l->fd);
@@ -144,7 +144,7 @@ link_send(struct link *l, const char *bytes, size_t len, size_t *sent)
 {
     *sent = 0;
     if (l->tls != NULL) {
-        return ltls_send(l->tls, bytes, len, sent, &l->wants_write);
+        return ltls_ops.send(l->tls, bytes, len, sent, &l->wants_write);
     }
     ssize_t n;
     do {
@@ -164,7 +164,7 @@ link_receive(struct link *l, char *to, size_t room, size_t *len, bool *has_more)
     *len = 0;
     *has_more = false;
     if (l->tls != NULL) {
-        return ltls_receive(l->tls, to, room, len, has_more);
+        return ltls_ops.receive(l->tls, to, room, len, has_more);
     }
     ssize_t n;
     do {

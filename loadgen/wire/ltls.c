@@ -132,8 +132,8 @@ set_host(SSL *ssl, const char *host, bool verifies)
                       : SSL_set1_host(ssl, host) == 1;
 }
 
-struct ltls_session *
-ltls_begin(struct ltls *t, int fd, const char *host)
+static struct ltls_session *
+begin(struct ltls *t, int fd, const char *host)
 {
     sigset_t pipe;
     must(t != NULL);
@@ -150,8 +150,8 @@ ltls_begin(struct ltls *t, int fd, const char *host)
     return (struct ltls_session *)ssl;
 }
 
-void
-ltls_end(struct ltls_session *s)
+static void
+end(struct ltls_session *s)
 {
     SSL_free(ssl_of(s));
 }
@@ -166,8 +166,8 @@ outcome_of(SSL *ssl, int result, bool *wants_write)
                                                                          : LINK_LOST;
 }
 
-enum link_io
-ltls_shake_hands(struct ltls_session *s, bool *wants_write, const char **why)
+static enum link_io
+shake_hands(struct ltls_session *s, bool *wants_write, const char **why)
 {
     static __thread char text[WHY_MAX];
     SSL *ssl = ssl_of(s);
@@ -196,9 +196,9 @@ ltls_shake_hands(struct ltls_session *s, bool *wants_write, const char **why)
     return io;
 }
 
-enum link_io
-ltls_send(struct ltls_session *s, const char *bytes, size_t len, size_t *sent,
-          bool *wants_write)
+static enum link_io
+send_tls(struct ltls_session *s, const char *bytes, size_t len, size_t *sent,
+         bool *wants_write)
 {
     ERR_clear_error();
     int result = SSL_write_ex(ssl_of(s), bytes, len, sent);
@@ -209,8 +209,8 @@ ltls_send(struct ltls_session *s, const char *bytes, size_t len, size_t *sent,
     return outcome_of(ssl_of(s), result, wants_write);
 }
 
-enum link_io
-ltls_receive(struct ltls_session *s, char *to, size_t room, size_t *len, bool *has_more)
+static enum link_io
+receive(struct ltls_session *s, char *to, size_t room, size_t *len, bool *has_more)
 {
     SSL *ssl = ssl_of(s);
     bool wants_write;
@@ -231,3 +231,11 @@ ltls_receive(struct ltls_session *s, char *to, size_t room, size_t *len, bool *h
     *has_more = *len > 0 && io == LINK_LOST;
     return *len > 0 ? LINK_OK : io;
 }
+
+const struct ltls_ops ltls_ops = {
+    .begin = begin,
+    .end = end,
+    .shake_hands = shake_hands,
+    .send = send_tls,
+    .receive = receive,
+};

@@ -26,15 +26,18 @@ must_check struct ltls *ltls_open(const struct ltls_conf *conf, char *err,
 /* NULL is fine. When all sessions have ended. */
 void ltls_close(struct ltls *t);
 
-/* A session over that socket with a server called so; NULL when memory is short. The thread's
- * SIGPIPE is blocked from then on: OpenSSL writes to sockets without a word about it. */
-struct ltls_session *ltls_begin(struct ltls *t, int fd, const char *host);
-void ltls_end(struct ltls_session *s);
-
-/* As link_go_on, link_send and link_receive. *why lives as long as the thread. */
-must_check enum link_io ltls_shake_hands(struct ltls_session *s, bool *wants_write,
-                                         const char **why);
-must_check enum link_io ltls_send(struct ltls_session *s, const char *bytes, size_t len,
-                                  size_t *sent, bool *wants_write);
-must_check enum link_io ltls_receive(struct ltls_session *s, char *to, size_t room,
-                                     size_t *len, bool *has_more);
+/* Of a session; all NULL in a build without TLS, where there is none. */
+struct ltls_ops {
+    /* Over that socket with a server called so; NULL when memory is short. The thread's
+     * SIGPIPE is blocked from then on: OpenSSL writes to sockets without a word about it. */
+    struct ltls_session *(*begin)(struct ltls *t, int fd, const char *host);
+    void (*end)(struct ltls_session *s);
+    /* As link_go_on, link_send and link_receive. *why lives as long as the thread. */
+    enum link_io (*shake_hands)(struct ltls_session *s, bool *wants_write,
+                                const char **why);
+    enum link_io (*send)(struct ltls_session *s, const char *bytes, size_t len,
+                         size_t *sent, bool *wants_write);
+    enum link_io (*receive)(struct ltls_session *s, char *to, size_t room, size_t *len,
+                            bool *has_more);
+};
+extern const struct ltls_ops ltls_ops;
