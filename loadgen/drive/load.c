@@ -58,7 +58,7 @@ load_slice_of(uint64_t records, unsigned index, unsigned threads)
 static nsec_t
 load_now(const struct load *l)
 {
-    return clock_now() - l->held;
+    return lset_now(l->set) - l->held;
 }
 
 static const char *
@@ -206,7 +206,7 @@ take_answers(struct load *l, struct lconn *c, const struct lset_bytes *in)
 {
     struct reply_done done;
     l->moved_bytes += in->len;
-    c->read_at = clock_now();
+    c->read_at = lset_now(l->set);
     for (size_t at = 0;; at += done.taken) {
         lconn_parse(c, l->w, in->p + at, in->len - at, &done);
         if (done.outcome == REPLY_MORE) {
@@ -277,7 +277,7 @@ static void
 hold(struct load *l, nsec_t end)
 {
     if (l->cap != NULL) {
-        nsec_t before = clock_now();
+        nsec_t before = lset_now(l->set);
         l->held +=
             cap_hold(l->cap, l->moved_requests, l->moved_bytes, end, NULL) - before;
         l->look_at = 0; /* what has come meanwhile is taken */
@@ -408,7 +408,7 @@ load_run(struct lset *s, struct load_slice slice, struct cap *cap, struct tally 
         .cap = cap,
         .left =
             (slice.end - slice.first) * (s->conf.shard != NULL ? 1 : s->conf.targets_len),
-        .last_answer = clock_now(),
+        .last_answer = lset_now(s),
         .err = err,
         .err_len = err_len,
     };

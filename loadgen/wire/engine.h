@@ -2,15 +2,16 @@
  * Copyright (c) 2026 the memcached-qos authors
  *
  * How a thread waits for its connections and takes in what they receive: by epoll and recv,
- * or by io_uring. Sending is no part of it: each send is a system call of its own, so that a
- * request is stamped with the time at which it goes. Called by lset.c only.
+ * or by io_uring; and the sockets and the clock beneath it, which unit tests replace. Each send
+ * is a system call of its own, so that a request is stamped with the time at which it goes.
+ * Called by lset.c only.
  */
 #pragma once
 
 #include <stdbool.h>
 
 #include "base/clock.h"
-#include "loadgen/wire/target.h"
+#include "loadgen/wire/link.h"
 
 struct lset;
 struct lset_bytes;
@@ -36,7 +37,16 @@ struct engine {
     struct lconn *(*event)(struct lset *s, unsigned i, unsigned *can);
     void (*wake_at)(struct lset *s, nsec_t when);
     enum lset_input (*receive)(struct lset *s, struct lconn *c, struct lset_bytes *in);
+
+    /* As link.h says: link_open, link_go_on and link_send of sockets. */
+    enum link_io (*dial)(struct link *l, const struct link_conf *conf, const char **why);
+    enum link_io (*dial_on)(struct link *l, const struct link_conf *conf,
+                            const char **why);
+    enum link_io (*send)(struct link *l, const char *bytes, size_t len, size_t *sent);
+    nsec_t (*now)(void);
 };
+#define ENGINE_OF_SOCKETS                                                                \
+    .dial = link_open, .dial_on = link_go_on, .send = link_send, .now = clock_now
 
 extern const struct engine engine_epoll, engine_uring;
 

@@ -209,4 +209,5 @@ const struct engine engine_epoll = {
     .event = epoll_event_of,
     .wake_at = epoll_wake_at,
     .receive = epoll_receive,
+    ENGINE_OF_SOCKETS,
 };

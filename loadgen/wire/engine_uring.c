@@ -351,4 +351,5 @@ const struct engine engine_uring = {
     .event = uring_event,
     .wake_at = uring_wake_at,
     .receive = uring_receive,
+    ENGINE_OF_SOCKETS,
 };

@@ -42,13 +42,13 @@ greet(struct lset *s, struct lconn *c)
         return false;
     }
     lconn_greet(c);
-    return c->count == 0 || lset_flush(s, c, clock_now(), &sent);
+    return c->count == 0 || lset_flush(s, c, lset_now(s), &sent);
 }
 
 static int
-ms_until(nsec_t when)
+ms_until(const struct lset *s, nsec_t when)
 {
-    nsec_t now = clock_now();
+    nsec_t now = lset_now(s);
     nsec_t ms = now < when ? (when - now) / NSEC_PER_MSEC + 1 : 0;
     return ms < STOP_LOOK_MS ? (int)ms : STOP_LOOK_MS;
 }
@@ -64,15 +64,16 @@ static bool
 connect_and_wait(struct lset *s, struct lconn *c, const char **why)
 {
     struct link_conf conf = link_conf_of(s, c);
-    nsec_t give_up = clock_now() + s->conf.timeout;
+    const struct engine *e = s->conf.engine;
+    nsec_t give_up = e->now() + s->conf.timeout;
     enum link_io io;
-    while ((io = link_open(&c->link, &conf, why)) == LINK_AGAIN &&
-           clock_now() < give_up && !is_stopped(s)) {
+    while ((io = e->dial(&c->link, &conf, why)) == LINK_AGAIN && e->now() < give_up &&
+           !is_stopped(s)) {
         nanosleep(&(struct timespec){0, CONNECT_PAUSE_NS}, NULL);
     }
-    while (io == LINK_OK && (io = link_go_on(&c->link, &conf, why)) == LINK_AGAIN) {
+    while (io == LINK_OK && (io = e->dial_on(&c->link, &conf, why)) == LINK_AGAIN) {
         struct pollfd p = {c->link.fd, c->link.wants_write ? POLLOUT : POLLIN, 0};
-        int rc = poll(&p, 1, ms_until(give_up));
+        int rc = poll(&p, 1, ms_until(s, give_up));
         if (rc < 0 && errno != EINTR) {
             *why = strerror(errno);
             return false;
@@ -81,7 +82,7 @@ connect_and_wait(struct lset *s, struct lconn *c, const char **why)
             *why = "interrupted";
             return false;
         }
-        if (rc == 0 && clock_now() >= give_up) {
+        if (rc == 0 && e->now() >= give_up) {
             *why = "timed out";
             return false;
         }
@@ -131,9 +132,7 @@ open_conn(struct lset *s, const struct target *t, unsigned server, char *err,
             t->name);
         return err;
     }
-    if (c->is_framed && (c->auth != NULL ||
-                         (s->conf.codec != &codec_ascii && s->conf.codec != &codec_meta &&
-                          s->conf.codec != &codec_binary))) {
+    if (c->is_framed && (c->auth != NULL || !s->conf.codec->has_datagrams)) {
         snprintf(err, err_len,
                  "%s: datagrams carry ascii, meta and binary only, and no "
                  "authentication",
@@ -289,7 +288,7 @@ lset_flush(struct lset *s, struct lconn *c, nsec_t now, size_t *sent)
     *sent = 0;
     lconn_begin_flush(c);
     while (io == LINK_OK && (len = lconn_output(c, &bytes)) > 0) {
-        io = link_send(&c->link, bytes, len, &n);
+        io = s->conf.engine->send(&c->link, bytes, len, &n);
         lconn_sent(c, n, now);
         *sent += n;
     }
@@ -324,11 +323,11 @@ lset_reconnect(struct lset *s, struct lconn *c, nsec_t now)
     struct link_conf conf = link_conf_of(s, c);
     enum link_io io = LINK_OK;
     if (c->state == LCONN_DOWN) {
-        io = link_open(&c->link, &conf, &why);
+        io = s->conf.engine->dial(&c->link, &conf, &why);
         c->state = LCONN_CONNECTING;
         c->retry_at = now + s->conf.timeout;
     }
-    io = io == LINK_OK ? link_go_on(&c->link, &conf, &why) : LINK_LOST;
+    io = io == LINK_OK ? s->conf.engine->dial_on(&c->link, &conf, &why) : LINK_LOST;
     bool is_good = io == LINK_OK ? greet(s, c)
                                  : io == LINK_AGAIN && watch(s, c, c->link.wants_write);
     if (!is_good) {

@@ -78,6 +78,13 @@ enum lset_input {
     LSET_LOST, /* end of stream or error */
 };
 
+/* The clock of all that is measured. */
+static inline nsec_t
+lset_now(const struct lset *s)
+{
+    return s->conf.engine->now();
+}
+
 struct lset_bytes {
     const char *p;
     size_t len;
