@@ -153,7 +153,7 @@ start_threads(struct run *r)
         for (unsigned t = 0; t < c->threads; t++) {
             struct lthread_conf conf = duty_thread(r, c, t);
             if (r->started < c->first + t ||
-                !lthread_start(&r->threads[r->started], &conf, &r->gate)) {
+                !lthread_start(&r->threads[r->started], &conf, &r->orders)) {
                 return EXIT_VALID; /* await_ready sees that one is missing */
             }
             observe_add(&r->observe, i, &r->threads[r->started].tally);
@@ -248,7 +248,7 @@ static enum exit_status
 await_ready(struct run *r)
 {
     bool has_failed, was_interrupted = false;
-    while (!gate_await(&r->gate, r->started, LOAD_LOOK, &has_failed)) {
+    while (!rendezvous_await(&r->orders, r->started, LOAD_LOOK, &has_failed)) {
         if (!was_interrupted && r->is_masked && watch_signal(r, 0)) {
             was_interrupted = true;
             atomic_store_explicit(&r->stop, true, memory_order_relaxed);
@@ -309,7 +309,7 @@ run_open(struct run **run, const struct run_conf *conf)
     r->conf = *conf;
     r->o = conf->options;
     r->src_ports = (unsigned)r->o->src_port;
-    gate_init(&r->gate);
+    rendezvous_init(&r->orders);
     sigemptyset(&r->signals);
     sigaddset(&r->signals, SIGINT);
     sigaddset(&r->signals, SIGTERM);
@@ -347,7 +347,7 @@ run_close(struct run **run)
     if (r == NULL) {
         return;
     }
-    gate_give(&r->gate, GATE_END, NULL);
+    rendezvous_give(&r->orders, ORDER_END, NULL);
     for (unsigned i = 0; i < r->started; i++) {
         lthread_join(&r->threads[i]);
     }
@@ -364,7 +364,7 @@ run_close(struct run **run)
     inquiry_fini(&r->inquiry);
     free(r->classes);
     free(r->threads);
-    gate_fini(&r->gate);
+    rendezvous_fini(&r->orders);
     if (r->is_masked) {
         PTHREAD_OK(pthread_sigmask(SIG_SETMASK, &r->mask_before, NULL));
     }
@@ -460,7 +460,7 @@ get_ready(struct run *r, const struct run_shot *shot)
     }
     r->count++;
     atomic_store_explicit(&r->stop, false, memory_order_relaxed);
-    gate_give(&r->gate, shot->is_fresh ? GATE_READY_FRESH : GATE_READY, NULL);
+    rendezvous_give(&r->orders, shot->is_fresh ? ORDER_READY_FRESH : ORDER_READY, NULL);
     enum exit_status status = await_ready(r);
     if (atomic_load_explicit(&r->is_asked, memory_order_relaxed)) {
         /* Perhaps before the run before was forgotten above. */
@@ -545,7 +545,7 @@ go(struct run *r, const struct run_shot *shot)
     }
     start_steal(r);
     r->sure = (struct sure){0};
-    gate_give(&r->gate, GATE_RUN, &r->window);
+    rendezvous_give(&r->orders, ORDER_RUN, &r->window);
     return true;
 }
 
@@ -568,7 +568,7 @@ run_once(struct run *r, const struct run_shot *shot, struct result *result)
     nsec_t end = how == WATCH_DONE ? r->window.end : clock_now();
     steal_end(&r->steal);
     inquiry_end(&r->inquiry);
-    while (!gate_await(&r->gate, r->started, DRAIN_LOOK, &has_failed)) {
+    while (!rendezvous_await(&r->orders, r->started, DRAIN_LOOK, &has_failed)) {
         /* a thread waits for its last replies, at most DRIVE_DRAIN */
     }
     if (r->conf.has_progress) {

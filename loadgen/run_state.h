@@ -36,7 +36,7 @@ struct run_class {
 struct run {
     struct run_conf conf;
     const struct options *o;
-    struct gate gate;
+    struct rendezvous orders;
     struct run_class *classes;
     struct lthread *threads;
     unsigned threads_len, started;

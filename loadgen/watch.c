@@ -83,7 +83,7 @@ watch_run(struct run *r, const struct run_shot *shot, nsec_t tick_length)
     while (now < end && how == WATCH_DONE) {
         how = watch_signal(r, wait_ms(r, &bells, now)) ? WATCH_SIGNAL : WATCH_DONE;
         if (how == WATCH_DONE && r->has_tapes &&
-            gate_await(&r->gate, r->started, 0, &has_failed)) {
+            rendezvous_await(&r->orders, r->started, 0, &has_failed)) {
             how = WATCH_OVER;
         }
         if (atomic_load_explicit(&r->stop, memory_order_relaxed)) {

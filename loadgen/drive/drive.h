@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  *
- * The measuring loop of one thread: sends requests, closed loop (the next one when a reply
- * came), open loop (by a schedule that does not care about replies) or partly open (sessions
- * by a schedule), and records what happens. What it is made of: flow.h (sending), answer.h
- * (receiving) and life.h (the life of a connection). Its thread only; `stop` may be set by
- * any.
+ * What all parts of a sending thread's loop share: its settings, its window, its connections
+ * and what is measured. The parts, each of which knows only those above it here:
+ *
+ *     drive ......... this                      event_loop .... all of it in turn
+ *     sender ........ requests on their way out
+ *     source_* ...... which requests, and when (source.h)
+ *     receiver ...... replies
+ *     reconnect ..... connections lost and opened again
+ *
+ * Its thread only; `stop` may be set by any.
  *
  *     begin ....... quiet ..... start ........................ end ........ drained
  *      warm-up, sent  replies     measured                       only replies
@@ -16,21 +21,15 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-#include "loadgen/drive/alarms.h"
-#include "loadgen/drive/generator.h"
+#include "base/rng.h"
 #include "loadgen/drive/cap.h"
-#include "loadgen/drive/source_deferred.h"
-#include "loadgen/drive/pacing.h"
-#include "loadgen/drive/source_replay.h"
+#include "loadgen/drive/generator.h"
 #include "loadgen/drive/traffic.h"
-#include "loadgen/measure/cost.h"
 #include "loadgen/measure/evenness.h"
-#include "loadgen/measure/gaps.h"
-#include "loadgen/measure/little.h"
 #include "loadgen/measure/samples.h"
 #include "loadgen/measure/tally.h"
 #include "loadgen/wire/lset.h"
-#include "loadgen/work/arrival.h"
+#include "loadgen/work/streams.h"
 
 /* How long replies are waited for after the end. */
 #define DRIVE_DRAIN NSEC_PER_SEC
@@ -60,21 +59,15 @@ struct drive_window {
     nsec_t start, end;
 };
 
-/* What the drive knows of a connection, beside its state. */
-struct life {
+/* What is known of a connection, beside its state. */
+struct drive_conn {
     unsigned resting; /* of its depth: users who think before their next request */
-    uint64_t left;    /* requests until it is closed; LIFE_FOREVER: it is not */
+    uint64_t left;    /* requests until it is closed; DRIVE_FOREVER: it is not */
     bool has_alarm;   /* down, and to be opened at a time */
     bool was_served;  /* in this run, before it was made anew */
     bool was_in_vain; /* a request was given up because nothing came in time */
 };
-#define LIFE_FOREVER UINT64_MAX
-
-/* A ring of room_cap places. */
-struct drive_room {
-    struct lconn **ring;
-    unsigned head, count;
-};
+#define DRIVE_FOREVER UINT64_MAX
 
 struct drive {
     struct drive_conf conf;
@@ -83,57 +76,37 @@ struct drive {
     struct lset *set;
     struct tally *tally;
     struct evenness_log *evenness;
-    struct samples *samples; /* without memory of its own when none are wanted */
-    struct generator ask;
-    struct rng rng;     /* of think times, sessions, connections' lives, backends */
-    struct life *lives; /* one each connection of the set, in its order */
+    struct samples *samples;  /* without memory of its own when none are wanted */
+    struct rng rng;           /* of think times, sessions, lifetimes, backends */
+    struct drive_conn *conns; /* one each connection of the set, in its order */
+};
 
-    /* ---- flow.c */
-    struct arrival arrival;
-    nsec_t next;       /* not closed: intended start of the schedule's next request */
-    bool could_send;   /* at the last wait it was only time that it waited for */
-    nsec_t late_until; /* requests due by then should have been sent when they were */
-    struct gaps intended, issued;
-    struct little little;
-    uint32_t next_tag; /* of it: 0 while its session's size is not drawn */
-    struct pacing pacing;
-    unsigned outstanding, outstanding_max;
-    struct alarms users;    /* closed and open: when they have thought; who: connection */
-    struct alarms sessions; /* partly: next request; value: how many are left */
-    /* Connections with room, in turn: of all, or of each server when they share the keys.
-     * Closed loops without that have no use for them. */
-    struct drive_room *rooms;
-    unsigned rooms_len, room_cap;
-    bool has_rooms;
-    struct lconn **dirty; /* with output not flushed */
-    unsigned dirty_count;
-
-    struct fetch fetch;   /* what was missed, and waits for its time */
-    struct replay replay; /* in place of ask and arrival, when there is a trace */
-
-    /* ---- life.c */
-    struct alarms retries; /* when to connect; who: connection */
-    struct pacer connects;
-
-    uint64_t moved_requests, moved_bytes; /* since the last look at the cap */
-    nsec_t next_tick;
-    nsec_t heard_at; /* when events came last */
-    nsec_t slept_at; /* when it slept last */
-    bool is_timed;
-    nsec_t timed_from, idle; /* idle: polled, and nothing came */
-    struct cost cost_from;
-    struct cost cost;
+/* Where its results go. */
+struct drive_into {
+    struct tally *tally;
+    struct evenness_log *evenness;
+    struct samples *samples;
 };
 
 /* False when memory is short. The arguments live longer than d. */
 must_check bool drive_init(struct drive *d, const struct drive_conf *conf,
-                           struct lset *set, struct tally *tally,
-                           struct evenness_log *evenness, struct samples *samples);
+                           struct lset *set, const struct drive_into *into);
 void drive_fini(struct drive *d);
-/* Runs from window->begin to the end and drains. */
-void drive_run(struct drive *d, const struct drive_window *window);
 
-/* ---- for its parts ---------------------------------------------------------------------- */
+/* This thread's stream of random numbers for that purpose. */
+uint64_t drive_stream(const struct drive_conf *conf, enum stream purpose);
+/* The generator of this thread's requests. False when memory is short. */
+must_check bool drive_generator_init(const struct drive *d, struct generator *g);
+/* A time by a law in seconds. */
+nsec_t drive_draw_time(struct drive *d, const struct dist *law);
+/* No connection of that server is up. */
+bool drive_is_unreachable(const struct drive *d, unsigned server);
+
+static inline nsec_t
+drive_now(const struct drive *d)
+{
+    return lset_now(d->set);
+}
 
 static inline bool
 drive_is_open(const struct drive *d)
@@ -148,11 +121,28 @@ drive_measures(const struct drive *d, nsec_t when)
     return when >= d->window.start && when < d->window.end;
 }
 
-/* Whether a closed loop sends now. */
+/* Adds one to a counter of what happens in the window. */
+static inline void
+drive_count(const struct drive *d, ctr_t *which, nsec_t when)
+{
+    ctr_add(which, drive_measures(d, when) ? 1 : 0);
+}
+
+/* A request meant for `intended` will not be answered: `which` counts why. */
+static inline void
+drive_give_up(const struct drive *d, ctr_t *which, nsec_t intended, nsec_t now)
+{
+    if (drive_measures(d, intended)) {
+        tally_censored(d->tally, which, now > intended ? now - intended : 0);
+    }
+}
+
+/* Whether a closed loop sends now; a schedule says so itself. */
 static inline bool
 drive_sends(const struct drive *d, nsec_t now)
 {
-    return now < d->window.end && (now < d->window.quiet || now >= d->window.start);
+    return now < d->window.end &&
+           (now < d->window.quiet || now >= d->window.start || drive_is_open(d));
 }
 
 static inline unsigned
@@ -161,8 +151,8 @@ drive_index(const struct drive *d, const struct lconn *c)
     return (unsigned)(c - d->set->conns);
 }
 
-static inline struct life *
-drive_life(const struct drive *d, const struct lconn *c)
+static inline struct drive_conn *
+drive_conn_of(const struct drive *d, const struct lconn *c)
 {
-    return &d->lives[drive_index(d, c)];
+    return &d->conns[drive_index(d, c)];
 }

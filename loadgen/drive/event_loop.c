@@ -1,14 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  */
-#include "loadgen/drive/drive.h"
-
-#include <stdlib.h>
-
-#include "loadgen/drive/receiver.h"
-#include "loadgen/drive/sender.h"
-#include "loadgen/drive/reconnect.h"
-#include "loadgen/work/streams.h"
+#include "loadgen/drive/event_loop.h"
 
 #define TICK (50 * NSEC_PER_MSEC) /* between looks for time-outs */
 #define TICK_MS 50
@@ -18,382 +11,476 @@
  * takes it back for 50 ms of each second. A sleep until the next request so often prevents it,
  * short as it may be. */
 #define GIVE_WAY (200 * NSEC_PER_USEC)
-#define SESSIONS_MAX 1048576 /* that wait for their next request, each thread */
+
+/* ---- connections ---------------------------------------------------------------------- */
 
 static void
-on_event(struct drive *d, struct lconn *c, unsigned can)
+tell_lost(struct event_loop *l, const struct lconn *c, nsec_t now)
 {
-    if (c->state == LCONN_DOWN) {
-        return; /* lost earlier in this batch */
-    }
-    nsec_t now = 0; /* not known */
-    if (c->state == LCONN_CONNECTING) {
-        life_connected(d, c, clock_now());
-    } else if ((can & LSET_CAN_RECEIVE) != 0 && !answer_receive(d, c, &now)) {
-        return;
-    }
-    if ((can & LSET_CAN_SEND) != 0 && c->state == LCONN_UP && !flow_flush(d, c)) {
-        return;
-    }
-    if (unlikely(life_is_spent(d, c))) {
-        life_replace(d, c, clock_now());
-        return;
-    }
-    if (drive_is_open(d) && c->followups.count == 0) {
-        flow_offer(d, c);
-    } else {
-        flow_fill(d, c, now != 0 ? now : clock_now());
+    for (struct source *s = l->sources; s != NULL; s = s->next) {
+        if (s->ops->lost != NULL) {
+            s->ops->lost(s, c, now);
+        }
     }
 }
 
-static unsigned
-poll_events(struct drive *d, int timeout_ms)
+static void
+lose(struct event_loop *l, struct lconn *c, enum tally_error why, nsec_t now)
 {
-    unsigned n = lset_wait(d->set, timeout_ms);
+    sender_forget(&l->sender, c, &l->drive.tally->lost, now);
+    reconnect_lose(&l->reconnect, c, why, now);
+    tell_lost(l, c, now);
+}
+
+static void
+replace(struct event_loop *l, struct lconn *c, nsec_t now)
+{
+    sender_forget(&l->sender, c, &l->drive.tally->lost, now);
+    reconnect_replace(&l->reconnect, c, now);
+}
+
+static void
+connect_on(struct event_loop *l, struct lconn *c, nsec_t now)
+{
+    if (!reconnect_go_on(&l->reconnect, c, now)) {
+        tell_lost(l, c, now);
+    } else if (c->state == LCONN_UP && l->source->ops->up != NULL) {
+        l->source->ops->up(l->source, c);
+    }
+}
+
+/* False when c is gone. */
+static bool
+flush(struct event_loop *l, struct lconn *c)
+{
+    if (likely(sender_flush(&l->sender, c))) {
+        return true;
+    }
+    lose(l, c, TALLY_DISCONNECT, drive_now(&l->drive));
+    return false;
+}
+
+static void
+flush_all(struct event_loop *l)
+{
+    struct sender *sender = &l->sender;
+    const struct source *source = l->source;
+    for (unsigned i = 0; i < sender->dirty_count; i++) {
+        struct lconn *c = sender->dirty[i];
+        c->is_dirty = false;
+        if (c->state == LCONN_UP && flush(l, c) && source->ops->room != NULL) {
+            source->ops->room(l->source, c); /* a full buffer may have been the limit */
+        }
+    }
+    sender->dirty_count = 0;
+}
+
+/* Gives c, which is up, what it may have: what follows from its answers, then what else. */
+static void
+fill(struct event_loop *l, struct lconn *c, nsec_t now)
+{
+    unsigned before;
+    do {
+        before = c->count;
+        if (unlikely(c->followups.count > 0)) {
+            (void)sender_push_followups(&l->sender, c, now);
+        }
+        for (struct source *s = l->sources; s != NULL; s = s->next) {
+            s->ops->push(s, c, now);
+        }
+        if (!l->source->flushes_at_once) {
+            if (c->count != before) {
+                sender_make_dirty(&l->sender, c);
+            }
+            return;
+        }
+    } while (c->count != before && flush(l, c) && c->count < l->drive.conf.depth);
+}
+
+static void
+fill_all(struct event_loop *l, nsec_t now)
+{
+    for (unsigned i = 0; i < l->drive.set->count; i++) {
+        fill(l, &l->drive.set->conns[i], now);
+    }
+}
+
+/* False when c is gone. */
+static bool
+receive(struct event_loop *l, struct lconn *c, nsec_t *now)
+{
+    switch (receiver_receive(&l->receiver, c, now)) {
+    case RECEIVER_GOES_ON:
+        return true;
+    case RECEIVER_CLOSED:
+        replace(l, c, *now);
+        return false;
+    case RECEIVER_LOST:
+        lose(l, c, TALLY_DISCONNECT, *now);
+        return false;
+    case RECEIVER_DESYNC:
+        break;
+    }
+    lose(l, c, TALLY_DESYNC, *now);
+    return false;
+}
+
+static void
+on_event(struct event_loop *l, struct lconn *c, unsigned can)
+{
+    nsec_t now = 0; /* not known */
+    if (c->state == LCONN_DOWN) {
+        return; /* lost earlier in this batch */
+    }
+    if (unlikely(c->state == LCONN_CONNECTING)) {
+        now = drive_now(&l->drive);
+        connect_on(l, c, now);
+        if (c->state != LCONN_UP) {
+            return;
+        }
+    } else if ((can & LSET_CAN_RECEIVE) != 0 && !receive(l, c, &now)) {
+        return;
+    }
+    if ((can & LSET_CAN_SEND) != 0 && c->state == LCONN_UP && !flush(l, c)) {
+        return;
+    }
+    now = now != 0 ? now : drive_now(&l->drive);
+    if (unlikely(reconnect_is_spent(&l->reconnect, c))) {
+        replace(l, c, now);
+        return;
+    }
+    fill(l, c, now);
+}
+
+static unsigned
+poll_events(struct event_loop *l, int timeout_ms)
+{
+    unsigned n = lset_wait(l->drive.set, timeout_ms);
     for (unsigned i = 0; i < n; i++) {
         unsigned can;
-        struct lconn *c = lset_event(d->set, i, &can);
+        struct lconn *c = lset_event(l->drive.set, i, &can);
         if (c != NULL) {
-            on_event(d, c, can);
+            on_event(l, c, can);
         }
     }
     return n;
 }
 
-/* ---- the loop ---------------------------------------------------------------------- */
+/* A UNIX socket is up at once and no event says so: it gets its requests here. */
+static void
+open_due(struct event_loop *l, nsec_t now)
+{
+    while (reconnect_next_due(&l->reconnect) <= now && now < l->drive.window.end) {
+        struct lconn *c = reconnect_take(&l->reconnect);
+        connect_on(l, c, now);
+        fill(l, c, now);
+    }
+}
+
+/* Datagrams that answered nothing any more. */
+static void
+count_strays(struct event_loop *l)
+{
+    struct lset *set = l->drive.set;
+    ctr_add(&l->drive.tally->errors[TALLY_LATE], set->late);
+    ctr_add(&l->drive.tally->errors[TALLY_DUPLICATE], set->duplicate);
+    set->late = set->duplicate = 0;
+}
 
 static void
-fill_all(struct drive *d, nsec_t now)
+time_out(struct event_loop *l, nsec_t now)
 {
-    for (unsigned i = 0; i < d->set->count; i++) {
-        flow_fill(d, &d->set->conns[i], now);
+    enum tally_error why;
+    count_strays(l);
+    for (unsigned i = 0; i < l->drive.set->count; i++) {
+        struct lconn *c = &l->drive.set->conns[i];
+        if (c->is_framed && c->state == LCONN_UP) {
+            if (receiver_give_up(&l->receiver, c, now)) {
+                drive_conn_of(&l->drive, c)->was_in_vain = true;
+                fill(l, c, now);
+            }
+        } else if (reconnect_is_overdue(&l->reconnect, c, now, &why)) {
+            lose(l, c, why, now);
+        }
+    }
+}
+
+/* ---- the window ----------------------------------------------------------------------- */
+
+static void
+start_timing(struct event_loop *l, nsec_t now)
+{
+    const struct drive_window *w = &l->drive.window;
+    l->is_timed = true;
+    l->timed_from = now;
+    l->idle = 0;
+    l->cost_from = cost_now();
+    ctr_add(&l->drive.tally->at_edges, l->sender.little.count);
+    if (w->quiet < w->start) {
+        fill_all(l, now); /* a closed loop goes on */
     }
 }
 
 static void
-start_timing(struct drive *d, nsec_t now)
+stop_timing(struct event_loop *l, nsec_t now)
 {
-    d->is_timed = true;
-    d->timed_from = now;
-    d->idle = 0;
-    d->cost_from = cost_now();
-    ctr_add(&d->tally->at_edges, d->little.count);
-    if (d->window.quiet < d->window.start) {
-        fill_all(d, now); /* a closed loop goes on */
-    }
-}
-
-static void
-stop_timing(struct drive *d, nsec_t now)
-{
-    if (!d->is_timed) {
+    if (!l->is_timed) {
         return;
     }
     struct cost cost = cost_now();
-    d->cost.elapsed_s = (double)(now - d->timed_from) / 1e9;
-    d->cost.cpu_s = cost.cpu_s - d->cost_from.cpu_s;
-    d->cost.idle_s = (double)d->idle / 1e9;
-    d->cost.wait_s = cost.wait_s - d->cost_from.wait_s;
-    ctr_add(&d->tally->at_edges, d->little.count);
+    l->cost.elapsed_s = (double)(now - l->timed_from) / 1e9;
+    l->cost.cpu_s = cost.cpu_s - l->cost_from.cpu_s;
+    l->cost.idle_s = (double)l->idle / 1e9;
+    l->cost.wait_s = cost.wait_s - l->cost_from.wait_s;
+    ctr_add(&l->drive.tally->at_edges, l->sender.little.count);
 }
 
 /* When there is something to do without an event from a connection. */
 static nsec_t
-next_duty(struct drive *d, nsec_t now)
+next_due(const struct event_loop *l, nsec_t now)
 {
-    nsec_t duty = now < d->window.start ? d->window.start : d->window.end;
-    nsec_t due = flow_next_due(d), retry = alarms_next(&d->retries);
-    nsec_t fetch = alarms_next(&d->fetch.alarms);
-    due = fetch < due ? fetch : due;
-    duty = due < duty ? due : duty;
-    return retry < duty ? retry : duty;
-}
-
-static bool
-gives_way(const struct drive *d, nsec_t now)
-{
-    return d->conf.gives_way && now - d->slept_at >= GIVE_WAY;
-}
-
-/* Sleeps until shortly before the next duty, polls from then on. True when it polled and there
- * was nothing. */
-static bool
-wait_for_duty(struct drive *d, nsec_t now)
-{
-    nsec_t duty = next_duty(d, now), spin = d->conf.spin;
-    bool is_near = duty <= now + spin;
-    bool polls = (is_near || now - d->heard_at < d->conf.busy_poll) && !gives_way(d, now);
-    if (!polls) {
-        lset_wake_at(d->set, is_near ? duty : duty - spin);
-        d->slept_at = now;
+    const struct drive_window *w = &l->drive.window;
+    nsec_t due = now < w->start ? w->start : w->end;
+    nsec_t when = reconnect_next_due(&l->reconnect);
+    due = when < due ? when : due;
+    for (struct source *s = l->sources; s != NULL; s = s->next) {
+        when = s->ops->next_due(s);
+        due = when < due ? when : due;
     }
-    unsigned events = poll_events(d, polls ? 0 : TICK_MS);
-    d->heard_at = events > 0 ? now : d->heard_at;
+    return due;
+}
+
+static bool
+gives_way(const struct event_loop *l, nsec_t now)
+{
+    return l->drive.conf.gives_way && now - l->slept_at >= GIVE_WAY;
+}
+
+/* Sleeps until shortly before something is due, polls from then on. True when it polled and
+ * there was nothing. */
+static bool
+wait_for_due(struct event_loop *l, nsec_t now)
+{
+    const struct drive_conf *conf = &l->drive.conf;
+    nsec_t due = next_due(l, now);
+    bool is_near = due <= now + conf->spin;
+    bool polls = (is_near || now - l->heard_at < conf->busy_poll) && !gives_way(l, now);
+    if (!polls) {
+        lset_wake_at(l->drive.set, is_near ? due : due - conf->spin);
+        l->slept_at = now;
+    }
+    unsigned events = poll_events(l, polls ? 0 : TICK_MS);
+    l->heard_at = events > 0 ? now : l->heard_at;
     return polls && events == 0;
 }
 
-static void
-look_around(struct drive *d, nsec_t now)
+static inline bool
+has_to_look(const struct event_loop *l, nsec_t now)
 {
-    life_open_due(d, now);
-    if (unlikely(d->w->conf.churn > 0)) {
-        generator_at(&d->ask, now - d->window.begin);
+    return now >= l->next_tick || reconnect_next_due(&l->reconnect) <= now ||
+           l->source->ops->is_over != NULL;
+}
+
+static void
+look_around(struct event_loop *l, nsec_t now)
+{
+    struct drive_window *w = &l->drive.window;
+    struct source *s = l->source;
+    open_due(l, now);
+    if (s->ops->is_over != NULL && now < w->end && s->ops->is_over(s, now)) {
+        w->end = now > w->start ? now : w->start;
+        l->has_ended = true;
     }
-    if (unlikely(d->replay.book != NULL)) {
-        replay_look(d, now);
-    }
-    if (now >= d->next_tick) {
-        d->next_tick = now + TICK;
-        life_time_out(d, now);
+    if (now >= l->next_tick) {
+        l->next_tick = now + TICK;
+        time_out(l, now);
     }
 }
 
 /* Books what was moved since the last time and waits as it has to, until `end` at most. */
 static nsec_t
-hold(struct drive *d, nsec_t end, const atomic_bool *stop)
+hold(struct event_loop *l, nsec_t end, const atomic_bool *stop)
 {
-    nsec_t now = cap_hold(d->conf.cap, d->moved_requests, d->moved_bytes, end, stop);
-    d->moved_requests = d->moved_bytes = 0;
+    struct sender *s = &l->sender;
+    nsec_t now =
+        cap_hold(l->drive.conf.cap, s->moved_requests, s->moved_bytes, end, stop);
+    s->moved_requests = s->moved_bytes = 0;
     return now;
 }
 
 static bool
-is_stopped(const struct drive *d)
+is_stopped(const struct event_loop *l)
 {
-    return atomic_load_explicit(d->conf.stop, memory_order_relaxed);
+    return atomic_load_explicit(l->drive.conf.stop, memory_order_relaxed);
 }
 
 /* Nothing is measured when that is before the window. */
 static void
-end_at(struct drive *d, nsec_t now)
+end_at(struct event_loop *l, nsec_t now)
 {
-    d->window.end = now;
-    d->window.start = now < d->window.start ? now : d->window.start;
+    struct drive_window *w = &l->drive.window;
+    w->end = now;
+    w->start = now < w->start ? now : w->start;
 }
 
 static void
-run_window(struct drive *d)
+run_window(struct event_loop *l)
 {
-    nsec_t now = clock_now();
+    const struct drive *d = &l->drive;
+    nsec_t now = drive_now(d);
     while (now < d->window.end) {
         if (unlikely(d->conf.cap != NULL)) {
-            now = hold(d, d->window.end, d->conf.stop);
+            now = hold(l, d->window.end, d->conf.stop);
         }
-        if (!d->is_timed && now >= d->window.start) {
-            start_timing(d, now);
+        if (!l->is_timed && now >= d->window.start) {
+            start_timing(l, now);
         }
-        if (is_stopped(d)) {
-            end_at(d, now);
+        if (is_stopped(l)) {
+            end_at(l, now);
         }
-        if (unlikely(d->w->conf.defers)) {
-            fetch_send_due(d, now);
+        for (struct source *s = l->sources; s != NULL; s = s->next) {
+            s->ops->send_due(s, now);
         }
-        flow_send_due(d, now);
-        bool is_idle = d->dirty_count == 0;
-        flow_flush_all(d);
-        is_idle = wait_for_duty(d, now) && is_idle;
+        bool is_idle = l->sender.dirty_count == 0;
+        if (!is_idle) {
+            flush_all(l);
+        }
+        is_idle = wait_for_due(l, now) && is_idle;
         nsec_t before = now;
-        now = clock_now();
-        d->idle += is_idle ? now - before : 0;
-        look_around(d, now);
+        now = drive_now(d);
+        l->idle += is_idle ? now - before : 0;
+        if (unlikely(has_to_look(l, now))) {
+            look_around(l, now);
+        }
     }
-    stop_timing(d, now);
+    stop_timing(l, now);
 }
 
 static unsigned
-count_outstanding(const struct drive *d)
+count_outstanding(const struct lset *set)
 {
     unsigned n = 0;
-    for (unsigned i = 0; i < d->set->count; i++) {
-        n += d->set->conns[i].count;
+    for (unsigned i = 0; i < set->count; i++) {
+        n += set->conns[i].count;
     }
     return n;
 }
 
 static void
-drain(struct drive *d)
+drain(struct event_loop *l)
 {
+    struct drive *d = &l->drive;
     nsec_t give_up = d->window.end + DRIVE_DRAIN;
-    nsec_t now = clock_now();
-    replay_stop(d);
-    flow_flush_all(d); /* what followed from the last answers */
-    while (now < give_up && count_outstanding(d) > 0) {
+    nsec_t now = drive_now(d);
+    flush_all(l); /* what followed from the last answers */
+    while (now < give_up && count_outstanding(d->set) > 0) {
         if (unlikely(d->conf.cap != NULL)) {
-            hold(d, give_up, NULL); /* a run that was stopped has its limits as well */
+            hold(l, give_up, NULL); /* a run that was stopped has its limits as well */
         }
         lset_wake_at(d->set, give_up);
-        poll_events(d, TICK_MS);
-        now = clock_now();
-        look_around(d, now);
+        poll_events(l, TICK_MS);
+        now = drive_now(d);
+        look_around(l, now);
     }
     if (d->conf.cap != NULL) {
-        hold(d, now, NULL); /* whoever is next waits for it */
+        hold(l, now, NULL); /* whoever is next waits for it */
     }
-    life_count_strays(d);
-    life_count_unserved(d);
+    count_strays(l);
+    reconnect_count_unserved(&l->reconnect);
     for (unsigned i = 0; i < d->set->count; i++) {
         struct lconn *c = &d->set->conns[i];
         if (c->count > 0) {
-            flow_forget(d, c, &d->tally->unanswered, now);
+            sender_forget(&l->sender, c, &d->tally->unanswered, now);
             lset_down(d->set, c); /* what comes yet would be a reply to nothing */
         }
     }
-    flow_end(d, now);
+    if (l->source->ops->end != NULL) {
+        l->source->ops->end(l->source, now);
+    }
 }
 
 /* ---- beginning and end --------------------------------------------------------------- */
 
-/* The schedule is made before it is known when it starts: times count from 0. */
-static struct arrival_conf
-arrivals_of(const struct drive *d)
+static struct source *
+create_source(struct drive *d, struct sender *sender)
 {
-    const struct drive_conf *conf = &d->conf;
-    const struct traffic *t = &conf->traffic;
-    double rate = t->rate / traffic_session_mean(t);
-    struct arrival_conf a = {
-        .law = &t->arrivals,
-        .rate = rate / conf->threads,
-        .seed = conf->seed,
-        .stream =
-            stream_of(conf->agent, conf->first_thread + conf->thread, STREAM_ARRIVALS),
-        .sources = 1,
-        .every = 1,
-        .schedule = schedule_varies(&t->schedule) ? &t->schedule : NULL,
-    };
-    if (t->scope == TRAFFIC_CONN && !arrival_adds_up(a.law)) {
-        a.sources = d->set->count;
-    } else if (t->scope == TRAFFIC_TOTAL && !arrival_adds_up(a.law)) {
-        a.rate = rate;
-        a.stream = stream_of(conf->agent, conf->first_thread, STREAM_ARRIVALS);
-        a.every = conf->threads;
-        a.first = conf->thread;
-    }
-    return a;
+    return d->w->book != NULL ? source_replay_create(d, sender)
+           : drive_is_open(d) ? source_open_create(d, sender)
+                              : source_closed_create(d, sender);
 }
 
+/* False when memory is short. */
 static bool
-init_flow(struct drive *d)
+init_sources(struct event_loop *l)
 {
-    const struct traffic *t = &d->conf.traffic;
-    bool is_partly = t->mode == TRAFFIC_PARTLY;
-    struct arrival_conf arrivals = arrivals_of(d);
-    uint64_t share = t->max_outstanding / d->conf.threads +
-                     (d->conf.thread < t->max_outstanding % d->conf.threads ? 1 : 0);
-    d->outstanding_max = t->max_outstanding == 0 ? UINT32_MAX : (unsigned)share;
-    d->next = ALARMS_NEVER;
-    d->pacing.late = t->late;
-    pacer_init(&d->pacing.cap,
-               t->late == LATE_CAP ? t->cap * t->rate / d->conf.threads : 0);
-    pacer_init(&d->connects, t->connect_rate / d->conf.threads);
-    /* Of sessions it is their begins that follow a law, and these cannot be told apart. */
-    d->intended.each = d->issued.each =
-        t->mode == TRAFFIC_OPEN ? gaps_each(t->rate / d->conf.threads) : 0;
-    unsigned users = !is_partly && traffic_thinks(t) ? d->set->count * d->conf.depth : 0;
-    return alarms_init(&d->users, users) &&
-           alarms_init(&d->sessions, is_partly ? SESSIONS_MAX : 0) &&
-           alarms_init(&d->retries, d->set->count) &&
-           (!traffic_is_open(t) || d->w->book != NULL ||
-            arrival_init(&d->arrival, &arrivals));
-}
-
-static bool
-init_rooms(struct drive *d)
-{
-    const struct lset_conf *conf = &d->set->conf;
-    d->has_rooms = d->w->book == NULL && (drive_is_open(d) || conf->shard != NULL);
-    d->rooms_len = conf->shard != NULL ? conf->targets_len : 1;
-    d->room_cap = d->set->count / d->rooms_len;
-    d->rooms = calloc(d->rooms_len, sizeof *d->rooms);
-    bool is_good = d->rooms != NULL;
-    for (unsigned i = 0; is_good && i < d->rooms_len; i++) {
-        d->rooms[i].ring = calloc(d->room_cap, sizeof(struct lconn *));
-        is_good = d->rooms[i].ring != NULL;
+    struct drive *d = &l->drive;
+    l->sources = l->source = create_source(d, &l->sender);
+    if (l->source == NULL || !d->w->conf.defers) {
+        return l->source != NULL;
     }
-    return is_good;
+    struct source *deferred = source_deferred_create(d, &l->sender);
+    if (deferred == NULL) {
+        return false;
+    }
+    deferred->next = l->source;
+    l->sources = deferred;
+    return true;
 }
 
 bool
-drive_init(struct drive *d, const struct drive_conf *conf, struct lset *set,
-           struct tally *tally, struct evenness_log *evenness, struct samples *samples)
+event_loop_init(struct event_loop *l, const struct drive_conf *conf, struct lset *set,
+                const struct drive_into *into)
 {
-    *d = (struct drive){
-        .conf = *conf,
-        .set = set,
-        .w = set->conf.workload,
-        .tally = tally,
-        .evenness = evenness,
-        .samples = samples,
-    };
-    unsigned thread = conf->first_thread + conf->thread;
-    rng_init(&d->rng, conf->seed, stream_of(conf->agent, thread, STREAM_MANNERS));
-    for (unsigned i = 0; i < set->count; i++) {
-        set->conns[i].in_room = set->conns[i].is_dirty = false;
-    }
-    d->dirty = calloc(set->count, sizeof(struct lconn *));
-    d->lives = calloc(set->count, sizeof *d->lives);
-    struct generator_conf ask = {
-        .workload = d->w,
-        .seed = conf->seed,
-        .stream = stream_of(conf->agent, thread, STREAM_REQUESTS),
-        .thread = conf->part,
-        .threads = conf->parts,
-        .shard = set->conf.shard,
-    };
-    if (!generator_init(&d->ask, &ask) || !init_rooms(d) || d->dirty == NULL ||
-        d->lives == NULL || !init_flow(d) || !replay_init(d) || !fetch_init(d)) {
-        drive_fini(d);
+    struct drive *d = &l->drive;
+    *l = (struct event_loop){.is_timed = false};
+    if (!drive_init(d, conf, set, into) || !sender_init(&l->sender, d) ||
+        !reconnect_init(&l->reconnect, d) || !init_sources(l)) {
+        event_loop_fini(l);
         return false;
     }
+    l->receiver = (struct receiver){.d = d, .sender = &l->sender, .sources = l->sources};
     return true;
 }
 
 void
-drive_fini(struct drive *d)
+event_loop_fini(struct event_loop *l)
 {
-    replay_fini(d);
-    fetch_fini(d);
-    arrival_fini(&d->arrival);
-    alarms_fini(&d->users);
-    alarms_fini(&d->sessions);
-    alarms_fini(&d->retries);
-    for (unsigned i = 0; d->rooms != NULL && i < d->rooms_len; i++) {
-        free(d->rooms[i].ring);
+    for (struct source *s = l->sources, *next; s != NULL; s = next) {
+        next = s->next;
+        s->ops->destroy(s);
     }
-    free(d->rooms);
-    free(d->dirty);
-    free(d->lives);
-    generator_fini(&d->ask);
-    d->rooms = NULL;
-    d->dirty = NULL;
-    d->lives = NULL;
+    l->sources = l->source = NULL;
+    reconnect_fini(&l->reconnect);
+    sender_fini(&l->sender);
+    drive_fini(&l->drive);
 }
 
 void
-drive_run(struct drive *d, const struct drive_window *window)
+event_loop_run(struct event_loop *l, const struct drive_window *window)
 {
+    struct drive *d = &l->drive;
+    nsec_t now;
     d->window = *window;
-    d->next_tick = window->begin + TICK;
-    d->heard_at = d->slept_at = window->begin;
-    if (drive_is_open(d) && d->replay.book == NULL) {
-        d->arrival.conf.start = window->begin;
-        d->next = arrival_next(&d->arrival);
+    l->next_tick = window->begin + TICK;
+    l->heard_at = l->slept_at = window->begin;
+    if (l->source->ops->begin != NULL) {
+        l->source->ops->begin(l->source);
     }
     for (unsigned i = 0; i < d->set->count; i++) {
-        life_begin(d, &d->set->conns[i]);
+        reconnect_begin(&l->reconnect, &d->set->conns[i]);
     }
-    nsec_t now;
-    while ((now = clock_now()) < window->begin && !is_stopped(d)) {
+    while ((now = drive_now(d)) < window->begin && !is_stopped(l)) {
         bool is_near = window->begin - now < BEGIN_NEAR;
         if (!is_near) {
             lset_wake_at(d->set, window->begin - BEGIN_NEAR);
         }
-        poll_events(d, is_near ? 0 : TICK_MS);
+        poll_events(l, is_near ? 0 : TICK_MS);
     }
     if (now >= window->begin) {
-        fill_all(d, now);
+        fill_all(l, now);
     } else {
-        end_at(d, now);
+        end_at(l, now);
     }
-    run_window(d);
-    drain(d);
+    run_window(l);
+    drain(l);
 }

@@ -82,12 +82,6 @@ choose_key(struct generator *g)
     return popularity_key_of(p, rank);
 }
 
-void
-generator_at(struct generator *g, uint64_t elapsed_ns)
-{
-    g->drift = workload_drift(g->w, elapsed_ns);
-}
-
 /* One of the records, or by the odds one that is none of them. */
 static uint64_t
 draw_key(struct generator *g, bool reads)

@@ -46,7 +46,13 @@ must_check bool generator_init(struct generator *g, const struct generator_conf 
 void generator_fini(struct generator *g);
 
 /* So long after the begin of the run: which records are in use from now on. */
-void generator_at(struct generator *g, uint64_t elapsed_ns);
+static inline void
+generator_at(struct generator *g, uint64_t elapsed_ns)
+{
+    if (unlikely(g->w->conf.churn > 0)) {
+        g->drift = workload_drift(g->w, elapsed_ns);
+    }
+}
 
 /* The server that the next part goes to; 0 when that is any. */
 unsigned generator_server(struct generator *g);

@@ -13,81 +13,6 @@
 
 #include "loadgen/work/streams.h"
 
-void
-gate_init(struct gate *g)
-{
-    *g = (struct gate){0};
-    PTHREAD_OK(pthread_mutex_init(&g->mutex, NULL));
-    pthread_condattr_t attr;
-    PTHREAD_OK(pthread_condattr_init(&attr));
-    PTHREAD_OK(pthread_condattr_setclock(&attr, CLOCK_MONOTONIC));
-    PTHREAD_OK(pthread_cond_init(&g->changed, &attr));
-    PTHREAD_OK(pthread_condattr_destroy(&attr));
-}
-
-void
-gate_fini(struct gate *g)
-{
-    PTHREAD_OK(pthread_cond_destroy(&g->changed));
-    PTHREAD_OK(pthread_mutex_destroy(&g->mutex));
-}
-
-void
-gate_give(struct gate *g, enum gate_order order, const struct drive_window *window)
-{
-    PTHREAD_OK(pthread_mutex_lock(&g->mutex));
-    g->ready = g->failed = 0;
-    g->round++;
-    g->order = order;
-    g->window = window != NULL ? *window : (struct drive_window){0};
-    PTHREAD_OK(pthread_cond_broadcast(&g->changed));
-    PTHREAD_OK(pthread_mutex_unlock(&g->mutex));
-}
-
-bool
-gate_await(struct gate *g, unsigned threads, nsec_t wait, bool *has_failed)
-{
-    struct timespec until;
-    int rc = 0;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    nsec_t ns = (nsec_t)until.tv_nsec + wait;
-    until.tv_sec += (time_t)(ns / NSEC_PER_SEC);
-    until.tv_nsec = (long)(ns % NSEC_PER_SEC);
-    PTHREAD_OK(pthread_mutex_lock(&g->mutex));
-    while (g->ready + g->failed < threads && rc == 0) {
-        rc = pthread_cond_timedwait(&g->changed, &g->mutex, &until);
-        must(rc == 0 || rc == ETIMEDOUT);
-    }
-    bool is_there = g->ready + g->failed >= threads;
-    *has_failed = g->failed > 0;
-    PTHREAD_OK(pthread_mutex_unlock(&g->mutex));
-    return is_there;
-}
-
-static void
-gate_report(struct gate *g, bool is_ready)
-{
-    PTHREAD_OK(pthread_mutex_lock(&g->mutex));
-    g->ready += is_ready ? 1 : 0;
-    g->failed += is_ready ? 0 : 1;
-    PTHREAD_OK(pthread_cond_broadcast(&g->changed));
-    PTHREAD_OK(pthread_mutex_unlock(&g->mutex));
-}
-
-/* The order of that round. */
-static enum gate_order
-gate_take(struct gate *g, unsigned round, struct drive_window *window)
-{
-    PTHREAD_OK(pthread_mutex_lock(&g->mutex));
-    while (g->round < round) {
-        PTHREAD_OK(pthread_cond_wait(&g->changed, &g->mutex));
-    }
-    enum gate_order order = g->order;
-    *window = g->window;
-    PTHREAD_OK(pthread_mutex_unlock(&g->mutex));
-    return order;
-}
-
 static const char *
 take_place(struct lthread *t)
 {
@@ -167,17 +92,16 @@ prepare(struct lthread *t, struct lset *set)
 
 /* Schedule and requests begin anew with each run; the connections go on. */
 static const char *
-get_ready(struct lthread *t, struct lset *set, struct drive *d, bool is_fresh)
+get_ready(struct lthread *t, struct lset *set, struct event_loop *l, bool is_fresh)
 {
     const char *failed = lset_renew(set, is_fresh, t->err, sizeof t->err);
     tally_reset(&t->tally);
     evenness_log_reset(&t->evenness);
     const struct drive_conf *c = &t->conf.drive;
-    samples_start(&t->samples, c->seed,
-                  stream_of(c->agent, c->first_thread + c->thread, STREAM_MANNERS));
-    drive_fini(d);
-    if (failed == NULL &&
-        !drive_init(d, &t->conf.drive, set, &t->tally, &t->evenness, &t->samples)) {
+    const struct drive_into into = {&t->tally, &t->evenness, &t->samples};
+    samples_start(&t->samples, c->seed, drive_stream(c, STREAM_MANNERS));
+    event_loop_fini(l);
+    if (failed == NULL && !event_loop_init(l, c, set, &into)) {
         snprintf(t->err, sizeof t->err, "out of memory");
         failed = t->err;
     }
@@ -185,15 +109,15 @@ get_ready(struct lthread *t, struct lset *set, struct drive *d, bool is_fresh)
 }
 
 static const char *
-obey(struct lthread *t, struct lset *set, struct drive *d, enum gate_order order,
+obey(struct lthread *t, struct lset *set, struct event_loop *l, enum lthread_order order,
      const struct drive_window *window)
 {
-    if (order != GATE_RUN) {
-        return get_ready(t, set, d, order == GATE_READY_FRESH);
+    if (order != ORDER_RUN) {
+        return get_ready(t, set, l, order == ORDER_READY_FRESH);
     }
-    drive_run(d, window);
-    t->cost = d->cost;
-    t->is_short = d->replay.has_ended;
+    event_loop_run(l, window);
+    t->cost = l->cost;
+    t->is_short = l->has_ended;
     return NULL;
 }
 
@@ -201,30 +125,31 @@ static void *
 lthread_main(void *arg)
 {
     struct lthread *t = arg;
-    struct drive d = {0};
+    struct event_loop l = {.sources = NULL};
     struct drive_window window;
-    enum gate_order order;
+    enum lthread_order order;
     /* Allocated here, so that its memory is local to the CPU. */
     struct lset *set = calloc(1, sizeof *set);
     must(set != NULL);
     bool is_good = prepare(t, set) == NULL;
-    gate_report(t->gate, is_good);
-    for (unsigned round = 1; (order = gate_take(t->gate, round, &window)) != GATE_END;
-         round++) {
+    rendezvous_report(t->orders, is_good);
+    for (unsigned round = 1;
+         (order = rendezvous_take(t->orders, round, &window)) != ORDER_END; round++) {
         /* One that has failed stays so: the main thread has heard of it. */
-        is_good = is_good && obey(t, set, &d, order, &window) == NULL;
-        gate_report(t->gate, is_good);
+        is_good = is_good && obey(t, set, &l, order, &window) == NULL;
+        rendezvous_report(t->orders, is_good);
     }
-    drive_fini(&d);
+    event_loop_fini(&l);
     lset_close(set);
     free(set);
     return NULL;
 }
 
 bool
-lthread_start(struct lthread *t, const struct lthread_conf *conf, struct gate *gate)
+lthread_start(struct lthread *t, const struct lthread_conf *conf,
+              struct rendezvous *orders)
 {
-    *t = (struct lthread){.conf = *conf, .gate = gate};
+    *t = (struct lthread){.conf = *conf, .orders = orders};
     if (!tally_init(&t->tally)) {
         return false;
     }

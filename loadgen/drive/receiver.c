@@ -3,9 +3,6 @@
  */
 #include "loadgen/drive/receiver.h"
 
-#include "loadgen/drive/sender.h"
-#include "loadgen/drive/reconnect.h"
-
 static void
 count_good(struct drive *d, const struct lconn *c, const struct reply_done *done,
            nsec_t now)
@@ -58,61 +55,83 @@ error_of(const struct reply_done *done)
                                                : TALLY_SERVER_ERROR;
 }
 
-/* False when the connection is gone. */
-static bool
-take_answers(struct drive *d, struct lconn *c, struct lset_bytes in, nsec_t now)
+static inline void
+tell(const struct receiver *r, struct lconn *c, const struct request_op *op, nsec_t now)
 {
-    struct reply_done done;
-    size_t at = 0;
-    do {
-        lconn_parse(c, d->w, in.p + at, in.len - at, &done);
-        if (done.outcome == REPLY_MORE) {
-            return true;
+    sender_answered(r->sender, op, now);
+    for (struct source *s = r->sources; s != NULL; s = s->next) {
+        if (s->ops->answered != NULL) {
+            s->ops->answered(s, c, op, now);
         }
-        if (done.outcome == REPLY_BROKEN) {
-            life_lose(d, c, TALLY_DESYNC, now);
-            return false;
-        }
-        if (unlikely(done.op.issued == 0) && done.op.verb != CODEC_AUTH) {
-            flow_issued(d, &done.op, c->count + 1, now); /* before all of it was sent */
-        }
-        flow_answered(d, c, &done.op, now);
-        if (unlikely(d->w->conf.defers)) {
-            fetch_take(d, c, now);
-        }
-        if (done.outcome == REPLY_GOOD) {
-            ctr_add(&d->tally->answered, 1);
-            count_good(d, c, &done, now);
-        } else {
-            ctr_add(&d->tally->errors[error_of(&done)], 1);
-        }
-        if (unlikely(done.is_last)) {
-            life_replace(d, c, now);
-            return false;
-        }
-        at += done.taken;
-    } while (at < in.len);
-    return true;
+    }
 }
 
-bool
-answer_receive(struct drive *d, struct lconn *c, nsec_t *at)
+static void
+take_answer(const struct receiver *r, struct lconn *c, struct reply_done *done,
+            nsec_t now)
 {
+    struct drive *d = r->d;
+    if (unlikely(done->op.issued == 0) && done->op.verb != CODEC_AUTH) {
+        sender_issued(r->sender, &done->op, c->count + 1, now); /* before all was sent */
+    }
+    tell(r, c, &done->op, now);
+    if (done->outcome == REPLY_GOOD) {
+        ctr_add(&d->tally->answered, 1);
+        count_good(d, c, done, now);
+    } else {
+        ctr_add(&d->tally->errors[error_of(done)], 1);
+    }
+}
+
+enum receiver_end
+receiver_receive(struct receiver *r, struct lconn *c, nsec_t *at)
+{
+    struct drive *d = r->d;
     struct lset_bytes in;
+    struct reply_done done;
     enum lset_input input = lset_receive(d->set, c, &in);
-    nsec_t now = clock_now();
+    nsec_t now = drive_now(d);
     *at = now;
     if (input != LSET_DATA) {
-        if (input == LSET_LOST) {
-            life_lose(d, c, TALLY_DISCONNECT, now);
-        }
-        return input != LSET_LOST;
+        return input == LSET_LOST ? RECEIVER_LOST : RECEIVER_GOES_ON;
     }
     if (drive_measures(d, now)) {
         ctr_add(&d->tally->rx_bytes, in.len);
     }
-    d->moved_bytes += in.len;
+    r->sender->moved_bytes += in.len;
     c->backoff = 0; /* it serves again */
     c->read_at = now;
-    return take_answers(d, c, in, now);
+    size_t taken = 0;
+    do { /* once also with nothing: a datagram without a reply ends its request */
+        lconn_parse(c, d->w, in.p + taken, in.len - taken, &done);
+        if (done.outcome == REPLY_MORE) {
+            break;
+        }
+        if (done.outcome == REPLY_BROKEN) {
+            return RECEIVER_DESYNC;
+        }
+        take_answer(r, c, &done, now);
+        if (unlikely(done.is_last)) {
+            return RECEIVER_CLOSED;
+        }
+        taken += done.taken;
+    } while (taken < in.len);
+    return RECEIVER_GOES_ON;
+}
+
+bool
+receiver_give_up(struct receiver *r, struct lconn *c, nsec_t now)
+{
+    struct drive *d = r->d;
+    struct request_op op;
+    uint64_t key;
+    bool has_lost = false;
+    nsec_t limit = now > d->conf.timeout ? now - d->conf.timeout : 0;
+    while (lconn_give_up(c, limit, &op, &key)) {
+        has_lost = true;
+        ctr_add(&d->tally->errors[TALLY_TIMEOUT], 1);
+        drive_give_up(d, &d->tally->lost, op.intended, now);
+        tell(r, c, &op, now); /* whoever asked goes on */
+    }
+    return has_lost;
 }

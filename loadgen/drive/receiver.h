@@ -1,12 +1,29 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  *
- * Answers to a drive's requests: read, told apart, counted. Its thread only.
+ * Replies: read, matched to their requests, counted; the sources are told. Its thread only.
  */
 #pragma once
 
-#include "loadgen/drive/drive.h"
+#include "loadgen/drive/source.h"
 
-/* Reads once from c and takes the answers in it; `at` is set to when that was. False when the
- * connection is gone. */
-must_check bool answer_receive(struct drive *d, struct lconn *c, nsec_t *at);
+struct receiver {
+    struct drive *d;
+    struct sender *sender;
+    struct source *sources; /* all of them */
+};
+
+/* What became of a connection. */
+enum receiver_end {
+    RECEIVER_GOES_ON,
+    RECEIVER_CLOSED, /* by intent: the server says so */
+    RECEIVER_LOST,
+    RECEIVER_DESYNC, /* lost as well: what came is not the protocol */
+};
+
+/* Reads once from c and takes the answers in it; *at is set to when that was. */
+must_check enum receiver_end receiver_receive(struct receiver *r, struct lconn *c,
+                                              nsec_t *at);
+/* Datagrams get lost one by one: those of c that wait for too long are given up, the others
+ * are waited for. True when there were any. */
+must_check bool receiver_give_up(struct receiver *r, struct lconn *c, nsec_t now);

@@ -1,43 +1,94 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  *
- * Requests of a drive on their way out: which is due, which connection takes it, when it was
- * given to the kernel. Its thread only.
+ * Requests on their way out: which connection has room, what is given to it, when that was
+ * given to the kernel, and how many are not answered yet. Its thread only.
  */
 #pragma once
 
 #include <stdbool.h>
 
 #include "loadgen/drive/drive.h"
+#include "loadgen/measure/gaps.h"
+#include "loadgen/measure/little.h"
 
-/* Whether c may have another request. */
-bool flow_has_room(const struct drive *d, const struct lconn *c);
-/* No connection of that server is up. */
-bool flow_is_unreachable(const struct drive *d, unsigned server);
-/* c is given one, to be flushed. */
-void flow_count_push(struct drive *d, struct lconn *c);
-/* Not closed: c takes one of the next requests, if it has room. */
-void flow_offer(struct drive *d, struct lconn *c);
-/* What follows from answers, and in a closed loop new requests up to the depth. False when
- * the connection is gone. */
-bool flow_fill(struct drive *d, struct lconn *c, nsec_t now);
-/* Sends the connection's output. False when the connection is gone. */
-bool flow_flush(struct drive *d, struct lconn *c);
-/* The same for all that were given something. */
-void flow_flush_all(struct drive *d);
+/* Tags of requests: 0 is one that follows from an answer, and nothing follows from it; else
+ * how many are left in its session, itself included. */
+#define TAG_NONE 0
+#define TAG_ALONE 1
 
-/* Hands out what is due: requests of the schedule and of sessions, of users who have thought. */
-void flow_send_due(struct drive *d, nsec_t now);
-/* When that is to be called again, events aside. */
-nsec_t flow_next_due(struct drive *d);
+struct sender {
+    struct drive *d;
+    unsigned outstanding; /* requests given to connections and not answered */
+    unsigned deferred;    /* that are to follow from answers at their time */
+    struct gaps issued;
+    struct little little;
+    struct lconn **dirty; /* with output not flushed */
+    unsigned dirty_count;
+    uint64_t moved_requests, moved_bytes; /* since sender_take_moved */
+};
 
-/* The request is answered, whatever with: its user thinks, its session goes on. */
-void flow_answered(struct drive *d, struct lconn *c, const struct request_op *op,
+/* False when memory is short. */
+must_check bool sender_init(struct sender *s, struct drive *d);
+void sender_fini(struct sender *s);
+
+/* Whether c may have another request that follows from none. */
+static inline bool
+sender_has_room(const struct sender *s, const struct lconn *c)
+{
+    unsigned depth = s->d->conf.depth;
+    if (!lconn_has_room(c, depth) || c->followups.count > 0) {
+        return false;
+    }
+    const struct drive_conn *dc = drive_conn_of(s->d, c);
+    return dc->left > 0 && c->count + dc->resting < depth;
+}
+
+/* c, which has room, is given one (lconn_push). */
+static inline void
+sender_count_push(struct sender *s, const struct lconn *c)
+{
+    struct drive_conn *dc = drive_conn_of(s->d, c);
+    dc->left -= dc->left != DRIVE_FOREVER ? 1 : 0;
+    s->outstanding++;
+}
+
+/* c has been given something: it is flushed with the others that have (dirty). */
+static inline void
+sender_make_dirty(struct sender *s, struct lconn *c)
+{
+    if (!c->is_dirty) {
+        c->is_dirty = true;
+        s->dirty[s->dirty_count++] = c;
+    }
+}
+
+/* Gives c what follows from its answers, which goes before anything else, as much as it has
+ * room for. True when that was something. */
+bool sender_push_followups(struct sender *s, struct lconn *c, nsec_t now);
+
+/* Sends the connection's output. False when the connection is lost. */
+must_check bool sender_flush(struct sender *s, struct lconn *c);
+
+/* The request is answered before its system call has ended: it counts as sent now. */
+void sender_issued(struct sender *s, struct request_op *op, unsigned outstanding,
                    nsec_t now);
-/* It was given to the kernel: answers may overtake the end of the system call. */
-void flow_issued(struct drive *d, struct request_op *op, unsigned outstanding,
-                 nsec_t now);
+/* Until now as many were on their way as s->little.count. */
+static inline void
+sender_pass_time(struct sender *s, nsec_t now)
+{
+    const struct drive_window *w = &s->d->window;
+    ctr_add(&s->d->tally->on_their_way, little_pass(&s->little, w->start, w->end, now));
+}
+/* It is answered, whatever with, or given up. */
+static inline void
+sender_answered(struct sender *s, const struct request_op *op, nsec_t now)
+{
+    if (likely(op->verb != CODEC_AUTH)) {
+        s->outstanding--;
+        sender_pass_time(s, now);
+        s->little.count--;
+    }
+}
 /* All that is on its way on c will not be answered; `sent` counts those that were sent. */
-void flow_forget(struct drive *d, struct lconn *c, ctr_t *sent, nsec_t now);
-/* The run is over: what was due and could not be sent. */
-void flow_end(struct drive *d, nsec_t now);
+void sender_forget(struct sender *s, struct lconn *c, ctr_t *sent, nsec_t now);

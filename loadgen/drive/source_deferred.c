@@ -1,73 +1,50 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
+ *
+ * What an application does meanwhile about keys that it missed: those that it fetches from a
+ * backend, which takes a time that is drawn, and stores then; and those that somebody else
+ * is to store (leases), which it asks for again after a pause. Either waits for its time
+ * here and holds up nothing. No allocation while it runs.
  */
-#include "loadgen/drive/source_deferred.h"
+#include "loadgen/drive/source.h"
 
-#include <math.h>
 #include <stdlib.h>
 
-#include "loadgen/drive/drive.h"
-#include "loadgen/drive/sender.h"
+struct deferred_key {
+    nsec_t due;
+    struct missed what;
+    unsigned losses; /* its connection's, when it was missed */
+    uint32_t next;   /* due after it on its connection; of one without use, another */
+};
 
-#define WAIT_MAX 1e18 /* longer than any run */
+/* Of a connection: what was due when it had no room, in order. */
+struct deferred_queue {
+    uint32_t first, last;
+    unsigned count;
+    unsigned losses; /* of the connection: who asked before one is gone */
+};
 
-static unsigned
-capacity_of(const struct drive *d)
-{
-    /* Of a trace, pages that are held cannot be read ahead into. */
-    unsigned pages = d->w->book != NULL ? d->w->book->count / 2 : FETCH_MAX;
-    return pages < FETCH_MAX ? pages : FETCH_MAX;
-}
+#define NONE UINT32_MAX
 
-bool
-fetch_init(struct drive *d)
-{
-    struct fetch *f = &d->fetch;
-    *f = (struct fetch){.blank_count = 0};
-    if (!d->w->conf.defers) {
-        return alarms_init(&f->alarms, 0);
-    }
-    unsigned n = capacity_of(d);
-    f->entries = calloc(n, sizeof *f->entries);
-    f->blank = calloc(n, sizeof *f->blank);
-    f->queues = calloc(d->set->count, sizeof *f->queues);
-    while (f->blank != NULL && f->blank_count < n) {
-        f->blank[f->blank_count] = f->blank_count;
-        f->blank_count++;
-    }
-    return alarms_init(&f->alarms, n) && f->entries != NULL && f->blank != NULL &&
-           f->queues != NULL;
-}
-
-void
-fetch_fini(struct drive *d)
-{
-    alarms_fini(&d->fetch.alarms);
-    free(d->fetch.entries);
-    free(d->fetch.blank);
-    free(d->fetch.queues);
-    d->fetch.entries = NULL;
-    d->fetch.blank = NULL;
-    d->fetch.queues = NULL;
-}
+struct deferred {
+    struct source base;
+    struct alarms alarms;          /* who: connection; value: entry */
+    struct deferred_queue *queues; /* one each connection of the set */
+    struct deferred_key *entries;
+    uint32_t blank; /* one without use; NONE */
+};
 
 nsec_t
-fetch_pause(unsigned tries)
+source_pause(unsigned tries)
 {
-    nsec_t pause = FETCH_PAUSE;
-    while (tries-- > 0 && pause < FETCH_PAUSE_MAX) {
+    nsec_t pause = SOURCE_PAUSE;
+    while (tries-- > 0 && pause < SOURCE_PAUSE_MAX) {
         pause *= 2;
     }
-    return pause < FETCH_PAUSE_MAX ? pause : FETCH_PAUSE_MAX;
+    return pause < SOURCE_PAUSE_MAX ? pause : SOURCE_PAUSE_MAX;
 }
 
-static nsec_t
-backend_time(struct drive *d)
-{
-    const struct dist *law = &d->w->conf.fetch;
-    double u = law->kind == DIST_FIXED ? 0.5 : rng_unit(&d->rng);
-    return (nsec_t)fmin(dist_value(law, u) * (double)NSEC_PER_SEC, WAIT_MAX);
-}
+/* ---- keys that wait -------------------------------------------------------------------- */
 
 /* Nobody needs the key any more. */
 static void
@@ -79,73 +56,53 @@ release(const struct drive *d, uint64_t key)
 }
 
 static void
-count(const struct drive *d, ctr_t *which, nsec_t now)
-{
-    ctr_add(which, drive_measures(d, now) ? 1 : 0);
-}
-
-static void
 leave_out(const struct drive *d, enum missed_need need, nsec_t now)
 {
-    count(d, need == NEED_GET ? &d->tally->given_up : &d->tally->unfilled, now);
+    drive_count(d, need == NEED_GET ? &d->tally->given_up : &d->tally->unfilled, now);
 }
 
 /* False when it is not to be waited for. */
 static bool
-add(struct drive *d, const struct lconn *c, const struct missed *what, nsec_t now)
+add(struct deferred *f, const struct lconn *c, const struct missed *what, nsec_t now)
 {
-    struct fetch *f = &d->fetch;
-    bool is_tired = what->need == NEED_GET && what->tries == FETCH_TRIES;
-    if (is_tired || f->blank_count == 0) {
+    struct drive *d = f->base.d;
+    bool is_tired = what->need == NEED_GET && what->tries == SOURCE_TRIES;
+    if (is_tired || f->blank == NONE) {
         leave_out(d, what->need, now);
         return false;
     }
-    uint32_t entry = f->blank[--f->blank_count];
-    nsec_t wait = what->need == NEED_GET ? fetch_pause(what->tries) : backend_time(d);
-    f->entries[entry] = (struct fetch_entry){
-        .due = now + wait,
-        .what = *what,
-        .losses = f->queues[drive_index(d, c)].losses,
-    };
-    alarms_push(&f->alarms, (struct alarm_entry){now + wait, drive_index(d, c), entry});
+    uint32_t entry = f->blank;
+    unsigned conn = drive_index(d, c);
+    nsec_t due = now + (what->need == NEED_GET ? source_pause(what->tries)
+                                               : drive_draw_time(d, &d->w->conf.fetch));
+    f->blank = f->entries[entry].next;
+    f->entries[entry] = (struct deferred_key){
+        .due = due, .what = *what, .losses = f->queues[conn].losses};
+    alarms_push(&f->alarms, (struct alarm_entry){due, conn, entry});
+    f->base.sender->deferred++;
     return true;
-}
-
-void
-fetch_take(struct drive *d, struct lconn *c, nsec_t now)
-{
-    for (unsigned i = 0; i < c->followups.missed_count; i++) {
-        const struct missed *what = &c->followups.missed[i];
-        if (what->need != NEED_SET) {
-            count(d, what->need == NEED_CAS ? &d->tally->won : &d->tally->waited, now);
-        }
-        if (!add(d, c, what, now)) {
-            release(d, what->key);
-        }
-    }
-    ctr_add(&d->tally->stale, drive_measures(d, now) ? c->followups.stale : 0);
-    c->followups.missed_count = c->followups.stale = 0;
 }
 
 /* Nothing is to be done about it any more. */
 static void
-drop(struct drive *d, uint32_t entry)
+drop(struct deferred *f, uint32_t entry)
 {
-    struct fetch *f = &d->fetch;
-    release(d, f->entries[entry].what.key);
-    f->blank[f->blank_count++] = entry;
+    release(f->base.d, f->entries[entry].what.key);
+    f->entries[entry].next = f->blank;
+    f->blank = entry;
+    f->base.sender->deferred--;
 }
 
 /* It follows next on c, which has room. */
 static void
-follow(struct drive *d, struct lconn *c, uint32_t entry)
+follow(struct deferred *f, struct lconn *c, uint32_t entry)
 {
     static const enum codec_verb verbs[] = {
         [NEED_SET] = CODEC_SET,
         [NEED_CAS] = CODEC_CAS,
         [NEED_GET] = CODEC_GET,
     };
-    const struct fetch_entry *e = &d->fetch.entries[entry];
+    const struct deferred_key *e = &f->entries[entry];
     struct followup todo = {
         .intended = e->due,
         .key = e->what.key,
@@ -154,17 +111,13 @@ follow(struct drive *d, struct lconn *c, uint32_t entry)
         .is_fill = e->what.need != NEED_GET,
         .tries = (uint8_t)(e->what.tries + (e->what.need == NEED_GET ? 1 : 0)),
     };
-    followups_defer(&c->followups, d->w, &todo);
-    drop(d, entry);
+    followups_defer(&c->followups, f->base.d->w, &todo);
+    drop(f, entry);
 }
 
-/* ---- what waits for room --------------------------------------------------------------- */
-
 static void
-enqueue(struct drive *d, const struct lconn *c, uint32_t entry)
+enqueue(struct deferred *f, struct deferred_queue *q, uint32_t entry)
 {
-    struct fetch *f = &d->fetch;
-    struct fetch_queue *q = &f->queues[drive_index(d, c)];
     if (q->count > 0) {
         f->entries[q->last].next = entry;
     } else {
@@ -172,59 +125,138 @@ enqueue(struct drive *d, const struct lconn *c, uint32_t entry)
     }
     q->last = entry;
     q->count++;
-    f->queued++;
 }
 
 static uint32_t
-dequeue(struct fetch *f, struct fetch_queue *q)
+dequeue(struct deferred *f, struct deferred_queue *q)
 {
     uint32_t entry = q->first;
     q->first = f->entries[entry].next;
     q->count--;
-    f->queued--;
     return entry;
 }
 
-void
-fetch_refill(struct drive *d, struct lconn *c)
-{
-    struct fetch_queue *q = &d->fetch.queues[drive_index(d, c)];
-    while (q->count > 0 && followups_have_room(&c->followups)) {
-        follow(d, c, dequeue(&d->fetch, q));
-    }
-}
+/* ---- what the loop calls --------------------------------------------------------------- */
 
-void
-fetch_lose(struct drive *d, const struct lconn *c, nsec_t now)
+/* Takes what the answer has left to be done. */
+static void
+answered(struct source *s, struct lconn *c, const struct request_op *op, nsec_t now)
 {
-    if (d->fetch.queues == NULL) {
-        return;
-    }
-    struct fetch_queue *q = &d->fetch.queues[drive_index(d, c)];
-    q->losses++;
-    while (q->count > 0) {
-        uint32_t entry = dequeue(&d->fetch, q);
-        leave_out(d, d->fetch.entries[entry].what.need, now);
-        drop(d, entry);
-    }
-}
-
-void
-fetch_send_due(struct drive *d, nsec_t now)
-{
-    struct fetch *f = &d->fetch;
-    while (alarms_next(&f->alarms) <= now && now < d->window.end) {
-        struct alarm_entry alarm = alarms_pop(&f->alarms);
-        struct lconn *c = &d->set->conns[alarm.who];
-        const struct fetch_entry *e = &f->entries[alarm.value];
-        if (c->state != LCONN_UP || e->losses != f->queues[alarm.who].losses) {
-            leave_out(d, e->what.need, now); /* lost, and with it who asked */
-            drop(d, alarm.value);
-        } else if (!followups_have_room(&c->followups)) {
-            enqueue(d, c, alarm.value);
-        } else {
-            follow(d, c, alarm.value);
-            flow_fill(d, c, now);
+    (void)op; /* c has it */
+    struct deferred *f = (struct deferred *)s;
+    struct tally *tally = s->d->tally;
+    for (unsigned i = 0; i < c->followups.missed_count; i++) {
+        const struct missed *what = &c->followups.missed[i];
+        if (what->need != NEED_SET) {
+            drive_count(s->d, what->need == NEED_CAS ? &tally->won : &tally->waited, now);
+        }
+        if (!add(f, c, what, now)) {
+            release(s->d, what->key);
         }
     }
+    ctr_add(&tally->stale, drive_measures(s->d, now) ? c->followups.stale : 0);
+    c->followups.missed_count = c->followups.stale = 0;
+}
+
+static nsec_t
+next_due(struct source *s)
+{
+    return alarms_next(&((struct deferred *)s)->alarms);
+}
+
+/* On the connection where it was missed, or it waits for room on it. */
+static void
+send_due(struct source *s, nsec_t now)
+{
+    struct deferred *f = (struct deferred *)s;
+    while (alarms_next(&f->alarms) <= now && now < s->d->window.end) {
+        struct alarm_entry alarm = alarms_pop(&f->alarms);
+        struct lconn *c = &s->d->set->conns[alarm.who];
+        const struct deferred_key *e = &f->entries[alarm.value];
+        struct deferred_queue *q = &f->queues[alarm.who];
+        if (c->state != LCONN_UP || e->losses != q->losses) {
+            leave_out(s->d, e->what.need, now); /* lost, and with it who asked */
+            drop(f, alarm.value);
+        } else if (!followups_have_room(&c->followups)) {
+            enqueue(f, q, alarm.value);
+        } else {
+            follow(f, c, alarm.value);
+            if (sender_push_followups(s->sender, c, now)) {
+                sender_make_dirty(s->sender, c);
+            }
+        }
+    }
+}
+
+/* What waited for room goes while there is some. */
+static void
+push(struct source *s, struct lconn *c, nsec_t now)
+{
+    struct deferred *f = (struct deferred *)s;
+    struct deferred_queue *q = &f->queues[drive_index(s->d, c)];
+    while (q->count > 0 && followups_have_room(&c->followups)) {
+        follow(f, c, dequeue(f, q));
+        (void)sender_push_followups(s->sender, c, now);
+    }
+}
+
+static void
+lost(struct source *s, const struct lconn *c, nsec_t now)
+{
+    struct deferred *f = (struct deferred *)s;
+    struct deferred_queue *q = &f->queues[drive_index(s->d, c)];
+    q->losses++;
+    while (q->count > 0) {
+        uint32_t entry = dequeue(f, q);
+        leave_out(s->d, f->entries[entry].what.need, now);
+        drop(f, entry);
+    }
+}
+
+static void
+destroy(struct source *s)
+{
+    struct deferred *f = (struct deferred *)s;
+    alarms_fini(&f->alarms);
+    free(f->entries);
+    free(f->queues);
+    free(f);
+}
+
+static const struct source_ops ops = {
+    .next_due = next_due,
+    .send_due = send_due,
+    .push = push,
+    .answered = answered,
+    .lost = lost,
+    .destroy = destroy,
+};
+
+static unsigned
+capacity_of(const struct drive *d)
+{
+    /* Of a trace, pages that are held cannot be read ahead into. */
+    unsigned pages = d->w->book != NULL ? d->w->book->count / 2 : SOURCE_DEFERRED_MAX;
+    return pages < SOURCE_DEFERRED_MAX ? pages : SOURCE_DEFERRED_MAX;
+}
+
+struct source *
+source_deferred_create(struct drive *d, struct sender *sender)
+{
+    unsigned n = capacity_of(d);
+    struct deferred *f = calloc(1, sizeof *f);
+    if (f == NULL) {
+        return NULL;
+    }
+    f->base = (struct source){.ops = &ops, .d = d, .sender = sender};
+    f->entries = calloc(n, sizeof *f->entries);
+    f->queues = calloc(d->set->count, sizeof *f->queues);
+    if (!alarms_init(&f->alarms, n) || f->entries == NULL || f->queues == NULL) {
+        destroy(&f->base);
+        return NULL;
+    }
+    for (unsigned i = 0; i < n; i++) {
+        f->entries[i].next = i + 1 < n ? i + 1 : NONE;
+    }
+    return &f->base;
 }

@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
+ *
+ * The part of a trace that one thread sends, in place of requests that are drawn: taken from
+ * its book when they are due, or as replies come, each sent on the connection that its key (or
+ * its client) has, behind those before it. One that cannot be sent yet waits for its connection
+ * and holds up none of other connections; of several servers, one that is gone is not waited
+ * for.
  */
-#include "loadgen/drive/source_replay.h"
+#include "loadgen/drive/source.h"
 
 #include <assert.h>
 #include <stdlib.h>
 
-#include "loadgen/drive/drive.h"
-#include "loadgen/drive/sender.h"
 #include "loadgen/wire/shard.h"
+#include "loadgen/work/book.h"
 
 /* How often an empty book is looked at. */
 #define DRY_LOOK (200 * NSEC_PER_USEC)
@@ -35,33 +40,22 @@ static const struct {
 };
 static_assert(sizeof wire / sizeof wire[0] == TRACE_VERBS_END, "each verb has its words");
 
-bool
-replay_init(struct drive *d)
-{
-    struct replay *r = &d->replay;
-    unsigned n = d->set->count;
-    *r = (struct replay){.book = d->w->book};
-    if (r->book == NULL) {
-        return true;
-    }
-    r->first = malloc(n * sizeof *r->first);
-    r->last = malloc(n * sizeof *r->last);
-    r->is_gone = calloc(d->set->conf.targets_len, sizeof *r->is_gone);
-    for (unsigned i = 0; r->first != NULL && r->last != NULL && i < n; i++) {
-        r->first[i] = r->last[i] = BOOK_NONE;
-    }
-    return r->first != NULL && r->last != NULL && r->is_gone != NULL;
-}
+/* Pages that wait for a connection, in order; BOOK_NONE: none. */
+struct waiting {
+    uint32_t first, last;
+};
 
-void
-replay_fini(struct drive *d)
-{
-    free(d->replay.first);
-    free(d->replay.last);
-    free(d->replay.is_gone);
-    d->replay.first = d->replay.last = NULL;
-    d->replay.is_gone = NULL;
-}
+struct replay {
+    struct source base;
+    struct book *book;
+    struct waiting *waiting; /* one each connection */
+    uint32_t waiting_count;  /* all of them */
+    bool *
+        is_gone; /* each server: others are not to wait for it, its requests are given up */
+    nsec_t dry_at; /* when there was last nothing to take, 0: never */
+    bool is_dry;
+    bool has_more; /* connections may have room again and nobody looked */
+};
 
 /* ---- connections ----------------------------------------------------------------------- */
 
@@ -81,256 +75,287 @@ conn_of(const struct drive *d, const struct book_page *page)
     return c;
 }
 
-static nsec_t
-intended_of(const struct drive *d, const struct book_page *page)
+static struct waiting *
+waiting_for(const struct replay *r, const struct lconn *c)
 {
-    return drive_is_open(d) ? d->window.begin + page->at_ns : 0;
+    return &r->waiting[drive_index(r->base.d, c)];
+}
+
+static nsec_t
+intended_of(const struct replay *r, uint32_t page)
+{
+    const struct drive *d = r->base.d;
+    return drive_is_open(d) ? d->window.begin + book_page(r->book, page)->at_ns : 0;
 }
 
 static void
-send_page(struct drive *d, struct lconn *c, uint32_t page)
+send_page(struct replay *r, struct lconn *c, uint32_t page)
 {
-    struct replay *r = &d->replay;
     uint64_t key = page;
     const struct book_page *p = book_page(r->book, page);
     struct request request = {
         .verb = wire[p->verb].verb,
         .keys = &key,
         .count = 1,
-        .intended = intended_of(d, p),
+        .intended = intended_of(r, page),
         .then = wire[p->verb].then,
     };
-    flow_count_push(d, c);
-    lconn_push(c, d->w, &request);
+    sender_count_push(r->base.sender, c);
+    sender_make_dirty(r->base.sender, c);
+    lconn_push(c, r->base.d->w, &request);
     book_release(r->book, page); /* the connection holds it now */
 }
 
 static void
-enqueue(struct drive *d, const struct lconn *c, uint32_t page)
+enqueue(struct replay *r, const struct lconn *c, uint32_t page)
 {
-    struct replay *r = &d->replay;
-    unsigned i = drive_index(d, c);
+    struct waiting *q = waiting_for(r, c);
     book_page(r->book, page)->next = BOOK_NONE;
-    if (r->first[i] == BOOK_NONE) {
-        r->first[i] = page;
+    if (q->first == BOOK_NONE) {
+        q->first = page;
     } else {
-        book_page(r->book, r->last[i])->next = page;
+        book_page(r->book, q->last)->next = page;
     }
-    r->last[i] = page;
-    r->waiting++;
+    q->last = page;
+    r->waiting_count++;
 }
 
 static uint32_t
-dequeue(struct drive *d, const struct lconn *c)
+dequeue(struct replay *r, struct waiting *q)
 {
-    struct replay *r = &d->replay;
-    unsigned i = drive_index(d, c);
-    uint32_t page = r->first[i];
-    r->first[i] = book_page(r->book, page)->next;
-    r->waiting--;
+    uint32_t page = q->first;
+    q->first = book_page(r->book, page)->next;
+    r->waiting_count--;
     return page;
 }
 
-void
-replay_offer(struct drive *d, struct lconn *c)
+static void
+push(struct source *s, struct lconn *c, nsec_t now)
 {
-    struct replay *r = &d->replay;
-    while (!r->is_over && r->first[drive_index(d, c)] != BOOK_NONE &&
-           flow_has_room(d, c)) {
-        send_page(d, c, dequeue(d, c));
+    struct replay *r = (struct replay *)s;
+    struct waiting *q = waiting_for(r, c);
+    while (q->first != BOOK_NONE && sender_has_room(s->sender, c) &&
+           drive_sends(s->d, now)) {
+        send_page(r, c, dequeue(r, q));
     }
 }
 
-void
-replay_note(struct drive *d, const struct lconn *c)
+static void
+room(struct source *s, struct lconn *c)
 {
-    struct replay *r = &d->replay;
-    r->has_more =
-        r->has_more || (r->first[drive_index(d, c)] != BOOK_NONE && flow_has_room(d, c));
+    struct replay *r = (struct replay *)s;
+    r->has_more = r->has_more || (waiting_for(r, c)->first != BOOK_NONE &&
+                                  sender_has_room(s->sender, c));
 }
 
 /* ---- what is not sent ------------------------------------------------------------------ */
 
 static void
-give_up(struct drive *d, uint32_t page, nsec_t until)
+give_up(struct replay *r, uint32_t page, nsec_t until)
 {
-    nsec_t intended = intended_of(d, book_page(d->replay.book, page));
-    if (drive_measures(d, intended)) {
-        tally_censored(d->tally, &d->tally->unsent, until - intended);
-    }
-    book_release(d->replay.book, page);
+    const struct drive *d = r->base.d;
+    drive_give_up(d, &d->tally->unsent, intended_of(r, page), until);
+    book_release(r->book, page);
 }
 
 static void
-give_up_waiting(struct drive *d, const struct lconn *c, nsec_t until)
+give_up_waiting(struct replay *r, const struct lconn *c, nsec_t until)
 {
-    while (d->replay.first[drive_index(d, c)] != BOOK_NONE) {
-        give_up(d, dequeue(d, c), until);
+    struct waiting *q = waiting_for(r, c);
+    while (q->first != BOOK_NONE) {
+        give_up(r, dequeue(r, q), until);
     }
 }
 
-void
-replay_lose(struct drive *d, const struct lconn *c)
+/* Of several servers, one that no connection reaches any more holds up none of the others. */
+static void
+lost(struct source *s, const struct lconn *c, nsec_t now)
 {
-    struct replay *r = &d->replay;
-    if (r->is_over || d->set->conf.targets_len == 1 ||
-        !flow_is_unreachable(d, c->server)) {
+    struct replay *r = (struct replay *)s;
+    const struct lset *set = s->d->set;
+    if (now >= s->d->window.end || set->conf.targets_len == 1 ||
+        !drive_is_unreachable(s->d, c->server)) {
         return;
     }
     r->is_gone[c->server] = true;
-    for (unsigned i = 0; i < d->set->count; i++) {
-        if (d->set->conns[i].server == c->server) {
-            give_up_waiting(d, &d->set->conns[i], d->window.end);
+    for (unsigned i = 0; i < set->count; i++) {
+        if (set->conns[i].server == c->server) {
+            give_up_waiting(r, &set->conns[i], s->d->window.end);
         }
     }
 }
 
-void
-replay_find(struct drive *d, const struct lconn *c)
+static void
+up(struct source *s, const struct lconn *c)
 {
-    d->replay.is_gone[c->server] = false;
+    ((struct replay *)s)->is_gone[c->server] = false;
 }
 
 /* ---- the book -------------------------------------------------------------------------- */
 
-static void
-count_starved(struct drive *d, nsec_t when)
-{
-    ctr_add(&d->tally->starved, drive_measures(d, when) ? 1 : 0);
-}
-
 /* Nothing to take: the reader is behind, unless all places wait for the server. */
 static void
-note_dry(struct drive *d, nsec_t now)
+note_dry(struct replay *r, nsec_t now)
 {
-    struct replay *r = &d->replay;
+    const struct drive *d = r->base.d;
     bool is_full = book_held(r->book) > r->book->count / 8 * 7;
     if (is_full || book_is_done(r->book)) {
         return;
     }
     if (!drive_is_open(d) && !r->is_dry) {
-        count_starved(d, now);
+        drive_count(d, &d->tally->starved, now);
     }
     r->is_dry = true;
     r->dry_at = now;
 }
 
 static bool
-may_take(const struct drive *d, uint32_t page, nsec_t now)
+may_take(const struct replay *r, uint32_t page, nsec_t now)
 {
-    const struct replay *r = &d->replay;
+    const struct drive *d = r->base.d;
     if (!drive_is_open(d)) {
-        return drive_sends(d, now) && r->waiting < r->book->count / 2;
+        return drive_sends(d, now) && r->waiting_count < r->book->count / 2;
     }
-    nsec_t intended = intended_of(d, book_page(r->book, page));
+    nsec_t intended = intended_of(r, page);
     return intended <= now && intended < d->window.end;
 }
 
 /* Takes the next one and sends it, or has it wait behind others. */
 static void
-take(struct drive *d)
+take(struct replay *r)
 {
-    struct replay *r = &d->replay;
+    const struct drive *d = r->base.d;
     uint32_t page = book_take(r->book);
-    const struct book_page *p = book_page(r->book, page);
-    struct lconn *c = conn_of(d, p);
+    struct lconn *c = conn_of(d, book_page(r->book, page));
     if (drive_is_open(d)) {
-        nsec_t intended = intended_of(d, p);
-        ctr_add(&d->tally->offered, drive_measures(d, intended) ? 1 : 0);
-        if (unlikely(intended <= r->dry_at)) {
-            count_starved(d, intended); /* it was due and not there */
+        nsec_t intended = intended_of(r, page);
+        drive_count(d, &d->tally->offered, intended);
+        if (unlikely(intended <= r->dry_at)) { /* it was due and not there */
+            drive_count(d, &d->tally->starved, intended);
         }
     }
     r->is_dry = false;
     if (unlikely(r->is_gone[c->server])) {
-        give_up(d, page, d->window.end);
-    } else if (r->first[drive_index(d, c)] == BOOK_NONE && flow_has_room(d, c)) {
-        send_page(d, c, page);
+        give_up(r, page, d->window.end);
+    } else if (waiting_for(r, c)->first == BOOK_NONE &&
+               sender_has_room(r->base.sender, c)) {
+        send_page(r, c, page);
     } else {
-        enqueue(d, c, page);
+        enqueue(r, c, page);
     }
 }
 
 static void
-offer_all(struct drive *d)
+send_due(struct source *s, nsec_t now)
 {
-    d->replay.has_more = false;
-    for (unsigned i = 0; i < d->set->count; i++) {
-        replay_offer(d, &d->set->conns[i]);
-    }
-}
-
-void
-replay_send_due(struct drive *d, nsec_t now)
-{
-    struct replay *r = &d->replay;
+    struct replay *r = (struct replay *)s;
     uint32_t page;
-    if (r->has_more) {
-        offer_all(d);
+    for (unsigned i = 0; r->has_more && i < s->d->set->count; i++) {
+        push(s, &s->d->set->conns[i], now);
     }
+    r->has_more = false;
     for (unsigned i = 0; (page = book_peek(r->book)) != BOOK_NONE && i < TAKE_MAX &&
-                         may_take(d, page, now);
+                         may_take(r, page, now);
          i++) {
-        take(d);
+        take(r);
     }
     if (page == BOOK_NONE) {
-        note_dry(d, now);
+        note_dry(r, now);
     }
 }
 
-nsec_t
-replay_next_due(struct drive *d)
+/* The trace has been read and sent and answered; its own end may be later. */
+static bool
+is_done(const struct replay *r)
 {
-    const struct replay *r = &d->replay;
+    const struct sender *sender = r->base.sender;
+    return book_is_done(r->book) && r->waiting_count == 0 && sender->outstanding == 0 &&
+           sender->deferred == 0;
+}
+
+static nsec_t
+next_due(struct source *s)
+{
+    const struct replay *r = (struct replay *)s;
     uint32_t page = book_peek(r->book);
     if (r->has_more) {
         return 0;
     }
     if (page == BOOK_NONE && !book_is_done(r->book)) {
-        return clock_now() + DRY_LOOK;
+        return drive_now(s->d) + DRY_LOOK;
     }
     if (page == BOOK_NONE) {
-        bool is_left =
-            r->waiting > 0 || d->outstanding > 0 || fetch_waiting(&d->fetch) > 0;
-        return is_left ? ALARMS_NEVER : d->window.begin + r->book->end_ns;
+        return is_done(r) ? s->d->window.begin + r->book->end_ns : ALARMS_NEVER;
     }
-    if (drive_is_open(d)) {
-        d->could_send = true;
-        return intended_of(d, book_page(r->book, page));
+    if (drive_is_open(s->d)) {
+        return intended_of(r, page);
     }
-    return r->waiting < r->book->count / 2 ? 0 : ALARMS_NEVER;
+    return r->waiting_count < r->book->count / 2 ? 0 : ALARMS_NEVER;
 }
 
-void
-replay_look(struct drive *d, nsec_t now)
+/* ---- the end --------------------------------------------------------------------------- */
+
+static bool
+is_over(struct source *s, nsec_t now)
 {
-    struct replay *r = &d->replay;
-    if (book_is_done(r->book) && r->waiting == 0 && d->outstanding == 0 &&
-        fetch_waiting(&d->fetch) == 0 && now >= d->window.begin + r->book->end_ns &&
-        now < d->window.end) {
-        d->window.end = now > d->window.start ? now : d->window.start;
-        r->has_ended = true;
-    }
+    const struct replay *r = (struct replay *)s;
+    return is_done(r) && now >= s->d->window.begin + r->book->end_ns;
 }
 
-void
-replay_stop(struct drive *d)
+static void
+end(struct source *s, nsec_t now)
 {
-    d->replay.is_over = true;
-}
-
-void
-replay_end(struct drive *d, nsec_t now)
-{
-    struct replay *r = &d->replay;
+    struct replay *r = (struct replay *)s;
     uint32_t page;
-    for (unsigned i = 0; i < d->set->count; i++) {
-        give_up_waiting(d, &d->set->conns[i], now);
+    for (unsigned i = 0; i < s->d->set->count; i++) {
+        give_up_waiting(r, &s->d->set->conns[i], now);
     }
-    while (drive_is_open(d) && (page = book_peek(r->book)) != BOOK_NONE &&
-           intended_of(d, book_page(r->book, page)) < d->window.end) {
-        nsec_t intended = intended_of(d, book_page(r->book, book_take(r->book)));
-        ctr_add(&d->tally->offered, drive_measures(d, intended) ? 1 : 0);
-        give_up(d, page, now);
+    while (drive_is_open(s->d) && (page = book_peek(r->book)) != BOOK_NONE &&
+           intended_of(r, page) < s->d->window.end) {
+        drive_count(s->d, &s->d->tally->offered, intended_of(r, book_take(r->book)));
+        give_up(r, page, now);
     }
+}
+
+static void
+destroy(struct source *s)
+{
+    struct replay *r = (struct replay *)s;
+    free(r->waiting);
+    free(r->is_gone);
+    free(r);
+}
+
+static const struct source_ops ops = {
+    .next_due = next_due,
+    .send_due = send_due,
+    .push = push,
+    .room = room,
+    .up = up,
+    .lost = lost,
+    .is_over = is_over,
+    .end = end,
+    .destroy = destroy,
+};
+
+struct source *
+source_replay_create(struct drive *d, struct sender *sender)
+{
+    unsigned n = d->set->count;
+    struct replay *r = calloc(1, sizeof *r);
+    if (r == NULL) {
+        return NULL;
+    }
+    r->base = (struct source){.ops = &ops, .d = d, .sender = sender};
+    r->book = d->w->book;
+    r->waiting = calloc(n, sizeof *r->waiting);
+    r->is_gone = calloc(d->set->conf.targets_len, sizeof *r->is_gone);
+    if (r->waiting == NULL || r->is_gone == NULL) {
+        destroy(&r->base);
+        return NULL;
+    }
+    for (unsigned i = 0; i < n; i++) {
+        r->waiting[i].first = BOOK_NONE;
+    }
+    return &r->base;
 }

@@ -11,7 +11,7 @@
 
 #include "base/rng.h"
 #include "loadgen/drive/alarms.h"
-#include "loadgen/drive/source_deferred.h"
+#include "loadgen/drive/source.h"
 #include "loadgen/drive/traffic.h"
 
 #define BEGIN (UINT64_C(1000) * NSEC_PER_SEC)
@@ -168,14 +168,14 @@ END_TEST
 START_TEST(test_pauses)
 {
     nsec_t sum = 0;
-    ck_assert_uint_eq(fetch_pause(0), NSEC_PER_MSEC);
-    for (unsigned tries = 0; tries < FETCH_TRIES; tries++) {
-        nsec_t pause = fetch_pause(tries);
-        ck_assert(pause == NSEC_PER_MSEC << tries || pause == FETCH_PAUSE_MAX);
+    ck_assert_uint_eq(source_pause(0), NSEC_PER_MSEC);
+    for (unsigned tries = 0; tries < SOURCE_TRIES; tries++) {
+        nsec_t pause = source_pause(tries);
+        ck_assert(pause == NSEC_PER_MSEC << tries || pause == SOURCE_PAUSE_MAX);
         sum += pause;
     }
     ck_assert_uint_eq(sum, 427 * NSEC_PER_MSEC);
-    ck_assert_uint_eq(fetch_pause(UINT32_MAX), FETCH_PAUSE_MAX);
+    ck_assert_uint_eq(source_pause(UINT32_MAX), SOURCE_PAUSE_MAX);
 }
 END_TEST
 
