@@ -1,0 +1,657 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * Each source of requests in the loop, against a simulated server and on simulated time: when
+ * requests are sent and on which connection, what happens when connections are lost, and the
+ * end.
+ */
+#include "sim_server.h"
+
+#include "loadgen/drive/event_loop.h"
+#include "loadgen/wire/shard.h"
+
+static struct workload workload;
+static struct workload_conf wc;
+static struct target targets[2];
+static struct shard shard;
+static struct book book;
+static struct lset_conf lc;
+static struct lset set;
+static struct drive_conf dc;
+static struct drive_window window;
+static struct tally tally;
+static struct evenness_log evenness;
+static struct samples samples;
+static struct event_loop loop;
+static atomic_bool stop;
+
+static void
+set_up(void)
+{
+    memset(&sim, 0, sizeof sim);
+    sim.now = SIM_BEGIN;
+    sim.delay = MS(3);
+    wc = (struct workload_conf){
+        .records = 1000, .getcount = dist_fixed(1), .key_prefix = "k"};
+    ck_assert_ptr_null(mix_parse(&wc.mix, "get:1"));
+    ck_assert_ptr_null(dist_parse(&wc.key_size, "5"));
+    ck_assert_ptr_null(dist_parse(&wc.value_size, "4"));
+    ck_assert_ptr_null(dist_parse(&wc.expiry, "0"));
+    ck_assert_ptr_null(popularity_parse(&wc.popularity, "uniform"));
+    lc = (struct lset_conf){
+        .codec = &codec_ascii,
+        .targets = targets,
+        .targets_len = 1,
+        .per_target = 2,
+        .capacity = 64,
+        .workload = &workload,
+        .engine = &sim_engine,
+        .timeout = MS(200),
+    };
+    dc = (struct drive_conf){
+        .depth = 4,
+        .timeout = MS(200),
+        .seed = 1,
+        .threads = 1,
+        .parts = 1,
+        .stop = &stop,
+    };
+    ck_assert_ptr_null(arrival_parse(&dc.traffic.arrivals, "fixed"));
+    dc.traffic.session = dc.traffic.think = dc.traffic.lifetime = dist_fixed(0);
+    nsec_t end = SIM_BEGIN + MS(100);
+    window = (struct drive_window){SIM_BEGIN, SIM_BEGIN, SIM_BEGIN, end};
+    ck_assert(tally_init(&tally));
+    atomic_store(&stop, false);
+}
+
+static void
+tear_down(void)
+{
+    event_loop_fini(&loop);
+    lset_close(&set);
+    evenness_log_fini(&evenness);
+    tally_fini(&tally);
+    workload_close(&workload);
+    book_fini(&book);
+    arrival_law_fini(&dc.traffic.arrivals);
+    shard_fini(&shard);
+}
+
+/* The settings are complete. */
+static void
+open_loop(void)
+{
+    char err[256];
+    const struct drive_into into = {&tally, &evenness, &samples};
+    ck_assert_ptr_null(workload_init(&workload, &wc));
+    ck_assert(workload_open(&workload));
+    workload.book = wc.is_replay ? &book : NULL;
+    ck_assert_ptr_null(lset_open(&set, &lc, err, sizeof err));
+    ck_assert(evenness_log_init(&evenness, set.count));
+    ck_assert(event_loop_init(&loop, &dc, &set, &into));
+}
+
+static void
+run(void)
+{
+    event_loop_run(&loop, &window);
+    ck_assert_uint_eq(loop.sender.outstanding, 0);
+    ck_assert_uint_eq(loop.sender.little.count, 0);
+}
+
+static void
+open_and_run(void)
+{
+    open_loop();
+    run();
+}
+
+static nsec_t
+sent_at(unsigned i)
+{
+    ck_assert_uint_lt(i, sim.log_len);
+    return sim.log[i].at - SIM_BEGIN;
+}
+
+/* Each request offered is accounted for once. */
+static void
+check_sums(void)
+{
+    uint64_t ends = ctr_get(&tally.good) + ctr_get(&tally.skipped) +
+                    ctr_get(&tally.unsent) + ctr_get(&tally.lost) +
+                    ctr_get(&tally.unanswered);
+    ck_assert_uint_eq(ends, ctr_get(&tally.offered));
+}
+
+/* ---- closed loop ---------------------------------------------------------------------- */
+
+/* Each connection has its depth on its way all the time, no more and no less. */
+START_TEST(test_closed_depth)
+{
+    open_and_run();
+    ck_assert_uint_eq(sim_count(0, 1), 2 * 4);
+    ck_assert_uint_eq(sim.conns[0].most, 4);
+    ck_assert_uint_eq(sim.conns[1].most, 4);
+    for (unsigned i = 0; i < sim.log_len; i++) {
+        expect(sent_at(i) == MS(3) * (i / 8));
+    }
+    ck_assert_uint_eq(sim.log_len, 8 * 34); /* at 0, 3, ... 99 ms */
+    ck_assert_uint_eq(ctr_get(&tally.offered), sim.log_len);
+    ck_assert_uint_eq(ctr_get(&tally.sent), sim.log_len);
+    ck_assert_uint_eq(ctr_get(&tally.good), sim.log_len);
+    ck_assert_uint_eq(ctr_get(&tally.done[TALLY_READ]), 8 * 33);
+    check_sums();
+}
+END_TEST
+
+/* A socket that takes a few bytes at a time delays, and changes nothing else. */
+START_TEST(test_closed_blocked)
+{
+    sim.takes_bytes = 10;
+    open_and_run();
+    ck_assert_uint_eq(sim.conns[0].most, 4);
+    ck_assert_uint_gt(sim.log_len, 8 * 30);
+    ck_assert_uint_eq(ctr_get(&tally.offered), sim.log_len);
+    check_sums();
+}
+END_TEST
+
+START_TEST(test_closed_think)
+{
+    dc.depth = 1;
+    dc.traffic.think = dist_fixed(0.005);
+    open_and_run();
+    for (unsigned i = 0; i < sim.log_len; i++) {
+        expect(sent_at(i) == MS(8) * (i / 2));
+    }
+    ck_assert_uint_eq(sim.log_len, 2 * 13);
+    check_sums();
+}
+END_TEST
+
+/* The warm-up is not measured, and behind its quiet end nothing is sent before the start. */
+START_TEST(test_closed_quiet)
+{
+    window.quiet = SIM_BEGIN + MS(40);
+    window.start = SIM_BEGIN + MS(60);
+    open_and_run();
+    ck_assert_uint_eq(sim_count(0, MS(40)), 8 * 14);
+    ck_assert_uint_eq(sim_count(MS(40), MS(60)), 0);
+    ck_assert_uint_eq(sim_count(MS(60), MS(60) + 1), 8);
+    ck_assert_uint_eq(ctr_get(&tally.offered), 8 * 14);
+    check_sums();
+}
+END_TEST
+
+/* ---- open loop ------------------------------------------------------------------------- */
+
+static void
+set_rate(double rate)
+{
+    dc.traffic.mode = TRAFFIC_OPEN;
+    dc.traffic.rate = rate;
+}
+
+/* Requests go when the schedule says, whatever the replies do. */
+START_TEST(test_open_times)
+{
+    static const char *const laws[] = {"fixed", "exponential", "pareto", "bursty"};
+    set_rate(2000);
+    arrival_law_fini(&dc.traffic.arrivals);
+    ck_assert_ptr_null(arrival_parse(&dc.traffic.arrivals, laws[_i]));
+    struct arrival schedule;
+    struct arrival_conf ac = {
+        .law = &dc.traffic.arrivals,
+        .rate = 2000,
+        .start = SIM_BEGIN,
+        .seed = 1,
+        .stream = stream_of(0, 0, STREAM_ARRIVALS),
+        .sources = 1,
+        .every = 1,
+    };
+    ck_assert(arrival_init(&schedule, &ac));
+    dc.depth = 64;
+    open_and_run();
+    for (unsigned i = 0; i < sim.log_len; i++) {
+        expect(sim.log[i].at == arrival_next(&schedule));
+    }
+    ck_assert_uint_ge(arrival_next(&schedule), window.end);
+    arrival_fini(&schedule);
+    ck_assert_uint_gt(sim.log_len, 0);
+    ck_assert_uint_eq(ctr_get(&tally.within[WITHIN_5US]), sim.log_len);
+    check_sums();
+}
+END_TEST
+
+/* Connections take turns. */
+START_TEST(test_open_turns)
+{
+    set_rate(1000);
+    open_and_run();
+    for (unsigned i = 1; i < sim.log_len; i++) {
+        expect(sim.log[i].conn != sim.log[i - 1].conn);
+    }
+    ck_assert_uint_ge(sim.log_len, 99);
+}
+END_TEST
+
+static nsec_t
+stall(const struct sim_request *r)
+{
+    nsec_t at = r->at - SIM_BEGIN, end = MS(60);
+    return at < MS(20) || at >= end ? MS(1) : end - at;
+}
+
+/* What has no room waits; when there is some it goes, is dropped, or goes at a rate. */
+START_TEST(test_open_late)
+{
+    static const enum pacing_late laws[] = {LATE_SEND, LATE_DROP, LATE_CAP};
+    set_rate(1000);
+    dc.depth = 1;
+    dc.traffic.late = laws[_i];
+    dc.traffic.cap = 2;
+    sim.delay_of = stall;
+    open_and_run();
+    ck_assert_uint_le(sim_count(MS(20), MS(60)), 2 + 1);
+    unsigned after = sim_count(MS(60), MS(62)),
+             skipped = (unsigned)ctr_get(&tally.skipped);
+    if (laws[_i] == LATE_DROP) {
+        ck_assert_uint_gt(skipped, 30);
+        ck_assert_uint_eq(ctr_get(&tally.good) + skipped, ctr_get(&tally.offered));
+    } else {
+        ck_assert_uint_eq(skipped, 0);
+        ck_assert_uint_gt(after, 2);
+        ck_assert_uint_le(after, 2 * 3);
+    }
+    check_sums();
+}
+END_TEST
+
+START_TEST(test_open_outstanding)
+{
+    set_rate(1000);
+    dc.traffic.max_outstanding = 3;
+    sim.delay = MS(6);
+    open_and_run();
+    ck_assert_uint_le(sim.conns[0].most + sim.conns[1].most, 4);
+    ck_assert_uint_le(sim_count(0, MS(60)), 3 * 11);
+    ck_assert_uint_gt(ctr_get(&tally.unsent), 0);
+    check_sums();
+}
+END_TEST
+
+/* Sessions of three requests, each when its user has had the reply before and thought. */
+START_TEST(test_partly)
+{
+    dc.traffic.mode = TRAFFIC_PARTLY;
+    dc.traffic.rate = 30;
+    dc.traffic.session = dist_fixed(3);
+    dc.traffic.think = dist_fixed(0.002);
+    window.end = SIM_BEGIN + MS(1000);
+    open_and_run();
+    ck_assert_uint_ge(sim.log_len, 27);
+    for (unsigned i = 0; i + 2 < sim.log_len; i += 3) {
+        expect(sent_at(i + 1) == sent_at(i) + MS(5));
+        expect(sent_at(i + 2) == sent_at(i) + MS(10));
+        expect(i == 0 || sent_at(i) == sent_at(i - 3) + MS(100));
+    }
+    check_sums();
+}
+END_TEST
+
+/* ---- servers that share the keys ------------------------------------------------------- */
+
+/* Requests go to the servers of their keys; one that cannot be reached holds up none of the
+ * others. */
+START_TEST(test_shared)
+{
+    static const enum traffic_mode modes[] = {TRAFFIC_CLOSED, TRAFFIC_OPEN};
+    dc.traffic.mode = modes[_i];
+    dc.traffic.rate = 2000;
+    lc.targets_len = 2;
+    lc.shard = &shard;
+    dc.traffic.reconnect = RECONNECT_NONE;
+    ck_assert(shard_init(&shard, SHARD_MODULO, targets, 2));
+    open_loop();
+    sim.conns[1].hang_up_at = sim.conns[3].hang_up_at = SIM_BEGIN + MS(50);
+    run();
+    for (unsigned i = 0; i < sim.log_len; i++) {
+        const char *key = sim.log[i].line + strlen("get ");
+        expect(shard_of(&shard, key, strlen(key)) == sim.log[i].conn % 2);
+        expect(sent_at(i) < MS(50) || sim.log[i].conn % 2 == 0);
+    }
+    ck_assert_uint_gt(sim_count(MS(53), MS(100)), 30);
+    ck_assert_int_eq(ctr_get(&tally.unsent) > 30, modes[_i] == TRAFFIC_OPEN);
+    ck_assert_uint_eq(ctr_get(&tally.errors[TALLY_DISCONNECT]), 2);
+    check_sums();
+}
+END_TEST
+
+/* ---- replay --------------------------------------------------------------------------- */
+
+/* A get of key N at that time, by that route. */
+static void
+put_page(unsigned n, nsec_t at, uint32_t route)
+{
+    uint32_t i = book_blank(&book);
+    ck_assert_uint_ne(i, BOOK_NONE);
+    struct book_page *p = book_page(&book, i);
+    *p = (struct book_page){.at_ns = at, .route = route, .verb = TRACE_GET};
+    p->key_len = (uint8_t)snprintf(p->key, sizeof p->key, "key%u", n);
+    book_put(&book, i);
+}
+
+static void
+set_replay(bool is_timed)
+{
+    wc.is_replay = true;
+    dc.traffic.is_timed = is_timed;
+    dc.traffic.mode = is_timed ? TRAFFIC_OPEN : TRAFFIC_CLOSED;
+    ck_assert(book_init(&book, 1024));
+}
+
+static void
+expect_sent(unsigned i, nsec_t at, unsigned conn, unsigned key)
+{
+    char line[64];
+    snprintf(line, sizeof line, "get key%u", key);
+    ck_assert_uint_eq(sent_at(i), at);
+    ck_assert_uint_eq(sim.log[i].conn, conn);
+    ck_assert_str_eq(sim.log[i].line, line);
+}
+
+/* Each at its time on its connection; one that has to wait keeps its place there and holds up
+ * none of the other connection. The window ends with the trace. */
+START_TEST(test_replay_times)
+{
+    set_replay(true);
+    dc.depth = 1;
+    sim.delay = MS(10);
+    put_page(0, MS(1), 0);
+    put_page(1, MS(2), 0); /* waits for the reply to 0 */
+    put_page(2, MS(3), 1);
+    put_page(3, MS(4), 2); /* of the first connection again: behind 1 */
+    put_page(4, MS(30), 1);
+    book_end(&book, MS(50));
+    open_and_run();
+    ck_assert_uint_eq(sim.log_len, 5);
+    expect_sent(0, MS(1), 0, 0);
+    expect_sent(1, MS(3), 1, 2);
+    expect_sent(2, MS(11), 0, 1);
+    expect_sent(3, MS(21), 0, 3);
+    expect_sent(4, MS(30), 1, 4);
+    ck_assert(loop.has_ended);
+    ck_assert_uint_eq(loop.drive.window.end, SIM_BEGIN + MS(50));
+    ck_assert_uint_eq(ctr_get(&tally.good), 5);
+    ck_assert_uint_eq(book_held(&book), 0);
+    check_sums();
+}
+END_TEST
+
+/* Closed: as fast as replies come, in order on each connection. */
+START_TEST(test_replay_closed)
+{
+    unsigned next[2] = {0, 0};
+    set_replay(false);
+    for (unsigned i = 0; i < 150; i++) {
+        put_page(i, 0, i % 3 == 0);
+    }
+    book_end(&book, 0);
+    open_and_run();
+    ck_assert_uint_eq(sim.log_len, 150);
+    for (unsigned i = 0; i < sim.log_len; i++) {
+        unsigned key = (unsigned)strtoul(sim.log[i].line + strlen("get key"), NULL, 10);
+        expect(sim.log[i].conn == (key % 3 == 0));
+        expect(key >= next[sim.log[i].conn]);
+        next[sim.log[i].conn] = key + 1;
+    }
+    ck_assert_uint_eq(sim.conns[0].most, 4);
+    ck_assert(loop.has_ended);
+    ck_assert_uint_eq(ctr_get(&tally.starved), 0);
+    check_sums();
+}
+END_TEST
+
+/* A reader that is behind is noticed. */
+START_TEST(test_replay_starved)
+{
+    set_replay(true);
+    put_page(0, MS(1), 0);
+    open_and_run(); /* the book is not over */
+    ck_assert(!loop.has_ended);
+    ck_assert_uint_eq(sim.log_len, 1);
+    check_sums();
+}
+END_TEST
+
+/* Of two servers one is gone: what is meant for it is given up, the other gets its own. */
+START_TEST(test_replay_lost)
+{
+    set_replay(true);
+    lc.targets_len = 2;
+    lc.per_target = 1;
+    dc.traffic.reconnect = RECONNECT_NONE;
+    for (unsigned i = 0; i < 80; i++) {
+        put_page(i, MS(1) * i, i);
+    }
+    book_end(&book, MS(80));
+    open_loop();
+    sim.conns[1].hang_up_at = SIM_BEGIN + MS(40);
+    run();
+    ck_assert_uint_eq(sim_count(MS(41), MS(100)), 19);
+    ck_assert_uint_eq(ctr_get(&tally.offered), 80);
+    ck_assert_uint_eq(ctr_get(&tally.unsent) + ctr_get(&tally.lost),
+                      80 - sim.log_len + 2);
+    check_sums();
+}
+END_TEST
+
+/* ---- deferred ------------------------------------------------------------------------- */
+
+static void
+set_deferred(void)
+{
+    wc.fills = wc.defers = true;
+    wc.fetch = dist_fixed(0.007);
+    dc.depth = 1;
+    lc.per_target = 1;
+}
+
+/* What was missed is stored on the same connection after the backend's time; requests go on
+ * meanwhile. */
+START_TEST(test_deferred)
+{
+    set_deferred();
+    open_and_run();
+    unsigned sets = 0;
+    for (unsigned i = 0; i < sim.log_len; i++) {
+        sets += strncmp(sim.log[i].line, "set ", 4) == 0;
+    }
+    /* Missed at 3 ms and fetched at 10, it goes before the next get. */
+    ck_assert_uint_eq(sent_at(4), MS(12));
+    ck_assert_int_eq(strncmp(sim.log[4].line, "set ", 4), 0);
+    ck_assert_int_eq(strncmp(sim.log[4].line + 4, sim.log[0].line + 4, 5), 0);
+    ck_assert_uint_gt(sets, 10);
+    ck_assert_uint_ge(ctr_get(&tally.filled) + 1, sets);
+    check_sums();
+}
+END_TEST
+
+/* Of a connection that was lost nothing is stored. */
+START_TEST(test_deferred_lost)
+{
+    set_deferred();
+    sim.delay = MS(1);
+    wc.fetch = dist_fixed(0.03);
+    open_loop();
+    sim.conns[0].hang_up_at = SIM_BEGIN + MS(20);
+    run();
+    for (unsigned i = 0; i < sim.log_len; i++) {
+        expect(strncmp(sim.log[i].line, "set ", 4) != 0 || sent_at(i) >= MS(50));
+    }
+    ck_assert_uint_gt(ctr_get(&tally.unfilled), 10);
+    check_sums();
+}
+END_TEST
+
+/* ---- connections ---------------------------------------------------------------------- */
+
+/* Lost with what was on its way; opened again at once, after a pause, or never. */
+START_TEST(test_lost)
+{
+    static const struct {
+        enum traffic_reconnect law;
+        unsigned dials;
+        nsec_t at;
+    } rows[] = {
+        {RECONNECT_BACKOFF, 3, MS(50) + LSET_BACKOFF_FIRST},
+        {RECONNECT_NOW, 3, MS(50) + 1},
+        {RECONNECT_NONE, 2, 0},
+    };
+    dc.traffic.reconnect = rows[_i].law;
+    open_loop();
+    sim.conns[0].hang_up_at = SIM_BEGIN + MS(50);
+    run();
+    ck_assert_uint_eq(sim.dials_len, rows[_i].dials);
+    for (unsigned i = 2; i < sim.dials_len; i++) {
+        ck_assert_uint_eq(sim.dials[i] - SIM_BEGIN, rows[_i].at);
+    }
+    ck_assert_uint_eq(ctr_get(&tally.errors[TALLY_DISCONNECT]), 1);
+    ck_assert_uint_eq(ctr_get(&tally.lost), 4);
+    ck_assert_uint_eq(ctr_get(&tally.opened), rows[_i].dials);
+    check_sums();
+}
+END_TEST
+
+/* Attempts that fail come after pauses that double. */
+START_TEST(test_refused)
+{
+    lc.per_target = 1;
+    window.end = SIM_BEGIN + MS(1000);
+    open_loop();
+    sim.conns[0].hang_up_at = SIM_BEGIN + MS(50);
+    sim.refuses = true;
+    run();
+    ck_assert_uint_eq(sim.dials_len, 1 + 6);
+    nsec_t at = MS(50), pause = LSET_BACKOFF_FIRST;
+    for (unsigned i = 1; i < sim.dials_len; i++, pause *= 2) {
+        at += pause;
+        ck_assert_uint_eq(sim.dials[i] - SIM_BEGIN, at);
+    }
+    ck_assert_uint_eq(ctr_get(&tally.errors[TALLY_CONNECT]), 6);
+    check_sums();
+}
+END_TEST
+
+/* One that was lost with the last requests of its life, and cannot be made again. */
+START_TEST(test_refused_spent)
+{
+    lc.per_target = 1;
+    dc.traffic.lifetime = dist_fixed(4);
+    open_loop();
+    sim.conns[0].hang_up_at = SIM_BEGIN + MS(1);
+    sim.refuses = true;
+    sim.dial_time = MS(1);
+    run();
+    ck_assert_uint_eq(sim.log_len, 4);
+    ck_assert_uint_eq(sim.dials_len, 1 + 3); /* after 10 ms, 20 and 40, each 1 ms long */
+    ck_assert_uint_eq(ctr_get(&tally.errors[TALLY_CONNECT]), 3);
+    check_sums();
+}
+END_TEST
+
+/* A server that says nothing is given up after the time-out. */
+START_TEST(test_time_out)
+{
+    sim.delay = SIM_NEVER;
+    dc.timeout = MS(60);
+    window.end = SIM_BEGIN + MS(130);
+    open_and_run();
+    ck_assert_uint_eq(ctr_get(&tally.errors[TALLY_TIMEOUT]), 2 + 2);
+    ck_assert_uint_eq(ctr_get(&tally.good), 0);
+    ck_assert_uint_eq(ctr_get(&tally.unserved), 2);
+    check_sums();
+}
+END_TEST
+
+/* Closed by itself after so many requests, without losing any. */
+START_TEST(test_lifetime)
+{
+    dc.traffic.lifetime = dist_fixed(10);
+    open_and_run();
+    ck_assert_uint_gt(ctr_get(&tally.closed), 10);
+    ck_assert_uint_le(ctr_get(&tally.opened), 2 + ctr_get(&tally.closed));
+    ck_assert_uint_ge(ctr_get(&tally.opened), ctr_get(&tally.closed));
+    ck_assert_uint_eq(ctr_get(&tally.lost), 0);
+    ck_assert_uint_eq(tally_error_sum(&tally), 0);
+    check_sums();
+}
+END_TEST
+
+/* ---- the end -------------------------------------------------------------------------- */
+
+/* Nothing is sent behind the end, and replies are waited for, but not for ever. */
+START_TEST(test_end)
+{
+    static const nsec_t delays[] = {MS(150), SIM_NEVER};
+    static const enum traffic_mode modes[] = {TRAFFIC_CLOSED, TRAFFIC_OPEN};
+    dc.timeout = MS(5000);
+    dc.traffic.mode = modes[_i % 2];
+    dc.traffic.rate = 1000;
+    sim.delay = delays[_i / 2];
+    open_and_run();
+    bool is_answered = sim.delay != SIM_NEVER;
+    ck_assert_uint_eq(sim_count(MS(100), SIM_NEVER), 0);
+    ck_assert_uint_eq(sim.log_len, 8);
+    ck_assert_uint_eq(ctr_get(&tally.good), is_answered ? 8 : 0);
+    ck_assert_uint_eq(ctr_get(&tally.unanswered), is_answered ? 0 : 8);
+    ck_assert_uint_eq(ctr_get(&tally.unsent), ctr_get(&tally.offered) - 8);
+    ck_assert_uint_eq(ctr_get(&tally.done[TALLY_READ]), 0);
+    ck_assert_uint_le(sim.now, window.end + DRIVE_DRAIN);
+    check_sums();
+}
+END_TEST
+
+/* Stopped before its time, it sends no more. */
+START_TEST(test_stop)
+{
+    atomic_store(&stop, true);
+    open_and_run();
+    ck_assert_uint_eq(sim.log_len, 8);
+    ck_assert_uint_eq(loop.drive.window.end, SIM_BEGIN);
+}
+END_TEST
+
+int
+main(void)
+{
+    Suite *s = suite_create("sources");
+    TCase *tc = tcase_create("sources");
+    tcase_set_timeout(tc, SUITE_TIMEOUT_S);
+    tcase_add_checked_fixture(tc, set_up, tear_down);
+    tcase_add_test(tc, test_closed_depth);
+    tcase_add_test(tc, test_closed_blocked);
+    tcase_add_test(tc, test_closed_think);
+    tcase_add_test(tc, test_closed_quiet);
+    tcase_add_loop_test(tc, test_open_times, 0, 4);
+    tcase_add_test(tc, test_open_turns);
+    tcase_add_loop_test(tc, test_open_late, 0, 3);
+    tcase_add_test(tc, test_open_outstanding);
+    tcase_add_test(tc, test_partly);
+    tcase_add_loop_test(tc, test_shared, 0, 2);
+    tcase_add_test(tc, test_replay_times);
+    tcase_add_test(tc, test_replay_closed);
+    tcase_add_test(tc, test_replay_starved);
+    tcase_add_test(tc, test_replay_lost);
+    tcase_add_test(tc, test_deferred);
+    tcase_add_test(tc, test_deferred_lost);
+    tcase_add_loop_test(tc, test_lost, 0, 3);
+    tcase_add_test(tc, test_refused);
+    tcase_add_test(tc, test_refused_spent);
+    tcase_add_test(tc, test_time_out);
+    tcase_add_test(tc, test_lifetime);
+    tcase_add_loop_test(tc, test_end, 0, 4);
+    tcase_add_test(tc, test_stop);
+    suite_add_tcase(s, tc);
+    return run_suite(s);
+}
