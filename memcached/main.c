@@ -11,7 +11,7 @@
 #include "config.h"
 #include "place/placement.h"
 #include "server.h"
-#include "settings.h"
+#include "front/settings.h"
 
 #define STATUS_USAGE 64
 #define STATUS_OS_ERROR 71

@@ -21,13 +21,13 @@
 #include "net/loop.h"
 #include "net/watchers.h"
 #include "net/worker.h"
-#include "qos_command.h"
+#include "front/command.h"
 #include "serve/auth.h"
 #include "serve/prefix.h"
 #include "serve/watch.h"
-#include "settings.h"
+#include "front/settings.h"
 #include "sock/incoming.h"
-#include "stats.h"
+#include "front/stats.h"
 #include "status_log.h"
 
 #define STATUS_FAILURE 1

@@ -10,8 +10,8 @@
 #include "net/listen.h"
 #include "net/worker.h"
 #include "place/pinner.h"
-#include "qos_brief.h"
-#include "stats.h"
+#include "front/brief.h"
+#include "front/stats.h"
 
 #define LIST_MAX 8 /* listeners and CPUs that a line names */
 #define LIST_TEXT_MAX 700

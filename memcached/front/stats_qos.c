@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  */
-#include "stats_qos.h"
+#include "front/stats_qos.h"
 
 #include <inttypes.h>
 
 #include "config.h"
 #include "qos/pace.h"
-#include "stats_classes.h"
-#include "stats_steer.h"
+#include "front/class.h"
+#include "front/steer.h"
 
 static void
 show_udp(const struct stats *st, struct sink *sink)

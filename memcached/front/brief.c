@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  */
-#include "qos_brief.h"
+#include "front/brief.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -10,7 +10,7 @@
 #include "control/governor.h"
 #include "net/shared.h"
 #include "qos/limit_text.h"
-#include "stats.h"
+#include "front/stats.h"
 
 struct line {
     char *text;

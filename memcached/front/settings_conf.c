@@ -7,7 +7,7 @@
 
 #include "base/num.h"
 #include "base/rng.h"
-#include "settings.h"
+#include "front/settings.h"
 
 #define HASH_POWER_DEFAULT 16
 

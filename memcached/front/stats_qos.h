@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "stats.h"
+#include "front/stats.h"
 
 /* What of it plain "stats" tells in the native profile. */
 struct stats_qos_summary {

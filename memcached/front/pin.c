@@ -12,8 +12,8 @@
 #include "place/resctrl.h"
 #include "place/schedule.h"
 #include "place/threadstat.h"
-#include "qos_command.h"
-#include "stats_qos.h"
+#include "front/command.h"
+#include "front/stats_qos.h"
 
 #define WORKERS_PER_CALL 2 /* of each the kernel is asked */
 

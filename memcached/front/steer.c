@@ -3,7 +3,7 @@
  *
  * ... and "qos rebalance".
  */
-#include "stats_steer.h"
+#include "front/steer.h"
 
 #include <inttypes.h>
 
@@ -12,8 +12,8 @@
 #include "net/listen.h"
 #include "net/migrate.h"
 #include "net/worker.h"
-#include "qos_command.h"
-#include "settings.h"
+#include "front/command.h"
+#include "front/settings.h"
 
 static void
 show_rx(const struct stats *st, struct sink *sink)

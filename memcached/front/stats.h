@@ -12,7 +12,7 @@
 #include "net/worker.h"
 #include "qos/headroom.h"
 #include "serve/watch.h"
-#include "settings.h"
+#include "front/settings.h"
 
 /* Command counters summed over the workers, as plain numbers. */
 struct stats_sum {

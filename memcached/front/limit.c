@@ -8,9 +8,9 @@
 #include "base/hist.h"
 #include "control/governor.h"
 #include "qos/limit_text.h"
-#include "qos_command.h"
-#include "stats.h"
-#include "stats_qos.h"
+#include "front/command.h"
+#include "front/stats.h"
+#include "front/stats_qos.h"
 
 #define NAME_MAX_BYTES 64
 

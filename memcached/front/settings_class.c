@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  */
-#include "settings_class.h"
+#include "front/settings_class.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/num.h"
-#include "settings.h"
+#include "front/settings.h"
 
 #define MAX_WAIT_LEAST (100 * NSEC_PER_USEC)
 #define MAX_WAIT_MOST (10 * NSEC_PER_SEC)

@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "stats.h"
+#include "front/stats.h"
 
 /* "stats classes" */
 void stats_show_classes(struct stats *st, struct sink *sink);

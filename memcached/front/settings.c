@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  */
-#include "settings.h"
+#include "front/settings.h"
 
 #include <limits.h>
 #include <stdarg.h>
@@ -13,7 +13,7 @@
 #include "place/cgroup.h"
 #include "qos/limit_text.h"
 #include "qos/sched.h"
-#include "settings_class.h"
+#include "front/settings_class.h"
 
 #define CHUNK_MAX_SPLIT (STORE_PAGE_BYTES / 2)
 #define PROGRAM "memcached"
@@ -527,7 +527,7 @@ static const struct opt rows[] = {
      .help = help_,                                                                      \
      __VA_ARGS__},
 #define STAT(since, stat, value)
-#include "settings.def"
+#include "front/settings.def"
 #undef SETTING
 #undef PARSED
 #undef CALL
@@ -611,7 +611,7 @@ set_defaults(struct settings *s, enum profile profile)
 #define CALL(...)
 #define NOOP(...)
 #define STAT(...)
-#include "settings.def"
+#include "front/settings.def"
 #undef SETTING
 #undef PARSED
 #undef CALL

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  */
-#include "stats.h"
+#include "front/stats.h"
 
 #include <inttypes.h>
 #include <sys/resource.h>
@@ -13,9 +13,9 @@
 #include "serve/orders.h"
 #include "serve/prefix.h"
 #include "serve/watch.h"
-#include "stats_classes.h"
-#include "stats_keys.h"
-#include "stats_qos.h"
+#include "front/class.h"
+#include "front/keys.h"
+#include "front/stats_qos.h"
 
 /* Told in one piece of an answer. */
 #define CONNS_PER_CALL 16
@@ -278,7 +278,7 @@ show_general(struct stats *st, uint32_t now, struct sink *sink)
         sink_statf(sink, name, __VA_ARGS__);                                             \
     }
 #define LINE(since, name, ...) LINE_IF(true, since, name, __VA_ARGS__)
-#include "stats.def"
+#include "front/stats.def"
 #undef LINE
 #undef LINE_IF
 }

@@ -8,7 +8,7 @@
 #include <stdarg.h>
 
 #include "serve/auth.h"
-#include "settings.h"
+#include "front/settings.h"
 
 #define EX_USAGE_STATUS 64
 #define MEGABYTE (INT64_C(1) << 20)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  */
-#include "qos_command.h"
+#include "front/command.h"
 
 #include <stdarg.h>
 
-#include "qos_brief.h"
-#include "stats.h"
-#include "stats_qos.h"
+#include "front/brief.h"
+#include "front/stats.h"
+#include "front/stats_qos.h"
 
 #define LINE_MAX_BYTES 512
 #define HELP_COLUMN 46 /* width of the usages that "qos help" shows */
@@ -24,7 +24,7 @@ struct row {
 static const struct row rows[] = {
 #define QOS(word, arguments, least, most, is_control, handler, meaning)                  \
     {word, arguments, least, most, is_control, handler, meaning},
-#include "qos_command.def"
+#include "front/command.def"
 #undef QOS
 };
 

@@ -16,7 +16,7 @@ typedef enum reply qos_handler(struct stats *st, struct serve_qos *q);
 
 #define QOS(word, arguments, least, most, is_control, handler, meaning)                  \
     qos_handler handler;
-#include "qos_command.def"
+#include "front/command.def"
 #undef QOS
 
 /* Answers "CLIENT_ERROR <text>". To be returned by a handler. */

@@ -5,7 +5,7 @@
  */
 #include <stddef.h>
 
-#include "settings.h"
+#include "front/settings.h"
 
 /* How a value is written in "stats settings". */
 enum show {
@@ -117,7 +117,7 @@ static const struct stat_row stat_rows[] = {
 #define NOOP(...)
 #define STAT(since_, stat_, value)                                                       \
     {.stat = stat_, .since = since_, .show = SHOW_HOOK, .fixed = value},
-#include "settings.def"
+#include "front/settings.def"
 #undef SETTING
 #undef PARSED
 #undef CALL

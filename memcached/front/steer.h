@@ -6,6 +6,6 @@
 #pragma once
 
 #include "serve/sink.h"
-#include "stats.h"
+#include "front/stats.h"
 
 void stats_show_steer(const struct stats *st, struct sink *sink);

@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "stats.h"
+#include "front/stats.h"
 
 /* stats detail on|off|dump */
 enum reply stats_detail(struct stats *st, const struct slice *words, unsigned count,

@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "serve/orders.h"
 #include "serve/prefix.h"
-#include "stats.h"
+#include "front/stats.h"
 
 static const char *
 yes_no(bool is_so)

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 
 #include "place/threadstat.h"
-#include "stats.h"
-#include "stats_qos.h"
+#include "front/stats.h"
+#include "front/stats_qos.h"
 
 /* The time for which the worker wanted a CPU: polls and wake-ups are part of what requests cost.
  * A worker that polls busily always wants one; and a kernel may not tell. */
