@@ -21,13 +21,11 @@
 #include "net/loop.h"
 #include "net/watchers.h"
 #include "net/worker.h"
-#include "front/command.h"
+#include "front/front.h"
 #include "serve/auth.h"
 #include "serve/prefix.h"
 #include "serve/watch.h"
-#include "front/settings.h"
 #include "sock/incoming.h"
-#include "front/stats.h"
 #include "status_log.h"
 
 #define STATUS_FAILURE 1
@@ -92,11 +90,10 @@ static int
 open_tls(struct server *sv)
 {
     char err[512];
-    struct tls_conf conf = settings_tls(sv->settings);
     if (!sv->settings->uses_tls) {
         return 0;
     }
-    sv->tls = tls_open(&conf, err, sizeof err);
+    sv->tls = tls_open(&sv->settings->tls, err, sizeof err);
     if (sv->tls == NULL) {
         fprintf(stderr, "memcached: %s\n", err);
         return STATUS_USAGE;
@@ -129,7 +126,7 @@ open_auth(struct server *sv)
 static int
 open_keep(struct server *sv)
 {
-    sv->store_conf = settings_store(sv->settings);
+    sv->store_conf = sv->settings->store;
     return keep_open(&sv->keep, sv->settings->memory_file, &sv->store_conf)
                ? 0
                : STATUS_FAILURE;
@@ -222,7 +219,7 @@ create_store(struct server *sv)
     }
     if (sv->settings->tracks_sizes && !store_track_sizes(sv->shared.store, true)) {
         log_write(LOG_WARNING, "memcached: warning: sizes are not tracked: %s",
-                  sv->settings->no_cas ? "items have no CAS" : "no memory");
+                  !sv->settings->store.use_cas ? "items have no CAS" : "no memory");
     }
     return 0;
 }
@@ -262,10 +259,8 @@ static int
 open_listeners(struct server *sv)
 {
     char err[512];
-    struct listen_conf conf = settings_listen(sv->settings);
-    sv->shared.udp.conf = settings_udp(sv->settings);
-    sv->shared.udp.workers = settings_udp_workers(sv->settings);
-    if (!listen_open(&sv->listen, &conf, &sv->shared, err, sizeof err)) {
+    const struct listen_conf *conf = &sv->settings->listen;
+    if (!listen_open(&sv->listen, conf, &sv->shared, err, sizeof err)) {
         fprintf(stderr, "memcached: %s\n", err);
         return STATUS_OS_ERROR;
     }
@@ -291,8 +286,8 @@ start_log(struct server *sv)
 {
     const struct settings *s = sv->settings;
     struct watch_conf conf = {.threads = (unsigned)s->threads + SPARE_RINGS,
-                              .ring_bytes = (size_t)s->worker_log_kb * 1024,
-                              .outbox_bytes = (size_t)s->watcher_log_kb * 1024,
+                              .ring_bytes = s->worker_log_bytes,
+                              .outbox_bytes = s->watcher_log_bytes,
                               .is_long = rules_of(s->profile)->log_is_long,
                               .last_gid = sv->keep.last_gid,
                               .wake = watchers_wake,
@@ -347,10 +342,11 @@ prepare_steering(struct server *sv)
     struct net_shared *shared = &sv->shared;
     struct settings *s = sv->settings;
     const struct pin_plan *plan = &sv->placement.pinner.plan;
-    if (!s->is_steered && (s->napi_ids > 0 || plan->policy != PIN_NONE)) {
-        s->steer = s->napi_ids > 0 ? STEER_NAPI : STEER_CPU;
+    if (!s->is_steered && (s->listen.napi_ids > 0 || plan->policy != PIN_NONE)) {
+        s->listen.steer = s->listen.napi_ids > 0 ? STEER_NAPI : STEER_CPU;
     }
-    bool wants_topology = s->steer != STEER_RR && s->steer != STEER_P2C;
+    enum steer_mode mode = s->listen.steer;
+    bool wants_topology = mode != STEER_RR && mode != STEER_P2C;
     unsigned known_count;
     struct cpu_place *known = topo_places(&sv->placement.pinner.all, &known_count);
     bool has_map = known != NULL && steer_map_init(&shared->steer, plan->places,
@@ -364,7 +360,7 @@ prepare_steering(struct server *sv)
     shared->calls_home = s->balances && wants_topology &&
                          steer_map_is_pinned(&shared->steer) &&
                          !incoming_has_flows(INCOMING_FLOWS_PATH);
-    shared->checks_rx = s->steer != STEER_RR && steer_map_is_pinned(&shared->steer);
+    shared->checks_rx = mode != STEER_RR && steer_map_is_pinned(&shared->steer);
     return true;
 }
 
@@ -373,20 +369,18 @@ static bool
 wire(struct server *sv)
 {
     struct settings *s = sv->settings;
-    struct orders_conf orders = settings_orders(s);
-    struct store_automove automove = settings_automove(s);
-    sv->serve = settings_serve(s);
-    orders_init(&sv->orders, &orders, placement_locks(&sv->placement));
+    sv->serve = s->serve;
+    orders_init(&sv->orders, &s->orders, placement_locks(&sv->placement));
     sv->serve.orders = &sv->orders;
-    store_set_automove(sv->shared.store, &automove);
+    store_set_automove(sv->shared.store, &s->automove);
     sv->serve.auth = sv->auth;
     sv->stats.settings = s;
     sv->stats.shared = &sv->shared;
     sv->stats.listen = &sv->listen;
     sv->stats.watchers = &sv->watchers;
     stats_init(&sv->stats);
-    sv->hooks = (struct serve_hooks){.stats = stats_command,
-                                     .qos = qos_command,
+    sv->hooks = (struct serve_hooks){.stats = front_stats,
+                                     .qos = front_qos,
                                      .shutdown = on_shutdown,
                                      .ctx = &sv->stats};
     if (sv->tls != NULL) {
@@ -399,23 +393,18 @@ wire(struct server *sv)
     sv->shared.membind = &sv->placement.membind;
     sv->shared.schedule = &sv->placement.schedule;
     sv->shared.resctrl = &sv->placement.resctrl;
-    settings_shared(s, &sv->shared);
+    settings_wire(s, &sv->shared);
     sv->shared.peer_seed = rng_seed();
     crew_init(&sv->shared.crew);
     sv->shared.watch = &sv->watch;
     sv->shared.watchers = &sv->watchers;
     sv->shared.prefixes = &sv->prefixes;
     prefixes_init(&sv->prefixes, s->prefix_delimiter, s->counts_prefixes, rng_seed());
-    limiter_init(&sv->shared.core.limiter, &s->limits, (unsigned)s->threads, clock_now());
     registry_init(&sv->shared.registry, placement_locks(&sv->placement));
     sv->shared.governor = &sv->governor;
     if (!governor_init(&sv->governor, &sv->shared, s->cpu_percent)) {
         perror("memcached: eventfd");
         return false;
-    }
-    slo_init(&sv->shared.core.slo);
-    for (unsigned i = 0; i < SLO_RULES; i++) {
-        slo_set(&sv->shared.core.slo, i, s->slo[i]);
     }
     return prepare_steering(sv);
 }

@@ -11,7 +11,7 @@
 #include "net/worker.h"
 #include "place/pinner.h"
 #include "front/brief.h"
-#include "front/stats.h"
+#include "front/front.h"
 
 #define LIST_MAX 8 /* listeners and CPUs that a line names */
 #define LIST_TEXT_MAX 700
@@ -88,11 +88,11 @@ status_log_start(const struct stats *st)
 {
     const struct settings *s = st->settings;
     struct list addresses = {.len = 0}, cpus = {.len = 0};
-    char qos[QOS_BRIEF_LINES][QOS_BRIEF_MAX];
+    char qos[BRIEF_LINES][BRIEF_MAX];
     if (log_level() < LOG_INFO) {
         return;
     }
-    qos_brief(st, qos);
+    brief_settings(st, qos);
     log_write(LOG_INFO, "memcached: %s %s as memcached %s (profile %s), listening on %s",
               PACKAGE_NAME, PACKAGE_VERSION, settings_version(s),
               rules_profile_name(s->profile), list_addresses(st, &addresses));
@@ -103,22 +103,16 @@ status_log_start(const struct stats *st)
 void
 status_log_second(const struct stats *st, struct minute *m, nsec_t now)
 {
-    struct minute_counts sum = {0};
     char line[MINUTE_LINE_MAX];
     if (now < m->due) {
         return;
     }
-    for (unsigned i = 0; i < st->worker_count; i++) {
-        const struct worker *w = &st->workers[i];
-        for (unsigned c = 0; c < CLASS_COUNT; c++) {
-            const struct limiter_ctr *ctr = &w->core.admission.limits.ctr[c];
-            sum.admitted += ctr_get(&ctr->admitted);
-            sum.delayed += ctr_get(&ctr->delayed);
-            sum.rejected += ctr_get(&ctr->rejected);
-            sum.would_limit += ctr_get(&ctr->would_limit);
-            sum.shed += ctr_get(&w->core.admission.slo.shed[c]);
-        }
-    }
+    struct limit_counts n = limit_counts(st);
+    struct minute_counts sum = {.admitted = n.admitted,
+                                .delayed = n.delayed,
+                                .rejected = n.rejected,
+                                .would_limit = n.would_limit,
+                                .shed = slo_shed(st)};
     if (minute_tell(m, now, sum, line)) {
         log_write(LOG_INFO, "memcached: %s", line);
     }

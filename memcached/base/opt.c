@@ -117,7 +117,12 @@ set_number(const struct opt_run *run, const struct opt *row, const char *text,
     if (!parse_integer(row, text, &value) || !is_in_bounds(row, (double)value)) {
         return complain(run, row, text, why);
     }
-    *(int64_t *)field = value;
+    value *= row->unit != 0 ? row->unit : 1;
+    if (row->size == sizeof(uint32_t)) { /* its bounds are those of the field */
+        *(uint32_t *)field = (uint32_t)value;
+    } else {
+        *(int64_t *)field = value;
+    }
     return OPT_DONE;
 }
 
@@ -153,6 +158,14 @@ apply(const struct opt_run *run, const struct opt *row, char *value)
     case OPT_OFF:
         *(bool *)field = row->kind == OPT_FLAG;
         return OPT_DONE;
+    case OPT_SWITCH:
+        *(bool *)field = strcmp(text, "on") == 0;
+        return *(bool *)field || strcmp(text, "off") == 0
+                   ? OPT_DONE
+                   : complain(run, row, text, "must be on or off");
+    case OPT_SET:
+        *(unsigned *)field = row->value;
+        return OPT_DONE;
     case OPT_COUNT:
         *(unsigned *)field += 1;
         return OPT_DONE;
@@ -187,8 +200,10 @@ apply_word(const struct opt_run *run, char *text)
     size_t len = equals != NULL ? (size_t)(equals - text) : strlen(text);
     const struct opt *row = opt_find_word(run->table, text, len);
     if (row == NULL) {
+        char meant[OPT_NAMES_MAX];
         fprintf(run->table->tells_words_on_stdout ? stdout : run->err,
-                "Illegal suboption \"%s\"\n", text);
+                "Illegal suboption \"%s\"%s\n", text,
+                opt_suggest(run->table, true, text, len, meant));
         *run->exit_status = 1;
         return OPT_BAD;
     }
@@ -345,6 +360,20 @@ walk(const struct opt_run *run, int argc, char **argv)
         }
     }
     return result;
+}
+
+void
+opt_preset(const struct opt_table *t, void *conf, bool is_old)
+{
+    int exit_status;
+    struct opt_run run = {t, conf, stderr, &exit_status, NULL};
+    for (size_t i = 0; i < t->count; i++) {
+        const struct opt *row = &t->rows[i];
+        const char *text =
+            is_old && row->old_preset != NULL ? row->old_preset : row->preset;
+        /* only lists of words would be cut in place */
+        must(text == NULL || apply(&run, row, (char *)text) == OPT_DONE);
+    }
 }
 
 enum opt_result

@@ -18,6 +18,8 @@
 enum opt_kind {
     OPT_FLAG,   /* bool: set to true */
     OPT_OFF,    /* bool: set to false */
+    OPT_SWITCH, /* bool: "on" or "off" */
+    OPT_SET,    /* unsigned, or an enum: set to `value` */
     OPT_COUNT,  /* unsigned: one more each time */
     OPT_INT,    /* int64_t within [min, max] */
     OPT_OCTAL,  /* int64_t written in octal */
@@ -46,13 +48,25 @@ struct opt {
                           * takes none; a '?' at the end: may be left out (NULL to call) */
     const char *help;  /* one sentence; NULL: left out of the help */
     unsigned section;  /* of the help: a place in the table's sections */
-    bool is_common;    /* the short help shows it */
+    unsigned common;   /* its place in the short help, from 1; 0: not there */
     bool may_follow;   /* a value that may be left out can also be the next argument */
     /* OPT_CALL: NULL when good, else the sentence to print; may be a static buffer. */
     const char *(*call)(void *conf, const char *text);
     const char *const *choices; /* NULL among them: has no name */
     unsigned choice_count;
+    size_t size;             /* of a field of numbers; 0: as its kind says */
+    unsigned value;          /* of OPT_SET */
+    int64_t unit;            /* what a whole number counts, in those of the field; 0: 1 */
+    const char *preset;      /* its default, as it would be written; the help shows it */
+    const char *old_preset;  /* the same in the table's old version; NULL: no other */
+    const char *preset_help; /* what the help shows in place of them */
+    const char *after; /* for whoever makes one table of several: the name or word of
+                                the row that it follows; NULL: that before it */
 };
+
+/* A field of the conf struct `type`; OPT_INT and the like also of other sizes. */
+#define OPT_FIELD(type, field)                                                           \
+    .offset = offsetof(type, field), .size = sizeof(((type *)NULL)->field)
 
 #define OPT_CHOICES(names)                                                               \
     .choices = (names), .choice_count = sizeof(names) / sizeof(names)[0]
@@ -77,12 +91,16 @@ struct opt_table {
     const char *const *elders;
     const struct opt_section *sections; /* NULL: the help has none */
     size_t section_count;
+    const char *old_version; /* how the help calls that of old_preset */
 };
 
 enum opt_result {
     OPT_DONE, /* all parsed */
     OPT_BAD,  /* message printed; *exit_status says how to end */
 };
+
+/* Sets the rows' defaults. is_old: those of the old version, where they differ. */
+void opt_preset(const struct opt_table *t, void *conf, bool is_old);
 
 /* Evaluates argv left to right into conf. One option argument may start with blanks ("-m 64"
  * as one argument): they are skipped. '_' and '-' are alike inside long names.

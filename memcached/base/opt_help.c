@@ -6,6 +6,8 @@
 #define HELP_LEFT 2    /* blanks before an option */
 #define HELP_COLUMN 37 /* where sentences begin */
 #define HELP_WIDTH 80
+#define HELP_MAX 240  /* bytes of a sentence */
+#define COMMON_MAX 24 /* places of the short help, which fits a terminal */
 
 /* "-p, --port=N". */
 static void
@@ -57,8 +59,25 @@ print_sentence(const char *text, FILE *out)
     fprintf(out, "%s\n", text);
 }
 
+/* With its default behind it: "sentence (1)", "sentence (1; in OLD 0)". */
 static void
-print_row(const struct opt *row, FILE *out)
+print_help(const struct opt_table *t, const struct opt *row, FILE *out)
+{
+    const char *preset = row->preset_help != NULL ? row->preset_help : row->preset;
+    char text[HELP_MAX], old[HELP_MAX] = "";
+    if (row->old_preset != NULL) {
+        snprintf(old, sizeof old, "; in %s %s", t->old_version, row->old_preset);
+    }
+    bool has_preset = preset != NULL && row->arg != NULL;
+    int len = has_preset
+                  ? snprintf(text, sizeof text, "%s (%s%s)", row->help, preset, old)
+                  : snprintf(text, sizeof text, "%s", row->help);
+    must(len >= 0 && (size_t)len < sizeof text);
+    print_sentence(text, out);
+}
+
+static void
+print_row(const struct opt_table *t, const struct opt *row, FILE *out)
 {
     char left[120];
     describe(row, left, sizeof left);
@@ -67,7 +86,7 @@ print_row(const struct opt *row, FILE *out)
         left[0] = '\0';
     }
     fprintf(out, "%*s%-*s", HELP_LEFT, "", HELP_COLUMN - HELP_LEFT, left);
-    print_sentence(row->help, out);
+    print_help(t, row, out);
 }
 
 static void
@@ -78,7 +97,7 @@ print_section(const struct opt_table *t, unsigned section, FILE *out)
     }
     for (size_t i = 0; i < t->count; i++) {
         if (t->rows[i].help != NULL && t->rows[i].section == section) {
-            print_row(&t->rows[i], out);
+            print_row(t, &t->rows[i], out);
         }
     }
 }
@@ -96,9 +115,11 @@ opt_help(const struct opt_table *t, FILE *out)
 void
 opt_help_common(const struct opt_table *t, FILE *out)
 {
-    for (size_t i = 0; i < t->count; i++) {
-        if (t->rows[i].help != NULL && t->rows[i].is_common) {
-            print_row(&t->rows[i], out);
+    for (unsigned place = 1; place <= COMMON_MAX; place++) {
+        for (size_t i = 0; i < t->count; i++) {
+            if (t->rows[i].help != NULL && t->rows[i].common == place) {
+                print_row(t, &t->rows[i], out);
+            }
         }
     }
 }
@@ -146,7 +167,7 @@ opt_help_topic(const struct opt_table *t, const char *topic, FILE *out, FILE *er
     topic += strspn(topic, "-");
     for (size_t i = 0; i < t->count; i++) {
         if (is_about(&t->rows[i], topic)) {
-            print_row(&t->rows[i], out);
+            print_row(t, &t->rows[i], out);
             has_any = true;
         }
     }

@@ -141,12 +141,11 @@ distance(const char *name, const char *text, size_t len)
     return d[name_len % 3][len];
 }
 
-/* How far the row is from what was written; what continues it is near. */
+/* How far a name is from what was written; what continues it is near. */
 static unsigned
-mistakes_in(const struct opt *row, const char *text, size_t len)
+mistakes_in(const char *name, const char *text, size_t len)
 {
-    const char *name = row->name != NULL ? row->name : row->word;
-    if (name == NULL || row->help == NULL || strlen(name) > NAME_MAX_BYTES) {
+    if (name == NULL || strlen(name) > NAME_MAX_BYTES) {
         return NAME_MAX_BYTES;
     }
     return opt_begins_with(name, text, len) ? name[len] != '\0'
@@ -170,28 +169,31 @@ list_names(const struct opt **rows, unsigned count, char *dst, size_t size)
     return count;
 }
 
-static void
-suggest(const struct opt_table *t, const char *text, size_t len, char why[OPT_WHY_MAX])
+const char *
+opt_suggest(const struct opt_table *t, bool is_word, const char *text, size_t len,
+            char dst[OPT_NAMES_MAX])
 {
     const struct opt *near[SUGGESTIONS_MAX];
     char names[NAMES_MAX];
     unsigned count = 0;
     unsigned best = least((unsigned)(len / BYTES_PER_MISTAKE), MISTAKES_MAX);
     for (size_t i = 0; best > 0 && len <= NAME_MAX_BYTES && i < t->count; i++) {
-        unsigned mistakes = mistakes_in(&t->rows[i], text, len);
+        const struct opt *row = &t->rows[i];
+        const char *first = is_word ? row->word : row->name;
+        const char *name = first != NULL ? first : is_word ? row->name : row->word;
+        unsigned mistakes =
+            row->help != NULL ? mistakes_in(name, text, len) : NAME_MAX_BYTES;
         count = mistakes < best ? 0 : count;
         best = least(best, mistakes);
         if (mistakes == best && count < SUGGESTIONS_MAX) {
-            near[count++] = &t->rows[i];
+            near[count++] = row;
         }
     }
+    *dst = '\0';
     if (list_names(near, count, names, sizeof names) > 0) {
-        snprintf(why, OPT_WHY_MAX, "unknown option --%.*s; did you mean %s? See --help",
-                 NAME_MAX_BYTES < len ? NAME_MAX_BYTES : (int)len, text, names);
-    } else {
-        snprintf(why, OPT_WHY_MAX, "unknown option --%.*s. See --help",
-                 NAME_MAX_BYTES < len ? NAME_MAX_BYTES : (int)len, text);
+        snprintf(dst, OPT_NAMES_MAX, "; did you mean %s? See --help", names);
     }
+    return dst;
 }
 
 const struct opt *
@@ -199,7 +201,7 @@ opt_find_long(const struct opt_table *t, const char *text, size_t len,
               char why[OPT_WHY_MAX])
 {
     const struct opt *meant[SUGGESTIONS_MAX];
-    char names[NAMES_MAX];
+    char names[OPT_NAMES_MAX];
     const struct opt *row = find_exact(t, text, len);
     unsigned count = 0;
     for (const char *const *e = t->elders; row == NULL && e != NULL && *e != NULL; e++) {
@@ -217,7 +219,10 @@ opt_find_long(const struct opt_table *t, const char *text, size_t len,
         snprintf(why, OPT_WHY_MAX, "option --%.*s is ambiguous: %s. See --help", (int)len,
                  text, names);
     } else {
-        suggest(t, text, len, why);
+        opt_suggest(t, false, text, len, names);
+        snprintf(why, OPT_WHY_MAX, "unknown option --%.*s%s",
+                 NAME_MAX_BYTES < len ? NAME_MAX_BYTES : (int)len, text,
+                 *names != '\0' ? names : ". See --help");
     }
     return NULL;
 }

@@ -9,6 +9,7 @@
 #include "base/opt.h"
 
 #define OPT_WHY_MAX 400
+#define OPT_NAMES_MAX 300
 
 static inline bool
 opt_takes_value(const struct opt *row)
@@ -34,4 +35,8 @@ const struct opt *opt_find_letter(const struct opt_table *t, char letter);
  * sentence in `why`: there is none, or several. */
 const struct opt *opt_find_long(const struct opt_table *t, const char *text, size_t len,
                                 char why[OPT_WHY_MAX]);
+/* "; did you mean --this or -o that? See --help" where a row is like it; else empty. Returns
+ * dst. is_word: it was written as a word of the list. */
+const char *opt_suggest(const struct opt_table *t, bool is_word, const char *text,
+                        size_t len, char dst[OPT_NAMES_MAX]);
 const struct opt *opt_find_word(const struct opt_table *t, const char *text, size_t len);

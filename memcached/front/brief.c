@@ -7,10 +7,10 @@
 #include <stdarg.h>
 #include <stdatomic.h>
 
+#include "front/front.h"
 #include "control/governor.h"
 #include "net/shared.h"
 #include "qos/limit_text.h"
-#include "front/stats.h"
 
 struct line {
     char *text;
@@ -23,9 +23,9 @@ add(struct line *line, const char *fmt, ...)
     va_list args;
     va_start(args, fmt);
     line->len +=
-        (size_t)vsnprintf(line->text + line->len, QOS_BRIEF_MAX - line->len, fmt, args);
+        (size_t)vsnprintf(line->text + line->len, BRIEF_MAX - line->len, fmt, args);
     va_end(args);
-    must(line->len < QOS_BRIEF_MAX);
+    must(line->len < BRIEF_MAX);
 }
 
 /* "limit 50000 (burst 100)" or, of a class, ", bulk 1000 (burst 16)". */
@@ -35,12 +35,6 @@ add_rule(struct line *line, const char *name, uint64_t rate, uint64_t burst)
     if (rate > 0) {
         add(line, "%s %" PRIu64 " (burst %" PRIu64 ")", name, rate, burst);
     }
-}
-
-static uint64_t
-relaxed(const _Atomic uint64_t *value)
-{
-    return atomic_load_explicit(value, memory_order_relaxed);
 }
 
 static void
@@ -57,16 +51,17 @@ add_limits(struct line *line, const struct stats *st)
     for (unsigned c = 0; c < CLASS_COUNT; c++) {
         if (class_is_limited((enum req_class)c)) {
             snprintf(name, sizeof name, ", %s", class_name((enum req_class)c));
-            add_rule(line, name, relaxed(&l->by_class[c].rate),
-                     relaxed(&l->by_class[c].burst));
+            add_rule(line, name, front_relaxed(&l->by_class[c].rate),
+                     front_relaxed(&l->by_class[c].burst));
         }
     }
-    add_rule(line, ", peer", relaxed(&l->peers.rate), relaxed(&l->peers.burst));
+    add_rule(line, ", peer", front_relaxed(&l->peers.rate),
+             front_relaxed(&l->peers.burst));
     if (cpu > 0) {
         add(line, ", cpu %u%%", cpu);
     }
     limit_text_describe((enum limiter_action)atomic_load(&l->action),
-                        relaxed(&l->max_delay), action);
+                        front_relaxed(&l->max_delay), action);
     add(line, "; action %s, unit %s%s", action,
         atomic_load(&l->counts_keys) ? "key" : "cmd",
         atomic_load(&l->is_dry) ? ", dry run" : "");
@@ -87,13 +82,13 @@ add_targets(struct line *line, const struct stats *st)
 }
 
 void
-qos_brief(const struct stats *st, char lines[QOS_BRIEF_LINES][QOS_BRIEF_MAX])
+brief_settings(const struct stats *st, char lines[BRIEF_LINES][BRIEF_MAX])
 {
     struct line limits = {lines[0], 0}, targets = {lines[1], 0}, rest = {lines[2], 0};
     const struct settings *s = st->settings;
     add_limits(&limits, st);
     add_targets(&targets, st);
     add(&rest, "classes %s; steer %s, sched %s, balance %s",
-        st->shared->core.classes.is_on ? "on" : "off", steer_mode_name(s->steer),
-        prio_name(&s->sched), s->balances ? "on" : "off");
+        front_on(st->shared->core.classes.is_on), steer_mode_name(s->listen.steer),
+        prio_name(&s->sched), front_on(s->balances));
 }

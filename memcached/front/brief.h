@@ -8,8 +8,8 @@
 
 struct stats;
 
-#define QOS_BRIEF_LINES 3
-#define QOS_BRIEF_MAX 512
+#define BRIEF_LINES 3
+#define BRIEF_MAX 512
 
 /* Lines without their ends: limits, targets, the rest. */
-void qos_brief(const struct stats *st, char lines[QOS_BRIEF_LINES][QOS_BRIEF_MAX]);
+void brief_settings(const struct stats *st, char lines[BRIEF_LINES][BRIEF_MAX]);

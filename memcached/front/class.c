@@ -1,179 +1,222 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
+ *
+ * Classes of requests. The policy: qos/class.h, qos/class_rules.h, qos/sched.h.
  */
-#include "front/class.h"
-
 #include <inttypes.h>
 
 #include "base/hist.h"
+#include "front/front.h"
+#include "qos/limit_text.h"
 
-#define NAME_MAX_BYTES 64
+#define MAX_WAIT_LEAST (100 * NSEC_PER_USEC)
+#define MAX_WAIT_MOST (10 * NSEC_PER_SEC)
 
-struct class_sum {
-    uint64_t queued, turns, gone, overdue, served, served_udp, bytes;
-};
-
-static struct class_sum
-sum_class(const struct stats *st, enum req_class class)
+static const char *
+add_rule(void *conf, const char *text)
 {
-    struct class_sum sum = {0};
-    for (unsigned i = 0; i < st->worker_count; i++) {
-        const struct core_class *k = &st->workers[i].core.classes[class];
-        sum.queued += ctr_get(&k->queued);
-        sum.turns += ctr_get(&k->turns);
-        sum.gone += ctr_get(&k->turns) + ctr_get(&k->left);
-        sum.overdue += ctr_get(&k->overdue);
-        sum.served += ctr_get(&k->served);
-        sum.served_udp += ctr_get(&k->served_udp);
-        sum.bytes += ctr_get(&k->bytes);
-    }
-    return sum;
+    static char err[256];
+    struct settings *s = conf;
+    return class_rules_add(&s->class_rules, text, err, sizeof err) ? NULL : err;
+}
+
+static const char *
+set_shares(void *conf, const char *text)
+{
+    return class_shares_parse(&((struct settings *)conf)->class_shares, text);
+}
+
+static const char *
+set_max_wait(void *conf, const char *text)
+{
+    struct settings *s = conf;
+    return limit_text_time(text, strlen(text), &s->class_max_wait) &&
+                   s->class_max_wait >= MAX_WAIT_LEAST &&
+                   s->class_max_wait <= MAX_WAIT_MOST
+               ? NULL
+               : "class-max-wait must be a time like 5ms, from 100us to 10s";
+}
+
+/* clang-format off */
+static const struct opt options[] = {
+    {.name = "classes", .kind = OPT_SWITCH, OF(classes.is_on), .arg = "on|off",
+     .section = QOS, .preset = "on", .error = "classes must be on or off",
+     .help = "serve small requests before large ones; off: in order of arrival"},
+    {.name = "bulk-keys", .kind = OPT_INT, OF(classes.bulk_keys), .min = 1, .max = 1e9,
+     .arg = "N", .section = QOS, .preset = "16",
+     .error = "bulk-keys must be a number from 1", .help = "a get of more keys is bulk"},
+    {.name = "bulk-bytes", .kind = OPT_BYTES, OF(classes.bulk_bytes), .min = 1,
+     .max = 1 << 30, .arg = "SIZE", .section = QOS, .preset = "8k",
+     .error = "bulk-bytes must be a size from 1 to 1g",
+     .help = "a value of more bytes is bulk, with k or m"},
+    {.name = "class-rule", SET(add_rule), .arg = "RULE", .section = QOS,
+     .help = "class of a client or key: peer:10.0.0.0/8=bulk, key:batch:=background"},
+    {.name = "class-shares", SET(set_shares), .arg = "LIST", .section = QOS,
+     .help = "guaranteed percent of worker time: write:10,bulk:5,background:1"},
+    {.name = "class-max-wait", SET(set_max_wait), .arg = "TIME", .section = QOS,
+     .preset = "5ms", .help = "longest time a class waits for its turn, with us, ms or s"},
+    {.name = "prio-max-wait", SET(set_max_wait), .arg = "TIME", .section = QOS},
+};
+/* clang-format on */
+
+static void
+init(struct settings *s)
+{
+    class_shares_init(&s->class_shares);
+}
+
+static void
+wire(const struct settings *s, struct net_shared *shared)
+{
+    shared->core.classes =
+        class_conf_make(s->classes.is_on, s->classes.bulk_keys, s->classes.bulk_bytes);
+    shared->core.class_rules = s->class_rules;
+    shared->core.class_shares = s->class_shares;
+    shared->core.class_max_wait = s->class_max_wait;
+}
+
+/* ---- statistics ----------------------------------------------------------------------- */
+
+#define OF_CLASS(field) offsetof(struct core_class, field)
+
+static uint64_t
+sum_of(const struct stats *st, enum req_class class, size_t offset)
+{
+    return front_sum(st,
+                     COUNTER_OF(core.classes) + class * sizeof(struct core_class) + offset);
 }
 
 static void
 put(struct sink *sink, enum req_class class, const char *name, uint64_t value)
 {
-    char full[NAME_MAX_BYTES];
+    char full[FRONT_NAME_MAX];
     snprintf(full, sizeof full, "class_%s_%s", class_name(class), name);
     sink_statf(sink, full, "%" PRIu64, value);
 }
 
 static void
-put_us(struct sink *sink, const char *what, const char *name, uint64_t ns)
+put_counters(const struct stats *st, struct sink *sink, enum req_class class,
+             const struct stats_counter *rows, size_t count)
 {
-    char full[NAME_MAX_BYTES];
-    snprintf(full, sizeof full, "%s_%s_us", what, name);
-    sink_statf(sink, full, "%.1f", (double)ns / (double)NSEC_PER_USEC);
+    for (size_t i = 0; i < count; i++) {
+        put(sink, class, rows[i].name, sum_of(st, class, rows[i].offset));
+    }
 }
 
 static void
-put_quantiles(struct sink *sink, const char *what, const struct hist *h)
+put_hist(struct stats *st, struct sink *sink, enum req_class class, const char *what,
+         size_t offset, struct hist *sum)
 {
-    put_us(sink, what, "p50", hist_quantile(h, 0.50));
-    put_us(sink, what, "p95", hist_quantile(h, 0.95));
-    put_us(sink, what, "p99", hist_quantile(h, 0.99));
-    put_us(sink, what, "max", hist_max(h));
-}
-
-static void
-put_hist(struct sink *sink, enum req_class class, const char *what, const struct hist *h)
-{
-    char full[NAME_MAX_BYTES];
-    snprintf(full, sizeof full, "class_%s_%s", class_name(class), what);
-    put_quantiles(sink, full, h);
-}
-
-static void
-show_class(struct stats *st, struct sink *sink, enum req_class class, struct hist *wait,
-           struct hist *service)
-{
-    struct class_sum sum = sum_class(st, class);
-    put(sink, class, "served", sum.served);
-    put(sink, class, "served_udp", sum.served_udp);
-    put(sink, class, "bytes", sum.bytes);
-    hist_reset(wait);
-    hist_reset(service);
+    char full[FRONT_NAME_MAX];
+    hist_reset(sum);
     for (unsigned i = 0; i < st->worker_count; i++) {
-        hist_merge(wait, st->workers[i].core.classes[class].wait);
-        hist_merge(service, st->workers[i].core.classes[class].service);
+        const char *its = (const char *)&st->workers[i].core.classes[class];
+        hist_merge(sum, *(struct hist *const *)(const void *)(its + offset));
     }
-    put(sink, class, "queued", sum.queued);
-    put(sink, class, "turns", sum.turns);
-    put(sink, class, "waiting", sum.queued > sum.gone ? sum.queued - sum.gone : 0);
-    put(sink, class, "overdue", sum.overdue);
-    put_hist(sink, class, "wait", wait);
-    put_hist(sink, class, "service", service);
+    snprintf(full, sizeof full, "class_%s_%s", class_name(class), what);
+    front_put_quantiles(sink, full, sum);
 }
 
-void
-stats_show_classes(struct stats *st, struct sink *sink)
-{
-    struct hist *wait = hist_create(CORE_CLASS_SUB_BITS, CORE_CLASS_MAX_NS);
-    struct hist *service = hist_create(CORE_CLASS_SUB_BITS, CORE_CLASS_MAX_NS);
-    if (wait == NULL || service == NULL) {
-        sink->has_failed = true;
-    } else {
-        for (unsigned c = 0; c < CLASS_COUNT; c++) {
-            show_class(st, sink, (enum req_class)c, wait, service);
-        }
-    }
-    hist_destroy(&wait);
-    hist_destroy(&service);
-}
+static const struct stats_counter served[] = {
+    {"served", OF_CLASS(served)}, {"served_udp", OF_CLASS(served_udp)},
+    {"bytes", OF_CLASS(bytes)},   {"queued", OF_CLASS(queued)},
+    {"turns", OF_CLASS(turns)},
+};
 
-/* Of one class, or of all; of requests that were served, or refused. */
 static void
-show_stages(struct stats *st, struct sink *sink, const char *name, unsigned first,
-            unsigned last, bool is_refused, struct hist *sum)
+show_class(struct stats *st, struct sink *sink, enum req_class class, struct hist *sum)
 {
-    char full[NAME_MAX_BYTES];
-    for (unsigned s = 0; s < LATENCY_STAGES; s++) {
-        const char *stage = latency_stage_name((enum latency_stage)s);
-        hist_reset(sum);
-        for (unsigned i = 0; i < st->worker_count; i++) {
-            const struct latency *l = &st->workers[i].core.latency;
-            for (unsigned c = first; c <= last; c++) {
-                hist_merge(sum, is_refused ? l->refused[c][s] : l->stages[c][s]);
-            }
-        }
-        snprintf(full, sizeof full, "latency_%s_%s_count", name, stage);
-        sink_statf(sink, full, "%" PRIu64, hist_count(sum));
-        snprintf(full, sizeof full, "latency_%s_%s", name, stage);
-        put_quantiles(sink, full, sum);
-    }
+    uint64_t queued = sum_of(st, class, OF_CLASS(queued));
+    uint64_t gone =
+        sum_of(st, class, OF_CLASS(turns)) + sum_of(st, class, OF_CLASS(left));
+    put_counters(st, sink, class, ROWS_OF(served));
+    put(sink, class, "waiting", queued > gone ? queued - gone : 0);
+    put(sink, class, "overdue", sum_of(st, class, OF_CLASS(overdue)));
+    put_hist(st, sink, class, "wait", OF_CLASS(wait), sum);
+    put_hist(st, sink, class, "service", OF_CLASS(service), sum);
 }
 
-/* All that was served, each class of it, all that was refused, and each class of that, in this
- * order; one a call. */
-enum reply
-stats_show_latency(struct stats *st, struct serve_place *place, struct sink *sink)
+static enum reply
+show_classes(struct stats *st, const struct stats_ask *ask)
 {
-    char name[NAME_MAX_BYTES / 2];
-    unsigned part = place->at++;
-    bool is_refused = part > CLASS_COUNT;
-    /* Control commands are never refused. */
-    unsigned first = is_refused ? part - CLASS_COUNT - 1 : part > 0 ? part - 1 : 0;
-    bool is_all = part == 0 || part == CLASS_COUNT + 1;
-    unsigned last = is_all ? CLASS_COUNT - 1 : first;
-    const char *class = is_all ? "all" : class_name((enum req_class)first);
-    struct hist *sum = hist_create(LATENCY_SUB_BITS, LATENCY_MAX_NS);
+    struct hist *sum = hist_create(CORE_CLASS_SUB_BITS, CORE_CLASS_MAX_NS);
     if (sum == NULL) {
-        sink->has_failed = true;
+        ask->sink->has_failed = true;
         return REPLY_END;
     }
-    if (is_refused && is_all) {
-        class = "refused";
-    } else if (is_refused) {
-        snprintf(name, sizeof name, "refused_%s", class);
-        class = name;
+    for (unsigned c = 0; c < CLASS_COUNT; c++) {
+        show_class(st, ask->sink, (enum req_class)c, sum);
     }
-    show_stages(st, sink, class, first, last, is_refused, sum);
     hist_destroy(&sum);
-    return part == 2 * CLASS_COUNT ? REPLY_END : REPLY_NONE;
+    return REPLY_END;
 }
 
-void
-stats_put_classes(struct stats *st, struct sink *sink)
+static const struct stats_group groups[] = {{"classes", show_classes}};
+
+static const struct stats_counter brief[] = {
+    {"served", OF_CLASS(served)},
+    {"queued", OF_CLASS(queued)},
+};
+
+static void
+show(struct stats *st, struct sink *sink)
 {
     const struct net_shared *shared = st->shared;
-    bool is_on = shared->core.classes.is_on;
-    sink_stat(sink, "classes", is_on ? "on" : "off");
-    sink_statf(sink, "bulk_keys", "%" PRIi64, st->settings->bulk_keys);
-    sink_statf(sink, "bulk_bytes", "%" PRIi64, st->settings->bulk_bytes);
+    sink_stat(sink, "classes", front_on(shared->core.classes.is_on));
+    sink_statf(sink, "bulk_keys", "%" PRIu32, st->settings->classes.bulk_keys);
+    sink_statf(sink, "bulk_bytes", "%" PRIu64, st->settings->classes.bulk_bytes);
     sink_statf(sink, "class_max_wait_us", "%" PRIu64,
                shared->core.class_max_wait / NSEC_PER_USEC);
     sink_statf(sink, "class_rules", "%u",
                shared->core.class_rules.peer_count + shared->core.class_rules.key_count);
     for (unsigned c = 0; c < CLASS_COUNT; c++) {
         enum req_class class = (enum req_class)c;
-        struct class_sum sum = sum_class(st, class);
         if (!class_is_inline(class)) {
-            char full[NAME_MAX_BYTES];
+            char full[FRONT_NAME_MAX];
             snprintf(full, sizeof full, "class_%s_share_pct", class_name(class));
             sink_statf(sink, full, "%.1f",
                        (double)shared->core.class_shares.per_mille[c] / 10);
         }
-        put(sink, class, "served", sum.served);
-        put(sink, class, "queued", sum.queued);
+        put_counters(st, sink, class, ROWS_OF(brief));
     }
 }
+
+/* ---- command -------------------------------------------------------------------------- */
+
+/* Of the connection that asks. */
+static enum reply
+run_class(struct stats *st, struct serve_qos *q)
+{
+    struct slice name = q->words[0];
+    enum req_class class = class_by_declared_name(name.p, name.len);
+    bool is_auto = req_word_is(name, "auto");
+    if (!is_auto && class == CLASS_NONE) {
+        return REPLY_BAD_FORMAT;
+    }
+    if (q->is_datagram) {
+        return front_refuse(q, "a datagram has no connection to declare a class of");
+    }
+    if (!st->shared->core.classes.is_on) {
+        return front_refuse(q, "classes are off");
+    }
+    enum req_class now =
+        q->declared == 0 ? CLASS_NONE : (enum req_class)(q->declared - 1);
+    bool has_key_rules = st->shared->core.class_rules.key_count > 0;
+    enum req_class next = is_auto ? CLASS_NONE : class;
+    if (!q->may_control && !class_is_lower(now, next, has_key_rules)) {
+        return front_refuse_control(q);
+    }
+    q->declared = is_auto ? 0 : (uint8_t)(1 + class);
+    return REPLY_OK;
+}
+
+/* clang-format off */
+static const struct qos_row commands[] = {
+    {.word = "class", .arguments = "<small|write|bulk|background|auto>", .least = 1,
+     .most = 1, .run = run_class, .meaning = "class of the requests of this connection"},
+};
+/* clang-format on */
+
+const struct front front_class = {
+    OPTIONS(options), COMMANDS(commands), GROUPS(groups), .usage = FRONT_USAGE,
+    .init = init,     .wire = wire,       .show = show};

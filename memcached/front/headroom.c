@@ -7,9 +7,20 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "front/front.h"
+#include "qos/headroom.h"
 #include "place/threadstat.h"
-#include "front/stats.h"
-#include "front/stats_qos.h"
+
+struct state {
+    struct headroom_window *windows; /* of the workers; under st->lock */
+};
+
+static struct headroom_window *
+windows_of(const struct stats *st)
+{
+    const struct state *own = front_state(st->settings, &front_headroom);
+    return own->windows;
+}
 
 /* The time for which the worker wanted a CPU: polls and wake-ups are part of what requests cost.
  * A worker that polls busily always wants one; and a kernel may not tell. */
@@ -37,38 +48,47 @@ mark_of(const struct worker *w, nsec_t now)
     return mark;
 }
 
-bool
-stats_start(struct stats *st)
+static bool
+start(struct stats *st)
 {
+    struct state *own = front_state(st->settings, &front_headroom);
     nsec_t now = clock_now();
-    st->windows = calloc(st->worker_count, sizeof *st->windows);
-    for (unsigned i = 0; st->windows != NULL && i < st->worker_count; i++) {
+    own->windows = calloc(st->worker_count, sizeof *own->windows);
+    for (unsigned i = 0; own->windows != NULL && i < st->worker_count; i++) {
         struct headroom_mark mark = mark_of(&st->workers[i], now);
-        headroom_begin(&st->windows[i], &mark);
+        headroom_begin(&own->windows[i], &mark);
     }
-    return st->windows != NULL;
+    return own->windows != NULL;
 }
 
-void
-stats_second(struct stats *st)
+static void
+second(struct stats *st)
 {
+    struct headroom_window *windows = windows_of(st);
     nsec_t now = clock_now();
     for (unsigned i = 0; i < st->worker_count; i++) {
         struct headroom_mark mark = mark_of(&st->workers[i], now);
         PTHREAD_OK(pthread_mutex_lock(&st->lock)); /* the kernel is asked without it */
-        headroom_tick(&st->windows[i], &mark);
+        headroom_tick(&windows[i], &mark);
         PTHREAD_OK(pthread_mutex_unlock(&st->lock));
     }
 }
 
 static void
+stop(struct stats *st)
+{
+    free(windows_of(st));
+}
+
+static void
 look(struct stats *st, struct headroom *each)
 {
+    struct headroom_window *windows = windows_of(st);
     nsec_t now = clock_now();
     for (unsigned i = 0; i < st->worker_count; i++) {
         struct headroom_mark mark = mark_of(&st->workers[i], now);
         PTHREAD_OK(pthread_mutex_lock(&st->lock)); /* likewise */
-        each[i] = headroom_now(&st->windows[i], &mark);
+        each[i] = headroom_now(&windows[i], &mark);
         PTHREAD_OK(pthread_mutex_unlock(&st->lock));
     }
 }
@@ -88,12 +108,13 @@ show_all(struct sink *sink, const struct headroom *each, unsigned count)
 }
 
 double
-stats_headroom_pct(struct stats *st)
+headroom_pct(struct stats *st)
 {
+    const struct headroom_window *windows = windows_of(st);
     struct headroom sum = {0};
     PTHREAD_OK(pthread_mutex_lock(&st->lock));
-    for (unsigned i = 0; st->windows != NULL && i < st->worker_count; i++) {
-        const struct headroom_window *w = &st->windows[i];
+    for (unsigned i = 0; windows != NULL && i < st->worker_count; i++) {
+        const struct headroom_window *w = &windows[i];
         if (w->last.at > w->before.at) {
             struct headroom one = headroom_between(&w->before, &w->last);
             headroom_add(&sum, &one);
@@ -112,11 +133,11 @@ show_worker(struct sink *sink, unsigned i, const struct headroom *h)
     sink_stat_of(sink, prefix, "utilisation_pct", "%.1f", 100 * h->utilisation);
 }
 
-void
-stats_show_headroom(struct stats *st, struct sink *sink)
+static void
+show(struct stats *st, struct sink *sink)
 {
     struct headroom *each = calloc(st->worker_count, sizeof *each);
-    if (each == NULL || st->windows == NULL) { /* no memory, or a start that fails */
+    if (each == NULL || windows_of(st) == NULL) { /* no memory, or a start that fails */
         sink->has_failed |= each == NULL;
         free(each);
         return;
@@ -128,3 +149,9 @@ stats_show_headroom(struct stats *st, struct sink *sink)
     }
     free(each);
 }
+
+const struct front front_headroom = {.state_bytes = sizeof(struct state),
+                                     .start = start,
+                                     .second = second,
+                                     .stop = stop,
+                                     .show = show};

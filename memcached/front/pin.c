@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  *
- * "stats pin", "stats resctrl" and "qos repin".
+ * Where the workers run, as what, and where memory is: --pin, --sched, --busy-poll, --membind,
+ * --resctrl. The mechanisms: place/placement.h, place/schedule.h, sock/busypoll.h.
  */
 #include <inttypes.h>
 
+#include "front/front.h"
 #include "place/cgroup.h"
 #include "place/membind.h"
 #include "place/pinner.h"
@@ -12,10 +14,105 @@
 #include "place/resctrl.h"
 #include "place/schedule.h"
 #include "place/threadstat.h"
-#include "front/command.h"
-#include "front/stats_qos.h"
 
 #define WORKERS_PER_CALL 2 /* of each the kernel is asked */
+
+/* ---- options -------------------------------------------------------------------------- */
+
+static const char *
+set_pin(void *conf, const char *text)
+{
+    struct settings *s = conf;
+    pin_spec_fini(&s->pin);
+    s->is_pinned = true;
+    return pin_spec_parse(&s->pin, text);
+}
+
+static const char *
+set_sched(void *conf, const char *text)
+{
+    return prio_parse(&((struct settings *)conf)->sched, text);
+}
+
+static const char *
+set_busy_poll(void *conf, const char *text)
+{
+    return busypoll_parse(&((struct settings *)conf)->busy_poll, text);
+}
+
+static const char *
+set_resctrl(void *conf, const char *text)
+{
+    ((struct settings *)conf)->resctrl.group = text;
+    return resctrl_check_group(text);
+}
+
+static const char *
+set_schemata(void *conf, const char *text)
+{
+    ((struct settings *)conf)->resctrl.schemata = text;
+    return resctrl_check_schemata(text);
+}
+
+static const char *
+set_membind(void *conf, const char *text)
+{
+    return membind_parse(&((struct settings *)conf)->membind, text);
+}
+
+/* clang-format off */
+static const struct opt options[] = {
+    {.letter = 'T', .name = "pin", SET(set_pin), .section = THREADS, .common = 15,
+     .arg = "spread|compact|cores|llc|2s6c1t|list:CPUS|none?", .preset_help = "spread",
+     .help = "pin workers to CPUs"},
+    {.name = "sched", SET(set_sched), .arg = "other:N|slice:T|fifo[:P]|rr[:P]|batch",
+     .section = THREADS, .help = "scheduling policy of workers; other:N is a nice value"},
+    {.name = "irq-suspend", .kind = OPT_FLAG, OF(busy_poll.prefers), .section = THREADS,
+     .help = "workers prefer polling, so that the NIC's interrupts can stay off"},
+    {.name = "busy-poll", SET(set_busy_poll), .arg = "USECS[:BUDGET]", .section = THREADS,
+     .preset = "0", .help = "busy-poll the NIC for USECS before sleeping; 0: off"},
+    {.name = "resctrl", SET(set_resctrl), .arg = "GROUP", .section = THREADS,
+     .help = "workers join this group of resctrl (cache and memory bandwidth)"},
+    {.name = "resctrl-schemata", SET(set_schemata), .arg = "LIMITS", .section = THREADS,
+     .help = "create the group with these limits, such as L3:0=ff0;MB:0=70"},
+    {.name = "resctrl-root", .kind = OPT_TEXT, OF(resctrl.root), .arg = "DIR",
+     .section = THREADS, .preset = RESCTRL_ROOT, .help = "mount point of resctrl"},
+    {.name = "membind", SET(set_membind), .arg = "interleave|local|node:K|none",
+     .section = THREADS, .help = "memory nodes of the items"},
+    {.name = "pin-dry-run", .kind = OPT_SET, OF(action), .value = ACTION_PIN_DRY_RUN,
+     .section = THREADS, .after = "balance", .help = "print the pin plan and exit"},
+};
+/* clang-format on */
+
+static const char *
+settle(struct settings *s, int *status)
+{
+    (void)status;
+    return s->resctrl.schemata != NULL && s->resctrl.group == NULL
+               ? "resctrl-schemata are the limits of a group: --resctrl names it"
+               : NULL;
+}
+
+struct placement_conf
+settings_placement(const struct settings *s)
+{
+    return (struct placement_conf){
+        .workers = (unsigned)s->threads,
+        .items_mb = (uint64_t)s->memory_mb,
+        .pin = s->pin,
+        .membind = s->membind,
+        .sched = s->sched,
+        .resctrl = s->resctrl,
+    };
+}
+
+static void
+wire(const struct settings *s, struct net_shared *shared)
+{
+    shared->busy_poll = s->busy_poll;
+}
+
+/* ---- statistics ----------------------------------------------------------------------- */
 
 static void
 show_worker(struct pinner *p, unsigned i, struct sink *sink)
@@ -62,8 +159,9 @@ show_busy_poll(const struct stats *st, struct sink *sink)
     sink_statf(sink, "busy_poll_errors", "%u", errors);
 }
 
-void
-stats_show_sched(struct stats *st, struct sink *sink)
+/* Of the workers, as the kernel tells. */
+static void
+show_sched(struct stats *st, struct sink *sink)
 {
     const struct schedule *schedule = st->shared->schedule;
     struct prio_seen seen;
@@ -114,24 +212,24 @@ show_plan(struct stats *st, struct sink *sink)
     sink_stat(sink, "pin_background", s.background_list[0] ? s.background_list : "any");
     sink_statf(sink, "pin_replans", "%" PRIu64, s.replans);
     sink_statf(sink, "pin_errors", "%" PRIu64, s.errors);
-    stats_show_sched(st, sink);
+    show_sched(st, sink);
     show_busy_poll(st, sink);
     show_membind(st->shared->membind, sink);
 }
 
 /* The plan first, then some workers a call. */
-enum reply
-stats_show_pin(struct stats *st, struct serve_place *place, struct sink *sink)
+static enum reply
+show_pin(struct stats *st, const struct stats_ask *ask)
 {
-    if (place->at++ == 0) {
-        show_plan(st, sink);
+    if (ask->place->at++ == 0) {
+        show_plan(st, ask->sink);
         return REPLY_NONE;
     }
-    unsigned first = (place->at - 2) * WORKERS_PER_CALL;
+    unsigned first = (ask->place->at - 2) * WORKERS_PER_CALL;
     unsigned end = first + WORKERS_PER_CALL;
     end = end < st->worker_count ? end : st->worker_count;
     for (unsigned i = first; i < end; i++) {
-        show_worker(st->shared->pinner, i, sink);
+        show_worker(st->shared->pinner, i, ask->sink);
     }
     return end < st->worker_count ? REPLY_NONE : REPLY_END;
 }
@@ -144,13 +242,14 @@ show_measure(void *ctx, const char *domain, const char *event, const char *value
     sink_stat(ctx, name, value);
 }
 
-void
-stats_show_resctrl(struct stats *st, struct sink *sink)
+static enum reply
+show_resctrl(struct stats *st, const struct stats_ask *ask)
 {
+    struct sink *sink = ask->sink;
     const struct resctrl *r = st->shared->resctrl;
     char schemata[RESCTRL_TEXT_MAX];
     if (r->conf.group == NULL) {
-        return;
+        return REPLY_END;
     }
     resctrl_schemata(r, schemata, sizeof schemata);
     sink_stat(sink, "resctrl_group", r->conf.group);
@@ -158,12 +257,29 @@ stats_show_resctrl(struct stats *st, struct sink *sink)
     sink_statf(sink, "resctrl_errors", "%u", r->errors);
     sink_stat(sink, "resctrl_schemata", schemata);
     resctrl_measure(r, show_measure, sink);
+    return REPLY_END;
 }
 
-enum reply
-qos_repin(struct stats *st, struct serve_qos *q)
+static enum reply
+run_repin(struct stats *st, struct serve_qos *q)
 {
     (void)q;
     pinner_repin(st->shared->pinner);
     return REPLY_OK;
 }
+
+static const struct stats_group groups[] = {
+    {"pin", show_pin},
+    {"resctrl", show_resctrl},
+};
+
+/* clang-format off */
+static const struct qos_row commands[] = {
+    {.word = "repin", .arguments = "", .is_control = true, .run = run_repin,
+     .meaning = "plan and pin the threads again"},
+};
+/* clang-format on */
+
+const struct front front_pin = {OPTIONS(options),     COMMANDS(commands), GROUPS(groups),
+                                .usage = FRONT_USAGE, .settle = settle,   .wire = wire,
+                                .show = show_sched};

@@ -8,39 +8,30 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "front/front.h"
 #include "net/loop.h"
 #include "net/watchers.h"
 #include "serve/orders.h"
 #include "serve/prefix.h"
 #include "serve/watch.h"
-#include "front/class.h"
-#include "front/keys.h"
-#include "front/stats_qos.h"
-
-/* Told in one piece of an answer. */
-#define CONNS_PER_CALL 16
-#define CLASSES_PER_CALL 4
 
 struct snapshot {
     const struct settings *settings;
+    const struct rules *rules;
     uint32_t now;
     struct rusage usage;
-    struct stats_sum sum;
+    struct stats_counts n; /* since the last reset */
     struct store_totals store;
-    unsigned open_conns;
-    unsigned listeners; /* and UDP sockets */
-    uint64_t total_conns, rejected, disabled_times, disabled_us;
-    struct steer_sum steered; /* by receive queues, else zeros */
-    uint64_t blocks, free_blocks, replies, reply_oom, read_oom;
-    bool is_accepting;
-    struct watch_totals log;
-    bool has_tls;
-    struct stats_tls tls;
-    uint32_t tls_age;
     struct store_class_stats lists; /* of all classes: moves between the lists */
-    struct stats_qos_summary qos;
-    const struct rules *rules;
-    bool moves_pages, shows_pool, has_crawler,
+    struct limit_counts limits;
+    uint64_t qps_limit, shed;
+    double level_pct, headroom_pct;
+    uint64_t blocks, free_blocks, replies, reply_oom, read_oom;
+    unsigned open_conns, log_watchers;
+    unsigned listeners; /* and UDP sockets */
+    uint32_t tls_age;
+    bool is_accepting;
+    bool has_tls, moves_pages, shows_pool, has_crawler,
         has_maintainer; /* have lines of their own */
 };
 
@@ -53,8 +44,32 @@ stats_init(struct stats *st)
 void
 stats_fini(struct stats *st)
 {
-    free(st->windows);
+    for (unsigned i = 0; front_at(i) != NULL; i++) {
+        if (front_at(i)->stop != NULL) {
+            front_at(i)->stop(st);
+        }
+    }
     PTHREAD_OK(pthread_mutex_destroy(&st->lock));
+}
+
+bool
+stats_start(struct stats *st)
+{
+    bool is_good = true;
+    for (unsigned i = 0; front_at(i) != NULL; i++) {
+        is_good &= front_at(i)->start == NULL || front_at(i)->start(st);
+    }
+    return is_good;
+}
+
+void
+stats_second(struct stats *st)
+{
+    for (unsigned i = 0; front_at(i) != NULL; i++) {
+        if (front_at(i)->second != NULL) {
+            front_at(i)->second(st);
+        }
+    }
 }
 
 /* ---- sums ----------------------------------------------------------------------------- */
@@ -69,18 +84,16 @@ add_slab(struct stats_sum *sum, const struct serve_slab_ctr *slab)
 #undef SLAB_COUNTER
 }
 
-static void
-subtract(struct stats_sum *sum, const struct stats_sum *baseline)
+void
+stats_subtract(uint64_t *counts, const uint64_t *baseline, size_t bytes)
 {
-#define COUNTER(field) sum->field -= baseline->field;
-#define SLAB_COUNTER(field) sum->field -= baseline->field;
-#include "serve/serve.def"
-#undef COUNTER
-#undef SLAB_COUNTER
+    for (size_t i = 0; i < bytes / sizeof *counts; i++) {
+        counts[i] -= baseline[i];
+    }
 }
 
-static struct stats_sum
-sum_class(const struct stats *st, unsigned class_id)
+struct stats_sum
+stats_sum_class(const struct stats *st, unsigned class_id)
 {
     struct stats_sum sum = {0};
     for (unsigned i = 0; i < st->worker_count; i++) {
@@ -89,9 +102,8 @@ sum_class(const struct stats *st, unsigned class_id)
     return sum;
 }
 
-/* The reads of a class by list, from all workers. */
-static void
-sum_list_hits(const struct stats *st, unsigned id, uint64_t hits[STORE_LISTS])
+void
+stats_sum_hits(const struct stats *st, unsigned id, uint64_t hits[STORE_LISTS])
 {
     uint64_t all = 0;
     uint64_t elsewhere = 0;
@@ -126,63 +138,37 @@ sum_all(const struct stats *st)
     return sum;
 }
 
-static void
-add_tls(struct stats_tls *sum, const struct tls_thread *thread)
-{
-    sum->new_sessions += ctr_get(&thread->new_sessions);
-    sum->handshake_errors += ctr_get(&thread->handshake_errors);
-    sum->protocol_errors += ctr_get(&thread->protocol_errors);
-}
+/* Of a counter of TLS, which the thread of the watchers has, too. */
+#define TLS_SUM(field)                                                                   \
+    (ctr_get(&st->watchers->tls.field) + front_sum(st, COUNTER_OF(tls.field)))
 
-static struct stats_tls
-sum_tls(const struct stats *st)
+/* All of it since the start. */
+static struct stats_counts
+count(const struct stats *st)
 {
-    struct stats_tls sum = {0};
-    add_tls(&sum, &st->watchers->tls);
-    for (unsigned i = 0; i < st->worker_count; i++) {
-        add_tls(&sum, &st->workers[i].tls);
+    const struct listen *l = st->listen;
+    struct steer_sum steered = {0};
+    struct watch_totals log;
+    watch_totals(st->shared->watch, &log);
+    if (l->steer_mode == STEER_NAPI) {
+        steered = listen_steered(l);
     }
-    return sum;
-}
-
-/* Under the lock of the baselines. */
-static void
-take_steered(const struct stats *st, struct snapshot *x)
-{
-    if (st->listen->steer_mode == STEER_NAPI) {
-        struct steer_sum sum = listen_steered(st->listen);
-        x->steered.unexpected = sum.unexpected - st->steered_baseline.unexpected;
-        x->steered.fallback = sum.fallback - st->steered_baseline.fallback;
-    }
-}
-
-/* Under the lock of the baselines. */
-static void
-take_tls(const struct stats *st, struct snapshot *x)
-{
-    x->has_tls = st->shared->tls != NULL;
-    if (!x->has_tls) {
-        return;
-    }
-    uint32_t loaded_at = tls_loaded_at(st->shared->tls);
-    x->tls = sum_tls(st);
-    x->tls.new_sessions -= st->tls_baseline.new_sessions;
-    x->tls.handshake_errors -= st->tls_baseline.handshake_errors;
-    x->tls.protocol_errors -= st->tls_baseline.protocol_errors;
-    x->tls_age = x->now - (loaded_at != 0 ? loaded_at : CLOCK_REL_START);
-}
-
-/* Which parts of the server are there to tell of. */
-static void
-find_features(const struct stats *st, struct snapshot *x)
-{
-    x->rules = rules_of(st->settings->profile);
-    struct orders_conf orders = orders_conf(st->shared->serve->orders);
-    x->moves_pages = st->settings->can_reassign;
-    x->shows_pool =
-        x->rules->always_shows_page_pool || store_automove(st->shared->store).level > 0;
-    x->has_crawler = orders.has_crawler;
-    x->has_maintainer = orders.has_maintainer;
+    return (struct stats_counts){
+        .sum = sum_all(st),
+        .conns = ctr_get(&st->shared->total_conns),
+        .rejected = ctr_get(&l->rejected),
+        .disabled_times = ctr_get(&l->disabled_times),
+        .disabled_us = ctr_get(&l->disabled_us),
+        .tls_sessions = TLS_SUM(new_sessions),
+        .tls_handshake_errors = TLS_SUM(handshake_errors),
+        .tls_protocol_errors = TLS_SUM(protocol_errors),
+        .steered_unexpected = steered.unexpected,
+        .steered_fallback = steered.fallback,
+        .log_dropped = log.dropped,
+        .log_written = log.written,
+        .log_skipped = log.skipped,
+        .log_sent = log.sent,
+    };
 }
 
 static void
@@ -200,65 +186,68 @@ sum_lists(const struct stats *st, struct snapshot *x)
 }
 
 static void
+sum_memory(const struct stats *st, struct snapshot *x)
+{
+    x->free_blocks = front_sum(st, COUNTER_OF(core.pool.spare_count));
+    x->blocks = front_sum(st, COUNTER_OF(core.pool.used)) + x->free_blocks;
+    x->replies = front_sum(st, COUNTER_OF(core.budget.replies));
+    x->reply_oom = front_sum(st, COUNTER_OF(core.budget.reply_oom));
+    x->read_oom = front_sum(st, COUNTER_OF(core.budget.read_oom));
+}
+
+static void
 take_snapshot(struct stats *st, uint32_t now, struct snapshot *x)
 {
-    *x = (struct snapshot){.settings = st->settings, .now = now};
+    const struct net_shared *shared = st->shared;
+    struct orders_conf orders = orders_conf(shared->serve->orders);
+    struct watch_totals log;
+    uint32_t tls_loaded = shared->tls != NULL ? tls_loaded_at(shared->tls) : 0;
+    watch_totals(shared->watch, &log);
+    *x = (struct snapshot){
+        .settings = st->settings,
+        .rules = rules_of(st->settings->profile),
+        .now = now,
+        .limits = limit_counts(st),
+        .qps_limit = limiter_total(&st->shared->core.limiter).rate,
+        .shed = slo_shed(st),
+        .level_pct = slo_level_pct(st),
+        .headroom_pct = headroom_pct(st),
+        .open_conns = atomic_load_explicit(&shared->open_conns, memory_order_relaxed),
+        .log_watchers = log.watchers,
+        .listeners = st->listen->addresses + shared->udp.addresses * shared->udp.workers,
+        .tls_age = now - (tls_loaded != 0 ? tls_loaded : CLOCK_REL_START),
+        .is_accepting = listen_is_accepting(st->listen),
+        .has_tls = shared->tls != NULL,
+        .moves_pages = st->settings->store.can_reassign,
+        .has_crawler = orders.has_crawler,
+        .has_maintainer = orders.has_maintainer,
+    };
+    x->shows_pool =
+        x->rules->always_shows_page_pool || store_automove(shared->store).level > 0;
     must(getrusage(RUSAGE_SELF, &x->usage) == 0);
-    find_features(st, x);
     if (x->has_maintainer) {
         sum_lists(st, x);
     }
-    x->qos = stats_sum_qos(st);
-    store_totals(st->shared->store, &x->store);
-    x->open_conns = atomic_load_explicit(&st->shared->open_conns, memory_order_relaxed);
-    x->listeners =
-        st->listen->addresses + st->shared->udp.addresses * st->shared->udp.workers;
-    x->is_accepting = listen_is_accepting(st->listen);
-    for (unsigned i = 0; i < st->worker_count; i++) {
-        const struct worker *w = &st->workers[i];
-        uint64_t spare = ctr_get(&w->core.pool.spare_count);
-        x->blocks += ctr_get(&w->core.pool.used) + spare;
-        x->free_blocks += spare;
-        x->replies += ctr_get(&w->core.budget.replies);
-        x->reply_oom += ctr_get(&w->core.budget.reply_oom);
-        x->read_oom += ctr_get(&w->core.budget.read_oom);
-    }
+    store_totals(shared->store, &x->store);
+    sum_memory(st, x);
     /* What is read under the lock is not older than the baseline. */
     PTHREAD_OK(pthread_mutex_lock(&st->lock));
-    x->sum = sum_all(st);
-    watch_totals(st->shared->watch, &x->log);
-    subtract(&x->sum, &st->baseline);
-    x->total_conns = ctr_get(&st->shared->total_conns) - st->conns_baseline;
-    x->rejected = ctr_get(&st->listen->rejected) - st->rejected_baseline;
-    x->disabled_times = ctr_get(&st->listen->disabled_times) - st->disabled_baseline;
-    x->disabled_us = ctr_get(&st->listen->disabled_us) - st->disabled_us_baseline;
-    x->log.dropped -= st->log_baseline.dropped;
-    x->log.written -= st->log_baseline.written;
-    x->log.skipped -= st->log_baseline.skipped;
-    x->log.sent -= st->log_baseline.sent;
-    take_steered(st, x);
-    take_tls(st, x);
+    x->n = count(st);
+    stats_subtract((uint64_t *)&x->n, (const uint64_t *)&st->baseline, sizeof x->n);
     PTHREAD_OK(pthread_mutex_unlock(&st->lock));
 }
 
 /* Counters have one writer each, so a reset only notes where counting starts anew. */
-static void
-reset(struct stats *st)
+void
+stats_reset(struct stats *st)
 {
     PTHREAD_OK(pthread_mutex_lock(&st->lock));
-    st->baseline = sum_all(st);
+    st->baseline = count(st);
     for (unsigned c = 0; c < STORE_CLASSES; c++) {
-        st->slab_baseline[c] = sum_class(st, c);
+        st->slab_baseline[c] = stats_sum_class(st, c);
         memset(st->hits_baseline[c], 0, sizeof st->hits_baseline[c]);
-        sum_list_hits(st, c, st->hits_baseline[c]);
+        stats_sum_hits(st, c, st->hits_baseline[c]);
     }
-    watch_totals(st->shared->watch, &st->log_baseline);
-    st->tls_baseline = sum_tls(st);
-    st->conns_baseline = ctr_get(&st->shared->total_conns);
-    st->rejected_baseline = ctr_get(&st->listen->rejected);
-    st->disabled_baseline = ctr_get(&st->listen->disabled_times);
-    st->disabled_us_baseline = ctr_get(&st->listen->disabled_us);
-    st->steered_baseline = listen_steered(st->listen);
     PTHREAD_OK(pthread_mutex_unlock(&st->lock));
     store_reset_stats(st->shared->store);
     prefixes_clear(st->shared->prefixes);
@@ -266,8 +255,8 @@ reset(struct stats *st)
 
 /* ---- groups --------------------------------------------------------------------------- */
 
-static void
-show_general(struct stats *st, uint32_t now, struct sink *sink)
+void
+stats_show_general(struct stats *st, uint32_t now, struct sink *sink)
 {
     struct snapshot snapshot;
     take_snapshot(st, now, &snapshot);
@@ -281,265 +270,6 @@ show_general(struct stats *st, uint32_t now, struct sink *sink)
 #include "front/stats.def"
 #undef LINE
 #undef LINE_IF
-}
-
-static void
-show_item_lists(struct stats *st, const char *prefix, const struct store_class_stats *c,
-                struct sink *sink)
-{
-    static const char *const names[STORE_LISTS] = {
-        [STORE_LIST_HOT] = "number_hot",
-        [STORE_LIST_WARM] = "number_warm",
-        [STORE_LIST_COLD] = "number_cold",
-        [STORE_LIST_TEMP] = "number_temp",
-    };
-    bool has_temp = store_lru(st->shared->store).temp_ttl >= 0;
-    for (unsigned list = 0; list < STORE_LISTS; list++) {
-        if (list != STORE_LIST_TEMP || has_temp) {
-            sink_stat_of(sink, prefix, names[list], "%" PRIu64, c->list_number[list]);
-        }
-    }
-    sink_stat_of(sink, prefix, "age_hot", "%u", c->age_hot);
-    sink_stat_of(sink, prefix, "age_warm", "%u", c->age_warm);
-}
-
-static void
-show_item_moves(struct stats *st, unsigned id, const char *prefix,
-                const struct store_class_stats *c, struct sink *sink)
-{
-    static const char *const names[STORE_LISTS] = {
-        [STORE_LIST_HOT] = "hits_to_hot",
-        [STORE_LIST_WARM] = "hits_to_warm",
-        [STORE_LIST_COLD] = "hits_to_cold",
-        [STORE_LIST_TEMP] = "hits_to_temp",
-    };
-    uint64_t hits[STORE_LISTS] = {0};
-    sink_stat_of(sink, prefix, "moves_to_cold", "%" PRIu64, c->moves_to_cold);
-    sink_stat_of(sink, prefix, "moves_to_warm", "%" PRIu64, c->moves_to_warm);
-    sink_stat_of(sink, prefix, "moves_within_lru", "%" PRIu64, c->moves_within_lru);
-    sink_stat_of(sink, prefix, "direct_reclaims", "%" PRIu64, c->direct_reclaims);
-    PTHREAD_OK(pthread_mutex_lock(&st->lock));
-    sum_list_hits(st, id, hits);
-    for (unsigned list = 0; list < STORE_LISTS; list++) {
-        uint64_t old = st->hits_baseline[id][list];
-        /* COLD is a difference of counters that move, so it may seem to go back. */
-        hits[list] = hits[list] > old ? hits[list] - old : 0;
-    }
-    PTHREAD_OK(pthread_mutex_unlock(&st->lock));
-    for (unsigned list = 0; list < STORE_LISTS; list++) {
-        sink_stat_of(sink, prefix, names[list], "%" PRIu64, hits[list]);
-    }
-}
-
-static void
-show_class_items(struct stats *st, const struct snapshot *x, unsigned id,
-                 struct sink *sink)
-{
-    struct store_class_stats c;
-    char prefix[24];
-    store_class_stats(st->shared->store, id, x->now, &c);
-    if (c.number == 0) {
-        return;
-    }
-    snprintf(prefix, sizeof prefix, "items:%u:", id);
-#define CLASS_LINE(field) sink_stat_of(sink, prefix, #field, "%" PRIu64, c.field)
-    CLASS_LINE(number);
-    if (x->has_maintainer) {
-        show_item_lists(st, prefix, &c, sink);
-    }
-    sink_stat_of(sink, prefix, "age", "%u", c.age);
-    if (x->rules->items_show_requested) {
-        sink_stat_of(sink, prefix, "mem_requested", "%" PRIu64, c.item_bytes);
-    }
-    CLASS_LINE(evicted);
-    CLASS_LINE(evicted_nonzero);
-    CLASS_LINE(evicted_time);
-    CLASS_LINE(outofmemory);
-    CLASS_LINE(tailrepairs);
-    CLASS_LINE(reclaimed);
-    CLASS_LINE(expired_unfetched);
-    CLASS_LINE(evicted_unfetched);
-    if (x->has_maintainer) {
-        CLASS_LINE(evicted_active);
-    }
-    CLASS_LINE(crawler_reclaimed);
-    CLASS_LINE(crawler_items_checked);
-    CLASS_LINE(lrutail_reflocked);
-#undef CLASS_LINE
-    if (x->has_maintainer) {
-        show_item_moves(st, id, prefix, &c, sink);
-    }
-}
-
-/* This call tells of the classes from *first to the one before the result. */
-static unsigned
-classes_of_call(const struct stats *st, struct serve_place *place, unsigned *first)
-{
-    unsigned end = store_class_count(st->shared->store) + 1;
-    *first = place->at + 1;
-    place->at += CLASSES_PER_CALL;
-    return place->at + 1 < end ? place->at + 1 : end;
-}
-
-static enum reply
-show_items(struct stats *st, uint32_t now, struct serve_place *place, struct sink *sink)
-{
-    struct snapshot x = {.now = now};
-    unsigned first;
-    unsigned end = classes_of_call(st, place, &first);
-    find_features(st, &x);
-    for (unsigned id = first; id < end; id++) {
-        show_class_items(st, &x, id, sink);
-    }
-    return end <= store_class_count(st->shared->store) ? REPLY_NONE : REPLY_END;
-}
-
-static void
-show_slab_counters(struct stats *st, unsigned id, const char *prefix, struct sink *sink)
-{
-    PTHREAD_OK(pthread_mutex_lock(&st->lock));
-    struct stats_sum sum = sum_class(st, id);
-    subtract(&sum, &st->slab_baseline[id]);
-    PTHREAD_OK(pthread_mutex_unlock(&st->lock));
-#define COUNTER(field)
-#define SLAB_COUNTER(field) sink_stat_of(sink, prefix, #field, "%" PRIu64, sum.field);
-#include "serve/serve.def"
-#undef COUNTER
-#undef SLAB_COUNTER
-}
-
-static void
-show_class_slabs(struct stats *st, unsigned id, uint32_t now, struct sink *sink)
-{
-    bool has_requested = !rules_of(st->settings->profile)->items_show_requested;
-    struct store_class_stats c;
-    char prefix[24];
-    store_class_stats(st->shared->store, id, now, &c);
-    if (c.total_pages == 0) {
-        return;
-    }
-    snprintf(prefix, sizeof prefix, "%u:", id);
-    sink_stat_of(sink, prefix, "chunk_size", "%u", c.chunk_size);
-    sink_stat_of(sink, prefix, "chunks_per_page", "%u", c.chunks_per_page);
-    sink_stat_of(sink, prefix, "total_pages", "%u", c.total_pages);
-    sink_stat_of(sink, prefix, "total_chunks", "%" PRIu64, c.total_chunks);
-    sink_stat_of(sink, prefix, "used_chunks", "%" PRIu64, c.used_chunks);
-    sink_stat_of(sink, prefix, "free_chunks", "%" PRIu64, c.free_chunks);
-    sink_stat_of(sink, prefix, "free_chunks_end", "0");
-    if (has_requested) {
-        sink_stat_of(sink, prefix, "mem_requested", "%" PRIu64, c.requested_bytes);
-    }
-    show_slab_counters(st, id, prefix, sink);
-}
-
-static enum reply
-show_slabs(struct stats *st, uint32_t now, struct serve_place *place, struct sink *sink)
-{
-    struct store *store = st->shared->store;
-    unsigned first;
-    unsigned end = classes_of_call(st, place, &first);
-    for (unsigned id = first; id < end; id++) {
-        show_class_slabs(st, id, now, sink);
-    }
-    if (end <= store_class_count(store)) {
-        return REPLY_NONE;
-    }
-    struct store_totals totals;
-    store_totals(store, &totals);
-    sink_statf(sink, "active_slabs", "%u", totals.active_classes);
-    sink_statf(sink, "total_malloced", "%" PRIu64, totals.malloced_bytes);
-    return REPLY_END;
-}
-
-struct conns_walk {
-    struct sink *sink;
-    uint32_t now;
-    bool shows_listener; /* the profile tells which listener a client came from */
-};
-
-static void
-show_conn(void *ctx, const struct registry_entry *entry)
-{
-    const struct conns_walk *walk = ctx;
-    char prefix[24];
-    uint32_t last = atomic_load_explicit(&entry->last_cmd, memory_order_relaxed);
-    snprintf(prefix, sizeof prefix, "%d:", entry->fd);
-    char name[48];
-    if (walk->shows_listener && entry->is_udp) {
-        sink_stat_of(walk->sink, prefix, "UDP", "UDP");
-    }
-    snprintf(name, sizeof name, "%saddr", prefix);
-    sink_stat(walk->sink, name, entry->addr);
-    if (walk->shows_listener && entry->listen_addr != NULL) {
-        snprintf(name, sizeof name, "%slisten_addr", prefix);
-        sink_stat(walk->sink, name, entry->listen_addr);
-    }
-    sink_stat_of(
-        walk->sink, prefix, "state", "%s",
-        registry_state_name(atomic_load_explicit(&entry->state, memory_order_relaxed)));
-    sink_stat_of(walk->sink, prefix, "secs_since_last_cmd", "%u",
-                 walk->now > last ? walk->now - last : 0);
-}
-
-static enum reply
-show_group(struct stats *st, const struct slice *words, unsigned count, uint32_t now,
-           struct serve_place *place, struct sink *sink)
-{
-    struct slice group = words[0];
-    if (req_word_is(group, "settings")) {
-        settings_stats(st->settings, sink, stats_changing_setting, st);
-    } else if (req_word_is(group, "items")) {
-        return show_items(st, now, place, sink);
-    } else if (req_word_is(group, "slabs")) {
-        return show_slabs(st, now, place, sink);
-    } else if (req_word_is(group, "conns")) {
-        struct conns_walk walk = {sink, now,
-                                  rules_of(st->settings->profile)->conns_show_listener};
-        if (registry_walk(&st->shared->registry, &place->at, CONNS_PER_CALL, show_conn,
-                          &walk)) {
-            return REPLY_NONE;
-        }
-    } else if (req_word_is(group, "sizes")) {
-        return stats_sizes(st, place, sink);
-    } else if (req_word_is(group, "sizes_enable")) {
-        return stats_switch_sizes(st, true, sink);
-    } else if (req_word_is(group, "sizes_disable")) {
-        return stats_switch_sizes(st, false, sink);
-    } else if (req_word_is(group, "detail")) {
-        return stats_detail(st, words + 1, count - 1, place, sink);
-    } else if (req_word_is(group, "cachedump")) {
-        return stats_cachedump(st, words + 1, count - 1, now, place, sink);
-    } else if (req_word_is(group, "qos")) {
-        return stats_show_qos(st, place, sink);
-    } else if (req_word_is(group, "classes")) {
-        stats_show_classes(st, sink);
-    } else if (req_word_is(group, "latency")) {
-        return stats_show_latency(st, place, sink);
-    } else if (req_word_is(group, "pin")) {
-        return stats_show_pin(st, place, sink);
-    } else if (req_word_is(group, "resctrl")) {
-        stats_show_resctrl(st, sink);
-    } else if (req_word_is(group, "extstore")) { /* which would be in the general ones */
-        return st->settings->profile >= PROFILE_16 ? REPLY_END : REPLY_ERROR;
-    } else if (req_word_is(group, "reset")) {
-        reset(st);
-        return REPLY_RESET;
-    } else {
-        return REPLY_ERROR;
-    }
-    return REPLY_END;
-}
-
-enum reply
-stats_command(void *ctx, const struct slice *words, unsigned count, uint32_t now,
-              struct serve_place *place, struct sink *sink)
-{
-    struct stats *st = ctx;
-    if (count > 0) {
-        return show_group(st, words, count, now, place, sink);
-    }
-    show_general(st, now, sink);
-    return REPLY_END;
 }
 
 bool

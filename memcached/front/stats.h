@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  *
- * Collects the modules' counters and renders every group of "stats".
+ * Collects the modules' counters: the lines of plain "stats", and since when they count.
  * Any worker may call; counters are read while their owners go on.
  */
 #pragma once
 
 #include <pthread.h>
 
-#include "net/listen.h"
-#include "net/worker.h"
-#include "qos/headroom.h"
-#include "serve/watch.h"
 #include "front/settings.h"
+#include "net/worker.h"
+#include "serve/watch.h"
 
 /* Command counters summed over the workers, as plain numbers. */
 struct stats_sum {
@@ -23,8 +21,13 @@ struct stats_sum {
 #undef SLAB_COUNTER
 };
 
-struct stats_tls {
-    uint64_t new_sessions, handshake_errors, protocol_errors;
+/* What a reset sets to 0; nothing but counts. */
+struct stats_counts {
+    struct stats_sum sum;
+    uint64_t conns, rejected, disabled_times, disabled_us;
+    uint64_t tls_sessions, tls_handshake_errors, tls_protocol_errors;
+    uint64_t steered_unexpected, steered_fallback; /* by receive queues, else zeros */
+    uint64_t log_dropped, log_written, log_skipped, log_sent;
 };
 
 struct stats {
@@ -34,29 +37,28 @@ struct stats {
     unsigned worker_count;
     struct listen *listen;
     const struct watchers *watchers;
-    struct headroom_window *windows; /* of the workers; under lock */
-    pthread_mutex_t lock; /* and the baselines: what had been counted at the last reset */
-    struct stats_sum baseline;
+    pthread_mutex_t lock; /* the baselines: what had been counted at the last reset */
+    struct stats_counts baseline;
     struct stats_sum slab_baseline[STORE_CLASSES];
     uint64_t hits_baseline[STORE_CLASSES][STORE_LISTS];
-    struct watch_totals log_baseline;
-    struct stats_tls tls_baseline;
-    uint64_t conns_baseline, rejected_baseline, disabled_baseline, disabled_us_baseline;
-    struct steer_sum steered_baseline;
 };
 
 void stats_init(struct stats *st);
+/* The fronts end what they have begun. */
 void stats_fini(struct stats *st);
 /* The workers have started, and serve nobody yet. False: no memory. */
 must_check bool stats_start(struct stats *st);
 /* To be called every second. */
 void stats_second(struct stats *st);
 
-/* The hook of serve/env.h; ctx is the struct stats. */
-enum reply stats_command(void *ctx, const struct slice *words, unsigned count,
-                         uint32_t now, struct serve_place *place, struct sink *sink);
+/* Plain "stats". */
+void stats_show_general(struct stats *st, uint32_t now, struct sink *sink);
+void stats_reset(struct stats *st);
+
+/* Of a slab class, from all workers; and its reads by list. Without baselines. */
+struct stats_sum stats_sum_class(const struct stats *st, unsigned class_id);
+void stats_sum_hits(const struct stats *st, unsigned id, uint64_t hits[STORE_LISTS]);
+/* Counts in a row, of structs that have nothing else. */
+void stats_subtract(uint64_t *counts, const uint64_t *baseline, size_t bytes);
 
 bool stats_refresh_certs(void *ctx, uint32_t now, char *err, size_t err_len);
-
-/* The hook of settings_stats; ctx is the struct stats. */
-bool stats_changing_setting(void *ctx, const char *name, struct sink *sink);

@@ -1,76 +1,81 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  *
- * ... and "qos rebalance".
+ * Which worker has a connection: steering at the start, balance later. The policy: qos/steer.h,
+ * qos/balance.h, qos/homing.h.
  */
-#include "front/steer.h"
-
 #include <inttypes.h>
 
 #include "base/num.h"
+#include "front/front.h"
 #include "control/balancer.h"
-#include "net/listen.h"
 #include "net/migrate.h"
-#include "net/worker.h"
-#include "front/command.h"
-#include "front/settings.h"
+
+static const char *
+set_steer(void *conf, const char *text)
+{
+    struct settings *s = conf;
+    s->is_steered = true;
+    return steer_mode_parse(text, &s->listen.steer)
+               ? NULL
+               : "steering is one of rr, cpu, reuseport, napi, p2c";
+}
+
+/* clang-format off */
+static const struct opt options[] = {
+    {.letter = 'N', .name = "napi-ids", .kind = OPT_INT, OF(listen.napi_ids), .min = 1,
+     .max = INT32_MAX, .exit_status = 1, .arg = "N", .section = THREADS,
+     .error = "Maximum number of NAPI IDs must be greater than 0",
+     .help = "as --steer=napi, for at most N receive queues"},
+    {.name = "steer", SET(set_steer), .arg = "rr|cpu|reuseport|napi|p2c", .section = THREADS,
+     .after = "pin", .preset_help = "cpu with --pin, else rr",
+     .help = "how connections are assigned to workers"},
+    {.name = "balance", .kind = OPT_FLAG, OF(balances), .section = THREADS,
+     .after = "membind", .help = "move connections from busy workers to idle ones"},
+};
+/* clang-format on */
+
+/* ---- statistics ----------------------------------------------------------------------- */
 
 static void
 show_rx(const struct stats *st, struct sink *sink)
 {
-    uint64_t checked = 0;
-    uint64_t local = 0;
-    for (unsigned i = 0; i < st->worker_count; i++) {
-        checked += ctr_get(&st->workers[i].rx.rx_checked);
-        local += ctr_get(&st->workers[i].rx.rx_local);
-    }
+    uint64_t checked = front_sum(st, COUNTER_OF(rx.rx_checked));
+    uint64_t local = front_sum(st, COUNTER_OF(rx.rx_local));
     sink_statf(sink, "rx_checked", "%" PRIu64, checked);
     sink_statf(sink, "rx_local_pct", "%.1f",
                checked > 0 ? 100.0 * (double)local / (double)checked : 0.0);
 }
 
-static void
-show_moves(const struct stats *st, struct sink *sink)
-{
-    uint64_t taken = 0;
-    uint64_t homed = 0;
-    unsigned reason = atomic_load_explicit(&st->shared->last_move, memory_order_relaxed);
-    for (unsigned i = 0; i < st->worker_count; i++) {
-        taken += ctr_get(&st->workers[i].migrate.taken);
-        homed += ctr_get(&st->workers[i].migrate.homed);
-    }
-    sink_stat(sink, "balance", st->settings->balances ? "on" : "off");
-    sink_stat(sink, "balance_homing", st->shared->calls_home ? "on" : "off");
-    sink_statf(sink, "migrations_total", "%" PRIu64, taken);
-    sink_statf(sink, "migrations_home", "%" PRIu64, homed);
-    sink_stat(sink, "migr_last_reason", balance_reason_name((enum balance_reason)reason));
-}
+static const struct stats_counter moves[] = {
+    {"migrations_total", COUNTER_OF(migrate.taken)},
+    {"migrations_home", COUNTER_OF(migrate.homed)},
+};
 
 static void
 show_workers(const struct stats *st, struct sink *sink)
 {
-    char name[32];
+    char prefix[24];
     for (unsigned i = 0; i < st->worker_count; i++) {
         const struct worker *w = &st->workers[i];
-        snprintf(name, sizeof name, "worker_%u_conns", i);
-        sink_statf(sink, name, "%u",
-                   atomic_load_explicit(&st->shared->loads[i], memory_order_relaxed));
+        snprintf(prefix, sizeof prefix, "worker_%u_", i);
+        sink_stat_of(sink, prefix, "conns", "%u",
+                     atomic_load_explicit(&st->shared->loads[i], memory_order_relaxed));
         if (st->settings->balances) {
             uint32_t milli =
                 atomic_load_explicit(&w->migrate.load_milli, memory_order_relaxed);
-            snprintf(name, sizeof name, "worker_%u_load", i);
-            sink_statf(sink, name, "%.2f", (double)milli / 1000);
-            snprintf(name, sizeof name, "worker_%u_crowded", i);
-            sink_stat(sink, name,
-                      steer_map_is_shunned(&st->shared->steer, i) ? "yes" : "no");
+            sink_stat_of(sink, prefix, "load", "%.2f", (double)milli / 1000);
+            sink_stat_of(sink, prefix, "crowded", "%s",
+                         steer_map_is_shunned(&st->shared->steer, i) ? "yes" : "no");
         }
     }
 }
 
-void
-stats_show_steer(const struct stats *st, struct sink *sink)
+static void
+show(struct stats *st, struct sink *sink)
 {
     struct steer_sum sum = listen_steered(st->listen);
+    unsigned reason = atomic_load_explicit(&st->shared->last_move, memory_order_relaxed);
     sink_stat(sink, "steer_mode", steer_mode_name(st->listen->steer_mode));
     sink_stat(sink, "steer_kernel", reuseport_kind_name(st->listen->kind));
     sink_statf(sink, "steer_local", "%" PRIu64, sum.local);
@@ -78,12 +83,17 @@ stats_show_steer(const struct stats *st, struct sink *sink)
     sink_statf(sink, "steer_overflow", "%" PRIu64, sum.overflow);
     sink_statf(sink, "steer_fallback", "%" PRIu64, sum.fallback);
     show_rx(st, sink);
-    show_moves(st, sink);
+    sink_stat(sink, "balance", front_on(st->settings->balances));
+    sink_stat(sink, "balance_homing", front_on(st->shared->calls_home));
+    front_put_counters(st, sink, ROWS_OF(moves));
+    sink_stat(sink, "migr_last_reason", balance_reason_name((enum balance_reason)reason));
     show_workers(st, sink);
 }
 
-enum reply
-qos_rebalance(struct stats *st, struct serve_qos *q)
+/* ---- command -------------------------------------------------------------------------- */
+
+static enum reply
+run_rebalance(struct stats *st, struct serve_qos *q)
 {
     uint32_t from, to, most = 1;
     unsigned count = st->worker_count;
@@ -103,3 +113,14 @@ qos_rebalance(struct stats *st, struct serve_qos *q)
     migrate_order(st->shared, &move);
     return REPLY_OK;
 }
+
+/* clang-format off */
+static const struct qos_row commands[] = {
+    {.word = "rebalance", .arguments = "[from to [n]]", .most = 3, .is_control = true,
+     .run = run_rebalance, .meaning = "move connections between workers",
+     .after = "repin"},
+};
+/* clang-format on */
+
+const struct front front_steer = {OPTIONS(options), COMMANDS(commands),
+                                  .usage = FRONT_USAGE, .show = show};

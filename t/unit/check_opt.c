@@ -13,6 +13,8 @@
 
 struct conf {
     bool flag, on; /* `on` starts as true */
+    bool lamp;
+    uint32_t small, behind;
     unsigned count;
     int64_t port, mask, size, rate, free_number;
     double factor;
@@ -64,6 +66,11 @@ static const struct opt rows[] = {
      .help = "value may follow"},
     {'o', "extended", NULL, OPT_WORDS, .arg = "WORD,...", .help = "words"},
     {0, "secret", NULL, OPT_FLAG, FIELD(flag)},
+    {0, "lamp", NULL, OPT_SWITCH, FIELD(lamp), .arg = "on|off", .help = "lamp"},
+    {0, "large", NULL, OPT_SET, FIELD(choice), .value = LARGE,
+     .help = "as --choice=large"},
+    {0, "small", NULL, OPT_INT, OPT_FIELD(struct conf, small), .max = UINT32_MAX,
+     .arg = "N", .help = "a field of its size"},
 };
 
 /* These may be abbreviated. */
@@ -226,6 +233,68 @@ START_TEST(test_fractions)
     ck_assert_double_eq(conf.factor, 1.5);
     parse_good("-f9");
     ck_assert_double_eq(conf.factor, 9);
+}
+END_TEST
+
+/* What `print` writes. */
+static char *
+help_of(const struct opt_table *t, void (*print)(const struct opt_table *t, FILE *out))
+{
+    char *text = NULL;
+    size_t len = 0;
+    FILE *out = open_memstream(&text, &len);
+    print(t, out);
+    fclose(out);
+    return text;
+}
+
+START_TEST(test_fields_of_other_kinds)
+{
+    conf.behind = 7;
+    parse_good("--small=4294967295|--lamp=on");
+    ck_assert_uint_eq(conf.small, UINT32_MAX);
+    ck_assert_uint_eq(conf.behind, 7);
+    ck_assert(conf.lamp);
+    parse_good("--large");
+    ck_assert_int_eq(conf.choice, LARGE);
+    parse_good("--lamp=off");
+    ck_assert(!conf.lamp);
+}
+END_TEST
+
+/* A default is what its text sets when it is written, and what the help shows. */
+START_TEST(test_presets)
+{
+    static const struct opt own[] = {
+        {'m', "memory", NULL, OPT_BYTES, FIELD(size), .arg = "SIZE", .help = "memory",
+         .preset = "1m"},
+        {0, "mask", NULL, OPT_OCTAL, FIELD(mask), .arg = "MASK", .help = "mask",
+         .preset = "0700", .old_preset = "0"},
+        {0, "lamp", NULL, OPT_SWITCH, FIELD(lamp), .arg = "on|off", .help = "lamp",
+         .preset = "on"},
+        {0, "call", NULL, OPT_CALL, .call = call, .arg = "TEXT", .help = "calls",
+         .preset = "x", .preset_help = "as it comes"},
+        {0, "rate", NULL, OPT_RATE, FIELD(rate), .arg = "N", .help = "rate"},
+    };
+    static const char help[] =
+        "  -m, --memory=SIZE                  memory (1m)\n"
+        "  --mask=MASK                        mask (0700; in 1.4 0)\n"
+        "  --lamp=on|off                      lamp (on)\n"
+        "  --call=TEXT                        calls (as it comes)\n"
+        "  --rate=N                           rate\n";
+    struct opt_table t = {
+        .rows = own, .count = 5, .program = "prog", .old_version = "1.4"};
+    opt_preset(&t, &conf, false);
+    ck_assert_int_eq(conf.size, 1 << 20);
+    ck_assert_int_eq(conf.mask, 0700);
+    ck_assert(conf.lamp);
+    ck_assert_str_eq(conf.called, "[x]");
+    opt_preset(&t, &conf, true);
+    ck_assert_int_eq(conf.mask, 0);
+    ck_assert_int_eq(conf.size, 1 << 20);
+    char *text = help_of(&t, opt_help);
+    ck_assert_str_eq(text, help);
+    free(text);
 }
 END_TEST
 
@@ -400,9 +469,13 @@ static const struct mistake mistakes[] = {
     {"--extended", 1, {"needs a value", "--extended"}},
     {"-o|unheard_of", 1, {"Illegal suboption \"unheard_of\""}},
     {"-o|unheard_of=1", 1, {"Illegal suboption \"unheard_of=1\""}},
-    {"-o|rat=1", 1, {"Illegal suboption \"rat=1\""}},
-    {"-o|rates", 1, {"Illegal suboption \"rates\""}},
-    {"-o|port=1", 1, {"Illegal suboption \"port=1\""}},
+    {"-o|rat=1", 1, {"Illegal suboption \"rat=1\"; did you mean --rate? See --help\n"}},
+    {"-o|rates", 1, {"Illegal suboption \"rates\"; did you mean --rate? See --help\n"}},
+    {"-o|word_ony=1", 1, {"\"word_ony=1\"; did you mean -o word-only? See --help\n"}},
+    {"-o|port=1", 1, {"Illegal suboption \"port=1\"; did you mean --port? See --help\n"}},
+    {"-o|secre", 1, {"Illegal suboption \"secre\"\n"}}, /* not in the help */
+    {"--lamp=onn", 1, {"must be on or off", "--lamp", "\"onn\""}},
+    {"--small=4294967296", 1, {"between 0 and 4294967295", "--small"}},
     {"-A|operand", 1, {"not an option", "operand"}},
     {"operand|-A", 1, {"not an option", "operand"}},
     {"--maybe|x",
@@ -515,18 +588,6 @@ START_TEST(test_tells_as_getopt)
 }
 END_TEST
 
-/* What `print` writes. */
-static char *
-help_of(const struct opt_table *t, void (*print)(const struct opt_table *t, FILE *out))
-{
-    char *text = NULL;
-    size_t len = 0;
-    FILE *out = open_memstream(&text, &len);
-    print(t, out);
-    fclose(out);
-    return text;
-}
-
 START_TEST(test_help)
 {
     char *text = help_of(&table, opt_help);
@@ -575,10 +636,10 @@ END_TEST
 
 static const struct opt sorted[] = {
     {'b', "beta", NULL, OPT_FLAG, .help = "second section", .section = 1},
-    {'a', "alpha", "first_word", OPT_FLAG, .is_common = true,
+    {'a', "alpha", "first_word", OPT_FLAG, .common = 2,
      .help = "a sentence that is too long for one line of a terminal and then some"},
-    {0, "beta-max", NULL, OPT_FLAG, .help = "too", .section = 1, .is_common = true},
-    {0, "beta-old", NULL, OPT_FLAG, .section = 1, .is_common = true},
+    {0, "beta-max", NULL, OPT_FLAG, .help = "too", .section = 1, .common = 4},
+    {0, "beta-old", NULL, OPT_FLAG, .section = 1, .common = 3},
 };
 static const struct opt_section two[] = {{"one", "Section one"}, {"two", "Section two"}};
 static const struct opt_table parted = {
@@ -655,6 +716,8 @@ main(void)
     tcase_add_loop_test(tc, test_numbers, 0, ROWS(number_rows));
     tcase_add_test(tc, test_fractions);
     tcase_add_test(tc, test_texts);
+    tcase_add_test(tc, test_fields_of_other_kinds);
+    tcase_add_test(tc, test_presets);
     tcase_add_test(tc, test_calls);
     tcase_add_test(tc, test_dashes_and_underscores);
     tcase_add_test(tc, test_lists_of_words);

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * The LRU and its background thread.
+ */
+#include "base/num.h"
+#include "front/front.h"
+
+#define SEGMENTS_PCT_MOST 80 /* of HOT and WARM together */
+#define TEMP_TTL 61          /* that "stats settings" tells while there is none */
+
+/* The maintainer and the segments come and go together. */
+static const char *
+set_maintainer(void *conf, const char *text)
+{
+    struct settings *s = conf;
+    (void)text;
+    s->orders.has_maintainer = s->store.lru.is_segmented = true;
+    return NULL;
+}
+
+static const char *
+set_no_maintainer(void *conf, const char *text)
+{
+    struct settings *s = conf;
+    (void)text;
+    s->orders.has_maintainer = s->store.lru.is_segmented = false;
+    return NULL;
+}
+
+static const char *
+set_temporary_ttl(void *conf, const char *text)
+{
+    struct settings *s = conf;
+    uint32_t seconds;
+    if (!num_u32(text, strlen(text), &seconds)) {
+        return "could not parse argument to temporary_ttl";
+    }
+    s->temp_ttl = seconds;
+    s->has_temp = true;
+    return NULL;
+}
+
+/* clang-format off */
+static const struct opt options[] = {
+    {.word = "lru_crawler", .kind = OPT_FLAG, OF(orders.has_crawler), .section = LRU,
+     .help = "a background thread reclaims expired items"},
+    {.word = "no_lru_crawler", .kind = OPT_OFF, OF(orders.has_crawler), .section = LRU,
+     .help = "disable the LRU crawler"},
+    {.word = "lru_crawler_sleep", .kind = OPT_INT, OF(orders.crawler_sleep_us),
+     .max = 1000000, .arg = "N", .section = LRU, .preset = "100",
+     .error = "LRU crawler sleep must be between 0 and 1 second",
+     .help = "pause of the crawler between items in microseconds"},
+    {.word = "lru_crawler_tocrawl", .kind = OPT_INT, OF(orders.crawler_tocrawl),
+     .max = UINT32_MAX, .arg = "N", .section = LRU, .preset = "0",
+     .error = "lru_crawler_tocrawl takes a numeric 32bit value",
+     .help = "items of a list that one crawl examines; 0: all"},
+    {.word = "tail_repair_time", .kind = OPT_INT, OF(store.tail_repair_seconds), .min = 10,
+     .max = UINT32_MAX, .arg = "N", .section = LRU, .preset_help = "0",
+     .error = "Cannot set tail_repair_time to less than 10 seconds",
+     .help = "free a tail item with leaked references after N seconds; 0: off"},
+    {.word = "lru_maintainer", SET(set_maintainer), .section = LRU,
+     .help = "segmented LRU, kept by a background thread"},
+    {.word = "no_lru_maintainer", SET(set_no_maintainer), .section = LRU,
+     .help = "flat LRU"},
+    {.word = "hot_lru_pct", .kind = OPT_INT, OF(store.lru.hot_pct), .min = 1, .max = 79,
+     .arg = "N", .section = LRU, .preset = "20",
+     .error = "hot_lru_pct must be > 1 and < 80",
+     .help = "maximum share of HOT items in a class in percent"},
+    {.word = "warm_lru_pct", .kind = OPT_INT, OF(store.lru.warm_pct), .min = 1, .max = 79,
+     .arg = "N", .section = LRU, .preset = "40",
+     .error = "warm_lru_pct must be > 1 and < 80",
+     .help = "maximum share of WARM items in a class in percent"},
+    {.word = "hot_max_factor", .kind = OPT_DOUBLE, OF(store.lru.hot_factor), .min = 1e-9,
+     .max = 1e9, .arg = "X", .section = LRU, .preset = "0.2",
+     .error = "hot_max_factor must be > 0",
+     .help = "maximum age of HOT items as a share of the tail's age"},
+    {.word = "warm_max_factor", .kind = OPT_DOUBLE, OF(store.lru.warm_factor), .min = 1e-9,
+     .max = 1e9, .arg = "X", .section = LRU, .preset = "2.0",
+     .error = "warm_max_factor must be > 0",
+     .help = "maximum age of WARM items as a share of the tail's age"},
+    {.word = "temporary_ttl", SET(set_temporary_ttl), .arg = "N", .section = LRU,
+     .preset_help = "off",
+     .help = "items with a TTL of at most N seconds have an LRU of their own"},
+};
+/* clang-format on */
+
+static void
+init(struct settings *s)
+{
+    s->temp_ttl = TEMP_TTL;
+}
+
+static const char *
+settle(struct settings *s, int *status)
+{
+    struct store_lru_conf *lru = &s->store.lru;
+    (void)status;
+    lru->temp_ttl = s->has_temp ? s->temp_ttl : -1;
+    if (lru->hot_pct + lru->warm_pct > SEGMENTS_PCT_MOST) {
+        return front_say("hot_lru_pct + warm_lru_pct cannot be more than %d%% combined",
+                         SEGMENTS_PCT_MOST);
+    }
+    return s->has_temp && !s->orders.has_maintainer
+               ? "temporary_ttl requires lru_maintainer to be enabled"
+               : NULL;
+}
+
+/* A variable of upstream: a step's size. What is no number, or 0, is 1, as there. */
+static unsigned
+step_of(const char *variable, unsigned otherwise)
+{
+    const char *text = getenv(variable);
+    uint32_t step;
+    if (text == NULL) {
+        return otherwise;
+    }
+    if (!num_u32(text, strlen(text), &step) || step == 0) {
+        return 1;
+    }
+    return step < MAINTENANCE_STEP_MAX ? step : MAINTENANCE_STEP_MAX;
+}
+
+struct maintenance_conf
+settings_maintenance(void)
+{
+    return (struct maintenance_conf){
+        .grow_buckets = step_of("MEMCACHED_HASH_BULK_MOVE", MAINTENANCE_GROW_BUCKETS),
+        .move_chunks = step_of("MEMCACHED_SLAB_BULK_CHECK", MAINTENANCE_MOVE_CHUNKS),
+    };
+}
+
+const struct front front_lru = {OPTIONS(options), .init = init, .settle = settle};

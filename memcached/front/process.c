@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * The process: user, background, log, and what is printed in place of serving.
+ */
+#include "base/num.h"
+#include "front/front.h"
+
+/* -v, -vv, --verbose, --verbose=N. */
+static const char *
+set_verbosity(void *conf, const char *text)
+{
+    struct settings *s = conf;
+    uint32_t level;
+    if (text != NULL && num_u32(text, strlen(text), &level)) {
+        s->verbosity = level;
+    } else {
+        s->verbosity++;
+    }
+    return NULL;
+}
+
+static const char *
+set_short_help(void *conf, const char *text)
+{
+    struct settings *s = conf;
+    (void)text;
+    s->action =
+        rules_of(s->profile)->starts_its_own_way ? ACTION_SHORT_HELP : ACTION_HELP;
+    return NULL;
+}
+
+static const char *
+set_help(void *conf, const char *text)
+{
+    struct settings *s = conf;
+    s->action = ACTION_HELP;
+    s->help_topic = text;
+    return NULL;
+}
+
+/* clang-format off */
+static const struct opt options[] = {
+    {.letter = 'v', .name = "verbose", SET(set_verbosity), .arg = "N?", .section = PROCESS,
+     .common = 6, .help = "log to stderr; -vv: commands and replies"},
+    {.letter = 'u', .name = "user", .kind = OPT_TEXT, OF(user), .exit_status = FRONT_USAGE,
+     .arg = "USER", .section = PROCESS, .common = 11,
+     .help = "become this user when started as root"},
+    {.letter = 'P', .name = "pidfile", .kind = OPT_TEXT, OF(pid_file), .arg = "FILE",
+     .section = PROCESS, .common = 12, .help = "write the process id to FILE"},
+    {.letter = 'd', .name = "daemon", .kind = OPT_FLAG, OF(is_daemon), .section = PROCESS,
+     .common = 13, .help = "run in the background"},
+    {.letter = 'r', .name = "enable-coredumps", .kind = OPT_FLAG, OF(wants_core),
+     .section = PROCESS, .help = "allow core files of any size"},
+    {.letter = 'h', SET(set_short_help), .section = PROCESS,
+     .help = "print the most important options; with --compat=1.4 or 1.6 all"},
+    {.name = "help", SET(set_help), .arg = "TOPIC?", .may_follow = true, .section = PROCESS,
+     .help = "print all options, one section or those with TOPIC in their name"},
+    {.letter = 'V', .name = "version", .kind = OPT_SET, OF(action),
+     .value = ACTION_VERSION, .section = PROCESS,
+     .help = "print the versions"},
+    {.letter = 'i', .name = "license", .kind = OPT_SET, OF(action),
+     .value = ACTION_LICENSE, .section = PROCESS,
+     .help = "print the licence"},
+};
+/* clang-format on */
+
+const struct front front_process = {OPTIONS(options)};

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * The tables that are made of the fronts: options, defaults, sub-commands of "qos".
+ */
+#include "front/front.h"
+#include "qos/sched.h"
+
+#include "check_unit.h"
+
+static struct settings settings;
+static int status;
+
+static bool
+parse(const char *first, const char *second)
+{
+    char words[3][64] = {"memcached"};
+    char *argv[4] = {words[0], NULL, NULL, NULL};
+    int argc = 1;
+    settings_fini(&settings);
+    if (first != NULL) {
+        snprintf(words[argc], sizeof words[argc], "%s", first);
+        argv[argc] = words[argc];
+        argc++;
+    }
+    if (second != NULL) {
+        snprintf(words[argc], sizeof words[argc], "%s", second);
+        argv[argc] = words[argc];
+        argc++;
+    }
+    status = 0;
+    return settings_parse(&settings, argc, argv, &status);
+}
+
+static void
+forget(void)
+{
+    settings_fini(&settings);
+}
+
+static bool
+is_same(const char *a, const char *b)
+{
+    return a != NULL && b != NULL && strcmp(a, b) == 0;
+}
+
+START_TEST(no_option_is_there_twice)
+{
+    struct opt_table t = front_options(PROFILE_NATIVE);
+    ck_assert_uint_gt(t.count, 120);
+    for (size_t i = 0; i < t.count; i++) {
+        const struct opt *a = &t.rows[i];
+        ck_assert(a->letter != 0 || a->name != NULL || a->word != NULL);
+        for (size_t k = i + 1; k < t.count; k++) {
+            const struct opt *b = &t.rows[k];
+            ck_assert_msg((a->letter == 0 || a->letter != b->letter) &&
+                              !is_same(a->name, b->name) && !is_same(a->word, b->word),
+                          "%c %s %s", a->letter, a->name, a->word);
+        }
+    }
+}
+END_TEST
+
+/* Rows of one section of the help stand together, those that follow another one behind it. */
+START_TEST(options_are_in_the_order_of_the_help)
+{
+    static const char *const threads[] = {
+        "threads", "max-reqs-per-event", "napi-ids", "pin", "steer", "sched"};
+    struct opt_table t = front_options(PROFILE_NATIVE);
+    size_t first = 0;
+    for (size_t i = 1; i < t.count; i++) {
+        ck_assert_uint_ge(t.rows[i].section, t.rows[i - 1].section);
+        if (t.rows[i].after != NULL) {
+            ck_assert(is_same(t.rows[i - 1].name, t.rows[i].after) ||
+                      is_same(t.rows[i - 1].word, t.rows[i].after));
+        }
+    }
+    while (t.rows[first].section != THREADS) {
+        first++;
+    }
+    for (size_t i = 0; i < sizeof threads / sizeof threads[0]; i++) {
+        ck_assert_str_eq(t.rows[first + i].name, threads[i]);
+    }
+}
+END_TEST
+
+START_TEST(short_help_has_places)
+{
+    struct opt_table t = front_options(PROFILE_NATIVE);
+    uint32_t taken = 0;
+    for (size_t i = 0; i < t.count; i++) {
+        uint32_t bit = t.rows[i].common > 0 ? UINT32_C(1) << t.rows[i].common : 0;
+        ck_assert_msg((taken & bit) == 0, "%s", t.rows[i].name);
+        taken |= bit;
+    }
+}
+END_TEST
+
+START_TEST(defaults)
+{
+    const struct settings *s = &settings;
+    ck_assert(parse(NULL, NULL));
+    ck_assert_int_eq(s->listen.port, 11211);
+    ck_assert_int_eq(s->listen.udp_port, LISTEN_PORT_OFF);
+    ck_assert_int_eq(s->threads, 4);
+    ck_assert_uint_eq(s->listen.max_conns, 1024 - 4 * SETTINGS_FILES_PER_WORKER - 1);
+    ck_assert_uint_eq(s->listen.socket_mode, 0700);
+    ck_assert_uint_eq(s->store.limit_bytes, 64 << 20);
+    ck_assert_uint_eq(s->store.item_max, 1 << 20);
+    ck_assert_uint_eq(s->store.chunk_max, 512 << 10);
+    ck_assert_uint_eq(s->store.hash_power, 16);
+    ck_assert_int_eq(s->store.lru.temp_ttl, -1);
+    ck_assert_uint_eq(s->store.tail_repair_seconds, 0);
+    ck_assert(s->store.use_cas && s->serve.use_cas && s->store.can_evict);
+    ck_assert(s->store.can_reassign && s->orders.has_maintainer);
+    ck_assert_uint_eq(s->automove.window, 10);
+    ck_assert_uint_eq(s->worker_log_bytes, 64 << 10);
+    ck_assert(s->classes.is_on && s->udp.guard.is_on);
+    ck_assert_uint_eq(s->classes.bulk_keys, CLASS_BULK_KEYS);
+    ck_assert_uint_eq(s->classes.bulk_bytes, CLASS_BULK_BYTES);
+    ck_assert_uint_eq(s->class_max_wait, SCHED_MAX_WAIT_NS);
+    ck_assert_int_eq(s->limits.action, ACTION_DELAY);
+    ck_assert_str_eq(s->resctrl.root, RESCTRL_ROOT);
+    ck_assert(parse("--compat=1.4", NULL));
+    ck_assert(!s->store.can_reassign && !s->orders.has_maintainer);
+    ck_assert_uint_eq(s->automove.window, 30);
+    ck_assert_uint_eq(s->automove.level, 0);
+    ck_assert_uint_eq(s->store.chunk_max, 1 << 20);
+    ck_assert(parse("--compat=1.4", "-omodern"));
+    ck_assert(s->store.can_reassign && !s->store.inline_suffix);
+    ck_assert_uint_eq(s->automove.level, 1);
+}
+END_TEST
+
+/* The exit status is that of the row, or of its front. */
+START_TEST(refused_values)
+{
+    static const struct {
+        const char *arg;
+        int status;
+    } rows[] = {
+        {"-m0", 1},
+        {"-p70000", 64},
+        {"--bulk-keys=0", 64},
+        {"--slo=x", 64},
+        {"-N0", 1},
+        {"--sched=x", 64},
+        {"-I5", 64},
+        {"-t0", 1},
+        {"--control=x", 64},
+        {"-oslab_sizes", 64},
+        {"-ohot_lru_pct=80", 1},
+        {"-c10", 1},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        ck_assert_msg(!parse(rows[i].arg, NULL), "%s", rows[i].arg);
+        ck_assert_msg(status == rows[i].status, "%s: %d", rows[i].arg, status);
+    }
+}
+END_TEST
+
+int
+main(void)
+{
+    Suite *s = suite_create("front");
+    TCase *tc = tcase_create("front");
+    tcase_set_timeout(tc, SUITE_TIMEOUT_S);
+    tcase_add_checked_fixture(tc, NULL, forget);
+    tcase_add_test(tc, no_option_is_there_twice);
+    tcase_add_test(tc, options_are_in_the_order_of_the_help);
+    tcase_add_test(tc, short_help_has_places);
+    tcase_add_test(tc, defaults);
+    tcase_add_test(tc, refused_values);
+    suite_add_tcase(s, tc);
+    return run_suite(s);
+}
