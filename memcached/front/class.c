@@ -82,8 +82,8 @@ wire(const struct settings *s, struct net_shared *shared)
 static uint64_t
 sum_of(const struct stats *st, enum req_class class, size_t offset)
 {
-    return front_sum(st,
-                     COUNTER_OF(core.classes) + class * sizeof(struct core_class) + offset);
+    return front_sum(st, COUNTER_OF(core.classes) + class * sizeof(struct core_class) +
+                             offset);
 }
 
 static void

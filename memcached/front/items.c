@@ -200,41 +200,10 @@ disable_sizes(struct stats *st, const struct stats_ask *ask)
 
 /* ---- items and slabs ------------------------------------------------------------------ */
 
+/* The reads by list since the last reset. */
 static void
-show_item_lists(struct stats *st, const char *prefix, const struct store_class_stats *c,
-                struct sink *sink)
+count_hits(struct stats *st, unsigned id, uint64_t hits[STORE_LISTS])
 {
-    static const char *const names[STORE_LISTS] = {
-        [STORE_LIST_HOT] = "number_hot",
-        [STORE_LIST_WARM] = "number_warm",
-        [STORE_LIST_COLD] = "number_cold",
-        [STORE_LIST_TEMP] = "number_temp",
-    };
-    bool has_temp = store_lru(st->shared->store).temp_ttl >= 0;
-    for (unsigned list = 0; list < STORE_LISTS; list++) {
-        if (list != STORE_LIST_TEMP || has_temp) {
-            sink_stat_of(sink, prefix, names[list], "%" PRIu64, c->list_number[list]);
-        }
-    }
-    sink_stat_of(sink, prefix, "age_hot", "%u", c->age_hot);
-    sink_stat_of(sink, prefix, "age_warm", "%u", c->age_warm);
-}
-
-static void
-show_item_moves(struct stats *st, unsigned id, const char *prefix,
-                const struct store_class_stats *c, struct sink *sink)
-{
-    static const char *const names[STORE_LISTS] = {
-        [STORE_LIST_HOT] = "hits_to_hot",
-        [STORE_LIST_WARM] = "hits_to_warm",
-        [STORE_LIST_COLD] = "hits_to_cold",
-        [STORE_LIST_TEMP] = "hits_to_temp",
-    };
-    uint64_t hits[STORE_LISTS] = {0};
-    sink_stat_of(sink, prefix, "moves_to_cold", "%" PRIu64, c->moves_to_cold);
-    sink_stat_of(sink, prefix, "moves_to_warm", "%" PRIu64, c->moves_to_warm);
-    sink_stat_of(sink, prefix, "moves_within_lru", "%" PRIu64, c->moves_within_lru);
-    sink_stat_of(sink, prefix, "direct_reclaims", "%" PRIu64, c->direct_reclaims);
     PTHREAD_OK(pthread_mutex_lock(&st->lock));
     stats_sum_hits(st, id, hits);
     for (unsigned list = 0; list < STORE_LISTS; list++) {
@@ -243,9 +212,6 @@ show_item_moves(struct stats *st, unsigned id, const char *prefix,
         hits[list] = hits[list] > old ? hits[list] - old : 0;
     }
     PTHREAD_OK(pthread_mutex_unlock(&st->lock));
-    for (unsigned list = 0; list < STORE_LISTS; list++) {
-        sink_stat_of(sink, prefix, names[list], "%" PRIu64, hits[list]);
-    }
 }
 
 static void
@@ -253,40 +219,24 @@ show_class_items(struct stats *st, bool has_maintainer, unsigned id,
                  const struct stats_ask *ask)
 {
     struct store_class_stats c;
+    uint64_t hits[STORE_LISTS] = {0};
     char prefix[24];
-    struct sink *sink = ask->sink;
     store_class_stats(st->shared->store, id, ask->now, &c);
     if (c.number == 0) {
         return;
     }
+    bool has_temp = has_maintainer && store_lru(st->shared->store).temp_ttl >= 0;
+    bool has_requested = rules_of(st->settings->profile)->items_show_requested;
+    count_hits(st, id, hits);
     snprintf(prefix, sizeof prefix, "items:%u:", id);
-#define CLASS_LINE(field) sink_stat_of(sink, prefix, #field, "%" PRIu64, c.field)
-    CLASS_LINE(number);
-    if (has_maintainer) {
-        show_item_lists(st, prefix, &c, sink);
+#define LINE_IF(condition, name, value)                                                  \
+    if (condition) {                                                                     \
+        sink_stat_of(ask->sink, prefix, name, "%" PRIu64, (uint64_t)(value));            \
     }
-    sink_stat_of(sink, prefix, "age", "%u", c.age);
-    if (rules_of(st->settings->profile)->items_show_requested) {
-        sink_stat_of(sink, prefix, "mem_requested", "%" PRIu64, c.item_bytes);
-    }
-    CLASS_LINE(evicted);
-    CLASS_LINE(evicted_nonzero);
-    CLASS_LINE(evicted_time);
-    CLASS_LINE(outofmemory);
-    CLASS_LINE(tailrepairs);
-    CLASS_LINE(reclaimed);
-    CLASS_LINE(expired_unfetched);
-    CLASS_LINE(evicted_unfetched);
-    if (has_maintainer) {
-        CLASS_LINE(evicted_active);
-    }
-    CLASS_LINE(crawler_reclaimed);
-    CLASS_LINE(crawler_items_checked);
-    CLASS_LINE(lrutail_reflocked);
-#undef CLASS_LINE
-    if (has_maintainer) {
-        show_item_moves(st, id, prefix, &c, sink);
-    }
+#define LINE(name, value) LINE_IF(true, name, value)
+#include "front/items.def"
+#undef LINE
+#undef LINE_IF
 }
 
 /* This call tells of the classes from *first to the one before the result. */

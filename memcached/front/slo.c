@@ -129,7 +129,8 @@ run_slo(struct stats *st, struct serve_qos *q)
     if (error != NULL) {
         return front_refuse(q, "%s", error);
     }
-    slo_set(&st->shared->core.slo, class == CLASS_NONE ? SLO_TOTAL : (unsigned)class, target);
+    slo_set(&st->shared->core.slo, class == CLASS_NONE ? SLO_TOTAL : (unsigned)class,
+            target);
     return REPLY_OK;
 }
 
