@@ -12,7 +12,7 @@ use MCTest;
 use Test::More;
 
 our @EXPORT = qw(
-    packet unpack_packet read_packet ask answers silent bin_stats bin_alive
+    packet request response error_bytes unpack_packet read_packet ask answers silent bin_stats bin_alive
     store_extras sum_extras NO_CREATE OPAQUE
 );
 
@@ -29,6 +29,25 @@ sub packet {
     return pack('CCnCCnNN', $f{magic} // 0x80, $opcode, $f{key_len} // length $key,
         $f{extras_len} // length $extras, 0, 0, $f{body_len} // length $body,
         $f{opaque} // OPAQUE) . u64($f{cas} // 0) . $body;
+}
+
+# The same with what is there by place.
+sub request {
+    my ($opcode, $key, $extras, $value) = @_;
+    return packet($opcode, key => $key, extras => $extras, value => $value);
+}
+
+# (status, body) of the next reply; nothing when there is none.
+sub response {
+    my ($sock) = @_;
+    my $p = read_packet($sock) or return ();
+    return ($p->{status}, "$p->{extras}$p->{key}$p->{value}");
+}
+
+# A refusal as it is on the wire.
+sub error_bytes {
+    my ($opcode, $status, $text, $opaque) = @_;
+    return pack('CCnCCnNNQ>', 0x81, $opcode, 0, 0, 0, $status, length $text, $opaque // OPAQUE, 0) . $text;
 }
 
 sub store_extras { return pack 'NN', $_[0] // 0, $_[1] // 0; }                 # flags, expiry

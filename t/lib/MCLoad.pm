@@ -8,9 +8,9 @@ use IPC::Open2 qw(open2);
 use Test::More;
 use MCTest;
 
-our @EXPORT = qw(@BRIEFLY mcload mcload_json json_of ended_ok);
+our @EXPORT = qw(@BRIEFLY $MCLOAD mcload mcload_json json_of ended_ok ran_ok run_ok is_usage);
 
-my $mcload = $ENV{MCLOAD} || './loadgen/mcload';
+our $MCLOAD = $ENV{MCLOAD} || './loadgen/mcload';
 my $runs = 0;
 
 # $engine is what all runs wait for connections with, unless they say so themselves.
@@ -26,7 +26,7 @@ our $is_brief = 0;
 sub mcload {
     my @args = @_;
     my $is_run = @args && $args[0] =~ /^-/;
-    return run_program({command => [$mcload, defined $engine ? "--engine=$engine" : (),
+    return run_program({command => [$MCLOAD, defined $engine ? "--engine=$engine" : (),
             $is_run && !$is_brief ? '-v' : (), @args], timeout => 120});
 }
 
@@ -91,6 +91,32 @@ sub mcload_json {
     my $run = mcload('--json', $file, @args);
     $run->{file} = $file;
     $run->{json} = -s $file ? json_of($file) : {};
+    return $run;
+}
+
+# It ran; whether a machine this busy lets it be valid is another question.
+sub ran_ok {
+    my ($run, $name) = @_;
+    local $Test::Builder::Level = $Test::Builder::Level + 1;
+    return ok($run->{status} == 0 || $run->{status} == 3, $name) || diag($run->{err});
+}
+
+# Such a run, of which ended_ok is asserted.
+sub run_ok {
+    my ($name, @args) = @_;
+    local $Test::Builder::Level = $Test::Builder::Level + 1;
+    my $run = mcload_json(@args);
+    ended_ok($run, $name);
+    return $run;
+}
+
+# Asserts that these arguments end the start: status 1, and one line on stderr, like the pattern if
+# there is one. Returns the run.
+sub is_usage {
+    my ($args, $like) = @_;
+    local $Test::Builder::Level = $Test::Builder::Level + 1;
+    my $run = mcload(@$args);
+    has($run, "@$args: usage", status => 1, out => '', err_lines => 1, $like ? (err => $like) : ());
     return $run;
 }
 

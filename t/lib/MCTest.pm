@@ -9,38 +9,59 @@
 # a reference: tests then run in the one profile "ref" and skip what it does not have.
 # MCTEST_TLS=1 lets servers on TCP and the connections to them speak TLS. MCTEST_QUIET=1: nothing else
 # uses this machine, so what takes a time, or a part of a CPU, may be asserted (scripts/ci quiet).
+#
+# `use MCTest` is also `use strict`, `use warnings`, signatures of subs, and Test::More.
 package MCTest;
 
 use strict;
 use warnings;
-use Exporter 'import';
+use feature 'signatures';
+no warnings 'experimental::signatures';
+use Exporter ();
 use Errno qw(EAGAIN EWOULDBLOCK EINTR);
 use File::Temp qw(tempdir);
 use IO::Handle;
+use IO::Select;
 use IO::Socket::INET;
 use IO::Socket::UNIX;
 use POSIX qw(:sys_wait_h setsid);
+use Scalar::Util qw(weaken);
 use Socket qw(IPPROTO_TCP TCP_NODELAY);
 use Test::More;
 use Time::HiRes qw(time sleep);
 
-our @EXPORT = qw(
-    start_server run_program server_binary is_ours is_quiet profiles pick
-    exchange mem_get_is mem_gets mem_stats stat_names stat_lines debugtime
+our @ISA = ('Exporter');
+our @EXPORT = (@Test::More::EXPORT, qw(
+    start_server serve run_program server_binary is_ours is_quiet profiles each_profile pick in_child
+    has exchange exchanges mem_get_is mem_gets mem_stats stat_names stat_lines debugtime serves
     put drain read_bytes read_line read_until_eof expect_bytes expect_eof expect_open
-    roundtrip show free_port wait_until all_have_left log_says proc_status is_stopped scratch_dir
-    VERSION_REPLY
-);
+    roundtrip show free_port wait_until soon all_have_left log_says proc_status is_stopped scratch_dir
+    read_file write_file scratch_file cpu_list allowed_cpus stay_on has_hwloc udp_request udp_reply
+    VERSION_REPLY @AS_ROOT
+));
+
+# What every start as root needs.
+our @AS_ROOT = $> == 0 ? ('-u', 'root') : ();
 
 my $TIMEOUT = $ENV{MCTEST_TIMEOUT} || 60;
 my %WANT_VERSION = ('1.4' => '1.4.39', '1.6' => '1.6.45', native => '1.6.45');
 my @running;
+my $late_status = 0; # of servers that ended after the last assertion
 my $main_pid = $$;
 my $ours;
 my $ref_version;
 my $scratch;
 my $serial = 0;
 my @claims; # to ports, for as long as this process runs
+
+sub import {
+    my ($class, @names) = @_;
+    strict->import;
+    warnings->import;
+    feature->import('signatures');
+    warnings->unimport('experimental::signatures');
+    $class->export_to_level(1, $class, @names);
+}
 
 sub scratch_dir {
     $scratch //= tempdir('mctest.XXXXXX', TMPDIR => 1, CLEANUP => 1);
@@ -72,14 +93,20 @@ sub profiles {
     return is_ours() ? ('1.4', '1.6') : ('ref');
 }
 
+# Runs the code, which is told the profile, in a subtest for each.
+sub each_profile($code) {
+    local $Test::Builder::Level = $Test::Builder::Level + 1;
+    for my $profile (profiles()) {
+        subtest($profile => sub { $code->($profile) });
+    }
+}
+
 # pick($profile, '1.4' => a, '1.6' => b, ref => c): 'ref' falls back to '1.6'.
-sub pick {
-    my ($profile, %by) = @_;
+sub pick($profile, %by) {
     return exists $by{$profile} ? $by{$profile} : $by{'1.6'};
 }
 
-sub VERSION_REPLY {
-    my $profile = shift // 'native';
+sub VERSION_REPLY($profile = 'native') {
     is_ours();
     return 'VERSION ' . ($WANT_VERSION{$profile} || $ref_version) . "\r\n";
 }
@@ -87,8 +114,7 @@ sub VERSION_REPLY {
 # ---- programs --------------------------------------------------------------------------
 
 # Runs the server binary with arguments to its end: {status, signal, out, err, timed_out}.
-sub run_program {
-    my @args = @_;
+sub run_program(@args) {
     my %opt = ref $args[-1] eq 'HASH' ? %{pop @args} : ();
     my $dir = scratch_dir();
     my $id = $$ . '.' . ++$serial;
@@ -125,14 +151,36 @@ sub run_program {
     };
 }
 
-sub slurp {
-    my ($path) = @_;
+# The bytes of a file; none when it is not there.
+sub read_file($path) {
     open my $fh, '<:raw', $path or return '';
     local $/;
-    my $text = <$fh>;
-    close $fh;
+    return scalar <$fh> // '';
+}
+
+# Makes a file of these bytes; returns its path.
+sub write_file($path, @bytes) {
+    open my $fh, '>:raw', $path or die "$path: $!";
+    print {$fh} @bytes;
+    close $fh or die "$path: $!";
+    return $path;
+}
+
+# The same in this test's own folder.
+sub scratch_file($name, @bytes) { return write_file(scratch_dir() . "/$name", @bytes); }
+
+sub slurp($path) {
+    my $text = read_file($path);
     unlink $path if index($path, scratch_dir()) == 0;
-    return defined $text ? $text : '';
+    return $text;
+}
+
+# A process that runs the code and ends; its id.
+sub in_child($code) {
+    my $pid = fork // die "fork: $!";
+    return $pid if $pid;
+    $code->();
+    POSIX::_exit(0);
 }
 
 sub free_port {
@@ -151,21 +199,43 @@ sub free_port {
     die 'no free port';
 }
 
+# ---- CPUs ------------------------------------------------------------------------------
+
+# Those that this process may use, as the kernel writes them, and as numbers.
+sub cpu_list { return proc_status($$, 'Cpus_allowed_list') // ''; }
+sub allowed_cpus { return map { /^(\d+)-(\d+)$/ ? ($1 .. $2) : $_ } split /,/, cpu_list(); }
+
+# This process on these CPUs, so that what it sends is received there.
+sub stay_on($list) { return system("taskset -cp $list $$ >/dev/null 2>&1") == 0; }
+
+sub has_hwloc {
+    return run_program('--pin=spread', '--pin-dry-run', '-t', '1', @AS_ROOT)->{status} == 0;
+}
+
 # ---- server ----------------------------------------------------------------------------
+
+# A server that ends with the scope that it is in, and a connection to it unless only the server is
+# asked for: serve('1.6', '-t', '2', {env => {...}}). The profile may be left out; the last argument
+# has other keys of start_server.
+sub serve(@args) {
+    my %more = @args && ref $args[-1] ? %{pop @args} : ();
+    $more{profile} = shift @args if @args && $args[0] =~ /^(?:1\.[46]|native|ref)$/;
+    my $server = start_server(args => \@args, is_scoped => 1, %more);
+    return wantarray ? ($server, $server->connect) : $server;
+}
 
 # start_server(profile => 'native', args => [...]). Other keys: debug => 0 leaves out
 # --debug-commands; listen => 0 leaves out -l and -p (the args bring them); env => {...};
 # path => UNIX socket path given in args; no_port => 1: it may have no TCP port. Dies when the
 # server does not come up.
-sub start_server {
-    my %opt = @_;
+sub start_server(%opt) {
     my $profile = $opt{profile} || (is_ours() ? 'native' : 'ref');
     my $dir = scratch_dir();
     my $id = $$ . '.' . ++$serial;
     my $self = bless {
         profile => $profile, port_file => "$dir/port.$id", err_file => "$dir/log.$id",
         out_file => "$dir/stdout.$id", path => $opt{path}, owner => $$,
-        no_port => $opt{no_port},
+        no_port => $opt{no_port}, is_scoped => $opt{is_scoped},
     }, 'MCTest::Server';
 
     my @args = @{$opt{args} || []};
@@ -201,6 +271,7 @@ sub start_server {
     }
     $self->{pid} = $pid;
     push @running, $self;
+    weaken($running[-1]) if $opt{is_scoped};
     my $end = time + 2 * $TIMEOUT;
     until ($self->_is_up) {
         my $gone = waitpid $pid, WNOHANG;
@@ -227,8 +298,7 @@ use constant SO_PEERCRED => 17;
 
 # A UNIX socket can only be tried. That connection becomes the first that `connect` returns: were
 # it closed, its end would come between what the test does, whenever the server gets to it.
-sub _is_up {
-    my ($self) = @_;
+sub _is_up($self) {
     if (defined $self->{path}) {
         my $sock = IO::Socket::UNIX->new(Peer => $self->{path}) or return 0;
         # not another server that had the path before
@@ -251,11 +321,11 @@ sub _is_up {
 }
 
 sub port { return $_[0]{port}; }
+sub at { return "127.0.0.1:$_[0]{port}"; }
 sub pid { return $_[0]{pid}; }
 sub profile { return $_[0]{profile}; }
 
-sub err {
-    my ($self) = @_;
+sub err($self) {
     open my $fh, '<', $self->{err_file} or return '';
     local $/;
     my $text = <$fh>;
@@ -264,8 +334,7 @@ sub err {
 
 # A new connection; dies when it cannot be had. no_wait: does not wait until it is made. plain:
 # without TLS in any case.
-sub connect {
-    my ($self, %opt) = @_;
+sub connect($self, %opt) {
     my $sock;
     for my $try (1 .. 3) {
         $sock = defined $self->{path}
@@ -282,6 +351,7 @@ sub connect {
     setsockopt $sock, Socket::IPPROTO_TCP(), Socket::TCP_NODELAY(), 1 if !defined $self->{path};
     $sock->blocking(0);
     ${*$sock}{mctest_server} = $self;
+    Scalar::Util::weaken(${*$sock}{mctest_server}) if $self->{is_scoped};
     if ($self->{has_tls} && !$opt{plain}) {
         require MCTLS;
         MCTLS::tls_upgrade($sock) or die "no TLS: $IO::Socket::SSL::SSL_ERROR";
@@ -289,20 +359,29 @@ sub connect {
     return $sock;
 }
 
-sub _first {
-    my ($self) = @_;
+# Ports of a kind, as in the port file: TCP INET, TCP INET6, UDP INET, UDP INET6.
+sub ports($self, $kind) {
+    return map { $_->[0] eq $kind ? $_->[1] : () } @{$self->{ports}};
+}
+
+# A socket for datagrams to it, from an address if need be.
+sub udp($self, $from = undef) {
+    my ($port) = $self->ports('UDP INET');
+    return IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $port, Proto => 'udp',
+        $from ? (LocalAddr => $from) : ()) || die "udp: $!";
+}
+
+sub _first($self) {
     return $self->{owner} == $$ ? delete $self->{first} : undef;
 }
 
 # The connection for questions of the helper itself (stats, debugtime).
-sub control {
-    my ($self) = @_;
+sub control($self) {
     $self->{control} ||= $self->connect;
     return $self->{control};
 }
 
-sub _reap {
-    my ($self, $seconds) = @_;
+sub _reap($self, $seconds) {
     my $end = time + $seconds;
     while (1) {
         my $gone = waitpid $self->{pid}, WNOHANG;
@@ -312,8 +391,7 @@ sub _reap {
     }
 }
 
-sub _kill {
-    my ($self) = @_;
+sub _kill($self) {
     return if !$self->{pid} || $self->{owner} != $$;
     kill 'KILL', $self->{pid};
     waitpid $self->{pid}, 0;
@@ -321,8 +399,7 @@ sub _kill {
 }
 
 # Sends the signal (TERM) and asserts that the server ends with status 0.
-sub stop {
-    my ($self, $signal, $name) = @_;
+sub stop($self, $signal = undef, $name = undef) {
     $signal ||= 'TERM';
     $name ||= "[$self->{profile}] the server exits 0 on SIG$signal";
     if (!$self->{pid}) {
@@ -341,9 +418,25 @@ sub stop {
     return $ok;
 }
 
+# The same when all that was to be asserted has been: the test's own status has it.
+sub _stop_late($self) {
+    return if !$self->{pid};
+    delete $self->{control};
+    kill 'TERM', $self->{pid};
+    my $end = $self->_reap($TIMEOUT);
+    if (!defined $end) {
+        $self->_kill;
+        $end = -1;
+    }
+    $self->{pid} = 0;
+    return if $end == 0;
+    print STDERR "# a server left to the end ended with wait status $end\n";
+    print STDERR substr($self->err, 0, 6000);
+    $late_status = 1;
+}
+
 # True while the process lives.
-sub is_alive {
-    my ($self) = @_;
+sub is_alive($self) {
     return 0 if !$self->{pid};
     my $gone = waitpid $self->{pid}, WNOHANG;
     if ($gone == $self->{pid}) {
@@ -354,10 +447,10 @@ sub is_alive {
     return 1;
 }
 
-sub DESTROY {
-    my ($self) = @_;
+sub DESTROY($self) {
     return if !$self->{pid} || $self->{owner} != $$;
     local ($?, $!, $@);
+    return defined Test::More->builder->has_plan ? $self->_stop_late : $self->stop if $self->{is_scoped};
     kill 'TERM', $self->{pid};
     if (defined $self->_reap(10)) {
         $self->{pid} = 0;
@@ -375,24 +468,9 @@ $SIG{$_} = sub { exit 1 } for qw(TERM INT HUP PIPE);
 END {
     if ($$ == $main_pid) {
         my $status = $?;
-        for my $server (@running) {
-            next if !$server->{pid};
-            delete $server->{control};
-            kill 'TERM', $server->{pid};
-            my $end = $server->_reap($TIMEOUT);
-            if (!defined $end) {
-                $server->_kill;
-                $end = -1;
-            }
-            $server->{pid} = 0;
-            if ($end != 0) {
-                print STDERR "# a server left to the end ended with wait status $end\n";
-                print STDERR substr($server->err, 0, 6000);
-                $status ||= 1;
-            }
-        }
+        $_->_stop_late for grep { defined } @running;
         @running = ();
-        $? = $status;
+        $? = $status || $late_status;
     }
 }
 
@@ -411,8 +489,7 @@ sub show {
     return $bytes;
 }
 
-sub wait_io {
-    my ($sock, $for_write, $seconds) = @_;
+sub wait_io($sock, $for_write, $seconds) {
     my $bits = '';
     vec($bits, fileno $sock, 1) = 1;
     my $n = $for_write
@@ -423,8 +500,7 @@ sub wait_io {
 
 # Writes all bytes while reading nothing. Returns the number written (less on error or when
 # the peer stays stuck).
-sub put {
-    my ($sock, $bytes, $seconds) = @_;
+sub put($sock, $bytes, $seconds = undef) {
     local $SIG{PIPE} = 'IGNORE';
     my $end = time + ($seconds || $TIMEOUT);
     my $done = 0;
@@ -450,8 +526,7 @@ sub pending : lvalue {
 }
 
 # One read into the pending bytes: number of bytes, 0 at end of file, undef on time-out.
-sub fill {
-    my ($sock, $seconds) = @_;
+sub fill($sock, $seconds) {
     my $end = time + $seconds;
     while (1) {
         my $n = sysread $sock, my $chunk, 262144;
@@ -467,8 +542,7 @@ sub fill {
 }
 
 # Exactly n bytes, or what there was when the peer closed or time ran out.
-sub read_bytes {
-    my ($sock, $n, $seconds) = @_;
+sub read_bytes($sock, $n, $seconds = undef) {
     my $end = time + ($seconds || $TIMEOUT);
     while (length(pending($sock)) < $n) {
         my $left = $end - time;
@@ -480,8 +554,7 @@ sub read_bytes {
 }
 
 # One line with its LF, or what there was.
-sub read_line {
-    my ($sock, $seconds) = @_;
+sub read_line($sock, $seconds = undef) {
     my $end = time + ($seconds || $TIMEOUT);
     my $from = 0;
     while (1) {
@@ -495,8 +568,7 @@ sub read_line {
 }
 
 # All bytes until the peer closes; (bytes, true when it closed in time).
-sub read_until_eof {
-    my ($sock, $seconds) = @_;
+sub read_until_eof($sock, $seconds = undef) {
     my $end = time + ($seconds || $TIMEOUT);
     my $closed = 0;
     while (1) {
@@ -514,8 +586,7 @@ sub read_until_eof {
 }
 
 # What arrives within a short while; for diagnostics only.
-sub drain {
-    my ($sock, $seconds) = @_;
+sub drain($sock, $seconds = undef) {
     my $end = time + ($seconds || 0.3);
     while ((my $left = $end - time) > 0) {
         last if !fill($sock, $left);
@@ -523,13 +594,11 @@ sub drain {
     return substr pending($sock), 0, length(pending($sock)), '';
 }
 
-sub profile_of {
-    my ($sock) = @_;
+sub profile_of($sock) {
     return ${*$sock}{mctest_server}{profile};
 }
 
-sub report_bytes {
-    my ($name, $sent, $want, $got) = @_;
+sub report_bytes($name, $sent, $want, $got = undef) {
     my $ok = Test::More::ok(0, $name);
     diag('    sent: ' . show($sent)) if defined $sent;
     diag('    want: ' . (ref $want ? "$want" : show($want)));
@@ -538,8 +607,7 @@ sub report_bytes {
 }
 
 # Asserts that exactly these bytes come next.
-sub expect_bytes {
-    my ($sock, $want, $name, $sent) = @_;
+sub expect_bytes($sock, $want, $name = undef, $sent = undef) {
     local $Test::Builder::Level = $Test::Builder::Level + 1;
     my $got = read_bytes($sock, length $want);
     if ($got eq $want) {
@@ -550,8 +618,7 @@ sub expect_bytes {
 }
 
 # Asserts that the peer closes after exactly these bytes.
-sub expect_eof {
-    my ($sock, $want, $name, $sent) = @_;
+sub expect_eof($sock, $want, $name = undef, $sent = undef) {
     local $Test::Builder::Level = $Test::Builder::Level + 1;
     my ($got, $closed) = read_until_eof($sock);
     return pass($name) if $closed && $got eq $want;
@@ -559,16 +626,14 @@ sub expect_eof {
 }
 
 # Asserts that the connection answers `version` with nothing before it.
-sub expect_open {
-    my ($sock, $name) = @_;
+sub expect_open($sock, $name = undef) {
     local $Test::Builder::Level = $Test::Builder::Level + 1;
     put($sock, "version\r\n");
     return expect_bytes($sock, VERSION_REPLY(profile_of($sock)), $name, "version\r\n");
 }
 
 # As many bytes as `want` has; stops early when what comes is something else.
-sub read_like {
-    my ($sock, $want) = @_;
+sub read_like($sock, $want) {
     my $end = time + $TIMEOUT;
     my $n = length $want;
     my $checked = 0;
@@ -584,8 +649,7 @@ sub read_like {
 
 # Sends bytes, then (when everything expected has come) `version`, and returns what came
 # before the version reply: so the returned reply is complete and nothing follows it.
-sub roundtrip {
-    my ($sock, $send, $want) = @_;
+sub roundtrip($sock, $send, $want = undef) {
     my $tail = VERSION_REPLY(profile_of($sock));
     put($sock, $send);
     my $got = defined $want ? read_like($sock, $want) : '';
@@ -611,8 +675,7 @@ sub roundtrip {
 # Asserts that `send` is answered by exactly the bytes `expect` and by nothing more, and
 # that the named counters of `stats` moved by exactly the deltas. `expect` may be a qr//
 # for the whole reply.
-sub exchange {
-    my ($sock, $send, $expect, @rest) = @_;
+sub exchange($sock, $send, $expect, @rest) {
     local $Test::Builder::Level = $Test::Builder::Level + 1;
     my $deltas = ref $rest[0] eq 'HASH' ? shift @rest : undef;
     my $server = ${*$sock}{mctest_server};
@@ -635,11 +698,55 @@ sub exchange {
     return pass($name);
 }
 
+# exchanges($s, [$send, $expect, ...], ...): a row of such arguments for each.
+sub exchanges($sock, @rows) {
+    local $Test::Builder::Level = $Test::Builder::Level + 1;
+    exchange($sock, @$_) for @rows;
+}
+
+# has(\%got, $name, field => $want, ...): each field is this, is like this (qr//), or compares with
+# it ([$operator, $value]). Of what run_program returns, FIELD_lines is the number of lines in a
+# field; of what mcload_json does, fields of the JSON can be named directly.
+sub has($got, $name, @want) {
+    local $Test::Builder::Level = $Test::Builder::Level + 1;
+    my $good = 1;
+    while (my ($field, $want) = splice @want, 0, 2) {
+        my $is = exists $got->{$field} ? $got->{$field}
+            : $field =~ /^(out|err)_lines$/ ? $got->{$1} =~ tr/\n//
+            : ref $got->{json} ? $got->{json}{$field} : undef;
+        $good &= ref $want eq 'ARRAY' ? cmp_ok($is, $want->[0], $want->[1], "$name: $field")
+            : ref $want ? like($is, $want, "$name: $field") : is($is, $want, "$name: $field");
+    }
+    diag($got->{err}) if !$good && defined $got->{err};
+    return $good;
+}
+
+# ---- datagrams -------------------------------------------------------------------------
+
+# Sends a request as the one datagram of this id.
+sub udp_request($sock, $request, $id = 1) {
+    return send $sock, pack('n4', $id, 0, 1, 0) . $request, 0;
+}
+
+# The payload of the next one, and its id; nothing when none comes.
+sub udp_reply($sock, $seconds = 20) {
+    return if !IO::Select->new($sock)->can_read($seconds);
+    recv $sock, my $bytes, 65536, 0;
+    my ($payload, $id) = (substr($bytes, 8), unpack 'n', $bytes);
+    return wantarray ? ($payload, $id) : $payload;
+}
+
 # ---- memcached -------------------------------------------------------------------------
 
+# Asserts that a new connection can store and read.
+sub serves($server, $name = undef) {
+    local $Test::Builder::Level = $Test::Builder::Level + 1;
+    return exchange($server->connect, "set a 0 0 1\r\n1\r\nget a\r\n",
+        "STORED\r\nVALUE a 0 1\r\n1\r\nEND\r\n", $name // 'it serves');
+}
+
 # The key has this value (and flags); undef: it is absent.
-sub mem_get_is {
-    my ($sock, $key, $value, $name, $flags) = @_;
+sub mem_get_is($sock, $key, $value, $name = undef, $flags = undef) {
     local $Test::Builder::Level = $Test::Builder::Level + 1;
     my $server = ${*$sock}{mctest_server};
     $flags //= 0;
@@ -649,8 +756,7 @@ sub mem_get_is {
 }
 
 # (cas unique, value) of a key, or ('', undef).
-sub mem_gets {
-    my ($sock, $key) = @_;
+sub mem_gets($sock, $key) {
     put($sock, "gets $key\r\n");
     my $line = read_line($sock);
     return ('', undef) if $line eq "END\r\n";
@@ -661,8 +767,7 @@ sub mem_gets {
 }
 
 # The STAT lines as they came, without END.
-sub stat_lines {
-    my ($sock, $group) = @_;
+sub stat_lines($sock, $group = undef) {
     put($sock, defined $group && $group ne '' ? "stats $group\r\n" : "stats\r\n");
     my @lines;
     while (1) {
@@ -675,20 +780,17 @@ sub stat_lines {
     return @lines;
 }
 
-sub mem_stats {
-    my ($sock, $group) = @_;
+sub mem_stats($sock, $group = undef) {
     my %stats = map { /^STAT (\S+) ?(.*)$/ ? ($1, $2) : () } stat_lines($sock, $group);
     return \%stats;
 }
 
-sub stat_names {
-    my ($sock, $group) = @_;
+sub stat_names($sock, $group = undef) {
     return map { /^STAT (\S+)/ ? $1 : () } stat_lines($sock, $group);
 }
 
 # Moves the server's clock forward.
-sub debugtime {
-    my ($server, $seconds) = @_;
+sub debugtime($server, $seconds) {
     my $sock = $server->control;
     put($sock, "debugtime $seconds\r\n");
     my $line = read_line($sock);
@@ -697,16 +799,14 @@ sub debugtime {
 }
 
 # Asserts that the server's stderr says it, soon: what the line tells of may be seen before it.
-sub log_says {
-    my ($server, $what, $name) = @_;
+sub log_says($server, $what, $name = undef) {
     local $Test::Builder::Level = $Test::Builder::Level + 1;
     wait_until(sub { $server->err =~ $what });
     return like($server->err, $what, $name);
 }
 
 # Calls the code until it is true or time is up; for states that another thread reaches.
-sub wait_until {
-    my ($code, $seconds) = @_;
+sub wait_until($code, $seconds = undef) {
     my $end = time + ($seconds || $TIMEOUT);
     while (1) {
         my $result = $code->();
@@ -716,11 +816,16 @@ sub wait_until {
     }
 }
 
+# soon { CODE } $name: asserts that the code becomes true.
+sub soon : prototype(&$) ($code, $name) {
+    local $Test::Builder::Level = $Test::Builder::Level + 1;
+    return ok(wait_until($code), $name);
+}
+
 # Waits until the server has accepted $more connections since $before = mem_stats($sock) and as
 # many are open as then. The count of open ones alone would not tell: connections that nobody has
 # accepted yet are not in it.
-sub all_have_left {
-    my ($sock, $before, $more) = @_;
+sub all_have_left($sock, $before, $more) {
     return wait_until(sub {
         mem_stats($sock)->{total_connections} >= $before->{total_connections} + $more;
     }) && wait_until(sub {
@@ -729,8 +834,7 @@ sub all_have_left {
 }
 
 # Are all threads of the server stopped, by SIGSTOP?
-sub is_stopped {
-    my ($server) = @_;
+sub is_stopped($server) {
     for my $path (glob '/proc/' . $server->pid . '/task/*/stat') {
         open my $fh, '<', $path or next;
         my $line = <$fh> // next;
@@ -740,8 +844,7 @@ sub is_stopped {
 }
 
 # A field of /proc/PID/status, e.g. VmRSS in kB.
-sub proc_status {
-    my ($pid, $field) = @_;
+sub proc_status($pid, $field) {
     open my $fh, '<', "/proc/$pid/status" or return undef;
     while (my $line = <$fh>) {
         return $1 if $line =~ /^\Q$field\E:\s+(\S+)/;
