@@ -1,16 +1,10 @@
 #!/usr/bin/env perl
 # The server starts, tells its version and help, writes its pid and port files, becomes a
 # daemon, and ends with status 0 on SIGTERM and SIGINT.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::Bin/lib";
-use Test::More;
-use Time::HiRes qw(sleep);
 use MCTest;
+use Time::HiRes qw(sleep);
 
 my $dir = scratch_dir();
-my @root = $> == 0 ? ('-u', 'root') : ();
 
 # -V and -h
 my $run = run_program('-V');
@@ -25,43 +19,37 @@ if (is_ours()) {
         $run = run_program("--compat=$row->[0]", '-V');
         is((split /\n/, $run->{out})[0], "memcached $row->[1]", "--compat=$row->[0] -V: first line");
     }
-    $run = run_program('--version');
-    is((split /\n/, $run->{out})[0], 'memcached 1.6.45', '--version is -V');
+    is((split /\n/, run_program('--version')->{out})[0], 'memcached 1.6.45', '--version is -V');
 }
 $run = run_program('-h');
 is($run->{status}, 0, '-h exits 0');
 like($run->{out}, qr/^memcached 1\.[46]\.\d+/, '-h: first line') ;
 unlike($run->{out}, qr/^memcached 1\.1\./, '-h: not taken for 1.1');
 if (is_ours()) {
-    like($run->{out}, qr/--pin\b/, '-h names --pin');
-    like($run->{out}, qr/--qps-limit\b/, '-h names --qps-limit');
-    like($run->{out}, qr/--compat\b/, '-h names --compat');
-    is($run->{err}, '', '-h: nothing on stderr');
+    has($run, '-h names --pin, -h names --qps-limit, -h names --compat, -h: nothing on stderr',
+        out => qr/--pin\b/, out => qr/--qps-limit\b/, out => qr/--compat\b/, err => '');
     is((grep { length > 120 } split /\n/, $run->{out}), 0, '-h: no line is longer than 120');
 }
 
-for my $profile (profiles()) {
+each_profile(sub ($profile) {
     for my $signal (qw(TERM INT)) {
-        my $server = start_server(profile => $profile);
-        my $s = $server->connect;
+        my ($server, $s) = serve($profile);
         exchange($s, "version\r\n", VERSION_REPLY($profile));
         $server->stop($signal);
-        is(read_bytes($s, 1), '', "[$profile] the client sees the end");
+        is(read_bytes($s, 1), '', 'the client sees the end');
     }
 
     # pid file without -d
     my $pid_file = "$dir/pid.$profile";
-    my $server = start_server(profile => $profile, args => ['-P', $pid_file]);
-    ok(wait_until(sub { -s $pid_file }), "[$profile] -P writes a pid file");
-    open my $fh, '<', $pid_file or die "$pid_file: $!";
-    my $text = join '', <$fh>;
-    close $fh;
-    is($text, $server->pid . "\n", "[$profile] with the pid and a newline");
-    ok(!-e "$pid_file.tmp", "[$profile] and no temporary file is left");
-    is(mem_stats($server->connect)->{pid}, $server->pid, "[$profile] stats pid agrees");
-    is(scalar(@{$server->{ports}}), 1, "[$profile] one line in the port file");
-    is($server->{ports}[0][0], 'TCP INET', "[$profile] of the TCP socket; UDP is off");
-    isnt($server->port, 11211, "[$profile] -p -1 takes a free port");
+    my $server = serve($profile, '-P', $pid_file);
+    soon { -s $pid_file } '-P writes a pid file';
+    my $text = read_file($pid_file);
+    is($text, $server->pid . "\n", 'with the pid and a newline');
+    ok(!-e "$pid_file.tmp", 'and no temporary file is left');
+    is(mem_stats($server->connect)->{pid}, $server->pid, 'stats pid agrees');
+    is(scalar(@{$server->{ports}}), 1, 'one line in the port file');
+    is($server->{ports}[0][0], 'TCP INET', 'of the TCP socket; UDP is off');
+    isnt($server->port, 11211, '-p -1 takes a free port');
     $server->stop;
 
     # daemon
@@ -69,26 +57,22 @@ for my $profile (profiles()) {
     $pid_file = "$dir/pid.daemon.$profile";
     {
         local $ENV{MEMCACHED_PORT_FILENAME} = $port_file;
-        $run = run_program('-d', '-P', $pid_file, '-l', '127.0.0.1', '-p', '-1', @root,
+        $run = run_program('-d', '-P', $pid_file, '-l', '127.0.0.1', '-p', '-1', @AS_ROOT,
             is_ours() ? "--compat=$profile" : ('-U', '0'));
     }
-    is($run->{status}, 0, "[$profile] -d: the parent exits 0");
-    ok(wait_until(sub { -s $pid_file }), "[$profile] -d: pid file");
-    open $fh, '<', $pid_file or die;
-    my ($pid) = <$fh> =~ /^(\d+)\n$/;
-    close $fh;
-    ok($pid && kill(0, $pid), "[$profile] -d: the process lives");
-    open $fh, '<', $port_file or die;
-    my ($port) = join('', <$fh>) =~ /^TCP INET: (\d+)$/m;
-    close $fh;
+    is($run->{status}, 0, '-d: the parent exits 0');
+    soon { -s $pid_file } '-d: pid file';
+    my ($pid) = read_file($pid_file) =~ /^(\d+)\n$/;
+    ok($pid && kill(0, $pid), '-d: the process lives');
+    my ($port) = read_file($port_file) =~ /^TCP INET: (\d+)$/m;
     my $fake = bless {profile => $profile, port => $port, pid => 0, owner => $$}, 'MCTest::Server';
     my $s = $fake->connect;
     exchange($s, "version\r\n", VERSION_REPLY($profile), '-d: serves');
-    is(mem_stats($s)->{pid}, $pid, "[$profile] -d: stats pid is the daemon's");
+    is(mem_stats($s)->{pid}, $pid, "-d: stats pid is the daemon's");
     kill 'HUP', $pid;
     exchange($s, "version\r\n", VERSION_REPLY($profile), '-d: SIGHUP does not kill it');
     kill 'TERM', $pid;
-    ok(wait_until(sub { !kill 0, $pid }), "[$profile] -d: ends on SIGTERM");
+    soon { !kill 0, $pid } '-d: ends on SIGTERM';
 
     # spellings of arguments
     if (is_ours()) {
@@ -98,8 +82,8 @@ for my $profile (profiles()) {
             my $want = pop @args;
             my $odd = eval { start_server(profile => $profile, args => \@args) };
             diag($@) if !$odd;
-            ok($odd, "[$profile] starts with the arguments '@args'") or next;
-            is(mem_stats($odd->connect)->{limit_maxbytes}, $want, "[$profile] and takes them");
+            ok($odd, "starts with the arguments '@args'") or next;
+            is(mem_stats($odd->connect)->{limit_maxbytes}, $want, 'and takes them');
             $odd->stop;
         }
     }
@@ -116,11 +100,10 @@ for my $profile (profiles()) {
         my ($name, $want, @args) = @$case;
         my $odd = eval { start_server(profile => $profile, args => \@args) };
         diag($@) if !$odd;
-        ok($odd, "[$profile] starts with @args") or next;
-        my $set = mem_stats($odd->connect, 'settings');
-        is($set->{$name}, $want, "[$profile] @args: $name");
+        ok($odd, "starts with @args") or next;
+        is(mem_stats($odd->connect, 'settings')->{$name}, $want, "@args: $name");
         $odd->stop;
     }
-}
+});
 
 done_testing();

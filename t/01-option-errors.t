@@ -1,22 +1,15 @@
 #!/usr/bin/env perl
 # A bad option or value ends the start with the documented exit status and one clear line.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::Bin/lib";
-use Test::More;
 use MCTest;
 
-my @root = $> == 0 ? ('-u', 'root') : ();
 my $dir = scratch_dir();
 
 # exit status (or list of allowed ones), pattern of the message, arguments
-sub refused {
-    my ($profile, $status, $pattern, @args) = @_;
-    my @all = (is_ours() ? "--compat=$profile" : (), '-p', '-1', @root, @args);
+sub refused($profile, $status, $pattern, @args) {
+    my @all = (is_ours() ? "--compat=$profile" : (), '-p', '-1', @AS_ROOT, @args);
     push @all, '-l', '127.0.0.1' if !grep { /^-l/ } @args;
     my $run = run_program(@all);
-    my $name = "[$profile] @args";
+    my $name = "@args";
     if ($run->{timed_out}) {
         fail("$name: is refused");
         return diag('    the server started');
@@ -31,50 +24,38 @@ sub refused {
     return;
 }
 
-for my $profile (profiles()) {
+each_profile(sub ($profile) {
     my $size = pick($profile, '1.4' => 1, '1.6' => 64, ref => [1, 64]);
 
     refused($profile, 1, qr/greater than 0|Maximum connections/i, '-c', '0');
     refused($profile, 1, qr/greater than 0|Maximum connections/i, '-c', '-1');
-    refused($profile, 1, qr/threads/i, '-t', '0');
-    refused($profile, 1, qr/factor/i, '-f', '1');
-    refused($profile, 1, qr/factor/i, '-f', '0.5');
-    refused($profile, 1, qr/chunk size|-n/i, '-n', '0');
-    refused($profile, 1, qr/requests per event|-R/i, '-R', '0');
-    refused($profile, 71, qr/fooble|getaddrinfo|listen/i, '-l', 'fooble');
-    refused($profile, 71, qr/tcp|port|getaddrinfo|listen/i, '-l', 'tcp:127.0.0.1')
-        if $profile ne 'ref';
+    refused($profile, @$_) for [1, qr/threads/i, '-t', '0'], [1, qr/factor/i, '-f', '1'],
+        [1, qr/factor/i, '-f', '0.5'], [1, qr/chunk size|-n/i, '-n', '0'],
+        [1, qr/requests per event|-R/i, '-R', '0'], [71, qr/fooble|getaddrinfo|listen/i, '-l', 'fooble'];
+    refused($profile, 71, qr/tcp|port|getaddrinfo|listen/i, '-l', 'tcp:127.0.0.1') if $profile ne 'ref';
     refused($profile, $size, qr/1024|item/i, '-I', '1000');
     refused($profile, $size, qr/memory|item/i, '-I', '256m');
     refused($profile, $size, qr/-m @{[pick($profile, '1.4' => 513, '1.6' => 257)]} or more, or a smaller -I/,
         '-I', 128 * 1048576 + 1) if is_ours();
-    refused($profile, $size, qr/gigabyte|memory|item/i, '-m', '16384', '-I', '2048m')
-        if $profile ne 'ref';
+    refused($profile, $size, qr/gigabyte|memory|item/i, '-m', '16384', '-I', '2048m') if $profile ne 'ref';
     refused($profile, 1, qr/suboption|fooble/i, '-o', 'fooble') if $profile ne 'ref';
     refused($profile, 1, qr/hashpower|hashtable/i, '-o', 'hashpower=3');
     refused($profile, 1, qr/hashpower/i, '-o', 'hashpower');
     refused($profile, 64, qr/binding|protocol|http/i, '-B', 'http') if $profile eq 'ref';
     if (is_ours()) {
-        refused($profile, [1, 64], qr/-m|memory/i, '-m', '0');
-        refused($profile, [1, 64], qr/-m|memory/i, '-m', '-5');
-        refused($profile, [1, 64], qr/-m|memory/i, '-m', 'much');
-        refused($profile, [1, 64], qr/-m|memory/i, '-m', '99999999999999999999');
-        refused($profile, [1, 64], qr/-c|conn/i, '-c', '10x');
-        refused($profile, [1, 64], qr/-t|thread/i, '-t', 'two');
-        refused($profile, [1, 64], qr/port|-p/i, '-p', '65536');
-        refused($profile, [1, 64], qr/port|-p/i, '-p', 'http');
-        refused($profile, [1, 64], qr/pin|fooble/i, '--pin=fooble');
-        refused($profile, [1, 64], qr/pin|list/i, '--pin=list:');
-        refused($profile, [1, 64], qr/pin|list/i, '--pin=list:x');
-        refused($profile, [1, 64], qr/pin|list/i, '--pin=list:3-1');
+        refused($profile, @$_) for [[1, 64], qr/-m|memory/i, '-m', '0'], [[1, 64], qr/-m|memory/i, '-m', '-5'],
+            [[1, 64], qr/-m|memory/i, '-m', 'much'], [[1, 64], qr/-m|memory/i, '-m', '99999999999999999999'],
+            [[1, 64], qr/-c|conn/i, '-c', '10x'], [[1, 64], qr/-t|thread/i, '-t', 'two'],
+            [[1, 64], qr/port|-p/i, '-p', '65536'], [[1, 64], qr/port|-p/i, '-p', 'http'],
+            [[1, 64], qr/pin|fooble/i, '--pin=fooble'], [[1, 64], qr/pin|list/i, '--pin=list:'],
+            [[1, 64], qr/pin|list/i, '--pin=list:x'], [[1, 64], qr/pin|list/i, '--pin=list:3-1'];
         for my $bad ('', '0', '-1', 'x', '10x', '10,burst', '10,burst=0', '10,burst=x',
             '10,fooble=3', '99999999999999999999', '50kk') {
             refused($profile, [1, 64], qr/qps|limit|burst/i, "--qps-limit=$bad");
         }
         refused($profile, 64, qr/a limit is a number|a target is pNN/, $_)
             for '--qps-limit=80k,', '--qps-limit=,80k', '--slo=p95:500us,';
-        refused($profile, 64, qr/given twice/, $_)
-            for '--qps-limit=80k,70k', '--slo=p95:500us,p99:1ms';
+        refused($profile, 64, qr/given twice/, $_) for '--qps-limit=80k,70k', '--slo=p95:500us,p99:1ms';
         refused($profile, 64, qr/class-max-wait must be/, "--$_-max-wait=5") for qw(class prio);
         refused($profile, [1, 64], qr/compat/i, '--compat=1.5');
         refused($profile, [1, 64], qr/-B|protocol/i, '-B', 'http');
@@ -98,8 +79,8 @@ for my $profile (profiles()) {
             ['-p', 'option -p needs a value: N'],
         ) {
             my ($arg, $message) = @$case;
-            my $run = run_program("--compat=$profile", @root, $arg);
-            is($run->{err} . $run->{out}, "memcached: $message\n", "[$profile] $arg: message");
+            my $run = run_program("--compat=$profile", @AS_ROOT, $arg);
+            is($run->{err} . $run->{out}, "memcached: $message\n", "$arg: message");
             is($run->{status}, 1, '... exit status');
         }
         # a value that is none of the words: the message has them all
@@ -110,31 +91,28 @@ for my $profile (profiles()) {
             ['--qps-limit-unit=bogus', qw(cmd key)])
         {
             my ($arg, @words) = @$case;
-            my $run = run_program("--compat=$profile", @root, $arg);
-            is($run->{status}, 64, "[$profile] $arg: exit status");
-            like($run->{err}, qr/\b\Q$_\E\b.*bogus/, "[$profile] $arg: the message has $_") for @words;
+            my $run = run_program("--compat=$profile", @AS_ROOT, $arg);
+            is($run->{status}, 64, "$arg: exit status");
+            like($run->{err}, qr/\b\Q$_\E\b.*bogus/, "$arg: the message has $_") for @words;
         }
-        refused($profile, [1, 64], qr/fooble/i, '--fooble');
-        refused($profile, [1, 64], qr/factor|-f/i, '-f', 'x');
-        refused($profile, [1, 64], qr/factor|-f/i, '-f', 'nan');
-        refused($profile, [64, 1], qr/slab_chunk_max/i, '-o',
-            'slab_chunk_max=' . pick($profile, '1.4' => 2097152, '1.6' => 2048));
-        refused($profile, [64, 1], qr/slab_chunk_max/i, '-o', 'slab_chunk_max=0');
-        refused($profile, [1, 71], qr/too low|-c|rlimit|open files|conn/i, '-c', '5', '-t', '4');
-        refused($profile, 71, qr/socket|path|No such/i, '-s', "$dir/absent/directory/socket");
-        refused($profile, [1, 64, 71], qr/long|path|socket/i, '-s', "$dir/" . ('s' x 200));
+        refused($profile, @$_) for [[1, 64], qr/fooble/i, '--fooble'], [[1, 64], qr/factor|-f/i, '-f', 'x'],
+            [[1, 64], qr/factor|-f/i, '-f', 'nan'], [[64, 1], qr/slab_chunk_max/i, '-o', 'slab_chunk_max='
+            . pick($profile, '1.4' => 2097152, '1.6' => 2048)], [[64, 1], qr/slab_chunk_max/i, '-o',
+            'slab_chunk_max=0'], [[1, 71], qr/too low|-c|rlimit|open files|conn/i, '-c', '5', '-t', '4'], [71,
+            qr/socket|path|No such/i, '-s', "$dir/absent/directory/socket"], [[1, 64, 71],
+            qr/long|path|socket/i, '-s', "$dir/" . ('s' x 200)];
     }
 
     # unknown option letter: getopt's own message comes first
-    my $run = run_program((is_ours() ? "--compat=$profile" : ()), '-Q', @root);
-    is($run->{status}, 1, "[$profile] unknown option -Q exits 1");
-    like($run->{err}, qr/\A[^\n]*invalid option -- 'Q'\nIllegal argument "\?"\n\z/, "[$profile] and is named");
-    $run = run_program((is_ours() ? "--compat=$profile" : ()), '-p', @root ? () : ());
-    isnt($run->{status}, 0, "[$profile] -p without an argument is refused");
-}
+    my $run = run_program((is_ours() ? "--compat=$profile" : ()), '-Q', @AS_ROOT);
+    is($run->{status}, 1, 'unknown option -Q exits 1');
+    like($run->{err}, qr/\A[^\n]*invalid option -- 'Q'\nIllegal argument "\?"\n\z/, 'and is named');
+    $run = run_program((is_ours() ? "--compat=$profile" : ()), '-p', @AS_ROOT ? () : ());
+    isnt($run->{status}, 0, '-p without an argument is refused');
+});
 
 if (is_ours()) {
-    my $run = run_program('-AQ', @root);
+    my $run = run_program('-AQ', @AS_ROOT);
     is($run->{err}, "memcached: unknown option -Q. See --help\n", 'an unknown letter, by default');
     is($run->{status}, 1, '... exit status');
 }
@@ -142,8 +120,7 @@ if (is_ours()) {
 SKIP: {
     skip 'only root can change user', 4 if $> != 0;
     my $run = run_program('-u', 'no-such-user-here', '-p', '-1', '-l', '127.0.0.1');
-    is($run->{status}, 67, 'an unknown user exits 67');
-    like($run->{err}, qr/no-such-user-here/, 'and is named');
+    has($run, 'an unknown user exits 67, and is named', status => 67, err => qr/no-such-user-here/);
     $run = run_program('-p', '-1', '-l', '127.0.0.1');
     is($run->{status}, 64, 'root without -u exits 64');
     is($run->{err}, "memcached: can't run as root without the -u switch; give the user to run as, such as -u nobody\n",
@@ -156,7 +133,7 @@ SKIP: {
     my @server = split ' ', ($ENV{MEMCACHED} || './memcached/memcached');
     for my $option ('--pin-dry-run', '-h', '-V') {
         my $run = run_program({command => ['sh', '-c', 'exec "$@" >/dev/full', 'sh', @server,
-            $option, '--pin=none', @root], timeout => 20});
+            $option, '--pin=none', @AS_ROOT], timeout => 20});
         is($run->{status}, 71, "$option on a full disk exits 71");
         like($run->{err}, qr/\Amemcached: cannot write to standard output: [^\n]+\n\z/, '... and says so');
     }
@@ -166,7 +143,7 @@ SKIP: {
 {
     my $taken = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 1, Proto => 'tcp');
     my $port = $taken->sockport;
-    my $run = run_program('-l', '127.0.0.1', '-p', $port, '-U', '0', @root);
+    my $run = run_program('-l', '127.0.0.1', '-p', $port, '-U', '0', @AS_ROOT);
     is($run->{status}, 71, 'a port that is taken exits 71');
     like($run->{err} . $run->{out}, qr/$port|in use/, 'and the message names it');
 }
@@ -174,8 +151,7 @@ SKIP: {
 # what else cannot be listened on: the address, the reason, what to do
 if (is_ours()) {
     my $has_low_ports = `cat /proc/sys/net/ipv4/ip_unprivileged_port_start` > 80;
-    open my $file, '>', "$dir/file" or die;
-    close $file;
+    write_file("$dir/file");
     my $locked = "$dir/locked";
     mkdir $locked, 0700 or die;
     for my $case (
@@ -190,7 +166,7 @@ if (is_ours()) {
             . 'below 1024 need root or CAP_NET_BIND_SERVICE'] : (),
     ) {
         my ($args, $message) = @$case;
-        my $run = run_program(@root, @$args);
+        my $run = run_program(@AS_ROOT, @$args);
         is($run->{status}, 71, "@$args[0, 1]: exit status");
         is($run->{err}, "memcached: failed to listen on $message\n", '... message');
     }
@@ -204,10 +180,9 @@ if (is_ours()) {
         [['-c', '10', '-t', '4'], ': 4 threads need more than 21'],
     ) {
         my ($args, $message) = @$case;
-        like(run_program(@root, @$args)->{err}, qr/\A[^\n]*\Q$message\E[^\n]*\n\z/, "@$args: $message");
+        like(run_program(@AS_ROOT, @$args)->{err}, qr/\A[^\n]*\Q$message\E[^\n]*\n\z/, "@$args: $message");
     }
-    my $run = run_program(@root, '--pin-dry-run', '--pin', 'none');
-    is($run->{err} =~ s/^memcached: warning.*\n//mgr,
+    is(run_program(@AS_ROOT, '--pin-dry-run', '--pin', 'none')->{err} =~ s/^memcached: warning.*\n//mgr,
         "memcached: not an option, ignored: none; a value of --pin is written --pin=none\n",
         'an optional value behind a blank');
 }

@@ -1,43 +1,34 @@
 #!/usr/bin/env perl
 # Every option and word of 1.4.39 and 1.6.45 is taken with its effect, however it is written,
 # or ends the start with one line that says what is not there.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::Bin/lib";
-use Test::More;
 use MCTest;
 
 plan skip_all => 'tests our server only' if !is_ours();
 
-my @root = $> == 0 ? ('-u', 'root') : ();
 
 # Settings of a server started with these arguments; the server's stderr as well.
-sub settings_of {
-    my ($profile, @args) = @_;
+sub settings_of($profile, @args) {
     my $server = eval { start_server(profile => $profile, args => \@args, debug => 0) };
     if (!$server) {
-        fail("[$profile] starts with @args");
+        fail("starts with @args");
         diag($@);
         return ({}, '');
     }
     my $settings = mem_stats($server->connect, 'settings');
     my $err = $server->err;
-    $server->stop('TERM', "[$profile] @args: exit 0");
+    $server->stop('TERM', "@args: exit 0");
     return ($settings, $err);
 }
 
-sub shows {
-    my ($profile, $want, @args) = @_;
+sub shows($profile, $want, @args) {
     my ($got) = settings_of($profile, @args);
-    is($got->{$_}, $want->{$_}, "[$profile] @args: $_") for sort keys %$want;
+    is($got->{$_}, $want->{$_}, "@args: $_") for sort keys %$want;
     return;
 }
 
-sub refused {
-    my ($profile, $status, $pattern, @args) = @_;
-    my $run = run_program("--compat=$profile", '-l', '127.0.0.1', '-p', '-1', @root, @args);
-    my $name = "[$profile] @args";
+sub refused($profile, $status, $pattern, @args) {
+    my $run = run_program("--compat=$profile", '-l', '127.0.0.1', '-p', '-1', @AS_ROOT, @args);
+    my $name = "@args";
     is($run->{timed_out} ? 'started' : $run->{status}, $status, "$name: exit status");
     like($run->{err} . $run->{out}, $pattern, "$name: message");
     is(scalar(() = ($run->{err} . $run->{out}) =~ /\n/g), 1, "$name: one line")
@@ -63,9 +54,8 @@ shows('1.4', \%segmented, '-o', 'modern');
 shows('1.4', {%segmented, lru_crawler => 'no', slab_automove => 0, hash_algorithm => 'xxh3',
     slab_chunk_max => 262144}, '-o',
     'slab_chunk_max=262144,modern,no_lru_crawler', '-o', 'slab_automove=0,hash_algorithm=xxh3');
-shows('1.6', {%segmented, slab_automove_window => 10, auth_enabled_ascii => 'no',
-    shutdown_command => 'no', read_buf_mem_limit => 0, memory_file => '(null)',
-    num_napi_ids => 0, client_flags_size => 4});
+shows('1.6', {%segmented, slab_automove_window => 10, auth_enabled_ascii => 'no', shutdown_command => 'no',
+    read_buf_mem_limit => 0, memory_file => '(null)', num_napi_ids => 0, client_flags_size => 4});
 shows('1.6', {%flat, inline_ascii_response => 'no'}, '-o', 'no_modern');
 shows('1.6', \%segmented, '-o', 'modern,relaxed_privileges');
 shows('1.6', {lru_maintainer_thread => 'no', lru_segmented => 'no', lru_crawler => 'no',
@@ -75,7 +65,7 @@ shows('1.6', {lru_maintainer_thread => 'no', lru_segmented => 'no', lru_crawler 
 # With TLS the rest is in 49-tls-start.t.
 my $has_tls = run_program('-h')->{out} =~ /enable-ssl/;
 
-for my $profile (profiles()) {
+each_profile(sub ($profile) {
     # Words with values; several options of one server at a time.
     shows($profile, {slab_reassign => 'yes', slab_automove => 1, slab_automove_ratio => '0.50',
         slab_automove_window => 3, lru_crawler => 'yes', lru_crawler_sleep => 0,
@@ -85,50 +75,41 @@ for my $profile (profiles()) {
         '-o', 'lru_crawler,lru_crawler_sleep=0,lru_crawler_tocrawl=4294967295',
         '-otail_repair_time=10,hash_algorithm=jenkins,hashpower=13');
     shows($profile, {slab_automove => 2, lru_maintainer_thread => 'yes', lru_segmented => 'yes',
-        hot_lru_pct => 1, warm_lru_pct => 79, hot_max_factor => '0.75',
-        warm_max_factor => '3.50', temp_lru => 'yes', temporary_ttl => 15,
-        idle_timeout => 77, watcher_logbuf_size => 8192, worker_logbuf_size => 131072,
-        track_sizes => 'yes'},
-        '--extended=slab_automove=2,lru_maintainer,hot_lru_pct=1,warm_lru_pct=79',
-        '--extended', 'hot_max_factor=0.75,warm_max_factor=3.5,temporary_ttl=15',
-        '-o', ' idle_timeout=77,watcher_logbuf_size=8,worker_logbuf_size=128,track_sizes,');
+        hot_lru_pct => 1, warm_lru_pct => 79, hot_max_factor => '0.75', warm_max_factor => '3.50',
+        temp_lru => 'yes', temporary_ttl => 15, idle_timeout => 77, watcher_logbuf_size => 8192,
+        worker_logbuf_size => 131072, track_sizes => 'yes'},
+        '--extended=slab_automove=2,lru_maintainer,hot_lru_pct=1,warm_lru_pct=79', '--extended',
+        'hot_max_factor=0.75,warm_max_factor=3.5,temporary_ttl=15', '-o',
+        ' idle_timeout=77,watcher_logbuf_size=8,worker_logbuf_size=128,track_sizes,');
     shows($profile, {detail_enabled => 'yes', stat_key_prefix => '/'}, '-D', '/path');
-    shows($profile, {binding_protocol => 'ascii', maxconns => 300, num_threads => 2,
-        chunk_size => 64, growth_factor => '1.08', tcp_backlog => 99, reqs_per_event => 3,
-        cas_enabled => 'no', evictions => 'off', flush_enabled => 'no', dump_enabled => 'no',
-        maxbytes => 134217728, item_size_max => 4194304, verbosity => 3},
-        '--protocol=ascii', '--conn-limit=300', '--threads', 2, '--slab-min-size=64',
-        '--slab-growth-factor=1.08', '--listen-backlog=99', '--max-reqs-per-event=3',
+    shows($profile, {binding_protocol => 'ascii', maxconns => 300, num_threads => 2, chunk_size => 64,
+        growth_factor => '1.08', tcp_backlog => 99, reqs_per_event => 3, cas_enabled => 'no',
+        evictions => 'off', flush_enabled => 'no', dump_enabled => 'no', maxbytes => 134217728,
+        item_size_max => 4194304, verbosity => 3}, '--protocol=ascii', '--conn-limit=300', '--threads', 2,
+        '--slab-min-size=64', '--slab-growth-factor=1.08', '--listen-backlog=99', '--max-reqs-per-event=3',
         '--disable-cas', '--disable-evictions', '--disable-flush-all', '--disable-dumping',
-        '--memory-limit=128', '--max-item-size=4m', '--verbose', '-vv', '--disable-watch',
-        '--lock-memory', '--enable-coredumps', '--enable-shutdown', '--unix-mask=0755');
+        '--memory-limit=128', '--max-item-size=4m', '--verbose', '-vv', '--disable-watch', '--lock-memory',
+        '--enable-coredumps', '--enable-shutdown', '--unix-mask=0755');
     # Strange, and seen in start scripts.
     my ($got, $err) = settings_of($profile, '-m 65', '-c 200 ', '-t2', '-o', '', '-o', ',,',
         '-I2M', 'left over', '-m65');
-    is($got->{maxbytes}, 65 << 20, "[$profile] '-m 65' as one word");
-    is($got->{maxconns}, 200, "[$profile] a blank behind the number");
-    is($got->{num_threads}, 2, "[$profile] -t2");
-    is($got->{item_size_max}, 2097152, "[$profile] -I2M");
-    like($err, qr/left over/, "[$profile] operands are told");
+    has($got, "'-m 65' as one word, a blank behind the number, -t2, -I2M", maxbytes => 65 << 20,
+        maxconns => 200, num_threads => 2, item_size_max => 2097152);
+    like($err, qr/left over/, 'operands are told');
     (undef, $err) = settings_of($profile, '-o', 'relaxed_privileges,no_drop_privileges');
-    is($err, '', "[$profile] words that ask for nothing are no reason to talk");
+    is($err, '', 'words that ask for nothing are no reason to talk');
     (undef, $err) = settings_of($profile, '-o', 'drop_privileges,resp_obj_mem_limit=5');
     like($err, qr/drop_privileges.*no effect.*\n.*resp_obj_mem_limit.*no effect/,
-        "[$profile] those without effect say so");
+        'those without effect say so');
 
     # Chunk sizes, and -L.
-    my $server = start_server(profile => $profile,
-        args => ['-o', 'slab_sizes=96-300-1000', '-L', '-m', '16']);
-    my $s = $server->connect;
+    my ($server, $s) = serve($profile, '-o', 'slab_sizes=96-300-1000', '-L', '-m', '16');
     exchange($s, "set k 0 0 500\r\n" . 'v' x 500 . "\r\n", "STORED\r\n");
-    is(mem_stats($s, 'slabs')->{'3:chunk_size'}, 1000, "[$profile] slab_sizes: third class");
-    exchange($s, "cache_memlimit 32\r\n",
-        "MEMLIMIT_ADJUST_FAILED out of bounds or unable to adjust\r\n",
+    is(mem_stats($s, 'slabs')->{'3:chunk_size'}, 1000, 'slab_sizes: third class');
+    exchange($s, "cache_memlimit 32\r\n", "MEMLIMIT_ADJUST_FAILED out of bounds or unable to adjust\r\n",
         '-L: the limit is final');
-    $server->stop;
-    $server = start_server(profile => $profile, args => ['-o', 'no_chunked_items']);
-    is(mem_stats($server->connect, 'settings')->{slab_chunk_max}, 1048576,
-        "[$profile] no_chunked_items");
+    $server = serve($profile, '-o', 'no_chunked_items');
+    is(mem_stats($server->connect, 'settings')->{slab_chunk_max}, 1048576, 'no_chunked_items');
     $server->stop;
 
     # What is not there, or does not go together.
@@ -140,13 +121,11 @@ for my $profile (profiles()) {
     refused($profile, 1, qr/not built with external storage/, '-o', 'ext_path=/f:1m');
     refused($profile, 1, qr/not built with a proxy/, '-o', 'proxy_config=x');
 
-    refused($profile, 1, qr/Maximum number of NAPI IDs must be greater than 0/, '-N', $_)
-        for '0', '-1', 'x';
-    refused($profile, 64, qr/Invalid value for binding protocol: http/, '-B', 'http');
-    refused($profile, 1, qr/No delimiter specified/, '-D', '');
-    refused($profile, 1, qr/^Illegal suboption "fooble=3"$/m, '-o', 'fooble=3');
+    refused($profile, 1, qr/Maximum number of NAPI IDs must be greater than 0/, '-N', $_) for '0', '-1', 'x';
+    refused($profile, @$_) for [64, qr/Invalid value for binding protocol: http/, '-B', 'http'],
+        [1, qr/No delimiter specified/, '-D', ''], [1, qr/^Illegal suboption "fooble=3"$/m, '-o', 'fooble=3'];
     is(run_program("--compat=$profile", '-Q')->{err},
-        "memcached: invalid option -- 'Q'\nIllegal argument \"?\"\n", "[$profile] -Q: as upstream says it");
+        "memcached: invalid option -- 'Q'\nIllegal argument \"?\"\n", '-Q: as upstream says it');
     refused($profile, 1, qr/Initial hashtable multiplier of 11 is too low/, '-o', 'hashpower=11');
     refused($profile, 1, qr/multiplier of 65 is too high/, '-o', 'hashpower=65');
     refused($profile, 1, qr/Missing $_ argument/, '-o', $_)
@@ -173,7 +152,7 @@ for my $profile (profiles()) {
         'slab_sizes=' . join '-', map { 100 + 20 * $_ } 1 .. 63);
     refused($profile, 64, qr/no_chunked_items/, '-o', 'no_chunked_items', '-I', '2m');
     refused($profile, 1, qr/Maxconns setting is too low/, '-c', '10', '-t', '4');
-}
+});
 refused('1.6', 1, qr/> 2 and < 1800/, '-o', 'slab_automove_window=1801');
 refused('1.6', 1, qr/specified in kilobytes/, '-o', 'slab_chunk_max=1025');
 shows('1.4', {slab_automove_window => 1800}, '-o', 'slab_automove_window=86400');
@@ -182,20 +161,17 @@ shows('1.6', {slab_chunk_max => 1024, item_size_max => 1024}, '-I', '1024', '-o'
 is(run_program('-V', '--', '-Q', '--fooble')->{status}, 0, 'what stands behind -- is no option');
 
 # What harnesses look for in the help.
-for my $profile (profiles()) {
+each_profile(sub ($profile) {
     my $run = run_program("--compat=$profile", '-h');
-    is($run->{status}, 0, "[$profile] -h exits 0");
-    like($run->{out}, qr/^memcached \Q@{[pick($profile, '1.4' => '1.4.39', '1.6' => '1.6.45')]}\E\n/,
-        "[$profile] -h: first line");
-    like($run->{out}, qr/sasl/i, "[$profile] -h: sasl");
-    like($run->{out}, qr/unix-socket/, "[$profile] -h: unix-socket");
-    unlike($run->{out}, qr/$_/, "[$profile] -h: no $_")
+    has($run, '-h exits 0, -h: first line, -h: sasl, -h: unix-socket', status => 0,
+        out => qr/^memcached \Q@{[pick($profile, '1.4' => '1.4.39', '1.6' => '1.6.45')]}\E\n/, out => qr/sasl/i,
+        out => qr/unix-socket/);
+    unlike($run->{out}, qr/$_/, "-h: no $_")
         for qw(ext_path proxy_config no_drop_privileges), $has_tls ? () : 'ssl';
-    is(run_program("--compat=$profile", '--help')->{out}, $run->{out},
-        "[$profile] --help: the same");
+    is(run_program("--compat=$profile", '--help')->{out}, $run->{out}, '--help: the same');
     my @wide = grep { length > 80 } split /\n/, $run->{out};
-    is("@wide", '', "[$profile] -h: no line is wider than a terminal");
-}
+    is("@wide", '', '-h: no line is wider than a terminal');
+});
 
 # By default -h fits a terminal, and still has what harnesses look for.
 {
@@ -229,10 +205,8 @@ for my $case (
     unlike($run->{out}, $lacks, '... and no more');
 }
 for my $topic ('fooble', '') {
-    my $run = run_program("--help=$topic");
-    is($run->{status}, 64, "--help=$topic: exit 64");
-    like($run->{err}, qr/\Amemcached: no help on "$topic"; topics: network, memory, [^\n]+\n\z/, '... names the topics');
-    is($run->{out}, '', '... on stderr alone');
+    has(run_program("--help=$topic"), "--help=$topic: exit 64, names the topics, on stderr alone", status => 64,
+        err => qr/\Amemcached: no help on "$topic"; topics: network, memory, [^\n]+\n\z/, out => '');
 }
 
 done_testing();

@@ -1,26 +1,17 @@
 #!/usr/bin/env perl
 # The life of the process, as upstream's harnesses start it and as init systems do: order of
 # the start, files, daemon, signals, shutdown, through a parent that forwards signals.
-use strict;
-use warnings;
-use File::Spec;
-use FindBin;
-use lib "$FindBin::Bin/lib";
-use IO::Socket::INET;
-use IO::Socket::UNIX;
-use POSIX ':sys_wait_h';
-use Test::More;
-use Time::HiRes qw(sleep);
 use MCTest;
+use File::Spec;
+use POSIX ':sys_wait_h';
+use Time::HiRes qw(sleep);
 
 plan skip_all => 'tests our server only' if !is_ours();
 
 my $dir = scratch_dir();
-my @root = $> == 0 ? ('-u', 'root') : ();
 
 # Starts a command whose streams go to files, as a harness would.
-sub launch {
-    my ($env, @command) = @_;
+sub launch($env, @command) {
     my $pid = fork // die "fork: $!";
     if (!$pid) {
         $ENV{$_} = $env->{$_} for keys %$env;
@@ -55,20 +46,6 @@ sub ends {
     return is($gone ? $status : 'alive', $want, $name);
 }
 
-sub slurp {
-    my ($path) = @_;
-    open my $fh, '<', $path or return '';
-    local $/;
-    return scalar <$fh> // '';
-}
-
-sub tokens {
-    open my $fh, '>', "$dir/tokens" or die;
-    print $fh "user:password\n";
-    close $fh;
-    return "$dir/tokens";
-}
-
 sub ask {
     my ($sock, $command, $want, $name) = @_;
     $sock->blocking(0);
@@ -76,99 +53,91 @@ sub ask {
     return is(read_bytes($sock, length $want), $want, $name);
 }
 
-for my $profile (profiles()) {
+each_profile(sub ($profile) {
     my @ours = (server_binary(), "--compat=$profile");
     my $version = VERSION_REPLY($profile);
 
     # over TCP, ports given, through the parent; SIGINT when the handle goes, SIGTERM to stop
     for my $signal (qw(INT TERM)) {
         my ($tcp, $udp) = (free_port(), free_port());
-        my $pid = launch({}, $^X, $timed, 600, @ours, '-p', $tcp, '-U', $udp, @root,
+        my $pid = launch({}, $^X, $timed, 600, @ours, '-p', $tcp, '-U', $udp, @AS_ROOT,
             '-l', '127.0.0.1', '-o', 'relaxed_privileges');
         my $sock;
-        ok(wait_until(sub { $sock = IO::Socket::INET->new(PeerAddr => "127.0.0.1:$tcp") }),
-            "[$profile] -p and -U: up");
-        ask($sock, "version\r\n", $version, "[$profile] and answers");
+        soon { $sock = IO::Socket::INET->new(PeerAddr => "127.0.0.1:$tcp") } '-p and -U: up';
+        ask($sock, "version\r\n", $version, 'and answers');
         kill $signal, $pid;
-        ends($pid, 0, "[$profile] SIG$signal through the parent: exit 0");
-        is(slurp("$dir/launched.out"),
-            pick($profile, '1.4' => 'Signal handled: ' . {INT => 'Interrupt', TERM => 'Terminated'}->{$signal} . ".\n",
-                '1.6' => ''), "[$profile] what stdout says of it");
+        ends($pid, 0, "SIG$signal through the parent: exit 0");
+        is(read_file("$dir/launched.out"), pick($profile, '1.4' => 'Signal handled: ' . {INT => 'Interrupt',
+            TERM => 'Terminated'}->{$signal} . ".\n", '1.6' => ''), 'what stdout says of it');
     }
 
     # over a UNIX socket
     my $path = "$dir/memcachetest.$profile";
-    my $pid = launch({}, $^X, $timed, 600, @ours, @root, '-s', $path, '-o', 'relaxed_privileges',
+    my $pid = launch({}, $^X, $timed, 600, @ours, @AS_ROOT, '-s', $path, '-o', 'relaxed_privileges',
         '-o', 'no_modern');
     my $sock;
-    ok(wait_until(sub { $sock = IO::Socket::UNIX->new(Peer => $path) }), "[$profile] -s: up");
-    ask($sock, "version\r\n", $version, "[$profile] and answers");
-    my $settings = mem_stats($sock, 'settings');
-    is($settings->{domain_socket}, $path, "[$profile] settings domain_socket");
+    soon { $sock = IO::Socket::UNIX->new(Peer => $path) } '-s: up';
+    ask($sock, "version\r\n", $version, 'and answers');
+    is(mem_stats($sock, 'settings')->{domain_socket}, $path, 'settings domain_socket');
     kill 'TERM', $pid;
-    ends($pid, 0, "[$profile] -s: exit 0");
-    ok(!-e $path, "[$profile] the socket is gone");
+    ends($pid, 0, '-s: exit 0');
+    ok(!-e $path, 'the socket is gone');
 
     # a daemon on any port
     for my $verbose ([], ['-vvv']) {
         my ($ports, $pids) = ("$dir/ports.$profile.@$verbose", "$dir/pids.$profile.@$verbose");
         my $parent = launch({MEMCACHED_PORT_FILENAME => $ports}, $^X, $timed, 600, @ours, '-A',
-            '-p', '-1', '-U', '0', @root, '-d', '-P', $pids, @$verbose);
-        ends($parent, 0, "[$profile] -d @$verbose: the parent exits 0");
-        ok(wait_until(sub { -s $pids }), "[$profile] pid file");
-        my ($port) = slurp($ports) =~ /^TCP INET: (\d+)$/m;
-        ok($port, "[$profile] the port file was there before");
-        ok(!-e "$ports.lck" && !-e "$pids.tmp", "[$profile] and nothing half done beside");
-        my ($daemon) = slurp($pids) =~ /^(\d+)\n\z/;
+            '-p', '-1', '-U', '0', @AS_ROOT, '-d', '-P', $pids, @$verbose);
+        ends($parent, 0, "-d @$verbose: the parent exits 0");
+        soon { -s $pids } 'pid file';
+        my ($port) = read_file($ports) =~ /^TCP INET: (\d+)$/m;
+        ok($port, 'the port file was there before');
+        ok(!-e "$ports.lck" && !-e "$pids.tmp", 'and nothing half done beside');
+        my ($daemon) = read_file($pids) =~ /^(\d+)\n\z/;
         $sock = IO::Socket::INET->new(PeerAddr => "127.0.0.1:$port");
-        is(mem_stats($sock)->{pid}, $daemon, "[$profile] stats pid is the daemon's");
-        is(readlink "/proc/$daemon/cwd", '/', "[$profile] in the directory /") if -e "/proc/$daemon/cwd";
+        is(mem_stats($sock)->{pid}, $daemon, "stats pid is the daemon's");
+        is(readlink "/proc/$daemon/cwd", '/', 'in the directory /') if -e "/proc/$daemon/cwd";
         is(readlink "/proc/$daemon/fd/1", @$verbose ? "$dir/launched.out" : '/dev/null',
-            "[$profile] its output") if -e "/proc/$daemon/fd/1";
-        my ($group) = slurp("/proc/$daemon/stat") =~ /^\d+ \(.*\) \S+ \d+ (\d+)/;
-        is($group, $daemon, "[$profile] leads a session of its own") if defined $group;
+            'its output') if -e "/proc/$daemon/fd/1";
+        my ($group) = read_file("/proc/$daemon/stat") =~ /^\d+ \(.*\) \S+ \d+ (\d+)/;
+        is($group, $daemon, 'leads a session of its own') if defined $group;
         kill 'HUP', $daemon;
-        ask($sock, "version\r\n", $version, "[$profile] SIGHUP does not kill it");
+        ask($sock, "version\r\n", $version, 'SIGHUP does not kill it');
         put($sock, "shutdown\r\n");
-        is(read_bytes($sock, 1), '', "[$profile] shutdown: closed without a word");
-        ok(wait_until(sub { !kill 0, $daemon }), "[$profile] and the daemon ends");
-        ok(wait_until(sub { !-e $pids }), "[$profile] without its pid file");
+        is(read_bytes($sock, 1), '', 'shutdown: closed without a word');
+        soon { !kill 0, $daemon } 'and the daemon ends';
+        soon { !-e $pids } 'without its pid file';
     }
 
     # a pid file that names somebody alive, and one that does not
     for my $case (["$$\n", 'running process'], ["999999999\n", undef], ["junk\n", undef]) {
         my ($old, $warning) = @$case;
         my $pids = "$dir/old.$profile";
-        open my $fh, '>', $pids or die;
-        print $fh $old;
-        close $fh;
-        my $server = start_server(profile => $profile, args => ['-P', $pids]);
-        ok(wait_until(sub { slurp($pids) eq $server->pid . "\n" }), "[$profile] pid file overwritten");
-        $warning ? log_says($server, qr/warning.*$warning/, "[$profile] and says so")
-            : is($server->err, '', "[$profile] in silence");
+        write_file($pids, $old);
+        my $server = serve($profile, '-P', $pids);
+        soon { read_file($pids) eq $server->pid . "\n" } 'pid file overwritten';
+        $warning ? log_says($server, qr/warning.*$warning/, 'and says so')
+            : is($server->err, '', 'in silence');
         $server->stop;
-        ok(!-e $pids, "[$profile] removed at the end");
+        ok(!-e $pids, 'removed at the end');
     }
 
     # a graceful stop, by signal and by command
-    my $server = start_server(profile => $profile, args => ['-A']);
-    my $s = $server->connect;
+    my ($server, $s) = serve($profile, '-A');
     exchange($s, "set k 0 0 1\r\n1\r\n", "STORED\r\n");
-    $server->stop('USR1', "[$profile] SIGUSR1: exit 0");
+    $server->stop('USR1', 'SIGUSR1: exit 0');
     for my $command ('shutdown', 'shutdown noreply', pick($profile, '1.4' => [],
         '1.6' => ['shutdown graceful', 'shutdown graceful noreply'])->@*)
     {
-        $server = start_server(profile => $profile, args => ['-A']);
-        $s = $server->connect;
+        ($server, $s) = serve($profile, '-A');
         exchange($s, "shutdown fooble\r\n", pick($profile, '1.4' => "ERROR\r\n",
                 '1.6' => "CLIENT_ERROR invalid shutdown mode\r\n"), 'shutdown fooble');
         put($s, "$command\r\n");
-        is(read_bytes($s, 1), '', "[$profile] $command: closed without a word");
-        ends($server->pid, 0, "[$profile] $command: exit 0");
+        is(read_bytes($s, 1), '', "$command: closed without a word");
+        ends($server->pid, 0, "$command: exit 0");
         $server->{pid} = 0;
     }
-    $server = start_server(profile => $profile);
-    $s = $server->connect;
+    ($server, $s) = serve($profile);
     exchange($s, "shutdown graceful\r\n", pick($profile, '1.4' => "ERROR\r\n",
             '1.6' => "SERVER_ERROR: shutdown not enabled\r\n"), 'graceful without -A');
     # nothing to reload: 1.6 goes on, 1.4 ends as it always has
@@ -177,77 +146,72 @@ for my $profile (profiles()) {
         exchange($s, "version\r\n", $version, 'SIGHUP without anything to reload');
         $server->stop;
     } else {
-        ends($server->pid, POSIX::SIGHUP(), "[$profile] SIGHUP kills what is no daemon");
+        ends($server->pid, POSIX::SIGHUP(), 'SIGHUP kills what is no daemon');
         $server->{pid} = 0;
     }
 
     # counters that start high, files that fit
-    $server = start_server(profile => $profile, env => {T_MEMD_INITIAL_MALLOC => '4294967328',
-            T_MEMD_SLABS_ALLOC => '0'}, args => ['-m', '4098', '-c', '100', '-t', '2']);
-    cmp_ok(mem_stats($server->connect, 'slabs')->{total_malloced}, '>=', 4294967328,
-        "[$profile] T_MEMD_INITIAL_MALLOC");
-    my ($files) = slurp('/proc/' . $server->pid . '/limits') =~ /^Max open files\s+(\d+)/m;
-    cmp_ok($files, '>=', 100, "[$profile] the limit on open files") if defined $files;
-    my $groups = slurp('/proc/' . $server->pid . '/status');
-    like($groups, qr/^Groups:\s*$/m, "[$profile] no supplementary groups") if $> == 0;
+    $server = serve($profile, '-m', '4098', '-c', '100', '-t', '2', {env => {T_MEMD_INITIAL_MALLOC => '4294967328',
+            T_MEMD_SLABS_ALLOC => '0'}});
+    cmp_ok(mem_stats($server->connect, 'slabs')->{total_malloced}, '>=', 4294967328, 'T_MEMD_INITIAL_MALLOC');
+    my ($files) = read_file('/proc/' . $server->pid . '/limits') =~ /^Max open files\s+(\d+)/m;
+    cmp_ok($files, '>=', 100, 'the limit on open files') if defined $files;
+    my $groups = read_file('/proc/' . $server->pid . '/status');
+    like($groups, qr/^Groups:\s*$/m, 'no supplementary groups') if $> == 0;
     $server->stop;
 
     # -v: what serves, where, and how
-    $server = start_server(profile => $profile, args => ['-v', '-t', 2, '-U', '-1', '--pin=none', '--qps-limit=50k',
-        '--slo=p95:500us', '--balance']);
+    $server = serve($profile, '-v', '-t', 2, '-U', '-1', '--pin=none', '--qps-limit=50k',
+        '--slo=p95:500us', '--balance');
     my $of = pick($profile, '1.4' => '1.4.39', '1.6' => '1.6.45');
     my ($tcp_port, $udp_port) = map { $_->[1] } @{$server->{ports}};
     log_says($server, qr/^memcached: memcached-qos \S+ as memcached \Q$of\E \(profile \Q$profile\E\), listening on tcp:127\.0\.0\.1:$tcp_port, udp:127\.0\.0\.1:$udp_port$/m,
-        "[$profile] -v: version, profile, listeners");
+        '-v: version, profile, listeners');
     log_says($server, qr/^memcached: 2 workers on any CPU; limit 50000 \(burst 100\); action delay, unit cmd; slo p95:500us; classes on; steer rr, sched default, balance on$/m,
-        "[$profile] -v: workers and quality of service");
+        '-v: workers and quality of service');
     $server->stop;
-    $server = start_server(profile => $profile, args => ['-v', map { ('-l', "127.0.1.$_:" . free_port()) } 1 .. 10]);
-    log_says($server, qr/listening on (?:tcp:127\.\S+, ){7}tcp:\S+ and 3 more$/m, "[$profile] -v: not endless");
+    $server = serve($profile, '-v', map { ('-l', "127.0.1.$_:" . free_port()) } 1 .. 10);
+    log_says($server, qr/listening on (?:tcp:127\.\S+, ){7}tcp:\S+ and 3 more$/m, '-v: not endless');
     $server->stop;
 
     # -vv lists the classes, and tells what clients say and hear; a client cannot make lines
-    $server = start_server(profile => $profile, args => ['-vv', '-Y', tokens()]);
+    $server = serve($profile, '-vv', '-Y', scratch_file('tokens', "user:password\n"));
     log_says($server, qr/^slab class   1: chunk size        96 perslab   10922$/m,
-        "[$profile] -vv lists the slab classes");
-    like($server->err, qr/^<\d+ server listening on tcp:127\.0\.0\.1:\d+$/m, "[$profile] -vv: the listener");
+        '-vv lists the slab classes');
+    like($server->err, qr/^<\d+ server listening on tcp:127\.0\.0\.1:\d+$/m, '-vv: the listener');
     $s = $server->connect;
-    exchange($s, "set x 0 0 13\r\nuser password\r\n", "STORED\r\n");
-    exchange($s, "set k 0 0 7\r\na\nsec\r\n\r\n", "STORED\r\n");
-    exchange($s, "get k j\r\n", "VALUE k 0 7\r\na\nsec\r\n\r\nEND\r\n");
-    exchange($s, "get \x1b[2J\rx\xff\\\r\n", "END\r\n");
-    exchange($s, "fooble\n", "ERROR\r\n");
+    exchanges($s, ["set x 0 0 13\r\nuser password\r\n", "STORED\r\n"],
+        ["set k 0 0 7\r\na\nsec\r\n\r\n", "STORED\r\n"],
+        ["get k j\r\n", "VALUE k 0 7\r\na\nsec\r\n\r\nEND\r\n"], ["get \x1b[2J\rx\xff\\\r\n", "END\r\n"],
+        ["fooble\n", "ERROR\r\n"]);
     put($s, "quit\r\n");
-    is(read_bytes($s, 1), '', "[$profile] closed");
-    log_says($server, qr/^<\d+ connection closed\.$/m, "[$profile] -vv: the end");
+    is(read_bytes($s, 1), '', 'closed');
+    log_says($server, qr/^<\d+ connection closed\.$/m, '-vv: the end');
     my $told = $server->err =~ s/^(?:slab class|.*listening|memcached: ).*\n//mgr =~ s/^([<>])\d+ /$1/mgr
         =~ s/^<version\n>VERSION .*\n//mgr;
     is($told, join("\n", '<new ascii client connection', '>STORED', '<set k 0 0 7', '>STORED', '<get k j',
         '>sending key k', '>END', '<get \x1b[2J\x0dx\xff\x5c', '>END', '<fooble', '>ERROR', '<quit', '<connection closed.', ''),
-        "[$profile] -vv: commands and replies, escaped, without values and passwords");
+        '-vv: commands and replies, escaped, without values and passwords');
     put(my $talk = $server->connect, "set x 0 0 13\r\nuser password\r\nverbosity 0\r\n");
-    is(read_bytes($talk, 12), "STORED\r\nOK\r\n", "[$profile] verbosity 0");
+    is(read_bytes($talk, 12), "STORED\r\nOK\r\n", 'verbosity 0');
     my $before = $server->err;
     exchange($talk, "get k\r\n", "VALUE k 0 7\r\na\nsec\r\n\r\nEND\r\n");
-    is($server->err, $before, "[$profile] ... nothing more is told");
-    exchange($talk, "verbosity 2\r\n", "OK\r\n");
-    exchange($talk, "get later\r\n", "END\r\n");
-    log_says($server, qr/^<\d+ get later\n>\d+ END$/m, "[$profile] verbosity 2: told again");
-    $server->stop;
-}
+    is($server->err, $before, '... nothing more is told');
+    exchanges($talk, ["verbosity 2\r\n", "OK\r\n"], ["get later\r\n", "END\r\n"]);
+    log_says($server, qr/^<\d+ get later\n>\d+ END$/m, 'verbosity 2: told again');
+});
 
 # ---- the pid file in odd places: what is there, and what is said -------------------------
 
 # Starts and stops; what it said.
-sub life_with_pid_file {
-    my ($profile, $path, $while, @args) = @_;
-    my $server = start_server(profile => $profile, args => ['-P', $path, @args]);
+sub life_with_pid_file($profile, $path, $while = undef, @args) {
+    my $server = serve($profile, '-P', $path, @args);
     $while->($server) if $while;
-    $server->stop('TERM', "[$profile] -P $path: exit 0");
+    $server->stop('TERM', "-P $path: exit 0");
     return $server->err;
 }
 
-for my $profile (profiles()) {
+each_profile(sub ($profile) {
     my $odd = "$dir/odd.$profile";
     mkdir $odd or die;
     my $victim = "$odd/victim";
@@ -256,18 +220,18 @@ for my $profile (profiles()) {
         my ($path) = @_;
         return sub {
             my $want = $_[0]->pid . "\n";
-            ok(wait_until(sub { slurp($path) eq $want }), "[$profile] $path has the pid");
+            soon { read_file($path) eq $want } "$path has the pid";
         };
     };
     $refill->();
     symlink $victim, "$odd/link" or die;
-    is(life_with_pid_file($profile, "$odd/link", $has_pid->("$odd/link")), '', "[$profile] a link: silence");
-    is(slurp($victim), "precious\n", "[$profile] ... is replaced, not followed");
+    is(life_with_pid_file($profile, "$odd/link", $has_pid->("$odd/link")), '', 'a link: silence');
+    is(read_file($victim), "precious\n", '... is replaced, not followed');
     for my $kind ('symlink', 'link') {
         ok($kind eq 'link' ? link($victim, "$odd/x.tmp") : symlink($victim, "$odd/x.tmp"), "a $kind is in the way");
-        is(life_with_pid_file($profile, "$odd/x", $has_pid->("$odd/x")), '', "[$profile] $kind beside it: silence");
-        is(slurp($victim), "precious\n", "[$profile] ... is not written to");
-        ok(!-e "$odd/x" && !-l "$odd/x.tmp", "[$profile] ... and nothing is left");
+        is(life_with_pid_file($profile, "$odd/x", $has_pid->("$odd/x")), '', "$kind beside it: silence");
+        is(read_file($victim), "precious\n", '... is not written to');
+        ok(!-e "$odd/x" && !-l "$odd/x.tmp", '... and nothing is left');
     }
     # where it cannot be written: upstream goes on
     mkdir "$odd/folder" or die;
@@ -279,23 +243,21 @@ for my $profile (profiles()) {
         my ($path, $why) = @$case;
         is(life_with_pid_file($profile, $path),
             "memcached: warning: cannot write the pid file $path (-P): $why\n",
-            "[$profile] the file and the reason: $why");
+            "the file and the reason: $why");
     }
     ok(-p "$odd/fifo" && -d "$odd/folder" && !-e "$odd/folder.tmp" && !-e "$odd/fifo.tmp",
-        "[$profile] what was there stays, and nothing else");
+        'what was there stays, and nothing else');
     # another server has it by now
     life_with_pid_file($profile, "$odd/y", sub {
         wait_until(sub { -s "$odd/y" });
-        open my $fh, '>', "$odd/y" or die;
-        print $fh "$$\n";
-        close $fh;
+        write_file("$odd/y", "$$\n");
     });
-    is(slurp("$odd/y"), "$$\n", "[$profile] another process's pid stays");
-}
+    is(read_file("$odd/y"), "$$\n", "another process's pid stays");
+});
 
 # by default it ends the start, also that of a daemon
 for my $args ([], ['-d']) {
-    my $run = run_program('-l', '127.0.0.1', '-p', free_port(), @root, '-P', "$dir/none/pid", @$args);
+    my $run = run_program('-l', '127.0.0.1', '-p', free_port(), @AS_ROOT, '-P', "$dir/none/pid", @$args);
     is($run->{status}, 71, "@$args -P that cannot be written: exit 71");
     is($run->{err}, "memcached: cannot write the pid file $dir/none/pid (-P): No such file or directory\n", '... and says so');
 }
@@ -303,45 +265,40 @@ for my $args ([], ['-d']) {
 # and lines of -v begin with the time, unless they are the journal's
 {
     delete local $ENV{JOURNAL_STREAM};
-    my $server = start_server(profile => 'native', args => ['-v']);
+    my $server = serve('native', '-v');
     log_says($server, qr/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ memcached: memcached-qos \S+ as memcached 1\.6\.45 \(profile native\), listening on tcp:/m,
         '-v: the time, and the profile');
-    $server->stop;
-    $server = start_server(profile => 'native', args => ['-v'], env => {JOURNAL_STREAM => '8:1'});
+    $server = serve('native', '-v', {env => {JOURNAL_STREAM => '8:1'}});
     log_says($server, qr/^memcached: memcached-qos \S+ as/m, '-v to the journal: without the time');
-    $server->stop;
 }
 
 # The log tells replies, never values, also where output is cut in the middle of a line.
 {
-    my $server = start_server(profile => 'native', args => ['-vv']);
-    my $s = $server->connect;
+    my ($server, $s) = serve('native', '-vv');
     exchange($s, "set key 0 0 6\r\nsecret\r\n", "STORED\r\n");
     exchange($s, 'get' . ' key' x 8000 . "\r\n", "VALUE key 0 6\r\nsecret\r\n" x 8000 . "END\r\n", 'a long reply');
     log_says($server, qr/^>\d+ END$/m, '-vv: its end');
     my %lines;
     $lines{$_}++ for grep { !/^VERSION / } $server->err =~ /^>\d+ (.*)$/mg;
     is_deeply(\%lines, {STORED => 1, 'sending key key' => 8000, END => 1}, '... and each line of it once');
-    $server->stop;
 }
 
 # ---- in the background: the parent ends when the server serves, or with its status --------
 
-sub status_of {
-    my ($pid) = @_;
+sub status_of($pid) {
     my $status;
     wait_until(sub { waitpid($pid, WNOHANG) == $pid ? (($status = $?), 1)[1] : 0 });
     return $status;
 }
 
-for my $profile (profiles()) {
-    my @daemon = (server_binary(), "--compat=$profile", '-d', '-l', '127.0.0.1', @root);
+each_profile(sub ($profile) {
+    my @daemon = (server_binary(), "--compat=$profile", '-d', '-l', '127.0.0.1', @AS_ROOT);
     my $taken = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 1) or die;
     my $run = run_program({command => [@daemon, '-p', $taken->sockport]});
-    is($run->{status}, 71, "[$profile] -d, the port is taken: the parent's exit status");
+    is($run->{status}, 71, "-d, the port is taken: the parent's exit status");
     is($run->{err}, 'memcached: failed to listen on TCP port ' . $taken->sockport . ': 127.0.0.1: '
             . "Address already in use; stop the server that listens there, or choose another port\n",
-        "[$profile] ... and the message");
+        '... and the message');
     # The child writes its ports to a fifo, and stands until somebody reads.
     for my $end ('serves', 'is killed') {
         my $ports = "$dir/held.$profile";
@@ -349,49 +306,48 @@ for my $profile (profiles()) {
         POSIX::mkfifo("$ports.lck", 0600) or die;
         my $parent = launch({MEMCACHED_PORT_FILENAME => $ports}, @daemon, '-p', -1, '-P', "$dir/held.pid");
         my $child;
-        ok(wait_until(sub { ($child) = slurp("/proc/$parent/task/$parent/children") =~ /(\d+)/ }),
-            "[$profile] -d: there is a child");
-        ok(wait_until(sub { my @f = stat "/proc/$child/cwd/."; @f && readlink("/proc/$child/cwd") eq '/' }),
-            "[$profile] ... that has left its directory");
-        is(waitpid($parent, WNOHANG), 0, "[$profile] the parent waits for it");
+        soon { ($child) = read_file("/proc/$parent/task/$parent/children") =~ /(\d+)/ } '-d: there is a child';
+        soon { my @f = stat "/proc/$child/cwd/."; @f && readlink("/proc/$child/cwd") eq '/' }
+            '... that has left its directory';
+        is(waitpid($parent, WNOHANG), 0, 'the parent waits for it');
         if ($end eq 'serves') {
             open my $fifo, '<', "$ports.lck" or die;
             my $line = <$fifo>;
             close $fifo;
-            is(status_of($parent), 0, "[$profile] the child serves: exit status 0");
-            is(slurp("$dir/held.pid"), "$child\n", "[$profile] ... and the pid file is there");
-            is(readlink "/proc/$child/fd/2", '/dev/null', "[$profile] ... and the output is /dev/null");
+            is(status_of($parent), 0, 'the child serves: exit status 0');
+            is(read_file("$dir/held.pid"), "$child\n", '... and the pid file is there');
+            is(readlink "/proc/$child/fd/2", '/dev/null', '... and the output is /dev/null');
             my ($port) = $line =~ /(\d+)$/;
             my $sock = IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $port);
-            ask($sock, "version\r\n", VERSION_REPLY($profile), "[$profile] ... and it answers");
+            ask($sock, "version\r\n", VERSION_REPLY($profile), '... and it answers');
             kill 'TERM', $child;
-            ok(wait_until(sub { !kill 0, $child }), "[$profile] it ends");
+            soon { !kill 0, $child } 'it ends';
         } else {
             kill 'KILL', $child;
-            is(status_of($parent), 1 << 8, "[$profile] the child is killed: exit status 1");
-            is(slurp("$dir/launched.err"), "memcached: the server was killed by signal 9 (Killed) at its start\n",
-                "[$profile] ... and a line says so");
+            is(status_of($parent), 1 << 8, 'the child is killed: exit status 1');
+            is(read_file("$dir/launched.err"), "memcached: the server was killed by signal 9 (Killed) at its start\n",
+                '... and a line says so');
         }
     }
     # streams that are closed are not those of a socket, nor of the pipe to the parent
     my $port = free_port();
     my $parent = launch({}, 'sh', '-c', 'exec "$@" <&- >&- 2>&-', 'sh', @daemon, '-p', $port, '-P', "$dir/closed.pid");
-    is(status_of($parent), 0, "[$profile] -d without streams: the parent's exit status");
-    my ($closed) = slurp("$dir/closed.pid") =~ /^(\d+)\n\z/;
-    is_deeply([map { readlink "/proc/$closed/fd/$_" } 0 .. 2], [('/dev/null') x 3], "[$profile] ... they are /dev/null");
+    is(status_of($parent), 0, "-d without streams: the parent's exit status");
+    my ($closed) = read_file("$dir/closed.pid") =~ /^(\d+)\n\z/;
+    is_deeply([map { readlink "/proc/$closed/fd/$_" } 0 .. 2], [('/dev/null') x 3], '... they are /dev/null');
     ask(IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $port), "version\r\n", VERSION_REPLY($profile),
-        "[$profile] ... and it answers");
+        '... and it answers');
     kill 'TERM', $closed;
-    ok(wait_until(sub { !kill 0, $closed }), "[$profile] ... and ends");
+    soon { !kill 0, $closed } '... and ends';
     # a relative path is one of the directory where the command is given
     $run = run_program({command => ['sh', '-c', 'cd "$0" && exec "$@"', $dir, (map { -e $_ ? File::Spec->rel2abs($_) : $_ } @daemon), '-p',
             free_port(), '-P', 'relative.pid']});
-    is($run->{status}, 0, "[$profile] -d -P relative") or diag($run->{err});
-    my ($pid) = slurp("$dir/relative.pid") =~ /^(\d+)\n\z/;
-    ok($pid, "[$profile] ... is in the directory of the command");
+    is($run->{status}, 0, '-d -P relative') or diag($run->{err});
+    my ($pid) = read_file("$dir/relative.pid") =~ /^(\d+)\n\z/;
+    ok($pid, '... is in the directory of the command');
     kill 'TERM', $pid if $pid;
-    ok($pid && wait_until(sub { !kill 0, $pid }) && !-e "$dir/relative.pid", "[$profile] ... and removed from there");
-}
+    ok($pid && wait_until(sub { !kill 0, $pid }) && !-e "$dir/relative.pid", '... and removed from there');
+});
 
 SKIP: {
     skip 'only root can change user', 5 if $> != 0;
@@ -415,19 +371,17 @@ SKIP: {
     skip 'no mount namespace', 2 if $mount->{status} != 0;
     $run = run_program({command => ['unshare', '-m', 'sh', '-c', 'mount --bind "$0" /dev/null && exec "$@"', $null,
         server_binary(), '--compat=1.6', '-d', '-u', 'nobody', '-l', '127.0.0.1', '-p', free_port()]});
-    is($run->{status}, 1, '-d -u nobody, /dev/null may not be written: exit 1');
-    is($run->{err}, "memcached: cannot open /dev/null for reading and writing (-d): Permission denied\n",
-        '... and says so');
+    has($run, '-d -u nobody, /dev/null may not be written: exit 1, and says so', status => 1,
+        err => "memcached: cannot open /dev/null for reading and writing (-d): Permission denied\n");
 }
 
 SKIP: {
     skip 'only root can change user', 2 if $> != 0;
     chmod 0777, $dir;
-    my $server = start_server(args => ['-u', 'nobody']);
-    my $status = slurp('/proc/' . $server->pid . '/status');
+    my $server = serve('-u', 'nobody');
+    my $status = read_file('/proc/' . $server->pid . '/status');
     my $uid = getpwnam 'nobody';
     like($status, qr/^Uid:\s+$uid\s+$uid\s+$uid\s+$uid$/m, '-u nobody: all ids change');
-    $server->stop;
 }
 
 done_testing();

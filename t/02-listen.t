@@ -1,19 +1,12 @@
 #!/usr/bin/env perl
 # -l takes lists of addresses, IPv6 and host:port; -s makes a UNIX socket with the mode of -a.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::Bin/lib";
-use IO::Socket::IP;
-use Test::More;
 use MCTest;
+use IO::Socket::IP;
 
 my $dir = scratch_dir();
 
-sub answers {
-    my ($server, $host, $port, $name) = @_;
-    my $sock = IO::Socket::IP->new(PeerHost => $host, PeerPort => $port, Type => SOCK_STREAM,
-        Timeout => 10);
+sub answers($server, $host, $port, $name) {
+    my $sock = IO::Socket::IP->new(PeerHost => $host, PeerPort => $port, Type => SOCK_STREAM, Timeout => 10);
     return fail("$name: $@") if !$sock;
     $sock->blocking(0);
     put($sock, "version\r\n");
@@ -21,80 +14,64 @@ sub answers {
     return is(read_line($sock), VERSION_REPLY($profile), $name);
 }
 
-sub refuses {
-    my ($host, $port, $name) = @_;
-    my $sock = IO::Socket::IP->new(PeerHost => $host, PeerPort => $port, Type => SOCK_STREAM,
-        Timeout => 10);
+sub refuses($host, $port, $name) {
+    my $sock = IO::Socket::IP->new(PeerHost => $host, PeerPort => $port, Type => SOCK_STREAM, Timeout => 10);
     return ok(!$sock, $name);
 }
 
 my $has_ipv6 = IO::Socket::IP->new(LocalHost => '::1', Type => SOCK_STREAM, Listen => 1) ? 1 : 0;
 
-for my $profile (profiles()) {
+each_profile(sub ($profile) {
     for my $list ('127.0.0.1,127.0.0.2', '127.0.0.1;127.0.0.2') {
-        my $server = start_server(profile => $profile, listen => 0,
-            args => ['-l', $list, '-p', '-1']);
+        my $server = serve($profile, '-l', $list, '-p', '-1', {listen => 0});
         my @tcp = grep { $_->[0] eq 'TCP INET' } @{$server->{ports}};
-        is(scalar(@tcp), 2, "[$profile] -l $list: two sockets");
-        answers($server, '127.0.0.1', $tcp[0][1], "[$profile] the first answers");
-        answers($server, '127.0.0.2', $tcp[1][1], "[$profile] the second answers");
-        $server->stop;
+        is(scalar(@tcp), 2, "-l $list: two sockets");
+        answers($server, '127.0.0.1', $tcp[0][1], 'the first answers');
+        answers($server, '127.0.0.2', $tcp[1][1], 'the second answers');
     }
     {
         my $port = free_port();
-        my $server = start_server(profile => $profile, listen => 0,
-            args => ['-l', '127.0.0.1', '-l', '127.0.0.3', '-p', $port]);
-        answers($server, '127.0.0.1', $port, "[$profile] -l given twice: the first");
-        answers($server, '127.0.0.3', $port, "[$profile] the second");
-        refuses('127.0.0.4', $port, "[$profile] another address is not listened to");
+        my $server = serve($profile, '-l', '127.0.0.1', '-l', '127.0.0.3', '-p', $port, {listen => 0});
+        answers($server, '127.0.0.1', $port, '-l given twice: the first');
+        answers($server, '127.0.0.3', $port, 'the second');
+        refuses('127.0.0.4', $port, 'another address is not listened to');
         my $settings = mem_stats($server->connect, 'settings');
-        is($settings->{tcpport}, $port, "[$profile] settings tcpport");
-        is($settings->{inter}, '127.0.0.1,127.0.0.3', "[$profile] settings inter");
-        $server->stop;
+        has($settings, 'settings tcpport', tcpport => $port, inter => '127.0.0.1,127.0.0.3');
     }
     if (is_ours()) { # ports and addresses that others begin with
         my ($port) = grep { my $short = substr $_, 0, 4;
             IO::Socket::IP->new(LocalHost => '127.0.0.1', LocalPort => $short, Listen => 1) } map { free_port() } 1 .. 50;
         my $short = substr $port, 0, 4;
-        my $server = start_server(profile => $profile, listen => 0,
-            args => [map { ('-l', $_) } "127.0.0.1:$port", "127.0.0.1:$short", "127.0.0.1:$port"]);
+        my $server = serve($profile, (map { ('-l', $_) } "127.0.0.1:$port", "127.0.0.1:$short", "127.0.0.1:$port"),
+            {listen => 0});
         is(join(' ', map { $_->[1] } @{$server->{ports}}), "$port $short",
-            "[$profile] -l that is a part of another one counts, the same one does not");
-        $server->stop;
+            '-l that is a part of another one counts, the same one does not');
     }
     if (is_ours()) { # many
-        my $server = start_server(profile => $profile, listen => 0,
-            args => ['-p', '-1', map { ('-l', "127.0.1.$_") } 1 .. 200]);
-        is(scalar(@{$server->{ports}}), 200, "[$profile] 200 times -l");
-        answers($server, '127.0.1.200', $server->{ports}[199][1], "[$profile] the last answers");
-        $server->stop;
+        my $server = serve($profile, '-p', '-1', (map { ('-l', "127.0.1.$_") } 1 .. 200), {listen => 0});
+        is(scalar(@{$server->{ports}}), 200, '200 times -l');
+        answers($server, '127.0.1.200', $server->{ports}[199][1], 'the last answers');
     }
     {
         my $port = free_port();
         my $other = free_port();
-        my $server = start_server(profile => $profile, listen => 0,
-            args => ['-l', "127.0.0.1:$port,127.0.0.2", '-p', $other]);
-        answers($server, '127.0.0.1', $port, "[$profile] -l host:port overrides -p");
-        answers($server, '127.0.0.2', $other, "[$profile] for that element only");
-        $server->stop;
+        my $server = serve($profile, '-l', "127.0.0.1:$port,127.0.0.2", '-p', $other, {listen => 0});
+        answers($server, '127.0.0.1', $port, '-l host:port overrides -p');
+        answers($server, '127.0.0.2', $other, 'for that element only');
     }
     {
-        my $server = start_server(profile => $profile, listen => 0,
-            args => ['-l', 'localhost', '-p', '-1']);
-        ok(scalar(@{$server->{ports}}), "[$profile] -l localhost");
+        my $server = serve($profile, '-l', 'localhost', '-p', '-1', {listen => 0});
+        ok(scalar(@{$server->{ports}}), '-l localhost');
         answers($server, $_->[0] =~ /6$/ ? '::1' : '127.0.0.1', $_->[1],
-            "[$profile] localhost by $_->[0]") for @{$server->{ports}};
-        $server->stop;
+            "localhost by $_->[0]") for @{$server->{ports}};
     }
     SKIP: {
         skip 'no IPv6 here', 2 if !$has_ipv6;
         my $port = free_port();
         for my $spelling ('::1', '[::1]', "[::1]:$port") {
-            my $server = start_server(profile => $profile, listen => 0,
-                args => ['-l', $spelling, '-p', $port]);
-            is($server->{ports}[0][0], 'TCP INET6', "[$profile] -l $spelling in the port file");
-            answers($server, '::1', $port, "[$profile] -l $spelling answers");
-            $server->stop;
+            my $server = serve($profile, '-l', $spelling, '-p', $port, {listen => 0});
+            is($server->{ports}[0][0], 'TCP INET6', "-l $spelling in the port file");
+            answers($server, '::1', $port, "-l $spelling answers");
         }
     }
 
@@ -105,12 +82,11 @@ for my $profile (profiles()) {
         my ($list, $speaks) = @$case;
         last if !is_ours();
         if ($profile eq '1.4') {
-            my $run = run_program('--compat=1.4', '-l', $list, '-p', '-1', $> == 0 ? ('-u', 'root') : ());
-            is($run->{status}, 71, "[$profile] -l $list is refused");
+            my $run = run_program('--compat=1.4', '-l', $list, '-p', '-1', @AS_ROOT);
+            is($run->{status}, 71, "-l $list is refused");
             next;
         }
-        my $server = start_server(profile => $profile, listen => 0, debug => 0,
-            args => ['-l', $list, '-p', '-1', '-B', $speaks eq 'both' ? 'ascii' : 'auto']);
+        my $server = serve($profile, '-l', $list, '-p', '-1', '-B', $speaks eq 'both' ? 'ascii' : 'auto', {listen => 0, debug => 0});
         my $noop = pack 'CCnCCnNNNN', 0x80, 0x0a, 0, 0, 0, 0, 0, 7, 0, 0;
         if ($speaks ne 'binary') {
             exchange($server->connect, "get a\r\n", "END\r\n", "-l $list speaks text");
@@ -119,63 +95,53 @@ for my $profile (profiles()) {
             my $s = $server->connect;
             put($s, $noop);
             expect_bytes($s, pack('CCnCCnNNNN', 0x81, 0x0a, 0, 0, 0, 0, 0, 7, 0, 0),
-                "[$profile] -l $list speaks binary, whatever -B says");
+                "-l $list speaks binary, whatever -B says");
         }
         if ($speaks eq 'binary') {
             my $s = $server->connect;
             put($s, "set a 0 0 100\r\nget all the way to 24 bytes\r\n");
-            expect_eof($s, '', "[$profile] -l $list closes on text");
+            expect_eof($s, '', "-l $list closes on text");
         }
         if ($speaks eq 'ascii') {
             my $s = $server->connect;
             put($s, "$noop\r\nversion\r\n");
-            like(read_line($s), qr/ERROR/, "[$profile] -l $list: 0x80 is text");
+            like(read_line($s), qr/ERROR/, "-l $list: 0x80 is text");
         }
-        $server->stop;
     }
     for my $bad ('fooble', 'notls:127.0.0.1', 'tag[123456789]:127.0.0.1', '[::1', 'tcp:127.0.0.1',
             '127.0.0.1:99999', '127.0.0.1:', 'proto[x]:127.0.0.1') {
-        my $run = run_program('-l', $bad, '-p', '-1', $> == 0 ? ('-u', 'root') : (),
-            is_ours() ? "--compat=$profile" : ());
-        is($run->{status}, 71, "[$profile] -l $bad exits 71");
-        isnt($run->{err}, '', "[$profile] -l $bad says why");
+        my $run = run_program('-l', $bad, '-p', '-1', @AS_ROOT, is_ours() ? "--compat=$profile" : ());
+        is($run->{status}, 71, "-l $bad exits 71");
+        isnt($run->{err}, '', "-l $bad says why");
     }
     {
         my $port = free_port();
-        my $server = start_server(profile => $profile, listen => 0,
-            args => ['-l', "127.0.0.1:$port,127.0.0.2", '-l', '127.0.0.1', '-p', $port]);
+        my $server = serve($profile, '-l', "127.0.0.1:$port,127.0.0.2", '-l', '127.0.0.1', '-p', $port, {listen => 0});
         is(mem_stats($server->connect, 'settings')->{inter}, "127.0.0.1:$port,127.0.0.2",
-            "[$profile] -l that has been said is dropped");
-        $server->stop;
+            '-l that has been said is dropped');
     }
     {
         my $port = free_port();
-        my $server = start_server(profile => $profile, listen => 0,
-            args => ['-l', '127.0.0.1', '-p', $port]);
+        my $server = serve($profile, '-l', '127.0.0.1', '-p', $port, {listen => 0});
         my $run = run_program('-l', '127.0.0.2,127.0.0.1', '-p', $port,
-            $> == 0 ? ('-u', 'root') : (), is_ours() ? "--compat=$profile" : ());
-        is($run->{status}, 71, "[$profile] an address in use exits 71");
-        like($run->{err}, qr/\b$port\b/, "[$profile] and the port is named") if is_ours();
-        $server->stop;
+            @AS_ROOT, is_ours() ? "--compat=$profile" : ());
+        is($run->{status}, 71, 'an address in use exits 71');
+        like($run->{err}, qr/\b$port\b/, 'and the port is named') if is_ours();
     }
 
     # UNIX socket
     for my $case ([undef, 0700], ['0777', 0777], ['770', 0770], ['600', 0600]) {
         my ($mask, $mode) = @$case;
         my $path = "$dir/socket.$profile";
-        my $server = start_server(profile => $profile, path => $path,
-            args => ['-s', $path, defined $mask ? ('-a', $mask) : ()]);
+        my $server = serve($profile, '-s', $path, defined $mask ? ('-a', $mask) : (), {path => $path});
         my $what = '-s' . (defined $mask ? " -a $mask" : '');
         my $s = $server->connect;
-        exchange($s, "set a 0 0 1\r\n1\r\nget a\r\n",
-            "STORED\r\nVALUE a 0 1\r\n1\r\nEND\r\n", "$what serves");
-        is((stat $path)[2] & 0777, $mode, sprintf "[$profile] $what: mode %04o", $mode);
+        exchange($s, "set a 0 0 1\r\n1\r\nget a\r\n", "STORED\r\nVALUE a 0 1\r\n1\r\nEND\r\n", "$what serves");
+        is((stat $path)[2] & 0777, $mode, sprintf "$what: mode %04o", $mode);
         my $settings = mem_stats($s, 'settings');
-        is($settings->{domain_socket}, $path, "[$profile] $what: settings domain_socket");
-        is($settings->{umask}, sprintf('%o', $mode), "[$profile] $what: settings umask");
+        has($settings, "$what: settings domain_socket", domain_socket => $path, umask => sprintf('%o', $mode));
         my ($first) = grep { /:addr unix:/ } stat_lines($s, 'conns');
-        like($first, qr/^STAT \d+:addr unix:\Q$path\E$/, "[$profile] $what: stats conns")
-            if is_ours();
+        like($first, qr/^STAT \d+:addr unix:\Q$path\E$/, "$what: stats conns") if is_ours();
         $server->stop;
         # The old socket file does not hinder the next start.
         if (!-e $path) {
@@ -184,15 +150,12 @@ for my $profile (profiles()) {
     }
     {
         my $path = "$dir/not-a-socket.$profile";
-        open my $fh, '>', $path or die;
-        print $fh "precious\n";
-        close $fh;
-        my $run = run_program('-s', $path, $> == 0 ? ('-u', 'root') : (),
-            is_ours() ? "--compat=$profile" : ());
-        is($run->{status}, 71, "[$profile] -s on a plain file exits 71");
-        ok(-s $path, "[$profile] and the file is left alone");
+        write_file($path, "precious\n");
+        is(run_program('-s', $path, @AS_ROOT, is_ours() ? "--compat=$profile" : ())->{status}, 71,
+            '-s on a plain file exits 71');
+        ok(-s $path, 'and the file is left alone');
     }
-}
+});
 
 # a machine without IPv4
 SKIP: {
@@ -202,17 +165,15 @@ SKIP: {
         if !$has_ipv6 || run_program({command => [@inside, 'true']})->{status} != 0;
     for my $profile (profiles()) {
         for my $args ([], ['-l', '::1'], ['-l', '[::1]:11300'], ['-l', '*']) {
-            my $server = start_server(profile => $profile, listen => 0, wrap => \@inside, args => $args);
+            my $server = serve($profile, @$args, {listen => 0, wrap => \@inside});
             my ($port) = map { $_->[1] } grep { $_->[0] eq 'TCP INET6' } @{$server->{ports}};
-            my $run = run_program({command => ['nsenter', '-n', '-t', $server->pid, $^X, '-MIO::Socket::IP', '-e',
+            is(run_program({command => ['nsenter', '-n', '-t', $server->pid, $^X, '-MIO::Socket::IP', '-e',
                 'my $s = IO::Socket::IP->new(PeerHost => "::1", PeerPort => shift) or die; print $s "version\r\n"; print scalar <$s>',
-                $port]});
-            is($run->{out}, VERSION_REPLY($profile), "[$profile] IPv6 only: @$args answers");
-            $server->stop;
+                $port]})->{out}, VERSION_REPLY($profile), "IPv6 only: @$args answers");
         }
         my $run = run_program({command => [@inside, server_binary(), "--compat=$profile", '-l', '127.0.0.1',
-            $> == 0 ? ('-u', 'root') : ()]});
-        is($run->{status}, 71, "[$profile] IPv6 only: -l 127.0.0.1 exits 71");
+            @AS_ROOT]});
+        is($run->{status}, 71, 'IPv6 only: -l 127.0.0.1 exits 71');
         is($run->{err}, 'memcached: failed to listen on TCP port 11211: 127.0.0.1: Cannot assign requested '
                 . "address; it must be an address of this machine\n", '... and says why');
     }
@@ -221,10 +182,9 @@ SKIP: {
 # one of both families is taken
 if (is_ours() && $has_ipv6) {
     my $taken = IO::Socket::IP->new(LocalHost => '127.0.0.1', Listen => 1, Type => SOCK_STREAM);
-    my $server = start_server(profile => '1.6', listen => 0, args => ['-p', $taken->sockport]);
+    my $server = serve('1.6', '-p', $taken->sockport, {listen => 0});
     is($server->err, 'memcached: warning: not listening on tcp:0.0.0.0:' . $taken->sockport . ", which is in use\n",
         'an address in use is told, though the other one serves');
-    $server->stop;
 }
 
 done_testing();

@@ -1,11 +1,6 @@
 #!/usr/bin/env perl
 # The default profile: on the wire 1.6.45, with statistics of its own, and as many pinned workers
 # as there are CPUs.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::Bin/lib";
-use Test::More;
 use MCTest;
 
 plan skip_all => 'needs memcached-qos' if !is_ours();
@@ -14,8 +9,8 @@ my @QOS = qw(qos_limit qos_admitted qos_delayed qos_refused qos_level_pct);
 
 # Without --compat it is native, which says what 1.6 says but for the lines of its own.
 {
-    my $native = start_server(profile => 'native');
-    my $other = start_server(profile => '1.6');
+    my $native = serve('native');
+    my $other = serve('1.6');
     my @names = map { [grep { $_ ne 'qos_headroom_pct' } stat_names($_->connect)] } $native, $other;
     is_deeply([@{$names[0]}[-@QOS .. -1]], \@QOS, 'stats ends with lines of its own');
     is_deeply([@{$names[0]}[0 .. $#{$names[0]} - @QOS]], $names[1], 'and begins as in 1.6');
@@ -24,8 +19,7 @@ my @QOS = qw(qos_limit qos_admitted qos_delayed qos_refused qos_level_pct);
     is_deeply($settings{native}, $settings{'1.6'}, 'stats settings as in 1.6');
     my $control = $native->connect;
     my $room;
-    ok(wait_until(sub { defined($room = mem_stats($control)->{qos_headroom_pct}) }),
-        'headroom is told once it is known');
+    soon { defined($room = mem_stats($control)->{qos_headroom_pct}) } 'headroom is told once it is known';
     like($room, qr/^(?:100|\d?\d)\.\d$/, 'in percent');
     is(mem_stats($other->connect)->{qos_headroom_pct}, undef, 'not in 1.6');
     exchange($native->connect, "version\r\n", "VERSION 1.6.45\r\n");
@@ -34,31 +28,26 @@ my @QOS = qw(qos_limit qos_admitted qos_delayed qos_refused qos_level_pct);
     is(run_program('-V')->{out}, run_program('--compat=native', '-V')->{out}, 'native is the default');
     is(run_program('-h')->{out}, run_program('--compat=native', '-h')->{out}, 'in the help as well');
     my $run = run_program('--compat=1.5', '-V');
-    is($run->{status}, 64, 'an unknown profile');
-    like($run->{err}, qr/--compat must be native, 1\.6 or 1\.4/, 'names those that there are');
+    has($run, 'an unknown profile', status => 64, err => qr/--compat must be native, 1\.6 or 1\.4/);
 }
 
 # What the lines say. Nothing that a limit of one request a second refuses depends on time: the
 # burst is used up, and the clock stands still for the bucket only as long as a round trip takes.
 {
-    my $server = start_server(profile => 'native',
-        args => ['--qps-limit=1,burst=1', '--qps-limit-action=error']);
-    my $s = $server->connect;
+    my ($server, $s) = serve('native', '--qps-limit=1,burst=1', '--qps-limit-action=error');
     is(mem_stats($s)->{qos_limit}, 1, 'the limit is told');
     roundtrip($s, "get a\r\n" x 100, undef);
     my $stats = mem_stats($s);
     is($stats->{qos_admitted} + $stats->{qos_refused}, 100, 'admitted or refused');
-    cmp_ok($stats->{qos_refused}, '>', 0, 'some were refused');
-    is($stats->{qos_delayed}, 0, 'none waited');
-    is($stats->{qos_level_pct}, '100.0', 'no target refuses any');
+    has($stats, 'some were refused, none waited, no target refuses any', qos_refused => ['>', 0],
+        qos_delayed => 0, qos_level_pct => '100.0');
     exchange($s, "qos qps_limit off\r\n", "OK\r\n");
     is(mem_stats($s)->{qos_limit}, 0, '0: no limit');
 }
 
 # As many threads as upstream, but pinned ones do not share CPUs unless that is asked for.
-sub threads {
-    my ($wrap, @args) = @_;
-    my $server = start_server(profile => 'native', args => \@args, wrap => $wrap);
+sub threads($wrap, @args) {
+    my $server = serve('native', @args, {wrap => $wrap});
     return mem_stats($server->connect)->{threads};
 }
 

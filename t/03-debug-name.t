@@ -1,13 +1,8 @@
 #!/usr/bin/env perl
 # A server that is started under the name memcached-debug knows the debug commands, from the
 # build's link as from any other; the name alone counts, not the path.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::Bin/lib";
-use Test::More;
-use Cwd 'abs_path';
 use MCTest;
+use Cwd 'abs_path';
 
 plan skip_all => 'another memcached' if !is_ours();
 
@@ -19,13 +14,12 @@ mkdir "$dir/memcached-debug.d" or die "$dir: $!";
 my $plain = "$dir/memcached-debug.d/memcached";
 symlink abs_path($binary[-1]), $plain or die "$plain: $!";
 
-sub start_as {
-    my ($path, $profile) = @_;
+sub start_as($path, $profile) {
     local $ENV{MEMCACHED} = join ' ', @binary[0 .. $#binary - 1], $path;
     return start_server(profile => $profile, debug => 0);
 }
 
-for my $profile (profiles()) {
+each_profile(sub ($profile) {
     my $server = start_as($link, $profile);
     my $s = $server->connect;
     exchange($s, "set k 0 10 1\r\nv\r\n", "STORED\r\n");
@@ -35,10 +29,9 @@ for my $profile (profiles()) {
     $server->stop;
 
     $server = start_as($plain, $profile);
-    exchange($server->connect, "debugtime 11\r\n", "ERROR\r\n",
-        'a folder of that name does not count');
+    exchange($server->connect, "debugtime 11\r\n", "ERROR\r\n", 'a folder of that name does not count');
     $server->stop;
-}
+});
 
 my $built = "$binary[-1]-debug";
 SKIP: {

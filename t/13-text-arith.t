@@ -1,46 +1,34 @@
 #!/usr/bin/env perl
 # incr wraps at 2^64, decr stops at 0, shorter results are padded in place, longer ones grow.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::Bin/lib";
-use Test::More;
 use MCTest;
 
-for my $profile (profiles()) {
-    my $server = start_server(profile => $profile);
-    my $s = $server->connect;
+each_profile(sub ($profile) {
+    my ($server, $s) = serve($profile);
 
-    exchange($s, "incr nix 1\r\n", "NOT_FOUND\r\n", {incr_misses => 1, incr_hits => 0});
-    exchange($s, "decr nix 1\r\n", "NOT_FOUND\r\n", {decr_misses => 1, decr_hits => 0});
-    exchange($s, "set num 5 0 1\r\n1\r\n", "STORED\r\n");
-    exchange($s, "incr num 1\r\n", "2\r\n", {incr_misses => 0, incr_hits => 1, curr_items => 0});
-    exchange($s, "incr num 8\r\n", "10\r\n", 'the number grows by a digit');
-    exchange($s, "get num\r\n", "VALUE num 5 2\r\n10\r\nEND\r\n", 'and so does the value');
-    exchange($s, "decr num 1\r\n", "9\r\n", {decr_misses => 0, decr_hits => 1});
-    exchange($s, "get num\r\n", "VALUE num 5 2\r\n9 \r\nEND\r\n", 'padded to the old length');
-    exchange($s, "incr num 0\r\n", "9\r\n", 'a padded value is a number');
-    exchange($s, "decr num 9\r\n", "0\r\n");
-    exchange($s, "decr num 5\r\n", "0\r\n", 'decr stops at 0');
-    exchange($s, "incr num 2147483647\r\n", "2147483647\r\n");
-    exchange($s, "incr num 1\r\n", "2147483648\r\n", 'beyond 2^31');
-    exchange($s, "incr num 2147483648\r\n", "4294967296\r\n", 'beyond 2^32');
-    exchange($s, "incr num 9223372032559808512\r\n", "9223372036854775808\r\n", 'beyond 2^63');
-    exchange($s, "incr num 9223372036854775807\r\n", "18446744073709551615\r\n", '2^64 - 1');
-    exchange($s, "incr num 1\r\n", "0\r\n", 'wraps to 0');
-    exchange($s, "decr num 18446744073709551615\r\n", "0\r\n");
-    exchange($s, "set max 0 0 20\r\n18446744073709551615\r\n", "STORED\r\n");
-    exchange($s, "incr max 18446744073709551615\r\n", "18446744073709551614\r\n");
-    exchange($s, "decr max 18446744073709551614\r\n", "0\r\n");
-    exchange($s, "get max\r\n", "VALUE max 0 20\r\n0" . (' ' x 19) . "\r\nEND\r\n");
+    exchanges($s, ["incr nix 1\r\n", "NOT_FOUND\r\n", {incr_misses => 1, incr_hits => 0}],
+        ["decr nix 1\r\n", "NOT_FOUND\r\n", {decr_misses => 1, decr_hits => 0}],
+        ["set num 5 0 1\r\n1\r\n", "STORED\r\n"],
+        ["incr num 1\r\n", "2\r\n", {incr_misses => 0, incr_hits => 1, curr_items => 0}],
+        ["incr num 8\r\n", "10\r\n", 'the number grows by a digit'],
+        ["get num\r\n", "VALUE num 5 2\r\n10\r\nEND\r\n", 'and so does the value'],
+        ["decr num 1\r\n", "9\r\n", {decr_misses => 0, decr_hits => 1}],
+        ["get num\r\n", "VALUE num 5 2\r\n9 \r\nEND\r\n", 'padded to the old length'],
+        ["incr num 0\r\n", "9\r\n", 'a padded value is a number'], ["decr num 9\r\n", "0\r\n"],
+        ["decr num 5\r\n", "0\r\n", 'decr stops at 0'], ["incr num 2147483647\r\n", "2147483647\r\n"],
+        ["incr num 1\r\n", "2147483648\r\n", 'beyond 2^31'],
+        ["incr num 2147483648\r\n", "4294967296\r\n", 'beyond 2^32'],
+        ["incr num 9223372032559808512\r\n", "9223372036854775808\r\n", 'beyond 2^63'],
+        ["incr num 9223372036854775807\r\n", "18446744073709551615\r\n", '2^64 - 1'],
+        ["incr num 1\r\n", "0\r\n", 'wraps to 0'], ["decr num 18446744073709551615\r\n", "0\r\n"],
+        ["set max 0 0 20\r\n18446744073709551615\r\n", "STORED\r\n"],
+        ["incr max 18446744073709551615\r\n", "18446744073709551614\r\n"],
+        ["decr max 18446744073709551614\r\n", "0\r\n"],
+        ["get max\r\n", "VALUE max 0 20\r\n0" . (' ' x 19) . "\r\nEND\r\n"]);
 
-    exchange($s, "set lead 0 0 3\r\n007\r\n", "STORED\r\n");
-    exchange($s, "incr lead 1\r\n", "8\r\n", 'leading zeros');
-    exchange($s, "get lead\r\n", "VALUE lead 0 3\r\n8  \r\nEND\r\n");
-    exchange($s, "set sp 0 0 3\r\n 12\r\n", "STORED\r\n");
-    exchange($s, "incr sp 1\r\n", "13\r\n", 'leading blanks in the value');
-    exchange($s, "set two 0 0 5\r\n12 34\r\n", "STORED\r\n");
-    exchange($s, "incr two 1\r\n", "13\r\n", 'a number ends at a blank');
+    exchanges($s, ["set lead 0 0 3\r\n007\r\n", "STORED\r\n"], ["incr lead 1\r\n", "8\r\n", 'leading zeros'],
+        ["get lead\r\n", "VALUE lead 0 3\r\n8  \r\nEND\r\n"], ["set sp 0 0 3\r\n 12\r\n", "STORED\r\n"],
+        ["incr sp 1\r\n", "13\r\n", 'leading blanks in the value'],
+        ["set two 0 0 5\r\n12 34\r\n", "STORED\r\n"], ["incr two 1\r\n", "13\r\n", 'a number ends at a blank']);
 
     # what else a stored number may look like, and what is left of it
     for (['+5', '6'], [' +5', '6'], ['0' x 25, '1'], ['0' x 24 . '5', '6'], ["12\0", '13'],
@@ -65,21 +53,19 @@ for my $profile (profiles()) {
         my $key = 'i' x $n;
         my $got = roundtrip($s, "set $key 0 0 1\r\n9\r\nincr $key 1\r\nget $key\r\n");
         next if $got eq "STORED\r\n10\r\nVALUE $key 0 2\r\n10\r\nEND\r\n";
-        fail("[$profile] growing value of a key of $n bytes: " . show($got));
+        fail("growing value of a key of $n bytes: " . show($got));
     }
-    pass("[$profile] a value grows by incr for every key length");
+    pass('a value grows by incr for every key length');
 
     # leaves the exptime as it was
     if ($profile ne 'ref') {
-        exchange($s, "set exp 0 100 1\r\n9\r\n", "STORED\r\n");
-        exchange($s, "incr exp 1\r\n", "10\r\n");
-        exchange($s, "incr exp 1\r\n", "11\r\n");
+        exchanges($s, ["set exp 0 100 1\r\n9\r\n", "STORED\r\n"], ["incr exp 1\r\n", "10\r\n"],
+            ["incr exp 1\r\n", "11\r\n"]);
         debugtime($server, 99);
         exchange($s, "incr exp 1\r\n", "12\r\n", 'still there a second before');
         debugtime($server, 2);
         exchange($s, "incr exp 1\r\n", "NOT_FOUND\r\n", 'incr keeps the exptime');
     }
-    $server->stop;
-}
+});
 
 done_testing();

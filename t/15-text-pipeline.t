@@ -1,16 +1,10 @@
 #!/usr/bin/env perl
 # Thousands of commands in one write, and gets of thousands of keys, are answered in order
 # and completely.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::Bin/lib";
-use Test::More;
 use MCTest;
 
 # Sends from a child so that neither side can block the other for good.
-sub talk {
-    my ($s, $send, $want_len) = @_;
+sub talk($s, $send, $want_len) {
     my $pid = fork;
     if (!$pid) {
         put($s, $send);
@@ -21,9 +15,8 @@ sub talk {
     return $got;
 }
 
-for my $profile (profiles()) {
-    my $server = start_server(profile => $profile, args => ['-m', '128']);
-    my $s = $server->connect;
+each_profile(sub ($profile) {
+    my ($server, $s) = serve($profile, '-m', '128');
 
     # keys
     my $value = 'v' x 10;
@@ -36,21 +29,20 @@ for my $profile (profiles()) {
         exchange($s, "get $keys\r\n", $want, {cmd_get => $n, get_hits => $n}, "get of $n keys");
     }
     my $mixed = join ' ', map { $_ % 3 ? "k$_" : "miss$_" } 0 .. 99;
-    exchange($s, "get $mixed\r\n",
-        join('', map { $_ % 3 ? "VALUE k$_ $_ 10\r\n$value\r\n" : '' } 0 .. 99) . "END\r\n",
-        {get_hits => 66, get_misses => 34}, 'hits and misses mixed');
+    exchange($s, "get $mixed\r\n", join('', map { $_ % 3 ? "VALUE k$_ $_ 10\r\n$value\r\n" : '' } 0 .. 99)
+        . "END\r\n", {get_hits => 66, get_misses => 34}, 'hits and misses mixed');
 
     my $many = 18725;
     exchange($s, "set foobarbaz 0 0 1\r\n1\r\n", "STORED\r\n");
     my $line = 'get' . (' foobarbaz' x $many) . "\r\n";
     my $want = "VALUE foobarbaz 0 1\r\n1\r\n" x $many . "END\r\n";
     my $got = talk($s, $line, length $want);
-    ok($got eq $want, "[$profile] get of $many keys");
-    expect_open($s, "[$profile] and nothing more came");
+    ok($got eq $want, "get of $many keys");
+    expect_open($s, 'and nothing more came');
     my ($cas) = mem_gets($s, 'foobarbaz');
     $line =~ s/^get/gets/;
     $want = "VALUE foobarbaz 0 1 $cas\r\n1\r\n" x $many . "END\r\n";
-    ok(talk($s, $line, length $want) eq $want, "[$profile] gets of $many keys");
+    ok(talk($s, $line, length $want) eq $want, "gets of $many keys");
     $line = 'get' . join('', map { " missing$_" } 1 .. $many) . "\r\n";
     exchange($s, $line, "END\r\n", {get_misses => $many}, "get of $many absent keys");
     my $bad = "CLIENT_ERROR bad command line format\r\n";
@@ -61,8 +53,7 @@ for my $profile (profiles()) {
         # cannot be taken back, but the reply ends in the error and the next one is in step
         $line = 'get' . (' foobarbaz' x $many) . ' ' . ('k' x 251) . "\r\n";
         my $value = "VALUE foobarbaz 0 1\r\n1\r\n";
-        exchange($s, $line, qr/\A(?:\Q$value\E)+\Q$bad\E\z/,
-            "at the end of $many it ends the values");
+        exchange($s, $line, qr/\A(?:\Q$value\E)+\Q$bad\E\z/, "at the end of $many it ends the values");
     }
 
     # 5000 commands in one write
@@ -89,8 +80,8 @@ for my $profile (profiles()) {
                         . " 10\r\n$value\r\n" } $i .. $i + 39) . "END\r\n";
         }
     }
-    ok(talk($s, $send, length $reply) eq $reply, "[$profile] thousands of commands in one write");
-    expect_open($s, "[$profile] and nothing more came");
+    ok(talk($s, $send, length $reply) eq $reply, 'thousands of commands in one write');
+    expect_open($s, 'and nothing more came');
 
     # large values pipelined
     my $large = join '', map { chr(65 + $_ % 26) } 1 .. 100000;
@@ -98,15 +89,14 @@ for my $profile (profiles()) {
     my $one = "VALUE large 0 100000\r\n$large\r\nEND\r\n";
     $send = "get large\r\nget k1\r\n" x 100;
     $reply = ($one . "VALUE k1 1 10\r\n$value\r\nEND\r\n") x 100;
-    ok(talk($s, $send, length $reply) eq $reply, "[$profile] 100 gets of 100 kB and small ones");
+    ok(talk($s, $send, length $reply) eq $reply, '100 gets of 100 kB and small ones');
     $send = 'get' . (' large' x 60) . "\r\n";
     $reply = "VALUE large 0 100000\r\n$large\r\n" x 60 . "END\r\n";
-    ok(talk($s, $send, length $reply) eq $reply, "[$profile] one get of 60 values of 100 kB");
+    ok(talk($s, $send, length $reply) eq $reply, 'one get of 60 values of 100 kB');
     $send = "set large 0 0 100000 noreply\r\n$large\r\n" x 50 . "get k2\r\n";
     $reply = "VALUE k2 2 10\r\n$value\r\nEND\r\n";
-    ok(talk($s, $send, length $reply) eq $reply, "[$profile] 50 large sets, then a get");
-    expect_open($s, "[$profile] and nothing more came");
-    $server->stop;
-}
+    ok(talk($s, $send, length $reply) eq $reply, '50 large sets, then a get');
+    expect_open($s, 'and nothing more came');
+});
 
 done_testing();

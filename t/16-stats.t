@@ -1,10 +1,5 @@
 #!/usr/bin/env perl
 # `stats` and its groups have the documented names in the documented order and true numbers.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::Bin/lib";
-use Test::More;
 use MCTest;
 
 my @general_14 = qw(pid uptime time version libevent pointer_size rusage_user rusage_system
@@ -37,55 +32,46 @@ my @zero_at_start = qw(curr_items total_items bytes cmd_get cmd_set get_hits evi
     decr_hits get_flushed decr_misses listen_disabled_num lrutail_reflocked
     time_in_listen_disabled_us);
 
-for my $profile (profiles()) {
+each_profile(sub ($profile) {
     my $is_ref = $profile eq 'ref';
-    my $server = start_server(profile => $profile,
-        args => $profile eq '1.6' ? ['-o', 'no_lru_crawler,no_lru_maintainer'] : []);
-    my $s = $server->connect;
+    my ($server, $s) = serve($profile, $profile eq '1.6' ? ('-o', 'no_lru_crawler,no_lru_maintainer') : ());
     my @lines = stat_lines($s);
     my @names = map { /^STAT (\S+) / ? $1 : () } @lines;
     my %st = map { /^STAT (\S+) (.*)$/ ? ($1, $2) : () } @lines;
-    is(scalar(@names), scalar(@lines), "[$profile] every line is STAT name value");
+    is(scalar(@names), scalar(@lines), 'every line is STAT name value');
     if ($profile eq '1.4') {
         is(scalar(@names), 59, '[1.4] stats has 59 names');
         is_deeply(\@names, \@general_14, '[1.4] in the documented order');
     } else {
         my %have = map { $_ => 1 } @names;
-        is(join(' ', grep { !$have{$_} } @general_14), '', "[$profile] no name is missing");
+        is(join(' ', grep { !$have{$_} } @general_14), '', 'no name is missing');
         my @common = do { my %in = map { $_ => 1 } @general_14; grep { $in{$_} } @names };
-        is_deeply(\@common, \@general_14, "[$profile] the common names are in order") if !$is_ref;
-        is(scalar(@names), 84, "[$profile] stats has 84 names without background threads")
-            if !$is_ref;
+        is_deeply(\@common, \@general_14, 'the common names are in order') if !$is_ref;
+        is(scalar(@names), 84, 'stats has 84 names without background threads') if !$is_ref;
     }
-    is($st{$_}, 0, "[$profile] $_ is 0 at start") for @zero_at_start;
-    is($st{pid}, $server->pid, "[$profile] pid");
-    cmp_ok($st{uptime}, '>=', 2, "[$profile] uptime starts at 2 or later") if !$is_ref;
-    cmp_ok(abs($st{time} - time), '<=', 5, "[$profile] time is the time of day");
-    is("VERSION $st{version}\r\n", VERSION_REPLY($profile), "[$profile] version");
-    is($st{pointer_size}, 64, "[$profile] pointer_size");
-    like($st{$_}, qr/^\d+\.\d{6}$/, "[$profile] $_") for qw(rusage_user rusage_system);
-    is($st{curr_connections}, 1, "[$profile] curr_connections: listener + client - 1") if !$is_ref;
-    is($st{limit_maxbytes}, 67108864, "[$profile] limit_maxbytes");
-    is($st{threads}, 4, "[$profile] threads");
-    is($st{reserved_fds}, 20, "[$profile] reserved_fds");
-    is($st{accepting_conns}, 1, "[$profile] accepting_conns");
-    is($st{hash_power_level}, 16, "[$profile] hash_power_level");
-    is($st{hash_bytes}, 524288, "[$profile] hash_bytes");
-    is($st{hash_is_expanding}, 0, "[$profile] hash_is_expanding");
+    is($st{$_}, 0, "$_ is 0 at start") for @zero_at_start;
+    is($st{pid}, $server->pid, 'pid');
+    cmp_ok($st{uptime}, '>=', 2, 'uptime starts at 2 or later') if !$is_ref;
+    cmp_ok(abs($st{time} - time), '<=', 5, 'time is the time of day');
+    is("VERSION $st{version}\r\n", VERSION_REPLY($profile), 'version');
+    is($st{pointer_size}, 64, 'pointer_size');
+    like($st{$_}, qr/^\d+\.\d{6}$/, "$_") for qw(rusage_user rusage_system);
+    is($st{curr_connections}, 1, 'curr_connections: listener + client - 1') if !$is_ref;
+    has(\%st, 'at the start', limit_maxbytes => 67108864, threads => 4, reserved_fds => 20,
+        accepting_conns => 1, hash_power_level => 16, hash_bytes => 524288, hash_is_expanding => 0);
 
     # connections are counted
     my $before = mem_stats($s);
     my @more = map { $server->connect } 1 .. 5;
-    expect_open($_, "[$profile] a further connection") for @more;
+    expect_open($_, 'a further connection') for @more;
     my $after = mem_stats($s);
-    is($after->{curr_connections} - $before->{curr_connections}, 5, "[$profile] 5 more are open");
-    is($after->{total_connections} - $before->{total_connections}, 5, "[$profile] and counted");
+    is($after->{curr_connections} - $before->{curr_connections}, 5, '5 more are open');
+    is($after->{total_connections} - $before->{total_connections}, 5, 'and counted');
     close $_ for @more;
     @more = ();
-    ok(wait_until(sub { mem_stats($s)->{curr_connections} == $before->{curr_connections} }),
-        "[$profile] closed connections leave curr_connections");
-    is(mem_stats($s)->{total_connections}, $after->{total_connections},
-        "[$profile] but not total_connections");
+    soon { mem_stats($s)->{curr_connections} == $before->{curr_connections} }
+        'closed connections leave curr_connections';
+    is(mem_stats($s)->{total_connections}, $after->{total_connections}, 'but not total_connections');
 
     # bytes: 48 + 8 + key + 1 + suffix + value + 2
     if ($profile eq '1.4') {
@@ -108,9 +94,8 @@ for my $profile (profiles()) {
         read_bytes($c, length "STORED\r\nVALUE abc 0 3\r\nabc\r\nEND\r\n");
         my $a = mem_stats($c);
         is($a->{bytes_read} - $b->{bytes_read},
-            length("set abc 0 0 3\r\nabc\r\nget abc\r\n") + length("stats\r\n"),
-            "[$profile] bytes_read");
-        cmp_ok($a->{bytes_written}, '>', $b->{bytes_written}, "[$profile] bytes_written grows");
+            length("set abc 0 0 3\r\nabc\r\nget abc\r\n") + length("stats\r\n"), 'bytes_read');
+        cmp_ok($a->{bytes_written}, '>', $b->{bytes_written}, 'bytes_written grows');
     }
 
     # settings
@@ -134,62 +119,46 @@ for my $profile (profiles()) {
             temp_lru => 'no', temporary_ttl => 61, idle_timeout => 0,
             watcher_logbuf_size => 262144, worker_logbuf_size => 65536, track_sizes => 'no',
             inline_ascii_response => 'yes');
-        for my $name (sort keys %want) {
-            ref $want{$name} ? like($set->{$name}, $want{$name}, "[1.4] settings $name")
-                : is($set->{$name}, $want{$name}, "[1.4] settings $name");
-        }
+        has($set, '[1.4] settings', %want);
     } else {
-        is($set->{$_}, {maxconns => 1024, evictions => 'on', cas_enabled => 'yes',
-                domain_socket => 'NULL', item_size_max => 1048576}->{$_},
-            "[$profile] settings $_")
-            for qw(maxconns evictions cas_enabled domain_socket item_size_max);
-        is($set->{shutdown_command}, 'no', "[$profile] settings shutdown_command");
+        has($set, 'settings', maxconns => 1024, evictions => 'on', cas_enabled => 'yes', domain_socket => 'NULL',
+            item_size_max => 1048576, shutdown_command => 'no');
     }
     put($s, "stats  settings\r\n");
-    like(read_line($s), qr/^STAT maxbytes 67108864\r\n\z/, "[$profile] two blanks in stats settings");
+    like(read_line($s), qr/^STAT maxbytes 67108864\r\n\z/, 'two blanks in stats settings');
     while (read_line($s) ne "END\r\n") { }
 
     # items and slabs
     exchange($s, "flush_all\r\n", "OK\r\n");
-    $server->stop;
-    $server = start_server(profile => $profile);
-    $s = $server->connect;
+    ($server, $s) = serve($profile);
     exchange($s, "stats items\r\n", "END\r\n", 'stats items of an empty server');
     if (!$is_ref) {
         is(join(',', stat_lines($s, 'slabs')),
-            'STAT active_slabs 0,STAT total_malloced 0', "[$profile] stats slabs of an empty server");
+            'STAT active_slabs 0,STAT total_malloced 0', 'stats slabs of an empty server');
     }
     exchange($s, "set z 0 0 0\r\n\r\n", "STORED\r\n");
-    is(mem_stats($s, 'slabs')->{'1:used_chunks'}, 1, "[$profile] one chunk used");
+    is(mem_stats($s, 'slabs')->{'1:used_chunks'}, 1, 'one chunk used');
     exchange($s, "set y 0 0 0\r\n\r\n", "STORED\r\n");
     my $slabs = mem_stats($s, 'slabs');
-    is($slabs->{'1:used_chunks'}, 2, "[$profile] two chunks used");
-    is($slabs->{'1:chunk_size'}, 96, "[$profile] chunk_size of class 1");
-    is($slabs->{'1:chunks_per_page'}, 10922, "[$profile] chunks_per_page of class 1");
-    is($slabs->{'1:total_pages'}, 1, "[$profile] total_pages");
-    is($slabs->{'1:total_chunks'}, 10922, "[$profile] total_chunks");
-    is($slabs->{'1:free_chunks'}, 10920, "[$profile] free_chunks");
-    is($slabs->{active_slabs}, 1, "[$profile] active_slabs");
-    is($slabs->{'1:cmd_set'}, 2, "[$profile] cmd_set of the class");
+    has($slabs, 'two chunks used',
+        '1:used_chunks' => 2, '1:chunk_size' => 96, '1:chunks_per_page' => 10922, '1:total_pages' => 1,
+        '1:total_chunks' => 10922, '1:free_chunks' => 10920, active_slabs => 1, '1:cmd_set' => 2);
     if ($profile eq '1.4') {
         is($slabs->{total_malloced}, 1048512, '[1.4] total_malloced');
-        is_deeply([stat_names($s, 'slabs')],
-            [(map { "1:$_" } @slabs_14), 'active_slabs', 'total_malloced'],
+        is_deeply([stat_names($s, 'slabs')], [(map { "1:$_" } @slabs_14), 'active_slabs', 'total_malloced'],
             '[1.4] names of stats slabs in order');
         is_deeply([stat_names($s, 'items')], [map { "items:1:$_" } @items_14],
             '[1.4] names of stats items in order');
     }
-    my $items = mem_stats($s, 'items');
-    is($items->{'items:1:number'}, 2, "[$profile] items:1:number");
+    is(mem_stats($s, 'items')->{'items:1:number'}, 2, 'items:1:number');
     exchange($s, "get z\r\nget y\r\ntouch z 0\r\ndelete y\r\n",
         "VALUE z 0 0\r\n\r\nEND\r\nVALUE y 0 0\r\n\r\nEND\r\nTOUCHED\r\nDELETED\r\n");
     exchange($s, "set n 0 0 1\r\n1\r\nincr n 1\r\nincr n 1\r\ndecr n 1\r\n", "STORED\r\n2\r\n3\r\n2\r\n");
     my ($cas) = mem_gets($s, 'n');
     exchange($s, "cas n 0 0 1 999999\r\n1\r\ncas n 0 0 1 $cas\r\n1\r\n", "EXISTS\r\nSTORED\r\n");
     $slabs = mem_stats($s, 'slabs');
-    is($slabs->{"1:$_->[0]"}, $_->[1], "[$profile] class counter $_->[0]")
-        for ['get_hits', 3], ['touch_hits', 1], ['delete_hits', 1], ['incr_hits', 2],
-        ['decr_hits', 1], ['cas_badval', 1], ['cas_hits', 1];
+    is($slabs->{"1:$_->[0]"}, $_->[1], "class counter $_->[0]") for ['get_hits', 3], ['touch_hits', 1],
+        ['delete_hits', 1], ['incr_hits', 2], ['decr_hits', 1], ['cas_badval', 1], ['cas_hits', 1];
 
     # 69 sizes: stats slabs and items are complete
     my $bad = 0;
@@ -201,11 +170,11 @@ for my $profile (profiles()) {
             $bad++ if $got ne "STORED\r\n";
         }
     }
-    is($bad, 0, "[$profile] ten items of each of 69 sizes");
+    is($bad, 0, 'ten items of each of 69 sizes');
     $slabs = mem_stats($s, 'slabs');
     @classes = grep { defined $slabs->{"$_:chunk_size"} } 1 .. 63;
-    is(scalar(@classes), $slabs->{active_slabs}, "[$profile] active_slabs counts the classes shown");
-    is((grep { !defined $slabs->{"$_:touch_hits"} } @classes), 0, "[$profile] each is complete");
+    is(scalar(@classes), $slabs->{active_slabs}, 'active_slabs counts the classes shown');
+    is((grep { !defined $slabs->{"$_:touch_hits"} } @classes), 0, 'each is complete');
     if ($profile eq '1.4') {
         my @sizes = (96, 120, 152, 192, 240, 304, 384, 480, 600, 752, 944, 1184, 1480, 1856,
             2320, 2904, 3632, 4544, 5680, 7104, 8880, 11104, 13880, 17352, 21696, 27120, 33904,
@@ -222,26 +191,26 @@ for my $profile (profiles()) {
 
     # conns
     my $nread = $server->connect;
-    expect_open($nread, "[$profile] a client");
+    expect_open($nread, 'a client');
     put($nread, "set half 0 0 10\r\nabc");
     my @conns;
-    ok(wait_until(sub { @conns = stat_lines($s, 'conns'); grep { /conn_nread/ } @conns }),
-        "[$profile] a client in the middle of its data is in conn_nread");
+    soon { @conns = stat_lines($s, 'conns'); grep { /conn_nread/ } @conns }
+        'a client in the middle of its data is in conn_nread';
     ok((grep { $_ eq 'STAT ' . ($_ =~ /(\d+):/)[0] . ":addr tcp:127.0.0.1:" . $server->port }
-                @conns), "[$profile] the listener's address");
+                @conns), "the listener's address");
     my ($listen_fd) = map { /^STAT (\d+):state conn_listening/ ? $1 : () } @conns;
-    ok(defined $listen_fd, "[$profile] the listener is in conn_listening");
-    is((grep { /:state conn_parse_cmd$/ } @conns), 1, "[$profile] the asking client is in conn_parse_cmd");
+    ok(defined $listen_fd, 'the listener is in conn_listening');
+    is((grep { /:state conn_parse_cmd$/ } @conns), 1, 'the asking client is in conn_parse_cmd');
     my @fds = map { /^STAT (\d+):addr/ ? $1 : () } @conns;
-    is_deeply(\@fds, [sort { $a <=> $b } @fds], "[$profile] descriptors ascend");
-    ok((grep { /:secs_since_last_cmd \d+$/ } @conns), "[$profile] secs_since_last_cmd");
+    is_deeply(\@fds, [sort { $a <=> $b } @fds], 'descriptors ascend');
+    ok((grep { /:secs_since_last_cmd \d+$/ } @conns), 'secs_since_last_cmd');
     if (!$is_ref) {
         debugtime($server, 5);
         @conns = stat_lines($s, 'conns');
-        ok((grep { /:secs_since_last_cmd [1-9]\d*$/ } @conns), "[$profile] grows with the clock");
+        ok((grep { /:secs_since_last_cmd [1-9]\d*$/ } @conns), 'grows with the clock');
     }
     put($nread, "defghij\r\n");
-    expect_bytes($nread, "STORED\r\n", "[$profile] and the client goes on");
+    expect_bytes($nread, "STORED\r\n", 'and the client goes on');
 
     # reset
     exchange($s, "get half\r\nget nix\r\ndelete nix\r\n",
@@ -249,27 +218,24 @@ for my $profile (profiles()) {
     my $kept = mem_stats($s);
     exchange($s, "stats reset\r\n", "RESET\r\n");
     my $now = mem_stats($s);
-    is($now->{$_}, 0, "[$profile] $_ is 0 after stats reset")
+    is($now->{$_}, 0, "$_ is 0 after stats reset")
         for qw(cmd_get cmd_set get_hits get_misses get_expired get_flushed delete_misses
         delete_hits incr_misses incr_hits decr_misses decr_hits cas_misses cas_hits cas_badval
         evictions reclaimed lrutail_reflocked);
-    is($now->{$_}, $kept->{$_}, "[$profile] $_ stays")
+    is($now->{$_}, $kept->{$_}, "$_ stays")
         for qw(curr_items curr_connections threads limit_maxbytes hash_power_level bytes
         accepting_conns);
-    $server->stop;
 
     # -C
-    $server = start_server(profile => $profile, args => ['-C']);
-    $s = $server->connect;
-    is(mem_stats($s, 'settings')->{cas_enabled}, 'no', "[$profile] -C shows in settings");
+    ($server, $s) = serve($profile, '-C');
+    is(mem_stats($s, 'settings')->{cas_enabled}, 'no', '-C shows in settings');
     exchange($s, "set a 0 0 1\r\n1\r\n", "STORED\r\n",
         $is_ref ? {} : {bytes => pick($profile, '1.4' => 59, '1.6' => 53)});
     exchange($s, "gets a\r\n", "VALUE a 0 1 0\r\n1\r\nEND\r\n", 'gets prints 0 with -C');
     exchange($s, "cas a 0 0 1 5\r\n2\r\n",
         pick($profile, '1.4' => "STORED\r\n", '1.6' => "EXISTS\r\n"), 'cas with -C');
     exchange($s, "cas nix 0 0 1 5\r\n2\r\n", "NOT_FOUND\r\n");
-    $server->stop;
-}
+});
 
 # ---- what 1.6 has more ------------------------------------------------------------------
 
@@ -301,15 +267,13 @@ my %of_threads = map { $_ => 1 } qw(lru_crawler_running lru_crawler_starts
     direct_reclaims lru_bumps_dropped);
 
 if (is_ours()) {
-    my $server = start_server(profile => '1.6');
-    my $s = $server->connect;
+    my ($server, $s) = serve('1.6');
     is_deeply([stat_names($s)], \@general_16, '[1.6] names of stats by default, in order');
     exchange($s, "set z 0 0 0\r\n\r\n", "STORED\r\n");
     is_deeply([stat_names($s, 'items')], [map { "items:1:$_" } @items_16],
         '[1.6] names of stats items, in order');
-    is_deeply([stat_names($s, 'slabs')],
-        [(map { "1:$_" } grep { $_ ne 'mem_requested' } @slabs_14), 'active_slabs',
-            'total_malloced'], '[1.6] names of stats slabs, in order');
+    is_deeply([stat_names($s, 'slabs')], [(map { "1:$_" } grep { $_ ne 'mem_requested' } @slabs_14),
+        'active_slabs', 'total_malloced'], '[1.6] names of stats slabs, in order');
     my @tls = run_program('-h')->{out} =~ /enable-ssl/
         ? map { "ssl_$_" } qw(enabled chain_cert key verify_mode keyformat ciphers ca_cert wbuf_size
         session_cache kernel_tls min_version) : ();
@@ -319,25 +283,18 @@ if (is_ours()) {
     my @settings_16 = map { ($_, @{$after{$_} || []}) } @settings_14;
     is_deeply([grep { $_ ne 'drop_privileges' } stat_names($s, 'settings')], \@settings_16,
         '[1.6] names of stats settings, in order');
-    $server->stop;
 
     # the two counts that upstream's suites assert
-    $server = start_server(profile => '1.6',
-        args => ['-I', '1024', '-o', 'slab_chunk_max=1,no_lru_crawler,no_lru_maintainer']);
-    $s = $server->connect;
-    is_deeply([stat_names($s)], [grep { !$of_threads{$_} } @general_16],
-        '[1.6] without background threads');
+    ($server, $s) = serve('1.6', '-I', '1024', '-o', 'slab_chunk_max=1,no_lru_crawler,no_lru_maintainer');
+    is_deeply([stat_names($s)], [grep { !$of_threads{$_} } @general_16], '[1.6] without background threads');
     is(scalar(stat_names($s)), 84, '[1.6] that are 84 names');
     put($s, "set large 0 0 2048\r\n" . ('x' x 2048) . "\r\n");
     is(read_line($s), "SERVER_ERROR object too large for cache\r\n", '[1.6] an item beyond -I');
     is(mem_stats($s)->{store_too_large}, 1, '[1.6] store_too_large');
-    $server->stop;
 
     # 1.4 with everything switched on
-    $server = start_server(profile => '1.4',
-        args => ['-o', 'slab_reassign,slab_automove,lru_crawler,lru_maintainer,'
-                . 'maxconns_fast,idle_timeout=100,temporary_ttl=30']);
-    $s = $server->connect;
+    ($server, $s) = serve('1.4', '-o', 'slab_reassign,slab_automove,lru_crawler,lru_maintainer,'
+                . 'maxconns_fast,idle_timeout=100,temporary_ttl=30');
     my %in_14 = map { $_ => 1 } @general_14, keys %of_threads,
         qw(rejected_connections idle_kicks slab_global_page_pool slabs_moved),
         map { "slab_reassign_$_" } qw(rescues chunk_rescues evictions_nomem inline_reclaim
@@ -346,19 +303,15 @@ if (is_ours()) {
     exchange($s, "set z 0 0 0\r\n\r\n", "STORED\r\n");
     is(mem_stats($s, 'items')->{'items:1:number_temp'}, 0, '[1.4] a TEMP list is told of');
     my $set = mem_stats($s, 'settings');
-    is($set->{$_->[0]}, $_->[1], "[1.4] settings $_->[0] follows its option")
-        for ['slab_reassign', 'yes'], ['slab_automove', 1], ['lru_crawler', 'yes'],
-        ['lru_maintainer_thread', 'yes'], ['lru_segmented', 'yes'], ['maxconns_fast', 'yes'],
-        ['idle_timeout', 100], ['temp_lru', 'yes'], ['temporary_ttl', 30];
-    exchange($s, "lru_crawler disable\r\n", "OK\r\n");
-    exchange($s, "lru tune 10 25 0.1 2.0\r\n", "OK\r\n");
-    exchange($s, "slabs automove 0\r\n", "OK\r\n");
-    exchange($s, "verbosity 1\r\nverbosity 0\r\n", "OK\r\nOK\r\n");
+    is($set->{$_->[0]}, $_->[1], "[1.4] settings $_->[0] follows its option") for ['slab_reassign', 'yes'],
+        ['slab_automove', 1], ['lru_crawler', 'yes'], ['lru_maintainer_thread', 'yes'], ['lru_segmented',
+        'yes'], ['maxconns_fast', 'yes'], ['idle_timeout', 100], ['temp_lru', 'yes'], ['temporary_ttl', 30];
+    exchanges($s, ["lru_crawler disable\r\n", "OK\r\n"], ["lru tune 10 25 0.1 2.0\r\n", "OK\r\n"],
+        ["slabs automove 0\r\n", "OK\r\n"], ["verbosity 1\r\nverbosity 0\r\n", "OK\r\nOK\r\n"]);
     $set = mem_stats($s, 'settings');
     is($set->{$_->[0]}, $_->[1], "[1.4] settings $_->[0] follows a command")
         for ['lru_crawler', 'no'], ['hot_lru_pct', 10], ['warm_lru_pct', 25],
         ['hot_max_factor', '0.10'], ['warm_max_factor', '2.00'], ['slab_automove', 0];
-    $server->stop;
 }
 
 done_testing();

@@ -1,10 +1,5 @@
 #!/usr/bin/env perl
 # What the monitoring programs of the field read is there, and has the type they parse.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::Bin/lib";
-use Test::More;
 use MCTest;
 
 my $NUMBER = qr/^\d+$/;
@@ -49,54 +44,46 @@ my @collectd = qw(threads curr_items bytes limit_maxbytes curr_connections total
 my @munin = qw(bytes bytes_read bytes_written cmd_get cmd_set curr_connections curr_items
     evictions get_hits get_misses limit_maxbytes total_connections total_items);
 
-sub expect_numbers {
-    my ($stats, $name, @names) = @_;
+sub expect_numbers($stats, $name, @names) {
     local $Test::Builder::Level = $Test::Builder::Level + 1;
     is(join(' ', grep { ($stats->{$_} // '') !~ $NUMBER } @names), '',
         "$name: no name is missing or not a number");
 }
 
-for my $profile (profiles()) {
-    my $server = start_server(profile => $profile);
+each_profile(sub ($profile) {
+    my $server = serve($profile);
     my $is_16 = $profile eq '1.6';
     my $s = $server->connect;
-    exchange($s, "set a 0 0 1\r\n1\r\nget a\r\nget b\r\n",
-        "STORED\r\nVALUE a 0 1\r\n1\r\nEND\r\nEND\r\n");
+    exchange($s, "set a 0 0 1\r\n1\r\nget a\r\nget b\r\n", "STORED\r\nVALUE a 0 1\r\n1\r\nEND\r\nEND\r\n");
     my $st = mem_stats($s);
     my $settings = mem_stats($s, 'settings');
     my $items = mem_stats($s, 'items');
     my $slabs = mem_stats($s, 'slabs');
 
-    ok(defined $st->{$_}, "[$profile] exporter needs $_") for @exporter_needs;
-    ok(defined $slabs->{"1:$_"}, "[$profile] exporter needs $_ of slabs")
-        for @exporter_needs_of_slab;
-    like($st->{$_}, qr/^\d+\.\d+$/, "[$profile] exporter and collectd: $_")
-        for qw(rusage_user rusage_system);
-    expect_numbers($st, "[$profile] exporter, stats", @exporter,
-        $is_16 ? @exporter_16 : ());
-    expect_numbers($items, "[$profile] exporter, items", map { "items:1:$_" } @exporter_items,
+    ok(defined $st->{$_}, "exporter needs $_") for @exporter_needs;
+    ok(defined $slabs->{"1:$_"}, "exporter needs $_ of slabs") for @exporter_needs_of_slab;
+    like($st->{$_}, qr/^\d+\.\d+$/, "exporter and collectd: $_") for qw(rusage_user rusage_system);
+    expect_numbers($st, 'exporter, stats', @exporter, $is_16 ? @exporter_16 : ());
+    expect_numbers($items, 'exporter, items', map { "items:1:$_" } @exporter_items,
         $is_16 ? @exporter_items_16 : ());
-    expect_numbers($slabs, "[$profile] exporter, slabs", 'total_malloced',
-        map { "1:$_" } @exporter_slabs);
-    expect_numbers($settings, "[$profile] exporter, settings", @exporter_settings);
-    like($settings->{$_}, qr/^(yes|no)$/, "[$profile] exporter, settings: $_ is a word")
+    expect_numbers($slabs, 'exporter, slabs', 'total_malloced', map { "1:$_" } @exporter_slabs);
+    expect_numbers($settings, 'exporter, settings', @exporter_settings);
+    like($settings->{$_}, qr/^(yes|no)$/, "exporter, settings: $_ is a word")
         for qw(lru_crawler lru_maintainer_thread);
-    like($settings->{$_}, qr/^\d+\.\d+$/, "[$profile] exporter, settings: $_")
-        for qw(hot_max_factor warm_max_factor);
-    expect_numbers($st, "[$profile] telegraf", @telegraf, $is_16 ? @telegraf_16 : ());
-    expect_numbers($st, "[$profile] collectd", @collectd);
-    expect_numbers($st, "[$profile] munin", @munin);
+    like($settings->{$_}, qr/^\d+\.\d+$/, "exporter, settings: $_") for qw(hot_max_factor warm_max_factor);
+    expect_numbers($st, 'telegraf', @telegraf, $is_16 ? @telegraf_16 : ());
+    expect_numbers($st, 'collectd', @collectd);
+    expect_numbers($st, 'munin', @munin);
 
     # Lines that their parsers choke on: anything but three fields; names with colons whose
     # numbers are missing.
     for my $group ('', qw(settings items slabs)) {
         my @lines = stat_lines($s, $group);
-        is((grep { !/^STAT \S+ .*$/ } @lines), 0, "[$profile] stats $group: lines of three fields");
+        is((grep { !/^STAT \S+ .*$/ } @lines), 0, "stats $group: lines of three fields");
         my @colons = map { /^STAT (\S*:\S*)/ ? $1 : () } @lines;
         is((grep { !/^\d+:[^:]+$/ && !/^[^:]+:\d+:[^:]+$/ } @colons), 0,
-            "[$profile] stats $group: names with colons have numbers");
+            "stats $group: names with colons have numbers");
     }
-    $server->stop;
-}
+});
 
 done_testing();

@@ -1,20 +1,12 @@
 #!/usr/bin/env perl
 # flush_all kills all that was stored before it, at once or at a later time, and nothing that
 # is stored after it.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::Bin/lib";
-use Test::More;
 use MCTest;
 
-if (!is_ours()) {
-    plan skip_all => 'needs debugtime';
-}
+plan skip_all => 'needs debugtime' if !is_ours();
 
-for my $profile (profiles()) {
-    my $server = start_server(profile => $profile);
-    my $s = $server->connect;
+each_profile(sub ($profile) {
+    my ($server, $s) = serve($profile);
     my $set = sub { exchange($s, "set $_[0] 0 0 1\r\n1\r\n", "STORED\r\n") };
 
     for my $command ("flush_all", "flush_all 0", "flush_all -1") {
@@ -24,16 +16,13 @@ for my $profile (profiles()) {
         $set->('a');
         mem_get_is($s, 'a', '1', "a set in the same second as $command is visible");
     }
-    exchange($s, "add a 0 0 1\r\n2\r\n", "NOT_STORED\r\n");
-    exchange($s, "flush_all\r\n", "OK\r\n");
-    exchange($s, "add a 0 0 1\r\n2\r\n", "STORED\r\n", 'add sees a flushed item as absent');
-    exchange($s, "flush_all\r\n", "OK\r\n");
-    exchange($s, "replace a 0 0 1\r\n2\r\n", "NOT_STORED\r\n", 'so does replace');
+    exchanges($s, ["add a 0 0 1\r\n2\r\n", "NOT_STORED\r\n"], ["flush_all\r\n", "OK\r\n"],
+        ["add a 0 0 1\r\n2\r\n", "STORED\r\n", 'add sees a flushed item as absent'],
+        ["flush_all\r\n", "OK\r\n"], ["replace a 0 0 1\r\n2\r\n", "NOT_STORED\r\n", 'so does replace']);
     $set->('a');
-    exchange($s, "flush_all\r\n", "OK\r\n");
-    exchange($s, "incr a 1\r\nappend a 0 0 1\r\n1\r\ntouch a 0\r\ndelete a\r\n",
-        "NOT_FOUND\r\nNOT_STORED\r\nNOT_FOUND\r\nNOT_FOUND\r\n",
-        'and incr, append, touch and delete');
+    exchanges($s, ["flush_all\r\n", "OK\r\n"],
+        ["incr a 1\r\nappend a 0 0 1\r\n1\r\ntouch a 0\r\ndelete a\r\n",
+            "NOT_FOUND\r\nNOT_STORED\r\nNOT_FOUND\r\nNOT_FOUND\r\n", 'and incr, append, touch and delete']);
 
     # in the future
     $set->('f');
@@ -86,38 +75,31 @@ for my $profile (profiles()) {
     # no thread that removes what is gone before somebody asks for it
     my @quiet = @{pick($profile, '1.4' => [], ref => [],
         '1.6' => ['-o', 'no_lru_crawler,no_lru_maintainer'])};
-    my $fresh = start_server(profile => $profile, args => [@quiet]);
-    my $c = $fresh->connect;
+    my ($fresh, $c) = serve($profile, @quiet);
     exchange($c, "set a 0 0 1\r\n1\r\n", "STORED\r\n");
     debugtime($fresh, 3);
     exchange($c, "flush_all\r\n", "OK\r\n");
     exchange($c, "get a\r\n", "END\r\n", {get_flushed => 1, get_misses => 1, curr_items => -1});
     exchange($c, "get a\r\n", "END\r\n", {get_flushed => 0, get_misses => 1, curr_items => 0});
     my $oldest = mem_stats($c, 'settings')->{oldest};
-    cmp_ok($oldest, '>', 0, "[$profile] settings oldest shows the flush");
+    cmp_ok($oldest, '>', 0, 'settings oldest shows the flush');
     $fresh->stop;
 
     # the memory of a flushed tail is reused
     if ($profile eq '1.4') {
-        $fresh = start_server(profile => $profile);
-        $c = $fresh->connect;
+        ($fresh, $c) = serve($profile);
         exchange($c, "set a 0 0 1\r\n1\r\n", "STORED\r\n");
         is(mem_stats($c)->{reclaimed}, 0, '[1.4] nothing reclaimed at first');
         debugtime($fresh, 2);
-        exchange($c, "flush_all\r\n", "OK\r\n");
-        exchange($c, "set b 0 0 1\r\n1\r\n", "STORED\r\n", {reclaimed => 1});
-        $fresh->stop;
-        $fresh = start_server(profile => $profile, args => ['-C']);
-        $c = $fresh->connect;
+        exchanges($c, ["flush_all\r\n", "OK\r\n"], ["set b 0 0 1\r\n1\r\n", "STORED\r\n", {reclaimed => 1}]);
+        ($fresh, $c) = serve($profile, '-C');
         my $lost = 0;
         for (1 .. 50) {
             my $got = roundtrip($c, "flush_all\r\nset a 0 0 1\r\n1\r\nget a\r\n");
             $lost++ if $got eq "OK\r\nSTORED\r\nEND\r\n";
         }
         cmp_ok($lost, '>', 0, '[1.4] with -C a set in the second of the flush is lost');
-        $fresh->stop;
     }
-    $server->stop;
-}
+});
 
 done_testing();
