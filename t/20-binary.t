@@ -1,11 +1,6 @@
 #!/usr/bin/env perl
 # The binary protocol: every opcode, what its reply holds and what its quiet form hides; byte
 # for byte in both profiles, and the counters that move.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::Bin/lib";
-use Test::More;
 use MCTest;
 use MCBinary;
 
@@ -22,26 +17,24 @@ sub is_answered {
     my ($opcode, %f) = @$request;
     my $before = $moves ? mem_stats($server->control) : undef;
     put($s, packet($opcode, %f));
-    my $reply = answers($s, $opcode, $want, "[$profile] $name");
+    my $reply = answers($s, $opcode, $want, "$name");
     if ($moves) {
         my $after = mem_stats($server->control);
         for my $counter (sort keys %$moves) {
             is($after->{$counter} - $before->{$counter}, $moves->{$counter},
-                "[$profile] $name: $counter moves by $moves->{$counter}");
+                "$name: $counter moves by $moves->{$counter}");
         }
     }
     return $reply;
 }
 
-sub set_key {
-    my ($key, $value, %f) = @_;
+sub set_key($key, $value, %f) {
     local $Test::Builder::Level = $Test::Builder::Level + 1;
     return is_answered("set $key", [0x01, key => $key, value => $value,
         extras => store_extras(5), %f], {cas => 'some'})->{cas};
 }
 
-sub value_is {
-    my ($key, $value, $name) = @_;
+sub value_is($key, $value, $name = undef) {
     local $Test::Builder::Level = $Test::Builder::Level + 1;
     return is_answered($name // "$key is right", [0x00, key => $key],
         defined $value ? {%FLAGS, cas => 'some', value => $value} : {%NOT_FOUND});
@@ -54,11 +47,10 @@ sub test_simple {
         put($s, packet($code));
         my $p = read_packet($s);
         if (!$p || $p->{status} != 0x81 || $p->{opcode} != $code || $p->{value} ne 'Unknown command') {
-            fail("[$profile] unknown opcode $code");
+            fail("unknown opcode $code");
         }
     }
-    is_answered('an unknown opcode with a body',
-        [0xe0, key => 'k', value => 'v' x 20000, extras => 'xy'],
+    is_answered('an unknown opcode with a body', [0xe0, key => 'k', value => 'v' x 20000, extras => 'xy'],
         {status => 0x81, value => 'Unknown command'});
     for my $code (0x20, 0x21, 0x22) {
         is_answered("opcode $code without SASL", [$code, $code == 0x20 ? () : (key => 'PLAIN', value => 'x')],
@@ -69,8 +61,8 @@ sub test_simple {
 sub test_get {
     is_answered('get, absent', [0x00, key => 'g'], {%NOT_FOUND}, {get_misses => 1, cmd_get => 1});
     is_answered('getk, absent', [0x0c, key => 'g'], {status => 1, key => 'g'}, {get_misses => 1});
-    silent($s, 0x09, key => 'g', name => "[$profile] getq, absent");
-    silent($s, 0x0d, key => 'g', name => "[$profile] getkq, absent");
+    silent($s, 0x09, key => 'g', name => 'getq, absent');
+    silent($s, 0x0d, key => 'g', name => 'getkq, absent');
     my $cas = set_key('g', 'value');
     is_answered('get', [0x00, key => 'g'], {%FLAGS, cas => $cas, value => 'value'},
         {get_hits => 1, cmd_get => 1});
@@ -122,7 +114,7 @@ sub test_cas {
         {status => 5, value => 'Not stored.'});
     my $now = value_is('c', 'two')->{cas};
     $now = is_answered('append, right cas', [0x0e, key => 'c', value => '!', cas => $now], {cas => 'some'})->{cas};
-    is(value_is('c', 'two!')->{cas}, $now, "[$profile] a store returns the CAS that a get shows");
+    is(value_is('c', 'two!')->{cas}, $now, 'a store returns the CAS that a get shows');
     is_answered('delete, wrong cas', [0x04, key => 'c', cas => $cas], {%EXISTS}, {delete_misses => 0});
     is_answered('delete, right cas', [0x04, key => 'c', cas => $now], {}, {delete_hits => 1});
     is_answered('delete, absent', [0x04, key => 'c'], {%NOT_FOUND}, {delete_misses => 1});
@@ -132,11 +124,9 @@ sub test_cas {
     value_is('c', undef);
 }
 
-sub number_is {
-    my ($code, $number, $name, %f) = @_;
+sub number_is($code, $number = undef, $name = undef, %f) {
     local $Test::Builder::Level = $Test::Builder::Level + 1;
-    return is_answered($name, [$code, key => 'n', %f],
-        {cas => 'some', value => MCBinary::u64($number)});
+    return is_answered($name, [$code, key => 'n', %f], {cas => 'some', value => MCBinary::u64($number)});
 }
 
 sub test_sums {
@@ -149,7 +139,7 @@ sub test_sums {
     number_is(0x05, $_ + 1, "incr to " . ($_ + 1), extras => sum_extras(1)) for 1 .. 10;
     silent($s, 0x15, key => 'n', extras => sum_extras(2**40));
     $cas = number_is(0x06, 2**40 + 10, 'decr', extras => sum_extras(1))->{cas};
-    is(ask($s, 0x00, key => 'n')->{cas}, $cas, "[$profile] a sum returns the CAS that a get shows");
+    is(ask($s, 0x00, key => 'n')->{cas}, $cas, 'a sum returns the CAS that a get shows');
     is_answered('incr, wrong cas', [0x05, key => 'n', %none, cas => $cas + 1], {%EXISTS}, {incr_hits => 0});
     number_is(0x05, 2**40 + 11, 'incr, right cas', %none, cas => $cas);
     silent($s, 0x16, key => 'n', extras => sum_extras(2**40));
@@ -182,10 +172,9 @@ sub test_touch {
     my $cas = set_key('t', 'v');
     is_answered('touch', [0x1c, key => 't', %soon], {%FLAGS, cas => $cas}, {cmd_touch => 1, touch_hits => 1});
     my %hit = (%FLAGS, cas => $cas, value => 'v');
-    is_answered('gat', [0x1d, key => 't', %soon], {%hit}, {touch_hits => 1, get_hits => 0});
-    is_answered('gatq', [0x1e, key => 't', %soon], {%hit});
-    is_answered('gatk', [0x23, key => 't', %soon], {%hit, key => 't'});
-    is_answered('gatkq', [0x24, key => 't', %soon], {%hit, key => 't'});
+    is_answered(@$_) for ['gat', [0x1d, key => 't', %soon], {%hit}, {touch_hits => 1, get_hits => 0}],
+        ['gatq', [0x1e, key => 't', %soon], {%hit}], ['gatk', [0x23, key => 't', %soon], {%hit, key => 't'}],
+        ['gatkq', [0x24, key => 't', %soon], {%hit, key => 't'}];
     debugtime($server, 500);
     is_answered('touched in time', [0x1c, key => 't', %soon], {%FLAGS, cas => $cas});
     debugtime($server, 800);
@@ -219,13 +208,13 @@ sub test_flush {
 
 sub test_stat {
     my $stats = bin_stats($s);
-    is($stats->{pid}, $server->pid, "[$profile] stat tells the pid");
+    is($stats->{pid}, $server->pid, 'stat tells the pid');
     my @names = stat_names($server->control);
-    is_deeply([sort keys %$stats], [sort @names], "[$profile] and all the names of the text protocol");
+    is_deeply([sort keys %$stats], [sort @names], 'and all the names of the text protocol');
     set_key('st', 'v');
     for my $group (qw(settings items slabs sizes)) {
         my $text = mem_stats($server->control, $group);
-        is_deeply([sort keys %{bin_stats($s, $group)}], [sort keys %$text], "[$profile] stat $group");
+        is_deeply([sort keys %{bin_stats($s, $group)}], [sort keys %$text], "stat $group");
     }
     is_answered('stat reset', [0x10, key => 'reset'], {}, {cmd_set => -bin_stats($s)->{cmd_set}});
     for my $group ('conns', 'bogus', 'detail', 'detail bogus', 'cachedump 1 0', ' ', "\0") {
@@ -238,11 +227,11 @@ sub test_stat {
     ask($s, 0x04, key => 'pre:b');
     my $lines = "PREFIX pre get 2 hit 1 set 1 del 1\r\nEND\r\n";
     is_answered('stat detail dump', [0x10, key => 'detail dump'], {key => 'detailed', value => $lines});
-    answers($s, 0x10, {}, "[$profile] and its end");
+    answers($s, 0x10, {}, 'and its end');
     is_answered('stat detail off', [0x10, key => 'detail off'], {});
     if ($profile eq '1.4') {
         is_answered("stat sizes_$_->[0]", [0x10, key => "sizes_$_->[0]"],
-            {key => 'sizes_status', value => $_->[1]}) && answers($s, 0x10, {}, "[$profile] and its end")
+            {key => 'sizes_status', value => $_->[1]}) && answers($s, 0x10, {}, 'and its end')
             for ['enable', 'enabled'], ['disable', 'disabled'];
     }
 }
@@ -252,11 +241,10 @@ sub test_keys {
     my %f = (extras => store_extras(5));
     for my $key (' ', 'a b', "\r\n", "a\0b", "END\r\n", join('', map { chr } 0 .. 249), "\xff" x 250) {
         my $name = MCTest::show(substr $key, 0, 10);
-        is_answered("set $name", [0x01, key => $key, value => "of $name", %f], {cas => 'some'});
-        is_answered("getk $name", [0x0c, key => $key],
-            {%FLAGS, cas => 'some', key => $key, value => "of $name"});
-        is_answered("incr $name.", [0x05, key => substr("n$key", 0, 250), extras => sum_extras(1, 8)],
-            {cas => 'some', value => MCBinary::u64(8)});
+        is_answered(@$_) for ["set $name", [0x01, key => $key, value => "of $name", %f], {cas => 'some'}],
+            ["getk $name", [0x0c, key => $key], {%FLAGS, cas => 'some', key => $key, value => "of $name"}],
+            ["incr $name.", [0x05, key => substr("n$key", 0, 250), extras => sum_extras(1, 8)],
+                {cas => 'some', value => MCBinary::u64(8)}];
     }
     my $control = $server->control;
     exchange($control, "get a b\r\n", "END\r\n", 'a blank in a key is none of the text protocol');
@@ -281,25 +269,21 @@ sub test_both {
 sub test_quit {
     my $c = $server->connect;
     put($c, packet(0x07) . packet(0x0a));
-    answers($c, 0x07, {}, "[$profile] quit is answered");
-    expect_eof($c, '', "[$profile] and ends the connection");
+    answers($c, 0x07, {}, 'quit is answered');
+    expect_eof($c, '', 'and ends the connection');
     $c = $server->connect;
     put($c, packet(0x11, key => 'q', value => 'v', extras => store_extras(5)) . packet(0x17) . packet(0x0a));
-    expect_eof($c, '', "[$profile] quitq is not");
+    expect_eof($c, '', 'quitq is not');
     value_is('q', 'v', 'what came before it is done');
 }
 
-if (!is_ours()) {
-    plan skip_all => 'needs debugtime';
-}
+plan skip_all => 'needs debugtime' if !is_ours();
 
-for (profiles()) {
-    $profile = $_;
+each_profile(sub {
+    ($profile) = @_;
     # no thread that removes what is gone before somebody asks for it
-    my @quiet =
-        @{pick($profile, '1.4' => [], '1.6' => ['-o', 'no_lru_crawler,no_lru_maintainer'])};
-    $server = start_server(profile => $profile, args => [@quiet]);
-    $s = $server->connect;
+    my @quiet = @{pick($profile, '1.4' => [], '1.6' => ['-o', 'no_lru_crawler,no_lru_maintainer'])};
+    ($server, $s) = serve($profile, @quiet);
     test_simple();
     test_get();
     test_store();
@@ -311,18 +295,12 @@ for (profiles()) {
     test_keys();
     test_both();
     test_quit();
-    $server->stop;
-    $server = start_server(profile => $profile, args => ['-F']);
-    $s = $server->connect;
-    is_answered('flush with -F', [0x08], {status => 0x20, value => 'Auth failure.'},
-        {cmd_flush => 0});
-    bin_alive($s, "[$profile] and the connection stays");
-    $server->stop;
-    $server = start_server(profile => $profile, args => ['-C']);
-    $s = $server->connect;
+    ($server, $s) = serve($profile, '-F');
+    is_answered('flush with -F', [0x08], {status => 0x20, value => 'Auth failure.'}, {cmd_flush => 0});
+    bin_alive($s, 'and the connection stays');
+    ($server, $s) = serve($profile, '-C');
     is_answered('set with -C', [0x01, key => 'k', value => 'v', extras => store_extras(5)], {});
     is_answered('get with -C', [0x00, key => 'k'], {%FLAGS, value => 'v'});
-    $server->stop;
-}
+});
 
 done_testing();

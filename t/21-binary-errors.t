@@ -1,11 +1,6 @@
 #!/usr/bin/env perl
 # Binary requests that lie, are cut short, too large or none at all: each is answered as the
 # protocol says, closes the connection where it must, and never harms anybody else.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::Bin/lib";
-use Test::More;
 use MCTest;
 use MCBinary;
 
@@ -15,28 +10,25 @@ my %UNKNOWN = (status => 0x81, value => 'Unknown command');
 my $PAD = 'x' x 40;
 
 # On a connection of its own: one answer, then the end.
-sub is_refused {
-    my ($name, $opcode, $want, %f) = @_;
+sub is_refused($name, $opcode, $want, %f) {
     local $Test::Builder::Level = $Test::Builder::Level + 1;
     my $c = $server->connect;
     put($c, packet($opcode, %f));
-    answers($c, $opcode, $want, "[$profile] $name");
-    expect_eof($c, '', "[$profile] $name: the connection ends");
+    answers($c, $opcode, $want, "$name");
+    expect_eof($c, '', "$name: the connection ends");
 }
 
 # Closed without an answer.
-sub is_closed {
-    my ($name, $bytes) = @_;
+sub is_closed($name, $bytes) {
     local $Test::Builder::Level = $Test::Builder::Level + 1;
     my $c = $server->connect;
     put($c, $bytes);
-    expect_eof($c, '', "[$profile] $name is closed silently");
+    expect_eof($c, '', "$name is closed silently");
 }
 
-sub is_alive {
-    my ($name) = @_;
+sub is_alive($name) {
     local $Test::Builder::Level = $Test::Builder::Level + 1;
-    bin_alive($server->connect, "[$profile] $name: others are served");
+    bin_alive($server->connect, "$name: others are served");
 }
 
 sub test_lengths {
@@ -44,23 +36,18 @@ sub test_lengths {
         is_refused(sprintf('%02x, key longer than the body', $code), $code, {%UNKNOWN},
             key_len => 5, body_len => 4, value => $PAD);
     }
-    is_refused('key of 65535 bytes in no body', 0x00, {%UNKNOWN}, key_len => 65535);
-    is_refused('set, extras and key longer than the body', 0x01, {%UNKNOWN},
-        key_len => 4, extras_len => 8, body_len => 8, value => $PAD);
-    is_refused('get with extras', 0x00, {%INVALID}, key => 'k', extras => '1234');
-    is_refused('extras of 255 bytes', 0x05, {%INVALID}, key => 'k', extras => 'e' x 255);
-    is_refused('get without a key', 0x00, {%INVALID});
-    is_refused('get with a value', 0x00, {%INVALID}, key => 'k', value => 'v');
-    is_refused('set without extras', 0x01, {%INVALID}, key => 'k', value => 'v');
-    is_refused('set without a key', 0x01, {%INVALID}, value => 'v', extras => store_extras());
-    is_refused('append with extras', 0x0e, {%INVALID}, key => 'k', value => 'v', extras => store_extras());
-    is_refused('incr without extras', 0x05, {%INVALID}, key => 'k');
-    is_refused('incr with a value', 0x05, {%INVALID}, key => 'k', value => 'v', extras => sum_extras(1));
-    is_refused('touch without extras', 0x1c, {%INVALID}, key => 'k');
-    is_refused('noop with a key', 0x0a, {%INVALID}, key => 'k');
-    is_refused('quit with a value', 0x07, {%INVALID}, value => 'v');
-    is_refused('flush with two bytes of extras', 0x08, {%INVALID}, extras => '12');
-    is_refused('stat with a value', 0x10, {%INVALID}, value => 'v');
+    is_refused(@$_) for ['key of 65535 bytes in no body', 0x00, {%UNKNOWN}, key_len => 65535],
+        ['set, extras and key longer than the body', 0x01, {%UNKNOWN}, key_len => 4, extras_len => 8,
+        body_len => 8, value => $PAD], ['get with extras', 0x00, {%INVALID}, key => 'k', extras => '1234'],
+        ['extras of 255 bytes', 0x05, {%INVALID}, key => 'k', extras => 'e' x 255], ['get without a key', 0x00,
+        {%INVALID}], ['get with a value', 0x00, {%INVALID}, key => 'k', value => 'v'], ['set without extras',
+        0x01, {%INVALID}, key => 'k', value => 'v'], ['set without a key', 0x01, {%INVALID}, value => 'v',
+        extras => store_extras()], ['append with extras', 0x0e, {%INVALID}, key => 'k', value => 'v',
+        extras => store_extras()], ['incr without extras', 0x05, {%INVALID}, key => 'k'], ['incr with a value',
+        0x05, {%INVALID}, key => 'k', value => 'v', extras => sum_extras(1)], ['touch without extras', 0x1c,
+        {%INVALID}, key => 'k'], ['noop with a key', 0x0a, {%INVALID}, key => 'k'], ['quit with a value', 0x07,
+        {%INVALID}, value => 'v'], ['flush with two bytes of extras', 0x08, {%INVALID}, extras => '12'],
+        ['stat with a value', 0x10, {%INVALID}, value => 'v'];
     is_refused("getq with a key of $_", 0x09, {%INVALID}, key => 'k' x $_) for 251, 365;
     is_refused('an unknown opcode with a key of 251', 0x99, {%INVALID}, key => 'k' x 251);
     is_alive('after lengths that lie');
@@ -81,14 +68,14 @@ sub test_huge {
     } else {
         my $c = $server->connect;
         put($c, packet(0x01, %f, body_len => 0x40000001));
-        answers($c, 0x01, {status => 3, value => 'Too large.'}, "[$profile] set of more than 1 GB");
+        answers($c, 0x01, {status => 3, value => 'Too large.'}, 'set of more than 1 GB');
     }
     # what is not sent is not waited for by others
     my @half = map { $server->connect } 1 .. 20;
     put($_, packet(0x12, %f, body_len => 0x3fffffff)) for @half;
-    answers($_, 0x12, {status => 3, value => 'Too large.'}, "[$profile] addq of 1 GB") for @half;
+    answers($_, 0x12, {status => 3, value => 'Too large.'}, 'addq of 1 GB') for @half;
     is_alive('after bodies that are too large');
-    cmp_ok(proc_status($server->pid, 'VmSize') - $before, '<', 200_000, "[$profile] and took no memory");
+    cmp_ok(proc_status($server->pid, 'VmSize') - $before, '<', 200_000, 'and took no memory');
 }
 
 sub test_large {
@@ -99,18 +86,18 @@ sub test_large {
     for my $code (0x01, 0x11) {
         ask($c, 0x01, %f, value => 'old');
         put($c, packet($code, %f, value => 'v' x ($max + 1)) . packet(0x00, key => 'big'));
-        answers($c, $code, {%large}, "[$profile] set of 1 MiB and 1 byte");
-        answers($c, 0x00, {status => 1, value => 'Not found'}, "[$profile] the old value is gone");
+        answers($c, $code, {%large}, 'set of 1 MiB and 1 byte');
+        answers($c, 0x00, {status => 1, value => 'Not found'}, 'the old value is gone');
     }
     put($c, packet(0x02, %f, value => 'v' x ($max * 3)));
-    answers($c, 0x02, {%large}, "[$profile] add of 3 MiB");
+    answers($c, 0x02, {%large}, 'add of 3 MiB');
     put($c, packet(0xe0, key => 'k', value => 'v' x ($max * 3)));
-    answers($c, 0xe0, {%UNKNOWN}, "[$profile] an unknown opcode with 3 MiB");
+    answers($c, 0xe0, {%UNKNOWN}, 'an unknown opcode with 3 MiB');
     ask($c, 0x01, %f, value => 'v' x 900_000);
     put($c, packet(0x0e, key => 'big', value => 'v' x 900_000));
-    answers($c, 0x0e, {status => 5, value => 'Not stored.'}, "[$profile] append that makes it too large");
-    bin_alive($c, "[$profile] the connection is in step");
-    is(length ask($c, 0x00, key => 'big')->{value}, 900_000, "[$profile] the value stays");
+    answers($c, 0x0e, {status => 5, value => 'Not stored.'}, 'append that makes it too large');
+    bin_alive($c, 'the connection is in step');
+    is(length ask($c, 0x00, key => 'big')->{value}, 900_000, 'the value stays');
 }
 
 sub test_magic {
@@ -118,12 +105,12 @@ sub test_magic {
     for my $magic (0x00, 0x81, 0x7f, 0xff) {
         my $c = $server->connect;
         put($c, packet(0x0a) . packet(0x0a, magic => $magic));
-        answers($c, 0x0a, {}, "[$profile] a noop is answered");
-        expect_eof($c, '', sprintf "[$profile] magic %02x behind it closes", $magic);
+        answers($c, 0x0a, {}, 'a noop is answered');
+        expect_eof($c, '', sprintf 'magic %02x behind it closes', $magic);
     }
     my $c = $server->connect;
     put($c, packet(0x11, %f) . "get k\r\nget k\r\nget k\r\nget k\r\n");
-    expect_eof($c, '', "[$profile] text in a binary connection closes");
+    expect_eof($c, '', 'text in a binary connection closes');
     $c = $server->connect;
     exchange($c, "version\r\n", VERSION_REPLY($profile), 'a text connection');
     exchange($c, packet(0x0b) . "\r\n", "ERROR\r\n", 'stays one');
@@ -133,11 +120,11 @@ sub test_magic {
 sub test_watched {
     my $watcher = $server->connect;
     put($watcher, "watch mutations fetchers\r\n");
-    expect_bytes($watcher, "OK\r\n", "[$profile] somebody watches");
+    expect_bytes($watcher, "OK\r\n", 'somebody watches');
     my $c = $server->connect;
     my %f = (extras => store_extras());
     put($c, packet(0x01, key => 'seen', value => 'v' x 2_000_000, %f));
-    answers($c, 0x01, {status => 3, value => 'Too large.'}, "[$profile] a set too large is refused");
+    answers($c, 0x01, {status => 3, value => 'Too large.'}, 'a set too large is refused');
     ask($c, 0x01, key => "a b\r\nts=1 \0\xff", value => 'v', %f);
     ask($c, 0x0c, key => "a b\r\nts=1 \0\xff");
     silent($c, 0x09, key => 'last');
@@ -147,10 +134,10 @@ sub test_watched {
         $is_odd++ if $line !~ /\Ats=\d+\.\d+ gid=\d+ type=[\x21-\x7e]+ [\x20-\x7e]+\r?\n\z/;
         last if $line =~ /key=last/;
     }
-    cmp_ok($lines, '>=', 3, "[$profile] the watcher hears of it");
-    is($is_odd, 0, "[$profile] in lines");
+    cmp_ok($lines, '>=', 3, 'the watcher hears of it');
+    is($is_odd, 0, 'in lines');
     close $watcher;
-    bin_alive($c, "[$profile] and nothing breaks");
+    bin_alive($c, 'and nothing breaks');
 }
 
 # Clients that leave in the middle of a request hold nothing.
@@ -167,51 +154,45 @@ sub test_halves {
             $count++;
         }
     }
-    ok(wait_until(sub {
+    soon {
         my $now = mem_stats($server->control);
         return $now->{total_connections} >= $before->{total_connections} + $count
             && $now->{curr_connections} <= $before->{curr_connections};
-    }), "[$profile] $count clients have left halfway");
+    } "$count clients have left halfway";
     exchange($server->control, "get half\r\n", "END\r\n", 'nothing of theirs was stored');
     is_alive('after halves');
 }
 
-for (profiles()) {
-    $profile = $_;
-    $server = start_server(profile => $profile, args => ['-vv', '-m', '64']);
+each_profile(sub {
+    ($profile) = @_;
+    $server = serve($profile, '-vv', '-m', '64');
     test_lengths();
     test_huge();
     test_large();
     test_magic();
     test_watched();
     test_halves();
-    $server->stop;
 
-    $server = start_server(profile => $profile, args => ['-B', 'binary'], no_port => 1);
+    $server = serve($profile, '-B', 'binary', {no_port => 1});
     is_closed('a text client of -B binary', 'a' x 62);
     is_closed('an HTTP client of -B binary', "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n");
     my $c = $server->connect;
-    is(bin_stats($c, 'settings')->{binding_protocol}, 'binary', "[$profile] -B binary is shown");
+    is(bin_stats($c, 'settings')->{binding_protocol}, 'binary', '-B binary is shown');
     my $shy = $server->connect;
     put($shy, 'version');
-    bin_alive($c, "[$profile] -B binary serves binary clients");
+    bin_alive($c, '-B binary serves binary clients');
     put($shy, "\r\nversion\r\nversion\r\n");
-    expect_eof($shy, '', "[$profile] a text client is closed when a header is complete");
-    $server->stop;
+    expect_eof($shy, '', 'a text client is closed when a header is complete');
 
-    $server = start_server(profile => $profile, args => ['-X']);
-    $c = $server->connect;
+    ($server, $c) = serve($profile, '-X');
     my $is_refused = $profile eq '1.6';
     my $p = ask($c, 0x10, key => 'detail on');
-    is($p->{status} != 0, $is_refused, "[$profile] -X and stat detail");
-    bin_alive($c, "[$profile] the connection stays");
-    $server->stop;
+    is($p->{status} != 0, $is_refused, '-X and stat detail');
+    bin_alive($c, 'the connection stays');
 
-    $server = start_server(profile => $profile, args => ['-B', 'ascii']);
-    $c = $server->connect;
+    ($server, $c) = serve($profile, '-B', 'ascii');
     exchange($c, packet(0x0b) . "\r\n", "ERROR\r\n", '-B ascii takes a packet for text');
-    is(mem_stats($c, 'settings')->{binding_protocol}, 'ascii', "[$profile] -B ascii is shown");
-    $server->stop;
-}
+    is(mem_stats($c, 'settings')->{binding_protocol}, 'ascii', '-B ascii is shown');
+});
 
 done_testing();

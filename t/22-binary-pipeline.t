@@ -1,21 +1,15 @@
 #!/usr/bin/env perl
 # Binary requests by the thousand: cut anywhere, chosen at random, with values of every size;
 # slow readers; fair shares.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::Bin/lib";
-use Test::More;
-use Socket qw(SOL_SOCKET SO_RCVBUF);
 use MCTest;
+use Socket qw(SOL_SOCKET SO_RCVBUF);
 use MCBinary;
 
 my ($server, $profile);
 
 # Writes pieces of at most $max bytes and reads all the time; hands each packet to the code.
 # Returns how many there were.
-sub stream {
-    my ($s, $bytes, $max, $code) = @_;
+sub stream($s, $bytes, $max, $code) {
     my ($at, $got, $count) = (0, '', 0);
     while ($at < length $bytes) {
         my $n = 1 + int rand $max;
@@ -39,8 +33,7 @@ sub stream {
 my %KEEPS_KEY = map { $_ => 1 } 0x0c, 0x0d, 0x23, 0x24;
 my %IS_VALUE = map { $_ => 1 } 0x00, 0x09, 0x0c, 0x0d, 0x1d, 0x1e, 0x23, 0x24, 0x1c;
 
-sub breaks_rules {
-    my ($p) = @_;
+sub breaks_rules($p) {
     my $code = $p->{opcode};
     return 'magic' if $p->{magic} != 0x81 || $p->{type} != 0;
     if ($p->{status} != 0) {
@@ -64,8 +57,7 @@ my %IS_KEYED = map { $_ => 1 } @KEYED;
 my %TAKES_VALUE = map { $_ => 1 } 0x01 .. 0x03, 0x0e, 0x0f, 0x11 .. 0x13, 0x19, 0x1a;
 
 # A valid request of any opcode but quit and SASL.
-sub random_request {
-    my ($keys) = @_;
+sub random_request($keys) {
     my $code = rand() < 0.7 ? $KEYED[rand @KEYED] : int rand 256;
     return '' if $code == 0x07 || $code == 0x17 || ($code >= 0x20 && $code <= 0x22) || $code == 0x10;
     my $extras = $code =~ /^(?:1|2|3|17|18|19)$/ ? store_extras(int rand 2**32, rand() < 0.5 ? 0 : 100)
@@ -78,15 +70,14 @@ sub random_request {
 }
 
 # At the end: nothing but the replies to a noop and a quitq.
-sub ends_in_step {
-    my ($s, $name, $check) = @_;
+sub ends_in_step($s, $name, $check) {
     local $Test::Builder::Level = $Test::Builder::Level + 1;
     put($s, packet(0x0a, opaque => 99) . packet(0x17));
     while (my $p = read_packet($s)) {
         last if $p->{opcode} == 0x0a && $p->{opaque} == 99;
         $check->($p);
     }
-    expect_eof($s, '', "[$profile] $name: quitq ends the connection");
+    expect_eof($s, '', "$name: quitq ends the connection");
 }
 
 sub test_hickup {
@@ -99,7 +90,7 @@ sub test_hickup {
         my $check = sub { my $why = breaks_rules($_[0]); $bad{sprintf '%02x: %s', $_[0]{opcode}, $why}++ if $why; };
         stream($s, $bytes, 1023, $check);
         ends_in_step($s, "hickup $round", $check);
-        is(join(', ', sort keys %bad), '', "[$profile] hickup $round: all replies keep to the rules");
+        is(join(', ', sort keys %bad), '', "hickup $round: all replies keep to the rules");
     }
 }
 
@@ -117,7 +108,7 @@ sub test_boundaries {
         $p = read_packet($s);
         $wrong ||= "sum at $n" if $p->{opcode} != 5 || $p->{status} != 0;
     }
-    is($wrong, '', "[$profile] requests of 2024 to 2096 bytes");
+    is($wrong, '', 'requests of 2024 to 2096 bytes');
     my $bytes = join '', map {
         packet(0x11, key => "b$_", value => 'v' x $_, extras => store_extras(5)) . packet(0x0d, key => "b$_")
     } 1990 .. 2100;
@@ -135,14 +126,13 @@ sub test_boundaries {
             $check->(read_packet($c)) while $next <= 2100 && !$wrong;
         }
     }
-    is($wrong, '', "[$profile] and cut into pieces of any size");
+    is($wrong, '', 'and cut into pieces of any size');
 }
 
 # Every length around two chunks of 4 KiB comes back whole.
 sub test_sizes {
     my $chunk = pick($profile, '1.4' => 4096, '1.6' => 4);
-    my $chained = start_server(profile => $profile, args => ['-o', "slab_chunk_max=$chunk"]);
-    my $s = $chained->connect;
+    my ($chained, $s) = serve($profile, '-o', "slab_chunk_max=$chunk");
     my @letters = ('a' .. 'z', "\r", "\n");
     my $base = join '', map { $letters[$_ % @letters] } 1 .. 8200;
     my $wrong = '';
@@ -152,11 +142,10 @@ sub test_sizes {
         my $p = read_packet($s);
         $wrong ||= $n if !$p || $p->{opcode} != 0 || $p->{value} ne $value;
     }
-    is($wrong, '', "[$profile] 204 lengths around two chunks");
+    is($wrong, '', '204 lengths around two chunks');
     my $text = $chained->connect;
     exchange($text, "get size\r\n", "VALUE size 5 8103\r\n" . substr($base, 0, 8103) . "\r\nEND\r\n",
         'the line end behind them is right');
-    $chained->stop;
 }
 
 sub test_large {
@@ -172,16 +161,16 @@ sub test_large {
         $p = read_packet($s);
         $wrong ||= "noop $i" if !$p || $p->{opcode} != 10 || $p->{opaque} != $i;
     }
-    is($wrong, '', "[$profile] 50 values of 300 kB and noops between them, in order");
+    is($wrong, '', '50 values of 300 kB and noops between them, in order');
 
     # one that is being sent outlives its key
     my $slow = $server->connect;
     put($slow, packet(0x00, key => 'l1') x 60);
-    ok(length read_bytes($slow, 1000), "[$profile] a client has begun to read a large value");
+    ok(length read_bytes($slow, 1000), 'a client has begun to read a large value');
     put($s, packet(0x14, key => 'l1') . packet(0x11, key => 'l1', value => 'new', extras => store_extras(5)));
-    bin_alive($s, "[$profile] it is replaced");
+    bin_alive($s, 'it is replaced');
     my $rest = read_bytes($slow, 24 + 4 + 300_001 - 1000);
-    is(substr($rest, -300_001 + 972), substr($large . '1', 972), "[$profile] and still read to its end");
+    is(substr($rest, -300_001 + 972), substr($large . '1', 972), 'and still read to its end');
     close $slow;
 }
 
@@ -196,34 +185,29 @@ sub test_stuck {
             $sent += $n;
             last if $sent > 50_000_000;
         }
-        cmp_ok($sent, '<', 50_000_000, "[$profile] a client that reads nothing gets stuck");
+        cmp_ok($sent, '<', 50_000_000, 'a client that reads nothing gets stuck');
     }
-    bin_alive($server->connect, "[$profile] a new one is served");
+    bin_alive($server->connect, 'a new one is served');
     close $_ for @stuck;
-    bin_alive($server->connect, "[$profile] and when they have left");
+    bin_alive($server->connect, 'and when they have left');
 }
 
 sub test_fairness {
-    my $fair = start_server(profile => $profile, args => ['-R', '1']);
-    my $s = $fair->connect;
+    my ($fair, $s) = serve($profile, '-R', '1');
     my $before = mem_stats($fair->control)->{conn_yields};
     put($s, join '', map { packet(0x01, key => "k$_", value => 'v', extras => store_extras()) } 1 .. 6);
-    ok((read_packet($s) // {status => 1})->{status} == 0, "[$profile] set $_ of six") for 1 .. 6;
+    ok((read_packet($s) // {status => 1})->{status} == 0, "set $_ of six") for 1 .. 6;
     my $yields = mem_stats($fair->control)->{conn_yields} - $before;
-    $profile eq '1.4' ? is($yields, 5, "[$profile] -R 1 yields between six requests")
-        : cmp_ok($yields, '>=', 5, "[$profile] -R 1 yields between six requests");
-    $fair->stop;
+    $profile eq '1.4' ? is($yields, 5, '-R 1 yields between six requests')
+        : cmp_ok($yields, '>=', 5, '-R 1 yields between six requests');
 }
 
 # The limit counts binary requests like those of text, and leaves control requests alone.
 sub test_limit {
-    my $limited = start_server(profile => $profile, args => ['-t', '1', '--qps-limit=200,burst=10']);
-    my $s = $limited->connect;
+    my ($limited, $s) = serve($profile, '-t', '1', '--qps-limit=200,burst=10');
     my $before = bin_stats($s, 'qos');
-    put($s, join '', map {
-        packet(0x11, key => "k$_", value => "of $_", extras => store_extras()) . packet(0x09, key => "k$_")
-            . packet(0x0a, opaque => $_)
-    } 1 .. 20);
+    put($s, join '', map {packet(0x11, key => "k$_", value => "of $_", extras => store_extras()) . packet(0x09,
+        key => "k$_") . packet(0x0a, opaque => $_) } 1 .. 20);
     my $wrong = '';
     for my $i (1 .. 20) {
         my $p = read_packet($s);
@@ -231,20 +215,17 @@ sub test_limit {
         $p = read_packet($s);
         $wrong ||= "noop $i" if !$p || $p->{opaque} != $i;
     }
-    is($wrong, '', "[$profile] limited requests are answered in order");
+    is($wrong, '', 'limited requests are answered in order');
     my $after = bin_stats($s, 'qos');
-    is($after->{qps_admitted} - $before->{qps_admitted}, 40, "[$profile] 40 of them took a token");
-    cmp_ok($after->{qps_delayed} - $before->{qps_delayed}, '>=', 1, "[$profile] some had to wait");
-    $limited->stop;
+    is($after->{qps_admitted} - $before->{qps_admitted}, 40, '40 of them took a token');
+    cmp_ok($after->{qps_delayed} - $before->{qps_delayed}, '>=', 1, 'some had to wait');
 }
 
-if (!is_ours()) {
-    plan skip_all => 'compares counters';
-}
+plan skip_all => 'compares counters' if !is_ours();
 srand 7;
-for (profiles()) {
-    $profile = $_;
-    $server = start_server(profile => $profile, args => ['-m', '64']);
+each_profile(sub {
+    ($profile) = @_;
+    $server = serve($profile, '-m', '64');
     test_hickup();
     test_boundaries();
     test_large();
@@ -253,6 +234,6 @@ for (profiles()) {
     test_sizes();
     test_fairness();
     test_limit();
-}
+});
 
 done_testing();

@@ -1,15 +1,8 @@
 #!/usr/bin/env perl
 # Every admin command with and without noreply: whether it answers, and that it is done either way.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::Bin/lib";
-use Test::More;
 use MCTest;
 
-if (!is_ours()) {
-    plan skip_all => 'the rules of 1.4.39 and 1.6.45';
-}
+plan skip_all => 'the rules of 1.4.39 and 1.6.45' if !is_ours();
 
 my $OK = "OK\r\n";
 my $ERROR = "ERROR\r\n";
@@ -103,9 +96,7 @@ my @effects_16 = (
 for my $profile ('1.4', '1.6') {
     my $is_16 = $profile eq '1.6';
     # In 1.6 no thread of its own looks after the crawler that the test switches on and off.
-    my $server = start_server(profile => $profile, args => ['-o',
-        'slab_reassign,lru_maintainer,lru_crawler,no_slab_automove']);
-    my $s = $server->connect;
+    my ($server, $s) = serve($profile, '-o', 'slab_reassign,lru_maintainer,lru_crawler,no_slab_automove');
     for (@commands) {
         my ($command, $reply_14, $reply_16, $with_noreply_14) = @$_;
         exchange($s, "lru_crawler enable\r\n", qr/^/) if $command =~ /^lru_crawler (disable|enable)/;
@@ -120,14 +111,12 @@ for my $profile ('1.4', '1.6') {
     }
 
     # what has no noreply, and a key of that name
-    exchange($s, "version noreply\r\n", $is_16 ? VERSION_REPLY($profile) : $ERROR);
-    exchange($s, "stats reset noreply\r\n", "RESET\r\n");
-    exchange($s, "mn noreply\r\n", "MN\r\n");
-    exchange($s, "delete noreply\r\n", $is_16 ? '' : "NOT_FOUND\r\n");
-    exchange($s, "set noreply 0 0 1\r\n1\r\ndelete noreply\r\nget noreply\r\n",
-        $is_16 ? "STORED\r\nEND\r\n" : "STORED\r\nDELETED\r\nEND\r\n");
-    exchange($s, "set noreply 0 0 1\r\n1\r\ndelete noreply noreply\r\nget noreply\r\n",
-        "STORED\r\nEND\r\n");
+    exchanges($s, ["version noreply\r\n", $is_16 ? VERSION_REPLY($profile) : $ERROR],
+        ["stats reset noreply\r\n", "RESET\r\n"], ["mn noreply\r\n", "MN\r\n"],
+        ["delete noreply\r\n", $is_16 ? '' : "NOT_FOUND\r\n"],
+        ["set noreply 0 0 1\r\n1\r\ndelete noreply\r\nget noreply\r\n",
+            $is_16 ? "STORED\r\nEND\r\n" : "STORED\r\nDELETED\r\nEND\r\n"],
+        ["set noreply 0 0 1\r\n1\r\ndelete noreply noreply\r\nget noreply\r\n", "STORED\r\nEND\r\n"]);
     $server->stop;
 
     $server = start_server(profile => $profile, args => ['-A']); # that it ends: 02-life
@@ -136,7 +125,6 @@ for my $profile ('1.4', '1.6') {
     exchange($s, "shutdown nonsense noreply\r\n", $is_16 ? '' : $ERROR);
     put($s, "shutdown noreply\r\n");
     expect_eof($s, '', "[$profile] -A: shutdown noreply closes without a word");
-    $server->stop;
 }
 
 done_testing();

@@ -1,17 +1,10 @@
 #!/usr/bin/env perl
 # Every number that a client can write, at the edges of what the command takes: which words are
 # numbers to it, and what the others are answered, in the text, meta and binary protocols.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::Bin/lib";
-use Test::More;
 use MCTest;
 use MCBinary;
 
-if (!is_ours()) {
-    plan skip_all => 'the rules of 1.4.39 and 1.6.45';
-}
+plan skip_all => 'the rules of 1.4.39 and 1.6.45' if !is_ours();
 
 # Each word, and the kinds of numbers that it is one of: i, u: with 32 bits, signed or not; I, U:
 # with 64. Those behind the bar only in 1.4, where they are read as the C library does.
@@ -92,8 +85,7 @@ my @meta = (
     ['ma n F%s', 'u', qr/^(HD|NF)/, $FORMAT],
 );
 
-sub is_number {
-    my ($kinds, $kind, $profile) = @_;
+sub is_number($kinds, $kind, $profile) {
     my ($always, $loose) = split /\|/, $kinds;
     return $kind eq 'any' || index($always // '', $kind) >= 0
         || ($profile eq '1.4' && index($loose // '', $kind) >= 0);
@@ -106,16 +98,14 @@ sub is_lenient_number {
 }
 
 # Sends the command with each word; the test fails with what was answered wrongly.
-sub try_words {
-    my ($s, $profile, $command, $is_good, $good, $bad, @words) = @_;
+sub try_words($s, $profile, $command, $is_good, $good, $bad, @words) {
     my @wrong;
     for (@words) {
         my ($word, $kinds) = @$_;
         my $send = sprintf $command, $word;
         # The key is there, and a number, whatever the words before have made of it.
         my $got = roundtrip($s, "set n 0 0 1\r\n5\r\n$send\r\n");
-        my $is_right = $got =~ s/^STORED\r\n//
-            && ($is_good->($word, $kinds) ? $got =~ $good : $got eq $bad);
+        my $is_right = $got =~ s/^STORED\r\n// && ($is_good->($word, $kinds) ? $got =~ $good : $got eq $bad);
         push @wrong, show($send) . ' -> ' . show($got) if !$is_right;
     }
     is(join("\n", @wrong), '', "[$profile] " . show($command));
@@ -137,8 +127,7 @@ sub test_text {
 }
 
 # Lengths: a number is followed by that many bytes, anything else by a command.
-sub test_lengths {
-    my ($s, $profile) = @_;
+sub test_lengths($s, $profile) {
     my $is_14 = $profile eq '1.4';
     for my $command ('set k 0 0 %s', 'append none 0 0 %s', 'ms k %s') {
         my $is_meta = $command =~ /^ms/;
@@ -160,8 +149,7 @@ sub test_lengths {
     exchange($s, "set k 0 0 1\r\r\n1\r\n", $is_14 ? "STORED\r\n" : $FORMAT . $FORMAT, 'CR CR LF');
 }
 
-sub test_fractions {
-    my ($s, $profile) = @_;
+sub test_fractions($s, $profile) {
     for (['slabs automove ratio %s', "OK\r\n"], ['lru tune 20 40 %s 2.0', "OK\r\n"],
         ['lru tune 20 40 0.2 %s', "OK\r\n"])
     {
@@ -221,11 +209,9 @@ sub test_meaning {
 }
 
 # [delta, initial, exptime] and what comes of it, from absent and twice.
-sub test_binary {
-    my ($server, $profile) = @_;
+sub test_binary($server, $profile) {
     my $s = $server->connect;
-    my $is = sub {
-        my ($name, $opcode, $want, %f) = @_;
+    my $is = sub ($name, $opcode, $want, %f) {
         put($s, packet($opcode, %f));
         return answers($s, $opcode, $want, "[$profile] $name");
     };
@@ -239,9 +225,8 @@ sub test_binary {
             key => 'n', extras => sum_extras($delta, $initial));
         $is->("delta $delta, added", 0x05, {cas => 'some', value => pack 'Q>', $sum},
             key => 'n', extras => sum_extras($delta, 7));
-        $is->("delta $delta, taken away", 0x06,
-            {cas => 'some', value => pack 'Q>', $delta > unpack('Q', pack 'q', $sum) ? 0 : $initial},
-            key => 'n', extras => sum_extras($delta, 7));
+        $is->("delta $delta, taken away", 0x06, {cas => 'some', value => pack 'Q>', $delta > unpack('Q',
+            pack 'q', $sum) ? 0 : $initial}, key => 'n', extras => sum_extras($delta, 7));
         $is->('deleted', 0x04, {}, key => 'n');
     }
     my $now = mem_stats($server->control)->{time};
@@ -249,13 +234,12 @@ sub test_binary {
         my ($exptime, $is_there) = @$_;
         my $want = $is_there ? {cas => 'some', extras => pack('N', 5), value => '1'}
             : {status => 1, value => 'Not found'};
-        $is->("set, exptime $exptime", 0x01, {cas => 'some'}, key => 'e', value => '1',
-            extras => store_extras(5, $exptime));
-        $is->("get, exptime $exptime", 0x00, $want, key => 'e');
-        $is->('set', 0x01, {cas => 'some'}, key => 'e', value => '1', extras => store_extras(5, 0));
-        $is->("touch, exptime $exptime", 0x1c, {cas => 'some', extras => pack 'N', 5}, key => 'e',
-            extras => pack 'N', $exptime);
-        $is->("get, touched $exptime", 0x00, $want, key => 'e');
+        $is->(@$_) for
+            ["set, exptime $exptime", 0x01, {cas => 'some'}, key => 'e', value => '1',
+                extras => store_extras(5, $exptime)], ["get, exptime $exptime", 0x00, $want, key => 'e'],
+            ['set', 0x01, {cas => 'some'}, key => 'e', value => '1', extras => store_extras(5, 0)],
+            ["touch, exptime $exptime", 0x1c, {cas => 'some', extras => pack 'N', 5}, key => 'e',
+                extras => pack 'N', $exptime], ["get, touched $exptime", 0x00, $want, key => 'e'];
     }
     for (0, 1, 0x7fffffff, 0x80000000, 0xffffffff) {
         $is->("set, flags $_", 0x01, {cas => 'some'}, key => 'f', value => '1', extras => store_extras($_, 0));
@@ -268,15 +252,12 @@ sub test_binary {
 }
 
 for my $profile ('1.4', '1.6') {
-    my $server = start_server(profile => $profile, args => ['-o',
-        'slab_reassign,lru_maintainer,no_slab_automove,lru_crawler']);
-    my $s = $server->connect;
+    my ($server, $s) = serve($profile, '-o', 'slab_reassign,lru_maintainer,no_slab_automove,lru_crawler');
     test_text($s, $profile);
     test_lengths($s, $profile);
     test_fractions($s, $profile);
     test_meaning($s, $profile);
     test_binary($server, $profile);
-    $server->stop;
 }
 
 done_testing();

@@ -1,56 +1,25 @@
 #!/usr/bin/env perl
 # Who may talk to the server: tokens of -Y over text, SASL PLAIN over binary, with and
 # without libsasl2; nothing works before, everything after.
-use strict;
-use warnings;
-use Digest::MD5 qw(md5 md5_hex);
-use FindBin;
-use lib "$FindBin::Bin/lib";
-use Test::More;
 use MCTest;
+use MCBinary;
+use Digest::MD5 qw(md5 md5_hex);
 
 plan skip_all => 'tests our server only' if !is_ours();
 
 my $dir = scratch_dir();
 
-sub write_file {
-    my ($path, $text) = @_;
-    open my $fh, '>', $path or die "$path: $!";
-    print $fh $text;
-    close $fh or die "$path: $!";
-    return $path;
-}
-
 # Before the login no question of the helper is answered: bytes, and bytes back.
-sub says {
-    my ($sock, $send, $want, $name) = @_;
+sub says($sock, $send, $want, $name = undef) {
     put($sock, $send);
     return expect_bytes($sock, $want, $name // show($send));
 }
 
-sub token {
-    my ($text, $more) = @_;
+sub token($text, $more = undef) {
     return 'set x 0 0 ' . length($text) . ($more // '') . "\r\n$text\r\n";
 }
 
-# A request of the binary protocol, and what must come back: status and body.
-sub request {
-    my ($opcode, $key, $value, $extras) = @_;
-    $extras //= '';
-    return pack('CCnCCnNNNN', 0x80, $opcode, length $key, length $extras, 0, 0,
-        length($key) + length($value) + length $extras, 0xdeadbeef, 0, 0) . $extras . $key . $value;
-}
-
-sub response {
-    my ($sock) = @_;
-    my $head = read_bytes($sock, 24);
-    return (-1, '') if length $head < 24;
-    my ($magic, $opcode, $klen, $elen, $type, $status, $blen) = unpack 'CCnCCnN', $head;
-    return ($status, $blen ? read_bytes($sock, $blen) : '');
-}
-
-sub binary_is {
-    my ($sock, $send, $status, $body, $name) = @_;
+sub binary_is($sock, $send, $status, $body, $name) {
     put($sock, $send);
     my ($got, $text) = response($sock);
     is($got, $status, "$name: status");
@@ -60,11 +29,10 @@ sub binary_is {
 
 use constant {VERSION => 0x0b, GET => 0, SET => 1, NOOP => 0x0a, LIST => 0x20, AUTH => 0x21, STEP => 0x22};
 
-for my $profile (profiles()) {
+each_profile(sub ($profile) {
     # ---- tokens
     my $file = write_file("$dir/tokens.$profile", "foo:bar\nbaaaz:quux");
-    my $server = start_server(profile => $profile, args => ['-Y', $file]);
-    my $s = $server->connect;
+    my ($server, $s) = serve($profile, '-Y', $file);
     for my $command ('get foo', 'version', 'stats', 'flush_all', 'mn mn', 'verbosity 1',
         'shutdown', 'watch', 'x' x 2000, "\x80\x00\x00\x00\x00\x00")
     {
@@ -83,14 +51,11 @@ for my $profile (profiles()) {
         "STORED\r\nEND\r\nSTORED\r\nVALUE k 0 1\r\n1\r\nEND\r\n", 'right, and commands at once');
     says($s, token('foo bar'), "STORED\r\n", 'a set is a set again');
     exchange($s, "get x\r\n", "VALUE x 0 7\r\nfoo bar\r\nEND\r\n");
-    my $stats = mem_stats($s);
-    is($stats->{auth_cmds}, 5, "[$profile] auth_cmds");
-    is($stats->{auth_errors}, 4, "[$profile] auth_errors");
+    has(mem_stats($s), 'auth_cmds, auth_errors', auth_cmds => 5, auth_errors => 4);
     my $settings = mem_stats($s, 'settings');
-    is($settings->{binding_protocol}, 'ascii', "[$profile] -Y: text only");
-    is($settings->{auth_enabled_ascii}, $file, "[$profile] auth_enabled_ascii")
-        if $profile eq '1.6';
-    is($settings->{auth_enabled_sasl}, 'no', "[$profile] auth_enabled_sasl");
+    is($settings->{binding_protocol}, 'ascii', '-Y: text only');
+    is($settings->{auth_enabled_ascii}, $file, 'auth_enabled_ascii') if $profile eq '1.6';
+    is($settings->{auth_enabled_sasl}, 'no', 'auth_enabled_sasl');
 
     says($server->connect, "set x 0 0 7\nfoo bar\r\n", "STORED\r\n", 'LF alone ends the line');
     says($server->connect, "set x 0 0 7\nfoo bar\nx", "CLIENT_ERROR bad command line termination\r\n",
@@ -102,56 +67,52 @@ for my $profile (profiles()) {
     for my $bytes ("quit\r\n", "\r\n", "mn\r\n", ' ' x 2049) {
         my $closed = $server->connect;
         put($closed, $bytes);
-        expect_eof($closed, '', "[$profile] closed without a word");
+        expect_eof($closed, '', 'closed without a word');
     }
 
     # a new file: its entries; a bad one: the old entries
     write_file($file, "foo:new\n");
     kill 'HUP', $server->pid;
-    ok(wait_until(sub {
+    soon {
         my $c = $server->connect;
         put($c, token('foo new'));
         return read_line($c) eq "STORED\r\n";
-    }), "[$profile] SIGHUP reads the file again");
+    } 'SIGHUP reads the file again';
     says($server->connect, token('foo bar'), "CLIENT_ERROR authentication failure\r\n",
         'the old entry is gone');
     exchange($s, "get k\r\n", "VALUE k 0 1\r\n1\r\nEND\r\n", 'who was in stays');
     write_file($file, "nonsense\n");
     kill 'HUP', $server->pid;
-    ok(wait_until(sub { $server->err =~ /malformed entry/ }), "[$profile] a bad file is told");
+    soon { $server->err =~ /malformed entry/ } 'a bad file is told';
     says($server->connect, token('foo new'), "STORED\r\n", 'and changes nothing');
     $server->stop;
 
     # ---- a password database
     my $database = write_file("$dir/passwords.$profile", "# users\nfoo:bar:rest\n");
-    $server = start_server(profile => $profile, args => ['-S', '-U', '0'], no_port => 1,
-        env => {MEMCACHED_SASL_PWDB => $database});
-    $s = $server->connect;
-    binary_is($s, request(VERSION, '', ''), 0, qr/^1\.[46]\./, "[$profile] VERSION before");
-    binary_is($s, request(LIST, '', ''), 0, qr/^PLAIN$/, "[$profile] LIST");
-    binary_is($s, request(STEP, 'PLAIN', "\0foo\0bar"), 0x20, qr/^Auth/, "[$profile] STEP first");
-    binary_is($s, request(AUTH, 'PLAIN', "\0foo\0baz"), 0x20, qr/^Auth/, "[$profile] wrong");
-    binary_is($s, request(AUTH, 'OTHER', "\0foo\0bar"), 0x20, qr/^Auth/, "[$profile] unknown mechanism");
-    binary_is($s, request(AUTH, 'X' x 40, "\0foo\0bar"), 4, qr//, "[$profile] long mechanism");
-    binary_is($s, request(AUTH, 'PLAIN', ''), 0x21, qr/^$/, "[$profile] in two parts");
-    binary_is($s, request(STEP, 'PLAIN', "\0foo\0bar"), 0, qr/^Authenticated$/, "[$profile] right");
-    binary_is($s, request(SET, 'k', 'v', "\0" x 8), 0, qr/^$/, "[$profile] SET after");
-    binary_is($s, request(AUTH, 'PLAIN', "\0foo\0bar"), 0, qr/^Authenticated$/, "[$profile] again");
-    binary_is($s, request(AUTH, 'PLAIN', "\0foo\0baz"), 0x20, qr/^Auth/, "[$profile] a failure after");
-    binary_is($s, request(GET, 'k', ''), 0x20, qr/^Auth/, "[$profile] takes it away");
-    expect_eof($s, '', "[$profile] and closes");
+    ($server, $s) = serve($profile, '-S', '-U', '0', {no_port => 1, env => {MEMCACHED_SASL_PWDB => $database}});
+    binary_is($s, request(VERSION), 0, qr/^1\.[46]\./, 'VERSION before');
+    binary_is($s, request(LIST), 0, qr/^PLAIN$/, 'LIST');
+    binary_is($s, request(STEP, 'PLAIN', '', "\0foo\0bar"), 0x20, qr/^Auth/, 'STEP first');
+    binary_is($s, request(AUTH, 'PLAIN', '', "\0foo\0baz"), 0x20, qr/^Auth/, 'wrong');
+    binary_is($s, request(AUTH, 'OTHER', '', "\0foo\0bar"), 0x20, qr/^Auth/, 'unknown mechanism');
+    binary_is($s, request(AUTH, 'X' x 40, '', "\0foo\0bar"), 4, qr//, 'long mechanism');
+    binary_is($s, request(AUTH, 'PLAIN'), 0x21, qr/^$/, 'in two parts');
+    binary_is($s, request(STEP, 'PLAIN', '', "\0foo\0bar"), 0, qr/^Authenticated$/, 'right');
+    binary_is($s, request(SET, 'k', "\0" x 8, 'v'), 0, qr/^$/, 'SET after');
+    binary_is($s, request(AUTH, 'PLAIN', '', "\0foo\0bar"), 0, qr/^Authenticated$/, 'again');
+    binary_is($s, request(AUTH, 'PLAIN', '', "\0foo\0baz"), 0x20, qr/^Auth/, 'a failure after');
+    binary_is($s, request(GET, 'k'), 0x20, qr/^Auth/, 'takes it away');
+    expect_eof($s, '', 'and closes');
     $other = $server->connect;
-    binary_is($other, request(NOOP, '', ''), 0x20, qr/^Auth/, "[$profile] each connection anew");
-    expect_eof($other, '', "[$profile] and closes");
+    binary_is($other, request(NOOP), 0x20, qr/^Auth/, 'each connection anew');
+    expect_eof($other, '', 'and closes');
     my $text = $server->connect;
     put($text, "get k\r\n" x 10);
-    expect_eof($text, '', "[$profile] -S: no text");
-    $server->stop;
-}
+    expect_eof($text, '', '-S: no text');
+});
 
 # libsasl2, when the build has it and its tools are here
-sub hmac {
-    my ($text, $key) = @_;
+sub hmac($text, $key) {
     $key .= "\0" x (64 - length $key);
     return md5_hex(($key ^ "\x5c" x 64) . md5(($key ^ "\x36" x 64) . $text));
 }
@@ -165,39 +126,33 @@ SKIP: {
     open my $pipe, '|-', "$tool -a memcached -c -p -f $dir/sasldb testuser" or die;
     print $pipe 'testpass';
     skip 'saslpasswd2 failed', 1 if !close $pipe;
-    my $server = start_server(args => ['-S', '-B', 'binary'],
-        env => {SASL_CONF_PATH => $dir});
-    my $s = $server->connect;
-    put($s, request(LIST, '', ''));
+    my ($server, $s) = serve('-S', '-B', 'binary', {env => {SASL_CONF_PATH => $dir}});
+    put($s, request(LIST));
     my (undef, $names) = response($s);
-    skip 'no mechanisms installed', 1
-        if join(' ', sort split / /, $names) ne 'CRAM-MD5 PLAIN';
-    binary_is($s, request(STEP, 'PLAIN', "\0testuser\0testpass"), 0x20, qr/^Auth/, 'library: STEP first');
-    binary_is($s, request(AUTH, 'PLAIN', "\0testuser\0wrong"), 0x20, qr/^Auth/, 'library: wrong');
-    binary_is($s, request(AUTH, 'PLAIN', ''), 0x21, qr/^$/, 'library: PLAIN in two parts');
-    binary_is($s, request(STEP, 'PLAIN', "\0testuser\0testpass"), 0, qr/^Authenticated$/, 'library: right');
-    binary_is($s, request(NOOP, '', ''), 0, qr/^$/, 'library: and in');
-    put($s, request(AUTH, 'CRAM-MD5', ''));
+    skip 'no mechanisms installed', 1 if join(' ', sort split / /, $names) ne 'CRAM-MD5 PLAIN';
+    binary_is($s, request(STEP, 'PLAIN', '', "\0testuser\0testpass"), 0x20, qr/^Auth/, 'library: STEP first');
+    binary_is($s, request(AUTH, 'PLAIN', '', "\0testuser\0wrong"), 0x20, qr/^Auth/, 'library: wrong');
+    binary_is($s, request(AUTH, 'PLAIN'), 0x21, qr/^$/, 'library: PLAIN in two parts');
+    binary_is($s, request(STEP, 'PLAIN', '', "\0testuser\0testpass"), 0, qr/^Authenticated$/, 'library: right');
+    binary_is($s, request(NOOP), 0, qr/^$/, 'library: and in');
+    put($s, request(AUTH, 'CRAM-MD5'));
     my ($status, $challenge) = response($s);
     is($status, 0x21, 'library: CRAM-MD5 has a challenge');
-    binary_is($s, request(STEP, 'CRAM-MD5', 'testuser ' . hmac($challenge, 'testpass')), 0,
+    binary_is($s, request(STEP, 'CRAM-MD5', '', 'testuser ' . hmac($challenge, 'testpass')), 0,
         qr/^Authenticated$/, 'library: and takes the answer');
-    put($s, request(AUTH, 'CRAM-MD5', ''));
+    put($s, request(AUTH, 'CRAM-MD5'));
     ($status, $challenge) = response($s);
-    binary_is($s, request(STEP, 'CRAM-MD5', 'testuser ' . hmac($challenge, 'wrong')), 0x20,
+    binary_is($s, request(STEP, 'CRAM-MD5', '', 'testuser ' . hmac($challenge, 'wrong')), 0x20,
         qr/^Auth/, 'library: not a wrong one');
-    binary_is($s, request(NOOP, '', ''), 0x20, qr/^Auth/, 'library: and out');
-    $server->stop;
+    binary_is($s, request(NOOP), 0x20, qr/^Auth/, 'library: and out');
 }
 
 # What does not go together, and files that cannot be read.
-my @root = $> == 0 ? ('-u', 'root') : ();
 my $good = write_file("$dir/good", "foo:bar\n");
 my $bad = write_file("$dir/bad", "foo:bar\nfoobar\n");
-sub refused {
-    my ($status, $pattern, @args) = @_;
+sub refused($status, $pattern, @args) {
     local $ENV{MEMCACHED_SASL_PWDB} = $good;
-    my $run = run_program('-l', '127.0.0.1', '-p', '-1', @root, @args);
+    my $run = run_program('-l', '127.0.0.1', '-p', '-1', @AS_ROOT, @args);
     is($run->{timed_out} ? 'started' : $run->{status}, $status, "@args: exit status");
     like($run->{err}, $pattern, "@args: message");
     return;
