@@ -1,15 +1,9 @@
 #!/usr/bin/env perl
 # The memory limit, the slab classes and the flat LRU give exactly the documented numbers of
 # evictions, victims and accounted bytes.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::Bin/lib";
-use Test::More;
 use MCTest;
 
-sub store_many {
-    my ($s, $profile, $name, $count, $bytes, $exptime) = @_;
+sub store_many($s, $profile, $name, $count, $bytes, $exptime = undef) {
     $exptime //= 0;
     my $value = 'B' x $bytes;
     my $bad = 0;
@@ -17,59 +11,47 @@ sub store_many {
         my $got = roundtrip($s, "set $name$i 0 $exptime $bytes\r\n$value\r\n", "STORED\r\n");
         $bad++ if $got ne "STORED\r\n";
     }
-    is($bad, 0, "[$profile] $count values of $bytes bytes are stored");
+    is($bad, 0, "$count values of $bytes bytes are stored");
     return;
 }
 
-for my $profile (profiles()) {
+each_profile(sub ($profile) {
     my $is_ref = $profile eq 'ref';
     # The numbers are those of a flat LRU with chunks up to 1 MiB.
     my @flat = pick($profile, '1.4' => [], '1.6' => ['-o', 'no_modern,slab_chunk_max=1024'],
         ref => [])->@*;
 
     # 101 values of nearly 1 MiB into 64 MB: 64 fit, 37 go, the oldest first
-    my $server = start_server(profile => $profile, args => ['-m', '64', @flat]);
-    my $s = $server->connect;
+    my ($server, $s) = serve($profile, '-m', '64', @flat);
     my $len = 1048576 - 250;
     my $value = 'B' x $len;
     exchange($s, "set big 0 0 $len\r\n$value\r\n", "STORED\r\n", 'the first large value');
     mem_get_is($s, 'big', $value, 'is there');
     store_many($s, $profile, 'item_', 100, $len);
-    is(mem_stats($s)->{evictions}, 37, "[$profile] exactly 37 evictions");
+    is(mem_stats($s)->{evictions}, 37, 'exactly 37 evictions');
     my @gone = grep { my ($cas, $v) = mem_gets($s, "item_$_"); !defined $v } 0 .. 99;
-    is_deeply(\@gone, [0 .. 35], "[$profile] the victims are the oldest");
+    is_deeply(\@gone, [0 .. 35], 'the victims are the oldest');
     mem_get_is($s, 'big', undef, 'and the very first');
     my ($class) = grep { defined mem_stats($s, 'items')->{"items:$_:number"} } 1 .. 63;
-    is($class, 42, "[$profile] class 42");
-    is(mem_stats($s, 'items')->{"items:42:number"}, 64, "[$profile] 64 items in it");
-    is(mem_stats($s, 'items')->{"items:42:evicted"}, 37, "[$profile] 37 evicted from it");
-    is(mem_stats($s)->{evicted_unfetched}, 36, "[$profile] 36 of them never fetched");
-    $server->stop;
+    is($class, 42, 'class 42');
+    has(mem_stats($s, 'items'), '64 items in it', "items:42:number" => 64, "items:42:evicted" => 37);
+    is(mem_stats($s)->{evicted_unfetched}, 36, '36 of them never fetched');
 
     # per-class eviction counters and their reset
-    $server = start_server(profile => $profile, args => ['-m', '3', @flat]);
-    $s = $server->connect;
+    ($server, $s) = serve($profile, '-m', '3', @flat);
     store_many($s, $profile, 'item_', 40, 66560);
-    my $first = mem_stats($s, 'items');
-    cmp_ok($first->{'items:31:evicted'}, '>', 0, "[$profile] 40 values do not fit into 3 MB");
-    is($first->{'items:31:evicted'}, 4, "[$profile] but 36 do");
-    is($first->{'items:31:number'}, 36, "[$profile] and are there");
-    is($first->{'items:31:evicted_nonzero'}, 0, "[$profile] none had an exptime");
+    has(mem_stats($s, 'items'), '40 values do not fit into 3 MB', 'items:31:evicted' => ['>', 0],
+        'items:31:evicted' => 4, 'items:31:number' => 36, 'items:31:evicted_nonzero' => 0);
     exchange($s, "stats reset\r\n", "RESET\r\n");
-    is(mem_stats($s, 'items')->{'items:31:evicted'}, 0, "[$profile] reset");
+    is(mem_stats($s, 'items')->{'items:31:evicted'}, 0, 'reset');
     store_many($s, $profile, 'more_', 40, 66560);
-    is(mem_stats($s, 'items')->{'items:31:evicted'}, 40, "[$profile] exactly 40 more");
+    is(mem_stats($s, 'items')->{'items:31:evicted'}, 40, 'exactly 40 more');
     store_many($s, $profile, 'timed_', 50, 66560, 600);
-    my $last = mem_stats($s, 'items');
-    is($last->{'items:31:evicted'}, 90, "[$profile] 90 by now");
-    is($last->{'items:31:evicted_nonzero'}, 14, "[$profile] 14 of them had an exptime");
-    is($last->{'items:31:outofmemory'}, 0, "[$profile] never out of memory");
-    $server->stop;
+    has(mem_stats($s, 'items'), '90 by now, 14 of them had an exptime, never out of memory',
+        'items:31:evicted' => 90, 'items:31:evicted_nonzero' => 14, 'items:31:outofmemory' => 0);
 
     # -M: nothing is evicted
-    $server = start_server(profile => $profile,
-        args => ['-M', '-m', pick($profile, '1.4' => 1, '1.6' => 2), @flat]);
-    $s = $server->connect;
+    ($server, $s) = serve($profile, '-M', '-m', pick($profile, '1.4' => 1, '1.6' => 2), @flat);
     my $stored = 0;
     my $got;
     $value = 'B' x 8192;
@@ -78,19 +60,18 @@ for my $profile (profiles()) {
         last if $got ne "STORED\r\n";
         $stored++;
     }
-    cmp_ok($stored, '>', 50, "[$profile] -M: some are stored");
-    is($got, "SERVER_ERROR out of memory storing object\r\n", "[$profile] -M: then none");
+    cmp_ok($stored, '>', 50, '-M: some are stored');
+    is($got, "SERVER_ERROR out of memory storing object\r\n", '-M: then none');
     exchange($s, "set dash_x 0 0 8192\r\n$value\r\n",
         "SERVER_ERROR out of memory storing object\r\n", '-M: nor the next');
     my @missing = grep { my ($cas, $v) = mem_gets($s, "dash$_"); !defined $v || $v ne $value }
         0 .. $stored - 1;
-    is(scalar(@missing), 0, "[$profile] -M: all $stored are readable");
-    is(mem_stats($s)->{evictions}, 0, "[$profile] -M: no evictions");
+    is(scalar(@missing), 0, "-M: all $stored are readable");
+    is(mem_stats($s)->{evictions}, 0, '-M: no evictions');
     exchange($s, "delete dash0\r\nset dash_y 0 0 8192\r\n$value\r\n", "DELETED\r\nSTORED\r\n",
         '-M: a deleted item makes room');
     exchange($s, "set dash1 0 0 8192\r\n$value\r\nget dash1\r\n",
-        "SERVER_ERROR out of memory storing object\r\nEND\r\n",
-        '-M: a refused set leaves no stale value');
+        "SERVER_ERROR out of memory storing object\r\nEND\r\n", '-M: a refused set leaves no stale value');
     exchange($s, "set dash_z 0 0 8192 noreply\r\n$value\r\nset dash_w 0 0 8192 noreply\r\n"
             . "$value\r\nversion\r\n", VERSION_REPLY($profile), '-M: noreply hides it');
     $server->stop;
@@ -98,13 +79,10 @@ for my $profile (profiles()) {
     # a counter above 4 GiB
     SKIP: {
         skip 'only 1.4 arithmetic', 1 if $profile ne '1.4';
-        my $server = start_server(profile => $profile, args => ['-m', '4098', '-M'],
-            env => {T_MEMD_INITIAL_MALLOC => '4294967328'});
-        my $s = $server->connect;
+        my ($server, $s) = serve($profile, '-m', '4098', '-M', {env => {T_MEMD_INITIAL_MALLOC => '4294967328'}});
         is(mem_stats($s)->{limit_maxbytes}, 4297064448, '[1.4] limit_maxbytes above 4 GiB');
         my $slabs = mem_stats($s, 'slabs');
-        is($slabs->{total_malloced}, 4294967328, '[1.4] expected total_malloced');
-        is($slabs->{active_slabs}, 0, '[1.4] no active slabs');
+        has($slabs, '[1.4] expected total_malloced', total_malloced => 4294967328, active_slabs => 0);
         my $size = 400 * 1024;
         my $data = 'a' x $size;
         my $hit_limit = 0;
@@ -114,24 +92,20 @@ for my $profile (profiles()) {
         }
         cmp_ok($hit_limit, '>', 0, '[1.4] the limit is hit');
         is(mem_stats($s, 'slabs')->{active_slabs}, 1, '[1.4] one active slab');
-        $server->stop;
     }
 
     # accounted bytes
     if ($profile eq '1.4') {
-        $server = start_server(profile => $profile);
-        $s = $server->connect;
+        ($server, $s) = serve($profile);
         for my $i (0 .. 9) {
             exchange($s, "set key$i 0 0 10\r\n0123456789\r\n", "STORED\r\n");
         }
-        my $slabs = mem_stats($s, 'slabs');
-        is($slabs->{'1:mem_requested'}, 800, '[1.4] ten items of 80 bytes');
+        is(mem_stats($s, 'slabs')->{'1:mem_requested'}, 800, '[1.4] ten items of 80 bytes');
         is(mem_stats($s)->{bytes}, 800, '[1.4] bytes likewise');
         exchange($s, "delete key0\r\n", "DELETED\r\n");
         is(mem_stats($s, 'slabs')->{'1:mem_requested'}, 720, '[1.4] nine');
         exchange($s, "set key1 0 0 20\r\n01234567890123456789\r\n", "STORED\r\n");
-        $slabs = mem_stats($s, 'slabs');
-        is($slabs->{'1:mem_requested'}, 640 + 90, '[1.4] a longer value');
+        is(mem_stats($s, 'slabs')->{'1:mem_requested'}, 640 + 90, '[1.4] a longer value');
         for my $i (0 .. 2000) {
             roundtrip($s, "incr key1 1\r\nappend key2 0 0 1\r\nx\r\ndelete key2\r\n"
                     . "set key2 0 0 1\r\nx\r\ntouch key1 0\r\n");
@@ -146,13 +120,11 @@ for my $profile (profiles()) {
         is(mem_stats($s, 'slabs')->{'1:used_chunks'}, 9, '[1.4] nor by failed commands');
         my $half = $server->connect;
         put($half, "set half 0 0 10\r\nabc");
-        ok(wait_until(sub { mem_stats($s, 'slabs')->{'1:used_chunks'} == 10 }),
-            '[1.4] an item being written takes a chunk');
+        soon { mem_stats($s, 'slabs')->{'1:used_chunks'} == 10 } '[1.4] an item being written takes a chunk';
         close $half;
-        ok(wait_until(sub { mem_stats($s, 'slabs')->{'1:used_chunks'} == 9 }),
-            '[1.4] and gives it back when its client leaves');
-        $server->stop;
+        soon { mem_stats($s, 'slabs')->{'1:used_chunks'} == 9 }
+            '[1.4] and gives it back when its client leaves';
     }
-}
+});
 
 done_testing();

@@ -1,33 +1,23 @@
 #!/usr/bin/env perl
 # Items expire when the clock says so: relative, absolute and negative times, touch and gat;
 # the memory of expired items is used again.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::Bin/lib";
-use Test::More;
 use MCTest;
 
-if (!is_ours()) {
-    plan skip_all => 'needs debugtime';
-}
+plan skip_all => 'needs debugtime' if !is_ours();
 
-for my $profile (profiles()) {
+each_profile(sub ($profile) {
     # no thread that removes what is gone before somebody asks for it
     my @quiet = @{pick($profile, '1.4' => [], '1.6' => ['-o', 'no_lru_crawler,no_lru_maintainer'])};
-    my $server = start_server(profile => $profile, args => [@quiet]);
-    my $s = $server->connect;
+    my ($server, $s) = serve($profile, @quiet);
     exchange($s, "debugtime 0\r\n", "OK\r\n");
 
     # relative
-    exchange($s, "set a 0 100 1\r\n1\r\n", "STORED\r\n");
-    exchange($s, "set b 0 0 1\r\n1\r\n", "STORED\r\n");
+    exchanges($s, ["set a 0 100 1\r\n1\r\n", "STORED\r\n"], ["set b 0 0 1\r\n1\r\n", "STORED\r\n"]);
     mem_get_is($s, 'a', '1');
     debugtime($server, 95);
     mem_get_is($s, 'a', '1', 'there before its time');
     debugtime($server, 6);
-    exchange($s, "get a\r\n", "END\r\n",
-        {get_expired => 1, get_misses => 1, get_hits => 0, curr_items => -1},
+    exchange($s, "get a\r\n", "END\r\n", {get_expired => 1, get_misses => 1, get_hits => 0, curr_items => -1},
         'gone at its time, removed and counted');
     exchange($s, "get a\r\n", "END\r\n", {get_expired => 0, get_misses => 1});
     mem_get_is($s, 'b', '1', 'exptime 0 does not expire');
@@ -67,47 +57,32 @@ for my $profile (profiles()) {
             exchange($s, "$send\r\n", "$want\r\n", {$how => 1}, "$how by $send");
         }
         my $last = @lookups;
-        exchange($s, "add gone$last 0 0 1\r\n1\r\n", "STORED\r\n", {$how => 0},
-            "$how not by add");
+        exchange($s, "add gone$last 0 0 1\r\n1\r\n", "STORED\r\n", {$how => 0}, "$how not by add");
     }
     exchange($s, "set b 0 0 1\r\n1\r\n", "STORED\r\n");
 
     # negative
     for my $exptime (-1, -100, -2147483648) {
-        exchange($s, "set a 0 0 3\r\nold\r\n", "STORED\r\n");
-        exchange($s, "set a 0 $exptime 1\r\n1\r\n", "STORED\r\n");
+        exchanges($s, ["set a 0 0 3\r\nold\r\n", "STORED\r\n"], ["set a 0 $exptime 1\r\n1\r\n", "STORED\r\n"]);
         mem_get_is($s, 'a', undef, "exptime $exptime is over at once, and replaces");
     }
     exchange($s, "set a 0 99999999999 1\r\n1\r\n", "STORED\r\n", 'an exptime of 37 bits');
 
     # an expired item is absent for every command
-    my $expired = sub {
+    for my $row (["add e 0 0 1\r\n2\r\n", "STORED\r\n", 'add succeeds on an expired key'],
+        ["replace e 0 0 1\r\n2\r\n", "NOT_STORED\r\n"], ["append e 0 0 1\r\n2\r\n", "NOT_STORED\r\n"],
+        ["prepend e 0 0 1\r\n2\r\n", "NOT_STORED\r\n"], ["cas e 0 0 1 1\r\n2\r\n", "NOT_FOUND\r\n"],
+        ["incr e 1\r\n", "NOT_FOUND\r\n"], ["delete e\r\n", "NOT_FOUND\r\n"],
+        ["touch e 100\r\n", "NOT_FOUND\r\n"], ["gat 100 e\r\n", "END\r\n"])
+    {
         exchange($s, "set e 0 10 1\r\n1\r\n", "STORED\r\n", 'set e for 10 s');
         debugtime($server, 11);
-    };
-    $expired->();
-    exchange($s, "add e 0 0 1\r\n2\r\n", "STORED\r\n", 'add succeeds on an expired key');
-    $expired->();
-    exchange($s, "replace e 0 0 1\r\n2\r\n", "NOT_STORED\r\n");
-    $expired->();
-    exchange($s, "append e 0 0 1\r\n2\r\n", "NOT_STORED\r\n");
-    $expired->();
-    exchange($s, "prepend e 0 0 1\r\n2\r\n", "NOT_STORED\r\n");
-    $expired->();
-    exchange($s, "cas e 0 0 1 1\r\n2\r\n", "NOT_FOUND\r\n");
-    $expired->();
-    exchange($s, "incr e 1\r\n", "NOT_FOUND\r\n");
-    $expired->();
-    exchange($s, "delete e\r\n", "NOT_FOUND\r\n");
-    $expired->();
-    exchange($s, "touch e 100\r\n", "NOT_FOUND\r\n");
-    $expired->();
-    exchange($s, "gat 100 e\r\n", "END\r\n");
+        exchange($s, @$row);
+    }
     mem_get_is($s, 'e', undef, 'and stays absent');
 
     # touch and gat move the time
-    exchange($s, "set t 0 10 1\r\n1\r\n", "STORED\r\n");
-    exchange($s, "touch t 100\r\n", "TOUCHED\r\n");
+    exchanges($s, ["set t 0 10 1\r\n1\r\n", "STORED\r\n"], ["touch t 100\r\n", "TOUCHED\r\n"]);
     debugtime($server, 90);
     mem_get_is($s, 't', '1', 'touch extends');
     exchange($s, "gat 100 t\r\n", "VALUE t 0 1\r\n1\r\nEND\r\n");
@@ -121,8 +96,7 @@ for my $profile (profiles()) {
     exchange($s, "set t 0 0 1\r\n1\r\n", "STORED\r\n");
     exchange($s, "gat -1 t\r\n", "VALUE t 0 1\r\n1\r\nEND\r\n", 'gat -1 still returns it');
     mem_get_is($s, 't', undef, 'and then it is over');
-    exchange($s, "set t 0 0 1\r\n1\r\n", "STORED\r\n");
-    exchange($s, "touch t -2147483648\r\n", "TOUCHED\r\n");
+    exchanges($s, ["set t 0 0 1\r\n1\r\n", "STORED\r\n"], ["touch t -2147483648\r\n", "TOUCHED\r\n"]);
     mem_get_is($s, 't', undef, 'a large negative time does not wrap into the future');
     exchange($s, "set t 0 10 1\r\n1\r\nappend t 0 0 1\r\n2\r\n", "STORED\r\nSTORED\r\n");
     debugtime($server, 11);
@@ -132,15 +106,14 @@ for my $profile (profiles()) {
     my $before = mem_stats($s);
     debugtime($server, 1000);
     my $after = mem_stats($s);
-    cmp_ok($after->{uptime} - $before->{uptime}, '>=', 1000, "[$profile] uptime follows");
-    cmp_ok($after->{time} - $before->{time}, '>=', 1000, "[$profile] time follows");
+    cmp_ok($after->{uptime} - $before->{uptime}, '>=', 1000, 'uptime follows');
+    cmp_ok($after->{time} - $before->{time}, '>=', 1000, 'time follows');
     $server->stop;
 
     # memory of expired items
     my @flat = pick($profile, '1.4' => [], '1.6' => ['-o', 'no_modern,slab_chunk_max=1024'],
         ref => [])->@*;
-    $server = start_server(profile => $profile, args => [@flat]);
-    $s = $server->connect;
+    ($server, $s) = serve($profile, @flat);
     my $value = 'x' x 66560;
     for my $i (0 .. 9) {
         exchange($s, "set first$i 0 2 66560\r\n$value\r\n", "STORED\r\n");
@@ -150,28 +123,23 @@ for my $profile (profiles()) {
     for my $i (0 .. 9) {
         exchange($s, "set second$i 0 2 66560\r\n$value\r\n", "STORED\r\n");
     }
-    is(mem_stats($s, 'slabs')->{total_malloced}, $malloced,
-        "[$profile] expired values make room for new ones");
-    cmp_ok(mem_stats($s)->{reclaimed}, '>=', 1, "[$profile] and are counted as reclaimed");
-    cmp_ok(mem_stats($s)->{expired_unfetched}, '>=', 1, "[$profile] as expired_unfetched");
-    is(mem_stats($s)->{evictions}, 0, "[$profile] none was evicted");
+    is(mem_stats($s, 'slabs')->{total_malloced}, $malloced, 'expired values make room for new ones');
+    has(mem_stats($s), 'and are counted as reclaimed, as expired_unfetched, none was evicted',
+        reclaimed => ['>=', 1], expired_unfetched => ['>=', 1], evictions => 0);
     $server->stop;
 
     SKIP: {
         skip 'stats slabs has mem_requested in 1.4 only', 1 if $profile ne '1.4';
-        my $server = start_server(profile => $profile);
-        my $s = $server->connect;
+        my ($server, $s) = serve($profile);
         exchange($s, "set key 0 1 66560\r\n$value\r\n", "STORED\r\n");
         my $requested = mem_stats($s, 'slabs')->{'31:mem_requested'};
         cmp_ok($requested, '>', 66560, '[1.4] mem_requested of class 31');
         debugtime($server, 3);
         exchange($s, "set key 0 0 66570\r\n$value" . ('x' x 10) . "\r\n", "STORED\r\n");
         is(mem_stats($s, 'items')->{'items:31:reclaimed'}, 1, '[1.4] one reclaimed');
-        exchange($s, "delete key\r\n", "DELETED\r\n");
-        exchange($s, "set key 0 0 66560\r\n$value\r\n", "STORED\r\n");
+        exchanges($s, ["delete key\r\n", "DELETED\r\n"], ["set key 0 0 66560\r\n$value\r\n", "STORED\r\n"]);
         is(mem_stats($s, 'slabs')->{'31:mem_requested'}, $requested, '[1.4] as at first');
-        $server->stop;
     }
-}
+});
 
 done_testing();

@@ -1,17 +1,10 @@
 #!/usr/bin/env perl
 # The flat LRU: the tail is evicted; a use moves an item to the head at most once a minute.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::Bin/lib";
-use Test::More;
 use MCTest;
 
-if (!is_ours()) {
-    plan skip_all => 'needs debugtime';
-}
+plan skip_all => 'needs debugtime' if !is_ours();
 
-for my $profile (profiles()) {
+each_profile(sub ($profile) {
     my @flat = pick($profile, '1.4' => [], '1.6' => ['-o', 'no_modern,slab_chunk_max=1024'],
         ref => [])->@*;
     my $len = 1000000;
@@ -21,8 +14,7 @@ for my $profile (profiles()) {
         add => "add a 0 0 1\r\nx\r\n",
     );
     for my $how (sort keys %use) {
-        my $server = start_server(profile => $profile, args => ['-m', '4', @flat]);
-        my $s = $server->connect;
+        my ($server, $s) = serve($profile, '-m', '4', @flat);
         my $there = sub {
             return join '', grep { (mem_gets($s, $_))[0] ne '' } @_;
         };
@@ -33,23 +25,20 @@ for my $profile (profiles()) {
         roundtrip($s, $use{$how});
         $set->('e');
         my $left = $there->(qw(a b c d e));
-        is($left, 'bcde', "[$profile] $how within a minute does not move an item");
-        $server->stop;
+        is($left, 'bcde', "$how within a minute does not move an item");
 
         # a 2nd server: the mem_gets above was itself a use
-        $server = start_server(profile => $profile, args => ['-m', '4', @flat]);
-        $s = $server->connect;
+        ($server, $s) = serve($profile, '-m', '4', @flat);
         $set->($_) for qw(a b c d);
         debugtime($server, 61);
         roundtrip($s, $use{$how});
         $set->('e');
         $left = $there->(qw(a b c d e));
-        is($left, 'acde', "[$profile] $how after a minute moves it to the head");
-        is(mem_stats($s)->{evictions}, 1, "[$profile] one eviction");
+        is($left, 'acde', "$how after a minute moves it to the head");
+        is(mem_stats($s)->{evictions}, 1, 'one eviction');
         is(mem_stats($s, 'items')->{'items:42:evicted_time'} >= 61 ? 1 : 0, 1,
-            "[$profile] evicted_time tells how long the victim was idle");
-        $server->stop;
+            'evicted_time tells how long the victim was idle');
     }
-}
+});
 
 done_testing();

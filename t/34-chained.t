@@ -1,22 +1,16 @@
 #!/usr/bin/env perl
 # Chained values under memory pressure: each read gives the last stored value or nothing, and
 # when all is deleted no chunk is left behind.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::Bin/lib";
-use Test::More;
 use MCTest;
 
-sub used_chunks {
-    my ($s) = @_;
+sub used_chunks($s) {
     my $slabs = mem_stats($s, 'slabs');
     my $sum = 0;
     $sum += $slabs->{$_} for grep { /^\d+:used_chunks$/ } keys %$slabs;
     return $sum;
 }
 
-for my $profile (profiles()) {
+each_profile(sub ($profile) {
     my $is_ref = $profile eq 'ref';
     for my $case ([16, '2m', []], [32, '8m', []],
         [8, '1m', ['-o', 'slab_chunk_max=' . pick($profile, '1.4' => 16384, '1.6' => 16)]],
@@ -25,9 +19,7 @@ for my $profile (profiles()) {
         my ($memory, $max, $more) = @$case;
         next if $is_ref && @$more;
         my $what = "-m $memory -I $max @$more";
-        my $server = start_server(profile => $profile,
-            args => ['-m', $memory, '-I', $max, @$more]);
-        my $s = $server->connect;
+        my ($server, $s) = serve($profile, '-m', $memory, '-I', $max, @$more);
         my $limit = ($max =~ /(\d+)m/)[0] * 1048576;
         my %model;
         srand 11;
@@ -79,12 +71,10 @@ for my $profile (profiles()) {
             }
             last if $bad;
         }
-        is($bad, 0, "[$profile] $what: $hits hits are right, $misses misses, $oom refused");
+        is($bad, 0, "$what: $hits hits are right, $misses misses, $oom refused");
         roundtrip($s, "delete k$_\r\n") for 0 .. 29;
-        my $st = mem_stats($s);
-        is($st->{curr_items}, 0, "[$profile] $what: all deleted");
-        is($st->{bytes}, 0, "[$profile] $what: no bytes");
-        is(used_chunks($s), 0, "[$profile] $what: no chunk is left in use");
+        has(mem_stats($s), "$what: all deleted, no bytes", curr_items => 0, bytes => 0);
+        is(used_chunks($s), 0, "$what: no chunk is left in use");
 
         # a client that leaves in the middle of a large value
         my $count = 0;
@@ -95,13 +85,11 @@ for my $profile (profiles()) {
             close $c;
             $count++;
         }
-        ok(wait_until(sub { used_chunks($s) == 0 }),
-            "[$profile] $what: nor by $count clients that left while sending")
+        soon { used_chunks($s) == 0 } "$what: nor by $count clients that left while sending"
             or diag(used_chunks($s));
         exchange($s, "set after 0 0 5\r\nafter\r\nget after\r\n",
             "STORED\r\nVALUE after 0 5\r\nafter\r\nEND\r\n", "$what: still serving");
-        $server->stop;
     }
-}
+});
 
 done_testing();

@@ -1,19 +1,13 @@
 #!/usr/bin/env perl
 # Random commands, pipelined and cut at random, are answered as a small model of a store in
 # this test answers them.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::Bin/lib";
-use Test::More;
 use MCTest;
 
 my %store; # key => [flags, value, expires at (0: never), version]
 my $now = 0;
 my $version = 0;
 
-sub live {
-    my ($key) = @_;
+sub live($key) {
     my $item = $store{$key};
     if ($item && $item->[2] && $item->[2] <= $now) {
         delete $store{$key};
@@ -65,8 +59,7 @@ sub command {
             if ($item->[1] =~ /^[\s\d]/) { # leave the corners of number parsing to other tests
                 return ("touch $key 0\r\n", do { $item->[2] = 0; "TOUCHED\r\n" });
             }
-            return ($line,
-                $say->("CLIENT_ERROR cannot increment or decrement non-numeric value\r\n"));
+            return ($line, $say->("CLIENT_ERROR cannot increment or decrement non-numeric value\r\n"));
         }
         my $number = $verb eq 'incr' ? $1 + $delta : $1 > $delta ? $1 - $delta : 0;
         my $len = length $item->[1];
@@ -96,9 +89,9 @@ sub command {
 }
 
 my $seed = $ENV{MCTEST_SEED} || 1;
-for my $profile (profiles()) {
+each_profile(sub ($profile) {
     my $is_ref = $profile eq 'ref';
-    my $server = start_server(profile => $profile, args => ['-m', '128']);
+    my $server = serve($profile, '-m', '128');
     my @socks = map { $server->connect } 1 .. 3;
     srand $seed;
     %store = ();
@@ -135,10 +128,9 @@ for my $profile (profiles()) {
         diag('    got:  ' . show(substr $got, $i > 40 ? $i - 40 : 0));
         last;
     }
-    is($bad, 0, "[$profile] $count random commands (seed $seed)");
+    is($bad, 0, "$count random commands (seed $seed)");
     is(mem_stats($socks[0])->{curr_items} >= scalar(grep { live($_) } keys %store) ? 1 : 0, 1,
-        "[$profile] curr_items is not less than the model's");
-    $server->stop;
-}
+        "curr_items is not less than the model's");
+});
 
 done_testing();

@@ -1,20 +1,13 @@
 #!/usr/bin/env perl
 # lru_crawler: switched, ordered, and its dumps byte for byte.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::Bin/lib";
-use Test::More;
 use MCTest;
 
-sub crawled {
-    my ($s) = @_;
+sub crawled($s) {
     return wait_until(sub { mem_stats($s)->{lru_crawler_running} == 0 });
 }
 
 # The lines of a dump, sorted; what is around them must be `head` and `tail`.
-sub dump_lines {
-    my ($s, $command, $lines, $head, $tail, $name) = @_;
+sub dump_lines($s, $command, $lines, $head, $tail, $name) {
     put($s, "$command\r\n");
     my @got;
     expect_bytes($s, $head, "$name: begins") if $head ne '';
@@ -24,23 +17,21 @@ sub dump_lines {
     return sort @got;
 }
 
-for my $profile (profiles()) {
-    next if $profile eq 'ref';
+each_profile(sub ($profile) {
+    plan skip_all => 'of this server' if $profile eq 'ref';
     my $is_16 = $profile eq '1.6';
     my ($head, $tail) = $is_16 ? ("OK\r\n", "END\r\n") : ('', '');
     my $more = sub { $is_16 ? " cls=$_[0] size=$_[1] flags=$_[2] " : '' };
-    my $server = start_server(profile => $profile,
-        args => ['-m', '32', '-o', 'no_lru_crawler,no_lru_maintainer,no_slab_automove']);
-    my $s = $server->connect;
+    my ($server, $s) = serve($profile, '-m', '32', '-o', 'no_lru_crawler,no_lru_maintainer,no_slab_automove');
 
     # switches
     exchange($s, "lru_crawler crawl 1\r\n", "CLIENT_ERROR lru crawler disabled\r\n");
     exchange($s, "lru_crawler metadump all\r\n", "CLIENT_ERROR lru crawler disabled\r\n");
     exchange($s, "lru_crawler enable\r\n", "OK\r\n");
-    is(mem_stats($s, 'settings')->{lru_crawler}, 'yes', "[$profile] the setting follows");
+    is(mem_stats($s, 'settings')->{lru_crawler}, 'yes', 'the setting follows');
     exchange($s, "lru_crawler enable\r\n", "ERROR failed to start lru crawler thread\r\n");
     exchange($s, "lru_crawler disable\r\n", "OK\r\n");
-    is(mem_stats($s, 'settings')->{lru_crawler}, 'no', "[$profile] the setting follows");
+    is(mem_stats($s, 'settings')->{lru_crawler}, 'no', 'the setting follows');
     exchange($s, "lru_crawler enable\r\n", "OK\r\n");
 
     # bad orders
@@ -48,12 +39,10 @@ for my $profile (profiles()) {
         for '', 'crawl', 'tocrawl', 'sleep', 'metadump', 'nonsense', 'nonsense 1';
     exchange($s, "lru_crawler crawl $_\r\n", "BADCLASS invalid class id\r\n")
         for '0', '64', 'x', '-1', '1,x', '1,64';
-    exchange($s, "lru_crawler tocrawl x\r\n", "CLIENT_ERROR bad command line format\r\n");
-    exchange($s, "lru_crawler sleep x\r\n", "CLIENT_ERROR bad command line format\r\n");
-    exchange($s, "lru_crawler sleep 1000001\r\n",
-        "CLIENT_ERROR sleep must be one second or less\r\n");
-    exchange($s, "lru_crawler sleep 0\r\n", "OK\r\n");
-    exchange($s, "lru_crawler tocrawl 0\r\n", "OK\r\n");
+    exchanges($s, ["lru_crawler tocrawl x\r\n", "CLIENT_ERROR bad command line format\r\n"],
+        ["lru_crawler sleep x\r\n", "CLIENT_ERROR bad command line format\r\n"],
+        ["lru_crawler sleep 1000001\r\n", "CLIENT_ERROR sleep must be one second or less\r\n"],
+        ["lru_crawler sleep 0\r\n", "OK\r\n"], ["lru_crawler tocrawl 0\r\n", "OK\r\n"]);
     my $empty = $is_16 ? "OK\r\n" : "NOTSTARTED no items to crawl\r\n";
     exchange($s, "lru_crawler crawl 1\r\n", $empty);
     exchange($s, "lru_crawler metadump all\r\n", $is_16 ? "OK\r\nEND\r\n" : $empty);
@@ -61,21 +50,16 @@ for my $profile (profiles()) {
     # 60 items that stay and 30 that expire
     exchange($s, join('', map { "set ifoo$_ 0 0 2\r\nok\r\nset lfoo$_ 0 86400 2\r\nok\r\n"
                 . "set sfoo$_ 0 1 2\r\nok\r\n" } 1 .. 30), "STORED\r\n" x 90, '90 items');
-    is(mem_stats($s, 'slabs')->{'1:used_chunks'}, 90, "[$profile] 90 chunks");
-    exchange($s, "debugtime 4\r\n", "OK\r\n");
-    exchange($s, "lru_crawler crawl 1\r\n", "OK\r\n");
-    ok(crawled($s), "[$profile] the crawl ends");
-    is(mem_stats($s, 'slabs')->{'1:used_chunks'}, 60, "[$profile] 60 are left");
+    is(mem_stats($s, 'slabs')->{'1:used_chunks'}, 90, '90 chunks');
+    exchanges($s, ["debugtime 4\r\n", "OK\r\n"], ["lru_crawler crawl 1\r\n", "OK\r\n"]);
+    ok(crawled($s), 'the crawl ends');
+    is(mem_stats($s, 'slabs')->{'1:used_chunks'}, 60, '60 are left');
     my $items = mem_stats($s, 'items');
-    is($items->{'items:1:crawler_reclaimed'}, 30, "[$profile] crawler_reclaimed");
-    is($items->{'items:1:crawler_items_checked'}, 90, "[$profile] crawler_items_checked");
+    has($items, 'crawler_reclaimed', 'items:1:crawler_reclaimed' => 30, 'items:1:crawler_items_checked' => 90);
     my @keys = sort map { ("ifoo$_", "lfoo$_") } 1 .. 30;
-    my @got = dump_lines($s, 'lru_crawler metadump all', 60, $head, $tail,
-        "[$profile] metadump");
-    is(scalar(grep { /^key=ifoo\d+ exp=-1 la=\d+ cas=\d+ fetch=no/ } @got), 30,
-        "[$profile] half of them never expire");
-    is(scalar(grep { /^key=lfoo\d+ exp=\d{10} la=\d{10} cas=\d+ fetch=no/ } @got), 30,
-        "[$profile] the others do");
+    my @got = dump_lines($s, 'lru_crawler metadump all', 60, $head, $tail, 'metadump');
+    is(scalar(grep { /^key=ifoo\d+ exp=-1 la=\d+ cas=\d+ fetch=no/ } @got), 30, 'half of them never expire');
+    is(scalar(grep { /^key=lfoo\d+ exp=\d{10} la=\d{10} cas=\d+ fetch=no/ } @got), 30, 'the others do');
 
     # the bytes of a line
     exchange($s, "set a%b\x01/c~ 5 0 3\r\nabc\r\nget a%b\x01/c~\r\n",
@@ -83,11 +67,11 @@ for my $profile (profiles()) {
     exchange($s, "debugtime p\r\ntouch a%b\x01/c~ 100\r\n", "OK\r\nTOUCHED\r\n");
     my $time = mem_stats($s)->{time};
     @got = grep { /^key=a/ } dump_lines($s, 'lru_crawler metadump 1,2,3', 61, $head, $tail,
-        "[$profile] with a strange key");
+        'with a strange key');
     my $size = $is_16 ? 48 + 8 + 7 + 1 + 4 + 3 + 2 : 0;
     my $exp = $time + 100;
     like($got[0], qr/^key=a%25b%01%2Fc~ exp=$exp la=\d+ cas=91 fetch=yes\Q@{[$more->(1, $size, 5)]}\E\n$/,
-        "[$profile] encoded");
+        'encoded');
     exchange($s, "debugtime r\r\n", "OK\r\n");
 
     # only here: the table, and keys alone
@@ -114,39 +98,34 @@ for my $profile (profiles()) {
     exchange($s, "lru_crawler tocrawl 10\r\n", "OK\r\n");
     my $checked = mem_stats($s, 'items')->{'items:1:crawler_items_checked'};
     exchange($s, "lru_crawler crawl all\r\n", "OK\r\n");
-    ok(crawled($s), "[$profile] crawls 10");
-    is(mem_stats($s, 'items')->{'items:1:crawler_items_checked'}, $checked + 10,
-        "[$profile] no more");
-    $server->stop;
+    ok(crawled($s), 'crawls 10');
+    is(mem_stats($s, 'items')->{'items:1:crawler_items_checked'}, $checked + 10, 'no more');
 
-    $server = start_server(profile => $profile, args => ['-X', '-o', 'lru_crawler']);
+    $server = serve($profile, '-X', '-o', 'lru_crawler');
     exchange($server->connect, "lru_crawler metadump all\r\n", "ERROR metadump not allowed\r\n");
-    $server->stop;
-}
+});
 
 # Dumps that nobody takes: others go on, and the next dump works when the client has gone.
-for my $profile (profiles()) {
-    next if $profile eq 'ref';
+each_profile(sub ($profile) {
+    plan skip_all => 'of this server' if $profile eq 'ref';
     my $is_16 = $profile eq '1.6';
-    my $server = start_server(profile => $profile,
-        args => ['-m', '64', '-o', 'lru_crawler,no_lru_maintainer']);
-    my $s = $server->connect;
+    my ($server, $s) = serve($profile, '-m', '64', '-o', 'lru_crawler,no_lru_maintainer');
     my $count = 20_000;
     my $pad = '#' x 200; # tripled by the encoding: more than sockets buffer
     for (my $i = 0; $i < $count; $i += 1000) {
         put($s, join '', map { "set bfoo$_$pad 0 0 1 noreply\r\nx\r\n" } $i .. $i + 999);
     }
-    expect_open($s, "[$profile] $count items");
+    expect_open($s, "$count items");
     my $lazy = $server->connect;
     put($lazy, "lru_crawler metadump all\r\n");
-    ok(wait_until(sub { mem_stats($s)->{lru_crawler_running} == 1 }), "[$profile] it runs");
-    ok(wait_until(sub {
+    soon { mem_stats($s)->{lru_crawler_running} == 1 } 'it runs';
+    soon {
         roundtrip($s, "lru_crawler metadump all\r\n",
             "BUSY currently processing crawler request\r\n") =~ /^BUSY/;
-    }), "[$profile] one at a time");
+    } 'one at a time';
     exchange($s, "get bfoo7$pad\r\n", "VALUE bfoo7$pad 0 1\r\nx\r\nEND\r\n", 'others are served');
     close $lazy;
-    ok(crawled($s), "[$profile] it ends with its client");
+    ok(crawled($s), 'it ends with its client');
     my $how = $is_16 ? 'hash' : 'all';
     my ($head, $tail) = $is_16 ? ("OK\r\n", "END\r\n") : ('', '');
     put($s, "lru_crawler metadump $how\r\n");
@@ -157,10 +136,9 @@ for my $profile (profiles()) {
         $seen{$1}++ if $line =~ /^key=(bfoo\d+)%23/;
     }
     expect_bytes($s, $tail, 'ends') if $tail ne '';
-    is(scalar(keys %seen), $count, "[$profile] $how: each item");
-    is(scalar(grep { $_ != 1 } values %seen), 0, "[$profile] once");
-    expect_open($s, "[$profile] and that is all");
-    $server->stop;
-}
+    is(scalar(keys %seen), $count, "$how: each item");
+    is(scalar(grep { $_ != 1 } values %seen), 0, 'once');
+    expect_open($s, 'and that is all');
+});
 
 done_testing();

@@ -1,15 +1,9 @@
 #!/usr/bin/env perl
 # slabs reassign and automove: replies, pages that move, what is in them, and the limit.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::Bin/lib";
-use Test::More;
 use MCTest;
 
 # Stores `count` values of `size` bytes named `name`N; silent.
-sub fill_with {
-    my ($s, $name, $size, $count, $from) = @_;
+sub fill_with($s, $name, $size, $count, $from = undef) {
     my $value = 'x' x $size;
     $from ||= 0;
     for my $i ($from .. $from + $count - 1) {
@@ -18,14 +12,12 @@ sub fill_with {
     expect_open($s, "$count of $size bytes");
 }
 
-sub delete_all {
-    my ($s, $name, @which) = @_;
+sub delete_all($s, $name, @which) {
     put($s, join '', map { "delete $name$_ noreply\r\n" } @which);
     expect_open($s, 'deleted');
 }
 
-sub count_present {
-    my ($s, $name, $count) = @_;
+sub count_present($s, $name, $count) {
     my $n = 0;
     for my $i (0 .. $count - 1) {
         my $reply = roundtrip($s, "touch $name$i 0\r\n", "TOUCHED\r\n");
@@ -34,36 +26,31 @@ sub count_present {
     return $n;
 }
 
-sub moved {
-    my ($s) = @_;
+sub moved($s) {
     return wait_until(sub { mem_stats($s)->{slab_reassign_running} == 0 });
 }
 
-for my $profile (profiles()) {
-    next if $profile eq 'ref';
+each_profile(sub ($profile) {
+    plan skip_all => 'of this server' if $profile eq 'ref';
     my $is_16 = $profile eq '1.6';
     my $off = 'no_lru_crawler,no_lru_maintainer,no_slab_automove';
-    my $server = start_server(profile => $profile, args => ['-m', '4', '-o', "slab_reassign,$off"]);
-    my $s = $server->connect;
+    my ($server, $s) = serve($profile, '-m', '4', '-o', "slab_reassign,$off");
     my $last = $is_16 ? 39 : 42;
     my $garbage = $is_16 ? "CLIENT_ERROR bad command line format\r\n" : undef;
 
     # replies
     exchange($s, "slabs reassign $last 1\r\n", "NOSPARE source class has no spare pages\r\n");
     exchange($s, 'slabs reassign ' . ($last + 1) . " 1\r\n", "BADCLASS invalid src or dst class id\r\n");
-    exchange($s, "slabs reassign $_\r\n", "BADCLASS invalid src or dst class id\r\n")
-        for '1 64', '60 1', '-5 70', '0 70', '1 -1', '-1 70', '100 200', '-100 70',
-        $is_16 ? ('-1 1', '-1 0') : ('0 1');
+    exchange($s, "slabs reassign $_\r\n", "BADCLASS invalid src or dst class id\r\n") for '1 64', '60 1',
+        '-5 70', '0 70', '1 -1', '-1 70', '100 200', '-100 70', $is_16 ? ('-1 1', '-1 0') : ('0 1');
     exchange($s, "slabs reassign $_\r\n", "NOSPARE source class has no spare pages\r\n")
         for $is_16 ? '0 1' : ('-1 1', '-1 0');
     exchange($s, "slabs reassign $_\r\n", "SAME src and dst class are identical\r\n")
         for '0 0', '-1 -1', '70 70';
-    exchange($s, "slabs reassign 1 1\r\n", "SAME src and dst class are identical\r\n");
-    exchange($s, "slabs reassign invalid1 invalid2\r\n",
-        $garbage || "SAME src and dst class are identical\r\n");
-    exchange($s, "slabs $_\r\n", "ERROR\r\n")
-        for '', 'nonsense', 'reassign', 'reassign 1', 'automove', 'automove 3', 'automove ratio',
-        'automove ratio x';
+    exchanges($s, ["slabs reassign 1 1\r\n", "SAME src and dst class are identical\r\n"],
+        ["slabs reassign invalid1 invalid2\r\n", $garbage || "SAME src and dst class are identical\r\n"]);
+    exchange($s, "slabs $_\r\n", "ERROR\r\n") for '', 'nonsense', 'reassign', 'reassign 1', 'automove',
+        'automove 3', 'automove ratio', 'automove ratio x';
     exchange($s, "slabs automove invalid\r\n", $garbage || "OK\r\n");
     exchange($s, "slabs automove $_\r\n", "OK\r\n") for 'ratio 0.5', 1, 0;
     if ($is_16) {
@@ -78,18 +65,17 @@ for my $profile (profiles()) {
     # a page of one full class for another
     fill_with($s, 'big', 70000, 60);
     fill_with($s, 'small', 20000, 60);
-    my $items = mem_stats($s, 'items');
-    cmp_ok($items->{'items:31:evicted'}, '>', 0, "[$profile] evictions");
+    cmp_ok(mem_stats($s, 'items')->{'items:31:evicted'}, '>', 0, 'evictions');
     my $before = mem_stats($s, 'slabs');
     exchange($s, "slabs reassign 31 25\r\n", "OK\r\n");
-    ok(moved($s), "[$profile] it moves");
+    ok(moved($s), 'it moves');
     my $after = mem_stats($s, 'slabs');
-    is($after->{'31:total_pages'}, $before->{'31:total_pages'} - 1, "[$profile] one page less");
-    is($after->{'25:total_pages'}, $before->{'25:total_pages'} + 1, "[$profile] one more");
+    is($after->{'31:total_pages'}, $before->{'31:total_pages'} - 1, 'one page less');
+    is($after->{'25:total_pages'}, $before->{'25:total_pages'} + 1, 'one more');
     my $st = mem_stats($s);
-    is($st->{slabs_moved}, 1, "[$profile] slabs_moved");
+    is($st->{slabs_moved}, 1, 'slabs_moved');
     cmp_ok($is_16 ? $st->{slab_reassign_busy_nomem} : $st->{slab_reassign_evictions_nomem}, '>', 1,
-        "[$profile] something had to give way");
+        'something had to give way');
     fill_with($s, 'big', 70000, 5, 100);
     fill_with($s, 'small', 20000, 5, 100);
     exchange($s, "get big104\r\n", "VALUE big104 0 70000\r\n" . 'x' x 70000 . "\r\nEND\r\n", 'stored');
@@ -98,101 +84,86 @@ for my $profile (profiles()) {
     my $pages = $after->{'25:total_pages'};
     my $from = 1000;
     exchange($s, "slabs automove 2\r\n", "OK\r\n");
-    ok(wait_until(sub {
+    soon {
         fill_with($s, 'small', 20000, 60, $from += 60);
         return mem_stats($s, 'slabs')->{'25:total_pages'} > $pages;
-    }), "[$profile] a class that evicts gets a page");
+    } 'a class that evicts gets a page';
     exchange($s, "slabs automove 0\r\n", "OK\r\n");
     $server->stop;
 
     # a mover of other steps
     for my $step (0, 'x', 3, 99999999999) {
-        $server = start_server(profile => $profile, args => ['-m', '4', '-o', "slab_reassign,$off"],
-            env => {MEMCACHED_SLAB_BULK_CHECK => $step});
-        $s = $server->connect;
+        ($server, $s) = serve($profile, '-m', '4', '-o', "slab_reassign,$off", {env => {MEMCACHED_SLAB_BULK_CHECK => $step}});
         fill_with($s, 'big', 70000, 30);
         exchange($s, "slabs reassign 31 0\r\n", "OK\r\n");
-        ok(moved($s), "[$profile] MEMCACHED_SLAB_BULK_CHECK=$step");
-        $server->stop;
+        ok(moved($s), "MEMCACHED_SLAB_BULK_CHECK=$step");
     }
 
     # what has room moves unchanged
-    $server = start_server(profile => $profile, args => ['-m', '8', '-o', "slab_reassign,$off"]);
-    $s = $server->connect;
+    ($server, $s) = serve($profile, '-m', '8', '-o', "slab_reassign,$off");
     fill_with($s, 'key', 70000, 60);
     delete_all($s, 'key', 30 .. 41);
     my $cas = sub {
-        return [map { roundtrip($s, "gets key$_\r\n", '') =~ /^VALUE \S+ 0 70000 (\d+)/ } 0 .. 29,
-            42 .. 59];
+        return [map { roundtrip($s, "gets key$_\r\n", '') =~ /^VALUE \S+ 0 70000 (\d+)/ } 0 .. 29, 42 .. 59];
     };
     my $want = $cas->();
-    is(scalar(@$want), 48, "[$profile] 48 items");
+    is(scalar(@$want), 48, '48 items');
     exchange($s, "slabs reassign 31 5\r\n", "OK\r\n");
-    ok(moved($s), "[$profile] it moves");
-    is_deeply($cas->(), $want, "[$profile] all are there, with their CAS numbers");
-    $st = mem_stats($s);
-    is($st->{slab_reassign_rescues}, 12, "[$profile] rescues");
-    is($st->{evictions}, 0, "[$profile] no evictions");
+    ok(moved($s), 'it moves');
+    is_deeply($cas->(), $want, 'all are there, with their CAS numbers');
+    has(mem_stats($s), 'rescues, no evictions', slab_reassign_rescues => 12, evictions => 0);
 
     # somebody is busy with an item
     delete_all($s, 'key', 42 .. 53);
-    exchange($s, "debugitem lock key20\r\n", "OK\r\n");
-    exchange($s, "slabs reassign 31 0\r\n", "OK\r\n");
-    ok(wait_until(sub { mem_stats($s)->{slab_reassign_busy_items} > 500 }), "[$profile] busy");
+    exchanges($s, ["debugitem lock key20\r\n", "OK\r\n"], ["slabs reassign 31 0\r\n", "OK\r\n"]);
+    soon { mem_stats($s)->{slab_reassign_busy_items} > 500 } 'busy';
     $st = mem_stats($s);
-    is($st->{slab_reassign_running}, 1, "[$profile] it goes on trying");
-    is($st->{slabs_moved}, 1, "[$profile] in vain");
+    has($st, 'it goes on trying, in vain', slab_reassign_running => 1, slabs_moved => 1);
     is($st->{slab_reassign_last_busy_status}, 'locked', '[1.6] and says why') if $is_16;
     exchange($s, "slabs reassign 31 0\r\n", "BUSY currently processing reassign request\r\n");
     exchange($s, "debugitem unlock key20\r\n", "OK\r\n");
-    ok(moved($s), "[$profile] until it is free");
-    is(mem_stats($s)->{slabs_moved}, 2, "[$profile] slabs_moved");
+    ok(moved($s), 'until it is free');
+    is(mem_stats($s)->{slabs_moved}, 2, 'slabs_moved');
 
     # references that nobody gives back
     my @first = (0 .. 29, 54 .. 59);
     exchange($s, "debugitem ref key$_\r\n", "OK\r\n") for @first;
-    exchange($s, "debugitem ref none\r\n", "MISS\r\n");
-    exchange($s, "slabs reassign 31 0\r\n", "OK\r\n");
+    exchanges($s, ["debugitem ref none\r\n", "MISS\r\n"], ["slabs reassign 31 0\r\n", "OK\r\n"]);
     for my $what ('held', 'held and deleted') {
         my $before = mem_stats($s)->{slab_reassign_busy_items};
-        ok(wait_until(sub { mem_stats($s)->{slab_reassign_busy_items} > $before + 500 }),
-            "[$profile] busy while all are $what");
+        soon { mem_stats($s)->{slab_reassign_busy_items} > $before + 500 } "busy while all are $what";
         is(mem_stats($s)->{slab_reassign_last_busy_status}, 'busy_floating', "[1.6] $what: floating") if $is_16;
         delete_all($s, 'key', @first);
     }
-    exchange($s, "debugitem unref key0\r\n", "OK\r\n");
-    exchange($s, "debugitem unref key0\r\n", "MISS\r\n");
+    exchanges($s, ["debugitem unref key0\r\n", "OK\r\n"], ["debugitem unref key0\r\n", "MISS\r\n"]);
     exchange($s, "debugitem unref reffed\r\n", "OK\r\n") for 2 .. @first;
     exchange($s, "debugitem unref reffed\r\n", "MISS\r\n");
-    ok(moved($s), "[$profile] until they are given back");
-    $server->stop;
+    ok(moved($s), 'until they are given back');
 
     # it is off by default in one profile and can be switched off in the other
-    $server = start_server(profile => $profile, args => ['-o', 'no_slab_reassign']);
+    $server = serve($profile, '-o', 'no_slab_reassign');
     exchange($server->connect, "slabs reassign 1 2\r\n", "CLIENT_ERROR slab reassignment disabled\r\n");
-    $server->stop;
-}
+});
 
 # Chained items: chunks and heads move, the values stay.
-for my $profile (profiles()) {
-    next if $profile eq 'ref';
+each_profile(sub ($profile) {
+    plan skip_all => 'of this server' if $profile eq 'ref';
     my $max = $profile eq '1.6' ? 4 : 4096;
-    my $server = start_server(profile => $profile, args => ['-m', '20', '-o',
-        "slab_reassign,slab_chunk_max=$max,no_lru_crawler,no_lru_maintainer,no_slab_automove"]);
-    my $s = $server->connect;
+    my ($server, $s) = serve($profile, '-m', '20', '-o',
+        "slab_reassign,slab_chunk_max=$max,no_lru_crawler,no_lru_maintainer,no_slab_automove");
     my $value = sub { my $n = shift; return substr("$n-abcdefghij" x 2000, 0, 11000) };
     my $count = 1300;
     put($s, "set k$_ 0 0 11000 noreply\r\n" . $value->($_) . "\r\n") for 0 .. $count - 1;
-    expect_open($s, "[$profile] $count chained values");
+    expect_open($s, "$count chained values");
     delete_all($s, 'k', grep { $_ % 3 == 0 } 0 .. $count - 1);
     for my $turn (1 .. 3) {
         exchange($s, "slabs reassign 17 0\r\n", "OK\r\n");
-        ok(moved($s), "[$profile] page $turn");
+        ok(moved($s), "page $turn");
     }
     my $st = mem_stats($s);
-    is($st->{slabs_moved}, 3, "[$profile] slabs_moved");
+    is($st->{slabs_moved}, 3, 'slabs_moved');
     is($st->{slab_global_page_pool}, 3, '[1.6] in the pool') if $profile eq '1.6';
-    cmp_ok($st->{slab_reassign_chunk_rescues}, '>', 100, "[$profile] chunk_rescues");
+    cmp_ok($st->{slab_reassign_chunk_rescues}, '>', 100, 'chunk_rescues');
     my ($bad, $there) = (0, 0);
     for my $i (grep { $_ % 3 != 0 } 0 .. $count - 1) {
         my $want = "VALUE k$i 0 11000\r\n" . $value->($i) . "\r\nEND\r\n";
@@ -200,19 +171,16 @@ for my $profile (profiles()) {
         $there++ if $got eq $want;
         $bad++ if $got ne $want && $got ne "END\r\n";
     }
-    is($bad, 0, "[$profile] no value has changed");
-    is($there, $count - 434, "[$profile] and none is lost");
-    $server->stop;
-}
+    is($bad, 0, 'no value has changed');
+    is($there, $count - 434, 'and none is lost');
+});
 
 # What is smaller and newer than chained items makes those go, chunk by chunk as it is needed, and
 # not what came with it: not when all was read again, whatever the maintainer has done meanwhile.
-for my $profile (profiles()) {
-    next if $profile eq 'ref';
+each_profile(sub ($profile) {
+    plan skip_all => 'of this server' if $profile eq 'ref';
     my $max = $profile eq '1.6' ? 4 : 4096;
-    my $server = start_server(profile => $profile,
-        args => ['-m', '30', '-o', "slab_reassign,slab_chunk_max=$max"]);
-    my $s = $server->connect;
+    my ($server, $s) = serve($profile, '-m', '30', '-o', "slab_reassign,slab_chunk_max=$max");
     my $count = 2600;
     my $read_all = sub {
         my $there = 0;
@@ -228,50 +196,41 @@ for my $profile (profiles()) {
     };
     fill_with($s, 'old', 11000, $count);
     my $there = $read_all->();
-    cmp_ok($there, '>', $count * 0.9, "[$profile] most fit");
+    cmp_ok($there, '>', $count * 0.9, 'most fit');
     exchange($s, "slabs reassign 17 0\r\n", "OK\r\n");
-    ok(moved($s), "[$profile] a page to the pool");
+    ok(moved($s), 'a page to the pool');
     for my $seconds (1, 3) {
         debugtime($server, $seconds);
         $read_all->();
     }
     # In pieces, for the maintainer to come between them.
     fill_with($s, 'new', 3000, 100, $_ * 100) for 0 .. 25;
-    is(count_present($s, 'new', $count), $count, "[$profile] no new one is lost");
+    is(count_present($s, 'new', $count), $count, 'no new one is lost');
     my $chunks = $count - 256; # of those, the pool had some; an old item has three
     my $evicted = mem_stats($s)->{evictions} - ($count - $there);
-    cmp_ok($evicted, '<=', $chunks / 3 + 256 / 3 + 20, "[$profile] no more than are needed");
-    $server->stop;
-}
+    cmp_ok($evicted, '<=', $chunks / 3 + 256 / 3 + 20, 'no more than are needed');
+});
 
 # Memory goes back when the limit is lowered: from the pool at once, from classes by and by.
-for my $profile (profiles()) {
-    next if $profile eq 'ref';
-    my $server = start_server(profile => $profile,
-        args => ['-m', '16', '-o', 'modern,slab_automove_window=3']);
-    my $s = $server->connect;
+each_profile(sub ($profile) {
+    plan skip_all => 'of this server' if $profile eq 'ref';
+    my ($server, $s) = serve($profile, '-m', '16', '-o', 'modern,slab_automove_window=3');
     fill_with($s, 'key', 66560, 150);
     my $full = mem_stats($s, 'slabs')->{total_malloced};
-    cmp_ok($full, '>', 12 << 20, "[$profile] filled");
-    exchange($s, "cache_memlimit 8\r\n", "OK\r\n");
-    exchange($s, "cache_memlimit\r\n", "ERROR\r\n");
+    cmp_ok($full, '>', 12 << 20, 'filled');
+    exchanges($s, ["cache_memlimit 8\r\n", "OK\r\n"], ["cache_memlimit\r\n", "ERROR\r\n"]);
     delete_all($s, 'key', 0 .. 149);
-    ok(wait_until(sub { mem_stats($s, 'slabs')->{total_malloced} <= 8 << 20 }),
-        "[$profile] down to the limit");
-    is(mem_stats($s, 'settings')->{maxbytes}, 8 << 20, "[$profile] maxbytes");
-    $server->stop;
-}
+    soon { mem_stats($s, 'slabs')->{total_malloced} <= 8 << 20 } 'down to the limit';
+    is(mem_stats($s, 'settings')->{maxbytes}, 8 << 20, 'maxbytes');
+});
 
 # -L: all at once, and then the limit is fixed.
-for my $profile (profiles()) {
-    next if $profile eq 'ref';
-    my $server = start_server(profile => $profile, args => ['-L', '-m', '64']);
-    my $s = $server->connect;
-    my $slabs = mem_stats($s, 'slabs');
-    is($slabs->{active_slabs}, $profile eq '1.6' ? 39 : 42, "[$profile] a page for each class");
+each_profile(sub ($profile) {
+    plan skip_all => 'of this server' if $profile eq 'ref';
+    my ($server, $s) = serve($profile, '-L', '-m', '64');
+    is(mem_stats($s, 'slabs')->{active_slabs}, $profile eq '1.6' ? 39 : 42, 'a page for each class');
     exchange($s, "cache_memlimit 80\r\n", "MEMLIMIT_ADJUST_FAILED out of bounds or unable to adjust\r\n");
     exchange($s, "set a 0 0 1\r\nx\r\n", "STORED\r\n");
-    $server->stop;
-}
+});
 
 done_testing();
