@@ -1,16 +1,10 @@
 #!/usr/bin/env perl
 # Beyond -c the server either waits with accepting or answers with an error and closes, and
 # serves again when connections are given back.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::Bin/lib";
-use Test::More;
-use Time::HiRes qw(sleep);
 use MCTest;
+use Time::HiRes qw(sleep);
 
-sub cpu_ticks {
-    my ($pid) = @_;
+sub cpu_ticks($pid) {
     open my $fh, '<', "/proc/$pid/stat" or return 0;
     my $line = <$fh>;
     $line =~ s/^.*\) //;
@@ -18,24 +12,21 @@ sub cpu_ticks {
     return $field[11] + $field[12];
 }
 
-for my $profile (profiles()) {
+each_profile(sub ($profile) {
     # waiting
-    my $server = start_server(profile => $profile, args => ['-c', '60', '-t', '2',
-            $profile eq '1.6' ? ('-o', 'no_maxconns_fast') : ()]);
+    my $server = serve($profile, '-c', '60', '-t', '2', $profile eq '1.6' ? ('-o', 'no_maxconns_fast') : ());
     my $s = $server->control;
     exchange($s, "version\r\n", VERSION_REPLY($profile));
     my @many = map { $server->connect(no_wait => 1) } 1 .. 100;
     my $st;
-    ok(wait_until(sub { $st = mem_stats($s); !$st->{accepting_conns} }),
-        "[$profile] accepting_conns goes to 0");
-    cmp_ok($st->{listen_disabled_num}, '>=', 1, "[$profile] listen_disabled_num");
+    soon { $st = mem_stats($s); !$st->{accepting_conns} } 'accepting_conns goes to 0';
+    cmp_ok($st->{listen_disabled_num}, '>=', 1, 'listen_disabled_num');
     # each of the two workers has five descriptors of the 60
-    cmp_ok($st->{curr_connections}, '<=', $profile eq 'ref' ? 60 : 49,
-        "[$profile] not more than -c leaves are open");
-    cmp_ok($st->{curr_connections}, '>=', 11, "[$profile] but at least eleven");
+    cmp_ok($st->{curr_connections}, '<=', $profile eq 'ref' ? 60 : 49, 'not more than -c leaves are open');
+    cmp_ok($st->{curr_connections}, '>=', 11, 'but at least eleven');
     my $ticks = cpu_ticks($server->pid);
     sleep 0.6;
-    cmp_ok(cpu_ticks($server->pid) - $ticks, '<', 30, "[$profile] the wait does not spin");
+    cmp_ok(cpu_ticks($server->pid) - $ticks, '<', 30, 'the wait does not spin');
     my $answered = 0;
     if ($profile eq 'ref') {
         # Debian's lets the kernel drop what waits: that takes the client's time-outs.
@@ -48,17 +39,14 @@ for my $profile (profiles()) {
         $answered++ if $got eq VERSION_REPLY($profile);
         close $c;
     }
-    is($answered, 100, "[$profile] as some leave, all 100 are served in the end");
+    is($answered, 100, 'as some leave, all 100 are served in the end');
     @many = ();
-    ok(wait_until(sub { mem_stats($s)->{accepting_conns} }), "[$profile] accepting again");
-    cmp_ok(mem_stats($s)->{time_in_listen_disabled_us}, '>', 0,
-        "[$profile] time_in_listen_disabled_us");
+    soon { mem_stats($s)->{accepting_conns} } 'accepting again';
+    cmp_ok(mem_stats($s)->{time_in_listen_disabled_us}, '>', 0, 'time_in_listen_disabled_us');
     exchange($server->connect, "version\r\n", VERSION_REPLY($profile), 'a new one is served');
-    $server->stop;
 
     # error and close
-    $server = start_server(profile => $profile,
-        args => ['-c', '60', '-t', '2', '-o', 'maxconns_fast']);
+    $server = serve($profile, '-c', '60', '-t', '2', '-o', 'maxconns_fast');
     $s = $server->control;
     exchange($s, "version\r\n", VERSION_REPLY($profile));
     my (@kept, $refused);
@@ -72,30 +60,26 @@ for my $profile (profiles()) {
         }
         $refused = $line;
         my ($rest, $closed) = read_until_eof($c, 5);
-        ok($closed, "[$profile] the refused connection is closed");
-        is($rest, '', "[$profile] after one line");
+        ok($closed, 'the refused connection is closed');
+        is($rest, '', 'after one line');
         last;
     }
-    is($refused, "ERROR Too many open connections\r\n", "[$profile] the refusal");
+    is($refused, "ERROR Too many open connections\r\n", 'the refusal');
     $st = mem_stats($s);
-    cmp_ok(scalar(@kept), '>=', 10, "[$profile] eleven connections work");
-    is($st->{curr_connections}, 49, "[$profile] what -c leaves beside the workers' own")
-        if $profile ne 'ref';
-    cmp_ok(scalar(@kept), '<=', 60, "[$profile] not more than -c");
+    cmp_ok(scalar(@kept), '>=', 10, 'eleven connections work');
+    is($st->{curr_connections}, 49, "what -c leaves beside the workers' own") if $profile ne 'ref';
+    cmp_ok(scalar(@kept), '<=', 60, 'not more than -c');
     for (1 .. 50) {
         my $c = $server->connect;
         read_until_eof($c, 5);
     }
     $st = mem_stats($s);
-    cmp_ok($st->{rejected_connections}, '>=', 51, "[$profile] rejected_connections");
-    is($st->{accepting_conns}, 1, "[$profile] accepting_conns stays 1");
+    has($st, 'rejected_connections', rejected_connections => ['>=', 51], accepting_conns => 1);
     exchange($kept[0], "version\r\n", VERSION_REPLY($profile), 'those inside are served');
     my $inside = $st->{curr_connections};
     close $_ for splice @kept, 0, 5;
-    ok(wait_until(sub { mem_stats($s)->{curr_connections} <= $inside - 5 }),
-        "[$profile] five leave");
+    soon { mem_stats($s)->{curr_connections} <= $inside - 5 } 'five leave';
     exchange($server->connect, "version\r\n", VERSION_REPLY($profile), 'a new one is served');
-    $server->stop;
-}
+});
 
 done_testing();

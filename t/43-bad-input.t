@@ -1,17 +1,11 @@
 #!/usr/bin/env perl
 # Endless lines, floods of blanks, huge and negative lengths and rubbish end in a clear error
 # or a closed connection, in bounded memory, and the next client is served.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::Bin/lib";
-use Test::More;
 use MCTest;
 
-for my $profile (profiles()) {
+each_profile(sub ($profile) {
     my $is_ref = $profile eq 'ref';
-    my $server = start_server(profile => $profile);
-    my $s = $server->connect;
+    my ($server, $s) = serve($profile);
     exchange($s, "set a 0 0 1\r\n1\r\n", "STORED\r\n");
     my $rss = proc_status($server->pid, 'VmRSS');
     my $closes = sub {
@@ -19,12 +13,11 @@ for my $profile (profiles()) {
         my $c = $server->connect;
         put($c, $send, 5);
         my ($got, $closed) = read_until_eof($c, 10);
-        ok($closed, "[$profile] $name: closed") or diag('    got: ' . show($got));
-        is($got, '', "[$profile] $name: without a reply");
+        ok($closed, "$name: closed") or diag('    got: ' . show($got));
+        is($got, '', "$name: without a reply");
         exchange($s, "get a\r\n", "VALUE a 0 1\r\n1\r\nEND\r\n", 'the next is served');
     };
-    my $answers = sub {
-        my ($first, $rest, $want, $name) = @_;
+    my $answers = sub ($first, $rest, $want, $name) {
         my $c = $server->connect;
         put($c, $first);
         roundtrip($s, "get x\r\n", "END\r\n");
@@ -87,7 +80,7 @@ for my $profile (profiles()) {
     put($c, "x$binary", 5);
     shutdown $c, 1;
     my ($got, $closed) = read_until_eof($c, 10);
-    ok($closed, "[$profile] a program piped in ends with a closed connection");
+    ok($closed, 'a program piped in ends with a closed connection');
     exchange($s, "get a\r\n", "VALUE a 0 1\r\n1\r\nEND\r\n", 'the next is served');
 
     # random bytes, with line ends among them
@@ -107,15 +100,14 @@ for my $profile (profiles()) {
         shutdown $c, 1;
         ($got, $closed) = read_until_eof($c, 10);
         if (!$closed) {
-            fail("[$profile] random words, round $round: not closed");
+            fail("random words, round $round: not closed");
             diag('    sent: ' . show($send));
             last;
         }
     }
     exchange($s, "set a 0 0 1\r\n1\r\n", "STORED\r\n", 'random words do no harm');
     my $grown = proc_status($server->pid, 'VmRSS') - $rss;
-    cmp_ok($grown, '<', 40_000, "[$profile] memory stays bounded");
-    $server->stop;
-}
+    cmp_ok($grown, '<', 40_000, 'memory stays bounded');
+});
 
 done_testing();

@@ -1,21 +1,14 @@
 #!/usr/bin/env perl
 # SIGTERM under load: what was begun is finished, no reply is cut off, the server exits 0
 # soon, also beside clients that do not read or do not finish their requests.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::Bin/lib";
-use POSIX ();
-use Test::More;
-use Time::HiRes qw(time);
 use MCTest;
+use Time::HiRes qw(time);
 
 my $has_been_stuck = 0;
-for my $profile (profiles()) {
+each_profile(sub ($profile) {
     my $is_ref = $profile eq 'ref';
     for my $signal (qw(TERM INT)) {
-        my $server = start_server(profile => $profile, args => ['-t', '2']);
-        my $s = $server->connect;
+        my ($server, $s) = serve($profile, '-t', '2');
         my $value = 'v' x 5000;
         exchange($s, "set k 0 0 5000\r\n$value\r\n", "STORED\r\n");
         my $one = "VALUE k 0 5000\r\n$value\r\nEND\r\n";
@@ -55,11 +48,11 @@ for my $profile (profiles()) {
             put($stuck[0], "get k\r\n" x 20000, 1);
             put($stuck[1], "set half 0 0 100\r\nabc");
             put($stuck[2], "get ");
-            ok(wait_until(sub { grep { /conn_nread/ } stat_lines($s, 'conns') }), 'stuck in the middle of a value');
+            soon { grep { /conn_nread/ } stat_lines($s, 'conns') } 'stuck in the middle of a value';
         }
         my $begin = time;
-        $server->stop($signal, "[$profile] SIG$signal under load: exit 0");
-        cmp_ok(time - $begin, '<', 6, "[$profile] soon") if is_quiet();
+        $server->stop($signal, "SIG$signal under load: exit 0");
+        cmp_ok(time - $begin, '<', 6, 'soon') if is_quiet();
         my $served = 0;
         for my $child (@children) {
             my ($pid, $out) = @$child;
@@ -70,10 +63,10 @@ for my $profile (profiles()) {
             waitpid $pid, 0;
             my ($state, $whole) = $text =~ /^(\w+) (\d+)$/;
             $served += $whole;
-            is($state, 'ok', "[$profile] no reply is cut off") if !$is_ref;
+            is($state, 'ok', 'no reply is cut off') if !$is_ref;
         }
-        cmp_ok($served, '>', 0, "[$profile] $served replies were served");
+        cmp_ok($served, '>', 0, "$served replies were served");
     }
-}
+});
 
 done_testing();

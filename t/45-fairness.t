@@ -1,31 +1,23 @@
 #!/usr/bin/env perl
 # -R bounds the commands that a connection may run in a row; old values go out whole while
 # the key is deleted or replaced.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::Bin/lib";
-use Test::More;
 use MCTest;
 
-for my $profile (profiles()) {
-    my $server = start_server(profile => $profile, args => ['-R', '1']);
-    my $s = $server->connect;
+each_profile(sub ($profile) {
+    my ($server, $s) = serve($profile, '-R', '1');
     my $send = join '', map { "set foobar$_ 0 0 5\r\nBubba\r\n" } 0 .. 5;
     put($s, $send);
-    expect_bytes($s, "STORED\r\n" x 6, "[$profile] six pipelined sets", $send);
+    expect_bytes($s, "STORED\r\n" x 6, 'six pipelined sets', $send);
     my $yields = mem_stats($s)->{conn_yields};
     if ($profile eq '1.4') {
         is($yields, 5, '[1.4] -R 1: exactly five yields');
     } else {
-        cmp_ok($yields, '>=', 5, "[$profile] -R 1: at least five yields");
+        cmp_ok($yields, '>=', 5, '-R 1: at least five yields');
     }
-    $server->stop;
-    $server = start_server(profile => $profile);
-    $s = $server->connect;
+    ($server, $s) = serve($profile);
     put($s, $send);
-    expect_bytes($s, "STORED\r\n" x 6, "[$profile] six pipelined sets", $send);
-    is(mem_stats($s)->{conn_yields}, 0, "[$profile] -R 20: none");
+    expect_bytes($s, "STORED\r\n" x 6, 'six pipelined sets', $send);
+    is(mem_stats($s)->{conn_yields}, 0, '-R 20: none');
 
     # values that are deleted or replaced while they are being sent
     my $size = 256 * 1024;
@@ -36,10 +28,9 @@ for my $profile (profiles()) {
         my $reader = $server->connect;
         put($reader, 'get' . (' big' x $count) . "\r\n");
         my $head = read_line($reader);
-        is($head, "VALUE big 0 $size\r\n", "[$profile] $change: the reply begins");
+        is($head, "VALUE big 0 $size\r\n", "$change: the reply begins");
         exchange($s, "delete big\r\n", "DELETED\r\n") if $change eq 'delete';
-        exchange($s, "set big 0 0 $size\r\n" . ('n' x $size) . "\r\n", "STORED\r\n")
-            if $change eq 'replace';
+        exchange($s, "set big 0 0 $size\r\n" . ('n' x $size) . "\r\n", "STORED\r\n") if $change eq 'replace';
         exchange($s, "flush_all\r\n", "OK\r\n") if $change eq 'flush';
         exchange($s, "touch big -1\r\n", "TOUCHED\r\n") if $change eq 'touch' && $profile ne 'ref';
         if ($change eq 'evict') {
@@ -47,7 +38,7 @@ for my $profile (profiles()) {
             roundtrip($s, "set more$_ 0 0 $size\r\n" . ('m' x $size) . "\r\n") for 1 .. 300;
         }
         my $got = read_bytes($reader, $size + 2);
-        ok($got eq "$old\r\n", "[$profile] $change: the value being sent stays the old one");
+        ok($got eq "$old\r\n", "$change: the value being sent stays the old one");
         my ($whole, $bad) = (1, 0);
         while (1) {
             my $line = read_line($reader);
@@ -62,10 +53,9 @@ for my $profile (profiles()) {
             $bad = "value $whole is mixed";
             last;
         }
-        is($bad, 0, "[$profile] $change: $whole values, each whole");
-        expect_open($reader, "[$profile] $change: the reply ends");
+        is($bad, 0, "$change: $whole values, each whole");
+        expect_open($reader, "$change: the reply ends");
     }
-    $server->stop;
-}
+});
 
 done_testing();

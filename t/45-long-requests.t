@@ -2,21 +2,15 @@
 # Requests about the server may take long. One runs in a turn, each in pieces, so that others are
 # served in between; and a client that does not read the answers costs a bounded number of
 # blocks, whatever it asks for. Turns and blocks are counted.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::Bin/lib";
-use Socket qw(SOL_SOCKET SO_RCVBUF);
-use Test::More;
 use MCTest;
+use Socket qw(SOL_SOCKET SO_RCVBUF);
 
 plan skip_all => 'the reference has no turns' if !is_ours();
 
 my $END = "END\r\n";
 
 # A run of them in one write: each but the first that a look at the socket brings is deferred.
-sub runs_are_cut {
-    my ($server, $profile) = @_;
+sub runs_are_cut($server, $profile) {
     my $s = $server->connect;
     my $turns = sub { return mem_stats($server->control, 'classes')->{class_control_queued} };
     for my $case (['verbosity', "verbosity 0\r\n", "OK\r\n"],
@@ -29,18 +23,16 @@ sub runs_are_cut {
         my $before = $turns->();
         exchange($s, $line x 15, $reply x 15, $name);
         my $deferred = $turns->() - $before;
-        ok($deferred >= 10 && $deferred <= 14, "[$profile] 15 times $name: a turn each") or diag($deferred);
+        ok($deferred >= 10 && $deferred <= 14, "15 times $name: a turn each") or diag($deferred);
     }
     my $before = $turns->();
     # more than a turn of them
-    exchange($s, "mn\r\n" x 50, "MN\r\n" x 50);
-    exchange($s, "version\r\n" x 50, VERSION_REPLY($profile) x 50);
-    is($turns->() - $before, 0, "[$profile] mn and version are not long");
+    exchanges($s, ["mn\r\n" x 50, "MN\r\n" x 50], ["version\r\n" x 50, VERSION_REPLY($profile) x 50]);
+    is($turns->() - $before, 0, 'mn and version are not long');
 }
 
 # Each of these is answered in more than one turn.
-sub answers_are_cut {
-    my ($server, $profile) = @_;
+sub answers_are_cut($server, $profile) {
     my $s = $server->control;
     my $reader = $server->connect;
     my $turns = sub { return mem_stats($s, 'classes')->{class_control_queued} };
@@ -49,14 +41,13 @@ sub answers_are_cut {
         my $own = -$turns->() + $turns->();
         my $before = $turns->();
         my @lines = stat_lines($reader, $what);
-        cmp_ok($turns->() - $before, '>', 0, "[$profile] stats $what");
+        cmp_ok($turns->() - $before, '>', 0, "stats $what");
     }
     return;
 }
 
 # Blocks that clients hold who have sent lines and do not read.
-sub blocks_of_slow_readers {
-    my ($server, $count, $lines) = @_;
+sub blocks_of_slow_readers($server, $count, $lines) {
     my $blocks = sub {
         my $st = mem_stats($server->control);
         return $st->{read_buf_count} - $st->{read_buf_bytes_free} / 16384;
@@ -79,9 +70,8 @@ sub blocks_of_slow_readers {
     return $are_stuck ? ($blocks->() - $before) / $count : undef;
 }
 
-for my $profile (profiles()) {
-    my $server = start_server(profile => $profile,
-        args => ['-t', '1', '-m', '200', '-o', 'track_sizes', $profile eq '1.4' ? () : ('-o', 'no_lru_maintainer')]);
+each_profile(sub ($profile) {
+    my $server = serve($profile, '-t', '1', '-m', '200', '-o', 'track_sizes', $profile eq '1.4' ? () : ('-o', 'no_lru_maintainer'));
     my $s = $server->control;
     runs_are_cut($server, $profile);
     roundtrip($s, "stats detail on\r\n");
@@ -114,8 +104,8 @@ for my $profile (profiles()) {
             my ($name, $count, $lines) = @$case;
             $lines x= int(12_000_000 / length $lines) if length $lines < 500;
             my $blocks = blocks_of_slow_readers($server, $count, $lines);
-            ok(defined $blocks, "[$profile] $name: the clients are stuck");
-            cmp_ok($blocks // 99, '<=', 10, "[$profile] ... with so few blocks each");
+            ok(defined $blocks, "$name: the clients are stuck");
+            cmp_ok($blocks // 99, '<=', 10, '... with so few blocks each');
         }
     }
     # one whose pieces are larger than a bulk value may be
@@ -127,16 +117,15 @@ for my $profile (profiles()) {
     my $c = $server->connect;
     my @dump;
     # The walk of a client before it, which is gone, may not have ended.
-    ok(wait_until(sub {
+    soon {
         put($c, "lru_crawler metadump all\r\n");
         @dump = read_line($c);
         return $dump[0] !~ /^BUSY/;
-    }), "[$profile] a dump begins");
+    } 'a dump begins';
     push @dump, read_line($c) until $dump[-1] =~ /^END/ || $dump[-1] eq '';
-    is(scalar(grep { /^key=k{240}\d{4} / } @dump), 1000, "[$profile] a dump of long keys");
+    is(scalar(grep { /^key=k{240}\d{4} / } @dump), 1000, 'a dump of long keys');
     exchange($s, "set sized1 0 0 11\r\nvvvvvvvvvvv\r\n", "STORED\r\n");
     exchange($s, "get sized1\r\n", qr/^VALUE sized1 0 11\r\nv{11}\r\nEND\r\n$/, 'the next is served');
-    $server->stop;
-}
+});
 
 done_testing();

@@ -1,13 +1,6 @@
 #!/usr/bin/env perl
 # A datagram whose request waits, for a token or for its turn, does not hold up those of other
 # sources behind it in the same socket; those of its own source keep their order behind it.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::Bin/lib";
-use IO::Select;
-use IO::Socket::INET;
-use Test::More;
 use MCTest;
 
 plan skip_all => 'needs memcached-qos' if !is_ours();
@@ -15,41 +8,26 @@ plan skip_all => 'needs memcached-qos' if !is_ours();
 my ($server, $s);
 
 sub begin {
-    $server = start_server(args => ['-t', '1', '-U', '-1', @_]);
+    $server = serve('-t', '1', '-U', '-1', @_);
     $s = $server->control;
     return;
 }
 
 sub qos { return mem_stats($s, 'qos')->{$_[0]}; }
 
-sub source {
-    my ($entry) = grep { $_->[0] eq 'UDP INET' } @{$server->{ports}};
-    return IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $entry->[1], Proto => 'udp')
-        || die "udp: $!";
-}
-
-sub post {
-    my ($sock, $id, $request) = @_;
-    send $sock, pack('nnnn', $id, 0, 1, 0) . $request, 0;
-    return;
-}
-
 # The server has read them: the kernel's buffer is short.
-sub post_surely {
-    my ($sock, $first, $last, $request) = @_;
+sub post_surely($sock, $first, $last, $request) {
     my $before = qos('udp_received');
-    post($sock, $_, $request) for $first .. $last;
+    udp_request($sock, $request, $_) for $first .. $last;
     my $count = $last - $first + 1;
-    ok(wait_until(sub { qos('udp_received') == $before + $count }), "$first to $last are read");
+    soon { qos('udp_received') == $before + $count } "$first to $last are read";
     return;
 }
 
 # id and payload of the next datagram, or nothing.
-sub hear {
-    my ($sock, $seconds) = @_;
-    return 'nothing' if !IO::Select->new($sock)->can_read($seconds // 20);
-    recv $sock, my $bytes, 65536, 0;
-    return join ' ', unpack('n', $bytes), substr $bytes, 8;
+sub hear($sock, $seconds = 20) {
+    my ($payload, $id) = udp_reply($sock, $seconds) or return 'nothing';
+    return "$id $payload";
 }
 
 my $many = 'get' . ' x' x 17 . "\r\n";
@@ -57,15 +35,15 @@ my $many = 'get' . ' x' x 17 . "\r\n";
 # A bulk request without a token: it would take minutes.
 {
     begin('--qps-limit=bulk=1,burst=1');
-    my ($slow, $other) = (source(), source());
-    post($slow, 1, $many);
+    my ($slow, $other) = ($server->udp, $server->udp);
+    udp_request($slow, $many, 1);
     is(hear($slow), "1 END\r\n", 'the only token');
     post_surely($slow, 2, 61, $many);
     for my $id (1 .. 3) {
-        post($other, $id, "get a\r\n");
+        udp_request($other, "get a\r\n", $id);
         is(hear($other), "$id END\r\n", "another source does not wait: $id");
     }
-    post($slow, 62, "get a\r\n");
+    udp_request($slow, "get a\r\n", 62);
     cmp_ok(qos('udp_aside'), '>=', 1, 'udp_aside counts who waits');
     is(qos('udp_overflowed'), 0, 'nothing was lost');
     exchange($s, "qos qps_limit bulk off\r\n", "OK\r\n");
@@ -76,16 +54,16 @@ my $many = 'get' . ' x' x 17 . "\r\n";
     exchange($s, "qos qps_limit bulk 1 1\r\n", "OK\r\n");
     post_surely($slow, 100 * $_, 100 * $_ + 99, $many) for 1 .. 4;
     cmp_ok(qos('udp_overflowed'), '>=', 100, 'too many: lost');
-    post($other, 4, "get a\r\n");
+    udp_request($other, "get a\r\n", 4);
     is(hear($other), "4 END\r\n", 'the other source does not notice');
 
     # large ones by their bytes
-    my $large = source();
+    my $large = $server->udp;
     my $before = qos('udp_overflowed');
     my $set = "set a 0 0 20000\r\n" . 'v' x 20000 . "\r\n";
     post_surely($large, $_, $_, $set) for 1 .. 20;
     cmp_ok(qos('udp_overflowed'), '>', $before, 'too large together: lost');
-    post($other, 5, "get b\r\n");
+    udp_request($other, "get b\r\n", 5);
     is(hear($other), "5 END\r\n", 'nor does it now');
     exchange($s, "qos qps_limit bulk off\r\n", "OK\r\n");
     is(hear($large), "1 STORED\r\n", 'what waited is served');
@@ -95,11 +73,11 @@ my $many = 'get' . ' x' x 17 . "\r\n";
 # More sources than may wait: the rest hold up the socket, and nothing is lost.
 {
     begin('--qps-limit=bulk=1,burst=1');
-    my @sources = map { source() } 1 .. 200;
-    post($_, 7, $many) for @sources;
-    my $alone = source();
-    post($alone, 8, "get a\r\n");
-    ok(wait_until(sub { qos('udp_aside') >= 128 }), '128 wait aside');
+    my @sources = map { $server->udp } 1 .. 200;
+    udp_request($_, $many, 7) for @sources;
+    my $alone = $server->udp;
+    udp_request($alone, "get a\r\n", 8);
+    soon { qos('udp_aside') >= 128 } '128 wait aside';
     exchange($s, "qos qps_limit bulk off\r\n", "OK\r\n");
     is_deeply([grep { hear($_) ne "7 END\r\n" } @sources], [], 'each is answered');
     is(hear($alone), "8 END\r\n", 'and who came last');
@@ -109,8 +87,8 @@ my $many = 'get' . ' x' x 17 . "\r\n";
 # What they wait for then was wanted: it is not what --slo looks at.
 {
     begin('--qps-limit=small=1000,burst=1', '--slo=p95:20ms');
-    my $waiting = IO::Select->new(map { source() } 1 .. 400);
-    post($_, 7, "get a\r\n") for $waiting->handles;
+    my $waiting = IO::Select->new(map { $server->udp } 1 .. 400);
+    udp_request($_, "get a\r\n", 7) for $waiting->handles;
     my %seen;
     while (my @heard = $waiting->can_read(5)) {
         $seen{hear($_)}++ for @heard;
@@ -125,15 +103,15 @@ my $many = 'get' . ' x' x 17 . "\r\n";
 # For a turn: whatever the class, one source's order is kept.
 {
     begin();
-    my @sources = map { source() } 1 .. 20;
+    my @sources = map { $server->udp } 1 .. 20;
     my $long = 'v' x 3000;
     for my $round (1 .. 5) {
         my $i = 0;
         for my $source (@sources) {
             my $key = 'k' . ++$i;
-            post($source, 1, "set $key 0 0 3000\r\n$long\r\n");
-            post($source, 2, "get $key\r\n");
-            post($source, 3, "delete $key\r\nget $key\r\n");
+            udp_request($source, "set $key 0 0 3000\r\n$long\r\n", 1);
+            udp_request($source, "get $key\r\n", 2);
+            udp_request($source, "delete $key\r\nget $key\r\n", 3);
         }
         my @bad = grep {
             my $source = $_;
@@ -144,13 +122,12 @@ my $many = 'get' . ' x' x 17 . "\r\n";
         is(scalar(@bad), 0, "round $round: in order");
     }
     # refused ones, too
-    exchange($s, "qos action error\r\n", "OK\r\n");
-    exchange($s, "qos qps_limit write 1 1\r\n", "OK\r\n");
+    exchanges($s, ["qos action error\r\n", "OK\r\n"], ["qos qps_limit write 1 1\r\n", "OK\r\n"]);
     my $u = $sources[0];
-    post($u, 1, "set a 0 0 1\r\n1\r\n");
+    udp_request($u, "set a 0 0 1\r\n1\r\n", 1);
     is(hear($u), "1 STORED\r\n", 'a token');
-    post($u, 2, "set a 0 0 1\r\n2\r\n");
-    post($u, 3, "get a\r\n");
+    udp_request($u, "set a 0 0 1\r\n2\r\n", 2);
+    udp_request($u, "get a\r\n", 3);
     is(hear($u), "2 SERVER_ERROR 307 busy\r\n", 'a refused one');
     is(hear($u), "3 VALUE a 0 1\r\n1\r\nEND\r\n", 'and the next');
     $server->stop;
@@ -161,11 +138,11 @@ my $many = 'get' . ' x' x 17 . "\r\n";
     begin();
     exchange($s, "set a 0 0 2000\r\n" . 'v' x 2000 . "\r\n", "STORED\r\n");
     my $before = proc_status($server->pid, 'VmHWM');
-    my @sources = map { source() } 1 .. 8;
+    my @sources = map { $server->udp } 1 .. 8;
     post_surely($_, 1, 1, 'get' . ' a' x 29_000 . "\r\n") for @sources;
-    ok(wait_until(sub { qos('udp_refused') > 0 }), 'what does not fit is refused');
-    my $other = source(); # whose own buffer is not full
-    post($other, 2, "get a\r\n");
+    soon { qos('udp_refused') > 0 } 'what does not fit is refused';
+    my $other = $server->udp; # whose own buffer is not full
+    udp_request($other, "get a\r\n", 2);
     like(hear($other), qr/^2 VALUE a 0 2000\r\n/, 'and the socket is served as ever');
     # A sanitizer's own notes of each byte are several bytes.
     my $factor = $ENV{TSAN_OPTIONS} ? 5 : 1;
@@ -176,11 +153,11 @@ my $many = 'get' . ' x' x 17 . "\r\n";
 # The end, while somebody waits.
 {
     begin('--qps-limit=bulk=1,burst=1');
-    my @sources = map { source() } 1 .. 10;
+    my @sources = map { $server->udp } 1 .. 10;
     for my $source (@sources) {
-        post($source, $_, $many) for 1 .. 10;
+        udp_request($source, $many, $_) for 1 .. 10;
     }
-    ok(wait_until(sub { qos('udp_received') == 100 }), 'all are read');
+    soon { qos('udp_received') == 100 } 'all are read';
     $server->stop;
 }
 

@@ -1,13 +1,7 @@
 #!/usr/bin/env perl
 # -p and -U: which of the two moves with the other, what is off, what the port file says.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::Bin/lib";
-use IO::Socket::INET;
-use Test::More;
-use Time::HiRes qw(sleep);
 use MCTest;
+use Time::HiRes qw(sleep);
 
 my $dir = scratch_dir();
 
@@ -15,15 +9,13 @@ my $dir = scratch_dir();
 sub port {
     for (1 .. 200) {
         my $port = free_port();
-        return $port if IO::Socket::INET->new(LocalAddr => '0.0.0.0', LocalPort => $port,
-            Proto => 'udp');
+        return $port if IO::Socket::INET->new(LocalAddr => '0.0.0.0', LocalPort => $port, Proto => 'udp');
     }
     die 'no free port';
 }
 
-my $has_default = IO::Socket::INET->new(LocalAddr => '0.0.0.0', LocalPort => 11211,
-    Proto => 'tcp', Listen => 1, ReuseAddr => 1)
-    && IO::Socket::INET->new(LocalAddr => '0.0.0.0', LocalPort => 11211, Proto => 'udp');
+my $has_default = IO::Socket::INET->new(LocalAddr => '0.0.0.0', LocalPort => 11211, Proto => 'tcp', Listen => 1,
+    ReuseAddr => 1) && IO::Socket::INET->new(LocalAddr => '0.0.0.0', LocalPort => 11211, Proto => 'udp');
 
 # The rows: arguments, then TCP and UDP of 1.4 and of 1.6: a number, 'random' or 'off'.
 sub rows {
@@ -44,8 +36,7 @@ sub rows {
     return @rows;
 }
 
-sub port_is {
-    my ($got, $want, $name) = @_;
+sub port_is($got, $want, $name) {
     local $Test::Builder::Level = $Test::Builder::Level + 1;
     if ($want eq 'random') {
         return ok(defined $got && $got > 0 && $got != 11211, "$name is a free one");
@@ -53,17 +44,15 @@ sub port_is {
     is($got // 'off', $want, "$name");
 }
 
-for my $profile (profiles()) {
+each_profile(sub ($profile) {
     for my $row (rows()) {
         my ($args, @want) = @$row;
         my ($tcp, $udp) = $profile eq '1.4' ? @want[0, 1] : @want[2, 3];
-        my $what = "[$profile] '@$args'";
+        my $what = "'@$args'";
         SKIP: {
-            skip "$what: port 11211 is in use here", 2
-                if !$has_default && "$tcp$udp" =~ /11211/;
+            skip "$what: port 11211 is in use here", 2 if !$has_default && "$tcp$udp" =~ /11211/;
             # A name without a server behind it tells MCTest that the port file is enough.
-            my $server = start_server(profile => $profile, listen => 0, no_port => 1,
-                args => [@$args]);
+            my $server = serve($profile, @$args, {listen => 0, no_port => 1});
             my %port = map { $_->[0] => $_->[1] } @{$server->{ports}};
             port_is($port{'TCP INET'}, $tcp, "$what: TCP");
             port_is($port{'UDP INET'}, $udp, "$what: UDP");
@@ -73,26 +62,22 @@ for my $profile (profiles()) {
                 my $s = $server->connect;
                 exchange($s, "version\r\n", VERSION_REPLY($profile), "$what answers");
             }
-            $server->stop;
         }
     }
 
     # One socket a worker on the same port must not hide that the port is taken.
-    my $server = start_server(profile => $profile, args => ['-U', '-1']);
-    my ($udp) = map { $_->[0] eq 'UDP INET' ? $_->[1] : () } @{$server->{ports}};
-    my $run = run_program('-l', '127.0.0.1', '-p', '-1', '-U', $udp, "--compat=$profile",
-        $> == 0 ? ('-u', 'root') : ());
-    is($run->{status}, 71, "[$profile] a UDP port in use exits 71");
-    like($run->{err}, qr/failed to listen on UDP port $udp: /, "[$profile] and says so");
+    my $server = serve($profile, '-U', '-1');
+    my ($udp) = $server->ports('UDP INET');
+    my $run = run_program('-l', '127.0.0.1', '-p', '-1', '-U', $udp, "--compat=$profile", @AS_ROOT);
+    has($run, 'a UDP port in use exits 71', status => 71, err => qr/failed to listen on UDP port $udp: /);
     $server->stop;
 
     for my $bad ('-2', '65536', 'x', '') {
         for my $option ('-p', '-U') {
-            my $run = run_program($option, $bad, "--compat=$profile",
-                $> == 0 ? ('-u', 'root') : ());
-            is($run->{status}, 64, "[$profile] $option '$bad' is refused");
+            is(run_program($option, $bad, "--compat=$profile", @AS_ROOT)->{status}, 64,
+                "$option '$bad' is refused");
         }
     }
-}
+});
 
 done_testing();

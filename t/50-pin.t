@@ -1,29 +1,15 @@
 #!/usr/bin/env perl
 # --pin puts each worker on its own allowed CPU and stats pin tells the plan; outside the
 # inherited mask nothing is ever used; failure is a warning, a wrong word is an error.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::Bin/lib";
-use Test::More;
 use MCTest;
 
-if (!is_ours()) {
-    plan skip_all => 'needs memcached-qos';
-}
+plan skip_all => 'needs memcached-qos' if !is_ours();
 
-# "0-2,5" as (0, 1, 2, 5)
-sub cpus {
-    my ($list) = @_;
-    return map { /^(\d+)-(\d+)$/ ? ($1 .. $2) : $_ } split /,/, $list;
-}
-
-my @allowed = cpus((proc_status($$, 'Cpus_allowed_list'))[0]);
+my @allowed = allowed_cpus();
 
 # Waits until the given number of threads has one CPU each, on as many CPUs: workers move by
 # themselves, and a thread has its maker's mask at first.
-sub wait_single {
-    my ($pid, $count) = @_;
+sub wait_single($pid, $count) {
     my $cpus = $count < @allowed ? $count : @allowed;
     wait_until(sub {
         my @single = grep { /^\d+$/ } thread_masks($pid);
@@ -34,8 +20,7 @@ sub wait_single {
 }
 
 # CPU list text of every thread of a process.
-sub thread_masks {
-    my ($pid) = @_;
+sub thread_masks($pid) {
     my @masks;
     for my $path (glob "/proc/$pid/task/*/status") {
         open my $fh, '<', $path or next;
@@ -46,31 +31,26 @@ sub thread_masks {
     return @masks;
 }
 
-my $has_hwloc = run_program('--pin=spread', '--pin-dry-run', '-t', '1',
-    $> == 0 ? ('-u', 'root') : ())->{status} == 0;
+my $has_hwloc = has_hwloc();
 my @taskset = grep { -x } map { "$_/taskset" } split /:/, $ENV{PATH};
 note('allowed CPUs: ' . join ',', @allowed);
 
 # no pinning: the threads keep the inherited mask
 {
-    my $server = start_server(args => ['-t', '2']);
+    my $server = serve('-t', '2');
     my @masks = thread_masks($server->pid);
-    is((grep { join(',', cpus($_)) ne join(',', @allowed) } @masks), 0,
-        'without --pin every thread keeps the inherited mask');
+    is((grep { $_ ne cpu_list() } @masks), 0, 'without --pin every thread keeps the inherited mask');
     my @lines = stat_lines($server->connect, 'pin');
     ok((grep { /^STAT \S*policy none$/ } @lines), 'stats pin: policy none') or diag(join "\n", @lines);
-    $server->stop;
-    $server = start_server(args => ['-t', '2', '--pin=none']);
-    is((grep { join(',', cpus($_)) ne join(',', @allowed) } thread_masks($server->pid)), 0,
-        'nor does --pin=none move any');
-    $server->stop;
+    $server = serve('-t', '2', '--pin=none');
+    is((grep { $_ ne cpu_list() } thread_masks($server->pid)), 0, 'nor does --pin=none move any');
 }
 
 SKIP: {
     skip 'built without hwloc', 1 if !$has_hwloc;
     my $workers = @allowed < 2 ? 1 : 2;
     for my $option ('--pin', '-T', '--pin=spread', '--pin=llc', '--pin=compact', '--pin=cores') {
-        my $server = start_server(args => ['-t', $workers, $option]);
+        my $server = serve('-t', $workers, $option);
         my @single = wait_single($server->pid, $workers);
         my %used = map { $_ => 1 } @single;
         if (@allowed > 1) {
@@ -86,24 +66,20 @@ SKIP: {
         for my $cpu (keys %used) {
             ok((grep { /cpu\S* $cpu\b|\bcpu[ =:]*$cpu\b/i } @lines), "$option: and CPU $cpu");
         }
-        exchange($server->connect, "set a 0 0 1\r\n1\r\nget a\r\n",
-            "STORED\r\nVALUE a 0 1\r\n1\r\nEND\r\n", "$option serves");
-        $server->stop;
+        serves($server, "$option serves");
     }
 
     # more workers than CPUs: the plan wraps around and says so
-    my $server = start_server(args => ['-t', 2 * @allowed + 1, '--pin']);
+    my $server = serve('-t', 2 * @allowed + 1, '--pin');
     my %count;
     $count{$_}++ for wait_single($server->pid, 2 * @allowed + 1);
-    is(scalar(keys %count), scalar(@allowed), 'more workers than CPUs: all CPUs are used')
-        if @allowed > 1;
+    is(scalar(keys %count), scalar(@allowed), 'more workers than CPUs: all CPUs are used') if @allowed > 1;
     my @lines = stat_lines($server->connect, 'pin');
-    ok((grep { /^STAT \S*oversubscribed 1$/ } @lines), 'and stats pin says so')
-        or diag(join "\n", @lines);
+    ok((grep { /^STAT \S*oversubscribed 1$/ } @lines), 'and stats pin says so') or diag(join "\n", @lines);
     $server->stop;
 
     # the dry run
-    my $run = run_program('--pin', '--pin-dry-run', '-t', $workers, $> == 0 ? ('-u', 'root') : ());
+    my $run = run_program('--pin', '--pin-dry-run', '-t', $workers, @AS_ROOT);
     is($run->{status}, 0, '--pin-dry-run exits 0');
     is((grep { /\S/ } split /\n/, $run->{out}) >= $workers + 1 ? 1 : 0, 1,
         'with a summary and a line a worker') or diag($run->{out});
@@ -112,25 +88,23 @@ SKIP: {
 # a list
 {
     my $last = $allowed[-1];
-    my $server = start_server(args => ['-t', '1', "--pin=list:$last"]);
+    my $server = serve('-t', '1', "--pin=list:$last");
     my @single = grep { $_ eq $last } wait_single($server->pid, 1);
     cmp_ok(scalar(@single), '>=', 1, "--pin=list:$last: the worker is there") if @allowed > 1;
     $server->stop;
     if (@allowed > 1) {
-        $server = start_server(args => ['-t', '2', "--pin=list:$allowed[1],$allowed[0]"]);
+        $server = serve('-t', '2', "--pin=list:$allowed[1],$allowed[0]");
         my %used = map { $_ => 1 } wait_single($server->pid, 2);
         is(join(',', sort keys %used), join(',', sort @allowed[0, 1]), 'a list of two');
-        $server->stop;
     }
 }
 
 SKIP: {
     skip 'needs taskset and two CPUs', 1 if !@taskset || @allowed < 2;
     my ($in, $out) = @allowed[0, 1];
-    my $server = start_server(args => ['-t', '2', '--pin'], wrap => [$taskset[0], '-c', $in]);
+    my $server = serve('-t', '2', '--pin', {wrap => [$taskset[0], '-c', $in]});
     # but for the instant, once a second, in which mc-upkeep asks the kernel for the cpuset
-    ok(wait_until(sub { !grep { $_ ne $in } thread_masks($server->pid) }),
-        'under taskset no thread leaves the mask');
+    soon { !grep { $_ ne $in } thread_masks($server->pid) } 'under taskset no thread leaves the mask';
     $server->stop;
     $server = eval {
         start_server(args => ['-t', '1', "--pin=list:$out"], wrap => [$taskset[0], '-c', $in]);
@@ -143,10 +117,8 @@ SKIP: {
         ok((grep { /fail\S* [1-9]|policy none/ } @lines), 'and counted') or diag(join "\n", @lines);
         $server->stop;
     }
-    my $run = run_program('--pin-dry-run', '--pin=list:' . $in, '-t', '1',
-        $> == 0 ? ('-u', 'root') : ());
-    is($run->{status}, 0, 'dry run of a list');
-    like($run->{out}, qr/\b$in\b/, 'names the CPU');
+    has(run_program('--pin-dry-run', '--pin=list:' . $in, '-t', '1', @AS_ROOT),
+        'dry run of a list, names the CPU', status => 0, out => qr/\b$in\b/);
 }
 
 done_testing();

@@ -1,17 +1,11 @@
 #!/usr/bin/env perl
 # Large requests run in pieces: small requests of other connections are answered while they
 # are in progress, replies of one connection stay in order, results are the same.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::Bin/lib";
-use Test::More;
 use MCTest;
 
 # Reads all sockets until each has its number of bytes. Returns the order in which they
 # became complete.
-sub finish_order {
-    my ($socks, $want) = @_;
+sub finish_order($socks, $want) {
     my @left = 0 .. $#$socks;
     my @order;
     while (@left) {
@@ -31,15 +25,14 @@ sub finish_order {
     return @order;
 }
 
-for my $profile (profiles()) {
-    my $server = start_server(profile => $profile, args => ['-t', '1', '-m', '128']);
-    my $s = $server->connect;
+each_profile(sub ($profile) {
+    my ($server, $s) = serve($profile, '-t', '1', '-m', '128');
     my $value = join '', map { chr(65 + $_ % 26) } 1 .. 5000;
     my $bad = 0;
     for my $i (0 .. 199) {
         $bad++ if roundtrip($s, "set k$i 0 0 5000\r\n$value\r\n", "STORED\r\n") ne "STORED\r\n";
     }
-    is($bad, 0, "[$profile] 200 values of 5000 bytes");
+    is($bad, 0, '200 values of 5000 bytes');
     exchange($s, "set small 0 0 1\r\n1\r\n", "STORED\r\n");
 
     # eight connections with multigets of 5000 keys, then one small get
@@ -50,12 +43,11 @@ for my $profile (profiles()) {
     put($socks[$_], "get $keys\r\n") for 0 .. 7;
     put($socks[8], "get small\r\n");
     my @order = finish_order(\@socks, [(length $huge) x 8, length $small]);
-    is(scalar(@order), 9, "[$profile] all are answered");
+    is(scalar(@order), 9, 'all are answered');
     my ($place) = grep { $order[$_] == 8 } 0 .. $#order;
-    cmp_ok($place, '<=', 1, "[$profile] the small get is among the first to be complete");
-    is((grep { read_bytes($socks[$_], length $huge) ne $huge } 0 .. 7), 0,
-        "[$profile] the multigets are right");
-    is(read_bytes($socks[8], length $small), $small, "[$profile] so is the small one");
+    cmp_ok($place, '<=', 1, 'the small get is among the first to be complete');
+    is((grep { read_bytes($socks[$_], length $huge) ne $huge } 0 .. 7), 0, 'the multigets are right');
+    is(read_bytes($socks[8], length $small), $small, 'so is the small one');
 
     # order within one connection
     my $send = "get $keys\r\nget small\r\nversion\r\nset x 0 0 5000\r\n$value\r\nget x\r\n"
@@ -63,9 +55,8 @@ for my $profile (profiles()) {
     my $want = $huge . $small . VERSION_REPLY($profile)
         . "STORED\r\nVALUE x 0 5000\r\n$value\r\nEND\r\nDELETED\r\nVALUE k1 0 5000\r\n$value\r\nEND\r\n";
     put($s, $send);
-    ok(read_bytes($s, length $want) eq $want,
-        "[$profile] a small request behind a large one waits for it");
-    expect_open($s, "[$profile] and nothing more came");
+    ok(read_bytes($s, length $want) eq $want, 'a small request behind a large one waits for it');
+    expect_open($s, 'and nothing more came');
 
     # large stores on many connections, small ones in between
     my $large = $value x 100;
@@ -77,13 +68,13 @@ for my $profile (profiles()) {
         exchange($s, "get small\r\n", $small, "a small get beside bodies, part $part");
     }
     put($_, "\r\n") for @writers;
-    is((grep { read_line($_) ne "STORED\r\n" } @writers), 0, "[$profile] large stores");
+    is((grep { read_line($_) ne "STORED\r\n" } @writers), 0, 'large stores');
     $bad = 0;
     for my $i (0 .. 7) {
         my $reply = "VALUE w$i $i $n\r\n$large\r\nEND\r\n";
         $bad++ if roundtrip($s, "get w$i\r\n", $reply) ne $reply;
     }
-    is($bad, 0, "[$profile] all read back");
+    is($bad, 0, 'all read back');
 
     # boundaries of the classes: 16 and 17 keys, values of 8 KB and a byte more
     for my $count (15, 16, 17, 18, 64, 65) {
@@ -108,7 +99,6 @@ for my $profile (profiles()) {
     }
     exchange($s, "get small\r\n", $small, 'clients that leave meanwhile do no harm');
     exchange($s, "flush_all\r\nget small k1\r\n", "OK\r\nEND\r\n");
-    $server->stop;
-}
+});
 
 done_testing();

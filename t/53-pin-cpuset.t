@@ -1,18 +1,12 @@
 #!/usr/bin/env perl
 # Inside a cgroup v1 cpuset of one CPU, --pin plans with that CPU only, and every thread
 # stays there.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::Bin/lib";
-use Test::More;
 use MCTest;
 
 my $root = '/sys/fs/cgroup/cpuset';
 my $dir = "$root/mctest.$$";
 
-sub write_file {
-    my ($path, $text) = @_;
+sub try_write($path, $text) {
     open my $fh, '>', $path or return 0;
     return (print {$fh} $text) && close $fh;
 }
@@ -31,16 +25,13 @@ END {
     $? = $status;
 }
 
-my ($cpu) = (proc_status($$, 'Cpus_allowed_list'))[0] =~ /(\d+)$/;
-if (!write_file("$dir/cpuset.cpus", $cpu) || !write_file("$dir/cpuset.mems", '0')) {
+my ($cpu) = cpu_list() =~ /(\d+)$/;
+if (!try_write("$dir/cpuset.cpus", $cpu) || !try_write("$dir/cpuset.mems", '0')) {
     plan skip_all => 'the cpuset cannot be configured';
 }
 
-my $has_hwloc = run_program('--pin=spread', '--pin-dry-run', '-t', '1',
-    $> == 0 ? ('-u', 'root') : ())->{status} == 0;
-my $server = start_server(
-    args => ['-t', '2', $has_hwloc ? '--pin' : "--pin=list:$cpu"],
-    wrap => ['/bin/sh', '-c', "echo \$\$ >$dir/cgroup.procs && exec \"\$@\"", 'sh']);
+my $has_hwloc = has_hwloc();
+my $server = serve('-t', '2', $has_hwloc ? '--pin' : "--pin=list:$cpu", {wrap => ['/bin/sh', '-c', "echo \$\$ >$dir/cgroup.procs && exec \"\$@\"", 'sh']});
 is((proc_status($server->pid, 'Cpus_allowed_list'))[0], $cpu, 'the server is in the cpuset');
 my @lines = stat_lines($server->connect, 'pin');
 ok((grep { /^STAT pin_allowed $cpu$/ } @lines), 'stats pin: its CPU is all that is allowed')
@@ -51,17 +42,13 @@ ok((grep { /^STAT pin_errors 0$/ } @lines), 'and pinning works') or diag(join "\
 for my $worker (0, 1) {
     ok((grep { /^STAT pin_worker_${worker}_cpu $cpu$/ } @lines), "worker $worker is there");
 }
-exchange($server->connect, "set a 0 0 1\r\n1\r\nget a\r\n",
-    "STORED\r\nVALUE a 0 1\r\n1\r\nEND\r\n", 'it serves');
+serves($server);
 $server->stop;
 
 # A listed CPU outside the cpuset is refused by the plan.
 my $outside = $cpu > 0 ? 0 : 1;
-$server = start_server(
-    args => ['-t', '1', "--pin=list:$outside"],
-    wrap => ['/bin/sh', '-c', "echo \$\$ >$dir/cgroup.procs && exec \"\$@\"", 'sh']);
-log_says($server, qr/CPU $outside .*not among the allowed CPUs \($cpu\)/,
-    'a listed CPU outside is warned of');
+$server = serve('-t', '1', "--pin=list:$outside", {wrap => ['/bin/sh', '-c', "echo \$\$ >$dir/cgroup.procs && exec \"\$@\"", 'sh']});
+log_says($server, qr/CPU $outside .*not among the allowed CPUs \($cpu\)/, 'a listed CPU outside is warned of');
 @lines = stat_lines($server->connect, 'pin');
 ok((grep { /^STAT pin_errors [1-9]/ } @lines), 'and counted') or diag(join "\n", @lines);
 $server->stop;

@@ -2,42 +2,32 @@
 # In real control groups of version 1: the cpuset shrinks and grows while pinned workers run;
 # the quota of CPU time is told, warned of, and followed by -t auto; a limit on memory that is
 # too small for -m is warned of.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::Bin/lib";
-use Test::More;
 use MCTest;
-use POSIX ();
 
 my @made;
 
-sub write_file {
-    my ($path, $text) = @_;
+sub try_write($path, $text) {
     open my $fh, '>', $path or return 0;
     return (print {$fh} $text) && close $fh;
 }
 
 # A new group, or undef.
-sub make_group {
-    my ($controller, %files) = @_;
+sub make_group($controller, %files) {
     my $top = "/sys/fs/cgroup/$controller";
     my $dir = "$top/mctest56.$$";
     return undef if !-e "$top/tasks" || !mkdir $dir;
     unshift @made, $dir;
     for my $file (sort keys %files) {
-        return undef if !write_file("$dir/$file", $files{$file});
+        return undef if !try_write("$dir/$file", $files{$file});
     }
     return $dir;
 }
 
-sub inside {
-    my ($dir) = @_;
+sub inside($dir) {
     return ['/bin/sh', '-c', "echo \$\$ >$dir/cgroup.procs && exec \"\$@\"", 'sh'];
 }
 
-sub pin_stats {
-    my ($server) = @_;
+sub pin_stats($server) {
     return mem_stats($server->control, 'pin');
 }
 
@@ -54,61 +44,54 @@ END {
 }
 
 plan skip_all => 'needs memcached-qos' if !is_ours();
-my @as_root = $> == 0 ? ('-u', 'root') : ();
-my $list = (proc_status($$, 'Cpus_allowed_list'))[0];
-my @allowed = map { /^(\d+)-(\d+)$/ ? ($1 .. $2) : $_ } split /,/, $list;
-my $has_hwloc = run_program('--pin', '--pin-dry-run', @as_root)->{status} == 0;
+my $list = cpu_list();
+my @allowed = allowed_cpus();
+my $has_hwloc = has_hwloc();
 
 SKIP: {
     skip 'needs hwloc and two CPUs', 1 if !$has_hwloc || @allowed < 2;
     my ($a, $b) = @allowed;
     my $dir = make_group('cpuset', 'cpuset.mems' => '0', 'cpuset.cpus' => "$a,$b");
     skip 'no cgroup v1 cpuset can be made', 1 if !$dir;
-    my $server = start_server(args => ['-t', '2', '--pin'], wrap => inside($dir));
+    my $server = serve('-t', '2', '--pin', {wrap => inside($dir)});
     my $stats = pin_stats($server);
     is($stats->{pin_allowed_cpus}, 2, 'two CPUs for two workers');
     isnt($stats->{pin_worker_0_cpu}, $stats->{pin_worker_1_cpu}, 'one each');
     is($stats->{pin_replans}, 0, 'in the first plan');
 
-    ok(write_file("$dir/cpuset.cpus", $b), 'the cpuset shrinks');
-    ok(wait_until(sub { pin_stats($server)->{pin_replans} >= 1 }), 'there is a new plan');
+    ok(try_write("$dir/cpuset.cpus", $b), 'the cpuset shrinks');
+    soon { pin_stats($server)->{pin_replans} >= 1 } 'there is a new plan';
     $stats = pin_stats($server);
-    is($stats->{pin_allowed}, $b, 'for what is left');
-    is($stats->{pin_oversubscribed}, 1, 'which is too little');
+    has($stats, 'for what is left, which is too little', pin_allowed => $b, pin_oversubscribed => 1);
     is($stats->{"pin_worker_${_}_cpu"}, $b, "worker $_ is there") for 0, 1;
     is($stats->{pin_errors}, 0, 'without errors');
 
-    ok(write_file("$dir/cpuset.cpus", "$a,$b"), 'the cpuset grows');
-    ok(wait_until(sub { pin_stats($server)->{pin_allowed_cpus} == 2 }),
-        'there is another plan');
+    ok(try_write("$dir/cpuset.cpus", "$a,$b"), 'the cpuset grows');
+    soon { pin_stats($server)->{pin_allowed_cpus} == 2 } 'there is another plan';
     $stats = pin_stats($server);
     isnt($stats->{pin_worker_0_cpu}, $stats->{pin_worker_1_cpu}, 'with a CPU for each');
     is($stats->{pin_oversubscribed}, 0, 'which is enough');
-    exchange($server->connect, "set a 0 0 1\r\n1\r\nget a\r\n",
-        "STORED\r\nVALUE a 0 1\r\n1\r\nEND\r\n", 'it serves');
-    $server->stop;
+    serves($server);
 }
 
 SKIP: {
     my $dir = make_group('cpu', 'cpu.cfs_period_us' => '50000', 'cpu.cfs_quota_us' => '75000');
     skip 'no cgroup v1 quota can be set', 1 if !$dir;
     mkdir "$dir/inner" and unshift @made, "$dir/inner";
-    my $server = start_server(args => ['-t', '4'], wrap => inside("$dir/inner"));
+    my $server = serve('-t', '4', {wrap => inside("$dir/inner")});
     is(pin_stats($server)->{pin_quota}, '1.500', 'the quota of the group above is told');
     log_says($server, qr/4 workers share a CPU quota of 1\.50 CPUs/, 'and warned of');
     is(mem_stats($server->control)->{threads}, 4, '-t is as it was given');
-    ok(write_file("$dir/cpu.cfs_quota_us", '-1'), 'the quota is lifted');
+    ok(try_write("$dir/cpu.cfs_quota_us", '-1'), 'the quota is lifted');
     is(pin_stats($server)->{pin_quota}, 'none', 'which is seen at once');
     $server->stop;
 
-    ok(write_file("$dir/cpu.cfs_quota_us", '40000'), 'a quota of less than one CPU');
-    $server = start_server(args => ['-t', 'auto', $has_hwloc ? '--pin' : '--pin=none'],
-        wrap => inside("$dir/inner"));
+    ok(try_write("$dir/cpu.cfs_quota_us", '40000'), 'a quota of less than one CPU');
+    $server = serve('-t', 'auto', $has_hwloc ? '--pin' : '--pin=none', {wrap => inside("$dir/inner")});
     is(mem_stats($server->control)->{threads}, 1, '-t auto: feeds one worker');
     is(mem_stats($server->control, 'settings')->{num_threads}, 1, 'stats settings says so');
     is(pin_stats($server)->{pin_quota}, '0.800', 'stats pin tells why');
     unlike($server->err, qr/quota/, 'nobody is warned');
-    $server->stop;
 }
 
 SKIP: {
@@ -116,15 +99,14 @@ SKIP: {
     skip 'no cgroup v1 limit on memory can be set', 1 if !$dir;
     for my $case ([960, 1], [959, 0]) {
         my ($megabytes, $is_warned) = @$case;
-        my $server = start_server(args => ['-t', '1', '-m', $megabytes], wrap => inside($dir));
+        my $server = serve('-t', '1', '-m', $megabytes, {wrap => inside($dir)});
         my $warnings = () = $server->err =~ /-m \d+ does not fit .* memory limit of 960 megabytes/g;
         is($warnings, $is_warned, "a limit of 960 MiB and -m $megabytes: $is_warned warnings");
-        $server->stop;
     }
 }
 
 {
-    my $server = start_server(args => ['-t', 'auto']);
+    my $server = serve('-t', 'auto');
     my $threads = mem_stats($server->control)->{threads};
     my $quota = pin_stats($server)->{pin_quota};
     $quota = @allowed if $quota eq 'none';
@@ -132,33 +114,26 @@ SKIP: {
     is($threads, $most, '-t auto: one for each CPU, as far as the quota goes');
     $server->stop;
     for my $option ('interleave', 'local', 'node:0', 'none') {
-        $server = start_server(args => ['-t', '1', "--membind=$option", '-m', '8']);
-        exchange($server->connect, "set a 0 0 1\r\n1\r\nget a\r\n",
-            "STORED\r\nVALUE a 0 1\r\n1\r\nEND\r\n", "--membind=$option: serves");
+        $server = serve('-t', '1', "--membind=$option", '-m', '8');
+        serves($server, "--membind=$option: serves");
         my $stats = pin_stats($server);
         if ($option eq 'none') {
-            is($stats->{pin_membind}, 'none', 'and binds nothing');
-            is($stats->{pin_membind_areas}, 0, 'nowhere');
+            has($stats, 'and binds nothing, nowhere', pin_membind => 'none', pin_membind_areas => 0);
         } else {
             is($stats->{pin_membind}, $option, 'says so');
-            cmp_ok($stats->{pin_membind_areas} + $stats->{pin_membind_errors}, '>=', 1,
-                'and has tried');
+            cmp_ok($stats->{pin_membind_areas} + $stats->{pin_membind_errors}, '>=', 1, 'and has tried');
         }
-        $server->stop;
     }
-    $server = start_server(args => ['-t', '1', '--membind=node:1023']);
+    $server = serve('-t', '1', '--membind=node:1023');
     log_says($server, qr/--membind: .*no memory node 1023/,
         'a node that is not there is warned of');
-    is(pin_stats($server)->{pin_membind_errors}, 1, 'and counted');
-    is(pin_stats($server)->{pin_membind}, 'none', 'the system decides');
+    has(pin_stats($server), 'and counted, the system decides', pin_membind_errors => 1, pin_membind => 'none');
     $server->stop;
     for my $wrong ('', 'node:', 'node:-1', 'node:x', 'all') {
-        my $run = run_program("--membind=$wrong", @as_root);
-        is($run->{status}, 64, "--membind=$wrong is refused");
-        like($run->{err}, qr/membind must be/, 'with the reason');
+        my $run = run_program("--membind=$wrong", @AS_ROOT);
+        has($run, "--membind=$wrong is refused, with the reason", status => 64, err => qr/membind must be/);
     }
-    my $run = run_program('-t', 'automatic', @as_root);
-    is($run->{status}, 1, '-t takes no other word');
+    is(run_program('-t', 'automatic', @AS_ROOT)->{status}, 1, '-t takes no other word');
 }
 
 done_testing();

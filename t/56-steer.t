@@ -1,42 +1,22 @@
 #!/usr/bin/env perl
 # --steer: connections go to the worker of the CPU that received them, or where the mode says,
 # and nobody gets too many; with reuseport every worker accepts for itself.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::Bin/lib";
-use Test::More;
 use MCTest;
 
-if (!is_ours()) {
-    plan skip_all => 'needs memcached-qos';
-}
-
-sub cpus {
-    my ($list) = @_;
-    return map { /^(\d+)-(\d+)$/ ? ($1 .. $2) : $_ } split /,/, $list;
-}
+plan skip_all => 'needs memcached-qos' if !is_ours();
 
 my ($taskset) = grep { -x } map { "$_/taskset" } split /:/, $ENV{PATH};
-my @allowed = cpus((proc_status($$, 'Cpus_allowed_list'))[0]);
-my $my_list = (proc_status($$, 'Cpus_allowed_list'))[0];
+my @allowed = allowed_cpus();
+my $my_list = cpu_list();
 my $is_root = $> == 0;
 
-# This process on one CPU, so that what it sends is received there.
-sub stay_on {
-    my ($list) = @_;
-    return defined $taskset && system("$taskset -cp $list $$ >/dev/null 2>&1") == 0;
-}
-
 # Connections per worker, and the four counters.
-sub spread {
-    my ($stats, $workers) = @_;
+sub spread($stats, $workers) {
     return map { $stats->{"worker_${_}_conns"} } 0 .. $workers - 1;
 }
 
 # Opens n connections, each answered, so that the worker has it.
-sub open_conns {
-    my ($server, $n) = @_;
+sub open_conns($server, $n) {
     my @conns = map { $server->connect } 1 .. $n;
     for my $c (@conns) {
         exchange($c, "version\r\n", VERSION_REPLY($server->profile));
@@ -54,7 +34,7 @@ sub open_conns {
 
 # who is not pinned is dealt with in turn
 {
-    my $server = start_server(args => ['-t', '3']);
+    my $server = serve('-t', '3');
     my $s = $server->control;
     my @conns = open_conns($server, 8);
     my $stats = mem_stats($s, 'qos');
@@ -62,24 +42,20 @@ sub open_conns {
     is(join(' ', spread($stats, 3)), '3 3 3', 'nine connections on three workers');
     is($stats->{rx_checked}, 0, 'and nobody asks where input arrives');
     close $_ for splice @conns;
-    ok(wait_until(sub { join(' ', spread(mem_stats($s, 'qos'), 3)) eq '1 0 0' }),
-        'who leaves is counted off');
-    $server->stop;
+    soon { join(' ', spread(mem_stats($s, 'qos'), 3)) eq '1 0 0' } 'who leaves is counted off';
 
-    $server = start_server(args => ['-t', '2', '--steer=p2c']);
+    $server = serve('-t', '2', '--steer=p2c');
     @conns = open_conns($server, 39);
     my ($a, $b) = spread(mem_stats($server->control, 'qos'), 2);
     is($a + $b, 40, 'p2c: all are there');
     cmp_ok(abs($a - $b), '<=', 1, 'p2c: of two workers the emptier');
-    $server->stop;
 
-    $server = start_server(args => ['-t', '2', '--steer=cpu']);
+    $server = serve('-t', '2', '--steer=cpu');
     @conns = open_conns($server, 9);
     $stats = mem_stats($server->control, 'qos');
     is($stats->{steer_fallback}, 10, 'cpu without pinned workers falls back');
     ($a, $b) = spread($stats, 2);
     is($a, $b, 'to the emptier of two');
-    $server->stop;
 }
 
 my $pin = '--pin=list:' . join(',', @allowed[0 .. ($#allowed < 1 ? $#allowed : 1)]);
@@ -91,7 +67,7 @@ SKIP: {
     my ($first, $second) = @allowed;
 
     # the default of pinned workers
-    my $server = start_server(args => ['-t', '2', $pin]);
+    my $server = serve('-t', '2', $pin);
     my $s = $server->control;
     my $before = mem_stats($s, 'qos');
     is($before->{steer_mode}, 'cpu', 'pinned: cpu by default');
@@ -119,39 +95,33 @@ SKIP: {
 
     # where input arrives
     exchange($conns[0], "version\r\n", VERSION_REPLY()) for 1 .. 200;
-    $after = mem_stats($s, 'qos');
-    cmp_ok($after->{rx_checked}, '>=', 3, 'every 64th read is checked');
-    cmp_ok($after->{rx_checked}, '<=', 40, 'and not more');
-    cmp_ok($after->{rx_local_pct}, '>', 0, 'rx_local_pct');
+    has(mem_stats($s, 'qos'), 'every 64th read is checked, and not more, rx_local_pct', rx_checked => ['>=', 3],
+        rx_checked => ['<=', 40], rx_local_pct => ['>', 0]);
     stay_on($my_list);
-    $server->stop;
 
-    $server = start_server(args => ['-t', '2', $pin, '--steer=rr']);
+    $server = serve('-t', '2', $pin, '--steer=rr');
     @conns = open_conns($server, 9);
-    $after = mem_stats($server->control, 'qos');
-    is(join(' ', spread($after, 2)), '5 5', 'pinned and in turn');
+    is(join(' ', spread(mem_stats($server->control, 'qos'), 2)), '5 5', 'pinned and in turn');
     exchange($conns[0], "version\r\n", VERSION_REPLY()) for 1 .. 100;
     is(mem_stats($server->control, 'qos')->{rx_checked}, 0, 'nobody asks where input arrives');
-    $server->stop;
 
-    $server = start_server(args => ['-t', '2', $pin, '--steer=napi']);
+    $server = serve('-t', '2', $pin, '--steer=napi');
     @conns = open_conns($server, 9);
     $after = mem_stats($server->control, 'qos');
     is($after->{steer_fallback}, 10, 'napi: loopback has no receive queue');
     is(join(' ', spread($after, 2)), '5 5', 'of two the emptier');
     my @lines = $server->err =~ /names no receive queue/g;
     is(scalar(@lines), 1, 'and one line says so');
-    $server->stop;
 }
 
 # -N asks for it, too
-for my $profile (profiles()) {
+each_profile(sub ($profile) {
     for my $args (['-N', '3'], ['--napi-ids=3', '--steer=rr']) {
-        my $server = start_server(profile => $profile, args => ['-t', '2', @$args]);
+        my $server = serve($profile, '-t', '2', @$args);
         my $s = $server->control;
         my @conns = open_conns($server, 4);
         my $is_rr = @$args == 2 && $args->[1] =~ /rr/;
-        my $p = "[$profile] @$args";
+        my $p = "@$args";
         is(mem_stats($s, 'qos')->{steer_mode}, $is_rr ? 'rr' : 'napi', "$p: mode");
         if ($profile eq '1.6') {
             is(mem_stats($s, 'settings')->{num_napi_ids}, 3, "$p: num_napi_ids");
@@ -164,30 +134,27 @@ for my $profile (profiles()) {
             is(mem_stats($s)->{round_robin_fallback}, $is_rr ? 0 : 2, "$p: counted anew");
             is(mem_stats($s, 'qos')->{steer_fallback}, $is_rr ? 0 : 7, "$p: steer_fallback is not");
         }
-        $server->stop;
     }
-}
+});
 
 # UNIX sockets have no receive queue, and nobody expects one
 {
     my $path = scratch_dir() . '/napi';
-    my $server = start_server(path => $path, args => ['-t', '2', '-N', '2', '-s', $path]);
+    my $server = serve('-t', '2', '-N', '2', '-s', $path, {path => $path});
     my @conns = map { $server->connect } 1 .. 4;
     exchange($_, "version\r\n", VERSION_REPLY()) for @conns;
     is(mem_stats($conns[0], 'qos')->{steer_mode}, 'napi', '-N with a UNIX socket');
     unlike($server->err, qr/receive queue/, 'no warning of it');
-    $server->stop;
 }
 
 # pinned elsewhere, workers are found there
 SKIP: {
-    my $needs_hwloc = run_program('--pin=spread', '--pin-dry-run', '-t', '1',
-        $is_root ? ('-u', 'root') : ());
+    my $needs_hwloc = run_program('--pin=spread', '--pin-dry-run', '-t', '1', $is_root ? ('-u', 'root') : ());
     skip 'built without hwloc', 1 if $needs_hwloc->{status} != 0;
     skip 'one CPU', 1 if @allowed < 2;
     skip 'no taskset', 1 if !stay_on($my_list);
     for my $mode ('cpu', 'reuseport') {
-        my $server = start_server(args => ['-t', '2', '--pin', "--steer=$mode"]);
+        my $server = serve('-t', '2', '--pin', "--steer=$mode");
         my $s = $server->control;
         my $kernel = mem_stats($s, 'qos')->{steer_kernel};
         my $cpu = $allowed[1];
@@ -212,16 +179,15 @@ SKIP: {
         cmp_ok($new[$_] - $old[$_], '>=', 1, "$mode: to worker $_, too") for 0, 1;
         close $_ for splice @conns;
         stay_on($my_list);
-        $server->stop;
     }
 }
 
 # every worker accepts
-for my $profile (profiles()) {
+each_profile(sub ($profile) {
     for my $args (['-t', '2', '--steer=reuseport'], ['-t', '2', $pin, '--steer=reuseport']) {
-        my $server = start_server(profile => $profile, args => $args);
+        my $server = serve($profile, @$args);
         my $s = $server->control;
-        my $what = "[$profile] @$args";
+        my $what = "@$args";
         my $stats = mem_stats($s, 'qos');
         like($stats->{steer_mode}, qr/^(reuseport|cpu)$/, "$what: mode");
         my $kind = $args->[2] =~ /pin/ ? qr/^(incoming_cpu|cbpf|none)$/ : qr/^hash$/;
@@ -248,19 +214,17 @@ for my $profile (profiles()) {
             is(mem_stats($s, 'qos')->{steer_local} - $local, 3, "$what: CPU $allowed[1] is local");
             stay_on($my_list);
         }
-        $server->stop;
     }
 
     # the limit on connections holds over all who accept
-    my $server = start_server(profile => $profile, args => ['-c', '40', '-t', '3',
-            '--steer=reuseport', $profile eq '1.6' ? ('-o', 'no_maxconns_fast') : ()]);
+    my $server = serve($profile, '-c', '40', '-t', '3',
+            '--steer=reuseport', $profile eq '1.6' ? ('-o', 'no_maxconns_fast') : ());
     my $s = $server->control;
     exchange($s, "version\r\n", VERSION_REPLY($profile));
     my @many = map { $server->connect(no_wait => 1) } 1 .. 80;
     my $st;
-    ok(wait_until(sub { $st = mem_stats($s); !$st->{accepting_conns} }),
-        "[$profile] accepting_conns goes to 0");
-    cmp_ok($st->{curr_connections}, '<=', 41, "[$profile] not more than -c are open");
+    soon { $st = mem_stats($s); !$st->{accepting_conns} } 'accepting_conns goes to 0';
+    cmp_ok($st->{curr_connections}, '<=', 41, 'not more than -c are open');
     # in what order the workers accept is nobody's business
     put($_, "version\r\n") for @many;
     my $answered = 0;
@@ -273,13 +237,12 @@ for my $profile (profiles()) {
         }
         @many = grep { !vec($bits, fileno $_, 1) } @many;
     }
-    is($answered, 80, "[$profile] as some leave, all are served in the end");
-    ok(wait_until(sub { mem_stats($s)->{accepting_conns} }), "[$profile] and it accepts again");
-    cmp_ok(mem_stats($s)->{listen_disabled_num}, '>=', 1, "[$profile] listen_disabled_num");
+    is($answered, 80, 'as some leave, all are served in the end');
+    soon { mem_stats($s)->{accepting_conns} } 'and it accepts again';
+    cmp_ok(mem_stats($s)->{listen_disabled_num}, '>=', 1, 'listen_disabled_num');
     $server->stop;
 
-    $server = start_server(profile => $profile, args => ['-c', '40', '-t', '3',
-            '--steer=reuseport', '-o', 'maxconns_fast']);
+    $server = serve($profile, '-c', '40', '-t', '3', '--steer=reuseport', '-o', 'maxconns_fast');
     $s = $server->control;
     exchange($s, "version\r\n", VERSION_REPLY($profile));
     my (@in, $got);
@@ -290,19 +253,17 @@ for my $profile (profiles()) {
         last if $got ne VERSION_REPLY($profile);
         push @in, $c;
     }
-    is($got, "ERROR Too many open connections\r\n", "[$profile] maxconns_fast refuses");
-    cmp_ok(scalar(@in), '>=', 1, "[$profile] not the first");
-    cmp_ok(scalar(@in), '<', 40, "[$profile] but who is too many");
-    is(mem_stats($s)->{rejected_connections}, 1, "[$profile] rejected_connections");
+    is($got, "ERROR Too many open connections\r\n", 'maxconns_fast refuses');
+    cmp_ok(scalar(@in), '>=', 1, 'not the first');
+    cmp_ok(scalar(@in), '<', 40, 'but who is too many');
+    is(mem_stats($s)->{rejected_connections}, 1, 'rejected_connections');
     $server->stop;
 
     # UNIX sockets have no CPU
     my $path = scratch_dir() . '/steer.sock';
-    $server = start_server(profile => $profile, path => $path,
-        args => ['-s', $path, '-t', '2', $pin, '--steer=reuseport']);
+    $server = serve($profile, '-s', $path, '-t', '2', $pin, '--steer=reuseport', {path => $path});
     @in = open_conns($server, 5);
-    is(mem_stats($server->control, 'qos')->{steer_kernel}, 'none', "[$profile] UNIX socket");
-    $server->stop;
-}
+    is(mem_stats($server->control, 'qos')->{steer_kernel}, 'none', 'UNIX socket');
+});
 
 done_testing();

@@ -2,14 +2,8 @@
 # Two saturated workers, and nearly all the greedy clients on one of them: connections go to the
 # other, though at any moment most of them wait in a queue; and all that was asked is answered. How
 # many go, and how soon, is up to who else uses the CPUs: t/unit/check_balance.c has that.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::Bin/lib";
-use IO::Select;
-use Test::More;
-use Time::HiRes qw(time);
 use MCTest;
+use Time::HiRes qw(time);
 
 plan skip_all => 'needs memcached-qos' if !is_ours();
 
@@ -21,7 +15,7 @@ my $reply = "END\r\n" x $DEPTH;
 
 # Both workers on one CPU, where that can be had, so that it takes little to saturate them.
 my @conns;
-my $server = start_server(args => ['-t', '2', '--steer=rr', '--balance']);
+my $server = serve('-t', '2', '--steer=rr', '--balance');
 my ($cpu) = MCTest::slurp('/proc/self/status') =~ /^Cpus_allowed_list:\s*(\d+)/m;
 my $pid = $server->pid;
 system("taskset -apc $cpu $pid >/dev/null 2>&1");
@@ -35,7 +29,7 @@ sub conns_of {
 @conns = map { $server->connect } 1 .. $MANY;
 exchange($_, "version\r\n", VERSION_REPLY()) for @conns;
 exchange($s, "qos rebalance 1 0 1000\r\n", "OK\r\n");
-ok(wait_until(sub { (conns_of())[1] == 0 }), 'everybody is on worker 0');
+soon { (conns_of())[1] == 0 } 'everybody is on worker 0';
 my @more = map { $server->connect } 1 .. 2 * $FEW;
 exchange($_, "version\r\n", VERSION_REPLY()) for @more;
 is((conns_of())[1], $FEW, 'and a few come to worker 1');
@@ -46,15 +40,13 @@ my $select = IO::Select->new(@conns);
 my ($end, $look, $wrong, $is_seen) = (time + 300, 0, '', 0);
 my $before = mem_stats($s, 'qos')->{migrations_total};
 
-sub ask {
-    my ($c) = @_;
+sub ask($c) {
     put($c->{sock}, $batch);
     $c->{asked}++;
     return;
 }
 
-sub hear {
-    my ($c) = @_;
+sub hear($c) {
     my $n = sysread $c->{sock}, $c->{got}, 65536, length $c->{got};
     return $wrong ||= 'closed' if !$n;
     return if length $c->{got} < length $reply;
@@ -94,5 +86,4 @@ my $classes = mem_stats($s, 'classes');
 my $asked = 0;
 $asked += $_->{asked} * $DEPTH for values %state;
 is($classes->{class_bulk_served}, $asked, 'each request was served once');
-$server->stop;
 done_testing();

@@ -1,22 +1,13 @@
 #!/usr/bin/env perl
 # --balance and "qos rebalance": connections move between workers and their clients never
 # notice: every reply comes, in order, whatever is on its way when they move.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::Bin/lib";
-use IO::Socket::INET;
-use Test::More;
-use Time::HiRes qw(time);
 use MCTest;
+use Time::HiRes qw(time);
 use MCTLS;
 
-if (!is_ours()) {
-    plan skip_all => 'needs memcached-qos';
-}
+plan skip_all => 'needs memcached-qos' if !is_ours();
 
-sub conns_of {
-    my ($s, $workers) = @_;
+sub conns_of($s, $workers) {
     my $stats = mem_stats($s, 'qos');
     return map { $stats->{"worker_${_}_conns"} } 0 .. $workers - 1;
 }
@@ -25,33 +16,29 @@ sub moved { return mem_stats($_[0], 'qos')->{migrations_total}; }
 
 # ---- the command -----------------------------------------------------------------------
 
-for my $profile (profiles()) {
-    my $server = start_server(profile => $profile, args => ['-t', '2']);
+each_profile(sub ($profile) {
+    my $server = serve($profile, '-t', '2');
     my $s = $server->control;
     my $usage = "CLIENT_ERROR usage: qos rebalance [from to [n]]\r\n";
     exchange($s, "qos rebalance $_\r\n", $usage) for '0', '0 0', '0 2', '2 0', 'a 1', '0 1 0',
         '0 1 65536', '0 1 2 3';
-    my $before = mem_stats($s, 'qos');
-    is($before->{balance}, 'off', "[$profile] balance off");
-    is($before->{migrations_total}, 0, "[$profile] nothing has moved");
-    is($before->{migr_last_reason}, 'none', "[$profile] for no reason");
+    has(mem_stats($s, 'qos'), 'balance off, nothing has moved, for no reason', balance => 'off',
+        migrations_total => 0, migr_last_reason => 'none');
 
     my @conns = map { $server->connect } 1 .. 11;
     exchange($_, "version\r\n", VERSION_REPLY($profile)) for @conns;
-    is(join(' ', conns_of($s, 2)), '6 6', "[$profile] six connections each");
+    is(join(' ', conns_of($s, 2)), '6 6', 'six connections each');
     exchange($s, "qos rebalance 0 1 4\r\n", "OK\r\n");
-    ok(wait_until(sub { moved($s) == 4 }), "[$profile] four were ordered to move");
-    is(join(' ', conns_of($s, 2)), '2 10', "[$profile] and are there");
-    is(mem_stats($s, 'qos')->{migr_last_reason}, 'order', "[$profile] because of the order");
-    log_says($server, qr/balance: 4 connections from worker 0 .* to 1 .*: order/,
-        "[$profile] one line says so");
+    soon { moved($s) == 4 } 'four were ordered to move';
+    is(join(' ', conns_of($s, 2)), '2 10', 'and are there');
+    is(mem_stats($s, 'qos')->{migr_last_reason}, 'order', 'because of the order');
+    log_says($server, qr/balance: 4 connections from worker 0 .* to 1 .*: order/, 'one line says so');
     exchange($_, "version\r\n", VERSION_REPLY($profile)) for @conns;
 
     exchange($s, "qos rebalance\r\n", "OK\r\n");
-    ok(wait_until(sub { join(' ', conns_of($s, 2)) eq '6 6' }),
-        "[$profile] without words it evens out");
+    soon { join(' ', conns_of($s, 2)) eq '6 6' } 'without words it evens out';
     exchange($s, "qos rebalance\r\n", "OK\r\n");
-    ok(wait_until(sub { moved($s) == 9 }), "[$profile] an order moves one at the least");
+    soon { moved($s) == 9 } 'an order moves one at the least';
     exchange($s, "qos rebalance 0 1 1000\r\n", "OK\r\n") for 1 .. 2;
     exchange($s, "qos rebalance 1 0 1000\r\n", "OK\r\n") for 1 .. 2;
     exchange($_, "version\r\n", VERSION_REPLY($profile)) for @conns;
@@ -59,9 +46,8 @@ for my $profile (profiles()) {
     # who leaves after moving is counted off where it was
     my $total = mem_stats($s)->{curr_connections};
     close $_ for splice @conns;
-    ok(wait_until(sub { my ($a, $b) = conns_of($s, 2); $a + $b == 1 }), "[$profile] all left");
-    ok(wait_until(sub { $total - mem_stats($s)->{curr_connections} == 11 }),
-        "[$profile] curr_connections too");
+    soon { my ($a, $b) = conns_of($s, 2); $a + $b == 1 } 'all left';
+    soon { $total - mem_stats($s)->{curr_connections} == 11 } 'curr_connections too';
 
     # half a line, half a body, an open reply: those stay where they are
     my @busy = map { $server->connect } 1 .. 4;
@@ -70,35 +56,31 @@ for my $profile (profiles()) {
     put($busy[1], "set k 0 0 10\r\n12345");
     put($busy[2], "set big 0 0 " . length($value) . "\r\n$value\r\n" . "get big\r\n" x 20);
     put($busy[3], "gets b c ");
-    ok(wait_until(sub { (grep { / conn_nread$/ } stat_lines($s, 'conns')) >= 1 }),
-        "[$profile] a body is open");
+    soon { (grep { / conn_nread$/ } stat_lines($s, 'conns')) >= 1 } 'a body is open';
     for (1 .. 20) {
-        exchange($s, "qos rebalance 0 1 9\r\n", "OK\r\n");
-        exchange($s, "qos rebalance 1 0 9\r\n", "OK\r\n");
+        exchanges($s, ["qos rebalance 0 1 9\r\n", "OK\r\n"], ["qos rebalance 1 0 9\r\n", "OK\r\n"]);
     }
     put($busy[0], "\r\n");
-    expect_bytes($busy[0], "END\r\n", "[$profile] half a line goes on");
+    expect_bytes($busy[0], "END\r\n", 'half a line goes on');
     put($busy[1], "67890\r\n");
-    expect_bytes($busy[1], "STORED\r\n", "[$profile] half a body goes on");
+    expect_bytes($busy[1], "STORED\r\n", 'half a body goes on');
     my $reply = "VALUE big 0 " . length($value) . "\r\n$value\r\nEND\r\n";
-    is(read_bytes($busy[2], 8), "STORED\r\n", "[$profile] stored");
+    is(read_bytes($busy[2], 8), "STORED\r\n", 'stored');
     my $good = 0;
     for (1 .. 20) {
         $good += read_bytes($busy[2], length $reply) eq $reply;
     }
-    is($good, 20, "[$profile] a reply that the client takes late goes on");
+    is($good, 20, 'a reply that the client takes late goes on');
     put($busy[3], "\r\n");
-    expect_bytes($busy[3], "END\r\n", "[$profile] half a line of keys goes on");
+    expect_bytes($busy[3], "END\r\n", 'half a line of keys goes on');
     exchange($busy[0], "get k\r\n", "VALUE k 0 10\r\n1234567890\r\nEND\r\n");
-    $server->stop;
-}
+});
 
 # ---- the hammer ------------------------------------------------------------------------
 
 # 64 clients in 4 processes, each with values of its own that it verifies and pipelines of
 # different lengths, while connections are sent back and forth without a pause.
-sub client_process {
-    my ($port, $id, $seconds) = @_;
+sub client_process($port, $id, $seconds) {
     my @conns = map {
         IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $port, Proto => 'tcp')
             or return 'connect';
@@ -178,7 +160,7 @@ sub hammer {
 }
 
 {
-    my $server = start_server(args => ['-t', '3', '--balance', '-o', 'idle_timeout=300']);
+    my $server = serve('-t', '3', '--balance', '-o', 'idle_timeout=300');
     my $s = $server->control;
     my $before = moved($s);
     my @results = hammer($server, 1.5, sub {
@@ -189,15 +171,13 @@ sub hammer {
     });
     is(join(',', @results), 'good,good,good,good', '64 clients, no reply lost or out of order');
     cmp_ok(moved($s) - $before, '>=', 20, 'while connections moved: ' . (moved($s) - $before));
-    ok(wait_until(sub { my ($a, $b, $c) = conns_of($s, 3); $a + $b + $c == 1 }),
-        'nobody is left behind');
-    ok(wait_until(sub { mem_stats($s)->{curr_connections} == 1 }), 'in no count');
-    $server->stop;
+    soon { my ($a, $b, $c) = conns_of($s, 3); $a + $b + $c == 1 } 'nobody is left behind';
+    soon { mem_stats($s)->{curr_connections} == 1 } 'in no count';
 }
 
 # while they move, the server ends: what was accepted is answered, nothing hangs or leaks
 for my $round (1 .. 5) {
-    my $server = start_server(args => ['-t', '3']);
+    my $server = serve('-t', '3');
     my @conns = map { $server->connect } 1 .. 60;
     exchange($_, "version\r\n", VERSION_REPLY()) for @conns;
     put($_, "version\r\n") for @conns;
@@ -211,15 +191,14 @@ for my $round (1 .. 5) {
         $answered++ if $got eq VERSION_REPLY();
     }
     is($answered, 60, "round $round: each has its answer");
-    $server->stop;
 }
 
 # what OpenSSL knows of a connection goes with it
 SKIP: {
     skip no_tls_because(), 1 if no_tls_because();
     my ($tls, $plain) = (free_port(), free_port());
-    my $server = start_server(profile => '1.6', listen => 0, args => ['-t', '2', tls_args(),
-            '-l', "127.0.0.1:$tls,notls:127.0.0.1:$plain"]);
+    my $server = serve('1.6', '-t', '2', tls_args(),
+            '-l', "127.0.0.1:$tls,notls:127.0.0.1:$plain", {listen => 0});
     $server->{port} = $plain;
     my $s = $server->control;
     my @conns = map { tls_connect($server, port => $tls) } 1 .. 6;
@@ -240,14 +219,13 @@ SKIP: {
     }
     cmp_ok(moved($s), '>=', 12, 'TLS: connections moved: ' . moved($s));
     close $silent;
-    $server->stop;
 }
 
 # ---- by itself -------------------------------------------------------------------------
 
 # All requests on one worker's connections: others get some of them.
 {
-    my $server = start_server(args => ['-t', '2', '--balance']);
+    my $server = serve('-t', '2', '--balance');
     my $s = $server->control;
     is(mem_stats($s, 'qos')->{balance}, 'on', 'balance on');
     my @conns = map { $server->connect } 1 .. 40;
@@ -255,7 +233,7 @@ SKIP: {
     put($s, "qos rebalance 1 0 1000\r\n");
     read_bytes($s, 4);
     my ($one) = conns_of($s, 2);
-    ok(wait_until(sub { (conns_of($s, 2))[1] <= 1 }), 'everything is on worker 0');
+    soon { (conns_of($s, 2))[1] <= 1 } 'everything is on worker 0';
     my $before = moved($s);
     my $seen = 0;
     my $end = time + 300;
@@ -271,19 +249,17 @@ SKIP: {
     ok($seen, 'connections moved by themselves: ' . (moved($s) - $before));
     log_says($server, qr/balance: \d+ connections? from worker 0 .* to 1 .*: (busy|wait|backlog)/,
         'and a line says so');
-    $server->stop;
 }
 
 # idle connections and a quiet server: nothing moves
 {
-    my $server = start_server(args => ['-t', '2', '--balance']);
+    my $server = serve('-t', '2', '--balance');
     my $s = $server->control;
     my @conns = map { $server->connect } 1 .. 20;
     exchange($_, "version\r\n", VERSION_REPLY()) for @conns;
     my $end = time + 0.6;
     wait_until(sub { mem_stats($s, 'qos')->{worker_0_load} < 0.2 && time > $end });
     is(moved($s), 0, 'quiet when there is nothing to balance');
-    $server->stop;
 }
 
 done_testing();

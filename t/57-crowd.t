@@ -1,37 +1,23 @@
 #!/usr/bin/env perl
 # --balance beside a batch job: connections leave the worker whose CPU it uses, new ones go to
 # the other worker, and when it has ended they come back. t/unit/check_crowd.c has the decisions.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::Bin/lib";
-use Test::More;
-use Time::HiRes qw(time);
 use MCTest;
+use Time::HiRes qw(time);
 
 plan skip_all => 'needs memcached-qos' if !is_ours();
 plan skip_all => 'measures: scripts/ci quiet' if !is_quiet();
-my ($allowed) = slurp('/proc/self/status') =~ /^Cpus_allowed_list:\s*(\S+)/m;
+my ($allowed) = read_file('/proc/self/status') =~ /^Cpus_allowed_list:\s*(\S+)/m;
 my @cpus = map { /(\d+)-(\d+)/ ? $1 .. $2 : $_ } split /,/, $allowed // '';
 plan skip_all => 'needs two CPUs' if @cpus < 2;
 plan skip_all => 'needs taskset' if system('taskset -V >/dev/null 2>&1') != 0;
 
-sub slurp {
-    my ($path) = @_;
-    open my $f, '<', $path or return '';
-    local $/;
-    return <$f> // '';
-}
-
-my $server = start_server(args => ['-t', '2', "--pin=list:$cpus[0],$cpus[1]", '--balance',
-        '--steer=p2c']);
+my $server = serve('-t', '2', "--pin=list:$cpus[0],$cpus[1]", '--balance', '--steer=p2c');
 my $s = $server->control;
 my @conns = map { $server->connect } 1 .. 16;
 
 # Waits until $what of the statistics is like $want, while requests come and go; gives up after
 # a while.
-sub keep_asking {
-    my ($what, $want) = @_;
+sub keep_asking($what, $want) {
     my ($end, $batch) = (time + 25, "version\r\n" x 50);
     my $reply = VERSION_REPLY() x 50;
     my $got = '';
@@ -47,8 +33,7 @@ sub keep_asking {
     return $got;
 }
 
-sub is_seen {
-    my ($what, $want, $why) = @_;
+sub is_seen($what, $want, $why) {
     return like(keep_asking($what, $want), $want, $why);
 }
 

@@ -1,13 +1,8 @@
 #!/usr/bin/env perl
 # Connections that are closed, reset, half closed or written to exactly while they are on their
 # way to another worker, or wait in its queue: debugitem stops that worker for as long as it takes.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::Bin/lib";
-use Socket qw(SOL_SOCKET SO_LINGER);
-use Test::More;
 use MCTest;
+use Socket qw(SOL_SOCKET SO_LINGER);
 
 plan skip_all => 'needs memcached-qos' if !is_ours();
 
@@ -31,13 +26,13 @@ sub reset_conn {
 
 # $s and $other are on worker 0 and stay, because they hold something; $x is on worker 1.
 sub begin {
-    $server = start_server(args => ['-t', '2', '--steer=rr', '--debug-commands']);
+    $server = serve('-t', '2', '--steer=rr', '--debug-commands');
     $s = $server->control;
     $other = $server->connect;
     exchange($other, "version\r\n", VERSION_REPLY());
     exchange($s, "set hold1 0 0 1\r\n1\r\n", "STORED\r\n");
     order(1, 0, 1000);
-    ok(wait_until(sub { (workers())[1] == 0 }), 'both are on worker 0');
+    soon { (workers())[1] == 0 } 'both are on worker 0';
     exchange($_, "debugitem ref hold1\r\n", "OK\r\n") for $s, $other;
     for (1 .. 2) {
         $x = $server->connect;
@@ -50,12 +45,10 @@ sub begin {
 }
 
 # Worker 1 waits for the lock of the key from here on.
-sub stop_worker {
-    my ($key) = @_;
+sub stop_worker($key) {
     exchange($s, "debugitem lock $key\r\n", "OK\r\n");
     put($x, "get $key\r\n");
-    ok(wait_until(sub { grep({ / conn_parse_cmd$/ } stat_lines($s, 'conns')) == 2 }),
-        'worker 1 is stopped');
+    soon { grep({ / conn_parse_cmd$/ } stat_lines($s, 'conns')) == 2 } 'worker 1 is stopped';
     return;
 }
 
@@ -73,29 +66,26 @@ sub served_of {
 }
 
 # New connections on worker 0, which the order sends off to worker 1.
-sub send_off {
-    my ($count) = @_;
+sub send_off($count) {
     my $taken = qos('migrations_total');
     my @conns = map { open_conn() } 1 .. $count;
     my @mine; # half of them have been given to worker 1 and wait there
     if (!$ENV{MCTEST_TLS}) {
         put($_, "version\r\n") for @conns;
     }
-    ok(wait_until(sub { @mine = served_of(@conns); @mine == $count / 2 }),
-        'half of them are served by worker 0');
+    soon { @mine = served_of(@conns); @mine == $count / 2 } 'half of them are served by worker 0';
     if ($ENV{MCTEST_TLS}) {
         put($_, "version\r\n") for @mine;
     }
     expect_bytes($_, VERSION_REPLY(), 'one of them') for @mine;
     order(0, 1, 1000);
-    ok(wait_until(sub { (workers())[0] == 2 }), 'they have been sent');
+    soon { (workers())[0] == 2 } 'they have been sent';
     is(qos('migrations_total'), $taken, 'and none has arrived');
     my %is_mine = map { ($_ => 1) } @mine;
     return (\@mine, [grep { !$is_mine{$_} } @conns]);
 }
 
-sub answers {
-    my ($c, $seconds) = @_;
+sub answers($c, $seconds) {
     vec(my $bits = '', fileno $c, 1) = 1;
     return select($bits, undef, undef, $seconds) > 0;
 }
@@ -125,7 +115,7 @@ sub answers {
     reset_conn(shift @$new);
     exchange($s, "debugitem unlock k1\r\n", "OK\r\n");
     expect_bytes($x, "END\r\n", 'the worker goes on');
-    ok(wait_until(sub { qos('migrations_total') == $before + 10 }), 'all have arrived');
+    soon { qos('migrations_total') == $before + 10 } 'all have arrived';
     expect_bytes($half, "END\r\nEND\r\n", 'half closed: answered');
     expect_eof($half, '', 'and closed');
     expect_bytes($open, VERSION_REPLY() x 3, 'what was written on the way is answered');
@@ -133,12 +123,11 @@ sub answers {
     expect_bytes($late, "END\r\n", 'half a line goes on');
     exchange($idle, "version\r\n", VERSION_REPLY());
     if ($ENV{MCTEST_TLS}) {
-        ok(wait_until(sub { served_of(@$new) == @$new }), 'the new ones agree on TLS');
+        soon { served_of(@$new) == @$new } 'the new ones agree on TLS';
         put($_, "version\r\n") for @$new;
     }
     expect_bytes($_, VERSION_REPLY(), 'a new one is served') for @$new;
-    ok(wait_until(sub { join(' ', workers()) eq '2 12' }), 'who has left is in no count')
-        or diag join ' ', workers();
+    soon { join(' ', workers()) eq '2 12' } 'who has left is in no count' or diag join ' ', workers();
     is(mem_stats($s)->{curr_connections}, 14, 'nor in that of all');
 
     # ---- in the queue --------------------------------------------------------------------
@@ -174,10 +163,10 @@ sub answers {
         expect_bytes($half, "END\r\nEND\r\n", 'half closed: answered');
         expect_eof($half, '', 'and closed');
         expect_bytes($_, "END\r\n", 'served') for @bulk;
-        ok(wait_until(sub { (workers())[0] + (workers())[1] == 3 + @bulk }),
-            'who has left is in no count') or diag join ' ', workers();
+        soon { (workers())[0] + (workers())[1] == 3 + @bulk }
+            'who has left is in no count' or diag join ' ', workers();
         order(1, 0, 1000);
-        ok(wait_until(sub { (workers())[1] == 0 }), 'the others move');
+        soon { (workers())[1] == 0 } 'the others move';
         exchange($_, "version\r\n", VERSION_REPLY()) for @bulk, $x;
         is(mem_stats($s)->{curr_connections}, 3 + @bulk, 'all are counted once');
     }

@@ -1,25 +1,18 @@
 #!/usr/bin/env perl
 # Clients that always have a request under way go to another worker all the same, between two of
 # their requests and with the input that has come; each request is answered once, in order.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::Bin/lib";
-use IO::Select;
-use Test::More;
-use Time::HiRes qw(sleep time);
 use MCTest;
+use Time::HiRes qw(sleep time);
 
 plan skip_all => 'needs memcached-qos' if !is_ours();
 
 my ($server, $s);
 
 sub begin {
-    $server = start_server(args => ['-t', '2', '--steer=rr', '--debug-commands', @_]);
+    $server = serve('-t', '2', '--steer=rr', '--debug-commands', @_);
     $s = $server->control;
     # who holds something stays
-    exchange($s, "set hold 0 0 1\r\n1\r\n", "STORED\r\n");
-    exchange($s, "debugitem ref hold\r\n", "OK\r\n");
+    exchanges($s, ["set hold 0 0 1\r\n1\r\n", "STORED\r\n"], ["debugitem ref hold\r\n", "OK\r\n"]);
     return;
 }
 
@@ -40,7 +33,7 @@ sub order {
     expect_bytes($c, VERSION_REPLY(), 'connected');
     my $count = 1500; # 15 s
     put($c, "get a\r\n" x $count);
-    ok(wait_until(sub { mem_stats($s)->{cmd_get} > 10 }), 'it is being served');
+    soon { mem_stats($s)->{cmd_get} > 10 } 'it is being served';
     my ($orders, $end) = (0, time + 10);
     my $moved = 0;
     while (time < $end && !$moved) {

@@ -2,25 +2,15 @@
 # Steering on a real device: a veth pair between two network namespaces, on whose server side
 # RPS says which CPU receives. Connections go to the worker of that CPU, whatever CPU the client
 # runs on. Needs root.
-use strict;
-use warnings;
 use FindBin;
-use lib "$FindBin::Bin/lib";
-use IO::Socket::INET;
-use Test::More;
 use MCTest;
 
 my $SERVER_IP = '10.213.77.1';
 my $CLIENT_IP = '10.213.77.2';
 
-sub cpus {
-    my ($list) = @_;
-    return map { /^(\d+)-(\d+)$/ ? ($1 .. $2) : $_ } split /,/, $list;
-}
-
 sub run_quietly { return system("@_ >/dev/null 2>&1") == 0; }
 
-my @allowed = cpus((proc_status($$, 'Cpus_allowed_list'))[0]);
+my @allowed = allowed_cpus();
 my ($ip) = grep { -x } map { "$_/ip" } split /:/, "$ENV{PATH}:/sbin:/usr/sbin";
 my $outer = $ENV{MCTEST_VETH};
 
@@ -59,15 +49,13 @@ if (!$outer) {
 
 # ---- from here on inside the client's namespace -----------------------------------------
 
-sub receive_on {
-    my ($cpu) = @_;
+sub receive_on($cpu) {
     my $mask = sprintf '%x', 1 << $cpu;
     return run_quietly("$ip netns exec $server_ns sh -c "
             . "'echo $mask > /sys/class/net/${name}0/queues/rx-0/rps_cpus'");
 }
 
-sub connect_to {
-    my ($server) = @_;
+sub connect_to($server) {
     my $sock = IO::Socket::INET->new(PeerAddr => $SERVER_IP, PeerPort => $server->port,
         Proto => 'tcp', Timeout => 20) or die "connect: $!";
     $sock->blocking(0);
@@ -81,9 +69,8 @@ if (!receive_on($first)) {
 }
 
 for my $mode ('cpu', 'reuseport') {
-    my $server = start_server(listen => 0, wrap => [$ip, 'netns', 'exec', $server_ns],
-        args => ['-l', $SERVER_IP, '-p', '-1', '-t', '2', "--pin=list:$first,$second",
-            "--steer=$mode"]);
+    my $server = serve('-l', $SERVER_IP, '-p', '-1', '-t', '2', "--pin=list:$first,$second",
+            "--steer=$mode", {listen => 0, wrap => [$ip, 'netns', 'exec', $server_ns]});
     my $s = connect_to($server);
     my $kernel = mem_stats($s, 'qos')->{steer_kernel};
     note("$mode: $kernel");
@@ -107,13 +94,12 @@ for my $mode ('cpu', 'reuseport') {
         # the control connection may be elsewhere
         cmp_ok($local, '>=', 100 * ($checked - 2), "$mode: they are local ($local of ${checked}00)");
         close $_ for splice @conns;
-        ok(wait_until(sub {
+        soon {
             my $now = mem_stats($s, 'qos');
             $now->{worker_0_conns} + $now->{worker_1_conns} == 1;
-        }), "$mode: they left");
+        } "$mode: they left";
     }
     close $s;
-    $server->stop;
 }
 
 done_testing();

@@ -1,27 +1,18 @@
 #!/usr/bin/env perl
 # Requests fall into classes by what they are, by rules, and by what their connection
 # declares; contradictions are refused at the start; no class starves.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::Bin/lib";
-use Test::More;
 use MCTest;
 
-if (!is_ours()) {
-    plan skip_all => 'needs memcached-qos';
-}
+plan skip_all => 'needs memcached-qos' if !is_ours();
 
 my @CLASSES = qw(control small write bulk background);
 
-sub classes {
-    my ($server) = @_;
+sub classes($server) {
     return mem_stats($server->control, 'classes');
 }
 
 # Sends it and takes the reply, no more.
-sub ask {
-    my ($sock, $send, $expect) = @_;
+sub ask($sock, $send, $expect) {
     put($sock, $send);
     my $got = read_bytes($sock, length $expect);
     is($got, $expect, 'reply') if $got ne $expect;
@@ -29,8 +20,7 @@ sub ask {
 
 # What was served in which class by sending this: "small=1 bulk=2". The question itself is a
 # control command.
-sub served {
-    my ($server, $sock, $send, $expect) = @_;
+sub served($server, $sock, $send, $expect) {
     my $before = classes($server);
     ask($sock, $send, $expect);
     my $after = classes($server);
@@ -45,9 +35,8 @@ sub served {
 
 my $long = 'v' x 9000;
 
-for my $profile (profiles()) {
-    my $server = start_server(profile => $profile, args => ['-t', '1']);
-    my $s = $server->connect;
+each_profile(sub ($profile) {
+    my ($server, $s) = serve($profile, '-t', '1');
     my $get = "VALUE a 0 1\r\n1\r\nEND\r\n";
     for my $case (
         ["set a 0 0 1\r\n1\r\n", "STORED\r\n", 'write=1'],
@@ -68,8 +57,7 @@ for my $profile (profiles()) {
         ["bogus\r\n", "ERROR\r\n", 'small=1'],
     ) {
         my ($send, $expect, $want) = @$case;
-        is(served($server, $s, $send, $expect), $want,
-            "[$profile] class of " . show(substr $send, 0, 30));
+        is(served($server, $s, $send, $expect), $want, 'class of ' . show(substr $send, 0, 30));
     }
     if ($profile eq '1.6') {
         is(served($server, $s, "ms m 1\r\n1\r\n", "HD\r\n"), 'write=1', 'class of ms');
@@ -81,32 +69,25 @@ for my $profile (profiles()) {
     exchange($s, "set a 0 0 1\r\n1\r\n", "STORED\r\n");
     for my $class (qw(background bulk write small)) {
         exchange($s, "qos class $class\r\n", "OK\r\n");
-        is(served($server, $s, "get a\r\n", $get), "$class=1", "[$profile] declared $class");
-        is(served($server, $s, "get" . " x" x 100 . "\r\n", "END\r\n"), "$class=1",
-            "[$profile] and a long get too");
+        is(served($server, $s, "get a\r\n", $get), "$class=1", "declared $class");
+        is(served($server, $s, "get" . " x" x 100 . "\r\n", "END\r\n"), "$class=1", 'and a long get too');
         is(served($server, $s, "version\r\n", VERSION_REPLY($profile)), 'control=1',
-            "[$profile] control commands stay what they are");
+            'control commands stay what they are');
     }
     exchange($s, "qos class auto\r\n", "OK\r\n");
-    is(served($server, $s, "get" . " x" x 100 . "\r\n", "END\r\n"), 'bulk=1',
-        "[$profile] back to what the request tells");
-    exchange($s, "qos class $_\r\n",
-        "CLIENT_ERROR usage: qos class <small|write|bulk|background|auto>\r\n")
+    is(served($server, $s, "get" . " x" x 100 . "\r\n", "END\r\n"), 'bulk=1', 'back to what the request tells');
+    exchange($s, "qos class $_\r\n", "CLIENT_ERROR usage: qos class <small|write|bulk|background|auto>\r\n")
         for 'control', 'none', 'small bulk', '';
 
     my $q = mem_stats($s, 'qos');
-    is($q->{classes}, 'on', "[$profile] classes are on by default");
-    is("$q->{bulk_keys} $q->{bulk_bytes} $q->{class_max_wait_us}", '16 8192 5000',
-        "[$profile] with these bounds");
-    is(join(' ', map { $q->{"class_${_}_share_pct"} } qw(write bulk background)),
-        '10.0 5.0 1.0', "[$profile] and shares");
-    $server->stop;
-}
+    is($q->{classes}, 'on', 'classes are on by default');
+    is("$q->{bulk_keys} $q->{bulk_bytes} $q->{class_max_wait_us}", '16 8192 5000', 'with these bounds');
+    is(join(' ', map { $q->{"class_${_}_share_pct"} } qw(write bulk background)), '10.0 5.0 1.0', 'and shares');
+});
 
 # what a connection has been asking for puts its next request in its place before it is read
 {
-    my $server = start_server(args => ['-t', '1']);
-    my $s = $server->connect;
+    my ($server, $s) = serve('-t', '1');
     my $send = "get" . " x" x 17 . "\r\n";
     ask($s, $send, "END\r\n") for 1 .. 16;
     my $before = classes($server)->{class_bulk_queued};
@@ -128,15 +109,13 @@ for my $profile (profiles()) {
     cmp_ok($turns, '>=', 4, '64 in a row take four turns at least');
     ask($s, "get x\r\n", "END\r\n");
     is(classes($server)->{class_small_queued} - $queued, $turns + 1, 'and make it wait');
-    $server->stop;
 }
 
 # listeners, and what goes before what: connection, client, listener, key, request
 {
-    my $server = start_server(listen => 0, args => ['-t', '1', '-p', '-1', '-l',
-        '127.0.0.1;class=background,127.0.0.1', '-l', '127.0.0.1:0;class=small',
-        '--class-rule=key:batch:=background', '--class-rule=key:batch:now:=small',
-        '--class-rule=key:w=write']);
+    my $server = serve('-t', '1', '-p', '-1', '-l', '127.0.0.1;class=background,127.0.0.1', '-l',
+        '127.0.0.1:0;class=small', '--class-rule=key:batch:=background', '--class-rule=key:batch:now:=small',
+        '--class-rule=key:w=write', {listen => 0});
     my @ports = map { $_->[1] } @{$server->{ports}};
     is(scalar(@ports), 3, 'three listeners');
     my ($background, $plain, $small) = map {
@@ -165,9 +144,9 @@ for my $profile (profiles()) {
         'what a connection says goes before its listener');
     $server->stop;
 
-    $server = start_server(listen => 0, args => ['-t', '1', '-p', '-1', '-l',
+    $server = serve('-t', '1', '-p', '-1', '-l',
         '127.0.0.1;class=bulk', '--class-rule=peer:127.0.0.0/8=background',
-        '--class-rule=peer:127.0.0.1=write', '--class-rule=peer:10.0.0.0/8=small']);
+        '--class-rule=peer:127.0.0.1=write', '--class-rule=peer:10.0.0.0/8=small', {listen => 0});
     my $s = $server->connect;
     is(served($server, $s, "get a\r\n", $miss), 'write=1',
         'a client goes before its listener, and the smallest network counts');
@@ -176,17 +155,13 @@ for my $profile (profiles()) {
     $server->stop;
 
     my $path = scratch_dir() . '/classes.sock';
-    $server = start_server(path => $path, args => ['-t', '1', '-s', "$path;class=background"]);
-    $s = $server->connect;
+    ($server, $s) = serve('-t', '1', '-s', "$path;class=background", {path => $path});
     is(served($server, $s, "get a\r\n", $miss), 'background=1', 'class of a UNIX socket');
-    $server->stop;
 }
 
 # off: order of arrival, one class, nothing waits
 {
-    my $server = start_server(args => ['-t', '1', '--classes=off',
-        '--class-rule=peer:127.0.0.0/8=background']);
-    my $s = $server->connect;
+    my ($server, $s) = serve('-t', '1', '--classes=off', '--class-rule=peer:127.0.0.0/8=background');
     exchange($s, "set big 0 0 9000\r\n$long\r\n", "STORED\r\n");
     is(served($server, $s, "get big" . ' x' x 100 . "\r\n" . "get x\r\n" x 8,
             "VALUE big 0 9000\r\n$long\r\nEND\r\n" . "END\r\n" x 8), 'small=9', 'off: one class');
@@ -195,22 +170,17 @@ for my $profile (profiles()) {
     cmp_ok(mem_stats($s, 'classes')->{class_small_queued}, '>=', 3, 'off: -R holds');
     exchange($s, "qos class bulk\r\n", "CLIENT_ERROR classes are off\r\n");
     is(mem_stats($s, 'qos')->{classes}, 'off', 'off: said so');
-    $server->stop;
 }
 
 # thresholds
 {
-    my $server = start_server(args => ['-t', '1', '--bulk-keys=2', '--bulk-bytes=10']);
-    my $s = $server->connect;
+    my ($server, $s) = serve('-t', '1', '--bulk-keys=2', '--bulk-bytes=10');
     is(served($server, $s, "get a b\r\n", "END\r\n"), 'small=1', 'at --bulk-keys');
     is(served($server, $s, "get a b c\r\n", "END\r\n"), 'bulk=1', 'above --bulk-keys');
-    is(served($server, $s, "set a 0 0 10\r\n0123456789\r\n", "STORED\r\n"), 'write=1',
-        'at --bulk-bytes');
-    is(served($server, $s, "set a 0 0 11\r\n01234567890\r\n", "STORED\r\n"), 'bulk=1',
-        'above --bulk-bytes');
+    is(served($server, $s, "set a 0 0 10\r\n0123456789\r\n", "STORED\r\n"), 'write=1', 'at --bulk-bytes');
+    is(served($server, $s, "set a 0 0 11\r\n01234567890\r\n", "STORED\r\n"), 'bulk=1', 'above --bulk-bytes');
     is(served($server, $s, "get a\r\n", "VALUE a 0 11\r\n01234567890\r\nEND\r\n"), 'bulk=1',
         'and what is found');
-    $server->stop;
 }
 
 # what is wrong is said in one line
@@ -234,7 +204,7 @@ for my $case (
 ) {
     my ($args, $want) = @$case;
     my @args = ref $args ? @$args : ($args);
-    my $run = run_program(@args, $> == 0 ? ('-u', 'root') : ());
+    my $run = run_program(@args, @AS_ROOT);
     isnt($run->{status}, 0, "@args: refused");
     like($run->{err}, qr/\Q$want\E/, "@args: the reason");
     is(($run->{err} =~ tr/\n//), 1, "@args: in one line") or diag($run->{err});
@@ -242,13 +212,11 @@ for my $case (
 
 # more small requests than the worker can serve, and each class gets on
 {
-    my $server = start_server(args => ['-t', '1', '--class-max-wait=1ms']);
-    my $s = $server->connect;
+    my ($server, $s) = serve('-t', '1', '--class-max-wait=1ms');
     exchange($s, "set a 0 0 1\r\n1\r\n", "STORED\r\n");
     my @flood;
     for (1 .. 2) {
-        my $pid = fork;
-        die "fork: $!" if !defined $pid;
+        my $pid = fork // die "fork: $!";
         if (!$pid) {
             my @socks = map { $server->connect } 1 .. 8;
             my $burst = "get a\r\n" x 64;
@@ -266,17 +234,15 @@ for my $case (
         exchange($c, "qos class $class\r\n", "OK\r\n");
         my $start = classes($server);
         for (1 .. 50) {
-            roundtrip($c, "get a\r\n", "VALUE a 0 1\r\n1\r\nEND\r\n") eq "VALUE a 0 1\r\n1\r\nEND\r\n"
-                or last;
+            roundtrip($c, "get a\r\n", "VALUE a 0 1\r\n1\r\nEND\r\n") eq "VALUE a 0 1\r\n1\r\nEND\r\n" or last;
         }
         my $end = classes($server);
         is($end->{"class_${class}_served"} - $start->{"class_${class}_served"}, 50,
             "$class gets on beside a flood of small requests");
         cmp_ok($end->{"class_${class}_turns"} - $start->{"class_${class}_turns"}, '>=', 50,
             "$class had its turns");
-        cmp_ok($end->{class_small_served}, '>', $start->{class_small_served},
-            'the flood went on meanwhile');
-        is($end->{"class_${class}_waiting"}, 0, 'nobody waits now');
+        has($end, 'the flood went on meanwhile, nobody waits now',
+            class_small_served => ['>', $start->{class_small_served}], "class_${class}_waiting" => 0);
     }
     kill 'KILL', @flood;
     waitpid $_, 0 for @flood;
@@ -287,7 +253,6 @@ for my $case (
                 "$class: quantiles of $what");
         }
     }
-    $server->stop;
 }
 
 done_testing();

@@ -2,16 +2,11 @@
 # Where control commands are accepted: "qos" setters, and a connection's own class for the better.
 # UNIX sockets, loopback and marked listeners by default, other addresses only when --control says
 # so, datagrams never. Runs in a network namespace with an address that is not loopback.
-use strict;
-use warnings;
 use FindBin;
-use lib "$FindBin::Bin/lib";
-use IO::Select;
+use MCTest;
 use IO::Socket::INET;
 use IO::Socket::IP;
 use IO::Socket::UNIX;
-use Test::More;
-use MCTest;
 
 my $AWAY = '192.0.2.1';
 my $REFUSED = 'CLIENT_ERROR not from this connection: use a UNIX socket, loopback or a listener '
@@ -21,8 +16,7 @@ my $NOT_UDP = "CLIENT_ERROR not over UDP: use TCP or a UNIX socket\r\n";
 plan skip_all => 'needs memcached-qos' if !is_ours();
 if (!$ENV{MCTEST_CONTROL_NETNS}) {
     my @unshare = ('unshare', '--net', $> == 0 ? () : '--map-root-user');
-    plan skip_all => 'no network namespaces here'
-        if system("@unshare true >/dev/null 2>&1") != 0;
+    plan skip_all => 'no network namespaces here' if system("@unshare true >/dev/null 2>&1") != 0;
     plan skip_all => 'needs ip' if system('ip -V >/dev/null 2>&1') != 0;
     $ENV{MCTEST_CONTROL_NETNS} = 1;
     exec @unshare, $^X, '-I', "$FindBin::Bin/lib", $0 or die "exec: $!";
@@ -31,8 +25,7 @@ for my $command ('ip link set lo up', "ip addr add $AWAY/32 dev lo") {
     BAIL_OUT("$command failed") if system($command) != 0;
 }
 
-sub dial {
-    my ($server, $host, $port) = @_;
+sub dial($server, $host, $port) {
     my $s = IO::Socket::IP->new(PeerHost => $host, PeerPort => $port, Type => SOCK_STREAM,
         GetAddrInfoFlags => 0) || die "$host: $@";
     ${*$s}{mctest_server} = $server;
@@ -52,9 +45,8 @@ for my $row (
 ) {
     my ($control, $mark, $near, $far, $second) = @$row;
     my @ports = (free_port(), free_port());
-    my $server = start_server(profile => 'native', listen => 0, args => [
-        '-p', $ports[0], '-l', "0.0.0.0:$ports[0],[::1]:$ports[0],0.0.0.0:$ports[1]$mark",
-        defined $control ? "--control=$control" : ()]);
+    my $server = serve('native', '-p', $ports[0], '-l', "0.0.0.0:$ports[0],[::1]:$ports[0],0.0.0.0:$ports[1]$mark",
+        defined $control ? "--control=$control" : (), {listen => 0});
     my $name = '--control=' . ($control // '(default)') . " and '$mark'";
     for my $case (['127.0.0.1', 0, $near], ['::1', 0, $near], [$AWAY, 0, $far], [$AWAY, 1, $second]) {
         my ($host, $i, $want) = @$case;
@@ -69,7 +61,7 @@ for my $row (
 # Every setter, from where it is not allowed: refused, and nothing has changed.
 {
     my $port = free_port();
-    my $server = start_server(profile => 'native', listen => 0, args => ['-p', $port, '-l', '0.0.0.0']);
+    my $server = serve('native', '-p', $port, '-l', '0.0.0.0', {listen => 0});
     my $s = dial($server, $AWAY, $port);
     my $before = mem_stats(dial($server, '127.0.0.1', $port), 'qos');
     for my $line ('qps_limit 5', 'qps_limit small 5 5', 'peer 5', 'action error', 'unit key',
@@ -93,8 +85,7 @@ for my $row (
 ) {
     my ($mark, $rules, @steps) = @$row;
     my $port = free_port();
-    my $server = start_server(profile => 'native', listen => 0,
-        args => ['-p', $port, '-l', "0.0.0.0:$port$mark", @$rules]);
+    my $server = serve('native', '-p', $port, '-l', "0.0.0.0:$port$mark", @$rules, {listen => 0});
     my $s = dial($server, $AWAY, $port);
     for my $step (@steps) {
         my ($class, $is_allowed) = @$step;
@@ -108,8 +99,7 @@ for my $row ([undef, '', 'OK'], ['marked', '', 'no'], ['marked', ';control', 'OK
     ['marked', ';class=write;control', 'OK']) {
     my ($control, $mark, $want) = @$row;
     my $path = scratch_dir() . '/a;socket';
-    my $server = start_server(profile => 'native', path => $path,
-        args => ['-s', "$path$mark", defined $control ? "--control=$control" : ()]);
+    my $server = serve('native', '-s', "$path$mark", defined $control ? "--control=$control" : (), {path => $path});
     exchange($server->connect, "qos qps_limit off\r\n", $want eq 'OK' ? "OK\r\n" : $REFUSED,
         "UNIX socket with '$mark', --control=" . ($control // '(default)'));
 }
@@ -118,11 +108,8 @@ for my $row ([undef, '', 'OK'], ['marked', '', 'no'], ['marked', ';control', 'OK
 {
     my $port = free_port();
     my $tokens = scratch_dir() . '/tokens';
-    open my $fh, '>', $tokens or die "$tokens: $!";
-    print $fh "ann:secret\n";
-    close $fh;
-    my $server = start_server(profile => 'native', listen => 0,
-        args => ['-p', $port, '-l', '0.0.0.0', '-Y', $tokens]);
+    write_file($tokens, "ann:secret\n");
+    my $server = serve('native', '-p', $port, '-l', '0.0.0.0', '-Y', $tokens, {listen => 0});
     my %want = ('127.0.0.1' => "OK\r\n", $AWAY => $REFUSED);
     for my $host (sort keys %want) {
         my $s = dial($server, $host, $port);
@@ -135,8 +122,7 @@ for my $row ([undef, '', 'OK'], ['marked', '', 'no'], ['marked', ';control', 'OK
 }
 
 # Datagrams: never, whatever --control says. In native they change nothing but items.
-sub udp {
-    my ($port, $line) = @_;
+sub udp($port, $line) {
     my $u = IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $port, Proto => 'udp') || die $@;
     send $u, pack('n4', 1, 0, 1, 0) . $line, 0;
     return 'nothing' if !IO::Select->new($u)->can_read(20);
@@ -146,17 +132,15 @@ sub udp {
 
 for my $profile ('native', '1.6', '1.4') {
     my $port = free_port();
-    my $server = start_server(profile => $profile, listen => 0,
-        args => ['-p', $port, '-U', $port, '-l', '127.0.0.1', '--control=any', '-A']);
+    my $server = serve($profile, '-p', $port, '-U', $port, '-l', '127.0.0.1', '--control=any', '-A', {listen => 0});
     my $s = dial($server, '127.0.0.1', $port);
     exchange($s, "set k 0 0 1\r\nv\r\n", "STORED\r\n");
     is(udp($port, "qos $_\r\n"), $NOT_UDP, "[$profile] UDP: qos $_") for 'qps_limit 5', 'repin', 'slo p95:1ms';
     is(udp($port, "set k 0 0 1\r\nw\r\n"), "STORED\r\n", "[$profile] UDP: items change");
     if ($profile eq 'native') {
-        is(udp($port, "$_\r\n"), "SERVER_ERROR not allowed over UDP\r\n", "[$profile] UDP: $_")
-            for 'flush_all', 'flush_all 10', 'verbosity 1', 'cache_memlimit 64', 'slabs automove 0',
-            'lru mode flat', 'lru_crawler disable', 'lru_crawler crawl all', 'shutdown',
-            'debugtime 5', 'refresh_certs';
+        is(udp($port, "$_\r\n"), "SERVER_ERROR not allowed over UDP\r\n", "[$profile] UDP: $_") for 'flush_all',
+            'flush_all 10', 'verbosity 1', 'cache_memlimit 64', 'slabs automove 0', 'lru mode flat',
+            'lru_crawler disable', 'lru_crawler crawl all', 'shutdown', 'debugtime 5', 'refresh_certs';
         my $flush = pack 'CCnCCnNNQ>', 0x80, 0x08, 0, 0, 0, 0, 0, 7, 0;
         is(unpack('x6 n', udp($port, $flush)), 0x20, "[$profile] UDP: binary flush");
         exchange($s, "get k\r\n", "VALUE k 0 1\r\nw\r\nEND\r\n", "[$profile] nothing was flushed");
@@ -168,9 +152,8 @@ for my $profile ('native', '1.6', '1.4') {
 # what is wrong is said in one line
 for my $case (['--control=some', '--control must be local, marked or any'],
     ['--control=', '--control must be local, marked or any']) {
-    my $run = run_program('-p', '-1', $> == 0 ? ('-u', 'root') : (), $case->[0]);
-    is($run->{status}, 64, "$case->[0]: status");
-    like($run->{err}, qr/\Q$case->[1]\E/, "$case->[0]: the reason");
+    my $run = run_program('-p', '-1', @AS_ROOT, $case->[0]);
+    has($run, "$case->[0]: status, the reason", status => 64, err => qr/\Q$case->[1]\E/);
 }
 
 done_testing();

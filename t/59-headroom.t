@@ -1,24 +1,16 @@
 #!/usr/bin/env perl
 # The gauge of headroom tells of the time before the first who asks, and the same however often it is
 # asked. The arithmetic of its windows is in t/unit/check_cpushare.c.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::Bin/lib";
-use Test::More;
 use MCTest;
 
-if (!is_ours()) {
-    plan skip_all => 'needs memcached-qos';
-}
+plan skip_all => 'needs memcached-qos' if !is_ours();
 
 my $GETS = 20_000;
 
 for my $case (['1.4'], ['1.6'], ['1.6', '--busy-poll=20']) {
     my ($profile, @more) = @{$case};
     my $what = join ' ', "[$profile]", @more;
-    my $server = start_server(profile => $profile, args => ['-t', '1', @more]);
-    my $s = $server->connect;
+    my ($server, $s) = serve($profile, '-t', '1', @more);
     for my $ask (1 .. 3) {
         # The question comes right behind requests that the worker has served without a break.
         put($s, "get a\r\n" x $GETS . "stats qos\r\n");
@@ -29,8 +21,7 @@ for my $case (['1.4'], ['1.6'], ['1.6', '--busy-poll=20']) {
         while (read_line($s) =~ /^STAT (\S+) (\S+)/) {
             $q->{$1} = $2;
         }
-        cmp_ok($q->{qos_rate}, '>', 0, "$what: ... the rate that was");
-        cmp_ok($q->{qos_utilisation_pct}, '>', 0, '... the worker was not idle');
+        has($q, "$what: ... the rate that was", qos_rate => ['>', 0], qos_utilisation_pct => ['>', 0]);
         cmp_ok(abs(100 - $q->{qos_headroom_pct} - $q->{qos_utilisation_pct}), '<=', 0.2, '... the rest is room');
         my $part = $q->{qos_rate} / $q->{qos_capacity_now};
         $part = $part < 1 ? $part : 1;
@@ -44,7 +35,6 @@ for my $case (['1.4'], ['1.6'], ['1.6', '--busy-poll=20']) {
             "$q->{qos_capacity_now} $q->{qos_utilisation_pct}", '... of the one worker there is');
         mem_stats($server->control, 'qos') for 1 .. 20; # another one who asks
     }
-    $server->stop;
 }
 
 done_testing();

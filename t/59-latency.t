@@ -1,56 +1,42 @@
 #!/usr/bin/env perl
 # stats latency follows every 64th read of a worker from the packet to the end of the write,
 # over TCP, TLS and UDP, and tells it by stage and class; what was refused is told apart.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::Bin/lib";
-use IO::Select;
-use IO::Socket::INET;
-use Test::More;
 use MCTest;
 use MCTLS;
 
-if (!is_ours()) {
-    plan skip_all => 'needs memcached-qos';
-}
+plan skip_all => 'needs memcached-qos' if !is_ours();
 
 my @STAGES = qw(kernel loop read execute write);
 
-sub ask {
-    my ($sock, $send, $expect) = @_;
+sub ask($sock, $send, $expect) {
     put($sock, $send);
     my $got = read_bytes($sock, length $expect);
     is($got, $expect, 'reply') if $got ne $expect;
 }
 
-for my $profile (profiles()) {
-    my $server = start_server(profile => $profile, args => ['-t', '1']);
-    my $s = $server->connect;
+each_profile(sub ($profile) {
+    my ($server, $s) = serve($profile, '-t', '1');
     my $l = mem_stats($s, 'latency');
-    is(scalar(keys %$l), (6 + 5) * 5 * 5, "[$profile] all lines are there from the start");
-    is($l->{latency_all_read_count}, 0, "[$profile] nothing was followed yet");
+    is(scalar(keys %$l), (6 + 5) * 5 * 5, 'all lines are there from the start');
+    is($l->{latency_all_read_count}, 0, 'nothing was followed yet');
 
     ask($s, "get x\r\n", "END\r\n") for 1 .. 640;
     $l = mem_stats($s, 'latency');
     for my $stage (@STAGES) {
         next if $stage eq 'kernel'; # the first packets on a machine may have no stamp
         my $n = $l->{"latency_small_${stage}_count"};
-        cmp_ok($n, '>=', 9, "[$profile] $stage: every 64th read");
-        cmp_ok($n, '<=', 11, "[$profile] $stage: and no more");
+        cmp_ok($n, '>=', 9, "$stage: every 64th read");
+        cmp_ok($n, '<=', 11, "$stage: and no more");
     }
-    cmp_ok($l->{latency_small_kernel_count}, '<=', $l->{latency_small_read_count},
-        "[$profile] the kernel's part, as far as there were stamps");
-    cmp_ok($l->{latency_small_read_max_us}, '>', 0, "[$profile] a read takes time");
-    cmp_ok($l->{latency_small_read_p50_us}, '<=', $l->{latency_small_read_max_us},
-        "[$profile] quantiles are in order");
+    has($l, "the kernel's part, as far as there were stamps", latency_small_kernel_count => ['<=',
+        $l->{latency_small_read_count}], latency_small_read_max_us => ['>', 0],
+        latency_small_read_p50_us => ['<=', $l->{latency_small_read_max_us}]);
 
     # stores wait in their queue before they are read: that is the loop's part
     ask($s, "set x 0 0 1\r\n1\r\n", "STORED\r\n") for 1 .. 640;
     $l = mem_stats($s, 'latency');
-    cmp_ok($l->{latency_write_loop_count}, '>=', 9, "[$profile] another class");
-    cmp_ok($l->{latency_all_loop_count}, '>=',
-        $l->{latency_write_loop_count} + $l->{latency_small_loop_count}, "[$profile] all of them");
+    has($l, 'another class, all of them', latency_write_loop_count => ['>=', 9],
+        latency_all_loop_count => ['>=', $l->{latency_write_loop_count} + $l->{latency_small_loop_count}]);
 
     # requests without a reply, in pieces, and of clients that leave are not followed to the end
     my $before = $l->{latency_all_write_count};
@@ -62,15 +48,12 @@ for my $profile (profiles()) {
         close $c;
     }
     ask($s, "get x\r\n", "VALUE x 0 1\r\n1\r\nEND\r\n") for 1 .. 128;
-    $l = mem_stats($s, 'latency');
-    cmp_ok($l->{latency_all_write_count}, '>', $before, "[$profile] and it goes on after them");
+    cmp_ok(mem_stats($s, 'latency')->{latency_all_write_count}, '>', $before, 'and it goes on after them');
     $server->stop;
 
     # datagrams
-    $server = start_server(profile => $profile, args => ['-t', '1', '-U', '-1']);
-    my ($entry) = grep { $_->[0] eq 'UDP INET' } @{$server->{ports}};
-    my $u = IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $entry->[1],
-        Proto => 'udp');
+    $server = serve($profile, '-t', '1', '-U', '-1');
+    my $u = $server->udp;
     my $answered = 0;
     for my $i (1 .. 640) {
         # a batch now and then, whose first datagram has no reply
@@ -80,18 +63,17 @@ for my $profile (profiles()) {
         recv $u, my $bytes, 65536, 0;
         $answered += substr($bytes, 8) eq "END\r\n";
     }
-    is($answered, 640, "[$profile] UDP: all answered");
+    is($answered, 640, 'UDP: all answered');
     $l = mem_stats($server->control, 'latency');
     for my $stage (@STAGES) {
         my $n = $l->{"latency_small_${stage}_count"};
-        cmp_ok($n, '>=', 5, "[$profile] UDP, $stage: reads are followed") if $stage ne 'kernel';
-        cmp_ok($n, '<=', 12, "[$profile] UDP, $stage: and not more");
+        cmp_ok($n, '>=', 5, "UDP, $stage: reads are followed") if $stage ne 'kernel';
+        cmp_ok($n, '<=', 12, "UDP, $stage: and not more");
     }
-    is($l->{latency_refused_write_count}, 0, "[$profile] nothing was refused");
+    is($l->{latency_refused_write_count}, 0, 'nothing was refused');
 
     # what is refused
-    exchange($server->control, "$_\r\n", "OK\r\n")
-        for 'qos action error', 'qos qps_limit 1';
+    exchange($server->control, "$_\r\n", "OK\r\n") for 'qos action error', 'qos qps_limit 1';
     my $c = $server->connect;
     my ($served, $refused) = (0, 0);
     for (1 .. 640) {
@@ -100,25 +82,25 @@ for my $profile (profiles()) {
         $served += $line eq "END\r\n";
         $refused += $line eq "SERVER_ERROR 307 busy\r\n";
     }
-    is($served + $refused, 640, "[$profile] refused or served");
+    is($served + $refused, 640, 'refused or served');
     my $after = mem_stats($server->control, 'latency');
     my $followed = $after->{latency_refused_small_write_count};
-    cmp_ok($followed, '>=', $refused / 64 - 2, "[$profile] refused ones are followed");
-    is($after->{latency_refused_write_count}, $followed, "[$profile] all of that class");
+    cmp_ok($followed, '>=', $refused / 64 - 2, 'refused ones are followed');
+    is($after->{latency_refused_write_count}, $followed, 'all of that class');
     cmp_ok($after->{latency_small_write_count} - $l->{latency_small_write_count}, '<=',
-        $served / 64 + 2, "[$profile] and not among the served");
+        $served / 64 + 2, 'and not among the served');
     for (1 .. 640) {
         send $u, pack('nnnn', 1, 0, 1, 0) . "get x\r\n", 0;
         last if !IO::Select->new($u)->can_read(20);
         recv $u, my $bytes, 65536, 0;
     }
     $l = mem_stats($server->control, 'latency');
-    cmp_ok($l->{latency_refused_small_write_count}, '>', $followed, "[$profile] also over UDP");
+    cmp_ok($l->{latency_refused_small_write_count}, '>', $followed, 'also over UDP');
     $server->stop;
 
     SKIP: {
         skip no_tls_because(), 1 if no_tls_because();
-        $server = start_server(profile => $profile, args => ['-t', '1', tls_args()]);
+        $server = serve($profile, '-t', '1', tls_args());
         $c = tls_connect($server);
         for (1 .. 640) {
             put($c, "get x\r\n");
@@ -132,11 +114,10 @@ for my $profile (profiles()) {
         }
         for my $stage (@STAGES) {
             my $n = $got{"latency_small_${stage}_count"};
-            cmp_ok($n, '>=', 7, "[$profile] TLS, $stage: followed") if $stage ne 'kernel';
-            cmp_ok($n, '<=', 12, "[$profile] TLS, $stage: and not more");
+            cmp_ok($n, '>=', 7, "TLS, $stage: followed") if $stage ne 'kernel';
+            cmp_ok($n, '<=', 12, "TLS, $stage: and not more");
         }
-        $server->stop;
     }
-}
+});
 
 done_testing();

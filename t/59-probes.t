@@ -1,21 +1,13 @@
 #!/usr/bin/env perl
 # The static probes are in the binary, with their names and number of arguments.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::Bin/lib";
-use Test::More;
 use MCTest;
 
-if (!is_ours()) {
-    plan skip_all => 'needs memcached-qos';
-}
+plan skip_all => 'needs memcached-qos' if !is_ours();
 my ($binary) = grep { -f $_ && !-T _ } server_binary(), map { s{([^/]+)$}{.libs/$1}r } server_binary();
 plan skip_all => 'no ELF file to look into' if !defined $binary;
 my $notes = `readelf -n $binary 2>/dev/null`;
 plan skip_all => 'needs readelf' if $? != 0;
-plan skip_all => 'no probes on this architecture'
-    if (POSIX::uname())[4] !~ /^(?:x86_64|aarch64)$/;
+plan skip_all => 'no probes on this architecture' if (POSIX::uname())[4] !~ /^(?:x86_64|aarch64)$/;
 
 my %found;
 while ($notes =~ /Provider: memcached\s+Name: (\S+)\s+Location: 0x([0-9a-f]+).*\n\s+Arguments: (.*)/g) {

@@ -1,16 +1,10 @@
 #!/usr/bin/env perl
 # Each line of "stats qos", "pin", "classes" and "latency" is in doc/protocol.md, and what is there is
 # told; the numbers are numbers.
-use strict;
-use warnings;
 use FindBin;
-use lib "$FindBin::Bin/lib";
-use Test::More;
 use MCTest;
 
-if (!is_ours()) {
-    plan skip_all => 'needs memcached-qos';
-}
+plan skip_all => 'needs memcached-qos' if !is_ours();
 
 # By group, the first cells of its table: name => pattern.
 sub documented {
@@ -25,8 +19,7 @@ sub documented {
 }
 
 # "a_b_p50_us, _p95_us" are two names, the second with the beginning of the first.
-sub names_of {
-    my ($cell) = @_;
+sub names_of($cell) {
     my (@names, $full);
     for my $name (split /, /, $cell) {
         $name = "qps_*what*_CLASS" if $name =~ s/ and so on$//;
@@ -44,8 +37,7 @@ sub names_of {
     return @names;
 }
 
-sub pattern_of {
-    my ($name) = @_;
+sub pattern_of($name) {
     $name =~ s/\*\w+\*/\\w+/g;
     $name =~ s/_(?:CLASS|N)\b/_\\w+/;
     $name =~ s/_N_/_\\d+_/;
@@ -62,8 +54,7 @@ sub usages {
     return map { s/^ +//r } split /\n/, $block;
 }
 
-sub lines_of {
-    my ($s, $command) = @_;
+sub lines_of($s, $command) {
     put($s, "$command\r\n");
     my @lines;
     while (1) {
@@ -75,37 +66,34 @@ sub lines_of {
     return @lines;
 }
 
-for my $profile (profiles()) {
-    my $server = start_server(profile => $profile, args => ['--qps-limit=2,bulk=1000,burst=7', '--qps-limit-peer=100',
-        '--slo=p95:500us,bulk=p99.9:20ms', '--qps-limit-action=delay:50ms+error', '--cpu-limit=40%', '--balance']);
-    my $s = $server->connect;
-    like($server->err, qr/^memcached: warning: --qps-limit=2 lets 16 requests through at once after a pause; burst=N behind it sets another number\n/, "[$profile] a burst above the limit is told at the start");
+each_profile(sub ($profile) {
+    my ($server, $s) = serve($profile, '--qps-limit=2,bulk=1000,burst=7', '--qps-limit-peer=100',
+        '--slo=p95:500us,bulk=p99.9:20ms', '--qps-limit-action=delay:50ms+error', '--cpu-limit=40%', '--balance');
+    like($server->err, qr/^memcached: warning: --qps-limit=2 lets 16 requests through at once after a pause; burst=N behind it sets another number\n/, 'a burst above the limit is told at the start');
     my @help = lines_of($s, 'qos help');
     my @usages = usages();
-    is_deeply([map { s/  .*//r } @help], \@usages, "[$profile] qos help: the usages of the document");
-    like($_, qr/\Aqos \S.*  +[a-z][^.]+\z/, "[$profile] ... one has a meaning") for @help;
+    is_deeply([map { s/  .*//r } @help], \@usages, 'qos help: the usages of the document');
+    like($_, qr/\Aqos \S.*  +[a-z][^.]+\z/, '... one has a meaning') for @help;
     my @now = ('limit 2 (burst 16), bulk 1000 (burst 7), peer 100 (burst 16), cpu 40%; action delay:50ms+error, unit cmd',
         'slo p95:500us, bulk p99.9:20000us', 'classes on; steer rr, sched default, balance on');
-    is_deeply([lines_of($s, 'qos')], [@now, @help], "[$profile] qos: what is set now, and the same");
+    is_deeply([lines_of($s, 'qos')], [@now, @help], 'qos: what is set now, and the same');
     for my $usage (@usages) {
         my ($word) = $usage =~ /^qos (\w+)/;
-        is_deeply([lines_of($s, "qos help $word")], [grep { /^qos $word\b/ } @help], "[$profile] qos help $word");
+        is_deeply([lines_of($s, "qos help $word")], [grep { /^qos $word\b/ } @help], "qos help $word");
     }
     my $words = join '|', map { /^qos (\w+)/ } @usages;
-    exchange($s, "$_\r\n", "CLIENT_ERROR usage: qos $words ...\r\n", "[$profile] $_") for 'qos help fooble', 'qos fooble';
-    exchange($s, "qos help show me\r\n", "CLIENT_ERROR usage: qos help [word]\r\n", "[$profile] two words");
-    exchange($s, "qos $_\r\n", "OK\r\n", "[$profile] qos $_") for 'qps_limit 9 3', 'qps_limit bulk off', 'peer off',
+    exchange($s, "$_\r\n", "CLIENT_ERROR usage: qos $words ...\r\n", "$_") for 'qos help fooble', 'qos fooble';
+    exchange($s, "qos help show me\r\n", "CLIENT_ERROR usage: qos help [word]\r\n", 'two words');
+    exchange($s, "qos $_\r\n", "OK\r\n", "qos $_") for 'qps_limit 9 3', 'qps_limit bulk off', 'peer off',
         'slo off', 'slo bulk off', 'action miss', 'unit key', 'dry_run on', 'cpu_limit off';
     is_deeply([(lines_of($s, 'qos'))[0, 1]], ['limit 9 (burst 3); action miss, unit key, dry run', 'slo off'],
-        "[$profile] qos: after changes");
-    exchange($s, "qos qps_limit off\r\n", "OK\r\n", "[$profile] lifted");
-    is((lines_of($s, 'qos'))[0], 'limit off; action miss, unit key, dry run', "[$profile] qos: without a limit");
-    $server->stop;
-}
+        'qos: after changes');
+    exchange($s, "qos qps_limit off\r\n", "OK\r\n", 'lifted');
+    is((lines_of($s, 'qos'))[0], 'limit off; action miss, unit key, dry run', 'qos: without a limit');
+});
 
 my $patterns = documented();
-my $server = start_server(args => ['-t', '2', '--pin=none', '--balance', '--slo=p95:100s', '--qps-limit=10m']);
-my $s = $server->connect;
+my ($server, $s) = serve('-t', '2', '--pin=none', '--balance', '--slo=p95:100s', '--qps-limit=10m');
 exchange($s, "set a 0 0 1\r\n1\r\nget a\r\n", "STORED\r\nVALUE a 0 1\r\n1\r\nEND\r\n");
 for my $group (qw(qos pin classes latency)) {
     my %stats = %{mem_stats($server->control, $group)};

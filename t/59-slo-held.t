@@ -1,33 +1,24 @@
 #!/usr/bin/env perl
 # Refusals for the SLO are kept for a while, so that those of several reads go out together: each
 # request gets one reply all the same, in order, also when the client closes its side.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::Bin/lib";
-use IO::Select;
+use MCTest;
 use IO::Handle;
 use Socket qw(SHUT_WR);
-use Test::More;
-use MCTest;
 
-if (!is_ours()) {
-    plan skip_all => 'needs memcached-qos';
-}
+plan skip_all => 'needs memcached-qos' if !is_ours();
 
 my $CLIENTS = 16;
 my $BATCH = 50;
 my $FLOOD = "get a b c d e f\r\n" x $BATCH;
 
-my $server = start_server(args => ['-t', '1', '--slo=p50:5us']);
+my $server = serve('-t', '1', '--slo=p50:5us');
 
 sub qos { return mem_stats($server->control, 'qos'); }
 
 # No request of a flood waits for less than a few microseconds: a queue stands.
 # All send without waiting for replies until enough has been kept back; then they close their
 # side, or ask for the version. What was sent and what was answered: [requests, replies].
-sub flood {
-    my ($ending) = @_;
+sub flood($ending) {
     my @clients = map { {sock => $server->connect, sent => 0, left => '', got => ''} } 1 .. $CLIENTS;
     $_->{sock}->blocking(0) for @clients;
     my $is_over = 0;

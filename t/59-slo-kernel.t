@@ -1,15 +1,8 @@
 #!/usr/bin/env perl
 # For --slo the time counts that requests wait in the kernel before the server knows of them: over
 # TCP, TLS and UDP. The server is stopped while each request arrives, so that it waits nowhere else.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::Bin/lib";
-use IO::Select;
-use IO::Socket::INET;
-use Test::More;
-use Time::HiRes qw(sleep);
 use MCTest;
+use Time::HiRes qw(sleep);
 use MCTLS;
 
 plan skip_all => 'needs memcached-qos' if !is_ours();
@@ -20,9 +13,7 @@ my $WAIT = 0.03;
 my $server;
 
 sub udp_client {
-    my ($entry) = grep { $_->[0] eq 'UDP INET' } @{$server->{ports}};
-    return IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $entry->[1], Proto => 'udp')
-        || die "udp: $!";
+    return $server->udp;
 }
 
 sub ask_udp {
@@ -52,8 +43,7 @@ sub ask_records {
 }
 
 # The reply to a request that arrives while the server is stopped.
-sub late_reply {
-    my ($ask, $sock) = @_;
+sub late_reply($ask, $sock) {
     kill 'STOP', $server->pid;
     wait_until(sub { is_stopped($server) });
     my $reply = $ask->($sock);
@@ -62,8 +52,7 @@ sub late_reply {
     return $reply->();
 }
 
-sub test_waiting {
-    my ($name, $ask, $sock, $requests) = @_;
+sub test_waiting($name, $ask, $sock, $requests = undef) {
     my $qos = sub { return mem_stats($server->control, 'qos') };
     is($qos->()->{slo_shed}, 0, "$name: nobody is refused");
     my ($count, $reply) = (0, '');
@@ -76,16 +65,15 @@ sub test_waiting {
     # Two intervals, of 8 samples on a quick machine.
     cmp_ok($count * ($requests // 1), '>', 2, 'once it is seen to last');
     my $q = $qos->();
-    cmp_ok($q->{slo_shed_late}, '>=', 1, 'it was late');
-    is($q->{slo_shed}, $q->{slo_shed_small}, 'and small');
+    has($q, 'it was late, and small', slo_shed_late => ['>=', 1], slo_shed => $q->{slo_shed_small});
     $server->stop;
     return;
 }
 
-$server = start_server(args => ['-t', '1', '-U', '-1', "--slo=p95:$TARGET"]);
+$server = serve('-t', '1', '-U', '-1', "--slo=p95:$TARGET");
 test_waiting($ENV{MCTEST_TLS} ? 'TLS' : 'TCP', \&ask_tcp, $server->connect);
 
-$server = start_server(args => ['-t', '1', '-U', '-1', "--slo=p95:$TARGET"]);
+$server = serve('-t', '1', '-U', '-1', "--slo=p95:$TARGET");
 test_waiting('UDP', \&ask_udp, udp_client());
 
 SKIP: {
@@ -93,8 +81,7 @@ SKIP: {
     skip $why, 1 if $why;
     for my $case (['TLS', \&ask_tcp], ['TLS, pipelined', \&ask_records, 8]) {
         my ($tls, $plain) = (free_port(), free_port());
-        $server = start_server(listen => 0,
-            args => [tls_args(), '-l', "127.0.0.1:$tls,notls:127.0.0.1:$plain", '-t', '1', "--slo=p95:$TARGET"]);
+        $server = serve(tls_args(), '-l', "127.0.0.1:$tls,notls:127.0.0.1:$plain", '-t', '1', "--slo=p95:$TARGET", {listen => 0});
         $server->{port} = $plain;
         my ($name, $ask, $requests) = @$case;
         test_waiting($name, $ask, tls_connect($server, port => $tls), $requests);

@@ -1,21 +1,14 @@
 #!/usr/bin/env perl
 # Targets of several classes at once: each class answers for its own, and what has to be refused is
 # taken from the lowest class first.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::Bin/lib";
-use Test::More;
 use MCTest;
 
-if (!is_ours()) {
-    plan skip_all => 'needs memcached-qos';
-}
+plan skip_all => 'needs memcached-qos' if !is_ours();
 
 my $BATCH = 20;
 my $REFUSED = "SERVER_ERROR 307 busy\r\n";
 
-my $server = start_server(args => ['-t', '1', '--slo=small=p99:100s']);
+my $server = serve('-t', '1', '--slo=small=p99:100s');
 my %conn = map { $_ => $server->connect } qw(small write bulk background);
 exchange($conn{$_}, "qos class $_\r\n", "OK\r\n", "a connection is $_") for sort keys %conn;
 
@@ -36,14 +29,12 @@ sub offer {
 }
 
 # Until a round is as wanted. It may take several: a test that stands still lets the server forget.
-sub offer_until {
-    my ($wanted, @classes) = @_;
+sub offer_until($wanted, @classes) {
     return wait_until(sub { return $wanted->(offer(@classes)); });
 }
 
 # What each class was refused since.
-sub shed_since {
-    my ($before) = @_;
+sub shed_since($before) {
     my $after = qos();
     return map { $_ => $after->{"slo_shed_$_"} - $before->{"slo_shed_$_"} } keys %conn;
 }
@@ -55,8 +46,7 @@ ok(offer_until(sub { return $_[0]{bulk} > 0; }, qw(small write bulk)), 'a class 
 my %shed = shed_since($before);
 cmp_ok($shed{bulk}, '>', 0, 'it is counted with its class');
 is("$shed{small} $shed{write}", '0 0', 'those above it are not');
-is(qos()->{slo_small}, 'p99:100000000us', 'the other target shows');
-is(qos()->{slo_bulk}, 'p50:0us', 'its own, too');
+has(qos(), 'the other target shows, its own, too', slo_small => 'p99:100000000us', slo_bulk => 'p50:0us');
 ok(offer_until(sub { my ($r) = @_; return $r->{background} == $BATCH && $r->{bulk} > 0; }, qw(small bulk background)),
     'the class below goes before');
 exchange($conn{small}, "qos slo bulk off\r\n", "OK\r\n");
@@ -75,10 +65,9 @@ ok(offer_until(sub {
 }, keys %conn), 'the lowest two are refused, of the class itself a part');
 is("@firsts", 'background bulk write', 'in this order');
 %shed = shed_since($before);
-cmp_ok($shed{background}, '>=', $shed{bulk}, 'the lowest most often');
-cmp_ok($shed{bulk}, '>=', $shed{write}, 'the highest least');
-is($shed{small}, 0, 'small ones keep their target');
-ok(wait_until(sub { offer(keys %conn); return qos()->{slo_level_pct} < 100; }), 'the level shows');
+has(\%shed, 'the lowest most often, the highest least, small ones keep their target',
+    background => ['>=', $shed{bulk}], bulk => ['>=', $shed{write}], small => 0);
+soon { offer(keys %conn); return qos()->{slo_level_pct} < 100; } 'the level shows';
 exchange($conn{small}, "qos slo write off\r\n", "OK\r\n");
 
 # Small ones that are late are known when they come: one in ten is served when all are, while of those

@@ -3,17 +3,10 @@
 # those who stay nor classes that were refused for the sake of those who have gone. Those who ask in
 # the meantime wait for a CPU as well, so they are looked at where it is free (scripts/ci quiet);
 # t/unit/check_slo.c has the decisions, doc/benchmarks.md how long it takes.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::Bin/lib";
-use Test::More;
-use Time::HiRes qw(sleep time);
 use MCTest;
+use Time::HiRes qw(sleep time);
 
-if (!is_ours()) {
-    plan skip_all => 'needs memcached-qos';
-}
+plan skip_all => 'needs memcached-qos' if !is_ours();
 
 my $BUSY = "SERVER_ERROR 307 busy\r\n";
 my $server;
@@ -22,8 +15,7 @@ sub qos { return mem_stats($server->control, 'qos'); }
 
 # Requests that wait for longer than the target, because the server is stopped while they arrive,
 # until so many have been refused. How many were.
-sub overload {
-    my ($least) = @_;
+sub overload($least) {
     my @conns = map { $server->connect } 1 .. 4;
     my $before = qos()->{slo_shed};
     my $q;
@@ -42,8 +34,7 @@ sub overload {
 
 # A request now and then, as many as that in a row without a refusal. How long it took to get there;
 # undef: it did not.
-sub calm {
-    my ($conn, $request, $many) = @_;
+sub calm($conn, $request, $many) {
     my $begin = time;
     my ($served, $since) = (0, $begin);
     my $is_calm = wait_until(sub {
@@ -61,21 +52,19 @@ sub calm {
 # ---- all are of one class -------------------------------------------------------------------------
 
 # A target that little load keeps on a busy machine as well.
-$server = start_server(args => ['-t', '1', '--slo=p95:80ms']);
+$server = serve('-t', '1', '--slo=p95:80ms');
 cmp_ok(overload(100), '>=', 100, 'an overload: some are refused');
 my $q = qos();
-cmp_ok($q->{slo_patience_us}, '>=', 20_000, 'small ones may wait for a quarter of the target at least');
-cmp_ok($q->{slo_patience_us}, '<=', 60_000, 'and three quarters at most');
-cmp_ok($q->{slo_serving_us}, '>', 0, 'serving takes a while');
-cmp_ok($q->{slo_serving_us}, '<=', 80_000, 'not more than the target counts');
-ok(wait_until(sub { qos()->{slo_level_pct} == 100 }), 'nobody asks: it is over');
+has($q, 'small ones may wait for a quarter of the target at least', slo_patience_us => ['>=', 20_000],
+    slo_patience_us => ['<=', 60_000], slo_serving_us => ['>', 0], slo_serving_us => ['<=', 80_000]);
+soon { qos()->{slo_level_pct} == 100 } 'nobody asks: it is over';
 
 if (is_quiet()) {
     cmp_ok(overload(100), '>=', 100, 'another one');
     my $took = calm($server->connect, "get a\r\n", 100);
     ok(defined $took, 'little load: nobody is refused any more');
     note(sprintf 'after %.3f s', $took // 0);
-    ok(wait_until(sub { qos()->{slo_level_pct} == 100 }), 'the level says so');
+    soon { qos()->{slo_level_pct} == 100 } 'the level says so';
 }
 exchange($server->control, "qos slo p95:1s\r\n", "OK\r\n");
 is(qos()->{slo_patience_us}, '750000.0', 'another target, other patience');
@@ -88,18 +77,17 @@ $server->stop;
 
 # No request waits for less than half a nanosecond: small ones are late whatever happens, and all that
 # is below them is refused for their sake.
-$server = start_server(args => ['-t', '1', '--slo=small=p50:1ns']);
+$server = serve('-t', '1', '--slo=small=p50:1ns');
 my %below = map { $_ => $server->connect } qw(bulk background);
 exchange($below{$_}, "qos class $_\r\n", "OK\r\n", "a connection is $_") for sort keys %below;
 my $small = $server->connect;
-ok(wait_until(sub {
+soon {
     put($small, "get a\r\n" x 20);
     read_line($small) for 1 .. 20;
     put($_, "get a\r\n" x 20) for values %below;
     return 0 == grep { read_line($_) ne $BUSY } map { ($_) x 20 } values %below;
-}), 'all below small is refused');
+} 'all below small is refused';
 ok(defined calm($below{$_}, "get a\r\n", 50), "small ones have gone: $_ is served") for sort keys %below;
 is(qos()->{slo_level_pct}, '100.0', 'and the level says so');
-$server->stop;
 
 done_testing();

@@ -2,24 +2,16 @@
 # --slo refuses requests while others wait for longer than the target, --cpu-limit sets a
 # rate by the CPU time that requests cost; both change while the server runs, and stats qos
 # tells of them and of the room that there is.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::Bin/lib";
-use Test::More;
 use MCTest;
 
-if (!is_ours()) {
-    plan skip_all => 'needs memcached-qos';
-}
+plan skip_all => 'needs memcached-qos' if !is_ours();
 
 my ($s, $server);
 
 sub qos { return mem_stats($server->control, 'qos'); }
 
 # Sends gets, some at a time, until the answer to one of them is what is wanted.
-sub gets_until {
-    my ($wanted) = @_;
+sub gets_until($wanted) {
     my $n = 0;
     return wait_until(sub {
         put($s, "get a\r\n" x 10);
@@ -33,71 +25,62 @@ sub gets_until {
     }) && !$n;
 }
 
-sub test_slo {
-    my ($profile) = @_;
+sub test_slo($profile) {
     my $q = qos();
-    is($q->{slo}, 'p50:10000000us', "[$profile] the target shows");
-    is($q->{slo_bulk}, 'off', "[$profile] bulk has none");
-    is("$q->{slo_level_pct} $q->{slo_shed}", '100.0 0', "[$profile] nobody was refused");
+    has($q, 'the target shows, bulk has none', slo => 'p50:10000000us', slo_bulk => 'off');
+    is("$q->{slo_level_pct} $q->{slo_shed}", '100.0 0', 'nobody was refused');
     exchange($s, "get a\r\n" x 100, "END\r\n" x 100, 'gets below the target');
 
     # No request can wait for less than half a nanosecond: a queue stands, whatever happens.
     my $writer = $server->connect;
     exchange($s, "qos slo bulk p99.9:20ms\r\nqos slo total p50:1ns\r\n", "OK\r\n" x 2);
-    ok(gets_until(qr/^SERVER_ERROR/), "[$profile] above it some are refused");
+    ok(gets_until(qr/^SERVER_ERROR/), 'above it some are refused');
     exchange($s, "version\r\n" x 100, VERSION_REPLY($profile) x 100, 'control commands are not');
-    ok(gets_until(qr/^END/), "[$profile] and some are served");
+    ok(gets_until(qr/^END/), 'and some are served');
     exchange($s, "set a 0 0 3 noreply\r\nabc\r\nversion\r\n", VERSION_REPLY($profile),
         'a refused value is swallowed');
-    ok(wait_until(sub {
+    soon {
         put($s, "get a\r\n" x 10);
         read_line($s) for 1 .. 10;
         $q = qos();
         return $q->{slo_level_pct} < 100; # as long as somebody asks
-    }), "[$profile] the level");
-    is($q->{slo_bulk}, 'p99.9:20000us', "[$profile] the target of a class");
-    cmp_ok($q->{slo_level_pct}, '>=', 9.9, "[$profile] not below its floor");
-    cmp_ok($q->{slo_shed}, '>=', 1, "[$profile] they are counted");
-    is($q->{slo_shed}, $q->{slo_shed_small} + $q->{slo_shed_write}, "[$profile] by class");
+    } 'the level';
+    has($q, 'the target of a class', slo_bulk => 'p99.9:20000us', slo_level_pct => ['>=', 9.9],
+        slo_shed => ['>=', 1], slo_shed => $q->{slo_shed_small} + $q->{slo_shed_write});
     exchange($s, "qos slo off\r\nqos slo bulk off\r\ndelete a noreply\r\n" . "get a\r\n" x 200,
         "OK\r\n" x 2 . "END\r\n" x 200, 'off: all are served');
-    is(qos()->{slo_level_pct}, '100.0', "[$profile] and the level says so");
+    is(qos()->{slo_level_pct}, '100.0', 'and the level says so');
     return;
 }
 
-sub test_cpu_limit {
-    my ($profile) = @_;
-    is(qos()->{cpu_limit}, 'off', "[$profile] no cpu limit");
+sub test_cpu_limit($profile) {
+    is(qos()->{cpu_limit}, 'off', 'no cpu limit');
     exchange($s, "qos cpu_limit 150%\r\n", "OK\r\n");
     my $q = qos();
-    is($q->{cpu_limit}, '150%', "[$profile] it shows");
-    is($q->{qps_limit}, 'off', "[$profile] beside the other limit");
-    ok(wait_until(sub {
+    has($q, 'it shows, beside the other limit', cpu_limit => '150%', qps_limit => 'off');
+    soon {
         exchange($s, "get a\r\n" x 50, "END\r\n" x 50, 'requests are measured');
         return qos()->{cpu_limit_rate} > 0;
-    }), "[$profile] a rate is found");
+    } 'a rate is found';
     exchange($s, "qos cpu_limit off\r\n", "OK\r\n");
-    is(qos()->{cpu_limit_rate}, 0, "[$profile] off");
+    is(qos()->{cpu_limit_rate}, 0, 'off');
     return;
 }
 
-sub test_headroom {
-    my ($profile) = @_;
-    ok(wait_until(sub {
+sub test_headroom($profile) {
+    soon {
         exchange($s, "get a\r\n" x 20, "END\r\n" x 20, 'load for the gauge');
         return qos()->{qos_capacity_now} > 0;
-    }), "[$profile] a capacity is known");
+    } 'a capacity is known';
     my $q = qos();
-    cmp_ok($q->{qos_headroom_pct}, '<=', 100, "[$profile] headroom");
-    cmp_ok($q->{qos_headroom_pct}, '>=', 0, "[$profile] not negative");
-    ok(exists $q->{"qos_worker_${_}_capacity"}, "[$profile] worker $_") for 0, 1;
-    ok(exists $q->{$_}, "[$profile] $_") for qw(qos_rate qos_utilisation_pct qos_predicted_p95_us);
+    has($q, 'headroom', qos_headroom_pct => ['<=', 100], qos_headroom_pct => ['>=', 0]);
+    ok(exists $q->{"qos_worker_${_}_capacity"}, "worker $_") for 0, 1;
+    ok(exists $q->{$_}, "$_") for qw(qos_rate qos_utilisation_pct qos_predicted_p95_us);
     return;
 }
 
-for my $profile (profiles()) {
-    $server = start_server(profile => $profile, args => ['-t', '2', '--slo=p50:10s']);
-    $s = $server->connect;
+each_profile(sub ($profile) {
+    ($server, $s) = serve($profile, '-t', '2', '--slo=p50:10s');
     test_slo($profile);
     test_cpu_limit($profile);
     test_headroom($profile);
@@ -106,12 +89,10 @@ for my $profile (profiles()) {
     {
         exchange($s, "qos $bad\r\n", qr/\ACLIENT_ERROR [^\r\n]+\r\n\z/, "'qos $bad' is refused");
     }
-    $server->stop;
-    $server = start_server(profile => $profile, args => ['--cpu-limit=40%', '--slo=small=p95:500us,bulk=p99:20ms']);
+    $server = serve($profile, '--cpu-limit=40%', '--slo=small=p95:500us,bulk=p99:20ms');
     my $q = qos();
     is("$q->{cpu_limit} $q->{slo} $q->{slo_small} $q->{slo_bulk}", '40% off p95:500us p99:20000us',
-        "[$profile] options show");
-    $server->stop;
-}
+        'options show');
+});
 
 done_testing();

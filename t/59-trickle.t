@@ -1,16 +1,9 @@
 #!/usr/bin/env perl
 # Reads that complete no request are counted; the connection that makes too many of them waits behind
 # the others, until it sends whole requests again. Its replies stay the same.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::Bin/lib";
-use Test::More;
 use MCTest;
 
-if (!is_ours()) {
-    plan skip_all => 'needs memcached-qos';
-}
+plan skip_all => 'needs memcached-qos' if !is_ours();
 
 my $PATIENCE = 8;   # HABIT_PATIENCE
 my $DEBT_MOST = 64; # HABIT_DEBT_MOST
@@ -18,15 +11,13 @@ my $GET = "get a\r\n";
 my $VALUE = "VALUE a 0 1\r\n1\r\nEND\r\n";
 my $NOOP = "\x80\x0a" . "\0" x 22;
 
-sub counts {
-    my ($server) = @_;
+sub counts($server) {
     my $q = mem_stats($server->control, 'qos');
     return ($q->{trickled_reads}, $q->{trickle_waits});
 }
 
 # Sends the bytes, each when the server has read the one before, but for the last.
-sub trickle {
-    my ($server, $s, $bytes) = @_;
+sub trickle($server, $s, $bytes) {
     my ($reads) = counts($server);
     for my $byte (split //, substr $bytes, 0, -1) {
         put($s, $byte);
@@ -41,8 +32,7 @@ for my $case (['1.4'], ['1.6'], ['1.6', '--slo=p95:500us'], ['1.6', '--classes=o
     my ($profile, @more) = @{$case};
     my $what = join ' ', "[$profile]", @more;
     my $queues = "@more" ne '--classes=off';
-    my $server = start_server(profile => $profile, args => ['-t', '1', @more]);
-    my $honest = $server->connect;
+    my ($server, $honest) = serve($profile, '-t', '1', @more);
     exchange($honest, "set a 0 0 1\r\n1\r\n", "STORED\r\n");
     my ($reads, $waits) = counts($server);
 
@@ -60,7 +50,7 @@ for my $case (['1.4'], ['1.6'], ['1.6', '--slo=p95:500us'], ['1.6', '--classes=o
     is_deeply([counts($server)], [$now, $waited], "$what: whole requests are not");
 
     ok(trickle($server, $s, "set a 0 0 9\r\n"), "$what: the line of a set");
-    ok(wait_until(sub { grep { /conn_nread/ } stat_lines($server->control, 'conns') }), "... is read");
+    soon { grep { /conn_nread/ } stat_lines($server->control, 'conns') } "... is read";
     ok(trickle($server, $s, "234567891\r\n"), '... and its value likewise');
     expect_bytes($s, "STORED\r\n", '... is stored');
     exchange($s, $GET, "VALUE a 0 9\r\n234567891\r\nEND\r\n") for 1 .. $DEBT_MOST;
@@ -82,7 +72,6 @@ for my $case (['1.4'], ['1.6'], ['1.6', '--slo=p95:500us'], ['1.6', '--classes=o
     @before = counts($server);
     exchange($server->connect, "set long 0 0 100000\r\n$long\r\n", "STORED\r\n");
     is((counts($server))[0], $before[0], "$what: a value in many reads is not charged") if !$ENV{MCTEST_TLS};
-    $server->stop;
 }
 
 done_testing();
