@@ -10,7 +10,8 @@
 # MCTEST_TLS=1 lets servers on TCP and the connections to them speak TLS. MCTEST_QUIET=1: nothing else
 # uses this machine, so what takes a time, or a part of a CPU, may be asserted (scripts/ci quiet).
 #
-# `use MCTest` is also `use strict`, `use warnings`, signatures of subs, and Test::More.
+# `use MCTest` is also `use strict`, `use warnings`, signatures of subs, and Test::More; with ':ours'
+# the test is skipped when the server is another one.
 package MCTest;
 
 use strict;
@@ -60,7 +61,8 @@ sub import {
     warnings->import;
     feature->import('signatures');
     warnings->unimport('experimental::signatures');
-    $class->export_to_level(1, $class, @names);
+    plan(skip_all => 'needs memcached-qos') if grep({ $_ eq ':ours' } @names) && !is_ours();
+    $class->export_to_level(1, $class, grep { $_ ne ':ours' } @names);
 }
 
 sub scratch_dir {
