@@ -1,21 +1,15 @@
 #!/usr/bin/env perl
 # mcload stores records, sends the load it is asked for and reports what the server saw, in
 # a form that existing parsers read.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::Bin/lib";
-use Test::More;
-use MCLoad;
 use MCTest;
+use MCLoad;
 
 my $dir = scratch_dir();
-my $server = start_server();
-my $at = '127.0.0.1:' . $server->port;
+my $server = serve();
+my $at = $server->at;
 
 # The regular expressions of PerfKitBenchmarker, as it applies them: first match.
-sub parse_like_pkb {
-    my ($out) = @_;
+sub parse_like_pkb($out) {
     my %found;
     ($found{header}) = $out =~ /#type([\s\w\d]*)\n/;
     ($found{read}) = $out =~ /read([\s\d\.]*)/;
@@ -32,9 +26,8 @@ sub parse_like_pkb {
 # ---- loading ---------------------------------------------------------------------------
 
 my $run = mcload('-s', $at, '-r', '1000', '--loadonly', '-T', '3', '-c', '2');
-is($run->{status}, 0, 'loadonly ends with 0') or diag($run->{err});
-is($run->{out}, '', 'loadonly prints no table');
-like($run->{err}, qr/^mcload: 1000 records stored$/m, 'loadonly says how many');
+has($run, 'loadonly ends with 0, loadonly prints no table, loadonly says how many', status => 0, out => '',
+    err => qr/^mcload: 1000 records stored$/m);
 is(mem_stats($server->control)->{curr_items}, 1000, 'the server has all records');
 my $s = $server->connect;
 for my $key (0, 7, 999) {
@@ -48,8 +41,7 @@ for my $key (0, 7, 999) {
 
 my ($before, $after);
 $before = mem_stats($server->control);
-$run = mcload('-s', $at, '-r', '1000', '--noload', @BRIEFLY, '-c', '4', '-d', '2',
-    '--json', "$dir/a.json");
+$run = mcload('-s', $at, '-r', '1000', '--noload', @BRIEFLY, '-c', '4', '-d', '2', '--json', "$dir/a.json");
 $after = mem_stats($server->control);
 ended_ok($run, 'closed loop');
 is($run->{err}, '', 'no progress line without a terminal');
@@ -60,32 +52,26 @@ is(scalar(split ' ', $pkb->{$_}), 12, "a value for each column of $_") for qw(re
 unlike(($run->{out} =~ /^(.*?)^#type/ms)[0], qr/read/, 'no such letters before the table');
 my @read = split ' ', $pkb->{read};
 ok(!(grep { $read[$_] > $read[$_ + 1] } 2 .. 10), 'percentiles rise') or diag("@read");
-cmp_ok($pkb->{qps}, '>', 0, 'a rate');
-is($pkb->{misses}, '0.0', 'no misses');
-is($pkb->{skipped}, '0.0', 'nothing skipped');
-cmp_ok($pkb->{rx}, '>', 0, 'megabytes received');
+has($pkb, 'a rate, no misses, nothing skipped, megabytes received', qps => ['>', 0], misses => '0.0',
+    skipped => '0.0', rx => ['>', 0]);
 ok(defined $pkb->{tx}, 'megabytes sent');
 
 my $json = json_of("$dir/a.json");
 ok($json, 'the JSON is valid');
-is($json->{schema}, '"mcload/1"', 'its schema');
-is($json->{'load.mode'}, '"closed"', 'its mode');
-is($json->{'totals.requests'}, $json->{'totals.gets'}, 'gets only');
-is($json->{'totals.hits'}, $json->{'totals.keys'}, 'all hits');
+has($json, 'its schema, its mode, gets only, all hits', schema => '"mcload/1"', 'load.mode' => '"closed"',
+    'totals.requests' => $json->{'totals.gets'}, 'totals.hits' => $json->{'totals.keys'});
 my $gets = $after->{cmd_get} - $before->{cmd_get};
 my $sent = $json->{'totals.sent'};
 # Those in the making at the very end of the window are sent, but outside it.
 cmp_ok($gets, '>=', $sent, 'the server saw each get that was sent');
 cmp_ok($gets, '<=', $sent + 8, 'and no more than that and one for each place');
-is($json->{'totals.achieved'}, $sent, 'each was answered');
-is($json->{'latency.intended.count'}, $sent, 'and measured');
-is($json->{'latency.intended.buckets.sum'}, $sent, 'and is in a bucket');
-cmp_ok($json->{'totals.requests'}, '<=', $gets, 'the rate counts the window only');
+has($json, 'each was answered', 'totals.achieved' => $sent, 'latency.intended.count' => $sent,
+    'latency.intended.buckets.sum' => $sent, 'totals.requests' => ['<=', $gets]);
 is($json->{"errors.$_"}, 0, "errors: no $_")
     for qw(error client_error server_error unexpected wrong_value desync disconnect timeout connect);
-ok(wait_until(sub {
+soon {
     mem_stats($server->control)->{curr_connections} <= $before->{curr_connections};
-}), 'connections are closed at the end');
+} 'connections are closed at the end';
 
 # ---- what is printed without -v --------------------------------------------------------
 
@@ -121,25 +107,21 @@ $run = mcload('-s', $at, '-r', '1000', '--noload', '-t', '1', '-T', '2', '-c', '
 $after = mem_stats($server->control);
 ended_ok($run, 'open loop');
 $json = json_of("$dir/b.json");
-is($json->{'load.mode'}, '"open"', 'its mode');
-is($json->{seed}, '"7"', 'its seed');
+has($json, 'its mode, its seed', 'load.mode' => '"open"', seed => '"7"');
 # 1000 expected, standard deviation 32; the schedule depends on the seed only.
-cmp_ok($json->{'totals.offered'}, '>', 840, 'offered at least');
-cmp_ok($json->{'totals.offered'}, '<', 1160, 'offered at most');
+has($json, 'offered at least', 'totals.offered' => ['>', 840], 'totals.offered' => ['<', 1160]);
 is($json->{'totals.offered'}, $json->{'totals.sent'}
         + $json->{'totals.unsent'} + $json->{'totals.skipped'}, 'all offered are accounted for');
 is($json->{'totals.sent'}, $json->{'totals.achieved'} + $json->{'totals.lost'}
         + $json->{'totals.unanswered'}, 'all sent are accounted for');
-is($json->{'latency.issue.count'}, $json->{'totals.achieved'}, 'each answer has a latency');
-cmp_ok($json->{'latency.intended.mean'}, '>=', $json->{'latency.issue.mean'},
-    'from the intended start it is longer');
+has($json, 'each answer has a latency', 'latency.issue.count' => $json->{'totals.achieved'},
+    'latency.intended.mean' => ['>=', $json->{'latency.issue.mean'}]);
 # A quarter of all that came, five standard deviations.
 my $sets = $after->{cmd_set} - $before->{cmd_set};
 my $came = $after->{cmd_get} - $before->{cmd_get} + $sets;
 cmp_ok(abs($sets - $came / 4), '<=', 5 * sqrt($came * 3 / 16) + 1, "sets: $sets of $came");
 cmp_ok($came, '>=', $json->{'totals.sent'}, 'what was counted was sent');
-like($run->{out}, qr/^Offered = [\d.]+\/s/m, 'offered rate in words');
-like($run->{out}, qr/^Adherence = /m, 'adherence in words');
+has($run, 'offered rate in words', out => qr/^Offered = [\d.]+\/s/m, out => qr/^Adherence = /m);
 
 my $offered = $json->{'totals.offered'};
 $run = mcload('-s', $at, '-r', '1000', '--noload', '-t', '1', '-T', '2', '-c', '4', '-q', '1k',
@@ -148,70 +130,55 @@ is(json_of("$dir/b.json")->{'totals.offered'}, $offered, 'the same seed, the sam
 
 # ---- shapes of load --------------------------------------------------------------------
 
-$run = mcload('-s', $at, '-r', '500', @BRIEFLY, '-c', '2', '--getcount=10',
-    '--popularity=zipf:0.99', '-K', 'fb_key', '-V', 'fb_value', '--key-prefix=multi:',
-    '--json', "$dir/c.json");
-ended_ok($run, 'multigets of laws');
-$json = json_of("$dir/c.json");
+$run = run_ok('multigets of laws', '-s', $at, '-r', '500', @BRIEFLY, '-c', '2', '--getcount=10',
+    '--popularity=zipf:0.99', '-K', 'fb_key', '-V', 'fb_value', '--key-prefix=multi:');
+$json = $run->{json};
 is($json->{'totals.loaded'}, 500, 'all records stored');
 is($json->{'totals.keys'}, 10 * $json->{'totals.gets'}, 'ten keys in each get');
 is($json->{'totals.hits'}, $json->{'totals.keys'}, 'each was found');
 
-$run = mcload('-s', $at, '-r', '100', @BRIEFLY, '--noload', '--key-prefix=nothing:',
-    '--json', "$dir/d.json", '-i', 'fb_ia', '-q', '2000');
-ended_ok($run, 'an empty cache');
-is(parse_like_pkb($run->{out})->{misses}, '100.0', 'all misses');
+is(parse_like_pkb(run_ok('an empty cache', '-s', $at, '-r', '100', @BRIEFLY, '--noload',
+    '--key-prefix=nothing:', '-i', 'fb_ia', '-q', '2000')->{out})->{misses}, '100.0', 'all misses');
 
-$run = mcload('-s', $at, '-r', '20', '-V', '300000', @BRIEFLY, '-c', '2', '-d', '4',
-    '-u', '0.5', '--key-prefix=big:', '--json', "$dir/e.json");
-ended_ok($run, 'large values');
-$json = json_of("$dir/e.json");
-cmp_ok($json->{'totals.gets'}, '>', 0, 'gets of large values');
-cmp_ok($json->{'totals.sets'}, '>', 0, 'sets of large values');
+$run = run_ok('large values', '-s', $at, '-r', '20', '-V', '300000', @BRIEFLY, '-c', '2', '-d', '4', '-u',
+    '0.5', '--key-prefix=big:');
+$json = $run->{json};
+has($json, 'gets of large values, sets of large values', 'totals.gets' => ['>', 0], 'totals.sets' => ['>', 0]);
 
 # ---- mixes of verbs ----------------------------------------------------------------------
 
 # Every verb, with its values checked: none is answered with what is not its own.
-$run = mcload('-s', $at, '-r', '1k', '-t', 100, '--until=n:4k', '-c', '4', '-d', '4', '--key-prefix=mix:',
-    '--ops=get:30,gets:5,set:10,add:5,cas:10,delete:10,touch:5,incr:10,insert:5,scan:5,rmw:5',
-    '--on-miss=set', '--verify=1', '--expiry=uniform:100,2000', '--json', "$dir/mix.json");
-ended_ok($run, 'a mix of all verbs');
-$json = json_of("$dir/mix.json");
-for my $verb (qw(get gets set add cas delete touch incr)) {
-    cmp_ok($json->{"totals.ops.$verb.done"}, '>', 0, "... with $verb");
-}
-cmp_ok($json->{'totals.ops.add.no_effect'}, '>', 0, '... add finds what is there');
-cmp_ok($json->{'totals.ops.incr.done'}, '>', $json->{'totals.ops.incr.no_effect'},
-    '... incr finds counters');
+$run = run_ok('a mix of all verbs', '-s', $at, '-r', '1k', '-t', 100, '--until=n:4k', '-c', '4', '-d', '4',
+    '--key-prefix=mix:',
+    '--ops=get:30,gets:5,set:10,add:5,cas:10,delete:10,touch:5,incr:10,insert:5,scan:5,rmw:5', '--on-miss=set',
+    '--verify=1', '--expiry=uniform:100,2000');
+$json = $run->{json};
+cmp_ok($json->{"totals.ops.$_.done"}, '>', 0, "... with $_") for qw(get gets set add cas delete touch incr);
+has($json, '... add finds what is there, incr finds counters', 'totals.ops.add.no_effect' => ['>', 0],
+    'totals.ops.incr.done' => ['>', $json->{'totals.ops.incr.no_effect'}]);
 like($run->{out}, qr/^Requests = get \d+, gets \d+, set \d+, .*cas \d+/m, '... in words');
 
 # Read-through: the second time everything is there.
-$run = mcload('-s', $at, '-r', '50', '-t', 100, '--until=n:300', '--noload', '--key-prefix=fill:', '-q', '400',
-    '-c', '4', '--on-miss=set', '--verify=1', '--json', "$dir/fill.json", '--getcount=3');
-ended_ok($run, 'read-through');
-$json = json_of("$dir/fill.json");
-cmp_ok($json->{'totals.sets'}, '>=', 50, '... fills the cache');
-cmp_ok($json->{'totals.hits'}, '>', $json->{'totals.misses'}, '... and finds it');
+$run = run_ok('read-through', '-s', $at, '-r', '50', '-t', 100, '--until=n:300', '--noload',
+    '--key-prefix=fill:', '-q', '400', '-c', '4', '--on-miss=set', '--verify=1', '--getcount=3');
+$json = $run->{json};
+has($run, '... fills the cache', 'totals.sets' => ['>=', 50], 'totals.hits' => ['>', $json->{'totals.misses'}]);
 
 # Another prefix would do, but the same keys with values of another length are found out.
-$run = mcload('-s', $at, '-r', '50', @BRIEFLY, '--noload', '--key-prefix=fill:', '--verify=1',
-    '-V', '100');
-is($run->{status}, 3, 'values of another length: invalid');
-like($run->{out}, qr/wrong_value [1-9]/, '... by name');
+$run = mcload('-s', $at, '-r', '50', @BRIEFLY, '--noload', '--key-prefix=fill:', '--verify=1', '-V', '100');
+has($run, 'values of another length: invalid, by name', status => 3, out => qr/wrong_value [1-9]/);
 
 # ---- keys that are not there, or not for long --------------------------------------------
 
 # Shares of so many keys: five standard deviations.
-sub near_share {
-    my ($count, $of, $share, $name) = @_;
+sub near_share($count, $of, $share, $name) {
     my $sd = sqrt($of * $share * (1 - $share));
     cmp_ok(abs($count - $of * $share), '<=', 5 * $sd + 1, "$name: $count of $of");
 }
 
-sub odd_run {
-    my ($name, @args) = @_;
-    my $run = mcload_json('-s', $at, '-r', '200', '-t', 100, '--until=n:1k', '-c', '2', "--key-prefix=$name:", @args);
-    ended_ok($run, $name);
+sub odd_run($name, @args) {
+    my $run = run_ok($name, '-s', $at, '-r', '200', '-t', 100, '--until=n:1k', '-c', '2', "--key-prefix=$name:",
+        @args);
     return $run->{json};
 }
 
@@ -245,9 +212,7 @@ for my $bad (['--value-size-per=set', '--verify=1'], ['--miss-ratio=0.6', '--one
     ['--churn=1', '--ops=get:1,insert:1'], ['--getcount=0'], ['--getcount=2.5'], ['--getcount=1001'],
     ['--miss-ratio=1.1'], ['--value-size-per=get'], ['--protocol=http', '--getcount=uniform:1,2'])
 {
-    $run = mcload('-s', $at, @$bad);
-    is($run->{status}, 1, "@$bad: usage");
-    like($run->{err}, qr/^mcload: [^\n]+\n\z/, '... and one line');
+    has(mcload('-s', $at, @$bad), "@$bad: usage, and one line", status => 1, err => qr/^mcload: [^\n]+\n\z/);
 }
 
 # ---- workloads by name -----------------------------------------------------------------
@@ -259,24 +224,19 @@ ok(!!(grep { $_ eq 'etc' } @names) && @names > 25, '... by name');
 like($run->{out}, qr/CC BY 4\.0/, '... with their source');
 # One of each kind: deletes and fills, counters, cas, inserts, scans, values of all sizes.
 for my $name (qw(etc twitter:22 twitter:18 fb-regional ycsb:d ycsb:e ycsb:f)) {
-    $run = mcload('-s', $at, "--workload=$name", '-r', '200', @BRIEFLY, '-c', '2', '-q', '1k',
-        "--key-prefix=$name:", '--verify=1', '--json', "$dir/w.json");
-    ended_ok($run, $name);
-    $json = json_of("$dir/w.json");
-    is($json->{'load.workload'}, "\"$name\"", '... says so');
-    cmp_ok($json->{'totals.achieved'}, '>', 0, '... is answered');
+    $run = run_ok($name, '-s', $at, "--workload=$name", '-r', '200', @BRIEFLY, '-c', '2', '-q', '1k',
+        "--key-prefix=$name:", '--verify=1');
+    $json = $run->{json};
+    has($json, '... says so, is answered', 'load.workload' => "\"$name\"", 'totals.achieved' => ['>', 0]);
 }
 
 # ---- arrivals --------------------------------------------------------------------------
 
-open my $trace, '>', "$dir/trace" or die;
-print $trace "0.1\n0.2\n0.3\n";
-close $trace;
+write_file("$dir/trace", "0.1\n0.2\n0.3\n");
 for my $args (['-i', 'bursty'], ['--arrivals=h2:4', '--arrival-scope=connection'],
     ['-i', "gaps:$dir/trace", '--arrival-scope=thread'], ['-i', 'gamma:4']) {
-    $run = mcload('-s', $at, '-r', '1000', '--noload', '-t', '0.3', '-T', '2', '-c', '3', '-q',
-        '2k', @$args, '--json', "$dir/i.json");
-    ended_ok($run, "@$args");
+    ended_ok(mcload('-s', $at, '-r', '1000', '--noload', '-t', '0.3', '-T', '2', '-c', '3', '-q', '2k', @$args,
+        '--json', "$dir/i.json"), "@$args");
     $offered = json_of("$dir/i.json")->{'totals.offered'};
     # Bursts last 10 ms and come 9 times a second: so few of them vary much.
     cmp_ok($offered, '>', 250, '... offered at least');
@@ -285,13 +245,11 @@ for my $args (['-i', 'bursty'], ['--arrivals=h2:4', '--arrival-scope=connection'
 
 # ---- servers ---------------------------------------------------------------------------
 
-my $second = start_server(path => "$dir/sock", args => ['-s', "$dir/sock"]);
-$run = mcload('-s', $at, '-s', "unix:$dir/sock", '-r', '300', @BRIEFLY, '-T', '2',
-    '--key-prefix=two:', '--json', "$dir/f.json");
-ended_ok($run, 'two servers, one a UNIX socket');
-$json = json_of("$dir/f.json");
-is($json->{'totals.loaded'}, 600, 'both got all records');
-is($json->{'totals.hits'}, $json->{'totals.keys'}, 'both have them');
+my $second = serve('-s', "$dir/sock", {path => "$dir/sock"});
+$run = run_ok('two servers, one a UNIX socket', '-s', $at, '-s', "unix:$dir/sock", '-r', '300', @BRIEFLY, '-T',
+    '2', '--key-prefix=two:');
+$json = $run->{json};
+has($json, 'both got all records', 'totals.loaded' => 600, 'totals.hits' => $json->{'totals.keys'});
 cmp_ok(mem_stats($second->control)->{cmd_get}, '>', 0, 'both were asked');
 
 # ---- command line ----------------------------------------------------------------------
@@ -303,13 +261,9 @@ for my $args (['--nonsense'], ['-t', '0'], ['-t', 'x'], ['-T', '0'], ['-u', '1.5
     ['-K', 'discrete:1'], ['--ops=get'], ['--ops=put:1'], ['--on-miss=x'], ['--verify=2'],
     ['--expiry=x'], ['--json', "$dir/no/such/dir"], ['--cpus=x']) {
     $run = mcload('-s', $at, @$args);
-    is($run->{status}, 1, "@$args: usage") or diag($run->{err});
-    is($run->{out}, '', '... nothing on stdout');
-    is(scalar(() = $run->{err} =~ /\n/g), 1, '... one line on stderr') or diag($run->{err});
+    has($run, "@$args: usage, nothing on stdout, one line on stderr", status => 1, out => '', err_lines => 1);
 }
-$run = mcload('--help');
-is($run->{status}, 0, 'help');
-like($run->{out}, qr/--popularity=LAW/, '... lists options');
+has(mcload('--help'), 'help, lists options', status => 0, out => qr/--popularity=LAW/);
 $run = mcload('--version');
 like($run->{out}, qr/^mcload \d+\.\d+\.\d+\n\z/, 'version');
 
@@ -319,10 +273,8 @@ for my $case (['127.0.0.1:' . free_port(), 2], ["unix:$dir/nosuch", 2], ['unix:'
     [':1', 1], ['a:b:', 2]) {
     my ($where, $status) = @$case;
     $run = mcload('-s', $where, '-t', '0.1');
-    is($run->{status}, $status, "$where: cannot connect");
-    like($run->{err}, qr/^mcload: [^\n]+\n\z/, '... one line says so');
+    has($run, "$where: cannot connect, one line says so", status => $status, err => qr/^mcload: [^\n]+\n\z/);
 }
 
 $second->stop;
-$server->stop;
 done_testing();

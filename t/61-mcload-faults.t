@@ -1,17 +1,10 @@
 #!/usr/bin/env perl
 # mcload counts every kind of wrong answer and of silence as what it is, never as a hit, and
 # calls the run invalid. The servers here are scripts that misbehave.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::Bin/lib";
-use IO::Select;
-use IO::Socket::INET;
-use Test::More;
-use MCLoad;
 use MCTest;
+use IO::Socket::INET;
+use MCLoad;
 
-my $mcload = $ENV{MCLOAD} || './loadgen/mcload';
 my $dir = scratch_dir();
 my $main_pid = $$;
 my @children;
@@ -19,12 +12,10 @@ my @children;
 # A server that passes each line of a request to the code and sends what it returns; undef
 # closes the connection. The code also gets a table of its own that lives with the connection,
 # and how many requests came in all. Returns the port.
-sub fake_server {
-    my ($code) = @_;
+sub fake_server($code) {
     my $listener = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 64, Proto => 'tcp')
         or die "listen: $!";
-    my $pid = fork;
-    die "fork: $!" if !defined $pid;
+    my $pid = fork // die "fork: $!";
     if (!$pid) {
         $SIG{PIPE} = 'IGNORE';
         my $select = IO::Select->new($listener);
@@ -67,19 +58,16 @@ END {
     }
 }
 
-sub key_of {
-    my ($line) = @_;
+sub key_of($line) {
     return (split ' ', $line)[1];
 }
 
-sub hit {
-    my ($key) = @_;
+sub hit($key) {
     return "VALUE $key 0 3\r\nabc\r\nEND\r\n";
 }
 
 # Runs mcload without loading against a script; gives its output and numbers of its JSON.
-sub attack {
-    my ($code, @args) = @_;
+sub attack($code, @args) {
     my $file = "$dir/run.json";
     my $port = fake_server($code);
     my @briefly = grep({ $_ eq '-t' } @args) ? () : @BRIEFLY;
@@ -89,16 +77,13 @@ sub attack {
     return $run;
 }
 
-sub number {
-    my ($run, $name) = @_;
+sub number($run, $name) {
     my ($value) = $run->{json} =~ /"\Q$name\E":\s*(-?[\d.e+]+|null|true|false)/;
     return defined $value ? $value : 'missing';
 }
 
-sub is_invalid {
-    my ($run, $why, $name) = @_;
-    is($run->{status}, 3, "$name: status 3") or diag($run->{err});
-    like($run->{out}, qr/^INVALID: .*$why/m, "$name: the verdict says why");
+sub is_invalid($run, $why, $name) {
+    has($run, "$name: status 3, the verdict says why", status => 3, out => qr/^INVALID: .*$why/m);
 }
 
 # ---- error replies -----------------------------------------------------------------------
@@ -162,9 +147,8 @@ is(scalar(split ' ', $row), 3, 'silence: parsers get the numbers before the boun
 
 # The first hundred are answered: low percentiles are numbers, high ones bounds.
 $run = attack(sub { $_[2] <= 100 ? hit(key_of($_[0])) : '' }, '-q', '400', '-c', '4', '-t', '0.5');
-like($run->{out}, qr/^read +[\d.]+ +[\d.]+ +[\d.]+ +[\d.]+ .*>[\d.]+$/m,
-    'late silence: first numbers, then bounds');
-like($run->{json}, qr/"p1":\s*\d+.*?"p99":\s*null/s, 'late silence: the same in the JSON');
+has($run, 'late silence: first numbers, then bounds, the same in the JSON',
+    out => qr/^read +[\d.]+ +[\d.]+ +[\d.]+ +[\d.]+ .*>[\d.]+$/m, json => qr/"p1":\s*\d+.*?"p99":\s*null/s);
 cmp_ok(number($run, 'achieved'), '<=', 100, 'late silence: no answers but those that came');
 
 # ---- a stall -----------------------------------------------------------------------------
@@ -173,8 +157,7 @@ cmp_ok(number($run, 'achieved'), '<=', 100, 'late silence: no answers but those 
 # though only the one on its way noticed: the latency from the intended start shows it.
 $run = attack(sub { select undef, undef, undef, 0.4 if $_[2] == 50; hit(key_of($_[0])) },
     '-q', '500', '-i', 'fixed', '-t', '0.8', '-T', '1', '-c', '1');
-is(number($run, 'offered'), number($run, 'sent') + number($run, 'unsent'),
-    'a stall: no request is left out');
+is(number($run, 'offered'), number($run, 'sent') + number($run, 'unsent'), 'a stall: no request is left out');
 my ($intended, $issue) = $run->{json} =~ /"mean":\s*([\d.e+]+)/g;
 cmp_ok($intended, '>', 50e6, 'a stall: it is in the latency from the intended start');
 cmp_ok($intended, '>', 2 * $issue, 'a stall: from issue it can hardly be seen');
@@ -185,8 +168,7 @@ cmp_ok($intended, '>', 2 * $issue, 'a stall: from issue it can hardly be seen');
 {
     my $listener = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 4, Proto => 'tcp')
         or die "listen: $!";
-    my $pid = fork;
-    die "fork: $!" if !defined $pid;
+    my $pid = fork // die "fork: $!";
     if (!$pid) {
         $SIG{PIPE} = 'IGNORE';
         while (my $client = $listener->accept) {
@@ -199,19 +181,18 @@ cmp_ok($intended, '>', 2 * $issue, 'a stall: from issue it can hardly be seen');
         POSIX::_exit(0);
     }
     push @children, $pid;
-    my $out = run_program({command => [$mcload, '-v', '-s', '127.0.0.1:' . $listener->sockport,
+    my $out = run_program({command => [$MCLOAD, '-v', '-s', '127.0.0.1:' . $listener->sockport,
         '--noload', '-r', '100', @BRIEFLY, '--getcount=1'], timeout => 120});
-    like($out->{out}, qr/^Errors = 0$/m, 'single bytes: no errors');
-    like($out->{out}, qr/^Misses = 0 /m, 'single bytes: all hits');
+    has($out, 'single bytes: no errors, all hits', out => qr/^Errors = 0$/m, out => qr/^Misses = 0 /m);
 }
 
 # ---- connections that nobody serves ------------------------------------------------------
 
 {
     # More than the server admits: they wait to be accepted, and no byte comes.
-    my $full = start_server(args => ['-c', '20', '-t', '1', '-o', 'no_maxconns_fast']);
-    my @many = ('-s', '127.0.0.1:' . $full->port, '-c', '40', '--timeout=5');
-    my $loaded = mcload('-s', '127.0.0.1:' . $full->port, '-r', '100', '--loadonly');
+    my $full = serve('-c', '20', '-t', '1', '-o', 'no_maxconns_fast');
+    my @many = ('-s', $full->at, '-c', '40', '--timeout=5');
+    my $loaded = mcload('-s', $full->at, '-r', '100', '--loadonly');
     is($loaded->{status}, 0, 'records are stored') or diag($loaded->{err});
     for my $args ([], ['-q', '2000']) {
         my $file = "$dir/full.json";
@@ -224,24 +205,20 @@ cmp_ok($intended, '>', 2 * $issue, 'a stall: from issue it can hardly be seen');
             "unserved @$args: told");
     }
     # Given up when nothing comes in time, they are no better served.
-    $run = mcload_json('-s', '127.0.0.1:' . $full->port, '-c', '40', '--noload', '-r', '100', @BRIEFLY,
-        '--timeout=0.8');
+    $run = mcload_json('-s', $full->at, '-c', '40', '--noload', '-r', '100', @BRIEFLY, '--timeout=0.8');
     my $in_vain = $run->{json}{'totals.unserved'} // 0;
     ok($in_vain > 0 && $in_vain < 40, "unserved, and given up: $in_vain of 40") or diag($run->{out});
     $run = mcload(@many, '--noload', '-r', '100', '-t', '0.6', '--check=unserved_connections:off');
     unlike($run->{out}, qr/^INVALID: .*had no answer/m, 'unserved: a check like others');
-    $run = mcload(@many, '--timeout=1', '-r', '4000');
-    is($run->{status}, 2, 'unserved while loading: status 2');
-    like($run->{err}, qr/no answer in time, \d+ records left: none at all on \d+ of 40 connections$/m,
-        'unserved while loading: told');
+    has(mcload(@many, '--timeout=1', '-r', '4000'), 'unserved while loading: status 2, told', status => 2,
+        err => qr/no answer in time, \d+ records left: none at all on \d+ of 40 connections$/m);
 }
 
 # What was served, was lost, and waits in vain for an answer at the end has been served.
 sub serves_once {
     my $listener = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 4, Proto => 'tcp')
         or die "listen: $!";
-    my $pid = fork // die "fork: $!";
-    if (!$pid) {
+    my $pid = in_child(sub {
         my @silent;
         alarm 120; # whatever becomes of the test
         my $first = $listener->accept;
@@ -250,8 +227,7 @@ sub serves_once {
         while (my $client = $listener->accept) {
             push @silent, $client;
         }
-        POSIX::_exit(0);
-    }
+    });
     push @children, $pid;
     return '127.0.0.1:' . $listener->sockport;
 }
@@ -273,11 +249,9 @@ for my $case (
 ) {
     my ($name, $code, $message, @args) = @$case;
     my $port = fake_server($code);
-    $run = run_program({command => [$mcload, '-s', "127.0.0.1:$port", '-r', '100', '-t', '0.1',
-        @args], timeout => 60});
-    is($run->{status}, 2, "loading, $name: status 2");
-    like($run->{err}, qr/^mcload: loading: [^\n]*$message[^\n]*\n\z/m, "loading, $name: a line says so");
-    is($run->{out}, '', "loading, $name: no table");
+    has(run_program({command => [$MCLOAD, '-s', "127.0.0.1:$port", '-r', '100', '-t', '0.1', @args],
+        timeout => 60}), "loading, $name: status 2, a line says so, no table", status => 2,
+        err => qr/^mcload: loading: [^\n]*$message[^\n]*\n\z/m, out => '');
 }
 
 # ---- dropped when late -------------------------------------------------------------------
@@ -293,12 +267,11 @@ is(number($run, 'skipped'), $skipped, 'late requests dropped: in the JSON too');
 
 {
     my $port = fake_server(sub { hit(key_of($_[0])) });
-    my $pid = fork;
-    die "fork: $!" if !defined $pid;
+    my $pid = fork // die "fork: $!";
     if (!$pid) {
         open STDOUT, '>', "$dir/interrupted";
         open STDERR, '>', "$dir/progress";
-        exec $mcload, '-v', '-s', "127.0.0.1:$port", '--noload', '-r', '100', '-t', '600',
+        exec $MCLOAD, '-v', '-s', "127.0.0.1:$port", '--noload', '-r', '100', '-t', '600',
             '--progress=always';
     }
     # The first progress line says that it runs.

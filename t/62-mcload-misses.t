@@ -1,33 +1,24 @@
 #!/usr/bin/env perl
 # What follows a miss (--on-miss): nothing, a set at once, a set when a backend has answered,
 # or a set by who has the lease.
-use strict;
-use warnings;
-use FindBin;
-use IO::Socket::INET;
-use POSIX ();
-use lib "$FindBin::Bin/lib";
-use Test::More;
-use MCLoad;
 use MCTest;
+use MCLoad;
 
-my $server = start_server({args => ['--compat=1.6']});
-my $at = '127.0.0.1:' . $server->port;
+my $server = serve();
+my $at = $server->at;
 my $s = $server->connect;
 my $runs = 0;
 
 # A run on keys of its own, none of which is there: its counts, and the sets that the server had.
-sub missing {
-    my ($name, @args) = @_;
+sub missing($name, @args) {
     my $before = mem_stats($s)->{cmd_set};
     my @briefly = grep({ $_ eq '-t' } @args) ? () : ('-t', 100, '--until=n:500');
     my $run = mcload_json('-s', $at, '--noload', '-r', 20, @briefly, '--key-prefix=m' . ++$runs . ':', @args);
     my $j = $run->{json};
-    ok($run->{status} == 0 || $run->{status} == 3, "$name: a run") or diag($run->{err});
+    ran_ok($run, "$name: a run");
     my %count = (out => $run->{out}, sets => mem_stats($s)->{cmd_set} - $before,
         map { ($_ => $j->{"totals.$_"}) } qw(gets keys misses));
-    $count{$_} = $j->{"totals.after_misses.$_"}
-        for qw(left_out leases_won leases_waited given_up stale_hits);
+    $count{$_} = $j->{"totals.after_misses.$_"} for qw(left_out leases_won leases_waited given_up stale_hits);
     $count{filled} = $j->{'totals.after_misses.sets'};
     $count{$_} //= -1 for qw(gets misses filled left_out leases_won leases_waited given_up stale_hits);
     is(join(' ', map { $j->{"errors.$_"} // 0 } qw(error client_error desync wrong_value)), '0 0 0 0',
@@ -38,34 +29,28 @@ sub missing {
 # ---- nothing, and at once --------------------------------------------------------------------
 
 my $c = missing('ignore', '--on-miss=ignore');
-is($c->{sets}, 0, 'ignore: nothing is stored');
-is($c->{misses}, $c->{keys}, '... and nothing found');
+has($c, 'ignore: nothing is stored, and nothing found', sets => 0, misses => $c->{keys});
 unlike($c->{out}, qr/^(?:After misses|Leases)/m, '... of which no line tells');
 $c = missing('set', '--on-miss=set', '-c', 1);
 # The last one may be on its way when the window ends.
 cmp_ok($c->{sets} - $c->{filled}, '<=', 1, 'set: each set is counted');
 cmp_ok($c->{misses} - $c->{filled}, '<=', 1, '... one for each miss of a connection');
-cmp_ok($c->{filled}, '>', 0, '... there are some');
-cmp_ok($c->{filled}, '<=', 20, '... and none of what is there');
-like($c->{out}, qr/^After misses = $c->{filled} sets \(0 left out\)$/m, '... in a line');
+has($c, '... there are some, and none of what is there, in a line', filled => ['>', 0], filled => ['<=', 20],
+    out => qr/^After misses = $c->{filled} sets \(0 left out\)$/m);
 
 # ---- when a backend has answered -------------------------------------------------------------
 
 $c = missing('set-after:60s', '--on-miss=set-after:60s', '-c', 1);
-is($c->{sets}, 0, 'set-after:60s: nothing is stored before its time');
-cmp_ok($c->{misses}, '>', 1, '... and nothing waits for it');
-is($c->{left_out}, 0, '... nothing is left out');
+has($c, 'set-after:60s: nothing is stored before its time, and nothing waits for it, nothing is left out',
+    sets => 0, misses => ['>', 1], left_out => 0);
 $c = missing('set-after:20ms', '--on-miss=set-after:20ms', '-c', 1, '-r', 1);
-cmp_ok($c->{misses}, '>', 1, 'set-after:20ms: the connection goes on meanwhile');
-cmp_ok($c->{filled}, '>', 0, '... and stores then');
-cmp_ok($c->{filled}, '<=', $c->{misses}, '... what was missed');
-cmp_ok($c->{misses}, '<', $c->{gets}, '... which is found from then on');
+has($c, 'set-after:20ms: the connection goes on meanwhile, and stores then, what was missed, which is found from then on',
+    misses => ['>', 1], filled => ['>', 0], filled => ['<=', $c->{misses}], misses => ['<', $c->{gets}]);
 for my $law ('uniform:0.001,0.03', 'exponential:200') {
     for my $load (['-q', '1k', '-c', 4], ['-d', 4, '--getcount=3'], ['-T', 2, '--protocol=binary']) {
         $c = missing("set-after:$law @$load", "--on-miss=set-after:$law", @$load, '--verify=1');
-        cmp_ok($c->{filled}, '>', 0, '... stores');
-        cmp_ok($c->{filled}, '<=', $c->{sets}, '... as the server has seen');
-        cmp_ok($c->{misses}, '<', $c->{keys}, '... and finds');
+        has($c, '... stores, as the server has seen, and finds', filled => ['>', 0],
+            filled => ['<=', $c->{sets}], misses => ['<', $c->{keys}]);
     }
 }
 $c = missing('a crowd', '--on-miss=set-after:60s', '-r', '1m', '--getcount=1000', '-K', 10, '-d', 4, '-c', 4, '-t', 1);
@@ -75,20 +60,16 @@ is($c->{left_out}, $c->{misses} > 65536 ? $c->{misses} - 65536 : 0, '... those t
 
 # A trace: what it has told the length of.
 my $trace = scratch_dir() . '/trace.csv';
-open my $out, '>', $trace or die;
-printf $out "%d,key%d,7,10,1,get,0\n", $_ / 1000, $_ % 10 for 0 .. 3999;
-close $out or die;
+write_file($trace, map { sprintf "%d,key%d,7,10,1,get,0\n", $_ / 1000, $_ % 10 } 0 .. 3999);
 my $before = mem_stats($s)->{cmd_set};
 my $run = mcload_json('-s', $at, "--trace=$trace", '--trace-format=twitter', '--trace-time=rate', '-q', '8k',
     '--on-miss=set-after:5ms', '-t', 10);
-ok($run->{status} == 0 || $run->{status} == 3, 'a trace with set-after') or diag($run->{err});
+ran_ok($run, 'a trace with set-after');
 cmp_ok($run->{json}{'totals.after_misses.sets'}, '>=', 10, '... each key is stored');
 is($run->{json}{'totals.after_misses.sets'}, mem_stats($s)->{cmd_set} - $before, '... before it ends');
 
 # The server stops while backends answer: far more keys are due then than a connection has room for.
-open $out, '>', $trace or die;
-printf $out "0,stall%d,7,10,1,get,0\n", $_ for 0 .. 3999;
-close $out or die;
+write_file($trace, map { sprintf "0,stall%d,7,10,1,get,0\n", $_ } 0 .. 3999);
 my $gets = mem_stats($s)->{cmd_get};
 my $stopper = fork // die "fork: $!";
 if ($stopper == 0) {
@@ -102,14 +83,11 @@ if ($stopper == 0) {
 $run = mcload_json('-s', $at, "--trace=$trace", '--trace-format=twitter', '--trace-time=rate', '-q', '8k', '-c', 1,
     '-d', 1, '--on-miss=set-after:200ms', '-t', 10);
 waitpid $stopper, 0;
-ok($run->{status} == 0 || $run->{status} == 3, 'a server that stops meanwhile') or diag($run->{err});
-is($run->{json}{'totals.after_misses.sets'}, 4000, '... each key is stored');
-is($run->{json}{'totals.after_misses.left_out'}, 0, '... none is left out');
+ran_ok($run, 'a server that stops meanwhile');
+has($run, '... each key is stored', 'totals.after_misses.sets' => 4000, 'totals.after_misses.left_out' => 0);
 
 # The trace is over, and a backend has yet to answer: that is slept through.
-open $out, '>', $trace or die;
-printf $out "0,slow%d,7,10,1,get,0\n", $_ for 0 .. 9;
-close $out or die;
+write_file($trace, map { sprintf "0,slow%d,7,10,1,get,0\n", $_ } 0 .. 9);
 my @cpu = times;
 $run = mcload_json('-s', $at, "--trace=$trace", '--trace-format=twitter', '--trace-time=rate', '-q', 100,
     '--on-miss=set-after:2s', '-t', 10);
@@ -140,16 +118,13 @@ sub start_closing {
 # Who asked on a connection that was lost is gone, though it is up again by then.
 {
     my ($pid, $port) = start_closing();
-    open $out, '>', $trace or die;
-    printf $out "0,lost%d,7,10,1,get,0\n", $_ for 0 .. 9;
-    close $out or die;
+    write_file($trace, map { sprintf "0,lost%d,7,10,1,get,0\n", $_ } 0 .. 9);
     $run = mcload_json('-s', "127.0.0.1:$port", "--trace=$trace", '--trace-format=twitter', '--trace-time=rate',
         '-q', 100, '-c', 1, '--noload', '--reconnect=now', '--on-miss=set-after:1s', '-t', 10);
     kill 'KILL', $pid;
     waitpid $pid, 0;
-    is($run->{json}{'totals.opened'}, 2, 'a connection is lost, and back') or diag($run->{err});
-    is($run->{json}{'totals.after_misses.left_out'}, 10, '... the keys missed on it are left out');
-    is($run->{json}{'totals.after_misses.sets'}, 0, '... and not stored by the next one');
+    has($run, 'a connection is lost, and back, the keys missed on it are left out, and not stored by the next one',
+        'totals.opened' => 2, 'totals.after_misses.left_out' => 10, 'totals.after_misses.sets' => 0);
 }
 
 # ---- who has the lease -----------------------------------------------------------------------
@@ -159,27 +134,19 @@ for my $load (['-q', '2k', '-c', 4], ['-c', 4], ['-c', 4, '--getcount=4'], ['-T'
     for my $lease ('lease', 'lease:30ms') {
         my $name = "$lease @$load";
         $c = missing($name, "--on-miss=$lease", @meta, @$load);
-        cmp_ok($c->{leases_won}, '>', 0, "$name: leases are given");
-        cmp_ok($c->{leases_won}, '<=', 20, '... one a key');
-        cmp_ok($c->{filled}, '>', 0, '... who has one stores');
-        cmp_ok($c->{sets}, '<=', 20, '... and nobody else');
-        is($c->{misses}, $c->{leases_won} + $c->{leases_waited}, '... others are told to wait');
-        cmp_ok($c->{misses}, '<', $c->{keys}, '... and find it then');
-        like($c->{out}, qr/^Leases = $c->{leases_won} won, $c->{leases_waited} waited for \(0 given up\), 0 stale/m,
-            '... in a line');
+        has($c, "$name: leases are given, one a key, who has one stores, and nobody else, others are told to wait, and find it then, in a line",
+            leases_won => ['>', 0], leases_won => ['<=', 20], filled => ['>', 0], sets => ['<=', 20],
+            misses => $c->{leases_won} + $c->{leases_waited}, misses => ['<', $c->{keys}],
+            out => qr/^Leases = $c->{leases_won} won, $c->{leases_waited} waited for \(0 given up\), 0 stale/m);
     }
 }
 $c = missing('lease:60s', '--on-miss=lease:60s', @meta, '-r', 1, '-q', 200, '-t', 1.5);
-is($c->{leases_won}, 1, 'lease:60s: one has it');
-is($c->{sets}, 0, '... and does not store yet');
-cmp_ok($c->{given_up}, '>', 0, '... others give up in the end');
-cmp_ok($c->{leases_waited}, '>', $c->{given_up}, '... after they have asked again');
+has($c, 'lease:60s: one has it, and does not store yet, others give up in the end, after they have asked again',
+    leases_won => 1, sets => 0, given_up => ['>', 0], leases_waited => ['>', $c->{given_up}]);
 $c = missing('absent keys', '--on-miss=lease', @meta, '--miss-ratio=1');
-is($c->{leases_won}, 0, 'absent keys have no leases');
-is($c->{sets}, 0, '... and are not stored');
+has($c, 'absent keys have no leases, and are not stored', leases_won => 0, sets => 0);
 $c = missing('rmw', '--on-miss=lease', @meta, '--ops=get:1,rmw:1,cas:1', '-c', 2);
-cmp_ok($c->{leases_won}, '>', 0, 'a mix that stores anyway: leases are given');
-cmp_ok($c->{leases_won}, '<=', 20, '... one a key');
+has($c, 'a mix that stores anyway: leases are given', leases_won => ['>', 0], leases_won => ['<=', 20]);
 
 # A value that was declared to be out of date is used until it is stored anew, by one.
 my $key = 'stale:' . '0' x 24;
@@ -188,12 +155,10 @@ put($s, "md $key I T60\r\n");
 is(read_line($s), "HD\r\n", '... is out of date');
 $run = mcload_json('-s', $at, '--noload', '-r', 1, '--key-prefix=stale:', '-t', 1, '-c', 4, @meta,
     '--on-miss=lease:200ms');
-is($run->{json}{'totals.misses'}, 0, 'stale: it is found all the same');
-is($run->{json}{'totals.after_misses.leases_won'}, 1, '... one has the lease');
-cmp_ok($run->{json}{'totals.after_misses.stale_hits'}, '>', 0, '... others use what there is');
-cmp_ok($run->{json}{'totals.after_misses.stale_hits'}, '<', $run->{json}{'totals.hits'}, '... until it is stored');
-is($run->{json}{'errors.wrong_value'}, 0, '... nothing wrong in it');
-like($run->{out}, qr/^Leases = 1 won, 0 waited for \(0 given up\), \d+ stale hits$/m, '... in a line');
+has($run, 'stale: it is found all the same', 'totals.misses' => 0, 'totals.after_misses.leases_won' => 1,
+    'totals.after_misses.stale_hits' => ['>', 0],
+    'totals.after_misses.stale_hits' => ['<', $run->{json}{'totals.hits'}], 'errors.wrong_value' => 0,
+    out => qr/^Leases = 1 won, 0 waited for \(0 given up\), \d+ stale hits$/m);
 
 # ---- command lines ---------------------------------------------------------------------------
 
@@ -202,9 +167,7 @@ for my $bad (['--on-miss=lease'], ['--on-miss=lease', '--binary'], ['--on-miss=l
     ['--on-miss=set-after:soon'], ['--on-miss=sets'], ['--on-miss=set-after:1ms', '--protocol=http'])
 {
     my $refused = mcload('-s', $at, '-t', 0.1, @$bad);
-    is($refused->{status}, 1, "@$bad: refused");
-    like($refused->{err}, qr/\Amcload: [^\n]+\n\z/, '... in a line');
+    has($refused, "@$bad: refused, in a line", status => 1, err => qr/\Amcload: [^\n]+\n\z/);
 }
 
-$server->stop;
 done_testing();

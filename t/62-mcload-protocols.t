@@ -1,17 +1,9 @@
 #!/usr/bin/env perl
 # mcload speaks every protocol it names: each get is a hit, each set is stored, over one key
 # and many, against this server and against others where they are installed.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::Bin/lib";
-use File::Path qw(make_path);
-use IO::Socket::INET;
-use IO::Socket::UNIX;
-use POSIX ();
-use Test::More;
-use MCLoad;
 use MCTest;
+use File::Path qw(make_path);
+use MCLoad;
 use MCTLS;
 
 my $dir = scratch_dir();
@@ -28,19 +20,16 @@ END {
 }
 
 # Every kind of error is missing, and everything asked for was found.
-sub clean {
-    my ($run, $name) = @_;
+sub clean($run, $name) {
     ended_ok($run, $name);
     my $json = $run->{json};
     cmp_ok($json->{'totals.gets'} // 0, '>', 0, "$name: gets");
     is($json->{'totals.hits'}, $json->{'totals.keys'}, "$name: all hits");
-    is(join(' ', grep { $json->{$_} } grep { /^errors\./ } sort keys %$json), '',
-        "$name: no errors");
+    is(join(' ', grep { $json->{$_} } grep { /^errors\./ } sort keys %$json), '', "$name: no errors");
 }
 
 # The three kinds of run that every protocol with sets must pass.
-sub speaks {
-    my ($at, $protocol, @args) = @_;
+sub speaks($at, $protocol, @args) {
     my $name = "$at $protocol";
     clean(mcload_json('-s', $at, "--protocol=$protocol", '-r', '100', @BRIEFLY, '-u', '0.2',
         @args), "$name, gets and sets");
@@ -50,17 +39,14 @@ sub speaks {
     is($run->{json}{'totals.keys'}, 7 * $run->{json}{'totals.gets'}, "$name, multigets: keys");
     $run = mcload_json('-s', $at, "--protocol=$protocol", '-r', '100', @BRIEFLY,
         '--getcount=2', '--key-prefix=none:', '--noload', @args);
-    cmp_ok($run->{json}{'totals.keys'}, '>', 0, "$name, misses: gets");
-    is($run->{json}{'totals.hits'}, 0, "$name, misses: no hits");
+    has($run, "$name, misses: gets, no hits", 'totals.keys' => ['>', 0], 'totals.hits' => 0);
 }
 
 # Starts a program that listens on $port; false when it is not installed.
-sub start_other {
-    my ($port, @command) = @_;
+sub start_other($port, @command) {
     my ($path) = grep { -x $_ } map { "$_/$command[0]" } split(/:/, $ENV{PATH}), '/usr/sbin';
     return 0 if !defined $path;
-    my $pid = fork;
-    die "fork: $!" if !defined $pid;
+    my $pid = fork // die "fork: $!";
     if (!$pid) {
         open STDOUT, '>', '/dev/null';
         open STDERR, '>', '/dev/null';
@@ -76,38 +62,32 @@ sub start_other {
 
 # ---- this server -------------------------------------------------------------------------
 
-for my $profile (profiles()) {
-    my $server = start_server(profile => $profile);
-    my $at = '127.0.0.1:' . $server->port;
+each_profile(sub ($profile) {
+    my $server = serve($profile);
+    my $at = $server->at;
     speaks($at, 'ascii');
     speaks($at, 'binary');
     speaks($at, 'meta');
     clean(mcload_json('-s', $at, '--binary', '-r', '10', @BRIEFLY), '--binary');
-}
+});
 
 # ---- authentication ----------------------------------------------------------------------
 
-sub refused {
-    my ($name, @args) = @_;
+sub refused($name, @args) {
     my $run = mcload('-r', '10', @args);
     is($run->{status}, 2, "$name: cannot load") or diag($run->{out}, $run->{err});
-    $run = mcload_json('-r', '10', '--noload', @BRIEFLY, @args);
-    is($run->{status}, 3, "$name: the run is invalid");
-    is($run->{json}{'totals.hits'}, 0, "$name: no hits");
-    cmp_ok($run->{json}{'errors.client_error'}, '>', 0, "$name: errors");
+    has(mcload_json('-r', '10', '--noload', @BRIEFLY, @args), "$name: the run is invalid, no hits, errors",
+        status => 3, 'totals.hits' => 0, 'errors.client_error' => ['>', 0]);
 }
 
 {
     my $file = "$dir/auth";
-    open my $out, '>', $file or die $!;
-    print $out "user:secret\n";
-    close $out;
-    my $server = start_server(profile => '1.6', args => ['-Y', $file]);
-    my $at = '127.0.0.1:' . $server->port;
+    write_file($file, "user:secret\n");
+    my $server = serve('1.6', '-Y', $file);
+    my $at = $server->at;
     for my $protocol ('ascii', 'meta') {
         speaks($at, $protocol, '-U', 'user', '-P', 'secret');
-        refused("$protocol, a wrong password", '-s', $at, "--protocol=$protocol", '-U', 'user',
-            '-P', 'wrong');
+        refused("$protocol, a wrong password", '-s', $at, "--protocol=$protocol", '-U', 'user', '-P', 'wrong');
     }
     refused('no password', '-s', $at);
     my $json = "$dir/auth.json";
@@ -117,13 +97,11 @@ sub refused {
 
 SKIP: {
     my $file = "$dir/sasl";
-    open my $out, '>', $file or die $!;
-    print $out "user:secret:\n";
-    close $out;
+    write_file($file, "user:secret:\n");
     my $server = eval { start_server(args => ['-S', '-B', 'binary'],
         env => {MEMCACHED_SASL_PWDB => $file}) };
     skip 'built without SASL', 1 if !$server;
-    my $at = '127.0.0.1:' . $server->port;
+    my $at = $server->at;
     speaks($at, 'binary', '-U', 'user', '-P', 'secret');
     refused('binary, a wrong password', '-s', $at, '--binary', '-U', 'user', '-P', 'wrong');
 }
@@ -131,10 +109,9 @@ SKIP: {
 # ---- others ------------------------------------------------------------------------------
 
 SKIP: {
-    my @user = $> == 0 ? ('-u', 'root') : ();
     my $start = sub {
         my $port = free_port();
-        return start_other($port, 'memcached', '-l', '127.0.0.1', '-p', $port, @user, @_) && $port;
+        return start_other($port, 'memcached', '-l', '127.0.0.1', '-p', $port, @AS_ROOT, @_) && $port;
     };
     my $port = $start->() or skip 'no memcached in the path', 1;
     speaks("127.0.0.1:$port", $_) for qw(ascii meta binary);
@@ -152,11 +129,9 @@ SKIP: {
     SKIP: {
         my $udp = free_port();
         $start->('-U', $udp) or skip 'packaged memcached: no UDP', 1;
-        for my $protocol (qw(ascii binary)) {
-            clean(mcload_json('-s', "udp://127.0.0.1:$udp", "--protocol=$protocol", '-r', '50', '-t',
-                '0.4', '-u', '0.2', '-c', '2', '-d', '2', '--verify=1', '--timeout=5',
-                '--key-prefix', $protocol), "packaged memcached, UDP, $protocol");
-        }
+        clean(mcload_json('-s', "udp://127.0.0.1:$udp", "--protocol=$_", '-r', '50', '-t', '0.4', '-u', '0.2',
+            '-c', '2', '-d', '2', '--verify=1', '--timeout=5', '--key-prefix', $_),
+            "packaged memcached, UDP, $_") for qw(ascii binary);
         # One key each: of a get of several it numbers the datagrams of each value anew.
         clean(mcload_json('-s', "udp://127.0.0.1:$udp", '-r', '20', '-V', '5000', @BRIEFLY, '-c',
             '2', '--verify=1', '--timeout=5'), 'packaged memcached, UDP, several datagrams');
@@ -186,11 +161,7 @@ SKIP: {
 SKIP: {
     my $port = free_port();
     make_path("$dir/www");
-    for my $key (0 .. 9) {
-        open my $file, '>', "$dir/www/obj:000$key" or die $!;
-        print $file 'x' x ($key * 1000);
-        close $file;
-    }
+    write_file("$dir/www/obj:000$_", 'x' x ($_ * 1000)) for 0 .. 9;
     open my $conf, '>', "$dir/nginx.conf" or die $!;
     print $conf <<"CONF";
 daemon off; worker_processes 1; pid $dir/nginx.pid; error_log $dir/nginx.log;
@@ -210,8 +181,7 @@ CONF
     clean(mcload_json('-s', "127.0.0.1:$port", '--protocol=http', '-r', '10', @BRIEFLY,
         '-c', '2', '--key-prefix=obj:', '-K', '8'), 'nginx');
     my $run = mcload_json('-s', "127.0.0.1:$port", '--protocol=http', '-r', '10', @BRIEFLY);
-    cmp_ok($run->{json}{'totals.gets'}, '>', 0, 'nginx: 404 is an answer');
-    is($run->{json}{'totals.hits'}, 0, 'nginx: and a miss');
+    has($run, 'nginx: 404 is an answer, and a miss', 'totals.gets' => ['>', 0], 'totals.hits' => 0);
 }
 
 # A server that closes each connection behind its first answer, where connecting takes no
@@ -219,8 +189,7 @@ CONF
 {
     my $path = "$dir/http";
     my $listener = IO::Socket::UNIX->new(Local => $path, Listen => 16) or die "listen: $!";
-    my $pid = fork;
-    die "fork: $!" if !defined $pid;
+    my $pid = fork // die "fork: $!";
     if (!$pid) {
         while (my $client = $listener->accept) {
             local $/ = "\r\n\r\n";
@@ -231,8 +200,7 @@ CONF
     }
     push @others, $pid;
     for my $args ([], ['-q', '1000']) {
-        my $run = mcload_json('-s', "unix:$path", '--protocol=http', '-r', '10', @BRIEFLY,
-            '-c', '2', @$args);
+        my $run = mcload_json('-s', "unix:$path", '--protocol=http', '-r', '10', @BRIEFLY, '-c', '2', @$args);
         clean($run, "one request a connection @$args");
         cmp_ok($run->{json}{'totals.gets'}, '>', 2, '... and more than one each');
     }
@@ -244,9 +212,7 @@ for my $args (['--protocol=gopher'], ['--protocol=http', '-u', '0.1'],
     ['--protocol=http', '--loadonly'], ['--protocol=http', '--getcount=2'],
     ['--protocol=redis', '--binary'], ['-U', 'user'], ['-P', 'secret'],
     ['--protocol=http', '-U', 'user', '-P', 'secret']) {
-    my $run = mcload(@$args);
-    is($run->{status}, 1, "@$args: usage") or diag($run->{err});
-    is(scalar(() = $run->{err} =~ /\n/g), 1, '... one line on stderr') or diag($run->{err});
+    has(mcload(@$args), "@$args: usage, one line on stderr", status => 1, err_lines => 1);
 }
 
 done_testing();

@@ -1,16 +1,11 @@
 #!/usr/bin/env perl
 # Classes of mcload: each sends its own load from its own connections and is counted, judged
 # and told apart; together they are the run. Objectives decide about the exit status.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::Bin/lib";
-use Test::More;
-use MCLoad;
 use MCTest;
+use MCLoad;
 
-my $server = start_server();
-my $at = '127.0.0.1:' . $server->port;
+my $server = serve();
+my $at = $server->at;
 
 # ---- two classes -------------------------------------------------------------------------
 
@@ -21,29 +16,22 @@ my $run = mcload_json('-s', $at, '-t', '0.6', '-r', '500', '-T', '1',
 my $after = mem_stats($server->control);
 my $json = $run->{json};
 ended_ok($run, 'two classes');
-is($json->{'totals.loaded'}, 550, 'the records of both are stored');
-is($json->{'classes.small.totals.loaded'}, 500, '... by the one');
-is($json->{'classes.bulk.totals.loaded'}, 50, '... and the other');
+has($json, 'the records of both are stored, by the one, and the other', 'totals.loaded' => 550,
+    'classes.small.totals.loaded' => 500, 'classes.bulk.totals.loaded' => 50);
 is($after->{cmd_set} - $before->{cmd_set} >= 550, 1, '... says the server');
 is($after->{total_connections} - $before->{total_connections}, 5, 'connections of both');
 for my $sum (qw(totals.offered totals.sent totals.achieved totals.requests totals.gets
     totals.rx_bytes totals.tx_bytes totals.keys totals.hits latency.intended.count
     totals.ops.set.done errors.error)) {
-    is($json->{$sum}, $json->{"classes.small.$sum"} + $json->{"classes.bulk.$sum"},
-        "$sum add up");
+    is($json->{$sum}, $json->{"classes.small.$sum"} + $json->{"classes.bulk.$sum"}, "$sum add up");
 }
 # 600 and 120 expected, deviations 25 and 11; the schedules depend on the seed only.
-cmp_ok($json->{'classes.small.totals.offered'}, '>', 480, 'the rate of one');
-cmp_ok($json->{'classes.small.totals.offered'}, '<', 720, '...');
-cmp_ok($json->{'classes.bulk.totals.offered'}, '>', 60, 'the rate of the other');
-cmp_ok($json->{'classes.bulk.totals.offered'}, '<', 180, '...');
-is($json->{'classes.small.totals.ops.set.done'}, 0, 'the mix of one');
-cmp_ok($json->{'classes.bulk.totals.ops.set.done'}, '>', 0, 'the mix of the other');
-is($json->{'classes.bulk.protocol'}, '"binary"', 'its protocol');
-is($json->{'classes.bulk.load.connections'}, 2, 'its connections');
-is($json->{'totals.hits'}, $json->{'totals.keys'}, 'each finds its own values');
-is($json->{'classes.small.slo.met'}, 'true', 'an objective is met');
-is($json->{'classes.small.slo.objective'}, '"p50:60s"', '... by its name');
+has($json, 'the rate of one', 'classes.small.totals.offered' => ['>', 480],
+    'classes.small.totals.offered' => ['<', 720], 'classes.bulk.totals.offered' => ['>', 60],
+    'classes.bulk.totals.offered' => ['<', 180], 'classes.small.totals.ops.set.done' => 0,
+    'classes.bulk.totals.ops.set.done' => ['>', 0], 'classes.bulk.protocol' => '"binary"',
+    'classes.bulk.load.connections' => 2, 'totals.hits' => $json->{'totals.keys'},
+    'classes.small.slo.met' => 'true', 'classes.small.slo.objective' => '"p50:60s"');
 ok(!exists $json->{'classes.bulk.slo.met'}, 'the other has none');
 my ($first, @tables) = split /^#(?:type|kind)/m, $run->{out};
 like($first, qr/^(?:IN)?VALID.*\nclass +asked\/s +achieved\/s .*\nsmall +[\d.]+ .*\nbulk +[\d.]+ .*\n\n\z/m,
@@ -57,10 +45,9 @@ like($run->{out}, qr/^Objective p50:60s of small = met, [\d.]+ us$/m, 'the objec
 
 # ---- servers and connections -------------------------------------------------------------
 
-my $second = start_server();
-my $per = run_program({command => [$ENV{MCLOAD} || './loadgen/mcload', '-v', '-s', $at, '-s',
-    '127.0.0.1:' . $second->port, @BRIEFLY, '-r', '100', '-q', '2000', '-T', '2', '-c', '3',
-    '--json', scratch_dir() . '/spread.json'], timeout => 120});
+my $second = serve();
+my $per = run_program({command => [$MCLOAD, '-v', '-s', $at, '-s', $second->at, @BRIEFLY, '-r', '100', '-q',
+    '2000', '-T', '2', '-c', '3', '--json', scratch_dir() . '/spread.json'], timeout => 120});
 ended_ok($per, 'two servers');
 $json = json_of(scratch_dir() . '/spread.json');
 my $servers = $json->{servers};
@@ -77,27 +64,20 @@ like($per->{out}, qr{^Connections = 12, min / median / max: requests \d+ / \d+ /
 
 # ---- what a class shares with others is stored once --------------------------------------
 
-$run = mcload_json('-s', $at, '-t', '0.6', '-r', '300', '--key-prefix=shared:', '-q', '200',
+$run = run_ok('three classes', '-s', $at, '-t', '0.6', '-r', '300', '--key-prefix=shared:', '-q', '200',
     '--class=a:{}', '--class=b:{-u 0.1 depth=4}', '--class=c:{key-prefix=c: -T 2}');
-ended_ok($run, 'three classes');
-is($run->{json}{'classes.a.totals.loaded'}, 300, 'the first stores');
-is($run->{json}{'classes.b.totals.loaded'}, 0, 'the second has the same records');
-is($run->{json}{'classes.c.totals.loaded'}, 300, 'the third has others');
-is($run->{json}{'classes.b.totals.hits'}, $run->{json}{'classes.b.totals.keys'}, 'all is there');
-is($run->{json}{'load.threads'}, 4, 'threads of all');
-$run = mcload('-s', $at, '-r', '300', '--key-prefix=only:', '--class=a:{}', '--class=b:{-V 5}',
-    '--loadonly');
-is($run->{status}, 0, 'loading only');
-is($run->{err}, "mcload: 600 records stored\n", '... stores for all classes');
+has($run, 'the first stores, the second has the same records, the third has others, all is there, threads of all',
+    'classes.a.totals.loaded' => 300, 'classes.b.totals.loaded' => 0, 'classes.c.totals.loaded' => 300,
+    'classes.b.totals.hits' => $run->{json}{'classes.b.totals.keys'}, 'load.threads' => 4);
+has(mcload('-s', $at, '-r', '300', '--key-prefix=only:', '--class=a:{}', '--class=b:{-V 5}', '--loadonly'),
+    'loading only, stores for all classes', status => 0, err => "mcload: 600 records stored\n");
 $run = mcload_json('-s', $at, '-t', '0.6', '-r', '300', '--key-prefix=only:', '-q', '200',
     '--class=a:{}', '--class=b:{-V 5}', '--noload');
-is($run->{json}{'totals.loaded'}, 0, 'nothing is stored twice');
-is($run->{json}{'totals.hits'}, $run->{json}{'totals.keys'}, '... all is there');
+has($run, 'nothing is stored twice', 'totals.loaded' => 0, 'totals.hits' => $run->{json}{'totals.keys'});
 
 # ---- one class that has a name -------------------------------------------------------------
 
-$run = mcload_json('-s', $at, @BRIEFLY, '-q', '200', '--class=x:{-r 20}');
-ended_ok($run, 'one class');
+$run = run_ok('one class', '-s', $at, @BRIEFLY, '-q', '200', '--class=x:{-r 20}');
 is(scalar(() = $run->{out} =~ /^#type/mg), 1, 'one table');
 is($run->{json}{'classes.x.totals.sent'}, $run->{json}{'totals.sent'}, 'the class is the run');
 ok(!(grep { /^classes\./ } keys %{mcload_json('-s', $at, '-t', '0.1', '-r', '1')->{json}}),
@@ -125,11 +105,9 @@ $after = mem_stats($server->control);
 $json = $run->{json};
 ended_ok($run, 'a measuring client');
 is($after->{total_connections} - $before->{total_connections}, 6, 'connections of both');
-cmp_ok($json->{'classes.measure.totals.offered'}, '>', 60, 'its rate');
-cmp_ok($json->{'classes.measure.totals.offered'}, '<', 150, '...');
-cmp_ok($json->{'classes.load.totals.offered'}, '>', 700, 'the rest');
-cmp_ok($json->{'classes.load.totals.offered'}, '<', 1100, '...');
-is($json->{'classes.measure.load.depth'}, 1, 'its depth');
+has($json, 'its rate, the rest, its depth', 'classes.measure.totals.offered' => ['>', 60],
+    'classes.measure.totals.offered' => ['<', 150], 'classes.load.totals.offered' => ['>', 700],
+    'classes.load.totals.offered' => ['<', 1100], 'classes.measure.load.depth' => 1);
 my ($all, $of_class) = map { [$run->{out} =~ /$_/] } qr/^read +(.*)$/m,
     qr/^Class measure: .*\n#kind.*\ngets +(.*)$/m;
 is_deeply($all, $of_class, 'its latencies are those of the run');
@@ -142,14 +120,10 @@ $run = mcload_json('-s', $at, @BRIEFLY, '-r', '200', '-q', '500', '--class=small
     map { "--class=$_:{antagonist=$_ connections=2 depth=2}" } qw(flood multiget large sets));
 $json = $run->{json};
 ended_ok($run, 'antagonists');
-for my $name (qw(flood multiget large sets)) {
-    cmp_ok($json->{"classes.$name.totals.requests"}, '>', 0, "$name is answered");
-    is($json->{"classes.$name.load.mode"}, '"closed"', '... as fast as it can');
-    is($json->{"classes.$name.valid"}, 'true', '... and may be as busy as it likes');
-}
+has($json, "$_ is answered", "classes.$_.totals.requests" => ['>', 0], "classes.$_.load.mode" => '"closed"',
+    "classes.$_.valid" => 'true') for qw(flood multiget large sets);
 is($json->{'classes.multiget.totals.keys'}, 100 * $json->{'classes.multiget.totals.gets'},
     'many keys in a get');
-is($json->{'classes.sets.totals.gets'}, 0, 'only sets');
-cmp_ok($json->{'classes.large.totals.rx_bytes'}, '>', 500_000, 'large values');
+has($json, 'only sets', 'classes.sets.totals.gets' => 0, 'classes.large.totals.rx_bytes' => ['>', 500_000]);
 
 done_testing();

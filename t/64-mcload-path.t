@@ -3,13 +3,8 @@
 # requests does as much of it, with each protocol, engine and way of sending.
 # t/preload/fail_alloc.c counts allocations, of the whole program, t/preload/count_calls.c locks
 # and formatted prints, those of the main thread apart from those of others, which send.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::Bin/lib";
-use Test::More;
-use MCLoad;
 use MCTest;
+use MCLoad;
 
 my $preload = ($ENV{TOP_BUILDDIR} // '.') . '/t/preload';
 my @libraries = map {"$preload/$_.so"} qw(fail_alloc count_calls);
@@ -28,8 +23,7 @@ sub reset_control {
     }
 }
 
-sub control_of {
-    my ($path) = @_;
+sub control_of($path) {
     open my $fh, '<', $path or die "$path: $!";
     binmode $fh;
     sysread $fh, my $bytes, 32;
@@ -56,8 +50,8 @@ sub cost_of {
     return \%cost;
 }
 
-my $server = start_server();
-my $at = '127.0.0.1:' . $server->port;
+my $server = serve();
+my $at = $server->at;
 my @common = ('-s', $at, '-r', '200', '-c', '4', '--warmup=0', '--progress=none');
 my @loads = (
     ['-d', 1],
@@ -72,17 +66,10 @@ push @loads, ['--engine=io_uring', '-d', 4] if mcload('--engine=help')->{out} =~
 for my $load (@loads) {
     my $short = cost_of(@common, @$load, '-t', 100, '--until=n:100');
     my $long = cost_of(@common, @$load, '-t', 100, '--until=n:' . ($short->{requests} + 20 * $SLACK));
-    for my $what (qw(allocations locks main_prints)) {
-        cmp_ok($short->{$what}, '>', 0, "@$load: $what are counted");
-    }
-    cmp_ok($long->{requests}, '>', $short->{requests} + 10 * $SLACK,
-        "@$load: more requests");
-    cmp_ok($long->{allocations} - $short->{allocations}, '<=', $SLACK,
-        "@$load: and no more allocations");
-    for my $what (qw(locks prints)) {
-        cmp_ok($long->{$what} - $short->{$what}, '<=', $SLACK_SENDING,
-            "@$load: nor $what by threads that send");
-    }
+    cmp_ok($short->{$_}, '>', 0, "@$load: $_ are counted") for qw(allocations locks main_prints);
+    cmp_ok($long->{requests}, '>', $short->{requests} + 10 * $SLACK, "@$load: more requests");
+    cmp_ok($long->{allocations} - $short->{allocations}, '<=', $SLACK, "@$load: and no more allocations");
+    cmp_ok($long->{$_} - $short->{$_}, '<=', $SLACK_SENDING, "@$load: nor $_ by threads that send")
+        for qw(locks prints);
 }
-$server->stop;
 done_testing();

@@ -1,32 +1,12 @@
 #!/usr/bin/env perl
 # Results of mcload: confidence and intervals in them; merge adds them up without loss,
 # compare says whether they differ, plot draws them. Files that are no results are refused.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::Bin/lib";
-use Test::More;
-use MCLoad;
 use MCTest;
+use MCLoad;
 
 my $dir = scratch_dir();
-my $server = start_server();
-my $at = '127.0.0.1:' . $server->port;
-
-sub write_file {
-    my ($name, $text) = @_;
-    open my $fh, '>', "$dir/$name" or die "$dir/$name: $!\n";
-    print $fh $text;
-    close $fh or die;
-    return "$dir/$name";
-}
-
-sub read_file {
-    my ($name) = @_;
-    open my $fh, '<', $name or return '';
-    local $/;
-    return scalar <$fh>;
-}
+my $server = serve();
+my $at = $server->at;
 
 # ---- confidence and intervals ----------------------------------------------------------
 
@@ -35,10 +15,9 @@ my $run = mcload('-s', $at, '-r', '1000', '-t', '0.6', '-q', '1k', '-c', '2', '-
 ended_ok($run, 'a run with intervals');
 my @rows = $run->{out} =~ /^interval +([\d.]+) +([\d.]+)/mg;
 is(scalar @rows, 6, 'three intervals of 0.2 s');
-like($run->{out}, qr{^p95 95% interval = [\d.]+ \.\. (?:>?[\d.]+|\?) us \(worth \d+ independent}m,
-    'the confidence of p95');
-like($run->{out}, qr{^p999 95% interval = n/a \(needs [\d.]+ s\)$}m,
-    'none of p999 from 600 requests, but how long it takes');
+has($run, 'the confidence of p95',
+    out => qr{^p95 95% interval = [\d.]+ \.\. (?:>?[\d.]+|\?) us \(worth \d+ independent}m,
+    out => qr{^p999 95% interval = n/a \(needs [\d.]+ s\)$}m);
 unlike(($run->{out} =~ /^(.*?)^#type/ms)[0], qr/read/, 'no such letters before the table');
 is(scalar(() = $run->{out} =~ /read/g), 1, 'the letters "read" stand in the table only');
 my $text = read_file("$dir/a.json");
@@ -52,10 +31,7 @@ ok($low eq 'null' || $p95 eq 'null' || $low <= $p95, 'the interval begins below 
     or diag("$low, not $p95");
 is($one->{'latency.intended.ci.p99.99.low'}, 'null', 'unknown is null');
 
-for my $bad ('0', 'x', '-1', '0.001') {
-    $run = mcload('-s', $at, "--interval=$bad");
-    is($run->{status}, 1, "--interval=$bad: usage");
-}
+is(mcload('-s', $at, "--interval=$_")->{status}, 1, "--interval=$_: usage") for '0', 'x', '-1', '0.001';
 
 $run = mcload('-s', $at, '-r', '1000', '--noload', '-t', '0.5', '-q', '500', '-c', '2',
     '--json', "$dir/b.json");
@@ -65,9 +41,8 @@ my $two = json_of("$dir/b.json");
 
 # ---- a warm-up as long as it takes -----------------------------------------------------
 
-$run = mcload_json('-s', $at, '-r', '1000', '--noload', '-t', '0.6', '-q', '2k', '-c', '2',
-    '--warmup=auto');
-ended_ok($run, 'a warm-up as long as it takes');
+$run = run_ok('a warm-up as long as it takes', '-s', $at, '-r', '1000', '--noload', '-t', '0.6', '-q', '2k',
+    '-c', '2', '--warmup=auto');
 like($run->{out}, qr/^Warm-up = [\d.]+ s, (?:steady after [\d.]+ s of it|not steady by then) \(MSER-5\)$/m,
     '... says how long');
 my $seconds = $run->{json}{'warmup.seconds'};
@@ -76,19 +51,14 @@ like("$run->{json}{'warmup.steady'} $run->{json}{'warmup.steady_after'}",
     qr/^(?:true [\d.]+|false null)$/, '... and whether it was enough');
 is($run->{json}{'totals.seconds'} + 0, 0.6, '... and the window is as long as ever');
 cmp_ok($run->{json}{'totals.requests'}, '<', 2000, '... without its requests');
-for my $args (['--warmup=x'], ['--warmup=-1'], ['--warmup=auto', '--scan=1000:2000:500'],
-    ['--warmup=auto', '--schedule=ramp:100:200:1']) {
-    $run = mcload('-s', $at, @$args);
-    is($run->{status}, 1, "@$args: usage");
-    is(scalar(() = $run->{err} =~ /\n/g), 1, '... one line') or diag($run->{err});
-}
+has(mcload('-s', $at, @$_), "@$_: usage, one line", status => 1, err_lines => 1) for ['--warmup=x'],
+    ['--warmup=-1'], ['--warmup=auto', '--scan=1000:2000:500'], ['--warmup=auto', '--schedule=ramp:100:200:1'];
 
 # ---- by the size of replies ---------------------------------------------------------------
 
 for my $args ([], ['--getcount=3'], ['--binary'], ['--protocol=meta', '--ops=get:3,set:1']) {
-    $run = mcload_json('-s', $at, '-r', '1000', '-t', 100, '--until=n:200', '-q', '2k', '-c', '2', '--by-size',
-        '--valuesize=discrete:10=1,5000=1', @$args);
-    ended_ok($run, "--by-size @$args");
+    $run = run_ok("--by-size @$args", '-s', $at, '-r', '1000', '-t', 100, '--until=n:200', '-q', '2k', '-c',
+        '2', '--by-size', '--valuesize=discrete:10=1,5000=1', @$args);
     my ($sizes) = ($run->{json}{sizes} // '');
     my %gets = map { /"up_to": (\d+).*"count": (\d+)/ ? ($1, $2) : () } split /\}/, $sizes;
     cmp_ok($gets{64} // 0, '>', 0, '... gets of small values');
@@ -110,8 +80,8 @@ ok(!exists $run->{json}{sizes}, '... nor anything in the JSON');
 
 # ---- what servers say ------------------------------------------------------------------
 
-$run = mcload_json('-s', $at, '-r', '1000', '-t', '1', '-q', '2k', '-c', '2', '--server-stats=0.1s');
-ended_ok($run, 'a run that asks for stats');
+$run = run_ok('a run that asks for stats', '-s', $at, '-r', '1000', '-t', '1', '-q', '2k', '-c', '2',
+    '--server-stats=0.1s');
 like($run->{out}, qr/^Server stats = CPU [\d.]+% of a core, 0 evictions, \d+ connections, 1000 items, [\d.]+ MB$/m,
     '... says what they told');
 my $stats = $run->{json};
@@ -125,18 +95,17 @@ $run = mcload_json('-s', $at, '-s', 'localhost:' . $server->port, '--noload', '-
 is($run->{json}{'server_stats.servers'}, 2, 'two servers, at both ends of the window only');
 for my $args (['--server-stats=0'], ['--server-stats=x'], ['--server-stats=1', '--protocol=redis']) {
     $run = mcload('-s', $at, @$args);
-    is($run->{status}, 1, "@$args: usage");
-    is(scalar(() = $run->{err} =~ /\n/g), 1, '... one line') or diag($run->{err});
+    has($run, "@$args: usage, one line", status => 1, err_lines => 1);
 }
 
 # ---- how servers are set up --------------------------------------------------------------
 
 {
-    my $small = start_server(args => ['-m', '73']);
-    my $small_at = '127.0.0.1:' . $small->port;
+    my $small = serve('-m', '73');
+    my $small_at = $small->at;
     for my $asks (['--env-report'], ['--server-stats=0.1s'], ['--env-report', '--server-stats=0.1s']) {
-        $run = mcload_json('-s', $small_at, '-s', $at, '-r', '100', @BRIEFLY, '-q', '1k', '-c', '2', @$asks);
-        ended_ok($run, "@$asks");
+        $run = run_ok("@$asks", '-s', $small_at, '-s', $at, '-r', '100', @BRIEFLY, '-q', '1k', '-c', '2',
+            @$asks);
         my $text = read_file($run->{file});
         my ($told) = $text =~ /("settings": \[.*?\}\])/s;
         like($told // '', qr/"server": "\Q$small_at\E",\s*"version": "\d[^"]*",\s*"values": \{[^}]*"maxbytes": "76546048"/,
@@ -151,10 +120,9 @@ for my $args (['--server-stats=0'], ['--server-stats=x'], ['--server-stats=1', '
     $run = mcload_json('-s', $small_at, '--noload', '-t', '0.3', '-q', '1k');
     unlike(read_file($run->{file}), qr/"settings"/, 'nobody asks without being told to');
 
-    my $binary = start_server(args => ['-B', 'binary']);
-    $run = mcload_json('-s', '127.0.0.1:' . $binary->port, '--binary', '-r', '100', '-t', '0.3', '-q', '1k',
-        '--env-report');
-    ended_ok($run, 'a server that refuses the question');
+    my $binary = serve('-B', 'binary');
+    $run = run_ok('a server that refuses the question', '-s', $binary->at, '--binary', '-r', '100', '-t', '0.3',
+        '-q', '1k', '--env-report');
     unlike(read_file($run->{file}), qr/"settings"/, '... is without settings');
     like($run->{out}, qr/^Env kernel = /m, '... the rest is there');
 }
@@ -169,8 +137,8 @@ sub size_counts {
 
 {
     # 30 MB into 10: what is not there any more was evicted, and that is said.
-    my $small = start_server(args => ['-m', '10']);
-    my @large = ('-s', '127.0.0.1:' . $small->port, '-r', '3000', '-V', '10000', @BRIEFLY, '-q', '1k');
+    my $small = serve('-m', '10');
+    my @large = ('-s', $small->at, '-r', '3000', '-V', '10000', @BRIEFLY, '-q', '1k');
     $run = mcload_json(@large, '--server-stats=0.2');
     my $evicted = mem_stats($small->control)->{evictions};
     cmp_ok($evicted, '>', 1000, 'a small server evicts');
@@ -197,15 +165,14 @@ SKIP: {
     $run = mcload('merge', "$dir/a.json", "$dir/b.json");
     skip 'built without jansson', 1 if $run->{err} =~ /without jansson/;
     is($run->{status}, 0, 'merge') or diag($run->{err});
-    my $m = json_of(write_file('m.json', $run->{out}));
+    my $m = json_of(scratch_file('m.json', $run->{out}));
     for my $key (qw(totals.requests totals.offered totals.achieved totals.hits
         latency.intended.count latency.intended.buckets.sum latency.issue.count lag.count)) {
         is($m->{$key}, $one->{$key} + $two->{$key}, "merged $key is the sum");
     }
     my ($min) = sort { $a <=> $b } map { $_->{'latency.intended.min'} } $one, $two;
     my ($max) = sort { $b <=> $a } map { $_->{'latency.intended.max'} } $one, $two;
-    is($m->{'latency.intended.min'}, $min, 'the smallest of both');
-    is($m->{'latency.intended.max'}, $max, 'the largest of both');
+    has($m, 'the smallest of both', 'latency.intended.min' => $min, 'latency.intended.max' => $max);
     my $mean = ($one->{'latency.intended.mean'} * $one->{'latency.intended.count'}
             + $two->{'latency.intended.mean'} * $two->{'latency.intended.count'})
         / $m->{'latency.intended.count'};
@@ -216,11 +183,10 @@ SKIP: {
 
     $run = mcload('merge', '--in-turn', '-o', "$dir/turn.json", "$dir/a.json", "$dir/b.json");
     is($run->{status}, 0, 'merge in turn, to a file') or diag($run->{err});
-    cmp_ok(abs(json_of("$dir/turn.json")->{'totals.seconds'} - 1.1), '<', 1e-9,
-        'one after another: the sum');
+    cmp_ok(abs(json_of("$dir/turn.json")->{'totals.seconds'} - 1.1), '<', 1e-9, 'one after another: the sum');
 
     # Windows of whole seconds are times, not counts.
-    my $whole_s = write_file('whole.json', read_file("$dir/a.json") =~ s/"seconds": [\d.]+/"seconds": 5/gr);
+    my $whole_s = scratch_file('whole.json', read_file("$dir/a.json") =~ s/"seconds": [\d.]+/"seconds": 5/gr);
     for my $case ([[], 5], [['--in-turn'], 10]) {
         my ($args, $seconds) = @$case;
         mcload('merge', @$args, '-o', "$dir/whole2.json", $whole_s, $whole_s);
@@ -231,14 +197,13 @@ SKIP: {
     }
 
     # What is of one run is not told of all.
-    cmp_ok($m->{'load.qps'}, '==', 1500, 'what was asked for adds up');
-    is($m->{'load.connections'}, 2, 'what all have in common stays');
+    has($m, 'what was asked for adds up', 'load.qps' => ['==', 1500], 'load.connections' => 2);
     ok(!exists $m->{"$_"}, "of one run only: $_") for qw(load.time phases arrivals.scv argv seed);
 
     # A share is no count.
     mcload('merge', '-o', "$dir/shares.json", "$dir/a.json", "$dir/a.json");
     is(json_of("$dir/shares.json")->{'totals.hits_expected'}, 1, 'all hits are expected of both, and together');
-    my $of_half = write_file('half_shared.json',
+    my $of_half = scratch_file('half_shared.json',
         read_file("$dir/a.json") =~ s/"hits_expected": 1,/"hits_expected": 0.5,/r);
     for my $others (["$dir/a.json", "$dir/b.json"], ["$dir/b.json", "$dir/a.json"], ["$dir/a.json", $of_half]) {
         mcload('merge', '-o', "$dir/shares.json", @$others);
@@ -258,9 +223,8 @@ SKIP: {
 
     # Latencies by size are added up as those of all are.
     # Other values would be another workload: they are merged where nothing says so.
-    my $nameless = sub {
-        my ($name, $file) = @_;
-        return write_file($name, read_file($file) =~ s/^ *"value_size": [^\n]*\n//mgr);
+    my $nameless = sub ($name, $file) {
+        return scratch_file($name, read_file($file) =~ s/^ *"value_size": [^\n]*\n//mgr);
     };
     my @sized = map { mcload_json('-s', $at, '-r', '1000', @BRIEFLY, '-q', '2k', '-c', '2', '--by-size',
         "--valuesize=discrete:$_") } '10=1,5000=1', '10=1,100=1';
@@ -286,53 +250,43 @@ PY
     mcload('merge', '-o', "$dir/half.json", "$dir/sized0.json", "$dir/a.json");
     ok(!exists json_of("$dir/half.json")->{sizes}, '... and nothing where only one has them');
 
-    my $of_class = mcload_json('-s', $at, '-r', '1000', '--noload', '-t', '0.6', '-q', '1k',
+    # A closed loop, so that all but the last one are answered and p99 is known.
+    my $of_class = mcload_json('-s', $at, '-r', '1000', '--noload', '-t', 100, '--until=n:500',
         '--class=late:{-c 1}', '--class=other:{-c 1}');
     mcload('merge', '-o', "$dir/classes.json", "$dir/a.json", $of_class->{file});
     is(json_of("$dir/classes.json")->{'classes.late.totals.requests'},
-        $of_class->{json}{'classes.late.totals.requests'},
-        'a class that only the later result has is kept');
+        $of_class->{json}{'classes.late.totals.requests'}, 'a class that only the later result has is kept');
 
     # Latencies of different workloads are not those of one.
     for my $other (['records', 1000, 500], ['value_size', 200, 10], ['update', 0, 0.5],
         ['workload', '"custom"', '"etc"']) {
         my ($key, $is, $was) = @$other;
-        my $file = write_file("other-$key.json", read_file("$dir/a.json") =~ s/"$key": $is\b/"$key": $was/r);
-        $file = write_file("other-$key.json", read_file("$dir/a.json") =~ s/"$key": $is/"$key": $was/r)
+        my $file = scratch_file("other-$key.json", read_file("$dir/a.json") =~ s/"$key": $is\b/"$key": $was/r);
+        $file = scratch_file("other-$key.json", read_file("$dir/a.json") =~ s/"$key": $is/"$key": $was/r)
             if $key eq 'workload';
         $run = mcload('merge', '-o', "$dir/never.json", "$dir/a.json", $file);
-        is($run->{status}, 2, "merge of another $key: refused");
-        is($run->{err}, "mcload: $file: another workload than that of $dir/a.json: its $key is $was, not $is\n",
-            '... says what differs');
+        has($run, "merge of another $key: refused, says what differs", status => 2,
+            err => "mcload: $file: another workload than that of $dir/a.json: its $key is $was, not $is\n");
         ok(!-e "$dir/never.json", '... and writes nothing');
     }
 
     # ---- compare -----------------------------------------------------------------------
 
-    $run = mcload('compare', "$dir/a.json", "$dir/a.json");
-    is($run->{status}, 0, 'compare') or diag($run->{err});
-    like($run->{out}, qr/^p50 .*no difference shown$/m, 'a result does not differ from itself')
-        or diag($run->{out});
-    unlike($run->{out}, qr/B is (?:lower|higher)/, '... in nothing') or diag($run->{out});
-    like($run->{out}, qr/^p99\.9 .*cannot tell/m, 'what is not known cannot be compared');
-    $run = mcload('compare', "$dir/a.json", "$dir/b.json");
-    like($run->{out}, qr/^QPS .*B is lower \(-\d/m, 'another rate');
+    has(mcload('compare', "$dir/a.json", "$dir/a.json"), 'compare, a result does not differ from itself',
+        status => 0, out => qr/^p50 .*no difference shown$/m, out => ['!~', qr/B is (?:lower|higher)/],
+        out => qr/^p99\.9 .*cannot tell/m);
+    like(mcload('compare', "$dir/a.json", "$dir/b.json")->{out}, qr/^QPS .*B is lower \(-\d/m, 'another rate');
     $run = mcload('compare', "$dir/a.json,$dir/b.json", "$dir/b.json,$dir/a.json");
-    unlike($run->{out}, qr/One run a side/, 'groups of runs');
-    unlike($run->{out}, qr/B is (?:lower|higher)/, 'the same in another order')
-        or diag($run->{out});
+    has($run, 'groups of runs', out => ['!~', qr/One run a side/], out => ['!~', qr/B is (?:lower|higher)/]);
 
     # ---- plot --------------------------------------------------------------------------
 
     for my $kind (qw(cdf load time)) {
         $run = mcload('plot', "--kind=$kind", '--title', 'a < b', "$dir/a.json");
-        is($run->{status}, 0, "plot of kind $kind") or diag($run->{err});
-        like($run->{out}, qr{^<svg .*>\n.*</svg>\n\z}s, '... an SVG');
-        like($run->{out}, qr/a &#60; b/, '... with its title');
-        unlike($run->{out}, qr/nan|inf/, '... of finite numbers');
+        has($run, "plot of kind $kind, an SVG, with its title, of finite numbers", status => 0,
+            out => qr{^<svg .*>\n.*</svg>\n\z}s, out => qr/a &#60; b/, out => ['!~', qr/nan|inf/]);
     }
-    $run = mcload('plot', '-o', "$dir/p.svg", "$dir/a.json", "$dir/b.json");
-    is($run->{out}, '', 'a plot to a file');
+    is(mcload('plot', '-o', "$dir/p.svg", "$dir/a.json", "$dir/b.json")->{out}, '', 'a plot to a file');
     is(scalar(() = read_file("$dir/p.svg") =~ /<polyline/g), 2, '... with two curves');
 
     # Runs of a scan are points of a curve; as curves they are named by their rates.
@@ -369,23 +323,17 @@ PY
         twice => $whole =~ s/"tool":/"schema": "x", "tool":/r,
     );
     for my $name (sort keys %bad) {
-        my $file = write_file("bad-$name.json", $bad{$name});
+        my $file = scratch_file("bad-$name.json", $bad{$name});
         for my $tool (['merge', "$dir/b.json"], ['compare', "$dir/a.json"], ['plot']) {
             $run = mcload(@$tool, $file);
             is($run->{status}, 2, "$tool->[0] of $name: refused");
             like($run->{err}, qr/^mcload: [^\n]*\Q$file\E[^\n]*\n\z/, '... with one line');
         }
     }
-    for my $args (['plot'], ['plot', '--kind=pie', 'x'], ['compare', "$dir/a.json"], ['merge'],
-        ['merge', '--nonsense']) {
-        $run = mcload(@$args);
-        is($run->{status}, 1, "@$args: usage");
-        is(scalar(() = $run->{err} =~ /\n/g), 1, '... one line');
-    }
-    $run = mcload('merge', '-o', "$dir/no/such", "$dir/a.json");
-    is($run->{status}, 2, 'a file that cannot be written');
-    $run = mcload('plot', "$dir/nosuch.json");
-    is($run->{status}, 2, 'a file that is not there');
+    has(mcload(@$_), "@$_: usage, one line", status => 1, err_lines => 1) for ['plot'], ['plot', '--kind=pie',
+        'x'], ['compare', "$dir/a.json"], ['merge'], ['merge', '--nonsense'];
+    is(mcload('merge', '-o', "$dir/no/such", "$dir/a.json")->{status}, 2, 'a file that cannot be written');
+    is(mcload('plot', "$dir/nosuch.json")->{status}, 2, 'a file that is not there');
 }
 
 # ---- where results go --------------------------------------------------------------------
@@ -399,8 +347,7 @@ PY
     like($run->{out}, qr/\A\{\n "schema": .*\}\n\z/s, '... with the report in a file');
     like(read_file("$dir/report"), qr/\A(?:IN)?VALID.*^Errors = 0\n\z/ms, '... which is there');
     $run = mcload(@short, '--json=-', '--format=csv');
-    is($run->{status}, 1, '... not with another report there');
-    like($run->{err}, qr/\Amcload: [^\n]*--output=FILE\n\z/, '... in a line');
+    has($run, '... not with another report there', status => 1, err => qr/\Amcload: [^\n]*--output=FILE\n\z/);
 
     $run = mcload(@short, '--plot', "$dir/a/new/folder");
     ok(-s "$dir/a/new/folder/$_.svg", "a folder that is missing is made: $_.svg") for qw(cdf time);
@@ -410,7 +357,7 @@ PY
 
     # No server, no result: no file, and none that was there is emptied.
     my @files = map { ("--$_", "$dir/none.$_") } qw(json output save hlog hgrm);
-    write_file('none.json', 'as it was');
+    scratch_file('none.json', 'as it was');
     $run = mcload('-s', '127.0.0.1:1', '-t', '0.1', @files, '--plot', "$dir/none.plot");
     is($run->{status}, 2, 'a run that fails') or diag($run->{err});
     ok(!-e "$dir/none.$_", "... leaves no $_") for qw(output save hlog hgrm.hgrm plot/cdf.svg);
@@ -420,11 +367,10 @@ PY
 
     # Files may not grow beyond a few blocks.
     my $limited = run_program({command => ['sh', '-c', 'trap "" XFSZ; ulimit -f 1; exec "$@"', 'sh',
-            $ENV{MCLOAD} || './loadgen/mcload', @short, '--json', "$dir/full.json"], timeout => 60});
+            $MCLOAD, @short, '--json', "$dir/full.json"], timeout => 60});
     is($limited->{status}, 2, 'a result that cannot be written');
     like($limited->{err}, qr/^mcload: cannot write \Q$dir\E\/full.json: File too large$/m, '... says so');
     ok(!-e "$dir/full.json", '... and leaves no part of it');
 }
 
-$server->stop;
 done_testing();

@@ -1,36 +1,17 @@
 #!/usr/bin/env perl
 # The forms of mcload's report: mutilate's to the byte, CSV, JSON on stdout, HdrHistogram's
 # percentile distribution, columns of choice, plots.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::Bin/lib";
-use IO::Socket::INET;
-use Test::More;
-use MCLoad;
 use MCTest;
+use MCLoad;
 
 my $dir = scratch_dir();
-my $server = start_server();
-my @at = ('-s', '127.0.0.1:' . $server->port, '-r', '500', '-t', '0.4');
-
-sub read_file {
-    my ($name) = @_;
-    open my $fh, '<', $name or return '';
-    local $/;
-    return scalar <$fh>;
-}
-
-# The verdict depends on the machine; any but a failed run will do.
-sub ended {
-    my ($run, $name) = @_;
-    ok($run->{status} == 0 || $run->{status} == 3, $name) or diag($run->{err});
-}
+my $server = serve();
+my @at = ('-s', $server->at, '-r', '500', '-t', '0.4');
 
 # ---- mutilate --------------------------------------------------------------------------
 
 my $run = mcload(@at, '-q', '2k', '-u', '0.3', '--format=mutilate');
-ended($run, 'format mutilate');
+ran_ok($run, 'format mutilate');
 my $number = qr/ (?:[ \d]{5}|\d{6,})\.\d/;
 like($run->{out}, qr{\A
 \#type\ {7}avg\ {5}std\ {5}min\ {5}5th\ {4}10th\ {4}90th\ {4}95th\ {4}99th\n
@@ -52,7 +33,7 @@ is($run->{err}, '', 'nothing there with --quiet');
 
 # A scan: the columns of the table, then what was achieved and asked for.
 $run = mcload(@at, '--noload', '--scan=500:1000:500', '--format=mutilate', '-u', '0.2');
-ended($run, 'a scan in format mutilate');
+ran_ok($run, 'a scan in format mutilate');
 like($run->{out}, qr{\A
 \#type\ {7}avg\ {5}std\ {5}min\ {5}5th\ {4}10th\ {4}90th\ {4}95th\ {4}99th\ {6}QPS\ {3}target\n
 (?:read\ \ \ (?:$number){8}\ [\ \d]{6}\.\d\ {5}(?:\ 500|1000)\n){2}
@@ -62,8 +43,7 @@ like($run->{out}, qr{\A
 my $mute = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 8) or die "listen: $!";
 $run = mcload('-s', '127.0.0.1:' . $mute->sockport, '--noload', '-t', '0.4', '-q', '500', '-c', '2',
     '--format=mutilate');
-is($run->{status}, 3, 'a server that says nothing');
-like($run->{out}, qr/^read   (?:$number){8}$/m, 'numbers only in format mutilate');
+has($run, 'a server that says nothing', status => 3, out => qr/^read   (?:$number){8}$/m);
 my ($p99) = $run->{out} =~ /^read .* ([\d.]+)$/m;
 cmp_ok($p99, '>', 100_000, '... which say how long requests were waited for');
 like($run->{err}, qr/^mcload: \d+ requests were never answered: /m, '... and stderr says so');
@@ -71,10 +51,9 @@ like($run->{err}, qr/^mcload: \d+ requests were never answered: /m, '... and std
 # ---- CSV and JSON ----------------------------------------------------------------------
 
 $run = mcload(@at, '--noload', '-q', '2k', '--format=csv', '--percentiles=50,99');
-ended($run, 'format csv');
+ran_ok($run, 'format csv');
 my @lines = split /\n/, $run->{out};
-is(shift @lines,
-    'class,type,count,unanswered,avg,std,min,50th,99th,max,qps,keys,misses,errors,seconds,valid',
+is(shift @lines, 'class,type,count,unanswered,avg,std,min,50th,99th,max,qps,keys,misses,errors,seconds,valid',
     'its header');
 is(scalar @lines, 2, 'a line for each type');
 like($lines[0], qr/^"all",read,\d+,\d+(?:,[\d.]*){11},(?:true|false)$/, 'reads');
@@ -94,20 +73,19 @@ $run = mcload(@at, '--scan=500:1000:500', '--hgrm', "$dir/scan");
 is($run->{status}, 1, 'a scan has no histogram of one run');
 for my $file (['--hlog', "$dir/scan.hlog"], ['--save', "$dir/scan.save"]) {
     $run = mcload(@at, '--scan=500:1000:500', @$file);
-    is($run->{status}, 1, "... nor $file->[0]");
-    like($run->{err}, qr/\Amcload: --hlog and --save [^\n]+ scan\n\z/, '... which is said in a line');
+    has($run, "... nor $file->[0]", status => 1, err => qr/\Amcload: --hlog and --save [^\n]+ scan\n\z/);
     ok(!-e $file->[1], '... and makes no file');
 }
 
 $run = mcload(@at, '--noload', '-q', '2k', '--format=json', '--output', "$dir/out.json");
-ended($run, 'format json');
+ran_ok($run, 'format json');
 is($run->{out}, '', 'nothing on stdout with --output');
 is(json_of("$dir/out.json")->{schema}, '"mcload/1"', 'the report is the JSON');
 
 # ---- columns ---------------------------------------------------------------------------
 
 $run = mcload(@at, '--noload', '-q', '2k', '--percentiles=1,22,33,50,99.5,99.99');
-ended($run, '--percentiles');
+ran_ok($run, '--percentiles');
 is(join(' ', ($run->{out} =~ /^#type(.*)$/m)[0] =~ /\S+/g),
     'avg std min 1st 22nd 33rd 50th p995 p9999 max', 'the columns asked for');
 is(scalar(split ' ', ($run->{out} =~ /^update(.*)$/m)[0]), 10, 'with a value each');
@@ -116,7 +94,7 @@ is(scalar(split ' ', ($run->{out} =~ /^update(.*)$/m)[0]), 10, 'with a value eac
 
 $run = mcload(@at, '--noload', '-t', '1', '-q', '2k', '--hgrm', "$dir/h", '--plot', $dir, '--json',
     "$dir/h.json");
-ended($run, '--hgrm and --plot');
+ran_ok($run, '--hgrm and --plot');
 my $json = json_of("$dir/h.json");
 for my $name ('h.hgrm', 'h-issue.hgrm') {
     my $text = read_file("$dir/$name");
@@ -126,8 +104,7 @@ for my $name ('h.hgrm', 'h-issue.hgrm') {
     cmp_ok(scalar @rows / 4, '>', $json->{'latency.intended.censored'} ? 1 : 20, '... lines');
     my $rises = 1;
     for (my $i = 4; $i < @rows; $i += 4) {
-        $rises &&= $rows[$i] >= $rows[$i - 4] && $rows[$i + 1] > $rows[$i - 3]
-            && $rows[$i + 2] > $rows[$i - 2];
+        $rises &&= $rows[$i] >= $rows[$i - 4] && $rows[$i + 1] > $rows[$i - 3] && $rows[$i + 2] > $rows[$i - 2];
     }
     ok($rises, '... that rise');
     is($rows[-2], $json->{'latency.intended.count'}, '... to the number of answers');
@@ -143,20 +120,15 @@ for my $args (['--format=xml'], ['--percentiles='], ['--percentiles=0'], ['--per
     ['--percentiles=50,'], ['--percentiles=x'], ['--output', "$dir/no/such"],
     ['--percentiles=' . join(',', (50) x 40)]) {
     $run = mcload(@at, @$args);
-    is($run->{status}, 1, "$args->[0]: usage") or diag($run->{err});
-    is($run->{out}, '', '... nothing on stdout');
-    is(scalar(() = $run->{err} =~ /\n/g), 1, '... one line');
+    has($run, "$args->[0]: usage, nothing on stdout, one line", status => 1, out => '', err_lines => 1);
 }
 for my $args (['--hgrm', "$dir/no/such"], ['--plot', "$0/no"]) {
     $run = mcload(@at, '--noload', @$args);
-    is($run->{status}, 1, "@$args: cannot be written");
-    like($run->{err}, qr/^mcload: cannot write/m, '... and says so');
+    has($run, "@$args: cannot be written, and says so", status => 1, err => qr/^mcload: cannot write/m);
 }
 for my $pair (['--json', '--output'], ['--save', '--json'], ['--hlog', '--save']) {
     $run = mcload(@at, '--noload', map { ($_, "$dir/both") } @$pair);
-    is($run->{status}, 1, "@$pair in one file: usage");
-    like($run->{err}, qr/\Amcload: [^\n]*the same file\n\z/, '... one line') or diag($run->{err});
+    has($run, "@$pair in one file: usage, one line", status => 1, err => qr/\Amcload: [^\n]*the same file\n\z/);
 }
 
-$server->stop;
 done_testing();

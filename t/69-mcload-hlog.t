@@ -1,22 +1,17 @@
 #!/usr/bin/env perl
 # --hlog, HdrHistogram's log of intervals: taken apart here by what its format says, and
 # compared with the JSON of the same run.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::Bin/lib";
+use MCTest;
 use Compress::Zlib ();
 use MIME::Base64;
 use POSIX qw(ceil);
-use Test::More;
 use MCLoad;
 use MCSwarm;
-use MCTest;
 
 my $dir = scratch_dir();
-my $server = start_server();
+my $server = serve();
 my $log = "$dir/run.hlog";
-my @at = ('-s', '127.0.0.1:' . $server->port, '-r', 500, '-t', 1, '--hlog', $log);
+my @at = ('-s', $server->at, '-r', 500, '-t', 1, '--hlog', $log);
 
 my $probe = mcload(@at, '-t', 0.3);
 plan skip_all => 'built without zlib' if $probe->{err} =~ /no zlib/;
@@ -59,15 +54,13 @@ sub value_of {
     return (1024 + $bucket % 1024 + 0.5) * 2**$shift;
 }
 
-sub total_of {
-    my ($counts) = @_;
+sub total_of($counts) {
     my $sum = 0;
     $sum += $_ for values %$counts;
     return $sum;
 }
 
-sub quantile {
-    my ($counts, $share) = @_;
+sub quantile($counts, $share) {
     my $left = ceil($share * total_of($counts));
     for my $bucket (sort { $a <=> $b } keys %$counts) {
         $left -= $counts->{$bucket};
@@ -77,8 +70,7 @@ sub quantile {
 }
 
 # All lines of a log, and the sum of counts for each tag ('': none).
-sub read_log {
-    my ($name) = @_;
+sub read_log($name) {
     open my $fh, '<', $log or die "$log: $!";
     my @head = map { scalar <$fh> } 1 .. 5;
     like($head[0], qr/^#\[Logged with mcload [\d.]+\]$/, "$name: who logged");
@@ -104,8 +96,7 @@ sub read_log {
     return (\@rows, \%sums);
 }
 
-sub agrees {
-    my ($counts, $json, $of, $name) = @_;
+sub agrees($counts, $json, $of, $name) {
     is(total_of($counts), $json->{"$of.count"}, "$name: all answers are in it");
     # The shares are of others where some were not answered.
     return if $json->{"$of.censored"} > 0;
@@ -161,5 +152,4 @@ $run = mcload(@at, '--noload', '--hlog', "$dir/no/such");
 is($run->{status}, 1, 'a log that cannot be written: usage');
 like($run->{err}, qr/^mcload: cannot write \Q$dir\E\/no\/such/, '... and says so');
 
-$server->stop;
 done_testing();

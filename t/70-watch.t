@@ -1,24 +1,18 @@
 #!/usr/bin/env perl
 # Watchers hear of what they asked for, in order and soon; nobody else is disturbed.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::Bin/lib";
-use Test::More;
 use MCTest;
+use MCBinary;
 
 # A new connection that watches.
-sub watcher {
-    my ($server, $types) = @_;
+sub watcher($server, $types) {
     my $w = $server->connect;
     put($w, "watch $types\r\n");
-    is(read_line($w), "OK\r\n", '[' . $server->profile . "] watch $types");
+    is(read_line($w), "OK\r\n", "watch $types");
     return $w;
 }
 
 # The next line, without ts= and gid=, and with numbers that differ from run to run cut off.
-sub event {
-    my ($w) = @_;
+sub event($w) {
     my $line = read_line($w);
     return show($line) if $line !~ /^ts=\d+\.\d{1,6} gid=\d+ (type=.*)\n\z/;
     my $rest = $1;
@@ -27,34 +21,28 @@ sub event {
     return $rest;
 }
 
-sub expect_events {
-    my ($w, $name, @want) = @_;
+sub expect_events($w, $name, @want) {
     local $Test::Builder::Level = $Test::Builder::Level + 1;
     is_deeply([map { event($w) } @want], \@want, $name);
 }
 
-for my $profile (profiles()) {
-    next if $profile eq 'ref';
+each_profile(sub ($profile) {
+    plan skip_all => 'of this server' if $profile eq 'ref';
     my $is_16 = $profile eq '1.6';
     # nobody but the client finds what has expired
-    my $server = start_server(profile => $profile,
-        args => ['-o', 'no_lru_crawler,no_lru_maintainer']);
-    my $s = $server->connect;
+    my ($server, $s) = serve($profile, '-o', 'no_lru_crawler,no_lru_maintainer');
     my $size = sub { return $is_16 ? " cfd=N size=$_[0]" : '' };
 
     # defaults, and what is refused
     my $w = $server->connect;
     put($w, "watch\r\n");
-    is(read_line($w), "OK\r\n", "[$profile] watch");
+    is(read_line($w), "OK\r\n", 'watch');
     exchange($s, "get a\r\n", "END\r\n");
-    expect_events($w, "[$profile] is watch fetchers",
-        'type=item_get key=a status=not_found clsid=0' . $size->(0));
-    exchange($s, "watch nothing\r\n", "ERROR\r\n");
-    exchange($s, "watch fetchers nothing\r\n", "ERROR\r\n");
-    exchange($s, "watch fetchers noreply\r\n", '');
+    expect_events($w, 'is watch fetchers', 'type=item_get key=a status=not_found clsid=0' . $size->(0));
+    exchanges($s, ["watch nothing\r\n", "ERROR\r\n"], ["watch fetchers nothing\r\n", "ERROR\r\n"],
+        ["watch fetchers noreply\r\n", '']);
     if ($is_16) {
-        exchange($s, "get a\r\nwatch\r\n",
-            "END\r\nERROR cannot pipeline other commands before watch\r\n");
+        exchange($s, "get a\r\nwatch\r\n", "END\r\nERROR cannot pipeline other commands before watch\r\n");
     } else {
         exchange($s, "watch connevents\r\n", "ERROR\r\n");
         my $p = $server->connect;
@@ -65,49 +53,37 @@ for my $profile (profiles()) {
     # what the watcher sends is thrown away
     put($w, "get b\r\nquit\r\nversion\r\n" . ('x' x 100000));
     exchange($s, "get c\r\n", "END\r\n");
-    expect_events($w, "[$profile] input of a watcher is not executed",
+    expect_events($w, 'input of a watcher is not executed',
         map { "type=item_get key=$_ status=not_found clsid=0" . $size->(0) } qw(a c));
     close $w;
 
     # every internal look-up, and every mutation
     $w = watcher($server, 'fetchers mutations');
     my $get = sub { "type=item_get key=$_[0] status=$_[1] clsid=$_[2]" . $size->($_[3]) };
-    my $store = sub {
-        my ($key, $status, $cmd, $ttl, $class, $bytes) = @_;
-        return "type=item_store key=$key status=$status cmd=$cmd ttl=$ttl clsid=$class"
-            . $size->($bytes);
+    my $store = sub ($key, $status, $cmd, $ttl, $class, $bytes) {
+        return "type=item_store key=$key status=$status cmd=$cmd ttl=$ttl clsid=$class" . $size->($bytes);
     };
-    exchange($s, "set k 0 0 3\r\nabc\r\n", "STORED\r\n");
-    exchange($s, "get k\r\n", "VALUE k 0 3\r\nabc\r\nEND\r\n");
-    exchange($s, "add k 0 0 1\r\na\r\n", "NOT_STORED\r\n");
-    exchange($s, "append k 0 0 2\r\nde\r\n", "STORED\r\n");
-    exchange($s, "prepend k 0 0 1\r\n0\r\n", "STORED\r\n");
-    exchange($s, "replace k 0 1000 1\r\n7\r\n", "STORED\r\n");
-    exchange($s, "cas k 0 0 1 1\r\n7\r\n", "EXISTS\r\n");
-    exchange($s, "cas x 0 0 1 1\r\n7\r\n", "NOT_FOUND\r\n");
-    exchange($s, "incr k 1\r\n", "8\r\n");
-    exchange($s, "touch k 0\r\n", "TOUCHED\r\n");
-    exchange($s, "delete k\r\n", "DELETED\r\n");
-    exchange($s, "set big 0 0 2000000\r\n" . ('x' x 2000000) . "\r\n",
-        "SERVER_ERROR object too large for cache\r\n", 'too large');
-    expect_events($w, "[$profile] look-ups and mutations in order",
-        $get->('k', 'not_found', 0, 0), $store->('k', 'stored', 'set', 0, 1, 3),
-        $get->('k', 'found', 1, 3),
-        $get->('k', 'found', 1, 3), $store->('k', 'not_stored', 'add', 0, 1, 1),
-        $get->('k', 'found', 1, 3), $store->('k', 'stored', 'append', 0, 1, 5),
-        $get->('k', 'found', 1, 5), $store->('k', 'stored', 'prepend', 0, 1, 6),
-        $get->('k', 'found', 1, 6), $store->('k', 'stored', 'replace', 1000, 1, 1),
-        $get->('k', 'found', 1, 1), $store->('k', 'exists', 'cas', 0, 1, 1),
-        $get->('x', 'not_found', 0, 0), $store->('x', 'not_found', 'cas', 0, 1, 1),
-        $get->('k', 'found', 1, 1), $get->('k', 'found', 1, 1), $get->('k', 'found', 1, 1),
-        $store->('big', 'too_large', 'set', 0, 0, 0));
+    exchanges($s, ["set k 0 0 3\r\nabc\r\n", "STORED\r\n"], ["get k\r\n", "VALUE k 0 3\r\nabc\r\nEND\r\n"],
+        ["add k 0 0 1\r\na\r\n", "NOT_STORED\r\n"], ["append k 0 0 2\r\nde\r\n", "STORED\r\n"],
+        ["prepend k 0 0 1\r\n0\r\n", "STORED\r\n"], ["replace k 0 1000 1\r\n7\r\n", "STORED\r\n"],
+        ["cas k 0 0 1 1\r\n7\r\n", "EXISTS\r\n"], ["cas x 0 0 1 1\r\n7\r\n", "NOT_FOUND\r\n"],
+        ["incr k 1\r\n", "8\r\n"], ["touch k 0\r\n", "TOUCHED\r\n"], ["delete k\r\n", "DELETED\r\n"],
+        ["set big 0 0 2000000\r\n" . ('x' x 2000000) . "\r\n", "SERVER_ERROR object too large for cache\r\n",
+            'too large']);
+    expect_events($w, 'look-ups and mutations in order', $get->('k', 'not_found', 0, 0), $store->('k', 'stored',
+        'set', 0, 1, 3), $get->('k', 'found', 1, 3), $get->('k', 'found', 1, 3), $store->('k', 'not_stored',
+        'add', 0, 1, 1), $get->('k', 'found', 1, 3), $store->('k', 'stored', 'append', 0, 1, 5), $get->('k',
+        'found', 1, 5), $store->('k', 'stored', 'prepend', 0, 1, 6), $get->('k', 'found', 1, 6), $store->('k',
+        'stored', 'replace', 1000, 1, 1), $get->('k', 'found', 1, 1), $store->('k', 'exists', 'cas', 0, 1, 1),
+        $get->('x', 'not_found', 0, 0), $store->('x', 'not_found', 'cas', 0, 1, 1), $get->('k', 'found', 1, 1),
+        $get->('k', 'found', 1, 1), $get->('k', 'found', 1, 1), $store->('big', 'too_large', 'set', 0, 0, 0));
 
     # keys are encoded; the fourth word is key=
     my $long = '#' x 250;
     exchange($s, "get $long\r\nget ok-1._~%\r\n", "END\r\nEND\r\n");
     my @words = split / /, read_line($w);
-    is($words[3], 'key=' . ('%23' x 250), "[$profile] an encoded key of 250 bytes");
-    expect_events($w, "[$profile] what is not encoded", $get->('ok-1._~%25', 'not_found', 0, 0));
+    is($words[3], 'key=' . ('%23' x 250), 'an encoded key of 250 bytes');
+    expect_events($w, 'what is not encoded', $get->('ok-1._~%25', 'not_found', 0, 0));
 
     # expired and flushed; meta and binary commands
     exchange($s, "set e 0 1 1\r\n1\r\nset f 0 0 1\r\n1\r\n", "STORED\r\nSTORED\r\n");
@@ -116,18 +92,16 @@ for my $profile (profiles()) {
     exchange($s, "get e\r\nflush_all\r\n", "END\r\nOK\r\n");
     debugtime($server, 2);
     exchange($s, "get f\r\n", "END\r\n");
-    expect_events($w, "[$profile] expired and flushed", $get->('e', 'expired', 0, 0),
-        $get->('f', 'flushed', 0, 0));
+    expect_events($w, 'expired and flushed', $get->('e', 'expired', 0, 0), $get->('f', 'flushed', 0, 0));
     my $b = $server->connect;
-    put($b, pack('CCnCCnNNNN', 0x80, 1, 2, 8, 0, 0, 13, 0, 0, 0) . pack('NN', 0, 0) . 'bkabc');
-    is(length(read_bytes($b, 24)), 24, "[$profile] a binary set is answered");
-    put($b, pack('CCnCCnNNNN', 0x80, 0, 2, 0, 0, 0, 2, 0, 0, 0) . 'bk');
-    is(length(read_bytes($b, 31)), 31, "[$profile] a binary get is answered");
-    expect_events($w, "[$profile] of a binary client", $get->('bk', 'not_found', 0, 0),
+    put($b, request(0x01, 'bk', store_extras(), 'abc'));
+    is(length(read_bytes($b, 24)), 24, 'a binary set is answered');
+    put($b, request(0x00, 'bk'));
+    is(length(read_bytes($b, 31)), 31, 'a binary get is answered');
+    expect_events($w, 'of a binary client', $get->('bk', 'not_found', 0, 0),
         $store->('bk', 'stored', 'set', 0, 1, 3), $get->('bk', 'found', 1, 3));
     if ($is_16) {
-        exchange($s, "ms m 2 T30\r\nab\r\nmg m v\r\nma n N30 J5\r\n",
-            "HD\r\nVA 2\r\nab\r\nHD\r\n");
+        exchange($s, "ms m 2 T30\r\nab\r\nmg m v\r\nma n N30 J5\r\n", "HD\r\nVA 2\r\nab\r\nHD\r\n");
         expect_events($w, '[1.6] of meta commands', $get->('m', 'not_found', 0, 0),
             $store->('m', 'stored', 'set', 30, 1, 2), $get->('m', 'found', 1, 2),
             $get->('n', 'not_found', 0, 0), $store->('n', 'stored', 'add', 30, 1, 1));
@@ -136,23 +110,22 @@ for my $profile (profiles()) {
     # numbers ascend over all workers
     my $open = mem_stats($s)->{curr_connections};
     my @clients = map { $server->connect } 1 .. 8;
-    expect_open($_, "[$profile] a client") for @clients;
+    expect_open($_, 'a client') for @clients;
     for my $i (1 .. 20) {
         put($_, "get n$i\r\n") for @clients;
     }
-    expect_bytes($_, "END\r\n" x 20, "[$profile] its replies") for @clients;
+    expect_bytes($_, "END\r\n" x 20, 'its replies') for @clients;
     my ($last, $bad) = (0, 0);
     for (1 .. 160) {
         my ($gid) = read_line($w) =~ / gid=(\d+) /;
         $bad++ if !$gid || $gid <= $last;
         $last = $gid;
     }
-    is($bad, 0, "[$profile] gid ascends");
+    is($bad, 0, 'gid ascends');
     close $_ for @clients;
     close $w;
     @clients = ();
-    ok(wait_until(sub { mem_stats($s)->{curr_connections} == $open - 1 }),
-        "[$profile] all of them are gone");
+    soon { mem_stats($s)->{curr_connections} == $open - 1 } 'all of them are gone';
 
     # types that no commands produce
     if ($is_16) {
@@ -168,8 +141,7 @@ for my $profile (profiles()) {
         put($c, "quit\r\n");
         expect_eof($c, '', '[1.6] and quits');
         # TLS says goodbye before the connection is gone, and the next may be another worker's
-        ok(wait_until(sub { mem_stats($s)->{curr_connections} == $open }),
-            '[1.6] and has gone');
+        soon { mem_stats($s)->{curr_connections} == $open } '[1.6] and has gone';
         $c = $server->connect;
         put($c, "GET / HTTP/1.1\r\n");
         expect_eof($c, '', '[1.6] one that speaks HTTP');
@@ -178,8 +150,7 @@ for my $profile (profiles()) {
             "type=conn_close $conn reason=normal cfd=N", "type=conn_new $conn cfd=N",
             "type=conn_close $conn reason=error cfd=N");
         close $w;
-        ok(wait_until(sub { mem_stats($s)->{log_watchers} == 0 }),
-            '[1.6] log_watchers follows the watchers');
+        soon { mem_stats($s)->{log_watchers} == 0 } '[1.6] log_watchers follows the watchers';
     }
 
     # the limit of watchers, and that they leave their places
@@ -187,76 +158,61 @@ for my $profile (profiles()) {
     exchange($s, "watch\r\n", "WATCHER_TOO_MANY log watcher limit reached\r\n");
     is(mem_stats($s)->{log_watchers}, 20, '[1.6] log_watchers') if $is_16;
     my @conns = stat_lines($s, 'conns');
-    is((grep { /:state conn_watch$/ } @conns), 20, "[$profile] they are in conn_watch");
+    is((grep { /:state conn_watch$/ } @conns), 20, 'they are in conn_watch');
     close shift @watchers;
     my $again;
-    ok(wait_until(sub {
+    soon {
         $again = $server->connect;
         put($again, "watch\r\n");
         return read_line($again) eq "OK\r\n";
-    }), "[$profile] a place that was left is free");
+    } 'a place that was left is free';
     my $before = mem_stats($s);
     exchange($s, "get k\r\n", "END\r\n");
     my $want = 'type=item_get key=k status=not_found clsid=0' . $size->(0);
-    is((grep { event($_) eq $want } @watchers, $again), 20, "[$profile] each hears of it");
+    is((grep { event($_) eq $want } @watchers, $again), 20, 'each hears of it');
     my $after = mem_stats($s);
-    is($after->{log_worker_written} - $before->{log_worker_written}, 1, "[$profile] written");
-    is($after->{log_watcher_sent} - $before->{log_watcher_sent}, 20, "[$profile] sent");
-    is($after->{log_worker_dropped} + $after->{log_watcher_skipped}, 0, "[$profile] none lost");
+    is($after->{log_worker_written} - $before->{log_worker_written}, 1, 'written');
+    is($after->{log_watcher_sent} - $before->{log_watcher_sent}, 20, 'sent');
+    is($after->{log_worker_dropped} + $after->{log_watcher_skipped}, 0, 'none lost');
     exchange($s, "stats reset\r\n", "RESET\r\n");
-    is(mem_stats($s)->{log_watcher_sent}, 0, "[$profile] stats reset clears the counters");
+    is(mem_stats($s)->{log_watcher_sent}, 0, 'stats reset clears the counters');
     close $_ for @watchers, $again;
-    ok(wait_until(sub { !grep { /conn_watch/ } stat_lines($s, 'conns') }),
-        "[$profile] all are gone");
+    soon { !grep { /conn_watch/ } stat_lines($s, 'conns') } 'all are gone';
     @watchers = (watcher($server, 'fetchers'));
     $server->stop;
-    expect_eof($watchers[0], '', "[$profile] a stop closes watchers");
+    expect_eof($watchers[0], '', 'a stop closes watchers');
 
     # evictions, of a full cache
-    $server = start_server(profile => $profile,
-        args => ['-m', '8', '-o', $is_16 ? 'no_lru_maintainer,no_slab_reassign' : 'no_lru_crawler']);
-    $s = $server->connect;
+    ($server, $s) = serve($profile, '-m', '8', '-o', $is_16 ? 'no_lru_maintainer,no_slab_reassign' : 'no_lru_crawler');
     $w = watcher($server, 'evictions');
     my $value = 'x' x 11000;
-    for my $i (1 .. 1200) {
-        put($s, "set key$i 0 0 11000 noreply\r\n$value\r\n");
-    }
-    expect_open($s, "[$profile] a full cache");
+    put($s, "set key$_ 0 0 11000 noreply\r\n$value\r\n") for 1 .. 1200;
+    expect_open($s, 'a full cache');
     my $evicted = mem_stats($s)->{evictions};
-    cmp_ok($evicted, '>', 100, "[$profile] evicts");
+    cmp_ok($evicted, '>', 100, 'evicts');
     my $class = $is_16 ? qr/clsid=\d+ size=\d+/ : qr/clsid=\d+/;
-    like(event($w), qr/^type=eviction key=key1 fetch=no ttl=-1 la=\d+ $class$/,
-        "[$profile] the first that went");
-    $server->stop;
+    like(event($w), qr/^type=eviction key=key1 fetch=no ttl=-1 la=\d+ $class$/, 'the first that went');
 
     # the background thread: crawls and page moves
-    $server = start_server(profile => $profile,
-        args => ['-o', 'no_slab_automove,slab_reassign,lru_crawler,no_lru_maintainer']);
-    $s = $server->connect;
+    ($server, $s) = serve($profile, '-o', 'no_slab_automove,slab_reassign,lru_crawler,no_lru_maintainer');
     $w = watcher($server, 'sysevents');
-    for my $i (1 .. 300) {
-        put($s, "set key$i 0 0 11000 noreply\r\n$value\r\n");
-    }
+    put($s, "set key$_ 0 0 11000 noreply\r\n$value\r\n") for 1 .. 300;
     exchange($s, "set a 0 0 1\r\n1\r\nset b 0 -1 1\r\n1\r\n", "STORED\r\nSTORED\r\n");
     exchange($s, "lru_crawler crawl 1\r\n", "OK\r\n");
     like(event($w), qr/^type=lru_crawler crawler=1 lru=cold low_mark=1 next_reclaims=0 since_run=0 next_run=65 elapsed=\d+ examined=2 reclaimed=1$/,
-        "[$profile] a crawl");
+        'a crawl');
     my ($from) = map { /^STAT (\d+):total_pages [2-9]/ ? $1 : () } stat_lines($s, 'slabs');
     exchange($s, "slabs reassign $from 1\r\n", "OK\r\n");
-    is(event($w), "type=slab_move src=$from dst=1" . ($is_16 ? ' state=ok' : ''),
-        "[$profile] a page move");
-    $server->stop;
+    is(event($w), "type=slab_move src=$from dst=1" . ($is_16 ? ' state=ok' : ''), 'a page move');
 
     # -W
-    $server = start_server(profile => $profile, args => ['-W']);
-    $s = $server->connect;
+    ($server, $s) = serve($profile, '-W');
     exchange($s, "watch\r\n", "CLIENT_ERROR watch commands not allowed\r\n");
-    $server->stop;
-}
+});
 
 # UNIX sockets
 my $path = scratch_dir() . '/watch.sock';
-my $server = start_server(profile => '1.6', path => $path, args => ['-s', $path]);
+my $server = serve('1.6', '-s', $path, {path => $path});
 my $w = watcher($server, 'connevents');
 my $s = $server->connect;
 expect_open($s, '[1.6] a client of the UNIX socket');
@@ -264,6 +220,5 @@ expect_events($w, '[1.6] is told of', 'type=conn_new rip=unix rport=0 transport=
 close $s;
 expect_events($w, '[1.6] until it goes',
     'type=conn_close rip=unix rport=0 transport=local reason=normal cfd=N');
-$server->stop;
 
 done_testing();

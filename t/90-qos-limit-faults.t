@@ -2,22 +2,13 @@
 # Limits and classes where it hurts: contradictions and numbers at the edges have one clear line;
 # hundreds of requests that wait for a limit are all answered, once, whatever the limit becomes
 # meanwhile, whoever of them leaves, and when the server stops.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::Bin/lib";
+use MCTest ':ours';
 use Socket qw(SOL_SOCKET SO_LINGER);
-use Test::More;
-use MCTest;
-
-plan skip_all => 'needs memcached-qos' if !is_ours();
 
 my $BUSY = "SERVER_ERROR 307 busy\r\n";
-my @as_root = $> == 0 ? ('-u', 'root') : ();
 my $server;
 
-sub order {
-    my (@orders) = @_;
+sub order(@orders) {
     for my $order (@orders) {
         my $got = roundtrip($server->control, "qos $order\r\n", "OK\r\n");
         return is($got, "OK\r\n", "qos $order") if $got ne "OK\r\n";
@@ -31,8 +22,7 @@ sub waiting {
 }
 
 # No token comes for minutes: a multiget of small class has taken them, counted by keys.
-sub empty {
-    my ($limit) = @_;
+sub empty($limit) {
     my $c = $server->connect;
     roundtrip($c, "qos class small\r\n", "OK\r\n");
     order('action delay', 'unit key', "$limit 1 1");
@@ -43,36 +33,31 @@ sub empty {
 }
 
 # Connections whose gets wait.
-sub delay {
-    my ($count) = @_;
+sub delay($count) {
     my @conns = map { $server->connect } 1 .. $count;
     my $before = waiting();
     put($conns[$_], "get k$_\r\n") for 0 .. $#conns;
-    ok(wait_until(sub { waiting() == $before + $count }), "$count requests wait");
+    soon { waiting() == $before + $count } "$count requests wait";
     return @conns;
 }
 
-sub reply_to {
-    my ($i) = @_;
+sub reply_to($i) {
     my $key = "k$i";
     return "VALUE $key 0 " . length($key) . "\r\n$key\r\nEND\r\n";
 }
 
 # All are answered, in the right way, and with nothing more.
-sub are_answered {
-    my ($name, $want, @conns) = @_;
+sub are_answered($name, $want, @conns) {
     my @wrong = grep {
         my $reply = $want // reply_to($_);
-        read_bytes($conns[$_], length $reply) ne $reply
-            || roundtrip($conns[$_], '', '') ne '';
+        read_bytes($conns[$_], length $reply) ne $reply || roundtrip($conns[$_], '', '') ne '';
     } 0 .. $#conns;
     is("@wrong", '', $name);
     return;
 }
 
-sub start {
-    my (@args) = @_;
-    $server = start_server(args => [@args]);
+sub start(@args) {
+    $server = serve(@args);
     my $s = $server->connect;
     my $send = join '', map { "set k$_ 0 0 " . length("k$_") . "\r\nk$_\r\n" } 0 .. 299;
     is(roundtrip($s, $send, "STORED\r\n" x 300), "STORED\r\n" x 300, '300 keys');
@@ -111,11 +96,10 @@ for my $case (
 ) {
     my @args = @$case;
     my $want = pop @args;
-    my $run = run_program(@args, '-p', '-1', @as_root);
+    my $run = run_program(@args, '-p', '-1', @AS_ROOT);
     my $name = substr "@args", 0, 60;
-    ok($run->{status} != 0 && $run->{err} =~ /\Q$want\E/ && ($run->{err} =~ tr/\n//) == 1
-            && !$run->{timed_out}, "$name: one line")
-        or diag("status $run->{status}: $run->{err}");
+    ok($run->{status} != 0 && $run->{err} =~ /\Q$want\E/ && ($run->{err} =~ tr/\n//) == 1 && !$run->{timed_out},
+        "$name: one line") or diag("status $run->{status}: $run->{err}");
 }
 
 # ---- numbers at run time --------------------------------------------------------------------
@@ -172,14 +156,13 @@ for my $case (
     my @conns = delay(150);
     my $c = $server->connect;
     order('qps_limit small 1 1', 'qps_limit 1 1', 'peer off');
-    ok(wait_until(sub { waiting() >= 148 }), 'they wait for their class now');
+    soon { waiting() >= 148 } 'they wait for their class now';
     order('qps_limit small off');
-    ok(wait_until(sub { waiting() >= 140 }), 'and for the limit of all');
+    soon { waiting() >= 140 } 'and for the limit of all';
     order('qps_limit off');
     are_answered('from limit to limit: all are answered', undef, @conns);
     my $q = mem_stats($server->control, 'qos');
-    cmp_ok($q->{qps_delayed}, '>=', 150, 'all were counted as delayed');
-    is($q->{qps_delay_count}, $q->{qps_delayed}, 'and their waits recorded');
+    has($q, 'all were counted as delayed', qps_delayed => ['>=', 150], qps_delay_count => $q->{qps_delayed});
 }
 
 # ---- who leaves -------------------------------------------------------------------------------
@@ -195,14 +178,14 @@ for my $limit ('qps_limit', 'qps_limit small', 'peer') {
         close $conn;
     }
     shutdown $_, 1 for @half;
-    ok(wait_until(sub { waiting() == 60 }), 'who was reset waits no more');
+    soon { waiting() == 60 } 'who was reset waits no more';
     order("$limit off");
     my @wrong = grep { read_until_eof($half[$_]) ne reply_to(60 + $_) } 0 .. $#half;
     is("@wrong", '', "$limit: half closed while waiting: answered, then closed");
     @conns = ();
     close $_ for splice @half;
-    ok(wait_until(sub { mem_stats($server->control)->{curr_connections} <= $before->{curr_connections} }),
-        "$limit: nothing is left of them");
+    soon { mem_stats($server->control)->{curr_connections} <= $before->{curr_connections} }
+        "$limit: nothing is left of them";
     is(waiting(), 0, 'nobody waits');
 }
 
@@ -235,7 +218,7 @@ start('-t', '2', '-o', 'idle_timeout=100');
         debugtime($server, 60);
         stat_lines($server->control, 'qos');
     }
-    ok(wait_until(sub { mem_stats($server->control)->{idle_kicks} >= 1 }), 'who is idle is closed');
+    soon { mem_stats($server->control)->{idle_kicks} >= 1 } 'who is idle is closed';
     is(waiting(), 20, 'who waits for a limit is not idle');
     order('qps_limit small off');
     are_answered('and is answered', undef, @conns);

@@ -2,22 +2,15 @@
 # Privileged calls that the kernel refuses, as in a sandbox: one clear line at the most, a count
 # where there is one, and the server serves; or the start ends with one line. Not once a second
 # again. t/preload/refuse.c, preloaded into the server, does it.
-use strict;
-use warnings;
+use MCTest ':ours';
 use Errno qw(EINVAL ENOPROTOOPT ENOSYS EPERM);
-use FindBin;
-use lib "$FindBin::Bin/lib";
-use Test::More;
-use MCTest;
 
 my $library = ($ENV{TOP_BUILDDIR} // '.') . '/t/preload/refuse.so';
 my (undef, @wrapped) = server_binary();
 
-plan skip_all => 'needs memcached-qos' if !is_ours();
 plan skip_all => 'no library to preload' if !-e $library;
 plan skip_all => 'the server runs under something else' if @wrapped;
 
-my @as_root = $> == 0 ? ('-u', 'root') : ();
 my $preload = join ' ', grep { defined && length } sanitizer(), $library;
 
 # A sanitizer's own library has to come first.
@@ -27,8 +20,7 @@ sub sanitizer {
     return join ' ', $libs =~ m{=> (\S+/lib[at]san\.so\S*)}g;
 }
 
-sub refusing {
-    my (@rules) = @_;
+sub refusing(@rules) {
     return {LD_PRELOAD => $preload, REFUSE => join ',', @rules};
 }
 
@@ -47,8 +39,7 @@ sub said {
         split /\n/, $server->err;
 }
 
-sub stats_of {
-    my ($server) = @_;
+sub stats_of($server) {
     return mem_stats($server->control, 'pin');
 }
 
@@ -79,7 +70,7 @@ for my $error (EPERM, EINVAL, ENOSYS) {
         my ($calls, $args, $line, $count) = @$case;
         next if $error != EPERM && !defined $line; # what is borne in silence is so once
         my $name = "errno $error of " . join(' ', @$calls) . " with @$args";
-        my $server = start_server(args => ['-t', '2', @$args], env => refusing(map { "$_=$error" } @$calls));
+        my $server = serve('-t', '2', @$args, {env => refusing(map { "$_=$error" } @$calls)});
         exchange($server->connect, "set a 0 0 1\r\n1\r\nget a\r\nqos repin\r\n",
             "STORED\r\nVALUE a 0 1\r\n1\r\nEND\r\nOK\r\n", "$name: it serves");
         my @said = said($server, defined $line);
@@ -89,13 +80,12 @@ for my $error (EPERM, EINVAL, ENOSYS) {
             is(join("\n", @said), '', "$name: nothing to be said");
         }
         cmp_ok(stats_of($server)->{$count}, '>', 0, "$name: $count") if $count;
-        $server->stop;
     }
 }
 
 # The watchdog does not try again for ever.
 {
-    my $server = start_server(args => ['-t', '2', '--pin'], env => refusing('sched_setaffinity=' . EPERM));
+    my $server = serve('-t', '2', '--pin', {env => refusing('sched_setaffinity=' . EPERM)});
     my $passes = 0;
     my $before = stats_of($server)->{pin_replans};
     # mc-upkeep wakes up at least once a second; three seconds of its time
@@ -104,23 +94,20 @@ for my $error (EPERM, EINVAL, ENOSYS) {
         return slurp($task, 'status') =~ /^voluntary_ctxt_switches:\s+(\d+)/m ? $1 : 0;
     };
     my $start = $switches->();
-    ok(wait_until(sub { $switches->() >= $start + 3 }), 'the watchdog has looked');
+    soon { $switches->() >= $start + 3 } 'the watchdog has looked';
     is(stats_of($server)->{pin_replans}, $before, 'a refusal is not a change of the CPUs');
     is(scalar(said($server)), 1, 'and is told once') or diag($server->err);
     exchange($server->control, "qos repin\r\n", "OK\r\n", 'qos repin');
     is(stats_of($server)->{pin_errors} > 0, 1, 'which is refused, too');
-    $server->stop;
 }
 
-sub slurp {
-    my ($dir, $file) = @_;
+sub slurp($dir, $file) {
     open my $fh, '<', "$dir/$file" or return '';
     local $/;
     return scalar <$fh> // '';
 }
 
-sub slurp_line {
-    my ($path) = @_;
+sub slurp_line($path) {
     open my $fh, '<', $path or return '';
     return scalar <$fh> // '';
 }
@@ -132,7 +119,7 @@ for my $case (
     [[option($SO_REUSEPORT) . '=' . ENOPROTOOPT], qr/--steer=cpu instead/],
 ) {
     my ($rules, $line) = @$case;
-    my $server = start_server(args => ['-t', '2', '--pin', '--steer=reuseport'], env => refusing(@$rules));
+    my $server = serve('-t', '2', '--pin', '--steer=reuseport', {env => refusing(@$rules)});
     my @conns = map { $server->connect } 1 .. 10;
     expect_open($_, 'steering refused: it serves') for @conns;
     my @said = said($server, 1);
@@ -140,25 +127,21 @@ for my $case (
         skip 'nobody is pinned here', 1 if grep { /not pinned/ } @said;
         ok(@said == 1 && $said[0] =~ $line, "@$rules: one line") or diag(join "\n", @said);
     }
-    $server->stop;
 }
 
 # --resctrl, with a group that cannot be joined
 {
     my $root = scratch_dir() . '/resctrl';
     mkdir $_ for $root, "$root/group", "$root/group/tasks";
-    my $server = start_server(args => ['-t', '2', "--resctrl-root=$root", '--resctrl=group']);
+    my $server = serve('-t', '2', "--resctrl-root=$root", '--resctrl=group');
     is(scalar(grep { /--resctrl/ } said($server, 1)), 1, 'resctrl: one line') or diag($server->err);
     expect_open($server->connect, 'it serves');
-    $server->stop;
 }
 
 # What is asked of the kernel for the whole process.
 {
     my $users = scratch_dir() . '/users';
-    open my $fh, '>', $users or die "$users: $!";
-    print $fh "user:password\n";
-    close $fh or die "$users: $!";
+    write_file($users, "user:password\n");
     my $is_root = $> == 0 && defined getpwnam 'nobody';
     chmod 0777, scratch_dir() if $is_root;
     for my $case (
@@ -169,22 +152,19 @@ for my $case (
     ) {
         my ($calls, $args, $line) = @$case;
         my $name = "@$calls refused with @$args";
-        my $server = start_server(args => ['-t', '2', @$args], env => refusing(map { "$_=" . EPERM } @$calls));
-        my $s = $server->connect;
+        my ($server, $s) = serve('-t', '2', @$args, {env => refusing(map { "$_=" . EPERM } @$calls)});
         exchange($s, "set auth 0 0 13\r\nuser password\r\n", "STORED\r\n", "$name: a login") if "@$args" =~ /-Y/;
         exchange($s, "set a 0 0 1\r\n1\r\nget a\r\n", "STORED\r\nVALUE a 0 1\r\n1\r\nEND\r\n", "$name: it serves");
         my @said = said($server, defined $line);
         ok(defined $line ? @said == 1 && $said[0] =~ $line : !@said, "$name: what is to be said")
             or diag(join "\n", @said);
-        $server->stop;
     }
     chmod 0700, scratch_dir();
 }
 
 # ---- the start ends ------------------------------------------------------------------------------
 
-sub ends {
-    my ($name, $rules, $line, @args) = @_;
+sub ends($name, $rules, $line, @args) {
     my $run = run_program({command => ['/usr/bin/env', "LD_PRELOAD=$preload",
         'REFUSE=' . join(',', @$rules), server_binary(), '-p', '-1', '-l', '127.0.0.1', @args]});
     ok($run->{status} == 71 && $run->{err} =~ $line && ($run->{err} =~ tr/\n//) == 1, "$name: one line, status 71")
@@ -192,9 +172,9 @@ sub ends {
     return;
 }
 
-ends('its CPUs are not told', ['sched_getaffinity=' . EPERM], qr/cannot plan the workers' CPUs: /, '--pin', @as_root);
-ends('no core files', ["setrlimit:1:$RLIMIT_CORE=" . EPERM], qr/core files/, '-r', @as_root);
-ends('no descriptors', ["setrlimit:1:$RLIMIT_NOFILE=" . EPERM], qr/limit on open files: /, @as_root);
+ends('its CPUs are not told', ['sched_getaffinity=' . EPERM], qr/cannot plan the workers' CPUs: /, '--pin', @AS_ROOT);
+ends('no core files', ["setrlimit:1:$RLIMIT_CORE=" . EPERM], qr/core files/, '-r', @AS_ROOT);
+ends('no descriptors', ["setrlimit:1:$RLIMIT_NOFILE=" . EPERM], qr/limit on open files: /, @AS_ROOT);
 SKIP: {
     skip 'needs root', 1 if $> != 0 || !defined getpwnam 'nobody';
     ends('a group that stays', ['setgid=' . EPERM], qr/failed to assume the identity of the user: /, '-u', 'nobody');

@@ -2,15 +2,8 @@
 # Clocks that jump and CPUs that go away: the wall clock is set, the machine is suspended, the
 # process is stopped and goes on, its cpuset shrinks while it is pinned. Nothing hangs, no reply
 # is lost, and no limit lets a pause's worth of requests pass. t/preload/jump.c moves the clocks.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::Bin/lib";
-use Test::More;
+use MCTest ':ours';
 use Time::HiRes qw(time sleep);
-use MCTest;
-
-plan skip_all => 'needs memcached-qos' if !is_ours();
 
 my ($library, $refuse) = map { ($ENV{TOP_BUILDDIR} // '.') . "/t/preload/$_.so" } qw(jump refuse);
 my $control = scratch_dir() . '/jump';
@@ -18,25 +11,22 @@ my ($binary, @wrapped) = server_binary();
 my $server;
 
 # A sanitizer's own library has to come first.
-sub preload {
-    my ($own) = @_;
+sub preload($own) {
     my $libs = `ldd $binary 2>/dev/null`;
     return join ' ', ($libs =~ m{=> (\S+/lib[at]san\.so\S*)}g), $own;
 }
 
 # By how many seconds the wall clock alone, and both clocks, are off.
-sub jump {
-    my ($wall, $both) = @_;
+sub jump($wall, $both) {
     open my $fh, -e $control ? '+<' : '>', $control or die "$control: $!";
     syswrite $fh, pack 'q2', map { $_ * 1_000_000_000 } $wall, $both;
     close $fh;
     return;
 }
 
-sub start {
-    my (@args) = @_;
+sub start(@args) {
     jump(0, 0);
-    $server = start_server(args => [@args], env => {LD_PRELOAD => preload($library), JUMP => $control});
+    $server = serve(@args, {env => {LD_PRELOAD => preload($library), JUMP => $control}});
     exchange($server->connect, "set a 0 0 1\r\n1\r\n", "STORED\r\n", "@args");
     return;
 }
@@ -46,8 +36,7 @@ sub qos { return mem_stats($server->control, 'qos'); }
 sub waiting { return scalar grep { /waiting/ } stat_lines($server->control, 'conns'); }
 
 # Connections, each with a get that has to wait.
-sub delay {
-    my ($count) = @_;
+sub delay($count) {
     my @conns = map { $server->connect } 1 .. $count;
     put($_, "get a\r\n") for @conns;
     wait_until(sub { qos()->{qps_admitted} + waiting() >= $count });
@@ -56,15 +45,13 @@ sub delay {
 
 my $hit = "VALUE a 0 1\r\n1\r\nEND\r\n";
 
-sub are_served {
-    my ($name, @conns) = @_;
+sub are_served($name, @conns) {
     my @wrong = grep { read_bytes($conns[$_], length $hit) ne $hit } 0 .. $#conns;
     is("@wrong", '', $name);
     return;
 }
 
-sub serve {
-    my ($name, @conns) = @_;
+sub ask_all($name, @conns) {
     put($_, "get a\r\nget a" . ' x' x 30 . "\r\n") for @conns;
     my @wrong = grep { read_bytes($conns[$_], 2 * length $hit) ne $hit x 2 } 0 .. $#conns;
     is("@wrong", '', $name);
@@ -81,13 +68,13 @@ SKIP: {
     my @conns = map { $server->connect } 1 .. 8;
     for my $step (1, 3600, -1.5, -3600, 86400 * 400, -86400 * 400, 1e9, -2e9) {
         jump($step, 0);
-        serve("the wall clock is set by $step seconds", @conns);
+        ask_all("the wall clock is set by $step seconds", @conns);
     }
     for my $step (0.8, -0.8) {
         jump($step, 0);
-        serve("packets on their way when it is set by $step seconds", $_) for @conns[0, 1];
+        ask_all("packets on their way when it is set by $step seconds", $_) for @conns[0, 1];
         jump(0, 0);
-        serve('and those that come after', @conns);
+        ask_all('and those that come after', @conns);
     }
     is(qos()->{slo_shed}, 0, 'nobody is refused for it');
     ok(defined mem_stats($server->control, 'latency')->{latency_all_read_count}, 'stats latency');
@@ -95,7 +82,7 @@ SKIP: {
     # Suspended: all time-outs are over at once.
     for my $seconds (10, 3610, 1_000_000) {
         jump(0, $seconds);
-        serve("$seconds seconds of suspension", @conns);
+        ask_all("$seconds seconds of suspension", @conns);
         ok($server->is_alive, 'alive');
     }
     $server->stop;
@@ -107,12 +94,12 @@ SKIP: {
     @conns = delay(150);
     my $before = qos()->{qps_admitted};
     jump(0, 3600);
-    ok(wait_until(sub { qos()->{qps_admitted} > $before }), 'a suspension: tokens are there again');
+    soon { qos()->{qps_admitted} > $before } 'a suspension: tokens are there again';
     serve_nothing_more($before, $begin);
     for my $hours (2 .. 4) {
         $before = qos()->{qps_admitted};
         jump(0, 3600 * $hours);
-        ok(wait_until(sub { qos()->{qps_admitted} > $before }), 'and after the next');
+        soon { qos()->{qps_admitted} > $before } 'and after the next';
         serve_nothing_more($before, $begin);
     }
     exchange($server->control, "qos qps_limit off\r\n", "OK\r\n");
@@ -121,8 +108,7 @@ SKIP: {
 }
 
 # What was admitted since is a burst and its time's slots, and what real time has brought.
-sub serve_nothing_more {
-    my ($before, $begin) = @_;
+sub serve_nothing_more($before, $begin) {
     sleep 0.1; # so that what is too much would be seen
     my $admitted = qos()->{qps_admitted} - $before;
     cmp_ok($admitted, '<=', 25 + (time - $begin), 'but no more than a burst and its slots');
@@ -133,8 +119,8 @@ sub serve_nothing_more {
 
 {
     my $workers = 2;
-    $server = start_server(args => ['-t', $workers, '--qps-limit=200,burst=16', '--balance',
-            '--cpu-limit=400%', '--slo=p95:30s', '--pin=none']);
+    $server = serve('-t', $workers, '--qps-limit=200,burst=16', '--balance',
+            '--cpu-limit=400%', '--slo=p95:30s', '--pin=none');
     exchange($server->connect, "set a 0 0 1\r\n1\r\n", "STORED\r\n");
     my @conns = delay(400);
     my ($asked, $before) = (time, qos()->{qps_admitted});
@@ -150,7 +136,6 @@ sub serve_nothing_more {
         "stopped for 1.2 s, $workers workers: no 240 requests pass at once");
     exchange($server->control, "qos qps_limit off\r\n", "OK\r\n");
     are_served('all are answered', @conns);
-    $server->stop;
 }
 
 # ---- the cpuset shrinks, and grows ----------------------------------------------------------------
@@ -158,8 +143,7 @@ sub serve_nothing_more {
 my $root = '/sys/fs/cgroup/cpuset';
 my $dir = "$root/mctest92.$$";
 
-sub write_file {
-    my ($path, $text) = @_;
+sub try_write($path, $text) {
     open my $fh, '>', $path or return 0;
     return (print {$fh} $text) && close $fh;
 }
@@ -176,12 +160,12 @@ END {
 sub pin { return mem_stats($server->control, 'pin'); }
 
 SKIP: {
-    my $list = (proc_status($$, 'Cpus_allowed_list'))[0];
+    my $list = cpu_list();
     my ($a, $b) = map { /^(\d+)-(\d+)$/ ? ($1 .. $2) : $_ } split /,/, $list;
     skip 'needs two CPUs', 1 if !defined $b;
     skip "$root is not a writable cgroup v1 cpuset", 1 if !-e "$root/cpuset.cpus" || !mkdir $dir;
     skip 'the cpuset cannot be configured', 1
-        if !write_file("$dir/cpuset.cpus", "$a,$b") || !write_file("$dir/cpuset.mems", '0');
+        if !try_write("$dir/cpuset.cpus", "$a,$b") || !try_write("$dir/cpuset.mems", '0');
     skip 'built without hwloc', 1 if run_program('--pin', '--pin-dry-run', '-u', 'root')->{status} != 0;
     # Also where the workers could not bind themselves at the start: they are bound by another thread.
     for my $is_refused (0, 1) {
@@ -189,24 +173,20 @@ SKIP: {
         my $name = $is_refused ? 'no worker binds itself' : 'as it is';
         # A shell does not bear a sanitizer's library: it is for the server alone.
         my @env = $is_refused ? ('env', 'LD_PRELOAD=' . preload($refuse), 'REFUSE=sched_setaffinity:0:0=1') : ();
-        $server = start_server(args => ['-t', '2', '--pin', '--steer=cpu', '--balance'],
-            wrap => ['/bin/sh', '-c', "echo \$\$ >$dir/cgroup.procs && exec \"\$@\"", 'sh', @env]);
+        $server = serve('-t', '2', '--pin', '--steer=cpu', '--balance', {wrap => ['/bin/sh', '-c', "echo \$\$ >$dir/cgroup.procs && exec \"\$@\"", 'sh', @env]});
         exchange($server->connect, "set a 0 0 1\r\n1\r\n", "STORED\r\n");
         my @conns = map { $server->connect } 1 .. 16;
         is(pin()->{pin_allowed_cpus}, 2, "$name: two CPUs");
         is(pin()->{pin_errors}, $is_refused ? 2 : 0, 'bound, or not');
         my $replans = pin()->{pin_replans};
-        ok(write_file("$dir/cpuset.cpus", $b), 'the cpuset shrinks to one CPU');
-        ok(wait_until(sub { serve('it serves meanwhile', @conns); pin()->{pin_allowed} eq $b }),
-            'the server sees it');
+        ok(try_write("$dir/cpuset.cpus", $b), 'the cpuset shrinks to one CPU');
+        soon { ask_all('it serves meanwhile', @conns); pin()->{pin_allowed} eq $b } 'the server sees it';
         my $now = pin();
         is("$now->{pin_worker_0_cpu} $now->{pin_worker_1_cpu}", "$b $b", 'both workers are there');
-        is($now->{pin_errors}, 0, 'without errors');
-        is($now->{pin_oversubscribed}, 1, 'one is too many');
-        cmp_ok($now->{pin_replans}, '>', $replans, 'which took a new plan');
-        ok(write_file("$dir/cpuset.cpus", "$a,$b"), 'it grows again');
-        ok(wait_until(sub { serve('it serves meanwhile', @conns); pin()->{pin_allowed_cpus} == 2 }),
-            'the server sees that');
+        has($now, 'without errors, one is too many, which took a new plan', pin_errors => 0,
+            pin_oversubscribed => 1, pin_replans => ['>', $replans]);
+        ok(try_write("$dir/cpuset.cpus", "$a,$b"), 'it grows again');
+        soon { ask_all('it serves meanwhile', @conns); pin()->{pin_allowed_cpus} == 2 } 'the server sees that';
         $now = pin();
         isnt($now->{pin_worker_0_cpu}, $now->{pin_worker_1_cpu}, 'each worker has its CPU');
         my @lines = grep { /pinned again/ } split /\n/, $server->err;

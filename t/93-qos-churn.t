@@ -2,16 +2,8 @@
 # Everything changes a hundred times a second under the load of 64 connections that check each
 # byte: limits, classes, pins, the workers of connections. No reply is lost, none is doubled, and
 # none comes out of order. And bulk work keeps its share beside small requests without end.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::Bin/lib";
-use POSIX ();
-use Test::More;
+use MCTest ':ours';
 use Time::HiRes qw(time sleep);
-use MCTest;
-
-plan skip_all => 'needs memcached-qos' if !is_ours();
 
 my $CONNS = 32; # of each of two clients
 my $large = join '', map { chr 33 + $_ % 90 } 1 .. 20_000;
@@ -20,8 +12,7 @@ my @classes = qw(small write bulk background auto);
 # ---- clients --------------------------------------------------------------------------------------
 
 # A few requests and their replies. Each connection has keys of its own, and counts.
-sub make_batch {
-    my ($c) = @_;
+sub make_batch($c) {
     my ($send, $want) = ('', '');
     for (1 .. 1 + int rand 5) {
         my $what = int rand 8;
@@ -57,16 +48,13 @@ sub make_batch {
     return;
 }
 
-sub reply {
-    my ($key, $value) = @_;
+sub reply($key, $value) {
     return defined $value ? "VALUE $key 0 " . length($value) . "\r\n$value\r\n" : '';
 }
 
 # Converses on all its connections until it is told to stop, and says how it was.
-sub client {
-    my ($server, $first, $in, $out) = @_;
-    my @conns = map { +{id => $first + $_, sock => $server->connect, count => 0, values => {}} }
-        1 .. $CONNS;
+sub client($server, $first, $in, $out) {
+    my @conns = map { +{id => $first + $_, sock => $server->connect, count => 0, values => {}} } 1 .. $CONNS;
     for my $c (@conns) {
         put($c->{sock}, "set n$c->{id} 0 0 1\r\n0\r\n");
         read_line($c->{sock});
@@ -106,19 +94,15 @@ sub client {
     return;
 }
 
-sub start_client {
-    my ($server, $first) = @_;
+sub start_client($server, $first) {
     pipe my $in, my $tell;
     pipe my $hear, my $out;
-    my $pid = fork;
-    die "fork: $!" if !defined $pid;
-    if (!$pid) {
+    my $pid = in_child(sub {
         close $tell;
         close $hear;
         srand $first;
         eval { client($server, $first, $in, $out); 1 } or syswrite $out, "died: $@";
-        POSIX::_exit(0);
-    }
+    });
     close $in;
     close $out;
     sysread $hear, my $ready, 1;
@@ -126,8 +110,7 @@ sub start_client {
 }
 
 # Its last word.
-sub end_client {
-    my ($client) = @_;
+sub end_client($client) {
     syswrite $client->{tell}, 'x'; # an end of file would wait for the other client's copy
     my $word = '';
     while (sysread $client->{hear}, $word, 4096, length $word) {
@@ -138,8 +121,7 @@ sub end_client {
 
 # ---- what changes ---------------------------------------------------------------------------------
 
-sub some_order {
-    my ($workers) = @_;
+sub some_order($workers) {
     my $from = int rand $workers;
     my $to = $workers > 1 ? ($from + 1 + int rand($workers - 1)) % $workers : $from;
     my $rate = int 5000 * 10 ** rand 4;
@@ -156,7 +138,7 @@ sub some_order {
 
 for my $case ([1, 0.7, '--pin'], [4, 3, '--pin', '--balance'], [64, 1.3, '--steer=p2c']) {
     my ($workers, $seconds, @args) = @$case;
-    my $server = start_server(args => ['-t', $workers, '-m', '128', @args]);
+    my $server = serve('-t', $workers, '-m', '128', @args);
     my $s = $server->control;
     my @clients = map { start_client($server, 1000 * $_) } 1, 2;
     my ($orders, $refused) = (0, '');
@@ -176,15 +158,12 @@ for my $case ([1, 0.7, '--pin'], [4, 3, '--pin', '--balance'], [64, 1.3, '--stee
     put($s, join '', map { "qos $_\r\n" } 'qps_limit off', (map { "qps_limit $_ off" } @classes[0 .. 3]),
         'peer off', 'cpu_limit off');
     read_line($s) for 1 .. 7;
-    for my $client (@clients) {
-        like(end_client($client), qr/^ok \d+$/, "-t $workers: 32 connections heard what was right");
-    }
+    like(end_client($_), qr/^ok \d+$/, "-t $workers: 32 connections heard what was right") for @clients;
     my $q = mem_stats($s, 'qos');
     is($q->{slo_shed} + $q->{qps_rejected}, 0, "-t $workers: nothing was refused");
     cmp_ok($q->{migrations_total}, '>', 0, "-t $workers: connections have moved") if $workers == 4;
     is($q->{qps_delay_count}, $q->{qps_delayed}, "-t $workers: each wait is counted");
-    ok(wait_until(sub { mem_stats($s)->{curr_connections} <= 3 }), "-t $workers: all have left");
-    $server->stop;
+    soon { mem_stats($s)->{curr_connections} <= 3 } "-t $workers: all have left";
 }
 
 # ---- shares -----------------------------------------------------------------------------------------
@@ -192,13 +171,12 @@ for my $case ([1, 0.7, '--pin'], [4, 3, '--pin', '--balance'], [64, 1.3, '--stee
 # More small requests than the worker can serve, and sixteen connections of bulk: the bulk class
 # has its turns and is served to the end.
 {
-    my $server = start_server(args => ['-t', '1', '--class-shares=bulk:20']);
+    my $server = serve('-t', '1', '--class-shares=bulk:20');
     my $s = $server->control;
     exchange($s, "set a 0 0 1\r\n1\r\n", "STORED\r\n");
     my $hit = "VALUE a 0 1\r\n1\r\nEND\r\n";
     my @flood = map {
-        my $pid = fork;
-        die "fork: $!" if !defined $pid;
+        my $pid = fork // die "fork: $!";
         if (!$pid) {
             my @socks = map { $server->connect } 1 .. 8;
             my $is_up = 1;
@@ -214,8 +192,8 @@ for my $case ([1, 0.7, '--pin'], [4, 3, '--pin', '--balance'], [64, 1.3, '--stee
     my $reply = "VALUE a 0 1\r\n1\r\n" x 200 . "END\r\n";
     my @bulk = map { $server->connect } 1 .. 16;
     my $before;
-    ok(wait_until(sub { $before = mem_stats($s, 'classes'); $before->{class_small_served} > 1000 }),
-        'a flood of small requests');
+    soon { $before = mem_stats($s, 'classes'); $before->{class_small_served} > 1000 }
+        'a flood of small requests';
     my $wrong = 0;
     for (1 .. 20) {
         put($_, $get) for @bulk;
@@ -224,13 +202,11 @@ for my $case ([1, 0.7, '--pin'], [4, 3, '--pin', '--balance'], [64, 1.3, '--stee
     my $after = mem_stats($s, 'classes');
     my %moved = map { $_ => $after->{$_} - $before->{$_} } grep { /_(served|turns|overdue)$/ } keys %$after;
     is($wrong, 0, 'all of the bulk is served beside the flood');
-    is($moved{class_bulk_served}, 320, 'and counted');
-    cmp_ok($moved{class_small_served}, '>', 0, 'the flood went on');
-    cmp_ok($moved{class_bulk_turns}, '>=', 320, 'a turn at the least for each');
+    has(\%moved, 'and counted, the flood went on, a turn at the least for each', class_bulk_served => 320,
+        class_small_served => ['>', 0], class_bulk_turns => ['>=', 320]);
     is($after->{class_bulk_waiting}, 0, 'nobody waits');
     kill 'KILL', @flood;
     waitpid $_, 0 for @flood;
-    $server->stop;
 }
 
 done_testing();

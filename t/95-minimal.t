@@ -1,13 +1,8 @@
 #!/usr/bin/env perl
 # What each optional library is for says so where it is missing: one line, and a status that is
 # not 0. Which libraries a build has, its Makefile says.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::Bin/lib";
-use Test::More;
-use MCLoad;
 use MCTest;
+use MCLoad;
 
 my $build = $ENV{TOP_BUILDDIR} // '.';
 my %has; # jansson => 1
@@ -18,38 +13,25 @@ while (<$makefile>) {
 close $makefile;
 
 my $dir = scratch_dir();
-sub write_file {
-    my ($name, $text) = @_;
-    open my $fh, '>', "$dir/$name" or die "$dir/$name: $!";
-    print $fh $text;
-    close $fh;
-    return "$dir/$name";
-}
-
 sub refused {
     my ($library, $run, $want) = @_;
     local $Test::Builder::Level = $Test::Builder::Level + 1;
-    if ($has{$library}) {
-        return unlike($run->{err}, qr/built without|not built with|has no (zlib|zstd)/, "$library is there");
-    }
+    return unlike($run->{err}, qr/built without|not built with|has no (zlib|zstd)/, "$library is there")
+        if $has{$library};
     isnt($run->{status}, 0, "without $library: refused");
     like($run->{err}, $want, "without $library: $want");
     return is($run->{err} =~ tr/\n//, 1, "without $library: one line");
 }
 
-my @root = $> == 0 ? ('-u', 'root') : ();
-my $trace = write_file('trace.csv', "0,key1,4,100,1,get,0\n");
-my $server = start_server();
-my $at = '127.0.0.1:' . $server->port;
+my $trace = scratch_file('trace.csv', "0,key1,4,100,1,get,0\n");
+my $server = serve();
+my $at = $server->at;
 
-refused('openssl', run_program('-Z', '-l', '127.0.0.1', '-p', '-1', @root), qr/TLS/);
+refused('openssl', run_program('-Z', '-l', '127.0.0.1', '-p', '-1', @AS_ROOT), qr/TLS/);
 refused('openssl', mcload('-s', "tls://$at", '-t', '0.3'), qr/TLS|OpenSSL/);
-for my $what (qw(plot compare merge)) {
-    refused('jansson', mcload($what, write_file("$what.json", '{}'), "$dir/$what.json"),
-        qr/without jansson/);
-}
+refused('jansson', mcload($_, scratch_file("$_.json", '{}'), "$dir/$_.json"), qr/without jansson/)
+    for qw(plot compare merge);
 refused('uring', mcload('-s', $at, '--engine=io_uring', '-t', '0.3'), qr/io_uring/);
 refused('zlib', mcload('-s', $at, '--hlog', "$dir/hlog", '-r', 100, '-t', '0.3'), qr/no zlib/);
 refused('zstd', mcload('convert', 'trace', $trace, "$dir/trace.zst"), qr/no zstd/);
-$server->stop;
 done_testing();

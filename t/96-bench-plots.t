@@ -1,17 +1,12 @@
 #!/usr/bin/env perl
 # The plots of scripts/bench-qos: what is not valid is hollow, and no point of a curve.
-use strict;
-use warnings;
 use FindBin;
-use lib "$FindBin::Bin/lib";
-use Test::More;
 use MCTest;
 
 my $folder = "$FindBin::Bin/../scripts/bench";
 my $file = scratch_dir() . '/plot.svg';
 
-sub drawn {
-    my ($call) = @_;
+sub drawn($call) {
     my $run = run_program({command => ['python3', '-B', '-c', "import sys; sys.path.insert(0, sys.argv[1])\n"
                 . "import svg, xml.dom.minidom\nsvg.$call\nxml.dom.minidom.parse(sys.argv[2])", $folder, $file]});
     is($run->{status}, 0, 'drawn, and well-formed') or diag($run->{err});

@@ -2,34 +2,26 @@
 # What a new user runs: scripts/quickstart and scripts/demo, with what was built here. They work on
 # a machine as busy as it may be, say how far they are, end with a verdict, leave nothing behind
 # when they are interrupted, and refuse what they do not know. No figure is looked at.
-use strict;
-use warnings;
 use FindBin;
-use lib "$FindBin::Bin/lib";
+use MCTest ':ours';
 use Cwd qw(abs_path);
-use IO::Socket::INET;
 use JSON::PP;
 use POSIX qw(setsid);
-use Test::More;
-use MCTest;
 
 my $top = $ENV{TOP_SRCDIR} // "$FindBin::Bin/..";
 my $build = abs_path($ENV{TOP_BUILDDIR} // '.');
 my $LONG = 900;
 
-plan skip_all => 'needs memcached-qos' if !is_ours();
 plan skip_all => 'the scripts are the same under a sanitizer' if $ENV{ASAN_OPTIONS} || $ENV{TSAN_OPTIONS};
 for my $tool (qw(python3 taskset setsid cc)) {
     plan skip_all => "no $tool here" if system("command -v $tool >/dev/null") != 0;
 }
 
-sub script {
-    my ($name, @args) = @_;
+sub script($name, @args) {
     return run_program({command => ["$top/scripts/$name", @args], timeout => $LONG});
 }
 
-sub content {
-    my ($path) = @_;
+sub content($path) {
     open my $fh, '<', $path or return '';
     local $/;
     return scalar(<$fh>) // '';
@@ -37,12 +29,10 @@ sub content {
 
 # Interrupts the script, which is alone in a session of its own, once its output has the line; what
 # it said, and its exit status.
-sub interrupted {
-    my ($line, $name, @args) = @_;
+sub interrupted($line, $name, @args) {
     my $out = scratch_dir() . "/$name.out";
     unlink $out;
-    my $pid = fork;
-    die "fork: $!" if !defined $pid;
+    my $pid = fork // die "fork: $!";
     if (!$pid) {
         setsid();
         open STDIN, '<', '/dev/null';
@@ -56,12 +46,11 @@ sub interrupted {
     kill 'INT', -$pid;
     waitpid $pid, 0;
     my $status = $?;
-    ok(wait_until(sub { !kill 0, -$pid }), "$name: no process is left");
+    soon { !kill 0, -$pid } "$name: no process is left";
     return (content($out), $status);
 }
 
-sub port_of {
-    my ($said) = @_;
+sub port_of($said) {
     return $said =~ /^2\. start .* -p (\d+)/m ? $1 : die "no port in: $said";
 }
 
@@ -78,8 +67,7 @@ sub is_served {
     like($ran->{out}, qr/^$_\. /m, "step $_ is told") for 2 .. 5;
     like($ran->{out}, qr/^$_ {2,}\S/m, "a line about $_")
         for qw(threads times limit waiting machine), 'asked for';
-    like($ran->{out}, qr/^errors +0$/m, 'no errors');
-    like($ran->{out}, qr/^machine +(?:idle enough|TOO BUSY to judge)/m, 'whether times are to be trusted');
+    has($ran, 'no errors', out => qr/^errors +0$/m, out => qr/^machine +(?:idle enough|TOO BUSY to judge)/m);
     unlike($ran->{out} . $ran->{err}, qr/WARNING|warning|INVALID/, 'no warning about what it chose itself');
     ok(!is_served(port_of($ran->{out})), 'no server is left');
 }
@@ -95,16 +83,14 @@ sub is_served {
 
 for my $args (['--bogus'], ['--seconds', 0], ['--seconds', 'x'], ['--seconds'], ['--build']) {
     my $ran = script('quickstart', @$args);
-    is($ran->{status}, 2, "quickstart @$args");
-    like($ran->{err}, qr/^usage: scripts\/quickstart/, 'says how it is used');
+    has($ran, "quickstart @$args, says how it is used", status => 2, err => qr/^usage: scripts\/quickstart/);
 }
 
 # ---- demo ---------------------------------------------------------------------------------------
 
 for my $args (['--bogus'], ['--seconds', 0], ['--rounds', 'x']) {
     my $ran = script('demo', @$args);
-    is($ran->{status}, 2, "demo @$args");
-    like($ran->{err}, qr/^usage: scripts\/demo/, 'says how it is used');
+    has($ran, "demo @$args, says how it is used", status => 2, err => qr/^usage: scripts\/demo/);
 }
 
 SKIP: {

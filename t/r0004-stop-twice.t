@@ -1,19 +1,12 @@
 #!/usr/bin/env perl
 # The end of a server: a second signal does not cut it short, a client that never stops
 # sending does not delay it, and it leaves alone a UNIX socket that another server owns now.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::Bin/lib";
-use POSIX ();
-use Test::More;
-use Time::HiRes qw(time);
 use MCTest;
+use Time::HiRes qw(time);
 
 # How long a server takes to stop while a client floods it with noreply sets.
-sub time_of_stop_in_flood {
-    my ($profile) = @_;
-    my $server = start_server(profile => $profile, args => ['-t', '1']);
+sub time_of_stop_in_flood($profile) {
+    my $server = serve($profile, '-t', '1');
     pipe my $out, my $in;
     my $child = fork // die "fork: $!";
     if (!$child) {
@@ -26,7 +19,7 @@ sub time_of_stop_in_flood {
     close $in;
     sysread $out, my $ready, 1;
     my $begin = time;
-    $server->stop('TERM', "[$profile] a client that goes on sending: exit 0");
+    $server->stop('TERM', 'a client that goes on sending: exit 0');
     my $took = time - $begin;
     kill 'KILL', $child;
     waitpid $child, 0;
@@ -35,32 +28,31 @@ sub time_of_stop_in_flood {
 
 # A client that does not read keeps the server waiting, 4 s: time for a second signal.
 {
-    my $server = start_server();
-    my $s = $server->connect;
+    my ($server, $s) = serve();
     my $value = 'v' x 500_000;
     exchange($s, "set k 0 0 500000\r\n$value\r\n", "STORED\r\n");
     my $stuck = $server->connect;
     put($stuck, "get k\r\n" x 100);
     exchange($s, "get x\r\n", "END\r\n", 'served beside the stuck client');
     kill 'TERM', $server->pid;
-    ok(wait_until(sub { !eval { $server->connect; 1 } }), 'no longer listening');
+    soon { !eval { $server->connect; 1 } } 'no longer listening';
     $server->stop('TERM', 'a second SIGTERM: exit 0 all the same');
 }
 
-for my $profile (profiles()) {
+each_profile(sub ($profile) {
     # who waits for the client, which gets 4 s, is never quicker than that
     my $took = time_of_stop_in_flood($profile);
-    cmp_ok($took, '<', 3, "[$profile] without delay") if is_quiet();
+    cmp_ok($took, '<', 3, 'without delay') if is_quiet();
 
-    next if $profile eq 'ref';
+    plan skip_all => 'of this server' if $profile eq 'ref';
     my $path = MCTest::scratch_dir() . "/socket.$$.$profile";
-    my $old = start_server(profile => $profile, args => ['-s', $path], path => $path);
+    my $old = serve($profile, '-s', $path, {path => $path});
     my $inode = (stat $path)[1];
-    my $new = start_server(profile => $profile, args => ['-s', $path], path => $path);
-    ok(wait_until(sub { -S $path && (stat _)[1] != $inode }), "[$profile] two servers, one after the other");
-    $old->stop('TERM', "[$profile] the old one ends");
-    ok(-S $path, "[$profile] the new one keeps its socket");
-    $new->stop('TERM', "[$profile] and removes it");
-    ok(!-e $path, "[$profile] at its own end");
-}
+    my $new = serve($profile, '-s', $path, {path => $path});
+    soon { -S $path && (stat _)[1] != $inode } 'two servers, one after the other';
+    $old->stop('TERM', 'the old one ends');
+    ok(-S $path, 'the new one keeps its socket');
+    $new->stop('TERM', 'and removes it');
+    ok(!-e $path, 'at its own end');
+});
 done_testing();

@@ -1,19 +1,12 @@
 #!/usr/bin/env perl
 # Clients that reset their connections while they wait for a token give up their places: they
 # neither keep descriptors nor take the tokens of those who are still there.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::Bin/lib";
-use Socket qw(SOL_SOCKET SO_LINGER);
-use Test::More;
 use MCTest;
+use Socket qw(SOL_SOCKET SO_LINGER);
 
 my $dead = 100;
-for my $profile (profiles()) {
-    my $server = start_server(profile => $profile,
-        args => ['-t', '1', '--qps-limit=1,burst=1']);
-    my $s = $server->connect;
+each_profile(sub ($profile) {
+    my ($server, $s) = serve($profile, '-t', '1', '--qps-limit=1,burst=1');
     my $before = mem_stats($s)->{curr_connections};
     my $admitted = mem_stats($s, 'qos')->{qps_admitted};
     for my $i (1 .. $dead) {
@@ -26,12 +19,11 @@ for my $profile (profiles()) {
     }
     my $live = $server->connect;
     put($live, "get a\r\n");
-    is(read_bytes($live, 5), "END\r\n", "[$profile] the live one is served");
-    ok(wait_until(sub { mem_stats($s)->{curr_connections} == $before + 1 }),
-        "[$profile] the dead are gone");
+    is(read_bytes($live, 5), "END\r\n", 'the live one is served');
+    soon { mem_stats($s)->{curr_connections} == $before + 1 } 'the dead are gone';
     my $used = mem_stats($s, 'qos')->{qps_admitted} - $admitted;
-    cmp_ok($used, '<', $dead / 4, "[$profile] $dead dead clients did not take the tokens");
+    cmp_ok($used, '<', $dead / 4, "$dead dead clients did not take the tokens");
     put($s, "qos qps_limit off\r\n");
-    is(read_line($s), "OK\r\n", "[$profile] no limit, to end at once");
-}
+    is(read_line($s), "OK\r\n", 'no limit, to end at once');
+});
 done_testing();

@@ -1,20 +1,12 @@
 #!/usr/bin/env perl
 # Statistics that are asked for while another client resets them do not go below zero.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::Bin/lib";
-use Test::More;
-use MCTest;
-
-plan skip_all => 'needs memcached-qos' if !is_ours();
+use MCTest ':ours';
 
 my $ROUNDS = 150;
-my $server = start_server(profile => '1.6', args => ['-t', '4']);
+my $server = serve('1.6', '-t', '4');
 
 # A client of its own that repeats its commands until it is told to end.
-sub spawn_client {
-    my ($commands) = @_;
+sub spawn_client($commands) {
     my $pid = fork() // die;
     return $pid if $pid > 0;
     local $SIG{ALRM} = sub { POSIX::_exit(1) };
@@ -46,5 +38,4 @@ is("@below[0 .. ($#below < 5 ? $#below : 5)]", '', 'no counter is below zero');
 
 kill 'KILL', @clients;
 waitpid $_, 0 for @clients;
-$server->stop;
 done_testing();

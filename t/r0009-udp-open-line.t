@@ -1,21 +1,11 @@
 #!/usr/bin/env perl
 # What a datagram's unfinished line of keys has found is not sent to anybody.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::Bin/lib";
-use Test::More;
-use IO::Select;
-use IO::Socket::INET;
-use MCTest;
-
-plan skip_all => 'needs memcached-qos' if !is_ours();
+use MCTest ':ours';
 
 my $READ_TIMEOUT = 20;
 
-for my $profile (profiles()) {
-    my $server = start_server(profile => $profile, listen => 0,
-        args => ['-l', '127.0.0.1', '-p', '-1', '-U', '-1', '-t', '1']);
+each_profile(sub ($profile) {
+    my $server = serve($profile, '-l', '127.0.0.1', '-p', '-1', '-U', '-1', '-t', '1', {listen => 0});
     my ($entry) = grep { $_->[0] eq 'UDP INET' } @{$server->{ports}};
     my ($one, $other) = map {
         IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $entry->[1],
@@ -30,7 +20,6 @@ for my $profile (profiles()) {
     ok(IO::Select->new($other)->can_read($READ_TIMEOUT), "$profile: an answer");
     recv $other, my $got, 2000, 0;
     is(show($got), show($header->(7) . "END\r\n"), "$profile: nothing of another client's");
-    $server->stop;
-}
+});
 
 done_testing();
