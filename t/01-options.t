@@ -1,9 +1,7 @@
 #!/usr/bin/env perl
 # Every option and word of 1.4.39 and 1.6.45 is taken with its effect, however it is written,
 # or ends the start with one line that says what is not there.
-use MCTest;
-
-plan skip_all => 'tests our server only' if !is_ours();
+use MCTest ':ours';
 
 
 # Settings of a server started with these arguments; the server's stderr as well.
@@ -23,7 +21,6 @@ sub settings_of($profile, @args) {
 sub shows($profile, $want, @args) {
     my ($got) = settings_of($profile, @args);
     is($got->{$_}, $want->{$_}, "@args: $_") for sort keys %$want;
-    return;
 }
 
 sub refused($profile, $status, $pattern, @args) {
@@ -33,7 +30,6 @@ sub refused($profile, $status, $pattern, @args) {
     like($run->{err} . $run->{out}, $pattern, "$name: message");
     is(scalar(() = ($run->{err} . $run->{out}) =~ /\n/g), 1, "$name: one line")
         or diag($run->{err} . $run->{out});
-    return;
 }
 
 my %flat = (lru_maintainer_thread => 'no', lru_segmented => 'no', lru_crawler => 'no',
@@ -204,9 +200,7 @@ for my $case (
     like($run->{out}, $has, '... what was asked for');
     unlike($run->{out}, $lacks, '... and no more');
 }
-for my $topic ('fooble', '') {
-    has(run_program("--help=$topic"), "--help=$topic: exit 64, names the topics, on stderr alone", status => 64,
-        err => qr/\Amemcached: no help on "$topic"; topics: network, memory, [^\n]+\n\z/, out => '');
-}
+has(run_program("--help=$_"), "--help=$_: exit 64, names the topics, on stderr alone", status => 64,
+    err => qr/\Amemcached: no help on "$_"; topics: network, memory, [^\n]+\n\z/, out => '') for 'fooble', '';
 
 done_testing();

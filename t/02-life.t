@@ -1,12 +1,10 @@
 #!/usr/bin/env perl
 # The life of the process, as upstream's harnesses start it and as init systems do: order of
 # the start, files, daemon, signals, shutdown, through a parent that forwards signals.
-use MCTest;
+use MCTest ':ours';
 use File::Spec;
 use POSIX ':sys_wait_h';
 use Time::HiRes qw(sleep);
-
-plan skip_all => 'tests our server only' if !is_ours();
 
 my $dir = scratch_dir();
 
@@ -38,16 +36,14 @@ exit(($? & 127) ? 128 + ($? & 127) : $? >> 8);
 END
 close $script;
 
-sub ends {
-    my ($pid, $want, $name) = @_;
+sub ends($pid, $want, $name) {
     my $status;
     my $gone = wait_until(sub { waitpid($pid, WNOHANG) == $pid ? (($status = $?), 1)[1] : 0 });
     kill 'KILL', $pid if !$gone;
     return is($gone ? $status : 'alive', $want, $name);
 }
 
-sub ask {
-    my ($sock, $command, $want, $name) = @_;
+sub ask($sock, $command, $want, $name) {
     $sock->blocking(0);
     put($sock, $command);
     return is(read_bytes($sock, length $want), $want, $name);

@@ -88,9 +88,7 @@ each_profile(sub ($profile) {
         }
         my $server = serve($profile, '-l', $list, '-p', '-1', '-B', $speaks eq 'both' ? 'ascii' : 'auto', {listen => 0, debug => 0});
         my $noop = pack 'CCnCCnNNNN', 0x80, 0x0a, 0, 0, 0, 0, 0, 7, 0, 0;
-        if ($speaks ne 'binary') {
-            exchange($server->connect, "get a\r\n", "END\r\n", "-l $list speaks text");
-        }
+        exchange($server->connect, "get a\r\n", "END\r\n", "-l $list speaks text") if $speaks ne 'binary';
         if ($speaks eq 'binary' || $list =~ /negotiating/) {
             my $s = $server->connect;
             put($s, $noop);
@@ -144,9 +142,7 @@ each_profile(sub ($profile) {
         like($first, qr/^STAT \d+:addr unix:\Q$path\E$/, "$what: stats conns") if is_ours();
         $server->stop;
         # The old socket file does not hinder the next start.
-        if (!-e $path) {
-            IO::Socket::UNIX->new(Local => $path, Listen => 1);
-        }
+        IO::Socket::UNIX->new(Local => $path, Listen => 1) if !-e $path;
     }
     {
         my $path = "$dir/not-a-socket.$profile";

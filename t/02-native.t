@@ -1,9 +1,7 @@
 #!/usr/bin/env perl
 # The default profile: on the wire 1.6.45, with statistics of its own, and as many pinned workers
 # as there are CPUs.
-use MCTest;
-
-plan skip_all => 'needs memcached-qos' if !is_ours();
+use MCTest ':ours';
 
 my @QOS = qw(qos_limit qos_admitted qos_delayed qos_refused qos_level_pct);
 

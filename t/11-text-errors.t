@@ -28,10 +28,8 @@ each_profile(sub ($profile) {
 
     # word counts
     exchanges($s, ["get\r\n", $count], ["gets\r\n", $count]);
-    for my $verb (qw(set add replace append prepend)) {
-        exchanges($s, ["$verb\r\n", $count], ["$verb a\r\n", $count], ["$verb a 0\r\n", $count],
-            ["$verb a 0 0\r\n", $count]);
-    }
+    exchanges($s, ["$_\r\n", $count], ["$_ a\r\n", $count], ["$_ a 0\r\n", $count], ["$_ a 0 0\r\n", $count])
+        for qw(set add replace append prepend);
     exchanges($s, ["cas a 0 0\r\n", $count], ["incr\r\n", $count], ["incr a\r\n", $count],
         ["decr a\r\n", $count], ["touch\r\n", $count], ["touch a\r\n", $count], ["delete\r\n", $count]);
     if ($profile eq '1.4') {
@@ -60,10 +58,8 @@ each_profile(sub ($profile) {
         ["gets a a a a a a a a a $key251 a\r\n", $format, 'an over-long key late'],
         ["incr $key251 1\r\n", $format], ["decr $key251 1\r\n", $format], ["touch $key251 1\r\n", $format],
         ["delete $key251\r\n", $format]);
-    for my $verb (qw(add replace append prepend)) {
-        exchange($s, "$verb $key251 0 0 3\r\nabc\r\n", pick($profile, '1.4' => "${format}ERROR\r\n",
-            '1.6' => $format, ref => "${format}ERROR\r\n"), "$verb with a key of 251 bytes");
-    }
+    exchange($s, "$_ $key251 0 0 3\r\nabc\r\n", pick($profile, '1.4' => "${format}ERROR\r\n", '1.6' => $format,
+        ref => "${format}ERROR\r\n"), "$_ with a key of 251 bytes") for qw(add replace append prepend);
     exchange($s, "cas $key251 0 0 3 1\r\nabc\r\n", pick($profile, '1.4' => "${format}ERROR\r\n",
         '1.6' => $format, ref => "${format}ERROR\r\n"), 'cas with a key of 251 bytes');
 
@@ -178,10 +174,8 @@ each_profile(sub ($profile) {
     exchange($s, "set z 0 0 3\r\na\0b\r\n", "STORED\r\n");
     exchange($s, "get z\r\n", "VALUE z 0 3\r\na\0b\r\nEND\r\n", 'NUL inside a value');
     exchange($s, "\0\0\0\0\0\r\n", "ERROR\r\n", 'a line of NUL bytes') if !$is_ref;
-    if (!$is_ref) {
-        exchanges($s, ["set q\0x 0 0 1\r\n1\r\n", "STORED\r\n", 'NUL inside a key'],
-            ["get q\r\n", "END\r\n", 'is part of the key'], ["get q\0x\r\n", "VALUE q\0x 0 1\r\n1\r\nEND\r\n"]);
-    }
+    exchanges($s, ["set q\0x 0 0 1\r\n1\r\n", "STORED\r\n", 'NUL inside a key'], ["get q\r\n", "END\r\n",
+        'is part of the key'], ["get q\0x\r\n", "VALUE q\0x 0 1\r\n1\r\nEND\r\n"]) if !$is_ref;
     $server->stop;
 
     if (!$is_ref) {

@@ -20,9 +20,7 @@ each_profile(sub ($profile) {
 
     # keys
     my $value = 'v' x 10;
-    for my $i (0 .. 99) {
-        put($s, "set k$i $i 0 10 noreply\r\n$value\r\n");
-    }
+    put($s, "set k$_ $_ 0 10 noreply\r\n$value\r\n") for 0 .. 99;
     for my $n (1, 2, 6, 7, 8, 15, 16, 17, 18, 33, 100) {
         my $keys = join ' ', map { "k$_" } 0 .. $n - 1;
         my $want = join('', map { "VALUE k$_ $_ 10\r\n$value\r\n" } 0 .. $n - 1) . "END\r\n";

@@ -1,9 +1,7 @@
 #!/usr/bin/env perl
 # flush_all kills all that was stored before it, at once or at a later time, and nothing that
 # is stored after it.
-use MCTest;
-
-plan skip_all => 'needs debugtime' if !is_ours();
+use MCTest ':ours';
 
 each_profile(sub ($profile) {
     my ($server, $s) = serve($profile);

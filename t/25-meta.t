@@ -1,9 +1,7 @@
 #!/usr/bin/env perl
 # The meta commands: every flag of each of them, what quiet hides, binary keys, and the story
 # of a stale item and the one client that refreshes it; byte for byte in both profiles.
-use MCTest;
-
-plan skip_all => 'needs debugtime' if !is_ours();
+use MCTest ':ours';
 
 my $s;
 my $server;
@@ -172,9 +170,8 @@ sub test_arith {
         ms('s', '') => 'HD', 'ma s C1' => 'CLIENT_ERROR cannot increment or decrement non-numeric value',
         'ma n Mx' => 'CLIENT_ERROR invalid mode for ma M token',
         'ma n M' => 'CLIENT_ERROR invalid mode for ma M token');
-    for my $flags ('z', 'v v', 'T', 'Tx', 'C', 'Nx', 'Dx', 'D-1', 'Jx', 'b', "\xff") {
-        exchange($s, "ma n $flags q\r\n", "CLIENT_ERROR invalid or duplicate flag\r\n");
-    }
+    exchange($s, "ma n $_ q\r\n", "CLIENT_ERROR invalid or duplicate flag\r\n") for 'z', 'v v', 'T', 'Tx', 'C',
+        'Nx', 'Dx', 'D-1', 'Jx', 'b', "\xff";
     exchanges($s, ["ma n\r\n", "HD\r\n", {incr_hits => 1, incr_misses => 0}],
         ["ma n MD\r\n", "HD\r\n", {decr_hits => 1, incr_hits => 0}], ["ma m\r\n", "NF\r\n", {incr_misses => 1}],
         ["ma m MD\r\n", "NF\r\n", {decr_misses => 1}],

@@ -12,7 +12,6 @@ sub store_many($s, $profile, $name, $count, $bytes, $exptime = undef) {
         $bad++ if $got ne "STORED\r\n";
     }
     is($bad, 0, "$count values of $bytes bytes are stored");
-    return;
 }
 
 each_profile(sub ($profile) {
@@ -97,9 +96,7 @@ each_profile(sub ($profile) {
     # accounted bytes
     if ($profile eq '1.4') {
         ($server, $s) = serve($profile);
-        for my $i (0 .. 9) {
-            exchange($s, "set key$i 0 0 10\r\n0123456789\r\n", "STORED\r\n");
-        }
+        exchange($s, "set key$_ 0 0 10\r\n0123456789\r\n", "STORED\r\n") for 0 .. 9;
         is(mem_stats($s, 'slabs')->{'1:mem_requested'}, 800, '[1.4] ten items of 80 bytes');
         is(mem_stats($s)->{bytes}, 800, '[1.4] bytes likewise');
         exchange($s, "delete key0\r\n", "DELETED\r\n");

@@ -1,9 +1,7 @@
 #!/usr/bin/env perl
 # Items expire when the clock says so: relative, absolute and negative times, touch and gat;
 # the memory of expired items is used again.
-use MCTest;
-
-plan skip_all => 'needs debugtime' if !is_ours();
+use MCTest ':ours';
 
 each_profile(sub ($profile) {
     # no thread that removes what is gone before somebody asks for it
@@ -115,14 +113,10 @@ each_profile(sub ($profile) {
         ref => [])->@*;
     ($server, $s) = serve($profile, @flat);
     my $value = 'x' x 66560;
-    for my $i (0 .. 9) {
-        exchange($s, "set first$i 0 2 66560\r\n$value\r\n", "STORED\r\n");
-    }
+    exchange($s, "set first$_ 0 2 66560\r\n$value\r\n", "STORED\r\n") for 0 .. 9;
     my $malloced = mem_stats($s, 'slabs')->{total_malloced};
     debugtime($server, 4);
-    for my $i (0 .. 9) {
-        exchange($s, "set second$i 0 2 66560\r\n$value\r\n", "STORED\r\n");
-    }
+    exchange($s, "set second$_ 0 2 66560\r\n$value\r\n", "STORED\r\n") for 0 .. 9;
     is(mem_stats($s, 'slabs')->{total_malloced}, $malloced, 'expired values make room for new ones');
     has(mem_stats($s), 'and are counted as reclaimed, as expired_unfetched, none was evicted',
         reclaimed => ['>=', 1], expired_unfetched => ['>=', 1], evictions => 0);

@@ -1,8 +1,6 @@
 #!/usr/bin/env perl
 # The flat LRU: the tail is evicted; a use moves an item to the head at most once a minute.
-use MCTest;
-
-plan skip_all => 'needs debugtime' if !is_ours();
+use MCTest ':ours';
 
 each_profile(sub ($profile) {
     my @flat = pick($profile, '1.4' => [], '1.6' => ['-o', 'no_modern,slab_chunk_max=1024'],

@@ -1,9 +1,7 @@
 #!/usr/bin/env perl
 # The segmented LRU in the running server: memory is found under pressure, what is read twice
 # survives, what expires soon is kept apart and goes in the background.
-use MCTest;
-
-plan skip_all => 'needs debugtime' if !is_ours();
+use MCTest ':ours';
 
 my $len = 66560;    # class 31 with the default sizes: 12 a page
 my $value = 'B' x $len;
@@ -50,9 +48,7 @@ each_profile(sub ($profile) {
         is(mem_stats($s)->{curr_items}, 0, 'all of them');
 
         set_ok($s, 'canary', 0);
-        for my $i (1 .. 30) {
-            set_ok($s, "ifoo$i", 0);
-        }
+        set_ok($s, "ifoo$_", 0) for 1 .. 30;
         roundtrip($s, "get canary\r\n") for 1 .. 2;
         for my $i (31 .. 100) {
             set_ok($s, "ifoo$i", 0);

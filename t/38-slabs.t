@@ -6,9 +6,7 @@ use MCTest;
 sub fill_with($s, $name, $size, $count, $from = undef) {
     my $value = 'x' x $size;
     $from ||= 0;
-    for my $i ($from .. $from + $count - 1) {
-        put($s, "set $name$i 0 0 $size noreply\r\n$value\r\n");
-    }
+    put($s, "set $name$_ 0 0 $size noreply\r\n$value\r\n") for $from .. $from + $count - 1;
     expect_open($s, "$count of $size bytes");
 }
 

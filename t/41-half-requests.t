@@ -21,12 +21,9 @@ each_profile(sub ($profile) {
         close $c;
         $cuts++;
     };
-    for my $n (0 .. length $script) {
-        $drop->(substr($script, 0, $n), $n % 2);
-    }
-    for my $n (0 .. 40, 8191, 8192, 8193, 16383, 16384, 19999 .. length $tail) {
-        $drop->($script . substr($tail, 0, $n), $n % 2);
-    }
+    $drop->(substr($script, 0, $_), $_ % 2) for 0 .. length $script;
+    $drop->($script . substr($tail, 0, $_), $_ % 2) for 0 .. 40, 8191, 8192, 8193, 16383, 16384,
+        19999 .. length $tail;
     pass("$cuts clients left in the middle");
     exchange($s, "get keep\r\n", "VALUE keep 0 4\r\nkeep\r\nEND\r\n", 'the next is served');
     ok(all_have_left($s, $before, $cuts), 'all their connections are gone');

@@ -39,9 +39,7 @@ each_profile(sub ($profile) {
             close $in;
             push @children, [$pid, $out];
         }
-        for my $child (@children) {
-            sysread $child->[1], my $ready, 1;
-        }
+        sysread $_->[1], my $ready, 1 for @children;
         # They are waited for, 4 s: whichever the profile and the signal, so that once is enough.
         my @stuck = $has_been_stuck++ ? () : map { $server->connect } 1 .. 3;
         if (@stuck) {

@@ -308,9 +308,7 @@ each_profile(sub ($profile) {
                 send $u, datagram(7, $bad), 0;
                 udp_exchange($u, 8, "get a\r\n", "END\r\n", "$p: no answer to " . show($bad));
             }
-            for my $id (1 .. 300) {
-                send $u, datagram($id, "get fits\r\n"), 0;
-            }
+            send $u, datagram($_, "get fits\r\n"), 0 for 1 .. 300;
             my $bytes = 0;
             soon {
                 while (my $d = receive($u, 0)) {

@@ -41,9 +41,7 @@ each_profile(sub ($profile) {
     exchange($busy, "version\r\n", VERSION_REPLY($profile), 'one says something');
     debugtime($server, 60);
     kicks_become($server, 5, 'four idle and one in the middle of a value are closed');
-    for my $s (@idle) {
-        expect_eof($s, '', 'the idle one reads end of file');
-    }
+    expect_eof($_, '', 'the idle one reads end of file') for @idle;
     expect_eof($half, '', 'and the half request');
     expect_open($busy, 'the busy one is open');
     exchange($server->connect, "get half\r\n", "END\r\n", 'the half value is not there');
@@ -58,9 +56,8 @@ each_profile(sub ($profile) {
     @many = ();
     $server->stop;
 
-    for my $bad ('idle_timeout', 'idle_timeout=', 'idle_timeout=x', 'idle_timeout=-1') {
-        is(run_program('-o', $bad, '-p', '-1', "--compat=$profile", @AS_ROOT)->{status}, 1, "-o $bad exits 1");
-    }
+    is(run_program('-o', $_, '-p', '-1', "--compat=$profile", @AS_ROOT)->{status}, 1, "-o $_ exits 1")
+        for 'idle_timeout', 'idle_timeout=', 'idle_timeout=x', 'idle_timeout=-1';
 });
 
 # UNIX connections stay.

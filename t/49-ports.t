@@ -38,9 +38,7 @@ sub rows {
 
 sub port_is($got, $want, $name) {
     local $Test::Builder::Level = $Test::Builder::Level + 1;
-    if ($want eq 'random') {
-        return ok(defined $got && $got > 0 && $got != 11211, "$name is a free one");
-    }
+    return ok(defined $got && $got > 0 && $got != 11211, "$name is a free one") if $want eq 'random';
     is($got // 'off', $want, "$name");
 }
 
@@ -73,10 +71,8 @@ each_profile(sub ($profile) {
     $server->stop;
 
     for my $bad ('-2', '65536', 'x', '') {
-        for my $option ('-p', '-U') {
-            is(run_program($option, $bad, "--compat=$profile", @AS_ROOT)->{status}, 64,
-                "$option '$bad' is refused");
-        }
+        is(run_program($_, $bad, "--compat=$profile", @AS_ROOT)->{status}, 64, "$_ '$bad' is refused") for '-p',
+            '-U';
     }
 });
 

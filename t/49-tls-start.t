@@ -23,7 +23,6 @@ sub copies($from, $to) {
     for my $end (qw(pem key)) {
         copy("$dir/$from.$end", "$dir/$to.$end") or die "copy: $!";
     }
-    return;
 }
 
 sub who_is($sock) {

@@ -29,8 +29,7 @@ sub raw($server) {
     return $server->connect;
 }
 
-sub counter_becomes {
-    my ($server, $counter, $want, $name) = @_;
+sub counter_becomes($server, $counter, $want, $name) {
     local $Test::Builder::Level = $Test::Builder::Level + 1;
     my $got;
     wait_until(sub { $got = mem_stats($server->control)->{$counter}; $got >= $want });

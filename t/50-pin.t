@@ -1,9 +1,7 @@
 #!/usr/bin/env perl
 # --pin puts each worker on its own allowed CPU and stats pin tells the plan; outside the
 # inherited mask nothing is ever used; failure is a warning, a wrong word is an error.
-use MCTest;
-
-plan skip_all => 'needs memcached-qos' if !is_ours();
+use MCTest ':ours';
 
 my @allowed = allowed_cpus();
 

@@ -1,9 +1,7 @@
 #!/usr/bin/env perl
 # --qps-limit delays requests beyond rate and burst without losing or reordering any, never
 # control commands, and changes at run time; stats qos counts what it did.
-use MCTest;
-
-plan skip_all => 'needs memcached-qos' if !is_ours();
+use MCTest ':ours';
 
 sub qos_stats($s) {
     return mem_stats($s, 'qos');
@@ -41,15 +39,11 @@ each_profile(sub ($profile) {
     exchange($s, "qos qps_limit off\r\n", "OK\r\n");
     $q = qos_stats($s);
     like($q->{qps_limit}, qr/^(0|off)$/, 'off');
-    for my $bad ('qos fooble', 'qos qps_limit', 'qos qps_limit x', 'qos qps_limit -1',
-        'qos qps_limit 10 x', 'qos qps_limit 10 -5', 'qos qps_limit 10 0', 'qos qps_limit 10 5 5',
-        'qos qps_limit 99999999999999999999', 'qos qps_limit 10x')
-    {
-        exchange($s, "$bad\r\n", qr/\A(CLIENT_)?ERROR[^\r\n]*\r\n\z/, "'$bad' is refused");
-    }
-    for my $bad ('qos qps_limit x', 'qos qps_limit 10 x') {
-        exchange($s, "$bad\r\n", qr/\ACLIENT_ERROR [^\r\n]+\r\n\z/, "'$bad' is a CLIENT_ERROR");
-    }
+    exchange($s, "$_\r\n", qr/\A(CLIENT_)?ERROR[^\r\n]*\r\n\z/, "'$_' is refused") for 'qos fooble',
+        'qos qps_limit', 'qos qps_limit x', 'qos qps_limit -1', 'qos qps_limit 10 x', 'qos qps_limit 10 -5',
+        'qos qps_limit 10 0', 'qos qps_limit 10 5 5', 'qos qps_limit 99999999999999999999', 'qos qps_limit 10x';
+    exchange($s, "$_\r\n", qr/\ACLIENT_ERROR [^\r\n]+\r\n\z/, "'$_' is a CLIENT_ERROR") for 'qos qps_limit x',
+        'qos qps_limit 10 x';
     exchange($s, "qos qps_limit\r\n", "CLIENT_ERROR usage: qos qps_limit [class] <n|off> [burst]\r\n");
     exchange($s, "qos show me\r\n", "CLIENT_ERROR usage: qos show\r\n");
     exchange($s, "qos fooble\r\n", qr/\ACLIENT_ERROR usage: qos show\|qps_limit[a-z_|]* \.\.\.\r\n\z/,

@@ -1,7 +1,7 @@
 #!/usr/bin/env perl
 # Inside a cgroup v1 cpuset of one CPU, --pin plans with that CPU only, and every thread
 # stays there.
-use MCTest;
+use MCTest ':ours';
 
 my $root = '/sys/fs/cgroup/cpuset';
 my $dir = "$root/mctest.$$";
@@ -11,7 +11,6 @@ sub try_write($path, $text) {
     return (print {$fh} $text) && close $fh;
 }
 
-plan skip_all => 'needs memcached-qos' if !is_ours();
 plan skip_all => "$root is not a cgroup v1 cpuset" if !-e "$root/cpuset.cpus";
 mkdir $dir or plan skip_all => "$root is not writable: $!";
 
@@ -26,9 +25,8 @@ END {
 }
 
 my ($cpu) = cpu_list() =~ /(\d+)$/;
-if (!try_write("$dir/cpuset.cpus", $cpu) || !try_write("$dir/cpuset.mems", '0')) {
-    plan skip_all => 'the cpuset cannot be configured';
-}
+plan skip_all => 'the cpuset cannot be configured' if !try_write("$dir/cpuset.cpus", $cpu)
+    || !try_write("$dir/cpuset.mems", '0');
 
 my $has_hwloc = has_hwloc();
 my $server = serve('-t', '2', $has_hwloc ? '--pin' : "--pin=list:$cpu", {wrap => ['/bin/sh', '-c', "echo \$\$ >$dir/cgroup.procs && exec \"\$@\"", 'sh']});

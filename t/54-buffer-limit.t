@@ -41,9 +41,7 @@ each_profile(sub ($profile) {
     $s = $server->control;
     exchange($s, "set big 0 0 1000000\r\n" . 'b' x 1000000 . "\r\n", "STORED\r\n");
     my @stuck = map { $server->connect } 1 .. 200;
-    for my $c (@stuck) {
-        put($c, "get big\r\n" x 100);
-    }
+    put($_, "get big\r\n" x 100) for @stuck;
     my $alive = wait_until(sub {
         my $c = eval { $server->connect } or return 0;
         put($c, "version\r\n");

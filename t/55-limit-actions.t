@@ -2,10 +2,8 @@
 # What happens above a limit: errors, misses, long waits that become errors, and dry runs, in
 # every protocol; limits of a class and of an address; keys as the unit; all of it changed
 # while the server runs.
-use MCTest;
+use MCTest ':ours';
 use MCBinary;
-
-plan skip_all => 'needs memcached-qos' if !is_ours();
 
 my $BUSY = "SERVER_ERROR 307 busy\r\n";
 my ($s, $server);
@@ -18,7 +16,6 @@ sub empty(@limit) {
     exchange($c, "qos $_\r\n", "OK\r\n") for 'action delay', 'unit key', "@limit 1 1";
     exchange($c, 'get' . ' d' x 1000 . "\r\n", "END\r\n", 'a get of a thousand keys');
     exchange($c, "qos unit cmd\r\n", "OK\r\n");
-    return;
 }
 
 # What the binary client $b hears, all of it: the text protocol's "version" would end it.
@@ -26,7 +23,6 @@ sub exchange_binary {
     my ($b, $send, $expect, $name) = @_;
     put($b, $send);
     is(read_bytes($b, length $expect), $expect, $name);
-    return;
 }
 
 sub test_error($profile) {
@@ -50,7 +46,6 @@ sub test_error($profile) {
         [request(0x11, 'a', "\0" x 8, 'val') . request(0x0a), error_bytes(0x0a, 0, ''), 'a quiet write is not'];
     cmp_ok(qos()->{qps_rejected} - $rejected, '>=', 20, 'all are counted');
     is(mem_stats($server->control)->{cmd_set}, 1, 'nothing was stored');
-    return;
 }
 
 sub test_miss($profile) {
@@ -64,7 +59,6 @@ sub test_miss($profile) {
     exchange_binary($b, @$_) for [request(0x00, 'a'), error_bytes(0x00, 1, 'Not found'), 'binary get'],
         [request(0x09, 'a') . request(0x0a), error_bytes(0x0a, 0, ''), 'a quiet get misses in silence'],
         [request(0x01, 'a', "\0" x 8, 'val'), error_bytes(0x01, 5, 'Not stored.'), 'binary set'];
-    return;
 }
 
 sub test_waits($profile) {
@@ -86,7 +80,6 @@ sub test_waits($profile) {
     exchange($s, "qos dry_run on\r\n", "OK\r\n");
     is(read_bytes($waiting, 19), "VALUE a 0 1\r\n1\r\nEND", 'a dry run ends its wait');
     exchange($s, "qos dry_run off\r\n", "OK\r\n");
-    return;
 }
 
 sub test_classes($profile) {
@@ -112,7 +105,6 @@ sub test_classes($profile) {
         is(scalar(<$other>), "END\r\n", 'another address is not limited');
     }
     exchanges($s, ["qos peer off\r\n", "OK\r\n"], ["get b\r\n", "END\r\n"]);
-    return;
 }
 
 sub test_udp($profile) {
@@ -125,7 +117,6 @@ sub test_udp($profile) {
         udp_request($u, $send, 77);
         is(join(' ', udp_reply($u)), "$expect 77", "UDP, action $action");
     }
-    return;
 }
 
 each_profile(sub ($profile) {
@@ -137,11 +128,9 @@ each_profile(sub ($profile) {
     test_waits($profile);
     test_udp($profile);
     test_classes($profile);
-    for my $bad ('qps_limit 0', 'qps_limit 1001m', 'qps_limit control 5', 'qps_limit bulk', 'peer 11m',
-        'peer x', 'action drop', 'action delay:5+error', 'unit keys', 'dry_run maybe', 'qps_limit bulk 5 0')
-    {
-        exchange($s, "qos $bad\r\n", qr/\ACLIENT_ERROR [^\r\n]+\r\n\z/, "'qos $bad' is refused");
-    }
+    exchange($s, "qos $_\r\n", qr/\ACLIENT_ERROR [^\r\n]+\r\n\z/, "'qos $_' is refused") for 'qps_limit 0',
+        'qps_limit 1001m', 'qps_limit control 5', 'qps_limit bulk', 'peer 11m', 'peer x', 'action drop',
+        'action delay:5+error', 'unit keys', 'dry_run maybe', 'qps_limit bulk 5 0';
     $server->stop;
     $server = serve($profile, '--qps-limit=total=10m,burst=50,bulk=2k', '--qps-limit-peer=10m',
         '--qps-limit-action=delay:50ms+error', '--qps-limit-unit=key', '--qps-limit-dry-run');

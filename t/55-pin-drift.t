@@ -1,10 +1,9 @@
 #!/usr/bin/env perl
 # Pinned workers stay where the plan has them: moved by hand they come back within a second or
 # two, a new mask of the process is obeyed, the other threads keep off the workers' CPUs.
-use MCTest;
+use MCTest ':ours';
 
 my ($taskset) = grep { -x } map { "$_/taskset" } split /:/, $ENV{PATH};
-plan skip_all => 'needs memcached-qos' if !is_ours();
 plan skip_all => 'needs taskset' if !$taskset;
 
 my $list = cpu_list();

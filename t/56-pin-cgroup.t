@@ -2,7 +2,7 @@
 # In real control groups of version 1: the cpuset shrinks and grows while pinned workers run;
 # the quota of CPU time is told, warned of, and followed by -t auto; a limit on memory that is
 # too small for -m is warned of.
-use MCTest;
+use MCTest ':ours';
 
 my @made;
 
@@ -43,7 +43,6 @@ END {
     $? = $status;
 }
 
-plan skip_all => 'needs memcached-qos' if !is_ours();
 my $list = cpu_list();
 my @allowed = allowed_cpus();
 my $has_hwloc = has_hwloc();

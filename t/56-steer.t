@@ -1,9 +1,7 @@
 #!/usr/bin/env perl
 # --steer: connections go to the worker of the CPU that received them, or where the mode says,
 # and nobody gets too many; with reuseport every worker accepts for itself.
-use MCTest;
-
-plan skip_all => 'needs memcached-qos' if !is_ours();
+use MCTest ':ours';
 
 my ($taskset) = grep { -x } map { "$_/taskset" } split /:/, $ENV{PATH};
 my @allowed = allowed_cpus();
@@ -18,9 +16,7 @@ sub spread($stats, $workers) {
 # Opens n connections, each answered, so that the worker has it.
 sub open_conns($server, $n) {
     my @conns = map { $server->connect } 1 .. $n;
-    for my $c (@conns) {
-        exchange($c, "version\r\n", VERSION_REPLY($server->profile));
-    }
+    exchange($_, "version\r\n", VERSION_REPLY($server->profile)) for @conns;
     return @conns;
 }
 

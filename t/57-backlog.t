@@ -2,10 +2,8 @@
 # Two saturated workers, and nearly all the greedy clients on one of them: connections go to the
 # other, though at any moment most of them wait in a queue; and all that was asked is answered. How
 # many go, and how soon, is up to who else uses the CPUs: t/unit/check_balance.c has that.
-use MCTest;
+use MCTest ':ours';
 use Time::HiRes qw(time);
-
-plan skip_all => 'needs memcached-qos' if !is_ours();
 
 my ($MANY, $FEW, $DEPTH) = (40, 2, 10);
 # Misses cost the server more than the client; lines of so many keys wait in the queue of bulk.
@@ -43,7 +41,6 @@ my $before = mem_stats($s, 'qos')->{migrations_total};
 sub ask($c) {
     put($c->{sock}, $batch);
     $c->{asked}++;
-    return;
 }
 
 sub hear($c) {

@@ -1,11 +1,9 @@
 #!/usr/bin/env perl
 # --balance and "qos rebalance": connections move between workers and their clients never
 # notice: every reply comes, in order, whatever is on its way when they move.
-use MCTest;
+use MCTest ':ours';
 use Time::HiRes qw(time);
 use MCTLS;
-
-plan skip_all => 'needs memcached-qos' if !is_ours();
 
 sub conns_of($s, $workers) {
     my $stats = mem_stats($s, 'qos');

@@ -1,10 +1,9 @@
 #!/usr/bin/env perl
 # --balance beside a batch job: connections leave the worker whose CPU it uses, new ones go to
 # the other worker, and when it has ended they come back. t/unit/check_crowd.c has the decisions.
-use MCTest;
+use MCTest ':ours';
 use Time::HiRes qw(time);
 
-plan skip_all => 'needs memcached-qos' if !is_ours();
 plan skip_all => 'measures: scripts/ci quiet' if !is_quiet();
 my ($allowed) = read_file('/proc/self/status') =~ /^Cpus_allowed_list:\s*(\S+)/m;
 my @cpus = map { /(\d+)-(\d+)/ ? $1 .. $2 : $_ } split /,/, $allowed // '';

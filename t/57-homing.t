@@ -3,17 +3,14 @@
 # goes to the worker there, when that lasts; its client never notices. Whether it goes depends on who
 # else uses the CPUs, so that is looked at where nobody does (scripts/ci quiet);
 # t/unit/check_homing.c has the decisions.
-use MCTest;
+use MCTest ':ours';
 use Time::HiRes qw(time);
 
 my ($taskset) = grep { -x } map { "$_/taskset" } split /:/, $ENV{PATH};
 my $my_list = cpu_list();
 my @allowed = allowed_cpus();
 
-plan skip_all => 'needs memcached-qos' if !is_ours();
-if (@allowed < 2 || !stay_on($my_list)) {
-    plan skip_all => 'needs two CPUs and taskset';
-}
+plan skip_all => 'needs two CPUs and taskset' if @allowed < 2 || !stay_on($my_list);
 my ($first, $second) = @allowed;
 
 # Whoever asks uses the connections, so that their packets are seen.

@@ -1,10 +1,8 @@
 #!/usr/bin/env perl
 # Connections that are closed, reset, half closed or written to exactly while they are on their
 # way to another worker, or wait in its queue: debugitem stops that worker for as long as it takes.
-use MCTest;
+use MCTest ':ours';
 use Socket qw(SOL_SOCKET SO_LINGER);
-
-plan skip_all => 'needs memcached-qos' if !is_ours();
 
 my ($server, $s, $other, $x);
 
@@ -21,7 +19,6 @@ sub reset_conn {
     my ($c) = @_;
     setsockopt $c, SOL_SOCKET, SO_LINGER, pack 'll', 1, 0 or die "SO_LINGER: $!";
     close $c;
-    return;
 }
 
 # $s and $other are on worker 0 and stay, because they hold something; $x is on worker 1.
@@ -41,7 +38,6 @@ sub begin {
         close $x;
     }
     is((workers())[1], 1, 'one is on worker 1');
-    return;
 }
 
 # Worker 1 waits for the lock of the key from here on.
@@ -49,7 +45,6 @@ sub stop_worker($key) {
     exchange($s, "debugitem lock $key\r\n", "OK\r\n");
     put($x, "get $key\r\n");
     soon { grep({ / conn_parse_cmd$/ } stat_lines($s, 'conns')) == 2 } 'worker 1 is stopped';
-    return;
 }
 
 # A connection that may be to the stopped worker, which agrees on nothing.

@@ -2,10 +2,9 @@
 # --sched=slice:T beside a batch job on the worker's CPU: the kernel is made to look again whom the
 # CPU belongs to while that helps, and by nobody otherwise. That it helps is up to the kernel and to
 # who else is there: scripts/ci quiet. t/unit/check_nudge.c has the decisions.
-use MCTest;
+use MCTest ':ours';
 use Time::HiRes qw(time sleep);
 
-plan skip_all => 'needs memcached-qos' if !is_ours();
 my $list = cpu_list();
 my ($cpu) = $list =~ /^(\d+)/;
 plan skip_all => 'needs taskset' if system('taskset -V >/dev/null 2>&1') != 0;

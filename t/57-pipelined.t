@@ -1,10 +1,8 @@
 #!/usr/bin/env perl
 # Clients that always have a request under way go to another worker all the same, between two of
 # their requests and with the input that has come; each request is answered once, in order.
-use MCTest;
+use MCTest ':ours';
 use Time::HiRes qw(sleep time);
-
-plan skip_all => 'needs memcached-qos' if !is_ours();
 
 my ($server, $s);
 
@@ -13,7 +11,6 @@ sub begin {
     $s = $server->control;
     # who holds something stays
     exchanges($s, ["set hold 0 0 1\r\n1\r\n", "STORED\r\n"], ["debugitem ref hold\r\n", "OK\r\n"]);
-    return;
 }
 
 sub qos { return mem_stats($s, 'qos'); }
@@ -22,7 +19,6 @@ sub order {
     put($s, "qos rebalance @_\r\n");
     my $answer = read_line($s) // 'nothing';
     die "qos rebalance: $answer" if $answer ne "OK\r\n";
-    return;
 }
 
 # Always waits for a token: it is never without a request, and never idle.
@@ -31,10 +27,10 @@ sub order {
     my $c = $server->connect;
     put($c, "version\r\n");
     expect_bytes($c, VERSION_REPLY(), 'connected');
-    my $count = 1500; # 15 s
+    my $count = 6000; # a minute
     put($c, "get a\r\n" x $count);
     soon { mem_stats($s)->{cmd_get} > 10 } 'it is being served';
-    my ($orders, $end) = (0, time + 10);
+    my ($orders, $end) = (0, time + 50);
     my $moved = 0;
     while (time < $end && !$moved) {
         order($orders++ % 2 ? '0 1' : '1 0', 1000);

@@ -1,9 +1,8 @@
 #!/usr/bin/env perl
 # --sched: each worker is scheduled as asked, and stats tells what the kernel has made of it;
 # refusals are explained and counted, and the server serves all the same.
-use MCTest;
+use MCTest ':ours';
 
-plan skip_all => 'needs memcached-qos' if !is_ours();
 my $group;
 
 END {

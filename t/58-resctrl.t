@@ -1,9 +1,8 @@
 #!/usr/bin/env perl
 # --resctrl on a directory that looks like resctrl, and --busy-poll: what they write, what stats
 # tells, and that nothing of it hinders the start.
-use MCTest;
+use MCTest ':ours';
 
-plan skip_all => 'needs memcached-qos' if !is_ours();
 my $root = scratch_dir() . '/resctrl';
 mkdir $root or die "$root: $!";
 
@@ -74,9 +73,7 @@ for my $args (['--irq-suspend'], ['--irq-suspend', '--busy-poll=20:8']) {
     my $stats = mem_stats($server->control, 'pin');
     is($stats->{irq_suspend}, 'on', "@$args");
     is($stats->{busy_poll_usecs}, @$args == 2 ? 20 : 0, 'with or without polling before sleep');
-    if ($stats->{busy_poll_errors} > 0) {
-        log_says($server, qr/--irq-suspend is not set/, 'a refusal is said');
-    }
+    log_says($server, qr/--irq-suspend is not set/, 'a refusal is said') if $stats->{busy_poll_errors} > 0;
     log_says($server, qr/irq-suspend/, 'what is missing is said');
     my @lines = grep { /irq-suspend/ } split /\n/, $server->err;
     cmp_ok(scalar(@lines), '<=', 2, 'in a line or two');

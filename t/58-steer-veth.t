@@ -64,9 +64,7 @@ sub connect_to($server) {
 }
 
 my ($first, $second) = @allowed;
-if (!receive_on($first)) {
-    plan skip_all => 'no RPS here';
-}
+plan skip_all => 'no RPS here' if !receive_on($first);
 
 for my $mode ('cpu', 'reuseport') {
     my $server = serve('-l', $SERVER_IP, '-p', '-1', '-t', '2', "--pin=list:$first,$second",

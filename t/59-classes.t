@@ -1,9 +1,7 @@
 #!/usr/bin/env perl
 # Requests fall into classes by what they are, by rules, and by what their connection
 # declares; contradictions are refused at the start; no class starves.
-use MCTest;
-
-plan skip_all => 'needs memcached-qos' if !is_ours();
+use MCTest ':ours';
 
 my @CLASSES = qw(control small write bulk background);
 

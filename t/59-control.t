@@ -3,7 +3,7 @@
 # UNIX sockets, loopback and marked listeners by default, other addresses only when --control says
 # so, datagrams never. Runs in a network namespace with an address that is not loopback.
 use FindBin;
-use MCTest;
+use MCTest ':ours';
 use IO::Socket::INET;
 use IO::Socket::IP;
 use IO::Socket::UNIX;
@@ -13,7 +13,6 @@ my $REFUSED = 'CLIENT_ERROR not from this connection: use a UNIX socket, loopbac
     . "with ;control (see --control)\r\n";
 my $NOT_UDP = "CLIENT_ERROR not over UDP: use TCP or a UNIX socket\r\n";
 
-plan skip_all => 'needs memcached-qos' if !is_ours();
 if (!$ENV{MCTEST_CONTROL_NETNS}) {
     my @unshare = ('unshare', '--net', $> == 0 ? () : '--map-root-user');
     plan skip_all => 'no network namespaces here' if system("@unshare true >/dev/null 2>&1") != 0;

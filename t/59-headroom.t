@@ -1,9 +1,7 @@
 #!/usr/bin/env perl
 # The gauge of headroom tells of the time before the first who asks, and the same however often it is
 # asked. The arithmetic of its windows is in t/unit/check_cpushare.c.
-use MCTest;
-
-plan skip_all => 'needs memcached-qos' if !is_ours();
+use MCTest ':ours';
 
 my $GETS = 20_000;
 

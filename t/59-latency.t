@@ -1,10 +1,8 @@
 #!/usr/bin/env perl
 # stats latency follows every 64th read of a worker from the packet to the end of the write,
 # over TCP, TLS and UDP, and tells it by stage and class; what was refused is told apart.
-use MCTest;
+use MCTest ':ours';
 use MCTLS;
-
-plan skip_all => 'needs memcached-qos' if !is_ours();
 
 my @STAGES = qw(kernel loop read execute write);
 

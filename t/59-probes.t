@@ -1,8 +1,7 @@
 #!/usr/bin/env perl
 # The static probes are in the binary, with their names and number of arguments.
-use MCTest;
+use MCTest ':ours';
 
-plan skip_all => 'needs memcached-qos' if !is_ours();
 my ($binary) = grep { -f $_ && !-T _ } server_binary(), map { s{([^/]+)$}{.libs/$1}r } server_binary();
 plan skip_all => 'no ELF file to look into' if !defined $binary;
 my $notes = `readelf -n $binary 2>/dev/null`;

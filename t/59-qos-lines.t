@@ -2,9 +2,7 @@
 # Each line of "stats qos", "pin", "classes" and "latency" is in doc/protocol.md, and what is there is
 # told; the numbers are numbers.
 use FindBin;
-use MCTest;
-
-plan skip_all => 'needs memcached-qos' if !is_ours();
+use MCTest ':ours';
 
 # By group, the first cells of its table: name => pattern.
 sub documented {

@@ -1,11 +1,9 @@
 #!/usr/bin/env perl
 # For --slo the time counts that requests wait in the kernel before the server knows of them: over
 # TCP, TLS and UDP. The server is stopped while each request arrives, so that it waits nowhere else.
-use MCTest;
+use MCTest ':ours';
 use Time::HiRes qw(sleep);
 use MCTLS;
-
-plan skip_all => 'needs memcached-qos' if !is_ours();
 
 my $BUSY = "SERVER_ERROR 307 busy\r\n";
 my $TARGET = '20ms';
@@ -67,7 +65,6 @@ sub test_waiting($name, $ask, $sock, $requests = undef) {
     my $q = $qos->();
     has($q, 'it was late, and small', slo_shed_late => ['>=', 1], slo_shed => $q->{slo_shed_small});
     $server->stop;
-    return;
 }
 
 $server = serve('-t', '1', '-U', '-1', "--slo=p95:$TARGET");

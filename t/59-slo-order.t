@@ -1,9 +1,7 @@
 #!/usr/bin/env perl
 # Targets of several classes at once: each class answers for its own, and what has to be refused is
 # taken from the lowest class first.
-use MCTest;
-
-plan skip_all => 'needs memcached-qos' if !is_ours();
+use MCTest ':ours';
 
 my $BATCH = 20;
 my $REFUSED = "SERVER_ERROR 307 busy\r\n";

@@ -3,10 +3,8 @@
 # those who stay nor classes that were refused for the sake of those who have gone. Those who ask in
 # the meantime wait for a CPU as well, so they are looked at where it is free (scripts/ci quiet);
 # t/unit/check_slo.c has the decisions, doc/benchmarks.md how long it takes.
-use MCTest;
+use MCTest ':ours';
 use Time::HiRes qw(sleep time);
-
-plan skip_all => 'needs memcached-qos' if !is_ours();
 
 my $BUSY = "SERVER_ERROR 307 busy\r\n";
 my $server;

@@ -2,9 +2,7 @@
 # --slo refuses requests while others wait for longer than the target, --cpu-limit sets a
 # rate by the CPU time that requests cost; both change while the server runs, and stats qos
 # tells of them and of the room that there is.
-use MCTest;
-
-plan skip_all => 'needs memcached-qos' if !is_ours();
+use MCTest ':ours';
 
 my ($s, $server);
 
@@ -50,7 +48,6 @@ sub test_slo($profile) {
     exchange($s, "qos slo off\r\nqos slo bulk off\r\ndelete a noreply\r\n" . "get a\r\n" x 200,
         "OK\r\n" x 2 . "END\r\n" x 200, 'off: all are served');
     is(qos()->{slo_level_pct}, '100.0', 'and the level says so');
-    return;
 }
 
 sub test_cpu_limit($profile) {
@@ -64,7 +61,6 @@ sub test_cpu_limit($profile) {
     } 'a rate is found';
     exchange($s, "qos cpu_limit off\r\n", "OK\r\n");
     is(qos()->{cpu_limit_rate}, 0, 'off');
-    return;
 }
 
 sub test_headroom($profile) {
@@ -76,7 +72,6 @@ sub test_headroom($profile) {
     has($q, 'headroom', qos_headroom_pct => ['<=', 100], qos_headroom_pct => ['>=', 0]);
     ok(exists $q->{"qos_worker_${_}_capacity"}, "worker $_") for 0, 1;
     ok(exists $q->{$_}, "$_") for qw(qos_rate qos_utilisation_pct qos_predicted_p95_us);
-    return;
 }
 
 each_profile(sub ($profile) {
@@ -84,11 +79,9 @@ each_profile(sub ($profile) {
     test_slo($profile);
     test_cpu_limit($profile);
     test_headroom($profile);
-    for my $bad ('slo p95', 'slo p95:1', 'slo control p95:1ms', 'slo small bulk off', 'cpu_limit 0',
-        'cpu_limit x%', 'cpu_limit 10 20')
-    {
-        exchange($s, "qos $bad\r\n", qr/\ACLIENT_ERROR [^\r\n]+\r\n\z/, "'qos $bad' is refused");
-    }
+    exchange($s, "qos $_\r\n", qr/\ACLIENT_ERROR [^\r\n]+\r\n\z/, "'qos $_' is refused") for 'slo p95',
+        'slo p95:1', 'slo control p95:1ms', 'slo small bulk off', 'cpu_limit 0', 'cpu_limit x%',
+        'cpu_limit 10 20';
     $server = serve($profile, '--cpu-limit=40%', '--slo=small=p95:500us,bulk=p99:20ms');
     my $q = qos();
     is("$q->{cpu_limit} $q->{slo} $q->{slo_small} $q->{slo_bulk}", '40% off p95:500us p99:20000us',

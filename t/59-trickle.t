@@ -1,9 +1,7 @@
 #!/usr/bin/env perl
 # Reads that complete no request are counted; the connection that makes too many of them waits behind
 # the others, until it sends whole requests again. Its replies stay the same.
-use MCTest;
-
-plan skip_all => 'needs memcached-qos' if !is_ours();
+use MCTest ':ours';
 
 my $PATIENCE = 8;   # HABIT_PATIENCE
 my $DEBT_MOST = 64; # HABIT_DEBT_MOST

@@ -1,9 +1,7 @@
 #!/usr/bin/env perl
 # Datagrams have classes like the requests of connections: by what they are, by rules for
 # addresses and keys, and by what their socket declares; stats classes counts them.
-use MCTest;
-
-plan skip_all => 'needs memcached-qos' if !is_ours();
+use MCTest ':ours';
 
 my @CLASSES = qw(control small write bulk background);
 
@@ -69,9 +67,7 @@ each_profile(sub ($profile) {
     for my $case (['127.0.0.2', 'bulk=1'], ['127.0.0.3', 'small=1'], ['127.0.0.9', 'background=1']) {
         my ($from, $want) = @$case;
         my $client = udp_client($server, $from);
-        for my $key ('a', 'batch:a') {
-            is(served($server, $client, "get $key\r\n", "END\r\n"), $want, "$from, $key");
-        }
+        is(served($server, $client, "get $_\r\n", "END\r\n"), $want, "$from, $_") for 'a', 'batch:a';
         is(served($server, $client, "set big 0 0 9000\r\n$long\r\n", "STORED\r\n"), $want,
             "$from: also what is large");
         is(served($server, $client, "get big\r\n", "VALUE big 0 9000\r\n$long\r\nEND\r\n"), $want,
