@@ -1,34 +1,24 @@
 #!/usr/bin/env perl
 # Runs that end when they know enough, every latency in a file, and what the machine is.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::Bin/lib";
-use Test::More;
-use MCLoad;
 use MCTest;
+use MCLoad;
 
 my $dir = scratch_dir();
-my $server = start_server();
-my $at = '127.0.0.1:' . $server->port;
+my $server = serve();
+my $at = $server->at;
 my @load = ('-s', $at, '-r', '100', '-q', '2000', '-c', '8');
 
 # ---- until -------------------------------------------------------------------------------
 
 # A rate that a busy machine has time for: of requests that were never sent nothing is known.
 my @slowly = (@load, '-q', 200);
-my $run = mcload_json(@slowly, '--until=p50:9000%', '-t', 60);
-ended_ok($run, 'until: an easy goal');
-is($run->{json}{'until.reached'}, 'true', 'it is reached');
-cmp_ok($run->{json}{'totals.seconds'}, '<', 59, '... before its time is over');
-cmp_ok($run->{json}{'totals.seconds'}, '>=', 0.9, '... not before there are pieces enough');
-like($run->{out}, qr/^Until 50th within 9000% = reached after [\d.]+ s, [\d.]+%$/m, '... and told');
+my $run = run_ok('until: an easy goal', @slowly, '--until=p50:9000%', '-t', 60);
+has($run, 'it is reached', 'until.reached' => 'true', 'totals.seconds' => ['<', 59],
+    'totals.seconds' => ['>=', 0.9], out => qr/^Until 50th within 9000% = reached after [\d.]+ s, [\d.]+%$/m);
 
-$run = mcload_json(@load, '--until=p99:0.0001%', '-t', '1s');
-ended_ok($run, 'until: one that is out of reach');
-is($run->{json}{'until.reached'}, 'false', 'it is not');
-cmp_ok($run->{json}{'totals.seconds'}, '>=', 1, 'the time is the longest it takes');
-like($run->{out}, qr/^Until 99th within 0\.0001% = not reached after 1\.00 s/m, '... and told');
+$run = run_ok('until: one that is out of reach', @load, '--until=p99:0.0001%', '-t', '1s');
+has($run, 'it is not, the time is the longest it takes, and told', 'until.reached' => 'false',
+    'totals.seconds' => ['>=', 1], out => qr/^Until 99th within 0\.0001% = not reached after 1\.00 s/m);
 
 $run = mcload_json(@slowly, '--until=p50:9000%', '--time=auto', '--repeat=2');
 is(scalar(() = $run->{out} =~ /^Until 50th within 9000% = reached/mg), 2,
@@ -39,9 +29,7 @@ is($run->{json}{'until.reached'}, 'true', 'with classes');
 for my $bad (['--until=99:1'], ['--until=p99:0%'], ['--until='], ['--until=p50:5%', '--search=99:1000'],
     ['--time=auto', '--search=99:1000'], ['--time=auto', '-q', 10, '--schedule=ramp:10:20:1'],
     ['--until=p50:5%', '-a', '127.0.0.1:1'], ['--save=x', '-a', '127.0.0.1:1']) {
-    $run = mcload('-s', $at, @$bad);
-    is($run->{status}, 1, "@$bad is refused");
-    like($run->{err}, qr/\A[^\n]+\n\z/, '... in a line');
+    has(mcload('-s', $at, @$bad), "@$bad is refused, in a line", status => 1, err => qr/\A[^\n]+\n\z/);
 }
 
 # ---- save --------------------------------------------------------------------------------
@@ -67,25 +55,21 @@ open my $some, '<', "$dir/some" or die;
 my $lines = () = <$some>;
 my $answers = $run->{json}{'latency.intended.count'};
 cmp_ok(abs($lines - $answers / 10), '<=', 6 * sqrt($answers * 0.09) + 1, '--sample: a share');
-for my $wrong (['--sample=0.1'], ["--save=$dir/some", '--sample=0'], ["--save=$dir/some", '--sample=2']) {
-    is(mcload(@load, @$wrong)->{status}, 1, "@$wrong: usage");
-}
+is(mcload(@load, @$_)->{status}, 1, "@$_: usage") for ['--sample=0.1'], ["--save=$dir/some", '--sample=0'],
+    ["--save=$dir/some", '--sample=2'];
 $run = mcload(@load, '-t', 0.3, '--save=/nonexistent/x');
-is($run->{status}, 1, 'a file that cannot be written');
-like($run->{err}, qr{^mcload: cannot write /nonexistent/x: }, '... is named');
+has($run, 'a file that cannot be written', status => 1, err => qr{^mcload: cannot write /nonexistent/x: });
 # Before the run, not after it.
 for my $at_end ("--hgrm=$dir/none/x", "--plot=$0/none", '--plot=', '--hgrm=') {
     $run = mcload(@load, '-t', 60, $at_end);
-    is($run->{status}, 1, "$at_end: a name that cannot be written");
-    like($run->{err}, qr/\Amcload: [^\n]+\n\z/, '... is told at once');
+    has($run, "$at_end: a name that cannot be written", status => 1, err => qr/\Amcload: [^\n]+\n\z/);
 }
 # A reader that has gone takes nothing but the report with it.
 {
     my @classes = map { "--class=c$_:{qps=100}" } 1 .. 9; # more than a buffer of text
-    my $program = $ENV{MCLOAD} || './loadgen/mcload';
-    my $gone = run_program({command => ['bash', '-c',
-        '"$@" | true; echo "${PIPESTATUS[0]}"', 'bash', $program, '-s', $at, '-r', 10, '-t', 0.5,
-        @classes, "--json=$dir/gone.json"], timeout => 60});
+    my $program = $MCLOAD;
+    my $gone = run_program({command => ['bash', '-c', '"$@" | true; echo "${PIPESTATUS[0]}"', 'bash', $program,
+        '-s', $at, '-r', 10, '-t', 0.5, @classes, "--json=$dir/gone.json"], timeout => 60});
     is($gone->{out}, "2\n", 'a report that nobody reads');
     like($gone->{err}, qr/^mcload: cannot write the report: Broken pipe$/m, '... is an error');
     ok(json_of("$dir/gone.json"), '... and the JSON is whole');
@@ -95,8 +79,7 @@ SKIP: {
     $run = mcload(@slowly, '-t', 0.5, '--save=/dev/full');
     is($run->{status}, 2, 'nor one that is full') or diag($run->{out}, $run->{err});
     $run = mcload(@slowly, '-t', 0.5, '--json=/dev/full', '--check=client_cpu:0');
-    like($run->{out}, qr/^INVALID: .*client CPU/m, 'a run that is worth nothing');
-    is($run->{status}, 2, '... cannot be written either');
+    has($run, 'a run that is worth nothing', out => qr/^INVALID: .*client CPU/m, status => 2);
 }
 
 # ---- ended early -------------------------------------------------------------------------
@@ -108,7 +91,7 @@ sub interrupted {
     my $run;
     for my $seconds (1.5, 5, 20) {
         $run = run_program({command => ['timeout', '--foreground', '--preserve-status', '-s', 'INT', $seconds,
-            $ENV{MCLOAD} || './loadgen/mcload', '-s', $at, '-r', 10, @args], timeout => 60});
+            $MCLOAD, '-s', $at, '-r', 10, @args], timeout => 60});
         last if $run->{status} != 130 && $run->{err} !~ /interrupted before the run/;
     }
     return $run;
@@ -120,17 +103,15 @@ for my $before (['-W', 600], ['-w', 600], ['-w', 600, '-q', 100], ['-W', 600, '-
     is($early->{status}, 3, "@$before: SIGINT ends it") or diag($early->{err});
     like($early->{out}, qr/^INVALID: (?:.*, )?interrupted/m, '... and the report follows');
     my $json = json_of("$dir/early.json");
-    is($json->{'totals.requests'}, 0, '... of nothing');
-    is($json->{'totals.seconds'}, 0, '... in no time');
+    has($json, '... of nothing, in no time', 'totals.requests' => 0, 'totals.seconds' => 0);
 }
 
 # ---- env ---------------------------------------------------------------------------------
 
 $run = mcload_json(@load, '-t', 0.3, '--env-report');
 chomp(my $kernel = `uname -sr`);
-like($run->{json}{'env.kernel'}, qr/^"\Q$kernel\E /, 'the kernel in the JSON');
-like($run->{out}, qr/^Env kernel = \Q$kernel\E /m, '... and in the text');
-like($run->{out}, qr/^Env cpus_online = \d+$/m, 'CPUs');
+has($run, 'the kernel in the JSON, and in the text, CPUs', 'env.kernel' => qr/^"\Q$kernel\E /,
+    out => qr/^Env kernel = \Q$kernel\E /m, out => qr/^Env cpus_online = \d+$/m);
 like($run->{json}{"env.$_"}, qr/^"(?:none|\d[\w.]*)"$/, "which $_ it was built with")
     for qw(openssl liburing jansson libzstd zlib hwloc);
 my ($table) = $run->{out} =~ /\A(.*?)^read/ms;

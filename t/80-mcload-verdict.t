@@ -1,29 +1,21 @@
 #!/usr/bin/env perl
 # A client that was stopped, or sends in clumps, says so under the name of the check; checks
 # are in the report by name, with value and limit, and can be given another limit.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::Bin/lib";
-use Test::More;
+use MCTest;
 use Time::HiRes qw(sleep);
 use MCLoad;
-use MCTest;
 
-my $mcload = $ENV{MCLOAD} || './loadgen/mcload';
 my $dir = scratch_dir();
-my $server = start_server();
-my $at = '127.0.0.1:' . $server->port;
+my $server = serve();
+my $at = $server->at;
 
 # Status and text of a run that $hinder does something to, once it has begun.
-sub hindered {
-    my ($hinder, @args) = @_;
-    my $pid = fork;
-    die "fork: $!" if !defined $pid;
+sub hindered($hinder = undef, @args) {
+    my $pid = fork // die "fork: $!";
     if (!$pid) {
         open STDOUT, '>', "$dir/out";
         open STDERR, '>', "$dir/progress";
-        exec $mcload, '-v', '-s', $at, '-r', '100', '--progress=always', '--check=cpu_wait:off', @args;
+        exec $MCLOAD, '-v', '-s', $at, '-r', '100', '--progress=always', '--check=cpu_wait:off', @args;
     }
     # Two a second: the first line of progress comes within the run.
     wait_until(sub { -s "$dir/progress" && `cat $dir/progress` =~ m{/\d+ s} }, 60);
@@ -33,8 +25,7 @@ sub hindered {
 }
 
 # What such a run says of itself.
-sub blames_itself {
-    my ($like, $name, @how) = @_;
+sub blames_itself($like, $name, @how) {
     local $Test::Builder::Level = $Test::Builder::Level + 1;
     my ($status, $text) = hindered(@how);
     my $why = join "\n", $text =~ /^(INVALID: .*)$/mg;
@@ -42,8 +33,7 @@ sub blames_itself {
     like($why, $like, $name);
 }
 
-sub stop_for {
-    my ($pid, $seconds) = @_;
+sub stop_for($pid, $seconds) {
     kill 'STOP', $pid;
     sleep $seconds;
     kill 'CONT', $pid;
@@ -75,15 +65,13 @@ assert d["valid"] == all(c["ok"] for c in d["checks"])
 PY
 is($names->{status}, 0, 'checks and arrivals in the JSON') or diag $names->{err};
 my %limits = map { split / / } split /\n/, $names->{out};
-is($limits{$_->[0]}, $_->[1], "the check $_->[0]")
-    for ['arrivals', 0.25], ['little', 0.02], ['lateness', 1], ['cpu_wait', 0.1],
-    ['adherence_1ms', 0.95], ['achieved_rate', 0.99], ['client_cpu', 0.95];
+is($limits{$_->[0]}, $_->[1], "the check $_->[0]") for ['arrivals', 0.25], ['little', 0.02], ['lateness', 1],
+    ['cpu_wait', 0.1], ['adherence_1ms', 0.95], ['achieved_rate', 0.99], ['client_cpu', 0.95];
 SKIP: {
     skip 'the kernel does not say', 1 if !-r '/proc/stat';
     is($limits{steal}, 0.02, 'the check steal');
 }
-like($run->{out}, qr/^Gaps of 1 = SCV [\d.]+ sent, [\d.]+ meant, [\d.]+% apart/m,
-    'the law in the text');
+like($run->{out}, qr/^Gaps of 1 = SCV [\d.]+ sent, [\d.]+ meant, [\d.]+% apart/m, 'the law in the text');
 
 $run = mcload_json('-s', $at, '-r', '100', '-t', '0.3', '-c', '4');
 my ($ok) = $run->{out} =~ /^(VALID|INVALID.*)$/m;
@@ -102,8 +90,7 @@ is($run->{status}, 3, 'a limit that no run meets');
 like($run->{out}, qr/^INVALID: client CPU [\d.]+% > 0%: raise -T, .*$/m, 'and what to do');
 for my $bad ('steal', 'nothing:1', 'answers:off', 'steal:x', '') {
     $run = mcload('-s', $at, "--check=$bad");
-    is($run->{status}, 1, "--check=$bad");
-    like($run->{err}, qr/\A[^\n]*check[^\n]*\n\z/, '... in a line');
+    has($run, "--check=$bad, in a line", status => 1, err => qr/\A[^\n]*check[^\n]*\n\z/);
 }
 
 # ---- faults of the client ----------------------------------------------------------------

@@ -13,52 +13,41 @@
 #   t/r0007  3791d9eda (a listener's protocol and -Y)   t/unit/check_mover.c  08474d86a
 #   t/unit/check_auth_time.c  2026-47783 2026-47784   t/39  0d77dc6c3 (-e)
 #   here without a number: e8364b58b (65,535 blanks) 17684bfa9 (flags that lack their number)
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::Bin/lib";
-use Test::More;
 use MCTest;
 
 my $format = "CLIENT_ERROR bad command line format\r\n";
 my $canary = "VALUE canary 5 6\r\nyellow\r\nEND\r\n";
 
-for my $profile (profiles()) {
+each_profile(sub ($profile) {
     my $six = $profile ne '1.4';
-    my $server = start_server(profile => $profile, args => [qw(-m 64 -c 512 -t 2)]);
-    my $s = $server->connect;
+    my ($server, $s) = serve($profile, qw(-m 64 -c 512 -t 2));
     exchange($s, "set canary 5 0 6\r\nyellow\r\n", "STORED\r\n");
     my $rss = proc_status($server->pid, 'VmRSS');
 
     # The server lives, and a connection that was open all along is in sync.
-    my $unharmed = sub {
-        my ($name) = @_;
-        ok($server->is_alive, "[$profile] $name: alive") or BAIL_OUT("server died: " . $server->err);
+    my $unharmed = sub ($name) {
+        ok($server->is_alive, "$name: alive") or BAIL_OUT("server died: " . $server->err);
         exchange($s, "get canary\r\n", $canary, "$name: in sync");
     };
     # Bytes on a connection of their own whose sending side is closed behind them: the server
     # answers (whatever it says) and closes.
-    my $survives = sub {
-        my ($name, $bytes, $want) = @_;
+    my $survives = sub ($name, $bytes, $want = undef) {
         my $c = $server->connect;
         put($c, $bytes, 10);
         shutdown $c, 1;
         my ($got, $closed) = read_until_eof($c);
-        ok($closed, "[$profile] $name: closed");
-        like($got, $want, "[$profile] $name: answer") if defined $want;
+        ok($closed, "$name: closed");
+        like($got, $want, "$name: answer") if defined $want;
         $unharmed->($name);
         return $got;
     };
     # A request and its exact answer on one connection that stays in sync.
-    my $answers = sub {
-        my ($id, $send, $want, $name) = @_;
+    my $answers = sub ($id, $send, $want, $name = undef) {
         exchange($s, $send, $want, $id . ' ' . ($name // show(substr $send, 0, 50)));
     };
 
     # CVE-2009-1255, CVE-2009-1494: nothing about memory is told
-    for my $group (qw(maps malloc foo)) {
-        $answers->('CVE-2009-1255', "stats $group\r\n", "ERROR\r\n");
-    }
+    $answers->('CVE-2009-1255', "stats $_\r\n", "ERROR\r\n") for qw(maps malloc foo);
 
     # CVE-2009-2415: lengths
     for my $n (qw(-1 2147483646 2147483647 4294967295 18446744073709551615)) {
@@ -73,7 +62,7 @@ for my $profile (profiles()) {
         my $c = $server->connect;
         put($c, 'x' x 4_000_000, 10);
         my ($got, $closed) = read_until_eof($c);
-        ok($closed && $got eq '', "[$profile] CVE-2010-1152 endless line: closed");
+        ok($closed && $got eq '', 'CVE-2010-1152 endless line: closed');
         $unharmed->('CVE-2010-1152');
     }
     # issue 102, 1.6.45: blanks, NULs and rubbish up to the end of the buffer
@@ -87,15 +76,11 @@ for my $profile (profiles()) {
     $survives->("CRs", "\r" x 5000);
 
     # CVE-2023-46852: blanks before a key; CVE-2023-46853: LF without CR
-    for my $n (20, 100, 1000) {
-        $answers->('CVE-2023-46852', 'get' . (' ' x $n) . "canary\r\n", $canary, "get and $n blanks");
-    }
-    $answers->('CVE-2023-46853', "set lf 0 0 1\n1\r\n", "STORED\r\n");
-    $answers->('CVE-2023-46853', "get lf\n", "VALUE lf 0 1\r\n1\r\nEND\r\n");
-    $answers->('CVE-2023-46853', "incr lf 1\n", "2\r\n");
-    $answers->('CVE-2023-46853', "touch lf 0\n", "TOUCHED\r\n");
-    $answers->('CVE-2023-46853', "delete lf\n", "DELETED\r\n");
-    $answers->('CVE-2023-46853', "set lf 0 0 1\n1\n\n", qr/^CLIENT_ERROR bad data chunk\r\n/);
+    $answers->('CVE-2023-46852', 'get' . (' ' x $_) . "canary\r\n", $canary, "get and $_ blanks") for 20, 100,
+        1000;
+    $answers->('CVE-2023-46853', @$_) for ["set lf 0 0 1\n1\r\n", "STORED\r\n"],
+        ["get lf\n", "VALUE lf 0 1\r\n1\r\nEND\r\n"], ["incr lf 1\n", "2\r\n"], ["touch lf 0\n", "TOUCHED\r\n"],
+        ["delete lf\n", "DELETED\r\n"], ["set lf 0 0 1\n1\n\n", qr/^CLIENT_ERROR bad data chunk\r\n/];
 
     # CVE-2013-0179 and 2019-11596: words that are missing
     for my $line ('lru', 'lru mode', 'lru tune', 'lru tune 10', 'lru tune 10 20', 'lru tune 10 20 0.1',
@@ -113,30 +98,23 @@ for my $profile (profiles()) {
         $answers->('0240ddee0', "slabs reassign $pair\r\n",
             qr/^(?:OK|BUSY|BADCLASS|NOSPARE|SAME|CLIENT_ERROR|ERROR)[^\r\n]*\r\n\z/, "slabs reassign $pair");
     }
-    for my $words ('0', '1', '2', '3', '-1', 'x', 'window 0', 'window 1', 'window 2', 'window 1801',
-            'window 4294967295', 'window -1', 'window', 'ratio x', 'ratio 2', 'freeratio x', '0') {
-        $answers->('6ab74b585', "slabs automove $words\r\n", qr/^(?:OK|CLIENT_ERROR|ERROR)[^\r\n]*\r\n\z/,
-            "slabs automove $words");
-    }
+    $answers->('6ab74b585', "slabs automove $_\r\n", qr/^(?:OK|CLIENT_ERROR|ERROR)[^\r\n]*\r\n\z/,
+        "slabs automove $_") for '0', '1', '2', '3', '-1', 'x', 'window 0', 'window 1', 'window 2',
+        'window 1801', 'window 4294967295', 'window -1', 'window', 'ratio x', 'ratio 2', 'freeratio x', '0';
     for my $list (split / /, '0 64 65 -1 x 1,2,64 , 1, ,1 4294967296 99999999999999999999 1,1,1 all') {
         $answers->('crawl', "lru_crawler crawl $list\r\n",
             qr/^(?:OK|BUSY|BADCLASS|NOTSTARTED|CLIENT_ERROR|ERROR)[^\r\n]*\r\n\z/, "crawl $list");
     }
-    for my $words ('64 0', '200 0 0', '-1 0', '1 -1', '99999999999 1', '1 4294967296') {
-        $answers->('issue 92', "stats cachedump $words\r\n", qr/(?:END|ERROR[^\r\n]*)\r\n\z/,
-            "stats cachedump $words");
-    }
-    for my $n (qw(-1 0 x 1000000001 18446744073709551615 99999999999999999999)) {
-        $answers->('limits', "cache_memlimit $n\r\n",
-            qr/^(?:MEMLIMIT|CLIENT_ERROR|ERROR)[^\r\n]*\r\n\z/, "cache_memlimit $n");
-    }
+    $answers->('issue 92', "stats cachedump $_\r\n", qr/(?:END|ERROR[^\r\n]*)\r\n\z/, "stats cachedump $_")
+        for '64 0', '200 0 0', '-1 0', '1 -1', '99999999999 1', '1 4294967296';
+    $answers->('limits', "cache_memlimit $_\r\n", qr/^(?:MEMLIMIT|CLIENT_ERROR|ERROR)[^\r\n]*\r\n\z/,
+        "cache_memlimit $_") for qw(-1 0 x 1000000001 18446744073709551615 99999999999999999999);
     $answers->('refresh_certs', "refresh_certs\r\n", qr/^ERROR\r\n\z/);
     $unharmed->('administration');
 
     # 2.5: a negative time is in the past and stays there
-    exchange($s, "set neg 0 0 1\r\n1\r\n", "STORED\r\n");
-    exchange($s, "touch neg -1\r\n", "TOUCHED\r\n");
-    exchange($s, "get neg\r\n", "END\r\n", 'a negative touch does not wrap');
+    exchanges($s, ["set neg 0 0 1\r\n1\r\n", "STORED\r\n"], ["touch neg -1\r\n", "TOUCHED\r\n"],
+        ["get neg\r\n", "END\r\n", 'a negative touch does not wrap']);
 
     # numbers of 20 digits and more
     exchange($s, "set n 0 0 1\r\n1\r\n", "STORED\r\n");
@@ -158,8 +136,7 @@ for my $profile (profiles()) {
             $c;
         } 1 .. 3;
         my $piece = "VALUE ref 0 3000\r\n$value\r\n";
-        is(read_bytes($_, length $piece) eq $piece, 1, "[$profile] CVE-2018-1000127: the first of 33,000")
-            for @stuck;
+        is(read_bytes($_, length $piece) eq $piece, 1, 'CVE-2018-1000127: the first of 33,000') for @stuck;
         exchange($s, "delete ref\r\nset ref 0 0 3\r\nnew\r\nget ref\r\n",
             "DELETED\r\nSTORED\r\nVALUE ref 0 3\r\nnew\r\nEND\r\n", 'CVE-2018-1000127: replaced meanwhile');
         my $whole = grep {
@@ -167,7 +144,7 @@ for my $profile (profiles()) {
             my ($n) = $head =~ /^VALUE ref 0 (3|3000)\r\n\z/;
             $n && read_bytes($stuck[0], $n + 2) eq ($n == 3 ? "new\r\n" : "$value\r\n");
         } 1 .. 2000;
-        is($whole, 2000, "[$profile] CVE-2018-1000127: whole values, old or new");
+        is($whole, 2000, 'CVE-2018-1000127: whole values, old or new');
         close $_ for @stuck;
         $unharmed->('CVE-2018-1000127');
     }
@@ -179,7 +156,7 @@ for my $profile (profiles()) {
         put($c, "POST / HTTP/1.1\r\nHost: x\r\n\r\n$body", 5);
         shutdown $c, 1;
         my ($got) = read_until_eof($c);
-        is($got, '', "[$profile] a browser's request is dropped") if $six;
+        is($got, '', "a browser's request is dropped") if $six;
         exchange($s, "get http\r\n", "END\r\n", 'nothing of its body is run') if $six;
         $unharmed->('HTTP');
     }
@@ -200,18 +177,15 @@ for my $profile (profiles()) {
                     show("$verb $letter"));
             }
         }
-        for my $letter ('A' .. 'Z', 'a' .. 'z', "\xff") {
-            $answers->('CVE-2020-22570', "ms junk 2 $letter\r\nhi\r\nget canary\r\n",
-                qr/^(?:HD[^\r]*\r\n|NF[^\r]*\r\n|EX[^\r]*\r\n|NS[^\r]*\r\n|CLIENT_ERROR [^\r]*\r\n|)\Q$canary\E\z/,
-                show("ms junk 2 $letter"));
-        }
+        $answers->('CVE-2020-22570', "ms junk 2 $_\r\nhi\r\nget canary\r\n",
+            qr/^(?:HD[^\r]*\r\n|NF[^\r]*\r\n|EX[^\r]*\r\n|NS[^\r]*\r\n|CLIENT_ERROR [^\r]*\r\n|)\Q$canary\E\z/,
+            show("ms junk 2 $_")) for 'A' .. 'Z', 'a' .. 'z', "\xff";
         my $long = 'O' . 'o' x 40;
         $answers->('152ddb68f', "mg canary $long\r\n" x 300 . "mg canary v\r\n",
             "CLIENT_ERROR opaque token too long\r\n" x 300 . "VA 6\r\nyellow\r\n",
             'long opaques hold no reference');
         $answers->('152ddb68f', "ms junk 2 $long\r\nhi\r\n" x 300 . "md junk q\r\nmn\r\n",
-            qr/^(?:CLIENT_ERROR opaque token too long\r\n){300}(?:NF\r\n)?MN\r\n\z/,
-            'nor do those of ms');
+            qr/^(?:CLIENT_ERROR opaque token too long\r\n){300}(?:NF\r\n)?MN\r\n\z/, 'nor do those of ms');
         $answers->('flags', 'mg canary' . (' v' x 30) . "\r\n", qr/^CLIENT_ERROR [^\r]*\r\n\z/);
         for my $key ('=', '====', 'a', 'ab', 'abc', 'YQ=', 'YQ', 'Y Q==', '*' x 8, 'A' x 250, 'A' x 252,
                 "\xff" x 4) {
@@ -228,41 +202,37 @@ for my $profile (profiles()) {
     # CVE-2019-15026 and issue 41: every group of statistics is whole
     for my $group ('', qw(settings items slabs conns sizes)) {
         my @stats = stat_lines($s, $group);
-        cmp_ok(scalar @stats, '>', 0, "[$profile] stats $group");
+        cmp_ok(scalar @stats, '>', 0, "stats $group");
     }
     $unharmed->('statistics');
 
     my $grown = proc_status($server->pid, 'VmRSS') - $rss;
     note("memory grew by $grown kB");
     $unharmed->('at the end');
-    $server->stop;
-}
+});
 
 # CVE-2013-0179, -7290, -7291: nothing is printed past its end
-for my $profile (profiles()) {
-    my $server = start_server(profile => $profile, args => ['-vv']);
-    my $s = $server->connect;
+each_profile(sub ($profile) {
+    my ($server, $s) = serve($profile, '-vv');
     my $key = 'k' x 250;
     exchange($s, "set $key 0 0 1\r\n1\r\nget $key\r\ndelete $key\r\n",
         "STORED\r\nVALUE $key 0 1\r\n1\r\nEND\r\nDELETED\r\n", 'CVE-2013-0179 -vv with a key of 250');
     exchange($s, "get " . ('%s%n' x 50) . "\r\n", "END\r\n", 'a key of formats');
     exchange($s, "verbosity 1000000\r\n", qr/\r\n/);
     put($s, "get a\0b\r\nget \xff\xfe\r\n");
-    $server->stop;
-}
+});
 
 # CVE-2019-15026: UNIX sockets in stats conns
-for my $profile (profiles()) {
+each_profile(sub ($profile) {
     my $dir = scratch_dir();
     for my $name ('s', 'p' x (106 - length $dir)) {
         my $path = "$dir/$name";
-        my $server = start_server(profile => $profile, path => $path, args => ['-s', $path]);
-        my $s = $server->connect;
+        my ($server, $s) = serve($profile, '-s', $path, {path => $path});
         my ($listener) = grep { /:addr unix:/ } stat_lines($s, 'conns');
-        like($listener, qr/:addr unix:\Q$path\E\z/, "[$profile] the path of " . length($path) . ' bytes');
+        like($listener, qr/:addr unix:\Q$path\E\z/, 'the path of ' . length($path) . ' bytes');
         $server->stop;
         unlink $path;
     }
-}
+});
 
 done_testing();

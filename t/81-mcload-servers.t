@@ -1,37 +1,22 @@
 #!/usr/bin/env perl
 # Where mcload sends to: ranges of ports, files of servers, UNIX sockets, TLS, and secrets that
 # do not stand on its command line.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::Bin/lib";
-use Test::More;
-use MCLoad;
 use MCTest;
+use MCLoad;
 use MCTestd;
 use MCTLS;
 
 my $dir = scratch_dir();
 
-sub file_with {
-    my ($name, $text) = @_;
-    open my $out, '>', "$dir/$name" or die "$name: $!";
-    print $out $text;
-    close $out or die "$name: $!";
-    return "$dir/$name";
-}
-
 # A short run that stores its records first.
 sub short_run { return mcload_json('-r', '50', '-t', 100, '--until=n:200', '-u', '0.1', @_); }
 
 # It must find them all.
-sub serves {
-    my ($name, @args) = @_;
+sub finds($name, @args) {
     return found_all($name, short_run(@args));
 }
 
-sub found_all {
-    my ($name, $run) = @_;
+sub found_all($name, $run) {
     ended_ok($run, $name);
     my $json = $run->{json};
     cmp_ok($json->{'totals.gets'} // 0, '>', 0, "$name: gets");
@@ -40,12 +25,9 @@ sub found_all {
     return $run;
 }
 
-sub refuses {
-    my ($name, $status, $message, @args) = @_;
-    my $run = mcload('-r', '10', '-t', '0.1', @args);
-    is($run->{status}, $status, "$name: status $status");
-    like($run->{err}, qr/^mcload: [^\n]*$message[^\n]*\n\z/, "$name: a line says so");
-    is($run->{out}, '', "$name: no table");
+sub refuses($name, $status, $message, @args) {
+    has(mcload('-r', '10', '-t', '0.1', @args), "$name: status $status, a line says so, no table",
+        status => $status, err => qr/^mcload: [^\n]*$message[^\n]*\n\z/, out => '');
 }
 
 # ---- several servers ----------------------------------------------------------------------
@@ -55,7 +37,7 @@ sub refuses {
     my @testd = map { start_testd() } 1 .. 3;
     my ($a, $b, $c) = map { $_->{port} } @testd;
     my $comment = 'of any length 127.0.0.1:1 ' x 100;
-    my $file = file_with('servers', "# three\n# $comment\n127.0.0.1:$a\n\n  tcp://127.0.0.1:$b \n");
+    my $file = scratch_file('servers', "# three\n# $comment\n127.0.0.1:$a\n\n  tcp://127.0.0.1:$b \n");
     my $run = short_run('--servers-file', $file, '-s', "127.0.0.1:$c-$c", '-c', 2);
     my @did = map { stop_testd($_) } @testd;
     found_all('a file, a range and a name', $run);
@@ -72,7 +54,7 @@ sub refuses {
 {
     my @testd = map { start_testd() } 1 .. 2;
     my $list = join ',', map { "127.0.0.1:$_->{port}" } @testd;
-    my $run = serves('a list with commas', "--server=$list");
+    my $run = finds('a list with commas', "--server=$list");
     is($run->{json}{'totals.loaded'}, 100, 'each of its servers got each record');
     stop_testd($_) for @testd;
 }
@@ -89,8 +71,8 @@ refuses("port $_", 1, 'a port is between 1 and 65535', '-s', "127.0.0.1:$_") for
 refuses('a port above all of an agent', 2, 'a port is between 1 and 65535', '-a', '127.0.0.1:99999');
 refuses('a list with a hole', 1, 'is not host', '-s', '127.0.0.1:1,,127.0.0.1:2');
 refuses('an empty file of servers', 1, 'no servers in it', '--servers-file',
-    file_with('empty', "# none\n\n"));
-refuses("a file that is no text", 1, 'not a text', '--servers-file', file_with('nul', "127.0.0.1:1\0\n"));
+    scratch_file('empty', "# none\n\n"));
+refuses("a file that is no text", 1, 'not a text', '--servers-file', scratch_file('nul', "127.0.0.1:1\0\n"));
 refuses('a file that is too long', 1, 'too long', '--servers-file', '/dev/zero');
 refuses('numbers that are no text', 1, 'no text', '-i', 'gaps:/dev/zero');
 refuses('no file of servers', 1, 'No such file', '--servers-file', "$dir/none");
@@ -99,16 +81,15 @@ refuses('a range into nothing', 2, 'cannot connect to 127\.0\.0\.1:1: ', '-s', '
 
 # What a server says of a record that it does not take.
 {
-    my $server = start_server(args => ['-I', '16k']);
+    my $server = serve('-I', '16k');
     refuses('values that are too large', 2, 'answered SERVER_ERROR object too large for cache instead',
-        '-s', '127.0.0.1:' . $server->port, '-V', 20000);
+        '-s', $server->at, '-V', 20000);
 }
 
 {
-    my $server = start_server(path => "$dir/socket", args => ['-s', "$dir/socket"]);
-    serves($_->[0], @$_) for
-        ['-s', "unix:$dir/socket"], ['-s', "unix://$dir/socket"],
-        ['-s', "$dir/socket", '--transport=unix'];
+    my $server = serve('-s', "$dir/socket", {path => "$dir/socket"});
+    finds($_->[0], @$_) for ['-s', "unix:$dir/socket"], ['-s', "unix://$dir/socket"], ['-s', "$dir/socket",
+        '--transport=unix'];
 }
 
 # ---- servers that share the keys ----------------------------------------------------------
@@ -124,10 +105,9 @@ PY
 my ($python) = grep { system("$_ -c 'import pylibmc' 2>/dev/null") == 0 } 'python3', '/usr/bin/python3';
 for my $hash (qw(modulo ketama ketama-weighted jump)) {
     my @servers = map { start_server() } 1 .. 3;
-    my @at = map { '127.0.0.1:' . $_->port } @servers;
+    my @at = map { $_->at } @servers;
     my @common = ((map { ('-s', $_) } @at), "--hash=$hash", '-r', 200);
-    my $run = mcload_json(@common, @BRIEFLY, '-T', 2, '-c', 2, '-u', '0.2', '--verify=1');
-    ended_ok($run, "$hash, closed loop");
+    my $run = run_ok("$hash, closed loop", @common, @BRIEFLY, '-T', 2, '-c', 2, '-u', '0.2', '--verify=1');
     my $json = $run->{json};
     is($json->{'totals.loaded'}, 200, "$hash: each record is stored once");
     is($json->{'totals.hits'}, $json->{'totals.keys'}, "$hash: and found where it is asked for");
@@ -158,8 +138,7 @@ for my $args ([], ['-q', '500']) {
     my @early = @{stop_testd($gone)->{rows}};
     cmp_ok($run->{json}{'errors.connect'}, '>', 0, "one gone: noticed (@$args)");
     my $end = $early[-1]{received};
-    cmp_ok(scalar(grep { $_->{received} > $end } @late), '>', 20,
-        "one gone: the other is asked on (@$args)");
+    cmp_ok(scalar(grep { $_->{received} > $end } @late), '>', 20, "one gone: the other is asked on (@$args)");
 }
 
 refuses('another hash', 1, 'the hashes are', '--hash=crc16');
@@ -167,17 +146,16 @@ refuses('another hash', 1, 'the hashes are', '--hash=crc16');
 # ---- secrets ------------------------------------------------------------------------------
 
 {
-    my $auth = file_with('auth', "user:secret\nother:word\n");
-    my $server = start_server(profile => '1.6', args => ['-Y', $auth]);
-    my $at = '127.0.0.1:' . $server->port;
-    serves('--auth-file', '-s', $at, '--auth-file', $auth);
+    my $auth = scratch_file('auth', "user:secret\nother:word\n");
+    my $server = serve('1.6', '-Y', $auth);
+    my $at = $server->at;
+    finds('--auth-file', '-s', $at, '--auth-file', $auth);
     refuses('an --auth-file without a colon', 1, 'not NAME:PASSWORD', '-s', $at, '--auth-file',
-        file_with('bad', "user\n"));
+        scratch_file('bad', "user\n"));
     refuses('an empty --auth-file', 1, 'not NAME:PASSWORD', '-s', $at, '--auth-file',
-        file_with('empty', ''));
+        scratch_file('empty', ''));
     refuses('no --auth-file', 1, 'cannot read', '-s', $at, '--auth-file', "$dir/none");
-    refuses('two secrets', 1, 'exclusive', '-s', $at, '--auth-file', $auth, '-P', 'secret', '-U',
-        'user');
+    refuses('two secrets', 1, 'exclusive', '-s', $at, '--auth-file', $auth, '-P', 'secret', '-U', 'user');
 }
 
 # ---- TLS ----------------------------------------------------------------------------------
@@ -188,34 +166,28 @@ SKIP: {
     skip 'the servers speak TLS already', 1 if $ENV{MCTEST_TLS};
     my $certs = certificates();
     my ($port, $plain) = (free_port(), free_port());
-    my $server = start_server(listen => 0, args => [tls_args("ssl_ca_cert=$certs/ca.pem",
-        'ssl_verify_mode=1'), '-l', "127.0.0.1:$port,notls:127.0.0.1:$plain"]);
+    my $server = serve(tls_args("ssl_ca_cert=$certs/ca.pem",
+        'ssl_verify_mode=1'), '-l', "127.0.0.1:$port,notls:127.0.0.1:$plain", {listen => 0});
     my $at = "tls://127.0.0.1:$port";
-    serves('TLS', '-s', $at, '--tls-verify=no');
-    serves('TLS, other form', '-s', "127.0.0.1:$port", '--transport=tls', '--tls-verify=no',
-        '--protocol=binary', '-d', 4, '-c', 3);
-    serves('TLS beside none', '-s', $at, '--tls-verify=no', '-s', "127.0.0.1:$plain");
-    serves('TLS, large values', '-s', $at, '--tls-verify=no', '-V', '300000', '--getcount=3', '-r',
-        '20', '-u', '0.3', '--verify=1', '-c', 2);
-    serves('TLS with a certificate', '-s', $at, '--tls-verify=no', '--tls-cert',
-        "$certs/client.pem", '--tls-key', "$certs/client.key");
+    finds(@$_) for ['TLS', '-s', $at, '--tls-verify=no'], ['TLS, other form', '-s', "127.0.0.1:$port",
+        '--transport=tls', '--tls-verify=no', '--protocol=binary', '-d', 4, '-c', 3], ['TLS beside none', '-s',
+        $at, '--tls-verify=no', '-s', "127.0.0.1:$plain"], ['TLS, large values', '-s', $at, '--tls-verify=no',
+        '-V', '300000', '--getcount=3', '-r', '20', '-u', '0.3', '--verify=1', '-c', 2],
+        ['TLS with a certificate', '-s', $at, '--tls-verify=no', '--tls-cert', "$certs/client.pem", '--tls-key',
+        "$certs/client.key"];
     # The name in the certificate is "server", which nobody can resolve.
     refuses('TLS, an unknown authority', 2, 'TLS handshake: .*(?:certificate|issuer).* \(--tls-ca=FILE: ', '-s', $at);
-    refuses('TLS, another name', 2, 'TLS handshake: .*mismatch', '-s', $at, '--tls-ca',
-        "$certs/ca.pem");
-    refuses('TLS to a port without', 2, 'TLS handshake', '-s', "tls://127.0.0.1:$plain",
-        '--tls-verify=no');
-    refuses('no authorities', 1, 'cannot load authorities from /none', '-s', $at, '--tls-ca',
-        '/none');
-    refuses('no certificate', 1, 'cannot load the certificate /none', '-s', $at, '--tls-cert',
-        '/none');
+    refuses('TLS, another name', 2, 'TLS handshake: .*mismatch', '-s', $at, '--tls-ca', "$certs/ca.pem");
+    refuses('TLS to a port without', 2, 'TLS handshake', '-s', "tls://127.0.0.1:$plain", '--tls-verify=no');
+    refuses('no authorities', 1, 'cannot load authorities from /none', '-s', $at, '--tls-ca', '/none');
+    refuses('no certificate', 1, 'cannot load the certificate /none', '-s', $at, '--tls-cert', '/none');
     refuses('a key that is another\'s', 1, 'cannot load the key', '-s', $at, '--tls-cert',
         "$certs/client.pem", '--tls-key', "$certs/ca.key");
     refuses('a key alone', 1, 'needs --tls-cert', '-s', $at, '--tls-key', "$certs/client.key");
 
     # A certificate for the address, and one that a lost connection has to show again.
-    my $run = mcload_json('-s', $at, '-r', '50', @BRIEFLY, '--tls-verify=no', '-q', '300', '-c', 4);
-    ended_ok($run, 'TLS, open loop');
+    my $run = run_ok('TLS, open loop', '-s', $at, '-r', '50', @BRIEFLY, '--tls-verify=no', '-q', '300', '-c',
+        4);
 }
 
 # A port that a socket has which is connected to itself: nobody else can listen there, or be heard.

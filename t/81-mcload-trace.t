@@ -3,42 +3,25 @@
 # Copyright (c) 2026 the memcached-qos authors
 #
 # Traces replayed: what reaches the server is what was recorded, in its order, and when.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::Bin/lib";
-use IO::Select;
-use IO::Socket::INET;
-use List::Util qw(sum);
-use POSIX ();
-use Test::More;
-use MCLoad;
 use MCTest;
+use List::Util qw(sum);
+use MCLoad;
 use MCTestd;
 
 my $dir = scratch_dir();
 
-sub write_trace {
-    my ($name, @lines) = @_;
-    open my $out, '>', "$dir/$name" or die "$dir/$name: $!";
-    print $out map {"$_\n"} @lines;
-    close $out or die "$dir/$name: $!";
+sub write_trace($name, @lines) {
+    write_file("$dir/$name", map {"$_\n"} @lines);
     return "$dir/$name";
 }
 
-sub bytes_of {
-    my ($file) = @_;
+sub bytes_of($file) {
     open my $in, '<:raw', $file or die "$file: $!";
     local $/;
     return scalar <$in>;
 }
 
 # It ran to the end of the trace; whether the machine was quiet enough is another matter.
-sub ran_ok {
-    my ($run, $name) = @_;
-    like($run->{status}, qr/^[03]\z/, "$name: status $run->{status}") or diag($run->{err});
-}
-
 # ---- what arrives -----------------------------------------------------------------------
 
 # Counters have keys of their own.
@@ -54,8 +37,7 @@ for my $i (0 .. 1199) {
 }
 my $twitter = write_trace('twitter', @trace);
 
-sub counts_of {
-    my ($server) = @_;
+sub counts_of($server) {
     my $stats = mem_stats($server->connect);
     return {
         gets => $stats->{cmd_get},
@@ -65,8 +47,7 @@ sub counts_of {
 }
 
 # A cas is a gets, and a cas of what it found: sets in the server's own count.
-sub expect_counts {
-    my ($server, $json, $name) = @_;
+sub expect_counts($server, $json, $name) {
     my $found = $json->{'totals.ops.cas.done'};
     my %expected = (
         gets => $sent{get} + $sent{gets} + $sent{cas},
@@ -86,8 +67,8 @@ for my $case (
     ['as fast as can be', "--trace=$twitter", '--trace-time=rate', '-T', 2, '-c', 2, '-d', 3],
 ) {
     my ($name, @args) = @$case;
-    my $server = start_server();
-    my $run = mcload_json('-s', '127.0.0.1:' . $server->port, '-t', 60, @args);
+    my $server = serve();
+    my $run = mcload_json('-s', $server->at, '-t', 60, @args);
     ran_ok($run, $name);
     expect_counts($server, $run->{json}, $name);
     cmp_ok($run->{json}{'totals.seconds'}, '<', 30, "$name: it ended with the trace");
@@ -156,16 +137,14 @@ for my $case (['original', 0.5], ['scaled:0.5', 1]) {
     ran_ok($run, $time);
     is(scalar @at, 20, "$time: all have come");
     cmp_ok(($at[10] - $at[9]) / 1e9, '>', $gap / 2, "$time: the pause is there");
-    is($run->{json}{'totals.offered'}, 20, "$time: all were offered");
-    is($run->{json}{'load.mode'}, '"open"', "$time: an open loop");
+    has($run, "$time: all were offered, an open loop", 'totals.offered' => 20, 'load.mode' => '"open"');
 }
 
 # Time ends before the trace.
 {
-    my $server = start_server();
+    my $server = serve();
     my $long = write_trace('long', map {"$_,k,get,1"} 0 .. 600);
-    my $run = mcload_json('-s', '127.0.0.1:' . $server->port, "--trace=$long",
-        '--trace-format=csv:time,key,op,size', '-t', 0.5);
+    my $run = mcload_json('-s', $server->at, "--trace=$long", '--trace-format=csv:time,key,op,size', '-t', 0.5);
     ran_ok($run, 'a long trace');
     cmp_ok($run->{json}{'totals.offered'}, '<=', 1, 'a long trace: what was due in half a second');
     is($run->{json}{'totals.seconds'}, 0.5, 'a long trace: -t is the time');
@@ -178,9 +157,8 @@ for my $args ([], ['-q', 4000]) {
     my $many = write_trace('many', map {"k$_,get,1"} 1 .. 2000);
     my ($gone, $stays) = (start_testd('--fault=refuse', '--from=30', '--value=10'),
         start_testd('--value=10'));
-    my $run = mcload_json('-s', "127.0.0.1:$gone->{port}", '-s', "127.0.0.1:$stays->{port}",
-        '--hash=jump', "--trace=$many", '--trace-format=csv:key,op,size', '--trace-time=rate', '-c', 2,
-        '-t', 60, @$args);
+    my $run = mcload_json('-s', "127.0.0.1:$gone->{port}", '-s', "127.0.0.1:$stays->{port}", '--hash=jump',
+        "--trace=$many", '--trace-format=csv:key,op,size', '--trace-time=rate', '-c', 2, '-t', 60, @$args);
     cmp_ok($run->{json}{'totals.seconds'}, '<', 30, "one gone: the trace comes to its end (@$args)");
     cmp_ok(scalar @{stop_testd($stays)->{rows}}, '>', 800, "one gone: the other is asked all (@$args)");
     stop_testd($gone);
@@ -191,17 +169,15 @@ for my $args ([], ['-q', 4000]) {
 
 # The trace says how long the value is: what it says nothing of is not stored.
 {
-    my $server = start_server();
+    my $server = serve();
     my $gets = write_trace('gets', map({"a$_,get,$_"} 1 .. 50), map({"b$_,get,0"} 1 .. 50));
-    my @args = ('-s', '127.0.0.1:' . $server->port, "--trace=$gets", '--trace-format=csv:key,op,size',
+    my @args = ('-s', $server->at, "--trace=$gets", '--trace-format=csv:key,op,size',
         '--trace-time=rate', '-q', 500, '-t', 60);
-    my $run = mcload_json(@args, '--on-miss=set');
-    ran_ok($run, 'misses');
+    ran_ok(mcload_json(@args, '--on-miss=set'), 'misses');
     my $sock = $server->connect;
     is(mem_stats($sock)->{cmd_set}, 50, 'misses: those of known size are stored');
     mem_get_is($sock, 'a17', '00000000000000001', 'misses: a short value is a number of that length');
-    $run = mcload_json(@args);
-    is($run->{json}{'totals.hits'}, 50, 'misses: they are found then');
+    is(mcload_json(@args)->{json}{'totals.hits'}, 50, 'misses: they are found then');
 }
 
 # ---- loading ------------------------------------------------------------------------------
@@ -217,8 +193,8 @@ for my $args ([], ['-q', 4000]) {
     push @lines, '3000,nobody,get,0'; # its length is not told
     my $gets = write_trace('load', @lines);
     my @args = ("--trace=$gets", '--trace-format=csv:time_us,key,op,size', '--trace-load', '-t', 60);
-    my $one = start_server();
-    my $run = mcload_json('-s', '127.0.0.1:' . $one->port, @args, '-T', 2, '-c', 3, '-d', 4, '--trace-order=client');
+    my $one = serve();
+    my $run = mcload_json('-s', $one->at, @args, '-T', 2, '-c', 3, '-d', 4, '--trace-order=client');
     ran_ok($run, 'loaded');
     is($run->{json}{'totals.loaded'}, 700, 'loaded: the result says how many');
     is($run->{json}{'totals.ops.get.done'} + $run->{json}{'totals.ops.gets.done'}, 3001, 'loaded: all are sent');
@@ -234,7 +210,7 @@ for my $args ([], ['-q', 4000]) {
     }
     is_deeply(\%found, \%len, 'loaded: with the lengths that the trace says');
 
-    $run = mcload_json('-s', '127.0.0.1:' . $one->port, @args, '--noload');
+    $run = mcload_json('-s', $one->at, @args, '--noload');
     is($run->{json}{'totals.loaded'}, 0, 'noload: nothing is stored');
     is(mem_stats($sock)->{cmd_set}, 700, 'noload: nor has the server seen it');
 
@@ -249,7 +225,7 @@ for my $args ([], ['-q', 4000]) {
     ) {
         my ($more, @counts) = @$case;
         my @servers = (start_server(), start_server());
-        $run = mcload((map { ('-s', '127.0.0.1:' . $_->port) } @servers), @args, '-T', 3, '-c', 2, '--loadonly', @$more);
+        $run = mcload((map { ('-s', $_->at) } @servers), @args, '-T', 3, '-c', 2, '--loadonly', @$more);
         is($run->{status}, 0, "loadonly @$more") or diag($run->{err});
         my @sets = map { mem_stats($_->connect)->{cmd_set} } @servers;
         is_deeply(@counts > 1 ? \@sets : [sum(@sets)], \@counts, "loadonly @$more: what each server has stored");
@@ -259,7 +235,7 @@ for my $args ([], ['-q', 4000]) {
     }
 
     # A counter can be counted up.
-    my $run_incr = mcload_json('-s', '127.0.0.1:' . $one->port, '-t', 60, '--trace-load',
+    my $run_incr = mcload_json('-s', $one->at, '-t', 60, '--trace-load',
         '--trace=' . write_trace('counters', map {"1,c$_,3,4,1,incr,0"} 1 .. 20));
     is($run_incr->{json}{'totals.ops.incr.done'}, 20, 'counters: all are counted up');
     is(mem_stats($sock)->{incr_hits}, 20, 'counters: ... and found');
@@ -267,20 +243,18 @@ for my $args ([], ['-q', 4000]) {
 
 # One value is too large for the server, and nobody waits for what its thread was to store.
 {
-    my $small = start_server(args => ['-I', '64k']);
+    my $small = serve('-I', '64k');
     my $large = write_trace('large', 'k,get,100000', map {"k$_,get,3"} 1 .. 200_000);
-    my $run = mcload('-s', '127.0.0.1:' . $small->port, "--trace=$large", '--trace-format=csv:key,op,size',
+    my $run = mcload('-s', $small->at, "--trace=$large", '--trace-format=csv:key,op,size',
         '--trace-time=rate', '--trace-load', '-T', 2, '-t', 1);
-    is($run->{status}, 2, 'refused: status 2');
-    like($run->{err}, qr/^mcload: loading: \S+ answered SERVER_ERROR object too large for cache instead of STORED\n\z/,
-        'refused: says what');
+    has($run, 'refused: status 2, says what', status => 2,
+        err => qr/^mcload: loading: \S+ answered SERVER_ERROR object too large for cache instead of STORED\n\z/);
     my $bad = write_trace('badload', map({"k$_,get,3"} 1 .. 10), ',,');
-    $run = mcload('-s', '127.0.0.1:' . $small->port, "--trace=$bad", '--trace-format=csv:key,op,size', '--trace-time=rate',
+    $run = mcload('-s', $small->at, "--trace=$bad", '--trace-format=csv:key,op,size', '--trace-time=rate',
         '--trace-load', '--loadonly');
-    is($run->{status}, 2, 'a bad line while loading: status 2');
-    like($run->{err}, qr/badload, line 11: /, 'a bad line while loading: which');
+    has($run, 'a bad line while loading: status 2, which', status => 2, err => qr/badload, line 11: /);
     my $bare = write_trace('bare', map {"k$_,get"} 1 .. 10);
-    $run = mcload('-s', '127.0.0.1:' . $small->port, "--trace=$bare", '--trace-format=csv:key,op', '--trace-time=rate',
+    $run = mcload('-s', $small->at, "--trace=$bare", '--trace-format=csv:key,op', '--trace-time=rate',
         '--trace-load', '--loadonly');
     is($run->{err}, "mcload: $bare: nothing is stored: it tells no lengths of values (--trace-load)\n"
             . "mcload: 0 records stored\n", 'no lengths: it says so');
@@ -303,16 +277,12 @@ for my $case (
         is($run->{status}, 2, "$name: not in this build");
         next;
     }
-    is($run->{status}, 0, "$name: converted") or diag($run->{err});
-    is($run->{err}, "mcload: $records records\n", "$name: so many records");
-    my $server = start_server();
-    $run = mcload_json('-s', '127.0.0.1:' . $server->port, "--trace=$out", '-t', 60,
-        '--trace-time=rate', '-q', 2000, '-c', 4);
+    has($run, "$name: converted, so many records", status => 0, err => "mcload: $records records\n");
+    my $server = serve();
+    $run = mcload_json('-s', $server->at, "--trace=$out", '-t', 60, '--trace-time=rate', '-q', 2000, '-c', 4);
     ran_ok($run, $name);
     is($run->{json}{'totals.offered'}, $requests + $run->{json}{'totals.ops.cas.done'}, "$name: all were offered");
-    if ($name ne 'cachelib') {
-        expect_counts($server, $run->{json}, $name);
-    }
+    expect_counts($server, $run->{json}, $name) if $name ne 'cachelib';
 }
 SKIP: {
     skip 'zstd is not in this build', 1 if !-e "$dir/again.bin";
@@ -325,8 +295,7 @@ SKIP: {
     my $converted = mcload('convert', '--trace-format=csv:key,op', 'trace', $plain, "$dir/plain.bin");
     is($converted->{status}, 0, 'no times: converted') or diag($converted->{err});
     my $run = mcload('-s', '127.0.0.1:1', "--trace=$dir/plain.bin");
-    is($run->{status}, 2, 'no times: none afterwards');
-    like($run->{err}, qr/it has no times/, 'no times: it says so');
+    has($run, 'no times: none afterwards, it says so', status => 2, err => qr/it has no times/);
     my $fine = write_trace('fine', '1,a,1,1,1,get,0', '1.125,a,1,1,1,get,0', '1.25,a,1,1,1,get,0');
     mcload('convert', 'trace', $fine, "$dir/fine.bin");
     is(unpack('Q<', substr(bytes_of("$dir/fine.bin"), 16, 8)), 1000000, 'the finest times are kept');
@@ -338,18 +307,16 @@ SKIP: {
 
 # ---- what is wrong --------------------------------------------------------------------------
 
-my $server = start_server();
-my @to = ('-s', '127.0.0.1:' . $server->port, '-t', 60);
+my $server = serve();
+my @to = ('-s', $server->at, '-t', 60);
 my $bad = write_trace('bad', @trace[0 .. 9], 'no request', @trace[10 .. 19]);
 my $run = mcload(@to, "--trace=$bad");
-is($run->{status}, 2, 'a bad line: status 2');
-like($run->{err}, qr/\Q$bad\E, line 11: fields are missing\n/, 'a bad line: which, and why');
+has($run, 'a bad line: status 2', status => 2, err => qr/\Q$bad\E, line 11: fields are missing\n/);
 $run = mcload_json(@to, "--trace=$bad", '--trace-bad=skip', '--trace-time=scaled:4');
 ran_ok($run, 'bad lines passed over');
 like($run->{err}, qr/: 1 lines that make no sense were passed over/, 'bad lines passed over: it says so');
 $run = mcload('convert', 'trace', $bad, "$dir/bad.bin");
-is($run->{status}, 2, 'converting a bad line: status 2');
-like($run->{err}, qr/line 11/, 'converting a bad line: which');
+has($run, 'converting a bad line: status 2, which', status => 2, err => qr/line 11/);
 ok(!-e "$dir/bad.bin", 'converting a bad line: nothing is left');
 
 my $unknown = write_trace('unknown', @trace[0 .. 9], '1000,k,1,1,1,lock,0', '1000,k,1,1,1,lock,0');
@@ -358,12 +325,9 @@ ran_ok($run, 'unknown verbs');
 like($run->{err}, qr/: 2 requests were left out: unknown verb lock\n/, 'unknown verbs are counted by name');
 
 if (-s "$dir/twitter.bin") {
-    open my $out, '>', "$dir/cut.bin" or die $!;
-    print $out substr(bytes_of("$dir/twitter.bin"), 0, 700);
-    close $out;
+    write_file("$dir/cut.bin", substr(bytes_of("$dir/twitter.bin"), 0, 700));
     $run = mcload(@to, "--trace=$dir/cut.bin", '--trace-time=scaled:4');
-    is($run->{status}, 2, 'a cut file: status 2');
-    like($run->{err}, qr/it is cut/, 'a cut file: it says so');
+    has($run, 'a cut file: status 2, it says so', status => 2, err => qr/it is cut/);
 }
 for my $case (
     ["--trace=$dir/nowhere", 2, qr/nowhere: No such file/],

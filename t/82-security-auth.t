@@ -1,53 +1,22 @@
 #!/usr/bin/env perl
 # Authentication, by SASL and by tokens, can not be got around: not by a failed attempt, a step
 # without a start, another protocol, a fixed protocol of a listener, UDP, lengths, or blank lines.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::Bin/lib";
-use Test::More;
-use IO::Socket::INET;
 use MCTest;
-
-my $OPAQUE = 0xdeadbeef;
-
-sub packet {
-    my ($op, $key, $extras, $value) = @_;
-    my $body = ($extras // '') . ($key // '') . ($value // '');
-    return pack('CCnCCnNNQ>', 0x80, $op, length($key // ''), length($extras // ''), 0, 0,
-        length $body, $OPAQUE, 0) . $body;
-}
-
-# (status, body) of the next answer; nothing when the connection was closed.
-sub answer {
-    my ($sock) = @_;
-    my $header = read_bytes($sock, 24);
-    return () if length $header < 24;
-    my (undef, undef, undef, undef, undef, $status, $n) = unpack 'CCnCCnN', $header;
-    return ($status, read_bytes($sock, $n));
-}
+use MCBinary;
 
 sub plain {
     my ($user, $password) = @_;
-    return packet(0x21, 'PLAIN', '', "\0$user\0$password");
+    return request(0x21, 'PLAIN', '', "\0$user\0$password");
 }
 
 my $dir = scratch_dir();
 
-sub file_of {
-    my ($name, $text) = @_;
-    open my $fh, '>:raw', "$dir/$name" or die;
-    print $fh $text;
-    close $fh;
-    return "$dir/$name";
-}
-
-my $get = packet(0x00, 'canary');
+my $get = request(0x00, 'canary');
 my $refused = 0x20;
 
 # ---- SASL --------------------------------------------------------------------------------
 
-my $passwords = file_of('sasl', "alice:secret\nbob:" . ('p' x 200) . ":more\n\nnonsense\ncarol:\n");
+my $passwords = scratch_file('sasl', "alice:secret\nbob:" . ('p' x 200) . ":more\n\nnonsense\ncarol:\n");
 for my $profile (is_ours() ? profiles() : ()) {
     my $server = eval {
         start_server(profile => $profile, args => ['-S'], env => {MEMCACHED_SASL_PWDB => $passwords},
@@ -60,15 +29,14 @@ for my $profile (is_ours() ? profiles() : ()) {
     }
     my $known = $server->connect;
     put($known, plain('alice', 'secret'));
-    is_deeply([(answer($known))[0]], [0], "[$profile] the right password");
-    put($known, packet(0x01, 'canary', pack('NN', 0, 0), 'yellow'));
-    is_deeply([(answer($known))[0]], [0], "[$profile] and then anything goes");
+    is_deeply([(response($known))[0]], [0], "[$profile] the right password");
+    put($known, request(0x01, 'canary', pack('NN', 0, 0), 'yellow'));
+    is_deeply([(response($known))[0]], [0], "[$profile] and then anything goes");
 
-    my $alive = sub {
-        my ($name) = @_;
+    my $alive = sub ($name) {
         ok($server->is_alive, "[$profile] $name: alive") or BAIL_OUT("server died: " . $server->err);
         put($known, $get);
-        is_deeply([answer($known)], [0, "\0\0\0\0yellow"], "[$profile] $name: in sync");
+        is_deeply([response($known)], [0, "\0\0\0\0yellow"], "[$profile] $name: in sync");
     };
     # After these bytes a get is refused and the connection closed.
     my $still_out = sub {
@@ -76,10 +44,10 @@ for my $profile (is_ours() ? profiles() : ()) {
         my $c = $server->connect;
         for my $bytes (@sent) {
             put($c, $bytes);
-            answer($c);
+            response($c);
         }
         put($c, $get);
-        my ($status, $body) = answer($c);
+        my ($status, $body) = response($c);
         is($status, $refused, "[$profile] $name: a get is refused");
         my ($rest, $closed) = read_until_eof($c);
         ok($closed && $rest eq '', "[$profile] $name: and the connection closed");
@@ -90,11 +58,11 @@ for my $profile (is_ours() ? profiles() : ()) {
     $still_out->('a wrong password', plain('alice', 'wrong'));
     $still_out->('an unknown user', plain('mallory', 'secret'));
     # CVE-2013-7239: an invalid request, then a wrong password, then once more
-    $still_out->('CVE-2013-7239', packet(0x21, 'NOSUCH', '', 'x'), plain('alice', 'x'), plain('alice', 'x'));
+    $still_out->('CVE-2013-7239', request(0x21, 'NOSUCH', '', 'x'), plain('alice', 'x'), plain('alice', 'x'));
     $still_out->('a failure behind a success', plain('alice', 'secret'), plain('alice', 'wrong'));
     # 1.5.9: a step before any start
-    $still_out->('a step first', packet(0x22, 'PLAIN', '', "\0alice\0secret"));
-    $still_out->('an empty step', packet(0x22, 'PLAIN'));
+    $still_out->('a step first', request(0x22, 'PLAIN', '', "\0alice\0secret"));
+    $still_out->('an empty step', request(0x22, 'PLAIN'));
     # many at once, read and not: one after the other is refused, and nothing piles up
     {
         my @flood = map { $server->connect } 1 .. 10;
@@ -123,14 +91,14 @@ for my $profile (is_ours() ? profiles() : ()) {
     $still_out->('more than the password', plain('alice', 'secret0'));
     $still_out->('part of the name', plain('alic', 'secret'));
     $still_out->('a name with a NUL', plain("alice\0", 'secret'));
-    $still_out->('another identity', packet(0x21, 'PLAIN', '', "root\0alice\0wrong"));
-    $still_out->('no NUL at all', packet(0x21, 'PLAIN', '', 'alice secret'));
-    $still_out->('one NUL', packet(0x21, 'PLAIN', '', "alice\0secret"));
-    $still_out->('NULs only', packet(0x21, 'PLAIN', '', "\0" x 2));
+    $still_out->('another identity', request(0x21, 'PLAIN', '', "root\0alice\0wrong"));
+    $still_out->('no NUL at all', request(0x21, 'PLAIN', '', 'alice secret'));
+    $still_out->('one NUL', request(0x21, 'PLAIN', '', "alice\0secret"));
+    $still_out->('NULs only', request(0x21, 'PLAIN', '', "\0" x 2));
     $still_out->('no user', plain('', ''));
     $still_out->('a user of the second field', plain('bob', ('p' x 200) . ':more'));
     $still_out->('a line without a colon', plain('nonsense', ''));
-    $still_out->('CVE-2016-8706: a long name of a mechanism', packet(0x21, 'm' x 40, '', 'x' x 100));
+    $still_out->('CVE-2016-8706: a long name of a mechanism', request(0x21, 'm' x 40, '', 'x' x 100));
     $still_out->('a password of 10,000 bytes', plain('alice', 'x' x 10_000));
     {
         # CVE-2016-8706 again: a body shorter than the key
@@ -143,9 +111,9 @@ for my $profile (is_ours() ? profiles() : ()) {
     }
     for my $op (0x01 .. 0x06, 0x08 .. 0x0a, 0x0c .. 0x1a, 0x1c .. 0x1e, 0x23, 0x24) {
         my $c = $server->connect;
-        put($c, packet($op, $op == 0x08 || $op == 0x0a || $op == 0x10 || $op == 0x17 || $op == 0x18
+        put($c, request($op, $op == 0x08 || $op == 0x0a || $op == 0x10 || $op == 0x17 || $op == 0x18
             ? '' : 'canary'));
-        my ($status) = answer($c);
+        my ($status) = response($c);
         is($status, $refused, sprintf '[%s] opcode %02x is refused', $profile, $op);
     }
     for my $text ("get canary\r\n", "version\r\n", "set canary 0 0 1\r\n1\r\n", "mg canary v\r\n") {
@@ -159,14 +127,15 @@ for my $profile (is_ours() ? profiles() : ()) {
     $alive->('all of it');
     my $c = $server->connect;
     put($c, plain('bob', 'p' x 200));
-    is_deeply([(answer($c))[0]], [0], "[$profile] a password of 200 bytes");
+    is_deeply([(response($c))[0]], [0], "[$profile] a password of 200 bytes");
     $server->stop;
 }
 
 # ---- UDP together with authentication (issue 501 and 1.6.43) -------------------------------
 
-for my $profile (is_ours() ? profiles() : ()) {
-    my $tokens = file_of('tokens', "alice:secret\n");
+each_profile(sub ($profile) {
+    plan skip_all => 'of this server' if !is_ours();
+    my $tokens = scratch_file('tokens', "alice:secret\n");
     for my $case (['-S', {MEMCACHED_SASL_PWDB => $passwords}], ['-Y', {}, $tokens]) {
         my ($option, $env, @file) = @$case;
         my $port = free_port();
@@ -180,7 +149,7 @@ for my $profile (is_ours() ? profiles() : ()) {
         }
         my $udp = IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $port, Proto => 'udp');
         my $answered = '';
-        for my $payload ("stats\r\n", packet(0x0b)) {
+        for my $payload ("stats\r\n", request(0x0b)) {
             send $udp, pack('n4', 1, 0, 1, 0) . $payload, 0;
             my $bits = '';
             vec($bits, fileno $udp, 1) = 1;
@@ -190,12 +159,13 @@ for my $profile (is_ours() ? profiles() : ()) {
         is($answered, '', "[$profile] $option with UDP: nobody answers there");
         $server->stop;
     }
-}
+});
 
 # ---- tokens (-Y) --------------------------------------------------------------------------
 
 # 9.1: files without a final newline, with long lines, without a colon
-for my $profile (is_ours() ? profiles() : ()) {
+each_profile(sub ($profile) {
+    plan skip_all => 'of this server' if !is_ours();
     my %file = (
         'no final newline' => ["alice:secret", 1],
         'eight users' => [join('', map { "user$_:pass$_\n" } 1 .. 8) =~ s/user8:pass8/alice:secret/r, 1],
@@ -204,7 +174,7 @@ for my $profile (is_ours() ? profiles() : ()) {
     for my $name (sort keys %file) {
         my ($text, $starts) = @{$file{$name}};
         my $server = eval { start_server(profile => $profile, debug => 0,
-            args => ['-Y', file_of('tokens', $text)]) };
+            args => ['-Y', scratch_file('tokens', $text)]) };
         ok($server, "[$profile] CVE-2021-37519, $name: starts") or next;
         my $c = $server->connect;
         put($c, "set x 0 0 12\r\nalice secret\r\n");
@@ -212,22 +182,21 @@ for my $profile (is_ours() ? profiles() : ()) {
         $server->stop;
     }
     for my $bad ("alice\n", 'x' x 300, "alice:secret\nbob", ('x' x 250) . ":secret\nbob" . 'y' x 400 . "\n", '') {
-        my $run = run_program("--compat=$profile", '-Y', file_of('tokens', $bad), '-l', '127.0.0.1', '-p', -1,
+        my $run = run_program("--compat=$profile", '-Y', scratch_file('tokens', $bad), '-l', '127.0.0.1', '-p', -1,
             '-u', 'root', {timeout => $bad =~ /\A(?:alice\n|x+)\z/ ? 20 : 0.3});
         ok($run->{signal} == 0 || $run->{timed_out}, "[$profile] CVE-2021-37519: no crash on " . show($bad));
         isnt($run->{status}, 0, "[$profile] refused: " . show($bad)) if $bad =~ /\A(?:alice\n|x+)\z/;
     }
 
     my $server = eval { start_server(profile => $profile, debug => 0,
-        args => ['-Y', file_of('tokens', "alice:secret\nbob:pass word\n")]) };
+        args => ['-Y', scratch_file('tokens', "alice:secret\nbob:pass word\n")]) };
     ok($server, "[$profile] a server with tokens starts") or next;
     my $known = $server->connect;
     put($known, "set x 0 0 12\r\nalice secret\r\n");
     is(read_line($known), "STORED\r\n", "[$profile] the right token");
     put($known, "set canary 0 0 6\r\nyellow\r\n");
     is(read_line($known), "STORED\r\n", "[$profile] and then anything goes");
-    my $alive = sub {
-        my ($name) = @_;
+    my $alive = sub ($name) {
         ok($server->is_alive, "[$profile] $name: alive") or BAIL_OUT("server died: " . $server->err);
         put($known, "get canary\r\n");
         expect_bytes($known, "VALUE canary 0 6\r\nyellow\r\nEND\r\n", "[$profile] $name: in sync");
@@ -270,15 +239,13 @@ for my $profile (is_ours() ? profiles() : ()) {
     $still_out->('no end', "set x 0 0 12\r\nalice secretXX\r\n");
     $still_out->('too few words', "set x 0 12\r\nalice secret\r\n", qr/^CLIENT_ERROR unauthenticated\r\n/);
     $still_out->('a long line', 'set ' . 'x' x 3000);
-    $still_out->('binary', $get . packet(0x21, 'PLAIN', '', "\0alice\0secret") . $get);
+    $still_out->('binary', $get . request(0x21, 'PLAIN', '', "\0alice\0secret") . $get);
     my $c = $server->connect;
     put($c, "set x 0 0 13\r\nbob pass word\r\n");
     is(read_line($c), "STORED\r\n", "[$profile] a password with a blank");
     # the answer comes in spite of noreply, and in pieces too
     $c = $server->connect;
-    for my $byte (split //, "set x 0 0 12 noreply\r\nalice secret\r\n") {
-        put($c, $byte);
-    }
+    put($c, $_) for split //, "set x 0 0 12 noreply\r\nalice secret\r\n";
     is(read_line($c), "STORED\r\n", "[$profile] byte by byte, with noreply");
 
     # reload during logins: SIGHUP again and again
@@ -291,7 +258,7 @@ for my $profile (is_ours() ? profiles() : ()) {
     }
     $alive->('twenty reloads');
     # a bad new file leaves the old entries in force
-    file_of('tokens', "nonsense\n");
+    scratch_file('tokens', "nonsense\n");
     kill 'HUP', $server->pid;
     for (1 .. 5) {
         my $c = $server->connect;
@@ -299,7 +266,7 @@ for my $profile (is_ours() ? profiles() : ()) {
         is(read_line($c), "STORED\r\n", "[$profile] after a bad new file");
     }
     $server->stop;
-}
+});
 
 pass('there is no SASL to test in another memcached') if !is_ours();
 done_testing();

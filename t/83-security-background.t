@@ -1,21 +1,14 @@
 #!/usr/bin/env perl
 # Statistics by prefix without bounds, dumps and watchers whose client stalls or leaves, and more
 # watchers than there may be: the server lives, serves the others and is in sync.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::Bin/lib";
-use Test::More;
 use MCTest;
 
-for my $profile (profiles()) {
+each_profile(sub ($profile) {
     my $six = $profile ne '1.4';
-    my $server = start_server(profile => $profile, args => [qw(-m 64 -c 512 -t 2)]);
-    my $s = $server->connect;
+    my ($server, $s) = serve($profile, qw(-m 64 -c 512 -t 2));
     exchange($s, "set canary 5 0 6\r\nyellow\r\n", "STORED\r\n");
-    my $unharmed = sub {
-        my ($name) = @_;
-        ok($server->is_alive, "[$profile] $name: alive") or BAIL_OUT("server died: " . $server->err);
+    my $unharmed = sub ($name) {
+        ok($server->is_alive, "$name: alive") or BAIL_OUT("server died: " . $server->err);
         exchange($s, "get canary\r\n", "VALUE canary 5 6\r\nyellow\r\nEND\r\n", "$name: in sync");
     };
 
@@ -27,15 +20,15 @@ for my $profile (profiles()) {
         read_bytes($noise, 5 * 2000);
     }
     put($noise, join '', map { 'get ' . ('p' x (40 + $_)) . ":k\r\n" } 1 .. 200);
-    is(read_bytes($noise, 5 * 200), "END\r\n" x 200, "[$profile] long prefixes");
+    is(read_bytes($noise, 5 * 200), "END\r\n" x 200, 'long prefixes');
     put($s, "stats detail dump\r\n");
     my $last = '';
     my $lines = 0;
     while (($last = read_line($s)) =~ /^PREFIX \S+ get \d+ hit \d+ set \d+ del \d+\r\n\z/) {
         $lines++;
     }
-    is($last, "END\r\n", "[$profile] stats detail dump of $lines prefixes is whole");
-    cmp_ok($lines, '>=', 20_200, "[$profile] and complete");
+    is($last, "END\r\n", "stats detail dump of $lines prefixes is whole");
+    cmp_ok($lines, '>=', 20_200, 'and complete');
     exchange($s, "stats detail off\r\nstats reset\r\n", "OK\r\nRESET\r\n");
 
     # 7eeac6e9a: a dump whose client does not read, or leaves
@@ -48,7 +41,7 @@ for my $profile (profiles()) {
         my $c = $server->connect;
         put($c, "lru_crawler $dump\r\n");
         my $line = read_line($c);
-        like($line, qr/^(?:OK|key=|BUSY)/, "[$profile] $dump begins");
+        like($line, qr/^(?:OK|key=|BUSY)/, "$dump begins");
         close $c;
         $unharmed->("a client that leaves $dump");
         my @stuck = map { my $d = $server->connect; put($d, "lru_crawler $dump\r\n"); $d } 1 .. 3;
@@ -67,31 +60,28 @@ for my $profile (profiles()) {
         my @watchers = map { my $c = $server->connect; put($c, "watch fetchers mutations\r\n"); $c } 1 .. 25;
         my %said;
         $said{read_line($_)}++ for @watchers;
-        is($said{"OK\r\n"}, 20, "[$profile] twenty watchers");
-        is($said{"WATCHER_TOO_MANY log watcher limit reached\r\n"}, 5, "[$profile] and no more");
+        has(\%said, 'twenty watchers', "OK\r\n" => 20, "WATCHER_TOO_MANY log watcher limit reached\r\n" => 5);
         my $key = '#' x 250;
         for my $round (1 .. 20) {
             put($noise, "get $key\r\nset w 0 0 1\r\n1\r\n" x 200 . "set big 0 0 1048577\r\n" . 'x' x 1_048_577 . "\r\n");
             my $n = 200 * (5 + 8) + length "SERVER_ERROR object too large for cache\r\n";
             my $got = read_bytes($noise, $n);
-            is(length $got, $n, "[$profile] flood $round") if length $got != $n;
+            is(length $got, $n, "flood $round") if length $got != $n;
             close shift @watchers if @watchers;
         }
         close $_ for @watchers;
         $unharmed->('watchers');
         my $c = $server->connect;
         put($c, "watch evictions\r\n");
-        ok(wait_until(sub {
+        soon {
             my $line = read_line($c);
             return 1 if $line eq "OK\r\n";
             $c = $server->connect;
             put($c, "watch evictions\r\n");
             return 0;
-        }), "[$profile] a place is free again");
+        } 'a place is free again';
         close $c;
     }
-
-    $server->stop;
-}
+});
 
 done_testing();

@@ -1,35 +1,11 @@
 #!/usr/bin/env perl
 # Datagrams that once crashed a memcached or made it answer strangers, words of -o without their
 # value, and -X and -F in every protocol.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::Bin/lib";
-use Test::More;
-use IO::Socket::INET;
 use MCTest;
-
-my $OPAQUE = 0xdeadbeef;
-
-sub packet {
-    my ($op, $key, $extras, $value) = @_;
-    my $body = ($extras // '') . ($key // '') . ($value // '');
-    return pack('CCnCCnNNQ>', 0x80, $op, length($key // ''), length($extras // ''), 0, 0,
-        length $body, $OPAQUE, 0) . $body;
-}
-
-# (status, body) of the next answer that has a key or is an error; undef at a terminator.
-sub answer {
-    my ($sock) = @_;
-    my $header = read_bytes($sock, 24);
-    return () if length $header < 24;
-    my (undef, undef, undef, undef, undef, $status, $n) = unpack 'CCnCCnN', $header;
-    return ($status, read_bytes($sock, $n));
-}
+use MCBinary;
 
 # What comes back for a datagram within a short while.
-sub ask_udp {
-    my ($udp, $bytes, $seconds) = @_;
+sub ask_udp($udp, $bytes, $seconds) {
     send $udp, $bytes, 0;
     my $bits = '';
     vec($bits, fileno $udp, 1) = 1;
@@ -38,26 +14,25 @@ sub ask_udp {
     return $got;
 }
 
-for my $profile (is_ours() ? profiles() : ()) {
+each_profile(sub ($profile) {
+    plan skip_all => 'of this server' if !is_ours();
     # CVE-2018-1000115: nobody who did not ask for it has UDP
     my $port = free_port();
-    my $server = start_server(profile => $profile, listen => 0, args => ['-l', '127.0.0.1', '-p', $port]);
+    my $server = serve($profile, '-l', '127.0.0.1', '-p', $port, {listen => 0});
     my $udp = IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $port, Proto => 'udp');
     is(ask_udp($udp, pack('n4', 1, 0, 1, 0) . "stats\r\n", 0.2), '',
         "[$profile] CVE-2018-1000115: no UDP unless asked for") if $profile eq '1.6';
     $server->stop;
 
     $port = free_port();
-    $server = start_server(profile => $profile, listen => 0,
-        args => ['-l', '127.0.0.1', '-p', $port, '-U', $port]);
+    $server = serve($profile, '-l', '127.0.0.1', '-p', $port, '-U', $port, {listen => 0});
     my $s = $server->connect;
     exchange($s, "set canary 5 0 6\r\nyellow\r\n", "STORED\r\n");
     exchange($s, "set large 0 0 20000\r\n" . ('x' x 20_000) . "\r\n", "STORED\r\n");
     $udp = IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $port, Proto => 'udp');
     my $id = 0;
     my $get = sub { return pack('n4', ++$id, 0, 1, 0) . "get canary\r\n" };
-    my $unharmed = sub {
-        my ($name) = @_;
+    my $unharmed = sub ($name) {
         ok($server->is_alive, "[$profile] $name: alive") or BAIL_OUT("server died: " . $server->err);
         exchange($s, "get canary\r\n", "VALUE canary 5 6\r\nyellow\r\nEND\r\n", "$name: in sync");
         my $ask = IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $port, Proto => 'udp');
@@ -84,12 +59,12 @@ for my $profile (is_ours() ? profiles() : ()) {
         ['NULs', pack('n4', 1, 0, 1, 0) . "\0" x 60_000],
         ['line ends', pack('n4', 1, 0, 1, 0) . "\r\n" x 20_000],
         ['half a binary header', pack('n4', 1, 0, 1, 0) . "\x80\0\0"],
-        ['a binary body that is not there', pack('n4', 1, 0, 1, 0) . packet(0x01, 'x') . "\x80\x01\xff\xff"],
+        ['a binary body that is not there', pack('n4', 1, 0, 1, 0) . request(0x01, 'x') . "\x80\x01\xff\xff"],
         ['binary lengths that lie', pack('n4', 1, 0, 1, 0) . pack('CCnCCnNNQ>', 0x80, 1, 0xfa, 8, 0, 0, 0, 1, 0) . 'A' x 1024],
         ['watch', pack('n4', 1, 0, 1, 0) . "watch\r\n"],
         ['a dump', pack('n4', 1, 0, 1, 0) . "lru_crawler metadump all\r\n"],
         ['quit', pack('n4', 1, 0, 1, 0) . "quit\r\n"],
-        ['binary quit', pack('n4', 1, 0, 1, 0) . packet(0x07)],
+        ['binary quit', pack('n4', 1, 0, 1, 0) . request(0x07)],
         ['HTTP', pack('n4', 1, 0, 1, 0) . "GET / HTTP/1.1\r\n\r\n"],
     );
     for my $row (@rows) {
@@ -104,11 +79,11 @@ for my $profile (is_ours() ? profiles() : ()) {
         send $udp, pack('n4', 1, 0, 1, 0) . join('', map { chr int rand 256 } 1 .. rand 60), 0;
     }
     $unharmed->('random datagrams');
-    $server->stop;
-}
+});
 
 # words of -o and others without or with a wrong value: refused, not a crash (9.2)
-for my $profile (is_ours() ? profiles() : ()) {
+each_profile(sub ($profile) {
+    plan skip_all => 'of this server' if !is_ours();
     for my $words (['-o', 'idle_timeout'], ['-o', 'slab_sizes'], ['-o', 'slab_sizes='], ['-o', 'slab_chunk_max=0'],
             ['-o', 'slab_chunk_max'], ['-o', 'hashpower'], ['-o', 'hashpower=99'], ['-o', 'tail_repair_time'],
             ['-o', 'hash_algorithm'], ['-o', 'hash_algorithm=x'], ['-o', 'worker_logbuf_size'],
@@ -119,12 +94,12 @@ for my $profile (is_ours() ? profiles() : ()) {
         ok($run->{signal} == 0 && $run->{status} > 0 && !$run->{timed_out}, "[$profile] refused: @$words")
             or diag("    status $run->{status}, signal $run->{signal}");
     }
-}
+});
 
 # -X and -F hold in every protocol; prefixes end at 65536
-for my $profile (is_ours() ? profiles() : ()) {
-    my $server = start_server(profile => $profile, args => ['-X', '-F']);
-    my $s = $server->connect;
+each_profile(sub ($profile) {
+    plan skip_all => 'of this server' if !is_ours();
+    my ($server, $s) = serve($profile, '-X', '-F');
     exchange($s, "set canary 0 0 1\r\n1\r\n", "STORED\r\n");
     exchange($s, "stats cachedump 1 0\r\n", "CLIENT_ERROR stats cachedump not allowed\r\n");
     exchange($s, "lru_crawler metadump all\r\n", qr/^(?:ERROR|CLIENT_ERROR)[^\r]*\r\n\z/);
@@ -132,19 +107,17 @@ for my $profile (is_ours() ? profiles() : ()) {
     exchange($s, "stats detail dump\r\n", "CLIENT_ERROR stats detail not allowed\r\n") if $profile eq '1.6';
     exchange($s, "flush_all\r\n", "CLIENT_ERROR flush_all not allowed\r\n");
     my $b = $server->connect;
-    put($b, packet(0x08));
-    is((answer($b))[0], 0x20, "[$profile] -F: binary flush is refused");
+    put($b, request(0x08));
+    is((response($b))[0], 0x20, "[$profile] -F: binary flush is refused");
     if ($profile eq '1.6') {
-        put($b, packet(0x10, 'detail dump'));
-        isnt((answer($b))[0], 0, "[$profile] -X: binary stats detail is refused");
+        put($b, request(0x10, 'detail dump'));
+        isnt((response($b))[0], 0, "[$profile] -X: binary stats detail is refused");
     }
     exchange($s, "get canary\r\n", "VALUE canary 0 1\r\n1\r\nEND\r\n", 'nothing was flushed');
-    $server->stop;
-}
+});
 
 for my $profile (is_ours() ? ('1.6') : ()) {
-    my $server = start_server(profile => $profile, args => ['-m', '64']);
-    my $s = $server->connect;
+    my ($server, $s) = serve($profile, '-m', '64');
     exchange($s, "stats detail on\r\n", "OK\r\n");
     for my $block (0 .. 69) {
         put($s, join '', map { "get p$block.$_:k\r\n" } 1 .. 1000);
@@ -156,7 +129,6 @@ for my $profile (is_ours() ? ('1.6') : ()) {
     $lines++ while ($last = read_line($s)) =~ /^PREFIX/;
     is($last, "END\r\n", "[$profile] 70,000 prefixes: the dump is whole");
     is($lines, 65_536, "[$profile] and no more than 65,536 are kept");
-    $server->stop;
 }
 
 pass('another memcached') if !is_ours();

@@ -5,17 +5,10 @@
 # server serves again. t/preload/fail_alloc.c, preloaded into the server, counts and fails.
 #
 # OOM_STEP=1 tries every n; by default some are passed over.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::Bin/lib";
-use IO::Select;
-use IO::Socket::INET;
+use MCTest ':ours';
 use POSIX qw(:sys_wait_h);
-use Test::More;
 use Time::HiRes qw(time sleep);
 use MCBinary;
-use MCTest;
 
 my $FOR_EVER = 1 << 62;
 my $NO_MEMORY = qr/SERVER_ERROR [Oo]ut of memory(?: storing object| writing get response| allocating new item)?\r\n/;
@@ -25,20 +18,17 @@ my $dir = scratch_dir();
 my $control = "$dir/control";
 my ($program, @wrapped) = server_binary();
 
-plan skip_all => 'tests our server only' if !is_ours();
 plan skip_all => 'no library to preload' if !-e $library;
 plan skip_all => 'the server runs under something else' if @wrapped;
 
 # ---- which allocations fail ------------------------------------------------------------
 
 # From now on number $first to $last; 0: none.
-sub fail_from {
-    my ($first, $last) = @_;
+sub fail_from($first, $last) {
     open my $fh, -e $control ? '+<' : '>', $control or die "$control: $!";
     binmode $fh;
     syswrite $fh, pack 'q4', 0, $first, $last, 0;
     close $fh;
-    return;
 }
 
 # How many were asked for, and how many failed, since then.
@@ -52,24 +42,14 @@ sub allocations {
 
 sub has_failed { return (allocations())[1] > 0; }
 
-my %environment = (LD_PRELOAD => $library, FAIL_ALLOC => $control,
-    ASAN_OPTIONS => join(':', grep { defined && $_ ne '' } $ENV{ASAN_OPTIONS},
-        'verify_asan_link_order=0'));
-
-sub write_file {
-    my ($path, $text) = @_;
-    open my $fh, '>', $path or die "$path: $!";
-    print $fh $text;
-    close $fh or die "$path: $!";
-    return $path;
-}
+my %environment = (LD_PRELOAD => $library, FAIL_ALLOC => $control, ASAN_OPTIONS => join(':', grep { defined
+    && $_ ne '' } $ENV{ASAN_OPTIONS}, 'verify_asan_link_order=0'));
 
 # ---- the start -------------------------------------------------------------------------
 
 # Starts the server with these failures, lets it serve and stops it, if it can be.
 # (status, signal, what it said, what is wrong)
-sub life {
-    my ($first, $last, @args) = @_;
+sub life($first, $last, @args) {
     my ($ports, $said) = ("$dir/life.port", "$dir/life.err");
     unlink $ports;
     fail_from($first, $last);
@@ -79,7 +59,7 @@ sub life {
         open STDIN, '<', '/dev/null';
         open STDOUT, '>', '/dev/null';
         open STDERR, '>', $said;
-        { no warnings; exec $program, '-l', '127.0.0.1', '-p', '-1', $> == 0 ? ('-u', 'root') : (), @args; }
+        { no warnings; exec $program, '-l', '127.0.0.1', '-p', '-1', @AS_ROOT, @args; }
         POSIX::_exit(127);
     }
     my ($status, $wrong) = (undef, '');
@@ -106,8 +86,7 @@ sub life {
 }
 
 # Tries numbers of the start; tells what went wrong with which.
-sub try_starts {
-    my ($name, $step, @args) = @_;
+sub try_starts($name, $step, @args) {
     my ($status, $signal, $said, $wrong) = life(0, 0, @args);
     my $count = allocations();
     is("$status $signal $wrong", '0 0 ', "$name: starts and ends") or diag($said);
@@ -122,7 +101,6 @@ sub try_starts {
         is(join("\n", @bad), '', "$name: starts or says why not when one of $count allocations fails"
             . ($is_lasting ? ' and all that follow' : ''));
     }
-    return;
 }
 
 # ---- a session -------------------------------------------------------------------------
@@ -182,8 +160,7 @@ my @text = (
 
 # Whether the reply is one of those; with a failure behind it, also one about memory, or what the
 # server had said when it closed.
-sub is_right {
-    my ($got, @right) = @_;
+sub is_right($got, @right) {
     my $is_closed = $got =~ s/<closed>\z//;
     if ($is_closed || has_failed()) {
         push @right, $NO_MEMORY, $is_closed ? $REFUSED : ();
@@ -206,7 +183,6 @@ sub say_text {
         push @$bad, 'to ' . show(substr $send, 0, 60) . ': ' . shown($got) if !is_right($got, @right);
         $s = $server->connect if $got =~ /<(?:closed|no reply to version)>\z/;
     }
-    return;
 }
 
 # Half a line, then the rest; a client that leaves in the middle of a value; many at once.
@@ -223,7 +199,6 @@ sub say_pieces {
         $got = roundtrip($c, "get nix\r\n");
         push @$bad, 'to one of many: ' . show($got) if !is_right($got, $gone);
     }
-    return;
 }
 
 sub say_binary {
@@ -251,7 +226,6 @@ sub say_binary {
             $s = $server->connect;
         }
     }
-    return;
 }
 
 # Clients that hear of others, and that ask for everything.
@@ -269,13 +243,11 @@ sub say_watch {
         read_line($w, has_failed() ? 0.05 : 20) =~ /\A(?:ts=.* key=watched1 .*|skipped=.*)?\n?\z/
             or push @$bad, 'a strange line of the log';
     }
-    return;
 }
 
 sub say_udp {
     my ($server, $bad) = @_;
-    my ($entry) = grep { $_->[0] eq 'UDP INET' } @{$server->{ports}};
-    my $u = IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $entry->[1], Proto => 'udp');
+    my $u = $server->udp;
     for my $send ("set udp 0 0 2\r\nhi\r\n", "get udp\r\n", "get " . join(' ', map { "u$_" } 1 .. 100) . "\r\n") {
         $u->send(pack('nnnn', 7, 0, 1, 0) . $send);
         # an answer that there was no memory for never comes; those before it have
@@ -284,17 +256,14 @@ sub say_udp {
         push @$bad, 'over UDP to ' . show(substr $send, 0, 30) . ': ' . show($got // '')
             if substr($got // '', 8) !~ /\A(?:STORED\r\n|VALUE udp 0 2\r\nhi\r\nEND\r\n|END\r\n|$NO_MEMORY)\z/;
     }
-    return;
 }
 
 sub say_everything {
     my ($server, $bad) = @_;
     $_->($server, $bad) for \&say_text, \&say_pieces, \&say_binary, \&say_watch, \&say_udp;
-    return;
 }
 
-sub say_token {
-    my ($server, $bad) = @_;
+sub say_token($server, $bad) {
     for my $pair (["someone wrong pass", "CLIENT_ERROR authentication failure\r\n"],
             ["someone secret", "STORED\r\n"]) {
         my ($token, $right) = @$pair;
@@ -306,28 +275,23 @@ sub say_token {
         $got = roundtrip($s, "get nix\r\n");
         push @$bad, 'behind a token: ' . show($got) if !is_right($got, $gone);
     }
-    return;
 }
 
-sub say_sasl {
-    my ($server, $bad) = @_;
+sub say_sasl($server, $bad) {
     for my $pair (["\0someone\0wrong", 0x20], ["\0someone\0secret", 0]) {
         my $s = $server->connect;
         my $got = ask($s, 0x20);
         $got = ask($s, 0x21, key => 'PLAIN', value => $pair->[0]) if $got;
-        push @$bad, 'to a password: ' . ($got ? $got->{status} : 'nothing')
-            if !has_failed() && (!$got || $got->{status} != $pair->[1])
-                || $got && $got->{status} != $pair->[1] && $got->{status} != 0x82;
+        push @$bad, 'to a password: ' . ($got ? $got->{status} : 'nothing') if !has_failed() && (!$got
+            || $got->{status} != $pair->[1]) || $got && $got->{status} != $pair->[1] && $got->{status} != 0x82;
         next if !$got || $got->{status} != 0;
         $got = ask($s, 0x00, key => 'nix');
         push @$bad, 'behind a password: ' . $got->{status} if $got && $got->{status} !~ /^(?:1|130)$/;
     }
-    return;
 }
 
 # One server for each number: pools that a former failure has filled would hide the next.
-sub try_session {
-    my ($name, $profile, $session, $is_well, $step, %server) = @_;
+sub try_session($name, $profile, $session, $is_well, $step, %server) {
     my @range = (0, 0);
     my $count = 0;
     for my $is_lasting (0, 1) {
@@ -355,11 +319,9 @@ sub try_session {
             . ($is_lasting ? ' and all that follow' : ''));
     }
     cmp_ok($count, '>', 5, "[$profile] $name: allocations have been counted");
-    return;
 }
 
-sub stop_quietly {
-    my ($server) = @_;
+sub stop_quietly($server) {
     delete $server->{control};
     return -1 if !$server->{pid};
     kill 'TERM', $server->{pid};

@@ -3,32 +3,22 @@
 # again, no descriptor or memory for a new connection, sending that fails. Replies are the same
 # bytes; the server lives, serves those it has, and takes new ones when it can again.
 # t/preload/odd_io.c, preloaded into the server, does it.
-use strict;
-use warnings;
+use MCTest ':ours';
 use Errno qw(EAGAIN ECONNABORTED ECONNRESET EMFILE ENFILE ENOBUFS ENOMEM EPIPE);
-use FindBin;
-use lib "$FindBin::Bin/lib";
-use IO::Select;
-use IO::Socket::INET;
-use Test::More;
 use MCBinary;
-use MCTest;
 
 my $library = ($ENV{TOP_BUILDDIR} // '.') . '/t/preload/odd_io.so';
 my $control = scratch_dir() . '/control';
 my (undef, @wrapped) = server_binary();
 
-plan skip_all => 'tests our server only' if !is_ours();
 plan skip_all => 'no library to preload' if !-e $library;
 plan skip_all => 'the server runs under something else' if @wrapped;
 
 # most => bytes of one call, interrupts => n: one call in n, accept and send => errors.
-sub make_io {
-    my (%how) = @_;
+sub make_io(%how) {
     open my $fh, -e $control ? '+<' : '>', $control or die "$control: $!";
     syswrite $fh, pack 'q6', (map { $how{$_} // 0 } qw(most interrupts accept send)), 0, 0;
     close $fh;
-    return;
 }
 
 sub injected {
@@ -40,8 +30,7 @@ sub injected {
 my $value = join '', map { chr(33 + $_ % 90) } 1 .. 6000;
 my $large = $value x 30;
 
-sub converse {
-    my ($s, $size) = @_;
+sub converse($s, $size) {
     my $long = substr $large, 0, $size;
     exchange($s, "set a 5 0 3\r\nabc\r\nget a\r\nget nix\r\nappend a 0 0 2\r\n\r\n\r\n",
         "STORED\r\nVALUE a 5 3\r\nabc\r\nEND\r\nEND\r\nSTORED\r\n");
@@ -55,41 +44,34 @@ sub converse {
     exchange($s, "set huge 0 0 1100000\r\n" . 'h' x 1_100_000 . "\r\n", "SERVER_ERROR object too large for cache\r\n")
         if $size > 100_000;
     cmp_ok(scalar(stat_lines($s, '')), '>', 20, 'stats');
-    return;
 }
 
-sub converse_binary {
-    my ($s, $name) = @_;
+sub converse_binary($s, $name) {
     put($s, packet(0x01, key => 'bin', value => $value, extras => store_extras(7)) . packet(0x00, key => 'bin')
         . packet(0x0d, key => 'nix') . packet(0x0a));
     my @got = map { read_packet($s) } 1 .. 3;
     is_deeply([map { $_ ? @$_{qw(opcode status)} : 'none' } @got], [1, 0, 0, 0, 10, 0], "$name, binary");
     is($got[1] && $got[1]{value}, $value, "$name, binary: the value");
-    return;
 }
 
-sub udp_get {
-    my ($server) = @_;
-    my ($entry) = grep { $_->[0] eq 'UDP INET' } @{$server->{ports}};
-    my $u = IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $entry->[1], Proto => 'udp');
+sub udp_get($server) {
+    my $u = $server->udp;
     $u->send(pack('n4', 5, 0, 1, 0) . "get a\r\n");
     return '' if !IO::Select->new($u)->can_read(20);
     $u->recv(my $got, 2000);
     return $got;
 }
 
-for my $profile (profiles()) {
+each_profile(sub ($profile) {
     make_io();
-    my $server = start_server(profile => $profile, args => ['-t', '2', '-U', '-1'],
-        env => {LD_PRELOAD => $library, ODD_IO => $control,
-            ASAN_OPTIONS => join ':', grep { defined } $ENV{ASAN_OPTIONS}, 'verify_asan_link_order=0'});
-    my $old = $server->connect;
+    my ($server, $old) = serve($profile, '-t', '2', '-U', '-1', {env => {LD_PRELOAD => $library, ODD_IO => $control,
+            ASAN_OPTIONS => join ':', grep { defined } $ENV{ASAN_OPTIONS}, 'verify_asan_link_order=0'}});
     exchange($old, "version\r\n", VERSION_REPLY($profile));
 
     # [bytes of a call, interrupted calls, size of the large value]
     for my $row ([1, 0, 6000], [7, 0, 60_000], [0, 2, 180_000], [0, 3, 180_000], [1, 2, 6000], [100, 3, 180_000]) {
         my ($most, $interrupts, $size) = @$row;
-        my $name = "[$profile] " . ($most ? "$most bytes at a time" : 'any number of bytes')
+        my $name = '' . ($most ? "$most bytes at a time" : 'any number of bytes')
             . ($interrupts ? ", one call in $interrupts interrupted" : '');
         make_io(most => $most, interrupts => $interrupts);
         note($name);
@@ -109,31 +91,31 @@ for my $profile (profiles()) {
     # no descriptor, no memory: those who are there are served, those who come wait
     for my $error (EMFILE, ENFILE, ENOBUFS, ENOMEM, ECONNABORTED) {
         local $! = $error;
-        my $name = "[$profile] accept: $!";
+        my $name = "accept: $!";
         my $before = mem_stats($server->control)->{listen_disabled_num};
         make_io(accept => $error);
         my $waiting = $server->connect; # to the kernel
         put($waiting, "get a\r\n");
-        ok(wait_until(sub { injected() > 0 }), "$name: so it was");
+        soon { injected() > 0 } "$name: so it was";
         exchange($old, "mn\r\n", "MN\r\n", "$name: those who are there are served");
         my $stats = mem_stats($server->control);
         if ($error != ECONNABORTED) {
-            ok(wait_until(sub { mem_stats($server->control)->{accepting_conns} == 0 }), "$name: accepting_conns is 0");
+            soon { mem_stats($server->control)->{accepting_conns} == 0 } "$name: accepting_conns is 0";
             cmp_ok(mem_stats($server->control)->{listen_disabled_num}, '>', $before, "$name: listen_disabled_num");
         }
         make_io();
         like(read_line($waiting), qr/\A(?:VALUE a |END)/, "$name: who waited is served");
-        ok(wait_until(sub { mem_stats($server->control)->{accepting_conns} == 1 }), "$name: accepting again");
+        soon { mem_stats($server->control)->{accepting_conns} == 1 } "$name: accepting again";
     }
 
     # sending that fails: the connection is closed, or waits; nobody else is harmed
     for my $error (EPIPE, ECONNRESET, ENOBUFS, EAGAIN) {
         local $! = $error;
-        my $name = "[$profile] send: $!";
+        my $name = "send: $!";
         make_io(send => $error);
         my @lost = map { $server->connect } 1 .. 3;
         put($_, "get a\r\nget long\r\n") for @lost;
-        ok(wait_until(sub { injected() > 2 }), "$name: so it was");
+        soon { injected() > 2 } "$name: so it was";
         make_io();
         exchange($server->connect, "mn\r\n", "MN\r\n", "$name: another is served");
         if ($error == EAGAIN) {
@@ -144,6 +126,5 @@ for my $profile (profiles()) {
     }
     make_io(most => 3, interrupts => 2);
     undef $old;
-    $server->stop;
-}
+});
 done_testing();

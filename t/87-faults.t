@@ -7,59 +7,44 @@
 # Elsewhere: no memory t/85, short reads and writes, EINTR and errors of accept t/86, readers that
 # do not read t/40, watchers and dumps that nobody reads t/71 and t/83, silent clients t/48, -c
 # t/42, -M and a full -m t/19 and t/30, a CPU set that shrinks t/53, stops under load t/44.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::Bin/lib";
+use MCTest ':ours';
 use IO::Socket::INET;
 use Socket qw(SOL_SOCKET SO_LINGER);
-use Test::More;
 use Time::HiRes qw(time sleep);
 use MCBinary;
-use MCTest;
-
-plan skip_all => 'tests our server only' if !is_ours();
 
 my $dir = scratch_dir();
 my $canary = "VALUE canary 5 6\r\nyellow\r\nEND\r\n";
 
-sub write_file {
-    my ($name, $text) = @_;
-    open my $fh, '>', "$dir/$name.new" or die "$dir/$name: $!";
-    print $fh $text;
-    close $fh or die "$dir/$name: $!";
+sub replace_file($name, $text) {
+    write_file("$dir/$name.new", $text);
     rename "$dir/$name.new", "$dir/$name" or die "$dir/$name: $!";
     return "$dir/$name";
 }
 
-sub open_files {
-    my ($server) = @_;
+sub open_files($server) {
     opendir my $fds, '/proc/' . $server->pid . '/fd' or return 0;
     return scalar grep { /^\d+$/ } readdir $fds;
 }
 
 # The connection is reset, not closed.
-sub reset_connection {
-    my ($sock) = @_;
+sub reset_connection($sock) {
     setsockopt $sock, SOL_SOCKET, SO_LINGER, pack 'll', 1, 0;
     close $sock;
-    return;
 }
 
 # ---- clients -----------------------------------------------------------------------------
 
-for my $profile (profiles()) {
-    my $server = start_server(profile => $profile, args => [qw(-m 64 -t 2 -c 1000)]);
-    my $s = $server->connect;
+each_profile(sub ($profile) {
+    my ($server, $s) = serve($profile, qw(-m 64 -t 2 -c 1000));
     exchange($s, "set canary 5 0 6\r\nyellow\r\n", "STORED\r\n");
     my $before = mem_stats($server->control);
     # All who came are gone, and nothing of theirs is left.
-    my $unharmed = sub {
-        my ($name) = @_;
-        ok($server->is_alive, "[$profile] $name: alive") or BAIL_OUT("server died: " . $server->err);
+    my $unharmed = sub ($name) {
+        ok($server->is_alive, "$name: alive") or BAIL_OUT("server died: " . $server->err);
         exchange($s, "get canary\r\n", $canary, "$name: in sync");
-        ok(wait_until(sub { mem_stats($server->control)->{curr_connections} == $before->{curr_connections} }),
-            "[$profile] $name: all connections are gone");
+        soon { mem_stats($server->control)->{curr_connections} == $before->{curr_connections} }
+            "$name: all connections are gone";
     };
 
     # slowloris: a byte of a header, or of a value, from each of many, again and again
@@ -72,9 +57,9 @@ for my $profile (profiles()) {
             put($_, 'v') for @value;
             exchange($s, "get canary\r\n", $canary, "slow clients, byte $i: others are served");
         }
-        expect_bytes($_, $canary, "[$profile] who sent a byte at a time") for $header[0], $header[59];
+        expect_bytes($_, $canary, 'who sent a byte at a time') for $header[0], $header[59];
         put($_, "\r\n") for @value;
-        expect_bytes($_, "STORED\r\n", "[$profile] and a value so") for $value[0], $value[59];
+        expect_bytes($_, "STORED\r\n", 'and a value so') for $value[0], $value[59];
         close $_ for splice(@header), splice @value;
         $unharmed->('slow clients');
     }
@@ -87,7 +72,7 @@ for my $profile (profiles()) {
         my $c = $server->connect;
         put($c, $sent);
         shutdown $c, 1;
-        expect_eof($c, '', "[$profile] half closed behind $name");
+        expect_eof($c, '', "half closed behind $name");
         close $c;
         $c = $server->connect;
         put($c, $sent);
@@ -113,7 +98,7 @@ for my $profile (profiles()) {
             $sent += put($c, "\r\n" x 5000);
             $got += length read_bytes($c, 5000 * length $each);
         }
-        is($got / length $each, $sent / 2, "[$profile] 100,000 line ends are answered one by one");
+        is($got / length $each, $sent / 2, '100,000 line ends are answered one by one');
         close $c;
         $c = $server->connect;
         put($c, "\n" x 1_000_000, 2);
@@ -131,18 +116,18 @@ for my $profile (profiles()) {
             $i % 5 ? close $c : reset_connection($c);
         }
         $unharmed->('600 that come and go');
-        cmp_ok(open_files($server), '<=', $files + 1, "[$profile] no descriptor is left");
-        cmp_ok(mem_stats($server->control)->{total_connections}, '>', $from, "[$profile] they were there");
+        cmp_ok(open_files($server), '<=', $files + 1, 'no descriptor is left');
+        cmp_ok(mem_stats($server->control)->{total_connections}, '>', $from, 'they were there');
     }
 
     # urgent data is data like any other, or passed over; the connection goes on
     {
         my $c = $server->connect;
         put($c, "get nix\r\n");
-        expect_bytes($c, "END\r\n", "[$profile] before urgent data");
+        expect_bytes($c, "END\r\n", 'before urgent data');
         send $c, '!', Socket::MSG_OOB();
         put($c, "\r\nget canary\r\n");
-        like(scalar(read_bytes($c, length $canary)), qr/^(?:VALUE|\w*ERROR)/, "[$profile] urgent data");
+        like(scalar(read_bytes($c, length $canary)), qr/^(?:VALUE|\w*ERROR)/, 'urgent data');
         close $c;
         $unharmed->('urgent data');
     }
@@ -152,15 +137,15 @@ for my $profile (profiles()) {
     {
         my $w = $server->connect;
         put($w, "watch mutations\r\n");
-        is(read_line($w), "OK\r\n", "[$profile] watch mutations");
+        is(read_line($w), "OK\r\n", 'watch mutations');
         my $b = $server->connect;
         put($b, packet(0x01, key => 'fail', value => 'x' x 1_100_000, extras => store_extras()));
-        answers($b, 0x01, {status => 3, value => 'Too large.'}, "[$profile] too large");
+        answers($b, 0x01, {status => 3, value => 'Too large.'}, 'too large');
         exchange($s, "set fail 0 0 1100000\r\n" . 'x' x 1_100_000 . "\r\n", "SERVER_ERROR object too large for cache\r\n");
         exchange($s, "set heard 0 0 1\r\n1\r\n", "STORED\r\n");
         my $line;
         do { $line = read_line($w) } until $line !~ /key=fail/;
-        like($line, qr/type=item_store key=heard status=stored/, "[$profile] and the watcher goes on");
+        like($line, qr/type=item_store key=heard status=stored/, 'and the watcher goes on');
         close $_ for $w, $b;
         my $c = $server->connect;
         put($c, packet(0x01, key => 'k', extras => store_extras(), body_len => 0x80000009)
@@ -176,7 +161,7 @@ for my $profile (profiles()) {
     {
         my @c = map { $server->connect } 1 .. 20;
         put($_, "get canary\r\n") for @c;
-        expect_bytes($_, $canary, "[$profile] before the stop") for $c[0];
+        expect_bytes($_, $canary, 'before the stop') for $c[0];
         read_bytes($_, length $canary) for @c[1 .. 19];
         kill 'STOP', $server->pid;
         wait_until(sub { is_stopped($server) });
@@ -186,8 +171,8 @@ for my $profile (profiles()) {
         put($new, "get canary\r\n");
         kill 'CONT', $server->pid;
         my $right = grep { read_bytes($_, 2 * length $canary) eq $canary x 2 } @c;
-        is($right, 19, "[$profile] stopped and continued: all are answered");
-        expect_bytes($new, $canary, "[$profile] and one who came meanwhile");
+        is($right, 19, 'stopped and continued: all are answered');
+        expect_bytes($new, $canary, 'and one who came meanwhile');
         close $_ for @c, $new;
         $unharmed->('a stop');
     }
@@ -196,25 +181,24 @@ for my $profile (profiles()) {
   SKIP: {
         system('prlimit --version >/dev/null 2>&1') == 0 or skip 'no prlimit', 6;
         my $most = open_files($server) + 4;
-        is(system("prlimit --pid @{[$server->pid]} --nofile=$most: >/dev/null"), 0, "[$profile] fewer descriptors");
+        is(system("prlimit --pid @{[$server->pid]} --nofile=$most: >/dev/null"), 0, 'fewer descriptors');
         my @many = map { $server->connect } 1 .. 12;
         put($_, "get canary\r\n") for @many;
-        ok(wait_until(sub { mem_stats($server->control)->{accepting_conns} == 0 }), "[$profile] accepting_conns is 0");
+        soon { mem_stats($server->control)->{accepting_conns} == 0 } 'accepting_conns is 0';
         exchange($s, "get canary\r\n", $canary, 'those who are there are served');
-        is(system("prlimit --pid @{[$server->pid]} --nofile=1024: >/dev/null"), 0, "[$profile] more descriptors");
+        is(system("prlimit --pid @{[$server->pid]} --nofile=1024: >/dev/null"), 0, 'more descriptors');
         my $right = grep { read_bytes($_, length $canary) eq $canary } @many;
-        is($right, 12, "[$profile] all who waited are served");
+        is($right, 12, 'all who waited are served');
         close $_ for splice @many;
         $unharmed->('descriptors that run out');
     }
     $server->stop;
-}
+});
 
 # ---- kills -------------------------------------------------------------------------------
 
 # Each value tells its key: a client sees right values, misses, and broken connections.
-sub hammer {
-    my ($port, $seed) = @_;
+sub hammer($port, $seed) {
     srand $seed;
     my $s;
     while (1) {
@@ -258,9 +242,7 @@ sub hammer {
     } 1 .. 3;
     my $bound = 0;
     for my $round (1 .. 20) {
-        my $server = start_server(profile => $round % 2 ? '1.4' : '1.6', listen => 0,
-            args => ['-l', '127.0.0.1', '-p', $port, '-t', '2']);
-        my $c = $server->connect;
+        my ($server, $c) = serve($round % 2 ? '1.4' : '1.6', '-l', '127.0.0.1', '-p', $port, '-t', '2', {listen => 0});
         put($c, "mn\r\n");
         $bound++ if read_line($c) eq "MN\r\n";
         wait_until(sub { mem_stats($server->control)->{cmd_set} > 100 });
@@ -274,49 +256,45 @@ sub hammer {
 
 # ---- reloads -----------------------------------------------------------------------------
 
-for my $profile (profiles()) {
-    my $file = write_file('tokens', "alice:secret\n");
-    my $server = start_server(profile => $profile, debug => 0, args => ['-Y', $file, '-t', '2']);
+each_profile(sub ($profile) {
+    my $file = replace_file('tokens', "alice:secret\n");
+    my $server = serve($profile, '-Y', $file, '-t', '2', {debug => 0});
     my $login = sub {
         my $c = $server->connect;
         put($c, "set x 0 0 12\r\nalice secret\r\n");
         return read_line($c) eq "STORED\r\n";
     };
-    ok($login->(), "[$profile] a login");
+    ok($login->(), 'a login');
     my $files = open_files($server);
     my $good = 0;
     for my $round (1 .. 1000) {
         kill 'HUP', $server->pid;
         next if $round % 10;
         # alice is in all of them
-        write_file('tokens', $round % 20 ? "alice:secret\n" : "bob:x\nalice:secret\ncarol:" . 'y' x 200 . "\n");
+        replace_file('tokens', $round % 20 ? "alice:secret\n" : "bob:x\nalice:secret\ncarol:" . 'y' x 200 . "\n");
         $good++ if $login->();
     }
-    is($good, 100, "[$profile] 1,000 reloads: each login meanwhile is good");
+    is($good, 100, '1,000 reloads: each login meanwhile is good');
     # files that are no good leave the old entries in force
     for my $bad ('', "\0" x 1000, "alice", 'x' x 10_000_000, "nobody:\n\n\n") {
         my $name = length($bad) . ' bytes of ' . show(substr $bad, 0, 6);
-        write_file('tokens', $bad);
+        replace_file('tokens', $bad);
         kill 'HUP', $server->pid for 1 .. 3;
         my $c = $server->connect;
         put($c, "set x 0 0 12\r\nalice wrong!\r\n");
-        is(read_line($c), "CLIENT_ERROR authentication failure\r\n", "[$profile] $name: nobody else may in");
-        ok($server->is_alive, "[$profile] $name: alive");
+        is(read_line($c), "CLIENT_ERROR authentication failure\r\n", "$name: nobody else may in");
+        ok($server->is_alive, "$name: alive");
     }
-    write_file('tokens', "alice:secret\n");
-    ok(wait_until(sub { kill 'HUP', $server->pid; $login->() }), "[$profile] a good file again");
-    ok(wait_until(sub { open_files($server) <= $files }), "[$profile] no descriptor is left");
-    $server->stop;
-}
+    replace_file('tokens', "alice:secret\n");
+    soon { kill 'HUP', $server->pid; $login->() } 'a good file again';
+    soon { open_files($server) <= $files } 'no descriptor is left';
+});
 
 # ---- a log that cannot be written ----------------------------------------------------------
 
-for my $profile (profiles()) {
-    my $server = start_server(profile => $profile, args => ['-vv'],
-        wrap => ['/bin/sh', '-c', 'exec "$0" "$@" 2>/dev/full >/dev/full']);
-    my $s = $server->connect;
+each_profile(sub ($profile) {
+    my ($server, $s) = serve($profile, '-vv', {wrap => ['/bin/sh', '-c', 'exec "$0" "$@" 2>/dev/full >/dev/full']});
     exchange($s, "get nix\r\nbogus\r\n", "END\r\nERROR\r\n", '-vv into a full disk');
-    $server->stop;
-}
+});
 
 done_testing();

@@ -3,19 +3,11 @@
 # of its own, joined by a bridge. With a key rates add up and histograms merge exactly; frames
 # that are sent again and connections that are are refused, so are wrong keys and targets that
 # were not allowed; an agent that dies is handled as was asked for. Needs root.
-use strict;
-use warnings;
 use FindBin;
-use lib "$FindBin::Bin/lib";
-use IO::Select;
-use IO::Socket::INET;
-use POSIX ();
-use Test::More;
+use MCTest;
 use MCLoad;
 use MCSwarm;
-use MCTest;
 
-my $mcload = $ENV{MCLOAD} || './loadgen/mcload';
 my $NET = '10.213.78';
 my $LEADER = "$NET.1";
 
@@ -38,8 +30,7 @@ if (!$ENV{MCTEST_SWARM_NETNS}) {
 my (%keepers, %netns);
 
 # A process that keeps a namespace for as long as this one holds the other end of its pipe.
-sub keep_namespace {
-    my ($last) = @_;
+sub keep_namespace($last) {
     pipe my $end, my $ours or die "pipe: $!";
     my $here = readlink "/proc/$$/ns/net";
     my $pid = fork // die "fork: $!";
@@ -53,8 +44,7 @@ sub keep_namespace {
     return wait_until(sub { (readlink "/proc/$pid/ns/net" // $here) ne $here }) ? $pid : undef;
 }
 
-sub join_bridge {
-    my ($last) = @_;
+sub join_bridge($last) {
     my $pid = keep_namespace($last) or return 0;
     my $there = "$nsenter $netns{$last} $ip";
     for my $command ("$ip link add swarm$last type veth peer name veth0 netns $pid",
@@ -73,15 +63,14 @@ $is_set_up &&= run_quietly($_) for "$ip link set lo up", "$ip link add swarm0 ty
 $is_set_up &&= join_bridge($_) for 2 .. 4;
 plan skip_all => 'no bridge or veth here' if !$is_set_up;
 
-my $probe = run_program({command => [$mcload, '--agent-mode=127.0.0.1:1x', '--key-file=/dev/null']});
+my $probe = run_program({command => [$MCLOAD, '--agent-mode=127.0.0.1:1x', '--key-file=/dev/null']});
 plan skip_all => 'built without OpenSSL' if $probe->{err} =~ /no OpenSSL/;
 
-sub start_at {
-    my ($last, @args) = @_;
+sub start_at($last, @args) {
     return start_agent([$nsenter, $netns{$last}], "$NET.$last", @args);
 }
 
-my $server = start_server(listen => 0, args => ['-l', $LEADER, '-p', '-1']);
+my $server = serve('-l', $LEADER, '-p', '-1', {listen => 0});
 my $at = "$LEADER:" . $server->port;
 my $control = IO::Socket::INET->new(PeerAddr => $at, Proto => 'tcp', Timeout => 20) or die;
 $control->blocking(0);
@@ -95,7 +84,7 @@ my @lead = ('-s', $at, $key, '-c', 2, '-r', 1000, map { ('-a', $_) } @agents);
 # ---- adding up ------------------------------------------------------------------------------
 
 my $run = mcload_json(@lead, '-l', 0, '-q', 1500, '-t', 1);
-ok($run->{status} == 0 || $run->{status} == 3, 'a run over the network ends') or diag($run->{err});
+ran_ok($run, 'a run over the network ends');
 is(mem_stats($control)->{curr_items}, 1000, 'together they stored each record once');
 my $json = $run->{json};
 cmp_ok($json->{'totals.offered'} // 0, '>', 1000, 'rates add up');
@@ -117,11 +106,9 @@ is($after->{cmd_get} + $after->{cmd_set} - $before->{cmd_get} - $before->{cmd_se
 
 my @small = ('-s', $at, '-l', 0, '--noload', '-r', 1000, '-q', 100, '-t', 0.3);
 
-sub refused {
-    my ($name, $agent, $why, @args) = @_;
+sub refused($name, $agent, $why, @args) {
     my $run = mcload('-a', $agent, @args);
-    is($run->{status}, 2, "$name: status 2") or diag($run->{out});
-    like($run->{err}, qr/^mcload: agent \Q$agent\E: $why\n\z/m, "$name: a line says why");
+    has($run, "$name: status 2, a line says why", status => 2, err => qr/^mcload: agent \Q$agent\E: $why\n\z/m);
 }
 
 refused('no key', $agents[0], qr/wants a key: --key-file/, @small);
@@ -138,8 +125,7 @@ refused('another port', $agents[1], qr/refuses: \Q$LEADER\E:1 is outside what th
 # Passes on what a leader and an agent say; the leader's frame $twice (from 0) is passed on twice.
 # Returns all that the leader said, when either has ended the connection. The leader hears an end,
 # and what it says until it hears it is read: to close over unread bytes would reset its connection.
-sub pass_on {
-    my ($listener, $agent, $twice) = @_;
+sub pass_on($listener, $agent, $twice) {
     my $leader = $listener->accept or die "accept: $!";
     my $there = IO::Socket::INET->new(PeerAddr => $agent, Timeout => 20) or die "connect: $!";
     my $select = IO::Select->new($leader, $there);
@@ -166,8 +152,7 @@ sub pass_on {
     return $all;
 }
 
-sub run_between {
-    my ($agent, $twice) = @_;
+sub run_between($agent, $twice) {
     my $listener = IO::Socket::INET->new(Listen => 4, LocalAddr => '127.0.0.1') or die;
     my $pid = fork // die;
     if (!$pid) {
@@ -190,21 +175,18 @@ sub run_between {
 }
 
 my ($through, $name, $status) = run_between($agents[0], -1);
-ok($through->{status} == 0 || $through->{status} == 3, 'frames may be passed on')
-    or diag($through->{err});
+ok($through->{status} == 0 || $through->{status} == 3, 'frames may be passed on') or diag($through->{err});
 unlike($through->{err}, qr/lost/, '... once');
 is($status, 0, 'a connection that is replayed is refused');
 for my $frame (2 .. 4) {
     ($through, $name, $status) = run_between($agents[0], $frame);
-    cmp_ok($through->{status}, '>', 0, "frame $frame twice: the run fails");
-    like($through->{err}, qr/^mcload: agent \Q$name\E(?: is lost)?: closed the connection$/m,
-        "frame $frame twice: the agent ends it");
+    has($through, "frame $frame twice: the run fails, the agent ends it", status => ['>', 0],
+        err => qr/^mcload: agent \Q$name\E(?: is lost)?: closed the connection$/m);
 }
 
 # ---- an agent dies --------------------------------------------------------------------------
 
-sub lose_one {
-    my ($policy) = @_;
+sub lose_one($policy) {
     my $victim = start_at(3, $key, $allow);
     my $gets = mem_stats($control)->{cmd_get};
     my $pid = agent_pid($victim);
@@ -223,12 +205,10 @@ sub lose_one {
 }
 
 $run = lose_one('continue');
-is($run->{status}, 3, 'continue: the run is invalid');
-like($run->{out}, qr/^INVALID: .*1 agents lost/m, 'continue: and says why');
+has($run, 'continue: the run is invalid, and says why', status => 3, out => qr/^INVALID: .*1 agents lost/m);
 is(scalar(() = $run->{out} =~ /LOST \(/g), 1, 'continue: one agent is marked');
 $run = lose_one('abort');
-is($run->{status}, 3, 'abort: status 3');
-is($run->{out}, '', 'abort: no table');
+has($run, 'abort: status 3, no table', status => 3, out => '');
 $run = lose_one('repeat');
 like($run->{err}, qr/repeated without it/, 'repeat: a line says so');
 cmp_ok($run->{json}{'totals.offered'} // 0, '>', 1600, 'repeat: the others send the whole rate');
@@ -236,20 +216,16 @@ cmp_ok($run->{json}{'totals.offered'} // 0, '>', 1600, 'repeat: the others send 
 # ---- an agent that is no longer reached --------------------------------------------------------
 
 my $gets = mem_stats($control)->{cmd_get};
-my $pid = fork // die;
-if (!$pid) {
+my $pid = in_child(sub {
     wait_until(sub { mem_stats($control)->{cmd_get} > $gets + 50 });
     run_quietly("$ip link set swarm4 down");
-    POSIX::_exit(0);
-}
+});
 $run = mcload_json(@lead, '-l', 0, '--noload', '-q', 1000, '-t', 2);
 waitpid $pid, 0;
-like($run->{err}, qr/^mcload: agent \Q$agents[2]\E is lost: has said nothing for 5 s$/m,
-    'an agent behind a cut line is lost');
-is($run->{status}, 3, '... and the run is invalid');
+has($run, 'an agent behind a cut line is lost, and the run is invalid',
+    err => qr/^mcload: agent \Q$agents[2]\E is lost: has said nothing for 5 s$/m, status => 3);
 is(scalar(@{[$run->{out} =~ /^Agent .* LOST/mg]}), 1, '... the others went on');
 
 is(end_agent($_), 0, "$_ ends") for @agents;
 close $control;
-$server->stop;
 done_testing();

@@ -1,24 +1,18 @@
 #!/usr/bin/env perl
 # mcload looks for the highest rate that meets a goal, scans loads, repeats runs and takes
 # rates as shares of the peak; records are stored once, and connections are kept between runs.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::Bin/lib";
-use Test::More;
-use MCLoad;
 use MCTest;
+use MCLoad;
 
 my $dir = scratch_dir();
-my $server = start_server();
-my $at = '127.0.0.1:' . $server->port;
+my $server = serve();
+my $at = $server->at;
 my @base = ('-s', $at, '-r', '200', '-c', '2');
 
 sub stats { return mem_stats($server->control) }
 
 # The verdicts agree with the exit status: of several runs one that is INVALID decides.
-sub has_verdict {
-    my ($run, $name) = @_;
+sub has_verdict($run, $name) {
     my @verdicts = $run->{out} =~ /^(VALID|INVALID: .*)$/mg;
     my $said = join(', ', @verdicts);
     is($run->{status}, $said =~ /^VALID(?:, VALID)*$/ ? 0 : 3, "$name: $said")
@@ -30,8 +24,7 @@ sub has_verdict {
 # A run, and what the server counted before and behind it.
 my ($before, $after);
 
-sub counted {
-    my ($make) = @_;
+sub counted($make) {
     $before = stats();
     my $run = $make->();
     $after = stats();
@@ -42,43 +35,33 @@ my $run = counted(sub { mcload_json(@base, '-t', '0.3', '--search=50:900000', '-
 has_verdict($run, 'a goal that any rate meets');
 my $json = $run->{json};
 is($after->{cmd_set} - $before->{cmd_set}, 200, 'records are stored once');
-like($run->{out}, qr/^#type.*\nread [\s\d.>]*\nupdate/m, 'the table');
-like($run->{out}, qr/^Total QPS = [\d.]+ .*\nPeak QPS  = [\d.]+$/m, 'the peak stands below the rate');
-is($json->{'search.goal'}, '"p50 of gets <= 900000 us"', 'JSON: goal');
+has($run, 'the table, the peak stands below the rate, JSON: goal', out => qr/^#type.*\nread [\s\d.>]*\nupdate/m,
+    out => qr/^Total QPS = [\d.]+ .*\nPeak QPS  = [\d.]+$/m, 'search.goal' => '"p50 of gets <= 900000 us"');
 SKIP: {
     skip 'measures: scripts/ci quiet', 4 if !is_quiet();
-    like($run->{out}, qr/^Search = p50 of gets <= 900000 us, \d+ runs in [\d.]+ s$/m, 'the goal');
-    like($run->{out}, qr/^Largest open-loop rate = [\d.]+\/s$/m, 'the largest open-loop rate');
-    like($run->{out}, qr/^QoS QPS = [1-9][\d.]* (?:\+- [\d.]+ \([\d.]+ to [\d.]+\), bound by (?:achieved rate|client|errors)|\(no rate)/m,
-        'an answer, not bound by latency') or diag($run->{out});
-    cmp_ok(abs($json->{'load.qps'} - $json->{'search.qps'}), '<', 1,
-        'the table is of a run at the answer');
+    has($run, 'the goal', out => qr/^Search = p50 of gets <= 900000 us, \d+ runs in [\d.]+ s$/m,
+        out => qr/^Largest open-loop rate = [\d.]+\/s$/m,
+        out => qr/^QoS QPS = [1-9][\d.]* (?:\+- [\d.]+ \([\d.]+ to [\d.]+\), bound by (?:achieved rate|client|errors)|\(no rate)/m);
+    cmp_ok(abs($json->{'load.qps'} - $json->{'search.qps'}), '<', 1, 'the table is of a run at the answer');
 }
 cmp_ok($json->{'search.low'}, '<=', $json->{'search.qps'}, 'JSON: low');
 cmp_ok($json->{'search.seconds'}, '<', 4, 'the budget is kept') if is_quiet();
-cmp_ok($json->{'search.runs'}, '>=', 3, 'JSON: runs');
-cmp_ok($json->{'search.peak_qps'}, '>', 0, 'JSON: peak');
+has($json, 'JSON: runs, peak', 'search.runs' => ['>=', 3], 'search.peak_qps' => ['>', 0]);
 like($run->{err}, qr/^mcload: peak: .*^mcload: ceiling: /ms, '-vv shows the runs');
 
 $run = mcload_json(@base, '--noload', '-t', '0.3', '--search=p50:1ns', '--search-budget=1.5');
-is($run->{status}, 3, 'a goal that no rate meets: invalid');
-like($run->{out}, qr{^The search found no rate with p50 <= 0.001 us: the lowest tried, [\d.]+/s, missed it by [a-z ]+ \(\d+ runs in [\d.]+ s\)\.$}m,
-    'one sentence');
-unlike($run->{out}, qr/^(?:QoS QPS|Search|Largest)/m, '... and no other');
-like($run->{out}, qr/^INVALID: the search found no rate: /m, 'and the verdict');
-is($run->{json}{'search.found'}, 'false', 'JSON: not found');
-is($run->{json}{'search.met'}, 'false', 'JSON: not met');
-is($run->{err}, '', 'nothing on stderr');
+has($run, 'a goal that no rate meets: invalid, one sentence', status => 3,
+    out => qr{^The search found no rate with p50 <= 0.001 us: the lowest tried, [\d.]+/s, missed it by [a-z ]+ \(\d+ runs in [\d.]+ s\)\.$}m,
+    out => ['!~', qr/^(?:QoS QPS|Search|Largest)/m], out => qr/^INVALID: the search found no rate: /m,
+    'search.found' => 'false', 'search.met' => 'false', err => '');
 
 # A rate given is not exceeded.
-$run = mcload_json(@base, '--noload', '-t', '0.3', '-q', '200', '--search=p50:0.9s',
-    '--search-budget=5');
+$run = mcload_json(@base, '--noload', '-t', '0.3', '-q', '200', '--search=p50:0.9s', '--search-budget=5');
 has_verdict($run, 'capped');
 cmp_ok($run->{json}{'search.qps'}, '<=', 200, 'a rate given is the highest');
 SKIP: {
     skip 'measures: scripts/ci quiet', 1 if !is_quiet();
-    like($run->{out}, qr/^QoS QPS = 200\.0 \(no rate up to it missed the goal\), confirmed$/m,
-        'and is met');
+    like($run->{out}, qr/^QoS QPS = 200\.0 \(no rate up to it missed the goal\), confirmed$/m, 'and is met');
 }
 
 # ---- scan --------------------------------------------------------------------------------
@@ -86,13 +69,12 @@ SKIP: {
 # What was not answered in time has a bound.
 my $number = qr/\s+>?[\d.]+/;
 
-sub targets {
-    my ($run) = @_;
+sub targets($run) {
     return join ' ', map { (split)[-1] } $run->{out} =~ /^(read.*)$/mg;
 }
 
 $run = counted(sub { mcload(@base, '-t', '0.3', '--scan=200:600:200', '--json', "$dir/scan.json") });
-ok($run->{status} == 0 || $run->{status} == 3, 'a scan ends');
+ran_ok($run, 'a scan ends');
 my ($head, @rows) = split /\n/, $run->{out};
 is($head =~ s/\s+/ /gr, '#type avg std min 5th 10th 50th 90th 95th 99th p999 p9999 max QPS target',
     'its columns');
@@ -160,8 +142,7 @@ for my $case (
     $run = mcload('-s', $at, '--noload', '-t', '0.2', @$args);
     is($run->{status}, 1, "@$args is refused");
     like($run->{err}, $why, 'with the reason');
-    like($run->{err}, qr/\Amcload: [^\n]+\n\z/, 'in one line');
-    is($run->{out}, '', 'without a report');
+    has($run, 'in one line, without a report', err => qr/\Amcload: [^\n]+\n\z/, out => '');
 }
 
 done_testing();

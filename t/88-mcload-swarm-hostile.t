@@ -2,20 +2,12 @@
 # Numbers that cannot be, in each field of each frame that a leader and an agent say to each
 # other: whoever hears one gives the other up with a line, at once, and the agent is there for
 # the next leader. Somebody between the two changes one field of one frame.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::Bin/lib";
-use IO::Select;
-use IO::Socket::INET;
-use POSIX ();
-use Test::More;
+use MCTest;
 use MCLoad;
 use MCSwarm;
-use MCTest;
 
-my $server = start_server();
-my $at = '127.0.0.1:' . $server->port;
+my $server = serve();
+my $at = $server->at;
 my $agent = start_agent('127.0.0.2');
 
 my ($HELLO, $WELCOME, $CONFIG, $READY, $STAMPS, $START, $DELTA, $DONE, $STOP, $SAMPLE) = (1, 3, 6, 7, 10, 11, 12, 13, 14, 15);
@@ -26,8 +18,7 @@ sub double { return pack 'd>', $_[0]; }
 
 # The frame with other bytes in the field: all of that tag are replaced, undef leaves it out. A
 # code changes what is there.
-sub changed {
-    my ($bytes, $tag, $value) = @_;
+sub changed($bytes, $tag, $value) {
     my (undef, $type, $session, $sequence) = unpack 'NnQ>Q>', $bytes;
     my @fields;
     for my $f (fields_of(substr $bytes, 22)) {
@@ -38,8 +29,7 @@ sub changed {
 }
 
 # The same frame with another number.
-sub renumbered {
-    my ($bytes, $by) = @_;
+sub renumbered($bytes, $by) {
     my (undef, $type, $session, $sequence) = unpack 'NnQ>Q>', $bytes;
     return frame($type, $session, $sequence + $by, substr $bytes, 22);
 }
@@ -71,36 +61,29 @@ sub pass_on {
             }
         }
     }
-    return;
 }
 
-sub run_between {
-    my ($role, @change) = @_;
+sub run_between($role, @change) {
     my @args = ref $change[-1] eq 'ARRAY' ? @{pop @change} : ();
     my $listener = IO::Socket::INET->new(Listen => 4, LocalAddr => '127.0.0.1', Timeout => 60) or die;
     my $name = '127.0.0.1:' . $listener->sockport;
-    my $pid = fork // die;
-    if (!$pid) {
+    my $pid = in_child(sub {
         $SIG{PIPE} = 'IGNORE';
         my $leader = $listener->accept or die;
         my $there = IO::Socket::INET->new(PeerAddr => $agent, Timeout => 20) or die;
         pass_on($leader, $there, @change);
-        POSIX::_exit(0);
-    }
+    });
     close $listener;
-    my $run = run_program({command => [$ENV{MCLOAD} || './loadgen/mcload', '-v', '-s', $at, '-r', 100, '-q', 2000,
-        $role eq 'observe' ? () : ('-l', 0), '-t', 0.2, '--server-stats=0.05', '-a', "$name;role=$role", @args],
-        timeout => 60});
+    my $run = run_program({command => [$MCLOAD, '-v', '-s', $at, '-r', 100, '-q', 2000, $role eq 'observe' ? ()
+        : ('-l', 0), '-t', 0.2, '--server-stats=0.05', '-a', "$name;role=$role", @args], timeout => 60});
     waitpid $pid, 0;
     return ($run, $name);
 }
 
-sub gives_up {
-    my ($name, $why, $role, @change) = @_;
+sub gives_up($name, $why, $role, @change) {
     my ($run, $through) = run_between($role, @change);
     like($run->{status}, qr/^[23]\z/, "$name: status $run->{status}") or diag($run->{out});
     like($run->{err}, qr/^mcload: agent \Q$through\E(?: is lost)?: $why/m, "$name: a line says why");
-    return;
 }
 
 my ($run) = run_between('load', 0, 0, '');
@@ -205,5 +188,4 @@ gives_up("leader, $_->[0]", $_->[1], 'load', @$_[2 .. 4]) for @of_leaders;
 ($run) = run_between('load', 0, 0, '');
 unlike($run->{err}, qr/lost/, 'the agent is there as before') or diag($run->{err});
 is(end_agent($agent), 0, 'it ends');
-$server->stop;
 done_testing();

@@ -1,20 +1,14 @@
 #!/usr/bin/env perl
 # Each option of a leader either reaches its agents, or is each machine's own, or is refused
 # with a line: none is passed over in silence.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::Bin/lib";
-use Test::More;
+use MCTest;
 use MCLoad;
 use MCSwarm;
 use MCTLS;
-use MCTest;
 
-my $mcload = $ENV{MCLOAD} || './loadgen/mcload';
 my $dir = scratch_dir();
 my @servers = map { start_server() } 1, 2;
-my @at = map { '127.0.0.1:' . $_->port } @servers;
+my @at = map { $_->at } @servers;
 my $agent = start_agent('127.0.0.2');
 my @lead = ('-a', $agent, '-l', 0, '-r', 1000, '-t', 0.4);
 my @both = (@lead, map { ('-s', $_) } @at);
@@ -22,12 +16,11 @@ my @both = (@lead, map { ('-s', $_) } @at);
 # What the servers had counted before a run, and behind it.
 my ($before, $after);
 
-sub works {
-    my ($name, @args) = @_;
+sub works($name, @args) {
     $before = counts();
     my $run = mcload_json(@args);
     $after = counts();
-    ok($run->{status} == 0 || $run->{status} == 3, "$name: a run ends") or diag($run->{err});
+    ran_ok($run, "$name: a run ends");
     cmp_ok($run->{json}{'totals.achieved'} // 0, '>', 0, "$name: there are answers")
         or diag("$run->{out}$run->{err}");
     return $run;
@@ -58,21 +51,16 @@ my $run = works('--antagonist', @one, '--class=a:{qps=100 connections=1}',
 like($run->{out}, qr/^Class b/m, '--antagonist: in a class of its own');
 works('--antagonist alone', @one, '--antagonist=sets', '-c', 1, '-q', 200, '--noload');
 cmp_ok(more('cmd_set', 0), '>', 0, '--antagonist: it sets');
-for my $protocol (qw(ascii meta binary)) {
-    works("--protocol=$protocol", @one, "--protocol=$protocol", '-q', 200);
-}
+works("--protocol=$_", @one, "--protocol=$_", '-q', 200) for qw(ascii meta binary);
 $run = works('sessions', @one, '--mode=partly', '--session=fixed:4', '--think=0.001', '-q', 400);
-like($run->{json}{'classes'} // $run->{out}, qr/partly/, 'sessions: the mode is told')
-    or diag($run->{out});
+like($run->{json}{'classes'} // $run->{out}, qr/partly/, 'sessions: the mode is told') or diag($run->{out});
 $run = works('--think', @one, '-c', 4, '--think=0.02');
 cmp_ok($run->{json}{'totals.achieved'}, '<=', 4 * (0.4 / 0.02 + 2), '--think: users think');
 works('--warmup-drain', @one, '-w', 0.2, '--warmup-drain=0.1', '-q', 200);
 works('--workload', @one, '--workload=ycsb:a', '-q', 200, '-V', 100, '-K', 20);
 
 my $list = "$dir/servers";
-open my $fh, '>', $list or die;
-print $fh "# both\n$_\n" for @at;
-close $fh;
+write_file($list, map { "# both\n$_\n" } @at);
 works('--servers-file', @lead, "--servers-file=$list", '-c', 3, '-q', 200);
 is(more('total_connections', $_), 3, "--servers-file: server $_, which the leader has read of") for 0, 1;
 
@@ -83,12 +71,9 @@ cmp_ok(time - $begun, '>=', 1, '--wait: the agent waits');
 
 # ---- what is each machine's own ---------------------------------------------------------
 
-my $secret = "$dir/secret";
-open $fh, '>', $secret or die;
-print $fh "tom:sesame\n";
-close $fh;
-my $guarded = start_server(args => ['--auth-file', $secret]);
-my @guard = (@lead, '-s', '127.0.0.1:' . $guarded->port, '-q', 200, '--auth-file', $secret);
+my $secret = scratch_file('secret', "tom:sesame\n");
+my $guarded = serve('--auth-file', $secret);
+my @guard = (@lead, '-s', $guarded->at, '-q', 200, '--auth-file', $secret);
 $run = mcload(@guard);
 is($run->{status}, 2, 'an agent without a secret: status 2');
 like($run->{err}, qr/^mcload: agent \Q$agent\E: has no --auth-file of its own$/m, '... and a line');
@@ -100,7 +85,7 @@ SKIP: {
     my $why = no_tls_because();
     skip $why, 4 if $why;
     certificates();
-    my $tls = start_server(args => [tls_args()]);
+    my $tls = serve(tls_args());
     my @args = (@lead, '-s', 'tls://127.0.0.1:' . $tls->port, '-q', 200);
     $run = mcload(@args, '--tls-verify=no');
     is($run->{status}, 2, 'an agent that trusts nobody: status 2') or diag($run->{out});
@@ -112,25 +97,19 @@ SKIP: {
 
 # ---- what is refused --------------------------------------------------------------------
 
-sub refuses {
-    my ($name, $line, @args) = @_;
+sub refuses($name, $line, @args) {
     my $run = mcload(@one, @args);
-    is($run->{status}, 1, "$name: usage") or diag($run->{out});
-    like($run->{err}, qr/$line/, "$name: a line says why");
-    is($run->{out}, '', "$name: no table");
+    has($run, "$name: usage, a line says why, no table", status => 1, err => qr/$line/, out => '');
 }
 
 refuses('a password', 'is secret, and not sent to agents', '-U', 'tom', '-P', 'sesame');
-my $values = "$dir/values";
-open $fh, '>', $values or die;
-print $fh "100 1\n200 1\n";
-close $fh;
+my $values = scratch_file('values', "100 1\n200 1\n");
 refuses('a file of values', 'names a file, which agents do not read', '-V', "file:$values");
 refuses('a class with an auth-file', 'names a file', "--class=a:{auth-file=$secret}");
 refuses('a class of short options', 'agents take classes of long options', '--class=a:{-d 4}');
 refuses('what an agent allows', 'is said to the agent', '--agent-max-qps=5');
 
-my $quiet = run_program({command => [$mcload, '--agent-mode=127.0.0.1:1x', '-T', 4, '--json=x']});
+my $quiet = run_program({command => [$MCLOAD, '--agent-mode=127.0.0.1:1x', '-T', 4, '--json=x']});
 like($quiet->{err}, qr/^mcload: --$_ is the leader's to say: an agent has no use for it$/m,
     "an agent says that it has no use for --$_") for qw(threads json);
 

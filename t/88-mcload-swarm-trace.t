@@ -2,32 +2,21 @@
 # Agents replay a trace that the leader names: each reads it from its own disk, below a
 # directory that it has for traces, and sends a slice of it. Together they send each request
 # once.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::Bin/lib";
-use POSIX ();
-use Test::More;
+use MCTest;
 use MCLoad;
 use MCSwarm;
-use MCTest;
 
 my $dir = scratch_dir();
 my $traces = "$dir/traces";
 mkdir $traces or die;
-my $server = start_server();
-my $at = '127.0.0.1:' . $server->port;
+my $server = serve();
+my $at = $server->at;
 my $control = $server->control;
 my @agents = map { start_agent("127.0.0.$_", "--agent-traces=$traces") } 2 .. 4;
 my @lead = ('-s', $at, (map { ('-a', $_) } @agents), '-t', 60);
 
-sub write_file {
-    my ($file, @lines) = @_;
-    open my $out, '>', $file or die "$file: $!";
-    print $out map { "$_\n" } @lines;
-    close $out or die "$file: $!";
-    return;
-}
+sub write_lines($file, @lines) { return write_file($file, map { "$_
+" } @lines); }
 
 # Counters: what each of them ends with is how often its requests were sent.
 my @lines;
@@ -43,12 +32,11 @@ sub counts_of {
     return %of;
 }
 
-write_file("$traces/day", @lines);
+write_lines("$traces/day", @lines);
 
 sub zero {
     put($control, "set $_ 0 0 1\r\n0\r\n") for sort keys %count;
     read_line($control) for keys %count;
-    return;
 }
 
 # Those which are not as if these lines had been sent.
@@ -65,11 +53,10 @@ sub wrong_counts {
     return join ', ', @wrong;
 }
 
-sub replays {
-    my ($name, $processes, @args) = @_;
+sub replays($name, $processes, @args) {
     zero();
     my $run = mcload_json(@lead, '--trace=day', @args);
-    ok($run->{status} == 0 || $run->{status} == 3, "$name: a run ends") or diag($run->{err});
+    ran_ok($run, "$name: a run ends");
     is(wrong_counts(@lines), '', "$name: each request is sent once");
     is($run->{json}{'totals.sent'}, 2400, "$name: they add up");
     is(scalar(() = $run->{out} =~ /^Agent .* offered (?!0\.0)/mg), $processes, "$name: each has a slice");
@@ -99,7 +86,7 @@ for my $case ([0, 'day'], [2, "$traces/day"]) {
     read_line($control);
     my $before = mem_stats($control)->{cmd_set};
     my $run = mcload_json(@lead, '-l', $threads, "--trace=$trace", '--trace-time=scaled:4', '--trace-load');
-    ok($run->{status} == 0 || $run->{status} == 3, "loading, -l $threads: a run ends") or diag($run->{err});
+    ran_ok($run, "loading, -l $threads: a run ends");
     is($run->{json}{'totals.loaded'}, 90, "loading, -l $threads: each key once");
     my $stats = mem_stats($control);
     is($stats->{cmd_set} - $before, 90, "loading, -l $threads: ... says the server");
@@ -115,34 +102,29 @@ for my $case ([0, 'day'], [2, "$traces/day"]) {
 
 # ---- what is wrong with it is told -----------------------------------------------------------
 
-write_file("$traces/odd", @lines[0 .. 99], 'nonsense', @lines[100 .. 199]);
+write_lines("$traces/odd", @lines[0 .. 99], 'nonsense', @lines[100 .. 199]);
 my $run = mcload(@lead, '-l', 0, '--trace=odd', '--trace-bad=skip', '--trace-time=rate');
 like($run->{err}, qr/^mcload: agent \Q$_\E: .*odd: 1 lines/m, "$_ passed over a line, and tells the leader")
     for @agents;
 $run = mcload(@lead, '-l', 0, '--trace=odd', '--trace-time=rate');
-is($run->{status}, 3, 'a line that is none: no good run');
-like($run->{err}, qr/is lost: .*odd, line 101: /, '... and the line is named');
+has($run, 'a line that is none: no good run', status => 3, err => qr/is lost: .*odd, line 101: /);
 
 # ---- other files ------------------------------------------------------------------------------
 
-write_file("$dir/secret", @lines[0 .. 9]);
+write_lines("$dir/secret", @lines[0 .. 9]);
 mkdir "$dir/traces-too";
-write_file("$dir/traces-too/day", @lines[0 .. 9]);
+write_lines("$dir/traces-too/day", @lines[0 .. 9]);
 symlink "$dir/secret", "$traces/link" or die;
 POSIX::mkfifo("$traces/pipe", 0600) or die;
 my $none = start_agent('127.0.0.5');
 
-sub refused {
-    my ($agent, $trace, $why, @args) = @_;
+sub refused($agent, $trace, $why, @args) {
     my $run = mcload('-s', $at, '-l', 0, '-t', 1, '-a', $agent, @args ? @args : "--trace=$trace");
-    is($run->{status}, 2, "$trace: status 2") or diag($run->{out});
-    like($run->{err}, qr/^mcload: agent \Q$agent\E: refuses: $why\n\z/m, "$trace: a line says why");
-    return;
+    has($run, "$trace: status 2", status => 2, err => qr/^mcload: agent \Q$agent\E: refuses: $why\n\z/m);
 }
 
-refused($agents[0], $_, qr/\Q$_\E is none of its traces/)
-    for "$dir/secret", '../secret', "$traces/../secret", 'link', 'pipe', 'missing', '.', '/etc/passwd',
-    "$dir/traces-too/day";
+refused($agents[0], $_, qr/\Q$_\E is none of its traces/) for "$dir/secret", '../secret', "$traces/../secret",
+    'link', 'pipe', 'missing', '.', '/etc/passwd', "$dir/traces-too/day";
 refused($agents[0], 'in a class', qr/link is none of its traces/, '--class=a:{trace=link}');
 refused($none, 'day', qr/it reads no traces for leaders \(--agent-traces\)/);
 ok(mcload('-s', $at, '-l', 0, '-t', 60, '-a', $agents[0], "--trace=$traces/day", '--trace-time=rate')->{status} != 2,
@@ -157,20 +139,18 @@ is($run->{status}, 1, 'who measures would send recorded times once more: usage')
 my $slow = start_agent('127.0.0.6', "--agent-traces=$traces", '--agent-max-bandwidth=600000');
 for my $put (sub { symlink "$dir/traces-too/day", $_[0] }, sub { POSIX::mkfifo($_[0], 0600) }) {
     my @few = @lines[0 .. 299]; # sent before the time is over, which the other class has whole
-    write_file("$traces/swapped", @few);
+    write_lines("$traces/swapped", @few);
     put($control, "flush_all\r\n");
     read_line($control);
     zero();
     my $before = mem_stats($control)->{cmd_set};
-    my $pid = fork // die;
-    if (!$pid) {
+    my $pid = in_child(sub {
         wait_until(sub { mem_stats($server->connect)->{cmd_set} > $before });
         unlink "$traces/swapped";
         $put->("$traces/swapped") or POSIX::_exit(1);
-        POSIX::_exit(0);
-    }
+    });
     # Once: the next time it is another file.
-    $run = run_program({command => [$ENV{MCLOAD} || './loadgen/mcload', '-s', $at, '-a', $slow, '-l', 0, '-t', 3,
+    $run = run_program({command => [$MCLOAD, '-s', $at, '-a', $slow, '-l', 0, '-t', 3,
         '--class=a:{trace=swapped trace-time=rate}', '--class=b:{qps=100 records=1000 valuesize=1000}'], timeout => 60});
     waitpid $pid, 0;
     is($?, 0, 'another file is there');
@@ -179,5 +159,4 @@ for my $put (sub { symlink "$dir/traces-too/day", $_[0] }, sub { POSIX::mkfifo($
     unlink "$traces/swapped";
 }
 
-$server->stop;
 done_testing();

@@ -2,21 +2,13 @@
 # A leader and agents send the load of one run: rates add up, histograms merge exactly, and an
 # agent does only what its own command line allows, only for those who have its key, and only
 # as long as its leader is there.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::Bin/lib";
-use IO::Select;
-use IO::Socket::INET;
-use Test::More;
+use MCTest;
 use MCLoad;
 use MCSwarm;
-use MCTest;
 
-my $mcload = $ENV{MCLOAD} || './loadgen/mcload';
 my $dir = scratch_dir();
-my $server = start_server();
-my $at = '127.0.0.1:' . $server->port;
+my $server = serve();
+my $at = $server->at;
 my @agents = map { start_agent("127.0.0.$_") } 2 .. 4;
 my @lead = ('-s', $at, '-c', 2, map { ('-a', $_) } @agents);
 
@@ -24,13 +16,12 @@ my @lead = ('-s', $at, '-c', 2, map { ('-a', $_) } @agents);
 
 my $run = mcload_json(@lead, '-r', 1000, '-q', 2000, '-t', 1, '-w', 0.1, '--seed=3');
 my $json = $run->{json};
-ok($run->{status} == 0 || $run->{status} == 3, 'a run ends') or diag($run->{err});
+ran_ok($run, 'a run ends');
 like($run->{out}, qr/^Agent \Q$_\E = offered .* within 1 ms/m, "a line for $_") for 'leader', @agents;
 is(mem_stats($server->control)->{curr_items}, 1000, 'together they store each record once');
 like($json->{agents} // '', qr/"name": "\Q$_\E", "lost": false/, "$_ in the JSON") for @agents;
-cmp_ok($json->{'totals.offered'}, '>', 1500, 'the rate is that of all together');
-cmp_ok($json->{'totals.offered'}, '<', 2500, '... and no more');
-is($json->{'latency.intended.buckets.sum'}, $json->{'totals.achieved'}, 'each answer is in a bucket');
+has($json, 'the rate is that of all together', 'totals.offered' => ['>', 1500], 'totals.offered' => ['<', 2500],
+    'latency.intended.buckets.sum' => $json->{'totals.achieved'});
 like($json->{phases} // '', qr/"load".*"warmup".*"measure".*"drain"/s, 'its phases, by the leader');
 like($run->{out}, qr/^Phases = load [\d.]+ s, warmup 0\.100 s, measure 1\.00\d s, drain/m, '... in the text');
 my @achieved = $run->{out} =~ /^Agent .* achieved ([\d.]+)/mg;
@@ -57,12 +48,9 @@ like($run->{out}, qr/^Agent leader = offered (?:[5-9]\d|1\d\d)\.\d/m, 'the leade
 
 # ---- what an agent refuses --------------------------------------------------------------
 
-sub refused {
-    my ($name, $agent, $why, @args) = @_;
-    my $run = mcload('-a', $agent, '-t', 0.2, @args);
-    is($run->{status}, 2, "$name: status 2") or diag($run->{out});
-    like($run->{err}, qr/^mcload: agent \Q$agent\E: $why\n\z/m, "$name: a line says why");
-    is($run->{out}, '', "$name: no table");
+sub refused($name, $agent, $why, @args) {
+    has(mcload('-a', $agent, '-t', 0.2, @args), "$name: status 2, a line says why, no table", status => 2,
+        err => qr/^mcload: agent \Q$agent\E: $why\n\z/m, out => '');
 }
 
 my $narrow = start_agent('127.0.0.5', '--agent-allow=10.9.8.0/24:11211', '--agent-max-conns=4');
@@ -73,13 +61,12 @@ my @small = ('-s', $at, '-l', 0, '--noload', '-q', 50);
 refused('connections', $narrow, qr/refuses: more connections .*/, @small, '-c', 5);
 refused('time', $narrow, qr/refuses: a longer run .*/, @small, '-t', 3);
 my $cap = qr/\(--agent-max-qps=100\)/;
-refused('rate', $narrow, qr/refuses: more requests a second .* $cap/, @small, '-q', 101);
-refused('peaks of the rate', $narrow, qr/refuses: more requests a second .* $cap/, @small,
-    '--schedule=square:10%:210%:20ms:0.5');
-refused('a closed loop', $narrow, qr/refuses: a closed loop, .* $cap/, @small, '-q', 0);
-refused('a closed loop beside the leader', $narrow, qr/refuses: a closed loop, .* $cap/, '-s', $at,
-    '--noload', '-q', 0);
-refused('a search', $narrow, qr/refuses: a closed loop, .* $cap/, @small, '--search=p95:1ms');
+refused(@$_) for ['rate', $narrow, qr/refuses: more requests a second .* $cap/, @small, '-q', 101],
+    ['peaks of the rate', $narrow, qr/refuses: more requests a second .* $cap/, @small,
+        '--schedule=square:10%:210%:20ms:0.5'],
+    ['a closed loop', $narrow, qr/refuses: a closed loop, .* $cap/, @small, '-q', 0],
+    ['a closed loop beside the leader', $narrow, qr/refuses: a closed loop, .* $cap/, '-s', $at, '--noload',
+        '-q', 0], ['a search', $narrow, qr/refuses: a closed loop, .* $cap/, @small, '--search=p95:1ms'];
 refused('another agent', $narrow, qr/refuses: more requests a second .* $cap/, @small, '-a', $agents[0],
     '-q', 500, "--on-agent-loss=$_") for qw(continue accept repeat abort);
 $run = mcload('-a', $narrow, @small, '-t', 0.2, '--schedule=square:10:50:20ms:0.5');
@@ -93,14 +80,13 @@ is($run->{status}, 1, 'files: usage');
     # One that may move little, and one that may move much: without a word they would get as much.
     my @pair = (start_agent('127.0.0.7', '--agent-max-bandwidth=20k'), start_agent('127.0.0.8'));
     my @by = ('-s', $at, '-l', 0, '--noload', '-r', 1000, '-t', 0.6, map { ('-a', $_) } @pair);
-    my $parts = sub {
-        my ($run) = @_;
+    my $parts = sub ($run) {
         my %of = map { /"name": "([^"]*)".*"qps": ([\d.]+)(?:, "capacity": ([\d.]+))?/ ? ($1, [$2, $3]) : () }
             split /\}/, $run->{json}{agents} // '';
         return map { $of{$_} // [0] } @pair;
     };
     $run = mcload_json(@by, '-q', 2000, '--split=capacity');
-    ok($run->{status} == 0 || $run->{status} == 3, 'by capacity: a run ends') or diag($run->{err});
+    ran_ok($run, 'by capacity: a run ends');
     like($run->{out}, qr/^Phases = load /m, '... and tells how long loading took') or diag($run->{out});
     my ($low, $high) = $parts->($run);
     is($low->[0] + $high->[0], 2000, '... with the rate asked for');
@@ -110,15 +96,13 @@ is($run->{status}, 1, 'files: usage');
     like($run->{out}, qr/^Agent \Q$_\E = .*, capacity [\d.]+\/s, role load$/m, "... told of $_") for @pair;
     # A peak that is measured anyway tells it.
     $run = mcload_json(@by, '--scan=20%:20%:10%', '--split=capacity');
-    is($run->{status} == 0 || $run->{status} == 3, 1, 'by capacity: a scan of shares of the peak')
-        or diag($run->{err});
+    ran_ok($run, 'by capacity: a scan of shares of the peak');
     $run = mcload_json(@by, '-q', 2000, '--split=weight');
     ($low, $high) = $parts->($run);
     is("$low->[0] $high->[0]", '1000 1000', 'by weight: as without a word');
     $run = mcload('-a', $narrow, @small, '-t', 0.2, '--split=capacity');
-    is($run->{status}, 2, 'by capacity, with a limit of requests: refused');
-    like($run->{err}, qr/^mcload: agent \Q$narrow\E: refuses: a closed loop, .* $cap: --split=capacity measures what each can send$/m,
-        '... with a line that says what was refused');
+    has($run, 'by capacity, with a limit of requests: refused', status => 2,
+        err => qr/^mcload: agent \Q$narrow\E: refuses: a closed loop, .* $cap: --split=capacity measures what each can send$/m);
     is(mcload(@by, '--split=half')->{status}, 1, 'by halves: usage');
 }
 
@@ -126,7 +110,7 @@ is($run->{status}, 1, 'files: usage');
 
 SKIP: {
     my $key = key_file('key', '0123456789abcdef');
-    my $probe = run_program({command => [$mcload, '--agent-mode=127.0.0.1:1x', "--key-file=$key"]});
+    my $probe = run_program({command => [$MCLOAD, '--agent-mode=127.0.0.1:1x', "--key-file=$key"]});
     skip 'built without OpenSSL', 1 if $probe->{err} =~ /no OpenSSL/;
     my $agent = start_agent('127.0.0.6', "--key-file=$key");
     my @args = ('-s', $at, '-l', 0, '--noload', '-q', 100);
@@ -140,17 +124,15 @@ SKIP: {
         [key_file('open', '0123456789abcdef', 0644), 'open to others'])
     {
         $run = mcload('-a', $agent, "--key-file=$bad->[0]", @args);
-        is($run->{status}, 1, "$bad->[1]: usage");
-        like($run->{err}, qr/$bad->[1]/, "$bad->[1]: a line says so");
+        has($run, "$bad->[1]: usage, a line says so", status => 1, err => qr/$bad->[1]/);
     }
 }
-$run = run_program({command => [$mcload, '--agent-mode=0.0.0.0:1']});
+$run = run_program({command => [$MCLOAD, '--agent-mode=0.0.0.0:1']});
 is($run->{status}, 1, 'without a key an agent listens on loopback only');
 
 # ---- a leader that does not follow the rules ----------------------------------------------
 
-sub read_frame {
-    my ($s) = @_;
+sub read_frame($s) {
     my $bytes = '';
     while (length $bytes < 4 || length $bytes < 4 + unpack 'N', $bytes) {
         IO::Select->new($s)->can_read(30) or return;
@@ -163,8 +145,7 @@ sub read_frame {
 }
 
 # What all tallies are laid out like is the agent's to say: its hello is answered with it.
-sub greet {
-    my ($agent) = @_;
+sub greet($agent) {
     my ($shape, $hello);
     for (1, 2) {
         my $s = IO::Socket::INET->new(PeerAddr => $agent, Timeout => 30) or die "connect: $!";
@@ -184,7 +165,7 @@ sub shape_of {
     if (!$pid) {
         open STDERR, '>', '/dev/null';
         open STDOUT, '>', '/dev/null';
-        exec $mcload, '-s', $at, '-a', '127.0.0.1:' . $l->sockport or die;
+        exec $MCLOAD, '-s', $at, '-a', '127.0.0.1:' . $l->sockport or die;
     }
     my $hello = read_frame(scalar $l->accept);
     close $l;
@@ -195,8 +176,7 @@ sub shape_of {
 my ($s, $session) = greet($agents[0]);
 is(read_frame($s)->{type}, 3, 'a leader by hand is welcome');
 $run = mcload('-a', $agents[0], @small);
-is($run->{status}, 2, 'another leader is not');
-like($run->{err}, qr/is busy with another leader/, '... and hears why');
+has($run, 'another leader is not, and hears why', status => 2, err => qr/is busy with another leader/);
 my $stamp = frame(9, $session, 1, number(14, 1));
 syswrite $s, $stamp;
 is(read_frame($s)->{type}, 10, 'its frame is answered');
@@ -215,8 +195,8 @@ syswrite $s, frame(11, $session, 2, number(19, 0), number(20, 600e9), number(21,
 is(read_frame($s)->{type}, 12, 'it reports');
 my $idle = mem_stats($server->control)->{curr_connections};
 while (read_frame($s)) { }
-ok(wait_until(sub { mem_stats($server->control)->{curr_connections} < $idle }),
-    'without a word from its leader it closes its connections');
+soon { mem_stats($server->control)->{curr_connections} < $idle }
+    'without a word from its leader it closes its connections';
 close $s;
 
 # Files of the agent's machine: it reads none for a leader, whatever the leader is.
@@ -233,29 +213,26 @@ for my $word ('--arrivals=times:/etc/passwd', '--schedule=file:/etc/passwd', '--
 }
 my $times = '--arrivals=times:' . key_file('times', "0\n1\n3\n");
 $run = mcload('-a', $agents[0], @small, '-t', 0.1, $times);
-is($run->{status}, 1, "$times: usage");
-like($run->{err}, qr/names a file, which agents do not read/, "$times: a line says why");
+has($run, "$times: usage, a line says why", status => 1, err => qr/names a file, which agents do not read/);
 $run = mcload('-a', $agents[0], @small, '-t', 0.1, '--class=a:{-d 4}');
 is($run->{status}, 1, 'a class that agents cannot take: usage');
 like($run->{err}, qr/agents take classes of long options/, '... and a line says why');
 
 # ---- a leader that is ended ----------------------------------------------------------------
 
-sub ended_leader {
-    my ($signal) = @_;
+sub ended_leader($signal) {
     my $stats = mem_stats($server->control);
     my $pid = fork // die;
     if (!$pid) {
         open STDOUT, '>', "$dir/ended" or die;
-        exec $mcload, @lead, '-r', 1000, '-l', 0, '--noload', '-q', 1000, '-t', 600 or die;
+        exec $MCLOAD, @lead, '-r', 1000, '-l', 0, '--noload', '-q', 1000, '-t', 600 or die;
     }
-    ok(wait_until(sub { mem_stats($server->control)->{cmd_get} > $stats->{cmd_get} + 100 }),
-        "$signal: a run is on");
+    soon { mem_stats($server->control)->{cmd_get} > $stats->{cmd_get} + 100 } "$signal: a run is on";
     kill $signal, $pid;
     waitpid $pid, 0;
     my $status = $?;
-    ok(wait_until(sub { mem_stats($server->control)->{curr_connections}
-                <= $stats->{curr_connections} }), "$signal: the agents are gone from the server");
+    soon { mem_stats($server->control)->{curr_connections}
+                <= $stats->{curr_connections} } "$signal: the agents are gone from the server";
     return $status;
 }
 
@@ -265,8 +242,7 @@ ended_leader('KILL');
 
 # ---- losing an agent ---------------------------------------------------------------------
 
-sub lose_one {
-    my ($policy, @args) = @_;
+sub lose_one($policy, @args) {
     my $victim = start_agent('127.0.0.7');
     my $killed = agent_pid($victim);
     my $gets = mem_stats($server->control)->{cmd_get};
@@ -310,12 +286,10 @@ $run = lose_one('accept');
 like($run->{out}, qr/^Agents lost after/m, 'accept: the loss is told');
 unlike($run->{out}, qr/^INVALID: .*agents lost/m, '... and is no reason to refuse the run');
 $run = lose_one('abort');
-is($run->{status}, 3, 'abort: status 3');
-is($run->{out}, '', 'abort: no table');
+has($run, 'abort: status 3, no table', status => 3, out => '');
 $run = lose_one('repeat');
-like($run->{err}, qr/repeated without it/, 'repeat: a line says so');
-unlike($run->{out}, qr/LOST/, 'repeat: the run is that of the others');
-cmp_ok($run->{json}{'totals.offered'}, '>', 1600, 'repeat: with the whole rate');
+has($run, 'repeat: a line says so, the run is that of the others, with the whole rate',
+    err => qr/repeated without it/, out => ['!~', qr/LOST/], 'totals.offered' => ['>', 1600]);
 
 # Nearly always while capacities are measured, and told in either case.
 for my $policy (qw(continue accept)) {
@@ -323,8 +297,7 @@ for my $policy (qw(continue accept)) {
     like($run->{out}, qr/^Agent \S+ = LOST \(/m, "$policy: one lost while capacities are measured is named")
         or diag($run->{out}, $run->{err});
     if ($policy eq 'continue') {
-        is($run->{status}, 3, '... the run is invalid');
-        like($run->{out}, qr/^INVALID: .*agents lost/m, '... and says why');
+        has($run, '... the run is invalid, and says why', status => 3, out => qr/^INVALID: .*agents lost/m);
     } else {
         unlike($run->{out}, qr/^INVALID: .*agents lost/m, '... and is no reason to refuse the run');
     }

@@ -1,23 +1,16 @@
 #!/usr/bin/env perl
 # mcload's engines move the same bytes: io_uring counts, verifies, loses and mends connections as
 # epoll does, and where it cannot work a line says so.
-use strict;
-use warnings;
 use FindBin;
-use lib "$FindBin::Bin/lib";
-use Test::More;
-use MCLoad;
 use MCTest;
+use MCLoad;
 use MCTestd;
 
 my $list = mcload('--engine=help');
-is($list->{status}, 0, '--engine=help is no run');
-like($list->{out}, qr/\Aepoll\n(io_uring\n)?\z/, 'it lists the engines of this build');
+has($list, '--engine=help is no run', status => 0, out => qr/\Aepoll\n(io_uring\n)?\z/);
 
-my $bad = mcload('--engine=select', '-t', '0.1');
-is($bad->{status}, 1, 'an unknown engine is a usage error');
-is($bad->{err}, "mcload: this build has no such engine: see --engine=help (--engine \"select\")\n",
-    'and a line says so');
+has(mcload('--engine=select', '-t', '0.1'), 'an unknown engine is a usage error, and a line says so',
+    status => 1, err => "mcload: this build has no such engine: see --engine=help (--engine \"select\")\n");
 
 # ---- polling instead of sleeping --------------------------------------------------------------
 
@@ -49,8 +42,8 @@ for my $engine (split ' ', $list->{out}) {
     }
 }
 
-my $server = start_server();
-my $at = '127.0.0.1:' . $server->port;
+my $server = serve();
+my $at = $server->at;
 my $probe = mcload('--engine=io_uring', '-s', $at, '--loadonly', '-r', '10');
 if ($list->{out} !~ /io_uring/) {
     done_testing();
@@ -66,12 +59,10 @@ $MCLoad::engine = 'io_uring';
 
 # ---- the same counts ------------------------------------------------------------------------
 
-sub sums_up {
-    my ($run, $name) = @_;
+sub sums_up($run, $name) {
     my $json = $run->{json};
     ended_ok($run, $name);
-    cmp_ok($json->{'totals.gets'}, '>', 0, "$name: gets are answered");
-    is($json->{'totals.hits'}, $json->{'totals.keys'}, "$name: all of them hits");
+    has($json, "$name: gets are answered", 'totals.gets' => ['>', 0], 'totals.hits' => $json->{'totals.keys'});
     is($json->{"errors.$_"}, 0, "$name: no $_") for qw(wrong_value desync disconnect timeout);
 }
 
@@ -79,8 +70,7 @@ sums_up(mcload_json('-s', $at, '-r', '500', '-c', '4', @BRIEFLY, '-u', '0.2', '-
     'closed loop');
 sums_up(mcload_json('-s', $at, '-r', '500', '-c', '20', '-d', '16', '-T', '2', @BRIEFLY,
     '--verify=1'), 'pipelined, two threads');
-sums_up(mcload_json('-s', $at, '-r', '500', '-c', '4', '-q', '2000', @BRIEFLY,
-    '--verify=1'), 'open loop');
+sums_up(mcload_json('-s', $at, '-r', '500', '-c', '4', '-q', '2000', @BRIEFLY, '--verify=1'), 'open loop');
 # Values larger than a buffer of the engine, more of them on their way than it has buffers for,
 # and sets that a socket does not take at once.
 sums_up(mcload_json('-s', $at, '-r', '20', '-V', '400000', '-c', '4', '-d', '8', @BRIEFLY,
@@ -89,7 +79,7 @@ sums_up(mcload_json('-s', $at, '-r', '50', '--protocol=binary', '-V', '20000', @
     '--verify=1'), 'binary');
 
 my $path = scratch_dir() . '/socket';
-my $local = start_server(path => $path, args => ['-s', $path]);
+my $local = serve('-s', $path, {path => $path});
 sums_up(mcload_json('-s', "unix:$path", '-r', '100', '-c', '3', @BRIEFLY, '--verify=1'),
     'UNIX socket');
 $local->stop;

@@ -2,26 +2,20 @@
 # Command lines written for mutilate run as they are: every option by its letter and its long
 # name, with '-' and '_' alike, its laws of sizes and gaps; what PerfKitBenchmarker types, and
 # what it looks for in the output.
-use strict;
-use warnings;
-use FindBin;
-use lib "$FindBin::Bin/lib";
-use Test::More;
-use MCLoad;
 use MCTest;
+use MCLoad;
 
 my $dir = scratch_dir();
-my $server = start_server();
-my $at = '127.0.0.1:' . $server->port;
+my $server = serve();
+my $at = $server->at;
 my @short = ('-r', '50', '-t', '0.02');
 
 sub stats { return mem_stats($_[0]->control) }
 
 # Whatever the machine made of it: it ran to its end and there is a table.
-sub runs {
-    my ($name, @args) = @_;
+sub runs($name, @args) {
     my $run = mcload(@args);
-    ok($run->{status} == 0 || $run->{status} == 3, "$name runs") or diag($run->{err});
+    ran_ok($run, "$name runs");
     like($run->{out}, qr/^#type/m, "$name: a table");
     return $run;
 }
@@ -80,16 +74,14 @@ for my $name (sort keys %short) {
 runs('flags, abbreviated', '-s', $at, @short, '-q', 500, map { "--$_" } qw(verb qui bi af ro sk mod bl no_ nol));
 for my $name (qw(s v t w m no l a ag)) {
     my $run = mcload('-s', $at, "--$name");
-    is($run->{status}, 1, "--$name is ambiguous");
-    like($run->{err}, qr/is ambiguous|needs a value/, '... and a line says so');
+    has($run, "--$name is ambiguous, and a line says so", status => 1, err => qr/is ambiguous|needs a value/);
 }
 
 # ---- what they do ------------------------------------------------------------------------
 
 {
     my $json = mcload_json('-s', $at, '-t', '0.1')->{json};
-    is($json->{'load.mode'}, '"closed"', 'without a rate: closed loop');
-    is($json->{'totals.loaded'}, 10000, '10000 records');
+    has($json, 'without a rate: closed loop', 'load.mode' => '"closed"', 'totals.loaded' => 10000);
     is($json->{"load.$_"}, 1, "one: $_") for qw(connections depth threads);
     is($json->{'load.update'}, 0, 'no updates');
     my $s = $server->connect;
@@ -99,8 +91,8 @@ for my $name (qw(s v t w m no l a ag)) {
 
 # -R: two servers, two threads of two connections: each thread has one server.
 {
-    my $other = start_server();
-    my @both = ('-s', $at, '-s', '127.0.0.1:' . $other->port);
+    my $other = serve();
+    my @both = ('-s', $at, '-s', $other->at);
     for my $case ([2, 2], [3, 4], [1, 2]) {
         my ($threads, $each) = @$case;
         my @before = map { stats($_) } $server, $other;
@@ -146,12 +138,9 @@ print('rx', float(re.search(r'RX[\s\d]*bytes :\s*([\d\.]*) MB/s', out).group(1))
 print('tx', float(re.search(r'TX[\s\d]*bytes :\s*([\d\.]*) MB/s', out).group(1)) >= 0)
 PY
 
-sub parses {
-    my ($name, $out) = @_;
+sub parses($name, $out) {
     my $file = "$dir/out";
-    open my $fh, '>', $file or die $!;
-    print $fh $out;
-    close $fh;
+    write_file($file, $out);
     my $run = run_program({command => ['python3', '-c', $pkb, $file]});
     is($run->{out}, join('', map { "$_ True\n" } qw(read update op_q qps misses skipped rx tx)),
         "$name: its output is parsed") or diag($run->{err}, $out);
@@ -159,8 +148,7 @@ sub parses {
 
 my @sizes = ('--keysize=30', '--valuesize=200', '--records=100');
 my $run = mcload(@sizes, "--server=$at", '--binary', '--loadonly');
-is($run->{status}, 0, '--loadonly') or diag($run->{err});
-is($run->{out}, '', '--loadonly has no table');
+has($run, '--loadonly, --loadonly has no table', status => 0, out => '');
 
 my @measure = (@sizes, '--roundrobin', "--server=$at", '--noload', '--time=0.3', '--update=0.0',
     '--threads=2', '--connections=4', '--depth=1', '--iadist=exponential:0.0');
@@ -172,7 +160,7 @@ for my $case ([], ['--qps=2000'], ['--binary', '--blocking', '--qps=2000'],
 }
 $run = mcload(@sizes, "--server=$at", '--noload', '--time=0.6', '--connections=4',
     '--search=99:1000', '--search-budget=4');
-ok($run->{status} == 0 || $run->{status} == 3, '--search=99:1000 runs') or diag($run->{err});
+ran_ok($run, '--search=99:1000 runs');
 parses('--search=99:1000', $run->{out});
 
 done_testing();

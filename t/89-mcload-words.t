@@ -1,23 +1,16 @@
 #!/usr/bin/env perl
 # Words of the command line, each by what it does: seen in what the server holds, in the
 # report, or in the message that refuses it.
-use strict;
-use warnings;
-use FindBin;
-use IO::Socket::INET;
-use POSIX ();
-use Socket qw(sockaddr_in);
-use lib "$FindBin::Bin/lib";
-use Test::More;
-use MCLoad;
 use MCTest;
+use IO::Socket::INET;
+use Socket qw(sockaddr_in);
+use MCLoad;
 
-my $server = start_server();
-my $at = '127.0.0.1:' . $server->port;
+my $server = serve();
+my $at = $server->at;
 my $s = $server->connect;
 
-sub first_line {
-    my ($key) = @_;
+sub first_line($key) {
     put($s, "get $key\r\n");
     my $line = read_line($s);
     while ($line =~ /^VALUE/ && read_line($s) ne "END\r\n") { }
@@ -25,15 +18,12 @@ sub first_line {
 }
 
 # One line, and the status of a wrong command line.
-sub refuses {
-    my ($like, @args) = @_;
+sub refuses($like, @args) {
     my $run = mcload('-s', $at, '-r', '10', '-t', '0.1', @args);
-    is($run->{status}, 1, "@args: refused");
-    like($run->{err}, qr/\Amcload: [^\n]*$like[^\n]*\n\z/, '... in a line');
+    has($run, "@args: refused, in a line", status => 1, err => qr/\Amcload: [^\n]*$like[^\n]*\n\z/);
 }
 
-sub stores {
-    my (@args) = @_;
+sub stores(@args) {
     my $run = mcload('-s', $at, '--loadonly', @args);
     is($run->{status}, 0, "@args: stored") or diag($run->{err});
 }
@@ -51,11 +41,9 @@ for my $protocol (qw(binary meta)) {
 stores('-r', '66000', '-K', '6', '-V', '1', '--key-prefix=b', '--key-format=binary', '--binary');
 my $run = mcload_json('-s', $at, '-r', '66000', '-K', '6', '-V', '1', '--key-prefix=b',
     '--key-format=binary', '--binary', '--noload', '--verify=1', @BRIEFLY);
-is($run->{json}{'totals.misses'}, 0, 'keys of any byte are found');
-is($run->{json}{'errors.wrong_value'}, 0, '... with their values');
-refuses('binary', '--key-format=binary');
-refuses('decimal, hex or binary', '--key-format=octal');
-refuses('4294967295', '--flags=4294967296');
+has($run, 'keys of any byte are found, with their values', 'totals.misses' => 0, 'errors.wrong_value' => 0);
+refuses(@$_) for ['binary', '--key-format=binary'], ['decimal, hex or binary', '--key-format=octal'],
+    ['4294967295', '--flags=4294967296'];
 
 # ---- mcperf's multigets ------------------------------------------------------------------
 
@@ -77,8 +65,7 @@ refuses('between 0 and 1', '--getq-freq=1.5');
 for my $args (['--time=300ms', '--timeout=1s', '--warmup=0.1s', '--warmup-drain=50ms',
         '--wait=10ms', '--interval=100ms'], ['-t', '0.3', '-w', '100000us', '-W', '0.01']) {
     $run = mcload_json('-s', $at, '-r', '50', @$args, '--schedule=const', '-q', '1000');
-    is($run->{json}{'load.time'}, '0.3', "@$args: its time");
-    is($run->{json}{'load.warmup'}, '0.1', '... and its warm-up');
+    has($run, "@$args: its time, and its warm-up", 'load.time' => '0.3', 'load.warmup' => '0.1');
 }
 refuses('above 0', $_) for '--time=0s', '--timeout=1x', '--timeout=';
 refuses('0 or more', $_) for '--warmup=soon', '--wait=-1', '--search-budget=x', '--warmup-drain=x';
@@ -86,18 +73,14 @@ refuses('0\.01', $_) for '--interval=1us', '--server-stats=s';
 
 # ---- arrivals ----------------------------------------------------------------------------
 
-for my $scope (qw(total agent thread connection)) {
-    $run = mcload('-s', $at, '-r', '50', '-t', '0.3', '-q', '500', '-i', 'fixed',
-        "--arrival-scope=$scope");
-    like($run->{out}, qr/^Offered = /m, "--arrival-scope=$scope");
-}
+like(mcload('-s', $at, '-r', '50', '-t', '0.3', '-q', '500', '-i', 'fixed', "--arrival-scope=$_")->{out},
+    qr/^Offered = /m, "--arrival-scope=$_") for qw(total agent thread connection);
 refuses('agent', '--arrival-scope=host');
 
 # ---- connections -------------------------------------------------------------------------
 
 # What a listener that never answers sees of the local ports.
-sub ports_seen {
-    my ($count, @args) = @_;
+sub ports_seen($count, @args) {
     my $listener = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 16, Timeout => 60)
         or die "listen: $!";
     my $pid = start_mcload('-s', '127.0.0.1:' . $listener->sockport, '--noload', '-t', '0.3', @args);
@@ -114,20 +97,17 @@ sub ports_seen {
 # Standard output and errors are left to files.
 my ($out, $err) = map { scratch_dir() . "/$_" } qw(out err);
 
-sub start_mcload {
-    my (@args) = @_;
-    my $pid = fork;
-    die "fork: $!" if !defined $pid;
+sub start_mcload(@args) {
+    my $pid = fork // die "fork: $!";
     if (!$pid) {
         open STDOUT, '>', $out or die $!;
         open STDERR, '>', $err or die $!;
-        exec $ENV{MCLOAD} || './loadgen/mcload', @args or die $!;
+        exec $MCLOAD, @args or die $!;
     }
     return $pid;
 }
 
-sub status_of {
-    my ($pid) = @_;
+sub status_of($pid) {
     waitpid $pid, 0;
     return $?;
 }
@@ -141,10 +121,8 @@ sub contents { local (@ARGV, $/) = @_; return scalar(<>) // '' }
     $first += 4 while grep { !IO::Socket::INET->new(LocalAddr => '127.0.0.1', LocalPort => $_,
         Listen => 1, ReuseAddr => 1) } $first .. $first + 3;
     for my $time (1, 2) {
-        my ($pid, $clients, @ports) =
-            ports_seen(4, '-c', '2', '-T', '2', "--src-port=$first");
-        is("@ports", join(' ', $first .. $first + 3), "--src-port, time $time")
-            or diag(contents($err));
+        my ($pid, $clients, @ports) = ports_seen(4, '-c', '2', '-T', '2', "--src-port=$first");
+        is("@ports", join(' ', $first .. $first + 3), "--src-port, time $time") or diag(contents($err));
         status_of($pid);
     }
     refuses('not enough ports', '-c', '10', '--src_port=65530');
@@ -160,13 +138,10 @@ for my $args (['--busy-poll'], ['--busy_poll', '-q', '500'], ['--numa=auto', '-T
 SKIP: {
     skip 'no memory nodes here', 1 if !-e '/sys/devices/system/node/node0/cpulist';
     $run = mcload_json('-s', $at, '-r', '50', '-t', '0.3', '--numa=0');
-    ok($run->{json}{'totals.gets'} || $run->{err} =~ /memory node/, '--numa=0')
-        or diag($run->{err});
+    ok($run->{json}{'totals.gets'} || $run->{err} =~ /memory node/, '--numa=0') or diag($run->{err});
 }
-refuses('memory node', '--numa=1023');
-refuses('memory node', '--numa=x');
-refuses('exclusive', '--numa=0', '--affinity');
-refuses('microseconds', '--busy-poll=x');
+refuses(@$_) for ['memory node', '--numa=1023'], ['memory node', '--numa=x'],
+    ['exclusive', '--numa=0', '--affinity'], ['microseconds', '--busy-poll=x'];
 
 # ---- time stamps -------------------------------------------------------------------------
 
@@ -174,9 +149,8 @@ for my $args ([], ['-q', '2000', '-c', '2'], ['-c', '2', '-d', '8', '-u', '0.3']
     $json = mcload_json('-s', $at, '-r', '50', '-t', 100, '--until=n:200', '--timestamps=kernel', @$args)->{json};
     my ($count, $all) = map { $json->{"$_.count"} // 0 } qw(wire latency.issue);
     cmp_ok($count, '>', $all / 2, "kernel's time stamps @$args: $count of $all requests");
-    cmp_ok($json->{'wire.min'}, '>', 0, '... take time');
-    cmp_ok($json->{'wire.mean'}, '<=', $json->{'latency.issue.mean'},
-        '... but no more than the client sees');
+    has($json, '... take time, but no more than the client sees', 'wire.min' => ['>', 0],
+        'wire.mean' => ['<=', $json->{'latency.issue.mean'}]);
 }
 is(mcload_json('-s', $at, '-r', '50', @BRIEFLY)->{json}{'wire.count'}, undef, 'none by default');
 refuses('user, kernel or nic', '--timestamps=sun');
@@ -197,8 +171,7 @@ for my $case (['--qps_warmup=0.5:600', 150, 600], ['--qps-warmup=0.5', 0, 120]) 
 }
 refuses('TIME:RATE', '--qps-warmup=1:');
 $run = mcload('-s', $at, '-r', '50', '-t', '0.3', '--poll_max=3', '--poll_freq=1');
-like($run->{out}, qr/^#type/m, "mcperf's patience with agents");
-like($run->{err}, qr/no effect/, '... of which one word has no effect');
+has($run, "mcperf's patience with agents", out => qr/^#type/m, err => qr/no effect/);
 
 # Words of memtier_benchmark and wrk: the same, or what to write.
 for my $case (['--pipeline=3', 'load.depth', 3], ['--clients=2', 'load.connections', 2],
@@ -234,15 +207,13 @@ refuses('SETS:GETS', "--ratio=$_") for '1', '0:0', ':', '1:x', '1:2:3';
 
 {
     # While it connects to a server that says nothing to its greeting, or stores its records.
-    my $mute = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 8, Timeout => 60)
-        or die "listen: $!";
+    my $mute = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 8, Timeout => 60) or die "listen: $!";
     my $address = '127.0.0.1:' . $mute->sockport;
     my $pid = start_mcload('-s', $address, '-t', '1');
     my $client = $mute->accept;
     kill 'INT', $pid;
     is(status_of($pid) >> 8, 2, 'interrupted while loading: status 2');
-    is(contents($err), "mcload: interrupted before the run: 0 of 10000 records stored\n",
-        '... and a line');
+    is(contents($err), "mcload: interrupted before the run: 0 of 10000 records stored\n", '... and a line');
     is(contents($out), '', '... and no table');
 
     # Its first request has no answer: what came first is waited for, the second is not.
@@ -257,10 +228,8 @@ refuses('SETS:GETS', "--ratio=$_") for '1', '0:0', ':', '1:x', '1:2:3';
     $client = $mute->accept;
     ok(read_line($client), 'a request');
     kill 'INT', $pid;
-    ok(wait_until(sub { kill 'INT', $pid; waitpid($pid, POSIX::WNOHANG()) == $pid }),
-        'more signals end it');
-    ok(($? & 127) == POSIX::SIGINT() || $? >> 8 == 3, '... at once, or with its report')
-        or diag($?);
+    soon { kill 'INT', $pid; waitpid($pid, POSIX::WNOHANG()) == $pid } 'more signals end it';
+    ok(($? & 127) == POSIX::SIGINT() || $? >> 8 == 3, '... at once, or with its report') or diag($?);
 }
 
 done_testing();
