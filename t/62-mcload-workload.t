@@ -27,7 +27,6 @@ for my $name (qw(etc fb-wildcard twitter:22 ycsb:e)) {
 sub records($client) {
     put($client, "flush_all\r\n");
     read_line($client);
-    return;
 }
 
 my $s = $server->connect;

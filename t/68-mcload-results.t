@@ -128,8 +128,7 @@ for my $args (['--server-stats=0'], ['--server-stats=x'], ['--server-stats=1', '
 }
 
 # Each class of sizes and how many gets it had.
-sub size_counts {
-    my ($json) = @_;
+sub size_counts($json) {
     return map { /"up_to": (\d+), "count": (\d+)/ ? [$1, $2] : () } split /\}/, $json // '';
 }
 

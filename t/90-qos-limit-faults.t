@@ -29,7 +29,6 @@ sub empty($limit) {
     my $get = 'get' . ' d' x 1000 . "\r\n";
     is(roundtrip($c, $get, "END\r\n"), "END\r\n", "a get of a thousand keys empties $limit");
     order('unit cmd');
-    return;
 }
 
 # Connections whose gets wait.
@@ -53,7 +52,6 @@ sub are_answered($name, $want, @conns) {
         read_bytes($conns[$_], length $reply) ne $reply || roundtrip($conns[$_], '', '') ne '';
     } 0 .. $#conns;
     is("@wrong", '', $name);
-    return;
 }
 
 sub start(@args) {
@@ -61,7 +59,6 @@ sub start(@args) {
     my $s = $server->connect;
     my $send = join '', map { "set k$_ 0 0 " . length("k$_") . "\r\nk$_\r\n" } 0 .. 299;
     is(roundtrip($s, $send, "STORED\r\n" x 300), "STORED\r\n" x 300, '300 keys');
-    return;
 }
 
 # ---- what is refused at the start, each in one line ----------------------------------------

@@ -169,7 +169,6 @@ sub ends($name, $rules, $line, @args) {
         'REFUSE=' . join(',', @$rules), server_binary(), '-p', '-1', '-l', '127.0.0.1', @args]});
     ok($run->{status} == 71 && $run->{err} =~ $line && ($run->{err} =~ tr/\n//) == 1, "$name: one line, status 71")
         or diag("status $run->{status}, signal $run->{signal}: $run->{err}");
-    return;
 }
 
 ends('its CPUs are not told', ['sched_getaffinity=' . EPERM], qr/cannot plan the workers' CPUs: /, '--pin', @AS_ROOT);

@@ -21,14 +21,12 @@ sub jump($wall, $both) {
     open my $fh, -e $control ? '+<' : '>', $control or die "$control: $!";
     syswrite $fh, pack 'q2', map { $_ * 1_000_000_000 } $wall, $both;
     close $fh;
-    return;
 }
 
 sub start(@args) {
     jump(0, 0);
     $server = serve(@args, {env => {LD_PRELOAD => preload($library), JUMP => $control}});
     exchange($server->connect, "set a 0 0 1\r\n1\r\n", "STORED\r\n", "@args");
-    return;
 }
 
 sub qos { return mem_stats($server->control, 'qos'); }
@@ -48,14 +46,12 @@ my $hit = "VALUE a 0 1\r\n1\r\nEND\r\n";
 sub are_served($name, @conns) {
     my @wrong = grep { read_bytes($conns[$_], length $hit) ne $hit } 0 .. $#conns;
     is("@wrong", '', $name);
-    return;
 }
 
 sub ask_all($name, @conns) {
     put($_, "get a\r\nget a" . ' x' x 30 . "\r\n") for @conns;
     my @wrong = grep { read_bytes($conns[$_], 2 * length $hit) ne $hit x 2 } 0 .. $#conns;
     is("@wrong", '', $name);
-    return;
 }
 
 # ---- clocks -------------------------------------------------------------------------------------
@@ -112,7 +108,6 @@ sub serve_nothing_more($before, $begin) {
     sleep 0.1; # so that what is too much would be seen
     my $admitted = qos()->{qps_admitted} - $before;
     cmp_ok($admitted, '<=', 25 + (time - $begin), 'but no more than a burst and its slots');
-    return;
 }
 
 # ---- stopped, as a virtual machine is -------------------------------------------------------------

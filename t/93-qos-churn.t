@@ -45,7 +45,6 @@ sub make_batch($c) {
     $c->{want} = $want;
     $c->{got} = '';
     $c->{send} = $send;
-    return;
 }
 
 sub reply($key, $value) {
@@ -91,7 +90,6 @@ sub client($server, $first, $in, $out) {
         @open = grep { !$_->{is_done} } @open;
     }
     syswrite $out, $wrong || "ok $batches\n";
-    return;
 }
 
 sub start_client($server, $first) {

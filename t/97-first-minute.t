@@ -54,8 +54,7 @@ sub port_of($said) {
     return $said =~ /^2\. start .* -p (\d+)/m ? $1 : die "no port in: $said";
 }
 
-sub is_served {
-    my ($port) = @_;
+sub is_served($port) {
     return defined IO::Socket::INET->new(PeerAddr => "127.0.0.1:$port", Proto => 'tcp', Timeout => 5);
 }
 

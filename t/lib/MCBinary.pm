@@ -5,11 +5,8 @@
 # sockets of MCTest.
 package MCBinary;
 
-use strict;
-use warnings;
-use Exporter 'import';
 use MCTest;
-use Test::More;
+use Exporter 'import';
 
 our @EXPORT = qw(
     packet request response error_bytes unpack_packet read_packet ask answers silent bin_stats bin_alive
@@ -22,8 +19,7 @@ sub u64 { return pack 'NN', $_[0] >> 32, $_[0] & 0xffffffff; }
 
 # packet($opcode, key => ..., value => ..., extras => ..., cas => ..., opaque => ...). The
 # header tells the truth unless key_len, extras_len, body_len or magic say otherwise.
-sub packet {
-    my ($opcode, %f) = @_;
+sub packet($opcode, %f) {
     my ($extras, $key, $value) = map { $_ // '' } @f{qw(extras key value)};
     my $body = $extras . $key . $value;
     return pack('CCnCCnNN', $f{magic} // 0x80, $opcode, $f{key_len} // length $key,
@@ -32,21 +28,18 @@ sub packet {
 }
 
 # The same with what is there by place.
-sub request {
-    my ($opcode, $key, $extras, $value) = @_;
+sub request($opcode, $key = undef, $extras = undef, $value = undef) {
     return packet($opcode, key => $key, extras => $extras, value => $value);
 }
 
 # (status, body) of the next reply; nothing when there is none.
-sub response {
-    my ($sock) = @_;
+sub response($sock) {
     my $p = read_packet($sock) or return ();
     return ($p->{status}, "$p->{extras}$p->{key}$p->{value}");
 }
 
 # A refusal as it is on the wire.
-sub error_bytes {
-    my ($opcode, $status, $text, $opaque) = @_;
+sub error_bytes($opcode, $status, $text, $opaque = undef) {
     return pack('CCnCCnNNQ>', 0x81, $opcode, 0, 0, 0, $status, length $text, $opaque // OPAQUE, 0) . $text;
 }
 
@@ -54,8 +47,7 @@ sub store_extras { return pack 'NN', $_[0] // 0, $_[1] // 0; }                 #
 sub sum_extras { return u64($_[0]) . u64($_[1] // 0) . pack 'N', $_[2] // 0; } # delta, initial, expiry
 
 # The packet at the front of $bytes, or undef while it is not whole.
-sub unpack_packet {
-    my ($bytes) = @_;
+sub unpack_packet($bytes) {
     return undef if length $bytes < HEADER;
     my ($magic, $opcode, $key_len, $extras_len, $type, $status, $body_len, $opaque, $hi, $lo)
         = unpack 'CCnCCnNNNN', $bytes;
@@ -70,24 +62,21 @@ sub unpack_packet {
 }
 
 # The next packet, or undef.
-sub read_packet {
-    my ($sock) = @_;
+sub read_packet($sock) {
     my $header = read_bytes($sock, HEADER);
     return undef if length $header < HEADER;
     my $body = read_bytes($sock, unpack 'x8N', $header);
     return unpack_packet($header . $body);
 }
 
-sub ask {
-    my ($sock, $opcode, %f) = @_;
+sub ask($sock, $opcode, %f) {
     put($sock, packet($opcode, %f));
     return read_packet($sock);
 }
 
 # Asserts that the next packet is the reply to opcode with these fields and nothing in the
 # others. cas => 'some' is any but 0. Returns the packet.
-sub answers {
-    my ($sock, $opcode, $want, $name) = @_;
+sub answers($sock, $opcode, $want, $name) {
     local $Test::Builder::Level = $Test::Builder::Level + 1;
     my %want = (magic => 0x81, opcode => $opcode, type => 0, status => 0, cas => 0,
         extras => '', key => '', value => '', opaque => OPAQUE, %$want);
@@ -107,8 +96,7 @@ sub answers {
 }
 
 # Asserts that the request has no answer: the one of a NOOP behind it comes next.
-sub silent {
-    my ($sock, $opcode, %f) = @_;
+sub silent($sock, $opcode, %f) {
     local $Test::Builder::Level = $Test::Builder::Level + 1;
     my $name = delete $f{name} // sprintf '%02x is silent', $opcode;
     put($sock, packet($opcode, %f) . packet(0x0a, opaque => 77));
@@ -116,16 +104,14 @@ sub silent {
 }
 
 # Asserts that the connection is in step.
-sub bin_alive {
-    my ($sock, $name) = @_;
+sub bin_alive($sock, $name = undef) {
     local $Test::Builder::Level = $Test::Builder::Level + 1;
     put($sock, packet(0x0a, opaque => 4711));
     return answers($sock, 0x0a, {opaque => 4711}, $name);
 }
 
 # The statistics of a group by name; undef when it was refused.
-sub bin_stats {
-    my ($sock, $group) = @_;
+sub bin_stats($sock, $group = undef) {
     put($sock, packet(0x10, key => $group // ''));
     my %stats;
     while (my $p = read_packet($sock)) {

@@ -1,12 +1,9 @@
 # Runs of mcload and what they report.
 package MCLoad;
 
-use strict;
-use warnings;
+use MCTest;
 use Exporter 'import';
 use IPC::Open2 qw(open2);
-use Test::More;
-use MCTest;
 
 our @EXPORT = qw(@BRIEFLY $MCLOAD mcload mcload_json json_of ended_ok ran_ok run_ok is_usage);
 
@@ -23,8 +20,7 @@ our @BRIEFLY = ('-t', 100, '--until=n:50');
 # The report with its details, as far as it is one, unless $is_brief.
 our $is_brief = 0;
 
-sub mcload {
-    my @args = @_;
+sub mcload(@args) {
     my $is_run = @args && $args[0] =~ /^-/;
     return run_program({command => [$MCLOAD, defined $engine ? "--engine=$engine" : (),
             $is_run && !$is_brief ? '-v' : (), @args], timeout => 120});
@@ -57,8 +53,7 @@ PY
 my ($asked, $told);
 
 # A run's JSON as a table, undef when it is none.
-sub json_of {
-    my ($file) = @_;
+sub json_of($file) {
     open2($told, $asked, 'python3', '-c', $parser) if !$told;
     print $asked "$file\n";
     my %json;
@@ -74,8 +69,7 @@ sub json_of {
 }
 
 # The verdict depends on how busy this machine is; it must agree with the exit status.
-sub ended_ok {
-    my ($run, $name) = @_;
+sub ended_ok($run, $name) {
     my ($first) = $run->{out} =~ /^(VALID|INVALID: .*)$/m;
     my $ok = $run->{status} == 0 ? $run->{out} =~ /^VALID$/m && $run->{out} !~ /^INVALID/m
         : $run->{status} == 3 && $run->{out} =~ /^INVALID: /m
@@ -85,8 +79,7 @@ sub ended_ok {
 }
 
 # A run with its JSON as a table, an empty one when there is none.
-sub mcload_json {
-    my @args = @_;
+sub mcload_json(@args) {
     my $file = scratch_dir() . '/run.' . $$ . '.' . ++$runs . '.json';
     my $run = mcload('--json', $file, @args);
     $run->{file} = $file;
@@ -95,15 +88,13 @@ sub mcload_json {
 }
 
 # It ran; whether a machine this busy lets it be valid is another question.
-sub ran_ok {
-    my ($run, $name) = @_;
+sub ran_ok($run, $name) {
     local $Test::Builder::Level = $Test::Builder::Level + 1;
     return ok($run->{status} == 0 || $run->{status} == 3, $name) || diag($run->{err});
 }
 
 # Such a run, of which ended_ok is asserted.
-sub run_ok {
-    my ($name, @args) = @_;
+sub run_ok($name, @args) {
     local $Test::Builder::Level = $Test::Builder::Level + 1;
     my $run = mcload_json(@args);
     ended_ok($run, $name);
@@ -112,8 +103,7 @@ sub run_ok {
 
 # Asserts that these arguments end the start: status 1, and one line on stderr, like the pattern if
 # there is one. Returns the run.
-sub is_usage {
-    my ($args, $like) = @_;
+sub is_usage($args, $like = undef) {
     local $Test::Builder::Level = $Test::Builder::Level + 1;
     my $run = mcload(@$args);
     has($run, "@$args: usage", status => 1, out => '', err_lines => 1, $like ? (err => $like) : ());

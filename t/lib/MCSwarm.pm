@@ -1,10 +1,8 @@
 # Agents of mcload, which end with the test.
 package MCSwarm;
 
-use strict;
-use warnings;
-use Exporter 'import';
 use MCTest;
+use Exporter 'import';
 
 our @EXPORT = qw(start_agent end_agent agent_pid key_file field number frame fields_of);
 
@@ -14,8 +12,7 @@ my %agents;
 
 # An agent on an address, with a free port unless there is one; returns "host:port" once it
 # listens. The first argument may be a list: a command that runs it.
-sub start_agent {
-    my ($at, @args) = @_;
+sub start_agent($at, @args) {
     my @wrap = ref $at ? @$at : ();
     $at = shift @args if @wrap;
     $at .= ':' . free_port() if $at !~ /:/;
@@ -35,16 +32,14 @@ sub start_agent {
 sub agent_pid { return $agents{$_[0]}; }
 
 # Its exit status.
-sub end_agent {
-    my ($at, $signal) = @_;
+sub end_agent($at, $signal = undef) {
     my $pid = delete $agents{$at} or return;
     kill $signal // 'TERM', $pid;
     waitpid $pid, 0;
     return $? >> 8;
 }
 
-sub key_file {
-    my ($name, $text, $mode) = @_;
+sub key_file($name, $text, $mode = undef) {
     my $file = scratch_dir() . "/$name";
     unlink $file;
     open my $fh, '>', $file or die;
@@ -56,18 +51,16 @@ sub key_file {
 
 # ---- what is on the wire (doc/swarm.md) --------------------------------------------------
 
-sub field { my ($tag, $value) = @_; return pack('nN', $tag, length $value) . $value; }
-sub number { my ($tag, $n) = @_; return field($tag, pack('Q>', $n)); }
+sub field($tag, $value) { return pack('nN', $tag, length $value) . $value; }
+sub number($tag, $n) { return field($tag, pack('Q>', $n)); }
 
-sub frame {
-    my ($type, $session, $sequence, @fields) = @_;
+sub frame($type, $session, $sequence, @fields) {
     my $body = pack('nQ>Q>', $type, $session, $sequence) . join '', @fields;
     return pack('N', length $body) . $body;
 }
 
 # The fields behind a frame's head, in their order: [tag, value].
-sub fields_of {
-    my ($rest) = @_;
+sub fields_of($rest) {
     my @fields;
     while (length $rest) {
         my ($tag, $len) = unpack 'nN', $rest;

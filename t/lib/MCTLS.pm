@@ -4,11 +4,9 @@
 # TLS for the Perl tests: certificates made on the spot, and connections that speak it.
 package MCTLS;
 
-use strict;
-use warnings;
+use MCTest;
 use Exporter 'import';
 use IO::Socket::INET;
-use MCTest;
 
 our @EXPORT = qw(no_tls_because certificates odd_certificates tls_args tls_connect tls_upgrade s_client);
 
@@ -22,8 +20,7 @@ sub no_tls_because {
     return '';
 }
 
-sub openssl {
-    my @args = @_;
+sub openssl(@args) {
     my $run = run_program({command => ['openssl', @args]});
     die "openssl @args: $run->{err}" if $run->{status} != 0 || $run->{signal} != 0;
     return;
@@ -31,15 +28,13 @@ sub openssl {
 
 my @ec = qw(-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes);
 
-sub self_signed {
-    my ($dir, $name) = @_;
+sub self_signed($dir, $name) {
     openssl('req', '-x509', @ec, '-keyout', "$dir/$name.key", '-out', "$dir/$name.pem",
         '-days', 2, '-subj', "/CN=$name");
     return;
 }
 
-sub signed {
-    my ($dir, $name, $serial, $ca, @more) = @_;
+sub signed($dir, $name, $serial, $ca, @more) {
     openssl('req', @ec, '-keyout', "$dir/$name.key", '-out', "$dir/$name.csr", '-subj', "/CN=$name");
     openssl('x509', '-req', '-in', "$dir/$name.csr", '-CA', "$dir/$ca.pem", '-CAkey', "$dir/$ca.key",
         '-set_serial', $serial, '-days', 2, '-out', "$dir/$name.pem", @more);
@@ -59,8 +54,7 @@ sub certificates {
     return $dir;
 }
 
-sub write_text {
-    my ($path, $text) = @_;
+sub write_text($path, $text) {
     open my $fh, '>', $path or die "$path: $!";
     print $fh $text;
     close $fh or die "$path: $!";
@@ -97,8 +91,7 @@ sub tls_args {
 
 # Makes a connection speak TLS; the options are those of IO::Socket::SSL. Undef when there is no
 # agreement: $IO::Socket::SSL::SSL_ERROR says why.
-sub tls_upgrade {
-    my ($sock, %ssl) = @_;
+sub tls_upgrade($sock, %ssl) {
     local $SIG{PIPE} = 'IGNORE';
     require IO::Socket::SSL;
     $sock->blocking(1);
@@ -111,8 +104,7 @@ sub tls_upgrade {
 
 # Like tls_upgrade, but does not wait: the connection's connect_SSL goes on with it, and is true
 # when there is agreement.
-sub tls_begin {
-    my ($sock) = @_;
+sub tls_begin($sock) {
     require IO::Socket::SSL;
     IO::Socket::SSL->start_SSL($sock, SSL_ca_file => certificates() . '/ca.pem',
         SSL_verifycn_scheme => 'none', SSL_startHandshake => 0) or die 'no TLS';
@@ -121,16 +113,14 @@ sub tls_begin {
 }
 
 # A new connection; port: not the server's first.
-sub tls_connect {
-    my ($server, %ssl) = @_;
+sub tls_connect($server, %ssl) {
     my $port = delete $ssl{port};
     local $server->{port} = $port if defined $port;
     return tls_upgrade($server->connect(plain => 1), %ssl);
 }
 
 # Runs openssl s_client to the end of the connection, with this input: what it printed.
-sub s_client {
-    my ($port, $input, @args) = @_;
+sub s_client($port, $input, @args) {
     my $file = scratch_dir() . '/s_client.in';
     open my $fh, '>:raw', $file or die "$file: $!";
     print $fh $input;

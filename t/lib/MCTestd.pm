@@ -4,11 +4,9 @@
 # Servers of known behaviour (t/server/mctestd.c), and what they say they did.
 package MCTestd;
 
-use strict;
-use warnings;
+use MCTest;
 use Exporter 'import';
 use IO::Handle;
-use MCTest;
 
 our @EXPORT = qw(start_testd stop_testd);
 
@@ -17,8 +15,7 @@ my $started = 0;
 my %running;
 
 # Starts one with these options: {port, pid, log}.
-sub start_testd {
-    my @args = @_;
+sub start_testd(@args) {
     my $binary = $ENV{MCTESTD} || ($ENV{TOP_BUILDDIR} || '.') . '/t/server/mctestd';
     my $log = scratch_dir() . "/testd.$$." . ++$started;
     pipe my $out, my $in or die "pipe: $!";
@@ -41,8 +38,7 @@ sub start_testd {
 
 # Ends it: {rows => [{conn, received, sent, verb, fault}, ...] as they were answered, faults =>
 # {name => count}}. Times are nanoseconds, `sent` 0 when there was no reply.
-sub stop_testd {
-    my ($server) = @_;
+sub stop_testd($server) {
     kill 'TERM', $server->{pid};
     waitpid $server->{pid}, 0;
     delete $running{$server->{pid}};
