@@ -77,7 +77,7 @@ soon {
 
 {
     local $MCLoad::is_brief = 1;
-    my $latency = qr/Latency = p50 [\d.]+ us, p99 >?[\d.]+ us, p99\.9 >?[\d.]+ us, max >?[\d.]+ us\n/;
+    my $latency = qr/Latency = p50 >?[\d.]+ us, p99 >?[\d.]+ us, p99\.9 >?[\d.]+ us, max >?[\d.]+ us\n/;
     my $verdict = qr/(?:VALID|INVALID: [^\n]+)\n/;
     $run = mcload('-s', $at, '-r', '1000', '--noload', '-t', '0.3', '--seed=4');
     like($run->{out}, qr{\A$verdict
