@@ -7,16 +7,14 @@
 #include "base/base64.h"
 
 #include "base/rng.h"
-#include "check_unit.h"
+#include "check_main.h"
 
 #define LEN_MAX 260
 
-struct pair {
+static const struct {
     const char *plain;
     const char *encoded;
-};
-
-static const struct pair pairs[] = {
+} pairs[] = {
     {"f", "Zg=="},
     {"fo", "Zm8="},
     {"foo", "Zm9v"},
@@ -32,39 +30,30 @@ static const char *const malformed[] = {
     "",      "Z",      "Zg",       "Zg=",   "Zm8",  "=",    "==",       "===",
     "====",  "Z===",   "=Zg=",     "Z=g=",  "Zg=x", "Zm=v", "Zg==Zg==", "Zm8=Zm9v",
     "Zm9v=", "Zm9v==", "Zm9v====", "Zm9vZ", "Zm-_", "Zm9 ", "Zm\t9",    "Zm9\x80",
-    "Zm9.",  "Zm,v",   "Zm9\n",    "@m9v",  "[m9v", "`m9v", "{m9v",     ":m9v",
-};
+    "Zm9.",  "Zm,v",   "Zm9\n",    "@m9v",  "[m9v", "`m9v", "{m9v",     ":m9v"};
 
-START_TEST(test_pair)
+TEST_ROWS(test_pair, pairs, row->plain)
 {
-    const struct pair *row = &pairs[_i];
     size_t n = strlen(row->plain), m = strlen(row->encoded), len = 0;
-    char *plain = exact_copy(row->plain, n), *encoded = malloc(BASE64_ENCODED(n));
+    FREED char *plain = exact_copy(row->plain, n), *encoded = malloc(BASE64_ENCODED(n));
     ck_assert_uint_eq(base64_encode(encoded, plain, n), m);
     ck_assert_mem_eq(encoded, row->encoded, m);
-    char *back = malloc(BASE64_DECODED_MAX(m));
+    FREED char *back = malloc(BASE64_DECODED_MAX(m));
     ck_assert(base64_decode(back, encoded, m, &len));
     ck_assert_uint_eq(len, n);
     ck_assert_mem_eq(back, row->plain, n);
-    free(plain);
-    free(encoded);
-    free(back);
 }
-END_TEST
 
-START_TEST(test_malformed)
+TEST_ROWS(test_malformed, malformed, *row)
 {
-    size_t n = strlen(malformed[_i]), len;
-    char *encoded = exact_copy(malformed[_i], n);
-    char *plain = malloc(BASE64_DECODED_MAX(n) + 1);
+    size_t n = strlen(*row), len;
+    FREED char *encoded = exact_copy(*row, n);
+    FREED char *plain = malloc(BASE64_DECODED_MAX(n) + 1);
     ck_assert(!base64_decode(plain, encoded, n, &len));
-    free(encoded);
-    free(plain);
 }
-END_TEST
 
 /* Bits beyond the last byte do not count. */
-START_TEST(test_left_over_bits)
+TEST(test_left_over_bits)
 {
     char plain[3];
     size_t len;
@@ -73,40 +62,20 @@ START_TEST(test_left_over_bits)
     ck_assert(base64_decode(plain, "Zm9=", 4, &len));
     ck_assert(len == 2 && plain[1] == 'o');
 }
-END_TEST
 
-START_TEST(test_there_and_back)
+TEST(test_there_and_back)
 {
-    struct rng rng;
-    rng_init(&rng, 64, 0);
+    struct rng rng = rng_of(64, 0);
     for (size_t n = 1; n <= LEN_MAX; n++) {
-        char *plain = malloc(n), *encoded = malloc(BASE64_ENCODED(n));
+        FREED char *plain = malloc(n), *encoded = malloc(BASE64_ENCODED(n));
         for (size_t i = 0; i < n; i++) {
             plain[i] = (char)rng_below(&rng, 256);
         }
         size_t m = base64_encode(encoded, plain, n), len = 0;
         expect(m == BASE64_ENCODED(n));
-        char *back = malloc(BASE64_DECODED_MAX(m));
+        FREED char *back = malloc(BASE64_DECODED_MAX(m));
         expect(base64_decode(back, encoded, m, &len));
         expect(len == n && memcmp(back, plain, n) == 0);
-        free(plain);
-        free(encoded);
-        free(back);
     }
     ck_assert_uint_eq(base64_encode(NULL, NULL, 0), 0);
-}
-END_TEST
-
-int
-main(void)
-{
-    Suite *s = suite_create("base64");
-    TCase *tc = tcase_create("base64");
-    tcase_set_timeout(tc, SUITE_TIMEOUT_S);
-    tcase_add_loop_test(tc, test_pair, 0, ROWS(pairs));
-    tcase_add_loop_test(tc, test_malformed, 0, ROWS(malformed));
-    tcase_add_test(tc, test_left_over_bits);
-    tcase_add_test(tc, test_there_and_back);
-    suite_add_tcase(s, tc);
-    return run_suite(s);
 }

@@ -7,7 +7,7 @@
 
 #include "base/ctr.h"
 #include "base/rng.h"
-#include "check_unit.h"
+#include "check_main.h"
 
 static struct pool pool;
 static struct buf buf;
@@ -39,7 +39,9 @@ receive(const void *p, size_t n)
     buf_fill(&buf, n);
 }
 
-START_TEST(test_idle_holds_nothing)
+FIXTURE(set_up, tear_down);
+
+TEST(test_idle_holds_nothing)
 {
     ck_assert_uint_eq(ctr_get(&pool.used), 0);
     receive("abc", 3);
@@ -52,9 +54,8 @@ START_TEST(test_idle_holds_nothing)
     buf_park(&buf, &pool); /* again: nothing to do */
     ck_assert_ptr_null(buf.mem);
 }
-END_TEST
 
-START_TEST(test_half_request_is_parked_in_a_copy)
+TEST(test_half_request_is_parked_in_a_copy)
 {
     receive("xxget ab", 8);
     buf_consume(&buf, 2);
@@ -70,9 +71,8 @@ START_TEST(test_half_request_is_parked_in_a_copy)
     ck_assert_mem_eq(buf_unread(&buf), "get abc\r\n", 9);
     buf_consume(&buf, 9);
 }
-END_TEST
 
-START_TEST(test_parked_copy_read_to_its_end)
+TEST(test_parked_copy_read_to_its_end)
 {
     receive("ab", 2);
     buf_park(&buf, &pool);
@@ -82,9 +82,8 @@ START_TEST(test_parked_copy_read_to_its_end)
     buf_park(&buf, &pool);
     ck_assert_ptr_null(buf.mem);
 }
-END_TEST
 
-START_TEST(test_parking_bound)
+TEST(test_parking_bound)
 {
     char bytes[BUF_PARKED_MAX + 1];
     memset(bytes, 'p', sizeof bytes);
@@ -98,9 +97,8 @@ START_TEST(test_parking_bound)
     ck_assert_uint_eq(buf_len(&buf), BUF_PARKED_MAX);
     ck_assert_mem_eq(buf_unread(&buf), bytes, BUF_PARKED_MAX);
 }
-END_TEST
 
-START_TEST(test_detaching_leaves_the_pool)
+TEST(test_detaching_leaves_the_pool)
 {
     char bytes[BUF_CAPACITY];
     memset(bytes, 'd', sizeof bytes);
@@ -121,9 +119,8 @@ START_TEST(test_detaching_leaves_the_pool)
     ck_assert_ptr_null(buf.mem);
     ck_assert_uint_eq(ctr_get(&pool.used), 0);
 }
-END_TEST
 
-START_TEST(test_capacity)
+TEST(test_capacity)
 {
     char *space;
     size_t room;
@@ -143,7 +140,6 @@ START_TEST(test_capacity)
     ck_assert_int_eq(buf_unread(&buf)[BUF_CAPACITY - 10], 'b');
     ck_assert_uint_eq(ctr_get(&pool.used), 1);
 }
-END_TEST
 
 /* The bytes that the stream has at each place, so that the model needs only two marks. */
 static char
@@ -189,11 +185,10 @@ park(void)
     ck_assert_uint_eq(ctr_get(&pool.used), len > BUF_PARKED_MAX);
 }
 
-START_TEST(test_random_use)
+TEST_LOOP(test_random_use, 5)
 {
-    struct rng rng;
     uint64_t read = 0, write = 0;
-    rng_init(&rng, 4, (uint64_t)_i);
+    struct rng rng = rng_of(4, (uint64_t)_i);
     for (int i = 0; i < 2000; i++) {
         switch (rng_below(&rng, 4)) {
         case 0:
@@ -217,38 +212,15 @@ START_TEST(test_random_use)
         check_unread(read, write);
     }
 }
-END_TEST
 
-START_TEST(test_consuming_too_much)
+TEST_ABORTS(test_consuming_too_much)
 {
     receive("abc", 3);
     buf_consume(&buf, 4);
 }
-END_TEST
 
-START_TEST(test_filling_too_much)
+TEST_ABORTS(test_filling_too_much)
 {
     receive("abc", 3);
     buf_fill(&buf, BUF_CAPACITY - 2);
-}
-END_TEST
-
-int
-main(void)
-{
-    Suite *s = suite_create("buf");
-    TCase *tc = tcase_create("buf");
-    tcase_set_timeout(tc, SUITE_TIMEOUT_S);
-    tcase_add_checked_fixture(tc, set_up, tear_down);
-    tcase_add_test(tc, test_idle_holds_nothing);
-    tcase_add_test(tc, test_half_request_is_parked_in_a_copy);
-    tcase_add_test(tc, test_parked_copy_read_to_its_end);
-    tcase_add_test(tc, test_parking_bound);
-    tcase_add_test(tc, test_detaching_leaves_the_pool);
-    tcase_add_test(tc, test_capacity);
-    tcase_add_loop_test(tc, test_random_use, 0, 5);
-    tcase_add_test_raise_signal(tc, test_consuming_too_much, SIGABRT);
-    tcase_add_test_raise_signal(tc, test_filling_too_much, SIGABRT);
-    suite_add_tcase(s, tc);
-    return run_suite(s);
 }

@@ -8,7 +8,7 @@
 
 #include "base/ctr.h"
 #include "base/rng.h"
-#include "check_unit.h"
+#include "check_main.h"
 
 #define OWNERS_MAX 4096
 #define IOV_MAX_RUNS 64
@@ -49,13 +49,19 @@ set_up(void)
 }
 
 static void
+check_all_released(void)
+{
+    for (unsigned i = 0; i < owner_count; i++) {
+        ck_assert_uint_eq(owners[i].released, 1);
+    }
+}
+
+static void
 tear_down(void)
 {
     chain_clear(&chain, &env);
     ck_assert_uint_eq(chain.bytes, 0);
-    for (unsigned i = 0; i < owner_count; i++) {
-        ck_assert_uint_eq(owners[i].released, 1);
-    }
+    check_all_released();
     pool_fini(&pool);
     text_free(&stream);
 }
@@ -167,7 +173,9 @@ drain(void)
     ck_assert_uint_eq(ctr_get(&pool.used), 0);
 }
 
-START_TEST(test_empty)
+FIXTURE(set_up, tear_down);
+
+TEST(test_empty)
 {
     struct iovec iov[2];
     ck_assert_uint_eq(chain_iov(&chain, iov, 2, 100), 0);
@@ -177,9 +185,8 @@ START_TEST(test_empty)
     copy("", 0);
     ck_assert_uint_eq(chain.bytes, 0);
 }
-END_TEST
 
-START_TEST(test_small_copies_are_one_run)
+TEST(test_small_copies_are_one_run)
 {
     struct iovec iov[2];
     copy("VALUE ", 6);
@@ -192,9 +199,8 @@ START_TEST(test_small_copies_are_one_run)
     ck_assert_uint_eq(ctr_get(&pool.used), 1);
     drain();
 }
-END_TEST
 
-START_TEST(test_borrowed_between_copies)
+TEST(test_borrowed_between_copies)
 {
     struct iovec iov[4];
     copy("head ", 5);
@@ -213,9 +219,8 @@ START_TEST(test_borrowed_between_copies)
     ck_assert_uint_eq(owners[0].released, 1);
     consume(5);
 }
-END_TEST
 
-START_TEST(test_reference_of_the_last_run_covers_the_first)
+TEST(test_reference_of_the_last_run_covers_the_first)
 {
     borrow_in_two("0123456789", 10, 4);
     copy("x", 1);
@@ -228,9 +233,8 @@ START_TEST(test_reference_of_the_last_run_covers_the_first)
     ck_assert_uint_eq(owners[0].released, 1);
     drain();
 }
-END_TEST
 
-START_TEST(test_pieces_without_bytes)
+TEST(test_pieces_without_bytes)
 {
     struct iovec iov[4];
     reserve("", 10, 0);
@@ -245,13 +249,10 @@ START_TEST(test_pieces_without_bytes)
     consume(1);
     consume(1);
     ck_assert_uint_eq(ctr_get(&pool.used), 0);
-    for (unsigned i = 0; i < owner_count; i++) {
-        ck_assert_uint_eq(owners[i].released, 1);
-    }
+    check_all_released();
 }
-END_TEST
 
-START_TEST(test_clearing_releases_all)
+TEST(test_clearing_releases_all)
 {
     char bytes[3000];
     memset(bytes, 'v', sizeof bytes);
@@ -261,16 +262,13 @@ START_TEST(test_clearing_releases_all)
     }
     consume(4000);
     chain_clear(&chain, &env);
-    for (unsigned i = 0; i < owner_count; i++) {
-        ck_assert_uint_eq(owners[i].released, 1);
-    }
+    check_all_released();
     ck_assert_uint_eq(ctr_get(&pool.used), 0);
     ck_assert_uint_eq(chain.bytes, 0);
 }
-END_TEST
 
 /* Links where a block ends: the same chain with every fill level of the first block. */
-START_TEST(test_block_borders)
+TEST(test_block_borders)
 {
     char bytes[CHAIN_RESERVE_MAX];
     for (size_t i = 0; i < sizeof bytes; i++) {
@@ -299,9 +297,8 @@ START_TEST(test_block_borders)
         check_state();
     }
 }
-END_TEST
 
-START_TEST(test_blocks_return_as_their_bytes_go)
+TEST(test_blocks_return_as_their_bytes_go)
 {
     char bytes[CHAIN_RESERVE_MAX];
     memset(bytes, 'b', sizeof bytes);
@@ -319,7 +316,6 @@ START_TEST(test_blocks_return_as_their_bytes_go)
     consume(sizeof bytes);
     ck_assert_uint_eq(ctr_get(&pool.used), 0);
 }
-END_TEST
 
 static size_t
 random_size(struct rng *rng, size_t most)
@@ -366,12 +362,11 @@ random_step(struct rng *rng, const char *bytes)
     }
 }
 
-START_TEST(test_random_use)
+TEST_LOOP(test_random_use, 8)
 {
-    struct rng rng;
-    char *bytes = malloc(32768);
+    FREED char *bytes = malloc(32768);
     ck_assert_ptr_nonnull(bytes);
-    rng_init(&rng, 5, (uint64_t)_i);
+    struct rng rng = rng_of(5, (uint64_t)_i);
     for (size_t i = 0; i < 32768; i++) {
         bytes[i] = (char)rng_u64(&rng);
     }
@@ -382,41 +377,15 @@ START_TEST(test_random_use)
     if (_i % 2 == 0) {
         drain();
     }
-    free(bytes);
 }
-END_TEST
 
-START_TEST(test_consuming_too_much)
+TEST_ABORTS(test_consuming_too_much)
 {
     copy("abc", 3);
     chain_consume(&chain, &env, 4);
 }
-END_TEST
 
-START_TEST(test_reserving_too_much)
+TEST_ABORTS(test_reserving_too_much)
 {
     chain_reserve(&chain, &env, CHAIN_RESERVE_MAX + 1);
-}
-END_TEST
-
-int
-main(void)
-{
-    Suite *s = suite_create("chain");
-    TCase *tc = tcase_create("chain");
-    tcase_set_timeout(tc, SUITE_TIMEOUT_S);
-    tcase_add_checked_fixture(tc, set_up, tear_down);
-    tcase_add_test(tc, test_empty);
-    tcase_add_test(tc, test_small_copies_are_one_run);
-    tcase_add_test(tc, test_borrowed_between_copies);
-    tcase_add_test(tc, test_reference_of_the_last_run_covers_the_first);
-    tcase_add_test(tc, test_pieces_without_bytes);
-    tcase_add_test(tc, test_clearing_releases_all);
-    tcase_add_test(tc, test_block_borders);
-    tcase_add_test(tc, test_blocks_return_as_their_bytes_go);
-    tcase_add_loop_test(tc, test_random_use, 0, 8);
-    tcase_add_test_raise_signal(tc, test_consuming_too_much, SIGABRT);
-    tcase_add_test_raise_signal(tc, test_reserving_too_much, SIGABRT);
-    suite_add_tcase(s, tc);
-    return run_suite(s);
 }

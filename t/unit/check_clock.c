@@ -7,7 +7,7 @@
 
 #include <time.h>
 
-#include "check_unit.h"
+#include "check_main.h"
 
 /* Each test runs in a process of its own, so the shift starts at 0. The start lies between
  * these two readings, and both of them lie in the same second of the relative clock. */
@@ -23,18 +23,19 @@ set_up(void)
     } while (clock_rel(after) != CLOCK_REL_START);
 }
 
-START_TEST(test_starts_at_62)
+FIXTURE(set_up, NULL);
+
+TEST(test_starts_at_62)
 {
     ck_assert_uint_eq(CLOCK_REL_START, 62);
     ck_assert_uint_eq(clock_rel(before), CLOCK_REL_START);
     ck_assert_uint_eq(clock_rel(after + NSEC_PER_SEC), CLOCK_REL_START + 1);
     ck_assert_uint_eq(clock_rel(after + 86400 * NSEC_PER_SEC), CLOCK_REL_START + 86400);
 }
-END_TEST
 
 /* Full seconds of the wall are full seconds here. The two clocks are read one after the other,
  * hence the bounds. */
-START_TEST(test_ticks_with_the_wall)
+TEST(test_ticks_with_the_wall)
 {
     struct timespec ts;
     clock_gettime(CLOCK_REALTIME, &ts);
@@ -49,17 +50,15 @@ START_TEST(test_ticks_with_the_wall)
     nsec_t wall = (nsec_t)(clock_wall_offset() + (int64_t)high) % NSEC_PER_SEC;
     expect(wall < 20 * NSEC_PER_MSEC || wall > 980 * NSEC_PER_MSEC);
 }
-END_TEST
 
 /* A reading from before the start, as another CPU may bring it, is the start. */
-START_TEST(test_never_before_its_start)
+TEST(test_never_before_its_start)
 {
     ck_assert_uint_eq(clock_rel(before - 5 * NSEC_PER_SEC), CLOCK_REL_START);
     ck_assert_uint_eq(clock_rel(0), CLOCK_REL_START);
 }
-END_TEST
 
-START_TEST(test_never_goes_back)
+TEST(test_never_goes_back)
 {
     uint32_t last = 0;
     for (nsec_t now = before; now < before + 20 * NSEC_PER_SEC; now += NSEC_PER_MSEC) {
@@ -68,16 +67,14 @@ START_TEST(test_never_goes_back)
         last = rel;
     }
 }
-END_TEST
 
-START_TEST(test_long_up_time)
+TEST(test_long_up_time)
 {
     nsec_t years = UINT64_C(100) * 365 * 86400;
     ck_assert_uint_eq(clock_rel(after + years * NSEC_PER_SEC), CLOCK_REL_START + years);
 }
-END_TEST
 
-START_TEST(test_shift)
+TEST(test_shift)
 {
     int64_t wall = clock_wall();
     nsec_t now = clock_now();
@@ -92,11 +89,10 @@ START_TEST(test_shift)
     ck_assert_uint_eq(clock_rel(after + NSEC_PER_SEC), CLOCK_REL_START + 1);
     ck_assert_uint_lt(clock_now() - now, SUITE_TIMEOUT_S * NSEC_PER_SEC);
 }
-END_TEST
 
 /* The start on the wall does not move with the shift: it is what the relative clock counts
  * from. */
-START_TEST(test_started)
+TEST(test_started)
 {
     int64_t started = clock_started();
     int64_t wall = time(NULL);
@@ -105,9 +101,8 @@ START_TEST(test_started)
     clock_shift(5000);
     ck_assert_int_eq(clock_started(), started);
 }
-END_TEST
 
-START_TEST(test_pause_stops_the_relative_clock)
+TEST(test_pause_stops_the_relative_clock)
 {
     clock_shift(10);
     clock_pause();
@@ -120,9 +115,8 @@ START_TEST(test_pause_stops_the_relative_clock)
     clock_pause(); /* a second pause changes nothing */
     ck_assert_uint_eq(clock_rel(after + 100 * NSEC_PER_SEC), stopped + 7);
 }
-END_TEST
 
-START_TEST(test_resume)
+TEST(test_resume)
 {
     clock_resume(); /* without a pause: nothing */
     ck_assert_uint_eq(clock_rel(before), CLOCK_REL_START);
@@ -137,9 +131,8 @@ START_TEST(test_resume)
     ck_assert_uint_ge(clock_rel(after + 2000 * NSEC_PER_SEC),
                       clock_rel(after + 1000 * NSEC_PER_SEC) + 1000);
 }
-END_TEST
 
-START_TEST(test_goes_on_from_another)
+TEST(test_goes_on_from_another)
 {
     int64_t wall = clock_started() + CLOCK_REL_START;
     clock_continue(wall - 5000, 100);
@@ -150,9 +143,8 @@ START_TEST(test_goes_on_from_another)
     ck_assert_uint_eq(clock_rel(after), 5003);
     ck_assert_int_eq(clock_started(), wall - 5000);
 }
-END_TEST
 
-START_TEST(test_goes_on_though_the_wall_clock_went_back)
+TEST(test_goes_on_though_the_wall_clock_went_back)
 {
     int64_t wall = clock_started() + CLOCK_REL_START;
     clock_continue(wall + 1000, 777);
@@ -162,27 +154,4 @@ START_TEST(test_goes_on_though_the_wall_clock_went_back)
     ck_assert_uint_eq(clock_rel(after), wall);
     clock_continue(-(INT64_C(1) << 40), 0); /* longer than the clock can show */
     ck_assert_uint_eq(clock_rel(after), UINT32_MAX);
-}
-END_TEST
-
-int
-main(void)
-{
-    Suite *s = suite_create("clock");
-    TCase *tc = tcase_create("clock");
-    tcase_set_timeout(tc, SUITE_TIMEOUT_S);
-    tcase_add_checked_fixture(tc, set_up, NULL);
-    tcase_add_test(tc, test_starts_at_62);
-    tcase_add_test(tc, test_ticks_with_the_wall);
-    tcase_add_test(tc, test_never_before_its_start);
-    tcase_add_test(tc, test_never_goes_back);
-    tcase_add_test(tc, test_long_up_time);
-    tcase_add_test(tc, test_shift);
-    tcase_add_test(tc, test_started);
-    tcase_add_test(tc, test_pause_stops_the_relative_clock);
-    tcase_add_test(tc, test_resume);
-    tcase_add_test(tc, test_goes_on_from_another);
-    tcase_add_test(tc, test_goes_on_though_the_wall_clock_went_back);
-    suite_add_tcase(s, tc);
-    return run_suite(s);
 }

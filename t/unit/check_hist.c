@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "base/rng.h"
-#include "check_unit.h"
+#include "check_main.h"
 
 #define MAX_VALUE UINT64_C(100000000000)
 #define SAMPLES 20000
@@ -21,7 +21,7 @@ compare(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-START_TEST(test_empty)
+TEST(test_empty)
 {
     struct hist *h = hist_create(10, MAX_VALUE);
     uint32_t at = 0;
@@ -36,13 +36,12 @@ START_TEST(test_empty)
     hist_destroy(&h);
     ck_assert_ptr_null(h);
 }
-END_TEST
 
 /* Every value lies in a bucket that is no wider than promised, and buckets touch. */
-START_TEST(test_buckets)
+TEST_LOOP(test_buckets, HIST_SUB_BITS_MAX + 1 - HIST_SUB_BITS_MIN)
 {
-    unsigned sub_bits = (unsigned)_i;
-    struct hist *h = hist_create(sub_bits, HIST_VALUE_MAX);
+    unsigned sub_bits = HIST_SUB_BITS_MIN + (unsigned)_i;
+    SCOPED(hist_destroy) struct hist *h = hist_create(sub_bits, HIST_VALUE_MAX);
     uint64_t next = 0;
     for (int shift = 0; shift < 63; shift++) {
         for (int delta = -2; delta <= 2; delta++) {
@@ -76,18 +75,15 @@ START_TEST(test_buckets)
         next = high + 1;
     }
     ck_assert_uint_ge(next, 5000);
-    hist_destroy(&h);
 }
-END_TEST
 
-START_TEST(test_quantiles)
+TEST_LOOP(test_quantiles, 3)
 {
     unsigned sub_bits = 10;
-    struct hist *h = hist_create(sub_bits, MAX_VALUE);
-    uint64_t *values = calloc(SAMPLES, sizeof *values);
-    struct rng rng;
+    SCOPED(hist_destroy) struct hist *h = hist_create(sub_bits, MAX_VALUE);
+    FREED uint64_t *values = calloc(SAMPLES, sizeof *values);
     double sum = 0, squares = 0;
-    rng_init(&rng, 1, (uint64_t)_i);
+    struct rng rng = rng_of(1, (uint64_t)_i);
     for (int i = 0; i < SAMPLES; i++) {
         /* From nanoseconds to a minute, evenly over the magnitudes. */
         values[i] = (uint64_t)exp(rng_unit(&rng) * 24.8);
@@ -108,14 +104,11 @@ START_TEST(test_quantiles)
     ck_assert_double_eq_tol(hist_mean(h), sum / SAMPLES, sum / SAMPLES * 1e-9);
     double sd = sqrt(squares / SAMPLES - sum / SAMPLES * (sum / SAMPLES));
     ck_assert_double_eq_tol(hist_stddev(h), sd, sd * 1e-9);
-    free(values);
-    hist_destroy(&h);
 }
-END_TEST
 
-START_TEST(test_few_values)
+TEST(test_few_values)
 {
-    struct hist *h = hist_create(10, MAX_VALUE);
+    SCOPED(hist_destroy) struct hist *h = hist_create(10, MAX_VALUE);
     hist_record(h, 1000003);
     /* Clamped to what was seen, not to the middle of the bucket. */
     ck_assert_uint_eq(hist_quantile(h, 0), 1000003);
@@ -126,17 +119,14 @@ START_TEST(test_few_values)
     ck_assert_uint_eq(hist_quantile(h, 0.75), 5);
     ck_assert_uint_gt(hist_quantile(h, 0.76), 999000);
     ck_assert_double_eq_tol(hist_mean(h), (1000003 + 15) / 4.0, 1e-6);
-    hist_destroy(&h);
 }
-END_TEST
 
-START_TEST(test_merge_is_recording_both)
+TEST(test_merge_is_recording_both)
 {
-    struct hist *a = hist_create(7, MAX_VALUE);
-    struct hist *b = hist_create(7, MAX_VALUE);
-    struct hist *both = hist_create(7, MAX_VALUE);
-    struct rng rng;
-    rng_init(&rng, 2, 0);
+    SCOPED(hist_destroy) struct hist *a = hist_create(7, MAX_VALUE);
+    SCOPED(hist_destroy) struct hist *b = hist_create(7, MAX_VALUE);
+    SCOPED(hist_destroy) struct hist *both = hist_create(7, MAX_VALUE);
+    struct rng rng = rng_of(2, 0);
     for (int i = 0; i < SAMPLES; i++) {
         uint64_t v = rng_below(&rng, MAX_VALUE + MAX_VALUE / 100);
         hist_record(i % 3 == 0 ? a : b, v);
@@ -161,13 +151,9 @@ START_TEST(test_merge_is_recording_both)
     hist_merge(a, b);
     ck_assert_uint_eq(hist_count(a), hist_count(both));
     ck_assert_uint_eq(hist_min(a), hist_min(both));
-    hist_destroy(&a);
-    hist_destroy(&b);
-    hist_destroy(&both);
 }
-END_TEST
 
-START_TEST(test_record_both)
+TEST(test_record_both)
 {
     struct hist *h[] = {hist_create(7, 1000), hist_create(7, 1000), hist_create(7, 1000)};
     hist_record(h[1], 7);
@@ -191,11 +177,10 @@ START_TEST(test_record_both)
         hist_destroy(&h[i]);
     }
 }
-END_TEST
 
-START_TEST(test_overflow)
+TEST(test_overflow)
 {
-    struct hist *h = hist_create(10, 1000000);
+    SCOPED(hist_destroy) struct hist *h = hist_create(10, 1000000);
     hist_record(h, 1000000);
     ck_assert_uint_eq(hist_overflow(h), 0);
     hist_record(h, 1000001);
@@ -208,14 +193,14 @@ START_TEST(test_overflow)
     ck_assert_uint_eq(hist_overflow(h), 0);
     ck_assert_uint_eq(hist_count(h), 0);
     ck_assert_uint_eq(hist_max(h), 0);
-    hist_destroy(&h);
 }
-END_TEST
 
 /* What came between two copies, in coarser buckets. */
-START_TEST(test_since)
+TEST(test_since)
 {
+    SCOPED(hist_destroy)
     struct hist *fine = hist_create(10, 1000000), *now = hist_create(5, 1000000);
+    SCOPED(hist_destroy)
     struct hist *before = hist_create(5, 1000000), *between = hist_create(5, 1000000);
     for (uint64_t v = 1; v <= 1000; v++) {
         hist_record(fine, v * 100);
@@ -236,12 +221,7 @@ START_TEST(test_since)
     ck_assert_double_eq_tol(hist_mean(between), (3 * 777 + 900000) / 4.0, 10000);
     hist_since(between, now, now);
     ck_assert_uint_eq(hist_count(between), 0);
-    hist_destroy(&fine);
-    hist_destroy(&now);
-    hist_destroy(&before);
-    hist_destroy(&between);
 }
-END_TEST
 
 static uint64_t
 sum_of(const struct hist *h)
@@ -256,8 +236,9 @@ sum_of(const struct hist *h)
 
 /* Readers pass over buckets that were never used: whatever put something into one, it is found,
  * and bounds that came from elsewhere hide nothing. */
-START_TEST(test_used_buckets)
+TEST(test_used_buckets)
 {
+    SCOPED(hist_destroy)
     struct hist *h = hist_create(10, MAX_VALUE), *sum = hist_create(10, MAX_VALUE);
     static const uint64_t values[] = {5000, 3, MAX_VALUE, 4999, 0, 70000, 2 * MAX_VALUE};
     unsigned count = sizeof values / sizeof values[0];
@@ -286,26 +267,4 @@ START_TEST(test_used_buckets)
     hist_restore(h, 0, MAX_VALUE, 0, 0, 0);
     hist_record(h, 1000000);
     ck_assert_uint_eq(sum_of(h), 2);
-    hist_destroy(&h);
-    hist_destroy(&sum);
-}
-END_TEST
-
-int
-main(void)
-{
-    Suite *s = suite_create("hist");
-    TCase *tc = tcase_create("hist");
-    tcase_set_timeout(tc, 60); /* sanitizers on a busy machine */
-    tcase_add_test(tc, test_empty);
-    tcase_add_loop_test(tc, test_buckets, HIST_SUB_BITS_MIN, HIST_SUB_BITS_MAX + 1);
-    tcase_add_loop_test(tc, test_quantiles, 0, 3);
-    tcase_add_test(tc, test_few_values);
-    tcase_add_test(tc, test_merge_is_recording_both);
-    tcase_add_test(tc, test_record_both);
-    tcase_add_test(tc, test_overflow);
-    tcase_add_test(tc, test_since);
-    tcase_add_test(tc, test_used_buckets);
-    suite_add_tcase(s, tc);
-    return run_suite(s);
 }

@@ -5,45 +5,14 @@
  */
 #include "base/log.h"
 
-#include <unistd.h>
-
-#include "check_unit.h"
+#include "check_main.h"
+#include "check_stderr.h"
 
 #define START (1000 * NSEC_PER_SEC)
 
-static FILE *captured;
+FIXTURE(capture_stderr, end_capture);
 
-static void
-set_up(void)
-{
-    captured = tmpfile();
-    ck_assert_ptr_nonnull(captured);
-    fflush(stderr);
-    ck_assert_int_ge(dup2(fileno(captured), STDERR_FILENO), 0);
-}
-
-static void
-tear_down(void)
-{
-    fclose(captured);
-}
-
-/* What has been written since the last call. */
-static const char *
-written(void)
-{
-    static char text[8192];
-    static long mark;
-    fflush(stderr);
-    ck_assert_int_eq(fseek(captured, mark, SEEK_SET), 0);
-    size_t n = fread(text, 1, sizeof text - 1, captured);
-    text[n] = '\0';
-    mark += (long)n;
-    ck_assert_int_eq(fseek(captured, mark, SEEK_SET), 0);
-    return text;
-}
-
-START_TEST(test_levels)
+TEST(test_levels)
 {
     ck_assert_uint_eq(log_level(), 0);
     log_write(LOG_WARNING, "bind: %s", "address in use");
@@ -63,13 +32,12 @@ START_TEST(test_levels)
     log_write(LOG_DEBUG, "not shown");
     ck_assert_str_eq(written(), "");
 }
-END_TEST
 
-START_TEST(test_a_message_is_data_and_one_line)
+TEST(test_a_message_is_data_and_one_line)
 {
     log_write(LOG_WARNING, "%s", "100% %n %s");
     ck_assert_str_eq(written(), "100% %n %s\n");
-    char *big = malloc(5001);
+    FREED char *big = malloc(5001);
     ck_assert_ptr_nonnull(big);
     memset(big, 'm', 5000);
     big[5000] = '\0';
@@ -77,11 +45,9 @@ START_TEST(test_a_message_is_data_and_one_line)
     const char *line = written();
     ck_assert_uint_le(strlen(line), 5001);
     ck_assert_ptr_eq(strchr(line, '\n'), line + strlen(line) - 1);
-    free(big);
 }
-END_TEST
 
-START_TEST(test_one_line_a_second)
+TEST(test_one_line_a_second)
 {
     struct log_rate rate = {0};
     for (int i = 0; i < 5; i++) {
@@ -95,19 +61,17 @@ START_TEST(test_one_line_a_second)
     log_write_limited(LOG_WARNING, &rate, START + 5 * NSEC_PER_SEC, "later");
     ck_assert_str_eq(written(), "later\n");
 }
-END_TEST
 
-START_TEST(test_rates_are_apart)
+TEST(test_rates_are_apart)
 {
     struct log_rate one = {0}, other = {0};
     log_write_limited(LOG_WARNING, &one, START, "one");
     log_write_limited(LOG_WARNING, &other, START, "other");
     ck_assert_str_eq(written(), "one\nother\n");
 }
-END_TEST
 
 /* A level that is not shown neither uses the second up nor counts as left out. */
-START_TEST(test_hidden_messages_do_not_count)
+TEST(test_hidden_messages_do_not_count)
 {
     struct log_rate rate = {0};
     log_write_limited(LOG_DEBUG, &rate, START, "hidden");
@@ -117,9 +81,8 @@ START_TEST(test_hidden_messages_do_not_count)
     log_write_limited(LOG_WARNING, &rate, START + NSEC_PER_SEC, "again");
     ck_assert_str_eq(written(), "again\n");
 }
-END_TEST
 
-START_TEST(test_stamps)
+TEST(test_stamps)
 {
     int year, month, day, hour, minute, second, end = 0;
     log_set_stamps(true);
@@ -137,10 +100,9 @@ START_TEST(test_stamps)
     log_write(LOG_WARNING, "two");
     ck_assert_str_eq(written(), "two\n");
 }
-END_TEST
 
 /* A client cannot make lines of its own, nor move the terminal's cursor. */
-START_TEST(test_clients_bytes_are_escaped)
+TEST(test_clients_bytes_are_escaped)
 {
     static const char bytes[] = "get a\r\nfake\x1b[2J\\\x7f\xff\0 end";
     char big[4000];
@@ -157,23 +119,4 @@ START_TEST(test_clients_bytes_are_escaped)
     const char *line = written();
     ck_assert_uint_eq(strlen(line), strlen("<1 ") + 4 * 512 + strlen("...\n"));
     log_set_level(0);
-}
-END_TEST
-
-int
-main(void)
-{
-    Suite *s = suite_create("log");
-    TCase *tc = tcase_create("log");
-    tcase_set_timeout(tc, SUITE_TIMEOUT_S);
-    tcase_add_checked_fixture(tc, set_up, tear_down);
-    tcase_add_test(tc, test_levels);
-    tcase_add_test(tc, test_a_message_is_data_and_one_line);
-    tcase_add_test(tc, test_one_line_a_second);
-    tcase_add_test(tc, test_rates_are_apart);
-    tcase_add_test(tc, test_hidden_messages_do_not_count);
-    tcase_add_test(tc, test_stamps);
-    tcase_add_test(tc, test_clients_bytes_are_escaped);
-    suite_add_tcase(s, tc);
-    return run_suite(s);
 }

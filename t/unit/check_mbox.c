@@ -8,7 +8,7 @@
 #include <poll.h>
 #include <pthread.h>
 
-#include "check_unit.h"
+#include "check_main.h"
 
 #define SENDERS 6
 #define LETTERS 20000 /* of each sender */
@@ -47,14 +47,15 @@ take(void)
     return mbox_take(&box);
 }
 
-START_TEST(test_empty)
+FIXTURE(set_up, tear_down);
+
+TEST(test_empty)
 {
     ck_assert(!is_readable(0));
     ck_assert_ptr_null(take());
 }
-END_TEST
 
-START_TEST(test_oldest_first)
+TEST(test_oldest_first)
 {
     struct letter letters[5] = {0};
     for (unsigned i = 0; i < 5; i++) {
@@ -71,9 +72,8 @@ START_TEST(test_oldest_first)
     ck_assert(!is_readable(0));
     ck_assert_ptr_null(take());
 }
-END_TEST
 
-START_TEST(test_letters_may_be_used_again)
+TEST(test_letters_may_be_used_again)
 {
     struct letter letter = {.number = 1};
     for (int i = 0; i < 100; i++) {
@@ -83,9 +83,8 @@ START_TEST(test_letters_may_be_used_again)
         ck_assert_ptr_null(l->next);
     }
 }
-END_TEST
 
-START_TEST(test_wake_without_letter)
+TEST(test_wake_without_letter)
 {
     mbox_wake(&box);
     mbox_wake(&box);
@@ -98,10 +97,9 @@ START_TEST(test_wake_without_letter)
     ck_assert_ptr_eq(take(), &letter.head);
     ck_assert(!is_readable(0));
 }
-END_TEST
 
 /* What comes after the wake-up was consumed wakes again, whether it is taken now or not. */
-START_TEST(test_nothing_is_slept_over)
+TEST(test_nothing_is_slept_over)
 {
     struct letter letter = {0};
     mbox_wake(&box);
@@ -110,15 +108,13 @@ START_TEST(test_nothing_is_slept_over)
     ck_assert_ptr_eq(mbox_take(&box), &letter.head);
     ck_assert(is_readable(0));
 }
-END_TEST
 
-START_TEST(test_letter_left_behind)
+TEST_ABORTS(test_letter_left_behind)
 {
     struct letter letter = {0};
     mbox_push(&box, &letter.head);
     mbox_fini(&box);
 }
-END_TEST
 
 static void *
 send_letters(void *arg)
@@ -135,7 +131,7 @@ send_letters(void *arg)
 }
 
 /* The reader sleeps before every take: a lost wake-up is a test that never ends. */
-START_TEST(test_many_senders)
+TEST(test_many_senders)
 {
     struct letter *letters[SENDERS];
     pthread_t threads[SENDERS];
@@ -167,23 +163,4 @@ START_TEST(test_many_senders)
         free(letters[i]);
     }
     ck_assert_ptr_null(take());
-}
-END_TEST
-
-int
-main(void)
-{
-    Suite *s = suite_create("mbox");
-    TCase *tc = tcase_create("mbox");
-    tcase_set_timeout(tc, SUITE_TIMEOUT_S);
-    tcase_add_checked_fixture(tc, set_up, tear_down);
-    tcase_add_test(tc, test_empty);
-    tcase_add_test(tc, test_oldest_first);
-    tcase_add_test(tc, test_letters_may_be_used_again);
-    tcase_add_test(tc, test_wake_without_letter);
-    tcase_add_test(tc, test_nothing_is_slept_over);
-    tcase_add_test_raise_signal(tc, test_letter_left_behind, SIGABRT);
-    tcase_add_test(tc, test_many_senders);
-    suite_add_tcase(s, tc);
-    return run_suite(s);
 }

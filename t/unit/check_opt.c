@@ -6,7 +6,7 @@
  */
 #include "base/opt.h"
 
-#include "check_unit.h"
+#include "check_main.h"
 
 #define ARGS_MAX 12
 #define EX_MADE_UP 64
@@ -135,15 +135,16 @@ parse_good(const char *line)
     ck_assert_int_eq(exit_status, 99);
 }
 
-START_TEST(test_nothing)
+FIXTURE(set_up, forget);
+
+TEST(test_nothing)
 {
     parse_good("");
     ck_assert(conf.on && !conf.flag);
     ck_assert_int_eq(conf.port, 11211);
 }
-END_TEST
 
-START_TEST(test_choice)
+TEST(test_choice)
 {
     parse_good("");
     ck_assert_int_eq(conf.choice, SMALL);
@@ -152,54 +153,40 @@ START_TEST(test_choice)
     parse_good("-o|choice=small");
     ck_assert_int_eq(conf.choice, SMALL);
 }
-END_TEST
 
-START_TEST(test_flags)
+static const char *const flag_lines[] = {"-A|-M", "-AM", "--flag-one|--no-on",
+                                         "-o|flag_word,no_on"};
+
+TEST_ROWS(test_flags, flag_lines, *row)
 {
-    parse_good("-A|-M");
-    ck_assert(conf.flag && !conf.on);
-    set_up();
-    parse_good("-AM");
-    ck_assert(conf.flag && !conf.on);
-    set_up();
-    parse_good("--flag-one|--no-on");
-    ck_assert(conf.flag && !conf.on);
-    set_up();
-    parse_good("-o|flag_word,no_on");
+    parse_good(*row);
     ck_assert(conf.flag && !conf.on);
 }
-END_TEST
 
-START_TEST(test_count)
+TEST(test_count)
 {
     parse_good("-v");
     ck_assert_uint_eq(conf.count, 1);
     parse_good("-vv|--verbose|-v");
     ck_assert_uint_eq(conf.count, 5);
 }
-END_TEST
 
-START_TEST(test_where_the_value_stands)
+static const char *const values[] = {"-p42",         "-p|42",   "--port=42", "--port|42",
+                                     "-Ap42",        "-p|  42", "-p|42  ",   "-p 42",
+                                     "--port= 42",   "--po=42", "-p|7|-p42", "-M|-p|042",
+                                     "--port|1|-p42"};
+
+TEST_ROWS(test_where_the_value_stands, values, *row)
 {
-    static const char *const lines[] = {
-        "-p42",      "-p|42",     "--port=42",    "--port|42",  "-Ap42",
-        "-p|  42",   "-p|42  ",   "-p 42",        "--port= 42", "--po=42",
-        "-p|7|-p42", "-M|-p|042", "--port|1|-p42"};
-    for (unsigned i = 0; i < sizeof lines / sizeof lines[0]; i++) {
-        set_up();
-        parse_good(lines[i]);
-        ck_assert_msg(conf.port == 42, "%s: %d", lines[i], (int)conf.port);
-    }
+    parse_good(*row);
+    ck_assert_int_eq(conf.port, 42);
 }
-END_TEST
 
-struct number_row {
+static const struct {
     const char *line;
     size_t offset; /* of the field */
     int64_t value;
-};
-
-static const struct number_row number_rows[] = {
+} number_rows[] = {
     {"-p|-1", offsetof(struct conf, port), -1},
     {"-p-1", offsetof(struct conf, port), -1},
     {"-p|0", offsetof(struct conf, port), 0},
@@ -219,36 +206,34 @@ static const struct number_row number_rows[] = {
     {"-o|word-only=-9223372036854775808", offsetof(struct conf, free_number), INT64_MIN},
 };
 
-START_TEST(test_numbers)
+TEST_ROWS(test_numbers, number_rows, row->line)
 {
-    const struct number_row *row = &number_rows[_i];
     parse_good(row->line);
     ck_assert_int_eq(*(int64_t *)(void *)((char *)&conf + row->offset), row->value);
 }
-END_TEST
 
-START_TEST(test_fractions)
+TEST(test_fractions)
 {
     parse_good("-f|1.5");
     ck_assert_double_eq(conf.factor, 1.5);
     parse_good("-f9");
     ck_assert_double_eq(conf.factor, 9);
 }
-END_TEST
 
-/* What `print` writes. */
-static char *
+/* What `print` writes; good until the next call. */
+static const char *
 help_of(const struct opt_table *t, void (*print)(const struct opt_table *t, FILE *out))
 {
-    char *text = NULL;
+    static char *text;
     size_t len = 0;
+    free(text);
     FILE *out = open_memstream(&text, &len);
     print(t, out);
     fclose(out);
     return text;
 }
 
-START_TEST(test_fields_of_other_kinds)
+TEST(test_fields_of_other_kinds)
 {
     conf.behind = 7;
     parse_good("--small=4294967295|--lamp=on");
@@ -260,10 +245,9 @@ START_TEST(test_fields_of_other_kinds)
     parse_good("--lamp=off");
     ck_assert(!conf.lamp);
 }
-END_TEST
 
 /* A default is what its text sets when it is written, and what the help shows. */
-START_TEST(test_presets)
+TEST(test_presets)
 {
     static const struct opt own[] = {
         {'m', "memory", NULL, OPT_BYTES, FIELD(size), .arg = "SIZE", .help = "memory",
@@ -292,13 +276,10 @@ START_TEST(test_presets)
     opt_preset(&t, &conf, true);
     ck_assert_int_eq(conf.mask, 0);
     ck_assert_int_eq(conf.size, 1 << 20);
-    char *text = help_of(&t, opt_help);
-    ck_assert_str_eq(text, help);
-    free(text);
+    ck_assert_str_eq(help_of(&t, opt_help), help);
 }
-END_TEST
 
-START_TEST(test_texts)
+TEST(test_texts)
 {
     parse_good("-P|/run/a b.pid|-l|x,y");
     ck_assert_str_eq(conf.path, "/run/a b.pid");
@@ -318,40 +299,27 @@ START_TEST(test_texts)
     ck_assert_str_eq(conf.path, "");
     ck_assert_str_eq(conf.list, "");
 }
-END_TEST
 
-START_TEST(test_calls)
+static const struct {
+    const char *line, *called;
+    bool flag, is_off; /* of options behind it */
+} calls[] = {
+    {"-c|text", "[text]", false, false},      {"--call= other", "[other]", false, false},
+    {"-q", "[left out]", false, false},       {"--maybe=x", "[x]", false, false},
+    {"--maybe", "[left out]", false, false},  {"-o|maybe=y", "[y]", false, false},
+    {"-o|maybe", "[left out]", false, false}, {"-o|maybe=", "[]", false, false},
+    {"--follow|x|-A", "[x]", true, false},    {"--follow|-M", "[left out]", false, true},
+    {"--follow=-M", "[-M]", false, false},    {"-A|--follow", "[left out]", true, false},
+};
+
+TEST_ROWS(test_calls, calls, row->line)
 {
-    parse_good("-c|text");
-    ck_assert_str_eq(conf.called, "[text]");
-    parse_good("--call= other");
-    ck_assert_str_eq(conf.called, "[other]");
-    parse_good("-q");
-    ck_assert_str_eq(conf.called, "[left out]");
-    parse_good("--maybe=x");
-    ck_assert_str_eq(conf.called, "[x]");
-    parse_good("--maybe");
-    ck_assert_str_eq(conf.called, "[left out]");
-    parse_good("-o|maybe=y");
-    ck_assert_str_eq(conf.called, "[y]");
-    parse_good("-o|maybe");
-    ck_assert_str_eq(conf.called, "[left out]");
-    parse_good("-o|maybe=");
-    ck_assert_str_eq(conf.called, "[]");
-    parse_good("--follow|x|-A");
-    ck_assert_str_eq(conf.called, "[x]");
-    ck_assert(conf.flag);
-    parse_good("--follow|-M");
-    ck_assert_str_eq(conf.called, "[left out]");
-    ck_assert(!conf.on);
-    parse_good("--follow=-M");
-    ck_assert_str_eq(conf.called, "[-M]");
-    parse_good("-A|--follow");
-    ck_assert_str_eq(conf.called, "[left out]");
+    parse_good(row->line);
+    ck_assert_str_eq(conf.called, row->called);
+    ck_assert(conf.flag == row->flag && conf.on == !row->is_off);
 }
-END_TEST
 
-START_TEST(test_dashes_and_underscores)
+TEST(test_dashes_and_underscores)
 {
     parse_good("--flag_one|--unix_mask=17|--memory_limit|5|--slab_growth-factor=2");
     ck_assert(conf.flag);
@@ -359,9 +327,8 @@ START_TEST(test_dashes_and_underscores)
     ck_assert_int_eq(conf.size, 5);
     ck_assert_double_eq(conf.factor, 2);
 }
-END_TEST
 
-START_TEST(test_lists_of_words)
+TEST(test_lists_of_words)
 {
     parse_good("-o|flag_word,rate=3,word-only=4");
     ck_assert(conf.flag);
@@ -376,39 +343,34 @@ START_TEST(test_lists_of_words)
     ck_assert_int_eq(conf.rate, 9);
     parse_good("-o|");
 }
-END_TEST
 
-START_TEST(test_evaluated_left_to_right)
+TEST(test_evaluated_left_to_right)
 {
     parse_good("-p1|-o|rate=1|--rate=2|-p|3|-o|rate=4");
     ck_assert_int_eq(conf.port, 3);
     ck_assert_int_eq(conf.rate, 4);
 }
-END_TEST
 
-START_TEST(test_ignored)
+TEST(test_ignored)
 {
     static const char *const lines[] = {"-L", "--large-pages", "-o|large"};
     for (unsigned i = 0; i < 3; i++) {
         parse(lines[i]);
         ck_assert_int_eq(result, OPT_DONE);
-        ck_assert_ptr_nonnull(strstr(message, "prog: --large-pages is accepted"));
-        ck_assert_ptr_nonnull(strstr(message, "no effect"));
+        expect_part(message, "prog: --large-pages is accepted");
+        expect_part(message, "no effect");
     }
     parse("-U|11211|-p|5");
     ck_assert_int_eq(result, OPT_DONE);
     ck_assert_int_eq(conf.port, 5);
-    ck_assert_ptr_nonnull(strstr(message, "--udp-port"));
+    expect_part(message, "--udp-port");
 }
-END_TEST
 
-struct mistake {
+static const struct {
     const char *line;
     int exit_status;
     const char *says[3]; /* parts of the message */
-};
-
-static const struct mistake mistakes[] = {
+} mistakes[] = {
     {"-p|65536", EX_MADE_UP, {"between -1 and 65535", "--port", "\"65536\""}},
     {"-p|-2", EX_MADE_UP, {"between -1 and 65535", "--port", "\"-2\""}},
     {"-p|x", EX_MADE_UP, {"not a number", "--port", "\"x\""}},
@@ -486,21 +448,20 @@ static const struct mistake mistakes[] = {
     {"-", 1, {"not an option", "-"}},
 };
 
-START_TEST(test_mistakes)
+TEST_ROWS(test_mistakes, mistakes, row->line)
 {
-    const struct mistake *m = &mistakes[_i];
-    parse(m->line);
-    ck_assert_msg(result == OPT_BAD, "%s", m->line);
-    ck_assert_msg(exit_status == m->exit_status, "%s: %d", m->line, exit_status);
-    for (unsigned i = 0; i < 3 && m->says[i] != NULL; i++) {
-        ck_assert_msg(strstr(message, m->says[i]) != NULL, "%s: %s", m->line, message);
+    parse(row->line);
+    ck_assert_msg(result == OPT_BAD, "%s", row->line);
+    ck_assert_msg(exit_status == row->exit_status, "%s: %d", row->line, exit_status);
+    for (unsigned i = 0; i < 3 && row->says[i] != NULL; i++) {
+        ck_assert_msg(strstr(message, row->says[i]) != NULL, "%s: %s", row->line,
+                      message);
     }
     ck_assert_ptr_eq(strchr(message, '\n'), message + message_len - 1); /* one line */
 }
-END_TEST
 
 /* The first mistake ends it: what stands behind has no effect. */
-START_TEST(test_stops_at_the_first_mistake)
+TEST(test_stops_at_the_first_mistake)
 {
     parse("-p|1|-x|-A");
     ck_assert_int_eq(result, OPT_BAD);
@@ -510,9 +471,8 @@ START_TEST(test_stops_at_the_first_mistake)
     ck_assert_int_eq(conf.rate, 1);
     ck_assert(!conf.flag);
 }
-END_TEST
 
-START_TEST(test_refused_value_leaves_the_field)
+TEST(test_refused_value_leaves_the_field)
 {
     conf.size = 77;
     parse("-p|70000");
@@ -520,10 +480,9 @@ START_TEST(test_refused_value_leaves_the_field)
     parse("-m|0");
     ck_assert_int_eq(conf.size, 77);
 }
-END_TEST
 
 /* Where rows have no words, o is a letter like others. */
-START_TEST(test_no_words)
+TEST(test_no_words)
 {
     static const struct opt own[] = {
         {'o', "out", NULL, OPT_TEXT, FIELD(path), .arg = "F"}};
@@ -533,10 +492,9 @@ START_TEST(test_no_words)
     ck_assert_int_eq(opt_parse(&plain, &conf, 3, argv, stderr, &status), OPT_DONE);
     ck_assert_str_eq(conf.path, "a,b");
 }
-END_TEST
 
 /* What abbreviates one of the elders means it, whatever else begins so. */
-START_TEST(test_elders)
+TEST(test_elders)
 {
     static const struct {
         const char *args[2];
@@ -568,15 +526,14 @@ START_TEST(test_elders)
     ck_assert_int_eq(conf.size, 5);
     ck_assert_uint_eq(conf.count, 1);
 }
-END_TEST
 
 /* An unknown letter is told as a memcached tells it, where that is asked for. */
-START_TEST(test_tells_as_getopt)
+TEST(test_tells_as_getopt)
 {
     struct opt_table exact = table;
     exact.tells_as_getopt = true;
     char *argv[] = {(char[]){"prog"}, (char[]){"-AQ"}, NULL};
-    char *text = NULL;
+    FREED char *text = NULL;
     size_t len = 0;
     FILE *err = open_memstream(&text, &len);
     int status = 99;
@@ -584,23 +541,19 @@ START_TEST(test_tells_as_getopt)
     fclose(err);
     ck_assert_str_eq(text, "prog: invalid option -- 'Q'\nIllegal argument \"?\"\n");
     ck_assert_int_eq(status, 1);
-    free(text);
 }
-END_TEST
 
-START_TEST(test_help)
+TEST(test_help)
 {
-    char *text = help_of(&table, opt_help);
-    static const char *const parts[] = {
-        "  -A, --flag-one, -o flag_word ",
-        "-p, --port=N ",
-        "--rate, -o rate=N ",
-        "  -l LIST ",
-        "--maybe, -o maybe[=TEXT] ",
-        "  -o word-only=N ",
-        " value may be left out\n",
-        " ignored\n",
-    };
+    const char *text = help_of(&table, opt_help);
+    static const char *const parts[] = {"  -A, --flag-one, -o flag_word ",
+                                        "-p, --port=N ",
+                                        "--rate, -o rate=N ",
+                                        "  -l LIST ",
+                                        "--maybe, -o maybe[=TEXT] ",
+                                        "  -o word-only=N ",
+                                        " value may be left out\n",
+                                        " ignored\n"};
     for (unsigned i = 0; i < sizeof parts / sizeof parts[0]; i++) {
         ck_assert_msg(strstr(text, parts[i]) != NULL, "%s\n%s", parts[i], text);
     }
@@ -611,12 +564,10 @@ START_TEST(test_help)
     }
     ck_assert_uint_eq(lines, table.count - 2);
     ck_assert(strstr(text, "--flag-one") < strstr(text, "--udp-port"));
-    free(text);
 }
-END_TEST
 
 /* Words that are longer than their column have a line of their own. */
-START_TEST(test_help_of_long_words)
+TEST(test_help_of_long_words)
 {
     static const struct opt own[] = {
         {0, "ten-letters", NULL, OPT_TEXT, .arg = "VALUE|VALUE|VALUE?", .help = "fits"},
@@ -628,11 +579,9 @@ START_TEST(test_help_of_long_words)
                                 "  --ten-letters=VALUE|VALUE|VALUE||VA\n"
                                 "                                     on\n";
     struct opt_table plain = {.rows = own, .count = 3, .program = "prog"};
-    char *text = help_of(&plain, opt_help);
+    const char *text = help_of(&plain, opt_help);
     ck_assert_str_eq(text, lines);
-    free(text);
 }
-END_TEST
 
 static const struct opt sorted[] = {
     {'b', "beta", NULL, OPT_FLAG, .help = "second section", .section = 1},
@@ -651,19 +600,15 @@ static const struct opt_table parted = {
 #define BETA "  -b, --beta                         second section\n"
 #define BETA_MAX "  --beta-max                         too\n"
 
-START_TEST(test_help_has_sections)
+TEST(test_help_has_sections)
 {
-    char *text = help_of(&parted, opt_help);
+    const char *text = help_of(&parted, opt_help);
     ck_assert_str_eq(text, "Section one:\n" ALPHA "\nSection two:\n" BETA BETA_MAX);
-    free(text);
     text = help_of(&parted, opt_help_common);
     ck_assert_str_eq(text, ALPHA BETA_MAX);
-    free(text);
     text = help_of(&parted, opt_help_topics);
     ck_assert_str_eq(text, "one, two");
-    free(text);
 }
-END_TEST
 
 static const struct {
     const char *topic, *out; /* NULL: nothing found */
@@ -682,57 +627,18 @@ static const struct {
     {"-", NULL},
 };
 
-START_TEST(test_help_topic)
+TEST_ROWS(test_help_topic, topics, row->topic)
 {
-    char *text = NULL, *error = NULL;
+    FREED char *text = NULL, *error = NULL;
     size_t len, error_len;
     FILE *out = open_memstream(&text, &len), *err = open_memstream(&error, &error_len);
-    bool is_found = opt_help_topic(&parted, topics[_i].topic, out, err);
+    bool is_found = opt_help_topic(&parted, row->topic, out, err);
     fclose(out);
     fclose(err);
-    ck_assert_int_eq(is_found, topics[_i].out != NULL);
-    ck_assert_str_eq(text, is_found ? topics[_i].out : "");
+    ck_assert_int_eq(is_found, row->out != NULL);
+    ck_assert_str_eq(text, is_found ? row->out : "");
     ck_assert_int_eq(*error != '\0', !is_found);
     if (!is_found) {
-        ck_assert_ptr_nonnull(strstr(error, "topics: one, two; or a part of an option"));
+        expect_part(error, "topics: one, two; or a part of an option");
     }
-    free(text);
-    free(error);
-}
-END_TEST
-
-int
-main(void)
-{
-    Suite *s = suite_create("opt");
-    TCase *tc = tcase_create("opt");
-    tcase_set_timeout(tc, SUITE_TIMEOUT_S);
-    tcase_add_checked_fixture(tc, set_up, forget);
-    tcase_add_test(tc, test_nothing);
-    tcase_add_test(tc, test_choice);
-    tcase_add_test(tc, test_flags);
-    tcase_add_test(tc, test_count);
-    tcase_add_test(tc, test_where_the_value_stands);
-    tcase_add_loop_test(tc, test_numbers, 0, ROWS(number_rows));
-    tcase_add_test(tc, test_fractions);
-    tcase_add_test(tc, test_texts);
-    tcase_add_test(tc, test_fields_of_other_kinds);
-    tcase_add_test(tc, test_presets);
-    tcase_add_test(tc, test_calls);
-    tcase_add_test(tc, test_dashes_and_underscores);
-    tcase_add_test(tc, test_lists_of_words);
-    tcase_add_test(tc, test_evaluated_left_to_right);
-    tcase_add_test(tc, test_ignored);
-    tcase_add_loop_test(tc, test_mistakes, 0, ROWS(mistakes));
-    tcase_add_test(tc, test_stops_at_the_first_mistake);
-    tcase_add_test(tc, test_refused_value_leaves_the_field);
-    tcase_add_test(tc, test_no_words);
-    tcase_add_test(tc, test_elders);
-    tcase_add_test(tc, test_tells_as_getopt);
-    tcase_add_test(tc, test_help);
-    tcase_add_test(tc, test_help_of_long_words);
-    tcase_add_test(tc, test_help_has_sections);
-    tcase_add_loop_test(tc, test_help_topic, 0, ROWS(topics));
-    suite_add_tcase(s, tc);
-    return run_suite(s);
 }

@@ -12,7 +12,7 @@
 
 #include "base/ctr.h"
 #include "base/rng.h"
-#include "check_unit.h"
+#include "check_main.h"
 
 #define BLOCKS (2 * POOL_SPARE_MAX)
 
@@ -31,7 +31,9 @@ tear_down(void)
     ck_assert_ptr_null(pool.spare);
 }
 
-START_TEST(test_blocks_are_whole_and_aligned)
+FIXTURE(set_up, tear_down);
+
+TEST(test_blocks_are_whole_and_aligned)
 {
     char *block = pool_get(&pool);
     ck_assert_ptr_nonnull(block);
@@ -41,9 +43,8 @@ START_TEST(test_blocks_are_whole_and_aligned)
     pool_put(&pool, block);
     ck_assert_uint_eq(ctr_get(&pool.used), 0);
 }
-END_TEST
 
-START_TEST(test_last_in_first_out)
+TEST(test_last_in_first_out)
 {
     void *a = pool_get(&pool);
     void *b = pool_get(&pool);
@@ -55,9 +56,8 @@ START_TEST(test_last_in_first_out)
     pool_put(&pool, b);
     pool_put(&pool, a);
 }
-END_TEST
 
-START_TEST(test_spare_blocks_are_bounded)
+TEST(test_spare_blocks_are_bounded)
 {
     void *blocks[BLOCKS];
     for (unsigned i = 0; i < BLOCKS; i++) {
@@ -72,15 +72,13 @@ START_TEST(test_spare_blocks_are_bounded)
     ck_assert_uint_eq(pool.spare_count, POOL_SPARE_MAX);
     ck_assert_uint_eq(ctr_get(&pool.used), 0);
 }
-END_TEST
 
 /* No block is handed out twice: each carries its own mark for as long as it is out. */
-START_TEST(test_random_use)
+TEST(test_random_use)
 {
     char *out[BLOCKS];
     unsigned count = 0;
-    struct rng rng;
-    rng_init(&rng, 3, 0);
+    struct rng rng = rng_of(3, 0);
     for (int i = 0; i < 20000; i++) {
         bool gets = count == 0 || (count < BLOCKS && rng_below(&rng, 2) == 0);
         if (gets) {
@@ -102,7 +100,6 @@ START_TEST(test_random_use)
         pool_put(&pool, out[--count]);
     }
 }
-END_TEST
 
 /* How many of the blocks have memory. */
 static unsigned
@@ -136,7 +133,7 @@ give(char **blocks, unsigned n)
 }
 
 /* What is not wanted between two calls goes with the second; what is kept anyway stays. */
-START_TEST(test_memory_is_given_back)
+TEST(test_memory_is_given_back)
 {
     char *blocks[4 * BLOCKS];
     unsigned n = POOL_USES_MALLOC ? 0 : 4 * BLOCKS;
@@ -151,9 +148,8 @@ START_TEST(test_memory_is_given_back)
     ck_assert_uint_eq(count_resident(blocks, n), n);
     give(blocks, n);
 }
-END_TEST
 
-START_TEST(test_what_is_wanted_each_second_stays)
+TEST(test_what_is_wanted_each_second_stays)
 {
     char *blocks[4 * BLOCKS];
     unsigned n = POOL_USES_MALLOC ? 0 : 4 * BLOCKS;
@@ -174,7 +170,6 @@ START_TEST(test_what_is_wanted_each_second_stays)
         ck_assert_uint_lt(count_resident(blocks, n), n + (n == 0));
     }
 }
-END_TEST
 
 struct trimmer {
     pthread_t thread;
@@ -192,13 +187,12 @@ trim_on(void *arg)
 }
 
 /* No block is lost or handed out twice while the other thread takes whatever is free. */
-START_TEST(test_beside_the_other_thread)
+TEST(test_beside_the_other_thread)
 {
     static char *out[16 * BLOCKS];
     struct trimmer t = {.is_over = false};
-    struct rng rng;
     unsigned count = 0;
-    rng_init(&rng, 4, 0);
+    struct rng rng = rng_of(4, 0);
     ck_assert_int_eq(pthread_create(&t.thread, NULL, trim_on, &t), 0);
     for (unsigned i = 0; i < 300; i++) {
         unsigned wanted = (unsigned)rng_below(&rng, 16 * BLOCKS);
@@ -218,32 +212,11 @@ START_TEST(test_beside_the_other_thread)
     atomic_store(&t.is_over, true);
     ck_assert_int_eq(pthread_join(t.thread, NULL), 0);
 }
-END_TEST
 
-START_TEST(test_missing_block_is_noticed)
+TEST_ABORTS(test_missing_block_is_noticed)
 {
     /* The child ends by must(): a block that never came back. */
     void *block = pool_get(&pool);
     ck_assert_ptr_nonnull(block);
     pool_fini(&pool);
-}
-END_TEST
-
-int
-main(void)
-{
-    Suite *s = suite_create("pool");
-    TCase *tc = tcase_create("pool");
-    tcase_set_timeout(tc, SUITE_TIMEOUT_S);
-    tcase_add_checked_fixture(tc, set_up, tear_down);
-    tcase_add_test(tc, test_blocks_are_whole_and_aligned);
-    tcase_add_test(tc, test_last_in_first_out);
-    tcase_add_test(tc, test_spare_blocks_are_bounded);
-    tcase_add_test(tc, test_random_use);
-    tcase_add_test(tc, test_memory_is_given_back);
-    tcase_add_test(tc, test_what_is_wanted_each_second_stays);
-    tcase_add_test(tc, test_beside_the_other_thread);
-    tcase_add_test_raise_signal(tc, test_missing_block_is_noticed, SIGABRT);
-    suite_add_tcase(s, tc);
-    return run_suite(s);
 }

@@ -4,7 +4,7 @@
  * Random numbers: the published sequence, determinism, independence of streams, evenness.
  */
 #include "base/rng.h"
-#include "check_unit.h"
+#include "check_main.h"
 
 #include <math.h>
 
@@ -12,7 +12,7 @@
 
 /* xoshiro256** from the state 1, 2, 3, 4: its first outputs follow from the published
  * algorithm by hand: rotl(2 * 5, 7) * 9 = 11520, then state[1] is 0. */
-START_TEST(test_known_sequence)
+TEST(test_known_sequence)
 {
     struct rng r = {{1, 2, 3, 4}};
     ck_assert_uint_eq(rng_u64(&r), 11520);
@@ -20,9 +20,8 @@ START_TEST(test_known_sequence)
     ck_assert_uint_eq(rng_u64(&r), 1509978240);
     ck_assert_uint_eq(rng_u64(&r), UINT64_C(1215971899390074240));
 }
-END_TEST
 
-START_TEST(test_same_seed_same_numbers)
+TEST(test_same_seed_same_numbers)
 {
     struct rng a, b, c, d;
     int same_stream = 0, same_seed = 0;
@@ -39,10 +38,9 @@ START_TEST(test_same_seed_same_numbers)
     ck_assert_int_eq(same_stream, 0);
     ck_assert_int_eq(same_seed, 0);
 }
-END_TEST
 
 /* Neighbouring streams must not be one sequence, shifted. */
-START_TEST(test_streams_do_not_overlap)
+TEST(test_streams_do_not_overlap)
 {
     struct rng a, b;
     uint64_t first[16];
@@ -58,15 +56,13 @@ START_TEST(test_streams_do_not_overlap)
         }
     }
 }
-END_TEST
 
-START_TEST(test_below_is_even)
+TEST_LOOP(test_below_is_even, 6)
 {
     static const uint64_t bounds[] = {1, 2, 3, 7, 10, 100};
-    struct rng r;
     uint64_t bound = bounds[_i];
     int seen[100] = {0};
-    rng_init(&r, 5, bound);
+    struct rng r = rng_of(5, bound);
     for (int i = 0; i < DRAWS; i++) {
         uint64_t v = rng_below(&r, bound);
         ck_assert_uint_lt(v, bound);
@@ -80,14 +76,12 @@ START_TEST(test_below_is_even)
     double freedom = (double)bound - 1;
     ck_assert_double_le(chi2, freedom + 5 * sqrt(2 * freedom) + 1);
 }
-END_TEST
 
-START_TEST(test_below_large_bounds)
+TEST(test_below_large_bounds)
 {
-    struct rng r;
     uint64_t bound = (UINT64_C(1) << 63) + 1; /* half of all words are unfair */
     int upper = 0;
-    rng_init(&r, 6, 0);
+    struct rng r = rng_of(6, 0);
     for (int i = 0; i < DRAWS; i++) {
         uint64_t v = rng_below(&r, bound);
         ck_assert_uint_lt(v, bound);
@@ -97,13 +91,11 @@ START_TEST(test_below_large_bounds)
     ck_assert_int_le(upper, DRAWS / 2 + 1000);
     ck_assert_uint_lt(rng_below(&r, UINT64_MAX), UINT64_MAX);
 }
-END_TEST
 
-START_TEST(test_unit_is_open)
+TEST(test_unit_is_open)
 {
-    struct rng r;
     double sum = 0;
-    rng_init(&r, 7, 0);
+    struct rng r = rng_of(7, 0);
     for (int i = 0; i < DRAWS; i++) {
         double u = rng_unit(&r);
         ck_assert_double_gt(u, 0);
@@ -122,9 +114,8 @@ START_TEST(test_unit_is_open)
     ck_assert_uint_eq(rng_u64(&copy), UINT64_MAX);
     ck_assert_double_lt(rng_unit(&high), 1);
 }
-END_TEST
 
-START_TEST(test_mix)
+TEST(test_mix)
 {
     ck_assert_uint_eq(rng_mix(1, 2, 3), rng_mix(1, 2, 3));
     ck_assert_uint_ne(rng_mix(1, 2, 3), rng_mix(1, 2, 4));
@@ -140,28 +131,8 @@ START_TEST(test_mix)
     }
     ck_assert_double_eq_tol(changed / 64000.0, 32, 0.1);
 }
-END_TEST
 
-START_TEST(test_seed_differs)
+TEST(test_seed_differs)
 {
     ck_assert_uint_ne(rng_seed(), rng_seed());
-}
-END_TEST
-
-int
-main(void)
-{
-    Suite *s = suite_create("rng");
-    TCase *tc = tcase_create("rng");
-    tcase_set_timeout(tc, 60); /* sanitizers on a busy machine */
-    tcase_add_test(tc, test_known_sequence);
-    tcase_add_test(tc, test_same_seed_same_numbers);
-    tcase_add_test(tc, test_streams_do_not_overlap);
-    tcase_add_loop_test(tc, test_below_is_even, 0, 6);
-    tcase_add_test(tc, test_below_large_bounds);
-    tcase_add_test(tc, test_unit_is_open);
-    tcase_add_test(tc, test_mix);
-    tcase_add_test(tc, test_seed_differs);
-    suite_add_tcase(s, tc);
-    return run_suite(s);
 }

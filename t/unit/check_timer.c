@@ -8,7 +8,7 @@
 #include <poll.h>
 #include <unistd.h>
 
-#include "check_unit.h"
+#include "check_main.h"
 
 static int fd;
 
@@ -32,7 +32,9 @@ is_readable(int timeout_ms)
     return poll(&p, 1, timeout_ms) == 1;
 }
 
-START_TEST(test_is_readable_until_it_is_taken)
+FIXTURE(set_up, tear_down);
+
+TEST(test_is_readable_until_it_is_taken)
 {
     ck_assert(!is_readable(0));
     timer_set(fd, clock_now() + NSEC_PER_MSEC);
@@ -42,35 +44,18 @@ START_TEST(test_is_readable_until_it_is_taken)
     ck_assert(!is_readable(0));
     ck_assert(!timer_take(fd));
 }
-END_TEST
 
-START_TEST(test_a_time_that_has_gone_by_is_now)
+TEST(test_a_time_that_has_gone_by_is_now)
 {
     timer_set(fd, 1);
     ck_assert(is_readable(-1));
 }
-END_TEST
 
-START_TEST(test_a_new_time_replaces_the_old_one)
+TEST(test_a_new_time_replaces_the_old_one)
 {
     timer_set(fd, 1);
     ck_assert(is_readable(-1));
     timer_set(fd, UINT64_MAX);
     ck_assert(!is_readable(0));
     ck_assert(!timer_take(fd));
-}
-END_TEST
-
-int
-main(void)
-{
-    Suite *suite = suite_create("timer");
-    TCase *tcase = tcase_create("timer");
-    tcase_set_timeout(tcase, SUITE_TIMEOUT_S);
-    tcase_add_checked_fixture(tcase, set_up, tear_down);
-    tcase_add_test(tcase, test_is_readable_until_it_is_taken);
-    tcase_add_test(tcase, test_a_time_that_has_gone_by_is_now);
-    tcase_add_test(tcase, test_a_new_time_replaces_the_old_one);
-    suite_add_tcase(suite, tcase);
-    return run_suite(suite);
 }

@@ -14,15 +14,33 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/rng.h"
+
 #define SUITE_TIMEOUT_S 300 /* sanitizers on a busy machine */
 
 /* Each assertion that holds would write its place into a file of the runner, which took more
  * than nine tenths of the time of tests with inner loops. Those that fail do so as ever. */
 #define _mark_point(file, line) ((void)0)
 #define expect(cond) ck_assert(cond)
+/* A text with this in it. */
+#define expect_part(text, part)                                                          \
+    ck_assert_msg(strstr(text, part) != NULL, "no \"%s\" in %s", part, text)
 
 /* As many rounds as a table has rows, for a loop test. */
 #define ROWS(table) ((int)(sizeof(table) / sizeof((table)[0])))
+
+/* A variable that this function, given its address, ends where its block ends. */
+#define SCOPED(fini) __attribute__((cleanup(fini)))
+/* A pointer that is freed there. */
+#define FREED SCOPED(free_at)
+
+static inline void
+free_at(void *pointer)
+{
+    void *p;
+    memcpy(&p, pointer, sizeof p);
+    free(p);
+}
 
 /* Exactly n bytes, so that a sanitizer sees a read or write just beyond. To be freed. */
 static inline char *
@@ -34,6 +52,25 @@ exact_copy(const void *p, size_t n)
         memcpy(copy, p, n);
     }
     return copy;
+}
+
+static inline struct rng
+rng_of(uint64_t seed, uint64_t stream)
+{
+    struct rng rng;
+    rng_init(&rng, seed, stream);
+    return rng;
+}
+
+/* How often the part is in the text. */
+static inline unsigned
+count_of(const char *text, const char *part)
+{
+    unsigned n = 0;
+    for (const char *p = text; (p = strstr(p, part)) != NULL; p++) {
+        n++;
+    }
+    return n;
 }
 
 /* Bytes that grow at the end. */
@@ -94,6 +131,22 @@ scratch_file(char path[SCRATCH_PATH], const void *bytes, size_t len)
     ck_assert_int_ge(fd, 0);
     ck_assert_int_eq(write(fd, bytes, len), (ssize_t)len);
     ck_assert_int_eq(close(fd), 0);
+}
+
+/* "kind:FILE" of a new file with that content, which goes with the next call. */
+static inline const char *
+scratch_word(const char *kind, const char *content)
+{
+    static char word[SCRATCH_PATH + 16], path[SCRATCH_PATH];
+    if (path[0] != '\0') {
+        unlink(path);
+    }
+    path[0] = '\0';
+    if (content != NULL) {
+        scratch_file(path, content, strlen(content));
+        snprintf(word, sizeof word, "%s:%s", kind, path);
+    }
+    return word;
 }
 
 static inline int
