@@ -4,12 +4,15 @@
  * Whole lines of the text protocol and what both rule sets make of them.
  */
 #include "check_ascii.h"
+#include "check_main.h"
 
 /* ---- whole lines ---------------------------------------------------------------------- */
 
 #define ARITY "BAD ERROR", "BAD BAD_FORMAT"
+#define SET(flags, exp, len) "set [k] flags=" flags " exp=" exp " len=" len
 
-static const struct line_row retrieve_rows[] = {
+static const struct line_row rows[] = {
+    /* retrieval */
     {"get a\r\n", "get [a]", NULL},
     {"get a\n", "get [a]", NULL},
     {"get a \r\n", "get [a]", NULL},
@@ -23,21 +26,9 @@ static const struct line_row retrieve_rows[] = {
     {"   gets    a\r\n", "gets [a]", "BAD ERROR"},
     {"gets    a\r\n", "gets [a]", NULL},
     {"bget a\r\n", "bget [a]", "BAD ERROR"},
-    {"get\r\n", ARITY},
-    {"get \r\n", ARITY},
-    {"get    \n", ARITY},
-    {"gets\r\n", ARITY},
-    {"gets \r\n", ARITY},
     {"get {250k}\r\n", "get [250*k]", NULL},
     {"get {250k}\n", "get [250*k]", NULL},
     {"get {250k} {250m}\r\n", "get [250*k][250*m]", NULL},
-    {"get {251k}\r\n", "BAD BAD_FORMAT", NULL},
-    {"get {251k}\n", "BAD BAD_FORMAT", NULL},
-    {"get a {251k}\r\n", "BAD BAD_FORMAT", NULL},
-    {"get {251k} a\r\n", "BAD BAD_FORMAT", NULL},
-    {"get a {251k} b\r\n", "BAD BAD_FORMAT", NULL},
-    {"gets a {251k} b\r\n", "BAD BAD_FORMAT", NULL},
-    {"get {30000k}\r\n", "BAD BAD_FORMAT", NULL},
     {"get 1 2 3 4 5 6 7 8 9 10 11 12\r\n", "get [1][2][3][4]+8", NULL},
     {"get a\tb\r\n", "get [a\tb]", NULL},
     {"get a\r\r\n", "get [a\r]", NULL}, /* one CR belongs to the line end */
@@ -52,22 +43,9 @@ static const struct line_row retrieve_rows[] = {
     {"gat -1 a\r\n", "gat -1 [a]", NULL},
     {"gat 2147483647 a\r\n", "gat 2147483647 [a]", NULL},
     {"gat -2147483648 a\r\n", "gat -2147483648 [a]", NULL},
-    {"gat 2147483648 a\r\n", "BAD BAD_EXPTIME", NULL},
-    {"gat -2147483649 a\r\n", "BAD BAD_EXPTIME", NULL},
-    {"gat x a\r\n", "BAD BAD_EXPTIME", NULL},
-    {"gat 1x a\r\n", "BAD BAD_EXPTIME", NULL},
     {"gat +5 a\r\n", "gat 5 [a]", "BAD BAD_EXPTIME"},
-    {"gat 10\r\n", ARITY},
-    {"gat\r\n", ARITY},
-    {"gats \r\n", ARITY},
     {"gat 0 {250k}\r\n", "gat 0 [250*k]", NULL},
-    {"gat 0 {251k}\r\n", "BAD BAD_FORMAT", NULL},
-    {"gats 0 a {251k}\r\n", "BAD BAD_FORMAT", NULL},
-};
-
-#define SET(flags, exp, len) "set [k] flags=" flags " exp=" exp " len=" len
-
-static const struct line_row store_rows[] = {
+    /* storage */
     {"set k 1 2 3\r\n", SET("1", "2", "3"), NULL},
     {"set k 1 2 3\n", SET("1", "2", "3"), NULL},
     {"set   k  1 2   3  \r\n", SET("1", "2", "3"), NULL},
@@ -82,14 +60,10 @@ static const struct line_row store_rows[] = {
     {"replace k 0 0 1\r\n", "replace [k] flags=0 exp=0 len=1", NULL},
     {"append k 0 0 1 noreply\r\n", "append [k] flags=0 exp=0 len=1 noreply", NULL},
     {"prepend k 0 0 1\r\n", "prepend [k] flags=0 exp=0 len=1", NULL},
-    {"set\r\n", ARITY},
-    {"set k\r\n", ARITY},
-    {"set k 1 2\r\n", ARITY},
     {"set k 1 noreply\r\n", "BAD ERROR", "BAD BAD_FORMAT quiet"},
     {"set k 1 2 noreply\r\n", "BAD BAD_FORMAT quiet", NULL},
     /* keys */
     {"set {250k} 0 0 3\r\n", "set [250*k] flags=0 exp=0 len=3", NULL},
-    {"set {251k} 0 0 3\r\n", "BAD BAD_FORMAT", "BAD BAD_FORMAT swallow=5"},
     {"set {251k} 0 0 3 noreply\r\n", "BAD BAD_FORMAT quiet",
      "BAD BAD_FORMAT quiet swallow=5"},
     {"set {1000k} 0 0 0\r\n", "BAD BAD_FORMAT", "BAD BAD_FORMAT swallow=2"},
@@ -99,18 +73,12 @@ static const struct line_row store_rows[] = {
     {"set k 4294967295 0 3\r\n", SET("4294967295", "0", "3"), NULL},
     {"set k 4294967296 0 3\r\n", SET("0", "0", "3"), NULL},
     {"set k 18446744073709551615 0 3\r\n", SET("4294967295", "0", "3"), NULL},
-    {"set k 18446744073709551616 0 3\r\n", "BAD BAD_FORMAT", "BAD BAD_FORMAT swallow=5"},
-    {"set k -1 0 3\r\n", "BAD BAD_FORMAT", "BAD BAD_FORMAT swallow=5"},
-    {"set k x 0 3\r\n", "BAD BAD_FORMAT", "BAD BAD_FORMAT swallow=5"},
-    {"set k 0x1 0 3\r\n", "BAD BAD_FORMAT", "BAD BAD_FORMAT swallow=5"},
     {"set k 1{1@} 0 3\r\n", SET("1", "0", "3"), "BAD BAD_FORMAT swallow=5"},
     {"set k -0 0 3\r\n", SET("0", "0", "3"), NULL},
     {"set k \t7 0 3\r\n", SET("7", "0", "3"), "BAD BAD_FORMAT swallow=5"},
     {"set k 0 7\t 3\r\n", SET("0", "7", "3"), "BAD BAD_FORMAT swallow=5"},
     {"set k 0 0 3\r\r\n", SET("0", "0", "3"), "BAD BAD_FORMAT"},
     {"set k +7 0 3\r\n", SET("7", "0", "3"), "BAD BAD_FORMAT swallow=5"},
-    {"set k + 0 3\r\n", "BAD BAD_FORMAT", "BAD BAD_FORMAT swallow=5"},
-    {"set k ++7 0 3\r\n", "BAD BAD_FORMAT", "BAD BAD_FORMAT swallow=5"},
     {"set k x 0 3 noreply\r\n", "BAD BAD_FORMAT quiet", "BAD BAD_FORMAT quiet swallow=5"},
     /* exptime: signed 64 bits, cut to 32 */
     {"set k 0 -1 3\r\n", SET("0", "-1", "3"), NULL},
@@ -119,24 +87,12 @@ static const struct line_row store_rows[] = {
     {"set k 0 2147483648 3\r\n", SET("0", "-2147483648", "3"), NULL},
     {"set k 0 99999999999 3\r\n", SET("0", "1215752191", "3"), NULL},
     {"set k 0 9223372036854775807 3\r\n", SET("0", "-1", "3"), NULL},
-    {"set k 0 9223372036854775808 3\r\n", "BAD BAD_FORMAT", "BAD BAD_FORMAT swallow=5"},
     {"set k 0 -9223372036854775808 3\r\n", SET("0", "0", "3"), NULL},
-    {"set k 0 -9223372036854775809 3\r\n", "BAD BAD_FORMAT", "BAD BAD_FORMAT swallow=5"},
     {"set k 0 +9 3\r\n", SET("0", "9", "3"), "BAD BAD_FORMAT swallow=5"},
-    {"set k 0 +-9 3\r\n", "BAD BAD_FORMAT", "BAD BAD_FORMAT swallow=5"},
-    {"set k 0 1.5 3\r\n", "BAD BAD_FORMAT", "BAD BAD_FORMAT swallow=5"},
     /* length: what is no length swallows nothing */
     {"set k 0 0 0\r\n", SET("0", "0", "0"), NULL},
     {"set k 0 0 2147483645\r\n", SET("0", "0", "2147483645"), NULL},
-    {"set k 0 0 2147483646\r\n", "BAD BAD_FORMAT", NULL},
-    {"set k 0 0 2147483647\r\n", "BAD BAD_FORMAT", NULL},
-    {"set k 0 0 4294967295\r\n", "BAD BAD_FORMAT", NULL},
-    {"set k 0 0 18446744073709551616\r\n", "BAD BAD_FORMAT", NULL},
-    {"set k 0 0 -1\r\n", "BAD BAD_FORMAT", NULL},
-    {"set k 0 0 x\r\n", "BAD BAD_FORMAT", NULL},
-    {"set k 0 0 3x\r\n", "BAD BAD_FORMAT", NULL},
     {"set k 0 0 +3\r\n", SET("0", "0", "3"), "BAD BAD_FORMAT"},
-    {"set k x 0 -1\r\n", "BAD BAD_FORMAT", NULL},
     {"set k x 0 2147483645\r\n", "BAD BAD_FORMAT", "BAD BAD_FORMAT swallow=2147483647"},
     /* cas */
     {"cas k 1 2 3 4\r\n", "cas [k] flags=1 exp=2 len=3 cas=4", NULL},
@@ -147,33 +103,20 @@ static const struct line_row store_rows[] = {
      "cas [k] flags=0 exp=0 len=3 cas=18446744073709551615", NULL},
     {"cas k 0 0 3 18446744073709551616\r\n", "BAD BAD_FORMAT",
      "BAD BAD_FORMAT swallow=5"},
-    {"cas k 0 0 3 -1\r\n", "BAD BAD_FORMAT", "BAD BAD_FORMAT swallow=5"},
-    {"cas k 0 0 3 x\r\n", "BAD BAD_FORMAT", "BAD BAD_FORMAT swallow=5"},
     {"cas k 0 0 6 \r\n", "BAD ERROR", "BAD BAD_FORMAT swallow=8"},
     {"cas k 0 0 x\r\n", "BAD ERROR", "BAD BAD_FORMAT"},
     {"cas k 0 0 6 noreply\r\n", "BAD BAD_FORMAT quiet", "BAD BAD_FORMAT quiet swallow=8"},
-    {"cas k 0 0\r\n", ARITY},
-};
-
-static const struct line_row keyed_rows[] = {
+    /* one key */
     {"incr k 5\r\n", "incr [k] 5", NULL},
     {"incr k 0\n", "incr [k] 0", NULL},
     {"decr  k   5\r\n", "decr [k] 5", NULL},
     {"  decr k 5\r\n", "decr [k] 5", "BAD ERROR"},
     {"decr k 18446744073709551615\r\n", "decr [k] 18446744073709551615", NULL},
-    {"incr k 18446744073709551616\r\n", "BAD BAD_DELTA", NULL},
-    {"incr k -1\r\n", "BAD BAD_DELTA", NULL},
-    {"incr k x\r\n", "BAD BAD_DELTA", NULL},
-    {"incr k 1x\r\n", "BAD BAD_DELTA", NULL},
-    {"incr k 0x1\r\n", "BAD BAD_DELTA", NULL},
     {"incr k 1{1@}\r\n", "incr [k] 1", "BAD BAD_DELTA"},
     {"incr k 1{1@}x\r\n", "incr [k] 1", "BAD BAD_DELTA"},
-    {"incr k {1@}1\r\n", "BAD BAD_DELTA", NULL},
     {"incr k +1\r\n", "incr [k] 1", "BAD BAD_DELTA"},
-    {"incr k +\r\n", "BAD BAD_DELTA", NULL},
     {"incr k -0\r\n", "incr [k] 0", NULL},
     {"incr k -00\r\n", "incr [k] 0", NULL},
-    {"incr k --0\r\n", "BAD BAD_DELTA", NULL},
     {"incr k 1\t\r\n", "incr [k] 1", "BAD BAD_DELTA"},
     {"incr k \t1\vx\r\n", "incr [k] 1", "BAD BAD_DELTA"},
     {"incr k 1\r\r\n", "incr [k] 1", "BAD BAD_DELTA"},
@@ -182,46 +125,27 @@ static const struct line_row keyed_rows[] = {
     {"incr k 1 2\r\n", "incr [k] 1", NULL},
     {"incr k 1 2 3\r\n", "BAD ERROR", "incr [k] 1"},
     {"incr k noreply\r\n", "BAD BAD_DELTA quiet", NULL},
-    {"incr k\r\n", ARITY},
-    {"incr\r\n", ARITY},
-    {"decr\r\n", ARITY},
     {"incr {250k} 1\r\n", "incr [250*k] 1", NULL},
-    {"incr {251k} 1\r\n", "BAD BAD_FORMAT", NULL},
     {"decr {251k} 1 noreply\r\n", "BAD BAD_FORMAT quiet", NULL},
     {"touch k 5\r\n", "touch [k] 5", NULL},
     {"touch k -5\r\n", "touch [k] -5", NULL},
     {"touch k 0 noreply\r\n", "touch [k] 0 noreply", NULL},
     {"touch k 2147483647\r\n", "touch [k] 2147483647", NULL},
-    {"touch k 2147483648\r\n", "BAD BAD_EXPTIME", NULL},
     {"touch k -2147483648\r\n", "touch [k] -2147483648", NULL},
-    {"touch k -2147483649\r\n", "BAD BAD_EXPTIME", NULL},
-    {"touch k +-1\r\n", "BAD BAD_EXPTIME", NULL},
-    {"touch k x\r\n", "BAD BAD_EXPTIME", NULL},
     {"touch k x noreply\r\n", "BAD BAD_EXPTIME quiet", NULL},
-    {"touch k\r\n", ARITY},
-    {"touch\r\n", ARITY},
     {"touch k 1 2 3\r\n", "BAD ERROR", "touch [k] 1"},
-    {"touch {251k} 1\r\n", "BAD BAD_FORMAT", NULL},
     {"delete k\r\n", "delete [k]", NULL},
     {"delete k \n", "delete [k]", NULL},
     {"delete k noreply\r\n", "delete [k] noreply", NULL},
     {"delete k 0\r\n", "delete [k]", NULL},
     {"delete k 0 noreply\r\n", "delete [k] noreply", NULL},
-    {"delete k 10\r\n", "BAD BAD_DELETE", "delete [k]"},
     {"delete k 10 noreply\r\n", "BAD BAD_DELETE quiet", "delete [k] noreply"},
-    {"delete k 00\r\n", "BAD BAD_DELETE", "delete [k]"},
-    {"delete k noreply 0\r\n", "BAD BAD_DELETE", "delete [k]"},
-    {"delete k 0 0\r\n", "BAD BAD_DELETE", "delete [k]"},
     {"delete k 0 0 noreply\r\n", "BAD ERROR", "delete [k] noreply"},
     {"delete noreply\r\n", "delete [noreply]", "delete [noreply] noreply"},
     {"delete noreply noreply\r\n", "delete [noreply] noreply", NULL},
-    {"delete\r\n", ARITY},
     {"delete {250k}\r\n", "delete [250*k]", NULL},
-    {"delete {251k}\r\n", "BAD BAD_FORMAT", NULL},
     {"delete {251k} noreply\r\n", "BAD BAD_FORMAT quiet", NULL},
-};
-
-static const struct line_row other_rows[] = {
+    /* the others */
     {"stats\r\n", "stats 1", NULL},
     {"stats settings\n", "stats 2 [settings]", NULL},
     {"stats  a b \r\n", "stats 3 [a] [b]", NULL},
@@ -240,7 +164,6 @@ static const struct line_row other_rows[] = {
     {"flush_all 10 noreply x\r\n", "BAD ERROR", "flush_all 4 [10] [noreply] [x]"},
     {"verbosity 1\r\n", "verbosity 2 [1]", NULL},
     {"verbosity 1 noreply\r\n", "verbosity 2 [1] noreply", NULL},
-    {"verbosity\r\n", ARITY},
     {"verbosity 1 2 3\r\n", "BAD ERROR", "verbosity 4 [1] [2] [3]"},
     {"cache_memlimit 64\r\n", "cache_memlimit 2 [64]", NULL},
     {"slabs automove 1 noreply\r\n", "slabs 3 [automove] [1] noreply", NULL},
@@ -260,62 +183,89 @@ static const struct line_row other_rows[] = {
     {"qos qps_limit 100 5\r\n", "qos 4 [qps_limit] [100] [5]", NULL},
     {"qos\r\n", "qos 1", NULL},
     {"debugtime 5\r\n", "debugtime 2 [5]", NULL},
-    {"debugtime\r\n", ARITY},
     /* nothing, or nothing known */
-    {"\r\n", ARITY},
-    {"\n", ARITY},
-    {" \n", ARITY},
-    {" \r\n", ARITY},
-    {"    \r\n", ARITY},
-    {"{500 }\r\n", ARITY},
     {"x\r\n", ARITY}, /* shorter than any command */
     {"mn\n", "mn 1", "BAD BAD_FORMAT"},
     {"mn\r\n", "mn 1", NULL},
-    {"abc\n", "BAD ERROR", NULL},
-    {"unknown\r\n", "BAD ERROR", NULL},
-    {"unknown with words noreply\r\n", "BAD ERROR", NULL},
-    {"GET a\r\n", "BAD ERROR", NULL},
-    {"Set k 0 0 1\r\n", "BAD ERROR", NULL},
-    {"getx a\r\n", "BAD ERROR", NULL},
-    {"ge a\r\n", "BAD ERROR", NULL},
-    {"get\ta\r\n", "BAD ERROR", NULL},
-    {"get\ra\r\n", "BAD ERROR", NULL},
-    {"{1@}get a\r\n", "BAD ERROR", NULL},
-    {"get{1@} a\r\n", "BAD ERROR", NULL},
-    {"{1@}{1@}{1@}{1@}\r\n", "BAD ERROR", NULL},
-    {"\x80get a\r\n", "BAD ERROR", NULL},
-    {"{30000x}\r\n", "BAD ERROR", NULL},
     {"GET / HTTP/1.1\r\n", "BAD ERROR", "CLOSE"},
     {"PUT /x HTTP/1.0\n", "BAD ERROR", "CLOSE"},
     {"DELETE HTTP/1.1\r\n", "BAD ERROR", "CLOSE"},
-    {"GET / HTTP\r\n", "BAD ERROR", NULL},
-    {"GET HTTP/1.1 x\r\n", "BAD ERROR", NULL},
     {"get HTTP/1.1\r\n", "get [HTTP/1.1]", NULL},
 };
 
-START_TEST(test_retrieve)
-{
-    check_row(&retrieve_rows[_i]);
-}
-END_TEST
+/* Lines that are all answered alike. */
+static const struct {
+    const char *old, *now;
+    const char *lines[27];
+} bad_rows[] = {
+    {ARITY, {"get\r\n",    "get \r\n",   "get    \n",     "gets\r\n",
+             "gets \r\n",  "gat 10\r\n", "gat\r\n",       "gats \r\n",
+             "set\r\n",    "set k\r\n",  "set k 1 2\r\n", "cas k 0 0\r\n",
+             "incr k\r\n", "incr\r\n",   "decr\r\n",      "touch k\r\n",
+             "touch\r\n",  "delete\r\n", "verbosity\r\n", "debugtime\r\n",
+             "\r\n",       "\n",         " \n",           " \r\n",
+             "    \r\n",   "{500 }\r\n"}},
+    {"BAD BAD_FORMAT",
+     NULL,
+     {"get {251k}\r\n",
+      "get {251k}\n",
+      "get a {251k}\r\n",
+      "get {251k} a\r\n",
+      "get a {251k} b\r\n",
+      "gets a {251k} b\r\n",
+      "get {30000k}\r\n",
+      "gat 0 {251k}\r\n",
+      "gats 0 a {251k}\r\n",
+      "set k 0 0 2147483646\r\n",
+      "set k 0 0 2147483647\r\n",
+      "set k 0 0 4294967295\r\n",
+      "set k 0 0 18446744073709551616\r\n",
+      "set k 0 0 -1\r\n",
+      "set k 0 0 x\r\n",
+      "set k 0 0 3x\r\n",
+      "set k x 0 -1\r\n",
+      "incr {251k} 1\r\n",
+      "touch {251k} 1\r\n",
+      "delete {251k}\r\n"}},
+    {"BAD BAD_EXPTIME",
+     NULL,
+     {"gat 2147483648 a\r\n", "gat -2147483649 a\r\n", "gat x a\r\n", "gat 1x a\r\n",
+      "touch k 2147483648\r\n", "touch k -2147483649\r\n", "touch k +-1\r\n",
+      "touch k x\r\n"}},
+    {"BAD BAD_FORMAT",
+     "BAD BAD_FORMAT swallow=5",
+     {"set {251k} 0 0 3\r\n", "set k 18446744073709551616 0 3\r\n", "set k -1 0 3\r\n",
+      "set k x 0 3\r\n", "set k 0x1 0 3\r\n", "set k + 0 3\r\n", "set k ++7 0 3\r\n",
+      "set k 0 9223372036854775808 3\r\n", "set k 0 -9223372036854775809 3\r\n",
+      "set k 0 +-9 3\r\n", "set k 0 1.5 3\r\n", "cas k 0 0 3 -1\r\n",
+      "cas k 0 0 3 x\r\n"}},
+    {"BAD BAD_DELTA",
+     NULL,
+     {"incr k 18446744073709551616\r\n", "incr k -1\r\n", "incr k x\r\n", "incr k 1x\r\n",
+      "incr k 0x1\r\n", "incr k {1@}1\r\n", "incr k +\r\n", "incr k --0\r\n"}},
+    {"BAD BAD_DELETE",
+     "delete [k]",
+     {"delete k 10\r\n", "delete k 00\r\n", "delete k noreply 0\r\n",
+      "delete k 0 0\r\n"}},
+    {"BAD ERROR",
+     NULL,
+     {"abc\n", "unknown\r\n", "unknown with words noreply\r\n", "GET a\r\n",
+      "Set k 0 0 1\r\n", "getx a\r\n", "ge a\r\n", "get\ta\r\n", "get\ra\r\n",
+      "{1@}get a\r\n", "get{1@} a\r\n", "{1@}{1@}{1@}{1@}\r\n", "\x80get a\r\n",
+      "{30000x}\r\n", "GET / HTTP\r\n", "GET HTTP/1.1 x\r\n"}},
+};
 
-START_TEST(test_store)
+TEST_ROWS(test_lines, rows, row->line)
 {
-    check_row(&store_rows[_i]);
+    check_row(row);
 }
-END_TEST
 
-START_TEST(test_keyed)
+TEST_ROWS(test_bad_lines, bad_rows, row->old)
 {
-    check_row(&keyed_rows[_i]);
+    for (unsigned i = 0; row->lines[i] != NULL; i++) {
+        check_row(&(struct line_row){row->lines[i], row->old, row->now});
+    }
 }
-END_TEST
-
-START_TEST(test_other)
-{
-    check_row(&other_rows[_i]);
-}
-END_TEST
 
 /* What is skimmed is what the parser takes for a get, and has no more keys than were asked for. */
 static void
@@ -337,14 +287,21 @@ check_skim(const char *line, size_t n)
     }
 }
 
-START_TEST(test_skim_of_rows)
+TEST_ROWS(test_skim_of_rows, rows, row->line)
 {
     char line[INPUT_MAX];
-    check_skim(line, expand(retrieve_rows[_i].line, line));
+    check_skim(line, expand(row->line, line));
 }
-END_TEST
 
-START_TEST(test_skim)
+TEST_ROWS(test_skim_of_bad_lines, bad_rows, row->old)
+{
+    char line[INPUT_MAX];
+    for (unsigned i = 0; row->lines[i] != NULL; i++) {
+        check_skim(line, expand(row->lines[i], line));
+    }
+}
+
+TEST(test_skim)
 {
     char line[INPUT_MAX];
     ck_assert_uint_eq(ascii_skim_get(line, expand("get a\r\nget b\r\n", line), 1), 7);
@@ -353,8 +310,7 @@ START_TEST(test_skim)
     ck_assert_uint_eq(ascii_skim_get(line, expand("get {250k} b {250m}\r\n", line), 3),
                       509);
     ck_assert_uint_eq(ascii_skim_get(line, expand("get {9000k}\r\n", line), 3), 0);
-    struct rng rng;
-    rng_init(&rng, 11, 1);
+    struct rng rng = rng_of(11, 1);
     for (unsigned i = 0; i < 20000; i++) {
         static const char parts[] = "  a\r\nkg";
         size_t n = expand("get ", line);
@@ -366,21 +322,4 @@ START_TEST(test_skim)
         n += expand("\r\n", line + n);
         check_skim(line, n);
     }
-}
-END_TEST
-
-int
-main(void)
-{
-    Suite *s = suite_create("ascii");
-    TCase *tc = tcase_create("ascii");
-    tcase_set_timeout(tc, SUITE_TIMEOUT_S);
-    tcase_add_loop_test(tc, test_retrieve, 0, ROWS(retrieve_rows));
-    tcase_add_loop_test(tc, test_store, 0, ROWS(store_rows));
-    tcase_add_loop_test(tc, test_keyed, 0, ROWS(keyed_rows));
-    tcase_add_loop_test(tc, test_other, 0, ROWS(other_rows));
-    tcase_add_loop_test(tc, test_skim_of_rows, 0, ROWS(retrieve_rows));
-    tcase_add_test(tc, test_skim);
-    suite_add_tcase(s, tc);
-    return run_suite(s);
 }

@@ -5,16 +5,15 @@
  * than the buffer.
  */
 #include "check_ascii.h"
+#include "check_main.h"
 
 /* ---- lines that do not end ------------------------------------------------------------ */
 
-struct unfinished_row {
+static const struct {
     const char *text;
     bool is_full;
     const char *old, *now;
-};
-
-static const struct unfinished_row unfinished_rows[] = {
+} unfinished_rows[] = {
     {"", false, "MORE", NULL},
     {"{1024x}", false, "MORE", NULL},
     {"{1025x}", false, "CLOSE", "MORE"},
@@ -56,9 +55,8 @@ static const struct unfinished_row unfinished_rows[] = {
     {"set {3000k}", true, "CLOSE", NULL},
 };
 
-START_TEST(test_unfinished)
+TEST_ROWS(test_unfinished, unfinished_rows, row->text)
 {
-    const struct unfinished_row *row = &unfinished_rows[_i];
     char input[INPUT_MAX];
     char result[RESULT_MAX];
     size_t n = expand(row->text, input);
@@ -80,7 +78,6 @@ START_TEST(test_unfinished)
         }
     }
 }
-END_TEST
 
 /* ---- open lines ----------------------------------------------------------------------- */
 
@@ -136,7 +133,7 @@ check_windows(const char *line, size_t n, size_t window, enum profile profile)
     while (at < n) {
         bool is_full = n - at >= window;
         size_t seen = is_full ? window : n - at;
-        char *p = exact_copy(line + at, seen);
+        FREED char *p = exact_copy(line + at, seen);
         struct parse parsed =
             req.is_open ? ascii_parse_keys(p, seen, is_full, rules_of(profile), &req)
                         : ascii_parse(p, seen, 0, is_full, rules_of(profile), &req);
@@ -147,16 +144,14 @@ check_windows(const char *line, size_t n, size_t window, enum profile profile)
         number = check_keys(&req, number);
         at += parsed.consumed;
         expect(req.is_open == (at < n));
-        free(p);
     }
     ck_assert_uint_eq(number, LINE_KEYS);
 }
 
-START_TEST(test_open_lines)
+TEST_LOOP(test_open_lines, 5)
 {
     static char line[LINE_KEYS * 700];
-    struct rng rng;
-    rng_init(&rng, 11, (uint64_t)_i);
+    struct rng rng = rng_of(11, (uint64_t)_i);
     for (int i = 0; i < 20; i++) {
         enum profile profile = (enum profile)(i % PROFILE_COUNT);
         size_t n = make_line(&rng, profile, line);
@@ -164,16 +159,13 @@ START_TEST(test_open_lines)
         check_windows(line, n, window, profile);
     }
 }
-END_TEST
 
-struct keys_row {
+static const struct {
     const char *text;
     bool is_full;
     const char *expected;
     size_t consumed;
-};
-
-static const struct keys_row keys_rows[] = {
+} keys_rows[] = {
     {"", false, "MORE", 0},
     {"a b", false, "MORE", 0},
     {"{300k}", false, "MORE", 0},
@@ -196,27 +188,24 @@ static const struct keys_row keys_rows[] = {
     {"{252k} a", true, "BAD BAD_FORMAT skip", 254},
 };
 
-START_TEST(test_keys_of_open_lines)
+TEST_ROWS(test_keys_of_open_lines, keys_rows, row->text)
 {
-    const struct keys_row *row = &keys_rows[_i];
     char input[INPUT_MAX];
     char result[RESULT_MAX];
     size_t n = expand(row->text, input);
-    char *copy = exact_copy(input, n);
+    FREED char *copy = exact_copy(input, n);
     struct req req = {
         .verb = VERB_GET, .family = FAMILY_RETRIEVE, .is_open = true, .has_keys = true};
     struct parse parsed =
         ascii_parse_keys(copy, n, row->is_full, rules_of(PROFILE_14), &req);
     ck_assert_str_eq(describe(parsed, &req, result), row->expected);
     ck_assert_uint_eq(parsed.consumed, row->consumed);
-    free(copy);
 }
-END_TEST
 
 /* ---- any bytes ------------------------------------------------------------------------ */
 
 /* Whatever comes, the parser stays inside, ends, and consumes whole lines only. */
-START_TEST(test_random_bytes)
+TEST_LOOP(test_random_bytes, 3)
 {
     static const char *const words[] = {
         "get",     "gets",        "gat",    "set",    "cas",
@@ -224,8 +213,7 @@ START_TEST(test_random_bytes)
         "noreply", "0",           "1",      "-1",     "+2",
         "k",       "99999999999", " ",      "  ",     "\r",
         "\r\n",    "\n",          "\t",     "HTTP/1", "18446744073709551616"};
-    struct rng rng;
-    rng_init(&rng, 12, (uint64_t)_i);
+    struct rng rng = rng_of(12, (uint64_t)_i);
     for (int i = 0; i < 5000; i++) {
         char input[400];
         char result[RESULT_MAX];
@@ -250,9 +238,8 @@ START_TEST(test_random_bytes)
         }
     }
 }
-END_TEST
 
-START_TEST(test_words)
+TEST(test_words)
 {
     struct slice rest = {"  a  bc ", 8}, word;
     ck_assert(req_next_word(&rest, &word));
@@ -264,20 +251,4 @@ START_TEST(test_words)
     ck_assert(!req_next_word(&rest, &word));
     rest = (struct slice){"", 0};
     ck_assert(!req_next_word(&rest, &word));
-}
-END_TEST
-
-int
-main(void)
-{
-    Suite *s = suite_create("ascii_open");
-    TCase *tc = tcase_create("ascii_open");
-    tcase_set_timeout(tc, SUITE_TIMEOUT_S);
-    tcase_add_loop_test(tc, test_unfinished, 0, ROWS(unfinished_rows));
-    tcase_add_loop_test(tc, test_open_lines, 0, 5);
-    tcase_add_loop_test(tc, test_keys_of_open_lines, 0, ROWS(keys_rows));
-    tcase_add_loop_test(tc, test_random_bytes, 0, 3);
-    tcase_add_test(tc, test_words);
-    suite_add_tcase(s, tc);
-    return run_suite(s);
 }

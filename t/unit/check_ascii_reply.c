@@ -6,6 +6,7 @@
 #include "proto/ascii.h"
 
 #include "base/ctr.h"
+#include "check_main.h"
 #include "check_output.h"
 
 static void
@@ -14,13 +15,11 @@ check_output_is(const char *expected)
     check_output(expected, strlen(expected));
 }
 
-struct reply_row {
+/* Spelled out here once more: clients compare these bytes. */
+static const struct {
     enum reply reply;
     const char *line;
-};
-
-/* Spelled out here once more: clients compare these bytes. */
-static const struct reply_row reply_rows[] = {
+} reply_rows[] = {
     {REPLY_OK, "OK\r\n"},
     {REPLY_END, "END\r\n"},
     {REPLY_STORED, "STORED\r\n"},
@@ -57,15 +56,15 @@ static const char *const lines[REPLY_COUNT] = {
 #undef REPLY
 };
 
-START_TEST(test_fixed_replies)
+FIXTURE(set_up_chain, tear_down_chain);
+
+TEST_ROWS(test_fixed_replies, reply_rows, row->line)
 {
-    const struct reply_row *row = &reply_rows[_i];
     ck_assert(ascii_put_reply(&chain, &env, row->reply));
     check_output_is(row->line);
 }
-END_TEST
 
-START_TEST(test_every_reply_is_one_line)
+TEST(test_every_reply_is_one_line)
 {
     for (unsigned i = REPLY_NONE + 1; i < REPLY_COUNT; i++) {
         const char *text = lines[i];
@@ -74,15 +73,13 @@ START_TEST(test_every_reply_is_one_line)
         ck_assert_ptr_eq(strstr(text, "\r\n"), text + len - 2);
     }
 }
-END_TEST
 
-START_TEST(test_no_reply_is_no_line)
+TEST_ABORTS(test_no_reply_is_no_line)
 {
     ck_assert(ascii_put_reply(&chain, &env, REPLY_NONE));
 }
-END_TEST
 
-START_TEST(test_replies_in_order)
+TEST(test_replies_in_order)
 {
     ck_assert(ascii_put_reply(&chain, &env, REPLY_STORED));
     ck_assert(ascii_put_number(&chain, &env, "18446744073709551615", 20));
@@ -93,12 +90,11 @@ START_TEST(test_replies_in_order)
     check_output_is("STORED\r\n18446744073709551615\r\nSTAT pid 17\r\nSTAT empty \r\n"
                     "0\r\nEND\r\n");
 }
-END_TEST
 
 /* More replies than a block holds. */
-START_TEST(test_many_replies)
+TEST(test_many_replies)
 {
-    struct text expected = {.p = NULL};
+    SCOPED(text_free) struct text expected = {.p = NULL};
     for (unsigned i = 0; i < 5000; i++) {
         enum reply reply = (enum reply)(1 + i % (REPLY_COUNT - 1));
         expect(ascii_put_reply(&chain, &env, reply));
@@ -107,19 +103,15 @@ START_TEST(test_many_replies)
     ck_assert_uint_gt(ctr_get(&pool.used), 1);
     text_add(&expected, "", 1);
     check_output_is(expected.p);
-    text_free(&expected);
 }
-END_TEST
 
-struct head_row {
+static const struct {
     const char *key;
     uint32_t flags, len;
     bool has_cas;
     uint64_t cas;
     const char *line;
-};
-
-static const struct head_row head_rows[] = {
+} head_rows[] = {
     {"k", 0, 0, false, 5, "VALUE k 0 0\r\n"},
     {"key", 17, 1048576, false, 0, "VALUE key 17 1048576\r\n"},
     {"k", 1, 2, true, 3, "VALUE k 1 2 3\r\n"},
@@ -128,51 +120,27 @@ static const struct head_row head_rows[] = {
      "VALUE k 4294967295 4294967295 18446744073709551615\r\n"},
 };
 
-START_TEST(test_value_head)
+TEST_ROWS(test_value_head, head_rows, row->line)
 {
-    const struct head_row *row = &head_rows[_i];
     size_t key_len = strlen(row->key);
-    char *key = exact_copy(row->key, key_len);
-    char *dst = malloc(ASCII_VALUE_HEAD_MAX);
+    FREED char *key = exact_copy(row->key, key_len);
+    FREED char *dst = malloc(ASCII_VALUE_HEAD_MAX);
     ck_assert_ptr_nonnull(dst);
     size_t n =
         ascii_value_head(dst, key, key_len, row->flags, row->len, row->has_cas, row->cas);
     ck_assert_uint_eq(n, strlen(row->line));
     ck_assert_mem_eq(dst, row->line, n);
-    free(key);
-    free(dst);
 }
-END_TEST
 
-START_TEST(test_longest_value_head)
+TEST(test_longest_value_head)
 {
     char key[REQ_KEY_MAX];
     memset(key, 'k', sizeof key);
-    char *dst = malloc(ASCII_VALUE_HEAD_MAX);
+    FREED char *dst = malloc(ASCII_VALUE_HEAD_MAX);
     ck_assert_ptr_nonnull(dst);
     size_t n =
         ascii_value_head(dst, key, sizeof key, UINT32_MAX, UINT32_MAX, true, UINT64_MAX);
     ck_assert_uint_le(n, ASCII_VALUE_HEAD_MAX);
     ck_assert_uint_eq(n, 6 + sizeof key + 1 + 10 + 1 + 10 + 1 + 20 + 2);
     ck_assert_mem_eq(dst + n - 2, "\r\n", 2);
-    free(dst);
-}
-END_TEST
-
-int
-main(void)
-{
-    Suite *s = suite_create("ascii_reply");
-    TCase *tc = tcase_create("ascii_reply");
-    tcase_set_timeout(tc, SUITE_TIMEOUT_S);
-    tcase_add_checked_fixture(tc, set_up_chain, tear_down_chain);
-    tcase_add_loop_test(tc, test_fixed_replies, 0, ROWS(reply_rows));
-    tcase_add_test(tc, test_every_reply_is_one_line);
-    tcase_add_test_raise_signal(tc, test_no_reply_is_no_line, SIGABRT);
-    tcase_add_test(tc, test_replies_in_order);
-    tcase_add_test(tc, test_many_replies);
-    tcase_add_loop_test(tc, test_value_head, 0, ROWS(head_rows));
-    tcase_add_test(tc, test_longest_value_head);
-    suite_add_tcase(s, tc);
-    return run_suite(s);
 }

@@ -9,6 +9,7 @@
 #include <stdarg.h>
 
 #include "base/rng.h"
+#include "check_main.h"
 #include "check_output.h"
 
 #define RESULT_MAX 128
@@ -201,7 +202,7 @@ expect_shape(const struct shape *shape, const char *result)
 static void
 check_shape(const struct shape *shape)
 {
-    struct text t = request_of(shape);
+    SCOPED(text_free) struct text t = request_of(shape);
     struct req req;
     char result[RESULT_MAX];
     struct parse parsed = parse(t.p, t.len, PROFILE_14, &req, result);
@@ -217,10 +218,11 @@ check_shape(const struct shape *shape)
         expect(req.key.len == shape->key);
         expect(!streams || req.value_len == shape->value);
     }
-    text_free(&t);
 }
 
-START_TEST(test_shapes)
+FIXTURE(set_up_chain, tear_down_chain);
+
+TEST_LOOP(test_shapes, SHARDS)
 {
     static const unsigned keys[] = {0, 1, 32, 33, 250, 251, 65535};
     static const uint32_t values[] = {0, 1, 8192};
@@ -235,21 +237,18 @@ START_TEST(test_shapes)
         }
     }
 }
-END_TEST
 
 /* ---- headers that lie ------------------------------------------------------------------ */
-
-struct header_row {
-    unsigned opcode, key, extras;
-    uint32_t body;
-    const char *old; /* 1.4 */
-    const char *now; /* 1.6; NULL: the same */
-};
 
 #define INCONSISTENT "BAD ERROR close swallow=0", NULL
 #define INVALID "BAD BAD_FORMAT close swallow=0"
 
-static const struct header_row header_rows[] = {
+static const struct {
+    unsigned opcode, key, extras;
+    uint32_t body;
+    const char *old; /* 1.4 */
+    const char *now; /* 1.6; NULL: the same */
+} header_rows[] = {
     {0x00, 5, 0, 1, INCONSISTENT},
     {0x00, 0xffff, 0, 0, INCONSISTENT},
     {0x00, 0xffff, 0xff, 0xffff, INCONSISTENT},
@@ -277,10 +276,9 @@ static const struct header_row header_rows[] = {
     {0x21, 5, 0, 5 + 8192, "MORE", NULL},
 };
 
-START_TEST(test_headers)
+TEST_ROWS(test_headers, header_rows, row->old)
 {
-    const struct header_row *row = &header_rows[_i];
-    struct text t = {.p = NULL};
+    SCOPED(text_free) struct text t = {.p = NULL};
     struct req req;
     char result[RESULT_MAX];
     add_header(&t, row->opcode, row->key, row->extras, row->body);
@@ -290,13 +288,11 @@ START_TEST(test_headers)
     ck_assert_str_eq(result, row->old);
     parse(t.p, t.len, PROFILE_16, &req, result);
     ck_assert_str_eq(result, row->now != NULL ? row->now : row->old);
-    text_free(&t);
 }
-END_TEST
 
-START_TEST(test_magic)
+TEST(test_magic)
 {
-    struct text t = request_of(&(struct shape){0x0a, 0, 0, 0});
+    SCOPED(text_free) struct text t = request_of(&(struct shape){0x0a, 0, 0, 0});
     for (unsigned magic = 0; magic < 256; magic++) {
         struct req req;
         char result[RESULT_MAX];
@@ -308,9 +304,7 @@ START_TEST(test_magic)
         parse(t.p, BINARY_HEADER_BYTES, PROFILE_14, &req, result);
         ck_assert_str_eq(result, magic == 0x80 ? "NOOP" : "CLOSE");
     }
-    text_free(&t);
 }
-END_TEST
 
 /* ---- what is read --------------------------------------------------------------------- */
 
@@ -323,7 +317,7 @@ check_prefixes(unsigned opcode, const struct opcode_row *row)
         10);
     struct shape shape = {opcode, extras, row->key == '-' ? 0 : 32,
                           row->value == '-' ? 0 : 5};
-    struct text t = request_of(&shape);
+    SCOPED(text_free) struct text t = request_of(&shape);
     struct req req;
     char result[RESULT_MAX];
     size_t whole = parse(t.p, t.len, PROFILE_14, &req, result).consumed;
@@ -334,10 +328,9 @@ check_prefixes(unsigned opcode, const struct opcode_row *row)
     }
     text_add(&t, "\x80more", 5);
     ck_assert_uint_eq(parse(t.p, t.len, PROFILE_14, &req, result).consumed, whole);
-    text_free(&t);
 }
 
-START_TEST(test_prefixes)
+TEST(test_prefixes)
 {
     for (unsigned opcode = 0; opcode < OPCODES; opcode++) {
         if (opcode_rows[opcode].expected != NULL) {
@@ -345,7 +338,6 @@ START_TEST(test_prefixes)
         }
     }
 }
-END_TEST
 
 static struct req
 parse_bytes(const char *p, size_t n)
@@ -361,7 +353,7 @@ parse_bytes(const char *p, size_t n)
 #define HEAD(op, key, extras, body)                                                      \
     "\x80" op "\0" key extras "\0\0\0\0\0\0" body "\1\2\3\4\0\0\0\0\0\0\0\7"
 
-START_TEST(test_fields)
+TEST(test_fields)
 {
     static const char set[] =
         HEAD("\x01", "\x03", "\x08", "\x0d") "\xde\xad\xbe\xef\xff\xff\xff\xfe"
@@ -410,13 +402,11 @@ START_TEST(test_fields)
     ck_assert_uint_eq(req.value.len, 5);
     ck_assert_mem_eq(req.value.p, "\0u\0p!", 5);
 }
-END_TEST
 
 /* Any bytes in a block of any size: whatever is made of them stays inside. */
-START_TEST(test_garbage)
+TEST_LOOP(test_garbage, 4)
 {
-    struct rng rng;
-    rng_init(&rng, 31, (uint64_t)_i);
+    struct rng rng = rng_of(31, (uint64_t)_i);
     for (unsigned round = 0; round < 20000; round++) {
         char bytes[320];
         size_t n = (size_t)rng_below(&rng, sizeof bytes + 1);
@@ -433,11 +423,15 @@ START_TEST(test_garbage)
         parse(bytes, n, (enum profile)(round % 2), &req, result);
     }
 }
-END_TEST
 
 /* ---- replies -------------------------------------------------------------------------- */
 
 #define CHECK_OUTPUT(bytes) check_output(bytes, sizeof(bytes) - 1)
+#define ANSWERS(req, reply, bytes)                                                       \
+    do {                                                                                 \
+        put(req, reply);                                                                 \
+        CHECK_OUTPUT(bytes);                                                             \
+    } while (0)
 #define OUT(op, key, extras, status, body, cas)                                          \
     "\x81" op key extras "\0" status "\0\0\0" body "\xde\xad\xbe\xef\0\0\0\0\0\0\0" cas
 
@@ -458,85 +452,78 @@ put(const struct req *req, enum reply reply)
     ck_assert(binary_put_reply(&chain, &env, req, reply, 9));
 }
 
-START_TEST(test_mutation_replies)
+TEST(test_mutation_replies)
 {
     struct req set = req_of(0x01, VERB_SET, FAMILY_STORE);
-    put(&set, REPLY_STORED);
-    CHECK_OUTPUT(OUT("\x01", "\0\0", "\0", "\0\0", "\0", "\x09"));
-    put(&set, REPLY_EXISTS);
-    CHECK_OUTPUT(OUT("\x01", "\0\0", "\0", "\0\2", "\x14", "\0") "Data exists for key.");
-    put(&set, REPLY_NOT_FOUND);
-    CHECK_OUTPUT(OUT("\x01", "\0\0", "\0", "\0\1", "\x09", "\0") "Not found");
-    put(&set, REPLY_TOO_LARGE);
-    CHECK_OUTPUT(OUT("\x01", "\0\0", "\0", "\0\3", "\x0a", "\0") "Too large.");
-    put(&set, REPLY_NO_MEMORY_STORING);
-    CHECK_OUTPUT(OUT("\x01", "\0\0", "\0", "\0\x82", "\x1d",
-                     "\0") "Out of memory allocating item");
-    put(&set, REPLY_BAD_FORMAT);
-    CHECK_OUTPUT(OUT("\x01", "\0\0", "\0", "\0\4", "\x11", "\0") "Invalid arguments");
+    ANSWERS(&set, REPLY_STORED, OUT("\x01", "\0\0", "\0", "\0\0", "\0", "\x09"));
+    ANSWERS(&set, REPLY_EXISTS,
+            OUT("\x01", "\0\0", "\0", "\0\2", "\x14", "\0") "Data exists for key.");
+    ANSWERS(&set, REPLY_NOT_FOUND,
+            OUT("\x01", "\0\0", "\0", "\0\1", "\x09", "\0") "Not found");
+    ANSWERS(&set, REPLY_TOO_LARGE,
+            OUT("\x01", "\0\0", "\0", "\0\3", "\x0a", "\0") "Too large.");
+    ANSWERS(&set, REPLY_NO_MEMORY_STORING,
+            OUT("\x01", "\0\0", "\0", "\0\x82", "\x1d",
+                "\0") "Out of memory allocating item");
+    ANSWERS(&set, REPLY_BAD_FORMAT,
+            OUT("\x01", "\0\0", "\0", "\0\4", "\x11", "\0") "Invalid arguments");
     struct req add = req_of(0x02, VERB_ADD, FAMILY_STORE);
-    put(&add, REPLY_NOT_STORED);
-    CHECK_OUTPUT(OUT("\x02", "\0\0", "\0", "\0\2", "\x14", "\0") "Data exists for key.");
+    ANSWERS(&add, REPLY_NOT_STORED,
+            OUT("\x02", "\0\0", "\0", "\0\2", "\x14", "\0") "Data exists for key.");
     struct req replace = req_of(0x03, VERB_REPLACE, FAMILY_STORE);
-    put(&replace, REPLY_NOT_STORED);
-    CHECK_OUTPUT(OUT("\x03", "\0\0", "\0", "\0\1", "\x09", "\0") "Not found");
+    ANSWERS(&replace, REPLY_NOT_STORED,
+            OUT("\x03", "\0\0", "\0", "\0\1", "\x09", "\0") "Not found");
     struct req append = req_of(0x0e, VERB_APPEND, FAMILY_STORE);
-    put(&append, REPLY_NOT_STORED);
-    CHECK_OUTPUT(OUT("\x0e", "\0\0", "\0", "\0\5", "\x0b", "\0") "Not stored.");
+    ANSWERS(&append, REPLY_NOT_STORED,
+            OUT("\x0e", "\0\0", "\0", "\0\5", "\x0b", "\0") "Not stored.");
     struct req quiet = req_of(0x11, VERB_SET, FAMILY_STORE);
     quiet.is_quiet = true;
-    put(&quiet, REPLY_STORED);
-    CHECK_OUTPUT("");
-    put(&quiet, REPLY_NOT_FOUND);
-    CHECK_OUTPUT(OUT("\x11", "\0\0", "\0", "\0\1", "\x09", "\0") "Not found");
+    ANSWERS(&quiet, REPLY_STORED, "");
+    ANSWERS(&quiet, REPLY_NOT_FOUND,
+            OUT("\x11", "\0\0", "\0", "\0\1", "\x09", "\0") "Not found");
 }
-END_TEST
 
-START_TEST(test_number_replies)
+TEST(test_number_replies)
 {
     struct req incr = req_of(0x05, VERB_INCR, FAMILY_ARITH);
     ck_assert(binary_put_number(&chain, &env, &incr, 0x0102, 9));
     CHECK_OUTPUT(OUT("\x05", "\0\0", "\0", "\0\0", "\x08", "\x09") "\0\0\0\0\0\0\1\2");
-    put(&incr, REPLY_NOT_NUMERIC);
-    CHECK_OUTPUT(OUT("\x05", "\0\0", "\0", "\0\6", "\x2e",
-                     "\0") "Non-numeric server-side value for incr or decr");
-    put(&incr, REPLY_NO_MEMORY);
-    CHECK_OUTPUT(OUT("\x05", "\0\0", "\0", "\0\x82", "\x20",
-                     "\0") "Out of memory incrementing value");
-    put(&incr, REPLY_NO_MEMORY_STORING);
-    CHECK_OUTPUT(OUT("\x05", "\0\0", "\0", "\0\x82", "\x21",
-                     "\0") "Out of memory allocating new item");
+    ANSWERS(&incr, REPLY_NOT_NUMERIC,
+            OUT("\x05", "\0\0", "\0", "\0\6", "\x2e",
+                "\0") "Non-numeric server-side value for incr or decr");
+    ANSWERS(&incr, REPLY_NO_MEMORY,
+            OUT("\x05", "\0\0", "\0", "\0\x82", "\x20",
+                "\0") "Out of memory incrementing value");
+    ANSWERS(&incr, REPLY_NO_MEMORY_STORING,
+            OUT("\x05", "\0\0", "\0", "\0\x82", "\x21",
+                "\0") "Out of memory allocating new item");
     incr.is_quiet = true;
     ck_assert(binary_put_number(&chain, &env, &incr, 1, 9));
     CHECK_OUTPUT("");
 }
-END_TEST
 
-START_TEST(test_retrieval_replies)
+TEST(test_retrieval_replies)
 {
     char head[BINARY_VALUE_HEAD_MAX];
     struct req get = req_of(0x00, VERB_GET, FAMILY_RETRIEVE);
     size_t n = binary_value_head(head, &get, "key", 3, 0xdeadbeef, 5, 9);
     ck_assert(chain_copy(&chain, &env, head, n));
     CHECK_OUTPUT(OUT("\x00", "\0\0", "\4", "\0\0", "\x09", "\x09") "\xde\xad\xbe\xef");
-    put(&get, REPLY_NOT_FOUND);
-    CHECK_OUTPUT(OUT("\x00", "\0\0", "\0", "\0\1", "\x09", "\0") "Not found");
+    ANSWERS(&get, REPLY_NOT_FOUND,
+            OUT("\x00", "\0\0", "\0", "\0\1", "\x09", "\0") "Not found");
     get.wants_key = true;
     get.opcode = 0x0c;
     n = binary_value_head(head, &get, "key", 3, 1, 5, 9);
     ck_assert(chain_copy(&chain, &env, head, n));
     CHECK_OUTPUT(OUT("\x0c", "\0\3", "\4", "\0\0", "\x0c", "\x09") "\0\0\0\1key");
-    put(&get, REPLY_NOT_FOUND);
-    CHECK_OUTPUT(OUT("\x0c", "\0\3", "\0", "\0\1", "\x03", "\0") "key");
+    ANSWERS(&get, REPLY_NOT_FOUND, OUT("\x0c", "\0\3", "\0", "\0\1", "\x03", "\0") "key");
     get.is_quiet = true;
-    put(&get, REPLY_NOT_FOUND);
-    CHECK_OUTPUT("");
-    put(&get, REPLY_BAD_FORMAT);
-    CHECK_OUTPUT(OUT("\x0c", "\0\0", "\0", "\0\4", "\x11", "\0") "Invalid arguments");
+    ANSWERS(&get, REPLY_NOT_FOUND, "");
+    ANSWERS(&get, REPLY_BAD_FORMAT,
+            OUT("\x0c", "\0\0", "\0", "\0\4", "\x11", "\0") "Invalid arguments");
 }
-END_TEST
 
-START_TEST(test_other_replies)
+TEST(test_other_replies)
 {
     struct req stat = req_of(0x10, VERB_STATS, FAMILY_CONTROL);
     ck_assert(binary_put_stat(&chain, &env, &stat, (struct slice){"pid", 3},
@@ -552,25 +539,23 @@ START_TEST(test_other_replies)
         OUT("\x10", "\0\x08", "\0", "\0\0", "\x17", "\0") "detailedPREFIX a\r\nEND\r\n");
     ck_assert(binary_put_reply(&chain, &env, &stat, REPLY_END, 0));
     CHECK_OUTPUT(OUT("\x10", "\0\0", "\0", "\0\0", "\0", "\0"));
-    put(&stat, REPLY_NOT_FOUND);
-    CHECK_OUTPUT(OUT("\x10", "\0\0", "\0", "\0\1", "\x09", "\0") "Not found");
+    ANSWERS(&stat, REPLY_NOT_FOUND,
+            OUT("\x10", "\0\0", "\0", "\0\1", "\x09", "\0") "Not found");
     struct req flush = req_of(0x18, VERB_FLUSH_ALL, FAMILY_ADMIN);
     flush.is_quiet = true;
-    put(&flush, REPLY_OK);
-    CHECK_OUTPUT("");
-    put(&flush, REPLY_FLUSH_REFUSED);
-    CHECK_OUTPUT(OUT("\x18", "\0\0", "\0", "\0\x20", "\x0d", "\0") "Auth failure.");
+    ANSWERS(&flush, REPLY_OK, "");
+    ANSWERS(&flush, REPLY_FLUSH_REFUSED,
+            OUT("\x18", "\0\0", "\0", "\0\x20", "\x0d", "\0") "Auth failure.");
     struct req unknown = req_of(0xff, VERB_NOOP, FAMILY_CONTROL);
-    put(&unknown, REPLY_ERROR);
-    CHECK_OUTPUT(OUT("\xff", "\0\0", "\0", "\0\x81", "\x0f", "\0") "Unknown command");
+    ANSWERS(&unknown, REPLY_ERROR,
+            OUT("\xff", "\0\0", "\0", "\0\x81", "\x0f", "\0") "Unknown command");
     struct req auth = req_of(0x21, VERB_SASL_AUTH, FAMILY_SASL);
     ck_assert(binary_put_body(&chain, &env, &auth, BINARY_AUTH_CONTINUE, "\0x", 2));
     CHECK_OUTPUT(OUT("\x21", "\0\0", "\0", "\0\x21", "\2", "\0") "\0x");
 }
-END_TEST
 
 /* Whatever the text protocol answers has a packet. */
-START_TEST(test_all_replies)
+TEST(test_all_replies)
 {
     for (unsigned reply = REPLY_NONE + 1; reply < REPLY_COUNT; reply++) {
         struct req req = req_of(0x01, VERB_SET, FAMILY_STORE);
@@ -578,27 +563,4 @@ START_TEST(test_all_replies)
         ck_assert_uint_ge(chain.bytes, BINARY_HEADER_BYTES);
         chain_clear(&chain, &env);
     }
-}
-END_TEST
-
-int
-main(void)
-{
-    Suite *s = suite_create("binary");
-    TCase *tc = tcase_create("binary");
-    tcase_set_timeout(tc, SUITE_TIMEOUT_S);
-    tcase_add_checked_fixture(tc, set_up_chain, tear_down_chain);
-    tcase_add_loop_test(tc, test_shapes, 0, SHARDS);
-    tcase_add_loop_test(tc, test_headers, 0, ROWS(header_rows));
-    tcase_add_test(tc, test_magic);
-    tcase_add_test(tc, test_prefixes);
-    tcase_add_test(tc, test_fields);
-    tcase_add_loop_test(tc, test_garbage, 0, 4);
-    tcase_add_test(tc, test_mutation_replies);
-    tcase_add_test(tc, test_number_replies);
-    tcase_add_test(tc, test_retrieval_replies);
-    tcase_add_test(tc, test_other_replies);
-    tcase_add_test(tc, test_all_replies);
-    suite_add_tcase(s, tc);
-    return run_suite(s);
 }

@@ -5,7 +5,7 @@
  * the same replies however the bytes are cut.
  */
 #include "proto/client.h"
-#include "check_unit.h"
+#include "check_main.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 
 /* ---- requests ---------------------------------------------------------------------- */
 
-START_TEST(test_requests)
+TEST(test_requests)
 {
     char buf[1024];
     size_t n = client_put_get(buf, false);
@@ -38,9 +38,8 @@ START_TEST(test_requests)
     ck_assert_uint_eq(n, 31);
     ck_assert_mem_eq(buf, "incr key 18446744073709551615\r\n", n);
 }
-END_TEST
 
-START_TEST(test_stores)
+TEST(test_stores)
 {
     static const struct {
         struct client_store store;
@@ -72,7 +71,6 @@ START_TEST(test_stores)
         ck_assert_mem_eq(buf, rows[i].expected, n);
     }
 }
-END_TEST
 
 /* ---- replies: what is parsed is written down as text and compared --------------------- */
 
@@ -119,12 +117,18 @@ trace_reply(struct trace *t, const struct client_reply *r)
     t->last = r->kind;
 }
 
+static struct trace
+begin(struct client_parser *p)
+{
+    client_parser_init(p);
+    return (struct trace){.last = CLIENT_MORE};
+}
+
 /* Feeds one piece from an exactly sized block, so that reading beyond it is seen. */
 static void
 feed(struct client_parser *p, const char *bytes, size_t len, struct trace *t)
 {
-    char *copy = malloc(len > 0 ? len : 1);
-    memcpy(copy, bytes, len);
+    FREED char *copy = exact_copy(bytes, len);
     size_t at = 0;
     for (;;) {
         struct client_reply r;
@@ -142,7 +146,6 @@ feed(struct client_parser *p, const char *bytes, size_t len, struct trace *t)
             break;
         }
     }
-    free(copy);
 }
 
 static const struct {
@@ -181,46 +184,39 @@ static const struct {
     {"VALUE k 0 3\r\nabc\rEND\r\n", "|VALUE(k,0,3)=abc|desync"},
     {"STORED\r\ngarbage\r\nSTORED\r\n", "|STORED|desync"},
 };
-#define DIALOGUES ((int)(sizeof dialogues / sizeof dialogues[0]))
 
-START_TEST(test_whole)
+TEST_ROWS(test_whole, dialogues, row->bytes)
 {
     struct client_parser p;
-    struct trace t = {.last = CLIENT_MORE};
-    client_parser_init(&p);
-    feed(&p, dialogues[_i].bytes, strlen(dialogues[_i].bytes), &t);
-    ck_assert_str_eq(t.text, dialogues[_i].expected);
+    struct trace t = begin(&p);
+    feed(&p, row->bytes, strlen(row->bytes), &t);
+    ck_assert_str_eq(t.text, row->expected);
     ck_assert(client_parser_is_idle(&p) == (t.last != CLIENT_DESYNC));
 }
-END_TEST
 
-START_TEST(test_cut_in_two)
+TEST_ROWS(test_cut_in_two, dialogues, row->bytes)
 {
-    size_t len = strlen(dialogues[_i].bytes);
+    size_t len = strlen(row->bytes);
     for (size_t cut = 0; cut <= len; cut++) {
         struct client_parser p;
-        struct trace t = {.last = CLIENT_MORE};
-        client_parser_init(&p);
-        feed(&p, dialogues[_i].bytes, cut, &t);
-        feed(&p, dialogues[_i].bytes + cut, len - cut, &t);
-        ck_assert_str_eq(t.text, dialogues[_i].expected);
+        struct trace t = begin(&p);
+        feed(&p, row->bytes, cut, &t);
+        feed(&p, row->bytes + cut, len - cut, &t);
+        ck_assert_str_eq(t.text, row->expected);
     }
 }
-END_TEST
 
-START_TEST(test_byte_by_byte)
+TEST_ROWS(test_byte_by_byte, dialogues, row->bytes)
 {
     struct client_parser p;
-    struct trace t = {.last = CLIENT_MORE};
-    client_parser_init(&p);
-    for (const char *at = dialogues[_i].bytes; *at != '\0'; at++) {
+    struct trace t = begin(&p);
+    for (const char *at = row->bytes; *at != '\0'; at++) {
         feed(&p, at, 1, &t);
     }
-    ck_assert_str_eq(t.text, dialogues[_i].expected);
+    ck_assert_str_eq(t.text, row->expected);
 }
-END_TEST
 
-START_TEST(test_long_lines)
+TEST(test_long_lines)
 {
     char line[CLIENT_LINE_MAX + 1];
     struct client_parser p;
@@ -231,17 +227,15 @@ START_TEST(test_long_lines)
         memcpy(line, "STAT ", 5);
         memcpy(line + len - 2, "\r\n", 2);
         for (size_t cut = 0; cut <= len; cut += 31) {
-            struct trace t = {.last = CLIENT_MORE};
-            client_parser_init(&p);
+            struct trace t = begin(&p);
             feed(&p, line, cut, &t);
             feed(&p, line + cut, len - cut, &t);
             ck_assert_int_eq(t.last, extra == 0 ? CLIENT_STAT : CLIENT_DESYNC);
         }
     }
 }
-END_TEST
 
-START_TEST(test_endless_line)
+TEST(test_endless_line)
 {
     struct client_parser p;
     struct trace t = {.last = CLIENT_MORE};
@@ -253,9 +247,8 @@ START_TEST(test_endless_line)
         ck_assert_uint_le(fed, CLIENT_LINE_MAX + 10);
     }
 }
-END_TEST
 
-START_TEST(test_long_key)
+TEST(test_long_key)
 {
     char line[400];
     struct client_parser p;
@@ -267,9 +260,8 @@ START_TEST(test_long_key)
         ck_assert_int_eq(t.last, len <= CLIENT_KEY_MAX ? CLIENT_END : CLIENT_DESYNC);
     }
 }
-END_TEST
 
-START_TEST(test_broken_stays_broken)
+TEST(test_broken_stays_broken)
 {
     struct client_parser p;
     struct client_reply r;
@@ -282,37 +274,33 @@ START_TEST(test_broken_stays_broken)
     ck_assert_uint_eq(client_parse(&p, "END\r\n", 5, &r), 5);
     ck_assert_int_eq(r.kind, CLIENT_END);
 }
-END_TEST
 
 /* A hit that is all there is taken at once, as the parser would take it piece by piece; of
  * everything else nothing is. */
-START_TEST(test_hit)
+TEST(test_hit)
 {
     static const char *const hits[] = {
         "VALUE k 0 0\r\n\r\nEND\r\n",
         "VALUE key 7 5\r\nvalue\r\nEND\r\n",
         "VALUE key 999999999 3\r\n\r\n\n\r\nEND\r\n",
     };
-    static const char *const others[] = {
-        "END\r\nVALUE k 0 0\r\n",
-        "VALUE k 0 5\r\nvaluEND\r\nEND\r\n",
-        "VALUE  0 0\r\n\r\nEND\r\n       ",
-        "VALUE k 0 0 5\r\n\r\nEND\r\n",
-        "VALUE k 0 1\r\nv\r\nVALUE k 0 0\r\n",
-        "VALUE k  0\r\n\r\nEND\r\n     ",
-        "VALUE k 0 1\n\nv\r\nEND\r\n   ",
-        "VALUE k 0 99999999999\r\nv\r\nEND\r\n",
-        "VALUE k -1 1\r\nv\r\nEND\r\n",
-    };
+    static const char *const others[] = {"END\r\nVALUE k 0 0\r\n",
+                                         "VALUE k 0 5\r\nvaluEND\r\nEND\r\n",
+                                         "VALUE  0 0\r\n\r\nEND\r\n       ",
+                                         "VALUE k 0 0 5\r\n\r\nEND\r\n",
+                                         "VALUE k 0 1\r\nv\r\nVALUE k 0 0\r\n",
+                                         "VALUE k  0\r\n\r\nEND\r\n     ",
+                                         "VALUE k 0 1\n\nv\r\nEND\r\n   ",
+                                         "VALUE k 0 99999999999\r\nv\r\nEND\r\n",
+                                         "VALUE k -1 1\r\nv\r\nEND\r\n"};
     struct client_reply hit, reply;
     for (unsigned i = 0; i < sizeof hits / sizeof hits[0]; i++) {
         size_t len = strlen(hits[i]);
         for (size_t n = 0; n < len; n++) {
-            char *part = exact_copy(hits[i], n);
+            FREED char *part = exact_copy(hits[i], n);
             ck_assert_uint_eq(client_parse_hit(part, n, &hit), 0);
-            free(part);
         }
-        char *whole = exact_copy(hits[i], len);
+        FREED char *whole = exact_copy(hits[i], len);
         struct client_parser p;
         client_parser_init(&p);
         ck_assert_uint_eq(client_parse_hit(whole, len, &hit), len);
@@ -323,30 +311,8 @@ START_TEST(test_hit)
         ck_assert_uint_eq(hit.flags, reply.flags);
         ck_assert_uint_eq(hit.value_len, reply.value_len);
         ck_assert_ptr_eq(hit.text, whole + taken);
-        free(whole);
     }
     for (unsigned i = 0; i < sizeof others / sizeof others[0]; i++) {
         ck_assert_uint_eq(client_parse_hit(others[i], strlen(others[i]), &hit), 0);
     }
-}
-END_TEST
-
-int
-main(void)
-{
-    Suite *s = suite_create("client");
-    TCase *tc = tcase_create("client");
-    tcase_set_timeout(tc, 60); /* sanitizers on a busy machine */
-    tcase_add_test(tc, test_requests);
-    tcase_add_test(tc, test_stores);
-    tcase_add_loop_test(tc, test_whole, 0, DIALOGUES);
-    tcase_add_loop_test(tc, test_cut_in_two, 0, DIALOGUES);
-    tcase_add_loop_test(tc, test_byte_by_byte, 0, DIALOGUES);
-    tcase_add_test(tc, test_long_lines);
-    tcase_add_test(tc, test_endless_line);
-    tcase_add_test(tc, test_long_key);
-    tcase_add_test(tc, test_broken_stays_broken);
-    tcase_add_test(tc, test_hit);
-    suite_add_tcase(s, tc);
-    return run_suite(s);
 }

@@ -5,11 +5,13 @@
  * the longest.
  */
 #include "check_ascii.h"
+#include "check_main.h"
 
 #define BAD(error) "BAD " error, NULL
 #define MS(len, flags) "ms [k] len=" len " exp=" flags, NULL
 
-static const struct line_row get_rows[] = {
+static const struct line_row rows[] = {
+    /* mg */
     {"mg k\r\n", "mg [k]", NULL},
     {"mg k\n", "mg [k]", NULL},
     {"mg   k   s  v \r\n", "mg [k] s v", NULL},
@@ -27,52 +29,13 @@ static const struct line_row get_rows[] = {
     {"mg k T2147483647 N-2147483648\r\n", "mg [k] T2147483647 N-2147483648", NULL},
     {"mg k C18446744073709551615 E1\r\n", "mg [k] C18446744073709551615 E1", NULL},
     {"mg k F4294967295\r\n", "mg [k] F4294967295", NULL},
-    {"mg k F4294967296\r\n", BAD("BAD_FORMAT")},
-    {"mg k F18446744073709551616\r\n", BAD("BAD_FORMAT")},
     {"mg k F-0 C-0 J-0 D-00\r\n", "mg [k] F0 C0 J0 D0", NULL},
     {"mg k J7 D8 M\r\n", "mg [k] J7 D8 M=@", NULL}, /* no mode of a get is wrong */
     {"mg k Mxyz\r\n", "mg [k] M=x", NULL},
-    {"mg k T\r\n", BAD("META_BAD_TOKEN")},
-    {"mg k T\n", BAD("META_BAD_TOKEN")},
-    {"mg k T \r\n", BAD("META_BAD_TOKEN")},
-    {"mg k T-\r\n", BAD("META_BAD_TOKEN")},
-    {"mg k T+5\r\n", BAD("META_BAD_TOKEN")},
-    {"mg k T5x\r\n", BAD("META_BAD_TOKEN")},
-    {"mg k T2147483648\r\n", BAD("META_BAD_TOKEN")},
-    {"mg k N\r\n", BAD("META_BAD_TOKEN")},
-    {"mg k Nx\r\n", BAD("META_BAD_TOKEN")},
-    {"mg k R\r\n", BAD("META_BAD_TOKEN")},
-    {"mg k R1.5\r\n", BAD("META_BAD_TOKEN")},
-    {"mg k C\r\n", BAD("META_BAD_TOKEN")},
-    {"mg k C-1\r\n", BAD("META_BAD_TOKEN")},
-    {"mg k C18446744073709551616\r\n", BAD("META_BAD_TOKEN")},
-    {"mg k E\r\n", BAD("META_BAD_TOKEN")},
-    {"mg k Ex\r\n", BAD("META_BAD_TOKEN")},
-    {"mg k F\r\n", BAD("BAD_FORMAT")},
-    {"mg k Fx\r\n", BAD("BAD_FORMAT")},
-    {"mg k F-1\r\n", BAD("BAD_FORMAT")},
     {"mg k J\r\n", BAD("META_BAD_INITIAL")},
     {"mg k Jx\r\n", BAD("META_BAD_INITIAL")},
     {"mg k D\r\n", BAD("META_BAD_DELTA")},
     {"mg k D-1\r\n", BAD("META_BAD_DELTA")},
-    /* the first wrong flag answers */
-    {"mg k z\r\n", BAD("META_BAD_FLAG")},
-    {"mg k 1\r\n", BAD("META_BAD_FLAG")},
-    {"mg k ~\r\n", BAD("META_BAD_FLAG")},
-    {"mg k {1@}\r\n", BAD("META_BAD_FLAG")},
-    {"mg k \r\r\n", BAD("META_BAD_FLAG")},
-    {"mg k S3\r\n", BAD("META_BAD_FLAG")},
-    {"mg k v v\r\n", BAD("META_DUPLICATE")},
-    {"mg k v vv\r\n", BAD("META_DUPLICATE")},
-    {"mg k T1 T2\r\n", BAD("META_DUPLICATE")},
-    {"mg k \x7f\r\n", BAD("META_DUPLICATE")},
-    {"mg k \x80\r\n", BAD("META_DUPLICATE")},
-    {"mg k \xff\r\n", BAD("META_DUPLICATE")},
-    {"mg k z v v\r\n", BAD("META_BAD_FLAG")},
-    {"mg k v v z\r\n", BAD("META_DUPLICATE")},
-    {"mg k T z\r\n", BAD("META_BAD_TOKEN")},
-    {"mg k m o o o o o o o o o o o o o o o o o o o o o o o o\r\n", BAD("META_BAD_FLAG")},
-    {"mg foo m o o o o o o o o\r\n", BAD("META_BAD_FLAG")},
     /* 20 words, and one more */
     {"mg k k O q s v c t f l h u C1 N1 R1 T1 F1 I x\r\n",
      "mg [k] k O=O q s v c t f l h u C1 N1 R1 T1 F1 I x", NULL},
@@ -86,30 +49,14 @@ static const struct line_row get_rows[] = {
     {"mg k O12345678901234567890123456789012\r\n", BAD("META_BAD_OPAQUE")},
     {"mg k O{2000x}\r\n", BAD("META_BAD_OPAQUE")},
     {"mg k Pfoo Lbar v\r\n", "mg [k] P L v", NULL},
-    {"mg k P P\r\n", BAD("META_DUPLICATE")},
     /* keys */
-    {"mg\n", BAD("BAD_FORMAT")},
-    {"mg\r\n", BAD("BAD_FORMAT")},
-    {"mg \r\n", BAD("BAD_FORMAT")},
-    {"mg {251k} v\r\n", BAD("BAD_FORMAT")},
-    {"mg {251k} z\r\n", BAD("BAD_FORMAT")},
     {"mg Zm9v b k\r\n", "mg [foo] b k", NULL},
     {"mg Zm9v k b\r\n", "mg [foo] k b", NULL},
     {"mg Zm9v bxyz\r\n", "mg [foo] b", NULL},
     {"mg AAo= b\r\n", "mg [@\n] b", NULL}, /* any byte can be in a key then */
     {"mg {248A} b\r\n", "mg [186*@] b", NULL},
-    {"mg Zg b\r\n", BAD("META_BAD_KEY")},
-    {"mg Zm9 b\r\n", BAD("META_BAD_KEY")},
-    {"mg Zg=x b\r\n", BAD("META_BAD_KEY")},
-    {"mg Zm-_ b\r\n", BAD("META_BAD_KEY")},
-    {"mg ==== b\r\n", BAD("META_BAD_KEY")},
-    {"mg {249A} b\r\n", BAD("META_BAD_KEY")},
     {"mg {252A} b\r\n", BAD("BAD_FORMAT")}, /* as sent, before decoding */
-    {"mg Zg z b\r\n", BAD("META_BAD_FLAG")},
-    {"mg Zg b z\r\n", BAD("META_BAD_KEY")},
-};
-
-static const struct line_row set_rows[] = {
+    /* ms */
     {"ms k 2\r\n", MS("2", "0")},
     {"ms k 2\n", MS("2", "0")},
     {"ms k 0\r\n", MS("0", "0")},
@@ -125,21 +72,6 @@ static const struct line_row set_rows[] = {
     {"ms k 2 T5 N30 MP\r\n", MS("2", "30 T30 N30 M=P")},
     {"ms k 2 N30 T5\r\n", MS("2", "5 N30 T5")},
     {"ms Zm9v 3 b\r\n", "ms [foo] len=3 exp=0 b", NULL},
-    /* what is no length swallows nothing */
-    {"ms\n", BAD("BAD_FORMAT")},
-    {"ms\r\n", BAD("BAD_FORMAT")},
-    {"ms k\r\n", BAD("BAD_FORMAT")},
-    {"ms k \r\n", BAD("BAD_FORMAT")},
-    {"ms k x\r\n", BAD("BAD_FORMAT")},
-    {"ms k 2x\r\n", BAD("BAD_FORMAT")},
-    {"ms k -1\r\n", BAD("BAD_FORMAT")},
-    {"ms k +2\r\n", BAD("BAD_FORMAT")},
-    {"ms k 2147483646\r\n", BAD("BAD_FORMAT")},
-    {"ms k 4294967297\r\n", BAD("BAD_FORMAT")},
-    {"ms k 18446744073709551618\r\n", BAD("BAD_FORMAT")},
-    {"ms k T30 2\r\n", BAD("BAD_FORMAT")},
-    {"ms k x z\r\n", BAD("BAD_FORMAT")},
-    {"ms {251k} x\r\n", BAD("BAD_FORMAT")},
     /* and what is one does */
     {"ms {251k} 3\r\n", BAD("BAD_FORMAT swallow=5")},
     {"ms {251k} 3 z\r\n", BAD("BAD_FORMAT swallow=5")},
@@ -147,10 +79,6 @@ static const struct line_row set_rows[] = {
     {"ms k 3 T\r\n", BAD("META_BAD_TOKEN swallow=5")},
     {"ms k 3 T1 T1\r\n", BAD("META_DUPLICATE swallow=5")},
     {"ms k 3 F\r\n", BAD("BAD_FORMAT swallow=5")},
-    {"ms k 3 M\r\n", BAD("META_BAD_MS_MODE swallow=5")},
-    {"ms k 3 MX\r\n", BAD("META_BAD_MS_MODE swallow=5")},
-    {"ms k 3 M{1@}\r\n", BAD("META_BAD_MS_MODE swallow=5")},
-    {"ms k 3 MI\r\n", BAD("META_BAD_MS_MODE swallow=5")},
     {"ms k 3 O12345678901234567890123456789012\r\n", BAD("META_BAD_OPAQUE swallow=5")},
     {"ms k 3 b\r\n", BAD("META_BAD_KEY swallow=5")},
     {"ms k 3 k O q s v c t f l h u C1 N1 R1 T1 F1 I\r\n",
@@ -158,18 +86,10 @@ static const struct line_row set_rows[] = {
     {"ms k 3 k O q s v c t f l h u C1 N1 R1 T1 F1 I x\r\n",
      BAD("META_TOO_MANY swallow=5")},
     {"ms k 2147483645 z\r\n", BAD("META_BAD_FLAG swallow=2147483647")},
-};
-
-static const struct line_row other_rows[] = {
+    /* the others */
     {"md k\r\n", "md [k]", NULL},
     {"md k q k Oabc I T30 C5 E6 x F7\r\n", "md [k] q k O=Oabc I T30 C5 E6 x F7", NULL},
     {"md Zm9v b\r\n", "md [foo] b", NULL},
-    {"md\r\n", BAD("BAD_FORMAT")},
-    {"md {251k}\r\n", BAD("BAD_FORMAT")},
-    {"md k z\r\n", BAD("META_BAD_FLAG")},
-    {"md k v v\r\n", BAD("META_DUPLICATE")},
-    {"md k Cx\r\n", BAD("META_BAD_TOKEN")},
-    {"md Zg b\r\n", BAD("META_BAD_KEY")},
     /* ma has one text for most errors */
     {"ma k\r\n", "ma [k]", NULL},
     {"ma k N0 J13 D2 v t c\r\n", "ma [k] N0 J13 D2 v t c", NULL},
@@ -179,21 +99,6 @@ static const struct line_row other_rows[] = {
     {"ma k M-\r\n", "ma [k] M=-", NULL},
     {"ma k MIncrement\r\n", "ma [k] M=I", NULL},
     {"ma k D18446744073709551615\r\n", "ma [k] D18446744073709551615", NULL},
-    {"ma\r\n", BAD("BAD_FORMAT")},
-    {"ma {251k}\r\n", BAD("BAD_FORMAT")},
-    {"ma k z\r\n", BAD("META_BAD_MA_FLAG")},
-    {"ma k v v\r\n", BAD("META_BAD_MA_FLAG")},
-    {"ma k \xff\r\n", BAD("META_BAD_MA_FLAG")},
-    {"ma k T\r\n", BAD("META_BAD_MA_FLAG")},
-    {"ma k N1x\r\n", BAD("META_BAD_MA_FLAG")},
-    {"ma k F\r\n", BAD("BAD_FORMAT")},
-    {"ma k F4294967296\r\n", BAD("BAD_FORMAT")},
-    {"ma k J\r\n", BAD("META_BAD_MA_FLAG")},
-    {"ma k Jx\r\n", BAD("META_BAD_MA_FLAG")},
-    {"ma k D\r\n", BAD("META_BAD_MA_FLAG")},
-    {"ma k D-1\r\n", BAD("META_BAD_MA_FLAG")},
-    {"ma k D18446744073709551616\r\n", BAD("META_BAD_MA_FLAG")},
-    {"ma Zg b\r\n", BAD("META_BAD_MA_FLAG")},
     {"ma k M\r\n", BAD("META_BAD_MA_MODE")},
     {"ma k MX\r\n", BAD("META_BAD_MA_MODE")},
     {"ma k ME\r\n", BAD("META_BAD_MA_MODE")},
@@ -205,31 +110,85 @@ static const struct line_row other_rows[] = {
     {"me Zm9v b\r\n", "me [foo]", NULL},
     {"me Zm9v b x\r\n", "me [foo]", NULL},
     {"me Zm9v x b\r\n", "me [Zm9v]", NULL},
-    {"me\r\n", BAD("BAD_FORMAT")},
-    {"me {251k}\r\n", BAD("BAD_FORMAT")},
-    {"me Zg b\r\n", BAD("BAD_FORMAT")},
     {"mn x y\r\n", "mn 3 [x] [y]", NULL},
     {"MG k\r\n", "BAD ERROR", NULL},
     {"mgx k\r\n", "BAD ERROR", NULL},
 };
 
-START_TEST(test_get)
-{
-    check_row(&get_rows[_i]);
-}
-END_TEST
+/* Lines that are all answered alike. */
+static const struct {
+    const char *old, *now;
+    const char *lines[34];
+} bad_rows[] = {
+    {BAD("BAD_FORMAT"),
+     {"mg k F4294967296\r\n",
+      "mg k F18446744073709551616\r\n",
+      "mg k F\r\n",
+      "mg k Fx\r\n",
+      "mg k F-1\r\n",
+      "mg\n",
+      "mg\r\n",
+      "mg \r\n",
+      "mg {251k} v\r\n",
+      "mg {251k} z\r\n",
+      "ms\n",
+      "ms\r\n",
+      "ms k\r\n",
+      "ms k \r\n",
+      "ms k x\r\n",
+      "ms k 2x\r\n",
+      "ms k -1\r\n",
+      "ms k +2\r\n",
+      "ms k 2147483646\r\n",
+      "ms k 4294967297\r\n",
+      "ms k 18446744073709551618\r\n",
+      "ms k T30 2\r\n",
+      "ms k x z\r\n",
+      "ms {251k} x\r\n",
+      "md\r\n",
+      "md {251k}\r\n",
+      "ma\r\n",
+      "ma {251k}\r\n",
+      "ma k F\r\n",
+      "ma k F4294967296\r\n",
+      "me\r\n",
+      "me {251k}\r\n",
+      "me Zg b\r\n"}},
+    {BAD("META_BAD_TOKEN"),
+     {"mg k T\r\n", "mg k T\n", "mg k T \r\n", "mg k T-\r\n", "mg k T+5\r\n",
+      "mg k T5x\r\n", "mg k T2147483648\r\n", "mg k N\r\n", "mg k Nx\r\n", "mg k R\r\n",
+      "mg k R1.5\r\n", "mg k C\r\n", "mg k C-1\r\n", "mg k C18446744073709551616\r\n",
+      "mg k E\r\n", "mg k Ex\r\n", "mg k T z\r\n", "md k Cx\r\n"}},
+    {BAD("META_BAD_FLAG"),
+     {"mg k z\r\n", "mg k 1\r\n", "mg k ~\r\n", "mg k {1@}\r\n", "mg k \r\r\n",
+      "mg k S3\r\n", "mg k z v v\r\n",
+      "mg k m o o o o o o o o o o o o o o o o o o o o o o o o\r\n",
+      "mg foo m o o o o o o o o\r\n", "mg Zg z b\r\n", "md k z\r\n"}},
+    {BAD("META_DUPLICATE"),
+     {"mg k v v\r\n", "mg k v vv\r\n", "mg k T1 T2\r\n", "mg k \x7f\r\n", "mg k \x80\r\n",
+      "mg k \xff\r\n", "mg k v v z\r\n", "mg k P P\r\n", "md k v v\r\n"}},
+    {BAD("META_BAD_KEY"),
+     {"mg Zg b\r\n", "mg Zm9 b\r\n", "mg Zg=x b\r\n", "mg Zm-_ b\r\n", "mg ==== b\r\n",
+      "mg {249A} b\r\n", "mg Zg b z\r\n", "md Zg b\r\n"}},
+    {BAD("META_BAD_MS_MODE swallow=5"),
+     {"ms k 3 M\r\n", "ms k 3 MX\r\n", "ms k 3 M{1@}\r\n", "ms k 3 MI\r\n"}},
+    {BAD("META_BAD_MA_FLAG"),
+     {"ma k z\r\n", "ma k v v\r\n", "ma k \xff\r\n", "ma k T\r\n", "ma k N1x\r\n",
+      "ma k J\r\n", "ma k Jx\r\n", "ma k D\r\n", "ma k D-1\r\n",
+      "ma k D18446744073709551616\r\n", "ma Zg b\r\n"}},
+};
 
-START_TEST(test_set)
+TEST_ROWS(test_requests, rows, row->line)
 {
-    check_row(&set_rows[_i]);
+    check_row(row);
 }
-END_TEST
 
-START_TEST(test_other)
+TEST_ROWS(test_bad_lines, bad_rows, row->old)
 {
-    check_row(&other_rows[_i]);
+    for (unsigned i = 0; row->lines[i] != NULL; i++) {
+        check_row(&(struct line_row){row->lines[i], row->old, row->now});
+    }
 }
-END_TEST
 
 /* ---- replies -------------------------------------------------------------------------- */
 
@@ -252,7 +211,7 @@ check_line_is(struct meta_line *line, const char *expected)
     free(line->p);
 }
 
-START_TEST(test_lines)
+TEST(test_lines)
 {
     struct meta_line line = begin("HD");
     check_line_is(&line, "HD\r\n");
@@ -270,33 +229,30 @@ START_TEST(test_lines)
     meta_line_key(&line, (struct slice){"foo", 3}, true);
     check_line_is(&line, "EN kfoo kZm9v b\r\n");
 }
-END_TEST
 
 /* The echo is in the order of the request and has nothing else of it. */
-START_TEST(test_echo)
-{
-    static const struct {
-        const char *line, *reply;
-    } rows[] = {
-        {"mg foo v k s Oabc q\n", "NF kfoo Oabc\r\n"},
-        {"mg foo Oabc k\n", "NF Oabc kfoo\r\n"},
-        {"mg Zh== k b O\n", "NF kZg== b O\r\n"}, /* encoded anew */
-        {"mg foo\n", "NF\r\n"},
-    };
-    for (unsigned i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        struct req req = {0};
-        char decoded[REQ_KEY_MAX];
-        struct parse parsed = ascii_parse(rows[i].line, strlen(rows[i].line), 0, false,
-                                          rules_of(PROFILE_16), &req);
-        ck_assert(parsed.status == PARSE_DONE);
-        struct meta_line line = begin("NF");
-        meta_line_echo(&line, &req, meta_key(&req, decoded));
-        check_line_is(&line, rows[i].reply);
-    }
-}
-END_TEST
+static const struct {
+    const char *line, *reply;
+} echo_rows[] = {
+    {"mg foo v k s Oabc q\n", "NF kfoo Oabc\r\n"},
+    {"mg foo Oabc k\n", "NF Oabc kfoo\r\n"},
+    {"mg Zh== k b O\n", "NF kZg== b O\r\n"}, /* encoded anew */
+    {"mg foo\n", "NF\r\n"},
+};
 
-START_TEST(test_longest)
+TEST_ROWS(test_echo, echo_rows, row->line)
+{
+    struct req req = {0};
+    char decoded[REQ_KEY_MAX];
+    struct parse parsed =
+        ascii_parse(row->line, strlen(row->line), 0, false, rules_of(PROFILE_16), &req);
+    ck_assert(parsed.status == PARSE_DONE);
+    struct meta_line line = begin("NF");
+    meta_line_echo(&line, &req, meta_key(&req, decoded));
+    check_line_is(&line, row->reply);
+}
+
+TEST(test_longest)
 {
     char key[REQ_KEY_MAX];
     struct req req = {.meta = {.opaque_len = META_OPAQUE_MAX}};
@@ -324,9 +280,8 @@ START_TEST(test_longest)
     ck_assert_uint_le(meta_describe(line.p, &facts), META_LINE_MAX);
     free(line.p);
 }
-END_TEST
 
-START_TEST(test_describe)
+TEST(test_describe)
 {
     struct meta_facts facts = {
         .key = {"foo", 3}, .class_id = 1, .ttl = -1, .idle = 3, .total = 64, .cas = 9};
@@ -340,22 +295,4 @@ START_TEST(test_describe)
     line = begin("");
     line.len = meta_describe(line.p, &facts) - 2;
     check_line_is(&line, "ME Zm9v exp=100 la=3 cas=9 fetch=yes cls=1 size=64\r\n");
-}
-END_TEST
-
-int
-main(void)
-{
-    Suite *s = suite_create("meta");
-    TCase *tc = tcase_create("meta");
-    tcase_set_timeout(tc, SUITE_TIMEOUT_S);
-    tcase_add_loop_test(tc, test_get, 0, ROWS(get_rows));
-    tcase_add_loop_test(tc, test_set, 0, ROWS(set_rows));
-    tcase_add_loop_test(tc, test_other, 0, ROWS(other_rows));
-    tcase_add_test(tc, test_lines);
-    tcase_add_test(tc, test_echo);
-    tcase_add_test(tc, test_longest);
-    tcase_add_test(tc, test_describe);
-    suite_add_tcase(s, tc);
-    return run_suite(s);
 }
