@@ -3,6 +3,7 @@
  *
  * When the crawler comes again.
  */
+#include "check_main.h"
 #include "check_store.h"
 #include "store/crawlplan.h"
 
@@ -49,14 +50,13 @@ wait_from(uint32_t now)
     return wait;
 }
 
-START_TEST(first_visit_is_soon)
+TEST(first_visit_is_soon)
 {
     start();
     ck_assert_uint_eq(wait_from(NOW), CRAWLPLAN_WAIT_MIN);
 }
-END_TEST
 
-START_TEST(comes_later_where_nothing_expires)
+TEST(comes_later_where_nothing_expires)
 {
     uint32_t now = NOW;
     uint32_t wait = CRAWLPLAN_WAIT_MIN;
@@ -71,12 +71,10 @@ START_TEST(comes_later_where_nothing_expires)
     }
     ck_assert_uint_eq(wait, CRAWLPLAN_WAIT_MAX);
 }
-END_TEST
 
-START_TEST(comes_sooner_where_much_expires)
+TEST(comes_sooner_where_much_expires)
 {
     uint32_t now = NOW;
-    struct store_crawl crawl;
 
     start();
     for (unsigned i = 0; i < 5; i++) {
@@ -85,7 +83,7 @@ START_TEST(comes_sooner_where_much_expires)
     ck_assert_uint_eq(wait_from(now), 305);
     note(98, 3600, now);
     note(1, 299, now); /* one in 99 */
-    crawl = end(now);
+    struct store_crawl crawl = end(now);
     ck_assert_uint_eq(crawl.low_mark, 1);
     ck_assert_uint_eq(crawl.next_reclaims, 1);
     ck_assert_uint_eq(crawl.next_run, 245);
@@ -100,17 +98,15 @@ START_TEST(comes_sooner_where_much_expires)
     }
     ck_assert_uint_eq(wait_from(now), CRAWLPLAN_WAIT_MIN);
 }
-END_TEST
 
-START_TEST(tells_how_long_ago_the_last_visit_was)
+TEST(tells_how_long_ago_the_last_visit_was)
 {
     start();
     ck_assert_uint_eq(end(NOW).since_run, 0);
     ck_assert_uint_eq(end(NOW + 65).since_run, 65);
 }
-END_TEST
 
-START_TEST(lists_are_apart)
+TEST(lists_are_apart)
 {
     start();
     crawlplan_is_due(&plan, CLASS, STORE_LIST_COLD, NOW);
@@ -119,20 +115,4 @@ START_TEST(lists_are_apart)
     ck_assert(!crawlplan_is_due(&plan, CLASS, LIST, NOW + CRAWLPLAN_WAIT_MIN));
     ck_assert(crawlplan_is_due(&plan, CLASS, STORE_LIST_COLD, NOW + CRAWLPLAN_WAIT_MIN));
     ck_assert(crawlplan_is_due(&plan, CLASS + 1, LIST, NOW + CRAWLPLAN_WAIT_MIN));
-}
-END_TEST
-
-int
-main(void)
-{
-    Suite *suite = suite_create("crawlplan");
-    TCase *tc = tcase_create("crawlplan");
-
-    tcase_add_test(tc, first_visit_is_soon);
-    tcase_add_test(tc, comes_later_where_nothing_expires);
-    tcase_add_test(tc, comes_sooner_where_much_expires);
-    tcase_add_test(tc, tells_how_long_ago_the_last_visit_was);
-    tcase_add_test(tc, lists_are_apart);
-    suite_add_tcase(suite, tc);
-    return run_suite(suite);
 }

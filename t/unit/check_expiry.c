@@ -4,7 +4,7 @@
  * Expiry times as clients write them.
  */
 #include "store/expiry.h"
-#include "check_unit.h"
+#include "check_main.h"
 
 #include <stdlib.h>
 
@@ -36,21 +36,7 @@ static const struct {
     {INT64_MAX, 100, UINT32_MAX},
 };
 
-START_TEST(exptime_becomes_relative)
+TEST_ROWS(exptime_becomes_relative, cases, NULL)
 {
-    ck_assert_uint_eq(expiry_from_wire(cases[_i].exptime, cases[_i].now, STARTED),
-                      cases[_i].expected);
-}
-END_TEST
-
-int
-main(void)
-{
-    Suite *suite = suite_create("expiry");
-    TCase *tc = tcase_create("expiry");
-
-    tcase_add_loop_test(tc, exptime_becomes_relative, 0,
-                        (int)(sizeof(cases) / sizeof(cases[0])));
-    suite_add_tcase(suite, tc);
-    return run_suite(suite);
+    ck_assert_uint_eq(expiry_from_wire(row->exptime, row->now, STARTED), row->expected);
 }

@@ -10,18 +10,18 @@
 static void
 assert_value(struct store *s, const char *key, size_t len, uint32_t now)
 {
-    char *value = malloc(len + 1);
+    FREED char *value = malloc(len + 1);
 
     memset(value, 'x', len);
     value[len] = '\0';
     ck_assert_msg(has(s, key, value, now), "%s of %zu bytes", key, len);
-    free(value);
 }
 
-START_TEST(starts_empty_at_first)
+FIXTURE(set_up_life, tear_down_life);
+
+TEST(starts_empty_at_first)
 {
-    struct store_conf conf = kept_conf();
-    struct life l = begin_life(&conf, NOW);
+    begin_life(NOW);
     struct stat st;
 
     ck_assert_int_eq(l.opened, RESTART_NEW);
@@ -29,9 +29,7 @@ START_TEST(starts_empty_at_first)
     ck_assert_int_eq(stat(file, &st), 0);
     ck_assert_uint_eq(st.st_mode & 0777, 0600);
     ck_assert_uint_ge(st.st_size, LIMIT);
-    end_life(&l);
 }
-END_TEST
 
 /* Sizes around the borders of classes and chunks. */
 static const size_t lengths[] = {0,     1,     30,    31,    32,     33,    100,   900,
@@ -39,144 +37,110 @@ static const size_t lengths[] = {0,     1,     30,    31,    32,     33,    100,
                                  32700, 40000, 70000, 99999, 100000, 300000};
 #define LENGTHS (sizeof(lengths) / sizeof(*lengths))
 
-START_TEST(brings_all_sizes_back)
+TEST_LOOP(brings_all_sizes_back, 4)
 {
-    struct store_conf conf = kept_conf();
-    struct life l;
     struct store_totals before, after;
 
     conf.use_cas = _i % 2 == 0;
     conf.inline_suffix = _i / 2 == 0;
-    l = begin_life(&conf, NOW);
+    begin_life(NOW);
     for (size_t i = 0; i < LENGTHS; i++) {
-        char key[16];
-
-        snprintf(key, sizeof(key), "key%zu", i);
-        ck_assert_int_eq(put_sized(l.s, key, lengths[i], 0, NOW), STORE_OK);
+        expect_ok(put_sized(l.s, numbered("key", i), lengths[i], 0, NOW));
     }
     before = totals_of(l.s);
     for (unsigned round = 0; round < 3; round++) {
-        restart_life(&l, &conf, NOW + round);
+        restart_life(NOW + round);
         after = totals_of(l.s);
         ck_assert_uint_eq(after.curr_items, LENGTHS);
         ck_assert_uint_eq(after.item_bytes, before.item_bytes);
         ck_assert_uint_eq(after.malloced_bytes, before.malloced_bytes);
         for (size_t i = 0; i < LENGTHS; i++) {
-            char key[16];
-
-            snprintf(key, sizeof(key), "key%zu", i);
-            assert_value(l.s, key, lengths[i], NOW + round);
+            assert_value(l.s, numbered("key", i), lengths[i], NOW + round);
         }
     }
-    end_life(&l);
 }
-END_TEST
 
-START_TEST(keeps_what_an_item_carries)
+TEST(keeps_what_an_item_carries)
 {
-    struct store_conf conf = kept_conf();
-    struct life l = begin_life(&conf, NOW);
+    begin_life(NOW);
     struct store_look look = {.is_use = false};
     struct store_cut cut = {.marks_stale = true, .touches = true, .exptime = NOW + 50};
     struct store_seen seen;
-    struct store_result result;
+    struct store_result r;
     struct item *it;
 
-    ck_assert_int_eq(put_full(l.s, STORE_SET, key_of("a"), "v", 1, 4000000000u,
-                              NOW + 1000, 0, NOW, &result),
-                     STORE_OK);
-    ck_assert_int_eq(store_reserve(l.s, (struct key){"\0 \xff", 3}, 0, 0, 0, NOW, &it),
-                     STORE_OK);
+    expect_ok(put_full(l.s, STORE_SET, key_of("a"), "v", 1, 4000000000u, NOW + 1000, 0,
+                       NOW, &r));
+    expect_ok(store_reserve(l.s, (struct key){"\0 \xff", 3}, 0, 0, 0, NOW, &it));
     fill_item(it, "", 0);
     item_mark_binary_key(it);
-    ck_assert_int_eq(
-        store_commit(l.s, it, &(struct store_put){.new_cas = 999}, NOW, &result),
-        STORE_OK);
-    ck_assert_int_eq(put(l.s, STORE_SET, "stale", "v", 0, NOW), STORE_OK);
-    ck_assert_int_eq(store_delete(l.s, key_of("stale"), &cut, NOW, &result), STORE_OK);
+    expect_ok(store_commit(l.s, it, &(struct store_put){.new_cas = 999}, NOW, &r));
+    expect_ok(put(l.s, STORE_SET, "stale", "v", 0, NOW));
+    expect_ok(store_delete(l.s, key_of("stale"), &cut, NOW, &r));
     ck_assert(is_there(l.s, "a", NOW + 3));
 
-    restart_life(&l, &conf, NOW + 10);
-    ck_assert_int_eq(store_look(l.s, key_of("a"), &look, NOW + 10, &seen, &it), STORE_OK);
+    restart_life(NOW + 10);
+    expect_ok(store_look(l.s, key_of("a"), &look, NOW + 10, &seen, &it));
     ck_assert_uint_eq(item_flags(it), 4000000000u);
     ck_assert_uint_eq(item_expires(it), NOW + 1000);
     ck_assert_uint_eq(item_cas(it), 1);
     ck_assert(seen.was_fetched && !seen.is_stale);
     ck_assert_uint_eq(seen.last_access, NOW);
     store_release(l.s, it);
-    ck_assert_int_eq(
-        store_look(l.s, (struct key){"\0 \xff", 3}, &look, NOW + 10, &seen, &it),
-        STORE_OK);
+    expect_ok(store_look(l.s, (struct key){"\0 \xff", 3}, &look, NOW + 10, &seen, &it));
     ck_assert(item_has_binary_key(it));
     ck_assert_uint_eq(item_cas(it), 999);
     store_release(l.s, it);
-    ck_assert_int_eq(store_look(l.s, key_of("stale"), &look, NOW + 10, &seen, &it),
-                     STORE_OK);
+    expect_ok(store_look(l.s, key_of("stale"), &look, NOW + 10, &seen, &it));
     ck_assert(seen.is_stale);
     ck_assert_uint_eq(item_expires(it), NOW + 50);
     store_release(l.s, it);
 
-    ck_assert_int_eq(
-        put_full(l.s, STORE_SET, key_of("next"), "v", 1, 0, 0, 0, NOW + 10, &result),
-        STORE_OK);
-    ck_assert_uint_eq(result.cas, 4); /* numbers go on */
-    end_life(&l);
+    expect_ok(put_full(l.s, STORE_SET, key_of("next"), "v", 1, 0, 0, 0, NOW + 10, &r));
+    ck_assert_uint_eq(r.cas, 4); /* numbers go on */
 }
-END_TEST
 
-START_TEST(what_is_gone_stays_so)
+TEST_LOOP(what_is_gone_stays_so, 2)
 {
-    struct store_conf conf = kept_conf();
-    struct store_result result;
-    struct life l;
+    struct store_result r;
 
     conf.use_cas = _i == 0;
-    l = begin_life(&conf, NOW);
-    ck_assert_int_eq(put(l.s, STORE_SET, "flushed", "v", 0, NOW), STORE_OK);
+    begin_life(NOW);
+    expect_ok(put(l.s, STORE_SET, "flushed", "v", 0, NOW));
     store_flush(l.s, NOW, NOW);
-    ck_assert_int_eq(put(l.s, STORE_SET, "deleted", "v", 0, NOW + 5), STORE_OK);
-    ck_assert_int_eq(put_sized(l.s, "large", 50000, 0, NOW + 5), STORE_OK);
-    ck_assert_int_eq(put(l.s, STORE_SET, "short", "v", NOW + 20, NOW + 5), STORE_OK);
-    ck_assert_int_eq(put_sized(l.s, "short large", 50000, NOW + 20, NOW + 5), STORE_OK);
-    ck_assert_int_eq(put(l.s, STORE_SET, "here", "v", NOW + 21, NOW + 5), STORE_OK);
-    ck_assert_int_eq(store_delete(l.s, key_of("deleted"), NULL, NOW + 5, &result),
-                     STORE_OK);
-    ck_assert_int_eq(store_delete(l.s, key_of("large"), NULL, NOW + 5, &result),
-                     STORE_OK);
-    save_life(&l, NOW + 8);
-    end_life(&l);
-
-    l = begin_life(&conf, NOW + 20); /* twelve seconds later */
-    ck_assert_int_eq(l.loaded, RESTART_FOUND);
+    expect_ok(put(l.s, STORE_SET, "deleted", "v", 0, NOW + 5));
+    expect_ok(put_sized(l.s, "large", 50000, 0, NOW + 5));
+    expect_ok(put(l.s, STORE_SET, "short", "v", NOW + 20, NOW + 5));
+    expect_ok(put_sized(l.s, "short large", 50000, NOW + 20, NOW + 5));
+    expect_ok(put(l.s, STORE_SET, "here", "v", NOW + 21, NOW + 5));
+    expect_ok(store_delete(l.s, key_of("deleted"), NULL, NOW + 5, &r));
+    expect_ok(store_delete(l.s, key_of("large"), NULL, NOW + 5, &r));
+    save_life(NOW + 8);
+    begin_next_life(NOW + 20); /* twelve seconds later */
     ck_assert_uint_eq(totals_of(l.s).curr_items, 1);
     ck_assert_int_eq(lookup(l.s, "flushed", NOW + 20), STORE_MISS);
     ck_assert_int_eq(lookup(l.s, "deleted", NOW + 20), STORE_MISS);
     ck_assert_int_eq(lookup(l.s, "large", NOW + 20), STORE_MISS);
     ck_assert_int_eq(lookup(l.s, "short", NOW + 20), STORE_MISS);
-    ck_assert_int_eq(lookup(l.s, "here", NOW + 20), STORE_OK);
+    expect_ok(lookup(l.s, "here", NOW + 20));
     ck_assert_int_eq(lookup(l.s, "here", NOW + 21), STORE_GONE_EXPIRED);
     assert_empty(l.s);
     ck_assert_uint_eq(totals_of(l.s).flush_time, NOW);
-    end_life(&l);
 }
-END_TEST
 
-START_TEST(a_flush_to_come_still_comes)
+TEST(a_flush_to_come_still_comes)
 {
-    struct store_conf conf = kept_conf();
-    struct life l = begin_life(&conf, NOW);
+    begin_life(NOW);
 
-    ck_assert_int_eq(put(l.s, STORE_SET, "k", "v", 0, NOW), STORE_OK);
+    expect_ok(put(l.s, STORE_SET, "k", "v", 0, NOW));
     store_flush(l.s, NOW + 30, NOW);
-    restart_life(&l, &conf, NOW + 10);
+    restart_life(NOW + 10);
     ck_assert(has(l.s, "k", "v", NOW + 29));
-    restart_life(&l, &conf, NOW + 29);
+    restart_life(NOW + 29);
     ck_assert_int_eq(lookup(l.s, "k", NOW + 30), STORE_GONE_FLUSHED);
-    ck_assert_int_eq(put(l.s, STORE_SET, "k", "w", 0, NOW + 31), STORE_OK);
+    expect_ok(put(l.s, STORE_SET, "k", "w", 0, NOW + 31));
     ck_assert(has(l.s, "k", "w", NOW + 31));
-    end_life(&l);
 }
-END_TEST
 
 static unsigned
 list_keys(struct store *s, unsigned class_id, enum store_list list, char *text)
@@ -192,18 +156,14 @@ list_keys(struct store *s, unsigned class_id, enum store_list list, char *text)
     return n;
 }
 
-START_TEST(keeps_the_lists_and_their_order)
+TEST(keeps_the_lists_and_their_order)
 {
-    struct store_conf conf = kept_conf();
-    struct life l = begin_life(&conf, NOW);
+    begin_life(NOW);
     char before[STORE_LISTS][200], after[200];
 
     for (unsigned i = 0; i < 20; i++) {
-        char key[8];
-
-        snprintf(key, sizeof(key), "k%u", i);
-        ck_assert_int_eq(put_sized(l.s, key, 1, i % 5 == 0 ? NOW + 10 : 0, NOW + i / 2),
-                         STORE_OK);
+        const char *key = numbered("k", i);
+        expect_ok(put_sized(l.s, key, 1, i % 5 == 0 ? NOW + 10 : 0, NOW + i / 2));
         if (i % 3 == 0) {
             ck_assert(is_there(l.s, key, NOW + i / 2) && is_there(l.s, key, NOW + i / 2));
         }
@@ -214,20 +174,18 @@ START_TEST(keeps_the_lists_and_their_order)
     for (unsigned list = 0; list < STORE_LISTS; list++) {
         ck_assert_uint_gt(list_keys(l.s, 1, list, before[list]), 0);
     }
-    restart_life(&l, &conf, NOW + 9);
+    restart_life(NOW + 9);
     for (unsigned list = 0; list < STORE_LISTS; list++) {
         (void)list_keys(l.s, 1, list, after);
         ck_assert_str_eq(after, before[list]);
     }
     conf.lru.is_segmented = false;
-    restart_life(&l, &conf, NOW + 9);
+    restart_life(NOW + 9);
     ck_assert_uint_eq(list_keys(l.s, 1, STORE_LIST_COLD, after), 20);
     conf.lru.is_segmented = true;
-    restart_life(&l, &conf, NOW + 9);
+    restart_life(NOW + 9);
     ck_assert_uint_eq(list_keys(l.s, 1, STORE_LIST_COLD, after), 20);
-    end_life(&l);
 }
-END_TEST
 
 static void
 fill_up(struct store *s, unsigned round, uint32_t now)
@@ -236,57 +194,48 @@ fill_up(struct store *s, unsigned round, uint32_t now)
         char key[24];
 
         snprintf(key, sizeof(key), "r%u-%u", round % 2, i);
-        ck_assert_int_eq(
-            put_sized(s, key, (size_t)i * 7919 % 30000, i % 7 == 0 ? now + 900 : 0, now),
-            STORE_OK);
+        expect_ok(
+            put_sized(s, key, (size_t)i * 7919 % 30000, i % 7 == 0 ? now + 900 : 0, now));
     }
 }
 
-START_TEST(a_full_store_works_on)
+TEST_LOOP(a_full_store_works_on, 3)
 {
-    struct store_conf conf = kept_conf();
-    struct life l;
-
     conf.can_reassign = _i == 0;
     conf.lru.is_segmented = _i < 2;
-    l = begin_life(&conf, NOW);
+    begin_life(NOW);
     for (unsigned round = 0; round < 4; round++) {
         uint64_t items;
 
         fill_up(l.s, round, NOW + 10 * round);
         ck_assert_uint_gt(totals_of(l.s).evictions, 0);
         items = totals_of(l.s).curr_items;
-        restart_life(&l, &conf, NOW + 10 * round);
+        restart_life(NOW + 10 * round);
         ck_assert_uint_eq(totals_of(l.s).curr_items, items);
         ck_assert_uint_le(totals_of(l.s).malloced_bytes, LIMIT);
     }
     store_flush(l.s, NOW + 50, NOW + 50);
-    restart_life(&l, &conf, NOW + 50);
+    restart_life(NOW + 50);
     assert_empty(l.s);
-    end_life(&l);
 }
-END_TEST
 
 /* Also what looks like the items of another life. */
-START_TEST(what_lay_in_the_file_is_of_no_interest)
+TEST_LOOP(what_lay_in_the_file_is_of_no_interest, 3)
 {
-    struct store_conf conf = kept_conf();
-    struct life l = begin_life(&conf, NOW);
+    begin_life(NOW);
 
     fill_up(l.s, 0, NOW);
-    end_life(&l);
+    end_life();
     if (_i > 0) {
-        char *junk = malloc(LIMIT + 4096);
+        FREED char *junk = malloc(LIMIT + 4096);
 
         memset(junk, _i == 1 ? 0xff : 0x55, LIMIT + 4096);
         spew(file, junk, LIMIT + 4096);
-        free(junk);
     }
-    l = begin_life(&conf, NOW);
-    ck_assert_int_eq(l.opened, RESTART_NEW);
+    begin_new_life();
     assert_empty(l.s);
-    ck_assert_int_eq(put_sized(l.s, "k", 100, 0, NOW), STORE_OK);
-    restart_life(&l, &conf, NOW);
+    expect_ok(put_sized(l.s, "k", 100, 0, NOW));
+    restart_life(NOW);
     ck_assert_uint_eq(totals_of(l.s).curr_items, 1);
     fill_up(l.s, 1, NOW);
     for (int id = 1; id <= (int)store_class_count(l.s); id++) {
@@ -297,16 +246,12 @@ START_TEST(what_lay_in_the_file_is_of_no_interest)
     }
     ck_assert_uint_gt(totals_of(l.s).pages_moved, 0);
     fill_up(l.s, 0, NOW + 1);
-    restart_life(&l, &conf, NOW + 1);
-    end_life(&l);
+    restart_life(NOW + 1);
 }
-END_TEST
 
-START_TEST(pages_of_the_pool_and_on_their_way)
+TEST(pages_of_the_pool_and_on_their_way)
 {
-    struct store_conf conf = kept_conf();
-    struct life l = begin_life(&conf, NOW);
-    uint64_t pool;
+    begin_life(NOW);
 
     fill_up(l.s, 0, NOW);
     for (unsigned i = 0; i < 2; i++) {
@@ -314,156 +259,98 @@ START_TEST(pages_of_the_pool_and_on_their_way)
         while (store_move_step(l.s, 1000, NOW) == STORE_MOVE_WORKING) {
         }
     }
-    pool = totals_of(l.s).pool_pages;
+    uint64_t pool = totals_of(l.s).pool_pages;
     ck_assert_uint_gt(pool, 0);
-    restart_life(&l, &conf, NOW + 1);
+    restart_life(NOW + 1);
     ck_assert_uint_eq(totals_of(l.s).pool_pages, pool);
 
     ck_assert_int_eq(store_move_page(l.s, -1, 1), STORE_MOVE_OK);
     ck_assert_int_ne(store_move_step(l.s, 7, NOW + 1), STORE_MOVE_IDLE);
-    restart_life(&l, &conf, NOW + 1); /* the move is forgotten */
+    restart_life(NOW + 1); /* the move is forgotten */
     ck_assert(!totals_of(l.s).is_moving);
     ck_assert_int_eq(store_move_page(l.s, -1, 1), STORE_MOVE_OK);
     while (store_move_step(l.s, 1000, NOW + 1) == STORE_MOVE_WORKING) {
     }
     fill_up(l.s, 1, NOW + 1);
     audit_store(l.s);
-    end_life(&l);
 }
-END_TEST
 
 /* A client that stopped in the middle of its value, or that never took its reply. */
-START_TEST(what_is_held_at_the_end_is_no_harm)
+TEST(what_is_held_at_the_end_is_no_harm)
 {
-    struct restart_times times = {.started = WALL, .stopped = WALL + NOW, .now = NOW};
-    struct store_conf conf = kept_conf();
-    struct life l = begin_life(&conf, NOW);
-    struct store_result result;
+    begin_life(NOW);
+    struct store_result r;
     struct item *small, *large, *read, *deleted;
 
-    ck_assert_int_eq(put_sized(l.s, "read", 50000, 0, NOW), STORE_OK);
-    ck_assert_int_eq(put_sized(l.s, "deleted", 50000, 0, NOW), STORE_OK);
-    ck_assert_int_eq(store_reserve(l.s, key_of("small"), 0, 0, 10, NOW, &small),
-                     STORE_OK);
-    ck_assert_int_eq(store_reserve(l.s, key_of("large"), 0, 0, 50000, NOW, &large),
-                     STORE_OK);
-    ck_assert_int_eq(store_get(l.s, key_of("read"), NOW, &read), STORE_OK);
-    ck_assert_int_eq(store_get(l.s, key_of("deleted"), NOW, &deleted), STORE_OK);
-    ck_assert_int_eq(store_delete(l.s, key_of("deleted"), NULL, NOW, &result), STORE_OK);
-    ck_assert(restart_save(l.r, l.s, &times, STAMP, l.err, sizeof(l.err)));
-    end_life(&l);
-
-    l = begin_life(&conf, NOW);
-    ck_assert_int_eq(l.loaded, RESTART_FOUND);
+    expect_ok(put_sized(l.s, "read", 50000, 0, NOW));
+    expect_ok(put_sized(l.s, "deleted", 50000, 0, NOW));
+    expect_ok(store_reserve(l.s, key_of("small"), 0, 0, 10, NOW, &small));
+    expect_ok(store_reserve(l.s, key_of("large"), 0, 0, 50000, NOW, &large));
+    expect_ok(store_get(l.s, key_of("read"), NOW, &read));
+    expect_ok(store_get(l.s, key_of("deleted"), NOW, &deleted));
+    expect_ok(store_delete(l.s, key_of("deleted"), NULL, NOW, &r));
+    ck_assert(try_save(NOW));
+    begin_next_life(NOW);
     ck_assert_uint_eq(totals_of(l.s).curr_items, 1);
     assert_value(l.s, "read", 50000, NOW);
-    ck_assert_int_eq(store_delete(l.s, key_of("read"), NULL, NOW, &result), STORE_OK);
+    expect_ok(store_delete(l.s, key_of("read"), NULL, NOW, &r));
     assert_empty(l.s);
-    end_life(&l);
 }
-END_TEST
 
-START_TEST(the_table_keeps_its_size)
+TEST(the_table_keeps_its_size)
 {
-    struct store_conf conf = kept_conf();
-    struct life l = begin_life(&conf, NOW);
+    begin_life(NOW);
 
     for (unsigned i = 0; i < 7000; i++) {
-        char key[16];
-
-        snprintf(key, sizeof(key), "k%u", i);
-        ck_assert_int_eq(put_sized(l.s, key, 1, 0, NOW), STORE_OK);
+        expect_ok(put_sized(l.s, numbered("k", i), 1, 0, NOW));
     }
     while (store_step(l.s, 1000)) {
     }
     ck_assert_uint_eq(totals_of(l.s).hash_power, 13);
     for (unsigned i = 100; i < 7000; i++) {
-        struct store_result result;
-        char key[16];
-
-        snprintf(key, sizeof(key), "k%u", i);
-        ck_assert_int_eq(store_delete(l.s, key_of(key), NULL, NOW, &result), STORE_OK);
+        struct store_result r;
+        expect_ok(store_delete(l.s, key_of(numbered("k", i)), NULL, NOW, &r));
     }
-    restart_life(&l, &conf, NOW);
+    restart_life(NOW);
     ck_assert_uint_eq(totals_of(l.s).hash_power, 13);
     ck_assert_uint_eq(totals_of(l.s).curr_items, 100);
     conf.hash_power = 15;
-    restart_life(&l, &conf, NOW);
+    restart_life(NOW);
     ck_assert_uint_eq(totals_of(l.s).hash_power, 15);
     conf.hash_power = 12;
-    restart_life(&l, &conf, NOW);
+    restart_life(NOW);
     ck_assert_uint_eq(totals_of(l.s).hash_power, 15);
-    end_life(&l);
 }
-END_TEST
 
-START_TEST(sizes_are_counted_again)
+TEST(sizes_are_counted_again)
 {
-    struct store_conf conf = kept_conf();
-    struct life l = begin_life(&conf, NOW);
+    begin_life(NOW);
 
     ck_assert(store_track_sizes(l.s, true));
-    ck_assert_int_eq(put(l.s, STORE_SET, "k", "v", 0, NOW), STORE_OK);
-    restart_life(&l, &conf, NOW); /* not counted now: audited */
-    ck_assert_int_eq(put(l.s, STORE_SET, "k", "w", 0, NOW), STORE_OK);
-    end_life(&l);
+    expect_ok(put(l.s, STORE_SET, "k", "v", 0, NOW));
+    restart_life(NOW); /* not counted now: audited */
+    expect_ok(put(l.s, STORE_SET, "k", "w", 0, NOW));
 }
-END_TEST
 
-START_TEST(tells_what_the_last_process_said)
+TEST(tells_what_the_last_process_said)
 {
-    struct store_conf conf = kept_conf();
-    struct life l = begin_life(&conf, NOW);
-    struct restart_times times;
+    begin_life(NOW);
 
-    restart_life(&l, &conf, NOW + 3);
-    times = restart_times(l.r);
+    restart_life(NOW + 3);
+    struct restart_times times = restart_times(l.r);
     ck_assert_int_eq(times.started, WALL);
     ck_assert_int_eq(times.stopped, WALL + NOW + 3);
     ck_assert_uint_eq(times.now, NOW + 3);
     ck_assert_uint_eq(times.last_gid, 77);
-    end_life(&l);
 }
-END_TEST
 
-START_TEST(an_end_without_saving_leaves_nothing)
+TEST(an_end_without_saving_leaves_nothing)
 {
-    struct store_conf conf = kept_conf();
-    struct life l = begin_life(&conf, NOW);
+    begin_life(NOW);
 
-    ck_assert_int_eq(put(l.s, STORE_SET, "k", "v", 0, NOW), STORE_OK);
-    restart_life(&l, &conf, NOW);
+    expect_ok(put(l.s, STORE_SET, "k", "v", 0, NOW));
+    restart_life(NOW);
     ck_assert(has(l.s, "k", "v", NOW));
-    end_life(&l);
-    l = begin_life(&conf, NOW);
-    ck_assert_int_eq(l.opened, RESTART_NEW);
+    begin_new_life();
     assert_empty(l.s);
-    end_life(&l);
-}
-END_TEST
-
-int
-main(void)
-{
-    Suite *suite = suite_create("restart");
-    TCase *tc = tcase_create("restart");
-
-    tcase_set_timeout(tc, 300);
-    tcase_add_checked_fixture(tc, make_folder, remove_folder);
-    tcase_add_test(tc, starts_empty_at_first);
-    tcase_add_loop_test(tc, brings_all_sizes_back, 0, 4);
-    tcase_add_test(tc, keeps_what_an_item_carries);
-    tcase_add_loop_test(tc, what_is_gone_stays_so, 0, 2);
-    tcase_add_test(tc, a_flush_to_come_still_comes);
-    tcase_add_test(tc, keeps_the_lists_and_their_order);
-    tcase_add_loop_test(tc, a_full_store_works_on, 0, 3);
-    tcase_add_loop_test(tc, what_lay_in_the_file_is_of_no_interest, 0, 3);
-    tcase_add_test(tc, pages_of_the_pool_and_on_their_way);
-    tcase_add_test(tc, what_is_held_at_the_end_is_no_harm);
-    tcase_add_test(tc, the_table_keeps_its_size);
-    tcase_add_test(tc, sizes_are_counted_again);
-    tcase_add_test(tc, tells_what_the_last_process_said);
-    tcase_add_test(tc, an_end_without_saving_leaves_nothing);
-    suite_add_tcase(suite, tc);
-    return run_suite(suite);
 }

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  *
- * What the tests of restarts share: a folder of its own for each test, and a process's life
- * on the memory file in it.
+ * What the tests of restarts share: a folder of its own for each test, and the life of one process
+ * after another on the memory file in it.
  */
 #pragma once
 
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "check_main.h"
 #include "check_store.h"
 #include "store/restart.h"
 
@@ -62,35 +63,41 @@ kept_conf(void)
     conf.size_count = sizeof(sizes) / sizeof(*sizes);
     conf.chunk_max = 16384;
     conf.can_reassign = true;
-    conf.lru = (struct store_lru_conf){.is_segmented = true,
-                                       .hot_pct = 20,
-                                       .warm_pct = 40,
-                                       .hot_factor = 0.2,
-                                       .warm_factor = 2,
-                                       .temp_ttl = 20};
+    conf.lru = segmented_lru();
+    conf.lru.temp_ttl = 20;
     return conf;
 }
 
-/* A process: the store is NULL when there is none. */
-struct life {
+/* How the processes of a test are configured. */
+static struct store_conf conf;
+
+/* The process of now: the store is NULL when there is none. */
+static struct life {
     struct restart *r;
     struct store *s;
     struct store_conf conf;
     enum restart_status opened, loaded; /* FAILED: not tried */
     char err[ERR_BYTES];
-};
+} l;
+
+static inline void
+end_life(void)
+{
+    store_destroy(&l.s);
+    restart_close(&l.r);
+}
 
 /* What the program does at its start. */
-static inline struct life
-begin_life(const struct store_conf *conf, uint32_t now)
+static inline void
+begin_life(uint32_t now)
 {
-    struct life l = {.conf = *conf, .loaded = RESTART_FAILED};
-
+    end_life();
+    l = (struct life){.conf = conf, .loaded = RESTART_FAILED};
     l.opened = restart_open(&l.r, file, &l.conf, l.err, sizeof(l.err));
     if (l.opened == RESTART_FAILED) {
         ck_assert_ptr_null(l.r);
         ck_assert_uint_gt(strlen(l.err), 0);
-        return l;
+        return;
     }
     l.s = open_store(&l.conf);
     if (l.opened == RESTART_FOUND) {
@@ -103,35 +110,57 @@ begin_life(const struct store_conf *conf, uint32_t now)
     }
     ck_assert(!exists(meta));
     audit_store(l.s);
-    return l;
 }
 
 static inline void
-save_life(struct life *l, uint32_t now)
+begin_new_life(void)
+{
+    begin_life(NOW);
+    ck_assert_int_eq(l.opened, RESTART_NEW);
+}
+
+/* What was saved is found. */
+static inline void
+begin_next_life(uint32_t now)
+{
+    begin_life(now);
+    ck_assert_msg(l.opened == RESTART_FOUND && l.loaded == RESTART_FOUND, "%s", l.err);
+}
+
+static inline bool
+try_save(uint32_t now)
 {
     struct restart_times times = {
         .started = WALL, .stopped = WALL + now, .now = now, .last_gid = 77};
-
-    audit_store(l->s);
-    ck_assert_msg(restart_save(l->r, l->s, &times, STAMP + now, l->err, sizeof(l->err)),
-                  "%s", l->err);
+    return restart_save(l.r, l.s, &times, STAMP + now, l.err, sizeof(l.err));
 }
 
 static inline void
-end_life(struct life *l)
+save_life(uint32_t now)
 {
-    store_destroy(&l->s);
-    restart_close(&l->r);
+    audit_store(l.s);
+    ck_assert_msg(try_save(now), "%s", l.err);
 }
 
-/* The next process finds what this one leaves. */
 static inline void
-restart_life(struct life *l, const struct store_conf *conf, uint32_t now)
+restart_life(uint32_t now)
 {
-    save_life(l, now);
-    end_life(l);
-    *l = begin_life(conf, now);
-    ck_assert_msg(l->opened == RESTART_FOUND && l->loaded == RESTART_FOUND, "%s", l->err);
+    save_life(now);
+    begin_next_life(now);
+}
+
+static inline void
+set_up_life(void)
+{
+    make_folder();
+    conf = kept_conf();
+}
+
+static inline void
+tear_down_life(void)
+{
+    end_life();
+    remove_folder();
 }
 
 static inline char *

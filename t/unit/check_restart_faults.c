@@ -15,116 +15,107 @@
 
 /* A store with one small and one chained item, saved. */
 static void
-leave_items(const struct store_conf *conf)
+leave_items(void)
 {
-    struct life l = begin_life(conf, NOW);
+    begin_life(NOW);
 
-    ck_assert_int_eq(put(l.s, STORE_SET, "k", "v", 0, NOW), STORE_OK);
-    ck_assert_int_eq(put_sized(l.s, "large", LARGE, 0, NOW), STORE_OK);
-    save_life(&l, NOW);
-    end_life(&l);
+    expect_ok(put(l.s, STORE_SET, "k", "v", 0, NOW));
+    expect_ok(put_sized(l.s, "large", LARGE, 0, NOW));
+    save_life(NOW);
+    end_life();
 }
 
 static void
-assert_starts_empty(const struct store_conf *conf, const char *why)
+assert_starts_empty(const char *why)
 {
-    struct life l = begin_life(conf, NOW);
+    begin_life(NOW);
 
     ck_assert_msg(l.opened == RESTART_DISCARDED || l.loaded == RESTART_DISCARDED, "%d %d",
                   l.opened, l.loaded);
-    ck_assert_msg(strstr(l.err, why) != NULL, "%s", l.err);
+    expect_part(l.err, why);
     assert_empty(l.s);
-    ck_assert_int_eq(put_sized(l.s, "large", LARGE, 0, NOW), STORE_OK);
-    end_life(&l);
+    expect_ok(put_sized(l.s, "large", LARGE, 0, NOW));
+    end_life();
 }
 
 static void
-assert_fails(const struct store_conf *conf, const char *why)
+assert_fails(const char *why)
 {
-    struct life l = begin_life(conf, NOW);
+    begin_life(NOW);
 
     ck_assert_int_eq(l.opened, RESTART_FAILED);
-    ck_assert_msg(strstr(l.err, why) != NULL, "%s", l.err);
+    expect_part(l.err, why);
 }
 
 static const char *const setting_names[] = {
     "slab_config",   "slab_config",         "maxbytes", "chunk_size",
     "item_size_max", "slab_chunk_size_max", "use_cas",  "counts_suffix"};
-#define SETTINGS (sizeof(setting_names) / sizeof(*setting_names))
 
 static void
-change_setting(struct store_conf *conf, unsigned which)
+change_setting(unsigned which)
 {
     static const uint32_t sizes[] = {96, 248, 1000, 4096};
 
     switch (which) {
     case 0:
-        conf->sizes = sizes;
+        conf.sizes = sizes;
         break;
     case 1:
-        conf->sizes = NULL;
-        conf->growth_factor = 2;
+        conf.sizes = NULL;
+        conf.growth_factor = 2;
         break;
     case 2:
-        conf->limit_bytes += MIB;
+        conf.limit_bytes += MIB;
         break;
     case 3:
-        conf->min_space += 8;
+        conf.min_space += 8;
         break;
     case 4:
-        conf->item_max /= 2;
+        conf.item_max /= 2;
         break;
     case 5:
-        conf->chunk_max /= 2;
+        conf.chunk_max /= 2;
         break;
     case 6:
-        conf->use_cas = !conf->use_cas;
+        conf.use_cas = !conf.use_cas;
         break;
     default:
-        conf->inline_suffix = !conf->inline_suffix;
+        conf.inline_suffix = !conf.inline_suffix;
     }
 }
 
-START_TEST(other_settings_lose_the_items)
+FIXTURE(set_up_life, tear_down_life);
+
+TEST_ROWS(other_settings_lose_the_items, setting_names, *row)
 {
-    struct store_conf conf = kept_conf();
     char why[64];
 
-    leave_items(&conf);
-    change_setting(&conf, (unsigned)_i);
-    snprintf(why, sizeof(why), ": %s was another one", setting_names[_i]);
-    assert_starts_empty(&conf, why);
+    leave_items();
+    change_setting((unsigned)(row - setting_names));
+    snprintf(why, sizeof(why), ": %s was another one", *row);
+    assert_starts_empty(why);
 }
-END_TEST
 
-START_TEST(settings_that_may_change)
+TEST(settings_that_may_change)
 {
-    struct store_conf conf = kept_conf();
-    struct life l;
-
-    leave_items(&conf);
+    leave_items();
     conf.can_reassign = false;
     conf.can_evict = false;
     conf.can_grow_hash = false;
     conf.threads = 7;
     conf.hash_seed++;
     conf.lru.temp_ttl = -1;
-    l = begin_life(&conf, NOW);
-    ck_assert_int_eq(l.loaded, RESTART_FOUND);
+    begin_next_life(NOW);
     ck_assert(has(l.s, "k", "v", NOW));
-    end_life(&l);
 }
-END_TEST
 
 /* Every length, every byte: it fails or begins empty. */
-START_TEST(no_damaged_meta_is_believed)
+TEST(no_damaged_meta_is_believed)
 {
-    struct store_conf conf = kept_conf();
     size_t len;
-    char *text;
 
-    leave_items(&conf);
-    text = slurp(meta, &len);
+    leave_items();
+    FREED char *text = slurp(meta, &len);
     for (size_t i = 0; i < 2 * len; i++) {
         size_t n = i < len ? i : len;
         char saved = text[i % len];
@@ -144,174 +135,144 @@ START_TEST(no_damaged_meta_is_believed)
         restart_close(&r);
         text[i % len] = saved;
     }
-    free(text);
 }
-END_TEST
 
-START_TEST(a_failed_start_leaves_both_files)
+TEST(a_failed_start_leaves_both_files)
 {
-    struct store_conf conf = kept_conf();
-    struct life l;
     size_t len;
-    char *text;
 
-    leave_items(&conf);
-    text = slurp(meta, &len);
+    leave_items();
+    char *text = slurp(meta, &len);
     spew(meta, "Tmain", 5);
-    assert_fails(&conf, "is corrupt");
+    assert_fails("is corrupt");
     spew(meta, text, len);
     free(text);
-    l = begin_life(&conf, NOW);
-    ck_assert_int_eq(l.loaded, RESTART_FOUND);
+    begin_next_life(NOW);
     ck_assert(has(l.s, "k", "v", NOW));
-    end_life(&l);
 }
-END_TEST
 
-START_TEST(meta_of_another_server_is_left_out)
+TEST(meta_of_another_server_is_left_out)
 {
     static const char other[] = "Tmain\nKslab_config 1.25\nKmaxbytes 8388608\n"
                                 "Kmmap_oldbase 0x7f76cd200000\n";
-    struct store_conf conf = kept_conf();
 
-    leave_items(&conf);
+    leave_items();
     spew(meta, other, sizeof(other) - 1);
-    assert_starts_empty(&conf, "lacks lines");
+    assert_starts_empty("lacks lines");
 }
-END_TEST
 
-START_TEST(meta_must_be_a_small_file)
+TEST(meta_must_be_a_small_file)
 {
-    struct store_conf conf = kept_conf();
-
     ck_assert_int_eq(mkdir(meta, 0700), 0);
-    assert_fails(&conf, ".meta");
+    assert_fails(".meta");
     ck_assert_int_eq(rmdir(meta), 0);
     ck_assert_int_eq(mkfifo(meta, 0600), 0);
-    assert_fails(&conf, ".meta");
+    assert_fails(".meta");
     ck_assert_int_eq(unlink(meta), 0);
     ck_assert_int_eq(symlink("/etc/passwd", meta), 0);
-    assert_fails(&conf, ".meta");
+    assert_fails(".meta");
     ck_assert_int_eq(unlink(meta), 0);
     spew(meta, "", 0);
     ck_assert_int_eq(truncate(meta, INT64_C(1) << 32), 0);
-    assert_fails(&conf, "of this size");
+    assert_fails("of this size");
 }
-END_TEST
 
 /* One byte of the pages in use has changed. */
-START_TEST(changed_memory_is_not_served)
+TEST_LOOP(changed_memory_is_not_served, 4)
 {
-    struct store_conf conf = kept_conf();
     off_t at[] = {0, 48, 95, 4 * (off_t)MIB + 1000};
     char byte;
-    int fd;
 
-    leave_items(&conf);
-    fd = open(file, O_RDWR);
+    leave_items();
+    int fd = open(file, O_RDWR);
     ck_assert_int_eq(pread(fd, &byte, 1, at[_i]), 1);
     byte ^= 1;
     ck_assert_int_eq(pwrite(fd, &byte, 1, at[_i]), 1);
     close(fd);
-    assert_starts_empty(&conf, "it has changed since it was saved");
+    assert_starts_empty("it has changed since it was saved");
 }
-END_TEST
 
-START_TEST(a_shorter_file_is_not_served)
+TEST_LOOP(a_shorter_file_is_not_served, 2)
 {
-    struct store_conf conf = kept_conf();
-
-    leave_items(&conf);
+    leave_items();
     ck_assert_int_eq(truncate(file, _i == 0 ? 0 : LIMIT), 0);
-    assert_starts_empty(&conf, "it is not as");
-    leave_items(&conf);
+    assert_starts_empty("it is not as");
+    leave_items();
     ck_assert_int_eq(unlink(file), 0);
-    assert_starts_empty(&conf, "it is not as");
+    assert_starts_empty("it is not as");
 }
-END_TEST
 
 /* A copy of FILE.meta from before: what it is about has been flushed meanwhile. */
-START_TEST(a_stale_meta_is_not_served)
+TEST_LOOP(a_stale_meta_is_not_served, 2)
 {
-    struct store_conf conf = kept_conf();
-    struct life l;
     size_t len;
-    char *text;
 
-    leave_items(&conf);
-    text = slurp(meta, &len);
-    l = begin_life(&conf, NOW);
-    ck_assert_int_eq(l.loaded, RESTART_FOUND);
+    leave_items();
+    char *text = slurp(meta, &len);
+    begin_next_life(NOW);
     store_flush(l.s, NOW, NOW);
     if (_i == 1) {
-        save_life(&l, NOW + 1);
+        save_life(NOW + 1);
     }
-    end_life(&l);
+    end_life();
     spew(meta, text, len);
     free(text);
-    assert_starts_empty(&conf, "is about others");
+    assert_starts_empty("is about others");
 }
-END_TEST
 
-START_TEST(one_server_at_a_time)
+TEST(one_server_at_a_time)
 {
-    struct store_conf conf = kept_conf();
-    struct life l = begin_life(&conf, NOW);
+    struct restart *other;
+    struct store_conf used = conf;
+    char err[ERR_BYTES];
 
-    assert_fails(&conf, "in use by another server");
-    end_life(&l);
-    l = begin_life(&conf, NOW);
-    ck_assert_int_eq(l.opened, RESTART_NEW);
-    end_life(&l);
+    begin_life(NOW);
+    ck_assert_int_eq(restart_open(&other, file, &used, err, sizeof err), RESTART_FAILED);
+    ck_assert_ptr_null(other);
+    expect_part(err, "in use by another server");
+    begin_new_life();
 }
-END_TEST
 
-START_TEST(says_why_it_can_not_use_the_file)
+TEST(says_why_it_can_not_use_the_file)
 {
-    struct store_conf conf = kept_conf();
     char saved[sizeof(file)];
 
     strcpy(saved, file);
     strcat(file, "/f");
-    assert_fails(&conf, "No such file");
+    assert_fails("No such file");
     strcpy(file, folder);
-    assert_fails(&conf, "directory");
+    assert_fails("directory");
     strcpy(file, "/dev/null");
-    assert_fails(&conf, "not a regular file");
+    assert_fails("not a regular file");
     strcat(strcpy(file, folder), "/");
-    assert_fails(&conf, "directory");
+    assert_fails("directory");
     strcpy(file, saved);
     if (geteuid() != 0) {
         spew(file, "", 0);
         ck_assert_int_eq(chmod(file, 0400), 0);
-        assert_fails(&conf, "Permission denied");
+        assert_fails("Permission denied");
         ck_assert_int_eq(chmod(file, 0600), 0);
     }
     ck_assert_int_eq(symlink("/dev/full", meta), 0);
-    assert_fails(&conf, ".meta");
+    assert_fails(".meta");
 }
-END_TEST
 
 /* The name of the temporary file is taken by something that can not go. */
-START_TEST(a_save_that_fails_leaves_no_meta)
+TEST(a_save_that_fails_leaves_no_meta)
 {
-    struct store_conf conf = kept_conf();
-    struct restart_times times = {.started = WALL, .stopped = WALL + NOW, .now = NOW};
-    struct life l = begin_life(&conf, NOW);
+    begin_life(NOW);
     char temporary[sizeof(meta) + 8];
 
     snprintf(temporary, sizeof(temporary), "%s.tmp", meta);
     ck_assert_int_eq(mkdir(temporary, 0700), 0);
-    ck_assert_int_eq(put(l.s, STORE_SET, "k", "v", 0, NOW), STORE_OK);
-    ck_assert(!restart_save(l.r, l.s, &times, STAMP, l.err, sizeof(l.err)));
-    ck_assert_msg(strstr(l.err, "can't write") != NULL, "%s", l.err);
+    expect_ok(put(l.s, STORE_SET, "k", "v", 0, NOW));
+    ck_assert(!try_save(NOW));
+    expect_part(l.err, "can't write");
     ck_assert(!exists(meta));
     ck_assert_int_eq(rmdir(temporary), 0);
-    ck_assert(restart_save(l.r, l.s, &times, STAMP, l.err, sizeof(l.err)));
+    ck_assert(try_save(NOW));
     ck_assert(exists(meta));
-    end_life(&l);
 }
-END_TEST
 
 /* As full as a disk may be: files do not grow beyond this. RLIM_INFINITY: any more. */
 static void
@@ -325,74 +286,37 @@ limit_files(rlim_t bytes)
     ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
 }
 
-START_TEST(without_room_for_more_items_stay)
+TEST(without_room_for_more_items_stay)
 {
-    struct store_conf conf = kept_conf();
     struct store_conf larger = conf;
     char err[ERR_BYTES];
     struct restart *r;
-    struct life l;
 
-    leave_items(&conf);
+    leave_items();
     larger.limit_bytes += MIB;
     limit_files(LIMIT + MIB / 2);
     enum restart_status status = restart_open(&r, file, &larger, err, sizeof(err));
     limit_files(RLIM_INFINITY);
     ck_assert_int_eq(status, RESTART_FAILED);
-    ck_assert_msg(strstr(err, "can't reserve 9 megabytes (-m)") != NULL, "%s", err);
-    ck_assert_msg(strstr(err, file) != NULL, "%s", err);
-    l = begin_life(&conf, NOW);
-    ck_assert_int_eq(l.loaded, RESTART_FOUND);
+    expect_part(err, "can't reserve 9 megabytes (-m)");
+    expect_part(err, file);
+    begin_next_life(NOW);
     ck_assert(has(l.s, "k", "v", NOW));
-    end_life(&l);
 }
-END_TEST
 
-START_TEST(without_room_for_meta_none_is_left)
+TEST(without_room_for_meta_none_is_left)
 {
-    struct store_conf conf = kept_conf();
-    struct restart_times times = {.started = WALL, .stopped = WALL + NOW, .now = NOW};
-    struct life l = begin_life(&conf, NOW);
+    begin_life(NOW);
     char temporary[sizeof(meta) + 8];
 
     snprintf(temporary, sizeof(temporary), "%s.tmp", meta);
-    ck_assert_int_eq(put(l.s, STORE_SET, "k", "v", 0, NOW), STORE_OK);
+    expect_ok(put(l.s, STORE_SET, "k", "v", 0, NOW));
     limit_files(100);
-    bool is_saved = restart_save(l.r, l.s, &times, STAMP, l.err, sizeof(l.err));
+    bool is_saved = try_save(NOW);
     limit_files(RLIM_INFINITY);
     ck_assert(!is_saved);
-    ck_assert_msg(strstr(l.err, "are lost: can't write") != NULL, "%s", l.err);
+    expect_part(l.err, "are lost: can't write");
     ck_assert(!exists(meta));
     ck_assert(!exists(temporary));
-    end_life(&l);
-    l = begin_life(&conf, NOW);
-    ck_assert_int_eq(l.opened, RESTART_NEW);
-    end_life(&l);
-}
-END_TEST
-
-int
-main(void)
-{
-    Suite *suite = suite_create("restart faults");
-    TCase *tc = tcase_create("restart faults");
-
-    tcase_set_timeout(tc, 300);
-    tcase_add_checked_fixture(tc, make_folder, remove_folder);
-    tcase_add_loop_test(tc, other_settings_lose_the_items, 0, SETTINGS);
-    tcase_add_test(tc, settings_that_may_change);
-    tcase_add_test(tc, no_damaged_meta_is_believed);
-    tcase_add_test(tc, a_failed_start_leaves_both_files);
-    tcase_add_test(tc, without_room_for_more_items_stay);
-    tcase_add_test(tc, without_room_for_meta_none_is_left);
-    tcase_add_test(tc, meta_of_another_server_is_left_out);
-    tcase_add_test(tc, meta_must_be_a_small_file);
-    tcase_add_loop_test(tc, changed_memory_is_not_served, 0, 4);
-    tcase_add_loop_test(tc, a_shorter_file_is_not_served, 0, 2);
-    tcase_add_loop_test(tc, a_stale_meta_is_not_served, 0, 2);
-    tcase_add_test(tc, one_server_at_a_time);
-    tcase_add_test(tc, says_why_it_can_not_use_the_file);
-    tcase_add_test(tc, a_save_that_fails_leaves_no_meta);
-    suite_add_tcase(suite, tc);
-    return run_suite(suite);
+    begin_new_life();
 }

@@ -3,7 +3,7 @@
  *
  * The text of FILE.meta.
  */
-#include "check_unit.h"
+#include "check_main.h"
 
 #include "store/snapshot.h"
 
@@ -57,11 +57,11 @@ parse(const char *p, size_t len)
     return status;
 }
 
-START_TEST(reads_what_it_writes)
+TEST(reads_what_it_writes)
 {
-    struct snapshot was = some(), is;
+    SCOPED(snapshot_fini) struct snapshot was = some(), is;
     size_t len, len_again;
-    char *text = snapshot_format(&was, &len);
+    FREED char *text = snapshot_format(&was, &len);
     snapshot_init(&is);
     ck_assert_int_eq(snapshot_parse(&is, text, len), SNAPSHOT_OK);
     ck_assert_str_eq(is.slab_config, "1.25");
@@ -72,21 +72,16 @@ START_TEST(reads_what_it_writes)
     ck_assert_uint_eq(is.classes[7].tails[STORE_LIST_HOT], 0);
     ck_assert_uint_eq(is.classes[7].tails[STORE_LIST_WARM], SNAPSHOT_NOWHERE);
     ck_assert_uint_eq(is.pages[is.classes[7].first_page], PAGES - 10);
-    char *again = snapshot_format(&is, &len_again);
+    FREED char *again = snapshot_format(&is, &len_again);
     ck_assert_uint_eq(len, len_again);
     ck_assert_str_eq(text, again);
-    free(text);
-    free(again);
-    snapshot_fini(&was);
-    snapshot_fini(&is);
 }
-END_TEST
 
-START_TEST(begins_as_upstream_does)
+TEST(begins_as_upstream_does)
 {
-    struct snapshot snap = some();
+    SCOPED(snapshot_fini) struct snapshot snap = some();
     size_t len;
-    char *text = snapshot_format(&snap, &len);
+    FREED char *text = snapshot_format(&snap, &len);
     ck_assert_int_eq(strncmp(text, "Tmain\n", 6), 0);
     static const char *const lines[] = {
         "\nKslab_config 1.25\n",          "\nKmaxbytes 1048576\n", "\nKuse_cas true\n",
@@ -95,17 +90,14 @@ START_TEST(begins_as_upstream_does)
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
         ck_assert_msg(strstr(text, lines[i]) != NULL, "%s", lines[i]);
     }
-    free(text);
-    snapshot_fini(&snap);
 }
-END_TEST
 
 /* Without its n-th line and with a right checksum. */
-START_TEST(no_line_may_be_missing)
+TEST(no_line_may_be_missing)
 {
-    struct snapshot snap = some();
+    SCOPED(snapshot_fini) struct snapshot snap = some();
     size_t len;
-    char *text = snapshot_format(&snap, &len);
+    FREED char *text = snapshot_format(&snap, &len);
     unsigned lines = 0;
     for (char *p = text; *p != '\0'; p = strchr(p, '\n') + 1) {
         size_t n = (size_t)(strchr(p, '\n') + 1 - p);
@@ -128,10 +120,7 @@ START_TEST(no_line_may_be_missing)
         lines++;
     }
     ck_assert_uint_gt(lines, 20);
-    free(text);
-    snapshot_fini(&snap);
 }
-END_TEST
 
 static const struct {
     const char *from, *to;
@@ -161,27 +150,23 @@ static const struct {
     {"Kpages_7 2 10 0 - 1234 - 990 ", "Kpages_7 2 10 0 -\nKpages_8 1 2 - - - - "},
 };
 
-START_TEST(nothing_else_is_read)
+TEST_ROWS(nothing_else_is_read, wrongs, row->to)
 {
-    struct snapshot snap = some();
+    SCOPED(snapshot_fini) struct snapshot snap = some();
     size_t len;
-    char *text = snapshot_format(&snap, &len);
-    char *at = strstr(text, wrongs[_i].from);
+    FREED char *text = snapshot_format(&snap, &len);
+    char *at = strstr(text, row->from);
     ck_assert_ptr_nonnull(at);
-    struct text t = {.p = NULL};
+    SCOPED(text_free) struct text t = {.p = NULL};
     text_add(&t, text, (size_t)(at - text));
-    text_add(&t, wrongs[_i].to, strlen(wrongs[_i].to));
-    at += strlen(wrongs[_i].from);
+    text_add(&t, row->to, strlen(row->to));
+    at += strlen(row->from);
     text_add(&t, at, strlen(at) - strlen("Kchecksum 0123456789abcdef\n"));
     add_checksum(&t);
     ck_assert_int_eq(parse(t.p, t.len), SNAPSHOT_CORRUPT);
-    text_free(&t);
-    free(text);
-    snapshot_fini(&snap);
 }
-END_TEST
 
-START_TEST(tells_another_server_from_damage)
+TEST(tells_another_server_from_damage)
 {
     static const struct {
         const char *text;
@@ -204,20 +189,4 @@ START_TEST(tells_another_server_from_damage)
         ck_assert_msg(parse(rows[i].text, strlen(rows[i].text)) == rows[i].status, "%zu",
                       i);
     }
-}
-END_TEST
-
-int
-main(void)
-{
-    Suite *suite = suite_create("snapshot");
-    TCase *tc = tcase_create("snapshot");
-    tcase_set_timeout(tc, SUITE_TIMEOUT_S);
-    tcase_add_test(tc, reads_what_it_writes);
-    tcase_add_test(tc, begins_as_upstream_does);
-    tcase_add_test(tc, no_line_may_be_missing);
-    tcase_add_loop_test(tc, nothing_else_is_read, 0, ROWS(wrongs));
-    tcase_add_test(tc, tells_another_server_from_damage);
-    suite_add_tcase(suite, tc);
-    return run_suite(suite);
 }

@@ -4,31 +4,7 @@
  * The store's operations on single keys: storage conditions, expiry, flush, numbers,
  * references.
  */
-#include "check_store.h"
-
-static struct store *s;
-static struct store_conf conf;
-
-static void
-set_up(void)
-{
-    conf = default_conf(64 * MIB);
-    s = open_store(&conf);
-}
-
-static void
-tear_down(void)
-{
-    store_destroy(&s);
-    ck_assert_ptr_null(s);
-}
-
-static void
-reopen(void)
-{
-    store_destroy(&s);
-    s = open_store(&conf);
-}
+#include "fixture_store.h"
 
 static struct key
 k(void)
@@ -36,156 +12,133 @@ k(void)
     return key_of("k");
 }
 
-START_TEST(modes_ask_for_presence)
-{
-    struct store_result r;
+FIXTURE(set_up_store, tear_down_store);
 
+TEST(modes_ask_for_presence)
+{
     ck_assert_int_eq(put(s, STORE_REPLACE, "k", "r", 0, NOW), STORE_NOT_STORED);
     ck_assert_int_eq(put(s, STORE_APPEND, "k", "r", 0, NOW), STORE_NOT_STORED);
     ck_assert_int_eq(put(s, STORE_PREPEND, "k", "r", 0, NOW), STORE_NOT_STORED);
     ck_assert_int_eq(put_full(s, STORE_SET, k(), "r", 1, 0, 0, 9, NOW, &r), STORE_MISS);
     ck_assert_int_eq(lookup(s, "k", NOW), STORE_MISS);
     assert_empty(s);
-    ck_assert_int_eq(put(s, STORE_ADD, "k", "a", 0, NOW), STORE_OK);
+    expect_ok(put(s, STORE_ADD, "k", "a", 0, NOW));
     ck_assert_int_eq(put(s, STORE_ADD, "k", "b", 0, NOW), STORE_NOT_STORED);
     ck_assert(has(s, "k", "a", NOW));
-    ck_assert_int_eq(put(s, STORE_REPLACE, "k", "rr", 0, NOW), STORE_OK);
+    expect_ok(put(s, STORE_REPLACE, "k", "rr", 0, NOW));
     ck_assert(has(s, "k", "rr", NOW));
-    ck_assert_int_eq(put(s, STORE_APPEND, "k", ">", 0, NOW), STORE_OK);
-    ck_assert_int_eq(put(s, STORE_PREPEND, "k", "<", 0, NOW), STORE_OK);
+    expect_ok(put(s, STORE_APPEND, "k", ">", 0, NOW));
+    expect_ok(put(s, STORE_PREPEND, "k", "<", 0, NOW));
     ck_assert(has(s, "k", "<rr>", NOW));
-    ck_assert_int_eq(put(s, STORE_SET, "k", "", 0, NOW), STORE_OK);
+    expect_ok(put(s, STORE_SET, "k", "", 0, NOW));
     ck_assert(has(s, "k", "", NOW));
     ck_assert_uint_eq(totals_of(s).curr_items, 1);
     ck_assert_uint_eq(totals_of(s).total_items, 5);
 }
-END_TEST
 
-START_TEST(append_keeps_flags_and_exptime)
+TEST(append_keeps_flags_and_exptime)
 {
-    struct store_result r;
-    struct item *it;
-
-    ck_assert_int_eq(put_full(s, STORE_SET, k(), "a", 1, 7, NOW + 5, 0, NOW, &r),
-                     STORE_OK);
-    ck_assert_int_eq(put_full(s, STORE_APPEND, k(), "b", 1, 9, 0, 0, NOW, &r), STORE_OK);
-    ck_assert_int_eq(store_get(s, k(), NOW, &it), STORE_OK);
+    expect_ok(put_full(s, STORE_SET, k(), "a", 1, 7, NOW + 5, 0, NOW, &r));
+    expect_ok(put_full(s, STORE_APPEND, k(), "b", 1, 9, 0, 0, NOW, &r));
+    struct item *it = hold("k", NOW);
     ck_assert_uint_eq(item_flags(it), 7);
     store_release(s, it);
     ck_assert(has(s, "k", "ab", NOW + 4));
     ck_assert_int_eq(lookup(s, "k", NOW + 5), STORE_GONE_EXPIRED);
 }
-END_TEST
 
-START_TEST(cas_numbers_count_links)
+TEST(cas_numbers_count_links)
 {
-    struct store_result r;
-    struct item *it;
-
-    ck_assert_int_eq(put_full(s, STORE_SET, k(), "a", 1, 0, 0, 0, NOW, &r), STORE_OK);
+    expect_ok(put_full(s, STORE_SET, k(), "a", 1, 0, 0, 0, NOW, &r));
     ck_assert_uint_eq(r.cas, 1);
     ck_assert_uint_eq(r.class_id, 1);
     ck_assert_int_eq(put_full(s, STORE_SET, k(), "b", 1, 0, 0, 2, NOW, &r), STORE_EXISTS);
     ck_assert_uint_eq(r.cas, 0);
     ck_assert_uint_eq(r.class_id, 1);
-    ck_assert_int_eq(put_full(s, STORE_SET, k(), "b", 1, 0, 0, 1, NOW, &r), STORE_OK);
+    expect_ok(put_full(s, STORE_SET, k(), "b", 1, 0, 0, 1, NOW, &r));
     ck_assert_uint_eq(r.cas, 2);
-    ck_assert_int_eq(store_get(s, k(), NOW, &it), STORE_OK);
+    struct item *it = hold("k", NOW);
     ck_assert_uint_eq(item_cas(it), 2);
     ck_assert_uint_eq(item_class(it), 1);
     ck_assert_uint_eq(item_key_len(it), 1);
     ck_assert_mem_eq(item_key(it), "k", 1);
     store_release(s, it);
 }
-END_TEST
 
-START_TEST(without_cas_numbers_are_zero)
+TEST(without_cas_numbers_are_zero)
 {
-    struct store_result r;
-    struct item *it;
-
     conf.use_cas = false;
     reopen();
     ck_assert_int_eq(put_full(s, STORE_SET, k(), "a", 1, 0, 0, 5, NOW, &r), STORE_MISS);
-    ck_assert_int_eq(put_full(s, STORE_SET, k(), "a", 1, 0, 0, 0, NOW, &r), STORE_OK);
+    expect_ok(put_full(s, STORE_SET, k(), "a", 1, 0, 0, 0, NOW, &r));
     ck_assert_uint_eq(r.cas, 0);
-    ck_assert_int_eq(put_full(s, STORE_SET, k(), "b", 1, 0, 0, 5, NOW, &r), STORE_OK);
-    ck_assert_int_eq(store_get(s, k(), NOW, &it), STORE_OK);
+    expect_ok(put_full(s, STORE_SET, k(), "b", 1, 0, 0, 5, NOW, &r));
+    struct item *it = hold("k", NOW);
     ck_assert_uint_eq(item_cas(it), 0);
     store_release(s, it);
     ck_assert(has(s, "k", "b", NOW));
 }
-END_TEST
 
-START_TEST(every_key_length_is_found)
+TEST(every_key_length_is_found)
 {
     char text[STORE_KEY_MAX];
-    struct store_result r;
-
     memset(text, 'y', sizeof(text));
     for (size_t len = 1; len <= STORE_KEY_MAX; len++) {
         struct key key = {text, len};
 
-        ck_assert_int_eq(put_full(s, STORE_ADD, key, text, len, 0, 0, 0, NOW, &r),
-                         STORE_OK);
+        expect_ok(put_full(s, STORE_ADD, key, text, len, 0, 0, 0, NOW, &r));
     }
     for (size_t len = 1; len <= STORE_KEY_MAX; len++) {
         struct key key = {text, len};
         struct item *it;
 
-        ck_assert_int_eq(store_get(s, key, NOW, &it), STORE_OK);
+        expect_ok(store_get(s, key, NOW, &it));
         ck_assert_uint_eq(item_value_len(it), len);
         store_release(s, it);
-        ck_assert_int_eq(store_delete(s, key, NULL, NOW, &r), STORE_OK);
+        expect_ok(store_delete(s, key, NULL, NOW, &r));
         ck_assert_uint_gt(r.class_id, 0);
     }
     assert_empty(s);
 }
-END_TEST
 
-START_TEST(expired_items_are_gone_once)
+TEST(expired_items_are_gone_once)
 {
-    struct store_result r;
-
-    ck_assert_int_eq(put(s, STORE_SET, "k", "a", NOW + 2, NOW), STORE_OK);
+    expect_ok(put(s, STORE_SET, "k", "a", NOW + 2, NOW));
     ck_assert(has(s, "k", "a", NOW + 1));
     ck_assert_int_eq(lookup(s, "k", NOW + 2), STORE_GONE_EXPIRED);
     ck_assert_int_eq(lookup(s, "k", NOW + 2), STORE_MISS);
     assert_empty(s);
-    ck_assert_int_eq(put(s, STORE_SET, "k", "a", STORE_EXPIRED, NOW), STORE_OK);
+    expect_ok(put(s, STORE_SET, "k", "a", STORE_EXPIRED, NOW));
     ck_assert_int_eq(put(s, STORE_REPLACE, "k", "b", 0, NOW), STORE_NOT_STORED);
-    ck_assert_int_eq(put(s, STORE_SET, "k", "a", STORE_EXPIRED, NOW), STORE_OK);
-    ck_assert_int_eq(put(s, STORE_ADD, "k", "b", 0, NOW), STORE_OK);
+    expect_ok(put(s, STORE_SET, "k", "a", STORE_EXPIRED, NOW));
+    expect_ok(put(s, STORE_ADD, "k", "b", 0, NOW));
     ck_assert(has(s, "k", "b", NOW));
-    ck_assert_int_eq(store_touch(s, k(), STORE_EXPIRED, NOW, &r), STORE_OK);
+    expect_ok(store_touch(s, k(), STORE_EXPIRED, NOW, &r));
     ck_assert_int_eq(store_touch(s, k(), 0, NOW, &r), STORE_MISS);
     ck_assert_int_eq(store_delete(s, k(), NULL, NOW, &r), STORE_MISS);
     assert_empty(s);
 }
-END_TEST
 
-START_TEST(touch_moves_the_end)
+TEST(touch_moves_the_end)
 {
-    struct store_result r;
     struct item *it;
 
     ck_assert_int_eq(store_touch(s, k(), 0, NOW, &r), STORE_MISS);
-    ck_assert_int_eq(put(s, STORE_SET, "k", "a", NOW + 2, NOW), STORE_OK);
-    ck_assert_int_eq(store_touch(s, k(), NOW + 10, NOW, &r), STORE_OK);
+    expect_ok(put(s, STORE_SET, "k", "a", NOW + 2, NOW));
+    expect_ok(store_touch(s, k(), NOW + 10, NOW, &r));
     ck_assert_uint_eq(r.cas, 1);
     ck_assert(has(s, "k", "a", NOW + 9));
-    ck_assert_int_eq(store_get_and_touch(s, k(), STORE_EXPIRED, NOW, &it), STORE_OK);
+    expect_ok(store_get_and_touch(s, k(), STORE_EXPIRED, NOW, &it));
     store_release(s, it);
     ck_assert_int_eq(store_get_and_touch(s, k(), 0, NOW, &it), STORE_GONE_EXPIRED);
     ck_assert_int_eq(store_get_and_touch(s, k(), 0, NOW, &it), STORE_MISS);
 }
-END_TEST
 
 /* ---- flush --------------------------------------------------------------------------- */
 
 /* What is flushed may have been reclaimed by a store into the same class meanwhile, so some of
  * these ask only whether it is there. */
-START_TEST(flush_now_parts_the_same_second)
+TEST(flush_now_parts_the_same_second)
 {
     put(s, STORE_SET, "k", "a", 0, NOW);
     store_flush(s, NOW, NOW);
@@ -198,11 +151,10 @@ START_TEST(flush_now_parts_the_same_second)
     store_flush(s, 0, NOW);
     ck_assert_int_eq(lookup(s, "l", NOW), STORE_GONE_FLUSHED);
 }
-END_TEST
 
 /* Flushes are numbered modulo 2^16: what an earlier one killed stays dead, what is stored
  * after one stays. */
-START_TEST(flushes_may_be_many)
+TEST(flushes_may_be_many)
 {
     put(s, STORE_SET, "old", "a", 0, NOW);
     for (unsigned i = 1; i <= 140000; i++) {
@@ -216,10 +168,9 @@ START_TEST(flushes_may_be_many)
         }
     }
 }
-END_TEST
 
 /* All numbers within one second: the rest of that second is lost, and nothing comes back. */
-START_TEST(flushes_may_be_very_many)
+TEST(flushes_may_be_very_many)
 {
     for (unsigned i = 0; i < 65536; i++) {
         put(s, STORE_SET, i % 2 ? "a" : "b", "v", 0, NOW);
@@ -230,9 +181,8 @@ START_TEST(flushes_may_be_very_many)
     put(s, STORE_SET, "k", "v", 0, NOW + 1);
     ck_assert(has(s, "k", "v", NOW + 1));
 }
-END_TEST
 
-START_TEST(flush_without_cas_takes_the_whole_second)
+TEST(flush_without_cas_takes_the_whole_second)
 {
     conf.use_cas = false;
     reopen();
@@ -244,9 +194,8 @@ START_TEST(flush_without_cas_takes_the_whole_second)
     put(s, STORE_SET, "m", "c", 0, NOW + 1);
     ck_assert(has(s, "m", "c", NOW + 1));
 }
-END_TEST
 
-START_TEST(future_flush_waits)
+TEST_LOOP(future_flush_waits, 2)
 {
     conf.use_cas = _i == 0;
     reopen();
@@ -262,9 +211,8 @@ START_TEST(future_flush_waits)
     ck_assert(!is_there(s, "m", NOW + 3));
     ck_assert(has(s, "n", "b", NOW + 3));
 }
-END_TEST
 
-START_TEST(only_the_latest_future_flush_counts)
+TEST(only_the_latest_future_flush_counts)
 {
     put(s, STORE_SET, "k", "a", 0, NOW);
     store_flush(s, NOW + 2, NOW);
@@ -275,9 +223,8 @@ START_TEST(only_the_latest_future_flush_counts)
     ck_assert(!is_there(s, "k", NOW + 5));
     ck_assert(has(s, "l", "a", NOW + 9));
 }
-END_TEST
 
-START_TEST(a_flush_is_never_undone)
+TEST_LOOP(a_flush_is_never_undone, 2)
 {
     conf.use_cas = _i == 0;
     reopen();
@@ -294,30 +241,24 @@ START_TEST(a_flush_is_never_undone)
     ck_assert(!is_there(s, "b", NOW + 6));
     ck_assert(!is_there(s, "c", NOW + 6));
 }
-END_TEST
 
-START_TEST(flushed_is_absent_for_writers)
+TEST(flushed_is_absent_for_writers)
 {
-    struct store_result r;
-    char number[STORE_NUMBER_DIGITS];
-    size_t digits;
-
     put(s, STORE_SET, "k", "1", 0, NOW);
     store_flush(s, 0, NOW);
     ck_assert_int_eq(put(s, STORE_APPEND, "k", "2", 0, NOW), STORE_NOT_STORED);
     put(s, STORE_SET, "k", "1", 0, NOW);
     store_flush(s, 0, NOW);
-    ck_assert_int_eq(arith(s, "k", true, 1, NOW, number, &digits, &r), STORE_MISS);
+    ck_assert_int_eq(count_by("k", true, 1), STORE_MISS);
     put(s, STORE_SET, "k", "1", 0, NOW);
     store_flush(s, 0, NOW);
-    ck_assert_int_eq(put(s, STORE_ADD, "k", "3", 0, NOW), STORE_OK);
+    expect_ok(put(s, STORE_ADD, "k", "3", 0, NOW));
     ck_assert(has(s, "k", "3", NOW));
 }
-END_TEST
 
 /* ---- numbers ------------------------------------------------------------------------- */
 
-static const struct number_case {
+static const struct {
     const char *before;
     bool increment;
     uint64_t delta;
@@ -356,83 +297,65 @@ static const struct number_case {
     {"x", true, 1, NULL, NULL},
     {"0x10", true, 1, NULL, NULL},
 };
-#define NUMBER_CASES (int)(sizeof(number_cases) / sizeof(number_cases[0]))
 
-START_TEST(arith_follows_the_table)
+TEST_ROWS(arith_follows_the_table, number_cases, row->before)
 {
-    const struct number_case *c = &number_cases[_i];
-    char number[STORE_NUMBER_DIGITS];
-    size_t digits;
-    struct store_result r;
-    enum store_status status;
-
-    ck_assert_int_eq(arith(s, "k", true, 1, NOW, number, &digits, &r), STORE_MISS);
+    ck_assert_int_eq(count_by("k", true, 1), STORE_MISS);
     ck_assert_uint_eq(r.class_id, 0);
-    put(s, STORE_SET, "k", c->before, 0, NOW);
-    status = arith(s, "k", c->increment, c->delta, NOW, number, &digits, &r);
-    if (c->reply == NULL) {
+    put(s, STORE_SET, "k", row->before, 0, NOW);
+    enum store_status status = count_by("k", row->increment, row->delta);
+    if (row->reply == NULL) {
         ck_assert_int_eq(status, STORE_NOT_NUMERIC);
-        ck_assert(has(s, "k", c->before, NOW));
+        ck_assert(has(s, "k", row->before, NOW));
         return;
     }
-    ck_assert_int_eq(status, STORE_OK);
-    ck_assert_uint_eq(digits, strlen(c->reply));
-    ck_assert_mem_eq(number, c->reply, digits);
-    ck_assert(has(s, "k", c->after, NOW));
+    expect_ok(status);
+    ck_assert_uint_eq(digits, strlen(row->reply));
+    ck_assert_mem_eq(number, row->reply, digits);
+    ck_assert(has(s, "k", row->after, NOW));
     ck_assert_uint_eq(r.cas, 2);
     ck_assert_uint_eq(totals_of(s).curr_items, 1);
 }
-END_TEST
 
-START_TEST(arith_keeps_flags_and_exptime)
+TEST(arith_keeps_flags_and_exptime)
 {
-    struct store_result r;
-    char number[STORE_NUMBER_DIGITS];
-    size_t digits;
-    struct item *it;
-
     put_full(s, STORE_SET, k(), "9", 1, 77, NOW + 5, 0, NOW, &r);
-    ck_assert_int_eq(arith(s, "k", true, 1, NOW, number, &digits, &r), STORE_OK);
-    ck_assert_int_eq(store_get(s, k(), NOW, &it), STORE_OK);
+    expect_ok(count_by("k", true, 1));
+    struct item *it = hold("k", NOW);
     ck_assert_uint_eq(item_flags(it), 77);
     ck_assert_uint_eq(item_cas(it), r.cas);
     store_release(s, it);
     ck_assert_int_eq(lookup(s, "k", NOW + 5), STORE_GONE_EXPIRED);
 }
-END_TEST
 
 /* ---- references ---------------------------------------------------------------------- */
 
 static void
 expect_text(const struct item *it, const char *text)
 {
-    char *value = read_item(it);
+    FREED char *value = read_item(it);
 
     ck_assert_str_eq(value, text);
-    free(value);
 }
 
-START_TEST(a_reference_keeps_the_bytes)
+TEST(a_reference_keeps_the_bytes)
 {
-    struct store_result r;
-    char number[STORE_NUMBER_DIGITS];
-    size_t digits;
     struct item *first, *second, *third, *fourth;
 
     put(s, STORE_SET, "k", "100", 0, NOW);
-    ck_assert_int_eq(store_get(s, k(), NOW, &first), STORE_OK);
-    ck_assert_int_eq(arith(s, "k", false, 1, NOW, number, &digits, &r), STORE_OK);
+    expect_ok(store_get(s, k(), NOW, &first));
+    expect_ok(count_by("k", false, 1));
     /* Somebody held it: a new item of exact length. */
     ck_assert(has(s, "k", "99", NOW));
     expect_text(first, "100");
-    ck_assert_int_eq(store_get(s, k(), NOW, &second), STORE_OK);
+    expect_ok(store_get(s, k(), NOW, &second));
     put(s, STORE_SET, "k", "other", 0, NOW);
     expect_text(second, "99");
-    ck_assert_int_eq(store_get(s, k(), NOW, &third), STORE_OK);
+    expect_ok(store_get(s, k(), NOW, &third));
     put(s, STORE_APPEND, "k", "!", 0, NOW);
     expect_text(third, "other");
-    ck_assert_int_eq(store_get(s, k(), NOW, &fourth), STORE_OK);
-    ck_assert_int_eq(store_delete(s, k(), NULL, NOW, &r), STORE_OK);
+    expect_ok(store_get(s, k(), NOW, &fourth));
+    drop("k", NOW);
     ck_assert_int_eq(lookup(s, "k", NOW), STORE_MISS);
     expect_text(fourth, "other!");
     ck_assert_uint_eq(class_of(s, 1, NOW).used_chunks, 4);
@@ -442,88 +365,43 @@ START_TEST(a_reference_keeps_the_bytes)
     store_release(s, fourth);
     assert_empty(s);
 }
-END_TEST
 
-START_TEST(an_expired_item_lives_for_its_reader)
+TEST(an_expired_item_lives_for_its_reader)
 {
-    struct item *it;
-
     put(s, STORE_SET, "k", "a", NOW + 1, NOW);
-    ck_assert_int_eq(store_get(s, k(), NOW, &it), STORE_OK);
+    struct item *it = hold("k", NOW);
     ck_assert_int_eq(lookup(s, "k", NOW + 1), STORE_GONE_EXPIRED);
     expect_text(it, "a");
     store_release(s, it);
     assert_empty(s);
 }
-END_TEST
 
-START_TEST(too_many_readers_are_refused)
+TEST(too_many_readers_are_refused)
 {
     struct item *it = NULL, *none;
 
     put(s, STORE_SET, "k", "a", 0, NOW);
     for (unsigned i = 0; i < STORE_REFS_MAX; i++) {
-        ck_assert_int_eq(store_get(s, k(), NOW, &it), STORE_OK);
+        expect_ok(store_get(s, k(), NOW, &it));
     }
     ck_assert_int_eq(store_get(s, k(), NOW, &none), STORE_BUSY);
     ck_assert_ptr_null(none);
     store_release(s, it);
-    ck_assert_int_eq(store_get(s, k(), NOW, &none), STORE_OK);
+    expect_ok(store_get(s, k(), NOW, &none));
     for (unsigned i = 0; i < STORE_REFS_MAX; i++) {
         store_release(s, it);
     }
     ck_assert(has(s, "k", "a", NOW));
 }
-END_TEST
 
-START_TEST(an_unused_reservation_leaves_no_trace)
+TEST(an_unused_reservation_leaves_no_trace)
 {
     struct item *it;
 
-    ck_assert_int_eq(store_reserve(s, k(), 0, 0, 10, NOW, &it), STORE_OK);
+    expect_ok(store_reserve(s, k(), 0, 0, 10, NOW, &it));
     ck_assert_uint_eq(class_of(s, 1, NOW).used_chunks, 1);
     ck_assert_uint_eq(class_of(s, 1, NOW).requested_bytes, 48 + 8 + 1 + 1 + 7 + 10 + 2);
     store_release(s, it);
     assert_empty(s);
     ck_assert_uint_eq(totals_of(s).total_items, 0);
-}
-END_TEST
-
-static Suite *
-store_suite(void)
-{
-    Suite *suite = suite_create("store");
-    TCase *tc = tcase_create("operations");
-
-    tcase_set_timeout(tc, 60); /* some go through 2^16 of something */
-    tcase_add_checked_fixture(tc, set_up, tear_down);
-    tcase_add_test(tc, modes_ask_for_presence);
-    tcase_add_test(tc, append_keeps_flags_and_exptime);
-    tcase_add_test(tc, cas_numbers_count_links);
-    tcase_add_test(tc, without_cas_numbers_are_zero);
-    tcase_add_test(tc, every_key_length_is_found);
-    tcase_add_test(tc, expired_items_are_gone_once);
-    tcase_add_test(tc, touch_moves_the_end);
-    tcase_add_test(tc, flush_now_parts_the_same_second);
-    tcase_add_test(tc, flushes_may_be_many);
-    tcase_add_test(tc, flushes_may_be_very_many);
-    tcase_add_test(tc, flush_without_cas_takes_the_whole_second);
-    tcase_add_loop_test(tc, future_flush_waits, 0, 2);
-    tcase_add_test(tc, only_the_latest_future_flush_counts);
-    tcase_add_loop_test(tc, a_flush_is_never_undone, 0, 2);
-    tcase_add_test(tc, flushed_is_absent_for_writers);
-    tcase_add_loop_test(tc, arith_follows_the_table, 0, NUMBER_CASES);
-    tcase_add_test(tc, arith_keeps_flags_and_exptime);
-    tcase_add_test(tc, a_reference_keeps_the_bytes);
-    tcase_add_test(tc, an_expired_item_lives_for_its_reader);
-    tcase_add_test(tc, too_many_readers_are_refused);
-    tcase_add_test(tc, an_unused_reservation_leaves_no_trace);
-    suite_add_tcase(suite, tc);
-    return suite;
-}
-
-int
-main(void)
-{
-    return run_suite(store_suite());
 }

@@ -13,6 +13,30 @@
 
 #define MIB (1024u * 1024u)
 #define NOW 100u
+#define expect_ok(status) ck_assert_int_eq(status, STORE_OK)
+
+/* "item7"; the text is good until the eighth call after this one. */
+static inline const char *
+numbered(const char *prefix, size_t i)
+{
+    static char names[8][32];
+    static unsigned next;
+    char *name = names[next++ % 8];
+    snprintf(name, sizeof names[0], "%s%zu", prefix, i);
+    return name;
+}
+
+/* The lists as they are by default, without one for short lives. */
+static inline struct store_lru_conf
+segmented_lru(void)
+{
+    return (struct store_lru_conf){.is_segmented = true,
+                                   .hot_pct = 20,
+                                   .warm_pct = 40,
+                                   .hot_factor = 0.2,
+                                   .warm_factor = 2.0,
+                                   .temp_ttl = -1};
+}
 
 static inline struct store_conf
 default_conf(uint64_t limit_bytes)
@@ -169,18 +193,6 @@ has(struct store *s, const char *key, const char *value, uint32_t now)
     return is_same;
 }
 
-static inline bool
-is_there(struct store *s, const char *key, uint32_t now)
-{
-    struct item *it;
-
-    if (store_get(s, key_of(key), now, &it) != STORE_OK) {
-        return false;
-    }
-    store_release(s, it);
-    return true;
-}
-
 static inline enum store_status
 lookup(struct store *s, const char *key, uint32_t now)
 {
@@ -193,6 +205,12 @@ lookup(struct store *s, const char *key, uint32_t now)
         ck_assert_ptr_null(it);
     }
     return status;
+}
+
+static inline bool
+is_there(struct store *s, const char *key, uint32_t now)
+{
+    return lookup(s, key, now) == STORE_OK;
 }
 
 static inline struct store_totals

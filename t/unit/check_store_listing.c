@@ -6,26 +6,9 @@
  */
 #include <limits.h>
 
-#include "check_store.h"
+#include "fixture_store.h"
 
 #define ALL_LOOKS 1000000u
-
-static struct store *s;
-static struct store_conf conf;
-static struct store_result r;
-
-static void
-set_up(void)
-{
-    conf = default_conf(64 * MIB);
-    s = open_store(&conf);
-}
-
-static void
-tear_down(void)
-{
-    store_destroy(&s);
-}
 
 /* ---- sizes ---------------------------------------------------------------------------- */
 
@@ -71,7 +54,9 @@ count_sized(unsigned bucket)
     return count;
 }
 
-START_TEST(sizes_count_what_is_stored_while_they_are_on)
+FIXTURE(set_up_store, tear_down_store);
+
+TEST(sizes_count_what_is_stored_while_they_are_on)
 {
     put(s, STORE_SET, "before", "1", 0, NOW);
     ck_assert(!store_is_tracking_sizes(s));
@@ -81,51 +66,46 @@ START_TEST(sizes_count_what_is_stored_while_they_are_on)
     put(s, STORE_SET, "k", "1", 0, NOW); /* 67 bytes: the bucket up to 96 */
     put(s, STORE_SET, "l", "1", 0, NOW);
     ck_assert_uint_eq(count_sized(2), 2);
-    ck_assert_int_eq(store_delete(s, key_of("before"), NULL, NOW, &r), STORE_OK);
-    ck_assert_int_eq(store_delete(s, key_of("l"), NULL, NOW, &r), STORE_OK);
+    drop("before", NOW);
+    drop("l", NOW);
     ck_assert_uint_eq(count_sized(2), 1);
-    ck_assert_int_eq(put_sized(s, "k", 30, 0, NOW), STORE_OK);
+    expect_ok(put_sized(s, "k", 30, 0, NOW));
     ck_assert_uint_eq(count_sized(2), 0);
     ck_assert_uint_eq(count_sized(3), 1);
     ck_assert(store_track_sizes(s, false));
     put(s, STORE_SET, "m", "1", 0, NOW);
-    ck_assert_int_eq(put_sized(s, "k", 30, 0, NOW), STORE_OK);
+    expect_ok(put_sized(s, "k", 30, 0, NOW));
     ck_assert(store_track_sizes(s, true));
     ck_assert_uint_eq(count_sized(2), 0);
     ck_assert_uint_eq(count_sized(3), 0);
-    ck_assert_int_eq(put_sized(s, "big", MIB - 1024, 0, NOW), STORE_OK);
+    expect_ok(put_sized(s, "big", MIB - 1024, 0, NOW));
     ck_assert_uint_eq(count_sized((MIB - 1024 + 48 + 8 + 4 + 11 + 2 - 1) / 32), 1);
 }
-END_TEST
 
-START_TEST(sizes_need_cas_and_memory)
+TEST(sizes_need_cas_and_memory)
 {
     atomic_store(&s->mem.fail_in, 1);
     ck_assert(!store_track_sizes(s, true));
     ck_assert(!store_is_tracking_sizes(s));
     ck_assert(store_track_sizes(s, true));
-    store_destroy(&s);
     conf.use_cas = false;
-    s = open_store(&conf);
+    reopen();
     ck_assert(!store_track_sizes(s, true));
     ck_assert(store_track_sizes(s, false));
 }
-END_TEST
 
 /* With items of up to a gigabyte there are 32 million sizes. */
-START_TEST(sizes_that_there_never_were_cost_next_to_nothing)
+TEST(sizes_that_there_never_were_cost_next_to_nothing)
 {
     unsigned steps;
     unsigned at = 0;
     struct told t = {.size = 96};
 
-    store_destroy(&s);
-    conf.limit_bytes = UINT64_C(4) << 30;
     conf.item_max = 1u << 30;
-    s = open_store(&conf);
+    reopen_with(4096);
     ck_assert(store_track_sizes(s, true));
     put(s, STORE_SET, "k", "1", 0, NOW);
-    ck_assert_int_eq(put_sized(s, "l", 9 * MIB, 0, NOW), STORE_OK);
+    expect_ok(put_sized(s, "l", 9 * MIB, 0, NOW));
     ck_assert_uint_eq(tell_sizes(2, 4096, &steps).sizes, 2);
     ck_assert_uint_le(steps,
                       20); /* 65536 blocks of sizes, and two with something in them */
@@ -133,10 +113,9 @@ START_TEST(sizes_that_there_never_were_cost_next_to_nothing)
     ck_assert_uint_eq(t.sizes, 1);
     ck_assert_uint_lt(at, 512 * 512); /* 32 bytes each: not further than it may look */
 }
-END_TEST
 
 /* A size that is told costs a look at sixteen that are not. */
-START_TEST(sizes_are_told_a_few_at_a_time)
+TEST(sizes_are_told_a_few_at_a_time)
 {
     struct told t = {.size = 0};
     unsigned steps;
@@ -147,7 +126,7 @@ START_TEST(sizes_are_told_a_few_at_a_time)
         char key[8];
 
         snprintf(key, sizeof(key), "%u", i);
-        ck_assert_int_eq(put_sized(s, key, 100 + 32 * i, 0, NOW), STORE_OK);
+        expect_ok(put_sized(s, key, 100 + 32 * i, 0, NOW));
     }
     ck_assert(store_sizes_step(s, &at, 160, note_size, &t));
     ck_assert_uint_le(t.sizes, 10);
@@ -157,7 +136,6 @@ START_TEST(sizes_are_told_a_few_at_a_time)
     ck_assert(store_track_sizes(s, false));
     ck_assert(!store_sizes_step(s, &at, 160, note_size, &t)); /* in the middle of it */
 }
-END_TEST
 
 /* ---- items ---------------------------------------------------------------------------- */
 
@@ -212,7 +190,7 @@ put_letters(char first, char last)
     }
 }
 
-START_TEST(dumps_begin_with_the_newest)
+TEST(dumps_begin_with_the_newest)
 {
     put_letters('a', 'f');
     ck_assert_str_eq(dump(false, 0, 99), "fedba");
@@ -220,15 +198,12 @@ START_TEST(dumps_begin_with_the_newest)
     ck_assert_str_eq(dump(false, 4, 99), "fedb");
     ck_assert_str_eq(dump(false, 0, 2), "fe");
 }
-END_TEST
 
 /* Each entry that is looked at counts, dead or alive. */
-START_TEST(a_step_looks_at_no_more_than_it_may)
+TEST(a_step_looks_at_no_more_than_it_may)
 {
-    uint32_t ticket;
-
     put_letters('a', 'f');
-    ticket = begin(0);
+    uint32_t ticket = begin(0);
     ck_assert(go_on(ticket, 2));
     ck_assert_str_eq(dumped, "fe");
     ck_assert(go_on(ticket, 2));
@@ -242,14 +217,11 @@ START_TEST(a_step_looks_at_no_more_than_it_may)
     ck_assert(!go_on(ticket, 1));
     ck_assert_str_eq(dumped, "fe");
 }
-END_TEST
 
-START_TEST(what_comes_and_goes_between_steps_does_not_stop_a_dump)
+TEST(what_comes_and_goes_between_steps_does_not_stop_a_dump)
 {
-    uint32_t ticket;
-
     put_letters('a', 'f');
-    ticket = begin(0);
+    uint32_t ticket = begin(0);
     ck_assert(go_on(ticket, 2));
     ck_assert_int_eq(store_delete(s, key_of("d"), NULL, NOW, &r),
                      STORE_OK); /* the next */
@@ -261,20 +233,18 @@ START_TEST(what_comes_and_goes_between_steps_does_not_stop_a_dump)
     ck_assert_str_eq(dumped, "fea");
     audit_store(s);
 }
-END_TEST
 
 /* One too many takes the place of the one that has not gone on for longest. */
-START_TEST(dumps_are_few)
+TEST(dumps_are_few)
 {
     uint32_t tickets[STORE_DUMPS];
-    uint32_t more;
 
     put_letters('a', 'f');
     for (unsigned i = 0; i < STORE_DUMPS; i++) {
         tickets[i] = begin(0);
     }
     ck_assert(go_on(tickets[0], 1));
-    more = begin(0);
+    uint32_t more = begin(0);
     ck_assert(go_on(more, 1));
     ck_assert(!go_on(tickets[1], 1));
     for (unsigned i = 0; i < STORE_DUMPS; i++) {
@@ -284,9 +254,8 @@ START_TEST(dumps_are_few)
     ck_assert(go_on(begin(0), 1)); /* in the place that has become free */
     ck_assert(go_on(tickets[0], 1));
 }
-END_TEST
 
-START_TEST(a_dump_that_does_not_go_on_ends)
+TEST(a_dump_that_does_not_go_on_ends)
 {
     uint32_t slow, quick;
 
@@ -301,25 +270,4 @@ START_TEST(a_dump_that_does_not_go_on_ends)
     ck_assert(go_on(quick, 1));
     store_walk_expire(s, NOW + 100 + 60);
     audit_store(s);
-}
-END_TEST
-
-int
-main(void)
-{
-    Suite *suite = suite_create("store_listing");
-    TCase *tc = tcase_create("listing");
-
-    tcase_add_checked_fixture(tc, set_up, tear_down);
-    tcase_add_test(tc, sizes_count_what_is_stored_while_they_are_on);
-    tcase_add_test(tc, sizes_need_cas_and_memory);
-    tcase_add_test(tc, sizes_that_there_never_were_cost_next_to_nothing);
-    tcase_add_test(tc, sizes_are_told_a_few_at_a_time);
-    tcase_add_test(tc, dumps_begin_with_the_newest);
-    tcase_add_test(tc, a_step_looks_at_no_more_than_it_may);
-    tcase_add_test(tc, what_comes_and_goes_between_steps_does_not_stop_a_dump);
-    tcase_add_test(tc, dumps_are_few);
-    tcase_add_test(tc, a_dump_that_does_not_go_on_ends);
-    suite_add_tcase(suite, tc);
-    return run_suite(suite);
 }

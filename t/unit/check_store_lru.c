@@ -4,7 +4,7 @@
  * The segmented LRU: where items go when they are stored, read, juggled and pressed for
  * memory; the flat one when the mode changes; what is told of evictions.
  */
-#include "check_store.h"
+#include "fixture_store.h"
 
 #include "base/rng.h"
 
@@ -12,8 +12,6 @@
 #define MIDDLE_CLASS 31u
 #define MOVES 500u
 
-static struct store *s;
-static struct store_conf conf;
 static struct store_event events[4];
 static char event_key[32];
 static unsigned event_count;
@@ -32,37 +30,15 @@ set_up(void)
 {
     conf = default_conf(64 * MIB);
     conf.whole_pages = true;
-    conf.lru = (struct store_lru_conf){.is_segmented = true,
-                                       .hot_pct = 20,
-                                       .warm_pct = 40,
-                                       .hot_factor = 0.2,
-                                       .warm_factor = 2.0,
-                                       .temp_ttl = -1};
+    conf.lru = segmented_lru();
     event_count = 0;
-    s = open_store(&conf);
-}
-
-static void
-tear_down(void)
-{
-    store_destroy(&s);
-}
-
-static void
-reopen(unsigned mib)
-{
-    conf.limit_bytes = (uint64_t)mib * MIB;
-    store_destroy(&s);
     s = open_store(&conf);
 }
 
 static enum store_status
 put_middle(const char *prefix, unsigned i, uint32_t exptime, uint32_t now)
 {
-    char key[32];
-
-    snprintf(key, sizeof(key), "%s%u", prefix, i);
-    return put_sized(s, key, MIDDLE_VALUE, exptime, now);
+    return put_sized(s, numbered(prefix, i), MIDDLE_VALUE, exptime, now);
 }
 
 static uint64_t
@@ -77,10 +53,9 @@ list_of_key(const char *key, uint32_t now)
     static const struct store_look glance;
     struct store_seen seen;
     struct item *it;
-    enum store_list list;
 
-    ck_assert_int_eq(store_look(s, key_of(key), &glance, now, &seen, &it), STORE_OK);
-    list = item_list(it);
+    expect_ok(store_look(s, key_of(key), &glance, now, &seen, &it));
+    enum store_list list = item_list(it);
     store_release(s, it);
     return list;
 }
@@ -94,16 +69,16 @@ check_lists(unsigned class_id)
     uint64_t all = 0, bytes = 0;
 
     for (unsigned i = 0; i < STORE_LISTS; i++) {
-        uint64_t number = 0;
+        uint64_t items = 0;
 
         for (struct item *it = c->lists[i].head; it != NULL; it = it->next) {
             ck_assert_uint_eq(item_list(it), i);
             ck_assert(it->next == NULL ? c->lists[i].tail == it : it->next->prev == it);
-            number++;
+            items++;
             bytes += item_accounted(s, it);
         }
-        ck_assert_uint_eq(number, stats.list_number[i]);
-        all += number;
+        ck_assert_uint_eq(items, stats.list_number[i]);
+        all += items;
     }
     ck_assert_uint_eq(all, stats.number);
     ck_assert_uint_eq(bytes, stats.item_bytes);
@@ -111,7 +86,9 @@ check_lists(unsigned class_id)
 
 /* ---- reads ----------------------------------------------------------------------------- */
 
-START_TEST(stored_items_are_hot)
+FIXTURE(set_up, tear_down_store);
+
+TEST(stored_items_are_hot)
 {
     put(s, STORE_SET, "a", "1", 0, NOW);
     put(s, STORE_SET, "b", "1", NOW + 10, NOW);
@@ -120,9 +97,8 @@ START_TEST(stored_items_are_hot)
     ck_assert_uint_eq(listed(1, STORE_LIST_HOT), 2);
     check_lists(1);
 }
-END_TEST
 
-START_TEST(hot_items_read_twice_go_to_warm_later)
+TEST(hot_items_read_twice_go_to_warm_later)
 {
     put(s, STORE_SET, "a", "1", 0, NOW);
     put(s, STORE_SET, "b", "1", 0, NOW);
@@ -137,7 +113,6 @@ START_TEST(hot_items_read_twice_go_to_warm_later)
     ck_assert_uint_eq(class_of(s, 1, NOW + 2).moves_to_warm, 1);
     check_lists(1);
 }
-END_TEST
 
 /* All to COLD: they are idle, and it is empty. */
 static void
@@ -146,13 +121,13 @@ cool(const char *keys, uint32_t now)
     for (const char *p = keys; *p != '\0'; p++) {
         char key[2] = {*p};
 
-        ck_assert_int_eq(put(s, STORE_SET, key, "1", 0, now), STORE_OK);
+        expect_ok(put(s, STORE_SET, key, "1", 0, now));
     }
     (void)juggle(s, 1, MOVES, now + 1);
     ck_assert_uint_eq(listed(1, STORE_LIST_COLD), strlen(keys));
 }
 
-START_TEST(cold_items_go_to_warm_with_the_second_read)
+TEST(cold_items_go_to_warm_with_the_second_read)
 {
     cool("abc", NOW);
     ck_assert_uint_eq(class_of(s, 1, NOW).moves_to_cold, 3);
@@ -165,7 +140,6 @@ START_TEST(cold_items_go_to_warm_with_the_second_read)
     ck_assert_uint_eq(class_of(s, 1, NOW + 8).age_warm, 2);
     check_lists(1);
 }
-END_TEST
 
 static void *
 read_a(void *unused)
@@ -176,7 +150,7 @@ read_a(void *unused)
 }
 
 /* Nobody waits for a busy list; the mark stays. */
-START_TEST(a_read_never_waits_for_the_list)
+TEST(a_read_never_waits_for_the_list)
 {
     pthread_mutex_t *lock = &s->lru.classes[1].lock;
 
@@ -192,12 +166,11 @@ START_TEST(a_read_never_waits_for_the_list)
     ck_assert_uint_eq(juggle(s, 1, 1, NOW + 1), 1);
     ck_assert_int_eq(list_of_key("a", NOW + 1), STORE_LIST_WARM);
 }
-END_TEST
 
-START_TEST(warm_items_read_again_stay)
+TEST(warm_items_read_again_stay)
 {
     conf.lru.warm_pct = 100;
-    reopen(64);
+    reopen_with(64);
     cool("ab", NOW);
     for (unsigned i = 0; i < 2; i++) {
         ck_assert(is_there(s, "a", NOW + 1));
@@ -211,15 +184,12 @@ START_TEST(warm_items_read_again_stay)
     ck_assert_uint_eq(class_of(s, 1, NOW).moves_within_lru, 1);
     check_lists(1);
 }
-END_TEST
 
 /* ---- bounds ---------------------------------------------------------------------------- */
 
-START_TEST(hot_keeps_its_share_of_the_bytes)
+TEST(hot_keeps_its_share_of_the_bytes)
 {
-    for (unsigned i = 0; i < 100; i++) {
-        ck_assert_int_eq(put_middle("k", 100 + i, 0, NOW), STORE_OK);
-    }
+    put_range("k", 100, 200, MIDDLE_VALUE, 0, NOW);
     while (juggle(s, MIDDLE_CLASS, 7, NOW) > 0) {
     }
     ck_assert_uint_eq(listed(MIDDLE_CLASS, STORE_LIST_HOT), 20);
@@ -228,13 +198,12 @@ START_TEST(hot_keeps_its_share_of_the_bytes)
     ck_assert_int_eq(list_of_key("k100", NOW), STORE_LIST_COLD);
     check_lists(MIDDLE_CLASS);
 }
-END_TEST
 
-START_TEST(ages_bound_hot_and_warm)
+TEST(ages_bound_hot_and_warm)
 {
     conf.lru.hot_pct = 100;
     conf.lru.warm_pct = 100;
-    reopen(64);
+    reopen_with(64);
     cool("cw", NOW);
     ck_assert(is_there(s, "w", NOW + 2) && is_there(s, "w", NOW + 2));
     put(s, STORE_SET, "h", "1", 0, NOW + 10);
@@ -246,39 +215,34 @@ START_TEST(ages_bound_hot_and_warm)
     ck_assert_int_eq(list_of_key("h", NOW + 14), STORE_LIST_COLD);
     ck_assert_int_eq(list_of_key("w", NOW + 14), STORE_LIST_WARM);
     /* Without the old one COLD's age begins with "h". */
-    ck_assert_int_eq(store_delete(s, key_of("c"), NULL, NOW, &(struct store_result){0}),
-                     STORE_OK);
+    drop("c", NOW);
     (void)juggle(s, 1, MOVES, NOW + 15);
     ck_assert_int_eq(list_of_key("w", NOW + 15), STORE_LIST_COLD);
 }
-END_TEST
 
-START_TEST(a_step_moves_no_more_than_asked)
+TEST(a_step_moves_no_more_than_asked)
 {
-    for (unsigned i = 0; i < 100; i++) {
-        ck_assert_int_eq(put_middle("k", i, 0, NOW), STORE_OK);
-    }
+    put_range("k", 0, 100, MIDDLE_VALUE, 0, NOW);
     ck_assert_uint_eq(juggle(s, MIDDLE_CLASS, 3, NOW), 3);
     ck_assert_uint_eq(listed(MIDDLE_CLASS, STORE_LIST_COLD), 3);
     ck_assert_uint_eq(totals_of(s).juggles, 0);
     (void)juggle(s, store_class_count(s), 3, NOW);
     ck_assert_uint_eq(totals_of(s).juggles, 1);
 }
-END_TEST
 
 /* ---- what the tests of the original fix -------------------------------------------------- */
 
 /* Nobody juggles: an allocation finds its victims in HOT, by way of COLD. */
-START_TEST(memory_is_found_without_juggling)
+TEST_LOOP(memory_is_found_without_juggling, 4)
 {
     char key[256];
 
-    reopen(3);
+    reopen_with(3);
     for (unsigned i = 0; i < 15000; i++) {
         int n = snprintf(key, sizeof(key), "%0205u", i);
 
         ck_assert_int_eq(n, 205);
-        ck_assert_int_eq(put(s, STORE_SET, key, "ok", 0, NOW), STORE_OK);
+        expect_ok(put(s, STORE_SET, key, "ok", 0, NOW));
         if (_i > 0) {
             for (int read = 0; read <= _i; read++) {
                 ck_assert(is_there(s, key, NOW));
@@ -294,14 +258,11 @@ START_TEST(memory_is_found_without_juggling)
     ck_assert_uint_gt(class_of(s, 6, NOW).moves_to_cold, 0);
     check_lists(6);
 }
-END_TEST
 
-START_TEST(what_has_expired_goes_in_the_background)
+TEST(what_has_expired_goes_in_the_background)
 {
-    reopen(6);
-    for (unsigned i = 0; i < 10; i++) {
-        ck_assert_int_eq(put_middle("ifoo", i, NOW + 1, NOW), STORE_OK);
-    }
+    reopen_with(6);
+    put_range("ifoo", 0, 10, MIDDLE_VALUE, NOW + 1, NOW);
     for (unsigned t = 0; t < 4; t++) {
         (void)juggle(s, MIDDLE_CLASS, MOVES, NOW + t);
     }
@@ -309,20 +270,19 @@ START_TEST(what_has_expired_goes_in_the_background)
     ck_assert_uint_eq(totals_of(s).curr_items, 0);
     ck_assert_uint_eq(class_of(s, MIDDLE_CLASS, NOW).used_chunks, 0);
 }
-END_TEST
 
-START_TEST(a_canary_that_is_read_survives)
+TEST(a_canary_that_is_read_survives)
 {
-    reopen(6);
-    ck_assert_int_eq(put_middle("canary", 0, 0, NOW), STORE_OK);
+    reopen_with(6);
+    expect_ok(put_middle("canary", 0, 0, NOW));
     for (unsigned i = 0; i < 30; i++) {
-        ck_assert_int_eq(put_middle("ifoo", i, 0, NOW), STORE_OK);
+        expect_ok(put_middle("ifoo", i, 0, NOW));
         (void)juggle(s, MIDDLE_CLASS, MOVES, NOW);
     }
     ck_assert(is_there(s, "canary0", NOW));
     ck_assert(is_there(s, "canary0", NOW));
     for (unsigned i = 30; i < 100; i++) {
-        ck_assert_int_eq(put_middle("ifoo", i, 0, NOW + i / 30), STORE_OK);
+        expect_ok(put_middle("ifoo", i, 0, NOW + i / 30));
         (void)juggle(s, MIDDLE_CLASS, MOVES, NOW + i / 30);
     }
     ck_assert(is_there(s, "canary0", NOW + 3));
@@ -332,17 +292,14 @@ START_TEST(a_canary_that_is_read_survives)
     ck_assert_uint_gt(listed(MIDDLE_CLASS, STORE_LIST_WARM), 0);
     check_lists(MIDDLE_CLASS);
 }
-END_TEST
 
 /* Nobody juggles, COLD stays empty: those that were read twice are not the next victims. */
-START_TEST(canaries_survive_without_juggling)
+TEST(canaries_survive_without_juggling)
 {
-    reopen(6);
-    for (unsigned i = 0; i < 3; i++) {
-        ck_assert_int_eq(put_middle("canary", i, 0, NOW), STORE_OK);
-    }
+    reopen_with(6);
+    put_range("canary", 0, 3, MIDDLE_VALUE, 0, NOW);
     for (unsigned i = 0; i < 100; i++) {
-        ck_assert_int_eq(put_middle("ifoo", i, 0, NOW), STORE_OK);
+        expect_ok(put_middle("ifoo", i, 0, NOW));
         if (i == 30) {
             for (unsigned read = 0; read < 6; read++) {
                 ck_assert(is_there(s, read % 2 == 0 ? "canary0" : "canary1", NOW));
@@ -355,55 +312,43 @@ START_TEST(canaries_survive_without_juggling)
     ck_assert_uint_gt(totals_of(s).evictions, 0);
     check_lists(MIDDLE_CLASS);
 }
-END_TEST
 
 /* Everything was read again and again, more than WARM holds. What is stored then makes old items
  * go, at whatever pace the lists are kept in order, and never other new ones. */
-START_TEST(new_items_do_not_evict_each_other)
+TEST_LOOP(new_items_do_not_evict_each_other, 48)
 {
     enum { OLD = 384, NEW = 130, FEW = 40, PACES = 16 };
     unsigned pace = (unsigned)_i % PACES + 1, tick = (unsigned)_i / PACES * FEW + FEW;
 
-    reopen(OLD / 12);
-    for (unsigned i = 0; i < OLD; i++) {
-        ck_assert_int_eq(put_middle("old", i, 0, NOW), STORE_OK);
-    }
+    reopen_with(OLD / 12);
+    put_range("old", 0, OLD, MIDDLE_VALUE, 0, NOW);
     for (unsigned i = 0; i < 3 * OLD; i++) {
-        char key[32];
-
         if (i % OLD == 0) {
             (void)juggle(s, MIDDLE_CLASS, MOVES, NOW + i / OLD);
         }
-        snprintf(key, sizeof(key), "old%u", i % OLD);
-        ck_assert(is_there(s, key, NOW + 2 + i / (4 * tick)));
+        ck_assert(is_there(s, numbered("old", i % OLD), NOW + 2 + i / (4 * tick)));
     }
     for (unsigned i = 0; i < NEW; i++) {
         uint32_t now = NOW + 2 + (3 * OLD + i) / (4 * tick);
 
-        ck_assert_int_eq(put_middle("new", i, 0, now), STORE_OK);
+        expect_ok(put_middle("new", i, 0, now));
         if (i % pace == 0) {
             (void)juggle(s, MIDDLE_CLASS, FEW, now);
         }
     }
     ck_assert_uint_eq(totals_of(s).evictions, NEW);
-    for (unsigned i = 0; i < NEW; i++) {
-        char key[32];
-
-        snprintf(key, sizeof(key), "new%u", i);
-        ck_assert(is_there(s, key, NOW + 50));
-    }
+    ck_assert_uint_eq(count_range("new", 0, NEW, NOW + 50), NEW);
     check_lists(MIDDLE_CLASS);
 }
-END_TEST
 
-START_TEST(short_lived_items_are_not_evicted)
+TEST(short_lived_items_are_not_evicted)
 {
     conf.lru.temp_ttl = 61;
-    reopen(2);
-    ck_assert_int_eq(put_middle("canary", 0, NOW + 30, NOW), STORE_OK);
+    reopen_with(2);
+    expect_ok(put_middle("canary", 0, NOW + 30, NOW));
     ck_assert_uint_eq(listed(MIDDLE_CLASS, STORE_LIST_HOT), 0);
     for (unsigned i = 0; i < 100; i++) {
-        ck_assert_int_eq(put_middle("ifoo", i, NOW + 3600, NOW), STORE_OK);
+        expect_ok(put_middle("ifoo", i, NOW + 3600, NOW));
         (void)juggle(s, MIDDLE_CLASS, MOVES, NOW);
     }
     ck_assert(is_there(s, "canary0", NOW));
@@ -412,41 +357,34 @@ START_TEST(short_lived_items_are_not_evicted)
     ck_assert_uint_gt(totals_of(s).evictions, 70);
     (void)juggle(s, MIDDLE_CLASS, MOVES, NOW + 31);
     ck_assert_uint_eq(listed(MIDDLE_CLASS, STORE_LIST_TEMP), 0);
-    ck_assert_int_eq(put_middle("never", 0, 0, NOW), STORE_OK);
+    expect_ok(put_middle("never", 0, 0, NOW));
     ck_assert_int_eq(list_of_key("never0", NOW), STORE_LIST_HOT);
 }
-END_TEST
 
 /* A touch may make a short life long: then the item is like any other. */
-START_TEST(touched_items_leave_temp)
+TEST(touched_items_leave_temp)
 {
-    struct store_result r;
-
     conf.lru.temp_ttl = 61;
-    reopen(1);
+    reopen_with(1);
     for (unsigned i = 0; i < 12; i++) {
-        char key[32];
-
-        ck_assert_int_eq(put_middle("k", i, NOW + 30, NOW), STORE_OK);
-        snprintf(key, sizeof(key), "k%u", i);
-        ck_assert_int_eq(store_touch(s, key_of(key), STORE_NEVER, NOW, &r), STORE_OK);
+        expect_ok(put_middle("k", i, NOW + 30, NOW));
+        expect_ok(store_touch(s, key_of(numbered("k", i)), STORE_NEVER, NOW, &r));
     }
     ck_assert_uint_eq(listed(MIDDLE_CLASS, STORE_LIST_TEMP), 12);
-    ck_assert_int_eq(put_middle("l", 0, 0, NOW), STORE_OK);
+    expect_ok(put_middle("l", 0, 0, NOW));
     ck_assert_uint_eq(totals_of(s).evictions, 1);
     (void)juggle(s, MIDDLE_CLASS, MOVES, NOW);
     ck_assert_uint_eq(listed(MIDDLE_CLASS, STORE_LIST_TEMP), 0);
 }
-END_TEST
 
 /* ---- pressure -------------------------------------------------------------------------- */
 
-START_TEST(without_eviction_only_the_dead_give_room)
+TEST(without_eviction_only_the_dead_give_room)
 {
     unsigned stored = 0;
 
     conf.can_evict = false;
-    reopen(2);
+    reopen_with(2);
     while (put_middle("k", stored, NOW + (stored == 3 ? 1 : 100), NOW) == STORE_OK) {
         stored++;
     }
@@ -455,78 +393,62 @@ START_TEST(without_eviction_only_the_dead_give_room)
     ck_assert_uint_eq(listed(MIDDLE_CLASS, STORE_LIST_HOT), 24);
     ck_assert_int_eq(put_middle("k", 99, 0, NOW + 5), STORE_NO_MEMORY);
     for (unsigned i = 0; i < 3; i++) {
-        char key[8];
-
-        snprintf(key, sizeof(key), "k%u", i);
-        ck_assert_int_eq(
-            store_delete(s, key_of(key), NULL, NOW, &(struct store_result){0}), STORE_OK);
-        ck_assert_int_eq(put_middle("l", i, 0, NOW), STORE_OK);
+        drop(numbered("k", i), NOW);
+        expect_ok(put_middle("l", i, 0, NOW));
     }
     /* Now the dead one is the tail. */
-    ck_assert_int_eq(put_middle("k", 99, 0, NOW + 5), STORE_OK);
+    expect_ok(put_middle("k", 99, 0, NOW + 5));
     ck_assert_uint_eq(totals_of(s).reclaimed, 1);
     ck_assert_int_eq(put_middle("k", 98, 0, NOW + 5), STORE_NO_MEMORY);
 }
-END_TEST
 
-START_TEST(all_held_means_no_memory)
+TEST(all_held_means_no_memory)
 {
     struct item *held[24];
 
-    reopen(2);
+    reopen_with(2);
     for (unsigned i = 0; i < 24; i++) {
-        char key[8];
-
-        ck_assert_int_eq(put_middle("k", i, 0, NOW), STORE_OK);
-        snprintf(key, sizeof(key), "k%u", i);
-        ck_assert_int_eq(store_get(s, key_of(key), NOW, &held[i]), STORE_OK);
+        expect_ok(put_middle("k", i, 0, NOW));
+        expect_ok(store_get(s, key_of(numbered("k", i)), NOW, &held[i]));
     }
     ck_assert_int_eq(put_middle("l", 0, 0, NOW), STORE_NO_MEMORY);
     ck_assert_uint_eq(class_of(s, MIDDLE_CLASS, NOW).outofmemory, 1);
     for (unsigned i = 0; i < 24; i++) {
         store_release(s, held[i]);
     }
-    ck_assert_int_eq(put_middle("l", 0, 0, NOW), STORE_OK);
+    expect_ok(put_middle("l", 0, 0, NOW));
     check_lists(MIDDLE_CLASS);
 }
-END_TEST
 
-START_TEST(a_leaked_reference_is_repaired)
+TEST_LOOP(a_leaked_reference_is_repaired, 2)
 {
-    struct item *held;
-
     conf.lru.is_segmented = _i == 1;
     conf.tail_repair_seconds = 100;
-    reopen(1);
-    ck_assert_int_eq(put_middle("leak", 0, 0, NOW), STORE_OK);
-    ck_assert_int_eq(store_get(s, key_of("leak0"), NOW, &held), STORE_OK);
-    for (unsigned i = 0; i < 30; i++) {
-        ck_assert_int_eq(put_middle("k", i, 0, NOW + 50), STORE_OK);
-    }
+    reopen_with(1);
+    expect_ok(put_middle("leak", 0, 0, NOW));
+    struct item *held = hold("leak0", NOW);
+    put_range("k", 0, 30, MIDDLE_VALUE, 0, NOW + 50);
     ck_assert_int_eq(list_of_key("leak0", NOW), STORE_LIST_COLD);
     ck_assert_uint_eq(class_of(s, MIDDLE_CLASS, NOW).tailrepairs, 0);
-    for (unsigned i = 0; i < 30; i++) {
-        ck_assert_int_eq(put_middle("l", i, 0, NOW + 150), STORE_OK);
-    }
+    put_range("l", 0, 30, MIDDLE_VALUE, 0, NOW + 150);
     ck_assert_uint_eq(class_of(s, MIDDLE_CLASS, NOW).tailrepairs, 1);
     ck_assert_int_eq(lookup(s, "leak0", NOW + 150), STORE_MISS);
     ck_assert_uint_eq(item_value_len(held), MIDDLE_VALUE);
     store_release(s, held);
     check_lists(MIDDLE_CLASS);
 }
-END_TEST
 
-START_TEST(evictions_are_told)
+TEST_LOOP(evictions_are_told, 2)
 {
     conf.lru.is_segmented = _i == 1;
     conf.on_event = note_event;
     conf.event_ctx = &event_count;
-    reopen(1);
-    ck_assert_int_eq(put_middle("k", 0, NOW + 600, NOW), STORE_OK);
+    reopen_with(1);
+    expect_ok(put_middle("k", 0, NOW + 600, NOW));
     ck_assert(is_there(s, "k0", NOW));
     for (unsigned i = 1; i < 13; i++) {
         ck_assert_uint_eq(event_count, 0);
-        ck_assert_int_eq(put_middle("k", i, 0, NOW + 7), STORE_OK);
+        expect_ok(put_middle("k", i, 0, NOW + 7));
     }
     ck_assert_uint_eq(event_count, 1);
     ck_assert_str_eq(event_key, "k0");
@@ -535,24 +457,21 @@ START_TEST(evictions_are_told)
     ck_assert_uint_eq(events[0].idle, 7);
     ck_assert_uint_eq(events[0].class_id, MIDDLE_CLASS);
     ck_assert_uint_eq(events[0].total, 48 + 8 + 2 + 1 + 10 + MIDDLE_VALUE + 2);
-    ck_assert_int_eq(put_middle("k", 13, 0, NOW + 7), STORE_OK);
+    expect_ok(put_middle("k", 13, 0, NOW + 7));
     ck_assert_uint_eq(event_count, 2);
     ck_assert_int_eq(events[1].ttl, -1);
     ck_assert(!events[1].was_fetched);
 }
-END_TEST
 
 /* A locked item is passed over, and its neighbour goes. */
-START_TEST(locked_items_are_not_waited_for)
+TEST_LOOP(locked_items_are_not_waited_for, 2)
 {
     conf.lru.is_segmented = _i == 1;
-    reopen(1);
-    for (unsigned i = 0; i < 12; i++) {
-        ck_assert_int_eq(put_middle("k", i, 0, NOW), STORE_OK);
-    }
+    reopen_with(1);
+    put_range("k", 0, 12, MIDDLE_VALUE, 0, NOW);
     store_debug_lock(s, key_of("k0"), true);
-    ck_assert_int_eq(put_middle("l", 0, 0, NOW), STORE_OK);
-    ck_assert_int_eq(put_middle("l", 1, 0, NOW), STORE_OK);
+    expect_ok(put_middle("l", 0, 0, NOW));
+    expect_ok(put_middle("l", 1, 0, NOW));
     (void)juggle(s, MIDDLE_CLASS, MOVES, NOW);
     store_debug_lock(s, key_of("k0"), false);
     ck_assert_uint_eq(totals_of(s).evictions, 2);
@@ -560,11 +479,10 @@ START_TEST(locked_items_are_not_waited_for)
     ck_assert_int_eq(lookup(s, "k1", NOW), STORE_MISS);
     check_lists(MIDDLE_CLASS);
 }
-END_TEST
 
 /* ---- change of mode -------------------------------------------------------------------- */
 
-START_TEST(flat_mode_drains_the_lists)
+TEST(flat_mode_drains_the_lists)
 {
     struct store_lru_conf lru = store_lru(s);
 
@@ -591,51 +509,41 @@ START_TEST(flat_mode_drains_the_lists)
     ck_assert_int_eq(list_of_key("t", NOW), STORE_LIST_TEMP);
     ck_assert_int_eq(list_of_key("n", NOW), STORE_LIST_HOT);
 }
-END_TEST
 
 /* Flat again, and nobody drains: what is in HOT and WARM can still be evicted. */
-START_TEST(old_lists_give_room_in_flat_mode)
+TEST(old_lists_give_room_in_flat_mode)
 {
-    reopen(1);
-    for (unsigned i = 0; i < 12; i++) {
-        ck_assert_int_eq(put_middle("k", i, 0, NOW), STORE_OK);
-    }
+    reopen_with(1);
+    put_range("k", 0, 12, MIDDLE_VALUE, 0, NOW);
     conf.lru.is_segmented = false;
     store_set_lru(s, &conf.lru);
-    for (unsigned i = 0; i < 12; i++) {
-        ck_assert_int_eq(put_middle("l", i, 0, NOW), STORE_OK);
-    }
+    put_range("l", 0, 12, MIDDLE_VALUE, 0, NOW);
     ck_assert_uint_gt(totals_of(s).evictions, 0);
     check_lists(MIDDLE_CLASS);
 }
-END_TEST
 
 /* ---- anything -------------------------------------------------------------------------- */
 
 /* Whatever happens, lists and counts agree, and there is always room for one more. */
-START_TEST(lists_agree_after_anything)
+TEST_LOOP(lists_agree_after_anything, 3)
 {
-    struct rng rng;
     uint32_t now = NOW;
 
     conf.lru.temp_ttl = 3;
-    reopen(2);
-    rng_init(&rng, 99, (uint64_t)_i);
+    reopen_with(2);
+    struct rng rng = rng_of(99, (uint64_t)_i);
     for (unsigned n = 0; n < 20000; n++) {
-        char key[32];
         uint32_t exptime =
             rng_below(&rng, 5) == 0 ? now + 1 + (uint32_t)rng_below(&rng, 8) : 0;
         unsigned what = (unsigned)rng_below(&rng, 100);
 
-        snprintf(key, sizeof(key), "key-%u", (unsigned)rng_below(&rng, 3000));
+        const char *key = numbered("key-", (unsigned)rng_below(&rng, 3000));
         if (what < 50) {
-            ck_assert_int_eq(put_sized(s, key, 900, exptime, now), STORE_OK);
+            expect_ok(put_sized(s, key, 900, exptime, now));
         } else if (what < 85) {
             (void)is_there(s, key, now);
             (void)is_there(s, key, now);
         } else if (what < 90) {
-            struct store_result r;
-
             ck_assert_int_le(store_delete(s, key_of(key), NULL, now, &r), STORE_MISS);
         } else if (what < 97) {
             (void)juggle(s, 12, (unsigned)rng_below(&rng, 30), now);
@@ -652,46 +560,4 @@ START_TEST(lists_agree_after_anything)
     ck_assert_uint_gt(totals_of(s).evictions, 0);
     ck_assert_uint_gt(totals_of(s).reclaimed, 0);
     ck_assert_uint_gt(class_of(s, 12, now).moves_within_lru, 0);
-}
-END_TEST
-
-static void
-add_pressure(TCase *tc)
-{
-    tcase_add_test(tc, without_eviction_only_the_dead_give_room);
-    tcase_add_test(tc, all_held_means_no_memory);
-    tcase_add_loop_test(tc, a_leaked_reference_is_repaired, 0, 2);
-    tcase_add_loop_test(tc, evictions_are_told, 0, 2);
-    tcase_add_loop_test(tc, locked_items_are_not_waited_for, 0, 2);
-    tcase_add_test(tc, flat_mode_drains_the_lists);
-    tcase_add_test(tc, old_lists_give_room_in_flat_mode);
-    tcase_add_loop_test(tc, lists_agree_after_anything, 0, 3);
-}
-
-int
-main(void)
-{
-    Suite *suite = suite_create("store_lru");
-    TCase *tc = tcase_create("lru");
-
-    tcase_add_checked_fixture(tc, set_up, tear_down);
-    tcase_set_timeout(tc, 60);
-    tcase_add_test(tc, stored_items_are_hot);
-    tcase_add_test(tc, hot_items_read_twice_go_to_warm_later);
-    tcase_add_test(tc, cold_items_go_to_warm_with_the_second_read);
-    tcase_add_test(tc, a_read_never_waits_for_the_list);
-    tcase_add_test(tc, warm_items_read_again_stay);
-    tcase_add_test(tc, hot_keeps_its_share_of_the_bytes);
-    tcase_add_test(tc, ages_bound_hot_and_warm);
-    tcase_add_test(tc, a_step_moves_no_more_than_asked);
-    tcase_add_loop_test(tc, memory_is_found_without_juggling, 0, 4);
-    tcase_add_test(tc, what_has_expired_goes_in_the_background);
-    tcase_add_test(tc, a_canary_that_is_read_survives);
-    tcase_add_test(tc, canaries_survive_without_juggling);
-    tcase_add_loop_test(tc, new_items_do_not_evict_each_other, 0, 48);
-    tcase_add_test(tc, short_lived_items_are_not_evicted);
-    tcase_add_test(tc, touched_items_leave_temp);
-    add_pressure(tc);
-    suite_add_tcase(suite, tc);
-    return run_suite(suite);
 }

@@ -4,25 +4,9 @@
  * What the binary and meta protocols ask of one key: conditions on the CAS number, items that
  * a look or a count creates, the recache token, stale items, binary keys.
  */
-#include "check_store.h"
+#include "fixture_store.h"
 
-static struct store *s;
-static struct store_conf conf;
-static struct store_result r;
 static struct store_seen seen;
-
-static void
-set_up(void)
-{
-    conf = default_conf(64 * MIB);
-    s = open_store(&conf);
-}
-
-static void
-tear_down(void)
-{
-    store_destroy(&s);
-}
 
 static struct key
 k(void)
@@ -35,8 +19,7 @@ put_as(const struct store_put *how, const char *value, uint32_t exptime, uint32_
 {
     struct item *it;
 
-    ck_assert_int_eq(store_reserve(s, k(), 3, exptime, (uint32_t)strlen(value), now, &it),
-                     STORE_OK);
+    expect_ok(store_reserve(s, k(), 3, exptime, (uint32_t)strlen(value), now, &it));
     fill_item(it, value, strlen(value));
     return store_commit(s, it, how, now, &r);
 }
@@ -59,7 +42,7 @@ static const struct store_look taker = {.takes_stale = true};
 
 /* ---- compare --------------------------------------------------------------------------- */
 
-static const struct put_case {
+static const struct {
     enum store_mode mode;
     bool is_present, creates, accepts_stale;
     int compare; /* with the CAS of the item: 0 the same, -1 lower, 1 higher; 9 none */
@@ -93,59 +76,57 @@ static const struct put_case {
     {STORE_PREPEND, true, false, false, 0, STORE_OK, "newold"},
     {STORE_PREPEND, true, false, false, 1, STORE_EXISTS, "old"},
 };
-#define PUT_CASES (int)(sizeof(put_cases) / sizeof(put_cases[0]))
 
-START_TEST(conditions_follow_the_table)
+FIXTURE(set_up_store, tear_down_store);
+
+TEST_ROWS(conditions_follow_the_table, put_cases, NULL)
 {
-    const struct put_case *c = &put_cases[_i];
-    struct store_put how = {.mode = c->mode,
-                            .has_compare = c->compare != 9,
-                            .accepts_stale = c->accepts_stale,
-                            .creates = c->creates,
-                            .compare = 50 + (uint64_t)(int64_t)c->compare};
+    struct store_put how = {.mode = row->mode,
+                            .has_compare = row->compare != 9,
+                            .accepts_stale = row->accepts_stale,
+                            .creates = row->creates,
+                            .compare = 50 + (uint64_t)(int64_t)row->compare};
 
-    if (c->is_present) {
+    if (row->is_present) {
         struct store_put first = {.mode = STORE_SET, .new_cas = 50};
 
-        ck_assert_int_eq(put_as(&first, "old", NOW + 30, NOW), STORE_OK);
+        expect_ok(put_as(&first, "old", NOW + 30, NOW));
         ck_assert_uint_eq(r.cas, 50);
     }
-    ck_assert_int_eq(put_as(&how, "new", NOW + 60, NOW), c->status);
-    ck_assert_uint_eq(r.cas, c->status == STORE_OK ? 1 : 0);
-    ck_assert_uint_eq(r.class_id, c->after != NULL);
-    if (c->after == NULL) {
+    ck_assert_int_eq(put_as(&how, "new", NOW + 60, NOW), row->status);
+    ck_assert_uint_eq(r.cas, row->status == STORE_OK ? 1 : 0);
+    ck_assert_uint_eq(r.class_id, row->after != NULL);
+    if (row->after == NULL) {
         ck_assert_int_eq(look(&glance, NOW), STORE_MISS);
         return;
     }
-    ck_assert_uint_eq(r.value_len, strlen(c->after));
+    ck_assert_uint_eq(r.value_len, strlen(row->after));
     ck_assert_uint_eq(r.total, totals_of(s).item_bytes);
-    ck_assert(has(s, "k", c->after, NOW));
-    ck_assert_int_eq(look(&glance, NOW), STORE_OK);
+    ck_assert(has(s, "k", row->after, NOW));
+    expect_ok(look(&glance, NOW));
     ck_assert_uint_eq(seen.exptime_before, r.exptime_after);
     ck_assert(seen.is_stale ==
-              (c->accepts_stale && c->compare == -1 && c->status == STORE_OK));
-    if (seen.is_stale || strlen(c->after) > 3 || c->status != STORE_OK) {
+              (row->accepts_stale && row->compare == -1 && row->status == STORE_OK));
+    if (seen.is_stale || strlen(row->after) > 3 || row->status != STORE_OK) {
         ck_assert_uint_eq(seen.exptime_before, NOW + 30);
     } else {
         ck_assert_uint_eq(seen.exptime_before, NOW + 60);
     }
 }
-END_TEST
 
-START_TEST(a_chosen_number_is_not_counted)
+TEST(a_chosen_number_is_not_counted)
 {
     struct store_put how = {.mode = STORE_SET, .new_cas = UINT64_MAX - 3};
 
-    ck_assert_int_eq(put_as(&how, "a", 0, NOW), STORE_OK);
+    expect_ok(put_as(&how, "a", 0, NOW));
     ck_assert_uint_eq(r.cas, UINT64_MAX - 3);
     how.new_cas = 0;
-    ck_assert_int_eq(put_as(&how, "b", 0, NOW), STORE_OK);
+    expect_ok(put_as(&how, "b", 0, NOW));
     ck_assert_uint_eq(r.cas, 1);
 }
-END_TEST
 
 /* A flush parts what was before from what comes, whatever the numbers say. */
-START_TEST(a_chosen_number_neither_survives_a_flush_nor_dies_of_one)
+TEST(a_chosen_number_neither_survives_a_flush_nor_dies_of_one)
 {
     struct store_put high = {.mode = STORE_SET, .new_cas = UINT64_MAX};
     struct store_put low = {.mode = STORE_SET, .new_cas = 1};
@@ -153,15 +134,14 @@ START_TEST(a_chosen_number_neither_survives_a_flush_nor_dies_of_one)
     for (unsigned i = 0; i < 10; i++) {
         put(s, STORE_SET, "other", "x", 0, NOW);
     }
-    ck_assert_int_eq(put_as(&high, "a", 0, NOW), STORE_OK);
+    expect_ok(put_as(&high, "a", 0, NOW));
     store_flush(s, 0, NOW);
     ck_assert_int_eq(look(&glance, NOW), STORE_GONE_FLUSHED);
-    ck_assert_int_eq(put_as(&low, "a", 0, NOW), STORE_OK);
+    expect_ok(put_as(&low, "a", 0, NOW));
     ck_assert(has(s, "k", "a", NOW));
 }
-END_TEST
 
-START_TEST(no_number_of_flushes_brings_an_item_back)
+TEST(no_number_of_flushes_brings_an_item_back)
 {
     put(s, STORE_SET, "k", "a", 0, NOW);
     for (unsigned i = 0; i < 65536; i++) {
@@ -171,15 +151,14 @@ START_TEST(no_number_of_flushes_brings_an_item_back)
     put(s, STORE_SET, "k", "b", 0, NOW + 2);
     ck_assert(has(s, "k", "b", NOW + 2));
 }
-END_TEST
 
 /* ---- looks ----------------------------------------------------------------------------- */
 
-START_TEST(a_glance_leaves_no_trace)
+TEST(a_glance_leaves_no_trace)
 {
     put(s, STORE_SET, "k", "a", NOW + 200, NOW);
     for (unsigned i = 0; i < 2; i++) {
-        ck_assert_int_eq(look(&glance, NOW + 100), STORE_OK);
+        expect_ok(look(&glance, NOW + 100));
         ck_assert(!seen.was_fetched && !seen.is_won && !seen.is_won_before &&
                   !seen.is_stale && !seen.is_created);
         ck_assert_uint_eq(seen.last_access, NOW);
@@ -188,23 +167,21 @@ START_TEST(a_glance_leaves_no_trace)
         ck_assert_uint_eq(seen.cas, 1);
     }
 }
-END_TEST
 
-START_TEST(a_use_shows_to_the_next)
+TEST(a_use_shows_to_the_next)
 {
     struct store_look use = {.is_use = true};
 
     put(s, STORE_SET, "k", "a", 0, NOW);
-    ck_assert_int_eq(look(&use, NOW + 100), STORE_OK);
+    expect_ok(look(&use, NOW + 100));
     ck_assert(!seen.was_fetched);
     ck_assert_uint_eq(seen.last_access, NOW);
-    ck_assert_int_eq(look(&use, NOW + 100), STORE_OK);
+    expect_ok(look(&use, NOW + 100));
     ck_assert(seen.was_fetched);
     ck_assert_uint_eq(seen.last_access, NOW + 100);
 }
-END_TEST
 
-START_TEST(a_miss_creates_an_empty_item_for_one)
+TEST(a_miss_creates_an_empty_item_for_one)
 {
     struct store_look ask = {.is_use = true,
                              .creates = true,
@@ -213,7 +190,7 @@ START_TEST(a_miss_creates_an_empty_item_for_one)
                              .new_cas = 77};
     struct item *it;
 
-    ck_assert_int_eq(store_look(s, k(), &ask, NOW, &seen, &it), STORE_OK);
+    expect_ok(store_look(s, k(), &ask, NOW, &seen, &it));
     ck_assert(seen.is_created && seen.is_won && !seen.is_won_before && !seen.was_fetched);
     ck_assert_uint_eq(seen.cas, 77);
     ck_assert_uint_eq(seen.exptime_after, NOW + 30);
@@ -225,57 +202,53 @@ START_TEST(a_miss_creates_an_empty_item_for_one)
     ck_assert_uint_eq(item_accessed(it), NOW);
     free(read_item(it)); /* checks CR LF */
     store_release(s, it);
-    ck_assert_int_eq(look(&ask, NOW), STORE_OK);
+    expect_ok(look(&ask, NOW));
     ck_assert(!seen.is_created && !seen.is_won && seen.is_won_before && seen.was_fetched);
     /* Storing makes a new item, without a token. */
     put(s, STORE_SET, "k", "a", 0, NOW);
-    ck_assert_int_eq(look(&ask, NOW), STORE_OK);
+    expect_ok(look(&ask, NOW));
     ck_assert(!seen.is_won && !seen.is_won_before);
-    ck_assert_int_eq(look(&ask, NOW), STORE_OK);
+    expect_ok(look(&ask, NOW));
     ck_assert(!seen.is_won_before);
 }
-END_TEST
 
-START_TEST(what_has_expired_is_created_anew)
+TEST(what_has_expired_is_created_anew)
 {
     struct store_look ask = {.creates = true};
 
     put(s, STORE_SET, "k", "a", NOW + 1, NOW);
-    ck_assert_int_eq(look(&ask, NOW + 1), STORE_OK);
+    expect_ok(look(&ask, NOW + 1));
     ck_assert(seen.is_created);
     ck_assert_uint_eq(totals_of(s).curr_items, 1);
 }
-END_TEST
 
-START_TEST(creating_needs_memory)
+TEST(creating_needs_memory)
 {
     struct store_look ask = {.creates = true};
 
     atomic_store(&s->mem.fail_in, 1);
     ck_assert_int_eq(look(&ask, NOW), STORE_NO_MEMORY);
     ck_assert(!seen.is_created && !seen.is_won);
-    ck_assert_int_eq(look(&ask, NOW), STORE_OK);
+    expect_ok(look(&ask, NOW));
 }
-END_TEST
 
-START_TEST(one_client_refreshes_what_is_about_to_end)
+TEST(one_client_refreshes_what_is_about_to_end)
 {
     struct store_look ask = {.recaches = true, .recache_below = 10};
 
     put(s, STORE_SET, "k", "a", NOW + 20, NOW);
-    ck_assert_int_eq(look(&ask, NOW + 10), STORE_OK);
+    expect_ok(look(&ask, NOW + 10));
     ck_assert(!seen.is_won); /* 10 left are not fewer than 10 */
-    ck_assert_int_eq(look(&ask, NOW + 11), STORE_OK);
+    expect_ok(look(&ask, NOW + 11));
     ck_assert(seen.is_won && !seen.is_won_before);
-    ck_assert_int_eq(look(&ask, NOW + 11), STORE_OK);
+    expect_ok(look(&ask, NOW + 11));
     ck_assert(!seen.is_won && seen.is_won_before);
     put(s, STORE_SET, "k", "a", 0, NOW);
-    ck_assert_int_eq(look(&ask, NOW), STORE_OK);
+    expect_ok(look(&ask, NOW));
     ck_assert(!seen.is_won); /* never ends */
 }
-END_TEST
 
-START_TEST(a_touch_counts_before_or_behind_the_recache)
+TEST_LOOP(a_touch_counts_before_or_behind_the_recache, 2)
 {
     struct store_look ask = {.touches = true,
                              .exptime = NOW + 300,
@@ -284,14 +257,13 @@ START_TEST(a_touch_counts_before_or_behind_the_recache)
                              .recache_sees_touch = _i == 1};
 
     put(s, STORE_SET, "k", "a", NOW + 20, NOW);
-    ck_assert_int_eq(look(&ask, NOW), STORE_OK);
+    expect_ok(look(&ask, NOW));
     ck_assert(seen.is_won == (_i == 0));
     ck_assert_uint_eq(seen.exptime_before, NOW + 20);
     ck_assert_uint_eq(seen.exptime_after, NOW + 300);
     ck_assert(has(s, "k", "a", NOW + 299));
     ck_assert_int_eq(lookup(s, "k", NOW + 300), STORE_GONE_EXPIRED);
 }
-END_TEST
 
 /* ---- cuts ------------------------------------------------------------------------------ */
 
@@ -301,7 +273,7 @@ cut(const struct store_cut *how, uint32_t now)
     return store_delete(s, k(), how, now, &r);
 }
 
-START_TEST(delete_may_compare)
+TEST(delete_may_compare)
 {
     struct store_cut how = {.has_compare = true, .compare = 2};
 
@@ -311,63 +283,61 @@ START_TEST(delete_may_compare)
     ck_assert_int_eq(cut(&how, NOW), STORE_EXISTS);
     ck_assert_uint_eq(r.class_id, 1);
     how.compare = 1;
-    ck_assert_int_eq(cut(&how, NOW), STORE_OK);
+    expect_ok(cut(&how, NOW));
     ck_assert_uint_eq(r.cas, 0);
     assert_empty(s);
 }
-END_TEST
 
-START_TEST(stale_items_are_refreshed_by_one_client)
+TEST(stale_items_are_refreshed_by_one_client)
 {
     struct store_cut how = {.marks_stale = true, .touches = true, .exptime = NOW + 30};
     struct store_put late = {
         .mode = STORE_SET, .has_compare = true, .accepts_stale = true, .compare = 1};
 
     put(s, STORE_SET, "k", "a", 0, NOW);
-    ck_assert_int_eq(cut(&how, NOW), STORE_OK);
+    expect_ok(cut(&how, NOW));
     ck_assert_uint_eq(r.cas, 2);
     ck_assert_uint_eq(r.exptime_before, STORE_NEVER);
     ck_assert_uint_eq(r.exptime_after, NOW + 30);
     ck_assert(has(s, "k", "a", NOW));
-    ck_assert_int_eq(look(&glance, NOW), STORE_OK);
+    expect_ok(look(&glance, NOW));
     ck_assert(seen.is_stale && !seen.is_won);
-    ck_assert_int_eq(look(&taker, NOW), STORE_OK);
+    expect_ok(look(&taker, NOW));
     ck_assert(seen.is_stale && seen.is_won);
     ck_assert_uint_eq(seen.cas, 2);
-    ck_assert_int_eq(look(&taker, NOW), STORE_OK);
+    expect_ok(look(&taker, NOW));
     ck_assert(seen.is_stale && !seen.is_won && seen.is_won_before);
     /* Who computed an older value may still store it. */
-    ck_assert_int_eq(put_as(&late, "b", NOW + 500, NOW), STORE_OK);
+    expect_ok(put_as(&late, "b", NOW + 500, NOW));
     ck_assert_uint_eq(r.exptime_after, NOW + 30);
     ck_assert(has(s, "k", "b", NOW));
-    ck_assert_int_eq(look(&glance, NOW), STORE_OK);
+    expect_ok(look(&glance, NOW));
     ck_assert(seen.is_stale && seen.is_won_before && !seen.is_won);
     /* Again: the token is free. */
     how.new_cas = 9;
     how.touches = false;
-    ck_assert_int_eq(cut(&how, NOW), STORE_OK);
+    expect_ok(cut(&how, NOW));
     ck_assert_uint_eq(r.cas, 9);
     ck_assert_uint_eq(r.exptime_after, NOW + 30);
-    ck_assert_int_eq(look(&taker, NOW), STORE_OK);
+    expect_ok(look(&taker, NOW));
     ck_assert(seen.is_stale && seen.is_won);
-    ck_assert_int_eq(put(s, STORE_APPEND, "k", "!", 0, NOW), STORE_OK);
-    ck_assert_int_eq(look(&glance, NOW), STORE_OK);
+    expect_ok(put(s, STORE_APPEND, "k", "!", 0, NOW));
+    expect_ok(look(&glance, NOW));
     ck_assert(!seen.is_stale && !seen.is_won_before);
 }
-END_TEST
 
-START_TEST(emptied_items_stay)
+TEST(emptied_items_stay)
 {
     struct store_cut how = {.empties = true, .client_flags = 5};
     struct item *held, *it;
 
     put_full(s, STORE_SET, k(), "abc", 3, 7, NOW + 5, 0, NOW, &r);
-    ck_assert_int_eq(store_get(s, k(), NOW, &held), STORE_OK);
-    ck_assert_int_eq(cut(&how, NOW), STORE_OK);
+    expect_ok(store_get(s, k(), NOW, &held));
+    expect_ok(cut(&how, NOW));
     ck_assert_uint_eq(r.cas, 1); /* as before */
     ck_assert_uint_eq(r.value_len, 0);
     ck_assert_uint_eq(r.exptime_after, STORE_NEVER);
-    ck_assert_int_eq(store_get(s, k(), NOW + 9, &it), STORE_OK);
+    expect_ok(store_get(s, k(), NOW + 9, &it));
     ck_assert_uint_eq(item_value_len(it), 0);
     ck_assert_uint_eq(item_flags(it), 5);
     ck_assert_uint_eq(item_cas(it), 1);
@@ -378,32 +348,30 @@ START_TEST(emptied_items_stay)
     how.touches = true;
     how.exptime = NOW + 40;
     how.new_cas = 30;
-    ck_assert_int_eq(cut(&how, NOW + 9), STORE_OK);
+    expect_ok(cut(&how, NOW + 9));
     ck_assert_uint_eq(r.cas, 30);
-    ck_assert_int_eq(look(&taker, NOW + 9), STORE_OK);
+    expect_ok(look(&taker, NOW + 9));
     ck_assert(seen.is_stale && seen.is_won);
     ck_assert_uint_eq(seen.exptime_after, NOW + 40);
-    ck_assert_int_eq(cut(NULL, NOW + 9), STORE_OK);
+    expect_ok(cut(NULL, NOW + 9));
     assert_empty(s);
 }
-END_TEST
 
-START_TEST(emptying_needs_memory)
+TEST(emptying_needs_memory)
 {
     struct store_cut how = {.empties = true};
 
-    ck_assert_int_eq(put_sized(s, "k", 100000, 0, NOW), STORE_OK);
+    expect_ok(put_sized(s, "k", 100000, 0, NOW));
     atomic_store(&s->mem.fail_in, 1);
     ck_assert_int_eq(cut(&how, NOW), STORE_NO_MEMORY);
     ck_assert(is_there(s, "k", NOW));
-    ck_assert_int_eq(cut(&how, NOW), STORE_OK);
+    expect_ok(cut(&how, NOW));
     ck_assert(has(s, "k", "", NOW));
 }
-END_TEST
 
 /* ---- sums ------------------------------------------------------------------------------ */
 
-START_TEST(a_count_may_create)
+TEST(a_count_may_create)
 {
     struct store_sum sum = {.increments = true,
                             .creates = true,
@@ -411,10 +379,7 @@ START_TEST(a_count_may_create)
                             .delta = 5,
                             .initial = 42,
                             .create_exptime = NOW + 10};
-    char number[STORE_NUMBER_DIGITS];
-    size_t digits;
-
-    ck_assert_int_eq(store_arith(s, k(), &sum, NOW, number, &digits, &r), STORE_OK);
+    expect_ok(store_arith(s, k(), &sum, NOW, number, &digits, &r));
     ck_assert(r.is_created && r.is_binary_key);
     ck_assert_uint_eq(r.cas, 1);
     ck_assert_uint_eq(r.class_id, 1);
@@ -423,7 +388,7 @@ START_TEST(a_count_may_create)
     sum.new_cas = 70;
     sum.touches = true;
     sum.exptime = NOW + 100;
-    ck_assert_int_eq(store_arith(s, k(), &sum, NOW, number, &digits, &r), STORE_OK);
+    expect_ok(store_arith(s, k(), &sum, NOW, number, &digits, &r));
     ck_assert(!r.is_created && r.is_binary_key);
     ck_assert_uint_eq(r.cas, 70);
     ck_assert_uint_eq(r.exptime_before, NOW + 10);
@@ -436,64 +401,27 @@ START_TEST(a_count_may_create)
     ck_assert_uint_eq(r.class_id, 1);
     sum.compare = 70;
     sum.delta = 100; /* longer: a new item */
-    ck_assert_int_eq(store_arith(s, k(), &sum, NOW, number, &digits, &r), STORE_OK);
+    expect_ok(store_arith(s, k(), &sum, NOW, number, &digits, &r));
     ck_assert(r.is_binary_key);
     ck_assert_uint_eq(r.cas, 70);
     ck_assert_uint_eq(r.exptime_after, NOW + 100);
     ck_assert(has(s, "k", "147", NOW + 99));
     ck_assert_int_eq(lookup(s, "k", NOW + 100), STORE_GONE_EXPIRED);
 }
-END_TEST
 
-START_TEST(binary_keys_are_marked_by_the_store_that_links)
+TEST(binary_keys_are_marked_by_the_store_that_links)
 {
     struct store_put set = {.mode = STORE_SET}, append = {.mode = STORE_APPEND};
     struct item *it;
 
-    ck_assert_int_eq(store_reserve(s, k(), 0, 0, 1, NOW, &it), STORE_OK);
+    expect_ok(store_reserve(s, k(), 0, 0, 1, NOW, &it));
     fill_item(it, "a", 1);
     item_mark_binary_key(it);
-    ck_assert_int_eq(store_commit(s, it, &set, NOW, &r), STORE_OK);
+    expect_ok(store_commit(s, it, &set, NOW, &r));
     ck_assert(r.is_binary_key);
-    ck_assert_int_eq(store_touch(s, k(), NOW + 5, NOW, &r), STORE_OK);
+    expect_ok(store_touch(s, k(), NOW + 5, NOW, &r));
     ck_assert(r.is_binary_key);
     ck_assert_uint_eq(r.exptime_after, NOW + 5);
-    ck_assert_int_eq(put_as(&append, "b", 0, NOW), STORE_OK);
+    expect_ok(put_as(&append, "b", 0, NOW));
     ck_assert(!r.is_binary_key);
-}
-END_TEST
-
-static void
-add_looks(TCase *tc)
-{
-    tcase_add_test(tc, a_glance_leaves_no_trace);
-    tcase_add_test(tc, a_use_shows_to_the_next);
-    tcase_add_test(tc, a_miss_creates_an_empty_item_for_one);
-    tcase_add_test(tc, what_has_expired_is_created_anew);
-    tcase_add_test(tc, creating_needs_memory);
-    tcase_add_test(tc, one_client_refreshes_what_is_about_to_end);
-    tcase_add_loop_test(tc, a_touch_counts_before_or_behind_the_recache, 0, 2);
-}
-
-int
-main(void)
-{
-    Suite *suite = suite_create("store_marks");
-    TCase *tc = tcase_create("marks");
-
-    tcase_set_timeout(tc, 60); /* some go through 2^16 of something */
-    tcase_add_checked_fixture(tc, set_up, tear_down);
-    tcase_add_loop_test(tc, conditions_follow_the_table, 0, PUT_CASES);
-    tcase_add_test(tc, a_chosen_number_is_not_counted);
-    tcase_add_test(tc, a_chosen_number_neither_survives_a_flush_nor_dies_of_one);
-    tcase_add_test(tc, no_number_of_flushes_brings_an_item_back);
-    add_looks(tc);
-    tcase_add_test(tc, delete_may_compare);
-    tcase_add_test(tc, stale_items_are_refreshed_by_one_client);
-    tcase_add_test(tc, emptied_items_stay);
-    tcase_add_test(tc, emptying_needs_memory);
-    tcase_add_test(tc, a_count_may_create);
-    tcase_add_test(tc, binary_keys_are_marked_by_the_store_that_links);
-    suite_add_tcase(suite, tc);
-    return run_suite(suite);
 }

@@ -4,7 +4,7 @@
  * Size classes, accounted bytes, the memory limit, eviction and reclaim: the numbers that
  * clients' test-suites count on. And what happens when the system has no memory.
  */
-#include "check_store.h"
+#include "fixture_store.h"
 
 #define DASH_M_VALUE 8192u
 #define BIG_VALUE 1048326u /* 1 MiB - 250 */
@@ -12,36 +12,10 @@
 #define MIDDLE_CLASS 31u
 #define LARGEST_CLASS 42u
 
-static struct store *s;
-static struct store_conf conf;
-
-static void
-set_up(void)
-{
-    conf = default_conf(64 * MIB);
-    s = open_store(&conf);
-}
-
-static void
-tear_down(void)
-{
-    store_destroy(&s);
-}
-
-static void
-reopen(void)
-{
-    store_destroy(&s);
-    s = open_store(&conf);
-}
-
 static enum store_status
 put_numbered(const char *prefix, unsigned i, size_t len, uint32_t exptime, uint32_t now)
 {
-    char key[32];
-
-    snprintf(key, sizeof(key), "%s%u", prefix, i);
-    return put_sized(s, key, len, exptime, now);
+    return put_sized(s, numbered(prefix, i), len, exptime, now);
 }
 
 /* ---- classes ------------------------------------------------------------------------- */
@@ -73,7 +47,9 @@ expect_classes(unsigned count, uint32_t last_size, uint32_t last_per_page)
     }
 }
 
-START_TEST(class_table_is_the_known_one)
+FIXTURE(set_up_store, tear_down_store);
+
+TEST(class_table_is_the_known_one)
 {
     expect_classes(LARGEST_CLASS, MIB, 1);
     conf.chunk_max = MIB / 2;
@@ -86,9 +62,8 @@ START_TEST(class_table_is_the_known_one)
     reopen();
     expect_classes(23, 16384, 64);
 }
-END_TEST
 
-START_TEST(listed_sizes_are_rounded_and_closed)
+TEST(listed_sizes_are_rounded_and_closed)
 {
     const uint32_t sizes[] = {97, 200, 1001};
     const uint32_t expected[] = {104, 200, 1008, MIB};
@@ -101,19 +76,17 @@ START_TEST(listed_sizes_are_rounded_and_closed)
         ck_assert_uint_eq(class_of(s, i + 1, NOW).chunk_size, expected[i]);
     }
 }
-END_TEST
 
-START_TEST(tiny_factor_stays_within_the_ids)
+TEST(tiny_factor_stays_within_the_ids)
 {
     conf.growth_factor = 1.05;
     reopen();
     ck_assert_uint_eq(store_class_count(s), STORE_CLASS_MAX);
     ck_assert_uint_eq(class_of(s, STORE_CLASS_MAX, NOW).chunk_size, MIB);
-    ck_assert_int_eq(put_sized(s, "k", MIB / 2, 0, NOW), STORE_OK);
+    expect_ok(put_sized(s, "k", MIB / 2, 0, NOW));
 }
-END_TEST
 
-START_TEST(impossible_configurations_are_refused)
+TEST(impossible_configurations_are_refused)
 {
     static const uint32_t falling[] = {200, 100};
     struct store_conf bad[7];
@@ -136,154 +109,122 @@ START_TEST(impossible_configurations_are_refused)
         ck_assert_uint_gt(strlen(err), 0);
     }
 }
-END_TEST
 
-START_TEST(item_total_decides_class_and_refusal)
+TEST(item_total_decides_class_and_refusal)
 {
-    struct store_totals t;
-
     /* 48 + 8 + 1 + 1 + " 0 21\r\n" 7 + n + 2 */
-    ck_assert_int_eq(put_sized(s, "k", 96 - 67, 0, NOW), STORE_OK);
+    expect_ok(put_sized(s, "k", 96 - 67, 0, NOW));
     ck_assert_uint_eq(class_of(s, 1, NOW).used_chunks, 1);
     ck_assert_uint_eq(totals_of(s).item_bytes, 96);
-    ck_assert_int_eq(put_sized(s, "k", 96 - 66, 0, NOW), STORE_OK);
+    expect_ok(put_sized(s, "k", 96 - 66, 0, NOW));
     ck_assert_uint_eq(class_of(s, 1, NOW).used_chunks, 0);
     ck_assert_uint_eq(class_of(s, 2, NOW).used_chunks, 1);
     ck_assert_uint_eq(class_of(s, 2, NOW).requested_bytes, 97);
     /* 48 + 8 + 1 + 1 + " 0 1048504\r\n" 12 + n + 2 = 1 MiB */
-    ck_assert_int_eq(put_sized(s, "k", MIB - 72, 0, NOW), STORE_OK);
-    t = totals_of(s);
+    expect_ok(put_sized(s, "k", MIB - 72, 0, NOW));
+    struct store_totals t = totals_of(s);
     ck_assert_uint_eq(t.item_bytes, MIB);
     ck_assert_uint_eq(t.curr_items, 1);
     ck_assert_int_eq(put_sized(s, "k", MIB - 71, 0, NOW), STORE_TOO_LARGE);
     ck_assert_uint_eq(totals_of(s).curr_items, 1);
 }
-END_TEST
 
-START_TEST(total_without_suffix_counts_flags)
+TEST(total_without_suffix_counts_flags)
 {
-    struct store_result r;
-
     conf.inline_suffix = false;
     reopen();
-    ck_assert_int_eq(put_sized(s, "a", 1, 0, NOW), STORE_OK);
+    expect_ok(put_sized(s, "a", 1, 0, NOW));
     ck_assert_uint_eq(totals_of(s).item_bytes, 61);
     put_full(s, STORE_SET, key_of("a"), "x", 1, 5, 0, 0, NOW, &r);
     ck_assert_uint_eq(totals_of(s).item_bytes, 65);
     conf.inline_suffix = true;
     reopen();
-    ck_assert_int_eq(put_sized(s, "a", 1, 0, NOW), STORE_OK);
+    expect_ok(put_sized(s, "a", 1, 0, NOW));
     ck_assert_uint_eq(totals_of(s).item_bytes, 67);
     put_full(s, STORE_SET, key_of("a"), "x", 1, 12345, 0, 0, NOW, &r);
     ck_assert_uint_eq(totals_of(s).item_bytes, 71);
 }
-END_TEST
 
-START_TEST(ten_small_items_request_800)
+TEST(ten_small_items_request_800)
 {
-    for (unsigned i = 0; i < 10; i++) {
-        ck_assert_int_eq(put_numbered("key", i, 10, 0, NOW), STORE_OK);
-    }
+    put_range("key", 0, 10, 10, 0, NOW);
     ck_assert_uint_eq(class_of(s, 1, NOW).requested_bytes, 800);
 }
-END_TEST
 
-START_TEST(growing_sizes_all_fit)
+TEST(growing_sizes_all_fit)
 {
     double size = 2;
 
     for (unsigned i = 0; i < 69; i++, size *= 1.2) {
         for (unsigned n = 0; n < 10; n++) {
-            ck_assert_int_eq(put_numbered("grow", i * 10 + n, (size_t)size, 0, NOW),
-                             STORE_OK);
+            expect_ok(put_numbered("grow", i * 10 + n, (size_t)size, 0, NOW));
         }
     }
     ck_assert_uint_gt(totals_of(s).active_classes, 30);
 }
-END_TEST
 
 /* ---- limit and eviction -------------------------------------------------------------- */
 
-START_TEST(largest_items_fill_64_pages)
+TEST(largest_items_fill_64_pages)
 {
-    struct store_totals t;
-
     for (unsigned i = 0; i < 101; i++) {
-        ck_assert_int_eq(put_numbered("item_", i, BIG_VALUE, 0, NOW), STORE_OK);
+        expect_ok(put_numbered("item_", i, BIG_VALUE, 0, NOW));
         ck_assert_uint_eq(totals_of(s).evictions, i < 64 ? 0 : i - 63);
     }
-    t = totals_of(s);
+    struct store_totals t = totals_of(s);
     ck_assert_uint_eq(t.evictions, 37);
     ck_assert_uint_eq(t.evicted_unfetched, 37);
     ck_assert_uint_eq(t.curr_items, 64);
     ck_assert_uint_eq(t.malloced_bytes, 64 * MIB);
     ck_assert_uint_eq(class_of(s, LARGEST_CLASS, NOW).total_pages, 64);
     for (unsigned i = 0; i < 101; i++) {
-        char key[32];
-
-        snprintf(key, sizeof(key), "item_%u", i);
-        ck_assert_int_eq(is_there(s, key, NOW), i >= 37);
+        ck_assert_int_eq(is_there(s, numbered("item_", i), NOW), i >= 37);
     }
 }
-END_TEST
 
-START_TEST(every_set_evicts_one_when_full)
+TEST(every_set_evicts_one_when_full)
 {
-    struct store_class_stats c;
-
-    conf.limit_bytes = 3 * MIB;
-    reopen();
-    for (unsigned i = 0; i < 40; i++) {
-        ck_assert_int_eq(put_numbered("item_", i, MIDDLE_VALUE, 0, NOW), STORE_OK);
-    }
-    c = class_of(s, MIDDLE_CLASS, NOW);
+    reopen_with(3);
+    put_range("item_", 0, 40, MIDDLE_VALUE, 0, NOW);
+    struct store_class_stats c = class_of(s, MIDDLE_CLASS, NOW);
     ck_assert_uint_eq(c.evicted, 4);
     ck_assert_uint_eq(c.total_pages, 3);
     ck_assert_uint_eq(c.number, 36);
     store_reset_stats(s);
     ck_assert_uint_eq(class_of(s, MIDDLE_CLASS, NOW).evicted, 0);
-    for (unsigned i = 0; i < 40; i++) {
-        ck_assert_int_eq(put_numbered("more_", i, MIDDLE_VALUE, 0, NOW + 7), STORE_OK);
-    }
+    put_range("more_", 0, 40, MIDDLE_VALUE, 0, NOW + 7);
     c = class_of(s, MIDDLE_CLASS, NOW + 9);
     ck_assert_uint_eq(c.evicted, 40);
     ck_assert_uint_eq(c.evicted_nonzero, 0);
     ck_assert_uint_eq(c.evicted_time, 0);
     ck_assert_uint_eq(c.age, 2);
-    for (unsigned i = 0; i < 40; i++) {
-        ck_assert_int_eq(put_numbered("item_", i, MIDDLE_VALUE, NOW + 600, NOW + 10),
-                         STORE_OK);
-    }
+    put_range("item_", 0, 40, MIDDLE_VALUE, NOW + 600, NOW + 10);
     c = class_of(s, MIDDLE_CLASS, NOW + 10);
     ck_assert_uint_eq(c.evicted, 80);
     ck_assert_uint_eq(c.evicted_nonzero, 4);
     ck_assert_uint_eq(totals_of(s).evictions, 80);
 }
-END_TEST
 
-START_TEST(use_saves_from_eviction_once_a_minute)
+TEST(use_saves_from_eviction_once_a_minute)
 {
-    conf.limit_bytes = 2 * MIB;
-    reopen();
-    ck_assert_int_eq(put_sized(s, "a", BIG_VALUE, 0, NOW), STORE_OK);
-    ck_assert_int_eq(put_sized(s, "b", BIG_VALUE, 0, NOW), STORE_OK);
+    reopen_with(2);
+    expect_ok(put_sized(s, "a", BIG_VALUE, 0, NOW));
+    expect_ok(put_sized(s, "b", BIG_VALUE, 0, NOW));
     ck_assert(is_there(s, "a", NOW + 60)); /* too early to move */
     ck_assert_uint_eq(class_of(s, LARGEST_CLASS, NOW + 60).age, 60);
     ck_assert(is_there(s, "a", NOW + 61));
-    ck_assert_int_eq(put_sized(s, "c", BIG_VALUE, 0, NOW + 61), STORE_OK);
+    expect_ok(put_sized(s, "c", BIG_VALUE, 0, NOW + 61));
     ck_assert(is_there(s, "a", NOW + 61));
     ck_assert(!is_there(s, "b", NOW + 61));
     ck_assert_uint_eq(class_of(s, LARGEST_CLASS, NOW + 61).evicted_time, 61);
 }
-END_TEST
 
-START_TEST(without_eviction_the_first_refusal_lasts)
+TEST_LOOP(without_eviction_the_first_refusal_lasts, 2)
 {
     unsigned stored = 0;
 
-    conf.limit_bytes = (unsigned)(_i + 1) * MIB;
     conf.can_evict = false;
-    reopen();
+    reopen_with((unsigned)_i + 1);
     while (put_numbered("dash", stored, DASH_M_VALUE, 0, NOW) == STORE_OK) {
         stored++;
     }
@@ -293,16 +234,10 @@ START_TEST(without_eviction_the_first_refusal_lasts)
     }
     ck_assert_uint_eq(class_of(s, 21, NOW).outofmemory, 11);
     ck_assert_uint_eq(totals_of(s).evictions, 0);
-    for (unsigned i = 0; i < stored; i++) {
-        char key[32];
-
-        snprintf(key, sizeof(key), "dash%u", i);
-        ck_assert(is_there(s, key, NOW));
-    }
+    ck_assert_uint_eq(count_range("dash", 0, stored, NOW), stored);
 }
-END_TEST
 
-START_TEST(charges_go_beyond_32_bits)
+TEST(charges_go_beyond_32_bits)
 {
     unsigned refused = 0;
 
@@ -319,113 +254,93 @@ START_TEST(charges_go_beyond_32_bits)
     ck_assert_uint_eq(refused, 1);
     ck_assert_uint_eq(totals_of(s).active_classes, 1);
 }
-END_TEST
 
-START_TEST(pages_are_charged_whole_or_as_used)
+TEST(pages_are_charged_whole_or_as_used)
 {
-    ck_assert_int_eq(put_sized(s, "k", 1, 0, NOW), STORE_OK);
+    expect_ok(put_sized(s, "k", 1, 0, NOW));
     ck_assert_uint_eq(totals_of(s).malloced_bytes, 1048512);
     conf.whole_pages = true;
     reopen();
-    ck_assert_int_eq(put_sized(s, "k", 1, 0, NOW), STORE_OK);
+    expect_ok(put_sized(s, "k", 1, 0, NOW));
     ck_assert_uint_eq(totals_of(s).malloced_bytes, MIB);
 }
-END_TEST
 
-START_TEST(first_page_is_free_of_the_limit)
+TEST(first_page_is_free_of_the_limit)
 {
     conf.limit_bytes = 0;
     reopen();
-    ck_assert_int_eq(put_sized(s, "k", 1, 0, NOW), STORE_OK);
-    ck_assert_int_eq(put_sized(s, "l", 1000, 0, NOW), STORE_OK);
+    expect_ok(put_sized(s, "k", 1, 0, NOW));
+    expect_ok(put_sized(s, "l", 1000, 0, NOW));
     ck_assert_uint_eq(totals_of(s).active_classes, 2);
 }
-END_TEST
 
-START_TEST(raised_limit_lets_a_class_grow)
+TEST(raised_limit_lets_a_class_grow)
 {
-    conf.limit_bytes = MIB;
-    reopen();
-    ck_assert_int_eq(put_sized(s, "a", BIG_VALUE, 0, NOW), STORE_OK);
-    ck_assert_int_eq(put_sized(s, "b", BIG_VALUE, 0, NOW), STORE_OK);
+    reopen_with(1);
+    expect_ok(put_sized(s, "a", BIG_VALUE, 0, NOW));
+    expect_ok(put_sized(s, "b", BIG_VALUE, 0, NOW));
     ck_assert_uint_eq(totals_of(s).evictions, 1);
     ck_assert(store_set_limit(s, 2 * MIB));
     ck_assert_uint_eq(totals_of(s).limit_bytes, 2 * MIB);
-    ck_assert_int_eq(put_sized(s, "c", BIG_VALUE, 0, NOW), STORE_OK);
+    expect_ok(put_sized(s, "c", BIG_VALUE, 0, NOW));
     ck_assert_uint_eq(totals_of(s).evictions, 1);
     ck_assert_uint_eq(totals_of(s).malloced_bytes, 2 * MIB);
 }
-END_TEST
 
-START_TEST(held_tail_items_are_passed_over)
+TEST(held_tail_items_are_passed_over)
 {
-    struct item *held;
-
-    conf.limit_bytes = 2 * MIB;
-    reopen();
-    ck_assert_int_eq(put_sized(s, "a", BIG_VALUE, 0, NOW), STORE_OK);
-    ck_assert_int_eq(put_sized(s, "b", BIG_VALUE, 0, NOW), STORE_OK);
-    ck_assert_int_eq(store_get(s, key_of("a"), NOW, &held), STORE_OK);
-    ck_assert_int_eq(put_sized(s, "c", BIG_VALUE, 0, NOW), STORE_OK);
+    reopen_with(2);
+    expect_ok(put_sized(s, "a", BIG_VALUE, 0, NOW));
+    expect_ok(put_sized(s, "b", BIG_VALUE, 0, NOW));
+    struct item *held = hold("a", NOW);
+    expect_ok(put_sized(s, "c", BIG_VALUE, 0, NOW));
     ck_assert(is_there(s, "a", NOW));
     ck_assert(!is_there(s, "b", NOW));
     ck_assert_uint_eq(totals_of(s).lrutail_reflocked, 1);
     store_release(s, held);
 }
-END_TEST
 
-START_TEST(all_held_means_no_memory)
+TEST(all_held_means_no_memory)
 {
     struct item *held[2];
 
-    conf.limit_bytes = 2 * MIB;
-    reopen();
-    ck_assert_int_eq(put_sized(s, "a", BIG_VALUE, 0, NOW), STORE_OK);
-    ck_assert_int_eq(put_sized(s, "b", BIG_VALUE, 0, NOW), STORE_OK);
-    ck_assert_int_eq(store_get(s, key_of("a"), NOW, &held[0]), STORE_OK);
-    ck_assert_int_eq(store_get(s, key_of("b"), NOW, &held[1]), STORE_OK);
+    reopen_with(2);
+    expect_ok(put_sized(s, "a", BIG_VALUE, 0, NOW));
+    expect_ok(put_sized(s, "b", BIG_VALUE, 0, NOW));
+    expect_ok(store_get(s, key_of("a"), NOW, &held[0]));
+    expect_ok(store_get(s, key_of("b"), NOW, &held[1]));
     ck_assert_int_eq(put_sized(s, "c", BIG_VALUE, 0, NOW), STORE_NO_MEMORY);
     store_release(s, held[0]);
     store_release(s, held[1]);
-    ck_assert_int_eq(put_sized(s, "c", BIG_VALUE, 0, NOW), STORE_OK);
+    expect_ok(put_sized(s, "c", BIG_VALUE, 0, NOW));
     ck_assert_uint_eq(totals_of(s).evictions, 1);
 }
-END_TEST
 
 /* An append needs a second chunk while its own item, whose stripe it holds, is the only
  * possible victim. */
-START_TEST(append_does_not_evict_itself)
+TEST(append_does_not_evict_itself)
 {
-    conf.limit_bytes = MIB;
-    reopen();
-    ck_assert_int_eq(put_sized(s, "a", BIG_VALUE, 0, NOW), STORE_OK);
+    reopen_with(1);
+    expect_ok(put_sized(s, "a", BIG_VALUE, 0, NOW));
     ck_assert_int_eq(put(s, STORE_APPEND, "a", "b", 0, NOW), STORE_NO_MEMORY);
     ck_assert(is_there(s, "a", NOW));
     ck_assert_uint_eq(class_of(s, 1, NOW).used_chunks, 0);
 }
-END_TEST
 
 /* ---- reclaim ------------------------------------------------------------------------- */
 
-START_TEST(expired_tail_is_used_again)
+TEST(expired_tail_is_used_again)
 {
-    uint64_t malloced;
-
-    for (unsigned i = 0; i < 10; i++) {
-        ck_assert_int_eq(put_numbered("a", i, MIDDLE_VALUE, NOW + 2, NOW), STORE_OK);
-    }
-    malloced = totals_of(s).malloced_bytes;
-    for (unsigned i = 0; i < 10; i++) {
-        ck_assert_int_eq(put_numbered("b", i, MIDDLE_VALUE, NOW + 6, NOW + 4), STORE_OK);
-    }
+    put_range("a", 0, 10, MIDDLE_VALUE, NOW + 2, NOW);
+    uint64_t malloced = totals_of(s).malloced_bytes;
+    put_range("b", 0, 10, MIDDLE_VALUE, NOW + 6, NOW + 4);
     ck_assert_uint_eq(totals_of(s).malloced_bytes, malloced);
     ck_assert_uint_eq(totals_of(s).reclaimed, 10);
     ck_assert_uint_eq(totals_of(s).expired_unfetched, 10);
     ck_assert_uint_eq(totals_of(s).curr_items, 10);
 }
-END_TEST
 
-START_TEST(tail_waits_one_second_longer_than_readers)
+TEST(tail_waits_one_second_longer_than_readers)
 {
     put(s, STORE_SET, "a", "1", NOW + 2, NOW);
     put(s, STORE_SET, "b", "1", 0, NOW + 2);
@@ -433,24 +348,19 @@ START_TEST(tail_waits_one_second_longer_than_readers)
     put(s, STORE_SET, "c", "1", 0, NOW + 3);
     ck_assert_uint_eq(totals_of(s).reclaimed, 1);
 }
-END_TEST
 
-START_TEST(replaced_expired_item_is_reclaimed)
+TEST(replaced_expired_item_is_reclaimed)
 {
-    uint64_t requested;
-    struct store_result r;
-
-    ck_assert_int_eq(put_sized(s, "key", MIDDLE_VALUE, NOW + 1, NOW), STORE_OK);
-    requested = class_of(s, MIDDLE_CLASS, NOW).requested_bytes;
-    ck_assert_int_eq(put_sized(s, "key", 66570, 0, NOW + 3), STORE_OK);
+    expect_ok(put_sized(s, "key", MIDDLE_VALUE, NOW + 1, NOW));
+    uint64_t requested = class_of(s, MIDDLE_CLASS, NOW).requested_bytes;
+    expect_ok(put_sized(s, "key", 66570, 0, NOW + 3));
     ck_assert_uint_eq(class_of(s, MIDDLE_CLASS, NOW + 3).reclaimed, 1);
-    ck_assert_int_eq(store_delete(s, key_of("key"), NULL, NOW + 3, &r), STORE_OK);
-    ck_assert_int_eq(put_sized(s, "key", MIDDLE_VALUE, 0, NOW + 3), STORE_OK);
+    drop("key", NOW + 3);
+    expect_ok(put_sized(s, "key", MIDDLE_VALUE, 0, NOW + 3));
     ck_assert_uint_eq(class_of(s, MIDDLE_CLASS, NOW + 3).requested_bytes, requested);
 }
-END_TEST
 
-START_TEST(flushed_tail_is_reclaimed_once)
+TEST_LOOP(flushed_tail_is_reclaimed_once, 2)
 {
     conf.use_cas = _i == 0;
     reopen();
@@ -461,7 +371,6 @@ START_TEST(flushed_tail_is_reclaimed_once)
     ck_assert_uint_eq(totals_of(s).curr_items, 1);
     ck_assert_int_eq(lookup(s, "a", NOW + 2), STORE_MISS);
 }
-END_TEST
 
 /* ---- the system has no memory -------------------------------------------------------- */
 
@@ -469,15 +378,10 @@ END_TEST
 static void
 exercise(struct store *st, bool chained)
 {
-    struct store_result r;
-    char number[STORE_NUMBER_DIGITS];
-    size_t digits;
     enum store_status status[5];
-    char key[32];
-
     for (unsigned i = 0; i < 40; i++) {
-        snprintf(key, sizeof(key), "n%u", i);
-        status[0] = put_sized(st, key, chained ? 30000 : 80u << (i / 4), 0, NOW);
+        status[0] =
+            put_sized(st, numbered("n", i), chained ? 30000 : 80u << (i / 4), 0, NOW);
         ck_assert(status[0] == STORE_OK || status[0] == STORE_NO_MEMORY);
     }
     status[0] = put(st, STORE_SET, "number", "9", 0, NOW);
@@ -494,18 +398,15 @@ exercise(struct store *st, bool chained)
 static void
 delete_all(struct store *st)
 {
-    struct store_result r;
-    char key[32];
-
     for (unsigned i = 0; i < 40; i++) {
-        snprintf(key, sizeof(key), "n%u", i);
-        ck_assert_int_ne(store_delete(st, key_of(key), NULL, NOW, &r), STORE_BUSY);
+        ck_assert_int_ne(store_delete(st, key_of(numbered("n", i)), NULL, NOW, &r),
+                         STORE_BUSY);
     }
     ck_assert_int_ne(store_delete(st, key_of("number"), NULL, NOW, &r), STORE_BUSY);
     ck_assert_int_ne(store_delete(st, key_of("text"), NULL, NOW, &r), STORE_BUSY);
 }
 
-START_TEST(every_request_for_memory_may_fail)
+TEST_LOOP(every_request_for_memory_may_fail, 2)
 {
     bool is_chained = _i == 1;
     bool is_good = false;
@@ -514,6 +415,7 @@ START_TEST(every_request_for_memory_may_fail)
 
     conf.chunk_max = is_chained ? 4096 : MIB;
     for (n = 1; !is_good; n++) {
+        SCOPED(store_destroy)
         struct store *st = store_create_failing(&conf, n, err, sizeof(err));
 
         if (st == NULL) {
@@ -526,17 +428,13 @@ START_TEST(every_request_for_memory_may_fail)
         ck_assert_uint_le(totals_of(st).malloc_fails, 1);
         delete_all(st);
         assert_empty(st);
-        store_destroy(&st);
     }
     ck_assert_int_gt(n, 6);
 }
-END_TEST
 
-START_TEST(growth_waits_for_memory)
+TEST(growth_waits_for_memory)
 {
-    for (unsigned i = 0; i < 6145; i++) {
-        ck_assert_int_eq(put_numbered("g", i, 1, 0, NOW), STORE_OK);
-    }
+    put_range("g", 0, 6145, 1, 0, NOW);
     atomic_store(&s->mem.fail_in, 1);
     ck_assert(!store_step(s, 1));
     ck_assert_uint_eq(totals_of(s).hash_power, 12);
@@ -549,54 +447,5 @@ START_TEST(growth_waits_for_memory)
     ck_assert_uint_eq(totals_of(s).hash_power, 13);
     ck_assert_uint_eq(totals_of(s).hash_bytes, 8192 * sizeof(void *));
     ck_assert(!totals_of(s).is_expanding);
-    for (unsigned i = 0; i < 6145; i++) {
-        char key[32];
-
-        snprintf(key, sizeof(key), "g%u", i);
-        ck_assert(is_there(s, key, NOW));
-    }
-}
-END_TEST
-
-static void
-add_limit_tests(TCase *tc)
-{
-    tcase_add_test(tc, largest_items_fill_64_pages);
-    tcase_add_test(tc, every_set_evicts_one_when_full);
-    tcase_add_test(tc, use_saves_from_eviction_once_a_minute);
-    tcase_add_loop_test(tc, without_eviction_the_first_refusal_lasts, 0, 2);
-    tcase_add_test(tc, charges_go_beyond_32_bits);
-    tcase_add_test(tc, pages_are_charged_whole_or_as_used);
-    tcase_add_test(tc, first_page_is_free_of_the_limit);
-    tcase_add_test(tc, raised_limit_lets_a_class_grow);
-    tcase_add_test(tc, held_tail_items_are_passed_over);
-    tcase_add_test(tc, all_held_means_no_memory);
-    tcase_add_test(tc, append_does_not_evict_itself);
-}
-
-int
-main(void)
-{
-    Suite *suite = suite_create("store_memory");
-    TCase *tc = tcase_create("memory");
-
-    tcase_add_checked_fixture(tc, set_up, tear_down);
-    tcase_set_timeout(tc, 60);
-    tcase_add_test(tc, class_table_is_the_known_one);
-    tcase_add_test(tc, listed_sizes_are_rounded_and_closed);
-    tcase_add_test(tc, tiny_factor_stays_within_the_ids);
-    tcase_add_test(tc, impossible_configurations_are_refused);
-    tcase_add_test(tc, item_total_decides_class_and_refusal);
-    tcase_add_test(tc, total_without_suffix_counts_flags);
-    tcase_add_test(tc, ten_small_items_request_800);
-    tcase_add_test(tc, growing_sizes_all_fit);
-    add_limit_tests(tc);
-    tcase_add_test(tc, expired_tail_is_used_again);
-    tcase_add_test(tc, tail_waits_one_second_longer_than_readers);
-    tcase_add_test(tc, replaced_expired_item_is_reclaimed);
-    tcase_add_loop_test(tc, flushed_tail_is_reclaimed_once, 0, 2);
-    tcase_add_loop_test(tc, every_request_for_memory_may_fail, 0, 2);
-    tcase_add_test(tc, growth_waits_for_memory);
-    suite_add_tcase(suite, tc);
-    return run_suite(suite);
+    ck_assert_uint_eq(count_range("g", 0, 6145, NOW), 6145);
 }

@@ -6,6 +6,7 @@
  * pages between classes and the pool, and a walk goes on at random moments, and references are
  * held over other operations.
  */
+#include "check_main.h"
 #include "store_model.h"
 
 static void
@@ -26,7 +27,6 @@ do_store(struct model *m, unsigned i)
                           .is_binary = below(m, 5) == 0};
     char text[64];
     struct store_result r;
-    enum store_status expected;
     struct item *it;
 
     offer.len = random_value(m, offer.value);
@@ -34,10 +34,9 @@ do_store(struct model *m, unsigned i)
         e->len + offer.len > VALUE_MAX) {
         put.mode = STORE_SET;
     }
-    expected = model_store(m, i, &put, &offer);
-    ck_assert_int_eq(store_reserve(m->store, key_text(i, text), offer.flags,
-                                   offer.exptime, (uint32_t)offer.len, m->now, &it),
-                     STORE_OK);
+    enum store_status expected = model_store(m, i, &put, &offer);
+    expect_ok(store_reserve(m->store, key_text(i, text), offer.flags, offer.exptime,
+                            (uint32_t)offer.len, m->now, &it));
     fill_item(it, offer.value, offer.len);
     if (offer.is_binary) {
         item_mark_binary_key(it);
@@ -56,11 +55,10 @@ do_store(struct model *m, unsigned i)
 static void
 check_item(const struct item *it, const char *value, size_t len)
 {
-    char *found = read_item(it);
+    FREED char *found = read_item(it);
 
     ck_assert_uint_eq(item_value_len(it), len);
     ck_assert(memcmp(found, value, len) == 0);
-    free(found);
 }
 
 static void
@@ -91,7 +89,7 @@ do_get(struct model *m, unsigned i)
                   status == STORE_GONE_FLUSHED);
         return;
     }
-    ck_assert_int_eq(status, STORE_OK);
+    expect_ok(status);
     m->hits++;
     e->is_fetched = true;
     ck_assert(item_has_binary_key(it) == e->is_binary);
@@ -117,7 +115,6 @@ check_seen(struct model *m, struct entry *e, const struct store_look *ask,
            const struct store_seen *seen)
 {
     uint32_t end = e->exptime;
-    bool is_ending;
 
     ck_assert(!seen->is_created);
     ck_assert(seen->is_won_before == e->is_won);
@@ -130,8 +127,8 @@ check_seen(struct model *m, struct entry *e, const struct store_look *ask,
         end = ask->recache_sees_touch ? e->exptime : end;
     }
     ck_assert_uint_eq(seen->exptime_after, e->exptime);
-    is_ending = ask->recaches && end != 0 &&
-                (end <= m->now || (int64_t)end - m->now < ask->recache_below);
+    bool is_ending = ask->recaches && end != 0 &&
+                     (end <= m->now || (int64_t)end - m->now < ask->recache_below);
     ck_assert(seen->is_won ==
               (!e->is_won && (is_ending || (ask->takes_stale && e->is_stale))));
     e->is_won |= seen->is_won;
@@ -163,7 +160,7 @@ do_look(struct model *m, unsigned i)
         ck_assert_ptr_null(it);
         return;
     }
-    ck_assert_int_eq(status, STORE_OK);
+    expect_ok(status);
     if (e != NULL) {
         check_seen(m, e, &ask, &seen);
     } else {
@@ -206,7 +203,7 @@ do_cut(struct model *m, unsigned i)
         ck_assert_int_eq(status, STORE_EXISTS);
         return;
     }
-    ck_assert_int_eq(status, STORE_OK);
+    expect_ok(status);
     if (!cut.marks_stale && !cut.empties) {
         e->is_present = false;
         return;
@@ -267,7 +264,6 @@ do_arith(struct model *m, unsigned i)
     size_t digits;
     unsigned long old, new;
     char *end;
-    int n;
     enum store_status status =
         store_arith(m->store, key, &sum, m->now, number, &digits, &r);
 
@@ -292,9 +288,9 @@ do_arith(struct model *m, unsigned i)
         ck_assert_int_eq(status, STORE_NOT_NUMERIC);
         return;
     }
-    ck_assert_int_eq(status, STORE_OK);
+    expect_ok(status);
     new = increment ? old + delta : delta > old ? 0 : old - delta;
-    n = snprintf(padded, sizeof(padded), "%lu", new);
+    int n = snprintf(padded, sizeof(padded), "%lu", new);
     ck_assert_uint_eq(digits, (size_t)n);
     ck_assert_mem_eq(number, padded, digits);
     if (in_place && digits <= e->len) {
@@ -437,12 +433,11 @@ do_anything(struct model *m)
     }
 }
 
-START_TEST(store_does_as_the_model)
+TEST_LOOP(store_does_as_the_model, 6)
 {
-    struct model *m = calloc(1, sizeof(*m));
+    FREED struct model *m = calloc(1, sizeof(*m));
     struct store_conf conf = default_conf(256 * MIB);
     unsigned present = 0;
-    struct store_totals t;
 
     conf.use_cas = _i % 2 == 0;
     conf.hash_seed = (uint64_t)_i;
@@ -450,12 +445,9 @@ START_TEST(store_does_as_the_model)
     conf.growth_factor = 2; /* few classes, so that they have pages to spare */
     conf.can_reassign = true;
     conf.keeps_pages_when_full = true; /* nothing is lost by a move */
-    conf.lru = (struct store_lru_conf){.is_segmented = _i >= 2,
-                                       .hot_pct = 20,
-                                       .warm_pct = 40,
-                                       .hot_factor = 0.2,
-                                       .warm_factor = 2.0,
-                                       .temp_ttl = _i == 3 ? 10 : -1};
+    conf.lru = segmented_lru();
+    conf.lru.is_segmented = _i >= 2;
+    conf.lru.temp_ttl = _i == 3 ? 10 : -1;
     rng_init(&m->rng, 12345, (uint64_t)_i);
     m->store = open_store(&conf);
     m->use_cas = conf.use_cas;
@@ -488,7 +480,7 @@ START_TEST(store_does_as_the_model)
     end_walk(m);
     while (store_step(m->store, KEYS)) {
     }
-    t = totals_of(m->store);
+    struct store_totals t = totals_of(m->store);
     ck_assert_uint_ge(t.hash_power, 13);
     ck_assert_uint_gt(t.pages_moved, 0);
     ck_assert_uint_gt(t.move_rescues, 1000);
@@ -505,18 +497,4 @@ START_TEST(store_does_as_the_model)
     }
     assert_empty(m->store);
     store_destroy(&m->store);
-    free(m);
-}
-END_TEST
-
-int
-main(void)
-{
-    Suite *suite = suite_create("store_model");
-    TCase *tc = tcase_create("model");
-
-    tcase_set_timeout(tc, 120);
-    tcase_add_loop_test(tc, store_does_as_the_model, 0, 6);
-    suite_add_tcase(suite, tc);
-    return run_suite(suite);
 }

@@ -4,7 +4,7 @@
  * Operations of several threads on the same keys add up exactly, also while the hash table
  * grows under them.
  */
-#include "check_store.h"
+#include "fixture_store.h"
 
 #include <pthread.h>
 
@@ -20,8 +20,19 @@ struct party {
     unsigned swapped; /* cas commands that went through */
 };
 
-static struct store *s;
 static atomic_bool stop;
+
+static void
+run_parties(struct party *parties, void *(*run)(void *))
+{
+    for (unsigned i = 0; i < THREADS; i++) {
+        parties[i] = (struct party){.store = s, .id = i};
+        PTHREAD_OK(pthread_create(&parties[i].thread, NULL, run, &parties[i]));
+    }
+    for (unsigned i = 0; i < THREADS; i++) {
+        PTHREAD_OK(pthread_join(parties[i].thread, NULL));
+    }
+}
 
 /* Check is not made for threads: these say with must() what is wrong. */
 static enum store_status
@@ -29,7 +40,7 @@ put_quick(struct store *st, enum store_mode mode, const char *key, const char *v
           uint64_t cas)
 {
     size_t len = strlen(value);
-    struct store_result r;
+    struct store_result result;
     struct item *it;
 
     must(store_reserve(st, key_of(key), 0, 0, (uint32_t)len, NOW, &it) == STORE_OK);
@@ -45,7 +56,7 @@ put_quick(struct store *st, enum store_mode mode, const char *key, const char *v
     return store_commit(
         st, it,
         &(struct store_put){.mode = mode, .has_compare = cas != 0, .compare = cas}, NOW,
-        &r);
+        &result);
 }
 
 static void
@@ -54,12 +65,11 @@ swap_once(struct party *party)
     struct item *it;
     const char *p;
     char next[32];
-    uint64_t cas;
 
     must(store_get(party->store, key_of("swap"), NOW, &it) == STORE_OK);
     (void)item_bytes(it, 0, &p);
     snprintf(next, sizeof(next), "%lu", strtoul(p, NULL, 10) + 1);
-    cas = item_cas(it);
+    uint64_t cas = item_cas(it);
     store_release(party->store, it);
     party->swapped += put_quick(party->store, STORE_SET, "swap", next, cas) == STORE_OK;
 }
@@ -70,12 +80,12 @@ party_main(void *arg)
     struct party *party = arg;
 
     for (unsigned i = 0; i < ROUNDS; i++) {
-        char number[STORE_NUMBER_DIGITS], own[32], common[32], record[32];
-        struct store_result r;
+        char sum[STORE_NUMBER_DIGITS], own[32], common[32], record[32];
+        struct store_result result;
         struct item *it;
-        size_t digits;
+        size_t len;
 
-        must(arith(party->store, "count", true, 1, NOW, number, &digits, &r) == STORE_OK);
+        must(arith(party->store, "count", true, 1, NOW, sum, &len, &result) == STORE_OK);
         swap_once(party);
         snprintf(own, sizeof(own), "own-%u-%u", party->id, i);
         must(put_quick(party->store, STORE_SET, own, own, 0) == STORE_OK);
@@ -117,27 +127,23 @@ check_log(const char *log)
     }
 }
 
-START_TEST(threads_add_up)
+FIXTURE(set_up_store, tear_down_store);
+
+TEST(threads_add_up)
 {
-    struct store_conf conf = default_conf(64 * MIB);
     struct party parties[THREADS];
     unsigned added = 0, swapped = 0;
     pthread_t grower;
-    struct item *it;
-    char number[32], *log;
+    char text[32], *log;
 
     conf.threads = THREADS;
-    s = open_store(&conf);
+    reopen();
     put(s, STORE_SET, "count", "0", 0, NOW);
     put(s, STORE_SET, "swap", "0", 0, NOW);
     put(s, STORE_SET, "log", "", 0, NOW);
     PTHREAD_OK(pthread_create(&grower, NULL, grower_main, s));
+    run_parties(parties, party_main);
     for (unsigned i = 0; i < THREADS; i++) {
-        parties[i] = (struct party){.store = s, .id = i};
-        PTHREAD_OK(pthread_create(&parties[i].thread, NULL, party_main, &parties[i]));
-    }
-    for (unsigned i = 0; i < THREADS; i++) {
-        PTHREAD_OK(pthread_join(parties[i].thread, NULL));
         added += parties[i].added;
         swapped += parties[i].swapped;
     }
@@ -146,12 +152,12 @@ START_TEST(threads_add_up)
     while (store_step(s, 1000)) {
         /* on a busy machine the grower may hardly have run */
     }
-    snprintf(number, sizeof(number), "%u", THREADS * ROUNDS);
-    ck_assert(has(s, "count", number, NOW));
-    snprintf(number, sizeof(number), "%u", swapped);
-    ck_assert(has(s, "swap", number, NOW));
+    snprintf(text, sizeof(text), "%u", THREADS * ROUNDS);
+    ck_assert(has(s, "count", text, NOW));
+    snprintf(text, sizeof(text), "%u", swapped);
+    ck_assert(has(s, "swap", text, NOW));
     ck_assert_uint_eq(added, ROUNDS);
-    ck_assert_int_eq(store_get(s, key_of("log"), NOW, &it), STORE_OK);
+    struct item *it = hold("log", NOW);
     log = read_item(it);
     check_log(log);
     free(log);
@@ -159,9 +165,7 @@ START_TEST(threads_add_up)
     ck_assert_uint_eq(totals_of(s).curr_items, 3 + (THREADS + 1) * ROUNDS);
     ck_assert_uint_ge(totals_of(s).hash_power, 14);
     ck_assert_uint_eq(totals_of(s).evictions, 0);
-    store_destroy(&s);
 }
-END_TEST
 
 #define PIECES 8u
 #define PIECE_RECORDS 10000u
@@ -176,8 +180,8 @@ appender_main(void *arg)
 
     must(piece != NULL);
     for (unsigned i = 0; i < PIECES; i++) {
-        for (unsigned r = 0; r < PIECE_RECORDS; r++) {
-            snprintf(piece + (size_t)r * RECORD, RECORD + 1, "%u-%06u;", party->id, i);
+        for (unsigned at = 0; at < PIECE_RECORDS; at++) {
+            snprintf(piece + (size_t)at * RECORD, RECORD + 1, "%u-%06u;", party->id, i);
         }
         must(put_quick(party->store, i % 2 == 0 ? STORE_APPEND : STORE_PREPEND,
                        i % 2 == 0 ? "tail" : "head", piece, 0) == STORE_OK);
@@ -194,11 +198,9 @@ static void
 check_pieces(const char *key, unsigned first, bool is_reversed)
 {
     unsigned next[THREADS];
-    struct item *it;
-    char *log;
 
-    ck_assert_int_eq(store_get(s, key_of(key), NOW, &it), STORE_OK);
-    log = read_item(it);
+    struct item *it = hold(key, NOW);
+    char *log = read_item(it);
     ck_assert_uint_eq(strlen(log), (size_t)THREADS * PIECES / 2 * PIECE);
     for (unsigned i = 0; i < THREADS; i++) {
         next[i] = is_reversed ? PIECES - 2 + first : first;
@@ -217,45 +219,22 @@ check_pieces(const char *key, unsigned first, bool is_reversed)
 }
 
 /* Long values are joined outside the lock of their key. */
-START_TEST(long_pieces_add_up)
+TEST(long_pieces_add_up)
 {
-    struct store_conf conf = default_conf(64 * MIB);
     struct party parties[THREADS];
-    struct item *it;
 
     conf.threads = THREADS;
     conf.item_max = 16 * MIB;
     conf.chunk_max = 16384;
-    s = open_store(&conf);
+    reopen();
     put(s, STORE_SET, "head", "", 0, NOW);
     put(s, STORE_SET, "tail", "", 0, NOW);
-    for (unsigned i = 0; i < THREADS; i++) {
-        parties[i] = (struct party){.store = s, .id = i};
-        PTHREAD_OK(pthread_create(&parties[i].thread, NULL, appender_main, &parties[i]));
-    }
-    for (unsigned i = 0; i < THREADS; i++) {
-        PTHREAD_OK(pthread_join(parties[i].thread, NULL));
-    }
+    run_parties(parties, appender_main);
     check_pieces("tail", 0, false);
     check_pieces("head", 1, true);
-    ck_assert_int_eq(store_get(s, key_of("tail"), NOW, &it), STORE_OK);
+    struct item *it = hold("tail", NOW);
     ck_assert_uint_eq(item_expires(it), NOW + 100);
     store_release(s, it);
     ck_assert_uint_eq(totals_of(s).evictions, 0);
     audit_store(s);
-    store_destroy(&s);
-}
-END_TEST
-
-int
-main(void)
-{
-    Suite *suite = suite_create("store_threads");
-    TCase *tc = tcase_create("threads");
-
-    tcase_set_timeout(tc, 120);
-    tcase_add_test(tc, threads_add_up);
-    tcase_add_test(tc, long_pieces_add_up);
-    suite_add_tcase(suite, tc);
-    return run_suite(suite);
 }

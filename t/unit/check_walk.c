@@ -3,30 +3,39 @@
  *
  * Walks over lists and over the hash table, with changes between their steps.
  */
-#include "check_store.h"
+#include "fixture_store.h"
 
 #define ITEMS 60u
 #define MANY 3000u
+#define expect_more(step) ck_assert_int_eq(step, STORE_WALK_MORE)
 
 /* How often each numbered key has been seen. */
-struct seen {
+static struct seen {
     unsigned times[MANY];
     unsigned total;
     unsigned room; /* visits that are accepted before one is refused; 0: all */
-};
+} seen;
+
+static void
+set_up(void)
+{
+    seen = (struct seen){.total = 0};
+    conf = default_conf(8 * MIB);
+    s = open_store(&conf);
+}
 
 static bool
 note(void *ctx, const struct item *it)
 {
-    struct seen *seen = ctx;
+    (void)ctx;
     char text[8] = "";
 
-    if (seen->room > 0 && --seen->room == 0) {
+    if (seen.room > 0 && --seen.room == 0) {
         return false;
     }
     memcpy(text, item_key(it) + 1, item_key_len(it) - 1u);
-    seen->times[atoi(text)]++;
-    seen->total++;
+    seen.times[atoi(text)]++;
+    seen.total++;
     return true;
 }
 
@@ -38,28 +47,13 @@ note_old(void *ctx, const struct item *it)
 }
 
 static void
-put_numbered(struct store *s, unsigned from, unsigned to, uint32_t exptime)
+put_numbered(unsigned from, unsigned to, uint32_t exptime)
 {
-    for (unsigned i = from; i < to; i++) {
-        char key[8];
-
-        snprintf(key, sizeof(key), "k%u", i);
-        ck_assert_int_eq(put_sized(s, key, 2, exptime, NOW), STORE_OK);
-    }
-}
-
-static void
-delete_numbered(struct store *s, unsigned i)
-{
-    struct store_result result;
-    char key[8];
-
-    snprintf(key, sizeof(key), "k%u", i);
-    ck_assert_int_eq(store_delete(s, key_of(key), NULL, NOW, &result), STORE_OK);
+    put_range("k", from, to, 2, exptime, NOW);
 }
 
 static uint32_t
-open_walk(struct store *s, uint64_t classes, bool by_table, uint32_t per_list)
+open_walk(uint64_t classes, bool by_table, uint32_t per_list)
 {
     struct store_walk_ask ask = {
         .classes = classes, .by_table = by_table, .per_list = per_list};
@@ -70,34 +64,38 @@ open_walk(struct store *s, uint64_t classes, bool by_table, uint32_t per_list)
 }
 
 static void
-walk_through(struct store *s, uint32_t ticket, unsigned items, uint32_t now,
-             struct seen *seen)
+walk_through(uint32_t ticket, unsigned items, uint32_t now)
 {
     enum store_walk_step step;
 
-    while ((step = store_walk_step(s, ticket, items, now, note, seen)) ==
+    while ((step = store_walk_step(s, ticket, items, now, note, NULL)) ==
            STORE_WALK_MORE) {
     }
     ck_assert_int_eq(step, STORE_WALK_OVER);
     store_walk_close(s, ticket);
 }
 
-START_TEST(removes_what_has_expired)
+/* The first so many. */
+static void
+check_seen_once(unsigned count)
 {
-    struct store_conf conf = default_conf(8 * MIB);
-    struct store *s = open_store(&conf);
-    struct seen seen = {.total = 0};
-    struct store_class_stats c;
-    uint32_t ticket;
+    for (unsigned i = 0; i < count; i++) {
+        ck_assert_uint_eq(seen.times[i], 1);
+    }
+}
 
-    put_numbered(s, 0, 30, NOW + 1);
-    put_numbered(s, 30, 90, STORE_NEVER);
+FIXTURE(set_up, tear_down_store);
+
+TEST(removes_what_has_expired)
+{
+    put_numbered(0, 30, NOW + 1);
+    put_numbered(30, 90, STORE_NEVER);
     ck_assert_uint_eq(class_of(s, 1, NOW).used_chunks, 90);
-    ticket = open_walk(s, UINT64_C(1) << 1, false, 0);
+    uint32_t ticket = open_walk(UINT64_C(1) << 1, false, 0);
     ck_assert(totals_of(s).is_walking);
-    walk_through(s, ticket, 7, NOW + 5, &seen);
+    walk_through(ticket, 7, NOW + 5);
     ck_assert(!totals_of(s).is_walking);
-    c = class_of(s, 1, NOW);
+    struct store_class_stats c = class_of(s, 1, NOW);
     ck_assert_uint_eq(seen.total, ITEMS);
     ck_assert_uint_eq(c.used_chunks, ITEMS);
     ck_assert_uint_eq(c.crawler_reclaimed, 30);
@@ -105,196 +103,132 @@ START_TEST(removes_what_has_expired)
     ck_assert_uint_eq(c.expired_unfetched, 30);
     ck_assert_uint_eq(totals_of(s).crawler_starts, 1);
     ck_assert_uint_eq(totals_of(s).reclaimed, 30);
-    store_destroy(&s);
 }
-END_TEST
 
-START_TEST(counts_when_a_list_is_done)
+TEST(counts_when_a_list_is_done)
 {
-    struct store_conf conf = default_conf(8 * MIB);
-    struct store *s = open_store(&conf);
-    uint32_t ticket;
-
-    put_numbered(s, 0, 30, NOW + 1);
-    ticket = open_walk(s, STORE_WALK_ALL, false, 0);
-    ck_assert_int_eq(store_walk_step(s, ticket, 29, NOW + 5, NULL, NULL),
-                     STORE_WALK_MORE);
+    put_numbered(0, 30, NOW + 1);
+    uint32_t ticket = open_walk(STORE_WALK_ALL, false, 0);
+    expect_more(store_walk_step(s, ticket, 29, NOW + 5, NULL, NULL));
     ck_assert_uint_eq(class_of(s, 1, NOW).used_chunks, 1);
     ck_assert_uint_eq(class_of(s, 1, NOW).crawler_reclaimed, 0);
     store_walk_close(s, ticket); /* before its end */
     ck_assert_uint_eq(class_of(s, 1, NOW).crawler_reclaimed, 29);
     ck_assert_int_eq(store_walk_step(s, ticket, 1, NOW, NULL, NULL), STORE_WALK_LOST);
     store_walk_close(s, ticket);
-    store_destroy(&s);
 }
-END_TEST
 
-START_TEST(says_why_it_can_not_walk)
+TEST(says_why_it_can_not_walk)
 {
-    struct store_conf conf = default_conf(8 * MIB);
-    struct store *s = open_store(&conf);
     struct store_walk_ask all = {.classes = STORE_WALK_ALL};
     struct store_walk_ask some = {.classes = UINT64_C(1) << 5};
     uint32_t first, second;
 
     ck_assert_int_eq(store_walk_open(s, &all, NOW, &first), STORE_WALK_EMPTY);
-    put_numbered(s, 0, 1, STORE_NEVER);
+    put_numbered(0, 1, STORE_NEVER);
     ck_assert_int_eq(store_walk_open(s, &some, NOW, &first), STORE_WALK_EMPTY);
-    first = open_walk(s, STORE_WALK_ALL, false, 0);
+    first = open_walk(STORE_WALK_ALL, false, 0);
     ck_assert_int_eq(store_walk_open(s, &all, NOW, &second), STORE_WALK_BUSY);
     store_walk_expire(s, NOW + 60);
     ck_assert_int_eq(store_walk_open(s, &all, NOW, &second), STORE_WALK_BUSY);
     store_walk_expire(s, NOW + 61);
-    second = open_walk(s, STORE_WALK_ALL, false, 0);
+    second = open_walk(STORE_WALK_ALL, false, 0);
     ck_assert_int_eq(store_walk_step(s, first, 1, NOW, NULL, NULL), STORE_WALK_LOST);
     store_walk_close(s, first);
     ck_assert_int_eq(store_walk_step(s, second, 9, NOW, NULL, NULL), STORE_WALK_OVER);
     store_walk_close(s, second);
-    store_destroy(&s);
 }
-END_TEST
 
-START_TEST(stops_a_list_after_so_many)
+TEST(stops_a_list_after_so_many)
 {
-    struct store_conf conf = default_conf(8 * MIB);
-    struct store *s = open_store(&conf);
-    struct seen seen = {.total = 0};
-
-    put_numbered(s, 0, ITEMS, STORE_NEVER);
-    walk_through(s, open_walk(s, STORE_WALK_ALL, false, 7), 100, NOW, &seen);
+    put_numbered(0, ITEMS, STORE_NEVER);
+    walk_through(open_walk(STORE_WALK_ALL, false, 7), 100, NOW);
     ck_assert_uint_eq(seen.total, 7);
-    for (unsigned i = 0; i < 7; i++) {
-        ck_assert_uint_eq(seen.times[i], 1); /* the oldest */
-    }
-    store_destroy(&s);
+    check_seen_once(7); /* the oldest */
 }
-END_TEST
 
 /* The item at the position and those around it go, come and move. */
-START_TEST(ends_though_items_are_added)
+TEST(ends_though_items_are_added)
 {
-    struct store_conf conf = default_conf(8 * MIB);
-    struct store *s = open_store(&conf);
-    struct seen seen = {.total = 0};
-    uint32_t ticket;
     unsigned n = ITEMS;
 
-    put_numbered(s, 0, ITEMS, STORE_NEVER);
-    ticket = open_walk(s, STORE_WALK_ALL, false, 0);
-    while (store_walk_step(s, ticket, 1, NOW, note, &seen) == STORE_WALK_MORE) {
-        put_numbered(s, n, n + 2, STORE_NEVER);
+    put_numbered(0, ITEMS, STORE_NEVER);
+    uint32_t ticket = open_walk(STORE_WALK_ALL, false, 0);
+    while (store_walk_step(s, ticket, 1, NOW, note, NULL) == STORE_WALK_MORE) {
+        put_numbered(n, n + 2, STORE_NEVER);
         n += 2;
         ck_assert_uint_lt(n, MANY);
     }
-    for (unsigned i = 0; i < ITEMS; i++) {
-        ck_assert_uint_eq(seen.times[i], 1);
-    }
+    check_seen_once(ITEMS);
     ck_assert_uint_eq(seen.total, ITEMS);
     store_walk_close(s, ticket);
-    store_destroy(&s);
 }
-END_TEST
 
-START_TEST(keeps_its_place_in_a_list)
+TEST(keeps_its_place_in_a_list)
 {
-    struct store_conf conf = default_conf(8 * MIB);
-    struct store *s;
-    struct seen seen = {.total = 0};
-    uint32_t ticket;
-
     conf.can_reassign = true;
-    s = open_store(&conf);
-    put_numbered(s, 0, ITEMS, STORE_NEVER);
-    ticket = open_walk(s, STORE_WALK_ALL, false, 0);
+    reopen();
+    put_numbered(0, ITEMS, STORE_NEVER);
+    uint32_t ticket = open_walk(STORE_WALK_ALL, false, 0);
     for (unsigned i = 0; i < 50; i += 5) {
-        ck_assert_int_eq(store_walk_step(s, ticket, 3, NOW, note, &seen),
-                         STORE_WALK_MORE);
+        expect_more(store_walk_step(s, ticket, 3, NOW, note, NULL));
         ck_assert_uint_eq(seen.times[i + 2], 1);
-        delete_numbered(s, i + 3);                  /* is next */
-        put_numbered(s, i + 4, i + 5, STORE_NEVER); /* then this: to the head */
+        drop(numbered("k", i + 3), NOW);         /* is next */
+        put_numbered(i + 4, i + 5, STORE_NEVER); /* then this: to the head */
     }
-    walk_through(s, ticket, 1, NOW, &seen);
+    walk_through(ticket, 1, NOW);
     for (unsigned i = 0; i < ITEMS; i++) {
         ck_assert_uint_eq(seen.times[i], i < 50 && i % 5 == 3 ? 0 : 1);
     }
-    store_destroy(&s);
 }
-END_TEST
 
-START_TEST(begins_with_the_item_that_had_no_room)
+TEST_LOOP(begins_with_the_item_that_had_no_room, 2)
 {
-    for (unsigned by_table = 0; by_table < 2; by_table++) {
-        struct store_conf conf = default_conf(8 * MIB);
-        struct store *s = open_store(&conf);
-        struct seen seen = {.total = 0};
-        uint32_t ticket;
-
-        put_numbered(s, 0, MANY, STORE_NEVER);
-        ticket = open_walk(s, STORE_WALK_ALL, by_table, 0);
-        for (unsigned room = 1; room < 60; room++) {
-            seen.room = room + 1;
-            while (seen.room > 0) {
-                ck_assert_int_eq(store_walk_step(s, ticket, 1000, NOW, note, &seen),
-                                 STORE_WALK_MORE);
-            }
+    put_numbered(0, MANY, STORE_NEVER);
+    uint32_t ticket = open_walk(STORE_WALK_ALL, _i, 0);
+    for (unsigned room = 1; room < 60; room++) {
+        seen.room = room + 1;
+        while (seen.room > 0) {
+            expect_more(store_walk_step(s, ticket, 1000, NOW, note, NULL));
         }
-        walk_through(s, ticket, 1000, NOW, &seen);
-        for (unsigned i = 0; i < MANY; i++) {
-            ck_assert_uint_eq(seen.times[i], 1);
-        }
-        store_destroy(&s);
     }
+    walk_through(ticket, 1000, NOW);
+    check_seen_once(MANY);
 }
-END_TEST
 
-START_TEST(sees_each_item_of_the_table_once)
+TEST(sees_each_item_of_the_table_once)
 {
-    struct store_conf conf = default_conf(8 * MIB);
-    struct store *s;
-    struct seen seen = {.total = 0};
-    uint32_t ticket;
     enum store_walk_step step;
 
     conf.can_grow_hash = false; /* long chains */
-    s = open_store(&conf);
-    put_numbered(s, 0, MANY, STORE_NEVER);
-    ticket = open_walk(s, 0, true, 0);
+    reopen();
+    put_numbered(0, MANY, STORE_NEVER);
+    uint32_t ticket = open_walk(0, true, 0);
     for (unsigned i = 0;; i = (i + 7) % MANY) {
-        step = store_walk_step(s, ticket, 3, NOW, note, &seen);
+        step = store_walk_step(s, ticket, 3, NOW, note, NULL);
         if (step != STORE_WALK_MORE) {
             break;
         }
-        put_numbered(s, i, i + 1, STORE_NEVER); /* a new item under the same key */
+        put_numbered(i, i + 1, STORE_NEVER); /* a new item under the same key */
     }
     ck_assert_int_eq(step, STORE_WALK_OVER);
     store_walk_close(s, ticket);
-    for (unsigned i = 0; i < MANY; i++) {
-        ck_assert_uint_eq(seen.times[i], 1);
-    }
-    store_destroy(&s);
+    check_seen_once(MANY);
 }
-END_TEST
 
 /* Twice to the double while a walk is under way: each item still comes once. */
-START_TEST(table_grows_under_a_walk)
+TEST(table_grows_under_a_walk)
 {
-    struct store_conf conf = default_conf(8 * MIB);
-    struct store *s = open_store(&conf);
     struct store_walk_ask ask = {.by_table = true};
-    struct seen seen = {.total = 0};
     unsigned power = totals_of(s).hash_power;
-    uint32_t ticket;
     unsigned added = 0;
     bool was_expanding = false;
 
-    put_numbered(s, 0, MANY, STORE_NEVER);
-    ticket = open_walk(s, 0, true, 0);
-    while (store_walk_step(s, ticket, 3, NOW, note_old, &seen) == STORE_WALK_MORE) {
+    put_numbered(0, MANY, STORE_NEVER);
+    uint32_t ticket = open_walk(0, true, 0);
+    while (store_walk_step(s, ticket, 3, NOW, note_old, NULL) == STORE_WALK_MORE) {
         for (unsigned i = 0; i < 12 && added < 20000; i++, added++) {
-            char key[16];
-
-            snprintf(key, sizeof(key), "grow%u", added);
-            ck_assert_int_eq(put_sized(s, key, 2, STORE_NEVER, NOW), STORE_OK);
+            expect_ok(put_sized(s, numbered("grow", added), 2, STORE_NEVER, NOW));
         }
         store_step(s, 7);
         was_expanding |= totals_of(s).is_expanding;
@@ -302,21 +236,14 @@ START_TEST(table_grows_under_a_walk)
     store_walk_close(s, ticket);
     ck_assert(was_expanding);
     ck_assert_uint_ge(totals_of(s).hash_power, power + 2);
-    for (unsigned i = 0; i < MANY; i++) {
-        ck_assert_uint_eq(seen.times[i], 1);
-    }
-    put_numbered(s, 0, MANY, STORE_NEVER);
+    check_seen_once(MANY);
+    put_numbered(0, MANY, STORE_NEVER);
     for (; !totals_of(s).is_expanding; added++) {
-        char key[16];
-
-        snprintf(key, sizeof(key), "grow%u", added);
-        ck_assert_int_eq(put_sized(s, key, 2, STORE_NEVER, NOW), STORE_OK);
+        expect_ok(put_sized(s, numbered("grow", added), 2, STORE_NEVER, NOW));
         store_step(s, 1);
     }
     ck_assert_int_eq(store_walk_open(s, &ask, NOW, &ticket), STORE_WALK_LOCKED);
-    store_destroy(&s);
 }
-END_TEST
 
 static bool
 has_no_room(void *ctx, const struct item *it)
@@ -327,50 +254,34 @@ has_no_room(void *ctx, const struct item *it)
 }
 
 /* A reader that takes a byte now and then does not keep its walk. */
-START_TEST(ends_when_it_does_not_get_on)
+TEST_LOOP(ends_when_it_does_not_get_on, 2)
 {
-    for (unsigned by_table = 0; by_table < 2; by_table++) {
-        struct store_conf conf = default_conf(8 * MIB);
-        struct store *s = open_store(&conf);
-        uint32_t ticket;
-
-        put_numbered(s, 0, ITEMS, STORE_NEVER);
-        ticket = open_walk(s, STORE_WALK_ALL, by_table, 0);
-        for (unsigned i = 0; i <= 60; i++) {
-            ck_assert_int_eq(store_walk_step(s, ticket, 1000, NOW + i, has_no_room, NULL),
-                             STORE_WALK_MORE);
-            store_walk_expire(s, NOW + i);
-        }
-        store_walk_expire(s, NOW + 61);
-        ck_assert(!totals_of(s).is_walking);
-        store_destroy(&s);
+    put_numbered(0, ITEMS, STORE_NEVER);
+    uint32_t ticket = open_walk(STORE_WALK_ALL, _i, 0);
+    for (unsigned i = 0; i <= 60; i++) {
+        expect_more(store_walk_step(s, ticket, 1000, NOW + i, has_no_room, NULL));
+        store_walk_expire(s, NOW + i);
     }
+    store_walk_expire(s, NOW + 61);
+    ck_assert(!totals_of(s).is_walking);
 }
-END_TEST
 
 /* One that gets on slowly keeps it for half an hour; a crawl may take as long as it likes. */
-START_TEST(ends_a_dump_after_half_an_hour)
+TEST_LOOP(ends_a_dump_after_half_an_hour, 2)
 {
-    for (unsigned is_crawl = 0; is_crawl < 2; is_crawl++) {
-        struct store_conf conf = default_conf(8 * MIB);
-        struct store *s = open_store(&conf);
-        struct store_walk_ask ask = {.classes = STORE_WALK_ALL, .is_crawl = is_crawl};
-        uint32_t ticket;
+    struct store_walk_ask ask = {.classes = STORE_WALK_ALL, .is_crawl = _i};
+    uint32_t ticket;
 
-        put_numbered(s, 0, ITEMS, STORE_NEVER);
-        ck_assert_int_eq(store_walk_open(s, &ask, NOW, &ticket), STORE_WALK_OK);
-        for (unsigned i = 1; i <= 36; i++) {
-            ck_assert_int_eq(store_walk_step(s, ticket, 1, NOW + 50 * i, NULL, NULL),
-                             STORE_WALK_MORE);
-            store_walk_expire(s, NOW + 50 * i);
-        }
-        ck_assert(totals_of(s).is_walking);
-        store_walk_expire(s, NOW + 1801);
-        ck_assert_int_eq(totals_of(s).is_walking, is_crawl);
-        store_destroy(&s);
+    put_numbered(0, ITEMS, STORE_NEVER);
+    ck_assert_int_eq(store_walk_open(s, &ask, NOW, &ticket), STORE_WALK_OK);
+    for (unsigned i = 1; i <= 36; i++) {
+        expect_more(store_walk_step(s, ticket, 1, NOW + 50 * i, NULL, NULL));
+        store_walk_expire(s, NOW + 50 * i);
     }
+    ck_assert(totals_of(s).is_walking);
+    store_walk_expire(s, NOW + 1801);
+    ck_assert_int_eq(totals_of(s).is_walking, _i);
 }
-END_TEST
 
 static struct store_event crawled;
 static unsigned crawls;
@@ -386,7 +297,7 @@ note_crawl(void *ctx, const struct store_event *event)
 }
 
 static void
-crawl_all(struct store *s, uint32_t now)
+crawl_all(uint32_t now)
 {
     struct store_walk_ask ask = {.classes = STORE_WALK_ALL, .is_crawl = true};
     uint32_t ticket;
@@ -398,24 +309,21 @@ crawl_all(struct store *s, uint32_t now)
     store_walk_close(s, ticket);
 }
 
-START_TEST(tells_of_each_list_and_plans_the_next_crawl)
+TEST(tells_of_each_list_and_plans_the_next_crawl)
 {
-    struct store_conf conf = default_conf(8 * MIB);
-    struct store *s;
     struct store_walk_ask due = {
         .classes = STORE_WALK_ALL, .is_crawl = true, .only_due = true};
     uint32_t ticket;
-    struct seen seen = {.total = 0};
 
     conf.on_event = note_crawl;
-    s = open_store(&conf);
-    put_numbered(s, 0, 30, NOW + 1);    /* gone at the first crawl */
-    put_numbered(s, 30, 330, NOW + 90); /* less than two minutes left */
-    put_numbered(s, 330, 400, STORE_NEVER);
-    walk_through(s, open_walk(s, STORE_WALK_ALL, false, 0), 7, NOW, &seen);
+    reopen();
+    put_numbered(0, 30, NOW + 1);    /* gone at the first crawl */
+    put_numbered(30, 330, NOW + 90); /* less than two minutes left */
+    put_numbered(330, 400, STORE_NEVER);
+    walk_through(open_walk(STORE_WALK_ALL, false, 0), 7, NOW);
     ck_assert_uint_eq(crawls, 0); /* a dump is no crawl */
     ck_assert_int_eq(store_walk_open(s, &due, NOW, &ticket), STORE_WALK_EMPTY);
-    crawl_all(s, NOW + 5);
+    crawl_all(NOW + 5);
     ck_assert_uint_eq(crawls, 1);
     ck_assert_uint_eq(crawled.class_id, 1);
     ck_assert_int_eq(crawled.list, STORE_LIST_COLD);
@@ -426,50 +334,19 @@ START_TEST(tells_of_each_list_and_plans_the_next_crawl)
     ck_assert_uint_eq(crawled.crawl.since_run, 0);
     ck_assert_uint_eq(crawled.crawl.next_run, 65);
     ck_assert_int_eq(store_walk_open(s, &due, NOW + 69, &ticket), STORE_WALK_EMPTY);
-    crawl_all(s, NOW + 40);
+    crawl_all(NOW + 40);
     ck_assert_uint_eq(crawled.crawl.next_reclaims, 300);
     ck_assert_uint_eq(crawled.crawl.since_run, 35);
     ck_assert_uint_eq(crawled.crawl.next_run, 5);
     ck_assert_int_eq(store_walk_open(s, &due, NOW + 45, &ticket), STORE_WALK_OK);
-    store_destroy(&s);
 }
-END_TEST
 
-START_TEST(passes_over_locked_items)
+TEST(passes_over_locked_items)
 {
-    struct store_conf conf = default_conf(8 * MIB);
-    struct store *s = open_store(&conf);
-    struct seen seen = {.total = 0};
-
-    put_numbered(s, 0, 10, STORE_NEVER);
+    put_numbered(0, 10, STORE_NEVER);
     store_debug_lock(s, key_of("k4"), true);
-    walk_through(s, open_walk(s, STORE_WALK_ALL, false, 0), 5, NOW, &seen);
+    walk_through(open_walk(STORE_WALK_ALL, false, 0), 5, NOW);
     store_debug_lock(s, key_of("k4"), false);
     ck_assert_uint_eq(seen.total, 9);
     ck_assert_uint_eq(seen.times[4], 0);
-    store_destroy(&s);
-}
-END_TEST
-
-int
-main(void)
-{
-    Suite *suite = suite_create("walk");
-    TCase *tc = tcase_create("walk");
-
-    tcase_add_test(tc, removes_what_has_expired);
-    tcase_add_test(tc, counts_when_a_list_is_done);
-    tcase_add_test(tc, says_why_it_can_not_walk);
-    tcase_add_test(tc, stops_a_list_after_so_many);
-    tcase_add_test(tc, ends_though_items_are_added);
-    tcase_add_test(tc, keeps_its_place_in_a_list);
-    tcase_add_test(tc, begins_with_the_item_that_had_no_room);
-    tcase_add_test(tc, sees_each_item_of_the_table_once);
-    tcase_add_test(tc, table_grows_under_a_walk);
-    tcase_add_test(tc, ends_when_it_does_not_get_on);
-    tcase_add_test(tc, ends_a_dump_after_half_an_hour);
-    tcase_add_test(tc, tells_of_each_list_and_plans_the_next_crawl);
-    tcase_add_test(tc, passes_over_locked_items);
-    suite_add_tcase(suite, tc);
-    return run_suite(suite);
 }
