@@ -7,7 +7,7 @@
 
 #include <unistd.h>
 
-#include "check_unit.h"
+#include "check_main.h"
 
 static char path[SCRATCH_PATH];
 static char err[512];
@@ -57,7 +57,9 @@ open_tokens(const char *text)
     return a;
 }
 
-START_TEST(tokens_of_a_file)
+FIXTURE(setup, teardown);
+
+TEST(tokens_of_a_file)
 {
     struct auth *a = open_tokens("foo:bar\nbaaaz:quux\r\na:b:c\nempty:\nlast:one");
     expect(knows(a, "foo", "bar") && knows(a, "baaaz", "quux") && knows(a, "a", "b:c"));
@@ -69,9 +71,8 @@ START_TEST(tokens_of_a_file)
     auth_close(&a);
     ck_assert_ptr_null(a);
 }
-END_TEST
 
-START_TEST(fields_have_a_limit)
+TEST(fields_have_a_limit)
 {
     char line[600];
     memset(line, 'x', sizeof line);
@@ -93,33 +94,28 @@ START_TEST(fields_have_a_limit)
     line[257] = '\0';
     write_file(line);
     ck_assert_ptr_null(auth_open_tokens(path, NULL, err, sizeof err));
-    ck_assert_ptr_nonnull(strstr(err, "malformed entry"));
+    expect_part(err, "malformed entry");
 }
-END_TEST
 
-START_TEST(eight_tokens_count)
+TEST(eight_tokens_count)
 {
+    SCOPED(auth_close)
     struct auth *a = open_tokens("1:1\n2:2\n3:3\n4:4\n5:5\n6:6\n7:7\n8:8\n9:9\nno colon");
     expect(knows(a, "1", "1") && knows(a, "8", "8") && !knows(a, "9", "9"));
-    auth_close(&a);
 }
-END_TEST
 
-START_TEST(bad_files)
+TEST(bad_files)
 {
     ck_assert_ptr_null(auth_open_tokens("no/such/file", NULL, err, sizeof err));
-    ck_assert_ptr_nonnull(
-        strstr(err, "Could not open authfile [no/such/file] for reading"));
+    expect_part(err, "Could not open authfile [no/such/file] for reading");
     write_file("foo:bar\nnonsense\n");
     ck_assert_ptr_null(auth_open_tokens(path, NULL, err, sizeof err));
-    ck_assert_ptr_nonnull(
-        strstr(err, "has a malformed entry. Should be 'user:password'"));
+    expect_part(err, "has a malformed entry. Should be 'user:password'");
 }
-END_TEST
 
-START_TEST(reload_keeps_the_old_when_bad)
+TEST(reload_keeps_the_old_when_bad)
 {
-    struct auth *a = open_tokens("foo:bar\n");
+    SCOPED(auth_close) struct auth *a = open_tokens("foo:bar\n");
     write_file("foo:new\n");
     expect(auth_reload(a, err, sizeof err));
     expect(knows(a, "foo", "new") && !knows(a, "foo", "bar"));
@@ -129,9 +125,7 @@ START_TEST(reload_keeps_the_old_when_bad)
     unlink(path);
     expect(!auth_reload(a, err, sizeof err));
     expect(knows(a, "foo", "new"));
-    auth_close(&a);
 }
-END_TEST
 
 /* ---- SASL ----------------------------------------------------------------------------- */
 
@@ -150,8 +144,9 @@ open_passwords(const char *text)
 #define STEP(a, s, text)                                                                 \
     auth_step(a, s, (struct slice){text, sizeof(text) - 1}, &challenge)
 
-START_TEST(plain)
+TEST(plain)
 {
+    SCOPED(auth_close)
     struct auth *a = open_passwords("# who may\nfoo:bar:rest\nbaz:qux\n");
     struct auth_session *s = NULL;
     struct slice challenge;
@@ -169,13 +164,11 @@ START_TEST(plain)
     ck_assert_int_eq(START(a, &s, "", "\0foo\0bar"), AUTH_FAILED);
     auth_end(&s);
     ck_assert_ptr_null(s);
-    auth_close(&a);
 }
-END_TEST
 
-START_TEST(plain_in_two_steps)
+TEST(plain_in_two_steps)
 {
-    struct auth *a = open_passwords("foo:bar\n");
+    SCOPED(auth_close) struct auth *a = open_passwords("foo:bar\n");
     struct auth_session *s = NULL;
     struct slice challenge;
     ck_assert_int_eq(STEP(a, &s, "\0foo\0bar"), AUTH_FAILED);
@@ -190,11 +183,9 @@ START_TEST(plain_in_two_steps)
     ck_assert_int_eq(STEP(a, &s, "\0foo\0bar"), AUTH_FAILED);
     auth_end(&s);
     auth_end(&s);
-    auth_close(&a);
 }
-END_TEST
 
-START_TEST(library)
+TEST(library)
 {
     if (!auth_has_library()) {
         ck_assert_ptr_null(auth_open_sasl(NULL, NULL, err, sizeof err));
@@ -205,16 +196,14 @@ START_TEST(library)
     struct slice challenge;
     write_file("mech_list: PLAIN\n");
     setenv("SASL_CONF_PATH", ".", 1);
-    struct auth *a = auth_open_sasl(NULL, NULL, err, sizeof err);
+    SCOPED(auth_close) struct auth *a = auth_open_sasl(NULL, NULL, err, sizeof err);
     ck_assert_msg(a != NULL, "%s", err);
     ck_assert_int_eq(START(a, &s, "NO-SUCH-MECHANISM", ""), AUTH_FAILED);
     ck_assert_int_eq(START(a, &s, "PLAIN", "\0foo\0bar"), AUTH_FAILED);
     ck_assert_int_eq(STEP(a, &s, ""), AUTH_FAILED);
     expect(auth_reload(a, err, sizeof err));
     auth_end(&s);
-    auth_close(&a);
 }
-END_TEST
 
 /* ---- text clients --------------------------------------------------------------------- */
 
@@ -303,10 +292,9 @@ play(struct auth *a, const char *input, size_t len, size_t step, char *replies)
     auth_end(&s);
 }
 
-START_TEST(gate)
+TEST_ROWS(gate, gate_rows, row->input)
 {
-    const struct gate_row *row = &gate_rows[_i];
-    struct auth *a = open_tokens("foo:bar\nbaaaz:quux\n");
+    SCOPED(auth_close) struct auth *a = open_tokens("foo:bar\nbaaaz:quux\n");
     size_t len = strlen(row->input);
     for (size_t step = 1; step <= len; step++) {
         char replies[64];
@@ -314,14 +302,12 @@ START_TEST(gate)
         ck_assert_msg(strcmp(replies, row->replies) == 0, "step %zu: %s, not %s", step,
                       replies, row->replies);
     }
-    auth_close(&a);
 }
-END_TEST
 
-START_TEST(gate_long_tokens)
+TEST(gate_long_tokens)
 {
     static char input[20000];
-    struct auth *a = open_tokens("foo:bar\n");
+    SCOPED(auth_close) struct auth *a = open_tokens("foo:bar\n");
     for (unsigned announced = 500; announced <= AUTH_TEXT_MAX; announced += 2647) {
         char replies[8];
         size_t at = (size_t)sprintf(input, "set x 0 0 %u\r\n", announced);
@@ -334,41 +320,15 @@ START_TEST(gate_long_tokens)
         play(a, input, at + announced + 2, 1000, replies);
         ck_assert_str_eq(replies, "F");
     }
-    auth_close(&a);
 }
-END_TEST
 
-START_TEST(gate_bounds_lines)
+TEST(gate_bounds_lines)
 {
     char input[2049], replies[8];
-    struct auth *a = open_tokens("foo:bar\n");
+    SCOPED(auth_close) struct auth *a = open_tokens("foo:bar\n");
     memset(input, ' ', sizeof input);
     play(a, input, 2048, 100, replies);
     ck_assert_str_eq(replies, "");
     play(a, input, 2049, 100, replies);
     ck_assert_str_eq(replies, "!");
-    auth_close(&a);
-}
-END_TEST
-
-int
-main(void)
-{
-    Suite *suite = suite_create("auth");
-    TCase *tc = tcase_create("auth");
-    tcase_set_timeout(tc, SUITE_TIMEOUT_S);
-    tcase_add_checked_fixture(tc, setup, teardown);
-    tcase_add_test(tc, tokens_of_a_file);
-    tcase_add_test(tc, fields_have_a_limit);
-    tcase_add_test(tc, eight_tokens_count);
-    tcase_add_test(tc, bad_files);
-    tcase_add_test(tc, reload_keeps_the_old_when_bad);
-    tcase_add_test(tc, plain);
-    tcase_add_test(tc, plain_in_two_steps);
-    tcase_add_test(tc, library);
-    tcase_add_loop_test(tc, gate, 0, ROWS(gate_rows));
-    tcase_add_test(tc, gate_long_tokens);
-    tcase_add_test(tc, gate_bounds_lines);
-    suite_add_tcase(suite, tc);
-    return run_suite(suite);
 }

@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "check_unit.h"
+#include "check_main.h"
 
 #define CHILD_CANNOT 77
 #define FNV_PRIME UINT64_C(1099511628211)
@@ -173,26 +173,23 @@ write_entries(void)
     scratch_file(file_name, entries, sizeof entries - 1);
 }
 
-START_TEST(a_token)
+TEST(a_token)
 {
     write_entries();
+    SCOPED(auth_close)
     struct auth *a = auth_open_tokens(file_name, NULL, err, sizeof err);
     unlink(file_name);
     compare(a, check_token, true);
-    auth_close(&a);
 }
-END_TEST
 
-START_TEST(a_password)
+TEST(a_password)
 {
     write_entries();
-    struct auth *a = auth_open_sasl(file_name, NULL, err, sizeof err);
+    SCOPED(auth_close) struct auth *a = auth_open_sasl(file_name, NULL, err, sizeof err);
     unlink(file_name);
     compare(a, check_token, true);
     compare(a, check_plain, false);
-    auth_close(&a);
 }
-END_TEST
 
 /* The comparison would find one that stops at the first difference. */
 static bool
@@ -210,7 +207,7 @@ check_hastily(struct auth *a, const char *user, const char *password)
     return user[i] == '\0' && strcmp(password, attempts[0].password) == 0;
 }
 
-START_TEST(a_hasty_check_is_found)
+TEST(a_hasty_check_is_found)
 {
     struct path first, other;
     if (IS_INSTRUMENTED || !trace(check_hastily, NULL, "xobody00", "password", &first)) {
@@ -219,18 +216,4 @@ START_TEST(a_hasty_check_is_found)
     }
     ck_assert(trace(check_hastily, NULL, "nobodyxx", "password", &other));
     ck_assert_uint_ne(first.steps, other.steps);
-}
-END_TEST
-
-int
-main(void)
-{
-    Suite *s = suite_create("auth_time");
-    TCase *t = tcase_create("auth_time");
-    tcase_set_timeout(t, 300); /* each instruction is two changes of process */
-    tcase_add_test(t, a_token);
-    tcase_add_test(t, a_password);
-    tcase_add_test(t, a_hasty_check_is_found);
-    suite_add_tcase(s, t);
-    return run_suite(s);
 }

@@ -7,7 +7,7 @@
 
 #include <pthread.h>
 
-#include "check_unit.h"
+#include "check_main.h"
 
 #define THREADS 4
 #define ROUNDS 20000
@@ -41,15 +41,16 @@ add_line(void *ctx, const char *line, size_t len)
 static void
 expect_dump(const char *want)
 {
-    struct text got = {.p = NULL};
+    SCOPED(text_free) struct text got = {.p = NULL};
     unsigned cursor = 0;
     ck_assert(!prefixes_tell(&prefixes, &cursor, UINT32_MAX, add_line, &got));
     text_add(&got, "", 1);
     ck_assert_str_eq(got.p, want);
-    text_free(&got);
 }
 
-START_TEST(test_counts)
+FIXTURE(set_up, tear_down);
+
+TEST(test_counts)
 {
     prefixes_count_get(&prefixes, slice("foo:1"), true);
     prefixes_count_get(&prefixes, slice("foo:2"), false);
@@ -66,18 +67,16 @@ START_TEST(test_counts)
     prefixes_count(&prefixes, slice("foo:1"), PREFIX_SET);
     expect_dump("PREFIX foo get 0 hit 0 set 1 del 0\r\n");
 }
-END_TEST
 
-START_TEST(test_switch)
+TEST(test_switch)
 {
     ck_assert(prefixes_are_on(&prefixes));
     prefixes_set_on(&prefixes, false);
     ck_assert(!prefixes_are_on(&prefixes));
 }
-END_TEST
 
 /* A long prefix and numbers of 20 digits. */
-START_TEST(test_widest_line)
+TEST(test_widest_line)
 {
     char key[REQ_KEY_MAX + 1];
     char want[PREFIX_LINE_MAX + 1];
@@ -99,10 +98,9 @@ START_TEST(test_widest_line)
     ck_assert_int_lt(len, PREFIX_LINE_MAX);
     expect_dump(want);
 }
-END_TEST
 
 /* Beyond the bound nothing is learned, and what is known goes on. */
-START_TEST(test_bound)
+TEST(test_bound)
 {
     char key[32];
     for (unsigned i = 0; i < PREFIX_MAX + 1000; i++) {
@@ -112,7 +110,7 @@ START_TEST(test_bound)
     prefixes_count_get(&prefixes, slice("p0:y"), true);
     prefixes_count_get(&prefixes, slice("p65536:y"), true);
     ck_assert_uint_eq(prefixes.count, PREFIX_MAX);
-    struct text got = {.p = NULL};
+    SCOPED(text_free) struct text got = {.p = NULL};
     unsigned cursor = 0;
     unsigned pieces = 0;
     while (prefixes_tell(&prefixes, &cursor, 1000, add_line, &got)) {
@@ -123,34 +121,29 @@ START_TEST(test_bound)
     ck_assert_mem_eq(got.p, first, strlen(first));
     const char *last = "PREFIX p65535 get 0 hit 0 set 1 del 0\r\n";
     ck_assert_mem_eq(got.p + got.len - strlen(last), last, strlen(last));
-    text_free(&got);
 }
-END_TEST
 
 /* What a binary client may send as a key is no line of its own. */
-START_TEST(test_bytes_that_end_lines)
+TEST(test_bytes_that_end_lines)
 {
     static const char key[] = "a\r\nEND\r\n:x";
     static const char line[] = "PREFIX a%0D%0AEND%0D%0A get 0 hit 0 set 1 del 0\r\n";
-    struct text got = {.p = NULL};
+    SCOPED(text_free) struct text got = {.p = NULL};
     unsigned cursor = 0;
     prefixes_count(&prefixes, (struct slice){key, sizeof key - 1}, PREFIX_SET);
     ck_assert(!prefixes_tell(&prefixes, &cursor, 10, add_line, &got));
     ck_assert_uint_eq(got.len, strlen(line));
     ck_assert_mem_eq(got.p, line, got.len);
-    text_free(&got);
 }
-END_TEST
 
 /* A dump that goes on after the prefixes were forgotten just ends. */
-START_TEST(test_cursor_behind_the_end)
+TEST(test_cursor_behind_the_end)
 {
     struct text got = {.p = NULL};
     unsigned cursor = 7;
     ck_assert(!prefixes_tell(&prefixes, &cursor, 10, add_line, &got));
     ck_assert_uint_eq(got.len, 0);
 }
-END_TEST
 
 static void *
 count_much(void *arg)
@@ -163,7 +156,7 @@ count_much(void *arg)
     return arg;
 }
 
-START_TEST(test_many_threads)
+TEST(test_many_threads)
 {
     pthread_t threads[THREADS];
     uint64_t total = 0;
@@ -178,23 +171,4 @@ START_TEST(test_many_threads)
         total += prefixes_counts(&prefixes, i)[PREFIX_SET];
     }
     ck_assert_uint_eq(total, THREADS * ROUNDS);
-}
-END_TEST
-
-int
-main(void)
-{
-    Suite *s = suite_create("prefix");
-    TCase *tc = tcase_create("prefix");
-    tcase_set_timeout(tc, SUITE_TIMEOUT_S);
-    tcase_add_checked_fixture(tc, set_up, tear_down);
-    tcase_add_test(tc, test_counts);
-    tcase_add_test(tc, test_switch);
-    tcase_add_test(tc, test_widest_line);
-    tcase_add_test(tc, test_bound);
-    tcase_add_test(tc, test_bytes_that_end_lines);
-    tcase_add_test(tc, test_cursor_behind_the_end);
-    tcase_add_test(tc, test_many_threads);
-    suite_add_tcase(s, tc);
-    return run_suite(s);
 }

@@ -4,7 +4,7 @@
  * Sessions: a script of commands and its replies under both rule sets; the same bytes cut
  * anywhere and run under any limits; connections that end anywhere.
  */
-#include "check_session.h"
+#include "fixture_session.h"
 
 struct step {
     const char *input; /* patterns, see text_expand */
@@ -211,22 +211,10 @@ static const char sweep[] = "get a b c e k n q v1 v2 v3 v4 v5 w1\r\n"
                             "delete v3 noreply\r\ndelete v4 noreply\r\n"
                             "delete v5 noreply\r\ndelete w1 noreply\r\n";
 
-static struct client client;
-static struct text input;    /* the whole script */
-static struct text expected; /* and all its output */
-static enum profile profile;
-
 static const char *
 reply_of(const struct step *step)
 {
     return profile != PROFILE_14 && step->now != NULL ? step->now : step->old;
-}
-
-static void
-open_client(void)
-{
-    struct store_conf conf = small_store_conf();
-    client_open(&client, profile, &conf);
 }
 
 static void
@@ -241,27 +229,16 @@ use_profile(int round)
     }
 }
 
-static void
-set_up(void)
-{
-    clock_init();
-}
-
-static void
-tear_down(void)
-{
-    text_free(&input);
-    text_free(&expected);
-}
-
 /* ---- step by step --------------------------------------------------------------------- */
 
-START_TEST(test_script)
+FIXTURE(set_up_session, tear_down_script);
+
+TEST_LOOP(test_script, PROFILE_COUNT)
 {
     use_profile(_i);
     open_client();
     for (size_t i = 0; i < sizeof script / sizeof script[0]; i++) {
-        struct text reply = {.p = NULL};
+        SCOPED(text_free) struct text reply = {.p = NULL};
         text_expand(&reply, reply_of(&script[i]));
         text_add(&reply, "", 1);
         const char *got = client_exchange(&client, script[i].input);
@@ -274,14 +251,12 @@ START_TEST(test_script)
         if (!client.has_quit) {
             ck_assert_uint_eq(ctr_get(&client.pool.used), 0); /* idle: no memory */
         }
-        text_free(&reply);
     }
     ck_assert(client.has_quit);
     client_close(&client);
 }
-END_TEST
 
-START_TEST(test_all_at_once)
+TEST_LOOP(test_all_at_once, PROFILE_COUNT)
 {
     use_profile(_i);
     open_client();
@@ -289,7 +264,6 @@ START_TEST(test_all_at_once)
     client_check_sent(&client, &expected, 0);
     client_close(&client);
 }
-END_TEST
 
 /* ---- cut anywhere --------------------------------------------------------------------- */
 
@@ -315,7 +289,7 @@ next_cut(size_t at)
     return at;
 }
 
-START_TEST(test_cut_in_two)
+TEST_LOOP(test_cut_in_two, PROFILE_COUNT)
 {
     use_profile(_i);
     for (size_t cut = 0; cut <= input.len; cut = next_cut(cut)) {
@@ -328,46 +302,17 @@ START_TEST(test_cut_in_two)
         client_close(&client);
     }
 }
-END_TEST
 
-static void
-write_in_pieces(size_t piece_max)
+TEST_LOOP(test_random_pieces, PROFILE_COUNT)
 {
-    for (size_t at = 0; at < input.len;) {
-        size_t n = 1 + (size_t)rng_below(&client.rng, piece_max);
-        n = n < input.len - at ? n : input.len - at;
-        client_write(&client, input.p + at, n);
-        at += n;
-    }
-}
-
-START_TEST(test_random_pieces)
-{
-    static const size_t piece_max[] = {1, 3, 20, 300, 5000, 100000};
     use_profile(_i);
-    for (unsigned round = 0; round < 60; round++) {
-        open_client();
-        rng_init(&client.rng, 22, round);
-        client.varies = round % 3 != 0;
-        client.recv_max = round % 4 == 0 ? 0 : piece_max[(round / 6) % 6];
-        client.keeps_all = round % 5 == 0;
-        write_in_pieces(piece_max[round % 6]);
-        client_send(&client, SIZE_MAX);
-        client_check_sent(&client, &expected, round);
-        if (client.varies) {
-            ck_assert_uint_gt(client.agains, 0);
-            ck_assert_uint_gt(client.lates, 0);
-            ck_assert_uint_gt(client.rewinds, 0);
-        }
-        client_close(&client);
-    }
+    check_random_pieces(22, true);
 }
-END_TEST
 
 /* ---- connections that end anywhere ---------------------------------------------------- */
 
 /* Whatever was half done is given back: what is left can be deleted to the last byte. */
-START_TEST(test_hang_up_anywhere)
+TEST_LOOP(test_hang_up_anywhere, PROFILE_COUNT)
 {
     use_profile(_i);
     for (size_t cut = 0; cut <= input.len; cut = next_cut(cut)) {
@@ -375,8 +320,7 @@ START_TEST(test_hang_up_anywhere)
         rng_init(&client.rng, 23, cut);
         client.keeps_all = cut % 3 != 0; /* with output that was not sent */
         client_write(&client, input.p, cut);
-        client_hang_up(&client);
-        session_init(&client.session);
+        reconnect();
         client.has_quit = false;
         client_write(&client, sweep, sizeof sweep - 1);
         expect(session_is_quiescent(&client.session, &client.in));
@@ -385,10 +329,9 @@ START_TEST(test_hang_up_anywhere)
         client_close(&client);
     }
 }
-END_TEST
 
 /* The same between two runs of one request, with a value in the session's hand. */
-START_TEST(test_hang_up_between_runs)
+TEST_LOOP(test_hang_up_between_runs, PROFILE_COUNT)
 {
     use_profile(_i);
     bool was_late = false;
@@ -403,8 +346,7 @@ START_TEST(test_hang_up_between_runs)
             break;
         }
         was_late = was_late || client.session.item != NULL;
-        client_hang_up(&client);
-        session_init(&client.session);
+        reconnect();
         client.runs_max = 0;
         client_write(&client, sweep, sizeof sweep - 1);
         client_hang_up(&client);
@@ -412,22 +354,4 @@ START_TEST(test_hang_up_between_runs)
         client_close(&client);
     }
     ck_assert(was_late);
-}
-END_TEST
-
-int
-main(void)
-{
-    Suite *s = suite_create("session");
-    TCase *tc = tcase_create("session");
-    tcase_set_timeout(tc, 2 * SUITE_TIMEOUT_S);
-    tcase_add_checked_fixture(tc, set_up, tear_down);
-    tcase_add_loop_test(tc, test_script, 0, PROFILE_COUNT);
-    tcase_add_loop_test(tc, test_all_at_once, 0, PROFILE_COUNT);
-    tcase_add_loop_test(tc, test_cut_in_two, 0, PROFILE_COUNT);
-    tcase_add_loop_test(tc, test_random_pieces, 0, PROFILE_COUNT);
-    tcase_add_loop_test(tc, test_hang_up_anywhere, 0, PROFILE_COUNT);
-    tcase_add_loop_test(tc, test_hang_up_between_runs, 0, PROFILE_COUNT);
-    suite_add_tcase(s, tc);
-    return run_suite(s);
 }

@@ -4,7 +4,7 @@
  * Sessions in the binary protocol: a script of requests and their replies; the same bytes cut
  * anywhere and run under any limits; connections that end anywhere; who is let in.
  */
-#include "check_session.h"
+#include "fixture_session.h"
 
 #include <stdarg.h>
 #include <unistd.h>
@@ -107,11 +107,6 @@ static const struct step script[] = {
 static const char *const sweep_keys[] = {"a",  "b",  "n",      "v1",
                                          "v2", "w1", "{250k}", "k {2\n}{1@}"};
 
-static struct client client;
-static struct text input; /* the whole script */
-static struct text expected;
-static enum profile profile;
-
 /* ---- packets -------------------------------------------------------------------------- */
 
 static void
@@ -139,6 +134,7 @@ add_extras(struct text *t, enum extras extras)
 static void
 add_packet(struct text *t, const struct step *step)
 {
+    SCOPED(text_free)
     struct text extras = {.p = NULL}, key = {.p = NULL}, value = {.p = NULL};
     add_extras(&extras, step->extras);
     text_expand(&key, step->key);
@@ -154,9 +150,6 @@ add_packet(struct text *t, const struct step *step)
     text_add(t, extras.p, extras.len);
     text_add(t, key.p, key.len);
     text_add(t, value.p, value.len);
-    text_free(&extras);
-    text_free(&key);
-    text_free(&value);
 }
 
 static uint64_t
@@ -223,17 +216,11 @@ describe(const struct text *sent, struct text *out)
 
 /* ---- life ----------------------------------------------------------------------------- */
 
-static void
-open_client(void)
-{
-    struct store_conf conf = small_store_conf();
-    client_open(&client, profile, &conf);
-}
-
 /* Sends one step and compares the replies with what the pattern says. */
 static void
 exchange(const struct step *step)
 {
+    SCOPED(text_free)
     struct text packet = {.p = NULL}, got = {.p = NULL}, want = {.p = NULL};
     add_packet(&packet, step);
     client.sent.len = 0;
@@ -243,22 +230,6 @@ exchange(const struct step *step)
     text_add(&want, "", 1);
     ck_assert_msg(strcmp(got.p, want.p) == 0, "%02x %s: %.200s instead of %.200s",
                   step->opcode, step->key, got.p, want.p);
-    text_free(&packet);
-    text_free(&got);
-    text_free(&want);
-}
-
-static void
-set_up(void)
-{
-    clock_init();
-}
-
-static void
-tear_down(void)
-{
-    text_free(&input);
-    text_free(&expected);
 }
 
 /* The whole script, and what comes back when it is sent at once. */
@@ -277,7 +248,9 @@ use_profile(int round)
 
 /* ---- the script ----------------------------------------------------------------------- */
 
-START_TEST(test_script)
+FIXTURE(set_up_session, tear_down_script);
+
+TEST_LOOP(test_script, PROFILE_COUNT)
 {
     profile = (enum profile)_i;
     open_client();
@@ -292,9 +265,8 @@ START_TEST(test_script)
     ck_assert(client.has_quit);
     client_close(&client);
 }
-END_TEST
 
-START_TEST(test_cut_in_two)
+TEST_LOOP(test_cut_in_two, PROFILE_COUNT)
 {
     use_profile(_i);
     for (size_t cut = 0; cut <= input.len; cut++) {
@@ -311,31 +283,15 @@ START_TEST(test_cut_in_two)
         client_close(&client);
     }
 }
-END_TEST
 
-START_TEST(test_random_pieces)
+TEST_LOOP(test_random_pieces, PROFILE_COUNT)
 {
-    static const size_t piece_max[] = {1, 3, 20, 300, 5000, 100000};
     use_profile(_i);
-    for (unsigned round = 0; round < 60; round++) {
-        open_client();
-        rng_init(&client.rng, 42, round);
-        client.varies = round % 3 != 0;
-        client.recv_max = round % 4 == 0 ? 0 : piece_max[(round / 6) % 6];
-        for (size_t at = 0; at < input.len;) {
-            size_t n = 1 + (size_t)rng_below(&client.rng, piece_max[round % 6]);
-            n = n < input.len - at ? n : input.len - at;
-            client_write(&client, input.p + at, n);
-            at += n;
-        }
-        client_check_sent(&client, &expected, round);
-        client_close(&client);
-    }
+    check_random_pieces(42, false);
 }
-END_TEST
 
 /* The client is gone after `runs` pieces of work: nothing of its requests stays behind. */
-START_TEST(test_hang_up_between_runs)
+TEST_LOOP(test_hang_up_between_runs, PROFILE_COUNT)
 {
     use_profile(_i);
     for (unsigned runs = 1; runs < 3 * STEPS; runs++) {
@@ -345,15 +301,13 @@ START_TEST(test_hang_up_between_runs)
         client.runs_max = runs;
         client_write(&client, input.p, input.len);
         bool has_ended = client.has_quit;
-        client_hang_up(&client);
-        session_init(&client.session);
+        reconnect();
         client.runs_max = 0;
         client.has_quit = false;
         for (size_t i = 0; i < sizeof sweep_keys / sizeof sweep_keys[0]; i++) {
-            struct text packet = {.p = NULL};
+            SCOPED(text_free) struct text packet = {.p = NULL};
             add_packet(&packet, &(struct step){0x14, NONE, sweep_keys[i], "", 0, NULL});
             client_write(&client, packet.p, packet.len);
-            text_free(&packet);
         }
         client_hang_up(&client);
         check_store_empty(client.store);
@@ -364,19 +318,17 @@ START_TEST(test_hang_up_between_runs)
     }
     ck_abort_msg("the script does not end");
 }
-END_TEST
 
 /* ---- protocols ------------------------------------------------------------------------- */
 
 /* Text and binary clients see the same values. */
-START_TEST(test_both_protocols)
+TEST_LOOP(test_both_protocols, PROFILE_COUNT)
 {
     profile = (enum profile)_i;
     open_client();
     exchange(&(struct step){0x01, STORE, "k", "value", 0, "01:0 cas=1 ''"});
     exchange(&(struct step){0x01, STORE, "l", "{20000w}", 0, "01:0 cas=2 ''"});
-    client_hang_up(&client);
-    session_init(&client.session);
+    reconnect();
     struct text large = {.p = NULL};
     text_expand(&large,
                 "VALUE k 53 5\r\nvalue\r\nVALUE l 53 20000\r\n{20000w}\r\nEND\r\n");
@@ -384,14 +336,12 @@ START_TEST(test_both_protocols)
     ck_assert_str_eq(client_exchange(&client, "get k l\r\n"), large.p);
     text_free(&large);
     ck_assert_str_eq(client_exchange(&client, "set t 53 0 4\r\ntext\r\n"), "STORED\r\n");
-    client_hang_up(&client);
-    session_init(&client.session);
+    reconnect();
     exchange(&(struct step){0x00, NONE, "t", "", 0, "00:0 cas=3 extras=4 '...5text'"});
     client_close(&client);
 }
-END_TEST
 
-START_TEST(test_binding)
+TEST_LOOP(test_binding, PROFILE_COUNT)
 {
     profile = (enum profile)_i;
     static const char text[] = "version\r\nversion\r\nversio";
@@ -419,14 +369,11 @@ START_TEST(test_binding)
     ck_assert_uint_eq(client.sent.len, 0);
     client_close(&client);
 }
-END_TEST
 
-struct broken_row {
+static const struct {
     const char *bytes; /* header up to the body length, in hex */
     const char *replies;
-};
-
-static const struct broken_row broken_rows[] = {
+} broken_rows[] = {
     {"800000050000000000000001", "00:81 'Unknown command'"},
     {"800100010800000000000004", "01:81 'Unknown command'"},
     {"801900040000000000000003", "19:81 'Unknown command'"},
@@ -439,10 +386,9 @@ static const struct broken_row broken_rows[] = {
 };
 
 /* A broken request is answered and ends the connection. */
-START_TEST(test_broken)
+TEST_ROWS(test_broken, broken_rows, row->bytes)
 {
-    const struct broken_row *row = &broken_rows[_i];
-    struct text packet = {.p = NULL}, got = {.p = NULL};
+    SCOPED(text_free) struct text packet = {.p = NULL}, got = {.p = NULL};
     for (const char *p = row->bytes; *p != '\0'; p += 2) {
         char digits[3] = {p[0], p[1], '\0'};
         text_add_be(&packet, strtoul(digits, NULL, 16), 1);
@@ -457,22 +403,18 @@ START_TEST(test_broken)
     ck_assert_str_eq(got.p, row->replies);
     ck_assert(client.is_closed);
     client_close(&client);
-    text_free(&packet);
-    text_free(&got);
 }
-END_TEST
 
 /* ---- memory and facts ------------------------------------------------------------------ */
 
 #define NO_ITEM "82 'Out of memory allocating item'"
 
-START_TEST(test_full_store)
+TEST_LOOP(test_full_store, PROFILE_COUNT)
 {
-    struct store_conf conf = small_store_conf();
     conf.limit_bytes = MIB;
     conf.can_evict = false;
     profile = (enum profile)_i;
-    client_open(&client, profile, &conf);
+    open_client();
     struct text set = {.p = NULL};
     add_packet(&set, &(struct step){0x11, STORE, "key0", "9", 0, NULL});
     for (unsigned i = 0; client.sent.len == 0; i++) {
@@ -489,7 +431,6 @@ START_TEST(test_full_store)
     ck_assert_uint_ge(ctr_get(&client.ctr.store_no_memory), 3);
     client_close(&client);
 }
-END_TEST
 
 /* What the request at the head is for the classes. */
 static struct session_facts
@@ -510,7 +451,7 @@ facts_of(const struct step *step, size_t missing)
     return facts;
 }
 
-START_TEST(test_facts)
+TEST(test_facts)
 {
     profile = PROFILE_14;
     struct session_facts facts =
@@ -530,7 +471,6 @@ START_TEST(test_facts)
     facts = facts_of(&(struct step){0x08, NONE, "", "", 0, NULL}, 0);
     ck_assert(!facts.is_control);
 }
-END_TEST
 
 /* ---- who is let in --------------------------------------------------------------------- */
 
@@ -565,9 +505,9 @@ static const struct step sasl_script[] = {
     {0x00, NONE, "k", "", 0, "00:" AUTH_FAILED}, /* not on the strength of the past */
 };
 
-START_TEST(test_sasl)
+TEST(test_sasl)
 {
-    struct auth *auth = open_auth();
+    SCOPED(auth_close) struct auth *auth = open_auth();
     profile = PROFILE_14;
     open_client();
     client.conf.auth = auth;
@@ -579,15 +519,13 @@ START_TEST(test_sasl)
     ck_assert_uint_eq(ctr_get(&client.ctr.auth_cmds), 7);
     ck_assert_uint_eq(ctr_get(&client.ctr.auth_errors), 5);
     client_close(&client);
-    auth_close(&auth);
 }
-END_TEST
 
 /* Before that, nothing but who one is and the version, whatever the request looks like; and
  * then the connection ends. */
-START_TEST(test_strangers)
+TEST_LOOP(test_strangers, 2)
 {
-    struct auth *auth = open_auth();
+    SCOPED(auth_close) struct auth *auth = open_auth();
     profile = PROFILE_14;
     for (unsigned opcode = 0; opcode < 256; opcode += opcode < 0x28 ? 1 : 43) {
         if (opcode == 0x0b || (opcode >= 0x20 && opcode <= 0x22)) {
@@ -601,28 +539,4 @@ START_TEST(test_strangers)
         ck_assert(client.is_closed);
         client_close(&client);
     }
-    auth_close(&auth);
-}
-END_TEST
-
-int
-main(void)
-{
-    Suite *s = suite_create("session_binary");
-    TCase *tc = tcase_create("session_binary");
-    tcase_set_timeout(tc, 2 * SUITE_TIMEOUT_S);
-    tcase_add_checked_fixture(tc, set_up, tear_down);
-    tcase_add_loop_test(tc, test_script, 0, PROFILE_COUNT);
-    tcase_add_loop_test(tc, test_cut_in_two, 0, PROFILE_COUNT);
-    tcase_add_loop_test(tc, test_random_pieces, 0, PROFILE_COUNT);
-    tcase_add_loop_test(tc, test_hang_up_between_runs, 0, PROFILE_COUNT);
-    tcase_add_loop_test(tc, test_both_protocols, 0, PROFILE_COUNT);
-    tcase_add_loop_test(tc, test_binding, 0, PROFILE_COUNT);
-    tcase_add_loop_test(tc, test_broken, 0, ROWS(broken_rows));
-    tcase_add_loop_test(tc, test_full_store, 0, PROFILE_COUNT);
-    tcase_add_test(tc, test_facts);
-    tcase_add_test(tc, test_sasl);
-    tcase_add_loop_test(tc, test_strangers, 0, 2);
-    suite_add_tcase(s, tc);
-    return run_suite(s);
 }

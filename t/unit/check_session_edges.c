@@ -4,34 +4,27 @@
  * Sessions at their edges: memory that is refused, options that change replies, hostile
  * input, counters, and what a session tells about the request at its head.
  */
-#include "check_session.h"
+#include "fixture_session.h"
 
 #define FORMAT "CLIENT_ERROR bad command line format\r\n"
 #define OUT_OF_MEMORY "SERVER_ERROR out of memory storing object\r\n"
-
-static struct client client;
-static enum profile profile;
-static struct store_conf conf;
-
-static void
-set_up(void)
-{
-    clock_init();
-    conf = small_store_conf();
-}
-
-static void
-open_client(int round)
-{
-    profile = (enum profile)(round % PROFILE_COUNT);
-    client_open(&client, profile, &conf);
-}
 
 static void
 tear_down(void)
 {
     client_close(&client);
 }
+
+/* With a client of each profile. */
+#define TEST_PROFILES(id)                                                                \
+    static void id##_with(void);                                                         \
+    TEST_LOOP(id, PROFILE_COUNT)                                                         \
+    {                                                                                    \
+        profile = (enum profile)_i;                                                      \
+        open_client();                                                                   \
+        id##_with();                                                                     \
+    }                                                                                    \
+    static void id##_with(void)
 
 static const char *
 by_profile(const char *old, const char *now)
@@ -41,15 +34,21 @@ by_profile(const char *old, const char *now)
 
 /* Both are patterns. */
 static void
-exchange(const char *input, const char *reply)
+exchange(const char *pattern, const char *reply)
 {
-    struct text expected = {.p = NULL};
-    text_expand(&expected, reply);
-    text_add(&expected, "", 1);
-    const char *got = client_exchange(&client, input);
-    ck_assert_msg(strcmp(got, expected.p) == 0, "%.80s: %.200s instead of %.200s", input,
-                  got, expected.p);
-    text_free(&expected);
+    SCOPED(text_free) struct text want = {.p = NULL};
+    text_expand(&want, reply);
+    text_add(&want, "", 1);
+    const char *got = client_exchange(&client, pattern);
+    ck_assert_msg(strcmp(got, want.p) == 0, "%.80s: %.200s instead of %.200s", pattern,
+                  got, want.p);
+}
+
+static void
+reopen_client(void)
+{
+    client_close(&client);
+    open_client();
 }
 
 /* ---- refused memory ------------------------------------------------------------------- */
@@ -59,6 +58,7 @@ use_little_memory(void)
 {
     conf.limit_bytes = MIB;
     conf.can_evict = false;
+    reopen_client();
 }
 
 /* Stores under prefix 0, 1, ... until the store is full; returns how many were stored. */
@@ -84,10 +84,11 @@ fill(const char *value, size_t len)
     return fill_keys('f', value, len);
 }
 
-START_TEST(test_full_store_refuses)
+FIXTURE(set_up_session, tear_down);
+
+TEST_PROFILES(test_full_store_refuses)
 {
     use_little_memory();
-    open_client(_i);
     unsigned stored = fill("{3000n}", 3000);
     ck_assert_uint_gt(stored, 10);
     ck_assert_uint_eq(ctr_get(&client.ctr.store_no_memory), 1);
@@ -102,12 +103,10 @@ START_TEST(test_full_store_refuses)
     exchange("set new 0 0 3000\r\n{3000x}\r\n", "STORED\r\n"); /* takes f1's place */
     exchange("get f2\r\n", "VALUE f2 0 3000\r\n{3000n}\r\nEND\r\n");
 }
-END_TEST
 
-START_TEST(test_refused_bodies_are_swallowed)
+TEST_PROFILES(test_refused_bodies_are_swallowed)
 {
     use_little_memory();
-    open_client(_i);
     fill("{3000n}", 3000);
     exchange("set x 0 0 3000\r\nget f2\r\n{2992z}\r\nversion\r\n",
              OUT_OF_MEMORY "VERSION 1.2.3\r\n");
@@ -117,12 +116,10 @@ START_TEST(test_refused_bodies_are_swallowed)
     exchange("version\r\n", "VERSION 1.2.3\r\n");
     ck_assert_uint_eq(ctr_get(&client.ctr.store_no_memory), 4);
 }
-END_TEST
 
-START_TEST(test_full_store_and_new_sizes_of_old_items)
+TEST_PROFILES(test_full_store_and_new_sizes_of_old_items)
 {
     use_little_memory();
-    open_client(_i);
     unsigned stored = fill("9", 1);
     ck_assert_uint_gt(stored, 100);
     exchange("decr f3 4\r\n", "5\r\n"); /* in place */
@@ -131,13 +128,12 @@ START_TEST(test_full_store_and_new_sizes_of_old_items)
     exchange("append f4 0 0 1\r\nx\r\n", OUT_OF_MEMORY);
     exchange("get f4\r\n", by_profile("VALUE f4 0 1\r\n9\r\nEND\r\n", "END\r\n"));
 }
-END_TEST
 
 /* The same refusals, however the bytes are cut. */
-START_TEST(test_refusals_cut_anywhere)
+TEST_PROFILES(test_refusals_cut_anywhere)
 {
-    struct text input = {.p = NULL};
-    struct text expected = {.p = NULL};
+    SCOPED(text_free) struct text lines = {.p = NULL};
+    SCOPED(text_free) struct text replies = {.p = NULL};
     use_little_memory();
     for (unsigned i = 0; i < 400; i++) {
         char line[200];
@@ -145,32 +141,25 @@ START_TEST(test_refusals_cut_anywhere)
             line, sizeof line,
             "set f%u 0 0 %u\r\n{%uv}\r\nget f%u f0\r\nappend f%u 0 0 9%s\r\n{9w}\r\n", i,
             i * 37 % 6000, i * 37 % 6000, i, i / 2, i % 3 ? "" : " noreply");
-        text_expand(&input, line);
+        text_expand(&lines, line);
     }
     for (unsigned round = 0; round < 12; round++) {
-        open_client(_i);
+        reopen_client();
         rng_init(&client.rng, 31, round);
         client.recv_max = round % 2 == 0 ? 0 : 1 + round * round * 20;
         client.varies = round > 1;
-        client_write(&client, input.p, input.len);
+        client_write(&client, lines.p, lines.len);
         if (round == 0) {
-            text_add(&expected, client.sent.p, client.sent.len);
+            text_add(&replies, client.sent.p, client.sent.len);
             ck_assert_uint_gt(ctr_get(&client.ctr.store_no_memory), 10);
         }
-        ck_assert_uint_eq(client.sent.len, expected.len);
-        ck_assert(memcmp(client.sent.p, expected.p, expected.len) == 0);
-        if (round < 11) {
-            client_close(&client);
-        }
+        ck_assert_uint_eq(client.sent.len, replies.len);
+        ck_assert(memcmp(client.sent.p, replies.p, replies.len) == 0);
     }
-    text_free(&input);
-    text_free(&expected);
 }
-END_TEST
 
-START_TEST(test_too_large)
+TEST_PROFILES(test_too_large)
 {
-    open_client(_i);
     exchange("set k 0 0 1\r\nk\r\n", "STORED\r\n");
     exchange("add k 0 0 65536\r\n{65536v}\r\n",
              "SERVER_ERROR object too large for cache\r\n");
@@ -179,20 +168,18 @@ START_TEST(test_too_large)
     exchange("set k 0 0 2147483645 noreply\r\n", "");
     exchange("{100000v}", ""); /* still on the way */
     ck_assert(!session_is_quiescent(&client.session, &client.in));
-    client_hang_up(&client);
-    session_init(&client.session);
+    reconnect();
     exchange("get k\r\n", "END\r\n");
     ck_assert_uint_eq(ctr_get(&client.ctr.store_too_large), 2);
     ck_assert_uint_eq(ctr_get(&client.ctr.store_no_memory), 0);
 }
-END_TEST
 
 /* ---- options -------------------------------------------------------------------------- */
 
-START_TEST(test_without_cas)
+TEST_PROFILES(test_without_cas)
 {
     conf.use_cas = false;
-    open_client(_i);
+    reopen_client();
     exchange("cas k 0 0 1 1\r\nx\r\n", "NOT_FOUND\r\n");
     exchange("set k 0 0 1\r\na\r\n", "STORED\r\n");
     exchange("gets k\r\n", "VALUE k 0 1 0\r\na\r\nEND\r\n");
@@ -200,11 +187,9 @@ START_TEST(test_without_cas)
     exchange("get k\r\n",
              by_profile("VALUE k 0 1\r\nb\r\nEND\r\n", "VALUE k 0 1\r\na\r\nEND\r\n"));
 }
-END_TEST
 
-START_TEST(test_flush_refused)
+TEST_PROFILES(test_flush_refused)
 {
-    open_client(_i);
     client.conf.allows_flush = false;
     exchange("set k 0 0 1\r\na\r\n", "STORED\r\n");
     exchange("flush_all\r\n", "CLIENT_ERROR flush_all not allowed\r\n");
@@ -212,11 +197,9 @@ START_TEST(test_flush_refused)
     exchange("get k\r\n", "VALUE k 0 1\r\na\r\nEND\r\n");
     ck_assert_uint_eq(ctr_get(&client.ctr.cmd_flush), 2);
 }
-END_TEST
 
-START_TEST(test_flush_numbers)
+TEST_PROFILES(test_flush_numbers)
 {
-    open_client(_i);
     exchange("flush_all +1\r\n",
              by_profile("OK\r\n", "CLIENT_ERROR invalid exptime argument\r\n"));
     exchange("flush_all 0\r\nflush_all -1\r\nflush_all 2592001\r\n",
@@ -226,11 +209,9 @@ START_TEST(test_flush_numbers)
     exchange("flush_all 1x\r\n",
              by_profile("OK\r\n", "CLIENT_ERROR invalid exptime argument\r\n"));
 }
-END_TEST
 
-START_TEST(test_shutdown)
+TEST_PROFILES(test_shutdown)
 {
-    open_client(_i);
     exchange("shutdown\r\n", by_profile("ERROR: shutdown not enabled\r\n",
                                         "SERVER_ERROR: shutdown not enabled\r\n"));
     client.conf.allows_shutdown = true;
@@ -238,11 +219,9 @@ START_TEST(test_shutdown)
     ck_assert(client.has_quit);
     ck_assert_uint_eq(client.shutdowns, 1);
 }
-END_TEST
 
-START_TEST(test_debugtime)
+TEST_PROFILES(test_debugtime)
 {
-    open_client(_i);
     exchange("debugtime 5\r\n", "ERROR\r\n");
     client.conf.allows_debug = true;
     nsec_t now = clock_now();
@@ -258,48 +237,39 @@ START_TEST(test_debugtime)
     exchange("debugtime x\r\n", FORMAT);
     exchange("debugtime 2147483648\r\n", FORMAT);
 }
-END_TEST
 
 /* ---- hostile input -------------------------------------------------------------------- */
 
-static const char *const hostile[] = {
-    "{2049x}",
-    "{4095 }",
-    "{101 }gets foo{4000 }",
-    "gat 0 {4000k}",
-    "incr {2048 }manyspaces 1",
-    "set {5000@}",
-    "version\r\n{3000y}",
-};
+static const char *const hostile[] = {"{2049x}",
+                                      "{4095 }",
+                                      "{101 }gets foo{4000 }",
+                                      "gat 0 {4000k}",
+                                      "incr {2048 }manyspaces 1",
+                                      "set {5000@}",
+                                      "version\r\n{3000y}"};
 
-START_TEST(test_closes_on_endless_lines)
+TEST_PROFILES(test_closes_on_endless_lines)
 {
-    for (unsigned i = 0; i < PROFILE_COUNT; i++) {
-        open_client((int)i);
+    for (unsigned i = 0; i < ROWS(hostile); i++) {
+        reopen_client();
         client.recv_max = 500;
-        const char *reply = client_exchange(&client, hostile[_i]);
-        ck_assert(client.is_closed);
-        ck_assert(strcmp(reply, "") == 0 || strcmp(reply, "VERSION 1.2.3\r\n") == 0);
-        if (i + 1 < PROFILE_COUNT) {
-            client_close(&client);
-        }
+        const char *reply = client_exchange(&client, hostile[i]);
+        ck_assert_msg(client.is_closed, "%s", hostile[i]);
+        ck_assert_msg(strcmp(reply, "") == 0 || strcmp(reply, "VERSION 1.2.3\r\n") == 0,
+                      "%s: %s", hostile[i], reply);
     }
 }
-END_TEST
 
-START_TEST(test_web_requests)
+TEST_PROFILES(test_web_requests)
 {
-    open_client(_i);
     exchange("GET / HTTP/1.1\r\nHost: a\r\n\r\n",
              by_profile("ERROR\r\nERROR\r\nERROR\r\n", ""));
     ck_assert_int_eq(client.is_closed, profile != PROFILE_14);
 }
-END_TEST
 
 /* An endless retrieval costs no more than the buffer, and one bad key ends it. */
-START_TEST(test_endless_retrieval)
+TEST_PROFILES(test_endless_retrieval)
 {
-    open_client(_i);
     exchange("set a 0 0 1\r\nA\r\n", "STORED\r\n");
     exchange("get ", "");
     for (int i = 0; i < 50; i++) {
@@ -314,191 +284,148 @@ START_TEST(test_endless_retrieval)
     exchange("get a\r\n", "VALUE a 0 1\r\nA\r\nEND\r\n");
     ck_assert(session_is_quiescent(&client.session, &client.in));
 }
-END_TEST
 
 /* A key of 250 bytes whose CR is the last byte that the buffer takes. */
-START_TEST(test_line_end_at_the_border)
+TEST_PROFILES(test_line_end_at_the_border)
 {
-    open_client(_i);
     exchange("set {250k} 0 0 1\r\nK\r\n", "STORED\r\n");
     exchange("get a{16127 }{250k}\r\n", "VALUE {250k} 0 1\r\nK\r\nEND\r\n");
     exchange("get a{16128 }{250k}\r\n", "VALUE {250k} 0 1\r\nK\r\nEND\r\n");
     exchange("get a{16129 }{250k}\r\n", "VALUE {250k} 0 1\r\nK\r\nEND\r\n");
 }
-END_TEST
 
 /* No key at all, in a line longer than the buffer. */
-START_TEST(test_retrieval_of_blanks)
+TEST_PROFILES(test_retrieval_of_blanks)
 {
-    open_client(_i);
     exchange("get {16000 }\r\n", by_profile("ERROR\r\n", FORMAT));
     exchange("get {17000 }\r\n", by_profile("ERROR\r\n", FORMAT));
 }
-END_TEST
 
 /* ---- long statistics ------------------------------------------------------------------ */
 
-START_TEST(test_statistics_in_parts)
+TEST_PROFILES(test_statistics_in_parts)
 {
-    open_client(_i);
-    struct text expected = {.p = NULL};
+    SCOPED(text_free) struct text want = {.p = NULL};
     for (unsigned i = 0; i < LONG_PARTS; i++) {
         char line[40];
-        text_add(&expected, line, (size_t)sprintf(line, "STAT part %u\r\n", i));
+        text_add(&want, line, (size_t)sprintf(line, "STAT part %u\r\n", i));
     }
-    text_expand(&expected, "END\r\nVERSION 1.2.3\r\n{1@}");
-    ck_assert_str_eq(client_exchange(&client, "stats long\r\nversion\r\n"), expected.p);
+    text_expand(&want, "END\r\nVERSION 1.2.3\r\n{1@}");
+    ck_assert_str_eq(client_exchange(&client, "stats long\r\nversion\r\n"), want.p);
     ck_assert_uint_eq(client.agains, LONG_PARTS - 1);
     ck_assert_str_eq(client_exchange(&client, "stats long\r\nversion\r\n"),
-                     expected.p); /* from the start again */
-    text_free(&expected);
+                     want.p); /* from the start again */
 }
-END_TEST
 
 /* ---- facts ---------------------------------------------------------------------------- */
 
 static struct session_facts
 facts_of(const char *pattern)
 {
-    struct text input = {.p = NULL};
+    struct text bytes = {.p = NULL};
     char *to;
     size_t room;
-    client_hang_up(&client);
-    session_init(&client.session);
-    text_expand(&input, pattern);
+    reconnect();
+    text_expand(&bytes, pattern);
     ck_assert(buf_open(&client.in, &client.pool, &to, &room));
-    ck_assert_uint_ge(room, input.len);
-    memcpy(to, input.p, input.len);
-    buf_fill(&client.in, input.len);
-    text_free(&input);
-    ck_assert_int_eq(session_peek(&client.session, &client.env, &client.in),
-                     SESSION_READY);
-    ck_assert_int_eq(session_peek(&client.session, &client.env, &client.in),
-                     SESSION_READY); /* looking twice changes nothing */
+    ck_assert_uint_ge(room, bytes.len);
+    memcpy(to, bytes.p, bytes.len);
+    buf_fill(&client.in, bytes.len);
+    text_free(&bytes);
+    expect_ready();
+    expect_ready(); /* looking twice changes nothing */
     return session_facts(&client.session);
 }
 
-START_TEST(test_facts)
+static const struct facts_row {
+    const char *request;
+    unsigned keys, value_bytes, key_len;
+    bool is_write, is_control, is_incomplete;
+} facts_rows[] = {
+    {"get a b c\r\nget d\r\n", .keys = 3, .key_len = 1}, /* the value is not looked up */
+    {"get  abc d\r\n", .keys = 2, .key_len = 3},
+    {"get k\r\n", .keys = 1, .key_len = 1},
+    {"mg k\r\n", .keys = 1, .key_len = 1},
+    {"ma k\r\n", .keys = 1, .key_len = 1},
+    {"incr k 1\r\n", .keys = 1, .key_len = 1},
+    {"touch k 1\r\n", .keys = 1, .key_len = 1},
+    {"get a{16300 }{79b}", .keys = 1, .key_len = 1, .is_incomplete = true},
+    {"set k 0 0 100\r\n{100v}\r\n", 1, 100, 1, .is_write = true},
+    {"set k 0 0 100\r\n", 1, 100, 1, .is_write = true},
+    {"set key 0 0 1\r\n", 1, 1, 3, .is_write = true},
+    {"ms k 100\r\n", 1, 100, 1, .is_write = true},
+    {"delete k\r\n", 1, 0, 1, .is_write = true},
+    {"md k\r\n", 1, 0, 1, .is_write = true},
+    {"stats\r\n", .keys = 1, .is_control = true},
+    {"version\r\n", .keys = 1, .is_control = true},
+    {"quit\r\n", .keys = 1, .is_control = true},
+    {"flush_all\r\n", .keys = 1},
+    {"bogus\r\n", .keys = 1},
+    {"set k 0 0 -1\r\n", .keys = 1},
+};
+
+TEST_PROFILES(test_facts)
 {
-    open_client(_i);
-    struct session_facts f = facts_of("get a b c\r\nget d\r\n");
-    ck_assert_uint_eq(f.keys, 3);
-    ck_assert(!f.is_control && !f.is_incomplete);
-    ck_assert_uint_eq(f.value_bytes, 0); /* not looked up */
-    f = facts_of("set k 0 0 100\r\n{100v}\r\n");
-    ck_assert_uint_eq(f.value_bytes, 100);
-    ck_assert_uint_eq(f.keys, 1);
-    ck_assert(!f.is_incomplete && !f.is_control);
-    ck_assert(f.is_write);
-    f = facts_of("set k 0 0 100\r\n");
-    ck_assert(f.is_write && !f.is_incomplete);
-    f = facts_of("ms k 100\r\n");
-    ck_assert(f.is_write);
-    ck_assert_uint_eq(f.value_bytes, 100);
-    f = facts_of("delete k\r\n");
-    ck_assert(f.is_write);
-    f = facts_of("md k\r\n");
-    ck_assert(f.is_write);
-    static const char *const reads[] = {"get k\r\n", "incr k 1\r\n", "touch k 1\r\n",
-                                        "mg k\r\n", "ma k\r\n"};
-    for (unsigned i = 0; i < sizeof reads / sizeof reads[0]; i++) {
-        f = facts_of(reads[i]);
-        ck_assert(!f.is_write && !f.is_control && !f.is_incomplete);
-        struct slice key = session_key(&client.session);
-        ck_assert(key.len == 1 && *key.p == 'k');
+    for (unsigned i = 0; i < ROWS(facts_rows); i++) {
+        const struct facts_row *row = &facts_rows[i];
+        struct session_facts f = facts_of(row->request);
+        ck_assert_msg(f.keys == row->keys && f.value_bytes == row->value_bytes &&
+                          f.is_write == row->is_write &&
+                          f.is_control == row->is_control &&
+                          f.is_incomplete == row->is_incomplete,
+                      "%u: %u keys, %zu bytes, %d %d %d", i, f.keys,
+                      (size_t)f.value_bytes, f.is_write, f.is_control, f.is_incomplete);
+        size_t key_len = session_key(&client.session).len;
+        ck_assert_msg(key_len == row->key_len, "%u: %zu", i, key_len);
     }
-    f = facts_of("stats\r\n");
-    ck_assert(f.is_control);
-    f = facts_of("version\r\n");
-    ck_assert(f.is_control);
-    f = facts_of("quit\r\n");
-    ck_assert(f.is_control);
-    f = facts_of("flush_all\r\n");
-    ck_assert(!f.is_control);
-    f = facts_of("bogus\r\n");
-    ck_assert(!f.is_control);
-    ck_assert_uint_eq(session_key(&client.session).len, 0);
-    facts_of("get  abc d\r\n");
-    ck_assert_uint_eq(session_key(&client.session).len, 3);
-    facts_of("set key 0 0 1\r\n");
-    ck_assert_uint_eq(session_key(&client.session).len, 3);
-    facts_of("version\r\n");
-    ck_assert_uint_eq(session_key(&client.session).len, 0);
-    f = facts_of("set k 0 0 -1\r\n");
-    ck_assert(!f.is_control);
-    ck_assert_uint_eq(f.value_bytes, 0);
-    f = facts_of("get a{16300 }{79b}");
-    ck_assert(f.is_incomplete);
-    ck_assert_uint_eq(f.keys, 1);
 }
-END_TEST
 
 /* A large value stops the first run and is told about before the second. */
-START_TEST(test_late)
+TEST_PROFILES(test_late)
 {
-    open_client(_i);
     exchange("set big 0 0 10000\r\n{10000v}\r\n", "STORED\r\n");
     client.limits.late_bytes = 10000;
     exchange("get big\r\n", "VALUE big 0 10000\r\n{10000v}\r\nEND\r\n");
     ck_assert_uint_eq(client.lates, 0);
     facts_of("get x big\r\n");
     struct session_limits limits = {.keys = 9, .out_bytes = 1000, .late_bytes = 9999};
-    ck_assert_int_eq(
-        session_run(&client.session, &client.env, &client.in, &client.out, &limits),
-        RAN_LATE);
+    ck_assert_int_eq(run_within(&limits), RAN_LATE);
     ck_assert_uint_eq(client.out.bytes, 0);
-    ck_assert_int_eq(session_peek(&client.session, &client.env, &client.in),
-                     SESSION_READY);
+    expect_ready();
     ck_assert_uint_eq(session_facts(&client.session).value_bytes, 10000);
     limits.late_bytes = 0;
-    ck_assert_int_eq(
-        session_run(&client.session, &client.env, &client.in, &client.out, &limits),
-        RAN_DONE);
+    ck_assert_int_eq(run_within(&limits), RAN_DONE);
     ck_assert_uint_eq(client.out.bytes,
                       strlen("VALUE big 0 10000\r\n\r\nEND\r\n") + 10000);
 }
-END_TEST
 
 /* So does that of an mg, whose first line has been written by then: it is not looked up
  * again. */
-START_TEST(test_late_meta)
+TEST_PROFILES(test_late_meta)
 {
-    open_client(_i);
     exchange("set big 0 0 10000\r\n{10000v}\r\n", "STORED\r\n");
     struct session_limits limits = {.keys = 9, .out_bytes = 1000, .late_bytes = 9999};
     facts_of("mg big T60 v t\r\nmg big h\r\n");
-    ck_assert_int_eq(
-        session_run(&client.session, &client.env, &client.in, &client.out, &limits),
-        RAN_LATE);
+    ck_assert_int_eq(run_within(&limits), RAN_LATE);
     ck_assert_uint_eq(client.out.bytes, strlen("VA 10000 t60\r\n"));
-    ck_assert_int_eq(session_peek(&client.session, &client.env, &client.in),
-                     SESSION_READY);
+    expect_ready();
     ck_assert_uint_eq(session_facts(&client.session).value_bytes, 10000);
     limits.late_bytes = 0;
-    ck_assert_int_eq(
-        session_run(&client.session, &client.env, &client.in, &client.out, &limits),
-        RAN_DONE);
+    ck_assert_int_eq(run_within(&limits), RAN_DONE);
     ck_assert_uint_eq(client.out.bytes, strlen("VA 10000 t60\r\n\r\n") + 10000);
     ck_assert_uint_eq(ctr_get(&client.ctr.cmd_touch), 1);
     /* the next waits until that much has been sent */
-    ck_assert_int_eq(session_peek(&client.session, &client.env, &client.in),
-                     SESSION_READY);
-    ck_assert_int_eq(
-        session_run(&client.session, &client.env, &client.in, &client.out, &limits),
-        RAN_AGAIN);
+    expect_ready();
+    ck_assert_int_eq(run_within(&limits), RAN_AGAIN);
     client_send(&client, SIZE_MAX);
-    ck_assert_int_eq(
-        session_run(&client.session, &client.env, &client.in, &client.out, &limits),
-        RAN_DONE);
+    ck_assert_int_eq(run_within(&limits), RAN_DONE);
     ck_assert_uint_eq(client.out.bytes, strlen("HD h1\r\n"));
 }
-END_TEST
 
 /* Meta commands in a store without room. */
-START_TEST(test_full_store_meta)
+TEST_PROFILES(test_full_store_meta)
 {
     use_little_memory();
-    open_client(_i);
     exchange("ms n 1\r\n9\r\n", "HD\r\n");
     fill("{3000n}", 3000);
     fill_keys('g', "n", 1);
@@ -511,12 +438,10 @@ START_TEST(test_full_store_meta)
     exchange("ms n 1 MA s\r\n9\r\n", "SERVER_ERROR out of memory storing object\r\n");
     exchange("md n x\r\n", by_profile("SERVER_ERROR out of memory\r\n", "NF\r\n"));
 }
-END_TEST
 
 /* An item that very many hold is a miss to get and an error to mg. */
-START_TEST(test_too_many_readers)
+TEST_PROFILES(test_too_many_readers)
 {
-    open_client(_i);
     exchange("set a 0 0 1\r\nx\r\n", "STORED\r\n");
     struct item *item = NULL, *held = NULL;
     unsigned count = 0;
@@ -534,38 +459,24 @@ START_TEST(test_too_many_readers)
         store_release(client.store, held);
     }
 }
-END_TEST
 
-START_TEST(test_limits_of_a_run)
+TEST_PROFILES(test_limits_of_a_run)
 {
-    open_client(_i);
     exchange("set a 0 0 100\r\n{100v}\r\n", "STORED\r\n");
     facts_of("get x x x a x\r\n");
     struct session_limits limits = {.keys = 2, .out_bytes = 1000};
     for (int run = 0; run < 3; run++) {
-        ck_assert_int_eq(
-            session_run(&client.session, &client.env, &client.in, &client.out, &limits),
-            run < 2 ? RAN_AGAIN : RAN_DONE);
+        ck_assert_int_eq(run_within(&limits), run < 2 ? RAN_AGAIN : RAN_DONE);
     }
     facts_of("get a a a\r\n");
     limits = (struct session_limits){.keys = 9, .out_bytes = 100};
-    ck_assert_int_eq(
-        session_run(&client.session, &client.env, &client.in, &client.out, &limits),
-        RAN_AGAIN);
+    ck_assert_int_eq(run_within(&limits), RAN_AGAIN);
     ck_assert_uint_lt(client.out.bytes, 200); /* one value, then no more */
-}
-END_TEST
-
-static enum session_ran
-run_once(void)
-{
-    return session_run(&client.session, &client.env, &client.in, &client.out,
-                       &client.limits);
 }
 
 /* What is about the server says that it may be long, before it does anything: the caller may run
  * it later, and one in a turn. What is as quick as a get does not. */
-START_TEST(test_long_requests_say_so)
+TEST_PROFILES(test_long_requests_say_so)
 {
     static const char *const longs[] = {"stats\r\n",
                                         "stats long\r\n",
@@ -584,44 +495,38 @@ START_TEST(test_long_requests_say_so)
                                         "shutdown\r\n"};
     static const char *const quick[] = {"mn\r\n", "version\r\n", "get a\r\n", "mg a\r\n",
                                         "bogus\r\n"};
-    open_client(_i);
     for (unsigned i = 0; i < ROWS(longs); i++) {
         facts_of(longs[i]);
-        ck_assert_int_eq(run_once(), RAN_LONG);
+        ck_assert_int_eq(run_within(&client.limits), RAN_LONG);
         ck_assert_uint_eq(client.out.bytes, 0);
-        ck_assert_int_ne(run_once(), RAN_LONG);
+        ck_assert_int_ne(run_within(&client.limits), RAN_LONG);
         ck_assert_uint_gt(client.out.bytes, 0);
     }
     for (unsigned i = 0; i < ROWS(quick); i++) {
         facts_of(quick[i]);
-        ck_assert_int_eq(run_once(), RAN_DONE);
+        ck_assert_int_eq(run_within(&client.limits), RAN_DONE);
     }
 }
-END_TEST
 
 /* Each of a run of them does. */
-START_TEST(test_each_long_request_says_so)
+TEST_PROFILES(test_each_long_request_says_so)
 {
-    open_client(_i);
     facts_of("verbosity 0\r\nverbosity 0\r\n");
-    ck_assert_int_eq(run_once(), RAN_LONG);
+    ck_assert_int_eq(run_within(&client.limits), RAN_LONG);
     ck_assert(session_rewind(&client.session)); /* nothing has begun */
     for (unsigned i = 0; i < 2; i++) {
-        ck_assert_int_eq(session_peek(&client.session, &client.env, &client.in),
-                         SESSION_READY);
-        ck_assert_int_eq(run_once(), RAN_LONG);
-        ck_assert_int_eq(run_once(), RAN_DONE);
+        expect_ready();
+        ck_assert_int_eq(run_within(&client.limits), RAN_LONG);
+        ck_assert_int_eq(run_within(&client.limits), RAN_DONE);
     }
 }
-END_TEST
 
 /* Plain gets behind a refused one are refused with it; the first other line ends that. */
-START_TEST(test_gets_are_refused_in_a_row)
+TEST_PROFILES(test_gets_are_refused_in_a_row)
 {
     static const char *const ends[] = {
         "get x y z\r\n", "gets x\r\n",      "get {251k}\r\n", "get  x\r\n", "get \r\n",
         "version\r\n",   "set x 0 0 5\r\n", "get x {251k}\n", "get x"};
-    open_client(_i);
     for (unsigned i = 0; i < ROWS(ends); i++) {
         bool as_miss = i % 2 == 1;
         const char *reply = as_miss ? "END\r\n" : "SERVER_ERROR 307 busy\r\n";
@@ -642,12 +547,10 @@ START_TEST(test_gets_are_refused_in_a_row)
         ck_assert_int_eq(*buf_unread(&client.in), *ends[i]);
     }
 }
-END_TEST
 
 /* Between two parts of a body the session waits for the body and nothing else. */
-START_TEST(test_body_in_parts)
+TEST_PROFILES(test_body_in_parts)
 {
-    open_client(_i);
     char *to;
     exchange("set k 0 0 20000\r\n{5000a}", "");
     ck_assert_int_eq(session_peek(&client.session, &client.env, &client.in),
@@ -669,7 +572,6 @@ START_TEST(test_body_in_parts)
     }
     exchange("get k\r\n", "STORED\r\nVALUE k 0 20000\r\n{5000a}{15000b}\r\nEND\r\n");
 }
-END_TEST
 
 /* ---- counters ------------------------------------------------------------------------- */
 
@@ -685,9 +587,8 @@ sum_of(size_t offset)
     return sum;
 }
 
-START_TEST(test_counters)
+TEST_PROFILES(test_counters)
 {
-    open_client(_i);
     const struct serve_ctr *ctr = &client.ctr;
     client_exchange(&client, "set a 0 0 1\r\n1\r\nset b 0 0 1\r\nxyz\r\n"
                              "add a 0 0 1\r\n1\r\nget a a x\r\ngets y\r\n");
@@ -725,43 +626,4 @@ START_TEST(test_counters)
     ck_assert_uint_eq(ctr_get(&ctr->cmd_flush), 1);
     ck_assert_uint_eq(ctr_get(&ctr->get_flushed), 1);
     ck_assert_uint_eq(ctr_get(&ctr->get_misses), 4);
-}
-END_TEST
-
-int
-main(void)
-{
-    Suite *s = suite_create("session_edges");
-    TCase *tc = tcase_create("session_edges");
-    tcase_set_timeout(tc, SUITE_TIMEOUT_S);
-    tcase_add_checked_fixture(tc, set_up, tear_down);
-    tcase_add_loop_test(tc, test_full_store_refuses, 0, PROFILE_COUNT);
-    tcase_add_loop_test(tc, test_refused_bodies_are_swallowed, 0, PROFILE_COUNT);
-    tcase_add_loop_test(tc, test_full_store_and_new_sizes_of_old_items, 0, PROFILE_COUNT);
-    tcase_add_loop_test(tc, test_refusals_cut_anywhere, 0, PROFILE_COUNT);
-    tcase_add_loop_test(tc, test_too_large, 0, PROFILE_COUNT);
-    tcase_add_loop_test(tc, test_without_cas, 0, PROFILE_COUNT);
-    tcase_add_loop_test(tc, test_flush_refused, 0, PROFILE_COUNT);
-    tcase_add_loop_test(tc, test_flush_numbers, 0, PROFILE_COUNT);
-    tcase_add_loop_test(tc, test_shutdown, 0, PROFILE_COUNT);
-    tcase_add_loop_test(tc, test_debugtime, 0, PROFILE_COUNT);
-    tcase_add_loop_test(tc, test_closes_on_endless_lines, 0, ROWS(hostile));
-    tcase_add_loop_test(tc, test_web_requests, 0, PROFILE_COUNT);
-    tcase_add_loop_test(tc, test_endless_retrieval, 0, PROFILE_COUNT);
-    tcase_add_loop_test(tc, test_line_end_at_the_border, 0, PROFILE_COUNT);
-    tcase_add_loop_test(tc, test_retrieval_of_blanks, 0, PROFILE_COUNT);
-    tcase_add_loop_test(tc, test_statistics_in_parts, 0, PROFILE_COUNT);
-    tcase_add_loop_test(tc, test_facts, 0, PROFILE_COUNT);
-    tcase_add_loop_test(tc, test_late, 0, PROFILE_COUNT);
-    tcase_add_loop_test(tc, test_late_meta, 0, PROFILE_COUNT);
-    tcase_add_loop_test(tc, test_full_store_meta, 0, PROFILE_COUNT);
-    tcase_add_loop_test(tc, test_too_many_readers, 0, PROFILE_COUNT);
-    tcase_add_loop_test(tc, test_limits_of_a_run, 0, PROFILE_COUNT);
-    tcase_add_loop_test(tc, test_long_requests_say_so, 0, PROFILE_COUNT);
-    tcase_add_loop_test(tc, test_each_long_request_says_so, 0, PROFILE_COUNT);
-    tcase_add_loop_test(tc, test_gets_are_refused_in_a_row, 0, PROFILE_COUNT);
-    tcase_add_loop_test(tc, test_body_in_parts, 0, PROFILE_COUNT);
-    tcase_add_loop_test(tc, test_counters, 0, PROFILE_COUNT);
-    suite_add_tcase(s, tc);
-    return run_suite(s);
 }

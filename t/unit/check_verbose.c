@@ -5,20 +5,14 @@
  */
 #include "serve/verbose.h"
 
-#include <unistd.h>
-
 #include "base/log.h"
-#include "check_unit.h"
-
-static FILE *captured;
+#include "check_main.h"
+#include "check_stderr.h"
 
 static void
 set_up(void)
 {
-    captured = tmpfile();
-    ck_assert_ptr_nonnull(captured);
-    fflush(stderr);
-    ck_assert_int_ge(dup2(fileno(captured), STDERR_FILENO), 0);
+    capture_stderr();
     log_set_level(2);
 }
 
@@ -26,17 +20,7 @@ static void
 tear_down(void)
 {
     log_set_level(0);
-    fclose(captured);
-}
-
-static const char *
-written(void)
-{
-    static char text[65536];
-    fflush(stderr);
-    ck_assert_int_eq(fseek(captured, 0, SEEK_SET), 0);
-    text[fread(text, 1, sizeof text - 1, captured)] = '\0';
-    return text;
+    end_capture();
 }
 
 static const struct {
@@ -67,35 +51,36 @@ static const struct {
         ">7 binary 0x01 status 0x0085, 5 bytes\n>7 binary 0x0a status 0x0000, 0 bytes\n"),
 };
 
+FIXTURE(set_up, tear_down);
+
 /* In two runs, cut at each byte; then sent in pieces that end at each byte, and looked at again
  * before each. */
-START_TEST(test_replies)
+TEST_ROWS(test_replies, rows, row->bytes)
 {
-    const char *bytes = rows[_i].bytes;
-    size_t len = rows[_i].len;
+    const char *bytes = row->bytes;
+    size_t len = row->len;
     static char wanted[65536]; /* a process has one row */
     for (size_t cut = 0; cut <= len; cut++) {
         struct iovec runs[2] = {{(char *)bytes, cut}, {(char *)bytes + cut, len - cut}};
         struct verbose t = {0};
-        verbose_replies(&t, 7, rows[_i].is_binary, runs, 2);
+        verbose_replies(&t, 7, row->is_binary, runs, 2);
         ck_assert_uint_eq(t.told, len);
-        strcat(wanted, rows[_i].told);
+        strcat(wanted, row->told);
     }
     for (size_t cut = 0; cut <= len; cut++) {
         struct verbose t = {0};
         for (size_t sent = 0; sent<len; sent += cut> 0 ? cut : len) {
             struct iovec run = {(char *)bytes + sent, len - sent};
-            verbose_replies(&t, 7, rows[_i].is_binary, &run, 1);
+            verbose_replies(&t, 7, row->is_binary, &run, 1);
             verbose_sent(&t, cut > 0 ? cut : len);
         }
-        strcat(wanted, rows[_i].told);
+        strcat(wanted, row->told);
     }
     ck_assert_str_eq(written(), wanted);
 }
-END_TEST
 
 /* What comes later is told when it is there; a line that is not whole waits. */
-START_TEST(test_more_comes)
+TEST(test_more_comes)
 {
     static const char bytes[] = "VALUE k 0 5\r\nabcde\r\nEND\r\nOK\r\n";
     static const char told[] = ">7 sending key k\n>7 END\n>7 OK\n";
@@ -105,18 +90,4 @@ START_TEST(test_more_comes)
         verbose_replies(&t, 7, false, &run, 1);
     }
     ck_assert_str_eq(written(), told);
-}
-END_TEST
-
-int
-main(void)
-{
-    Suite *s = suite_create("verbose");
-    TCase *tc = tcase_create("verbose");
-    tcase_set_timeout(tc, SUITE_TIMEOUT_S);
-    tcase_add_checked_fixture(tc, set_up, tear_down);
-    tcase_add_loop_test(tc, test_replies, 0, ROWS(rows));
-    tcase_add_test(tc, test_more_comes);
-    suite_add_tcase(s, tc);
-    return run_suite(s);
 }

@@ -8,7 +8,7 @@
 
 #include <pthread.h>
 
-#include "check_unit.h"
+#include "check_main.h"
 
 #define RING_BYTES 1024
 #define THREADS 4
@@ -16,6 +16,14 @@
 
 static struct watch watch;
 static unsigned wakes;
+
+/* What was collected. */
+static struct heard {
+    struct text text;
+    unsigned lines;
+    nsec_t last;
+    bool is_disordered;
+} heard;
 
 static void
 count_wake(void *ctx)
@@ -46,6 +54,7 @@ static void
 tear_down(void)
 {
     watch_fini(&watch);
+    text_free(&heard.text);
 }
 
 /* ---- lines ---------------------------------------------------------------------------- */
@@ -185,22 +194,23 @@ static const struct {
      "conn_close rip=1.2.3.4 rport=5 transport=tcp reason=shutdown cfd=12"},
 };
 
-START_TEST(test_line)
+FIXTURE(set_up, tear_down);
+
+TEST_ROWS(test_line, lines, row->text)
 {
     for (unsigned is_long = 0; is_long < 2; is_long++) {
-        const char *want = is_long ? lines[_i].in_16 : lines[_i].in_14;
+        const char *want = is_long ? row->in_16 : row->in_14;
         char full[WATCH_LINE_MAX];
         if (want != NULL) {
             /* microseconds are not padded */
             snprintf(full, sizeof full, "ts=1002.1234 gid=7 type=%s\n", want);
-            ck_assert_str_eq(line_of(&lines[_i].event, lines[_i].text, is_long), full);
+            ck_assert_str_eq(line_of(&row->event, row->text, is_long), full);
         }
     }
 }
-END_TEST
 
 /* All that can be wide is, and it fits. */
-START_TEST(test_widest_lines)
+TEST(test_widest_lines)
 {
     char key[STORE_KEY_MAX + 1];
     memset(key, '#', STORE_KEY_MAX);
@@ -226,9 +236,8 @@ START_TEST(test_widest_lines)
         }
     }
 }
-END_TEST
 
-START_TEST(test_types)
+TEST(test_types)
 {
     struct {
         const char *word;
@@ -252,26 +261,18 @@ START_TEST(test_types)
         ck_assert_uint_eq(watch_type_of(word, true), rows[i].in_16);
     }
 }
-END_TEST
 
 /* ---- rings ---------------------------------------------------------------------------- */
-
-struct heard {
-    struct text text;
-    unsigned lines;
-    nsec_t last;
-    bool is_disordered;
-};
 
 static void
 hear(void *ctx, uint32_t type, nsec_t at, const char *line, size_t len)
 {
-    struct heard *heard = ctx;
+    (void)ctx;
     expect(type == WATCH_FETCHERS && line[len - 1] == '\n');
-    text_add(&heard->text, line, len);
-    heard->is_disordered |= at < heard->last;
-    heard->last = at;
-    heard->lines++;
+    text_add(&heard.text, line, len);
+    heard.is_disordered |= at < heard.last;
+    heard.last = at;
+    heard.lines++;
 }
 
 static void
@@ -281,15 +282,14 @@ push_get(struct watch_ring *ring, const char *key, size_t len)
     watch_push(ring, &event, key, len);
 }
 
-START_TEST(test_a_ring_belongs_to_its_thread)
+TEST(test_a_ring_belongs_to_its_thread)
 {
     struct watch_ring *ring = watch_ring(&watch);
     ck_assert_ptr_nonnull(ring);
     ck_assert_ptr_eq(watch_ring(&watch), ring);
 }
-END_TEST
 
-START_TEST(test_masks)
+TEST(test_masks)
 {
     struct watch_ring *ring = watch_ring(&watch);
     ck_assert(!watch_wants(NULL, ~0u));
@@ -304,20 +304,19 @@ START_TEST(test_masks)
     watch_set_prefixes(&watch, false);
     ck_assert(!watch_wants(ring, ~0u));
 }
-END_TEST
 
 /* Many rounds, so that events of all lengths lie across the end of the ring. */
-START_TEST(test_a_ring_wraps)
+TEST(test_a_ring_wraps)
 {
     struct watch_ring *ring = watch_ring(&watch);
     char key[STORE_KEY_MAX];
     char want[WATCH_LINE_MAX];
     for (unsigned i = 1; i <= 2000; i++) {
         size_t len = 1 + i * 37 % STORE_KEY_MAX;
-        struct heard heard = {.lines = 0};
+        heard.lines = 0;
         memset(key, 'a' + (int)(i % 26), sizeof key);
         push_get(ring, key, len);
-        watch_collect(&watch, clock_now(), 0, hear, &heard);
+        watch_collect(&watch, clock_now(), 0, hear, NULL);
         expect(heard.lines == 1);
         snprintf(want, sizeof want, " gid=%u type=item_get key=%.*s status=", i, (int)len,
                  key);
@@ -325,12 +324,10 @@ START_TEST(test_a_ring_wraps)
         text_free(&heard.text);
     }
 }
-END_TEST
 
-START_TEST(test_a_full_ring_drops)
+TEST(test_a_full_ring_drops)
 {
     struct watch_ring *ring = watch_ring(&watch);
-    struct heard heard = {.lines = 0};
     struct watch_totals totals;
     for (unsigned i = 0; i < 100; i++) {
         push_get(ring, "k", 1);
@@ -339,38 +336,32 @@ START_TEST(test_a_full_ring_drops)
     watch_totals(&watch, &totals);
     ck_assert_uint_eq(totals.written + totals.dropped, 100);
     ck_assert_uint_eq(totals.written, RING_BYTES / (sizeof(struct watch_event) + 8));
-    watch_collect(&watch, clock_now(), 0, hear, &heard);
+    watch_collect(&watch, clock_now(), 0, hear, NULL);
     ck_assert_uint_eq(heard.lines, totals.written);
     push_get(ring, "k", 1);
-    watch_collect(&watch, clock_now(), 0, hear, &heard);
+    watch_collect(&watch, clock_now(), 0, hear, NULL);
     ck_assert_uint_eq(heard.lines, totals.written + 1);
-    text_free(&heard.text);
 }
-END_TEST
 
 /* What came after `now` waits for the next time. */
-START_TEST(test_collects_up_to_now)
+TEST(test_collects_up_to_now)
 {
     struct watch_ring *ring = watch_ring(&watch);
-    struct heard heard = {.lines = 0};
     nsec_t before = clock_now() - 1;
     push_get(ring, "k", 1);
-    watch_collect(&watch, before, 0, hear, &heard);
+    watch_collect(&watch, before, 0, hear, NULL);
     ck_assert_uint_eq(heard.lines, 0);
-    watch_collect(&watch, clock_now(), 0, hear, &heard);
+    watch_collect(&watch, clock_now(), 0, hear, NULL);
     ck_assert_uint_eq(heard.lines, 1);
-    text_free(&heard.text);
 }
-END_TEST
 
-START_TEST(test_store_events)
+TEST(test_store_events)
 {
     struct store_event event = {.kind = STORE_EVENT_EVICTION, .key = {"k", 1}, .ttl = -1};
-    struct heard heard = {.lines = 0};
     watch_on_store_event(&watch, &event); /* nobody listens */
     watch_set_types(&watch, WATCH_SYSEVENTS);
     watch_on_store_event(&watch, &event); /* nor to this */
-    watch_collect(&watch, clock_now(), 0, hear, &heard);
+    watch_collect(&watch, clock_now(), 0, hear, NULL);
     ck_assert_uint_eq(heard.lines, 0);
     ck_assert_uint_eq(watch_type_of_kind(WATCH_EVICTION), WATCH_EVICTIONS);
     watch_set_types(&watch, WATCH_EVICTIONS);
@@ -379,7 +370,6 @@ START_TEST(test_store_events)
     watch_totals(&watch, &totals);
     ck_assert_uint_eq(totals.written, 1);
 }
-END_TEST
 
 static void *
 tell_much(void *arg)
@@ -397,10 +387,9 @@ tell_much(void *arg)
 
 /* Nothing is lost but what is counted, numbers ascend, and so do the times when nobody pushes
  * any more. */
-START_TEST(test_many_threads)
+TEST(test_many_threads)
 {
     pthread_t threads[THREADS];
-    struct heard heard = {.lines = 0};
     struct watch_totals totals;
     tear_down();
     open_watch(true, 65536);
@@ -409,7 +398,7 @@ START_TEST(test_many_threads)
         PTHREAD_OK(pthread_create(&threads[i], NULL, tell_much, NULL));
     }
     do {
-        watch_collect(&watch, clock_now(), 0, hear, &heard);
+        watch_collect(&watch, clock_now(), 0, hear, NULL);
         watch_totals(&watch, &totals);
     } while (totals.written + totals.dropped < THREADS * EVENTS);
     for (unsigned i = 0; i < THREADS; i++) {
@@ -417,7 +406,7 @@ START_TEST(test_many_threads)
     }
     heard.last = 0;
     heard.is_disordered = false;
-    watch_collect(&watch, clock_now(), 0, hear, &heard);
+    watch_collect(&watch, clock_now(), 0, hear, NULL);
     ck_assert(!heard.is_disordered);
     watch_totals(&watch, &totals);
     ck_assert_uint_eq(heard.lines, totals.written);
@@ -428,11 +417,9 @@ START_TEST(test_many_threads)
         expect(p != NULL && strtoul(p + 4, NULL, 10) == ++gid);
         p += 4;
     }
-    text_free(&heard.text);
 }
-END_TEST
 
-START_TEST(test_places)
+TEST(test_places)
 {
     for (unsigned i = 0; i < WATCH_WATCHERS_MAX; i++) {
         ck_assert(watch_enter(&watch));
@@ -441,13 +428,12 @@ START_TEST(test_places)
     watch_leave(&watch);
     ck_assert(watch_enter(&watch));
 }
-END_TEST
 
 /* ---- outboxes ------------------------------------------------------------------------- */
 
-START_TEST(test_outbox_skips_and_says_so)
+TEST(test_outbox_skips_and_says_so)
 {
-    struct watch_outbox o;
+    SCOPED(watch_outbox_fini) struct watch_outbox o;
     ck_assert(watch_outbox_init(&o, 32));
     ck_assert(watch_outbox_put(&o, "0123456789abcdefghi\n", 20));
     ck_assert(!watch_outbox_put(&o, "0123456789abc\n", 14));
@@ -460,13 +446,11 @@ START_TEST(test_outbox_skips_and_says_so)
     ck_assert(watch_outbox_put(&o, "0123456789abc\n", 14));
     ck_assert_uint_eq(o.skipped, 0);
     ck_assert_mem_eq(o.bytes + o.start, "skipped=3\n0123456789abc\n", o.len);
-    watch_outbox_fini(&o);
 }
-END_TEST
 
-START_TEST(test_outbox_moves_to_the_front)
+TEST(test_outbox_moves_to_the_front)
 {
-    struct watch_outbox o;
+    SCOPED(watch_outbox_fini) struct watch_outbox o;
     ck_assert(watch_outbox_init(&o, 16));
     ck_assert(watch_outbox_put(&o, "abcdefg\n", 8));
     ck_assert(watch_outbox_put(&o, "hijk\n", 5));
@@ -475,30 +459,4 @@ START_TEST(test_outbox_moves_to_the_front)
     ck_assert_mem_eq(o.bytes + o.start, "hijk\nlmnopqrst\n", o.len);
     watch_outbox_consume(&o, o.len);
     ck_assert_uint_eq(o.start, 0);
-    watch_outbox_fini(&o);
-}
-END_TEST
-
-int
-main(void)
-{
-    Suite *s = suite_create("watch");
-    TCase *tc = tcase_create("watch");
-    tcase_set_timeout(tc, SUITE_TIMEOUT_S);
-    tcase_add_checked_fixture(tc, set_up, tear_down);
-    tcase_add_loop_test(tc, test_line, 0, ROWS(lines));
-    tcase_add_test(tc, test_widest_lines);
-    tcase_add_test(tc, test_types);
-    tcase_add_test(tc, test_a_ring_belongs_to_its_thread);
-    tcase_add_test(tc, test_masks);
-    tcase_add_test(tc, test_a_ring_wraps);
-    tcase_add_test(tc, test_a_full_ring_drops);
-    tcase_add_test(tc, test_collects_up_to_now);
-    tcase_add_test(tc, test_store_events);
-    tcase_add_test(tc, test_many_threads);
-    tcase_add_test(tc, test_places);
-    tcase_add_test(tc, test_outbox_skips_and_says_so);
-    tcase_add_test(tc, test_outbox_moves_to_the_front);
-    suite_add_tcase(s, tc);
-    return run_suite(s);
 }
