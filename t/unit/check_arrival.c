@@ -5,10 +5,9 @@
  * rate, order, determinism, shared and joined streams.
  */
 #include "loadgen/work/arrival.h"
-#include "check_unit.h"
+#include "check_main.h"
 
 #include <math.h>
-#include <unistd.h>
 
 #define ARRIVALS 200000
 #define START (UINT64_C(987654321) * NSEC_PER_SEC)
@@ -24,10 +23,19 @@ conf_of(const char *text, double rate, uint64_t stream)
     return (struct arrival_conf){&law, rate, START, 1, stream, 1, 1, 0, NULL};
 }
 
-static void
-start(struct arrival *a, const struct arrival_conf *conf)
+static struct arrival
+started(const struct arrival_conf *conf)
 {
-    ck_assert(arrival_init(a, conf));
+    struct arrival a;
+    ck_assert(arrival_init(&a, conf));
+    return a;
+}
+
+static struct arrival
+start(const char *text, double rate, uint64_t stream)
+{
+    struct arrival_conf conf = conf_of(text, rate, stream);
+    return started(&conf);
 }
 
 static double gaps[ARRIVALS]; /* of mean 1 */
@@ -36,9 +44,7 @@ static double gaps[ARRIVALS]; /* of mean 1 */
 static void
 sample(const char *text, double rate)
 {
-    struct arrival a;
-    struct arrival_conf conf = conf_of(text, rate, 7);
-    start(&a, &conf);
+    SCOPED(arrival_fini) struct arrival a = start(text, rate, 7);
     nsec_t last = arrival_next(&a);
     for (int i = 0; i < ARRIVALS; i++) {
         nsec_t next = arrival_next(&a);
@@ -46,8 +52,6 @@ sample(const char *text, double rate)
         gaps[i] = (double)(next - last) / 1e9 * rate;
         last = next;
     }
-    arrival_fini(&a);
-    arrival_law_fini(&law);
 }
 
 static double
@@ -164,28 +168,35 @@ static const struct {
     {"mmpp:1,1,50,20", 1, cdf_exponential},
 };
 
-START_TEST(test_laws)
+static void
+tear_down(void)
+{
+    arrival_law_fini(&law);
+}
+
+FIXTURE(NULL, tear_down);
+
+TEST_ROWS(test_laws, rows, row->text)
 {
     double sum = 0, distance = 0;
-    sample(rows[_i].text, 1000);
+    sample(row->text, 1000);
     double variation = scv();
     for (int i = 0; i < ARRIVALS; i++) {
         sum += gaps[i];
     }
     ck_assert_double_eq_tol(sum / ARRIVALS, 1, 0.01 * fmax(1, sqrt(variation)));
-    ck_assert_double_eq_tol(variation, rows[_i].scv, 0.05 * rows[_i].scv + 1e-9);
+    ck_assert_double_eq_tol(variation, row->scv, 0.05 * row->scv + 1e-9);
     qsort(gaps, ARRIVALS, sizeof gaps[0], compare);
-    for (int i = 0; rows[_i].cdf != NULL && i < ARRIVALS; i++) {
-        double p = rows[_i].cdf(gaps[i]);
+    for (int i = 0; row->cdf != NULL && i < ARRIVALS; i++) {
+        double p = row->cdf(gaps[i]);
         distance = fmax(distance, fabs(p - (double)i / ARRIVALS));
         distance = fmax(distance, fabs(p - (double)(i + 1) / ARRIVALS));
     }
     ck_assert_double_lt(distance, KS_LIMIT);
 }
-END_TEST
 
 /* Gaps that would be negative are 0 and the others shorter: the rate is what was asked. */
-START_TEST(test_truncated_laws)
+TEST_LOOP(test_truncated_laws, 4)
 {
     static const char *const texts[] = {"normal:2", "gev:1,1,0", "gev:0,1,0.2",
                                         "gev:1,2,-0.3"};
@@ -196,50 +207,54 @@ START_TEST(test_truncated_laws)
     }
     ck_assert_double_eq_tol(sum / ARRIVALS, 1, 0.01);
 }
-END_TEST
+
+/* Adds up how many arrivals come in each piece of time. */
+static void
+count(struct arrival *a, nsec_t piece, int *bins, unsigned len)
+{
+    for (uint64_t bin; (bin = (arrival_next(a) - START) / piece) < len;) {
+        bins[bin]++;
+    }
+}
+
+/* The mean, and the variance in units of it. */
+static double
+mean_of(const int *bins, unsigned len, double *dispersion)
+{
+    double sum = 0, squares = 0;
+    for (unsigned i = 0; i < len; i++) {
+        sum += bins[i];
+        squares += (double)bins[i] * bins[i];
+    }
+    *dispersion = (squares - sum * sum / len) / sum;
+    return sum / len;
+}
 
 /* Bursts: at the rate asked for in the mean, but counts over a burst's length vary far more
  * than those of a Poisson process. A process that is off half of the time is one too. */
-START_TEST(test_mmpp)
+TEST_LOOP(test_mmpp, 2)
 {
     static const char *const texts[] = {"bursty", "mmpp:1,0,10,10"};
     enum { BINS = 20000, RATE = 20000 };
     static int bins[BINS];
-    struct arrival a;
-    struct arrival_conf conf = conf_of(texts[_i], RATE, 3);
-    double sum = 0, squares = 0;
-    start(&a, &conf);
-    for (;;) {
-        uint64_t bin = (arrival_next(&a) - START) / (10 * NSEC_PER_MSEC);
-        if (bin >= BINS) {
-            break;
-        }
-        bins[bin]++;
-    }
-    for (int i = 0; i < BINS; i++) {
-        sum += bins[i];
-        squares += (double)bins[i] * bins[i];
-    }
-    double mean = sum / BINS;
+    SCOPED(arrival_fini) struct arrival a = start(texts[_i], RATE, 3);
+    count(&a, 10 * NSEC_PER_MSEC, bins, BINS);
+    double dispersion, mean = mean_of(bins, BINS, &dispersion);
     ck_assert_double_eq_tol(mean / (RATE / 100), 1, 0.05);
-    ck_assert_double_gt((squares / BINS - mean * mean) / mean, 50);
-    arrival_fini(&a);
-    arrival_law_fini(&law);
+    ck_assert_double_gt(dispersion, 50);
 }
-END_TEST
 
 static const char *const rate_laws[] = {"fixed", "uniform", "exponential", "normal:0.5",
                                         "fb_ia", "gamma:2", "h2:3",        "lognormal:2"};
 static const double rates[] = {0.5, 1000, 33333, 1e6, 1e8};
 #define RATES 5
 
-START_TEST(test_mean_rate)
+TEST_LOOP(test_mean_rate, ROWS(rate_laws) * RATES)
 {
-    struct arrival a;
     double rate = rates[_i % RATES];
     nsec_t last = START;
-    struct arrival_conf conf = conf_of(rate_laws[_i / RATES], rate, (uint64_t)_i);
-    start(&a, &conf);
+    SCOPED(arrival_fini)
+    struct arrival a = start(rate_laws[_i / RATES], rate, (uint64_t)_i);
     for (int i = 0; i < ARRIVALS; i++) {
         nsec_t next = arrival_next(&a);
         ck_assert_uint_ge(next, last);
@@ -247,16 +262,12 @@ START_TEST(test_mean_rate)
     }
     double seconds = (double)(last - START) / (double)NSEC_PER_SEC;
     ck_assert_double_eq_tol(ARRIVALS / seconds / rate, 1, 0.015);
-    arrival_fini(&a);
 }
-END_TEST
 
 /* Gaps of centuries stop where times end, and never go back. */
-START_TEST(test_no_overflow)
+TEST(test_no_overflow)
 {
-    struct arrival a;
-    struct arrival_conf conf = conf_of("pareto:0.99", 1e-30, 0);
-    start(&a, &conf);
+    SCOPED(arrival_fini) struct arrival a = start("pareto:0.99", 1e-30, 0);
     nsec_t last = START;
     for (int i = 0; i < 1000; i++) {
         nsec_t next = arrival_next(&a);
@@ -264,77 +275,64 @@ START_TEST(test_no_overflow)
         last = next;
     }
     ck_assert_uint_gt(last, START + UINT64_C(1000000) * NSEC_PER_SEC);
-    arrival_fini(&a);
 }
-END_TEST
 
 /* Rounding to nanoseconds must not add up: at 3 per microsecond an error of half a
  * nanosecond a request would be 0.15 %. */
-START_TEST(test_rounding_does_not_add_up)
+TEST(test_rounding_does_not_add_up)
 {
-    struct arrival a;
     nsec_t first, last = 0;
-    struct arrival_conf conf = conf_of("fixed", 3e6, 0);
-    start(&a, &conf);
+    SCOPED(arrival_fini) struct arrival a = start("fixed", 3e6, 0);
     first = arrival_next(&a);
     for (int i = 0; i < 3000000; i++) {
         last = arrival_next(&a);
     }
     ck_assert_double_eq_tol((double)(last - first), 1e9, 2);
-    arrival_fini(&a);
 }
-END_TEST
 
-START_TEST(test_same_seed_same_schedule)
+TEST(test_same_seed_same_schedule)
 {
-    struct arrival a, b, c;
+    SCOPED(arrival_fini) struct arrival a, b, c;
     int same = 0;
     struct arrival_conf conf = conf_of("exponential", 1000, 0);
-    start(&a, &conf);
-    start(&b, &conf);
+    a = started(&conf);
+    b = started(&conf);
     conf.stream = 1;
-    start(&c, &conf);
+    c = started(&conf);
     for (int i = 0; i < 1000; i++) {
         nsec_t when = arrival_next(&a);
         ck_assert_uint_eq(when, arrival_next(&b));
         same += when == arrival_next(&c);
     }
     ck_assert_int_eq(same, 0);
-    arrival_fini(&a);
-    arrival_fini(&b);
-    arrival_fini(&c);
 }
-END_TEST
 
 /* Threads with equal gaps start in different phases. */
-START_TEST(test_fixed_gaps_are_out_of_phase)
+TEST(test_fixed_gaps_are_out_of_phase)
 {
-    struct arrival a, b;
+    SCOPED(arrival_fini) struct arrival a, b;
     struct arrival_conf conf = conf_of("fixed", 1000, 0);
-    start(&a, &conf);
+    a = started(&conf);
     conf.stream = 2;
-    start(&b, &conf);
+    b = started(&conf);
     nsec_t first_a = arrival_next(&a), first_b = arrival_next(&b);
     ck_assert_uint_ne(first_a, first_b);
     ck_assert_uint_lt(first_a - START, NSEC_PER_MSEC);
     ck_assert_uint_lt(first_b - START, NSEC_PER_MSEC);
-    arrival_fini(&a);
-    arrival_fini(&b);
 }
-END_TEST
 
 /* Threads that share one stream take its arrivals in turn: together they are it. */
-START_TEST(test_shared_stream)
+TEST_LOOP(test_shared_stream, 4)
 {
     enum { THREADS = 3 };
     static const char *const texts[] = {"fb_ia", "fixed", "bursty", "gamma:4"};
     struct arrival whole, part[THREADS];
     struct arrival_conf conf = conf_of(texts[_i], 5000, 4);
-    start(&whole, &conf);
+    whole = started(&conf);
     conf.every = THREADS;
     for (unsigned t = 0; t < THREADS; t++) {
         conf.first = t;
-        start(&part[t], &conf);
+        part[t] = started(&conf);
     }
     for (int i = 0; i < 3000; i++) {
         ck_assert_uint_eq(arrival_next(&whole), arrival_next(&part[i % THREADS]));
@@ -344,17 +342,16 @@ START_TEST(test_shared_stream)
         arrival_fini(&part[t]);
     }
 }
-END_TEST
 
 /* Many streams joined keep the rate, come in order, and lose the law: the sum of regular ones
  * is close to exponential, as is that of bursty ones. */
-START_TEST(test_joined_streams)
+TEST_LOOP(test_joined_streams, 3)
 {
     static const char *const texts[] = {"fixed", "h2:9", "gamma:8"};
-    struct arrival a;
+    SCOPED(arrival_fini) struct arrival a;
     struct arrival_conf conf = conf_of(texts[_i], 1000, 5);
     conf.sources = 512;
-    start(&a, &conf);
+    a = started(&conf);
     nsec_t last = START;
     for (int i = 0; i < ARRIVALS; i++) {
         nsec_t next = arrival_next(&a);
@@ -366,57 +363,36 @@ START_TEST(test_joined_streams)
     ck_assert_double_eq_tol(ARRIVALS / seconds / 1000, 1, 0.02);
     /* 512 equal gaps are but 512 phases, again and again: no better sample than that. */
     ck_assert_double_eq_tol(scv(), 1, 0.25);
-    arrival_fini(&a);
 }
-END_TEST
 
 /* The sum of the threads' exponential schedules is one of the whole rate: the number of
  * arrivals in a millisecond has equal mean and variance. */
-START_TEST(test_threads_add_up)
+TEST(test_threads_add_up)
 {
     enum { THREADS = 4, BINS = 10000 };
     static int bins[BINS];
-    double sum = 0, squares = 0;
     ck_assert_ptr_null(arrival_parse(&law, "exponential"));
     ck_assert(arrival_adds_up(&law));
     for (int t = 0; t < THREADS; t++) {
-        struct arrival a;
-        struct arrival_conf conf = conf_of("exponential", 20000.0 / THREADS, (uint64_t)t);
-        start(&a, &conf);
-        for (;;) {
-            uint64_t bin = (arrival_next(&a) - START) / NSEC_PER_MSEC;
-            if (bin >= BINS) {
-                break;
-            }
-            bins[bin]++;
-        }
-        arrival_fini(&a);
+        SCOPED(arrival_fini)
+        struct arrival a = start("exponential", 20000.0 / THREADS, (uint64_t)t);
+        count(&a, NSEC_PER_MSEC, bins, BINS);
     }
-    for (int i = 0; i < BINS; i++) {
-        sum += bins[i];
-        squares += (double)bins[i] * bins[i];
-    }
-    double mean = sum / BINS;
-    double variance = squares / BINS - mean * mean;
+    double dispersion, mean = mean_of(bins, BINS, &dispersion);
     ck_assert_double_eq_tol(mean, 20, 0.2);
-    ck_assert_double_eq_tol(variance / mean, 1, 0.06);
+    ck_assert_double_eq_tol(dispersion, 1, 0.06);
 }
-END_TEST
 
 static const char *
 parse_file(const char *kind, const char *content)
 {
-    static char text[SCRATCH_PATH + 16];
-    char path[SCRATCH_PATH];
-    scratch_file(path, content, strlen(content));
-    snprintf(text, sizeof text, "%s:%s", kind, path);
-    const char *wrong = arrival_parse(&law, text);
-    unlink(path);
+    const char *wrong = arrival_parse(&law, scratch_word(kind, content));
+    scratch_word(kind, NULL);
     return wrong;
 }
 
 /* A trace is repeated from anywhere in it, each gap in its place, at the rate asked for. */
-START_TEST(test_trace)
+TEST_LOOP(test_trace, 2)
 {
     static const struct {
         const char *kind, *content;
@@ -425,10 +401,10 @@ START_TEST(test_trace)
         {"gaps", "# seconds\n1\n2\n3\n2\n", {500, 1000, 1500, 1000}},
         {"times", "100\n101\n103\n106\n", {500, 1000, 1500, 1000}},
     };
-    struct arrival a;
+    SCOPED(arrival_fini) struct arrival a;
     ck_assert_ptr_null(parse_file(traces[_i].kind, traces[_i].content));
     struct arrival_conf conf = {&law, 1000, START, 1, 6, 1, 1, 0, NULL};
-    start(&a, &conf);
+    a = started(&conf);
     nsec_t last = arrival_next(&a), begin = last;
     unsigned place = 4;
     for (int i = 0; i < 4000; i++) {
@@ -445,59 +421,54 @@ START_TEST(test_trace)
     }
     ck_assert_uint_ne(place, 4);
     ck_assert_double_eq_tol((double)(last - begin), 4e9, 2);
-    arrival_fini(&a);
-    arrival_law_fini(&law);
 }
-END_TEST
 
-START_TEST(test_bad_texts)
+TEST(test_bad_texts)
 {
-    static const char *const texts[] = {
-        "",
-        "x",
-        "gev",
-        "pareto:1",
-        "pareto:1,2",
-        "pareto:0,1,1",
-        "normal:-1",
-        "normal:0,1",
-        "normal:11",
-        "fb_ia:24",
-        "fb_ia:-1",
-        "fb_ia:1.5",
-        "fb_ia:1,2",
-        "normal:1,2,3",
-        "fixed:x",
-        "gamma",
-        "gamma:0",
-        "gamma:-1",
-        "h2",
-        "h2:0.5",
-        "h2:x",
-        "mmpp",
-        "mmpp:1,2,3",
-        "mmpp:0,0,1,1",
-        "mmpp:1,1,0,1",
-        "mmpp:1,1,1,1e9",
-        "mmpp:-1,2,1,1",
-        "mmpp:1,1e7,1,1",
-        "mmpp:1e300,1e300,1,1e-300",
-        "mmpp:1e308,0,1,1",
-        "mmpp:1,2,1e-7,1",
-        "bursty:1",
-        "weibull",
-        "weibull:0",
-        "weibull:0.09",
-        "lognormal:-1",
-        "gev:1,0,0",
-        "gev:1,1,1",
-        "gev:-100,1,0",
-        "uniform:0",
-        "uniform:3,2",
-        "gaps:/no/such/file",
-        "times:",
-        "gaps",
-    };
+    static const char *const texts[] = {"",
+                                        "x",
+                                        "gev",
+                                        "pareto:1",
+                                        "pareto:1,2",
+                                        "pareto:0,1,1",
+                                        "normal:-1",
+                                        "normal:0,1",
+                                        "normal:11",
+                                        "fb_ia:24",
+                                        "fb_ia:-1",
+                                        "fb_ia:1.5",
+                                        "fb_ia:1,2",
+                                        "normal:1,2,3",
+                                        "fixed:x",
+                                        "gamma",
+                                        "gamma:0",
+                                        "gamma:-1",
+                                        "h2",
+                                        "h2:0.5",
+                                        "h2:x",
+                                        "mmpp",
+                                        "mmpp:1,2,3",
+                                        "mmpp:0,0,1,1",
+                                        "mmpp:1,1,0,1",
+                                        "mmpp:1,1,1,1e9",
+                                        "mmpp:-1,2,1,1",
+                                        "mmpp:1,1e7,1,1",
+                                        "mmpp:1e300,1e300,1,1e-300",
+                                        "mmpp:1e308,0,1,1",
+                                        "mmpp:1,2,1e-7,1",
+                                        "bursty:1",
+                                        "weibull",
+                                        "weibull:0",
+                                        "weibull:0.09",
+                                        "lognormal:-1",
+                                        "gev:1,0,0",
+                                        "gev:1,1,1",
+                                        "gev:-100,1,0",
+                                        "uniform:0",
+                                        "uniform:3,2",
+                                        "gaps:/no/such/file",
+                                        "times:",
+                                        "gaps"};
     static const char *const bad_gaps[] = {"",      "0\n0\n", "-1\n2\n",
                                            "1 2\n", "x\n",    "1e308\n1e308\n"};
     static const char *const bad_times[] = {"5\n", "5\n4\n", "5\n5\n"};
@@ -510,28 +481,4 @@ START_TEST(test_bad_texts)
     for (size_t i = 0; i < sizeof bad_times / sizeof bad_times[0]; i++) {
         ck_assert_msg(parse_file("times", bad_times[i]) != NULL, "%s", bad_times[i]);
     }
-}
-END_TEST
-
-int
-main(void)
-{
-    Suite *s = suite_create("arrival");
-    TCase *tc = tcase_create("arrival");
-    tcase_set_timeout(tc, 60); /* sanitizers on a busy machine */
-    tcase_add_loop_test(tc, test_laws, 0, ROWS(rows));
-    tcase_add_loop_test(tc, test_truncated_laws, 0, 4);
-    tcase_add_loop_test(tc, test_mmpp, 0, 2);
-    tcase_add_loop_test(tc, test_mean_rate, 0, ROWS(rate_laws) * RATES);
-    tcase_add_test(tc, test_no_overflow);
-    tcase_add_test(tc, test_rounding_does_not_add_up);
-    tcase_add_test(tc, test_same_seed_same_schedule);
-    tcase_add_test(tc, test_fixed_gaps_are_out_of_phase);
-    tcase_add_loop_test(tc, test_shared_stream, 0, 4);
-    tcase_add_loop_test(tc, test_joined_streams, 0, 3);
-    tcase_add_test(tc, test_threads_add_up);
-    tcase_add_loop_test(tc, test_trace, 0, 2);
-    tcase_add_test(tc, test_bad_texts);
-    suite_add_tcase(s, tc);
-    return run_suite(s);
 }

@@ -8,7 +8,7 @@
 #include "loadgen/measure/ci.h"
 
 #include "check_queue.h"
-#include "check_unit.h"
+#include "check_main.h"
 
 #define RUNS 100
 #define HELD_MIN 93
@@ -21,34 +21,30 @@ static const struct {
     {0, 5000}, {0, 20000}, {.5, 5000}, {.5, 20000}, {.7, 20000}, {.8, 20000}, {.9, 40000},
 };
 
-START_TEST(test_coverage_of_a_queue)
+TEST_ROWS(test_coverage_of_a_queue, queues, NULL)
 {
-    double mean = SERVICE_NS / (1 - queues[_i].load);
+    double mean = SERVICE_NS / (1 - row->load);
     unsigned held[QUANTILES] = {0}, known[QUANTILES] = {0};
     for (unsigned run = 1; run <= RUNS; run++) {
-        struct sample s;
-        struct rng rng;
-        rng_init(&rng, run, (uint64_t)_i);
+        SCOPED(sample_fini) struct sample s;
+        struct rng rng = rng_of(run, (uint64_t)(row - queues));
         sample_init(&s);
-        draw_queue(&s, &rng, queues[_i].load, queues[_i].n);
+        draw_queue(&s, &rng, row->load, row->n);
         for (unsigned k = 0; k < QUANTILES; k++) {
             struct ci ci = interval(&s, quantiles[k]);
             known[k] += ci.is_known ? 1 : 0;
             held[k] +=
                 ci.is_known && holds(&s, ci, -log(1 - quantiles[k]) * mean) ? 1 : 0;
         }
-        sample_fini(&s);
     }
     for (unsigned k = 0; k < QUANTILES; k++) {
-        bool can_know = queues[_i].n * (1 - quantiles[k]) > 15;
+        bool can_know = row->n * (1 - quantiles[k]) > 15;
         ck_assert(known[k] == RUNS || !can_know);
         ck_assert_msg(held[k] * 100 >= HELD_MIN * known[k],
                       "load %.1f, %.0f requests: %u of %u intervals hold the %gth",
-                      queues[_i].load, queues[_i].n, held[k], known[k],
-                      100 * quantiles[k]);
+                      row->load, row->n, held[k], known[k], 100 * quantiles[k]);
     }
 }
-END_TEST
 
 /* Bursts: gaps whose coefficient of variation is 2, and a Poisson process that is ten times as
  * busy for a ninth of the time, in bursts of 60 requests in the mean. */
@@ -132,33 +128,30 @@ static const struct {
     {MMPP, .7, {3934975, 24389631, 38547455, 59174911}},
 };
 
-START_TEST(test_coverage_of_bursts)
+TEST_ROWS(test_coverage_of_bursts, bursts, NULL)
 {
-    enum bursty law = bursts[_i].law;
-    double load = bursts[_i].load, n = 20000;
+    enum bursty law = row->law;
+    double load = row->load, n = 20000;
     unsigned held[QUANTILES] = {0}, known[QUANTILES] = {0};
     for (unsigned run = 1; run <= RUNS; run++) {
-        struct sample s;
-        struct rng rng;
-        rng_init(&rng, run, 200 + (uint64_t)_i);
+        SCOPED(sample_fini) struct sample s;
+        struct rng rng = rng_of(run, 200 + (uint64_t)(row - bursts));
         sample_init(&s);
         draw_bursty(&s, &rng, law, load, n);
         for (unsigned k = 0; k < QUANTILES; k++) {
-            double truth = law == GAMMA_2 ? gamma_quantile(load, quantiles[k])
-                                          : bursts[_i].quantiles[k];
+            double truth =
+                law == GAMMA_2 ? gamma_quantile(load, quantiles[k]) : row->quantiles[k];
             struct ci ci = interval(&s, quantiles[k]);
             known[k] += ci.is_known ? 1 : 0;
             held[k] += ci.is_known && holds(&s, ci, truth) ? 1 : 0;
         }
-        sample_fini(&s);
     }
     for (unsigned k = 0; k < QUANTILES; k++) {
         ck_assert_uint_eq(known[k], RUNS);
         ck_assert_msg(held[k] >= HELD_MIN, "bursts %d: %u of %u intervals hold the %gth",
-                      _i, held[k], known[k], 100 * quantiles[k]);
+                      (int)(row - bursts), held[k], known[k], 100 * quantiles[k]);
     }
 }
-END_TEST
 
 /* Laws with long tails, and one with two modes far from each other. */
 static double
@@ -169,33 +162,29 @@ draw(int law, double u)
                       : (u < .02 ? 5e6 : 1e5) * (1 + u);
 }
 
-START_TEST(test_coverage_of_independent_laws)
+TEST_LOOP(test_coverage_of_independent_laws, 3)
 {
     /* The largest u gives the smallest value, but for the third law, which falls and rises:
      * its 95th percentile is the 93rd of 98 parts of those below 2e5 ns. */
     unsigned held = 0;
     double truth = _i < 2 ? draw(_i, .05) : 1e5 * (1 + .02 + .95);
     for (unsigned run = 1; run <= RUNS; run++) {
-        struct sample s;
-        struct rng rng;
-        rng_init(&rng, run, 100 + (uint64_t)_i);
+        SCOPED(sample_fini) struct sample s;
+        struct rng rng = rng_of(run, 100 + (uint64_t)_i);
         sample_init(&s);
         for (unsigned i = 0; i < 10000; i++) {
             record(&s, i / 10000.0, draw(_i, rng_unit(&rng)));
         }
         held += holds(&s, interval(&s, .95), truth) ? 1 : 0;
-        sample_fini(&s);
     }
     ck_assert_uint_ge(held, HELD_MIN);
 }
-END_TEST
 
 /* Dependent samples are worth less than they are many; independent ones nearly as much. */
-START_TEST(test_effective)
+TEST(test_effective)
 {
-    struct sample alone, queue;
-    struct rng rng;
-    rng_init(&rng, 7, 0);
+    SCOPED(sample_fini) struct sample alone, queue;
+    struct rng rng = rng_of(7, 0);
     sample_init(&alone);
     sample_init(&queue);
     draw_queue(&alone, &rng, 0, 20000);
@@ -209,17 +198,13 @@ START_TEST(test_effective)
     /* Widths shrink as the root of the number does. */
     ck_assert_double_lt(a.high - a.low, .01);
     ck_assert_double_gt(b.high - b.low, a.high - a.low);
-    sample_fini(&alone);
-    sample_fini(&queue);
 }
-END_TEST
 
 /* 7.3 thousand independent requests know the 95th to a tenth of its tail. */
-START_TEST(test_enough)
+TEST(test_enough)
 {
-    struct sample s;
-    struct rng rng;
-    rng_init(&rng, 3, 0);
+    SCOPED(sample_fini) struct sample s;
+    struct rng rng = rng_of(3, 0);
     sample_init(&s);
     for (unsigned i = 0; i < 64000; i++) {
         record(&s, i / 64000.0, 1000 * (1 + rng_unit(&rng)));
@@ -227,13 +212,11 @@ START_TEST(test_enough)
     struct ci ci = interval(&s, .95);
     ck_assert_double_eq_tol(ci.enough * ci.effective, 7299, 1);
     ck_assert_double_eq_tol(ci.needed * 64000, 200, 1e-6);
-    sample_fini(&s);
 }
-END_TEST
 
-START_TEST(test_unknown)
+TEST(test_unknown)
 {
-    struct sample s;
+    SCOPED(sample_fini) struct sample s;
     sample_init(&s);
     ck_assert(!interval(&s, .95).is_known); /* nothing */
     ck_assert_double_eq(interval(&s, .95).effective, 0);
@@ -250,14 +233,12 @@ START_TEST(test_unknown)
     /* Too few batches say nothing of their variance. */
     ci = ci_of((const struct hist *const *)s.batches, CI_BATCHES_MIN - 1, s.coarse, .5);
     ck_assert(!ci.is_known);
-    sample_fini(&s);
 }
-END_TEST
 
 /* All alike: the interval is that value. All requests in one batch: no division by 0. */
-START_TEST(test_degenerate)
+TEST(test_degenerate)
 {
-    struct sample s;
+    SCOPED(sample_fini) struct sample s;
     sample_init(&s);
     for (unsigned i = 0; i < 1000; i++) {
         record(&s, 0, 5000);
@@ -271,23 +252,4 @@ START_TEST(test_degenerate)
     }
     ci = interval(&s, .5);
     ck_assert(isfinite(ci.low) && isfinite(ci.high) && ci.low <= ci.high);
-    sample_fini(&s);
-}
-END_TEST
-
-int
-main(void)
-{
-    Suite *s = suite_create("ci");
-    TCase *tc = tcase_create("ci");
-    tcase_set_timeout(tc, SUITE_TIMEOUT_S);
-    tcase_add_loop_test(tc, test_coverage_of_a_queue, 0, ROWS(queues));
-    tcase_add_loop_test(tc, test_coverage_of_bursts, 0, ROWS(bursts));
-    tcase_add_loop_test(tc, test_coverage_of_independent_laws, 0, 3);
-    tcase_add_test(tc, test_effective);
-    tcase_add_test(tc, test_enough);
-    tcase_add_test(tc, test_unknown);
-    tcase_add_test(tc, test_degenerate);
-    suite_add_tcase(s, tc);
-    return run_suite(s);
 }

@@ -6,6 +6,7 @@
  */
 #include "loadgen/tools/compare.h"
 
+#include "check_main.h"
 #include "check_queue.h"
 
 #define PAIRS 1000
@@ -33,8 +34,7 @@ make_side(struct saved_run *runs, unsigned count, struct sample *s, uint64_t see
           double load, double n, double slower)
 {
     for (unsigned i = 0; i < count; i++) {
-        struct rng rng;
-        rng_init(&rng, seed, i);
+        struct rng rng = rng_of(seed, i);
         sample_reset(s);
         draw_slower_queue(s, &rng, load, n, slower);
         for (unsigned at = 0; at < SAVED_AT; at++) {
@@ -48,7 +48,7 @@ static void
 judge_pairs(unsigned pairs, unsigned each, double load, double n, double slower,
             unsigned verdicts[SAVED_AT][COMPARE_HIGHER + 1])
 {
-    struct sample s;
+    SCOPED(sample_fini) struct sample s;
     sample_init(&s);
     for (unsigned pair = 0; pair < pairs; pair++) {
         struct saved_run a[EACH] = {0}, b[EACH] = {0};
@@ -61,7 +61,6 @@ judge_pairs(unsigned pairs, unsigned each, double load, double n, double slower,
                                      compare_estimate(&right, at))]++;
         }
     }
-    sample_fini(&s);
 }
 
 static const struct {
@@ -69,22 +68,21 @@ static const struct {
     double load, n;
 } same[] = {{PAIRS, 1, 0, 3000}, {PAIRS, 1, .7, 5000}, {PAIRS / 2, EACH, .5, 3000}};
 
-START_TEST(test_same)
+TEST_ROWS(test_same, same, NULL)
 {
     unsigned v[SAVED_AT][COMPARE_HIGHER + 1] = {0};
-    judge_pairs(same[_i].pairs, same[_i].each, same[_i].load, same[_i].n, 1, v);
+    judge_pairs(row->pairs, row->each, row->load, row->n, 1, v);
     for (unsigned at = 0; at < SAVED_AT; at++) {
         unsigned differ = v[at][COMPARE_LOWER] + v[at][COMPARE_HIGHER];
-        ck_assert_msg(differ * 100 <= FALSE_MAX * same[_i].pairs,
-                      "%u of %u pairs of the same differ at %s", differ, same[_i].pairs,
+        ck_assert_msg(differ * 100 <= FALSE_MAX * row->pairs,
+                      "%u of %u pairs of the same differ at %s", differ, row->pairs,
                       saved_percentiles[at].name);
         ck_assert(at == SAVED_P999 || v[at][COMPARE_UNKNOWN] == 0);
     }
 }
-END_TEST
 
 /* Half as slow again. */
-START_TEST(test_different)
+TEST(test_different)
 {
     unsigned v[SAVED_AT][COMPARE_HIGHER + 1] = {0};
     judge_pairs(PAIRS / 10, 1, 0, 10000, 1.5, v);
@@ -93,17 +91,4 @@ START_TEST(test_different)
                       v[at][COMPARE_HIGHER], saved_percentiles[at].name);
         ck_assert_uint_eq(v[at][COMPARE_LOWER], 0);
     }
-}
-END_TEST
-
-int
-main(void)
-{
-    Suite *s = suite_create("compare");
-    TCase *tc = tcase_create("compare");
-    tcase_set_timeout(tc, SUITE_TIMEOUT_S);
-    tcase_add_loop_test(tc, test_same, 0, ROWS(same));
-    tcase_add_test(tc, test_different);
-    suite_add_tcase(s, tc);
-    return run_suite(s);
 }

@@ -8,10 +8,9 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "base/rng.h"
-#include "check_unit.h"
+#include "check_main.h"
 
 #define SAMPLES 100000
 /* Beyond this distance a sample of SAMPLES fits its law with less than 1 in 10,000; the seeds
@@ -29,8 +28,7 @@ static double *
 sample(const struct dist *d, uint64_t stream)
 {
     double *values = calloc(SAMPLES, sizeof *values);
-    struct rng rng;
-    rng_init(&rng, 11, stream);
+    struct rng rng = rng_of(11, stream);
     for (int i = 0; i < SAMPLES; i++) {
         values[i] = dist_value(d, rng_unit(&rng));
     }
@@ -138,42 +136,37 @@ static const struct {
     {"mix:30*uniform:100+70*pareto:100,50,0", cdf_mix, 120},
 };
 
-START_TEST(test_follows_law)
+TEST_ROWS(test_follows_law, laws, row->text)
 {
-    struct dist d;
-    ck_assert_ptr_null(dist_parse(&d, laws[_i].text));
-    double *values = sample(&d, (uint64_t)_i);
+    SCOPED(dist_fini) struct dist d;
+    ck_assert_ptr_null(dist_parse(&d, row->text));
+    FREED double *values = sample(&d, (uint64_t)(row - laws));
     double distance = 0;
     for (int i = 0; i < SAMPLES; i++) {
-        double p = laws[_i].cdf(values[i]);
+        double p = row->cdf(values[i]);
         distance = fmax(distance, fabs(p - (double)i / SAMPLES));
         distance = fmax(distance, fabs(p - (double)(i + 1) / SAMPLES));
     }
     ck_assert_double_lt(distance, KS_LIMIT);
-    ck_assert_double_eq_tol(dist_mean(&d) / laws[_i].mean, 1, 2e-3);
-    ck_assert_double_eq_tol(mean(values) / laws[_i].mean, 1, 0.02);
-    free(values);
-    dist_fini(&d);
+    ck_assert_double_eq_tol(dist_mean(&d) / row->mean, 1, 2e-3);
+    ck_assert_double_eq_tol(mean(values) / row->mean, 1, 0.02);
 }
-END_TEST
 
 /* Every law is its quantile function: it gives back where its distribution function is u. */
-START_TEST(test_quantiles)
+TEST_ROWS(test_quantiles, laws, row->text)
 {
-    struct dist d;
+    SCOPED(dist_fini) struct dist d;
     double last = 0;
-    ck_assert_ptr_null(dist_parse(&d, laws[_i].text));
+    ck_assert_ptr_null(dist_parse(&d, row->text));
     for (int i = 1; i < 10000; i++) {
         double value = dist_value(&d, i / 1e4);
         ck_assert_double_ge(value, last);
-        ck_assert_double_eq_tol(laws[_i].cdf(value), i / 1e4, 1e-6);
+        ck_assert_double_eq_tol(row->cdf(value), i / 1e4, 1e-6);
         last = value;
     }
-    dist_fini(&d);
 }
-END_TEST
 
-START_TEST(test_normal_quantile)
+TEST(test_normal_quantile)
 {
     static const struct {
         double u, z;
@@ -192,7 +185,6 @@ START_TEST(test_normal_quantile)
         ck_assert_double_eq_tol(0.5 * erfc(-dist_normal_quantile(u) / M_SQRT2), u, 1e-14);
     }
 }
-END_TEST
 
 /* The figures published of Facebook's ETC pool. */
 static const struct {
@@ -207,9 +199,9 @@ static const struct {
     {"fb_value", .999999, 61175},
 };
 
-START_TEST(test_published_figures)
+TEST(test_published_figures)
 {
-    struct dist d;
+    SCOPED(dist_fini) struct dist d;
     for (size_t i = 0; i < sizeof published / sizeof published[0]; i++) {
         ck_assert_ptr_null(dist_parse(&d, published[i].text));
         double value = dist_value(&d, published[i].quantile);
@@ -222,7 +214,7 @@ START_TEST(test_published_figures)
     ck_assert_double_eq_tol(dist_mean(&d), 36.22, 0.01);
     ck_assert_ptr_null(dist_parse(&d, "fb_value"));
     ck_assert_double_eq_tol(dist_mean(&d), 194.4, 0.1);
-    double *values = sample(&d, 21);
+    FREED double *values = sample(&d, 21);
     int small[15] = {0};
     for (int i = 0; i < SAMPLES && values[i] < 15; i++) {
         ck_assert_double_eq(values[i], floor(values[i]));
@@ -231,20 +223,17 @@ START_TEST(test_published_figures)
     ck_assert_double_eq_tol(small[2], .17820 * SAMPLES, 500);
     ck_assert_double_eq_tol(small[11], .08989 * SAMPLES, 360);
     ck_assert_double_eq_tol(small[14], .01980 * SAMPLES, 180);
-    free(values);
-    dist_fini(&d);
 }
-END_TEST
 
 /* Values and their weights, by chi-squared: alpha = 1e-4 for 4 degrees is 23.5. */
-START_TEST(test_discrete)
+TEST(test_discrete)
 {
     static const double values[] = {0, 16, 21, 100, 4000};
     static const double weights[] = {1, 5, 2, 1.5, 0.5};
-    struct dist d;
+    SCOPED(dist_fini) struct dist d;
     double chi2 = 0;
     ck_assert_ptr_null(dist_parse(&d, "discrete:16=5,21=2,0=1,100=1.5,4000=0.5,7=0"));
-    double *drawn = sample(&d, 30);
+    FREED double *drawn = sample(&d, 30);
     for (int v = 0; v < 5; v++) {
         int seen = 0;
         for (int i = 0; i < SAMPLES; i++) {
@@ -256,41 +245,31 @@ START_TEST(test_discrete)
     ck_assert_double_lt(chi2, 23.5);
     ck_assert_double_eq_tol(dist_mean(&d), 8 + 4.2 + 15 + 200, 1e-9);
     ck_assert_uint_eq(dist_size_max(&d, 0, 1000000), 4000);
-    free(drawn);
-    dist_fini(&d);
 }
-END_TEST
 
-START_TEST(test_bimodal)
+TEST(test_bimodal)
 {
-    struct dist d;
+    SCOPED(dist_fini) struct dist d;
     int small = 0;
     ck_assert_ptr_null(dist_parse(&d, "bimodal:0.9,100,5000"));
     ck_assert_double_eq_tol(dist_mean(&d), 90 + 500, 1e-9);
-    double *drawn = sample(&d, 31);
+    FREED double *drawn = sample(&d, 31);
     for (int i = 0; i < SAMPLES; i++) {
         ck_assert(drawn[i] == 100 || drawn[i] == 5000);
         small += drawn[i] == 100;
     }
     ck_assert_double_eq_tol(small, .9 * SAMPLES, 6 * sqrt(.09 * SAMPLES));
-    free(drawn);
-    dist_fini(&d);
 }
-END_TEST
 
 static const char *
 parse_file(struct dist *d, const char *content)
 {
-    static char text[SCRATCH_PATH + 16];
-    char path[SCRATCH_PATH];
-    scratch_file(path, content, strlen(content));
-    snprintf(text, sizeof text, "file:%s", path);
-    const char *wrong = dist_parse(d, text);
-    unlink(path);
+    const char *wrong = dist_parse(d, scratch_word("file", content));
+    scratch_word("file", NULL);
     return wrong;
 }
 
-START_TEST(test_files)
+TEST(test_files)
 {
     static const char *const bad[] = {"",
                                       "# nothing\n",
@@ -321,9 +300,8 @@ START_TEST(test_files)
     }
     ck_assert_ptr_nonnull(dist_parse(&d, "file:/no/such/file"));
 }
-END_TEST
 
-START_TEST(test_sizes)
+TEST(test_sizes)
 {
     struct dist d;
     ck_assert_ptr_null(dist_parse(&d, "200"));
@@ -349,87 +327,64 @@ START_TEST(test_sizes)
     ck_assert_uint_eq(dist_size(&d, 1e-9, 1, 250), 1);
     ck_assert_uint_eq(dist_size(&d, 1 - 1e-9, 1, 250), 250);
 }
-END_TEST
 
-START_TEST(test_bad_texts)
+TEST(test_bad_texts)
 {
-    static const char *const sizes[] = {
-        "",
-        "x",
-        "fixed",
-        "fixed:",
-        "fixed:1,2",
-        "-5",
-        "fixed:-1",
-        "uniform",
-        "uniform:9,3",
-        "uniform:1,2,3",
-        "normal:5",
-        "normal:5,-1",
-        "exponential:0",
-        "exponential",
-        "pareto:1,2",
-        "pareto:1,0,1",
-        "gev:1,2",
-        "fb_key:1",
-        "fb_value:1",
-        "uniform:1,2,3,4",
-        "uniform:1,2,3,4,5",
-        "nan",
-        "fixed:inf",
-        "200x",
-        "lognormal:1",
-        "lognormal:1,-1",
-        "weibull:1",
-        "weibull:0,1",
-        "weibull:1,0",
-        "bimodal:0.5,1",
-        "bimodal:1.5,1,2",
-        "bimodal:0.5,-1,2",
-        "discrete:",
-        "discrete:1",
-        "discrete:1=0",
-        "discrete:1=-1",
-        "discrete:-1=1",
-        "discrete:1=2,",
-        "percentiles:",
-        "percentiles:101=5",
-        "percentiles:50=5,40=6",
-        "percentiles:50=5,60=4",
-        "percentiles:-1=5",
-        "mix:",
-        "mix:1",
-        "mix:0*5",
-        "mix:1*x",
-        "mix:1*5+",
-        "mix:1*discrete:1=1+1*y",
-        "mix:1*mix:1*5",
-        "mix:1*1+1*1+1*1+1*1+1*1+1*1+1*1+1*1+1*1",
-        "file:",
-    };
+    static const char *const sizes[] = {"",
+                                        "x",
+                                        "fixed",
+                                        "fixed:",
+                                        "fixed:1,2",
+                                        "-5",
+                                        "fixed:-1",
+                                        "uniform",
+                                        "uniform:9,3",
+                                        "uniform:1,2,3",
+                                        "normal:5",
+                                        "normal:5,-1",
+                                        "exponential:0",
+                                        "exponential",
+                                        "pareto:1,2",
+                                        "pareto:1,0,1",
+                                        "gev:1,2",
+                                        "fb_key:1",
+                                        "fb_value:1",
+                                        "uniform:1,2,3,4",
+                                        "uniform:1,2,3,4,5",
+                                        "nan",
+                                        "fixed:inf",
+                                        "200x",
+                                        "lognormal:1",
+                                        "lognormal:1,-1",
+                                        "weibull:1",
+                                        "weibull:0,1",
+                                        "weibull:1,0",
+                                        "bimodal:0.5,1",
+                                        "bimodal:1.5,1,2",
+                                        "bimodal:0.5,-1,2",
+                                        "discrete:",
+                                        "discrete:1",
+                                        "discrete:1=0",
+                                        "discrete:1=-1",
+                                        "discrete:-1=1",
+                                        "discrete:1=2,",
+                                        "percentiles:",
+                                        "percentiles:101=5",
+                                        "percentiles:50=5,40=6",
+                                        "percentiles:50=5,60=4",
+                                        "percentiles:-1=5",
+                                        "mix:",
+                                        "mix:1",
+                                        "mix:0*5",
+                                        "mix:1*x",
+                                        "mix:1*5+",
+                                        "mix:1*discrete:1=1+1*y",
+                                        "mix:1*mix:1*5",
+                                        "mix:1*1+1*1+1*1+1*1+1*1+1*1+1*1+1*1+1*1",
+                                        "file:"};
     struct dist d;
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         ck_assert_msg(dist_parse(&d, sizes[i]) != NULL, "size %s", sizes[i]);
         dist_fini(&d);
     }
-}
-END_TEST
-
-int
-main(void)
-{
-    Suite *s = suite_create("dist");
-    TCase *tc = tcase_create("dist");
-    tcase_set_timeout(tc, 60); /* sanitizers on a busy machine */
-    tcase_add_loop_test(tc, test_follows_law, 0, ROWS(laws));
-    tcase_add_loop_test(tc, test_quantiles, 0, ROWS(laws));
-    tcase_add_test(tc, test_normal_quantile);
-    tcase_add_test(tc, test_published_figures);
-    tcase_add_test(tc, test_discrete);
-    tcase_add_test(tc, test_bimodal);
-    tcase_add_test(tc, test_files);
-    tcase_add_test(tc, test_sizes);
-    tcase_add_test(tc, test_bad_texts);
-    suite_add_tcase(s, tc);
-    return run_suite(s);
 }

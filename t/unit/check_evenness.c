@@ -5,7 +5,7 @@
  * without requests are left out, sums are those of the parts.
  */
 #include "loadgen/measure/evenness.h"
-#include "check_unit.h"
+#include "check_main.h"
 
 #define CONNS 5
 
@@ -32,7 +32,9 @@ tear_down(void)
     evenness_log_fini(&log_);
 }
 
-START_TEST(test_connections)
+FIXTURE(set_up, tear_down);
+
+TEST(test_connections)
 {
     struct evenness *s = evenness_create(2);
     ck_assert(evenness_add(s, &log_));
@@ -49,10 +51,10 @@ START_TEST(test_connections)
     evenness_destroy(&s);
     ck_assert_ptr_null(s);
 }
-END_TEST
 
-START_TEST(test_servers)
+TEST(test_servers)
 {
+    SCOPED(evenness_destroy)
     struct evenness *s = evenness_create(2), *sum = evenness_create(2);
     ck_assert(evenness_add(s, &log_));
     ck_assert_uint_eq(hist_count(s->servers[0]), 400);
@@ -63,14 +65,11 @@ START_TEST(test_servers)
     ck_assert(evenness_merge(sum, s));
     ck_assert_uint_eq(sum->conns_len, 8);
     ck_assert_uint_eq(hist_count(sum->servers[1]), 1200);
-    evenness_destroy(&s);
-    evenness_destroy(&sum);
 }
-END_TEST
 
-START_TEST(test_nothing)
+TEST(test_nothing)
 {
-    struct evenness *s = evenness_create(1);
+    SCOPED(evenness_destroy) struct evenness *s = evenness_create(1);
     ck_assert_uint_eq(evenness_range(s, EVENNESS_P99).max, 0);
     evenness_log_reset(&log_);
     log_.server[1] = log_.server[3] = 0;
@@ -80,19 +79,4 @@ START_TEST(test_nothing)
     ck_assert(evenness_add(s, &log_));
     ck_assert_uint_eq(s->conns_len, 0);
     evenness_destroy(&s);
-    evenness_destroy(&s);
-}
-END_TEST
-
-int
-main(void)
-{
-    Suite *s = suite_create("evenness");
-    TCase *tc = tcase_create("evenness");
-    tcase_add_checked_fixture(tc, set_up, tear_down);
-    tcase_add_test(tc, test_connections);
-    tcase_add_test(tc, test_servers);
-    tcase_add_test(tc, test_nothing);
-    suite_add_tcase(s, tc);
-    return run_suite(s);
 }

@@ -3,33 +3,52 @@
  */
 #include "loadgen/swarm/frame.h"
 
-#include "check_unit.h"
+#include "check_main.h"
 #include "loadgen/swarm/delta.h"
 #include "loadgen/swarm/message.h"
 
 enum { TAG_NUMBER = 7, TAG_TEXT = 8, TAG_LIST = 9 };
 
+/* What is written, and what was read of it. */
+static struct frame_out o;
+static struct frame f;
+static size_t taken;
+
 static void
-make(struct frame_out *o, size_t mac_len)
+tear_down(void)
 {
-    frame_begin(o, 3, 0x1122334455667788, 5);
-    frame_put_number(o, TAG_NUMBER, 258);
-    frame_put_text(o, TAG_TEXT, "hello");
-    frame_put_text(o, TAG_LIST, "a");
-    frame_put_text(o, TAG_LIST, "");
-    ck_assert(frame_end(o, mac_len));
+    frame_out_fini(&o);
+}
+
+static void
+take(void)
+{
+    ck_assert_int_eq(frame_parse(o.p, o.len, FRAME_MAX, 0, &f, &taken), FRAME_DONE);
+}
+
+static void
+make(size_t mac_len)
+{
+    frame_begin(&o, 3, 0x1122334455667788, 5);
+    frame_put_number(&o, TAG_NUMBER, 258);
+    frame_put_text(&o, TAG_TEXT, "hello");
+    frame_put_text(&o, TAG_LIST, "a");
+    frame_put_text(&o, TAG_LIST, "");
+    ck_assert(frame_end(&o, mac_len));
 }
 
 static enum frame_status
-parse(const void *p, size_t n, size_t mac_len, struct frame *f, size_t *taken)
+parse(const void *p, size_t n, size_t mac_len)
 {
     uint8_t *copy = (uint8_t *)exact_copy(p, n);
-    enum frame_status status = frame_parse(copy, n, FRAME_MAX, mac_len, f, taken);
+    enum frame_status status = frame_parse(copy, n, FRAME_MAX, mac_len, &f, &taken);
     free(copy);
     return status;
 }
 
-START_TEST(bytes_on_the_wire)
+FIXTURE(NULL, tear_down);
+
+TEST(bytes_on_the_wire)
 {
     static const uint8_t expected[] = {
         0, 0, 0, 32,             /* what follows */
@@ -39,26 +58,21 @@ START_TEST(bytes_on_the_wire)
         0, 7, 0, 0,  0, 8,       /* a number of 8 bytes */
         0, 0, 0, 0,  0, 0, 3, 4,
     };
-    struct frame_out o = {0};
     frame_begin(&o, 3, 258, 9);
     frame_put_number(&o, TAG_NUMBER, 772);
     ck_assert(frame_end(&o, 0));
     ck_assert_uint_eq(o.len, sizeof expected);
     ck_assert_mem_eq(o.p, expected, sizeof expected);
-    frame_out_fini(&o);
 }
-END_TEST
 
-START_TEST(what_is_put_is_got)
+TEST(what_is_put_is_got)
 {
-    struct frame_out o = {0};
-    struct frame f;
     struct frame_field field;
-    size_t taken = 0, cursor = 0;
+    size_t cursor = 0;
     uint64_t number;
     char text[6];
-    make(&o, 0);
-    ck_assert_int_eq(frame_parse(o.p, o.len, FRAME_MAX, 0, &f, &taken), FRAME_DONE);
+    make(0);
+    take();
     ck_assert_uint_eq(taken, o.len);
     ck_assert_uint_eq(f.type, 3);
     ck_assert_uint_eq(f.session, 0x1122334455667788);
@@ -78,61 +92,43 @@ START_TEST(what_is_put_is_got)
         found += field.tag == TAG_LIST ? 1 : 0;
     }
     ck_assert_uint_eq(found, 2);
-    frame_out_fini(&o);
 }
-END_TEST
 
-START_TEST(every_cut_waits_for_more)
+TEST(every_cut_waits_for_more)
 {
-    struct frame_out o = {0};
-    struct frame f;
-    size_t taken = 0;
-    make(&o, FRAME_MAC);
+    make(FRAME_MAC);
     for (size_t n = 0; n < o.len; n++) {
-        expect(parse(o.p, n, FRAME_MAC, &f, &taken) == FRAME_MORE);
+        expect(parse(o.p, n, FRAME_MAC) == FRAME_MORE);
     }
-    expect(parse(o.p, o.len, FRAME_MAC, &f, &taken) == FRAME_DONE);
-    frame_out_fini(&o);
+    expect(parse(o.p, o.len, FRAME_MAC) == FRAME_DONE);
 }
-END_TEST
 
-START_TEST(bad_lengths_are_refused)
+TEST(bad_lengths_are_refused)
 {
-    struct frame_out o = {0};
-    struct frame f;
-    size_t taken = 0;
-    make(&o, 0);
+    make(0);
     ck_assert_int_eq(frame_parse(o.p, o.len, o.len - 1, 0, &f, &taken), FRAME_BAD);
     static const uint8_t huge[] = {255, 255, 255, 255};
-    ck_assert_int_eq(parse(huge, sizeof huge, 0, &f, &taken), FRAME_BAD);
+    ck_assert_int_eq(parse(huge, sizeof huge, 0), FRAME_BAD);
     static const uint8_t none[] = {0, 0, 0, 0};
-    ck_assert_int_eq(parse(none, sizeof none, 0, &f, &taken), FRAME_BAD);
+    ck_assert_int_eq(parse(none, sizeof none, 0), FRAME_BAD);
     o.p[FRAME_HEAD +
         5]++; /* the first field is a byte longer: the others no longer fit */
-    ck_assert_int_eq(parse(o.p, o.len, 0, &f, &taken), FRAME_BAD);
-    frame_out_fini(&o);
+    ck_assert_int_eq(parse(o.p, o.len, 0), FRAME_BAD);
 }
-END_TEST
 
-START_TEST(text_has_no_control_characters)
+TEST(text_has_no_control_characters)
 {
-    struct frame_out o = {0};
-    struct frame f;
-    size_t taken = 0;
     char text[16];
     frame_begin(&o, 1, 0, 0);
     frame_put_text(&o, TAG_TEXT, "a\nb");
     ck_assert(frame_end(&o, 0));
-    ck_assert_int_eq(frame_parse(o.p, o.len, FRAME_MAX, 0, &f, &taken), FRAME_DONE);
+    take();
     ck_assert(!frame_text(&f, TAG_TEXT, text, sizeof text));
-    frame_out_fini(&o);
 }
-END_TEST
 
-START_TEST(varints)
+TEST(varints)
 {
     static const uint64_t values[] = {0, 1, 127, 128, 16383, 16384, UINT64_MAX};
-    struct frame_out o = {0};
     frame_begin(&o, 1, 0, 0);
     size_t from = o.len, at = from;
     for (unsigned i = 0; i < sizeof values / sizeof values[0]; i++) {
@@ -144,51 +140,43 @@ START_TEST(varints)
         ck_assert_uint_eq(value, values[i]);
     }
     ck_assert_uint_eq(at, o.len);
-    uint64_t value;
-    static const uint8_t endless[] = {255, 255, 255, 255, 255, 255,
-                                      255, 255, 255, 255, 1};
-    static const uint8_t above[] = {255, 255, 255, 255, 255, 255, 255, 255, 255, 2};
-    static const uint8_t padded[] = {0x80, 0};
-    at = 0;
-    ck_assert(!frame_varint(endless, sizeof endless, &at, &value));
-    at = 0;
-    ck_assert(!frame_varint(above, sizeof above, &at, &value));
-    at = 0;
-    ck_assert(!frame_varint(padded, sizeof padded, &at, &value));
-    at = 0;
-    ck_assert(!frame_varint(endless, 3, &at, &value));
-    frame_out_fini(&o);
+    static const struct {
+        size_t len;
+        uint8_t bytes[11];
+    } bad[] = {
+        {11, {255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 1}}, /* endless */
+        {10, {255, 255, 255, 255, 255, 255, 255, 255, 255, 2}},      /* above 64 bits */
+        {2, {0x80, 0}},                                              /* padded */
+        {3, {255, 255, 255}},                                        /* cut */
+    };
+    for (int i = 0; i < ROWS(bad); i++) {
+        uint64_t value;
+        at = 0;
+        ck_assert_msg(!frame_varint(bad[i].bytes, bad[i].len, &at, &value), "%d", i);
+    }
 }
-END_TEST
 
-START_TEST(too_long_a_frame_fails_at_its_end)
+TEST(too_long_a_frame_fails_at_its_end)
 {
-    struct frame_out o = {0};
-    char *much = calloc(1, FRAME_MAX);
+    FREED char *much = calloc(1, FRAME_MAX);
     ck_assert_ptr_nonnull(much);
     frame_begin(&o, 1, 0, 0);
     frame_put_bytes(&o, TAG_TEXT, much, FRAME_MAX / 2);
     frame_put_bytes(&o, TAG_TEXT, much, FRAME_MAX / 2);
     frame_put_number(&o, TAG_NUMBER, 1);
     ck_assert(!frame_end(&o, 0));
-    make(&o, 0);
-    frame_out_fini(&o);
-    free(much);
+    make(0);
 }
-END_TEST
 
-START_TEST(a_hello)
+TEST(a_hello)
 {
     struct message_hello out = {5, 6, true, {1, 2, 3}}, in;
-    struct frame_out o = {0};
-    struct frame f;
-    size_t taken = 0;
     frame_begin(&o, MESSAGE_HELLO, 0, 0);
     message_put_hello(&o, &out);
     frame_put_text(&o, 999, "of a later version");
     ck_assert(frame_end(&o, 0));
     ck_assert_uint_le(o.len, MESSAGE_HELLO_MAX);
-    ck_assert_int_eq(frame_parse(o.p, o.len, FRAME_MAX, 0, &f, &taken), FRAME_DONE);
+    take();
     ck_assert_ptr_null(message_get_hello(&f, &in));
     ck_assert_uint_eq(in.features, 5);
     ck_assert_uint_eq(in.shape, 6);
@@ -200,12 +188,10 @@ START_TEST(a_hello)
     frame_put_text(&o, FIELD_MAGIC, MESSAGE_MAGIC);
     frame_put_number(&o, FIELD_VERSION, MESSAGE_VERSION + 1);
     ck_assert(frame_end(&o, 0));
-    ck_assert_int_eq(frame_parse(o.p, o.len, FRAME_MAX, 0, &f, &taken), FRAME_DONE);
+    take();
     ck_assert_str_eq(message_get_hello(&f, &in),
                      "speaks another version of mcload's protocol");
-    frame_out_fini(&o);
 }
-END_TEST
 
 /* ---- deltas of tallies -------------------------------------------------------------- */
 
@@ -226,21 +212,16 @@ work(struct tally *t, unsigned seed)
 static bool
 carry(struct tally *sum, struct tally *now, struct tally *before)
 {
-    struct frame_out o = {0};
-    struct frame f;
-    size_t taken = 0;
     frame_begin(&o, MESSAGE_DELTA, 1, 1);
     delta_put(&o, now, before);
     ck_assert(frame_end(&o, 0));
-    ck_assert_int_eq(frame_parse(o.p, o.len, FRAME_MAX, 0, &f, &taken), FRAME_DONE);
-    bool is_good = delta_add(sum, &f);
-    frame_out_fini(&o);
-    return is_good;
+    take();
+    return delta_add(sum, &f);
 }
 
-START_TEST(deltas_add_up_exactly)
+TEST(deltas_add_up_exactly)
 {
-    struct tally now, before, sum;
+    SCOPED(tally_fini) struct tally now, before, sum;
     ck_assert(tally_init(&now) && tally_init(&before) && tally_init(&sum));
     for (unsigned i = 1; i < 5; i++) {
         work(&now, i);
@@ -255,16 +236,12 @@ START_TEST(deltas_add_up_exactly)
     ck_assert_uint_eq(hist_overflow(sum.lag), 4);
     ck_assert_uint_eq(hist_max(sum.lag), hist_max(now.lag));
     ck_assert_double_eq(hist_mean(sum.lag), hist_mean(now.lag));
-    tally_fini(&now);
-    tally_fini(&before);
-    tally_fini(&sum);
 }
-END_TEST
 
 /* Looked at between two stores of its first record: in the sums, in nothing else yet. */
-START_TEST(a_record_under_way_is_left_for_later)
+TEST(a_record_under_way_is_left_for_later)
 {
-    struct tally now, before, sum;
+    SCOPED(tally_fini) struct tally now, before, sum;
     ck_assert(tally_init(&now) && tally_init(&before) && tally_init(&sum));
     struct hist_moments m = hist_moments(now.lag);
     m.sum = 5;
@@ -275,15 +252,11 @@ START_TEST(a_record_under_way_is_left_for_later)
     hist_record(now.lag, 5);
     ck_assert(carry(&sum, &now, &before));
     ck_assert_uint_eq(delta_digest(&sum), delta_digest(&now));
-    tally_fini(&now);
-    tally_fini(&before);
-    tally_fini(&sum);
 }
-END_TEST
 
-START_TEST(every_counter_makes_a_difference)
+TEST(every_counter_makes_a_difference)
 {
-    struct tally t;
+    SCOPED(tally_fini) struct tally t;
     ck_assert(tally_init(&t));
     uint64_t digest = delta_digest(&t);
     for (unsigned i = 0; i < TALLY_COUNTERS; i++) {
@@ -300,17 +273,12 @@ START_TEST(every_counter_makes_a_difference)
     for (unsigned i = 0; i < TALLY_COUNTERS; i++) {
         expect(ctr_get(&t.counters[i]) == 0);
     }
-    tally_fini(&t);
 }
-END_TEST
 
 /* Whatever byte of a delta is wrong: it is taken whole or not at all. */
-START_TEST(a_bad_delta_changes_nothing)
+TEST(a_bad_delta_changes_nothing)
 {
-    struct tally now, none, sum;
-    struct frame_out o = {0};
-    struct frame f;
-    size_t taken = 0;
+    SCOPED(tally_fini) struct tally now, none, sum;
     ck_assert(tally_init(&now) && tally_init(&none) && tally_init(&sum));
     hist_record(now.lag, 1000);
     hist_record(now.waits, 70000);
@@ -334,31 +302,4 @@ START_TEST(a_bad_delta_changes_nothing)
         }
     }
     ck_assert_uint_gt(refused, 100);
-    frame_out_fini(&o);
-    tally_fini(&now);
-    tally_fini(&none);
-    tally_fini(&sum);
-}
-END_TEST
-
-int
-main(void)
-{
-    Suite *suite = suite_create("frame");
-    TCase *tc = tcase_create("frame");
-    tcase_set_timeout(tc, SUITE_TIMEOUT_S);
-    tcase_add_test(tc, bytes_on_the_wire);
-    tcase_add_test(tc, what_is_put_is_got);
-    tcase_add_test(tc, every_cut_waits_for_more);
-    tcase_add_test(tc, bad_lengths_are_refused);
-    tcase_add_test(tc, text_has_no_control_characters);
-    tcase_add_test(tc, varints);
-    tcase_add_test(tc, too_long_a_frame_fails_at_its_end);
-    tcase_add_test(tc, a_hello);
-    tcase_add_test(tc, deltas_add_up_exactly);
-    tcase_add_test(tc, a_record_under_way_is_left_for_later);
-    tcase_add_test(tc, every_counter_makes_a_difference);
-    tcase_add_test(tc, a_bad_delta_changes_nothing);
-    suite_add_tcase(suite, tc);
-    return run_suite(suite);
 }

@@ -4,7 +4,7 @@
  * Keys that have been met are known, as many as are allowed, however the table grows.
  */
 #include "loadgen/work/keyset.h"
-#include "check_unit.h"
+#include "check_main.h"
 
 #include "base/rng.h"
 
@@ -24,7 +24,9 @@ hash_of(uint64_t key)
     return rng_mix(1, key, 2);
 }
 
-START_TEST(test_once)
+FIXTURE(NULL, tear_down);
+
+TEST(test_once)
 {
     keyset_init(&set, UINT64_MAX);
     for (uint64_t i = 0; i < MANY; i++) {
@@ -37,10 +39,9 @@ START_TEST(test_once)
     }
     expect(set.size * sizeof *set.places <= 22 * set.count);
 }
-END_TEST
 
 /* One more is refused as often as it comes; those before are still known. */
-START_TEST(test_full)
+TEST_LOOP(test_full, 4)
 {
     static const uint64_t most[] = {0, 1, 768, 1000};
     keyset_init(&set, most[_i]);
@@ -55,10 +56,9 @@ START_TEST(test_full)
     }
     ck_assert_uint_eq(set.count, most[_i]);
 }
-END_TEST
 
 /* The number that stands for a free place, and such that share one. */
-START_TEST(test_places)
+TEST(test_places)
 {
     static const uint64_t hashes[] = {0, 2048, 4096, 1023, 2047, 3071, UINT64_MAX};
     keyset_init(&set, ROWS(hashes));
@@ -68,19 +68,4 @@ START_TEST(test_places)
     for (size_t i = 0; i < ROWS(hashes); i++) {
         ck_assert_int_eq(keyset_add(&set, hashes[i]), KEYSET_KNOWN);
     }
-}
-END_TEST
-
-int
-main(void)
-{
-    Suite *s = suite_create("keyset");
-    TCase *tc = tcase_create("keyset");
-    tcase_set_timeout(tc, 60); /* sanitizers on a busy machine */
-    tcase_add_checked_fixture(tc, NULL, tear_down);
-    tcase_add_test(tc, test_once);
-    tcase_add_loop_test(tc, test_full, 0, 4);
-    tcase_add_test(tc, test_places);
-    suite_add_tcase(s, tc);
-    return run_suite(s);
 }

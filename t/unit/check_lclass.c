@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "check_unit.h"
+#include "check_main.h"
 
 #define ARGS_MAX (OPTIONS_CLASSES_MAX + 2)
 
@@ -40,18 +40,24 @@ parse(const char *const *args)
 }
 #define PARSE(...) parse((const char *const[]){__VA_ARGS__, NULL})
 
-START_TEST(test_one_class)
+static void
+tear_down(void)
+{
+    options_fini(&options);
+}
+
+FIXTURE(NULL, tear_down);
+
+TEST(test_one_class)
 {
     ck_assert(PARSE("-q", "1k", "-c", "4"));
     ck_assert_uint_eq(options.classes_len, 1);
     ck_assert_str_eq(options.classes[0].name, "all");
     ck_assert_int_eq(options.classes[0].qps, 1000);
     ck_assert(!options_has_classes(&options));
-    options_fini(&options);
 }
-END_TEST
 
-START_TEST(test_inheritance)
+TEST(test_inheritance)
 {
     /* What stands outside counts wherever it stands. */
     ck_assert(PARSE("--class=a:{-q 2k depth=3 --key_prefix=x --getcount 5 }",
@@ -75,11 +81,9 @@ START_TEST(test_inheritance)
     ck_assert(b->fills);
     ck_assert_double_eq(dist_mean(&b->value_size), 50);
     ck_assert(options_has_classes(&options));
-    options_fini(&options);
 }
-END_TEST
 
-START_TEST(test_model_in_a_class)
+TEST(test_model_in_a_class)
 {
     ck_assert(
         PARSE("--class=a:{valuesize=7 workload=ycsb:a}", "--class=b:{}", "-K", "40"));
@@ -89,11 +93,9 @@ START_TEST(test_model_in_a_class)
     ck_assert_double_eq(mix_share(&a->mix, MIX_SET), 0.5);
     ck_assert_double_eq(dist_mean(&b->key_size), 40);
     ck_assert_ptr_null(b->model);
-    options_fini(&options);
 }
-END_TEST
 
-START_TEST(test_other_values_have_other_keys)
+TEST(test_other_values_have_other_keys)
 {
     ck_assert(PARSE("--class=a:{}", "--class=b:{valuesize=9}", "--class=c:{-u 0.5}",
                     "--class=d:{-V 9 key-prefix=own}", "--key-prefix=k"));
@@ -101,11 +103,9 @@ START_TEST(test_other_values_have_other_keys)
     ck_assert_str_eq(options.classes[1].key_prefix, "kb:");
     ck_assert_str_eq(options.classes[2].key_prefix, "k");
     ck_assert_str_eq(options.classes[3].key_prefix, "own");
-    options_fini(&options);
 }
-END_TEST
 
-START_TEST(test_antagonists)
+TEST(test_antagonists)
 {
     ck_assert(PARSE(
         "-q", "1k", "--class=a:{slo=p99:1ms}", "--class=f:{--antagonist=flood -d 9}",
@@ -123,11 +123,9 @@ START_TEST(test_antagonists)
     ck_assert_str_eq(c[3].key_prefix, "l:");
     ck_assert_double_eq(mix_share(&c[4].mix, MIX_SET), 1);
     ck_assert_double_gt(dist_mean(&c[4].value_size), 100);
-    options_fini(&options);
 }
-END_TEST
 
-START_TEST(test_measuring_client)
+TEST(test_measuring_client)
 {
     ck_assert(PARSE("-q", "10k", "-c", "8", "-d", "4", "-T", "2", "-C", "2", "-Q", "1k",
                     "-D", "1"));
@@ -157,9 +155,7 @@ START_TEST(test_measuring_client)
     ck_assert(PARSE("-D", "2"));
     ck_assert_int_eq(options.classes[0].qps, 0);
     ck_assert_int_eq(options.classes[1].qps, 0);
-    options_fini(&options);
 }
-END_TEST
 
 static const struct {
     const char *args[5];
@@ -227,13 +223,11 @@ static const struct {
     {{"--class=a:{late=drop}"}, "mcload: --late needs a rate (--qps)\n"},
 };
 
-START_TEST(test_mistakes)
+TEST_ROWS(test_mistakes, mistakes, row->says)
 {
-    ck_assert(!parse(mistakes[_i].args));
-    ck_assert_str_eq(said, mistakes[_i].says);
-    options_fini(&options);
+    ck_assert(!parse(row->args));
+    ck_assert_str_eq(said, row->says);
 }
-END_TEST
 
 static const struct {
     const char *text, *again;
@@ -247,19 +241,18 @@ static const struct {
     {"p100:750ns", "p100:750ns", 100, 750},
 };
 
-START_TEST(test_objectives)
+TEST_ROWS(test_objectives, objectives, row->text)
 {
     struct slo slo;
     char text[SLO_TEXT_MAX];
-    ck_assert_ptr_null(slo_parse(&slo, objectives[_i].text));
-    ck_assert_double_eq_tol(slo.percent, objectives[_i].percent, 1e-9);
-    ck_assert_uint_eq(slo.limit, objectives[_i].limit);
+    ck_assert_ptr_null(slo_parse(&slo, row->text));
+    ck_assert_double_eq_tol(slo.percent, row->percent, 1e-9);
+    ck_assert_uint_eq(slo.limit, row->limit);
     slo_describe(&slo, text);
-    ck_assert_str_eq(text, objectives[_i].again);
+    ck_assert_str_eq(text, row->again);
 }
-END_TEST
 
-START_TEST(test_too_many)
+TEST(test_too_many)
 {
     char texts[OPTIONS_CLASSES_MAX + 1][32];
     const char *args[OPTIONS_CLASSES_MAX + 2] = {0};
@@ -269,24 +262,4 @@ START_TEST(test_too_many)
     }
     ck_assert(!parse(args));
     ck_assert_str_eq(said, "mcload: too many classes (--class \"c32:{}\")\n");
-    options_fini(&options);
-}
-END_TEST
-
-int
-main(void)
-{
-    Suite *s = suite_create("lclass");
-    TCase *tc = tcase_create("lclass");
-    tcase_add_test(tc, test_one_class);
-    tcase_add_test(tc, test_inheritance);
-    tcase_add_test(tc, test_model_in_a_class);
-    tcase_add_test(tc, test_other_values_have_other_keys);
-    tcase_add_test(tc, test_antagonists);
-    tcase_add_test(tc, test_measuring_client);
-    tcase_add_loop_test(tc, test_mistakes, 0, sizeof mistakes / sizeof mistakes[0]);
-    tcase_add_loop_test(tc, test_objectives, 0, sizeof objectives / sizeof objectives[0]);
-    tcase_add_test(tc, test_too_many);
-    suite_add_tcase(s, tc);
-    return run_suite(s);
 }

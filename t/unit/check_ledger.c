@@ -6,7 +6,7 @@
  */
 #include "loadgen/swarm/ledger.h"
 
-#include "check_unit.h"
+#include "check_main.h"
 #include "loadgen/swarm/delta.h"
 
 #define MS NSEC_PER_MSEC
@@ -32,7 +32,7 @@ begin(nsec_t row_length)
 }
 
 static void
-end(void)
+tear_down(void)
 {
     ledger_destroy(&ledger);
     for (unsigned i = 0; i < PARTS; i++) {
@@ -94,7 +94,21 @@ offered(const struct tally *t)
     return ctr_get(&t->offered);
 }
 
-START_TEST(numbers)
+/* Intervals of the first so many parts, each with so many requests. */
+static void
+report_all(unsigned from, unsigned to, unsigned parts, unsigned count)
+{
+    for (unsigned k = from; k <= to; k++) {
+        for (unsigned i = 0; i < parts; i++) {
+            send(i, count);
+            ck_assert(report(i, k));
+        }
+    }
+}
+
+FIXTURE(NULL, tear_down);
+
+TEST(numbers)
 {
     ck_assert_uint_eq(ledger_length(5 * NSEC_PER_SEC, NSEC_PER_SEC), 100 * MS);
     ck_assert_uint_eq(ledger_length(600 * NSEC_PER_SEC, NSEC_PER_SEC), NSEC_PER_SEC);
@@ -112,9 +126,8 @@ START_TEST(numbers)
     ck_assert_uint_eq(ledger_number(860 * MS, NSEC_PER_SEC, 100 * MS), 9);
     ck_assert_uint_eq(ledger_number(999 * MS, NSEC_PER_SEC, 100 * MS), 9);
 }
-END_TEST
 
-START_TEST(rows_are_of_all)
+TEST(rows_are_of_all)
 {
     begin(2 * LENGTH);
     for (unsigned k = 1; k <= LAST; k++) {
@@ -140,21 +153,14 @@ START_TEST(rows_are_of_all)
         ck_assert_ptr_eq(ledger_headline(ledger, i, 0), ledger_sum(ledger, i, 0));
     }
     ck_assert_uint_eq(ledger_cut(ledger), 0);
-    end();
 }
-END_TEST
 
 /* Part 2 is slower than the others to report, and is lost after its third interval, when
  * they have reported the fifth. */
-START_TEST(the_headline_ends_with_the_loss)
+TEST(the_headline_ends_with_the_loss)
 {
     begin(LENGTH);
-    for (unsigned k = 1; k <= 5; k++) {
-        for (unsigned i = 0; i < 2; i++) {
-            send(i, 100);
-            ck_assert(report(i, k));
-        }
-    }
+    report_all(1, 5, 2, 100);
     for (unsigned k = 1; k <= 3; k++) {
         send(2, 50);
         ck_assert(report(2, k));
@@ -163,12 +169,7 @@ START_TEST(the_headline_ends_with_the_loss)
     ledger_lose(ledger, 2);
     send(2, 50);
     ck_assert(!report(2, 4));
-    for (unsigned k = 6; k <= LAST; k++) {
-        for (unsigned i = 0; i < 2; i++) {
-            send(i, 100);
-            ck_assert(report(i, k));
-        }
-    }
+    report_all(6, LAST, 2, 100);
     ledger_finish(ledger, START + LAST * LENGTH);
     ck_assert_uint_eq(ledger_cut(ledger), 3);
     ck_assert_uint_eq(ledger_reported(ledger, 2), 3);
@@ -176,19 +177,16 @@ START_TEST(the_headline_ends_with_the_loss)
     ck_assert_uint_eq(offered(ledger_headline(ledger, 2, 0)), 150);
     ck_assert_uint_eq(offered(ledger_sum(ledger, 1, 0)), 1000);
     ck_assert_uint_eq(offered(ledger_sum(ledger, 2, 0)), 150);
-    struct series *s = ledger_take_series(ledger, 0);
+    SCOPED(series_destroy) struct series *s = ledger_take_series(ledger, 0);
     ck_assert_uint_eq(s->rows_len, LAST);
     ck_assert_uint_eq(s->count, 3); /* its confidence is that of the headline */
     for (unsigned r = 0; r < LAST; r++) {
         ck_assert_uint_eq(s->rows[r].requests, r < 3 ? 250 : 200);
         ck_assert_uint_eq(s->rows[r].lost, r < 3 ? 0 : 1);
     }
-    series_destroy(&s);
-    end();
 }
-END_TEST
 
-START_TEST(a_loss_before_all_reports)
+TEST(a_loss_before_all_reports)
 {
     begin(LENGTH);
     ledger_lose(ledger, 1);
@@ -201,16 +199,13 @@ START_TEST(a_loss_before_all_reports)
     ledger_finish(ledger, START + LAST * LENGTH);
     ck_assert_uint_eq(ledger_cut(ledger), 0);
     ck_assert_uint_eq(offered(ledger_headline(ledger, 0, 0)), 100);
-    struct series *s = ledger_take_series(ledger, 1);
+    SCOPED(series_destroy) struct series *s = ledger_take_series(ledger, 1);
     ck_assert_uint_eq(s->rows_len, LAST);
     ck_assert_uint_eq(s->rows[0].lost, 1);
-    series_destroy(&s);
-    end();
 }
-END_TEST
 
 /* All are told to stop; one has looked less often than the others. */
-START_TEST(a_run_that_is_stopped)
+TEST(a_run_that_is_stopped)
 {
     begin(LENGTH);
     for (unsigned k = 1; k <= 4; k++) {
@@ -226,20 +221,17 @@ START_TEST(a_run_that_is_stopped)
         ck_assert(report(i, i == 1 ? 3 : 5));
     }
     ledger_finish(ledger, START + 4 * LENGTH + LENGTH / 2);
-    struct series *s = ledger_take_series(ledger, 1);
+    SCOPED(series_destroy) struct series *s = ledger_take_series(ledger, 1);
     uint64_t requests = 0;
     for (unsigned r = 0; r < s->rows_len; r++) {
         requests += s->rows[r].requests;
     }
     ck_assert_uint_eq(requests, 150);
     ck_assert_double_le(s->rows[s->rows_len - 1].start_s, 0.45);
-    series_destroy(&s);
-    end();
 }
-END_TEST
 
 /* One comes to the end of its trace: the others' rows do not wait for it. */
-START_TEST(a_part_that_is_done)
+TEST(a_part_that_is_done)
 {
     begin(LENGTH);
     for (unsigned k = 1; k <= 4; k++) {
@@ -257,17 +249,14 @@ START_TEST(a_part_that_is_done)
     }
     ledger_finish(ledger, START + 4 * LENGTH);
     ck_assert_uint_eq(ledger_cut(ledger), 0); /* nor can it be lost any more */
-    struct series *s = ledger_take_series(ledger, 1);
+    SCOPED(series_destroy) struct series *s = ledger_take_series(ledger, 1);
     ck_assert_uint_ge(s->rows_len, 4);
     ck_assert_uint_eq(s->rows[0].requests, 30);
     ck_assert_uint_eq(s->rows[2].requests, 20);
     ck_assert_uint_eq(s->rows[3].requests, 20);
-    series_destroy(&s);
-    end();
 }
-END_TEST
 
-START_TEST(reports_that_make_no_sense)
+TEST(reports_that_make_no_sense)
 {
     struct frame empty = {.fields = NULL};
     begin(LENGTH);
@@ -282,12 +271,10 @@ START_TEST(reports_that_make_no_sense)
     ledger_finish(ledger, START + LAST * LENGTH);
     ck_assert(!report(2, 5)); /* it is over */
     ck_assert_uint_eq(offered(ledger_sum(ledger, 0, 0)), 10);
-    end();
 }
-END_TEST
 
 /* Of a process that is far behind, the others' reports do not pile up. */
-START_TEST(reports_do_not_pile_up)
+TEST(reports_do_not_pile_up)
 {
     static const struct ledger_part all[PARTS] = {{0, 1}, {0, 1}, {0, 0}};
     begin(LENGTH);
@@ -305,12 +292,10 @@ START_TEST(reports_do_not_pile_up)
     ledger_finish(ledger, START + 900 * LENGTH);
     ck_assert_uint_eq(offered(ledger_sum(ledger, 0, 0)), 900);
     ck_assert_uint_eq(offered(ledger_sum(ledger, 1, 0)), 1);
-    end();
 }
-END_TEST
 
 /* Nor do they when they are few and long; none is longer than it can be. */
-START_TEST(long_reports_do_not_pile_up)
+TEST(long_reports_do_not_pile_up)
 {
     static const struct ledger_part all[PARTS] = {{0, 1}, {0, 1}, {0, 0}};
     const size_t padding = 1 << 20, most = LEDGER_WAITING_BYTES / padding;
@@ -329,12 +314,10 @@ START_TEST(long_reports_do_not_pile_up)
     ledger_lose(ledger, 1);
     ledger_finish(ledger, START + 100 * LENGTH);
     ck_assert_uint_eq(offered(ledger_sum(ledger, 0, 0)), 100);
-    end();
 }
-END_TEST
 
 /* Else one that never comes to its last class could fill the memory. */
-START_TEST(classes_come_in_their_order)
+TEST(classes_come_in_their_order)
 {
     static const struct ledger_part all[2] = {{0, 3}, {1, 3}};
     struct ledger_run run = {all, START, START + LAST * LENGTH, LENGTH, LENGTH, false};
@@ -360,26 +343,4 @@ START_TEST(classes_come_in_their_order)
     ck_assert(ledger_start(ledger, &run)); /* from the first class again */
     ck_assert(report_class(0, 0, 1));
     ledger_finish(ledger, START + LAST * LENGTH);
-    end();
-}
-END_TEST
-
-int
-main(void)
-{
-    Suite *suite = suite_create("ledger");
-    TCase *tc = tcase_create("ledger");
-    tcase_set_timeout(tc, SUITE_TIMEOUT_S);
-    tcase_add_test(tc, numbers);
-    tcase_add_test(tc, rows_are_of_all);
-    tcase_add_test(tc, the_headline_ends_with_the_loss);
-    tcase_add_test(tc, a_loss_before_all_reports);
-    tcase_add_test(tc, a_run_that_is_stopped);
-    tcase_add_test(tc, a_part_that_is_done);
-    tcase_add_test(tc, reports_that_make_no_sense);
-    tcase_add_test(tc, reports_do_not_pile_up);
-    tcase_add_test(tc, long_reports_do_not_pile_up);
-    tcase_add_test(tc, classes_come_in_their_order);
-    suite_add_tcase(suite, tc);
-    return run_suite(suite);
 }

@@ -5,7 +5,7 @@
  * were published, and what a thread asks for is what the name promises.
  */
 #include "loadgen/work/model.h"
-#include "check_unit.h"
+#include "check_main.h"
 
 #include <math.h>
 
@@ -24,7 +24,15 @@ parse(const char *name, const char *arg)
     ck_assert(options_parse(&options, 3, argv, stderr));
 }
 
-START_TEST(test_all)
+static void
+tear_down(void)
+{
+    options_fini(&options);
+}
+
+FIXTURE(NULL, tear_down);
+
+TEST(test_all)
 {
     for (unsigned i = 0; model_at(i) != NULL; i++) {
         const struct model *m = model_at(i);
@@ -45,7 +53,6 @@ START_TEST(test_all)
     ck_assert_ptr_null(model_like("ycsb-aa"));
     ck_assert_ptr_null(model_like("/etc"));
 }
-END_TEST
 
 /* Means and quantiles as published, within what a thousandth or rounding allows; 0: not told. */
 static const struct {
@@ -71,27 +78,25 @@ static const struct {
     {"ycsb:a", 23, 1000, {{.5, 1000}}},
 };
 
-START_TEST(test_sizes)
+TEST_ROWS(test_sizes, sizes, row->name)
 {
-    parse(sizes[_i].name, NULL);
+    parse(row->name, NULL);
     double key = dist_mean(&options.classes[0].key_size),
            value = dist_mean(&options.classes[0].value_size);
-    if (sizes[_i].key_mean > 0) {
-        ck_assert_double_eq_tol(key / sizes[_i].key_mean, 1, 1e-3);
+    if (row->key_mean > 0) {
+        ck_assert_double_eq_tol(key / row->key_mean, 1, 1e-3);
     }
-    ck_assert_double_eq_tol(value / sizes[_i].value_mean, 1, 0.02);
-    for (int p = 0; p < 5 && sizes[_i].points[p].value > 0; p++) {
-        double got = dist_value(&options.classes[0].value_size, sizes[_i].points[p].q);
-        ck_assert_double_eq_tol(got, sizes[_i].points[p].value,
-                                1 + 2e-3 * sizes[_i].points[p].value);
+    ck_assert_double_eq_tol(value / row->value_mean, 1, 0.02);
+    for (int p = 0; p < 5 && row->points[p].value > 0; p++) {
+        double got = dist_value(&options.classes[0].value_size, row->points[p].q);
+        ck_assert_double_eq_tol(got, row->points[p].value,
+                                1 + 2e-3 * row->points[p].value);
     }
-    options_fini(&options);
 }
-END_TEST
 
 /* The published deviation of the pools, whose tail was made for it: a sum over the body, the
  * textbook's moments of the Pareto tail, which no sum would reach. */
-START_TEST(test_deviations)
+TEST(test_deviations)
 {
     static const struct {
         const char *name;
@@ -124,9 +129,8 @@ START_TEST(test_deviations)
         options_fini(&options);
     }
 }
-END_TEST
 
-START_TEST(test_overridden)
+TEST(test_overridden)
 {
     parse("ycsb:c", "--ops=get:1,set:1");
     ck_assert_double_eq(mix_share(&options.classes[0].mix, MIX_SET), 0.5);
@@ -138,9 +142,7 @@ START_TEST(test_overridden)
     ck_assert(options_parse(&options, 3, argv, stderr));
     ck_assert_double_eq(dist_mean(&options.classes[0].value_size), 50);
     ck_assert_double_eq_tol(dist_mean(&options.classes[0].key_size), 36.22, 0.01);
-    options_fini(&options);
 }
-END_TEST
 
 /* ---- texts ---------------------------------------------------------------------------- */
 
@@ -155,7 +157,7 @@ read_text(struct model *m, const char *text, unsigned *line)
     return model_parse(m, lines, copy, strlen(copy), line);
 }
 
-START_TEST(test_text)
+TEST(test_text)
 {
     struct model m;
     unsigned line;
@@ -178,7 +180,6 @@ START_TEST(test_text)
     ck_assert_ptr_null(read_text(&m, "ops = get:1, set:1", &line));
     ck_assert(!model_put(&m, word, sizeof word)); /* a blank */
 }
-END_TEST
 
 static const struct {
     const char *text;
@@ -198,16 +199,15 @@ static const struct {
     {"a-name-that-is-very-much-longer-than-forty-letters-are=1", 1, "longer-than-for\""},
 };
 
-START_TEST(test_bad_text)
+TEST_ROWS(test_bad_text, bad_texts, row->text)
 {
     struct model m;
     unsigned line;
-    const char *wrong = read_text(&m, bad_texts[_i].text, &line);
+    const char *wrong = read_text(&m, row->text, &line);
     ck_assert_ptr_nonnull(wrong);
-    ck_assert_msg(strstr(wrong, bad_texts[_i].says) != NULL, "%s", wrong);
-    ck_assert_uint_eq(line, bad_texts[_i].line);
+    expect_part(wrong, row->says);
+    ck_assert_uint_eq(line, row->line);
 }
-END_TEST
 
 /* ---- what threads ask for ------------------------------------------------------------- */
 
@@ -257,7 +257,7 @@ unmake(struct generator *a, struct lconn *c)
 }
 
 /* Two threads go through the keys together. */
-START_TEST(test_sequence)
+TEST(test_sequence)
 {
     struct generator a;
     struct lconn c;
@@ -274,10 +274,9 @@ START_TEST(test_sequence)
         ck_assert_int_eq(seen[i], 2);
     }
 }
-END_TEST
 
 /* Inserts are keys of their own for each thread; the newest are asked for most. */
-START_TEST(test_latest)
+TEST(test_latest)
 {
     struct generator a;
     struct lconn c;
@@ -300,10 +299,9 @@ START_TEST(test_latest)
     ck_assert_double_eq_tol((double)at_newest / (double)gets, 0.6116, 0.02);
     unmake(&a, &c);
 }
-END_TEST
 
 /* Scans have 1 to 100 keys, 50.5 in the mean. */
-START_TEST(test_scans)
+TEST(test_scans)
 {
     struct generator a;
     struct lconn c;
@@ -320,10 +318,9 @@ START_TEST(test_scans)
     ck_assert_double_eq_tol(keys / 10000, 50.5, 1.2);
     unmake(&a, &c);
 }
-END_TEST
 
 /* A share of gets is to be verified, and every verb begins as it should. */
-START_TEST(test_verbs)
+TEST(test_verbs)
 {
     struct generator a;
     struct lconn c;
@@ -347,25 +344,4 @@ START_TEST(test_verbs)
     ck_assert_double_eq_tol(followups[THEN_SET], 2000, 200);
     ck_assert_double_eq_tol(verified, 5000, 250);
     unmake(&a, &c);
-}
-END_TEST
-
-int
-main(void)
-{
-    Suite *s = suite_create("model");
-    TCase *tc = tcase_create("model");
-    tcase_set_timeout(tc, 60); /* sanitizers on a busy machine */
-    tcase_add_test(tc, test_all);
-    tcase_add_loop_test(tc, test_sizes, 0, ROWS(sizes));
-    tcase_add_test(tc, test_deviations);
-    tcase_add_test(tc, test_overridden);
-    tcase_add_test(tc, test_text);
-    tcase_add_loop_test(tc, test_bad_text, 0, ROWS(bad_texts));
-    tcase_add_test(tc, test_sequence);
-    tcase_add_test(tc, test_latest);
-    tcase_add_test(tc, test_scans);
-    tcase_add_test(tc, test_verbs);
-    suite_add_tcase(s, tc);
-    return run_suite(s);
 }

@@ -6,7 +6,7 @@
 #include "loadgen/measure/packed.h"
 
 #include "base/rng.h"
-#include "check_unit.h"
+#include "check_main.h"
 
 #define MOST UINT64_C(100000000000)
 
@@ -29,9 +29,9 @@ check_bytes(const struct hist *h, const uint8_t *bytes, size_t len)
     ck_assert_ptr_null(p.bytes);
 }
 
-START_TEST(test_bytes)
+TEST(test_bytes)
 {
-    struct hist *h = make();
+    SCOPED(hist_destroy) struct hist *h = make();
     check_bytes(h, (const uint8_t[]){0}, 1); /* nothing: one empty bucket */
     hist_record(h, 0);
     check_bytes(h, (const uint8_t[]){2}, 1);
@@ -42,20 +42,16 @@ START_TEST(test_bytes)
     hist_record(h,
                 2048); /* buckets of width 2 begin: number 2048, 2042 behind the last */
     check_bytes(h, (const uint8_t[]){2, 0, 0x80, 1, 3, 126, 0xf3, 0x1f, 2}, 9);
-    hist_destroy(&h);
 }
-END_TEST
 
 /* The ninth byte has eight bits. */
-START_TEST(test_largest)
+TEST(test_largest)
 {
-    struct hist *h = make();
+    SCOPED(hist_destroy) struct hist *h = make();
     hist_record_n(h, 0, INT64_MAX);
     check_bytes(
         h, (const uint8_t[]){0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}, 9);
-    hist_destroy(&h);
 }
-END_TEST
 
 static uint64_t
 take(const struct packed *p, size_t *at)
@@ -71,13 +67,12 @@ take(const struct packed *p, size_t *at)
     return n;
 }
 
-START_TEST(test_all_come_back)
+TEST(test_all_come_back)
 {
     for (uint64_t seed = 1; seed <= 50; seed++) {
-        struct hist *h = make();
-        struct packed p;
-        struct rng rng;
-        rng_init(&rng, seed, 0);
+        SCOPED(hist_destroy) struct hist *h = make();
+        SCOPED(packed_fini) struct packed p;
+        struct rng rng = rng_of(seed, 0);
         for (unsigned i = 0; i < 2000; i++) {
             uint64_t value = rng_u64(&rng) >> (27 + rng_u64(&rng) % 37);
             hist_record_n(h, value, 1 + (rng_u64(&rng) >> (20 + rng_u64(&rng) % 44)));
@@ -96,21 +91,5 @@ START_TEST(test_all_come_back)
         for (; bucket < hist_buckets(h); bucket++) {
             ck_assert_uint_eq(hist_bucket(h, bucket), 0);
         }
-        packed_fini(&p);
-        hist_destroy(&h);
     }
-}
-END_TEST
-
-int
-main(void)
-{
-    Suite *s = suite_create("packed");
-    TCase *tc = tcase_create("packed");
-    tcase_set_timeout(tc, SUITE_TIMEOUT_S);
-    tcase_add_test(tc, test_bytes);
-    tcase_add_test(tc, test_largest);
-    tcase_add_test(tc, test_all_come_back);
-    suite_add_tcase(s, tc);
-    return run_suite(s);
 }

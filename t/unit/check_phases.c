@@ -3,7 +3,7 @@
  *
  * A run's moments as spans of seconds since it was opened.
  */
-#include "check_unit.h"
+#include "check_main.h"
 #include "loadgen/measure/result.h"
 
 #define SEC NSEC_PER_SEC
@@ -15,7 +15,7 @@ is_span(const struct result_span *p, double start_s, double stop_s)
     ck_assert_double_eq(p->stop_s, stop_s);
 }
 
-START_TEST(one_after_the_other)
+TEST(one_after_the_other)
 {
     struct result_span p[PHASES];
     struct phase_times t = {10 * SEC, 12 * SEC, true,    13 * SEC,
@@ -31,9 +31,8 @@ START_TEST(one_after_the_other)
     ck_assert_str_eq(result_phase_names[PHASE_LOAD], "load");
     ck_assert_str_eq(result_phase_names[PHASE_DRAIN], "drain");
 }
-END_TEST
 
-START_TEST(a_run_that_ends_in_its_warm_up)
+TEST(a_run_that_ends_in_its_warm_up)
 {
     struct result_span p[PHASES];
     struct phase_times t = {10 * SEC, 12 * SEC, true,    13 * SEC,
@@ -42,17 +41,4 @@ START_TEST(a_run_that_ends_in_its_warm_up)
     is_span(&p[PHASE_WARMUP], 3, 5);
     ck_assert_double_eq(p[PHASE_MEASURE].start_s, p[PHASE_MEASURE].stop_s);
     is_span(&p[PHASE_DRAIN], 5, 5);
-}
-END_TEST
-
-int
-main(void)
-{
-    Suite *suite = suite_create("phases");
-    TCase *tc = tcase_create("phases");
-    tcase_set_timeout(tc, SUITE_TIMEOUT_S);
-    tcase_add_test(tc, one_after_the_other);
-    tcase_add_test(tc, a_run_that_ends_in_its_warm_up);
-    suite_add_tcase(suite, tc);
-    return run_suite(suite);
 }

@@ -4,13 +4,21 @@
  * Popularity: Zipf's frequencies for many exponents, and the bijection from ranks to keys.
  */
 #include "loadgen/work/popularity.h"
-#include "check_unit.h"
+#include "check_main.h"
 
 #include <math.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #define DRAWS 100000
+
+static struct popularity
+popularity_of(const char *text, uint64_t keys)
+{
+    struct popularity p;
+    ck_assert_ptr_null(popularity_parse(&p, text));
+    popularity_init(&p, keys);
+    return p;
+}
 
 static const struct {
     const char *text;
@@ -22,19 +30,15 @@ static const struct {
     {"zipf:1.21", 50, 1.21},   {"zipf:2.68", 1000, 2.68}, {"zipf:20", 10, 20},
     {"zipf:1.5", 2, 1.5},
 };
-#define LAWS ((int)(sizeof laws / sizeof laws[0]))
 
 /* Chi-squared over ranks; those expected fewer than ten times are taken together. */
-START_TEST(test_frequencies)
+TEST_ROWS(test_frequencies, laws, row->text)
 {
-    struct popularity p;
-    struct rng rng;
-    uint64_t n = laws[_i].keys;
-    uint64_t *seen = calloc(n + 1, sizeof *seen);
+    uint64_t n = row->keys;
+    FREED uint64_t *seen = calloc(n + 1, sizeof *seen);
     double norm = 0;
-    ck_assert_ptr_null(popularity_parse(&p, laws[_i].text));
-    popularity_init(&p, n);
-    rng_init(&rng, 3, (uint64_t)_i);
+    struct popularity p = popularity_of(row->text, n);
+    struct rng rng = rng_of(3, (uint64_t)(row - laws));
     for (int i = 0; i < DRAWS; i++) {
         uint64_t rank = popularity_rank(&p, &rng);
         ck_assert_uint_ge(rank, 1);
@@ -42,11 +46,11 @@ START_TEST(test_frequencies)
         seen[rank]++;
     }
     for (uint64_t k = 1; k <= n; k++) {
-        norm += pow((double)k, -laws[_i].exponent);
+        norm += pow((double)k, -row->exponent);
     }
     double chi2 = 0, cells = 0, rest_expected = 0, rest_seen = 0;
     for (uint64_t k = 1; k <= n; k++) {
-        double expected = DRAWS * pow((double)k, -laws[_i].exponent) / norm;
+        double expected = DRAWS * pow((double)k, -row->exponent) / norm;
         if (expected < 10) {
             rest_expected += expected;
             rest_seen += (double)seen[k];
@@ -61,22 +65,17 @@ START_TEST(test_frequencies)
         cells++;
     }
     ck_assert_double_le(chi2, cells + 5 * sqrt(2 * cells) + 1);
-    free(seen);
 }
-END_TEST
 
 /* A large key space needs no table: the share of the most popular keys is that of the law.
  * */
-START_TEST(test_large_key_space)
+TEST(test_large_key_space)
 {
-    struct popularity p;
-    struct rng rng;
     uint64_t n = 1000000;
     double norm = 0, top = 0;
     int seen = 0;
-    ck_assert_ptr_null(popularity_parse(&p, "zipf:0.99"));
-    popularity_init(&p, n);
-    rng_init(&rng, 4, 0);
+    struct popularity p = popularity_of("zipf:0.99", n);
+    struct rng rng = rng_of(4, 0);
     for (uint64_t k = 1; k <= n; k++) {
         double share = pow((double)k, -0.99);
         norm += share;
@@ -87,33 +86,26 @@ START_TEST(test_large_key_space)
     }
     ck_assert_double_eq_tol((double)seen / DRAWS, top / norm, 0.01);
 }
-END_TEST
 
-START_TEST(test_scatter_is_bijection)
+TEST_LOOP(test_scatter_is_bijection, 11)
 {
     static const uint64_t sizes[] = {1, 2, 3, 4, 5, 16, 17, 1000, 65536, 65537, 100000};
-    struct popularity p;
     uint64_t n = sizes[_i];
-    char *seen = calloc(n, 1);
-    ck_assert_ptr_null(popularity_parse(&p, "zipf:1"));
-    popularity_init(&p, n);
+    FREED char *seen = calloc(n, 1);
+    struct popularity p = popularity_of("zipf:1", n);
     for (uint64_t rank0 = 0; rank0 < n; rank0++) {
         uint64_t key = popularity_scatter(&p, rank0);
         ck_assert_uint_lt(key, n);
         ck_assert_int_eq(seen[key], 0);
         seen[key] = 1;
     }
-    free(seen);
 }
-END_TEST
 
 /* Hot keys do not sit beside each other: the hundred hottest fall into all tenths. */
-START_TEST(test_hot_keys_lie_apart)
+TEST(test_hot_keys_lie_apart)
 {
-    struct popularity p;
     int tenth[10] = {0};
-    ck_assert_ptr_null(popularity_parse(&p, "zipf:1"));
-    popularity_init(&p, 1000000);
+    struct popularity p = popularity_of("zipf:1", 1000000);
     for (uint64_t rank0 = 0; rank0 < 100; rank0++) {
         tenth[popularity_scatter(&p, rank0) / 100000]++;
     }
@@ -122,28 +114,22 @@ START_TEST(test_hot_keys_lie_apart)
         ck_assert_int_le(tenth[i], 30);
     }
 }
-END_TEST
 
-START_TEST(test_huge_key_space)
+TEST(test_huge_key_space)
 {
-    struct popularity p;
-    struct rng rng;
     uint64_t n = UINT64_C(1000000000000);
-    rng_init(&rng, 5, 0);
-    ck_assert_ptr_null(popularity_parse(&p, "zipf:0.8"));
-    popularity_init(&p, n);
+    struct rng rng = rng_of(5, 0);
+    struct popularity p = popularity_of("zipf:0.8", n);
     for (int i = 0; i < 1000; i++) {
         ck_assert_uint_lt(popularity_key(&p, &rng), n);
     }
 }
-END_TEST
 
 static double
 share_within(const struct popularity *p, uint64_t ranks, uint64_t stream)
 {
-    struct rng rng;
     int seen = 0;
-    rng_init(&rng, 6, stream);
+    struct rng rng = rng_of(6, stream);
     for (int i = 0; i < DRAWS; i++) {
         uint64_t rank = popularity_rank(p, &rng);
         ck_assert_uint_ge(rank, 1);
@@ -179,17 +165,14 @@ static const struct {
     {"zipf:0", 1000, 300, .3},
 };
 
-START_TEST(test_shares)
+TEST_ROWS(test_shares, shares, row->text)
 {
-    struct popularity p;
-    ck_assert_ptr_null(popularity_parse(&p, shares[_i].text));
-    popularity_init(&p, shares[_i].keys);
-    double want = shares[_i].share;
+    struct popularity p = popularity_of(row->text, row->keys);
+    double want = row->share;
     double sd = sqrt(want * (1 - want) / DRAWS);
-    ck_assert_double_eq_tol(share_within(&p, shares[_i].ranks, (uint64_t)_i), want,
+    ck_assert_double_eq_tol(share_within(&p, row->ranks, (uint64_t)(row - shares)), want,
                             4 * sd + 2e-4);
 }
-END_TEST
 
 /* The sum of k^-e over [from, to): exact while it is short, then an integral of cells. */
 static double
@@ -207,19 +190,16 @@ zipf_sum(double e, double from, double to)
 }
 
 /* A million million keys, by chi-squared over powers of two. */
-START_TEST(test_huge_zipf)
+TEST_LOOP(test_huge_zipf, 9)
 {
     static const double exponents[] = {0.2, 0.5, 0.8, 0.99, 1, 1.01, 1.2, 2, 2.68};
     enum { CELLS = 41 };
     char text[32];
-    struct popularity p;
-    struct rng rng;
     double e = exponents[_i], seen[CELLS] = {0}, chi2 = 0, cells = 0;
     uint64_t n = UINT64_C(1) << 40;
     snprintf(text, sizeof text, "zipf:%g", e);
-    ck_assert_ptr_null(popularity_parse(&p, text));
-    popularity_init(&p, n);
-    rng_init(&rng, 8, (uint64_t)_i);
+    struct popularity p = popularity_of(text, n);
+    struct rng rng = rng_of(8, (uint64_t)_i);
     for (int i = 0; i < DRAWS; i++) {
         uint64_t rank = popularity_rank(&p, &rng);
         ck_assert_uint_le(rank, n);
@@ -237,42 +217,32 @@ START_TEST(test_huge_zipf)
     }
     ck_assert_double_le(chi2, cells + 5 * sqrt(2 * cells) + 1);
 }
-END_TEST
 
 /* Which keys ranks are: in order, from the end, or scattered. */
-START_TEST(test_keys_of_ranks)
+TEST(test_keys_of_ranks)
 {
-    struct popularity p;
-    ck_assert_ptr_null(popularity_parse(&p, "zipf-ordered:1.2"));
-    popularity_init(&p, 1000);
+    struct popularity p = popularity_of("zipf-ordered:1.2", 1000);
     ck_assert_uint_eq(popularity_key_of(&p, 1), 0);
     ck_assert_uint_eq(popularity_key_of(&p, 1000), 999);
-    ck_assert_ptr_null(popularity_parse(&p, "latest"));
-    popularity_init(&p, 1000);
+    p = popularity_of("latest", 1000);
     ck_assert_uint_eq(popularity_key_of(&p, 1), 999);
     ck_assert_uint_eq(popularity_key_of(&p, 1000), 0);
     ck_assert_double_eq(p.zipf.exponent, 0.99);
     ck_assert_ptr_null(popularity_parse(&p, "latest:1.5"));
     ck_assert_double_eq(p.zipf.exponent, 1.5);
-    ck_assert_ptr_null(popularity_parse(&p, "hotset:0.1:0.9"));
-    popularity_init(&p, 1000);
+    p = popularity_of("hotset:0.1:0.9", 1000);
     ck_assert_uint_eq(popularity_key_of(&p, 5), popularity_scatter(&p, 4));
 }
-END_TEST
 
 static const char *
 parse_file(struct popularity *p, const char *content)
 {
-    static char text[SCRATCH_PATH + 16];
-    char path[SCRATCH_PATH];
-    scratch_file(path, content, strlen(content));
-    snprintf(text, sizeof text, "cdf:%s", path);
-    const char *wrong = popularity_parse(p, text);
-    unlink(path);
+    const char *wrong = popularity_parse(p, scratch_word("cdf", content));
+    scratch_word("cdf", NULL);
     return wrong;
 }
 
-START_TEST(test_files)
+TEST(test_files)
 {
     static const char *const bad[] = {"",
                                       "1\n",
@@ -291,9 +261,8 @@ START_TEST(test_files)
         ck_assert_msg(parse_file(&p, bad[i]) != NULL, "%s", bad[i]);
     }
 }
-END_TEST
 
-START_TEST(test_bad_texts)
+TEST(test_bad_texts)
 {
     static const char *const texts[] = {"",
                                         "zipf",
@@ -323,25 +292,4 @@ START_TEST(test_bad_texts)
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         ck_assert_msg(popularity_parse(&p, texts[i]) != NULL, "%s", texts[i]);
     }
-}
-END_TEST
-
-int
-main(void)
-{
-    Suite *s = suite_create("popularity");
-    TCase *tc = tcase_create("popularity");
-    tcase_set_timeout(tc, 60); /* sanitizers on a busy machine */
-    tcase_add_loop_test(tc, test_frequencies, 0, LAWS);
-    tcase_add_test(tc, test_large_key_space);
-    tcase_add_loop_test(tc, test_scatter_is_bijection, 0, 11);
-    tcase_add_test(tc, test_hot_keys_lie_apart);
-    tcase_add_test(tc, test_huge_key_space);
-    tcase_add_loop_test(tc, test_shares, 0, ROWS(shares));
-    tcase_add_loop_test(tc, test_huge_zipf, 0, 9);
-    tcase_add_test(tc, test_keys_of_ranks);
-    tcase_add_test(tc, test_files);
-    tcase_add_test(tc, test_bad_texts);
-    suite_add_tcase(s, tc);
-    return run_suite(s);
 }

@@ -7,7 +7,7 @@
 
 #include <math.h>
 
-#include "check_unit.h"
+#include "check_main.h"
 
 #define REQUESTS 200000
 
@@ -20,9 +20,9 @@ fill(struct samples *s, uint64_t seed)
     }
 }
 
-START_TEST(test_all)
+TEST(test_all)
 {
-    struct samples s = {.all = NULL};
+    SCOPED(samples_fini) struct samples s = {.all = NULL};
     samples_add(&s, 1, 2); /* none are wanted */
     ck_assert_uint_eq(s.count, 0);
     ck_assert(samples_init(&s, 1));
@@ -30,17 +30,15 @@ START_TEST(test_all)
     ck_assert_uint_eq(s.count, REQUESTS);
     ck_assert_uint_eq(s.all[7].start, 7);
     ck_assert_uint_eq(s.dropped, 0);
-    samples_fini(&s);
 }
-END_TEST
 
 static const double shares[] = {.9, .5, .1, .01, .001};
 
 /* The share, and independent of each other: gaps have the deviation of geometric ones. */
-START_TEST(test_share)
+TEST_ROWS(test_share, shares, NULL)
 {
-    double f = shares[_i], gaps = 0, squares = 0;
-    struct samples s;
+    double f = *row, gaps = 0, squares = 0;
+    SCOPED(samples_fini) struct samples s;
     ck_assert(samples_init(&s, f));
     fill(&s, 42);
     double expected = REQUESTS * f, deviation = sqrt(REQUESTS * f * (1 - f));
@@ -53,13 +51,11 @@ START_TEST(test_share)
     double n = (double)s.count - 1, mean = gaps / n;
     double of_law = sqrt(1 - f) / f;
     ck_assert_double_eq_tol(sqrt(squares / n - mean * mean) / of_law, 1, .25);
-    samples_fini(&s);
 }
-END_TEST
 
-START_TEST(test_seed)
+TEST(test_seed)
 {
-    struct samples a, b;
+    SCOPED(samples_fini) struct samples a, b;
     ck_assert(samples_init(&a, .01) && samples_init(&b, .01));
     fill(&a, 7);
     fill(&b, 6);
@@ -69,31 +65,13 @@ START_TEST(test_seed)
     for (uint64_t i = 0; i < a.count; i++) {
         ck_assert_uint_eq(a.all[i].start, b.all[i].start);
     }
-    samples_fini(&a);
-    samples_fini(&b);
 }
-END_TEST
 
 /* So small a share that none is likely ever to be kept. */
-START_TEST(test_tiny)
+TEST(test_tiny)
 {
-    struct samples s;
+    SCOPED(samples_fini) struct samples s;
     ck_assert(samples_init(&s, 1e-300));
     fill(&s, 1);
     ck_assert_uint_eq(s.count, 0);
-    samples_fini(&s);
-}
-END_TEST
-
-int
-main(void)
-{
-    Suite *s = suite_create("samples");
-    TCase *tc = tcase_create("samples");
-    tcase_add_test(tc, test_all);
-    tcase_add_loop_test(tc, test_share, 0, ROWS(shares));
-    tcase_add_test(tc, test_seed);
-    tcase_add_test(tc, test_tiny);
-    suite_add_tcase(s, tc);
-    return run_suite(s);
 }

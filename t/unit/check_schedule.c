@@ -5,10 +5,9 @@
  * law in every interval against the integral, warm-up, texts that are refused.
  */
 #include "loadgen/work/schedule.h"
-#include "check_unit.h"
+#include "check_main.h"
 
 #include <math.h>
-#include <unistd.h>
 
 #include "loadgen/work/arrival.h"
 
@@ -81,30 +80,28 @@ settled(int row)
     return s;
 }
 
-START_TEST(test_rates)
+TEST_ROWS(test_rates, rows, row->text)
 {
-    struct schedule s = settled(_i);
+    SCOPED(schedule_fini) struct schedule s = settled((int)(row - rows));
     for (int i = 0; i < 5; i++) {
-        double at_s = rows[_i].known[i].at_s, rate = rows[_i].known[i].rate;
+        double at_s = row->known[i].at_s, rate = row->known[i].rate;
         if (rate > 0) {
-            ck_assert_double_eq_tol(schedule_rate(&s, at_s + rows[_i].lead_s), rate,
+            ck_assert_double_eq_tol(schedule_rate(&s, at_s + row->lead_s), rate,
                                     rate * 1e-3);
         }
     }
-    if (rows[_i].mean > 0) {
-        ck_assert_double_eq_tol(s.mean, rows[_i].mean, rows[_i].mean * 1e-4);
+    if (row->mean > 0) {
+        ck_assert_double_eq_tol(s.mean, row->mean, row->mean * 1e-4);
     }
-    schedule_fini(&s);
 }
-END_TEST
 
 /* The integral is that of the rate, and schedule_time its inverse. */
-START_TEST(test_integral)
+TEST_ROWS(test_integral, rows, row->text)
 {
     enum { STEPS = 400000 };
-    struct schedule s = settled(_i);
+    SCOPED(schedule_fini) struct schedule s = settled((int)(row - rows));
     struct schedule_cursor c = {0};
-    double until = rows[_i].lead_s + 1.5 * RUN_S, step = until / STEPS, sum = 0;
+    double until = row->lead_s + 1.5 * RUN_S, step = until / STEPS, sum = 0;
     for (int i = 0; i < STEPS; i++) {
         double middle = (i + 0.5) * step;
         sum += schedule_rate(&s, middle) * step;
@@ -118,9 +115,7 @@ START_TEST(test_integral)
         expect(fabs(schedule_sum(&s, at_s) - total * i / 100000) <= 1e-6 * total);
         last = at_s;
     }
-    schedule_fini(&s);
 }
-END_TEST
 
 static const struct {
     const char *text;
@@ -133,13 +128,13 @@ static const struct {
 
 /* Every law, by every schedule: each interval has as many arrivals as the rate brings, as
  * near as the law's counts come to their mean anywhere. */
-START_TEST(test_counts)
+TEST_LOOP(test_counts, ROWS(rows) * ROWS(laws))
 {
     enum { BINS = 23 };
     int row = _i / ROWS(laws), l = _i % ROWS(laws);
-    struct schedule s = settled(row);
-    struct arrival_law law;
-    struct arrival a;
+    SCOPED(schedule_fini) struct schedule s = settled(row);
+    SCOPED(arrival_law_fini) struct arrival_law law;
+    SCOPED(arrival_fini) struct arrival a;
     double counts[BINS] = {0}, span_s = rows[row].lead_s + RUN_S;
     ck_assert_ptr_null(arrival_parse(&law, laws[l].text));
     struct arrival_conf conf = {&law, s.mean, START, 1, (uint64_t)_i, 1, 1, 0, &s};
@@ -161,17 +156,13 @@ START_TEST(test_counts)
         double sd = sqrt(laws[l].scv * mean);
         ck_assert_double_eq_tol(counts[i], mean, 5 * sd + 3);
     }
-    arrival_fini(&a);
-    arrival_law_fini(&law);
-    schedule_fini(&s);
 }
-END_TEST
 
 /* Two threads that share a stream, bent, take its arrivals in turn. */
-START_TEST(test_shared_stream)
+TEST(test_shared_stream)
 {
-    struct schedule s = settled(6);
-    struct arrival_law law;
+    SCOPED(schedule_fini) struct schedule s = settled(6);
+    SCOPED(arrival_law_fini) struct arrival_law law;
     struct arrival whole, part[2];
     ck_assert_ptr_null(arrival_parse(&law, "fb_ia"));
     struct arrival_conf conf = {&law, s.mean, START, 1, 2, 1, 1, 0, &s};
@@ -187,24 +178,17 @@ START_TEST(test_shared_stream)
     arrival_fini(&whole);
     arrival_fini(&part[0]);
     arrival_fini(&part[1]);
-    arrival_law_fini(&law);
-    schedule_fini(&s);
 }
-END_TEST
 
 static const char *
 parse_file(struct schedule *s, const char *content)
 {
-    static char text[SCRATCH_PATH + 16];
-    char path[SCRATCH_PATH];
-    scratch_file(path, content, strlen(content));
-    snprintf(text, sizeof text, "file:%s", path);
-    const char *wrong = schedule_parse(s, text);
-    unlink(path);
+    const char *wrong = schedule_parse(s, scratch_word("file", content));
+    scratch_word("file", NULL);
     return wrong;
 }
 
-START_TEST(test_file)
+TEST(test_file)
 {
     static const char *const bad[] = {
         "", "1\n2\n", "0,1\n0,2\n", "2,1\n1,1\n", "0,-1\n1,1\n", "0,2e8\n", "-1,1\n"};
@@ -226,10 +210,9 @@ START_TEST(test_file)
         ck_assert_msg(parse_file(&s, bad[i]) != NULL, "%s", bad[i]);
     }
 }
-END_TEST
 
 /* Periods much shorter than gaps cost no step each. */
-START_TEST(test_many_periods)
+TEST(test_many_periods)
 {
     struct schedule parsed, s;
     struct schedule_cursor c = {0};
@@ -242,46 +225,43 @@ START_TEST(test_many_periods)
     }
     schedule_fini(&s);
 }
-END_TEST
 
-START_TEST(test_bad_texts)
+TEST(test_bad_texts)
 {
-    static const char *const texts[] = {
-        "",
-        "x",
-        "ramp",
-        "ramp:1:2",
-        "ramp:1:2:0",
-        "ramp:1:x:2",
-        "ramp:1:2%:3",
-        "ramp:-1:2:3",
-        "ramp:1:2:3:4",
-        "ramp:1:2:3:4:5",
-        "ramp:1:2e8:3",
-        "ramp:1:2kk:3",
-        "ramp:1:2:3d",
-        "steps:1:2:0:1",
-        "steps:1:1000000:1:1",
-        "steps:1:2:1%:1",
-        "steps:1:2:1",
-        "square:1:2:3",
-        "square:1:2:3:0",
-        "square:1:2:3:1",
-        "square:1:2:0:0.5",
-        "square:1:2:3:x",
-        "triangle:1:2",
-        "triangle:1:2:0",
-        "qtriangle:1:2:3:0",
-        "sine:1:2:-1",
-        "const:1:2",
-        "const:x",
-        "etc-day:0",
-        "etc-day:1:2",
-        "file:",
-        "file:/no/such",
-        "const:1%%",
-        "const:k",
-    };
+    static const char *const texts[] = {"",
+                                        "x",
+                                        "ramp",
+                                        "ramp:1:2",
+                                        "ramp:1:2:0",
+                                        "ramp:1:x:2",
+                                        "ramp:1:2%:3",
+                                        "ramp:-1:2:3",
+                                        "ramp:1:2:3:4",
+                                        "ramp:1:2:3:4:5",
+                                        "ramp:1:2e8:3",
+                                        "ramp:1:2kk:3",
+                                        "ramp:1:2:3d",
+                                        "steps:1:2:0:1",
+                                        "steps:1:1000000:1:1",
+                                        "steps:1:2:1%:1",
+                                        "steps:1:2:1",
+                                        "square:1:2:3",
+                                        "square:1:2:3:0",
+                                        "square:1:2:3:1",
+                                        "square:1:2:0:0.5",
+                                        "square:1:2:3:x",
+                                        "triangle:1:2",
+                                        "triangle:1:2:0",
+                                        "qtriangle:1:2:3:0",
+                                        "sine:1:2:-1",
+                                        "const:1:2",
+                                        "const:x",
+                                        "etc-day:0",
+                                        "etc-day:1:2",
+                                        "file:",
+                                        "file:/no/such",
+                                        "const:1%%",
+                                        "const:k"};
     static const char *const empty[] = {"const:0", "ramp:0:0:1", "square:0:0:1:0.5",
                                         "const:0%", "steps:0:5:5:10"};
     struct schedule s, settled;
@@ -307,22 +287,4 @@ START_TEST(test_bad_texts)
     run.rate = 6e7;
     ck_assert_ptr_nonnull(schedule_settle(&settled, &s, &run));
     schedule_fini(&s);
-}
-END_TEST
-
-int
-main(void)
-{
-    Suite *s = suite_create("schedule");
-    TCase *tc = tcase_create("schedule");
-    tcase_set_timeout(tc, 60); /* sanitizers on a busy machine */
-    tcase_add_loop_test(tc, test_rates, 0, ROWS(rows));
-    tcase_add_loop_test(tc, test_integral, 0, ROWS(rows));
-    tcase_add_loop_test(tc, test_counts, 0, ROWS(rows) * ROWS(laws));
-    tcase_add_test(tc, test_shared_stream);
-    tcase_add_test(tc, test_file);
-    tcase_add_test(tc, test_many_periods);
-    tcase_add_test(tc, test_bad_texts);
-    suite_add_tcase(s, tc);
-    return run_suite(s);
 }

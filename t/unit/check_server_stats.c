@@ -7,13 +7,13 @@
 
 #include <string.h>
 
-#include "check_unit.h"
+#include "check_main.h"
 
 #define REPLY                                                                            \
     "STAT version 1.6.18\r\nSTAT cmd_get 12\r\nSTAT cmd_getx 7\r\nSTAT evictions 3\r\n"  \
     "STAT rusage_user 1.500000\r\nSTAT rusage_system 0.25\r\nSTAT bytes x\r\nEND\r\n"
 
-START_TEST(test_parse)
+TEST(test_parse)
 {
     struct server_sample s = {.values = {[STAT_SETS] = 5}};
     for (size_t len = 0; len < strlen(REPLY); len++) {
@@ -34,7 +34,6 @@ START_TEST(test_parse)
     ck_assert(server_sample_parse(&s, "END\r\n", 5));
     ck_assert(!server_sample_parse(&s, "STAT bytes END\r\n", 16));
 }
-END_TEST
 
 static void
 add(struct server_stats *s, unsigned server, double at_s, double gets, double cpu_s)
@@ -46,9 +45,9 @@ add(struct server_stats *s, unsigned server, double at_s, double gets, double cp
     ck_assert(server_stats_add(s, &sample));
 }
 
-START_TEST(test_change)
+TEST(test_change)
 {
-    struct server_stats *s = server_stats_create(3);
+    SCOPED(server_stats_destroy) struct server_stats *s = server_stats_create(3);
     ck_assert_ptr_nonnull(s);
     ck_assert_uint_eq(server_stats_change(s).servers, 0);
     for (unsigned i = 0; i <= 100; i++) {
@@ -64,13 +63,11 @@ START_TEST(test_change)
     ck_assert_uint_eq(c.told, SERVER_STATS_ALL & ~3U); /* by both */
     server_stats_destroy(&s);
     ck_assert_ptr_null(s);
-    server_stats_destroy(&s);
 }
-END_TEST
 
-START_TEST(test_evictions)
+TEST(test_evictions)
 {
-    struct server_stats *s = server_stats_create(2);
+    SCOPED(server_stats_destroy) struct server_stats *s = server_stats_create(2);
     struct server_sample sample = {0, 1, {[STAT_EVICTIONS] = 3}, 1U << STAT_EVICTIONS};
     ck_assert_ptr_nonnull(s);
     ck_assert(server_stats_add(s, &sample));
@@ -93,9 +90,7 @@ START_TEST(test_evictions)
     sample.told = 0;
     ck_assert(server_stats_add(s, &sample));
     ck_assert(!server_stats_evictions(s).is_known); /* the second does not tell */
-    server_stats_destroy(&s);
 }
-END_TEST
 
 #define SETTINGS                                                                         \
     "VERSION 1.6.18\r\nSTAT maxbytes 67108864\r\nSTAT inter \r\nSTAT odd\r\n"            \
@@ -104,7 +99,7 @@ END_TEST
 static void
 refuse(const char *text, const char *version)
 {
-    struct server_settings *s = server_settings_create(1);
+    SCOPED(server_settings_release) struct server_settings *s = server_settings_create(1);
     ck_assert_ptr_nonnull(s);
     ck_assert(server_settings_take(s, 0, text, strlen(text)));
     ck_assert_uint_eq(s->told[0].len, 0);
@@ -114,10 +109,9 @@ refuse(const char *text, const char *version)
         ck_assert_ptr_null(s->told[0].version);
     }
     ck_assert_int_eq(server_settings_are_told(s), version != NULL);
-    server_settings_release(&s);
 }
 
-START_TEST(test_settings)
+TEST(test_settings)
 {
     struct server_settings *s = server_settings_create(2);
     ck_assert_ptr_nonnull(s);
@@ -150,19 +144,4 @@ START_TEST(test_settings)
     refuse("-ERR x\r\n-ERR y\r\n", NULL);
     refuse("\n\n", NULL);
     refuse("STAT a b\nSTAT c\nEND\n", NULL);
-}
-END_TEST
-
-int
-main(void)
-{
-    Suite *s = suite_create("server_stats");
-    TCase *tc = tcase_create("server_stats");
-    tcase_set_timeout(tc, SUITE_TIMEOUT_S);
-    tcase_add_test(tc, test_parse);
-    tcase_add_test(tc, test_change);
-    tcase_add_test(tc, test_evictions);
-    tcase_add_test(tc, test_settings);
-    suite_add_tcase(s, tc);
-    return run_suite(s);
 }

@@ -8,7 +8,7 @@
 #include <math.h>
 
 #include "base/rng.h"
-#include "check_unit.h"
+#include "check_main.h"
 
 #define N 200
 
@@ -28,15 +28,14 @@ noise(struct rng *rng)
 static void
 fill(unsigned seed, unsigned cold, double deviation)
 {
-    struct rng rng;
-    rng_init(&rng, seed, 0);
+    struct rng rng = rng_of(seed, 0);
     for (unsigned i = 0; i < N; i++) {
         values[i] = 10 + deviation * noise(&rng);
         values[i] += i < cold ? 90.0 * (cold - i) / cold : 0;
     }
 }
 
-START_TEST(test_cut)
+TEST(test_cut)
 {
     unsigned restless = 0; /* by chance, and no harm: one waits a little longer */
     for (unsigned seed = 1; seed <= 50; seed++) {
@@ -51,9 +50,8 @@ START_TEST(test_cut)
     fill(1, 0, 0);
     ck_assert_uint_eq(steady_cut(values, N), 0); /* constant from the start */
 }
-END_TEST
 
-START_TEST(test_not_settled)
+TEST(test_not_settled)
 {
     fill(1, 180, 1);
     ck_assert_uint_eq(steady_cut(values, N), N); /* still falling */
@@ -64,9 +62,8 @@ START_TEST(test_not_settled)
     ck_assert_uint_eq(steady_cut(values, 19), 19); /* too short */
     ck_assert_uint_eq(steady_cut(values, 0), 0);
 }
-END_TEST
 
-START_TEST(test_drift)
+TEST(test_drift)
 {
     unsigned alarms = 0;
     for (unsigned seed = 1; seed <= 200; seed++) {
@@ -87,18 +84,4 @@ START_TEST(test_drift)
     ck_assert_double_eq(d.t, 0);
     ck_assert_double_eq(d.change, 0);
     ck_assert_double_eq(drift_of(values, 15).t, 0);
-}
-END_TEST
-
-int
-main(void)
-{
-    Suite *s = suite_create("steady");
-    TCase *tc = tcase_create("steady");
-    tcase_set_timeout(tc, SUITE_TIMEOUT_S);
-    tcase_add_test(tc, test_cut);
-    tcase_add_test(tc, test_not_settled);
-    tcase_add_test(tc, test_drift);
-    suite_add_tcase(s, tc);
-    return run_suite(s);
 }

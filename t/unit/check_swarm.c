@@ -5,7 +5,7 @@
  */
 #include <arpa/inet.h>
 
-#include "check_unit.h"
+#include "check_main.h"
 #include "base/rng.h"
 #include "loadgen/options/options.h"
 #include "loadgen/swarm/align.h"
@@ -20,9 +20,9 @@
 
 /* ---- capacities ---------------------------------------------------------------------- */
 
-START_TEST(shares_by_capacity)
+TEST(shares_by_capacity)
 {
-    struct capacity c;
+    SCOPED(capacity_fini) struct capacity c;
     uint64_t shares[3];
     double weights[3] = {1, 7, 1};
     ck_assert(capacity_init(&c, 3, 2));
@@ -43,13 +43,11 @@ START_TEST(shares_by_capacity)
     capacity_learn(&c, 0, (double[]){5, 0, 0});
     ck_assert_double_eq(capacity_of(&c, 0), 3e6 + 5);
     capacity_fini(&c);
-    capacity_fini(&c);
 }
-END_TEST
 
 /* ---- shares ------------------------------------------------------------------------- */
 
-START_TEST(shares_by_largest_remainder)
+TEST(shares_by_largest_remainder)
 {
     uint64_t shares[3];
     split_by_weight(10, (double[]){1, 1, 1}, 3, shares);
@@ -61,12 +59,10 @@ START_TEST(shares_by_largest_remainder)
     split_by_weight(0, (double[]){1, 2, 3}, 3, shares);
     ck_assert(shares[0] == 0 && shares[1] == 0 && shares[2] == 0);
 }
-END_TEST
 
-START_TEST(shares_add_up)
+TEST(shares_add_up)
 {
-    struct rng r;
-    rng_init(&r, 7, 0);
+    struct rng r = rng_of(7, 0);
     for (unsigned i = 0; i < 20000; i++) {
         double weights[20];
         uint64_t shares[20], sum = 0, total = rng_below(&r, 100000000);
@@ -86,7 +82,6 @@ START_TEST(shares_add_up)
         expect(sum == total);
     }
 }
-END_TEST
 
 /* ---- clocks ------------------------------------------------------------------------- */
 
@@ -102,7 +97,7 @@ exchange(nsec_t at, int64_t offset, nsec_t there, nsec_t busy, nsec_t back)
     };
 }
 
-START_TEST(the_shortest_way_counts)
+TEST(the_shortest_way_counts)
 {
     struct align a = {0};
     struct align_estimate e;
@@ -120,9 +115,8 @@ START_TEST(the_shortest_way_counts)
     nsec_t there = align_convert(&e, 200 * SEC);
     ck_assert_int_le(llabs((long long)(there - 195 * SEC)), (int64_t)e.bound);
 }
-END_TEST
 
-START_TEST(impossible_stamps_are_left_out)
+TEST(impossible_stamps_are_left_out)
 {
     struct align a = {0};
     struct align_estimate e;
@@ -137,15 +131,13 @@ START_TEST(impossible_stamps_are_left_out)
     ck_assert(!align_add(&a, &s));
     ck_assert(!align_estimate(&a, &e));
 }
-END_TEST
 
 /* 50 ppm fast; jitter of up to 20 us on ways of 100 us. */
-START_TEST(drift_is_the_slope)
+TEST(drift_is_the_slope)
 {
     struct align a = {0};
     struct align_estimate e;
-    struct rng r;
-    rng_init(&r, 1, 0);
+    struct rng r = rng_of(1, 0);
     for (unsigned i = 0; i < 100; i++) {
         nsec_t at = (1000 + i) * SEC;
         int64_t offset = (int64_t)(i * 50 * US) + 7 * (int64_t)SEC;
@@ -160,11 +152,10 @@ START_TEST(drift_is_the_slope)
     int64_t error = (int64_t)(there - 1106 * SEC - 99 * 50 * US);
     ck_assert_int_le(llabs((long long)error), 60 * (int64_t)US);
 }
-END_TEST
 
 /* ---- leases ------------------------------------------------------------------------- */
 
-START_TEST(a_lease_ends_unless_renewed)
+TEST(a_lease_ends_unless_renewed)
 {
     struct lease l = {0};
     lease_renew(&l, 10 * SEC);
@@ -176,9 +167,8 @@ START_TEST(a_lease_ends_unless_renewed)
     lease_renew(&l, 9 * SEC); /* a word that was long on its way takes nothing back */
     ck_assert_uint_eq(lease_end(&l), 14 * SEC);
 }
-END_TEST
 
-START_TEST(pauses_double)
+TEST(pauses_double)
 {
     ck_assert_uint_eq(lease_pause(0), 0);
     ck_assert_uint_eq(lease_pause(1), LEASE_PAUSE_FIRST);
@@ -187,7 +177,6 @@ START_TEST(pauses_double)
     ck_assert_uint_eq(lease_pause(50), LEASE_PAUSE_LAST);
     ck_assert_uint_eq(lease_pause(UINT32_MAX), LEASE_PAUSE_LAST);
 }
-END_TEST
 
 /* ---- what may be loaded ------------------------------------------------------------- */
 
@@ -201,7 +190,7 @@ ask(const struct allow *a, const char *host, unsigned port)
     return allow_ip(a, ip, (uint16_t)port);
 }
 
-START_TEST(only_this_machine_at_first)
+TEST(only_this_machine_at_first)
 {
     struct allow a;
     allow_loopback(&a);
@@ -212,34 +201,37 @@ START_TEST(only_this_machine_at_first)
     ck_assert_ptr_nonnull(ask(&a, "::2", 11211));
     ck_assert_ptr_nonnull(allow_path(&a, "/tmp/s"));
 }
-END_TEST
 
-START_TEST(networks_and_ports)
+TEST(networks_and_ports)
 {
+    static const char *const networks[] = {"10.1.0.0/16:11211", "10.2.3.4:100-200",
+                                           "[fd00::]/8:11211",  "[fe80::1]:5",
+                                           "fc00::/16",         "unix:/run/m.sock"};
     struct allow a = {0};
-    ck_assert_ptr_null(allow_add(&a, "10.1.0.0/16:11211"));
-    ck_assert_ptr_null(allow_add(&a, "10.2.3.4:100-200"));
-    ck_assert_ptr_null(allow_add(&a, "[fd00::]/8:11211"));
-    ck_assert_ptr_null(allow_add(&a, "[fe80::1]:5"));
-    ck_assert_ptr_null(allow_add(&a, "fc00::/16"));
-    ck_assert_ptr_null(allow_add(&a, "unix:/run/m.sock"));
-    ck_assert_ptr_null(ask(&a, "10.1.255.254", 11211));
-    ck_assert_ptr_nonnull(ask(&a, "10.1.255.254", 11212));
-    ck_assert_ptr_nonnull(ask(&a, "10.3.0.1", 11211));
-    ck_assert_ptr_null(ask(&a, "10.2.3.4", 100));
-    ck_assert_ptr_null(ask(&a, "10.2.3.4", 200));
-    ck_assert_ptr_nonnull(ask(&a, "10.2.3.4", 201));
-    ck_assert_ptr_null(ask(&a, "fd12::1", 11211));
-    ck_assert_ptr_nonnull(ask(&a, "fd12::1", 80));
-    ck_assert_ptr_null(ask(&a, "fe80::1", 5));
-    ck_assert_ptr_null(ask(&a, "fc00::77", 9));
+    for (int i = 0; i < ROWS(networks); i++) {
+        ck_assert_ptr_null(allow_add(&a, networks[i]));
+    }
+    static const struct {
+        const char *host;
+        unsigned port;
+    } good[] = {{"10.1.255.254", 11211}, {"10.2.3.4", 100}, {"10.2.3.4", 200},
+                {"fd12::1", 11211},      {"fe80::1", 5},    {"fc00::77", 9}},
+      bad[] = {{"10.1.255.254", 11212},
+               {"10.3.0.1", 11211},
+               {"10.2.3.4", 201},
+               {"fd12::1", 80},
+               {"127.0.0.1", 11211}};
+    for (int i = 0; i < ROWS(good); i++) {
+        ck_assert_msg(ask(&a, good[i].host, good[i].port) == NULL, "%s", good[i].host);
+    }
+    for (int i = 0; i < ROWS(bad); i++) {
+        ck_assert_msg(ask(&a, bad[i].host, bad[i].port) != NULL, "%s", bad[i].host);
+    }
     ck_assert_ptr_null(allow_path(&a, "/run/m.sock"));
     ck_assert_ptr_nonnull(allow_path(&a, "/run/m.sock2"));
-    ck_assert_ptr_nonnull(ask(&a, "127.0.0.1", 11211));
 }
-END_TEST
 
-START_TEST(never_many_at_once)
+TEST(never_many_at_once)
 {
     struct allow a = {0};
     ck_assert_ptr_null(allow_add(&a, "0.0.0.0/0"));
@@ -254,9 +246,8 @@ START_TEST(never_many_at_once)
     ck_assert_str_eq(ask(&a, "0.0.0.0", 1), "is no address of a server");
     ck_assert_str_eq(ask(&a, "::", 1), "is no address of a server");
 }
-END_TEST
 
-START_TEST(networks_that_are_none)
+TEST(networks_that_are_none)
 {
     static const char *const wrong[] = {"",
                                         "x",
@@ -287,9 +278,8 @@ START_TEST(networks_that_are_none)
     }
     ck_assert_str_eq(allow_add(&a, "10.0.0.1"), "too many networks");
 }
-END_TEST
 
-START_TEST(limits)
+TEST(limits)
 {
     struct allow_caps none = {0}, caps = {1000, 10, 5};
     struct allow_demand d = {1000, 10, 5};
@@ -310,75 +300,72 @@ START_TEST(limits)
     ck_assert_str_eq(allow_within(&caps, &d),
                      "a longer run than the agent allows (--agent-max-time=5s)");
 }
-END_TEST
 
-START_TEST(words_that_agents_take)
+static const struct {
+    const char *name, *value;
+    enum words_use use;
+} words[] = {
+    {"noload", NULL, WORDS_SHARED},
+    {"qps", "1000", WORDS_SHARED},
+    {"schedule", "ramp:1:2:3", WORDS_SHARED},
+    {"schedule", "file:/etc/passwd", WORDS_FILE},
+    {"qps-function", "file:/etc/passwd", WORDS_FILE},
+    {"arrivals", "exponential", WORDS_SHARED},
+    {"arrivals", "gaps:/etc/passwd", WORDS_FILE},
+    {"arrivals", "times:/etc/passwd", WORDS_FILE},
+    {"iadist", "times:x", WORDS_FILE},
+    {"popularity", "cdf:x", WORDS_FILE},
+    {"valuesize", "file:x", WORDS_FILE},
+    {"keysize", "mix:1*fixed:3+2*file:x", WORDS_FILE},
+    {"think", "file:x", WORDS_FILE},
+    {"session", "file:x", WORDS_FILE},
+    {"expiry", "file:x", WORDS_FILE},
+    {"requests-per-connection", "file:x", WORDS_FILE},
+    {"auth-file", "x", WORDS_HOST},
+    {"servers-file", "x", WORDS_LEADER},
+    {"tls-key", "x", WORDS_HOST},
+    {"engine", "epoll", WORDS_HOST},
+    {"agent-max-qps", "1", WORDS_AGENT},
+    {"workload", "etc", WORDS_SHARED},
+    {"workload", "/etc/passwd", WORDS_FILE},
+    {"workload", "passwd", WORDS_FILE},
+    {"workload", NULL, WORDS_FILE},
+    {"workload", "text:keysize=20;ops=get:1", WORDS_SHARED},
+    {"workload", "text:valuesize=file:x", WORDS_FILE},
+    {"workload", "xtext:keysize=20", WORDS_FILE},
+    {"class", "a:{workload=text:keysize=20;ops=get:1}", WORDS_SHARED},
+    {"class", "a:{workload=text:popularity=cdf:x}", WORDS_FILE},
+    {"antagonist", "flood", WORDS_SHARED},
+    {"roundrobin", NULL, WORDS_SHARED},
+    {"warmup-drain", "1", WORDS_SHARED},
+    {"trace", "x", WORDS_SHARED},
+    {"password", "x", WORDS_SECRET},
+    {"json", "x", WORDS_LEADER},
+    {"auth_file", "x", WORDS_UNKNOWN},
+    {"", NULL, WORDS_UNKNOWN},
+    {"class", "a:{--depth=4 getcount=5}", WORDS_SHARED},
+    {"class", "a:{depth=4\nauth-file=/etc/passwd}", WORDS_FILE},
+    {"class", "a:{depth=4 --auth_file=x}", WORDS_FILE},
+    {"class", "a:{arrivals=times:x}", WORDS_FILE},
+    {"class", "a:{depth=4 password=x}", WORDS_SECRET},
+    {"class", "a:{workload=ycsb:a}", WORDS_SHARED},
+    {"class", "a:{depth=4 workload=/etc/passwd}", WORDS_FILE},
+    {"class", "a:{--workload=passwd}", WORDS_FILE},
+    {"class", "a:{--antagonist=flood }", WORDS_SHARED},
+    {"class", "a:{depth=4 json=x}", WORDS_UNKNOWN},
+    {"class", "a:{-d 4}", WORDS_UNKNOWN},
+    {"class", "a", WORDS_UNKNOWN},
+    {"class", NULL, WORDS_UNKNOWN},
+};
+
+TEST_ROWS(words_that_agents_take, words, row->name)
 {
-    static const struct {
-        const char *name, *value;
-        enum words_use use;
-    } cases[] = {
-        {"noload", NULL, WORDS_SHARED},
-        {"qps", "1000", WORDS_SHARED},
-        {"schedule", "ramp:1:2:3", WORDS_SHARED},
-        {"schedule", "file:/etc/passwd", WORDS_FILE},
-        {"qps-function", "file:/etc/passwd", WORDS_FILE},
-        {"arrivals", "exponential", WORDS_SHARED},
-        {"arrivals", "gaps:/etc/passwd", WORDS_FILE},
-        {"arrivals", "times:/etc/passwd", WORDS_FILE},
-        {"iadist", "times:x", WORDS_FILE},
-        {"popularity", "cdf:x", WORDS_FILE},
-        {"valuesize", "file:x", WORDS_FILE},
-        {"keysize", "mix:1*fixed:3+2*file:x", WORDS_FILE},
-        {"think", "file:x", WORDS_FILE},
-        {"session", "file:x", WORDS_FILE},
-        {"expiry", "file:x", WORDS_FILE},
-        {"requests-per-connection", "file:x", WORDS_FILE},
-        {"auth-file", "x", WORDS_HOST},
-        {"servers-file", "x", WORDS_LEADER},
-        {"tls-key", "x", WORDS_HOST},
-        {"engine", "epoll", WORDS_HOST},
-        {"agent-max-qps", "1", WORDS_AGENT},
-        {"workload", "etc", WORDS_SHARED},
-        {"workload", "/etc/passwd", WORDS_FILE},
-        {"workload", "passwd", WORDS_FILE},
-        {"workload", NULL, WORDS_FILE},
-        {"workload", "text:keysize=20;ops=get:1", WORDS_SHARED},
-        {"workload", "text:valuesize=file:x", WORDS_FILE},
-        {"workload", "xtext:keysize=20", WORDS_FILE},
-        {"class", "a:{workload=text:keysize=20;ops=get:1}", WORDS_SHARED},
-        {"class", "a:{workload=text:popularity=cdf:x}", WORDS_FILE},
-        {"antagonist", "flood", WORDS_SHARED},
-        {"roundrobin", NULL, WORDS_SHARED},
-        {"warmup-drain", "1", WORDS_SHARED},
-        {"trace", "x", WORDS_SHARED},
-        {"password", "x", WORDS_SECRET},
-        {"json", "x", WORDS_LEADER},
-        {"auth_file", "x", WORDS_UNKNOWN},
-        {"", NULL, WORDS_UNKNOWN},
-        {"class", "a:{--depth=4 getcount=5}", WORDS_SHARED},
-        {"class", "a:{depth=4\nauth-file=/etc/passwd}", WORDS_FILE},
-        {"class", "a:{depth=4 --auth_file=x}", WORDS_FILE},
-        {"class", "a:{arrivals=times:x}", WORDS_FILE},
-        {"class", "a:{depth=4 password=x}", WORDS_SECRET},
-        {"class", "a:{workload=ycsb:a}", WORDS_SHARED},
-        {"class", "a:{depth=4 workload=/etc/passwd}", WORDS_FILE},
-        {"class", "a:{--workload=passwd}", WORDS_FILE},
-        {"class", "a:{--antagonist=flood }", WORDS_SHARED},
-        {"class", "a:{depth=4 json=x}", WORDS_UNKNOWN},
-        {"class", "a:{-d 4}", WORDS_UNKNOWN},
-        {"class", "a", WORDS_UNKNOWN},
-        {"class", NULL, WORDS_UNKNOWN},
-    };
-    for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        ck_assert_msg(words_use_of(cases[i].name, cases[i].value) == cases[i].use,
-                      "%s=%s", cases[i].name, cases[i].value);
-    }
+    ck_assert_msg(words_use_of(row->name, row->value) == row->use, "%s=%s", row->name,
+                  row->value);
 }
-END_TEST
 
 /* No option is forgotten: what the command line knows, the swarm has an answer to. */
-START_TEST(each_option_is_somebodys)
+TEST(each_option_is_somebodys)
 {
     const struct opt_table *t = options_table();
     ck_assert_uint_gt(t->count, 50);
@@ -397,10 +384,9 @@ START_TEST(each_option_is_somebodys)
                       "--%s is not in loadgen/swarm/words.c", row->name);
     }
 }
-END_TEST
 
 /* Each class has all of them for itself. */
-START_TEST(options_of_classes_travel)
+TEST(options_of_classes_travel)
 {
     const struct opt_table *t = options_class_table();
     for (size_t i = 0; i < t->count; i++) {
@@ -419,31 +405,4 @@ START_TEST(options_of_classes_travel)
                           "--%s of a class stays behind", row->name);
         }
     }
-}
-END_TEST
-
-int
-main(void)
-{
-    Suite *suite = suite_create("swarm");
-    TCase *tc = tcase_create("swarm");
-    tcase_set_timeout(tc, SUITE_TIMEOUT_S);
-    tcase_add_test(tc, shares_by_largest_remainder);
-    tcase_add_test(tc, shares_add_up);
-    tcase_add_test(tc, shares_by_capacity);
-    tcase_add_test(tc, the_shortest_way_counts);
-    tcase_add_test(tc, impossible_stamps_are_left_out);
-    tcase_add_test(tc, drift_is_the_slope);
-    tcase_add_test(tc, a_lease_ends_unless_renewed);
-    tcase_add_test(tc, pauses_double);
-    tcase_add_test(tc, only_this_machine_at_first);
-    tcase_add_test(tc, networks_and_ports);
-    tcase_add_test(tc, never_many_at_once);
-    tcase_add_test(tc, networks_that_are_none);
-    tcase_add_test(tc, limits);
-    tcase_add_test(tc, words_that_agents_take);
-    tcase_add_test(tc, each_option_is_somebodys);
-    tcase_add_test(tc, options_of_classes_travel);
-    suite_add_tcase(suite, tc);
-    return run_suite(suite);
 }

@@ -10,7 +10,7 @@
 #include "loadgen/measure/tally.h"
 #include "loadgen/tools/plot.h"
 #include "loadgen/tools/tool.h"
-#include "check_unit.h"
+#include "check_main.h"
 
 #define US 1000.0
 
@@ -47,7 +47,9 @@ tear_down(void)
     saved_fini(&group);
 }
 
-START_TEST(test_verdicts)
+FIXTURE(set_up, tear_down);
+
+TEST(test_verdicts)
 {
     struct estimate low = {true, 10, 9, 11}, high = {true, 20, 15, INFINITY};
     struct estimate wide = {true, 12, 5, 18}, none = {false, 10, 0, 0};
@@ -59,9 +61,8 @@ START_TEST(test_verdicts)
     ck_assert_int_eq(compare_two(low, none), COMPARE_UNKNOWN);
     ck_assert_int_eq(compare_two(none, low), COMPARE_UNKNOWN);
 }
-END_TEST
 
-START_TEST(test_one_run)
+TEST(test_one_run)
 {
     add(&group, 100, 10, false);
     struct estimate e = compare_estimate(&group, SAVED_P99);
@@ -75,10 +76,9 @@ START_TEST(test_one_run)
     group.runs[0].at[SAVED_P99].is_measured = false;
     ck_assert(!compare_estimate(&group, SAVED_P99).is_known);
 }
-END_TEST
 
 /* Runs that differ by more than their own confidence: the spread between them counts. */
-START_TEST(test_spread_between_runs)
+TEST(test_spread_between_runs)
 {
     add(&group, 90, 1, false);
     add(&group, 100, 1, false);
@@ -95,7 +95,6 @@ START_TEST(test_spread_between_runs)
     ck_assert_double_eq_tol(e.value - e.low, 20 / sqrt(2) * US, 1);
     ck_assert(isinf(e.high));
 }
-END_TEST
 
 static char *
 print(void)
@@ -111,31 +110,47 @@ print(void)
     return text;
 }
 
-START_TEST(test_table)
+TEST(test_table)
 {
     add(&group, 100, 10, false);
-    char *text = print();
-    ck_assert_ptr_nonnull(strstr(text, "100.0 (90.0 .. 110.0)"));
-    ck_assert_ptr_nonnull(strstr(text, "200.0 (190.0 ..)"));
-    ck_assert_ptr_nonnull(strstr(text, "  B is higher (+100.0%)\n"));
-    ck_assert_ptr_nonnull(strstr(text, "One run a side"));
+    FREED char *text = print();
+    expect_part(text, "100.0 (90.0 .. 110.0)");
+    expect_part(text, "200.0 (190.0 ..)");
+    expect_part(text, "  B is higher (+100.0%)\n");
+    expect_part(text, "One run a side");
     free(text);
     group.runs[0].at[SAVED_P999] = (struct saved_point){.is_measured = false};
     group.runs[0].is_valid = false;
     text = print();
-    ck_assert_ptr_nonnull(strstr(text, "not measured"));
-    ck_assert_ptr_nonnull(strstr(text, "cannot tell"));
-    ck_assert_ptr_nonnull(strstr(text, "(INVALID)"));
+    expect_part(text, "not measured");
+    expect_part(text, "cannot tell");
+    expect_part(text, "(INVALID)");
     ck_assert_ptr_null(strstr(text, "nan"));
-    free(text);
 }
-END_TEST
 
-/* Each kind of plot of odd results is finite, and closed. */
-START_TEST(test_plots)
+/* The picture, or why there is none. */
+static const char *
+draw_or_not(const struct plot *plot, char **text)
+{
+    size_t len;
+    FILE *out = open_memstream(text, &len);
+    const char *wrong = plot_draw(plot, out);
+    fclose(out);
+    ck_assert_uint_eq(strlen(*text), len);
+    return wrong;
+}
+
+static char *
+draw(const struct plot *plot)
 {
     char *text;
-    size_t len;
+    ck_assert_ptr_null(draw_or_not(plot, &text));
+    return text;
+}
+
+/* Each kind of plot of odd results is finite, and closed. */
+TEST_LOOP(test_plots, PLOT_KINDS)
+{
     struct saved_row row = {.start_s = 0, .length_s = 1, .rate = 10, .p50 = 0, .p99 = 5};
     add(&group, 100, 10, false);
     add(&group, 1e7, 10, true);
@@ -144,48 +159,23 @@ START_TEST(test_plots)
         group.runs[i].rows[0] = group.runs[i].rows[1] = row;
         group.runs[i].rows_len = 2;
     }
-    struct plot plot = {.kind = (enum plot_kind)_i, .groups = &group, .groups_len = 1};
-    FILE *out = open_memstream(&text, &len);
-    ck_assert_ptr_null(plot_draw(&plot, out));
-    fclose(out);
+    FREED char *text = draw(
+        &(struct plot){.kind = (enum plot_kind)_i, .groups = &group, .groups_len = 1});
     ck_assert_ptr_null(strstr(text, "nan"));
     ck_assert_ptr_null(strstr(text, "inf"));
     ck_assert_ptr_null(strstr(text, "a<b"));
     ck_assert_ptr_nonnull(strstr(text, _i == PLOT_BARS ? "<rect" : "<polyline"));
-    ck_assert_str_eq(text + len - strlen("</svg>\n"), "</svg>\n");
-    free(text);
-}
-END_TEST
-
-static unsigned
-count_of(const char *text, const char *part)
-{
-    unsigned n = 0;
-    for (const char *p = text; (p = strstr(p, part)) != NULL; p++) {
-        n++;
-    }
-    return n;
-}
-
-static char *
-draw(const struct plot *plot)
-{
-    char *text;
-    size_t len;
-    FILE *out = open_memstream(&text, &len);
-    ck_assert_ptr_null(plot_draw(plot, out));
-    fclose(out);
-    return text;
+    ck_assert_str_eq(text + strlen(text) - strlen("</svg>\n"), "</svg>\n");
 }
 
 /* A run that says nothing of the server is no point of a curve, and is marked everywhere. */
-START_TEST(test_plots_of_invalid)
+TEST(test_plots_of_invalid)
 {
     add(&group, 100, 10, false);
     add(&group, 5000, 10, false);
     add(&group, 200, 10, false);
     group.runs[1].is_valid = false;
-    char *text =
+    FREED char *text =
         draw(&(struct plot){.kind = PLOT_LOAD, .groups = &group, .groups_len = 1});
     const char *curve = strstr(text, "<polyline points=\"");
     ck_assert_ptr_nonnull(curve);
@@ -199,12 +189,10 @@ START_TEST(test_plots_of_invalid)
     free(text);
     text = draw(&(struct plot){.kind = PLOT_CDF, .groups = &group, .groups_len = 1});
     ck_assert_uint_eq(count_of(text, " (INVALID)"), 1);
-    free(text);
 }
-END_TEST
 
 /* A row for the n-th run of each group, a bar for each of them, a colour for each group. */
-START_TEST(test_bars)
+TEST(test_bars)
 {
     struct saved groups[2] = {{.name = NULL}, {.name = NULL}};
     for (unsigned g = 0; g < 2; g++) {
@@ -234,28 +222,22 @@ START_TEST(test_bars)
     saved_fini(&groups[0]);
     saved_fini(&groups[1]);
 }
-END_TEST
 
 /* What cannot be drawn is said, without a picture. */
-START_TEST(test_nothing_to_plot)
+TEST_LOOP(test_nothing_to_plot, PLOT_KINDS)
 {
-    char *text;
-    size_t len;
+    FREED char *text = NULL;
     add(&group, 100, 10, false);
     hist_reset(group.runs[0].latency);
     for (unsigned at = 0; at < SAVED_AT; at++) {
         group.runs[0].at[at].is_measured = false;
     }
     struct plot plot = {.kind = (enum plot_kind)_i, .groups = &group, .groups_len = 1};
-    FILE *out = open_memstream(&text, &len);
-    ck_assert_ptr_nonnull(plot_draw(&plot, out));
-    fclose(out);
-    ck_assert_uint_eq(len, 0);
-    free(text);
+    ck_assert_ptr_nonnull(draw_or_not(&plot, &text));
+    ck_assert_str_eq(text, "");
 }
-END_TEST
 
-START_TEST(test_names)
+TEST(test_names)
 {
     ck_assert(tool_is("plot") && tool_is("compare") && tool_is("merge"));
     ck_assert(!tool_is("-s") && !tool_is("") && !tool_is("plots"));
@@ -263,25 +245,4 @@ START_TEST(test_names)
         ck_assert_double_eq_tol(strtod(saved_percentiles[at].name + 1, NULL) / 100,
                                 saved_percentiles[at].share, 1e-9);
     }
-}
-END_TEST
-
-int
-main(void)
-{
-    Suite *s = suite_create("tools");
-    TCase *tc = tcase_create("tools");
-    tcase_set_timeout(tc, SUITE_TIMEOUT_S);
-    tcase_add_checked_fixture(tc, set_up, tear_down);
-    tcase_add_test(tc, test_verdicts);
-    tcase_add_test(tc, test_one_run);
-    tcase_add_test(tc, test_spread_between_runs);
-    tcase_add_test(tc, test_table);
-    tcase_add_loop_test(tc, test_plots, 0, PLOT_KINDS);
-    tcase_add_loop_test(tc, test_nothing_to_plot, 0, PLOT_KINDS);
-    tcase_add_test(tc, test_plots_of_invalid);
-    tcase_add_test(tc, test_bars);
-    tcase_add_test(tc, test_names);
-    suite_add_tcase(s, tc);
-    return run_suite(s);
 }

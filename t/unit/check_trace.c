@@ -5,7 +5,7 @@
  * times within a second, and the book between the reader and a sending thread.
  */
 #include "loadgen/work/trace.h"
-#include "check_unit.h"
+#include "check_main.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -18,106 +18,51 @@
 
 #define TWITTER NULL
 
+/* Lines and what they say; the client as a number. */
 static const struct {
     const char *columns; /* TWITTER */
     const char *line;
-    enum trace_line how;
-    struct trace_record record; /* GOOD: client as a number */
-    const char *told;           /* BAD: the sentence; UNKNOWN: the verb */
-} lines[] = {
-    {TWITTER,
-     "7,abc,3,50,12,get,0",
-     TRACE_LINE_GOOD,
-     {7000000000, 12, 50, 0, 1, TRACE_GET, 3, "abc"},
-     NULL},
+    struct trace_record record;
+} good_lines[] = {
+    {TWITTER, "7,abc,3,50,12,get,0", {7000000000, 12, 50, 0, 1, TRACE_GET, 3, "abc"}},
     {TWITTER,
      "7,a,b,c,6,50,12,set,60",
-     TRACE_LINE_GOOD,
-     {7000000000, 12, 50, 60, 1, TRACE_SET, 6, "a,b,c."},
-     NULL},
-    {TWITTER,
-     "7.25,abc,3,0,12,gets,0",
-     TRACE_LINE_GOOD,
-     {7250000000, 12, 0, 0, 1, TRACE_GETS, 3, "abc"},
-     NULL},
-    {TWITTER,
-     "7,abc,5,0,,DECR,0",
-     TRACE_LINE_GOOD,
-     {7000000000, 0, 0, 0, 1, TRACE_DECR, 5, "abc.."},
-     NULL},
+     {7000000000, 12, 50, 60, 1, TRACE_SET, 6, "a,b,c."}},
+    {TWITTER, "7.25,abc,3,0,12,gets,0", {7250000000, 12, 0, 0, 1, TRACE_GETS, 3, "abc"}},
+    {TWITTER, "7,abc,5,0,,DECR,0", {7000000000, 0, 0, 0, 1, TRACE_DECR, 5, "abc.."}},
     {TWITTER,
      "7,abcd,3,0,1,prepend,0",
-     TRACE_LINE_GOOD,
-     {7000000000, 1, 0, 0, 1, TRACE_PREPEND, 4, "abcd"},
-     NULL},
-    {TWITTER, "7,abc,3,0,1,flush,0", TRACE_LINE_UNKNOWN, {.verb = 0}, "flush"},
-    {TWITTER, "7,abc,3,0,1,,0", TRACE_LINE_UNKNOWN, {.verb = 0}, ""},
-    {TWITTER, "7,abc,3,0,1,get", TRACE_LINE_BAD, {.verb = 0}, "fields are missing"},
-    {TWITTER,
-     "x,abc,3,0,1,get,0",
-     TRACE_LINE_BAD,
-     {.verb = 0},
-     "the time is not a number"},
-    {TWITTER,
-     "-1,abc,3,0,1,get,0",
-     TRACE_LINE_BAD,
-     {.verb = 0},
-     "the time is not a number"},
-    {TWITTER,
-     "99999999999,abc,3,0,1,get,0",
-     TRACE_LINE_BAD,
-     {.verb = 0},
-     "the time is not a number"},
-    {TWITTER,
-     "7.,abc,3,0,1,get,0",
-     TRACE_LINE_BAD,
-     {.verb = 0},
-     "the time is not a number"},
-    {TWITTER, "7,,0,0,1,get,0", TRACE_LINE_BAD, {.verb = 0}, "the key is empty"},
-    {TWITTER,
-     "7,a b,3,0,1,get,0",
-     TRACE_LINE_BAD,
-     {.verb = 0},
-     "the key has blanks or control characters"},
-    {TWITTER,
-     "7,abc,251,0,1,get,0",
-     TRACE_LINE_BAD,
-     {.verb = 0},
-     "the key is longer than 250 bytes"},
-    {TWITTER,
-     "7,abc,x,0,1,get,0",
-     TRACE_LINE_BAD,
-     {.verb = 0},
-     "the size of the key is not a number"},
-    {TWITTER,
-     "7,abc,3,4294967296,1,get,0",
-     TRACE_LINE_BAD,
-     {.verb = 0},
-     "the size of the value is not a number"},
-    {TWITTER,
-     "7,abc,3,0,1,get,1d",
-     TRACE_LINE_BAD,
-     {.verb = 0},
-     "the time to live is not a number"},
-    {"op,key", "get_lease,k", TRACE_LINE_GOOD, {0, 0, 0, 0, 1, TRACE_GET, 1, "k"}, NULL},
-    {"key", "k", TRACE_LINE_GOOD, {0, 0, 0, 0, 1, TRACE_GET, 1, "k"}, NULL},
-    {"key,-,time_us,count",
-     "k,junk,3,9",
-     TRACE_LINE_GOOD,
-     {3000, 0, 0, 0, 9, TRACE_GET, 1, "k"},
-     NULL},
-    {"key,time_ns", "k,5", TRACE_LINE_GOOD, {5, 0, 0, 0, 1, TRACE_GET, 1, "k"}, NULL},
-    {"key,time_ms",
-     "k,5",
-     TRACE_LINE_GOOD,
-     {5000000, 0, 0, 0, 1, TRACE_GET, 1, "k"},
-     NULL},
-    {"key,op", "k,get,more", TRACE_LINE_BAD, {.verb = 0}, "more fields than columns"},
-    {"key,count",
-     "k,1000000001",
-     TRACE_LINE_BAD,
-     {.verb = 0},
-     "the count is not a number"},
+     {7000000000, 1, 0, 0, 1, TRACE_PREPEND, 4, "abcd"}},
+    {"op,key", "get_lease,k", {0, 0, 0, 0, 1, TRACE_GET, 1, "k"}},
+    {"key", "k", {0, 0, 0, 0, 1, TRACE_GET, 1, "k"}},
+    {"key,-,time_us,count", "k,junk,3,9", {3000, 0, 0, 0, 9, TRACE_GET, 1, "k"}},
+    {"key,time_ns", "k,5", {5, 0, 0, 0, 1, TRACE_GET, 1, "k"}},
+    {"key,time_ms", "k,5", {5000000, 0, 0, 0, 1, TRACE_GET, 1, "k"}},
+};
+
+static const struct wrong_line {
+    const char *columns;
+    const char *line;
+    const char *told; /* the sentence, or the verb that is unknown */
+} bad_lines[] =
+    {
+        {TWITTER, "7,abc,3,0,1,get", "fields are missing"},
+        {TWITTER, "x,abc,3,0,1,get,0", "the time is not a number"},
+        {TWITTER, "-1,abc,3,0,1,get,0", "the time is not a number"},
+        {TWITTER, "99999999999,abc,3,0,1,get,0", "the time is not a number"},
+        {TWITTER, "7.,abc,3,0,1,get,0", "the time is not a number"},
+        {TWITTER, "7,,0,0,1,get,0", "the key is empty"},
+        {TWITTER, "7,a b,3,0,1,get,0", "the key has blanks or control characters"},
+        {TWITTER, "7,abc,251,0,1,get,0", "the key is longer than 250 bytes"},
+        {TWITTER, "7,abc,x,0,1,get,0", "the size of the key is not a number"},
+        {TWITTER, "7,abc,3,4294967296,1,get,0", "the size of the value is not a number"},
+        {TWITTER, "7,abc,3,0,1,get,1d", "the time to live is not a number"},
+        {"key,op", "k,get,more", "more fields than columns"},
+        {"key,count", "k,1000000001", "the count is not a number"},
+},
+  unknown_verbs[] = {
+      {TWITTER, "7,abc,3,0,1,flush,0", "flush"},
+      {TWITTER, "7,abc,3,0,1,,0", ""},
 };
 
 static void
@@ -133,33 +78,50 @@ is_record(const struct trace_record *a, const struct trace_record *b)
     expect(memcmp(a->key, b->key, a->key_len) == 0);
 }
 
-START_TEST(test_lines)
+static enum trace_line
+parse_line(const char *columns, const char *text, struct trace_record *record,
+           struct trace_line_note *note)
 {
     struct trace_layout layout;
-    struct trace_record record;
-    struct trace_line_note note;
-    if (lines[_i].columns == TWITTER) {
+    if (columns == TWITTER) {
         trace_layout_twitter(&layout);
     } else {
-        ck_assert_ptr_null(trace_layout_parse(&layout, lines[_i].columns,
-                                              strlen(lines[_i].columns), false));
+        ck_assert_ptr_null(trace_layout_parse(&layout, columns, strlen(columns), false));
     }
-    size_t len = strlen(lines[_i].line);
-    char *line = exact_copy(lines[_i].line, len);
-    ck_assert_int_eq(trace_line_parse(&layout, line, len, &record, &note), lines[_i].how);
-    if (lines[_i].how == TRACE_LINE_GOOD) {
-        is_record(&record, &lines[_i].record);
-    } else if (lines[_i].how == TRACE_LINE_BAD) {
-        ck_assert_str_eq(note.wrong, lines[_i].told);
-    } else {
-        ck_assert_uint_eq(note.verb_len, strlen(lines[_i].told));
-        ck_assert_int_eq(strncmp(note.verb, lines[_i].told, note.verb_len), 0);
-    }
+    static char *line; /* what is told points into it */
     free(line);
+    line = exact_copy(text, strlen(text));
+    return trace_line_parse(&layout, line, strlen(text), record, note);
 }
-END_TEST
 
-START_TEST(test_layouts)
+TEST_ROWS(test_good_lines, good_lines, row->line)
+{
+    struct trace_record record;
+    struct trace_line_note note;
+    ck_assert_int_eq(parse_line(row->columns, row->line, &record, &note),
+                     TRACE_LINE_GOOD);
+    is_record(&record, &row->record);
+}
+
+TEST_ROWS(test_bad_lines, bad_lines, row->line)
+{
+    struct trace_record record;
+    struct trace_line_note note;
+    ck_assert_int_eq(parse_line(row->columns, row->line, &record, &note), TRACE_LINE_BAD);
+    ck_assert_str_eq(note.wrong, row->told);
+}
+
+TEST_ROWS(test_unknown_verbs, unknown_verbs, row->line)
+{
+    struct trace_record record;
+    struct trace_line_note note;
+    ck_assert_int_eq(parse_line(row->columns, row->line, &record, &note),
+                     TRACE_LINE_UNKNOWN);
+    ck_assert_uint_eq(note.verb_len, strlen(row->told));
+    ck_assert_int_eq(strncmp(note.verb, row->told, note.verb_len), 0);
+}
+
+TEST(test_layouts)
 {
     static const struct {
         const char *text;
@@ -193,10 +155,9 @@ START_TEST(test_layouts)
     ck_assert_str_eq(trace_layout_parse(&layout, many, strlen(many), false),
                      "a trace has at most 32 columns");
 }
-END_TEST
 
 /* Clients told by name are told apart. */
-START_TEST(test_clients)
+TEST(test_clients)
 {
     struct trace_layout layout;
     struct trace_record a, b;
@@ -207,7 +168,6 @@ START_TEST(test_clients)
     ck_assert_uint_ne(a.client, b.client);
     ck_assert_uint_ne(a.client, 0);
 }
-END_TEST
 
 /* ---- the binary form ------------------------------------------------------------------ */
 
@@ -230,7 +190,7 @@ put_records(char *dst)
     return n + trace_binary_put_end(&b, dst + n);
 }
 
-START_TEST(test_binary)
+TEST(test_binary)
 {
     char bytes[2048];
     struct trace_binary b;
@@ -266,9 +226,8 @@ START_TEST(test_binary)
     ck_assert_int_eq(trace_binary_take(&b, bytes + at, len - at, &r, &taken),
                      TRACE_BINARY_BAD);
 }
-END_TEST
 
-START_TEST(test_binary_header)
+TEST(test_binary_header)
 {
     char bytes[TRACE_BINARY_HEADER];
     struct trace_binary b = {.step_ns = 1};
@@ -294,7 +253,6 @@ START_TEST(test_binary_header)
                      "its header makes no sense");
     ck_assert(!trace_binary_is("MCTRACE", 7));
 }
-END_TEST
 
 /* ---- files -------------------------------------------------------------------------- */
 
@@ -323,13 +281,19 @@ read_trace(struct trace **t, bool skips_bad)
     return status;
 }
 
-START_TEST(test_file_of_lines)
+static enum trace_status
+read_text(struct trace **t, const char *text, bool skips_bad)
+{
+    write_file(text, strlen(text));
+    return read_trace(t, skips_bad);
+}
+
+TEST(test_file_of_lines)
 {
     static const char text[] = "1,a,1,0,1,get,0\r\n\n2,b,1,0,1,lock,0\nnonsense\n"
                                "2,b,1,0,1,lock,0\n1,c,1,0,1,set,0";
-    struct trace *t;
-    write_file(text, sizeof text - 1);
-    ck_assert_int_eq(read_trace(&t, true), TRACE_END);
+    SCOPED(trace_close) struct trace *t;
+    ck_assert_int_eq(read_text(&t, text, true), TRACE_END);
     const struct trace_notes *n = trace_notes(t);
     ck_assert_uint_eq(n->records, 2);
     ck_assert_uint_eq(n->bad, 1);
@@ -340,21 +304,18 @@ START_TEST(test_file_of_lines)
     ck_assert_uint_eq(trace_step(t), 1000000000);
     trace_close(&t);
 
-    write_file(text, sizeof text - 1);
-    ck_assert_int_eq(read_trace(&t, false), TRACE_FAILED);
+    ck_assert_int_eq(read_text(&t, text, false), TRACE_FAILED);
     ck_assert_ptr_nonnull(strstr(trace_error(t), ", line 4: fields are missing"));
-    trace_close(&t);
 }
-END_TEST
 
-START_TEST(test_cachelib)
+TEST(test_cachelib)
 {
     static const char text[] = "op_time,key,key_size,op,op_count,size,cache_hits,ttl\n"
                                "10,17,5,GET,3,100,2,0\n9,18,5,SET_LEASE,1,200,0,30\n";
     char err[TRACE_ERR_MAX];
     struct trace_conf conf = {.path = path};
     struct trace_record r;
-    struct trace *t;
+    SCOPED(trace_close) struct trace *t;
     write_file(text, sizeof text - 1);
     ck_assert_ptr_null(trace_open(&t, &conf, err));
     unlink(path);
@@ -366,70 +327,59 @@ START_TEST(test_cachelib)
               &(struct trace_record){10000000000, 0, 200, 30, 1, TRACE_SET, 5, "18..."});
     ck_assert_int_eq(trace_next(t, &r), TRACE_END);
     ck_assert_uint_eq(trace_notes(t)->backwards, 1);
-    trace_close(&t);
 }
-END_TEST
 
 /* Times as fine as they are written. */
-START_TEST(test_step)
+TEST(test_step)
 {
     static const char text[] = "1.250,a,1,0,1,get,0\n";
-    struct trace *t;
-    write_file(text, sizeof text - 1);
-    ck_assert_int_eq(read_trace(&t, false), TRACE_END);
+    SCOPED(trace_close) struct trace *t;
+    ck_assert_int_eq(read_text(&t, text, false), TRACE_END);
     ck_assert_uint_eq(trace_step(t), 1000000);
     trace_close(&t);
 
     /* Whichever line has the most digits. */
     static const char finer[] =
         "1,a,1,0,1,get,0\n1.25,a,1,0,1,get,0\n2.5,a,1,0,1,get,0\n";
-    write_file(finer, sizeof finer - 1);
-    ck_assert_int_eq(read_trace(&t, false), TRACE_END);
+    ck_assert_int_eq(read_text(&t, finer, false), TRACE_END);
     ck_assert_uint_eq(trace_step(t), 10000000);
     ck_assert(!trace_has_fixed_step(t));
-    trace_close(&t);
 }
-END_TEST
 
 /* Whoever wants no more ends it between two records. */
-START_TEST(test_stop)
+TEST(test_stop)
 {
     static const char text[] = "1,a,1,0,1,get,0\n2,a,1,0,1,get,0\n3,a,1,0,1,get,0\n";
     char err[TRACE_ERR_MAX];
     atomic_bool stop = false;
     struct trace_conf conf = {.path = path, .stop = &stop};
     struct trace_record r;
-    struct trace *t;
+    SCOPED(trace_close) struct trace *t;
     write_file(text, sizeof text - 1);
     ck_assert_ptr_null(trace_open(&t, &conf, err));
     unlink(path);
     ck_assert_int_eq(trace_next(t, &r), TRACE_RECORD);
     atomic_store(&stop, true);
     ck_assert_int_eq(trace_next(t, &r), TRACE_END);
-    trace_close(&t);
 }
-END_TEST
 
-START_TEST(test_long_line)
+TEST(test_long_line)
 {
     size_t len = 300000;
-    char *text = malloc(len);
-    struct trace *t;
+    FREED char *text = malloc(len);
+    SCOPED(trace_close) struct trace *t;
     memset(text, 'x', len);
     write_file(text, len);
     ck_assert_int_eq(read_trace(&t, true), TRACE_FAILED);
     ck_assert_ptr_nonnull(strstr(trace_error(t), ", line 1: longer than"));
-    trace_close(&t);
-    free(text);
 }
-END_TEST
 
 /* A binary file is whole or it is an error, wherever it is cut. */
-START_TEST(test_cut_files)
+TEST(test_cut_files)
 {
     char bytes[2048];
     size_t len = put_records(bytes);
-    struct trace *t;
+    SCOPED(trace_close) struct trace *t;
     for (size_t n = TRACE_BINARY_HEADER; n <= len; n++) {
         write_file(bytes, n);
         ck_assert_int_eq(read_trace(&t, false), n == len ? TRACE_END : TRACE_FAILED);
@@ -438,35 +388,30 @@ START_TEST(test_cut_files)
     bytes[len] = 'x';
     write_file(bytes, len + 1);
     ck_assert_int_eq(read_trace(&t, false), TRACE_FAILED);
-    trace_close(&t);
 }
-END_TEST
 
-START_TEST(test_no_file)
+TEST(test_no_file)
 {
     char err[TRACE_ERR_MAX];
-    struct trace *t;
+    SCOPED(trace_close) struct trace *t;
     struct trace_conf conf = {.path = "/nonexistent/trace"};
     ck_assert_ptr_nonnull(trace_open(&t, &conf, err));
     ck_assert_str_eq(err, "/nonexistent/trace: No such file or directory");
     conf.path = "/dev/null";
     ck_assert_ptr_nonnull(trace_open(&t, &conf, err));
-    ck_assert_ptr_nonnull(strstr(err, "not a plain file"));
-    trace_close(&t);
+    expect_part(err, "not a plain file");
 }
-END_TEST
 
 /* ---- times -------------------------------------------------------------------------- */
 
 /* A second with so many requests: they stay in it and in order; half of them in its first
  * half, within five standard deviations. */
-START_TEST(test_clock)
+TEST_LOOP(test_clock, 4)
 {
     static const uint64_t counts[] = {1, 2, 1000, 100000};
     uint64_t count = counts[_i], second = UINT64_C(1000000000), before = 3 * second;
     unsigned early = 0;
-    struct rng rng;
-    rng_init(&rng, 1, count);
+    struct rng rng = rng_of(1, count);
     for (enum trace_spread spread = TRACE_SPREAD_EXPONENTIAL; spread <= TRACE_SPREAD_NONE;
          spread++) {
         struct trace_clock c = {.spread = spread, .rng = &rng, .step_ns = second};
@@ -488,7 +433,6 @@ START_TEST(test_clock)
                off * off < 25.0 / 4 * (double)count);
     }
 }
-END_TEST
 
 /* ---- the book ------------------------------------------------------------------------ */
 
@@ -513,9 +457,9 @@ fill(void *arg)
 }
 
 /* Two threads: every request comes once and in order; places are given back in another. */
-START_TEST(test_book)
+TEST(test_book)
 {
-    struct book b;
+    SCOPED(book_fini) struct book b;
     pthread_t reader;
     uint32_t kept[PAGES / 2], kept_len = 0;
     ck_assert(book_init(&b, PAGES));
@@ -549,29 +493,4 @@ START_TEST(test_book)
         ck_assert_uint_ne(book_blank(&b), BOOK_NONE);
     }
     ck_assert_uint_eq(book_blank(&b), BOOK_NONE);
-    book_fini(&b);
-}
-END_TEST
-
-int
-main(void)
-{
-    Suite *s = suite_create("trace");
-    TCase *tc = tcase_create("trace");
-    tcase_add_loop_test(tc, test_lines, 0, ROWS(lines));
-    tcase_add_test(tc, test_layouts);
-    tcase_add_test(tc, test_clients);
-    tcase_add_test(tc, test_binary);
-    tcase_add_test(tc, test_binary_header);
-    tcase_add_test(tc, test_file_of_lines);
-    tcase_add_test(tc, test_cachelib);
-    tcase_add_test(tc, test_step);
-    tcase_add_test(tc, test_stop);
-    tcase_add_test(tc, test_long_line);
-    tcase_add_test(tc, test_cut_files);
-    tcase_add_test(tc, test_no_file);
-    tcase_add_loop_test(tc, test_clock, 0, 4);
-    tcase_add_test(tc, test_book);
-    suite_add_tcase(s, tc);
-    return run_suite(s);
 }

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/rng.h"
-#include "check_unit.h"
+#include "check_main.h"
 #include "loadgen/measure/check.h"
 #include "loadgen/measure/env.h"
 #include "loadgen/measure/gaps.h"
@@ -52,7 +52,6 @@ send(const char *law_text, double rate, const struct client *client, uint64_t se
 {
     struct arrival_law law;
     struct arrival arrival;
-    struct rng rng;
     struct gaps meant = {.each = gaps_each(rate)}, sent = {.each = gaps_each(rate)};
     nsec_t last = 0;
     ck_assert_ptr_null(arrival_parse(&law, law_text));
@@ -63,7 +62,7 @@ send(const char *law_text, double rate, const struct client *client, uint64_t se
                                 .sources = 1,
                                 .every = 1};
     ck_assert(arrival_init(&arrival, &conf));
-    rng_init(&rng, seed, 99);
+    struct rng rng = rng_of(seed, 99);
     hist_reset(intended);
     hist_reset(issued);
     for (unsigned i = 0; i < REQUESTS; i++) {
@@ -87,7 +86,6 @@ static const struct {
     {"exponential", 4e5}, {"fixed", 1000},       {"fixed", 20000},
     {"fb_ia", 20000},     {"bursty", 10000},     {"gamma:4", 30000},
 };
-#define STREAMS (int)(sizeof streams / sizeof streams[0])
 
 static double
 limit(void)
@@ -97,46 +95,45 @@ limit(void)
     return l.limit[CHECK_ARRIVALS];
 }
 
+FIXTURE(set_up, tear_down);
+
 /* Late by the slack of the kernel's timers, and sends together what became due meanwhile:
  * not once in 1000 runs is that held against it, though p is as good as nothing. */
-START_TEST(test_correct_clients_pass)
+TEST_ROWS(test_correct_clients_pass, streams, row->law)
 {
     static const struct client client = {.clump = 0, .lag = 60 * NSEC_PER_USEC};
     unsigned refused = 0;
     for (uint64_t seed = 1; seed <= RUNS; seed++) {
-        struct gaps_apart g = send(streams[_i].law, streams[_i].rate, &client, seed);
-        ck_assert_int_eq(g.is_known, REQUESTS / gaps_each(streams[_i].rate) > GAPS_LEAST);
+        struct gaps_apart g = send(row->law, row->rate, &client, seed);
+        ck_assert_int_eq(g.is_known, REQUESTS / gaps_each(row->rate) > GAPS_LEAST);
         refused += g.is_known && g.apart > limit() ? 1 : 0;
     }
-    ck_assert_msg(refused == 0, "%s at %.0f: %u of %u refused", streams[_i].law,
-                  streams[_i].rate, refused, RUNS);
+    ck_assert_msg(refused == 0, "%s at %.0f: %u of %u refused", row->law, row->rate,
+                  refused, RUNS);
 }
-END_TEST
 
 /* One that looks every so often sends in clumps: each such run is refused. */
-START_TEST(test_clumps_are_seen)
+static const struct {
+    double rate;
+    nsec_t clump;
+} clumps[] = {{1000, 5 * NSEC_PER_MSEC},
+              {5000, NSEC_PER_MSEC},
+              {20000, NSEC_PER_MSEC},
+              {20000, 4 * NSEC_PER_MSEC},
+              {100000, 2 * NSEC_PER_MSEC}};
+
+TEST_ROWS(test_clumps_are_seen, clumps, NULL)
 {
-    static const struct {
-        double rate;
-        nsec_t clump;
-    } cases[] = {{1000, 5 * NSEC_PER_MSEC},
-                 {5000, NSEC_PER_MSEC},
-                 {20000, NSEC_PER_MSEC},
-                 {20000, 4 * NSEC_PER_MSEC},
-                 {100000, 2 * NSEC_PER_MSEC}};
-    for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        const struct client client = {.clump = cases[i].clump, .lag = 0};
-        for (uint64_t seed = 1; seed <= RUNS / 10; seed++) {
-            struct gaps_apart g = send("exponential", cases[i].rate, &client, seed);
-            ck_assert(g.is_known);
-            ck_assert_msg(g.apart > limit(), "%.0f: %.3f", cases[i].rate, g.apart);
-            ck_assert_double_gt(g.scv_issued, 1.5);
-        }
+    const struct client client = {.clump = row->clump, .lag = 0};
+    for (uint64_t seed = 1; seed <= RUNS / 10; seed++) {
+        struct gaps_apart g = send("exponential", row->rate, &client, seed);
+        ck_assert(g.is_known);
+        ck_assert_msg(g.apart > limit(), "%.0f: %.3f", row->rate, g.apart);
+        ck_assert_double_gt(g.scv_issued, 1.5);
     }
 }
-END_TEST
 
-START_TEST(test_dispersion_and_chance)
+TEST(test_dispersion_and_chance)
 {
     static const struct client exact = {0, 0};
     double exponential = 0, fixed = 0, seeds = 20;
@@ -154,8 +151,7 @@ START_TEST(test_dispersion_and_chance)
     /* Independent samples of one law: p is even between 0 and 1. */
     unsigned below = 0;
     for (uint64_t seed = 1; seed <= 200; seed++) {
-        struct rng rng;
-        rng_init(&rng, seed, 5);
+        struct rng rng = rng_of(seed, 5);
         hist_reset(intended);
         hist_reset(issued);
         for (unsigned i = 0; i < 400; i++) {
@@ -166,7 +162,6 @@ START_TEST(test_dispersion_and_chance)
     }
     ck_assert_uint_le(below, 20);
 }
-END_TEST
 
 /* ---- Little's law -------------------------------------------------------------------- */
 
@@ -183,14 +178,13 @@ enum fault {
 static double
 watch_queue(uint64_t seed, enum fault fault)
 {
-    struct rng rng;
     struct little l = {0};
     struct little_sums s = {0};
     nsec_t start = NSEC_PER_SEC, end = 5 * NSEC_PER_SEC;
     double queue[4096], next_in = 0, next_out = INFINITY, sum = 0, good = 0;
     unsigned head = 0, waiting = 0, answers = 0;
     bool was_in = false, was_end = false;
-    rng_init(&rng, seed, 7);
+    struct rng rng = rng_of(seed, 7);
     for (double now = 0; now < 6e9;) {
         now = fmin(next_in, next_out);
         s.on_their_way_ns += (double)little_pass(&l, start, end, (nsec_t)now);
@@ -227,7 +221,7 @@ watch_queue(uint64_t seed, enum fault fault)
     return little_apart(&s);
 }
 
-START_TEST(test_little)
+TEST_LOOP(test_little, FAULTS)
 {
     struct check_limits l;
     check_limits_init(&l);
@@ -237,11 +231,10 @@ START_TEST(test_little)
                       "seed %ju: %.4f apart", (uintmax_t)seed, apart);
     }
 }
-END_TEST
 
 /* ---- steal --------------------------------------------------------------------------- */
 
-START_TEST(test_steal)
+TEST(test_steal)
 {
     static const char first[] = "cpu  900 0 0 900 0 0 0 90 0 0\n"
                                 "cpu0 100 0 0 100 0 0 0 10 50 0\n"
@@ -271,17 +264,15 @@ START_TEST(test_steal)
     ck_assert(!steal_parse(&a, "cpu", &set));
     ck_assert(!steal_parse(&a, "cpu99999999999 1", &set));
 }
-END_TEST
 
 /* ---- limits -------------------------------------------------------------------------- */
 
-START_TEST(test_limits)
+TEST(test_limits)
 {
     static const char *const wrong[] = {
         "",         "steal",     "steal:",          "nothing:1",  "steal:1x",
         "steal:-1", "steal:5%,", "answers:0",       "steal:%",    "interrupted:1",
-        ":1",       "steal:nan", "agents_lost:off", "search:off", "steal:1e99",
-    };
+        ":1",       "steal:nan", "agents_lost:off", "search:off", "steal:1e99"};
     struct check_limits l;
     check_limits_init(&l);
     ck_assert_ptr_null(check_limits_parse(&l, "steal:5%,lateness:3,arrivals:off"));
@@ -299,11 +290,10 @@ START_TEST(test_limits)
         ck_assert_ptr_nonnull(check_kinds[i].name);
     }
 }
-END_TEST
 
 /* ---- until --------------------------------------------------------------------------- */
 
-START_TEST(test_until_words)
+TEST(test_until_words)
 {
     static const char *const wrong[] = {
         "",        "p99",     "99:2%",
@@ -331,21 +321,19 @@ START_TEST(test_until_words)
     ck_assert_ptr_null(until_parse(&u, "p99:2%,n:7"));
     ck_assert(u.count == 1 && u.answers == 7 && until_is_given(&u));
 }
-END_TEST
 
 /* Exponential latencies, 1000 a look: n independent ones have an interval of p99 of
  * 2 z sqrt(.99/.01/n)/ln(100) of it, so 5 % take about 60,000 of them. */
-START_TEST(test_until)
+TEST(test_until)
 {
     struct until u;
-    struct tally t;
-    struct rng rng;
+    SCOPED(tally_fini) struct tally t;
     const struct tally *tallies[] = {&t};
-    struct series *s = series_create(0);
+    SCOPED(series_destroy) struct series *s = series_create(0);
     unsigned looks = 0;
     ck_assert(s != NULL && tally_init(&t));
     ck_assert_ptr_null(until_parse(&u, "p99:5%"));
-    rng_init(&rng, 3, 3);
+    struct rng rng = rng_of(3, 3);
     series_start(s, NSEC_PER_SEC);
     ck_assert(isinf(until_width(s, .99)));
     ck_assert(!until_is_met(&u, s));
@@ -359,18 +347,15 @@ START_TEST(test_until)
     ck_assert_uint_ge(looks, 25);
     ck_assert_uint_le(looks, 150);
     ck_assert_double_le(until_width(s, .99), 0.05);
-    series_destroy(&s);
-    tally_fini(&t);
 }
-END_TEST
 
 /* Errors count, and each kind of want has to be met. */
-START_TEST(test_until_answers)
+TEST(test_until_answers)
 {
     struct until u;
-    struct tally t;
+    SCOPED(tally_fini) struct tally t;
     const struct tally *tallies[] = {&t};
-    struct series *s = series_create(0);
+    SCOPED(series_destroy) struct series *s = series_create(0);
     ck_assert(s != NULL && tally_init(&t));
     series_start(s, NSEC_PER_SEC);
     ck_assert_ptr_null(until_parse(&u, "n:3"));
@@ -384,10 +369,7 @@ START_TEST(test_until_answers)
     ck_assert(until_is_met(&u, s));
     ck_assert_ptr_null(until_parse(&u, "n:3,p99:5%"));
     ck_assert(!until_is_met(&u, s));
-    series_destroy(&s);
-    tally_fini(&t);
 }
-END_TEST
 
 /* ---- env ----------------------------------------------------------------------------- */
 
@@ -416,7 +398,7 @@ find_fact(const struct env *e, const char *name)
     return NULL;
 }
 
-START_TEST(test_env)
+TEST(test_env)
 {
     static struct env e;
     char root[SCRATCH_PATH], command[SCRATCH_PATH + 16];
@@ -447,26 +429,4 @@ START_TEST(test_env)
         env_add(&e, "more", "x");
     }
     ck_assert_uint_eq(e.count, ENV_FACTS_MAX);
-}
-END_TEST
-
-int
-main(void)
-{
-    Suite *s = suite_create("verdict");
-    TCase *tc = tcase_create("verdict");
-    tcase_set_timeout(tc, 120); /* sanitizers on a busy machine */
-    tcase_add_checked_fixture(tc, set_up, tear_down);
-    tcase_add_loop_test(tc, test_correct_clients_pass, 0, STREAMS);
-    tcase_add_test(tc, test_clumps_are_seen);
-    tcase_add_test(tc, test_dispersion_and_chance);
-    tcase_add_loop_test(tc, test_little, 0, FAULTS);
-    tcase_add_test(tc, test_steal);
-    tcase_add_test(tc, test_limits);
-    tcase_add_test(tc, test_until_words);
-    tcase_add_test(tc, test_until);
-    tcase_add_test(tc, test_until_answers);
-    tcase_add_test(tc, test_env);
-    suite_add_tcase(s, tc);
-    return run_suite(s);
 }

@@ -11,7 +11,9 @@
 #include <string.h>
 
 #include "loadgen/drive/load.h"
-#include "check_unit.h"
+#include "check_main.h"
+
+static struct workload w;
 
 static struct workload_conf
 conf_of(uint64_t records, const char *key_size, const char *value_size)
@@ -26,52 +28,61 @@ conf_of(uint64_t records, const char *key_size, const char *value_size)
     return conf;
 }
 
+static void
+must_init(const struct workload_conf *conf)
+{
+    ck_assert_ptr_null(workload_init(&w, conf));
+}
+
+static struct workload_conf
+use(uint64_t records, const char *key_size, const char *value_size)
+{
+    struct workload_conf conf = conf_of(records, key_size, value_size);
+    must_init(&conf);
+    return conf;
+}
+
 static char *
-key_text(const struct workload *w, uint64_t key)
+key_text(uint64_t key)
 {
     static char text[WORKLOAD_KEY_MAX + 1];
-    text[workload_put_key(w, key, text)] = '\0';
+    text[workload_put_key(&w, key, text)] = '\0';
     return text;
 }
 
-START_TEST(test_keys)
+TEST(test_keys)
 {
-    struct workload w;
-    struct workload_conf conf = conf_of(10000, "30", "200");
-    ck_assert_ptr_null(workload_init(&w, &conf));
-    ck_assert_str_eq(key_text(&w, 0), "000000000000000000000000000000");
-    ck_assert_str_eq(key_text(&w, 1234), "000000000000000000000000001234");
+    struct workload_conf conf = use(10000, "30", "200");
+    ck_assert_str_eq(key_text(0), "000000000000000000000000000000");
+    ck_assert_str_eq(key_text(1234), "000000000000000000000000001234");
     ck_assert_uint_eq(workload_key_len_max(&w), 30);
     ck_assert_uint_eq(workload_value_len(&w, 5), 200);
     ck_assert_uint_eq(workload_value_len_max(&w), 200);
 
     conf.key_prefix = "app:";
-    ck_assert_ptr_null(workload_init(&w, &conf));
-    ck_assert_str_eq(key_text(&w, 42), "app:00000000000000000000000042");
+    must_init(&conf);
+    ck_assert_str_eq(key_text(42), "app:00000000000000000000000042");
 
     /* A key is never too short for its number. */
-    conf = conf_of(10000, "1", "0");
-    ck_assert_ptr_null(workload_init(&w, &conf));
-    ck_assert_str_eq(key_text(&w, 7), "0007");
-    ck_assert_str_eq(key_text(&w, 9999), "9999");
+    conf = use(10000, "1", "0");
+    ck_assert_str_eq(key_text(7), "0007");
+    ck_assert_str_eq(key_text(9999), "9999");
     ck_assert_uint_eq(workload_value_len(&w, 5), 0);
 }
-END_TEST
 
-START_TEST(test_key_formats)
+TEST(test_key_formats)
 {
-    struct workload w;
     char key[WORKLOAD_KEY_MAX];
     struct workload_conf conf = conf_of(1000, "8", "10");
     conf.key_prefix = "k:";
     conf.key_format = KEY_HEX;
-    ck_assert_ptr_null(workload_init(&w, &conf));
-    ck_assert_str_eq(key_text(&w, 0), "k:000000");
-    ck_assert_str_eq(key_text(&w, 255), "k:0000ff");
-    ck_assert_str_eq(key_text(&w, 999), "k:0003e7");
+    must_init(&conf);
+    ck_assert_str_eq(key_text(0), "k:000000");
+    ck_assert_str_eq(key_text(255), "k:0000ff");
+    ck_assert_str_eq(key_text(999), "k:0003e7");
 
     conf.key_format = KEY_BINARY;
-    ck_assert_ptr_null(workload_init(&w, &conf));
+    must_init(&conf);
     ck_assert_uint_eq(workload_put_key(&w, 999, key), 8);
     ck_assert_mem_eq(key, "k:\0\0\0\0\3\347", 8);
     ck_assert(workload_is_key(&w, 999, key, 8));
@@ -80,34 +91,32 @@ START_TEST(test_key_formats)
     /* As long as the largest number needs. */
     conf = conf_of(UINT64_C(1) << 33, "1", "0");
     conf.key_format = KEY_HEX;
-    ck_assert_ptr_null(workload_init(&w, &conf));
-    ck_assert_str_eq(key_text(&w, 16), "000000010");
+    must_init(&conf);
+    ck_assert_str_eq(key_text(16), "000000010");
     conf.key_format = KEY_BINARY;
-    ck_assert_ptr_null(workload_init(&w, &conf));
+    must_init(&conf);
     ck_assert_uint_eq(workload_key_len_max(&w), 5);
     ck_assert_uint_eq(workload_put_key(&w, UINT64_C(1) << 32, key), 5);
     ck_assert_mem_eq(key, "\1\0\0\0\0", 5);
 }
-END_TEST
 
 /* Of every length, with and without a prefix: the digits with zeros before them, and told from
  * whatever differs in a byte. */
-START_TEST(test_keys_of_one_length)
+TEST(test_keys_of_one_length)
 {
     static const uint64_t numbers[] = {0,         9,         10,          99999999,
                                        100000000, 123456789, 987654321098};
     for (unsigned len = 12; len <= 40; len++) {
         for (unsigned i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
-            struct workload w;
             char size[8], expected[64];
             snprintf(size, sizeof size, "%u", len);
             struct workload_conf conf = conf_of(numbers[i] + 2, size, "200");
             conf.key_prefix = len % 2 == 0 ? "" : "a-p";
-            ck_assert_ptr_null(workload_init(&w, &conf));
+            must_init(&conf);
             int digits = (int)(len < w.key_min ? w.key_min : len) - (int)w.prefix_len;
             snprintf(expected, sizeof expected, "%s%0*ju", conf.key_prefix, digits,
                      (uintmax_t)numbers[i]);
-            char *text = key_text(&w, numbers[i]);
+            char *text = key_text(numbers[i]);
             ck_assert_str_eq(text, expected);
             size_t n = strlen(text);
             ck_assert(workload_is_key(&w, numbers[i], text, n));
@@ -121,15 +130,12 @@ START_TEST(test_keys_of_one_length)
         }
     }
 }
-END_TEST
 
-START_TEST(test_keys_differ)
+TEST(test_keys_differ)
 {
-    struct workload w;
-    struct workload_conf conf = conf_of(1000, "fb_key", "fb_value");
+    struct workload_conf conf = use(1000, "fb_key", "fb_value");
     char a[WORKLOAD_KEY_MAX], b[WORKLOAD_KEY_MAX];
     size_t shortest = WORKLOAD_KEY_MAX, longest = 0;
-    ck_assert_ptr_null(workload_init(&w, &conf));
     for (uint64_t key = 0; key < 1000; key++) {
         size_t len = workload_put_key(&w, key, a);
         shortest = len < shortest ? len : shortest;
@@ -152,18 +158,15 @@ START_TEST(test_keys_differ)
     ck_assert_uint_gt(longest, 50);
     dist_fini(&conf.value_size);
 }
-END_TEST
 
-START_TEST(test_mix)
+TEST_LOOP(test_mix, 4)
 {
     static const double shares[] = {0, 0.1, 0.5, 1};
-    struct workload w;
     struct workload_conf conf = conf_of(1000, "30", "200");
-    struct rng rng;
     int sets = 0;
     mix_of_update(&conf.mix, shares[_i]);
-    rng_init(&rng, 1, 1);
-    ck_assert_ptr_null(workload_init(&w, &conf));
+    struct rng rng = rng_of(1, 1);
+    must_init(&conf);
     for (int i = 0; i < 100000; i++) {
         sets += mix_draw(&w.conf.mix, rng_unit(&rng)) == MIX_SET;
     }
@@ -171,17 +174,15 @@ START_TEST(test_mix)
     double tolerance = is_exact ? 1e-9 : 0.006;
     ck_assert_double_eq_tol(sets / 1e5, shares[_i], tolerance);
 }
-END_TEST
 
-START_TEST(test_same_seed_same_requests)
+TEST(test_same_seed_same_requests)
 {
-    struct workload w;
     struct workload_conf conf = conf_of(100000, "30", "200");
     struct rng a, b, c;
     int same = 0;
     mix_of_update(&conf.mix, 0.3);
     ck_assert_ptr_null(popularity_parse(&conf.popularity, "zipf:0.99"));
-    ck_assert_ptr_null(workload_init(&w, &conf));
+    must_init(&conf);
     rng_init(&a, 1, 0);
     rng_init(&b, 1, 0);
     rng_init(&c, 2, 0);
@@ -192,28 +193,23 @@ START_TEST(test_same_seed_same_requests)
     }
     ck_assert_int_lt(same, 1000);
 }
-END_TEST
 
-START_TEST(test_caps)
+TEST(test_caps)
 {
-    struct workload w;
-    struct workload_conf conf = conf_of(1000, "uniform:500", "exponential:0.0000001");
-    ck_assert_ptr_null(workload_init(&w, &conf));
+    use(1000, "uniform:500", "exponential:0.0000001");
     ck_assert_uint_eq(workload_key_len_max(&w), WORKLOAD_KEY_MAX);
     ck_assert_uint_eq(workload_value_len_max(&w), WORKLOAD_VALUE_CAP);
     for (uint64_t key = 0; key < 1000; key++) {
-        ck_assert_uint_le(strlen(key_text(&w, key)), WORKLOAD_KEY_MAX);
+        ck_assert_uint_le(strlen(key_text(key)), WORKLOAD_KEY_MAX);
         ck_assert_uint_le(workload_value_len(&w, key), WORKLOAD_VALUE_CAP);
     }
     /* A size given outright is taken as it is. */
-    conf = conf_of(1000, "30", "5000000");
-    ck_assert_ptr_null(workload_init(&w, &conf));
+    use(1000, "30", "5000000");
     ck_assert_uint_eq(workload_value_len(&w, 3), 5000000);
 }
-END_TEST
 
 /* Weights become shares; every verb comes as often as it should. */
-START_TEST(test_mix_of_verbs)
+TEST(test_mix_of_verbs)
 {
     static const struct {
         enum mix_verb verb;
@@ -221,13 +217,12 @@ START_TEST(test_mix_of_verbs)
     } rows[] = {{MIX_GET, .5},   {MIX_DELETE, .25},  {MIX_TOUCH, .1}, {MIX_CAS, .05},
                 {MIX_INCR, .05}, {MIX_INSERT, .025}, {MIX_RMW, .025}};
     struct mix m;
-    struct rng rng;
     int seen[MIX_VERBS] = {0};
     ck_assert_ptr_null(
         mix_parse(&m, "touch:20,get:100,cas:10,incr:10,delete:50,insert:5,rmw:5,set:0"));
     ck_assert_uint_eq(m.count, ROWS(rows));
     ck_assert_int_eq(m.rows[0].verb, MIX_GET);
-    rng_init(&rng, 5, 5);
+    struct rng rng = rng_of(5, 5);
     for (int i = 0; i < 100000; i++) {
         seen[mix_draw(&m, rng_unit(&rng))]++;
     }
@@ -245,15 +240,13 @@ START_TEST(test_mix_of_verbs)
         ck_assert_msg(mix_parse(&m, bad[i]) != NULL, "%s", bad[i]);
     }
 }
-END_TEST
 
 /* A value's bytes are its key's alone, and any piece of it can be checked. */
-START_TEST(test_values)
+TEST(test_values)
 {
-    struct workload w, other;
-    struct workload_conf conf = conf_of(1000, "30", "fb_value");
+    struct workload other;
+    struct workload_conf conf = use(1000, "30", "fb_value");
     size_t differ = 0, long_ones = 0;
-    ck_assert_ptr_null(workload_init(&w, &conf));
     conf.mix.rows[0].verb = MIX_SET;
     ck_assert_ptr_null(workload_init(&other, &conf));
     ck_assert(workload_open(&w));
@@ -275,16 +268,14 @@ START_TEST(test_values)
     workload_close(&other);
     dist_fini(&conf.value_size);
 }
-END_TEST
 
 /* With incr in the mix some keys hold digits; incr finds them from any key. */
-START_TEST(test_counters)
+TEST(test_counters)
 {
-    struct workload w;
     struct workload_conf conf = conf_of(1000, "30", "4");
     int counters = 0;
     ck_assert_ptr_null(mix_parse(&conf.mix, "get:3,incr:1"));
-    ck_assert_ptr_null(workload_init(&w, &conf));
+    must_init(&conf);
     ck_assert(workload_open(&w));
     for (uint64_t key = 0; key < 1000; key++) {
         uint64_t counter = workload_counter_of(&w, key);
@@ -302,11 +293,9 @@ START_TEST(test_counters)
     ck_assert(!workload_is_value(&w, 0, 0, "10000000001", 11));
     workload_close(&w);
 }
-END_TEST
 
-START_TEST(test_refused)
+TEST(test_refused)
 {
-    struct workload w;
     struct workload_conf conf = conf_of(1000, "251", "200");
     ck_assert_ptr_nonnull(workload_init(&w, &conf));
     conf = conf_of(1000, "30", "2000000000");
@@ -322,12 +311,11 @@ START_TEST(test_refused)
     conf.key_prefix = prefix;
     ck_assert_ptr_nonnull(workload_init(&w, &conf));
     prefix[WORKLOAD_PREFIX_MAX] = '\0';
-    ck_assert_ptr_null(workload_init(&w, &conf));
+    must_init(&conf);
 }
-END_TEST
 
 /* The threads' slices are the records, each once. */
-START_TEST(test_load_slices)
+TEST(test_load_slices)
 {
     for (uint64_t records = 1; records < 40; records++) {
         for (unsigned threads = 1; threads < 10; threads++) {
@@ -343,15 +331,13 @@ START_TEST(test_load_slices)
         }
     }
 }
-END_TEST
 
 /* So many keys leave as time goes on and as many come; the others keep their places. */
-START_TEST(test_drift)
+TEST(test_drift)
 {
-    struct workload w;
     struct workload_conf conf = conf_of(10, "30", "200");
     conf.churn = 1000;
-    ck_assert_ptr_null(workload_init(&w, &conf));
+    must_init(&conf);
     ck_assert_uint_eq(workload_drift(&w, 0), 0);
     ck_assert_uint_eq(workload_drift(&w, 2500000), 2);
     ck_assert_uint_eq(workload_drift(&w, UINT64_MAX), WORKLOAD_KEYS_END - 10);
@@ -368,16 +354,13 @@ START_TEST(test_drift)
         ck_assert_uint_eq(moved, 1);
     }
 }
-END_TEST
 
-START_TEST(test_sizes_per_set)
+TEST(test_sizes_per_set)
 {
-    struct workload w;
-    struct workload_conf conf = conf_of(10, "30", "uniform:100,200");
-    ck_assert_ptr_null(workload_init(&w, &conf));
+    struct workload_conf conf = use(10, "30", "uniform:100,200");
     ck_assert_uint_eq(workload_set_len(&w, 3, 1), workload_value_len(&w, 3));
     conf.sizes_per_set = true;
-    ck_assert_ptr_null(workload_init(&w, &conf));
+    must_init(&conf);
     double sum = 0;
     for (uint64_t salt = 0; salt < 10000; salt++) {
         size_t len = workload_set_len(&w, 3, salt);
@@ -385,29 +368,4 @@ START_TEST(test_sizes_per_set)
         sum += (double)len;
     }
     ck_assert_double_eq_tol(sum / 10000, 150, 5 * 29 / 100.0);
-}
-END_TEST
-
-int
-main(void)
-{
-    Suite *s = suite_create("workload");
-    TCase *tc = tcase_create("workload");
-    tcase_set_timeout(tc, 60); /* sanitizers on a busy machine */
-    tcase_add_test(tc, test_keys);
-    tcase_add_test(tc, test_key_formats);
-    tcase_add_test(tc, test_keys_of_one_length);
-    tcase_add_test(tc, test_keys_differ);
-    tcase_add_loop_test(tc, test_mix, 0, 4);
-    tcase_add_test(tc, test_same_seed_same_requests);
-    tcase_add_test(tc, test_caps);
-    tcase_add_test(tc, test_mix_of_verbs);
-    tcase_add_test(tc, test_values);
-    tcase_add_test(tc, test_counters);
-    tcase_add_test(tc, test_refused);
-    tcase_add_test(tc, test_load_slices);
-    tcase_add_test(tc, test_drift);
-    tcase_add_test(tc, test_sizes_per_set);
-    suite_add_tcase(s, tc);
-    return run_suite(s);
 }
