@@ -78,8 +78,6 @@ audit_see(struct audit *a, unsigned class_id, const void *p)
     const char *at = p;
     size_t lo = 0;
     size_t hi = a->page_count;
-    struct audit_page *page;
-    size_t offset;
 
     while (lo < hi) {
         size_t mid = (lo + hi) / 2;
@@ -91,8 +89,8 @@ audit_see(struct audit *a, unsigned class_id, const void *p)
         }
     }
     must(lo > 0);
-    page = &a->pages[lo - 1];
-    offset = (size_t)(at - page->start);
+    struct audit_page *page = &a->pages[lo - 1];
+    size_t offset = (size_t)(at - page->start);
     must(page->class_id == class_id && offset < STORE_PAGE_BYTES);
     must(offset % c->chunk_size == 0 && offset / c->chunk_size < c->chunks_per_page);
     must(!page->seen[offset / c->chunk_size]);
@@ -309,13 +307,46 @@ static inline void
 audit_store(struct store *s)
 {
     struct audit a = {.store = s};
-    uint64_t number;
 
     audit_collect_pages(&a);
-    number = audit_lists(&a);
+    uint64_t number = audit_lists(&a);
     must(number == audit_table(&a));
     must(number == lru_number(&s->lru));
     audit_sizes(&a);
     audit_memory(&a);
     free(a.pages);
+}
+
+/* ---- values ---------------------------------------------------------------------------- */
+
+/* Fills a reserved item through item_space with value and CR LF. */
+static inline void
+fill_value(struct item *it, const char *value, size_t len)
+{
+    for (size_t done = 0; done < len + 2;) {
+        char *p;
+        size_t n = item_space(it, done, &p);
+
+        must(n > 0);
+        for (size_t i = 0; i < n; i++, done++) {
+            p[i] = done < len ? value[done] : "\r\n"[done - len];
+        }
+    }
+}
+
+/* The value and CR LF. */
+static inline void
+copy_value(const struct item *it, char *dst)
+{
+    size_t len = item_value_len(it);
+
+    for (size_t done = 0; done < len + 2;) {
+        const char *p;
+        size_t n = item_bytes(it, done, &p);
+
+        must(n > 0 && done + n <= len + 2);
+        memcpy(dst + done, p, n);
+        done += n;
+    }
+    must(memcmp(dst + len, "\r\n", 2) == 0);
 }

@@ -55,36 +55,34 @@ sample(const char *text, double rate)
 }
 
 static double
-scv(void)
+mean_gap(void)
 {
-    double sum = 0, squares = 0;
+    double sum = 0;
     for (int i = 0; i < ARRIVALS; i++) {
         sum += gaps[i];
     }
+    return sum / ARRIVALS;
+}
+
+static double
+scv(void)
+{
+    double mean = mean_gap(), squares = 0;
     for (int i = 0; i < ARRIVALS; i++) {
-        squares += (gaps[i] - sum / ARRIVALS) * (gaps[i] - sum / ARRIVALS);
+        squares += (gaps[i] - mean) * (gaps[i] - mean);
     }
-    return squares / ARRIVALS / (sum / ARRIVALS) / (sum / ARRIVALS);
+    return squares / ARRIVALS / mean / mean;
 }
 
-static int
-compare(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return x < y ? -1 : x > y;
-}
+/* A distribution function. */
+#define CDF(name, p_of_x)                                                                \
+    static double name(double x)                                                         \
+    {                                                                                    \
+        return p_of_x;                                                                   \
+    }
 
-static double
-cdf_uniform(double x)
-{
-    return fmin(x / 2, 1);
-}
-
-static double
-cdf_exponential(double x)
-{
-    return 1 - exp(-x);
-}
+CDF(cdf_uniform, fmin(x / 2, 1))
+CDF(cdf_exponential, 1 - exp(-x))
 
 static double
 cdf_fb_ia(double x)
@@ -101,18 +99,9 @@ cdf_lognormal(double x)
 }
 
 /* Erlang of 3 stages, each of mean 1/3. */
-static double
-cdf_erlang(double x)
-{
-    return 1 - exp(-3 * x) * (1 + 3 * x + 9 * x * x / 2);
-}
-
+CDF(cdf_erlang, 1 - exp(-3 * x) * (1 + 3 * x + 9 * x * x / 2))
 /* Of shape 1/2 the gamma law is that of a squared normal variable. */
-static double
-cdf_gamma_half(double x)
-{
-    return erf(sqrt(x / 2));
-}
+CDF(cdf_gamma_half, erf(sqrt(x / 2)))
 
 static double
 cdf_h2(double x)
@@ -121,11 +110,7 @@ cdf_h2(double x)
     return 1 - p * exp(-2 * p * x) - (1 - p) * exp(-2 * (1 - p) * x);
 }
 
-static double
-cdf_weibull(double x)
-{
-    return 1 - exp(-pow(x * tgamma(1.5), 2));
-}
+CDF(cdf_weibull, 1 - exp(-pow(x * tgamma(1.5), 2)))
 
 static double
 cdf_gev(double x)
@@ -178,15 +163,12 @@ FIXTURE(NULL, tear_down);
 
 TEST_ROWS(test_laws, rows, row->text)
 {
-    double sum = 0, distance = 0;
+    double distance = 0;
     sample(row->text, 1000);
     double variation = scv();
-    for (int i = 0; i < ARRIVALS; i++) {
-        sum += gaps[i];
-    }
-    ck_assert_double_eq_tol(sum / ARRIVALS, 1, 0.01 * fmax(1, sqrt(variation)));
+    ck_assert_double_eq_tol(mean_gap(), 1, 0.01 * fmax(1, sqrt(variation)));
     ck_assert_double_eq_tol(variation, row->scv, 0.05 * row->scv + 1e-9);
-    qsort(gaps, ARRIVALS, sizeof gaps[0], compare);
+    qsort(gaps, ARRIVALS, sizeof gaps[0], compare_doubles);
     for (int i = 0; row->cdf != NULL && i < ARRIVALS; i++) {
         double p = row->cdf(gaps[i]);
         distance = fmax(distance, fabs(p - (double)i / ARRIVALS));
@@ -200,12 +182,8 @@ TEST_LOOP(test_truncated_laws, 4)
 {
     static const char *const texts[] = {"normal:2", "gev:1,1,0", "gev:0,1,0.2",
                                         "gev:1,2,-0.3"};
-    double sum = 0;
     sample(texts[_i], 1000);
-    for (int i = 0; i < ARRIVALS; i++) {
-        sum += gaps[i];
-    }
-    ck_assert_double_eq_tol(sum / ARRIVALS, 1, 0.01);
+    ck_assert_double_eq_tol(mean_gap(), 1, 0.01);
 }
 
 /* Adds up how many arrivals come in each piece of time. */
@@ -425,60 +403,21 @@ TEST_LOOP(test_trace, 2)
 
 TEST(test_bad_texts)
 {
-    static const char *const texts[] = {"",
-                                        "x",
-                                        "gev",
-                                        "pareto:1",
-                                        "pareto:1,2",
-                                        "pareto:0,1,1",
-                                        "normal:-1",
-                                        "normal:0,1",
-                                        "normal:11",
-                                        "fb_ia:24",
-                                        "fb_ia:-1",
-                                        "fb_ia:1.5",
-                                        "fb_ia:1,2",
-                                        "normal:1,2,3",
-                                        "fixed:x",
-                                        "gamma",
-                                        "gamma:0",
-                                        "gamma:-1",
-                                        "h2",
-                                        "h2:0.5",
-                                        "h2:x",
-                                        "mmpp",
-                                        "mmpp:1,2,3",
-                                        "mmpp:0,0,1,1",
-                                        "mmpp:1,1,0,1",
-                                        "mmpp:1,1,1,1e9",
-                                        "mmpp:-1,2,1,1",
-                                        "mmpp:1,1e7,1,1",
-                                        "mmpp:1e300,1e300,1,1e-300",
-                                        "mmpp:1e308,0,1,1",
-                                        "mmpp:1,2,1e-7,1",
-                                        "bursty:1",
-                                        "weibull",
-                                        "weibull:0",
-                                        "weibull:0.09",
-                                        "lognormal:-1",
-                                        "gev:1,0,0",
-                                        "gev:1,1,1",
-                                        "gev:-100,1,0",
-                                        "uniform:0",
-                                        "uniform:3,2",
-                                        "gaps:/no/such/file",
-                                        "times:",
-                                        "gaps"};
+    static const char *const texts[] = {
+        "",       "times:",   "normal:-1", "normal:0,1",   "lognormal:-1",
+        "x",      "fixed:x",  "normal:11", "mmpp:1,2,3",   "gev:-100,1,0",
+        "h2",     "gamma:0",  "fb_ia:1.5", "uniform:3,2",  "mmpp:-1,2,1,1",
+        "gev",    "weibull",  "fb_ia:1,2", "pareto:0,1,1", "mmpp:1,1,1,1e9",
+        "h2:x",   "pareto:1", "weibull:0", "normal:1,2,3", "mmpp:1,1e7,1,1",
+        "mmpp",   "fb_ia:24", "gev:1,0,0", "mmpp:0,0,1,1", "mmpp:1,2,1e-7,1",
+        "gaps",   "fb_ia:-1", "gev:1,1,1", "mmpp:1,1,0,1", "mmpp:1e308,0,1,1",
+        "gamma",  "gamma:-1", "uniform:0", "weibull:0.09", "gaps:/no/such/file",
+        "h2:0.5", "bursty:1", "pareto:1,2"};
     static const char *const bad_gaps[] = {"",      "0\n0\n", "-1\n2\n",
                                            "1 2\n", "x\n",    "1e308\n1e308\n"};
     static const char *const bad_times[] = {"5\n", "5\n4\n", "5\n5\n"};
-    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
-        ck_assert_msg(arrival_parse(&law, texts[i]) != NULL, "%s", texts[i]);
-    }
-    for (size_t i = 0; i < sizeof bad_gaps / sizeof bad_gaps[0]; i++) {
-        ck_assert_msg(parse_file("gaps", bad_gaps[i]) != NULL, "%s", bad_gaps[i]);
-    }
-    for (size_t i = 0; i < sizeof bad_times / sizeof bad_times[0]; i++) {
-        ck_assert_msg(parse_file("times", bad_times[i]) != NULL, "%s", bad_times[i]);
-    }
+    ck_assert_ptr_nonnull(arrival_parse(&law, "mmpp:1e300,1e300,1,1e-300"));
+    expect_each(word, texts, arrival_parse(&law, word) != NULL);
+    expect_each(word, bad_gaps, parse_file("gaps", word) != NULL);
+    expect_each(word, bad_times, parse_file("times", word) != NULL);
 }

@@ -20,23 +20,16 @@
 
 /* ---- lines as tests write them -------------------------------------------------------- */
 
-/* "{250k}" stands for 250 times k, "{1@}" for a NUL byte. */
 static inline size_t
 expand(const char *pattern, char *dst)
 {
-    size_t n = 0;
-    for (const char *p = pattern; *p != '\0'; p++) {
-        if (*p != '{') {
-            dst[n++] = *p;
-            continue;
-        }
-        unsigned count = (unsigned)strtoul(p + 1, NULL, 10);
-        p = strchr(p, '}');
-        ck_assert_uint_le(n + count, INPUT_MAX);
-        memset(dst + n, p[-1] == '@' ? '\0' : p[-1], count);
-        n += count;
+    SCOPED(text_free) struct text t = {.p = NULL};
+    text_expand(&t, pattern);
+    ck_assert_uint_le(t.len, INPUT_MAX);
+    if (t.len > 0) {
+        memcpy(dst, t.p, t.len);
     }
-    return n;
+    return t.len;
 }
 
 /* ---- results as text ------------------------------------------------------------------ */

@@ -138,6 +138,8 @@ open_passwords(const char *text)
     return a;
 }
 
+static struct slice challenge;
+
 #define START(a, s, mechanism, text)                                                     \
     auth_start(a, s, slice_of(mechanism), (struct slice){text, sizeof(text) - 1},        \
                &challenge)
@@ -149,7 +151,6 @@ TEST(plain)
     SCOPED(auth_close)
     struct auth *a = open_passwords("# who may\nfoo:bar:rest\nbaz:qux\n");
     struct auth_session *s = NULL;
-    struct slice challenge;
     ck_assert_str_eq(auth_mechanisms(a), "PLAIN");
     ck_assert_int_eq(START(a, &s, "PLAIN", "\0foo\0bar"), AUTH_DONE);
     ck_assert_int_eq(START(a, &s, "PLAIN", "foo\0foo\0bar"), AUTH_DONE);
@@ -170,7 +171,6 @@ TEST(plain_in_two_steps)
 {
     SCOPED(auth_close) struct auth *a = open_passwords("foo:bar\n");
     struct auth_session *s = NULL;
-    struct slice challenge;
     ck_assert_int_eq(STEP(a, &s, "\0foo\0bar"), AUTH_FAILED);
     ck_assert_int_eq(START(a, &s, "PLAIN", ""), AUTH_CONTINUE);
     ck_assert_uint_eq(challenge.len, 0);
@@ -193,7 +193,6 @@ TEST(library)
         return;
     }
     struct auth_session *s = NULL;
-    struct slice challenge;
     write_file("mech_list: PLAIN\n");
     setenv("SASL_CONF_PATH", ".", 1);
     SCOPED(auth_close) struct auth *a = auth_open_sasl(NULL, NULL, err, sizeof err);
@@ -242,22 +241,11 @@ static const struct gate_row {
 static char
 letter_of(enum reply reply)
 {
-    switch (reply) {
-    case REPLY_STORED:
-        return 'S';
-    case REPLY_AUTH_FAILURE:
-        return 'A';
-    case REPLY_TOKEN_BAD_FORMAT:
-        return 'F';
-    case REPLY_TOKEN_BAD_END:
-        return 'E';
-    case REPLY_TOKEN_TOO_LONG:
-        return 'L';
-    case REPLY_UNAUTHENTICATED:
-        return 'U';
-    default:
-        return '?';
-    }
+    static const char letters[REPLY_COUNT] = {
+        [REPLY_STORED] = 'S',           [REPLY_AUTH_FAILURE] = 'A',
+        [REPLY_TOKEN_BAD_FORMAT] = 'F', [REPLY_TOKEN_BAD_END] = 'E',
+        [REPLY_TOKEN_TOO_LONG] = 'L',   [REPLY_UNAUTHENTICATED] = 'U'};
+    return letters[reply] != '\0' ? letters[reply] : '?';
 }
 
 /* Hands the input over with at most `step` new bytes at a time, as a socket would. */

@@ -357,8 +357,7 @@ TEST(test_fields)
 {
     static const char set[] =
         HEAD("\x01", "\x03", "\x08", "\x0d") "\xde\xad\xbe\xef\xff\xff\xff\xfe"
-                                             "a\0b"
-                                             "xy";
+                                             "a\0bxy";
     struct req req = parse_bytes(set, sizeof set - 1);
     ck_assert_uint_eq(req.flags, 0xdeadbeefu);
     ck_assert_int_eq(req.exptime, 0xfffffffeLL);
@@ -369,18 +368,15 @@ TEST(test_fields)
     ck_assert_mem_eq(req.key.p, "a\0b", 3);
     static const char incr[] =
         HEAD("\x05", "\x01", "\x14", "\x15") "\1\2\3\4\5\6\7\x08"
-                                             "\xff\xff\xff\xff\xff\xff\xff\xff"
-                                             "\0\0\0\x0a"
-                                             "k";
+                                             "\xff\xff\xff\xff\xff\xff\xff\xff\0\0\0\nk";
     req = parse_bytes(incr, sizeof incr - 1);
     ck_assert_uint_eq(req.number, CAS);
     ck_assert_uint_eq(req.initial, UINT64_MAX);
     ck_assert_int_eq(req.exptime, 10);
     ck_assert(req.creates);
-    static const char decr[] = HEAD("\x16", "\x01", "\x14", "\x15") "\0\0\0\0\0\0\0\1"
-                                                                    "\0\0\0\0\0\0\0\0"
-                                                                    "\xff\xff\xff\xff"
-                                                                    "k";
+    static const char decr[] =
+        HEAD("\x16", "\x01", "\x14",
+             "\x15") "\0\0\0\0\0\0\0\1\0\0\0\0\0\0\0\0\xff\xff\xff\xffk";
     req = parse_bytes(decr, sizeof decr - 1);
     ck_assert(!req.creates);
     static const char stat[] = HEAD("\x10", "\x0c", "\0", "\x0c") " detail  on ";
@@ -395,8 +391,7 @@ TEST(test_fields)
     static const char flush[] = HEAD("\x08", "\0", "\x04", "\x04") "\0\0\0\x05";
     req = parse_bytes(flush, sizeof flush - 1);
     ck_assert_int_eq(req.exptime, 5);
-    static const char auth[] = HEAD("\x21", "\x05", "\0", "\x0a") "PLAIN"
-                                                                  "\0u\0p!";
+    static const char auth[] = HEAD("\x21", "\x05", "\0", "\x0a") "PLAIN\0u\0p!";
     req = parse_bytes(auth, sizeof auth - 1);
     ck_assert(req_word_is(req.key, "PLAIN"));
     ck_assert_uint_eq(req.value.len, 5);
@@ -435,6 +430,8 @@ TEST_LOOP(test_garbage, 4)
 #define OUT(op, key, extras, status, body, cas)                                          \
     "\x81" op key extras "\0" status "\0\0\0" body "\xde\xad\xbe\xef\0\0\0\0\0\0\0" cas
 
+#define ERR(op, status, body) OUT(op, "\0\0", "\0", status, body, "\0")
+
 static struct req
 req_of(uint8_t opcode, enum verb verb, enum verb_family family)
 {
@@ -456,31 +453,22 @@ TEST(test_mutation_replies)
 {
     struct req set = req_of(0x01, VERB_SET, FAMILY_STORE);
     ANSWERS(&set, REPLY_STORED, OUT("\x01", "\0\0", "\0", "\0\0", "\0", "\x09"));
-    ANSWERS(&set, REPLY_EXISTS,
-            OUT("\x01", "\0\0", "\0", "\0\2", "\x14", "\0") "Data exists for key.");
-    ANSWERS(&set, REPLY_NOT_FOUND,
-            OUT("\x01", "\0\0", "\0", "\0\1", "\x09", "\0") "Not found");
-    ANSWERS(&set, REPLY_TOO_LARGE,
-            OUT("\x01", "\0\0", "\0", "\0\3", "\x0a", "\0") "Too large.");
+    ANSWERS(&set, REPLY_EXISTS, ERR("\x01", "\0\2", "\x14") "Data exists for key.");
+    ANSWERS(&set, REPLY_NOT_FOUND, ERR("\x01", "\0\1", "\x09") "Not found");
+    ANSWERS(&set, REPLY_TOO_LARGE, ERR("\x01", "\0\3", "\x0a") "Too large.");
     ANSWERS(&set, REPLY_NO_MEMORY_STORING,
-            OUT("\x01", "\0\0", "\0", "\0\x82", "\x1d",
-                "\0") "Out of memory allocating item");
-    ANSWERS(&set, REPLY_BAD_FORMAT,
-            OUT("\x01", "\0\0", "\0", "\0\4", "\x11", "\0") "Invalid arguments");
+            ERR("\x01", "\0\x82", "\x1d") "Out of memory allocating item");
+    ANSWERS(&set, REPLY_BAD_FORMAT, ERR("\x01", "\0\4", "\x11") "Invalid arguments");
     struct req add = req_of(0x02, VERB_ADD, FAMILY_STORE);
-    ANSWERS(&add, REPLY_NOT_STORED,
-            OUT("\x02", "\0\0", "\0", "\0\2", "\x14", "\0") "Data exists for key.");
+    ANSWERS(&add, REPLY_NOT_STORED, ERR("\x02", "\0\2", "\x14") "Data exists for key.");
     struct req replace = req_of(0x03, VERB_REPLACE, FAMILY_STORE);
-    ANSWERS(&replace, REPLY_NOT_STORED,
-            OUT("\x03", "\0\0", "\0", "\0\1", "\x09", "\0") "Not found");
+    ANSWERS(&replace, REPLY_NOT_STORED, ERR("\x03", "\0\1", "\x09") "Not found");
     struct req append = req_of(0x0e, VERB_APPEND, FAMILY_STORE);
-    ANSWERS(&append, REPLY_NOT_STORED,
-            OUT("\x0e", "\0\0", "\0", "\0\5", "\x0b", "\0") "Not stored.");
+    ANSWERS(&append, REPLY_NOT_STORED, ERR("\x0e", "\0\5", "\x0b") "Not stored.");
     struct req quiet = req_of(0x11, VERB_SET, FAMILY_STORE);
     quiet.is_quiet = true;
     ANSWERS(&quiet, REPLY_STORED, "");
-    ANSWERS(&quiet, REPLY_NOT_FOUND,
-            OUT("\x11", "\0\0", "\0", "\0\1", "\x09", "\0") "Not found");
+    ANSWERS(&quiet, REPLY_NOT_FOUND, ERR("\x11", "\0\1", "\x09") "Not found");
 }
 
 TEST(test_number_replies)
@@ -489,14 +477,11 @@ TEST(test_number_replies)
     ck_assert(binary_put_number(&chain, &env, &incr, 0x0102, 9));
     CHECK_OUTPUT(OUT("\x05", "\0\0", "\0", "\0\0", "\x08", "\x09") "\0\0\0\0\0\0\1\2");
     ANSWERS(&incr, REPLY_NOT_NUMERIC,
-            OUT("\x05", "\0\0", "\0", "\0\6", "\x2e",
-                "\0") "Non-numeric server-side value for incr or decr");
+            ERR("\x05", "\0\6", "\x2e") "Non-numeric server-side value for incr or decr");
     ANSWERS(&incr, REPLY_NO_MEMORY,
-            OUT("\x05", "\0\0", "\0", "\0\x82", "\x20",
-                "\0") "Out of memory incrementing value");
+            ERR("\x05", "\0\x82", "\x20") "Out of memory incrementing value");
     ANSWERS(&incr, REPLY_NO_MEMORY_STORING,
-            OUT("\x05", "\0\0", "\0", "\0\x82", "\x21",
-                "\0") "Out of memory allocating new item");
+            ERR("\x05", "\0\x82", "\x21") "Out of memory allocating new item");
     incr.is_quiet = true;
     ck_assert(binary_put_number(&chain, &env, &incr, 1, 9));
     CHECK_OUTPUT("");
@@ -509,8 +494,7 @@ TEST(test_retrieval_replies)
     size_t n = binary_value_head(head, &get, "key", 3, 0xdeadbeef, 5, 9);
     ck_assert(chain_copy(&chain, &env, head, n));
     CHECK_OUTPUT(OUT("\x00", "\0\0", "\4", "\0\0", "\x09", "\x09") "\xde\xad\xbe\xef");
-    ANSWERS(&get, REPLY_NOT_FOUND,
-            OUT("\x00", "\0\0", "\0", "\0\1", "\x09", "\0") "Not found");
+    ANSWERS(&get, REPLY_NOT_FOUND, ERR("\x00", "\0\1", "\x09") "Not found");
     get.wants_key = true;
     get.opcode = 0x0c;
     n = binary_value_head(head, &get, "key", 3, 1, 5, 9);
@@ -519,8 +503,7 @@ TEST(test_retrieval_replies)
     ANSWERS(&get, REPLY_NOT_FOUND, OUT("\x0c", "\0\3", "\0", "\0\1", "\x03", "\0") "key");
     get.is_quiet = true;
     ANSWERS(&get, REPLY_NOT_FOUND, "");
-    ANSWERS(&get, REPLY_BAD_FORMAT,
-            OUT("\x0c", "\0\0", "\0", "\0\4", "\x11", "\0") "Invalid arguments");
+    ANSWERS(&get, REPLY_BAD_FORMAT, ERR("\x0c", "\0\4", "\x11") "Invalid arguments");
 }
 
 TEST(test_other_replies)
@@ -538,20 +521,17 @@ TEST(test_other_replies)
     CHECK_OUTPUT(
         OUT("\x10", "\0\x08", "\0", "\0\0", "\x17", "\0") "detailedPREFIX a\r\nEND\r\n");
     ck_assert(binary_put_reply(&chain, &env, &stat, REPLY_END, 0));
-    CHECK_OUTPUT(OUT("\x10", "\0\0", "\0", "\0\0", "\0", "\0"));
-    ANSWERS(&stat, REPLY_NOT_FOUND,
-            OUT("\x10", "\0\0", "\0", "\0\1", "\x09", "\0") "Not found");
+    CHECK_OUTPUT(ERR("\x10", "\0\0", "\0"));
+    ANSWERS(&stat, REPLY_NOT_FOUND, ERR("\x10", "\0\1", "\x09") "Not found");
     struct req flush = req_of(0x18, VERB_FLUSH_ALL, FAMILY_ADMIN);
     flush.is_quiet = true;
     ANSWERS(&flush, REPLY_OK, "");
-    ANSWERS(&flush, REPLY_FLUSH_REFUSED,
-            OUT("\x18", "\0\0", "\0", "\0\x20", "\x0d", "\0") "Auth failure.");
+    ANSWERS(&flush, REPLY_FLUSH_REFUSED, ERR("\x18", "\0\x20", "\x0d") "Auth failure.");
     struct req unknown = req_of(0xff, VERB_NOOP, FAMILY_CONTROL);
-    ANSWERS(&unknown, REPLY_ERROR,
-            OUT("\xff", "\0\0", "\0", "\0\x81", "\x0f", "\0") "Unknown command");
+    ANSWERS(&unknown, REPLY_ERROR, ERR("\xff", "\0\x81", "\x0f") "Unknown command");
     struct req auth = req_of(0x21, VERB_SASL_AUTH, FAMILY_SASL);
     ck_assert(binary_put_body(&chain, &env, &auth, BINARY_AUTH_CONTINUE, "\0x", 2));
-    CHECK_OUTPUT(OUT("\x21", "\0\0", "\0", "\0\x21", "\2", "\0") "\0x");
+    CHECK_OUTPUT(ERR("\x21", "\0\x21", "\2") "\0x");
 }
 
 /* Whatever the text protocol answers has a packet. */

@@ -14,6 +14,13 @@
 
 /* ---- requests ---------------------------------------------------------------------- */
 
+static void
+expect_bytes(const char *bytes, size_t n, const char *text)
+{
+    ck_assert_uint_eq(n, strlen(text));
+    ck_assert_mem_eq(bytes, text, n);
+}
+
 TEST(test_requests)
 {
     char buf[1024];
@@ -21,22 +28,18 @@ TEST(test_requests)
     n += client_put_key(buf + n, "a", 1);
     n += client_put_key(buf + n, "bcd", 3);
     n += client_put_end(buf + n);
-    ck_assert_uint_eq(n, 11);
-    ck_assert_mem_eq(buf, "get a bcd\r\n", n);
+    expect_bytes(buf, n, "get a bcd\r\n");
 
     n = client_put_get(buf, true);
     n += client_put_key(buf + n, "a", 1);
     n += client_put_end(buf + n);
-    ck_assert_uint_eq(n, 8);
-    ck_assert_mem_eq(buf, "gets a\r\n", n);
+    expect_bytes(buf, n, "gets a\r\n");
 
     n = client_put_delete(buf, "key", 3);
-    ck_assert_uint_eq(n, 12);
-    ck_assert_mem_eq(buf, "delete key\r\n", n);
+    expect_bytes(buf, n, "delete key\r\n");
 
     n = client_put_number(buf, "incr", "key", 3, UINT64_MAX);
-    ck_assert_uint_eq(n, 31);
-    ck_assert_mem_eq(buf, "incr key 18446744073709551615\r\n", n);
+    expect_bytes(buf, n, "incr key 18446744073709551615\r\n");
 }
 
 TEST(test_stores)
@@ -45,30 +48,20 @@ TEST(test_stores)
         struct client_store store;
         const char *expected;
     } rows[] = {
-        {{.verb = "set", .key = "k", .key_len = 1, .value_len = 200},
-         "set k 0 0 200\r\n"},
-        {{.verb = "add",
-          .key = "kk",
-          .key_len = 2,
-          .flags = UINT32_MAX,
-          .exptime = -1,
-          .is_quiet = true},
-         "add kk 4294967295 -1 0 noreply\r\n"},
-        {{.verb = "set", .key = "k", .key_len = 1, .exptime = INT32_MIN},
-         "set k 0 -2147483648 0\r\n"},
-        {{.verb = "cas",
-          .key = "k",
-          .key_len = 1,
-          .exptime = 9,
-          .value_len = 1,
-          .cas = 77},
-         "cas k 0 9 1 77\r\n"},
+#define ROW(expected, ...) {{__VA_ARGS__}, expected}
+        ROW("set k 0 0 200\r\n", .verb = "set", .key = "k", .key_len = 1,
+            .value_len = 200),
+        ROW("add kk 4294967295 -1 0 noreply\r\n", .verb = "add", .key = "kk",
+            .key_len = 2, .flags = UINT32_MAX, .exptime = -1, .is_quiet = true),
+        ROW("set k 0 -2147483648 0\r\n", .verb = "set", .key = "k", .key_len = 1,
+            .exptime = INT32_MIN),
+        ROW("cas k 0 9 1 77\r\n", .verb = "cas", .key = "k", .key_len = 1, .exptime = 9,
+            .value_len = 1, .cas = 77),
     };
     char buf[1024];
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         size_t n = client_put_store(buf, &rows[i].store);
-        ck_assert_uint_eq(n, strlen(rows[i].expected));
-        ck_assert_mem_eq(buf, rows[i].expected, n);
+        expect_bytes(buf, n, rows[i].expected);
     }
 }
 
@@ -78,6 +71,7 @@ struct trace {
     char text[16384];
     size_t len;
     enum client_kind last;
+    struct client_parser parser;
 };
 
 __attribute__((format(printf, 2, 3))) static void
@@ -118,21 +112,22 @@ trace_reply(struct trace *t, const struct client_reply *r)
 }
 
 static struct trace
-begin(struct client_parser *p)
+begin(void)
 {
-    client_parser_init(p);
-    return (struct trace){.last = CLIENT_MORE};
+    struct trace t = {.last = CLIENT_MORE};
+    client_parser_init(&t.parser);
+    return t;
 }
 
 /* Feeds one piece from an exactly sized block, so that reading beyond it is seen. */
 static void
-feed(struct client_parser *p, const char *bytes, size_t len, struct trace *t)
+feed(struct trace *t, const char *bytes, size_t len)
 {
     FREED char *copy = exact_copy(bytes, len);
     size_t at = 0;
     for (;;) {
         struct client_reply r;
-        size_t taken = client_parse(p, copy + at, len - at, &r);
+        size_t taken = client_parse(&t->parser, copy + at, len - at, &r);
         ck_assert_uint_le(taken, len - at);
         at += taken;
         if (r.kind == CLIENT_MORE) {
@@ -187,31 +182,28 @@ static const struct {
 
 TEST_ROWS(test_whole, dialogues, row->bytes)
 {
-    struct client_parser p;
-    struct trace t = begin(&p);
-    feed(&p, row->bytes, strlen(row->bytes), &t);
+    struct trace t = begin();
+    feed(&t, row->bytes, strlen(row->bytes));
     ck_assert_str_eq(t.text, row->expected);
-    ck_assert(client_parser_is_idle(&p) == (t.last != CLIENT_DESYNC));
+    ck_assert(client_parser_is_idle(&t.parser) == (t.last != CLIENT_DESYNC));
 }
 
 TEST_ROWS(test_cut_in_two, dialogues, row->bytes)
 {
     size_t len = strlen(row->bytes);
     for (size_t cut = 0; cut <= len; cut++) {
-        struct client_parser p;
-        struct trace t = begin(&p);
-        feed(&p, row->bytes, cut, &t);
-        feed(&p, row->bytes + cut, len - cut, &t);
+        struct trace t = begin();
+        feed(&t, row->bytes, cut);
+        feed(&t, row->bytes + cut, len - cut);
         ck_assert_str_eq(t.text, row->expected);
     }
 }
 
 TEST_ROWS(test_byte_by_byte, dialogues, row->bytes)
 {
-    struct client_parser p;
-    struct trace t = begin(&p);
+    struct trace t = begin();
     for (const char *at = row->bytes; *at != '\0'; at++) {
-        feed(&p, at, 1, &t);
+        feed(&t, at, 1);
     }
     ck_assert_str_eq(t.text, row->expected);
 }
@@ -219,7 +211,6 @@ TEST_ROWS(test_byte_by_byte, dialogues, row->bytes)
 TEST(test_long_lines)
 {
     char line[CLIENT_LINE_MAX + 1];
-    struct client_parser p;
     /* The longest line, whole and cut, is understood; one byte more is not. */
     for (int extra = 0; extra <= 1; extra++) {
         size_t len = CLIENT_LINE_MAX + (size_t)extra;
@@ -227,9 +218,9 @@ TEST(test_long_lines)
         memcpy(line, "STAT ", 5);
         memcpy(line + len - 2, "\r\n", 2);
         for (size_t cut = 0; cut <= len; cut += 31) {
-            struct trace t = begin(&p);
-            feed(&p, line, cut, &t);
-            feed(&p, line + cut, len - cut, &t);
+            struct trace t = begin();
+            feed(&t, line, cut);
+            feed(&t, line + cut, len - cut);
             ck_assert_int_eq(t.last, extra == 0 ? CLIENT_STAT : CLIENT_DESYNC);
         }
     }
@@ -237,12 +228,10 @@ TEST(test_long_lines)
 
 TEST(test_endless_line)
 {
-    struct client_parser p;
-    struct trace t = {.last = CLIENT_MORE};
+    struct trace t = begin();
     size_t fed = 0;
-    client_parser_init(&p);
     while (t.last != CLIENT_DESYNC) {
-        feed(&p, "xxxxxxxxxx", 10, &t);
+        feed(&t, "xxxxxxxxxx", 10);
         fed += 10;
         ck_assert_uint_le(fed, CLIENT_LINE_MAX + 10);
     }
@@ -251,12 +240,10 @@ TEST(test_endless_line)
 TEST(test_long_key)
 {
     char line[400];
-    struct client_parser p;
     for (int len = 249; len <= 251; len++) {
-        struct trace t = {.last = CLIENT_MORE};
+        struct trace t = begin();
         int n = snprintf(line, sizeof line, "VALUE %0*d 0 1\r\nx\r\nEND\r\n", len, 0);
-        client_parser_init(&p);
-        feed(&p, line, (size_t)n, &t);
+        feed(&t, line, (size_t)n);
         ck_assert_int_eq(t.last, len <= CLIENT_KEY_MAX ? CLIENT_END : CLIENT_DESYNC);
     }
 }
@@ -284,15 +271,12 @@ TEST(test_hit)
         "VALUE key 7 5\r\nvalue\r\nEND\r\n",
         "VALUE key 999999999 3\r\n\r\n\n\r\nEND\r\n",
     };
-    static const char *const others[] = {"END\r\nVALUE k 0 0\r\n",
-                                         "VALUE k 0 5\r\nvaluEND\r\nEND\r\n",
-                                         "VALUE  0 0\r\n\r\nEND\r\n       ",
-                                         "VALUE k 0 0 5\r\n\r\nEND\r\n",
-                                         "VALUE k 0 1\r\nv\r\nVALUE k 0 0\r\n",
-                                         "VALUE k  0\r\n\r\nEND\r\n     ",
-                                         "VALUE k 0 1\n\nv\r\nEND\r\n   ",
-                                         "VALUE k 0 99999999999\r\nv\r\nEND\r\n",
-                                         "VALUE k -1 1\r\nv\r\nEND\r\n"};
+    static const char *const others[] = {
+        "END\r\nVALUE k 0 0\r\n",         "VALUE  0 0\r\n\r\nEND\r\n       ",
+        "VALUE k 0 0 5\r\n\r\nEND\r\n",   "VALUE k 0 5\r\nvaluEND\r\nEND\r\n",
+        "VALUE k -1 1\r\nv\r\nEND\r\n",   "VALUE k 0 1\r\nv\r\nVALUE k 0 0\r\n",
+        "VALUE k  0\r\n\r\nEND\r\n     ", "VALUE k 0 99999999999\r\nv\r\nEND\r\n",
+        "VALUE k 0 1\n\nv\r\nEND\r\n   "};
     struct client_reply hit, reply;
     for (unsigned i = 0; i < sizeof hits / sizeof hits[0]; i++) {
         size_t len = strlen(hits[i]);

@@ -34,6 +34,7 @@ parse(const char *const *args)
     argv[argc] = NULL;
     memset(said, 0, sizeof said);
     FILE *err = fmemopen(said, sizeof said - 1, "w");
+    options_fini(&options);
     bool is_good = options_parse(&options, argc, argv, err);
     fclose(err);
     return is_good;
@@ -141,35 +142,31 @@ TEST(test_measuring_client)
     ck_assert_int_eq(m->connections, 2);
     ck_assert_int_eq(m->depth, 1);
     ck_assert_int_eq(m->threads, 2);
-    options_fini(&options);
     /* Without a rate of its own it has that of its connections. */
     ck_assert(PARSE("-q", "10k", "-c", "3", "--measure_connections=1"));
     ck_assert_int_eq(options.classes[0].qps, 7500);
     ck_assert_int_eq(options.classes[1].qps, 2500);
-    options_fini(&options);
     /* Beside a peak load at its rate, and without one at its peak. */
     ck_assert(PARSE("-Q", "100"));
     ck_assert_int_eq(options.classes[0].qps, 0);
     ck_assert_int_eq(options.classes[1].qps, 100);
-    options_fini(&options);
     ck_assert(PARSE("-D", "2"));
     ck_assert_int_eq(options.classes[0].qps, 0);
     ck_assert_int_eq(options.classes[1].qps, 0);
 }
 
+#define NO_CLASS                                                                         \
+    "mcload: a class is NAME:{OPTIONS}, e.g. bulk:{--connections=4 --getcount=50} "
+#define NO_PERCENTILE "mcload: the percentile of an objective is above 0 and at most 100 "
+#define NO_TIME "mcload: the time of an objective is a number with ns, us, ms or s "
+
 static const struct {
     const char *args[5];
     const char *says;
 } mistakes[] = {
-    {{"--class=a"},
-     "mcload: a class is NAME:{OPTIONS}, e.g. bulk:{--connections=4 "
-     "--getcount=50} (--class \"a\")\n"},
-    {{"--class=a:{-c 1"},
-     "mcload: a class is NAME:{OPTIONS}, e.g. bulk:{--connections=4 "
-     "--getcount=50} (--class \"a:{-c 1\")\n"},
-    {{"--class=:{}"},
-     "mcload: a class is NAME:{OPTIONS}, e.g. bulk:{--connections=4 "
-     "--getcount=50} (--class \":{}\")\n"},
+    {{"--class=a"}, NO_CLASS "(--class \"a\")\n"},
+    {{"--class=a:{-c 1"}, NO_CLASS "(--class \"a:{-c 1\")\n"},
+    {{"--class=:{}"}, NO_CLASS "(--class \":{}\")\n"},
     {{"--class=a b:{}"},
      "mcload: the name of a class is made of letters, digits, '_', '.' "
      "and '-' (--class \"a b:{}\")\n"},
@@ -205,18 +202,10 @@ static const struct {
     {{"--slo=p99"},
      "mcload: an objective is pPERCENTILE:TIME, e.g. p99:500us (--slo "
      "\"p99\")\n"},
-    {{"--slo=p101:1ms"},
-     "mcload: the percentile of an objective is above 0 and at most "
-     "100 (--slo \"p101:1ms\")\n"},
-    {{"--slo=p0:1ms"},
-     "mcload: the percentile of an objective is above 0 and at most "
-     "100 (--slo \"p0:1ms\")\n"},
-    {{"--slo=p99:1h"},
-     "mcload: the time of an objective is a number with ns, us, ms or s "
-     "(--slo \"p99:1h\")\n"},
-    {{"--slo=p99:"},
-     "mcload: the time of an objective is a number with ns, us, ms or s "
-     "(--slo \"p99:\")\n"},
+    {{"--slo=p101:1ms"}, NO_PERCENTILE "(--slo \"p101:1ms\")\n"},
+    {{"--slo=p0:1ms"}, NO_PERCENTILE "(--slo \"p0:1ms\")\n"},
+    {{"--slo=p99:1h"}, NO_TIME "(--slo \"p99:1h\")\n"},
+    {{"--slo=p99:"}, NO_TIME "(--slo \"p99:\")\n"},
     {{"--class=a:{antagonist=x}"},
      "mcload: class a: the antagonists are flood, multiget, "
      "large and sets (--antagonist \"x\")\n"},

@@ -12,71 +12,46 @@
 
 #define UNTOUCHED 77
 
-/* Bytes that are no number. */
-struct word {
-    const char *p;
-    size_t len;
-};
-#define W(bytes)                                                                         \
-    {                                                                                    \
-        bytes, sizeof(bytes) - 1                                                         \
+/* An exact copy of a word, in which '@' stands for a NUL byte. */
+static char *
+word_of(const char *text, size_t *n)
+{
+    *n = strlen(text);
+    char *p = exact_copy(text, *n);
+    for (char *at = p; (at = memchr(at, '@', *n - (size_t)(at - p))) != NULL;) {
+        *at = '\0';
     }
+    return p;
+}
 
 static const struct {
     const char *text;
-    size_t len; /* 0: strlen(text) */
     uint64_t value;
 } unsigned_rows[] = {
-    {"0", 0, 0},
-    {"9", 0, 9},
-    {"00", 0, 0},
-    {"0000000000000000000000000000001", 0, 1},
-    {"2147483647", 0, INT32_MAX},
-    {"4294967295", 0, UINT32_MAX},
-    {"4294967296", 0, UINT64_C(4294967296)},
-    {"9223372036854775807", 0, INT64_MAX},
-    {"9223372036854775808", 0, UINT64_C(9223372036854775808)},
-    {"18446744073709551609", 0, UINT64_MAX - 6},
-    {"18446744073709551615", 0, UINT64_MAX},
-    {"00018446744073709551615", 0, UINT64_MAX},
+    {"0", 0},
+    {"9", 9},
+    {"00", 0},
+    {"0000000000000000000000000000001", 1},
+    {"2147483647", INT32_MAX},
+    {"4294967295", UINT32_MAX},
+    {"4294967296", UINT64_C(4294967296)},
+    {"9223372036854775807", INT64_MAX},
+    {"9223372036854775808", UINT64_C(9223372036854775808)},
+    {"18446744073709551609", UINT64_MAX - 6},
+    {"18446744073709551615", UINT64_MAX},
+    {"00018446744073709551615", UINT64_MAX},
 };
 
-static const struct word not_unsigned[] = {W("18446744073709551616"),
-                                           W("18446744073709551620"),
-                                           W("18446744073709551625"),
-                                           W("99999999999999999999"),
-                                           W("100000000000000000000"),
-                                           W("184467440737095516150"),
-                                           W("-1"),
-                                           W("-0"),
-                                           W("+1"),
-                                           W("-"),
-                                           W("+"),
-                                           W(" 1"),
-                                           W("1 "),
-                                           W("1\n"),
-                                           W("1\0"),
-                                           W("\0"),
-                                           W("1\0002"),
-                                           W("0x10"),
-                                           W("1a"),
-                                           W("/"),
-                                           W(":"),
-                                           W("1.0"),
-                                           W("1e3"),
-                                           W("\xb1"),
-                                           W("\xff")};
-
-static size_t
-length(const char *text, size_t len)
-{
-    return len != 0 ? len : strlen(text);
-}
+static const char *const not_unsigned[] = {
+    "-", ":",  " 1", "1\n", "0x10", "18446744073709551616", "99999999999999999999",
+    "+", "-1", "1 ", "1@2", "\xb1", "18446744073709551620", "100000000000000000000",
+    "@", "-0", "1@", "1.0", "\xff", "18446744073709551625", "184467440737095516150",
+    "/", "+1", "1a", "1e3"};
 
 TEST_ROWS(test_unsigned, unsigned_rows, row->text)
 {
-    size_t n = length(row->text, row->len);
-    FREED char *p = exact_copy(row->text, n);
+    size_t n;
+    FREED char *p = word_of(row->text, &n);
     uint64_t wide = UNTOUCHED;
     uint32_t narrow = UNTOUCHED;
     ck_assert(num_u64(p, n, &wide));
@@ -86,47 +61,39 @@ TEST_ROWS(test_unsigned, unsigned_rows, row->text)
     ck_assert_uint_eq(narrow, is_narrow ? row->value : UNTOUCHED);
 }
 
-TEST_ROWS(test_not_unsigned, not_unsigned, row->p)
+TEST_ROWS(test_not_unsigned, not_unsigned, *row)
 {
-    FREED char *p = exact_copy(row->p, row->len);
+    size_t n;
+    FREED char *p = word_of(*row, &n);
     uint64_t wide = UNTOUCHED;
     uint32_t narrow = UNTOUCHED;
-    ck_assert(!num_u64(p, row->len, &wide) && wide == UNTOUCHED);
-    ck_assert(!num_u32(p, row->len, &narrow) && narrow == UNTOUCHED);
+    ck_assert(!num_u64(p, n, &wide) && wide == UNTOUCHED);
+    ck_assert(!num_u32(p, n, &narrow) && narrow == UNTOUCHED);
 }
 
 static const struct {
     const char *text;
     int64_t value;
-} signed_rows[] = {
-    {"0", 0},
-    {"-0", 0},
-    {"-1", -1},
-    {"-0001", -1},
-    {"2147483647", INT32_MAX},
-    {"2147483648", INT64_C(2147483648)},
-    {"-2147483648", INT32_MIN},
-    {"-2147483649", INT64_C(-2147483649)},
-    {"9223372036854775807", INT64_MAX},
-    {"-9223372036854775808", INT64_MIN},
-};
+} signed_rows[] = {{"0", 0},
+                   {"-0", 0},
+                   {"-1", -1},
+                   {"-0001", -1},
+                   {"2147483647", INT32_MAX},
+                   {"2147483648", INT64_C(2147483648)},
+                   {"-2147483648", INT32_MIN},
+                   {"-2147483649", INT64_C(-2147483649)},
+                   {"9223372036854775807", INT64_MAX},
+                   {"-9223372036854775808", INT64_MIN}};
 
-static const struct word not_signed[] = {W("9223372036854775808"),
-                                         W("-9223372036854775809"),
-                                         W("18446744073709551615"),
-                                         W("-18446744073709551616"),
-                                         W("-"),
-                                         W("--1"),
-                                         W("-+1"),
-                                         W("+1"),
-                                         W("- 1"),
-                                         W("1-"),
-                                         W("-1x")};
+static const char *const not_signed[] = {
+    "-",  "--1", "- 1", "9223372036854775808",  "18446744073709551615",
+    "+1", "-+1", "-1x", "-9223372036854775809", "-18446744073709551616",
+    "1-"};
 
 TEST_ROWS(test_signed, signed_rows, row->text)
 {
-    size_t n = strlen(row->text);
-    FREED char *p = exact_copy(row->text, n);
+    size_t n;
+    FREED char *p = word_of(row->text, &n);
     int64_t wide = UNTOUCHED;
     int32_t narrow = UNTOUCHED;
     ck_assert(num_i64(p, n, &wide));
@@ -136,69 +103,66 @@ TEST_ROWS(test_signed, signed_rows, row->text)
     ck_assert_int_eq(narrow, is_narrow ? row->value : UNTOUCHED);
 }
 
-TEST_ROWS(test_not_signed, not_signed, row->p)
+TEST_ROWS(test_not_signed, not_signed, *row)
 {
-    FREED char *p = exact_copy(row->p, row->len);
+    size_t n;
+    FREED char *p = word_of(*row, &n);
     int64_t wide = UNTOUCHED;
     int32_t narrow = UNTOUCHED;
-    ck_assert(!num_i64(p, row->len, &wide) && wide == UNTOUCHED);
-    ck_assert(!num_i32(p, row->len, &narrow) && narrow == UNTOUCHED);
+    ck_assert(!num_i64(p, n, &wide) && wide == UNTOUCHED);
+    ck_assert(!num_i32(p, n, &narrow) && narrow == UNTOUCHED);
 }
 
 static const struct loose_row {
     const char *text;
-    size_t len;    /* 0: strlen(text) */
     int64_t value; /* a negative one is no unsigned number */
-} loose_rows[] = {
-    {"0", 0, 0},
-    {"12", 0, 12},
-    {"+5", 0, 5},
-    {"-5", 0, -5},
-    {"-0", 0, 0},
-    {"+0", 0, 0},
-    {"0000000000000000000000000", 0, 0},
-    {"-00000000000000000000000007", 0, -7},
-    {" 12", 0, 12},
-    {"\t\n\v\f\r +5", 0, 5},
-    {"12 34", 0, 12},
-    {"12\t", 0, 12},
-    {"12\n", 0, 12},
-    {"12\vx", 0, 12},
-    {"12\fx", 0, 12},
-    {"12\r", 0, 12},
-    {"12\0", 3, 12},
-    {"12\0x", 4, 12},
-    {"9223372036854775807", 0, INT64_MAX},
-    {"-9223372036854775808", 0, INT64_MIN},
-};
+} loose_rows[] = {{"0", 0},
+                  {"12", 12},
+                  {"+5", 5},
+                  {"-5", -5},
+                  {"-0", 0},
+                  {"+0", 0},
+                  {"0000000000000000000000000", 0},
+                  {"-00000000000000000000000007", -7},
+                  {" 12", 12},
+                  {"\t\n\v\f\r +5", 5},
+                  {"12 34", 12},
+                  {"12\t", 12},
+                  {"12\n", 12},
+                  {"12\vx", 12},
+                  {"12\fx", 12},
+                  {"12\r", 12},
+                  {"12@", 12},
+                  {"12@x", 12},
+                  {"9223372036854775807", INT64_MAX},
+                  {"-9223372036854775808", INT64_MIN}};
 
-static const struct word not_loose[] = {W("-9223372036854775809"),
-                                        W("18446744073709551616"),
-                                        W("-18446744073709551615"),
-                                        W(""),
-                                        W(" "),
-                                        W("+"),
-                                        W("-"),
-                                        W("+ 5"),
-                                        W("+-5"),
-                                        W("--5"),
-                                        W("\0"),
-                                        W("\0005"),
-                                        W("5-"),
-                                        W("5x"),
-                                        W("5\x85"),
-                                        W("\x1c"
-                                          "5"),
-                                        W("\b5"),
-                                        W("5\b"),
-                                        W("5\x0e"),
-                                        W("0x10"),
-                                        W("1e3")};
+static const char *const not_loose[] = {"-9223372036854775809",
+                                        "18446744073709551616",
+                                        "-18446744073709551615",
+                                        "",
+                                        " ",
+                                        "+",
+                                        "-",
+                                        "+ 5",
+                                        "+-5",
+                                        "--5",
+                                        "@",
+                                        "@5",
+                                        "5-",
+                                        "5x",
+                                        "5\x85",
+                                        "\0345",
+                                        "\b5",
+                                        "5\b",
+                                        "5\x0e",
+                                        "0x10",
+                                        "1e3"};
 
 TEST_ROWS(test_loose, loose_rows, row->text)
 {
-    size_t n = length(row->text, row->len);
-    FREED char *p = exact_copy(row->text, n);
+    size_t n;
+    FREED char *p = word_of(row->text, &n);
     int64_t with_sign = UNTOUCHED;
     uint64_t without = UNTOUCHED;
     ck_assert(num_i64_loose(p, n, &with_sign));
@@ -208,13 +172,14 @@ TEST_ROWS(test_loose, loose_rows, row->text)
     ck_assert_uint_eq(without, is_unsigned ? (uint64_t)row->value : UNTOUCHED);
 }
 
-TEST_ROWS(test_not_loose, not_loose, row->p)
+TEST_ROWS(test_not_loose, not_loose, *row)
 {
-    FREED char *p = exact_copy(row->p, row->len);
+    size_t n;
+    FREED char *p = word_of(*row, &n);
     int64_t with_sign = UNTOUCHED;
     uint64_t without = UNTOUCHED;
-    ck_assert(!num_i64_loose(p, row->len, &with_sign) && with_sign == UNTOUCHED);
-    ck_assert(!num_u64_loose(p, row->len, &without) && without == UNTOUCHED);
+    ck_assert(!num_i64_loose(p, n, &with_sign) && with_sign == UNTOUCHED);
+    ck_assert(!num_u64_loose(p, n, &without) && without == UNTOUCHED);
 }
 
 TEST(test_loose_largest)
@@ -237,18 +202,13 @@ TEST(test_empty_word)
     int64_t i64 = UNTOUCHED;
     int32_t i32 = UNTOUCHED;
     double d = UNTOUCHED;
-    ck_assert(!num_u64(end, 0, &u64));
-    ck_assert(!num_u32(end, 0, &u32));
-    ck_assert(!num_i64(end, 0, &i64));
-    ck_assert(!num_i32(end, 0, &i32));
-    ck_assert(!num_scaled(end, 0, 1024, &u64));
-    ck_assert(!num_double(end, 0, &d));
-    ck_assert(!num_u64("5", 0, &u64));
-    ck_assert_uint_eq(u64, UNTOUCHED);
-    ck_assert_uint_eq(u32, UNTOUCHED);
-    ck_assert_int_eq(i64, UNTOUCHED);
-    ck_assert_int_eq(i32, UNTOUCHED);
-    ck_assert_double_eq(d, UNTOUCHED);
+    ck_assert(!num_u64(end, 0, &u64) && u64 == UNTOUCHED);
+    ck_assert(!num_u32(end, 0, &u32) && u32 == UNTOUCHED);
+    ck_assert(!num_i64(end, 0, &i64) && i64 == UNTOUCHED);
+    ck_assert(!num_i32(end, 0, &i32) && i32 == UNTOUCHED);
+    ck_assert(!num_scaled(end, 0, 1024, &u64) && u64 == UNTOUCHED);
+    ck_assert(!num_double(end, 0, &d) && d == UNTOUCHED);
+    ck_assert(!num_u64("5", 0, &u64) && u64 == UNTOUCHED);
 }
 
 static const struct {
@@ -272,49 +232,38 @@ static const struct {
     {"18446744073g", 1000, UINT64_C(18446744073000000000)},
 };
 
-static const struct word not_scaled[] = {W("18446744073709551616"),
-                                         W("18014398509481984k"),
-                                         W("17592186044416m"),
-                                         W("17179869184g"),
-                                         W("k"),
-                                         W("g"),
-                                         W("1kk"),
-                                         W("1kb"),
-                                         W("1t"),
-                                         W("1 k"),
-                                         W("k1"),
-                                         W("-1k"),
-                                         W("+1k"),
-                                         W("1.5k")};
+static const char *const not_scaled[] = {
+    "k", "1t", "1kk", "1 k", "+1k",  "17179869184g",    "18014398509481984k",
+    "g", "k1", "1kb", "-1k", "1.5k", "17592186044416m", "18446744073709551616"};
 
 TEST_ROWS(test_scaled, scaled_rows, row->text)
 {
-    size_t n = strlen(row->text);
-    FREED char *p = exact_copy(row->text, n);
+    size_t n;
+    FREED char *p = word_of(row->text, &n);
     uint64_t value = UNTOUCHED;
     ck_assert(num_scaled(p, n, row->unit, &value));
     ck_assert_uint_eq(value, row->value);
 }
 
-static const struct word not_scaled_by_1000[] = {W("18446744074g"),
-                                                 W("18446744073709551615k")};
+static const char *const not_scaled_by_1000[] = {"18446744074g", "18446744073709551615k"};
 
 static void
-check_not_scaled(const struct word *word, uint64_t unit)
+check_not_scaled(const char *text, uint64_t unit)
 {
-    FREED char *p = exact_copy(word->p, word->len);
+    size_t n;
+    FREED char *p = word_of(text, &n);
     uint64_t value = UNTOUCHED;
-    ck_assert(!num_scaled(p, word->len, unit, &value));
+    ck_assert(!num_scaled(p, n, unit, &value));
 }
 
-TEST_ROWS(test_not_scaled, not_scaled, row->p)
+TEST_ROWS(test_not_scaled, not_scaled, *row)
 {
-    check_not_scaled(row, 1024);
+    check_not_scaled(*row, 1024);
 }
 
-TEST_ROWS(test_not_scaled_by_1000, not_scaled_by_1000, row->p)
+TEST_ROWS(test_not_scaled_by_1000, not_scaled_by_1000, *row)
 {
-    check_not_scaled(row, 1000);
+    check_not_scaled(*row, 1000);
 }
 
 static const struct {
@@ -333,25 +282,25 @@ static const struct {
     {"007.50", 7.5},
 };
 
-static const struct word not_double[] = {
-    W(""),      W("."),    W("-"),    W("-."),   W("--1"), W("+1"),
-    W("1.2.3"), W("1..2"), W("1,25"), W("1.-5"), W("1e5"), W("inf"),
-    W("nan"),   W("0x1"),  W(" 1"),   W("1 "),   W("1.5x")};
+static const char *const not_double[] = {"",      ".",    "-",    "-.",   "--1", "+1",
+                                         "1.2.3", "1..2", "1,25", "1.-5", "1e5", "inf",
+                                         "nan",   "0x1",  " 1",   "1 ",   "1.5x"};
 
 TEST_ROWS(test_double, double_rows, row->text)
 {
-    size_t n = strlen(row->text);
-    FREED char *p = exact_copy(row->text, n);
+    size_t n;
+    FREED char *p = word_of(row->text, &n);
     double value = UNTOUCHED;
     ck_assert(num_double(p, n, &value));
     ck_assert_double_eq_tol(value, row->value, 1e-15);
 }
 
-TEST_ROWS(test_not_double, not_double, row->p)
+TEST_ROWS(test_not_double, not_double, *row)
 {
-    FREED char *p = exact_copy(row->p, row->len);
+    size_t n;
+    FREED char *p = word_of(*row, &n);
     double value = UNTOUCHED;
-    ck_assert(!num_double(p, row->len, &value) && value == UNTOUCHED);
+    ck_assert(!num_double(p, n, &value) && value == UNTOUCHED);
 }
 
 TEST(test_double_never_overflows)
@@ -414,12 +363,8 @@ TEST(test_ports)
     static const char *const good[] = {"1", "65535", "00080", "http", "80x", "-1"};
     static const char *const bad[] = {"", "0", "65536", "99999",
                                       "99999999999999999999999"};
-    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
-        ck_assert_msg(num_may_be_port(good[i], strlen(good[i])), "%s", good[i]);
-    }
-    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        ck_assert_msg(!num_may_be_port(bad[i], strlen(bad[i])), "%s", bad[i]);
-    }
+    expect_each(word, good, num_may_be_port(word, strlen(word)));
+    expect_each(word, bad, !num_may_be_port(word, strlen(word)));
 }
 
 TEST(test_put_at_boundaries)

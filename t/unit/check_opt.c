@@ -494,37 +494,31 @@ TEST(test_no_words)
 }
 
 /* What abbreviates one of the elders means it, whatever else begins so. */
-TEST(test_elders)
+static const struct {
+    const char *line;
+    int64_t port, size;
+    unsigned count;
+    const char *called;
+} elder_rows[] = {{"--p=42", 42, 0, 0, ""},          {"--po|42", 42, 0, 0, ""},
+                  {"--port=42", 42, 0, 0, ""},       {"--mem=6", 11211, 6, 0, ""},
+                  {"--memory_l=5", 11211, 5, 0, ""}, {"--v", 11211, 0, 1, ""},
+                  {"--may=x", 11211, 0, 0, "[x]"},   {"--q", 11211, 0, 0, "[left out]"}};
+
+static const char *const no_elders[] = {"--pi=/x",  "--m=1",  "--por=x", "--unheard",
+                                        "--flag-o", "--ra=3", "--q=3"};
+
+TEST_ROWS(test_elders, elder_rows, row->line)
 {
-    static const struct {
-        const char *args[2];
-        bool is_good;
-    } lines[] = {
-        {{"--p=42"}, true},       {{"--po", "42"}, true}, {{"--pi=/x"}, false},
-        {{"--may=x"}, true},      {{"--m=1"}, false},     {{"--mem=6"}, true},
-        {{"--memory_l=5"}, true}, {{"--v"}, true},        {{"--q"}, true},
-        {{"--port=42"}, true},    {{"--por=x"}, false},   {{"--unheard"}, false},
-        {{"--flag-o"}, false},    {{"--ra=3"}, false},    {{"--q=3"}, false},
-    };
-    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
-        char words[3][32] = {"prog", "", ""};
-        char *argv[4] = {words[0], words[1], NULL, NULL};
-        int argc = 2, status = 0;
-        snprintf(words[1], sizeof words[1], "%s", lines[i].args[0]);
-        if (lines[i].args[1] != NULL) {
-            snprintf(words[2], sizeof words[2], "%s", lines[i].args[1]);
-            argv[argc++] = words[2];
-        }
-        FILE *quiet = fopen("/dev/null", "w");
-        ck_assert_ptr_nonnull(quiet);
-        ck_assert_msg((opt_parse(&table, &conf, argc, argv, quiet, &status) ==
-                       OPT_DONE) == lines[i].is_good,
-                      "%s", lines[i].args[0]);
-        fclose(quiet);
-    }
-    ck_assert_int_eq(conf.port, 42);
-    ck_assert_int_eq(conf.size, 5);
-    ck_assert_uint_eq(conf.count, 1);
+    parse_good(row->line);
+    ck_assert(conf.port == row->port && conf.size == row->size);
+    ck_assert_uint_eq(conf.count, row->count);
+    ck_assert_str_eq(conf.called, row->called);
+}
+
+TEST_ROWS(test_no_elders, no_elders, *row)
+{
+    parse(*row);
+    ck_assert_int_eq(result, OPT_BAD);
 }
 
 /* An unknown letter is told as a memcached tells it, where that is asked for. */
@@ -546,14 +540,10 @@ TEST(test_tells_as_getopt)
 TEST(test_help)
 {
     const char *text = help_of(&table, opt_help);
-    static const char *const parts[] = {"  -A, --flag-one, -o flag_word ",
-                                        "-p, --port=N ",
-                                        "--rate, -o rate=N ",
-                                        "  -l LIST ",
-                                        "--maybe, -o maybe[=TEXT] ",
-                                        "  -o word-only=N ",
-                                        " value may be left out\n",
-                                        " ignored\n"};
+    static const char *const parts[] = {
+        "  -l LIST ",    "  -o word-only=N ",       "--maybe, -o maybe[=TEXT] ",
+        " ignored\n",    "--rate, -o rate=N ",      "  -A, --flag-one, -o flag_word ",
+        "-p, --port=N ", " value may be left out\n"};
     for (unsigned i = 0; i < sizeof parts / sizeof parts[0]; i++) {
         ck_assert_msg(strstr(text, parts[i]) != NULL, "%s\n%s", parts[i], text);
     }

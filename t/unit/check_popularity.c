@@ -144,26 +144,24 @@ static const struct {
     const char *text;
     uint64_t keys, ranks;
     double share;
-} shares[] = {
-    {"etc", 1000000, 10000, .55},
-    {"etc", 1000000, 100000, .90},
-    {"etc", 1000000, 500000, .99},
-    {"etc", 1000000, 300000, .945},
-    {"etc", 1000, 10, .55},
-    {"etc", 1000, 100, .90},
-    {"etc", 1, 1, 1},
-    {"etc", 7, 7, 1},
-    {"hotset:0.2:0.8", 1000, 200, .8},
-    {"hotset:0.2:0.8", 1000, 100, .4},
-    {"hotset:0.2:0.8", 1000, 600, .9},
-    {"hotset:1:1", 50, 25, .5},
-    {"normal", 1000000, 100000, .6827},
-    {"normal:0.5", 1000, 500, .7153},
-    {"normal:0.01", 10000, 196, .95},
-    {"normal", 1, 1, 1},
-    {"uniform", 1000, 300, .3},
-    {"zipf:0", 1000, 300, .3},
-};
+} shares[] = {{"etc", 1000000, 10000, .55},
+              {"etc", 1000000, 100000, .90},
+              {"etc", 1000000, 500000, .99},
+              {"etc", 1000000, 300000, .945},
+              {"etc", 1000, 10, .55},
+              {"etc", 1000, 100, .90},
+              {"etc", 1, 1, 1},
+              {"etc", 7, 7, 1},
+              {"hotset:0.2:0.8", 1000, 200, .8},
+              {"hotset:0.2:0.8", 1000, 100, .4},
+              {"hotset:0.2:0.8", 1000, 600, .9},
+              {"hotset:1:1", 50, 25, .5},
+              {"normal", 1000000, 100000, .6827},
+              {"normal:0.5", 1000, 500, .7153},
+              {"normal:0.01", 10000, 196, .95},
+              {"normal", 1, 1, 1},
+              {"uniform", 1000, 300, .3},
+              {"zipf:0", 1000, 300, .3}};
 
 TEST_ROWS(test_shares, shares, row->text)
 {
@@ -257,39 +255,16 @@ TEST(test_files)
     ck_assert_double_eq_tol(share_within(&p, 100, 50), 0.5, 0.0065);
     ck_assert_double_eq_tol(share_within(&p, 200, 51), 0.6, 0.0065);
     ck_assert_double_eq_tol(share_within(&p, 300, 52), 0.7, 0.006);
-    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        ck_assert_msg(parse_file(&p, bad[i]) != NULL, "%s", bad[i]);
-    }
+    expect_each(word, bad, parse_file(&p, word) != NULL);
 }
 
 TEST(test_bad_texts)
 {
-    static const char *const texts[] = {"",
-                                        "zipf",
-                                        "zipf:",
-                                        "zipf:-1",
-                                        "zipf:21",
-                                        "zipf:nan",
-                                        "zipf:x",
-                                        "gauss",
-                                        "latest:",
-                                        "latest:x",
-                                        "latests",
-                                        "hotset",
-                                        "hotset:1",
-                                        "hotset:0:1",
-                                        "hotset:1:2",
-                                        "hotset:0.1:",
-                                        "normal:",
-                                        "normal:0",
-                                        "normal:2",
-                                        "seq:1",
-                                        "etc:1",
-                                        "cdf:",
-                                        "cdf:/no/such/file",
-                                        "zipf-ordered:"};
+    static const char *const texts[] = {
+        "",      "gauss",  "hotset",  "latests",  "hotset:1",   "hotset:1:2",
+        "zipf",  "seq:1",  "zipf:-1", "normal:",  "normal:0",   "hotset:0.1:",
+        "cdf:",  "etc:1",  "zipf:21", "zipf:nan", "normal:2",   "zipf-ordered:",
+        "zipf:", "zipf:x", "latest:", "latest:x", "hotset:0:1", "cdf:/no/such/file"};
     struct popularity p;
-    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
-        ck_assert_msg(popularity_parse(&p, texts[i]) != NULL, "%s", texts[i]);
-    }
+    expect_each(word, texts, popularity_parse(&p, word) != NULL);
 }

@@ -408,16 +408,14 @@ TEST(test_misses_are_explained)
         struct server_evictions e;
         const char *note;
     } rows[] = {
+#define STORED "stored before: "
         {1,
-         {.is_known = false},
+         {false, false, 0, 0},
          "Note: misses, though all records were stored before: evicted?\n"},
-        {1,
-         {.is_known = true, .total = 7},
-         "stored before: 7 evictions counted by the servers in all\n"},
+        {1, {true, false, 7, 0}, STORED "7 evictions counted by the servers in all\n"},
         {1,
          {true, true, 7, 5},
-         "stored before: 5 items were evicted while they were stored, 7 evictions "
-         "counted"},
+         STORED "5 items were evicted while they were stored, 7 evictions counted"},
         {-1, {true, true, 7, 5}, "Note: 5 items were evicted while they were stored\n"},
         {0.9, {true, true, 7, 0}, NULL},
     };

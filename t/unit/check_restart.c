@@ -205,11 +205,9 @@ TEST_LOOP(a_full_store_works_on, 3)
     conf.lru.is_segmented = _i < 2;
     begin_life(NOW);
     for (unsigned round = 0; round < 4; round++) {
-        uint64_t items;
-
         fill_up(l.s, round, NOW + 10 * round);
         ck_assert_uint_gt(totals_of(l.s).evictions, 0);
-        items = totals_of(l.s).curr_items;
+        uint64_t items = totals_of(l.s).curr_items;
         restart_life(NOW + 10 * round);
         ck_assert_uint_eq(totals_of(l.s).curr_items, items);
         ck_assert_uint_le(totals_of(l.s).malloced_bytes, LIMIT);

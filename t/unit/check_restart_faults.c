@@ -56,32 +56,16 @@ change_setting(unsigned which)
 {
     static const uint32_t sizes[] = {96, 248, 1000, 4096};
 
-    switch (which) {
-    case 0:
-        conf.sizes = sizes;
-        break;
-    case 1:
-        conf.sizes = NULL;
+    if (which < 2) {
+        conf.sizes = which == 0 ? sizes : NULL;
         conf.growth_factor = 2;
-        break;
-    case 2:
-        conf.limit_bytes += MIB;
-        break;
-    case 3:
-        conf.min_space += 8;
-        break;
-    case 4:
-        conf.item_max /= 2;
-        break;
-    case 5:
-        conf.chunk_max /= 2;
-        break;
-    case 6:
-        conf.use_cas = !conf.use_cas;
-        break;
-    default:
-        conf.inline_suffix = !conf.inline_suffix;
     }
+    conf.limit_bytes += which == 2 ? MIB : 0;
+    conf.min_space += which == 3 ? 8 : 0;
+    conf.item_max /= which == 4 ? 2 : 1;
+    conf.chunk_max /= which == 5 ? 2 : 1;
+    conf.use_cas ^= which == 6;
+    conf.inline_suffix ^= which == 7;
 }
 
 FIXTURE(set_up_life, tear_down_life);
@@ -122,13 +106,12 @@ TEST(no_damaged_meta_is_believed)
         struct restart *r;
         struct store_conf used = conf;
         char err[ERR_BYTES];
-        enum restart_status status;
 
         if (i >= len) {
             text[i % len] ^= (char)(1 << i % 8);
         }
         spew(meta, text, n);
-        status = restart_open(&r, file, &used, err, sizeof(err));
+        enum restart_status status = restart_open(&r, file, &used, err, sizeof(err));
         ck_assert_msg(status == RESTART_FAILED || status == RESTART_DISCARDED, "%zu", i);
         ck_assert(exists(meta) == (status == RESTART_FAILED));
         ck_assert(i != 0 || status == RESTART_FAILED); /* an empty one */

@@ -17,6 +17,10 @@ struct step {
 #define BAD_DATA "CLIENT_ERROR bad data chunk\r\n"
 #define NOT_NUMERIC "CLIENT_ERROR cannot increment or decrement non-numeric value\r\n"
 
+#define SAME(input, reply)                                                               \
+    {                                                                                    \
+        input, reply, NULL                                                               \
+    }
 static const struct step script[] = {
     {"version\r\n", "VERSION 1.2.3\r\n", NULL},
     {"get a\r\n", "END\r\n", NULL},
@@ -32,8 +36,8 @@ static const struct step script[] = {
     {"prepend a 9 9 2\r\n<<\r\n", "STORED\r\n", NULL},          /* 5 */
     {"append zz 0 0 1\r\nx\r\n", "NOT_STORED\r\n", NULL},
     {"prepend zz 0 0 1\r\nx\r\n", "NOT_STORED\r\n", NULL},
-    {"get a b c\r\n", "VALUE a 1 7\r\n<<abc>>\r\nVALUE b 4294967295 2\r\nbb\r\nEND\r\n",
-     NULL},
+    SAME("get a b c\r\n",
+         "VALUE a 1 7\r\n<<abc>>\r\nVALUE b 4294967295 2\r\nbb\r\nEND\r\n"),
     {"cas a 1 0 1 99\r\nx\r\n", "EXISTS\r\n", NULL},
     {"cas a 1 0 1 5\r\nX\r\n", "STORED\r\n", NULL}, /* 6 */
     {"cas nn 1 0 1 5\r\nx\r\n", "NOT_FOUND\r\n", NULL},
@@ -62,8 +66,8 @@ static const struct step script[] = {
     {"touch a 100 noreply\r\n", "", NULL},
     {"touch zz 100\r\n", "NOT_FOUND\r\n", NULL},
     {"touch a x\r\n", "CLIENT_ERROR invalid exptime argument\r\n", NULL},
-    {"gat 200 a zz b\r\n", "VALUE a 1 1\r\nX\r\nVALUE b 4294967295 2\r\nbb\r\nEND\r\n",
-     NULL},
+    SAME("gat 200 a zz b\r\n",
+         "VALUE a 1 1\r\nX\r\nVALUE b 4294967295 2\r\nbb\r\nEND\r\n"),
     {"gats 0 a\r\n", "VALUE a 1 1 6\r\nX\r\nEND\r\n", NULL},
     {"gat x a\r\n", "CLIENT_ERROR invalid exptime argument\r\n", NULL},
     /* a past exptime */
@@ -112,8 +116,8 @@ static const struct step script[] = {
     {"set k 0 0 2 noreply\r\nabcd", "", NULL},
     {"get k\r\n", "END\r\n", NULL},
     {"set k 0 0 9\r\nget a\r\n{1@}\t\r\n", "STORED\r\n", NULL}, /* a body is no command */
-    {"set k 0 0 70000\r\n{70000v}\r\n", "SERVER_ERROR object too large for cache\r\n",
-     NULL},
+    SAME("set k 0 0 70000\r\n{70000v}\r\n",
+         "SERVER_ERROR object too large for cache\r\n"),
     {"get k\r\n", "END\r\n", NULL}, /* nothing stale stays */
     {"set k 0 0 1\r\nk\r\n", "STORED\r\n", NULL},
     {"append k 0 0 66000 noreply\r\n{66000v}\r\n", "", NULL},
@@ -125,20 +129,18 @@ static const struct step script[] = {
     {"set v4 0 0 16300\r\n{16300v}\r\n", "STORED\r\n", NULL},
     {"set v5 0 0 40000\r\n{40000v}\r\n", "STORED\r\n", NULL},
     {"append v5 0 0 5000\r\n{5000w}\r\n", "STORED\r\n", NULL},
-    {"get v1 v2\r\n", "VALUE v1 0 100\r\n{100v}\r\nVALUE v2 0 3700\r\n{3700v}\r\nEND\r\n",
-     NULL},
-    {"get v3 v4 v3\r\n",
-     "VALUE v3 0 4096\r\n{4096v}\r\nVALUE v4 0 16300\r\n{16300v}\r\n"
-     "VALUE v3 0 4096\r\n{4096v}\r\nEND\r\n",
-     NULL},
+    SAME("get v1 v2\r\n",
+         "VALUE v1 0 100\r\n{100v}\r\nVALUE v2 0 3700\r\n{3700v}\r\nEND\r\n"),
+    SAME("get v3 v4 v3\r\n",
+         "VALUE v3 0 4096\r\n{4096v}\r\nVALUE v4 0 16300\r\n{16300v}\r\nVALUE v3 0 "
+         "4096\r\n{4096v}\r\nEND\r\n"),
     {"get x{2000 }v1{3000 }y\r\n", "VALUE v1 0 100\r\n{100v}\r\nEND\r\n", NULL},
     {"get v5\r\n", "VALUE v5 0 45000\r\n{40000v}{5000w}\r\nEND\r\n", NULL},
     {"replace v5 0 0 1\r\n5\r\n", "STORED\r\n", NULL},
     /* longer than the buffer */
-    {"get v5{9000 }x{8000 }v5 v1{5000 }v5\r\n",
-     "VALUE v5 0 1\r\n5\r\nVALUE v5 0 1\r\n5\r\nVALUE v1 0 100\r\n{100v}\r\n"
-     "VALUE v5 0 1\r\n5\r\nEND\r\n",
-     NULL},
+    SAME("get v5{9000 }x{8000 }v5 v1{5000 }v5\r\n",
+         "VALUE v5 0 1\r\n5\r\nVALUE v5 0 1\r\n5\r\nVALUE v1 0 100\r\n{100v}\r\nVALUE v5 "
+         "0 1\r\n5\r\nEND\r\n"),
     /* administration */
     {"stats\r\n", "STAT words 0\r\nEND\r\n", NULL},
     {"stats reset\r\n", "STAT words 1\r\nRESET\r\n", NULL},
@@ -149,10 +151,10 @@ static const struct step script[] = {
     {"verbosity 0 noreply\r\n", "", NULL},
     {"cache_memlimit 64\r\n", "OK\r\n", NULL},
     {"cache_memlimit x\r\n", "ERROR\r\n", NULL},
-    {"cache_memlimit 7\r\n", "MEMLIMIT_TOO_SMALL cannot set maxbytes to less than 8m\r\n",
-     NULL},
-    {"cache_memlimit 1000000001\r\n",
-     "MEMLIMIT_ADJUST_FAILED input value is megabytes not bytes\r\n", NULL},
+    SAME("cache_memlimit 7\r\n",
+         "MEMLIMIT_TOO_SMALL cannot set maxbytes to less than 8m\r\n"),
+    SAME("cache_memlimit 1000000001\r\n",
+         "MEMLIMIT_ADJUST_FAILED input value is megabytes not bytes\r\n"),
     {"shutdown\r\n", "ERROR: shutdown not enabled\r\n",
      "SERVER_ERROR: shutdown not enabled\r\n"},
     {"debugtime 5\r\n", "ERROR\r\n", NULL},
@@ -180,8 +182,8 @@ static const struct step script[] = {
     {"mg m2 s\r\nmg m2 v C1 q\r\n", "HD s5000\r\nVA 5000\r\n{4000y}{1000x}\r\n", NULL},
     {"ms bTM= 20000 b k\r\n{20000z}\r\n", "HD kbTM= b\r\n", NULL},
     {"mg bTM= b v k\r\nmn\r\n", "VA 20000 kbTM= b\r\n{20000z}\r\nMN\r\n", NULL},
-    {"ms bTM= 70000 b\r\n{70000z}\r\n", "SERVER_ERROR object too large for cache\r\n",
-     NULL},
+    SAME("ms bTM= 70000 b\r\n{70000z}\r\n",
+         "SERVER_ERROR object too large for cache\r\n"),
     {"mg m3 s k\r\n", "HD s20000 kbTM= b\r\n", "EN km3\r\n"},
     {"ms m1 5 z\r\n12345\r\n", "CLIENT_ERROR invalid flag\r\n", NULL},
     {"ms m1 5 b\r\n12345\r\n", "CLIENT_ERROR error decoding key\r\n", NULL},
@@ -192,10 +194,9 @@ static const struct step script[] = {
     {"mg m1 t\r\nmg m1\r\n", "HD t30 X W\r\nHD Z X\r\n", NULL},
     {"md m1 k\r\nmd m1 k q\r\n", "HD km1\r\nNF km1\r\n", NULL},
     {"mg m4 N30 t\r\nmg m4\r\n", "HD t30 W\r\nHD Z\r\n", NULL},
-    {"ma m5 N0 J9 v\r\nma m5 q\r\nma m5 v k\r\n", "VA 1\r\n9\r\nVA 2 km5\r\n11\r\n",
-     NULL},
-    {"ma m2\r\nma m6 Oa\r\nma m5 z\r\n",
-     NOT_NUMERIC "NF Oa\r\nCLIENT_ERROR invalid or duplicate flag\r\n", NULL},
+    SAME("ma m5 N0 J9 v\r\nma m5 q\r\nma m5 v k\r\n", "VA 1\r\n9\r\nVA 2 km5\r\n11\r\n"),
+    SAME("ma m2\r\nma m6 Oa\r\nma m5 z\r\n",
+         NOT_NUMERIC "NF Oa\r\nCLIENT_ERROR invalid or duplicate flag\r\n"),
     {"me m6\r\n", "EN\r\n", NULL},
     {"set w1 0 0 3000\r\n{3000w}\r\n", "STORED\r\n", NULL}, /* something stays */
     {"quit\r\n", "", NULL},
@@ -320,13 +321,7 @@ TEST_LOOP(test_hang_up_anywhere, PROFILE_COUNT)
         rng_init(&client.rng, 23, cut);
         client.keeps_all = cut % 3 != 0; /* with output that was not sent */
         client_write(&client, input.p, cut);
-        reconnect();
-        client.has_quit = false;
-        client_write(&client, sweep, sizeof sweep - 1);
-        expect(session_is_quiescent(&client.session, &client.in));
-        client_hang_up(&client);
-        check_store_empty(client.store);
-        client_close(&client);
+        check_sweep(sweep, sizeof sweep - 1);
     }
 }
 
@@ -346,12 +341,7 @@ TEST_LOOP(test_hang_up_between_runs, PROFILE_COUNT)
             break;
         }
         was_late = was_late || client.session.item != NULL;
-        reconnect();
-        client.runs_max = 0;
-        client_write(&client, sweep, sizeof sweep - 1);
-        client_hang_up(&client);
-        check_store_empty(client.store);
-        client_close(&client);
+        check_sweep(sweep, sizeof sweep - 1);
     }
     ck_assert(was_late);
 }

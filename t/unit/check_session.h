@@ -10,10 +10,7 @@
 
 #include "base/clock.h"
 #include "base/rng.h"
-#include "check_unit.h"
-
-#define MIB (1024u * 1024u)
-#define NOW 1000u
+#include "check_store.h"
 
 struct client {
     struct store *store;
@@ -38,27 +35,6 @@ struct client {
     unsigned shutdowns;
     unsigned runs, lates, longs, agains, rewinds;
 };
-
-/* ---- patterns ------------------------------------------------------------------------- */
-
-/* Appends a pattern in which "{250k}" stands for 250 times k and "{1@}" for a NUL byte. */
-static inline void
-text_expand(struct text *t, const char *pattern)
-{
-    for (const char *p = pattern; *p != '\0'; p++) {
-        if (*p != '{') {
-            text_add(t, p, 1);
-            continue;
-        }
-        size_t count = strtoul(p + 1, NULL, 10);
-        p = strchr(p, '}');
-        char *run = malloc(count + 1);
-        ck_assert_ptr_nonnull(run);
-        memset(run, p[-1] == '@' ? '\0' : p[-1], count);
-        text_add(t, run, count);
-        free(run);
-    }
-}
 
 /* ---- life ----------------------------------------------------------------------------- */
 
@@ -103,18 +79,13 @@ release_item(void *ctx, void *owner)
 static inline struct store_conf
 small_store_conf(void)
 {
-    return (struct store_conf){
-        .limit_bytes = 64 * MIB,
-        .growth_factor = 4,
-        .min_space = 48,
-        .item_max = 65536,
-        .chunk_max = 16384,
-        .hash_power = 12,
-        .threads = 1,
-        .hash_seed = 42,
-        .use_cas = true,
-        .can_evict = true,
-    };
+    struct store_conf conf = default_conf(64 * MIB);
+    conf.growth_factor = 4;
+    conf.item_max = 65536;
+    conf.chunk_max = 16384;
+    conf.can_grow_hash = false;
+    conf.inline_suffix = false;
+    return conf;
 }
 
 static inline void
@@ -345,22 +316,4 @@ client_exchange(struct client *c, const char *pattern)
     c->sent.len--;
     text_free(&input);
     return c->sent.p;
-}
-
-/* ---- the store ------------------------------------------------------------------------ */
-
-/* Nothing linked, nothing held. */
-static inline void
-check_store_empty(struct store *store)
-{
-    struct store_totals totals;
-    store_totals(store, &totals);
-    expect(totals.curr_items == 0);
-    expect(totals.item_bytes == 0);
-    for (unsigned i = 1; i <= store_class_count(store); i++) {
-        struct store_class_stats stats;
-        store_class_stats(store, i, NOW, &stats);
-        expect(stats.used_chunks == 0);
-        expect(stats.requested_bytes == 0);
-    }
 }

@@ -294,6 +294,10 @@ TEST_LOOP(test_random_pieces, PROFILE_COUNT)
 TEST_LOOP(test_hang_up_between_runs, PROFILE_COUNT)
 {
     use_profile(_i);
+    SCOPED(text_free) struct text sweep = {.p = NULL};
+    for (size_t i = 0; i < sizeof sweep_keys / sizeof sweep_keys[0]; i++) {
+        add_packet(&sweep, &(struct step){0x14, NONE, sweep_keys[i], "", 0, NULL});
+    }
     for (unsigned runs = 1; runs < 3 * STEPS; runs++) {
         open_client();
         rng_init(&client.rng, 43, runs);
@@ -301,17 +305,7 @@ TEST_LOOP(test_hang_up_between_runs, PROFILE_COUNT)
         client.runs_max = runs;
         client_write(&client, input.p, input.len);
         bool has_ended = client.has_quit;
-        reconnect();
-        client.runs_max = 0;
-        client.has_quit = false;
-        for (size_t i = 0; i < sizeof sweep_keys / sizeof sweep_keys[0]; i++) {
-            SCOPED(text_free) struct text packet = {.p = NULL};
-            add_packet(&packet, &(struct step){0x14, NONE, sweep_keys[i], "", 0, NULL});
-            client_write(&client, packet.p, packet.len);
-        }
-        client_hang_up(&client);
-        check_store_empty(client.store);
-        client_close(&client);
+        check_sweep(sweep.p, sweep.len);
         if (has_ended) {
             return;
         }

@@ -7,6 +7,7 @@
 #include "fixture_session.h"
 
 #define FORMAT "CLIENT_ERROR bad command line format\r\n"
+#define BAD_EXPTIME "CLIENT_ERROR invalid exptime argument\r\n"
 #define OUT_OF_MEMORY "SERVER_ERROR out of memory storing object\r\n"
 
 static void
@@ -200,14 +201,11 @@ TEST_PROFILES(test_flush_refused)
 
 TEST_PROFILES(test_flush_numbers)
 {
-    exchange("flush_all +1\r\n",
-             by_profile("OK\r\n", "CLIENT_ERROR invalid exptime argument\r\n"));
+    exchange("flush_all +1\r\n", by_profile("OK\r\n", BAD_EXPTIME));
     exchange("flush_all 0\r\nflush_all -1\r\nflush_all 2592001\r\n",
              "OK\r\nOK\r\nOK\r\n");
-    exchange("flush_all 99999999999999999999\r\n",
-             by_profile(FORMAT, "CLIENT_ERROR invalid exptime argument\r\n"));
-    exchange("flush_all 1x\r\n",
-             by_profile("OK\r\n", "CLIENT_ERROR invalid exptime argument\r\n"));
+    exchange("flush_all 99999999999999999999\r\n", by_profile(FORMAT, BAD_EXPTIME));
+    exchange("flush_all 1x\r\n", by_profile("OK\r\n", BAD_EXPTIME));
 }
 
 TEST_PROFILES(test_shutdown)
@@ -478,21 +476,12 @@ TEST_PROFILES(test_limits_of_a_run)
  * it later, and one in a turn. What is as quick as a get does not. */
 TEST_PROFILES(test_long_requests_say_so)
 {
-    static const char *const longs[] = {"stats\r\n",
-                                        "stats long\r\n",
-                                        "qos show\r\n",
-                                        "flush_all\r\n",
-                                        "verbosity 1\r\n",
-                                        "cache_memlimit 64\r\n",
-                                        "slabs automove 0\r\n",
-                                        "lru mode flat\r\n",
-                                        "lru_crawler crawl all\r\n",
-                                        "lru_crawler metadump all\r\n",
-                                        "watch\r\n",
-                                        "refresh_certs\r\n",
-                                        "debugtime 1\r\n",
-                                        "debugitem lock a\r\n",
-                                        "shutdown\r\n"};
+    static const char *const longs[] = {
+        "stats\r\n",     "stats long\r\n",    "slabs automove 0\r\n",
+        "watch\r\n",     "verbosity 1\r\n",   "debugitem lock a\r\n",
+        "qos show\r\n",  "debugtime 1\r\n",   "cache_memlimit 64\r\n",
+        "shutdown\r\n",  "lru mode flat\r\n", "lru_crawler crawl all\r\n",
+        "flush_all\r\n", "refresh_certs\r\n", "lru_crawler metadump all\r\n"};
     static const char *const quick[] = {"mn\r\n", "version\r\n", "get a\r\n", "mg a\r\n",
                                         "bogus\r\n"};
     for (unsigned i = 0; i < ROWS(longs); i++) {
@@ -521,6 +510,13 @@ TEST_PROFILES(test_each_long_request_says_so)
     }
 }
 
+static unsigned
+refuse_gets(bool as_miss)
+{
+    return session_refuse_gets(&client.session, &client.env, &client.in, &client.out, 2,
+                               as_miss);
+}
+
 /* Plain gets behind a refused one are refused with it; the first other line ends that. */
 TEST_PROFILES(test_gets_are_refused_in_a_row)
 {
@@ -537,13 +533,9 @@ TEST_PROFILES(test_gets_are_refused_in_a_row)
         ck_assert_int_eq(session_refuse(&client.session, &client.env, &client.in,
                                         &client.out, as_miss),
                          RAN_DONE);
-        ck_assert_uint_eq(session_refuse_gets(&client.session, &client.env, &client.in,
-                                              &client.out, 2, as_miss),
-                          3);
+        ck_assert_uint_eq(refuse_gets(as_miss), 3);
         ck_assert_uint_eq(client.out.bytes - bytes, 4 * strlen(reply));
-        ck_assert_uint_eq(session_refuse_gets(&client.session, &client.env, &client.in,
-                                              &client.out, 2, as_miss),
-                          0);
+        ck_assert_uint_eq(refuse_gets(as_miss), 0);
         ck_assert_int_eq(*buf_unread(&client.in), *ends[i]);
     }
 }

@@ -36,6 +36,13 @@ some(void)
     return snap;
 }
 
+static char *
+format_some(size_t *len)
+{
+    SCOPED(snapshot_fini) struct snapshot snap = some();
+    return snapshot_format(&snap, len);
+}
+
 static void
 add_checksum(struct text *t)
 {
@@ -79,9 +86,8 @@ TEST(reads_what_it_writes)
 
 TEST(begins_as_upstream_does)
 {
-    SCOPED(snapshot_fini) struct snapshot snap = some();
     size_t len;
-    FREED char *text = snapshot_format(&snap, &len);
+    FREED char *text = format_some(&len);
     ck_assert_int_eq(strncmp(text, "Tmain\n", 6), 0);
     static const char *const lines[] = {
         "\nKslab_config 1.25\n",          "\nKmaxbytes 1048576\n", "\nKuse_cas true\n",
@@ -95,9 +101,8 @@ TEST(begins_as_upstream_does)
 /* Without its n-th line and with a right checksum. */
 TEST(no_line_may_be_missing)
 {
-    SCOPED(snapshot_fini) struct snapshot snap = some();
     size_t len;
-    FREED char *text = snapshot_format(&snap, &len);
+    FREED char *text = format_some(&len);
     unsigned lines = 0;
     for (char *p = text; *p != '\0'; p = strchr(p, '\n') + 1) {
         size_t n = (size_t)(strchr(p, '\n') + 1 - p);
@@ -152,9 +157,8 @@ static const struct {
 
 TEST_ROWS(nothing_else_is_read, wrongs, row->to)
 {
-    SCOPED(snapshot_fini) struct snapshot snap = some();
     size_t len;
-    FREED char *text = snapshot_format(&snap, &len);
+    FREED char *text = format_some(&len);
     char *at = strstr(text, row->from);
     ck_assert_ptr_nonnull(at);
     SCOPED(text_free) struct text t = {.p = NULL};

@@ -82,22 +82,11 @@ key_of(const char *text)
     return (struct key){text, strlen(text)};
 }
 
-/* Fills a reserved item through item_space with value and CR LF. */
 static inline void
 fill_item(struct item *it, const char *value, size_t len)
 {
-    size_t done = 0;
-
     ck_assert_uint_eq(item_value_len(it), len);
-    while (done < len + 2) {
-        char *p;
-        size_t n = item_space(it, done, &p);
-
-        ck_assert_uint_gt(n, 0);
-        for (size_t i = 0; i < n; i++, done++) {
-            p[i] = done < len ? value[done] : "\r\n"[done - len];
-        }
-    }
+    fill_value(it, value, len);
 }
 
 /* With a cas that is not 0: compares. */
@@ -137,10 +126,10 @@ put_sized(struct store *s, const char *key, size_t len, uint32_t exptime, uint32
 {
     struct store_result result;
     char *value = malloc(len + 1);
-    enum store_status status;
 
     memset(value, 'x', len + 1);
-    status = put_full(s, STORE_SET, key_of(key), value, len, 0, exptime, 0, now, &result);
+    enum store_status status =
+        put_full(s, STORE_SET, key_of(key), value, len, 0, exptime, 0, now, &result);
     free(value);
     return status;
 }
@@ -159,18 +148,9 @@ static inline char *
 read_item(const struct item *it)
 {
     size_t len = item_value_len(it);
-    char *value = malloc(len + 3);
-    size_t done = 0;
+    char *value = malloc(len + 2);
 
-    while (done < len + 2) {
-        const char *p;
-        size_t n = item_bytes(it, done, &p);
-
-        ck_assert(n > 0 && done + n <= len + 2);
-        memcpy(value + done, p, n);
-        done += n;
-    }
-    ck_assert_mem_eq(value + len, "\r\n", 2);
+    copy_value(it, value);
     value[len] = '\0';
     return value;
 }
@@ -180,14 +160,12 @@ static inline bool
 has(struct store *s, const char *key, const char *value, uint32_t now)
 {
     struct item *it;
-    char *text;
-    bool is_same;
 
     if (store_get(s, key_of(key), now, &it) != STORE_OK) {
         return false;
     }
-    text = read_item(it);
-    is_same = item_value_len(it) == strlen(value) && strcmp(text, value) == 0;
+    char *text = read_item(it);
+    bool is_same = item_value_len(it) == strlen(value) && strcmp(text, value) == 0;
     store_release(s, it);
     free(text);
     return is_same;

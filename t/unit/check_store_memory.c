@@ -163,6 +163,13 @@ TEST(growing_sizes_all_fit)
     ck_assert_uint_gt(totals_of(s).active_classes, 30);
 }
 
+static void
+put_a_and_b(void)
+{
+    expect_ok(put_sized(s, "a", BIG_VALUE, 0, NOW));
+    expect_ok(put_sized(s, "b", BIG_VALUE, 0, NOW));
+}
+
 /* ---- limit and eviction -------------------------------------------------------------- */
 
 TEST(largest_items_fill_64_pages)
@@ -208,8 +215,7 @@ TEST(every_set_evicts_one_when_full)
 TEST(use_saves_from_eviction_once_a_minute)
 {
     reopen_with(2);
-    expect_ok(put_sized(s, "a", BIG_VALUE, 0, NOW));
-    expect_ok(put_sized(s, "b", BIG_VALUE, 0, NOW));
+    put_a_and_b();
     ck_assert(is_there(s, "a", NOW + 60)); /* too early to move */
     ck_assert_uint_eq(class_of(s, LARGEST_CLASS, NOW + 60).age, 60);
     ck_assert(is_there(s, "a", NOW + 61));
@@ -277,8 +283,7 @@ TEST(first_page_is_free_of_the_limit)
 TEST(raised_limit_lets_a_class_grow)
 {
     reopen_with(1);
-    expect_ok(put_sized(s, "a", BIG_VALUE, 0, NOW));
-    expect_ok(put_sized(s, "b", BIG_VALUE, 0, NOW));
+    put_a_and_b();
     ck_assert_uint_eq(totals_of(s).evictions, 1);
     ck_assert(store_set_limit(s, 2 * MIB));
     ck_assert_uint_eq(totals_of(s).limit_bytes, 2 * MIB);
@@ -290,8 +295,7 @@ TEST(raised_limit_lets_a_class_grow)
 TEST(held_tail_items_are_passed_over)
 {
     reopen_with(2);
-    expect_ok(put_sized(s, "a", BIG_VALUE, 0, NOW));
-    expect_ok(put_sized(s, "b", BIG_VALUE, 0, NOW));
+    put_a_and_b();
     struct item *held = hold("a", NOW);
     expect_ok(put_sized(s, "c", BIG_VALUE, 0, NOW));
     ck_assert(is_there(s, "a", NOW));
@@ -305,8 +309,7 @@ TEST(all_held_means_no_memory)
     struct item *held[2];
 
     reopen_with(2);
-    expect_ok(put_sized(s, "a", BIG_VALUE, 0, NOW));
-    expect_ok(put_sized(s, "b", BIG_VALUE, 0, NOW));
+    put_a_and_b();
     expect_ok(store_get(s, key_of("a"), NOW, &held[0]));
     expect_ok(store_get(s, key_of("b"), NOW, &held[1]));
     ck_assert_int_eq(put_sized(s, "c", BIG_VALUE, 0, NOW), STORE_NO_MEMORY);

@@ -44,15 +44,7 @@ put_quick(struct store *st, enum store_mode mode, const char *key, const char *v
     struct item *it;
 
     must(store_reserve(st, key_of(key), 0, 0, (uint32_t)len, NOW, &it) == STORE_OK);
-    for (size_t done = 0; done < len + 2;) {
-        char *p;
-        size_t n = item_space(it, done, &p);
-
-        must(n > 0);
-        for (size_t i = 0; i < n; i++, done++) {
-            p[i] = done < len ? value[done] : "\r\n"[done - len];
-        }
-    }
+    fill_value(it, value, len);
     return store_commit(
         st, it,
         &(struct store_put){.mode = mode, .has_compare = cas != 0, .compare = cas}, NOW,

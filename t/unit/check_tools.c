@@ -148,6 +148,12 @@ draw(const struct plot *plot)
     return text;
 }
 
+static char *
+draw_group(enum plot_kind kind)
+{
+    return draw(&(struct plot){.kind = kind, .groups = &group, .groups_len = 1});
+}
+
 /* Each kind of plot of odd results is finite, and closed. */
 TEST_LOOP(test_plots, PLOT_KINDS)
 {
@@ -159,8 +165,7 @@ TEST_LOOP(test_plots, PLOT_KINDS)
         group.runs[i].rows[0] = group.runs[i].rows[1] = row;
         group.runs[i].rows_len = 2;
     }
-    FREED char *text = draw(
-        &(struct plot){.kind = (enum plot_kind)_i, .groups = &group, .groups_len = 1});
+    FREED char *text = draw_group((enum plot_kind)_i);
     ck_assert_ptr_null(strstr(text, "nan"));
     ck_assert_ptr_null(strstr(text, "inf"));
     ck_assert_ptr_null(strstr(text, "a<b"));
@@ -175,8 +180,7 @@ TEST(test_plots_of_invalid)
     add(&group, 5000, 10, false);
     add(&group, 200, 10, false);
     group.runs[1].is_valid = false;
-    FREED char *text =
-        draw(&(struct plot){.kind = PLOT_LOAD, .groups = &group, .groups_len = 1});
+    FREED char *text = draw_group(PLOT_LOAD);
     const char *curve = strstr(text, "<polyline points=\"");
     ck_assert_ptr_nonnull(curve);
     unsigned points = 0;
@@ -187,7 +191,7 @@ TEST(test_plots_of_invalid)
     ck_assert_uint_eq(count_of(text, "fill=\"white\" stroke"), SAVED_AT);
     ck_assert_uint_eq(count_of(text, "hollow: INVALID"), 1);
     free(text);
-    text = draw(&(struct plot){.kind = PLOT_CDF, .groups = &group, .groups_len = 1});
+    text = draw_group(PLOT_CDF);
     ck_assert_uint_eq(count_of(text, " (INVALID)"), 1);
 }
 

@@ -29,6 +29,13 @@
 /* As many rounds as a table has rows, for a loop test. */
 #define ROWS(table) ((int)(sizeof(table) / sizeof((table)[0])))
 
+/* Of each word of a list. */
+#define expect_each(word, list, condition)                                               \
+    for (int each_ = 0; each_ < ROWS(list); each_++) {                                   \
+        const char *word = (list)[each_];                                                \
+        ck_assert_msg(condition, "\"%s\"", word);                                        \
+    }
+
 /* A variable that this function, given its address, ends where its block ends. */
 #define SCOPED(fini) __attribute__((cleanup(fini)))
 /* A pointer that is freed there. */
@@ -73,6 +80,14 @@ count_of(const char *text, const char *part)
     return n;
 }
 
+/* For qsort. */
+static inline int
+compare_doubles(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
+
 /* Bytes that grow at the end. */
 struct text {
     char *p;
@@ -108,6 +123,25 @@ text_free(struct text *t)
 {
     free(t->p);
     *t = (struct text){.p = NULL};
+}
+
+/* Appends a pattern in which "{250k}" stands for 250 times k and "{1@}" for a NUL byte. */
+static inline void
+text_expand(struct text *t, const char *pattern)
+{
+    for (const char *p = pattern; *p != '\0'; p++) {
+        if (*p != '{') {
+            text_add(t, p, 1);
+            continue;
+        }
+        size_t count = strtoul(p + 1, NULL, 10);
+        p = strchr(p, '}');
+        char *run = malloc(count + 1);
+        ck_assert_ptr_nonnull(run);
+        memset(run, p[-1] == '@' ? '\0' : p[-1], count);
+        text_add(t, run, count);
+        free(run);
+    }
 }
 
 #define SCRATCH_PATH 128

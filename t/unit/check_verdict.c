@@ -283,9 +283,7 @@ TEST(test_limits)
     ck_assert(c.applies && !c.is_good);
     ck_assert_double_eq(c.limit, 0.05);
     ck_assert(check_of(&l, CHECK_RATE, true, 0.99).is_good);
-    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
-        ck_assert_msg(check_limits_parse(&l, wrong[i]) != NULL, "%s", wrong[i]);
-    }
+    expect_each(word, wrong, check_limits_parse(&l, word) != NULL);
     for (unsigned i = 0; i < CHECKS; i++) {
         ck_assert_ptr_nonnull(check_kinds[i].name);
     }
@@ -310,9 +308,7 @@ TEST(test_until_words)
     ck_assert_double_eq_tol(u.wants[0].q, 0.99, 1e-12);
     ck_assert_double_eq_tol(u.wants[0].width, 0.02, 1e-12);
     ck_assert_double_eq_tol(u.wants[1].width, 0.01, 1e-12);
-    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
-        ck_assert_msg(until_parse(&u, wrong[i]) != NULL, "%s", wrong[i]);
-    }
+    expect_each(word, wrong, until_parse(&u, word) != NULL);
     until_auto(&u);
     ck_assert_uint_eq(u.count, 2);
     ck_assert_uint_eq(u.answers, 0);
@@ -322,19 +318,31 @@ TEST(test_until_words)
     ck_assert(u.count == 1 && u.answers == 7 && until_is_given(&u));
 }
 
+static struct series *
+start_series(struct tally *t)
+{
+    struct series *s = series_create(0);
+    ck_assert(s != NULL && tally_init(t));
+    series_start(s, NSEC_PER_SEC);
+    return s;
+}
+
+static void
+look(struct series *s, const struct tally *t, unsigned ms)
+{
+    series_look(s, &t, 1, NSEC_PER_SEC + ms * NSEC_PER_MSEC);
+}
+
 /* Exponential latencies, 1000 a look: n independent ones have an interval of p99 of
  * 2 z sqrt(.99/.01/n)/ln(100) of it, so 5 % take about 60,000 of them. */
 TEST(test_until)
 {
     struct until u;
     SCOPED(tally_fini) struct tally t;
-    const struct tally *tallies[] = {&t};
-    SCOPED(series_destroy) struct series *s = series_create(0);
+    SCOPED(series_destroy) struct series *s = start_series(&t);
     unsigned looks = 0;
-    ck_assert(s != NULL && tally_init(&t));
     ck_assert_ptr_null(until_parse(&u, "p99:5%"));
     struct rng rng = rng_of(3, 3);
-    series_start(s, NSEC_PER_SEC);
     ck_assert(isinf(until_width(s, .99)));
     ck_assert(!until_is_met(&u, s));
     while (!until_is_met(&u, s) && looks < 1000) {
@@ -342,7 +350,7 @@ TEST(test_until)
             nsec_t ns = (nsec_t)(-log(rng_unit(&rng)) * 1e6);
             tally_good(&t, TALLY_READ, ns, ns);
         }
-        series_look(s, tallies, 1, NSEC_PER_SEC + ++looks * 50 * NSEC_PER_MSEC);
+        look(s, &t, ++looks * 50);
     }
     ck_assert_uint_ge(looks, 25);
     ck_assert_uint_le(looks, 150);
@@ -354,18 +362,15 @@ TEST(test_until_answers)
 {
     struct until u;
     SCOPED(tally_fini) struct tally t;
-    const struct tally *tallies[] = {&t};
-    SCOPED(series_destroy) struct series *s = series_create(0);
-    ck_assert(s != NULL && tally_init(&t));
-    series_start(s, NSEC_PER_SEC);
+    SCOPED(series_destroy) struct series *s = start_series(&t);
     ck_assert_ptr_null(until_parse(&u, "n:3"));
     ck_assert(!until_is_met(&u, s));
     ctr_add(&t.done[0], 2);
-    series_look(s, tallies, 1, NSEC_PER_SEC + 50 * NSEC_PER_MSEC);
+    look(s, &t, 50);
     ck_assert_uint_eq(until_answers(s), 2);
     ck_assert(!until_is_met(&u, s));
     ctr_add(&t.errors[TALLY_ERROR], 1);
-    series_look(s, tallies, 1, NSEC_PER_SEC + 100 * NSEC_PER_MSEC);
+    look(s, &t, 100);
     ck_assert(until_is_met(&u, s));
     ck_assert_ptr_null(until_parse(&u, "n:3,p99:5%"));
     ck_assert(!until_is_met(&u, s));

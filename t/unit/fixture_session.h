@@ -82,3 +82,17 @@ check_random_pieces(uint64_t seed, bool is_held_up)
         client_close(&client);
     }
 }
+
+/* The connection ends in whatever state it is: when all keys are swept away, nothing is left. */
+static inline void
+check_sweep(const char *sweep, size_t len)
+{
+    reconnect();
+    client.runs_max = 0;
+    client.has_quit = false;
+    client_write(&client, sweep, len);
+    expect(session_is_quiescent(&client.session, &client.in));
+    client_hang_up(&client);
+    assert_empty(client.store);
+    client_close(&client);
+}

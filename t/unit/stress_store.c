@@ -144,14 +144,7 @@ check_item(struct worker *w, const struct item *it, uint32_t key)
     /* What a look or a count creates has no flags. */
     must(item_flags(it) == key || (item_flags(it) == 0 && key % FAMILIES != FAMILY_LOG));
     must(len + 2 <= sizeof(w->copy));
-    for (size_t done = 0; done < len + 2;) {
-        const char *p;
-        size_t n = item_bytes(it, done, &p);
-
-        memcpy(w->copy + done, p, n);
-        done += n;
-    }
-    must(memcmp(w->copy + len, "\r\n", 2) == 0);
+    copy_value(it, w->copy);
     switch ((enum family)(key % FAMILIES)) {
     case FAMILY_PATTERN:
         check_pattern(w->copy, len, key);
@@ -224,14 +217,7 @@ do_put(struct worker *w, uint32_t key, enum store_mode mode, uint64_t cas)
     if (status != STORE_OK) {
         return;
     }
-    for (size_t done = 0; done < len + 2;) {
-        char *p;
-        size_t n = item_space(it, done, &p);
-
-        for (size_t i = 0; i < n; i++, done++) {
-            p[i] = done < len ? w->value[done] : "\r\n"[done - len];
-        }
-    }
+    fill_value(it, w->value, len);
     if (below(w, 100) == 0) {
         store_release(w->shared->store, it); /* the client went away */
         return;
