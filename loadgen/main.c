@@ -10,13 +10,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "loadgen/agent.h"
-#include "loadgen/campaign.h"
-#include "loadgen/inquiry.h"
-#include "loadgen/leader.h"
+#include "loadgen/swarm/agent/agent.h"
+#include "loadgen/campaign/campaign.h"
+#include "loadgen/run/stats_poll.h"
+#include "loadgen/swarm/leader/leader.h"
 #include "loadgen/options/options.h"
-#include "loadgen/output.h"
-#include "loadgen/run.h"
+#include "loadgen/campaign/output.h"
+#include "loadgen/run/run.h"
 #include "loadgen/tools/tool.h"
 
 static enum exit_status

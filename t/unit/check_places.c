@@ -3,7 +3,7 @@
  *
  * CPUs by memory node, from a directory made up here.
  */
-#include "loadgen/places.h"
+#include "loadgen/run/cpu_list.h"
 
 #include <stdio.h>
 #include <stdlib.h>

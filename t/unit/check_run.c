@@ -5,7 +5,7 @@
  * every line with END: rates and lengths given with each, fresh connections, connections
  * that were lost or left behind, an end before the time.
  */
-#include "loadgen/run.h"
+#include "loadgen/run/run.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>

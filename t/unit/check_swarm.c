@@ -8,11 +8,11 @@
 #include "check_main.h"
 #include "base/rng.h"
 #include "loadgen/options/options.h"
-#include "loadgen/swarm/align.h"
+#include "loadgen/swarm/leader/align.h"
 #include "loadgen/swarm/allow.h"
-#include "loadgen/swarm/capacity.h"
+#include "loadgen/swarm/leader/capacity.h"
 #include "loadgen/swarm/lease.h"
-#include "loadgen/swarm/split.h"
+#include "loadgen/swarm/leader/split.h"
 #include "loadgen/swarm/words.h"
 
 #define SEC NSEC_PER_SEC

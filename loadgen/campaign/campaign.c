@@ -1,0 +1,451 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ */
+#include "loadgen/campaign/campaign.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "loadgen/report/report.h"
+#include "loadgen/report/schema.h"
+#include "loadgen/search/scan.h"
+#include "loadgen/campaign/outcome.h"
+#include "loadgen/campaign/warmup.h"
+
+#define BUDGET_RUNS 40  /* of a search, when no time is given */
+#define RUN_SPARE_S 0.1 /* a run takes more than its window: connecting, draining */
+#define RUNS_HEAD "{\"schema\":\"" REPORT_SCHEMA "\",\"tool\":\"mcload\",\"runs\":[\n"
+#define STREAM_SCAN 0x7363616e
+
+struct campaign {
+    const struct campaign_conf *conf;
+    const struct options *o;
+    double *rates;   /* of the next run, one a class */
+    bool has_rates;  /* that are not the options' */
+    unsigned varied; /* class */
+    double peak_qps; /* 0: not measured */
+    struct result_warmup warmup;
+    unsigned reported; /* runs */
+};
+
+static enum exit_status
+fail(const struct campaign *c, const char *what)
+{
+    fprintf(c->conf->err, "mcload: %s\n", what);
+    return EXIT_USAGE;
+}
+
+static enum exit_status
+shoot(struct campaign *c, const struct run_shot *shot, struct result *result)
+{
+    enum exit_status status = c->conf->shoot(c->conf->arg, shot, result);
+    if (status == EXIT_VALID) {
+        result->peak_qps = c->peak_qps;
+        result->warmup = c->warmup;
+        result->env = &c->conf->output->env;
+    }
+    return status;
+}
+
+static double
+qps_of(const struct result *r)
+{
+    const struct tally *t = &r->total;
+    return result_ratio((double)ctr_get(&t->done[TALLY_READ]) +
+                            (double)ctr_get(&t->done[TALLY_UPDATE]),
+                        r->elapsed_s);
+}
+
+static enum exit_status
+status_of(const struct campaign *c, const struct result *r)
+{
+    return !r->is_valid                      ? EXIT_INVALID
+           : c->o->asserts && !r->is_slo_met ? EXIT_MISSED
+                                             : EXIT_VALID;
+}
+
+/* Several runs are an array in an object. */
+static void
+write_json(struct campaign *c, const struct result *r, bool is_one_of_many)
+{
+    FILE *json = c->conf->output->json;
+    if (json == NULL) {
+        return;
+    }
+    if (is_one_of_many) {
+        fputs(c->reported > 0 ? ",\n" : RUNS_HEAD, json);
+    }
+    report_json(r, c->o, c->conf->output->argc, c->conf->output->argv, json);
+}
+
+static void
+end_json(struct campaign *c)
+{
+    if (c->conf->output->json != NULL) {
+        fputs(c->reported > 0 ? "]}\n" : RUNS_HEAD "]}\n", c->conf->output->json);
+    }
+}
+
+/* In full, wherever it was asked for. */
+static enum exit_status
+report(struct campaign *c, const struct result *r, bool is_one_of_many)
+{
+    bool is_written = output_report(c->conf->output, r, c->reported == 0);
+    write_json(c, r, is_one_of_many);
+    c->reported++;
+    return is_written ? status_of(c, r) : EXIT_UNREACHABLE;
+}
+
+/* Otherwise the report is the JSON. */
+static bool
+has_text(const struct campaign *c)
+{
+    return c->o->format != FORMAT_JSON;
+}
+
+/* ---- the peak ------------------------------------------------------------------------ */
+
+static enum exit_status
+peak_status(const struct campaign *c, bool was_interrupted)
+{
+    if (was_interrupted || !(c->peak_qps > 0)) {
+        fprintf(c->conf->err, "mcload: no peak: %s\n",
+                was_interrupted ? "interrupted" : "no request was answered");
+        return EXIT_INVALID;
+    }
+    return EXIT_VALID;
+}
+
+/* Classes whose rate is a share of their peak: what they come to in a closed loop, all at
+ * once. */
+static enum exit_status
+settle_shares(struct campaign *c)
+{
+    struct result r;
+    for (unsigned i = 0; i < c->o->classes_len; i++) {
+        c->has_rates = c->has_rates || c->o->classes[i].qps_share > 0;
+        c->rates[i] = c->o->classes[i].qps_share > 0 ? 0 : (double)c->o->classes[i].qps;
+    }
+    if (!c->has_rates) {
+        return EXIT_VALID;
+    }
+    enum exit_status status = shoot(c, &(struct run_shot){.rates = c->rates}, &r);
+    if (status != EXIT_VALID) {
+        return status;
+    }
+    for (unsigned i = 0; i < c->o->classes_len; i++) {
+        double share = c->o->classes[i].qps_share;
+        double peak = qps_of(&r.classes[i]);
+        c->peak_qps += share > 0 ? peak : 0;
+        c->rates[i] = share > 0 ? fmax(1, floor(share * peak)) : c->rates[i];
+    }
+    bool was_interrupted = r.was_interrupted;
+    result_fini(&r);
+    return peak_status(c, was_interrupted);
+}
+
+/* ---- runs that are alike --------------------------------------------------------------- */
+
+/* How far apart they are says more than the confidence of each. */
+struct spread {
+    unsigned runs, invalid;
+    double qps[2], p50[2], p99[2]; /* least, largest */
+};
+
+static void
+widen(double range[2], double value, bool is_first)
+{
+    range[0] = is_first ? value : fmin(range[0], value);
+    range[1] = is_first ? value : fmax(range[1], value);
+}
+
+static void
+spread_add(struct spread *s, const struct result *r)
+{
+    uint64_t censored = result_censored(&r->total);
+    const struct hist *all = r->all[FROM_INTENDED], *waits = r->total.waits;
+    bool is_first = s->runs == 0;
+    widen(s->qps, qps_of(r), is_first);
+    widen(s->p50, (double)result_quantile(all, waits, censored, .5).ns / 1e3, is_first);
+    widen(s->p99, (double)result_quantile(all, waits, censored, .99).ns / 1e3, is_first);
+    s->runs++;
+    s->invalid += r->is_valid ? 0 : 1;
+}
+
+static void
+spread_print(const struct spread *s, FILE *out)
+{
+    fprintf(
+        out,
+        "\nRepeats = %u: QPS %.1f to %.1f, p50 %.1f to %.1f us, p99 %.1f to %.1f us\n",
+        s->runs, s->qps[0], s->qps[1], s->p50[0], s->p50[1], s->p99[0], s->p99[1]);
+    if (s->invalid > 0) {
+        fprintf(out, "INVALID: %u of %u runs\n", s->invalid, s->runs);
+    } else {
+        fputs("VALID\n", out);
+    }
+}
+
+/* Below the last table; other forms have tables and nothing else. */
+static void
+print_spread(const struct campaign *c, const struct spread *s)
+{
+    if (c->o->format == FORMAT_TEXT || c->o->format == FORMAT_MUTILATE_TEXT) {
+        spread_print(s, c->conf->output->report);
+    } else if (!c->o->is_quiet) {
+        spread_print(s, c->conf->err);
+    }
+}
+
+static enum exit_status
+run_plain(struct campaign *c)
+{
+    struct result r;
+    struct spread spread = {0};
+    enum exit_status worst = EXIT_VALID;
+    bool is_many = c->o->repeat > 1, was_interrupted = false;
+    const double *rates = c->has_rates ? c->rates : NULL;
+    if (c->o->has_auto_warmup) {
+        enum exit_status status = warmup_run(c->conf, rates, &c->warmup);
+        if (status != EXIT_VALID) {
+            return status;
+        }
+    }
+    while (spread.runs < c->o->repeat && !was_interrupted) {
+        struct run_shot shot = {
+            .rates = rates,
+            .is_fresh = spread.runs > 0,
+            .until_sure = true,
+        };
+        enum exit_status status = shoot(c, &shot, &r);
+        if (status != EXIT_VALID) {
+            return status;
+        }
+        was_interrupted = r.was_interrupted;
+        status = report(c, &r, is_many);
+        spread_add(&spread, &r);
+        worst = worst != EXIT_INVALID && status != EXIT_VALID ? status : worst;
+        result_fini(&r);
+    }
+    if (is_many) {
+        print_spread(c, &spread);
+        end_json(c);
+    }
+    return worst;
+}
+
+/* ---- scans ----------------------------------------------------------------------------- */
+
+/* Whether the load was the last one to be measured. */
+static bool
+is_over(const struct campaign *c, const struct result *r)
+{
+    if (!c->o->stops) {
+        return r->was_interrupted;
+    }
+    const struct goal *g = &c->o->stop_goal;
+    struct search_outcome out = seek_outcome(r, c->o, g, c->varied, 0);
+    return r->was_interrupted || out.value > g->limit_ns;
+}
+
+static enum exit_status
+scan_point(struct campaign *c, double target, bool is_fresh, bool *ends)
+{
+    struct result r;
+    c->rates[c->varied] = target;
+    struct run_shot shot = {.rates = c->rates, .is_fresh = is_fresh, .until_sure = true};
+    enum exit_status status = shoot(c, &shot, &r);
+    if (status != EXIT_VALID) {
+        *ends = true;
+        return status;
+    }
+    *ends = is_over(c, &r);
+    status = status_of(c, &r);
+    if (has_text(c)) {
+        report_scan_row(&r, c->o, target, c->conf->output->report);
+        fflush(c->conf->output->report); /* whoever watches sees each point at once */
+    }
+    if (status != EXIT_VALID && !c->o->is_quiet) {
+        fprintf(c->conf->err, "mcload: %.0f/s: ", target);
+        report_verdict(&r, false, c->conf->err);
+    }
+    write_json(c, &r, true);
+    c->reported++;
+    result_fini(&r);
+    return status;
+}
+
+static enum exit_status
+scan_points(struct campaign *c, const double *points, unsigned count)
+{
+    enum exit_status worst = EXIT_VALID;
+    bool ends = false;
+    output_begin(c->conf->output);
+    if (has_text(c)) {
+        report_scan_head(c->o, c->conf->output->report);
+    }
+    for (unsigned i = 0; i < count && !ends; i++) {
+        double target = points[i] * (c->o->scan.is_share ? c->peak_qps : 1);
+        for (int64_t n = 0; n < c->o->repeat && !ends; n++) {
+            enum exit_status status = scan_point(c, fmax(1, floor(target)), n > 0, &ends);
+            worst = status != EXIT_VALID ? status : worst;
+        }
+    }
+    end_json(c);
+    return worst;
+}
+
+static enum exit_status
+run_scan(struct campaign *c)
+{
+    struct rng rng;
+    unsigned count = scan_count(&c->o->scan);
+    const char *wrong =
+        seek_class(c->o, c->o->stops ? &c->o->stop_goal : NULL, &c->varied);
+    if (wrong != NULL) {
+        return fail(c, wrong);
+    }
+    if (c->o->scan.is_share && c->peak_qps == 0) {
+        struct result r;
+        c->rates[c->varied] = 0;
+        enum exit_status status = shoot(c, &(struct run_shot){.rates = c->rates}, &r);
+        if (status != EXIT_VALID) {
+            return status;
+        }
+        bool was_interrupted = r.was_interrupted;
+        c->peak_qps = qps_of(&r.classes[c->varied]);
+        result_fini(&r);
+        status = peak_status(c, was_interrupted);
+        if (status != EXIT_VALID) {
+            return status;
+        }
+    }
+    double *points = calloc(count, sizeof *points);
+    must(points != NULL);
+    rng_init(&rng, c->o->seed, STREAM_SCAN);
+    scan_fill(&c->o->scan, c->o->scan_order, &rng, points);
+    enum exit_status status = scan_points(c, points, count);
+    free(points);
+    return status;
+}
+
+/* ---- searches -------------------------------------------------------------------------- */
+
+static void
+log_probe(const struct campaign *c, const struct search_probe *p,
+          const struct search_outcome *out)
+{
+    static const char *const stages[] = {
+        [SEARCH_PEAK] = "peak",       [SEARCH_CEILING] = "ceiling",
+        [SEARCH_BRACKET] = "bracket", [SEARCH_BISECT] = "bisect",
+        [SEARCH_CONFIRM] = "confirm", [SEARCH_DONE] = "answer",
+    };
+    if (c->conf->log != NULL) {
+        fprintf(c->conf->log,
+                "mcload: %s: %.0f/s: answered %.1f/s, %.2f%% of offered, latency %.1f us "
+                "(%.1f to %.1f)%s\n",
+                stages[p->stage], p->rate, out->qps, 100 * out->achieved,
+                out->value / 1e3, out->low / 1e3, out->high / 1e3,
+                out->is_valid ? "" : ", client too busy");
+    }
+}
+
+static enum exit_status
+probe(struct campaign *c, struct search *s, struct result *last, bool *is_over)
+{
+    struct search_probe p = search_next(s);
+    struct run_shot shot = {
+        .rates = c->rates,
+        .time_s = c->o->time_s * p.length,
+        .is_fresh = p.is_fresh,
+    };
+    nsec_t before = clock_now();
+    c->rates[c->varied] = p.rate > 0 ? fmax(1, p.rate) : 0;
+    enum exit_status status = shoot(c, &shot, last);
+    if (status != EXIT_VALID) {
+        return status;
+    }
+    double seconds = (double)(clock_now() - before) / (double)NSEC_PER_SEC;
+    struct search_outcome out = seek_outcome(last, c->o, &c->o->goal, c->varied, seconds);
+    log_probe(c, &p, &out);
+    search_tell(s, &out);
+    *is_over = last->was_interrupted || search_next(s).stage == SEARCH_DONE;
+    return EXIT_VALID;
+}
+
+/* The table is that of a run at the answer; without one, that of the last run. Ends
+ * `last`. */
+static enum exit_status
+report_answer(struct campaign *c, struct search *s, struct result *last)
+{
+    struct search_answer a = search_answer(s);
+    enum exit_status status = EXIT_VALID;
+    c->peak_qps = a.peak;
+    if (a.is_met && !last->was_interrupted) {
+        result_fini(last);
+        c->rates[c->varied] = a.qps;
+        status = shoot(c, &(struct run_shot){.rates = c->rates}, last);
+        if (status != EXIT_VALID) {
+            return status;
+        }
+    }
+    last->peak_qps = c->peak_qps;
+    last->search = s;
+    last->checks[CHECK_SEARCH] = (struct check){
+        true, a.is_found && a.bound != SEARCH_BY_CLIENT, a.is_found ? a.qps : 0, 1};
+    last->is_valid = last->is_valid && last->checks[CHECK_SEARCH].is_good;
+    status = report(c, last, false);
+    result_fini(last);
+    return status;
+}
+
+static enum exit_status
+run_search(struct campaign *c)
+{
+    const struct options *o = c->o;
+    struct result last;
+    bool is_over = false;
+    const char *wrong = seek_class(o, &o->goal, &c->varied);
+    if (wrong != NULL) {
+        return fail(c, wrong);
+    }
+    struct search *s = calloc(1, sizeof *s);
+    must(s != NULL);
+    double run_s = o->time_s + o->warmup_s + RUN_SPARE_S;
+    search_init(s, &(struct search_conf){
+                       .limit = o->goal.limit_ns,
+                       .limit_times = o->goal.times,
+                       .errors_max = o->goal.errors_max,
+                       .tolerance = o->tolerance,
+                       .budget_s = o->budget_s > 0 ? o->budget_s : BUDGET_RUNS * run_s,
+                       .rate_max = c->rates[c->varied],
+                   });
+    enum exit_status status = probe(c, s, &last, &is_over);
+    while (status == EXIT_VALID && !is_over) {
+        result_fini(&last);
+        status = probe(c, s, &last, &is_over);
+    }
+    if (status == EXIT_VALID) {
+        status = report_answer(c, s, &last);
+    }
+    free(s);
+    return status;
+}
+
+enum exit_status
+campaign_run(const struct campaign_conf *conf)
+{
+    struct campaign c = {.conf = conf, .o = conf->options};
+    c.rates = calloc(c.o->classes_len, sizeof *c.rates);
+    must(c.rates != NULL);
+    enum exit_status status = settle_shares(&c);
+    if (status == EXIT_VALID) {
+        status = c.o->searches ? run_search(&c)
+                 : c.o->scans  ? run_scan(&c)
+                               : run_plain(&c);
+    }
+    free(c.rates);
+    return status;
+}

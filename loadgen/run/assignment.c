@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ */
+#include "loadgen/run/assignment.h"
+
+/* The servers of a thread, and which of so many threads with the same servers it is. */
+struct lane {
+    unsigned first, count; /* servers */
+    unsigned index, threads;
+};
+
+/* All of them, or, dealt out in turn, a part of them: of one server when there are at least
+ * as many threads, else some for each thread. */
+static struct lane
+lane_of(const struct run *r, const struct run_class *c, unsigned thread)
+{
+    unsigned servers = r->o->servers_len;
+    if (!c->conf->is_roundrobin) {
+        return (struct lane){0, servers, thread, c->threads};
+    }
+    if (c->threads < servers) {
+        struct load_slice part = load_slice_of(servers, thread, c->threads);
+        return (struct lane){(unsigned)part.first, (unsigned)(part.end - part.first), 0,
+                             1};
+    }
+    unsigned first = thread % servers;
+    unsigned threads = (c->threads - first + servers - 1) / servers;
+    return (struct lane){first, 1, thread / servers, threads};
+}
+
+struct load_slice
+duty_slice(const struct run *r, const struct run_class *c, unsigned thread)
+{
+    unsigned agents = r->conf.agents > 0 ? r->conf.agents : 1;
+    struct load_slice all =
+        load_slice_of((uint64_t)c->conf->records, r->conf.agent, agents);
+    struct lane lane = lane_of(r, c, thread);
+    struct load_slice part = load_slice_of(all.end - all.first, lane.index, lane.threads);
+    return (struct load_slice){all.first + part.first, all.first + part.end};
+}
+
+void
+duty_stock(const struct run *r, const struct run_class *c, struct reader_stock *stock,
+           struct reader_slice *slice)
+{
+    unsigned agents = r->conf.agents > 0 ? r->conf.agents : 1;
+    unsigned servers = r->o->servers_len;
+    struct load_slice part =
+        load_slice_of(c->conf->trace.load_max, r->conf.agent, agents);
+    struct load_slice routes = load_slice_of(READER_ROUTES, r->conf.agent, agents);
+    *stock = (struct reader_stock){
+        .most = part.end - part.first,
+        /* As lane_of deals them out. */
+        .lanes = !c->conf->is_roundrobin ? 1
+                 : c->threads < servers  ? c->threads
+                                         : servers,
+    };
+    *slice = (struct reader_slice){routes.first, routes.end};
+}
+
+struct drive_conf
+duty_drive(const struct run *r, const struct run_class *c, unsigned thread)
+{
+    const struct lclass *l = c->conf;
+    unsigned senders = r->conf.senders > 0 ? r->conf.senders : 1;
+    bool has_times = traffic_is_open(&c->traffic) || traffic_thinks(&c->traffic);
+    return (struct drive_conf){
+        .traffic = c->traffic,
+        .depth = (unsigned)l->depth,
+        .spin = l->is_blocking || !has_times
+                    ? 0
+                    : (nsec_t)(l->spin_us * (double)NSEC_PER_USEC),
+        .busy_poll = r->o->busy_poll_us == BUSY_POLL_ALWAYS
+                         ? ALARMS_NEVER
+                         : (nsec_t)r->o->busy_poll_us * NSEC_PER_USEC,
+        .gives_way = r->o->fifo_priority > 0,
+        .timeout = (nsec_t)(r->o->timeout_s * (double)NSEC_PER_SEC),
+        .seed = r->o->seed,
+        .thread = thread,
+        .threads = c->threads,
+        .agent = r->conf.agent,
+        .first_thread = c->first,
+        .part = r->conf.sender * c->threads + thread,
+        .parts = senders * c->threads,
+        .from = r->o->from_issue ? FROM_ISSUE : FROM_INTENDED,
+        .by_size = r->o->by_size,
+        .stop = &r->stop,
+        .cap = r->conf.cap,
+    };
+}
+
+/* The first of so many local ports, one a connection; 0: any. */
+static unsigned
+take_ports(struct run *r, unsigned count)
+{
+    unsigned first = r->src_ports;
+    r->src_ports += first > 0 ? count : 0;
+    return first;
+}
+
+struct lthread_conf
+duty_thread(struct run *r, const struct run_class *c, unsigned thread)
+{
+    const struct lclass *l = c->conf;
+    unsigned depth = (unsigned)l->depth;
+    struct lane lane = lane_of(r, c, thread);
+    return (struct lthread_conf){
+        .index = c->first + thread,
+        .set =
+            {
+                .codec = l->codec,
+                .targets = r->conf.targets + lane.first,
+                .targets_len = lane.count,
+                .per_target = (unsigned)l->connections,
+                .capacity = depth > LOAD_DEPTH ? depth : LOAD_DEPTH,
+                .workload =
+                    c->tape.reader != NULL ? &c->tape.workloads[thread] : &c->workload,
+                .auth = l->password != NULL ? &c->auth : NULL,
+                .tls = r->conf.tls,
+                .shard = r->conf.shard,
+                .engine = r->o->engine,
+                .stamps = r->o->stamps,
+                .with_nodelay = !l->no_nodelay,
+                .timeout = (nsec_t)(r->o->timeout_s * (double)NSEC_PER_SEC),
+                .src_port = take_ports(r, lane.count * (unsigned)l->connections),
+                .stop = &r->stop,
+            },
+        .drive = duty_drive(r, c, thread),
+        .loads = c->loads,
+        .sample = r->o->save != NULL ? r->o->sample : 0,
+        .slice = duty_slice(r, c, thread),
+        .pin = r->has_plan ? &r->plan : NULL,
+        .fifo_priority = r->o->fifo_priority,
+    };
+}

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ */
+#include "loadgen/run/await.h"
+
+#include <time.h>
+
+#define RUN_LOOK_MS 1000
+#define STOP_LOOK_MS 100 /* in a swarm, where others may end it */
+
+bool
+watch_signal(const struct run *r, int timeout_ms)
+{
+    struct timespec ts = {timeout_ms / 1000, timeout_ms % 1000 * 1000000L};
+    if (sigtimedwait(&r->signals, NULL, &ts) <= 0) {
+        return false;
+    }
+    PTHREAD_OK(pthread_sigmask(SIG_UNBLOCK, &r->signals, NULL));
+    return true;
+}
+
+/* When progress is to be told and the caller to be called next. */
+struct bells {
+    nsec_t progress, tick, tick_length;
+};
+
+static struct bells
+first_bells(const struct run *r, nsec_t tick_length)
+{
+    nsec_t second = r->window.begin + RUN_LOOK_MS * NSEC_PER_MSEC;
+    return tick_length > 0
+               ? (struct bells){second, r->window.start + tick_length, tick_length}
+               : (struct bells){second, second, RUN_LOOK_MS * NSEC_PER_MSEC};
+}
+
+static nsec_t
+pass(nsec_t bell, nsec_t length, nsec_t now)
+{
+    return bell > now ? bell : bell + ((now - bell) / length + 1) * length;
+}
+
+static enum watch_end
+ring(struct run *r, struct bells *b, nsec_t now)
+{
+    if (now >= b->progress) {
+        b->progress = pass(b->progress, RUN_LOOK_MS * NSEC_PER_MSEC, now);
+        if (r->conf.has_progress) {
+            progress_run(&r->progress, r->threads, r->started, &r->window, now,
+                         r->conf.err);
+        }
+    }
+    if (now < b->tick) {
+        return WATCH_DONE;
+    }
+    b->tick = pass(b->tick, b->tick_length, now);
+    return r->conf.tick == NULL || r->conf.tick(r->conf.tick_arg, r, now) ? WATCH_DONE
+                                                                          : WATCH_ENOUGH;
+}
+
+/* When something is to be done next, at the latest where it may end meanwhile: in a swarm by
+ * others, and with a trace. */
+static int
+wait_ms(struct run *r, const struct bells *b, nsec_t now)
+{
+    nsec_t until = observe_next(&r->observe);
+    until = until < b->progress ? until : b->progress;
+    until = until < b->tick ? until : b->tick;
+    until = until < inquiry_next(&r->inquiry) ? until : inquiry_next(&r->inquiry);
+    until = until < r->window.end ? until : r->window.end;
+    int ms = until > now ? (int)((until - now) / NSEC_PER_MSEC) + 1 : 0;
+    bool may_end = r->conf.agents > 0 || r->has_tapes;
+    return may_end && ms > STOP_LOOK_MS ? STOP_LOOK_MS : ms;
+}
+
+enum watch_end
+watch_run(struct run *r, const struct run_shot *shot, nsec_t tick_length)
+{
+    enum watch_end how = WATCH_DONE;
+    bool has_failed; /* told once more, where all are waited for */
+    nsec_t now = clock_now();
+    nsec_t end = r->window.end;
+    struct bells bells = first_bells(r, tick_length);
+    while (now < end && how == WATCH_DONE) {
+        how = watch_signal(r, wait_ms(r, &bells, now)) ? WATCH_SIGNAL : WATCH_DONE;
+        if (how == WATCH_DONE && r->has_tapes &&
+            rendezvous_await(&r->orders, r->started, 0, &has_failed)) {
+            how = WATCH_OVER;
+        }
+        if (atomic_load_explicit(&r->stop, memory_order_relaxed)) {
+            how = WATCH_ENOUGH;
+        }
+        now = clock_now();
+        observe_look(&r->observe, now);
+        inquiry_look(&r->inquiry, now);
+        if (now < end && how == WATCH_DONE) {
+            how = ring(r, &bells, now);
+        }
+        if (how == WATCH_DONE && shot->until_sure &&
+            sure_is_enough(&r->sure, r->o, &r->observe)) {
+            how = WATCH_ENOUGH;
+        }
+    }
+    if (how != WATCH_DONE) {
+        atomic_store_explicit(&r->stop, true, memory_order_relaxed);
+    }
+    return how;
+}

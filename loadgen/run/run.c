@@ -1,0 +1,587 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ */
+#include "loadgen/run/run.h"
+
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+
+#include "base/rng.h"
+#include "loadgen/run/assignment.h"
+#include "loadgen/run/collect.h"
+#include "loadgen/run/rlimit.h"
+#include "loadgen/run/cpu_list.h"
+#include "loadgen/run/run_state.h"
+#include "loadgen/run/await.h"
+#include "loadgen/work/streams.h"
+
+#define LOAD_LOOK (200 * NSEC_PER_MSEC)
+#define TAPE_LOOK_MS 2
+/* Between looks for threads that are still waiting for replies. */
+#define DRAIN_LOOK (100 * NSEC_PER_MSEC)
+#define BEGIN_DELAY (5 * NSEC_PER_MSEC) /* so that all threads see the gate open before */
+#define CPU_LIST_MAX 8192
+
+enum exit_status
+run_fail(const struct run *r, const char *what)
+{
+    fprintf(r->conf.err, "mcload: %s\n", what);
+    return EXIT_UNREACHABLE;
+}
+
+/* ---- what classes share ------------------------------------------------------------- */
+
+static enum exit_status
+make_workload(struct run *r, struct run_class *c)
+{
+    struct workload_conf conf = workload_conf_of(c->conf);
+    const char *wrong = workload_init(&c->workload, &conf);
+    if (wrong != NULL) {
+        fprintf(r->conf.err, "mcload: %s\n", wrong);
+        return EXIT_USAGE;
+    }
+    return workload_open(&c->workload) ? EXIT_VALID
+                                       : run_fail(r, "out of memory for values");
+}
+
+static bool
+has_same_keys(const struct run_class *a, const struct run_class *b)
+{
+    return a->tape.reader != NULL || b->tape.reader != NULL
+               ? tape_has_same_keys(a->conf, b->conf)
+               : workload_has_same_records(&a->workload, &b->workload);
+}
+
+/* The first class that uses some records stores them for all. */
+static bool
+has_to_load(const struct run *r, unsigned index)
+{
+    const struct run_class *c = &r->classes[index];
+    for (unsigned i = 0; i < index; i++) {
+        const struct run_class *before = &r->classes[i];
+        if (before->loads && has_same_keys(before, c)) {
+            return false;
+        }
+    }
+    return !c->conf->no_load;
+}
+
+static enum exit_status
+make_classes(struct run *r)
+{
+    enum exit_status status = EXIT_VALID;
+    char err[TRACE_ERR_MAX];
+    r->classes = calloc(r->o->classes_len, sizeof *r->classes);
+    if (r->classes == NULL) {
+        return run_fail(r, "out of memory");
+    }
+    for (unsigned i = 0; status == EXIT_VALID && i < r->o->classes_len; i++) {
+        struct run_class *c = &r->classes[i];
+        c->conf = &r->o->classes[i];
+        c->first = r->threads_len;
+        c->threads = (unsigned)c->conf->threads;
+        r->threads_len += c->threads;
+        if (c->conf->password != NULL) {
+            c->auth.len = c->conf->codec->put_auth(c->auth.bytes, c->conf->username,
+                                                   c->conf->password);
+        }
+        status = make_workload(r, c);
+        if (status == EXIT_VALID &&
+            tape_open(&c->tape, c->conf, &c->workload, c->threads, err) != NULL) {
+            status = run_fail(r, err);
+        }
+        r->has_tapes = r->has_tapes || c->tape.reader != NULL;
+        c->loads = status == EXIT_VALID && has_to_load(r, i);
+        r->has_stock = r->has_stock || (c->loads && c->tape.reader != NULL);
+    }
+    return status;
+}
+
+/* ---- places and limits -------------------------------------------------------------- */
+
+/* The main thread goes where the others will be: what it makes for them is in the same
+ * memory. */
+static bool
+follow(const struct pin_plan *plan)
+{
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    for (unsigned i = 0; i < plan->count; i++) {
+        CPU_SET((size_t)plan->places[i].cpu, &set);
+    }
+    return sched_setaffinity(0, sizeof set, &set) == 0;
+}
+
+static enum exit_status
+make_plan(struct run *r)
+{
+    char text[CPU_LIST_MAX], err[LTHREAD_ERR_MAX];
+    struct pin_spec spec;
+    const char *wrong = places_wanted(r->o, text, sizeof text);
+    if (wrong == NULL && text[0] == '\0') {
+        return EXIT_VALID;
+    }
+    wrong = wrong != NULL ? wrong : pin_spec_parse(&spec, text);
+    if (wrong != NULL) {
+        fprintf(r->conf.err, "mcload: %s (%s)\n", wrong,
+                r->o->has_numa ? "--numa" : "--cpus");
+        return EXIT_USAGE;
+    }
+    r->has_plan = pin_plan(&spec, r->threads_len, &r->plan, err, sizeof err);
+    pin_spec_fini(&spec);
+    if (!r->has_plan) {
+        return run_fail(r, err);
+    }
+    bool is_one = r->o->has_numa && r->o->numa >= 0;
+    return !is_one || follow(&r->plan) ? EXIT_VALID
+                                       : run_fail(r, "cannot pin the main thread");
+}
+
+/* ---- threads ------------------------------------------------------------------------ */
+
+static enum exit_status
+start_threads(struct run *r)
+{
+    r->threads = calloc(r->threads_len, sizeof *r->threads);
+    if (r->threads == NULL || !progress_init(&r->progress) ||
+        !observe_init(&r->observe, r->o->classes_len, r->threads_len)) {
+        return run_fail(r, "out of memory");
+    }
+    for (unsigned i = 0; i < r->o->classes_len; i++) {
+        struct run_class *c = &r->classes[i];
+        for (unsigned t = 0; t < c->threads; t++) {
+            struct lthread_conf conf = duty_thread(r, c, t);
+            if (r->started < c->first + t ||
+                !lthread_start(&r->threads[r->started], &conf, &r->orders)) {
+                return EXIT_VALID; /* await_ready sees that one is missing */
+            }
+            observe_add(&r->observe, i, &r->threads[r->started].tally);
+            r->started++;
+        }
+        if (c->loads && c->tape.reader == NULL) {
+            struct load_slice first = duty_slice(r, c, 0);
+            struct load_slice last = duty_slice(r, c, c->threads - 1);
+            r->records += (last.end - first.first) *
+                          (r->conf.shard != NULL ? 1 : r->o->servers_len);
+        }
+    }
+    return EXIT_VALID;
+}
+
+static enum exit_status
+first_failure(const struct run *r)
+{
+    for (unsigned i = 0; i < r->started; i++) {
+        if (r->threads[i].err[0] != '\0') {
+            return run_fail(r, r->threads[i].err);
+        }
+    }
+    return run_fail(r, "a thread could not start");
+}
+
+static enum exit_status
+interrupted(const struct run *r)
+{
+    char all[32] = "";
+    if (!r->has_stock) {
+        snprintf(all, sizeof all, " of %ju", (uintmax_t)r->records);
+    }
+    fprintf(r->conf.err, "mcload: interrupted before the run: %ju%s records stored\n",
+            (uintmax_t)run_loaded(r), all);
+    return EXIT_UNREACHABLE;
+}
+
+/* Of each class that stores what its trace asks for. */
+static struct tape *
+stock_of(const struct run *r, unsigned class)
+{
+    struct run_class *c = &r->classes[class];
+    return c->loads && c->tape.reader != NULL ? &c->tape : NULL;
+}
+
+static enum exit_status
+start_stocks(struct run *r)
+{
+    char err[TRACE_ERR_MAX];
+    for (unsigned i = 0; i < r->o->classes_len; i++) {
+        struct tape *tape = stock_of(r, i);
+        struct reader_stock stock;
+        struct reader_slice slice;
+        duty_stock(r, &r->classes[i], &stock, &slice);
+        if (tape != NULL && tape_load(tape, &stock, &slice, err) != NULL) {
+            return run_fail(r, err);
+        }
+    }
+    return EXIT_VALID;
+}
+
+/* Nobody takes what a thread that has failed or never began was to store: others are not to
+ * wait for what comes behind that. */
+static void
+halt_stocks(struct run *r)
+{
+    for (unsigned i = 0; i < r->o->classes_len; i++) {
+        struct tape *tape = stock_of(r, i);
+        if (tape != NULL) {
+            tape_load_halt(tape);
+        }
+    }
+}
+
+static enum exit_status
+end_stocks(struct run *r, enum exit_status status)
+{
+    for (unsigned i = 0; i < r->o->classes_len; i++) {
+        struct tape *tape = stock_of(r, i);
+        if (tape != NULL && status == EXIT_VALID) {
+            const char *wrong =
+                tape_load_end(tape, r->classes[i].conf, !r->o->load_only, r->conf.err);
+            status = wrong != NULL ? run_fail(r, wrong) : status;
+        }
+    }
+    return status;
+}
+
+/* Waits until all threads are connected and loaded, or one has failed. */
+static enum exit_status
+await_ready(struct run *r)
+{
+    bool has_failed, was_interrupted = false;
+    while (!rendezvous_await(&r->orders, r->started, LOAD_LOOK, &has_failed)) {
+        if (!was_interrupted && r->is_masked && watch_signal(r, 0)) {
+            was_interrupted = true;
+            atomic_store_explicit(&r->stop, true, memory_order_relaxed);
+        }
+        if (r->count == 0 && (has_failed || r->started < r->threads_len)) {
+            halt_stocks(r);
+        }
+        if (r->conf.has_progress && (r->records > 0 || r->has_stock) && r->count == 0) {
+            progress_load(r->threads, r->started, r->has_stock ? 0 : r->records,
+                          r->conf.err);
+        }
+    }
+    if (r->conf.has_progress) {
+        progress_end(r->conf.err);
+    }
+    if (was_interrupted) {
+        return interrupted(r);
+    }
+    return has_failed || r->started < r->threads_len ? first_failure(r) : EXIT_VALID;
+}
+
+/* ---- opening and closing ------------------------------------------------------------ */
+
+/* Threads inherit the mask: signals come to this thread only, which turns them into an early
+ * end of what goes on. */
+static enum exit_status
+start(struct run *r)
+{
+    PTHREAD_OK(pthread_sigmask(SIG_BLOCK, &r->signals, &r->mask_before));
+    r->is_masked = true;
+    r->opened_at = clock_now();
+    enum exit_status status = start_stocks(r);
+    status = status != EXIT_VALID ? status : start_threads(r);
+    status = status != EXIT_VALID ? status : await_ready(r);
+    status = end_stocks(r, status);
+    r->ready_at = clock_now();
+    return status;
+}
+
+static enum exit_status
+prepare_card(const struct run *r)
+{
+    const char *why = r->o->stamps == STAMPS_CARD ? stamps_card(r->o->interface) : NULL;
+    if (why != NULL) {
+        fprintf(r->conf.err, "mcload: %s puts no time stamps on packets: %s\n",
+                r->o->interface, why);
+        return EXIT_UNREACHABLE;
+    }
+    return EXIT_VALID;
+}
+
+enum exit_status
+run_open(struct run **run, const struct run_conf *conf)
+{
+    struct run *r = calloc(1, sizeof *r);
+    *run = NULL;
+    must(r != NULL);
+    r->conf = *conf;
+    r->o = conf->options;
+    r->src_ports = (unsigned)r->o->src_port;
+    rendezvous_init(&r->orders);
+    sigemptyset(&r->signals);
+    sigaddset(&r->signals, SIGINT);
+    sigaddset(&r->signals, SIGTERM);
+    enum exit_status status = make_classes(r);
+    if (status == EXIT_VALID) {
+        limits_raise_files(r->o, r->threads_len, r->conf.err);
+        status = make_plan(r);
+    }
+    status = status != EXIT_VALID ? status : prepare_card(r);
+    status = status != EXIT_VALID
+                 ? status
+                 : inquiry_open(&r->inquiry, r->o, r->conf.targets, r->conf.err);
+    bool is_alone = conf->agents == 0; /* others store records as well */
+    if (status == EXIT_VALID && is_alone && !inquiry_load_begins(&r->inquiry)) {
+        status = run_fail(r, "out of memory");
+    }
+    status = status != EXIT_VALID ? status : start(r);
+    if (status == EXIT_VALID && is_alone) {
+        inquiry_load_ends(&r->inquiry);
+    }
+    if (status == EXIT_VALID) {
+        status = inquiry_learn(&r->inquiry, r->o) ? status : run_fail(r, "out of memory");
+    }
+    if (status != EXIT_VALID) {
+        run_close(&r);
+    }
+    *run = r;
+    return status;
+}
+
+void
+run_close(struct run **run)
+{
+    struct run *r = *run;
+    if (r == NULL) {
+        return;
+    }
+    rendezvous_give(&r->orders, ORDER_END, NULL);
+    for (unsigned i = 0; i < r->started; i++) {
+        lthread_join(&r->threads[i]);
+    }
+    for (unsigned i = 0; r->classes != NULL && i < r->o->classes_len; i++) {
+        tape_close(&r->classes[i].tape);
+        workload_close(&r->classes[i].workload);
+        traffic_release(&r->classes[i].traffic);
+    }
+    if (r->has_plan) {
+        pin_plan_fini(&r->plan);
+    }
+    progress_fini(&r->progress);
+    observe_fini(&r->observe);
+    inquiry_fini(&r->inquiry);
+    free(r->classes);
+    free(r->threads);
+    rendezvous_fini(&r->orders);
+    if (r->is_masked) {
+        PTHREAD_OK(pthread_sigmask(SIG_SETMASK, &r->mask_before, NULL));
+    }
+    free(r);
+    *run = NULL;
+}
+
+void
+run_stop(struct run *r)
+{
+    atomic_store_explicit(&r->is_asked, true, memory_order_relaxed);
+    atomic_store_explicit(&r->stop, true, memory_order_relaxed);
+}
+
+void
+run_rearm(struct run *r)
+{
+    atomic_store_explicit(&r->is_asked, false, memory_order_relaxed);
+}
+
+uint64_t
+run_loaded(const struct run *r)
+{
+    uint64_t sum = 0;
+    for (unsigned i = 0; i < r->started; i++) {
+        sum += ctr_get(&r->threads[i].loaded);
+    }
+    return sum;
+}
+
+const struct drive_window *
+run_window(const struct run *r)
+{
+    return &r->window;
+}
+
+void
+run_sum(const struct run *r, unsigned c, struct tally *sum)
+{
+    must(c < r->o->classes_len);
+    const struct run_class *class = &r->classes[c];
+    for (unsigned i = 0; i < class->threads; i++) {
+        tally_merge(sum, &r->threads[class->first + i].tally);
+    }
+}
+
+double
+run_hits_expected(const struct lclass *c)
+{
+    bool is_known = !c->no_load && c->trace.file.path == NULL && c->one_hit == 0 &&
+                    c->churn == 0 && dist_size_max(&c->expiry, 0, UINT64_MAX) == 0 &&
+                    mix_share(&c->mix, MIX_DELETE) == 0 &&
+                    /* the latest are asked for while their sets are on the way */
+                    mix_share(&c->mix, MIX_INSERT) == 0;
+    return is_known ? 1 - c->miss_ratio : -1;
+}
+
+/* ---- one run ------------------------------------------------------------------------ */
+
+static enum exit_status
+settle_traffic(struct run *r, const struct run_shot *shot, unsigned class)
+{
+    struct run_class *c = &r->classes[class];
+    double warmup_s = run_warmup_of(r, shot);
+    struct schedule_run times = {
+        run_rate_of(r, shot, class), warmup_s, fmin(r->o->warmup_drain_s, warmup_s),
+        run_time_of(r, shot), warmup_s > 0 ? r->o->warmup_qps : 0};
+    bool is_peak = shot->rates != NULL && times.rate == 0;
+    traffic_release(&c->traffic);
+    const char *wrong = traffic_settle(&c->traffic, &c->conf->traffic, &times, is_peak);
+    if (wrong != NULL) {
+        fprintf(r->conf.err, "mcload: %s\n", wrong);
+        return EXIT_USAGE;
+    }
+    return EXIT_VALID;
+}
+
+/* Has all threads prepare. The first run is that of the seed, others are like it. */
+static enum exit_status
+get_ready(struct run *r, const struct run_shot *shot)
+{
+    for (unsigned i = 0; i < r->o->classes_len; i++) {
+        const struct run_class *c = &r->classes[i];
+        enum exit_status status = settle_traffic(r, shot, i);
+        if (status != EXIT_VALID) {
+            return status;
+        }
+        for (unsigned t = 0; t < c->threads; t++) {
+            struct drive_conf *d = &r->threads[c->first + t].conf.drive;
+            *d = duty_drive(r, c, t);
+            d->seed = r->count == 0 ? r->o->seed : rng_mix(r->o->seed, r->count, 0);
+        }
+    }
+    r->count++;
+    atomic_store_explicit(&r->stop, false, memory_order_relaxed);
+    rendezvous_give(&r->orders, shot->is_fresh ? ORDER_READY_FRESH : ORDER_READY, NULL);
+    enum exit_status status = await_ready(r);
+    if (atomic_load_explicit(&r->is_asked, memory_order_relaxed)) {
+        /* Perhaps before the run before was forgotten above. */
+        atomic_store_explicit(&r->stop, true, memory_order_relaxed);
+    }
+    return status;
+}
+
+/* Those that threads may run on: where time that was stolen is theirs. */
+static void
+start_steal(struct run *r)
+{
+    CPU_ZERO(&r->steal.cpus);
+    for (unsigned i = 0; i < r->started; i++) {
+        cpu_set_t set;
+        if (pthread_getaffinity_np(r->threads[i].id, sizeof set, &set) == 0) {
+            CPU_OR(&r->steal.cpus, &r->steal.cpus, &set);
+        }
+    }
+    steal_begin(&r->steal);
+}
+
+static enum exit_status
+start_tapes(struct run *r, const struct run_shot *shot)
+{
+    char err[TRACE_ERR_MAX];
+    for (unsigned i = 0; i < r->o->classes_len; i++) {
+        struct run_class *c = &r->classes[i];
+        /* Recorded times are spread alike in all processes, each of which sends its slice. */
+        unsigned agent = c->traffic.is_timed ? 0 : r->conf.agent;
+        struct tape_cue cue = {
+            .seed = r->threads[c->first].conf.drive.seed,
+            .stream = stream_of(agent, c->first, STREAM_ARRIVALS),
+            .slice = shot->slice,
+        };
+        if (tape_start(&c->tape, &c->traffic, &cue, err) != NULL) {
+            return run_fail(r, err);
+        }
+        while (!tape_is_primed(&c->tape) && !atomic_load(&r->stop)) {
+            if (watch_signal(r, TAPE_LOOK_MS)) {
+                return interrupted(r);
+            }
+        }
+    }
+    return EXIT_VALID;
+}
+
+static enum exit_status
+stop_tapes(struct run *r)
+{
+    enum exit_status status = EXIT_VALID;
+    for (unsigned i = 0; i < r->o->classes_len; i++) {
+        struct run_class *c = &r->classes[i];
+        const char *wrong = tape_stop(&c->tape, c->conf, r->conf.err);
+        status = wrong != NULL ? run_fail(r, wrong) : status;
+    }
+    return status;
+}
+
+static bool
+go(struct run *r, const struct run_shot *shot)
+{
+    double warmup_s = run_warmup_of(r, shot);
+    progress_reset(&r->progress);
+    if (!observe_prepare(&r->observe, (nsec_t)(r->o->interval_s * (double)NSEC_PER_SEC),
+                         r->o->hlog != NULL)) {
+        return false;
+    }
+    nsec_t soonest = clock_now() + BEGIN_DELAY;
+    soonest += r->count == 1 ? (nsec_t)(r->o->wait_s * (double)NSEC_PER_SEC) : 0;
+    r->window.begin = shot->begin > soonest ? shot->begin : soonest;
+    r->window.start = r->window.begin + (nsec_t)(warmup_s * (double)NSEC_PER_SEC);
+    r->window.quiet = r->window.start - (nsec_t)(fmin(r->o->warmup_drain_s, warmup_s) *
+                                                 (double)NSEC_PER_SEC);
+    r->window.end =
+        r->window.start + (nsec_t)(run_time_of(r, shot) * (double)NSEC_PER_SEC);
+    observe_start(&r->observe, &r->window,
+                  shot->until_sure && until_is_given(&r->o->until) ? SURE_LOOK
+                                                                   : OBSERVE_LENGTH_MAX);
+    if (!inquiry_start(&r->inquiry, r->window.start, r->window.end)) {
+        return false;
+    }
+    start_steal(r);
+    r->sure = (struct sure){0};
+    rendezvous_give(&r->orders, ORDER_RUN, &r->window);
+    return true;
+}
+
+enum exit_status
+run_once(struct run *r, const struct run_shot *shot, struct result *result)
+{
+    bool has_failed;
+    enum exit_status status = get_ready(r, shot);
+    if (status != EXIT_VALID) {
+        return status;
+    }
+    status = start_tapes(r, shot);
+    if (status != EXIT_VALID) {
+        return status;
+    }
+    if (!go(r, shot)) {
+        return run_fail(r, "out of memory");
+    }
+    enum watch_end how = watch_run(r, shot, shot->tick_length);
+    nsec_t end = how == WATCH_DONE ? r->window.end : clock_now();
+    steal_end(&r->steal);
+    inquiry_end(&r->inquiry);
+    while (!rendezvous_await(&r->orders, r->started, DRAIN_LOOK, &has_failed)) {
+        /* a thread waits for its last replies, at most DRIVE_DRAIN */
+    }
+    if (r->conf.has_progress) {
+        progress_end(r->conf.err);
+    }
+    r->drained_at = clock_now();
+    observe_end(&r->observe, end);
+    status = stop_tapes(r);
+    status = has_failed             ? first_failure(r)
+             : status != EXIT_VALID ? status
+                                    : gather(r, shot, how, result);
+    if (status == EXIT_VALID) {
+        gather_phases(r, end, result);
+    }
+    return status;
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * What the files of a run share: run.c opens and closes it, assignment.c says what each
+ * thread has to do, await.c waits for the end, collect.c sums up. The thread that called
+ * run_open owns all of it.
+ */
+#pragma once
+
+#include <math.h>
+#include <signal.h>
+#include <stdatomic.h>
+
+#include "loadgen/drive/lthread.h"
+#include "loadgen/run/stats_poll.h"
+#include "loadgen/measure/steal.h"
+#include "loadgen/run/sampler.h"
+#include "loadgen/run/progress.h"
+#include "loadgen/run/run.h"
+#include "loadgen/run/stopping.h"
+#include "loadgen/run/trace_feed.h"
+#include "loadgen/work/workload.h"
+#include "place/pin.h"
+
+/* One class at work. Threads read it. */
+struct run_class {
+    const struct lclass *conf;
+    struct workload workload;
+    struct lconn_auth auth;
+    struct traffic traffic;  /* of the last run; threads share its laws */
+    unsigned first, threads; /* of all threads of the run */
+    struct tape tape;
+    bool loads; /* stores its records: no class before has done it */
+};
+
+struct run {
+    struct run_conf conf;
+    const struct options *o;
+    struct rendezvous orders;
+    struct run_class *classes;
+    struct lthread *threads;
+    unsigned threads_len, started;
+    uint64_t records;   /* to be stored, on all servers */
+    unsigned src_ports; /* local port of the next connection; 0: any */
+    struct pin_plan plan;
+    bool has_plan, has_tapes;
+    bool
+        has_stock; /* what a trace asks for is stored: nobody knows how many beforehand */
+    atomic_bool stop;
+    atomic_bool is_asked; /* to stop by run_stop, since run_rearm */
+    struct progress progress;
+    struct observe observe;
+    struct inquiry inquiry;
+    uint64_t count; /* runs so far */
+    nsec_t opened_at, ready_at, drained_at;
+    struct drive_window window;
+    struct steal_watch steal;
+    struct sure sure;
+    sigset_t signals, mask_before;
+    bool is_masked;
+};
+
+/* Prints the line; EXIT_UNREACHABLE. */
+must_check enum exit_status run_fail(const struct run *r, const char *what);
+
+/* ---- what a shot says, else the options ------------------------------------------------ */
+
+static inline double
+run_rate_of(const struct run *r, const struct run_shot *shot, unsigned c)
+{
+    return shot->rates != NULL ? shot->rates[c] : (double)r->classes[c].conf->qps;
+}
+
+static inline double
+run_time_of(const struct run *r, const struct run_shot *shot)
+{
+    return shot->time_s > 0 ? shot->time_s : r->o->time_s;
+}
+
+static inline double
+run_warmup_of(const struct run *r, const struct run_shot *shot)
+{
+    return shot->warmup_s == 0 ? r->o->warmup_s : fmax(0, shot->warmup_s);
+}

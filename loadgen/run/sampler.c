@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ */
+#include "loadgen/run/sampler.h"
+
+#include <stdlib.h>
+
+/* A look takes some 100 us and pulls cache lines from the sending threads. */
+#define LENGTH_MIN (10 * NSEC_PER_MSEC)
+/* So many looks a run leave some pieces to spare when a run is cut short. */
+#define LOOKS (SERIES_PIECES / 2)
+
+bool
+observe_init(struct observe *o, unsigned classes, unsigned threads)
+{
+    *o = (struct observe){.classes = classes};
+    o->tallies = calloc(threads, sizeof *o->tallies);
+    o->first = calloc(classes + 1, sizeof *o->first);
+    o->series = calloc(classes + 1, sizeof(struct series *));
+    if (o->tallies == NULL || o->first == NULL || o->series == NULL) {
+        observe_fini(o);
+        return false;
+    }
+    return true;
+}
+
+void
+observe_fini(struct observe *o)
+{
+    for (unsigned i = 0; o->series != NULL && i <= o->classes; i++) {
+        series_destroy(&o->series[i]);
+    }
+    free(o->series);
+    free(o->first);
+    free(o->tallies);
+    *o = (struct observe){.series = NULL};
+}
+
+void
+observe_add(struct observe *o, unsigned class_index, const struct tally *tally)
+{
+    must(class_index < o->classes);
+    o->tallies[o->tallies_len++] = tally;
+    for (unsigned i = class_index + 1; i <= o->classes; i++) {
+        o->first[i] = o->tallies_len;
+    }
+}
+
+bool
+observe_prepare(struct observe *o, nsec_t row_length, bool keeps)
+{
+    o->row_length = row_length;
+    for (unsigned i = 0; i <= o->classes; i++) {
+        series_destroy(&o->series[i]);
+        o->series[i] = series_create(row_length);
+        if (o->series[i] == NULL || (keeps && !series_keep_latencies(o->series[i]))) {
+            return false;
+        }
+    }
+    return true;
+}
+
+void
+observe_start(struct observe *o, const struct drive_window *window, nsec_t longest)
+{
+    nsec_t length = (window->end - window->start) / LOOKS;
+    o->length = length < LENGTH_MIN ? LENGTH_MIN : length > longest ? longest : length;
+    if (o->row_length > 0 && o->row_length < o->length) {
+        o->length = o->row_length < LENGTH_MIN ? LENGTH_MIN : o->row_length;
+    }
+    o->window = *window;
+    o->next = window->start + o->length;
+    for (unsigned i = 0; i <= o->classes; i++) {
+        series_start(o->series[i], window->start);
+    }
+}
+
+nsec_t
+observe_next(const struct observe *o)
+{
+    return o->next;
+}
+
+static void
+look(struct observe *o, nsec_t now)
+{
+    for (unsigned i = 0; i < o->classes; i++) {
+        series_look(o->series[i], &o->tallies[o->first[i]], o->first[i + 1] - o->first[i],
+                    now);
+    }
+    series_look(o->series[o->classes], o->tallies, o->tallies_len, now);
+}
+
+void
+observe_look(struct observe *o, nsec_t now)
+{
+    if (now >= o->next && now < o->window.end) {
+        look(o, now);
+        while (o->next <= now) {
+            o->next += o->length;
+        }
+    }
+}
+
+void
+observe_end(struct observe *o, nsec_t end)
+{
+    for (unsigned i = 0; i <= o->classes; i++) {
+        /* A look that came late may have passed the end. */
+        end = end > o->series[i]->now.to ? end : o->series[i]->now.to;
+    }
+    look(o, end);
+    for (unsigned i = 0; i <= o->classes; i++) {
+        series_end(o->series[i]);
+    }
+}
+
+struct series *
+observe_take(struct observe *o, unsigned index)
+{
+    must(index <= o->classes);
+    struct series *s = o->series[index];
+    o->series[index] = NULL;
+    return s;
+}
+
+const struct series *
+observe_series(const struct observe *o, unsigned index)
+{
+    must(index <= o->classes);
+    return o->series[index];
+}

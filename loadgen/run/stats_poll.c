@@ -1,0 +1,423 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ */
+#include "loadgen/run/stats_poll.h"
+
+#include <errno.h>
+#include <math.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define REPLY_MAX 65536
+#define ANSWER_MS 1000 /* a server that takes longer to connect or to answer is lost */
+#define REQUEST "stats\r\n"
+
+struct inquiry_conn {
+    int fd; /* below 0: lost */
+    bool is_asked;
+    nsec_t asked;
+    size_t len;
+    char reply[REPLY_MAX];
+};
+
+static void
+shut(struct inquiry_conn *c)
+{
+    if (c->fd >= 0) {
+        close(c->fd);
+    }
+    c->fd = -1;
+    c->is_asked = false;
+}
+
+static void
+lose(struct inquiry *q, unsigned i, const char *why)
+{
+    if (q->err != NULL) {
+        fprintf(q->err, "mcload: no more stats of %s: %s\n", q->targets[i].name, why);
+    }
+    shut(&q->conns[i]);
+}
+
+static bool
+connect_in_time(int fd, const struct target *t)
+{
+    int error = 0;
+    socklen_t len = sizeof error;
+    struct pollfd p = {.fd = fd, .events = POLLOUT};
+    if (connect(fd, (const struct sockaddr *)&t->addr, t->addr_len) == 0) {
+        return true;
+    }
+    if (errno != EINPROGRESS) {
+        return false;
+    }
+    if (poll(&p, 1, ANSWER_MS) != 1) {
+        errno = ETIMEDOUT;
+        return false;
+    }
+    if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len) == 0) {
+        errno = error;
+    }
+    return errno == 0;
+}
+
+/* Else errno says why, and there is no socket. */
+static bool
+connect_one(struct inquiry_conn *c, const struct target *t)
+{
+    c->fd = socket(t->addr.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (c->fd < 0 || connect_in_time(c->fd, t)) {
+        return c->fd >= 0;
+    }
+    int error = errno;
+    shut(c);
+    errno = error;
+    return false;
+}
+
+static bool
+can_be_asked(const struct target *t)
+{
+    return t->transport == TRANSPORT_TCP || t->transport == TRANSPORT_UNIX;
+}
+
+static enum exit_status
+connect_all(struct inquiry *q, unsigned len)
+{
+    q->conns = calloc(len, sizeof *q->conns);
+    if (q->conns == NULL) {
+        fputs("mcload: out of memory\n", q->err);
+        return EXIT_UNREACHABLE;
+    }
+    for (; q->len < len; q->len++) {
+        const struct target *t = &q->targets[q->len];
+        if (!connect_one(&q->conns[q->len], t)) {
+            char place[TARGET_PLACE_MAX];
+            fprintf(q->err, "mcload: cannot connect to %s for its stats: %s\n",
+                    target_place(t, place), strerror(errno));
+            return EXIT_UNREACHABLE;
+        }
+    }
+    return EXIT_VALID;
+}
+
+enum exit_status
+inquiry_open(struct inquiry *q, const struct options *o, const struct target *targets,
+             FILE *err)
+{
+    *q = (struct inquiry){.targets = targets, .err = err};
+    q->length = (nsec_t)(o->server_stats_s * (double)NSEC_PER_SEC);
+    for (unsigned i = 0; q->length > 0 && i < o->servers_len; i++) {
+        if (!can_be_asked(&targets[i])) {
+            fputs("mcload: --server-stats asks over TCP and UNIX sockets only\n", err);
+            return EXIT_USAGE;
+        }
+    }
+    return q->length > 0 ? connect_all(q, o->servers_len) : EXIT_VALID;
+}
+
+static void
+disconnect_all(struct inquiry *q)
+{
+    for (unsigned i = 0; i < q->len; i++) {
+        shut(&q->conns[i]);
+    }
+    free(q->conns);
+    q->conns = NULL;
+    q->len = 0;
+}
+
+void
+inquiry_fini(struct inquiry *q)
+{
+    disconnect_all(q);
+    server_stats_destroy(&q->stats);
+    server_settings_release(&q->settings);
+    *q = (struct inquiry){.conns = NULL};
+}
+
+static bool
+send_request(struct inquiry_conn *c, const char *request, nsec_t now)
+{
+    size_t len = strlen(request);
+    if (send(c->fd, request, len, MSG_NOSIGNAL) != (ssize_t)len) {
+        return false;
+    }
+    c->is_asked = true;
+    c->asked = now;
+    c->len = 0;
+    return true;
+}
+
+static void
+ask(struct inquiry *q, nsec_t now)
+{
+    for (unsigned i = 0; i < q->len; i++) {
+        struct inquiry_conn *c = &q->conns[i];
+        if (c->fd >= 0 && !c->is_asked && !send_request(c, REQUEST, now)) {
+            lose(q, i, "the connection is lost");
+        }
+    }
+}
+
+/* More of a reply; as recv(2), 0 also when there is no room. */
+static ssize_t
+receive(struct inquiry_conn *c)
+{
+    ssize_t n = recv(c->fd, c->reply + c->len, sizeof c->reply - c->len, 0);
+    c->len += n > 0 ? (size_t)n : 0;
+    return n;
+}
+
+static void
+keep(struct inquiry *q, unsigned i)
+{
+    struct inquiry_conn *c = &q->conns[i];
+    struct server_sample sample = {
+        .server = i,
+        .at_s = c->asked > q->start ? (double)(c->asked - q->start) / 1e9 : 0,
+    };
+    if (!server_sample_parse(&sample, c->reply, c->len)) {
+        return;
+    }
+    c->is_asked = false;
+    if (!server_stats_add(q->stats, &sample)) {
+        lose(q, i, "out of memory");
+    }
+}
+
+/* Whether replies are still on the way. */
+static bool
+take(struct inquiry *q, nsec_t now)
+{
+    bool is_waiting = false;
+    for (unsigned i = 0; i < q->len; i++) {
+        struct inquiry_conn *c = &q->conns[i];
+        ssize_t n = 1;
+        while (c->is_asked && n > 0) {
+            n = receive(c);
+            if (n > 0) {
+                keep(q, i);
+            }
+        }
+        if (c->is_asked && (n == 0 || (errno != EAGAIN && errno != EINTR))) {
+            lose(q, i,
+                 c->len == sizeof c->reply ? "the reply is too long"
+                                           : "the connection is lost");
+        } else if (c->is_asked && now > c->asked + ANSWER_MS * NSEC_PER_MSEC) {
+            lose(q, i, "no answer");
+        }
+        is_waiting = is_waiting || c->is_asked;
+    }
+    return is_waiting;
+}
+
+bool
+inquiry_start(struct inquiry *q, nsec_t start, nsec_t end)
+{
+    if (q->conns == NULL) {
+        return true;
+    }
+    server_stats_destroy(&q->stats);
+    q->stats = server_stats_create(q->len);
+    if (q->stats != NULL) {
+        q->stats->evictions = q->evictions;
+        q->stats->end_s = (double)(end - start) / 1e9;
+    }
+    q->start = q->next = start;
+    q->end = end;
+    return q->stats != NULL;
+}
+
+nsec_t
+inquiry_next(const struct inquiry *q)
+{
+    return q->conns != NULL ? q->next : INQUIRY_NEVER;
+}
+
+void
+inquiry_look(struct inquiry *q, nsec_t now)
+{
+    if (q->conns == NULL) {
+        return;
+    }
+    take(q, now);
+    if (now >= q->next && now < q->end) {
+        ask(q, now);
+        while (q->next <= now) {
+            q->next += q->length;
+        }
+    }
+}
+
+/* Until one of those asked says something, or a little while. */
+static void
+doze(const struct inquiry *q)
+{
+    struct pollfd p = {.fd = -1, .events = POLLIN};
+    for (unsigned i = 0; i < q->len; i++) {
+        p.fd = q->conns[i].is_asked ? q->conns[i].fd : p.fd;
+    }
+    int rc = poll(&p, 1, ANSWER_MS / 10);
+    must(rc >= 0 || errno == EINTR || errno == ENOMEM);
+}
+
+static void
+await(struct inquiry *q)
+{
+    while (take(q, clock_now())) {
+        doze(q);
+    }
+}
+
+void
+inquiry_end(struct inquiry *q)
+{
+    await(q); /* one asked just before */
+    nsec_t now = clock_now();
+    if (q->stats != NULL && now < q->end) { /* it was ended early */
+        q->stats->end_s = now > q->start ? (double)(now - q->start) / 1e9 : 0;
+    }
+    ask(q, now);
+    await(q);
+}
+
+/* ---- evictions ------------------------------------------------------------------------- */
+
+static void
+ask_once(struct inquiry *q)
+{
+    ask(q, clock_now());
+    await(q);
+}
+
+bool
+inquiry_load_begins(struct inquiry *q)
+{
+    nsec_t now = clock_now();
+    if (!inquiry_start(q, now, now)) {
+        return false;
+    }
+    ask_once(q);
+    return true;
+}
+
+void
+inquiry_load_ends(struct inquiry *q)
+{
+    if (q->conns == NULL) {
+        return;
+    }
+    ask_once(q);
+    struct server_change change = server_stats_change(q->stats);
+    q->evictions.knows_loading =
+        change.servers == q->len && server_stats_has(change.told, STAT_EVICTIONS);
+    q->evictions.loading =
+        fmax(0, change.after[STAT_EVICTIONS] - change.before[STAT_EVICTIONS]);
+}
+
+struct server_evictions
+inquiry_evictions(const struct options *o, const struct target *targets)
+{
+    struct server_evictions e = {.is_known = false};
+    struct inquiry q = {.targets = targets};
+    q.conns = calloc(o->servers_len, sizeof *q.conns);
+    bool is_good = q.conns != NULL && options_have_stats(o);
+    for (; is_good && q.len < o->servers_len; q.len++) {
+        q.conns[q.len].fd = -1;
+        is_good = can_be_asked(&targets[q.len]) &&
+                  connect_one(&q.conns[q.len], &targets[q.len]);
+    }
+    if (is_good && inquiry_load_begins(&q)) {
+        e = server_stats_evictions(q.stats);
+    }
+    inquiry_fini(&q);
+    return e;
+}
+
+struct server_stats *
+inquiry_take(struct inquiry *q)
+{
+    struct server_stats *stats = q->stats;
+    q->stats = NULL;
+    return stats;
+}
+
+/* ---- version and settings -------------------------------------------------------------- */
+
+/* Whether replies are still on the way. What one that did not answer may still say would be
+ * taken for another reply: its connection is closed. */
+static bool
+take_settings(struct inquiry *q, nsec_t now)
+{
+    bool is_waiting = false;
+    for (unsigned i = 0; i < q->len; i++) {
+        struct inquiry_conn *c = &q->conns[i];
+        ssize_t n = 1;
+        while (c->is_asked && n > 0) {
+            n = receive(c);
+            c->is_asked =
+                n <= 0 || !server_settings_take(q->settings, i, c->reply, c->len);
+        }
+        if (c->is_asked && (n == 0 || (errno != EAGAIN && errno != EINTR) ||
+                            now > c->asked + ANSWER_MS * NSEC_PER_MSEC)) {
+            shut(c);
+        }
+        is_waiting = is_waiting || c->is_asked;
+    }
+    return is_waiting;
+}
+
+static void
+ask_settings(struct inquiry *q, nsec_t now)
+{
+    for (unsigned i = 0; i < q->len; i++) {
+        struct inquiry_conn *c = &q->conns[i];
+        if (c->fd >= 0 && !send_request(c, SERVER_SETTINGS_REQUEST, now)) {
+            shut(c);
+        }
+    }
+    while (take_settings(q, clock_now())) {
+        doze(q);
+    }
+}
+
+bool
+inquiry_learn(struct inquiry *q, const struct options *o)
+{
+    bool samples = q->conns != NULL;
+    if ((!samples && !o->shows_env) || !options_have_stats(o)) {
+        return true;
+    }
+    q->settings = server_settings_create(o->servers_len);
+    q->conns = samples ? q->conns : calloc(o->servers_len, sizeof *q->conns);
+    if (q->settings == NULL || q->conns == NULL) {
+        return false;
+    }
+    for (; q->len < o->servers_len; q->len++) {
+        struct inquiry_conn *c = &q->conns[q->len];
+        c->fd = -1;
+        if (!can_be_asked(&q->targets[q->len]) || !connect_one(c, &q->targets[q->len])) {
+            continue; /* then it is not asked */
+        }
+    }
+    ask_settings(q, clock_now());
+    if (!samples) {
+        disconnect_all(q);
+    }
+    for (unsigned i = 0; i < q->len; i++) {
+        if (q->conns[i].fd < 0 && !connect_one(&q->conns[i], &q->targets[i])) {
+            lose(q, i, strerror(errno));
+        }
+    }
+    return true;
+}
+
+struct server_settings *
+inquiry_settings(const struct inquiry *q)
+{
+    return server_settings_get(q->settings);
+}

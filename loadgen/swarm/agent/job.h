@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * The thread of an agent that runs what its leader asks for: connect and load, then one run
+ * after another. The session's main thread gives the orders and hears of what comes of them
+ * by an eventfd; what both use is under the mutex, or belongs to the one whose turn it is.
+ */
+#pragma once
+
+#include <pthread.h>
+
+#include "loadgen/run/stats_poll.h"
+#include "loadgen/run/run.h"
+#include "loadgen/swarm/message.h"
+
+enum work_state {
+    WORK_NEW,     /* nothing was asked for yet */
+    WORK_OPENING, /* connecting and loading */
+    WORK_IDLE,    /* ready for a run */
+    WORK_RUNNING,
+    WORK_DONE,   /* result is there: work_take_result */
+    WORK_FAILED, /* err is there, and no more comes */
+};
+
+struct work {
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+    int wake_fd; /* readable when state or snapshot has changed */
+    enum work_state state;
+    char err[MESSAGE_TEXT_MAX];
+    /* The session's before the first order, the worker's after. */
+    enum message_role role;
+    struct options options; /* its classes are those that this agent sends */
+    struct target *targets;
+    struct shard shard; /* which server has which key */
+    bool has_shard;
+    struct ltls *tls;                        /* NULL: no server speaks it */
+    unsigned agent, agents, sender, senders; /* as in run.h */
+    struct cap *cap;                         /* of the whole agent; NULL: none */
+    FILE *said;                              /* what the run prints; no terminal's */
+    char *said_text;
+    size_t said_len, said_before; /* this run */
+    struct run *run;              /* the worker's, but for run_stop */
+    /* The worker's while running. */
+    struct run_shot shot;
+    double *rates;        /* one a class */
+    struct result result; /* when done */
+    nsec_t start_error;
+    bool wants_stop;
+    /* What has been counted and measured up to the last look, one a class. */
+    struct tally *snapshots;
+    uint64_t looks, interval; /* looks so far; what the last one is of (ledger.h) */
+    /* Of one that observes: what servers have answered in this run. */
+    struct inquiry inquiry; /* the worker's */
+    struct server_stats *samples;
+};
+
+void work_init(struct work *w);
+/* Options, targets and numbers are filled in: starts the thread. False: no memory. */
+must_check bool work_open(struct work *w);
+/* Idle, and the shot is filled in. */
+void work_shoot(struct work *w);
+/* Ends a run under way. */
+void work_stop(struct work *w);
+enum work_state work_state(struct work *w);
+/* From done to idle. */
+void work_rest(struct work *w);

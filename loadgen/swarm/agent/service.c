@@ -1,0 +1,502 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ */
+#include "loadgen/swarm/agent/service.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/signalfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "loadgen/swarm/agent/job_config.h"
+#include "loadgen/swarm/agent/job.h"
+#include "loadgen/swarm/chan.h"
+#include "loadgen/swarm/delta.h"
+#include "loadgen/swarm/greet.h"
+#include "loadgen/swarm/lease.h"
+#include "loadgen/swarm/ledger.h"
+#include "loadgen/options/swarm_start.h"
+
+#define LOOK (100 * NSEC_PER_MSEC)       /* at the lease, at the latest */
+#define GOODBYE NSEC_PER_SEC             /* for a last word to get on its way */
+#define UNTIL_CONFIG (30 * NSEC_PER_SEC) /* a leader has others to connect to */
+/* A leader that has ended may come again before the process that served it is gone. */
+#define HANDOVER (2 * NSEC_PER_SEC)
+#define HANDOVER_LOOK (10 * NSEC_PER_MSEC)
+#define BEGIN_MAX (1000000 * NSEC_PER_SEC) /* --wait counts */
+#define RATE_MAX 1e9
+
+struct session {
+    const struct session_conf *conf;
+    struct chan chan;
+    struct lease lease;
+    nsec_t taken_at, opened_at;
+    int signal_fd;
+    struct work work;
+    /* What of the run has been sent, one a class. */
+    struct tally *sent;
+    uint64_t looks_sent, interval_sent, samples_sent;
+    double cpu_before; /* for the heartbeat */
+    nsec_t cpu_at;
+    nsec_t behind; /* most, since the last heartbeat */
+    bool is_over;
+};
+
+static double
+cpu_seconds(void)
+{
+    struct timespec ts;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
+    return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+}
+
+/* ---- words to the leader ------------------------------------------------------------ */
+
+static void
+send_frame(struct session *s)
+{
+    s->is_over = !chan_send(&s->chan) || s->is_over;
+}
+
+/* A last word. */
+static void
+end_with(struct session *s, enum message type, const char *why)
+{
+    frame_put_text(chan_begin(&s->chan, (uint16_t)type), FIELD_TEXT, why);
+    send_frame(s);
+    chan_drain(&s->chan, clock_now() + GOODBYE);
+    s->is_over = true;
+}
+
+static void
+send_stamps(struct session *s, uint64_t sent, nsec_t heard)
+{
+    double cpu = cpu_seconds();
+    nsec_t now = clock_now();
+    double wall = (double)(now - s->cpu_at) / 1e9;
+    double share = wall > 0 ? (cpu - s->cpu_before) / wall : 0;
+    struct frame_out *o = chan_begin(&s->chan, MESSAGE_STAMPS);
+    frame_put_number(o, FIELD_SENT, sent);
+    frame_put_number(o, FIELD_HEARD, heard);
+    frame_put_number(o, FIELD_BUSY, (uint64_t)(share * 1000));
+    frame_put_number(o, FIELD_BEHIND, s->behind);
+    frame_put_number(o, FIELD_ANSWERED, clock_now());
+    send_frame(s);
+    s->behind = 0;
+    s->cpu_before = cpu;
+    s->cpu_at = now;
+}
+
+static void
+send_delta(struct session *s, unsigned class, uint64_t interval, struct tally *now)
+{
+    struct frame_out *o = chan_begin(&s->chan, MESSAGE_DELTA);
+    frame_put_number(o, FIELD_INTERVAL, interval);
+    frame_put_number(o, FIELD_CLASS, class);
+    delta_put(o, now, &s->sent[class]);
+    send_frame(s);
+    tally_reset(&s->sent[class]);
+    tally_merge(&s->sent[class], now);
+}
+
+static void
+send_looks(struct session *s)
+{
+    struct work *w = &s->work;
+    PTHREAD_OK(pthread_mutex_lock(&w->mutex));
+    if (w->state == WORK_RUNNING && w->looks > s->looks_sent &&
+        w->interval > s->interval_sent) {
+        s->looks_sent = w->looks;
+        s->interval_sent = w->interval;
+        for (unsigned i = 0; i < w->options.classes_len; i++) {
+            send_delta(s, i, w->interval, &w->snapshots[i]);
+        }
+    }
+    PTHREAD_OK(pthread_mutex_unlock(&w->mutex));
+}
+
+static void
+send_sample(struct session *s, const struct server_sample *sample)
+{
+    struct frame_out *o = chan_begin(&s->chan, MESSAGE_SAMPLE);
+    frame_put_number(o, FIELD_SERVER, sample->server);
+    frame_put_number(o, FIELD_AT, (uint64_t)(sample->at_s * 1e9));
+    frame_put_number(o, FIELD_TOLD, sample->told);
+    size_t place = frame_open(o, FIELD_VALUES);
+    for (unsigned i = 0; i < SERVER_STATS; i++) {
+        uint8_t bytes[8];
+        uint64_t bits;
+        memcpy(&bits, &sample->values[i], sizeof bits);
+        frame_put_u64(bytes, bits);
+        frame_add(o, bytes, sizeof bytes);
+    }
+    frame_close(o, place);
+    send_frame(s);
+}
+
+static void
+send_samples(struct session *s)
+{
+    struct work *w = &s->work;
+    PTHREAD_OK(pthread_mutex_lock(&w->mutex));
+    while (w->samples != NULL && s->samples_sent < w->samples->len && !s->is_over) {
+        send_sample(s, &w->samples->samples[s->samples_sent++]);
+    }
+    PTHREAD_OK(pthread_mutex_unlock(&w->mutex));
+}
+
+static void
+put_costs(struct frame_out *o, const struct result *r)
+{
+    size_t place = frame_open(o, FIELD_COSTS);
+    for (unsigned i = 0; i < r->threads; i++) {
+        const double values[] = {r->costs[i].elapsed_s, r->costs[i].cpu_s,
+                                 r->costs[i].idle_s, r->costs[i].wait_s};
+        for (unsigned v = 0; v < sizeof values / sizeof values[0]; v++) {
+            uint8_t bytes[8];
+            frame_put_u64(bytes, (uint64_t)(values[v] * 1e9));
+            frame_add(o, bytes, sizeof bytes);
+        }
+    }
+    frame_close(o, place);
+}
+
+/* What the run has said goes to the leader, whom people look at. */
+static void
+put_notes(struct frame_out *o, struct work *w)
+{
+    static const char program[] = "mcload: ";
+    fflush(w->said);
+    const char *p = w->said_text + w->said_before;
+    for (unsigned n = 0; n < MESSAGE_NOTES_MAX && p < w->said_text + w->said_len; n++) {
+        size_t len = strcspn(p, "\n"), skip = sizeof program - 1;
+        char line[MESSAGE_TEXT_MAX];
+        skip = strncmp(p, program, skip) == 0 ? skip : 0;
+        snprintf(line, sizeof line, "%.*s", (int)(len - skip), p + skip);
+        frame_put_text(o, FIELD_NOTE, line);
+        p += len + (p[len] == '\n' ? 1 : 0);
+    }
+}
+
+static void
+send_done(struct session *s)
+{
+    struct work *w = &s->work;
+    struct result *r = &w->result;
+    bool was_stopped = r->was_interrupted || w->wants_stop;
+    uint64_t last = ledger_last((nsec_t)(w->shot.time_s * 1e9), w->shot.tick_length);
+    /* It may also end with its trace. */
+    bool is_whole = !was_stopped && r->elapsed_s + 1e-3 > w->shot.time_s;
+    for (unsigned i = 0; i < r->classes_len; i++) {
+        send_delta(s, i, is_whole ? last : s->interval_sent + 1, &r->classes[i].total);
+    }
+    struct frame_out *o = chan_begin(&s->chan, MESSAGE_DONE);
+    size_t place = frame_open(o, FIELD_DIGESTS);
+    for (unsigned i = 0; i < r->classes_len; i++) {
+        uint8_t bytes[8];
+        frame_put_u64(bytes, delta_digest(&r->classes[i].total));
+        frame_add(o, bytes, sizeof bytes);
+    }
+    frame_close(o, place);
+    put_costs(o, r);
+    frame_put_number(o, FIELD_ELAPSED, (uint64_t)(r->elapsed_s * 1e9));
+    frame_put_number(o, FIELD_START_ERROR, w->start_error);
+    frame_put_number(o, FIELD_IS_STOPPED, was_stopped ? 1 : 0);
+    frame_put_number(o, FIELD_IS_LOCAL, r->is_local ? 1 : 0);
+    put_notes(o, w);
+    send_frame(s);
+    work_rest(w);
+}
+
+/* ---- what is asked for -------------------------------------------------------------- */
+
+static const char *
+configure(struct session *s, const struct frame *f)
+{
+    struct work *w = &s->work;
+    if (w->state != WORK_NEW) {
+        return "does not understand the leader";
+    }
+    const char *wrong = agent_config_take(w, s->conf, f);
+    if (wrong != NULL) {
+        return wrong;
+    }
+    s->sent = calloc(w->options.classes_len + 1, sizeof *s->sent); /* there may be none */
+    must(s->sent != NULL);
+    for (unsigned i = 0; i < w->options.classes_len; i++) {
+        bool is_good = tally_init(&s->sent[i]);
+        must(is_good);
+    }
+    s->opened_at = clock_now();
+    return work_open(w) ? NULL : "has not enough memory";
+}
+
+/* The share of each class; *sum is the highest rate that comes of them, 0 without a limit. */
+static bool
+take_rates(struct work *w, const struct frame *f, double *sum)
+{
+    struct frame_field field;
+    unsigned classes = w->options.classes_len;
+    bool is_closed = false, has_times = false;
+    if (!frame_bytes(f, FIELD_RATES, 8 * classes, 8 * classes, &field)) {
+        return false;
+    }
+    *sum = 0;
+    for (unsigned i = 0; i < classes; i++) {
+        w->rates[i] = (double)frame_get_u64(field.p + 8 * i);
+        if (w->rates[i] > RATE_MAX) {
+            return false;
+        }
+        bool is_timed = w->options.classes[i].traffic.is_timed;
+        is_closed = is_closed || (w->rates[i] == 0 && !is_timed);
+        has_times = has_times || is_timed;
+        /* Not the mean of a schedule: it may ask for all in one moment. */
+        *sum += schedule_peak(&w->options.classes[i].traffic.schedule, w->rates[i]);
+    }
+    /* What a trace asks for is known when it happens: the agent's limit holds then. */
+    *sum = is_closed ? 0 : *sum == 0 && has_times ? 1 : *sum;
+    return true;
+}
+
+/* Of traces; a leader that says nothing of them means all. */
+static bool
+take_slice(struct reader_slice *slice, const struct frame *f)
+{
+    struct frame_field field;
+    *slice = (struct reader_slice){0, 0};
+    if (!frame_has(f, FIELD_SLICE)) {
+        return true;
+    }
+    if (!frame_bytes(f, FIELD_SLICE, 16, 16, &field)) {
+        return false;
+    }
+    slice->first = frame_get_u64(field.p);
+    slice->end = frame_get_u64(field.p + 8);
+    return slice->first < slice->end && slice->end <= READER_ROUTES;
+}
+
+static const char *
+start_run(struct session *s, const struct frame *f)
+{
+    struct work *w = &s->work;
+    uint64_t begin, time, warmup, is_fresh, length;
+    struct reader_slice slice;
+    double qps;
+    nsec_t now = clock_now();
+    if (work_state(w) != WORK_IDLE ||
+        !frame_number(f, FIELD_BEGIN, 0, now + BEGIN_MAX, &begin) ||
+        !frame_number(f, FIELD_TIME, 1, UINT64_MAX / 4, &time) ||
+        !frame_number(f, FIELD_WARMUP, 0, UINT64_MAX / 4, &warmup) ||
+        !frame_number(f, FIELD_IS_FRESH, 0, 1, &is_fresh) ||
+        !frame_number(f, FIELD_LENGTH, 1, UINT64_MAX / 4, &length) ||
+        !take_rates(w, f, &qps) || !take_slice(&slice, f)) {
+        return "does not understand the leader";
+    }
+    const char *wrong =
+        agent_config_check(w, s->conf->own, (double)(time + warmup) / 1e9, qps);
+    if (wrong == NULL) {
+        w->shot = (struct run_shot){
+            .rates = w->rates,
+            .time_s = (double)time / 1e9,
+            .warmup_s = warmup > 0 ? (double)warmup / 1e9 : -1,
+            .begin = begin,
+            .is_fresh = is_fresh == 1,
+            .tick_length = length,
+            .slice = slice,
+        };
+        s->looks_sent = s->interval_sent = s->samples_sent = 0;
+        server_stats_destroy(&w->samples); /* nobody runs */
+        for (unsigned i = 0; i < w->options.classes_len; i++) {
+            tally_reset(&s->sent[i]);
+        }
+        work_shoot(w);
+    }
+    return wrong;
+}
+
+static void
+on_frame(struct session *s, const struct frame *f, nsec_t heard)
+{
+    const char *wrong = NULL;
+    uint64_t sent;
+    switch ((enum message)f->type) {
+    case MESSAGE_STAMP:
+        if (frame_number(f, FIELD_SENT, 0, UINT64_MAX, &sent)) {
+            lease_renew(&s->lease, heard);
+            send_stamps(s, sent, heard);
+        }
+        break;
+    case MESSAGE_CONFIG:
+        wrong = configure(s, f);
+        lease_renew(&s->lease, clock_now()); /* finding addresses may have taken long */
+        break;
+    case MESSAGE_START:
+        wrong = start_run(s, f);
+        break;
+    case MESSAGE_STOP:
+        work_stop(&s->work);
+        break;
+    default:
+        wrong = "does not understand the leader";
+        break;
+    }
+    if (wrong != NULL) {
+        end_with(s, MESSAGE_REFUSED, wrong);
+    }
+}
+
+/* ---- the loop ----------------------------------------------------------------------- */
+
+static void
+on_work(struct session *s)
+{
+    static enum work_state told = WORK_NEW;
+    uint64_t count;
+    while (read(s->work.wake_fd, &count, sizeof count) > 0) {
+    }
+    enum work_state state = work_state(&s->work);
+    if (state == WORK_IDLE && told == WORK_NEW) {
+        struct frame_out *o = chan_begin(&s->chan, MESSAGE_READY);
+        frame_put_number(o, FIELD_LOADED,
+                         s->work.run != NULL ? run_loaded(s->work.run) : 0);
+        put_notes(o, &s->work);
+        send_frame(s);
+        told = WORK_IDLE;
+    }
+    send_looks(s);
+    send_samples(s);
+    if (state == WORK_DONE) {
+        bool was_ended = s->work.result.was_interrupted;
+        send_done(s);
+        s->is_over = s->is_over || was_ended; /* a signal to this process */
+    }
+    if (state == WORK_FAILED) {
+        end_with(s, MESSAGE_FAILED, s->work.err);
+    }
+}
+
+static void
+on_input(struct session *s)
+{
+    struct frame f;
+    bool is_up = chan_flush(&s->chan) && chan_fill(&s->chan);
+    nsec_t heard = clock_now(); /* not before what has just been read was sent */
+    while (!s->is_over && chan_next(&s->chan, &f) == CHAN_FRAME) {
+        on_frame(s, &f, heard);
+    }
+    s->is_over = s->is_over || !is_up || s->chan.error != NULL;
+}
+
+/* Storing the records is load as well. */
+static void
+limit_loading(struct session *s, nsec_t now)
+{
+    double most = s->conf->own->agent_max_time;
+    if (work_state(&s->work) == WORK_OPENING && most > 0 &&
+        (double)(now - s->opened_at) > most * (double)NSEC_PER_SEC) {
+        end_with(s, MESSAGE_REFUSED,
+                 "refuses: loading takes longer than the agent allows");
+    }
+}
+
+static void
+look_after(struct session *s)
+{
+    struct pollfd fds[] = {
+        {.fd = s->chan.fd, .events = chan_events(&s->chan)},
+        {.fd = s->work.wake_fd, .events = POLLIN},
+        {.fd = s->signal_fd, .events = POLLIN},
+    };
+    nsec_t before = clock_now();
+    int rc = poll(fds, 3, (int)(LOOK / NSEC_PER_MSEC));
+    nsec_t now = clock_now();
+    must(rc >= 0 || errno == EINTR);
+    if (rc == 0 && now > before + LOOK && now - before - LOOK > s->behind) {
+        s->behind = now - before - LOOK;
+    }
+    if (rc > 0 && fds[0].revents != 0) {
+        on_input(s);
+    }
+    if (rc > 0 && fds[1].revents != 0) {
+        on_work(s);
+    }
+    now = clock_now();
+    limit_loading(s, now);
+    bool is_late = work_state(&s->work) == WORK_NEW ? now >= s->taken_at + UNTIL_CONFIG
+                                                    : lease_is_over(&s->lease, now);
+    s->is_over = s->is_over || (rc > 0 && fds[2].revents != 0) || is_late;
+}
+
+static bool
+become_owner(struct session *s)
+{
+    const struct timespec pause = {0, (long)HANDOVER_LOOK};
+    nsec_t until = clock_now() + HANDOVER;
+    for (;;) {
+        int nobody = 0;
+        if (atomic_compare_exchange_strong(&s->conf->shared->owner, &nobody,
+                                           (int)getpid())) {
+            return true;
+        }
+        if (clock_now() >= until) {
+            return false;
+        }
+        nanosleep(&pause, NULL);
+    }
+}
+
+/* One leader at a time: the first that has the key. */
+static bool
+take_charge(struct session *s)
+{
+    atomic_store(&s->conf->shared->failures, 0);
+    if (!become_owner(s)) {
+        end_with(s, MESSAGE_BUSY, "is busy with another leader");
+        return false;
+    }
+    frame_put_number(chan_begin(&s->chan, MESSAGE_WELCOME), FIELD_WEIGHT,
+                     (uint64_t)s->conf->own->weight);
+    send_frame(s);
+    return !s->is_over;
+}
+
+static int
+open_signals(void)
+{
+    sigset_t signals;
+    swarm_signals(&signals);
+    return signalfd(-1, &signals, SFD_NONBLOCK | SFD_CLOEXEC);
+}
+
+enum session_end
+session_serve(const struct session_conf *conf, int fd)
+{
+    static struct session s;
+    char err[MESSAGE_TEXT_MAX];
+    struct timespec pause = {(time_t)(conf->pause / NSEC_PER_SEC),
+                             (long)(conf->pause % NSEC_PER_SEC)};
+    s.conf = conf;
+    chan_init(&s.chan, fd, SEAL_AGENT);
+    nanosleep(&pause, NULL);
+    enum greet greet = greet_agent(&s.chan, conf->key, err, sizeof err);
+    if (greet != GREET_GOOD) {
+        if (!conf->own->is_quiet) {
+            fprintf(stderr, "mcload: a leader %s\n", err);
+        }
+        return greet == GREET_WRONG ? SESSION_WRONG_KEY : SESSION_ENDED;
+    }
+    s.signal_fd = open_signals();
+    work_init(&s.work);
+    s.cpu_at = clock_now();
+    s.taken_at = s.cpu_at;
+    if (s.signal_fd != -1 && take_charge(&s)) {
+        while (!s.is_over) {
+            look_after(&s);
+        }
+    }
+    /* The process ends at once, and with it threads and connections. */
+    return SESSION_ENDED;
+}

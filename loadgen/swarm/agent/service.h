@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * An agent's side of one connection, in a process of its own. Its main thread speaks with
+ * the leader and keeps the lease; agent_work.h has the thread that runs what is asked for.
+ */
+#pragma once
+
+#include <stdatomic.h>
+
+#include "base/clock.h"
+#include "loadgen/drive/cap.h"
+#include "loadgen/options/options.h"
+#include "loadgen/swarm/seal.h"
+#include "loadgen/options/agent_words.h"
+
+/* What the processes of an agent have in common. Sequentially consistent, and rare, but for
+ * the cap. */
+struct agent_shared {
+    atomic_int owner;     /* process of the leader in charge; 0: none */
+    atomic_uint failures; /* wrong proofs in a row */
+    struct cap cap;       /* a leader that comes again takes up where it left off */
+};
+
+/* How such a process ends. */
+enum session_end {
+    SESSION_ENDED = 0,
+    SESSION_WRONG_KEY = 3,
+};
+
+struct session_conf {
+    const struct options *own;      /* the agent's command line */
+    const struct swarm_words *host; /* what of it holds for runs as well */
+    const struct seal_key *key;
+    struct agent_shared *shared;
+    nsec_t pause; /* before anything, after wrong proofs */
+};
+
+/* Serves the leader at the other end of fd until one of them has enough. */
+must_check enum session_end session_serve(const struct session_conf *conf, int fd);

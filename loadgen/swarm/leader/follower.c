@@ -1,0 +1,444 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ */
+#include "loadgen/swarm/leader/follower.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "loadgen/swarm/delta.h"
+#include "loadgen/swarm/greet.h"
+
+#define CONNECT_TIME (5 * NSEC_PER_SEC)
+#define STAMPS_FIRST 8 /* exchanges at once, before the first start */
+#define COST_BYTES 32
+#define LOADED_MAX (UINT64_C(1) << 56) /* records; sums of them are far from wrapping */
+#define BEHIND_MAX (60 * NSEC_PER_SEC) /* it would be lost long before */
+/* An agent's time may run ahead of ours by so much, and by a part of what has gone by. */
+#define AHEAD_MAX NSEC_PER_SEC
+#define AHEAD_PART 1000
+#define AHEAD_INTERVALS 2
+#define SAMPLES_BESIDES 4 /* of a server, beside those for which it is time */
+
+/* ---- opening ------------------------------------------------------------------------ */
+
+bool
+follower_init(struct follower *k, struct swarm_run *run, unsigned part,
+              const struct options *o, unsigned load_classes)
+{
+    k->run = run;
+    k->part = part;
+    k->chan.fd = -1;
+    k->role = o->agents[part - 1].role;
+    if (k->role == ROLE_LOAD) {
+        k->classes = load_classes;
+    } else if (k->role == ROLE_MEASURE) {
+        k->first_class = load_classes;
+        k->classes = o->classes_len - load_classes;
+    } else {
+        k->observer = run->observers++;
+    }
+    k->rates = calloc(o->classes_len, sizeof *k->rates);
+    k->digests = calloc(o->classes_len, sizeof *k->digests);
+    return k->rates != NULL && k->digests != NULL;
+}
+
+void
+follower_fini(struct follower *k)
+{
+    chan_fini(&k->chan);
+    free(k->rates);
+    free(k->digests);
+    free(k->costs);
+}
+
+static enum exit_status
+fail(const struct follower *k, const char *why)
+{
+    fprintf(stderr, "mcload: agent %s: %s\n", k->at.name, why);
+    return EXIT_UNREACHABLE;
+}
+
+/* The agent's answer to the proofs. */
+static enum exit_status
+await_welcome(struct follower *k)
+{
+    struct frame f;
+    char why[MESSAGE_TEXT_MAX];
+    enum chan_next next = chan_await(&k->chan, clock_now() + CONNECT_TIME, &f);
+    if (next != CHAN_FRAME) {
+        return fail(k, next == CHAN_NONE ? "does not answer" : k->chan.error);
+    }
+    if (f.type == MESSAGE_WELCOME &&
+        frame_number(&f, FIELD_WEIGHT, 1, MESSAGE_WEIGHT_MAX, &k->weight)) {
+        return EXIT_VALID;
+    }
+    return fail(k, frame_text(&f, FIELD_TEXT, why, sizeof why) ? why : "refuses");
+}
+
+enum exit_status
+follower_open(struct follower *k, const struct options *o, const char *text,
+              const struct seal_key *key)
+{
+    char err[MESSAGE_TEXT_MAX];
+    if (!endpoint_resolve(&k->at, text, (unsigned)o->agent_port, err, sizeof err)) {
+        fprintf(stderr, "mcload: agent: %s\n", err);
+        return EXIT_UNREACHABLE;
+    }
+    int fd = endpoint_connect(&k->at, clock_now() + CONNECT_TIME, err, sizeof err);
+    if (fd == -1) {
+        return fail(k, err);
+    }
+    chan_init(&k->chan, fd, SEAL_LEADER);
+    if (greet_leader(&k->chan, key, err, sizeof err) != GREET_GOOD) {
+        return fail(k, err);
+    }
+    k->heard_at = clock_now();
+    if (k->role != ROLE_LOAD && (k->chan.features & MESSAGE_KNOWS_ROLES) == 0) {
+        return fail(k, "is a version that does nothing but load");
+    }
+    return await_welcome(k);
+}
+
+enum exit_status
+follower_configure(struct follower *k, const struct follower_conf *conf)
+{
+    struct frame_out *o = chan_begin(&k->chan, MESSAGE_CONFIG);
+    frame_put_number(o, FIELD_ROLE, k->role);
+    frame_put_number(o, FIELD_AGENT, conf->agent);
+    frame_put_number(o, FIELD_AGENTS, conf->agents);
+    frame_put_number(o, FIELD_SENDER, conf->sender);
+    frame_put_number(o, FIELD_SENDERS, conf->senders);
+    if (conf->wants_secret) {
+        frame_put_number(o, FIELD_WANTS_SECRET, 1);
+    }
+    for (unsigned w = 0; w < conf->words_len; w++) {
+        frame_put_text(o, FIELD_WORD, conf->words[w]);
+    }
+    return chan_send(&k->chan) ? EXIT_VALID : fail(k, k->chan.error);
+}
+
+/* ---- states ------------------------------------------------------------------------- */
+
+void
+follower_lose(struct follower *k, const char *why)
+{
+    if (k->state != FOLLOWER_LOST) {
+        ledger_lose(k->run->ledger, k->part);
+        k->state = FOLLOWER_LOST;
+        snprintf(k->why, sizeof k->why, "%s", why);
+    }
+}
+
+bool
+follower_is_ready(const struct follower *k)
+{
+    /* The word that it is ready may overtake its time. */
+    return k->state == FOLLOWER_READY && k->align.count >= STAMPS_FIRST;
+}
+
+void
+follower_verify(struct follower *k)
+{
+    for (unsigned c = 0; k->state == FOLLOWER_DONE && c < k->classes; c++) {
+        struct tally *sum = ledger_sum(k->run->ledger, k->part, k->first_class + c);
+        if (k->digests[c] != delta_digest(sum)) {
+            k->is_wrong = true;
+            follower_lose(k, "sent intervals that do not add up to its totals");
+        }
+    }
+}
+
+/* ---- what it is told ------------------------------------------------------------------ */
+
+static void
+send_frame(struct follower *k)
+{
+    if (!chan_send(&k->chan)) {
+        follower_lose(k, k->chan.error);
+    }
+}
+
+void
+follower_ask_time(struct follower *k)
+{
+    frame_put_number(chan_begin(&k->chan, MESSAGE_STAMP), FIELD_SENT, clock_now());
+    send_frame(k);
+}
+
+void
+follower_start(struct follower *k)
+{
+    struct align_estimate e;
+    if (!align_estimate(&k->align, &e)) {
+        follower_lose(k, "has not told its time");
+        return;
+    }
+    k->begin = align_convert(&e, k->run->begin);
+    k->start_error = k->behind_max = 0;
+    k->elapsed_s = 0;
+    k->threads = 0;
+    k->samples = 0;
+    struct frame_out *o = chan_begin(&k->chan, MESSAGE_START);
+    frame_put_number(o, FIELD_BEGIN, k->begin);
+    frame_put_number(o, FIELD_TIME, k->run->time);
+    frame_put_number(o, FIELD_WARMUP, k->run->warmup);
+    frame_put_number(o, FIELD_IS_FRESH, k->run->is_fresh ? 1 : 0);
+    frame_put_number(o, FIELD_LENGTH, k->run->length);
+    size_t place = frame_open(o, FIELD_RATES);
+    for (unsigned i = 0; i < k->classes; i++) {
+        uint8_t bytes[8];
+        frame_put_u64(bytes, k->rates[i]);
+        frame_add(o, bytes, sizeof bytes);
+    }
+    frame_close(o, place);
+    uint8_t slice[16];
+    frame_put_u64(slice, k->slice.first);
+    frame_put_u64(slice + 8, k->slice.end);
+    frame_put_bytes(o, FIELD_SLICE, slice, sizeof slice);
+    k->state = FOLLOWER_RUNNING;
+    send_frame(k);
+}
+
+void
+follower_stop(struct follower *k)
+{
+    chan_begin(&k->chan, MESSAGE_STOP);
+    send_frame(k);
+}
+
+/* ---- what it says ------------------------------------------------------------------- */
+
+/* How much time can have gone by for an agent since a moment of ours. */
+static nsec_t
+longest_since(nsec_t then, nsec_t now)
+{
+    nsec_t gone = now > then ? now - then : 0;
+    return gone + gone / AHEAD_PART + AHEAD_MAX;
+}
+
+static void
+on_stamps(struct follower *k, const struct frame *f, nsec_t now)
+{
+    struct align_stamps s = {.received = now};
+    uint64_t busy, behind;
+    if (!frame_number(f, FIELD_SENT, 0, UINT64_MAX, &s.sent) ||
+        !frame_number(f, FIELD_HEARD, 0, UINT64_MAX, &s.heard) ||
+        !frame_number(f, FIELD_ANSWERED, 0, UINT64_MAX, &s.answered) ||
+        !frame_number(f, FIELD_BUSY, 0, UINT32_MAX, &busy) ||
+        !frame_number(f, FIELD_BEHIND, 0, BEHIND_MAX, &behind) || s.sent > now) {
+        follower_lose(k, "sent stamps that make no sense");
+        return;
+    }
+    if (now - s.sent > FOLLOWER_SILENCE) {
+        follower_lose(k, "sent stamps that are too old");
+        return;
+    }
+    if (!align_add(&k->align, &s)) {
+        follower_lose(k, "sent stamps that contradict each other");
+        return;
+    }
+    k->busy = (unsigned)busy;
+    k->behind_max = behind > k->behind_max ? behind : k->behind_max;
+    if (k->align.count < STAMPS_FIRST) {
+        follower_ask_time(k);
+    }
+}
+
+/* What people should know of its run. */
+static void
+tell_notes(const struct follower *k, const struct frame *f)
+{
+    struct frame_field field;
+    size_t cursor = 0;
+    for (unsigned n = 0; n < MESSAGE_NOTES_MAX && frame_next(f, &cursor, &field);) {
+        if (field.tag == FIELD_NOTE && frame_is_text(&field) &&
+            field.len < MESSAGE_TEXT_MAX) {
+            fprintf(stderr, "mcload: agent %s: %.*s\n", k->at.name, (int)field.len,
+                    (const char *)field.p);
+            n++;
+        }
+    }
+}
+
+/* One that said it otherwise would be waited for without an end. */
+static void
+on_ready(struct follower *k, const struct frame *f)
+{
+    if (k->state == FOLLOWER_OPENING &&
+        frame_number(f, FIELD_LOADED, 0, LOADED_MAX, &k->loaded)) {
+        tell_notes(k, f);
+        k->state = FOLLOWER_READY;
+    } else {
+        follower_lose(k, "says that it is ready in a way that makes no sense");
+    }
+}
+
+static void
+on_delta(struct follower *k, const struct frame *f, nsec_t now)
+{
+    uint64_t interval, class;
+    if (k->state != FOLLOWER_RUNNING || k->classes == 0 ||
+        !frame_number(f, FIELD_CLASS, 0, k->classes - 1, &class) ||
+        !frame_number(f, FIELD_INTERVAL, 1, UINT64_MAX, &interval)) {
+        follower_lose(k, "sent a report that makes no sense");
+    } else if (interval >
+               longest_since(k->run->begin + k->run->warmup, now) / k->run->length +
+                   AHEAD_INTERVALS) {
+        follower_lose(k, "sent a report of an interval to come");
+    } else if (!ledger_add(k->run->ledger, k->part, k->first_class + (unsigned)class,
+                           interval, f)) {
+        follower_lose(k, "sent a report that does not follow from those before");
+    }
+}
+
+/* What a server said of itself: no more than there is time for, and numbers that it can be. */
+static void
+on_sample(struct follower *k, const struct frame *f, nsec_t now)
+{
+    uint64_t server, at, told;
+    struct frame_field values;
+    struct server_sample sample = {0};
+    if (k->state != FOLLOWER_RUNNING || k->servers == 0 ||
+        !frame_number(f, FIELD_SERVER, 0, k->servers - 1, &server) ||
+        !frame_number(f, FIELD_AT, 0, longest_since(k->run->begin + k->run->warmup, now),
+                      &at) ||
+        !frame_number(f, FIELD_TOLD, 0, SERVER_STATS_ALL, &told) ||
+        !frame_bytes(f, FIELD_VALUES, 8 * SERVER_STATS, 8 * SERVER_STATS, &values) ||
+        k->samples >=
+            k->servers * (k->run->time / k->run->stats_length + SAMPLES_BESIDES)) {
+        follower_lose(k, "sent stats that make no sense");
+        return;
+    }
+    bool is_good = true;
+    for (unsigned i = 0; i < SERVER_STATS; i++) {
+        uint64_t bits = frame_get_u64(values.p + 8 * i);
+        memcpy(&sample.values[i], &bits, sizeof bits);
+        is_good = is_good && isfinite(sample.values[i]) && sample.values[i] >= 0;
+    }
+    sample.server = k->observer + (unsigned)server * k->run->observers;
+    sample.at_s = (double)at / 1e9;
+    sample.told = (unsigned)told;
+    if (!is_good || !server_stats_add(k->run->stats, &sample)) {
+        follower_lose(k, "sent stats that make no sense");
+        return;
+    }
+    k->samples++;
+}
+
+/* Times of each thread, none longer than what has gone by. */
+static bool
+take_costs(struct follower *k, const struct frame *f, nsec_t longest)
+{
+    struct frame_field field;
+    size_t least = k->classes > 0 ? COST_BYTES : 0;
+    if (!frame_bytes(f, FIELD_COSTS, least, COST_BYTES * MESSAGE_COSTS_MAX, &field) ||
+        field.len % COST_BYTES != 0) {
+        return false;
+    }
+    k->threads = (unsigned)(field.len / COST_BYTES);
+    free(k->costs);
+    k->costs = calloc(k->threads + 1, sizeof *k->costs); /* who observes has none */
+    must(k->costs != NULL);
+    bool is_good = true;
+    for (size_t at = 0; at < field.len; at += 8) {
+        is_good = is_good && frame_get_u64(field.p + at) <= longest;
+    }
+    for (unsigned i = 0; i < k->threads; i++) {
+        const uint8_t *p = field.p + (size_t)i * COST_BYTES;
+        k->costs[i] = (struct cost){
+            (double)frame_get_u64(p) / 1e9, (double)frame_get_u64(p + 8) / 1e9,
+            (double)frame_get_u64(p + 16) / 1e9, (double)frame_get_u64(p + 24) / 1e9};
+    }
+    return is_good;
+}
+
+static void
+on_done(struct follower *k, const struct frame *f, nsec_t now)
+{
+    struct frame_field digests;
+    nsec_t longest = longest_since(k->run->begin, now);
+    uint64_t elapsed, is_stopped, is_local;
+    if (k->state != FOLLOWER_RUNNING ||
+        !frame_bytes(f, FIELD_DIGESTS, 8 * k->classes, 8 * k->classes, &digests) ||
+        !frame_number(f, FIELD_ELAPSED, 0, UINT64_MAX, &elapsed) ||
+        !frame_number(f, FIELD_START_ERROR, 0, longest, &k->start_error) ||
+        !frame_number(f, FIELD_IS_STOPPED, 0, 1, &is_stopped) ||
+        !frame_number(f, FIELD_IS_LOCAL, 0, 1, &is_local) || !take_costs(k, f, longest)) {
+        follower_lose(k, "sent a result that makes no sense");
+        return;
+    }
+    if (elapsed > longest) {
+        follower_lose(k, "sent a result of more time than there was");
+        return;
+    }
+    for (unsigned i = 0; i < k->classes; i++) {
+        k->digests[i] = frame_get_u64(digests.p + 8 * i);
+    }
+    k->elapsed_s = (double)elapsed / 1e9;
+    k->was_stopped = is_stopped == 1;
+    k->is_local = is_local == 1;
+    tell_notes(k, f);
+    ledger_done(k->run->ledger, k->part);
+    k->state = FOLLOWER_DONE;
+}
+
+static void
+on_frame(struct follower *k, const struct frame *f, nsec_t now)
+{
+    char why[MESSAGE_TEXT_MAX];
+    k->heard_at = now;
+    switch ((enum message)f->type) {
+    case MESSAGE_STAMPS:
+        on_stamps(k, f, now);
+        break;
+    case MESSAGE_READY:
+        on_ready(k, f);
+        break;
+    case MESSAGE_DELTA:
+        on_delta(k, f, now);
+        break;
+    case MESSAGE_SAMPLE:
+        on_sample(k, f, now);
+        break;
+    case MESSAGE_DONE:
+        on_done(k, f, now);
+        break;
+    case MESSAGE_REFUSED:
+        k->has_refused = true;
+        /* fall through */
+    case MESSAGE_FAILED:
+        follower_lose(k, frame_text(f, FIELD_TEXT, why, sizeof why) ? why : "refuses");
+        break;
+    default:
+        follower_lose(k, "sent something else than was asked for");
+        break;
+    }
+}
+
+void
+follower_serve(struct follower *k, short events)
+{
+    struct frame f;
+    enum chan_next next;
+    if (events != 0) {
+        /* Failures show below, behind what came before them. */
+        (void)(chan_flush(&k->chan) && chan_fill(&k->chan));
+    }
+    nsec_t now = clock_now(); /* not before what has just been read was sent */
+    while (k->state != FOLLOWER_LOST && (next = chan_next(&k->chan, &f)) != CHAN_NONE) {
+        if (next == CHAN_LOST) {
+            follower_lose(k, k->chan.error);
+        } else {
+            on_frame(k, &f, now);
+        }
+    }
+    if (k->state != FOLLOWER_LOST && now > k->heard_at + FOLLOWER_SILENCE) {
+        follower_lose(k, "has said nothing for 5 s");
+    }
+    if (k->state == FOLLOWER_LOST && k->chan.fd != -1) {
+        chan_fini(&k->chan); /* an agent without a leader stops */
+    }
+}

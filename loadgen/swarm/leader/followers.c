@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ */
+#include "loadgen/swarm/leader/followers.h"
+
+#include <errno.h>
+#include <math.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "loadgen/swarm/lease.h"
+#include "loadgen/options/swarm_start.h"
+
+#define LOOK_MS 100
+#define WAIT_MS 100
+
+/* ---- opening ------------------------------------------------------------------------ */
+
+/* Of all servers, as swarm_words deals them out. */
+static void
+deal_out_servers(struct followers *l, unsigned servers)
+{
+    for (unsigned i = 0; i < l->count; i++) {
+        struct follower *k = &l->all[i];
+        for (unsigned s = 0; k->role == ROLE_OBSERVE && s < servers; s++) {
+            k->servers += s % l->run.observers == k->observer ? 1 : 0;
+        }
+    }
+}
+
+enum exit_status
+followers_open(struct followers *l, const struct options *o, unsigned load_classes)
+{
+    struct seal_key key;
+    *l = (struct followers){
+        .run.stats_length = (nsec_t)(o->server_stats_s * (double)NSEC_PER_SEC),
+    };
+    PTHREAD_OK(pthread_mutex_init(&l->mutex, NULL));
+    pthread_condattr_t attr;
+    PTHREAD_OK(pthread_condattr_init(&attr));
+    PTHREAD_OK(pthread_condattr_setclock(&attr, CLOCK_MONOTONIC));
+    PTHREAD_OK(pthread_cond_init(&l->changed, &attr));
+    PTHREAD_OK(pthread_condattr_destroy(&attr));
+    l->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    l->all = calloc(o->agents_len, sizeof *l->all);
+    l->run.ledger = ledger_create(o->agents_len + 1, o->classes_len);
+    must(l->wake_fd != -1 && l->all != NULL && l->run.ledger != NULL);
+    enum exit_status status = swarm_read_key(&key, o->key_file);
+    for (unsigned i = 0; status == EXIT_VALID && i < o->agents_len; i++) {
+        l->count++;
+        if (!follower_init(&l->all[i], &l->run, i + 1, o, load_classes)) {
+            fputs("mcload: out of memory for agents\n", stderr);
+            status = EXIT_UNREACHABLE;
+        } else {
+            status = follower_open(&l->all[i], o, o->agents[i].at, &key);
+        }
+    }
+    deal_out_servers(l, o->servers_len);
+    seal_forget(&key, sizeof key);
+    return status;
+}
+
+/* ---- the thread --------------------------------------------------------------------- */
+
+/* What the main thread asked for, and leases. */
+static void
+do_orders(struct followers *l)
+{
+    nsec_t now = clock_now();
+    bool renews = now >= l->stamped_at + LEASE_RENEW;
+    l->stamped_at = renews ? now : l->stamped_at;
+    for (unsigned i = 0; i < l->count; i++) {
+        struct follower *k = &l->all[i];
+        if (k->state != FOLLOWER_LOST && renews) {
+            follower_ask_time(k);
+        }
+        if (l->wants_start && (k->state == FOLLOWER_READY || k->state == FOLLOWER_DONE)) {
+            follower_start(k);
+        }
+        if (l->wants_stop && k->state == FOLLOWER_RUNNING) {
+            follower_stop(k);
+        }
+    }
+    l->wants_start = l->wants_stop = false;
+}
+
+static void *
+followers_main(void *arg)
+{
+    struct followers *l = arg;
+    struct pollfd fds[MESSAGE_AGENTS_MAX + 1];
+    bool is_over = false;
+    while (!is_over) {
+        uint64_t woken;
+        PTHREAD_OK(pthread_mutex_lock(&l->mutex));
+        do_orders(l);
+        for (unsigned i = 0; i < l->count; i++) {
+            struct chan *c = &l->all[i].chan;
+            fds[i] = (struct pollfd){.fd = c->fd, .events = chan_events(c)};
+        }
+        PTHREAD_OK(pthread_mutex_unlock(&l->mutex));
+        fds[l->count] = (struct pollfd){.fd = l->wake_fd, .events = POLLIN};
+        int rc = poll(fds, l->count + 1, LOOK_MS);
+        must(rc >= 0 || errno == EINTR);
+        while (read(l->wake_fd, &woken, sizeof woken) > 0) {
+        }
+        PTHREAD_OK(pthread_mutex_lock(&l->mutex));
+        for (unsigned i = 0; i < l->count; i++) {
+            follower_serve(&l->all[i], rc > 0 && fds[i].fd != -1 ? fds[i].revents : 0);
+        }
+        /* Something of what is waited for may have happened. */
+        PTHREAD_OK(pthread_cond_broadcast(&l->changed));
+        is_over = l->wants_end;
+        PTHREAD_OK(pthread_mutex_unlock(&l->mutex));
+    }
+    return NULL;
+}
+
+/* ---- for the main thread ------------------------------------------------------------ */
+
+enum exit_status
+followers_start(struct followers *l)
+{
+    if (pthread_create(&l->thread, NULL, followers_main, l) != 0) {
+        fputs("mcload: cannot start a thread\n", stderr);
+        return EXIT_UNREACHABLE;
+    }
+    l->is_started = true;
+    return EXIT_VALID;
+}
+
+void
+followers_wake(struct followers *l)
+{
+    uint64_t one = 1;
+    ssize_t n = write(l->wake_fd, &one, sizeof one);
+    must(n == sizeof one);
+}
+
+void
+followers_wait(struct followers *l)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += WAIT_MS * 1000000L;
+    until.tv_sec += until.tv_nsec / 1000000000L;
+    until.tv_nsec %= 1000000000L;
+    int rc = pthread_cond_timedwait(&l->changed, &l->mutex, &until);
+    must(rc == 0 || rc == ETIMEDOUT);
+}
+
+unsigned
+followers_in(const struct followers *l, enum follower_state state)
+{
+    unsigned n = 0;
+    for (unsigned i = 0; i < l->count; i++) {
+        n += l->all[i].state == state ? 1 : 0;
+    }
+    return n;
+}
+
+bool
+followers_are_ready(const struct followers *l)
+{
+    for (unsigned i = 0; i < l->count; i++) {
+        if (!follower_is_ready(&l->all[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+double
+followers_longest(const struct followers *l)
+{
+    double longest = 0;
+    for (unsigned i = 0; i < l->count; i++) {
+        longest = l->all[i].is_out ? longest : fmax(longest, l->all[i].elapsed_s);
+    }
+    return longest;
+}
+
+void
+followers_close(struct followers *l)
+{
+    if (l->is_started) {
+        PTHREAD_OK(pthread_mutex_lock(&l->mutex));
+        l->wants_end = true;
+        PTHREAD_OK(pthread_mutex_unlock(&l->mutex));
+        followers_wake(l);
+        PTHREAD_OK(pthread_join(l->thread, NULL));
+    }
+    for (unsigned i = 0; i < l->count; i++) {
+        follower_fini(&l->all[i]);
+    }
+    free(l->all);
+    ledger_destroy(&l->run.ledger);
+    server_stats_destroy(&l->run.stats);
+    close(l->wake_fd);
+    PTHREAD_OK(pthread_cond_destroy(&l->changed));
+    PTHREAD_OK(pthread_mutex_destroy(&l->mutex));
+}

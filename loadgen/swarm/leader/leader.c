@@ -1,0 +1,587 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ */
+#include "loadgen/swarm/leader/leader.h"
+
+#include <math.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "loadgen/swarm/leader/followers.h"
+#include "loadgen/run/stats_poll.h"
+#include "loadgen/swarm/leader/local.h"
+#include "loadgen/swarm/leader/combine.h"
+#include "loadgen/swarm/leader/share_out.h"
+#include "loadgen/measure/result.h"
+#include "loadgen/swarm/leader/capacity.h"
+#include "loadgen/options/swarm_start.h"
+#include "loadgen/options/agent_words.h"
+
+#define LEAD_MIN (200 * NSEC_PER_MSEC) /* between the order to start and the start */
+#define LEAD_TRACE NSEC_PER_SEC        /* likewise: traces are read ahead meanwhile */
+#define LEAD_WAYS 5                    /* and this times the longest way to an agent */
+#define CAPACITY_S 1 /* how long a closed loop tells what processes can send */
+
+struct leader {
+    struct run_conf conf;
+    const struct options *o;
+    unsigned load_classes; /* those before the measuring client's */
+    struct leader_own own;
+    uint64_t count, runs; /* attempts so far; less those at capacities */
+    nsec_t opened_at, ready_at, drained_at; /* of the last one: all results were there */
+    struct followers followers;
+    unsigned lost_before; /* agents, when the run under way began */
+    bool is_probing;      /* it only tells capacities */
+    sigset_t signals, mask_before;
+    bool is_masked;
+    struct inquiry inquiry;   /* of servers, without a run that asks them */
+    struct capacity capacity; /* what is known of each process, this one first */
+};
+
+static enum options_loss
+policy(const struct leader *l)
+{
+    enum options_loss usual = l->o->searches ? LOSS_ABORT : LOSS_CONTINUE;
+    return l->o->on_agent_loss == LOSS_DEFAULT ? usual : l->o->on_agent_loss;
+}
+
+/* The first agent that will not take its part in the run; NULL: all do. That is no loss: it
+ * would refuse the next one, too. With the mutex held. */
+static struct follower *
+refuser(const struct leader *l)
+{
+    struct follower *found = NULL;
+    for (unsigned i = l->followers.count; i-- > 0;) {
+        struct follower *k = &l->followers.all[i];
+        found = k->has_refused ? k : found;
+    }
+    return found;
+}
+
+/* An agent was lost since the run began, and without it there is no use in going on. With
+ * the mutex held. */
+static bool
+is_spoilt(const struct leader *l)
+{
+    bool goes_on = policy(l) == LOSS_CONTINUE || policy(l) == LOSS_ACCEPT;
+    return refuser(l) != NULL ||
+           (!goes_on && followers_in(&l->followers, FOLLOWER_LOST) > l->lost_before);
+}
+
+/* ---- opening ------------------------------------------------------------------------ */
+
+static bool
+take_signal(struct leader *l)
+{
+    struct timespec none = {0, 0};
+    return sigtimedwait(&l->signals, NULL, &none) > 0;
+}
+
+/* As long as it takes; each agent shows that it is there meanwhile. The first that is lost has
+ * a line. */
+static enum exit_status
+await_ready(struct leader *l)
+{
+    struct followers *k = &l->followers;
+    enum exit_status status = EXIT_VALID;
+    bool was_ended = false;
+    PTHREAD_OK(pthread_mutex_lock(&k->mutex));
+    while (!followers_are_ready(k) && followers_in(k, FOLLOWER_LOST) == 0 && !was_ended) {
+        followers_wait(k);
+        was_ended = take_signal(l);
+    }
+    for (unsigned i = 0; i < k->count && status == EXIT_VALID; i++) {
+        if (k->all[i].state == FOLLOWER_LOST) {
+            fprintf(stderr, "mcload: agent %s: %s\n", k->all[i].at.name, k->all[i].why);
+            status = EXIT_UNREACHABLE;
+        }
+    }
+    PTHREAD_OK(pthread_mutex_unlock(&k->mutex));
+    return was_ended ? swarm_fail("interrupted while agents were loading") : status;
+}
+
+/* All that send share the records, this process first. */
+static enum exit_status
+configure(struct leader *l, int argc, char **argv)
+{
+    struct followers *k = &l->followers;
+    enum exit_status status = EXIT_VALID;
+    unsigned number = l->own.is_there ? 1 : 0, senders[ROLES];
+    for (unsigned role = 0; role < ROLES; role++) {
+        senders[role] = leader_own_senders(&l->own, role);
+    }
+    for (unsigned i = 0; status == EXIT_VALID && i < k->count; i++) {
+        struct follower *f = &k->all[i];
+        struct swarm_reader reader = {f->role, f->observer, k->run.observers};
+        struct swarm_words words;
+        status = swarm_words_shared(&words, l->o, &reader, argc, argv, stderr);
+        struct follower_conf conf = {
+            .words = words.words,
+            .words_len = words.count,
+            .wants_secret = f->role != ROLE_OBSERVE && l->o->base.auth_file != NULL,
+            .agent = f->role == ROLE_OBSERVE ? 0 : number++,
+            .agents = k->count - k->run.observers + (l->own.is_there ? 1 : 0),
+            .sender = senders[f->role]++,
+            .senders =
+                options_agents_in(l->o, f->role) + leader_own_senders(&l->own, f->role),
+        };
+        status = status != EXIT_VALID ? status : follower_configure(f, &conf);
+        swarm_words_free(&words);
+    }
+    return status;
+}
+
+/* By the run of this process, at the end of each interval but the last. */
+static bool
+tick(void *arg, const struct run *run, nsec_t now)
+{
+    struct leader *l = arg;
+    struct followers *k = &l->followers;
+    bool goes_on = l->conf.tick == NULL || l->conf.tick(l->conf.tick_arg, run, now);
+    PTHREAD_OK(pthread_mutex_lock(&k->mutex));
+    leader_own_tell(&l->own, &k->run, run, now);
+    goes_on = goes_on && !is_spoilt(l);
+    PTHREAD_OK(pthread_mutex_unlock(&k->mutex));
+    return goes_on;
+}
+
+static enum exit_status
+open_own(struct leader *l)
+{
+    struct run_conf conf = l->conf;
+    conf.tick = tick;
+    conf.tick_arg = l;
+    return leader_own_open(&l->own, &conf,
+                           l->followers.count - l->followers.run.observers);
+}
+
+enum exit_status
+leader_open(struct leader **leader, const struct run_conf *conf, int argc, char **argv)
+{
+    struct leader *l = calloc(1, sizeof *l);
+    must(l != NULL);
+    l->conf = *conf;
+    l->o = conf->options;
+    l->opened_at = clock_now();
+    l->load_classes =
+        l->o->classes_len - (l->o->classes[l->o->classes_len - 1].is_measuring ? 1 : 0);
+    leader_own_init(&l->own, l->o, l->load_classes);
+    swarm_signals(&l->signals);
+    enum exit_status status = followers_open(&l->followers, l->o, l->load_classes);
+    if (!capacity_init(&l->capacity, l->o->agents_len + 1, l->o->classes_len)) {
+        status = swarm_fail("out of memory");
+    }
+    status = status != EXIT_VALID ? status : configure(l, argc, argv);
+    if (status == EXIT_VALID) {
+        /* The thread of the followers must not take the signals. */
+        PTHREAD_OK(pthread_sigmask(SIG_BLOCK, &l->signals, &l->mask_before));
+        l->is_masked = true;
+        status = followers_start(&l->followers);
+    }
+    if (status == EXIT_VALID && l->own.is_there) {
+        PTHREAD_OK(pthread_sigmask(SIG_SETMASK, &l->mask_before, NULL));
+        status = open_own(l);
+        PTHREAD_OK(pthread_sigmask(SIG_BLOCK, &l->signals, NULL));
+    }
+    status = status != EXIT_VALID ? status : await_ready(l);
+    l->ready_at = clock_now();
+    if (status == EXIT_VALID && !l->own.is_there) {
+        status = inquiry_open(&l->inquiry, &l->own.options, conf->targets, conf->err);
+        if (status == EXIT_VALID && !inquiry_learn(&l->inquiry, &l->own.options)) {
+            status = swarm_fail("out of memory");
+        }
+    }
+    *leader = l;
+    if (status != EXIT_VALID) {
+        leader_close(leader);
+    }
+    return status;
+}
+
+void
+leader_close(struct leader **leader)
+{
+    struct leader *l = *leader;
+    if (l == NULL) {
+        return;
+    }
+    leader_own_fini(&l->own);
+    followers_close(&l->followers);
+    inquiry_fini(&l->inquiry);
+    capacity_fini(&l->capacity);
+    if (l->is_masked) {
+        PTHREAD_OK(pthread_sigmask(SIG_SETMASK, &l->mask_before, NULL));
+    }
+    free(l);
+    *leader = NULL;
+}
+
+uint64_t
+leader_loaded(const struct leader *l)
+{
+    uint64_t sum = l->own.run != NULL ? run_loaded(l->own.run) : 0;
+    for (unsigned i = 0; i < l->followers.count; i++) {
+        sum += l->followers.all[i].loaded; /* constant once all are ready */
+    }
+    return sum;
+}
+
+/* ---- one run ------------------------------------------------------------------------ */
+
+/* Nothing was reported yet, by anybody. */
+static bool
+start_ledger(struct leader *l)
+{
+    struct followers *k = &l->followers;
+    struct ledger_part parts[MESSAGE_AGENTS_MAX + 1] = {{0, 0}};
+    const struct swarm_run *run = &k->run;
+    nsec_t start = run->begin + run->warmup;
+    if (l->own.run != NULL) {
+        parts[0] =
+            (struct ledger_part){l->own.first, l->own.first + l->own.options.classes_len};
+    }
+    for (unsigned i = 0; i < k->count; i++) {
+        const struct follower *f = &k->all[i];
+        unsigned classes = f->is_out ? 0 : f->classes;
+        parts[i + 1] = (struct ledger_part){f->first_class, f->first_class + classes};
+    }
+    leader_own_begin(&l->own);
+    struct ledger_run conf = {
+        .parts = parts,
+        .start = start,
+        .end = start + run->time,
+        .length = run->length,
+        .row_length = (nsec_t)(l->o->interval_s * (double)NSEC_PER_SEC),
+        .keeps_latencies = l->o->hlog != NULL,
+    };
+    return ledger_start(run->ledger, &conf);
+}
+
+static bool
+replays(const struct options *o)
+{
+    bool does = false;
+    for (unsigned i = 0; i < o->classes_len; i++) {
+        does = does || o->classes[i].trace.file.path != NULL;
+    }
+    return does;
+}
+
+/* Orders a start that all can keep: later than the longest way to any of them. False: no
+ * memory. */
+static bool
+order_start(struct leader *l, const struct run_shot *shot)
+{
+    struct followers *k = &l->followers;
+    nsec_t lead = replays(l->o) ? LEAD_TRACE : LEAD_MIN;
+    for (unsigned i = 0; i < k->count; i++) {
+        struct align_estimate e;
+        if (align_estimate(&k->all[i].align, &e) && LEAD_WAYS * e.way_max > lead) {
+            lead = LEAD_WAYS * e.way_max;
+        }
+    }
+    double warmup = shot->warmup_s == 0 ? l->o->warmup_s : fmax(0, shot->warmup_s);
+    double time = shot->time_s > 0 ? shot->time_s : l->o->time_s;
+    struct swarm_run *run = &k->run;
+    run->time = (nsec_t)(time * (double)NSEC_PER_SEC);
+    run->warmup = (nsec_t)(warmup * (double)NSEC_PER_SEC);
+    run->length =
+        ledger_length(run->time, (nsec_t)(l->o->interval_s * (double)NSEC_PER_SEC));
+    run->is_fresh = shot->is_fresh;
+    run->begin = clock_now() + lead;
+    run->begin += l->count > 0 ? 0 : (nsec_t)(l->o->wait_s * (double)NSEC_PER_SEC);
+    l->count++;
+    l->runs += l->is_probing ? 0 : 1;
+    server_stats_destroy(&run->stats);
+    run->stats = run->observers > 0 ? server_stats_create(l->o->servers_len) : NULL;
+    if (run->stats != NULL) {
+        run->stats->end_s = (double)run->time / 1e9;
+    }
+    k->wants_start = start_ledger(l) && (run->observers == 0 || run->stats != NULL);
+    k->wants_stop = false; /* it was asked of the attempt before */
+    followers_wake(k);
+    return k->wants_start;
+}
+
+/* With the mutex held. */
+static void
+stop_agents(struct leader *l)
+{
+    l->followers.wants_stop = true;
+    followers_wake(&l->followers);
+}
+
+/* Without a load of its own the leader is the one that looks at the servers. */
+static void
+observe(struct leader *l)
+{
+    struct followers *k = &l->followers;
+    PTHREAD_OK(pthread_mutex_unlock(&k->mutex));
+    inquiry_look(&l->inquiry, clock_now());
+    PTHREAD_OK(pthread_mutex_lock(&k->mutex));
+}
+
+/* Until each agent has reported or is lost. False: interrupted. */
+static bool
+await_results(struct leader *l, nsec_t until)
+{
+    struct followers *k = &l->followers;
+    bool was_interrupted = false;
+    PTHREAD_OK(pthread_mutex_lock(&k->mutex));
+    while (k->wants_start || followers_in(k, FOLLOWER_RUNNING) > 0) {
+        followers_wait(k);
+        observe(l);
+        if (take_signal(l)) {
+            was_interrupted = true;
+            stop_agents(l);
+        }
+        if (is_spoilt(l)) {
+            stop_agents(l);
+        }
+        for (unsigned i = 0; i < k->count && clock_now() > until; i++) {
+            if (k->all[i].state == FOLLOWER_RUNNING) {
+                follower_lose(&k->all[i], "has no result in time");
+            }
+        }
+    }
+    PTHREAD_OK(pthread_mutex_unlock(&k->mutex));
+    return !was_interrupted;
+}
+
+/* With the followers' results in, or lost. */
+static enum exit_status
+collect(struct leader *l, const struct run_shot *shot, const struct result *own,
+        const double *own_rates, bool was_interrupted, struct result *result)
+{
+    struct leader_parts parts = {
+        .options = l->o,
+        .shot = shot,
+        .own = l->own.run != NULL ? own : NULL,
+        .own_rates = own_rates,
+        .own_first = l->own.first,
+        .load_classes = l->load_classes,
+        .was_interrupted = was_interrupted,
+        .accepts_loss = policy(l) == LOSS_ACCEPT,
+        .followers = &l->followers,
+        .capacity = &l->capacity,
+    };
+    return leader_result_make(result, &parts) ? EXIT_VALID : swarm_fail("out of memory");
+}
+
+/* Whether the run was refused, which has a line then. */
+static bool
+tell_refusal(struct leader *l)
+{
+    struct follower *k = refuser(l);
+    if (k != NULL) {
+        fprintf(stderr, "mcload: agent %s: %s%s\n", k->at.name, k->why,
+                l->is_probing ? ": --split=capacity measures what each can send" : "");
+    }
+    return k != NULL;
+}
+
+static void
+tell_losses(struct leader *l)
+{
+    for (unsigned i = 0; i < l->followers.count; i++) {
+        struct follower *k = &l->followers.all[i];
+        if (k->state == FOLLOWER_LOST && !k->is_told) {
+            fprintf(stderr, "mcload: agent %s is lost: %s\n", k->at.name, k->why);
+            k->is_told = true;
+        }
+    }
+}
+
+/* How long the window was in the end, for the one for whom it was longest. */
+static nsec_t
+lasted(const struct followers *k, const struct result *own)
+{
+    return (nsec_t)(fmax(own->elapsed_s, followers_longest(k)) * (double)NSEC_PER_SEC);
+}
+
+/* Those of all together: until everybody was there, and until the last had its replies. What
+ * was ended before its window began ended when all results were there. */
+static void
+tell_phases(const struct leader *l, const struct result *own, struct result *result)
+{
+    const struct followers *k = &l->followers;
+    nsec_t start = k->run.begin + k->run.warmup, end = start + lasted(k, own);
+    struct phase_times times = {
+        .opened = l->opened_at,
+        .ready = l->ready_at,
+        .is_first = l->runs == 1,
+        .begin = k->run.begin,
+        .start = start,
+        .end = end < l->drained_at ? end : l->drained_at,
+        .drained = l->drained_at,
+    };
+    result_phases(&times, result->phases);
+}
+
+/* Of the agents that observe, else of this process. */
+static struct server_stats *
+take_stats(struct leader *l, struct result *own)
+{
+    struct server_stats **from =
+        l->followers.run.observers > 0 ? &l->followers.run.stats : &own->server_stats;
+    struct server_stats *stats = *from;
+    *from = NULL;
+    return stats != NULL ? stats : inquiry_take(&l->inquiry);
+}
+
+/* One attempt. *is_spoilt: an agent was lost, and the policy is not to go on with it. */
+static enum exit_status
+attempt(struct leader *l, const struct run_shot *shot, bool *spoilt,
+        struct result *result)
+{
+    struct leader_split share;
+    struct followers *k = &l->followers;
+    const struct swarm_run *run = &k->run;
+    struct leader_split_parts parts = {l->o, k, &l->own, &l->capacity};
+    struct run_shot own_shot = *shot;
+    struct result own = {0};
+    PTHREAD_OK(pthread_mutex_lock(&k->mutex));
+    l->lost_before = followers_in(k, FOLLOWER_LOST);
+    enum exit_status status = leader_split(&parts, shot, &share);
+    if (status == EXIT_VALID && !order_start(l, shot)) {
+        status = swarm_fail("out of memory");
+    }
+    own_shot.begin = run->begin;
+    own_shot.tick_length = run->length;
+    own_shot.rates = share.rates;
+    own_shot.slice = share.slice;
+    nsec_t start = run->begin + run->warmup;
+    nsec_t until =
+        start + run->time + (nsec_t)(l->o->agent_wait_s * (double)NSEC_PER_SEC);
+    if (status == EXIT_VALID && !inquiry_start(&l->inquiry, start, start + run->time)) {
+        status = swarm_fail("out of memory");
+    }
+    PTHREAD_OK(pthread_mutex_unlock(&k->mutex));
+    if (status == EXIT_VALID && l->own.run != NULL) {
+        status = run_once(l->own.run, &own_shot, &own);
+    }
+    if (status != EXIT_VALID) {
+        return status;
+    }
+    PTHREAD_OK(pthread_mutex_lock(&k->mutex));
+    if (l->own.run != NULL) {
+        leader_own_end(&l->own, run, &own);
+    }
+    if (own.was_interrupted) {
+        stop_agents(l);
+    }
+    PTHREAD_OK(pthread_mutex_unlock(&k->mutex));
+    bool was_interrupted = !await_results(l, until) || own.was_interrupted;
+    inquiry_end(&l->inquiry);
+    PTHREAD_OK(pthread_mutex_lock(&k->mutex));
+    l->drained_at = clock_now();
+    ledger_finish(run->ledger, start + lasted(k, &own));
+    for (unsigned i = 0; i < k->count; i++) {
+        follower_verify(&k->all[i]);
+    }
+    *spoilt = is_spoilt(l);
+    if (tell_refusal(l)) {
+        status = EXIT_UNREACHABLE;
+    } else {
+        tell_losses(l);
+        status = collect(l, shot, &own, share.rates, was_interrupted, result);
+    }
+    if (status == EXIT_VALID && !*spoilt && !was_interrupted &&
+        !leader_split_learn(&parts, shot, &own)) {
+        result_fini(result);
+        status = EXIT_INVALID;
+    }
+    if (status == EXIT_VALID) {
+        tell_phases(l, &own, result);
+        result->server_stats = take_stats(l, &own);
+        result->server_settings = l->own.run != NULL
+                                      ? server_settings_get(own.server_settings)
+                                      : inquiry_settings(&l->inquiry);
+    }
+    PTHREAD_OK(pthread_mutex_unlock(&k->mutex));
+    if (l->own.run != NULL) {
+        result_fini(&own);
+    }
+    return status;
+}
+
+static enum exit_status
+attempt_all(struct leader *l, const struct run_shot *shot, struct result *result)
+{
+    for (;;) {
+        bool spoilt = false;
+        enum exit_status status = attempt(l, shot, &spoilt, result);
+        if (status != EXIT_VALID || !spoilt) {
+            return status;
+        }
+        bool was_interrupted = result->was_interrupted;
+        result_fini(result);
+        if (policy(l) == LOSS_ABORT || was_interrupted) {
+            fputs("mcload: the run was given up\n", stderr);
+            return EXIT_INVALID;
+        }
+        fputs("mcload: the run is repeated without it\n", stderr);
+    }
+}
+
+/* Those that were lost in the last attempt are no part of the next one: which is to tell of them
+ * as if they were, or is over. */
+static void
+miss_lost(struct leader *l, bool are_missed)
+{
+    PTHREAD_OK(pthread_mutex_lock(&l->followers.mutex));
+    for (unsigned i = 0; i < l->followers.count; i++) {
+        struct follower *k = &l->followers.all[i];
+        k->is_missed = are_missed && k->state == FOLLOWER_LOST && !k->is_out;
+    }
+    PTHREAD_OK(pthread_mutex_unlock(&l->followers.mutex));
+}
+
+/* Before the first rate that is shared out by capacity: a closed loop of these classes, for a
+ * second at most. */
+static enum exit_status
+measure_capacity(struct leader *l, const struct run_shot *shot)
+{
+    double rates[OPTIONS_CLASSES_MAX];
+    struct result result;
+    bool is_wanted = false;
+    for (unsigned i = 0; i < l->o->classes_len; i++) {
+        rates[i] = leader_split_rate(l->o, shot, i);
+        if (leader_split_has_capacity(l->o, i) && rates[i] > 0 &&
+            !l->capacity.is_known[i]) {
+            rates[i] = 0;
+            is_wanted = true;
+        }
+    }
+    if (!is_wanted) {
+        return EXIT_VALID;
+    }
+    struct run_shot probe = {
+        .rates = rates,
+        .time_s = fmin(CAPACITY_S, l->o->time_s),
+        .warmup_s = -1,
+        .is_fresh = shot->is_fresh,
+    };
+    l->is_probing = true;
+    enum exit_status status = attempt_all(l, &probe, &result);
+    l->is_probing = false;
+    if (status == EXIT_VALID) {
+        miss_lost(l, true);
+        bool was_interrupted = result.was_interrupted;
+        result_fini(&result);
+        status = was_interrupted
+                     ? swarm_fail("interrupted while capacities were measured")
+                     : status;
+    }
+    return status;
+}
+
+enum exit_status
+leader_once(struct leader *l, const struct run_shot *shot, struct result *result)
+{
+    enum exit_status status = measure_capacity(l, shot);
+    status = status == EXIT_VALID ? attempt_all(l, shot, result) : status;
+    miss_lost(l, false);
+    return status;
+}
