@@ -125,15 +125,15 @@ runner_open(struct runner *r, const struct run_conf *conf, const struct output *
 }
 
 static enum exit_status
-shoot(void *runner, const struct run_shot *shot, struct result *result)
+run_one(void *runner, const struct run_spec *spec, struct result *result)
 {
     struct runner *r = runner;
-    enum exit_status status = r->leader != NULL ? leader_once(r->leader, shot, result)
-                                                : run_once(r->run, shot, result);
+    enum exit_status status = r->leader != NULL ? leader_once(r->leader, spec, result)
+                                                : run_once(r->run, spec, result);
     if (status == EXIT_VALID && result->server_stats != NULL) {
         result->evictions = server_stats_evictions(result->server_stats);
     } else if (status == EXIT_VALID && result_misses_records(result)) {
-        result->evictions = inquiry_evictions(r->conf->options, r->conf->targets);
+        result->evictions = stats_poll_evictions(r->conf->options, r->conf->targets);
     }
     return status;
 }
@@ -175,7 +175,7 @@ load_and_run(const struct options *o, const struct target *targets, struct ltls 
     if (!o->load_only) {
         struct campaign_conf campaign = {
             .options = o,
-            .shoot = shoot,
+            .run_one = run_one,
             .arg = &runner,
             .output = output,
             .err = stderr,

@@ -38,9 +38,9 @@ fail(const struct campaign *c, const char *what)
 }
 
 static enum exit_status
-shoot(struct campaign *c, const struct run_shot *shot, struct result *result)
+run_one(struct campaign *c, const struct run_spec *spec, struct result *result)
 {
-    enum exit_status status = c->conf->shoot(c->conf->arg, shot, result);
+    enum exit_status status = c->conf->run_one(c->conf->arg, spec, result);
     if (status == EXIT_VALID) {
         result->peak_qps = c->peak_qps;
         result->warmup = c->warmup;
@@ -131,7 +131,7 @@ settle_shares(struct campaign *c)
     if (!c->has_rates) {
         return EXIT_VALID;
     }
-    enum exit_status status = shoot(c, &(struct run_shot){.rates = c->rates}, &r);
+    enum exit_status status = run_one(c, &(struct run_spec){.rates = c->rates}, &r);
     if (status != EXIT_VALID) {
         return status;
     }
@@ -214,12 +214,12 @@ run_plain(struct campaign *c)
         }
     }
     while (spread.runs < c->o->repeat && !was_interrupted) {
-        struct run_shot shot = {
+        struct run_spec spec = {
             .rates = rates,
             .is_fresh = spread.runs > 0,
-            .until_sure = true,
+            .stops_early = true,
         };
-        enum exit_status status = shoot(c, &shot, &r);
+        enum exit_status status = run_one(c, &spec, &r);
         if (status != EXIT_VALID) {
             return status;
         }
@@ -246,7 +246,7 @@ is_over(const struct campaign *c, const struct result *r)
         return r->was_interrupted;
     }
     const struct goal *g = &c->o->stop_goal;
-    struct search_outcome out = seek_outcome(r, c->o, g, c->varied, 0);
+    struct search_outcome out = outcome_of_run(r, c->o, g, c->varied, 0);
     return r->was_interrupted || out.value > g->limit_ns;
 }
 
@@ -255,8 +255,8 @@ scan_point(struct campaign *c, double target, bool is_fresh, bool *ends)
 {
     struct result r;
     c->rates[c->varied] = target;
-    struct run_shot shot = {.rates = c->rates, .is_fresh = is_fresh, .until_sure = true};
-    enum exit_status status = shoot(c, &shot, &r);
+    struct run_spec spec = {.rates = c->rates, .is_fresh = is_fresh, .stops_early = true};
+    enum exit_status status = run_one(c, &spec, &r);
     if (status != EXIT_VALID) {
         *ends = true;
         return status;
@@ -303,14 +303,14 @@ run_scan(struct campaign *c)
     struct rng rng;
     unsigned count = scan_count(&c->o->scan);
     const char *wrong =
-        seek_class(c->o, c->o->stops ? &c->o->stop_goal : NULL, &c->varied);
+        outcome_find_class(c->o, c->o->stops ? &c->o->stop_goal : NULL, &c->varied);
     if (wrong != NULL) {
         return fail(c, wrong);
     }
     if (c->o->scan.is_share && c->peak_qps == 0) {
         struct result r;
         c->rates[c->varied] = 0;
-        enum exit_status status = shoot(c, &(struct run_shot){.rates = c->rates}, &r);
+        enum exit_status status = run_one(c, &(struct run_spec){.rates = c->rates}, &r);
         if (status != EXIT_VALID) {
             return status;
         }
@@ -356,19 +356,20 @@ static enum exit_status
 probe(struct campaign *c, struct search *s, struct result *last, bool *is_over)
 {
     struct search_probe p = search_next(s);
-    struct run_shot shot = {
+    struct run_spec spec = {
         .rates = c->rates,
         .time_s = c->o->time_s * p.length,
         .is_fresh = p.is_fresh,
     };
     nsec_t before = clock_now();
     c->rates[c->varied] = p.rate > 0 ? fmax(1, p.rate) : 0;
-    enum exit_status status = shoot(c, &shot, last);
+    enum exit_status status = run_one(c, &spec, last);
     if (status != EXIT_VALID) {
         return status;
     }
     double seconds = (double)(clock_now() - before) / (double)NSEC_PER_SEC;
-    struct search_outcome out = seek_outcome(last, c->o, &c->o->goal, c->varied, seconds);
+    struct search_outcome out =
+        outcome_of_run(last, c->o, &c->o->goal, c->varied, seconds);
     log_probe(c, &p, &out);
     search_tell(s, &out);
     *is_over = last->was_interrupted || search_next(s).stage == SEARCH_DONE;
@@ -386,7 +387,7 @@ report_answer(struct campaign *c, struct search *s, struct result *last)
     if (a.is_met && !last->was_interrupted) {
         result_fini(last);
         c->rates[c->varied] = a.qps;
-        status = shoot(c, &(struct run_shot){.rates = c->rates}, last);
+        status = run_one(c, &(struct run_spec){.rates = c->rates}, last);
         if (status != EXIT_VALID) {
             return status;
         }
@@ -407,7 +408,7 @@ run_search(struct campaign *c)
     const struct options *o = c->o;
     struct result last;
     bool is_over = false;
-    const char *wrong = seek_class(o, &o->goal, &c->varied);
+    const char *wrong = outcome_find_class(o, &o->goal, &c->varied);
     if (wrong != NULL) {
         return fail(c, wrong);
     }

@@ -12,12 +12,12 @@
 #include "loadgen/run/run.h"
 
 /* Makes one run, as run_once does. */
-typedef enum exit_status campaign_shoot(void *arg, const struct run_shot *shot,
-                                        struct result *result);
+typedef enum exit_status campaign_once(void *arg, const struct run_spec *spec,
+                                       struct result *result);
 
 struct campaign_conf {
     const struct options *options;
-    campaign_shoot *shoot;
+    campaign_once *run_one;
     void *arg;
     struct output *output; /* reports */
     FILE *err;             /* failures */

@@ -22,7 +22,7 @@ class_named(const struct options *o, const char *name)
 }
 
 const char *
-seek_class(const struct options *o, const struct goal *g, unsigned *which)
+outcome_find_class(const struct options *o, const struct goal *g, unsigned *which)
 {
     int named = -1;
     unsigned free = 0, loads = 0;
@@ -135,8 +135,8 @@ achieved(const struct result *r, const struct lclass *c, unsigned servers)
 }
 
 struct search_outcome
-seek_outcome(const struct result *r, const struct options *o, const struct goal *g,
-             unsigned varied, double seconds)
+outcome_of_run(const struct result *r, const struct options *o, const struct goal *g,
+               unsigned varied, double seconds)
 {
     struct view v = view_of(r, o, g);
     const struct result *one = &r->classes[varied];

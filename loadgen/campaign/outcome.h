@@ -13,9 +13,10 @@
 
 /* The class whose rate is varied: the only one, or the only one without a rate of its own,
  * or the one that the goal names. NULL and `which`, or a sentence. `g` may be NULL. */
-must_check const char *seek_class(const struct options *o, const struct goal *g,
-                                  unsigned *which);
+must_check const char *outcome_find_class(const struct options *o, const struct goal *g,
+                                          unsigned *which);
 
 /* How the run did. `varied`: the class whose rate was varied; `seconds` it has taken. */
-struct search_outcome seek_outcome(const struct result *r, const struct options *o,
-                                   const struct goal *g, unsigned varied, double seconds);
+struct search_outcome outcome_of_run(const struct result *r, const struct options *o,
+                                     const struct goal *g, unsigned varied,
+                                     double seconds);

@@ -36,7 +36,7 @@ warmup_run(const struct campaign_conf *conf, const double *rates,
            struct result_warmup *result)
 {
     struct log latency = {.count = 0}, hits = {.count = 0};
-    struct run_shot shot = {
+    struct run_spec spec = {
         .rates = rates,
         .time_s = fmax(fmin(conf->options->time_s / 2, PIECE_MAX_S), PIECE_MIN_S),
         .warmup_s = -1,
@@ -44,7 +44,7 @@ warmup_run(const struct campaign_conf *conf, const double *rates,
     *result = (struct result_warmup){.was_made = true};
     for (unsigned i = 0; i < PIECES_MAX && !result->has_settled; i++) {
         struct result r;
-        enum exit_status status = conf->shoot(conf->arg, &shot, &r);
+        enum exit_status status = conf->run_one(conf->arg, &spec, &r);
         if (status != EXIT_VALID) {
             return status;
         }

@@ -10,6 +10,6 @@
 #include "loadgen/campaign/campaign.h"
 
 /* Fills in `result`. EXIT_INVALID with a line on conf->err when it was interrupted, another
- * status when a run failed. `rates` as of a shot. */
+ * status when a run failed. `rates` as of a spec. */
 must_check enum exit_status warmup_run(const struct campaign_conf *conf,
                                        const double *rates, struct result_warmup *result);

@@ -14,7 +14,7 @@
 #define NOT_INLINE "is too long for agents, or has ';' or blanks in its values"
 
 static const char *
-add(struct swarm_words *w, const char *name, const char *value)
+add(struct agent_words *w, const char *name, const char *value)
 {
     char word[MESSAGE_WORD_MAX];
     int n = snprintf(word, sizeof word, value != NULL ? "--%s=%s" : "--%s", name, value);
@@ -28,7 +28,7 @@ add(struct swarm_words *w, const char *name, const char *value)
 }
 
 static const char *
-visit_told(struct swarm_words *w, const struct opt *row, const char *value)
+visit_told(struct agent_words *w, const struct opt *row, const char *value)
 {
     switch (words_use_of(row->name, value)) {
     case WORDS_SHARED:
@@ -120,7 +120,7 @@ inline_class(const struct options *o, const char *class)
 }
 
 struct leader {
-    struct swarm_words *words;
+    struct agent_words *words;
     const struct options *o;
 };
 
@@ -151,7 +151,7 @@ visit_leaders(void *arg, const struct opt *row, const char *value)
 /* ---- what a role needs ------------------------------------------------------------------- */
 
 static const char *
-add_number(struct swarm_words *w, const char *name, int64_t n)
+add_number(struct agent_words *w, const char *name, int64_t n)
 {
     char text[32];
     snprintf(text, sizeof text, "%jd", (intmax_t)n);
@@ -160,7 +160,7 @@ add_number(struct swarm_words *w, const char *name, int64_t n)
 
 /* The last class, as it is to be made again. */
 static const char *
-add_measuring(struct swarm_words *w, const struct lclass *c)
+add_measuring(struct agent_words *w, const struct lclass *c)
 {
     const char *wrong = add_number(w, "measure-connections", c->connections);
     wrong = wrong != NULL ? wrong : add_number(w, "measure-depth", c->depth);
@@ -168,7 +168,8 @@ add_measuring(struct swarm_words *w, const struct lclass *c)
 }
 
 static const char *
-add_servers(struct swarm_words *w, const struct options *o, const struct swarm_reader *r)
+add_servers(struct agent_words *w, const struct options *o,
+            const struct agent_words_reader *r)
 {
     const char *wrong = NULL;
     for (unsigned i = 0; wrong == NULL && i < o->servers_len; i++) {
@@ -179,7 +180,7 @@ add_servers(struct swarm_words *w, const struct options *o, const struct swarm_r
 }
 
 static const char *
-add_role(struct swarm_words *w, const struct options *o, enum message_role role)
+add_role(struct agent_words *w, const struct options *o, enum message_role role)
 {
     char seconds[32];
     switch (role) {
@@ -196,11 +197,12 @@ add_role(struct swarm_words *w, const struct options *o, enum message_role role)
 }
 
 enum exit_status
-swarm_words_shared(struct swarm_words *w, const struct options *o,
-                   const struct swarm_reader *reader, int argc, char **argv, FILE *err)
+agent_words_shared(struct agent_words *w, const struct options *o,
+                   const struct agent_words_reader *reader, int argc, char **argv,
+                   FILE *err)
 {
     char seed[32];
-    *w = (struct swarm_words){.count = 0};
+    *w = (struct agent_words){.count = 0};
     struct leader leader = {w, o};
     if (opt_each(options_table(), visit_leaders, &leader, argc, argv, err) != OPT_DONE) {
         return EXIT_USAGE;
@@ -230,7 +232,7 @@ is_used_by_agents(const char *name)
 }
 
 struct visit {
-    struct swarm_words *words;
+    struct agent_words *words;
     FILE *err;
 };
 
@@ -251,17 +253,17 @@ visit_hosts(void *arg, const struct opt *row, const char *value)
 }
 
 enum exit_status
-swarm_words_host(struct swarm_words *w, int argc, char **argv, FILE *err)
+agent_words_host(struct agent_words *w, int argc, char **argv, FILE *err)
 {
     struct visit visit = {w, err};
-    *w = (struct swarm_words){.count = 0};
+    *w = (struct agent_words){.count = 0};
     return opt_each(options_table(), visit_hosts, &visit, argc, argv, err) == OPT_DONE
                ? EXIT_VALID
                : EXIT_USAGE;
 }
 
 void
-swarm_words_free(struct swarm_words *w)
+agent_words_fini(struct agent_words *w)
 {
     for (unsigned i = 0; i < w->count; i++) {
         free(w->words[i]);

@@ -29,7 +29,7 @@ lane_of(const struct run *r, const struct run_class *c, unsigned thread)
 }
 
 struct load_slice
-duty_slice(const struct run *r, const struct run_class *c, unsigned thread)
+assignment_slice(const struct run *r, const struct run_class *c, unsigned thread)
 {
     unsigned agents = r->conf.agents > 0 ? r->conf.agents : 1;
     struct load_slice all =
@@ -40,8 +40,8 @@ duty_slice(const struct run *r, const struct run_class *c, unsigned thread)
 }
 
 void
-duty_stock(const struct run *r, const struct run_class *c, struct reader_stock *stock,
-           struct reader_slice *slice)
+assignment_stock(const struct run *r, const struct run_class *c,
+                 struct reader_stock *stock, struct reader_slice *slice)
 {
     unsigned agents = r->conf.agents > 0 ? r->conf.agents : 1;
     unsigned servers = r->o->servers_len;
@@ -59,7 +59,7 @@ duty_stock(const struct run *r, const struct run_class *c, struct reader_stock *
 }
 
 struct drive_conf
-duty_drive(const struct run *r, const struct run_class *c, unsigned thread)
+assignment_drive(const struct run *r, const struct run_class *c, unsigned thread)
 {
     const struct lclass *l = c->conf;
     unsigned senders = r->conf.senders > 0 ? r->conf.senders : 1;
@@ -99,7 +99,7 @@ take_ports(struct run *r, unsigned count)
 }
 
 struct lthread_conf
-duty_thread(struct run *r, const struct run_class *c, unsigned thread)
+assignment_thread(struct run *r, const struct run_class *c, unsigned thread)
 {
     const struct lclass *l = c->conf;
     unsigned depth = (unsigned)l->depth;
@@ -114,7 +114,7 @@ duty_thread(struct run *r, const struct run_class *c, unsigned thread)
                 .per_target = (unsigned)l->connections,
                 .capacity = depth > LOAD_DEPTH ? depth : LOAD_DEPTH,
                 .workload =
-                    c->tape.reader != NULL ? &c->tape.workloads[thread] : &c->workload,
+                    c->feed.reader != NULL ? &c->feed.workloads[thread] : &c->workload,
                 .auth = l->password != NULL ? &c->auth : NULL,
                 .tls = r->conf.tls,
                 .shard = r->conf.shard,
@@ -125,10 +125,10 @@ duty_thread(struct run *r, const struct run_class *c, unsigned thread)
                 .src_port = take_ports(r, lane.count * (unsigned)l->connections),
                 .stop = &r->stop,
             },
-        .drive = duty_drive(r, c, thread),
+        .drive = assignment_drive(r, c, thread),
         .loads = c->loads,
         .sample = r->o->save != NULL ? r->o->sample : 0,
-        .slice = duty_slice(r, c, thread),
+        .slice = assignment_slice(r, c, thread),
         .pin = r->has_plan ? &r->plan : NULL,
         .fifo_priority = r->o->fifo_priority,
     };

@@ -9,14 +9,14 @@
 #include "loadgen/run/run_state.h"
 
 /* Of what all processes together store, the part of one of the class's threads. */
-struct load_slice duty_slice(const struct run *r, const struct run_class *c,
-                             unsigned thread);
+struct load_slice assignment_slice(const struct run *r, const struct run_class *c,
+                                   unsigned thread);
 /* The same of a trace: of all its keys, those of this process. */
-void duty_stock(const struct run *r, const struct run_class *c,
-                struct reader_stock *stock, struct reader_slice *slice);
+void assignment_stock(const struct run *r, const struct run_class *c,
+                      struct reader_stock *stock, struct reader_slice *slice);
 /* What may be another in each run. */
-struct drive_conf duty_drive(const struct run *r, const struct run_class *c,
-                             unsigned thread);
+struct drive_conf assignment_drive(const struct run *r, const struct run_class *c,
+                                   unsigned thread);
 /* What the thread starts with; takes local ports when they are chosen. */
-struct lthread_conf duty_thread(struct run *r, const struct run_class *c,
-                                unsigned thread);
+struct lthread_conf assignment_thread(struct run *r, const struct run_class *c,
+                                      unsigned thread);

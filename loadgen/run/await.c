@@ -9,7 +9,7 @@
 #define STOP_LOOK_MS 100 /* in a swarm, where others may end it */
 
 bool
-watch_signal(const struct run *r, int timeout_ms)
+await_signal(const struct run *r, int timeout_ms)
 {
     struct timespec ts = {timeout_ms / 1000, timeout_ms % 1000 * 1000000L};
     if (sigtimedwait(&r->signals, NULL, &ts) <= 0) {
@@ -39,7 +39,7 @@ pass(nsec_t bell, nsec_t length, nsec_t now)
     return bell > now ? bell : bell + ((now - bell) / length + 1) * length;
 }
 
-static enum watch_end
+static enum run_end
 ring(struct run *r, struct bells *b, nsec_t now)
 {
     if (now >= b->progress) {
@@ -50,11 +50,11 @@ ring(struct run *r, struct bells *b, nsec_t now)
         }
     }
     if (now < b->tick) {
-        return WATCH_DONE;
+        return RUN_DONE;
     }
     b->tick = pass(b->tick, b->tick_length, now);
-    return r->conf.tick == NULL || r->conf.tick(r->conf.tick_arg, r, now) ? WATCH_DONE
-                                                                          : WATCH_ENOUGH;
+    return r->conf.tick == NULL || r->conf.tick(r->conf.tick_arg, r, now) ? RUN_DONE
+                                                                          : RUN_ENOUGH;
 }
 
 /* When something is to be done next, at the latest where it may end meanwhile: in a swarm by
@@ -62,45 +62,45 @@ ring(struct run *r, struct bells *b, nsec_t now)
 static int
 wait_ms(struct run *r, const struct bells *b, nsec_t now)
 {
-    nsec_t until = observe_next(&r->observe);
+    nsec_t until = sampler_next(&r->sampler);
     until = until < b->progress ? until : b->progress;
     until = until < b->tick ? until : b->tick;
-    until = until < inquiry_next(&r->inquiry) ? until : inquiry_next(&r->inquiry);
+    until = until < stats_poll_next(&r->poll) ? until : stats_poll_next(&r->poll);
     until = until < r->window.end ? until : r->window.end;
     int ms = until > now ? (int)((until - now) / NSEC_PER_MSEC) + 1 : 0;
-    bool may_end = r->conf.agents > 0 || r->has_tapes;
+    bool may_end = r->conf.agents > 0 || r->has_feeds;
     return may_end && ms > STOP_LOOK_MS ? STOP_LOOK_MS : ms;
 }
 
-enum watch_end
-watch_run(struct run *r, const struct run_shot *shot, nsec_t tick_length)
+enum run_end
+await_end(struct run *r, const struct run_spec *spec, nsec_t tick_length)
 {
-    enum watch_end how = WATCH_DONE;
+    enum run_end how = RUN_DONE;
     bool has_failed; /* told once more, where all are waited for */
     nsec_t now = clock_now();
     nsec_t end = r->window.end;
     struct bells bells = first_bells(r, tick_length);
-    while (now < end && how == WATCH_DONE) {
-        how = watch_signal(r, wait_ms(r, &bells, now)) ? WATCH_SIGNAL : WATCH_DONE;
-        if (how == WATCH_DONE && r->has_tapes &&
+    while (now < end && how == RUN_DONE) {
+        how = await_signal(r, wait_ms(r, &bells, now)) ? RUN_SIGNAL : RUN_DONE;
+        if (how == RUN_DONE && r->has_feeds &&
             rendezvous_await(&r->orders, r->started, 0, &has_failed)) {
-            how = WATCH_OVER;
+            how = RUN_OVER;
         }
         if (atomic_load_explicit(&r->stop, memory_order_relaxed)) {
-            how = WATCH_ENOUGH;
+            how = RUN_ENOUGH;
         }
         now = clock_now();
-        observe_look(&r->observe, now);
-        inquiry_look(&r->inquiry, now);
-        if (now < end && how == WATCH_DONE) {
+        sampler_look(&r->sampler, now);
+        stats_poll_look(&r->poll, now);
+        if (now < end && how == RUN_DONE) {
             how = ring(r, &bells, now);
         }
-        if (how == WATCH_DONE && shot->until_sure &&
-            sure_is_enough(&r->sure, r->o, &r->observe)) {
-            how = WATCH_ENOUGH;
+        if (how == RUN_DONE && spec->stops_early &&
+            stopping_is_reached(&r->stopping, r->o, &r->sampler)) {
+            how = RUN_ENOUGH;
         }
     }
-    if (how != WATCH_DONE) {
+    if (how != RUN_DONE) {
         atomic_store_explicit(&r->stop, true, memory_order_relaxed);
     }
     return how;

@@ -8,16 +8,16 @@
 
 #include "loadgen/run/run_state.h"
 
-enum watch_end {
-    WATCH_DONE,
-    WATCH_OVER,   /* all threads have come to the end of their traces */
-    WATCH_ENOUGH, /* the caller wants no more */
-    WATCH_SIGNAL,
+enum run_end {
+    RUN_DONE,
+    RUN_OVER,   /* all threads have come to the end of their traces */
+    RUN_ENOUGH, /* the caller wants no more */
+    RUN_SIGNAL,
 };
 
 /* Waits for SIGINT or SIGTERM. True when one came; the next one ends the process, whatever it
  * does. */
-bool watch_signal(const struct run *r, int timeout_ms);
+bool await_signal(const struct run *r, int timeout_ms);
 /* Until the end of the window, or sooner; threads are told then. The tick is called each
- * `tick_length` (struct run_shot). */
-enum watch_end watch_run(struct run *r, const struct run_shot *shot, nsec_t tick_length);
+ * `tick_length` (struct run_spec). */
+enum run_end await_end(struct run *r, const struct run_spec *spec, nsec_t tick_length);

@@ -19,8 +19,8 @@ is_local(const struct run *r)
 
 /* Fills in what class number `index` came to. False when memory is short. */
 static bool
-collect_class(struct run *r, const struct run_shot *shot, unsigned index,
-              enum watch_end how, struct result *result)
+collect_class(struct run *r, const struct run_spec *spec, unsigned index,
+              enum run_end how, struct result *result)
 {
     const struct run_class *c = &r->classes[index];
     if (!result_init(result, c->threads)) {
@@ -46,22 +46,22 @@ collect_class(struct run *r, const struct run_shot *shot, unsigned index,
     result->hits_expected = run_hits_expected(c->conf);
     result->is_uneven =
         schedule_varies(&c->conf->traffic.schedule) || c->traffic.is_timed;
-    result->was_interrupted = how == WATCH_SIGNAL;
-    result->is_replay = c->tape.reader != NULL;
-    bool is_whole = (how == WATCH_DONE || how == WATCH_OVER) && !is_short;
-    result->elapsed_s = is_whole ? run_time_of(r, shot) : longest;
+    result->was_interrupted = how == RUN_SIGNAL;
+    result->is_replay = c->feed.reader != NULL;
+    bool is_whole = (how == RUN_DONE || how == RUN_OVER) && !is_short;
+    result->elapsed_s = is_whole ? run_spec_time(r, spec) : longest;
     if (c->traffic.is_timed) {
         result->qps =
             result_ratio((double)ctr_get(&result->total.offered), result->elapsed_s);
     }
     result->is_local = is_local(r);
     result->limits = &r->o->limits;
-    result->gap_each = c->traffic.mode == TRAFFIC_OPEN && c->tape.reader == NULL
+    result->gap_each = c->traffic.mode == TRAFFIC_OPEN && c->feed.reader == NULL
                            ? gaps_each(c->traffic.rate / c->threads)
                            : 0;
     result->has_steal = r->steal.is_known;
     result->steal = r->steal.share;
-    result->series = observe_take(&r->observe, index);
+    result->series = sampler_take(&r->sampler, index);
     result->from = r->o->from_issue ? FROM_ISSUE : FROM_INTENDED;
     result->slo = c->conf->slo;
     result->is_antagonist = c->conf->antagonist != NULL;
@@ -69,7 +69,7 @@ collect_class(struct run *r, const struct run_shot *shot, unsigned index,
 }
 
 void
-gather_phases(const struct run *r, nsec_t end, struct result *result)
+collect_phases(const struct run *r, nsec_t end, struct result *result)
 {
     struct phase_times times = {
         .opened = r->opened_at,
@@ -84,8 +84,8 @@ gather_phases(const struct run *r, nsec_t end, struct result *result)
 }
 
 enum exit_status
-gather(struct run *r, const struct run_shot *shot, enum watch_end how,
-       struct result *result)
+collect_result(struct run *r, const struct run_spec *spec, enum run_end how,
+               struct result *result)
 {
     if (!result_init_classes(result, r->threads_len, r->o->classes_len)) {
         return run_fail(r, "out of memory");
@@ -93,7 +93,7 @@ gather(struct run *r, const struct run_shot *shot, enum watch_end how,
     result->evenness = evenness_create(r->o->servers_len);
     for (unsigned i = 0; i < r->o->classes_len; i++) {
         struct result *c = &result->classes[i];
-        if (result->evenness == NULL || !collect_class(r, shot, i, how, c) ||
+        if (result->evenness == NULL || !collect_class(r, spec, i, how, c) ||
             !result_add_class(result, c, r->classes[i].first)) {
             result_fini(result);
             return run_fail(r, "out of memory");
@@ -103,12 +103,12 @@ gather(struct run *r, const struct run_shot *shot, enum watch_end how,
             result->has_shown = true;
         }
     }
-    result->series = observe_take(&r->observe, r->o->classes_len);
-    result->server_stats = inquiry_take(&r->inquiry);
-    result->server_settings = inquiry_settings(&r->inquiry);
-    if (shot->until_sure && until_is_given(&r->o->until)) {
+    result->series = sampler_take(&r->sampler, r->o->classes_len);
+    result->server_stats = stats_poll_take(&r->poll);
+    result->server_settings = stats_poll_settings(&r->poll);
+    if (spec->stops_early && until_is_given(&r->o->until)) {
         result->until = &r->o->until;
-        result->is_until_met = sure_of_result(result);
+        result->is_until_met = stopping_is_met(result);
     }
     if (r->o->save != NULL && !lthread_samples(r->threads, r->threads_len, result)) {
         result_fini(result);

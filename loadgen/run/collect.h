@@ -10,7 +10,7 @@
 #include "loadgen/run/await.h"
 
 /* Fills in `result`, its classes and their sum (result_fini), or prints a line. */
-must_check enum exit_status gather(struct run *r, const struct run_shot *shot,
-                                   enum watch_end how, struct result *result);
+must_check enum exit_status collect_result(struct run *r, const struct run_spec *spec,
+                                           enum run_end how, struct result *result);
 /* When each part of the run went on; it ended at `end`. */
-void gather_phases(const struct run *r, nsec_t end, struct result *result);
+void collect_phases(const struct run *r, nsec_t end, struct result *result);

@@ -85,7 +85,8 @@ deal(cpu_set_t *sets, unsigned count, char *text, size_t len)
 }
 
 const char *
-places_list(const char *nodes, int numa, const cpu_set_t *allowed, char *text, size_t len)
+cpu_list_of_nodes(const char *nodes, int numa, const cpu_set_t *allowed, char *text,
+                  size_t len)
 {
     cpu_set_t *sets = calloc(NODES_MAX + 1, sizeof *sets);
     unsigned count = 0;
@@ -93,7 +94,7 @@ places_list(const char *nodes, int numa, const cpu_set_t *allowed, char *text, s
     if (numa >= 0) {
         count = read_node(nodes, numa, allowed, &sets[0]) ? 1 : 0;
     }
-    for (int node = 0; numa == PLACES_AUTO && node < NODES_MAX; node++) {
+    for (int node = 0; numa == CPU_LIST_AUTO && node < NODES_MAX; node++) {
         count += read_node(nodes, node, allowed, &sets[count]) ? 1 : 0;
     }
     if (count == 0 && numa < 0) {
@@ -105,7 +106,7 @@ places_list(const char *nodes, int numa, const cpu_set_t *allowed, char *text, s
 }
 
 const char *
-places_wanted(const struct options *o, char *text, size_t len)
+cpu_list_wanted(const struct options *o, char *text, size_t len)
 {
     cpu_set_t allowed;
     text[0] = '\0';
@@ -117,7 +118,7 @@ places_wanted(const struct options *o, char *text, size_t len)
         return NULL;
     }
     return sched_getaffinity(0, sizeof allowed, &allowed) == 0
-               ? places_list(PLACES_NODES, o->has_numa ? o->numa : PLACES_ANY, &allowed,
-                             text, len)
+               ? cpu_list_of_nodes(CPU_LIST_NODES, o->has_numa ? o->numa : CPU_LIST_ANY,
+                                   &allowed, text, len)
                : "cannot tell which CPUs may be used";
 }

@@ -10,7 +10,7 @@
 #define SPARE_FDS 64
 
 void
-limits_raise_files(const struct options *o, unsigned threads, FILE *err)
+rlimit_raise_files(const struct options *o, unsigned threads, FILE *err)
 {
     struct rlimit limit;
     rlim_t needed = (rlim_t)threads * 2 + SPARE_FDS;

@@ -11,4 +11,4 @@
 
 /* Connections need a file descriptor each, and the soft limit is often 1024: raises it as far
  * as needed and allowed. A line on `err` when that fails. */
-void limits_raise_files(const struct options *o, unsigned threads, FILE *err);
+void rlimit_raise_files(const struct options *o, unsigned threads, FILE *err);

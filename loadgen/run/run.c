@@ -17,7 +17,7 @@
 #include "loadgen/work/streams.h"
 
 #define LOAD_LOOK (200 * NSEC_PER_MSEC)
-#define TAPE_LOOK_MS 2
+#define FEED_LOOK_MS 2
 /* Between looks for threads that are still waiting for replies. */
 #define DRAIN_LOOK (100 * NSEC_PER_MSEC)
 #define BEGIN_DELAY (5 * NSEC_PER_MSEC) /* so that all threads see the gate open before */
@@ -48,8 +48,8 @@ make_workload(struct run *r, struct run_class *c)
 static bool
 has_same_keys(const struct run_class *a, const struct run_class *b)
 {
-    return a->tape.reader != NULL || b->tape.reader != NULL
-               ? tape_has_same_keys(a->conf, b->conf)
+    return a->feed.reader != NULL || b->feed.reader != NULL
+               ? trace_feed_has_same_keys(a->conf, b->conf)
                : workload_has_same_records(&a->workload, &b->workload);
 }
 
@@ -88,17 +88,17 @@ make_classes(struct run *r)
         }
         status = make_workload(r, c);
         if (status == EXIT_VALID &&
-            tape_open(&c->tape, c->conf, &c->workload, c->threads, err) != NULL) {
+            trace_feed_open(&c->feed, c->conf, &c->workload, c->threads, err) != NULL) {
             status = run_fail(r, err);
         }
-        r->has_tapes = r->has_tapes || c->tape.reader != NULL;
+        r->has_feeds = r->has_feeds || c->feed.reader != NULL;
         c->loads = status == EXIT_VALID && has_to_load(r, i);
-        r->has_stock = r->has_stock || (c->loads && c->tape.reader != NULL);
+        r->has_stock = r->has_stock || (c->loads && c->feed.reader != NULL);
     }
     return status;
 }
 
-/* ---- places and limits -------------------------------------------------------------- */
+/* ---- CPUs and limits ---------------------------------------------------------------- */
 
 /* The main thread goes where the others will be: what it makes for them is in the same
  * memory. */
@@ -118,7 +118,7 @@ make_plan(struct run *r)
 {
     char text[CPU_LIST_MAX], err[LTHREAD_ERR_MAX];
     struct pin_spec spec;
-    const char *wrong = places_wanted(r->o, text, sizeof text);
+    const char *wrong = cpu_list_wanted(r->o, text, sizeof text);
     if (wrong == NULL && text[0] == '\0') {
         return EXIT_VALID;
     }
@@ -145,23 +145,23 @@ start_threads(struct run *r)
 {
     r->threads = calloc(r->threads_len, sizeof *r->threads);
     if (r->threads == NULL || !progress_init(&r->progress) ||
-        !observe_init(&r->observe, r->o->classes_len, r->threads_len)) {
+        !sampler_init(&r->sampler, r->o->classes_len, r->threads_len)) {
         return run_fail(r, "out of memory");
     }
     for (unsigned i = 0; i < r->o->classes_len; i++) {
         struct run_class *c = &r->classes[i];
         for (unsigned t = 0; t < c->threads; t++) {
-            struct lthread_conf conf = duty_thread(r, c, t);
+            struct lthread_conf conf = assignment_thread(r, c, t);
             if (r->started < c->first + t ||
                 !lthread_start(&r->threads[r->started], &conf, &r->orders)) {
                 return EXIT_VALID; /* await_ready sees that one is missing */
             }
-            observe_add(&r->observe, i, &r->threads[r->started].tally);
+            sampler_add(&r->sampler, i, &r->threads[r->started].tally);
             r->started++;
         }
-        if (c->loads && c->tape.reader == NULL) {
-            struct load_slice first = duty_slice(r, c, 0);
-            struct load_slice last = duty_slice(r, c, c->threads - 1);
+        if (c->loads && c->feed.reader == NULL) {
+            struct load_slice first = assignment_slice(r, c, 0);
+            struct load_slice last = assignment_slice(r, c, c->threads - 1);
             r->records += (last.end - first.first) *
                           (r->conf.shard != NULL ? 1 : r->o->servers_len);
         }
@@ -193,11 +193,11 @@ interrupted(const struct run *r)
 }
 
 /* Of each class that stores what its trace asks for. */
-static struct tape *
+static struct trace_feed *
 stock_of(const struct run *r, unsigned class)
 {
     struct run_class *c = &r->classes[class];
-    return c->loads && c->tape.reader != NULL ? &c->tape : NULL;
+    return c->loads && c->feed.reader != NULL ? &c->feed : NULL;
 }
 
 static enum exit_status
@@ -205,11 +205,11 @@ start_stocks(struct run *r)
 {
     char err[TRACE_ERR_MAX];
     for (unsigned i = 0; i < r->o->classes_len; i++) {
-        struct tape *tape = stock_of(r, i);
+        struct trace_feed *feed = stock_of(r, i);
         struct reader_stock stock;
         struct reader_slice slice;
-        duty_stock(r, &r->classes[i], &stock, &slice);
-        if (tape != NULL && tape_load(tape, &stock, &slice, err) != NULL) {
+        assignment_stock(r, &r->classes[i], &stock, &slice);
+        if (feed != NULL && trace_feed_load(feed, &stock, &slice, err) != NULL) {
             return run_fail(r, err);
         }
     }
@@ -222,9 +222,9 @@ static void
 halt_stocks(struct run *r)
 {
     for (unsigned i = 0; i < r->o->classes_len; i++) {
-        struct tape *tape = stock_of(r, i);
-        if (tape != NULL) {
-            tape_load_halt(tape);
+        struct trace_feed *feed = stock_of(r, i);
+        if (feed != NULL) {
+            trace_feed_load_halt(feed);
         }
     }
 }
@@ -233,10 +233,10 @@ static enum exit_status
 end_stocks(struct run *r, enum exit_status status)
 {
     for (unsigned i = 0; i < r->o->classes_len; i++) {
-        struct tape *tape = stock_of(r, i);
-        if (tape != NULL && status == EXIT_VALID) {
-            const char *wrong =
-                tape_load_end(tape, r->classes[i].conf, !r->o->load_only, r->conf.err);
+        struct trace_feed *feed = stock_of(r, i);
+        if (feed != NULL && status == EXIT_VALID) {
+            const char *wrong = trace_feed_load_end(feed, r->classes[i].conf,
+                                                    !r->o->load_only, r->conf.err);
             status = wrong != NULL ? run_fail(r, wrong) : status;
         }
     }
@@ -249,7 +249,7 @@ await_ready(struct run *r)
 {
     bool has_failed, was_interrupted = false;
     while (!rendezvous_await(&r->orders, r->started, LOAD_LOOK, &has_failed)) {
-        if (!was_interrupted && r->is_masked && watch_signal(r, 0)) {
+        if (!was_interrupted && r->is_masked && await_signal(r, 0)) {
             was_interrupted = true;
             atomic_store_explicit(&r->stop, true, memory_order_relaxed);
         }
@@ -315,23 +315,23 @@ run_open(struct run **run, const struct run_conf *conf)
     sigaddset(&r->signals, SIGTERM);
     enum exit_status status = make_classes(r);
     if (status == EXIT_VALID) {
-        limits_raise_files(r->o, r->threads_len, r->conf.err);
+        rlimit_raise_files(r->o, r->threads_len, r->conf.err);
         status = make_plan(r);
     }
     status = status != EXIT_VALID ? status : prepare_card(r);
     status = status != EXIT_VALID
                  ? status
-                 : inquiry_open(&r->inquiry, r->o, r->conf.targets, r->conf.err);
+                 : stats_poll_open(&r->poll, r->o, r->conf.targets, r->conf.err);
     bool is_alone = conf->agents == 0; /* others store records as well */
-    if (status == EXIT_VALID && is_alone && !inquiry_load_begins(&r->inquiry)) {
+    if (status == EXIT_VALID && is_alone && !stats_poll_load_begins(&r->poll)) {
         status = run_fail(r, "out of memory");
     }
     status = status != EXIT_VALID ? status : start(r);
     if (status == EXIT_VALID && is_alone) {
-        inquiry_load_ends(&r->inquiry);
+        stats_poll_load_ends(&r->poll);
     }
     if (status == EXIT_VALID) {
-        status = inquiry_learn(&r->inquiry, r->o) ? status : run_fail(r, "out of memory");
+        status = stats_poll_learn(&r->poll, r->o) ? status : run_fail(r, "out of memory");
     }
     if (status != EXIT_VALID) {
         run_close(&r);
@@ -352,7 +352,7 @@ run_close(struct run **run)
         lthread_join(&r->threads[i]);
     }
     for (unsigned i = 0; r->classes != NULL && i < r->o->classes_len; i++) {
-        tape_close(&r->classes[i].tape);
+        trace_feed_close(&r->classes[i].feed);
         workload_close(&r->classes[i].workload);
         traffic_release(&r->classes[i].traffic);
     }
@@ -360,8 +360,8 @@ run_close(struct run **run)
         pin_plan_fini(&r->plan);
     }
     progress_fini(&r->progress);
-    observe_fini(&r->observe);
-    inquiry_fini(&r->inquiry);
+    sampler_fini(&r->sampler);
+    stats_poll_fini(&r->poll);
     free(r->classes);
     free(r->threads);
     rendezvous_fini(&r->orders);
@@ -425,14 +425,14 @@ run_hits_expected(const struct lclass *c)
 /* ---- one run ------------------------------------------------------------------------ */
 
 static enum exit_status
-settle_traffic(struct run *r, const struct run_shot *shot, unsigned class)
+settle_traffic(struct run *r, const struct run_spec *spec, unsigned class)
 {
     struct run_class *c = &r->classes[class];
-    double warmup_s = run_warmup_of(r, shot);
+    double warmup_s = run_spec_warmup(r, spec);
     struct schedule_run times = {
-        run_rate_of(r, shot, class), warmup_s, fmin(r->o->warmup_drain_s, warmup_s),
-        run_time_of(r, shot), warmup_s > 0 ? r->o->warmup_qps : 0};
-    bool is_peak = shot->rates != NULL && times.rate == 0;
+        run_spec_rate(r, spec, class), warmup_s, fmin(r->o->warmup_drain_s, warmup_s),
+        run_spec_time(r, spec), warmup_s > 0 ? r->o->warmup_qps : 0};
+    bool is_peak = spec->rates != NULL && times.rate == 0;
     traffic_release(&c->traffic);
     const char *wrong = traffic_settle(&c->traffic, &c->conf->traffic, &times, is_peak);
     if (wrong != NULL) {
@@ -444,23 +444,23 @@ settle_traffic(struct run *r, const struct run_shot *shot, unsigned class)
 
 /* Has all threads prepare. The first run is that of the seed, others are like it. */
 static enum exit_status
-get_ready(struct run *r, const struct run_shot *shot)
+get_ready(struct run *r, const struct run_spec *spec)
 {
     for (unsigned i = 0; i < r->o->classes_len; i++) {
         const struct run_class *c = &r->classes[i];
-        enum exit_status status = settle_traffic(r, shot, i);
+        enum exit_status status = settle_traffic(r, spec, i);
         if (status != EXIT_VALID) {
             return status;
         }
         for (unsigned t = 0; t < c->threads; t++) {
             struct drive_conf *d = &r->threads[c->first + t].conf.drive;
-            *d = duty_drive(r, c, t);
+            *d = assignment_drive(r, c, t);
             d->seed = r->count == 0 ? r->o->seed : rng_mix(r->o->seed, r->count, 0);
         }
     }
     r->count++;
     atomic_store_explicit(&r->stop, false, memory_order_relaxed);
-    rendezvous_give(&r->orders, shot->is_fresh ? ORDER_READY_FRESH : ORDER_READY, NULL);
+    rendezvous_give(&r->orders, spec->is_fresh ? ORDER_READY_FRESH : ORDER_READY, NULL);
     enum exit_status status = await_ready(r);
     if (atomic_load_explicit(&r->is_asked, memory_order_relaxed)) {
         /* Perhaps before the run before was forgotten above. */
@@ -484,23 +484,23 @@ start_steal(struct run *r)
 }
 
 static enum exit_status
-start_tapes(struct run *r, const struct run_shot *shot)
+start_feeds(struct run *r, const struct run_spec *spec)
 {
     char err[TRACE_ERR_MAX];
     for (unsigned i = 0; i < r->o->classes_len; i++) {
         struct run_class *c = &r->classes[i];
         /* Recorded times are spread alike in all processes, each of which sends its slice. */
         unsigned agent = c->traffic.is_timed ? 0 : r->conf.agent;
-        struct tape_cue cue = {
+        struct trace_feed_run cue = {
             .seed = r->threads[c->first].conf.drive.seed,
             .stream = stream_of(agent, c->first, STREAM_ARRIVALS),
-            .slice = shot->slice,
+            .slice = spec->slice,
         };
-        if (tape_start(&c->tape, &c->traffic, &cue, err) != NULL) {
+        if (trace_feed_start(&c->feed, &c->traffic, &cue, err) != NULL) {
             return run_fail(r, err);
         }
-        while (!tape_is_primed(&c->tape) && !atomic_load(&r->stop)) {
-            if (watch_signal(r, TAPE_LOOK_MS)) {
+        while (!trace_feed_is_primed(&c->feed) && !atomic_load(&r->stop)) {
+            if (await_signal(r, FEED_LOOK_MS)) {
                 return interrupted(r);
             }
         }
@@ -509,65 +509,65 @@ start_tapes(struct run *r, const struct run_shot *shot)
 }
 
 static enum exit_status
-stop_tapes(struct run *r)
+stop_feeds(struct run *r)
 {
     enum exit_status status = EXIT_VALID;
     for (unsigned i = 0; i < r->o->classes_len; i++) {
         struct run_class *c = &r->classes[i];
-        const char *wrong = tape_stop(&c->tape, c->conf, r->conf.err);
+        const char *wrong = trace_feed_stop(&c->feed, c->conf, r->conf.err);
         status = wrong != NULL ? run_fail(r, wrong) : status;
     }
     return status;
 }
 
 static bool
-go(struct run *r, const struct run_shot *shot)
+go(struct run *r, const struct run_spec *spec)
 {
-    double warmup_s = run_warmup_of(r, shot);
+    double warmup_s = run_spec_warmup(r, spec);
     progress_reset(&r->progress);
-    if (!observe_prepare(&r->observe, (nsec_t)(r->o->interval_s * (double)NSEC_PER_SEC),
+    if (!sampler_prepare(&r->sampler, (nsec_t)(r->o->interval_s * (double)NSEC_PER_SEC),
                          r->o->hlog != NULL)) {
         return false;
     }
     nsec_t soonest = clock_now() + BEGIN_DELAY;
     soonest += r->count == 1 ? (nsec_t)(r->o->wait_s * (double)NSEC_PER_SEC) : 0;
-    r->window.begin = shot->begin > soonest ? shot->begin : soonest;
+    r->window.begin = spec->begin > soonest ? spec->begin : soonest;
     r->window.start = r->window.begin + (nsec_t)(warmup_s * (double)NSEC_PER_SEC);
     r->window.quiet = r->window.start - (nsec_t)(fmin(r->o->warmup_drain_s, warmup_s) *
                                                  (double)NSEC_PER_SEC);
     r->window.end =
-        r->window.start + (nsec_t)(run_time_of(r, shot) * (double)NSEC_PER_SEC);
-    observe_start(&r->observe, &r->window,
-                  shot->until_sure && until_is_given(&r->o->until) ? SURE_LOOK
-                                                                   : OBSERVE_LENGTH_MAX);
-    if (!inquiry_start(&r->inquiry, r->window.start, r->window.end)) {
+        r->window.start + (nsec_t)(run_spec_time(r, spec) * (double)NSEC_PER_SEC);
+    sampler_start(&r->sampler, &r->window,
+                  spec->stops_early && until_is_given(&r->o->until) ? STOPPING_LOOK
+                                                                    : SAMPLER_LENGTH_MAX);
+    if (!stats_poll_start(&r->poll, r->window.start, r->window.end)) {
         return false;
     }
     start_steal(r);
-    r->sure = (struct sure){0};
+    r->stopping = (struct stopping){0};
     rendezvous_give(&r->orders, ORDER_RUN, &r->window);
     return true;
 }
 
 enum exit_status
-run_once(struct run *r, const struct run_shot *shot, struct result *result)
+run_once(struct run *r, const struct run_spec *spec, struct result *result)
 {
     bool has_failed;
-    enum exit_status status = get_ready(r, shot);
+    enum exit_status status = get_ready(r, spec);
     if (status != EXIT_VALID) {
         return status;
     }
-    status = start_tapes(r, shot);
+    status = start_feeds(r, spec);
     if (status != EXIT_VALID) {
         return status;
     }
-    if (!go(r, shot)) {
+    if (!go(r, spec)) {
         return run_fail(r, "out of memory");
     }
-    enum watch_end how = watch_run(r, shot, shot->tick_length);
-    nsec_t end = how == WATCH_DONE ? r->window.end : clock_now();
+    enum run_end how = await_end(r, spec, spec->tick_length);
+    nsec_t end = how == RUN_DONE ? r->window.end : clock_now();
     steal_end(&r->steal);
-    inquiry_end(&r->inquiry);
+    stats_poll_end(&r->poll);
     while (!rendezvous_await(&r->orders, r->started, DRAIN_LOOK, &has_failed)) {
         /* a thread waits for its last replies, at most DRIVE_DRAIN */
     }
@@ -575,13 +575,13 @@ run_once(struct run *r, const struct run_shot *shot, struct result *result)
         progress_end(r->conf.err);
     }
     r->drained_at = clock_now();
-    observe_end(&r->observe, end);
-    status = stop_tapes(r);
+    sampler_end(&r->sampler, end);
+    status = stop_feeds(r);
     status = has_failed             ? first_failure(r)
              : status != EXIT_VALID ? status
-                                    : gather(r, shot, how, result);
+                                    : collect_result(r, spec, how, result);
     if (status == EXIT_VALID) {
-        gather_phases(r, end, result);
+        collect_phases(r, end, result);
     }
     return status;
 }

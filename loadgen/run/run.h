@@ -19,7 +19,7 @@
 
 struct run;
 
-/* Called while threads send (run_shot), with the window and the time. False ends
+/* Called while threads send (run_spec), with the window and the time. False ends
  * the run early, which does not make it a bad one. */
 typedef bool run_tick(void *arg, const struct run *run, nsec_t now);
 
@@ -42,13 +42,13 @@ struct run_conf {
 };
 
 /* What one run does otherwise than the options say. All zero: nothing. */
-struct run_shot {
+struct run_spec {
     const double *rates; /* one a class, a second; 0: closed loop. NULL: the options' */
     double time_s;       /* 0: the options' */
     double warmup_s;     /* 0: the options', below 0: none */
     nsec_t begin;        /* when to begin, by clock_now; 0: at once */
     bool is_fresh;       /* all connections are made anew before */
-    bool until_sure;     /* ends sooner, as soon as the options' `until` is met */
+    bool stops_early;    /* ends sooner, as soon as the options' `until` is met */
     /* The tick is called at multiples of it from the start of the window; 0: about once a
      * second from the beginning. */
     nsec_t tick_length;
@@ -63,7 +63,7 @@ must_check enum exit_status run_open(struct run **run, const struct run_conf *co
  * not it is worth anything; else a line was printed. SIGINT and SIGTERM end it early
  * (result->was_interrupted). Connections that were lost or left behind with requests are made
  * anew before the next one; replies are waited for until nothing of it is on the way. */
-must_check enum exit_status run_once(struct run *run, const struct run_shot *shot,
+must_check enum exit_status run_once(struct run *run, const struct run_spec *spec,
                                      struct result *result);
 /* Ends the run under way early, or else the next one, as a tick that answers false does. Any
  * thread. */

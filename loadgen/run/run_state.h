@@ -29,7 +29,7 @@ struct run_class {
     struct lconn_auth auth;
     struct traffic traffic;  /* of the last run; threads share its laws */
     unsigned first, threads; /* of all threads of the run */
-    struct tape tape;
+    struct trace_feed feed;
     bool loads; /* stores its records: no class before has done it */
 };
 
@@ -43,19 +43,19 @@ struct run {
     uint64_t records;   /* to be stored, on all servers */
     unsigned src_ports; /* local port of the next connection; 0: any */
     struct pin_plan plan;
-    bool has_plan, has_tapes;
+    bool has_plan, has_feeds;
     bool
         has_stock; /* what a trace asks for is stored: nobody knows how many beforehand */
     atomic_bool stop;
     atomic_bool is_asked; /* to stop by run_stop, since run_rearm */
     struct progress progress;
-    struct observe observe;
-    struct inquiry inquiry;
+    struct sampler sampler;
+    struct stats_poll poll;
     uint64_t count; /* runs so far */
     nsec_t opened_at, ready_at, drained_at;
     struct drive_window window;
     struct steal_watch steal;
-    struct sure sure;
+    struct stopping stopping;
     sigset_t signals, mask_before;
     bool is_masked;
 };
@@ -63,22 +63,22 @@ struct run {
 /* Prints the line; EXIT_UNREACHABLE. */
 must_check enum exit_status run_fail(const struct run *r, const char *what);
 
-/* ---- what a shot says, else the options ------------------------------------------------ */
+/* ---- what a spec says, else the options ------------------------------------------------ */
 
 static inline double
-run_rate_of(const struct run *r, const struct run_shot *shot, unsigned c)
+run_spec_rate(const struct run *r, const struct run_spec *spec, unsigned c)
 {
-    return shot->rates != NULL ? shot->rates[c] : (double)r->classes[c].conf->qps;
+    return spec->rates != NULL ? spec->rates[c] : (double)r->classes[c].conf->qps;
 }
 
 static inline double
-run_time_of(const struct run *r, const struct run_shot *shot)
+run_spec_time(const struct run *r, const struct run_spec *spec)
 {
-    return shot->time_s > 0 ? shot->time_s : r->o->time_s;
+    return spec->time_s > 0 ? spec->time_s : r->o->time_s;
 }
 
 static inline double
-run_warmup_of(const struct run *r, const struct run_shot *shot)
+run_spec_warmup(const struct run *r, const struct run_spec *spec)
 {
-    return shot->warmup_s == 0 ? r->o->warmup_s : fmax(0, shot->warmup_s);
+    return spec->warmup_s == 0 ? r->o->warmup_s : fmax(0, spec->warmup_s);
 }

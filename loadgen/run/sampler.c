@@ -11,21 +11,21 @@
 #define LOOKS (SERIES_PIECES / 2)
 
 bool
-observe_init(struct observe *o, unsigned classes, unsigned threads)
+sampler_init(struct sampler *o, unsigned classes, unsigned threads)
 {
-    *o = (struct observe){.classes = classes};
+    *o = (struct sampler){.classes = classes};
     o->tallies = calloc(threads, sizeof *o->tallies);
     o->first = calloc(classes + 1, sizeof *o->first);
     o->series = calloc(classes + 1, sizeof(struct series *));
     if (o->tallies == NULL || o->first == NULL || o->series == NULL) {
-        observe_fini(o);
+        sampler_fini(o);
         return false;
     }
     return true;
 }
 
 void
-observe_fini(struct observe *o)
+sampler_fini(struct sampler *o)
 {
     for (unsigned i = 0; o->series != NULL && i <= o->classes; i++) {
         series_destroy(&o->series[i]);
@@ -33,11 +33,11 @@ observe_fini(struct observe *o)
     free(o->series);
     free(o->first);
     free(o->tallies);
-    *o = (struct observe){.series = NULL};
+    *o = (struct sampler){.series = NULL};
 }
 
 void
-observe_add(struct observe *o, unsigned class_index, const struct tally *tally)
+sampler_add(struct sampler *o, unsigned class_index, const struct tally *tally)
 {
     must(class_index < o->classes);
     o->tallies[o->tallies_len++] = tally;
@@ -47,7 +47,7 @@ observe_add(struct observe *o, unsigned class_index, const struct tally *tally)
 }
 
 bool
-observe_prepare(struct observe *o, nsec_t row_length, bool keeps)
+sampler_prepare(struct sampler *o, nsec_t row_length, bool keeps)
 {
     o->row_length = row_length;
     for (unsigned i = 0; i <= o->classes; i++) {
@@ -61,7 +61,7 @@ observe_prepare(struct observe *o, nsec_t row_length, bool keeps)
 }
 
 void
-observe_start(struct observe *o, const struct drive_window *window, nsec_t longest)
+sampler_start(struct sampler *o, const struct drive_window *window, nsec_t longest)
 {
     nsec_t length = (window->end - window->start) / LOOKS;
     o->length = length < LENGTH_MIN ? LENGTH_MIN : length > longest ? longest : length;
@@ -76,13 +76,13 @@ observe_start(struct observe *o, const struct drive_window *window, nsec_t longe
 }
 
 nsec_t
-observe_next(const struct observe *o)
+sampler_next(const struct sampler *o)
 {
     return o->next;
 }
 
 static void
-look(struct observe *o, nsec_t now)
+look(struct sampler *o, nsec_t now)
 {
     for (unsigned i = 0; i < o->classes; i++) {
         series_look(o->series[i], &o->tallies[o->first[i]], o->first[i + 1] - o->first[i],
@@ -92,7 +92,7 @@ look(struct observe *o, nsec_t now)
 }
 
 void
-observe_look(struct observe *o, nsec_t now)
+sampler_look(struct sampler *o, nsec_t now)
 {
     if (now >= o->next && now < o->window.end) {
         look(o, now);
@@ -103,7 +103,7 @@ observe_look(struct observe *o, nsec_t now)
 }
 
 void
-observe_end(struct observe *o, nsec_t end)
+sampler_end(struct sampler *o, nsec_t end)
 {
     for (unsigned i = 0; i <= o->classes; i++) {
         /* A look that came late may have passed the end. */
@@ -116,7 +116,7 @@ observe_end(struct observe *o, nsec_t end)
 }
 
 struct series *
-observe_take(struct observe *o, unsigned index)
+sampler_take(struct sampler *o, unsigned index)
 {
     must(index <= o->classes);
     struct series *s = o->series[index];
@@ -125,7 +125,7 @@ observe_take(struct observe *o, unsigned index)
 }
 
 const struct series *
-observe_series(const struct observe *o, unsigned index)
+sampler_series(const struct sampler *o, unsigned index)
 {
     must(index <= o->classes);
     return o->series[index];

@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#define OBSERVE_LENGTH_MAX NSEC_PER_SEC
+#define SAMPLER_LENGTH_MAX NSEC_PER_SEC
 
 #include <stdbool.h>
 
@@ -14,7 +14,7 @@
 #include "loadgen/drive/drive.h"
 #include "loadgen/measure/series.h"
 
-struct observe {
+struct sampler {
     const struct tally **tallies; /* of all threads, those of a class in a row */
     unsigned tallies_len;
     unsigned *first; /* of each class, and their number */
@@ -26,26 +26,26 @@ struct observe {
 
 /* Room for `classes` classes with `threads` threads in all. False when memory is short
  * (nothing to free then). */
-must_check bool observe_init(struct observe *o, unsigned classes, unsigned threads);
-void observe_fini(struct observe *o);
+must_check bool sampler_init(struct sampler *o, unsigned classes, unsigned threads);
+void sampler_fini(struct sampler *o);
 /* One for each thread, class after class; they live longer than o. */
-void observe_add(struct observe *o, unsigned class_index, const struct tally *tally);
+void sampler_add(struct sampler *o, unsigned class_index, const struct tally *tally);
 
 /* Before a run, and before its time is fixed, for this takes milliseconds; a row for the
  * report each row_length, with its latencies when it `keeps` them. False when memory is
  * short. */
-must_check bool observe_prepare(struct observe *o, nsec_t row_length, bool keeps);
+must_check bool sampler_prepare(struct sampler *o, nsec_t row_length, bool keeps);
 /* The run is this one; its end may come sooner: looks are no further apart than `longest`. */
-void observe_start(struct observe *o, const struct drive_window *window, nsec_t longest);
+void sampler_start(struct sampler *o, const struct drive_window *window, nsec_t longest);
 /* When the next look is wanted. */
-nsec_t observe_next(const struct observe *o);
+nsec_t sampler_next(const struct sampler *o);
 /* Looks if it is time. */
-void observe_look(struct observe *o, nsec_t now);
+void sampler_look(struct sampler *o, nsec_t now);
 /* What has been seen so far of a class, or (with their number) of all. */
-const struct series *observe_series(const struct observe *o, unsigned index);
+const struct series *sampler_series(const struct sampler *o, unsigned index);
 /* When all threads have ended, at the end of the window. */
-void observe_end(struct observe *o, nsec_t end);
+void sampler_end(struct sampler *o, nsec_t end);
 
 /* Of a class, or (with their number) of all; the caller owns it then, and there is another
- * after the next observe_prepare. */
-struct series *observe_take(struct observe *o, unsigned index);
+ * after the next sampler_prepare. */
+struct series *sampler_take(struct sampler *o, unsigned index);

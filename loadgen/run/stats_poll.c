@@ -15,7 +15,7 @@
 #define ANSWER_MS 1000 /* a server that takes longer to connect or to answer is lost */
 #define REQUEST "stats\r\n"
 
-struct inquiry_conn {
+struct stats_poll_conn {
     int fd; /* below 0: lost */
     bool is_asked;
     nsec_t asked;
@@ -24,7 +24,7 @@ struct inquiry_conn {
 };
 
 static void
-shut(struct inquiry_conn *c)
+shut(struct stats_poll_conn *c)
 {
     if (c->fd >= 0) {
         close(c->fd);
@@ -34,7 +34,7 @@ shut(struct inquiry_conn *c)
 }
 
 static void
-lose(struct inquiry *q, unsigned i, const char *why)
+lose(struct stats_poll *q, unsigned i, const char *why)
 {
     if (q->err != NULL) {
         fprintf(q->err, "mcload: no more stats of %s: %s\n", q->targets[i].name, why);
@@ -66,7 +66,7 @@ connect_in_time(int fd, const struct target *t)
 
 /* Else errno says why, and there is no socket. */
 static bool
-connect_one(struct inquiry_conn *c, const struct target *t)
+connect_one(struct stats_poll_conn *c, const struct target *t)
 {
     c->fd = socket(t->addr.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (c->fd < 0 || connect_in_time(c->fd, t)) {
@@ -85,7 +85,7 @@ can_be_asked(const struct target *t)
 }
 
 static enum exit_status
-connect_all(struct inquiry *q, unsigned len)
+connect_all(struct stats_poll *q, unsigned len)
 {
     q->conns = calloc(len, sizeof *q->conns);
     if (q->conns == NULL) {
@@ -105,10 +105,10 @@ connect_all(struct inquiry *q, unsigned len)
 }
 
 enum exit_status
-inquiry_open(struct inquiry *q, const struct options *o, const struct target *targets,
-             FILE *err)
+stats_poll_open(struct stats_poll *q, const struct options *o,
+                const struct target *targets, FILE *err)
 {
-    *q = (struct inquiry){.targets = targets, .err = err};
+    *q = (struct stats_poll){.targets = targets, .err = err};
     q->length = (nsec_t)(o->server_stats_s * (double)NSEC_PER_SEC);
     for (unsigned i = 0; q->length > 0 && i < o->servers_len; i++) {
         if (!can_be_asked(&targets[i])) {
@@ -120,7 +120,7 @@ inquiry_open(struct inquiry *q, const struct options *o, const struct target *ta
 }
 
 static void
-disconnect_all(struct inquiry *q)
+disconnect_all(struct stats_poll *q)
 {
     for (unsigned i = 0; i < q->len; i++) {
         shut(&q->conns[i]);
@@ -131,16 +131,16 @@ disconnect_all(struct inquiry *q)
 }
 
 void
-inquiry_fini(struct inquiry *q)
+stats_poll_fini(struct stats_poll *q)
 {
     disconnect_all(q);
     server_stats_destroy(&q->stats);
     server_settings_release(&q->settings);
-    *q = (struct inquiry){.conns = NULL};
+    *q = (struct stats_poll){.conns = NULL};
 }
 
 static bool
-send_request(struct inquiry_conn *c, const char *request, nsec_t now)
+send_request(struct stats_poll_conn *c, const char *request, nsec_t now)
 {
     size_t len = strlen(request);
     if (send(c->fd, request, len, MSG_NOSIGNAL) != (ssize_t)len) {
@@ -153,10 +153,10 @@ send_request(struct inquiry_conn *c, const char *request, nsec_t now)
 }
 
 static void
-ask(struct inquiry *q, nsec_t now)
+ask(struct stats_poll *q, nsec_t now)
 {
     for (unsigned i = 0; i < q->len; i++) {
-        struct inquiry_conn *c = &q->conns[i];
+        struct stats_poll_conn *c = &q->conns[i];
         if (c->fd >= 0 && !c->is_asked && !send_request(c, REQUEST, now)) {
             lose(q, i, "the connection is lost");
         }
@@ -165,7 +165,7 @@ ask(struct inquiry *q, nsec_t now)
 
 /* More of a reply; as recv(2), 0 also when there is no room. */
 static ssize_t
-receive(struct inquiry_conn *c)
+receive(struct stats_poll_conn *c)
 {
     ssize_t n = recv(c->fd, c->reply + c->len, sizeof c->reply - c->len, 0);
     c->len += n > 0 ? (size_t)n : 0;
@@ -173,9 +173,9 @@ receive(struct inquiry_conn *c)
 }
 
 static void
-keep(struct inquiry *q, unsigned i)
+keep(struct stats_poll *q, unsigned i)
 {
-    struct inquiry_conn *c = &q->conns[i];
+    struct stats_poll_conn *c = &q->conns[i];
     struct server_sample sample = {
         .server = i,
         .at_s = c->asked > q->start ? (double)(c->asked - q->start) / 1e9 : 0,
@@ -191,11 +191,11 @@ keep(struct inquiry *q, unsigned i)
 
 /* Whether replies are still on the way. */
 static bool
-take(struct inquiry *q, nsec_t now)
+take(struct stats_poll *q, nsec_t now)
 {
     bool is_waiting = false;
     for (unsigned i = 0; i < q->len; i++) {
-        struct inquiry_conn *c = &q->conns[i];
+        struct stats_poll_conn *c = &q->conns[i];
         ssize_t n = 1;
         while (c->is_asked && n > 0) {
             n = receive(c);
@@ -216,7 +216,7 @@ take(struct inquiry *q, nsec_t now)
 }
 
 bool
-inquiry_start(struct inquiry *q, nsec_t start, nsec_t end)
+stats_poll_start(struct stats_poll *q, nsec_t start, nsec_t end)
 {
     if (q->conns == NULL) {
         return true;
@@ -233,13 +233,13 @@ inquiry_start(struct inquiry *q, nsec_t start, nsec_t end)
 }
 
 nsec_t
-inquiry_next(const struct inquiry *q)
+stats_poll_next(const struct stats_poll *q)
 {
-    return q->conns != NULL ? q->next : INQUIRY_NEVER;
+    return q->conns != NULL ? q->next : STATS_POLL_NEVER;
 }
 
 void
-inquiry_look(struct inquiry *q, nsec_t now)
+stats_poll_look(struct stats_poll *q, nsec_t now)
 {
     if (q->conns == NULL) {
         return;
@@ -255,7 +255,7 @@ inquiry_look(struct inquiry *q, nsec_t now)
 
 /* Until one of those asked says something, or a little while. */
 static void
-doze(const struct inquiry *q)
+doze(const struct stats_poll *q)
 {
     struct pollfd p = {.fd = -1, .events = POLLIN};
     for (unsigned i = 0; i < q->len; i++) {
@@ -266,7 +266,7 @@ doze(const struct inquiry *q)
 }
 
 static void
-await(struct inquiry *q)
+await(struct stats_poll *q)
 {
     while (take(q, clock_now())) {
         doze(q);
@@ -274,7 +274,7 @@ await(struct inquiry *q)
 }
 
 void
-inquiry_end(struct inquiry *q)
+stats_poll_end(struct stats_poll *q)
 {
     await(q); /* one asked just before */
     nsec_t now = clock_now();
@@ -288,17 +288,17 @@ inquiry_end(struct inquiry *q)
 /* ---- evictions ------------------------------------------------------------------------- */
 
 static void
-ask_once(struct inquiry *q)
+ask_once(struct stats_poll *q)
 {
     ask(q, clock_now());
     await(q);
 }
 
 bool
-inquiry_load_begins(struct inquiry *q)
+stats_poll_load_begins(struct stats_poll *q)
 {
     nsec_t now = clock_now();
-    if (!inquiry_start(q, now, now)) {
+    if (!stats_poll_start(q, now, now)) {
         return false;
     }
     ask_once(q);
@@ -306,7 +306,7 @@ inquiry_load_begins(struct inquiry *q)
 }
 
 void
-inquiry_load_ends(struct inquiry *q)
+stats_poll_load_ends(struct stats_poll *q)
 {
     if (q->conns == NULL) {
         return;
@@ -320,10 +320,10 @@ inquiry_load_ends(struct inquiry *q)
 }
 
 struct server_evictions
-inquiry_evictions(const struct options *o, const struct target *targets)
+stats_poll_evictions(const struct options *o, const struct target *targets)
 {
     struct server_evictions e = {.is_known = false};
-    struct inquiry q = {.targets = targets};
+    struct stats_poll q = {.targets = targets};
     q.conns = calloc(o->servers_len, sizeof *q.conns);
     bool is_good = q.conns != NULL && options_have_stats(o);
     for (; is_good && q.len < o->servers_len; q.len++) {
@@ -331,15 +331,15 @@ inquiry_evictions(const struct options *o, const struct target *targets)
         is_good = can_be_asked(&targets[q.len]) &&
                   connect_one(&q.conns[q.len], &targets[q.len]);
     }
-    if (is_good && inquiry_load_begins(&q)) {
+    if (is_good && stats_poll_load_begins(&q)) {
         e = server_stats_evictions(q.stats);
     }
-    inquiry_fini(&q);
+    stats_poll_fini(&q);
     return e;
 }
 
 struct server_stats *
-inquiry_take(struct inquiry *q)
+stats_poll_take(struct stats_poll *q)
 {
     struct server_stats *stats = q->stats;
     q->stats = NULL;
@@ -351,11 +351,11 @@ inquiry_take(struct inquiry *q)
 /* Whether replies are still on the way. What one that did not answer may still say would be
  * taken for another reply: its connection is closed. */
 static bool
-take_settings(struct inquiry *q, nsec_t now)
+take_settings(struct stats_poll *q, nsec_t now)
 {
     bool is_waiting = false;
     for (unsigned i = 0; i < q->len; i++) {
-        struct inquiry_conn *c = &q->conns[i];
+        struct stats_poll_conn *c = &q->conns[i];
         ssize_t n = 1;
         while (c->is_asked && n > 0) {
             n = receive(c);
@@ -372,10 +372,10 @@ take_settings(struct inquiry *q, nsec_t now)
 }
 
 static void
-ask_settings(struct inquiry *q, nsec_t now)
+ask_settings(struct stats_poll *q, nsec_t now)
 {
     for (unsigned i = 0; i < q->len; i++) {
-        struct inquiry_conn *c = &q->conns[i];
+        struct stats_poll_conn *c = &q->conns[i];
         if (c->fd >= 0 && !send_request(c, SERVER_SETTINGS_REQUEST, now)) {
             shut(c);
         }
@@ -386,7 +386,7 @@ ask_settings(struct inquiry *q, nsec_t now)
 }
 
 bool
-inquiry_learn(struct inquiry *q, const struct options *o)
+stats_poll_learn(struct stats_poll *q, const struct options *o)
 {
     bool samples = q->conns != NULL;
     if ((!samples && !o->shows_env) || !options_have_stats(o)) {
@@ -398,7 +398,7 @@ inquiry_learn(struct inquiry *q, const struct options *o)
         return false;
     }
     for (; q->len < o->servers_len; q->len++) {
-        struct inquiry_conn *c = &q->conns[q->len];
+        struct stats_poll_conn *c = &q->conns[q->len];
         c->fd = -1;
         if (!can_be_asked(&q->targets[q->len]) || !connect_one(c, &q->targets[q->len])) {
             continue; /* then it is not asked */
@@ -417,7 +417,7 @@ inquiry_learn(struct inquiry *q, const struct options *o)
 }
 
 struct server_settings *
-inquiry_settings(const struct inquiry *q)
+stats_poll_settings(const struct stats_poll *q)
 {
     return server_settings_get(q->settings);
 }

@@ -17,10 +17,10 @@
 #include "loadgen/options/options.h"
 #include "loadgen/wire/target.h"
 
-struct inquiry_conn;
+struct stats_poll_conn;
 
-struct inquiry {
-    struct inquiry_conn *conns; /* one a server; NULL: nothing is asked */
+struct stats_poll {
+    struct stats_poll_conn *conns; /* one a server; NULL: nothing is asked */
     unsigned len;
     const struct target *targets;
     struct server_stats *stats;        /* of the run under way */
@@ -30,35 +30,35 @@ struct inquiry {
     FILE *err; /* NULL: nobody wants to know */
 };
 
-#define INQUIRY_NEVER UINT64_MAX
+#define STATS_POLL_NEVER UINT64_MAX
 
 /* As often as --server-stats says; without it nothing is asked. EXIT_VALID, or a line on
- * `err`; inquiry_fini in any case. The targets live longer. */
-must_check enum exit_status inquiry_open(struct inquiry *q, const struct options *o,
-                                         const struct target *targets, FILE *err);
+ * `err`; stats_poll_fini in any case. The targets live longer. */
+must_check enum exit_status stats_poll_open(struct stats_poll *q, const struct options *o,
+                                            const struct target *targets, FILE *err);
 /* Around the storing of records: what servers evicted meanwhile. They wait for the servers.
  * False when memory is short. */
-must_check bool inquiry_load_begins(struct inquiry *q);
-void inquiry_load_ends(struct inquiry *q);
+must_check bool stats_poll_load_begins(struct stats_poll *q);
+void stats_poll_load_ends(struct stats_poll *q);
 /* What the servers count, over connections that are closed again; nothing is known unless all
  * answer. */
-struct server_evictions inquiry_evictions(const struct options *o,
-                                          const struct target *targets);
-/* After inquiry_open: asks each server once for version and settings, with --server-stats or
+struct server_evictions stats_poll_evictions(const struct options *o,
+                                             const struct target *targets);
+/* After stats_poll_open: asks each server once for version and settings, with --server-stats or
  * --env-report, and waits for it; over the connections there are, else over ones that are
  * closed again. A server that does not tell is without them. False when memory is short. */
-must_check bool inquiry_learn(struct inquiry *q, const struct options *o);
+must_check bool stats_poll_learn(struct stats_poll *q, const struct options *o);
 /* Also of one that is all zero. */
-void inquiry_fini(struct inquiry *q);
+void stats_poll_fini(struct stats_poll *q);
 
 /* All of these: nothing, when nothing is asked. False when memory is short. */
-must_check bool inquiry_start(struct inquiry *q, nsec_t start, nsec_t end);
+must_check bool stats_poll_start(struct stats_poll *q, nsec_t start, nsec_t end);
 /* When to look next. */
-nsec_t inquiry_next(const struct inquiry *q);
-void inquiry_look(struct inquiry *q, nsec_t now);
+nsec_t stats_poll_next(const struct stats_poll *q);
+void stats_poll_look(struct stats_poll *q, nsec_t now);
 /* At the end of the window: the last sample, which is waited for. */
-void inquiry_end(struct inquiry *q);
+void stats_poll_end(struct stats_poll *q);
 /* The caller owns it; NULL when nothing is asked. */
-struct server_stats *inquiry_take(struct inquiry *q);
+struct server_stats *stats_poll_take(struct stats_poll *q);
 /* Likewise; the same for each run. */
-struct server_settings *inquiry_settings(const struct inquiry *q);
+struct server_settings *stats_poll_settings(const struct stats_poll *q);

@@ -5,20 +5,20 @@
 
 /* Each class has to be: they have objectives of their own. */
 static bool
-is_sure(const struct options *o, const struct observe *w)
+is_sure(const struct options *o, const struct sampler *w)
 {
     bool is_sure = until_is_given(&o->until);
     for (unsigned i = 0; is_sure && i < o->classes_len; i++) {
         is_sure = o->classes[i].antagonist != NULL ||
-                  until_is_met(&o->until, observe_series(w, i));
+                  until_is_met(&o->until, sampler_series(w, i));
     }
     return is_sure;
 }
 
 bool
-sure_is_enough(struct sure *s, const struct options *o, const struct observe *w)
+stopping_is_reached(struct stopping *s, const struct options *o, const struct sampler *w)
 {
-    nsec_t next = observe_next(w);
+    nsec_t next = sampler_next(w);
     if (next == s->asked) {
         return false;
     }
@@ -29,7 +29,7 @@ sure_is_enough(struct sure *s, const struct options *o, const struct observe *w)
 }
 
 bool
-sure_of_result(const struct result *r)
+stopping_is_met(const struct result *r)
 {
     bool is_sure = true;
     for (unsigned i = 0; i < r->classes_len; i++) {

@@ -12,14 +12,15 @@
 #include "loadgen/run/sampler.h"
 #include "loadgen/options/options.h"
 
-#define SURE_LOOK (50 * NSEC_PER_MSEC) /* between looks, for such a run */
+#define STOPPING_LOOK (50 * NSEC_PER_MSEC) /* between looks, for such a run */
 
-struct sure {
+struct stopping {
     nsec_t asked; /* the look that is next after the one it was asked for last */
     bool was_sure;
 };
 
 /* After each look; all zero at the begin. Sure twice in a row: one look may be lucky. */
-bool sure_is_enough(struct sure *s, const struct options *o, const struct observe *w);
+bool stopping_is_reached(struct stopping *s, const struct options *o,
+                         const struct sampler *w);
 /* Of all that was measured, the last replies too; r->until is not NULL. */
-bool sure_of_result(const struct result *r);
+bool stopping_is_met(const struct result *r);

@@ -7,8 +7,8 @@
 #include <string.h>
 
 const char *
-tape_open(struct tape *t, const struct lclass *c, const struct workload *w,
-          unsigned threads, char err[TRACE_ERR_MAX])
+trace_feed_open(struct trace_feed *t, const struct lclass *c, const struct workload *w,
+                unsigned threads, char err[TRACE_ERR_MAX])
 {
     if (c->trace.file.path == NULL) {
         return NULL;
@@ -36,7 +36,7 @@ tape_open(struct tape *t, const struct lclass *c, const struct workload *w,
 }
 
 void
-tape_close(struct tape *t)
+trace_feed_close(struct trace_feed *t)
 {
     reader_close(&t->reader);
     free(t->workloads);
@@ -70,7 +70,7 @@ has_same_layout(const struct trace_layout *a, const struct trace_layout *b)
 }
 
 bool
-tape_has_same_keys(const struct lclass *a, const struct lclass *b)
+trace_feed_has_same_keys(const struct lclass *a, const struct lclass *b)
 {
     const struct lclass_trace *s = &a->trace, *t = &b->trace;
     return s->file.path != NULL && t->file.path != NULL &&
@@ -83,15 +83,15 @@ tape_has_same_keys(const struct lclass *a, const struct lclass *b)
 }
 
 const char *
-tape_load(struct tape *t, const struct reader_stock *stock,
-          const struct reader_slice *slice, char err[TRACE_ERR_MAX])
+trace_feed_load(struct trace_feed *t, const struct reader_stock *stock,
+                const struct reader_slice *slice, char err[TRACE_ERR_MAX])
 {
     struct reader_run run = {.stocks = true, .stock = *stock, .slice = *slice};
     return reader_start(t->reader, &run, err);
 }
 
 void
-tape_load_halt(struct tape *t)
+trace_feed_load_halt(struct trace_feed *t)
 {
     if (t->reader != NULL) {
         reader_halt(t->reader);
@@ -99,7 +99,8 @@ tape_load_halt(struct tape *t)
 }
 
 const char *
-tape_load_end(struct tape *t, const struct lclass *c, bool has_replay, FILE *log)
+trace_feed_load_end(struct trace_feed *t, const struct lclass *c, bool has_replay,
+                    FILE *log)
 {
     struct reader_notes notes;
     const char *path = c->trace.file.path;
@@ -127,8 +128,8 @@ tape_load_end(struct tape *t, const struct lclass *c, bool has_replay, FILE *log
 /* ---- runs ------------------------------------------------------------------------------ */
 
 const char *
-tape_start(struct tape *t, const struct traffic *traffic, const struct tape_cue *cue,
-           char err[TRACE_ERR_MAX])
+trace_feed_start(struct trace_feed *t, const struct traffic *traffic,
+                 const struct trace_feed_run *cue, char err[TRACE_ERR_MAX])
 {
     struct reader_run run = {
         .law = &traffic->arrivals,
@@ -141,13 +142,13 @@ tape_start(struct tape *t, const struct traffic *traffic, const struct tape_cue 
 }
 
 bool
-tape_is_primed(const struct tape *t)
+trace_feed_is_primed(const struct trace_feed *t)
 {
     return t->reader == NULL || reader_is_primed(t->reader);
 }
 
 const char *
-tape_stop(struct tape *t, const struct lclass *c, FILE *log)
+trace_feed_stop(struct trace_feed *t, const struct lclass *c, FILE *log)
 {
     struct reader_notes notes;
     const char *path = c->trace.file.path;

@@ -76,18 +76,21 @@ START_TEST(test_nodes)
     make_node(2, "4-7,10");
     make_node(3, "");
     make_node(5, "12-15"); /* none of these may be used */
-    ck_assert_ptr_null(places_list(nodes, PLACES_ANY, &allowed, text, sizeof text));
+    ck_assert_ptr_null(
+        cpu_list_of_nodes(nodes, CPU_LIST_ANY, &allowed, text, sizeof text));
     ck_assert_str_eq(text, "list:0,2,3,4,5,6,7,8,9,10,11");
-    ck_assert_ptr_null(places_list(nodes, 0, &allowed, text, sizeof text));
+    ck_assert_ptr_null(cpu_list_of_nodes(nodes, 0, &allowed, text, sizeof text));
     ck_assert_str_eq(text, "list:0,2,3,8,9");
-    ck_assert_ptr_null(places_list(nodes, 2, &allowed, text, sizeof text));
+    ck_assert_ptr_null(cpu_list_of_nodes(nodes, 2, &allowed, text, sizeof text));
     ck_assert_str_eq(text, "list:4,5,6,7,10");
-    ck_assert_ptr_null(places_list(nodes, PLACES_AUTO, &allowed, text, sizeof text));
+    ck_assert_ptr_null(
+        cpu_list_of_nodes(nodes, CPU_LIST_AUTO, &allowed, text, sizeof text));
     ck_assert_str_eq(text, "list:0,4,2,5,3,6,8,7,9,10");
     for (int node = 1; node <= 5; node += 2) {
-        ck_assert_ptr_nonnull(places_list(nodes, node, &allowed, text, sizeof text));
+        ck_assert_ptr_nonnull(
+            cpu_list_of_nodes(nodes, node, &allowed, text, sizeof text));
     }
-    ck_assert_ptr_nonnull(places_list(nodes, PLACES_ANY, &allowed, text, 8));
+    ck_assert_ptr_nonnull(cpu_list_of_nodes(nodes, CPU_LIST_ANY, &allowed, text, 8));
 }
 END_TEST
 
@@ -95,9 +98,10 @@ START_TEST(test_no_nodes)
 {
     char text[256];
     cpu_set_t allowed = first_cpus(3);
-    ck_assert_ptr_null(places_list(nodes, PLACES_AUTO, &allowed, text, sizeof text));
+    ck_assert_ptr_null(
+        cpu_list_of_nodes(nodes, CPU_LIST_AUTO, &allowed, text, sizeof text));
     ck_assert_str_eq(text, "list:0,1,2");
-    ck_assert_ptr_nonnull(places_list(nodes, 0, &allowed, text, sizeof text));
+    ck_assert_ptr_nonnull(cpu_list_of_nodes(nodes, 0, &allowed, text, sizeof text));
 }
 END_TEST
 

@@ -164,7 +164,7 @@ START_TEST(test_again_and_again)
     open_run(NULL);
     for (unsigned i = 0; i < 3; i++) {
         unsigned lines = atomic_load(&server.lines);
-        ck_assert_int_eq(run_once(run, &(struct run_shot){0}, &result), EXIT_VALID);
+        ck_assert_int_eq(run_once(run, &(struct run_spec){0}, &result), EXIT_VALID);
         ck_assert_uint_eq(result.classes_len, 2);
         ck_assert_str_eq(result.classes[0].name, "a");
         ck_assert_double_eq(result.classes[0].qps, 2000);
@@ -185,7 +185,7 @@ START_TEST(test_again_and_again)
         result_fini(&result);
     }
     ck_assert_uint_eq(atomic_load(&server.accepted), 4);
-    ck_assert_int_eq(run_once(run, &(struct run_shot){.is_fresh = true}, &result), 0);
+    ck_assert_int_eq(run_once(run, &(struct run_spec){.is_fresh = true}, &result), 0);
     result_fini(&result);
     ck_assert_uint_eq(atomic_load(&server.accepted), 8);
     close_run();
@@ -196,8 +196,8 @@ START_TEST(test_rates_and_lengths)
 {
     open_run(NULL);
     const double rates[] = {0, 500};
-    struct run_shot shot = {.rates = rates, .time_s = 0.4, .warmup_s = 0.1};
-    ck_assert_int_eq(run_once(run, &shot, &result), EXIT_VALID);
+    struct run_spec spec = {.rates = rates, .time_s = 0.4, .warmup_s = 0.1};
+    ck_assert_int_eq(run_once(run, &spec, &result), EXIT_VALID);
     ck_assert(!result.classes[0].is_open && result.classes[1].is_open);
     ck_assert_double_eq(result.classes[1].qps, 500);
     ck_assert_double_eq(result.elapsed_s, 0.4);
@@ -209,9 +209,9 @@ START_TEST(test_rates_and_lengths)
                             1e8, 1);
     result_fini(&result);
     /* At a time that another clock has chosen. */
-    shot = (struct run_shot){.begin = clock_now() + 1500 * NSEC_PER_MSEC};
-    ck_assert_int_eq(run_once(run, &shot, &result), EXIT_VALID);
-    ck_assert_uint_eq(run_window(run)->begin, shot.begin);
+    spec = (struct run_spec){.begin = clock_now() + 1500 * NSEC_PER_MSEC};
+    ck_assert_int_eq(run_once(run, &spec, &result), EXIT_VALID);
+    ck_assert_uint_eq(run_window(run)->begin, spec.begin);
     result_fini(&result);
     close_run();
 }
@@ -220,25 +220,25 @@ END_TEST
 START_TEST(test_connections_are_mended)
 {
     open_run(NULL);
-    ck_assert_int_eq(run_once(run, &(struct run_shot){.time_s = 0.1}, &result),
+    ck_assert_int_eq(run_once(run, &(struct run_spec){.time_s = 0.1}, &result),
                      EXIT_VALID);
     result_fini(&result);
     /* Left with requests that are answered too late, or never. */
     atomic_store(&server.is_mute, true);
-    ck_assert_int_eq(run_once(run, &(struct run_shot){.time_s = 0.1}, &result),
+    ck_assert_int_eq(run_once(run, &(struct run_spec){.time_s = 0.1}, &result),
                      EXIT_VALID);
     ck_assert_uint_eq(ctr_get(&result.classes[1].total.unanswered), 1);
     ck_assert(!result.is_valid);
     result_fini(&result);
     atomic_store(&server.is_mute, false);
-    ck_assert_int_eq(run_once(run, &(struct run_shot){.time_s = 0.1}, &result),
+    ck_assert_int_eq(run_once(run, &(struct run_spec){.time_s = 0.1}, &result),
                      EXIT_VALID);
     ck_assert_uint_eq(tally_error_sum(&result.total), 0);
     ck_assert_uint_gt(ctr_get(&result.total.good), 0);
     result_fini(&result);
     /* A connection that the server has closed between two runs is noticed in the next. */
     atomic_store(&server.hangs_up, true);
-    ck_assert_int_eq(run_once(run, &(struct run_shot){.time_s = 0.3}, &result),
+    ck_assert_int_eq(run_once(run, &(struct run_spec){.time_s = 0.3}, &result),
                      EXIT_VALID);
     ck_assert_uint_gt(ctr_get(&result.total.good), 0);
     result_fini(&result);
@@ -262,7 +262,7 @@ stop_at_once(void *arg, const struct run *r, nsec_t now)
 START_TEST(test_early_end)
 {
     open_run(stop_at_once);
-    ck_assert_int_eq(run_once(run, &(struct run_shot){.time_s = 60}, &result),
+    ck_assert_int_eq(run_once(run, &(struct run_spec){.time_s = 60}, &result),
                      EXIT_VALID);
     ck_assert_double_lt(result.elapsed_s, 30);
     ck_assert_double_gt(result.elapsed_s, 0);
@@ -270,7 +270,7 @@ START_TEST(test_early_end)
     ck_assert(result.checks[CHECK_COMPLETE].is_good);
     result_fini(&result);
     raise(SIGTERM); /* it waits until a run asks for it */
-    ck_assert_int_eq(run_once(run, &(struct run_shot){.time_s = 60}, &result),
+    ck_assert_int_eq(run_once(run, &(struct run_spec){.time_s = 60}, &result),
                      EXIT_VALID);
     ck_assert(result.was_interrupted);
     ck_assert(!result.checks[CHECK_COMPLETE].is_good);

@@ -23,7 +23,7 @@
 
 struct agent {
     const struct options *o;
-    struct swarm_words host; /* what concerns this machine */
+    struct agent_words host; /* what concerns this machine */
     struct seal_key key;
     struct endpoint at;
     int listen_fd, signal_fd;
@@ -93,7 +93,7 @@ forget_child(struct agent *a, pid_t pid, int status)
     }
     int owner = (int)pid;
     atomic_compare_exchange_strong(&a->shared->owner, &owner, 0);
-    if (WIFEXITED(status) && WEXITSTATUS(status) == SESSION_WRONG_KEY) {
+    if (WIFEXITED(status) && WEXITSTATUS(status) == SERVICE_WRONG_KEY) {
         atomic_fetch_add(&a->shared->failures, 1);
     }
 }
@@ -139,13 +139,13 @@ serve(struct agent *a, int fd)
         /* No orphan ever sends: not even when this process is killed. */
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         if (getppid() != parent) {
-            _exit(SESSION_ENDED);
+            _exit(SERVICE_ENDED);
         }
         close(a->listen_fd);
         close(a->signal_fd);
-        struct session_conf conf = {a->o, &a->host, &a->key, a->shared,
+        struct service_conf conf = {a->o, &a->host, &a->key, a->shared,
                                     lease_pause(atomic_load(&a->shared->failures))};
-        _exit(session_serve(&conf, fd));
+        _exit(service_run(&conf, fd));
     }
     if (pid > 0) {
         a->children[a->count++] = pid;
@@ -216,14 +216,14 @@ tear_down(struct agent *a)
         munmap(a->shared, sizeof *a->shared);
     }
     seal_forget(&a->key, sizeof a->key);
-    swarm_words_free(&a->host);
+    agent_words_fini(&a->host);
 }
 
 enum exit_status
 agent_run(const struct options *o, int argc, char **argv)
 {
     struct agent a = {.o = o, .listen_fd = -1, .signal_fd = -1};
-    enum exit_status status = swarm_words_host(&a.host, argc, argv, stderr);
+    enum exit_status status = agent_words_host(&a.host, argc, argv, stderr);
     status = status != EXIT_VALID ? status : set_up(&a);
     if (status == EXIT_VALID) {
         if (!o->is_quiet) {

@@ -14,29 +14,29 @@
 #define OBSERVE_LOOK (20 * NSEC_PER_MSEC)
 
 static void
-wake(struct work *w)
+wake(struct job *j)
 {
     uint64_t one = 1;
-    ssize_t n = write(w->wake_fd, &one, sizeof one);
+    ssize_t n = write(j->wake_fd, &one, sizeof one);
     must(n == sizeof one);
 }
 
 static void
-change(struct work *w, enum work_state state)
+change(struct job *j, enum job_state state)
 {
-    PTHREAD_OK(pthread_mutex_lock(&w->mutex));
-    w->state = state;
-    PTHREAD_OK(pthread_cond_broadcast(&w->changed));
-    PTHREAD_OK(pthread_mutex_unlock(&w->mutex));
-    wake(w);
+    PTHREAD_OK(pthread_mutex_lock(&j->mutex));
+    j->state = state;
+    PTHREAD_OK(pthread_cond_broadcast(&j->changed));
+    PTHREAD_OK(pthread_mutex_unlock(&j->mutex));
+    wake(j);
 }
 
 static bool
-is_stopped(struct work *w)
+is_stopped(struct job *j)
 {
-    PTHREAD_OK(pthread_mutex_lock(&w->mutex));
-    bool is = w->wants_stop;
-    PTHREAD_OK(pthread_mutex_unlock(&w->mutex));
+    PTHREAD_OK(pthread_mutex_lock(&j->mutex));
+    bool is = j->wants_stop;
+    PTHREAD_OK(pthread_mutex_unlock(&j->mutex));
     return is;
 }
 
@@ -45,97 +45,97 @@ is_stopped(struct work *w)
 static bool
 look(void *arg, const struct run *run, nsec_t now)
 {
-    struct work *w = arg;
+    struct job *j = arg;
     const struct drive_window *window = run_window(run);
-    PTHREAD_OK(pthread_mutex_lock(&w->mutex));
-    for (unsigned i = 0; i < w->options.classes_len; i++) {
-        tally_reset(&w->snapshots[i]);
-        run_sum(run, i, &w->snapshots[i]);
+    PTHREAD_OK(pthread_mutex_lock(&j->mutex));
+    for (unsigned i = 0; i < j->options.classes_len; i++) {
+        tally_reset(&j->snapshots[i]);
+        run_sum(run, i, &j->snapshots[i]);
     }
-    w->looks++;
-    w->interval = ledger_number(now - window->start, window->end - window->start,
-                                w->shot.tick_length);
-    PTHREAD_OK(pthread_mutex_unlock(&w->mutex));
-    wake(w);
-    return !is_stopped(w);
+    j->looks++;
+    j->interval = ledger_number(now - window->start, window->end - window->start,
+                                j->spec.tick_length);
+    PTHREAD_OK(pthread_mutex_unlock(&j->mutex));
+    wake(j);
+    return !is_stopped(j);
 }
 
 /* The run says on a stream what went wrong: its last line, without the program's name. */
 static void
-take_error(struct work *w)
+take_error(struct job *j)
 {
     static const char program[] = "mcload: ";
-    fflush(w->said);
-    size_t len = w->said_len;
-    while (len > 0 && w->said_text[len - 1] == '\n') {
-        w->said_text[--len] = '\0';
+    fflush(j->said);
+    size_t len = j->said_len;
+    while (len > 0 && j->said_text[len - 1] == '\n') {
+        j->said_text[--len] = '\0';
     }
-    const char *line = strrchr(w->said_text, '\n');
-    line = line != NULL ? line + 1 : w->said_text;
+    const char *line = strrchr(j->said_text, '\n');
+    line = line != NULL ? line + 1 : j->said_text;
     if (strncmp(line, program, sizeof program - 1) == 0) {
         line += sizeof program - 1;
     }
-    snprintf(w->err, sizeof w->err, "%s", line);
+    snprintf(j->err, sizeof j->err, "%s", line);
 }
 
 /* ---- observing ------------------------------------------------------------------------- */
 
-/* What came since the last time goes where the session finds it. False: no memory. */
+/* What came since the last time goes where the service finds it. False: no memory. */
 static bool
-tell_samples(struct work *w)
+tell_samples(struct job *j)
 {
     bool is_good = true, has_new = false;
-    const struct server_stats *from = w->inquiry.stats;
-    PTHREAD_OK(pthread_mutex_lock(&w->mutex));
-    while (is_good && w->samples->len < from->len) {
-        is_good = server_stats_add(w->samples, &from->samples[w->samples->len]);
+    const struct server_stats *from = j->poll.stats;
+    PTHREAD_OK(pthread_mutex_lock(&j->mutex));
+    while (is_good && j->samples->len < from->len) {
+        is_good = server_stats_add(j->samples, &from->samples[j->samples->len]);
         has_new = true;
     }
-    PTHREAD_OK(pthread_mutex_unlock(&w->mutex));
+    PTHREAD_OK(pthread_mutex_unlock(&j->mutex));
     if (has_new) {
-        wake(w);
+        wake(j);
     }
     return is_good;
 }
 
 /* Looks at the servers until the window ends. */
 static bool
-watch_servers(struct work *w, nsec_t end)
+watch_servers(struct job *j, nsec_t end)
 {
     bool is_good = true;
     nsec_t now;
-    while (is_good && (now = clock_now()) < end && !is_stopped(w)) {
-        inquiry_look(&w->inquiry, now);
-        is_good = tell_samples(w);
-        nsec_t next = inquiry_next(&w->inquiry), rest = OBSERVE_LOOK;
+    while (is_good && (now = clock_now()) < end && !is_stopped(j)) {
+        stats_poll_look(&j->poll, now);
+        is_good = tell_samples(j);
+        nsec_t next = stats_poll_next(&j->poll), rest = OBSERVE_LOOK;
         rest = next > now && next - now < rest ? next - now : rest;
         rest = end - now < rest ? end - now : rest;
         nanosleep(&(struct timespec){0, (long)rest}, NULL);
     }
-    inquiry_end(&w->inquiry);
-    return is_good && tell_samples(w);
+    stats_poll_end(&j->poll);
+    return is_good && tell_samples(j);
 }
 
 static enum exit_status
-observe(struct work *w)
+observe(struct job *j)
 {
     nsec_t begin = clock_now();
-    begin = begin > w->shot.begin ? begin : w->shot.begin;
-    w->start_error = begin - w->shot.begin;
-    nsec_t start = begin + (nsec_t)(fmax(0, w->shot.warmup_s) * (double)NSEC_PER_SEC);
-    nsec_t end = start + (nsec_t)(w->shot.time_s * (double)NSEC_PER_SEC);
-    PTHREAD_OK(pthread_mutex_lock(&w->mutex));
-    server_stats_destroy(&w->samples);
-    w->samples = server_stats_create(w->options.servers_len);
-    PTHREAD_OK(pthread_mutex_unlock(&w->mutex));
-    if (w->samples == NULL || !inquiry_start(&w->inquiry, start, end) ||
-        !watch_servers(w, end)) {
-        fputs("out of memory\n", w->said);
+    begin = begin > j->spec.begin ? begin : j->spec.begin;
+    j->start_error = begin - j->spec.begin;
+    nsec_t start = begin + (nsec_t)(fmax(0, j->spec.warmup_s) * (double)NSEC_PER_SEC);
+    nsec_t end = start + (nsec_t)(j->spec.time_s * (double)NSEC_PER_SEC);
+    PTHREAD_OK(pthread_mutex_lock(&j->mutex));
+    server_stats_destroy(&j->samples);
+    j->samples = server_stats_create(j->options.servers_len);
+    PTHREAD_OK(pthread_mutex_unlock(&j->mutex));
+    if (j->samples == NULL || !stats_poll_start(&j->poll, start, end) ||
+        !watch_servers(j, end)) {
+        fputs("out of memory\n", j->said);
         return EXIT_UNREACHABLE;
     }
     nsec_t now = clock_now();
     now = now < end ? now : end;
-    w->result = (struct result){
+    j->result = (struct result){
         .elapsed_s = now > start ? (double)(now - start) / (double)NSEC_PER_SEC : 0,
     };
     return EXIT_VALID;
@@ -144,138 +144,137 @@ observe(struct work *w)
 /* ---- orders ---------------------------------------------------------------------------- */
 
 static enum exit_status
-do_order(struct work *w, enum work_state order)
+do_order(struct job *j, enum job_state order)
 {
-    if (w->role == ROLE_OBSERVE) {
-        return order == WORK_OPENING
-                   ? inquiry_open(&w->inquiry, &w->options, w->targets, w->said)
-                   : observe(w);
+    if (j->role == ROLE_OBSERVE) {
+        return order == JOB_OPENING
+                   ? stats_poll_open(&j->poll, &j->options, j->targets, j->said)
+                   : observe(j);
     }
-    if (order == WORK_OPENING) {
+    if (order == JOB_OPENING) {
         struct run_conf conf = {
-            .options = &w->options,
-            .targets = w->targets,
-            .tls = w->tls,
-            .shard = w->has_shard ? &w->shard : NULL,
-            .agent = w->agent,
-            .agents = w->agents,
-            .sender = w->sender,
-            .senders = w->senders,
-            .cap = w->cap,
-            .err = w->said,
+            .options = &j->options,
+            .targets = j->targets,
+            .tls = j->tls,
+            .shard = j->has_shard ? &j->shard : NULL,
+            .agent = j->agent,
+            .agents = j->agents,
+            .sender = j->sender,
+            .senders = j->senders,
+            .cap = j->cap,
+            .err = j->said,
             .tick = look,
-            .tick_arg = w,
+            .tick_arg = j,
         };
-        return run_open(&w->run, &conf);
+        return run_open(&j->run, &conf);
     }
-    enum exit_status status = run_once(w->run, &w->shot, &w->result);
-    w->start_error = run_window(w->run)->begin - w->shot.begin;
+    enum exit_status status = run_once(j->run, &j->spec, &j->result);
+    j->start_error = run_window(j->run)->begin - j->spec.begin;
     return status;
 }
 
-static enum work_state
-await_order(struct work *w)
+static enum job_state
+await_order(struct job *j)
 {
-    PTHREAD_OK(pthread_mutex_lock(&w->mutex));
-    while (w->state != WORK_OPENING && w->state != WORK_RUNNING) {
-        PTHREAD_OK(pthread_cond_wait(&w->changed, &w->mutex));
+    PTHREAD_OK(pthread_mutex_lock(&j->mutex));
+    while (j->state != JOB_OPENING && j->state != JOB_RUNNING) {
+        PTHREAD_OK(pthread_cond_wait(&j->changed, &j->mutex));
     }
-    enum work_state order = w->state;
-    PTHREAD_OK(pthread_mutex_unlock(&w->mutex));
+    enum job_state order = j->state;
+    PTHREAD_OK(pthread_mutex_unlock(&j->mutex));
     return order;
 }
 
 /* Ends with the process, or with a failure. */
 static void *
-work_main(void *arg)
+job_main(void *arg)
 {
-    struct work *w = arg;
+    struct job *j = arg;
     for (;;) {
-        enum work_state order = await_order(w);
-        if (do_order(w, order) != EXIT_VALID) {
-            take_error(w);
-            change(w, WORK_FAILED);
+        enum job_state order = await_order(j);
+        if (do_order(j, order) != EXIT_VALID) {
+            take_error(j);
+            change(j, JOB_FAILED);
             return NULL;
         }
-        change(w, order == WORK_OPENING ? WORK_IDLE : WORK_DONE);
+        change(j, order == JOB_OPENING ? JOB_IDLE : JOB_DONE);
     }
 }
 
 void
-work_init(struct work *w)
+job_init(struct job *j)
 {
-    *w = (struct work){.state = WORK_NEW};
-    PTHREAD_OK(pthread_mutex_init(&w->mutex, NULL));
-    PTHREAD_OK(pthread_cond_init(&w->changed, NULL));
-    w->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-    w->said = open_memstream(&w->said_text, &w->said_len);
-    must(w->wake_fd != -1 && w->said != NULL);
+    *j = (struct job){.state = JOB_NEW};
+    PTHREAD_OK(pthread_mutex_init(&j->mutex, NULL));
+    PTHREAD_OK(pthread_cond_init(&j->changed, NULL));
+    j->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    j->said = open_memstream(&j->said_text, &j->said_len);
+    must(j->wake_fd != -1 && j->said != NULL);
 }
 
 bool
-work_open(struct work *w)
+job_open(struct job *j)
 {
     pthread_t thread;
-    unsigned classes = w->options.classes_len;
-    w->snapshots = calloc(classes + 1, sizeof *w->snapshots); /* there may be none */
-    w->rates = calloc(classes + 1, sizeof *w->rates);
-    if (w->snapshots == NULL || w->rates == NULL) {
+    unsigned classes = j->options.classes_len;
+    j->snapshots = calloc(classes + 1, sizeof *j->snapshots); /* there may be none */
+    j->rates = calloc(classes + 1, sizeof *j->rates);
+    if (j->snapshots == NULL || j->rates == NULL) {
         return false;
     }
     for (unsigned i = 0; i < classes; i++) {
-        if (!tally_init(&w->snapshots[i])) {
+        if (!tally_init(&j->snapshots[i])) {
             return false;
         }
     }
-    fflush(w->said);
-    w->said_before = w->said_len;
-    w->state = WORK_OPENING;
-    return pthread_create(&thread, NULL, work_main, w) == 0 &&
-           pthread_detach(thread) == 0;
+    fflush(j->said);
+    j->said_before = j->said_len;
+    j->state = JOB_OPENING;
+    return pthread_create(&thread, NULL, job_main, j) == 0 && pthread_detach(thread) == 0;
 }
 
 void
-work_shoot(struct work *w)
+job_run(struct job *j)
 {
-    PTHREAD_OK(pthread_mutex_lock(&w->mutex));
-    must(w->state == WORK_IDLE);
-    w->wants_stop = false;
-    if (w->run != NULL) {
-        run_rearm(w->run);
+    PTHREAD_OK(pthread_mutex_lock(&j->mutex));
+    must(j->state == JOB_IDLE);
+    j->wants_stop = false;
+    if (j->run != NULL) {
+        run_rearm(j->run);
     }
-    w->said_before = w->said_len;
-    w->looks = 0;
-    w->state = WORK_RUNNING;
-    PTHREAD_OK(pthread_cond_broadcast(&w->changed));
-    PTHREAD_OK(pthread_mutex_unlock(&w->mutex));
+    j->said_before = j->said_len;
+    j->looks = 0;
+    j->state = JOB_RUNNING;
+    PTHREAD_OK(pthread_cond_broadcast(&j->changed));
+    PTHREAD_OK(pthread_mutex_unlock(&j->mutex));
 }
 
 void
-work_stop(struct work *w)
+job_stop(struct job *j)
 {
-    PTHREAD_OK(pthread_mutex_lock(&w->mutex));
-    w->wants_stop = true;
-    if (w->state == WORK_RUNNING && w->run != NULL) {
-        run_stop(w->run);
+    PTHREAD_OK(pthread_mutex_lock(&j->mutex));
+    j->wants_stop = true;
+    if (j->state == JOB_RUNNING && j->run != NULL) {
+        run_stop(j->run);
     }
-    PTHREAD_OK(pthread_mutex_unlock(&w->mutex));
+    PTHREAD_OK(pthread_mutex_unlock(&j->mutex));
 }
 
-enum work_state
-work_state(struct work *w)
+enum job_state
+job_state(struct job *j)
 {
-    PTHREAD_OK(pthread_mutex_lock(&w->mutex));
-    enum work_state state = w->state;
-    PTHREAD_OK(pthread_mutex_unlock(&w->mutex));
+    PTHREAD_OK(pthread_mutex_lock(&j->mutex));
+    enum job_state state = j->state;
+    PTHREAD_OK(pthread_mutex_unlock(&j->mutex));
     return state;
 }
 
 void
-work_rest(struct work *w)
+job_rest(struct job *j)
 {
-    PTHREAD_OK(pthread_mutex_lock(&w->mutex));
-    must(w->state == WORK_DONE);
-    result_fini(&w->result);
-    w->state = WORK_IDLE;
-    PTHREAD_OK(pthread_mutex_unlock(&w->mutex));
+    PTHREAD_OK(pthread_mutex_lock(&j->mutex));
+    must(j->state == JOB_DONE);
+    result_fini(&j->result);
+    j->state = JOB_IDLE;
+    PTHREAD_OK(pthread_mutex_unlock(&j->mutex));
 }

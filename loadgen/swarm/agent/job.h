@@ -2,7 +2,7 @@
  * Copyright (c) 2026 the memcached-qos authors
  *
  * The thread of an agent that runs what its leader asks for: connect and load, then one run
- * after another. The session's main thread gives the orders and hears of what comes of them
+ * after another. The service's main thread gives the orders and hears of what comes of them
  * by an eventfd; what both use is under the mutex, or belongs to the one whose turn it is.
  */
 #pragma once
@@ -13,22 +13,22 @@
 #include "loadgen/run/run.h"
 #include "loadgen/swarm/message.h"
 
-enum work_state {
-    WORK_NEW,     /* nothing was asked for yet */
-    WORK_OPENING, /* connecting and loading */
-    WORK_IDLE,    /* ready for a run */
-    WORK_RUNNING,
-    WORK_DONE,   /* result is there: work_take_result */
-    WORK_FAILED, /* err is there, and no more comes */
+enum job_state {
+    JOB_NEW,     /* nothing was asked for yet */
+    JOB_OPENING, /* connecting and loading */
+    JOB_IDLE,    /* ready for a run */
+    JOB_RUNNING,
+    JOB_DONE,   /* result is there: work_take_result */
+    JOB_FAILED, /* err is there, and no more comes */
 };
 
-struct work {
+struct job {
     pthread_mutex_t mutex;
     pthread_cond_t changed;
     int wake_fd; /* readable when state or snapshot has changed */
-    enum work_state state;
+    enum job_state state;
     char err[MESSAGE_TEXT_MAX];
-    /* The session's before the first order, the worker's after. */
+    /* The service's before the first order, the worker's after. */
     enum message_role role;
     struct options options; /* its classes are those that this agent sends */
     struct target *targets;
@@ -42,7 +42,7 @@ struct work {
     size_t said_len, said_before; /* this run */
     struct run *run;              /* the worker's, but for run_stop */
     /* The worker's while running. */
-    struct run_shot shot;
+    struct run_spec spec;
     double *rates;        /* one a class */
     struct result result; /* when done */
     nsec_t start_error;
@@ -51,17 +51,17 @@ struct work {
     struct tally *snapshots;
     uint64_t looks, interval; /* looks so far; what the last one is of (ledger.h) */
     /* Of one that observes: what servers have answered in this run. */
-    struct inquiry inquiry; /* the worker's */
+    struct stats_poll poll; /* the worker's */
     struct server_stats *samples;
 };
 
-void work_init(struct work *w);
+void job_init(struct job *j);
 /* Options, targets and numbers are filled in: starts the thread. False: no memory. */
-must_check bool work_open(struct work *w);
-/* Idle, and the shot is filled in. */
-void work_shoot(struct work *w);
+must_check bool job_open(struct job *j);
+/* Idle, and the spec is filled in. */
+void job_run(struct job *j);
 /* Ends a run under way. */
-void work_stop(struct work *w);
-enum work_state work_state(struct work *w);
+void job_stop(struct job *j);
+enum job_state job_state(struct job *j);
 /* From done to idle. */
-void work_rest(struct work *w);
+void job_rest(struct job *j);

@@ -52,7 +52,7 @@ take_word(const struct frame_field *field, enum message_role role, const char **
 
 /* What concerns this machine is its own, all else the leader's. NULL, or why not. */
 static const char *
-parse_words(struct work *w, const struct swarm_words *host, const struct frame *f)
+parse_words(struct job *j, const struct agent_words *host, const struct frame *f)
 {
     static char why[MESSAGE_TEXT_MAX];
     static char *argv[2 * MESSAGE_WORDS_MAX + 2];
@@ -69,13 +69,13 @@ parse_words(struct work *w, const struct swarm_words *host, const struct frame *
         if (field.tag == FIELD_WORD && argc > 2 * MESSAGE_WORDS_MAX) {
             wrong = "has too many options";
         } else if (field.tag == FIELD_WORD) {
-            argv[argc++] = take_word(&field, w->role, &wrong);
+            argv[argc++] = take_word(&field, j->role, &wrong);
         }
     }
-    if (wrong == NULL && !options_parse(&w->options, argc, argv, w->said)) {
-        fflush(w->said);
-        snprintf(why, sizeof why, "cannot do it: %.*s", (int)strcspn(w->said_text, "\n"),
-                 w->said_text);
+    if (wrong == NULL && !options_parse(&j->options, argc, argv, j->said)) {
+        fflush(j->said);
+        snprintf(why, sizeof why, "cannot do it: %.*s", (int)strcspn(j->said_text, "\n"),
+                 j->said_text);
         wrong = why;
     }
     return wrong;
@@ -116,16 +116,16 @@ check_target(const struct allow *allow, bool allows_udp, const struct target *t)
 /* By their addresses, which are what is connected to later, again and again: a name that
  * means something else by then changes nothing. */
 static const char *
-resolve_targets(struct work *w, const struct options *own)
+resolve_targets(struct job *j, const struct options *own)
 {
     static char why[MESSAGE_TEXT_MAX];
-    const struct options *o = &w->options;
+    const struct options *o = &j->options;
     char err[MESSAGE_TEXT_MAX / 2];
     bool speaks_tls = false;
-    w->targets = calloc(o->servers_len, sizeof *w->targets);
-    must(w->targets != NULL);
+    j->targets = calloc(o->servers_len, sizeof *j->targets);
+    must(j->targets != NULL);
     for (unsigned i = 0; i < o->servers_len; i++) {
-        struct target *t = &w->targets[i];
+        struct target *t = &j->targets[i];
         if (!target_resolve(t, o->servers[i], o->transport, err, sizeof err)) {
             snprintf(why, sizeof why, "cannot do it: %s", err);
             return why;
@@ -137,7 +137,7 @@ resolve_targets(struct work *w, const struct options *own)
         }
         speaks_tls = speaks_tls || t->transport == TRANSPORT_TLS;
     }
-    if (speaks_tls && (w->tls = ltls_open(&o->tls, err, sizeof err)) == NULL) {
+    if (speaks_tls && (j->tls = ltls_open(&o->tls, err, sizeof err)) == NULL) {
         snprintf(why, sizeof why, "cannot do it: %s", err);
         return why;
     }
@@ -221,10 +221,10 @@ find_trace(const struct options *own, struct trace_conf *trace)
 /* Traces are the only files that are read for a leader, and only those in directories for
  * them: nothing is told of others, not even whether they are there. */
 static const char *
-resolve_traces(struct work *w, const struct options *own)
+resolve_traces(struct job *j, const struct options *own)
 {
-    for (unsigned i = 0; i < w->options.classes_len; i++) {
-        struct trace_conf *trace = &w->options.classes[i].trace.file;
+    for (unsigned i = 0; i < j->options.classes_len; i++) {
+        struct trace_conf *trace = &j->options.classes[i].trace.file;
         if (trace->path == NULL) {
             continue;
         }
@@ -240,22 +240,22 @@ resolve_traces(struct work *w, const struct options *own)
 }
 
 static void
-make_shard(struct work *w)
+make_shard(struct job *j)
 {
-    const struct options *o = &w->options;
-    w->has_shard = o->shard != SHARD_NONE && o->servers_len > 1;
-    if (w->has_shard) {
-        bool is_made = shard_init(&w->shard, o->shard, w->targets, o->servers_len);
+    const struct options *o = &j->options;
+    j->has_shard = o->shard != SHARD_NONE && o->servers_len > 1;
+    if (j->has_shard) {
+        bool is_made = shard_init(&j->shard, o->shard, j->targets, o->servers_len);
         must(is_made);
     }
 }
 
 static struct allow_demand
-demand_of(const struct work *w, double seconds, double qps)
+demand_of(const struct job *j, double seconds, double qps)
 {
-    const struct options *o = &w->options;
+    const struct options *o = &j->options;
     struct allow_demand d = {.qps = qps, .seconds = seconds};
-    if (w->role == ROLE_OBSERVE) {
+    if (j->role == ROLE_OBSERVE) {
         d.conns = o->servers_len;
         d.qps = o->servers_len / o->server_stats_s;
     }
@@ -267,11 +267,11 @@ demand_of(const struct work *w, double seconds, double qps)
 }
 
 const char *
-agent_config_check(const struct work *w, const struct options *own, double seconds,
-                   double qps)
+job_config_check(const struct job *j, const struct options *own, double seconds,
+                 double qps)
 {
     static char why[MESSAGE_TEXT_MAX];
-    struct allow_demand d = demand_of(w, seconds, qps);
+    struct allow_demand d = demand_of(j, seconds, qps);
     struct allow_caps caps = {(double)own->agent_max_qps, (double)own->agent_max_conns,
                               own->agent_max_time};
     const char *wrong = allow_within(&caps, &d);
@@ -281,22 +281,22 @@ agent_config_check(const struct work *w, const struct options *own, double secon
 
 /* A leader that names none wants load. */
 static bool
-take_role(struct work *w, const struct frame *f)
+take_role(struct job *j, const struct frame *f)
 {
     uint64_t role = ROLE_LOAD;
     bool is_good =
         !frame_has(f, FIELD_ROLE) || frame_number(f, FIELD_ROLE, 0, ROLES - 1, &role);
-    w->role = (enum message_role)role;
+    j->role = (enum message_role)role;
     return is_good;
 }
 
 /* Of the classes that the words made those that are this agent's to send. */
 static bool
-keep_classes(struct work *w)
+keep_classes(struct job *j)
 {
-    struct options *o = &w->options;
+    struct options *o = &j->options;
     const struct lclass *last = &o->classes[o->classes_len - 1];
-    switch (w->role) {
+    switch (j->role) {
     case ROLE_MEASURE:
         o->classes += o->classes_len - 1;
         o->classes_len = 1;
@@ -313,7 +313,7 @@ keep_classes(struct work *w)
 
 /* A leader that does not tell senders apart means all. */
 static bool
-take_numbers(struct work *w, const struct frame *f)
+take_numbers(struct job *j, const struct frame *f)
 {
     uint64_t agent, agents, sender, senders;
     if (!frame_number(f, FIELD_AGENTS, 1, MESSAGE_AGENTS_MAX + 1, &agents) ||
@@ -327,38 +327,38 @@ take_numbers(struct work *w, const struct frame *f)
          !frame_number(f, FIELD_SENDER, 0, senders - 1, &sender))) {
         return false;
     }
-    w->agent = (unsigned)agent;
-    w->agents = (unsigned)agents;
-    w->sender = (unsigned)sender;
-    w->senders = (unsigned)senders;
+    j->agent = (unsigned)agent;
+    j->agents = (unsigned)agents;
+    j->sender = (unsigned)sender;
+    j->senders = (unsigned)senders;
     return true;
 }
 
 const char *
-agent_config_take(struct work *w, const struct session_conf *conf, const struct frame *f)
+job_config_take(struct job *j, const struct service_conf *conf, const struct frame *f)
 {
     uint64_t wants_secret;
-    if (!take_numbers(w, f) || !take_role(w, f)) {
+    if (!take_numbers(j, f) || !take_role(j, f)) {
         return "does not understand the leader";
     }
-    w->cap = cap_is_on(&conf->shared->cap) ? &conf->shared->cap : NULL;
-    const char *wrong = parse_words(w, conf->host, f);
-    if (wrong == NULL && !keep_classes(w)) {
+    j->cap = cap_is_on(&conf->shared->cap) ? &conf->shared->cap : NULL;
+    const char *wrong = parse_words(j, conf->host, f);
+    if (wrong == NULL && !keep_classes(j)) {
         wrong = "does not understand the leader";
     }
     if (wrong == NULL && frame_number(f, FIELD_WANTS_SECRET, 1, 1, &wants_secret) &&
-        !has_secret(&w->options)) {
+        !has_secret(&j->options)) {
         wrong = "has no --auth-file of its own";
     }
-    wrong = wrong != NULL ? wrong : resolve_targets(w, conf->own);
-    wrong = wrong != NULL ? wrong : resolve_traces(w, conf->own);
+    wrong = wrong != NULL ? wrong : resolve_targets(j, conf->own);
+    wrong = wrong != NULL ? wrong : resolve_traces(j, conf->own);
     if (wrong == NULL) {
         /* The rate is asked for with each run; any that is allowed will do here. */
-        wrong = agent_config_check(w, conf->own, w->options.time_s + w->options.warmup_s,
-                                   conf->own->agent_max_qps > 0 ? 1 : 0);
+        wrong = job_config_check(j, conf->own, j->options.time_s + j->options.warmup_s,
+                                 conf->own->agent_max_qps > 0 ? 1 : 0);
     }
     if (wrong == NULL) {
-        make_shard(w);
+        make_shard(j);
     }
     return wrong;
 }

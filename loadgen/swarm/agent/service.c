@@ -29,13 +29,13 @@
 #define BEGIN_MAX (1000000 * NSEC_PER_SEC) /* --wait counts */
 #define RATE_MAX 1e9
 
-struct session {
-    const struct session_conf *conf;
+struct service {
+    const struct service_conf *conf;
     struct chan chan;
     struct lease lease;
     nsec_t taken_at, opened_at;
     int signal_fd;
-    struct work work;
+    struct job job;
     /* What of the run has been sent, one a class. */
     struct tally *sent;
     uint64_t looks_sent, interval_sent, samples_sent;
@@ -56,14 +56,14 @@ cpu_seconds(void)
 /* ---- words to the leader ------------------------------------------------------------ */
 
 static void
-send_frame(struct session *s)
+send_frame(struct service *s)
 {
     s->is_over = !chan_send(&s->chan) || s->is_over;
 }
 
 /* A last word. */
 static void
-end_with(struct session *s, enum message type, const char *why)
+end_with(struct service *s, enum message type, const char *why)
 {
     frame_put_text(chan_begin(&s->chan, (uint16_t)type), FIELD_TEXT, why);
     send_frame(s);
@@ -72,7 +72,7 @@ end_with(struct session *s, enum message type, const char *why)
 }
 
 static void
-send_stamps(struct session *s, uint64_t sent, nsec_t heard)
+send_stamps(struct service *s, uint64_t sent, nsec_t heard)
 {
     double cpu = cpu_seconds();
     nsec_t now = clock_now();
@@ -91,7 +91,7 @@ send_stamps(struct session *s, uint64_t sent, nsec_t heard)
 }
 
 static void
-send_delta(struct session *s, unsigned class, uint64_t interval, struct tally *now)
+send_delta(struct service *s, unsigned class, uint64_t interval, struct tally *now)
 {
     struct frame_out *o = chan_begin(&s->chan, MESSAGE_DELTA);
     frame_put_number(o, FIELD_INTERVAL, interval);
@@ -103,23 +103,23 @@ send_delta(struct session *s, unsigned class, uint64_t interval, struct tally *n
 }
 
 static void
-send_looks(struct session *s)
+send_looks(struct service *s)
 {
-    struct work *w = &s->work;
-    PTHREAD_OK(pthread_mutex_lock(&w->mutex));
-    if (w->state == WORK_RUNNING && w->looks > s->looks_sent &&
-        w->interval > s->interval_sent) {
-        s->looks_sent = w->looks;
-        s->interval_sent = w->interval;
-        for (unsigned i = 0; i < w->options.classes_len; i++) {
-            send_delta(s, i, w->interval, &w->snapshots[i]);
+    struct job *j = &s->job;
+    PTHREAD_OK(pthread_mutex_lock(&j->mutex));
+    if (j->state == JOB_RUNNING && j->looks > s->looks_sent &&
+        j->interval > s->interval_sent) {
+        s->looks_sent = j->looks;
+        s->interval_sent = j->interval;
+        for (unsigned i = 0; i < j->options.classes_len; i++) {
+            send_delta(s, i, j->interval, &j->snapshots[i]);
         }
     }
-    PTHREAD_OK(pthread_mutex_unlock(&w->mutex));
+    PTHREAD_OK(pthread_mutex_unlock(&j->mutex));
 }
 
 static void
-send_sample(struct session *s, const struct server_sample *sample)
+send_sample(struct service *s, const struct server_sample *sample)
 {
     struct frame_out *o = chan_begin(&s->chan, MESSAGE_SAMPLE);
     frame_put_number(o, FIELD_SERVER, sample->server);
@@ -138,14 +138,14 @@ send_sample(struct session *s, const struct server_sample *sample)
 }
 
 static void
-send_samples(struct session *s)
+send_samples(struct service *s)
 {
-    struct work *w = &s->work;
-    PTHREAD_OK(pthread_mutex_lock(&w->mutex));
-    while (w->samples != NULL && s->samples_sent < w->samples->len && !s->is_over) {
-        send_sample(s, &w->samples->samples[s->samples_sent++]);
+    struct job *j = &s->job;
+    PTHREAD_OK(pthread_mutex_lock(&j->mutex));
+    while (j->samples != NULL && s->samples_sent < j->samples->len && !s->is_over) {
+        send_sample(s, &j->samples->samples[s->samples_sent++]);
     }
-    PTHREAD_OK(pthread_mutex_unlock(&w->mutex));
+    PTHREAD_OK(pthread_mutex_unlock(&j->mutex));
 }
 
 static void
@@ -166,12 +166,12 @@ put_costs(struct frame_out *o, const struct result *r)
 
 /* What the run has said goes to the leader, whom people look at. */
 static void
-put_notes(struct frame_out *o, struct work *w)
+put_notes(struct frame_out *o, struct job *j)
 {
     static const char program[] = "mcload: ";
-    fflush(w->said);
-    const char *p = w->said_text + w->said_before;
-    for (unsigned n = 0; n < MESSAGE_NOTES_MAX && p < w->said_text + w->said_len; n++) {
+    fflush(j->said);
+    const char *p = j->said_text + j->said_before;
+    for (unsigned n = 0; n < MESSAGE_NOTES_MAX && p < j->said_text + j->said_len; n++) {
         size_t len = strcspn(p, "\n"), skip = sizeof program - 1;
         char line[MESSAGE_TEXT_MAX];
         skip = strncmp(p, program, skip) == 0 ? skip : 0;
@@ -182,14 +182,14 @@ put_notes(struct frame_out *o, struct work *w)
 }
 
 static void
-send_done(struct session *s)
+send_done(struct service *s)
 {
-    struct work *w = &s->work;
-    struct result *r = &w->result;
-    bool was_stopped = r->was_interrupted || w->wants_stop;
-    uint64_t last = ledger_last((nsec_t)(w->shot.time_s * 1e9), w->shot.tick_length);
+    struct job *j = &s->job;
+    struct result *r = &j->result;
+    bool was_stopped = r->was_interrupted || j->wants_stop;
+    uint64_t last = ledger_last((nsec_t)(j->spec.time_s * 1e9), j->spec.tick_length);
     /* It may also end with its trace. */
-    bool is_whole = !was_stopped && r->elapsed_s + 1e-3 > w->shot.time_s;
+    bool is_whole = !was_stopped && r->elapsed_s + 1e-3 > j->spec.time_s;
     for (unsigned i = 0; i < r->classes_len; i++) {
         send_delta(s, i, is_whole ? last : s->interval_sent + 1, &r->classes[i].total);
     }
@@ -203,58 +203,58 @@ send_done(struct session *s)
     frame_close(o, place);
     put_costs(o, r);
     frame_put_number(o, FIELD_ELAPSED, (uint64_t)(r->elapsed_s * 1e9));
-    frame_put_number(o, FIELD_START_ERROR, w->start_error);
+    frame_put_number(o, FIELD_START_ERROR, j->start_error);
     frame_put_number(o, FIELD_IS_STOPPED, was_stopped ? 1 : 0);
     frame_put_number(o, FIELD_IS_LOCAL, r->is_local ? 1 : 0);
-    put_notes(o, w);
+    put_notes(o, j);
     send_frame(s);
-    work_rest(w);
+    job_rest(j);
 }
 
 /* ---- what is asked for -------------------------------------------------------------- */
 
 static const char *
-configure(struct session *s, const struct frame *f)
+configure(struct service *s, const struct frame *f)
 {
-    struct work *w = &s->work;
-    if (w->state != WORK_NEW) {
+    struct job *j = &s->job;
+    if (j->state != JOB_NEW) {
         return "does not understand the leader";
     }
-    const char *wrong = agent_config_take(w, s->conf, f);
+    const char *wrong = job_config_take(j, s->conf, f);
     if (wrong != NULL) {
         return wrong;
     }
-    s->sent = calloc(w->options.classes_len + 1, sizeof *s->sent); /* there may be none */
+    s->sent = calloc(j->options.classes_len + 1, sizeof *s->sent); /* there may be none */
     must(s->sent != NULL);
-    for (unsigned i = 0; i < w->options.classes_len; i++) {
+    for (unsigned i = 0; i < j->options.classes_len; i++) {
         bool is_good = tally_init(&s->sent[i]);
         must(is_good);
     }
     s->opened_at = clock_now();
-    return work_open(w) ? NULL : "has not enough memory";
+    return job_open(j) ? NULL : "has not enough memory";
 }
 
 /* The share of each class; *sum is the highest rate that comes of them, 0 without a limit. */
 static bool
-take_rates(struct work *w, const struct frame *f, double *sum)
+take_rates(struct job *j, const struct frame *f, double *sum)
 {
     struct frame_field field;
-    unsigned classes = w->options.classes_len;
+    unsigned classes = j->options.classes_len;
     bool is_closed = false, has_times = false;
     if (!frame_bytes(f, FIELD_RATES, 8 * classes, 8 * classes, &field)) {
         return false;
     }
     *sum = 0;
     for (unsigned i = 0; i < classes; i++) {
-        w->rates[i] = (double)frame_get_u64(field.p + 8 * i);
-        if (w->rates[i] > RATE_MAX) {
+        j->rates[i] = (double)frame_get_u64(field.p + 8 * i);
+        if (j->rates[i] > RATE_MAX) {
             return false;
         }
-        bool is_timed = w->options.classes[i].traffic.is_timed;
-        is_closed = is_closed || (w->rates[i] == 0 && !is_timed);
+        bool is_timed = j->options.classes[i].traffic.is_timed;
+        is_closed = is_closed || (j->rates[i] == 0 && !is_timed);
         has_times = has_times || is_timed;
         /* Not the mean of a schedule: it may ask for all in one moment. */
-        *sum += schedule_peak(&w->options.classes[i].traffic.schedule, w->rates[i]);
+        *sum += schedule_peak(&j->options.classes[i].traffic.schedule, j->rates[i]);
     }
     /* What a trace asks for is known when it happens: the agent's limit holds then. */
     *sum = is_closed ? 0 : *sum == 0 && has_times ? 1 : *sum;
@@ -279,27 +279,27 @@ take_slice(struct reader_slice *slice, const struct frame *f)
 }
 
 static const char *
-start_run(struct session *s, const struct frame *f)
+start_run(struct service *s, const struct frame *f)
 {
-    struct work *w = &s->work;
+    struct job *j = &s->job;
     uint64_t begin, time, warmup, is_fresh, length;
     struct reader_slice slice;
     double qps;
     nsec_t now = clock_now();
-    if (work_state(w) != WORK_IDLE ||
+    if (job_state(j) != JOB_IDLE ||
         !frame_number(f, FIELD_BEGIN, 0, now + BEGIN_MAX, &begin) ||
         !frame_number(f, FIELD_TIME, 1, UINT64_MAX / 4, &time) ||
         !frame_number(f, FIELD_WARMUP, 0, UINT64_MAX / 4, &warmup) ||
         !frame_number(f, FIELD_IS_FRESH, 0, 1, &is_fresh) ||
         !frame_number(f, FIELD_LENGTH, 1, UINT64_MAX / 4, &length) ||
-        !take_rates(w, f, &qps) || !take_slice(&slice, f)) {
+        !take_rates(j, f, &qps) || !take_slice(&slice, f)) {
         return "does not understand the leader";
     }
     const char *wrong =
-        agent_config_check(w, s->conf->own, (double)(time + warmup) / 1e9, qps);
+        job_config_check(j, s->conf->own, (double)(time + warmup) / 1e9, qps);
     if (wrong == NULL) {
-        w->shot = (struct run_shot){
-            .rates = w->rates,
+        j->spec = (struct run_spec){
+            .rates = j->rates,
             .time_s = (double)time / 1e9,
             .warmup_s = warmup > 0 ? (double)warmup / 1e9 : -1,
             .begin = begin,
@@ -308,17 +308,17 @@ start_run(struct session *s, const struct frame *f)
             .slice = slice,
         };
         s->looks_sent = s->interval_sent = s->samples_sent = 0;
-        server_stats_destroy(&w->samples); /* nobody runs */
-        for (unsigned i = 0; i < w->options.classes_len; i++) {
+        server_stats_destroy(&j->samples); /* nobody runs */
+        for (unsigned i = 0; i < j->options.classes_len; i++) {
             tally_reset(&s->sent[i]);
         }
-        work_shoot(w);
+        job_run(j);
     }
     return wrong;
 }
 
 static void
-on_frame(struct session *s, const struct frame *f, nsec_t heard)
+on_frame(struct service *s, const struct frame *f, nsec_t heard)
 {
     const char *wrong = NULL;
     uint64_t sent;
@@ -337,7 +337,7 @@ on_frame(struct session *s, const struct frame *f, nsec_t heard)
         wrong = start_run(s, f);
         break;
     case MESSAGE_STOP:
-        work_stop(&s->work);
+        job_stop(&s->job);
         break;
     default:
         wrong = "does not understand the leader";
@@ -351,35 +351,35 @@ on_frame(struct session *s, const struct frame *f, nsec_t heard)
 /* ---- the loop ----------------------------------------------------------------------- */
 
 static void
-on_work(struct session *s)
+on_job(struct service *s)
 {
-    static enum work_state told = WORK_NEW;
+    static enum job_state told = JOB_NEW;
     uint64_t count;
-    while (read(s->work.wake_fd, &count, sizeof count) > 0) {
+    while (read(s->job.wake_fd, &count, sizeof count) > 0) {
     }
-    enum work_state state = work_state(&s->work);
-    if (state == WORK_IDLE && told == WORK_NEW) {
+    enum job_state state = job_state(&s->job);
+    if (state == JOB_IDLE && told == JOB_NEW) {
         struct frame_out *o = chan_begin(&s->chan, MESSAGE_READY);
         frame_put_number(o, FIELD_LOADED,
-                         s->work.run != NULL ? run_loaded(s->work.run) : 0);
-        put_notes(o, &s->work);
+                         s->job.run != NULL ? run_loaded(s->job.run) : 0);
+        put_notes(o, &s->job);
         send_frame(s);
-        told = WORK_IDLE;
+        told = JOB_IDLE;
     }
     send_looks(s);
     send_samples(s);
-    if (state == WORK_DONE) {
-        bool was_ended = s->work.result.was_interrupted;
+    if (state == JOB_DONE) {
+        bool was_ended = s->job.result.was_interrupted;
         send_done(s);
         s->is_over = s->is_over || was_ended; /* a signal to this process */
     }
-    if (state == WORK_FAILED) {
-        end_with(s, MESSAGE_FAILED, s->work.err);
+    if (state == JOB_FAILED) {
+        end_with(s, MESSAGE_FAILED, s->job.err);
     }
 }
 
 static void
-on_input(struct session *s)
+on_input(struct service *s)
 {
     struct frame f;
     bool is_up = chan_flush(&s->chan) && chan_fill(&s->chan);
@@ -392,10 +392,10 @@ on_input(struct session *s)
 
 /* Storing the records is load as well. */
 static void
-limit_loading(struct session *s, nsec_t now)
+limit_loading(struct service *s, nsec_t now)
 {
     double most = s->conf->own->agent_max_time;
-    if (work_state(&s->work) == WORK_OPENING && most > 0 &&
+    if (job_state(&s->job) == JOB_OPENING && most > 0 &&
         (double)(now - s->opened_at) > most * (double)NSEC_PER_SEC) {
         end_with(s, MESSAGE_REFUSED,
                  "refuses: loading takes longer than the agent allows");
@@ -403,11 +403,11 @@ limit_loading(struct session *s, nsec_t now)
 }
 
 static void
-look_after(struct session *s)
+look_after(struct service *s)
 {
     struct pollfd fds[] = {
         {.fd = s->chan.fd, .events = chan_events(&s->chan)},
-        {.fd = s->work.wake_fd, .events = POLLIN},
+        {.fd = s->job.wake_fd, .events = POLLIN},
         {.fd = s->signal_fd, .events = POLLIN},
     };
     nsec_t before = clock_now();
@@ -421,17 +421,17 @@ look_after(struct session *s)
         on_input(s);
     }
     if (rc > 0 && fds[1].revents != 0) {
-        on_work(s);
+        on_job(s);
     }
     now = clock_now();
     limit_loading(s, now);
-    bool is_late = work_state(&s->work) == WORK_NEW ? now >= s->taken_at + UNTIL_CONFIG
-                                                    : lease_is_over(&s->lease, now);
+    bool is_late = job_state(&s->job) == JOB_NEW ? now >= s->taken_at + UNTIL_CONFIG
+                                                 : lease_is_over(&s->lease, now);
     s->is_over = s->is_over || (rc > 0 && fds[2].revents != 0) || is_late;
 }
 
 static bool
-become_owner(struct session *s)
+become_owner(struct service *s)
 {
     const struct timespec pause = {0, (long)HANDOVER_LOOK};
     nsec_t until = clock_now() + HANDOVER;
@@ -450,7 +450,7 @@ become_owner(struct session *s)
 
 /* One leader at a time: the first that has the key. */
 static bool
-take_charge(struct session *s)
+take_charge(struct service *s)
 {
     atomic_store(&s->conf->shared->failures, 0);
     if (!become_owner(s)) {
@@ -471,10 +471,10 @@ open_signals(void)
     return signalfd(-1, &signals, SFD_NONBLOCK | SFD_CLOEXEC);
 }
 
-enum session_end
-session_serve(const struct session_conf *conf, int fd)
+enum service_end
+service_run(const struct service_conf *conf, int fd)
 {
-    static struct session s;
+    static struct service s;
     char err[MESSAGE_TEXT_MAX];
     struct timespec pause = {(time_t)(conf->pause / NSEC_PER_SEC),
                              (long)(conf->pause % NSEC_PER_SEC)};
@@ -486,10 +486,10 @@ session_serve(const struct session_conf *conf, int fd)
         if (!conf->own->is_quiet) {
             fprintf(stderr, "mcload: a leader %s\n", err);
         }
-        return greet == GREET_WRONG ? SESSION_WRONG_KEY : SESSION_ENDED;
+        return greet == GREET_WRONG ? SERVICE_WRONG_KEY : SERVICE_ENDED;
     }
     s.signal_fd = open_signals();
-    work_init(&s.work);
+    job_init(&s.job);
     s.cpu_at = clock_now();
     s.taken_at = s.cpu_at;
     if (s.signal_fd != -1 && take_charge(&s)) {
@@ -498,5 +498,5 @@ session_serve(const struct session_conf *conf, int fd)
         }
     }
     /* The process ends at once, and with it threads and connections. */
-    return SESSION_ENDED;
+    return SERVICE_ENDED;
 }

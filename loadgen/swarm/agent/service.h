@@ -2,7 +2,7 @@
  * Copyright (c) 2026 the memcached-qos authors
  *
  * An agent's side of one connection, in a process of its own. Its main thread speaks with
- * the leader and keeps the lease; agent_work.h has the thread that runs what is asked for.
+ * the leader and keeps the lease; job.h has the thread that runs what is asked for.
  */
 #pragma once
 
@@ -23,18 +23,18 @@ struct agent_shared {
 };
 
 /* How such a process ends. */
-enum session_end {
-    SESSION_ENDED = 0,
-    SESSION_WRONG_KEY = 3,
+enum service_end {
+    SERVICE_ENDED = 0,
+    SERVICE_WRONG_KEY = 3,
 };
 
-struct session_conf {
+struct service_conf {
     const struct options *own;      /* the agent's command line */
-    const struct swarm_words *host; /* what of it holds for runs as well */
+    const struct agent_words *host; /* what of it holds for runs as well */
     const struct seal_key *key;
     struct agent_shared *shared;
     nsec_t pause; /* before anything, after wrong proofs */
 };
 
 /* Serves the leader at the other end of fd until one of them has enough. */
-must_check enum session_end session_serve(const struct session_conf *conf, int fd);
+must_check enum service_end service_run(const struct service_conf *conf, int fd);

@@ -10,7 +10,7 @@
 
 /* Whether it is one of this process, and which of its own. */
 static bool
-is_own(const struct leader_parts *p, unsigned class, unsigned *own_class)
+is_own(const struct combine_parts *p, unsigned class, unsigned *own_class)
 {
     *own_class = class - p->own_first;
     return p->own != NULL && class >= p->own_first && *own_class < p->own->classes_len;
@@ -34,7 +34,7 @@ first_thread(const struct options *o, const struct follower *k, unsigned class)
 }
 
 static unsigned
-threads_of(const struct leader_parts *p, unsigned class)
+threads_of(const struct combine_parts *p, unsigned class)
 {
     unsigned here = (unsigned)p->options->classes[class].threads, own_class;
     unsigned sum = is_own(p, class, &own_class) ? here : 0;
@@ -50,20 +50,20 @@ threads_of(const struct leader_parts *p, unsigned class)
 
 /* 0: the numbers are those of the whole run. */
 static double
-headline_s(const struct leader_parts *p)
+headline_s(const struct combine_parts *p)
 {
     const struct followers *k = p->followers;
     return (double)(ledger_cut(k->run.ledger) * k->run.length) / 1e9;
 }
 
 static const struct tally *
-headline(const struct leader_parts *p, unsigned part, unsigned class)
+headline(const struct combine_parts *p, unsigned part, unsigned class)
 {
     return ledger_headline(p->followers->run.ledger, part, class);
 }
 
 static void
-add_own(struct result *c, const struct leader_parts *p, unsigned class,
+add_own(struct result *c, const struct combine_parts *p, unsigned class,
         unsigned own_class)
 {
     const struct result *own = &p->own->classes[own_class];
@@ -76,7 +76,7 @@ add_own(struct result *c, const struct leader_parts *p, unsigned class,
 
 /* An agent that was lost counts with what it had reported. */
 static unsigned
-add_follower(struct result *c, const struct leader_parts *p, unsigned index,
+add_follower(struct result *c, const struct combine_parts *p, unsigned index,
              unsigned class, unsigned first)
 {
     const struct follower *k = &p->followers->all[index];
@@ -94,7 +94,7 @@ add_follower(struct result *c, const struct leader_parts *p, unsigned index,
 }
 
 static bool
-make_class(struct result *c, const struct leader_parts *p, unsigned class)
+make_class(struct result *c, const struct combine_parts *p, unsigned class)
 {
     unsigned threads = threads_of(p, class), first = 0, own_class;
     const struct lclass *conf = &p->options->classes[class];
@@ -182,7 +182,7 @@ busiest(const struct cost *costs, unsigned threads)
 }
 
 static void
-describe_follower(struct result_agent *a, const struct leader_parts *p, unsigned index)
+describe_follower(struct result_agent *a, const struct combine_parts *p, unsigned index)
 {
     struct tally *tallies[OPTIONS_CLASSES_MAX];
     struct align_estimate e = {0};
@@ -218,7 +218,7 @@ is_told(const struct follower *k)
 }
 
 static bool
-make_agents(struct result *r, const struct leader_parts *p)
+make_agents(struct result *r, const struct combine_parts *p)
 {
     struct tally *tallies[OPTIONS_CLASSES_MAX];
     unsigned count = p->followers->count + (p->own != NULL ? 1 : 0), at = 0;
@@ -263,7 +263,7 @@ count_above(struct tally *const *tallies, unsigned count, uint64_t limit)
 
 /* One process that makes most of the tail is seen here, and not in the sum. */
 static void
-share_tail(struct result *r, const struct leader_parts *p)
+share_tail(struct result *r, const struct combine_parts *p)
 {
     struct tally *tallies[OPTIONS_CLASSES_MAX];
     uint64_t limit = hist_quantile(r->all[FROM_INTENDED], .99), above = 0, good = 0;
@@ -292,7 +292,7 @@ share_tail(struct result *r, const struct leader_parts *p)
 
 /* What those that were left were still offered, and what they achieved of it. */
 static void
-make_loss(struct result *r, const struct leader_parts *p, double elapsed_s)
+make_loss(struct result *r, const struct combine_parts *p, double elapsed_s)
 {
     const struct ledger *ledger = p->followers->run.ledger;
     for (unsigned i = 0; i < r->agents_len; i++) {
@@ -320,14 +320,14 @@ make_loss(struct result *r, const struct leader_parts *p, double elapsed_s)
 
 /* Of the process for which it was longest. */
 static double
-longest(const struct leader_parts *p)
+longest(const struct combine_parts *p)
 {
     double own = p->own != NULL ? p->own->elapsed_s : 0;
     return fmax(own, followers_longest(p->followers));
 }
 
 bool
-leader_result_make(struct result *r, const struct leader_parts *p)
+combine_results(struct result *r, const struct combine_parts *p)
 {
     unsigned count = p->options->classes_len, threads = 0, first = 0;
     for (unsigned i = 0; i < count; i++) {

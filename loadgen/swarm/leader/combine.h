@@ -10,9 +10,9 @@
 #include "loadgen/run/run.h"
 #include "loadgen/swarm/leader/capacity.h"
 
-struct leader_parts {
+struct combine_parts {
     const struct options *options;
-    const struct run_shot *shot;
+    const struct run_spec *spec;
     const struct result *own; /* of this process; NULL: it sent nothing */
     const double *own_rates;  /* one a class */
     unsigned own_first;       /* of its classes, among all */
@@ -23,4 +23,4 @@ struct leader_parts {
 };
 
 /* False when memory is short; nothing is to be freed then. */
-must_check bool leader_result_make(struct result *r, const struct leader_parts *parts);
+must_check bool combine_results(struct result *r, const struct combine_parts *parts);

@@ -20,7 +20,7 @@
 
 /* ---- opening ------------------------------------------------------------------------ */
 
-/* Of all servers, as swarm_words deals them out. */
+/* Of all servers, as agent_words deals them out. */
 static void
 deal_out_servers(struct followers *l, unsigned servers)
 {

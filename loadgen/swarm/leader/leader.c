@@ -27,7 +27,7 @@ struct leader {
     struct run_conf conf;
     const struct options *o;
     unsigned load_classes; /* those before the measuring client's */
-    struct leader_own own;
+    struct local local;
     uint64_t count, runs; /* attempts so far; less those at capacities */
     nsec_t opened_at, ready_at, drained_at; /* of the last one: all results were there */
     struct followers followers;
@@ -35,7 +35,7 @@ struct leader {
     bool is_probing;      /* it only tells capacities */
     sigset_t signals, mask_before;
     bool is_masked;
-    struct inquiry inquiry;   /* of servers, without a run that asks them */
+    struct stats_poll poll;   /* of servers, without a run that asks them */
     struct capacity capacity; /* what is known of each process, this one first */
 };
 
@@ -107,27 +107,27 @@ configure(struct leader *l, int argc, char **argv)
 {
     struct followers *k = &l->followers;
     enum exit_status status = EXIT_VALID;
-    unsigned number = l->own.is_there ? 1 : 0, senders[ROLES];
+    unsigned number = l->local.is_there ? 1 : 0, senders[ROLES];
     for (unsigned role = 0; role < ROLES; role++) {
-        senders[role] = leader_own_senders(&l->own, role);
+        senders[role] = local_senders(&l->local, role);
     }
     for (unsigned i = 0; status == EXIT_VALID && i < k->count; i++) {
         struct follower *f = &k->all[i];
-        struct swarm_reader reader = {f->role, f->observer, k->run.observers};
-        struct swarm_words words;
-        status = swarm_words_shared(&words, l->o, &reader, argc, argv, stderr);
+        struct agent_words_reader reader = {f->role, f->observer, k->run.observers};
+        struct agent_words words;
+        status = agent_words_shared(&words, l->o, &reader, argc, argv, stderr);
         struct follower_conf conf = {
             .words = words.words,
             .words_len = words.count,
             .wants_secret = f->role != ROLE_OBSERVE && l->o->base.auth_file != NULL,
             .agent = f->role == ROLE_OBSERVE ? 0 : number++,
-            .agents = k->count - k->run.observers + (l->own.is_there ? 1 : 0),
+            .agents = k->count - k->run.observers + (l->local.is_there ? 1 : 0),
             .sender = senders[f->role]++,
             .senders =
-                options_agents_in(l->o, f->role) + leader_own_senders(&l->own, f->role),
+                options_agents_in(l->o, f->role) + local_senders(&l->local, f->role),
         };
         status = status != EXIT_VALID ? status : follower_configure(f, &conf);
-        swarm_words_free(&words);
+        agent_words_fini(&words);
     }
     return status;
 }
@@ -140,7 +140,7 @@ tick(void *arg, const struct run *run, nsec_t now)
     struct followers *k = &l->followers;
     bool goes_on = l->conf.tick == NULL || l->conf.tick(l->conf.tick_arg, run, now);
     PTHREAD_OK(pthread_mutex_lock(&k->mutex));
-    leader_own_tell(&l->own, &k->run, run, now);
+    local_tell(&l->local, &k->run, run, now);
     goes_on = goes_on && !is_spoilt(l);
     PTHREAD_OK(pthread_mutex_unlock(&k->mutex));
     return goes_on;
@@ -152,8 +152,7 @@ open_own(struct leader *l)
     struct run_conf conf = l->conf;
     conf.tick = tick;
     conf.tick_arg = l;
-    return leader_own_open(&l->own, &conf,
-                           l->followers.count - l->followers.run.observers);
+    return local_open(&l->local, &conf, l->followers.count - l->followers.run.observers);
 }
 
 enum exit_status
@@ -166,7 +165,7 @@ leader_open(struct leader **leader, const struct run_conf *conf, int argc, char 
     l->opened_at = clock_now();
     l->load_classes =
         l->o->classes_len - (l->o->classes[l->o->classes_len - 1].is_measuring ? 1 : 0);
-    leader_own_init(&l->own, l->o, l->load_classes);
+    local_init(&l->local, l->o, l->load_classes);
     swarm_signals(&l->signals);
     enum exit_status status = followers_open(&l->followers, l->o, l->load_classes);
     if (!capacity_init(&l->capacity, l->o->agents_len + 1, l->o->classes_len)) {
@@ -179,16 +178,16 @@ leader_open(struct leader **leader, const struct run_conf *conf, int argc, char 
         l->is_masked = true;
         status = followers_start(&l->followers);
     }
-    if (status == EXIT_VALID && l->own.is_there) {
+    if (status == EXIT_VALID && l->local.is_there) {
         PTHREAD_OK(pthread_sigmask(SIG_SETMASK, &l->mask_before, NULL));
         status = open_own(l);
         PTHREAD_OK(pthread_sigmask(SIG_BLOCK, &l->signals, NULL));
     }
     status = status != EXIT_VALID ? status : await_ready(l);
     l->ready_at = clock_now();
-    if (status == EXIT_VALID && !l->own.is_there) {
-        status = inquiry_open(&l->inquiry, &l->own.options, conf->targets, conf->err);
-        if (status == EXIT_VALID && !inquiry_learn(&l->inquiry, &l->own.options)) {
+    if (status == EXIT_VALID && !l->local.is_there) {
+        status = stats_poll_open(&l->poll, &l->local.options, conf->targets, conf->err);
+        if (status == EXIT_VALID && !stats_poll_learn(&l->poll, &l->local.options)) {
             status = swarm_fail("out of memory");
         }
     }
@@ -206,9 +205,9 @@ leader_close(struct leader **leader)
     if (l == NULL) {
         return;
     }
-    leader_own_fini(&l->own);
+    local_fini(&l->local);
     followers_close(&l->followers);
-    inquiry_fini(&l->inquiry);
+    stats_poll_fini(&l->poll);
     capacity_fini(&l->capacity);
     if (l->is_masked) {
         PTHREAD_OK(pthread_sigmask(SIG_SETMASK, &l->mask_before, NULL));
@@ -220,7 +219,7 @@ leader_close(struct leader **leader)
 uint64_t
 leader_loaded(const struct leader *l)
 {
-    uint64_t sum = l->own.run != NULL ? run_loaded(l->own.run) : 0;
+    uint64_t sum = l->local.run != NULL ? run_loaded(l->local.run) : 0;
     for (unsigned i = 0; i < l->followers.count; i++) {
         sum += l->followers.all[i].loaded; /* constant once all are ready */
     }
@@ -237,16 +236,16 @@ start_ledger(struct leader *l)
     struct ledger_part parts[MESSAGE_AGENTS_MAX + 1] = {{0, 0}};
     const struct swarm_run *run = &k->run;
     nsec_t start = run->begin + run->warmup;
-    if (l->own.run != NULL) {
-        parts[0] =
-            (struct ledger_part){l->own.first, l->own.first + l->own.options.classes_len};
+    if (l->local.run != NULL) {
+        parts[0] = (struct ledger_part){l->local.first,
+                                        l->local.first + l->local.options.classes_len};
     }
     for (unsigned i = 0; i < k->count; i++) {
         const struct follower *f = &k->all[i];
         unsigned classes = f->is_out ? 0 : f->classes;
         parts[i + 1] = (struct ledger_part){f->first_class, f->first_class + classes};
     }
-    leader_own_begin(&l->own);
+    local_begin(&l->local);
     struct ledger_run conf = {
         .parts = parts,
         .start = start,
@@ -271,7 +270,7 @@ replays(const struct options *o)
 /* Orders a start that all can keep: later than the longest way to any of them. False: no
  * memory. */
 static bool
-order_start(struct leader *l, const struct run_shot *shot)
+order_start(struct leader *l, const struct run_spec *spec)
 {
     struct followers *k = &l->followers;
     nsec_t lead = replays(l->o) ? LEAD_TRACE : LEAD_MIN;
@@ -281,14 +280,14 @@ order_start(struct leader *l, const struct run_shot *shot)
             lead = LEAD_WAYS * e.way_max;
         }
     }
-    double warmup = shot->warmup_s == 0 ? l->o->warmup_s : fmax(0, shot->warmup_s);
-    double time = shot->time_s > 0 ? shot->time_s : l->o->time_s;
+    double warmup = spec->warmup_s == 0 ? l->o->warmup_s : fmax(0, spec->warmup_s);
+    double time = spec->time_s > 0 ? spec->time_s : l->o->time_s;
     struct swarm_run *run = &k->run;
     run->time = (nsec_t)(time * (double)NSEC_PER_SEC);
     run->warmup = (nsec_t)(warmup * (double)NSEC_PER_SEC);
     run->length =
         ledger_length(run->time, (nsec_t)(l->o->interval_s * (double)NSEC_PER_SEC));
-    run->is_fresh = shot->is_fresh;
+    run->is_fresh = spec->is_fresh;
     run->begin = clock_now() + lead;
     run->begin += l->count > 0 ? 0 : (nsec_t)(l->o->wait_s * (double)NSEC_PER_SEC);
     l->count++;
@@ -318,7 +317,7 @@ observe(struct leader *l)
 {
     struct followers *k = &l->followers;
     PTHREAD_OK(pthread_mutex_unlock(&k->mutex));
-    inquiry_look(&l->inquiry, clock_now());
+    stats_poll_look(&l->poll, clock_now());
     PTHREAD_OK(pthread_mutex_lock(&k->mutex));
 }
 
@@ -351,22 +350,22 @@ await_results(struct leader *l, nsec_t until)
 
 /* With the followers' results in, or lost. */
 static enum exit_status
-collect(struct leader *l, const struct run_shot *shot, const struct result *own,
+collect(struct leader *l, const struct run_spec *spec, const struct result *own,
         const double *own_rates, bool was_interrupted, struct result *result)
 {
-    struct leader_parts parts = {
+    struct combine_parts parts = {
         .options = l->o,
-        .shot = shot,
-        .own = l->own.run != NULL ? own : NULL,
+        .spec = spec,
+        .own = l->local.run != NULL ? own : NULL,
         .own_rates = own_rates,
-        .own_first = l->own.first,
+        .own_first = l->local.first,
         .load_classes = l->load_classes,
         .was_interrupted = was_interrupted,
         .accepts_loss = policy(l) == LOSS_ACCEPT,
         .followers = &l->followers,
         .capacity = &l->capacity,
     };
-    return leader_result_make(result, &parts) ? EXIT_VALID : swarm_fail("out of memory");
+    return combine_results(result, &parts) ? EXIT_VALID : swarm_fail("out of memory");
 }
 
 /* Whether the run was refused, which has a line then. */
@@ -427,53 +426,53 @@ take_stats(struct leader *l, struct result *own)
         l->followers.run.observers > 0 ? &l->followers.run.stats : &own->server_stats;
     struct server_stats *stats = *from;
     *from = NULL;
-    return stats != NULL ? stats : inquiry_take(&l->inquiry);
+    return stats != NULL ? stats : stats_poll_take(&l->poll);
 }
 
 /* One attempt. *is_spoilt: an agent was lost, and the policy is not to go on with it. */
 static enum exit_status
-attempt(struct leader *l, const struct run_shot *shot, bool *spoilt,
+attempt(struct leader *l, const struct run_spec *spec, bool *spoilt,
         struct result *result)
 {
-    struct leader_split share;
+    struct share_out share;
     struct followers *k = &l->followers;
     const struct swarm_run *run = &k->run;
-    struct leader_split_parts parts = {l->o, k, &l->own, &l->capacity};
-    struct run_shot own_shot = *shot;
+    struct share_out_parts parts = {l->o, k, &l->local, &l->capacity};
+    struct run_spec own_spec = *spec;
     struct result own = {0};
     PTHREAD_OK(pthread_mutex_lock(&k->mutex));
     l->lost_before = followers_in(k, FOLLOWER_LOST);
-    enum exit_status status = leader_split(&parts, shot, &share);
-    if (status == EXIT_VALID && !order_start(l, shot)) {
+    enum exit_status status = share_out(&parts, spec, &share);
+    if (status == EXIT_VALID && !order_start(l, spec)) {
         status = swarm_fail("out of memory");
     }
-    own_shot.begin = run->begin;
-    own_shot.tick_length = run->length;
-    own_shot.rates = share.rates;
-    own_shot.slice = share.slice;
+    own_spec.begin = run->begin;
+    own_spec.tick_length = run->length;
+    own_spec.rates = share.rates;
+    own_spec.slice = share.slice;
     nsec_t start = run->begin + run->warmup;
     nsec_t until =
         start + run->time + (nsec_t)(l->o->agent_wait_s * (double)NSEC_PER_SEC);
-    if (status == EXIT_VALID && !inquiry_start(&l->inquiry, start, start + run->time)) {
+    if (status == EXIT_VALID && !stats_poll_start(&l->poll, start, start + run->time)) {
         status = swarm_fail("out of memory");
     }
     PTHREAD_OK(pthread_mutex_unlock(&k->mutex));
-    if (status == EXIT_VALID && l->own.run != NULL) {
-        status = run_once(l->own.run, &own_shot, &own);
+    if (status == EXIT_VALID && l->local.run != NULL) {
+        status = run_once(l->local.run, &own_spec, &own);
     }
     if (status != EXIT_VALID) {
         return status;
     }
     PTHREAD_OK(pthread_mutex_lock(&k->mutex));
-    if (l->own.run != NULL) {
-        leader_own_end(&l->own, run, &own);
+    if (l->local.run != NULL) {
+        local_end(&l->local, run, &own);
     }
     if (own.was_interrupted) {
         stop_agents(l);
     }
     PTHREAD_OK(pthread_mutex_unlock(&k->mutex));
     bool was_interrupted = !await_results(l, until) || own.was_interrupted;
-    inquiry_end(&l->inquiry);
+    stats_poll_end(&l->poll);
     PTHREAD_OK(pthread_mutex_lock(&k->mutex));
     l->drained_at = clock_now();
     ledger_finish(run->ledger, start + lasted(k, &own));
@@ -485,33 +484,33 @@ attempt(struct leader *l, const struct run_shot *shot, bool *spoilt,
         status = EXIT_UNREACHABLE;
     } else {
         tell_losses(l);
-        status = collect(l, shot, &own, share.rates, was_interrupted, result);
+        status = collect(l, spec, &own, share.rates, was_interrupted, result);
     }
     if (status == EXIT_VALID && !*spoilt && !was_interrupted &&
-        !leader_split_learn(&parts, shot, &own)) {
+        !share_out_learn(&parts, spec, &own)) {
         result_fini(result);
         status = EXIT_INVALID;
     }
     if (status == EXIT_VALID) {
         tell_phases(l, &own, result);
         result->server_stats = take_stats(l, &own);
-        result->server_settings = l->own.run != NULL
+        result->server_settings = l->local.run != NULL
                                       ? server_settings_get(own.server_settings)
-                                      : inquiry_settings(&l->inquiry);
+                                      : stats_poll_settings(&l->poll);
     }
     PTHREAD_OK(pthread_mutex_unlock(&k->mutex));
-    if (l->own.run != NULL) {
+    if (l->local.run != NULL) {
         result_fini(&own);
     }
     return status;
 }
 
 static enum exit_status
-attempt_all(struct leader *l, const struct run_shot *shot, struct result *result)
+attempt_all(struct leader *l, const struct run_spec *spec, struct result *result)
 {
     for (;;) {
         bool spoilt = false;
-        enum exit_status status = attempt(l, shot, &spoilt, result);
+        enum exit_status status = attempt(l, spec, &spoilt, result);
         if (status != EXIT_VALID || !spoilt) {
             return status;
         }
@@ -541,15 +540,14 @@ miss_lost(struct leader *l, bool are_missed)
 /* Before the first rate that is shared out by capacity: a closed loop of these classes, for a
  * second at most. */
 static enum exit_status
-measure_capacity(struct leader *l, const struct run_shot *shot)
+measure_capacity(struct leader *l, const struct run_spec *spec)
 {
     double rates[OPTIONS_CLASSES_MAX];
     struct result result;
     bool is_wanted = false;
     for (unsigned i = 0; i < l->o->classes_len; i++) {
-        rates[i] = leader_split_rate(l->o, shot, i);
-        if (leader_split_has_capacity(l->o, i) && rates[i] > 0 &&
-            !l->capacity.is_known[i]) {
+        rates[i] = share_out_rate(l->o, spec, i);
+        if (share_out_has_capacity(l->o, i) && rates[i] > 0 && !l->capacity.is_known[i]) {
             rates[i] = 0;
             is_wanted = true;
         }
@@ -557,11 +555,11 @@ measure_capacity(struct leader *l, const struct run_shot *shot)
     if (!is_wanted) {
         return EXIT_VALID;
     }
-    struct run_shot probe = {
+    struct run_spec probe = {
         .rates = rates,
         .time_s = fmin(CAPACITY_S, l->o->time_s),
         .warmup_s = -1,
-        .is_fresh = shot->is_fresh,
+        .is_fresh = spec->is_fresh,
     };
     l->is_probing = true;
     enum exit_status status = attempt_all(l, &probe, &result);
@@ -578,10 +576,10 @@ measure_capacity(struct leader *l, const struct run_shot *shot)
 }
 
 enum exit_status
-leader_once(struct leader *l, const struct run_shot *shot, struct result *result)
+leader_once(struct leader *l, const struct run_spec *spec, struct result *result)
 {
-    enum exit_status status = measure_capacity(l, shot);
-    status = status == EXIT_VALID ? attempt_all(l, shot, result) : status;
+    enum exit_status status = measure_capacity(l, spec);
+    status = status == EXIT_VALID ? attempt_all(l, spec, result) : status;
     miss_lost(l, false);
     return status;
 }

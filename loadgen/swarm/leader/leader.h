@@ -18,7 +18,7 @@ must_check enum exit_status
 leader_open(struct leader **leader, const struct run_conf *conf, int argc, char **argv);
 /* As run_once. A lost agent is dealt with as --on-agent-loss says; the result tells. */
 must_check enum exit_status
-leader_once(struct leader *leader, const struct run_shot *shot, struct result *result);
+leader_once(struct leader *leader, const struct run_spec *spec, struct result *result);
 /* Also of NULL. */
 void leader_close(struct leader **leader);
 /* Records stored by all. */

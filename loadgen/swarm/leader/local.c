@@ -9,11 +9,11 @@
 #include "loadgen/options/swarm_start.h"
 
 void
-leader_own_init(struct leader_own *own, const struct options *o, unsigned load_classes)
+local_init(struct local *own, const struct options *o, unsigned load_classes)
 {
     bool measures =
         load_classes < o->classes_len && options_agents_in(o, ROLE_MEASURE) == 0;
-    *own = (struct leader_own){
+    *own = (struct local){
         .options = *o,
         .first = measures ? load_classes : 0,
         .is_there = o->weight > 0,
@@ -27,7 +27,7 @@ leader_own_init(struct leader_own *own, const struct options *o, unsigned load_c
 }
 
 static bool
-make_told(struct leader_own *own)
+make_told(struct local *own)
 {
     bool is_good = tally_init(&own->look);
     own->told = calloc(own->options.classes_len, sizeof *own->told);
@@ -39,7 +39,7 @@ make_told(struct leader_own *own)
 }
 
 enum exit_status
-leader_own_open(struct leader_own *own, const struct run_conf *conf, unsigned agents)
+local_open(struct local *own, const struct run_conf *conf, unsigned agents)
 {
     struct run_conf c = *conf;
     if (!own->is_there) {
@@ -49,7 +49,7 @@ leader_own_open(struct leader_own *own, const struct run_conf *conf, unsigned ag
     c.agent = 0;
     c.agents = agents + 1;
     c.sender = 0;
-    c.senders = options_agents_in(&own->options, leader_own_role(own)) + 1;
+    c.senders = options_agents_in(&own->options, local_role(own)) + 1;
     if (!make_told(own)) {
         return swarm_fail("out of memory");
     }
@@ -57,7 +57,7 @@ leader_own_open(struct leader_own *own, const struct run_conf *conf, unsigned ag
 }
 
 void
-leader_own_fini(struct leader_own *own)
+local_fini(struct local *own)
 {
     run_close(&own->run);
     for (unsigned i = 0; own->told != NULL && i < own->options.classes_len; i++) {
@@ -69,8 +69,8 @@ leader_own_fini(struct leader_own *own)
 
 /* It goes the way of what agents report. */
 static void
-tell(struct leader_own *own, const struct swarm_run *swarm, unsigned class,
-     uint64_t interval, struct tally *now)
+tell(struct local *own, const struct swarm_run *swarm, unsigned class, uint64_t interval,
+     struct tally *now)
 {
     struct frame_out o = {.p = NULL};
     struct frame f;
@@ -87,7 +87,7 @@ tell(struct leader_own *own, const struct swarm_run *swarm, unsigned class,
 }
 
 void
-leader_own_begin(struct leader_own *own)
+local_begin(struct local *own)
 {
     for (unsigned i = 0; own->run != NULL && i < own->options.classes_len; i++) {
         tally_reset(&own->told[i]);
@@ -96,8 +96,8 @@ leader_own_begin(struct leader_own *own)
 }
 
 void
-leader_own_tell(struct leader_own *own, const struct swarm_run *swarm,
-                const struct run *run, nsec_t now)
+local_tell(struct local *own, const struct swarm_run *swarm, const struct run *run,
+           nsec_t now)
 {
     uint64_t interval =
         ledger_number(now - run_window(run)->start, swarm->time, swarm->length);
@@ -113,8 +113,7 @@ leader_own_tell(struct leader_own *own, const struct swarm_run *swarm,
 }
 
 void
-leader_own_end(struct leader_own *own, const struct swarm_run *swarm,
-               const struct result *result)
+local_end(struct local *own, const struct swarm_run *swarm, const struct result *result)
 {
     bool is_whole = result->elapsed_s * 1e9 + 1e6 > (double)swarm->time;
     uint64_t last = ledger_last(swarm->time, swarm->length);

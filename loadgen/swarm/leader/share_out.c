@@ -11,13 +11,13 @@
 #define SENDERS_MAX (MESSAGE_AGENTS_MAX + 1)
 
 double
-leader_split_rate(const struct options *o, const struct run_shot *shot, unsigned class)
+share_out_rate(const struct options *o, const struct run_spec *spec, unsigned class)
 {
-    return shot->rates != NULL ? shot->rates[class] : (double)o->classes[class].qps;
+    return spec->rates != NULL ? spec->rates[class] : (double)o->classes[class].qps;
 }
 
 bool
-leader_split_has_capacity(const struct options *o, unsigned class)
+share_out_has_capacity(const struct options *o, unsigned class)
 {
     const struct lclass *c = &o->classes[class];
     return o->splits_by_capacity && !c->is_measuring && !c->traffic.is_timed;
@@ -25,11 +25,11 @@ leader_split_has_capacity(const struct options *o, unsigned class)
 
 /* Who sends a class, and how much of it: this process, then the agents. Returns the sum. */
 static double
-weigh(const struct leader_split_parts *p, unsigned class, double weights[SENDERS_MAX])
+weigh(const struct share_out_parts *p, unsigned class, double weights[SENDERS_MAX])
 {
     const struct followers *k = p->followers;
     double sum = 0;
-    weights[0] = leader_own_has(p->own, class) ? (double)p->options->weight : 0;
+    weights[0] = local_has(p->own, class) ? (double)p->options->weight : 0;
     for (unsigned i = 0; i < k->count; i++) {
         bool has_it = !k->all[i].is_out && follower_has(&k->all[i], class);
         weights[i + 1] = has_it ? (double)k->all[i].weight : 0;
@@ -42,21 +42,21 @@ weigh(const struct leader_split_parts *p, unsigned class, double weights[SENDERS
 }
 
 bool
-leader_split_learn(const struct leader_split_parts *p, const struct run_shot *shot,
-                   const struct result *own)
+share_out_learn(const struct share_out_parts *p, const struct run_spec *spec,
+                const struct result *own)
 {
     const struct followers *k = p->followers;
     double qps[SENDERS_MAX];
     for (unsigned class = 0; class < p->options->classes_len; class ++) {
-        if (!leader_split_has_capacity(p->options, class) ||
-            leader_split_rate(p->options, shot, class) > 0) {
+        if (!share_out_has_capacity(p->options, class) ||
+            share_out_rate(p->options, spec, class) > 0) {
             continue;
         }
         for (unsigned i = 0; i <= k->count; i++) {
             const struct follower *f = i > 0 ? &k->all[i - 1] : NULL;
             bool takes_part = f != NULL ? follower_has(f, class) && !f->is_out &&
                                               f->state == FOLLOWER_DONE
-                                        : leader_own_has(p->own, class);
+                                        : local_has(p->own, class);
             double good = (double)ctr_get(&ledger_sum(k->run.ledger, i, class)->good);
             double seconds = f != NULL ? f->elapsed_s : own->elapsed_s;
             qps[i] = takes_part ? result_ratio(good, seconds) : 0;
@@ -75,8 +75,8 @@ leader_split_learn(const struct leader_split_parts *p, const struct run_shot *sh
 /* The rate of a class. EXIT_INVALID: there is nobody who would send it; EXIT_USAGE: somebody
  * would get none. */
 static enum exit_status
-split_rate(const struct leader_split_parts *p, unsigned class, double rate,
-           struct leader_split *own)
+split_rate(const struct share_out_parts *p, unsigned class, double rate,
+           struct share_out *own)
 {
     struct followers *k = p->followers;
     double weights[SENDERS_MAX];
@@ -94,7 +94,7 @@ split_rate(const struct leader_split_parts *p, unsigned class, double rate,
             k->all[i].rates[class - k->all[i].first_class] = shares[i + 1];
         }
     }
-    if (leader_own_has(p->own, class)) {
+    if (local_has(p->own, class)) {
         own->rates[class - p->own->first] = (double)shares[0];
     }
     return is_good ? EXIT_VALID : EXIT_USAGE;
@@ -102,7 +102,7 @@ split_rate(const struct leader_split_parts *p, unsigned class, double rate,
 
 /* Slices of traces, one behind the other, for all that send a class. */
 static void
-split_traces(const struct leader_split_parts *p, unsigned class, struct leader_split *own)
+split_traces(const struct share_out_parts *p, unsigned class, struct share_out *own)
 {
     struct followers *k = p->followers;
     double weights[SENDERS_MAX];
@@ -121,8 +121,8 @@ split_traces(const struct leader_split_parts *p, unsigned class, struct leader_s
 }
 
 enum exit_status
-leader_split(const struct leader_split_parts *p, const struct run_shot *shot,
-             struct leader_split *own)
+share_out(const struct share_out_parts *p, const struct run_spec *spec,
+          struct share_out *own)
 {
     struct followers *k = p->followers;
     enum exit_status status = EXIT_VALID;
@@ -130,9 +130,9 @@ leader_split(const struct leader_split_parts *p, const struct run_shot *shot,
         k->all[i].is_out = k->all[i].state == FOLLOWER_LOST;
         k->all[i].slice = (struct reader_slice){0, READER_ROUTES};
     }
-    own->slice = shot->slice;
+    own->slice = spec->slice;
     for (unsigned i = 0; status == EXIT_VALID && i < p->options->classes_len; i++) {
-        status = split_rate(p, i, leader_split_rate(p->options, shot, i), own);
+        status = split_rate(p, i, share_out_rate(p->options, spec, i), own);
         split_traces(p, i, own);
     }
     if (status == EXIT_INVALID) {
