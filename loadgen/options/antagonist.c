@@ -56,7 +56,7 @@ antagonist_apply(struct lclass *c)
 
 /* clang-format off */
 static const struct opt rows[] = {
-    {.name = "antagonist", .kind = OPT_CALL, .call = call_antagonist,
+    {.name = "antagonist", SCOPE(SHARED), CALL(call_antagonist),
      .arg = "flood|multiget|large|sets",
      .help = "a client that misbehaves, as fast as it can; other options override"},
 };

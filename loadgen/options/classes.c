@@ -30,17 +30,18 @@ call_class(void *conf, const char *text)
 
 /* clang-format off */
 static const struct opt rows[] = {
-    {.name = "class", .kind = OPT_CALL, .call = call_class, .arg = "NAME:{OPTIONS}",
+    {.name = "class", SCOPE(SHARED), CALL(call_class), .arg = "NAME:{OPTIONS}",
      .help = "threads of its own with these options; repeat for several"},
-    {.name = "assert", .kind = OPT_FLAG, OF_RUN(asserts),
+    {.name = "assert", SCOPE(LEADER), KIND(FLAG), OF_RUN(asserts),
      .help = "exit status 4 when an objective (--slo) is not met"},
-    {.letter = 'C', .name = "measure-connections", .kind = OPT_INT,
+    {.letter = 'C', .name = "measure-connections", SCOPE(MEASURE), KIND(INT),
      OF_RUN(measure_connections), .min = 1, .max = CONNECTIONS_MAX, .arg = "N",
      .help = "a measuring client beside the load, connections to each server, each thread"},
-    {.letter = 'Q', .name = "measure-qps", .kind = OPT_RATE, OF_RUN(measure_qps), .min = 0,
-     .max = QPS_MAX, .arg = "N[k|m]", .help = "its part of the rate (by connections)"},
-    {.letter = 'D', .name = "measure-depth", .kind = OPT_INT, OF_RUN(measure_depth),
-     .min = 1, .max = DEPTH_MAX, .arg = "N",
+    {.letter = 'Q', .name = "measure-qps", SCOPE(MEASURE), KIND(RATE),
+     OF_RUN(measure_qps), .min = 0, .max = QPS_MAX, .arg = "N[k|m]",
+     .help = "its part of the rate (by connections)"},
+    {.letter = 'D', .name = "measure-depth", SCOPE(MEASURE), KIND(INT),
+     OF_RUN(measure_depth), .min = 1, .max = DEPTH_MAX, .arg = "N",
      .help = "pipeline depth of the measuring client"},
 };
 /* clang-format on */

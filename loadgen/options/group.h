@@ -2,13 +2,14 @@
  * Copyright (c) 2026 the memcached-qos authors
  *
  * The option table is made of groups, one file each: rows with their defaults and what they
- * demand of each other. To add an option: a row in its group, a field in struct lclass (when
- * each class can have its own) or struct options (when there is one a run), a paragraph in
- * doc/mcload.1. Start-up thread.
+ * demand of each other. To add an option: a row in its group, with its scope (scope.h), a field
+ * in struct lclass (when each class can have its own) or struct options (when there is one a
+ * run), a paragraph in doc/mcload.1. Start-up thread.
  */
 #pragma once
 
 #include "loadgen/options/options.h"
+#include "loadgen/options/scope.h"
 
 /* Options that each class has; conf of a row's call is its struct lclass. */
 struct class_group {
@@ -48,6 +49,10 @@ must_check const char *traffic_check(const struct lclass *c, bool is_varied);
 /* The options that an antagonist's name stands for, in place of what was set before. */
 void antagonist_apply(struct lclass *c);
 
+/* What rows are made of, each with its scope. */
+#define SCOPE(whose) .scope = SCOPE_##whose
+#define KIND(kind_of_row) .kind = OPT_##kind_of_row
+#define CALL(function) .kind = OPT_CALL, .call = (function)
 #define OF_CLASS(field) .offset = offsetof(struct lclass, field)
 #define OF_RUN(field) .offset = offsetof(struct options, field)
 #define ROWS(table) .rows = (table), .count = sizeof(table) / sizeof(table)[0]

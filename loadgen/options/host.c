@@ -83,20 +83,20 @@ call_engine(void *conf, const char *text)
 
 /* clang-format off */
 static const struct opt rows[] = {
-    {.name = "affinity", .kind = OPT_FLAG, OF_RUN(has_affinity),
+    {.name = "affinity", SCOPE(HOST), KIND(FLAG), OF_RUN(has_affinity),
      .help = "pin threads to the CPUs allowed, in turn"},
-    {.name = "cpus", .kind = OPT_TEXT, OF_RUN(cpus), .arg = "LIST",
+    {.name = "cpus", SCOPE(HOST), KIND(TEXT), OF_RUN(cpus), .arg = "LIST",
      .help = "pin threads to these CPUs, e.g. 0,2,4-7"},
-    {.name = "numa", .kind = OPT_CALL, .call = call_numa, .arg = "auto|NODE",
+    {.name = "numa", SCOPE(HOST), CALL(call_numa), .arg = "auto|NODE",
      .help = "pin threads to the CPUs of a memory node, or of all nodes in turn"},
-    {.name = "realtime", .kind = OPT_CALL, .call = call_realtime, .arg = "fifo:N",
+    {.name = "realtime", SCOPE(HOST), CALL(call_realtime), .arg = "fifo:N",
      .help = "run sending threads at real-time priority N"},
-    {.name = "busy-poll", .kind = OPT_CALL, .call = call_busy_poll, .arg = "USECS?",
+    {.name = "busy-poll", SCOPE(HOST), CALL(call_busy_poll), .arg = "USECS?",
      .help = "poll for USECS after a reply before sleeping; without a number always"},
-    {.name = "timestamps", .kind = OPT_CALL, .call = call_timestamps,
+    {.name = "timestamps", SCOPE(HOST), CALL(call_timestamps),
      .arg = "user|kernel|nic:IF",
      .help = "timestamp source beside mcload itself: the kernel or the network card (user)"},
-    {.name = "engine", .kind = OPT_CALL, .call = call_engine, .arg = "NAME",
+    {.name = "engine", SCOPE(HOST), CALL(call_engine), .arg = "NAME",
      .help = "how connections are waited for: epoll, io_uring; help"},
 };
 /* clang-format on */

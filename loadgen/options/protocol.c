@@ -18,15 +18,15 @@ call_protocol(void *conf, const char *text)
 
 /* clang-format off */
 static const struct opt rows[] = {
-    {.name = "protocol", .kind = OPT_CALL, .call = call_protocol, .arg = "NAME",
+    {.name = "protocol", SCOPE(SHARED), CALL(call_protocol), .arg = "NAME",
      .help = "ascii, meta, binary, redis or http (ascii)"},
-    {.name = "binary", .kind = OPT_FLAG, OF_CLASS(is_binary),
+    {.name = "binary", SCOPE(SHARED), KIND(FLAG), OF_CLASS(is_binary),
      .help = "the same as --protocol=binary"},
-    {.letter = 'U', .name = "username", .kind = OPT_TEXT, OF_CLASS(username), .arg = "NAME",
-     .help = "name to authenticate with"},
-    {.letter = 'P', .name = "password", .kind = OPT_TEXT, OF_CLASS(password), .arg = "TEXT",
-     .help = "password to authenticate with"},
-    {.name = "auth-file", .kind = OPT_TEXT, OF_CLASS(auth_file), .arg = "FILE",
+    {.letter = 'U', .name = "username", SCOPE(SECRET), KIND(TEXT), OF_CLASS(username),
+     .arg = "NAME", .help = "name to authenticate with"},
+    {.letter = 'P', .name = "password", SCOPE(SECRET), KIND(TEXT), OF_CLASS(password),
+     .arg = "TEXT", .help = "password to authenticate with"},
+    {.name = "auth-file", SCOPE(HOST), KIND(TEXT), OF_CLASS(auth_file), .arg = "FILE",
      .help = "both, as NAME:PASSWORD in its first line"},
 };
 /* clang-format on */

@@ -71,20 +71,21 @@ call_stop(void *conf, const char *text)
 
 /* clang-format off */
 static const struct opt rows[] = {
-    {.name = "search", .kind = OPT_CALL, .call = call_search, .arg = "GOAL",
+    {.name = "search", SCOPE(LEADER), CALL(call_search), .arg = "GOAL",
      .help = "find the highest rate that meets p99.9:500us[,class=NAME][,err<0.01%]"},
-    {.name = "search-tolerance", .kind = OPT_CALL, .call = call_tolerance, .arg = "PERCENT",
+    {.name = "search-tolerance", SCOPE(LEADER), CALL(call_tolerance), .arg = "PERCENT",
      .help = "precision of the rate (1%)"},
-    {.name = "search-budget", .kind = OPT_CALL, .call = call_budget,
-     .arg = "SECONDS", .help = "time for all runs of the search (that of 40 runs)"},
-    {.name = "scan", .kind = OPT_CALL, .call = call_scan, .arg = "FIRST:LAST:STEP",
+    {.name = "search-budget", SCOPE(LEADER), CALL(call_budget), .arg = "SECONDS",
+     .help = "time for all runs of the search (that of 40 runs)"},
+    {.name = "scan", SCOPE(LEADER), CALL(call_scan), .arg = "FIRST:LAST:STEP",
      .help = "a run at each rate, or at each share of the peak: 10%:100%:10%"},
-    {.name = "scan-order", .kind = OPT_CALL, .call = call_order,
-     .arg = "up|down|shuffled", .help = "order of the loads of a scan (up)"},
-    {.name = "stop-latency", .kind = OPT_CALL, .call = call_stop, .arg = "GOAL",
+    {.name = "scan-order", SCOPE(LEADER), CALL(call_order), .arg = "up|down|shuffled",
+     .help = "order of the loads of a scan (up)"},
+    {.name = "stop-latency", SCOPE(LEADER), CALL(call_stop), .arg = "GOAL",
      .help = "stop a scan at the first load above this latency, e.g. 95:1000"},
-    {.name = "repeat", .kind = OPT_INT, OF_RUN(repeat), .min = 1, .max = REPEAT_MAX,
-     .arg = "N", .help = "repeat each run N times, with fresh connections (1)"},
+    {.name = "repeat", SCOPE(LEADER), KIND(INT), OF_RUN(repeat), .min = 1,
+     .max = REPEAT_MAX, .arg = "N",
+     .help = "repeat each run N times, with fresh connections (1)"},
 };
 /* clang-format on */
 

@@ -13,7 +13,7 @@ call_slo(void *conf, const char *text)
 
 /* clang-format off */
 static const struct opt rows[] = {
-    {.name = "slo", .kind = OPT_CALL, .call = call_slo, .arg = "pN:TIME",
+    {.name = "slo", SCOPE(SHARED), CALL(call_slo), .arg = "pN:TIME",
      .help = "objective: N percent of the requests within TIME, e.g. p99:500us"},
 };
 /* clang-format on */

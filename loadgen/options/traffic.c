@@ -128,52 +128,51 @@ static const char *const reconnects[] = {
 
 #define ARRIVALS_ROW(c, long_name, text)                                                 \
     {                                                                                    \
-        .letter = c, .name = long_name, .kind = OPT_CALL, .call = call_arrivals,         \
+        .letter = c, .name = long_name, SCOPE(SHARED), CALL(call_arrivals),              \
         .arg = "LAW", .help = text                                                       \
     }
 #define SCHEDULE_ROW(long_name, text)                                                    \
     {                                                                                    \
-        .name = long_name, .kind = OPT_CALL, .call = call_schedule, .arg = "SHAPE:...",  \
+        .name = long_name, SCOPE(SHARED), CALL(call_schedule), .arg = "SHAPE:...",       \
         .help = text                                                                     \
     }
 #define LIFETIME_ROW(long_name, text)                                                    \
     {                                                                                    \
-        .name = long_name, .kind = OPT_CALL, .call = call_lifetime, .arg = "DIST",       \
+        .name = long_name, SCOPE(SHARED), CALL(call_lifetime), .arg = "DIST",            \
         .help = text                                                                     \
     }
 
 /* clang-format off */
 static const struct opt rows[] = {
     ARRIVALS_ROW('i', "iadist",
-        "gaps: exponential fixed uniform normal pareto fb_ia ... (exponential)"),
+              "gaps: exponential fixed uniform normal pareto fb_ia ... (exponential)"),
     ARRIVALS_ROW(0, "arrivals", "the same"),
-    {.name = "arrival-scope", .kind = OPT_CALL, .call = call_scope,
-     .arg = "SCOPE",
+    {.name = "arrival-scope", SCOPE(SHARED), CALL(call_scope), .arg = "SCOPE",
      .help = "what the law of gaps holds for: total, agent, thread, connection (total)"},
     SCHEDULE_ROW("schedule",
-        "rate over time: const ramp steps square triangle sine etc-day file (const)"),
+              "rate over time: const ramp steps square triangle sine etc-day file (const)"),
     SCHEDULE_ROW("qps-function", "the same"),
-    {.name = "mode", .kind = OPT_CALL, .call = call_mode, .arg = "open|closed|partly",
+    {.name = "mode", SCOPE(SHARED), CALL(call_mode), .arg = "open|closed|partly",
      .help = "what starts a request: schedule, reply, both (open when there is a rate)"},
-    {.name = "think", .kind = OPT_CALL, .call = call_think, .arg = "TIME|DIST",
+    {.name = "think", SCOPE(SHARED), CALL(call_think), .arg = "TIME|DIST",
      .help = "seconds from a reply to the next request of that user (0)"},
-    {.name = "moderate", .kind = OPT_FLAG, OF_CLASS(is_moderate),
+    {.name = "moderate", SCOPE(SHARED), KIND(FLAG), OF_CLASS(is_moderate),
      .help = "the same as --think=250us"},
-    {.name = "session", .kind = OPT_CALL, .call = call_session, .arg = "DIST",
+    {.name = "session", SCOPE(SHARED), CALL(call_session), .arg = "DIST",
      .help = "requests of a session, which comes by the schedule: --mode=partly"},
-    {.name = "late", .kind = OPT_CALL, .call = call_late, .arg = "send|cap:F|drop",
+    {.name = "late", SCOPE(SHARED), CALL(call_late), .arg = "send|cap:F|drop",
      .help = "requests more than 5 ms late: all at once, at F times the rate, never (send)"},
-    {.letter = 'S', .name = "skip", .kind = OPT_FLAG, OF_CLASS(skips),
+    {.letter = 'S', .name = "skip", SCOPE(SHARED), KIND(FLAG), OF_CLASS(skips),
      .help = "the same as --late=drop where there is a rate"},
-    {.name = "max-outstanding", .kind = OPT_CALL, .call = call_outstanding, .arg = "N[k|m]",
+    {.name = "max-outstanding", SCOPE(SHARED), CALL(call_outstanding), .arg = "N[k|m]",
      .help = "open loop: outstanding requests of all threads at most (any number)"},
     LIFETIME_ROW("requests-per-connection",
-        "close a connection and open another one after N requests (0: never)"),
+              "close a connection and open another one after N requests (0: never)"),
     LIFETIME_ROW("numreqperconn", "the same"),
-    {.name = "connect-rate", .kind = OPT_DOUBLE, OF_CLASS(traffic.connect_rate), .min = 0,
-     .max = CONNECT_RATE_MAX, .arg = "N",
+    {.name = "connect-rate", SCOPE(SHARED), KIND(DOUBLE), OF_CLASS(traffic.connect_rate),
+     .min = 0, .max = CONNECT_RATE_MAX, .arg = "N",
      .help = "connections opened a second during the run, at most (0: any number)"},
-    {.name = "reconnect", .kind = OPT_CHOICE, OF_CLASS(traffic.reconnect),
+    {.name = "reconnect", SCOPE(SHARED), KIND(CHOICE), OF_CLASS(traffic.reconnect),
      OPT_CHOICES(reconnects), .arg = "backoff|now|none",
      .error = "connections are made again backoff, now or none",
      .help = "what happens to a lost connection (backoff)"},

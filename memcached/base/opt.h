@@ -48,6 +48,7 @@ struct opt {
                           * takes none; a '?' at the end: may be left out (NULL to call) */
     const char *help;  /* one sentence; NULL: left out of the help */
     unsigned section;  /* of the help: a place in the table's sections */
+    unsigned scope;    /* the caller's: whom the option concerns */
     unsigned common;   /* its place in the short help, from 1; 0: not there */
     bool may_follow;   /* a value that may be left out can also be the next argument */
     /* OPT_CALL: NULL when good, else the sentence to print; may be a static buffer. */

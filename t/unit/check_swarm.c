@@ -8,12 +8,12 @@
 #include "check_main.h"
 #include "base/rng.h"
 #include "loadgen/options/options.h"
+#include "loadgen/options/scope.h"
 #include "loadgen/swarm/leader/align.h"
 #include "loadgen/swarm/allow.h"
 #include "loadgen/swarm/leader/capacity.h"
 #include "loadgen/swarm/lease.h"
 #include "loadgen/swarm/leader/split.h"
-#include "loadgen/swarm/words.h"
 
 #define SEC NSEC_PER_SEC
 #define US NSEC_PER_USEC
@@ -285,64 +285,64 @@ TEST(limits)
 
 static const struct {
     const char *name, *value;
-    enum words_use use;
+    enum scope use;
 } words[] = {
-    {"noload", NULL, WORDS_SHARED},
-    {"qps", "1000", WORDS_SHARED},
-    {"schedule", "ramp:1:2:3", WORDS_SHARED},
-    {"schedule", "file:/etc/passwd", WORDS_FILE},
-    {"qps-function", "file:/etc/passwd", WORDS_FILE},
-    {"arrivals", "exponential", WORDS_SHARED},
-    {"arrivals", "gaps:/etc/passwd", WORDS_FILE},
-    {"arrivals", "times:/etc/passwd", WORDS_FILE},
-    {"iadist", "times:x", WORDS_FILE},
-    {"popularity", "cdf:x", WORDS_FILE},
-    {"valuesize", "file:x", WORDS_FILE},
-    {"keysize", "mix:1*fixed:3+2*file:x", WORDS_FILE},
-    {"think", "file:x", WORDS_FILE},
-    {"session", "file:x", WORDS_FILE},
-    {"expiry", "file:x", WORDS_FILE},
-    {"requests-per-connection", "file:x", WORDS_FILE},
-    {"auth-file", "x", WORDS_HOST},
-    {"servers-file", "x", WORDS_LEADER},
-    {"tls-key", "x", WORDS_HOST},
-    {"engine", "epoll", WORDS_HOST},
-    {"agent-max-qps", "1", WORDS_AGENT},
-    {"workload", "etc", WORDS_SHARED},
-    {"workload", "/etc/passwd", WORDS_FILE},
-    {"workload", "passwd", WORDS_FILE},
-    {"workload", NULL, WORDS_FILE},
-    {"workload", "text:keysize=20;ops=get:1", WORDS_SHARED},
-    {"workload", "text:valuesize=file:x", WORDS_FILE},
-    {"workload", "xtext:keysize=20", WORDS_FILE},
-    {"class", "a:{workload=text:keysize=20;ops=get:1}", WORDS_SHARED},
-    {"class", "a:{workload=text:popularity=cdf:x}", WORDS_FILE},
-    {"antagonist", "flood", WORDS_SHARED},
-    {"roundrobin", NULL, WORDS_SHARED},
-    {"warmup-drain", "1", WORDS_SHARED},
-    {"trace", "x", WORDS_SHARED},
-    {"password", "x", WORDS_SECRET},
-    {"json", "x", WORDS_LEADER},
-    {"auth_file", "x", WORDS_UNKNOWN},
-    {"", NULL, WORDS_UNKNOWN},
-    {"class", "a:{--depth=4 getcount=5}", WORDS_SHARED},
-    {"class", "a:{depth=4\nauth-file=/etc/passwd}", WORDS_FILE},
-    {"class", "a:{depth=4 --auth_file=x}", WORDS_FILE},
-    {"class", "a:{arrivals=times:x}", WORDS_FILE},
-    {"class", "a:{depth=4 password=x}", WORDS_SECRET},
-    {"class", "a:{workload=ycsb:a}", WORDS_SHARED},
-    {"class", "a:{depth=4 workload=/etc/passwd}", WORDS_FILE},
-    {"class", "a:{--workload=passwd}", WORDS_FILE},
-    {"class", "a:{--antagonist=flood }", WORDS_SHARED},
-    {"class", "a:{depth=4 json=x}", WORDS_UNKNOWN},
-    {"class", "a:{-d 4}", WORDS_UNKNOWN},
-    {"class", "a", WORDS_UNKNOWN},
-    {"class", NULL, WORDS_UNKNOWN},
+    {"noload", NULL, SCOPE_SHARED},
+    {"qps", "1000", SCOPE_SHARED},
+    {"schedule", "ramp:1:2:3", SCOPE_SHARED},
+    {"schedule", "file:/etc/passwd", SCOPE_FILE},
+    {"qps-function", "file:/etc/passwd", SCOPE_FILE},
+    {"arrivals", "exponential", SCOPE_SHARED},
+    {"arrivals", "gaps:/etc/passwd", SCOPE_FILE},
+    {"arrivals", "times:/etc/passwd", SCOPE_FILE},
+    {"iadist", "times:x", SCOPE_FILE},
+    {"popularity", "cdf:x", SCOPE_FILE},
+    {"valuesize", "file:x", SCOPE_FILE},
+    {"keysize", "mix:1*fixed:3+2*file:x", SCOPE_FILE},
+    {"think", "file:x", SCOPE_FILE},
+    {"session", "file:x", SCOPE_FILE},
+    {"expiry", "file:x", SCOPE_FILE},
+    {"requests-per-connection", "file:x", SCOPE_FILE},
+    {"auth-file", "x", SCOPE_HOST},
+    {"servers-file", "x", SCOPE_LEADER},
+    {"tls-key", "x", SCOPE_HOST},
+    {"engine", "epoll", SCOPE_HOST},
+    {"agent-max-qps", "1", SCOPE_AGENT},
+    {"workload", "etc", SCOPE_SHARED},
+    {"workload", "/etc/passwd", SCOPE_FILE},
+    {"workload", "passwd", SCOPE_FILE},
+    {"workload", NULL, SCOPE_FILE},
+    {"workload", "text:keysize=20;ops=get:1", SCOPE_SHARED},
+    {"workload", "text:valuesize=file:x", SCOPE_FILE},
+    {"workload", "xtext:keysize=20", SCOPE_FILE},
+    {"class", "a:{workload=text:keysize=20;ops=get:1}", SCOPE_SHARED},
+    {"class", "a:{workload=text:popularity=cdf:x}", SCOPE_FILE},
+    {"antagonist", "flood", SCOPE_SHARED},
+    {"roundrobin", NULL, SCOPE_SHARED},
+    {"warmup-drain", "1", SCOPE_SHARED},
+    {"trace", "x", SCOPE_SHARED},
+    {"password", "x", SCOPE_SECRET},
+    {"json", "x", SCOPE_LEADER},
+    {"auth_file", "x", SCOPE_UNKNOWN},
+    {"", NULL, SCOPE_UNKNOWN},
+    {"class", "a:{--depth=4 getcount=5}", SCOPE_SHARED},
+    {"class", "a:{depth=4\nauth-file=/etc/passwd}", SCOPE_FILE},
+    {"class", "a:{depth=4 --auth_file=x}", SCOPE_FILE},
+    {"class", "a:{arrivals=times:x}", SCOPE_FILE},
+    {"class", "a:{depth=4 password=x}", SCOPE_SECRET},
+    {"class", "a:{workload=ycsb:a}", SCOPE_SHARED},
+    {"class", "a:{depth=4 workload=/etc/passwd}", SCOPE_FILE},
+    {"class", "a:{--workload=passwd}", SCOPE_FILE},
+    {"class", "a:{--antagonist=flood }", SCOPE_SHARED},
+    {"class", "a:{depth=4 json=x}", SCOPE_UNKNOWN},
+    {"class", "a:{-d 4}", SCOPE_UNKNOWN},
+    {"class", "a", SCOPE_UNKNOWN},
+    {"class", NULL, SCOPE_UNKNOWN},
 };
 
 TEST_ROWS(words_that_agents_take, words, row->name)
 {
-    ck_assert_msg(words_use_of(row->name, row->value) == row->use, "%s=%s", row->name,
+    ck_assert_msg(scope_of(row->name, row->value) == row->use, "%s=%s", row->name,
                   row->value);
 }
 
@@ -362,8 +362,8 @@ TEST(each_option_is_somebodys)
         if (row->kind == OPT_REFUSE) {
             continue;
         }
-        ck_assert_msg(words_use_of(row->name, value) != WORDS_UNKNOWN,
-                      "--%s is not in loadgen/swarm/words.c", row->name);
+        ck_assert_msg(scope_of(row->name, value) != SCOPE_UNKNOWN, "--%s has no scope",
+                      row->name);
     }
 }
 
@@ -377,13 +377,13 @@ TEST(options_of_classes_travel)
         if (row->kind == OPT_REFUSE) {
             continue;
         }
-        if (words_use_of(row->name, "etc") == WORDS_SHARED) {
+        if (scope_of(row->name, "etc") == SCOPE_SHARED) {
             snprintf(text, sizeof text, row->arg != NULL ? "a:{--%s=etc}" : "a:{%s}",
                      row->name);
-            ck_assert_msg(words_use_of("class", text) == WORDS_SHARED, "%s", text);
+            ck_assert_msg(scope_of("class", text) == SCOPE_SHARED, "%s", text);
         } else {
-            enum words_use use = words_use_of(row->name, "etc");
-            ck_assert_msg(use == WORDS_SECRET || use == WORDS_HOST || use == WORDS_FILE,
+            enum scope use = scope_of(row->name, "etc");
+            ck_assert_msg(use == SCOPE_SECRET || use == SCOPE_HOST || use == SCOPE_FILE,
                           "--%s of a class stays behind", row->name);
         }
     }

@@ -23,7 +23,7 @@
 
 struct agent {
     const struct options *o;
-    struct agent_words host; /* what concerns this machine */
+    struct scope_words host; /* what concerns this machine */
     struct seal_key key;
     struct endpoint at;
     int listen_fd, signal_fd;
@@ -216,15 +216,15 @@ tear_down(struct agent *a)
         munmap(a->shared, sizeof *a->shared);
     }
     seal_forget(&a->key, sizeof a->key);
-    agent_words_fini(&a->host);
+    scope_words_fini(&a->host);
 }
 
 enum exit_status
 agent_run(const struct options *o, int argc, char **argv)
 {
     struct agent a = {.o = o, .listen_fd = -1, .signal_fd = -1};
-    enum exit_status status = agent_words_host(&a.host, argc, argv, stderr);
-    status = status != EXIT_VALID ? status : set_up(&a);
+    enum exit_status status =
+        scope_keep_host(&a.host, argc, argv, stderr) ? set_up(&a) : EXIT_USAGE;
     if (status == EXIT_VALID) {
         if (!o->is_quiet) {
             fprintf(stderr, "mcload: agent listens on %s%s\n", a.at.name,

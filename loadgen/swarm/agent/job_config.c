@@ -14,13 +14,13 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "loadgen/swarm/words.h"
+#include "loadgen/options/scope.h"
 
 static bool
-is_for(enum message_role role, enum words_use use)
+is_for(enum message_role role, enum scope scope)
 {
-    return use == WORDS_SHARED || (use == WORDS_MEASURE && role == ROLE_MEASURE) ||
-           (use == WORDS_OBSERVE && role == ROLE_OBSERVE);
+    return scope == SCOPE_SHARED || (scope == SCOPE_MEASURE && role == ROLE_MEASURE) ||
+           (scope == SCOPE_OBSERVE && role == ROLE_OBSERVE);
 }
 
 /* A word of a leader's, as a copy, when it may be one for this role. NULL with *wrong. */
@@ -40,7 +40,7 @@ take_word(const struct frame_field *field, enum message_role role, const char **
         *equals = '\0';
         value = equals + 1;
     }
-    if (!is_for(role, words_use_of(name, value))) {
+    if (!is_for(role, scope_of(name, value))) {
         snprintf(why, sizeof why, "takes no --%.400s from a leader", name);
         *wrong = why;
         return NULL;
@@ -52,7 +52,7 @@ take_word(const struct frame_field *field, enum message_role role, const char **
 
 /* What concerns this machine is its own, all else the leader's. NULL, or why not. */
 static const char *
-parse_words(struct job *j, const struct agent_words *host, const struct frame *f)
+parse_words(struct job *j, const struct scope_words *host, const struct frame *f)
 {
     static char why[MESSAGE_TEXT_MAX];
     static char *argv[2 * MESSAGE_WORDS_MAX + 2];

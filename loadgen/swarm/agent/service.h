@@ -12,7 +12,7 @@
 #include "loadgen/drive/cap.h"
 #include "loadgen/options/options.h"
 #include "loadgen/swarm/seal.h"
-#include "loadgen/options/agent_words.h"
+#include "loadgen/options/scope.h"
 
 /* What the processes of an agent have in common. Sequentially consistent, and rare, but for
  * the cap. */
@@ -30,7 +30,7 @@ enum service_end {
 
 struct service_conf {
     const struct options *own;      /* the agent's command line */
-    const struct agent_words *host; /* what of it holds for runs as well */
+    const struct scope_words *host; /* what of it holds for runs as well */
     const struct seal_key *key;
     struct agent_shared *shared;
     nsec_t pause; /* before anything, after wrong proofs */

@@ -20,7 +20,7 @@
 
 /* ---- opening ------------------------------------------------------------------------ */
 
-/* Of all servers, as agent_words deals them out. */
+/* Of all servers, as scope.c deals them out. */
 static void
 deal_out_servers(struct followers *l, unsigned servers)
 {

@@ -16,7 +16,7 @@
 #include "loadgen/measure/result.h"
 #include "loadgen/swarm/leader/capacity.h"
 #include "loadgen/options/swarm_start.h"
-#include "loadgen/options/agent_words.h"
+#include "loadgen/options/scope.h"
 
 #define LEAD_MIN (200 * NSEC_PER_MSEC) /* between the order to start and the start */
 #define LEAD_TRACE NSEC_PER_SEC        /* likewise: traces are read ahead meanwhile */
@@ -113,9 +113,11 @@ configure(struct leader *l, int argc, char **argv)
     }
     for (unsigned i = 0; status == EXIT_VALID && i < k->count; i++) {
         struct follower *f = &k->all[i];
-        struct agent_words_reader reader = {f->role, f->observer, k->run.observers};
-        struct agent_words words;
-        status = agent_words_shared(&words, l->o, &reader, argc, argv, stderr);
+        struct scope_reader reader = {f->role, f->observer, k->run.observers};
+        struct scope_words words;
+        if (!scope_tell_agent(&words, l->o, &reader, argc, argv, stderr)) {
+            status = EXIT_USAGE;
+        }
         struct follower_conf conf = {
             .words = words.words,
             .words_len = words.count,
@@ -127,7 +129,7 @@ configure(struct leader *l, int argc, char **argv)
                 options_agents_in(l->o, f->role) + local_senders(&l->local, f->role),
         };
         status = status != EXIT_VALID ? status : follower_configure(f, &conf);
-        agent_words_fini(&words);
+        scope_words_fini(&words);
     }
     return status;
 }
