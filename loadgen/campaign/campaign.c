@@ -5,14 +5,16 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
+#include "loadgen/campaign/outcome.h"
+#include "loadgen/campaign/runner.h"
+#include "loadgen/campaign/warmup.h"
 #include "loadgen/report/report.h"
 #include "loadgen/report/schema.h"
+#include "loadgen/run/servers.h"
 #include "loadgen/search/scan.h"
-#include "loadgen/campaign/outcome.h"
-#include "loadgen/campaign/warmup.h"
 
 #define BUDGET_RUNS 40  /* of a search, when no time is given */
 #define RUN_SPARE_S 0.1 /* a run takes more than its window: connecting, draining */
@@ -20,31 +22,27 @@
 #define STREAM_SCAN 0x7363616e
 
 struct campaign {
-    const struct campaign_conf *conf;
     const struct options *o;
-    double *rates;   /* of the next run, one a class */
-    bool has_rates;  /* that are not the options' */
-    unsigned varied; /* class */
-    double peak_qps; /* 0: not measured */
+    struct runner runner;
+    struct output *output; /* reports */
+    FILE *err;             /* failures */
+    FILE *log;             /* how a search goes on; NULL: not wanted */
+    double *rates;         /* of the next run, one a class */
+    bool has_rates;        /* that are not the options' */
+    unsigned varied;       /* class */
+    double peak_qps;       /* 0: not measured */
     struct result_warmup warmup;
     unsigned reported; /* runs */
 };
 
 static enum exit_status
-fail(const struct campaign *c, const char *what)
-{
-    fprintf(c->conf->err, "mcload: %s\n", what);
-    return EXIT_USAGE;
-}
-
-static enum exit_status
 run_one(struct campaign *c, const struct run_spec *spec, struct result *result)
 {
-    enum exit_status status = c->conf->run_one(c->conf->arg, spec, result);
+    enum exit_status status = runner_once(&c->runner, spec, result);
     if (status == EXIT_VALID) {
         result->peak_qps = c->peak_qps;
         result->warmup = c->warmup;
-        result->env = &c->conf->output->env;
+        result->env = &c->output->env;
     }
     return status;
 }
@@ -70,21 +68,21 @@ status_of(const struct campaign *c, const struct result *r)
 static void
 write_json(struct campaign *c, const struct result *r, bool is_one_of_many)
 {
-    FILE *json = c->conf->output->json;
+    FILE *json = c->output->json;
     if (json == NULL) {
         return;
     }
     if (is_one_of_many) {
         fputs(c->reported > 0 ? ",\n" : RUNS_HEAD, json);
     }
-    report_json(r, c->o, c->conf->output->argc, c->conf->output->argv, json);
+    report_json(r, c->o, c->output->argc, c->output->argv, json);
 }
 
 static void
 end_json(struct campaign *c)
 {
-    if (c->conf->output->json != NULL) {
-        fputs(c->reported > 0 ? "]}\n" : RUNS_HEAD "]}\n", c->conf->output->json);
+    if (c->output->json != NULL) {
+        fputs(c->reported > 0 ? "]}\n" : RUNS_HEAD "]}\n", c->output->json);
     }
 }
 
@@ -92,7 +90,7 @@ end_json(struct campaign *c)
 static enum exit_status
 report(struct campaign *c, const struct result *r, bool is_one_of_many)
 {
-    bool is_written = output_report(c->conf->output, r, c->reported == 0);
+    bool is_written = output_report(c->output, r, c->reported == 0);
     write_json(c, r, is_one_of_many);
     c->reported++;
     return is_written ? status_of(c, r) : EXIT_UNREACHABLE;
@@ -111,9 +109,8 @@ static enum exit_status
 peak_status(const struct campaign *c, bool was_interrupted)
 {
     if (was_interrupted || !(c->peak_qps > 0)) {
-        fprintf(c->conf->err, "mcload: no peak: %s\n",
-                was_interrupted ? "interrupted" : "no request was answered");
-        return EXIT_INVALID;
+        return options_fail(c->err, EXIT_INVALID, "no peak: %s",
+                            was_interrupted ? "interrupted" : "no request was answered");
     }
     return EXIT_VALID;
 }
@@ -193,9 +190,9 @@ static void
 print_spread(const struct campaign *c, const struct spread *s)
 {
     if (c->o->format == FORMAT_TEXT || c->o->format == FORMAT_MUTILATE_TEXT) {
-        spread_print(s, c->conf->output->report);
+        spread_print(s, c->output->report);
     } else if (!c->o->is_quiet) {
-        spread_print(s, c->conf->err);
+        spread_print(s, c->err);
     }
 }
 
@@ -208,7 +205,7 @@ run_plain(struct campaign *c)
     bool is_many = c->o->repeat > 1, was_interrupted = false;
     const double *rates = c->has_rates ? c->rates : NULL;
     if (c->o->has_auto_warmup) {
-        enum exit_status status = warmup_run(c->conf, rates, &c->warmup);
+        enum exit_status status = warmup_run(&c->runner, rates, &c->warmup);
         if (status != EXIT_VALID) {
             return status;
         }
@@ -264,12 +261,12 @@ scan_point(struct campaign *c, double target, bool is_fresh, bool *ends)
     *ends = is_over(c, &r);
     status = status_of(c, &r);
     if (has_text(c)) {
-        report_scan_row(&r, c->o, target, c->conf->output->report);
-        fflush(c->conf->output->report); /* whoever watches sees each point at once */
+        report_scan_row(&r, c->o, target, c->output->report);
+        fflush(c->output->report); /* whoever watches sees each point at once */
     }
     if (status != EXIT_VALID && !c->o->is_quiet) {
-        fprintf(c->conf->err, "mcload: %.0f/s: ", target);
-        report_verdict(&r, false, c->conf->err);
+        fprintf(c->err, "mcload: %.0f/s: ", target);
+        report_verdict(&r, false, c->err);
     }
     write_json(c, &r, true);
     c->reported++;
@@ -282,9 +279,9 @@ scan_points(struct campaign *c, const double *points, unsigned count)
 {
     enum exit_status worst = EXIT_VALID;
     bool ends = false;
-    output_begin(c->conf->output);
+    output_begin(c->output);
     if (has_text(c)) {
-        report_scan_head(c->o, c->conf->output->report);
+        report_scan_head(c->o, c->output->report);
     }
     for (unsigned i = 0; i < count && !ends; i++) {
         double target = points[i] * (c->o->scan.is_share ? c->peak_qps : 1);
@@ -305,7 +302,7 @@ run_scan(struct campaign *c)
     const char *wrong =
         outcome_find_class(c->o, c->o->stops ? &c->o->stop_goal : NULL, &c->varied);
     if (wrong != NULL) {
-        return fail(c, wrong);
+        return options_fail(c->err, EXIT_USAGE, "%s", wrong);
     }
     if (c->o->scan.is_share && c->peak_qps == 0) {
         struct result r;
@@ -342,8 +339,8 @@ log_probe(const struct campaign *c, const struct search_probe *p,
         [SEARCH_BRACKET] = "bracket", [SEARCH_BISECT] = "bisect",
         [SEARCH_CONFIRM] = "confirm", [SEARCH_DONE] = "answer",
     };
-    if (c->conf->log != NULL) {
-        fprintf(c->conf->log,
+    if (c->log != NULL) {
+        fprintf(c->log,
                 "mcload: %s: %.0f/s: answered %.1f/s, %.2f%% of offered, latency %.1f us "
                 "(%.1f to %.1f)%s\n",
                 stages[p->stage], p->rate, out->qps, 100 * out->achieved,
@@ -410,7 +407,7 @@ run_search(struct campaign *c)
     bool is_over = false;
     const char *wrong = outcome_find_class(o, &o->goal, &c->varied);
     if (wrong != NULL) {
-        return fail(c, wrong);
+        return options_fail(c->err, EXIT_USAGE, "%s", wrong);
     }
     struct search *s = calloc(1, sizeof *s);
     must(s != NULL);
@@ -435,18 +432,88 @@ run_search(struct campaign *c)
     return status;
 }
 
-enum exit_status
-campaign_run(const struct campaign_conf *conf)
+/* ---- all ------------------------------------------------------------------------------- */
+
+static enum exit_status
+run_all(struct campaign *c)
 {
-    struct campaign c = {.conf = conf, .o = conf->options};
-    c.rates = calloc(c.o->classes_len, sizeof *c.rates);
-    must(c.rates != NULL);
-    enum exit_status status = settle_shares(&c);
+    c->rates = calloc(c->o->classes_len, sizeof *c->rates);
+    must(c->rates != NULL);
+    enum exit_status status = settle_shares(c);
     if (status == EXIT_VALID) {
-        status = c.o->searches ? run_search(&c)
-                 : c.o->scans  ? run_scan(&c)
-                               : run_plain(&c);
+        status = c->o->searches ? run_search(c)
+                 : c->o->scans  ? run_scan(c)
+                                : run_plain(c);
     }
-    free(c.rates);
+    free(c->rates);
+    return status;
+}
+
+/* Before it is known what the schedule says. */
+static const char *
+mode_of(const struct lclass *c)
+{
+    bool has_rate =
+        c->qps > 0 || c->qps_share > 0 || schedule_varies(&c->traffic.schedule);
+    return traffic_mode_name(has_rate ? c->traffic.mode : TRAFFIC_CLOSED);
+}
+
+static void
+print_banner(const struct campaign *c)
+{
+    for (unsigned i = 0; i < c->o->classes_len; i++) {
+        const struct lclass *class = &c->o->classes[i];
+        fprintf(c->err,
+                "mcload: %s: %s loop, %jd x %jd connections to each of %u servers\n",
+                class->name, mode_of(class), (intmax_t) class->threads,
+                (intmax_t) class->connections, c->o->servers_len);
+    }
+}
+
+static enum exit_status
+open_and_run(struct campaign *c, const struct run_conf *conf)
+{
+    enum exit_status status =
+        runner_open(&c->runner, conf, c->output->argc, c->output->argv);
+    if (status != EXIT_VALID) {
+        return status;
+    }
+    if (!c->o->load_only) {
+        status = run_all(c);
+    } else if (!c->o->is_quiet) {
+        fprintf(c->err, "mcload: %ju records stored\n",
+                (uintmax_t)runner_loaded(&c->runner));
+    }
+    runner_close(&c->runner);
+    return status;
+}
+
+enum exit_status
+campaign_run(const struct options *o, struct output *output)
+{
+    struct campaign c = {.o = o, .output = output, .err = output->err};
+    struct servers servers;
+    char err[512];
+    enum exit_status status = servers_open(&servers, o, err, sizeof err);
+    if (status != EXIT_VALID) {
+        servers_close(&servers);
+        return options_fail(c.err, status, "%s", err);
+    }
+    struct run_conf conf = {
+        .options = o,
+        .targets = servers.all,
+        .tls = servers.tls,
+        .shard = servers_shard(&servers),
+        .has_progress =
+            !o->is_quiet && (o->progress == PROGRESS_ALWAYS ||
+                             (o->progress == PROGRESS_AUTO && isatty(STDERR_FILENO))),
+        .err = c.err,
+    };
+    c.log = !o->is_quiet && (o->verbose > 1 || conf.has_progress) ? c.err : NULL;
+    if (o->verbose > 1 && !o->is_quiet) {
+        print_banner(&c);
+    }
+    status = open_and_run(&c, &conf);
+    servers_close(&servers);
     return status;
 }

@@ -6,22 +6,8 @@
  */
 #pragma once
 
-#include <stdio.h>
-
 #include "loadgen/campaign/output.h"
-#include "loadgen/run/run.h"
 
-/* Makes one run, as run_once does. */
-typedef enum exit_status campaign_once(void *arg, const struct run_spec *spec,
-                                       struct result *result);
-
-struct campaign_conf {
-    const struct options *options;
-    campaign_once *run_one;
-    void *arg;
-    struct output *output; /* reports */
-    FILE *err;             /* failures */
-    FILE *log;             /* how a search goes on; NULL: not wanted */
-};
-
-must_check enum exit_status campaign_run(const struct campaign_conf *conf);
+/* Connects, loads, runs and reports. How the process is to end; there was a line when a run was
+ * not made. */
+must_check enum exit_status campaign_run(const struct options *o, struct output *output);

@@ -32,19 +32,18 @@ log_cut(const struct log *log)
 }
 
 enum exit_status
-warmup_run(const struct campaign_conf *conf, const double *rates,
-           struct result_warmup *result)
+warmup_run(struct runner *runner, const double *rates, struct result_warmup *result)
 {
     struct log latency = {.count = 0}, hits = {.count = 0};
     struct run_spec spec = {
         .rates = rates,
-        .time_s = fmax(fmin(conf->options->time_s / 2, PIECE_MAX_S), PIECE_MIN_S),
+        .time_s = fmax(fmin(runner->conf->options->time_s / 2, PIECE_MAX_S), PIECE_MIN_S),
         .warmup_s = -1,
     };
     *result = (struct result_warmup){.was_made = true};
     for (unsigned i = 0; i < PIECES_MAX && !result->has_settled; i++) {
         struct result r;
-        enum exit_status status = conf->run_one(conf->arg, &spec, &r);
+        enum exit_status status = runner_once(runner, &spec, &r);
         if (status != EXIT_VALID) {
             return status;
         }
@@ -54,8 +53,8 @@ warmup_run(const struct campaign_conf *conf, const double *rates,
         bool was_interrupted = r.was_interrupted;
         result_fini(&r);
         if (was_interrupted) {
-            fputs("mcload: interrupted while warming up\n", conf->err);
-            return EXIT_INVALID;
+            return options_fail(runner->conf->err, EXIT_INVALID,
+                                "interrupted while warming up");
         }
         double cut = fmax(log_cut(&latency), log_cut(&hits));
         result->cut_s = cut * result->seconds;

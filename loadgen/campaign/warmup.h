@@ -7,9 +7,9 @@
  */
 #pragma once
 
-#include "loadgen/campaign/campaign.h"
+#include "loadgen/campaign/runner.h"
 
-/* Fills in `result`. EXIT_INVALID with a line on conf->err when it was interrupted, another
- * status when a run failed. `rates` as of a spec. */
-must_check enum exit_status warmup_run(const struct campaign_conf *conf,
-                                       const double *rates, struct result_warmup *result);
+/* Fills in `result`. EXIT_INVALID with a line when it was interrupted, another status when a run
+ * failed. `rates` as of a spec. */
+must_check enum exit_status warmup_run(struct runner *runner, const double *rates,
+                                       struct result_warmup *result);

@@ -3,6 +3,7 @@
  */
 #include "loadgen/options/options.h"
 
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,6 +14,18 @@
 #define ROWS_MAX 256
 #define PROGRAM "mcload"
 #define CLASS_ALONE "all"
+
+enum exit_status
+options_fail(FILE *err, enum exit_status status, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    fputs(PROGRAM ": ", err);
+    vfprintf(err, format, args);
+    fputc('\n', err);
+    va_end(args);
+    return status;
+}
 
 /* Sections of the help, in its order. */
 enum section {
@@ -239,6 +252,16 @@ options_parse_outside(struct options *o, struct models *models, int argc, char *
     o->base.antagonist = a;
     return options_apply_names(&o->base, models, err) &&
            opt_parse(options_table(), o, argc, argv, err, &status) == OPT_DONE;
+}
+
+bool
+options_replay(const struct options *o)
+{
+    bool does = false;
+    for (unsigned i = 0; i < o->classes_len; i++) {
+        does = does || o->classes[i].trace.file.path != NULL;
+    }
+    return does;
 }
 
 bool

@@ -40,6 +40,10 @@ enum exit_status {
     EXIT_MISSED = 4,      /* it does: an objective is not met (--assert) */
 };
 
+/* A line on `err`, after the program's name; returns the status. */
+enum exit_status options_fail(FILE *err, enum exit_status status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
 enum options_progress {
     PROGRESS_AUTO, /* when stderr is a terminal */
     PROGRESS_NONE,
@@ -171,6 +175,9 @@ const struct opt_table *options_class_table(void);
 
 /* Whether servers that speak the protocols of all classes can be asked for `stats` in text. */
 bool options_have_stats(const struct options *o);
+
+/* Whether a class has a trace. */
+bool options_replay(const struct options *o);
 
 /* How many agents have this role. */
 unsigned options_agents_in(const struct options *o, enum message_role role);

@@ -8,6 +8,14 @@
 #define RUN_LOOK_MS 1000
 #define STOP_LOOK_MS 100 /* in a swarm, where others may end it */
 
+void
+await_signals(sigset_t *signals)
+{
+    sigemptyset(signals);
+    sigaddset(signals, SIGINT);
+    sigaddset(signals, SIGTERM);
+}
+
 bool
 await_signal(const struct run *r, int timeout_ms)
 {

@@ -15,7 +15,9 @@ enum run_end {
     RUN_SIGNAL,
 };
 
-/* Waits for SIGINT or SIGTERM. True when one came; the next one ends the process, whatever it
+/* SIGINT and SIGTERM, which end a run early. */
+void await_signals(sigset_t *signals);
+/* Waits for one of them. True when one came; the next one ends the process, whatever it
  * does. */
 bool await_signal(const struct run *r, int timeout_ms);
 /* Until the end of the window, or sooner; threads are told then. The tick is called each

@@ -310,9 +310,7 @@ run_open(struct run **run, const struct run_conf *conf)
     r->o = conf->options;
     r->src_ports = (unsigned)r->o->src_port;
     rendezvous_init(&r->orders);
-    sigemptyset(&r->signals);
-    sigaddset(&r->signals, SIGINT);
-    sigaddset(&r->signals, SIGTERM);
+    await_signals(&r->signals);
     enum exit_status status = make_classes(r);
     if (status == EXIT_VALID) {
         rlimit_raise_files(r->o, r->threads_len, r->conf.err);

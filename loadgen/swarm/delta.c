@@ -4,6 +4,7 @@
 #include "loadgen/swarm/delta.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/rng.h"
@@ -54,9 +55,7 @@ put_hist(struct frame_out *o, unsigned number, const struct hist *now,
     size_t place = frame_open(o, FIELD_HIST);
     frame_add_varint(o, number);
     for (unsigned i = 0; i < MOMENTS; i++) {
-        uint8_t bytes[MOMENT_BYTES];
-        frame_put_u64(bytes, values[i]);
-        frame_add(o, bytes, sizeof bytes);
+        frame_add_u64(o, values[i]);
     }
     for (uint32_t i = 0; i < hist_buckets(now); i++) {
         uint64_t n = hist_bucket(now, i) - hist_bucket(before, i);
@@ -82,6 +81,14 @@ delta_put(struct frame_out *o, struct tally *now, struct tally *before)
             put_hist(o, i, now->hists[i], before->hists[i]);
         }
     }
+}
+
+void
+delta_put_next(struct frame_out *o, struct tally *now, struct tally *before)
+{
+    delta_put(o, now, before);
+    tally_reset(before);
+    tally_merge(before, now);
 }
 
 /* ---- adding up ---------------------------------------------------------------------- */
@@ -209,4 +216,28 @@ delta_shape(void)
     uint64_t shape = rng_mix(TALLY_COUNTERS, TALLY_HISTS, TALLY_ERRORS);
     shape = rng_mix(shape, CODEC_VERBS, TALLY_BOUNDS);
     return rng_mix(shape, TALLY_SUB_BITS, TALLY_MAX_NS);
+}
+
+struct tally *
+delta_tallies_create(unsigned count)
+{
+    struct tally *tallies = calloc(count + 1, sizeof *tallies); /* there may be none */
+    bool is_good = tallies != NULL;
+    for (unsigned i = 0; is_good && i < count; i++) {
+        is_good = tally_init(&tallies[i]);
+    }
+    if (!is_good) {
+        delta_tallies_destroy(&tallies, count);
+    }
+    return tallies;
+}
+
+void
+delta_tallies_destroy(struct tally **tallies, unsigned count)
+{
+    for (unsigned i = 0; *tallies != NULL && i < count; i++) {
+        tally_fini(&(*tallies)[i]);
+    }
+    free(*tallies);
+    *tallies = NULL;
 }

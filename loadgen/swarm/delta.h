@@ -16,6 +16,8 @@
 
 /* Adds what `now` has beyond `before`. Both belong to the caller's thread. */
 void delta_put(struct frame_out *o, struct tally *now, struct tally *before);
+/* The same, and then `before` is as `now`. */
+void delta_put_next(struct frame_out *o, struct tally *now, struct tally *before);
 /* Adds a frame's delta to `sum`. False: it is not one, `sum` is as it was. */
 must_check bool delta_add(struct tally *sum, const struct frame *f);
 /* Whether delta_add would. */
@@ -24,3 +26,8 @@ must_check bool delta_is_good(struct tally *sum, const struct frame *f);
 uint64_t delta_digest(struct tally *t);
 /* Tells apart builds whose tallies are laid out differently. */
 uint64_t delta_shape(void);
+
+/* So many tallies; NULL when memory is short. */
+must_check struct tally *delta_tallies_create(unsigned count);
+/* Also of NULL. */
+void delta_tallies_destroy(struct tally **tallies, unsigned count);

@@ -154,6 +154,17 @@ frame_number(const struct frame *f, uint16_t tag, uint64_t min, uint64_t max,
 }
 
 bool
+frame_numbers(const struct frame *f, uint16_t tag, size_t n, uint64_t *values)
+{
+    struct frame_field field;
+    bool is_there = frame_bytes(f, tag, NUMBER_BYTES * n, NUMBER_BYTES * n, &field);
+    for (size_t i = 0; is_there && i < n; i++) {
+        values[i] = frame_get_u64(field.p + NUMBER_BYTES * i);
+    }
+    return is_there;
+}
+
+bool
 frame_is_text(const struct frame_field *field)
 {
     for (size_t i = 0; i < field->len; i++) {
@@ -262,6 +273,15 @@ frame_add(struct frame_out *o, const void *p, size_t len)
 }
 
 void
+frame_add_u64(struct frame_out *o, uint64_t value)
+{
+    uint8_t *to = room(o, NUMBER_BYTES);
+    if (to != NULL) {
+        frame_put_u64(to, value);
+    }
+}
+
+void
 frame_add_varint(struct frame_out *o, uint64_t value)
 {
     uint8_t bytes[10];
@@ -286,9 +306,17 @@ frame_put_bytes(struct frame_out *o, uint16_t tag, const void *p, size_t len)
 void
 frame_put_number(struct frame_out *o, uint16_t tag, uint64_t value)
 {
-    uint8_t bytes[NUMBER_BYTES];
-    frame_put_u64(bytes, value);
-    frame_put_bytes(o, tag, bytes, sizeof bytes);
+    frame_put_numbers(o, tag, &value, 1);
+}
+
+void
+frame_put_numbers(struct frame_out *o, uint16_t tag, const uint64_t *values, size_t n)
+{
+    size_t place = frame_open(o, tag);
+    for (size_t i = 0; i < n; i++) {
+        frame_add_u64(o, values[i]);
+    }
+    frame_close(o, place);
 }
 
 void

@@ -59,6 +59,9 @@ bool frame_has(const struct frame *f, uint16_t tag);
 /* The number of the only field with this tag. False: none, several, or out of bounds. */
 must_check bool frame_number(const struct frame *f, uint16_t tag, uint64_t min,
                              uint64_t max, uint64_t *value);
+/* The same of a field that is so many numbers, for values[0..n). */
+must_check bool frame_numbers(const struct frame *f, uint16_t tag, size_t n,
+                              uint64_t *values);
 /* The only field with this tag, between min and max bytes long. */
 must_check bool frame_bytes(const struct frame *f, uint16_t tag, size_t min, size_t max,
                             struct frame_field *field);
@@ -77,11 +80,14 @@ struct frame_out {
 
 void frame_begin(struct frame_out *o, uint16_t type, uint64_t session, uint64_t sequence);
 void frame_put_number(struct frame_out *o, uint16_t tag, uint64_t value);
+void frame_put_numbers(struct frame_out *o, uint16_t tag, const uint64_t *values,
+                       size_t n);
 void frame_put_bytes(struct frame_out *o, uint16_t tag, const void *p, size_t len);
 void frame_put_text(struct frame_out *o, uint16_t tag, const char *text);
 /* A field of unknown length: what is added until frame_close. Returns its place. */
 size_t frame_open(struct frame_out *o, uint16_t tag);
 void frame_add(struct frame_out *o, const void *p, size_t len);
+void frame_add_u64(struct frame_out *o, uint64_t value);
 /* Seven bits a byte, lowest first, the eighth says that more follow. */
 void frame_add_varint(struct frame_out *o, uint64_t value);
 void frame_close(struct frame_out *o, size_t place);

@@ -82,28 +82,6 @@ ledger_number(nsec_t since, nsec_t time, nsec_t length)
 
 /* ---- beginning and end -------------------------------------------------------------- */
 
-static void
-free_tallies(struct tally **tallies, unsigned count)
-{
-    for (unsigned i = 0; *tallies != NULL && i < count; i++) {
-        tally_fini(&(*tallies)[i]);
-    }
-    free(*tallies);
-    *tallies = NULL;
-}
-
-static bool
-make_tallies(struct tally **tallies, unsigned count)
-{
-    *tallies = calloc(count, sizeof **tallies);
-    for (unsigned i = 0; *tallies != NULL && i < count; i++) {
-        if (!tally_init(&(*tallies)[i])) {
-            free_tallies(tallies, i);
-        }
-    }
-    return *tallies != NULL;
-}
-
 struct ledger *
 ledger_create(unsigned parts, unsigned classes)
 {
@@ -121,7 +99,8 @@ ledger_create(unsigned parts, unsigned classes)
         l->parts != NULL && l->series != NULL && l->behind != NULL && l->looked != NULL;
     for (unsigned i = 0; is_good && i < parts; i++) {
         l->parts[i].last = &l->parts[i].first;
-        is_good = make_tallies(&l->parts[i].sums, classes);
+        l->parts[i].sums = delta_tallies_create(classes);
+        is_good = l->parts[i].sums != NULL;
     }
     if (!is_good) {
         ledger_destroy(&l);
@@ -146,7 +125,7 @@ forget(struct ledger *l)
 {
     for (unsigned i = 0; l->parts != NULL && i < l->count; i++) {
         forget_reports(&l->parts[i]);
-        free_tallies(&l->parts[i].headlines, l->classes);
+        delta_tallies_destroy(&l->parts[i].headlines, l->classes);
     }
     for (unsigned c = 0; l->series != NULL && l->behind != NULL && c <= l->classes; c++) {
         series_destroy(&l->series[c]);
@@ -163,7 +142,7 @@ ledger_destroy(struct ledger **ledger)
     }
     forget(l);
     for (unsigned i = 0; l->parts != NULL && i < l->count; i++) {
-        free_tallies(&l->parts[i].sums, l->classes);
+        delta_tallies_destroy(&l->parts[i].sums, l->classes);
     }
     free(l->parts);
     free(l->series);
@@ -250,8 +229,8 @@ cut(struct ledger *l, nsec_t now)
     l->is_cut = true;
     for (unsigned i = 0; i < l->count; i++) {
         struct part *p = &l->parts[i];
-        bool has_memory = make_tallies(&p->headlines, l->classes);
-        must(has_memory);
+        p->headlines = delta_tallies_create(l->classes);
+        must(p->headlines != NULL);
         for (unsigned c = 0; c < l->classes; c++) {
             tally_merge(&p->headlines[c], &p->sums[c]);
         }

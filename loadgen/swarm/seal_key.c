@@ -37,6 +37,13 @@ seal_read_key(struct seal_key *key, const char *path, char *err, size_t err_len)
 {
     struct stat st;
     key->len = 0;
+    if (path == NULL) {
+        return true;
+    }
+    if (!seal_is_there()) {
+        snprintf(err, err_len, "this build has no OpenSSL, and so no --key-file");
+        return false;
+    }
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd == -1 || fstat(fd, &st) != 0) {
         snprintf(err, err_len, "cannot open the key file %s: %s", path, strerror(errno));

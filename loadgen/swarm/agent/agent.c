@@ -12,10 +12,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "loadgen/run/await.h"
 #include "loadgen/swarm/agent/service.h"
 #include "loadgen/swarm/endpoint.h"
 #include "loadgen/swarm/lease.h"
-#include "loadgen/options/swarm_start.h"
 
 #define CHILDREN_MAX 8 /* connections at a time, that of the leader included */
 #define ANY_ADDRESS "0.0.0.0"
@@ -43,36 +43,39 @@ listen_where_allowed(struct agent *a)
         where = is_open ? LOOPBACK : ANY_ADDRESS;
     }
     if (!endpoint_resolve(&a->at, where, (unsigned)a->o->agent_port, err, sizeof err)) {
-        return swarm_fail(err);
+        return options_fail(stderr, EXIT_UNREACHABLE, "%s", err);
     }
     if (is_open && !endpoint_is_local(&a->at)) {
-        fputs("mcload: without --key-file an agent listens on loopback only "
-              "(--insecure-agent)\n",
-              stderr);
-        return EXIT_USAGE;
+        return options_fail(stderr, EXIT_USAGE,
+                            "without --key-file an agent listens on loopback only "
+                            "(--insecure-agent)");
     }
     a->listen_fd = endpoint_listen(&a->at, err, sizeof err);
-    return a->listen_fd != -1 ? EXIT_VALID : swarm_fail(err);
+    return a->listen_fd != -1 ? EXIT_VALID
+                              : options_fail(stderr, EXIT_UNREACHABLE, "%s", err);
 }
 
 static enum exit_status
 set_up(struct agent *a)
 {
     sigset_t signals;
-    enum exit_status status = swarm_read_key(&a->key, a->o->key_file);
-    status = status != EXIT_VALID ? status : listen_where_allowed(a);
+    char err[MESSAGE_TEXT_MAX];
+    if (!seal_read_key(&a->key, a->o->key_file, err, sizeof err)) {
+        return options_fail(stderr, EXIT_USAGE, "%s", err);
+    }
+    enum exit_status status = listen_where_allowed(a);
     if (status != EXIT_VALID) {
         return status;
     }
     a->shared = mmap(NULL, sizeof *a->shared, PROT_READ | PROT_WRITE,
                      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    swarm_signals(&signals);
+    await_signals(&signals);
     sigaddset(&signals, SIGCHLD);
     PTHREAD_OK(pthread_sigmask(SIG_BLOCK, &signals, NULL));
     a->signal_fd = signalfd(-1, &signals, SFD_NONBLOCK | SFD_CLOEXEC);
     if (a->shared == MAP_FAILED || a->signal_fd == -1) {
         a->shared = a->shared == MAP_FAILED ? NULL : a->shared;
-        return swarm_fail("cannot set up the agent");
+        return options_fail(stderr, EXIT_UNREACHABLE, "cannot set up the agent");
     }
     cap_init(&a->shared->cap, (double)a->o->agent_max_qps, (double)a->o->agent_max_bytes);
     return EXIT_VALID;

@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "loadgen/swarm/delta.h"
 #include "loadgen/swarm/ledger.h"
 
 #define OBSERVE_LOOK (20 * NSEC_PER_MSEC)
@@ -148,15 +149,15 @@ do_order(struct job *j, enum job_state order)
 {
     if (j->role == ROLE_OBSERVE) {
         return order == JOB_OPENING
-                   ? stats_poll_open(&j->poll, &j->options, j->targets, j->said)
+                   ? stats_poll_open(&j->poll, &j->options, j->servers.all, j->said)
                    : observe(j);
     }
     if (order == JOB_OPENING) {
         struct run_conf conf = {
             .options = &j->options,
-            .targets = j->targets,
-            .tls = j->tls,
-            .shard = j->has_shard ? &j->shard : NULL,
+            .targets = j->servers.all,
+            .tls = j->servers.tls,
+            .shard = servers_shard(&j->servers),
             .agent = j->agent,
             .agents = j->agents,
             .sender = j->sender,
@@ -217,15 +218,10 @@ job_open(struct job *j)
 {
     pthread_t thread;
     unsigned classes = j->options.classes_len;
-    j->snapshots = calloc(classes + 1, sizeof *j->snapshots); /* there may be none */
-    j->rates = calloc(classes + 1, sizeof *j->rates);
+    j->snapshots = delta_tallies_create(classes);
+    j->rates = calloc(classes + 1, sizeof *j->rates); /* there may be none */
     if (j->snapshots == NULL || j->rates == NULL) {
         return false;
-    }
-    for (unsigned i = 0; i < classes; i++) {
-        if (!tally_init(&j->snapshots[i])) {
-            return false;
-        }
     }
     fflush(j->said);
     j->said_before = j->said_len;

@@ -11,6 +11,7 @@
 
 #include "loadgen/run/stats_poll.h"
 #include "loadgen/run/run.h"
+#include "loadgen/run/servers.h"
 #include "loadgen/swarm/message.h"
 
 enum job_state {
@@ -18,7 +19,7 @@ enum job_state {
     JOB_OPENING, /* connecting and loading */
     JOB_IDLE,    /* ready for a run */
     JOB_RUNNING,
-    JOB_DONE,   /* result is there: work_take_result */
+    JOB_DONE,   /* result is there: job_rest */
     JOB_FAILED, /* err is there, and no more comes */
 };
 
@@ -31,10 +32,7 @@ struct job {
     /* The service's before the first order, the worker's after. */
     enum message_role role;
     struct options options; /* its classes are those that this agent sends */
-    struct target *targets;
-    struct shard shard; /* which server has which key */
-    bool has_shard;
-    struct ltls *tls;                        /* NULL: no server speaks it */
+    struct servers servers;
     unsigned agent, agents, sender, senders; /* as in run.h */
     struct cap *cap;                         /* of the whole agent; NULL: none */
     FILE *said;                              /* what the run prints; no terminal's */

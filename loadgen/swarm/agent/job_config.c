@@ -116,30 +116,21 @@ check_target(const struct allow *allow, bool allows_udp, const struct target *t)
 /* By their addresses, which are what is connected to later, again and again: a name that
  * means something else by then changes nothing. */
 static const char *
-resolve_targets(struct job *j, const struct options *own)
+find_servers(struct job *j, const struct options *own)
 {
     static char why[MESSAGE_TEXT_MAX];
-    const struct options *o = &j->options;
     char err[MESSAGE_TEXT_MAX / 2];
-    bool speaks_tls = false;
-    j->targets = calloc(o->servers_len, sizeof *j->targets);
-    must(j->targets != NULL);
-    for (unsigned i = 0; i < o->servers_len; i++) {
-        struct target *t = &j->targets[i];
-        if (!target_resolve(t, o->servers[i], o->transport, err, sizeof err)) {
-            snprintf(why, sizeof why, "cannot do it: %s", err);
-            return why;
-        }
+    if (servers_open(&j->servers, &j->options, err, sizeof err) != EXIT_VALID) {
+        snprintf(why, sizeof why, "cannot do it: %s", err);
+        return why;
+    }
+    for (unsigned i = 0; i < j->servers.count; i++) {
+        const struct target *t = &j->servers.all[i];
         const char *wrong = check_target(&own->agent_allow, own->allows_udp, t);
         if (wrong != NULL) {
             snprintf(why, sizeof why, "refuses: %.200s %s", t->name, wrong);
             return why;
         }
-        speaks_tls = speaks_tls || t->transport == TRANSPORT_TLS;
-    }
-    if (speaks_tls && (j->tls = ltls_open(&o->tls, err, sizeof err)) == NULL) {
-        snprintf(why, sizeof why, "cannot do it: %s", err);
-        return why;
     }
     return NULL;
 }
@@ -237,17 +228,6 @@ resolve_traces(struct job *j, const struct options *own)
         }
     }
     return NULL;
-}
-
-static void
-make_shard(struct job *j)
-{
-    const struct options *o = &j->options;
-    j->has_shard = o->shard != SHARD_NONE && o->servers_len > 1;
-    if (j->has_shard) {
-        bool is_made = shard_init(&j->shard, o->shard, j->targets, o->servers_len);
-        must(is_made);
-    }
 }
 
 static struct allow_demand
@@ -350,15 +330,12 @@ job_config_take(struct job *j, const struct service_conf *conf, const struct fra
         !has_secret(&j->options)) {
         wrong = "has no --auth-file of its own";
     }
-    wrong = wrong != NULL ? wrong : resolve_targets(j, conf->own);
+    wrong = wrong != NULL ? wrong : find_servers(j, conf->own);
     wrong = wrong != NULL ? wrong : resolve_traces(j, conf->own);
     if (wrong == NULL) {
         /* The rate is asked for with each run; any that is allowed will do here. */
         wrong = job_config_check(j, conf->own, j->options.time_s + j->options.warmup_s,
                                  conf->own->agent_max_qps > 0 ? 1 : 0);
-    }
-    if (wrong == NULL) {
-        make_shard(j);
     }
     return wrong;
 }

@@ -3,6 +3,7 @@
  */
 #include "loadgen/swarm/agent/service.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -11,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "loadgen/run/await.h"
 #include "loadgen/swarm/agent/job_config.h"
 #include "loadgen/swarm/agent/job.h"
 #include "loadgen/swarm/chan.h"
@@ -18,7 +20,6 @@
 #include "loadgen/swarm/greet.h"
 #include "loadgen/swarm/lease.h"
 #include "loadgen/swarm/ledger.h"
-#include "loadgen/options/swarm_start.h"
 
 #define LOOK (100 * NSEC_PER_MSEC)       /* at the lease, at the latest */
 #define GOODBYE NSEC_PER_SEC             /* for a last word to get on its way */
@@ -96,10 +97,8 @@ send_delta(struct service *s, unsigned class, uint64_t interval, struct tally *n
     struct frame_out *o = chan_begin(&s->chan, MESSAGE_DELTA);
     frame_put_number(o, FIELD_INTERVAL, interval);
     frame_put_number(o, FIELD_CLASS, class);
-    delta_put(o, now, &s->sent[class]);
+    delta_put_next(o, now, &s->sent[class]);
     send_frame(s);
-    tally_reset(&s->sent[class]);
-    tally_merge(&s->sent[class], now);
 }
 
 static void
@@ -125,15 +124,10 @@ send_sample(struct service *s, const struct server_sample *sample)
     frame_put_number(o, FIELD_SERVER, sample->server);
     frame_put_number(o, FIELD_AT, (uint64_t)(sample->at_s * 1e9));
     frame_put_number(o, FIELD_TOLD, sample->told);
-    size_t place = frame_open(o, FIELD_VALUES);
-    for (unsigned i = 0; i < SERVER_STATS; i++) {
-        uint8_t bytes[8];
-        uint64_t bits;
-        memcpy(&bits, &sample->values[i], sizeof bits);
-        frame_put_u64(bytes, bits);
-        frame_add(o, bytes, sizeof bytes);
-    }
-    frame_close(o, place);
+    uint64_t values[SERVER_STATS];
+    static_assert(sizeof values == sizeof sample->values, "a double's bits each");
+    memcpy(values, sample->values, sizeof values);
+    frame_put_numbers(o, FIELD_VALUES, values, SERVER_STATS);
     send_frame(s);
 }
 
@@ -156,9 +150,7 @@ put_costs(struct frame_out *o, const struct result *r)
         const double values[] = {r->costs[i].elapsed_s, r->costs[i].cpu_s,
                                  r->costs[i].idle_s, r->costs[i].wait_s};
         for (unsigned v = 0; v < sizeof values / sizeof values[0]; v++) {
-            uint8_t bytes[8];
-            frame_put_u64(bytes, (uint64_t)(values[v] * 1e9));
-            frame_add(o, bytes, sizeof bytes);
+            frame_add_u64(o, (uint64_t)(values[v] * 1e9));
         }
     }
     frame_close(o, place);
@@ -196,9 +188,7 @@ send_done(struct service *s)
     struct frame_out *o = chan_begin(&s->chan, MESSAGE_DONE);
     size_t place = frame_open(o, FIELD_DIGESTS);
     for (unsigned i = 0; i < r->classes_len; i++) {
-        uint8_t bytes[8];
-        frame_put_u64(bytes, delta_digest(&r->classes[i].total));
-        frame_add(o, bytes, sizeof bytes);
+        frame_add_u64(o, delta_digest(&r->classes[i].total));
     }
     frame_close(o, place);
     put_costs(o, r);
@@ -224,12 +214,8 @@ configure(struct service *s, const struct frame *f)
     if (wrong != NULL) {
         return wrong;
     }
-    s->sent = calloc(j->options.classes_len + 1, sizeof *s->sent); /* there may be none */
+    s->sent = delta_tallies_create(j->options.classes_len);
     must(s->sent != NULL);
-    for (unsigned i = 0; i < j->options.classes_len; i++) {
-        bool is_good = tally_init(&s->sent[i]);
-        must(is_good);
-    }
     s->opened_at = clock_now();
     return job_open(j) ? NULL : "has not enough memory";
 }
@@ -238,15 +224,15 @@ configure(struct service *s, const struct frame *f)
 static bool
 take_rates(struct job *j, const struct frame *f, double *sum)
 {
-    struct frame_field field;
+    uint64_t rates[OPTIONS_CLASSES_MAX];
     unsigned classes = j->options.classes_len;
     bool is_closed = false, has_times = false;
-    if (!frame_bytes(f, FIELD_RATES, 8 * classes, 8 * classes, &field)) {
+    if (!frame_numbers(f, FIELD_RATES, classes, rates)) {
         return false;
     }
     *sum = 0;
     for (unsigned i = 0; i < classes; i++) {
-        j->rates[i] = (double)frame_get_u64(field.p + 8 * i);
+        j->rates[i] = (double)rates[i];
         if (j->rates[i] > RATE_MAX) {
             return false;
         }
@@ -265,17 +251,12 @@ take_rates(struct job *j, const struct frame *f, double *sum)
 static bool
 take_slice(struct reader_slice *slice, const struct frame *f)
 {
-    struct frame_field field;
-    *slice = (struct reader_slice){0, 0};
-    if (!frame_has(f, FIELD_SLICE)) {
-        return true;
-    }
-    if (!frame_bytes(f, FIELD_SLICE, 16, 16, &field)) {
-        return false;
-    }
-    slice->first = frame_get_u64(field.p);
-    slice->end = frame_get_u64(field.p + 8);
-    return slice->first < slice->end && slice->end <= READER_ROUTES;
+    uint64_t ends[2] = {0, 0};
+    bool is_good =
+        !frame_has(f, FIELD_SLICE) || (frame_numbers(f, FIELD_SLICE, 2, ends) &&
+                                       ends[0] < ends[1] && ends[1] <= READER_ROUTES);
+    *slice = (struct reader_slice){ends[0], ends[1]};
+    return is_good;
 }
 
 static const char *
@@ -467,7 +448,7 @@ static int
 open_signals(void)
 {
     sigset_t signals;
-    swarm_signals(&signals);
+    await_signals(&signals);
     return signalfd(-1, &signals, SFD_NONBLOCK | SFD_CLOEXEC);
 }
 

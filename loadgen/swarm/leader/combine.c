@@ -6,25 +6,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define LEADER_NAME "leader"
-
-/* Whether it is one of this process, and which of its own. */
-static bool
-is_own(const struct combine_parts *p, unsigned class, unsigned *own_class)
-{
-    *own_class = class - p->own_first;
-    return p->own != NULL && class >= p->own_first && *own_class < p->own->classes_len;
-}
-
-static bool
-is_agents(unsigned class, const struct follower *k)
-{
-    return follower_has(k, class) && !k->is_out;
-}
-
-/* An agent lists the costs of all its threads, class after class. */
+/* Each lists the costs of all its threads, class after class. */
 static unsigned
-first_thread(const struct options *o, const struct follower *k, unsigned class)
+first_thread(const struct options *o, const struct member *k, unsigned class)
 {
     unsigned first = 0;
     for (unsigned i = k->first_class; i < class; i++) {
@@ -33,17 +17,22 @@ first_thread(const struct options *o, const struct follower *k, unsigned class)
     return first;
 }
 
+/* Of a class, as far as the member has told what they cost. */
+static unsigned
+threads_at(const struct combine_parts *p, const struct member *k, unsigned class)
+{
+    unsigned here = (unsigned)p->options->classes[class].threads;
+    bool has_told =
+        member_sends(k, class) && k->threads >= first_thread(p->options, k, class) + here;
+    return has_told ? here : 0;
+}
+
 static unsigned
 threads_of(const struct combine_parts *p, unsigned class)
 {
-    unsigned here = (unsigned)p->options->classes[class].threads, own_class;
-    unsigned sum = is_own(p, class, &own_class) ? here : 0;
-    for (unsigned i = 0; i < p->followers->count; i++) {
-        const struct follower *k = &p->followers->all[i];
-        sum +=
-            is_agents(class, k) && k->threads >= first_thread(p->options, k, class) + here
-                ? here
-                : 0;
+    unsigned sum = 0;
+    for (unsigned i = 0; i < p->members->count; i++) {
+        sum += threads_at(p, &p->members->all[i], class);
     }
     return sum;
 }
@@ -52,69 +41,46 @@ threads_of(const struct combine_parts *p, unsigned class)
 static double
 headline_s(const struct combine_parts *p)
 {
-    const struct followers *k = p->followers;
+    const struct members *k = p->members;
     return (double)(ledger_cut(k->run.ledger) * k->run.length) / 1e9;
 }
 
-static const struct tally *
-headline(const struct combine_parts *p, unsigned part, unsigned class)
-{
-    return ledger_headline(p->followers->run.ledger, part, class);
-}
-
-static void
-add_own(struct result *c, const struct combine_parts *p, unsigned class,
-        unsigned own_class)
-{
-    const struct result *own = &p->own->classes[own_class];
-    tally_merge(&c->total, headline(p, 0, class));
-    memcpy(c->costs, own->costs, own->threads * sizeof *c->costs);
-    c->qps += p->own_rates[own_class];
-    c->elapsed_s = fmax(c->elapsed_s, own->elapsed_s);
-    c->is_local = c->is_local || own->is_local;
-}
-
-/* An agent that was lost counts with what it had reported. */
+/* An agent that was lost counts with what it had reported. Returns how many threads it had. */
 static unsigned
-add_follower(struct result *c, const struct combine_parts *p, unsigned index,
-             unsigned class, unsigned first)
+add_member(struct result *c, const struct combine_parts *p, unsigned index,
+           unsigned class, unsigned first)
 {
-    const struct follower *k = &p->followers->all[index];
-    unsigned from = first_thread(p->options, k, class);
-    unsigned here = (unsigned)p->options->classes[class].threads;
-    tally_merge(&c->total, headline(p, index + 1, class));
+    const struct member *k = &p->members->all[index];
+    unsigned here = threads_at(p, k, class);
+    tally_merge(&c->total, ledger_headline(p->members->run.ledger, index, class));
     c->qps += (double)k->rates[class - k->first_class];
     c->elapsed_s = fmax(c->elapsed_s, k->elapsed_s);
     c->is_local = c->is_local || k->is_local;
-    if (k->threads < from + here) {
-        return first;
+    if (here > 0) {
+        memcpy(&c->costs[first], &k->costs[first_thread(p->options, k, class)],
+               here * sizeof *c->costs);
     }
-    memcpy(&c->costs[first], &k->costs[from], here * sizeof *c->costs);
-    return first + here;
+    return here;
 }
 
 static bool
 make_class(struct result *c, const struct combine_parts *p, unsigned class)
 {
-    unsigned threads = threads_of(p, class), first = 0, own_class;
+    unsigned threads = threads_of(p, class), first = 0;
     const struct lclass *conf = &p->options->classes[class];
     if (!result_init(c, threads)) {
         return false;
     }
-    if (is_own(p, class, &own_class)) {
-        add_own(c, p, class, own_class);
-        first = (unsigned)conf->threads;
-    }
-    for (unsigned i = 0; i < p->followers->count; i++) {
-        if (is_agents(class, &p->followers->all[i])) {
-            first = add_follower(c, p, i, class, first);
+    for (unsigned i = 0; i < p->members->count; i++) {
+        if (member_sends(&p->members->all[i], class)) {
+            first += add_member(c, p, i, class, first);
         }
     }
     must(first == threads);
     if (headline_s(p) > 0) {
         c->elapsed_s = headline_s(p);
     }
-    c->series = ledger_take_series(p->followers->run.ledger, class);
+    c->series = ledger_take_series(p->members->run.ledger, class);
     c->name = conf->name;
     c->slo = conf->slo;
     c->from = p->options->from_issue ? FROM_ISSUE : FROM_INTENDED;
@@ -141,29 +107,39 @@ make_class(struct result *c, const struct combine_parts *p, unsigned class)
 
 /* ---- what became of each process ---------------------------------------------------- */
 
-static void
-describe(struct result_agent *a, const char *name, struct tally *const *tallies,
-         unsigned count, double elapsed_s)
+/* What a member reported, one each of its classes. */
+static unsigned
+tallies_of(const struct combine_parts *p, unsigned index,
+           struct tally *tallies[OPTIONS_CLASSES_MAX])
 {
+    const struct member *k = &p->members->all[index];
+    for (unsigned i = 0; i < k->classes; i++) {
+        tallies[i] = ledger_sum(p->members->run.ledger, index, k->first_class + i);
+    }
+    return k->classes;
+}
+
+static void
+describe_load(struct result_agent *a, const struct combine_parts *p, unsigned index)
+{
+    struct tally *tallies[OPTIONS_CLASSES_MAX];
     struct hist *all = hist_create(TALLY_SUB_BITS, TALLY_MAX_NS);
     struct hist *lag = hist_create(TALLY_SUB_BITS, TALLY_MAX_NS);
     must(all != NULL && lag != NULL);
-    uint64_t offered = 0, good = 0, kept = 0;
+    unsigned count = tallies_of(p, index, tallies);
+    uint64_t kept = 0;
     for (unsigned i = 0; i < count; i++) {
         struct tally *t = tallies[i];
-        offered += ctr_get(&t->offered);
-        good += ctr_get(&t->good);
+        a->qps += (double)p->members->all[index].rates[i];
+        a->offered += ctr_get(&t->offered);
+        a->achieved += ctr_get(&t->good);
         kept += ctr_get(&t->within[WITHIN_1MS]);
         hist_merge(lag, t->lag);
         for (unsigned verb = 0; verb < TALLY_VERBS; verb++) {
             hist_merge(all, t->latency[FROM_INTENDED][verb]);
         }
     }
-    snprintf(a->name, sizeof a->name, "%s", name);
-    a->offered = offered;
-    a->achieved = good;
-    a->adherence = result_ratio((double)kept, (double)offered);
-    a->elapsed_s = elapsed_s;
+    a->adherence = result_ratio((double)kept, (double)a->offered);
     a->p50 = hist_quantile(all, .5);
     a->p99 = hist_quantile(all, .99);
     a->lag_p99 = hist_quantile(lag, .99);
@@ -171,81 +147,54 @@ describe(struct result_agent *a, const char *name, struct tally *const *tallies,
     hist_destroy(&lag);
 }
 
-static double
-busiest(const struct cost *costs, unsigned threads)
-{
-    double most = 0;
-    for (unsigned i = 0; i < threads; i++) {
-        most = fmax(most, result_busy(&costs[i]));
-    }
-    return most;
-}
-
 static void
-describe_follower(struct result_agent *a, const struct combine_parts *p, unsigned index)
+describe(struct result_agent *a, const struct combine_parts *p, unsigned index)
 {
-    struct tally *tallies[OPTIONS_CLASSES_MAX];
     struct align_estimate e = {0};
-    const struct follower *k = &p->followers->all[index];
-    const struct ledger *ledger = p->followers->run.ledger;
-    uint64_t intervals = ledger_reported(ledger, index + 1);
-    for (unsigned i = 0; i < k->classes; i++) {
-        tallies[i] = ledger_sum(ledger, index + 1, k->first_class + i);
-        a->qps += (double)k->rates[i];
-    }
-    describe(a, k->at.name, tallies, k->classes,
-             k->elapsed_s > 0 && !k->is_out
-                 ? k->elapsed_s
-                 : (double)(intervals * p->followers->run.length) / 1e9);
+    const struct member *k = &p->members->all[index];
+    const struct swarm_run *run = &p->members->run;
+    snprintf(a->name, sizeof a->name, "%s", k->at.name);
     a->role = message_role_name(k->role);
-    a->capacity = capacity_of(p->capacity, index + 1);
+    describe_load(a, p, index);
+    a->capacity = capacity_of(p->capacity, index);
+    for (unsigned i = 0; i < k->threads; i++) {
+        a->busy = fmax(a->busy, result_busy(&k->costs[i]));
+    }
+    a->elapsed_s = k->elapsed_s;
+    if (index == 0) {
+        return;
+    }
+    a->intervals = ledger_reported(run->ledger, index);
+    if (!(k->elapsed_s > 0) || k->is_out) {
+        a->elapsed_s = (double)(a->intervals * run->length) / 1e9;
+    }
     a->samples = k->samples;
     a->observed = k->servers;
-    a->busy = busiest(k->costs, k->threads);
     a->start_error = k->start_error;
     a->clock_bound = align_estimate(&k->align, &e) ? e.bound : 0;
-    a->intervals = intervals;
     a->behind = k->behind_max;
-    a->is_lost = k->state == FOLLOWER_LOST;
+    a->is_lost = k->state == MEMBER_LOST;
     snprintf(a->why, sizeof a->why, "%s", k->why);
 }
 
 /* Who had no part in the run is not told of, unless it should have had one. */
 static bool
-is_told(const struct follower *k)
+is_told(const struct combine_parts *p, unsigned index)
 {
-    return !k->is_out || k->is_missed;
+    const struct member *k = &p->members->all[index];
+    return index == 0 ? k->classes > 0 : !k->is_out || k->is_missed;
 }
 
 static bool
 make_agents(struct result *r, const struct combine_parts *p)
 {
-    struct tally *tallies[OPTIONS_CLASSES_MAX];
-    unsigned count = p->followers->count + (p->own != NULL ? 1 : 0), at = 0;
-    r->agents = calloc(count, sizeof *r->agents);
-    if (r->agents == NULL) {
-        return false;
-    }
-    if (p->own != NULL) {
-        for (unsigned i = 0; i < p->own->classes_len; i++) {
-            tallies[i] = &p->own->classes[i].total;
-            r->agents[0].qps += p->own_rates[i];
-        }
-        describe(&r->agents[0], LEADER_NAME, tallies, p->own->classes_len,
-                 p->own->elapsed_s);
-        r->agents[0].role =
-            message_role_name(p->own_first > 0 ? ROLE_MEASURE : ROLE_LOAD);
-        r->agents[0].busy = busiest(p->own->costs, p->own->threads);
-        r->agents[0].capacity = capacity_of(p->capacity, 0);
-        at = 1;
-    }
-    for (unsigned i = 0; i < p->followers->count; i++) {
-        if (is_told(&p->followers->all[i])) {
-            describe_follower(&r->agents[at++], p, i);
+    r->agents = calloc(p->members->count, sizeof *r->agents);
+    for (unsigned i = 0; r->agents != NULL && i < p->members->count; i++) {
+        if (is_told(p, i)) {
+            describe(&r->agents[r->agents_len++], p, i);
         }
     }
-    r->agents_len = at;
-    return true;
+    return r->agents != NULL;
 }
 
 /* Slower than that, from the intended start, among what these have counted. */
@@ -268,16 +217,11 @@ share_tail(struct result *r, const struct combine_parts *p)
     struct tally *tallies[OPTIONS_CLASSES_MAX];
     uint64_t limit = hist_quantile(r->all[FROM_INTENDED], .99), above = 0, good = 0;
     unsigned at = 0;
-    for (unsigned part = 0; part <= p->followers->count; part++) {
-        const struct follower *k = part > 0 ? &p->followers->all[part - 1] : NULL;
-        if (k != NULL ? !is_told(k) : p->own == NULL) {
+    for (unsigned i = 0; i < p->members->count; i++) {
+        if (!is_told(p, i)) {
             continue;
         }
-        unsigned classes = k != NULL ? k->classes : p->own->classes_len;
-        unsigned first = k != NULL ? k->first_class : p->own_first;
-        for (unsigned i = 0; i < classes; i++) {
-            tallies[i] = ledger_sum(p->followers->run.ledger, part, first + i);
-        }
+        unsigned classes = tallies_of(p, i, tallies);
         r->agents[at].tail_share = (double)count_above(tallies, classes, limit);
         r->agents[at].share = (double)r->agents[at].achieved;
         above += (uint64_t)r->agents[at].tail_share;
@@ -294,13 +238,13 @@ share_tail(struct result *r, const struct combine_parts *p)
 static void
 make_loss(struct result *r, const struct combine_parts *p, double elapsed_s)
 {
-    const struct ledger *ledger = p->followers->run.ledger;
+    const struct ledger *ledger = p->members->run.ledger;
     for (unsigned i = 0; i < r->agents_len; i++) {
         r->loss.has_happened = r->loss.has_happened || r->agents[i].is_lost;
     }
     r->loss.is_accepted = p->accepts_loss;
-    for (unsigned i = 0; i < p->followers->count; i++) {
-        const struct follower *k = &p->followers->all[i];
+    for (unsigned i = 0; i < p->members->count; i++) {
+        const struct member *k = &p->members->all[i];
         r->loss.is_accepted = r->loss.is_accepted && (k->is_out || !k->is_wrong);
     }
     r->loss.headline_s = headline_s(p);
@@ -308,7 +252,7 @@ make_loss(struct result *r, const struct combine_parts *p, double elapsed_s)
         return;
     }
     r->loss.after_s = fmax(0, elapsed_s - r->loss.headline_s);
-    for (unsigned i = 0; i <= p->followers->count; i++) {
+    for (unsigned i = 0; i < p->members->count; i++) {
         for (unsigned c = 0; c < r->classes_len; c++) {
             struct tally *all = ledger_sum(ledger, i, c);
             const struct tally *before = ledger_headline(ledger, i, c);
@@ -316,14 +260,6 @@ make_loss(struct result *r, const struct combine_parts *p, double elapsed_s)
             r->loss.after_achieved += ctr_get(&all->good) - ctr_get(&before->good);
         }
     }
-}
-
-/* Of the process for which it was longest. */
-static double
-longest(const struct combine_parts *p)
-{
-    double own = p->own != NULL ? p->own->elapsed_s : 0;
-    return fmax(own, followers_longest(p->followers));
 }
 
 bool
@@ -354,8 +290,8 @@ combine_results(struct result *r, const struct combine_parts *p)
         result_fini(r);
         return false;
     }
-    make_loss(r, p, longest(p));
-    r->series = ledger_take_series(p->followers->run.ledger, count);
+    make_loss(r, p, members_longest(p->members));
+    r->series = ledger_take_series(p->members->run.ledger, count);
     result_judge(r);
     share_tail(r, p);
     return true;

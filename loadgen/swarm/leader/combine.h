@@ -2,24 +2,20 @@
  * Copyright (c) 2026 the memcached-qos authors
  *
  * The result of a swarm: the sum of what its processes have counted and measured, and, for
- * each of them, what tells whether it kept up. Main thread, with the followers' mutex held.
+ * each of them, what tells whether it kept up. Main thread, with the members' mutex held.
  */
 #pragma once
 
-#include "loadgen/swarm/leader/followers.h"
 #include "loadgen/run/run.h"
 #include "loadgen/swarm/leader/capacity.h"
+#include "loadgen/swarm/leader/members.h"
 
 struct combine_parts {
     const struct options *options;
-    const struct run_spec *spec;
-    const struct result *own; /* of this process; NULL: it sent nothing */
-    const double *own_rates;  /* one a class */
-    unsigned own_first;       /* of its classes, among all */
-    unsigned load_classes;    /* the rest is a measuring client's */
+    unsigned load_classes; /* the rest is a measuring client's */
     bool was_interrupted, accepts_loss;
-    const struct followers *followers;
-    const struct capacity *capacity; /* this process first */
+    const struct members *members;
+    const struct capacity *capacity; /* of each member */
 };
 
 /* False when memory is short; nothing is to be freed then. */

@@ -8,15 +8,13 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "loadgen/swarm/leader/followers.h"
-#include "loadgen/run/stats_poll.h"
-#include "loadgen/swarm/leader/local.h"
-#include "loadgen/swarm/leader/combine.h"
-#include "loadgen/swarm/leader/share_out.h"
 #include "loadgen/measure/result.h"
-#include "loadgen/swarm/leader/capacity.h"
-#include "loadgen/options/swarm_start.h"
 #include "loadgen/options/scope.h"
+#include "loadgen/run/await.h"
+#include "loadgen/run/stats_poll.h"
+#include "loadgen/swarm/leader/combine.h"
+#include "loadgen/swarm/leader/local.h"
+#include "loadgen/swarm/leader/share_out.h"
 
 #define LEAD_MIN (200 * NSEC_PER_MSEC) /* between the order to start and the start */
 #define LEAD_TRACE NSEC_PER_SEC        /* likewise: traces are read ahead meanwhile */
@@ -30,7 +28,7 @@ struct leader {
     struct local local;
     uint64_t count, runs; /* attempts so far; less those at capacities */
     nsec_t opened_at, ready_at, drained_at; /* of the last one: all results were there */
-    struct followers followers;
+    struct members members;
     unsigned lost_before; /* agents, when the run under way began */
     bool is_probing;      /* it only tells capacities */
     sigset_t signals, mask_before;
@@ -38,6 +36,12 @@ struct leader {
     struct stats_poll poll;   /* of servers, without a run that asks them */
     struct capacity capacity; /* what is known of each process, this one first */
 };
+
+static enum exit_status
+out_of_memory(void)
+{
+    return options_fail(stderr, EXIT_UNREACHABLE, "out of memory");
+}
 
 static enum options_loss
 policy(const struct leader *l)
@@ -48,12 +52,12 @@ policy(const struct leader *l)
 
 /* The first agent that will not take its part in the run; NULL: all do. That is no loss: it
  * would refuse the next one, too. With the mutex held. */
-static struct follower *
+static struct member *
 refuser(const struct leader *l)
 {
-    struct follower *found = NULL;
-    for (unsigned i = l->followers.count; i-- > 0;) {
-        struct follower *k = &l->followers.all[i];
+    struct member *found = NULL;
+    for (unsigned i = l->members.count; i-- > 0;) {
+        struct member *k = &l->members.all[i];
         found = k->has_refused ? k : found;
     }
     return found;
@@ -66,7 +70,7 @@ is_spoilt(const struct leader *l)
 {
     bool goes_on = policy(l) == LOSS_CONTINUE || policy(l) == LOSS_ACCEPT;
     return refuser(l) != NULL ||
-           (!goes_on && followers_in(&l->followers, FOLLOWER_LOST) > l->lost_before);
+           (!goes_on && members_in(&l->members, MEMBER_LOST) > l->lost_before);
 }
 
 /* ---- opening ------------------------------------------------------------------------ */
@@ -83,52 +87,53 @@ take_signal(struct leader *l)
 static enum exit_status
 await_ready(struct leader *l)
 {
-    struct followers *k = &l->followers;
+    struct members *k = &l->members;
     enum exit_status status = EXIT_VALID;
     bool was_ended = false;
     PTHREAD_OK(pthread_mutex_lock(&k->mutex));
-    while (!followers_are_ready(k) && followers_in(k, FOLLOWER_LOST) == 0 && !was_ended) {
-        followers_wait(k);
+    while (!members_are_ready(k) && members_in(k, MEMBER_LOST) == 0 && !was_ended) {
+        members_wait(k);
         was_ended = take_signal(l);
     }
     for (unsigned i = 0; i < k->count && status == EXIT_VALID; i++) {
-        if (k->all[i].state == FOLLOWER_LOST) {
+        if (k->all[i].state == MEMBER_LOST) {
             fprintf(stderr, "mcload: agent %s: %s\n", k->all[i].at.name, k->all[i].why);
             status = EXIT_UNREACHABLE;
         }
     }
     PTHREAD_OK(pthread_mutex_unlock(&k->mutex));
-    return was_ended ? swarm_fail("interrupted while agents were loading") : status;
+    return was_ended ? options_fail(stderr, EXIT_UNREACHABLE,
+                                    "interrupted while agents were loading")
+                     : status;
 }
 
-/* All that send share the records, this process first. */
+/* Whose records and requests each has: all that send share the records, and all of a role the
+ * classes, this process first. */
 static enum exit_status
 configure(struct leader *l, int argc, char **argv)
 {
-    struct followers *k = &l->followers;
+    struct members *m = &l->members;
+    const struct member *self = &m->all[0];
+    unsigned own = self->classes > 0 ? 1 : 0, number = own, senders[ROLES] = {0};
     enum exit_status status = EXIT_VALID;
-    unsigned number = l->local.is_there ? 1 : 0, senders[ROLES];
-    for (unsigned role = 0; role < ROLES; role++) {
-        senders[role] = local_senders(&l->local, role);
-    }
-    for (unsigned i = 0; status == EXIT_VALID && i < k->count; i++) {
-        struct follower *f = &k->all[i];
-        struct scope_reader reader = {f->role, f->observer, k->run.observers};
+    senders[self->role] = own;
+    for (unsigned i = 1; status == EXIT_VALID && i < m->count; i++) {
+        struct member *k = &m->all[i];
+        struct scope_reader reader = {k->role, k->observer, m->run.observers};
         struct scope_words words;
-        if (!scope_tell_agent(&words, l->o, &reader, argc, argv, stderr)) {
-            status = EXIT_USAGE;
-        }
-        struct follower_conf conf = {
+        status = scope_tell_agent(&words, l->o, &reader, argc, argv, stderr) ? status
+                                                                             : EXIT_USAGE;
+        struct member_conf conf = {
             .words = words.words,
             .words_len = words.count,
-            .wants_secret = f->role != ROLE_OBSERVE && l->o->base.auth_file != NULL,
-            .agent = f->role == ROLE_OBSERVE ? 0 : number++,
-            .agents = k->count - k->run.observers + (l->local.is_there ? 1 : 0),
-            .sender = senders[f->role]++,
+            .wants_secret = k->role != ROLE_OBSERVE && l->o->base.auth_file != NULL,
+            .agent = k->role == ROLE_OBSERVE ? 0 : number++,
+            .agents = own + l->o->agents_len - m->run.observers,
+            .sender = senders[k->role]++,
             .senders =
-                options_agents_in(l->o, f->role) + local_senders(&l->local, f->role),
+                options_agents_in(l->o, k->role) + (k->role == self->role ? own : 0),
         };
-        status = status != EXIT_VALID ? status : follower_configure(f, &conf);
+        status = status != EXIT_VALID ? status : member_configure(k, &conf);
         scope_words_fini(&words);
     }
     return status;
@@ -139,22 +144,41 @@ static bool
 tick(void *arg, const struct run *run, nsec_t now)
 {
     struct leader *l = arg;
-    struct followers *k = &l->followers;
-    bool goes_on = l->conf.tick == NULL || l->conf.tick(l->conf.tick_arg, run, now);
+    struct members *k = &l->members;
     PTHREAD_OK(pthread_mutex_lock(&k->mutex));
-    local_tell(&l->local, &k->run, run, now);
-    goes_on = goes_on && !is_spoilt(l);
+    local_tell(&l->local, &k->all[0], run, now);
+    bool goes_on = !is_spoilt(l);
     PTHREAD_OK(pthread_mutex_unlock(&k->mutex));
     return goes_on;
 }
 
+/* The thread of the members must not take the signals, the run of this process has to. */
 static enum exit_status
 open_own(struct leader *l)
 {
     struct run_conf conf = l->conf;
+    struct member *self = &l->members.all[0];
+    conf.agent = conf.sender = 0;
+    conf.agents = l->members.count - l->members.run.observers;
+    conf.senders = options_agents_in(l->o, self->role) + 1;
     conf.tick = tick;
     conf.tick_arg = l;
-    return local_open(&l->local, &conf, l->followers.count - l->followers.run.observers);
+    PTHREAD_OK(pthread_sigmask(SIG_SETMASK, &l->mask_before, NULL));
+    enum exit_status status = local_open(&l->local, &conf);
+    PTHREAD_OK(pthread_sigmask(SIG_BLOCK, &l->signals, NULL));
+    self->loaded = status == EXIT_VALID ? run_loaded(l->local.run) : 0;
+    return status;
+}
+
+/* Without a load of its own the leader looks at the servers itself. */
+static enum exit_status
+open_poll(struct leader *l)
+{
+    enum exit_status status =
+        stats_poll_open(&l->poll, &l->local.options, l->conf.targets, l->conf.err);
+    return status == EXIT_VALID && !stats_poll_learn(&l->poll, &l->local.options)
+               ? out_of_memory()
+               : status;
 }
 
 enum exit_status
@@ -167,31 +191,26 @@ leader_open(struct leader **leader, const struct run_conf *conf, int argc, char 
     l->opened_at = clock_now();
     l->load_classes =
         l->o->classes_len - (l->o->classes[l->o->classes_len - 1].is_measuring ? 1 : 0);
-    local_init(&l->local, l->o, l->load_classes);
-    swarm_signals(&l->signals);
-    enum exit_status status = followers_open(&l->followers, l->o, l->load_classes);
+    await_signals(&l->signals);
+    enum exit_status status = members_open(&l->members, l->o, l->load_classes);
+    const struct member *self = &l->members.all[0];
+    local_init(&l->local, l->o, self, l->load_classes);
     if (!capacity_init(&l->capacity, l->o->agents_len + 1, l->o->classes_len)) {
-        status = swarm_fail("out of memory");
+        status = out_of_memory();
     }
     status = status != EXIT_VALID ? status : configure(l, argc, argv);
     if (status == EXIT_VALID) {
-        /* The thread of the followers must not take the signals. */
         PTHREAD_OK(pthread_sigmask(SIG_BLOCK, &l->signals, &l->mask_before));
         l->is_masked = true;
-        status = followers_start(&l->followers);
+        status = members_start(&l->members);
     }
-    if (status == EXIT_VALID && l->local.is_there) {
-        PTHREAD_OK(pthread_sigmask(SIG_SETMASK, &l->mask_before, NULL));
+    if (status == EXIT_VALID && self->classes > 0) {
         status = open_own(l);
-        PTHREAD_OK(pthread_sigmask(SIG_BLOCK, &l->signals, NULL));
     }
     status = status != EXIT_VALID ? status : await_ready(l);
     l->ready_at = clock_now();
-    if (status == EXIT_VALID && !l->local.is_there) {
-        status = stats_poll_open(&l->poll, &l->local.options, conf->targets, conf->err);
-        if (status == EXIT_VALID && !stats_poll_learn(&l->poll, &l->local.options)) {
-            status = swarm_fail("out of memory");
-        }
+    if (status == EXIT_VALID && self->classes == 0) {
+        status = open_poll(l);
     }
     *leader = l;
     if (status != EXIT_VALID) {
@@ -208,7 +227,7 @@ leader_close(struct leader **leader)
         return;
     }
     local_fini(&l->local);
-    followers_close(&l->followers);
+    members_close(&l->members);
     stats_poll_fini(&l->poll);
     capacity_fini(&l->capacity);
     if (l->is_masked) {
@@ -221,9 +240,9 @@ leader_close(struct leader **leader)
 uint64_t
 leader_loaded(const struct leader *l)
 {
-    uint64_t sum = l->local.run != NULL ? run_loaded(l->local.run) : 0;
-    for (unsigned i = 0; i < l->followers.count; i++) {
-        sum += l->followers.all[i].loaded; /* constant once all are ready */
+    uint64_t sum = 0;
+    for (unsigned i = 0; i < l->members.count; i++) {
+        sum += l->members.all[i].loaded; /* constant once all are ready */
     }
     return sum;
 }
@@ -234,20 +253,15 @@ leader_loaded(const struct leader *l)
 static bool
 start_ledger(struct leader *l)
 {
-    struct followers *k = &l->followers;
+    struct members *k = &l->members;
     struct ledger_part parts[MESSAGE_AGENTS_MAX + 1] = {{0, 0}};
     const struct swarm_run *run = &k->run;
     nsec_t start = run->begin + run->warmup;
-    if (l->local.run != NULL) {
-        parts[0] = (struct ledger_part){l->local.first,
-                                        l->local.first + l->local.options.classes_len};
-    }
     for (unsigned i = 0; i < k->count; i++) {
-        const struct follower *f = &k->all[i];
+        const struct member *f = &k->all[i];
         unsigned classes = f->is_out ? 0 : f->classes;
-        parts[i + 1] = (struct ledger_part){f->first_class, f->first_class + classes};
+        parts[i] = (struct ledger_part){f->first_class, f->first_class + classes};
     }
-    local_begin(&l->local);
     struct ledger_run conf = {
         .parts = parts,
         .start = start,
@@ -259,23 +273,13 @@ start_ledger(struct leader *l)
     return ledger_start(run->ledger, &conf);
 }
 
-static bool
-replays(const struct options *o)
-{
-    bool does = false;
-    for (unsigned i = 0; i < o->classes_len; i++) {
-        does = does || o->classes[i].trace.file.path != NULL;
-    }
-    return does;
-}
-
 /* Orders a start that all can keep: later than the longest way to any of them. False: no
  * memory. */
 static bool
 order_start(struct leader *l, const struct run_spec *spec)
 {
-    struct followers *k = &l->followers;
-    nsec_t lead = replays(l->o) ? LEAD_TRACE : LEAD_MIN;
+    struct members *k = &l->members;
+    nsec_t lead = options_replay(l->o) ? LEAD_TRACE : LEAD_MIN;
     for (unsigned i = 0; i < k->count; i++) {
         struct align_estimate e;
         if (align_estimate(&k->all[i].align, &e) && LEAD_WAYS * e.way_max > lead) {
@@ -301,7 +305,7 @@ order_start(struct leader *l, const struct run_spec *spec)
     }
     k->wants_start = start_ledger(l) && (run->observers == 0 || run->stats != NULL);
     k->wants_stop = false; /* it was asked of the attempt before */
-    followers_wake(k);
+    members_wake(k);
     return k->wants_start;
 }
 
@@ -309,15 +313,15 @@ order_start(struct leader *l, const struct run_spec *spec)
 static void
 stop_agents(struct leader *l)
 {
-    l->followers.wants_stop = true;
-    followers_wake(&l->followers);
+    l->members.wants_stop = true;
+    members_wake(&l->members);
 }
 
 /* Without a load of its own the leader is the one that looks at the servers. */
 static void
 observe(struct leader *l)
 {
-    struct followers *k = &l->followers;
+    struct members *k = &l->members;
     PTHREAD_OK(pthread_mutex_unlock(&k->mutex));
     stats_poll_look(&l->poll, clock_now());
     PTHREAD_OK(pthread_mutex_lock(&k->mutex));
@@ -327,11 +331,11 @@ observe(struct leader *l)
 static bool
 await_results(struct leader *l, nsec_t until)
 {
-    struct followers *k = &l->followers;
+    struct members *k = &l->members;
     bool was_interrupted = false;
     PTHREAD_OK(pthread_mutex_lock(&k->mutex));
-    while (k->wants_start || followers_in(k, FOLLOWER_RUNNING) > 0) {
-        followers_wait(k);
+    while (k->wants_start || members_in(k, MEMBER_RUNNING) > 0) {
+        members_wait(k);
         observe(l);
         if (take_signal(l)) {
             was_interrupted = true;
@@ -341,8 +345,8 @@ await_results(struct leader *l, nsec_t until)
             stop_agents(l);
         }
         for (unsigned i = 0; i < k->count && clock_now() > until; i++) {
-            if (k->all[i].state == FOLLOWER_RUNNING) {
-                follower_lose(&k->all[i], "has no result in time");
+            if (k->all[i].state == MEMBER_RUNNING) {
+                member_lose(&k->all[i], "has no result in time");
             }
         }
     }
@@ -350,31 +354,26 @@ await_results(struct leader *l, nsec_t until)
     return !was_interrupted;
 }
 
-/* With the followers' results in, or lost. */
+/* With the members' results in, or lost. */
 static enum exit_status
-collect(struct leader *l, const struct run_spec *spec, const struct result *own,
-        const double *own_rates, bool was_interrupted, struct result *result)
+collect(struct leader *l, bool was_interrupted, struct result *result)
 {
     struct combine_parts parts = {
         .options = l->o,
-        .spec = spec,
-        .own = l->local.run != NULL ? own : NULL,
-        .own_rates = own_rates,
-        .own_first = l->local.first,
         .load_classes = l->load_classes,
         .was_interrupted = was_interrupted,
         .accepts_loss = policy(l) == LOSS_ACCEPT,
-        .followers = &l->followers,
+        .members = &l->members,
         .capacity = &l->capacity,
     };
-    return combine_results(result, &parts) ? EXIT_VALID : swarm_fail("out of memory");
+    return combine_results(result, &parts) ? EXIT_VALID : out_of_memory();
 }
 
 /* Whether the run was refused, which has a line then. */
 static bool
 tell_refusal(struct leader *l)
 {
-    struct follower *k = refuser(l);
+    struct member *k = refuser(l);
     if (k != NULL) {
         fprintf(stderr, "mcload: agent %s: %s%s\n", k->at.name, k->why,
                 l->is_probing ? ": --split=capacity measures what each can send" : "");
@@ -385,35 +384,36 @@ tell_refusal(struct leader *l)
 static void
 tell_losses(struct leader *l)
 {
-    for (unsigned i = 0; i < l->followers.count; i++) {
-        struct follower *k = &l->followers.all[i];
-        if (k->state == FOLLOWER_LOST && !k->is_told) {
+    for (unsigned i = 0; i < l->members.count; i++) {
+        struct member *k = &l->members.all[i];
+        if (k->state == MEMBER_LOST && !k->is_told) {
             fprintf(stderr, "mcload: agent %s is lost: %s\n", k->at.name, k->why);
             k->is_told = true;
         }
     }
 }
 
-/* How long the window was in the end, for the one for whom it was longest. */
+/* When the window ended, for the one for whom it was longest. */
 static nsec_t
-lasted(const struct followers *k, const struct result *own)
+ended_at(const struct members *m)
 {
-    return (nsec_t)(fmax(own->elapsed_s, followers_longest(k)) * (double)NSEC_PER_SEC);
+    return m->run.begin + m->run.warmup +
+           (nsec_t)(members_longest(m) * (double)NSEC_PER_SEC);
 }
 
 /* Those of all together: until everybody was there, and until the last had its replies. What
  * was ended before its window began ended when all results were there. */
 static void
-tell_phases(const struct leader *l, const struct result *own, struct result *result)
+tell_phases(const struct leader *l, struct result *result)
 {
-    const struct followers *k = &l->followers;
-    nsec_t start = k->run.begin + k->run.warmup, end = start + lasted(k, own);
+    const struct members *k = &l->members;
+    nsec_t end = ended_at(k);
     struct phase_times times = {
         .opened = l->opened_at,
         .ready = l->ready_at,
         .is_first = l->runs == 1,
         .begin = k->run.begin,
-        .start = start,
+        .start = k->run.begin + k->run.warmup,
         .end = end < l->drained_at ? end : l->drained_at,
         .drained = l->drained_at,
     };
@@ -425,76 +425,100 @@ static struct server_stats *
 take_stats(struct leader *l, struct result *own)
 {
     struct server_stats **from =
-        l->followers.run.observers > 0 ? &l->followers.run.stats : &own->server_stats;
+        l->members.run.observers > 0 ? &l->members.run.stats : &own->server_stats;
     struct server_stats *stats = *from;
     *from = NULL;
     return stats != NULL ? stats : stats_poll_take(&l->poll);
 }
 
-/* One attempt. *is_spoilt: an agent was lost, and the policy is not to go on with it. */
+/* Shares the run out and orders it, *own of this process. */
+static enum exit_status
+begin(struct leader *l, const struct run_spec *spec, struct run_spec *own)
+{
+    struct members *k = &l->members;
+    const struct swarm_run *run = &k->run;
+    PTHREAD_OK(pthread_mutex_lock(&k->mutex));
+    l->lost_before = members_in(k, MEMBER_LOST);
+    enum exit_status status = share_out(k, l->o, &l->capacity, spec);
+    if (status == EXIT_VALID && !order_start(l, spec)) {
+        status = out_of_memory();
+    }
+    if (status == EXIT_VALID && l->local.run != NULL) {
+        *own = local_begin(&l->local, &k->all[0], spec);
+    }
+    nsec_t start = run->begin + run->warmup;
+    if (status == EXIT_VALID && !stats_poll_start(&l->poll, start, start + run->time)) {
+        status = out_of_memory();
+    }
+    PTHREAD_OK(pthread_mutex_unlock(&k->mutex));
+    return status;
+}
+
+/* This process's part of it. */
+static enum exit_status
+run_own(struct leader *l, const struct run_spec *spec, struct result *own)
+{
+    struct members *k = &l->members;
+    enum exit_status status = run_once(l->local.run, spec, own);
+    if (status == EXIT_VALID) {
+        PTHREAD_OK(pthread_mutex_lock(&k->mutex));
+        local_end(&l->local, &k->all[0], own);
+        if (own->was_interrupted) {
+            stop_agents(l);
+        }
+        PTHREAD_OK(pthread_mutex_unlock(&k->mutex));
+    }
+    return status;
+}
+
+/* What all together came to. With the mutex held. */
+static enum exit_status
+end(struct leader *l, const struct run_spec *spec, bool was_interrupted, bool *spoilt,
+    struct result *result)
+{
+    struct members *k = &l->members;
+    l->drained_at = clock_now();
+    ledger_finish(k->run.ledger, ended_at(k));
+    for (unsigned i = 1; i < k->count; i++) {
+        member_verify(&k->all[i]);
+    }
+    *spoilt = is_spoilt(l);
+    if (tell_refusal(l)) {
+        return EXIT_UNREACHABLE;
+    }
+    tell_losses(l);
+    enum exit_status status = collect(l, was_interrupted, result);
+    if (status == EXIT_VALID && !*spoilt && !was_interrupted &&
+        !share_out_learn(k, l->o, &l->capacity, spec)) {
+        result_fini(result);
+        status = EXIT_INVALID;
+    }
+    return status;
+}
+
+/* One attempt. *spoilt: an agent was lost, and the policy is not to go on with it. */
 static enum exit_status
 attempt(struct leader *l, const struct run_spec *spec, bool *spoilt,
         struct result *result)
 {
-    struct share_out share;
-    struct followers *k = &l->followers;
-    const struct swarm_run *run = &k->run;
-    struct share_out_parts parts = {l->o, k, &l->local, &l->capacity};
+    struct members *k = &l->members;
     struct run_spec own_spec = *spec;
     struct result own = {0};
-    PTHREAD_OK(pthread_mutex_lock(&k->mutex));
-    l->lost_before = followers_in(k, FOLLOWER_LOST);
-    enum exit_status status = share_out(&parts, spec, &share);
-    if (status == EXIT_VALID && !order_start(l, spec)) {
-        status = swarm_fail("out of memory");
-    }
-    own_spec.begin = run->begin;
-    own_spec.tick_length = run->length;
-    own_spec.rates = share.rates;
-    own_spec.slice = share.slice;
-    nsec_t start = run->begin + run->warmup;
-    nsec_t until =
-        start + run->time + (nsec_t)(l->o->agent_wait_s * (double)NSEC_PER_SEC);
-    if (status == EXIT_VALID && !stats_poll_start(&l->poll, start, start + run->time)) {
-        status = swarm_fail("out of memory");
-    }
-    PTHREAD_OK(pthread_mutex_unlock(&k->mutex));
+    enum exit_status status = begin(l, spec, &own_spec);
     if (status == EXIT_VALID && l->local.run != NULL) {
-        status = run_once(l->local.run, &own_spec, &own);
+        status = run_own(l, &own_spec, &own);
     }
     if (status != EXIT_VALID) {
         return status;
     }
-    PTHREAD_OK(pthread_mutex_lock(&k->mutex));
-    if (l->local.run != NULL) {
-        local_end(&l->local, run, &own);
-    }
-    if (own.was_interrupted) {
-        stop_agents(l);
-    }
-    PTHREAD_OK(pthread_mutex_unlock(&k->mutex));
+    nsec_t until = k->run.begin + k->run.warmup + k->run.time +
+                   (nsec_t)(l->o->agent_wait_s * (double)NSEC_PER_SEC);
     bool was_interrupted = !await_results(l, until) || own.was_interrupted;
     stats_poll_end(&l->poll);
     PTHREAD_OK(pthread_mutex_lock(&k->mutex));
-    l->drained_at = clock_now();
-    ledger_finish(run->ledger, start + lasted(k, &own));
-    for (unsigned i = 0; i < k->count; i++) {
-        follower_verify(&k->all[i]);
-    }
-    *spoilt = is_spoilt(l);
-    if (tell_refusal(l)) {
-        status = EXIT_UNREACHABLE;
-    } else {
-        tell_losses(l);
-        status = collect(l, spec, &own, share.rates, was_interrupted, result);
-    }
-    if (status == EXIT_VALID && !*spoilt && !was_interrupted &&
-        !share_out_learn(&parts, spec, &own)) {
-        result_fini(result);
-        status = EXIT_INVALID;
-    }
+    status = end(l, spec, was_interrupted, spoilt, result);
     if (status == EXIT_VALID) {
-        tell_phases(l, &own, result);
+        tell_phases(l, result);
         result->server_stats = take_stats(l, &own);
         result->server_settings = l->local.run != NULL
                                       ? server_settings_get(own.server_settings)
@@ -531,12 +555,12 @@ attempt_all(struct leader *l, const struct run_spec *spec, struct result *result
 static void
 miss_lost(struct leader *l, bool are_missed)
 {
-    PTHREAD_OK(pthread_mutex_lock(&l->followers.mutex));
-    for (unsigned i = 0; i < l->followers.count; i++) {
-        struct follower *k = &l->followers.all[i];
-        k->is_missed = are_missed && k->state == FOLLOWER_LOST && !k->is_out;
+    PTHREAD_OK(pthread_mutex_lock(&l->members.mutex));
+    for (unsigned i = 0; i < l->members.count; i++) {
+        struct member *k = &l->members.all[i];
+        k->is_missed = are_missed && k->state == MEMBER_LOST && !k->is_out;
     }
-    PTHREAD_OK(pthread_mutex_unlock(&l->followers.mutex));
+    PTHREAD_OK(pthread_mutex_unlock(&l->members.mutex));
 }
 
 /* Before the first rate that is shared out by capacity: a closed loop of these classes, for a
@@ -571,7 +595,8 @@ measure_capacity(struct leader *l, const struct run_spec *spec)
         bool was_interrupted = result.was_interrupted;
         result_fini(&result);
         status = was_interrupted
-                     ? swarm_fail("interrupted while capacities were measured")
+                     ? options_fail(stderr, EXIT_UNREACHABLE,
+                                    "interrupted while capacities were measured")
                      : status;
     }
     return status;

@@ -23,122 +23,88 @@ share_out_has_capacity(const struct options *o, unsigned class)
     return o->splits_by_capacity && !c->is_measuring && !c->traffic.is_timed;
 }
 
-/* Who sends a class, and how much of it: this process, then the agents. Returns the sum. */
+/* Who sends a class, and how much of it. Returns the sum. */
 static double
-weigh(const struct share_out_parts *p, unsigned class, double weights[SENDERS_MAX])
+weigh(const struct members *m, const struct capacity *c, unsigned class,
+      double weights[SENDERS_MAX])
 {
-    const struct followers *k = p->followers;
     double sum = 0;
-    weights[0] = local_has(p->own, class) ? (double)p->options->weight : 0;
-    for (unsigned i = 0; i < k->count; i++) {
-        bool has_it = !k->all[i].is_out && follower_has(&k->all[i], class);
-        weights[i + 1] = has_it ? (double)k->all[i].weight : 0;
+    for (unsigned i = 0; i < m->count; i++) {
+        weights[i] = member_sends(&m->all[i], class) ? (double)m->all[i].weight : 0;
     }
-    capacity_weigh(p->capacity, class, weights);
-    for (unsigned i = 0; i <= k->count; i++) {
+    capacity_weigh(c, class, weights);
+    for (unsigned i = 0; i < m->count; i++) {
         sum += weights[i];
     }
     return sum;
 }
 
 bool
-share_out_learn(const struct share_out_parts *p, const struct run_spec *spec,
-                const struct result *own)
+share_out_learn(const struct members *m, const struct options *o, struct capacity *c,
+                const struct run_spec *spec)
 {
-    const struct followers *k = p->followers;
     double qps[SENDERS_MAX];
-    for (unsigned class = 0; class < p->options->classes_len; class ++) {
-        if (!share_out_has_capacity(p->options, class) ||
-            share_out_rate(p->options, spec, class) > 0) {
+    for (unsigned class = 0; class < o->classes_len; class ++) {
+        if (!share_out_has_capacity(o, class) || share_out_rate(o, spec, class) > 0) {
             continue;
         }
-        for (unsigned i = 0; i <= k->count; i++) {
-            const struct follower *f = i > 0 ? &k->all[i - 1] : NULL;
-            bool takes_part = f != NULL ? follower_has(f, class) && !f->is_out &&
-                                              f->state == FOLLOWER_DONE
-                                        : local_has(p->own, class);
-            double good = (double)ctr_get(&ledger_sum(k->run.ledger, i, class)->good);
-            double seconds = f != NULL ? f->elapsed_s : own->elapsed_s;
-            qps[i] = takes_part ? result_ratio(good, seconds) : 0;
+        for (unsigned i = 0; i < m->count; i++) {
+            const struct member *k = &m->all[i];
+            bool takes_part = member_sends(k, class) && k->state == MEMBER_DONE;
+            double good = (double)ctr_get(&ledger_sum(m->run.ledger, i, class)->good);
+            qps[i] = takes_part ? result_ratio(good, k->elapsed_s) : 0;
             if (takes_part && !(qps[i] > 0)) {
                 fprintf(stderr,
-                        "mcload: %s has had no answer: its capacity is not known\n",
-                        f != NULL ? f->at.name : "the leader");
+                        "mcload: %s%s has had no answer: its capacity is not known\n",
+                        i == 0 ? "the " : "", k->at.name);
                 return false;
             }
         }
-        capacity_learn(p->capacity, class, qps);
+        capacity_learn(c, class, qps);
     }
     return true;
 }
 
-/* The rate of a class. EXIT_INVALID: there is nobody who would send it; EXIT_USAGE: somebody
- * would get none. */
+/* The rate of a class, and slices of traces, one behind the other. EXIT_INVALID: there is nobody
+ * who would send it; EXIT_USAGE: somebody would get none. */
 static enum exit_status
-split_rate(const struct share_out_parts *p, unsigned class, double rate,
-           struct share_out *own)
+share_class(struct members *m, const struct capacity *c, unsigned class, double rate)
 {
-    struct followers *k = p->followers;
     double weights[SENDERS_MAX];
-    uint64_t shares[SENDERS_MAX];
+    uint64_t shares[SENDERS_MAX], slices[SENDERS_MAX], at = 0;
     bool is_good = true;
-    if (weigh(p, class, weights) == 0) {
+    if (weigh(m, c, class, weights) == 0) {
         return EXIT_INVALID;
     }
-    split_by_weight((uint64_t)llround(rate), weights, k->count + 1, shares);
-    for (unsigned i = 0; i <= k->count; i++) {
+    split_by_weight((uint64_t)llround(rate), weights, m->count, shares);
+    split_by_weight(READER_ROUTES, weights, m->count, slices);
+    for (unsigned i = 0; i < m->count; at += slices[i], i++) {
+        struct member *k = &m->all[i];
         is_good = is_good && (rate == 0 || weights[i] == 0 || shares[i] > 0);
-    }
-    for (unsigned i = 0; i < k->count; i++) {
-        if (follower_has(&k->all[i], class)) {
-            k->all[i].rates[class - k->all[i].first_class] = shares[i + 1];
+        if (member_has(k, class)) {
+            k->rates[class - k->first_class] = shares[i];
         }
-    }
-    if (local_has(p->own, class)) {
-        own->rates[class - p->own->first] = (double)shares[0];
+        if (weights[i] > 0) {
+            k->slice = (struct reader_slice){at, at + slices[i]};
+        }
     }
     return is_good ? EXIT_VALID : EXIT_USAGE;
 }
 
-/* Slices of traces, one behind the other, for all that send a class. */
-static void
-split_traces(const struct share_out_parts *p, unsigned class, struct share_out *own)
-{
-    struct followers *k = p->followers;
-    double weights[SENDERS_MAX];
-    uint64_t shares[SENDERS_MAX], at = 0;
-    if (weigh(p, class, weights) == 0) {
-        return;
-    }
-    split_by_weight(READER_ROUTES, weights, k->count + 1, shares);
-    for (unsigned i = 0; i <= k->count; i++) {
-        if (weights[i] > 0) {
-            struct reader_slice *slice = i == 0 ? &own->slice : &k->all[i - 1].slice;
-            *slice = (struct reader_slice){at, at + shares[i]};
-        }
-        at += shares[i];
-    }
-}
-
 enum exit_status
-share_out(const struct share_out_parts *p, const struct run_spec *spec,
-          struct share_out *own)
+share_out(struct members *m, const struct options *o, const struct capacity *c,
+          const struct run_spec *spec)
 {
-    struct followers *k = p->followers;
     enum exit_status status = EXIT_VALID;
-    for (unsigned i = 0; i < k->count; i++) {
-        k->all[i].is_out = k->all[i].state == FOLLOWER_LOST;
-        k->all[i].slice = (struct reader_slice){0, READER_ROUTES};
+    for (unsigned i = 0; i < m->count; i++) {
+        m->all[i].is_out = m->all[i].state == MEMBER_LOST;
+        m->all[i].slice = (struct reader_slice){0, READER_ROUTES};
     }
-    own->slice = spec->slice;
-    for (unsigned i = 0; status == EXIT_VALID && i < p->options->classes_len; i++) {
-        status = split_rate(p, i, share_out_rate(p->options, spec, i), own);
-        split_traces(p, i, own);
+    for (unsigned i = 0; status == EXIT_VALID && i < o->classes_len; i++) {
+        status = share_class(m, c, i, share_out_rate(o, spec, i));
     }
-    if (status == EXIT_INVALID) {
-        fputs("mcload: no agent is left\n", stderr);
-    } else if (status == EXIT_USAGE) {
-        fputs("mcload: the rate is too low to be shared out\n", stderr);
-    }
-    return status;
+    return status == EXIT_INVALID ? options_fail(stderr, status, "no agent is left")
+           : status == EXIT_USAGE
+               ? options_fail(stderr, status, "the rate is too low to be shared out")
+               : status;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  */
-#include "loadgen/swarm/leader/followers.h"
+#include "loadgen/swarm/leader/members.h"
 
 #include <errno.h>
 #include <math.h>
@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "loadgen/swarm/lease.h"
-#include "loadgen/options/swarm_start.h"
 
 #define LOOK_MS 100
 #define WAIT_MS 100
@@ -22,10 +21,10 @@
 
 /* Of all servers, as scope.c deals them out. */
 static void
-deal_out_servers(struct followers *l, unsigned servers)
+deal_out_servers(struct members *l, unsigned servers)
 {
     for (unsigned i = 0; i < l->count; i++) {
-        struct follower *k = &l->all[i];
+        struct member *k = &l->all[i];
         for (unsigned s = 0; k->role == ROLE_OBSERVE && s < servers; s++) {
             k->servers += s % l->run.observers == k->observer ? 1 : 0;
         }
@@ -33,10 +32,11 @@ deal_out_servers(struct followers *l, unsigned servers)
 }
 
 enum exit_status
-followers_open(struct followers *l, const struct options *o, unsigned load_classes)
+members_open(struct members *l, const struct options *o, unsigned load_classes)
 {
     struct seal_key key;
-    *l = (struct followers){
+    char err[MESSAGE_TEXT_MAX];
+    *l = (struct members){
         .run.stats_length = (nsec_t)(o->server_stats_s * (double)NSEC_PER_SEC),
     };
     PTHREAD_OK(pthread_mutex_init(&l->mutex, NULL));
@@ -46,17 +46,18 @@ followers_open(struct followers *l, const struct options *o, unsigned load_class
     PTHREAD_OK(pthread_cond_init(&l->changed, &attr));
     PTHREAD_OK(pthread_condattr_destroy(&attr));
     l->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-    l->all = calloc(o->agents_len, sizeof *l->all);
+    l->all = calloc(o->agents_len + 1, sizeof *l->all);
     l->run.ledger = ledger_create(o->agents_len + 1, o->classes_len);
     must(l->wake_fd != -1 && l->all != NULL && l->run.ledger != NULL);
-    enum exit_status status = swarm_read_key(&key, o->key_file);
-    for (unsigned i = 0; status == EXIT_VALID && i < o->agents_len; i++) {
+    enum exit_status status = seal_read_key(&key, o->key_file, err, sizeof err)
+                                  ? EXIT_VALID
+                                  : options_fail(stderr, EXIT_USAGE, "%s", err);
+    for (unsigned i = 0; status == EXIT_VALID && i <= o->agents_len; i++) {
         l->count++;
-        if (!follower_init(&l->all[i], &l->run, i + 1, o, load_classes)) {
-            fputs("mcload: out of memory for agents\n", stderr);
-            status = EXIT_UNREACHABLE;
-        } else {
-            status = follower_open(&l->all[i], o, o->agents[i].at, &key);
+        if (!member_init(&l->all[i], &l->run, i, o, load_classes)) {
+            status = options_fail(stderr, EXIT_UNREACHABLE, "out of memory for agents");
+        } else if (i > 0) {
+            status = member_open(&l->all[i], o, o->agents[i - 1].at, &key);
         }
     }
     deal_out_servers(l, o->servers_len);
@@ -68,49 +69,49 @@ followers_open(struct followers *l, const struct options *o, unsigned load_class
 
 /* What the main thread asked for, and leases. */
 static void
-do_orders(struct followers *l)
+do_orders(struct members *l)
 {
     nsec_t now = clock_now();
     bool renews = now >= l->stamped_at + LEASE_RENEW;
     l->stamped_at = renews ? now : l->stamped_at;
-    for (unsigned i = 0; i < l->count; i++) {
-        struct follower *k = &l->all[i];
-        if (k->state != FOLLOWER_LOST && renews) {
-            follower_ask_time(k);
+    for (unsigned i = 1; i < l->count; i++) {
+        struct member *k = &l->all[i];
+        if (k->state != MEMBER_LOST && renews) {
+            member_ask_time(k);
         }
-        if (l->wants_start && (k->state == FOLLOWER_READY || k->state == FOLLOWER_DONE)) {
-            follower_start(k);
+        if (l->wants_start && (k->state == MEMBER_READY || k->state == MEMBER_DONE)) {
+            member_start(k);
         }
-        if (l->wants_stop && k->state == FOLLOWER_RUNNING) {
-            follower_stop(k);
+        if (l->wants_stop && k->state == MEMBER_RUNNING) {
+            member_stop(k);
         }
     }
     l->wants_start = l->wants_stop = false;
 }
 
 static void *
-followers_main(void *arg)
+members_main(void *arg)
 {
-    struct followers *l = arg;
+    struct members *l = arg;
     struct pollfd fds[MESSAGE_AGENTS_MAX + 1];
     bool is_over = false;
     while (!is_over) {
         uint64_t woken;
         PTHREAD_OK(pthread_mutex_lock(&l->mutex));
         do_orders(l);
-        for (unsigned i = 0; i < l->count; i++) {
+        fds[0] = (struct pollfd){.fd = l->wake_fd, .events = POLLIN};
+        for (unsigned i = 1; i < l->count; i++) {
             struct chan *c = &l->all[i].chan;
             fds[i] = (struct pollfd){.fd = c->fd, .events = chan_events(c)};
         }
         PTHREAD_OK(pthread_mutex_unlock(&l->mutex));
-        fds[l->count] = (struct pollfd){.fd = l->wake_fd, .events = POLLIN};
-        int rc = poll(fds, l->count + 1, LOOK_MS);
+        int rc = poll(fds, l->count, LOOK_MS);
         must(rc >= 0 || errno == EINTR);
         while (read(l->wake_fd, &woken, sizeof woken) > 0) {
         }
         PTHREAD_OK(pthread_mutex_lock(&l->mutex));
-        for (unsigned i = 0; i < l->count; i++) {
-            follower_serve(&l->all[i], rc > 0 && fds[i].fd != -1 ? fds[i].revents : 0);
+        for (unsigned i = 1; i < l->count; i++) {
+            member_serve(&l->all[i], rc > 0 && fds[i].fd != -1 ? fds[i].revents : 0);
         }
         /* Something of what is waited for may have happened. */
         PTHREAD_OK(pthread_cond_broadcast(&l->changed));
@@ -123,18 +124,16 @@ followers_main(void *arg)
 /* ---- for the main thread ------------------------------------------------------------ */
 
 enum exit_status
-followers_start(struct followers *l)
+members_start(struct members *l)
 {
-    if (pthread_create(&l->thread, NULL, followers_main, l) != 0) {
-        fputs("mcload: cannot start a thread\n", stderr);
-        return EXIT_UNREACHABLE;
-    }
-    l->is_started = true;
-    return EXIT_VALID;
+    l->is_started = pthread_create(&l->thread, NULL, members_main, l) == 0;
+    return l->is_started
+               ? EXIT_VALID
+               : options_fail(stderr, EXIT_UNREACHABLE, "cannot start a thread");
 }
 
 void
-followers_wake(struct followers *l)
+members_wake(struct members *l)
 {
     uint64_t one = 1;
     ssize_t n = write(l->wake_fd, &one, sizeof one);
@@ -142,7 +141,7 @@ followers_wake(struct followers *l)
 }
 
 void
-followers_wait(struct followers *l)
+members_wait(struct members *l)
 {
     struct timespec until;
     clock_gettime(CLOCK_MONOTONIC, &until);
@@ -154,7 +153,7 @@ followers_wait(struct followers *l)
 }
 
 unsigned
-followers_in(const struct followers *l, enum follower_state state)
+members_in(const struct members *l, enum member_state state)
 {
     unsigned n = 0;
     for (unsigned i = 0; i < l->count; i++) {
@@ -164,18 +163,17 @@ followers_in(const struct followers *l, enum follower_state state)
 }
 
 bool
-followers_are_ready(const struct followers *l)
+members_are_ready(const struct members *l)
 {
-    for (unsigned i = 0; i < l->count; i++) {
-        if (!follower_is_ready(&l->all[i])) {
-            return false;
-        }
+    bool are_ready = true;
+    for (unsigned i = 1; i < l->count; i++) {
+        are_ready = are_ready && member_is_ready(&l->all[i]);
     }
-    return true;
+    return are_ready;
 }
 
 double
-followers_longest(const struct followers *l)
+members_longest(const struct members *l)
 {
     double longest = 0;
     for (unsigned i = 0; i < l->count; i++) {
@@ -185,17 +183,17 @@ followers_longest(const struct followers *l)
 }
 
 void
-followers_close(struct followers *l)
+members_close(struct members *l)
 {
     if (l->is_started) {
         PTHREAD_OK(pthread_mutex_lock(&l->mutex));
         l->wants_end = true;
         PTHREAD_OK(pthread_mutex_unlock(&l->mutex));
-        followers_wake(l);
+        members_wake(l);
         PTHREAD_OK(pthread_join(l->thread, NULL));
     }
     for (unsigned i = 0; i < l->count; i++) {
-        follower_fini(&l->all[i]);
+        member_fini(&l->all[i]);
     }
     free(l->all);
     ledger_destroy(&l->run.ledger);

@@ -9,12 +9,10 @@
 
 #include <pthread.h>
 
-#include "loadgen/swarm/leader/follower.h"
-#include "loadgen/options/options.h"
-#include "loadgen/swarm/leader/swarm_run.h"
+#include "loadgen/swarm/leader/member.h"
 
-struct followers {
-    struct follower *all;
+struct members {
+    struct member *all; /* the leader first, then the agents */
     unsigned count;
     struct swarm_run run; /* the one under way, or the last one */
     pthread_mutex_t mutex;
@@ -26,21 +24,21 @@ struct followers {
     nsec_t stamped_at;
 };
 
-/* Connects to all agents and has them taken by this leader: those that load have the first
- * so many classes, those that measure the rest. EXIT_VALID, or a line. */
-must_check enum exit_status followers_open(struct followers *l, const struct options *o,
-                                           unsigned load_classes);
-must_check enum exit_status followers_start(struct followers *l);
+/* Connects to all agents and has them taken by this leader (member_init). EXIT_VALID, or a
+ * line. */
+must_check enum exit_status members_open(struct members *l, const struct options *o,
+                                         unsigned load_classes);
+must_check enum exit_status members_start(struct members *l);
 /* Tells the thread that something was asked for. */
-void followers_wake(struct followers *l);
+void members_wake(struct members *l);
 /* Waits, with the mutex held, at most for a moment. */
-void followers_wait(struct followers *l);
+void members_wait(struct members *l);
 /* How many are in this state. With the mutex held. */
-unsigned followers_in(const struct followers *l, enum follower_state state);
+unsigned members_in(const struct members *l, enum member_state state);
 /* Whether all have loaded and told their time. With the mutex held. */
-bool followers_are_ready(const struct followers *l);
-/* The longest window that a follower had in the run, of those that had a part in it; in
+bool members_are_ready(const struct members *l);
+/* The longest window that a member had in the run, of those that had a part in it; in
  * seconds. With the mutex held. */
-double followers_longest(const struct followers *l);
+double members_longest(const struct members *l);
 /* Ends the thread and the connections. */
-void followers_close(struct followers *l);
+void members_close(struct members *l);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  */
-#include "loadgen/swarm/leader/follower.h"
+#include "loadgen/swarm/leader/member.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -25,13 +25,16 @@
 /* ---- opening ------------------------------------------------------------------------ */
 
 bool
-follower_init(struct follower *k, struct swarm_run *run, unsigned part,
-              const struct options *o, unsigned load_classes)
+member_init(struct member *k, struct swarm_run *run, unsigned part,
+            const struct options *o, unsigned load_classes)
 {
+    bool has_measurer = options_agents_in(o, ROLE_MEASURE) > 0;
     k->run = run;
     k->part = part;
     k->chan.fd = -1;
-    k->role = o->agents[part - 1].role;
+    k->role = part > 0                                         ? o->agents[part - 1].role
+              : load_classes < o->classes_len && !has_measurer ? ROLE_MEASURE
+                                                               : ROLE_LOAD;
     if (k->role == ROLE_LOAD) {
         k->classes = load_classes;
     } else if (k->role == ROLE_MEASURE) {
@@ -40,13 +43,18 @@ follower_init(struct follower *k, struct swarm_run *run, unsigned part,
     } else {
         k->observer = run->observers++;
     }
+    if (part == 0) {
+        snprintf(k->at.name, sizeof k->at.name, "leader");
+        k->weight = (uint64_t)o->weight;
+        k->classes = o->weight > 0 ? k->classes : 0;
+    }
     k->rates = calloc(o->classes_len, sizeof *k->rates);
     k->digests = calloc(o->classes_len, sizeof *k->digests);
     return k->rates != NULL && k->digests != NULL;
 }
 
 void
-follower_fini(struct follower *k)
+member_fini(struct member *k)
 {
     chan_fini(&k->chan);
     free(k->rates);
@@ -54,16 +62,31 @@ follower_fini(struct follower *k)
     free(k->costs);
 }
 
-static enum exit_status
-fail(const struct follower *k, const char *why)
+void
+member_set_own(struct member *k, const struct result *own)
 {
-    fprintf(stderr, "mcload: agent %s: %s\n", k->at.name, why);
-    return EXIT_UNREACHABLE;
+    free(k->costs);
+    k->costs = NULL;
+    k->threads = own != NULL ? own->threads : 0;
+    k->elapsed_s = own != NULL ? own->elapsed_s : 0;
+    k->is_local = own != NULL && own->is_local;
+    k->state = own != NULL ? MEMBER_DONE : MEMBER_RUNNING;
+    if (k->threads > 0) {
+        k->costs = calloc(k->threads, sizeof *k->costs);
+        must(k->costs != NULL);
+        memcpy(k->costs, own->costs, k->threads * sizeof *k->costs);
+    }
+}
+
+static enum exit_status
+fail(const struct member *k, const char *why)
+{
+    return options_fail(stderr, EXIT_UNREACHABLE, "agent %s: %s", k->at.name, why);
 }
 
 /* The agent's answer to the proofs. */
 static enum exit_status
-await_welcome(struct follower *k)
+await_welcome(struct member *k)
 {
     struct frame f;
     char why[MESSAGE_TEXT_MAX];
@@ -79,13 +102,12 @@ await_welcome(struct follower *k)
 }
 
 enum exit_status
-follower_open(struct follower *k, const struct options *o, const char *text,
-              const struct seal_key *key)
+member_open(struct member *k, const struct options *o, const char *text,
+            const struct seal_key *key)
 {
     char err[MESSAGE_TEXT_MAX];
     if (!endpoint_resolve(&k->at, text, (unsigned)o->agent_port, err, sizeof err)) {
-        fprintf(stderr, "mcload: agent: %s\n", err);
-        return EXIT_UNREACHABLE;
+        return options_fail(stderr, EXIT_UNREACHABLE, "agent: %s", err);
     }
     int fd = endpoint_connect(&k->at, clock_now() + CONNECT_TIME, err, sizeof err);
     if (fd == -1) {
@@ -103,7 +125,7 @@ follower_open(struct follower *k, const struct options *o, const char *text,
 }
 
 enum exit_status
-follower_configure(struct follower *k, const struct follower_conf *conf)
+member_configure(struct member *k, const struct member_conf *conf)
 {
     struct frame_out *o = chan_begin(&k->chan, MESSAGE_CONFIG);
     frame_put_number(o, FIELD_ROLE, k->role);
@@ -123,30 +145,30 @@ follower_configure(struct follower *k, const struct follower_conf *conf)
 /* ---- states ------------------------------------------------------------------------- */
 
 void
-follower_lose(struct follower *k, const char *why)
+member_lose(struct member *k, const char *why)
 {
-    if (k->state != FOLLOWER_LOST) {
+    if (k->state != MEMBER_LOST) {
         ledger_lose(k->run->ledger, k->part);
-        k->state = FOLLOWER_LOST;
+        k->state = MEMBER_LOST;
         snprintf(k->why, sizeof k->why, "%s", why);
     }
 }
 
 bool
-follower_is_ready(const struct follower *k)
+member_is_ready(const struct member *k)
 {
     /* The word that it is ready may overtake its time. */
-    return k->state == FOLLOWER_READY && k->align.count >= STAMPS_FIRST;
+    return k->state == MEMBER_READY && k->align.count >= STAMPS_FIRST;
 }
 
 void
-follower_verify(struct follower *k)
+member_verify(struct member *k)
 {
-    for (unsigned c = 0; k->state == FOLLOWER_DONE && c < k->classes; c++) {
+    for (unsigned c = 0; k->state == MEMBER_DONE && c < k->classes; c++) {
         struct tally *sum = ledger_sum(k->run->ledger, k->part, k->first_class + c);
         if (k->digests[c] != delta_digest(sum)) {
             k->is_wrong = true;
-            follower_lose(k, "sent intervals that do not add up to its totals");
+            member_lose(k, "sent intervals that do not add up to its totals");
         }
     }
 }
@@ -154,26 +176,26 @@ follower_verify(struct follower *k)
 /* ---- what it is told ------------------------------------------------------------------ */
 
 static void
-send_frame(struct follower *k)
+send_frame(struct member *k)
 {
     if (!chan_send(&k->chan)) {
-        follower_lose(k, k->chan.error);
+        member_lose(k, k->chan.error);
     }
 }
 
 void
-follower_ask_time(struct follower *k)
+member_ask_time(struct member *k)
 {
     frame_put_number(chan_begin(&k->chan, MESSAGE_STAMP), FIELD_SENT, clock_now());
     send_frame(k);
 }
 
 void
-follower_start(struct follower *k)
+member_start(struct member *k)
 {
     struct align_estimate e;
     if (!align_estimate(&k->align, &e)) {
-        follower_lose(k, "has not told its time");
+        member_lose(k, "has not told its time");
         return;
     }
     k->begin = align_convert(&e, k->run->begin);
@@ -187,23 +209,14 @@ follower_start(struct follower *k)
     frame_put_number(o, FIELD_WARMUP, k->run->warmup);
     frame_put_number(o, FIELD_IS_FRESH, k->run->is_fresh ? 1 : 0);
     frame_put_number(o, FIELD_LENGTH, k->run->length);
-    size_t place = frame_open(o, FIELD_RATES);
-    for (unsigned i = 0; i < k->classes; i++) {
-        uint8_t bytes[8];
-        frame_put_u64(bytes, k->rates[i]);
-        frame_add(o, bytes, sizeof bytes);
-    }
-    frame_close(o, place);
-    uint8_t slice[16];
-    frame_put_u64(slice, k->slice.first);
-    frame_put_u64(slice + 8, k->slice.end);
-    frame_put_bytes(o, FIELD_SLICE, slice, sizeof slice);
-    k->state = FOLLOWER_RUNNING;
+    frame_put_numbers(o, FIELD_RATES, k->rates, k->classes);
+    frame_put_numbers(o, FIELD_SLICE, (uint64_t[]){k->slice.first, k->slice.end}, 2);
+    k->state = MEMBER_RUNNING;
     send_frame(k);
 }
 
 void
-follower_stop(struct follower *k)
+member_stop(struct member *k)
 {
     chan_begin(&k->chan, MESSAGE_STOP);
     send_frame(k);
@@ -220,7 +233,7 @@ longest_since(nsec_t then, nsec_t now)
 }
 
 static void
-on_stamps(struct follower *k, const struct frame *f, nsec_t now)
+on_stamps(struct member *k, const struct frame *f, nsec_t now)
 {
     struct align_stamps s = {.received = now};
     uint64_t busy, behind;
@@ -229,27 +242,26 @@ on_stamps(struct follower *k, const struct frame *f, nsec_t now)
         !frame_number(f, FIELD_ANSWERED, 0, UINT64_MAX, &s.answered) ||
         !frame_number(f, FIELD_BUSY, 0, UINT32_MAX, &busy) ||
         !frame_number(f, FIELD_BEHIND, 0, BEHIND_MAX, &behind) || s.sent > now) {
-        follower_lose(k, "sent stamps that make no sense");
+        member_lose(k, "sent stamps that make no sense");
         return;
     }
-    if (now - s.sent > FOLLOWER_SILENCE) {
-        follower_lose(k, "sent stamps that are too old");
+    if (now - s.sent > MEMBER_SILENCE) {
+        member_lose(k, "sent stamps that are too old");
         return;
     }
     if (!align_add(&k->align, &s)) {
-        follower_lose(k, "sent stamps that contradict each other");
+        member_lose(k, "sent stamps that contradict each other");
         return;
     }
-    k->busy = (unsigned)busy;
     k->behind_max = behind > k->behind_max ? behind : k->behind_max;
     if (k->align.count < STAMPS_FIRST) {
-        follower_ask_time(k);
+        member_ask_time(k);
     }
 }
 
 /* What people should know of its run. */
 static void
-tell_notes(const struct follower *k, const struct frame *f)
+tell_notes(const struct member *k, const struct frame *f)
 {
     struct frame_field field;
     size_t cursor = 0;
@@ -265,64 +277,62 @@ tell_notes(const struct follower *k, const struct frame *f)
 
 /* One that said it otherwise would be waited for without an end. */
 static void
-on_ready(struct follower *k, const struct frame *f)
+on_ready(struct member *k, const struct frame *f)
 {
-    if (k->state == FOLLOWER_OPENING &&
+    if (k->state == MEMBER_OPENING &&
         frame_number(f, FIELD_LOADED, 0, LOADED_MAX, &k->loaded)) {
         tell_notes(k, f);
-        k->state = FOLLOWER_READY;
+        k->state = MEMBER_READY;
     } else {
-        follower_lose(k, "says that it is ready in a way that makes no sense");
+        member_lose(k, "says that it is ready in a way that makes no sense");
     }
 }
 
 static void
-on_delta(struct follower *k, const struct frame *f, nsec_t now)
+on_delta(struct member *k, const struct frame *f, nsec_t now)
 {
     uint64_t interval, class;
-    if (k->state != FOLLOWER_RUNNING || k->classes == 0 ||
+    if (k->state != MEMBER_RUNNING || k->classes == 0 ||
         !frame_number(f, FIELD_CLASS, 0, k->classes - 1, &class) ||
         !frame_number(f, FIELD_INTERVAL, 1, UINT64_MAX, &interval)) {
-        follower_lose(k, "sent a report that makes no sense");
+        member_lose(k, "sent a report that makes no sense");
     } else if (interval >
                longest_since(k->run->begin + k->run->warmup, now) / k->run->length +
                    AHEAD_INTERVALS) {
-        follower_lose(k, "sent a report of an interval to come");
+        member_lose(k, "sent a report of an interval to come");
     } else if (!ledger_add(k->run->ledger, k->part, k->first_class + (unsigned)class,
                            interval, f)) {
-        follower_lose(k, "sent a report that does not follow from those before");
+        member_lose(k, "sent a report that does not follow from those before");
     }
 }
 
 /* What a server said of itself: no more than there is time for, and numbers that it can be. */
 static void
-on_sample(struct follower *k, const struct frame *f, nsec_t now)
+on_sample(struct member *k, const struct frame *f, nsec_t now)
 {
-    uint64_t server, at, told;
-    struct frame_field values;
+    uint64_t server, at, told, values[SERVER_STATS];
     struct server_sample sample = {0};
-    if (k->state != FOLLOWER_RUNNING || k->servers == 0 ||
+    if (k->state != MEMBER_RUNNING || k->servers == 0 ||
         !frame_number(f, FIELD_SERVER, 0, k->servers - 1, &server) ||
         !frame_number(f, FIELD_AT, 0, longest_since(k->run->begin + k->run->warmup, now),
                       &at) ||
         !frame_number(f, FIELD_TOLD, 0, SERVER_STATS_ALL, &told) ||
-        !frame_bytes(f, FIELD_VALUES, 8 * SERVER_STATS, 8 * SERVER_STATS, &values) ||
+        !frame_numbers(f, FIELD_VALUES, SERVER_STATS, values) ||
         k->samples >=
             k->servers * (k->run->time / k->run->stats_length + SAMPLES_BESIDES)) {
-        follower_lose(k, "sent stats that make no sense");
+        member_lose(k, "sent stats that make no sense");
         return;
     }
     bool is_good = true;
     for (unsigned i = 0; i < SERVER_STATS; i++) {
-        uint64_t bits = frame_get_u64(values.p + 8 * i);
-        memcpy(&sample.values[i], &bits, sizeof bits);
+        memcpy(&sample.values[i], &values[i], sizeof values[i]);
         is_good = is_good && isfinite(sample.values[i]) && sample.values[i] >= 0;
     }
     sample.server = k->observer + (unsigned)server * k->run->observers;
     sample.at_s = (double)at / 1e9;
     sample.told = (unsigned)told;
     if (!is_good || !server_stats_add(k->run->stats, &sample)) {
-        follower_lose(k, "sent stats that make no sense");
+        member_lose(k, "sent stats that make no sense");
         return;
     }
     k->samples++;
@@ -330,7 +340,7 @@ on_sample(struct follower *k, const struct frame *f, nsec_t now)
 
 /* Times of each thread, none longer than what has gone by. */
 static bool
-take_costs(struct follower *k, const struct frame *f, nsec_t longest)
+take_costs(struct member *k, const struct frame *f, nsec_t longest)
 {
     struct frame_field field;
     size_t least = k->classes > 0 ? COST_BYTES : 0;
@@ -356,37 +366,32 @@ take_costs(struct follower *k, const struct frame *f, nsec_t longest)
 }
 
 static void
-on_done(struct follower *k, const struct frame *f, nsec_t now)
+on_done(struct member *k, const struct frame *f, nsec_t now)
 {
-    struct frame_field digests;
     nsec_t longest = longest_since(k->run->begin, now);
     uint64_t elapsed, is_stopped, is_local;
-    if (k->state != FOLLOWER_RUNNING ||
-        !frame_bytes(f, FIELD_DIGESTS, 8 * k->classes, 8 * k->classes, &digests) ||
+    if (k->state != MEMBER_RUNNING ||
+        !frame_numbers(f, FIELD_DIGESTS, k->classes, k->digests) ||
         !frame_number(f, FIELD_ELAPSED, 0, UINT64_MAX, &elapsed) ||
         !frame_number(f, FIELD_START_ERROR, 0, longest, &k->start_error) ||
         !frame_number(f, FIELD_IS_STOPPED, 0, 1, &is_stopped) ||
         !frame_number(f, FIELD_IS_LOCAL, 0, 1, &is_local) || !take_costs(k, f, longest)) {
-        follower_lose(k, "sent a result that makes no sense");
+        member_lose(k, "sent a result that makes no sense");
         return;
     }
     if (elapsed > longest) {
-        follower_lose(k, "sent a result of more time than there was");
+        member_lose(k, "sent a result of more time than there was");
         return;
     }
-    for (unsigned i = 0; i < k->classes; i++) {
-        k->digests[i] = frame_get_u64(digests.p + 8 * i);
-    }
     k->elapsed_s = (double)elapsed / 1e9;
-    k->was_stopped = is_stopped == 1;
     k->is_local = is_local == 1;
     tell_notes(k, f);
     ledger_done(k->run->ledger, k->part);
-    k->state = FOLLOWER_DONE;
+    k->state = MEMBER_DONE;
 }
 
 static void
-on_frame(struct follower *k, const struct frame *f, nsec_t now)
+on_frame(struct member *k, const struct frame *f, nsec_t now)
 {
     char why[MESSAGE_TEXT_MAX];
     k->heard_at = now;
@@ -410,16 +415,16 @@ on_frame(struct follower *k, const struct frame *f, nsec_t now)
         k->has_refused = true;
         /* fall through */
     case MESSAGE_FAILED:
-        follower_lose(k, frame_text(f, FIELD_TEXT, why, sizeof why) ? why : "refuses");
+        member_lose(k, frame_text(f, FIELD_TEXT, why, sizeof why) ? why : "refuses");
         break;
     default:
-        follower_lose(k, "sent something else than was asked for");
+        member_lose(k, "sent something else than was asked for");
         break;
     }
 }
 
 void
-follower_serve(struct follower *k, short events)
+member_serve(struct member *k, short events)
 {
     struct frame f;
     enum chan_next next;
@@ -428,17 +433,17 @@ follower_serve(struct follower *k, short events)
         (void)(chan_flush(&k->chan) && chan_fill(&k->chan));
     }
     nsec_t now = clock_now(); /* not before what has just been read was sent */
-    while (k->state != FOLLOWER_LOST && (next = chan_next(&k->chan, &f)) != CHAN_NONE) {
+    while (k->state != MEMBER_LOST && (next = chan_next(&k->chan, &f)) != CHAN_NONE) {
         if (next == CHAN_LOST) {
-            follower_lose(k, k->chan.error);
+            member_lose(k, k->chan.error);
         } else {
             on_frame(k, &f, now);
         }
     }
-    if (k->state != FOLLOWER_LOST && now > k->heard_at + FOLLOWER_SILENCE) {
-        follower_lose(k, "has said nothing for 5 s");
+    if (k->state != MEMBER_LOST && now > k->heard_at + MEMBER_SILENCE) {
+        member_lose(k, "has said nothing for 5 s");
     }
-    if (k->state == FOLLOWER_LOST && k->chan.fd != -1) {
+    if (k->state == MEMBER_LOST && k->chan.fd != -1) {
         chan_fini(&k->chan); /* an agent without a leader stops */
     }
 }

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * What makes the runs of a campaign: this process alone (run.h), or a swarm that it leads
+ * (leader.h). Main thread.
+ */
+#pragma once
+
+#include "loadgen/run/run.h"
+
+struct leader;
+
+struct runner {
+    const struct run_conf *conf;
+    struct run *run; /* one of these is NULL */
+    struct leader *leader;
+};
+
+/* As run_open; argv is what agents are told of. */
+must_check enum exit_status runner_open(struct runner *r, const struct run_conf *conf,
+                                        int argc, char **argv);
+/* As run_once; the result also knows what servers evicted when they had to know its keys. */
+must_check enum exit_status runner_once(struct runner *r, const struct run_spec *spec,
+                                        struct result *result);
+/* Records stored by runner_open. */
+uint64_t runner_loaded(const struct runner *r);
+void runner_close(struct runner *r);
