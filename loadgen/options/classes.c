@@ -3,13 +3,13 @@
  *
  * Several classes in one run: those written out, and mutilate's measuring client.
  */
-#include "loadgen/options/classes.h"
+#include "loadgen/options/group.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "loadgen/options/group.h"
+#include "loadgen/options/words.h"
 
 #define CONNECTIONS_MAX 65536
 #define DEPTH_MAX 4096

@@ -53,6 +53,47 @@ void antagonist_apply(struct lclass *c);
 #define SCOPE(whose) .scope = SCOPE_##whose
 #define KIND(kind_of_row) .kind = OPT_##kind_of_row
 #define CALL(function) .kind = OPT_CALL, .call = (function)
+#define PARSE(function) .kind = OPT_PARSE, .call = (function)
 #define OF_CLASS(field) .offset = offsetof(struct lclass, field)
 #define OF_RUN(field) .offset = offsetof(struct options, field)
 #define ROWS(table) .rows = (table), .count = sizeof(table) / sizeof(table)[0]
+
+/* ---- value.c: what rows of several groups make of their texts; pure ---------------------- */
+
+#define VALUE_TIME_MAX_S 1e6
+
+/* The index of the text among the names, `count` when it is none. */
+unsigned value_find(const char *text, const char *const *names, unsigned count);
+
+#define VALUE_COUNT(names) (sizeof(names) / sizeof(names)[0])
+
+/* Seconds, or a number with its unit, from `min` to VALUE_TIME_MAX_S. NULL; or `wrong` when it
+ * is none of these. */
+must_check const char *value_time(const char *text, double min, double *seconds,
+                                  const char *wrong);
+
+/* For rows whose field is of this kind: seconds above 0; 0 or more of them; a law (struct dist);
+ * one of seconds, or one length of time with its unit. They take the place of what was there.
+ * NULL, or a sentence. */
+must_check const char *value_span(void *field, const char *text);
+must_check const char *value_pause(void *field, const char *text);
+must_check const char *value_dist(void *field, const char *text);
+must_check const char *value_seconds(void *field, const char *text);
+
+/* Calls `keep` with each address of a list with commas; an address that is a path may hold
+ * commas itself and stands alone. NULL, or what the first that `keep` refuses is told. */
+must_check const char *value_addresses(void *conf, const char *text,
+                                       const char *(*keep)(void *conf, const char *one));
+
+/* ---- classes.c: the classes of a run, of what stands outside and what each says of itself --- */
+
+/* Fills o->classes, which are not settled yet. False with a line in `err`; what is there is
+ * freed by options_fini. */
+must_check bool classes_make(struct options *o, int argc, char **argv, FILE *err);
+
+/* ---- foreign.c: words of wrk, wrk2 and memtier_benchmark --------------------------------- */
+
+/* Adds a row behind the `count` rows of `all` for each such word: another name of one of them
+ * where that means exactly the same, else a row that refuses and says what to write. Words for
+ * rows that are not there are left out. Returns how many rows there are; `max` has room. */
+size_t foreign_add(struct opt *all, size_t count, size_t max);

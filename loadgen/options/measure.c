@@ -9,7 +9,6 @@
 
 #include "base/num.h"
 #include "base/rng.h"
-#include "loadgen/options/value.h"
 #include "loadgen/work/duration.h"
 
 #define TIMEOUT_DEFAULT_S 10
@@ -48,27 +47,6 @@ static const char *
 call_until(void *conf, const char *text)
 {
     return until_parse(&((struct options *)conf)->until, text);
-}
-
-static const char *
-call_timeout(void *conf, const char *text)
-{
-    struct options *o = conf;
-    return value_time(text, TIME_MIN_S, &o->timeout_s, "the time-out must be above 0");
-}
-
-static const char *
-call_wait(void *conf, const char *text)
-{
-    struct options *o = conf;
-    return value_time(text, 0, &o->wait_s, "a pause is a time, 0 or more");
-}
-
-static const char *
-call_drain(void *conf, const char *text)
-{
-    struct options *o = conf;
-    return value_time(text, 0, &o->warmup_drain_s, "a time, 0 or more");
 }
 
 static const char *
@@ -150,9 +128,11 @@ static const struct opt rows[] = {
              "steady"},
     {.name = "qps-warmup", SCOPE(ALONE), CALL(call_qps_warmup), .arg = "SECONDS[:QPS]",
      .help = "the same, at a rate of its own"},
-    {.name = "warmup-drain", SCOPE(SHARED), CALL(call_drain), .arg = "SECONDS",
+    {.name = "warmup-drain", SCOPE(SHARED), PARSE(value_pause),
+     OF_RUN(warmup_drain_s), .arg = "SECONDS",
      .help = "end of the warm-up in which nothing is sent, so that queues drain (0)"},
-    {.name = "timeout", SCOPE(SHARED), CALL(call_timeout), .arg = "SECONDS",
+    {.name = "timeout", SCOPE(SHARED), PARSE(value_span), OF_RUN(timeout_s),
+     .error = "the time-out must be above 0", .arg = "SECONDS",
      .help = "give up a connection after this time without a reply (10)"},
     {.name = "interval", SCOPE(LEADER), CALL(call_interval), .arg = "SECONDS",
      .help = "show rate, latencies and hits per interval (1 s, in JSON only)"},
@@ -170,7 +150,8 @@ static const struct opt rows[] = {
      .help = "random seed (1)"},
     {.name = "loadonly", SCOPE(SHARED), KIND(FLAG), OF_RUN(load_only),
      .help = "store the records and end"},
-    {.letter = 'W', .name = "wait", SCOPE(LEADER), CALL(call_wait), .arg = "SECONDS",
+    {.letter = 'W', .name = "wait", SCOPE(LEADER), PARSE(value_pause), OF_RUN(wait_s),
+     .error = "a pause is a time, 0 or more", .arg = "SECONDS",
      .help = "pause before the first run, when connections and records are there (0)"},
 };
 /* clang-format on */

@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "loadgen/options/classes.h"
-#include "loadgen/options/foreign.h"
 #include "loadgen/options/group.h"
 
 #define ROWS_MAX 256

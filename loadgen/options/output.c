@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "base/num.h"
-#include "loadgen/options/value.h"
 
 static const char *
 call_percentiles(void *conf, const char *text)

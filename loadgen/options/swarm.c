@@ -8,14 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "loadgen/options/value.h"
 #include "loadgen/swarm/message.h"
 
 #define WEIGHT_DEFAULT 1
 #define AGENT_WAIT_S 10
 #define OBSERVE_S 1 /* between questions of agents that observe */
 #define QPS_MAX 1e8
-#define TIME_MIN_S 0.001
 #define BYTES_MAX 1e15
 /* What an agent that obeys anybody may be asked for at most. */
 #define INSECURE_QPS 10000
@@ -100,22 +98,6 @@ call_split(void *conf, const char *text)
                : "a rate is shared out by weight or by capacity";
 }
 
-static const char *
-call_max_time(void *conf, const char *text)
-{
-    struct options *o = conf;
-    return value_time(text, TIME_MIN_S, &o->agent_max_time,
-                      "the longest run is a time, a millisecond or more");
-}
-
-static const char *
-call_poll_max(void *conf, const char *text)
-{
-    struct options *o = conf;
-    return value_time(text, TIME_MIN_S, &o->agent_wait_s,
-                      "agents are waited for a time, a millisecond or more");
-}
-
 static const char *const losses[] = {
     [LOSS_ABORT] = "abort",
     [LOSS_CONTINUE] = "continue",
@@ -157,13 +139,15 @@ static const struct opt rows[] = {
     {.name = "agent-max-bandwidth", SCOPE(AGENT), KIND(BYTES), OF_RUN(agent_max_bytes),
      .min = 1, .max = BYTES_MAX, .arg = "BYTES",
      .help = "agent: most bytes a second, sent and received (any)"},
-    {.name = "agent-max-time", SCOPE(AGENT), CALL(call_max_time), .arg = "SECONDS",
+    {.name = "agent-max-time", SCOPE(AGENT), PARSE(value_span), OF_RUN(agent_max_time),
+     .error = "the longest run is a time, a millisecond or more", .arg = "SECONDS",
      .help = "agent: longest run (any)"},
     {.name = "on-agent-loss", SCOPE(LEADER), KIND(CHOICE), OF_RUN(on_agent_loss),
      OPT_CHOICES(losses), .arg = "abort|continue|accept|repeat",
      .error = "when an agent is lost: abort, continue, accept or repeat",
      .help = "what becomes of a run that loses an agent (continue)"},
-    {.name = "poll-max", SCOPE(LEADER), CALL(call_poll_max), .arg = "SECONDS",
+    {.name = "poll-max", SCOPE(LEADER), PARSE(value_span), OF_RUN(agent_wait_s),
+     .error = "agents are waited for a time, a millisecond or more", .arg = "SECONDS",
      .help = "wait for agents after a run (10)"},
     {.name = "poll-freq", SCOPE(LEADER), KIND(IGNORE), .arg = "SECONDS"},
 };

@@ -10,8 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "loadgen/options/value.h"
-
 #define NAME_BYTES (2 * TARGET_NAME_MAX)
 #define FILE_MAX 1048576
 

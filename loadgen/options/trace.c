@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "base/num.h"
-#include "loadgen/options/value.h"
 
 #define SPEED_MAX 1e6
 #define REMAP_MAX UINT64_C(1000000000000)

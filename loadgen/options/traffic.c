@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "base/num.h"
-#include "loadgen/options/value.h"
 #include "loadgen/work/duration.h"
 
 #define MODERATE_S 250e-6
@@ -65,31 +64,6 @@ call_mode(void *conf, const char *text)
 }
 
 static const char *
-replace_dist(struct dist *d, const char *text)
-{
-    dist_fini(d);
-    return dist_parse(d, text);
-}
-
-static const char *
-call_think(void *conf, const char *text)
-{
-    return value_seconds(&((struct lclass *)conf)->traffic.think, text);
-}
-
-static const char *
-call_session(void *conf, const char *text)
-{
-    return replace_dist(&((struct lclass *)conf)->traffic.session, text);
-}
-
-static const char *
-call_lifetime(void *conf, const char *text)
-{
-    return replace_dist(&((struct lclass *)conf)->traffic.lifetime, text);
-}
-
-static const char *
 call_late(void *conf, const char *text)
 {
     static const char cap[] = "cap:";
@@ -138,8 +112,8 @@ static const char *const reconnects[] = {
     }
 #define LIFETIME_ROW(long_name, text)                                                    \
     {                                                                                    \
-        .name = long_name, SCOPE(SHARED), CALL(call_lifetime), .arg = "DIST",            \
-        .help = text                                                                     \
+        .name = long_name, SCOPE(SHARED), PARSE(value_dist), OF_CLASS(traffic.lifetime), \
+        .arg = "DIST", .help = text                                                      \
     }
 
 /* clang-format off */
@@ -154,11 +128,13 @@ static const struct opt rows[] = {
     SCHEDULE_ROW("qps-function", "the same"),
     {.name = "mode", SCOPE(SHARED), CALL(call_mode), .arg = "open|closed|partly",
      .help = "what starts a request: schedule, reply, both (open when there is a rate)"},
-    {.name = "think", SCOPE(SHARED), CALL(call_think), .arg = "TIME|DIST",
+    {.name = "think", SCOPE(SHARED), PARSE(value_seconds), OF_CLASS(traffic.think),
+     .arg = "TIME|DIST",
      .help = "seconds from a reply to the next request of that user (0)"},
     {.name = "moderate", SCOPE(SHARED), KIND(FLAG), OF_CLASS(is_moderate),
      .help = "the same as --think=250us"},
-    {.name = "session", SCOPE(SHARED), CALL(call_session), .arg = "DIST",
+    {.name = "session", SCOPE(SHARED), PARSE(value_dist), OF_CLASS(traffic.session),
+     .arg = "DIST",
      .help = "requests of a session, which comes by the schedule: --mode=partly"},
     {.name = "late", SCOPE(SHARED), CALL(call_late), .arg = "send|cap:F|drop",
      .help = "requests more than 5 ms late: all at once, at F times the rate, never (send)"},

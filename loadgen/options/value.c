@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  */
-#include "loadgen/options/value.h"
+#include "loadgen/options/group.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -10,6 +10,7 @@
 #include "loadgen/work/duration.h"
 
 #define ADDRESS_MAX 512
+#define SPAN_MIN_S 0.001
 
 unsigned
 value_find(const char *text, const char *const *names, unsigned count)
@@ -55,13 +56,32 @@ value_addresses(void *conf, const char *text,
 }
 
 const char *
-value_seconds(struct dist *d, const char *text)
+value_span(void *field, const char *text)
+{
+    return value_time(text, SPAN_MIN_S, field, "a time must be above 0");
+}
+
+const char *
+value_pause(void *field, const char *text)
+{
+    return value_time(text, 0, field, "a time, 0 or more");
+}
+
+const char *
+value_dist(void *field, const char *text)
+{
+    dist_fini(field);
+    return dist_parse(field, text);
+}
+
+const char *
+value_seconds(void *field, const char *text)
 {
     double seconds;
-    dist_fini(d);
-    if (duration_parse(text, strlen(text), &seconds)) {
-        *d = dist_fixed(seconds);
-        return NULL;
+    if (!duration_parse(text, strlen(text), &seconds)) {
+        return value_dist(field, text);
     }
-    return dist_parse(d, text);
+    dist_fini(field);
+    *(struct dist *)field = dist_fixed(seconds);
+    return NULL;
 }

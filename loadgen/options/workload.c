@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "base/num.h"
-#include "loadgen/options/value.h"
 #include "loadgen/work/workload.h"
 
 #define RECORDS_MAX 1e12
@@ -20,30 +19,11 @@
 #define LAW_MAX 1024
 
 static const char *
-replace_dist(struct dist *d, const char *text)
-{
-    dist_fini(d);
-    return dist_parse(d, text);
-}
-
-static const char *
-call_keysize(void *conf, const char *text)
-{
-    return replace_dist(&((struct lclass *)conf)->key_size, text);
-}
-
-static const char *
-call_valuesize(void *conf, const char *text)
-{
-    return replace_dist(&((struct lclass *)conf)->value_size, text);
-}
-
-static const char *
 call_getcount(void *conf, const char *text)
 {
     struct dist *d = &((struct lclass *)conf)->getcount;
     ((struct lclass *)conf)->getcount_text = text;
-    const char *wrong = replace_dist(d, text);
+    const char *wrong = value_dist(d, text);
     bool is_fixed = wrong == NULL && d->kind == DIST_FIXED;
     return is_fixed && (d->a < 1 || d->a > WORKLOAD_GETCOUNT_MAX || floor(d->a) != d->a)
                ? "a get has between 1 and 1000 keys"
@@ -89,12 +69,6 @@ static const char *
 call_ops(void *conf, const char *text)
 {
     return mix_parse(&((struct lclass *)conf)->mix, text);
-}
-
-static const char *
-call_expiry(void *conf, const char *text)
-{
-    return replace_dist(&((struct lclass *)conf)->expiry, text);
 }
 
 static const char *
@@ -165,10 +139,12 @@ static const char *const key_formats[] = {
 
 /* clang-format off */
 static const struct opt rows[] = {
-    {.letter = 'K', .name = "keysize", SCOPE(SHARED), CALL(call_keysize), .arg = "DIST",
+    {.letter = 'K', .name = "keysize", SCOPE(SHARED), PARSE(value_dist),
+     OF_CLASS(key_size), .arg = "DIST",
      .help = "key length: N or a distribution, e.g. normal:30,5 (30)"},
-    {.letter = 'V', .name = "valuesize", SCOPE(SHARED), CALL(call_valuesize),
-     .arg = "DIST", .help = "value length: the same and fb_value (200)"},
+    {.letter = 'V', .name = "valuesize", SCOPE(SHARED), PARSE(value_dist),
+     OF_CLASS(value_size), .arg = "DIST",
+     .help = "value length: the same and fb_value (200)"},
     {.letter = 'r', .name = "records", SCOPE(SHARED), KIND(RATE), OF_CLASS(records),
      .min = 1, .max = RECORDS_MAX, .arg = "N[k|m]", .help = "keys in use (10000)"},
     {.letter = 'u', .name = "update", SCOPE(SHARED), CALL(call_update), .arg = "SHARE",
@@ -184,7 +160,7 @@ static const struct opt rows[] = {
      .arg = "ignore|set|set-after:DIST|lease",
      .help = "what follows a miss: a set, when a backend has answered, by one of all "
              "(ignore)"},
-    {.name = "expiry", SCOPE(SHARED), CALL(call_expiry), .arg = "DIST",
+    {.name = "expiry", SCOPE(SHARED), PARSE(value_dist), OF_CLASS(expiry), .arg = "DIST",
      .help = "seconds that values live, 0 for ever (0)"},
     {.name = "verify", SCOPE(SHARED), KIND(DOUBLE), OF_CLASS(verify), .min = 0, .max = 1,
      .error = "the share of gets must be between 0 and 1", .arg = "SHARE",
@@ -243,10 +219,10 @@ settle_multigets(struct lclass *c)
         return NULL;
     }
     if (share == 0 || share == 1) {
-        return replace_dist(&c->getcount, share == 0 ? "1" : many);
+        return value_dist(&c->getcount, share == 0 ? "1" : many);
     }
     int n = snprintf(law, sizeof law, "mix:%.17g*%s+%.17g*1", share, many, 1 - share);
-    return n < LAW_MAX ? replace_dist(&c->getcount, law)
+    return n < LAW_MAX ? value_dist(&c->getcount, law)
                        : "--getq-size is too long for --getq-freq";
 }
 

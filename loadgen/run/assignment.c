@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  */
-#include "loadgen/run/assignment.h"
+#include "loadgen/run/run_state.h"
 
 /* The servers of a thread, and which of so many threads with the same servers it is. */
 struct lane {

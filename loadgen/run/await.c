@@ -1,20 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  */
-#include "loadgen/run/await.h"
+#include "loadgen/run/run_state.h"
 
 #include <time.h>
 
 #define RUN_LOOK_MS 1000
 #define STOP_LOOK_MS 100 /* in a swarm, where others may end it */
-
-void
-await_signals(sigset_t *signals)
-{
-    sigemptyset(signals);
-    sigaddset(signals, SIGINT);
-    sigaddset(signals, SIGTERM);
-}
 
 bool
 await_signal(const struct run *r, int timeout_ms)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  */
-#include "loadgen/run/collect.h"
+#include "loadgen/run/run_state.h"
 
 #include "loadgen/measure/gaps.h"
 #include "loadgen/measure/result.h"
@@ -15,6 +15,46 @@ is_local(const struct run *r)
         found = found || r->conf.targets[i].is_local;
     }
     return found;
+}
+
+/* The share of a class's keys that should be found, when it can be told: 1 where all records are
+ * there throughout and nothing else is asked for, so that a miss is the server's doing. Below
+ * 0: unknown. */
+static double
+hits_expected(const struct lclass *c)
+{
+    bool is_known = !c->no_load && c->trace.file.path == NULL && c->one_hit == 0 &&
+                    c->churn == 0 && dist_size_max(&c->expiry, 0, UINT64_MAX) == 0 &&
+                    mix_share(&c->mix, MIX_DELETE) == 0 &&
+                    /* the latest are asked for while their sets are on the way */
+                    mix_share(&c->mix, MIX_INSERT) == 0;
+    return is_known ? 1 - c->miss_ratio : -1;
+}
+
+void
+run_describe_class(struct result *result, const struct options *o, const struct lclass *c)
+{
+    result->name = c->name;
+    result->slo = c->slo;
+    result->from = o->from_issue ? FROM_ISSUE : FROM_INTENDED;
+    result->limits = &o->limits;
+    result->hits_expected = hits_expected(c);
+    result->is_uneven = schedule_varies(&c->traffic.schedule) || c->traffic.is_timed;
+    result->is_replay = c->trace.file.path != NULL;
+    result->is_antagonist = c->antagonist != NULL;
+}
+
+void
+run_describe_sum(struct result *result, const struct options *o)
+{
+    result->from = o->from_issue ? FROM_ISSUE : FROM_INTENDED;
+    result->limits = &o->limits;
+    result->mode = o->classes_len == 1 ? result->classes[0].mode : NULL;
+    result->gap_each = o->classes_len == 1 ? result->classes[0].gap_each : 0;
+    for (unsigned i = 0; i < o->classes_len; i++) {
+        result->has_shown = result->has_shown || o->classes[i].is_measuring;
+        result->shown = o->classes[i].is_measuring ? i : result->shown;
+    }
 }
 
 /* Fills in what class number `index` came to. False when memory is short. */
@@ -39,15 +79,11 @@ collect_class(struct run *r, const struct run_spec *spec, unsigned index,
         is_short = is_short && t->is_short;
         is_good = is_good && evenness_add(result->evenness, &t->evenness);
     }
-    result->name = c->conf->name;
+    run_describe_class(result, r->o, c->conf);
     result->is_open = traffic_is_open(&c->traffic);
     result->mode = traffic_mode_name(c->traffic.mode);
     result->qps = result->is_open ? c->traffic.rate : 0;
-    result->hits_expected = run_hits_expected(c->conf);
-    result->is_uneven =
-        schedule_varies(&c->conf->traffic.schedule) || c->traffic.is_timed;
     result->was_interrupted = how == RUN_SIGNAL;
-    result->is_replay = c->feed.reader != NULL;
     bool is_whole = (how == RUN_DONE || how == RUN_OVER) && !is_short;
     result->elapsed_s = is_whole ? run_spec_time(r, spec) : longest;
     if (c->traffic.is_timed) {
@@ -55,16 +91,12 @@ collect_class(struct run *r, const struct run_spec *spec, unsigned index,
             result_ratio((double)ctr_get(&result->total.offered), result->elapsed_s);
     }
     result->is_local = is_local(r);
-    result->limits = &r->o->limits;
     result->gap_each = c->traffic.mode == TRAFFIC_OPEN && c->feed.reader == NULL
                            ? gaps_each(c->traffic.rate / c->threads)
                            : 0;
     result->has_steal = r->steal.is_known;
     result->steal = r->steal.share;
     result->series = sampler_take(&r->sampler, index);
-    result->from = r->o->from_issue ? FROM_ISSUE : FROM_INTENDED;
-    result->slo = c->conf->slo;
-    result->is_antagonist = c->conf->antagonist != NULL;
     return is_good;
 }
 
@@ -98,10 +130,6 @@ collect_result(struct run *r, const struct run_spec *spec, enum run_end how,
             result_fini(result);
             return run_fail(r, "out of memory");
         }
-        if (r->classes[i].conf->is_measuring) {
-            result->shown = i;
-            result->has_shown = true;
-        }
     }
     result->series = sampler_take(&r->sampler, r->o->classes_len);
     result->server_stats = stats_poll_take(&r->poll);
@@ -114,10 +142,7 @@ collect_result(struct run *r, const struct run_spec *spec, enum run_end how,
         result_fini(result);
         return run_fail(r, "out of memory");
     }
-    result->from = r->o->from_issue ? FROM_ISSUE : FROM_INTENDED;
-    result->mode = r->o->classes_len == 1 ? result->classes[0].mode : NULL;
-    result->gap_each = r->o->classes_len == 1 ? result->classes[0].gap_each : 0;
-    result->limits = &r->o->limits;
+    run_describe_sum(result, r->o);
     result->has_steal = r->steal.is_known;
     result->steal = r->steal.share;
     result_judge(result);

@@ -3,17 +3,16 @@
  */
 #include "loadgen/run/run.h"
 
+#include <errno.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
 
 #include "base/rng.h"
-#include "loadgen/run/assignment.h"
-#include "loadgen/run/collect.h"
-#include "loadgen/run/rlimit.h"
 #include "loadgen/run/cpu_list.h"
 #include "loadgen/run/run_state.h"
-#include "loadgen/run/await.h"
 #include "loadgen/work/streams.h"
 
 #define LOAD_LOOK (200 * NSEC_PER_MSEC)
@@ -22,12 +21,20 @@
 #define DRAIN_LOOK (100 * NSEC_PER_MSEC)
 #define BEGIN_DELAY (5 * NSEC_PER_MSEC) /* so that all threads see the gate open before */
 #define CPU_LIST_MAX 8192
+#define SPARE_FDS 64
 
 enum exit_status
 run_fail(const struct run *r, const char *what)
 {
-    fprintf(r->conf.err, "mcload: %s\n", what);
-    return EXIT_UNREACHABLE;
+    return options_fail(r->conf.err, EXIT_UNREACHABLE, "%s", what);
+}
+
+void
+run_signals(sigset_t *signals)
+{
+    sigemptyset(signals);
+    sigaddset(signals, SIGINT);
+    sigaddset(signals, SIGTERM);
 }
 
 /* ---- what classes share ------------------------------------------------------------- */
@@ -38,8 +45,7 @@ make_workload(struct run *r, struct run_class *c)
     struct workload_conf conf = workload_conf_of(c->conf);
     const char *wrong = workload_init(&c->workload, &conf);
     if (wrong != NULL) {
-        fprintf(r->conf.err, "mcload: %s\n", wrong);
-        return EXIT_USAGE;
+        return options_fail(r->conf.err, EXIT_USAGE, "%s", wrong);
     }
     return workload_open(&c->workload) ? EXIT_VALID
                                        : run_fail(r, "out of memory for values");
@@ -100,6 +106,25 @@ make_classes(struct run *r)
 
 /* ---- CPUs and limits ---------------------------------------------------------------- */
 
+/* Connections need a file descriptor each, and the soft limit is often 1024. */
+static void
+raise_file_limit(const struct run *r)
+{
+    struct rlimit limit;
+    rlim_t needed = (rlim_t)r->threads_len * 2 + SPARE_FDS;
+    for (unsigned i = 0; i < r->o->classes_len; i++) {
+        const struct lclass *c = &r->o->classes[i];
+        needed += (rlim_t)(c->threads * c->connections) * r->o->servers_len;
+    }
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < needed) {
+        limit.rlim_cur = needed < limit.rlim_max ? needed : limit.rlim_max;
+        if (setrlimit(RLIMIT_NOFILE, &limit) != 0) {
+            fprintf(r->conf.err, "mcload: cannot open %ju files: %s\n", (uintmax_t)needed,
+                    strerror(errno));
+        }
+    }
+}
+
 /* The main thread goes where the others will be: what it makes for them is in the same
  * memory. */
 static bool
@@ -124,9 +149,8 @@ make_plan(struct run *r)
     }
     wrong = wrong != NULL ? wrong : pin_spec_parse(&spec, text);
     if (wrong != NULL) {
-        fprintf(r->conf.err, "mcload: %s (%s)\n", wrong,
-                r->o->has_numa ? "--numa" : "--cpus");
-        return EXIT_USAGE;
+        return options_fail(r->conf.err, EXIT_USAGE, "%s (%s)", wrong,
+                            r->o->has_numa ? "--numa" : "--cpus");
     }
     r->has_plan = pin_plan(&spec, r->threads_len, &r->plan, err, sizeof err);
     pin_spec_fini(&spec);
@@ -187,9 +211,9 @@ interrupted(const struct run *r)
     if (!r->has_stock) {
         snprintf(all, sizeof all, " of %ju", (uintmax_t)r->records);
     }
-    fprintf(r->conf.err, "mcload: interrupted before the run: %ju%s records stored\n",
-            (uintmax_t)run_loaded(r), all);
-    return EXIT_UNREACHABLE;
+    return options_fail(r->conf.err, EXIT_UNREACHABLE,
+                        "interrupted before the run: %ju%s records stored",
+                        (uintmax_t)run_loaded(r), all);
 }
 
 /* Of each class that stores what its trace asks for. */
@@ -292,12 +316,10 @@ static enum exit_status
 prepare_card(const struct run *r)
 {
     const char *why = r->o->stamps == STAMPS_CARD ? stamps_card(r->o->interface) : NULL;
-    if (why != NULL) {
-        fprintf(r->conf.err, "mcload: %s puts no time stamps on packets: %s\n",
-                r->o->interface, why);
-        return EXIT_UNREACHABLE;
-    }
-    return EXIT_VALID;
+    return why == NULL ? EXIT_VALID
+                       : options_fail(r->conf.err, EXIT_UNREACHABLE,
+                                      "%s puts no time stamps on packets: %s",
+                                      r->o->interface, why);
 }
 
 enum exit_status
@@ -310,10 +332,10 @@ run_open(struct run **run, const struct run_conf *conf)
     r->o = conf->options;
     r->src_ports = (unsigned)r->o->src_port;
     rendezvous_init(&r->orders);
-    await_signals(&r->signals);
+    run_signals(&r->signals);
     enum exit_status status = make_classes(r);
     if (status == EXIT_VALID) {
-        rlimit_raise_files(r->o, r->threads_len, r->conf.err);
+        raise_file_limit(r);
         status = make_plan(r);
     }
     status = status != EXIT_VALID ? status : prepare_card(r);
@@ -409,17 +431,6 @@ run_sum(const struct run *r, unsigned c, struct tally *sum)
     }
 }
 
-double
-run_hits_expected(const struct lclass *c)
-{
-    bool is_known = !c->no_load && c->trace.file.path == NULL && c->one_hit == 0 &&
-                    c->churn == 0 && dist_size_max(&c->expiry, 0, UINT64_MAX) == 0 &&
-                    mix_share(&c->mix, MIX_DELETE) == 0 &&
-                    /* the latest are asked for while their sets are on the way */
-                    mix_share(&c->mix, MIX_INSERT) == 0;
-    return is_known ? 1 - c->miss_ratio : -1;
-}
-
 /* ---- one run ------------------------------------------------------------------------ */
 
 static enum exit_status
@@ -433,11 +444,8 @@ settle_traffic(struct run *r, const struct run_spec *spec, unsigned class)
     bool is_peak = spec->rates != NULL && times.rate == 0;
     traffic_release(&c->traffic);
     const char *wrong = traffic_settle(&c->traffic, &c->conf->traffic, &times, is_peak);
-    if (wrong != NULL) {
-        fprintf(r->conf.err, "mcload: %s\n", wrong);
-        return EXIT_USAGE;
-    }
-    return EXIT_VALID;
+    return wrong == NULL ? EXIT_VALID
+                         : options_fail(r->conf.err, EXIT_USAGE, "%s", wrong);
 }
 
 /* Has all threads prepare. The first run is that of the seed, others are like it. */

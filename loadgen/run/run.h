@@ -9,6 +9,7 @@
  */
 #pragma once
 
+#include <signal.h>
 #include <stdio.h>
 
 #include "base/clock.h"
@@ -18,6 +19,9 @@
 #include "loadgen/wire/target.h"
 
 struct run;
+
+/* SIGINT and SIGTERM, which end a run early. */
+void run_signals(sigset_t *signals);
 
 /* Called while threads send (run_spec), with the window and the time. False ends
  * the run early, which does not make it a bad one. */
@@ -73,10 +77,11 @@ void run_rearm(struct run *run);
 /* Also of NULL. */
 void run_close(struct run **run);
 
-/* The share of a class's keys that should be found, when it can be told: 1 where all records are
- * there throughout and nothing else is asked for, so that a miss is the server's doing. Below
- * 0: unknown. */
-double run_hits_expected(const struct lclass *c);
+/* What the options say of the result of a class, whatever came of it, */
+void run_describe_class(struct result *result, const struct options *o,
+                        const struct lclass *c);
+/* and of the sum of all, which are there. */
+void run_describe_sum(struct result *result, const struct options *o);
 
 /* Records stored by run_open. */
 uint64_t run_loaded(const struct run *run);

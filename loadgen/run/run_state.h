@@ -82,3 +82,42 @@ run_spec_warmup(const struct run *r, const struct run_spec *spec)
 {
     return spec->warmup_s == 0 ? r->o->warmup_s : fmax(0, spec->warmup_s);
 }
+
+/* ---- assignment.c: which servers, connections and records a thread has, and how it sends */
+
+/* Of what all processes together store, the part of one of the class's threads. */
+struct load_slice assignment_slice(const struct run *r, const struct run_class *c,
+                                   unsigned thread);
+/* The same of a trace: of all its keys, those of this process. */
+void assignment_stock(const struct run *r, const struct run_class *c,
+                      struct reader_stock *stock, struct reader_slice *slice);
+/* What may be another in each run. */
+struct drive_conf assignment_drive(const struct run *r, const struct run_class *c,
+                                   unsigned thread);
+/* What the thread starts with; takes local ports when they are chosen. */
+struct lthread_conf assignment_thread(struct run *r, const struct run_class *c,
+                                      unsigned thread);
+
+/* ---- await.c: the end of a run, and what is told meanwhile ----------------------------- */
+
+enum run_end {
+    RUN_DONE,
+    RUN_OVER,   /* all threads have come to the end of their traces */
+    RUN_ENOUGH, /* the caller wants no more */
+    RUN_SIGNAL,
+};
+
+/* Waits for SIGINT or SIGTERM. True when one came; the next one ends the process, whatever it
+ * does. */
+bool await_signal(const struct run *r, int timeout_ms);
+/* Until the end of the window, or sooner; threads are told then. The tick is called each
+ * `tick_length` (struct run_spec). */
+enum run_end await_end(struct run *r, const struct run_spec *spec, nsec_t tick_length);
+
+/* ---- collect.c: the result, when all threads are at rest -------------------------------- */
+
+/* Fills in `result`, its classes and their sum (result_fini), or prints a line. */
+must_check enum exit_status collect_result(struct run *r, const struct run_spec *spec,
+                                           enum run_end how, struct result *result);
+/* When each part of the run went on; it ended at `end`. */
+void collect_phases(const struct run *r, nsec_t end, struct result *result);

@@ -13,7 +13,6 @@
 
 #define REPLY_MAX 65536
 #define ANSWER_MS 1000 /* a server that takes longer to connect or to answer is lost */
-#define REQUEST "stats\r\n"
 
 struct stats_poll_conn {
     int fd; /* below 0: lost */
@@ -33,10 +32,11 @@ shut(struct stats_poll_conn *c)
     c->is_asked = false;
 }
 
+/* Of settings a server may be silent. */
 static void
 lose(struct stats_poll *q, unsigned i, const char *why)
 {
-    if (q->err != NULL) {
+    if (q->err != NULL && !q->asks_settings) {
         fprintf(q->err, "mcload: no more stats of %s: %s\n", q->targets[i].name, why);
     }
     shut(&q->conns[i]);
@@ -89,16 +89,15 @@ connect_all(struct stats_poll *q, unsigned len)
 {
     q->conns = calloc(len, sizeof *q->conns);
     if (q->conns == NULL) {
-        fputs("mcload: out of memory\n", q->err);
-        return EXIT_UNREACHABLE;
+        return options_fail(q->err, EXIT_UNREACHABLE, "out of memory");
     }
     for (; q->len < len; q->len++) {
         const struct target *t = &q->targets[q->len];
         if (!connect_one(&q->conns[q->len], t)) {
             char place[TARGET_PLACE_MAX];
-            fprintf(q->err, "mcload: cannot connect to %s for its stats: %s\n",
-                    target_place(t, place), strerror(errno));
-            return EXIT_UNREACHABLE;
+            return options_fail(q->err, EXIT_UNREACHABLE,
+                                "cannot connect to %s for its stats: %s",
+                                target_place(t, place), strerror(errno));
         }
     }
     return EXIT_VALID;
@@ -112,8 +111,8 @@ stats_poll_open(struct stats_poll *q, const struct options *o,
     q->length = (nsec_t)(o->server_stats_s * (double)NSEC_PER_SEC);
     for (unsigned i = 0; q->length > 0 && i < o->servers_len; i++) {
         if (!can_be_asked(&targets[i])) {
-            fputs("mcload: --server-stats asks over TCP and UNIX sockets only\n", err);
-            return EXIT_USAGE;
+            return options_fail(err, EXIT_USAGE,
+                                "--server-stats asks over TCP and UNIX sockets only");
         }
     }
     return q->length > 0 ? connect_all(q, o->servers_len) : EXIT_VALID;
@@ -139,40 +138,27 @@ stats_poll_fini(struct stats_poll *q)
     *q = (struct stats_poll){.conns = NULL};
 }
 
-static bool
-send_request(struct stats_poll_conn *c, const char *request, nsec_t now)
-{
-    size_t len = strlen(request);
-    if (send(c->fd, request, len, MSG_NOSIGNAL) != (ssize_t)len) {
-        return false;
-    }
-    c->is_asked = true;
-    c->asked = now;
-    c->len = 0;
-    return true;
-}
-
 static void
 ask(struct stats_poll *q, nsec_t now)
 {
+    const char *request = q->asks_settings ? SERVER_SETTINGS_REQUEST : "stats\r\n";
+    ssize_t len = (ssize_t)strlen(request);
     for (unsigned i = 0; i < q->len; i++) {
         struct stats_poll_conn *c = &q->conns[i];
-        if (c->fd >= 0 && !c->is_asked && !send_request(c, REQUEST, now)) {
+        if (c->fd < 0 || c->is_asked) {
+            continue;
+        }
+        c->is_asked = send(c->fd, request, (size_t)len, MSG_NOSIGNAL) == len;
+        c->asked = now;
+        c->len = 0;
+        if (!c->is_asked) {
             lose(q, i, "the connection is lost");
         }
     }
 }
 
-/* More of a reply; as recv(2), 0 also when there is no room. */
-static ssize_t
-receive(struct stats_poll_conn *c)
-{
-    ssize_t n = recv(c->fd, c->reply + c->len, sizeof c->reply - c->len, 0);
-    c->len += n > 0 ? (size_t)n : 0;
-    return n;
-}
-
-static void
+/* Whether the reply is whole. It is kept then. */
+static bool
 keep(struct stats_poll *q, unsigned i)
 {
     struct stats_poll_conn *c = &q->conns[i];
@@ -180,16 +166,20 @@ keep(struct stats_poll *q, unsigned i)
         .server = i,
         .at_s = c->asked > q->start ? (double)(c->asked - q->start) / 1e9 : 0,
     };
-    if (!server_sample_parse(&sample, c->reply, c->len)) {
-        return;
+    if (q->asks_settings) {
+        return server_settings_take(q->settings, i, c->reply, c->len);
     }
-    c->is_asked = false;
+    if (!server_sample_parse(&sample, c->reply, c->len)) {
+        return false;
+    }
     if (!server_stats_add(q->stats, &sample)) {
         lose(q, i, "out of memory");
     }
+    return true;
 }
 
-/* Whether replies are still on the way. */
+/* Takes what has come. Whether replies are still on the way; what a server that is lost may still
+ * say would be taken for another reply: its connection is closed. */
 static bool
 take(struct stats_poll *q, nsec_t now)
 {
@@ -198,10 +188,9 @@ take(struct stats_poll *q, nsec_t now)
         struct stats_poll_conn *c = &q->conns[i];
         ssize_t n = 1;
         while (c->is_asked && n > 0) {
-            n = receive(c);
-            if (n > 0) {
-                keep(q, i);
-            }
+            n = recv(c->fd, c->reply + c->len, sizeof c->reply - c->len, 0);
+            c->len += n > 0 ? (size_t)n : 0;
+            c->is_asked = n <= 0 || !keep(q, i);
         }
         if (c->is_asked && (n == 0 || (errno != EAGAIN && errno != EINTR))) {
             lose(q, i,
@@ -253,24 +242,25 @@ stats_poll_look(struct stats_poll *q, nsec_t now)
     }
 }
 
-/* Until one of those asked says something, or a little while. */
-static void
-doze(const struct stats_poll *q)
-{
-    struct pollfd p = {.fd = -1, .events = POLLIN};
-    for (unsigned i = 0; i < q->len; i++) {
-        p.fd = q->conns[i].is_asked ? q->conns[i].fd : p.fd;
-    }
-    int rc = poll(&p, 1, ANSWER_MS / 10);
-    must(rc >= 0 || errno == EINTR || errno == ENOMEM);
-}
-
+/* Waits for all replies. */
 static void
 await(struct stats_poll *q)
 {
     while (take(q, clock_now())) {
-        doze(q);
+        struct pollfd p = {.fd = -1, .events = POLLIN};
+        for (unsigned i = 0; i < q->len; i++) {
+            p.fd = q->conns[i].is_asked ? q->conns[i].fd : p.fd;
+        }
+        int rc = poll(&p, 1, ANSWER_MS / 10);
+        must(rc >= 0 || errno == EINTR || errno == ENOMEM);
     }
+}
+
+static void
+ask_once(struct stats_poll *q)
+{
+    ask(q, clock_now());
+    await(q);
 }
 
 void
@@ -281,18 +271,10 @@ stats_poll_end(struct stats_poll *q)
     if (q->stats != NULL && now < q->end) { /* it was ended early */
         q->stats->end_s = now > q->start ? (double)(now - q->start) / 1e9 : 0;
     }
-    ask(q, now);
-    await(q);
+    ask_once(q);
 }
 
 /* ---- evictions ------------------------------------------------------------------------- */
-
-static void
-ask_once(struct stats_poll *q)
-{
-    ask(q, clock_now());
-    await(q);
-}
 
 bool
 stats_poll_load_begins(struct stats_poll *q)
@@ -319,19 +301,28 @@ stats_poll_load_ends(struct stats_poll *q)
         fmax(0, change.after[STAT_EVICTIONS] - change.before[STAT_EVICTIONS]);
 }
 
+/* Connects to those that can be asked and are there. Whether all are. */
+static bool
+connect_some(struct stats_poll *q, unsigned len)
+{
+    bool are_all = true;
+    for (; q->len < len; q->len++) {
+        struct stats_poll_conn *c = &q->conns[q->len];
+        c->fd = -1;
+        are_all = can_be_asked(&q->targets[q->len]) &&
+                  connect_one(c, &q->targets[q->len]) && are_all;
+    }
+    return are_all;
+}
+
 struct server_evictions
 stats_poll_evictions(const struct options *o, const struct target *targets)
 {
     struct server_evictions e = {.is_known = false};
     struct stats_poll q = {.targets = targets};
     q.conns = calloc(o->servers_len, sizeof *q.conns);
-    bool is_good = q.conns != NULL && options_have_stats(o);
-    for (; is_good && q.len < o->servers_len; q.len++) {
-        q.conns[q.len].fd = -1;
-        is_good = can_be_asked(&targets[q.len]) &&
-                  connect_one(&q.conns[q.len], &targets[q.len]);
-    }
-    if (is_good && stats_poll_load_begins(&q)) {
+    if (q.conns != NULL && options_have_stats(o) && connect_some(&q, o->servers_len) &&
+        stats_poll_load_begins(&q)) {
         e = server_stats_evictions(q.stats);
     }
     stats_poll_fini(&q);
@@ -348,43 +339,6 @@ stats_poll_take(struct stats_poll *q)
 
 /* ---- version and settings -------------------------------------------------------------- */
 
-/* Whether replies are still on the way. What one that did not answer may still say would be
- * taken for another reply: its connection is closed. */
-static bool
-take_settings(struct stats_poll *q, nsec_t now)
-{
-    bool is_waiting = false;
-    for (unsigned i = 0; i < q->len; i++) {
-        struct stats_poll_conn *c = &q->conns[i];
-        ssize_t n = 1;
-        while (c->is_asked && n > 0) {
-            n = receive(c);
-            c->is_asked =
-                n <= 0 || !server_settings_take(q->settings, i, c->reply, c->len);
-        }
-        if (c->is_asked && (n == 0 || (errno != EAGAIN && errno != EINTR) ||
-                            now > c->asked + ANSWER_MS * NSEC_PER_MSEC)) {
-            shut(c);
-        }
-        is_waiting = is_waiting || c->is_asked;
-    }
-    return is_waiting;
-}
-
-static void
-ask_settings(struct stats_poll *q, nsec_t now)
-{
-    for (unsigned i = 0; i < q->len; i++) {
-        struct stats_poll_conn *c = &q->conns[i];
-        if (c->fd >= 0 && !send_request(c, SERVER_SETTINGS_REQUEST, now)) {
-            shut(c);
-        }
-    }
-    while (take_settings(q, clock_now())) {
-        doze(q);
-    }
-}
-
 bool
 stats_poll_learn(struct stats_poll *q, const struct options *o)
 {
@@ -397,14 +351,10 @@ stats_poll_learn(struct stats_poll *q, const struct options *o)
     if (q->settings == NULL || q->conns == NULL) {
         return false;
     }
-    for (; q->len < o->servers_len; q->len++) {
-        struct stats_poll_conn *c = &q->conns[q->len];
-        c->fd = -1;
-        if (!can_be_asked(&q->targets[q->len]) || !connect_one(c, &q->targets[q->len])) {
-            continue; /* then it is not asked */
-        }
-    }
-    ask_settings(q, clock_now());
+    (void)connect_some(q, o->servers_len);
+    q->asks_settings = true;
+    ask_once(q);
+    q->asks_settings = false;
     if (!samples) {
         disconnect_all(q);
     }

@@ -27,7 +27,8 @@ struct stats_poll {
     struct server_settings *settings;  /* NULL: nobody was asked */
     struct server_evictions evictions; /* of loading */
     nsec_t start, end, next, length;
-    FILE *err; /* NULL: nobody wants to know */
+    bool asks_settings; /* not for stats, just now */
+    FILE *err;          /* NULL: nobody wants to know */
 };
 
 #define STATS_POLL_NEVER UINT64_MAX

@@ -19,27 +19,29 @@ struct greeting {
     size_t wire_len[SEAL_SIDES];
     char *err;
     size_t err_len;
+    enum greet status;
 };
 
-static enum greet
-fail(struct greeting *g, const char *why)
+static bool
+fail(struct greeting *g, enum greet status, const char *why)
 {
     snprintf(g->err, g->err_len, "%s", why);
-    return GREET_FAILED;
+    g->status = status;
+    return false;
 }
 
 static bool
 keep(struct greeting *g, enum seal_side side, const uint8_t *p, size_t len)
 {
     if (len > sizeof g->wire[side]) {
-        return false;
+        return fail(g, GREET_FAILED, "too long a hello");
     }
     memcpy(g->wire[side], p, len);
     g->wire_len[side] = len;
     return true;
 }
 
-static enum greet
+static bool
 say_hello(struct greeting *g)
 {
     struct chan *c = g->chan;
@@ -48,111 +50,76 @@ say_hello(struct greeting *g)
                                 .shape = delta_shape(),
                                 .is_open = g->key->len == 0};
     if (!seal_random(h->nonce, sizeof h->nonce)) {
-        return fail(g, "no random numbers from the kernel");
+        return fail(g, GREET_FAILED, "no random numbers from the kernel");
     }
     message_put_hello(chan_begin(c, MESSAGE_HELLO), h);
-    if (!chan_send(c)) {
-        return fail(g, c->error);
-    }
-    return keep(g, c->side, c->making.p, c->making.len) ? GREET_GOOD
-                                                        : fail(g, "too long a hello");
+    return chan_send(c) ? keep(g, c->side, c->making.p, c->making.len)
+                        : fail(g, GREET_FAILED, c->error);
 }
 
-static enum greet
+static bool
 await(struct greeting *g, struct frame *f)
 {
-    switch (chan_await(g->chan, g->until, f)) {
-    case CHAN_FRAME:
-        return GREET_GOOD;
-    case CHAN_NONE:
-        return fail(g, "does not answer");
-    case CHAN_LOST:
-        break;
-    }
-    return fail(g, g->chan->error);
+    enum chan_next next = chan_await(g->chan, g->until, f);
+    return next == CHAN_FRAME ||
+           fail(g, GREET_FAILED, next == CHAN_NONE ? "does not answer" : g->chan->error);
 }
 
-static enum greet
+static bool
 hear_hello(struct greeting *g)
 {
     struct frame f;
-    struct chan *c = g->chan;
-    enum seal_side other = c->side == SEAL_LEADER ? SEAL_AGENT : SEAL_LEADER;
-    enum greet status = await(g, &f);
-    if (status != GREET_GOOD) {
-        return status;
+    enum seal_side other = g->chan->side == SEAL_LEADER ? SEAL_AGENT : SEAL_LEADER;
+    if (!await(g, &f)) {
+        return false;
     }
     const char *wrong = message_get_hello(&f, &g->hello[other]);
-    if (wrong != NULL) {
-        return fail(g, wrong);
+    if (wrong == NULL && g->hello[other].shape != delta_shape()) {
+        wrong = "is another version of mcload";
     }
-    if (g->hello[other].shape != delta_shape()) {
-        return fail(g, "is another version of mcload");
-    }
-    return keep(g, other, f.whole, f.whole_len) ? GREET_GOOD
-                                                : fail(g, "too long a hello");
+    return wrong == NULL ? keep(g, other, f.whole, f.whole_len)
+                         : fail(g, GREET_FAILED, wrong);
 }
 
 static bool
 prove(struct greeting *g, enum seal_side side, uint8_t proof[SEAL_PROOF])
 {
     return seal_prove(g->key, side, g->wire[SEAL_LEADER], g->wire_len[SEAL_LEADER],
-                      g->wire[SEAL_AGENT], g->wire_len[SEAL_AGENT], proof);
+                      g->wire[SEAL_AGENT], g->wire_len[SEAL_AGENT], proof) ||
+           fail(g, GREET_FAILED, "this build has no authentication");
 }
 
-static enum greet
+static bool
 give_proof(struct greeting *g)
 {
     uint8_t proof[SEAL_PROOF];
     if (!prove(g, g->chan->side, proof)) {
-        return fail(g, "this build has no authentication");
+        return false;
     }
     frame_put_bytes(chan_begin(g->chan, MESSAGE_PROOF), FIELD_PROOF, proof, sizeof proof);
-    return chan_send(g->chan) ? GREET_GOOD : fail(g, g->chan->error);
+    return chan_send(g->chan) || fail(g, GREET_FAILED, g->chan->error);
 }
 
-static enum greet
+static bool
 take_proof(struct greeting *g, enum seal_side side)
 {
     struct frame f;
     struct frame_field field;
     uint8_t proof[SEAL_PROOF];
-    enum greet status = await(g, &f);
-    if (status != GREET_GOOD) {
-        return status;
+    if (!await(g, &f)) {
+        return false;
     }
     if (f.type == MESSAGE_REFUSED) {
         char why[MESSAGE_TEXT_MAX];
-        return fail(g, frame_text(&f, FIELD_TEXT, why, sizeof why) ? why : "refuses");
+        return fail(g, GREET_FAILED,
+                    frame_text(&f, FIELD_TEXT, why, sizeof why) ? why : "refuses");
     }
     if (f.type != MESSAGE_PROOF ||
         !frame_bytes(&f, FIELD_PROOF, SEAL_PROOF, SEAL_PROOF, &field)) {
-        return fail(g, "gives no proof of the key");
+        return fail(g, GREET_FAILED, "gives no proof of the key");
     }
-    if (!prove(g, side, proof)) {
-        return fail(g, "this build has no authentication");
-    }
-    if (!seal_equals(proof, field.p, sizeof proof)) {
-        fail(g, "has another key");
-        return GREET_WRONG;
-    }
-    return GREET_GOOD;
-}
-
-static enum greet
-seal_all(struct greeting *g)
-{
-    return seal_open(&g->chan->seal, g->key, g->hello[SEAL_LEADER].nonce,
-                     g->hello[SEAL_AGENT].nonce)
-               ? GREET_GOOD
-               : fail(g, "this build has no authentication");
-}
-
-static void
-refuse(struct chan *c, const char *why)
-{
-    frame_put_text(chan_begin(c, MESSAGE_REFUSED), FIELD_TEXT, why);
-    (void)!chan_send(c); /* it is given up in any case */
+    return prove(g, side, proof) && (seal_equals(proof, field.p, sizeof proof) ||
+                                     fail(g, GREET_WRONG, "has another key"));
 }
 
 static struct greeting
@@ -168,53 +135,55 @@ begin(struct chan *c, const struct seal_key *key, char *err, size_t err_len)
     };
 }
 
+/* After the proofs, where there is a key. */
+static enum greet
+end(struct greeting *g)
+{
+    struct chan *c = g->chan;
+    if (g->key->len > 0 && !seal_open(&c->seal, g->key, g->hello[SEAL_LEADER].nonce,
+                                      g->hello[SEAL_AGENT].nonce)) {
+        fail(g, GREET_FAILED, "this build has no authentication");
+        return g->status;
+    }
+    c->session = frame_get_u64(g->hello[SEAL_AGENT].nonce);
+    c->features = c->side == SEAL_LEADER ? g->hello[SEAL_AGENT].features : c->features;
+    c->max = FRAME_MAX;
+    return GREET_GOOD;
+}
+
 enum greet
 greet_leader(struct chan *c, const struct seal_key *key, char *err, size_t err_len)
 {
     struct greeting g = begin(c, key, err, err_len);
-    enum greet status = say_hello(&g);
-    status = status == GREET_GOOD ? hear_hello(&g) : status;
-    if (status != GREET_GOOD) {
-        return status;
+    if (!say_hello(&g) || !hear_hello(&g)) {
+        return g.status;
     }
     if (g.hello[SEAL_AGENT].is_open != (key->len == 0)) {
-        return fail(&g, key->len == 0 ? "wants a key: --key-file" : "has no key");
+        fail(&g, GREET_FAILED, key->len == 0 ? "wants a key: --key-file" : "has no key");
+        return g.status;
     }
-    if (key->len > 0) {
-        status = give_proof(&g);
-        status = status == GREET_GOOD ? take_proof(&g, SEAL_AGENT) : status;
-        status = status == GREET_GOOD ? seal_all(&g) : status;
-    }
-    if (status == GREET_GOOD) {
-        c->session = frame_get_u64(g.hello[SEAL_AGENT].nonce);
-        c->features = g.hello[SEAL_AGENT].features;
-        c->max = FRAME_MAX;
-    }
-    return status;
+    return key->len == 0 || (give_proof(&g) && take_proof(&g, SEAL_AGENT)) ? end(&g)
+                                                                           : g.status;
 }
 
 enum greet
 greet_agent(struct chan *c, const struct seal_key *key, char *err, size_t err_len)
 {
     struct greeting g = begin(c, key, err, err_len);
-    enum greet status = hear_hello(&g);
-    status = status == GREET_GOOD ? say_hello(&g) : status;
-    if (status != GREET_GOOD) {
-        return status;
+    if (!hear_hello(&g) || !say_hello(&g)) {
+        return g.status;
     }
-    if (key->len > 0) {
-        status = take_proof(&g, SEAL_LEADER);
-        if (status == GREET_WRONG) {
-            refuse(c, "refuses: that is not its key");
-        }
-        status = status == GREET_GOOD ? give_proof(&g) : status;
-        status = status == GREET_GOOD ? seal_all(&g) : status;
-    } else if (!g.hello[SEAL_LEADER].is_open) {
-        return fail(&g, "the leader has a key, this agent has none");
+    if (key->len == 0 && !g.hello[SEAL_LEADER].is_open) {
+        fail(&g, GREET_FAILED, "the leader has a key, this agent has none");
+        return g.status;
     }
-    if (status == GREET_GOOD) {
-        c->session = frame_get_u64(g.hello[SEAL_AGENT].nonce);
-        c->max = FRAME_MAX;
+    if (key->len == 0 || (take_proof(&g, SEAL_LEADER) && give_proof(&g))) {
+        return end(&g);
     }
-    return status;
+    if (g.status == GREET_WRONG) {
+        frame_put_text(chan_begin(c, MESSAGE_REFUSED), FIELD_TEXT,
+                       "refuses: that is not its key");
+        (void)!chan_send(c); /* it is given up in any case */
+    }
+    return g.status;
 }

@@ -178,6 +178,12 @@ apply(const struct opt_run *run, const struct opt *row, char *value)
         const char *why = row->call(run->conf, text);
         return why == NULL ? OPT_DONE : complain(run, row, text, why);
     }
+    case OPT_PARSE: {
+        const char *why = row->call(field, text);
+        return why == NULL
+                   ? OPT_DONE
+                   : complain(run, row, text, row->error != NULL ? row->error : why);
+    }
     case OPT_WORDS:
         return apply_words(run, text);
     case OPT_IGNORE: {

@@ -29,7 +29,8 @@ enum opt_kind {
     OPT_CHOICE, /* an enum: the place of the text among `choices` */
     OPT_TEXT,   /* const char *, points into argv or a copy of it that lives on */
     OPT_CALL,   /* call(conf, text) decides */
-    OPT_WORDS,  /* a comma-separated list of the rows' words, with values */
+    OPT_PARSE, /* call(the field, text) decides; the row's error is told, if it has one */
+    OPT_WORDS, /* a comma-separated list of the rows' words, with values */
     OPT_IGNORE, /* accepted for compatibility, without effect */
     OPT_REFUSE, /* known, but this build or version cannot do it */
 };
@@ -51,7 +52,7 @@ struct opt {
     unsigned scope;    /* the caller's: whom the option concerns */
     unsigned common;   /* its place in the short help, from 1; 0: not there */
     bool may_follow;   /* a value that may be left out can also be the next argument */
-    /* OPT_CALL: NULL when good, else the sentence to print; may be a static buffer. */
+    /* OPT_CALL, OPT_PARSE: NULL when good, else the sentence to print; may be a static buffer. */
     const char *(*call)(void *conf, const char *text);
     const char *const *choices; /* NULL among them: has no name */
     unsigned choice_count;

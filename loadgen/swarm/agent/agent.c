@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "loadgen/run/await.h"
+#include "loadgen/run/run.h"
 #include "loadgen/swarm/agent/service.h"
 #include "loadgen/swarm/endpoint.h"
 #include "loadgen/swarm/lease.h"
@@ -69,7 +69,7 @@ set_up(struct agent *a)
     }
     a->shared = mmap(NULL, sizeof *a->shared, PROT_READ | PROT_WRITE,
                      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    await_signals(&signals);
+    run_signals(&signals);
     sigaddset(&signals, SIGCHLD);
     PTHREAD_OK(pthread_sigmask(SIG_BLOCK, &signals, NULL));
     a->signal_fd = signalfd(-1, &signals, SFD_NONBLOCK | SFD_CLOEXEC);

@@ -12,7 +12,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "loadgen/run/await.h"
 #include "loadgen/swarm/agent/job_config.h"
 #include "loadgen/swarm/agent/job.h"
 #include "loadgen/swarm/chan.h"
@@ -448,7 +447,7 @@ static int
 open_signals(void)
 {
     sigset_t signals;
-    await_signals(&signals);
+    run_signals(&signals);
     return signalfd(-1, &signals, SFD_NONBLOCK | SFD_CLOEXEC);
 }
 

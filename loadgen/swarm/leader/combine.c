@@ -81,16 +81,12 @@ make_class(struct result *c, const struct combine_parts *p, unsigned class)
         c->elapsed_s = headline_s(p);
     }
     c->series = ledger_take_series(p->members->run.ledger, class);
-    c->name = conf->name;
-    c->slo = conf->slo;
-    c->from = p->options->from_issue ? FROM_ISSUE : FROM_INTENDED;
+    run_describe_class(c, p->options, conf);
     bool is_timed = conf->traffic.is_timed; /* what it offers is the trace's to say */
-    c->is_replay = conf->trace.file.path != NULL;
     if (is_timed) {
         c->qps = result_ratio((double)ctr_get(&c->total.offered), c->elapsed_s);
     }
     c->is_open = c->qps > 0 || is_timed;
-    c->limits = &p->options->limits;
     c->gap_each = conf->traffic.mode == TRAFFIC_PARTLY || !c->is_open || threads == 0 ||
                           c->is_replay
                       ? 0
@@ -98,9 +94,6 @@ make_class(struct result *c, const struct combine_parts *p, unsigned class)
     c->mode = traffic_mode_name(is_timed     ? TRAFFIC_OPEN
                                 : c->is_open ? conf->traffic.mode
                                              : TRAFFIC_CLOSED);
-    c->is_uneven = schedule_varies(&conf->traffic.schedule) || is_timed;
-    c->is_antagonist = conf->antagonist != NULL;
-    c->hits_expected = run_hits_expected(conf);
     c->was_interrupted = p->was_interrupted;
     return true;
 }
@@ -280,12 +273,7 @@ combine_results(struct result *r, const struct combine_parts *p)
         }
         first += r->classes[i].threads;
     }
-    r->from = p->options->from_issue ? FROM_ISSUE : FROM_INTENDED;
-    r->mode = count == 1 ? r->classes[0].mode : NULL;
-    r->limits = &p->options->limits;
-    r->gap_each = count == 1 ? r->classes[0].gap_each : 0;
-    r->has_shown = p->load_classes < count;
-    r->shown = r->has_shown ? p->load_classes : 0;
+    run_describe_sum(r, p->options);
     if (!make_agents(r, p)) {
         result_fini(r);
         return false;

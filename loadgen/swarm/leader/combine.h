@@ -12,7 +12,6 @@
 
 struct combine_parts {
     const struct options *options;
-    unsigned load_classes; /* the rest is a measuring client's */
     bool was_interrupted, accepts_loss;
     const struct members *members;
     const struct capacity *capacity; /* of each member */

@@ -10,7 +10,6 @@
 
 #include "loadgen/measure/result.h"
 #include "loadgen/options/scope.h"
-#include "loadgen/run/await.h"
 #include "loadgen/run/stats_poll.h"
 #include "loadgen/swarm/leader/combine.h"
 #include "loadgen/swarm/leader/local.h"
@@ -191,7 +190,7 @@ leader_open(struct leader **leader, const struct run_conf *conf, int argc, char 
     l->opened_at = clock_now();
     l->load_classes =
         l->o->classes_len - (l->o->classes[l->o->classes_len - 1].is_measuring ? 1 : 0);
-    await_signals(&l->signals);
+    run_signals(&l->signals);
     enum exit_status status = members_open(&l->members, l->o, l->load_classes);
     const struct member *self = &l->members.all[0];
     local_init(&l->local, l->o, self, l->load_classes);
@@ -360,7 +359,6 @@ collect(struct leader *l, bool was_interrupted, struct result *result)
 {
     struct combine_parts parts = {
         .options = l->o,
-        .load_classes = l->load_classes,
         .was_interrupted = was_interrupted,
         .accepts_loss = policy(l) == LOSS_ACCEPT,
         .members = &l->members,
@@ -433,7 +431,7 @@ take_stats(struct leader *l, struct result *own)
 
 /* Shares the run out and orders it, *own of this process. */
 static enum exit_status
-begin(struct leader *l, const struct run_spec *spec, struct run_spec *own)
+begin_attempt(struct leader *l, const struct run_spec *spec, struct run_spec *own)
 {
     struct members *k = &l->members;
     const struct swarm_run *run = &k->run;
@@ -473,8 +471,8 @@ run_own(struct leader *l, const struct run_spec *spec, struct result *own)
 
 /* What all together came to. With the mutex held. */
 static enum exit_status
-end(struct leader *l, const struct run_spec *spec, bool was_interrupted, bool *spoilt,
-    struct result *result)
+end_attempt(struct leader *l, const struct run_spec *spec, bool was_interrupted,
+            bool *spoilt, struct result *result)
 {
     struct members *k = &l->members;
     l->drained_at = clock_now();
@@ -504,7 +502,7 @@ attempt(struct leader *l, const struct run_spec *spec, bool *spoilt,
     struct members *k = &l->members;
     struct run_spec own_spec = *spec;
     struct result own = {0};
-    enum exit_status status = begin(l, spec, &own_spec);
+    enum exit_status status = begin_attempt(l, spec, &own_spec);
     if (status == EXIT_VALID && l->local.run != NULL) {
         status = run_own(l, &own_spec, &own);
     }
@@ -516,7 +514,7 @@ attempt(struct leader *l, const struct run_spec *spec, bool *spoilt,
     bool was_interrupted = !await_results(l, until) || own.was_interrupted;
     stats_poll_end(&l->poll);
     PTHREAD_OK(pthread_mutex_lock(&k->mutex));
-    status = end(l, spec, was_interrupted, spoilt, result);
+    status = end_attempt(l, spec, was_interrupted, spoilt, result);
     if (status == EXIT_VALID) {
         tell_phases(l, result);
         result->server_stats = take_stats(l, &own);
