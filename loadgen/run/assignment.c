@@ -3,6 +3,8 @@
  */
 #include "loadgen/run/run_state.h"
 
+#include "loadgen/work/streams.h"
+
 /* The servers of a thread, and which of so many threads with the same servers it is. */
 struct lane {
     unsigned first, count; /* servers */
@@ -39,23 +41,38 @@ assignment_slice(const struct run *r, const struct run_class *c, unsigned thread
     return (struct load_slice){all.first + part.first, all.first + part.end};
 }
 
-void
-assignment_stock(const struct run *r, const struct run_class *c,
-                 struct reader_stock *stock, struct reader_slice *slice)
+struct reader_run
+assignment_stock(const struct run *r, const struct run_class *c)
 {
     unsigned agents = r->conf.agents > 0 ? r->conf.agents : 1;
     unsigned servers = r->o->servers_len;
     struct load_slice part =
         load_slice_of(c->conf->trace.load_max, r->conf.agent, agents);
     struct load_slice routes = load_slice_of(READER_ROUTES, r->conf.agent, agents);
-    *stock = (struct reader_stock){
-        .most = part.end - part.first,
-        /* As lane_of deals them out. */
-        .lanes = !c->conf->is_roundrobin ? 1
-                 : c->threads < servers  ? c->threads
-                                         : servers,
+    /* As lane_of deals them out. */
+    unsigned lanes = !c->conf->is_roundrobin ? 1
+                     : c->threads < servers  ? c->threads
+                                             : servers;
+    return (struct reader_run){
+        .stocks = true,
+        .stock = {.most = part.end - part.first, .lanes = lanes},
+        .slice = {routes.first, routes.end},
     };
-    *slice = (struct reader_slice){routes.first, routes.end};
+}
+
+/* Recorded times are spread alike in all processes, each of which sends its slice. */
+struct reader_run
+assignment_replay(const struct run *r, const struct run_class *c,
+                  const struct run_spec *spec)
+{
+    unsigned agent = c->traffic.is_timed ? 0 : r->conf.agent;
+    return (struct reader_run){
+        .law = &c->traffic.arrivals,
+        .rate = traffic_is_open(&c->traffic) ? c->traffic.rate : 0,
+        .seed = r->threads[c->first].conf.drive.seed,
+        .stream = stream_of(agent, c->first, STREAM_ARRIVALS),
+        .slice = spec->slice,
+    };
 }
 
 struct drive_conf

@@ -13,7 +13,6 @@
 #include "base/rng.h"
 #include "loadgen/run/cpu_list.h"
 #include "loadgen/run/run_state.h"
-#include "loadgen/work/streams.h"
 
 #define LOAD_LOOK (200 * NSEC_PER_MSEC)
 #define FEED_LOOK_MS 2
@@ -99,7 +98,8 @@ make_classes(struct run *r)
         }
         r->has_feeds = r->has_feeds || c->feed.reader != NULL;
         c->loads = status == EXIT_VALID && has_to_load(r, i);
-        r->has_stock = r->has_stock || (c->loads && c->feed.reader != NULL);
+        c->stocks = c->loads && c->feed.reader != NULL;
+        r->has_stock = r->has_stock || c->stocks;
     }
     return status;
 }
@@ -216,24 +216,15 @@ interrupted(const struct run *r)
                         (uintmax_t)run_loaded(r), all);
 }
 
-/* Of each class that stores what its trace asks for. */
-static struct trace_feed *
-stock_of(const struct run *r, unsigned class)
-{
-    struct run_class *c = &r->classes[class];
-    return c->loads && c->feed.reader != NULL ? &c->feed : NULL;
-}
-
+/* Of classes that store what their traces ask for. */
 static enum exit_status
 start_stocks(struct run *r)
 {
     char err[TRACE_ERR_MAX];
     for (unsigned i = 0; i < r->o->classes_len; i++) {
-        struct trace_feed *feed = stock_of(r, i);
-        struct reader_stock stock;
-        struct reader_slice slice;
-        assignment_stock(r, &r->classes[i], &stock, &slice);
-        if (feed != NULL && trace_feed_load(feed, &stock, &slice, err) != NULL) {
+        struct run_class *c = &r->classes[i];
+        struct reader_run stock = assignment_stock(r, c);
+        if (c->stocks && reader_start(c->feed.reader, &stock, err) != NULL) {
             return run_fail(r, err);
         }
     }
@@ -246,23 +237,22 @@ static void
 halt_stocks(struct run *r)
 {
     for (unsigned i = 0; i < r->o->classes_len; i++) {
-        struct trace_feed *feed = stock_of(r, i);
-        if (feed != NULL) {
-            trace_feed_load_halt(feed);
+        if (r->classes[i].stocks) {
+            reader_halt(r->classes[i].feed.reader);
         }
     }
 }
 
 static enum exit_status
-end_stocks(struct run *r, enum exit_status status)
+end_stocks(struct run *r)
 {
-    for (unsigned i = 0; i < r->o->classes_len; i++) {
-        struct trace_feed *feed = stock_of(r, i);
-        if (feed != NULL && status == EXIT_VALID) {
-            const char *wrong = trace_feed_load_end(feed, r->classes[i].conf,
-                                                    !r->o->load_only, r->conf.err);
-            status = wrong != NULL ? run_fail(r, wrong) : status;
-        }
+    enum exit_status status = EXIT_VALID;
+    for (unsigned i = 0; status == EXIT_VALID && i < r->o->classes_len; i++) {
+        struct run_class *c = &r->classes[i];
+        const char *wrong = c->stocks ? trace_feed_end_load(&c->feed, c->conf,
+                                                            !r->o->load_only, r->conf.err)
+                                      : NULL;
+        status = wrong != NULL ? run_fail(r, wrong) : status;
     }
     return status;
 }
@@ -307,7 +297,7 @@ start(struct run *r)
     enum exit_status status = start_stocks(r);
     status = status != EXIT_VALID ? status : start_threads(r);
     status = status != EXIT_VALID ? status : await_ready(r);
-    status = end_stocks(r, status);
+    status = status != EXIT_VALID ? status : end_stocks(r);
     r->ready_at = clock_now();
     return status;
 }
@@ -495,14 +485,9 @@ start_feeds(struct run *r, const struct run_spec *spec)
     char err[TRACE_ERR_MAX];
     for (unsigned i = 0; i < r->o->classes_len; i++) {
         struct run_class *c = &r->classes[i];
-        /* Recorded times are spread alike in all processes, each of which sends its slice. */
-        unsigned agent = c->traffic.is_timed ? 0 : r->conf.agent;
-        struct trace_feed_run cue = {
-            .seed = r->threads[c->first].conf.drive.seed,
-            .stream = stream_of(agent, c->first, STREAM_ARRIVALS),
-            .slice = spec->slice,
-        };
-        if (trace_feed_start(&c->feed, &c->traffic, &cue, err) != NULL) {
+        struct reader_run replay = assignment_replay(r, c, spec);
+        if (c->feed.reader != NULL &&
+            reader_start(c->feed.reader, &replay, err) != NULL) {
             return run_fail(r, err);
         }
         while (!trace_feed_is_primed(&c->feed) && !atomic_load(&r->stop)) {

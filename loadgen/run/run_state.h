@@ -30,7 +30,8 @@ struct run_class {
     struct traffic traffic;  /* of the last run; threads share its laws */
     unsigned first, threads; /* of all threads of the run */
     struct trace_feed feed;
-    bool loads; /* stores its records: no class before has done it */
+    bool loads;  /* stores its records: no class before has done it */
+    bool stocks; /* ... which are what its trace asks for */
 };
 
 struct run {
@@ -88,9 +89,11 @@ run_spec_warmup(const struct run *r, const struct run_spec *spec)
 /* Of what all processes together store, the part of one of the class's threads. */
 struct load_slice assignment_slice(const struct run *r, const struct run_class *c,
                                    unsigned thread);
-/* The same of a trace: of all its keys, those of this process. */
-void assignment_stock(const struct run *r, const struct run_class *c,
-                      struct reader_stock *stock, struct reader_slice *slice);
+/* The same of a trace: of all its keys, those of this process, delivered to be stored; */
+struct reader_run assignment_stock(const struct run *r, const struct run_class *c);
+/* and of its requests, what is replayed in a run. */
+struct reader_run assignment_replay(const struct run *r, const struct run_class *c,
+                                    const struct run_spec *spec);
 /* What may be another in each run. */
 struct drive_conf assignment_drive(const struct run *r, const struct run_class *c,
                                    unsigned thread);

@@ -83,23 +83,7 @@ trace_feed_has_same_keys(const struct lclass *a, const struct lclass *b)
 }
 
 const char *
-trace_feed_load(struct trace_feed *t, const struct reader_stock *stock,
-                const struct reader_slice *slice, char err[TRACE_ERR_MAX])
-{
-    struct reader_run run = {.stocks = true, .stock = *stock, .slice = *slice};
-    return reader_start(t->reader, &run, err);
-}
-
-void
-trace_feed_load_halt(struct trace_feed *t)
-{
-    if (t->reader != NULL) {
-        reader_halt(t->reader);
-    }
-}
-
-const char *
-trace_feed_load_end(struct trace_feed *t, const struct lclass *c, bool has_replay,
+trace_feed_end_load(struct trace_feed *t, const struct lclass *c, bool has_replay,
                     FILE *log)
 {
     struct reader_notes notes;
@@ -126,20 +110,6 @@ trace_feed_load_end(struct trace_feed *t, const struct lclass *c, bool has_repla
 }
 
 /* ---- runs ------------------------------------------------------------------------------ */
-
-const char *
-trace_feed_start(struct trace_feed *t, const struct traffic *traffic,
-                 const struct trace_feed_run *cue, char err[TRACE_ERR_MAX])
-{
-    struct reader_run run = {
-        .law = &traffic->arrivals,
-        .rate = traffic_is_open(traffic) ? traffic->rate : 0,
-        .seed = cue->seed,
-        .stream = cue->stream,
-        .slice = cue->slice,
-    };
-    return t->reader != NULL ? reader_start(t->reader, &run, err) : NULL;
-}
 
 bool
 trace_feed_is_primed(const struct trace_feed *t)

@@ -27,30 +27,11 @@ void trace_feed_close(struct trace_feed *t);
 /* Whether both store the same keys, with values of the same length. */
 bool trace_feed_has_same_keys(const struct lclass *a, const struct lclass *b);
 
-/* Delivers what is to be stored: until trace_feed_load_end, before threads are at work. NULL, or a
- * sentence (err). */
-must_check const char *trace_feed_load(struct trace_feed *t,
-                                       const struct reader_stock *stock,
-                                       const struct reader_slice *slice,
-                                       char err[TRACE_ERR_MAX]);
-/* A thread has failed, or is not there: others find the end of what is to be stored. */
-void trace_feed_load_halt(struct trace_feed *t);
-/* No thread takes anything any more. Tells on `log` what was not stored and, when no replay
- * comes that would, what was met. NULL, or a sentence. */
-must_check const char *trace_feed_load_end(struct trace_feed *t, const struct lclass *c,
+/* What was to be stored is: no thread takes anything any more. Tells on `log` what was not stored
+ * and, when no replay comes that would, what was met. NULL, or a sentence. */
+must_check const char *trace_feed_end_load(struct trace_feed *t, const struct lclass *c,
                                            bool has_replay, FILE *log);
 
-/* How a replay begins. */
-struct trace_feed_run {
-    uint64_t seed, stream;
-    struct reader_slice slice;
-};
-
-/* The trace begins anew. NULL, or a sentence (err). */
-must_check const char *trace_feed_start(struct trace_feed *t,
-                                        const struct traffic *traffic,
-                                        const struct trace_feed_run *cue,
-                                        char err[TRACE_ERR_MAX]);
 /* Whether it has been read as far ahead as can be. */
 bool trace_feed_is_primed(const struct trace_feed *t);
 /* The run is over: tells on `log` what was met. NULL, or a sentence. */

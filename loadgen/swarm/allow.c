@@ -164,7 +164,7 @@ allow_path(const struct allow *a, const char *path)
 }
 
 const char *
-allow_within(const struct allow_caps *caps, const struct allow_demand *d)
+allow_within(const struct allow_limits *caps, const struct allow_limits *d)
 {
     static char why[128];
     const struct {

@@ -27,15 +27,9 @@ struct allow {
     unsigned count;
 };
 
-struct allow_caps {
-    double qps; /* 0: no limit, and so below */
-    double conns;
-    double seconds; /* of a run with its warm-up */
-};
-
-/* What a leader asks for. */
-struct allow_demand {
-    double qps; /* 0: as much as it can */
+/* Of a run with its warm-up: what a leader asks for, and what an agent allows. */
+struct allow_limits {
+    double qps; /* 0: as much as it can; of what is allowed 0 is no limit, and so below */
     double conns;
     double seconds;
 };
@@ -51,4 +45,4 @@ const char *allow_ip(const struct allow *a, const uint8_t ip[IPNET_BYTES], uint1
 const char *allow_path(const struct allow *a, const char *path);
 /* NULL when it is within the caps, else which it is above. A cap on the rate also refuses
  * a closed loop, which has no rate. */
-const char *allow_within(const struct allow_caps *caps, const struct allow_demand *d);
+const char *allow_within(const struct allow_limits *caps, const struct allow_limits *d);

@@ -263,10 +263,10 @@ TEST(networks_that_are_none)
 
 TEST(limits)
 {
-    struct allow_caps none = {0}, caps = {1000, 10, 5};
-    struct allow_demand d = {1000, 10, 5};
+    struct allow_limits none = {0}, caps = {1000, 10, 5};
+    struct allow_limits d = {1000, 10, 5};
     ck_assert_ptr_null(allow_within(&caps, &d));
-    ck_assert_ptr_null(allow_within(&none, &(struct allow_demand){0, 1e6, 1e6}));
+    ck_assert_ptr_null(allow_within(&none, &(struct allow_limits){0, 1e6, 1e6}));
     d.qps = 1000.5;
     ck_assert_str_eq(allow_within(&caps, &d),
                      "more requests a second than the agent allows "
@@ -275,10 +275,10 @@ TEST(limits)
     ck_assert_str_eq(allow_within(&caps, &d),
                      "a closed loop, which may send more than the agent allows "
                      "(--agent-max-qps=1000)");
-    d = (struct allow_demand){1, 11, 5};
+    d = (struct allow_limits){1, 11, 5};
     ck_assert_str_eq(allow_within(&caps, &d),
                      "more connections than the agent allows (--agent-max-conns=10)");
-    d = (struct allow_demand){1, 1, 5.1};
+    d = (struct allow_limits){1, 1, 5.1};
     ck_assert_str_eq(allow_within(&caps, &d),
                      "a longer run than the agent allows (--agent-max-time=5s)");
 }

@@ -230,11 +230,11 @@ resolve_traces(struct job *j, const struct options *own)
     return NULL;
 }
 
-static struct allow_demand
+static struct allow_limits
 demand_of(const struct job *j, double seconds, double qps)
 {
     const struct options *o = &j->options;
-    struct allow_demand d = {.qps = qps, .seconds = seconds};
+    struct allow_limits d = {.qps = qps, .seconds = seconds};
     if (j->role == ROLE_OBSERVE) {
         d.conns = o->servers_len;
         d.qps = o->servers_len / o->server_stats_s;
@@ -251,9 +251,9 @@ job_config_check(const struct job *j, const struct options *own, double seconds,
                  double qps)
 {
     static char why[MESSAGE_TEXT_MAX];
-    struct allow_demand d = demand_of(j, seconds, qps);
-    struct allow_caps caps = {(double)own->agent_max_qps, (double)own->agent_max_conns,
-                              own->agent_max_time};
+    struct allow_limits d = demand_of(j, seconds, qps);
+    struct allow_limits caps = {(double)own->agent_max_qps, (double)own->agent_max_conns,
+                                own->agent_max_time};
     const char *wrong = allow_within(&caps, &d);
     snprintf(why, sizeof why, "refuses: %s", wrong != NULL ? wrong : "");
     return wrong != NULL ? why : NULL;
