@@ -91,7 +91,7 @@ enum message_field {
     FIELD_IS_LOCAL = 33,     /* 1: a server shares the agent's machine */
     FIELD_WANTS_SECRET = 34, /* 1: servers are to be shown a name and a password, which
                                 each process has in a file of its own */
-    FIELD_LENGTH = 35,       /* of an interval (ledger.h) */
+    FIELD_LENGTH = 35,       /* of an interval (interval.h) */
     FIELD_ROLE = 36,         /* enum message_role; without one: ROLE_LOAD */
     FIELD_SERVER = 37,       /* from 0, of those that the agent was told */
     FIELD_AT = 38,           /* since the start of the window */

@@ -4,10 +4,11 @@
  * What the processes of a swarm report, added up interval by interval: rows of all together,
  * and a headline that ends where the first of them was lost.
  */
-#include "loadgen/swarm/ledger.h"
+#include "loadgen/swarm/leader/ledger.h"
 
 #include "check_main.h"
 #include "loadgen/swarm/delta.h"
+#include "loadgen/swarm/interval.h"
 
 #define MS NSEC_PER_MSEC
 #define START (7 * NSEC_PER_SEC)
@@ -110,21 +111,22 @@ FIXTURE(NULL, tear_down);
 
 TEST(numbers)
 {
-    ck_assert_uint_eq(ledger_length(5 * NSEC_PER_SEC, NSEC_PER_SEC), 100 * MS);
-    ck_assert_uint_eq(ledger_length(600 * NSEC_PER_SEC, NSEC_PER_SEC), NSEC_PER_SEC);
-    ck_assert_uint_eq(ledger_length(600 * NSEC_PER_SEC, 60 * NSEC_PER_SEC), NSEC_PER_SEC);
-    ck_assert_uint_eq(ledger_length(5 * NSEC_PER_SEC, 250 * MS), 250 * MS / 3);
-    ck_assert_uint_eq(ledger_length(5 * NSEC_PER_SEC, 50 * MS), 50 * MS);
-    ck_assert_uint_eq(ledger_length(5 * NSEC_PER_SEC, MS), 10 * MS);
-    ck_assert_uint_eq(ledger_length(MS, NSEC_PER_SEC), 100 * MS);
-    ck_assert_uint_eq(ledger_last(NSEC_PER_SEC, 100 * MS), 10);
-    ck_assert_uint_eq(ledger_last(NSEC_PER_SEC + 1, 100 * MS), 11);
-    ck_assert_uint_eq(ledger_last(NSEC_PER_SEC - 1, 100 * MS), 10);
-    ck_assert_uint_eq(ledger_last(MS, 100 * MS), 1);
-    ck_assert_uint_eq(ledger_number(100 * MS, NSEC_PER_SEC, 100 * MS), 1);
-    ck_assert_uint_eq(ledger_number(140 * MS, NSEC_PER_SEC, 100 * MS), 1);
-    ck_assert_uint_eq(ledger_number(860 * MS, NSEC_PER_SEC, 100 * MS), 9);
-    ck_assert_uint_eq(ledger_number(999 * MS, NSEC_PER_SEC, 100 * MS), 9);
+    ck_assert_uint_eq(interval_length(5 * NSEC_PER_SEC, NSEC_PER_SEC), 100 * MS);
+    ck_assert_uint_eq(interval_length(600 * NSEC_PER_SEC, NSEC_PER_SEC), NSEC_PER_SEC);
+    ck_assert_uint_eq(interval_length(600 * NSEC_PER_SEC, 60 * NSEC_PER_SEC),
+                      NSEC_PER_SEC);
+    ck_assert_uint_eq(interval_length(5 * NSEC_PER_SEC, 250 * MS), 250 * MS / 3);
+    ck_assert_uint_eq(interval_length(5 * NSEC_PER_SEC, 50 * MS), 50 * MS);
+    ck_assert_uint_eq(interval_length(5 * NSEC_PER_SEC, MS), 10 * MS);
+    ck_assert_uint_eq(interval_length(MS, NSEC_PER_SEC), 100 * MS);
+    ck_assert_uint_eq(interval_last(NSEC_PER_SEC, 100 * MS), 10);
+    ck_assert_uint_eq(interval_last(NSEC_PER_SEC + 1, 100 * MS), 11);
+    ck_assert_uint_eq(interval_last(NSEC_PER_SEC - 1, 100 * MS), 10);
+    ck_assert_uint_eq(interval_last(MS, 100 * MS), 1);
+    ck_assert_uint_eq(interval_number(100 * MS, NSEC_PER_SEC, 100 * MS), 1);
+    ck_assert_uint_eq(interval_number(140 * MS, NSEC_PER_SEC, 100 * MS), 1);
+    ck_assert_uint_eq(interval_number(860 * MS, NSEC_PER_SEC, 100 * MS), 9);
+    ck_assert_uint_eq(interval_number(999 * MS, NSEC_PER_SEC, 100 * MS), 9);
 }
 
 TEST(rows_are_of_all)

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "loadgen/swarm/delta.h"
-#include "loadgen/swarm/ledger.h"
+#include "loadgen/swarm/interval.h"
 
 #define OBSERVE_LOOK (20 * NSEC_PER_MSEC)
 
@@ -54,8 +54,8 @@ look(void *arg, const struct run *run, nsec_t now)
         run_sum(run, i, &j->snapshots[i]);
     }
     j->looks++;
-    j->interval = ledger_number(now - window->start, window->end - window->start,
-                                j->spec.tick_length);
+    j->interval = interval_number(now - window->start, window->end - window->start,
+                                  j->spec.tick_length);
     PTHREAD_OK(pthread_mutex_unlock(&j->mutex));
     wake(j);
     return !is_stopped(j);

@@ -18,7 +18,7 @@
 #include "loadgen/swarm/delta.h"
 #include "loadgen/swarm/greet.h"
 #include "loadgen/swarm/lease.h"
-#include "loadgen/swarm/ledger.h"
+#include "loadgen/swarm/interval.h"
 
 #define LOOK (100 * NSEC_PER_MSEC)       /* at the lease, at the latest */
 #define GOODBYE NSEC_PER_SEC             /* for a last word to get on its way */
@@ -178,7 +178,7 @@ send_done(struct service *s)
     struct job *j = &s->job;
     struct result *r = &j->result;
     bool was_stopped = r->was_interrupted || j->wants_stop;
-    uint64_t last = ledger_last((nsec_t)(j->spec.time_s * 1e9), j->spec.tick_length);
+    uint64_t last = interval_last((nsec_t)(j->spec.time_s * 1e9), j->spec.tick_length);
     /* It may also end with its trace. */
     bool is_whole = !was_stopped && r->elapsed_s + 1e-3 > j->spec.time_s;
     for (unsigned i = 0; i < r->classes_len; i++) {

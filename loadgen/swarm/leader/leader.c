@@ -11,6 +11,7 @@
 #include "loadgen/measure/result.h"
 #include "loadgen/options/scope.h"
 #include "loadgen/run/stats_poll.h"
+#include "loadgen/swarm/interval.h"
 #include "loadgen/swarm/leader/combine.h"
 #include "loadgen/swarm/leader/local.h"
 #include "loadgen/swarm/leader/share_out.h"
@@ -291,7 +292,7 @@ order_start(struct leader *l, const struct run_spec *spec)
     run->time = (nsec_t)(time * (double)NSEC_PER_SEC);
     run->warmup = (nsec_t)(warmup * (double)NSEC_PER_SEC);
     run->length =
-        ledger_length(run->time, (nsec_t)(l->o->interval_s * (double)NSEC_PER_SEC));
+        interval_length(run->time, (nsec_t)(l->o->interval_s * (double)NSEC_PER_SEC));
     run->is_fresh = spec->is_fresh;
     run->begin = clock_now() + lead;
     run->begin += l->count > 0 ? 0 : (nsec_t)(l->o->wait_s * (double)NSEC_PER_SEC);

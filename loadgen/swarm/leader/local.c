@@ -4,6 +4,7 @@
 #include "loadgen/swarm/leader/local.h"
 
 #include "loadgen/swarm/delta.h"
+#include "loadgen/swarm/interval.h"
 
 void
 local_init(struct local *l, const struct options *o, const struct member *self,
@@ -79,7 +80,7 @@ local_tell(struct local *l, const struct member *self, const struct run *run, ns
 {
     const struct swarm_run *swarm = self->run;
     uint64_t interval =
-        ledger_number(now - run_window(run)->start, swarm->time, swarm->length);
+        interval_number(now - run_window(run)->start, swarm->time, swarm->length);
     if (interval <= l->told_interval) {
         return;
     }
@@ -96,7 +97,7 @@ local_end(struct local *l, struct member *self, const struct result *result)
 {
     const struct swarm_run *swarm = self->run;
     bool is_whole = result->elapsed_s * 1e9 + 1e6 > (double)swarm->time;
-    uint64_t last = ledger_last(swarm->time, swarm->length);
+    uint64_t last = interval_last(swarm->time, swarm->length);
     for (unsigned i = 0; i < result->classes_len; i++) {
         tell(l, self, i, is_whole ? last : l->told_interval + 1,
              &result->classes[i].total);

@@ -14,7 +14,7 @@
 #include "loadgen/swarm/leader/align.h"
 #include "loadgen/swarm/chan.h"
 #include "loadgen/swarm/endpoint.h"
-#include "loadgen/swarm/ledger.h"
+#include "loadgen/swarm/leader/ledger.h"
 #include "loadgen/swarm/message.h"
 
 #define MEMBER_SILENCE                                                                   \

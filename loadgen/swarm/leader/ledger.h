@@ -4,8 +4,7 @@
  * What the processes of a swarm report of a run, interval by interval. A report waits until
  * all have reported the interval; then it is added up, so that the rows of a run are those
  * of all processes together, and so that the sums can be cut where the first process was
- * lost. Intervals are numbered from 1 by the leader's time: number n ends n lengths after
- * the start, the last one with the run. Pure but for memory; under one lock.
+ * lost. Pure but for memory; under one lock.
  */
 #pragma once
 
@@ -46,14 +45,6 @@ void ledger_destroy(struct ledger **l);
 
 /* Forgets what was before. False when memory is short. */
 must_check bool ledger_start(struct ledger *l, const struct ledger_run *run);
-/* How long intervals are to be for a run so long, of which rows so long are shown: 10 to
- * 1000 ms, a whole number of them a row unless rows are shorter. */
-nsec_t ledger_length(nsec_t time, nsec_t row_length);
-/* The number of the last interval of a run. */
-uint64_t ledger_last(nsec_t time, nsec_t length);
-/* The number of the interval that ends about now, `since` the start: none is after the last
- * but one, whose reports are not the final ones. */
-uint64_t ledger_number(nsec_t since, nsec_t time, nsec_t length);
 
 /* The delta (delta.h) of a class: classes in their order, intervals as well. False: it makes
  * no sense, nothing was added. */

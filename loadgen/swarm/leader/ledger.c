@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  */
-#include "loadgen/swarm/ledger.h"
+#include "loadgen/swarm/leader/ledger.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "loadgen/swarm/delta.h"
-
-#define LENGTH_MIN (10 * NSEC_PER_MSEC)
-#define LENGTH_SHORT (100 * NSEC_PER_MSEC)
-#define LENGTH_MAX NSEC_PER_SEC
-#define LOOKS (SERIES_PIECES / 2) /* enough for its confidence */
+#include "loadgen/swarm/interval.h"
 
 /* More than the delta of any interval takes: all buckets of all histograms. */
 #define REPORT_BYTES ((size_t)2 << 20)
@@ -49,36 +45,6 @@ struct ledger {
     struct series **series, **behind; /* one a class, then that of all; after the cut */
     const struct tally **looked;      /* room for a look */
 };
-
-/* ---- numbers of intervals ----------------------------------------------------------- */
-
-nsec_t
-ledger_length(nsec_t time, nsec_t row_length)
-{
-    nsec_t length = time / LOOKS;
-    length = length < LENGTH_SHORT ? LENGTH_SHORT
-             : length > LENGTH_MAX ? LENGTH_MAX
-                                   : length;
-    if (row_length > length) {
-        return row_length / ((row_length + length - 1) / length);
-    }
-    row_length = row_length < LENGTH_MIN ? LENGTH_MIN : row_length;
-    return row_length < length ? row_length : length;
-}
-
-uint64_t
-ledger_last(nsec_t time, nsec_t length)
-{
-    must(length > 0);
-    return time == 0 ? 1 : (time + length - 1) / length;
-}
-
-uint64_t
-ledger_number(nsec_t since, nsec_t time, nsec_t length)
-{
-    uint64_t last = ledger_last(time, length), n = (since + length / 2) / length;
-    return n < last ? n : last - 1;
-}
 
 /* ---- beginning and end -------------------------------------------------------------- */
 
@@ -295,7 +261,7 @@ advance_all(struct ledger *l)
         ready = is_awaited && p->reported < ready ? p->reported : ready;
         ahead = p->reported > ahead ? p->reported : ahead;
     }
-    uint64_t before_last = ledger_last(l->run.end - l->run.start, l->run.length) - 1;
+    uint64_t before_last = interval_last(l->run.end - l->run.start, l->run.length) - 1;
     ready = ready == UINT64_MAX ? ahead : ready;
     ready = ahead > ready + LEDGER_WAITING ? ahead - LEDGER_WAITING : ready;
     ready = ready < before_last ? ready : before_last;
@@ -311,7 +277,7 @@ is_next(const struct ledger *l, const struct part *p, unsigned class_index,
     bool is_begun = p->next_class != p->conf.first_class;
     return class_index == p->next_class && class_index < p->conf.end_class &&
            (is_begun ? interval == p->under_way : interval > p->reported) &&
-           interval <= ledger_last(l->run.end - l->run.start, l->run.length);
+           interval <= interval_last(l->run.end - l->run.start, l->run.length);
 }
 
 bool
@@ -393,7 +359,7 @@ ledger_finish(struct ledger *l, nsec_t end)
     must(l->is_open);
     advance_all(l);
     l->is_open = false;
-    uint64_t last = ledger_last(l->run.end - l->run.start, l->run.length);
+    uint64_t last = interval_last(l->run.end - l->run.start, l->run.length);
     if (!l->is_cut && l->cut > l->added && l->cut < last) {
         /* Those who are done were told to stop before it. */
         advance(l, l->cut, l->run.start + l->cut * l->run.length);
