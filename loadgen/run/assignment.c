@@ -91,7 +91,7 @@ assignment_drive(const struct run *r, const struct run_class *c, unsigned thread
                          ? ALARMS_NEVER
                          : (nsec_t)r->o->busy_poll_us * NSEC_PER_USEC,
         .gives_way = r->o->fifo_priority > 0,
-        .timeout = (nsec_t)(r->o->timeout_s * (double)NSEC_PER_SEC),
+        .timeout = clock_seconds(r->o->timeout_s),
         .seed = r->o->seed,
         .thread = thread,
         .threads = c->threads,
@@ -138,7 +138,7 @@ assignment_thread(struct run *r, const struct run_class *c, unsigned thread)
                 .engine = r->o->engine,
                 .stamps = r->o->stamps,
                 .with_nodelay = !l->no_nodelay,
-                .timeout = (nsec_t)(r->o->timeout_s * (double)NSEC_PER_SEC),
+                .timeout = clock_seconds(r->o->timeout_s),
                 .src_port = take_ports(r, lane.count * (unsigned)l->connections),
                 .stop = &r->stop,
             },

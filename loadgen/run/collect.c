@@ -3,6 +3,8 @@
  */
 #include "loadgen/run/run_state.h"
 
+#include <math.h>
+
 #include "loadgen/measure/gaps.h"
 #include "loadgen/measure/result.h"
 #include "loadgen/work/schedule.h"
@@ -85,7 +87,7 @@ collect_class(struct run *r, const struct run_spec *spec, unsigned index,
     result->qps = result->is_open ? c->traffic.rate : 0;
     result->was_interrupted = how == RUN_SIGNAL;
     bool is_whole = (how == RUN_DONE || how == RUN_OVER) && !is_short;
-    result->elapsed_s = is_whole ? run_spec_time(r, spec) : longest;
+    result->elapsed_s = is_whole ? run_spec_time(r->o, spec) : longest;
     if (c->traffic.is_timed) {
         result->qps =
             result_ratio((double)ctr_get(&result->total.offered), result->elapsed_s);

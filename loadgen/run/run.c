@@ -4,6 +4,7 @@
 #include "loadgen/run/run.h"
 
 #include <errno.h>
+#include <math.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -34,6 +35,24 @@ run_signals(sigset_t *signals)
     sigemptyset(signals);
     sigaddset(signals, SIGINT);
     sigaddset(signals, SIGTERM);
+}
+
+double
+run_spec_rate(const struct options *o, const struct run_spec *spec, unsigned class)
+{
+    return spec->rates != NULL ? spec->rates[class] : (double)o->classes[class].qps;
+}
+
+double
+run_spec_time(const struct options *o, const struct run_spec *spec)
+{
+    return spec->time_s > 0 ? spec->time_s : o->time_s;
+}
+
+double
+run_spec_warmup(const struct options *o, const struct run_spec *spec)
+{
+    return spec->warmup_s == 0 ? o->warmup_s : fmax(0, spec->warmup_s);
 }
 
 /* ---- what classes share ------------------------------------------------------------- */
@@ -427,10 +446,10 @@ static enum exit_status
 settle_traffic(struct run *r, const struct run_spec *spec, unsigned class)
 {
     struct run_class *c = &r->classes[class];
-    double warmup_s = run_spec_warmup(r, spec);
+    double warmup_s = run_spec_warmup(r->o, spec);
     struct schedule_run times = {
-        run_spec_rate(r, spec, class), warmup_s, fmin(r->o->warmup_drain_s, warmup_s),
-        run_spec_time(r, spec), warmup_s > 0 ? r->o->warmup_qps : 0};
+        run_spec_rate(r->o, spec, class), warmup_s, fmin(r->o->warmup_drain_s, warmup_s),
+        run_spec_time(r->o, spec), warmup_s > 0 ? r->o->warmup_qps : 0};
     bool is_peak = spec->rates != NULL && times.rate == 0;
     traffic_release(&c->traffic);
     const char *wrong = traffic_settle(&c->traffic, &c->conf->traffic, &times, is_peak);
@@ -514,20 +533,19 @@ stop_feeds(struct run *r)
 static bool
 go(struct run *r, const struct run_spec *spec)
 {
-    double warmup_s = run_spec_warmup(r, spec);
+    double warmup_s = run_spec_warmup(r->o, spec);
     progress_reset(&r->progress);
-    if (!sampler_prepare(&r->sampler, (nsec_t)(r->o->interval_s * (double)NSEC_PER_SEC),
+    if (!sampler_prepare(&r->sampler, clock_seconds(r->o->interval_s),
                          r->o->hlog != NULL)) {
         return false;
     }
     nsec_t soonest = clock_now() + BEGIN_DELAY;
-    soonest += r->count == 1 ? (nsec_t)(r->o->wait_s * (double)NSEC_PER_SEC) : 0;
+    soonest += r->count == 1 ? clock_seconds(r->o->wait_s) : 0;
     r->window.begin = spec->begin > soonest ? spec->begin : soonest;
-    r->window.start = r->window.begin + (nsec_t)(warmup_s * (double)NSEC_PER_SEC);
-    r->window.quiet = r->window.start - (nsec_t)(fmin(r->o->warmup_drain_s, warmup_s) *
-                                                 (double)NSEC_PER_SEC);
-    r->window.end =
-        r->window.start + (nsec_t)(run_spec_time(r, spec) * (double)NSEC_PER_SEC);
+    r->window.start = r->window.begin + clock_seconds(warmup_s);
+    r->window.quiet =
+        r->window.start - clock_seconds(fmin(r->o->warmup_drain_s, warmup_s));
+    r->window.end = r->window.start + clock_seconds(run_spec_time(r->o, spec));
     sampler_start(&r->sampler, &r->window,
                   spec->stops_early && until_is_given(&r->o->until) ? STOPPING_LOOK
                                                                     : SAMPLER_LENGTH_MAX);

@@ -59,6 +59,12 @@ struct run_spec {
     struct reader_slice slice; /* of traces, in a swarm */
 };
 
+/* What a spec says, else the options. */
+double run_spec_rate(const struct options *o, const struct run_spec *spec,
+                     unsigned class);
+double run_spec_time(const struct options *o, const struct run_spec *spec);
+double run_spec_warmup(const struct options *o, const struct run_spec *spec);
+
 /* EXIT_VALID, or a line was printed and the exit status says of what kind (no run_close
  * then). With load_only the records are stored, run_loaded says how many. */
 must_check enum exit_status run_open(struct run **run, const struct run_conf *conf);

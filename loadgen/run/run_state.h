@@ -7,7 +7,6 @@
  */
 #pragma once
 
-#include <math.h>
 #include <signal.h>
 #include <stdatomic.h>
 
@@ -63,26 +62,6 @@ struct run {
 
 /* Prints the line; EXIT_UNREACHABLE. */
 must_check enum exit_status run_fail(const struct run *r, const char *what);
-
-/* ---- what a spec says, else the options ------------------------------------------------ */
-
-static inline double
-run_spec_rate(const struct run *r, const struct run_spec *spec, unsigned c)
-{
-    return spec->rates != NULL ? spec->rates[c] : (double)r->classes[c].conf->qps;
-}
-
-static inline double
-run_spec_time(const struct run *r, const struct run_spec *spec)
-{
-    return spec->time_s > 0 ? spec->time_s : r->o->time_s;
-}
-
-static inline double
-run_spec_warmup(const struct run *r, const struct run_spec *spec)
-{
-    return spec->warmup_s == 0 ? r->o->warmup_s : fmax(0, spec->warmup_s);
-}
 
 /* ---- assignment.c: which servers, connections and records a thread has, and how it sends */
 

@@ -108,7 +108,7 @@ stats_poll_open(struct stats_poll *q, const struct options *o,
                 const struct target *targets, FILE *err)
 {
     *q = (struct stats_poll){.targets = targets, .err = err};
-    q->length = (nsec_t)(o->server_stats_s * (double)NSEC_PER_SEC);
+    q->length = clock_seconds(o->server_stats_s);
     for (unsigned i = 0; q->length > 0 && i < o->servers_len; i++) {
         if (!can_be_asked(&targets[i])) {
             return options_fail(err, EXIT_USAGE,

@@ -19,6 +19,12 @@ typedef uint64_t nsec_t; /* nanoseconds of CLOCK_MONOTONIC */
 #define CLOCK_REL_START 62
 
 nsec_t clock_now(void);
+/* So many seconds, from 0 on. */
+static inline nsec_t
+clock_seconds(double seconds)
+{
+    return (nsec_t)(seconds * (double)NSEC_PER_SEC);
+}
 
 /* Wall time in seconds since 1970, shift included. */
 int64_t clock_wall(void);

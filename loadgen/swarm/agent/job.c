@@ -123,8 +123,8 @@ observe(struct job *j)
     nsec_t begin = clock_now();
     begin = begin > j->spec.begin ? begin : j->spec.begin;
     j->start_error = begin - j->spec.begin;
-    nsec_t start = begin + (nsec_t)(fmax(0, j->spec.warmup_s) * (double)NSEC_PER_SEC);
-    nsec_t end = start + (nsec_t)(j->spec.time_s * (double)NSEC_PER_SEC);
+    nsec_t start = begin + clock_seconds(fmax(0, j->spec.warmup_s));
+    nsec_t end = start + clock_seconds(j->spec.time_s);
     PTHREAD_OK(pthread_mutex_lock(&j->mutex));
     server_stats_destroy(&j->samples);
     j->samples = server_stats_create(j->options.servers_len);

@@ -267,7 +267,7 @@ start_ledger(struct leader *l)
         .start = start,
         .end = start + run->time,
         .length = run->length,
-        .row_length = (nsec_t)(l->o->interval_s * (double)NSEC_PER_SEC),
+        .row_length = clock_seconds(l->o->interval_s),
         .keeps_latencies = l->o->hlog != NULL,
     };
     return ledger_start(run->ledger, &conf);
@@ -286,16 +286,13 @@ order_start(struct leader *l, const struct run_spec *spec)
             lead = LEAD_WAYS * e.way_max;
         }
     }
-    double warmup = spec->warmup_s == 0 ? l->o->warmup_s : fmax(0, spec->warmup_s);
-    double time = spec->time_s > 0 ? spec->time_s : l->o->time_s;
     struct swarm_run *run = &k->run;
-    run->time = (nsec_t)(time * (double)NSEC_PER_SEC);
-    run->warmup = (nsec_t)(warmup * (double)NSEC_PER_SEC);
-    run->length =
-        interval_length(run->time, (nsec_t)(l->o->interval_s * (double)NSEC_PER_SEC));
+    run->time = clock_seconds(run_spec_time(l->o, spec));
+    run->warmup = clock_seconds(run_spec_warmup(l->o, spec));
+    run->length = interval_length(run->time, clock_seconds(l->o->interval_s));
     run->is_fresh = spec->is_fresh;
     run->begin = clock_now() + lead;
-    run->begin += l->count > 0 ? 0 : (nsec_t)(l->o->wait_s * (double)NSEC_PER_SEC);
+    run->begin += l->count > 0 ? 0 : clock_seconds(l->o->wait_s);
     l->count++;
     l->runs += l->is_probing ? 0 : 1;
     server_stats_destroy(&run->stats);
@@ -396,8 +393,7 @@ tell_losses(struct leader *l)
 static nsec_t
 ended_at(const struct members *m)
 {
-    return m->run.begin + m->run.warmup +
-           (nsec_t)(members_longest(m) * (double)NSEC_PER_SEC);
+    return m->run.begin + m->run.warmup + clock_seconds(members_longest(m));
 }
 
 /* Those of all together: until everybody was there, and until the last had its replies. What
@@ -510,8 +506,8 @@ attempt(struct leader *l, const struct run_spec *spec, bool *spoilt,
     if (status != EXIT_VALID) {
         return status;
     }
-    nsec_t until = k->run.begin + k->run.warmup + k->run.time +
-                   (nsec_t)(l->o->agent_wait_s * (double)NSEC_PER_SEC);
+    nsec_t until =
+        k->run.begin + k->run.warmup + k->run.time + clock_seconds(l->o->agent_wait_s);
     bool was_interrupted = !await_results(l, until) || own.was_interrupted;
     stats_poll_end(&l->poll);
     PTHREAD_OK(pthread_mutex_lock(&k->mutex));
@@ -571,7 +567,7 @@ measure_capacity(struct leader *l, const struct run_spec *spec)
     struct result result;
     bool is_wanted = false;
     for (unsigned i = 0; i < l->o->classes_len; i++) {
-        rates[i] = share_out_rate(l->o, spec, i);
+        rates[i] = run_spec_rate(l->o, spec, i);
         if (share_out_has_capacity(l->o, i) && rates[i] > 0 && !l->capacity.is_known[i]) {
             rates[i] = 0;
             is_wanted = true;

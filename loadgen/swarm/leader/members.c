@@ -37,7 +37,7 @@ members_open(struct members *l, const struct options *o, unsigned load_classes)
     struct seal_key key;
     char err[MESSAGE_TEXT_MAX];
     *l = (struct members){
-        .run.stats_length = (nsec_t)(o->server_stats_s * (double)NSEC_PER_SEC),
+        .run.stats_length = clock_seconds(o->server_stats_s),
     };
     PTHREAD_OK(pthread_mutex_init(&l->mutex, NULL));
     pthread_condattr_t attr;

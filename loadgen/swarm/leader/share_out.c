@@ -10,12 +10,6 @@
 
 #define SENDERS_MAX (MESSAGE_AGENTS_MAX + 1)
 
-double
-share_out_rate(const struct options *o, const struct run_spec *spec, unsigned class)
-{
-    return spec->rates != NULL ? spec->rates[class] : (double)o->classes[class].qps;
-}
-
 bool
 share_out_has_capacity(const struct options *o, unsigned class)
 {
@@ -45,7 +39,7 @@ share_out_learn(const struct members *m, const struct options *o, struct capacit
 {
     double qps[SENDERS_MAX];
     for (unsigned class = 0; class < o->classes_len; class ++) {
-        if (!share_out_has_capacity(o, class) || share_out_rate(o, spec, class) > 0) {
+        if (!share_out_has_capacity(o, class) || run_spec_rate(o, spec, class) > 0) {
             continue;
         }
         for (unsigned i = 0; i < m->count; i++) {
@@ -101,7 +95,7 @@ share_out(struct members *m, const struct options *o, const struct capacity *c,
         m->all[i].slice = (struct reader_slice){0, READER_ROUTES};
     }
     for (unsigned i = 0; status == EXIT_VALID && i < o->classes_len; i++) {
-        status = share_class(m, c, i, share_out_rate(o, spec, i));
+        status = share_class(m, c, i, run_spec_rate(o, spec, i));
     }
     return status == EXIT_INVALID ? options_fail(stderr, status, "no agent is left")
            : status == EXIT_USAGE

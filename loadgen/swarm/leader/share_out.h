@@ -10,9 +10,6 @@
 #include "loadgen/swarm/leader/capacity.h"
 #include "loadgen/swarm/leader/members.h"
 
-/* The spec's rate of a class, or the options'. */
-double share_out_rate(const struct options *o, const struct run_spec *spec,
-                      unsigned class);
 /* Whose share is that of what it can send: not of a client that measures, nor of a trace with
  * times of its own. */
 bool share_out_has_capacity(const struct options *o, unsigned class);
