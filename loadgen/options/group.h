@@ -80,6 +80,11 @@ must_check const char *value_pause(void *field, const char *text);
 must_check const char *value_dist(void *field, const char *text);
 must_check const char *value_seconds(void *field, const char *text);
 
+/* All of a file, at most so many bytes, with a 0 behind, for the caller to free. NULL; or a
+ * sentence, and no text. */
+must_check const char *value_file(const char *path, size_t max, const char *too_long,
+                                  char **text, size_t *len);
+
 /* Calls `keep` with each address of a list with commas; an address that is a path may hold
  * commas itself and stands alone. NULL, or what the first that `keep` refuses is told. */
 must_check const char *value_addresses(void *conf, const char *text,

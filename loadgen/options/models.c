@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "loadgen/options/options.h"
+#include "loadgen/options/group.h"
 
 #define FILE_MAX 65536
 #define OPTION_MAX 64
@@ -19,33 +19,19 @@
 static char *
 read_file(const char *path, size_t *len, FILE *err)
 {
-    FILE *in = fopen(path, "re");
-    if (in == NULL && errno == ENOENT) {
+    char *text;
+    errno = 0;
+    const char *wrong = value_file(path, FILE_MAX, "too long for a workload", &text, len);
+    if (wrong != NULL && errno == ENOENT) {
         const struct model *like = model_like(path);
         fprintf(err,
                 "mcload: unknown workload, and no such file: %s%s%s--workload=help lists "
                 "them (--workload \"%s\")\n",
                 like != NULL ? "did you mean " : "", like != NULL ? like->name : "",
                 like != NULL ? "? " : "", path);
-        return NULL;
-    }
-    if (in == NULL) {
-        fprintf(err, "mcload: %s: %s (--workload)\n", path, strerror(errno));
-        return NULL;
-    }
-    char *text = malloc(FILE_MAX + 1);
-    must(text != NULL);
-    *len = fread(text, 1, FILE_MAX + 1, in);
-    const char *wrong = ferror(in)        ? strerror(errno)
-                        : *len > FILE_MAX ? "too long for a workload"
-                                          : NULL;
-    fclose(in);
-    if (wrong != NULL) {
+    } else if (wrong != NULL) {
         fprintf(err, "mcload: %s: %s (--workload)\n", path, wrong);
-        free(text);
-        return NULL;
     }
-    text[*len] = '\0';
     return text;
 }
 

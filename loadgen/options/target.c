@@ -6,7 +6,6 @@
  */
 #include "loadgen/options/group.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -67,33 +66,17 @@ strip(char *line)
     return line;
 }
 
-/* All of a file, a 0 behind, for the caller to free; a sentence when it is none of ours. */
-static const char *
-read_text(const char *path, char **text)
-{
-    *text = NULL;
-    FILE *f = fopen(path, "re");
-    if (f == NULL) {
-        return strerror(errno);
-    }
-    *text = malloc(FILE_MAX + 1);
-    must(*text != NULL);
-    size_t len = fread(*text, 1, FILE_MAX + 1, f);
-    const char *wrong = ferror(f) ? strerror(errno) : NULL;
-    fclose(f);
-    if (wrong == NULL && len > FILE_MAX) {
-        return "too long for a list of servers";
-    }
-    (*text)[len <= FILE_MAX ? len : FILE_MAX] = '\0';
-    return wrong == NULL && strlen(*text) != len ? "not a text" : wrong;
-}
-
 static const char *
 call_servers_file(void *conf, const char *path)
 {
     char *text, *rest;
+    size_t len;
     unsigned before = ((struct options *)conf)->servers_len;
-    const char *wrong = read_text(path, &text);
+    const char *wrong =
+        value_file(path, FILE_MAX, "too long for a list of servers", &text, &len);
+    if (wrong == NULL && strlen(text) != len) {
+        wrong = "not a text";
+    }
     rest = text;
     for (char *line; wrong == NULL && (line = strsep(&rest, "\n")) != NULL;) {
         line = strip(line);

@@ -3,7 +3,9 @@
  */
 #include "loadgen/options/group.h"
 
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "loadgen/work/dist.h"
@@ -29,6 +31,28 @@ value_time(const char *text, double min, double *seconds, const char *wrong)
                    *seconds <= VALUE_TIME_MAX_S
                ? NULL
                : wrong;
+}
+
+const char *
+value_file(const char *path, size_t max, const char *too_long, char **text, size_t *len)
+{
+    *text = NULL;
+    FILE *f = fopen(path, "re");
+    if (f == NULL) {
+        return strerror(errno);
+    }
+    *text = malloc(max + 1);
+    must(*text != NULL);
+    *len = fread(*text, 1, max + 1, f);
+    const char *wrong = ferror(f) ? strerror(errno) : *len > max ? too_long : NULL;
+    fclose(f);
+    if (wrong != NULL) {
+        free(*text);
+        *text = NULL;
+        return wrong;
+    }
+    (*text)[*len] = '\0';
+    return NULL;
 }
 
 const char *

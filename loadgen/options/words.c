@@ -8,34 +8,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/opt_name.h"
+
 #define BLANKS " \t\n"
 #define SHAPE "a class is NAME:{OPTIONS}, e.g. bulk:{--connections=4 --getcount=50}"
-
-/* '_' and '-' are alike. */
-static bool
-is_name(const char *name, const char *text, size_t len)
-{
-    if (name == NULL || strlen(name) != len) {
-        return false;
-    }
-    for (size_t i = 0; i < len; i++) {
-        if (name[i] != (text[i] == '_' ? '-' : text[i])) {
-            return false;
-        }
-    }
-    return true;
-}
 
 static const struct opt *
 find(const struct opt_table *t, char letter, const char *name, size_t len)
 {
-    for (size_t i = 0; i < t->count; i++) {
-        const struct opt *row = &t->rows[i];
-        if (letter != '\0' ? row->letter == letter : is_name(row->name, name, len)) {
-            return row;
-        }
-    }
-    return NULL;
+    char why[OPT_WHY_MAX];
+    return letter != '\0' ? opt_find_letter(t, letter) : opt_find_long(t, name, len, why);
 }
 
 struct split {
@@ -75,8 +57,7 @@ add_option(struct split *s, const char *word, size_t len)
         return s->err;
     }
     bool has_value = is_short ? len > 2 : equals != NULL;
-    s->wants_value =
-        row->arg != NULL && row->arg[strlen(row->arg) - 1] != '?' && !has_value;
+    s->wants_value = opt_takes_value(row) && !opt_is_optional(row) && !has_value;
     return add(s, is_short ? "" : "--", is_short ? word : name,
                is_short ? len : len - dashes);
 }
