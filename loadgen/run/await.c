@@ -62,7 +62,7 @@ ring(struct run *r, struct bells *b, nsec_t now)
 static int
 wait_ms(struct run *r, const struct bells *b, nsec_t now)
 {
-    nsec_t until = sampler_next(&r->sampler);
+    nsec_t until = r->sampler.next;
     until = until < b->progress ? until : b->progress;
     until = until < b->tick ? until : b->tick;
     until = until < stats_poll_next(&r->poll) ? until : stats_poll_next(&r->poll);

@@ -75,12 +75,6 @@ sampler_start(struct sampler *o, const struct drive_window *window, nsec_t longe
     }
 }
 
-nsec_t
-sampler_next(const struct sampler *o)
-{
-    return o->next;
-}
-
 static void
 look(struct sampler *o, nsec_t now)
 {
@@ -122,11 +116,4 @@ sampler_take(struct sampler *o, unsigned index)
     struct series *s = o->series[index];
     o->series[index] = NULL;
     return s;
-}
-
-const struct series *
-sampler_series(const struct sampler *o, unsigned index)
-{
-    must(index <= o->classes);
-    return o->series[index];
 }

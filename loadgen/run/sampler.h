@@ -19,8 +19,8 @@ struct sampler {
     unsigned tallies_len;
     unsigned *first; /* of each class, and their number */
     unsigned classes;
-    struct series **series; /* one a class, then that of all */
-    nsec_t row_length, length, next;
+    struct series **series;          /* one a class, then that of all */
+    nsec_t row_length, length, next; /* when the next look is wanted */
     struct drive_window window;
 };
 
@@ -37,12 +37,8 @@ void sampler_add(struct sampler *o, unsigned class_index, const struct tally *ta
 must_check bool sampler_prepare(struct sampler *o, nsec_t row_length, bool keeps);
 /* The run is this one; its end may come sooner: looks are no further apart than `longest`. */
 void sampler_start(struct sampler *o, const struct drive_window *window, nsec_t longest);
-/* When the next look is wanted. */
-nsec_t sampler_next(const struct sampler *o);
 /* Looks if it is time. */
 void sampler_look(struct sampler *o, nsec_t now);
-/* What has been seen so far of a class, or (with their number) of all. */
-const struct series *sampler_series(const struct sampler *o, unsigned index);
 /* When all threads have ended, at the end of the window. */
 void sampler_end(struct sampler *o, nsec_t end);
 

@@ -9,8 +9,8 @@ is_sure(const struct options *o, const struct sampler *w)
 {
     bool is_sure = until_is_given(&o->until);
     for (unsigned i = 0; is_sure && i < o->classes_len; i++) {
-        is_sure = o->classes[i].antagonist != NULL ||
-                  until_is_met(&o->until, sampler_series(w, i));
+        is_sure =
+            o->classes[i].antagonist != NULL || until_is_met(&o->until, w->series[i]);
     }
     return is_sure;
 }
@@ -18,7 +18,7 @@ is_sure(const struct options *o, const struct sampler *w)
 bool
 stopping_is_reached(struct stopping *s, const struct options *o, const struct sampler *w)
 {
-    nsec_t next = sampler_next(w);
+    nsec_t next = w->next;
     if (next == s->asked) {
         return false;
     }

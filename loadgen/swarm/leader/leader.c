@@ -50,26 +50,13 @@ policy(const struct leader *l)
     return l->o->on_agent_loss == LOSS_DEFAULT ? usual : l->o->on_agent_loss;
 }
 
-/* The first agent that will not take its part in the run; NULL: all do. That is no loss: it
- * would refuse the next one, too. With the mutex held. */
-static struct member *
-refuser(const struct leader *l)
-{
-    struct member *found = NULL;
-    for (unsigned i = l->members.count; i-- > 0;) {
-        struct member *k = &l->members.all[i];
-        found = k->has_refused ? k : found;
-    }
-    return found;
-}
-
 /* An agent was lost since the run began, and without it there is no use in going on. With
  * the mutex held. */
 static bool
 is_spoilt(const struct leader *l)
 {
     bool goes_on = policy(l) == LOSS_CONTINUE || policy(l) == LOSS_ACCEPT;
-    return refuser(l) != NULL ||
+    return members_refuser(&l->members) != NULL ||
            (!goes_on && members_in(&l->members, MEMBER_LOST) > l->lost_before);
 }
 
@@ -240,11 +227,7 @@ leader_close(struct leader **leader)
 uint64_t
 leader_loaded(const struct leader *l)
 {
-    uint64_t sum = 0;
-    for (unsigned i = 0; i < l->members.count; i++) {
-        sum += l->members.all[i].loaded; /* constant once all are ready */
-    }
-    return sum;
+    return members_loaded(&l->members);
 }
 
 /* ---- one run ------------------------------------------------------------------------ */
@@ -369,31 +352,12 @@ collect(struct leader *l, bool was_interrupted, struct result *result)
 static bool
 tell_refusal(struct leader *l)
 {
-    struct member *k = refuser(l);
+    const struct member *k = members_refuser(&l->members);
     if (k != NULL) {
         fprintf(stderr, "mcload: agent %s: %s%s\n", k->at.name, k->why,
                 l->is_probing ? ": --split=capacity measures what each can send" : "");
     }
     return k != NULL;
-}
-
-static void
-tell_losses(struct leader *l)
-{
-    for (unsigned i = 0; i < l->members.count; i++) {
-        struct member *k = &l->members.all[i];
-        if (k->state == MEMBER_LOST && !k->is_told) {
-            fprintf(stderr, "mcload: agent %s is lost: %s\n", k->at.name, k->why);
-            k->is_told = true;
-        }
-    }
-}
-
-/* When the window ended, for the one for whom it was longest. */
-static nsec_t
-ended_at(const struct members *m)
-{
-    return m->run.begin + m->run.warmup + clock_seconds(members_longest(m));
 }
 
 /* Those of all together: until everybody was there, and until the last had its replies. What
@@ -402,7 +366,7 @@ static void
 tell_phases(const struct leader *l, struct result *result)
 {
     const struct members *k = &l->members;
-    nsec_t end = ended_at(k);
+    nsec_t end = members_ended_at(k);
     struct phase_times times = {
         .opened = l->opened_at,
         .ready = l->ready_at,
@@ -473,7 +437,7 @@ end_attempt(struct leader *l, const struct run_spec *spec, bool was_interrupted,
 {
     struct members *k = &l->members;
     l->drained_at = clock_now();
-    ledger_finish(k->run.ledger, ended_at(k));
+    ledger_finish(k->run.ledger, members_ended_at(k));
     for (unsigned i = 1; i < k->count; i++) {
         member_verify(&k->all[i]);
     }
@@ -481,7 +445,7 @@ end_attempt(struct leader *l, const struct run_spec *spec, bool was_interrupted,
     if (tell_refusal(l)) {
         return EXIT_UNREACHABLE;
     }
-    tell_losses(l);
+    members_tell_losses(&l->members);
     enum exit_status status = collect(l, was_interrupted, result);
     if (status == EXIT_VALID && !*spoilt && !was_interrupted &&
         !share_out_learn(k, l->o, &l->capacity, spec)) {
@@ -545,19 +509,6 @@ attempt_all(struct leader *l, const struct run_spec *spec, struct result *result
     }
 }
 
-/* Those that were lost in the last attempt are no part of the next one: which is to tell of them
- * as if they were, or is over. */
-static void
-miss_lost(struct leader *l, bool are_missed)
-{
-    PTHREAD_OK(pthread_mutex_lock(&l->members.mutex));
-    for (unsigned i = 0; i < l->members.count; i++) {
-        struct member *k = &l->members.all[i];
-        k->is_missed = are_missed && k->state == MEMBER_LOST && !k->is_out;
-    }
-    PTHREAD_OK(pthread_mutex_unlock(&l->members.mutex));
-}
-
 /* Before the first rate that is shared out by capacity: a closed loop of these classes, for a
  * second at most. */
 static enum exit_status
@@ -586,7 +537,7 @@ measure_capacity(struct leader *l, const struct run_spec *spec)
     enum exit_status status = attempt_all(l, &probe, &result);
     l->is_probing = false;
     if (status == EXIT_VALID) {
-        miss_lost(l, true);
+        members_miss_lost(&l->members, true);
         bool was_interrupted = result.was_interrupted;
         result_fini(&result);
         status = was_interrupted
@@ -602,6 +553,6 @@ leader_once(struct leader *l, const struct run_spec *spec, struct result *result
 {
     enum exit_status status = measure_capacity(l, spec);
     status = status == EXIT_VALID ? attempt_all(l, spec, result) : status;
-    miss_lost(l, false);
+    members_miss_lost(&l->members, false);
     return status;
 }

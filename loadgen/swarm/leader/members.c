@@ -172,6 +172,16 @@ members_are_ready(const struct members *l)
     return are_ready;
 }
 
+uint64_t
+members_loaded(const struct members *l)
+{
+    uint64_t sum = 0;
+    for (unsigned i = 0; i < l->count; i++) {
+        sum += l->all[i].loaded; /* constant once all are ready */
+    }
+    return sum;
+}
+
 double
 members_longest(const struct members *l)
 {
@@ -180,6 +190,45 @@ members_longest(const struct members *l)
         longest = l->all[i].is_out ? longest : fmax(longest, l->all[i].elapsed_s);
     }
     return longest;
+}
+
+nsec_t
+members_ended_at(const struct members *l)
+{
+    return l->run.begin + l->run.warmup + clock_seconds(members_longest(l));
+}
+
+const struct member *
+members_refuser(const struct members *l)
+{
+    const struct member *found = NULL;
+    for (unsigned i = l->count; i-- > 0;) {
+        found = l->all[i].has_refused ? &l->all[i] : found;
+    }
+    return found;
+}
+
+void
+members_tell_losses(struct members *l)
+{
+    for (unsigned i = 0; i < l->count; i++) {
+        struct member *k = &l->all[i];
+        if (k->state == MEMBER_LOST && !k->is_told) {
+            fprintf(stderr, "mcload: agent %s is lost: %s\n", k->at.name, k->why);
+            k->is_told = true;
+        }
+    }
+}
+
+void
+members_miss_lost(struct members *l, bool are_missed)
+{
+    PTHREAD_OK(pthread_mutex_lock(&l->mutex));
+    for (unsigned i = 0; i < l->count; i++) {
+        struct member *k = &l->all[i];
+        k->is_missed = are_missed && k->state == MEMBER_LOST && !k->is_out;
+    }
+    PTHREAD_OK(pthread_mutex_unlock(&l->mutex));
 }
 
 void

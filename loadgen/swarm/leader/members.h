@@ -33,12 +33,27 @@ must_check enum exit_status members_start(struct members *l);
 void members_wake(struct members *l);
 /* Waits, with the mutex held, at most for a moment. */
 void members_wait(struct members *l);
-/* How many are in this state. With the mutex held. */
+/* Those that were lost in the last run are no part of the next one: which is to tell of them as
+ * if they were, or is over. */
+void members_miss_lost(struct members *l, bool are_missed);
+/* Records stored by all, which are ready. */
+uint64_t members_loaded(const struct members *l);
+
+/* ---- with the mutex held -------------------------------------------------------------- */
+
+/* How many are in this state. */
 unsigned members_in(const struct members *l, enum member_state state);
-/* Whether all have loaded and told their time. With the mutex held. */
+/* Whether all agents have loaded and told their time. */
 bool members_are_ready(const struct members *l);
-/* The longest window that a member had in the run, of those that had a part in it; in
- * seconds. With the mutex held. */
+/* The longest window that a member had in the run, of those that had a part in it, in seconds;
+ * and when that ended. */
 double members_longest(const struct members *l);
-/* Ends the thread and the connections. */
+nsec_t members_ended_at(const struct members *l);
+/* The first agent that will not take its part in the run; NULL: all do. That is no loss: it would
+ * refuse the next one, too. */
+const struct member *members_refuser(const struct members *l);
+/* A line for each agent that is lost, once. */
+void members_tell_losses(struct members *l);
+
+/* Ends the thread and the connections; without the mutex. */
 void members_close(struct members *l);
