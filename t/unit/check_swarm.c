@@ -336,6 +336,9 @@ static const struct {
     {"class", "a:{--antagonist=flood }", SCOPE_SHARED},
     {"class", "a:{depth=4 json=x}", SCOPE_UNKNOWN},
     {"class", "a:{-d 4}", SCOPE_UNKNOWN},
+    {"class", "a:{--depth 4 noload}", SCOPE_SHARED},
+    {"class", "a:{--valuesize file:x}", SCOPE_FILE},
+    {"class", "a:{--depth}", SCOPE_UNKNOWN},
     {"class", "a", SCOPE_UNKNOWN},
     {"class", NULL, SCOPE_UNKNOWN},
 };
