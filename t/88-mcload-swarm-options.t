@@ -37,10 +37,8 @@ is(more('total_connections', $_), 4, "... server $_") for 0, 1;
 works('--roundrobin', @both, '-T', 2, '-c', 2, '-q', 200, '--roundrobin', '--noload');
 is(more('total_connections', $_), 2, "--roundrobin: server $_ has one thread's") for 0, 1;
 
-put($_->control, "flush_all\r\n") for @servers;
-read_line($_->control) for @servers;
 works('--hash', @both, '--hash=ketama', '-q', 200, '--records=1500');
-my @items = map { $_->{curr_items} } @$after;
+my @items = map { more('cmd_set', $_) } 0, 1;
 is($items[0] + $items[1], 1500, '--hash: each record is on one server') or diag("@items");
 cmp_ok($items[0], '>', 0, '... of both');
 cmp_ok($items[1], '>', 0, '... of both');
