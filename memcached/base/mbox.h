@@ -18,7 +18,7 @@ struct mbox_letter {
 
 struct mbox {
     /* Newest first. Release on push, acquire on take: a letter's contents are visible to
-     * whoever takes it. */
+     * the thread that takes it. */
     _Atomic(struct mbox_letter *) newest;
     int fd; /* readable when letters may be waiting */
 };

@@ -53,7 +53,7 @@ struct pool {
 };
 
 void pool_init(struct pool *p);
-/* All blocks must have been put back; nobody calls pool_trim any more. */
+/* All blocks must have been put back; pool_trim is not called any more. */
 void pool_fini(struct pool *p);
 /* POOL_BLOCK_BYTES bytes aligned for any type, or NULL. */
 static inline void *pool_get(struct pool *p);
