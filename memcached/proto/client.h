@@ -75,8 +75,8 @@ enum client_kind {
 
 /* What memcached's meta commands say of a value beside it. */
 enum client_mark {
-    CLIENT_MARK_WON = 1,   /* whoever asked is to store it anew, and nobody else */
-    CLIENT_MARK_TAKEN = 2, /* somebody else is about to */
+    CLIENT_MARK_WON = 1,   /* this client alone is to store it anew */
+    CLIENT_MARK_TAKEN = 2, /* another client is about to */
     CLIENT_MARK_STALE = 4, /* it was declared to be out of date */
 };
 

@@ -116,7 +116,7 @@ struct parse {
     bool is_quiet;    /* PARSE_BAD of a noreply command: the reply is suppressed */
     bool skips_line;  /* PARSE_BAD in an open line: the rest up to LF is to be dropped */
     bool closes;      /* PARSE_BAD: the connection ends behind the reply */
-    uint64_t swallow; /* bytes of a data block that nobody wants */
+    uint64_t swallow; /* bytes of a data block to be dropped */
 };
 
 /* Cuts the next word off *rest. False at the end. */
