@@ -22,7 +22,7 @@ struct automove_conf {
     double ratio;
     unsigned window;           /* samples, AUTOMOVE_WINDOW_MIN to _MAX */
     unsigned spare_half_pages; /* of free chunks that a class may keep */
-    bool waits_until_full;     /* nobody gives to the pool while memory is left */
+    bool waits_until_full;     /* no class gives to the pool while memory is left */
     bool counts_shares;        /* a quarter of all evictions makes a class needy, too */
 };
 

@@ -20,8 +20,9 @@
 #include "store/table.h"
 #include "store/walk.h"
 
-/* Three borders; an item on the wrong side of any is gone. Set under the lock, read without
- * it, relaxed: who hears that a flush is done synchronised with the flusher already. */
+/* Three borders; an item on the wrong side of any is gone. Set under the lock, read
+ * without it, relaxed: a thread that knows that a flush is done has synchronised with it
+ * already. */
 #define FLUSH_SPAN 4 /* seconds by which a thread's clock may lag behind the flusher's */
 
 /* The epoch that the first flush of a second ended. */
@@ -111,15 +112,15 @@ void core_set_cas(struct store *s, struct item *it, uint64_t cas);
 /* The caller's reference becomes the table's. */
 void core_link(struct store *s, struct item *it, uint64_t cas, uint64_t hash,
                uint32_t now);
-/* The table's reference becomes the caller's, who drops it when the stripe is free: there
- * may be many chunks to give back. */
+/* The table's reference becomes the caller's, which drops it when the stripe is free:
+ * there may be many chunks to give back. */
 void core_unlink(struct store *s, struct item *it, uint64_t hash);
 /* Both of the above at once. */
 void core_replace(struct store *s, struct item *old, struct item *it, uint64_t cas,
                   uint64_t hash, uint32_t now);
 
 /* Page mover: `to`, a chunk as large as that of the head of the linked item, becomes the
- * item. Nobody holds the item. The old memory is the caller's. */
+ * item. The item must not be held. The old memory is the caller's. */
 void core_relocate(struct store *s, struct item *it, struct item *to, uint64_t hash);
 
 /* Removes an item that has expired or was flushed and says which. */

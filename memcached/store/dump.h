@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  *
- * Where the listings of a class's items have got to that clients have asked for, each told in
- * steps. Places are few: whoever takes an item out of a list looks after the cursors there. A
- * listing that needs a place takes that of the one that has not gone on for longest. Private
- * to store/.
+ * How far the listings of a class's items that clients have asked for have got; each is
+ * made in steps. Places are few: taking an item out of a list updates the cursors there.
+ * A listing that needs a place takes that of the one that has not gone on for longest.
+ * Private to store/.
  */
 #pragma once
 

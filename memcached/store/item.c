@@ -137,7 +137,7 @@ take_chunk(struct store *s, uint64_t left, uint32_t now)
     if (ch == NULL) {
         return NULL;
     }
-    /* Not the layout: who moves a page may be looking at it. */
+    /* Not the layout: the page mover may be reading it. */
     memset(ch, 0, offsetof(struct chunk, layout));
     ch->size = s->slab.classes[class_id].chunk_size - (uint32_t)sizeof(*ch);
     ch->used = used;
@@ -249,7 +249,7 @@ void
 item_unref(struct store *s, struct item *it)
 {
     /* Release: this holder's reads come before the memory is used again; acquire: for the
-     * one who frees. */
+     * thread that frees it. */
     unsigned before = atomic_fetch_sub_explicit(&it->refs, 1, memory_order_acq_rel);
 
     must(before != 0);

@@ -10,10 +10,11 @@
  * A plain item lies in a chunk of its own class. A chained one counts as a member of the
  * largest class, and its first chunk header tells the class the head itself lies in.
  *
- * Key, key_len, class_id, value_len and client_flags never change while the item lives, and
- * layout and epoch not while it is linked. marks, time, exptime, CAS number and the value
- * change under the stripe only, the value only while nobody else holds the item. The list in
- * marks changes under stripe and LRU lock together, so either is enough to read it.
+ * Key, key_len, class_id, value_len and client_flags never change while the item lives,
+ * and layout and epoch not while it is linked. marks, time, exptime, CAS number and the
+ * value change under the stripe only, the value only while no other thread holds the
+ * item. The list in marks changes under stripe and LRU lock together, so either is enough
+ * to read it.
  */
 #pragma once
 
@@ -40,7 +41,7 @@
 #define ITEM_FETCHED 2u   /* read since it was stored */
 #define ITEM_ACTIVE 4u    /* read again since it was stored or moved to another list */
 #define ITEM_STALE 8u     /* is to be stored anew */
-#define ITEM_WON 16u      /* somebody has been told to do so */
+#define ITEM_WON 16u      /* one client has been asked to do so */
 #define ITEM_LIST_SHIFT 6 /* two bits: enum store_list */
 
 struct item {
@@ -54,7 +55,7 @@ struct item {
     _Atomic uint16_t refs; /* 1 while linked + 1 per holder; 0 -> freed */
     uint16_t epoch;        /* flushes until it was linked; see struct flush */
     uint32_t client_flags;
-    /* At the same place in struct chunk. Who moves a page looks at the chunks in it under
+    /* At the same place in struct chunk. The page mover looks at the chunks in it under
      * the slab lock, without knowing what they are. Release when ITEM_KNOWN is set, acquire
      * by the mover: what it needs to find the stripe has been written. Else relaxed. */
     _Atomic uint8_t layout;
@@ -213,7 +214,7 @@ void item_unref(struct store *s, struct item *it);
 unsigned item_head_class(const struct item *it);
 uint32_t item_head_bytes(const struct store_conf *conf, const struct item *it);
 
-/* For the page mover; the stripe is held and nobody holds the item. Copies the chunk that the
+/* For the page mover; the stripe is held and the item is not. Copies the chunk that the
  * item begins in, but for the links of the LRU, and makes the chunks know the new place. */
 void item_move_head(struct item *to, const struct item *from);
 /* Copies one chunk of a chained item, and makes its neighbours know the new place. */

@@ -335,8 +335,8 @@ has_warm_room(const struct store *s, const struct lru_class *c)
     return c->lists[STORE_LIST_WARM].bytes * PER_CENT <= bytes * share;
 }
 
-/* An item in COLD moves to WARM, unless that is full or somebody else has the list just now:
- * then the mark stays, and the next use or store_juggle does it. */
+/* An item in COLD moves to WARM, unless that is full or another thread has the list just
+ * now: then the mark stays, and the next use or store_juggle does it. */
 void
 lru_bump_segmented(struct store *s, struct item *it, uint32_t now)
 {
@@ -451,7 +451,7 @@ count_eviction(struct store *s, struct lru_class *c, const struct item *it, uint
     }
 }
 
-/* An item that someone holds would not give its memory now, and is in use: it goes to the
+/* An item that is held would not give its memory now, and is in use: it goes to the
  * head instead of being lost, unless it has been held for suspiciously long. */
 static enum pull
 evict(struct store *s, struct lru_class *c, struct item *it, uint64_t hash, uint32_t now,

@@ -37,8 +37,8 @@ struct lru_counters {
     uint64_t crawler_reclaimed, crawler_items_checked;
 };
 
-/* Where somebody goes on in a list who looks at it piece by piece. Whoever takes that item out
- * moves the cursor on. */
+/* The place in a list that is looked at piece by piece. Taking that item out moves the
+ * cursor on. */
 struct lru_cursor {
     struct item *at;         /* NULL: at the end */
     bool is_downwards;       /* towards the tail */

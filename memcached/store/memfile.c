@@ -71,7 +71,7 @@ make_names(struct memfile *f)
     return true;
 }
 
-/* Whoever else may write to it could change items while they are served. */
+/* Another user with the right to write to it could change items while they are served. */
 static bool
 check_file(struct memfile *f, char *err, size_t err_len)
 {

@@ -10,7 +10,7 @@
  * The stamp is a random number that both have: what is written to FILE after the stop, or with
  * another FILE.meta, does not fit any more. FILE is locked while it is open.
  *
- * One thread; the mapping belongs to whom it was given to. Private to store/.
+ * One thread; the mapping belongs to the caller. Private to store/.
  */
 #pragma once
 

@@ -23,7 +23,7 @@ enum outcome {
     OUTCOME_FROM_LRU,
     OUTCOME_BUSY, /* from here on it stays for now */
     OUTCOME_UPLOADING,
-    OUTCOME_FLOATING, /* somebody holds it, in the table or not */
+    OUTCOME_FLOATING, /* it is held, in the table or not */
     OUTCOME_LOCKED,
     OUTCOME_NO_MEMORY,
     OUTCOMES,
@@ -139,7 +139,7 @@ drop(struct store *s, struct item *it, uint64_t hash)
     item_unref(s, it);
 }
 
-/* To another chunk of the class, of which nobody takes notice. */
+/* To another chunk of the class; no counter changes. */
 static enum outcome
 rescue(struct store *s, const struct find *find)
 {
@@ -171,7 +171,7 @@ settle(struct store *s, const struct find *find, uint32_t now)
 
     if (item_refs(it) > 1) {
         if (it->layout & ITEM_CHAINED && s->mover.rounds >= rounds_max(s)) {
-            /* Nobody new gets hold of it, so it will be free some day. */
+            /* It is not given out any more, so it becomes free in the end. */
             count(&s->mover.count.busy_deletes);
             drop(s, it, find->hash);
         }

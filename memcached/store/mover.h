@@ -47,7 +47,7 @@ struct automover {
     struct store_automove conf;
     struct automove window;
     uint32_t last_second;   /* that a sample was taken in */
-    _Atomic unsigned level; /* of conf; relaxed, for those who evict */
+    _Atomic unsigned level; /* of conf; relaxed, for evicting threads */
     /* Level 2: the class that an eviction wants a page for, 0: none. Relaxed: a hint. */
     _Atomic unsigned wanted_by;
 };

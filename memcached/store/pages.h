@@ -25,7 +25,7 @@ struct pages {
     uint64_t pool_count;
     void *arena;        /* with preallocation: what is mapped, or was given, */
     size_t arena_bytes; /* 0: it was given */
-    char *arena_next;   /* and the pages of it that nobody has had yet */
+    char *arena_next;   /* and its pages that were never used */
     uint64_t arena_left;
 };
 

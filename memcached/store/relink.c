@@ -215,7 +215,7 @@ struct place {
     const struct page *page;
 };
 
-/* The chunk at this offset, which nobody may claim again. */
+/* The chunk at this offset, which may be claimed only once. */
 static struct place
 claim(struct relink *r, uint64_t offset)
 {

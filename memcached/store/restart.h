@@ -57,7 +57,7 @@ must_check enum restart_status restart_load(struct restart *r, struct store *s,
                                             struct store_conf *conf, uint32_t now,
                                             char *err, size_t err_len);
 
-/* Writes FILE.meta. Nobody holds an item, and nobody uses the store from here on. The stamp is
+/* Writes FILE.meta. No item is held, and the store is not used from here on. The stamp is
  * a random number, not 0. */
 must_check bool restart_save(struct restart *r, const struct store *s,
                              const struct restart_times *times, uint64_t stamp, char *err,

@@ -20,7 +20,8 @@
 struct sizes {
     pthread_mutex_t lock; /* switching on and off */
     size_t buckets, blocks;
-    /* Release and acquire: who sees it on sees the counts, which stay when it is off. */
+    /* Release and acquire: a thread that sees it on sees the counts, which stay when it
+     * is off. */
     _Atomic bool is_on;
     _Atomic uint64_t *counts; /* relaxed sums */
     _Atomic bool *is_used;    /* blocks in which something has been counted; relaxed */
@@ -32,7 +33,7 @@ void sizes_fini(struct sizes *z);
 void sizes_count(struct sizes *z, struct item *it, uint64_t total);
 void sizes_discount(struct sizes *z, const struct item *it, uint64_t total);
 
-/* An item is being linked: nobody else sees it yet. */
+/* An item is being linked: no other thread sees it yet. */
 static inline void
 sizes_add(struct sizes *z, struct item *it, uint64_t total)
 {

@@ -77,7 +77,8 @@ what_is_wrong(const struct store_conf *conf)
     return NULL;
 }
 
-/* ---- pages; the lock is held, or nobody else is here yet ----------------------------- */
+/* ---- pages; the lock is held, or there is no other thread yet
+ * ------------------------ */
 
 static uint64_t
 page_charge(const struct slab *sl, const struct slab_class *c)

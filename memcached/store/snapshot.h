@@ -6,8 +6,8 @@
  * memcached 1.6 has there mean the same here; the others tell which page belongs to which
  * class and where the LRU lists end.
  *
- * Pure. Nothing of a parsed snapshot has been compared with the memory that it is about: its
- * numbers are what somebody wrote. Private to store/.
+ * Pure. Nothing of a parsed snapshot has been compared with the memory that it describes:
+ * its numbers are not to be trusted. Private to store/.
  */
 #pragma once
 
@@ -60,7 +60,7 @@ struct snapshot {
 enum snapshot_status {
     SNAPSHOT_OK,
     SNAPSHOT_INCOMPLETE, /* lines are missing, or all: another server wrote it */
-    SNAPSHOT_CORRUPT,    /* nobody wrote it like this */
+    SNAPSHOT_CORRUPT,    /* it was changed after it was written */
     SNAPSHOT_NO_MEMORY,
 };
 

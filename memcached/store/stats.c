@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  *
- * The store's numbers: read under the locks of those who count, one class at a time.
+ * The store's numbers: read under the locks of the counters, one class at a time.
  */
 #include "store/store.h"
 

@@ -129,8 +129,8 @@ store_get_and_touch(struct store *s, struct key key, uint32_t exptime, uint32_t 
     return status;
 }
 
-/* The decision who refreshes an item: who finds it stale, or about to expire, unless
- * somebody has been told to already. */
+/* Which client refreshes an item: the first that finds it stale, or about to expire,
+ * unless another one has been asked to already. */
 static void
 give_token(struct item *it, const struct store_look *ask, uint32_t now,
            struct store_seen *seen)

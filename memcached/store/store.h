@@ -76,12 +76,12 @@ struct store_conf {
     uint32_t
         tail_repair_seconds; /* a referenced tail entry idle for longer goes; 0: never */
     struct store_lru_conf lru;
-    /* Told of evictions and page moves; called with locks held: must not block, nor call
-     * the store. NULL: nobody wants to know. */
+    /* Called for evictions and page moves, with locks held: must not block, nor call the
+     * store. May be NULL. */
     void (*on_event)(void *ctx, const struct store_event *event);
     void *event_ctx;
-    /* Told of memory for slab pages before anybody touches it; under the slab lock: must not
-     * call the store. NULL: nobody wants to know. */
+    /* Called for memory of slab pages before it is touched, under the slab lock: must not
+     * call the store. May be NULL. */
     void (*on_map)(void *ctx, void *area, size_t bytes);
     void *map_ctx;
     /* Of all locks, which workers share with the threads in the background. NULL: default. */
@@ -187,8 +187,8 @@ must_check enum store_status store_get_and_touch(struct store *s, struct key key
                                                  struct item **item);
 void store_release(struct store *s, struct item *item);
 
-/* A look at an item that may also touch it, create it, or decide who refreshes it (the meta
- * protocol's get). All zero: a look that leaves no trace. */
+/* A look at an item that may also touch it, create it, or decide that this client
+ * refreshes it (the meta protocol's get). All zero: a look that leaves no trace. */
 struct store_look {
     bool is_use; /* counts as an access: LRU, fetched mark */
     bool touches;
@@ -197,7 +197,7 @@ struct store_look {
     bool is_binary_key; /* mark of a created item */
     uint32_t create_exptime;
     uint64_t new_cas; /* of a created item; 0: the next number */
-    bool takes_stale; /* win the token of a stale item that nobody has */
+    bool takes_stale; /* win the token of a stale item if it is free */
     bool recaches;    /* win the token when fewer than recache_below seconds are left */
     bool recache_sees_touch; /* the time left is that after the touch */
     uint32_t recache_below;
@@ -207,7 +207,7 @@ struct store_look {
 struct store_seen {
     bool is_created;
     bool is_won;        /* this caller has the token now */
-    bool is_won_before; /* somebody else has it */
+    bool is_won_before; /* another one has it */
     bool is_stale;
     bool was_fetched;
     uint64_t cas;                           /* after it, when created */
@@ -242,8 +242,9 @@ size_t item_bytes(const struct item *it, size_t offset, const char **p);
 
 /* ---- writing ------------------------------------------------------------------------- */
 
-/* Takes memory for an item that nobody sees yet. OK, TOO_LARGE or NO_MEMORY. The caller
- * fills all value_len + 2 bytes through item_space and then commits or releases it. */
+/* Takes memory for an item that is not visible yet. OK, TOO_LARGE or NO_MEMORY. The
+ * caller fills all value_len + 2 bytes through item_space and then commits or releases
+ * it. */
 must_check enum store_status store_reserve(struct store *s, struct key key,
                                            uint32_t flags, uint32_t exptime,
                                            uint32_t value_len, uint32_t now,
@@ -312,9 +313,9 @@ struct store_sum {
     uint32_t exptime;
 };
 
-/* number[0..*digits) is the new value in decimal. In place and padded with blanks to the old
- * length when the new text is not longer and nobody else holds the item; else a new item of
- * exact length. OK, MISS, EXISTS, NOT_NUMERIC, NO_MEMORY. */
+/* number[0..*digits) is the new value in decimal. In place and padded with blanks to the
+ * old length when the new text is not longer and no other thread holds the item; else a
+ * new item of exact length. OK, MISS, EXISTS, NOT_NUMERIC, NO_MEMORY. */
 must_check enum store_status store_arith(struct store *s, struct key key,
                                          const struct store_sum *sum, uint32_t now,
                                          char number[STORE_NUMBER_DIGITS], size_t *digits,
@@ -379,7 +380,7 @@ must_check enum store_walk_status store_walk_open(struct store *s,
 enum store_walk_step {
     STORE_WALK_MORE,
     STORE_WALK_OVER, /* it still has to be closed */
-    STORE_WALK_LOST, /* it has been closed, for nobody stepped it for too long */
+    STORE_WALK_LOST, /* it has been closed: it was not stepped for too long */
 };
 
 /* Looks at up to `items` items; those that have expired or been flushed go. visit may be

@@ -198,7 +198,8 @@ table_step(struct table *t, uint64_t items, unsigned n)
         move_bucket(t, g, pos++);
     }
     if (pos == end) {
-        /* Whoever holds a stripe saw its own buckets move: nobody looks here any more. */
+        /* The holder of a stripe saw its own buckets move: no thread looks here any
+         * more. */
         mem_unmap(g[-1].buckets, array_bytes(g[-1].mask));
         atomic_store_explicit(&t->is_growing, false, memory_order_relaxed);
     }

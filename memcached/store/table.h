@@ -10,8 +10,8 @@
  *     successor    | b  and  b + size/2  for every moved b     |
  *
  * A stripe covers whole buckets of every generation (low bits of the hash), and pos passes a
- * bucket only under its stripe. So whoever holds a stripe finds its buckets in one place,
- * whichever generation it saw, and nobody ever waits for the whole table.
+ * bucket only under its stripe. So the holder of a stripe finds its buckets in one place,
+ * whichever generation it saw, and no thread ever waits for the whole table.
  *
  * Locks: all functions that take a hash want its stripe held, except where noted.
  */
@@ -37,8 +37,8 @@ struct generation {
     struct item **buckets;
     uint64_t mask;
     /* Buckets of the predecessor that have moved here. Written by the growing thread under
-     * the stripe of the moving bucket; relaxed, because the stripe orders it for those whom
-     * it concerns and the others only compare it with their own bucket. */
+     * the stripe of the moving bucket; relaxed, because the stripe orders it for the
+     * threads that it concerns; others only compare it with their own bucket. */
     _Atomic uint64_t pos;
 };
 

@@ -25,7 +25,7 @@ walk_fini(struct walk *w)
 /* What a visit came to. */
 enum visited { VISITED, VISIT_RETRY, VISIT_FULL };
 
-/* Who is to see the items of this step. */
+/* The function that visits the items of this step. */
 struct visitor {
     store_visit *visit;
     void *ctx;
@@ -303,7 +303,7 @@ step_table(struct store *s, unsigned items, const struct visitor *v)
             return false;
         }
         if (!table_try_lock(&s->table, bucket)) {
-            break; /* somebody is in there: next time */
+            break; /* another thread has it: next time */
         }
         has_room = visit_bucket(s, v, &items);
         table_unlock(&s->table, bucket);
@@ -350,7 +350,7 @@ open_locked(struct store *s, const struct store_walk_ask *ask, uint32_t now)
         return STORE_WALK_BUSY;
     }
     if (ask->by_table) {
-        /* In this order: who sees the new array sees that it is new. */
+        /* In this order: a thread that sees the new array sees that it is new. */
         w->buckets = table_buckets(&s->table);
         if (atomic_load_explicit(&s->table.is_growing, memory_order_relaxed)) {
             return STORE_WALK_LOCKED;

@@ -4,7 +4,7 @@
  * A walk over lists or over the hash table: the crawler and the dumps. One at a time. Private
  * to store/.
  *
- * Over a list the position is the list's cursor, the item that is next; whoever takes that
+ * Over a list the position is the list's cursor, the item that is next; taking that
  * item out of the list moves the cursor on; no more items are looked at than there were, for
  * new ones come in front. Over the table it is a bucket, as they were when the walk began,
  * and the last hash in it, for items of a bucket are visited in the order of their hashes:
