@@ -319,7 +319,7 @@ session_of(struct auth *a, struct auth_session **s)
     return *s;
 }
 
-/* Back to a client that nobody knows. */
+/* Back to a client that has not authenticated. */
 static void
 forget(struct auth_session *s)
 {
@@ -355,7 +355,7 @@ auth_mechanisms(const struct auth *a)
     return a->mechanisms != NULL ? a->mechanisms : "";
 }
 
-/* [authzid] NUL user NUL password; who acts for somebody else is refused. */
+/* [authzid] NUL user NUL password; an authzid other than the user is refused. */
 static enum auth_status
 check_plain(struct auth *a, struct auth_session *s, struct slice data,
             struct slice *challenge)

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  *
- * Who may talk to the server: SASL for the binary protocol (a password database of our own,
- * or libsasl2) or the tokens of -Y for the text protocol.
+ * Authentication of clients: SASL for the binary protocol (a password database of our
+ * own, or libsasl2) or the tokens of -Y for the text protocol.
  *
- * struct auth is one for the process and NULL when everybody may; any worker may call. A
- * struct auth_session belongs to one connection and its worker, is NULL until it is needed,
- * and is released by auth_end. Names and passwords are compared in a time that depends on
- * neither: against every entry, over the whole field, whether the name exists or not.
+ * struct auth is one for the process and NULL when none is required; any worker may call.
+ * A struct auth_session belongs to one connection and its worker, is NULL until it is
+ * needed, and is released by auth_end. Names and passwords are compared in a time that
+ * depends on neither: against every entry, over the whole field, whether the name exists
+ * or not.
  */
 #pragma once
 

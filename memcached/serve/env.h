@@ -26,7 +26,7 @@ enum serve_binding {
     BINDING_BINARY,
 };
 
-/* Single-writer: the worker adds, anybody reads. */
+/* Single-writer: the worker adds, any thread reads. */
 struct serve_slab_ctr {
 #define COUNTER(field)
 #define SLAB_COUNTER(field) ctr_t field;
@@ -46,8 +46,8 @@ struct serve_ctr {
     struct serve_slab_ctr slab[STORE_CLASSES];
 };
 
-/* How far an answer has been told that is made in pieces. `at` is 0 at first; both belong to
- * whoever tells it. */
+/* How far an answer that is made in pieces has got. `at` is 0 at first; both belong to
+ * the function that makes it. */
 struct serve_place {
     unsigned at;
     uint32_t ticket; /* of a walk */
@@ -91,7 +91,7 @@ struct serve_conf {
     bool allows_watch;
     bool allows_dump;
     struct orders *orders; /* NULL: no thread in the background; serve/orders.h */
-    struct auth *auth;     /* NULL: everybody may; serve/auth.h */
+    struct auth *auth;     /* NULL: not required; serve/auth.h */
 };
 
 struct watch;
@@ -106,7 +106,7 @@ struct env {
     struct chain_env chain;    /* release gives item references back to the store */
     int client_fd;             /* whose request runs: what the live log calls it */
     struct watch *watch;       /* NULL: there is no live log */
-    struct watch_ring *log;    /* of this thread, NULL: nobody listens; serve/note.h */
+    struct watch_ring *log;    /* of this thread, NULL: no watcher; serve/note.h */
     struct prefixes *prefixes; /* counted in while `log` wants WATCH_PREFIXES */
     uint32_t now;              /* relative clock, refreshed once a batch */
     bool

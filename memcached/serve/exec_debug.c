@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  *
- * debugitem lock|unlock|ref|unref <key>: what a thread in the background meets when somebody
- * is busy with an item. What the client holds is given back when it leaves.
+ * debugitem lock|unlock|ref|unref <key>: holds an item as a request under way
+ * does, for tests of the background threads. It is released when the client leaves.
  */
 #include "serve/exec.h"
 

@@ -112,8 +112,8 @@ put_borrowed(const struct env *env, struct chain *out, struct item *item, size_t
         size_t n = bytes_to_send(item, offset, total, &p);
         offset += n;
         if (!chain_borrow(out, &env->chain, p, n, offset == total ? item : NULL)) {
-            /* Runs already borrowed are dropped with the chain, before anybody sends
-             * them. */
+            /* Runs already borrowed are dropped with the chain, before they
+             * are sent. */
             store_release(env->store, item);
             return false;
         }

@@ -341,7 +341,7 @@ reply_stored(const struct req *req, const struct env *env, struct chain *out,
 }
 
 /* C0 is no unique: it is never lower than another one, and what adds to a value compares nothing
- * then. Only who replaces or deletes an item has it compared, in vain. */
+ * then. Only replacing or deleting an item compares it, in vain. */
 static bool
 has_nonzero_compare(const struct req *req)
 {

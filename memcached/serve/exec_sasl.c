@@ -51,7 +51,8 @@ exec_sasl(struct session *s, const struct env *env, struct chain *out)
     if (req->verb == VERB_SASL_LIST) {
         return exec_list(s, env, out);
     }
-    /* Whatever comes of it: who begins anew is a stranger until it has succeeded. */
+    /* Whatever the result: a client that begins anew is not authenticated until it has
+     * succeeded. */
     s->is_authenticated = false;
     enum auth_status status =
         req->verb == VERB_SASL_AUTH

@@ -35,8 +35,8 @@ note_get_listened(const struct env *env, struct key key, enum store_status statu
     }
 }
 
-/* The store does not tell what its operations found on their way, so somebody who wants to
- * hear of it has it looked up once more. */
+/* The store does not report what its operations found on their way, so for a watcher the
+ * key is looked up once more. */
 void
 note_lookup_listened(const struct env *env, struct key key)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  *
- * What requests do to keys is told from here to the live log and to "stats detail". Every
- * command of every protocol calls these; while nobody listens a call is one relaxed load.
+ * Reports what requests do to keys to the live log and to "stats detail". Every command
+ * of every protocol calls these; without a watcher a call is one relaxed load.
  */
 #pragma once
 

@@ -33,7 +33,7 @@ struct orders {
     bool is_stopping;
     struct orders_conf conf;
     bool is_crawling;
-    bool is_automatic;     /* nobody has asked for this crawl */
+    bool is_automatic;     /* no client has asked for this crawl */
     uint32_t crawl_ticket; /* of the walk */
     uint32_t yielded_at;   /* when an automatic crawl had to give way; 0: never */
 };

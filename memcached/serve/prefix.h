@@ -31,7 +31,7 @@ struct prefixes {
     pthread_mutex_t lock;
     char delimiter;
     uint64_t seed;
-    bool is_on; /* as told; whoever counts has asked elsewhere */
+    bool is_on; /* as shown; threads that count ask elsewhere */
     unsigned count, capacity;
     unsigned slots;                /* a power of two; 0 while empty */
     struct prefix_entry **entries; /* in the order of their appearance */

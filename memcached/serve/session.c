@@ -125,7 +125,8 @@ parse_next(struct session *s, const struct env *env, const struct buf *in)
                       : ascii_parse(p, len, s->scanned, is_full, rules, &s->req);
 }
 
-/* Who has not said who he is (-S) may do that and ask for the version, no more. */
+/* A client that has not authenticated (-S) may do that and ask for the version, no
+ * more. */
 static void
 refuse_stranger(struct session *s)
 {

@@ -14,7 +14,7 @@
 struct sink {
     struct chain *out;
     const struct chain_env *env;
-    const struct req *req; /* who asked, and in which protocol */
+    const struct req *req; /* the request, with its protocol */
     bool is_complete;      /* nothing closes the answer, whatever reply is returned */
     bool has_failed;       /* memory ran out: the reply is incomplete, close */
 };

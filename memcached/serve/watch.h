@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  *
- * The live log, without its sockets. Every thread that has something to tell owns a ring and
- * drops what does not fit: nobody waits for a watcher. One collector thread takes the events
- * out of all rings in the order of their times, numbers them and makes lines of them; each
- * watcher has a bounded buffer of lines and skips what does not fit.
+ * The live log, without its sockets. Every thread that reports events owns a ring and
+ * drops what does not fit: no thread waits for a watcher. One collector thread takes the
+ * events out of all rings in the order of their times, numbers them and makes lines of
+ * them; each watcher has a bounded buffer of lines and skips what does not fit.
  *
  *   worker -- push --> ring --.
  *   worker -- push --> ring ---+-- collect --> line --> outbox of each watcher --> socket
  *   upkeep -- push --> ring --'
  *
- * While nobody watches a type, telling of it costs one relaxed load: watch_wants.
+ * While no client watches a type, an event of it costs one relaxed load: watch_wants.
  */
 #pragma once
 
@@ -103,7 +103,7 @@ struct watch;
 
 /* Owned by one thread, which pushes; the collector takes. Many threads may set the mask. */
 struct watch_ring {
-    _Atomic uint32_t mask; /* types that somebody wants to hear of */
+    _Atomic uint32_t mask; /* types that are watched */
     struct watch *watch;
     char *bytes; /* NULL: no memory, everything is dropped */
     size_t capacity;
@@ -149,7 +149,7 @@ uint32_t watch_type_of(struct slice word, bool is_long);
 /* The calling thread's ring, made its own at the first call. NULL: all are taken. */
 struct watch_ring *watch_ring(struct watch *w);
 
-/* One relaxed load. ring may be NULL: nobody listens. */
+/* One relaxed load. ring may be NULL: no watcher. */
 static inline bool
 watch_wants(const struct watch_ring *ring, uint32_t types)
 {
