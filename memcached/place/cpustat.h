@@ -12,7 +12,7 @@
 
 #define CPUSTAT_PATH "/proc/stat"
 
-/* The time that the CPU has run threads, or that the host kept it from that, in the file's
- * ticks: interrupts do not count, they are as much the worker's own as anybody's. False: the
- * text does not tell. */
+/* The time that the CPU has run threads, or that the host kept it from that, in the
+ * file's ticks: interrupts do not count, they are as much the worker's own as other
+ * threads'. False: the text does not tell. */
 must_check bool cpustat_parse(const char *text, int cpu, uint64_t *ticks);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  *
- * On which memory nodes the store's pages lie. All workers read all of them, so the pages are
- * spread over the nodes unless somebody knows better. What fails is counted, never fatal.
+ * On which memory nodes the store's pages lie. All workers read all of them, so the pages
+ * are spread over the nodes unless an option says otherwise. What fails is counted, never
+ * fatal.
  *
  * Main opens; any thread binds.
  */

@@ -319,7 +319,7 @@ pin_workers(const struct pin_spec *spec, unsigned quota_milli)
     struct pin_spec none = {.policy = PIN_NONE};
     struct pin_plan plan;
     char err[PIN_LIST_LEN];
-    /* Without a plan nobody is pinned. */
+    /* Without a plan no thread is pinned. */
     bool is_planned = pin_plan(spec, 1, &plan, err, sizeof err) ||
                       pin_plan(&none, 1, &plan, err, sizeof err);
     unsigned workers = is_planned ? plan.capacity : 1;

@@ -307,7 +307,8 @@ prio_lift_autogroup(const struct prio_spec *spec)
     if (spec->policy != PRIO_OTHER || !has_autogroups() || cgroup_is_grouped("")) {
         return 0;
     }
-    /* Who has changed its user does not own its files in /proc, unless it may be dumped. */
+    /* A process that has changed its user does not own its files in /proc, unless it may
+     * be dumped. */
     int dumps = prctl(PR_GET_DUMPABLE);
     bool is_changed = dumps == 0 && prctl(PR_SET_DUMPABLE, 1) == 0;
     struct timespec pause = {.tv_nsec = AUTOGROUP_SLEEP_NS};

@@ -20,7 +20,7 @@ enum prio_policy {
     PRIO_SLICE, /* a slice of its own: the same share, in smaller pieces, sooner */
     PRIO_FIFO,
     PRIO_RR,
-    PRIO_BATCH, /* preempts nobody when it wakes up: for a server that is to yield */
+    PRIO_BATCH, /* preempts no thread when it wakes up: for a server that is to yield */
 };
 
 /* What the kernel takes: shorter or longer slices are made these. */

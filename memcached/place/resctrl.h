@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  *
- * Cache and memory bandwidth by the kernel's resctrl: the workers join a group that somebody
- * has made, or that is made here when its limits are given. Never a reason not to start. The
- * machine need not have it: `root` may be any directory of the same form.
+ * Cache and memory bandwidth by the kernel's resctrl: the workers join a group that
+ * exists, or that is made here when its limits are given. Never a reason not to start.
+ * The machine need not have it: `root` may be any directory of the same form.
  *
  * Main opens, joins and closes; any thread reads.
  */

@@ -22,7 +22,7 @@ struct threadstat {
 void threadstat_read(pid_t tid, struct threadstat *t);
 /* All but migrations. */
 void threadstat_read_times(pid_t tid, struct threadstat *t);
-/* For who asks often: the file, or -1; the caller closes it. */
+/* For frequent use: the file, or -1; the caller closes it. */
 must_check int threadstat_open_times(pid_t tid);
 void threadstat_reread_times(int fd, struct threadstat *t);
 

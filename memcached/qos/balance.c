@@ -89,8 +89,9 @@ fraction(uint64_t now, uint64_t before, nsec_t window)
     return f < 1.0 ? f : 1.0;
 }
 
-/* Orders by which nothing moves become rare. Who cannot empty a crowded CPU, because its last
- * connections are never between two requests, does not hold up what else is to move. */
+/* Orders by which nothing moves become rare. A worker that cannot empty a crowded CPU,
+ * because its last connections are never between two requests, does not hold up what else
+ * is to move. */
 static void
 count_futile(struct balance *b, bool has_moved)
 {
@@ -126,8 +127,8 @@ shift_moved(struct balance *b, const struct balance_sample *samples)
     to->delay += delay;
 }
 
-/* A worker that nobody asked anything has no backlog; of a saturated one a window without a
- * sample tells nothing. */
+/* A worker without requests has no backlog; of a saturated one a window without a sample
+ * says nothing. */
 static void
 take_delay(struct balance_worker *w, const struct balance_sample *now)
 {

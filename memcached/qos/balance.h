@@ -40,7 +40,7 @@ enum balance_reason {
     BALANCE_BUSY,        /* one worker has more to do */
     BALANCE_WAIT,        /* one worker waits for its CPU */
     BALANCE_BACKLOG,     /* requests wait longer for one worker, though all are busy */
-    BALANCE_ORDER,       /* somebody said so */
+    BALANCE_ORDER,       /* by command */
     BALANCE_HOME,        /* packets arrive near the other worker */
     BALANCE_CROWDED_CPU, /* others have the worker's CPU */
     BALANCE_FREE_CPU,    /* ... and no longer have that of the other worker */
@@ -111,8 +111,9 @@ balance_is_crowded(const struct balance *b, unsigned worker)
     return b->crowd.workers[worker].is_crowded;
 }
 
-/* Somebody orders a move now, whether it is worth it or not: from the worker with the higher
- * load, or with more connections when loads are alike. False: there is nobody to move. */
+/* A move by command, whether it is worth it or not: from the worker with the higher load,
+ * or with more connections when loads are alike. False: there is no connection to
+ * move. */
 must_check bool balance_force(const double *loads, const unsigned *conns, unsigned count,
                               struct balance_move *move);
 

@@ -47,7 +47,7 @@ enum req_class class_of(const struct class_conf *conf, const struct class_traits
 const char *class_name(enum req_class c);
 /* CLASS_NONE: no class has this name. */
 enum req_class class_by_name(const char *name, size_t len);
-/* As class_by_name, without those that nobody may declare: control. */
+/* As class_by_name, without the one that cannot be declared: control. */
 enum req_class class_by_declared_name(const char *name, size_t len);
 bool class_is_limited(enum req_class c);
 /* Whether no request is served better after a connection's class has changed from one to the

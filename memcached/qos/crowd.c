@@ -116,7 +116,7 @@ judge(struct crowd *c, unsigned i)
         set(w, false);
     } else if (!w->is_crowded && w->windows >= CROWD_WINDOWS) {
         set(w, true);
-        set(&c->workers[quietest(c, i)], false); /* somebody has to take them */
+        set(&c->workers[quietest(c, i)], false); /* one has to take them */
     }
 }
 

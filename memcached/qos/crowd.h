@@ -8,7 +8,7 @@
  *
  * Told by two things together: the worker waits for a good part of the time that it wants, and
  * others have its CPU for most of the rest. By the second alone when it is over, because a
- * worker that nobody asks anything does not wait. Pure; one thread.
+ * worker without requests does not wait. Pure; one thread.
  */
 #pragma once
 
@@ -32,13 +32,13 @@ struct crowd_sample {
     uint64_t run_ns;  /* on a CPU */
     uint64_t wait_ns; /* ready and without one */
     int cpu;          /* that it is bound to; -1: none */
-    uint64_t used_ns; /* what that CPU has done for anybody; 0: not known this time */
+    uint64_t used_ns; /* busy time of that CPU; 0: not known this time */
 };
 
 struct crowd_worker {
     struct crowd_sample last;
     double run, wait; /* moving averages, of the time */
-    double others;    /* likewise: what others have of its CPU. 0 while nobody asks */
+    double others;    /* likewise: what others have of its CPU. 0 without requests */
     unsigned windows; /* in a row that spoke against is_crowded */
     bool is_crowded;
     bool has_changed; /* in the last step */

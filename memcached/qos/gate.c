@@ -33,7 +33,7 @@ drop_slot(struct gate *g, bool is_first)
     return cost;
 }
 
-/* As many slots as may be, for those who wait, in their order. */
+/* As many slots as may be, for the nodes that wait, in their order. */
 static void
 fill_slots(struct gate *g, nsec_t now)
 {
@@ -141,7 +141,7 @@ gate_remove(struct gate *g, struct gate_node *n)
     unlink_node(g, n);
 }
 
-/* Slots that nobody may use any more. */
+/* Slots that are void. */
 static void
 drop_late(struct gate *g, nsec_t now)
 {
@@ -194,7 +194,7 @@ gate_give_back(struct gate *g, uint32_t cost, nsec_t now)
         return;
     }
     if (g->slots > 0) {
-        /* Everybody moves up, and the last slot is free. */
+        /* All nodes move up, and the last slot is free. */
         uint32_t last = slot_at(g, g->slots - 1)->cost;
         g->first = (g->first + GATE_SLOTS - 1) % GATE_SLOTS;
         g->ring[g->first] = (struct gate_slot){.due = now, .cost = cost};

@@ -4,7 +4,7 @@
  * One worker's waiting room in front of a limit: first come, first served, and among several
  * workers too. Each of the first GATE_SLOTS that wait has a slot, a time at which the limit
  * owes it its tokens; slots are given out in the order in which requests of all workers
- * asked. A slot belongs to the room, not to who waits: when somebody leaves, those behind
+ * asked. A slot belongs to the queue, not to a node: when a node leaves, those behind
  * move up and the last slot goes back.
  *
  * Pure; the worker's thread only. Nodes are intrusive: no allocation, O(1).
@@ -56,8 +56,8 @@ gate_is_waiting(const struct gate_node *n)
     return n->next != NULL;
 }
 
-/* True: n's tokens are taken. has_waited: it need not queue behind those who wait without
- * tokens of their own, for it comes from the front. */
+/* True: n's tokens are taken. has_waited: it need not queue behind those that wait
+ * without tokens of their own, for it comes from the front. */
 bool gate_take(struct gate *g, struct gate_node *n, nsec_t now, bool has_waited);
 /* n waits from here on. Returns when its turn comes; what is only known to be later, as the
  * earliest time. */
@@ -65,9 +65,10 @@ nsec_t gate_push(struct gate *g, struct gate_node *n, nsec_t now);
 /* The first that waits, when its tokens are there: they are taken. NULL: not yet. */
 struct gate_node *gate_pop(struct gate *g, nsec_t now);
 void gate_remove(struct gate *g, struct gate_node *n);
-/* When gate_pop is worth a try; UINT64_MAX when nobody waits. */
+/* When gate_pop is worth a try; UINT64_MAX when the queue is empty. */
 nsec_t gate_due(const struct gate *g, nsec_t now);
-/* The tokens with which gate_pop returned somebody are not needed: they are the next one's. */
+/* The tokens with which gate_pop returned a node are not needed: they are the next
+ * one's. */
 void gate_give_back(struct gate *g, uint32_t cost, nsec_t now);
 /* Gives n's tokens back, right after gate_take took them. */
 void gate_untake(struct gate *g, const struct gate_node *n);

@@ -23,7 +23,7 @@
 #define HABIT_DEBT_MOST 64 /* no more are remembered */
 #define HABIT_PIECE                                                                      \
     512 /* a part of so many bytes is what a network makes of a long request */
-/* New connections of an address from which one has trickled have little patience for so long. */
+/* New connections of an address from which one has trickled owe at once for this long. */
 #define HABIT_PEERS 64
 #define HABIT_PEER_NS NSEC_PER_SEC
 

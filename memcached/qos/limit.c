@@ -22,9 +22,10 @@ struct setting {
     uint64_t tat;
 };
 
-/* Sequence lock without a fence (TSan knows none): the writer makes epoch odd, then stores
- * the values with release. Whoever acquires one of the new values therefore sees an epoch
- * that has moved on when it looks again. False while a change is going on. */
+/* Sequence lock without a fence (TSan knows none): the writer makes epoch odd, then
+ * stores the values with release. A thread that acquires one of the new values therefore
+ * sees an epoch that has moved on when it looks again. False while a change is going
+ * on. */
 static bool
 setting_read(struct limit *l, struct setting *s)
 {
@@ -119,8 +120,8 @@ limit_lease_size(const struct limit *l)
     return lease_size(atomic_load_explicit(&l->rate, memory_order_relaxed), l->workers);
 }
 
-/* What is owed beyond an empty bucket, in time. It does not grow with a lower rate: who has
- * asked for much under a high one does not block the others for minutes. */
+/* What is owed beyond an empty bucket, in time. It does not grow with a lower rate: a
+ * large request under a high one does not block the others for minutes. */
 static uint64_t
 owed_ns(const struct setting *old, uint64_t rate, nsec_t now)
 {
@@ -228,7 +229,7 @@ charge(struct limit *l, struct limit_lease *lease, const struct setting *s, uint
     return true;
 }
 
-/* When `need` tokens will be there, if nobody comes first. */
+/* When `need` tokens will be there, if no other request comes first. */
 static nsec_t
 time_of(const struct setting *s, const struct limit_lease *lease, uint64_t need,
         nsec_t now)
@@ -301,7 +302,8 @@ limit_take(struct limit *l, struct limit_lease *lease, nsec_t now, nsec_t *retry
     if (likely(atomic_load_explicit(&l->rate, memory_order_relaxed) == 0)) {
         return true;
     }
-    /* A lease of the future is as good as one of now: the clock of who took it was ahead. */
+    /* A lease of the future is as good as one of now: the clock of its taker was
+     * ahead. */
     if (limit_take_leased(l, lease, now < lease->taken_at ? lease->taken_at : now)) {
         return true;
     }

@@ -47,11 +47,11 @@ struct limit_lease {
 void limit_init(struct limit *l, unsigned workers);
 void limit_fini(struct limit *l);
 
-/* rate 0 lifts the limit. burst 0 means the default: max(16, rate x 2 ms). rate must be <=
- * LIMIT_RATE_MAX and burst <= LIMIT_BURST_MAX. Tokens in the bucket stay, and those that have
- * arrived for who had reserved them go back into it (up to the new burst); lifting the limit and
- * setting it again starts with a full one. Workers that sleep until an earlier retry_at must be
- * woken by the caller, after this returns. */
+/* rate 0 lifts the limit. burst 0 means the default: max(16, rate x 2 ms). rate must be
+ * <= LIMIT_RATE_MAX and burst <= LIMIT_BURST_MAX. Tokens in the bucket stay, and those
+ * that have arrived for those that had reserved them go back into it (up to the new
+ * burst); lifting the limit and setting it again starts with a full one. Workers that
+ * sleep until an earlier retry_at must be woken by the caller, after this returns. */
 void limit_set(struct limit *l, uint64_t rate, uint64_t burst, nsec_t now);
 uint64_t limit_default_burst(uint64_t rate);
 /* How long the bucket takes to fill: sleeping longer loses rate. 0 without a limit. */
@@ -63,10 +63,10 @@ uint64_t limit_lease_size(const struct limit *l);
 bool limit_take(struct limit *l, struct limit_lease *lease, nsec_t now, nsec_t *retry_at);
 
 /* The same for n tokens at once, n > 0: all of them, or a full bucket when it holds fewer; the
- * rest is then owed, and whoever comes next waits for it. */
+ * rest is then owed, and the next one waits for it. */
 bool limit_take_n(struct limit *l, struct limit_lease *lease, uint32_t n, nsec_t now,
                   nsec_t *retry_at);
-/* Takes n tokens that are still to come, behind everybody who has reserved before: *due is
+/* Takes n tokens that are still to come, behind all that have reserved before: *due is
  * when they are there. False while the setting changes: again at *due. */
 bool limit_reserve(struct limit *l, struct limit_lease *lease, uint32_t n, nsec_t now,
                    nsec_t *due);
@@ -92,8 +92,8 @@ limit_is_set(const struct limit *l)
 /* Gives the lease's unused tokens back. limit_take itself returns one of LIMIT_LEASE_AGE. */
 #define LIMIT_LEASE_AGE NSEC_PER_MSEC
 void limit_return(struct limit *l, struct limit_lease *lease, nsec_t now);
-/* The same when the worker goes idle. While there is plenty nobody misses them, and a worker that
- * goes idle behind each request need not take a lease for each. */
+/* The same when the worker goes idle. While there are plenty they are not needed, and a
+ * worker that goes idle behind each request need not take a lease for each. */
 static inline void
 limit_rest(struct limit *l, struct limit_lease *lease, nsec_t now)
 {

@@ -9,8 +9,9 @@
  * not hold tokens of a wider one meanwhile. */
 enum stage { STAGE_PEER, STAGE_CLASS, STAGE_TOTAL, STAGE_PASSED };
 
-/* Looks through the list of those who wait for their address, at the least so far apart: a
- * fixed time, and so much for each of them, that looking never takes most of the CPU. */
+/* Looks through the list of those that wait for their address, at the least so far apart:
+ * a fixed time, and so much for each of them, that looking never takes most of the
+ * CPU. */
 #define PEERS_LOOK_NS (100 * NSEC_PER_USEC)
 #define PEERS_LOOK_EACH_NS NSEC_PER_USEC
 #define NAP_NS (100 * NSEC_PER_USEC)
@@ -150,7 +151,8 @@ limiter_nap(const struct limiter *l)
     return nap;
 }
 
-/* ---- the list of those who wait for their address --------------------------------------- */
+/* ---- the list of those that wait for their address
+ * -------------------------------------- */
 
 static unsigned *
 hash_count(struct limiter_desk *d, const struct gate_node *n)
@@ -371,8 +373,8 @@ limiter_owe(struct limiter_desk *d, const struct limiter_request *r, nsec_t now)
     limit_owe(&l->total, &d->total.lease, r->keys, now);
 }
 
-/* The list or gate at whose front the one who waits longest may stand: 0 is the peers' list,
- * then the classes' gates, then that of all. */
+/* The list or gate at whose front the one that waits longest may stand: 0 is the peers'
+ * list, then the classes' gates, then that of all. */
 #define QUEUES (CLASS_COUNT + 2)
 
 static struct gate *
@@ -391,7 +393,7 @@ front(struct limiter_desk *d, unsigned i)
     return g->length > 0 ? g->head.next : NULL;
 }
 
-/* Somebody whose patience is at an end, or anybody. */
+/* The next one whose wait budget is used up, or the next of all. */
 static struct gate_node *
 take_front(struct limiter_desk *d, bool any, nsec_t now)
 {
@@ -405,7 +407,7 @@ take_front(struct limiter_desk *d, bool any, nsec_t now)
     return NULL;
 }
 
-/* Somebody who has got what it waited for. */
+/* One that has got what it waited for. */
 static struct gate_node *
 take_ready(struct limiter_desk *d, nsec_t now)
 {

@@ -6,7 +6,7 @@
  * has none is the action. Pure: every function takes the time.
  *
  * `struct limiter` is shared by all workers; its settings may change at any time.
- * `struct limiter_desk` belongs to one worker's thread, its counters anybody reads.
+ * `struct limiter_desk` belongs to one worker's thread, any thread reads its counters.
  */
 #pragma once
 
@@ -43,7 +43,7 @@ struct limiter_conf {
     enum limiter_action action;
     nsec_t max_delay; /* of ACTION_DELAY; 0: none */
     bool counts_keys; /* a get of k keys takes k tokens */
-    bool is_dry;      /* count what would be limited, and let it pass */
+    bool is_dry;      /* count requests that would be limited, but admit them */
 };
 
 struct limiter {
@@ -74,7 +74,7 @@ struct limiter_desk {
     struct limiter *shared;
     struct gate total;
     struct gate by_class[CLASS_COUNT];
-    /* Who waits for tokens of its address, in one list that is looked through. */
+    /* Those that wait for tokens of their address, in one list that is looked through. */
     struct gate_node peers;
     struct gate_node
         *peers_next; /* where looking goes on; &peers: begins anew at peers_at */
@@ -171,13 +171,13 @@ limiter_follow(struct limiter_desk *d, struct limiter_spare *spare, enum req_cla
 /* More keys of an admitted request have turned up: their tokens are owed. */
 void limiter_owe(struct limiter_desk *d, const struct limiter_request *r, nsec_t now);
 
-/* Somebody who has waited and may go on (ADMIT) or has to give up (REFUSE). NULL: nobody now.
- * lets_all: whoever waits is admitted. */
+/* One that has waited and may go on (ADMIT) or has to give up (REFUSE). NULL: none now.
+ * lets_all: all that wait are admitted. */
 struct gate_node *limiter_next(struct limiter_desk *d, bool lets_all, nsec_t now,
                                enum limiter_verdict *verdict);
-/* Whom limiter_next has admitted does not need it any more. */
+/* One that limiter_next has admitted does not need its tokens any more. */
 void limiter_give_back(struct limiter_desk *d, struct gate_node *n, nsec_t now);
-/* When limiter_next is worth a call; UINT64_MAX when nobody waits. */
+/* When limiter_next is worth a call; UINT64_MAX when none waits. */
 nsec_t limiter_due(struct limiter_desk *d, nsec_t now);
 /* A setting has changed: what was known of the future is void. */
 void limiter_look_again(struct limiter_desk *d);
@@ -185,7 +185,7 @@ void limiter_look_again(struct limiter_desk *d);
 void limiter_leave(struct limiter_desk *d, struct gate_node *n);
 /* For limiter_rest. */
 void limiter_rest_classes(struct limiter_desk *d, nsec_t now);
-/* The worker goes idle: unused tokens go back, if anybody may want them. */
+/* The worker goes idle: unused tokens go back, if others may need them. */
 static inline void
 limiter_rest(struct limiter_desk *d, nsec_t now)
 {

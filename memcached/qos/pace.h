@@ -57,7 +57,7 @@ pace_turn_ns(const struct pace *p, nsec_t now)
 
 /* A request that may take long is at the head: has this turn time for it? Each turn has for one,
  * has_long tells whether it was there already. And where requests are read, one in a pass has,
- * whoever asks: what comes behind it waits for it. */
+ * from all connections: what comes behind it waits for it. */
 static inline bool
 pace_admits_long(struct pace *p, bool is_inline, bool has_long, nsec_t pass)
 {

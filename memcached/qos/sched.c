@@ -42,7 +42,7 @@ sched_set(struct sched *s, const struct class_shares *shares, nsec_t max_wait)
     s->max_wait = max_wait;
 }
 
-/* Nobody waits: what was used before does not matter. */
+/* Nothing waits: what was used before does not matter. */
 static void
 forgive(struct sched *s)
 {

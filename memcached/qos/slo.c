@@ -21,7 +21,7 @@
 #define INTERVAL_MOST 10   /* but not for longer than so many intervals */
 #define INTERVAL_TARGETS 2 /* a long target is looked at less often */
 #define FORSAKEN                                                                         \
-    (2 * INTERVAL_MOST) /* so many without anybody: what was no longer counts */
+    (2 * INTERVAL_MOST) /* so many without a request: what was no longer counts */
 #define STANDING 2
 #define DRAIN_PARTS 50 /* a queue that shrinks by less than a 50th of the time stands */
 /* Shares of the requests of an interval that were late: */
@@ -180,7 +180,8 @@ rule_begin(struct slo_watch *w, unsigned rule, nsec_t now)
     r->least = UINT64_MAX;
 }
 
-/* Nothing is known of the queue: the rule has another target than before, or nobody came. */
+/* Nothing is known of the queue: the rule has another target than before, or no request
+ * came. */
 static void
 rule_reset(struct slo_watch *w, unsigned rule, nsec_t target, nsec_t now)
 {
@@ -191,7 +192,7 @@ rule_reset(struct slo_watch *w, unsigned rule, nsec_t target, nsec_t now)
     rule_begin(w, rule, now);
 }
 
-/* When it will be so if nobody comes. */
+/* When it will be so if no request comes. */
 static nsec_t
 forsaken_at(const struct slo_rule *r)
 {
@@ -310,7 +311,7 @@ rule_end(struct slo_watch *w, unsigned rule, const struct slo_target *target, ns
 }
 
 /* Cuts what the rule refuses from the lowest class upwards, but not above its own; nor that, when
- * it is known who of it is late. */
+ * it is known which of its requests are late. */
 static void
 cut_classes(struct slo_watch *w, unsigned rule)
 {
@@ -398,7 +399,7 @@ rule_sample(struct slo_watch *w, unsigned rule, nsec_t delay, nsec_t now)
         rule_begin(w, rule, now); /* the clock went back */
     } else if ((elapsed >= INTERVAL_MOST * interval && delay <= target.ns / 2) ||
                elapsed >= FORSAKEN * interval) {
-        /* hardly anybody came and nobody waits, or nobody came at all: the machine slept */
+        /* few requests came and none waits, or none came at all: the machine slept */
         rule_reset(w, rule, target.ns, now);
     } else if (elapsed >= interval &&
                (r->samples >= SAMPLES_LEAST || elapsed >= INTERVAL_MOST * interval)) {
@@ -505,7 +506,7 @@ slo_judge(struct slo_watch *w, enum req_class class, uint64_t peer, nsec_t delay
         w->was_late = true;
         w->rules[class].late++;
         is_chosen = w->rules[class].is_hopeless &&
-                    is_served(&w->late_credit, LEVEL_FLOOR); /* somebody is served */
+                    is_served(&w->late_credit, LEVEL_FLOOR); /* some are served */
     }
     if (likely(is_chosen)) {
         return true;

@@ -13,7 +13,7 @@
  * guessed. Of several addresses the
  * same have less patience than the others. While more than a few of a class are late, the
  * classes below are refused, the lowest first, by a share that grows. Twenty intervals with
- * hardly a late one end it, and so does a time in which nobody of the class came.
+ * almost no late one end it, and so does a time without requests of the class.
  *
  * Of a class that does not run where it is read the delay is known only when it has passed, so
  * there the growth of the least delay tells by how much the level, the share that is admitted,
@@ -21,7 +21,7 @@
  * the lowest.
  *
  * `struct slo` is shared; its targets may change at any time. `struct slo_watch` belongs to a
- * worker's thread; its counters and level anybody reads.
+ * worker's thread; any thread reads its counters and level.
  */
 #pragma once
 
@@ -36,9 +36,10 @@
 
 #define SLO_INTERVAL (10 * NSEC_PER_MSEC)
 #define SLO_PARTS 1000         /* levels and percentiles are in thousandths */
-#define SLO_UNTIMED UINT64_MAX /* a delay that nobody has measured */
-/* While nobody is refused, of so many delays one is measured, and any when none has been for
- * so long: a busy worker still has fifty of them in an interval, a slow one has all. */
+#define SLO_UNTIMED UINT64_MAX /* a delay that was not measured */
+/* While no request is refused, one of this many delays is measured, and any when none was
+ * for this long: a busy worker still has fifty of them in an interval, a slow one has
+ * all. */
 #define SLO_SAMPLE_EVERY 64
 #define SLO_SAMPLE_NS (200 * NSEC_PER_USEC)
 /* How much of a target waiting may take while a queue stands, at most and at least; and how much
@@ -74,7 +75,7 @@ struct slo_rule {
     uint32_t level;     /* admitted of its class, of 65536 */
     uint32_t below;     /* of the classes below it, likewise; when its own runs at once */
     bool is_overloaded; /* late ones are refused */
-    bool is_hopeless;   /* hardly one was not */
+    bool is_hopeless;   /* almost every request was late */
 };
 
 struct slo_watch {
@@ -87,14 +88,14 @@ struct slo_watch {
     uint64_t peers_seen; /* a bit for each of 64 groups */
     uint32_t band;       /* of the addresses, how many are served in part; of 65536 */
     nsec_t shared_at;    /* when keep was last looked at */
-    bool is_neutral;     /* nobody is refused, and no queue stands */
+    bool is_neutral;     /* no request is refused, and no queue stands */
     nsec_t sampled_at;   /* when a delay was last asked for */
     unsigned skipped;    /* not asked for since */
     uint32_t share;      /* of such as the last that asked, how many are admitted */
     bool was_late;       /* the last that asked */
     ctr_t shed[CLASS_COUNT], late; /* refused; those of them that were too late */
     ctr_t level;                   /* lowest of the rules, thousandths; */
-    ctr_t level_until;             /* it counts so long if nobody asks any more */
+    ctr_t level_until;             /* it counts until then if no request comes */
     /* learned: how long being served takes, at the target's percentile */
     ctr_t serving[CLASS_COUNT];
 };

@@ -65,7 +65,7 @@ struct steer {
     ctr_t local;      /* went to the CPU that received them */
     ctr_t near;       /* ... to one that shares a cache or a memory node with it */
     ctr_t overflow;   /* ... elsewhere, because that worker has too many */
-    ctr_t fallback;   /* nothing was known of them, or nobody is near */
+    ctr_t fallback;   /* nothing was known of them, or no worker is near */
     ctr_t unexpected; /* came from a receive queue for which another was forgotten */
     unsigned queue_count, queues_max;
     struct steer_queue
@@ -99,7 +99,7 @@ steer_map_cpu(const struct steer_map *m, unsigned worker)
 
 /* The worker has been pinned anew. */
 void steer_map_move(struct steer_map *m, unsigned worker, int cpu);
-/* The worker's CPU is somebody else's, or is its own again. */
+/* The worker's CPU is used by others, or is its own again. */
 void steer_map_shun(struct steer_map *m, unsigned worker, bool is_shunned);
 must_check bool steer_map_is_shunned(const struct steer_map *m, unsigned worker);
 /* At least one worker has a CPU of its own. */
