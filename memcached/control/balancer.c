@@ -102,7 +102,7 @@ on_tick(evutil_socket_t fd, short what, void *arg)
     } else if (advice == BALANCE_MOVE) {
         migrate_order(b->shared, &move);
     } else if (b->shared->calls_home) {
-        net_shared_map(b->shared); /* nobody may have connected since they were moved */
+        net_shared_map(b->shared); /* also without new connections */
         for (unsigned i = 0; i < b->policy.count; i++) {
             worker_order(&b->shared->workers[i], ORDER_HOME);
         }

@@ -102,7 +102,7 @@ follow_pinning(struct acceptor *a)
     }
 }
 
-/* Who steers by receive queues should know when there are none. */
+/* --steer=napi has no effect without receive queues: a line in the log. */
 static unsigned
 queue_of(int fd)
 {

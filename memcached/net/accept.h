@@ -5,7 +5,8 @@
  * qos/steer.h chooses. The main thread has an acceptor; with a listener for each worker
  * (--steer=reuseport) every worker has one too.
  *
- * Owner: the thread whose base it was started on; before and after, who opened the listeners.
+ * Owner: the thread whose base it was started on; before and after, the thread that
+ * opened the listeners.
  */
 #pragma once
 

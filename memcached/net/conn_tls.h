@@ -22,7 +22,7 @@ struct conn_tls {
 must_check bool conn_tls_begin(struct conn *c, enum tls_mode mode);
 /* Nothing when there is none. */
 void conn_tls_end(struct conn *c);
-/* The session goes to somebody else, or NULL: there is none. */
+/* The session goes to another owner, or NULL: there is none. */
 struct tls_session *conn_tls_take(struct conn *c);
 /* Up to room bytes, maybe none with IO_OK. A handshake is deferred work: IO_LATER. */
 must_check enum io conn_tls_recv(struct conn *c, bool is_inline, char *to, size_t room,

@@ -23,8 +23,8 @@ struct crew {
 void crew_init(struct crew *c);
 void crew_fini(struct crew *c);
 
-/* Memory for shared->worker_count of them: shared->workers, for the caller to free when nobody reads
- * its counters any more. False: there is none. */
+/* Memory for shared->worker_count of them: shared->workers, for the caller to free when
+ * its counters are not read any more. False: there is none. */
 must_check bool crew_create(struct net_shared *shared);
 /* Starts them, and waits until those that were started are ready. 0, or the errno for which the
  * rest was not. */

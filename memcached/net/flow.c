@@ -45,7 +45,7 @@ close_datagram(struct flow *f)
     buf_fini(&f->pump.in, &w->core.pool);
     free(f->own);
     f->own = NULL;
-    f->left = 0; /* nobody will read it */
+    f->left = 0; /* it is not read any more */
     f->is_open = false;
     f->pump.work.ticket.is_admitted = false;
 }

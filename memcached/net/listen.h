@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  *
- * Listening sockets: opening them, and who accepts on which (net/accept.h): the main thread,
- * or with --steer=reuseport each worker on listeners of its own. Main thread only, except the
- * counters, which any thread may read and acceptors write.
+ * Listening sockets: opening them, and which thread accepts on which (net/accept.h): the
+ * main thread, or with --steer=reuseport each worker on listeners of its own. Main thread
+ * only, except the counters, which any thread may read and acceptors write.
  */
 #pragma once
 

@@ -148,7 +148,8 @@ give(struct worker *w, struct worker *to, struct conn *c, enum balance_reason re
     return true;
 }
 
-/* A share of 1 is everybody, also those without requests; an order moves one at the least. */
+/* A share of 1 is all connections, also those without requests; an order moves one at the
+ * least. */
 static unsigned
 choose(const struct migrate_ask *ask, struct balance_choice *choices, size_t count,
        double total)

@@ -2,7 +2,7 @@
  * Copyright (c) 2026 the memcached-qos authors
  *
  * Datagrams on their way out of one UDP socket: replies are cut into them, and many leave in one
- * system call, whoever they are for. The worker's thread.
+ * system call, whatever their destinations. The worker's thread.
  */
 #pragma once
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  *
- * What all workers share: set up by main before the first one starts. Who may read and change
- * what from then on is in doc/threads.md.
+ * What all workers share: set up by main before the first one starts. The owner of each
+ * field and its readers are in doc/threads.md.
  */
 #pragma once
 
@@ -40,7 +40,7 @@ struct net_shared {
     struct watch *watch;
     struct watchers *watchers;
     struct prefixes *prefixes;
-    struct tls *tls; /* NULL: nobody speaks it */
+    struct tls *tls; /* NULL: TLS is off */
     struct registry registry;
     struct udp_sockets udp;
     struct core_shared core;

@@ -11,8 +11,8 @@
 
 #include "base/log.h"
 
-/* How often the rings are looked at while somebody watches; one that fills wakes the thread
- * before. */
+/* How often the rings are looked at while a client watches; one that fills wakes the
+ * thread before. */
 #define TICK_MS 50
 #define DISCARD_BYTES 4096 /* read and thrown away at once */
 #define DISCARDS_MAX 16    /* of a TLS client in a row: more than a session reads ahead */

@@ -5,7 +5,7 @@
  * out of the workers' rings and writes them to the sockets. A connection that becomes a
  * watcher leaves its worker for good; what the client still sends is read and thrown away.
  *
- * The thread sleeps while nobody watches.
+ * The thread sleeps while no client watches.
  */
 #pragma once
 
@@ -21,7 +21,7 @@
 
 struct event_base;
 struct
-    watcher; /* a client; owned by who made it until watchers_give, then by the thread */
+    watcher; /* a client; owned by its worker until watchers_give, then by the thread */
 
 /* Everything but mbox, is_stopping and the first three fields is the thread's own. */
 struct watchers {
@@ -42,7 +42,7 @@ struct watchers {
 must_check bool watchers_start(struct watchers *ws, struct watch *watch,
                                struct registry *registry, _Atomic unsigned *open_conns,
                                const struct tls *tls);
-/* Ends the thread and closes all watchers; nobody else may give any more. */
+/* Ends the thread and closes all watchers; no other thread may give any more. */
 void watchers_stop(struct watchers *ws);
 /* struct watch_conf.wake; ctx is the struct watchers. Any thread, once it was started. */
 void watchers_wake(void *ctx);

@@ -95,7 +95,7 @@ struct handoff {
 
 /* Starts the thread; pins it before it allocates anything. False with errno. */
 must_check bool worker_start(struct worker *w, unsigned index, struct net_shared *shared);
-/* Any thread: the limit has changed, look again at who waits for it. */
+/* Any thread: the limit has changed, look again at the requests that wait for it. */
 void worker_relimit(struct worker *w);
 /* Any thread: accept connections yourself. */
 void worker_accept(struct worker *w, struct acceptor *acceptor);

@@ -16,7 +16,7 @@
 
 #define ADDR_IP_BYTES 16
 
-/* Who is at the other end of a connection. */
+/* The other end of a connection. */
 struct peer {
     union {
         struct sockaddr any; /* its family alone, for UNIX sockets */
@@ -31,7 +31,7 @@ struct peer {
 void addr_format(const char *transport, const struct sockaddr *addr, socklen_t len,
                  char *dst, size_t dst_len);
 
-/* `seed` keeps who chooses an address from choosing its key. */
+/* `seed`: without it the choice of an address would be that of its key. */
 struct peer addr_peer(const struct sockaddr *addr, socklen_t len, uint64_t seed);
 /* IPv4 mapped into IPv6. False: no network address. */
 must_check bool addr_ip(const struct peer *peer, uint8_t ip[ADDR_IP_BYTES]);

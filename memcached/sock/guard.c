@@ -29,7 +29,7 @@ guard_is_trusted(const struct guard_conf *conf, const uint8_t ip[GUARD_IP_BYTES]
 {
     if ((ipnet_is_v4(ip) && ip[V4_PREFIX_BYTES] == 127) ||
         memcmp(ip, v6_loopback, sizeof v6_loopback) == 0) {
-        return true; /* the kernel lets nobody forge these from outside */
+        return true; /* the kernel drops these when they come from outside */
     }
     for (unsigned i = 0; i < conf->trusted_count; i++) {
         if (ipnet_has(&conf->trusted[i], ip)) {

@@ -22,7 +22,7 @@ enum registry_state {
     REGISTRY_WRITE,   /* output waits for the client */
     REGISTRY_WAITING, /* a request waits for the limiter */
     REGISTRY_NEW,     /* a request waits for its turn */
-    REGISTRY_SWALLOW, /* a value that nobody wants is being received */
+    REGISTRY_SWALLOW, /* a value that is dropped is being received */
     REGISTRY_CLOSING, /* the last output waits for the client */
     REGISTRY_WATCH,   /* output only: the live log */
     REGISTRY_STATES
@@ -30,7 +30,8 @@ enum registry_state {
 
 #define REGISTRY_ADDR_MAX 128
 
-/* Embedded in the socket's owner, who updates the two atomics (relaxed: informational). */
+/* Embedded in the socket's owner, which updates the two atomics (relaxed:
+ * informational). */
 struct registry_entry {
     int fd;
     bool is_udp;

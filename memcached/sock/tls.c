@@ -60,7 +60,7 @@ complain(char *err, size_t err_len, const char *fmt, ...)
     return false;
 }
 
-/* A server has nobody whom it could ask. */
+/* A server cannot ask for a passphrase. */
 static int
 no_passphrase(char *buf, int size, int is_for_writing, void *ctx)
 {
@@ -252,7 +252,7 @@ tls_version_name(unsigned min_version)
 }
 
 /* A path that stays good when the process changes its directory. Links are not followed:
- * who renews certificates may change them. NULL: no memory, or no path. */
+ * renewing certificates may change them. NULL: no memory, or no path. */
 static char *
 keep_path(const char *path)
 {
@@ -456,7 +456,7 @@ tls_handshake(struct tls_session *s, struct tls_thread *thread)
     }
     enum tls_io io = judge(s, result, &others);
     if (io == TLS_EOF || io == TLS_BROKEN) {
-        /* Who looks whether the port is open has not tried to agree. */
+        /* A probe of the port has not tried to agree. */
         bool has_tried = io == TLS_BROKEN || BIO_number_read(SSL_get_rbio(s->ssl)) > 0;
         s->is_broken = true;
         ctr_add(&thread->handshake_errors, has_tried);
