@@ -178,7 +178,7 @@ daemon_ready(struct daemon *d)
         }
     }
     if (d->parent >= 0) {
-        /* a parent that was killed meanwhile has nobody to tell */
+        /* nothing is lost when the parent was killed meanwhile */
         (void)!write(d->parent, "", 1);
         close(d->parent);
     }
@@ -277,7 +277,8 @@ write_pid(const char *path, const char *temporary)
         errno = S_ISDIR(st.st_mode) ? EISDIR : EEXIST; /* a device is not replaced */
         return false;
     }
-    /* A foreseeable name: what somebody else has put there is not written to. */
+    /* The name can be foreseen: a file that another user has put there is not written
+     * to. */
     if (unlink(temporary) != 0 && errno != ENOENT) {
         return false;
     }

@@ -18,7 +18,7 @@ must_check int daemon_open_streams(void);
  * `least` at least. */
 must_check int daemon_raise_files(unsigned needed, unsigned least);
 must_check int daemon_allow_core(void);
-/* As root: become `user`, who must be given. Otherwise nothing. */
+/* As root: become `user`, which must be given. Otherwise nothing. */
 must_check int daemon_drop_root(const char *user);
 
 /* A child that goes on, between the fork and its first service. */

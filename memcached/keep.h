@@ -37,7 +37,8 @@ enum keep_status {
 must_check enum keep_status keep_load(struct keep *k, struct store *store,
                                       struct store_conf *conf);
 
-/* Saves the items; nobody uses the store any more. False: it has said why. */
+/* Saves the items, when the store is not used any more. False: the reason is on
+ * stderr. */
 must_check bool keep_save(struct keep *k, const struct store *store, uint64_t last_gid);
 
 /* After the store has been destroyed. */

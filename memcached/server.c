@@ -42,8 +42,8 @@ struct server {
     struct keep keep;
     struct store_conf store_conf;
     struct serve_conf serve;
-    struct auth *auth; /* NULL: everybody may */
-    struct tls *tls;   /* NULL: nobody speaks it */
+    struct auth *auth; /* NULL: no authentication */
+    struct tls *tls;   /* NULL: TLS is off */
     struct serve_hooks hooks;
     struct placement placement;
     struct net_shared shared;
@@ -334,7 +334,7 @@ start_workers(struct server *sv)
     return 0;
 }
 
-/* Where the workers stand, for whoever deals out connections. Pinned workers get the
+/* The CPUs of the workers, for the distribution of connections. Pinned workers get the
  * connections of their CPUs unless something else is asked for. False: no memory. */
 static bool
 prepare_steering(struct server *sv)

@@ -167,7 +167,8 @@ show_sched(struct stats *st, struct sink *sink)
     struct prio_seen seen;
     struct pinner_seat seat;
     char autogroup[32];
-    /* All workers have the same, unless somebody has changed one: "stats pin" tells. */
+    /* All workers have the same, unless one was changed from outside: "stats pin" shows
+     * it. */
     pinner_seat(st->shared->pinner, 0, &seat);
     prio_autogroup(autogroup, sizeof autogroup);
     bool is_seen = prio_read(seat.tid, &seen) == 0;
