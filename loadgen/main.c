@@ -91,8 +91,8 @@ generate(int argc, char **argv)
 int
 main(int argc, char **argv)
 {
-    /* Nobody reads the report any more: that is an error like others, and files that were
-     * asked for are written all the same. */
+    /* The reader of the report has gone: that is an error like others, and files that
+     * were asked for are written all the same. */
     signal(SIGPIPE, SIG_IGN);
     int status = argc > 1 && tool_is(argv[1])
                      ? (int)tool_run(argc - 1, argv + 1, stdout, stderr)

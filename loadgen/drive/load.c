@@ -12,7 +12,7 @@
 
 #define LOAD_WAIT_MS 100
 #define DRY_WAIT_MS 1 /* until an empty book is looked at again */
-/* Datagrams that nobody has room for are lost. A server's socket holds some 200 KB of them by
+/* Datagrams without room are lost. A server's socket holds some 200 KB of them by
  * default, and counts more for each than it is long. */
 #define DGRAMS_BYTES 65536 /* on the way to a server, each thread */
 #define DGRAM_COST 1024
@@ -164,7 +164,8 @@ send_more(struct load *l, struct lconn *c)
     return flush(l, c);
 }
 
-/* Late answers to what was sent twice are nothing to the run: they go where nobody is. */
+/* Late answers to what was sent twice are nothing to the run: they are counted apart and
+ * dropped. */
 static void
 leave_strays(struct load *l)
 {

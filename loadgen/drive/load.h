@@ -21,8 +21,8 @@ struct load_slice {
 /* The part of thread `index` of `threads`; together they are all records. */
 struct load_slice load_slice_of(uint64_t records, unsigned index, unsigned threads);
 
-/* NULL when every record is stored, else a sentence (err): then nobody takes what a reader
- * delivers any more. A workload with a book has no slice. `cap` NULL: none. Counts into
+/* NULL when every record is stored, else a sentence (err): then what a reader delivers is
+ * not taken any more. A workload with a book has no slice. `cap` NULL: none. Counts into
  * tally->loaded. */
 must_check const char *load_run(struct lset *s, struct load_slice slice, struct cap *cap,
                                 struct tally *tally, char *err, size_t err_len);

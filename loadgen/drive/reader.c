@@ -210,7 +210,7 @@ wait_for_blank(struct reader *r, struct book *book)
     return page;
 }
 
-/* It is somebody else's to send: only recorded times go by. */
+/* Another process sends it: only recorded times go by. */
 static bool
 pass_over(struct reader *r, const struct trace_record *record)
 {
@@ -271,7 +271,7 @@ hand_over_set(struct reader *r, const struct trace_record *record, struct book_p
 static bool
 stock(struct reader *r, const struct trace_record *record, struct book_page *made)
 {
-    /* Who asks for it is no matter: one process stores it. */
+    /* The client does not matter: one process stores it. */
     made->route = (uint32_t)(made->hash >> 32);
     if (record->value_len == 0 || !is_in_slice(r, made)) {
         return !stops(r);

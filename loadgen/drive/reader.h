@@ -88,7 +88,7 @@ must_check const char *reader_start(struct reader *r, const struct reader_run *r
                                     char err[TRACE_ERR_MAX]);
 /* Whether as much is read as there is room for. */
 bool reader_is_primed(const struct reader *r);
-/* Lets reading end soon: nobody takes what it delivers any more. Books end. */
+/* Lets reading end soon: what it delivers is not taken any more. Books end. */
 void reader_halt(struct reader *r);
 /* Ends reading: the run is over. NULL, or a sentence (valid until the next start) about what
  * was wrong with the trace; *notes are filled in. */

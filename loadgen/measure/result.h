@@ -25,7 +25,7 @@
 /* Of the hit ratio, from the first half of a run to the second. */
 #define RESULT_DRIFT_HITS_MAX 0.05
 #define RESULT_DRIFT_T 5 /* Student's t that is beyond chance */
-/* Lag within the slack of the kernel's timers is nobody's lateness. */
+/* Lag within the slack of the kernel's timers is no lateness. */
 #define RESULT_LATENESS_FLOOR (50 * NSEC_PER_USEC)
 
 /* A quantile of all requests of a kind, those never answered counting as slower than all
@@ -121,7 +121,7 @@ struct result {
     struct hist *all[FROM_COUNT]; /* latencies of all requests; by result_judge */
     bool is_replay;               /* of a class: it replays a trace */
     double hits_expected; /* share of keys, 1: each miss is the server's doing; below 0:
-                           * nobody knows */
+                           * unknown */
     bool was_interrupted;
     bool is_uneven;     /* the load is meant to change while it lasts */
     bool is_antagonist; /* of a class: it may be served as badly as it likes */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  *
- * Latencies of a run, one by one, for those who want more than a histogram: all, or a share
- * of them, each kept or not whatever the others are. Memory is set aside before and touched
- * as it fills; what does not fit is counted. Its sending thread's until the run is over.
+ * Latencies of a run, one by one, for those that need more than a histogram: all, or a
+ * share of them, each kept or not whatever the others are. Memory is set aside before and
+ * touched as it fills; what does not fit is counted. Its sending thread's until the run
+ * is over.
  */
 #pragma once
 

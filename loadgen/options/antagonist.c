@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  *
- * Clients that misbehave, by name: those whom J. Leverich and C. Kozyrakis, "Reconciling High
- * Server Utilization and Sub-millisecond Quality-of-Service" (EuroSys 2014, 3.4), set beside
- * the clients that they measured. They send as fast as they are answered, and how well they
- * are served says nothing of whether a run is valid.
+ * Clients that misbehave, by name: those that J. Leverich and C. Kozyrakis, "Reconciling
+ * High Server Utilization and Sub-millisecond Quality-of-Service" (EuroSys 2014, 3.4),
+ * set beside the clients that they measured. They send as fast as they are answered, and
+ * how well they are served says nothing of whether a run is valid.
  */
 #include "loadgen/options/group.h"
 

@@ -134,7 +134,7 @@ struct options {
     double tolerance, budget_s; /* budget_s 0: so many runs */
     struct scan_range scan;
     enum scan_order scan_order;
-    struct goal stop_goal; /* of a scan: the first load that misses it is the last */
+    struct goal stop_goal; /* stops a scan at the first load above it */
     int64_t repeat;
 
     /* ---- options/swarm.c */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  *
- * What is told, and to whom.
+ * Output: reports, files, progress, verbosity.
  */
 #include "loadgen/options/group.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  *
- * In which words: the protocol of a class, and who it says it is.
+ * The protocol of a class, and its name and password.
  */
 #include "loadgen/options/group.h"
 

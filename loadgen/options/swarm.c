@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  *
- * Several machines in one run: agents and who leads them.
+ * Several machines in one run: agents and their leader.
  */
 #include "loadgen/options/group.h"
 
@@ -15,7 +15,7 @@
 #define OBSERVE_S 1 /* between questions of agents that observe */
 #define QPS_MAX 1e8
 #define BYTES_MAX 1e15
-/* What an agent that obeys anybody may be asked for at most. */
+/* Limits of an agent without a key (--insecure-agent). */
 #define INSECURE_QPS 10000
 #define INSECURE_CONNS 64
 #define INSECURE_SECONDS 60
@@ -200,7 +200,7 @@ has_rates_of_its_own(const struct schedule *s)
     return false;
 }
 
-/* Who does what: agents that measure take that from the leader, which then sends load. */
+/* Roles: when agents measure, the leader does not, and sends load. */
 static const char *
 settle_roles(const struct options *o)
 {

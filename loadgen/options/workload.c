@@ -89,8 +89,7 @@ call_on_miss(void *conf, const char *text)
     c->fills = c->defers || strcmp(text, "set") == 0;
     if (!c->fills && strcmp(text, "ignore") != 0) {
         return "a miss is followed by nothing (ignore), a set (set, set-after:TIME), or "
-               "who "
-               "has the lease sets (lease, lease:TIME)";
+               "one by the winner of a lease (lease, lease:TIME)";
     }
     return law != NULL ? value_seconds(&c->fetch, law) : NULL;
 }

@@ -404,7 +404,7 @@ write_until(struct json *j, const struct result *r)
     json_close(j, '}');
 }
 
-/* Left out when nobody said. */
+/* Left out when unknown. */
 static void
 write_evictions(struct json *j, const struct server_evictions *e)
 {

@@ -443,7 +443,8 @@ print_class(const struct result *r, const struct options *o, unsigned i, FILE *o
     const struct result *c = &r->classes[i];
     const struct lclass *l = &o->classes[i];
     const struct report_form form = report_form_of(o);
-    /* Whoever looks for mutilate's rows is to find those of the run, and none of a class. */
+    /* Scripts that look for mutilate's rows find those of the run, and none of a
+     * class. */
     static const struct report_names names = {"#kind", "gets", "others", "on_way"};
     struct report_totals t = report_totals(c);
     struct report_table table;

@@ -20,7 +20,7 @@ must_check bool progress_init(struct progress *p);
 /* Another run begins. */
 void progress_reset(struct progress *p);
 void progress_fini(struct progress *p);
-/* `records`: of so many; 0: nobody knows how many. */
+/* `records`: of so many; 0: unknown. */
 void progress_load(const struct lthread *threads, unsigned count, uint64_t records,
                    FILE *out);
 void progress_run(struct progress *p, const struct lthread *threads, unsigned count,

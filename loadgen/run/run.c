@@ -250,7 +250,7 @@ start_stocks(struct run *r)
     return EXIT_VALID;
 }
 
-/* Nobody takes what a thread that has failed or never began was to store: others are not to
+/* What a thread that has failed or never began was to store is not taken: others must not
  * wait for what comes behind that. */
 static void
 halt_stocks(struct run *r)

@@ -24,7 +24,7 @@ struct stats_poll {
     unsigned len;
     const struct target *targets;
     struct server_stats *stats;        /* of the run under way */
-    struct server_settings *settings;  /* NULL: nobody was asked */
+    struct server_settings *settings;  /* NULL: no server was asked */
     struct server_evictions evictions; /* of loading */
     nsec_t start, end, next, length;
     bool asks_settings; /* not for stats, just now */

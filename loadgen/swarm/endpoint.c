@@ -121,7 +121,7 @@ fail(int fd, const struct endpoint *e, const char *what, char *err, size_t err_l
     return -1;
 }
 
-/* A socket file that nobody listens on any more is in the way. */
+/* A socket file without a listener is in the way. */
 static void
 remove_stale(const struct endpoint *e)
 {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  *
- * How a leader and an agent begin: hellos, and, when there is a key, the proofs of both that
- * they have it. The leader proves first, so that nobody learns from an agent whether a key
- * is right without having it. After that the connection is sealed, and the start of the
- * agent's nonce is the session that all frames name. The connection's thread.
+ * How a leader and an agent begin: hellos, and, when there is a key, the proofs of both
+ * that they have it. The leader proves first, so that an agent never reveals whether a
+ * key is right to a process that does not have it. After that the connection is sealed,
+ * and the start of the agent's nonce is the session that all frames name. The
+ * connection's thread.
  */
 #pragma once
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  *
- * Who may command an agent: a key that both sides have beforehand. Both prove that they
- * have it by an HMAC-SHA-256 over what was said so far, nonces of both sides included; from
- * then on every frame carries its number and a shortened HMAC by a key of its direction
- * (HKDF, RFC 5869). Frames are authenticated, not encrypted.
+ * Authentication of leader and agent: a key that both sides have beforehand. Both prove
+ * that they have it by an HMAC-SHA-256 over what was said so far, nonces of both sides
+ * included; from then on every frame carries its number and a shortened HMAC by a key of
+ * its direction (HKDF, RFC 5869). Frames are authenticated, not encrypted.
  *
  * seal.c has this from OpenSSL; a build without it has seal_none.c, where seal_is_there is
  * false and only the unauthenticated swarm on loopback is left. Pure but for the kernel's

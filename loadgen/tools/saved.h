@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  *
- * Results read back from JSON files, whoever wrote them: what does not fit is refused with a
+ * Results read back from JSON files of any origin: what does not fit is refused with a
  * sentence. One thread.
  */
 #pragma once

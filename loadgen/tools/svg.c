@@ -13,7 +13,7 @@
 #define LEGEND_LINE 18
 #define SHARE_MAX 0.9999999
 
-/* Told apart by those who see colours otherwise, too (Okabe and Ito, 2008). */
+/* Distinct for readers with colour blindness, too (Okabe and Ito, 2008). */
 static const char *const colours[SVG_COLOURS] = {
     "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000",
 };
@@ -240,7 +240,7 @@ svg_curve_point(struct svg_curve *c, double x, double y)
 {
     double px = x_of(c->f, x), py = y_of(c->f, y);
     if (c->count > 0 && fabs(px - c->x) < 0.5 && fabs(py - c->y) < 0.5) {
-        return; /* nobody would see it */
+        return; /* it would not be visible */
     }
     fprintf(c->f->out, "%s%.1f,%.1f", c->count > 0 ? " " : "", px, py);
     c->x = px;

@@ -60,8 +60,9 @@ struct codec_order {
     uint64_t number; /* seconds to live, or what to add or take */
 };
 
-/* How a get asks for a lease on its key: who finds nothing, or a value that lives no longer than
- * `recache` seconds (0: any), hears that it has won; others hear so for `seconds`. */
+/* How a get asks for a lease on its key: the client that finds nothing, or a value that
+ * lives no longer than `recache` seconds (0: any), has won it, for `seconds`; others are
+ * told so. */
 struct codec_lease {
     uint32_t seconds, recache;
 };
@@ -199,7 +200,7 @@ codec_kind_of(enum client_take take)
 /* Bytes of a value: CLIENT_DATA; CODEC_ON once it and its terminator are taken. */
 enum client_kind codec_take_value(struct codec_parser *p, const char *buf, size_t len,
                                   size_t *taken, struct client_reply *reply);
-/* The same for bytes nobody wants: never CLIENT_DATA. */
+/* The same for bytes to be dropped: never CLIENT_DATA. */
 enum client_kind codec_skip_value(struct codec_parser *p, const char *buf, size_t len,
                                   size_t *taken);
 /* What it is called that a request with neither value nor number has had its effect. */

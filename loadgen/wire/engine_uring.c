@@ -41,7 +41,7 @@ struct event {
 };
 
 /* A connection's requests. A new generation begins when its socket is closed: what completes
- * later belongs to nobody. */
+ * later is dropped. */
 struct watched {
     uint32_t generation;
     bool receives, polls;
@@ -281,7 +281,7 @@ note(struct lset *s, const struct io_uring_cqe *cqe)
             start_receiving(s, c);
         }
     }
-    /* A buffer is given back with its event, also when nobody wants it. */
+    /* A buffer is given back with its event, also when it is dropped. */
     if ((is_current && cqe->res != -ENOBUFS) || has_buffer) {
         w->events[w->events_len++] = e;
     }

@@ -29,7 +29,7 @@ struct followup {
 enum missed_need {
     NEED_SET, /* it was missed */
     NEED_CAS, /* the same, and the lease on it was won */
-    NEED_GET, /* it was missed, and somebody else has the lease */
+    NEED_GET, /* it was missed, and another client has the lease */
 };
 
 struct missed {

@@ -367,7 +367,8 @@ can_hear(const struct lconn *c)
     return c->count > 0 && c->ops[c->head].begin < bytes_sent(c);
 }
 
-/* What a connection begins with is nobody's: its right answer is none of the outcomes. */
+/* What a connection begins with is no request of a user: its right answer is no
+ * outcome. */
 static void
 parse_bytes(struct lconn *c, const struct workload *w, const char *buf, size_t len,
             struct reply_done *done)
@@ -406,7 +407,7 @@ lconn_parse(struct lconn *c, const struct workload *w, const char *buf, size_t l
     }
     *done = (struct reply_done){.outcome = REPLY_MORE, .taken = len};
     if (!c->is_answering) {
-        return; /* what stands behind a reply in its datagram belongs to nobody */
+        return; /* what stands behind a reply in its datagram is dropped */
     }
     c->is_answering = false;
     codec_parser_init(&c->reply.parser);

@@ -4,8 +4,9 @@
  * A thread's connections: waiting for them, connecting, flushing. Its thread only.
  *
  * What stands below is all that loops know of how bytes are moved: they wait, ask what
- * happened to whom, take the bytes that came, push requests (lconn.h) and flush. What waits
- * and receives is an engine (engine.h). It knows nothing of requests and replies.
+ * happened to which connection, take the bytes that came, push requests (lconn.h) and
+ * flush. What waits and receives is an engine (engine.h). It knows nothing of requests
+ * and replies.
  */
 #pragma once
 

@@ -66,7 +66,7 @@ load(SSL_CTX *ctx, const struct ltls_conf *conf, char *err, size_t err_len)
     return true;
 }
 
-/* A program that measures asks nobody. */
+/* A passphrase is never asked for. */
 static int
 no_passphrase(char *buf, int size, int is_for_writing, void *ctx)
 {
@@ -189,7 +189,7 @@ shake_hands(struct ltls_session *s, bool *wants_write, const char **why)
                            : errno != 0            ? strerror(errno)
                                                    : "closed by the server";
         snprintf(text, sizeof text, "TLS handshake: %s%s", what,
-                 is_strange ? " (--tls-ca=FILE: who may have signed it)" : "");
+                 is_strange ? " (--tls-ca=FILE: authorities that may sign it)" : "");
         *why = text;
         ERR_clear_error();
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  *
- * A build without TLS: nobody gets a struct ltls, so the rest is never reached.
+ * A build without TLS: there is no struct ltls, so the rest is never reached.
  */
 #include "loadgen/wire/ltls.h"
 

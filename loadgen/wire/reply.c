@@ -35,9 +35,9 @@ finish_key(const struct reply_to *to, unsigned i, const struct client_reply *val
     }
 }
 
-/* The same of a value that came with a lease, somebody's; false when there was none, only the
- * empty one that stands for the lease. A request that stores the key in any case needs no
- * lease. */
+/* The same of a value that came with a lease of some client; false when there was none,
+ * only the empty one that stands for the lease. A request that stores the key in any case
+ * needs no lease. */
 static bool
 finish_leased(const struct reply_to *to, unsigned i, const struct client_reply *value)
 {

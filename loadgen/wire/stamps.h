@@ -27,7 +27,7 @@ struct stamps {
     uint32_t first, count; /* a ring; first grows for ever */
     struct {
         uint32_t last_byte; /* of the stream, modulo 2^32 */
-        nsec_t at;          /* by the clock of who stamps */
+        nsec_t at;          /* by the clock of its source */
     } sent[STAMPS_KEPT];
     nsec_t received_at; /* what was received last; 0: it had no stamp */
 };

@@ -37,9 +37,9 @@ struct book_page {
 struct book_ring {
     uint32_t *places;
     char before[64];
-    atomic_uint head; /* taken so far: release by who takes */
+    atomic_uint head; /* taken so far: release by the taker */
     char between[64];
-    atomic_uint tail; /* handed over so far: release by who gives */
+    atomic_uint tail; /* handed over so far: release by the giver */
     char behind[64];
 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  *
- * Which random numbers belong to whom: every thread of every process that takes part in a
- * run has its own for each purpose, all from one seed. Pure.
+ * Which random numbers belong to which thread: every thread of every process that takes
+ * part in a run has its own for each purpose, all from one seed. Pure.
  */
 #pragma once
 

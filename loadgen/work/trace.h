@@ -125,7 +125,7 @@ struct trace_conf {
     struct trace_layout layout; /* CSV */
     bool skips_bad;             /* lines that make no sense are counted, not an error */
     const atomic_bool
-        *stop; /* set by whoever wants no more: the trace ends; NULL: none */
+        *stop; /* set when no more is wanted: the trace ends; NULL: none */
 };
 
 /* What was met on the way. */

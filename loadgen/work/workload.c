@@ -286,7 +286,7 @@ workload_is_value(const struct workload *w, uint64_t key, uint64_t at, const cha
     if (at + len > workload_value_len(w, key)) {
         return false;
     }
-    /* Of a counter nobody knows how often it was counted up. */
+    /* A counter's value is unknown: it depends on how often it was counted up. */
     return workload_is_counter(w, key)
                ? has_only_digits(bytes, len)
                : memcmp(workload_value(w, key) + at, bytes, len) == 0;

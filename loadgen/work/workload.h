@@ -62,7 +62,7 @@ struct workload_conf {
     bool fills;           /* a set follows each miss, */
     bool defers;          /* though not at once: */
     struct dist fetch;    /* after so many seconds */
-    bool leases;          /* only of who is told to */
+    bool leases;          /* only with --on-miss=lease */
     double verify;        /* share of gets whose values are checked, 0 to 1 */
     struct dist getcount; /* keys of a get */
     double miss_ratio;    /* share of the keys of gets that are absent, 0 to 1 */

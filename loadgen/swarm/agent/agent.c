@@ -32,7 +32,8 @@ struct agent {
     unsigned count;
 };
 
-/* Without a key anybody who reaches it commands it: then that is nobody else. */
+/* Without a key any process that reaches the agent commands it: so it must be out of
+ * reach. */
 static enum exit_status
 listen_where_allowed(struct agent *a)
 {

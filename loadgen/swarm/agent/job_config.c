@@ -81,7 +81,7 @@ parse_words(struct job *j, const struct scope_words *host, const struct frame *f
     return wrong;
 }
 
-/* Whether all who ask have a name and a password to show. */
+/* Whether all classes have a name and a password. */
 static bool
 has_secret(const struct options *o)
 {
@@ -137,7 +137,7 @@ find_servers(struct job *j, const struct options *own)
 
 /* ---- traces ---------------------------------------------------------------------------- */
 
-/* What is opened below a directory is what is read later: links that somebody puts in place of
+/* What is opened below a directory is what is read later: links that are put in place of
  * the file, or of a directory on the way to it, lead nowhere. glibc has no call for it. */
 static int
 open_below(const char *top, const char *rest)

@@ -155,7 +155,7 @@ put_costs(struct frame_out *o, const struct result *r)
     frame_close(o, place);
 }
 
-/* What the run has said goes to the leader, whom people look at. */
+/* The run's messages go to the leader, which prints them. */
 static void
 put_notes(struct frame_out *o, struct job *j)
 {
@@ -416,8 +416,8 @@ become_owner(struct service *s)
     const struct timespec pause = {0, (long)HANDOVER_LOOK};
     nsec_t until = clock_now() + HANDOVER;
     for (;;) {
-        int nobody = 0;
-        if (atomic_compare_exchange_strong(&s->conf->shared->owner, &nobody,
+        int no_owner = 0;
+        if (atomic_compare_exchange_strong(&s->conf->shared->owner, &no_owner,
                                            (int)getpid())) {
             return true;
         }

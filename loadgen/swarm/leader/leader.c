@@ -232,7 +232,7 @@ leader_loaded(const struct leader *l)
 
 /* ---- one run ------------------------------------------------------------------------ */
 
-/* Nothing was reported yet, by anybody. */
+/* Nothing was reported yet, by any agent. */
 static bool
 start_ledger(struct leader *l)
 {

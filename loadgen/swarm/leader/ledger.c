@@ -336,7 +336,7 @@ ledger_lose(struct ledger *l, unsigned part)
     advance_all(l);
 }
 
-/* Who was lost before an interval ended is missing in it. */
+/* An agent that was lost before an interval ended is missing in it. */
 static void
 mark_rows(const struct ledger *l, struct series *s)
 {
@@ -361,7 +361,7 @@ ledger_finish(struct ledger *l, nsec_t end)
     l->is_open = false;
     uint64_t last = interval_last(l->run.end - l->run.start, l->run.length);
     if (!l->is_cut && l->cut > l->added && l->cut < last) {
-        /* Those who are done were told to stop before it. */
+        /* Those that are done were ordered to stop before it. */
         advance(l, l->cut, l->run.start + l->cut * l->run.length);
     }
     nsec_t before = l->run.start + l->added * l->run.length;

@@ -350,7 +350,7 @@ take_costs(struct member *k, const struct frame *f, nsec_t longest)
     }
     k->threads = (unsigned)(field.len / COST_BYTES);
     free(k->costs);
-    k->costs = calloc(k->threads + 1, sizeof *k->costs); /* who observes has none */
+    k->costs = calloc(k->threads + 1, sizeof *k->costs); /* an observer has none */
     must(k->costs != NULL);
     bool is_good = true;
     for (size_t at = 0; at < field.len; at += 8) {
