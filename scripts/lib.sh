@@ -3,7 +3,7 @@
 #
 # For the other scripts: ". scripts/lib.sh". POSIX sh; perl does the sockets.
 
-# free_port [WISH]: prints WISH when nobody listens there, else a port that is free.
+# free_port [WISH]: prints WISH when the port is free, else a port that is free.
 free_port() {
     perl -MIO::Socket::INET -e '
         for my $port (@ARGV, 0) {
@@ -43,7 +43,7 @@ wait_ready() {
     done
 }
 
-# server_user: the option that lets root start a server, nothing for anybody else.
+# server_user: the option that lets root start a server, nothing for other users.
 server_user() {
     [ "$(id -u)" = 0 ] || return 0
     for user in memcache memcached nobody daemon; do

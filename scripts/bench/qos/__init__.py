@@ -37,7 +37,7 @@ CASES = {
         "random times, whatever the replies do (`scripts/bench/overload.c`); at "
         f"{limits.CALM}x measured from {limits.RECOVERY} s after the overload. Targets: p99 of "
         "the answered at most the SLO, at least 0.9 of the most that keeps it without "
-        "refusing; nobody refused after the overload.", 3, 2),
+        "refusing; no request refused after the overload.", 3, 2),
     "sched": Case(
         scheduling.case, scheduling.HEAD, "A square wave on the worker's CPU",
         f"A batch job that wants {scheduling.BUSY_MS} of every {scheduling.PERIOD_MS} ms; it "

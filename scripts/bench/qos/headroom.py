@@ -9,7 +9,7 @@ from .runner import SEVERAL, values, verdict
 
 HEAD = ["load", "gets/s", "server CPU", "utilisation shown", "capacity shown x peak",
         "p95 us: predicted", "at the client", "client CPU", "validity"]
-LOADS = (0.02, 0.2, 0.4, 0.6, 0.8)  # at the first nobody waits
+LOADS = (0.02, 0.2, 0.4, 0.6, 0.8)  # at the first none waits
 CONNECTIONS = 32
 WINDOW = 2  # seconds that the gauge covers at most
 

@@ -24,7 +24,7 @@ SERVER_CPU_MIN = 0.97  # of a run in which the server is to be the limit
 CLIENT_CPU_MAX = 0.95  # of CLIENT_CPU, by all clients together
 STEAL_MAX = 0.01       # share of the machine's time that its host kept
 OTHERS_MAX = 0.05      # share of it that other processes used, by the ticks
-WAIT_MAX = 0.03        # share of a CPU for which the server waited, with nobody beside it; to
+WAIT_MAX = 0.03        # share of a CPU for which the server waited, with no other load; to
                        # be woken up makes 1 % or so
 LAG_P99_MAX_US = 50    # by how much the measuring client sends late through its own fault
 
@@ -53,7 +53,7 @@ class Watch:
 
     def server_cpu(self, is_shared=False):
         """Share of one CPU that the server used, and what is wrong with the machine.
-        is_shared: somebody else is to run on the server's CPU."""
+        is_shared: another program is to run on the server's CPU."""
         took, server, waited, ours, every, busy, kept = (
             now - then for now, then in zip(self.read(), self.start))
         faults = []
@@ -181,7 +181,7 @@ class Runner:
         return load
 
     def finish_interactive(self, load, server_limited=False, is_shared=False, neighbour=None):
-        """The run. is_shared: somebody else is to run on the server's CPU. neighbour:
+        """The run. is_shared: another program is to run on the server's CPU. neighbour:
         function that ends the one beside it and returns (results, share of a CPU)."""
         result = self.bench.finish_load(load.process, load.seconds + 60)
         cpu, faults = load.watch.server_cpu(is_shared)

@@ -27,7 +27,7 @@ class Queue:
         return self.residual / rest if rest > 0 else float("inf")
 
     def priority_wait(self):
-        """Mean of the most urgent kind, which goes first and interrupts nobody."""
+        """Mean of the most urgent kind, which goes first and interrupts no other."""
         rest = 1 - self.load(1)
         return self.residual / rest if rest > 0 else float("inf")
 
