@@ -56,7 +56,7 @@ struct server {
     struct governor governor;
     struct stats stats;
     struct loop loop;
-    struct orders orders;
+    struct maint maint;
     struct maintenance maintenance;
     struct minute minute;
 };
@@ -370,8 +370,8 @@ wire(struct server *sv)
 {
     struct settings *s = sv->settings;
     sv->serve = s->serve;
-    orders_init(&sv->orders, &s->orders, placement_locks(&sv->placement));
-    sv->serve.orders = &sv->orders;
+    maint_init(&sv->maint, &s->maint, placement_locks(&sv->placement));
+    sv->serve.maint = &sv->maint;
     store_set_automove(sv->shared.store, &s->automove);
     sv->serve.auth = sv->auth;
     sv->stats.settings = s;
@@ -420,7 +420,7 @@ tear_down(struct server *sv)
     udp_close(&sv->shared.udp);
     watch_fini(&sv->watch);
     prefixes_fini(&sv->prefixes);
-    orders_fini(&sv->orders);
+    maint_fini(&sv->maint);
     registry_fini(&sv->shared.registry);
     crew_fini(&sv->shared.crew);
     free(sv->shared.workers);
@@ -488,7 +488,7 @@ start_maintenance(struct server *sv)
 {
     struct maintenance_conf conf = settings_maintenance();
     conf.store = sv->shared.store;
-    conf.orders = &sv->orders;
+    conf.maint = &sv->maint;
     conf.second = each_second;
     conf.second_ctx = sv;
     minute_init(&sv->minute, clock_now());

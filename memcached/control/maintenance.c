@@ -99,7 +99,7 @@ static nsec_t
 crawl(struct maintenance *u, uint32_t sleep_us, nsec_t now, uint32_t rel)
 {
     uint32_t ticket;
-    if (!orders_crawling(u->conf.orders, &ticket)) {
+    if (!maint_crawling(u->conf.maint, &ticket)) {
         return now + SLEEP_MAX;
     }
     if (now < u->crawl_due) {
@@ -107,7 +107,7 @@ crawl(struct maintenance *u, uint32_t sleep_us, nsec_t now, uint32_t rel)
     }
     if (store_walk_step(u->conf.store, ticket, CRAWL_ITEMS, rel, NULL, NULL) !=
         STORE_WALK_MORE) {
-        orders_end_crawl(u->conf.orders, u->conf.store, ticket);
+        maint_end_crawl(u->conf.maint, u->conf.store, ticket);
         u->crawl_due = now;
         return now + SLEEP_MAX;
     }
@@ -165,7 +165,7 @@ each_second(struct maintenance *u, nsec_t now, uint32_t rel)
     u->conf.second(u->conf.second_ctx);
     store_walk_expire(u->conf.store, rel);
     u->moves_again |= store_automove_step(u->conf.store, rel);
-    orders_crawl_automatically(u->conf.orders, u->conf.store, rel);
+    maint_crawl_automatically(u->conf.maint, u->conf.store, rel);
     return u->second_due;
 }
 
@@ -175,7 +175,7 @@ static nsec_t
 pass(struct maintenance *u, nsec_t now)
 {
     uint32_t rel = clock_rel(now);
-    struct orders_conf conf = orders_conf(u->conf.orders);
+    struct maint_conf conf = maint_conf(u->conf.maint);
     nsec_t due = each_second(u, now, rel);
     due = least(due, grow(u, now));
     due = least(due, juggle(u, conf.has_maintainer, now, rel));
@@ -193,7 +193,7 @@ maintenance_main(void *arg)
         nsec_t due = pass(u, clock_now());
         until = (struct timespec){.tv_sec = (time_t)(due / NSEC_PER_SEC),
                                   .tv_nsec = (long)(due % NSEC_PER_SEC)};
-    } while (orders_wait(u->conf.orders, &until));
+    } while (maint_wait(u->conf.maint, &until));
     return NULL;
 }
 
@@ -210,7 +210,7 @@ void
 maintenance_stop(struct maintenance *u)
 {
     if (u->is_started) {
-        orders_stop(u->conf.orders);
+        maint_stop(u->conf.maint);
         PTHREAD_OK(pthread_join(u->thread, NULL));
         u->is_started = false;
     }

@@ -14,7 +14,7 @@
 
 #include "base/clock.h"
 #include "base/must.h"
-#include "serve/orders.h"
+#include "serve/maint.h"
 #include "store/store.h"
 
 /* How often a class's lists are visited. */
@@ -31,7 +31,7 @@ typedef void maintenance_second(void *ctx);
 
 struct maintenance_conf {
     struct store *store;
-    struct orders *orders;
+    struct maint *maint;
     maintenance_second *second;
     void *second_ctx;
     unsigned grow_buckets; /* that a growing hash table moves in a pass */

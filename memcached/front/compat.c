@@ -23,8 +23,8 @@ set_compat(void *conf, const char *text)
 static void
 set_generation(struct settings *s, bool is_modern)
 {
-    s->listen.rejects_fast = s->store.can_reassign = s->orders.has_crawler = is_modern;
-    s->orders.has_maintainer = s->store.lru.is_segmented = is_modern;
+    s->listen.rejects_fast = s->store.can_reassign = s->maint.has_crawler = is_modern;
+    s->maint.has_maintainer = s->store.lru.is_segmented = is_modern;
     s->automove.level = is_modern;
     s->hash_algorithm = is_modern ? "murmur3" : "jenkins";
 }

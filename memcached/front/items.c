@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/num.h"
 #include "front/front.h"
-#include "serve/orders.h"
+#include "serve/maint.h"
 #include "serve/prefix.h"
 #include "serve/watch.h"
 
@@ -252,7 +252,7 @@ classes_of_call(const struct stats *st, struct serve_place *place, unsigned *fir
 static enum reply
 show_items(struct stats *st, const struct stats_ask *ask)
 {
-    bool has_maintainer = orders_conf(st->shared->serve->orders).has_maintainer;
+    bool has_maintainer = maint_conf(st->shared->serve->maint).has_maintainer;
     unsigned first;
     unsigned end = classes_of_call(st, ask->place, &first);
     for (unsigned id = first; id < end; id++) {

@@ -15,7 +15,7 @@ set_maintainer(void *conf, const char *text)
 {
     struct settings *s = conf;
     (void)text;
-    s->orders.has_maintainer = s->store.lru.is_segmented = true;
+    s->maint.has_maintainer = s->store.lru.is_segmented = true;
     return NULL;
 }
 
@@ -24,7 +24,7 @@ set_no_maintainer(void *conf, const char *text)
 {
     struct settings *s = conf;
     (void)text;
-    s->orders.has_maintainer = s->store.lru.is_segmented = false;
+    s->maint.has_maintainer = s->store.lru.is_segmented = false;
     return NULL;
 }
 
@@ -43,15 +43,15 @@ set_temporary_ttl(void *conf, const char *text)
 
 /* clang-format off */
 static const struct opt options[] = {
-    {.word = "lru_crawler", .kind = OPT_FLAG, OF(orders.has_crawler), .section = LRU,
+    {.word = "lru_crawler", .kind = OPT_FLAG, OF(maint.has_crawler), .section = LRU,
      .help = "a background thread reclaims expired items"},
-    {.word = "no_lru_crawler", .kind = OPT_OFF, OF(orders.has_crawler), .section = LRU,
+    {.word = "no_lru_crawler", .kind = OPT_OFF, OF(maint.has_crawler), .section = LRU,
      .help = "disable the LRU crawler"},
-    {.word = "lru_crawler_sleep", .kind = OPT_INT, OF(orders.crawler_sleep_us),
+    {.word = "lru_crawler_sleep", .kind = OPT_INT, OF(maint.crawler_sleep_us),
      .max = 1000000, .arg = "N", .section = LRU, .preset = "100",
      .error = "LRU crawler sleep must be between 0 and 1 second",
      .help = "pause of the crawler between items in microseconds"},
-    {.word = "lru_crawler_tocrawl", .kind = OPT_INT, OF(orders.crawler_tocrawl),
+    {.word = "lru_crawler_tocrawl", .kind = OPT_INT, OF(maint.crawler_tocrawl),
      .max = UINT32_MAX, .arg = "N", .section = LRU, .preset = "0",
      .error = "lru_crawler_tocrawl takes a numeric 32bit value",
      .help = "items of a list that one crawl examines; 0: all"},
@@ -101,7 +101,7 @@ settle(struct settings *s, int *status)
         return front_say("hot_lru_pct + warm_lru_pct cannot be more than %d%% combined",
                          SEGMENTS_PCT_MOST);
     }
-    return s->has_temp && !s->orders.has_maintainer
+    return s->has_temp && !s->maint.has_maintainer
                ? "temporary_ttl requires lru_maintainer to be enabled"
                : NULL;
 }

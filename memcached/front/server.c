@@ -87,7 +87,7 @@ struct now {
     struct store_totals store;
     struct store_lru_conf lru;
     struct store_automove automove;
-    struct orders_conf orders;
+    struct maint_conf maint;
     unsigned udp_workers;
     bool has_detail, tracks_sizes;
 };
@@ -99,7 +99,7 @@ show_settings(struct stats *st, const struct stats_ask *ask)
     struct store *store = st->shared->store;
     struct now now = {.lru = store_lru(store),
                       .automove = store_automove(store),
-                      .orders = orders_conf(st->shared->serve->orders),
+                      .maint = maint_conf(st->shared->serve->maint),
                       .udp_workers = st->shared->udp.workers,
                       .has_detail = prefixes_are_on(st->shared->prefixes),
                       .tracks_sizes = store_is_tracking_sizes(store)};

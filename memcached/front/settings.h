@@ -21,7 +21,7 @@
 #include "qos/slo.h"
 #include "qos/steer.h"
 #include "serve/env.h"
-#include "serve/orders.h"
+#include "serve/maint.h"
 #include "sock/busypoll.h"
 #include "sock/tls.h"
 #include "store/store.h"
@@ -57,7 +57,7 @@ struct settings {
     struct tls_conf tls;
     /* memory and background work */
     struct store_conf store;
-    struct orders_conf orders;
+    struct maint_conf maint;
     struct store_automove automove;
     int64_t memory_mb, item_max, chunk_max; /* chunk_max 0: not given */
     uint32_t hash_power;                    /* 0: not given */

@@ -11,7 +11,7 @@
 #include "front/front.h"
 #include "net/loop.h"
 #include "net/watchers.h"
-#include "serve/orders.h"
+#include "serve/maint.h"
 #include "serve/prefix.h"
 #include "serve/watch.h"
 
@@ -199,7 +199,7 @@ static void
 take_snapshot(struct stats *st, uint32_t now, struct snapshot *x)
 {
     const struct net_shared *shared = st->shared;
-    struct orders_conf orders = orders_conf(shared->serve->orders);
+    struct maint_conf maint = maint_conf(shared->serve->maint);
     struct watch_totals log;
     uint32_t tls_loaded = shared->tls != NULL ? tls_loaded_at(shared->tls) : 0;
     watch_totals(shared->watch, &log);
@@ -219,8 +219,8 @@ take_snapshot(struct stats *st, uint32_t now, struct snapshot *x)
         .is_accepting = listen_is_accepting(st->listen),
         .has_tls = shared->tls != NULL,
         .moves_pages = st->settings->store.can_reassign,
-        .has_crawler = orders.has_crawler,
-        .has_maintainer = orders.has_maintainer,
+        .has_crawler = maint.has_crawler,
+        .has_maintainer = maint.has_maintainer,
     };
     x->shows_pool =
         x->rules->always_shows_page_pool || store_automove(shared->store).level > 0;

@@ -16,7 +16,7 @@
 #include "store/store.h"
 
 struct auth;
-struct orders;
+struct maint;
 
 /* Which protocol a connection speaks. */
 enum serve_binding {
@@ -90,7 +90,7 @@ struct serve_conf {
     bool allows_debug; /* debugtime, debugitem */
     bool allows_watch;
     bool allows_dump;
-    struct orders *orders; /* NULL: no thread in the background; serve/orders.h */
+    struct maint *maint; /* NULL: no thread in the background; serve/maint.h */
     struct auth *auth;     /* NULL: not required; serve/auth.h */
 };
 
@@ -106,7 +106,7 @@ struct env {
     struct chain_env chain;    /* release gives item references back to the store */
     int client_fd;             /* whose request runs: what the live log calls it */
     struct watch *watch;       /* NULL: there is no live log */
-    struct watch_ring *log;    /* of this thread, NULL: no watcher; serve/note.h */
+    struct watch_ring *log;    /* of this thread, NULL: no watcher; serve/key_event.h */
     struct prefixes *prefixes; /* counted in while `log` wants WATCH_PREFIXES */
     uint32_t now;              /* relative clock, refreshed once a batch */
     bool

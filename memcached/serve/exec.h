@@ -40,7 +40,7 @@ must_check enum session_ran exec_admin(struct session *s, const struct env *env,
                                        struct chain *out,
                                        const struct session_limits *limits);
 /* slabs, lru, lru_crawler. */
-must_check enum session_ran exec_upkeep(struct session *s, const struct env *env,
+must_check enum session_ran exec_maint(struct session *s, const struct env *env,
                                         struct chain *out,
                                         const struct session_limits *limits);
 /* Dumps of the crawler: begins one of these classes, or of the table, or goes on. */

@@ -258,7 +258,7 @@ exec_admin(struct session *s, const struct env *env, struct chain *out,
     case VERB_SLABS:
     case VERB_LRU:
     case VERB_LRU_CRAWLER:
-        return exec_upkeep(s, env, out, limits);
+        return exec_maint(s, env, out, limits);
     default:
         unreachable();
     }

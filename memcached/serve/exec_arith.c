@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/num.h"
 #include "base/probe.h"
-#include "serve/note.h"
+#include "serve/key_event.h"
 #include "store/expiry.h"
 
 static struct key
@@ -64,7 +64,7 @@ exec_arith(struct session *s, const struct env *env, struct chain *out)
     char number[STORE_NUMBER_DIGITS];
     size_t digits = 0;
     struct store_result result;
-    note_lookup(env, key_of(s));
+    key_event_lookup(env, key_of(s));
     if (s->req.verb == VERB_INCR) {
         PROBE(command__incr, env->client_fd, s->req.key.p, s->req.key.len, s->req.number);
     } else {
@@ -77,7 +77,7 @@ exec_arith(struct session *s, const struct env *env, struct chain *out)
     case STORE_OK:
         count_sum(env, increments, &result);
         if (result.is_created) {
-            note_created(env, key_of(s), &result);
+            key_event_created(env, key_of(s), &result);
         }
         return reply_number(s, env, out, (struct slice){number, digits}, result.cas);
     case STORE_EXISTS:
@@ -103,7 +103,7 @@ exec_touch(struct session *s, const struct env *env, struct chain *out)
     }
     struct store_result result;
     uint32_t exptime = expiry_from_wire(s->req.exptime, env->now, clock_started());
-    note_lookup(env, key_of(s));
+    key_event_lookup(env, key_of(s));
     PROBE(command__touch, env->client_fd, s->req.key.p, s->req.key.len);
     enum store_status status =
         store_touch(env->store, key_of(s), exptime, env->now, &result);
@@ -123,11 +123,11 @@ exec_delete(struct session *s, const struct env *env, struct chain *out)
     struct store_result result;
     struct store_cut cut = {.has_compare = s->req.compare != 0,
                             .compare = s->req.compare};
-    note_delete(env, key_of(s));
+    key_event_delete(env, key_of(s));
     PROBE(command__delete, env->client_fd, s->req.key.p, s->req.key.len);
     switch (store_delete(env->store, key_of(s), &cut, env->now, &result)) {
     case STORE_OK:
-        note_deleted(env, key_of(s), false, &result);
+        key_event_deleted(env, key_of(s), false, &result);
         ctr_add(&env->ctr->slab[result.class_id].delete_hits, 1);
         return exec_reply(s, env, out, REPLY_DELETED);
     case STORE_EXISTS:

@@ -11,7 +11,7 @@
 #include "base/base64.h"
 #include "base/clock.h"
 #include "base/uri.h"
-#include "serve/orders.h"
+#include "serve/maint.h"
 
 #define STEP_ITEMS 32 /* looked at between two looks at the clock */
 /* key=<uri> exp= la= cas= fetch= cls= size= flags= and a line end */
@@ -161,7 +161,7 @@ exec_dump_begin(struct session *s, const struct env *env, struct chain *out,
                           is_mg ? REPLY_MGDUMP_PIPELINED : REPLY_DUMP_PIPELINED);
     }
     enum store_walk_status status =
-        orders_dump(env->conf->orders, env->store, ask, env->now, &s->place.ticket);
+        maint_dump(env->conf->maint, env->store, ask, env->now, &s->place.ticket);
     bool is_empty = status == STORE_WALK_EMPTY && rules->crawls_empty_classes;
     if (status != STORE_WALK_OK && !is_empty) {
         return exec_reply(s, env, out, refusal(status));

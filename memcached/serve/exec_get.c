@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "base/probe.h"
-#include "serve/note.h"
+#include "serve/key_event.h"
 #include "store/expiry.h"
 
 /* Values up to this size are copied into the output: a borrowed run costs a link, an iovec
@@ -43,7 +43,7 @@ look_up(const struct req *req, const struct env *env, struct slice word)
                       expiry_from_wire(req->exptime, env->now, clock_started()), env->now,
                       &item)
                 : store_get(env->store, key, env->now, &item);
-    note_get(env, key, status, item);
+    key_event_get(env, key, status, item);
     if (touches) {
         ctr_add(&ctr->cmd_touch, 1);
     }

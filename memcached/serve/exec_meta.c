@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "proto/meta.h"
-#include "serve/note.h"
+#include "serve/key_event.h"
 #include "store/expiry.h"
 
 static uint32_t
@@ -223,8 +223,8 @@ begin_get(const struct req *req, const struct env *env, struct chain *out,
     struct store_seen seen;
     enum store_status status =
         store_look(env->store, store_key(key), &ask, env->now, &seen, item);
-    note_get(env, store_key(key), seen.is_created ? STORE_MISS : status,
-             seen.is_created ? NULL : *item);
+    key_event_get(env, store_key(key), seen.is_created ? STORE_MISS : status,
+                  seen.is_created ? NULL : *item);
     if (status == STORE_BUSY) {
         return ascii_put_reply(out, &env->chain, REPLY_META_REFCOUNT) ? RAN_DONE
                                                                       : RAN_NO_MEMORY;
@@ -368,10 +368,10 @@ exec_meta_store(const struct session *s, const struct env *env, struct chain *ou
     struct slice key = {copy, item_key_len(item)};
     memcpy(copy, item_key(item), key.len);
     struct store_result result;
-    struct note_put note;
-    note_put(env, note_cmd(mode), item, &note);
+    struct key_event_put event;
+    key_event_put(env, key_event_cmd(mode), item, &event);
     enum store_status status = exec_commit(env, item, &put, &result);
-    note_outcome(env, &note, status, &result);
+    key_event_outcome(env, &event, status, &result);
     if (replaces && put.has_compare) {
         exec_count_cas(env, status, result.class_id);
     }
@@ -399,13 +399,13 @@ exec_meta_delete(const struct req *req, const struct env *env, struct chain *out
         .new_cas = req->meta.new_cas,
     };
     struct store_result result;
-    note_delete(env, store_key(key));
+    key_event_delete(env, store_key(key));
     enum store_status status =
         store_delete(env->store, store_key(key), &cut, env->now, &result);
     switch (status) {
     case STORE_OK:
         if (!cut.marks_stale) {
-            note_deleted(env, store_key(key), true, &result);
+            key_event_deleted(env, store_key(key), true, &result);
             ctr_add(&env->ctr->slab[result.class_id].delete_hits, 1);
         }
         return meta_has(req, 'q') ? RAN_DONE : reply_echo(req, env, out, "HD", key);
@@ -526,13 +526,13 @@ exec_meta_arith(const struct req *req, const struct env *env, struct chain *out)
     char number[STORE_NUMBER_DIGITS];
     struct slice digits = {number, 0};
     struct store_result result;
-    note_lookup(env, store_key(key));
+    key_event_lookup(env, store_key(key));
     enum store_status status = store_arith(env->store, store_key(key), &sum, env->now,
                                            number, &digits.len, &result);
     count_sum(env, sum.increments, status, &result);
     exec_count_gone(env, result.found);
     if (status == STORE_OK && result.is_created) {
-        note_created(env, store_key(key), &result);
+        key_event_created(env, store_key(key), &result);
     }
     if (status != STORE_OK) {
         return reply_no_sum(req, env, out, status, &result, key);
@@ -553,7 +553,7 @@ exec_meta_show(const struct req *req, const struct env *env, struct chain *out)
     struct item *item;
     struct key key = store_key(meta_key(req, decoded));
     ctr_add(&env->ctr->cmd_meta, 1);
-    note_lookup(env, key);
+    key_event_lookup(env, key);
     enum store_status status = store_look(env->store, key, &ask, env->now, &seen, &item);
     exec_count_gone(env, status);
     if (status != STORE_OK) {

@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "base/probe.h"
 #include "proto/meta.h"
-#include "serve/note.h"
+#include "serve/key_event.h"
 #include "store/expiry.h"
 
 #define LINE_END "\r\n"
@@ -35,7 +35,7 @@ is_cas(const struct req *req)
 static enum watch_cmd
 cmd_of(const struct req *req)
 {
-    return is_cas(req) ? WATCH_CMD_CAS : note_cmd(modes[req->verb]);
+    return is_cas(req) ? WATCH_CMD_CAS : key_event_cmd(modes[req->verb]);
 }
 
 /* A value that could not be stored must not leave an older one visible. */
@@ -59,7 +59,7 @@ exec_store_begin(struct session *s, const struct env *env, struct chain *out)
     bool is_meta = req->verb == VERB_MS;
     struct slice word = is_meta ? meta_key(req, decoded) : req->key;
     struct key key = {word.p, word.len};
-    note_set(env, key);
+    key_event_set(env, key);
     uint32_t exptime = expiry_from_wire(req->exptime, env->now, clock_started());
     enum store_status status = store_reserve(env->store, key, req->flags, exptime,
                                              req->value_len, env->now, &s->item);
@@ -71,7 +71,7 @@ exec_store_begin(struct session *s, const struct env *env, struct chain *out)
     }
     bool is_large = status == STORE_TOO_LARGE;
     ctr_add(is_large ? &env->ctr->store_too_large : &env->ctr->store_no_memory, 1);
-    note_refused(env, key, cmd_of(req), status);
+    key_event_refused(env, key, cmd_of(req), status);
     unlink_old(req, env, key);
     s->swallow = (uint64_t)req->value_len +
                  (req->protocol == PROTOCOL_BINARY ? 0 : LINE_END_BYTES);
@@ -225,11 +225,11 @@ exec_store_end(struct session *s, const struct env *env, struct chain *out)
     }
     struct store_put put = put_of(&s->req);
     struct store_result result;
-    struct note_put note;
-    note_put(env, cmd_of(&s->req), item, &note);
+    struct key_event_put event;
+    key_event_put(env, cmd_of(&s->req), item, &event);
     probe_store(env, s->req.verb, item);
     enum store_status status = exec_commit(env, item, &put, &result);
-    note_outcome(env, &note, status, &result);
+    key_event_outcome(env, &event, status, &result);
     if (is_cas(&s->req)) {
         exec_count_cas(env, status, result.class_id);
     }

@@ -43,14 +43,14 @@ open_log(struct run *r)
 {
     const struct watch_conf conf = {
         .threads = 1, .ring_bytes = 16384, .outbox_bytes = 16384};
-    const struct orders_conf orders = {.has_maintainer = true, .has_crawler = true};
+    const struct maint_conf maint = {.has_maintainer = true, .has_crawler = true};
     if (watch.rings == NULL) {
         must(watch_init(&watch, &conf));
         watch_set_types(&watch, ALL_TYPES);
     }
     watch.conf.is_long = r->conf.rules->log_is_long;
-    orders_init(&r->orders, &orders, NULL);
-    r->conf.orders = &r->orders;
+    maint_init(&r->maint, &maint, NULL);
+    r->conf.maint = &r->maint;
     r->conf.allows_watch = r->conf.allows_dump = true;
     r->env.watch = &watch;
     r->env.log = watch_ring(&watch);
@@ -73,10 +73,10 @@ close_log(struct run *r)
 {
     uint32_t ticket;
     watch_collect(&watch, clock_now() + 1, 0, check_line, NULL);
-    if (orders_crawling(&r->orders, &ticket)) {
-        orders_end_crawl(&r->orders, r->store, ticket);
+    if (maint_crawling(&r->maint, &ticket)) {
+        maint_end_crawl(&r->maint, r->store, ticket);
     }
-    orders_fini(&r->orders);
+    maint_fini(&r->maint);
 }
 
 static const struct serve_hooks hooks = {
@@ -150,7 +150,7 @@ void
 run_close(struct run *r)
 {
     disconnect(r);
-    if (r->conf.orders != NULL) {
+    if (r->conf.maint != NULL) {
         close_log(r);
     }
     pool_fini(&r->pool);

@@ -8,7 +8,7 @@
 
 #include "fuzz.h"
 
-#include "serve/orders.h"
+#include "serve/maint.h"
 #include "serve/session.h"
 
 #define DRIVE_VERSION "1.2.3" /* what the server says that it is */
@@ -32,7 +32,7 @@ struct drive_conf {
 struct run {
     struct store *store;
     struct serve_conf conf;
-    struct orders orders;
+    struct maint maint;
     struct serve_ctr ctr;
     struct pool pool;
     struct env env;

@@ -112,7 +112,7 @@ START_TEST(defaults)
     ck_assert_int_eq(s->store.lru.temp_ttl, -1);
     ck_assert_uint_eq(s->store.tail_repair_seconds, 0);
     ck_assert(s->store.use_cas && s->serve.use_cas && s->store.can_evict);
-    ck_assert(s->store.can_reassign && s->orders.has_maintainer);
+    ck_assert(s->store.can_reassign && s->maint.has_maintainer);
     ck_assert_uint_eq(s->automove.window, 10);
     ck_assert_uint_eq(s->worker_log_bytes, 64 << 10);
     ck_assert(s->classes.is_on && s->udp.guard.is_on);
@@ -122,7 +122,7 @@ START_TEST(defaults)
     ck_assert_int_eq(s->limits.action, ACTION_DELAY);
     ck_assert_str_eq(s->resctrl.root, RESCTRL_ROOT);
     ck_assert(parse("--compat=1.4", NULL));
-    ck_assert(!s->store.can_reassign && !s->orders.has_maintainer);
+    ck_assert(!s->store.can_reassign && !s->maint.has_maintainer);
     ck_assert_uint_eq(s->automove.window, 30);
     ck_assert_uint_eq(s->automove.level, 0);
     ck_assert_uint_eq(s->store.chunk_max, 1 << 20);

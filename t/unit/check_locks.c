@@ -12,7 +12,7 @@
 
 #include "check_unit.h"
 #include "place/pinner.h"
-#include "serve/orders.h"
+#include "serve/maint.h"
 #include "serve/watch.h"
 #include "sock/registry.h"
 #include "store/core.h"
@@ -77,11 +77,11 @@ START_TEST(other_locks_inherit)
 {
     bool inherits = _i == 1;
     const pthread_mutexattr_t *lock_attr = attr_for(inherits);
-    struct orders_conf orders_conf = {0};
-    struct orders orders;
-    orders_init(&orders, &orders_conf, lock_attr);
-    check_lock("orders", &orders.lock, inherits);
-    orders_fini(&orders);
+    struct maint_conf maint_conf = {0};
+    struct maint maint;
+    maint_init(&maint, &maint_conf, lock_attr);
+    check_lock("maint", &maint.lock, inherits);
+    maint_fini(&maint);
 
     struct registry registry;
     registry_init(&registry, lock_attr);
@@ -107,7 +107,7 @@ END_TEST
 
 /* ---- seen in the kernel ---------------------------------------------------------------- */
 
-static struct orders shared;
+static struct maint shared;
 static atomic_bool is_refused;
 
 static void *
@@ -118,7 +118,7 @@ worker_main(void *arg)
     if (sched_setscheduler(0, SCHED_FIFO, &param) != 0) {
         atomic_store(&is_refused, true);
     }
-    (void)orders_conf(&shared);
+    (void)maint_conf(&shared);
     return NULL;
 }
 
@@ -141,9 +141,9 @@ own_priority(void)
 
 START_TEST(holder_runs_at_the_priority_of_who_waits)
 {
-    struct orders_conf conf = {0};
+    struct maint_conf conf = {0};
     pthread_t worker;
-    orders_init(&shared, &conf, attr_for(true));
+    maint_init(&shared, &conf, attr_for(true));
     PTHREAD_OK(pthread_mutex_lock(&shared.lock));
     ck_assert_int_ge(own_priority(), 0);
     PTHREAD_OK(pthread_create(&worker, NULL, worker_main, NULL));
@@ -155,7 +155,7 @@ START_TEST(holder_runs_at_the_priority_of_who_waits)
     int lent = own_priority();
     PTHREAD_OK(pthread_mutex_unlock(&shared.lock));
     PTHREAD_OK(pthread_join(worker, NULL));
-    orders_fini(&shared);
+    maint_fini(&shared);
     if (atomic_load(&is_refused)) {
         printf("# real-time priority is not permitted here\n");
         fflush(stdout);

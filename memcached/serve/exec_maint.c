@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 #include "base/num.h"
-#include "serve/orders.h"
+#include "serve/maint.h"
 #include "store/automove.h"
 
 #define AUTOMOVE_LEVEL_MAX 2
@@ -98,7 +98,7 @@ reassign(const struct req *req, const struct env *env)
         return REPLY_BAD_FORMAT;
     }
     enum store_move_status status = move_page(env, from, to);
-    orders_wake(env->conf->orders);
+    maint_wake(env->conf->maint);
     return move_reply(status);
 }
 
@@ -167,7 +167,7 @@ automove(const struct req *req, const struct env *env)
     }
     if (reply == REPLY_OK) {
         store_set_automove(env->store, &conf);
-        orders_wake(env->conf->orders);
+        maint_wake(env->conf->maint);
     }
     return reply;
 }
@@ -230,7 +230,7 @@ set_temp_ttl(const struct req *req, const struct rules *rules,
 static enum reply
 exec_lru(const struct req *req, const struct env *env)
 {
-    bool has_maintainer = orders_conf(env->conf->orders).has_maintainer;
+    bool has_maintainer = maint_conf(env->conf->maint).has_maintainer;
     struct store_lru_conf conf = store_lru(env->store);
     enum reply reply = REPLY_ERROR;
     if (req_word_is(word(req, 1), "tune")) {
@@ -242,7 +242,7 @@ exec_lru(const struct req *req, const struct env *env)
     }
     if (reply == REPLY_OK) {
         store_set_lru(env->store, &conf);
-        orders_wake(env->conf->orders);
+        maint_wake(env->conf->maint);
     }
     return reply;
 }
@@ -280,7 +280,7 @@ crawl(const struct req *req, const struct env *env)
 {
     const struct rules *rules = env->conf->rules;
     uint64_t classes;
-    if (!orders_conf(env->conf->orders).has_crawler) {
+    if (!maint_conf(env->conf->maint).has_crawler) {
         return REPLY_CRAWLER_OFF;
     }
     if (rules->dumps_are_framed && req_word_is(req->word[2], "hash")) {
@@ -289,7 +289,7 @@ crawl(const struct req *req, const struct env *env)
     if (!read_classes(req->word[2], &classes)) {
         return REPLY_CRAWL_BAD_CLASS;
     }
-    switch (orders_crawl(env->conf->orders, env->store, classes, env->now)) {
+    switch (maint_crawl(env->conf->maint, env->store, classes, env->now)) {
     case STORE_WALK_OK:
         return REPLY_OK;
     case STORE_WALK_BUSY:
@@ -312,7 +312,7 @@ dump(struct session *s, const struct env *env, struct chain *out, bool is_mg)
     if (s->req.is_noreply) {
         return RAN_DONE; /* there is nothing else to it */
     }
-    if (!orders_conf(env->conf->orders).has_crawler) {
+    if (!maint_conf(env->conf->maint).has_crawler) {
         return exec_reply(s, env, out, REPLY_CRAWLER_OFF);
     }
     if (!env->conf->allows_dump) {
@@ -332,7 +332,7 @@ tocrawl(const struct req *req, const struct env *env)
     if (!req_word_u64(req->word[2], env->conf->rules, &items) || items > UINT32_MAX) {
         return REPLY_BAD_FORMAT;
     }
-    orders_set_crawler_tocrawl(env->conf->orders, (uint32_t)items);
+    maint_set_crawler_tocrawl(env->conf->maint, (uint32_t)items);
     return REPLY_OK;
 }
 
@@ -343,10 +343,10 @@ sleep_between(const struct req *req, const struct env *env)
     if (!req_admin_u64(req->word[2], env->conf->rules, &us)) {
         return REPLY_BAD_FORMAT;
     }
-    if (us > ORDERS_CRAWLER_SLEEP_MAX_US) {
+    if (us > MAINT_CRAWLER_SLEEP_MAX_US) {
         return REPLY_CRAWLER_SLEEP;
     }
-    orders_set_crawler_sleep(env->conf->orders, (uint32_t)us);
+    maint_set_crawler_sleep(env->conf->maint, (uint32_t)us);
     return REPLY_OK;
 }
 
@@ -354,7 +354,7 @@ sleep_between(const struct req *req, const struct env *env)
 static enum reply
 switch_crawler(const struct env *env, bool is_on)
 {
-    bool is_new = orders_switch_crawler(env->conf->orders, env->store, is_on);
+    bool is_new = maint_switch_crawler(env->conf->maint, env->store, is_on);
     return is_new || !is_on ? REPLY_OK : REPLY_CRAWLER_NO_START;
 }
 
@@ -384,13 +384,13 @@ exec_crawler(struct session *s, const struct env *env, struct chain *out)
 }
 
 enum session_ran
-exec_upkeep(struct session *s, const struct env *env, struct chain *out,
-            const struct session_limits *limits)
+exec_maint(struct session *s, const struct env *env, struct chain *out,
+           const struct session_limits *limits)
 {
     if (s->dump != 0) {
         return exec_dump(s, env, out, limits);
     }
-    if (env->conf->orders == NULL) {
+    if (env->conf->maint == NULL) {
         return exec_reply(s, env, out, REPLY_ERROR);
     }
     switch (s->req.verb) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  */
-#include "serve/note.h"
+#include "serve/key_event.h"
 
 #include "serve/prefix.h"
 
@@ -24,8 +24,8 @@ tell_get(const struct env *env, struct key key, enum store_status status,
 }
 
 void
-note_get_listened(const struct env *env, struct key key, enum store_status status,
-                  const struct item *item)
+key_event_get_listened(const struct env *env, struct key key, enum store_status status,
+                       const struct item *item)
 {
     if (watch_wants(env->log, WATCH_FETCHERS)) {
         tell_get(env, key, status, item);
@@ -38,7 +38,7 @@ note_get_listened(const struct env *env, struct key key, enum store_status statu
 /* The store does not report what its operations found on their way, so for a watcher the
  * key is looked up once more. */
 void
-note_lookup_listened(const struct env *env, struct key key)
+key_event_lookup_listened(const struct env *env, struct key key)
 {
     static const struct store_look no_trace;
     struct store_seen seen;
@@ -52,7 +52,7 @@ note_lookup_listened(const struct env *env, struct key key)
 }
 
 void
-note_attempt_listened(const struct env *env, struct key key, bool is_delete)
+key_event_attempt_listened(const struct env *env, struct key key, bool is_delete)
 {
     if (watch_wants(env->log, WATCH_PREFIXES)) {
         prefixes_count(env->prefixes, slice_of(key), is_delete ? PREFIX_DEL : PREFIX_SET);
@@ -62,7 +62,7 @@ note_attempt_listened(const struct env *env, struct key key, bool is_delete)
 /* ---- storing -------------------------------------------------------------------------- */
 
 enum watch_cmd
-note_cmd(enum store_mode mode)
+key_event_cmd(enum store_mode mode)
 {
     static const enum watch_cmd cmds[] = {
         [STORE_SET] = WATCH_CMD_SET,         [STORE_ADD] = WATCH_CMD_ADD,
@@ -73,17 +73,17 @@ note_cmd(enum store_mode mode)
 }
 
 void
-note_put_listened(const struct env *env, enum watch_cmd cmd, const struct item *item,
-                  struct note_put *note)
+key_event_put_listened(const struct env *env, enum watch_cmd cmd, const struct item *item,
+                       struct key_event_put *put)
 {
     struct key key = {item_key(item), item_key_len(item)};
-    note->cmd = (uint8_t)cmd;
-    note->class_id = item_class(item);
-    note->size = item_value_len(item);
-    note->exptime = item_expires(item);
-    note->key_len = (uint8_t)key.len;
-    memcpy(note->key, key.p, key.len);
-    note_lookup(env, key);
+    put->cmd = (uint8_t)cmd;
+    put->class_id = item_class(item);
+    put->size = item_value_len(item);
+    put->exptime = item_expires(item);
+    put->key_len = (uint8_t)key.len;
+    memcpy(put->key, key.p, key.len);
+    key_event_lookup(env, key);
 }
 
 static int64_t
@@ -93,8 +93,8 @@ seconds_left(uint32_t exptime, uint32_t now)
 }
 
 void
-note_outcome_listened(const struct env *env, const struct note_put *note,
-                      enum store_status status, const struct store_result *result)
+key_event_outcome_listened(const struct env *env, const struct key_event_put *put,
+                           enum store_status status, const struct store_result *result)
 {
     if (!watch_wants(env->log, WATCH_MUTATIONS)) {
         return;
@@ -103,17 +103,17 @@ note_outcome_listened(const struct env *env, const struct note_put *note,
     struct watch_event event = {
         .kind = WATCH_ITEM_STORE,
         .status = (uint8_t)status,
-        .cmd = note->cmd,
-        .class_id = is_stored ? result->class_id : note->class_id,
+        .cmd = put->cmd,
+        .class_id = is_stored ? result->class_id : put->class_id,
         .fd = env->client_fd,
-        .size = is_stored ? result->value_len : note->size,
-        .ttl = seconds_left(is_stored ? result->exptime_after : note->exptime, env->now)};
-    watch_push(env->log, &event, note->key, note->key_len);
+        .size = is_stored ? result->value_len : put->size,
+        .ttl = seconds_left(is_stored ? result->exptime_after : put->exptime, env->now)};
+    watch_push(env->log, &event, put->key, put->key_len);
 }
 
 void
-note_refused_listened(const struct env *env, struct key key, enum watch_cmd cmd,
-                      enum store_status status)
+key_event_refused_listened(const struct env *env, struct key key, enum watch_cmd cmd,
+                           enum store_status status)
 {
     struct watch_event event = {.kind = WATCH_ITEM_STORE,
                                 .status = (uint8_t)status,
@@ -123,8 +123,8 @@ note_refused_listened(const struct env *env, struct key key, enum watch_cmd cmd,
 }
 
 void
-note_created_listened(const struct env *env, struct key key,
-                      const struct store_result *result)
+key_event_created_listened(const struct env *env, struct key key,
+                           const struct store_result *result)
 {
     struct watch_event event = {.kind = WATCH_ITEM_STORE,
                                 .status = STORE_OK,
@@ -137,8 +137,8 @@ note_created_listened(const struct env *env, struct key key,
 }
 
 void
-note_deleted_listened(const struct env *env, struct key key, bool is_meta,
-                      const struct store_result *result)
+key_event_deleted_listened(const struct env *env, struct key key, bool is_meta,
+                           const struct store_result *result)
 {
     struct watch_event event = {.kind = WATCH_DELETED,
                                 .cmd = is_meta ? WATCH_CMD_META_DELETE : WATCH_CMD_DELETE,
