@@ -101,7 +101,7 @@ cmp_ok($warmed // 0, '<', 15, '... and no warm-up is reported that was not') or 
 # ---- what an agent says -----------------------------------------------------------------------
 
 my $no_sense = qr/sent a (?:report|result) that makes no sense/;
-my $stamps = qr/sent stamps that (?:make no sense|are too old|contradict each other)/;
+my $stamps = qr/sent (?:stamps that (?:make no sense|are too old)|inconsistent stamps)/;
 my @of_agents = (
     ['magic', qr/does not speak/, $HELLO, 1, 'mcload swarn'],
     ['version', qr/speaks another version/, $HELLO, 2, n(3)],

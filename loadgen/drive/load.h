@@ -11,7 +11,7 @@
 #include "loadgen/wire/lset.h"
 #include "loadgen/measure/tally.h"
 
-/* Requests on their way on each connection while loading. */
+/* Outstanding requests on each connection while loading. */
 #define LOAD_DEPTH 32
 
 struct load_slice {

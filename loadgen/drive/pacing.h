@@ -11,7 +11,7 @@
 
 #include "base/clock.h"
 
-/* A request that could not be sent for so long is late. */
+/* A request that could not be sent for this long is late. */
 #define PACING_LATE (5 * NSEC_PER_MSEC)
 /* What may be made up for when the thread itself was not there to do it. */
 #define PACING_BURST NSEC_PER_MSEC

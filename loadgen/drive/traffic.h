@@ -52,7 +52,7 @@ struct traffic {
     enum pacing_late late;
     double cap; /* LATE_CAP: of the rate, at least 1 */
     uint64_t
-        max_outstanding; /* not CLOSED: requests on their way, of all threads; 0: any */
+        max_outstanding; /* not CLOSED: outstanding requests, of all threads; 0: any */
 
     struct dist lifetime; /* requests of a connection; fixed 0: it is never closed */
     double connect_rate;  /* connections opened a second, of all threads; 0: any */

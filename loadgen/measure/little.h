@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  *
- * Little's law as a check of the measurement: the mean number of requests on their way,
+ * Little's law as a check of the measurement: the mean number of outstanding requests,
  * taken by the clock from the moments at which that number changed, must be the rate of the
  * answers times their mean latency. A request that is forgotten, counted twice, or has a
  * wrong stamp shows as a difference (J. D. C. Little, "A proof for the queuing formula
@@ -40,7 +40,7 @@ struct little_sums {
     double answered;        /* requests in the window */
     double latency_ns;      /* of these, the mean from issue */
     double longest_ns;      /* of these */
-    double at_edges;        /* requests on their way at the begin and at the end */
+    double at_edges;        /* outstanding requests at the begin and at the end */
 };
 
 /* How far the two sides are apart, as a share of the first, beyond what requests that were

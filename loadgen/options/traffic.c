@@ -88,7 +88,7 @@ call_outstanding(void *conf, const char *text)
 {
     uint64_t n;
     if (!num_scaled(text, strlen(text), 1000, &n) || n < 1 || n > OUTSTANDING_MAX) {
-        return "the requests on their way are between 1 and 1000000000";
+        return "the number of outstanding requests is between 1 and 1000000000";
     }
     ((struct lclass *)conf)->traffic.max_outstanding = n;
     return NULL;

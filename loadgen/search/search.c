@@ -142,7 +142,7 @@ struct span {
 };
 
 /* The largest rate that is clearly met and the least that is clearly missed; where they
- * contradict each other, what lies around the contradiction. */
+ * overlap, the range around the overlap. */
 static struct span
 span_of(const struct search_point *points, unsigned count)
 {

@@ -9,8 +9,8 @@
 
 #include "base/clock.h"
 
-#define LEASE_RENEW NSEC_PER_SEC      /* the leader says so often that it is there */
-#define LEASE_TERM (3 * NSEC_PER_SEC) /* without a word for so long, an agent stops */
+#define LEASE_RENEW NSEC_PER_SEC      /* the leader renews the lease at this interval */
+#define LEASE_TERM (3 * NSEC_PER_SEC) /* without a word for this long, an agent stops */
 #define LEASE_PAUSE_FIRST (100 * NSEC_PER_MSEC)
 #define LEASE_PAUSE_LAST (5 * NSEC_PER_SEC)
 

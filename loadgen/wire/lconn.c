@@ -316,7 +316,7 @@ lconn_give_up(struct lconn *c, nsec_t limit, struct request_op *op, uint64_t *ke
     return false;
 }
 
-/* Without an answer for so long it is asked again: twice as long each time. */
+/* Without an answer for this long it is asked again: twice as long each time. */
 static nsec_t
 patience(const struct lconn_patience *p, unsigned tries)
 {

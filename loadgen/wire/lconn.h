@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  *
- * One client connection: requests on their way in order, bytes not yet sent, reply parser.
+ * One client connection: outstanding requests in order, bytes not yet sent, reply parser.
  * It knows nothing of schedules, loops or how bytes are moved: the caller pushes requests,
  * sends what lconn_output shows, and pulls finished ones out of the bytes received. Its
  * thread only; no allocation after lconn_init.
@@ -83,7 +83,7 @@ struct lconn_conf {
     const struct codec *codec;
     const struct target *target;
     unsigned server;
-    unsigned capacity; /* most requests on their way */
+    unsigned capacity; /* most outstanding requests */
     const struct workload *workload;
     const struct codec_stencil
         *get; /* of the workload's keys; NULL: they differ in length */
@@ -98,7 +98,7 @@ void lconn_fini(struct lconn *c);
 /* UP for the first time: pushes what the connection begins with, to be flushed before anything
  * else. Its reply is no outcome of lconn_parse when it is the right one. */
 void lconn_greet(struct lconn *c);
-/* Closes the link: requests on their way are forgotten (take them with lconn_take_op
+/* Closes the link: outstanding requests are forgotten (take them with lconn_take_op
  * before). */
 void lconn_down(struct lconn *c);
 

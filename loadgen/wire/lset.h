@@ -27,7 +27,7 @@ struct lset_conf {
     const struct target *targets;
     unsigned targets_len;
     unsigned per_target; /* connections to each */
-    unsigned capacity;   /* requests on their way, each connection */
+    unsigned capacity;   /* outstanding requests, each connection */
     const struct workload *workload;
     const struct lconn_auth *auth; /* NULL: none */
     struct ltls *tls;              /* of targets that speak TLS */

@@ -31,7 +31,7 @@ struct request {
     uint32_t tag;     /* the caller's */
     bool is_fill;     /* stores what was missed */
     uint8_t
-        tries; /* so often was its key asked for before, and another client's to store; or it
+        tries; /* times that its key was asked for before, and another client's to store; or it
                 * was sent before */
 };
 

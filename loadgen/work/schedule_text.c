@@ -30,7 +30,7 @@ add_point(struct schedule *s, double at_s, double rate, bool is_share)
         (struct schedule_point){.at_s = at_s, .rate = rate, .is_share = is_share};
 }
 
-/* A level for so long; the step after it is a jump. */
+/* A level for this long; the step after it is a jump. */
 static double
 add_level(struct schedule *s, double at_s, double rate, bool is_share, double time_s)
 {

@@ -210,7 +210,7 @@ find_trace(const struct options *own, struct trace_conf *trace)
 }
 
 /* Traces are the only files that are read for a leader, and only those in directories for
- * them: nothing is told of others, not even whether they are there. */
+ * them: nothing is revealed about others, not even whether they exist. */
 static const char *
 resolve_traces(struct job *j, const struct options *own)
 {

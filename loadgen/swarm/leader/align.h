@@ -42,7 +42,7 @@ struct align_estimate {
     nsec_t way_max; /* the longest way seen */
 };
 
-/* False: the stamps contradict each other, nothing was added. */
+/* False: the stamps are inconsistent, nothing was added. */
 bool align_add(struct align *a, const struct align_stamps *s);
 /* False: no exchange yet. */
 bool align_estimate(const struct align *a, struct align_estimate *e);
