@@ -49,7 +49,7 @@ struct latency {
 must_check bool latency_init(struct latency *l);
 void latency_fini(struct latency *l);
 
-/* Follows what `who` reads next; its socket was reported at ready_at. */
+/* Follows the next read of this connection or flow; its socket was reported at ready_at. */
 void latency_begin(struct latency *l, const void *who, nsec_t ready_at);
 /* The read began with these times, and has ended with some input at `now`. */
 void latency_read(struct latency *l, struct sojourn_times *times, nsec_t now);

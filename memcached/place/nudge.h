@@ -37,7 +37,7 @@
 #define NUDGE_OUTLAST_NS                                                                 \
     (4 * NUDGE_WIDE_NS)     /* a wait that is longer was not ended by a nudge */
 #define NUDGE_OUTLASTED 0.5 /* such a part of the waiting, and nudges are of no use; */
-#define NUDGE_JUDGE_NS (1 * NSEC_PER_SEC)  /* looked at so often */
+#define NUDGE_JUDGE_NS (1 * NSEC_PER_SEC)  /* looked at at this interval */
 #define NUDGE_STINT_NS (10 * NSEC_PER_SEC) /* then it is asked anew where the worker is */
 #define NUDGE_FUTILE_MAX 5                 /* a trial each 32 seconds at the least */
 

@@ -14,7 +14,7 @@
 #include "base/clock.h"
 #include "base/must.h"
 
-#define HOMING_LAST_NS (1 * NSEC_PER_SEC)  /* it is received elsewhere for so long */
+#define HOMING_LAST_NS (1 * NSEC_PER_SEC)  /* it is received elsewhere for this long */
 #define HOMING_REST_NS (10 * NSEC_PER_SEC) /* after it was moved for its worker's load */
 #define HOMING_PAUSE_NS                                                                  \
     (300 * NSEC_PER_MSEC) /* of a worker, so that loads are seen anew */

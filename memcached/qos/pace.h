@@ -21,7 +21,7 @@
 
 #define PACE_CALM_NS (25 * NSEC_PER_USEC)
 #define PACE_BRISK_NS (8 * NSEC_PER_USEC)
-/* After a guest others are expected for so long. */
+/* After a guest others are expected for this long. */
 #define PACE_GUEST_NS (10 * NSEC_PER_MSEC)
 
 /* Output is written in pieces of the largest size that fits a turn. The kernel makes segments of

@@ -16,7 +16,7 @@
 #define LEVEL_FLOOR (ONE / 10)
 #define RISE_PARTS 40      /* of a level, by one of which it rises; */
 #define RISE_SLOWLY 4      /* after more quiet intervals than these by double as much */
-#define RISE_DOUBLINGS 5   /* each time, so often */
+#define RISE_DOUBLINGS 5   /* each time, at most this often */
 #define SAMPLES_LEAST 8    /* an interval of fewer goes on, */
 #define INTERVAL_MOST 10   /* but not for longer than so many intervals */
 #define INTERVAL_TARGETS 2 /* a long target is looked at less often */

@@ -335,7 +335,7 @@ store_move_page(struct store *s, int from, int to)
     return status;
 }
 
-/* Of the automover; -1 is some class and is told of as the pool when there was none. */
+/* Of the automover; -1 is some class and is reported as the pool when there was none. */
 static bool
 carry_out(struct store *s, int from, int to)
 {

@@ -7,7 +7,7 @@
 
 #define TRIES_MAX 64  /* for a stripe that others hold; then the item is passed over */
 #define SORTED_MAX 32 /* items of a bucket that are put in order at once */
-#define STALE_SECONDS 60u  /* a walk that has not got on for so long is over, */
+#define STALE_SECONDS 60u  /* a walk that has not got on for this long is over, */
 #define DUMP_SECONDS 1800u /* and so is one for a client after this time */
 
 void
