@@ -58,7 +58,7 @@ antagonist_apply(struct lclass *c)
 static const struct opt rows[] = {
     {.name = "antagonist", SCOPE(SHARED), CALL(call_antagonist),
      .arg = "flood|multiget|large|sets",
-     .help = "a client that misbehaves, as fast as it can; other options override"},
+     .help = "a misbehaving client at full speed; other options override"},
 };
 /* clang-format on */
 
