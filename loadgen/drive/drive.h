@@ -37,7 +37,7 @@
 struct drive_conf {
     struct traffic traffic; /* what it points to lives longer */
     unsigned depth;         /* outstanding requests, each connection */
-    nsec_t spin;      /* open loop: polls, not sleeps, when the next request is this near */
+    nsec_t spin; /* open loop: polls, not sleeps, when the next request is this near */
     nsec_t busy_poll; /* and in any case for this long after something came */
     bool gives_way;   /* a real-time thread: never polls for long without a sleep */
     nsec_t timeout;   /* of a reply */

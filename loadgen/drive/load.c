@@ -17,9 +17,10 @@
 #define DGRAMS_BYTES 65536 /* on the way to a server, each thread */
 #define DGRAM_COST 1024
 #define DRAIN_MAX 4096 /* taken from one connection before the next one's turn */
-#define RESEND (200 * NSEC_PER_MSEC) /* without an answer for this long it is sent again */
-#define RESEND_TRIES 4               /* at least this many times before the time is up */
-#define RESEND_LOOKS 4               /* while the first is waited for */
+#define RESEND                                                                           \
+    (200 * NSEC_PER_MSEC) /* without an answer for this long it is sent again */
+#define RESEND_TRIES 4    /* at least this many times before the time is up */
+#define RESEND_LOOKS 4    /* while the first is waited for */
 
 struct load {
     struct lset *set;

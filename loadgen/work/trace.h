@@ -124,8 +124,7 @@ struct trace_conf {
     enum trace_format format;
     struct trace_layout layout; /* CSV */
     bool skips_bad;             /* lines that make no sense are counted, not an error */
-    const atomic_bool
-        *stop; /* set when no more is wanted: the trace ends; NULL: none */
+    const atomic_bool *stop; /* set when no more is wanted: the trace ends; NULL: none */
 };
 
 /* What was met on the way. */

@@ -340,7 +340,7 @@ hist_sum_squares(const struct hist *h)
     return get_double(&h->sum_squares);
 }
 
-/* They come from elsewhere and may say anything, so they tell nothing of the buckets. */
+/* They come from elsewhere and may be anything, so they say nothing about the buckets. */
 static void
 set_bounds(struct hist *h, uint64_t min, uint64_t max)
 {

@@ -115,7 +115,7 @@ must_check enum opt_result opt_parse(const struct opt_table *t, void *conf, int 
  * it. */
 typedef const char *opt_visit(void *arg, const struct opt *row, const char *value);
 
-/* Walks argv as opt_parse does, but only tells of what stands there. */
+/* Walks argv as opt_parse does, but only reports what stands there. */
 must_check enum opt_result opt_each(const struct opt_table *t, opt_visit *visit,
                                     void *arg, int argc, char **argv, FILE *err);
 

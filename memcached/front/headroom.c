@@ -23,7 +23,7 @@ windows_of(const struct stats *st)
 }
 
 /* The time for which the worker wanted a CPU: polls and wake-ups are part of what requests cost.
- * A worker that polls busily always wants one; and a kernel may not tell. */
+ * A worker that polls busily always wants one; and a kernel may not report it. */
 static nsec_t
 busy_time_of(const struct worker *w)
 {

@@ -17,7 +17,7 @@ struct parse ascii_parse(const char *p, size_t n, size_t scanned, bool is_full,
                          const struct rules *rules, struct req *req);
 
 /* The length, with its end, of the line at the front of p[0..n), when it is a good "get" of at
- * most `keys` keys; 0: it is not, or it takes ascii_parse to tell. For requests whose keys
+ * most `keys` keys; 0: it is not, or only ascii_parse can decide. For requests whose keys
  * do not matter. */
 size_t ascii_skim_get(const char *p, size_t n, uint32_t keys);
 

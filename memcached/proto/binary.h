@@ -21,7 +21,7 @@
 #define BINARY_HEADER_BYTES 24
 #define BINARY_EXTRAS_MAX 20
 #define BINARY_MECHANISM_MAX 32     /* name of a SASL mechanism */
-#define BINARY_SASL_DATA_MAX 8192   /* what it is told at once */
+#define BINARY_SASL_DATA_MAX 8192   /* of one request */
 #define BINARY_NO_CREATE UINT32_MAX /* expiry of INCREMENT: do not create */
 
 enum binary_status {

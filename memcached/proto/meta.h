@@ -60,7 +60,7 @@ void meta_line_end(struct meta_line *line);
 /* The return flags that need no item, k and O, in the order of the request. */
 void meta_line_echo(struct meta_line *line, const struct req *req, struct slice key);
 
-/* What me tells about an item. */
+/* What me shows of an item. */
 struct meta_facts {
     struct slice key;
     bool is_binary_key;

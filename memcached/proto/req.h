@@ -93,7 +93,7 @@ struct req {
     uint8_t opcode;     /* binary: likewise */
     bool creates;       /* binary ARITH */
     bool wants_key;     /* binary RETRIEVE: the reply holds the key */
-    struct slice value; /* SASL: what the mechanism is told */
+    struct slice value; /* SASL: the mechanism's input */
     unsigned
         words; /* ADMIN and CONTROL: the line's words, the command but not noreply, */
     union {

@@ -21,7 +21,7 @@ struct maint;
 /* Which protocol a connection speaks. */
 enum serve_binding {
     BINDING_DEFAULT, /* of a session: as serve_conf says; there: AUTO */
-    BINDING_AUTO,    /* the first byte tells */
+    BINDING_AUTO,    /* by the first byte */
     BINDING_ASCII,
     BINDING_BINARY,
 };
@@ -91,7 +91,7 @@ struct serve_conf {
     bool allows_watch;
     bool allows_dump;
     struct maint *maint; /* NULL: no thread in the background; serve/maint.h */
-    struct auth *auth;     /* NULL: not required; serve/auth.h */
+    struct auth *auth;   /* NULL: not required; serve/auth.h */
 };
 
 struct watch;
@@ -110,5 +110,5 @@ struct env {
     struct prefixes *prefixes; /* counted in while `log` wants WATCH_PREFIXES */
     uint32_t now;              /* relative clock, refreshed once a batch */
     bool
-        looks_closer; /* clients must authenticate, or the log tells requests; likewise */
+        looks_closer; /* clients must authenticate, or the log shows requests; likewise */
 };

@@ -78,7 +78,7 @@ must_check enum session_ran exec_refuse(const struct session *s, const struct en
  * RAN_DONE or RAN_NO_MEMORY. */
 must_check enum session_ran exec_reply(const struct session *s, const struct env *env,
                                        struct chain *out, enum reply reply);
-/* The same for a mutation, of which the binary protocol tells the new CAS. */
+/* The same for a mutation, of which the binary protocol returns the new CAS. */
 must_check enum session_ran exec_reply_cas(const struct session *s, const struct env *env,
                                            struct chain *out, enum reply reply,
                                            uint64_t cas);

@@ -7,7 +7,7 @@
 #include "serve/exec.h"
 
 /* Writes of which the client did not want to hear. A read that stays silent would be a miss,
- * so it is told. */
+ * so it gets one. */
 static bool
 is_quiet_write(const struct req *req)
 {

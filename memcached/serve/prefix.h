@@ -18,9 +18,9 @@
 #include "base/uri.h"
 #include "proto/req.h"
 
-#define PREFIX_MAX 65536 /* prefixes that are told apart; keys of others do not count */
+#define PREFIX_MAX 65536 /* prefixes that are counted; keys of others do not count */
 /* "PREFIX <prefix> get <n> hit <n> set <n> del <n>\r\n" at its longest; a prefix that would
- * not stay one word of one line, which binary clients can make, is told as %XX. */
+ * not stay one word of one line, which binary clients can make, is shown as %XX. */
 #define PREFIX_LINE_MAX (URI_ENCODED_MAX(REQ_KEY_MAX) + 4 * 20 + 32)
 
 enum prefix_count { PREFIX_GET, PREFIX_HIT, PREFIX_SET, PREFIX_DEL, PREFIX_COUNTS };

@@ -205,7 +205,7 @@ is_stranger(const struct session *s, const struct env *env)
     return env->conf->auth != NULL && !s->is_authenticated;
 }
 
-/* A request that was parsed is told in the log, and its sender must be known. */
+/* A request that was parsed is shown in the log, and its sender must be known. */
 static void
 look_closer(struct session *s, const struct env *env, const struct buf *in)
 {

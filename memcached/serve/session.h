@@ -23,7 +23,7 @@ struct session {
     uint64_t swallow;  /* bytes of a rejected data block still to be dropped */
     struct item *item; /* a store's body being filled, or a value that is to be sent */
     size_t filled;     /* bytes of the body that have arrived, text: CR LF included */
-    struct serve_place place; /* of what is told in pieces */
+    struct serve_place place; /* of what is made in pieces */
     enum reply error;         /* the pending request is a bad line with this reply */
     bool closes;              /* ... and ends the connection */
     bool is_pending;          /* a request has been parsed and is not finished */

@@ -127,7 +127,7 @@ verbose_replies(struct verbose *t, int fd, bool is_binary, const struct iovec *r
                 unsigned count)
 {
     struct piece piece = {.len = 0, .bytes = 0};
-    size_t known = t->told;
+    size_t known = t->shown;
     for (unsigned i = 0; i < count; i++) {
         const char *p = runs[i].iov_base;
         for (size_t left = runs[i].iov_len, n; left > 0; left -= n, p += n) {
@@ -140,7 +140,7 @@ verbose_replies(struct verbose *t, int fd, bool is_binary, const struct iovec *r
             if (t->skip > 0) {
                 n = t->skip < n ? (size_t)t->skip : n;
                 t->skip -= n;
-                t->told += n;
+                t->shown += n;
                 continue;
             }
             if (!gather(&piece, is_binary, p, &n)) {
@@ -148,7 +148,7 @@ verbose_replies(struct verbose *t, int fd, bool is_binary, const struct iovec *r
             }
             (is_binary ? tell_packet(t, fd, piece.text)
                        : tell_line(t, fd, piece.text, piece.len));
-            t->told += piece.bytes;
+            t->shown += piece.bytes;
             piece.len = piece.bytes = 0;
         }
     }

@@ -17,7 +17,7 @@ void verbose_request(int fd, const struct req *req, const char *p, size_t len);
 
 /* Of one connection's output. */
 struct verbose {
-    size_t told;   /* bytes at the front of what is unsent */
+    size_t shown;  /* bytes at the front of what is unsent */
     uint64_t skip; /* bytes of a value that come next */
 };
 
@@ -29,5 +29,5 @@ void verbose_replies(struct verbose *t, int fd, bool is_binary, const struct iov
 static inline void
 verbose_sent(struct verbose *t, size_t n)
 {
-    t->told -= n < t->told ? n : t->told;
+    t->shown -= n < t->shown ? n : t->shown;
 }

@@ -196,27 +196,27 @@ void
 watch_on_store_event(void *ctx, const struct store_event *event)
 {
     struct watch *w = ctx;
-    struct watch_event told = {.class_id = event->class_id};
+    struct watch_event out = {.class_id = event->class_id};
     switch (event->kind) {
     case STORE_EVENT_EVICTION:
-        told.kind = WATCH_EVICTION;
-        told.was_fetched = event->was_fetched;
-        told.ttl = event->ttl;
-        told.idle = event->idle;
-        told.size = event->total;
+        out.kind = WATCH_EVICTION;
+        out.was_fetched = event->was_fetched;
+        out.ttl = event->ttl;
+        out.idle = event->idle;
+        out.size = event->total;
         break;
     case STORE_EVENT_PAGE_MOVE:
-        told.kind = WATCH_PAGE_MOVE;
-        told.to_class = event->to_class;
-        told.has_failed = event->has_failed;
+        out.kind = WATCH_PAGE_MOVE;
+        out.to_class = event->to_class;
+        out.has_failed = event->has_failed;
         break;
     case STORE_EVENT_CRAWL:
-        told.kind = WATCH_CRAWL;
-        told.list = (uint8_t)event->list;
-        told.crawl = event->crawl;
+        out.kind = WATCH_CRAWL;
+        out.list = (uint8_t)event->list;
+        out.crawl = event->crawl;
         break;
     }
-    uint32_t type = watch_type_of_kind((enum watch_kind)told.kind);
+    uint32_t type = watch_type_of_kind((enum watch_kind)out.kind);
     if ((atomic_load_explicit(&w->mask, memory_order_relaxed) & type) == 0) {
         return;
     }
@@ -225,7 +225,7 @@ watch_on_store_event(void *ctx, const struct store_event *event)
         atomic_fetch_add_explicit(&w->homeless, 1, memory_order_relaxed);
         return;
     }
-    watch_push(ring, &told, event->key.p, event->key.len);
+    watch_push(ring, &out, event->key.p, event->key.len);
 }
 
 /* ---- the collector -------------------------------------------------------------------- */

@@ -78,7 +78,7 @@ enum watch_reason {
 };
 
 /* One event as it lies in a ring; its text (a key, or the peer of a connection as "stats
- * conns" tells it) follows. */
+ * conns" shows it) follows. */
 struct watch_event {
     nsec_t at;    /* set by watch_push */
     uint32_t len; /* of the event and its text, set by watch_push */
@@ -119,7 +119,7 @@ struct watch_conf {
     size_t outbox_bytes;     /* watcher_logbuf_size */
     bool is_long;            /* rules->log_is_long */
     uint64_t last_gid;       /* events are numbered from the next one on */
-    void (*wake)(void *ctx); /* any thread: tells the collector that a ring fills. NULL */
+    void (*wake)(void *ctx); /* any thread: a ring is half full. NULL */
     void *wake_ctx;
     const pthread_mutexattr_t *lock_attr; /* NULL: default */
 };
@@ -144,7 +144,7 @@ void watch_fini(struct watch *w);
 /* The bit of a type's word, 0 when there is none such. */
 uint32_t watch_type_of(struct slice word, bool is_long);
 
-/* ---- threads that tell ----------------------------------------------------------------- */
+/* ---- threads that report events ---------------------------------------------------------- */
 
 /* The calling thread's ring, made its own at the first call. NULL: all are taken. */
 struct watch_ring *watch_ring(struct watch *w);
@@ -164,7 +164,7 @@ void watch_push(struct watch_ring *ring, const struct watch_event *event,
 /* store_conf.on_event; ctx is the struct watch. Any thread. */
 void watch_on_store_event(void *ctx, const struct store_event *event);
 
-/* Whether requests are to be told to the statistics by prefix. Any thread. */
+/* Whether requests count in the statistics by prefix. Any thread. */
 void watch_set_prefixes(struct watch *w, bool is_on);
 
 /* Takes one of the places for watchers. False: all are taken. */

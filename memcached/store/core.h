@@ -167,7 +167,7 @@ core_use(struct store *s, struct item *it, uint32_t now)
     if ((marks & ITEM_FETCHED) == 0) {
         item_set_marks(it, marks | ITEM_FETCHED);
         if (lru_is_segmented(&s->lru)) {
-            return; /* the first read tells nothing yet */
+            return; /* the first read says nothing yet */
         }
     }
     core_bump(s, it, now);

@@ -19,7 +19,7 @@ struct dump_place {
     struct lru_class *class;
     struct lru_list *list;
     struct lru_cursor cursor;
-    uint64_t left;     /* items still to be told */
+    uint64_t left;     /* items still to be listed */
     uint64_t step;     /* the number of its last one */
     uint32_t moved_at; /* when that was */
 };

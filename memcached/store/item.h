@@ -8,7 +8,7 @@
  *              each further chunk: | chunk header 48 | piece of value and CR LF |
  *
  * A plain item lies in a chunk of its own class. A chained one counts as a member of the
- * largest class, and its first chunk header tells the class the head itself lies in.
+ * largest class, and its first chunk header has the class the head itself lies in.
  *
  * Key, key_len, class_id, value_len and client_flags never change while the item lives,
  * and layout and epoch not while it is linked. marks, time, exptime, CAS number and the

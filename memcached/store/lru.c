@@ -664,7 +664,7 @@ lru_number(const struct lru *l)
 /* When live items of HOT and WARM go to COLD, and those of COLD to WARM: not while that has its
  * share. Else a COLD that has been read through as a whole would change places with WARM, and
  * what WARM gave for it would lie behind the newest items, which then went first. Nor does a
- * tail that was read again tell how long items last in COLD: then the shares alone count. */
+ * tail that was read again show how long items last in COLD: then the shares alone count. */
 static void
 set_bounds(struct store *s, unsigned class_id, const struct store_lru_conf *conf,
            uint32_t now, struct pull_ask *hot, struct pull_ask *warm,

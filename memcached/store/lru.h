@@ -27,7 +27,7 @@
 #define LRU_ATTEMPTS 10     /* to find room for a chunk */
 
 /* Rows: name. They begin at 0 and go back there at a reset; struct store_class_stats and
- * struct store_totals tell what they mean. */
+ * struct store_totals say what they mean. */
 struct lru_counters {
     uint64_t total_items;
     uint64_t evicted, evicted_nonzero, evicted_time, evicted_unfetched, evicted_active;

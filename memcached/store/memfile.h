@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  *
- * The file that items outlive the process in, and the small one beside it that tells how to
+ * The file that items outlive the process in, and the small one beside it that says how to
  * read it:
  *
  *   FILE        | page of slab memory | ... | page | stamp |      mapped, shared

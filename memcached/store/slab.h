@@ -87,7 +87,7 @@ bool slab_has_reached_limit(struct slab *sl);
 
 /* ---- the page on its way; one thread at a time ----------------------------------------- */
 
-/* Takes the oldest page of *from (-1: some class but `to` that has two, told back). */
+/* Takes the oldest page of *from (-1: some class but `to` that has two, returned in *from). */
 must_check enum store_move_status slab_move_begin(struct slab *sl, int *from, int to);
 /* Chunks of the page of this class that is on its way; 0: none is. */
 uint32_t slab_losing(struct slab *sl, unsigned class_id);

@@ -3,7 +3,7 @@
  *
  * What FILE.meta says (store/memfile.h), as a struct and as text: a first line `Tmain`, then
  * lines `K<name> <value>`, the last of them a checksum of what is before it. The names that
- * memcached 1.6 has there mean the same here; the others tell which page belongs to which
+ * memcached 1.6 has there mean the same here; the others say which page belongs to which
  * class and where the LRU lists end.
  *
  * Pure. Nothing of a parsed snapshot has been compared with the memory that it describes:

@@ -123,7 +123,7 @@ enum store_list {
     STORE_LISTS,
 };
 
-/* What a mutation tells its caller beside the status. Of the item found or stored; all 0
+/* What a mutation returns to its caller beside the status. Of the item found or stored; all 0
  * when there is none. */
 struct store_result {
     uint64_t cas; /* 0 without CAS */

@@ -64,7 +64,7 @@ TEST_ROWS(test_replies, rows, row->bytes)
         struct iovec runs[2] = {{(char *)bytes, cut}, {(char *)bytes + cut, len - cut}};
         struct verbose t = {0};
         verbose_replies(&t, 7, row->is_binary, runs, 2);
-        ck_assert_uint_eq(t.told, len);
+        ck_assert_uint_eq(t.shown, len);
         strcat(wanted, row->told);
     }
     for (size_t cut = 0; cut <= len; cut++) {
