@@ -68,12 +68,6 @@ add_double(_Atomic double *d, double n)
     atomic_store_explicit(d, get_double(d) + n, memory_order_relaxed);
 }
 
-static uint64_t
-get_u64(const _Atomic uint64_t *v)
-{
-    return atomic_load_explicit(v, memory_order_relaxed);
-}
-
 static uint32_t
 first_of(const struct hist *h)
 {
@@ -100,10 +94,10 @@ use(struct hist *h, uint32_t first, uint32_t end)
 static void
 widen(struct hist *h, uint64_t min, uint64_t max)
 {
-    if (min < get_u64(&h->min)) {
+    if (min < ctr_get(&h->min)) {
         atomic_store_explicit(&h->min, min, memory_order_relaxed);
     }
-    if (max > get_u64(&h->max)) {
+    if (max > ctr_get(&h->max)) {
         atomic_store_explicit(&h->max, max, memory_order_relaxed);
     }
 }
@@ -156,7 +150,7 @@ put(struct hist *h, uint32_t at, uint64_t value, uint64_t n)
     add_double(&h->sum, sum);
     add_double(&h->sum_squares, v * sum);
     /* What widens the buckets in use widens this, too. */
-    if (unlikely(value < get_u64(&h->min) || value > get_u64(&h->max))) {
+    if (unlikely(value < ctr_get(&h->min) || value > ctr_get(&h->max))) {
         widen(h, value, value);
         use(h, at, at + 1);
     }
@@ -230,7 +224,7 @@ hist_merge(struct hist *dst, const struct hist *src)
     add_double(&dst->sum, get_double(&src->sum));
     add_double(&dst->sum_squares, get_double(&src->sum_squares));
     use(dst, first, end);
-    uint64_t min = get_u64(&src->min), max = get_u64(&src->max);
+    uint64_t min = ctr_get(&src->min), max = ctr_get(&src->max);
     if (min <= max && max <= dst->max_value) {
         use(dst, bucket_of(dst, min), bucket_of(dst, max) + 1); /* src may have grown */
     }
@@ -299,14 +293,14 @@ hist_above(const struct hist *h, uint64_t value)
 uint64_t
 hist_min(const struct hist *h)
 {
-    uint64_t min = get_u64(&h->min);
+    uint64_t min = ctr_get(&h->min);
     return min == UINT64_MAX && hist_count(h) == 0 ? 0 : min;
 }
 
 uint64_t
 hist_max(const struct hist *h)
 {
-    return get_u64(&h->max);
+    return ctr_get(&h->max);
 }
 
 double
@@ -434,8 +428,8 @@ hist_moments(const struct hist *h)
 {
     return (struct hist_moments){
         .overflow = ctr_get(&h->overflow),
-        .min = get_u64(&h->min),
-        .max = get_u64(&h->max),
+        .min = ctr_get(&h->min),
+        .max = ctr_get(&h->max),
         .sum = get_double(&h->sum),
         .sum_squares = get_double(&h->sum_squares),
     };

@@ -115,27 +115,14 @@ num_i32(const char *p, size_t n, int32_t *out)
 bool
 num_scaled(const char *p, size_t n, uint64_t unit, uint64_t *out)
 {
+    static const char suffixes[] = "kKmMgG";
     uint64_t factor = 1;
-    if (n > 0) {
-        switch (p[n - 1]) {
-        case 'k':
-        case 'K':
-            factor = unit;
-            break;
-        case 'm':
-        case 'M':
-            factor = unit * unit;
-            break;
-        case 'g':
-        case 'G':
-            factor = unit * unit * unit;
-            break;
-        default:
-            break;
-        }
+    const char *suffix = n > 0 ? memchr(suffixes, p[n - 1], sizeof suffixes - 1) : NULL;
+    for (int i = suffix != NULL ? (int)(suffix - suffixes) : -1; i >= 0; i -= 2) {
+        factor *= unit;
     }
     uint64_t value;
-    return num_u64(p, n - (factor > 1), &value) &&
+    return num_u64(p, n - (suffix != NULL), &value) &&
            !__builtin_mul_overflow(value, factor, out);
 }
 
