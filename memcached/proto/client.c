@@ -96,22 +96,31 @@ client_put_number(char *dst, const char *verb, const char *key, size_t key_len,
 
 /* ---- replies ----------------------------------------------------------------------- */
 
-/* Replies that are one fixed line. */
-static const struct {
-    const char *text;
-    enum client_kind kind;
-} plain_replies[] = {
-    {"END", CLIENT_END},
-    {"STORED", CLIENT_STORED},
-    {"NOT_STORED", CLIENT_NOT_STORED},
-    {"EXISTS", CLIENT_EXISTS},
-    {"NOT_FOUND", CLIENT_NOT_FOUND},
-    {"DELETED", CLIENT_DELETED},
-    {"TOUCHED", CLIENT_TOUCHED},
-    {"OK", CLIENT_OK},
-    {"RESET", CLIENT_RESET},
-    {"ERROR", CLIENT_ERROR},
+#define COUNT(array) (sizeof(array) / sizeof(array)[0])
+
+/* Those from END to RESET, and ERROR, are replies of one fixed line. */
+static const char *const kind_names[] = {
+    [CLIENT_MORE] = "more",
+    [CLIENT_VALUE] = "VALUE",
+    [CLIENT_DATA] = "data",
+    [CLIENT_END] = "END",
+    [CLIENT_STORED] = "STORED",
+    [CLIENT_NOT_STORED] = "NOT_STORED",
+    [CLIENT_EXISTS] = "EXISTS",
+    [CLIENT_NOT_FOUND] = "NOT_FOUND",
+    [CLIENT_DELETED] = "DELETED",
+    [CLIENT_TOUCHED] = "TOUCHED",
+    [CLIENT_OK] = "OK",
+    [CLIENT_RESET] = "RESET",
+    [CLIENT_NUMBER] = "number",
+    [CLIENT_STAT] = "STAT",
+    [CLIENT_VERSION] = "VERSION",
+    [CLIENT_ERROR] = "ERROR",
+    [CLIENT_CLIENT_ERROR] = "CLIENT_ERROR",
+    [CLIENT_SERVER_ERROR] = "SERVER_ERROR",
+    [CLIENT_DESYNC] = "desync",
 };
+static_assert(COUNT(kind_names) == CLIENT_KINDS, "one name a kind");
 
 /* Replies that carry text behind a first word. */
 static const struct {
@@ -124,8 +133,6 @@ static const struct {
     {"SERVER_ERROR", CLIENT_SERVER_ERROR},
     {"ERROR ", CLIENT_ERROR}, /* as 1.4 answers too many connections */
 };
-
-#define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
 /* "VALUE key flags bytes[ cas]" */
 static enum client_kind
@@ -177,10 +184,13 @@ parse_line(struct client_parser *p, struct client_text line, struct client_reply
     if (client_has_prefix(line, "VALUE ")) {
         return parse_value_line(p, line, reply);
     }
-    for (size_t i = 0; i < COUNT(plain_replies); i++) {
-        if (client_is_text(line, plain_replies[i].text)) {
-            return plain_replies[i].kind;
+    for (enum client_kind kind = CLIENT_END; kind <= CLIENT_RESET; kind++) {
+        if (client_is_text(line, kind_names[kind])) {
+            return kind;
         }
+    }
+    if (client_is_text(line, kind_names[CLIENT_ERROR])) {
+        return CLIENT_ERROR;
     }
     /* decr may leave blanks behind the digits, as it keeps the stored length. */
     size_t digits = line.len;
@@ -286,29 +296,6 @@ client_parser_is_idle(const struct client_parser *p)
 {
     return client_input_is_idle(&p->in) && !p->is_broken;
 }
-
-static const char *const kind_names[] = {
-    [CLIENT_MORE] = "more",
-    [CLIENT_VALUE] = "VALUE",
-    [CLIENT_DATA] = "data",
-    [CLIENT_END] = "END",
-    [CLIENT_STORED] = "STORED",
-    [CLIENT_NOT_STORED] = "NOT_STORED",
-    [CLIENT_EXISTS] = "EXISTS",
-    [CLIENT_NOT_FOUND] = "NOT_FOUND",
-    [CLIENT_DELETED] = "DELETED",
-    [CLIENT_TOUCHED] = "TOUCHED",
-    [CLIENT_OK] = "OK",
-    [CLIENT_RESET] = "RESET",
-    [CLIENT_NUMBER] = "number",
-    [CLIENT_STAT] = "STAT",
-    [CLIENT_VERSION] = "VERSION",
-    [CLIENT_ERROR] = "ERROR",
-    [CLIENT_CLIENT_ERROR] = "CLIENT_ERROR",
-    [CLIENT_SERVER_ERROR] = "SERVER_ERROR",
-    [CLIENT_DESYNC] = "desync",
-};
-static_assert(COUNT(kind_names) == CLIENT_KINDS, "one name a kind");
 
 const char *
 client_kind_name(enum client_kind kind)
