@@ -162,15 +162,13 @@ static enum store_status
 join_items(struct store *s, struct item *old, const struct item *addition, bool append,
            uint32_t now, struct ahead *ahead, struct item **joined)
 {
-    enum store_status status;
-
     if (ahead->old == old) {
         *joined = ahead->joined;
         ahead->joined = NULL;
         item_set_exptime(*joined, item_exptime(old)); /* it may have been touched */
         return STORE_OK;
     }
-    status = create_joined(s, old, addition, now, joined);
+    enum store_status status = create_joined(s, old, addition, now, joined);
     if (status == STORE_OK) {
         fill_joined(*joined, old, addition, append);
     }
@@ -247,13 +245,13 @@ store_commit(struct store *s, struct item *item, const struct store_put *put,
     struct ahead ahead = {.old = NULL};
     struct item *stored = item;
     struct item *old;
-    enum store_status found;
     enum store_status status;
 
     must(!item_is(item, ITEM_LINKED) && item_refs(item) == 1);
     table_lock(&s->table, hash);
-    found = is_join(put) ? find_and_join(s, item, put, hash, now, &old, &ahead)
-                         : core_find(s, item_key_of(item), hash, now, &old);
+    enum store_status found = is_join(put)
+                                  ? find_and_join(s, item, put, hash, now, &old, &ahead)
+                                  : core_find(s, item_key_of(item), hash, now, &old);
     if (found == STORE_OK) {
         status = commit_present(s, old, item, put, hash, now, &ahead, &stored);
     } else {
@@ -352,11 +350,10 @@ store_delete(struct store *s, struct key key, const struct store_cut *cut, uint3
     uint64_t hash = hash_of(s, key);
     struct item *old = NULL;
     struct item *it;
-    enum store_status found;
     enum store_status status = STORE_MISS;
 
     table_lock(&s->table, hash);
-    found = core_find(s, key, hash, now, &it);
+    enum store_status found = core_find(s, key, hash, now, &it);
     report(result, s, it);
     if (found == STORE_OK) {
         status = cut_item(s, it, cut != NULL ? cut : &plain, hash, now, result, &old);
@@ -374,11 +371,10 @@ store_touch(struct store *s, struct key key, uint32_t exptime, uint32_t now,
             struct store_result *result)
 {
     uint64_t hash = hash_of(s, key);
-    enum store_status found;
     struct item *it;
 
     table_lock(&s->table, hash);
-    found = core_find(s, key, hash, now, &it);
+    enum store_status found = core_find(s, key, hash, now, &it);
     report(result, s, it);
     if (found == STORE_OK) {
         item_set_exptime(it, exptime);
@@ -500,12 +496,11 @@ static enum store_status
 start_number(struct store *s, struct key key, const struct store_sum *sum, uint64_t hash,
              uint32_t now, struct number *number, struct store_result *result)
 {
-    enum store_status status;
     struct item *it;
 
     number->digits = num_put_u64(number->text, sum->initial);
-    status = create_number(s, key, number, 0, sum->create_exptime, sum->is_binary_key,
-                           now, &it);
+    enum store_status status = create_number(s, key, number, 0, sum->create_exptime,
+                                             sum->is_binary_key, now, &it);
     if (status == STORE_OK) {
         core_link(s, it, sum->new_cas, hash, now);
         report(result, s, it);
@@ -522,11 +517,10 @@ store_arith(struct store *s, struct key key, const struct store_sum *sum, uint32
     struct number number = {.text = text};
     uint64_t hash = hash_of(s, key);
     enum store_status status = STORE_MISS;
-    enum store_status found;
     struct item *it;
 
     table_lock(&s->table, hash);
-    found = core_find(s, key, hash, now, &it);
+    enum store_status found = core_find(s, key, hash, now, &it);
     report(result, s, it);
     if (found == STORE_OK) {
         status = change_number(s, it, sum, hash, now, &number, result);

@@ -40,6 +40,13 @@ core_unlink(struct store *s, struct item *it, uint64_t hash)
 }
 
 void
+core_drop(struct store *s, struct item *it, uint64_t hash)
+{
+    core_unlink(s, it, hash);
+    item_unref(s, it);
+}
+
+void
 core_replace(struct store *s, struct item *old, struct item *it, uint64_t cas,
              uint64_t hash, uint32_t now)
 {
@@ -65,7 +72,6 @@ core_remove_gone(struct store *s, struct item *it, uint64_t hash, uint32_t now)
     enum store_status status =
         is_flushed(s, it, now) ? STORE_GONE_FLUSHED : STORE_GONE_EXPIRED;
 
-    core_unlink(s, it, hash);
-    item_unref(s, it);
+    core_drop(s, it, hash);
     return status;
 }

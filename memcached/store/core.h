@@ -115,7 +115,9 @@ void core_link(struct store *s, struct item *it, uint64_t cas, uint64_t hash,
 /* The table's reference becomes the caller's, which drops it when the stripe is free:
  * there may be many chunks to give back. */
 void core_unlink(struct store *s, struct item *it, uint64_t hash);
-/* Both of the above at once. */
+/* The same, and drops the reference. */
+void core_drop(struct store *s, struct item *it, uint64_t hash);
+/* core_unlink of old and core_link of it at once. */
 void core_replace(struct store *s, struct item *old, struct item *it, uint64_t cas,
                   uint64_t hash, uint32_t now);
 

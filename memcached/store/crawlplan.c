@@ -18,12 +18,10 @@ crawlplan_begin(struct crawlplan *p)
 void
 crawlplan_note(struct crawlplan *p, uint32_t exptime, uint32_t now)
 {
-    uint32_t left;
-
     if (exptime == STORE_NEVER) {
         return;
     }
-    left = exptime > now ? (exptime - now) / SECONDS_PER_MINUTE : 0;
+    uint32_t left = exptime > now ? (exptime - now) / SECONDS_PER_MINUTE : 0;
     if (left < CRAWLPLAN_MINUTES) {
         p->minutes[left]++;
     } else {

@@ -75,14 +75,12 @@ store_dump_begin(struct store *s, unsigned class_id, bool hot_first, uint32_t li
 {
     bool is_hot = hot_first && lru_is_segmented(&s->lru);
     struct dumps *d = &s->dumps;
-    struct dump_place *p;
-    uint32_t ticket;
 
     must(class_id < STORE_CLASSES);
     PTHREAD_OK(pthread_mutex_lock(&d->lock));
-    p = take_place(d);
+    struct dump_place *p = take_place(d);
     d->tickets += d->tickets == UINT32_MAX ? 2 : 1; /* 0 is none */
-    ticket = p->ticket = d->tickets;
+    uint32_t ticket = p->ticket = d->tickets;
     p->class = &s->lru.classes[class_id];
     p->list = &p->class->lists[is_hot ? STORE_LIST_HOT : STORE_LIST_COLD];
     p->left = limit > 0 ? limit : UINT64_MAX;
@@ -121,12 +119,11 @@ store_dump_step(struct store *s, uint32_t ticket, unsigned items, uint32_t now,
                 store_visit *visit, void *ctx)
 {
     struct dumps *d = &s->dumps;
-    struct dump_place *p;
     bool goes_on = false;
 
     must(ticket != 0);
     PTHREAD_OK(pthread_mutex_lock(&d->lock));
-    p = find_place(d, ticket);
+    struct dump_place *p = find_place(d, ticket);
     if (p != NULL) {
         note_step(d, p, now);
         goes_on = step(s, p, items, now, visit, ctx);

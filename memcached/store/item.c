@@ -192,7 +192,6 @@ create_chained(struct store *s, struct key key, uint32_t flags, uint32_t exptime
     uint32_t bytes = head_bytes(s->conf.use_cas, key.len);
     unsigned class_id = slab_class_of(&s->slab, bytes);
     struct item *it = take_head(s, class_id, bytes, now);
-    struct chunk *first;
 
     if (it == NULL) {
         return NULL;
@@ -200,7 +199,7 @@ create_chained(struct store *s, struct key key, uint32_t flags, uint32_t exptime
     fill_header(it, s, key, flags, exptime, value_len);
     item_set_layout(it, it->layout | ITEM_CHAINED);
     it->class_id = (uint8_t)s->slab.class_count;
-    first = first_chunk(it);
+    struct chunk *first = first_chunk(it);
     memset(first, 0, sizeof(*first));
     first->owner = it;
     first->class_id = (uint8_t)class_id;
@@ -335,7 +334,6 @@ seek(struct chunk **ch, uint32_t *at, size_t offset)
 size_t
 item_bytes(const struct item *it, size_t offset, const char **p)
 {
-    struct chunk *ch;
     uint32_t at = 0;
     char *q;
     size_t n;
@@ -346,7 +344,7 @@ item_bytes(const struct item *it, size_t offset, const char **p)
         *p = q;
         return n;
     }
-    ch = first_chunk(it)->next;
+    struct chunk *ch = first_chunk(it)->next;
     seek(&ch, &at, offset);
     *p = chunk_data(ch) + (offset - at);
     return ch->used - (offset - at);
@@ -356,14 +354,12 @@ item_bytes(const struct item *it, size_t offset, const char **p)
 size_t
 item_space(struct item *it, size_t offset, char **p)
 {
-    struct chunk *first;
-
     must(!item_is(it, ITEM_LINKED));
     must(offset < (size_t)it->value_len + LINE_END_BYTES);
     if ((it->layout & ITEM_CHAINED) == 0) {
         return plain_stretch(it, offset, p);
     }
-    first = first_chunk(it);
+    struct chunk *first = first_chunk(it);
     if (first->cursor == NULL || offset < first->cursor_at) {
         first->cursor = first->next;
         first->cursor_at = 0;
@@ -407,6 +403,21 @@ item_terminate(struct item *it)
         (void)item_space(it, (size_t)it->value_len + i, &p);
         *p = line_end[i];
     }
+}
+
+bool
+item_is_terminated(const struct item *it)
+{
+    const char *p;
+    size_t n = item_bytes(it, it->value_len, &p);
+    if (p[0] != '\r') {
+        return false;
+    }
+    if (n < LINE_END_BYTES) { /* the two bytes lie in different chunks */
+        (void)item_bytes(it, (size_t)it->value_len + 1, &p);
+        return p[0] == '\n';
+    }
+    return p[1] == '\n';
 }
 
 const char *

@@ -223,5 +223,3 @@ uint32_t item_chunk_bytes(const struct chunk *ch);
 
 /* Copies len value bytes of src to dst from offset at. */
 void item_copy(struct item *dst, size_t at, const struct item *src, size_t len);
-/* Writes CR LF behind the value. */
-void item_terminate(struct item *it);

@@ -78,10 +78,8 @@ store_set_lru(struct store *s, const struct store_lru_conf *conf)
 struct store_lru_conf
 store_lru(struct store *s)
 {
-    struct store_lru_conf conf;
-
     PTHREAD_OK(pthread_mutex_lock(&s->lru.conf_lock));
-    conf = s->lru.conf;
+    struct store_lru_conf conf = s->lru.conf;
     PTHREAD_OK(pthread_mutex_unlock(&s->lru.conf_lock));
     return conf;
 }
@@ -190,11 +188,24 @@ first_list(const struct lru *l, const struct item *it, uint32_t now)
 }
 
 static void
-set_list(struct item *it, enum store_list list)
+enter_list(struct lru_class *c, struct item *it, enum store_list list, uint64_t total)
 {
     unsigned marks = item_marks(it) & ((1u << ITEM_LIST_SHIFT) - 1);
 
     item_set_marks(it, marks | (unsigned)list << ITEM_LIST_SHIFT);
+    push_head(&c->lists[list], it);
+    c->lists[list].number++;
+    c->lists[list].bytes += total;
+}
+
+static void
+leave_list(struct lru_class *c, struct item *it, uint64_t total)
+{
+    struct lru_list *list = list_of(c, it);
+
+    take_out(list, it);
+    list->number--;
+    list->bytes -= total;
 }
 
 static void
@@ -203,10 +214,7 @@ link_locked(struct store *s, struct lru_class *c, struct item *it, enum store_li
 {
     sizes_add(&s->sizes, it, total);
     item_set_time(it, now);
-    set_list(it, list);
-    push_head(&c->lists[list], it);
-    c->lists[list].number++;
-    c->lists[list].bytes += total;
+    enter_list(c, it, list, total);
     add_number(c, 1);
     c->count.total_items++;
 }
@@ -214,12 +222,8 @@ link_locked(struct store *s, struct lru_class *c, struct item *it, enum store_li
 static void
 unlink_locked(struct store *s, struct lru_class *c, struct item *it, uint64_t total)
 {
-    struct lru_list *list = list_of(c, it);
-
     sizes_subtract(&s->sizes, it, total);
-    take_out(list, it);
-    list->number--;
-    list->bytes -= total;
+    leave_list(c, it, total);
     add_number(c, (uint64_t)-1);
 }
 
@@ -228,16 +232,10 @@ static void
 move_locked(struct store *s, struct lru_class *c, struct item *it, enum store_list to)
 {
     uint64_t total = item_total_of(&s->conf, it);
-    struct lru_list *from = list_of(c, it);
 
-    take_out(from, it);
-    from->number--;
-    from->bytes -= total;
+    leave_list(c, it, total);
     item_unmark(it, ITEM_ACTIVE);
-    set_list(it, to);
-    push_head(&c->lists[to], it);
-    c->lists[to].number++;
-    c->lists[to].bytes += total;
+    enter_list(c, it, to, total);
 }
 
 /* ---- with the stripe held ------------------------------------------------------------- */
@@ -522,13 +520,12 @@ pull_tail(struct store *s, unsigned class_id, enum store_list list,
     for (struct item *it = c->lists[list].tail; it != NULL && tries > 0;
          it = prev, tries--) {
         enum pull pull = PULL_BUSY;
-        uint64_t hash;
 
         prev = it->prev;
         if (judge(s, c, it, ask, now) == ACTION_KEEP) {
             break; /* without hashing: this is the way of every allocation */
         }
-        hash = hash_of(s, item_key_of(it));
+        uint64_t hash = hash_of(s, item_key_of(it));
         if (table_try_lock(&s->table, hash)) {
             pull = act(s, c, it, judge(s, c, it, ask, now), hash, now, &removed);
             table_unlock(&s->table, hash);
@@ -607,8 +604,6 @@ lru_take_chunk(struct store *s, unsigned class_id, uint32_t requested, unsigned 
     unsigned attempt = 1;
 
     while (attempt <= LRU_ATTEMPTS) {
-        enum pull pull;
-
         if (!lru_is_segmented(&s->lru)) {
             (void)pull_tail(s, victims, STORE_LIST_COLD, &dead_only, LRU_TAIL_TRIES, now);
         }
@@ -616,7 +611,7 @@ lru_take_chunk(struct store *s, unsigned class_id, uint32_t requested, unsigned 
         if (likely(chunk != NULL)) {
             break;
         }
-        pull = make_room(s, victims, attempt, now);
+        enum pull pull = make_room(s, victims, attempt, now);
         if (pull == PULL_NOTHING) {
             break;
         }
@@ -671,9 +666,6 @@ set_bounds(struct store *s, unsigned class_id, const struct store_lru_conf *conf
            struct pull_ask *cold)
 {
     struct lru_class *c = &s->lru.classes[class_id];
-    const struct item *tail;
-    uint64_t bytes;
-    double age;
 
     memset(hot, 0, sizeof(*hot));
     memset(warm, 0, sizeof(*warm));
@@ -684,10 +676,11 @@ set_bounds(struct store *s, unsigned class_id, const struct store_lru_conf *conf
         return;
     }
     PTHREAD_OK(pthread_mutex_lock(&c->lock));
-    bytes = c->lists[STORE_LIST_HOT].bytes + c->lists[STORE_LIST_WARM].bytes +
-            c->lists[STORE_LIST_COLD].bytes;
-    tail = c->lists[STORE_LIST_COLD].tail;
-    age = tail != NULL && item_is(tail, ITEM_ACTIVE) ? UINT32_MAX : lru_idle(tail, now);
+    uint64_t bytes = c->lists[STORE_LIST_HOT].bytes + c->lists[STORE_LIST_WARM].bytes +
+                     c->lists[STORE_LIST_COLD].bytes;
+    const struct item *tail = c->lists[STORE_LIST_COLD].tail;
+    double age =
+        tail != NULL && item_is(tail, ITEM_ACTIVE) ? UINT32_MAX : lru_idle(tail, now);
     PTHREAD_OK(pthread_mutex_unlock(&c->lock));
     *hot = (struct pull_ask){.moves_active = true,
                              .has_bounds = true,

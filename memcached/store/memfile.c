@@ -38,13 +38,12 @@ static bool
 open_dir(struct memfile *f)
 {
     char *copy = strdup(f->path);
-    int error;
 
     if (copy == NULL) {
         return false;
     }
     f->dir = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    error = errno;
+    int error = errno;
     free(copy);
     errno = error;
     return f->dir >= 0;
@@ -169,13 +168,12 @@ reserve(struct memfile *f, size_t bytes, char *err, size_t err_len)
 bool
 memfile_map(struct memfile *f, size_t bytes, char *err, size_t err_len)
 {
-    void *p;
-
     must(f->base == NULL);
     if (!reserve(f, bytes, err, err_len)) {
         return false;
     }
-    p = mmap(NULL, bytes + STAMP_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, f->fd, 0);
+    void *p =
+        mmap(NULL, bytes + STAMP_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, f->fd, 0);
     if (p == MAP_FAILED) {
         return fail(f, "map", "", errno, err, err_len);
     }
@@ -220,38 +218,18 @@ memfile_clear_stamp(struct memfile *f, char *err, size_t err_len)
 
 /* ---- FILE.meta -------------------------------------------------------------------------- */
 
+/* Reads or writes all of it. */
 static bool
-read_all(int fd, char *text, size_t len)
+transfer(int fd, char *text, size_t len, bool is_write)
 {
-    size_t done = 0;
-
-    while (done < len) {
-        ssize_t n = read(fd, text + done, len - done);
-
+    for (size_t done = 0; done < len;) {
+        ssize_t n = is_write ? write(fd, text + done, len - done)
+                             : read(fd, text + done, len - done);
         if (n < 0 && errno == EINTR) {
             continue;
         }
         if (n <= 0) {
             errno = n == 0 ? EIO : errno; /* it was longer a moment ago */
-            return false;
-        }
-        done += (size_t)n;
-    }
-    return true;
-}
-
-static bool
-write_all(int fd, const char *text, size_t len)
-{
-    size_t done = 0;
-
-    while (done < len) {
-        ssize_t n = write(fd, text + done, len - done);
-
-        if (n < 0 && errno == EINTR) {
-            continue;
-        }
-        if (n < 0) {
             return false;
         }
         done += (size_t)n;
@@ -278,7 +256,7 @@ read_opened(const struct memfile *f, int fd, size_t most, char **text, size_t *l
     if (*text == NULL) {
         return fail(f, "read", ".meta", ENOMEM, err, err_len);
     }
-    if (!read_all(fd, *text, *len)) {
+    if (!transfer(fd, *text, *len, false)) {
         int error = errno;
 
         free(*text);
@@ -293,14 +271,13 @@ memfile_read_meta(const struct memfile *f, size_t most, char **text, size_t *len
                   char *err, size_t err_len)
 {
     int fd = openat(f->dir, f->meta, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    bool is_read;
 
     *text = NULL;
     *len = 0;
     if (fd < 0) {
         return errno == ENOENT || fail(f, "open", ".meta", errno, err, err_len);
     }
-    is_read = read_opened(f, fd, most, text, len, err, err_len);
+    bool is_read = read_opened(f, fd, most, text, len, err, err_len);
     close(fd);
     return is_read;
 }
@@ -316,15 +293,13 @@ static bool
 write_temporary(const struct memfile *f, const char *text, size_t len)
 {
     int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
-    bool is_written;
-    int fd;
 
     (void)unlinkat(f->dir, f->temporary, 0); /* left by a crash */
-    fd = openat(f->dir, f->temporary, flags, MODE_PRIVATE);
+    int fd = openat(f->dir, f->temporary, flags, MODE_PRIVATE);
     if (fd < 0) {
         return false;
     }
-    is_written = write_all(fd, text, len) && fsync(fd) == 0;
+    bool is_written = transfer(fd, (char *)(uintptr_t)text, len, true) && fsync(fd) == 0;
     return close(fd) == 0 && is_written;
 }
 

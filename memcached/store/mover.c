@@ -105,10 +105,8 @@ look_locked(struct store *s, uint32_t i, struct find *find)
 static enum outcome
 look(struct store *s, uint32_t i, struct find *find)
 {
-    enum outcome outcome;
-
     PTHREAD_OK(pthread_mutex_lock(&s->slab.lock));
-    outcome = look_locked(s, i, find);
+    enum outcome outcome = look_locked(s, i, find);
     PTHREAD_OK(pthread_mutex_unlock(&s->slab.lock));
     return outcome;
 }
@@ -117,27 +115,18 @@ look(struct store *s, uint32_t i, struct find *find)
 static bool
 is_still_part(struct store *s, const struct find *find)
 {
-    bool is_part;
-
     if (find->chunk == NULL) {
         return true;
     }
     PTHREAD_OK(pthread_mutex_lock(&s->slab.lock));
-    is_part = atomic_load_explicit(&find->chunk->layout, memory_order_acquire) ==
-                  (ITEM_CHUNK | ITEM_KNOWN) &&
-              find->chunk->owner == find->head;
+    bool is_part = atomic_load_explicit(&find->chunk->layout, memory_order_acquire) ==
+                       (ITEM_CHUNK | ITEM_KNOWN) &&
+                   find->chunk->owner == find->head;
     PTHREAD_OK(pthread_mutex_unlock(&s->slab.lock));
     return is_part;
 }
 
-/* The three below with the stripe held, on a linked item. */
-
-static void
-drop(struct store *s, struct item *it, uint64_t hash)
-{
-    core_unlink(s, it, hash);
-    item_unref(s, it);
-}
+/* The two below with the stripe held, on a linked item. */
 
 /* To another chunk of the class; no counter changes. */
 static enum outcome
@@ -167,24 +156,23 @@ static enum outcome
 settle(struct store *s, const struct find *find, uint32_t now)
 {
     struct item *it = find->head;
-    enum outcome outcome;
 
     if (item_refs(it) > 1) {
         if (it->layout & ITEM_CHAINED && s->mover.rounds >= rounds_max(s)) {
             /* It is not given out any more, so it becomes free in the end. */
             count(&s->mover.count.busy_deletes);
-            drop(s, it, find->hash);
+            core_drop(s, it, find->hash);
         }
         return OUTCOME_FLOATING;
     }
     if (is_dead(s, it, now)) {
-        drop(s, it, find->hash);
+        core_drop(s, it, find->hash);
         return OUTCOME_FROM_LRU;
     }
-    outcome = rescue(s, find);
+    enum outcome outcome = rescue(s, find);
     if (outcome == OUTCOME_NO_MEMORY && !s->conf.keeps_pages_when_full) {
         count(&s->mover.count.evictions_nomem);
-        drop(s, it, find->hash);
+        core_drop(s, it, find->hash);
         return OUTCOME_FROM_LRU;
     }
     return outcome;
@@ -266,12 +254,10 @@ static bool
 is_moving(struct store *s)
 {
     struct mover *m = &s->mover;
-    bool is_moving;
-    uint64_t serial;
 
     PTHREAD_OK(pthread_mutex_lock(&s->slab.lock));
-    is_moving = s->slab.move.page != NULL;
-    serial = s->slab.move.serial;
+    bool is_moving = s->slab.move.page != NULL;
+    uint64_t serial = s->slab.move.serial;
     PTHREAD_OK(pthread_mutex_unlock(&s->slab.lock));
     if (is_moving && serial != m->serial) {
         m->serial = serial;
@@ -370,10 +356,9 @@ struct store_automove
 store_automove(struct store *s)
 {
     struct automover *a = &s->automover;
-    struct store_automove conf;
 
     PTHREAD_OK(pthread_mutex_lock(&a->lock));
-    conf = a->conf;
+    struct store_automove conf = a->conf;
     PTHREAD_OK(pthread_mutex_unlock(&a->lock));
     return conf;
 }
@@ -411,12 +396,11 @@ bool
 store_automove_evicted(struct store *s)
 {
     struct automover *a = &s->automover;
-    unsigned wanted_by;
 
     if (atomic_load_explicit(&a->level, memory_order_relaxed) < AUTOMOVE_EVICTION_LEVEL) {
         return false;
     }
-    wanted_by = atomic_exchange_explicit(&a->wanted_by, 0, memory_order_relaxed);
+    unsigned wanted_by = atomic_exchange_explicit(&a->wanted_by, 0, memory_order_relaxed);
     if (wanted_by != 0) {
         carry_out(s, -1, (int)wanted_by);
     }

@@ -43,14 +43,13 @@ map_area(struct pages *p, size_t bytes)
 static bool
 map_arena(struct pages *p, uint64_t pages)
 {
-    uintptr_t start;
-
     p->arena_bytes = (size_t)(pages * STORE_PAGE_BYTES + HUGE_PAGE_BYTES);
     p->arena = map_area(p, p->arena_bytes);
     if (p->arena == NULL) {
         return false;
     }
-    start = ((uintptr_t)p->arena + HUGE_PAGE_BYTES - 1) & ~(HUGE_PAGE_BYTES - 1);
+    uintptr_t start =
+        ((uintptr_t)p->arena + HUGE_PAGE_BYTES - 1) & ~(HUGE_PAGE_BYTES - 1);
     /* A wish: without large pages it works as well, a little slower. */
     (void)madvise((void *)start, (size_t)(pages * STORE_PAGE_BYTES), MADV_HUGEPAGE);
     p->arena_next = (char *)start;

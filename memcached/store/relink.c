@@ -13,7 +13,6 @@
 #include <xxhash.h>
 
 #define BITS 64u
-#define LINE_END "\r\n"
 #define LINE_END_BYTES 2u
 
 /* In a flat LRU all end up in COLD, those that were used last at its head. */
@@ -222,20 +221,17 @@ claim(struct relink *r, uint64_t offset)
     struct place place = {NULL, NULL};
     uint64_t number = offset / STORE_PAGE_BYTES;
     uint64_t within = offset % STORE_PAGE_BYTES;
-    const struct page *page;
-    uint64_t chunk;
-    uint64_t *word;
 
     if (number >= r->snap->page_count) {
         return place;
     }
-    page = &r->pages[number];
+    const struct page *page = &r->pages[number];
     if (page->chunks == 0 || within % page->chunk_size != 0 ||
         within / page->chunk_size >= page->chunks) {
         return place;
     }
-    chunk = page->bits + within / page->chunk_size;
-    word = &r->bits[chunk / BITS];
+    uint64_t chunk = page->bits + within / page->chunk_size;
+    uint64_t *word = &r->bits[chunk / BITS];
     if ((*word >> chunk % BITS & 1) != 0) {
         return place;
     }
@@ -288,13 +284,12 @@ first_chunk_of(const struct relink *r, const struct place *place, struct item *i
     const struct slab *sl = &r->s->slab;
     uint64_t total = item_total_of(&r->s->conf, it);
     uint32_t head = item_head_bytes(&r->s->conf, it);
-    struct chunk *first;
 
     if (total <= sl->chunk_max || total > r->s->conf.item_max ||
         it->class_id != sl->class_count || head > place->page->chunk_size) {
         return NULL;
     }
-    first = (struct chunk *)(void *)((char *)it + head) - 1;
+    struct chunk *first = (struct chunk *)(void *)((char *)it + head) - 1;
     return first->class_id == place->page->class_id ? first : NULL;
 }
 
@@ -332,24 +327,7 @@ relink_chunks(struct relink *r, struct item *it, struct chunk *first)
         left -= ch->used;
         prev = ch;
     }
-    if (prev->next != NULL) {
-        return false;
-    }
-    return true;
-}
-
-static bool
-has_line_end(const struct item *it)
-{
-    for (unsigned i = 0; i < LINE_END_BYTES; i++) {
-        const char *p;
-
-        (void)item_bytes(it, (size_t)it->value_len + i, &p);
-        if (*p != LINE_END[i]) {
-            return false;
-        }
-    }
-    return true;
+    return prev->next == NULL;
 }
 
 static bool
@@ -359,7 +337,6 @@ relink_item(struct relink *r, const struct place *place, unsigned class_id,
     struct store *s = r->s;
     struct item *it = (struct item *)(void *)place->at;
     struct chunk *first = NULL;
-    uint64_t hash;
 
     if (!is_header_good(r, it, class_id, list)) {
         return false;
@@ -373,8 +350,8 @@ relink_item(struct relink *r, const struct place *place, unsigned class_id,
         return false;
     }
     count_used(r, place->page->class_id, item_head_bytes(&s->conf, it));
-    hash = hash_of(s, item_key_of(it));
-    if (!has_line_end(it) || table_find(&s->table, item_key_of(it), hash) != NULL) {
+    uint64_t hash = hash_of(s, item_key_of(it));
+    if (!item_is_terminated(it) || table_find(&s->table, item_key_of(it), hash) != NULL) {
         return false;
     }
     atomic_store_explicit(&it->refs, 1, memory_order_relaxed);
@@ -395,12 +372,11 @@ relink_list(struct relink *r, unsigned class_id, enum store_list list, uint32_t 
 
     while (offset != SNAPSHOT_NOWHERE) {
         struct place place = claim(r, offset);
-        const struct item *prev;
 
         if (place.at == NULL) {
             return false;
         }
-        prev = ((struct item *)(void *)place.at)->prev;
+        const struct item *prev = ((struct item *)(void *)place.at)->prev;
         if (!relink_item(r, &place, class_id, list, now)) {
             return false;
         }
@@ -484,8 +460,7 @@ drop_dead(struct store *s, uint32_t now)
             struct item *next = it->next;
 
             if (is_flushed(s, it, now) || is_expired(it, now)) {
-                core_unlink(s, it, hash_of(s, item_key_of(it)));
-                item_unref(s, it);
+                core_drop(s, it, hash_of(s, item_key_of(it)));
             }
             it = next;
         }
@@ -518,10 +493,9 @@ const char *
 relink_items(struct store *s, const struct snapshot *snap, uint32_t now)
 {
     struct relink r = {.s = s, .snap = snap, .base = s->slab.pages.arena};
-    const char *wrong;
 
     r.pages = calloc(snap->page_count + 1, sizeof(*r.pages));
-    wrong = relink_all(&r, now);
+    const char *wrong = relink_all(&r, now);
     free(r.pages);
     free(r.bits);
     return wrong;

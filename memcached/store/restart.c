@@ -203,15 +203,13 @@ enum restart_status
 restart_load(struct restart *r, struct store *s, struct store_conf *conf, uint32_t now,
              char *err, size_t err_len)
 {
-    const char *wrong;
-
     must(conf->restores && now >= r->snap.current_time);
     /* In this order: whatever happens from here on, the two do not fit any more. */
     if (!memfile_clear_stamp(&r->file, err, err_len) ||
         !memfile_remove_meta(&r->file, err, err_len)) {
         return RESTART_FAILED;
     }
-    wrong = load(r, s, now);
+    const char *wrong = load(r, s, now);
     if (wrong == NULL) {
         return RESTART_FOUND;
     }

@@ -106,13 +106,11 @@ store_sizes_step(struct store *s, unsigned *bucket, unsigned looks,
         return false;
     }
     for (; looks > 0 && at<z->buckets; at++, looks -= looks> 0) {
-        uint64_t count;
-
         at = pass_unused(z, at, &looks);
         if (looks == 0 || at >= z->buckets) {
             break;
         }
-        count = atomic_load_explicit(&z->counts[at], memory_order_relaxed);
+        uint64_t count = atomic_load_explicit(&z->counts[at], memory_order_relaxed);
         if (count > 0) {
             visit(ctx, (at + 1) * SIZES_BUCKET_BYTES, count);
             looks -= looks < STORE_SIZE_LOOKS ? looks : STORE_SIZE_LOOKS - 1;

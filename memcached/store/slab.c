@@ -77,8 +77,7 @@ what_is_wrong(const struct store_conf *conf)
     return NULL;
 }
 
-/* ---- pages; the lock is held, or there is no other thread yet
- * ------------------------ */
+/* ---- pages; the lock is held, or there is no other thread yet ------------------------- */
 
 static uint64_t
 page_charge(const struct slab *sl, const struct slab_class *c)
@@ -109,12 +108,10 @@ reserve_page_entry(struct slab *sl, struct slab_class *c)
 static bool
 grow_class(struct slab *sl, struct slab_class *c)
 {
-    void *page;
-
     if (!reserve_page_entry(sl, c)) {
         return false;
     }
-    page = pages_take(&sl->pages, page_charge(sl, c), c->page_count == 0);
+    void *page = pages_take(&sl->pages, page_charge(sl, c), c->page_count == 0);
     if (page == NULL) {
         return false;
     }
@@ -299,11 +296,10 @@ static void *
 take(struct slab *sl, unsigned class_id, uint32_t requested, bool can_grow)
 {
     struct slab_class *c = &sl->classes[class_id];
-    struct item *it;
 
     must(class_id >= 1 && class_id <= sl->class_count);
     PTHREAD_OK(pthread_mutex_lock(&sl->lock));
-    it = take_locked(sl, c);
+    struct item *it = take_locked(sl, c);
     if (it == NULL && can_grow && grow_class(sl, c)) {
         it = take_locked(sl, c);
     }
@@ -366,14 +362,12 @@ slab_free_chunks(const struct slab *sl, unsigned class_id)
 bool
 slab_set_limit(struct slab *sl, uint64_t bytes)
 {
-    void *list;
-
     if (sl->pages.arena != NULL) {
         return false;
     }
     PTHREAD_OK(pthread_mutex_lock(&sl->lock));
     sl->pages.limit_bytes = bytes;
-    list = pages_trim(&sl->pages);
+    void *list = pages_trim(&sl->pages);
     PTHREAD_OK(pthread_mutex_unlock(&sl->lock));
     pages_unmap(list);
     return true;
@@ -382,10 +376,8 @@ slab_set_limit(struct slab *sl, uint64_t bytes)
 bool
 slab_is_full(struct slab *sl)
 {
-    bool is_full;
-
     PTHREAD_OK(pthread_mutex_lock(&sl->lock));
-    is_full = sl->pages.pool == NULL && pages_are_at_limit(&sl->pages);
+    bool is_full = sl->pages.pool == NULL && pages_are_at_limit(&sl->pages);
     PTHREAD_OK(pthread_mutex_unlock(&sl->lock));
     return is_full;
 }
@@ -393,10 +385,8 @@ slab_is_full(struct slab *sl)
 bool
 slab_has_reached_limit(struct slab *sl)
 {
-    bool has_reached;
-
     PTHREAD_OK(pthread_mutex_lock(&sl->lock));
-    has_reached = pages_are_at_limit(&sl->pages);
+    bool has_reached = pages_are_at_limit(&sl->pages);
     PTHREAD_OK(pthread_mutex_unlock(&sl->lock));
     return has_reached;
 }
@@ -476,10 +466,8 @@ begin_locked(struct slab *sl, unsigned from, unsigned to)
 enum store_move_status
 slab_move_begin(struct slab *sl, int *from, int to)
 {
-    enum store_move_status status;
-
     PTHREAD_OK(pthread_mutex_lock(&sl->lock));
-    status = check_move(sl, from, to);
+    enum store_move_status status = check_move(sl, from, to);
     if (status == STORE_MOVE_OK) {
         begin_locked(sl, (unsigned)*from, (unsigned)to);
     }
@@ -542,10 +530,9 @@ bool
 slab_move_end(struct slab *sl)
 {
     void *list = NULL;
-    bool is_done;
 
     PTHREAD_OK(pthread_mutex_lock(&sl->lock));
-    is_done = sl->move.left == 0;
+    bool is_done = sl->move.left == 0;
     if (is_done) {
         hand_over(sl);
         list = pages_trim(&sl->pages);

@@ -201,12 +201,11 @@ are_lines_whole(const char *p, const char *end)
 {
     while (p < end) {
         const char *stop = memchr(p, '\n', (size_t)(end - p));
-        const char *blank;
 
         if (stop == NULL || *p != 'K') {
             return false;
         }
-        blank = memchr(p, ' ', (size_t)(stop - p));
+        const char *blank = memchr(p, ' ', (size_t)(stop - p));
         if (blank == NULL || blank == p + 1 || blank + 1 == stop) {
             return false;
         }
@@ -223,18 +222,16 @@ are_lines_whole(const char *p, const char *end)
 static enum snapshot_status
 parse_pages(struct snapshot *snap, struct words name, struct words line, uint64_t *seen)
 {
-    struct snapshot_class *c;
     uint64_t id;
-    bool is_good;
 
     name.p += strlen(PAGES_NAME);
     if (!read_number(name, &id) || id >= STORE_CLASSES || (*seen >> id & 1) != 0) {
         return SNAPSHOT_CORRUPT;
     }
     *seen |= UINT64_C(1) << id;
-    c = &snap->classes[id];
-    is_good = read_number(next_word(&line), &c->cut_count) &&
-              read_number(next_word(&line), &c->fresh_count);
+    struct snapshot_class *c = &snap->classes[id];
+    bool is_good = read_number(next_word(&line), &c->cut_count) &&
+                   read_number(next_word(&line), &c->fresh_count);
     for (unsigned list = 0; list < STORE_LISTS && is_good; list++) {
         struct words word = next_word(&line);
 
@@ -297,13 +294,12 @@ static enum snapshot_status
 take_checksum(const char *text, const char **end)
 {
     const char *start = *end - 1;
-    struct words line;
     uint64_t sum;
 
     while (start[-1] != '\n') { /* the type line ends before it */
         start--;
     }
-    line = (struct words){start + 1, *end - 1};
+    struct words line = (struct words){start + 1, *end - 1};
     if (!is_word(next_word(&line), CHECKSUM_NAME)) {
         static const char elsewhere[] = "\nK" CHECKSUM_NAME " ";
 
@@ -333,7 +329,6 @@ snapshot_parse(struct snapshot *snap, const char *text, size_t len)
     const char *end, *p;
     uint64_t seen_fields = 0;
     uint64_t seen_classes = 0;
-    enum snapshot_status status;
 
     if (len < strlen(TYPE_LINE)) {
         return SNAPSHOT_CORRUPT;
@@ -346,7 +341,7 @@ snapshot_parse(struct snapshot *snap, const char *text, size_t len)
     if (!starts_with(p, end, FORMAT_LINE)) {
         return SNAPSHOT_INCOMPLETE;
     }
-    status = take_checksum(text, &end);
+    enum snapshot_status status = take_checksum(text, &end);
     p += strlen(FORMAT_LINE);
     while (status == SNAPSHOT_OK && p < end) {
         const char *stop = memchr(p, '\n', (size_t)(end - p));
@@ -410,7 +405,6 @@ snapshot_format(const struct snapshot *snap, size_t *len)
 {
     char *text = NULL;
     FILE *out = open_memstream(&text, len);
-    bool is_good;
 
     if (out == NULL) {
         return NULL;
@@ -424,7 +418,7 @@ snapshot_format(const struct snapshot *snap, size_t *len)
             put_pages(out, snap, id);
         }
     }
-    is_good = fflush(out) == 0;
+    bool is_good = fflush(out) == 0;
     if (is_good) {
         fprintf(out, "K" CHECKSUM_NAME " %016" PRIx64 "\n",
                 (uint64_t)XXH3_64bits(text, *len));

@@ -105,10 +105,9 @@ enum store_status
 store_get(struct store *s, struct key key, uint32_t now, struct item **item)
 {
     uint64_t hash = hash_of(s, key);
-    enum store_status status;
 
     table_lock(&s->table, hash);
-    status = get_item(s, key, hash, now, item);
+    enum store_status status = get_item(s, key, hash, now, item);
     table_unlock(&s->table, hash);
     return status;
 }
@@ -118,10 +117,9 @@ store_get_and_touch(struct store *s, struct key key, uint32_t exptime, uint32_t 
                     struct item **item)
 {
     uint64_t hash = hash_of(s, key);
-    enum store_status status;
 
     table_lock(&s->table, hash);
-    status = get_item(s, key, hash, now, item);
+    enum store_status status = get_item(s, key, hash, now, item);
     if (status == STORE_OK) {
         item_set_exptime(*item, exptime);
     }
@@ -197,11 +195,10 @@ store_look(struct store *s, struct key key, const struct store_look *ask, uint32
            struct store_seen *seen, struct item **item)
 {
     uint64_t hash = hash_of(s, key);
-    enum store_status status;
 
     memset(seen, 0, sizeof(*seen));
     table_lock(&s->table, hash);
-    status = hold_item(s, key, hash, now, item);
+    enum store_status status = hold_item(s, key, hash, now, item);
     if (status == STORE_OK) {
         look_at(*item, ask, now, seen);
     } else if (status != STORE_BUSY && ask->creates) {
@@ -268,10 +265,9 @@ void
 store_flush(struct store *s, uint32_t at, uint32_t now)
 {
     struct flush *f = &s->flush;
-    uint32_t pending;
 
     PTHREAD_OK(pthread_mutex_lock(&f->lock));
-    pending = atomic_load_explicit(&f->at, memory_order_relaxed);
+    uint32_t pending = atomic_load_explicit(&f->at, memory_order_relaxed);
     if (pending != 0 && pending <= now) {
         /* It has struck: what it killed stays dead when the time is overwritten. */
         raise_border(&f->time_below, (uint64_t)pending + 1);

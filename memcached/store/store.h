@@ -251,6 +251,9 @@ must_check enum store_status store_reserve(struct store *s, struct key key,
                                            struct item **item);
 /* Writable stretch from offset of a reserved item; as item_bytes. */
 size_t item_space(struct item *it, size_t offset, char **p);
+/* Every value is stored with CR LF behind it: writes them; whether they are there. */
+void item_terminate(struct item *it);
+bool item_is_terminated(const struct item *it);
 
 /* Marks a reserved item's key as binary: shown encoded in texts. */
 void item_mark_binary_key(struct item *it);

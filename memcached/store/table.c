@@ -34,8 +34,6 @@ bool
 table_init(struct table *t, const struct store_conf *conf, struct mem *mem, char *err,
            size_t err_len)
 {
-    struct generation *g;
-
     if (conf->hash_power < TABLE_POWER_MIN || conf->hash_power > TABLE_POWER_MAX) {
         snprintf(err, err_len, "the hash power must be %d to %d", TABLE_POWER_MIN,
                  TABLE_POWER_MAX);
@@ -45,7 +43,7 @@ table_init(struct table *t, const struct store_conf *conf, struct mem *mem, char
     t->seed = conf->hash_seed;
     t->can_grow = conf->can_grow_hash;
     t->stripe_mask = (UINT64_C(1) << stripe_power(conf)) - 1;
-    g = &t->gens[conf->hash_power];
+    struct generation *g = &t->gens[conf->hash_power];
     g->mask = (UINT64_C(1) << conf->hash_power) - 1;
     g->buckets = mem_map(mem, array_bytes(g->mask));
     t->stripes = mem_map(mem, (t->stripe_mask + 1) * sizeof(*t->stripes));
@@ -113,8 +111,9 @@ table_insert(struct table *t, struct item *it, uint64_t hash)
     *bucket = it;
 }
 
-void
-table_remove(struct table *t, struct item *it, uint64_t hash)
+/* The pointer to an item in the table. */
+static struct item **
+link_to(const struct table *t, const struct item *it, uint64_t hash)
 {
     struct item **link = table_bucket(t, hash);
 
@@ -122,20 +121,20 @@ table_remove(struct table *t, struct item *it, uint64_t hash)
         must(*link != NULL);
         link = &(*link)->h_next;
     }
-    *link = it->h_next;
+    return link;
+}
+
+void
+table_remove(struct table *t, struct item *it, uint64_t hash)
+{
+    *link_to(t, it, hash) = it->h_next;
     it->h_next = NULL;
 }
 
 void
 table_relocate(struct table *t, const struct item *old, struct item *it, uint64_t hash)
 {
-    struct item **link = table_bucket(t, hash);
-
-    while (*link != old) {
-        must(*link != NULL);
-        link = &(*link)->h_next;
-    }
-    *link = it;
+    *link_to(t, old, hash) = it;
 }
 
 static bool
@@ -163,10 +162,8 @@ start_growing(struct table *t, struct generation *g, uint64_t items)
 static void
 move_bucket(struct table *t, struct generation *g, uint64_t old)
 {
-    struct item *it;
-
     table_lock(t, old);
-    it = g[-1].buckets[old];
+    struct item *it = g[-1].buckets[old];
     while (it != NULL) {
         struct item *next = it->h_next;
         uint64_t hash = table_hash(t, item_key_slot(it), it->key_len);
@@ -183,8 +180,6 @@ bool
 table_step(struct table *t, uint64_t items, unsigned n)
 {
     struct generation *g = atomic_load_explicit(&t->current, memory_order_relaxed);
-    uint64_t pos;
-    uint64_t end;
 
     if (!atomic_load_explicit(&t->is_growing, memory_order_relaxed)) {
         if (!start_growing(t, g, items)) {
@@ -192,8 +187,8 @@ table_step(struct table *t, uint64_t items, unsigned n)
         }
         g++;
     }
-    end = (g->mask >> 1) + 1;
-    pos = atomic_load_explicit(&g->pos, memory_order_relaxed);
+    uint64_t end = (g->mask >> 1) + 1;
+    uint64_t pos = atomic_load_explicit(&g->pos, memory_order_relaxed);
     while (n-- > 0 && pos < end) {
         move_bucket(t, g, pos++);
     }

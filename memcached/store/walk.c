@@ -79,7 +79,6 @@ static bool
 begin_list(struct store *s, uint32_t now)
 {
     struct walk *w = &s->walk;
-    struct lru_class *c;
 
     while (w->class_id < STORE_CLASSES && w->todo[w->class_id] == 0) {
         w->class_id++;
@@ -95,7 +94,7 @@ begin_list(struct store *s, uint32_t now)
     w->reclaimed = 0;
     w->unfetched = 0;
     crawlplan_begin(&w->plan);
-    c = &s->lru.classes[w->class_id];
+    struct lru_class *c = &s->lru.classes[w->class_id];
     PTHREAD_OK(pthread_mutex_lock(&c->lock));
     lru_cursor_open(&c->lists[w->list], &w->cursor, false);
     w->most = c->lists[w->list].number;
@@ -136,10 +135,9 @@ visit_next(struct store *s, const struct visitor *v, enum visited *visited)
     struct walk *w = &s->walk;
     struct lru_class *c = &s->lru.classes[w->class_id];
     struct item *dead = NULL;
-    struct item *it;
 
     PTHREAD_OK(pthread_mutex_lock(&c->lock));
-    it = w->cursor.at;
+    struct item *it = w->cursor.at;
     if (it != NULL) {
         uint64_t hash = hash_of(s, item_key_of(it));
 
@@ -258,8 +256,7 @@ drop_dead(struct store *s, struct item *it, uint64_t hash)
     c->count.crawler_reclaimed++;
     c->count.expired_unfetched += !item_is(it, ITEM_FETCHED);
     PTHREAD_OK(pthread_mutex_unlock(&c->lock));
-    core_unlink(s, it, hash);
-    item_unref(s, it);
+    core_drop(s, it, hash);
 }
 
 /* With the stripe held. False: the visitor has no room. */
@@ -388,10 +385,8 @@ enum store_walk_status
 store_walk_open(struct store *s, const struct store_walk_ask *ask, uint32_t now,
                 uint32_t *ticket)
 {
-    enum store_walk_status status;
-
     PTHREAD_OK(pthread_mutex_lock(&s->walk.lock));
-    status = open_locked(s, ask, now);
+    enum store_walk_status status = open_locked(s, ask, now);
     *ticket = s->walk.ticket;
     PTHREAD_OK(pthread_mutex_unlock(&s->walk.lock));
     return status;
