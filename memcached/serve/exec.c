@@ -19,20 +19,14 @@ exec_has_binary_key(const struct req *req)
     return false;
 }
 
-static enum session_ran
-ran(bool has_room)
-{
-    return has_room ? RAN_DONE : RAN_NO_MEMORY;
-}
-
 enum session_ran
 exec_reply_cas(const struct session *s, const struct env *env, struct chain *out,
                enum reply reply, uint64_t cas)
 {
     if (s->req.protocol == PROTOCOL_BINARY) {
-        return ran(binary_put_reply(out, &env->chain, &s->req, reply, cas));
+        return exec_ran(binary_put_reply(out, &env->chain, &s->req, reply, cas));
     }
-    return ran(s->req.is_noreply || ascii_put_reply(out, &env->chain, reply));
+    return exec_ran(s->req.is_noreply || ascii_put_reply(out, &env->chain, reply));
 }
 
 enum session_ran
@@ -47,5 +41,5 @@ exec_reply_body(const struct session *s, const struct env *env, struct chain *ou
                 enum binary_status status, const char *body, size_t len)
 {
     must(s->req.protocol == PROTOCOL_BINARY);
-    return ran(binary_put_body(out, &env->chain, &s->req, status, body, len));
+    return exec_ran(binary_put_body(out, &env->chain, &s->req, status, body, len));
 }

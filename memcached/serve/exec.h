@@ -5,7 +5,28 @@
  */
 #pragma once
 
+#include "base/clock.h"
 #include "serve/session.h"
+#include "store/expiry.h"
+
+static inline enum session_ran
+exec_ran(bool has_room)
+{
+    return has_room ? RAN_DONE : RAN_NO_MEMORY;
+}
+
+static inline struct key
+exec_key(struct slice word)
+{
+    return (struct key){word.p, word.len};
+}
+
+/* A time to live as the client wrote it. */
+static inline uint32_t
+exec_exptime(const struct env *env, int64_t wire)
+{
+    return expiry_from_wire(wire, env->now, clock_started());
+}
 
 must_check enum session_ran exec_retrieve(struct session *s, const struct env *env,
                                           struct chain *out,
@@ -28,21 +49,23 @@ must_check enum session_ran exec_delete(struct session *s, const struct env *env
 must_check enum session_ran exec_meta(struct session *s, const struct env *env,
                                       struct chain *out,
                                       const struct session_limits *limits);
+/* Answers a meta command with this status and what needs no item, the flags k and O. */
+must_check enum session_ran exec_meta_echo(const struct req *req, const struct env *env,
+                                           struct chain *out, const char *status,
+                                           struct slice key);
 /* The end of an ms whose body is complete and well-formed; gives up item. */
 must_check enum session_ran exec_meta_store(const struct session *s,
                                             const struct env *env, struct chain *out,
                                             struct item *item);
 must_check enum session_ran exec_sasl(struct session *s, const struct env *env,
                                       struct chain *out);
-must_check enum session_ran exec_watch(struct session *s, const struct env *env,
-                                       struct chain *out);
 must_check enum session_ran exec_admin(struct session *s, const struct env *env,
                                        struct chain *out,
                                        const struct session_limits *limits);
 /* slabs, lru, lru_crawler. */
 must_check enum session_ran exec_maint(struct session *s, const struct env *env,
-                                        struct chain *out,
-                                        const struct session_limits *limits);
+                                       struct chain *out,
+                                       const struct session_limits *limits);
 /* Dumps of the crawler: begins one of these classes, or of the table, or goes on. */
 must_check enum session_ran exec_dump_begin(struct session *s, const struct env *env,
                                             struct chain *out,
@@ -66,6 +89,10 @@ exec_count_gone(const struct env *env, enum store_status found)
         ctr_add(&env->ctr->get_flushed, 1);
     }
 }
+
+/* Counts a request of arithmetic. */
+void exec_count_sum(const struct env *env, bool increments, enum store_status status,
+                    const struct store_result *result);
 
 /* A binary client's key that a line of text can not hold. */
 bool exec_has_binary_key(const struct req *req);

@@ -5,10 +5,9 @@
  */
 #include "serve/exec.h"
 
-#include "base/clock.h"
 #include "base/log.h"
 #include "base/num.h"
-#include "store/expiry.h"
+#include "serve/watch.h"
 
 #define VERBOSITY_MAX 2
 #define MEMLIMIT_MIN_MB 8
@@ -69,57 +68,40 @@ exec_hooked(struct session *s, const struct env *env, struct chain *out)
 }
 
 static enum session_ran
-exec_version(const struct session *s, const struct env *env, struct chain *out)
+exec_version(struct session *s, const struct env *env, struct chain *out)
 {
     const char *version = env->conf->version;
     if (s->req.protocol == PROTOCOL_BINARY) {
         return exec_reply_body(s, env, out, BINARY_SUCCESS, version, strlen(version));
     }
-    return chain_copy(out, &env->chain, "VERSION ", 8) &&
-                   chain_copy(out, &env->chain, version, strlen(version)) &&
-                   chain_copy(out, &env->chain, "\r\n", 2)
-               ? RAN_DONE
-               : RAN_NO_MEMORY;
+    return exec_ran(chain_copy(out, &env->chain, "VERSION ", 8) &&
+                    chain_copy(out, &env->chain, version, strlen(version)) &&
+                    chain_copy(out, &env->chain, "\r\n", 2));
 }
 
-/* The delay that the request asks for. False: it is answered already, with *reply. */
-static bool
-parse_delay(const struct req *req, const struct rules *rules, int64_t *delay,
-            enum reply *reply)
+static enum reply
+flush_all(const struct req *req, const struct env *env)
 {
-    *delay = 0;
-    if (req->protocol == PROTOCOL_BINARY) {
-        *delay = req->exptime;
-        return true;
-    }
-    *reply = rules->strict_admin ? REPLY_BAD_EXPTIME : REPLY_BAD_FORMAT;
-    return req->words < 2 || req_admin_i64_or_0(req->word[1], rules, delay);
-}
-
-static enum session_ran
-exec_flush_all(struct session *s, const struct env *env, struct chain *out)
-{
-    const struct req *req = &s->req;
-    enum reply reply;
-    int64_t delay;
-    bool counts = env->conf->allows_flush || req->protocol != PROTOCOL_BINARY;
-    ctr_add(&env->ctr->cmd_flush,
-            counts); /* a refusal counts in the text protocol only */
+    const struct rules *rules = env->conf->rules;
+    bool is_binary = req->protocol == PROTOCOL_BINARY;
+    int64_t delay = is_binary ? req->exptime : 0;
+    /* a refusal counts in the text protocol only */
+    ctr_add(&env->ctr->cmd_flush, env->conf->allows_flush || !is_binary);
     if (!env->conf->allows_flush) {
-        return exec_reply(s, env, out, REPLY_FLUSH_REFUSED);
+        return REPLY_FLUSH_REFUSED;
     }
-    if (!parse_delay(req, env->conf->rules, &delay, &reply)) {
-        return exec_reply(s, env, out, reply);
+    if (!is_binary && req->words > 1 &&
+        !req_admin_i64_or_0(req->word[1], rules, &delay)) {
+        return rules->strict_admin ? REPLY_BAD_EXPTIME : REPLY_BAD_FORMAT;
     }
     /* What is stored in the second of the given time stays, so all goes one second before. */
-    uint32_t at =
-        delay > 0 ? expiry_from_wire(delay, env->now, clock_started()) - 1 : env->now;
+    uint32_t at = delay > 0 ? exec_exptime(env, delay) - 1 : env->now;
     store_flush(env->store, at, env->now);
-    return exec_reply(s, env, out, REPLY_OK);
+    return REPLY_OK;
 }
 
 static enum session_ran
-exec_quit(const struct session *s, const struct env *env, struct chain *out)
+exec_quit(struct session *s, const struct env *env, struct chain *out)
 {
     if (s->req.protocol != PROTOCOL_BINARY) {
         return RAN_QUIT;
@@ -128,37 +110,33 @@ exec_quit(const struct session *s, const struct env *env, struct chain *out)
     return ran == RAN_DONE ? RAN_QUIT : ran;
 }
 
-static enum session_ran
-exec_verbosity(struct session *s, const struct env *env, struct chain *out)
+static enum reply
+verbosity(const struct req *req, const struct env *env)
 {
-    const struct req *req = &s->req;
     const struct rules *rules = env->conf->rules;
     int64_t level = 0;
     bool is_number = req->words > 1 && req_admin_level(req->word[1], rules, &level);
     if (rules->strict_admin && !is_number) {
-        return exec_reply(s, env, out, REPLY_BAD_FORMAT);
+        return REPLY_BAD_FORMAT;
     }
     log_set_level(level < 0 || level > VERBOSITY_MAX ? VERBOSITY_MAX : (unsigned)level);
-    return exec_reply(s, env, out, REPLY_OK);
+    return REPLY_OK;
 }
 
-static enum session_ran
-exec_memlimit(struct session *s, const struct env *env, struct chain *out)
+static enum reply
+memlimit(const struct req *req, const struct env *env)
 {
     uint64_t megabytes;
-    if (s->req.words < 2 ||
-        !req_admin_u64(s->req.word[1], env->conf->rules, &megabytes)) {
-        return exec_reply(s, env, out, REPLY_ERROR);
+    if (req->words < 2 || !req_admin_u64(req->word[1], env->conf->rules, &megabytes)) {
+        return REPLY_ERROR;
     }
     if (megabytes < MEMLIMIT_MIN_MB) {
-        return exec_reply(s, env, out, REPLY_MEMLIMIT_SMALL);
+        return REPLY_MEMLIMIT_SMALL;
     }
     if (megabytes > MEMLIMIT_MAX_MB) {
-        return exec_reply(s, env, out, REPLY_MEMLIMIT_UNIT);
+        return REPLY_MEMLIMIT_UNIT;
     }
-    return exec_reply(
-        s, env, out,
-        store_set_limit(env->store, megabytes << 20) ? REPLY_OK : REPLY_MEMLIMIT_FIXED);
+    return store_set_limit(env->store, megabytes << 20) ? REPLY_OK : REPLY_MEMLIMIT_FIXED;
 }
 
 static enum session_ran
@@ -166,20 +144,18 @@ exec_shutdown(struct session *s, const struct env *env, struct chain *out)
 {
     const struct rules *rules = env->conf->rules;
     bool has_mode = s->req.words > 1;
-    if (has_mode && !rules->has_shutdown_modes) {
-        return exec_reply(s, env, out, REPLY_ERROR);
-    }
-    if (!env->conf->allows_shutdown) {
-        return exec_reply(s, env, out,
-                          rules->shutdown_error_is_server_error ? REPLY_SHUTDOWN_OFF_16
-                                                                : REPLY_SHUTDOWN_OFF_14);
-    }
     bool is_graceful = has_mode && req_word_is(s->req.word[1], "graceful");
-    if (has_mode && !is_graceful) {
-        return exec_reply(s, env, out, REPLY_SHUTDOWN_MODE);
+    enum reply error = REPLY_SHUTDOWN_MODE;
+    if (has_mode && !rules->has_shutdown_modes) {
+        error = REPLY_ERROR;
+    } else if (!env->conf->allows_shutdown) {
+        error = rules->shutdown_error_is_server_error ? REPLY_SHUTDOWN_OFF_16
+                                                      : REPLY_SHUTDOWN_OFF_14;
+    } else if (!has_mode || is_graceful) {
+        env->hooks->shutdown(env->hooks->ctx, is_graceful);
+        return RAN_QUIT;
     }
-    env->hooks->shutdown(env->hooks->ctx, is_graceful);
-    return RAN_QUIT;
+    return exec_reply(s, env, out, error);
 }
 
 static enum session_ran
@@ -193,19 +169,18 @@ exec_refresh_certs(struct session *s, const struct env *env, struct chain *out)
     if (hooks->refresh_certs(hooks->ctx, env->now, err, sizeof err)) {
         return exec_reply(s, env, out, REPLY_OK);
     }
-    return s->req.is_noreply || (chain_copy(out, &env->chain, err, strlen(err)) &&
-                                 chain_copy(out, &env->chain, "\r\n", 2))
-               ? RAN_DONE
-               : RAN_NO_MEMORY;
+    return exec_ran(s->req.is_noreply ||
+                    (chain_copy(out, &env->chain, err, strlen(err)) &&
+                     chain_copy(out, &env->chain, "\r\n", 2)));
 }
 
-static enum session_ran
-exec_debugtime(struct session *s, const struct env *env, struct chain *out)
+static enum reply
+debugtime(const struct req *req, const struct env *env)
 {
     int32_t seconds;
-    struct slice word = s->req.word[1];
+    struct slice word = req->word[1];
     if (!env->conf->allows_debug) {
-        return exec_reply(s, env, out, REPLY_ERROR);
+        return REPLY_ERROR;
     }
     if (req_word_is(word, "p")) {
         clock_pause();
@@ -214,10 +189,80 @@ exec_debugtime(struct session *s, const struct env *env, struct chain *out)
     } else if (num_i32(word.p, word.len, &seconds)) {
         clock_shift(seconds);
     } else {
-        return exec_reply(s, env, out, REPLY_BAD_FORMAT);
+        return REPLY_BAD_FORMAT;
     }
-    return exec_reply(s, env, out, REPLY_OK);
+    return REPLY_OK;
 }
+
+/* watch [type ...]: the types asked for; 0 when one of them is unknown. */
+static uint32_t
+types_of(const struct req *req, bool is_long)
+{
+    uint32_t types = 0;
+    struct slice rest = req->rest;
+    struct slice word;
+    must(req_next_word(&rest, &word)); /* the command */
+    while (req_next_word(&rest, &word)) {
+        uint32_t type = watch_type_of(word, is_long);
+        if (type == 0) {
+            return 0;
+        }
+        types |= type;
+    }
+    return types != 0 ? types : WATCH_FETCHERS;
+}
+
+/* The client becomes a watcher of the live log. */
+static enum session_ran
+exec_watch(struct session *s, const struct env *env, struct chain *out)
+{
+    const struct rules *rules = env->conf->rules;
+    uint32_t types = types_of(&s->req, rules->log_is_long);
+    enum reply error = REPLY_WATCH_TOO_MANY;
+    if (s->is_datagram || env->watch == NULL) {
+        error = REPLY_ERROR;
+    } else if (!env->conf->allows_watch) {
+        error = REPLY_WATCH_REFUSED;
+    } else if (rules->watch_must_be_alone && s->is_behind) {
+        error = REPLY_WATCH_PIPELINED;
+    } else if (types == 0) {
+        error = REPLY_ERROR;
+    } else if (watch_enter(env->watch)) {
+        s->watches = types;
+        return RAN_WATCH;
+    }
+    return exec_reply(s, env, out, error);
+}
+
+static enum reply
+noop(const struct req *req, const struct env *env)
+{
+    (void)env;
+    return req->verb == VERB_MN ? REPLY_META_NOOP : REPLY_OK;
+}
+
+/* Commands that are answered by one line, */
+static enum reply (*const replies[VERB_COUNT])(const struct req *, const struct env *) = {
+    [VERB_MN] = noop,
+    [VERB_NOOP] = noop,
+    [VERB_FLUSH_ALL] = flush_all,
+    [VERB_VERBOSITY] = verbosity,
+    [VERB_CACHE_MEMLIMIT] = memlimit,
+    [VERB_DEBUGTIME] = debugtime,
+};
+
+/* and others. */
+static enum session_ran (*const runs[VERB_COUNT])(struct session *, const struct env *,
+                                                  struct chain *) = {
+    [VERB_STATS] = exec_hooked,
+    [VERB_QOS] = exec_hooked,
+    [VERB_VERSION] = exec_version,
+    [VERB_QUIT] = exec_quit,
+    [VERB_SHUTDOWN] = exec_shutdown,
+    [VERB_WATCH] = exec_watch,
+    [VERB_REFRESH_CERTS] = exec_refresh_certs,
+    [VERB_DEBUGITEM] = exec_debugitem,
+};
 
 enum session_ran
 exec_admin(struct session *s, const struct env *env, struct chain *out,
@@ -227,39 +272,13 @@ exec_admin(struct session *s, const struct env *env, struct chain *out,
         env->conf->rules->udp_only_reads_and_stores) {
         return exec_reply(s, env, out, REPLY_UDP_REFUSED);
     }
-    switch (s->req.verb) {
-    case VERB_STATS:
-    case VERB_QOS:
-        return exec_hooked(s, env, out);
-    case VERB_VERSION:
-        return exec_version(s, env, out);
-    case VERB_QUIT:
-        return exec_quit(s, env, out);
-    case VERB_MN:
-        return exec_reply(s, env, out, REPLY_META_NOOP);
-    case VERB_NOOP:
-        return exec_reply(s, env, out, REPLY_OK);
-    case VERB_FLUSH_ALL:
-        return exec_flush_all(s, env, out);
-    case VERB_VERBOSITY:
-        return exec_verbosity(s, env, out);
-    case VERB_CACHE_MEMLIMIT:
-        return exec_memlimit(s, env, out);
-    case VERB_SHUTDOWN:
-        return exec_shutdown(s, env, out);
-    case VERB_WATCH:
-        return exec_watch(s, env, out);
-    case VERB_REFRESH_CERTS:
-        return exec_refresh_certs(s, env, out);
-    case VERB_DEBUGTIME:
-        return exec_debugtime(s, env, out);
-    case VERB_DEBUGITEM:
-        return exec_debugitem(s, env, out);
-    case VERB_SLABS:
-    case VERB_LRU:
-    case VERB_LRU_CRAWLER:
+    enum verb verb = s->req.verb;
+    if (verb == VERB_SLABS || verb == VERB_LRU || verb == VERB_LRU_CRAWLER) {
         return exec_maint(s, env, out, limits);
-    default:
-        unreachable();
     }
+    if (replies[verb] != NULL) {
+        return exec_reply(s, env, out, replies[verb](&s->req, env));
+    }
+    must(runs[verb] != NULL);
+    return runs[verb](s, env, out);
 }

@@ -5,17 +5,9 @@
  */
 #include "serve/exec.h"
 
-#include "base/clock.h"
 #include "base/num.h"
 #include "base/probe.h"
 #include "serve/key_event.h"
-#include "store/expiry.h"
-
-static struct key
-key_of(const struct session *s)
-{
-    return (struct key){s->req.key.p, s->req.key.len};
-}
 
 static enum session_ran
 reply_number(const struct session *s, const struct env *env, struct chain *out,
@@ -29,7 +21,7 @@ reply_number(const struct session *s, const struct env *env, struct chain *out,
     } else if (!s->req.is_noreply) {
         has_room = ascii_put_number(out, &env->chain, digits.p, digits.len);
     }
-    return has_room ? RAN_DONE : RAN_NO_MEMORY;
+    return exec_ran(has_room);
 }
 
 static struct store_sum
@@ -42,42 +34,45 @@ sum_of(const struct req *req, const struct env *env)
         sum.creates = req->creates;
         sum.is_binary_key = exec_has_binary_key(req);
         sum.initial = req->initial;
-        sum.create_exptime = expiry_from_wire(req->exptime, env->now, clock_started());
+        sum.create_exptime = exec_exptime(env, req->exptime);
     }
     return sum;
 }
 
-static void
-count_sum(const struct env *env, bool increments, const struct store_result *result)
+void
+exec_count_sum(const struct env *env, bool increments, enum store_status status,
+               const struct store_result *result)
 {
-    struct serve_slab_ctr *slab = &env->ctr->slab[result->class_id];
-    if (!result->is_created) {
+    struct serve_ctr *ctr = env->ctr;
+    if (status == STORE_OK && !result->is_created) {
+        struct serve_slab_ctr *slab = &ctr->slab[result->class_id];
         ctr_add(increments ? &slab->incr_hits : &slab->decr_hits, 1);
+    } else if (status == STORE_MISS) {
+        ctr_add(increments ? &ctr->incr_misses : &ctr->decr_misses, 1);
     }
 }
 
 enum session_ran
 exec_arith(struct session *s, const struct env *env, struct chain *out)
 {
-    bool increments = s->req.verb == VERB_INCR;
     struct store_sum sum = sum_of(&s->req, env);
     char number[STORE_NUMBER_DIGITS];
     size_t digits = 0;
     struct store_result result;
-    key_event_lookup(env, key_of(s));
+    key_event_lookup(env, exec_key(s->req.key));
     if (s->req.verb == VERB_INCR) {
         PROBE(command__incr, env->client_fd, s->req.key.p, s->req.key.len, s->req.number);
     } else {
         PROBE(command__decr, env->client_fd, s->req.key.p, s->req.key.len, s->req.number);
     }
-    enum store_status status =
-        store_arith(env->store, key_of(s), &sum, env->now, number, &digits, &result);
+    enum store_status status = store_arith(env->store, exec_key(s->req.key), &sum,
+                                           env->now, number, &digits, &result);
+    exec_count_sum(env, sum.increments, status, &result);
     exec_count_gone(env, result.found);
     switch (status) {
     case STORE_OK:
-        count_sum(env, increments, &result);
         if (result.is_created) {
-            key_event_created(env, key_of(s), &result);
+            key_event_created(env, exec_key(s->req.key), &result);
         }
         return reply_number(s, env, out, (struct slice){number, digits}, result.cas);
     case STORE_EXISTS:
@@ -90,7 +85,6 @@ exec_arith(struct session *s, const struct env *env, struct chain *out)
                           result.class_id == 0 ? REPLY_NO_MEMORY_STORING
                                                : REPLY_NO_MEMORY);
     default:
-        ctr_add(increments ? &env->ctr->incr_misses : &env->ctr->decr_misses, 1);
         return exec_reply(s, env, out, REPLY_NOT_FOUND);
     }
 }
@@ -102,11 +96,11 @@ exec_touch(struct session *s, const struct env *env, struct chain *out)
         return exec_touch_binary(s, env, out);
     }
     struct store_result result;
-    uint32_t exptime = expiry_from_wire(s->req.exptime, env->now, clock_started());
-    key_event_lookup(env, key_of(s));
+    uint32_t exptime = exec_exptime(env, s->req.exptime);
+    key_event_lookup(env, exec_key(s->req.key));
     PROBE(command__touch, env->client_fd, s->req.key.p, s->req.key.len);
     enum store_status status =
-        store_touch(env->store, key_of(s), exptime, env->now, &result);
+        store_touch(env->store, exec_key(s->req.key), exptime, env->now, &result);
     ctr_add(&env->ctr->cmd_touch, 1);
     if (status == STORE_OK) {
         ctr_add(&env->ctr->slab[result.class_id].touch_hits, 1);
@@ -123,11 +117,11 @@ exec_delete(struct session *s, const struct env *env, struct chain *out)
     struct store_result result;
     struct store_cut cut = {.has_compare = s->req.compare != 0,
                             .compare = s->req.compare};
-    key_event_delete(env, key_of(s));
+    key_event_delete(env, exec_key(s->req.key));
     PROBE(command__delete, env->client_fd, s->req.key.p, s->req.key.len);
-    switch (store_delete(env->store, key_of(s), &cut, env->now, &result)) {
+    switch (store_delete(env->store, exec_key(s->req.key), &cut, env->now, &result)) {
     case STORE_OK:
-        key_event_deleted(env, key_of(s), false, &result);
+        key_event_deleted(env, exec_key(s->req.key), false, &result);
         ctr_add(&env->ctr->slab[result.class_id].delete_hits, 1);
         return exec_reply(s, env, out, REPLY_DELETED);
     case STORE_EXISTS:

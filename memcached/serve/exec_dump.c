@@ -132,28 +132,17 @@ exec_dump(struct session *s, const struct env *env, struct chain *out,
     return step == STORE_WALK_LOST ? RAN_QUIT : finish(s, env, out, d.kind);
 }
 
-static enum reply
-refusal(enum store_walk_status status)
-{
-    switch (status) {
-    case STORE_WALK_OK:
-        return REPLY_OK;
-    case STORE_WALK_BUSY:
-        return REPLY_CRAWL_BUSY;
-    case STORE_WALK_EMPTY:
-        return REPLY_CRAWL_EMPTY;
-    case STORE_WALK_LOCKED:
-        return REPLY_CRAWL_LOCKED;
-    case STORE_WALK_NO_MEMORY:
-        return REPLY_NO_MEMORY;
-    }
-    unreachable();
-}
-
 enum session_ran
 exec_dump_begin(struct session *s, const struct env *env, struct chain *out,
                 const struct store_walk_ask *ask, bool is_mg)
 {
+    static const enum reply replies[] = {
+        [STORE_WALK_OK] = REPLY_OK,
+        [STORE_WALK_BUSY] = REPLY_CRAWL_BUSY,
+        [STORE_WALK_EMPTY] = REPLY_CRAWL_EMPTY,
+        [STORE_WALK_LOCKED] = REPLY_CRAWL_LOCKED,
+        [STORE_WALK_NO_MEMORY] = REPLY_NO_MEMORY,
+    };
     const struct rules *rules = env->conf->rules;
     enum dump_kind kind = is_mg ? DUMP_MG : DUMP_META;
     if (rules->dumps_are_framed && s->is_behind) {
@@ -164,7 +153,7 @@ exec_dump_begin(struct session *s, const struct env *env, struct chain *out,
         maint_dump(env->conf->maint, env->store, ask, env->now, &s->place.ticket);
     bool is_empty = status == STORE_WALK_EMPTY && rules->crawls_empty_classes;
     if (status != STORE_WALK_OK && !is_empty) {
-        return exec_reply(s, env, out, refusal(status));
+        return exec_reply(s, env, out, replies[status]);
     }
     if (status == STORE_WALK_OK) {
         s->dump = kind;

@@ -5,10 +5,8 @@
 
 #include <assert.h>
 
-#include "base/clock.h"
 #include "base/probe.h"
 #include "serve/key_event.h"
-#include "store/expiry.h"
 
 /* Values up to this size are copied into the output: a borrowed run costs a link, an iovec
  * and two reference counts, which is more than the copy. */
@@ -38,10 +36,8 @@ look_up(const struct req *req, const struct env *env, struct slice word)
     struct serve_ctr *ctr = env->ctr;
     bool touches = is_touching(req);
     enum store_status status =
-        touches ? store_get_and_touch(
-                      env->store, key,
-                      expiry_from_wire(req->exptime, env->now, clock_started()), env->now,
-                      &item)
+        touches ? store_get_and_touch(env->store, key, exec_exptime(env, req->exptime),
+                                      env->now, &item)
                 : store_get(env->store, key, env->now, &item);
     key_event_get(env, key, status, item);
     if (touches) {
@@ -179,7 +175,7 @@ exec_retrieve_binary(struct session *s, const struct env *env, struct chain *out
     }
     struct item *item = s->item;
     s->item = NULL;
-    return put_hit(&s->req, env, out, item) ? RAN_DONE : RAN_NO_MEMORY;
+    return exec_ran(put_hit(&s->req, env, out, item));
 }
 
 /* A hit answers with the flags. */
@@ -195,7 +191,7 @@ exec_touch_binary(const struct session *s, const struct env *env, struct chain *
     size_t len = binary_value_head(head, req, item_key(item), item_key_len(item),
                                    item_flags(item), 0, item_cas(item));
     store_release(env->store, item);
-    return chain_copy(out, &env->chain, head, len) ? RAN_DONE : RAN_NO_MEMORY;
+    return exec_ran(chain_copy(out, &env->chain, head, len));
 }
 
 enum session_ran

@@ -43,25 +43,14 @@ read_fraction(struct slice w, double *out)
 
 /* ---- slabs ---------------------------------------------------------------------------- */
 
-static enum reply
-move_reply(enum store_move_status status)
-{
-    switch (status) {
-    case STORE_MOVE_OK:
-        return REPLY_OK;
-    case STORE_MOVE_BUSY:
-        return REPLY_MOVE_BUSY;
-    case STORE_MOVE_BAD_CLASS:
-        return REPLY_MOVE_BAD_CLASS;
-    case STORE_MOVE_NO_SPARE:
-        return REPLY_MOVE_NO_SPARE;
-    case STORE_MOVE_SAME:
-        return REPLY_MOVE_SAME;
-    case STORE_MOVE_OFF:
-        return REPLY_MOVE_OFF;
-    }
-    unreachable();
-}
+static const enum reply move_replies[] = {
+    [STORE_MOVE_OK] = REPLY_OK,
+    [STORE_MOVE_BUSY] = REPLY_MOVE_BUSY,
+    [STORE_MOVE_BAD_CLASS] = REPLY_MOVE_BAD_CLASS,
+    [STORE_MOVE_NO_SPARE] = REPLY_MOVE_NO_SPARE,
+    [STORE_MOVE_SAME] = REPLY_MOVE_SAME,
+    [STORE_MOVE_OFF] = REPLY_MOVE_OFF,
+};
 
 /* What is out of every range that the store knows stays so, and different. */
 static int
@@ -99,7 +88,7 @@ reassign(const struct req *req, const struct env *env)
     }
     enum store_move_status status = move_page(env, from, to);
     maint_wake(env->conf->maint);
-    return move_reply(status);
+    return move_replies[status];
 }
 
 static enum reply

@@ -7,16 +7,10 @@
  */
 #include "serve/exec.h"
 
-#include "base/clock.h"
+#include <limits.h>
+
 #include "proto/meta.h"
 #include "serve/key_event.h"
-#include "store/expiry.h"
-
-static uint32_t
-exptime_of(const struct env *env, int64_t wire)
-{
-    return expiry_from_wire(wire, env->now, clock_started());
-}
 
 static int64_t
 ttl_of(const struct env *env, uint32_t exptime)
@@ -32,12 +26,6 @@ static uint32_t
 idle_of(const struct env *env, uint32_t last_access)
 {
     return env->now > last_access ? env->now - last_access : 0;
-}
-
-static struct key
-store_key(struct slice word)
-{
-    return (struct key){word.p, word.len};
 }
 
 /* Where the flag stands among the others; behind them all when it is not there. */
@@ -62,7 +50,7 @@ static uint32_t
 create_exptime_of(const struct req *req, const struct env *env)
 {
     bool touch_is_last = meta_has(req, 'T') && comes_before(req, 'N', 'T');
-    return exptime_of(env, touch_is_last ? req->exptime : req->meta.create_exptime);
+    return exec_exptime(env, touch_is_last ? req->exptime : req->meta.create_exptime);
 }
 
 /* ---- replies -------------------------------------------------------------------------- */
@@ -81,10 +69,9 @@ close_line(struct chain *out, struct meta_line *line)
     chain_commit(out, line->len);
 }
 
-/* A status and what needs no item, k and O. */
-static enum session_ran
-reply_echo(const struct req *req, const struct env *env, struct chain *out,
-           const char *status, struct slice key)
+enum session_ran
+exec_meta_echo(const struct req *req, const struct env *env, struct chain *out,
+               const char *status, struct slice key)
 {
     char *p = open_line(env, out);
     if (p == NULL) {
@@ -101,12 +88,12 @@ reply_echo(const struct req *req, const struct env *env, struct chain *out,
 static struct store_look
 look_of(const struct req *req, const struct env *env)
 {
-    uint32_t recache_until = exptime_of(env, req->meta.recache_below);
+    uint32_t recache_until = exec_exptime(env, req->meta.recache_below);
     bool recaches = recache_until > env->now;
     return (struct store_look){
         .is_use = !meta_has(req, 'u'),
         .touches = meta_has(req, 'T'),
-        .exptime = exptime_of(env, req->exptime),
+        .exptime = exec_exptime(env, req->exptime),
         .creates = meta_has(req, 'N'),
         .is_binary_key = meta_has(req, 'b'),
         .create_exptime = create_exptime_of(req, env),
@@ -124,7 +111,7 @@ miss(const struct req *req, const struct env *env, struct chain *out,
 {
     ctr_add(&env->ctr->get_misses, 1);
     exec_count_gone(env, status);
-    return meta_has(req, 'q') ? RAN_DONE : reply_echo(req, env, out, "EN", key);
+    return meta_has(req, 'q') ? RAN_DONE : exec_meta_echo(req, env, out, "EN", key);
 }
 
 static void
@@ -153,11 +140,11 @@ put_hit_flag(struct meta_line *line, const struct req *req, const struct env *en
     const struct item *item = hit->item;
     switch (flag) {
     case 'T':
-        hit->exptime = exptime_of(env, req->exptime);
+        hit->exptime = exec_exptime(env, req->exptime);
         return;
     case 'N':
         if (hit->seen->is_created) {
-            hit->exptime = exptime_of(env, req->meta.create_exptime);
+            hit->exptime = exec_exptime(env, req->meta.create_exptime);
         }
         return;
     case 't':
@@ -222,12 +209,11 @@ begin_get(const struct req *req, const struct env *env, struct chain *out,
     struct store_look ask = look_of(req, env);
     struct store_seen seen;
     enum store_status status =
-        store_look(env->store, store_key(key), &ask, env->now, &seen, item);
-    key_event_get(env, store_key(key), seen.is_created ? STORE_MISS : status,
+        store_look(env->store, exec_key(key), &ask, env->now, &seen, item);
+    key_event_get(env, exec_key(key), seen.is_created ? STORE_MISS : status,
                   seen.is_created ? NULL : *item);
     if (status == STORE_BUSY) {
-        return ascii_put_reply(out, &env->chain, REPLY_META_REFCOUNT) ? RAN_DONE
-                                                                      : RAN_NO_MEMORY;
+        return exec_ran(ascii_put_reply(out, &env->chain, REPLY_META_REFCOUNT));
     }
     if (status != STORE_OK) {
         return miss(req, env, out, status, key);
@@ -247,7 +233,7 @@ begin_get(const struct req *req, const struct env *env, struct chain *out,
         store_release(env->store, *item);
         *item = NULL;
     }
-    return p != NULL ? RAN_DONE : RAN_NO_MEMORY;
+    return exec_ran(p != NULL);
 }
 
 /* The first line of a large value leaves before the value, which comes when it is its turn:
@@ -270,42 +256,20 @@ exec_meta_get(struct session *s, const struct env *env, struct chain *out,
     }
     struct item *item = s->item;
     s->item = NULL;
-    return exec_put_value(env, out, item) ? RAN_DONE : RAN_NO_MEMORY;
+    return exec_ran(exec_put_value(env, out, item));
 }
 
 /* ---- ms ------------------------------------------------------------------------------- */
 
-static enum store_mode
-store_mode_of(const struct req *req)
-{
-    switch (req->meta.mode) {
-    case 'E':
-        return STORE_ADD;
-    case 'A':
-        return STORE_APPEND;
-    case 'P':
-        return STORE_PREPEND;
-    case 'R':
-        return STORE_REPLACE;
-    default:
-        return STORE_SET;
-    }
-}
+/* By M: E is add, and so on; STORE_SET without. */
+static const enum store_mode modes[UCHAR_MAX + 1] = {
+    ['E'] = STORE_ADD,
+    ['A'] = STORE_APPEND,
+    ['P'] = STORE_PREPEND,
+    ['R'] = STORE_REPLACE,
+};
 
-static const char *
-status_of_store(enum store_status status)
-{
-    switch (status) {
-    case STORE_OK:
-        return "HD";
-    case STORE_EXISTS:
-        return "EX";
-    case STORE_MISS:
-        return "NF";
-    default: /* append and prepend without memory: the old value stays */
-        return "NS";
-    }
-}
+_Static_assert(STORE_SET == 0, "the default of modes");
 
 static enum session_ran
 reply_stored(const struct req *req, const struct env *env, struct chain *out,
@@ -313,11 +277,15 @@ reply_stored(const struct req *req, const struct env *env, struct chain *out,
              struct slice key)
 {
     bool is_stored = status == STORE_OK;
+    const char *word = is_stored                ? "HD"
+                       : status == STORE_EXISTS ? "EX"
+                       : status == STORE_MISS   ? "NF"
+                                                : "NS"; /* the old value stays */
     char *p = open_line(env, out);
     if (p == NULL) {
         return RAN_NO_MEMORY;
     }
-    struct meta_line line = meta_line_begin(p, status_of_store(status));
+    struct meta_line line = meta_line_begin(p, word);
     for (unsigned i = 0; i < req->meta.count; i++) {
         switch (req->meta.order[i]) {
         case 'k':
@@ -353,7 +321,7 @@ exec_meta_store(const struct session *s, const struct env *env, struct chain *ou
                 struct item *item)
 {
     const struct req *req = &s->req;
-    enum store_mode mode = store_mode_of(req);
+    enum store_mode mode = modes[(unsigned char)req->meta.mode];
     bool replaces = mode == STORE_SET || mode == STORE_REPLACE;
     bool has_unique = has_nonzero_compare(req);
     struct store_put put = {
@@ -393,29 +361,28 @@ exec_meta_delete(const struct req *req, const struct env *env, struct chain *out
         .marks_stale = meta_has(req, 'I'),
         .empties = meta_has(req, 'x'),
         .touches = meta_has(req, 'T'),
-        .exptime = exptime_of(env, req->exptime),
+        .exptime = exec_exptime(env, req->exptime),
         .client_flags = req->flags,
         .compare = req->meta.compare,
         .new_cas = req->meta.new_cas,
     };
     struct store_result result;
-    key_event_delete(env, store_key(key));
+    key_event_delete(env, exec_key(key));
     enum store_status status =
-        store_delete(env->store, store_key(key), &cut, env->now, &result);
+        store_delete(env->store, exec_key(key), &cut, env->now, &result);
     switch (status) {
     case STORE_OK:
         if (!cut.marks_stale) {
-            key_event_deleted(env, store_key(key), true, &result);
+            key_event_deleted(env, exec_key(key), true, &result);
             ctr_add(&env->ctr->slab[result.class_id].delete_hits, 1);
         }
-        return meta_has(req, 'q') ? RAN_DONE : reply_echo(req, env, out, "HD", key);
+        return meta_has(req, 'q') ? RAN_DONE : exec_meta_echo(req, env, out, "HD", key);
     case STORE_NO_MEMORY:
-        return ascii_put_reply(out, &env->chain, REPLY_NO_MEMORY) ? RAN_DONE
-                                                                  : RAN_NO_MEMORY;
+        return exec_ran(ascii_put_reply(out, &env->chain, REPLY_NO_MEMORY));
     default:
         ctr_add(&env->ctr->delete_misses, 1);
         exec_count_gone(env, result.found);
-        return reply_echo(req, env, out, status == STORE_EXISTS ? "EX" : "NF", key);
+        return exec_meta_echo(req, env, out, status == STORE_EXISTS ? "EX" : "NF", key);
     }
 }
 
@@ -443,11 +410,11 @@ reply_number(const struct req *req, const struct env *env, struct chain *out,
         switch (req->meta.order[i]) {
         case 'N':
             if (result->is_created) {
-                exptime = exptime_of(env, req->meta.create_exptime);
+                exptime = exec_exptime(env, req->meta.create_exptime);
             }
             break;
         case 'T':
-            exptime = exptime_of(env, req->exptime);
+            exptime = exec_exptime(env, req->exptime);
             break;
         case 't':
             meta_line_ttl(&line, ttl_of(env, exptime));
@@ -469,19 +436,6 @@ reply_number(const struct req *req, const struct env *env, struct chain *out,
     return !has_value || ascii_put_number(out, &env->chain, digits.p, digits.len);
 }
 
-static void
-count_sum(const struct env *env, bool increments, enum store_status status,
-          const struct store_result *result)
-{
-    struct serve_ctr *ctr = env->ctr;
-    if (status == STORE_OK && !result->is_created) {
-        struct serve_slab_ctr *slab = &ctr->slab[result->class_id];
-        ctr_add(increments ? &slab->incr_hits : &slab->decr_hits, 1);
-    } else if (status == STORE_MISS) {
-        ctr_add(increments ? &ctr->incr_misses : &ctr->decr_misses, 1);
-    }
-}
-
 static enum session_ran
 reply_no_sum(const struct req *req, const struct env *env, struct chain *out,
              enum store_status status, const struct store_result *result,
@@ -490,9 +444,9 @@ reply_no_sum(const struct req *req, const struct env *env, struct chain *out,
     enum reply error = REPLY_NO_MEMORY;
     switch (status) {
     case STORE_MISS:
-        return reply_echo(req, env, out, "NF", key);
+        return exec_meta_echo(req, env, out, "NF", key);
     case STORE_EXISTS:
-        return reply_echo(req, env, out, "EX", key);
+        return exec_meta_echo(req, env, out, "EX", key);
     case STORE_NOT_NUMERIC:
         error = REPLY_NOT_NUMERIC;
         break;
@@ -502,7 +456,7 @@ reply_no_sum(const struct req *req, const struct env *env, struct chain *out,
         }
         break;
     }
-    return ascii_put_reply(out, &env->chain, error) ? RAN_DONE : RAN_NO_MEMORY;
+    return exec_ran(ascii_put_reply(out, &env->chain, error));
 }
 
 static enum session_ran
@@ -521,25 +475,24 @@ exec_meta_arith(const struct req *req, const struct env *env, struct chain *out)
         .compare = req->meta.compare,
         .new_cas = req->meta.new_cas,
         .create_exptime = create_exptime_of(req, env),
-        .exptime = exptime_of(env, req->exptime),
+        .exptime = exec_exptime(env, req->exptime),
     };
     char number[STORE_NUMBER_DIGITS];
     struct slice digits = {number, 0};
     struct store_result result;
-    key_event_lookup(env, store_key(key));
-    enum store_status status = store_arith(env->store, store_key(key), &sum, env->now,
+    key_event_lookup(env, exec_key(key));
+    enum store_status status = store_arith(env->store, exec_key(key), &sum, env->now,
                                            number, &digits.len, &result);
-    count_sum(env, sum.increments, status, &result);
+    exec_count_sum(env, sum.increments, status, &result);
     exec_count_gone(env, result.found);
     if (status == STORE_OK && result.is_created) {
-        key_event_created(env, store_key(key), &result);
+        key_event_created(env, exec_key(key), &result);
     }
     if (status != STORE_OK) {
         return reply_no_sum(req, env, out, status, &result, key);
     }
-    return meta_has(req, 'q') || reply_number(req, env, out, key, digits, &result)
-               ? RAN_DONE
-               : RAN_NO_MEMORY;
+    return exec_ran(meta_has(req, 'q') ||
+                    reply_number(req, env, out, key, digits, &result));
 }
 
 /* ---- me ------------------------------------------------------------------------------- */
@@ -551,14 +504,14 @@ exec_meta_show(const struct req *req, const struct env *env, struct chain *out)
     struct store_look ask = {.is_use = false};
     struct store_seen seen;
     struct item *item;
-    struct key key = store_key(meta_key(req, decoded));
+    struct key key = exec_key(meta_key(req, decoded));
     ctr_add(&env->ctr->cmd_meta, 1);
     key_event_lookup(env, key);
     enum store_status status = store_look(env->store, key, &ask, env->now, &seen, &item);
     exec_count_gone(env, status);
     if (status != STORE_OK) {
         enum reply reply = status == STORE_BUSY ? REPLY_META_REFCOUNT : REPLY_META_MISS;
-        return ascii_put_reply(out, &env->chain, reply) ? RAN_DONE : RAN_NO_MEMORY;
+        return exec_ran(ascii_put_reply(out, &env->chain, reply));
     }
     char *p = open_line(env, out);
     if (p != NULL) {
@@ -575,7 +528,7 @@ exec_meta_show(const struct req *req, const struct env *env, struct chain *out)
         chain_commit(out, meta_describe(p, &facts));
     }
     store_release(env->store, item);
-    return p != NULL ? RAN_DONE : RAN_NO_MEMORY;
+    return exec_ran(p != NULL);
 }
 
 enum session_ran

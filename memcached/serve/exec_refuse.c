@@ -26,24 +26,17 @@ static enum session_ran
 miss_meta(const struct req *req, const struct env *env, struct chain *out)
 {
     char decoded[REQ_KEY_MAX];
-    if (req->verb == VERB_ME) {
-        return ascii_put_reply(out, &env->chain, REPLY_META_MISS) ? RAN_DONE
-                                                                  : RAN_NO_MEMORY;
+    switch (req->verb) {
+    case VERB_ME:
+        return exec_ran(ascii_put_reply(out, &env->chain, REPLY_META_MISS));
+    case VERB_MG:
+        return meta_has(req, 'q')
+                   ? RAN_DONE
+                   : exec_meta_echo(req, env, out, "EN", meta_key(req, decoded));
+    default:
+        return exec_meta_echo(req, env, out, req->verb == VERB_MS ? "NS" : "NF",
+                              meta_key(req, decoded));
     }
-    if (req->verb == VERB_MG && meta_has(req, 'q')) {
-        return RAN_DONE;
-    }
-    char *p = chain_reserve(out, &env->chain, META_LINE_MAX);
-    if (p == NULL) {
-        return RAN_NO_MEMORY;
-    }
-    struct meta_line line = meta_line_begin(p, req->verb == VERB_MG   ? "EN"
-                                               : req->verb == VERB_MS ? "NS"
-                                                                      : "NF");
-    meta_line_echo(&line, req, meta_key(req, decoded));
-    meta_line_end(&line);
-    chain_commit(out, line.len);
-    return RAN_DONE;
 }
 
 static enum reply

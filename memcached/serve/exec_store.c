@@ -3,13 +3,10 @@
  */
 #include "serve/exec.h"
 
-#include "base/clock.h"
 #include "base/probe.h"
 #include "proto/meta.h"
 #include "serve/key_event.h"
-#include "store/expiry.h"
 
-#define LINE_END "\r\n"
 #define LINE_END_BYTES 2
 
 static const enum store_mode modes[VERB_COUNT] = {
@@ -58,11 +55,11 @@ exec_store_begin(struct session *s, const struct env *env, struct chain *out)
     char decoded[REQ_KEY_MAX];
     bool is_meta = req->verb == VERB_MS;
     struct slice word = is_meta ? meta_key(req, decoded) : req->key;
-    struct key key = {word.p, word.len};
+    struct key key = exec_key(word);
     key_event_set(env, key);
-    uint32_t exptime = expiry_from_wire(req->exptime, env->now, clock_started());
-    enum store_status status = store_reserve(env->store, key, req->flags, exptime,
-                                             req->value_len, env->now, &s->item);
+    enum store_status status =
+        store_reserve(env->store, key, req->flags, exec_exptime(env, req->exptime),
+                      req->value_len, env->now, &s->item);
     if (status == STORE_OK) {
         if ((is_meta && meta_has(req, 'b')) || exec_has_binary_key(req)) {
             item_mark_binary_key(s->item);
@@ -78,54 +75,14 @@ exec_store_begin(struct session *s, const struct env *env, struct chain *out)
     return exec_reply(s, env, out, is_large ? REPLY_TOO_LARGE : REPLY_NO_MEMORY_STORING);
 }
 
-static bool
-ends_in_crlf(const struct item *item)
-{
-    const char *p;
-    size_t len = item_value_len(item);
-    /* the two bytes may lie in different chunks */
-    size_t n = item_bytes(item, len, &p);
-    if (p[0] != '\r') {
-        return false;
-    }
-    if (n < 2) {
-        n = item_bytes(item, len + 1, &p);
-        must(n >= 1);
-        return p[0] == '\n';
-    }
-    return p[1] == '\n';
-}
-
-/* Every value is stored with a line end behind it, which binary clients do not send. */
-static void
-put_line_end(struct item *item)
-{
-    size_t len = item_value_len(item);
-    for (size_t i = 0; i < LINE_END_BYTES; i++) {
-        char *p;
-        must(item_space(item, len + i, &p) > 0);
-        *p = LINE_END[i];
-    }
-}
-
-static enum reply
-reply_to_commit(enum store_status status)
-{
-    switch (status) {
-    case STORE_OK:
-        return REPLY_STORED;
-    case STORE_MISS:
-        return REPLY_NOT_FOUND;
-    case STORE_EXISTS:
-        return REPLY_EXISTS;
-    case STORE_NOT_STORED:
-    case STORE_TOO_LARGE: /* append and prepend: the old value stays */
-    case STORE_NO_MEMORY:
-        return REPLY_NOT_STORED;
-    default:
-        unreachable();
-    }
-}
+static const enum reply commit_replies[] = {
+    [STORE_OK] = REPLY_STORED,
+    [STORE_MISS] = REPLY_NOT_FOUND,
+    [STORE_EXISTS] = REPLY_EXISTS,
+    [STORE_NOT_STORED] = REPLY_NOT_STORED,
+    [STORE_TOO_LARGE] = REPLY_NOT_STORED, /* append and prepend: the old value stays */
+    [STORE_NO_MEMORY] = REPLY_NOT_STORED,
+};
 
 static struct store_put
 put_of(const struct req *req)
@@ -215,8 +172,8 @@ exec_store_end(struct session *s, const struct env *env, struct chain *out)
     s->item = NULL;
     ctr_add(&env->ctr->slab[item_class(item)].cmd_set, 1);
     if (s->req.protocol == PROTOCOL_BINARY) {
-        put_line_end(item);
-    } else if (!ends_in_crlf(item)) {
+        item_terminate(item);
+    } else if (!item_is_terminated(item)) {
         store_release(env->store, item);
         return exec_reply(s, env, out, REPLY_BAD_DATA);
     }
@@ -233,5 +190,5 @@ exec_store_end(struct session *s, const struct env *env, struct chain *out)
     if (is_cas(&s->req)) {
         exec_count_cas(env, status, result.class_id);
     }
-    return exec_reply_cas(s, env, out, reply_to_commit(status), result.cas);
+    return exec_reply_cas(s, env, out, commit_replies[status], result.cas);
 }

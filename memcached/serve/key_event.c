@@ -5,12 +5,6 @@
 
 #include "serve/prefix.h"
 
-static struct slice
-slice_of(struct key key)
-{
-    return (struct slice){key.p, key.len};
-}
-
 static void
 tell_get(const struct env *env, struct key key, enum store_status status,
          const struct item *item)
@@ -31,7 +25,7 @@ key_event_get_listened(const struct env *env, struct key key, enum store_status 
         tell_get(env, key, status, item);
     }
     if (watch_wants(env->log, WATCH_PREFIXES)) {
-        prefixes_count_get(env->prefixes, slice_of(key), item != NULL);
+        prefixes_count_get(env->prefixes, (struct slice){key.p, key.len}, item != NULL);
     }
 }
 
@@ -55,7 +49,8 @@ void
 key_event_attempt_listened(const struct env *env, struct key key, bool is_delete)
 {
     if (watch_wants(env->log, WATCH_PREFIXES)) {
-        prefixes_count(env->prefixes, slice_of(key), is_delete ? PREFIX_DEL : PREFIX_SET);
+        prefixes_count(env->prefixes, (struct slice){key.p, key.len},
+                       is_delete ? PREFIX_DEL : PREFIX_SET);
     }
 }
 
@@ -112,23 +107,12 @@ key_event_outcome_listened(const struct env *env, const struct key_event_put *pu
 }
 
 void
-key_event_refused_listened(const struct env *env, struct key key, enum watch_cmd cmd,
-                           enum store_status status)
+key_event_stored_listened(const struct env *env, struct key key, enum watch_cmd cmd,
+                          enum store_status status, const struct store_result *result)
 {
     struct watch_event event = {.kind = WATCH_ITEM_STORE,
                                 .status = (uint8_t)status,
                                 .cmd = (uint8_t)cmd,
-                                .fd = env->client_fd};
-    watch_push(env->log, &event, key.p, key.len);
-}
-
-void
-key_event_created_listened(const struct env *env, struct key key,
-                           const struct store_result *result)
-{
-    struct watch_event event = {.kind = WATCH_ITEM_STORE,
-                                .status = STORE_OK,
-                                .cmd = WATCH_CMD_ADD,
                                 .class_id = result->class_id,
                                 .fd = env->client_fd,
                                 .size = result->value_len,

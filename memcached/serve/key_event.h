@@ -31,10 +31,9 @@ void key_event_put_listened(const struct env *env, enum watch_cmd cmd,
 void key_event_outcome_listened(const struct env *env, const struct key_event_put *put,
                                 enum store_status status,
                                 const struct store_result *result);
-void key_event_refused_listened(const struct env *env, struct key key, enum watch_cmd cmd,
-                                enum store_status status);
-void key_event_created_listened(const struct env *env, struct key key,
-                                const struct store_result *result);
+void key_event_stored_listened(const struct env *env, struct key key, enum watch_cmd cmd,
+                               enum store_status status,
+                               const struct store_result *result);
 void key_event_deleted_listened(const struct env *env, struct key key, bool is_meta,
                                 const struct store_result *result);
 
@@ -79,7 +78,8 @@ key_event_refused(const struct env *env, struct key key, enum watch_cmd cmd,
                   enum store_status status)
 {
     if (watch_wants(env->log, WATCH_MUTATIONS)) {
-        key_event_refused_listened(env, key, cmd, status);
+        static const struct store_result nothing;
+        key_event_stored_listened(env, key, cmd, status, &nothing);
     }
 }
 
@@ -110,7 +110,7 @@ key_event_created(const struct env *env, struct key key,
                   const struct store_result *result)
 {
     if (watch_wants(env->log, WATCH_MUTATIONS)) {
-        key_event_created_listened(env, key, result);
+        key_event_stored_listened(env, key, WATCH_CMD_ADD, STORE_OK, result);
     }
 }
 

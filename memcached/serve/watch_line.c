@@ -33,6 +33,20 @@ static const char *const cmds[] = {
     [WATCH_CMD_META_DELETE] = "md",
 };
 
+/* Of gets, else not_found, and of stores, else not_stored; by enum store_status. */
+static const char *const gets[] = {
+    [STORE_OK] = "found",
+    [STORE_GONE_EXPIRED] = "expired",
+    [STORE_GONE_FLUSHED] = "flushed",
+    [STORE_BUSY] = NULL,
+};
+
+static const char *const stores[] = {
+    [STORE_OK] = "stored",           [STORE_EXISTS] = "exists",
+    [STORE_MISS] = "not_found",      [STORE_TOO_LARGE] = "too_large",
+    [STORE_NO_MEMORY] = "no_memory", [STORE_BUSY] = NULL,
+};
+
 static const char *const reasons[] = {
     [WATCH_REASON_ERROR] = "error",
     [WATCH_REASON_NORMAL] = "normal",
@@ -79,40 +93,6 @@ put_key(struct line *l, const char *key, size_t len)
     l->len += uri_encode(l->bytes + l->len, key, len);
 }
 
-static const char *
-get_status(enum store_status status)
-{
-    switch (status) {
-    case STORE_OK:
-        return "found";
-    case STORE_GONE_EXPIRED:
-        return "expired";
-    case STORE_GONE_FLUSHED:
-        return "flushed";
-    default:
-        return "not_found";
-    }
-}
-
-static const char *
-put_status(enum store_status status)
-{
-    switch (status) {
-    case STORE_OK:
-        return "stored";
-    case STORE_EXISTS:
-        return "exists";
-    case STORE_MISS:
-        return "not_found";
-    case STORE_TOO_LARGE:
-        return "too_large";
-    case STORE_NO_MEMORY:
-        return "no_memory";
-    default:
-        return "not_stored";
-    }
-}
-
 /* "tcp:1.2.3.4:5", "tcp6:[::1]:5", "udp:...", "unix:..." as "rip= rport= transport=". */
 static void
 put_peer(struct line *l, const char *text, int len)
@@ -138,7 +118,8 @@ put_peer(struct line *l, const char *text, int len)
 static void
 put_get(struct line *l, const struct watch_event *e, bool is_long)
 {
-    put(l, " status=%s clsid=%u", get_status((enum store_status)e->status), e->class_id);
+    const char *status = gets[e->status] != NULL ? gets[e->status] : "not_found";
+    put(l, " status=%s clsid=%u", status, e->class_id);
     if (is_long) {
         put(l, " cfd=%d size=%u", e->fd, e->size);
     }
@@ -147,8 +128,9 @@ put_get(struct line *l, const struct watch_event *e, bool is_long)
 static void
 put_store(struct line *l, const struct watch_event *e, bool is_long)
 {
-    put(l, " status=%s cmd=%s ttl=%" PRIi64 " clsid=%u",
-        put_status((enum store_status)e->status), cmds[e->cmd], e->ttl, e->class_id);
+    const char *status = stores[e->status] != NULL ? stores[e->status] : "not_stored";
+    put(l, " status=%s cmd=%s ttl=%" PRIi64 " clsid=%u", status, cmds[e->cmd], e->ttl,
+        e->class_id);
     if (is_long) {
         put(l, " cfd=%d size=%u", e->fd, e->size);
     }
