@@ -151,8 +151,7 @@ limiter_nap(const struct limiter *l)
     return nap;
 }
 
-/* ---- the list of those that wait for their address
- * -------------------------------------- */
+/* ---- the list of those that wait for their address ------------------------------------- */
 
 static unsigned *
 hash_count(struct limiter_desk *d, const struct gate_node *n)
