@@ -262,7 +262,7 @@ scan_point(struct campaign *c, double target, bool is_fresh, bool *ends)
     status = status_of(c, &r);
     if (has_text(c)) {
         report_scan_row(&r, c->o, target, c->output->report);
-        fflush(c->output->report); /* whoever watches sees each point at once */
+        fflush(c->output->report); /* each point is shown at once */
     }
     if (status != EXIT_VALID && !c->o->is_quiet) {
         fprintf(c->err, "mcload: %.0f/s: ", target);

@@ -16,7 +16,7 @@ struct runner {
     struct leader *leader;
 };
 
-/* As run_open; argv is what agents are told of. */
+/* As run_open; argv is what agents are sent of. */
 must_check enum exit_status runner_open(struct runner *r, const struct run_conf *conf,
                                         int argc, char **argv);
 /* As run_once; the result also knows what servers evicted when they had to know its keys. */

@@ -5,7 +5,7 @@
  * and what is measured. The parts, each of which knows only those above it here:
  *
  *     drive ......... this                      event_loop .... all of it in turn
- *     sender ........ requests on their way out
+ *     sender ........ requests given to connections
  *     source_* ...... which requests, and when (source.h)
  *     receiver ...... replies
  *     reconnect ..... connections lost and opened again
@@ -61,7 +61,7 @@ struct drive_window {
 
 /* What is known of a connection, beside its state. */
 struct drive_conn {
-    unsigned resting; /* of its depth: users who think before their next request */
+    unsigned resting; /* of its depth: users that think before their next request */
     uint64_t left;    /* requests until it is closed; DRIVE_FOREVER: it is not */
     bool has_alarm;   /* down, and to be opened at a time */
     bool was_served;  /* in this run, before it was made anew */

@@ -8,8 +8,8 @@
 /* Before the begin of the window: polls, not sleeps. */
 #define BEGIN_NEAR (5 * NSEC_PER_MSEC)
 /* A real-time thread that never sleeps takes the CPU from all others on it; the kernel then
- * takes it back for 50 ms of each second. A sleep until the next request so often prevents it,
- * short as it may be. */
+ * takes it back for 50 ms of each second. A sleep until the next request at this interval prevents
+ * it, short as it may be. */
 #define GIVE_WAY (200 * NSEC_PER_USEC)
 
 /* ---- connections ---------------------------------------------------------------------- */
@@ -383,7 +383,7 @@ drain(struct event_loop *l)
         look_around(l, now);
     }
     if (d->conf.cap != NULL) {
-        hold(l, now, NULL); /* whoever is next waits for it */
+        hold(l, now, NULL); /* the next request waits for it */
     }
     count_strays(l);
     reconnect_count_unserved(&l->reconnect);

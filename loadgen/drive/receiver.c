@@ -131,7 +131,7 @@ receiver_give_up(struct receiver *r, struct lconn *c, nsec_t now)
         has_lost = true;
         ctr_add(&d->tally->errors[TALLY_TIMEOUT], 1);
         drive_give_up(d, &d->tally->lost, op.intended, now);
-        tell(r, c, &op, now); /* whoever asked goes on */
+        tell(r, c, &op, now); /* its user goes on */
     }
     return has_lost;
 }

@@ -12,7 +12,7 @@
 
 struct reconnect {
     struct drive *d;
-    struct alarms alarms; /* when to connect; who: connection */
+    struct alarms alarms; /* when to connect, by connection */
     struct pacer pacer;
 };
 

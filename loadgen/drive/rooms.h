@@ -2,7 +2,7 @@
  * Copyright (c) 2026 the memcached-qos authors
  *
  * Connections with room for a request, in turn: of all, or of each server when they share the
- * keys. And users who think: from an answer until the next request of its user, a place of the
+ * keys. And users that think: from an answer until the next request of its user, a place of the
  * connection's depth rests. Its thread only; no allocation after rooms_init.
  */
 #pragma once
@@ -22,7 +22,7 @@ struct rooms {
     struct sender *sender;
     struct rooms_ring *rings;
     unsigned len, cap;
-    struct alarms users; /* who: connection; no room for any where they do not think */
+    struct alarms users; /* by connection; no room for any where they do not think */
 };
 
 /* False when memory is short. */
@@ -39,8 +39,8 @@ rooms_are_offered(const struct rooms *r, unsigned server)
 {
     return r->rings[server].count > 0;
 }
-/* Of servers that share the keys, one that cannot be reached must not hold up what others are
- * to be asked: whether nobody will take a request for this one. */
+/* Of servers that share the keys, one that cannot be reached must not hold up requests to
+ * others: whether no connection will take a request for this one. */
 static inline bool
 rooms_are_lost(const struct rooms *r, unsigned server)
 {

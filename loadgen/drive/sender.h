@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  *
- * Requests on their way out: which connection has room, what is given to it, when that was
+ * Sends requests: which connection has room, what is given to it, when that was
  * given to the kernel, and how many are not answered yet. Its thread only.
  */
 #pragma once

@@ -20,7 +20,7 @@
 
 /* Keys whose value is fetched, of each thread: others are not stored, and counted. */
 #define SOURCE_DEFERRED_MAX 65536
-/* Pauses before a key that somebody else is to store is asked for again: the first, each twice
+/* Pauses before a key that another client is to store is asked for again: the first, each twice
  * the one before, and the longest; after so many the application goes without. */
 #define SOURCE_PAUSE NSEC_PER_MSEC
 #define SOURCE_PAUSE_MAX (100 * NSEC_PER_MSEC)
@@ -70,5 +70,5 @@ struct source *source_open_create(struct drive *d, struct sender *sender);
 struct source *source_replay_create(struct drive *d, struct sender *sender);
 struct source *source_deferred_create(struct drive *d, struct sender *sender);
 
-/* The pause before a key is asked for again that was so often. */
+/* The pause before a key is asked for again after so many tries. */
 nsec_t source_pause(unsigned tries);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  *
- * Closed loop: each connection always has as many requests on their way as its depth, but for
- * those of users who think. Over servers that share the keys a request goes to its key's one,
+ * Closed loop: each connection always has as many outstanding requests as its depth, but for
+ * those of users that think. Over servers that share the keys a request goes to its key's one,
  * and the next is not made before this one has a place.
  */
 #include "loadgen/drive/source.h"

@@ -2,7 +2,7 @@
  * Copyright (c) 2026 the memcached-qos authors
  *
  * What an application does meanwhile about keys that it missed: those that it fetches from a
- * backend, which takes a time that is drawn, and stores then; and those that somebody else
+ * backend, which takes a time that is drawn, and stores then; and those that another client
  * is to store (leases), which it asks for again after a pause. Either waits for its time
  * here and holds up nothing. No allocation while it runs.
  */
@@ -21,14 +21,14 @@ struct deferred_key {
 struct deferred_queue {
     uint32_t first, last;
     unsigned count;
-    unsigned losses; /* of the connection: who asked before one is gone */
+    unsigned losses; /* of the connection: requests from before one are gone */
 };
 
 #define NONE UINT32_MAX
 
 struct deferred {
     struct source base;
-    struct alarms alarms;          /* who: connection; value: entry */
+    struct alarms alarms;          /* by connection; value: entry */
     struct deferred_queue *queues; /* one each connection of the set */
     struct deferred_key *entries;
     uint32_t blank; /* one without use; NONE */
@@ -46,7 +46,7 @@ source_pause(unsigned tries)
 
 /* ---- keys that wait -------------------------------------------------------------------- */
 
-/* Nobody needs the key any more. */
+/* The key is not needed any more. */
 static void
 release(const struct drive *d, uint64_t key)
 {
@@ -175,7 +175,7 @@ send_due(struct source *s, nsec_t now)
         const struct deferred_key *e = &f->entries[alarm.value];
         struct deferred_queue *q = &f->queues[alarm.who];
         if (c->state != LCONN_UP || e->losses != q->losses) {
-            leave_out(s->d, e->what.need, now); /* lost, and with it who asked */
+            leave_out(s->d, e->what.need, now); /* lost, and with it the request */
             drop(f, alarm.value);
         } else if (!followups_have_room(&c->followups)) {
             enqueue(f, q, alarm.value);

@@ -54,7 +54,7 @@ struct replay {
         is_gone; /* each server: others are not to wait for it, its requests are given up */
     nsec_t dry_at; /* when there was last nothing to take, 0: never */
     bool is_dry;
-    bool has_more; /* connections may have room again and nobody looked */
+    bool has_more; /* connections may have room again: not looked at yet */
 };
 
 /* ---- connections ----------------------------------------------------------------------- */

@@ -19,7 +19,7 @@ enum result_check {
 };
 
 /* The limit is what the value must not be above, or below; a run that misses a fixed one is
- * worth nothing, whoever asks. */
+ * worth nothing in any case. */
 enum check_sense {
     CHECK_IS_MOST,
     CHECK_IS_LEAST,

@@ -17,7 +17,7 @@
 struct options;
 
 enum scope {
-    SCOPE_UNKNOWN, /* nobody's; or a class with an option that is not shared, or is short */
+    SCOPE_UNKNOWN, /* none; or a class with an option that is not shared, or is short */
     SCOPE_SHARED,  /* all processes': it travels */
     SCOPE_LEADER,  /* the leader does it, for all, */
     SCOPE_MEASURE, /* unless there are agents that measure, which do it, */
@@ -38,7 +38,7 @@ struct scope_words {
     unsigned count;
 };
 
-/* Who is told: of several that observe, number `index` of `count` has its part of the servers,
+/* The recipient: of several that observe, number `index` of `count` has its part of the servers,
  * those whose numbers are `index` modulo `count`. */
 struct scope_reader {
     enum message_role role;

@@ -119,7 +119,7 @@ void report_sizes_text(const struct tally *t, FILE *out);
 void report_sizes_json(const struct tally *t, struct json *j);
 
 /* Version and settings of the servers, a line each; what has the letters that begin mutilate's
- * table is left to the JSON. A member of the object that j is in, none when nobody told. */
+ * table is left to the JSON. A member of the object that j is in, none when they are unknown. */
 void report_settings_text(const struct server_settings *s, const char *const *names,
                           FILE *out);
 void report_settings_json(const struct server_settings *s, const char *const *names,

@@ -44,8 +44,7 @@ struct run {
     unsigned src_ports; /* local port of the next connection; 0: any */
     struct pin_plan plan;
     bool has_plan, has_feeds;
-    bool
-        has_stock; /* what a trace asks for is stored: nobody knows how many beforehand */
+    bool has_stock; /* a trace's keys are stored: an unknown number */
     atomic_bool stop;
     atomic_bool is_asked; /* to stop by run_stop, since run_rearm */
     struct progress progress;

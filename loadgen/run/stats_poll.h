@@ -28,7 +28,7 @@ struct stats_poll {
     struct server_evictions evictions; /* of loading */
     nsec_t start, end, next, length;
     bool asks_settings; /* not for stats, just now */
-    FILE *err;          /* NULL: nobody wants to know */
+    FILE *err;          /* NULL: no messages */
 };
 
 #define STATS_POLL_NEVER UINT64_MAX

@@ -45,7 +45,7 @@ struct seal {
 /* Whether this build can. */
 bool seal_is_there(void);
 
-/* Reads a key from a file that nobody else may read; without a file (NULL) there is none. False
+/* Reads a key from a file that no other user may read; without a file (NULL) there is none. False
  * with a sentence. */
 must_check bool seal_read_key(struct seal_key *key, const char *path, char *err,
                               size_t err_len);

@@ -52,7 +52,7 @@ struct followups {
     unsigned stale; /* values that were out of date */
 };
 
-/* Of at most so many requests on their way. False when memory is short. */
+/* Of at most this many outstanding requests. False when memory is short. */
 must_check bool followups_init(struct followups *q, const struct workload *w,
                                unsigned requests);
 void followups_fini(struct followups *q);

@@ -75,8 +75,8 @@ make_ramp(void *into, const struct form_args *a)
     return NULL;
 }
 
-/* Steps from one rate towards another, of the size that argument `at` says, each for so long;
- * or for so long in all up and down again, the top and the bottom once each. */
+/* Steps from one rate towards another, of the size that argument `at` says, each for this long;
+ * or for this long in all up and down again, the top and the bottom once each. */
 static const char *
 add_steps(struct schedule *s, const struct form_args *a, unsigned at, double time_s,
           bool is_periodic)

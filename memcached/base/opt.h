@@ -49,7 +49,7 @@ struct opt {
                           * takes none; a '?' at the end: may be left out (NULL to call) */
     const char *help;  /* one sentence; NULL: left out of the help */
     unsigned section;  /* of the help: a place in the table's sections */
-    unsigned scope;    /* the caller's: whom the option concerns */
+    unsigned scope;    /* the caller's: what the option concerns */
     unsigned common;   /* its place in the short help, from 1; 0: not there */
     bool may_follow;   /* a value that may be left out can also be the next argument */
     /* OPT_CALL, OPT_PARSE: NULL when good, else the sentence to print; may be a static buffer. */
@@ -62,7 +62,7 @@ struct opt {
     const char *preset;      /* its default, as it would be written; the help shows it */
     const char *old_preset;  /* the same in the table's old version; NULL: no other */
     const char *preset_help; /* what the help shows in place of them */
-    const char *after; /* for whoever makes one table of several: the name or word of
+    const char *after;       /* for making one table of several: the name or word of
                                 the row that it follows; NULL: that before it */
 };
 

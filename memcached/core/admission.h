@@ -42,7 +42,7 @@ struct facts {
 };
 
 struct admission {
-    struct limiter_desk limits; /* who waits for tokens */
+    struct limiter_desk limits; /* those that wait for tokens */
     struct slo_watch slo;
     bool refuses_rest; /* the last refusal was the SLO's */
     bool is_armed;     /* the worker is to be woken at wake_at, to serve a round */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  *
- * Who may connect: SASL, tokens, TLS.
+ * Authentication of clients: SASL, tokens, TLS.
  */
 #include "front/front.h"
 #include "serve/auth.h"
@@ -39,7 +39,7 @@ static const struct opt tls_options[] = {
      .error = "could not parse argument to ssl_wbuf_size",
      .help = "largest record that is sent, in kilobytes; not above 16"},
     {.word = "ssl_session_cache", .kind = OPT_FLAG, OF(tls.caches_sessions),
-     .section = AUTH, .help = "sessions are kept here too, for clients without tickets"},
+     .section = AUTH, .help = "cache sessions in the server, for clients without tickets"},
     {.word = "ssl_kernel_tls", .kind = OPT_FLAG, OF(tls.wants_kernel), .section = AUTH,
      .help = "let the kernel encrypt if it can (kTLS)"},
     {.word = "ssl_min_version", .kind = OPT_INT, OF(tls.min_version), .max = 3, .arg = "N",

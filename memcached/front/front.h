@@ -99,7 +99,7 @@ struct front {
      * sentence, and *status where it is not FRONT_USAGE. */
     const char *(*settle)(struct settings *s, int *status);
     void (*wire)(const struct settings *s, struct net_shared *shared);
-    /* The workers have started, and serve nobody yet. False: no memory. */
+    /* The workers have started, and have no connections yet. False: no memory. */
     bool (*start)(struct stats *st);
     void (*second)(struct stats *st); /* once a second, by the thread in the background */
     void (*stop)(struct stats *st);

@@ -63,7 +63,7 @@ static const struct opt options[] = {
     {.name = "qps-limit-unit", SET(set_unit), .arg = "cmd|key", .section = QOS,
      .preset = "cmd", .help = "what limits count: requests, or the keys of gets"},
     {.name = "cpu-limit", SET(set_cpu), .arg = "N%", .section = QOS,
-     .help = "serve as many requests as keep the process at N% of one CPU"},
+     .help = "limit requests so that the process uses N% of one CPU"},
     {.name = "qps-limit-dry-run", .kind = OPT_FLAG, OF(limits.is_dry), .section = QOS,
      .after = "slo", .help = "count requests that would be limited, but admit them"},
 };

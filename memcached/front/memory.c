@@ -139,7 +139,7 @@ static const struct opt options[] = {
     {.word = "hashpower", SET(set_hash_power), .arg = "N", .section = MEMORY,
      .preset_help = "16", .help = "hash table starts with 2^N buckets, 12 to 32"},
     {.word = "slab_reassign", .kind = OPT_FLAG, OF(store.can_reassign), .section = MEMORY,
-     .help = "pages may move between slab classes"},
+     .help = "allow pages to move between slab classes"},
     {.word = "no_slab_reassign", .kind = OPT_OFF, OF(store.can_reassign), .section = MEMORY,
      .help = "pages do not move between slab classes"},
     {.word = "slab_automove", SET(set_automove), .arg = "N?", .section = MEMORY,

@@ -46,7 +46,7 @@ struct stats {
 void stats_init(struct stats *st);
 /* The fronts end what they have begun. */
 void stats_fini(struct stats *st);
-/* The workers have started, and serve nobody yet. False: no memory. */
+/* The workers have started, and have no connections yet. False: no memory. */
 must_check bool stats_start(struct stats *st);
 /* To be called every second. */
 void stats_second(struct stats *st);

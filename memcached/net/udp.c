@@ -351,7 +351,7 @@ on_event(evutil_socket_t fd, short what, void *arg)
     if ((what & EV_WRITE) != 0 && u->outbox.is_blocked) {
         u->outbox.is_blocked = false;
         u->outbox.held_until = core_read_clock(&u->worker->core);
-        if (outbox_flush(&u->outbox)) { /* nobody else may come to it soon */
+        if (outbox_flush(&u->outbox)) { /* the next pass may be late */
             resume_aside(u);
         }
     }

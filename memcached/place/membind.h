@@ -44,5 +44,5 @@ must_check const char *membind_parse(struct membind_spec *spec, const char *text
 const char *membind_name(const struct membind_spec *spec);
 
 void membind_open(struct membind *m, const struct membind_spec *spec, bool is_pinned);
-/* ctx is the struct membind; binds memory that nobody has touched yet. */
+/* ctx is the struct membind; binds memory that was not touched yet. */
 void membind_area(void *ctx, void *area, size_t bytes);

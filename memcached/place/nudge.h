@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  *
- * When the kernel should be made to look again whom a CPU belongs to. A worker with a short slice
- * (--sched=slice:T) that wakes up preempts a batch job at once while it has had no more than its
- * share. Right behind a burst of its own it has had more, for as long as the burst took; that
- * this is over the kernel notices at its next tick only (4 ms), or when a thread wakes up on that
- * CPU. So one does (place/schedule.h), but only while it helps: this says when.
+ * When the kernel should be made to choose again which thread has a CPU. A worker with a
+ * short slice (--sched=slice:T) that wakes up preempts a batch job at once while it has
+ * had no more than its share. Right behind a burst of its own it has had more, for as
+ * long as the burst took; that this is over the kernel notices at its next tick only (4
+ * ms), or when a thread wakes up on that CPU. So one does (place/schedule.h), but only
+ * while it helps: this says when.
  *
  * It is found out by trial. Once a second: did the worker wait for its CPU, more than wake-ups
  * explain? Then nudges for a tenth of a second, in which a wait that is long shows in one of the

@@ -3,7 +3,7 @@
  *
  * Keeps the threads of the server where the pin plan has them: workers on their CPUs, all
  * other threads of the process on what is left. When a worker is found elsewhere (the cpuset
- * has shrunk, a CPU went off line, somebody used taskset), or when the allowed CPUs
+ * has shrunk, a CPU went off line, taskset was used), or when the allowed CPUs
  * (place/allowed.h) have changed, it plans again and binds again. A worker that is moved alone is
  * moved back.
  *

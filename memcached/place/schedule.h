@@ -68,7 +68,7 @@ must_check bool schedule_lend(struct schedule *s);
 void schedule_workers(struct schedule *s, const pid_t *tids, unsigned count);
 /* Once a second. */
 void schedule_second(struct schedule *s);
-/* When nobody calls schedule_second any more; also when the workers were never scheduled. */
+/* When schedule_second is not called any more; also when the workers were never scheduled. */
 void schedule_fini(struct schedule *s);
 
 uint64_t schedule_nudges(const struct schedule *s);

@@ -27,7 +27,7 @@ rate_for(const struct cpushare *c, double seconds, double cpu_seconds, double re
     double used = cpu_seconds / seconds;
     double rate = requests / seconds;
     if (used <= 0 || requests < 1) {
-        /* Nothing was served: either nobody came, or the target leaves no room. */
+        /* Nothing was served: either no request came, or the target leaves no room. */
         return used > target ? CPUSHARE_RATE_LEAST : c->rate;
     }
     return rate * target / used;

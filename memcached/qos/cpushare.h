@@ -16,7 +16,7 @@
 #include "base/clock.h"
 
 #define CPUSHARE_PERIOD (100 * NSEC_PER_MSEC)
-#define CPUSHARE_RATE_LEAST 10 /* requests a second: so that somebody measures */
+#define CPUSHARE_RATE_LEAST 10 /* requests a second, to be measured */
 
 struct cpushare {
     unsigned percent;  /* of one CPU; 0: none */

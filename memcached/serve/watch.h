@@ -8,7 +8,7 @@
  *
  *   worker -- push --> ring --.
  *   worker -- push --> ring ---+-- collect --> line --> outbox of each watcher --> socket
- *   upkeep -- push --> ring --'
+ *   background -- push --> ring -'
  *
  * While no client watches a type, an event of it costs one relaxed load: watch_wants.
  */

@@ -654,7 +654,7 @@ lru_number(const struct lru *l)
     return sum;
 }
 
-/* ---- upkeep --------------------------------------------------------------------------- */
+/* ---- maintenance ---------------------------------------------------------------------- */
 
 /* When live items of HOT and WARM go to COLD, and those of COLD to WARM: not while that has its
  * share. Else a COLD that has been read through as a whole would change places with WARM, and

@@ -287,7 +287,7 @@ store_flush(struct store *s, uint32_t at, uint32_t now)
     PTHREAD_OK(pthread_mutex_unlock(&f->lock));
 }
 
-/* ---- upkeep -------------------------------------------------------------------------- */
+/* ---- maintenance --------------------------------------------------------------------- */
 
 bool
 store_set_limit(struct store *s, uint64_t bytes)

@@ -328,7 +328,7 @@ must_check enum store_status store_arith(struct store *s, struct key key,
  * with all that is stored until then. Only the latest future flush is remembered. */
 void store_flush(struct store *s, uint32_t at, uint32_t now);
 
-/* ---- upkeep -------------------------------------------------------------------------- */
+/* ---- maintenance --------------------------------------------------------------------- */
 
 /* Pages of the pool are given back while more is charged than the limit. False when it can
  * not be changed (preallocated memory). */

@@ -250,7 +250,7 @@ on_stamps(struct member *k, const struct frame *f, nsec_t now)
         return;
     }
     if (!align_add(&k->align, &s)) {
-        member_lose(k, "sent stamps that contradict each other");
+        member_lose(k, "sent inconsistent stamps");
         return;
     }
     k->behind_max = behind > k->behind_max ? behind : k->behind_max;
