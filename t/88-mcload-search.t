@@ -107,7 +107,7 @@ $run = mcload(@base, '--noload', '-t', '0.5', '-u', '1', '--scan=200:200:1');
 like($run->{out}, qr/^update$number{14}$/m, 'updates when there is nothing else');
 $run = mcload(@base, '--noload', '-t', '0.5', '--scan=200:600:200', '--stop-latency=p50:1ns');
 is(targets($run), '200', '--stop-latency ends it');
-$run = mcload(@base, '--noload', '-t', '0.5', '--scan=200:400:200', '--stop-latency=50:9000000');
+$run = mcload(@base, '--noload', '-t', '0.5', '--scan=200:400:200', '--stop-latency=p1:9s');
 is(targets($run), '200 400', '--stop-latency does not when it is kept');
 
 # ---- repeats and shares --------------------------------------------------------------------
