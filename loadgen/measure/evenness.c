@@ -128,7 +128,9 @@ evenness_merge(struct evenness *s, const struct evenness *from)
     if (!make_room(s, from->conns_len)) {
         return false;
     }
-    memcpy(s->conns + s->conns_len, from->conns, from->conns_len * sizeof *s->conns);
+    if (from->conns_len > 0) {
+        memcpy(s->conns + s->conns_len, from->conns, from->conns_len * sizeof *s->conns);
+    }
     s->conns_len += from->conns_len;
     for (unsigned i = 0; i < s->servers_len; i++) {
         hist_merge(s->servers[i], from->servers[i]);
