@@ -215,8 +215,8 @@ output_open(struct output *out, const struct options *o, int argc, char **argv, 
     is_good = is_good && open_file(out, &out->save, o->save);
     is_good = is_good && open_file(out, &out->hlog, o->hlog) && are_apart(out) &&
               try_drawn(out);
-    env_collect(&out->env, "");
-    env_add(&out->env, "engine", o->engine->name);
+    machine_collect(&out->env, "");
+    machine_add(&out->env, "engine", o->engine->name);
     if (!is_good) {
         close_all(out);
     }

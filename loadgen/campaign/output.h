@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "loadgen/measure/env.h"
+#include "loadgen/measure/machine.h"
 #include "loadgen/measure/result.h"
 #include "loadgen/options/options.h"
 
@@ -26,7 +26,7 @@ struct output {
     FILE *save;   /* samples; NULL: not asked for */
     FILE *hlog;   /* intervals; NULL: not asked for */
     FILE *err;
-    struct env env;
+    struct machine env;
     const char *made[OUTPUT_FILES]; /* files that were not there before */
     unsigned made_len;
     bool has_begun;

@@ -52,7 +52,7 @@ struct reader {
     struct trace_record found;
     enum trace_status ahead_status;
     struct trace_clock clock;
-    struct arrival arrival;
+    struct arrivals arrival;
     struct rng rng;
     uint64_t first_ns, end_ns; /* of the trace; from the begin of the run */
     bool has_first, has_failed;
@@ -114,7 +114,7 @@ time_of(struct reader *r, const struct trace_record *record)
         return recorded_time(r, record);
     }
     if (r->run.rate > 0) {
-        r->end_ns = arrival_next(&r->arrival);
+        r->end_ns = arrivals_next(&r->arrival);
         return r->end_ns;
     }
     return 0;
@@ -397,7 +397,7 @@ close_files(struct reader *r)
 {
     trace_close(&r->trace);
     trace_close(&r->ahead);
-    arrival_fini(&r->arrival);
+    arrivals_fini(&r->arrival);
 }
 
 void
@@ -446,7 +446,7 @@ begin(struct reader *r, char err[TRACE_ERR_MAX])
     atomic_store(&r->is_primed, false);
     rng_init(&r->rng, r->run.seed, r->run.stream);
     r->clock = (struct trace_clock){.spread = r->conf.spread, .rng = &r->rng};
-    struct arrival_conf arrivals = {
+    struct arrivals_conf arrivals = {
         .law = r->run.law,
         .rate = r->run.rate,
         .seed = r->run.seed,
@@ -455,7 +455,7 @@ begin(struct reader *r, char err[TRACE_ERR_MAX])
         .every = 1,
     };
     bool has_rate = r->conf.speed == 0 && r->run.rate > 0;
-    if (has_rate && !arrival_init(&r->arrival, &arrivals)) {
+    if (has_rate && !arrivals_init(&r->arrival, &arrivals)) {
         snprintf(err, TRACE_ERR_MAX, "out of memory");
         return err;
     }

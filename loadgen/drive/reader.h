@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "loadgen/wire/codec.h"
-#include "loadgen/work/arrival.h"
+#include "loadgen/work/arrivals.h"
 #include "loadgen/work/book.h"
 #include "loadgen/work/trace.h"
 
@@ -56,8 +56,8 @@ struct reader_stock {
 struct reader_run {
     bool stocks; /* delivers what is to be stored, as sets, in place of the requests */
     struct reader_stock stock;
-    const struct arrival_law *law; /* speed 0, when there is a rate: gaps */
-    double rate;                   /* a second, of all threads; 0: as fast as can be */
+    const struct arrivals_law *law; /* speed 0, when there is a rate: gaps */
+    double rate;                    /* a second, of all threads; 0: as fast as can be */
     uint64_t seed, stream;
     /* Times are spread as if all were sent. What is to be stored is parted by keys. */
     struct reader_slice slice;

@@ -16,7 +16,7 @@
 struct open {
     struct source base;
     struct generator generator;
-    struct arrival arrival;
+    struct arrivals arrival;
     nsec_t next;       /* intended start of the schedule's next request, or session */
     uint32_t next_tag; /* of it: 0 while its session's size is not drawn */
     bool could_send;   /* at the last wait it was only time that it waited for */
@@ -93,7 +93,7 @@ take_due(struct open *o, struct due due)
     if (due.is_session) {
         alarms_pop(&o->sessions);
     } else {
-        o->next = arrival_next(&o->arrival);
+        o->next = arrivals_next(&o->arrival);
         o->next_tag = 0;
     }
 }
@@ -244,7 +244,7 @@ begin(struct source *s)
 {
     struct open *o = (struct open *)s;
     o->arrival.conf.start = s->d->window.begin;
-    o->next = arrival_next(&o->arrival);
+    o->next = arrivals_next(&o->arrival);
 }
 
 static void
@@ -252,7 +252,7 @@ destroy(struct source *s)
 {
     struct open *o = (struct open *)s;
     generator_fini(&o->generator);
-    arrival_fini(&o->arrival);
+    arrivals_fini(&o->arrival);
     alarms_fini(&o->sessions);
     rooms_fini(&o->rooms);
     free(o);
@@ -270,13 +270,13 @@ static const struct source_ops ops = {
 };
 
 /* The schedule is made before it is known when it starts: times count from 0. */
-static struct arrival_conf
+static struct arrivals_conf
 arrivals_of(const struct drive *d)
 {
     const struct drive_conf *conf = &d->conf;
     const struct traffic *t = &conf->traffic;
     double rate = t->rate / traffic_session_mean(t);
-    struct arrival_conf a = {
+    struct arrivals_conf a = {
         .law = &t->arrivals,
         .rate = rate / conf->threads,
         .seed = conf->seed,
@@ -285,9 +285,9 @@ arrivals_of(const struct drive *d)
         .every = 1,
         .schedule = schedule_varies(&t->schedule) ? &t->schedule : NULL,
     };
-    if (t->scope == TRAFFIC_CONN && !arrival_adds_up(a.law)) {
+    if (t->scope == TRAFFIC_CONN && !arrivals_adds_up(a.law)) {
         a.sources = d->set->count;
-    } else if (t->scope == TRAFFIC_TOTAL && !arrival_adds_up(a.law)) {
+    } else if (t->scope == TRAFFIC_TOTAL && !arrivals_adds_up(a.law)) {
         a.rate = rate;
         a.stream = stream_of(conf->agent, conf->first_thread, STREAM_ARRIVALS);
         a.every = conf->threads;
@@ -303,7 +303,7 @@ source_open_create(struct drive *d, struct sender *sender)
     unsigned threads = d->conf.threads;
     uint64_t share = t->max_outstanding / threads +
                      (d->conf.thread < t->max_outstanding % threads ? 1 : 0);
-    struct arrival_conf arrivals = arrivals_of(d);
+    struct arrivals_conf arrivals = arrivals_of(d);
     struct open *o = calloc(1, sizeof *o);
     if (o == NULL) {
         return NULL;
@@ -316,7 +316,7 @@ source_open_create(struct drive *d, struct sender *sender)
     o->outstanding_max = t->max_outstanding == 0 ? UINT32_MAX : (unsigned)share;
     o->is_partly = t->mode == TRAFFIC_PARTLY;
     if (!drive_generator_init(d, &o->generator) || !rooms_init(&o->rooms, sender) ||
-        !arrival_init(&o->arrival, &arrivals) ||
+        !arrivals_init(&o->arrival, &arrivals) ||
         !alarms_init(&o->sessions, o->is_partly ? SESSIONS_MAX : 0)) {
         destroy(&o->base);
         return NULL;

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "loadgen/drive/pacing.h"
-#include "loadgen/work/arrival.h"
+#include "loadgen/work/arrivals.h"
 #include "loadgen/work/dist.h"
 #include "loadgen/work/schedule.h"
 
@@ -42,7 +42,7 @@ struct traffic {
     bool is_timed;            /* a trace says when: OPEN, without a rate of its own */
     double rate;              /* not CLOSED: requests a second of all threads */
     struct schedule schedule; /* no points: the rate never changes; settled for a run */
-    struct arrival_law arrivals;
+    struct arrivals_law arrivals;
     enum traffic_scope scope;
 
     struct dist

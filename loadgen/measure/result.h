@@ -12,12 +12,12 @@
 #include "base/must.h"
 #include "loadgen/measure/check.h"
 #include "loadgen/measure/cost.h"
-#include "loadgen/measure/env.h"
+#include "loadgen/measure/machine.h"
 #include "loadgen/measure/gaps.h"
 #include "loadgen/measure/samples.h"
 #include "loadgen/measure/series.h"
 #include "loadgen/measure/server_stats.h"
-#include "loadgen/measure/slo.h"
+#include "loadgen/measure/objective.h"
 #include "loadgen/measure/evenness.h"
 #include "loadgen/measure/tally.h"
 #include "loadgen/measure/until.h"
@@ -142,7 +142,7 @@ struct result {
     struct server_settings *server_settings; /* likewise; a user of it */
     struct server_evictions evictions;       /* of the whole run */
     enum tally_from from; /* which latencies are told, and held against the objective */
-    struct slo slo;       /* of a class; all zero: none */
+    struct objective slo; /* of a class; all zero: none */
     struct quantile slo_value;
     bool is_slo_met;        /* of the whole run: of all classes that have one */
     struct result *classes; /* of the whole run only */
@@ -153,7 +153,7 @@ struct result {
     unsigned samples_len;
     const struct until *until; /* what it went on for; NULL: its time */
     bool is_until_met;
-    const struct env *env;       /* NULL: not looked at */
+    const struct machine *env;   /* NULL: not looked at */
     struct result_agent *agents; /* of the whole run of a swarm only */
     unsigned agents_len;
     struct result_loss loss; /* of the whole run */

@@ -11,9 +11,9 @@
 
 #include "loadgen/drive/reader.h"
 #include "loadgen/drive/traffic.h"
-#include "loadgen/measure/slo.h"
+#include "loadgen/measure/objective.h"
 #include "loadgen/wire/codec.h"
-#include "loadgen/work/arrival.h"
+#include "loadgen/work/arrivals.h"
 #include "loadgen/work/dist.h"
 #include "loadgen/work/mix.h"
 #include "loadgen/work/model.h"
@@ -92,7 +92,7 @@ struct lclass {
     const struct antagonist *antagonist; /* NULL: none */
 
     /* ---- options/slo.c */
-    struct slo slo; /* all zero: none */
+    struct objective slo; /* all zero: none */
 };
 
 /* What its options say of keys, values and requests; shares its laws. */

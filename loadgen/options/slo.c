@@ -8,7 +8,7 @@
 static const char *
 call_slo(void *conf, const char *text)
 {
-    return slo_parse(&((struct lclass *)conf)->slo, text);
+    return objective_parse(&((struct lclass *)conf)->slo, text);
 }
 
 /* clang-format off */

@@ -19,8 +19,8 @@ static const char *
 call_arrivals(void *conf, const char *text)
 {
     struct lclass *c = conf;
-    arrival_law_fini(&c->traffic.arrivals);
-    return arrival_parse(&c->traffic.arrivals, text);
+    arrivals_law_fini(&c->traffic.arrivals);
+    return arrivals_parse(&c->traffic.arrivals, text);
 }
 
 static const char *
@@ -158,7 +158,7 @@ static const struct opt rows[] = {
 static void
 init(struct lclass *c)
 {
-    const char *wrong = arrival_parse(&c->traffic.arrivals, "exponential");
+    const char *wrong = arrivals_parse(&c->traffic.arrivals, "exponential");
     must(wrong == NULL);
 }
 
@@ -215,7 +215,7 @@ static void
 fini(struct lclass *c)
 {
     struct traffic *t = &c->traffic;
-    arrival_law_fini(&t->arrivals);
+    arrivals_law_fini(&t->arrivals);
     schedule_fini(&t->schedule);
     dist_fini(&t->think);
     dist_fini(&t->session);

@@ -285,9 +285,9 @@ write_load(struct json *j, const struct result *r, const struct lclass *c,
 static void
 write_slo(struct json *j, const struct result *r)
 {
-    char text[SLO_TEXT_MAX];
+    char text[OBJECTIVE_TEXT_MAX];
     if (r->slo.percent != 0) {
-        slo_describe(&r->slo, text);
+        objective_describe(&r->slo, text);
         json_object_of(j, "slo", JSON("objective", &text[0]),
                        JSON("percentile", r->slo.percent), JSON("limit", r->slo.limit),
                        JSON(r->slo_value.is_bound ? "above" : "value", r->slo_value.ns),
@@ -374,7 +374,7 @@ write_classes(struct json *j, const struct result *r, const struct options *o)
 }
 
 static void
-write_env(struct json *j, const struct env *e)
+write_env(struct json *j, const struct machine *e)
 {
     json_open(j, "env", '{');
     for (unsigned i = 0; e != NULL && i < e->count; i++) {

@@ -344,9 +344,9 @@ print_objectives(const struct result *r, FILE *out)
 {
     for (unsigned i = 0; i < r->classes_len; i++) {
         const struct result *c = &r->classes[i];
-        char text[SLO_TEXT_MAX];
+        char text[OBJECTIVE_TEXT_MAX];
         if (c->slo.percent > 0) {
-            slo_describe(&c->slo, text);
+            objective_describe(&c->slo, text);
             fprintf(out, "Objective %s%s%s = %s, %s%.1f us\n", text,
                     r->classes_len > 1 ? " of " : "", r->classes_len > 1 ? c->name : "",
                     c->is_slo_met ? "met" : "missed", c->slo_value.is_bound ? ">" : "",

@@ -12,7 +12,7 @@
 #define DIGEST "SHA256"
 
 /* Several pieces, each after its length, so that no two lists of pieces look alike. */
-struct piece {
+struct hashed {
     const void *p;
     size_t len;
 };
@@ -33,7 +33,7 @@ seal_is_there(void)
 }
 
 static bool
-add_pieces(EVP_MAC_CTX *ctx, const struct piece *pieces, unsigned count)
+add_pieces(EVP_MAC_CTX *ctx, const struct hashed *pieces, unsigned count)
 {
     for (unsigned i = 0; i < count; i++) {
         uint8_t len[8];
@@ -47,7 +47,7 @@ add_pieces(EVP_MAC_CTX *ctx, const struct piece *pieces, unsigned count)
 }
 
 static bool
-hmac(const uint8_t *key, size_t key_len, const struct piece *pieces, unsigned count,
+hmac(const uint8_t *key, size_t key_len, const struct hashed *pieces, unsigned count,
      uint8_t out[SEAL_PROOF])
 {
     char digest[] = DIGEST;
@@ -94,7 +94,7 @@ seal_prove(const struct seal_key *key, enum seal_side side, const uint8_t *hello
            size_t leader_len, const uint8_t *hello_agent, size_t agent_len,
            uint8_t proof[SEAL_PROOF])
 {
-    struct piece pieces[] = {
+    struct hashed pieces[] = {
         {proof_labels[side], strlen(proof_labels[side])},
         {hello_leader, leader_len},
         {hello_agent, agent_len},
@@ -123,7 +123,7 @@ seal_mac(const struct seal *s, enum seal_side side, const uint8_t *p, size_t len
          uint8_t mac[FRAME_MAC])
 {
     uint8_t whole[SEAL_PROOF];
-    struct piece piece = {p, len};
+    struct hashed piece = {p, len};
     if (!hmac(s->keys[side], SEAL_CHANNEL_KEY, &piece, 1, whole)) {
         return false;
     }

@@ -14,13 +14,13 @@
 #define FINE_DIGITS_MAX 9
 #define TIME_MAX_S UINT64_C(10000000000)
 
-struct field {
+struct cell {
     const char *p;
     size_t len;
 };
 
 static bool
-is_text(struct field f, const char *text)
+is_text(struct cell f, const char *text)
 {
     return strlen(text) == f.len && strncasecmp(text, f.p, f.len) == 0;
 }
@@ -43,7 +43,7 @@ static enum trace_verb
 find_verb(const char *name, size_t len)
 {
     for (size_t i = 0; i < COUNT(verbs); i++) {
-        if (is_text((struct field){name, len}, verbs[i].name)) {
+        if (is_text((struct cell){name, len}, verbs[i].name)) {
             return verbs[i].verb;
         }
     }
@@ -75,7 +75,7 @@ static const struct {
 };
 
 static const char *
-add_column(struct trace_layout *l, struct field name, bool is_header)
+add_column(struct trace_layout *l, struct cell name, bool is_header)
 {
     enum trace_column column = TRACE_COLUMN_NONE;
     size_t i = 0;
@@ -114,7 +114,7 @@ trace_layout_parse(struct trace_layout *l, const char *text, size_t len, bool is
     for (const char *p = text; wrong == NULL && p <= end;) {
         const char *comma = memchr(p, ',', (size_t)(end - p));
         const char *stop = comma != NULL ? comma : end;
-        wrong = add_column(l, (struct field){p, (size_t)(stop - p)}, is_header);
+        wrong = add_column(l, (struct cell){p, (size_t)(stop - p)}, is_header);
         p = stop + 1;
     }
     return wrong != NULL                 ? wrong
@@ -136,7 +136,7 @@ trace_layout_twitter(struct trace_layout *l)
 /* Cuts the line at its commas. A key that may have some itself begins behind its own comma and
  * ends where as many fields are left as belong behind it. */
 static const char *
-split(const struct trace_layout *l, const char *line, size_t len, struct field *fields)
+split(const struct trace_layout *l, const char *line, size_t len, struct cell *fields)
 {
     const char *p = line, *end = line + len;
     unsigned commas = 0;
@@ -156,7 +156,7 @@ split(const struct trace_layout *l, const char *line, size_t len, struct field *
             stop = memchr(stop + 1, ',', (size_t)(end - stop - 1));
         }
         stop = stop != NULL ? stop : end;
-        fields[i] = (struct field){p, (size_t)(stop - p)};
+        fields[i] = (struct cell){p, (size_t)(stop - p)};
         p = stop + 1;
     }
     return NULL;
@@ -164,7 +164,7 @@ split(const struct trace_layout *l, const char *line, size_t len, struct field *
 
 /* Nothing is 0. */
 static bool
-take_number(struct field f, uint64_t max, uint64_t *number)
+take_number(struct cell f, uint64_t max, uint64_t *number)
 {
     *number = 0;
     return f.len == 0 || (num_u64(f.p, f.len, number) && *number <= max);
@@ -172,7 +172,7 @@ take_number(struct field f, uint64_t max, uint64_t *number)
 
 /* "1583990400" or "1583990400.25", of seconds. */
 static bool
-take_time(struct field f, uint64_t unit_ns, uint64_t *time_ns, unsigned *digits)
+take_time(struct cell f, uint64_t unit_ns, uint64_t *time_ns, unsigned *digits)
 {
     const char *point = memchr(f.p, '.', f.len);
     size_t whole = point != NULL ? (size_t)(point - f.p) : f.len;
@@ -191,7 +191,7 @@ take_time(struct field f, uint64_t unit_ns, uint64_t *time_ns, unsigned *digits)
 }
 
 static uint64_t
-client_of(struct field f)
+client_of(struct cell f)
 {
     uint64_t client = 0;
     if (f.len == 0 || num_u64(f.p, f.len, &client)) {
@@ -204,7 +204,7 @@ client_of(struct field f)
 }
 
 static const char *
-take_key(struct field f, uint64_t size, struct trace_record *r)
+take_key(struct cell f, uint64_t size, struct trace_record *r)
 {
     if (f.len == 0) {
         return "the key is empty";
@@ -230,7 +230,7 @@ enum trace_line
 trace_line_parse(const struct trace_layout *l, const char *line, size_t len,
                  struct trace_record *r, struct trace_line_note *note)
 {
-    struct field fields[TRACE_COLUMNS_MAX], by[TRACE_COLUMNS] = {{NULL, 0}};
+    struct cell fields[TRACE_COLUMNS_MAX], by[TRACE_COLUMNS] = {{NULL, 0}};
     static const struct {
         enum trace_column column;
         uint64_t most;
@@ -271,7 +271,7 @@ trace_line_parse(const struct trace_layout *l, const char *line, size_t len,
     r->ttl = (uint32_t)number[TRACE_COLUMN_TTL];
     uint64_t count = number[TRACE_COLUMN_COUNT];
     r->repeat = count > 0 ? (uint32_t)count : 1;
-    struct field op = by[TRACE_COLUMN_OP];
+    struct cell op = by[TRACE_COLUMN_OP];
     r->verb = op.p != NULL ? find_verb(op.p, op.len) : TRACE_GET;
     note->verb = op.p;
     note->verb_len = op.len;

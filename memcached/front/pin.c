@@ -2,7 +2,7 @@
  * Copyright (c) 2026 the memcached-qos authors
  *
  * Where the workers run, as what, and where memory is: --pin, --sched, --busy-poll, --membind,
- * --resctrl. The mechanisms: place/placement.h, place/schedule.h, sock/busypoll.h.
+ * --resctrl. The mechanisms: place/placement.h, place/scheduling.h, sock/busypoll.h.
  */
 #include <inttypes.h>
 
@@ -12,7 +12,7 @@
 #include "place/pinner.h"
 #include "place/prio.h"
 #include "place/resctrl.h"
-#include "place/schedule.h"
+#include "place/scheduling.h"
 #include "place/threadstat.h"
 
 #define WORKERS_PER_CALL 2 /* of each the kernel is asked */
@@ -163,7 +163,7 @@ show_busy_poll(const struct stats *st, struct sink *sink)
 static void
 show_sched(struct stats *st, struct sink *sink)
 {
-    const struct schedule *schedule = st->shared->schedule;
+    const struct scheduling *schedule = st->shared->schedule;
     struct prio_seen seen;
     struct pinner_seat seat;
     char autogroup[32];
@@ -179,8 +179,8 @@ show_sched(struct stats *st, struct sink *sink)
     sink_statf(sink, "sched_slice_ns", "%" PRIu64, seen.slice_ns);
     sink_stat(sink, "sched_autogroup", autogroup);
     sink_statf(sink, "sched_errors", "%u", schedule->errors);
-    sink_statf(sink, "sched_nudges", "%" PRIu64, schedule_nudges(schedule));
-    sink_statf(sink, "sched_nudgers_refused", "%u", schedule_nudgers_refused(schedule));
+    sink_statf(sink, "sched_nudges", "%" PRIu64, scheduling_nudges(schedule));
+    sink_statf(sink, "sched_nudgers_refused", "%u", scheduling_nudgers_refused(schedule));
 }
 
 static void

@@ -40,8 +40,8 @@ static const struct opt options[] = {
 static void
 show_rx(const struct stats *st, struct sink *sink)
 {
-    uint64_t checked = front_sum(st, COUNTER_OF(rx.rx_checked));
-    uint64_t local = front_sum(st, COUNTER_OF(rx.rx_local));
+    uint64_t checked = front_sum(st, COUNTER_OF(rx.checked));
+    uint64_t local = front_sum(st, COUNTER_OF(rx.local));
     sink_statf(sink, "rx_checked", "%" PRIu64, checked);
     sink_statf(sink, "rx_local_pct", "%.1f",
                checked > 0 ? 100.0 * (double)local / (double)checked : 0.0);

@@ -14,10 +14,10 @@ static void
 join_handshakes(struct conn *c)
 {
     struct worker *w = c->worker;
-    c->tls->prev = w->last_handshake;
-    *(w->last_handshake != NULL ? &w->last_handshake->tls->next : &w->first_handshake) =
-        c;
-    w->last_handshake = c;
+    c->tls->prev = w->handshakes.last;
+    *(w->handshakes.last != NULL ? &w->handshakes.last->tls->next
+                                 : &w->handshakes.first) = c;
+    w->handshakes.last = c;
 }
 
 static void
@@ -25,8 +25,8 @@ leave_handshakes(struct conn *c)
 {
     struct worker *w = c->worker;
     struct conn_tls *t = c->tls;
-    *(t->prev != NULL ? &t->prev->tls->next : &w->first_handshake) = t->next;
-    *(t->next != NULL ? &t->next->tls->prev : &w->last_handshake) = t->prev;
+    *(t->prev != NULL ? &t->prev->tls->next : &w->handshakes.first) = t->next;
+    *(t->next != NULL ? &t->next->tls->prev : &w->handshakes.last) = t->prev;
     t->next = t->prev = NULL;
 }
 
@@ -34,7 +34,7 @@ void
 conn_tls_expire(struct worker *w)
 {
     struct conn *next;
-    for (struct conn *c = w->first_handshake; c != NULL; c = next) {
+    for (struct conn *c = w->handshakes.first; c != NULL; c = next) {
         next = c->tls->next;
         if (w->core.env.now - c->tls->since <= CONN_TLS_SECONDS) {
             return;

@@ -127,7 +127,7 @@ step_read(struct conn *c, struct turn *turn, enum session_next next)
         return STEP_WAIT; /* what has arrived before the end is served, not what follows */
     }
     turn->reads++;
-    if (unlikely(--c->worker->reads_to_check == 0)) {
+    if (unlikely(--c->worker->rx.reads_to_check == 0)) {
         worker_check_rx(c->worker, c->fd);
         follow(c, turn, next);
     }

@@ -158,8 +158,8 @@ pass_guard(struct flow *f, const struct peer *from)
 static size_t
 reply_max(const struct flow *f)
 {
-    return f->is_guarded ? (size_t)GUARD_REPLY_DATAGRAMS * FRAME_PAYLOAD_MAX
-                         : FRAME_REPLY_MAX;
+    return f->is_guarded ? (size_t)GUARD_REPLY_DATAGRAMS * UDP_FRAME_PAYLOAD_MAX
+                         : UDP_FRAME_REPLY_MAX;
 }
 
 void
@@ -167,8 +167,9 @@ flow_open(struct flow *f, const struct flow_datagram *d)
 {
     struct worker *w = f->outbox->worker;
     must(f->pump.out.bytes == 0); /* what one client asked for is not for the next */
-    if (!frame_decode(d->bytes, d->len, &f->frame) || f->frame.total != 1 ||
-        frame_is_reply(d->bytes + FRAME_HEADER_BYTES, d->len - FRAME_HEADER_BYTES)) {
+    if (!udp_frame_decode(d->bytes, d->len, &f->frame) || f->frame.total != 1 ||
+        udp_frame_is_reply(d->bytes + UDP_FRAME_HEADER_BYTES,
+                           d->len - UDP_FRAME_HEADER_BYTES)) {
         ctr_add(&w->udp_ctr.dropped, 1);
         return;
     }
@@ -181,8 +182,8 @@ flow_open(struct flow *f, const struct flow_datagram *d)
     f->from = d->from;
     f->from_len = d->from_len;
     f->received_at = d->received_at;
-    f->p = d->bytes + FRAME_HEADER_BYTES;
-    f->left = d->len - FRAME_HEADER_BYTES;
+    f->p = d->bytes + UDP_FRAME_HEADER_BYTES;
+    f->left = d->len - UDP_FRAME_HEADER_BYTES;
     f->credit = GUARD_FREE_FACTOR * d->len;
     f->is_open = true;
     struct pump *p = &f->pump;
@@ -210,7 +211,7 @@ has_too_much(const struct flow *f)
     size_t others = f->outbox->collected - f->counted;
     return f->pump.out.bytes > reply_max(f) ||
            (f->pump.out.bytes > FLOW_SHARE_BYTES &&
-            others + f->pump.out.bytes > FRAME_REPLY_MAX);
+            others + f->pump.out.bytes > UDP_FRAME_REPLY_MAX);
 }
 
 /* The reply in `out` is complete: it becomes a message. */
@@ -219,14 +220,14 @@ begin_reply(struct flow *f)
 {
     size_t bytes = f->pump.out.bytes;
     f->frame.sequence = 0;
-    f->frame.total = frame_total(bytes);
+    f->frame.total = udp_frame_total(bytes);
     f->is_replying = true;
     if (unlikely(f->outbox->worker->core.latency.who == &f->pump)) {
         f->outbox->has_followed = true;
         f->outbox->followed_class = (enum req_class)f->pump.habit.class;
     }
     if (f->is_guarded) {
-        uint64_t sent = bytes + (uint64_t)f->frame.total * FRAME_HEADER_BYTES;
+        uint64_t sent = bytes + (uint64_t)f->frame.total * UDP_FRAME_HEADER_BYTES;
         uint64_t free = sent < f->credit ? sent : f->credit;
         f->credit -= free;
         guard_charge(f->outbox->worker->guard, f->ip, sent - free,

@@ -20,12 +20,12 @@
 
 #include "core/pump.h"
 #include "net/outbox.h"
-#include "sock/frame.h"
+#include "sock/udp_frame.h"
 #include "sock/guard.h"
 
 #define FLOW_WAITING_MAX 256            /* datagrams of a source that wait, */
 #define FLOW_WAITING_BYTES (256U << 10) /* and their bytes */
-/* Of its reply, whatever other flows have collected; together they may have FRAME_REPLY_MAX. */
+/* Of its reply, whatever other flows have collected; together they may have UDP_FRAME_REPLY_MAX. */
 #define FLOW_SHARE_BYTES (64U << 10)
 
 /* A datagram as it was received. */
@@ -61,7 +61,7 @@ struct flow {
     size_t left;
     void *own;       /* what holds it, when it is a copy; NULL: it is in the batch */
     uint64_t credit; /* bytes of reply that it has paid for */
-    struct frame frame;
+    struct udp_frame frame;
     bool is_replying; /* pump.out is the message being sent */
     size_t counted;   /* of it, in outbox->collected */
 };

@@ -10,18 +10,18 @@
 #define RUNS_MAX 8 /* of a reply, looked at at once */
 
 void
-outbox_put(struct outbox *o, struct frame *frame, struct chain *out,
+outbox_put(struct outbox *o, struct udp_frame *frame, struct chain *out,
            const struct sockaddr_storage *to, socklen_t to_len)
 {
     must(!outbox_is_full(o));
     unsigned i = o->count++;
     char *bytes = o->bytes[i];
-    size_t len = FRAME_HEADER_BYTES;
-    frame_encode(frame, bytes);
+    size_t len = UDP_FRAME_HEADER_BYTES;
+    udp_frame_encode(frame, bytes);
     frame->sequence++;
-    while (out->bytes > 0 && len < FRAME_DATAGRAM_MAX) {
+    while (out->bytes > 0 && len < UDP_FRAME_DATAGRAM_MAX) {
         struct iovec iov[RUNS_MAX];
-        unsigned runs = chain_iov(out, iov, RUNS_MAX, FRAME_DATAGRAM_MAX - len);
+        unsigned runs = chain_iov(out, iov, RUNS_MAX, UDP_FRAME_DATAGRAM_MAX - len);
         size_t before = len;
         for (unsigned r = 0; r < runs; r++) {
             memcpy(bytes + len, iov[r].iov_base, iov[r].iov_len);

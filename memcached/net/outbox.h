@@ -12,7 +12,7 @@
 #include "base/chain.h"
 #include "base/clock.h"
 #include "qos/class.h"
-#include "sock/frame.h"
+#include "sock/udp_frame.h"
 
 #define OUTBOX_REPLIES 32 /* datagrams written at once */
 
@@ -32,7 +32,7 @@ struct outbox {
     struct mmsghdr msgs[OUTBOX_REPLIES];
     struct iovec iov[OUTBOX_REPLIES];
     struct sockaddr_storage to[OUTBOX_REPLIES];
-    char bytes[OUTBOX_REPLIES][FRAME_DATAGRAM_MAX];
+    char bytes[OUTBOX_REPLIES][UDP_FRAME_DATAGRAM_MAX];
 };
 
 static inline bool
@@ -42,7 +42,7 @@ outbox_is_full(const struct outbox *o)
 }
 
 /* Cuts the next datagram off the reply `out`, for this address. There must be room. */
-void outbox_put(struct outbox *o, struct frame *frame, struct chain *out,
+void outbox_put(struct outbox *o, struct udp_frame *frame, struct chain *out,
                 const struct sockaddr_storage *to, socklen_t to_len);
 /* Sends all; false when the socket is full. What the kernel refuses for another reason is lost,
  * as datagrams may be. */

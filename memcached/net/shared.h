@@ -27,7 +27,7 @@ struct peer;
 struct pinner;
 struct prefixes;
 struct resctrl;
-struct schedule;
+struct scheduling;
 struct store;
 struct watch;
 struct watchers;
@@ -47,7 +47,7 @@ struct net_shared {
     struct governor *governor; /* main owns it */
     struct pinner *pinner;
     const struct membind *membind;
-    const struct schedule *schedule;
+    const struct scheduling *schedule;
     const struct resctrl *resctrl;
     struct busypoll busy_poll;
     struct crew crew;

@@ -146,7 +146,7 @@ static bool
 follow(struct udp *u, const struct turn *turn)
 {
     struct worker *w = u->worker;
-    if (likely(--w->reads_to_check > 0)) {
+    if (likely(--w->rx.reads_to_check > 0)) {
         return false;
     }
     worker_check_rx(w, u->fd);

@@ -24,11 +24,11 @@
 void
 worker_check_rx(struct worker *w, int fd)
 {
-    w->reads_to_check = READS_PER_RX_CHECK;
+    w->rx.reads_to_check = READS_PER_RX_CHECK;
     int cpu = w->shared->checks_rx ? incoming_cpu(fd) : -1;
     if (cpu >= 0) {
-        ctr_add(&w->rx.rx_checked, 1);
-        ctr_add(&w->rx.rx_local, cpu == sched_getcpu());
+        ctr_add(&w->rx.checked, 1);
+        ctr_add(&w->rx.local, cpu == sched_getcpu());
     }
 }
 
@@ -356,7 +356,7 @@ worker_start(struct worker *w, unsigned index, struct net_shared *shared)
 {
     *w = (struct worker){.index = index,
                          .shared = shared,
-                         .reads_to_check = READS_PER_RX_CHECK,
+                         .rx = {.reads_to_check = READS_PER_RX_CHECK},
                          .idle = {.timer_fd = -1},
                          .wakeup = {.timer_fd = timer_open()}};
     struct env env = {.store = shared->store,

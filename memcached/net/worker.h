@@ -28,9 +28,15 @@
 struct acceptor;
 struct conn;
 
-struct worker_ctr {
-    ctr_t rx_checked; /* reads for which it was asked where the input arrived */
-    ctr_t rx_local;   /* ... and it was on the CPU that read */
+struct worker_rx {
+    uint32_t reads_to_check; /* until the next that is asked where it arrived */
+    ctr_t checked;           /* reads for which it was asked where the input arrived */
+    ctr_t local;             /* ... and it was on the CPU that read */
+};
+
+/* Connections whose TLS is not agreed yet, the oldest first. */
+struct handshakes {
+    struct conn *first, *last;
 };
 
 /* Wakes the worker for those that wait for tokens. */
@@ -61,18 +67,17 @@ struct worker {
     struct acceptor *acceptor; /* its own; NULL: others accept. Set before ORDER_ACCEPT */
     struct event mbox_event;
     bool is_done;
-    uint32_t reads_to_check; /* until the next that is asked where it arrived */
     struct wakeup wakeup;
     struct conn *conns;  /* all, doubly linked */
     struct conn *doomed; /* closed, to be destroyed at the end of the pass */
-    struct conn *first_handshake, *last_handshake; /* of TLS, oldest first */
+    struct handshakes handshakes;
     struct idle idle;
     struct migrate migrate;
     struct udp *udp;     /* its sockets */
     struct guard *guard; /* of UDP; NULL: not wanted */
     struct core core;
     _Alignas(64) struct serve_ctr ctr;
-    struct worker_ctr rx;
+    struct worker_rx rx;
     struct udp_ctr udp_ctr;
     struct tls_thread tls;
     _Atomic bool has_failed; /* the thread could not set itself up and has ended */

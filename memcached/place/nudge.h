@@ -5,7 +5,7 @@
  * short slice (--sched=slice:T) that wakes up preempts a batch job at once while it has
  * had no more than its share. Right behind a burst of its own it has had more, for as
  * long as the burst took; that this is over the kernel notices at its next tick only (4
- * ms), or when a thread wakes up on that CPU. So one does (place/schedule.h), but only
+ * ms), or when a thread wakes up on that CPU. So one does (place/scheduling.h), but only
  * while it helps: this says when.
  *
  * It is found out by trial. Once a second: did the worker wait for its CPU, more than wake-ups

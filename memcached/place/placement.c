@@ -46,14 +46,14 @@ placement_init(struct placement *p, const struct placement_conf *conf)
     if (prio_is_realtime(&conf->sched)) {
         PTHREAD_OK(pthread_mutexattr_setprotocol(&p->lock_attr, PTHREAD_PRIO_INHERIT));
     }
-    schedule_init(&p->schedule, &conf->sched);
+    scheduling_init(&p->schedule, &conf->sched);
     resctrl_open(&p->resctrl, &conf->resctrl);
 }
 
 bool
 placement_reduce(struct placement *p)
 {
-    if (schedule_reduce(&p->schedule)) {
+    if (scheduling_reduce(&p->schedule)) {
         return true;
     }
     fprintf(stderr, "memcached: failed to give up the rights of root: %s\n",
@@ -126,7 +126,7 @@ placement_plan(struct placement *p)
     warn_about_memory(conf->items_mb);
     lift_autogroup(&conf->sched);
     warn_about_batch(&conf->sched);
-    if (!schedule_lend(&p->schedule)) {
+    if (!scheduling_lend(&p->schedule)) {
         log_write(LOG_WARNING, "memcached: warning: no memory to raise priorities");
     }
     return true;
@@ -145,7 +145,7 @@ placement_schedule(struct placement *p)
             resctrl_join(&p->resctrl, seat.tid);
         }
     }
-    schedule_workers(&p->schedule, tids, count);
+    scheduling_workers(&p->schedule, tids, count);
     free(tids);
     resctrl_close(&p->resctrl);
     if (p->schedule.errors > 0) {
@@ -163,7 +163,7 @@ placement_schedule(struct placement *p)
 void
 placement_fini(struct placement *p)
 {
-    schedule_fini(&p->schedule);
+    scheduling_fini(&p->schedule);
     resctrl_close(&p->resctrl);
     pinner_fini(&p->pinner);
     PTHREAD_OK(pthread_mutexattr_destroy(&p->lock_attr));
@@ -196,7 +196,7 @@ placement_second(struct placement *p)
     if (pinner_check(&p->pinner, line, sizeof line)) {
         log_write(LOG_WARNING, "memcached: %s", line);
     }
-    schedule_second(&p->schedule);
+    scheduling_second(&p->schedule);
 }
 
 int

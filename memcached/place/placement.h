@@ -10,7 +10,7 @@
 #include "place/membind.h"
 #include "place/pinner.h"
 #include "place/resctrl.h"
-#include "place/schedule.h"
+#include "place/scheduling.h"
 
 struct placement_conf {
     unsigned workers;
@@ -26,7 +26,7 @@ struct placement {
     struct pinner pinner;
     struct membind membind;
     pthread_mutexattr_t lock_attr;
-    struct schedule schedule;
+    struct scheduling schedule;
     struct resctrl resctrl;
 };
 

@@ -2,7 +2,7 @@
  * Copyright (c) 2026 the memcached-qos authors
  *
  * How the kernel schedules the workers (--sched): the option, its application to a thread, and
- * what the kernel says it applied. The right to it may need keeping: place/schedule.h.
+ * what the kernel says it applied. The right to it may need keeping: place/scheduling.h.
  */
 #pragma once
 
@@ -50,7 +50,7 @@ must_check const char *prio_parse(struct prio_spec *spec, const char *text);
 const char *prio_name(const struct prio_spec *spec);
 /* Locks shared with threads of another priority must inherit it. */
 bool prio_is_realtime(const struct prio_spec *spec);
-/* CAP_SYS_NICE, or a resource limit; for a slice it is the nudgers that need it (place/schedule.h). */
+/* CAP_SYS_NICE, or a resource limit; for a slice it is the nudgers that need it (place/scheduling.h). */
 bool prio_needs_right(const struct prio_spec *spec);
 
 /* To a thread of this process; tid 0: the calling one. 0, or the errno; ENOTSUP: the kernel

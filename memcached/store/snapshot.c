@@ -29,7 +29,7 @@ enum kind {
     KIND_BOOL,
 };
 
-struct field {
+struct state_field {
     const char *name;
     size_t offset;
     enum kind kind;
@@ -42,7 +42,7 @@ struct field {
         .must_match = must_match_                                                        \
     }
 
-static const struct field fields[] = {
+static const struct state_field fields[] = {
     ROW(slab_config, KIND_TEXT, true),
     ROW(maxbytes, KIND_NUMBER, true),
     ROW(chunk_size, KIND_NUMBER, true),
@@ -116,16 +116,16 @@ snapshot_add_page(struct snapshot *snap, unsigned class_id, uint32_t page)
 
 /* ---- words ------------------------------------------------------------------------------ */
 
-struct words {
+struct word_span {
     const char *p, *end;
 };
 
 /* The next word of the line; empty at its end. */
-static struct words
-next_word(struct words *line)
+static struct word_span
+next_word(struct word_span *line)
 {
     const char *blank = NULL;
-    struct words word = *line;
+    struct word_span word = *line;
 
     if (line->p < line->end) {
         blank = memchr(line->p, ' ', (size_t)(line->end - line->p));
@@ -136,26 +136,26 @@ next_word(struct words *line)
 }
 
 static size_t
-length(struct words w)
+length(struct word_span w)
 {
     return (size_t)(w.end - w.p);
 }
 
 static bool
-is_word(struct words w, const char *text)
+is_word(struct word_span w, const char *text)
 {
     return length(w) == strlen(text) && memcmp(w.p, text, length(w)) == 0;
 }
 
 static bool
-read_number(struct words w, uint64_t *number)
+read_number(struct word_span w, uint64_t *number)
 {
     return num_u64(w.p, length(w), number);
 }
 
 /* Exactly as it is written: sixteen small digits. */
 static bool
-read_hex(struct words w, uint64_t *number)
+read_hex(struct word_span w, uint64_t *number)
 {
     uint64_t sum = 0;
 
@@ -176,14 +176,14 @@ read_hex(struct words w, uint64_t *number)
 }
 
 static bool
-read_bool(struct words w, uint64_t *number)
+read_bool(struct word_span w, uint64_t *number)
 {
     *number = is_word(w, "true");
     return *number == 1 || is_word(w, "false");
 }
 
 static bool
-read_text(struct words w, char *text)
+read_text(struct word_span w, char *text)
 {
     if (length(w) == 0 || length(w) >= SNAPSHOT_CONFIG_BYTES) {
         return false;
@@ -220,7 +220,8 @@ are_lines_whole(const char *p, const char *end)
 }
 
 static enum snapshot_status
-parse_pages(struct snapshot *snap, struct words name, struct words line, uint64_t *seen)
+parse_pages(struct snapshot *snap, struct word_span name, struct word_span line,
+            uint64_t *seen)
 {
     uint64_t id;
 
@@ -233,12 +234,12 @@ parse_pages(struct snapshot *snap, struct words name, struct words line, uint64_
     bool is_good = read_number(next_word(&line), &c->cut_count) &&
                    read_number(next_word(&line), &c->fresh_count);
     for (unsigned list = 0; list < STORE_LISTS && is_good; list++) {
-        struct words word = next_word(&line);
+        struct word_span word = next_word(&line);
 
         is_good = is_word(word, "-") || read_number(word, &c->tails[list]);
     }
     while (is_good && line.p < line.end) {
-        struct words word = next_word(&line);
+        struct word_span word = next_word(&line);
         uint32_t page;
 
         is_good = num_u32(word.p, length(word), &page);
@@ -250,7 +251,8 @@ parse_pages(struct snapshot *snap, struct words name, struct words line, uint64_
 }
 
 static bool
-parse_field(struct snapshot *snap, const struct field *field, struct words value)
+parse_field(struct snapshot *snap, const struct state_field *field,
+            struct word_span value)
 {
     void *at = (char *)snap + field->offset;
 
@@ -268,10 +270,10 @@ parse_field(struct snapshot *snap, const struct field *field, struct words value
 }
 
 static enum snapshot_status
-parse_line(struct snapshot *snap, struct words line, uint64_t *seen_fields,
+parse_line(struct snapshot *snap, struct word_span line, uint64_t *seen_fields,
            uint64_t *seen_classes)
 {
-    struct words name = next_word(&line);
+    struct word_span name = next_word(&line);
 
     if (length(name) > strlen(PAGES_NAME) &&
         memcmp(name.p, PAGES_NAME, strlen(PAGES_NAME)) == 0) {
@@ -299,7 +301,7 @@ take_checksum(const char *text, const char **end)
     while (start[-1] != '\n') { /* the type line ends before it */
         start--;
     }
-    struct words line = (struct words){start + 1, *end - 1};
+    struct word_span line = (struct word_span){start + 1, *end - 1};
     if (!is_word(next_word(&line), CHECKSUM_NAME)) {
         static const char elsewhere[] = "\nK" CHECKSUM_NAME " ";
 
@@ -346,8 +348,8 @@ snapshot_parse(struct snapshot *snap, const char *text, size_t len)
     while (status == SNAPSHOT_OK && p < end) {
         const char *stop = memchr(p, '\n', (size_t)(end - p));
 
-        status =
-            parse_line(snap, (struct words){p + 1, stop}, &seen_fields, &seen_classes);
+        status = parse_line(snap, (struct word_span){p + 1, stop}, &seen_fields,
+                            &seen_classes);
         p = stop + 1;
     }
     if (status != SNAPSHOT_OK) {
@@ -359,7 +361,7 @@ snapshot_parse(struct snapshot *snap, const char *text, size_t len)
 /* ---- writing ---------------------------------------------------------------------------- */
 
 static void
-put_field(FILE *out, const struct snapshot *snap, const struct field *field)
+put_field(FILE *out, const struct snapshot *snap, const struct state_field *field)
 {
     const void *at = (const char *)snap + field->offset;
     const uint64_t *number = at;
@@ -436,7 +438,7 @@ const char *
 snapshot_difference(const struct snapshot *was, const struct snapshot *is)
 {
     for (unsigned i = 0; i < FIELDS; i++) {
-        const struct field *field = &fields[i];
+        const struct state_field *field = &fields[i];
         const char *a = (const char *)was + field->offset;
         const char *b = (const char *)is + field->offset;
         bool is_same = field->kind == KIND_TEXT

@@ -4,7 +4,7 @@
  * Schedules of an open loop: laws of gaps by Kolmogorov-Smirnov and by their variation, mean
  * rate, order, determinism, shared and joined streams.
  */
-#include "loadgen/work/arrival.h"
+#include "loadgen/work/arrivals.h"
 #include "check_main.h"
 
 #include <math.h>
@@ -13,28 +13,28 @@
 #define START (UINT64_C(987654321) * NSEC_PER_SEC)
 #define KS_LIMIT (2.2252 / sqrt(ARRIVALS)) /* one in 10,000 lies beyond */
 
-static struct arrival_law law;
+static struct arrivals_law law;
 
-static struct arrival_conf
+static struct arrivals_conf
 conf_of(const char *text, double rate, uint64_t stream)
 {
-    const char *wrong = arrival_parse(&law, text);
+    const char *wrong = arrivals_parse(&law, text);
     ck_assert_msg(wrong == NULL, "%s: %s", text, wrong);
-    return (struct arrival_conf){&law, rate, START, 1, stream, 1, 1, 0, NULL};
+    return (struct arrivals_conf){&law, rate, START, 1, stream, 1, 1, 0, NULL};
 }
 
-static struct arrival
-started(const struct arrival_conf *conf)
+static struct arrivals
+started(const struct arrivals_conf *conf)
 {
-    struct arrival a;
-    ck_assert(arrival_init(&a, conf));
+    struct arrivals a;
+    ck_assert(arrivals_init(&a, conf));
     return a;
 }
 
-static struct arrival
+static struct arrivals
 start(const char *text, double rate, uint64_t stream)
 {
-    struct arrival_conf conf = conf_of(text, rate, stream);
+    struct arrivals_conf conf = conf_of(text, rate, stream);
     return started(&conf);
 }
 
@@ -44,10 +44,10 @@ static double gaps[ARRIVALS]; /* of mean 1 */
 static void
 sample(const char *text, double rate)
 {
-    SCOPED(arrival_fini) struct arrival a = start(text, rate, 7);
-    nsec_t last = arrival_next(&a);
+    SCOPED(arrivals_fini) struct arrivals a = start(text, rate, 7);
+    nsec_t last = arrivals_next(&a);
     for (int i = 0; i < ARRIVALS; i++) {
-        nsec_t next = arrival_next(&a);
+        nsec_t next = arrivals_next(&a);
         ck_assert_uint_ge(next, last);
         gaps[i] = (double)(next - last) / 1e9 * rate;
         last = next;
@@ -156,7 +156,7 @@ static const struct {
 static void
 tear_down(void)
 {
-    arrival_law_fini(&law);
+    arrivals_law_fini(&law);
 }
 
 FIXTURE(NULL, tear_down);
@@ -188,9 +188,9 @@ TEST_LOOP(test_truncated_laws, 4)
 
 /* Adds up how many arrivals come in each piece of time. */
 static void
-count(struct arrival *a, nsec_t piece, int *bins, unsigned len)
+count(struct arrivals *a, nsec_t piece, int *bins, unsigned len)
 {
-    for (uint64_t bin; (bin = (arrival_next(a) - START) / piece) < len;) {
+    for (uint64_t bin; (bin = (arrivals_next(a) - START) / piece) < len;) {
         bins[bin]++;
     }
 }
@@ -215,7 +215,7 @@ TEST_LOOP(test_mmpp, 2)
     static const char *const texts[] = {"bursty", "mmpp:1,0,10,10"};
     enum { BINS = 20000, RATE = 20000 };
     static int bins[BINS];
-    SCOPED(arrival_fini) struct arrival a = start(texts[_i], RATE, 3);
+    SCOPED(arrivals_fini) struct arrivals a = start(texts[_i], RATE, 3);
     count(&a, 10 * NSEC_PER_MSEC, bins, BINS);
     double dispersion, mean = mean_of(bins, BINS, &dispersion);
     ck_assert_double_eq_tol(mean / (RATE / 100), 1, 0.05);
@@ -231,10 +231,10 @@ TEST_LOOP(test_mean_rate, ROWS(rate_laws) * RATES)
 {
     double rate = rates[_i % RATES];
     nsec_t last = START;
-    SCOPED(arrival_fini)
-    struct arrival a = start(rate_laws[_i / RATES], rate, (uint64_t)_i);
+    SCOPED(arrivals_fini)
+    struct arrivals a = start(rate_laws[_i / RATES], rate, (uint64_t)_i);
     for (int i = 0; i < ARRIVALS; i++) {
-        nsec_t next = arrival_next(&a);
+        nsec_t next = arrivals_next(&a);
         ck_assert_uint_ge(next, last);
         last = next;
     }
@@ -245,10 +245,10 @@ TEST_LOOP(test_mean_rate, ROWS(rate_laws) * RATES)
 /* Gaps of centuries stop where times end, and never go back. */
 TEST(test_no_overflow)
 {
-    SCOPED(arrival_fini) struct arrival a = start("pareto:0.99", 1e-30, 0);
+    SCOPED(arrivals_fini) struct arrivals a = start("pareto:0.99", 1e-30, 0);
     nsec_t last = START;
     for (int i = 0; i < 1000; i++) {
-        nsec_t next = arrival_next(&a);
+        nsec_t next = arrivals_next(&a);
         ck_assert_uint_ge(next, last);
         last = next;
     }
@@ -260,27 +260,27 @@ TEST(test_no_overflow)
 TEST(test_rounding_does_not_add_up)
 {
     nsec_t first, last = 0;
-    SCOPED(arrival_fini) struct arrival a = start("fixed", 3e6, 0);
-    first = arrival_next(&a);
+    SCOPED(arrivals_fini) struct arrivals a = start("fixed", 3e6, 0);
+    first = arrivals_next(&a);
     for (int i = 0; i < 3000000; i++) {
-        last = arrival_next(&a);
+        last = arrivals_next(&a);
     }
     ck_assert_double_eq_tol((double)(last - first), 1e9, 2);
 }
 
 TEST(test_same_seed_same_schedule)
 {
-    SCOPED(arrival_fini) struct arrival a, b, c;
+    SCOPED(arrivals_fini) struct arrivals a, b, c;
     int same = 0;
-    struct arrival_conf conf = conf_of("exponential", 1000, 0);
+    struct arrivals_conf conf = conf_of("exponential", 1000, 0);
     a = started(&conf);
     b = started(&conf);
     conf.stream = 1;
     c = started(&conf);
     for (int i = 0; i < 1000; i++) {
-        nsec_t when = arrival_next(&a);
-        ck_assert_uint_eq(when, arrival_next(&b));
-        same += when == arrival_next(&c);
+        nsec_t when = arrivals_next(&a);
+        ck_assert_uint_eq(when, arrivals_next(&b));
+        same += when == arrivals_next(&c);
     }
     ck_assert_int_eq(same, 0);
 }
@@ -288,12 +288,12 @@ TEST(test_same_seed_same_schedule)
 /* Threads with equal gaps start in different phases. */
 TEST(test_fixed_gaps_are_out_of_phase)
 {
-    SCOPED(arrival_fini) struct arrival a, b;
-    struct arrival_conf conf = conf_of("fixed", 1000, 0);
+    SCOPED(arrivals_fini) struct arrivals a, b;
+    struct arrivals_conf conf = conf_of("fixed", 1000, 0);
     a = started(&conf);
     conf.stream = 2;
     b = started(&conf);
-    nsec_t first_a = arrival_next(&a), first_b = arrival_next(&b);
+    nsec_t first_a = arrivals_next(&a), first_b = arrivals_next(&b);
     ck_assert_uint_ne(first_a, first_b);
     ck_assert_uint_lt(first_a - START, NSEC_PER_MSEC);
     ck_assert_uint_lt(first_b - START, NSEC_PER_MSEC);
@@ -304,8 +304,8 @@ TEST_LOOP(test_shared_stream, 4)
 {
     enum { THREADS = 3 };
     static const char *const texts[] = {"fb_ia", "fixed", "bursty", "gamma:4"};
-    struct arrival whole, part[THREADS];
-    struct arrival_conf conf = conf_of(texts[_i], 5000, 4);
+    struct arrivals whole, part[THREADS];
+    struct arrivals_conf conf = conf_of(texts[_i], 5000, 4);
     whole = started(&conf);
     conf.every = THREADS;
     for (unsigned t = 0; t < THREADS; t++) {
@@ -313,11 +313,11 @@ TEST_LOOP(test_shared_stream, 4)
         part[t] = started(&conf);
     }
     for (int i = 0; i < 3000; i++) {
-        ck_assert_uint_eq(arrival_next(&whole), arrival_next(&part[i % THREADS]));
+        ck_assert_uint_eq(arrivals_next(&whole), arrivals_next(&part[i % THREADS]));
     }
-    arrival_fini(&whole);
+    arrivals_fini(&whole);
     for (unsigned t = 0; t < THREADS; t++) {
-        arrival_fini(&part[t]);
+        arrivals_fini(&part[t]);
     }
 }
 
@@ -326,13 +326,13 @@ TEST_LOOP(test_shared_stream, 4)
 TEST_LOOP(test_joined_streams, 3)
 {
     static const char *const texts[] = {"fixed", "h2:9", "gamma:8"};
-    SCOPED(arrival_fini) struct arrival a;
-    struct arrival_conf conf = conf_of(texts[_i], 1000, 5);
+    SCOPED(arrivals_fini) struct arrivals a;
+    struct arrivals_conf conf = conf_of(texts[_i], 1000, 5);
     conf.sources = 512;
     a = started(&conf);
     nsec_t last = START;
     for (int i = 0; i < ARRIVALS; i++) {
-        nsec_t next = arrival_next(&a);
+        nsec_t next = arrivals_next(&a);
         ck_assert_uint_ge(next, last);
         gaps[i] = (double)(next - last) / 1e6;
         last = next;
@@ -349,11 +349,11 @@ TEST(test_threads_add_up)
 {
     enum { THREADS = 4, BINS = 10000 };
     static int bins[BINS];
-    ck_assert_ptr_null(arrival_parse(&law, "exponential"));
-    ck_assert(arrival_adds_up(&law));
+    ck_assert_ptr_null(arrivals_parse(&law, "exponential"));
+    ck_assert(arrivals_adds_up(&law));
     for (int t = 0; t < THREADS; t++) {
-        SCOPED(arrival_fini)
-        struct arrival a = start("exponential", 20000.0 / THREADS, (uint64_t)t);
+        SCOPED(arrivals_fini)
+        struct arrivals a = start("exponential", 20000.0 / THREADS, (uint64_t)t);
         count(&a, NSEC_PER_MSEC, bins, BINS);
     }
     double dispersion, mean = mean_of(bins, BINS, &dispersion);
@@ -364,7 +364,7 @@ TEST(test_threads_add_up)
 static const char *
 parse_file(const char *kind, const char *content)
 {
-    const char *wrong = arrival_parse(&law, scratch_word(kind, content));
+    const char *wrong = arrivals_parse(&law, scratch_word(kind, content));
     scratch_word(kind, NULL);
     return wrong;
 }
@@ -379,14 +379,14 @@ TEST_LOOP(test_trace, 2)
         {"gaps", "# seconds\n1\n2\n3\n2\n", {500, 1000, 1500, 1000}},
         {"times", "100\n101\n103\n106\n", {500, 1000, 1500, 1000}},
     };
-    SCOPED(arrival_fini) struct arrival a;
+    SCOPED(arrivals_fini) struct arrivals a;
     ck_assert_ptr_null(parse_file(traces[_i].kind, traces[_i].content));
-    struct arrival_conf conf = {&law, 1000, START, 1, 6, 1, 1, 0, NULL};
+    struct arrivals_conf conf = {&law, 1000, START, 1, 6, 1, 1, 0, NULL};
     a = started(&conf);
-    nsec_t last = arrival_next(&a), begin = last;
+    nsec_t last = arrivals_next(&a), begin = last;
     unsigned place = 4;
     for (int i = 0; i < 4000; i++) {
-        nsec_t next = arrival_next(&a), gap = next - last;
+        nsec_t next = arrivals_next(&a), gap = next - last;
         for (unsigned p = 0; place == 4 && p < 4; p++) { /* where did it begin? */
             nsec_t want = traces[_i].us[p] * 1000;
             place = want != 1000000 && gap + 1 >= want && gap <= want + 1 ? p : 4;
@@ -416,8 +416,8 @@ TEST(test_bad_texts)
     static const char *const bad_gaps[] = {"",      "0\n0\n", "-1\n2\n",
                                            "1 2\n", "x\n",    "1e308\n1e308\n"};
     static const char *const bad_times[] = {"5\n", "5\n4\n", "5\n5\n"};
-    ck_assert_ptr_nonnull(arrival_parse(&law, "mmpp:1e300,1e300,1,1e-300"));
-    expect_each(word, texts, arrival_parse(&law, word) != NULL);
+    ck_assert_ptr_nonnull(arrivals_parse(&law, "mmpp:1e300,1e300,1,1e-300"));
+    expect_each(word, texts, arrivals_parse(&law, word) != NULL);
     expect_each(word, bad_gaps, parse_file("gaps", word) != NULL);
     expect_each(word, bad_times, parse_file("times", word) != NULL);
 }

@@ -19,7 +19,7 @@
 static struct options options;
 static struct result result;
 static struct search search;
-static struct env env;
+static struct machine env;
 
 /* Latencies of 20 to some 1000 us, not in order. */
 static void
@@ -272,8 +272,8 @@ put_lone(FILE *out)
     make_servers();
     make_search();
     env.count = 0;
-    env_add(&env, "kernel", "Linux \"1\"");
-    env_add(&env, "governor", "performance\n");
+    machine_add(&env, "kernel", "Linux \"1\"");
+    machine_add(&env, "governor", "performance\n");
     result.env = &env;
     result.until = &until;
     result.is_until_met = true;

@@ -232,12 +232,12 @@ static const struct {
 
 TEST_ROWS(test_objectives, objectives, row->text)
 {
-    struct slo slo;
-    char text[SLO_TEXT_MAX];
-    ck_assert_ptr_null(slo_parse(&slo, row->text));
+    struct objective slo;
+    char text[OBJECTIVE_TEXT_MAX];
+    ck_assert_ptr_null(objective_parse(&slo, row->text));
     ck_assert_double_eq_tol(slo.percent, row->percent, 1e-9);
     ck_assert_uint_eq(slo.limit, row->limit);
-    slo_describe(&slo, text);
+    objective_describe(&slo, text);
     ck_assert_str_eq(text, row->again);
 }
 

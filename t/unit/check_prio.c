@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "check_unit.h"
-#include "place/schedule.h"
+#include "place/scheduling.h"
 
 #define NOBODY 65534
 
@@ -189,7 +189,7 @@ rights_of_this_thread(void)
 /* One thread keeps the right when root is given up, and no thread has it in the end. */
 START_TEST(right_outlives_root)
 {
-    struct schedule schedule;
+    struct scheduling schedule;
     struct prio_spec wanted, plain = {.policy = PRIO_OTHER};
     struct prio_seen seen;
     pid_t worker = gettid();
@@ -199,15 +199,15 @@ START_TEST(right_outlives_root)
     ck_assert_ptr_null(prio_parse(&wanted, _i == 0 ? "fifo:2" : "other:-7"));
     bool is_permitted = prio_apply(&wanted, 0) == 0;
     ck_assert_int_eq(prio_apply(&plain, 0), 0);
-    schedule_init(&schedule, &wanted);
+    scheduling_init(&schedule, &wanted);
     ck_assert_int_eq(setgid(NOBODY), 0);
     ck_assert_int_eq(setuid(NOBODY), 0);
-    ck_assert(schedule_reduce(&schedule));
+    ck_assert(scheduling_reduce(&schedule));
     ck_assert(schedule.is_kept);
     ck_assert_uint_eq(rights_of_this_thread() & ~(UINT64_C(1) << 23), 0);
-    ck_assert(schedule_lend(&schedule));
+    ck_assert(scheduling_lend(&schedule));
     ck_assert_uint_eq(rights_of_this_thread(), 0);
-    schedule_workers(&schedule, &worker, 1);
+    scheduling_workers(&schedule, &worker, 1);
     ck_assert_uint_eq(schedule.errors, !is_permitted);
     ck_assert_int_eq(schedule.error, is_permitted ? 0 : EPERM);
     ck_assert_int_eq(prio_read(0, &seen), 0);
@@ -215,25 +215,25 @@ START_TEST(right_outlives_root)
         ck_assert_str_eq(seen.policy, _i == 0 ? "fifo" : "other");
         ck_assert_int_eq(seen.nice, _i == 0 ? 0 : -7);
     }
-    schedule_fini(&schedule);
+    scheduling_fini(&schedule);
     ck_assert_uint_eq(rights_of_this_thread(), 0);
 }
 END_TEST
 
 START_TEST(unused_right_is_given_up)
 {
-    struct schedule schedule;
+    struct scheduling schedule;
     struct prio_spec wanted;
     if (geteuid() != 0) {
         return;
     }
     ck_assert_ptr_null(prio_parse(&wanted, "fifo:2"));
-    schedule_init(&schedule, &wanted);
+    scheduling_init(&schedule, &wanted);
     ck_assert_int_eq(setuid(NOBODY), 0);
-    ck_assert(schedule_reduce(&schedule));
-    ck_assert(schedule_lend(&schedule));
+    ck_assert(scheduling_reduce(&schedule));
+    ck_assert(scheduling_lend(&schedule));
     ck_assert(schedule.is_lent);
-    schedule_fini(&schedule);
+    scheduling_fini(&schedule);
     ck_assert(!schedule.is_lent);
     ck_assert_uint_eq(rights_of_this_thread(), 0);
 }
@@ -243,18 +243,18 @@ END_TEST
  * has. */
 START_TEST(nothing_kept_nothing_lent)
 {
-    struct schedule schedule;
+    struct scheduling schedule;
     struct prio_spec wanted;
     pid_t worker = gettid();
     ck_assert_ptr_null(prio_parse(&wanted, _i == 0 ? "other:19" : "fifo:2"));
-    schedule_init(&schedule, &wanted);
+    scheduling_init(&schedule, &wanted);
     ck_assert(_i != 0 || !schedule.is_kept);
-    ck_assert(schedule_reduce(&schedule));
-    ck_assert(schedule_lend(&schedule));
+    ck_assert(scheduling_reduce(&schedule));
+    ck_assert(scheduling_lend(&schedule));
     ck_assert(!schedule.is_lent);
-    schedule_workers(&schedule, &worker, 1);
+    scheduling_workers(&schedule, &worker, 1);
     ck_assert(_i != 0 || schedule.errors == 0);
-    schedule_fini(&schedule);
+    scheduling_fini(&schedule);
 }
 END_TEST
 
@@ -262,23 +262,23 @@ END_TEST
  * long as no worker waits. */
 START_TEST(nudgers_come_and_go)
 {
-    struct schedule schedule;
+    struct scheduling schedule;
     struct prio_spec wanted, plain = {.policy = PRIO_OTHER};
     struct prio_spec realtime = {.policy = PRIO_FIFO, .priority = 1};
     pid_t workers[] = {gettid(), gettid()};
     bool is_realtime = prio_apply(&realtime, 0) == 0;
     ck_assert_int_eq(prio_apply(&plain, 0), 0);
     ck_assert_ptr_null(prio_parse(&wanted, "slice:200us"));
-    schedule_init(&schedule, &wanted);
-    ck_assert(schedule_reduce(&schedule));
-    ck_assert(schedule_lend(&schedule));
-    schedule_workers(&schedule, workers, 2);
+    scheduling_init(&schedule, &wanted);
+    ck_assert(scheduling_reduce(&schedule));
+    ck_assert(scheduling_lend(&schedule));
+    scheduling_workers(&schedule, workers, 2);
     ck_assert_uint_eq(schedule.nudger_count, schedule.errors == 0 ? 2 : 0);
-    ck_assert_uint_eq(schedule_nudgers_refused(&schedule),
+    ck_assert_uint_eq(scheduling_nudgers_refused(&schedule),
                       is_realtime ? 0 : schedule.nudger_count);
-    schedule_second(&schedule);
-    ck_assert_uint_eq(schedule_nudges(&schedule), 0);
-    schedule_fini(&schedule);
+    scheduling_second(&schedule);
+    ck_assert_uint_eq(scheduling_nudges(&schedule), 0);
+    scheduling_fini(&schedule);
 }
 END_TEST
 

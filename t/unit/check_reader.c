@@ -21,7 +21,7 @@ static char path[SCRATCH_PATH];
 static struct reader *reader;
 static struct reader_conf conf;
 static struct reader_run run;
-static struct arrival_law law;
+static struct arrivals_law law;
 
 static void
 set_up(void)
@@ -34,7 +34,7 @@ set_up(void)
         .threads = 1,
     };
     run = (struct reader_run){.law = &law, .seed = 1};
-    ck_assert_ptr_null(arrival_parse(&law, "fixed"));
+    ck_assert_ptr_null(arrivals_parse(&law, "fixed"));
 }
 
 static void
@@ -62,7 +62,7 @@ tear_down(void)
 {
     reader_close(&reader);
     unlink(path);
-    arrival_law_fini(&law);
+    arrivals_law_fini(&law);
 }
 
 /* The next request of that thread; it is kept. */

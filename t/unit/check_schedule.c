@@ -9,7 +9,7 @@
 
 #include <math.h>
 
-#include "loadgen/work/arrival.h"
+#include "loadgen/work/arrivals.h"
 
 #define RATE 20000.0
 #define RUN_S 4.0
@@ -113,15 +113,15 @@ TEST_LOOP(test_counts, ROWS(rows) * ROWS(laws))
     enum { BINS = 23 };
     int row = _i / ROWS(laws), l = _i % ROWS(laws);
     SCOPED(schedule_fini) struct schedule s = settled(row);
-    SCOPED(arrival_law_fini) struct arrival_law law;
-    SCOPED(arrival_fini) struct arrival a;
+    SCOPED(arrivals_law_fini) struct arrivals_law law;
+    SCOPED(arrivals_fini) struct arrivals a;
     double counts[BINS] = {0}, span_s = rows[row].lead_s + RUN_S;
-    ck_assert_ptr_null(arrival_parse(&law, laws[l].text));
-    struct arrival_conf conf = {&law, s.mean, START, 1, (uint64_t)_i, 1, 1, 0, &s};
-    ck_assert(arrival_init(&a, &conf));
+    ck_assert_ptr_null(arrivals_parse(&law, laws[l].text));
+    struct arrivals_conf conf = {&law, s.mean, START, 1, (uint64_t)_i, 1, 1, 0, &s};
+    ck_assert(arrivals_init(&a, &conf));
     nsec_t last = START;
     for (;;) {
-        nsec_t next = arrival_next(&a);
+        nsec_t next = arrivals_next(&a);
         expect(next >= last);
         last = next;
         double at_s = (double)(next - START) / 1e9;
@@ -142,22 +142,22 @@ TEST_LOOP(test_counts, ROWS(rows) * ROWS(laws))
 TEST(test_shared_stream)
 {
     SCOPED(schedule_fini) struct schedule s = settled(6);
-    SCOPED(arrival_law_fini) struct arrival_law law;
-    struct arrival whole, part[2];
-    ck_assert_ptr_null(arrival_parse(&law, "fb_ia"));
-    struct arrival_conf conf = {&law, s.mean, START, 1, 2, 1, 1, 0, &s};
-    ck_assert(arrival_init(&whole, &conf));
+    SCOPED(arrivals_law_fini) struct arrivals_law law;
+    struct arrivals whole, part[2];
+    ck_assert_ptr_null(arrivals_parse(&law, "fb_ia"));
+    struct arrivals_conf conf = {&law, s.mean, START, 1, 2, 1, 1, 0, &s};
+    ck_assert(arrivals_init(&whole, &conf));
     conf.every = 2;
     for (unsigned i = 0; i < 2; i++) {
         conf.first = i;
-        ck_assert(arrival_init(&part[i], &conf));
+        ck_assert(arrivals_init(&part[i], &conf));
     }
     for (int i = 0; i < 20000; i++) {
-        ck_assert_uint_eq(arrival_next(&whole), arrival_next(&part[i % 2]));
+        ck_assert_uint_eq(arrivals_next(&whole), arrivals_next(&part[i % 2]));
     }
-    arrival_fini(&whole);
-    arrival_fini(&part[0]);
-    arrival_fini(&part[1]);
+    arrivals_fini(&whole);
+    arrivals_fini(&part[0]);
+    arrivals_fini(&part[1]);
 }
 
 static const char *

@@ -56,7 +56,7 @@ set_up(void)
         .parts = 1,
         .stop = &stop,
     };
-    ck_assert_ptr_null(arrival_parse(&dc.traffic.arrivals, "fixed"));
+    ck_assert_ptr_null(arrivals_parse(&dc.traffic.arrivals, "fixed"));
     dc.traffic.session = dc.traffic.think = dc.traffic.lifetime = dist_fixed(0);
     nsec_t end = SIM_BEGIN + MS(100);
     window = (struct drive_window){SIM_BEGIN, SIM_BEGIN, SIM_BEGIN, end};
@@ -73,7 +73,7 @@ tear_down(void)
     tally_fini(&tally);
     workload_close(&workload);
     book_fini(&book);
-    arrival_law_fini(&dc.traffic.arrivals);
+    arrivals_law_fini(&dc.traffic.arrivals);
     shard_fini(&shard);
 }
 
@@ -197,10 +197,10 @@ START_TEST(test_open_times)
 {
     static const char *const laws[] = {"fixed", "exponential", "pareto", "bursty"};
     set_rate(2000);
-    arrival_law_fini(&dc.traffic.arrivals);
-    ck_assert_ptr_null(arrival_parse(&dc.traffic.arrivals, laws[_i]));
-    struct arrival schedule;
-    struct arrival_conf ac = {
+    arrivals_law_fini(&dc.traffic.arrivals);
+    ck_assert_ptr_null(arrivals_parse(&dc.traffic.arrivals, laws[_i]));
+    struct arrivals schedule;
+    struct arrivals_conf ac = {
         .law = &dc.traffic.arrivals,
         .rate = 2000,
         .start = SIM_BEGIN,
@@ -209,14 +209,14 @@ START_TEST(test_open_times)
         .sources = 1,
         .every = 1,
     };
-    ck_assert(arrival_init(&schedule, &ac));
+    ck_assert(arrivals_init(&schedule, &ac));
     dc.depth = 64;
     open_and_run();
     for (unsigned i = 0; i < sim.log_len; i++) {
-        expect(sim.log[i].at == arrival_next(&schedule));
+        expect(sim.log[i].at == arrivals_next(&schedule));
     }
-    ck_assert_uint_ge(arrival_next(&schedule), window.end);
-    arrival_fini(&schedule);
+    ck_assert_uint_ge(arrivals_next(&schedule), window.end);
+    arrivals_fini(&schedule);
     ck_assert_uint_gt(sim.log_len, 0);
     ck_assert_uint_eq(ctr_get(&tally.within[WITHIN_5US]), sim.log_len);
     check_sums();

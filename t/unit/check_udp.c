@@ -3,7 +3,7 @@
  *
  * Headers of datagrams, and what a UDP source is allowed.
  */
-#include "sock/frame.h"
+#include "sock/udp_frame.h"
 #include "sock/guard.h"
 
 #include "check_unit.h"
@@ -14,9 +14,9 @@
 
 START_TEST(header_is_big_endian)
 {
-    struct frame frame;
+    struct udp_frame frame;
     char *p = exact_copy("\x12\x34\xab\xcd\x00\x01\xff\xffx", 9);
-    ck_assert(frame_decode(p, 9, &frame));
+    ck_assert(udp_frame_decode(p, 9, &frame));
     ck_assert_uint_eq(frame.id, 0x1234);
     ck_assert_uint_eq(frame.sequence, 0xabcd);
     ck_assert_uint_eq(frame.total, 1);
@@ -27,9 +27,9 @@ END_TEST
 /* A header alone asks for nothing, and less is not one. */
 START_TEST(short_datagrams_are_no_frames)
 {
-    struct frame frame;
+    struct udp_frame frame;
     char *p = exact_copy("\0\0\0\0\0\1\0\0", (size_t)_i);
-    ck_assert(!frame_decode(p, (size_t)_i, &frame));
+    ck_assert(!udp_frame_decode(p, (size_t)_i, &frame));
     free(p);
 }
 END_TEST
@@ -39,12 +39,12 @@ START_TEST(written_header_is_read_back)
     static const uint16_t values[] = {0, 1, 255, 256, 0x7fff, 0x8000, 65535};
     for (int i = 0; i < ROWS(values); i++) {
         for (int j = 0; j < ROWS(values); j++) {
-            struct frame out = {values[i], values[j], values[ROWS(values) - 1 - i]};
-            struct frame in;
-            char bytes[FRAME_HEADER_BYTES + 1] = "????????x";
-            frame_encode(&out, bytes);
+            struct udp_frame out = {values[i], values[j], values[ROWS(values) - 1 - i]};
+            struct udp_frame in;
+            char bytes[UDP_FRAME_HEADER_BYTES + 1] = "????????x";
+            udp_frame_encode(&out, bytes);
             expect(bytes[6] == 0 && bytes[7] == 0 && bytes[8] == 'x');
-            expect(frame_decode(bytes, sizeof bytes, &in));
+            expect(udp_frame_decode(bytes, sizeof bytes, &in));
             expect(in.id == out.id && in.sequence == out.sequence &&
                    in.total == out.total);
         }
@@ -69,13 +69,13 @@ static const struct {
 
 START_TEST(reply_is_cut_into_full_datagrams)
 {
-    ck_assert_uint_eq(frame_total(totals[_i].bytes), totals[_i].total);
+    ck_assert_uint_eq(udp_frame_total(totals[_i].bytes), totals[_i].total);
 }
 END_TEST
 
 START_TEST(reply_that_cannot_be_counted_is_a_bug)
 {
-    (void)frame_total(FRAME_REPLY_MAX + 1);
+    (void)udp_frame_total(UDP_FRAME_REPLY_MAX + 1);
 }
 END_TEST
 
@@ -236,7 +236,7 @@ main(void)
     TCase *tc = tcase_create("frame");
     tcase_set_timeout(tc, SUITE_TIMEOUT_S);
     tcase_add_test(tc, header_is_big_endian);
-    tcase_add_loop_test(tc, short_datagrams_are_no_frames, 0, FRAME_HEADER_BYTES + 1);
+    tcase_add_loop_test(tc, short_datagrams_are_no_frames, 0, UDP_FRAME_HEADER_BYTES + 1);
     tcase_add_test(tc, written_header_is_read_back);
     tcase_add_loop_test(tc, reply_is_cut_into_full_datagrams, 0, ROWS(totals));
     tcase_add_test_raise_signal(tc, reply_that_cannot_be_counted_is_a_bug, SIGABRT);

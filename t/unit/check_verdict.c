@@ -11,13 +11,13 @@
 #include "base/rng.h"
 #include "check_main.h"
 #include "loadgen/measure/check.h"
-#include "loadgen/measure/env.h"
+#include "loadgen/measure/machine.h"
 #include "loadgen/measure/gaps.h"
 #include "loadgen/measure/little.h"
 #include "loadgen/measure/steal.h"
 #include "loadgen/measure/tally.h"
 #include "loadgen/measure/until.h"
-#include "loadgen/work/arrival.h"
+#include "loadgen/work/arrivals.h"
 
 #define RUNS 1000
 #define REQUESTS 3000
@@ -50,31 +50,31 @@ struct client {
 static struct gaps_apart
 send(const char *law_text, double rate, const struct client *client, uint64_t seed)
 {
-    struct arrival_law law;
-    struct arrival arrival;
+    struct arrivals_law law;
+    struct arrivals arrival;
     struct gaps meant = {.each = gaps_each(rate)}, sent = {.each = gaps_each(rate)};
     nsec_t last = 0;
-    ck_assert_ptr_null(arrival_parse(&law, law_text));
-    struct arrival_conf conf = {.law = &law,
-                                .rate = rate,
-                                .start = NSEC_PER_SEC,
-                                .seed = seed,
-                                .sources = 1,
-                                .every = 1};
-    ck_assert(arrival_init(&arrival, &conf));
+    ck_assert_ptr_null(arrivals_parse(&law, law_text));
+    struct arrivals_conf conf = {.law = &law,
+                                 .rate = rate,
+                                 .start = NSEC_PER_SEC,
+                                 .seed = seed,
+                                 .sources = 1,
+                                 .every = 1};
+    ck_assert(arrivals_init(&arrival, &conf));
     struct rng rng = rng_of(seed, 99);
     hist_reset(intended);
     hist_reset(issued);
     for (unsigned i = 0; i < REQUESTS; i++) {
-        nsec_t when = arrival_next(&arrival), at = when;
+        nsec_t when = arrivals_next(&arrival), at = when;
         at += client->clump > 0 ? client->clump - when % client->clump : 0;
         at += client->lag > 0 ? rng_below(&rng, client->lag) : 0;
         last = at > last ? at : last;
         gaps_note(&meant, intended, when);
         gaps_note(&sent, issued, last);
     }
-    arrival_fini(&arrival);
-    arrival_law_fini(&law);
+    arrivals_fini(&arrival);
+    arrivals_law_fini(&law);
     return gaps_compare(intended, issued, meant.each);
 }
 
@@ -393,7 +393,7 @@ put_file(const char *root, const char *path, const char *text)
 
 /* NULL: not known. */
 static const char *
-find_fact(const struct env *e, const char *name)
+find_fact(const struct machine *e, const char *name)
 {
     for (unsigned i = 0; i < e->count; i++) {
         if (strcmp(e->facts[i].name, name) == 0) {
@@ -405,7 +405,7 @@ find_fact(const struct env *e, const char *name)
 
 TEST(test_env)
 {
-    static struct env e;
+    static struct machine e;
     char root[SCRATCH_PATH], command[SCRATCH_PATH + 16];
     scratch_name(root, "env");
     ck_assert_ptr_nonnull(mkdtemp(root));
@@ -418,7 +418,7 @@ TEST(test_env)
     put_file(root, "/sys/devices/system/cpu/vulnerabilities/b", "Not affected\n");
     put_file(root, "/sys/fs/cgroup/cpu.max", "50000 100000\n");
     put_file(root, "/sys/class/net/eth0/speed", "10000\n");
-    env_collect(&e, root);
+    machine_collect(&e, root);
     ck_assert_str_eq(find_fact(&e, "cpu_model"), "Some CPU @ 3 GHz");
     ck_assert_str_eq(find_fact(&e, "virtual"), "yes");
     ck_assert_str_eq(find_fact(&e, "governor"), "powersave");
@@ -430,8 +430,8 @@ TEST(test_env)
     ck_assert_ptr_null(find_fact(&e, "clocksource"));
     snprintf(command, sizeof command, "rm -r %s", root);
     ck_assert_int_eq(system(command), 0);
-    for (unsigned i = 0; i < 2 * ENV_FACTS_MAX; i++) {
-        env_add(&e, "more", "x");
+    for (unsigned i = 0; i < 2 * MACHINE_FACTS_MAX; i++) {
+        machine_add(&e, "more", "x");
     }
-    ck_assert_uint_eq(e.count, ENV_FACTS_MAX);
+    ck_assert_uint_eq(e.count, MACHINE_FACTS_MAX);
 }

@@ -10,15 +10,15 @@
 #include "base/clock.h"
 #include "base/must.h"
 
-#define SLO_TEXT_MAX 64
+#define OBJECTIVE_TEXT_MAX 64
 
-struct slo {
+struct objective {
     double percent; /* 0: none is asked for; else above 0, at most 100 */
     nsec_t limit;   /* requests that take longer do not count as served */
 };
 
 /* "p99:500us": any decimal, and ns, us, ms or s; "99:500" is in microseconds, as mutilate
  * writes it. NULL, or a sentence saying what is wrong. */
-must_check const char *slo_parse(struct slo *slo, const char *text);
+must_check const char *objective_parse(struct objective *slo, const char *text);
 /* "p99:500us". */
-void slo_describe(const struct slo *slo, char dst[SLO_TEXT_MAX]);
+void objective_describe(const struct objective *slo, char dst[OBJECTIVE_TEXT_MAX]);

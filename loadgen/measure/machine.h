@@ -8,18 +8,18 @@
 
 #include <stddef.h>
 
-#define ENV_FACTS_MAX 64
-#define ENV_NAME_MAX 40
-#define ENV_VALUE_MAX 256
+#define MACHINE_FACTS_MAX 64
+#define MACHINE_NAME_MAX 40
+#define MACHINE_VALUE_MAX 256
 
-struct env {
+struct machine {
     struct {
-        char name[ENV_NAME_MAX], value[ENV_VALUE_MAX];
-    } facts[ENV_FACTS_MAX];
+        char name[MACHINE_NAME_MAX], value[MACHINE_VALUE_MAX];
+    } facts[MACHINE_FACTS_MAX];
     unsigned count;
 };
 
 /* Files are looked for below `root`: "" for those of the machine. */
-void env_collect(struct env *e, const char *root);
+void machine_collect(struct machine *e, const char *root);
 /* Adds one; a value of several lines ends with the first. What is empty is left out. */
-void env_add(struct env *e, const char *name, const char *value);
+void machine_add(struct machine *e, const char *name, const char *value);

@@ -3,7 +3,7 @@
  *
  * Laws of gaps from their texts.
  */
-#include "loadgen/work/arrival.h"
+#include "loadgen/work/arrivals.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -29,7 +29,7 @@ static const double fb_ia_shapes[] = {
 #define HOURS (sizeof fb_ia_shapes / sizeof fb_ia_shapes[0])
 
 static const char *
-renewal(struct arrival_law *law, enum dist_kind kind, double a, double b, double c)
+renewal(struct arrivals_law *law, enum dist_kind kind, double a, double b, double c)
 {
     law->gap = (struct dist){kind, a, b, c, NULL};
     law->mean = dist_mean(&law->gap);
@@ -107,7 +107,7 @@ make_fb_ia(void *into, const struct form_args *a)
 static const char *
 make_gamma(void *into, const struct form_args *a)
 {
-    struct arrival_law *law = into;
+    struct arrivals_law *law = into;
     law->kind = ARRIVAL_GAMMA;
     law->shape = a->value[0];
     return NULL;
@@ -117,7 +117,7 @@ make_gamma(void *into, const struct form_args *a)
 static const char *
 make_h2(void *into, const struct form_args *a)
 {
-    struct arrival_law *law = into;
+    struct arrivals_law *law = into;
     law->kind = ARRIVAL_H2;
     law->share = (1 + sqrt((a->value[0] - 1) / (a->value[0] + 1))) / 2;
     law->rate[0] = 2 * law->share;
@@ -139,7 +139,7 @@ make_mmpp(void *into, const struct form_args *a)
 {
     static const double bursty[] = {10, 1, 100, 10};
     const double *v = a->count > 0 ? a->value : bursty;
-    struct arrival_law *law = into;
+    struct arrivals_law *law = into;
     if (v[0] + v[1] <= 0 || v[2] > LEAVE_MAX || v[3] > LEAVE_MAX ||
         !is_sane_ratio(v[0], v[1]) || !is_sane_ratio(v[2], v[3])) {
         return a->form->usage;
@@ -204,7 +204,7 @@ gaps_between(struct numfile *f)
 }
 
 static const char *
-take_trace(struct arrival_law *law, struct numfile *f, bool has_times)
+take_trace(struct arrivals_law *law, struct numfile *f, bool has_times)
 {
     const char *wrong = NULL;
     double sum = 0;
@@ -234,7 +234,7 @@ take_trace(struct arrival_law *law, struct numfile *f, bool has_times)
 }
 
 static const char *
-parse_trace(struct arrival_law *law, const char *path, bool has_times)
+parse_trace(struct arrivals_law *law, const char *path, bool has_times)
 {
     struct numfile f;
     const char *wrong = numfile_read(&f, path);
@@ -245,11 +245,12 @@ parse_trace(struct arrival_law *law, const char *path, bool has_times)
 }
 
 const char *
-arrival_parse(struct arrival_law *law, const char *text)
+arrivals_parse(struct arrivals_law *law, const char *text)
 {
     size_t len = strlen(text);
     double gap;
-    *law = (struct arrival_law){.kind = ARRIVAL_RENEWAL, .gap = dist_fixed(1), .mean = 1};
+    *law =
+        (struct arrivals_law){.kind = ARRIVAL_RENEWAL, .gap = dist_fixed(1), .mean = 1};
     if (num_double(text, len, &gap)) {
         return gap >= 0 ? NULL : "a gap is at least 0"; /* all are equal, as with fixed */
     }
@@ -261,8 +262,9 @@ arrival_parse(struct arrival_law *law, const char *text)
 }
 
 void
-arrival_law_fini(struct arrival_law *law)
+arrivals_law_fini(struct arrivals_law *law)
 {
     free(law->trace);
-    *law = (struct arrival_law){.kind = ARRIVAL_RENEWAL, .gap = dist_fixed(1), .mean = 1};
+    *law =
+        (struct arrivals_law){.kind = ARRIVAL_RENEWAL, .gap = dist_fixed(1), .mean = 1};
 }

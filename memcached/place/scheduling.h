@@ -14,7 +14,7 @@
  * a worker that may run on several CPUs, or shares its own with another worker, is not nudged.
  * Where real-time priority is refused there are none: nothing else is lost.
  *
- * Main, but for schedule_second (mc-upkeep) and the counters (any thread).
+ * Main, but for scheduling_second (mc-upkeep) and the counters (any thread).
  */
 #pragma once
 
@@ -26,10 +26,10 @@
 #include "place/nudge.h"
 #include "place/prio.h"
 
-struct schedule;
+struct scheduling;
 
 struct nudger {
-    struct schedule *schedule;
+    struct scheduling *schedule;
     pid_t worker;  /* its thread */
     int schedstat; /* the worker's; -1: none */
     pthread_t thread;
@@ -41,7 +41,7 @@ struct nudger {
     ctr_t nudges;
 };
 
-struct schedule {
+struct scheduling {
     struct prio_spec spec;
     bool is_kept; /* the process was root and is another user now */
     bool is_lent; /* the thread waits */
@@ -56,20 +56,20 @@ struct schedule {
 };
 
 /* As root, before the change of user. */
-void schedule_init(struct schedule *s, const struct prio_spec *spec);
+void scheduling_init(struct scheduling *s, const struct prio_spec *spec);
 /* After it: of what root had, this one right is left, or none. False, with errno: the kernel
  * refuses to take the others, and the process must not go on. */
-must_check bool schedule_reduce(struct schedule *s);
+must_check bool scheduling_reduce(struct scheduling *s);
 /* Before other threads start: the caller has no rights any more. False: no thread, and no
  * right is left. */
-must_check bool schedule_lend(struct schedule *s);
+must_check bool scheduling_lend(struct scheduling *s);
 /* The workers have started, and do not serve yet. Once; `errors` and `error` say what came of
  * it. */
-void schedule_workers(struct schedule *s, const pid_t *tids, unsigned count);
+void scheduling_workers(struct scheduling *s, const pid_t *tids, unsigned count);
 /* Once a second. */
-void schedule_second(struct schedule *s);
-/* When schedule_second is not called any more; also when the workers were never scheduled. */
-void schedule_fini(struct schedule *s);
+void scheduling_second(struct scheduling *s);
+/* When scheduling_second is not called any more; also when the workers were never scheduled. */
+void scheduling_fini(struct scheduling *s);
 
-uint64_t schedule_nudges(const struct schedule *s);
-unsigned schedule_nudgers_refused(const struct schedule *s);
+uint64_t scheduling_nudges(const struct scheduling *s);
+unsigned scheduling_nudgers_refused(const struct scheduling *s);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  */
-#include "place/schedule.h"
+#include "place/scheduling.h"
 
 #include <errno.h>
 #include <linux/capability.h>
@@ -41,16 +41,16 @@ set_rights(uint32_t wanted)
 }
 
 void
-schedule_init(struct schedule *s, const struct prio_spec *spec)
+scheduling_init(struct scheduling *s, const struct prio_spec *spec)
 {
-    *s = (struct schedule){.spec = *spec};
+    *s = (struct scheduling){.spec = *spec};
     s->is_kept =
         prio_needs_right(spec) && geteuid() == 0 && prctl(PR_SET_KEEPCAPS, 1) == 0;
     must(sem_init(&s->go, 0, 0) == 0 && sem_init(&s->is_known, 0, 0) == 0);
 }
 
 bool
-schedule_reduce(struct schedule *s)
+scheduling_reduce(struct scheduling *s)
 {
     if (!s->is_kept) {
         return true;
@@ -121,7 +121,7 @@ nudger_main(void *arg)
 {
     static const struct prio_spec realtime = {.policy = PRIO_FIFO, .priority = 1};
     struct nudger *n = arg;
-    struct schedule *s = n->schedule;
+    struct scheduling *s = n->schedule;
     char name[16];
     snprintf(name, sizeof name, "mc-nudge %u", (unsigned)(n - s->nudgers) % 1000);
     PTHREAD_OK(pthread_setname_np(pthread_self(), name));
@@ -157,7 +157,7 @@ stop_nudger(struct nudger *n)
 }
 
 static void
-start_nudger(struct schedule *s, struct nudger *n, pid_t worker)
+start_nudger(struct scheduling *s, struct nudger *n, pid_t worker)
 {
     n->schedule = s;
     n->worker = worker;
@@ -174,7 +174,7 @@ start_nudger(struct schedule *s, struct nudger *n, pid_t worker)
 }
 
 void
-schedule_second(struct schedule *s)
+scheduling_second(struct scheduling *s)
 {
     for (unsigned i = 0; i < s->nudger_count; i++) {
         struct nudger *n = &s->nudgers[i];
@@ -187,7 +187,7 @@ schedule_second(struct schedule *s)
 }
 
 uint64_t
-schedule_nudges(const struct schedule *s)
+scheduling_nudges(const struct scheduling *s)
 {
     uint64_t nudges = 0;
     for (unsigned i = 0; i < s->nudger_count; i++) {
@@ -197,7 +197,7 @@ schedule_nudges(const struct schedule *s)
 }
 
 unsigned
-schedule_nudgers_refused(const struct schedule *s)
+scheduling_nudgers_refused(const struct scheduling *s)
 {
     unsigned refused = 0;
     for (unsigned i = 0; i < s->nudger_count; i++) {
@@ -209,7 +209,7 @@ schedule_nudgers_refused(const struct schedule *s)
 /* ---- the workers ----------------------------------------------------------------------- */
 
 static void
-apply(struct schedule *s)
+apply(struct scheduling *s)
 {
     for (unsigned i = 0; i < s->count; i++) {
         int error = prio_apply(&s->spec, s->tids[i]);
@@ -229,14 +229,14 @@ apply(struct schedule *s)
 static void *
 wait_for_workers(void *arg)
 {
-    struct schedule *s = arg;
+    struct scheduling *s = arg;
     await(&s->go);
     apply(s);
     return NULL;
 }
 
 bool
-schedule_lend(struct schedule *s)
+scheduling_lend(struct scheduling *s)
 {
     if (!s->is_kept) {
         return true;
@@ -251,7 +251,7 @@ schedule_lend(struct schedule *s)
 }
 
 void
-schedule_workers(struct schedule *s, const pid_t *tids, unsigned count)
+scheduling_workers(struct scheduling *s, const pid_t *tids, unsigned count)
 {
     s->tids = tids;
     s->count = count;
@@ -267,15 +267,15 @@ schedule_workers(struct schedule *s, const pid_t *tids, unsigned count)
 }
 
 void
-schedule_fini(struct schedule *s)
+scheduling_fini(struct scheduling *s)
 {
     if (s->is_lent) {
-        schedule_workers(s, NULL, 0); /* the thread just ends */
+        scheduling_workers(s, NULL, 0); /* the thread just ends */
     }
     for (unsigned i = 0; i < s->nudger_count; i++) {
         stop_nudger(&s->nudgers[i]);
     }
     free(s->nudgers);
     must(sem_destroy(&s->go) == 0 && sem_destroy(&s->is_known) == 0);
-    *s = (struct schedule){.count = 0};
+    *s = (struct scheduling){.count = 0};
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  */
-#include "sock/frame.h"
+#include "sock/udp_frame.h"
 
 #define BINARY_REPLY_MAGIC 0x81
 
@@ -21,21 +21,21 @@ write_u16(char *to, uint16_t value)
 }
 
 bool
-frame_decode(const char *p, size_t len, struct frame *frame)
+udp_frame_decode(const char *p, size_t len, struct udp_frame *frame)
 {
-    if (len <= FRAME_HEADER_BYTES) {
+    if (len <= UDP_FRAME_HEADER_BYTES) {
         return false;
     }
-    *frame = (struct frame){.id = read_u16(p + OFFSET_ID),
-                            .sequence = read_u16(p + OFFSET_SEQUENCE),
-                            .total = read_u16(p + OFFSET_TOTAL)};
+    *frame = (struct udp_frame){.id = read_u16(p + OFFSET_ID),
+                                .sequence = read_u16(p + OFFSET_SEQUENCE),
+                                .total = read_u16(p + OFFSET_TOTAL)};
     return true;
 }
 
 /* The words of commands begin with small letters, those of replies with capitals, or they are
  * numbers. */
 bool
-frame_is_reply(const char *p, size_t len)
+udp_frame_is_reply(const char *p, size_t len)
 {
     uint8_t first = len > 0 ? (uint8_t)p[0] : 0;
     return first == BINARY_REPLY_MAGIC || (first >= 'A' && first <= 'Z') ||
@@ -43,7 +43,7 @@ frame_is_reply(const char *p, size_t len)
 }
 
 void
-frame_encode(const struct frame *frame, char to[FRAME_HEADER_BYTES])
+udp_frame_encode(const struct udp_frame *frame, char to[UDP_FRAME_HEADER_BYTES])
 {
     write_u16(to + OFFSET_ID, frame->id);
     write_u16(to + OFFSET_SEQUENCE, frame->sequence);
@@ -52,8 +52,8 @@ frame_encode(const struct frame *frame, char to[FRAME_HEADER_BYTES])
 }
 
 uint16_t
-frame_total(size_t reply_bytes)
+udp_frame_total(size_t reply_bytes)
 {
-    must(reply_bytes > 0 && reply_bytes <= FRAME_REPLY_MAX);
-    return (uint16_t)((reply_bytes + FRAME_PAYLOAD_MAX - 1) / FRAME_PAYLOAD_MAX);
+    must(reply_bytes > 0 && reply_bytes <= UDP_FRAME_REPLY_MAX);
+    return (uint16_t)((reply_bytes + UDP_FRAME_PAYLOAD_MAX - 1) / UDP_FRAME_PAYLOAD_MAX);
 }

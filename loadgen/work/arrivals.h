@@ -29,7 +29,7 @@ enum arrival_kind {
 };
 
 /* A law of gaps; the rate is given elsewhere, so only its shape counts. */
-struct arrival_law {
+struct arrivals_law {
     enum arrival_kind kind;
     struct dist gap;
     double mean;     /* RENEWAL: of gap */
@@ -46,14 +46,14 @@ struct arrival_law {
  * "fb_ia[:HOUR]", "gamma:SHAPE", "h2:SCV", "mmpp:RATE,RATE,LEAVE,LEAVE", "bursty",
  * "gaps:FILE", "times:FILE". NULL, or a sentence saying what is wrong. What was in the law
  * is not freed. */
-must_check const char *arrival_parse(struct arrival_law *law, const char *text);
-void arrival_law_fini(struct arrival_law *law);
+must_check const char *arrivals_parse(struct arrivals_law *law, const char *text);
+void arrivals_law_fini(struct arrivals_law *law);
 /* Whether streams of this law together are one of the same law. */
-bool arrival_adds_up(const struct arrival_law *law);
+bool arrivals_adds_up(const struct arrivals_law *law);
 
-struct arrival_conf {
-    const struct arrival_law *law; /* lives longer */
-    double rate;                   /* requests a second, > 0, of all that is made */
+struct arrivals_conf {
+    const struct arrivals_law *law; /* lives longer */
+    double rate;                    /* requests a second, > 0, of all that is made */
     nsec_t start;
     uint64_t seed, stream; /* the same give the same schedule */
     unsigned sources;      /* independent streams that share the rate */
@@ -64,24 +64,24 @@ struct arrival_conf {
 };
 
 /* One stream. */
-struct arrival_source {
+struct arrivals_source {
     double at_ns; /* of its next arrival, from start */
     struct rng rng;
     unsigned state; /* MMPP: which rate */
     size_t place;   /* TRACE: of the next gap */
 };
 
-struct arrival {
-    struct arrival_conf conf;
-    double scale_ns;                /* a gap of 1 */
-    struct arrival_source *sources; /* a heap, the next arrival on top */
+struct arrivals {
+    struct arrivals_conf conf;
+    double scale_ns;                 /* a gap of 1 */
+    struct arrivals_source *sources; /* a heap, the next arrival on top */
     struct schedule_cursor cursor;
     nsec_t last;
 };
 
 /* False when memory is short. */
-must_check bool arrival_init(struct arrival *a, const struct arrival_conf *conf);
-void arrival_fini(struct arrival *a);
+must_check bool arrivals_init(struct arrivals *a, const struct arrivals_conf *conf);
+void arrivals_fini(struct arrivals *a);
 
 /* The intended start of the next request, never before that of the previous one. */
-nsec_t arrival_next(struct arrival *a);
+nsec_t arrivals_next(struct arrivals *a);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  */
-#include "loadgen/measure/env.h"
+#include "loadgen/measure/machine.h"
 
 #include <dirent.h>
 #include <gnu/libc-version.h>
@@ -48,14 +48,14 @@ static const struct {
 };
 
 void
-env_add(struct env *e, const char *name, const char *value)
+machine_add(struct machine *e, const char *name, const char *value)
 {
     size_t len = strcspn(value, "\n");
-    len = len < ENV_VALUE_MAX ? len : ENV_VALUE_MAX - 1;
-    if (len == 0 || e->count == ENV_FACTS_MAX) {
+    len = len < MACHINE_VALUE_MAX ? len : MACHINE_VALUE_MAX - 1;
+    if (len == 0 || e->count == MACHINE_FACTS_MAX) {
         return;
     }
-    snprintf(e->facts[e->count].name, ENV_NAME_MAX, "%s", name);
+    snprintf(e->facts[e->count].name, MACHINE_NAME_MAX, "%s", name);
     memcpy(e->facts[e->count].value, value, len);
     e->facts[e->count++].value[len] = '\0';
 }
@@ -90,7 +90,7 @@ open_folder(const char *root, const char *path)
 
 /* The first processor's: "model name : ..."; whether it knows of a hypervisor. */
 static void
-add_cpu(struct env *e, const char *root)
+add_cpu(struct machine *e, const char *root)
 {
     char line[LINE_MAX_LEN];
     FILE *f = open_below(root, "/proc/cpuinfo");
@@ -101,10 +101,10 @@ add_cpu(struct env *e, const char *root)
             continue;
         }
         if (!has_model && strncmp(line, "model name", 10) == 0) {
-            env_add(e, "cpu_model", colon + 1 + strspn(colon + 1, " "));
+            machine_add(e, "cpu_model", colon + 1 + strspn(colon + 1, " "));
             has_model = true;
         } else if (!has_flags && strncmp(line, "flags", 5) == 0) {
-            env_add(e, "virtual", strstr(line, " hypervisor") != NULL ? "yes" : "no");
+            machine_add(e, "virtual", strstr(line, " hypervisor") != NULL ? "yes" : "no");
             has_flags = true;
         }
     }
@@ -115,11 +115,11 @@ add_cpu(struct env *e, const char *root)
 
 /* What is mitigated costs system calls; what is vulnerable does not. */
 static void
-add_mitigations(struct env *e, const char *root)
+add_mitigations(struct machine *e, const char *root)
 {
     static const char folder[] = "/sys/devices/system/cpu/vulnerabilities";
     static const char *const states[] = {"Mitigation", "Vulnerable", "Not affected"};
-    char path[PATH_LEN_MAX], line[LINE_MAX_LEN], text[ENV_VALUE_MAX];
+    char path[PATH_LEN_MAX], line[LINE_MAX_LEN], text[MACHINE_VALUE_MAX];
     unsigned counts[3] = {0};
     DIR *dir = open_folder(root, folder);
     for (struct dirent *d; dir != NULL && (d = readdir(dir)) != NULL;) {
@@ -133,15 +133,15 @@ add_mitigations(struct env *e, const char *root)
         closedir(dir);
         snprintf(text, sizeof text, "%u mitigated, %u vulnerable, %u not affected",
                  counts[0], counts[1], counts[2]);
-        env_add(e, "mitigations", text);
+        machine_add(e, "mitigations", text);
     }
 }
 
 /* "lo eth0/10000": name and Mb/s of those that have a speed. */
 static void
-add_interfaces(struct env *e, const char *root)
+add_interfaces(struct machine *e, const char *root)
 {
-    char path[PATH_LEN_MAX], line[LINE_MAX_LEN], text[ENV_VALUE_MAX] = "";
+    char path[PATH_LEN_MAX], line[LINE_MAX_LEN], text[MACHINE_VALUE_MAX] = "";
     DIR *dir = open_folder(root, "/sys/class/net");
     size_t len = 0;
     for (struct dirent *d; dir != NULL && (d = readdir(dir)) != NULL;) {
@@ -158,39 +158,39 @@ add_interfaces(struct env *e, const char *root)
     }
     if (dir != NULL) {
         closedir(dir);
-        env_add(e, "interfaces", text);
+        machine_add(e, "interfaces", text);
     }
 }
 
 static void
-add_number(struct env *e, const char *name, long value)
+add_number(struct machine *e, const char *name, long value)
 {
     char text[32];
     snprintf(text, sizeof text, "%ld", value);
-    env_add(e, name, value >= 0 ? text : "");
+    machine_add(e, name, value >= 0 ? text : "");
 }
 
 static void
-add_process(struct env *e)
+add_process(struct machine *e)
 {
     struct utsname u;
     cpu_set_t set;
     if (uname(&u) == 0) {
-        char text[ENV_VALUE_MAX];
+        char text[MACHINE_VALUE_MAX];
         snprintf(text, sizeof text, "%.80s %.80s %.40s", u.sysname, u.release, u.machine);
-        env_add(e, "kernel", text);
+        machine_add(e, "kernel", text);
     }
     add_number(e, "cpus_online", sysconf(_SC_NPROCESSORS_ONLN));
     if (sched_getaffinity(0, sizeof set, &set) == 0) {
         add_number(e, "cpus_allowed", CPU_COUNT(&set));
     }
     add_number(e, "timer_slack_ns", prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0));
-    env_add(e, "libc", gnu_get_libc_version());
-    env_add(e, "compiler", __VERSION__);
+    machine_add(e, "libc", gnu_get_libc_version());
+    machine_add(e, "compiler", __VERSION__);
 }
 
 void
-env_collect(struct env *e, const char *root)
+machine_collect(struct machine *e, const char *root)
 {
     static const struct {
         const char *name, *version;
@@ -199,12 +199,12 @@ env_collect(struct env *e, const char *root)
     e->count = 0;
     add_process(e);
     for (size_t i = 0; i < sizeof libraries / sizeof libraries[0]; i++) {
-        env_add(e, libraries[i].name, libraries[i].version);
+        machine_add(e, libraries[i].name, libraries[i].version);
     }
     add_cpu(e, root);
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
         if (read_line(root, files[i].path, line)) {
-            env_add(e, files[i].name, line);
+            machine_add(e, files[i].name, line);
         }
     }
     add_mitigations(e, root);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  */
-#include "loadgen/work/arrival.h"
+#include "loadgen/work/arrivals.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -35,9 +35,9 @@ gamma_gap(double shape, struct rng *rng)
 /* The two exponential clocks, of the next arrival and of the end of the rate, run side by
  * side; neither remembers, so both start anew when one has rung. */
 static double
-mmpp_gap(const struct arrival *a, struct arrival_source *s)
+mmpp_gap(const struct arrivals *a, struct arrivals_source *s)
 {
-    const struct arrival_law *law = a->conf.law;
+    const struct arrivals_law *law = a->conf.law;
     double gap_ns = 0;
     for (;;) {
         double arrivals = law->rate[s->state] / a->scale_ns;
@@ -51,9 +51,9 @@ mmpp_gap(const struct arrival *a, struct arrival_source *s)
 }
 
 static double
-next_gap_ns(const struct arrival *a, struct arrival_source *s)
+next_gap_ns(const struct arrivals *a, struct arrivals_source *s)
 {
-    const struct arrival_law *law = a->conf.law;
+    const struct arrivals_law *law = a->conf.law;
     switch (law->kind) {
     case ARRIVAL_RENEWAL:
         return dist_value(&law->gap, rng_unit(&s->rng)) / law->mean * a->scale_ns;
@@ -73,10 +73,10 @@ next_gap_ns(const struct arrival *a, struct arrival_source *s)
 }
 
 static void
-sift_down(struct arrival *a)
+sift_down(struct arrivals *a)
 {
     unsigned n = a->conf.sources, i = 0;
-    struct arrival_source moved = a->sources[0];
+    struct arrivals_source moved = a->sources[0];
     for (unsigned child = 1; child < n; child = 2 * i + 1) {
         if (child + 1 < n && a->sources[child + 1].at_ns < a->sources[child].at_ns) {
             child++;
@@ -91,7 +91,7 @@ sift_down(struct arrival *a)
 }
 
 static void
-advance(struct arrival *a)
+advance(struct arrivals *a)
 {
     a->sources[0].at_ns += next_gap_ns(a, &a->sources[0]);
     if (a->conf.sources > 1) {
@@ -100,9 +100,9 @@ advance(struct arrival *a)
 }
 
 static void
-start_source(struct arrival *a, struct arrival_source *s, unsigned index)
+start_source(struct arrivals *a, struct arrivals_source *s, unsigned index)
 {
-    const struct arrival_law *law = a->conf.law;
+    const struct arrivals_law *law = a->conf.law;
     rng_init(&s->rng, rng_mix(a->conf.seed, a->conf.stream, index), a->conf.stream);
     if (law->kind == ARRIVAL_MMPP) {
         double leave = law->leave[0] + law->leave[1];
@@ -120,15 +120,15 @@ start_source(struct arrival *a, struct arrival_source *s, unsigned index)
 static int
 by_time(const void *a, const void *b)
 {
-    const struct arrival_source *x = a, *y = b;
+    const struct arrivals_source *x = a, *y = b;
     return x->at_ns < y->at_ns ? -1 : x->at_ns > y->at_ns;
 }
 
 bool
-arrival_init(struct arrival *a, const struct arrival_conf *conf)
+arrivals_init(struct arrivals *a, const struct arrivals_conf *conf)
 {
     must(conf->rate > 0 && conf->sources > 0 && conf->first < conf->every);
-    *a = (struct arrival){.conf = *conf};
+    *a = (struct arrivals){.conf = *conf};
     a->scale_ns = (double)NSEC_PER_SEC / conf->rate * conf->sources;
     a->sources = calloc(conf->sources, sizeof *a->sources);
     if (a->sources == NULL) {
@@ -145,7 +145,7 @@ arrival_init(struct arrival *a, const struct arrival_conf *conf)
 }
 
 void
-arrival_fini(struct arrival *a)
+arrivals_fini(struct arrivals *a)
 {
     free(a->sources);
     a->sources = NULL;
@@ -153,7 +153,7 @@ arrival_fini(struct arrival *a)
 
 /* Where the schedule has come as far as its mean rate would have come at this time. */
 static double
-bend(struct arrival *a, double at_ns)
+bend(struct arrivals *a, double at_ns)
 {
     const struct schedule *s = a->conf.schedule;
     double per_ns = 1 / (double)NSEC_PER_SEC;
@@ -161,7 +161,7 @@ bend(struct arrival *a, double at_ns)
 }
 
 nsec_t
-arrival_next(struct arrival *a)
+arrivals_next(struct arrivals *a)
 {
     /* Times are kept as fractions: rounding every gap would shift the rate. */
     double at_ns = a->sources[0].at_ns;
@@ -175,7 +175,7 @@ arrival_next(struct arrival *a)
 }
 
 bool
-arrival_adds_up(const struct arrival_law *law)
+arrivals_adds_up(const struct arrivals_law *law)
 {
     return law->kind == ARRIVAL_RENEWAL && law->gap.kind == DIST_EXPONENTIAL;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  */
-#include "loadgen/measure/slo.h"
+#include "loadgen/measure/objective.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -30,7 +30,7 @@ unit_of(const char *text)
 }
 
 const char *
-slo_parse(struct slo *slo, const char *text)
+objective_parse(struct objective *slo, const char *text)
 {
     const char *from = text + (text[0] == 'p' ? 1 : 0);
     const char *colon = strchr(from, ':');
@@ -48,17 +48,17 @@ slo_parse(struct slo *slo, const char *text)
         limit * unit > LIMIT_MAX_NS) {
         return "the time of an objective is a number with ns, us, ms or s";
     }
-    *slo = (struct slo){percent, (nsec_t)(limit * unit + 0.5)};
+    *slo = (struct objective){percent, (nsec_t)(limit * unit + 0.5)};
     return NULL;
 }
 
 void
-slo_describe(const struct slo *slo, char dst[SLO_TEXT_MAX])
+objective_describe(const struct objective *slo, char dst[OBJECTIVE_TEXT_MAX])
 {
     size_t unit = UNITS - 1;
     while (unit > 0 && (double)slo->limit < units[unit].ns) {
         unit--;
     }
-    snprintf(dst, SLO_TEXT_MAX, "p%.10g:%.10g%s", slo->percent,
+    snprintf(dst, OBJECTIVE_TEXT_MAX, "p%.10g:%.10g%s", slo->percent,
              (double)slo->limit / units[unit].ns, units[unit].name);
 }
