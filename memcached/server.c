@@ -16,7 +16,7 @@
 #include "control/maintenance.h"
 #include "daemon.h"
 #include "keep.h"
-#include "net/crew.h"
+#include "net/worker_pool.h"
 #include "net/listen.h"
 #include "net/loop.h"
 #include "net/watchers.h"
@@ -308,17 +308,17 @@ static int
 start_workers(struct server *sv)
 {
     struct net_shared *shared = &sv->shared;
-    if (!crew_create(shared)) {
+    if (!worker_pool_create(shared)) {
         fprintf(stderr, "memcached: can't create the workers: out of memory\n");
         return STATUS_OS_ERROR;
     }
     sv->stats.workers = shared->workers;
     sv->stats.worker_count = shared->worker_count;
-    int error = crew_start(shared);
+    int error = worker_pool_start(shared);
     placement_schedule(&sv->placement);
     bool has_stats =
         error != 0 || stats_start(&sv->stats); /* while all workers are alive */
-    bool are_able = crew_go(shared);
+    bool are_able = worker_pool_go(shared);
     if (error != 0) {
         fprintf(stderr, "memcached: can't create a worker thread: %s\n", strerror(error));
         return 1;
@@ -395,7 +395,7 @@ wire(struct server *sv)
     sv->shared.resctrl = &sv->placement.resctrl;
     settings_wire(s, &sv->shared);
     sv->shared.peer_seed = rng_seed();
-    crew_init(&sv->shared.crew);
+    worker_pool_init(&sv->shared.worker_pool);
     sv->shared.watch = &sv->watch;
     sv->shared.watchers = &sv->watchers;
     sv->shared.prefixes = &sv->prefixes;
@@ -422,7 +422,7 @@ tear_down(struct server *sv)
     prefixes_fini(&sv->prefixes);
     maint_fini(&sv->maint);
     registry_fini(&sv->shared.registry);
-    crew_fini(&sv->shared.crew);
+    worker_pool_fini(&sv->shared.worker_pool);
     free(sv->shared.workers);
     governor_fini(&sv->governor);
     limiter_fini(&sv->shared.core.limiter);
@@ -547,7 +547,7 @@ serve(struct server *sv)
         loop_close(&sv->loop);
     }
     maintenance_stop(&sv->maintenance); /* it reaches into the workers' pools */
-    crew_stop(&sv->shared);
+    worker_pool_stop(&sv->shared);
     if (sv->has_log) {
         watchers_stop(&sv->watchers);
     }

@@ -50,9 +50,9 @@ run_one(struct campaign *c, const struct run_spec *spec, struct result *result)
 static double
 qps_of(const struct result *r)
 {
-    const struct tally *t = &r->total;
-    return result_ratio((double)ctr_get(&t->done[TALLY_READ]) +
-                            (double)ctr_get(&t->done[TALLY_UPDATE]),
+    const struct counters *t = &r->total;
+    return result_ratio((double)ctr_get(&t->done[COUNTERS_READ]) +
+                            (double)ctr_get(&t->done[COUNTERS_UPDATE]),
                         r->elapsed_s);
 }
 

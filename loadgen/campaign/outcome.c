@@ -66,11 +66,11 @@ view_of(const struct result *r, const struct options *o, const struct goal *g)
                 : r->has_shown           ? (int)r->shown
                                          : -1;
     const struct result *one = named >= 0 ? &r->classes[named] : r;
-    enum tally_from from = o->from_issue ? FROM_ISSUE : FROM_INTENDED;
+    enum counters_from from = o->from_issue ? FROM_ISSUE : FROM_INTENDED;
     bool reads =
-        g->scope == GOAL_READS && hist_count(one->total.latency[from][TALLY_READ]) > 0;
+        g->scope == GOAL_READS && hist_count(one->total.latency[from][COUNTERS_READ]) > 0;
     struct view v = {
-        .finite = reads ? one->total.latency[from][TALLY_READ] : one->all[from],
+        .finite = reads ? one->total.latency[from][COUNTERS_READ] : one->all[from],
         .waits = one->total.waits,
         .censored = (double)result_censored(&one->total),
         .series = one->series,
@@ -125,10 +125,10 @@ measure_percentile(const struct view *v, double q, struct search_outcome *out)
 static double
 achieved(const struct result *r, const struct lclass *c, unsigned servers)
 {
-    const struct tally *t = &r->total;
+    const struct counters *t = &r->total;
     double offered = (double)ctr_get(&t->offered);
-    double done =
-        (double)ctr_get(&t->done[TALLY_READ]) + (double)ctr_get(&t->done[TALLY_UPDATE]);
+    double done = (double)ctr_get(&t->done[COUNTERS_READ]) +
+                  (double)ctr_get(&t->done[COUNTERS_UPDATE]);
     double on_the_way = (double)(c->threads * c->connections * c->depth) * servers;
     double good = (double)ctr_get(&t->good);
     return !r->is_open ? 1 : result_ratio(fmin(good, done + on_the_way), offered);
@@ -140,10 +140,10 @@ outcome_of_run(const struct result *r, const struct options *o, const struct goa
 {
     struct view v = view_of(r, o, g);
     const struct result *one = &r->classes[varied];
-    const struct tally *t = &one->total;
-    double done =
-        (double)ctr_get(&t->done[TALLY_READ]) + (double)ctr_get(&t->done[TALLY_UPDATE]);
-    double errors = (double)tally_error_sum(&r->total);
+    const struct counters *t = &one->total;
+    double done = (double)ctr_get(&t->done[COUNTERS_READ]) +
+                  (double)ctr_get(&t->done[COUNTERS_UPDATE]);
+    double errors = (double)counters_error_sum(&r->total);
     struct search_outcome out = {
         .value = INFINITY,
         .low = INFINITY,

@@ -27,7 +27,7 @@
 #include "loadgen/drive/traffic.h"
 #include "loadgen/measure/evenness.h"
 #include "loadgen/measure/samples.h"
-#include "loadgen/measure/tally.h"
+#include "loadgen/measure/counters.h"
 #include "loadgen/wire/lset.h"
 #include "loadgen/work/streams.h"
 
@@ -47,7 +47,7 @@ struct drive_conf {
     unsigned agent, first_thread;
     /* Of all threads of the class, in all processes: each inserts keys of its own. */
     unsigned part, parts;
-    enum tally_from from;    /* of which latencies samples are */
+    enum counters_from from; /* of which latencies samples are */
     bool by_size;            /* gets are told by the bytes of their values, too */
     const atomic_bool *stop; /* ends the window early */
     struct cap *cap;         /* NULL: there is none */
@@ -74,7 +74,7 @@ struct drive {
     struct drive_window window;
     const struct workload *w;
     struct lset *set;
-    struct tally *tally;
+    struct counters *counters;
     struct evenness_log *evenness;
     struct samples *samples;  /* without memory of its own when none are wanted */
     struct rng rng;           /* of think times, sessions, lifetimes, backends */
@@ -83,7 +83,7 @@ struct drive {
 
 /* Where its results go. */
 struct drive_into {
-    struct tally *tally;
+    struct counters *counters;
     struct evenness_log *evenness;
     struct samples *samples;
 };
@@ -133,7 +133,7 @@ static inline void
 drive_give_up(const struct drive *d, ctr_t *which, nsec_t intended, nsec_t now)
 {
     if (drive_measures(d, intended)) {
-        tally_censored(d->tally, which, now > intended ? now - intended : 0);
+        counters_censored(d->counters, which, now > intended ? now - intended : 0);
     }
 }
 

@@ -25,9 +25,9 @@ tell_lost(struct event_loop *l, const struct lconn *c, nsec_t now)
 }
 
 static void
-lose(struct event_loop *l, struct lconn *c, enum tally_error why, nsec_t now)
+lose(struct event_loop *l, struct lconn *c, enum counters_error why, nsec_t now)
 {
-    sender_forget(&l->sender, c, &l->drive.tally->lost, now);
+    sender_forget(&l->sender, c, &l->drive.counters->lost, now);
     reconnect_lose(&l->reconnect, c, why, now);
     tell_lost(l, c, now);
 }
@@ -35,7 +35,7 @@ lose(struct event_loop *l, struct lconn *c, enum tally_error why, nsec_t now)
 static void
 replace(struct event_loop *l, struct lconn *c, nsec_t now)
 {
-    sender_forget(&l->sender, c, &l->drive.tally->lost, now);
+    sender_forget(&l->sender, c, &l->drive.counters->lost, now);
     reconnect_replace(&l->reconnect, c, now);
 }
 
@@ -56,7 +56,7 @@ flush(struct event_loop *l, struct lconn *c)
     if (likely(sender_flush(&l->sender, c))) {
         return true;
     }
-    lose(l, c, TALLY_DISCONNECT, drive_now(&l->drive));
+    lose(l, c, COUNTERS_DISCONNECT, drive_now(&l->drive));
     return false;
 }
 
@@ -116,12 +116,12 @@ receive(struct event_loop *l, struct lconn *c, nsec_t *now)
         replace(l, c, *now);
         return false;
     case RECEIVER_LOST:
-        lose(l, c, TALLY_DISCONNECT, *now);
+        lose(l, c, COUNTERS_DISCONNECT, *now);
         return false;
     case RECEIVER_DESYNC:
         break;
     }
-    lose(l, c, TALLY_DESYNC, *now);
+    lose(l, c, COUNTERS_DESYNC, *now);
     return false;
 }
 
@@ -182,15 +182,15 @@ static void
 count_strays(struct event_loop *l)
 {
     struct lset *set = l->drive.set;
-    ctr_add(&l->drive.tally->errors[TALLY_LATE], set->late);
-    ctr_add(&l->drive.tally->errors[TALLY_DUPLICATE], set->duplicate);
+    ctr_add(&l->drive.counters->errors[COUNTERS_LATE], set->late);
+    ctr_add(&l->drive.counters->errors[COUNTERS_DUPLICATE], set->duplicate);
     set->late = set->duplicate = 0;
 }
 
 static void
 time_out(struct event_loop *l, nsec_t now)
 {
-    enum tally_error why;
+    enum counters_error why;
     count_strays(l);
     for (unsigned i = 0; i < l->drive.set->count; i++) {
         struct lconn *c = &l->drive.set->conns[i];
@@ -215,7 +215,7 @@ start_timing(struct event_loop *l, nsec_t now)
     l->timed_from = now;
     l->idle = 0;
     l->cost_from = cost_now();
-    ctr_add(&l->drive.tally->at_edges, l->sender.little.count);
+    ctr_add(&l->drive.counters->at_edges, l->sender.little.count);
     if (w->quiet < w->start) {
         fill_all(l, now); /* a closed loop goes on */
     }
@@ -232,7 +232,7 @@ stop_timing(struct event_loop *l, nsec_t now)
     l->cost.cpu_s = cost.cpu_s - l->cost_from.cpu_s;
     l->cost.idle_s = (double)l->idle / 1e9;
     l->cost.wait_s = cost.wait_s - l->cost_from.wait_s;
-    ctr_add(&l->drive.tally->at_edges, l->sender.little.count);
+    ctr_add(&l->drive.counters->at_edges, l->sender.little.count);
 }
 
 /* When there is something to do without an event from a connection. */
@@ -390,7 +390,7 @@ drain(struct event_loop *l)
     for (unsigned i = 0; i < d->set->count; i++) {
         struct lconn *c = &d->set->conns[i];
         if (c->count > 0) {
-            sender_forget(&l->sender, c, &d->tally->unanswered, now);
+            sender_forget(&l->sender, c, &d->counters->unanswered, now);
             lset_down(d->set, c); /* what comes yet would be a reply to nothing */
         }
     }

@@ -30,7 +30,7 @@ struct load {
     uint64_t *next;  /* of the slice, to send next: each server */
     uint32_t *taken; /* pages of a trace, as many as are still held, by count */
     bool is_dry;     /* a connection has room for what the book does not have yet */
-    struct tally *tally;
+    struct counters *counters;
     struct cap *cap; /* NULL: none */
     uint64_t moved_requests, moved_bytes;
     unsigned *on_way;               /* datagrams, to each server */
@@ -217,7 +217,7 @@ take_answers(struct load *l, struct lconn *c, const struct lset_bytes *in)
         if (done.outcome != REPLY_GOOD) {
             return refused(l, c, &done, in->p + at, in->len - at);
         }
-        ctr_add(&l->tally->loaded, 1);
+        ctr_add(&l->counters->loaded, 1);
         l->on_way[c->server] -= c->is_framed ? 1 : 0;
         l->left--;
         l->last_answer = load_now(l);
@@ -397,8 +397,8 @@ make_places(struct load *l)
 }
 
 const char *
-load_run(struct lset *s, struct load_slice slice, struct cap *cap, struct tally *tally,
-         char *err, size_t err_len)
+load_run(struct lset *s, struct load_slice slice, struct cap *cap,
+         struct counters *counters, char *err, size_t err_len)
 {
     const struct workload *w = s->conf.workload;
     slice = w->book != NULL ? (struct load_slice){0, 0} : slice;
@@ -406,7 +406,7 @@ load_run(struct lset *s, struct load_slice slice, struct cap *cap, struct tally 
         .set = s,
         .w = w,
         .slice = slice,
-        .tally = tally,
+        .counters = counters,
         .cap = cap,
         .left =
             (slice.end - slice.first) * (s->conf.shard != NULL ? 1 : s->conf.targets_len),

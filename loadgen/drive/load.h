@@ -9,7 +9,7 @@
 
 #include "loadgen/drive/cap.h"
 #include "loadgen/wire/lset.h"
-#include "loadgen/measure/tally.h"
+#include "loadgen/measure/counters.h"
 
 /* Outstanding requests on each connection while loading. */
 #define LOAD_DEPTH 32
@@ -23,6 +23,6 @@ struct load_slice load_slice_of(uint64_t records, unsigned index, unsigned threa
 
 /* NULL when every record is stored, else a sentence (err): then what a reader delivers is
  * not taken any more. A workload with a book has no slice. `cap` NULL: none. Counts into
- * tally->loaded. */
+ * counters->loaded. */
 must_check const char *load_run(struct lset *s, struct load_slice slice, struct cap *cap,
-                                struct tally *tally, char *err, size_t err_len);
+                                struct counters *counters, char *err, size_t err_len);

@@ -58,9 +58,9 @@ load_slice(struct lthread *t, struct lset *set)
     if (!t->conf.loads) {
         return NULL;
     }
-    const char *failed =
-        load_run(set, t->conf.slice, t->conf.drive.cap, &t->tally, t->err, sizeof t->err);
-    ctr_add(&t->loaded, ctr_get(&t->tally.loaded));
+    const char *failed = load_run(set, t->conf.slice, t->conf.drive.cap, &t->counters,
+                                  t->err, sizeof t->err);
+    ctr_add(&t->loaded, ctr_get(&t->counters.loaded));
     return failed;
 }
 
@@ -95,10 +95,10 @@ static const char *
 get_ready(struct lthread *t, struct lset *set, struct event_loop *l, bool is_fresh)
 {
     const char *failed = lset_renew(set, is_fresh, t->err, sizeof t->err);
-    tally_reset(&t->tally);
+    counters_reset(&t->counters);
     evenness_log_reset(&t->evenness);
     const struct drive_conf *c = &t->conf.drive;
-    const struct drive_into into = {&t->tally, &t->evenness, &t->samples};
+    const struct drive_into into = {&t->counters, &t->evenness, &t->samples};
     samples_start(&t->samples, c->seed, drive_stream(c, STREAM_MANNERS));
     event_loop_fini(l);
     if (failed == NULL && !event_loop_init(l, c, set, &into)) {
@@ -150,11 +150,11 @@ lthread_start(struct lthread *t, const struct lthread_conf *conf,
               struct rendezvous *orders)
 {
     *t = (struct lthread){.conf = *conf, .orders = orders};
-    if (!tally_init(&t->tally)) {
+    if (!counters_init(&t->counters)) {
         return false;
     }
     if (pthread_create(&t->id, NULL, lthread_main, t) != 0) {
-        tally_fini(&t->tally);
+        counters_fini(&t->counters);
         return false;
     }
     t->is_started = true;
@@ -166,7 +166,7 @@ lthread_join(struct lthread *t)
 {
     if (t->is_started) {
         PTHREAD_OK(pthread_join(t->id, NULL));
-        tally_fini(&t->tally);
+        counters_fini(&t->counters);
         evenness_log_fini(&t->evenness);
         samples_fini(&t->samples);
         t->is_started = false;

@@ -15,7 +15,7 @@
 #include "loadgen/drive/rendezvous.h"
 #include "loadgen/wire/lset.h"
 #include "loadgen/measure/result.h"
-#include "loadgen/measure/tally.h"
+#include "loadgen/measure/counters.h"
 #include "place/pin.h"
 
 #define LTHREAD_ERR_MAX 512
@@ -38,7 +38,7 @@ struct lthread {
     bool is_started;
     /* Of the last order; the main thread may read while a run goes on, and all of it when
      * the thread has reported. */
-    struct tally tally;
+    struct counters counters;
     struct evenness_log evenness; /* by its thread; read by the main one between runs */
     struct samples samples;       /* likewise */
     struct cost cost;

@@ -8,27 +8,27 @@ count_good(struct drive *d, const struct lconn *c, const struct reply_done *done
            nsec_t now)
 {
     bool reads = codec_is_get(done->op.verb);
-    enum tally_verb verb = reads ? TALLY_READ : TALLY_UPDATE;
+    enum counters_verb verb = reads ? COUNTERS_READ : COUNTERS_UPDATE;
     if (drive_measures(d, now)) {
-        ctr_add(&d->tally->done[verb], 1);
-        ctr_add(&d->tally->ops[done->op.verb], 1);
-        ctr_add(&d->tally->no_effect[done->op.verb], done->has_effect ? 0 : 1);
-        if (verb == TALLY_READ) {
-            ctr_add(&d->tally->keys, done->op.keys);
-            ctr_add(&d->tally->hits, done->hits);
+        ctr_add(&d->counters->done[verb], 1);
+        ctr_add(&d->counters->ops[done->op.verb], 1);
+        ctr_add(&d->counters->no_effect[done->op.verb], done->has_effect ? 0 : 1);
+        if (verb == COUNTERS_READ) {
+            ctr_add(&d->counters->keys, done->op.keys);
+            ctr_add(&d->counters->hits, done->hits);
         } else {
-            ctr_add(&d->tally->filled, done->op.is_fill && done->has_effect ? 1 : 0);
+            ctr_add(&d->counters->filled, done->op.is_fill && done->has_effect ? 1 : 0);
         }
     }
     if (drive_measures(d, done->op.intended)) {
-        tally_good(d->tally, verb, now - done->op.intended, now - done->op.issued);
+        counters_good(d->counters, verb, now - done->op.intended, now - done->op.issued);
         if (unlikely(d->conf.by_size) && reads) {
-            tally_sized(d->tally, done->value_bytes, now - done->op.intended);
+            counters_sized(d->counters, done->value_bytes, now - done->op.intended);
         }
         if (unlikely(c->stamps != NULL)) {
             nsec_t between;
             if (stamps_between(c->stamps, done->op.begin, &between)) {
-                hist_record(d->tally->wire, between);
+                hist_record(d->counters->wire, between);
             }
         }
         samples_add(
@@ -38,21 +38,21 @@ count_good(struct drive *d, const struct lconn *c, const struct reply_done *done
     }
 }
 
-static enum tally_error
+static enum counters_error
 error_of(const struct reply_done *done)
 {
     if (done->outcome == REPLY_UNEXPECTED) {
-        return TALLY_UNEXPECTED;
+        return COUNTERS_UNEXPECTED;
     }
     if (done->outcome == REPLY_GARBLED) {
-        return TALLY_DESYNC;
+        return COUNTERS_DESYNC;
     }
     if (done->outcome == REPLY_WRONG) {
-        return TALLY_WRONG;
+        return COUNTERS_WRONG;
     }
-    return done->kind == CLIENT_ERROR          ? TALLY_ERROR
-           : done->kind == CLIENT_CLIENT_ERROR ? TALLY_CLIENT_ERROR
-                                               : TALLY_SERVER_ERROR;
+    return done->kind == CLIENT_ERROR          ? COUNTERS_ERROR
+           : done->kind == CLIENT_CLIENT_ERROR ? COUNTERS_CLIENT_ERROR
+                                               : COUNTERS_SERVER_ERROR;
 }
 
 static inline void
@@ -76,10 +76,10 @@ take_answer(const struct receiver *r, struct lconn *c, struct reply_done *done,
     }
     tell(r, c, &done->op, now);
     if (done->outcome == REPLY_GOOD) {
-        ctr_add(&d->tally->answered, 1);
+        ctr_add(&d->counters->answered, 1);
         count_good(d, c, done, now);
     } else {
-        ctr_add(&d->tally->errors[error_of(done)], 1);
+        ctr_add(&d->counters->errors[error_of(done)], 1);
     }
 }
 
@@ -96,7 +96,7 @@ receiver_receive(struct receiver *r, struct lconn *c, nsec_t *at)
         return input == LSET_LOST ? RECEIVER_LOST : RECEIVER_GOES_ON;
     }
     if (drive_measures(d, now)) {
-        ctr_add(&d->tally->rx_bytes, in.len);
+        ctr_add(&d->counters->rx_bytes, in.len);
     }
     r->sender->moved_bytes += in.len;
     c->backoff = 0; /* it serves again */
@@ -129,8 +129,8 @@ receiver_give_up(struct receiver *r, struct lconn *c, nsec_t now)
     nsec_t limit = now > d->conf.timeout ? now - d->conf.timeout : 0;
     while (lconn_give_up(c, limit, &op, &key)) {
         has_lost = true;
-        ctr_add(&d->tally->errors[TALLY_TIMEOUT], 1);
-        drive_give_up(d, &d->tally->lost, op.intended, now);
+        ctr_add(&d->counters->errors[COUNTERS_TIMEOUT], 1);
+        drive_give_up(d, &d->counters->lost, op.intended, now);
         tell(r, c, &op, now); /* its user goes on */
     }
     return has_lost;

@@ -22,7 +22,7 @@ reconnect_begin(struct reconnect *r, const struct lconn *c)
 {
     struct drive *d = r->d;
     const struct traffic *t = &d->conf.traffic;
-    ctr_add(&d->tally->opened, 1);
+    ctr_add(&d->counters->opened, 1);
     drive_conn_of(d, c)->left =
         traffic_churns(t)
             ? dist_size(&t->lifetime, rng_unit(&d->rng), 1, TRAFFIC_LIFETIME_MAX)
@@ -64,13 +64,13 @@ open_again(struct reconnect *r, struct lconn *c, nsec_t when)
 }
 
 void
-reconnect_lose(struct reconnect *r, struct lconn *c, enum tally_error why, nsec_t now)
+reconnect_lose(struct reconnect *r, struct lconn *c, enum counters_error why, nsec_t now)
 {
     struct drive *d = r->d;
     bool is_now = d->conf.traffic.reconnect == RECONNECT_NOW && c->state == LCONN_UP;
-    ctr_add(&d->tally->errors[why], 1);
+    ctr_add(&d->counters->errors[why], 1);
     note_served(d, c);
-    drive_conn_of(d, c)->was_in_vain |= why == TALLY_TIMEOUT;
+    drive_conn_of(d, c)->was_in_vain |= why == COUNTERS_TIMEOUT;
     lset_lose(d->set, c, now);
     open_again(r, c, is_now ? now + 1 : c->retry_at); /* not in this round */
 }
@@ -78,7 +78,7 @@ reconnect_lose(struct reconnect *r, struct lconn *c, enum tally_error why, nsec_
 void
 reconnect_replace(struct reconnect *r, struct lconn *c, nsec_t now)
 {
-    ctr_add(&r->d->tally->closed, 1);
+    ctr_add(&r->d->counters->closed, 1);
     note_served(r->d, c);
     lset_down(r->d->set, c);
     open_at(r, c, now + 1);
@@ -96,7 +96,7 @@ bool
 reconnect_go_on(struct reconnect *r, struct lconn *c, nsec_t now)
 {
     if (!lset_reconnect(r->d->set, c, now)) {
-        ctr_add(&r->d->tally->errors[TALLY_CONNECT], 1);
+        ctr_add(&r->d->counters->errors[COUNTERS_CONNECT], 1);
         open_again(r, c, c->retry_at);
         return false;
     }
@@ -108,13 +108,13 @@ reconnect_go_on(struct reconnect *r, struct lconn *c, nsec_t now)
 
 bool
 reconnect_is_overdue(const struct reconnect *r, const struct lconn *c, nsec_t now,
-                     enum tally_error *why)
+                     enum counters_error *why)
 {
     const struct request_op *oldest = lconn_oldest(c);
     nsec_t since = oldest != NULL && oldest->issued != 0 ? oldest->issued : now;
     since = c->blocked_at != 0 && c->blocked_at < since ? c->blocked_at : since;
     bool is_late = since + r->d->conf.timeout < now;
-    *why = is_late ? TALLY_TIMEOUT : TALLY_CONNECT;
+    *why = is_late ? COUNTERS_TIMEOUT : COUNTERS_CONNECT;
     return is_late || (c->state == LCONN_CONNECTING && c->retry_at <= now);
 }
 
@@ -128,6 +128,6 @@ reconnect_count_unserved(const struct reconnect *r)
         bool is_asked = oldest != NULL && oldest->issued != 0;
         bool is_unserved = !d->conns[i].was_served && !has_heard(d, c) &&
                            (is_asked || d->conns[i].was_in_vain);
-        ctr_add(&d->tally->unserved, is_unserved ? 1 : 0);
+        ctr_add(&d->counters->unserved, is_unserved ? 1 : 0);
     }
 }

@@ -23,7 +23,7 @@ void reconnect_fini(struct reconnect *r);
 /* c is up: its lifetime begins. */
 void reconnect_begin(struct reconnect *r, const struct lconn *c);
 /* c is lost: closes it; it is opened again when its time has come. */
-void reconnect_lose(struct reconnect *r, struct lconn *c, enum tally_error why,
+void reconnect_lose(struct reconnect *r, struct lconn *c, enum counters_error why,
                     nsec_t now);
 /* c is closed, which is no error: the server has said so, or it has served its requests. */
 void reconnect_replace(struct reconnect *r, struct lconn *c, nsec_t now);
@@ -47,7 +47,7 @@ reconnect_is_spent(const struct reconnect *r, const struct lconn *c)
 }
 /* Nothing came on c in time: *why it is lost then. */
 must_check bool reconnect_is_overdue(const struct reconnect *r, const struct lconn *c,
-                                     nsec_t now, enum tally_error *why);
+                                     nsec_t now, enum counters_error *why);
 /* Counts those that were asked, and have said nothing since the run began, were they made anew
  * or not. Before what is on its way at the end is forgotten. */
 void reconnect_count_unserved(const struct reconnect *r);

@@ -32,7 +32,7 @@ sender_push_followups(struct sender *s, struct lconn *c, nsec_t now)
            drive_sends(d, now)) {
         const struct request_op *op = lconn_push_followup(c, d->w);
         s->outstanding++;
-        drive_count(d, &d->tally->offered, op->intended);
+        drive_count(d, &d->counters->offered, op->intended);
     }
     return c->count != before;
 }
@@ -50,12 +50,12 @@ issue(struct sender *s, struct request_op *op, unsigned outstanding, nsec_t now)
     if (!drive_measures(d, op->intended)) {
         return false;
     }
-    hist_record(d->tally->outstanding, outstanding);
+    hist_record(d->counters->outstanding, outstanding);
     if (op->tag != TAG_NONE) {
-        gaps_note(&s->issued, d->tally->gaps_issued, now);
+        gaps_note(&s->issued, d->counters->gaps_issued, now);
     }
     if (!is_prompt) {
-        tally_sent(d->tally, now - op->intended, 1);
+        counters_sent(d->counters, now - op->intended, 1);
     }
     return is_prompt;
 }
@@ -65,8 +65,8 @@ static void
 count_prompt(struct sender *s, unsigned n)
 {
     if (n > 0) {
-        ctr_add(&s->d->tally->offered, n);
-        tally_sent(s->d->tally, 0, n);
+        ctr_add(&s->d->counters->offered, n);
+        counters_sent(s->d->counters, 0, n);
     }
 }
 
@@ -91,7 +91,7 @@ sender_flush(struct sender *s, struct lconn *c)
     }
     count_prompt(s, prompt);
     if (drive_measures(d, now)) {
-        ctr_add(&d->tally->tx_bytes, sent);
+        ctr_add(&d->counters->tx_bytes, sent);
     }
     s->moved_requests += c->issued;
     s->moved_bytes += sent;
@@ -109,6 +109,6 @@ sender_forget(struct sender *s, struct lconn *c, ctr_t *sent, nsec_t now)
             sender_pass_time(s, now);
             s->little.count -= is_issued ? 1 : 0;
         }
-        drive_give_up(s->d, is_issued ? sent : &s->d->tally->unsent, op.intended, now);
+        drive_give_up(s->d, is_issued ? sent : &s->d->counters->unsent, op.intended, now);
     }
 }

@@ -78,7 +78,8 @@ static inline void
 sender_pass_time(struct sender *s, nsec_t now)
 {
     const struct drive_window *w = &s->d->window;
-    ctr_add(&s->d->tally->on_their_way, little_pass(&s->little, w->start, w->end, now));
+    ctr_add(&s->d->counters->on_their_way,
+            little_pass(&s->little, w->start, w->end, now));
 }
 /* It is answered, whatever with, or given up. */
 static inline void

@@ -68,7 +68,7 @@ send_due(struct source *s, nsec_t now)
     while ((when = rooms_next_due(&closed->rooms)) <= now) {
         struct lconn *c = rooms_wake(&closed->rooms);
         if (drive_sends(s->d, now) && sender_has_room(s->sender, c)) {
-            drive_count(s->d, &s->d->tally->offered, when);
+            drive_count(s->d, &s->d->counters->offered, when);
             give(s, c, when);
             sender_make_dirty(s->sender, c);
         }

@@ -58,7 +58,8 @@ release(const struct drive *d, uint64_t key)
 static void
 leave_out(const struct drive *d, enum missed_need need, nsec_t now)
 {
-    drive_count(d, need == NEED_GET ? &d->tally->given_up : &d->tally->unfilled, now);
+    drive_count(d, need == NEED_GET ? &d->counters->given_up : &d->counters->unfilled,
+                now);
 }
 
 /* False when it is not to be waited for. */
@@ -144,17 +145,18 @@ answered(struct source *s, struct lconn *c, const struct request_op *op, nsec_t 
 {
     (void)op; /* c has it */
     struct deferred *f = (struct deferred *)s;
-    struct tally *tally = s->d->tally;
+    struct counters *counters = s->d->counters;
     for (unsigned i = 0; i < c->followups.missed_count; i++) {
         const struct missed *what = &c->followups.missed[i];
         if (what->need != NEED_SET) {
-            drive_count(s->d, what->need == NEED_CAS ? &tally->won : &tally->waited, now);
+            drive_count(s->d, what->need == NEED_CAS ? &counters->won : &counters->waited,
+                        now);
         }
         if (!add(f, c, what, now)) {
             release(s->d, what->key);
         }
     }
-    ctr_add(&tally->stale, drive_measures(s->d, now) ? c->followups.stale : 0);
+    ctr_add(&counters->stale, drive_measures(s->d, now) ? c->followups.stale : 0);
     c->followups.missed_count = c->followups.stale = 0;
 }
 

@@ -81,8 +81,8 @@ count_offered(struct open *o, nsec_t intended)
 {
     const struct drive *d = o->base.d;
     if (drive_measures(d, intended)) {
-        ctr_add(&d->tally->offered, 1);
-        gaps_note(&o->intended, d->tally->gaps_intended, intended);
+        ctr_add(&d->counters->offered, 1);
+        gaps_note(&o->intended, d->counters->gaps_intended, intended);
     }
 }
 
@@ -113,7 +113,7 @@ give(struct open *o, struct lconn *c, struct due due, nsec_t now)
 {
     const struct drive *d = o->base.d;
     if (drive_measures(d, due.when)) {
-        hist_record(d->tally->late, due.when <= o->late_until ? now - due.when : 0);
+        hist_record(d->counters->late, due.when <= o->late_until ? now - due.when : 0);
     }
     sender_count_push(o->base.sender, c);
     if (generator_push(&o->generator, c, due.when, tag_of(o, due))) {
@@ -129,10 +129,10 @@ give(struct open *o, struct lconn *c, struct due due, nsec_t now)
 static bool
 send_one(struct open *o, struct due due, nsec_t now)
 {
-    struct tally *tally = o->base.d->tally;
+    struct counters *counters = o->base.d->counters;
     enum pacing_verdict verdict = pacing_judge(&o->pacing, due.when, now);
     if (verdict == PACING_DROP) {
-        pass_over(o, due, &tally->skipped);
+        pass_over(o, due, &counters->skipped);
         return true;
     }
     if (verdict == PACING_WAIT || !may_send(o, due)) {
@@ -148,7 +148,7 @@ send_one(struct open *o, struct due due, nsec_t now)
         return true;
     }
     if (rooms_are_lost(&o->rooms, server)) {
-        pass_over(o, due, &tally->unsent);
+        pass_over(o, due, &counters->unsent);
         return true;
     }
     return false;
@@ -224,7 +224,7 @@ static void
 give_up(struct open *o, struct due due, nsec_t now)
 {
     take_due(o, due);
-    drive_give_up(o->base.d, &o->base.d->tally->unsent, due.when, now);
+    drive_give_up(o->base.d, &o->base.d->counters->unsent, due.when, now);
 }
 
 static void

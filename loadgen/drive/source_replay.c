@@ -154,7 +154,7 @@ static void
 give_up(struct replay *r, uint32_t page, nsec_t until)
 {
     const struct drive *d = r->base.d;
-    drive_give_up(d, &d->tally->unsent, intended_of(r, page), until);
+    drive_give_up(d, &d->counters->unsent, intended_of(r, page), until);
     book_release(r->book, page);
 }
 
@@ -203,7 +203,7 @@ note_dry(struct replay *r, nsec_t now)
         return;
     }
     if (!drive_is_open(d) && !r->is_dry) {
-        drive_count(d, &d->tally->starved, now);
+        drive_count(d, &d->counters->starved, now);
     }
     r->is_dry = true;
     r->dry_at = now;
@@ -229,9 +229,9 @@ take(struct replay *r)
     struct lconn *c = conn_of(d, book_page(r->book, page));
     if (drive_is_open(d)) {
         nsec_t intended = intended_of(r, page);
-        drive_count(d, &d->tally->offered, intended);
+        drive_count(d, &d->counters->offered, intended);
         if (unlikely(intended <= r->dry_at)) { /* it was due and not there */
-            drive_count(d, &d->tally->starved, intended);
+            drive_count(d, &d->counters->starved, intended);
         }
     }
     r->is_dry = false;
@@ -312,7 +312,7 @@ end(struct source *s, nsec_t now)
     }
     while (drive_is_open(s->d) && (page = book_peek(r->book)) != BOOK_NONE &&
            intended_of(r, page) < s->d->window.end) {
-        drive_count(s->d, &s->d->tally->offered, intended_of(r, book_take(r->book)));
+        drive_count(s->d, &s->d->counters->offered, intended_of(r, book_take(r->book)));
         give_up(r, page, now);
     }
 }

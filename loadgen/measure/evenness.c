@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "loadgen/measure/tally.h"
+#include "loadgen/measure/counters.h"
 
 static void
 destroy_hists(struct hist **all, unsigned count)
@@ -22,7 +22,7 @@ create_hists(unsigned count)
 {
     struct hist **all = calloc(count, sizeof(struct hist *));
     for (unsigned i = 0; all != NULL && i < count; i++) {
-        all[i] = hist_create(EVENNESS_SUB_BITS, TALLY_MAX_NS);
+        all[i] = hist_create(EVENNESS_SUB_BITS, COUNTERS_MAX_NS);
         if (all[i] == NULL) {
             destroy_hists(all, count);
             return NULL;

@@ -14,11 +14,11 @@ bool
 result_init(struct result *r, unsigned threads)
 {
     *r = (struct result){.threads = threads, .hits_expected = -1};
-    bool has_tally = tally_init(&r->total);
+    bool has_tally = counters_init(&r->total);
     r->costs = calloc(threads, sizeof *r->costs);
     bool is_good = has_tally && r->costs != NULL;
     for (unsigned from = 0; from < FROM_COUNT; from++) {
-        r->all[from] = hist_create(TALLY_SUB_BITS, TALLY_MAX_NS);
+        r->all[from] = hist_create(COUNTERS_SUB_BITS, COUNTERS_MAX_NS);
         is_good = is_good && r->all[from] != NULL;
     }
     if (!is_good) {
@@ -37,7 +37,7 @@ result_fini(struct result *r)
     evenness_destroy(&r->evenness);
     server_stats_destroy(&r->server_stats);
     server_settings_release(&r->server_settings);
-    tally_fini(&r->total);
+    counters_fini(&r->total);
     for (unsigned i = 0; i < r->classes_len; i++) {
         result_fini(&r->classes[i]);
     }
@@ -70,7 +70,7 @@ bool
 result_add_class(struct result *r, const struct result *of_class, unsigned first)
 {
     must(first + of_class->threads <= r->threads);
-    tally_merge(&r->total, &of_class->total);
+    counters_merge(&r->total, &of_class->total);
     memcpy(&r->costs[first], of_class->costs, of_class->threads * sizeof *r->costs);
     r->qps += of_class->qps;
     r->is_open = (first == 0 || r->is_open) && of_class->is_open;
@@ -98,7 +98,7 @@ result_busy(const struct cost *cost)
 }
 
 uint64_t
-result_censored(const struct tally *t)
+result_censored(const struct counters *t)
 {
     return ctr_get(&t->skipped) + ctr_get(&t->unsent) + ctr_get(&t->lost) +
            ctr_get(&t->unanswered);
@@ -162,7 +162,7 @@ judge_slo(struct result *r)
                     r->slo_value.ns <= r->slo.limit;
 }
 
-const struct tally *
+const struct counters *
 result_shown(const struct result *r)
 {
     return r->has_shown ? &r->classes[r->shown].total : &r->total;
@@ -206,17 +206,17 @@ result_gaps(const struct result *r)
 static double
 little_of(const struct result *r, bool *applies)
 {
-    const struct tally *t = &r->total;
+    const struct counters *t = &r->total;
     const struct hist *issue = r->all[FROM_ISSUE];
     struct little_sums s = {
         .on_their_way_ns = (double)ctr_get(&t->on_their_way),
-        .answered =
-            (double)(ctr_get(&t->done[TALLY_READ]) + ctr_get(&t->done[TALLY_UPDATE])),
+        .answered = (double)(ctr_get(&t->done[COUNTERS_READ]) +
+                             ctr_get(&t->done[COUNTERS_UPDATE])),
         .latency_ns = hist_mean(issue),
         .longest_ns = (double)hist_max(issue),
         .at_edges = (double)ctr_get(&t->at_edges),
     };
-    *applies = tally_error_sum(t) + ctr_get(&t->lost) + ctr_get(&t->unanswered) == 0 &&
+    *applies = counters_error_sum(t) + ctr_get(&t->lost) + ctr_get(&t->unanswered) == 0 &&
                hist_count(issue) > 0 && hist_overflow(issue) == 0;
     return little_apart(&s);
 }
@@ -246,9 +246,9 @@ result_longest_wait(const struct result *r)
 static void
 judge(struct result *r, const struct check_limits *l)
 {
-    const struct tally *t = &r->total;
+    const struct counters *t = &r->total;
     double offered = (double)ctr_get(&t->offered), good = (double)ctr_get(&t->good);
-    double wrong = (double)ctr_get(&t->errors[TALLY_WRONG]);
+    double wrong = (double)ctr_get(&t->errors[COUNTERS_WRONG]);
     bool own = r->classes_len <= 1 && !r->is_antagonist;
     bool paced = own && r->is_open && offered > 0, has_little;
     double little = little_of(r, &has_little);
@@ -263,7 +263,7 @@ judge(struct result *r, const struct check_limits *l)
         {CHECK_RATE, paced, result_ratio(good, offered)},
         {CHECK_ADHERENCE, paced,
          result_ratio((double)ctr_get(&t->within[WITHIN_1MS]), offered)},
-        {CHECK_ERRORS, own, (double)tally_error_sum(t) - wrong},
+        {CHECK_ERRORS, own, (double)counters_error_sum(t) - wrong},
         {CHECK_COMPLETE, true, r->was_interrupted},
         {CHECK_AGENTS, r->agents_len > 0, lost_agents(r)},
         {CHECK_VALUES, own, wrong},
@@ -290,7 +290,7 @@ result_judge(struct result *r)
     check_limits_init(&defaults);
     judge_classes(r);
     for (unsigned from = 0; from < FROM_COUNT; from++) {
-        for (unsigned verb = 0; verb < TALLY_VERBS; verb++) {
+        for (unsigned verb = 0; verb < COUNTERS_VERBS; verb++) {
             hist_merge(r->all[from], r->total.latency[from][verb]);
         }
     }

@@ -19,7 +19,7 @@
 #include "loadgen/measure/server_stats.h"
 #include "loadgen/measure/objective.h"
 #include "loadgen/measure/evenness.h"
-#include "loadgen/measure/tally.h"
+#include "loadgen/measure/counters.h"
 #include "loadgen/measure/until.h"
 
 /* Of the hit ratio, from the first half of a run to the second. */
@@ -117,7 +117,7 @@ struct result {
     double elapsed_s; /* of the measured window */
     unsigned threads;
     struct cost *costs; /* one a thread */
-    struct tally total;
+    struct counters total;
     struct hist *all[FROM_COUNT]; /* latencies of all requests; by result_judge */
     bool is_replay;               /* of a class: it replays a trace */
     double hits_expected; /* share of keys, 1: each miss is the server's doing; below 0:
@@ -141,7 +141,8 @@ struct result {
     struct server_stats *server_stats; /* of the whole run; NULL: not asked for */
     struct server_settings *server_settings; /* likewise; a user of it */
     struct server_evictions evictions;       /* of the whole run */
-    enum tally_from from; /* which latencies are told, and held against the objective */
+    enum counters_from
+        from;             /* which latencies are told, and held against the objective */
     struct objective slo; /* of a class; all zero: none */
     struct quantile slo_value;
     bool is_slo_met;        /* of the whole run: of all classes that have one */
@@ -164,7 +165,7 @@ struct result {
 bool result_misses_records(const struct result *r);
 
 /* What the run's table of latencies is made of. */
-const struct tally *result_shown(const struct result *r);
+const struct counters *result_shown(const struct result *r);
 
 /* False when memory is short; then nothing is to be freed. */
 must_check bool result_init(struct result *r, unsigned threads);
@@ -192,4 +193,4 @@ double result_ratio(double a, double b);
 struct quantile result_quantile(const struct hist *finite, const struct hist *waits,
                                 uint64_t censored, double q);
 /* Requests of the window that were never answered. */
-uint64_t result_censored(const struct tally *t);
+uint64_t result_censored(const struct counters *t);

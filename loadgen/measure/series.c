@@ -22,7 +22,7 @@ series_create(nsec_t row_length)
     struct series *s = calloc(1, sizeof *s);
     struct series_sum *sum;
     for (unsigned i = 0; s != NULL && (sum = sum_at(s, i)) != NULL; i++) {
-        sum->latency = hist_create(SERIES_SUB_BITS, TALLY_MAX_NS);
+        sum->latency = hist_create(SERIES_SUB_BITS, COUNTERS_MAX_NS);
         if (sum->latency == NULL) {
             series_destroy(&s);
         }
@@ -40,7 +40,7 @@ series_keep_latencies(struct series *s)
     struct series_sum *sums[] = {&s->now, &s->row_from, &s->between};
     bool is_good = true;
     for (unsigned i = 0; i < sizeof sums / sizeof sums[0]; i++) {
-        sums[i]->fine = hist_create(TALLY_SUB_BITS, TALLY_MAX_NS);
+        sums[i]->fine = hist_create(COUNTERS_SUB_BITS, COUNTERS_MAX_NS);
         is_good = is_good && sums[i]->fine != NULL;
     }
     return is_good;
@@ -192,7 +192,8 @@ add_row(struct series *s)
 }
 
 static void
-add_up(struct series *s, const struct tally *const *tallies, unsigned count, nsec_t now)
+add_up(struct series *s, const struct counters *const *counters, unsigned count,
+       nsec_t now)
 {
     struct series_sum *sum = &s->now;
     sum->to = now;
@@ -202,8 +203,8 @@ add_up(struct series *s, const struct tally *const *tallies, unsigned count, nse
         hist_reset(sum->fine);
     }
     for (unsigned i = 0; i < count; i++) {
-        const struct tally *t = tallies[i];
-        for (unsigned verb = 0; verb < TALLY_VERBS; verb++) {
+        const struct counters *t = counters[i];
+        for (unsigned verb = 0; verb < COUNTERS_VERBS; verb++) {
             sum->requests += ctr_get(&t->done[verb]);
             hist_merge_coarse(sum->latency, t->latency[FROM_INTENDED][verb]);
             if (sum->fine != NULL) {
@@ -213,7 +214,7 @@ add_up(struct series *s, const struct tally *const *tallies, unsigned count, nse
         /* Hits first: a reader between the two then sees no more hits than keys. */
         sum->hits += ctr_get(&t->hits);
         sum->keys += ctr_get(&t->keys);
-        sum->errors += tally_error_sum(t);
+        sum->errors += counters_error_sum(t);
     }
 }
 
@@ -226,10 +227,10 @@ pass_rows(struct series *s, nsec_t now)
 }
 
 void
-series_skip(struct series *s, const struct tally *const *tallies, unsigned count,
+series_skip(struct series *s, const struct counters *const *counters, unsigned count,
             nsec_t now)
 {
-    add_up(s, tallies, count, now);
+    add_up(s, counters, count, now);
     sum_copy(&s->piece_from, &s->now);
     sum_copy(&s->row_from, &s->now);
     if (s->row_length > 0) {
@@ -238,10 +239,10 @@ series_skip(struct series *s, const struct tally *const *tallies, unsigned count
 }
 
 void
-series_look(struct series *s, const struct tally *const *tallies, unsigned count,
+series_look(struct series *s, const struct counters *const *counters, unsigned count,
             nsec_t now)
 {
-    add_up(s, tallies, count, now);
+    add_up(s, counters, count, now);
     if (++s->looks >= s->looks_each) {
         add_piece(s);
     }

@@ -15,7 +15,7 @@
 #include "base/must.h"
 #include "loadgen/measure/ci.h"
 #include "loadgen/measure/packed.h"
-#include "loadgen/measure/tally.h"
+#include "loadgen/measure/counters.h"
 
 #define SERIES_SUB_BITS 8
 #define SERIES_PIECES 128 /* when there are so many, each two become one */
@@ -58,11 +58,11 @@ void series_start(struct series *s, nsec_t start);
 
 /* A look at the counters of all threads at `now`; looks are to come at equal distances.
  * Without memory the rows end. */
-void series_look(struct series *s, const struct tally *const *tallies, unsigned count,
+void series_look(struct series *s, const struct counters *const *counters, unsigned count,
                  nsec_t now);
 /* Before the first look, of a series that begins within a run: what was counted by `now` is
  * no part of it. */
-void series_skip(struct series *s, const struct tally *const *tallies, unsigned count,
+void series_skip(struct series *s, const struct counters *const *counters, unsigned count,
                  nsec_t now);
 /* After the last look: what is left becomes a row and a piece, or a part of the last. */
 void series_end(struct series *s);

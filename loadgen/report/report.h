@@ -39,7 +39,7 @@ void report_json(const struct result *r, const struct options *o, int argc, char
 /* The text layout of HdrHistogram's percentile distribution, in microseconds, five steps to
  * each half of what is left. Requests never answered count as slower than all, and have no
  * lines. */
-void report_hgrm(const struct result *r, enum tally_from from, FILE *out);
+void report_hgrm(const struct result *r, enum counters_from from, FILE *out);
 
 /* "VALID"; or "INVALID: ", why, and what to do: the most telling reason, or a line for each. */
 void report_verdict(const struct result *r, bool all, FILE *out);

@@ -41,17 +41,17 @@ print_rows(const struct result *run, unsigned c, const struct options *o, double
     struct report_table table;
     report_table_of(run, o, c, &table);
     const struct report_row *rows = table.rows;
-    for (unsigned verb = 0; verb < TALLY_VERBS; verb++) {
+    for (unsigned verb = 0; verb < COUNTERS_VERBS; verb++) {
         const struct hist *h = rows[verb].latency;
         print_name(name, out);
         fprintf(out, ",%s,%ju,%ju,%.3f,%.3f,%.3f", rows[verb].name,
                 (uintmax_t)hist_count(h), (uintmax_t)rows[verb].censored,
                 hist_mean(h) / REPORT_NS_PER_US, hist_stddev(h) / REPORT_NS_PER_US,
                 report_us(hist_min(h)));
-        print_quantiles(&rows[verb], table.tally->waits, o, out);
+        print_quantiles(&rows[verb], table.counters->waits, o, out);
         fprintf(out, ",%.3f,%.3f,%.0f,%.0f,%ju,%.3f,%s", report_us(hist_max(h)),
                 result_ratio((double)ctr_get(&r->total.done[verb]), t.seconds), t.keys,
-                t.misses, (uintmax_t)tally_error_sum(&r->total), t.seconds,
+                t.misses, (uintmax_t)counters_error_sum(&r->total), t.seconds,
                 r->is_valid ? "true" : "false");
         if (o->scans) {
             fprintf(out, ",%.0f", target);

@@ -30,7 +30,7 @@ next_step(double share)
 }
 
 void
-report_hgrm(const struct result *r, enum tally_from from, FILE *out)
+report_hgrm(const struct result *r, enum counters_from from, FILE *out)
 {
     const struct hist *h = r->all[from];
     uint64_t all = hist_count(h) + result_censored(&r->total);
@@ -55,6 +55,6 @@ report_hgrm(const struct result *r, enum tally_from from, FILE *out)
             hist_mean(h) / REPORT_NS_PER_US, hist_stddev(h) / REPORT_NS_PER_US);
     fprintf(out, "#[Max     = %12.3f, Total count    = %12ju]\n", report_us(hist_max(h)),
             (uintmax_t)all);
-    fprintf(out, "#[Buckets = %12d, SubBuckets     = %12d]\n", 64 - TALLY_SUB_BITS,
-            1 << (TALLY_SUB_BITS + 1));
+    fprintf(out, "#[Buckets = %12d, SubBuckets     = %12d]\n", 64 - COUNTERS_SUB_BITS,
+            1 << (COUNTERS_SUB_BITS + 1));
 }

@@ -51,7 +51,7 @@ put_header(uint8_t *at, size_t payload)
     at = put_u32(at, 0); /* the counts are not shifted */
     at = put_u32(at, PACKED_DIGITS);
     at = put_u64(at, 1); /* lowest value told from 0 */
-    at = put_u64(at, TALLY_MAX_NS);
+    at = put_u64(at, COUNTERS_MAX_NS);
     put_u64(at, ratio);
 }
 

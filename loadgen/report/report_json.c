@@ -39,7 +39,7 @@ write_percentiles(struct json *j, const struct hist *h, const struct hist *waits
 
 /* 95 % confidence intervals; "enough_s": a run so long would know the tail to a tenth. */
 static void
-write_ci(struct json *j, const struct result *r, enum tally_from from)
+write_ci(struct json *j, const struct result *r, enum counters_from from)
 {
     const struct hist *h = r->all[from], *waits = r->total.waits;
     uint64_t censored = result_censored(&r->total);
@@ -64,7 +64,7 @@ report_buckets_json(const struct hist *h, struct json *j)
 {
     uint32_t at = 0;
     uint64_t low, high, count;
-    json_put(j, JSON("sub_bits", TALLY_SUB_BITS));
+    json_put(j, JSON("sub_bits", COUNTERS_SUB_BITS));
     json_open(j, "buckets", '[');
     while (hist_next(h, &at, &low, &high, &count)) {
         json_open(j, NULL, '[');
@@ -79,7 +79,7 @@ report_buckets_json(const struct hist *h, struct json *j)
 static void
 write_hist(struct json *j, const char *key, const struct hist *h,
            const struct hist *waits, uint64_t censored, const struct result *of,
-           enum tally_from from)
+           enum counters_from from)
 {
     json_open(j, key, '{');
     json_put(
@@ -101,8 +101,8 @@ write_latencies(struct json *j, const struct result *r)
     static const char *const from_names[] = {
         [FROM_INTENDED] = "intended", [FROM_ISSUE] = "issue"};
     static const char *const verb_names[] = {
-        [TALLY_READ] = "read", [TALLY_UPDATE] = "update"};
-    const struct tally *t = &r->total;
+        [COUNTERS_READ] = "read", [COUNTERS_UPDATE] = "update"};
+    const struct counters *t = &r->total;
     uint64_t censored = result_censored(t);
     json_open(j, "latency", '{');
     for (unsigned from = 0; from < FROM_COUNT; from++) {
@@ -111,7 +111,7 @@ write_latencies(struct json *j, const struct result *r)
     json_close(j, '}');
     /* Answered requests only: those without answer belong to no verb. */
     json_open(j, "verbs", '{');
-    for (unsigned verb = 0; verb < TALLY_VERBS; verb++) {
+    for (unsigned verb = 0; verb < COUNTERS_VERBS; verb++) {
         json_open(j, verb_names[verb], '{');
         for (unsigned from = 0; from < FROM_COUNT; from++) {
             write_hist(j, from_names[from], t->latency[from][verb], t->waits, 0, NULL,
@@ -130,9 +130,9 @@ write_latencies(struct json *j, const struct result *r)
 static void
 write_totals(struct json *j, const struct result *r)
 {
-    const struct tally *t = &r->total;
-    uint64_t gets = ctr_get(&t->done[TALLY_READ]), keys = ctr_get(&t->keys);
-    uint64_t all = gets + ctr_get(&t->done[TALLY_UPDATE]), hits = ctr_get(&t->hits);
+    const struct counters *t = &r->total;
+    uint64_t gets = ctr_get(&t->done[COUNTERS_READ]), keys = ctr_get(&t->keys);
+    uint64_t all = gets + ctr_get(&t->done[COUNTERS_UPDATE]), hits = ctr_get(&t->hits);
     uint64_t offered = ctr_get(&t->offered), good = ctr_get(&t->good);
     json_open(j, "totals", '{');
     json_put(
@@ -168,10 +168,10 @@ write_totals(struct json *j, const struct result *r)
 
 /* Shares of the requests offered. */
 static void
-write_adherence(struct json *j, const struct tally *t)
+write_adherence(struct json *j, const struct counters *t)
 {
-    double offered = (double)ctr_get(&t->offered), share[TALLY_BOUNDS];
-    for (unsigned i = 0; i < TALLY_BOUNDS; i++) {
+    double offered = (double)ctr_get(&t->offered), share[COUNTERS_BOUNDS];
+    for (unsigned i = 0; i < COUNTERS_BOUNDS; i++) {
         share[i] = result_ratio((double)ctr_get(&t->within[i]), offered);
     }
     json_object_of(j, "adherence", JSON("within_5us", share[WITHIN_5US]),
@@ -194,11 +194,11 @@ write_arrivals(struct json *j, const struct result *r)
 }
 
 static void
-write_errors(struct json *j, const struct tally *t)
+write_errors(struct json *j, const struct counters *t)
 {
     json_open(j, "errors", '{');
-    for (unsigned e = 0; e < TALLY_ERRORS; e++) {
-        json_put(j, JSON(tally_error_names[e], ctr_get(&t->errors[e])));
+    for (unsigned e = 0; e < COUNTERS_ERRORS; e++) {
+        json_put(j, JSON(counters_error_names[e], ctr_get(&t->errors[e])));
     }
     json_close(j, '}');
 }

@@ -30,10 +30,12 @@ report_scan_row(const struct result *r, const struct options *o, double target, 
         return;
     }
     report_table_of(r, o, REPORT_ALL, &table);
-    const ctr_t *done = table.tally->done;
-    bool has_reads = ctr_get(&done[TALLY_READ]) > 0 || ctr_get(&done[TALLY_UPDATE]) == 0;
-    const struct report_row *row = &table.rows[has_reads ? TALLY_READ : TALLY_UPDATE];
-    report_row(&form, row->name, row, table.tally->waits, REPORT_NS_PER_US, out);
+    const ctr_t *done = table.counters->done;
+    bool has_reads =
+        ctr_get(&done[COUNTERS_READ]) > 0 || ctr_get(&done[COUNTERS_UPDATE]) == 0;
+    const struct report_row *row =
+        &table.rows[has_reads ? COUNTERS_READ : COUNTERS_UPDATE];
+    report_row(&form, row->name, row, table.counters->waits, REPORT_NS_PER_US, out);
     fprintf(out, " %*.1f %*.0f\n", form.width + 1,
             result_ratio(report_totals(r).done, r->elapsed_s), form.width + 1, target);
 }

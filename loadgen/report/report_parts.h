@@ -57,8 +57,8 @@ struct report_row {
 };
 
 struct report_table {
-    const struct tally *tally;
-    struct report_row rows[TALLY_VERBS];
+    const struct counters *counters;
+    struct report_row rows[COUNTERS_VERBS];
 };
 
 /* The columns of a table: mutilate's, or those of the text (--percentiles). */
@@ -100,7 +100,7 @@ struct report_totals report_totals(const struct result *r);
 void report_buckets_json(const struct hist *h, struct json *j);
 
 /* "Errors = 3 (timeout 3)"; a line. */
-void report_errors(const struct tally *t, FILE *out);
+void report_errors(const struct counters *t, FILE *out);
 
 void report_print_table(const struct report_form *f, const struct report_table *t,
                         const struct report_names *names, FILE *out);
@@ -115,8 +115,8 @@ void report_agents_json(const struct result *r, struct json *j);
 
 /* Latencies of gets by the bytes of the values that came, from the intended start: a table, when
  * there were gets of more than one class; a member of the object that j is in. */
-void report_sizes_text(const struct tally *t, FILE *out);
-void report_sizes_json(const struct tally *t, struct json *j);
+void report_sizes_text(const struct counters *t, FILE *out);
+void report_sizes_json(const struct counters *t, struct json *j);
 
 /* Version and settings of the servers, a line each; what has the letters that begin mutilate's
  * table is left to the JSON. A member of the object that j is in, none when they are unknown. */

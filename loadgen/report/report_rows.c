@@ -54,8 +54,8 @@ report_table_of(const struct result *r, const struct options *o, unsigned c,
                 struct report_table *table)
 {
     bool is_all = c == REPORT_ALL;
-    const struct tally *t = is_all ? result_shown(r) : &r->classes[c].total;
-    enum tally_from from = is_all ? r->from : r->classes[c].from;
+    const struct counters *t = is_all ? result_shown(r) : &r->classes[c].total;
+    enum counters_from from = is_all ? r->from : r->classes[c].from;
     uint64_t updates = 0;
     for (unsigned i = 0; i < o->classes_len; i++) {
         bool counts = is_all ? !r->has_shown || r->shown == i : c == i;
@@ -64,11 +64,12 @@ report_table_of(const struct result *r, const struct options *o, unsigned c,
     }
     uint64_t reads = result_censored(t) - updates;
     *table = (struct report_table){
-        .tally = t,
+        .counters = t,
         .rows =
             {
-                [TALLY_READ] = {"read", t->latency[from][TALLY_READ], reads},
-                [TALLY_UPDATE] = {"update", t->latency[from][TALLY_UPDATE], updates},
+                [COUNTERS_READ] = {"read", t->latency[from][COUNTERS_READ], reads},
+                [COUNTERS_UPDATE] = {"update", t->latency[from][COUNTERS_UPDATE],
+                                     updates},
             },
     };
 }
@@ -76,10 +77,11 @@ report_table_of(const struct result *r, const struct options *o, unsigned c,
 struct report_totals
 report_totals(const struct result *r)
 {
-    const struct tally *t = &r->total;
+    const struct counters *t = &r->total;
     double keys = report_count(&t->keys);
     return (struct report_totals){
-        .done = report_count(&t->done[TALLY_READ]) + report_count(&t->done[TALLY_UPDATE]),
+        .done = report_count(&t->done[COUNTERS_READ]) +
+                report_count(&t->done[COUNTERS_UPDATE]),
         .seconds = r->elapsed_s,
         .keys = keys,
         .misses = keys - report_count(&t->hits),
@@ -150,18 +152,18 @@ void
 report_print_table(const struct report_form *f, const struct report_table *t,
                    const struct report_names *names, FILE *out)
 {
-    const struct report_row depth = {names->depth, t->tally->outstanding, 0};
+    const struct report_row depth = {names->depth, t->counters->outstanding, 0};
     const struct {
         const char *name;
         const struct report_row *row;
         double unit;
-    } rows[] = {{names->reads, &t->rows[TALLY_READ], REPORT_NS_PER_US},
-                {names->updates, &t->rows[TALLY_UPDATE], REPORT_NS_PER_US},
+    } rows[] = {{names->reads, &t->rows[COUNTERS_READ], REPORT_NS_PER_US},
+                {names->updates, &t->rows[COUNTERS_UPDATE], REPORT_NS_PER_US},
                 {names->depth, &depth, 1}};
     report_head(f, names->head, out);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         fputc('\n', out);
-        report_row(f, rows[i].name, rows[i].row, t->tally->waits, rows[i].unit, out);
+        report_row(f, rows[i].name, rows[i].row, t->counters->waits, rows[i].unit, out);
     }
     fputc('\n', out);
 }

@@ -24,7 +24,7 @@ print_size(unsigned i, FILE *out)
 }
 
 void
-report_sizes_text(const struct tally *t, FILE *out)
+report_sizes_text(const struct counters *t, FILE *out)
 {
     unsigned used = 0;
     for (unsigned i = 0; i < SIZE_CLASSES; i++) {
@@ -55,7 +55,7 @@ report_sizes_text(const struct tally *t, FILE *out)
 }
 
 void
-report_sizes_json(const struct tally *t, struct json *j)
+report_sizes_json(const struct counters *t, struct json *j)
 {
     json_open(j, "sizes", '[');
     for (unsigned i = 0; i < SIZE_CLASSES; i++) {

@@ -31,7 +31,7 @@ struct rates {
 static struct rates
 rates_of(const struct result *r)
 {
-    const struct tally *t = &r->total;
+    const struct counters *t = &r->total;
     double offered = report_count(&t->offered), good = report_count(&t->good);
     double s = r->elapsed_s;
     if (!r->is_open) {
@@ -102,7 +102,7 @@ print_row(const char *name, const struct result *r, FILE *out)
         put_point(r, points[i].q, text);
         fprintf(out, " %10s", text);
     }
-    fprintf(out, " %8s %7ju\n", hits, (uintmax_t)tally_error_sum(&r->total));
+    fprintf(out, " %8s %7ju\n", hits, (uintmax_t)counters_error_sum(&r->total));
 }
 
 void

@@ -15,7 +15,7 @@
 
 /* By what was sent; left out when it is what the table shows already. */
 static void
-print_ops(const struct tally *t, FILE *out)
+print_ops(const struct counters *t, FILE *out)
 {
     uint64_t others = 0;
     for (unsigned v = 0; v < CODEC_VERBS; v++) {
@@ -36,7 +36,7 @@ print_ops(const struct tally *t, FILE *out)
 
 /* Of a class whose misses are followed by something; left out when none was. */
 static void
-print_misses(const struct tally *t, FILE *out)
+print_misses(const struct counters *t, FILE *out)
 {
     if (COUNT(filled) + COUNT(unfilled) > 0) {
         fprintf(out, "After misses = %ju sets (%ju left out)\n", COUNT(filled),
@@ -49,7 +49,7 @@ print_misses(const struct tally *t, FILE *out)
 }
 
 static struct quantile
-quantile_of(const struct result *r, enum tally_from from, double q)
+quantile_of(const struct result *r, enum counters_from from, double q)
 {
     return result_quantile(r->all[from], r->total.waits, result_censored(&r->total), q);
 }
@@ -133,7 +133,7 @@ print_intervals(const struct result *r, FILE *out)
 static void
 print_pace(const struct result *r, FILE *out)
 {
-    const struct tally *t = &r->total;
+    const struct counters *t = &r->total;
     double offered = report_count(&t->offered), good = report_count(&t->good);
     struct gaps_apart g = result_gaps(r);
     if (r->classes_len > 1) {
@@ -184,13 +184,13 @@ print_wire(const struct result *r, FILE *out)
 }
 
 void
-report_errors(const struct tally *t, FILE *out)
+report_errors(const struct counters *t, FILE *out)
 {
-    fprintf(out, "Errors = %ju", (uintmax_t)tally_error_sum(t));
+    fprintf(out, "Errors = %ju", (uintmax_t)counters_error_sum(t));
     const char *before = " (";
-    for (unsigned e = 0; e < TALLY_ERRORS; e++) {
+    for (unsigned e = 0; e < COUNTERS_ERRORS; e++) {
         if (COUNT(errors[e]) > 0) {
-            fprintf(out, "%s%s %ju", before, tally_error_names[e], COUNT(errors[e]));
+            fprintf(out, "%s%s %ju", before, counters_error_names[e], COUNT(errors[e]));
             before = ", ";
         }
     }
@@ -198,7 +198,7 @@ report_errors(const struct tally *t, FILE *out)
 }
 
 static void
-print_without_answer(const struct tally *t, FILE *out)
+print_without_answer(const struct counters *t, FILE *out)
 {
     fprintf(out,
             "Without answer = %ju outstanding at the end, %ju never sent, %ju lost\n",
@@ -230,7 +230,7 @@ print_hits(const struct result *r, FILE *out)
 
 /* Only when there is something to say: connections usually stay. */
 static void
-print_connections(const struct tally *t, FILE *out)
+print_connections(const struct counters *t, FILE *out)
 {
     if (COUNT(closed) > 0) {
         fprintf(out, "Connections = %ju opened, %ju closed by intent\n", COUNT(opened),

@@ -12,8 +12,8 @@ bool
 progress_init(struct progress *p)
 {
     *p = (struct progress){
-        .now = hist_create(TALLY_SUB_BITS, TALLY_MAX_NS),
-        .before = hist_create(TALLY_SUB_BITS, TALLY_MAX_NS),
+        .now = hist_create(COUNTERS_SUB_BITS, COUNTERS_MAX_NS),
+        .before = hist_create(COUNTERS_SUB_BITS, COUNTERS_MAX_NS),
     };
     if (p->now == NULL || p->before == NULL) {
         progress_fini(p);
@@ -43,7 +43,7 @@ progress_load(const struct lthread *threads, unsigned count, uint64_t records, F
 {
     uint64_t loaded = 0;
     for (unsigned i = 0; i < count; i++) {
-        loaded += ctr_get(&threads[i].tally.loaded);
+        loaded += ctr_get(&threads[i].counters.loaded);
     }
     fprintf(out, LINE_START "loading: %ju", (uintmax_t)loaded);
     if (records > 0) {
@@ -88,11 +88,11 @@ progress_run(struct progress *p, const struct lthread *threads, unsigned count,
     hist_reset(p->now);
     uint64_t answered = 0, errors = 0;
     for (unsigned i = 0; i < count; i++) {
-        const struct tally *t = &threads[i].tally;
-        hist_merge(p->now, t->latency[FROM_INTENDED][TALLY_READ]);
-        hist_merge(p->now, t->latency[FROM_INTENDED][TALLY_UPDATE]);
+        const struct counters *t = &threads[i].counters;
+        hist_merge(p->now, t->latency[FROM_INTENDED][COUNTERS_READ]);
+        hist_merge(p->now, t->latency[FROM_INTENDED][COUNTERS_UPDATE]);
         answered += ctr_get(&t->answered);
-        errors += tally_error_sum(t);
+        errors += counters_error_sum(t);
     }
     nsec_t since = p->at != 0 ? p->at : window->begin;
     double seconds = now > since ? (double)(now - since) / 1e9 : 1;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  *
- * The progress line: once a second, what the threads did in it. Reads their tallies while
+ * The progress line: once a second, what the threads did in it. Reads their counters while
  * they write; main thread only.
  */
 #pragma once

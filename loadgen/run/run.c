@@ -199,7 +199,7 @@ start_threads(struct run *r)
                 !lthread_start(&r->threads[r->started], &conf, &r->orders)) {
                 return EXIT_VALID; /* await_ready sees that one is missing */
             }
-            sampler_add(&r->sampler, i, &r->threads[r->started].tally);
+            sampler_add(&r->sampler, i, &r->threads[r->started].counters);
             r->started++;
         }
         if (c->loads && c->feed.reader == NULL) {
@@ -431,12 +431,12 @@ run_window(const struct run *r)
 }
 
 void
-run_sum(const struct run *r, unsigned c, struct tally *sum)
+run_sum(const struct run *r, unsigned c, struct counters *sum)
 {
     must(c < r->o->classes_len);
     const struct run_class *class = &r->classes[c];
     for (unsigned i = 0; i < class->threads; i++) {
-        tally_merge(sum, &r->threads[class->first + i].tally);
+        counters_merge(sum, &r->threads[class->first + i].counters);
     }
 }
 

@@ -95,4 +95,4 @@ uint64_t run_loaded(const struct run *run);
 /* For the tick: of the run under way, its window (begin, start of what is measured, end), and
  * what class `c` has counted and measured so far, added to `sum`. */
 const struct drive_window *run_window(const struct run *run);
-void run_sum(const struct run *run, unsigned c, struct tally *sum);
+void run_sum(const struct run *run, unsigned c, struct counters *sum);

@@ -14,10 +14,10 @@ bool
 sampler_init(struct sampler *o, unsigned classes, unsigned threads)
 {
     *o = (struct sampler){.classes = classes};
-    o->tallies = calloc(threads, sizeof *o->tallies);
+    o->counters = calloc(threads, sizeof *o->counters);
     o->first = calloc(classes + 1, sizeof *o->first);
     o->series = calloc(classes + 1, sizeof(struct series *));
-    if (o->tallies == NULL || o->first == NULL || o->series == NULL) {
+    if (o->counters == NULL || o->first == NULL || o->series == NULL) {
         sampler_fini(o);
         return false;
     }
@@ -32,17 +32,17 @@ sampler_fini(struct sampler *o)
     }
     free(o->series);
     free(o->first);
-    free(o->tallies);
+    free(o->counters);
     *o = (struct sampler){.series = NULL};
 }
 
 void
-sampler_add(struct sampler *o, unsigned class_index, const struct tally *tally)
+sampler_add(struct sampler *o, unsigned class_index, const struct counters *counters)
 {
     must(class_index < o->classes);
-    o->tallies[o->tallies_len++] = tally;
+    o->counters[o->counters_len++] = counters;
     for (unsigned i = class_index + 1; i <= o->classes; i++) {
-        o->first[i] = o->tallies_len;
+        o->first[i] = o->counters_len;
     }
 }
 
@@ -79,10 +79,10 @@ static void
 look(struct sampler *o, nsec_t now)
 {
     for (unsigned i = 0; i < o->classes; i++) {
-        series_look(o->series[i], &o->tallies[o->first[i]], o->first[i + 1] - o->first[i],
-                    now);
+        series_look(o->series[i], &o->counters[o->first[i]],
+                    o->first[i + 1] - o->first[i], now);
     }
-    series_look(o->series[o->classes], o->tallies, o->tallies_len, now);
+    series_look(o->series[o->classes], o->counters, o->counters_len, now);
 }
 
 void

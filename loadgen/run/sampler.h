@@ -15,8 +15,8 @@
 #include "loadgen/measure/series.h"
 
 struct sampler {
-    const struct tally **tallies; /* of all threads, those of a class in a row */
-    unsigned tallies_len;
+    const struct counters **counters; /* of all threads, those of a class in a row */
+    unsigned counters_len;
     unsigned *first; /* of each class, and their number */
     unsigned classes;
     struct series **series;          /* one a class, then that of all */
@@ -29,7 +29,8 @@ struct sampler {
 must_check bool sampler_init(struct sampler *o, unsigned classes, unsigned threads);
 void sampler_fini(struct sampler *o);
 /* One for each thread, class after class; they live longer than o. */
-void sampler_add(struct sampler *o, unsigned class_index, const struct tally *tally);
+void sampler_add(struct sampler *o, unsigned class_index,
+                 const struct counters *counters);
 
 /* Before a run, and before its time is fixed, for this takes milliseconds; a row for the
  * report each row_length, with its latencies when it `keeps` them. False when memory is

@@ -69,14 +69,14 @@ put_hist(struct frame_out *o, unsigned number, const struct hist *now,
 }
 
 void
-delta_put(struct frame_out *o, struct tally *now, struct tally *before)
+delta_put(struct frame_out *o, struct counters *now, struct counters *before)
 {
     size_t place = frame_open(o, FIELD_COUNTERS);
-    for (unsigned i = 0; i < TALLY_COUNTERS; i++) {
-        frame_add_varint(o, ctr_get(&now->counters[i]) - ctr_get(&before->counters[i]));
+    for (unsigned i = 0; i < COUNTERS_LEN; i++) {
+        frame_add_varint(o, ctr_get(&now->all[i]) - ctr_get(&before->all[i]));
     }
     frame_close(o, place);
-    for (unsigned i = 0; i < TALLY_HISTS; i++) {
+    for (unsigned i = 0; i < COUNTERS_HISTS; i++) {
         if (has_grown(now->hists[i], before->hists[i])) {
             put_hist(o, i, now->hists[i], before->hists[i]);
         }
@@ -84,11 +84,11 @@ delta_put(struct frame_out *o, struct tally *now, struct tally *before)
 }
 
 void
-delta_put_next(struct frame_out *o, struct tally *now, struct tally *before)
+delta_put_next(struct frame_out *o, struct counters *now, struct counters *before)
 {
     delta_put(o, now, before);
-    tally_reset(before);
-    tally_merge(before, now);
+    counters_reset(before);
+    counters_merge(before, now);
 }
 
 /* ---- adding up ---------------------------------------------------------------------- */
@@ -96,16 +96,16 @@ delta_put_next(struct frame_out *o, struct tally *now, struct tally *before)
 /* With `applies` false these only look, so that a bad frame changes nothing. */
 
 static bool
-add_counters(struct tally *sum, const struct frame_field *field, bool applies)
+add_counters(struct counters *sum, const struct frame_field *field, bool applies)
 {
     size_t at = 0;
-    for (unsigned i = 0; i < TALLY_COUNTERS; i++) {
+    for (unsigned i = 0; i < COUNTERS_LEN; i++) {
         uint64_t n;
         if (!frame_varint(field->p, field->len, &at, &n) || n > COUNT_MAX) {
             return false;
         }
         if (applies) {
-            ctr_add(&sum->counters[i], n);
+            ctr_add(&sum->all[i], n);
         }
     }
     return at == field->len;
@@ -131,11 +131,12 @@ add_buckets(struct hist *h, const struct frame_field *field, size_t at, bool app
 }
 
 static bool
-add_hist(struct tally *sum, const struct frame_field *field, uint64_t *seen, bool applies)
+add_hist(struct counters *sum, const struct frame_field *field, uint64_t *seen,
+         bool applies)
 {
     uint64_t number, values[MOMENTS];
     size_t at = 0;
-    if (!frame_varint(field->p, field->len, &at, &number) || number >= TALLY_HISTS ||
+    if (!frame_varint(field->p, field->len, &at, &number) || number >= COUNTERS_HISTS ||
         (*seen >> number & 1) != 0 || field->len - at < sizeof values) {
         return false;
     }
@@ -158,12 +159,12 @@ add_hist(struct tally *sum, const struct frame_field *field, uint64_t *seen, boo
 }
 
 static bool
-add_all(struct tally *sum, const struct frame *f, bool applies)
+add_all(struct counters *sum, const struct frame *f, bool applies)
 {
     struct frame_field field;
     uint64_t seen = 0;
     size_t cursor = 0;
-    must(TALLY_HISTS <= 64); /* a bit for each */
+    must(COUNTERS_HISTS <= 64); /* a bit for each */
     if (!frame_bytes(f, FIELD_COUNTERS, 1, FRAME_MAX, &field) ||
         !add_counters(sum, &field, applies)) {
         return false;
@@ -177,25 +178,25 @@ add_all(struct tally *sum, const struct frame *f, bool applies)
 }
 
 bool
-delta_is_good(struct tally *sum, const struct frame *f)
+delta_is_good(struct counters *sum, const struct frame *f)
 {
     return add_all(sum, f, false);
 }
 
 bool
-delta_add(struct tally *sum, const struct frame *f)
+delta_add(struct counters *sum, const struct frame *f)
 {
     return delta_is_good(sum, f) && add_all(sum, f, true);
 }
 
 uint64_t
-delta_digest(struct tally *t)
+delta_digest(struct counters *t)
 {
-    uint64_t digest = TALLY_COUNTERS;
-    for (unsigned i = 0; i < TALLY_COUNTERS; i++) {
-        digest = rng_mix(digest, i, ctr_get(&t->counters[i]));
+    uint64_t digest = COUNTERS_LEN;
+    for (unsigned i = 0; i < COUNTERS_LEN; i++) {
+        digest = rng_mix(digest, i, ctr_get(&t->all[i]));
     }
-    for (unsigned i = 0; i < TALLY_HISTS; i++) {
+    for (unsigned i = 0; i < COUNTERS_HISTS; i++) {
         const struct hist *h = t->hists[i];
         struct hist_moments m = hist_moments(h);
         digest = rng_mix(digest, m.overflow, m.min);
@@ -213,31 +214,32 @@ delta_digest(struct tally *t)
 uint64_t
 delta_shape(void)
 {
-    uint64_t shape = rng_mix(TALLY_COUNTERS, TALLY_HISTS, TALLY_ERRORS);
-    shape = rng_mix(shape, CODEC_VERBS, TALLY_BOUNDS);
-    return rng_mix(shape, TALLY_SUB_BITS, TALLY_MAX_NS);
+    uint64_t shape = rng_mix(COUNTERS_LEN, COUNTERS_HISTS, COUNTERS_ERRORS);
+    shape = rng_mix(shape, CODEC_VERBS, COUNTERS_BOUNDS);
+    return rng_mix(shape, COUNTERS_SUB_BITS, COUNTERS_MAX_NS);
 }
 
-struct tally *
-delta_tallies_create(unsigned count)
+struct counters *
+delta_counters_create(unsigned count)
 {
-    struct tally *tallies = calloc(count + 1, sizeof *tallies); /* there may be none */
-    bool is_good = tallies != NULL;
+    struct counters *counters =
+        calloc(count + 1, sizeof *counters); /* there may be none */
+    bool is_good = counters != NULL;
     for (unsigned i = 0; is_good && i < count; i++) {
-        is_good = tally_init(&tallies[i]);
+        is_good = counters_init(&counters[i]);
     }
     if (!is_good) {
-        delta_tallies_destroy(&tallies, count);
+        delta_counters_destroy(&counters, count);
     }
-    return tallies;
+    return counters;
 }
 
 void
-delta_tallies_destroy(struct tally **tallies, unsigned count)
+delta_counters_destroy(struct counters **counters, unsigned count)
 {
-    for (unsigned i = 0; *tallies != NULL && i < count; i++) {
-        tally_fini(&(*tallies)[i]);
+    for (unsigned i = 0; *counters != NULL && i < count; i++) {
+        counters_fini(&(*counters)[i]);
     }
-    free(*tallies);
-    *tallies = NULL;
+    free(*counters);
+    *counters = NULL;
 }

@@ -60,7 +60,7 @@ enum message_field {
     FIELD_VERSION = 2,
     FIELD_FEATURES = 3, /* bits; unknown ones are to be ignored */
     FIELD_NONCE = 4,
-    FIELD_SHAPE = 5,   /* of tallies: both sides must have the same */
+    FIELD_SHAPE = 5,   /* of counters: both sides must have the same */
     FIELD_IS_OPEN = 6, /* 1: the sender of this hello has no key */
     FIELD_PROOF = 7,
     FIELD_TEXT = 8,

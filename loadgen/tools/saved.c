@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "loadgen/measure/ci.h"
-#include "loadgen/measure/tally.h"
+#include "loadgen/measure/counters.h"
 #include "loadgen/tools/tree.h"
 
 /* "results/a.json" -> "a". The caller frees. */

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "loadgen/measure/tally.h"
+#include "loadgen/measure/counters.h"
 #include "loadgen/report/schema.h"
 #include "loadgen/tools/saved.h"
 
@@ -64,10 +64,10 @@ struct hist *
 tree_hist(const json_t *object)
 {
     const json_t *buckets = json_object_get(object, "buckets");
-    if (!json_is_array(buckets) || tree_count(object, "sub_bits") != TALLY_SUB_BITS) {
+    if (!json_is_array(buckets) || tree_count(object, "sub_bits") != COUNTERS_SUB_BITS) {
         return NULL;
     }
-    struct hist *h = hist_create(TALLY_SUB_BITS, TALLY_MAX_NS);
+    struct hist *h = hist_create(COUNTERS_SUB_BITS, COUNTERS_MAX_NS);
     must(h != NULL);
     bool is_good = true;
     for (size_t i = 0; i < json_array_size(buckets) && is_good; i++) {

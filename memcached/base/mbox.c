@@ -36,13 +36,13 @@ mbox_wake(struct mbox *m)
 }
 
 void
-mbox_push(struct mbox *m, struct mbox_letter *letter)
+mbox_push(struct mbox *m, struct mbox_message *message)
 {
-    struct mbox_letter *newest = atomic_load_explicit(&m->newest, memory_order_relaxed);
+    struct mbox_message *newest = atomic_load_explicit(&m->newest, memory_order_relaxed);
     do {
-        letter->next = newest;
+        message->next = newest;
     } while (!atomic_compare_exchange_weak_explicit(
-        &m->newest, &newest, letter, memory_order_release, memory_order_relaxed));
+        &m->newest, &newest, message, memory_order_release, memory_order_relaxed));
     if (newest == NULL) {
         mbox_wake(m);
     }
@@ -57,14 +57,14 @@ mbox_clear(struct mbox *m)
     }
 }
 
-struct mbox_letter *
+struct mbox_message *
 mbox_take(struct mbox *m)
 {
-    struct mbox_letter *newest =
+    struct mbox_message *newest =
         atomic_exchange_explicit(&m->newest, NULL, memory_order_acquire);
-    struct mbox_letter *oldest = NULL;
+    struct mbox_message *oldest = NULL;
     while (newest != NULL) {
-        struct mbox_letter *next = newest->next;
+        struct mbox_message *next = newest->next;
         newest->next = oldest;
         oldest = newest;
         newest = next;

@@ -14,7 +14,7 @@ bool
 admission_init(struct admission *a, struct core_shared *shared, nsec_t now)
 {
     *a = (struct admission){.is_armed = false};
-    limiter_desk_init(&a->limits, &shared->limiter);
+    limiter_worker_init(&a->limits, &shared->limiter);
     slo_watch_init(&a->slo, &shared->slo, now);
     a->delay = hist_create(ADMISSION_SUB_BITS, ADMISSION_MAX_NS);
     return a->delay != NULL;
@@ -183,7 +183,7 @@ admission_hold_ns(const struct core *k, enum req_class class)
 /* ---- waiting for tokens ---------------------------------------------------------------- */
 
 static struct work *
-work_of_wait(struct gate_node *n)
+work_of_wait(struct waitq_node *n)
 {
     return (struct work *)(void *)((char *)n - offsetof(struct work, ticket.wait));
 }
@@ -220,7 +220,7 @@ is_round_due(struct core *k)
 
 /* A client that has gone loses its place: its tokens are the next one's. */
 static void
-serve_ticket(struct core *k, struct gate_node *n, enum limiter_verdict verdict)
+serve_ticket(struct core *k, struct waitq_node *n, enum limiter_verdict verdict)
 {
     struct work *work = work_of_wait(n);
     if (work->type->ends_if_gone == NULL || !work->type->ends_if_gone(work)) {
@@ -248,7 +248,7 @@ admission_serve(struct core *k)
     }
     nsec_t deadline = now + pace_turn_ns(&k->queue.pace, now);
     enum limiter_verdict verdict;
-    struct gate_node *n;
+    struct waitq_node *n;
     while ((n = limiter_next(&a->limits, k->is_draining, a->round_at, &verdict)) !=
            NULL) {
         serve_ticket(k, n, verdict);

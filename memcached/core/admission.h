@@ -28,9 +28,9 @@ struct turn;
 
 /* A request's way through admission; embedded in the work whose head it is. */
 struct ticket {
-    bool is_admitted;      /* the request has its tokens */
-    bool is_refused;       /* it has waited for them in vain */
-    struct gate_node wait; /* its place while it waits for them */
+    bool is_admitted;       /* the request has its tokens */
+    bool is_refused;        /* it has waited for them in vain */
+    struct waitq_node wait; /* its place while it waits for them */
 };
 
 /* What admission knows of a request. */
@@ -42,7 +42,7 @@ struct facts {
 };
 
 struct admission {
-    struct limiter_desk limits; /* those that wait for tokens */
+    struct limiter_worker limits; /* those that wait for tokens */
     struct slo_watch slo;
     bool refuses_rest; /* the last refusal was the SLO's */
     bool is_armed;     /* the worker is to be woken at wake_at, to serve a round */
@@ -59,7 +59,7 @@ void admission_fini(struct admission *a);
 static inline bool
 ticket_is_waiting(const struct ticket *t)
 {
-    return gate_is_waiting(&t->wait);
+    return waitq_is_waiting(&t->wait);
 }
 
 /* Asks for a request. WAIT: the ticket is queued for tokens. Those that wait come first, unless the

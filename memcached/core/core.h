@@ -29,7 +29,7 @@
 #include "core/latency.h"
 #include "core/queue.h"
 #include "qos/class_rules.h"
-#include "qos/habit.h"
+#include "qos/history.h"
 #include "qos/limiter.h"
 #include "qos/slo.h"
 #include "serve/env.h"
@@ -91,7 +91,7 @@ struct core {
     struct queue queue;
     struct admission admission;
     struct coalesce coalesce;
-    struct habit_peers peers;
+    struct history_peers peers;
     struct budget budget;
     struct latency latency;
     struct core_ctr ctr;

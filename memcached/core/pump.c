@@ -19,7 +19,7 @@ pump_init(struct pump *p, struct core *core, const struct work_type *type, uint6
     p->out_most = PACE_PIECE_MAX;
     p->way = PACE_PLAIN;
     session_init(&p->session);
-    habit_begin(&p->habit, &core->peers, peer, core->now);
+    history_begin(&p->history, &core->peers, peer, core->now);
     pump_join(p, core);
 }
 
@@ -43,7 +43,7 @@ pump_end_turn(struct pump *p, unsigned allowed, bool waits)
 {
     unsigned served = allowed - p->requests;
     p->served += served;
-    habit_end_turn(&p->habit, served, waits);
+    history_end_turn(&p->history, served, waits);
 }
 
 /* ---- class ----------------------------------------------------------------------------- */
@@ -61,7 +61,7 @@ classify(struct pump *p)
     } else {
         class = classify_request(shared, &p->session, &p->is_class_told);
     }
-    p->habit.class = (uint8_t) class;
+    p->history.class = (uint8_t) class;
     return class;
 }
 
@@ -71,7 +71,7 @@ static void
 account(struct pump *p, enum session_ran ran, size_t bytes)
 {
     struct core *k = p->core;
-    enum req_class class = (enum req_class)p->habit.class;
+    enum req_class class = (enum req_class)p->history.class;
     bool is_done = ran == RAN_DONE && !p->session.is_open;
     if (likely(is_done && class == CLASS_SMALL &&
                bytes <= k->shared->classes.bulk_bytes &&
@@ -79,10 +79,10 @@ account(struct pump *p, enum session_ran ran, size_t bytes)
         core_account(k, CLASS_SMALL, bytes, true);
     } else {
         class = classify_account(k, &p->session, class, p->is_class_told, ran, bytes);
-        p->habit.class = (uint8_t) class;
+        p->history.class = (uint8_t) class;
     }
     if (is_done) {
-        habit_note(&p->habit, class);
+        history_note(&p->history, class);
     }
 }
 
@@ -97,7 +97,7 @@ end_part(struct pump *p, struct turn *turn, enum session_ran ran)
     case RAN_LONG:
         return queue_admits_long(p->core, turn) ? PUMP_ON : PUMP_DEFER;
     case RAN_LATE:
-        p->habit.class = CLASS_BULK;
+        p->history.class = CLASS_BULK;
         return PUMP_DEFER;
     case RAN_BODY:
         return PUMP_ON;
@@ -277,7 +277,7 @@ pump_run(struct pump *p, struct turn *turn)
 {
     enum req_class class;
     if (unlikely(p->work.ticket.is_admitted)) {
-        class = (enum req_class)p->habit.class;
+        class = (enum req_class)p->history.class;
         turn->has_long |= p->session.is_long;
     } else {
         class = classify(p);
@@ -329,11 +329,11 @@ bool
 pump_defers_read(struct pump *p)
 {
     struct core *k = p->core;
-    enum req_class lane = habit_lane(&p->habit, p->served);
+    enum req_class lane = history_lane(&p->history, p->served);
     if (likely(lane == CLASS_NONE) || !k->shared->classes.is_on) {
         return false;
     }
-    ctr_add(&k->ctr.trickle_waits, habit_trickles(&p->habit));
+    ctr_add(&k->ctr.trickle_waits, history_trickles(&p->history));
     queue_put(k, &p->work, lane);
     return true;
 }
@@ -344,7 +344,7 @@ pump_charge_read(struct pump *p)
     struct core *k = p->core;
     uint64_t came = session_progress(&p->session, &p->in);
     ctr_add(&k->ctr.trickled,
-            habit_charge(&p->habit, &k->peers, p->peer, came, p->served, k->now));
+            history_charge(&p->history, &k->peers, p->peer, came, p->served, k->now));
 }
 
 /* ---- writing --------------------------------------------------------------------------- */

@@ -20,7 +20,7 @@
 #include "core/budget.h"
 #include "core/coalesce.h"
 #include "core/queue.h"
-#include "qos/habit.h"
+#include "qos/history.h"
 #include "serve/session.h"
 
 struct core;
@@ -39,7 +39,7 @@ struct pump {
     struct arrival arrival;
     struct coalesced coalesced; /* of what is in `out` */
     struct budget_share share;
-    struct habit habit;
+    struct history history;
     struct session session;
     struct buf in;
     struct chain out;
@@ -86,7 +86,7 @@ void pump_end_turn(struct pump *p, unsigned allowed, bool waits);
 static inline enum req_class
 pump_lane(const struct pump *p)
 {
-    return class_lane((enum req_class)p->habit.class,
+    return class_lane((enum req_class)p->history.class,
                       p->session.is_long && !p->is_class_told);
 }
 
@@ -99,7 +99,7 @@ must_check bool pump_defers_read(struct pump *p);
 static inline bool
 pump_is_slow(const struct pump *p)
 {
-    return habit_trickles(&p->habit);
+    return history_trickles(&p->history);
 }
 /* A turn's input has ended, and not with a request: that may be one read of many for a single
  * one. */

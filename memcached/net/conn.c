@@ -162,7 +162,7 @@ conn_create(struct worker *w, const struct handoff *handoff)
     c->pump.session.may_control = handoff->may_control;
     c->tag = handoff->tag;
     c->rate.since = w->core.now;
-    c->mail.kind = MAIL_MOVED;
+    c->message.kind = MESSAGE_MOVED;
     c->is_tcp = addr_describe(&handoff->peer, c->fd, c->entry.addr, sizeof c->entry.addr);
     if ((handoff->tls != TLS_OFF && !conn_tls_begin(c, handoff->tls)) ||
         !registry_add(&w->shared->registry, &c->entry)) {

@@ -13,7 +13,7 @@
 #include <stddef.h>
 
 #include "core/pump.h"
-#include "net/mail.h"
+#include "net/worker_message.h"
 #include "net/migrate.h"
 #include "qos/homing.h"
 #include "serve/verbose.h"
@@ -71,8 +71,8 @@ struct conn {
     struct migrate_rate rate;
     struct migrate_wish wish;
     struct homing homing;
-    struct mail mail;         /* by which it goes to another worker */
-    struct conn *next, *prev; /* the worker's list */
+    struct worker_message message; /* by which it goes to another worker */
+    struct conn *next, *prev;      /* the worker's list */
     struct conn *next_doomed;
 };
 

@@ -241,7 +241,7 @@ conn_flush(struct conn *c, size_t most, size_t *sent)
     enum io io = unlikely(c->tls != NULL) ? conn_tls_send(c, iov, runs, sent)
                                           : send_plain(c, iov, runs, sent);
     if (unlikely(begin != 0)) {
-        latency_end(l, (enum req_class)c->pump.habit.class, begin, clock_now());
+        latency_end(l, (enum req_class)c->pump.history.class, begin, clock_now());
     }
     /* TLS may have sent some of it before it failed; then there is no output any more. */
     if (*sent > 0 && likely(c->closing == CLOSE_NONE)) {

@@ -188,7 +188,7 @@ flow_open(struct flow *f, const struct flow_datagram *d)
     f->is_open = true;
     struct pump *p = &f->pump;
     p->requests = w->shared->core.requests_per_event;
-    p->habit.class = CLASS_SMALL;
+    p->history.class = CLASS_SMALL;
     p->peer = peer.key;
     p->out_most = reply_max(f) + 1;
     session_init(&p->session);
@@ -224,7 +224,7 @@ begin_reply(struct flow *f)
     f->is_replying = true;
     if (unlikely(f->outbox->worker->core.latency.who == &f->pump)) {
         f->outbox->has_followed = true;
-        f->outbox->followed_class = (enum req_class)f->pump.habit.class;
+        f->outbox->followed_class = (enum req_class)f->pump.history.class;
     }
     if (f->is_guarded) {
         uint64_t sent = bytes + (uint64_t)f->frame.total * UDP_FRAME_HEADER_BYTES;
@@ -402,7 +402,7 @@ step_run(struct flow *f, struct turn *turn)
     case PUMP_FLUSH:
         return FLOW_ON;
     case PUMP_DONE:
-        ctr_add(&p->core->classes[p->habit.class].served_udp, 1);
+        ctr_add(&p->core->classes[p->history.class].served_udp, 1);
         return finish_request(f);
     case PUMP_REFUSED:
         return finish_request(f);

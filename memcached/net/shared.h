@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "base/ctr.h"
 #include "core/core.h"
-#include "net/crew.h"
+#include "net/worker_pool.h"
 #include "net/udp.h"
 #include "qos/steer.h"
 #include "serve/env.h"
@@ -50,7 +50,7 @@ struct net_shared {
     const struct scheduling *schedule;
     const struct resctrl *resctrl;
     struct busypoll busy_poll;
-    struct crew crew;
+    struct worker_pool worker_pool;
     uint32_t idle_seconds; /* connections idle for longer are closed; 0: none */
     unsigned worker_count;
     uint64_t peer_seed;          /* of peers' keys */

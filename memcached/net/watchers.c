@@ -18,7 +18,7 @@
 #define DISCARDS_MAX 16    /* of a TLS client in a row: more than a session reads ahead */
 
 struct watcher {
-    struct mbox_letter letter; /* first: on its way to the thread */
+    struct mbox_message message; /* first: on its way to the thread */
     struct watchers *owner;
     int fd;
     struct tls_session *tls; /* NULL: plain */
@@ -73,7 +73,7 @@ watchers_give(struct watchers *ws, struct watcher *watcher, struct registry_entr
 {
     watcher->tls = tls;
     registry_replace(ws->registry, old, &watcher->entry);
-    mbox_push(&ws->mbox, &watcher->letter);
+    mbox_push(&ws->mbox, &watcher->message);
 }
 
 /* The types of all watchers together; the tick runs while there are any. */
@@ -277,22 +277,23 @@ on_tick(evutil_socket_t fd, short what, void *arg)
 }
 
 static struct watcher *
-watcher_of_letter(struct mbox_letter *letter)
+watcher_of_letter(struct mbox_message *message)
 {
-    return (struct watcher *)(void *)((char *)letter - offsetof(struct watcher, letter));
+    return (struct watcher *)(void *)((char *)message -
+                                      offsetof(struct watcher, message));
 }
 
 static void
-on_mail(evutil_socket_t fd, short what, void *arg)
+on_message(evutil_socket_t fd, short what, void *arg)
 {
     (void)fd;
     (void)what;
     struct watchers *ws = arg;
     mbox_clear(&ws->mbox);
-    struct mbox_letter *letter = mbox_take(&ws->mbox);
-    while (letter != NULL) {
-        struct watcher *w = watcher_of_letter(letter);
-        letter = letter->next;
+    struct mbox_message *message = mbox_take(&ws->mbox);
+    while (message != NULL) {
+        struct watcher *w = watcher_of_letter(message);
+        message = message->next;
         admit(ws, w);
     }
     pass(ws);
@@ -327,7 +328,7 @@ create_base(struct watchers *ws)
     struct timeval every = {.tv_usec = TICK_MS * 1000};
     return ws->base != NULL &&
            event_assign(&ws->mbox_event, ws->base, ws->mbox.fd, EV_READ | EV_PERSIST,
-                        on_mail, ws) == 0 &&
+                        on_message, ws) == 0 &&
            event_add(&ws->mbox_event, NULL) == 0 &&
            event_assign(&ws->tick, ws->base, -1, EV_PERSIST, on_tick, ws) == 0 &&
            event_add(&ws->tick, &every) == 0 && event_del(&ws->tick) == 0;

@@ -94,40 +94,42 @@ start_draining(struct worker *w)
     }
 }
 
-static struct mail *
-mail_of_letter(struct mbox_letter *letter)
+static struct worker_message *
+message_of_link(struct mbox_message *link)
 {
-    return (struct mail *)(void *)((char *)letter - offsetof(struct mail, letter));
+    return (struct worker_message *)(void *)((char *)link -
+                                             offsetof(struct worker_message, message));
 }
 
 static struct handoff *
-handoff_of_mail(struct mail *mail)
+handoff_of(struct worker_message *message)
 {
-    return (struct handoff *)(void *)((char *)mail - offsetof(struct handoff, mail));
+    return (struct handoff *)(void *)((char *)message -
+                                      offsetof(struct handoff, message));
 }
 
 static struct conn *
-conn_of_mail(struct mail *mail)
+conn_of(struct worker_message *message)
 {
-    return (struct conn *)(void *)((char *)mail - offsetof(struct conn, mail));
+    return (struct conn *)(void *)((char *)message - offsetof(struct conn, message));
 }
 
 static void
-open_mail(struct worker *w, struct mail *mail)
+take_message(struct worker *w, struct worker_message *message)
 {
-    if (mail->kind == MAIL_MOVED) {
-        migrate_take(w, conn_of_mail(mail));
+    if (message->kind == MESSAGE_MOVED) {
+        migrate_take(w, conn_of(message));
         return;
     }
-    struct handoff *handoff = handoff_of_mail(mail);
+    struct handoff *handoff = handoff_of(message);
     conn_create(w, handoff);
     free(handoff);
 }
 
 /* In this order: the wake-up, so that nothing set from here on is missed; the orders; the
- * letters, so that a connection handed over before an order falls under it. */
+ * messages, so that a connection handed over before an order falls under it. */
 static void
-on_mail(evutil_socket_t fd, short what, void *arg)
+on_message(evutil_socket_t fd, short what, void *arg)
 {
     (void)fd;
     (void)what;
@@ -135,11 +137,11 @@ on_mail(evutil_socket_t fd, short what, void *arg)
     core_wake(&w->core);
     mbox_clear(&w->mbox);
     unsigned orders = atomic_exchange(&w->orders, 0);
-    struct mbox_letter *letter = mbox_take(&w->mbox);
-    while (letter != NULL) {
-        struct mail *mail = mail_of_letter(letter);
-        letter = letter->next;
-        open_mail(w, mail);
+    struct mbox_message *link = mbox_take(&w->mbox);
+    while (link != NULL) {
+        struct worker_message *message = message_of_link(link);
+        link = link->next;
+        take_message(w, message);
     }
     if (orders & ORDER_RELIMIT) {
         admission_look_again(&w->core);
@@ -191,7 +193,7 @@ void
 worker_give(struct worker *w, struct handoff *handoff)
 {
     PROBE(conn__dispatch, handoff->fd, w->index);
-    mbox_push(&w->mbox, &handoff->mail.letter);
+    mbox_push(&w->mbox, &handoff->message.message);
 }
 
 void
@@ -290,7 +292,7 @@ create_base(struct worker *w)
         return false;
     }
     return event_assign(&w->mbox_event, w->base, w->mbox.fd, EV_READ | EV_PERSIST,
-                        on_mail, w) == 0 &&
+                        on_message, w) == 0 &&
            event_add(&w->mbox_event, NULL) == 0 && start_wakeup(w);
 }
 
@@ -320,8 +322,9 @@ worker_main(void *arg)
     }
     bool is_able = has_base && idle_start(w) && udp_start(w);
     atomic_store(&w->has_failed, !is_able);
-    must(sem_post(&w->shared->crew.ready) == 0);
-    await(&w->shared->crew.go); /* a datagram may ask for statistics of all workers */
+    must(sem_post(&w->shared->worker_pool.ready) == 0);
+    await(&w->shared->worker_pool
+               .go); /* a datagram may ask for statistics of all workers */
     if (is_able) {
         run_loop(w);
         close_all(w);
@@ -336,7 +339,7 @@ worker_main(void *arg)
         event_base_free(w->base);
     }
     core_stop(&w->core);
-    must(sem_post(&w->shared->crew.ended) == 0);
+    must(sem_post(&w->shared->worker_pool.ended) == 0);
     return NULL;
 }
 
@@ -389,17 +392,17 @@ worker_join(struct worker *w)
 
 /* Connections that were handed over too late to be served. */
 static void
-drop_mail(struct worker *w)
+drop_messages(struct worker *w)
 {
-    struct mbox_letter *letter = mbox_take(&w->mbox);
-    while (letter != NULL) {
-        struct mail *mail = mail_of_letter(letter);
-        letter = letter->next;
-        if (mail->kind == MAIL_MOVED) {
-            conn_drop(conn_of_mail(mail), w);
+    struct mbox_message *link = mbox_take(&w->mbox);
+    while (link != NULL) {
+        struct worker_message *message = message_of_link(link);
+        link = link->next;
+        if (message->kind == MESSAGE_MOVED) {
+            conn_drop(conn_of(message), w);
         } else {
-            close(handoff_of_mail(mail)->fd);
-            free(handoff_of_mail(mail));
+            close(handoff_of(message)->fd);
+            free(handoff_of(message));
         }
     }
 }
@@ -407,7 +410,7 @@ drop_mail(struct worker *w)
 void
 worker_fini(struct worker *w)
 {
-    drop_mail(w);
+    drop_messages(w);
     mbox_fini(&w->mbox);
     free_parts(w);
 }

@@ -18,7 +18,7 @@
 
 #include "core/core.h"
 #include "net/idle.h"
-#include "net/mail.h"
+#include "net/worker_message.h"
 #include "net/migrate.h"
 #include "net/shared.h"
 #include "net/udp.h"
@@ -87,7 +87,7 @@ struct worker {
 
 /* A new connection on its way from the listener. */
 struct handoff {
-    struct mail mail; /* first */
+    struct worker_message message; /* first */
     int fd;
     const char *listen_addr;
     const char *tag; /* of the listener; empty: none */

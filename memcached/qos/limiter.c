@@ -154,13 +154,13 @@ limiter_nap(const struct limiter *l)
 /* ---- the list of those that wait for their address ------------------------------------- */
 
 static unsigned *
-hash_count(struct limiter_desk *d, const struct gate_node *n)
+hash_count(struct limiter_worker *d, const struct waitq_node *n)
 {
     return &d->peers_by_hash[n->peer % LIMITER_PEER_HASHES];
 }
 
 static void
-peers_push(struct limiter_desk *d, struct gate_node *n)
+peers_push(struct limiter_worker *d, struct waitq_node *n)
 {
     n->next = &d->peers;
     n->prev = d->peers.prev;
@@ -171,7 +171,7 @@ peers_push(struct limiter_desk *d, struct gate_node *n)
 }
 
 static void
-peers_remove(struct limiter_desk *d, struct gate_node *n)
+peers_remove(struct limiter_worker *d, struct waitq_node *n)
 {
     if (d->peers_next == n) {
         d->peers_next = n->next;
@@ -184,8 +184,8 @@ peers_remove(struct limiter_desk *d, struct gate_node *n)
 }
 
 /* The next in the list that has its tokens, taken; NULL when this look is over. */
-static struct gate_node *
-peers_pop(struct limiter_desk *d, nsec_t now)
+static struct waitq_node *
+peers_pop(struct limiter_worker *d, nsec_t now)
 {
     if (d->peers_length == 0 || (d->peers_next == &d->peers && now < d->peers_at)) {
         return NULL;
@@ -195,7 +195,7 @@ peers_pop(struct limiter_desk *d, nsec_t now)
         d->peers_retry = UINT64_MAX;
     }
     while (d->peers_next != &d->peers) {
-        struct gate_node *n = d->peers_next;
+        struct waitq_node *n = d->peers_next;
         nsec_t retry_at = now;
         if (peers_take(&d->shared->peers, n->peer, n->cost, now, &retry_at)) {
             peers_remove(d, n);
@@ -212,26 +212,26 @@ peers_pop(struct limiter_desk *d, nsec_t now)
 /* ---- a worker ------------------------------------------------------------------------- */
 
 void
-limiter_desk_init(struct limiter_desk *d, struct limiter *l)
+limiter_worker_init(struct limiter_worker *d, struct limiter *l)
 {
-    *d = (struct limiter_desk){.shared = l};
-    gate_init(&d->total, &l->total);
+    *d = (struct limiter_worker){.shared = l};
+    waitq_init(&d->total, &l->total);
     for (unsigned c = 0; c < CLASS_COUNT; c++) {
-        gate_init(&d->by_class[c], &l->by_class[c]);
+        waitq_init(&d->by_class[c], &l->by_class[c]);
     }
     d->peers.next = d->peers.prev = d->peers_next = &d->peers;
 }
 
-/* The gate of a stage, NULL when it has no limit. */
-static struct gate *
-gate_of(struct limiter_desk *d, const struct gate_node *n, unsigned stage)
+/* The wait queue of a stage, NULL when it has no limit. */
+static struct waitq *
+waitq_of(struct limiter_worker *d, const struct waitq_node *n, unsigned stage)
 {
-    struct gate *g = stage == STAGE_CLASS ? &d->by_class[n->class] : &d->total;
+    struct waitq *g = stage == STAGE_CLASS ? &d->by_class[n->class] : &d->total;
     return limit_is_set(g->limit) ? g : NULL;
 }
 
 static bool
-pass(struct limiter_desk *d, struct gate_node *n, unsigned stage, bool has_waited,
+pass(struct limiter_worker *d, struct waitq_node *n, unsigned stage, bool has_waited,
      nsec_t now)
 {
     if (stage == STAGE_PEER) {
@@ -242,30 +242,30 @@ pass(struct limiter_desk *d, struct gate_node *n, unsigned stage, bool has_waite
         return (has_waited || *hash_count(d, n) == 0) &&
                peers_take(&d->shared->peers, n->peer, n->cost, now, &ignored);
     }
-    struct gate *g = gate_of(d, n, stage);
-    return g == NULL || gate_take(g, n, now, has_waited);
+    struct waitq *g = waitq_of(d, n, stage);
+    return g == NULL || waitq_take(g, n, now, has_waited);
 }
 
 /* Gives back the tokens of the stages before this one. */
 static void
-undo(struct limiter_desk *d, struct gate_node *n, unsigned stage)
+undo(struct limiter_worker *d, struct waitq_node *n, unsigned stage)
 {
     if (stage > STAGE_PEER && n->peer != 0) {
         peers_refund(&d->shared->peers, n->peer, n->cost);
     }
-    if (stage > STAGE_CLASS && gate_of(d, n, STAGE_CLASS) != NULL) {
-        gate_untake(&d->by_class[n->class], n);
+    if (stage > STAGE_CLASS && waitq_of(d, n, STAGE_CLASS) != NULL) {
+        waitq_untake(&d->by_class[n->class], n);
     }
 }
 
 static nsec_t
-max_delay(const struct limiter_desk *d)
+max_delay(const struct limiter_worker *d)
 {
     return atomic_load_explicit(&d->shared->max_delay, memory_order_relaxed);
 }
 
 static bool
-is_overdue(const struct limiter_desk *d, const struct gate_node *n, nsec_t at)
+is_overdue(const struct limiter_worker *d, const struct waitq_node *n, nsec_t at)
 {
     nsec_t most = max_delay(d);
     return most != 0 && at > n->since && at - n->since >= most;
@@ -273,7 +273,7 @@ is_overdue(const struct limiter_desk *d, const struct gate_node *n, nsec_t at)
 
 /* Queues n at the stage where it got stuck. False: it would have to wait for too long. */
 static bool
-queue_up(struct limiter_desk *d, struct gate_node *n, nsec_t now)
+queue_up(struct limiter_worker *d, struct waitq_node *n, nsec_t now)
 {
     d->waiting++;
     if (n->stage == STAGE_PEER) {
@@ -281,10 +281,10 @@ queue_up(struct limiter_desk *d, struct gate_node *n, nsec_t now)
         d->peers_at = d->peers_length == 1 ? now : d->peers_at;
         return true;
     }
-    struct gate *g = n->stage == STAGE_CLASS ? &d->by_class[n->class] : &d->total;
-    nsec_t due = gate_push(g, n, now);
+    struct waitq *g = n->stage == STAGE_CLASS ? &d->by_class[n->class] : &d->total;
+    nsec_t due = waitq_push(g, n, now);
     if (is_overdue(d, n, due > now ? due - 1 : now)) {
-        gate_remove(g, n);
+        waitq_remove(g, n);
         d->waiting--;
         return false;
     }
@@ -293,7 +293,7 @@ queue_up(struct limiter_desk *d, struct gate_node *n, nsec_t now)
 
 /* Through as many stages as there are tokens for. */
 static bool
-advance(struct limiter_desk *d, struct gate_node *n, bool has_waited, nsec_t now)
+advance(struct limiter_worker *d, struct waitq_node *n, bool has_waited, nsec_t now)
 {
     while (n->stage < STAGE_PASSED) {
         if (!pass(d, n, n->stage, has_waited, now)) {
@@ -305,7 +305,7 @@ advance(struct limiter_desk *d, struct gate_node *n, bool has_waited, nsec_t now
 }
 
 static enum limiter_verdict
-refuse(struct limiter_desk *d, struct gate_node *n)
+refuse(struct limiter_worker *d, struct waitq_node *n)
 {
     undo(d, n, n->stage);
     ctr_add(&d->ctr[n->class].rejected, 1);
@@ -313,7 +313,7 @@ refuse(struct limiter_desk *d, struct gate_node *n)
 }
 
 enum limiter_verdict
-limiter_ask_limits(struct limiter_desk *d, struct gate_node *n,
+limiter_ask_limits(struct limiter_worker *d, struct waitq_node *n,
                    const struct limiter_request *r, bool has_waited, nsec_t now)
 {
     const struct limiter *l = d->shared;
@@ -345,7 +345,7 @@ limiter_ask_limits(struct limiter_desk *d, struct gate_node *n,
 }
 
 struct limiter_spare
-limiter_spare_of(const struct limiter_desk *d, unsigned most)
+limiter_spare_of(const struct limiter_worker *d, unsigned most)
 {
     const struct limiter *l = d->shared;
     uint64_t tokens = d->total.lease.tokens;
@@ -361,7 +361,7 @@ limiter_spare_of(const struct limiter_desk *d, unsigned most)
 }
 
 void
-limiter_owe(struct limiter_desk *d, const struct limiter_request *r, nsec_t now)
+limiter_owe(struct limiter_worker *d, const struct limiter_request *r, nsec_t now)
 {
     struct limiter *l = d->shared;
     if (r->keys == 0 || !atomic_load_explicit(&l->counts_keys, memory_order_relaxed)) {
@@ -372,32 +372,32 @@ limiter_owe(struct limiter_desk *d, const struct limiter_request *r, nsec_t now)
     limit_owe(&l->total, &d->total.lease, r->keys, now);
 }
 
-/* The list or gate at whose front the one that waits longest may stand: 0 is the peers'
+/* The list or wait queue at whose front the one that waits longest may stand: 0 is the peers'
  * list, then the classes' gates, then that of all. */
 #define QUEUES (CLASS_COUNT + 2)
 
-static struct gate *
-gate_number(struct limiter_desk *d, unsigned i)
+static struct waitq *
+gate_number(struct limiter_worker *d, unsigned i)
 {
     return i <= CLASS_COUNT ? &d->by_class[i - 1] : &d->total;
 }
 
-static struct gate_node *
-front(struct limiter_desk *d, unsigned i)
+static struct waitq_node *
+front(struct limiter_worker *d, unsigned i)
 {
     if (i == 0) {
         return d->peers_length > 0 ? d->peers.next : NULL;
     }
-    struct gate *g = gate_number(d, i);
+    struct waitq *g = gate_number(d, i);
     return g->length > 0 ? g->head.next : NULL;
 }
 
 /* The next one whose wait budget is used up, or the next of all. */
-static struct gate_node *
-take_front(struct limiter_desk *d, bool any, nsec_t now)
+static struct waitq_node *
+take_front(struct limiter_worker *d, bool any, nsec_t now)
 {
     for (unsigned i = 0; i < QUEUES; i++) {
-        struct gate_node *n = front(d, i);
+        struct waitq_node *n = front(d, i);
         if (n != NULL && (any || is_overdue(d, n, now))) {
             limiter_leave(d, n);
             return n;
@@ -407,34 +407,34 @@ take_front(struct limiter_desk *d, bool any, nsec_t now)
 }
 
 /* One that has got what it waited for. */
-static struct gate_node *
-take_ready(struct limiter_desk *d, nsec_t now)
+static struct waitq_node *
+take_ready(struct limiter_worker *d, nsec_t now)
 {
-    struct gate_node *n = peers_pop(d, now);
+    struct waitq_node *n = peers_pop(d, now);
     for (unsigned i = 1; n == NULL && i < QUEUES; i++) {
-        n = gate_pop(gate_number(d, i), now);
+        n = waitq_pop(gate_number(d, i), now);
     }
     d->waiting -= n != NULL;
     return n;
 }
 
 static enum limiter_verdict
-admit_late(struct limiter_desk *d, struct gate_node *n)
+admit_late(struct limiter_worker *d, struct waitq_node *n)
 {
     ctr_add(&d->ctr[n->class].admitted, 1);
     ctr_add(&d->ctr[n->class].delayed, 1);
     return VERDICT_ADMIT;
 }
 
-struct gate_node *
-limiter_next(struct limiter_desk *d, bool lets_all, nsec_t now,
+struct waitq_node *
+limiter_next(struct limiter_worker *d, bool lets_all, nsec_t now,
              enum limiter_verdict *verdict)
 {
     if (d->waiting == 0) {
         return NULL;
     }
     lets_all |= atomic_load_explicit(&d->shared->is_dry, memory_order_relaxed);
-    struct gate_node *n;
+    struct waitq_node *n;
     if (lets_all && (n = take_front(d, true, now)) != NULL) {
         *verdict = admit_late(d, n);
         return n;
@@ -458,32 +458,32 @@ limiter_next(struct limiter_desk *d, bool lets_all, nsec_t now,
 }
 
 void
-limiter_give_back(struct limiter_desk *d, struct gate_node *n, nsec_t now)
+limiter_give_back(struct limiter_worker *d, struct waitq_node *n, nsec_t now)
 {
     ctr_add(&d->ctr[n->class].admitted, (uint64_t)-1);
     ctr_add(&d->ctr[n->class].delayed, (uint64_t)-1);
     if (n->peer != 0) {
         peers_refund(&d->shared->peers, n->peer, n->cost);
     }
-    if (gate_of(d, n, STAGE_CLASS) != NULL) {
-        gate_give_back(&d->by_class[n->class], n->cost, now);
+    if (waitq_of(d, n, STAGE_CLASS) != NULL) {
+        waitq_give_back(&d->by_class[n->class], n->cost, now);
     }
-    if (gate_of(d, n, STAGE_TOTAL) != NULL) {
-        gate_give_back(&d->total, n->cost, now);
+    if (waitq_of(d, n, STAGE_TOTAL) != NULL) {
+        waitq_give_back(&d->total, n->cost, now);
     }
 }
 
 nsec_t
-limiter_due(struct limiter_desk *d, nsec_t now)
+limiter_due(struct limiter_worker *d, nsec_t now)
 {
     nsec_t due = UINT64_MAX;
     nsec_t most = max_delay(d);
     for (unsigned i = 0; i < QUEUES && d->waiting > 0; i++) {
-        const struct gate_node *n = front(d, i);
+        const struct waitq_node *n = front(d, i);
         if (n == NULL) {
             continue;
         }
-        nsec_t at = i == 0 ? d->peers_at : gate_due(gate_number(d, i), now);
+        nsec_t at = i == 0 ? d->peers_at : waitq_due(gate_number(d, i), now);
         due = at < due ? at : due;
         if (most != 0 && n->since + most < due) {
             due = n->since + most;
@@ -493,27 +493,27 @@ limiter_due(struct limiter_desk *d, nsec_t now)
 }
 
 void
-limiter_look_again(struct limiter_desk *d)
+limiter_look_again(struct limiter_worker *d)
 {
     d->peers_at = 0;
 }
 
 void
-limiter_leave(struct limiter_desk *d, struct gate_node *n)
+limiter_leave(struct limiter_worker *d, struct waitq_node *n)
 {
-    if (!gate_is_waiting(n)) {
+    if (!waitq_is_waiting(n)) {
         return;
     }
     d->waiting--;
     if (n->stage == STAGE_PEER) {
         peers_remove(d, n);
     } else {
-        gate_remove(n->stage == STAGE_CLASS ? &d->by_class[n->class] : &d->total, n);
+        waitq_remove(n->stage == STAGE_CLASS ? &d->by_class[n->class] : &d->total, n);
     }
 }
 
 void
-limiter_rest_classes(struct limiter_desk *d, nsec_t now)
+limiter_rest_classes(struct limiter_worker *d, nsec_t now)
 {
     for (unsigned c = 0; c < CLASS_COUNT; c++) {
         limit_rest(&d->shared->by_class[c], &d->by_class[c].lease, now);

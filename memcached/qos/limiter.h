@@ -6,7 +6,7 @@
  * has none is the action. Pure: every function takes the time.
  *
  * `struct limiter` is shared by all workers; its settings may change at any time.
- * `struct limiter_desk` belongs to one worker's thread, any thread reads its counters.
+ * `struct limiter_worker` belongs to one worker's thread, any thread reads its counters.
  */
 #pragma once
 
@@ -18,7 +18,7 @@
 #include "base/ctr.h"
 #include "base/must.h"
 #include "qos/class.h"
-#include "qos/gate.h"
+#include "qos/waitq.h"
 #include "qos/limit.h"
 #include "qos/peers.h"
 
@@ -70,13 +70,13 @@ struct limiter_ctr {
 
 #define LIMITER_PEER_HASHES 64
 
-struct limiter_desk {
+struct limiter_worker {
     struct limiter *shared;
-    struct gate total;
-    struct gate by_class[CLASS_COUNT];
+    struct waitq total;
+    struct waitq by_class[CLASS_COUNT];
     /* Those that wait for tokens of their address, in one list that is looked through. */
-    struct gate_node peers;
-    struct gate_node
+    struct waitq_node peers;
+    struct waitq_node
         *peers_next; /* where looking goes on; &peers: begins anew at peers_at */
     nsec_t peers_at;
     nsec_t peers_retry; /* the earliest that this look has been told */
@@ -113,7 +113,7 @@ limiter_refuses_as_miss(const struct limiter *l)
 
 /* ---- a worker ------------------------------------------------------------------------- */
 
-void limiter_desk_init(struct limiter_desk *d, struct limiter *l);
+void limiter_worker_init(struct limiter_worker *d, struct limiter *l);
 
 struct limiter_request {
     enum req_class class;
@@ -123,7 +123,7 @@ struct limiter_request {
 };
 
 /* Not for limiter_ask's callers. */
-enum limiter_verdict limiter_ask_limits(struct limiter_desk *d, struct gate_node *n,
+enum limiter_verdict limiter_ask_limits(struct limiter_worker *d, struct waitq_node *n,
                                         const struct limiter_request *r, bool has_waited,
                                         nsec_t now);
 
@@ -131,8 +131,8 @@ enum limiter_verdict limiter_ask_limits(struct limiter_desk *d, struct gate_node
  * the same connection has just come from limiter_next, and it need not queue behind others
  * that wait. */
 static inline enum limiter_verdict
-limiter_ask(struct limiter_desk *d, struct gate_node *n, const struct limiter_request *r,
-            bool has_waited, nsec_t now)
+limiter_ask(struct limiter_worker *d, struct waitq_node *n,
+            const struct limiter_request *r, bool has_waited, nsec_t now)
 {
     const struct limiter *l = d->shared;
     if (unlikely(atomic_load_explicit(&l->is_on, memory_order_relaxed))) {
@@ -153,10 +153,11 @@ struct limiter_spare {
     unsigned left;
     bool has_price; /* each takes a token */
 };
-struct limiter_spare limiter_spare_of(const struct limiter_desk *d, unsigned most);
+struct limiter_spare limiter_spare_of(const struct limiter_worker *d, unsigned most);
 /* False: it has to ask. */
 static inline bool
-limiter_follow(struct limiter_desk *d, struct limiter_spare *spare, enum req_class class)
+limiter_follow(struct limiter_worker *d, struct limiter_spare *spare,
+               enum req_class class)
 {
     struct limit_lease *lease = &d->total.lease;
     if (spare->left == 0 || lease->tokens < spare->has_price) {
@@ -169,25 +170,25 @@ limiter_follow(struct limiter_desk *d, struct limiter_spare *spare, enum req_cla
 }
 
 /* More keys of an admitted request have turned up: their tokens are owed. */
-void limiter_owe(struct limiter_desk *d, const struct limiter_request *r, nsec_t now);
+void limiter_owe(struct limiter_worker *d, const struct limiter_request *r, nsec_t now);
 
 /* One that has waited and may go on (ADMIT) or has to give up (REFUSE). NULL: none now.
  * lets_all: all that wait are admitted. */
-struct gate_node *limiter_next(struct limiter_desk *d, bool lets_all, nsec_t now,
-                               enum limiter_verdict *verdict);
+struct waitq_node *limiter_next(struct limiter_worker *d, bool lets_all, nsec_t now,
+                                enum limiter_verdict *verdict);
 /* One that limiter_next has admitted does not need its tokens any more. */
-void limiter_give_back(struct limiter_desk *d, struct gate_node *n, nsec_t now);
+void limiter_give_back(struct limiter_worker *d, struct waitq_node *n, nsec_t now);
 /* When limiter_next is worth a call; UINT64_MAX when none waits. */
-nsec_t limiter_due(struct limiter_desk *d, nsec_t now);
+nsec_t limiter_due(struct limiter_worker *d, nsec_t now);
 /* A setting has changed: what was known of the future is void. */
-void limiter_look_again(struct limiter_desk *d);
+void limiter_look_again(struct limiter_worker *d);
 /* n waits no more. */
-void limiter_leave(struct limiter_desk *d, struct gate_node *n);
+void limiter_leave(struct limiter_worker *d, struct waitq_node *n);
 /* For limiter_rest. */
-void limiter_rest_classes(struct limiter_desk *d, nsec_t now);
+void limiter_rest_classes(struct limiter_worker *d, nsec_t now);
 /* The worker goes idle: unused tokens go back, if others may need them. */
 static inline void
-limiter_rest(struct limiter_desk *d, nsec_t now)
+limiter_rest(struct limiter_worker *d, nsec_t now)
 {
     struct limiter *l = d->shared;
     if (likely(!atomic_load_explicit(&l->is_on, memory_order_relaxed))) {

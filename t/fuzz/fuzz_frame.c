@@ -9,7 +9,7 @@
 #include "loadgen/swarm/delta.h"
 #include "loadgen/swarm/message.h"
 
-static struct tally sum;
+static struct counters sum;
 
 static void
 look(const struct frame *f)
@@ -36,7 +36,7 @@ look(const struct frame *f)
     if (!delta_add(&sum, f)) {
         must(delta_digest(&sum) == digest);
     }
-    tally_reset(&sum);
+    counters_reset(&sum);
 }
 
 int
@@ -44,7 +44,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static bool is_ready;
     if (!is_ready) {
-        must(tally_init(&sum));
+        must(counters_init(&sum));
         is_ready = true;
     }
     if (size < 2) {

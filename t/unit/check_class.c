@@ -10,7 +10,7 @@
 
 #include "check_unit.h"
 #include "qos/class_rules.h"
-#include "qos/habit.h"
+#include "qos/history.h"
 
 static const struct {
     struct class_traits traits;
@@ -234,50 +234,50 @@ END_TEST
 
 START_TEST(sixteen_of_a_kind_are_a_habit)
 {
-    struct habit h = {0};
-    ck_assert_int_eq(habit_lane(&h, 0), CLASS_NONE);
+    struct history h = {0};
+    ck_assert_int_eq(history_lane(&h, 0), CLASS_NONE);
     for (unsigned i = 0; i < 15; i++) {
         h.class = CLASS_BULK;
-        habit_note(&h, CLASS_BULK);
-        habit_end_turn(&h, 1, true);
-        ck_assert_int_eq(habit_lane(&h, 0), CLASS_NONE);
+        history_note(&h, CLASS_BULK);
+        history_end_turn(&h, 1, true);
+        ck_assert_int_eq(history_lane(&h, 0), CLASS_NONE);
     }
     h.class = CLASS_WRITE;
-    habit_note(&h, CLASS_WRITE);
-    ck_assert_int_eq(habit_lane(&h, 0), CLASS_WRITE);
+    history_note(&h, CLASS_WRITE);
+    ck_assert_int_eq(history_lane(&h, 0), CLASS_WRITE);
     h.class = CLASS_SMALL;
-    habit_note(&h, CLASS_SMALL);
-    ck_assert_int_eq(habit_lane(&h, 0), CLASS_NONE);
+    history_note(&h, CLASS_SMALL);
+    ck_assert_int_eq(history_lane(&h, 0), CLASS_NONE);
 }
 END_TEST
 
 START_TEST(a_long_burst_is_greedy_until_the_next)
 {
-    struct habit h = {0};
-    habit_end_turn(&h, HABIT_GREEDY - 1, true);
-    ck_assert_int_eq(habit_lane(&h, 0), CLASS_NONE);
-    habit_end_turn(&h, HABIT_GREEDY, true);
-    ck_assert_int_eq(habit_lane(&h, 0), CLASS_SMALL);
-    habit_end_turn(&h, 1, true);
-    ck_assert_int_eq(habit_lane(&h, 0), CLASS_NONE);
+    struct history h = {0};
+    history_end_turn(&h, HISTORY_GREEDY - 1, true);
+    ck_assert_int_eq(history_lane(&h, 0), CLASS_NONE);
+    history_end_turn(&h, HISTORY_GREEDY, true);
+    ck_assert_int_eq(history_lane(&h, 0), CLASS_SMALL);
+    history_end_turn(&h, 1, true);
+    ck_assert_int_eq(history_lane(&h, 0), CLASS_NONE);
     /* in several turns */
-    for (unsigned i = 0; i < HABIT_GREEDY; i++) {
-        ck_assert_int_eq(habit_lane(&h, 0), CLASS_NONE);
-        habit_end_turn(&h, 1, false);
+    for (unsigned i = 0; i < HISTORY_GREEDY; i++) {
+        ck_assert_int_eq(history_lane(&h, 0), CLASS_NONE);
+        history_end_turn(&h, 1, false);
     }
-    ck_assert_int_eq(habit_lane(&h, 0), CLASS_SMALL);
-    habit_end_turn(&h, UINT32_MAX / 2, false);
-    habit_end_turn(&h, 0, true);
-    ck_assert_int_eq(habit_lane(&h, 0), CLASS_SMALL);
-    habit_end_turn(&h, 1, true);
-    ck_assert_int_eq(habit_lane(&h, 0), CLASS_NONE);
+    ck_assert_int_eq(history_lane(&h, 0), CLASS_SMALL);
+    history_end_turn(&h, UINT32_MAX / 2, false);
+    history_end_turn(&h, 0, true);
+    ck_assert_int_eq(history_lane(&h, 0), CLASS_SMALL);
+    history_end_turn(&h, 1, true);
+    ck_assert_int_eq(history_lane(&h, 0), CLASS_NONE);
 }
 END_TEST
 
 /* A client that sends its requests in pieces, each in a read of its own. */
 struct client {
-    struct habit habit;
-    struct habit_peers *peers;
+    struct history history;
+    struct history_peers *peers;
     uint32_t served;
     nsec_t now;
     unsigned charged;
@@ -288,22 +288,22 @@ struct client {
 static enum req_class
 read_piece(struct client *c, uint64_t came, bool is_whole)
 {
-    enum req_class lane = habit_lane(&c->habit, c->served);
+    enum req_class lane = history_lane(&c->history, c->served);
     if (is_whole) {
-        habit_note(&c->habit, CLASS_SMALL);
+        history_note(&c->history, CLASS_SMALL);
         c->served++;
     } else {
-        c->charged += habit_charge(&c->habit, c->peers, 7, came, c->served, c->now);
+        c->charged += history_charge(&c->history, c->peers, 7, came, c->served, c->now);
     }
-    habit_end_turn(&c->habit, is_whole, true);
+    history_end_turn(&c->history, is_whole, true);
     return lane;
 }
 
 START_TEST(who_trickles_waits_behind_all)
 {
-    struct habit_peers peers = {{0}};
+    struct history_peers peers = {{0}};
     struct client c = {.peers = &peers, .now = NSEC_PER_SEC, .served = UINT32_MAX - 20};
-    c.habit.paid = c.served;
+    c.history.paid = c.served;
     unsigned reads = 0;
     enum req_class lane = CLASS_NONE;
     /* 7 bytes, one a read: 5 are left of each request */
@@ -318,20 +318,20 @@ START_TEST(who_trickles_waits_behind_all)
         lane = read_piece(&c, reads % 7 + 1, reads % 7 == 6);
         ck_assert_int_eq(lane, CLASS_BACKGROUND);
     }
-    ck_assert(habit_trickles(&c.habit));
+    ck_assert(history_trickles(&c.history));
     unsigned whole = 0;
     while (read_piece(&c, 0, true) != CLASS_NONE && whole < 1000) {
         whole++;
     }
-    ck_assert_uint_eq(whole, HABIT_DEBT_MOST - HABIT_PATIENCE - 1);
-    ck_assert(!habit_trickles(&c.habit));
+    ck_assert_uint_eq(whole, HISTORY_DEBT_MOST - HISTORY_PATIENCE - 1);
+    ck_assert(!history_trickles(&c.history));
     ck_assert_int_eq(read_piece(&c, 0, true), CLASS_NONE);
 }
 END_TEST
 
 START_TEST(requests_in_two_pieces_are_none_too_many)
 {
-    struct habit_peers peers = {{0}};
+    struct history_peers peers = {{0}};
     struct client c = {.peers = &peers, .now = NSEC_PER_SEC};
     for (unsigned i = 0; i < 1000; i++) {
         ck_assert_int_eq(read_piece(&c, 20, false), CLASS_NONE);
@@ -342,18 +342,19 @@ END_TEST
 
 START_TEST(long_parts_cost_nothing)
 {
-    struct habit_peers peers = {{0}};
+    struct history_peers peers = {{0}};
     struct client c = {.peers = &peers, .now = NSEC_PER_SEC};
-    for (uint64_t came = HABIT_PIECE; came < 100 * HABIT_PIECE; came += HABIT_PIECE) {
+    for (uint64_t came = HISTORY_PIECE; came < 100 * HISTORY_PIECE;
+         came += HISTORY_PIECE) {
         ck_assert_int_eq(read_piece(&c, came, false), CLASS_NONE);
     }
     ck_assert_uint_eq(c.charged, 0);
-    read_piece(&c, 100 * HABIT_PIECE - 1, false);
+    read_piece(&c, 100 * HISTORY_PIECE - 1, false);
     ck_assert_uint_eq(c.charged, 1);
-    read_piece(&c, 100 * HABIT_PIECE - 1, false); /* a read that brought nothing */
+    read_piece(&c, 100 * HISTORY_PIECE - 1, false); /* a read that brought nothing */
     ck_assert_uint_eq(c.charged, 1);
     read_piece(&c, 0, true);
-    read_piece(&c, 100 * HABIT_PIECE - 1, false); /* a part of the next one */
+    read_piece(&c, 100 * HISTORY_PIECE - 1, false); /* a part of the next one */
     ck_assert_uint_eq(c.charged, 1);
     read_piece(&c, 0, true);
     read_piece(&c, 1, false);
@@ -363,23 +364,23 @@ END_TEST
 
 START_TEST(address_that_trickles_has_little_patience)
 {
-    struct habit_peers peers = {{0}};
-    struct habit h;
+    struct history_peers peers = {{0}};
+    struct history h;
     nsec_t now = NSEC_PER_SEC;
     struct client c = {.peers = &peers, .now = now};
-    for (unsigned i = 0; i <= HABIT_PATIENCE; i++) {
-        habit_begin(&h, &peers, 7, now);
+    for (unsigned i = 0; i <= HISTORY_PATIENCE; i++) {
+        history_begin(&h, &peers, 7, now);
         ck_assert_uint_eq(h.debt, 0);
         read_piece(&c, i + 1, false);
     }
-    ck_assert(habit_trickles(&c.habit));
-    habit_begin(&h, &peers, 8, now);
+    ck_assert(history_trickles(&c.history));
+    history_begin(&h, &peers, 8, now);
     ck_assert_uint_eq(h.debt, 0); /* another address */
-    habit_begin(&h, &peers, 0, now);
+    history_begin(&h, &peers, 0, now);
     ck_assert_uint_eq(h.debt, 0); /* a UNIX socket */
-    habit_begin(&h, &peers, 7, now + HABIT_PEER_NS);
+    history_begin(&h, &peers, 7, now + HISTORY_PEER_NS);
     ck_assert_uint_eq(h.debt, 0); /* long ago */
-    habit_begin(&c.habit, &peers, 7, now + HABIT_PEER_NS - 1);
+    history_begin(&c.history, &peers, 7, now + HISTORY_PEER_NS - 1);
     c.served = 0;
     ck_assert_int_eq(read_piece(&c, 1, false), CLASS_NONE);
     ck_assert_int_eq(read_piece(&c, 2, false), CLASS_BACKGROUND);

@@ -193,24 +193,24 @@ TEST(a_hello)
                      "speaks another version of mcload's protocol");
 }
 
-/* ---- deltas of tallies -------------------------------------------------------------- */
+/* ---- deltas of counters -------------------------------------------------------------- */
 
 static void
-work(struct tally *t, unsigned seed)
+work(struct counters *t, unsigned seed)
 {
     for (unsigned i = 0; i < 500; i++) {
         nsec_t ns = (nsec_t)i * i * seed + 1;
-        tally_sent(t, ns, i % 7 + 1);
+        counters_sent(t, ns, i % 7 + 1);
         hist_record(t->outstanding, i % 7 + 1);
-        tally_good(t, i % 3 == 0 ? TALLY_UPDATE : TALLY_READ, ns * 3, ns * 2);
-        tally_censored(t, &t->lost, ns);
-        ctr_add(&t->errors[i % TALLY_ERRORS], 1);
+        counters_good(t, i % 3 == 0 ? COUNTERS_UPDATE : COUNTERS_READ, ns * 3, ns * 2);
+        counters_censored(t, &t->lost, ns);
+        ctr_add(&t->errors[i % COUNTERS_ERRORS], 1);
     }
     hist_record(t->lag, UINT64_MAX);
 }
 
 static bool
-carry(struct tally *sum, struct tally *now, struct tally *before)
+carry(struct counters *sum, struct counters *now, struct counters *before)
 {
     frame_begin(&o, MESSAGE_DELTA, 1, 1);
     delta_put(&o, now, before);
@@ -221,14 +221,14 @@ carry(struct tally *sum, struct tally *now, struct tally *before)
 
 TEST(deltas_add_up_exactly)
 {
-    SCOPED(tally_fini) struct tally now, before, sum;
-    ck_assert(tally_init(&now) && tally_init(&before) && tally_init(&sum));
+    SCOPED(counters_fini) struct counters now, before, sum;
+    ck_assert(counters_init(&now) && counters_init(&before) && counters_init(&sum));
     for (unsigned i = 1; i < 5; i++) {
         work(&now, i);
         ck_assert(carry(&sum, &now, &before));
         ck_assert_uint_eq(delta_digest(&sum), delta_digest(&now));
-        tally_reset(&before);
-        tally_merge(&before, &now);
+        counters_reset(&before);
+        counters_merge(&before, &now);
     }
     ck_assert(carry(&sum, &now, &before)); /* nothing new */
     ck_assert_uint_eq(delta_digest(&sum), delta_digest(&now));
@@ -241,13 +241,13 @@ TEST(deltas_add_up_exactly)
 /* Looked at between two stores of its first record: in the sums, in nothing else yet. */
 TEST(a_record_under_way_is_left_for_later)
 {
-    SCOPED(tally_fini) struct tally now, before, sum;
-    ck_assert(tally_init(&now) && tally_init(&before) && tally_init(&sum));
+    SCOPED(counters_fini) struct counters now, before, sum;
+    ck_assert(counters_init(&now) && counters_init(&before) && counters_init(&sum));
     struct hist_moments m = hist_moments(now.lag);
     m.sum = 5;
     hist_set_moments(now.lag, &m);
     ck_assert(carry(&sum, &now, &before));
-    tally_merge(&before, &now);
+    counters_merge(&before, &now);
     hist_reset(now.lag);
     hist_record(now.lag, 5);
     ck_assert(carry(&sum, &now, &before));
@@ -256,30 +256,30 @@ TEST(a_record_under_way_is_left_for_later)
 
 TEST(every_counter_makes_a_difference)
 {
-    SCOPED(tally_fini) struct tally t;
-    ck_assert(tally_init(&t));
+    SCOPED(counters_fini) struct counters t;
+    ck_assert(counters_init(&t));
     uint64_t digest = delta_digest(&t);
-    for (unsigned i = 0; i < TALLY_COUNTERS; i++) {
-        ctr_add(&t.counters[i], 1);
+    for (unsigned i = 0; i < COUNTERS_LEN; i++) {
+        ctr_add(&t.all[i], 1);
         expect(delta_digest(&t) != digest);
         digest = delta_digest(&t);
     }
-    for (unsigned i = 0; i < TALLY_HISTS; i++) {
+    for (unsigned i = 0; i < COUNTERS_HISTS; i++) {
         hist_record(t.hists[i], 5);
         expect(delta_digest(&t) != digest);
         digest = delta_digest(&t);
     }
-    tally_reset(&t);
-    for (unsigned i = 0; i < TALLY_COUNTERS; i++) {
-        expect(ctr_get(&t.counters[i]) == 0);
+    counters_reset(&t);
+    for (unsigned i = 0; i < COUNTERS_LEN; i++) {
+        expect(ctr_get(&t.all[i]) == 0);
     }
 }
 
 /* Whatever byte of a delta is wrong: it is taken whole or not at all. */
 TEST(a_bad_delta_changes_nothing)
 {
-    SCOPED(tally_fini) struct tally now, none, sum;
-    ck_assert(tally_init(&now) && tally_init(&none) && tally_init(&sum));
+    SCOPED(counters_fini) struct counters now, none, sum;
+    ck_assert(counters_init(&now) && counters_init(&none) && counters_init(&sum));
     hist_record(now.lag, 1000);
     hist_record(now.waits, 70000);
     ctr_add(&now.sent, 300);
@@ -296,7 +296,7 @@ TEST(a_bad_delta_changes_nothing)
                     refused++;
                     expect(delta_digest(&sum) == digest);
                 }
-                tally_reset(&sum);
+                counters_reset(&sum);
             }
             o.p[at] ^= (uint8_t)(1u << bit);
         }

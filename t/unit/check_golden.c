@@ -25,18 +25,18 @@ static struct machine env;
 static void
 count_requests(struct result *r, unsigned n)
 {
-    struct tally *t = &r->total;
+    struct counters *t = &r->total;
     for (unsigned i = 0; i < n; i++) {
         nsec_t issue = (20 + i * 7919 % 991) * NSEC_PER_USEC, lag = i % 7 * NSEC_PER_USEC;
-        enum tally_verb verb = i % 5 == 0 ? TALLY_UPDATE : TALLY_READ;
-        tally_sent(t, lag, 1);
+        enum counters_verb verb = i % 5 == 0 ? COUNTERS_UPDATE : COUNTERS_READ;
+        counters_sent(t, lag, 1);
         hist_record(t->late, lag / 2);
         hist_record(t->outstanding, 1 + i % 4);
         hist_record(t->gaps_intended, 100 * NSEC_PER_USEC);
         hist_record(t->gaps_issued, (90 + i % 20) * NSEC_PER_USEC);
         hist_record(t->wire, issue / 2);
-        tally_good(t, verb, issue + lag, issue);
-        tally_sized(t, 40U << i % 9, issue + lag);
+        counters_good(t, verb, issue + lag, issue);
+        counters_sized(t, 40U << i % 9, issue + lag);
         ctr_add(&t->done[verb], 1);
         ctr_add(&t->on_their_way, issue);
     }
@@ -66,13 +66,13 @@ count_requests(struct result *r, unsigned n)
 static void
 make_series(struct result *r)
 {
-    const struct tally *tallies[] = {&r->total};
+    const struct counters *counters[] = {&r->total};
     r->series = series_create(NSEC_PER_SEC);
     ck_assert_ptr_nonnull(r->series);
     series_start(r->series, NSEC_PER_SEC);
     for (unsigned i = 1; i <= 50; i++) {
         count_requests(r, 20);
-        series_look(r->series, tallies, 1, NSEC_PER_SEC + i * NSEC_PER_SEC / 20);
+        series_look(r->series, counters, 1, NSEC_PER_SEC + i * NSEC_PER_SEC / 20);
     }
     series_end(r->series);
     r->series->rows[0].lost = 1;
@@ -314,16 +314,16 @@ put_classes(FILE *out)
         c->is_open = i == 0;
         c->slo = options.classes[i].slo;
         c->hits_expected = 0.5;
-        struct tally *t = &c->total;
-        for (unsigned e = 0; e < TALLY_ERRORS; e++) {
+        struct counters *t = &c->total;
+        for (unsigned e = 0; e < COUNTERS_ERRORS; e++) {
             ctr_add(&t->errors[e], e + i);
         }
         for (unsigned n = 0; n < 40; n++) {
-            tally_censored(t, &t->unanswered, n * NSEC_PER_MSEC);
+            counters_censored(t, &t->unanswered, n * NSEC_PER_MSEC);
         }
-        tally_censored(t, &t->skipped, NSEC_PER_MSEC);
-        tally_censored(t, &t->unsent, NSEC_PER_MSEC);
-        tally_censored(t, &t->lost, NSEC_PER_MSEC);
+        counters_censored(t, &t->skipped, NSEC_PER_MSEC);
+        counters_censored(t, &t->unsent, NSEC_PER_MSEC);
+        counters_censored(t, &t->lost, NSEC_PER_MSEC);
         ctr_add(&t->closed, 2);
         ctr_add(&t->unserved, 1);
         ck_assert(result_add_class(&result, c, i));

@@ -17,7 +17,7 @@
 #define LAST 10
 
 static struct ledger *ledger;
-static struct tally now[PARTS], before[PARTS];
+static struct counters now[PARTS], before[PARTS];
 
 static void
 begin(nsec_t row_length)
@@ -28,7 +28,7 @@ begin(nsec_t row_length)
     ledger = ledger_create(PARTS, 1);
     ck_assert(ledger != NULL && ledger_start(ledger, &run));
     for (unsigned i = 0; i < PARTS; i++) {
-        ck_assert(tally_init(&now[i]) && tally_init(&before[i]));
+        ck_assert(counters_init(&now[i]) && counters_init(&before[i]));
     }
 }
 
@@ -37,8 +37,8 @@ tear_down(void)
 {
     ledger_destroy(&ledger);
     for (unsigned i = 0; i < PARTS; i++) {
-        tally_fini(&now[i]);
-        tally_fini(&before[i]);
+        counters_fini(&now[i]);
+        counters_fini(&before[i]);
     }
 }
 
@@ -61,8 +61,8 @@ report_padded(unsigned part, unsigned class_index, uint64_t interval, size_t pad
     ck_assert(frame_parse(o.p, o.len, FRAME_MAX, 0, &f, &taken) == FRAME_DONE);
     bool is_good = ledger_add(ledger, part, class_index, interval, &f);
     frame_out_fini(&o);
-    tally_reset(&before[part]);
-    tally_merge(&before[part], &now[part]);
+    counters_reset(&before[part]);
+    counters_merge(&before[part], &now[part]);
     return is_good;
 }
 
@@ -83,14 +83,15 @@ static void
 send(unsigned part, unsigned count)
 {
     for (unsigned i = 0; i < count; i++) {
-        ctr_add(&now[part].done[TALLY_READ], 1);
+        ctr_add(&now[part].done[COUNTERS_READ], 1);
         ctr_add(&now[part].offered, 1);
-        tally_good(&now[part], TALLY_READ, count * NSEC_PER_USEC, count * NSEC_PER_USEC);
+        counters_good(&now[part], COUNTERS_READ, count * NSEC_PER_USEC,
+                      count * NSEC_PER_USEC);
     }
 }
 
 static uint64_t
-offered(const struct tally *t)
+offered(const struct counters *t)
 {
     return ctr_get(&t->offered);
 }

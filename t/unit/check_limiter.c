@@ -21,9 +21,9 @@
 /* ---- a server in small ---------------------------------------------------------------- */
 
 /* Clients that ask, wait, are served for `think_ns` and ask again; each belongs to a worker,
- * which wakes up when its desk says, or a little later. */
+ * which wakes up when its limiter says, or a little later. */
 struct client {
-    struct gate_node node;
+    struct waitq_node node;
     struct limiter_request request;
     unsigned worker;
     nsec_t asks_at; /* UINT64_MAX: it waits */
@@ -32,7 +32,7 @@ struct client {
 
 struct server {
     struct limiter limiter;
-    struct limiter_desk desks[WORKERS_MAX];
+    struct limiter_worker limiters[WORKERS_MAX];
     nsec_t wakes_at[WORKERS_MAX];
     unsigned workers;
     struct client clients[CLIENTS_MAX];
@@ -55,7 +55,7 @@ server_start(const struct limiter_conf *conf, unsigned workers)
     rng_init(&sv->rng, 7, workers);
     limiter_init(&sv->limiter, conf, workers, START);
     for (unsigned i = 0; i < workers; i++) {
-        limiter_desk_init(&sv->desks[i], &sv->limiter);
+        limiter_worker_init(&sv->limiters[i], &sv->limiter);
         sv->wakes_at[i] = UINT64_MAX;
     }
     return sv;
@@ -81,7 +81,7 @@ add_client(struct server *sv, unsigned worker, enum req_class class, uint64_t pe
 static void
 arm(struct server *sv, unsigned worker)
 {
-    nsec_t due = limiter_due(&sv->desks[worker], sv->now);
+    nsec_t due = limiter_due(&sv->limiters[worker], sv->now);
     nsec_t least = sv->now + limiter_nap(&sv->limiter);
     nsec_t at = (due > least ? due : least);
     at += rng_below(&sv->rng, sv->slack_ns);
@@ -95,8 +95,8 @@ arm(struct server *sv, unsigned worker)
 static void
 ask(struct server *sv, struct client *c, bool has_waited)
 {
-    switch (
-        limiter_ask(&sv->desks[c->worker], &c->node, &c->request, has_waited, sv->now)) {
+    switch (limiter_ask(&sv->limiters[c->worker], &c->node, &c->request, has_waited,
+                        sv->now)) {
     case VERDICT_ADMIT:
         c->admitted++;
         c->asks_at = sv->now + sv->think_ns;
@@ -116,15 +116,15 @@ static void
 wake(struct server *sv, unsigned worker)
 {
     enum limiter_verdict verdict;
-    struct gate_node *n;
+    struct waitq_node *n;
     sv->wakes_at[worker] = UINT64_MAX;
-    while ((n = limiter_next(&sv->desks[worker], false, sv->now, &verdict)) != NULL) {
+    while ((n = limiter_next(&sv->limiters[worker], false, sv->now, &verdict)) != NULL) {
         struct client *c = (struct client *)(void *)n;
         c->admitted += verdict == VERDICT_ADMIT;
         c->refused += verdict == VERDICT_REFUSE;
         c->asks_at = sv->now + sv->think_ns;
     }
-    if (sv->desks[worker].waiting > 0) {
+    if (sv->limiters[worker].waiting > 0) {
         arm(sv, worker);
     }
 }
@@ -293,9 +293,9 @@ START_TEST(more_keys_are_owed)
     struct limiter_request more = c->request;
     ask(sv, c, false);
     more.keys = 1000;
-    limiter_owe(&sv->desks[0], &more, sv->now);
+    limiter_owe(&sv->limiters[0], &more, sv->now);
     ask(sv, c, false);
-    ck_assert(gate_is_waiting(&c->node));
+    ck_assert(waitq_is_waiting(&c->node));
     run(sv, START + 985 * NSEC_PER_MSEC);
     ck_assert_uint_eq(c->admitted, 1);
     run(sv, START + 995 * NSEC_PER_MSEC);
@@ -322,10 +322,10 @@ START_TEST(errors_are_for_what_is_above)
     ck_assert_uint_ge(admitted(sv), 9900);
     ck_assert_uint_le(admitted(sv), 10020);
     ck_assert_uint_eq(admitted(sv) + refused, 40000);
-    ck_assert_uint_eq(ctr_get(&sv->desks[0].ctr[CLASS_SMALL].rejected) +
-                          ctr_get(&sv->desks[1].ctr[CLASS_SMALL].rejected),
+    ck_assert_uint_eq(ctr_get(&sv->limiters[0].ctr[CLASS_SMALL].rejected) +
+                          ctr_get(&sv->limiters[1].ctr[CLASS_SMALL].rejected),
                       refused);
-    ck_assert_uint_eq(sv->desks[0].waiting, 0);
+    ck_assert_uint_eq(sv->limiters[0].waiting, 0);
     server_end(sv);
 }
 END_TEST
@@ -365,7 +365,7 @@ START_TEST(a_long_wait_is_an_error)
     unsigned waiting = 0;
     for (unsigned i = 0; i < 20; i++) {
         refused += sv->clients[i].refused;
-        waiting += gate_is_waiting(&sv->clients[i].node);
+        waiting += waitq_is_waiting(&sv->clients[i].node);
     }
     /* One at once, five within 50 ms; the others need not wait for it. */
     ck_assert_uint_eq(admitted(sv), 1);
@@ -386,9 +386,9 @@ START_TEST(patience_ends)
     }
     sv->think_ns = NSEC_PER_SEC / 2;
     run(sv, START + 49 * NSEC_PER_MSEC);
-    ck_assert_uint_eq(sv->desks[0].waiting, 2);
+    ck_assert_uint_eq(sv->limiters[0].waiting, 2);
     run(sv, START + 51 * NSEC_PER_MSEC);
-    ck_assert_uint_eq(sv->desks[0].waiting, 0);
+    ck_assert_uint_eq(sv->limiters[0].waiting, 0);
     ck_assert_uint_eq(sv->clients[1].refused + sv->clients[2].refused, 2);
     server_end(sv);
 }
@@ -403,8 +403,8 @@ START_TEST(a_dry_run_only_counts)
         ask(sv, c, false);
     }
     ck_assert_uint_eq(c->admitted, 1000);
-    ck_assert_uint_eq(ctr_get(&sv->desks[0].ctr[CLASS_BULK].would_limit), 990);
-    ck_assert_uint_eq(ctr_get(&sv->desks[0].ctr[CLASS_BULK].admitted), 1000);
+    ck_assert_uint_eq(ctr_get(&sv->limiters[0].ctr[CLASS_BULK].would_limit), 990);
+    ck_assert_uint_eq(ctr_get(&sv->limiters[0].ctr[CLASS_BULK].admitted), 1000);
     server_end(sv);
 }
 END_TEST
@@ -421,13 +421,13 @@ START_TEST(off_lets_everybody_go)
         add_client(sv, 0, i % 3 == 0 ? CLASS_BULK : CLASS_SMALL, i % 2);
     }
     run(sv, START + NSEC_PER_SEC / 2);
-    ck_assert_uint_ge(sv->desks[0].waiting, 290);
+    ck_assert_uint_ge(sv->limiters[0].waiting, 290);
     limiter_set_total(&sv->limiter, (struct limiter_rule){0}, sv->now);
     limiter_set_peer(&sv->limiter, (struct limiter_rule){0}, sv->now);
     limiter_set_class(&sv->limiter, CLASS_BULK, (struct limiter_rule){0}, sv->now);
-    limiter_look_again(&sv->desks[0]);
+    limiter_look_again(&sv->limiters[0]);
     wake(sv, 0);
-    ck_assert_uint_eq(sv->desks[0].waiting, 0);
+    ck_assert_uint_eq(sv->limiters[0].waiting, 0);
     ck_assert(!atomic_load(&sv->limiter.is_on));
     server_end(sv);
 }
@@ -514,10 +514,10 @@ START_TEST(the_dead_take_no_tokens)
     run(sv, START + NSEC_PER_MSEC);
     struct client *last = &sv->clients[199];
     for (unsigned i = 0; i < 199; i++) {
-        limiter_leave(&sv->desks[0], &sv->clients[i].node);
+        limiter_leave(&sv->limiters[0], &sv->clients[i].node);
         sv->clients[i].asks_at = UINT64_MAX;
     }
-    ck_assert_uint_eq(sv->desks[0].waiting, 1);
+    ck_assert_uint_eq(sv->limiters[0].waiting, 1);
     run(sv, START + NSEC_PER_SEC + NSEC_PER_MSEC);
     ck_assert_uint_eq(last->admitted, 1);
     server_end(sv);
@@ -535,12 +535,12 @@ START_TEST(tokens_that_are_given_back_go_to_the_next)
     run(sv, START + 1);
     nsec_t now = START + NSEC_PER_SEC;
     for (unsigned i = 1; i < 99; i++) {
-        struct gate_node *n = limiter_next(&sv->desks[0], false, now, &verdict);
+        struct waitq_node *n = limiter_next(&sv->limiters[0], false, now, &verdict);
         ck_assert_ptr_nonnull(n);
-        limiter_give_back(&sv->desks[0], n, now);
+        limiter_give_back(&sv->limiters[0], n, now);
     }
-    ck_assert_ptr_nonnull(limiter_next(&sv->desks[0], false, now, &verdict));
-    ck_assert_ptr_null(limiter_next(&sv->desks[0], false, now, &verdict));
+    ck_assert_ptr_nonnull(limiter_next(&sv->limiters[0], false, now, &verdict));
+    ck_assert_ptr_null(limiter_next(&sv->limiters[0], false, now, &verdict));
     server_end(sv);
 }
 END_TEST
@@ -551,9 +551,9 @@ check_reserved(const struct server *sv)
 {
     int64_t reserved = 0;
     for (unsigned i = 0; i < sv->workers; i++) {
-        const struct gate *g = &sv->desks[i].total;
+        const struct waitq *g = &sv->limiters[i].total;
         for (unsigned k = 0; g->epoch == limit_epoch(g->limit) && k < g->slots; k++) {
-            reserved += g->ring[(g->first + k) % GATE_SLOTS].cost;
+            reserved += g->ring[(g->first + k) % WAITQ_SLOTS].cost;
         }
     }
     ck_assert_int_eq(atomic_load(&sv->limiter.total.reserved), reserved);
@@ -572,10 +572,10 @@ START_TEST(any_order_of_events)
     }
     for (unsigned i = 0; i < 60000; i++) {
         struct client *c = &sv->clients[rng_below(&sv->rng, sv->count)];
-        struct limiter_desk *d = &sv->desks[c->worker];
+        struct limiter_worker *d = &sv->limiters[c->worker];
         uint64_t what = rng_below(&sv->rng, 100);
         c->request.keys = 1 + (uint32_t)rng_below(&sv->rng, 30);
-        if (what < 50 && !gate_is_waiting(&c->node)) {
+        if (what < 50 && !waitq_is_waiting(&c->node)) {
             ask(sv, c, what % 2 == 0);
         } else if (what < 80) {
             wake(sv, c->worker);
@@ -604,21 +604,21 @@ START_TEST(any_order_of_events)
         }
         unsigned waiting = 0;
         for (unsigned k = 0; i % 97 == 0 && k < sv->count; k++) {
-            waiting += gate_is_waiting(&sv->clients[k].node);
+            waiting += waitq_is_waiting(&sv->clients[k].node);
         }
         if (i % 97 == 0) {
-            ck_assert_uint_eq(waiting, sv->desks[0].waiting + sv->desks[1].waiting +
-                                           sv->desks[2].waiting);
+            ck_assert_uint_eq(waiting, sv->limiters[0].waiting + sv->limiters[1].waiting +
+                                           sv->limiters[2].waiting);
         }
         check_reserved(sv);
     }
     for (unsigned i = 0; i < sv->workers; i++) {
         enum limiter_verdict verdict;
-        while (limiter_next(&sv->desks[i], true, sv->now, &verdict) != NULL) {
+        while (limiter_next(&sv->limiters[i], true, sv->now, &verdict) != NULL) {
             ck_assert(verdict == VERDICT_ADMIT);
         }
-        ck_assert_uint_eq(sv->desks[i].waiting, 0);
-        ck_assert_uint_eq(limiter_due(&sv->desks[i], sv->now), UINT64_MAX);
+        ck_assert_uint_eq(sv->limiters[i].waiting, 0);
+        ck_assert_uint_eq(limiter_due(&sv->limiters[i], sv->now), UINT64_MAX);
     }
     server_end(sv);
 }
@@ -745,9 +745,9 @@ END_TEST
 
 /* Asks once and lets as many follow as may; how many that were, 0: it has to wait. */
 static unsigned
-ask_and_follow(struct server *sv, struct gate_node *node, nsec_t now)
+ask_and_follow(struct server *sv, struct waitq_node *node, nsec_t now)
 {
-    struct limiter_desk *d = &sv->desks[0];
+    struct limiter_worker *d = &sv->limiters[0];
     struct limiter_request small = {.class = CLASS_SMALL, .keys = 1};
     if (limiter_ask(d, node, &small, false, now) != VERDICT_ADMIT) {
         return 0;
@@ -765,7 +765,7 @@ START_TEST(who_follows_pays_as_well)
 {
     struct limiter_conf conf = {.total = {1000000, 500}};
     struct server *sv = server_start(&conf, 1);
-    struct gate_node node = {.next = NULL};
+    struct waitq_node node = {.next = NULL};
     uint64_t admitted = 0;
     unsigned batches = 0;
     for (unsigned count; (count = ask_and_follow(sv, &node, START)) > 0; batches++) {
@@ -774,13 +774,13 @@ START_TEST(who_follows_pays_as_well)
     ck_assert_uint_ge(admitted, 499);
     ck_assert_uint_le(admitted, 501);
     ck_assert_uint_lt(batches, admitted / 4);
-    ck_assert_uint_eq(ctr_get(&sv->desks[0].ctr[CLASS_SMALL].admitted) +
-                          ctr_get(&sv->desks[0].ctr[CLASS_WRITE].admitted),
+    ck_assert_uint_eq(ctr_get(&sv->limiters[0].ctr[CLASS_SMALL].admitted) +
+                          ctr_get(&sv->limiters[0].ctr[CLASS_WRITE].admitted),
                       admitted);
     /* Somebody waits: nobody follows anybody. */
-    ck_assert(gate_is_waiting(&node));
-    ck_assert_uint_eq(limiter_spare_of(&sv->desks[0], SPARE_MOST).left, 0);
-    limiter_leave(&sv->desks[0], &node);
+    ck_assert(waitq_is_waiting(&node));
+    ck_assert_uint_eq(limiter_spare_of(&sv->limiters[0], SPARE_MOST).left, 0);
+    limiter_leave(&sv->limiters[0], &node);
     server_end(sv);
 }
 END_TEST
@@ -789,9 +789,9 @@ START_TEST(who_follows_cannot_pay_with_what_is_gone)
 {
     struct limiter_conf conf = {.total = {1000000, 500}};
     struct server *sv = server_start(&conf, 1);
-    struct limiter_desk *d = &sv->desks[0];
+    struct limiter_worker *d = &sv->limiters[0];
     struct limiter_request small = {.class = CLASS_SMALL, .keys = 1};
-    struct gate_node node = {.next = NULL};
+    struct waitq_node node = {.next = NULL};
     for (unsigned i = 0; i < 300; i++) { /* more than half of what there is */
         ck_assert_int_eq(limiter_ask(d, &node, &small, false, START), VERDICT_ADMIT);
     }

@@ -13,8 +13,8 @@
 #define SENDERS 6
 #define LETTERS 20000 /* of each sender */
 
-struct letter {
-    struct mbox_letter head; /* first, so that the one is the other */
+struct message {
+    struct mbox_message head; /* first, so that the one is the other */
     unsigned sender, number;
 };
 
@@ -40,7 +40,7 @@ is_readable(int timeout_ms)
 }
 
 /* As the reader does on a wake-up. */
-static struct mbox_letter *
+static struct mbox_message *
 take(void)
 {
     mbox_clear(&box);
@@ -57,15 +57,15 @@ TEST(test_empty)
 
 TEST(test_oldest_first)
 {
-    struct letter letters[5] = {0};
+    struct message messages[5] = {0};
     for (unsigned i = 0; i < 5; i++) {
-        letters[i].number = i;
-        mbox_push(&box, &letters[i].head);
+        messages[i].number = i;
+        mbox_push(&box, &messages[i].head);
         ck_assert(is_readable(0));
     }
     unsigned count = 0;
-    for (struct mbox_letter *l = take(); l != NULL; l = l->next) {
-        ck_assert_uint_eq(((struct letter *)l)->number, count);
+    for (struct mbox_message *l = take(); l != NULL; l = l->next) {
+        ck_assert_uint_eq(((struct message *)l)->number, count);
         count++;
     }
     ck_assert_uint_eq(count, 5);
@@ -75,11 +75,11 @@ TEST(test_oldest_first)
 
 TEST(test_letters_may_be_used_again)
 {
-    struct letter letter = {.number = 1};
+    struct message message = {.number = 1};
     for (int i = 0; i < 100; i++) {
-        mbox_push(&box, &letter.head);
-        struct mbox_letter *l = take();
-        ck_assert_ptr_eq(l, &letter.head);
+        mbox_push(&box, &message.head);
+        struct mbox_message *l = take();
+        ck_assert_ptr_eq(l, &message.head);
         ck_assert_ptr_null(l->next);
     }
 }
@@ -91,38 +91,38 @@ TEST(test_wake_without_letter)
     ck_assert(is_readable(0));
     ck_assert_ptr_null(take());
     ck_assert(!is_readable(0));
-    struct letter letter = {0};
-    mbox_push(&box, &letter.head);
+    struct message message = {0};
+    mbox_push(&box, &message.head);
     mbox_wake(&box);
-    ck_assert_ptr_eq(take(), &letter.head);
+    ck_assert_ptr_eq(take(), &message.head);
     ck_assert(!is_readable(0));
 }
 
 /* What comes after the wake-up was consumed wakes again, whether it is taken now or not. */
 TEST(test_nothing_is_slept_over)
 {
-    struct letter letter = {0};
+    struct message message = {0};
     mbox_wake(&box);
     mbox_clear(&box);
-    mbox_push(&box, &letter.head);
-    ck_assert_ptr_eq(mbox_take(&box), &letter.head);
+    mbox_push(&box, &message.head);
+    ck_assert_ptr_eq(mbox_take(&box), &message.head);
     ck_assert(is_readable(0));
 }
 
 TEST_ABORTS(test_letter_left_behind)
 {
-    struct letter letter = {0};
-    mbox_push(&box, &letter.head);
+    struct message message = {0};
+    mbox_push(&box, &message.head);
     mbox_fini(&box);
 }
 
 static void *
 send_letters(void *arg)
 {
-    struct letter *letters = arg;
+    struct message *messages = arg;
     for (unsigned i = 0; i < LETTERS; i++) {
-        letters[i].number = i; /* published by the push alone */
-        mbox_push(&box, &letters[i].head);
+        messages[i].number = i; /* published by the push alone */
+        mbox_push(&box, &messages[i].head);
         if (i % 1000 == 0) {
             mbox_wake(&box);
         }
@@ -133,34 +133,34 @@ send_letters(void *arg)
 /* The reader sleeps before every take: a lost wake-up is a test that never ends. */
 TEST(test_many_senders)
 {
-    struct letter *letters[SENDERS];
+    struct message *messages[SENDERS];
     pthread_t threads[SENDERS];
     unsigned next[SENDERS] = {0};
     unsigned total = 0;
     for (unsigned i = 0; i < SENDERS; i++) {
-        letters[i] = calloc(LETTERS, sizeof *letters[i]);
-        ck_assert_ptr_nonnull(letters[i]);
+        messages[i] = calloc(LETTERS, sizeof *messages[i]);
+        ck_assert_ptr_nonnull(messages[i]);
         for (unsigned j = 0; j < LETTERS; j++) {
-            letters[i][j].sender = i;
+            messages[i][j].sender = i;
         }
     }
     for (unsigned i = 0; i < SENDERS; i++) {
-        PTHREAD_OK(pthread_create(&threads[i], NULL, send_letters, letters[i]));
+        PTHREAD_OK(pthread_create(&threads[i], NULL, send_letters, messages[i]));
     }
     while (total < SENDERS * LETTERS) {
         expect(is_readable(SUITE_TIMEOUT_S * 1000));
-        for (struct mbox_letter *l = take(); l != NULL; l = l->next) {
-            struct letter *letter = (struct letter *)l;
-            expect(letter->sender < SENDERS);
-            expect(letter->number == next[letter->sender]);
-            next[letter->sender]++;
+        for (struct mbox_message *l = take(); l != NULL; l = l->next) {
+            struct message *message = (struct message *)l;
+            expect(message->sender < SENDERS);
+            expect(message->number == next[message->sender]);
+            next[message->sender]++;
             total++;
         }
     }
     for (unsigned i = 0; i < SENDERS; i++) {
         PTHREAD_OK(pthread_join(threads[i], NULL));
         ck_assert_uint_eq(next[i], LETTERS);
-        free(letters[i]);
+        free(messages[i]);
     }
     ck_assert_ptr_null(take());
 }

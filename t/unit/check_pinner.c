@@ -14,7 +14,7 @@
 #define WORKERS 2
 
 /* Threads that do nothing but be somewhere. */
-struct crew {
+struct pinned {
     struct pinner pinner;
     struct pin_spec spec;
     pthread_t threads[WORKERS];
@@ -23,45 +23,45 @@ struct crew {
     sem_t ready, end;
 };
 
-static struct crew crew;
+static struct pinned pool;
 
 static void *
 worker_main(void *arg)
 {
     unsigned i = (unsigned)(uintptr_t)arg;
-    ck_assert_int_eq(pinner_join(&crew.pinner, i), 0);
-    crew.tids[i] = gettid();
-    sem_post(&crew.ready);
-    sem_wait(&crew.end);
+    ck_assert_int_eq(pinner_join(&pool.pinner, i), 0);
+    pool.tids[i] = gettid();
+    sem_post(&pool.ready);
+    sem_wait(&pool.end);
     return NULL;
 }
 
 static void
 start(const char *policy)
 {
-    sem_init(&crew.ready, 0, 0);
-    sem_init(&crew.end, 0, 0);
-    ck_assert_ptr_null(pin_spec_parse(&crew.spec, policy));
-    ck_assert(pinner_init(&crew.pinner, &crew.spec, WORKERS, NULL));
+    sem_init(&pool.ready, 0, 0);
+    sem_init(&pool.end, 0, 0);
+    ck_assert_ptr_null(pin_spec_parse(&pool.spec, policy));
+    ck_assert(pinner_init(&pool.pinner, &pool.spec, WORKERS, NULL));
     for (unsigned i = 0; i < WORKERS; i++) {
         PTHREAD_OK(
-            pthread_create(&crew.threads[i], NULL, worker_main, (void *)(uintptr_t)i));
-        sem_wait(&crew.ready);
+            pthread_create(&pool.threads[i], NULL, worker_main, (void *)(uintptr_t)i));
+        sem_wait(&pool.ready);
     }
-    pinner_settle(&crew.pinner);
+    pinner_settle(&pool.pinner);
 }
 
 static void
 stop(void)
 {
     for (unsigned i = 0; i < WORKERS; i++) {
-        sem_post(&crew.end);
+        sem_post(&pool.end);
     }
     for (unsigned i = 0; i < WORKERS; i++) {
-        PTHREAD_OK(pthread_join(crew.threads[i], NULL));
+        PTHREAD_OK(pthread_join(pool.threads[i], NULL));
     }
-    pinner_fini(&crew.pinner);
-    pin_spec_fini(&crew.spec);
+    pinner_fini(&pool.pinner);
+    pin_spec_fini(&pool.spec);
 }
 
 /* The CPUs that this process may use: the first two as lists and masks. */
@@ -108,7 +108,7 @@ static struct pinner_summary
 summary(void)
 {
     struct pinner_summary s;
-    pinner_summary(&crew.pinner, &s);
+    pinner_summary(&pool.pinner, &s);
     return s;
 }
 
@@ -116,9 +116,9 @@ START_TEST(everybody_is_placed)
 {
     look_at_machine();
     start(list_of(1));
-    ck_assert(is_on(crew.tids[0], cpus[0]));
-    ck_assert(is_on(crew.tids[1], cpus[0]));
-    ck_assert_int_eq(pinner_cpu(&crew.pinner, 1), (int)cpus[0]);
+    ck_assert(is_on(pool.tids[0], cpus[0]));
+    ck_assert(is_on(pool.tids[1], cpus[0]));
+    ck_assert_int_eq(pinner_cpu(&pool.pinner, 1), (int)cpus[0]);
     ck_assert(summary().is_oversubscribed);
     ck_assert_uint_eq(summary().errors, 0);
     struct cpumask now, rest = allowed;
@@ -128,7 +128,7 @@ START_TEST(everybody_is_placed)
     ck_assert(cpumask_equals(&now, cpu_count > 1 ? &rest : &allowed));
     ck_assert_int_eq(sched_getscheduler(0), cpu_count > 1 ? SCHED_OTHER : SCHED_BATCH);
     char line[640];
-    ck_assert(!pinner_check(&crew.pinner, line, sizeof line));
+    ck_assert(!pinner_check(&pool.pinner, line, sizeof line));
     ck_assert_uint_eq(summary().replans, 0);
     stop();
 }
@@ -142,27 +142,27 @@ START_TEST(moved_worker_is_moved_back)
     }
     char line[640];
     start(list_of(2));
-    ck_assert(is_on(crew.tids[1], cpus[1]));
+    ck_assert(is_on(pool.tids[1], cpus[1]));
     struct cpumask other = only(cpus[0]);
-    ck_assert_int_eq(cpumask_bind(crew.tids[1], &other), 0);
-    ck_assert(pinner_check(&crew.pinner, line, sizeof line));
+    ck_assert_int_eq(cpumask_bind(pool.tids[1], &other), 0);
+    ck_assert(pinner_check(&pool.pinner, line, sizeof line));
     ck_assert_ptr_nonnull(strstr(line, "1 workers had moved"));
-    ck_assert(is_on(crew.tids[1], cpus[1]));
+    ck_assert(is_on(pool.tids[1], cpus[1]));
     struct pinner_seat seat;
-    pinner_seat(&crew.pinner, 1, &seat);
+    pinner_seat(&pool.pinner, 1, &seat);
     ck_assert_uint_eq(seat.drifts, 1);
-    ck_assert_int_eq(seat.tid, crew.tids[1]);
-    pinner_seat(&crew.pinner, 0, &seat);
+    ck_assert_int_eq(seat.tid, pool.tids[1]);
+    pinner_seat(&pool.pinner, 0, &seat);
     ck_assert_uint_eq(seat.drifts, 0);
     ck_assert_uint_eq(summary().replans, 1);
-    ck_assert(!pinner_check(&crew.pinner, line, sizeof line));
+    ck_assert(!pinner_check(&pool.pinner, line, sizeof line));
     ck_assert_uint_eq(summary().replans, 1);
 
-    ck_assert_int_eq(cpumask_bind(crew.tids[0], &allowed), 0);
-    pinner_repin(&crew.pinner);
-    ck_assert(is_on(crew.tids[0], cpus[0]));
+    ck_assert_int_eq(cpumask_bind(pool.tids[0], &allowed), 0);
+    pinner_repin(&pool.pinner);
+    ck_assert(is_on(pool.tids[0], cpus[0]));
     ck_assert_uint_eq(summary().replans, 2);
-    pinner_repin(&crew.pinner);
+    pinner_repin(&pool.pinner);
     ck_assert_uint_eq(summary().replans, 3);
     stop();
 }
@@ -178,22 +178,22 @@ START_TEST(new_mask_of_the_process_is_obeyed)
     char line[640], list[PIN_LIST_LEN];
     struct cpumask first = only(cpus[0]);
     start("cores");
-    pid_t tids[] = {getpid(), crew.tids[0], crew.tids[1]};
+    pid_t tids[] = {getpid(), pool.tids[0], pool.tids[1]};
     for (unsigned i = 0; i < 3; i++) {
         ck_assert_int_eq(cpumask_bind(tids[i], &first), 0);
     }
-    ck_assert(pinner_check(&crew.pinner, line, sizeof line));
+    ck_assert(pinner_check(&pool.pinner, line, sizeof line));
     cpumask_describe(&first, list, sizeof list);
     ck_assert_str_eq(summary().allowed_list, list);
     ck_assert(summary().is_oversubscribed);
     for (unsigned i = 0; i < 3; i++) {
         ck_assert(is_on(tids[i], cpus[0]));
     }
-    ck_assert(!pinner_check(&crew.pinner, line, sizeof line));
+    ck_assert(!pinner_check(&pool.pinner, line, sizeof line));
     for (unsigned i = 0; i < 3; i++) {
         ck_assert_int_eq(cpumask_bind(tids[i], &allowed), 0);
     }
-    ck_assert(pinner_check(&crew.pinner, line, sizeof line));
+    ck_assert(pinner_check(&pool.pinner, line, sizeof line));
     ck_assert_uint_eq(summary().allowed, cpu_count);
     ck_assert(!summary().is_oversubscribed);
     ck_assert(!is_on(tids[1], cpus[1]) || !is_on(tids[2], cpus[1]));
@@ -213,15 +213,15 @@ START_TEST(plan_that_fails_leaves_threads_free)
     struct cpumask second = only(cpus[1]);
     ck_assert_int_eq(cpumask_bind(getpid(), &second), 0);
     start(list_of(1));
-    ck_assert_ptr_nonnull(strstr(pinner_why(&crew.pinner), "not among the allowed"));
+    ck_assert_ptr_nonnull(strstr(pinner_why(&pool.pinner), "not among the allowed"));
     ck_assert_int_eq(summary().policy, PIN_NONE);
     ck_assert_uint_eq(summary().errors, 1);
-    ck_assert_int_eq(pinner_cpu(&crew.pinner, 0), -1);
-    ck_assert(!pinner_check(&crew.pinner, line, sizeof line));
+    ck_assert_int_eq(pinner_cpu(&pool.pinner, 0), -1);
+    ck_assert(!pinner_check(&pool.pinner, line, sizeof line));
     ck_assert_int_eq(cpumask_bind(getpid(), &allowed), 0);
-    ck_assert(pinner_check(&crew.pinner, line, sizeof line));
+    ck_assert(pinner_check(&pool.pinner, line, sizeof line));
     ck_assert_uint_eq(summary().errors, 0);
-    ck_assert(is_on(crew.tids[0], cpus[0]));
+    ck_assert(is_on(pool.tids[0], cpus[0]));
     stop();
 }
 END_TEST
@@ -232,11 +232,11 @@ START_TEST(none_touches_nobody)
     char line[640];
     struct cpumask now, first = only(cpus[0]);
     start("none");
-    ck_assert_int_eq(cpumask_bind(crew.tids[0], &first), 0);
-    ck_assert(!pinner_check(&crew.pinner, line, sizeof line));
-    pinner_repin(&crew.pinner);
-    ck_assert(is_on(crew.tids[0], cpus[0]));
-    ck_assert_int_eq(cpumask_read(crew.tids[1], &now), 0);
+    ck_assert_int_eq(cpumask_bind(pool.tids[0], &first), 0);
+    ck_assert(!pinner_check(&pool.pinner, line, sizeof line));
+    pinner_repin(&pool.pinner);
+    ck_assert(is_on(pool.tids[0], cpus[0]));
+    ck_assert_int_eq(cpumask_read(pool.tids[1], &now), 0);
     ck_assert(cpumask_equals(&now, &allowed));
     ck_assert_uint_eq(summary().replans, 0);
     ck_assert_uint_eq(summary().errors, 0);

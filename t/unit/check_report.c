@@ -29,14 +29,14 @@ set_up(void)
     ck_assert(options_parse(&options, 1, argv, stderr));
     options.verbose = 1;
     ck_assert(result_init(&result, 2));
-    struct tally *t = &result.total;
+    struct counters *t = &result.total;
     for (unsigned i = 1; i <= ANSWERED; i++) {
-        tally_sent(t, 2 * NSEC_PER_USEC, 1);
+        counters_sent(t, 2 * NSEC_PER_USEC, 1);
         hist_record(t->outstanding, 1);
-        tally_good(t, TALLY_READ, i * NSEC_PER_USEC, i * NSEC_PER_USEC / 2);
+        counters_good(t, COUNTERS_READ, i * NSEC_PER_USEC, i * NSEC_PER_USEC / 2);
     }
     ctr_add(&t->offered, ANSWERED);
-    ctr_add(&t->done[TALLY_READ], ANSWERED);
+    ctr_add(&t->done[COUNTERS_READ], ANSWERED);
     ctr_add(&t->keys, ANSWERED);
     ctr_add(&t->hits, ANSWERED - 25);
     ctr_add(&t->rx_bytes, 3 * 1048576);
@@ -199,8 +199,8 @@ TEST(test_summary)
               "Latency = p50 500.1 us, p99 990.0 us, p99.9 999.2 us, max 1000.0 us\n"
               "Hits = 97.50% (975 of 1000 keys)\n"
               "Errors = 0\n");
-    tally_censored(&result.total, &result.total.unsent, 5 * NSEC_PER_MSEC);
-    ctr_add(&result.total.errors[TALLY_TIMEOUT], 2);
+    counters_censored(&result.total, &result.total.unsent, 5 * NSEC_PER_MSEC);
+    ctr_add(&result.total.errors[COUNTERS_TIMEOUT], 2);
     result.is_open = false;
     result_judge(&result);
     text = brief_text();
@@ -239,7 +239,7 @@ TEST(test_reasons)
 TEST(test_summary_of_classes)
 {
     struct result *classes = give_classes(2);
-    tally_merge(&classes[0].total, &result.total);
+    counters_merge(&classes[0].total, &result.total);
     classes[0].name = "small";
     classes[0].is_open = true;
     classes[0].qps = classes[0].elapsed_s = 1;
@@ -268,7 +268,7 @@ TEST(test_censored)
 {
     double v[20];
     for (unsigned i = 0; i < 100; i++) {
-        tally_censored(&result.total, &result.total.unsent, (i + 1) * NSEC_PER_MSEC);
+        counters_censored(&result.total, &result.total.unsent, (i + 1) * NSEC_PER_MSEC);
     }
     ctr_add(&result.total.offered, 100);
     result_judge(&result);
@@ -289,8 +289,8 @@ TEST(test_censored)
 
 TEST(test_quantile_rules)
 {
-    SCOPED(hist_destroy) struct hist *finite = hist_create(10, TALLY_MAX_NS);
-    SCOPED(hist_destroy) struct hist *waits = hist_create(10, TALLY_MAX_NS);
+    SCOPED(hist_destroy) struct hist *finite = hist_create(10, COUNTERS_MAX_NS);
+    SCOPED(hist_destroy) struct hist *waits = hist_create(10, COUNTERS_MAX_NS);
     struct quantile q = result_quantile(finite, waits, 0, 0.5);
     ck_assert_uint_eq(q.ns, 0);
     ck_assert(!q.is_bound);
@@ -316,7 +316,7 @@ TEST_LOOP(test_verdicts, CHECK_STEADY)
                                             "94.00% < 95% sent within 1 ms",
                                             "INVALID: 3 errors",
                                             "INVALID: interrupted"};
-    struct tally *t = &result.total;
+    struct counters *t = &result.total;
     switch (_i) {
     case CHECK_ANSWERS:
         atomic_store(&t->good, 0);
@@ -332,8 +332,8 @@ TEST_LOOP(test_verdicts, CHECK_STEADY)
         atomic_store(&t->within[WITHIN_1MS], 940);
         break;
     case CHECK_ERRORS:
-        ctr_add(&t->errors[TALLY_TIMEOUT], 1);
-        ctr_add(&t->errors[TALLY_SERVER_ERROR], 2);
+        ctr_add(&t->errors[COUNTERS_TIMEOUT], 1);
+        ctr_add(&t->errors[COUNTERS_SERVER_ERROR], 2);
         break;
     case CHECK_COMPLETE:
         result.was_interrupted = true;
@@ -356,13 +356,13 @@ TEST_LOOP(test_verdicts, CHECK_STEADY)
 TEST(test_lone_class)
 {
     struct result *class = give_classes(1);
-    tally_merge(&class->total, &result.total);
-    ctr_add(&class->total.errors[TALLY_TIMEOUT], 1);
+    counters_merge(&class->total, &result.total);
+    ctr_add(&class->total.errors[COUNTERS_TIMEOUT], 1);
     result_judge(&result);
     ck_assert(result.is_valid && class->is_valid);
     const char *text = text_of();
     ck_assert_int_eq(strncmp(text, "VALID\n", 6), 0);
-    ctr_add(&result.total.errors[TALLY_TIMEOUT], 1);
+    ctr_add(&result.total.errors[COUNTERS_TIMEOUT], 1);
     result_judge(&result);
     ck_assert(!result.is_valid && !class->is_valid);
     text = text_of();
@@ -438,7 +438,7 @@ TEST(test_misses_are_explained)
 /* Of a name of its own: the server's data are wrong, not its replies. */
 TEST(test_verification)
 {
-    ctr_add(&result.total.errors[TALLY_WRONG], 2);
+    ctr_add(&result.total.errors[COUNTERS_WRONG], 2);
     result_judge(&result);
     ck_assert(!result.is_valid);
     ck_assert(result.checks[CHECK_ERRORS].is_good);
@@ -455,20 +455,20 @@ TEST(test_verification)
 static void
 make_series(uint64_t later)
 {
-    SCOPED(tally_fini) struct tally t;
-    const struct tally *tallies[] = {&t};
-    ck_assert(tally_init(&t));
+    SCOPED(counters_fini) struct counters t;
+    const struct counters *counters[] = {&t};
+    ck_assert(counters_init(&t));
     result.series = series_create(0);
     ck_assert_ptr_nonnull(result.series);
     series_start(result.series, NSEC_PER_SEC);
     for (unsigned i = 1; i <= 40; i++) {
         for (unsigned k = 0; k < 100; k++) {
             nsec_t ns = (90 + (k * 7 + i) % 20) * NSEC_PER_USEC * (i > 20 ? later : 1);
-            tally_good(&t, TALLY_READ, ns, ns);
+            counters_good(&t, COUNTERS_READ, ns, ns);
             ctr_add(&t.keys, 1);
             ctr_add(&t.hits, 1);
         }
-        series_look(result.series, tallies, 1, NSEC_PER_SEC + i * 25 * NSEC_PER_MSEC);
+        series_look(result.series, counters, 1, NSEC_PER_SEC + i * 25 * NSEC_PER_MSEC);
     }
     series_end(result.series);
 }
@@ -494,19 +494,19 @@ TEST_LOOP(test_stationarity, 2)
 /* A piece that is too short to stand alone joins the last; rows end with the run. */
 TEST(test_series)
 {
-    SCOPED(tally_fini) struct tally t;
-    const struct tally *tallies[] = {&t};
-    ck_assert(tally_init(&t));
+    SCOPED(counters_fini) struct counters t;
+    const struct counters *counters[] = {&t};
+    ck_assert(counters_init(&t));
     struct series *s = series_create(50 * NSEC_PER_MSEC);
     ck_assert_ptr_nonnull(s);
     series_start(s, 0);
     for (unsigned i = 1; i <= 3 * SERIES_PIECES; i++) {
-        tally_good(&t, TALLY_READ, i * NSEC_PER_USEC, 1);
-        ctr_add(&t.done[TALLY_READ], 1);
-        series_look(s, tallies, 1, i * 10 * NSEC_PER_MSEC);
+        counters_good(&t, COUNTERS_READ, i * NSEC_PER_USEC, 1);
+        ctr_add(&t.done[COUNTERS_READ], 1);
+        series_look(s, counters, 1, i * 10 * NSEC_PER_MSEC);
     }
-    tally_good(&t, TALLY_READ, 5 * NSEC_PER_SEC, 1);
-    series_look(s, tallies, 1, 3 * SERIES_PIECES * 10 * NSEC_PER_MSEC + 1);
+    counters_good(&t, COUNTERS_READ, 5 * NSEC_PER_SEC, 1);
+    series_look(s, counters, 1, 3 * SERIES_PIECES * 10 * NSEC_PER_MSEC + 1);
     series_end(s);
     ck_assert_uint_le(s->count, SERIES_PIECES);
     ck_assert_uint_ge(s->count, SERIES_PIECES / 2);
@@ -588,12 +588,12 @@ TEST(test_by_size)
     const char *text = json_of();
     ck_assert_ptr_nonnull(match(text, "(\"sizes\": \\[\\])"));
     for (unsigned i = 1; i <= 100; i++) {
-        tally_sized(&result.total, 200, i * NSEC_PER_USEC);
+        counters_sized(&result.total, 200, i * NSEC_PER_USEC);
     }
     text = text_of(); /* all are alike: nothing to compare */
     ck_assert_ptr_null(strstr(text, "#values"));
-    tally_sized(&result.total, 1000000, 2 * NSEC_PER_MSEC);
-    tally_sized(&result.total, 2000, 1 * NSEC_PER_MSEC);
+    counters_sized(&result.total, 1000000, 2 * NSEC_PER_MSEC);
+    counters_sized(&result.total, 2000, 1 * NSEC_PER_MSEC);
     text = text_of();
     ck_assert_str_eq(match(text, "#values( *gets *avg *50th *95th *99th)\n<=256B "),
                      "        gets      avg     50th     95th     99th");
@@ -641,20 +641,20 @@ TEST(test_json_writer)
                      " \"a\": [[],18446744073709551615,false,null],\n \"o\": {}}\n");
 }
 
-/* The parts of a merged tally are the sums, whichever counter. */
+/* The parts of a merged counters are the sums, whichever counter. */
 TEST(test_tally_merge)
 {
-    SCOPED(tally_fini) struct tally sum;
-    ck_assert(tally_init(&sum));
-    ctr_add(&result.total.errors[TALLY_CONNECT], 5);
+    SCOPED(counters_fini) struct counters sum;
+    ck_assert(counters_init(&sum));
+    ctr_add(&result.total.errors[COUNTERS_CONNECT], 5);
     ctr_add(&result.total.within[WITHIN_5US], 7);
     ctr_add(&result.total.unanswered, 9);
-    tally_merge(&sum, &result.total);
-    tally_merge(&sum, &result.total);
-    ck_assert_uint_eq(ctr_get(&sum.errors[TALLY_CONNECT]), 10);
+    counters_merge(&sum, &result.total);
+    counters_merge(&sum, &result.total);
+    ck_assert_uint_eq(ctr_get(&sum.errors[COUNTERS_CONNECT]), 10);
     ck_assert_uint_eq(ctr_get(&sum.within[WITHIN_5US]), 2 * (ANSWERED + 7));
     ck_assert_uint_eq(ctr_get(&sum.unanswered), 18);
     ck_assert_uint_eq(ctr_get(&sum.good), 2 * ANSWERED);
-    ck_assert_uint_eq(hist_count(sum.latency[FROM_ISSUE][TALLY_READ]), 2 * ANSWERED);
-    ck_assert_uint_eq(tally_error_sum(&sum), 10);
+    ck_assert_uint_eq(hist_count(sum.latency[FROM_ISSUE][COUNTERS_READ]), 2 * ANSWERED);
+    ck_assert_uint_eq(counters_error_sum(&sum), 10);
 }

@@ -180,7 +180,7 @@ START_TEST(test_again_and_again)
         ck_assert_uint_le(atomic_load(&server.lines) - lines, sent + 4);
         ck_assert_uint_ne(ctr_get(&result.total.good), answered);
         answered = ctr_get(&result.total.good);
-        ck_assert_uint_eq(tally_error_sum(&result.total), 0);
+        ck_assert_uint_eq(counters_error_sum(&result.total), 0);
         ck_assert_uint_eq(result.threads, 4);
         result_fini(&result);
     }
@@ -233,7 +233,7 @@ START_TEST(test_connections_are_mended)
     atomic_store(&server.is_mute, false);
     ck_assert_int_eq(run_once(run, &(struct run_spec){.time_s = 0.1}, &result),
                      EXIT_VALID);
-    ck_assert_uint_eq(tally_error_sum(&result.total), 0);
+    ck_assert_uint_eq(counters_error_sum(&result.total), 0);
     ck_assert_uint_gt(ctr_get(&result.total.good), 0);
     result_fini(&result);
     /* A connection that the server has closed between two runs is noticed in the next. */
@@ -249,13 +249,13 @@ END_TEST
 static bool
 stop_at_once(void *arg, const struct run *r, nsec_t now)
 {
-    struct tally sum;
+    struct counters sum;
     ck_assert_ptr_null(arg);
     ck_assert_uint_gt(now, run_window(r)->start);
-    ck_assert(tally_init(&sum));
+    ck_assert(counters_init(&sum));
     run_sum(r, 1, &sum);
     ck_assert_uint_gt(ctr_get(&sum.good), 0);
-    tally_fini(&sum);
+    counters_fini(&sum);
     return false;
 }
 

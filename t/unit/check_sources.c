@@ -19,7 +19,7 @@ static struct lset_conf lc;
 static struct lset set;
 static struct drive_conf dc;
 static struct drive_window window;
-static struct tally tally;
+static struct counters counters;
 static struct evenness_log evenness;
 static struct samples samples;
 static struct event_loop loop;
@@ -60,7 +60,7 @@ set_up(void)
     dc.traffic.session = dc.traffic.think = dc.traffic.lifetime = dist_fixed(0);
     nsec_t end = SIM_BEGIN + MS(100);
     window = (struct drive_window){SIM_BEGIN, SIM_BEGIN, SIM_BEGIN, end};
-    ck_assert(tally_init(&tally));
+    ck_assert(counters_init(&counters));
     atomic_store(&stop, false);
 }
 
@@ -70,7 +70,7 @@ tear_down(void)
     event_loop_fini(&loop);
     lset_close(&set);
     evenness_log_fini(&evenness);
-    tally_fini(&tally);
+    counters_fini(&counters);
     workload_close(&workload);
     book_fini(&book);
     arrivals_law_fini(&dc.traffic.arrivals);
@@ -82,7 +82,7 @@ static void
 open_loop(void)
 {
     char err[256];
-    const struct drive_into into = {&tally, &evenness, &samples};
+    const struct drive_into into = {&counters, &evenness, &samples};
     ck_assert_ptr_null(workload_init(&workload, &wc));
     ck_assert(workload_open(&workload));
     workload.book = wc.is_replay ? &book : NULL;
@@ -117,10 +117,10 @@ sent_at(unsigned i)
 static void
 check_sums(void)
 {
-    uint64_t ends = ctr_get(&tally.good) + ctr_get(&tally.skipped) +
-                    ctr_get(&tally.unsent) + ctr_get(&tally.lost) +
-                    ctr_get(&tally.unanswered);
-    ck_assert_uint_eq(ends, ctr_get(&tally.offered));
+    uint64_t ends = ctr_get(&counters.good) + ctr_get(&counters.skipped) +
+                    ctr_get(&counters.unsent) + ctr_get(&counters.lost) +
+                    ctr_get(&counters.unanswered);
+    ck_assert_uint_eq(ends, ctr_get(&counters.offered));
 }
 
 /* ---- closed loop ---------------------------------------------------------------------- */
@@ -136,10 +136,10 @@ START_TEST(test_closed_depth)
         expect(sent_at(i) == MS(3) * (i / 8));
     }
     ck_assert_uint_eq(sim.log_len, 8 * 34); /* at 0, 3, ... 99 ms */
-    ck_assert_uint_eq(ctr_get(&tally.offered), sim.log_len);
-    ck_assert_uint_eq(ctr_get(&tally.sent), sim.log_len);
-    ck_assert_uint_eq(ctr_get(&tally.good), sim.log_len);
-    ck_assert_uint_eq(ctr_get(&tally.done[TALLY_READ]), 8 * 33);
+    ck_assert_uint_eq(ctr_get(&counters.offered), sim.log_len);
+    ck_assert_uint_eq(ctr_get(&counters.sent), sim.log_len);
+    ck_assert_uint_eq(ctr_get(&counters.good), sim.log_len);
+    ck_assert_uint_eq(ctr_get(&counters.done[COUNTERS_READ]), 8 * 33);
     check_sums();
 }
 END_TEST
@@ -151,7 +151,7 @@ START_TEST(test_closed_blocked)
     open_and_run();
     ck_assert_uint_eq(sim.conns[0].most, 4);
     ck_assert_uint_gt(sim.log_len, 8 * 30);
-    ck_assert_uint_eq(ctr_get(&tally.offered), sim.log_len);
+    ck_assert_uint_eq(ctr_get(&counters.offered), sim.log_len);
     check_sums();
 }
 END_TEST
@@ -178,7 +178,7 @@ START_TEST(test_closed_quiet)
     ck_assert_uint_eq(sim_count(0, MS(40)), 8 * 14);
     ck_assert_uint_eq(sim_count(MS(40), MS(60)), 0);
     ck_assert_uint_eq(sim_count(MS(60), MS(60) + 1), 8);
-    ck_assert_uint_eq(ctr_get(&tally.offered), 8 * 14);
+    ck_assert_uint_eq(ctr_get(&counters.offered), 8 * 14);
     check_sums();
 }
 END_TEST
@@ -218,7 +218,7 @@ START_TEST(test_open_times)
     ck_assert_uint_ge(arrivals_next(&schedule), window.end);
     arrivals_fini(&schedule);
     ck_assert_uint_gt(sim.log_len, 0);
-    ck_assert_uint_eq(ctr_get(&tally.within[WITHIN_5US]), sim.log_len);
+    ck_assert_uint_eq(ctr_get(&counters.within[WITHIN_5US]), sim.log_len);
     check_sums();
 }
 END_TEST
@@ -254,10 +254,10 @@ START_TEST(test_open_late)
     open_and_run();
     ck_assert_uint_le(sim_count(MS(20), MS(60)), 2 + 1);
     unsigned after = sim_count(MS(60), MS(62)),
-             skipped = (unsigned)ctr_get(&tally.skipped);
+             skipped = (unsigned)ctr_get(&counters.skipped);
     if (laws[_i] == LATE_DROP) {
         ck_assert_uint_gt(skipped, 30);
-        ck_assert_uint_eq(ctr_get(&tally.good) + skipped, ctr_get(&tally.offered));
+        ck_assert_uint_eq(ctr_get(&counters.good) + skipped, ctr_get(&counters.offered));
     } else {
         ck_assert_uint_eq(skipped, 0);
         ck_assert_uint_gt(after, 2);
@@ -275,7 +275,7 @@ START_TEST(test_open_outstanding)
     open_and_run();
     ck_assert_uint_le(sim.conns[0].most + sim.conns[1].most, 4);
     ck_assert_uint_le(sim_count(0, MS(60)), 3 * 11);
-    ck_assert_uint_gt(ctr_get(&tally.unsent), 0);
+    ck_assert_uint_gt(ctr_get(&counters.unsent), 0);
     check_sums();
 }
 END_TEST
@@ -321,8 +321,8 @@ START_TEST(test_shared)
         expect(sent_at(i) < MS(50) || sim.log[i].conn % 2 == 0);
     }
     ck_assert_uint_gt(sim_count(MS(53), MS(100)), 30);
-    ck_assert_int_eq(ctr_get(&tally.unsent) > 30, modes[_i] == TRAFFIC_OPEN);
-    ck_assert_uint_eq(ctr_get(&tally.errors[TALLY_DISCONNECT]), 2);
+    ck_assert_int_eq(ctr_get(&counters.unsent) > 30, modes[_i] == TRAFFIC_OPEN);
+    ck_assert_uint_eq(ctr_get(&counters.errors[COUNTERS_DISCONNECT]), 2);
     check_sums();
 }
 END_TEST
@@ -382,7 +382,7 @@ START_TEST(test_replay_times)
     expect_sent(4, MS(30), 1, 4);
     ck_assert(loop.has_ended);
     ck_assert_uint_eq(loop.drive.window.end, SIM_BEGIN + MS(50));
-    ck_assert_uint_eq(ctr_get(&tally.good), 5);
+    ck_assert_uint_eq(ctr_get(&counters.good), 5);
     ck_assert_uint_eq(book_held(&book), 0);
     check_sums();
 }
@@ -407,7 +407,7 @@ START_TEST(test_replay_closed)
     }
     ck_assert_uint_eq(sim.conns[0].most, 4);
     ck_assert(loop.has_ended);
-    ck_assert_uint_eq(ctr_get(&tally.starved), 0);
+    ck_assert_uint_eq(ctr_get(&counters.starved), 0);
     check_sums();
 }
 END_TEST
@@ -439,8 +439,8 @@ START_TEST(test_replay_lost)
     sim.conns[1].hang_up_at = SIM_BEGIN + MS(40);
     run();
     ck_assert_uint_eq(sim_count(MS(41), MS(100)), 19);
-    ck_assert_uint_eq(ctr_get(&tally.offered), 80);
-    ck_assert_uint_eq(ctr_get(&tally.unsent) + ctr_get(&tally.lost),
+    ck_assert_uint_eq(ctr_get(&counters.offered), 80);
+    ck_assert_uint_eq(ctr_get(&counters.unsent) + ctr_get(&counters.lost),
                       80 - sim.log_len + 2);
     check_sums();
 }
@@ -472,7 +472,7 @@ START_TEST(test_deferred)
     ck_assert_int_eq(strncmp(sim.log[4].line, "set ", 4), 0);
     ck_assert_int_eq(strncmp(sim.log[4].line + 4, sim.log[0].line + 4, 5), 0);
     ck_assert_uint_gt(sets, 10);
-    ck_assert_uint_ge(ctr_get(&tally.filled) + 1, sets);
+    ck_assert_uint_ge(ctr_get(&counters.filled) + 1, sets);
     check_sums();
 }
 END_TEST
@@ -489,7 +489,7 @@ START_TEST(test_deferred_lost)
     for (unsigned i = 0; i < sim.log_len; i++) {
         expect(strncmp(sim.log[i].line, "set ", 4) != 0 || sent_at(i) >= MS(50));
     }
-    ck_assert_uint_gt(ctr_get(&tally.unfilled), 10);
+    ck_assert_uint_gt(ctr_get(&counters.unfilled), 10);
     check_sums();
 }
 END_TEST
@@ -516,9 +516,9 @@ START_TEST(test_lost)
     for (unsigned i = 2; i < sim.dials_len; i++) {
         ck_assert_uint_eq(sim.dials[i] - SIM_BEGIN, rows[_i].at);
     }
-    ck_assert_uint_eq(ctr_get(&tally.errors[TALLY_DISCONNECT]), 1);
-    ck_assert_uint_eq(ctr_get(&tally.lost), 4);
-    ck_assert_uint_eq(ctr_get(&tally.opened), rows[_i].dials);
+    ck_assert_uint_eq(ctr_get(&counters.errors[COUNTERS_DISCONNECT]), 1);
+    ck_assert_uint_eq(ctr_get(&counters.lost), 4);
+    ck_assert_uint_eq(ctr_get(&counters.opened), rows[_i].dials);
     check_sums();
 }
 END_TEST
@@ -538,7 +538,7 @@ START_TEST(test_refused)
         at += pause;
         ck_assert_uint_eq(sim.dials[i] - SIM_BEGIN, at);
     }
-    ck_assert_uint_eq(ctr_get(&tally.errors[TALLY_CONNECT]), 6);
+    ck_assert_uint_eq(ctr_get(&counters.errors[COUNTERS_CONNECT]), 6);
     check_sums();
 }
 END_TEST
@@ -555,7 +555,7 @@ START_TEST(test_refused_spent)
     run();
     ck_assert_uint_eq(sim.log_len, 4);
     ck_assert_uint_eq(sim.dials_len, 1 + 3); /* after 10 ms, 20 and 40, each 1 ms long */
-    ck_assert_uint_eq(ctr_get(&tally.errors[TALLY_CONNECT]), 3);
+    ck_assert_uint_eq(ctr_get(&counters.errors[COUNTERS_CONNECT]), 3);
     check_sums();
 }
 END_TEST
@@ -567,9 +567,9 @@ START_TEST(test_time_out)
     dc.timeout = MS(60);
     window.end = SIM_BEGIN + MS(130);
     open_and_run();
-    ck_assert_uint_eq(ctr_get(&tally.errors[TALLY_TIMEOUT]), 2 + 2);
-    ck_assert_uint_eq(ctr_get(&tally.good), 0);
-    ck_assert_uint_eq(ctr_get(&tally.unserved), 2);
+    ck_assert_uint_eq(ctr_get(&counters.errors[COUNTERS_TIMEOUT]), 2 + 2);
+    ck_assert_uint_eq(ctr_get(&counters.good), 0);
+    ck_assert_uint_eq(ctr_get(&counters.unserved), 2);
     check_sums();
 }
 END_TEST
@@ -579,11 +579,11 @@ START_TEST(test_lifetime)
 {
     dc.traffic.lifetime = dist_fixed(10);
     open_and_run();
-    ck_assert_uint_gt(ctr_get(&tally.closed), 10);
-    ck_assert_uint_le(ctr_get(&tally.opened), 2 + ctr_get(&tally.closed));
-    ck_assert_uint_ge(ctr_get(&tally.opened), ctr_get(&tally.closed));
-    ck_assert_uint_eq(ctr_get(&tally.lost), 0);
-    ck_assert_uint_eq(tally_error_sum(&tally), 0);
+    ck_assert_uint_gt(ctr_get(&counters.closed), 10);
+    ck_assert_uint_le(ctr_get(&counters.opened), 2 + ctr_get(&counters.closed));
+    ck_assert_uint_ge(ctr_get(&counters.opened), ctr_get(&counters.closed));
+    ck_assert_uint_eq(ctr_get(&counters.lost), 0);
+    ck_assert_uint_eq(counters_error_sum(&counters), 0);
     check_sums();
 }
 END_TEST
@@ -603,10 +603,10 @@ START_TEST(test_end)
     bool is_answered = sim.delay != SIM_NEVER;
     ck_assert_uint_eq(sim_count(MS(100), SIM_NEVER), 0);
     ck_assert_uint_eq(sim.log_len, 8);
-    ck_assert_uint_eq(ctr_get(&tally.good), is_answered ? 8 : 0);
-    ck_assert_uint_eq(ctr_get(&tally.unanswered), is_answered ? 0 : 8);
-    ck_assert_uint_eq(ctr_get(&tally.unsent), ctr_get(&tally.offered) - 8);
-    ck_assert_uint_eq(ctr_get(&tally.done[TALLY_READ]), 0);
+    ck_assert_uint_eq(ctr_get(&counters.good), is_answered ? 8 : 0);
+    ck_assert_uint_eq(ctr_get(&counters.unanswered), is_answered ? 0 : 8);
+    ck_assert_uint_eq(ctr_get(&counters.unsent), ctr_get(&counters.offered) - 8);
+    ck_assert_uint_eq(ctr_get(&counters.done[COUNTERS_READ]), 0);
     ck_assert_uint_le(sim.now, window.end + DRIVE_DRAIN);
     check_sums();
 }

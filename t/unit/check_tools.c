@@ -7,7 +7,7 @@
 
 #include <math.h>
 
-#include "loadgen/measure/tally.h"
+#include "loadgen/measure/counters.h"
 #include "loadgen/tools/plot.h"
 #include "loadgen/tools/tool.h"
 #include "check_main.h"
@@ -26,7 +26,7 @@ add(struct saved *g, double value, double half, bool is_open)
     struct saved_run *r = &g->runs[g->count++];
     *r = (struct saved_run){
         .name = strdup("a<b>&\"c\""), .is_valid = true, .achieved_qps = 100 * g->count};
-    r->latency = hist_create(TALLY_SUB_BITS, TALLY_MAX_NS);
+    r->latency = hist_create(COUNTERS_SUB_BITS, COUNTERS_MAX_NS);
     hist_record_n(r->latency, (uint64_t)(value * US), 1000);
     hist_record_n(r->latency, (uint64_t)(2 * value * US), 20);
     for (unsigned at = 0; at < SAVED_AT; at++) {

@@ -15,7 +15,7 @@
 #include "loadgen/measure/gaps.h"
 #include "loadgen/measure/little.h"
 #include "loadgen/measure/steal.h"
-#include "loadgen/measure/tally.h"
+#include "loadgen/measure/counters.h"
 #include "loadgen/measure/until.h"
 #include "loadgen/work/arrivals.h"
 
@@ -29,8 +29,8 @@ static struct hist *intended, *issued;
 static void
 set_up(void)
 {
-    intended = hist_create(TALLY_SUB_BITS, TALLY_MAX_NS);
-    issued = hist_create(TALLY_SUB_BITS, TALLY_MAX_NS);
+    intended = hist_create(COUNTERS_SUB_BITS, COUNTERS_MAX_NS);
+    issued = hist_create(COUNTERS_SUB_BITS, COUNTERS_MAX_NS);
     ck_assert(intended != NULL && issued != NULL);
 }
 
@@ -319,16 +319,16 @@ TEST(test_until_words)
 }
 
 static struct series *
-start_series(struct tally *t)
+start_series(struct counters *t)
 {
     struct series *s = series_create(0);
-    ck_assert(s != NULL && tally_init(t));
+    ck_assert(s != NULL && counters_init(t));
     series_start(s, NSEC_PER_SEC);
     return s;
 }
 
 static void
-look(struct series *s, const struct tally *t, unsigned ms)
+look(struct series *s, const struct counters *t, unsigned ms)
 {
     series_look(s, &t, 1, NSEC_PER_SEC + ms * NSEC_PER_MSEC);
 }
@@ -338,7 +338,7 @@ look(struct series *s, const struct tally *t, unsigned ms)
 TEST(test_until)
 {
     struct until u;
-    SCOPED(tally_fini) struct tally t;
+    SCOPED(counters_fini) struct counters t;
     SCOPED(series_destroy) struct series *s = start_series(&t);
     unsigned looks = 0;
     ck_assert_ptr_null(until_parse(&u, "p99:5%"));
@@ -348,7 +348,7 @@ TEST(test_until)
     while (!until_is_met(&u, s) && looks < 1000) {
         for (unsigned i = 0; i < 1000; i++) {
             nsec_t ns = (nsec_t)(-log(rng_unit(&rng)) * 1e6);
-            tally_good(&t, TALLY_READ, ns, ns);
+            counters_good(&t, COUNTERS_READ, ns, ns);
         }
         look(s, &t, ++looks * 50);
     }
@@ -361,7 +361,7 @@ TEST(test_until)
 TEST(test_until_answers)
 {
     struct until u;
-    SCOPED(tally_fini) struct tally t;
+    SCOPED(counters_fini) struct counters t;
     SCOPED(series_destroy) struct series *s = start_series(&t);
     ck_assert_ptr_null(until_parse(&u, "n:3"));
     ck_assert(!until_is_met(&u, s));
@@ -369,7 +369,7 @@ TEST(test_until_answers)
     look(s, &t, 50);
     ck_assert_uint_eq(until_answers(s), 2);
     ck_assert(!until_is_met(&u, s));
-    ctr_add(&t.errors[TALLY_ERROR], 1);
+    ctr_add(&t.errors[COUNTERS_ERROR], 1);
     look(s, &t, 100);
     ck_assert(until_is_met(&u, s));
     ck_assert_ptr_null(until_parse(&u, "n:3,p99:5%"));

@@ -50,7 +50,7 @@ look(void *arg, const struct run *run, nsec_t now)
     const struct drive_window *window = run_window(run);
     PTHREAD_OK(pthread_mutex_lock(&j->mutex));
     for (unsigned i = 0; i < j->options.classes_len; i++) {
-        tally_reset(&j->snapshots[i]);
+        counters_reset(&j->snapshots[i]);
         run_sum(run, i, &j->snapshots[i]);
     }
     j->looks++;
@@ -218,7 +218,7 @@ job_open(struct job *j)
 {
     pthread_t thread;
     unsigned classes = j->options.classes_len;
-    j->snapshots = delta_tallies_create(classes);
+    j->snapshots = delta_counters_create(classes);
     j->rates = calloc(classes + 1, sizeof *j->rates); /* there may be none */
     if (j->snapshots == NULL || j->rates == NULL) {
         return false;

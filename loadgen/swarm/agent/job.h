@@ -46,7 +46,7 @@ struct job {
     nsec_t start_error;
     bool wants_stop;
     /* What has been counted and measured up to the last look, one a class. */
-    struct tally *snapshots;
+    struct counters *snapshots;
     uint64_t looks, interval; /* looks so far; what the last one is of (interval.h) */
     /* Of one that observes: what servers have answered in this run. */
     struct stats_poll poll; /* the worker's */

@@ -37,7 +37,7 @@ struct service {
     int signal_fd;
     struct job job;
     /* What of the run has been sent, one a class. */
-    struct tally *sent;
+    struct counters *sent;
     uint64_t looks_sent, interval_sent, samples_sent;
     double cpu_before; /* for the heartbeat */
     nsec_t cpu_at;
@@ -91,7 +91,7 @@ send_stamps(struct service *s, uint64_t sent, nsec_t heard)
 }
 
 static void
-send_delta(struct service *s, unsigned class, uint64_t interval, struct tally *now)
+send_delta(struct service *s, unsigned class, uint64_t interval, struct counters *now)
 {
     struct frame_out *o = chan_begin(&s->chan, MESSAGE_DELTA);
     frame_put_number(o, FIELD_INTERVAL, interval);
@@ -213,7 +213,7 @@ configure(struct service *s, const struct frame *f)
     if (wrong != NULL) {
         return wrong;
     }
-    s->sent = delta_tallies_create(j->options.classes_len);
+    s->sent = delta_counters_create(j->options.classes_len);
     must(s->sent != NULL);
     s->opened_at = clock_now();
     return job_open(j) ? NULL : "has not enough memory";
@@ -290,7 +290,7 @@ start_run(struct service *s, const struct frame *f)
         s->looks_sent = s->interval_sent = s->samples_sent = 0;
         server_stats_destroy(&j->samples); /* nobody runs */
         for (unsigned i = 0; i < j->options.classes_len; i++) {
-            tally_reset(&s->sent[i]);
+            counters_reset(&s->sent[i]);
         }
         job_run(j);
     }

@@ -52,7 +52,7 @@ add_member(struct result *c, const struct combine_parts *p, unsigned index,
 {
     const struct member *k = &p->members->all[index];
     unsigned here = threads_at(p, k, class);
-    tally_merge(&c->total, ledger_headline(p->members->run.ledger, index, class));
+    counters_merge(&c->total, ledger_headline(p->members->run.ledger, index, class));
     c->qps += (double)k->rates[class - k->first_class];
     c->elapsed_s = fmax(c->elapsed_s, k->elapsed_s);
     c->is_local = c->is_local || k->is_local;
@@ -102,12 +102,12 @@ make_class(struct result *c, const struct combine_parts *p, unsigned class)
 
 /* What a member reported, one each of its classes. */
 static unsigned
-tallies_of(const struct combine_parts *p, unsigned index,
-           struct tally *tallies[OPTIONS_CLASSES_MAX])
+counters_of(const struct combine_parts *p, unsigned index,
+            struct counters *counters[OPTIONS_CLASSES_MAX])
 {
     const struct member *k = &p->members->all[index];
     for (unsigned i = 0; i < k->classes; i++) {
-        tallies[i] = ledger_sum(p->members->run.ledger, index, k->first_class + i);
+        counters[i] = ledger_sum(p->members->run.ledger, index, k->first_class + i);
     }
     return k->classes;
 }
@@ -115,20 +115,20 @@ tallies_of(const struct combine_parts *p, unsigned index,
 static void
 describe_load(struct result_agent *a, const struct combine_parts *p, unsigned index)
 {
-    struct tally *tallies[OPTIONS_CLASSES_MAX];
-    struct hist *all = hist_create(TALLY_SUB_BITS, TALLY_MAX_NS);
-    struct hist *lag = hist_create(TALLY_SUB_BITS, TALLY_MAX_NS);
+    struct counters *counters[OPTIONS_CLASSES_MAX];
+    struct hist *all = hist_create(COUNTERS_SUB_BITS, COUNTERS_MAX_NS);
+    struct hist *lag = hist_create(COUNTERS_SUB_BITS, COUNTERS_MAX_NS);
     must(all != NULL && lag != NULL);
-    unsigned count = tallies_of(p, index, tallies);
+    unsigned count = counters_of(p, index, counters);
     uint64_t kept = 0;
     for (unsigned i = 0; i < count; i++) {
-        struct tally *t = tallies[i];
+        struct counters *t = counters[i];
         a->qps += (double)p->members->all[index].rates[i];
         a->offered += ctr_get(&t->offered);
         a->achieved += ctr_get(&t->good);
         kept += ctr_get(&t->within[WITHIN_1MS]);
         hist_merge(lag, t->lag);
-        for (unsigned verb = 0; verb < TALLY_VERBS; verb++) {
+        for (unsigned verb = 0; verb < COUNTERS_VERBS; verb++) {
             hist_merge(all, t->latency[FROM_INTENDED][verb]);
         }
     }
@@ -192,12 +192,12 @@ make_agents(struct result *r, const struct combine_parts *p)
 
 /* Slower than that, from the intended start, among what these have counted. */
 static uint64_t
-count_above(struct tally *const *tallies, unsigned count, uint64_t limit)
+count_above(struct counters *const *counters, unsigned count, uint64_t limit)
 {
     uint64_t above = 0;
     for (unsigned i = 0; i < count; i++) {
-        for (unsigned verb = 0; verb < TALLY_VERBS; verb++) {
-            above += hist_above(tallies[i]->latency[FROM_INTENDED][verb], limit);
+        for (unsigned verb = 0; verb < COUNTERS_VERBS; verb++) {
+            above += hist_above(counters[i]->latency[FROM_INTENDED][verb], limit);
         }
     }
     return above;
@@ -207,15 +207,15 @@ count_above(struct tally *const *tallies, unsigned count, uint64_t limit)
 static void
 share_tail(struct result *r, const struct combine_parts *p)
 {
-    struct tally *tallies[OPTIONS_CLASSES_MAX];
+    struct counters *counters[OPTIONS_CLASSES_MAX];
     uint64_t limit = hist_quantile(r->all[FROM_INTENDED], .99), above = 0, good = 0;
     unsigned at = 0;
     for (unsigned i = 0; i < p->members->count; i++) {
         if (!is_told(p, i)) {
             continue;
         }
-        unsigned classes = tallies_of(p, i, tallies);
-        r->agents[at].tail_share = (double)count_above(tallies, classes, limit);
+        unsigned classes = counters_of(p, i, counters);
+        r->agents[at].tail_share = (double)count_above(counters, classes, limit);
         r->agents[at].share = (double)r->agents[at].achieved;
         above += (uint64_t)r->agents[at].tail_share;
         good += r->agents[at].achieved;
@@ -247,8 +247,8 @@ make_loss(struct result *r, const struct combine_parts *p, double elapsed_s)
     r->loss.after_s = fmax(0, elapsed_s - r->loss.headline_s);
     for (unsigned i = 0; i < p->members->count; i++) {
         for (unsigned c = 0; c < r->classes_len; c++) {
-            struct tally *all = ledger_sum(ledger, i, c);
-            const struct tally *before = ledger_headline(ledger, i, c);
+            struct counters *all = ledger_sum(ledger, i, c);
+            const struct counters *before = ledger_headline(ledger, i, c);
             r->loss.after_offered += ctr_get(&all->offered) - ctr_get(&before->offered);
             r->loss.after_achieved += ctr_get(&all->good) - ctr_get(&before->good);
         }

@@ -23,8 +23,8 @@ struct report {
 
 struct part {
     struct ledger_part conf;
-    struct tally *sums;      /* one a class; added up */
-    struct tally *headlines; /* at the cut; NULL: not cut */
+    struct counters *sums;      /* one a class; added up */
+    struct counters *headlines; /* at the cut; NULL: not cut */
     struct report *first, **last;
     size_t waiting;    /* bytes of the reports */
     uint64_t reported; /* whole intervals */
@@ -43,7 +43,7 @@ struct ledger {
     bool is_cut;                      /* headlines are there */
     bool is_open;                     /* between start and finish */
     struct series **series, **behind; /* one a class, then that of all; after the cut */
-    const struct tally **looked;      /* room for a look */
+    const struct counters **looked;   /* room for a look */
 };
 
 /* ---- beginning and end -------------------------------------------------------------- */
@@ -65,7 +65,7 @@ ledger_create(unsigned parts, unsigned classes)
         l->parts != NULL && l->series != NULL && l->behind != NULL && l->looked != NULL;
     for (unsigned i = 0; is_good && i < parts; i++) {
         l->parts[i].last = &l->parts[i].first;
-        l->parts[i].sums = delta_tallies_create(classes);
+        l->parts[i].sums = delta_counters_create(classes);
         is_good = l->parts[i].sums != NULL;
     }
     if (!is_good) {
@@ -91,7 +91,7 @@ forget(struct ledger *l)
 {
     for (unsigned i = 0; l->parts != NULL && i < l->count; i++) {
         forget_reports(&l->parts[i]);
-        delta_tallies_destroy(&l->parts[i].headlines, l->classes);
+        delta_counters_destroy(&l->parts[i].headlines, l->classes);
     }
     for (unsigned c = 0; l->series != NULL && l->behind != NULL && c <= l->classes; c++) {
         series_destroy(&l->series[c]);
@@ -108,7 +108,7 @@ ledger_destroy(struct ledger **ledger)
     }
     forget(l);
     for (unsigned i = 0; l->parts != NULL && i < l->count; i++) {
-        delta_tallies_destroy(&l->parts[i].sums, l->classes);
+        delta_counters_destroy(&l->parts[i].sums, l->classes);
     }
     free(l->parts);
     free(l->series);
@@ -147,7 +147,7 @@ ledger_start(struct ledger *l, const struct ledger_run *run)
         p->is_done = false;
         p->is_lost = p->conf.first_class == p->conf.end_class;
         for (unsigned c = 0; c < l->classes; c++) {
-            tally_reset(&p->sums[c]);
+            counters_reset(&p->sums[c]);
         }
     }
     for (unsigned c = 0; c <= l->classes; c++) {
@@ -195,10 +195,10 @@ cut(struct ledger *l, nsec_t now)
     l->is_cut = true;
     for (unsigned i = 0; i < l->count; i++) {
         struct part *p = &l->parts[i];
-        p->headlines = delta_tallies_create(l->classes);
+        p->headlines = delta_counters_create(l->classes);
         must(p->headlines != NULL);
         for (unsigned c = 0; c < l->classes; c++) {
-            tally_merge(&p->headlines[c], &p->sums[c]);
+            counters_merge(&p->headlines[c], &p->sums[c]);
         }
     }
     for (unsigned c = 0; c <= l->classes; c++) {
@@ -379,14 +379,14 @@ ledger_finish(struct ledger *l, nsec_t end)
 
 /* ---- what it came to ---------------------------------------------------------------- */
 
-struct tally *
+struct counters *
 ledger_sum(const struct ledger *l, unsigned part, unsigned class_index)
 {
     must(part < l->count && class_index < l->classes);
     return &l->parts[part].sums[class_index];
 }
 
-const struct tally *
+const struct counters *
 ledger_headline(const struct ledger *l, unsigned part, unsigned class_index)
 {
     must(part < l->count && class_index < l->classes);

@@ -14,7 +14,7 @@
 #include "base/clock.h"
 #include "base/must.h"
 #include "loadgen/measure/series.h"
-#include "loadgen/measure/tally.h"
+#include "loadgen/measure/counters.h"
 #include "loadgen/swarm/frame.h"
 
 /* Intervals that wait for others: of one that is further ahead the oldest is added up without
@@ -61,10 +61,10 @@ void ledger_finish(struct ledger *l, nsec_t end);
 /* ---- when it is finished ---------------------------------------------------------------- */
 
 /* All that it reported of the class. */
-struct tally *ledger_sum(const struct ledger *l, unsigned part, unsigned class_index);
+struct counters *ledger_sum(const struct ledger *l, unsigned part, unsigned class_index);
 /* The same up to the last interval before the first loss, or all of it. */
-const struct tally *ledger_headline(const struct ledger *l, unsigned part,
-                                    unsigned class_index);
+const struct counters *ledger_headline(const struct ledger *l, unsigned part,
+                                       unsigned class_index);
 /* Intervals before the first loss; 0: none was lost, or none came before. */
 uint64_t ledger_cut(const struct ledger *l);
 /* Intervals that it has reported. */

@@ -25,8 +25,8 @@ local_open(struct local *l, const struct run_conf *conf)
 {
     struct run_conf c = *conf;
     c.options = &l->options;
-    l->told = delta_tallies_create(l->options.classes_len);
-    if (l->told == NULL || !tally_init(&l->look)) {
+    l->told = delta_counters_create(l->options.classes_len);
+    if (l->told == NULL || !counters_init(&l->look)) {
         return options_fail(stderr, EXIT_UNREACHABLE, "out of memory");
     }
     return run_open(&l->run, &c);
@@ -36,14 +36,14 @@ void
 local_fini(struct local *l)
 {
     run_close(&l->run);
-    delta_tallies_destroy(&l->told, l->options.classes_len);
-    tally_fini(&l->look);
+    delta_counters_destroy(&l->told, l->options.classes_len);
+    counters_fini(&l->look);
 }
 
 /* It goes the way of what agents report. */
 static void
 tell(struct local *l, const struct member *self, unsigned class, uint64_t interval,
-     struct tally *now)
+     struct counters *now)
 {
     struct frame_out o = {.p = NULL};
     struct frame f;
@@ -69,7 +69,7 @@ local_begin(struct local *l, struct member *self, const struct run_spec *spec)
     member_set_own(self, NULL);
     for (unsigned i = 0; i < self->classes; i++) {
         l->rates[i] = (double)self->rates[i];
-        tally_reset(&l->told[i]);
+        counters_reset(&l->told[i]);
     }
     l->told_interval = 0;
     return own;
@@ -85,7 +85,7 @@ local_tell(struct local *l, const struct member *self, const struct run *run, ns
         return;
     }
     for (unsigned i = 0; i < self->classes; i++) {
-        tally_reset(&l->look);
+        counters_reset(&l->look);
         run_sum(run, i, &l->look);
         tell(l, self, i, interval, &l->look);
     }

@@ -14,8 +14,8 @@ struct local {
     double rates[OPTIONS_CLASSES_MAX]; /* of the run under way, one each of its classes */
     struct run *run;                   /* NULL: not opened, or it sends nothing */
     /* What of the run under way was told, one of its classes each. */
-    struct tally *told;
-    struct tally look;
+    struct counters *told;
+    struct counters look;
     uint64_t told_interval;
 };
 

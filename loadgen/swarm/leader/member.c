@@ -165,7 +165,7 @@ void
 member_verify(struct member *k)
 {
     for (unsigned c = 0; k->state == MEMBER_DONE && c < k->classes; c++) {
-        struct tally *sum = ledger_sum(k->run->ledger, k->part, k->first_class + c);
+        struct counters *sum = ledger_sum(k->run->ledger, k->part, k->first_class + c);
         if (k->digests[c] != delta_digest(sum)) {
             k->is_wrong = true;
             member_lose(k, "sent intervals that do not add up to its totals");

@@ -19,8 +19,8 @@
 #include "base/hist.h"
 #include "loadgen/wire/codec.h"
 
-#define TALLY_SUB_BITS 10 /* buckets of 0.1 % */
-#define TALLY_MAX_NS (UINT64_C(100) * NSEC_PER_SEC)
+#define COUNTERS_SUB_BITS 10 /* buckets of 0.1 % */
+#define COUNTERS_MAX_NS (UINT64_C(100) * NSEC_PER_SEC)
 
 /* Gets by the bytes of the values that came, in powers of four: a large one holds up the small
  * ones behind it, which the latencies of all together do not show. */
@@ -46,89 +46,89 @@ size_class_most(unsigned i)
                                 : UINT64_MAX;
 }
 
-enum tally_from {
+enum counters_from {
     FROM_INTENDED, /* when the schedule wanted it sent */
     FROM_ISSUE,    /* when it was given to the kernel */
     FROM_COUNT,
 };
 
-enum tally_verb {
-    TALLY_READ,
-    TALLY_UPDATE,
-    TALLY_VERBS,
+enum counters_verb {
+    COUNTERS_READ,
+    COUNTERS_UPDATE,
+    COUNTERS_VERBS,
 };
 
-enum tally_error {
-    TALLY_ERROR,        /* reply ERROR */
-    TALLY_CLIENT_ERROR, /* reply CLIENT_ERROR */
-    TALLY_SERVER_ERROR, /* reply SERVER_ERROR */
-    TALLY_UNEXPECTED,   /* a reply of the protocol, but not to this request */
-    TALLY_WRONG,        /* a value that is not what was stored */
-    TALLY_DESYNC,       /* not the protocol: connection given up */
-    TALLY_DISCONNECT,   /* connection lost */
-    TALLY_TIMEOUT,      /* no reply in time: connection given up */
-    TALLY_CONNECT,      /* attempt to connect again failed */
-    TALLY_LATE,         /* datagrams: a reply after the time-out */
-    TALLY_DUPLICATE,    /* datagrams: one that had come before */
-    TALLY_ERRORS,
+enum counters_error {
+    COUNTERS_ERROR,        /* reply ERROR */
+    COUNTERS_CLIENT_ERROR, /* reply CLIENT_ERROR */
+    COUNTERS_SERVER_ERROR, /* reply SERVER_ERROR */
+    COUNTERS_UNEXPECTED,   /* a reply of the protocol, but not to this request */
+    COUNTERS_WRONG,        /* a value that is not what was stored */
+    COUNTERS_DESYNC,       /* not the protocol: connection given up */
+    COUNTERS_DISCONNECT,   /* connection lost */
+    COUNTERS_TIMEOUT,      /* no reply in time: connection given up */
+    COUNTERS_CONNECT,      /* attempt to connect again failed */
+    COUNTERS_LATE,         /* datagrams: a reply after the time-out */
+    COUNTERS_DUPLICATE,    /* datagrams: one that had come before */
+    COUNTERS_ERRORS,
 };
 
 /* Shares of requests sent within these times of their intended start. */
-enum tally_bound {
+enum counters_bound {
     WITHIN_5US,
     WITHIN_50US,
     WITHIN_1MS,
-    TALLY_BOUNDS,
+    COUNTERS_BOUNDS,
 };
 
 /* How many there are of each. */
 enum {
-    TALLY_COUNTERS = 0
+    COUNTERS_LEN = 0
 #define COUNTER(name, dimension) +(int)(sizeof(char dimension))
 #define HIST(name, dimensions)
-#include "loadgen/measure/tally.def"
+#include "loadgen/measure/counters.def"
     ,
-    TALLY_HISTS = 0
+    COUNTERS_HISTS = 0
 #define COUNTER(name, dimension)
 #define HIST(name, dimensions) +(int)(sizeof(char dimensions))
-#include "loadgen/measure/tally.def"
+#include "loadgen/measure/counters.def"
 };
 
-struct tally {
+struct counters {
     union {
         struct {
 #define COUNTER(name, dimension) ctr_t name dimension;
 #define HIST(name, dimensions)
-#include "loadgen/measure/tally.def"
+#include "loadgen/measure/counters.def"
         };
-        ctr_t counters[TALLY_COUNTERS]; /* the same by number */
+        ctr_t all[COUNTERS_LEN]; /* the same by number */
     };
     union {
         struct {
 #define COUNTER(name, dimension)
 #define HIST(name, dimensions) struct hist *name dimensions;
-#include "loadgen/measure/tally.def"
+#include "loadgen/measure/counters.def"
         };
-        struct hist *hists[TALLY_HISTS];
+        struct hist *hists[COUNTERS_HISTS];
     };
 };
 
 /* False when memory is short (nothing to free then). */
-bool tally_init(struct tally *t);
-void tally_fini(struct tally *t);
-void tally_merge(struct tally *dst, const struct tally *src);
+bool counters_init(struct counters *t);
+void counters_fini(struct counters *t);
+void counters_merge(struct counters *dst, const struct counters *src);
 /* Owner only. */
-void tally_reset(struct tally *t);
+void counters_reset(struct counters *t);
 
 /* n requests of the window were given to the kernel, so long after they were meant to be. */
-void tally_sent(struct tally *t, nsec_t lag, unsigned n);
+void counters_sent(struct counters *t, nsec_t lag, unsigned n);
 /* It was answered without error. */
-void tally_good(struct tally *t, enum tally_verb verb, nsec_t from_intended,
-                nsec_t from_issue);
+void counters_good(struct counters *t, enum counters_verb verb, nsec_t from_intended,
+                   nsec_t from_issue);
 /* It was a get, and brought values of so many bytes. */
-void tally_sized(struct tally *t, uint64_t bytes, nsec_t from_intended);
+void counters_sized(struct counters *t, uint64_t bytes, nsec_t from_intended);
 /* It will never be answered; `which` is the counter of the reason. */
-void tally_censored(struct tally *t, ctr_t *which, nsec_t waited);
+void counters_censored(struct counters *t, ctr_t *which, nsec_t waited);
 
-uint64_t tally_error_sum(const struct tally *t);
-extern const char *const tally_error_names[TALLY_ERRORS];
+uint64_t counters_error_sum(const struct counters *t);
+extern const char *const counters_error_names[COUNTERS_ERRORS];

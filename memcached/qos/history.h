@@ -15,23 +15,23 @@
 #include "base/clock.h"
 #include "qos/class.h"
 
-#define HABIT_GREEDY 8 /* requests at once that make a connection greedy */
+#define HISTORY_GREEDY 8 /* requests at once that make a connection greedy */
 
 /* A read that completes no request costs as much as one that does. A connection with more than so
  * many of them, less one for each request, trickles: it waits behind all others. */
-#define HABIT_PATIENCE 8
-#define HABIT_DEBT_MOST 64 /* no more are remembered */
-#define HABIT_PIECE                                                                      \
+#define HISTORY_PATIENCE 8
+#define HISTORY_DEBT_MOST 64 /* no more are remembered */
+#define HISTORY_PIECE                                                                    \
     512 /* a part of so many bytes is what a network makes of a long request */
 /* New connections of an address from which one has trickled owe at once for this long. */
-#define HABIT_PEERS 64
-#define HABIT_PEER_NS NSEC_PER_SEC
+#define HISTORY_PEERS 64
+#define HISTORY_PEER_NS NSEC_PER_SEC
 
-struct habit {
+struct history {
     uint16_t
         recent; /* a bit for each of the last 16 requests: it was of a deferred class */
     uint16_t burst; /* requests served since it last waited for the client */
-    uint16_t floor; /* of a burst: HABIT_GREEDY while the connection trickles, else 0 */
+    uint16_t floor; /* of a burst: HISTORY_GREEDY while the connection trickles, else 0 */
     bool is_greedy; /* its last burst was long, or it trickles */
     uint8_t class;  /* enum req_class of the request at the head, or the last one */
     uint8_t debt;   /* reads that completed no request, less requests until `paid` */
@@ -40,48 +40,48 @@ struct habit {
 };
 
 /* A worker's: when an address was last seen to trickle, by its key. */
-struct habit_peers {
-    nsec_t trickled_at[HABIT_PEERS];
+struct history_peers {
+    nsec_t trickled_at[HISTORY_PEERS];
 };
 
 /* A request has been served. */
 static inline void
-habit_note(struct habit *h, enum req_class class)
+history_note(struct history *h, enum req_class class)
 {
     h->recent = (uint16_t)(h->recent << 1 | !class_is_inline(class));
 }
 
 /* A turn that served `requests` is over; `waits`: for the client, all that came is served. */
 static inline void
-habit_end_turn(struct habit *h, unsigned requests, bool waits)
+history_end_turn(struct history *h, unsigned requests, bool waits)
 {
     unsigned burst = h->burst + requests;
-    h->is_greedy = burst >= HABIT_GREEDY;
-    h->burst = waits ? h->floor : (uint16_t)(h->is_greedy ? HABIT_GREEDY : burst);
+    h->is_greedy = burst >= HISTORY_GREEDY;
+    h->burst = waits ? h->floor : (uint16_t)(h->is_greedy ? HISTORY_GREEDY : burst);
 }
 
 static inline bool
-habit_trickles(const struct habit *h)
+history_trickles(const struct history *h)
 {
     return h->floor != 0;
 }
 
 /* A connection begins. peer: the key of its address; 0: none. */
-void habit_begin(struct habit *h, const struct habit_peers *peers, uint64_t peer,
-                 nsec_t now);
+void history_begin(struct history *h, const struct history_peers *peers, uint64_t peer,
+                   nsec_t now);
 /* A turn has completed no request, and `came` bytes of one that is unfinished are here. served: all
  * requests of the connection so far. True: it is charged with a read. */
-bool habit_charge(struct habit *h, struct habit_peers *peers, uint64_t peer,
-                  uint64_t came, uint32_t served, nsec_t now);
+bool history_charge(struct history *h, struct history_peers *peers, uint64_t peer,
+                    uint64_t came, uint32_t served, nsec_t now);
 /* The queue of one that is greedy or trickles; what it has served since then is paid back. */
-enum req_class habit_queue(struct habit *h, uint32_t served);
+enum req_class history_queue(struct history *h, uint32_t served);
 
 /* The queue in which the connection waits to be read; CLASS_NONE: it is read at once. */
 static inline enum req_class
-habit_lane(struct habit *h, uint32_t served)
+history_lane(struct history *h, uint32_t served)
 {
     if (h->recent == UINT16_MAX) {
         return h->class > CLASS_SMALL ? (enum req_class)h->class : CLASS_SMALL;
     }
-    return h->is_greedy ? habit_queue(h, served) : CLASS_NONE;
+    return h->is_greedy ? history_queue(h, served) : CLASS_NONE;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  */
-#include "net/crew.h"
+#include "net/worker_pool.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 #define DRAIN_SECONDS 4 /* for clients to take their replies at the end */
 
 void
-crew_init(struct crew *c)
+worker_pool_init(struct worker_pool *c)
 {
     must(sem_init(&c->ready, 0, 0) == 0);
     must(sem_init(&c->go, 0, 0) == 0);
@@ -23,7 +23,7 @@ crew_init(struct crew *c)
 }
 
 void
-crew_fini(struct crew *c)
+worker_pool_fini(struct worker_pool *c)
 {
     must(sem_destroy(&c->ready) == 0);
     must(sem_destroy(&c->go) == 0);
@@ -31,7 +31,7 @@ crew_fini(struct crew *c)
 }
 
 bool
-crew_create(struct net_shared *shared)
+worker_pool_create(struct net_shared *shared)
 {
     size_t bytes = shared->worker_count * sizeof *shared->workers;
     shared->workers = aligned_alloc(WORKER_ALIGN, bytes);
@@ -42,9 +42,9 @@ crew_create(struct net_shared *shared)
 }
 
 int
-crew_start(struct net_shared *shared)
+worker_pool_start(struct net_shared *shared)
 {
-    struct crew *c = &shared->crew;
+    struct worker_pool *c = &shared->worker_pool;
     int error = 0;
     while (error == 0 && c->started < shared->worker_count) {
         if (worker_start(&shared->workers[c->started], c->started, shared)) {
@@ -62,9 +62,9 @@ crew_start(struct net_shared *shared)
 }
 
 bool
-crew_go(struct net_shared *shared)
+worker_pool_go(struct net_shared *shared)
 {
-    struct crew *c = &shared->crew;
+    struct worker_pool *c = &shared->worker_pool;
     bool has_failed = false;
     for (unsigned i = 0; i < c->started; i++) {
         has_failed |= atomic_load(&shared->workers[i].has_failed);
@@ -75,7 +75,7 @@ crew_go(struct net_shared *shared)
 
 /* False when they have not all ended by the monotonic time `until`. */
 static bool
-have_ended(struct crew *c, const struct timespec *until)
+have_ended(struct worker_pool *c, const struct timespec *until)
 {
     for (unsigned i = 0; i < c->started; i++) {
         while (sem_clockwait(&c->ended, CLOCK_MONOTONIC, until) != 0) {
@@ -89,9 +89,9 @@ have_ended(struct crew *c, const struct timespec *until)
 }
 
 void
-crew_stop(struct net_shared *shared)
+worker_pool_stop(struct net_shared *shared)
 {
-    struct crew *c = &shared->crew;
+    struct worker_pool *c = &shared->worker_pool;
     struct timespec until;
     must(clock_gettime(CLOCK_MONOTONIC, &until) == 0);
     until.tv_sec += DRAIN_SECONDS;

@@ -13,24 +13,24 @@
 
 struct net_shared;
 
-struct crew {
+struct worker_pool {
     sem_t ready; /* posted by each worker once it is pinned and can take connections */
     sem_t go;    /* posted for each worker once all are: none serves before */
     sem_t ended; /* posted by each worker as the last thing it does */
     unsigned started;
 };
 
-void crew_init(struct crew *c);
-void crew_fini(struct crew *c);
+void worker_pool_init(struct worker_pool *c);
+void worker_pool_fini(struct worker_pool *c);
 
 /* Memory for shared->worker_count of them: shared->workers, for the caller to free when
  * its counters are not read any more. False: there is none. */
-must_check bool crew_create(struct net_shared *shared);
+must_check bool worker_pool_create(struct net_shared *shared);
 /* Starts them, and waits until those that were started are ready. 0, or the errno for which the
  * rest was not. */
-must_check int crew_start(struct net_shared *shared);
+must_check int worker_pool_start(struct net_shared *shared);
 /* Those that were started serve from here on. False when one of them cannot. */
-must_check bool crew_go(struct net_shared *shared);
+must_check bool worker_pool_go(struct net_shared *shared);
 /* Requests that have been accepted are answered; clients that do not take their replies in
  * time are left. Ends those that were started, and frees all. */
-void crew_stop(struct net_shared *shared);
+void worker_pool_stop(struct net_shared *shared);

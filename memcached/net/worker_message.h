@@ -8,9 +8,9 @@
 
 #include "base/mbox.h"
 
-enum mail_kind { MAIL_NEW, MAIL_MOVED };
+enum worker_message_kind { MESSAGE_NEW, MESSAGE_MOVED };
 
-struct mail {
-    struct mbox_letter letter; /* first: the mailbox holds it by this */
-    enum mail_kind kind;
+struct worker_message {
+    struct mbox_message message; /* first: the mailbox holds it by this */
+    enum worker_message_kind kind;
 };

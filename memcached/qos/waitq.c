@@ -1,33 +1,33 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  */
-#include "qos/gate.h"
+#include "qos/waitq.h"
 
 #include <stddef.h>
 
 #include "base/must.h"
 
 void
-gate_init(struct gate *g, struct limit *limit)
+waitq_init(struct waitq *g, struct limit *limit)
 {
-    *g = (struct gate){.limit = limit};
+    *g = (struct waitq){.limit = limit};
     g->head.next = g->head.prev = g->bare = &g->head;
 }
 
 /* ---- slots ---------------------------------------------------------------------------- */
 
-static struct gate_slot *
-slot_at(struct gate *g, unsigned i)
+static struct waitq_slot *
+slot_at(struct waitq *g, unsigned i)
 {
-    return &g->ring[(g->first + i) % GATE_SLOTS];
+    return &g->ring[(g->first + i) % WAITQ_SLOTS];
 }
 
 /* The first or the last slot is used, or void. */
 static uint32_t
-drop_slot(struct gate *g, bool is_first)
+drop_slot(struct waitq *g, bool is_first)
 {
     uint32_t cost = slot_at(g, is_first ? 0 : g->slots - 1)->cost;
-    g->first = (g->first + is_first) % GATE_SLOTS;
+    g->first = (g->first + is_first) % WAITQ_SLOTS;
     g->slots--;
     limit_redeem(g->limit, g->epoch, cost);
     return cost;
@@ -35,13 +35,13 @@ drop_slot(struct gate *g, bool is_first)
 
 /* As many slots as may be, for the nodes that wait, in their order. */
 static void
-fill_slots(struct gate *g, nsec_t now)
+fill_slots(struct waitq *g, nsec_t now)
 {
-    while (g->bare != &g->head && g->slots < GATE_SLOTS) {
-        struct gate_slot *slot = slot_at(g, g->slots);
+    while (g->bare != &g->head && g->slots < WAITQ_SLOTS) {
+        struct waitq_slot *slot = slot_at(g, g->slots);
         slot->cost = g->bare->cost;
         if (!limit_reserve(g->limit, &g->lease, slot->cost, now, &slot->due)) {
-            return; /* gate_pop tries again */
+            return; /* waitq_pop tries again */
         }
         g->slots++;
         g->bare->has_slot = true;
@@ -51,11 +51,11 @@ fill_slots(struct gate *g, nsec_t now)
 
 /* The first g->slots that wait keep theirs, the others have none any more. */
 static void
-deal_slots(struct gate *g)
+deal_slots(struct waitq *g)
 {
     unsigned i = 0;
     g->bare = g->head.next;
-    for (struct gate_node *n = g->head.next; n != &g->head && n->has_slot; n = n->next) {
+    for (struct waitq_node *n = g->head.next; n != &g->head && n->has_slot; n = n->next) {
         n->has_slot = i++ < g->slots;
         if (n->has_slot) {
             g->bare = n->next;
@@ -65,7 +65,7 @@ deal_slots(struct gate *g)
 
 /* After a change of the limit nothing that was reserved counts. */
 static void
-refresh_slots(struct gate *g, nsec_t now)
+refresh_slots(struct waitq *g, nsec_t now)
 {
     uint64_t epoch = limit_epoch(g->limit);
     if (g->epoch == epoch) {
@@ -80,7 +80,7 @@ refresh_slots(struct gate *g, nsec_t now)
 /* ---- nodes ---------------------------------------------------------------------------- */
 
 static void
-unlink_node(struct gate *g, struct gate_node *n)
+unlink_node(struct waitq *g, struct waitq_node *n)
 {
     must(g->length > 0 && n->prev->next == n && n->next->prev == n);
     n->prev->next = n->next;
@@ -91,7 +91,7 @@ unlink_node(struct gate *g, struct gate_node *n)
 }
 
 bool
-gate_take(struct gate *g, struct gate_node *n, nsec_t now, bool has_waited)
+waitq_take(struct waitq *g, struct waitq_node *n, nsec_t now, bool has_waited)
 {
     nsec_t ignored;
     return (g->length == 0 || has_waited) &&
@@ -99,7 +99,7 @@ gate_take(struct gate *g, struct gate_node *n, nsec_t now, bool has_waited)
 }
 
 void
-gate_untake(struct gate *g, const struct gate_node *n)
+waitq_untake(struct waitq *g, const struct waitq_node *n)
 {
     if (g->lease.epoch == limit_epoch(g->limit)) {
         limit_refund(g->limit, &g->lease, n->cost);
@@ -107,9 +107,9 @@ gate_untake(struct gate *g, const struct gate_node *n)
 }
 
 nsec_t
-gate_push(struct gate *g, struct gate_node *n, nsec_t now)
+waitq_push(struct waitq *g, struct waitq_node *n, nsec_t now)
 {
-    must(!gate_is_waiting(n) && n->cost > 0);
+    must(!waitq_is_waiting(n) && n->cost > 0);
     n->has_slot = false;
     n->next = &g->head;
     n->prev = g->head.prev;
@@ -125,7 +125,7 @@ gate_push(struct gate *g, struct gate_node *n, nsec_t now)
 }
 
 void
-gate_remove(struct gate *g, struct gate_node *n)
+waitq_remove(struct waitq *g, struct waitq_node *n)
 {
     if (n == g->bare) {
         g->bare = n->next;
@@ -143,9 +143,9 @@ gate_remove(struct gate *g, struct gate_node *n)
 
 /* Slots that are void. */
 static void
-drop_late(struct gate *g, nsec_t now)
+drop_late(struct waitq *g, nsec_t now)
 {
-    nsec_t patience = limit_burst_time(g->limit) + GATE_LATE_MAX;
+    nsec_t patience = limit_burst_time(g->limit) + WAITQ_LATE_MAX;
     unsigned before = g->slots;
     while (g->slots > 0 && now > slot_at(g, 0)->due &&
            now - slot_at(g, 0)->due > patience) {
@@ -158,7 +158,7 @@ drop_late(struct gate *g, nsec_t now)
 
 /* The slot may have been reserved for another, of another price. */
 static void
-settle(struct gate *g, const struct gate_node *n, uint32_t paid, nsec_t now)
+settle(struct waitq *g, const struct waitq_node *n, uint32_t paid, nsec_t now)
 {
     if (n->cost > paid) {
         limit_owe(g->limit, &g->lease, n->cost - paid, now);
@@ -167,8 +167,8 @@ settle(struct gate *g, const struct gate_node *n, uint32_t paid, nsec_t now)
     }
 }
 
-struct gate_node *
-gate_pop(struct gate *g, nsec_t now)
+struct waitq_node *
+waitq_pop(struct waitq *g, nsec_t now)
 {
     if (g->length == 0) {
         return NULL;
@@ -179,7 +179,7 @@ gate_pop(struct gate *g, nsec_t now)
     if (g->slots == 0 || slot_at(g, 0)->due > now) {
         return NULL;
     }
-    struct gate_node *n = g->head.next;
+    struct waitq_node *n = g->head.next;
     uint32_t paid = drop_slot(g, true);
     unlink_node(g, n);
     settle(g, n, paid, now);
@@ -188,7 +188,7 @@ gate_pop(struct gate *g, nsec_t now)
 }
 
 void
-gate_give_back(struct gate *g, uint32_t cost, nsec_t now)
+waitq_give_back(struct waitq *g, uint32_t cost, nsec_t now)
 {
     if (g->epoch != limit_epoch(g->limit) || g->lease.epoch != g->epoch) {
         return;
@@ -196,8 +196,8 @@ gate_give_back(struct gate *g, uint32_t cost, nsec_t now)
     if (g->slots > 0) {
         /* All nodes move up, and the last slot is free. */
         uint32_t last = slot_at(g, g->slots - 1)->cost;
-        g->first = (g->first + GATE_SLOTS - 1) % GATE_SLOTS;
-        g->ring[g->first] = (struct gate_slot){.due = now, .cost = cost};
+        g->first = (g->first + WAITQ_SLOTS - 1) % WAITQ_SLOTS;
+        g->ring[g->first] = (struct waitq_slot){.due = now, .cost = cost};
         limit_redeem(g->limit, g->epoch, (int64_t)last - cost);
         cost = last;
     }
@@ -205,7 +205,7 @@ gate_give_back(struct gate *g, uint32_t cost, nsec_t now)
 }
 
 nsec_t
-gate_due(const struct gate *g, nsec_t now)
+waitq_due(const struct waitq *g, nsec_t now)
 {
     if (g->length == 0) {
         return UINT64_MAX;
