@@ -15,7 +15,10 @@
 static struct json_member
 known(const char *key, struct quantile q, bool is_known)
 {
-    return is_known && !q.is_bound ? JSON(key, q.ns) : JSON_NULL(key);
+    if (!is_known || q.is_bound) {
+        return JSON_NULL(key);
+    }
+    return JSON(key, q.ns);
 }
 
 static void

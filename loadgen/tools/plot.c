@@ -29,6 +29,27 @@
 #define LATENCY_AXIS                                                                     \
     ((struct svg_axis){SVG_LOG, INFINITY, 0, "latency from intended start, us"})
 
+static const struct {
+    const char *name, *title;
+} kinds[PLOT_KINDS] = {
+    [PLOT_CDF] = {"cdf", "Latency by percentile"},
+    [PLOT_LOAD] = {"load", "Latency by load"},
+    [PLOT_TIME] = {"time", "Rate and latency over time"},
+    [PLOT_BARS] = {"bars", "Latency side by side"},
+};
+
+const char *
+plot_kind_name(enum plot_kind kind)
+{
+    return kinds[kind].name;
+}
+
+static const char *
+title_of(const struct plot *p)
+{
+    return p->title != NULL ? p->title : kinds[p->kind].title;
+}
+
 static struct svg_frame
 frame_of(FILE *out, double height, struct svg_axis x, struct svg_axis y)
 {
@@ -118,7 +139,7 @@ plot_cdf(const struct plot *p, FILE *out)
         include(&f.y, fmax(1, (double)hist_min(run->latency)) / NS_PER_US);
         include(&f.y, (double)hist_quantile(run->latency, fmax(last, .5)) / NS_PER_US);
     }
-    svg_open(out, TOP + HEIGHT + BELOW, p->title);
+    svg_open(out, TOP + HEIGHT + BELOW, title_of(p));
     svg_draw_frame(&f);
     for (unsigned n = 0; (run = run_at(p, n)) != NULL; n++) {
         char label[LABEL_MAX];
@@ -223,7 +244,7 @@ plot_load(const struct plot *p, FILE *out)
     if (!(f.y.min <= f.y.max)) {
         return "no run has latencies";
     }
-    svg_open(out, TOP + HEIGHT + BELOW, p->title);
+    svg_open(out, TOP + HEIGHT + BELOW, title_of(p));
     svg_draw_frame(&f);
     unsigned curves = is_one ? (unsigned)SAVED_AT : p->groups_len;
     for (unsigned n = 0; n < curves; n++) {
@@ -288,7 +309,7 @@ plot_time(const struct plot *p, FILE *out)
         }
     }
     latency.x = rate.x;
-    svg_open(out, latency.top + PANEL + BELOW, p->title);
+    svg_open(out, latency.top + PANEL + BELOW, title_of(p));
     svg_draw_frame(&rate);
     svg_draw_frame(&latency);
     for (unsigned n = 0; (run = run_at(p, n)) != NULL; n++) {
@@ -352,7 +373,7 @@ plot_bars(const struct plot *p, FILE *out)
     }
     double row_height = p->groups_len * BAR + BAR_GAP;
     f.height = rows * row_height + BAR_GAP;
-    svg_open(out, TOP + f.height + BELOW, p->title);
+    svg_open(out, TOP + f.height + BELOW, title_of(p));
     svg_draw_frame(&f);
     for (unsigned g = 0; g < p->groups_len; g++) {
         const struct saved *group = &p->groups[g];
@@ -369,26 +390,15 @@ plot_bars(const struct plot *p, FILE *out)
     return NULL;
 }
 
-static const struct {
-    const char *name, *title;
-    const char *(*draw)(const struct plot *p, FILE *out);
-} kinds[PLOT_KINDS] = {
-    [PLOT_CDF] = {"cdf", "Latency by percentile", plot_cdf},
-    [PLOT_LOAD] = {"load", "Latency by load", plot_load},
-    [PLOT_TIME] = {"time", "Rate and latency over time", plot_time},
-    [PLOT_BARS] = {"bars", "Latency side by side", plot_bars},
+static const char *(*const draws[PLOT_KINDS])(const struct plot *p, FILE *out) = {
+    [PLOT_CDF] = plot_cdf,
+    [PLOT_LOAD] = plot_load,
+    [PLOT_TIME] = plot_time,
+    [PLOT_BARS] = plot_bars,
 };
-
-const char *
-plot_kind_name(enum plot_kind kind)
-{
-    return kinds[kind].name;
-}
 
 const char *
 plot_draw(const struct plot *p, FILE *out)
 {
-    struct plot titled = *p;
-    titled.title = p->title != NULL ? p->title : kinds[p->kind].title;
-    return kinds[p->kind].draw(&titled, out);
+    return draws[p->kind](p, out);
 }

@@ -117,8 +117,11 @@ serve_next(struct core *k, nsec_t *deadline)
     struct core_class *class = &k->classes[node->class];
     struct turn turn = {.lane = class_is_inline(node->class) ? CLASS_SMALL : node->class,
                         .ready_at = node->queued_at,
-                        .requests = is_overdue ? 1 : k->shared->requests_per_event,
+                        .requests = k->shared->requests_per_event,
                         .deadline = k->shared->classes.is_on ? *deadline : TURN_ENDLESS};
+    if (is_overdue) {
+        turn_shorten(&turn);
+    }
     ctr_add(&k->ctr.turns, 1);
     ctr_add(&class->turns, 1);
     ctr_add(&class->overdue, is_overdue);

@@ -42,6 +42,7 @@ struct turn {
     bool is_served;      /* its first request has waited for a token */
     nsec_t ready_at;     /* when the socket was reported, or the work was queued */
     unsigned requests;   /* allowed in a row */
+    bool is_short;       /* they are fewer than -R says */
     unsigned reads;      /* done */
     bool has_run;        /* a request, or a piece of one */
     bool has_long;       /* one that may be long */
@@ -49,6 +50,14 @@ struct turn {
     struct limiter_spare spare; /* further requests that need not ask */
     nsec_t deadline;            /* of a deferred turn; TURN_ENDLESS: other bounds do */
 };
+
+/* It ends after a request. */
+static inline void
+turn_shorten(struct turn *turn)
+{
+    turn->is_short |= turn->requests > 1;
+    turn->requests = 1;
+}
 
 struct queue {
     struct sched sched;

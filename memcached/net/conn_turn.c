@@ -190,8 +190,8 @@ step_run(struct conn *c, struct turn *turn)
     case PUMP_FLUSH:
         return drain_output(c, turn);
     case PUMP_DEFER:
-        /* It has had as many as -R says, unless it is about to leave the worker anyway. */
-        ctr_add(&c->worker->ctr.conn_yields, c->pump.requests == 0 && !c->wish.is_set);
+        /* It has had as many as -R says. */
+        ctr_add(&c->worker->ctr.conn_yields, c->pump.requests == 0 && !turn->is_short);
         return STEP_DEFER;
     case PUMP_WAIT:
         return STEP_QUEUED;
@@ -343,7 +343,7 @@ conn_turn(struct conn *c, struct turn *turn)
     struct core *k = p->core;
     enum step end;
     if (unlikely(c->wish.is_set)) {
-        turn->requests = 1; /* it leaves between two */
+        turn_shorten(turn); /* it leaves between two */
     }
     unsigned allowed = turn->requests;
     k->env.client_fd = c->fd;

@@ -338,7 +338,7 @@ read_key(struct seal_key *key, const char *text, mode_t mode, char *err)
     return is_good;
 }
 
-TEST(a_key_is_kept_secret)
+TEST_SEALED(a_key_is_kept_secret)
 {
     struct seal_key key;
     char err[MESSAGE_TEXT_MAX];

@@ -15,7 +15,7 @@ struct job {
     struct work work; /* first */
     enum req_class class;
     nsec_t piece;
-    unsigned pieces;
+    unsigned pieces, short_turns;
     nsec_t used, queued_at, longest_wait;
 };
 
@@ -27,6 +27,9 @@ job_turn(struct work *work, struct turn *turn)
     struct job *j = (struct job *)(void *)work;
     nsec_t begin = sim_now;
     nsec_t waited = begin - j->queued_at;
+    ck_assert_uint_eq(turn->requests,
+                      turn->is_short ? 1 : sim.core.shared->requests_per_event);
+    j->short_turns += turn->is_short;
     j->longest_wait = waited > j->longest_wait ? waited : j->longest_wait;
     do {
         sim_now += j->piece;
@@ -137,6 +140,9 @@ START_TEST(none_starves)
         overdue += ctr_get(&sim.core.classes[c].overdue);
     }
     ck_assert_uint_gt(overdue, 0);
+    /* Such a turn is short, which is not counted as a yield that -R is the reason of. */
+    ck_assert_uint_eq(jobs[0].short_turns + jobs[1].short_turns + jobs[2].short_turns,
+                      overdue);
 }
 END_TEST
 
