@@ -3,7 +3,6 @@
 # served in between; and a client that does not read the answers costs a bounded number of
 # blocks, whatever it asks for. Turns and blocks are counted.
 use MCTest ':ours';
-use Socket qw(SOL_SOCKET SO_RCVBUF);
 
 my $END = "END\r\n";
 
@@ -53,7 +52,6 @@ sub blocks_of_slow_readers($server, $count, $lines) {
     my @slow;
     for (1 .. $count) {
         my $c = $server->connect;
-        setsockopt $c, SOL_SOCKET, SO_RCVBUF, pack('i', 4096);
         push @slow, [$c, $lines];
     }
     my $are_stuck = wait_until(sub {
@@ -117,7 +115,9 @@ each_profile(sub ($profile) {
         @dump = read_line($c);
         return $dump[0] !~ /^BUSY/;
     } 'a dump begins';
-    push @dump, read_line($c) until $dump[-1] =~ /^END/ || $dump[-1] eq '';
+    # 1.4 has no line at its end; a reply to the next request comes behind it.
+    put($c, "mn\r\n");
+    push @dump, read_line($c) until $dump[-1] =~ /^(MN\r\n)?$/;
     is(scalar(grep { /^key=k{240}\d{4} / } @dump), 1000, 'a dump of long keys');
     exchange($s, "set sized1 0 0 11\r\nvvvvvvvvvvv\r\n", "STORED\r\n");
     exchange($s, "get sized1\r\n", qr/^VALUE sized1 0 11\r\nv{11}\r\nEND\r\n$/, 'the next is served');
