@@ -528,7 +528,7 @@ serve(struct server *sv)
     if (status == 0) {
         placement_settle(&sv->placement);
         if (!governor_start(&sv->governor, sv->loop.base) ||
-            !listen_start(&sv->listen, sv->loop.base, sv->shared.workers)) {
+            !listen_start(&sv->listen, &sv->loop.poller, sv->shared.workers)) {
             fprintf(stderr, "memcached: no memory for the listening sockets\n");
             balancer_stop(&sv->balancer);
             status = STATUS_OS_ERROR;

@@ -4,11 +4,11 @@
 #include "net/accept.h"
 
 #include <errno.h>
-#include <event2/event.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/timer.h"
 #include "net/conn.h"
 #include "net/listen.h"
 #include "net/worker.h"
@@ -17,7 +17,8 @@
 #include "sock/incoming.h"
 
 #define ACCEPTS_PER_EVENT 64
-#define RESUME_MS 10 /* how often a paused acceptor looks whether it may go on */
+/* How often a paused acceptor looks whether it may go on. */
+#define RESUME_NS (10 * NSEC_PER_MSEC)
 
 static const char refusal[] = "ERROR Too many open connections\r\n";
 
@@ -46,16 +47,36 @@ take_place(struct listen *l)
 static void
 resume_later(struct acceptor *a)
 {
-    struct timeval delay = {.tv_usec = RESUME_MS * 1000};
-    must(event_add(&a->resume_event, &delay) == 0);
+    timer_set(a->resume.fd, clock_now() + RESUME_NS);
+}
+
+/* Waits for connections. False: no memory. */
+static bool
+watch_listeners(struct acceptor *a)
+{
+    bool can_watch = true;
+    for (struct listener *one = a->listeners; one != NULL; one = one->next) {
+        one->is_watched = poller_add(a->poller, &one->source, POLLER_READ);
+        can_watch = can_watch && one->is_watched;
+    }
+    return can_watch;
+}
+
+static void
+forget_listeners(struct acceptor *a)
+{
+    for (struct listener *one = a->listeners; one != NULL; one = one->next) {
+        if (one->is_watched) {
+            poller_remove(a->poller, &one->source);
+            one->is_watched = false;
+        }
+    }
 }
 
 static void
 pause_accepting(struct acceptor *a)
 {
-    for (struct listener *one = a->listeners; one != NULL; one = one->next) {
-        event_del(&one->event);
-    }
+    forget_listeners(a);
     a->is_paused = true;
     listen_note_pause(a->listen);
     resume_later(a);
@@ -80,7 +101,7 @@ follow_worker(const struct acceptor *a)
 {
     const struct steer_map *map = &a->listen->shared->steer;
     for (const struct listener *one = a->listeners; one != NULL; one = one->next) {
-        if (!reuseport_move(one->fd, a->listen->kind, map->cpus, map->count,
+        if (!reuseport_move(one->source.fd, a->listen->kind, map->cpus, map->count,
                             a->self->index)) {
             static struct log_rate rate;
             log_write_limited(LOG_WARNING, &rate, clock_now(),
@@ -152,20 +173,28 @@ deal(struct acceptor *a, struct handoff *handoff)
 }
 
 static void
-on_resume(evutil_socket_t fd, short what, void *arg)
+on_resume(struct poll_source *source, unsigned ready)
 {
-    (void)fd;
-    (void)what;
-    struct acceptor *a = arg;
+    (void)ready;
+    struct acceptor *a =
+        (struct acceptor *)(void *)((char *)source - offsetof(struct acceptor, resume));
+    if (!timer_take(source->fd)) {
+        return;
+    }
     if (is_full(a->listen) || (a->held != NULL && !take_place(a->listen))) {
+        resume_later(a);
+        return;
+    }
+    if (!watch_listeners(a)) {
+        forget_listeners(a); /* the kernel has no memory now: later */
+        if (a->held != NULL) {
+            atomic_fetch_sub(&a->listen->shared->open_conns, 1);
+        }
         resume_later(a);
         return;
     }
     a->is_paused = false;
     listen_note_resume(a->listen);
-    for (struct listener *one = a->listeners; one != NULL; one = one->next) {
-        must(event_add(&one->event, NULL) == 0);
-    }
     if (a->held != NULL) {
         struct handoff *held = a->held;
         a->held = NULL;
@@ -233,8 +262,8 @@ accept_one(const struct listener *from)
     }
     struct sockaddr_storage addr = {.ss_family = AF_UNSPEC};
     socklen_t len = sizeof addr;
-    int fd =
-        accept4(from->fd, (struct sockaddr *)&addr, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    int fd = accept4(from->source.fd, (struct sockaddr *)&addr, &len,
+                     SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (fd >= 0) {
         struct handoff *handoff = describe(from, fd, (struct sockaddr *)&addr, len);
         if (handoff == NULL) {
@@ -257,11 +286,11 @@ accept_one(const struct listener *from)
 }
 
 static void
-on_connection(evutil_socket_t fd, short what, void *arg)
+on_connection(struct poll_source *source, unsigned ready)
 {
-    (void)fd;
-    (void)what;
-    const struct listener *from = arg;
+    (void)ready;
+    const struct listener *from =
+        (struct listener *)(void *)((char *)source - offsetof(struct listener, source));
     if (from->acceptor->self != NULL) {
         core_wake(&from->acceptor->self->core);
     }
@@ -280,41 +309,38 @@ acceptor_init(struct acceptor *a, struct listen *listen)
 }
 
 bool
-acceptor_start(struct acceptor *a, struct event_base *base, struct worker *self)
+acceptor_start(struct acceptor *a, struct poller *poller, struct worker *self)
 {
-    a->base = base;
+    a->poller = poller;
     a->self = self;
     a->cpu = self != NULL ? pinner_cpu(self->shared->pinner, self->index) : -1;
-    must(evtimer_assign(&a->resume_event, base, on_resume, a) == 0);
-    /* libevent allocates for the first timer of a base: not when descriptors have run out. */
-    struct timeval delay = {.tv_usec = RESUME_MS * 1000};
-    bool can_watch = event_add(&a->resume_event, &delay) == 0;
-    event_del(&a->resume_event);
-    for (struct listener *one = a->listeners; one != NULL; one = one->next) {
-        must(event_assign(&one->event, base, one->fd, EV_READ | EV_PERSIST, on_connection,
-                          one) == 0);
-        can_watch = can_watch && event_add(&one->event, NULL) == 0;
+    a->resume = (struct poll_source){.fd = timer_open(), .on_ready = on_resume};
+    if (a->resume.fd < 0) {
+        return false;
     }
-    return can_watch;
+    for (struct listener *one = a->listeners; one != NULL; one = one->next) {
+        one->source.on_ready = on_connection;
+    }
+    return poller_add(poller, &a->resume, POLLER_READ) && watch_listeners(a);
 }
 
 void
 acceptor_close(struct acceptor *a)
 {
-    for (struct listener *one = a->listeners; one != NULL; one = one->next) {
-        if (one->fd < 0) {
-            continue;
+    if (a->poller != NULL) {
+        forget_listeners(a);
+        if (a->resume.fd >= 0) {
+            poller_remove(a->poller, &a->resume);
+            close(a->resume.fd);
         }
-        if (a->base != NULL) {
-            event_del(&one->event);
-        }
-        registry_remove(&a->listen->shared->registry, &one->entry);
-        close(one->fd);
-        one->fd = -1;
+        a->poller = NULL;
     }
-    if (a->base != NULL) {
-        event_del(&a->resume_event);
-        a->base = NULL;
+    for (struct listener *one = a->listeners; one != NULL; one = one->next) {
+        if (one->source.fd >= 0) {
+            registry_remove(&a->listen->shared->registry, &one->entry);
+            close(one->source.fd);
+            one->source.fd = -1;
+        }
     }
     if (a->held != NULL) {
         close(a->held->fd);

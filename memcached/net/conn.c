@@ -44,26 +44,26 @@ conn_is_reset(const struct conn *c)
     if (!c->edge.must_probe) {
         return false;
     }
-    must(getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &error, &len) == 0);
+    must(getsockopt(c->source.fd, SOL_SOCKET, SO_ERROR, &error, &len) == 0);
     return error != 0;
 }
 
-/* The one libevent callback of client descriptors. */
 static void
-on_event(evutil_socket_t fd, short what, void *arg)
+on_ready(struct poll_source *source, unsigned ready)
 {
-    (void)fd;
-    struct conn *c = arg;
+    struct conn *c =
+        (struct conn *)(void *)((char *)source - offsetof(struct conn, source));
     struct worker *w = c->worker;
     core_wake(&w->core);
-    if (what & (EV_READ | EV_CLOSED)) {
+    if (ready & (POLLER_READ | POLLER_HANGUP)) {
         c->edge.is_readable = true;
         c->edge.must_probe = true;
-        c->edge.has_hangup |= (what & EV_CLOSED) != 0;
+        c->edge.has_hangup |= (ready & POLLER_HANGUP) != 0;
     }
     bool was_blocked = c->edge.is_blocked;
     c->pump.arrival.was_blocked |= was_blocked;
-    if ((what & EV_WRITE) != 0 || c->tls != NULL) { /* TLS may have to read to write */
+    if ((ready & POLLER_WRITE) != 0 ||
+        c->tls != NULL) { /* TLS may have to read to write */
         c->edge.is_blocked = false;
     }
     if (ticket_is_waiting(&c->pump.work.ticket) && conn_is_reset(c)) {
@@ -115,7 +115,7 @@ tell_watchers(const struct conn *c, enum watch_kind kind, enum watch_reason reas
     struct watch_ring *log = c->worker->core.env.log;
     if (watch_wants(log, WATCH_CONNEVENTS)) {
         struct watch_event event = {
-            .kind = (uint8_t)kind, .status = (uint8_t)reason, .fd = c->fd};
+            .kind = (uint8_t)kind, .status = (uint8_t)reason, .fd = c->source.fd};
         watch_push(log, &event, c->entry.addr, strlen(c->entry.addr));
     }
 }
@@ -132,11 +132,10 @@ refuse(struct worker *w, int fd)
 
 /* What is already there is reported, like all that comes from here on. */
 static bool
-register_event(struct conn *c)
+start_polling(struct conn *c)
 {
-    short what = EV_READ | EV_WRITE | EV_CLOSED | EV_ET | EV_PERSIST;
-    return event_assign(&c->event, c->worker->base, c->fd, what, on_event, c) == 0 &&
-           event_add(&c->event, NULL) == 0;
+    return poller_add(&c->worker->poller, &c->source,
+                      POLLER_READ | POLLER_WRITE | POLLER_HANGUP | POLLER_EDGE);
 }
 
 void
@@ -148,8 +147,8 @@ conn_create(struct worker *w, const struct handoff *handoff)
         return;
     }
     c->worker = w;
-    c->fd = handoff->fd;
-    c->entry.fd = c->fd;
+    c->source = (struct poll_source){.fd = handoff->fd, .on_ready = on_ready};
+    c->entry.fd = c->source.fd;
     c->entry.listen_addr = handoff->listen_addr;
     atomic_init(&c->entry.state, REGISTRY_READ);
     atomic_init(&c->entry.last_cmd, w->core.env.now);
@@ -163,7 +162,8 @@ conn_create(struct worker *w, const struct handoff *handoff)
     c->tag = handoff->tag;
     c->rate.since = w->core.now;
     c->message.kind = MESSAGE_MOVED;
-    c->is_tcp = addr_describe(&handoff->peer, c->fd, c->entry.addr, sizeof c->entry.addr);
+    c->is_tcp =
+        addr_describe(&handoff->peer, c->source.fd, c->entry.addr, sizeof c->entry.addr);
     if ((handoff->tls != TLS_OFF && !conn_tls_begin(c, handoff->tls)) ||
         !registry_add(&w->shared->registry, &c->entry)) {
         conn_tls_end(c);
@@ -171,7 +171,7 @@ conn_create(struct worker *w, const struct handoff *handoff)
         refuse(w, handoff->fd);
         return;
     }
-    if (!register_event(c)) {
+    if (!start_polling(c)) {
         registry_remove(&w->shared->registry, &c->entry);
         conn_tls_end(c);
         free(c);
@@ -179,10 +179,10 @@ conn_create(struct worker *w, const struct handoff *handoff)
         return;
     }
     link_conn(c);
-    PROBE(conn__allocate, c->fd);
+    PROBE(conn__allocate, c->source.fd);
     PROBE(conn__create, c);
     tell_watchers(c, WATCH_CONN_NEW, WATCH_REASON_NORMAL);
-    log_write(LOG_DEBUG, "<%d new %s client connection", c->fd,
+    log_write(LOG_DEBUG, "<%d new %s client connection", c->source.fd,
               binding_words[c->pump.session.binding != BINDING_DEFAULT
                                 ? c->pump.session.binding
                                 : w->core.env.conf->binding]);
@@ -197,7 +197,7 @@ conn_close(struct conn *c, enum close_reason reason)
     queue_leave(&w->core, &c->pump.work);
     coalesce_forget(&c->pump);
     latency_forget(&w->core.latency, &c->pump);
-    event_del(&c->event);
+    poller_remove(&w->poller, &c->source);
     if (reason == CLOSE_EOF) {
         conn_send_rest(c);
     }
@@ -215,7 +215,7 @@ leave_for_good(struct conn *c)
     }
     tell_watchers(c, WATCH_CONN_CLOSE, close_told[c->closing]);
     registry_remove(&shared->registry, &c->entry);
-    close(c->fd);
+    close(c->source.fd);
     atomic_fetch_sub(&shared->open_conns, 1);
 }
 
@@ -223,10 +223,10 @@ void
 conn_destroy(struct conn *c)
 {
     struct worker *w = c->worker;
-    PROBE(conn__release, c->fd);
+    PROBE(conn__release, c->source.fd);
     PROBE(conn__destroy, c);
     bool is_usual = c->closing == CLOSE_EOF || c->closing == CLOSE_QUIT;
-    log_write(LOG_DEBUG, "<%d connection closed.%s%s", c->fd,
+    log_write(LOG_DEBUG, "<%d connection closed.%s%s", c->source.fd,
               is_usual ? "" : " Reason: ", is_usual ? "" : close_sentences[c->closing]);
     session_fini(&c->pump.session, &w->core.env);
     pump_drop(&c->pump);
@@ -292,7 +292,7 @@ conn_pack(struct conn *c)
 void
 conn_leave(struct conn *c)
 {
-    must(event_del(&c->event) == 0);
+    poller_remove(&c->worker->poller, &c->source);
     coalesce_forget(&c->pump);
     latency_forget(&c->worker->core.latency, &c->pump);
     unlink_conn(c);
@@ -305,9 +305,9 @@ conn_join(struct conn *c, struct worker *w)
 {
     c->worker = w;
     pump_join(&c->pump, &w->core);
-    bool is_registered = register_event(c);
+    bool is_polled = start_polling(c);
     link_conn(c);
-    if (!is_registered) {
+    if (!is_polled) {
         conn_close(c, CLOSE_NO_MEMORY);
     } else if (w->core.is_draining) {
         conn_drain(c);

@@ -8,7 +8,6 @@
  */
 #pragma once
 
-#include <event2/event_struct.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -18,6 +17,7 @@
 #include "qos/homing.h"
 #include "serve/verbose.h"
 #include "sock/addr.h"
+#include "sock/poller.h"
 #include "sock/registry.h"
 
 struct conn_tls;
@@ -56,7 +56,7 @@ struct conn_edge {
 struct conn {
     struct pump pump; /* first: the worker's queues hold it by this */
     struct worker *worker;
-    int fd;
+    struct poll_source source; /* edge-triggered, registered while a worker has it */
     bool is_tcp;
     const char *tag; /* of its listener; empty: none */
     struct conn_edge edge;
@@ -67,7 +67,6 @@ struct conn {
     struct verbose verbose;  /* of what is in its output, for -vv */
     struct watcher *watcher; /* what it becomes when its output is sent, or NULL */
     struct registry_entry entry;
-    struct event event; /* edge-triggered, registered while a worker has it */
     struct migrate_rate rate;
     struct migrate_wish wish;
     struct homing homing;

@@ -75,7 +75,7 @@ receive_timed(struct conn *c, const struct turn *turn, void *to, size_t room)
 {
     struct core *k = c->pump.core;
     struct sojourn_times times;
-    ssize_t n = stamp_recv(c->fd, to, room, &times);
+    ssize_t n = stamp_recv(c->source.fd, to, room, &times);
     times.ready_mono = turn->ready_at;
     if (n > 0 && k->latency.who == &c->pump) {
         latency_read(&k->latency, &times, clock_now());
@@ -96,7 +96,7 @@ receive_peeked(struct conn *c, const struct turn *turn, char *to, size_t room,
 {
     struct core *k = c->pump.core;
     struct sojourn_times times = {0};
-    stamp_peek(c->fd, &times);
+    stamp_peek(c->source.fd, &times);
     times.read_mono = clock_now();
     enum io io = conn_tls_recv(c, turn->is_inline, to, room, got);
     times.ready_mono = turn->ready_at;
@@ -147,7 +147,7 @@ conn_fill(struct conn *c, const struct turn *turn)
         return io;
     }
     ssize_t n = unlikely(is_timed) ? receive_timed(c, turn, space, room)
-                                   : recv(c->fd, space, room, 0);
+                                   : recv(c->source.fd, space, room, 0);
     if (n > 0) {
         if (unlikely(has_slo) && !is_timed) {
             arrival_note_unmeasured(&p->arrival, &k->pass, (size_t)n == room);
@@ -173,7 +173,7 @@ conn_fill_body(struct conn *c, const struct turn *turn)
         session_got(s, got);
         return io;
     }
-    ssize_t n = recv(c->fd, to, room, 0);
+    ssize_t n = recv(c->source.fd, to, room, 0);
     if (n > 0) {
         session_got(s, (size_t)n);
     }
@@ -202,7 +202,7 @@ send_plain(struct conn *c, struct iovec *iov, unsigned runs, size_t *sent)
     }
     /* The end of a piece that is no whole segment goes with the next piece, not alone. */
     int more = offered < c->pump.out.bytes ? MSG_MORE : 0;
-    ssize_t n = send_runs(c->fd, iov, runs, MSG_NOSIGNAL | more);
+    ssize_t n = send_runs(c->source.fd, iov, runs, MSG_NOSIGNAL | more);
     *sent = n > 0 ? (size_t)n : 0;
     if (n >= 0 || errno == EAGAIN || errno == EWOULDBLOCK) {
         c->edge.is_blocked = *sent < offered; /* the edge comes when there is room */
@@ -223,7 +223,7 @@ tell_replies(struct conn *c, size_t most)
         struct iovec runs[OUT_RUNS_MAX];
         unsigned count =
             chain_iov(&c->pump.out, runs, OUT_RUNS_MAX, most + VERBOSE_LINE_MAX);
-        verbose_replies(&c->verbose, c->fd,
+        verbose_replies(&c->verbose, c->source.fd,
                         c->pump.session.req.protocol == PROTOCOL_BINARY, runs, count);
     }
 }
@@ -261,7 +261,7 @@ conn_send_rest(struct conn *c)
     struct iovec iov[OUT_RUNS_MAX];
     if (c->pump.out.bytes > 0 && c->pump.out.bytes == c->pump.coalesced.bytes) {
         unsigned runs = chain_iov(&c->pump.out, iov, OUT_RUNS_MAX, c->pump.out.bytes);
-        (void)!send_runs(c->fd, iov, runs,
+        (void)!send_runs(c->source.fd, iov, runs,
                          MSG_NOSIGNAL); /* closed whether it goes or not */
     }
 }

@@ -56,7 +56,7 @@ conn_tls_begin(struct conn *c, enum tls_mode mode)
     if (c->tls == NULL) {
         return false;
     }
-    c->tls->session = tls_begin(w->shared->tls, c->fd, mode);
+    c->tls->session = tls_begin(w->shared->tls, c->source.fd, mode);
     if (c->tls->session == NULL) {
         free(c->tls);
         c->tls = NULL;
@@ -95,7 +95,7 @@ static enum io
 end_broken(struct conn *c, enum close_reason reason)
 {
     static struct log_rate rate;
-    log_write_limited(LOG_INFO, &rate, c->worker->core.now, "<%d TLS: %s", c->fd,
+    log_write_limited(LOG_INFO, &rate, c->worker->core.now, "<%d TLS: %s", c->source.fd,
                       tls_reason(c->tls->session));
     conn_close(c, reason);
     return IO_CLOSED;

@@ -128,7 +128,7 @@ step_read(struct conn *c, struct turn *turn, enum session_next next)
     }
     turn->reads++;
     if (unlikely(--c->worker->rx.reads_to_check == 0)) {
-        worker_check_rx(c->worker, c->fd);
+        worker_check_rx(c->worker, c->source.fd);
         follow(c, turn, next);
     }
     enum io io = next == SESSION_WANT ? conn_fill_body(c, turn) : conn_fill(c, turn);
@@ -346,7 +346,7 @@ conn_turn(struct conn *c, struct turn *turn)
         turn_shorten(turn); /* it leaves between two */
     }
     unsigned allowed = turn->requests;
-    k->env.client_fd = c->fd;
+    k->env.client_fd = c->source.fd;
     pump_begin_turn(p, turn);
     set_state(c, REGISTRY_PARSE);
     do {

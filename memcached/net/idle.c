@@ -3,6 +3,7 @@
  */
 #include "net/idle.h"
 
+#include <stddef.h>
 #include <unistd.h>
 
 #include "base/timer.h"
@@ -22,11 +23,12 @@ is_idle(const struct conn *c, uint32_t now, uint32_t seconds)
 }
 
 static void
-on_timer(evutil_socket_t fd, short what, void *arg)
+on_timer(struct poll_source *timer, unsigned ready)
 {
-    (void)what;
-    struct worker *w = arg;
-    if (!timer_take(fd)) {
+    (void)ready;
+    struct worker *w =
+        (struct worker *)(void *)((char *)timer - offsetof(struct worker, idle.timer));
+    if (!timer_take(timer->fd)) {
         return;
     }
     core_wake(&w->core);
@@ -43,35 +45,32 @@ on_timer(evutil_socket_t fd, short what, void *arg)
             ctr_add(&w->ctr.idle_kicks, 1);
         }
     }
-    timer_set(fd, clock_now() + (idle->next != NULL ? PIECE_PAUSE_NS : WALK_PAUSE_NS));
+    timer_set(timer->fd,
+              clock_now() + (idle->next != NULL ? PIECE_PAUSE_NS : WALK_PAUSE_NS));
 }
 
 bool
 idle_start(struct worker *w)
 {
     struct idle *idle = &w->idle;
-    *idle = (struct idle){.timer_fd = -1};
+    *idle = (struct idle){.timer.fd = -1};
     if (w->shared->idle_seconds == 0 && w->shared->tls == NULL) {
         return true;
     }
-    idle->timer_fd = timer_open();
-    short what = EV_READ | EV_PERSIST;
-    if (idle->timer_fd < 0 ||
-        event_assign(&idle->event, w->base, idle->timer_fd, what, on_timer, w) != 0 ||
-        event_add(&idle->event, NULL) != 0) {
+    idle->timer = (struct poll_source){.fd = timer_open(), .on_ready = on_timer};
+    if (idle->timer.fd < 0 || !poller_add(&w->poller, &idle->timer, POLLER_READ)) {
         return false;
     }
-    timer_set(idle->timer_fd, clock_now() + WALK_PAUSE_NS);
+    timer_set(idle->timer.fd, clock_now() + WALK_PAUSE_NS);
     return true;
 }
 
 void
 idle_stop(struct worker *w)
 {
-    if (w->idle.timer_fd >= 0) {
-        event_del(&w->idle.event);
-        close(w->idle.timer_fd);
-        w->idle.timer_fd = -1;
+    if (w->idle.timer.fd >= 0) {
+        close(w->idle.timer.fd);
+        w->idle.timer.fd = -1;
     }
 }
 

@@ -8,18 +8,17 @@
  */
 #pragma once
 
-#include <event2/event_struct.h>
 #include <stdbool.h>
 
 #include "base/must.h"
+#include "sock/poller.h"
 
 struct conn;
 struct worker;
 
 struct idle {
-    int timer_fd; /* -1: no timeout is set, and no TLS */
-    struct event event;
-    struct conn *next; /* where the walk goes on; NULL: it is over */
+    struct poll_source timer; /* fd -1: no timeout is set, and no TLS */
+    struct conn *next;        /* where the walk goes on; NULL: it is over */
 };
 
 /* Does nothing when no timeout is set. False: no descriptor. */

@@ -85,7 +85,7 @@ add_listener(struct listen *l, int fd, const struct hosts_element *element,
         free(one);
         return false;
     }
-    one->fd = fd;
+    one->source.fd = fd;
     one->acceptor = acceptor;
     one->is_further = acceptor != &l->main && acceptor != l->members;
     one->binding = element->binding;
@@ -178,7 +178,7 @@ open_address(void *ctx, const struct addrinfo *ai, const struct hosts_element *e
     }
     struct sockaddr_storage addr; /* with the port that the kernel has chosen */
     socklen_t len = sizeof addr;
-    int first = l->list[l->count - 1]->fd;
+    int first = l->list[l->count - 1]->source.fd;
     must(getsockname(first, (struct sockaddr *)&addr, &len) == 0);
     for (unsigned i = 1; i < l->shared->worker_count && error == 0; i++) {
         error = open_one(l, (struct sockaddr *)&addr, len, element, i);
@@ -310,7 +310,8 @@ write_port_file(const struct listen *l, char *err, size_t err_len)
     FILE *file = fd >= 0 ? fdopen(fd, "w") : NULL;
     bool is_written = file != NULL;
     for (unsigned i = 0; is_written && i < l->count; i++) {
-        is_written = l->list[i]->is_further || write_port(file, "TCP", l->list[i]->fd);
+        is_written =
+            l->list[i]->is_further || write_port(file, "TCP", l->list[i]->source.fd);
     }
     const struct udp_sockets *udp = &l->shared->udp;
     for (unsigned i = 0; is_written && i < udp->addresses; i++) {
@@ -363,10 +364,10 @@ listen_open(struct listen *l, const struct listen_conf *conf, struct net_shared 
 }
 
 bool
-listen_start(struct listen *l, struct event_base *base, struct worker *workers)
+listen_start(struct listen *l, struct poller *poller, struct worker *workers)
 {
     l->workers = workers;
-    if (!acceptor_start(&l->main, base, NULL)) {
+    if (!acceptor_start(&l->main, poller, NULL)) {
         return false;
     }
     for (unsigned i = 0; l->members != NULL && i < l->shared->worker_count; i++) {

@@ -18,7 +18,7 @@
 #include "qos/steer.h"
 #include "sock/reuseport.h"
 
-struct event_base;
+struct poller;
 struct worker;
 struct net_shared;
 
@@ -79,7 +79,7 @@ struct steer_sum {
 must_check bool listen_open(struct listen *l, const struct listen_conf *conf,
                             struct net_shared *shared, char *err, size_t err_len);
 /* Starts accepting: on the calling thread's base, or in the workers. False: no memory. */
-must_check bool listen_start(struct listen *l, struct event_base *base,
+must_check bool listen_start(struct listen *l, struct poller *poller,
                              struct worker *workers);
 /* No new connections in this thread from here on; the sockets are closed. Those of workers
  * the workers close themselves. */

@@ -17,6 +17,23 @@ on_signal(evutil_socket_t number, short what, void *arg)
     must(event_base_loopbreak(l->base) == 0);
 }
 
+static void
+on_polled(evutil_socket_t fd, short what, void *arg)
+{
+    (void)fd;
+    (void)what;
+    poller_wait(arg, false);
+}
+
+static bool
+start_polling(struct loop *l)
+{
+    return poller_open(&l->poller) &&
+           event_assign(&l->polled, l->base, l->poller.fd, EV_READ | EV_PERSIST,
+                        on_polled, &l->poller) == 0 &&
+           event_add(&l->polled, NULL) == 0;
+}
+
 bool
 loop_open(struct loop *l)
 {
@@ -37,7 +54,7 @@ loop_open(struct loop *l)
             return false;
         }
     }
-    return true;
+    return start_polling(l);
 }
 
 static void
@@ -73,6 +90,8 @@ loop_close(struct loop *l)
     if (l->on_hangup != NULL) {
         event_del(&l->hangup);
     }
+    event_del(&l->polled);
+    poller_close(&l->poller);
     event_base_free(l->base);
 }
 

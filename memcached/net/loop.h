@@ -9,6 +9,7 @@
 #include <stdbool.h>
 
 #include "base/must.h"
+#include "sock/poller.h"
 
 struct event_base;
 
@@ -19,6 +20,8 @@ typedef void loop_hangup(void *ctx);
 struct loop {
     struct event_base *base;
     struct event signals[LOOP_SIGNALS];
+    struct poller poller; /* of its listeners */
+    struct event polled;
     struct event hangup; /* in use when on_hangup is not NULL */
     loop_hangup *on_hangup;
     void *ctx;

@@ -140,7 +140,7 @@ give(struct worker *w, struct worker *to, struct conn *c, enum balance_reason re
     c->homing = (struct homing){.home = 0};
     worker_forget(w);
     worker_expect(to);
-    PROBE(conn__migrate, c->fd, w->index, to->index);
+    PROBE(conn__migrate, c->source.fd, w->index, to->index);
     conn_leave(c);
     /* Before others see what has moved, which may be at once. */
     atomic_store_explicit(&w->shared->last_move, reason, memory_order_relaxed);
@@ -272,7 +272,8 @@ static int
 home_of(const struct worker *w, struct conn *c)
 {
     const struct net_shared *shared = w->shared;
-    int home = steer_home(&shared->steer, w->index, incoming_cpu(c->fd), shared->loads);
+    int home =
+        steer_home(&shared->steer, w->index, incoming_cpu(c->source.fd), shared->loads);
     if (!homing_note(&c->homing, home, c->pump.served, w->core.now) ||
         !is_rested(c, w->core.now) || !conn_is_movable(c)) {
         return -1;

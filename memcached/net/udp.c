@@ -4,7 +4,6 @@
 #include "net/udp.h"
 
 #include <errno.h>
-#include <event2/event_struct.h>
 #include <netinet/in.h>
 #include <stddef.h>
 #include <sys/socket.h>
@@ -32,11 +31,10 @@ struct inbox {
 
 struct udp {
     struct worker *worker;
-    struct udp *next; /* the worker's list */
-    int fd;
-    enum req_class declared; /* of all that it receives, or CLASS_NONE */
-    bool is_readable;        /* an edge was seen that no short batch has used up */
-    struct event event;      /* edge-triggered */
+    struct udp *next;          /* the worker's list */
+    struct poll_source source; /* edge-triggered */
+    enum req_class declared;   /* of all that it receives, or CLASS_NONE */
+    bool is_readable;          /* an edge was seen that no short batch has used up */
     struct registry_entry entry;
     struct flow *front; /* takes what is received; its task is the socket's */
     struct flow *aside; /* those of sources that wait, doubly linked */
@@ -149,7 +147,7 @@ follow(struct udp *u, const struct turn *turn)
     if (likely(--w->rx.reads_to_check > 0)) {
         return false;
     }
-    worker_check_rx(w, u->fd);
+    worker_check_rx(w, u->source.fd);
     if (w->core.latency.who != NULL) {
         return false;
     }
@@ -195,7 +193,7 @@ receive(struct udp *u, const struct turn *turn)
         stamp_prepare(&room, &in->msgs[0].msg_hdr, &times);
     }
     in->received_at = 0;
-    int n = recvmmsg(u->fd, in->msgs, BATCH, MSG_DONTWAIT, NULL);
+    int n = recvmmsg(u->source.fd, in->msgs, BATCH, MSG_DONTWAIT, NULL);
     if (unlikely(is_timed) && n > 0) {
         stamp_take(&in->msgs[0].msg_hdr, &times);
         note_arrival(u, turn, is_followed, &times);
@@ -340,15 +338,13 @@ take_turn(struct work *work, struct turn *turn)
                           memory_order_relaxed);
 }
 
-/* The one libevent callback of UDP sockets. */
 static void
-on_event(evutil_socket_t fd, short what, void *arg)
+on_ready(struct poll_source *source, unsigned ready)
 {
-    (void)fd;
-    struct udp *u = arg;
+    struct udp *u = (struct udp *)(void *)((char *)source - offsetof(struct udp, source));
     core_wake(&u->worker->core);
-    u->is_readable |= (what & EV_READ) != 0;
-    if ((what & EV_WRITE) != 0 && u->outbox.is_blocked) {
+    u->is_readable |= (ready & POLLER_READ) != 0;
+    if ((ready & POLLER_WRITE) != 0 && u->outbox.is_blocked) {
         u->outbox.is_blocked = false;
         u->outbox.held_until = core_read_clock(&u->worker->core);
         if (outbox_flush(&u->outbox)) { /* the next pass may be late */
@@ -383,7 +379,7 @@ destroy(struct udp *u)
     flow_destroy(u->front);
     destroy_flows(u->aside);
     destroy_flows(u->spare);
-    event_del(&u->event);
+    poller_remove(&u->worker->poller, &u->source);
     registry_remove(&u->worker->shared->registry, &u->entry);
     free(u->inbox.bytes);
     free(u);
@@ -394,11 +390,11 @@ describe(struct udp *u)
 {
     struct sockaddr_storage addr;
     socklen_t len = sizeof addr;
-    u->entry.fd = u->fd;
+    u->entry.fd = u->source.fd;
     u->entry.is_udp = true;
     atomic_init(&u->entry.state, REGISTRY_READ);
     atomic_init(&u->entry.last_cmd, u->worker->core.env.now);
-    must(getsockname(u->fd, (struct sockaddr *)&addr, &len) == 0);
+    must(getsockname(u->source.fd, (struct sockaddr *)&addr, &len) == 0);
     addr_format("udp", (struct sockaddr *)&addr, len, u->entry.addr,
                 sizeof u->entry.addr);
 }
@@ -413,9 +409,9 @@ set_up(struct udp *u)
         !registry_add(&u->worker->shared->registry, &u->entry)) {
         return false;
     }
-    short what = EV_READ | EV_WRITE | EV_ET | EV_PERSIST;
-    if (event_assign(&u->event, u->worker->base, u->fd, what, on_event, u) != 0 ||
-        event_add(&u->event, NULL) != 0) {
+    u->source.on_ready = on_ready;
+    if (!poller_add(&u->worker->poller, &u->source,
+                    POLLER_READ | POLLER_WRITE | POLLER_EDGE)) {
         registry_remove(&u->worker->shared->registry, &u->entry);
         return false;
     }
@@ -430,7 +426,7 @@ create(struct worker *w, int fd, enum req_class declared)
         return false;
     }
     u->worker = w;
-    u->fd = fd;
+    u->source.fd = fd;
     u->declared = declared;
     u->outbox.worker = w;
     u->outbox.fd = fd;

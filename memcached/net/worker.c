@@ -4,7 +4,6 @@
 #include "net/worker.h"
 
 #include <errno.h>
-#include <event2/thread.h>
 #include <limits.h>
 #include <sched.h>
 #include <stddef.h>
@@ -36,30 +35,22 @@ void
 worker_end_inline(struct worker *w, const struct turn *turn)
 {
     if (unlikely(queue_end_inline(&w->core, turn))) {
-        event_base_loopbreak(w->base);
+        poller_break(&w->poller);
     }
 }
 
 /* ---- wake-ups for tokens --------------------------------------------------------------- */
 
 static void
-on_wakeup(evutil_socket_t fd, short what, void *arg)
+on_wakeup(struct poll_source *timer, unsigned ready)
 {
-    (void)what;
-    struct worker *w = arg;
-    if (timer_take(fd)) {
+    (void)ready;
+    struct worker *w =
+        (struct worker *)(void *)((char *)timer - offsetof(struct worker, wakeup.timer));
+    if (timer_take(timer->fd)) {
         w->wakeup.at = 0;
         admission_wake(&w->core);
     }
-}
-
-static bool
-start_wakeup(struct worker *w)
-{
-    struct wakeup *u = &w->wakeup;
-    return event_assign(&u->event, w->base, u->timer_fd, EV_READ | EV_PERSIST, on_wakeup,
-                        w) == 0 &&
-           event_add(&u->event, NULL) == 0;
 }
 
 /* Before the worker polls. */
@@ -69,7 +60,7 @@ set_wakeup(struct worker *w)
     const struct admission *a = &w->core.admission;
     if (unlikely(a->is_armed) && w->wakeup.at != a->wake_at) {
         w->wakeup.at = a->wake_at;
-        timer_set(w->wakeup.timer_fd, a->wake_at);
+        timer_set(w->wakeup.timer.fd, a->wake_at);
     }
 }
 
@@ -129,11 +120,11 @@ take_message(struct worker *w, struct worker_message *message)
 /* In this order: the wake-up, so that nothing set from here on is missed; the orders; the
  * messages, so that a connection handed over before an order falls under it. */
 static void
-on_message(evutil_socket_t fd, short what, void *arg)
+on_message(struct poll_source *source, unsigned ready)
 {
-    (void)fd;
-    (void)what;
-    struct worker *w = arg;
+    (void)ready;
+    struct worker *w =
+        (struct worker *)(void *)((char *)source - offsetof(struct worker, mbox_source));
     core_wake(&w->core);
     mbox_clear(&w->mbox);
     unsigned orders = atomic_exchange(&w->orders, 0);
@@ -146,7 +137,7 @@ on_message(evutil_socket_t fd, short what, void *arg)
     if (orders & ORDER_RELIMIT) {
         admission_look_again(&w->core);
     }
-    if ((orders & ORDER_ACCEPT) && !acceptor_start(w->acceptor, w->base, w)) {
+    if ((orders & ORDER_ACCEPT) && !acceptor_start(w->acceptor, &w->poller, w)) {
         log_write(LOG_WARNING, "no memory for the listeners of a worker");
         acceptor_close(w->acceptor); /* the others get its connections */
     }
@@ -232,8 +223,7 @@ run_loop(struct worker *w)
     while (!w->is_done) {
         bool has_work = core_begin_pass(&w->core);
         set_wakeup(w);
-        must(event_base_loop(w->base, EVLOOP_ONCE | (has_work ? EVLOOP_NONBLOCK : 0)) ==
-             0);
+        poller_wait(&w->poller, !has_work);
         core_serve(&w->core);
         bury_doomed(w);
         core_end_pass(&w->core);
@@ -266,7 +256,7 @@ static void
 poll_busily(struct worker *w)
 {
     const struct busypoll *b = &w->shared->busy_poll;
-    int error = busypoll_apply(b, w->mbox.fd);
+    int error = busypoll_apply(b, w->poller.fd);
     atomic_store(&w->busy_poll_error, error);
     if (error != 0 && w->index == 0) {
         log_write(LOG_WARNING, "memcached: warning: %s is not set: %s",
@@ -276,24 +266,12 @@ poll_busily(struct worker *w)
 }
 
 static bool
-create_base(struct worker *w)
+start_polling(struct worker *w)
 {
-    struct event_config *config = event_config_new();
-    if (config == NULL) {
-        return false;
-    }
-    /* One thread uses this base; and it has no timers, so the time need not be read. */
-    event_config_set_flag(config, EVENT_BASE_FLAG_NOLOCK | EVENT_BASE_FLAG_NO_CACHE_TIME |
-                                      EVENT_BASE_FLAG_IGNORE_ENV);
-    event_config_require_features(config, EV_FEATURE_ET | EV_FEATURE_EARLY_CLOSE);
-    w->base = event_base_new_with_config(config);
-    event_config_free(config);
-    if (w->base == NULL) {
-        return false;
-    }
-    return event_assign(&w->mbox_event, w->base, w->mbox.fd, EV_READ | EV_PERSIST,
-                        on_message, w) == 0 &&
-           event_add(&w->mbox_event, NULL) == 0 && start_wakeup(w);
+    w->mbox_source = (struct poll_source){.fd = w->mbox.fd, .on_ready = on_message};
+    return poller_open(&w->poller) &&
+           poller_add(&w->poller, &w->mbox_source, POLLER_READ) &&
+           poller_add(&w->poller, &w->wakeup.timer, POLLER_READ);
 }
 
 static void
@@ -316,11 +294,11 @@ worker_main(void *arg)
     atomic_store(&w->tid, gettid());
     core_start(&w->core);
     w->core.env.log = watch_ring(w->shared->watch);
-    bool has_base = create_base(w);
-    if (has_base) {
+    bool can_poll = start_polling(w);
+    if (can_poll) {
         poll_busily(w);
     }
-    bool is_able = has_base && idle_start(w) && udp_start(w);
+    bool is_able = can_poll && idle_start(w) && udp_start(w);
     atomic_store(&w->has_failed, !is_able);
     must(sem_post(&w->shared->worker_pool.ready) == 0);
     await(&w->shared->worker_pool
@@ -330,14 +308,10 @@ worker_main(void *arg)
         close_all(w);
         core_read_clock(&w->core);
         admission_rest(&w->core);
-        event_del(&w->wakeup.event);
-        event_del(&w->mbox_event);
     }
     idle_stop(w);
     udp_stop(w);
-    if (w->base != NULL) {
-        event_base_free(w->base);
-    }
+    poller_close(&w->poller);
     core_stop(&w->core);
     must(sem_post(&w->shared->worker_pool.ended) == 0);
     return NULL;
@@ -347,8 +321,8 @@ worker_main(void *arg)
 static void
 free_parts(struct worker *w)
 {
-    if (w->wakeup.timer_fd >= 0) {
-        close(w->wakeup.timer_fd);
+    if (w->wakeup.timer.fd >= 0) {
+        close(w->wakeup.timer.fd);
     }
     core_fini(&w->core);
     tls_thread_fini(&w->tls);
@@ -357,11 +331,13 @@ free_parts(struct worker *w)
 bool
 worker_start(struct worker *w, unsigned index, struct net_shared *shared)
 {
-    *w = (struct worker){.index = index,
-                         .shared = shared,
-                         .rx = {.reads_to_check = READS_PER_RX_CHECK},
-                         .idle = {.timer_fd = -1},
-                         .wakeup = {.timer_fd = timer_open()}};
+    *w =
+        (struct worker){.index = index,
+                        .shared = shared,
+                        .rx = {.reads_to_check = READS_PER_RX_CHECK},
+                        .poller = {.fd = -1},
+                        .idle = {.timer.fd = -1},
+                        .wakeup = {.timer = {.fd = timer_open(), .on_ready = on_wakeup}}};
     struct env env = {.store = shared->store,
                       .conf = shared->serve,
                       .hooks = shared->hooks,
@@ -370,7 +346,7 @@ worker_start(struct worker *w, unsigned index, struct net_shared *shared)
                       .prefixes = shared->prefixes};
     bool has_all = core_init(&w->core, &shared->core, clock_now, &env,
                              shared->buffer_bytes / shared->worker_count) &&
-                   w->wakeup.timer_fd >= 0 && tls_thread_init(&w->tls, shared->tls) &&
+                   w->wakeup.timer.fd >= 0 && tls_thread_init(&w->tls, shared->tls) &&
                    mbox_init(&w->mbox);
     int rc = has_all ? pthread_create(&w->thread, NULL, worker_main, w) : errno;
     if (has_all && rc == 0) {

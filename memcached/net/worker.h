@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  *
- * A worker: one thread, one event base, one mailbox, the connections it was given, and the
+ * A worker: one thread, one poller, one mailbox, the connections it was given, and the
  * loop that decides what runs next.
  *
  * Every field belongs to the worker's own thread once worker_start has returned, except the
@@ -9,8 +9,6 @@
  */
 #pragma once
 
-#include <event2/event.h>
-#include <event2/event_struct.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -23,6 +21,7 @@
 #include "net/shared.h"
 #include "net/udp.h"
 #include "sock/addr.h"
+#include "sock/poller.h"
 #include "sock/tls.h"
 
 struct acceptor;
@@ -41,9 +40,8 @@ struct handshakes {
 
 /* Wakes the worker for those that wait for tokens. */
 struct wakeup {
-    int timer_fd; /* -1: there is none */
-    struct event event;
-    nsec_t at; /* that it is set to; 0: it is not */
+    struct poll_source timer; /* fd -1: there is none */
+    nsec_t at;                /* that it is set to; 0: it is not */
 };
 
 /* Requests of other threads to a worker, bits of `orders`. */
@@ -61,11 +59,11 @@ struct worker {
     unsigned index;
     pthread_t thread;
     struct net_shared *shared;
-    struct event_base *base;
+    struct poller poller;
     struct mbox mbox;
     _Atomic unsigned orders;   /* set by any thread before it wakes the mailbox */
     struct acceptor *acceptor; /* its own; NULL: others accept. Set before ORDER_ACCEPT */
-    struct event mbox_event;
+    struct poll_source mbox_source;
     bool is_done;
     struct wakeup wakeup;
     struct conn *conns;  /* all, doubly linked */

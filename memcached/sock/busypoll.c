@@ -3,7 +3,6 @@
  */
 #include "sock/busypoll.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <sys/ioctl.h>
 #include <sys/utsname.h>
@@ -11,9 +10,6 @@
 
 #include "base/log.h"
 #include "base/num.h"
-
-#define FDINFO_MAX 16384 /* of a new epoll descriptor: a line for each that it watches */
-#define LINK_MAX_BYTES 64
 
 /* struct epoll_params of linux/eventpoll.h, since 6.9. */
 struct params {
@@ -42,69 +38,14 @@ busypoll_parse(struct busypoll *b, const char *text)
     return NULL;
 }
 
-bool
-busypoll_watches(const char *fdinfo, int fd)
-{
-    static const char word[] = "tfd:";
-    uint32_t number;
-    for (const char *p = fdinfo; (p = strstr(p, word)) != NULL;) {
-        p += sizeof word - 1;
-        p += strspn(p, " ");
-        if (num_u32(p, strspn(p, "0123456789"), &number) && number == (uint32_t)fd) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static bool
-is_epoll(const char *number)
-{
-    char path[LINK_MAX_BYTES], target[LINK_MAX_BYTES];
-    snprintf(path, sizeof path, "/proc/self/fd/%.16s", number);
-    ssize_t n = readlink(path, target, sizeof target - 1);
-    target[n > 0 ? n : 0] = '\0';
-    return strcmp(target, "anon_inode:[eventpoll]") == 0;
-}
-
-static bool
-watches(const char *number, int fd)
-{
-    char path[LINK_MAX_BYTES];
-    char text[FDINFO_MAX];
-    snprintf(path, sizeof path, "/proc/self/fdinfo/%.16s", number);
-    FILE *file = fopen(path, "re");
-    if (file == NULL) {
-        return false;
-    }
-    text[fread(text, 1, sizeof text - 1, file)] = '\0';
-    fclose(file);
-    return busypoll_watches(text, fd);
-}
-
-/* -1: not found. */
-static int
-find_epoll(int watched_fd)
-{
-    DIR *dir = opendir("/proc/self/fd");
-    struct dirent *entry;
-    uint32_t found = 0;
-    bool is_found = false;
-    while (dir != NULL && !is_found && (entry = readdir(dir)) != NULL) {
-        is_found = num_u32(entry->d_name, strlen(entry->d_name), &found) &&
-                   is_epoll(entry->d_name) && watches(entry->d_name, watched_fd);
-    }
-    if (dir != NULL) {
-        closedir(dir);
-    }
-    return is_found ? (int)found : -1;
-}
-
 int
-busypoll_set(const struct busypoll *b, int epoll_fd)
+busypoll_apply(const struct busypoll *b, int epoll_fd)
 {
     struct params wanted = {.usecs = b->usecs, .budget = b->budget};
     struct params now = {0};
+    if (b->usecs == 0 && !b->prefers) {
+        return 0;
+    }
     if (b->prefers) {
         wanted.prefers = 1;
         wanted.budget = b->budget != 0 ? b->budget : BUSYPOLL_SUSPEND_BUDGET;
@@ -116,16 +57,6 @@ busypoll_set(const struct busypoll *b, int epoll_fd)
     bool is_kept = now.usecs == wanted.usecs && now.budget == wanted.budget &&
                    now.prefers == wanted.prefers;
     return is_kept ? 0 : ENOTSUP;
-}
-
-int
-busypoll_apply(const struct busypoll *b, int watched_fd)
-{
-    if (b->usecs == 0 && !b->prefers) {
-        return 0;
-    }
-    int fd = find_epoll(watched_fd);
-    return fd >= 0 ? busypoll_set(b, fd) : ENOENT;
 }
 
 bool

@@ -2,8 +2,7 @@
  * Copyright (c) 2026 the memcached-qos authors
  *
  * Busy polling (--busy-poll): a worker that has nothing to do asks the network card for a
- * while before it sleeps. The kernel keeps the setting with the epoll descriptor, which libevent
- * does not tell; it is found in /proc as the one that watches a descriptor known to be ours.
+ * while before it sleeps. The kernel keeps the setting with the epoll descriptor.
  *
  * Suspended interrupts (--irq-suspend): the worker prefers to poll, and as long as it finds
  * work at each poll the card's interrupts stay off. For how long they may is a setting of the
@@ -27,11 +26,9 @@ struct busypoll {
 /* Parses "50", "50:64". NULL, or what is wrong. */
 must_check const char *busypoll_parse(struct busypoll *b, const char *text);
 
-/* Sets it on the epoll descriptor that watches watched_fd, and reads it back. 0, or the errno;
- * ENOTTY: a kernel before 6.9; ENOENT: no such descriptor is found. */
-must_check int busypoll_apply(const struct busypoll *b, int watched_fd);
-/* The same for a descriptor that is known. */
-must_check int busypoll_set(const struct busypoll *b, int epoll_fd);
+/* Sets it on an epoll descriptor, and reads it back. 0, or the errno; ENOTTY: a kernel before
+ * 6.9. */
+must_check int busypoll_apply(const struct busypoll *b, int epoll_fd);
 
 /* What of suspended interrupts is the administrator's to do is written to the log, or that the
  * kernel has none. */
@@ -39,6 +36,3 @@ void busypoll_advise(const struct busypoll *b);
 
 /* Does a kernel of this release, as uname tells it, suspend interrupts? 6.13 or later. */
 must_check bool busypoll_can_suspend(const char *release);
-
-/* Does the text of /proc/self/fdinfo/N, of an epoll descriptor, name this one? */
-must_check bool busypoll_watches(const char *fdinfo, int fd);
