@@ -74,6 +74,14 @@ chain_reserve(struct chain *c, const struct chain_env *env, size_t n)
     return c->block + c->used;
 }
 
+char *
+chain_window(struct chain *c, const struct chain_env *env, size_t n, size_t *room)
+{
+    char *to = chain_reserve(c, env, n);
+    *room = to != NULL ? POOL_BLOCK_BYTES - c->used : 0;
+    return to;
+}
+
 void
 chain_commit(struct chain *c, size_t n)
 {

@@ -43,6 +43,8 @@ struct chain_env {
 /* Contiguous space for n <= CHAIN_RESERVE_MAX bytes, of which chain_commit then takes the
  * first ones. NULL: no memory. */
 char *chain_reserve(struct chain *c, const struct chain_env *env, size_t n);
+/* The same, and *room: all that there is, n bytes or more. */
+char *chain_window(struct chain *c, const struct chain_env *env, size_t n, size_t *room);
 void chain_commit(struct chain *c, size_t n);
 /* Copies any number of bytes. False: no memory, and the chain is cut anywhere: close. */
 must_check bool chain_copy(struct chain *c, const struct chain_env *env, const void *p,

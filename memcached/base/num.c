@@ -207,6 +207,10 @@ num_put_u64(char *dst, uint64_t value)
                                 "25262728293031323334353637383940414243444546474849"
                                 "50515253545556575859606162636465666768697071727374"
                                 "75767778798081828384858687888990919293949596979899";
+    if (value < 10) {
+        *dst = (char)('0' + value);
+        return 1;
+    }
     size_t digits = count_digits(value);
     char *to = dst + digits;
     while (value >= 10) {

@@ -127,12 +127,19 @@ core_has_slo(const struct core *k)
     return slo_is_on(&k->shared->slo);
 }
 
-/* Without an SLO and limits nearly all requests pass here. */
+/* There is neither an SLO nor a limit. */
+static inline bool
+core_admits_most(const struct core *k)
+{
+    return !core_has_slo(k) &&
+           !atomic_load_explicit(&k->shared->limiter.is_on, memory_order_relaxed);
+}
+
+/* Nearly all requests pass here then. */
 static inline bool
 core_admits_all(const struct core *k, const struct ticket *t)
 {
-    return !core_has_slo(k) && !t->is_refused &&
-           !atomic_load_explicit(&k->shared->limiter.is_on, memory_order_relaxed);
+    return core_admits_most(k) && !t->is_refused;
 }
 
 /* A turn for work right where it was read. Without classes it goes on until its requests are
@@ -147,11 +154,11 @@ core_inline_turn(const struct core *k)
                          .deadline = TURN_ENDLESS};
 }
 
-/* A request, or a part of one, has made so many bytes of output. */
+/* Requests, or a part of one, have made so many bytes of output; `done` are finished. */
 static inline void
-core_account(struct core *k, enum req_class class, uint64_t bytes, bool is_done)
+core_account(struct core *k, enum req_class class, uint64_t bytes, unsigned done)
 {
     struct core_class *c = &k->classes[class];
     ctr_add(&c->bytes, bytes);
-    ctr_add(&c->served, is_done);
+    ctr_add(&c->served, done);
 }

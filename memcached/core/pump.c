@@ -7,6 +7,7 @@
 #include "core/classify.h"
 #include "core/core.h"
 #include "proto/ascii.h"
+#include "serve/watch.h"
 
 #define KEYS_PER_RUN 16  /* looked up between two looks at the clock */
 #define REQUESTS_TIMED 8 /* small ones, likewise */
@@ -305,6 +306,53 @@ pump_run(struct pump *p, struct turn *turn)
         return execute_more_keys(p, turn, &limits, class);
     }
     return execute(p, turn, &limits);
+}
+
+/* ---- plain gets ------------------------------------------------------------------------ */
+
+/* No policy delays, refuses or measures a small request, and no watcher wants to see it. */
+static bool
+is_neutral(const struct core *k)
+{
+    return core_admits_most(k) && k->budget.bytes == 0 && k->latency.who == NULL &&
+           k->shared->class_rules.key_count == 0 && !k->env.looks_closer &&
+           !k->is_draining && !watch_wants(k->env.log, WATCH_FETCHERS | WATCH_PREFIXES);
+}
+
+bool
+pump_is_plain(const struct pump *p)
+{
+    return session_is_plain(&p->session) && p->in.mem == NULL && p->out.block == NULL &&
+           !p->work.ticket.is_refused && is_neutral(p->core);
+}
+
+struct gets_served
+pump_gets(struct pump *p, struct pump_space *space, size_t len, struct turn *turn)
+{
+    struct core *k = p->core;
+    const struct class_conf *classes = &k->shared->classes;
+    size_t late = classes->late_bytes != 0 ? classes->late_bytes : SIZE_MAX;
+    struct gets_limits limits = {.requests = turn->requests,
+                                 .keys = classes->bulk_keys,
+                                 .value_bytes =
+                                     late < GETS_COPY_MAX ? late : GETS_COPY_MAX,
+                                 .line_bytes = classes->bulk_bytes};
+    struct gets_served served =
+        gets_serve(&k->env, space->in, len, space->out, sizeof space->out, &limits);
+    unsigned n = served.requests;
+    pump_begin_turn(p, turn);
+    if (n > 0) {
+        turn->has_run = true;
+        turn->requests -= n;
+        p->history.class = CLASS_SMALL;
+        history_note_small(&p->history, n);
+        core_account(k, CLASS_SMALL, served.made, n);
+        ctr_add(&k->admission.limits.ctr[CLASS_SMALL].admitted,
+                class_is_limited(CLASS_SMALL) ? n : 0);
+    }
+    p->requests -= n;
+    pump_end_turn(p, p->requests + n, served.consumed == len);
+    return served;
 }
 
 bool

@@ -20,10 +20,14 @@
 #include "core/budget.h"
 #include "core/coalesce.h"
 #include "core/queue.h"
+#include "proto/ascii.h"
 #include "qos/history.h"
+#include "serve/gets.h"
 #include "serve/session.h"
 
 struct core;
+
+#define PUMP_SPACE_BYTES BUF_CAPACITY
 
 struct pump {
     struct work work; /* first: the queues hold it by this */
@@ -73,6 +77,19 @@ must_check enum pump_end pump_run(struct pump *p, struct turn *turn);
 /* After PUMP_OVER. True: the get is answered with an error instead, since its reply was still here
  * in whole. */
 must_check bool pump_take_back(struct pump *p);
+
+/* Where plain gets are served from and to without a session's help: a worker's. */
+struct pump_space {
+    char in[PUMP_SPACE_BYTES + ASCII_CUT_SLACK];
+    char out[PUMP_SPACE_BYTES];
+};
+
+/* True: nothing is under way, and the next bytes may be plain gets that no policy has a say in. */
+bool pump_is_plain(const struct pump *p);
+/* Serves those at the front of space->in[0..len), in its turn. The rest of the input is the
+ * caller's to put into `in`. */
+struct gets_served pump_gets(struct pump *p, struct pump_space *space, size_t len,
+                             struct turn *turn);
 
 /* Before a turn: how many requests are allowed in a row. And behind it; waits: for the client. */
 static inline void

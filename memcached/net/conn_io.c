@@ -11,6 +11,7 @@
 #include "net/conn_tls.h"
 #include "net/worker.h"
 #include "sock/stamp.h"
+#include "sock/sys.h"
 
 #define OUT_RUNS_MAX 64        /* runs in one sendmsg */
 #define BODY_PIECE_BYTES 65536 /* received into an item at once */
@@ -147,13 +148,21 @@ conn_fill(struct conn *c, const struct turn *turn)
         return io;
     }
     ssize_t n = unlikely(is_timed) ? receive_timed(c, turn, space, room)
-                                   : recv(c->source.fd, space, room, 0);
+                                   : sys_recv(c->source.fd, space, room, 0);
     if (n > 0) {
         if (unlikely(has_slo) && !is_timed) {
             arrival_note_unmeasured(&p->arrival, &k->pass, (size_t)n == room);
         }
         buf_fill(&p->in, (size_t)n);
     }
+    return classify_recv(c, n, room);
+}
+
+enum io
+conn_receive(struct conn *c, char *to, size_t room, size_t *got)
+{
+    ssize_t n = sys_recv(c->source.fd, to, room, 0);
+    *got = n > 0 ? (size_t)n : 0;
     return classify_recv(c, n, room);
 }
 
@@ -173,7 +182,7 @@ conn_fill_body(struct conn *c, const struct turn *turn)
         session_got(s, got);
         return io;
     }
-    ssize_t n = recv(c->source.fd, to, room, 0);
+    ssize_t n = sys_recv(c->source.fd, to, room, 0);
     if (n > 0) {
         session_got(s, (size_t)n);
     }
@@ -186,7 +195,7 @@ static ssize_t
 send_runs(int fd, struct iovec *iov, unsigned runs, int flags)
 {
     if (runs == 1) {
-        return send(fd, iov[0].iov_base, iov[0].iov_len, flags);
+        return sys_send(fd, iov[0].iov_base, iov[0].iov_len, flags);
     }
     struct msghdr msg = {.msg_iov = iov, .msg_iovlen = runs};
     return sendmsg(fd, &msg, flags);
@@ -213,6 +222,18 @@ send_plain(struct conn *c, struct iovec *iov, unsigned runs, size_t *sent)
     }
     conn_close(c, CLOSE_RESET);
     return IO_CLOSED;
+}
+
+enum io
+conn_send(struct conn *c, const char *from, size_t bytes, size_t *sent)
+{
+    struct iovec run = {.iov_base = (void *)(uintptr_t)from, .iov_len = bytes};
+    enum io io = send_plain(c, &run, 1, sent);
+    if (*sent > 0) {
+        c->edge.must_probe = false;
+        ctr_add(&c->worker->ctr.bytes_written, *sent);
+    }
+    return io;
 }
 
 /* Those that begin in the next `most` bytes. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  */
+#include "net/conn_gets.h"
 #include "net/conn_io.h"
 #include "net/conn_tls.h"
 #include "net/watchers.h"
@@ -336,8 +337,9 @@ ends_if_gone(struct work *work)
 
 const struct work_type conn_work = {.turn = take_turn, .ends_if_gone = ends_if_gone};
 
-void
-conn_turn(struct conn *c, struct turn *turn)
+/* Step by step. */
+static void
+take_steps(struct conn *c, struct turn *turn)
 {
     struct pump *p = &c->pump;
     struct core *k = p->core;
@@ -371,5 +373,13 @@ conn_turn(struct conn *c, struct turn *turn)
         break;
     default:
         break;
+    }
+}
+
+void
+conn_turn(struct conn *c, struct turn *turn)
+{
+    if (!conn_is_plain(c) || !conn_gets(c, turn)) {
+        take_steps(c, turn);
     }
 }

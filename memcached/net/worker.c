@@ -266,10 +266,11 @@ poll_busily(struct worker *w)
 }
 
 static bool
-start_polling(struct worker *w)
+start_serving(struct worker *w)
 {
     w->mbox_source = (struct poll_source){.fd = w->mbox.fd, .on_ready = on_message};
-    return poller_open(&w->poller) &&
+    w->space = calloc(1, sizeof *w->space);
+    return w->space != NULL && poller_open(&w->poller) &&
            poller_add(&w->poller, &w->mbox_source, POLLER_READ) &&
            poller_add(&w->poller, &w->wakeup.timer, POLLER_READ);
 }
@@ -294,11 +295,11 @@ worker_main(void *arg)
     atomic_store(&w->tid, gettid());
     core_start(&w->core);
     w->core.env.log = watch_ring(w->shared->watch);
-    bool can_poll = start_polling(w);
-    if (can_poll) {
+    bool can_serve = start_serving(w);
+    if (can_serve) {
         poll_busily(w);
     }
-    bool is_able = can_poll && idle_start(w) && udp_start(w);
+    bool is_able = can_serve && idle_start(w) && udp_start(w);
     atomic_store(&w->has_failed, !is_able);
     must(sem_post(&w->shared->worker_pool.ready) == 0);
     await(&w->shared->worker_pool
@@ -312,6 +313,7 @@ worker_main(void *arg)
     idle_stop(w);
     udp_stop(w);
     poller_close(&w->poller);
+    free(w->space);
     core_stop(&w->core);
     must(sem_post(&w->shared->worker_pool.ended) == 0);
     return NULL;

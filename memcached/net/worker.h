@@ -74,6 +74,7 @@ struct worker {
     struct udp *udp;     /* its sockets */
     struct guard *guard; /* of UDP; NULL: not wanted */
     struct core core;
+    struct pump_space *space;
     _Alignas(64) struct serve_ctr ctr;
     struct worker_rx rx;
     struct udp_ctr udp_ctr;

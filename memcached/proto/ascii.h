@@ -21,6 +21,13 @@ struct parse ascii_parse(const char *p, size_t n, size_t scanned, bool is_full,
  * do not matter. */
 size_t ascii_skim_get(const char *p, size_t n, uint32_t keys);
 
+/* Cuts the line at the front of p[0..end), a "get" of at most `most` keys with a blank before each,
+ * into its keys. Returns its length, with its end; 0: it is not whole, or only ascii_parse can
+ * decide. *end is a line feed, and seven bytes behind it may be read. */
+#define ASCII_CUT_SLACK 8
+size_t ascii_cut_get(const char *p, const char *end, struct slice *keys, unsigned most,
+                     unsigned *count);
+
 /* Goes on with the keys of an open retrieval in *req. */
 struct parse ascii_parse_keys(const char *p, size_t n, bool is_full,
                               const struct rules *rules, struct req *req);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  */
+#include <endian.h>
 #include <string.h>
 
 #include "base/must.h"
@@ -75,4 +76,49 @@ ascii_skim_get(const char *p, size_t n, uint32_t keys)
     size_t text = len - (p[len - 1] == '\r') - VERB_LEN;
     bool has_few = text < keys || count_blanks(p + VERB_LEN, text) < keys;
     return has_few && has_keys_only(p + VERB_LEN, text) ? len + 1 : 0;
+}
+
+#define EACH_BYTE(b) (UINT64_C(0x0101010101010101) * (b))
+
+/* The first byte that no key of a plain request holds: a blank, an end of line, or another control
+ * character. There is one. Eight bytes at a time: subtracting leaves the high bit of each that
+ * is lower, and of none before the first. */
+static inline const char *
+word_end(const char *p)
+{
+    for (;;) {
+        uint64_t bytes;
+        memcpy(&bytes, p, sizeof bytes);
+        bytes = le64toh(bytes);
+        uint64_t low = (bytes - EACH_BYTE('!')) & ~bytes & EACH_BYTE(0x80);
+        if (low != 0) {
+            return p + __builtin_ctzll(low) / 8;
+        }
+        p += sizeof bytes;
+    }
+}
+
+size_t
+ascii_cut_get(const char *p, const char *end, struct slice *keys, unsigned most,
+              unsigned *count)
+{
+    const char *q = p + VERB_LEN - 1;
+    unsigned n = 0;
+    if ((size_t)(end - p) <= VERB_LEN || memcmp(p, VERB, VERB_LEN) != 0) {
+        return 0;
+    }
+    while (*q == ' ') {
+        const char *key = q + 1;
+        q = word_end(key);
+        if (q == key || q - key > REQ_KEY_MAX || n == most) {
+            return 0;
+        }
+        keys[n++] = (struct slice){key, (size_t)(q - key)};
+    }
+    q += *q == '\r';
+    if (q >= end || *q != '\n') {
+        return 0;
+    }
+    *count = n;
+    return (size_t)(q + 1 - p);
 }

@@ -51,6 +51,13 @@ history_note(struct history *h, enum req_class class)
     h->recent = (uint16_t)(h->recent << 1 | !class_is_inline(class));
 }
 
+/* n of small ones have. */
+static inline void
+history_note_small(struct history *h, unsigned n)
+{
+    h->recent = n < 16 ? (uint16_t)(h->recent << n) : 0;
+}
+
 /* A turn that served `requests` is over; `waits`: for the client, all that came is served. */
 static inline void
 history_end_turn(struct history *h, unsigned requests, bool waits)

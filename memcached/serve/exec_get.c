@@ -6,13 +6,12 @@
 #include <assert.h>
 
 #include "base/probe.h"
+#include "serve/gets.h"
 #include "serve/key_event.h"
 
-/* Values up to this size are copied into the output: a borrowed run costs a link, an iovec
- * and two reference counts, which is more than the copy. */
-#define COPY_MAX (CHAIN_RESERVE_MAX - VALUE_HEAD_MAX)
-#define VALUE_HEAD_MAX ASCII_VALUE_HEAD_MAX
 #define LINE_END_BYTES 2
+#define COPY_MAX (GETS_COPY_MAX + LINE_END_BYTES)
+#define VALUE_HEAD_MAX ASCII_VALUE_HEAD_MAX
 
 static_assert(BINARY_VALUE_HEAD_MAX <= VALUE_HEAD_MAX, "a head of either protocol fits");
 
@@ -194,37 +193,99 @@ exec_touch_binary(const struct session *s, const struct env *env, struct chain *
     return exec_ran(chain_copy(out, &env->chain, head, len));
 }
 
+static void
+cut_keys(struct gets *g, struct req *req, unsigned most)
+{
+    g->count = 0;
+    while (g->count < most && req->keys > 0) {
+        struct slice word = req_next_key(req);
+        g->keys[g->count++].key = (struct key){word.p, word.len};
+    }
+}
+
+/* Answers at most `keys` keys of the line, as far as their values are to be copied; one that is not
+ * becomes the session's. Returns how many; 0: no memory. */
+static unsigned
+answer_keys(struct session *s, const struct env *env, struct chain *out, unsigned keys,
+            size_t value_bytes, size_t out_bytes)
+{
+    struct gets g;
+    struct req *req = &s->req;
+    struct slice rest = req->rest;
+    uint32_t left = req->keys;
+    size_t room;
+    char *to = chain_window(out, &env->chain, CHAIN_RESERVE_MAX, &room);
+    if (to == NULL) {
+        return 0;
+    }
+    gets_begin(&g, env, to, room);
+    g.wants_cas = wants_cas(req);
+    g.may_hold = true;
+    if (out_bytes - out->bytes < room) {
+        g.last_begin = to + (out_bytes - out->bytes);
+    }
+    g.value_bytes = value_bytes;
+    cut_keys(&g, req, keys);
+    unsigned done = gets_run(&g);
+    must(done > 0); /* the window has room for any value that is copied */
+    gets_count(&g, done);
+    chain_commit(out, (size_t)(g.to - to));
+    s->item = g.held;
+    if (unlikely(done < g.count)) {
+        req->rest = rest;
+        req->keys = left;
+        for (unsigned i = 0; i < done; i++) {
+            (void)req_next_key(req);
+        }
+    }
+    return done;
+}
+
+/* One key, which is also touched, or whose reader is listened to. */
+static unsigned
+answer_key(struct session *s, const struct env *env)
+{
+    s->item = look_up(&s->req, env, req_next_key(&s->req));
+    return 1;
+}
+
 enum session_ran
 exec_retrieve(struct session *s, const struct env *env, struct chain *out,
               const struct session_limits *limits)
 {
     struct req *req = &s->req;
-    unsigned keys = 0;
+    unsigned keys = limits->keys;
+    size_t copied = GETS_COPY_MAX;
     if (req->protocol == PROTOCOL_BINARY) {
         return exec_retrieve_binary(s, env, out, limits);
     }
-    for (;;) {
-        if (s->item == NULL) {
-            if (req->keys == 0) {
-                break;
+    if (limits->late_bytes != 0 && limits->late_bytes < copied) {
+        copied = limits->late_bytes;
+    }
+    bool one_by_one =
+        is_touching(req) || watch_wants(env->log, WATCH_FETCHERS | WATCH_PREFIXES);
+    while (s->item != NULL || req->keys > 0) {
+        if (s->item != NULL) {
+            if (limits->late_bytes != 0 && item_value_len(s->item) > limits->late_bytes) {
+                return RAN_LATE;
             }
-            if (keys == limits->keys || out->bytes >= limits->out_bytes) {
-                return RAN_AGAIN;
+            struct item *item = s->item;
+            s->item = NULL;
+            if (!put_hit(req, env, out, item)) {
+                return RAN_NO_MEMORY;
             }
-            keys++;
-            s->item = look_up(req, env, req_next_key(req));
-            if (s->item == NULL) {
-                continue;
-            }
+            continue;
         }
-        if (limits->late_bytes != 0 && item_value_len(s->item) > limits->late_bytes) {
-            return RAN_LATE;
+        if (keys == 0 || out->bytes >= limits->out_bytes) {
+            return RAN_AGAIN;
         }
-        struct item *item = s->item;
-        s->item = NULL;
-        if (!put_hit(req, env, out, item)) {
+        unsigned done = one_by_one
+                            ? answer_key(s, env)
+                            : answer_keys(s, env, out, keys, copied, limits->out_bytes);
+        if (done == 0) {
             return RAN_NO_MEMORY;
         }
+        keys -= done;
     }
     return req->is_open ? RAN_DONE : exec_reply(s, env, out, REPLY_END);
 }

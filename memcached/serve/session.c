@@ -396,6 +396,8 @@ run_error(struct session *s, const struct env *env, struct buf *in, struct chain
 {
     enum session_ran ran = exec_reply(s, env, out, s->error);
     s->error = REPLY_NONE;
+    s->req.family =
+        FAMILY_ADMIN; /* what an earlier request left there is not this one's */
     return finish(s, in, ran == RAN_DONE && s->closes ? RAN_CLOSE : ran);
 }
 

@@ -93,6 +93,13 @@ session_is_get(const struct session *s, uint32_t keys)
     return s->req.family == FAMILY_RETRIEVE && s->req.keys <= keys && !s->is_open &&
            !s->req.is_open && s->item == NULL && s->error == REPLY_NONE;
 }
+/* Nothing is under way, and the client speaks text. */
+static inline bool
+session_is_plain(const struct session *s)
+{
+    return s->req.protocol == PROTOCOL_ASCII && s->swallow == 0 && s->declared == 0 &&
+           !(s->is_pending | s->is_open | s->skips_line);
+}
 /* The key of the pending request, its first one; empty: it has none. */
 struct slice session_key(const struct session *s);
 must_check enum session_ran session_run(struct session *s, const struct env *env,

@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <unistd.h>
 
+#include "sock/sys.h"
+
 bool
 poller_open(struct poller *p)
 {
@@ -62,7 +64,7 @@ void
 poller_wait(struct poller *p, bool may_sleep)
 {
     if (p->next == p->count) {
-        int n = epoll_wait(p->fd, p->batch, POLLER_BATCH, may_sleep ? -1 : 0);
+        int n = sys_epoll_wait(p->fd, p->batch, POLLER_BATCH, may_sleep ? -1 : 0);
         must(n >= 0 || errno == EINTR);
         p->next = 0;
         p->count = n > 0 ? n : 0;

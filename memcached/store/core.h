@@ -153,6 +153,9 @@ core_bump(struct store *s, struct item *it, uint32_t now)
 {
     uint32_t time = item_time(it);
 
+    if (likely(time == now && item_is(it, ITEM_ACTIVE))) {
+        return; /* it had its place looked at in this second */
+    }
     if (lru_is_segmented(&s->lru)) {
         lru_bump_segmented(s, it, now);
     } else if (unlikely(now > time && now - time > LRU_BUMP_SECONDS)) {

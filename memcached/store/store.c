@@ -127,6 +127,50 @@ store_get_and_touch(struct store *s, struct key key, uint32_t exptime, uint32_t 
     return status;
 }
 
+/* One key. */
+static inline enum store_take
+take_item(struct store *s, const struct store_read *read, unsigned i, uint32_t now,
+          store_take_fn *take, void *ctx)
+{
+    struct item *item;
+
+    table_lock(&s->table, read->hash);
+    enum store_status status = core_find(s, read->key, read->hash, now, &item);
+    if (status == STORE_OK && unlikely(item_refs(item) > STORE_REFS_MAX)) {
+        status = STORE_BUSY;
+        item = NULL;
+    }
+    enum store_take taken = take(ctx, i, status, item);
+    if (status == STORE_OK && likely(taken != STORE_TAKE_STOP)) {
+        core_use(s, item, now);
+        if (taken == STORE_TAKE_HOLD) {
+            item_ref(item);
+        }
+    }
+    table_unlock(&s->table, read->hash);
+    return taken;
+}
+
+unsigned
+store_read(struct store *s, struct store_read *reads, unsigned n, uint32_t now,
+           store_take_fn *take, void *ctx)
+{
+    must(n <= STORE_READS_MAX);
+    for (unsigned i = 0; i < n; i++) {
+        reads[i].hash = hash_of(s, reads[i].key);
+        if (n > 1) {
+            __builtin_prefetch(table_bucket(&s->table, reads[i].hash));
+        }
+    }
+    for (unsigned i = 0; i < n; i++) {
+        enum store_take taken = take_item(s, &reads[i], i, now, take, ctx);
+        if (unlikely(taken != STORE_TAKEN)) {
+            return i + (taken == STORE_TAKE_HOLD);
+        }
+    }
+    return n;
+}
+
 /* Which client refreshes an item: the first that finds it stale, or about to expire,
  * unless another one has been asked to already. */
 static void

@@ -187,6 +187,31 @@ must_check enum store_status store_get_and_touch(struct store *s, struct key key
                                                  struct item **item);
 void store_release(struct store *s, struct item *item);
 
+/* ---- many keys at once: nothing of the item outlives the look at it, so it needs no reference */
+
+#define STORE_READS_MAX 16
+
+struct store_read {
+    struct key key;
+    uint64_t hash; /* private */
+};
+
+/* What becomes of a hit. */
+enum store_take {
+    STORE_TAKEN,     /* on to the next key */
+    STORE_TAKE_HOLD, /* the caller wants a reference; this was the last key */
+    STORE_TAKE_STOP, /* no use was made of it: the key before it was the last one */
+};
+
+/* What store_get would say of key i, in order; item: NULL but for OK. Nothing of it changes
+ * meanwhile. Calls nothing of the store but the facts of an item and item_bytes. */
+typedef enum store_take store_take_fn(void *ctx, unsigned i, enum store_status status,
+                                      struct item *item);
+
+/* Looks up n keys, STORE_READS_MAX at most. Returns how many; the rest was stopped. */
+unsigned store_read(struct store *s, struct store_read *reads, unsigned n, uint32_t now,
+                    store_take_fn *take, void *ctx);
+
 /* A look at an item that may also touch it, create it, or decide that this client
  * refreshes it (the meta protocol's get). All zero: a look that leaves no trace. */
 struct store_look {

@@ -9,10 +9,12 @@
  * for an edge gets one when a call was cut short here.
  */
 #include <errno.h>
+#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 
 #include "preload.h"
@@ -232,4 +234,29 @@ sendmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags)
 {
     FIND(sendmmsg);
     return is_interrupted() ? -1 : real_sendmmsg(fd, messages, count, flags);
+}
+
+/* What is called without libc's cancellation points. */
+long
+syscall(long number, ...)
+{
+    static long (*real_syscall)(long, ...);
+    FIND(syscall);
+    va_list list;
+    long a[6];
+    va_start(list, number);
+    for (unsigned i = 0; i < 6; i++) {
+        a[i] = va_arg(list, long);
+    }
+    va_end(list);
+    switch (number) {
+    case SYS_recvfrom:
+        return recv((int)a[0], (void *)a[1], (size_t)a[2], (int)a[3]);
+    case SYS_sendto:
+        return send((int)a[0], (const void *)a[1], (size_t)a[2], (int)a[3]);
+    case SYS_epoll_pwait:
+        return epoll_wait((int)a[0], (struct epoll_event *)a[1], (int)a[2], (int)a[3]);
+    default:
+        return real_syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+    }
 }

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ */
+#include "serve/gets.h"
+
+#include <string.h>
+
+#include "base/probe.h"
+#include "proto/ascii.h"
+#include "serve/exec.h"
+
+#define LINE_END_BYTES 2
+#define END "END\r\n"
+#define END_BYTES (sizeof END - 1)
+
+/* The value and its CR LF, `total` bytes. */
+static void
+copy_value(char *to, const struct item *item, size_t total)
+{
+    size_t offset = 0;
+    do {
+        const char *p;
+        size_t n = item_bytes(item, offset, &p);
+        memcpy(to + offset, p, n);
+        offset += n;
+    } while (unlikely(offset < total));
+}
+
+/* Head and value. False: no space. */
+static inline bool
+put_value(struct gets *g, struct key key, const struct item *item, size_t total)
+{
+    if (unlikely((size_t)(g->end - g->to) < ASCII_VALUE_HEAD_MAX + total)) {
+        return false;
+    }
+    g->to +=
+        ascii_value_head(g->to, key.p, key.len, item_flags(item), item_value_len(item),
+                         g->wants_cas, g->wants_cas ? item_cas(item) : 0);
+    copy_value(g->to, item, total);
+    g->to += total;
+    return true;
+}
+
+/* Behind the last key of a line. False: no space, or its replies are too much. */
+static inline bool
+end_line(struct gets *g)
+{
+    if (unlikely((size_t)(g->end - g->to) < END_BYTES ||
+                 (size_t)(g->to - g->line) + END_BYTES > g->line_bytes)) {
+        return false;
+    }
+    memcpy(g->to, END, END_BYTES);
+    g->to += END_BYTES;
+    g->line = g->to;
+    g->lines++;
+    return true;
+}
+
+static enum store_take
+take(void *ctx, unsigned i, enum store_status status, struct item *item)
+{
+    struct gets *g = ctx;
+    struct key key = g->keys[i].key;
+    g->found[i].status = (uint8_t)status;
+    if (unlikely(g->to >= g->last_begin)) {
+        return STORE_TAKE_STOP;
+    }
+    if (likely(status == STORE_OK)) {
+        size_t len = item_value_len(item);
+        g->found[i].class = item_class(item);
+        g->found[i].list = (uint8_t)item_list(item);
+        PROBE(command__get, g->env->client_fd, key.p, key.len, item_value_len(item),
+              item_cas(item));
+        if (unlikely(len > g->value_bytes)) {
+            g->held = g->may_hold ? item : NULL;
+            return g->may_hold ? STORE_TAKE_HOLD : STORE_TAKE_STOP;
+        }
+        if (!put_value(g, key, item, len + LINE_END_BYTES)) {
+            return STORE_TAKE_STOP;
+        }
+    } else {
+        PROBE(command__get, g->env->client_fd, key.p, key.len, -1, 0);
+    }
+    bool ends_line = (g->line_ends >> i & 1) != 0;
+    return ends_line && !end_line(g) ? STORE_TAKE_STOP : STORE_TAKEN;
+}
+
+void
+gets_begin(struct gets *g, const struct env *env, char *to, size_t room)
+{
+    g->env = env;
+    g->wants_cas = false;
+    g->may_hold = false;
+    g->line_ends = 0;
+    g->to = to;
+    g->line = to;
+    g->end = to + room;
+    g->last_begin = g->end;
+}
+
+unsigned
+gets_run(struct gets *g)
+{
+    g->held = NULL;
+    g->lines = 0;
+    g->line = g->to;
+    return store_read(g->env->store, g->keys, g->count, g->env->now, take, g);
+}
+
+void
+gets_count(const struct gets *g, unsigned n)
+{
+    struct serve_ctr *ctr = g->env->ctr;
+    for (unsigned i = 0; i < n; i++) {
+        enum store_status status = (enum store_status)g->found[i].status;
+        if (unlikely(status != STORE_OK)) {
+            ctr_add(&ctr->get_misses, 1);
+            exec_count_gone(g->env, status);
+            continue;
+        }
+        struct serve_slab_ctr *slab = &ctr->slab[g->found[i].class];
+        ctr_add(&slab->get_hits, 1);
+        if (unlikely(g->found[i].list != STORE_LIST_COLD)) {
+            ctr_add(&slab->list_hits[g->found[i].list], 1);
+        }
+    }
+}
+
+/* ---- whole lines ----------------------------------------------------------------------- */
+
+/* Lines whose keys are in one batch: where each ends in the input, and behind which key. */
+struct batch {
+    struct gets gets;
+    unsigned lines;
+    const char *in_end[GETS_KEYS];
+    uint8_t keys_end[GETS_KEYS];
+};
+
+/* As many lines as there is room for, and are good. Returns where the next one begins. */
+static const char *
+gather(struct batch *b, const char *p, const char *end, const struct gets_limits *limits,
+       unsigned requests)
+{
+    struct gets *g = &b->gets;
+    b->lines = 0;
+    g->count = 0;
+    g->line_ends = 0;
+    while (p < end && b->lines < requests && g->count < GETS_KEYS) {
+        struct slice keys[GETS_KEYS];
+        unsigned most = GETS_KEYS - g->count, n;
+        size_t len =
+            ascii_cut_get(p, end, keys, most < limits->keys ? most : limits->keys, &n);
+        if (len == 0) {
+            break;
+        }
+        for (unsigned i = 0; i < n; i++) {
+            g->keys[g->count++].key = (struct key){keys[i].p, keys[i].len};
+        }
+        p += len;
+        g->line_ends |= UINT32_C(1) << (g->count - 1);
+        b->keys_end[b->lines] = (uint8_t)g->count;
+        b->in_end[b->lines++] = p;
+    }
+    return p;
+}
+
+struct gets_served
+gets_serve(const struct env *env, char *in, size_t len, char *to, size_t room,
+           const struct gets_limits *limits)
+{
+    struct batch b; /* its arrays are not worth being cleared */
+    struct gets *g = &b.gets;
+    struct gets_served served = {0};
+    gets_begin(g, env, to, room);
+    g->value_bytes = limits->value_bytes;
+    g->line_bytes = limits->line_bytes;
+    const char *p = in;
+    in[len] = '\n';
+    do {
+        (void)gather(&b, p, in + len, limits, limits->requests - served.requests);
+        if (g->count == 0) {
+            break;
+        }
+        (void)gets_run(g);
+        if (g->lines > 0) {
+            gets_count(g, b.keys_end[g->lines - 1]);
+            p = b.in_end[g->lines - 1];
+            served.requests += g->lines;
+        }
+        g->to = g->line; /* a line that was not answered in whole begins anew */
+    } while (g->lines == b.lines);
+    served.consumed = (size_t)(p - in);
+    served.made = (size_t)(g->line - to);
+    return served;
+}
