@@ -76,6 +76,9 @@ main(int argc, char **argv)
     case ACTION_PIN_DRY_RUN:
         status = print_pin_plan(s);
         break;
+    case ACTION_DOCTOR:
+        status = settings_doctor(s);
+        break;
     case ACTION_SERVE:
         return server_run(s);
     }

@@ -82,7 +82,8 @@ settings_parse(struct settings *s, int argc, char **argv, int *exit_status)
         return false;
     }
     threads_count(s);
-    return s->action != ACTION_SERVE || settle(s, exit_status);
+    bool is_used = s->action == ACTION_SERVE || s->action == ACTION_DOCTOR;
+    return !is_used || settle(s, exit_status);
 }
 
 void

@@ -37,6 +37,7 @@ enum settings_action {
     ACTION_VERSION,
     ACTION_LICENSE,
     ACTION_PIN_DRY_RUN,
+    ACTION_DOCTOR,
 };
 
 struct settings {
@@ -108,6 +109,8 @@ void settings_fini(struct settings *s);
 
 /* False, with a line on stderr: there is nothing about the topic. */
 must_check bool settings_help(const struct settings *s);
+/* --doctor: looks, and prints what was found. Returns the exit status. */
+int settings_doctor(struct settings *s);
 /* 1.4.39 or 1.6.45: what clients are told. */
 const char *settings_version(const struct settings *s);
 /* Each front's part of what workers share. */

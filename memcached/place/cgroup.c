@@ -10,6 +10,7 @@
 
 #define TEXT_LEN 256
 #define MILLI 1000
+#define SELF "self"
 #define V1_NO_LIMIT (UINT64_C(1) << 62) /* and above: all pages that a long can count */
 
 /* A directory of a hierarchy: where it is mounted, and the process's group beneath. */
@@ -117,11 +118,14 @@ take_mount(struct group *g, char *line)
            (g->is_v2 || has_word(options, g->controller)) && join_paths(g, point, inner);
 }
 
+/* Of a process; it is looked for where this one sees the hierarchies mounted. */
 static bool
-find_group(const char *root, const char *controller, struct group *g)
+find_group(const char *root, const char *process, const char *controller, struct group *g)
 {
+    char path[64];
     *g = (struct group){.root = root, .controller = controller};
-    (void)find_line(g, "/proc/self/cgroup", take_path);
+    snprintf(path, sizeof path, "/proc/%s/cgroup", process);
+    (void)find_line(g, path, take_path);
     return g->path[0] != '\0' && find_line(g, "/proc/self/mountinfo", take_mount);
 }
 
@@ -180,11 +184,12 @@ memory_here(const struct group *g)
 
 /* The least of what this group and those above say; 0: nothing. */
 static uint64_t
-tightest(const char *root, const char *controller, uint64_t (*here)(const struct group *))
+tightest(const char *root, const char *process, const char *controller,
+         uint64_t (*here)(const struct group *))
 {
     struct group g;
     uint64_t least = 0;
-    if (!find_group(root, controller, &g)) {
+    if (!find_group(root, process, controller, &g)) {
         return 0;
     }
     do {
@@ -195,24 +200,36 @@ tightest(const char *root, const char *controller, uint64_t (*here)(const struct
 }
 
 unsigned
+cgroup_quota_milli_of(const char *root, const char *process)
+{
+    return (unsigned)tightest(root, process, "cpu", quota_here);
+}
+
+unsigned
 cgroup_quota_milli(const char *root)
 {
-    return (unsigned)tightest(root, "cpu", quota_here);
+    return cgroup_quota_milli_of(root, SELF);
+}
+
+uint64_t
+cgroup_memory_bytes_of(const char *root, const char *process)
+{
+    return tightest(root, process, "memory", memory_here);
 }
 
 uint64_t
 cgroup_memory_bytes(const char *root)
 {
-    return tightest(root, "memory", memory_here);
+    return cgroup_memory_bytes_of(root, SELF);
 }
 
 /* Version 2 makes groups for CPU time only where the controller is on. */
 bool
-cgroup_is_grouped(const char *root)
+cgroup_is_grouped_of(const char *root, const char *process)
 {
     struct group g;
     char text[TEXT_LEN];
-    if (!find_group(root, "cpu", &g)) {
+    if (!find_group(root, process, "cpu", &g)) {
         return false;
     }
     bool is_grouped = false;
@@ -224,14 +241,27 @@ cgroup_is_grouped(const char *root)
 }
 
 bool
-cgroup_lacks_rt_budget(const char *root, char *file, size_t file_len)
+cgroup_is_grouped(const char *root)
+{
+    return cgroup_is_grouped_of(root, SELF);
+}
+
+bool
+cgroup_lacks_rt_budget_of(const char *root, const char *process, char *file,
+                          size_t file_len)
 {
     struct group g;
     char text[TEXT_LEN];
-    if (!find_group(root, "cpu", &g) || g.is_v2 ||
+    if (!find_group(root, process, "cpu", &g) || g.is_v2 ||
         !read_text(&g, "cpu.rt_runtime_us", text) || strcmp(text, "0") != 0) {
         return false;
     }
     snprintf(file, file_len, "%s/cpu.rt_runtime_us", g.dir);
     return true;
+}
+
+bool
+cgroup_lacks_rt_budget(const char *root, char *file, size_t file_len)
+{
+    return cgroup_lacks_rt_budget_of(root, SELF, file, file_len);
 }

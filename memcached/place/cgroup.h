@@ -20,14 +20,20 @@
 
 /* The tightest quota in thousandths of a CPU, rounded up; 0: none. */
 unsigned cgroup_quota_milli(const char *root);
+/* The same of another process: its folder in /proc. So with those that end in _of below. */
+unsigned cgroup_quota_milli_of(const char *root, const char *process);
 
 /* The tightest limit on memory; 0: none. */
 uint64_t cgroup_memory_bytes(const char *root);
+uint64_t cgroup_memory_bytes_of(const char *root, const char *process);
 
 /* True when the process is in a group of its own for CPU time, so that autogroups do not
  * apply. */
 bool cgroup_is_grouped(const char *root);
+bool cgroup_is_grouped_of(const char *root, const char *process);
 
 /* True, with its path in `file`, when the group has a real-time budget and it is 0: the kernel
  * then refuses SCHED_FIFO and SCHED_RR (CONFIG_RT_GROUP_SCHED). */
 bool cgroup_lacks_rt_budget(const char *root, char *file, size_t file_len);
+bool cgroup_lacks_rt_budget_of(const char *root, const char *process, char *file,
+                               size_t file_len);

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * The kernel's scheduler.
+ */
+#include <errno.h>
+
+#include "doctor/check.h"
+#include "place/cgroup.h"
+
+#define SLICE_GOOD_NS UINT64_C(1000000)
+
+static void
+look_autogroup(const struct host *h, struct doctor_finding *f)
+{
+    static const char path[] = "/proc/sys/kernel/sched_autogroup_enabled";
+    uint64_t is_on;
+    if (!host_number(h, &is_on, path)) {
+        finding_unread(f, path, "the kernel has no autogroups");
+    } else if (is_on == 0) {
+        finding_set(f, DOCTOR_GOOD, "off");
+    } else if (cgroup_is_grouped_of(h->conf.root, h->process)) {
+        finding_set(f, DOCTOR_GOOD, "on, without effect in a control group for CPU time");
+    } else {
+        finding_set(f, DOCTOR_NOTE, "on: the server has the share of one session");
+    }
+}
+
+/* Each kernel has its own names; the first that is there. */
+static bool
+read_slice(const struct host *h, uint64_t *ns)
+{
+    static const char *const paths[] = {
+        "/sys/kernel/debug/sched/base_slice_ns", /* EEVDF, Linux 6.6 */
+        "/sys/kernel/debug/sched/min_granularity_ns",
+        "/proc/sys/kernel/sched_min_granularity_ns",
+    };
+    for (unsigned i = 0; i < sizeof paths / sizeof paths[0]; i++) {
+        if (host_number(h, ns, paths[i])) {
+            return true;
+        }
+        if (errno != ENOENT) {
+            return false;
+        }
+    }
+    return false;
+}
+
+static void
+look_slice(const struct host *h, struct doctor_finding *f)
+{
+    uint64_t ns;
+    if (h->conf.sched != NULL) {
+        finding_set(f, DOCTOR_GOOD, "--sched=%.64s", h->conf.sched);
+    } else if (read_slice(h, &ns)) {
+        finding_set(f, ns > SLICE_GOOD_NS ? DOCTOR_NOTE : DOCTOR_GOOD,
+                    "no --sched, and slices of %llu us", (unsigned long long)ns / 1000);
+    } else {
+        finding_set(f, DOCTOR_NOTE,
+                    "no --sched; the kernel's slice could not be read: %s; run as root, "
+                    "with debugfs mounted",
+                    strerror(errno));
+    }
+}
+
+static void
+look_features(const struct host *h, struct doctor_finding *f)
+{
+    static const struct {
+        const char *off, *name;
+        enum doctor_level level;
+    } features[] = {
+        {"NO_WAKEUP_PREEMPTION", "WAKEUP_PREEMPTION", DOCTOR_WARN},
+        {"NO_PREEMPT_SHORT", "PREEMPT_SHORT", DOCTOR_WARN},
+        {"NO_HRTICK ", "HRTICK", DOCTOR_NOTE},
+    };
+    static const char path[] = "/sys/kernel/debug/sched/features";
+    char *text = host_text(h, path);
+    if (text == NULL) {
+        finding_set(f, DOCTOR_UNKNOWN,
+                    "%s could not be read: %s; run as root, with debugfs mounted", path,
+                    strerror(errno));
+        return;
+    }
+    finding_set(f, DOCTOR_GOOD, "those that matter are on");
+    for (unsigned i = 0; i < sizeof features / sizeof features[0]; i++) {
+        if (f->level == DOCTOR_GOOD && !h->conf.is_realtime &&
+            strstr(text, features[i].off) != NULL) {
+            finding_value(f, "%s", features[i].name);
+            finding_set(f, features[i].level, "%s is off", features[i].name);
+        }
+    }
+    free(text);
+}
+
+static void
+look_rt_budget(const struct host *h, struct doctor_finding *f)
+{
+    char path[CGROUP_PATH_MAX];
+    if (!h->conf.is_realtime) {
+        finding_set(f, DOCTOR_GOOD, "no worker is to have a real-time priority");
+    } else if (cgroup_lacks_rt_budget_of(h->conf.root, h->process, path, sizeof path)) {
+        finding_set(f, DOCTOR_BAD, "0 in %.200s", path + strlen(h->conf.root));
+    } else {
+        finding_set(f, DOCTOR_GOOD, "the control group sets no limit of its own");
+    }
+}
+
+/* clang-format off */
+static const struct doctor_check rows[] = {
+    {.name = "autogroup", .look = look_autogroup,
+     .wanted = "off, or the server in a control group for CPU time",
+     .why = "Each session shares the CPUs as a whole: a batch job in another terminal has "
+            "as much as the server, and nice values count within a session only (doc/qos.md, "
+            "6). As a systemd service with CPUWeight= the server is not concerned.",
+     .mend = "sysctl -w kernel.sched_autogroup_enabled=0",
+     .stay = "kernel.sched_autogroup_enabled = 0 in /etc/sysctl.d/, or the\n"
+             "kernel parameter noautogroup"},
+    {.name = "sched-slice", .look = look_slice,
+     .wanted = "--sched=slice:100us; fifo on CPUs that are the server's first",
+     .why = "A worker that wakes up beside another program waits for the end of its slice. "
+            "Measured: p99 beside a batch job 2.7 ms by default, 0.26 ms with slice:100us, "
+            "0.09 ms with fifo, at 10 % of the load (doc/benchmarks.md). Sharing a CPU cost "
+            "46 % of the requests within the target, with fifo 2 % (Managing Interference, "
+            "table 3).",
+     .mend = "start with --sched=slice:100us (Linux 6.12 or later) or fifo",
+     .stay = "LimitRTPRIO=10 in the unit gives the right to it"},
+    {.name = "sched-features", .look = look_features,
+     .wanted = "WAKEUP_PREEMPTION, PREEMPT_SHORT and HRTICK",
+     .why = "Without the first two a worker that wakes up waits for the slice of what runs; "
+            "without HRTICK its turn is noticed at the next tick only, up to 4 ms later "
+            "(doc/benchmarks.md, a square wave on the worker's CPU).",
+     .mend = "echo {} > /sys/kernel/debug/sched/features",
+     .stay = "a unit that does this at each start of the machine"},
+    {.name = "rt-budget", .look = look_rt_budget,
+     .wanted = "a budget above 0",
+     .why = "The kernel refuses --sched=fifo and rr in a control group without a budget of "
+            "real-time CPU time (CONFIG_RT_GROUP_SCHED); the workers then have the default "
+            "policy.",
+     .mend = "echo 950000 > the file that was found, and first to those of\n"
+             "the groups above it",
+     .stay = "start the server outside of that group"},
+};
+/* clang-format on */
+
+const struct doctor_table doctor_sched = DOCTOR_TABLE(rows);

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * What the kernel tells of this host and of one process, read from /proc and /sys below a root
+ * directory. Where a function returns false, errno says why.
+ */
+#pragma once
+
+#include <glob.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "doctor/doctor.h"
+
+#define HOST_LINE 256
+#define HOST_CPUS "/sys/devices/system/cpu"
+
+struct host {
+    struct doctor_conf conf;
+    char process[16];       /* of the server: its folder in /proc */
+    struct cpumask allowed; /* the CPUs that one of its threads or another may use */
+    struct cpumask workers; /* those that a worker is bound to; empty: none is */
+    unsigned nodes;         /* of memory */
+};
+
+void host_init(struct host *h, const struct doctor_conf *conf);
+
+/* A path with numbers and names in it; until the next call. */
+__attribute__((format(printf, 1, 2))) const char *host_at(const char *format, ...);
+
+/* The first line of a file. */
+must_check bool host_line(const struct host *h, char line[HOST_LINE], const char *path);
+/* The number that a file begins with. */
+must_check bool host_number(const struct host *h, uint64_t *number, const char *path);
+/* CPUs as a list, "0-3,8". */
+must_check bool host_cpus(const struct host *h, struct cpumask *cpus, const char *path);
+/* What is chosen of a file's words: "always [madvise] never". */
+must_check bool host_choice(const struct host *h, char word[HOST_LINE], const char *path);
+/* The line of a file that begins with `start`. */
+must_check bool host_find(const struct host *h, char line[HOST_LINE], const char *path,
+                          const char *start);
+/* The same of a number behind `start` and blanks. */
+must_check bool host_field(const struct host *h, uint64_t *number, const char *path,
+                           const char *start);
+/* A whole file, to be freed. NULL: it could not be read. */
+must_check char *host_text(const struct host *h, const char *path);
+
+/* The paths that fit, without the root; the caller ends it with globfree. Their number. */
+unsigned host_glob(const struct host *h, const char *pattern, glob_t *found);
+static inline const char *
+host_found(const struct host *h, const glob_t *found, unsigned i)
+{
+    return found->gl_pathv[i] + strlen(h->conf.root);
+}
