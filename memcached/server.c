@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/rng.h"
 #include "config.h"
@@ -137,7 +138,7 @@ static int
 name_pid_file(struct server *sv)
 {
     const char *path = sv->settings->pid_file;
-    sv->pid_file = path != NULL ? daemon_absolute(path) : NULL;
+    sv->pid_file = path != NULL ? file_absolute(path) : NULL;
     if (path != NULL && sv->pid_file == NULL) {
         fprintf(stderr, "memcached: cannot find the directory of the pid file %s: %s\n",
                 path, strerror(errno));
