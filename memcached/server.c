@@ -560,6 +560,21 @@ serve(struct server *sv)
 }
 
 int
+server_check(struct settings *s)
+{
+    static struct server server;
+    struct server *sv = &server;
+    sv->settings = s;
+    int status = open_tls(sv);
+    if (status == 0) {
+        status = open_auth(sv);
+    }
+    auth_close(&sv->auth);
+    tls_close(&sv->tls);
+    return status;
+}
+
+int
 server_run(struct settings *s)
 {
     static struct server server;

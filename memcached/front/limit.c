@@ -55,7 +55,8 @@ set_cpu(void *conf, const char *text)
 /* clang-format off */
 static const struct opt options[] = {
     {.name = "qps-limit", SET(set_total), .arg = "N[,CLASS=N...]", .section = QOS,
-     .common = 16, .preset_help = "off", .help = "requests a second; those above wait"},
+     .common = 16, .adds_up = true, .preset_help = "off",
+     .help = "requests a second; those above wait"},
     {.name = "qps-limit-peer", SET(set_peer), .arg = "N[,burst=B]", .section = QOS,
      .preset_help = "off", .help = "the same for each client address"},
     {.name = "qps-limit-action", SET(set_action), .arg = "delay|error|miss|delay:TIME+error",

@@ -22,6 +22,7 @@ static const struct opt options[] = {
      .arg = "pNN:TIME[,CLASS=...]",
      .section = QOS,
      .common = 17,
+     .adds_up = true,
      .help = "bound the queueing delay, e.g. p95:500us"},
 };
 
