@@ -95,6 +95,14 @@ settings_parse(struct settings *s, int argc, char **argv, int *exit_status)
     return parse(s, argc, argv, NULL, stderr, exit_status);
 }
 
+bool
+settings_parse_again(struct settings *s, const struct settings *old, const char *path,
+                     FILE *err, int *exit_status)
+{
+    return parse(s, old->config.argc, old->config.argv,
+                 path != NULL ? path : old->config.path, err, exit_status);
+}
+
 void
 settings_fini(struct settings *s)
 {
