@@ -231,19 +231,6 @@ daemon_hide_memory(void)
 
 /* ---- the pid file --------------------------------------------------------------------- */
 
-char *
-daemon_absolute(const char *path)
-{
-    char *absolute = NULL;
-    char *here = *path == '/' ? strdup("") : getcwd(NULL, 0);
-    if (here != NULL &&
-        asprintf(&absolute, "%s%s%s", here, *path == '/' ? "" : "/", path) < 0) {
-        absolute = NULL;
-    }
-    free(here);
-    return absolute;
-}
-
 /* What the file says; 0: nothing. It may be anything, so nothing is waited for. */
 static pid_t
 read_pid(const char *path)

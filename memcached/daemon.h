@@ -44,6 +44,3 @@ void daemon_hide_memory(void);
 must_check int daemon_write_pid(const char *path, bool is_needed);
 /* Not when it has another process's id by now. */
 void daemon_remove_pid(const char *path);
-/* `path`, as it is seen from here, for a process that leaves its directory. To be freed; NULL:
- * no memory, or the directory is gone. */
-must_check char *daemon_absolute(const char *path);

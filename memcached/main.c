@@ -51,6 +51,19 @@ print_pin_plan(struct settings *s)
     return placement_print(&conf);
 }
 
+static int
+check(struct settings *s)
+{
+    int status = server_check(s);
+    if (status == 0) {
+        puts("configuration is good");
+    }
+    if (status == 0 && s->verbosity > 0) {
+        config_print(&s->config, stdout);
+    }
+    return status;
+}
+
 int
 main(int argc, char **argv)
 {
@@ -78,6 +91,9 @@ main(int argc, char **argv)
         break;
     case ACTION_DOCTOR:
         status = settings_doctor(s);
+        break;
+    case ACTION_CHECK:
+        status = check(s);
         break;
     case ACTION_SERVE:
         return server_run(s);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/rng.h"
 #include "config.h"
@@ -81,6 +82,19 @@ on_hangup(void *ctx)
     if (sv->serve.auth != NULL && !auth_reload(sv->serve.auth, err, sizeof err)) {
         log_write(LOG_WARNING, "memcached: %s; the old entries stay", err);
     }
+    config_hangup(&sv->stats);
+}
+
+static void
+on_wake(void *ctx)
+{
+    config_work(ctx);
+}
+
+static void
+wake(void *ctx)
+{
+    loop_call(ctx);
 }
 
 /* ---- set-up --------------------------------------------------------------------------- */
@@ -137,7 +151,7 @@ static int
 name_pid_file(struct server *sv)
 {
     const char *path = sv->settings->pid_file;
-    sv->pid_file = path != NULL ? daemon_absolute(path) : NULL;
+    sv->pid_file = path != NULL ? file_absolute(path) : NULL;
     if (path != NULL && sv->pid_file == NULL) {
         fprintf(stderr, "memcached: cannot find the directory of the pid file %s: %s\n",
                 path, strerror(errno));
@@ -441,7 +455,8 @@ tear_down(struct server *sv)
 static bool
 watch_hangup(struct server *sv)
 {
-    bool reloads = sv->serve.rules->hangup_reloads || sv->auth != NULL || sv->tls != NULL;
+    bool reloads = sv->serve.rules->hangup_reloads || sv->auth != NULL ||
+                   sv->tls != NULL || sv->settings->config.path != NULL;
     return !reloads || loop_watch_hangup(&sv->loop, on_hangup, sv);
 }
 
@@ -516,7 +531,8 @@ serve(struct server *sv)
     if (status == 0) {
         status = start_maintenance(sv);
     }
-    if (status == 0 && !(loop_open(&sv->loop) && watch_hangup(sv))) {
+    if (status == 0 && !(loop_open(&sv->loop) && watch_hangup(sv) &&
+                         loop_watch_calls(&sv->loop, on_wake, &sv->stats))) {
         fprintf(stderr, "memcached: can't create the event base of the main thread\n");
         status = STATUS_OS_ERROR;
     }
@@ -537,8 +553,10 @@ serve(struct server *sv)
     if (status == 0) {
         status_log_start(&sv->stats);
         daemon_ready(&sv->daemon);
+        config_serve(&sv->stats, wake, &sv->loop);
         block_signals(false);
         loop_run(&sv->loop);
+        config_close(&sv->stats);
         tell_end(sv);
         block_signals(true); /* one more signal must not cut the replies short */
         listen_close(&sv->listen);
@@ -555,6 +573,21 @@ serve(struct server *sv)
     if (sv->pid_file != NULL) {
         daemon_remove_pid(sv->pid_file);
     }
+    return status;
+}
+
+int
+server_check(struct settings *s)
+{
+    static struct server server;
+    struct server *sv = &server;
+    sv->settings = s;
+    int status = open_tls(sv);
+    if (status == 0) {
+        status = open_auth(sv);
+    }
+    auth_close(&sv->auth);
+    tls_close(&sv->tls);
     return status;
 }
 

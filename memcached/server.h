@@ -7,5 +7,8 @@
 
 struct settings;
 
+/* Reads the certificates, tokens and passwords that it names, and opens nothing else. Returns the
+ * exit status of the process. */
+int server_check(struct settings *s);
 /* Serves until a signal ends it. Takes s over. Returns the exit status of the process. */
 int server_run(struct settings *s);

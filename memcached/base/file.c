@@ -3,6 +3,8 @@
  */
 #include "base/file.h"
 
+#include <unistd.h>
+
 bool
 file_read_line(const char *path, char *line, size_t len)
 {
@@ -13,4 +15,17 @@ file_read_line(const char *path, char *line, size_t len)
     }
     line[is_read ? strcspn(line, "\n") : 0] = '\0';
     return is_read;
+}
+
+char *
+file_absolute(const char *path)
+{
+    char *absolute = NULL;
+    char *here = *path == '/' ? strdup("") : getcwd(NULL, 0);
+    if (here != NULL &&
+        asprintf(&absolute, "%s%s%s", here, *path == '/' ? "" : "/", path) < 0) {
+        absolute = NULL;
+    }
+    free(here);
+    return absolute;
 }

@@ -3,6 +3,7 @@
  */
 #include "base/opt.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 
 #include "base/num.h"
@@ -144,9 +145,8 @@ set_choice(const struct opt_run *run, const struct opt *row, const char *text,
 static enum opt_result apply_words(const struct opt_run *run, char *list);
 
 static enum opt_result
-apply(const struct opt_run *run, const struct opt *row, char *value)
+apply_text(const struct opt_run *run, const struct opt *row, char *text)
 {
-    char *text = skip_blanks(value);
     void *field = (char *)run->conf + row->offset;
     if (opt_takes_value(row) && text == NULL && !opt_is_optional(row)) {
         fprintf(run->err, "%s: Missing %s argument\n", run->table->program, row->word);
@@ -200,6 +200,24 @@ apply(const struct opt_run *run, const struct opt *row, char *value)
 }
 
 static enum opt_result
+apply(const struct opt_run *run, const struct opt *row, char *value)
+{
+    const struct opt_table *t = run->table;
+    char *text = skip_blanks(value);
+    if (t->is_file && row->is_argv_only) {
+        char how[80];
+        return refuse(run, "%s belongs on the command line, not in a file",
+                      opt_spelling(row, how));
+    }
+    enum opt_result result = apply_text(run, row, text);
+    if (result != OPT_DONE || t->heard == NULL || row->kind == OPT_WORDS) {
+        return result;
+    }
+    const char *why = t->heard(t->heard_arg, row, text);
+    return why == NULL ? OPT_DONE : refuse(run, "%s", why);
+}
+
+static enum opt_result
 apply_word(const struct opt_run *run, char *text)
 {
     char *equals = strchr(text, '=');
@@ -207,9 +225,12 @@ apply_word(const struct opt_run *run, char *text)
     const struct opt *row = opt_find_word(run->table, text, len);
     if (row == NULL) {
         char meant[OPT_NAMES_MAX];
+        opt_suggest(run->table, true, text, len, meant);
+        if (run->table->is_file) {
+            return refuse(run, "unknown word of -o: %s%s", text, meant);
+        }
         fprintf(run->table->tells_words_on_stdout ? stdout : run->err,
-                "Illegal suboption \"%s\"%s\n", text,
-                opt_suggest(run->table, true, text, len, meant));
+                "Illegal suboption \"%s\"%s\n", text, meant);
         *run->exit_status = 1;
         return OPT_BAD;
     }
@@ -388,6 +409,64 @@ opt_parse(const struct opt_table *t, void *conf, int argc, char **argv, FILE *er
 {
     struct opt_run run = {t, conf, err, exit_status, NULL};
     return walk(&run, argc, argv);
+}
+
+enum opt_result
+opt_set(const struct opt_table *t, void *conf, const char *name, char *value, FILE *err,
+        int *exit_status)
+{
+    struct opt_run run = {t, conf, err, exit_status, NULL};
+    char why[OPT_WHY_MAX], how[80], values[160];
+    const struct opt *row = opt_find_word(t, name, strlen(name));
+    if (row == NULL) {
+        row = opt_find_long(t, name, strlen(name), why);
+    }
+    if (row == NULL) {
+        return refuse(&run, "%s", why);
+    }
+    if (value != NULL && !opt_takes_value(row)) {
+        return refuse(&run, "%s takes no value: write its name alone",
+                      opt_spelling(row, how));
+    }
+    if (value == NULL && opt_takes_value(row) && !opt_is_optional(row)) {
+        return refuse(&run, "%s needs a value: %s", opt_spelling(row, how),
+                      opt_values(row, values));
+    }
+    return apply(&run, row, value);
+}
+
+static int64_t
+number_of(const struct opt *row, const void *field)
+{
+    int64_t value = row->size == sizeof(uint32_t) ? *(const uint32_t *)field
+                                                  : *(const int64_t *)field;
+    return value / (row->unit != 0 ? row->unit : 1);
+}
+
+void
+opt_tell(const struct opt *row, const void *conf, char to[OPT_TOLD_MAX])
+{
+    const void *field = (const char *)conf + row->offset;
+    must(row->live != NULL);
+    if (row->live->tell != NULL) {
+        row->live->tell(conf, to, OPT_TOLD_MAX);
+        return;
+    }
+    switch (row->kind) {
+    case OPT_FLAG:
+    case OPT_SWITCH:
+        snprintf(to, OPT_TOLD_MAX, "%s", *(const bool *)field ? "on" : "off");
+        break;
+    case OPT_OFF:
+        snprintf(to, OPT_TOLD_MAX, "%s", *(const bool *)field ? "off" : "on");
+        break;
+    case OPT_DOUBLE:
+        snprintf(to, OPT_TOLD_MAX, "%.10g", *(const double *)field);
+        break;
+    default:
+        snprintf(to, OPT_TOLD_MAX, "%" PRIi64, number_of(row, field));
+        break;
+    }
 }
 
 enum opt_result

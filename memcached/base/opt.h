@@ -35,6 +35,15 @@ enum opt_kind {
     OPT_REFUSE, /* known, but this build or version cannot do it */
 };
 
+/* How a row's setting changes while the program runs. */
+struct opt_live {
+    void (*read)(void *program, void *conf); /* what is in force, into conf's fields */
+    /* False: not now, but by a restart. */
+    bool (*apply)(void *program, const void *conf);
+    /* The field as it would be written, for rows that are no number or switch. */
+    void (*tell)(const void *conf, char *to, size_t size);
+};
+
 /* Where the row may be written; a row may have several spellings at once. */
 struct opt {
     char letter;      /* 0: none */
@@ -52,6 +61,9 @@ struct opt {
     unsigned scope;    /* the caller's: what the option concerns */
     unsigned common;   /* its place in the short help, from 1; 0: not there */
     bool may_follow;   /* a value that may be left out can also be the next argument */
+    bool adds_up;      /* given several times all count, not the last alone */
+    bool is_argv_only; /* not in a file of options */
+    const struct opt_live *live; /* NULL: it takes a restart */
     /* OPT_CALL, OPT_PARSE: NULL when good, else the sentence to print; may be a static buffer. */
     const char *(*call)(void *conf, const char *text);
     const char *const *choices; /* NULL among them: has no name */
@@ -72,6 +84,10 @@ struct opt {
 
 #define OPT_CHOICES(names)                                                               \
     .choices = (names), .choice_count = sizeof(names) / sizeof(names)[0]
+
+/* Hears of an option: its row and its value, NULL without one. NULL, or a sentence that ends
+ * it. */
+typedef const char *opt_visit(void *arg, const struct opt *row, const char *value);
 
 struct opt_section {
     const char *topic; /* the word that asks for it */
@@ -94,6 +110,10 @@ struct opt_table {
     const struct opt_section *sections; /* NULL: the help has none */
     size_t section_count;
     const char *old_version; /* how the help calls that of old_preset */
+    bool is_file; /* what is parsed are lines of a file: rows may be is_argv_only */
+    opt_visit
+        *heard; /* of each option, words one by one, once it is applied; NULL: none */
+    void *heard_arg;
 };
 
 enum opt_result {
@@ -111,9 +131,15 @@ void opt_preset(const struct opt_table *t, void *conf, bool is_old);
 must_check enum opt_result opt_parse(const struct opt_table *t, void *conf, int argc,
                                      char **argv, FILE *err, int *exit_status);
 
-/* Hears of an option: its row and its value, NULL without one. NULL, or a sentence that ends
- * it. */
-typedef const char *opt_visit(void *arg, const struct opt *row, const char *value);
+/* One option of a file: a long name or a word, without dashes; value NULL: none. */
+must_check enum opt_result opt_set(const struct opt_table *t, void *conf,
+                                   const char *name, char *value, FILE *err,
+                                   int *exit_status);
+
+#define OPT_TOLD_MAX 512
+/* What the row's field says, as a file would: "on" or "off" for a row without a value. Rows with
+ * `live`. */
+void opt_tell(const struct opt *row, const void *conf, char to[OPT_TOLD_MAX]);
 
 /* Walks argv as opt_parse does, but only reports what stands there. */
 must_check enum opt_result opt_each(const struct opt_table *t, opt_visit *visit,

@@ -116,7 +116,7 @@ static const struct opt options[] = {
      .section = NETWORK, .preset_help = "0",
      .help = "UDP port; 0 off, -1 any free one"},
     {.letter = 'l', .name = "listen", SET(add_addresses), .exit_status = FRONT_USAGE,
-     .arg = "LIST[;MARKS]", .section = NETWORK, .common = 5,
+     .arg = "LIST[;MARKS]", .section = NETWORK, .common = 5, .adds_up = true,
      .help = "addresses: host[:port], [v6]:port, * (all)"},
     {.letter = 's', .name = "unix-socket", SET(set_socket), .arg = "PATH[;MARKS]",
      .section = NETWORK, .common = 7, .help = "UNIX socket instead of the network"},

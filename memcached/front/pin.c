@@ -80,7 +80,8 @@ static const struct opt options[] = {
     {.name = "membind", SET(set_membind), .arg = "interleave|local|node:K|none",
      .section = THREADS, .help = "memory nodes of the items"},
     {.name = "pin-dry-run", .kind = OPT_SET, OF(action), .value = ACTION_PIN_DRY_RUN,
-     .section = THREADS, .after = "balance", .help = "print the pin plan and exit"},
+     .section = THREADS, .after = "balance", .is_argv_only = true,
+     .help = "print the pin plan and exit"},
 };
 /* clang-format on */
 

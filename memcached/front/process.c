@@ -3,6 +3,7 @@
  *
  * The process: user, background, log, and what is printed in place of serving.
  */
+#include "base/log.h"
 #include "base/num.h"
 #include "front/front.h"
 
@@ -19,6 +20,23 @@ set_verbosity(void *conf, const char *text)
     }
     return NULL;
 }
+
+static void
+read_verbosity(void *program, void *conf)
+{
+    (void)program;
+    ((struct settings *)conf)->verbosity = log_level();
+}
+
+static bool
+apply_verbosity(void *program, const void *conf)
+{
+    (void)program;
+    log_set_level(((const struct settings *)conf)->verbosity);
+    return true;
+}
+
+static const struct opt_live live = {read_verbosity, apply_verbosity, NULL};
 
 static const char *
 set_short_help(void *conf, const char *text)
@@ -41,8 +59,8 @@ set_help(void *conf, const char *text)
 
 /* clang-format off */
 static const struct opt options[] = {
-    {.letter = 'v', .name = "verbose", SET(set_verbosity), .arg = "N?", .section = PROCESS,
-     .common = 6, .help = "log to stderr; -vv: commands and replies"},
+    {.letter = 'v', .name = "verbose", SET(set_verbosity), OF(verbosity), .arg = "N?", .section = PROCESS,
+     .common = 6, .adds_up = true, .live = &live, .help = "log to stderr; -vv: commands and replies"},
     {.letter = 'u', .name = "user", .kind = OPT_TEXT, OF(user), .exit_status = FRONT_USAGE,
      .arg = "USER", .section = PROCESS, .common = 11,
      .help = "become this user when started as root"},
@@ -52,17 +70,29 @@ static const struct opt options[] = {
      .common = 13, .help = "run in the background"},
     {.letter = 'r', .name = "enable-coredumps", .kind = OPT_FLAG, OF(wants_core),
      .section = PROCESS, .help = "allow core files of any size"},
-    {.letter = 'h', SET(set_short_help), .section = PROCESS,
+    {.letter = 'h', SET(set_short_help), .is_argv_only = true, .section = PROCESS,
      .help = "print the most important options; with --compat=1.4 or 1.6 all"},
-    {.name = "help", SET(set_help), .arg = "TOPIC?", .may_follow = true, .section = PROCESS,
+    {.name = "help", SET(set_help), .is_argv_only = true, .arg = "TOPIC?", .may_follow = true, .section = PROCESS,
      .help = "print all options, one section or those with TOPIC in their name"},
     {.letter = 'V', .name = "version", .kind = OPT_SET, OF(action),
-     .value = ACTION_VERSION, .section = PROCESS,
+     .value = ACTION_VERSION, .section = PROCESS, .is_argv_only = true,
      .help = "print the versions"},
     {.letter = 'i', .name = "license", .kind = OPT_SET, OF(action),
-     .value = ACTION_LICENSE, .section = PROCESS,
+     .value = ACTION_LICENSE, .section = PROCESS, .is_argv_only = true,
      .help = "print the licence"},
 };
 /* clang-format on */
 
-const struct front front_process = {OPTIONS(options)};
+/* A line of Debian's file, which a service manager overrules: it follows the process itself. */
+static const char *
+settle(struct settings *s, int *status)
+{
+    (void)status;
+    if (s->is_daemon && getenv("NOTIFY_SOCKET") != NULL) {
+        fputs("memcached: warning: -d has no effect under a service manager\n", stderr);
+        s->is_daemon = false;
+    }
+    return NULL;
+}
+
+const struct front front_process = {OPTIONS(options), .settle = settle};

@@ -7,19 +7,15 @@
 
 #define DEBUG_PROGRAM "memcached-debug" /* a name that allows the debug commands */
 
-/* The defaults depend on the profile, so --compat is found before anything is parsed. */
+/* The defaults depend on the profile, so --compat is found before anything is applied. */
 static enum profile
-find_profile(int argc, char **argv)
+find_profile(const struct config *c)
 {
     enum profile profile = PROFILE_NATIVE;
-    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
-        const char *value = strncmp(argv[i], "--compat=", 9) == 0 ? argv[i] + 9
-                            : strcmp(argv[i], "--compat") == 0 && i + 1 < argc
-                                ? argv[i + 1]
-                                : NULL;
-        if (value != NULL && !rules_profile(value, &profile)) {
-            break; /* set_compat says so */
-        }
+    const char *value = config_find(c->argc, c->argv, "compat");
+    value = value != NULL ? value : config_find_line(c, "compat");
+    if (value != NULL && !rules_profile(value, &profile)) {
+        return PROFILE_NATIVE; /* set_compat says so */
     }
     return profile;
 }
@@ -36,7 +32,7 @@ is_debug_program(const char *path)
 static bool
 init(struct settings *s, const struct opt_table *table, enum profile profile)
 {
-    *s = (struct settings){.profile = profile};
+    s->profile = profile;
     for (unsigned i = 0; front_at(i) != NULL; i++) {
         size_t bytes = front_at(i)->state_bytes;
         s->state[i] = bytes > 0 ? calloc(1, bytes) : NULL;
@@ -54,36 +50,57 @@ init(struct settings *s, const struct opt_table *table, enum profile profile)
 }
 
 static bool
-settle(struct settings *s, int *exit_status)
+settle(struct settings *s, FILE *err, int *exit_status)
 {
     const char *wrong = NULL;
     for (unsigned i = 0; wrong == NULL && front_at(i) != NULL; i++) {
         int status = FRONT_USAGE;
         if (front_at(i)->settle != NULL &&
             (wrong = front_at(i)->settle(s, &status)) != NULL) {
-            fprintf(stderr, "memcached: %s\n", wrong);
-            *exit_status = status;
+            fprintf(err, "%s: %s\n",
+                    s->config.path != NULL ? s->config.path : "memcached", wrong);
+            *exit_status = s->config.path != NULL ? CONFIG_STATUS : status;
         }
     }
     return wrong == NULL;
 }
 
-bool
-settings_parse(struct settings *s, int argc, char **argv, int *exit_status)
+static bool
+parse(struct settings *s, int argc, char **argv, const char *path, FILE *err,
+      int *exit_status)
 {
-    enum profile profile = find_profile(argc, argv);
+    *s = (struct settings){.action = ACTION_SERVE};
+    *exit_status = CONFIG_STATUS;
+    if (!config_open(&s->config, argc, argv, path, err) && s->config.file.files == 0) {
+        return false; /* there is no file, or no memory */
+    }
+    enum profile profile = find_profile(&s->config);
     struct opt_table table = front_options(profile);
     if (!init(s, &table, profile)) {
-        fputs("memcached: out of memory\n", stderr);
+        fputs("memcached: out of memory\n", err);
         return false;
     }
     s->serve.allows_debug = argc > 0 && is_debug_program(argv[0]);
-    if (opt_parse(&table, s, argc, argv, stderr, exit_status) != OPT_DONE) {
+    if (!config_apply(s, &table, err, exit_status)) {
         return false;
     }
     threads_count(s);
-    bool is_used = s->action == ACTION_SERVE || s->action == ACTION_DOCTOR;
-    return !is_used || settle(s, exit_status);
+    return (s->action != ACTION_SERVE && s->action != ACTION_CHECK) ||
+           settle(s, err, exit_status);
+}
+
+bool
+settings_parse(struct settings *s, int argc, char **argv, int *exit_status)
+{
+    return parse(s, argc, argv, NULL, stderr, exit_status);
+}
+
+bool
+settings_parse_again(struct settings *s, const struct settings *old, const char *path,
+                     FILE *err, int *exit_status)
+{
+    return parse(s, old->config.argc, old->config.argv,
+                 path != NULL ? path : old->config.path, err, exit_status);
 }
 
 void
@@ -98,6 +115,7 @@ settings_fini(struct settings *s)
         free(s->state[i]);
         s->state[i] = NULL;
     }
+    config_fini(&s->config);
 }
 
 void

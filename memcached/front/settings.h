@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  *
- * The command line as values: the modules' conf structs, and what is of several modules or of
- * none. Filled once by main before any thread starts; read-only after.
+ * The command line and the file of --config as values: the modules' conf structs, and what is of
+ * several modules or of none. Filled once by main before any thread starts; read-only after.
  */
 #pragma once
 
@@ -11,6 +11,7 @@
 
 #include "base/must.h"
 #include "control/maintenance.h"
+#include "front/config.h"
 #include "net/listen.h"
 #include "net/shared.h"
 #include "net/udp.h"
@@ -38,11 +39,13 @@ enum settings_action {
     ACTION_LICENSE,
     ACTION_PIN_DRY_RUN,
     ACTION_DOCTOR,
+    ACTION_CHECK,
 };
 
 struct settings {
     enum profile profile;
     enum settings_action action;
+    struct config config;
     const char *help_topic;           /* of ACTION_HELP; NULL: all */
     void *state[SETTINGS_FRONTS_MAX]; /* front_state(), which is not read-only */
     /* network */
@@ -101,10 +104,15 @@ struct settings {
     struct busypoll busy_poll;
 };
 
-/* Fills *s from argv; prints one line and returns false with *exit_status when something is
- * wrong. argv's strings must live as long as *s. */
+/* Fills *s from argv and the file that it names; prints one line, of a file one for each error,
+ * and returns false with *exit_status when something is wrong. *s is to be ended in any case.
+ * argv must live as long as *s. */
 must_check bool settings_parse(struct settings *s, int argc, char **argv,
                                int *exit_status);
+/* The same again, as the files are now; path: in place of the file of --config, or NULL. What is
+ * wrong goes to err. Main thread. */
+must_check bool settings_parse_again(struct settings *s, const struct settings *old,
+                                     const char *path, FILE *err, int *exit_status);
 void settings_fini(struct settings *s);
 
 /* False, with a line on stderr: there is nothing about the topic. */

@@ -30,6 +30,7 @@ static const struct opt options[] = {
      .section = NETWORK, .preset = "on", .error = "udp-guard must be on or off",
      .help = "limit what is sent to UDP sources that may be forged"},
     {.name = "udp-allow", SET(add_trusted), .arg = "NETS", .section = NETWORK,
+     .adds_up = true,
      .help = "networks that --udp-guard trusts, besides loopback"},
 };
 /* clang-format on */

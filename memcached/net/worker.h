@@ -93,7 +93,7 @@ struct handoff {
     enum serve_binding binding;
     enum tls_mode tls;
     enum req_class declared; /* or CLASS_NONE */
-    bool may_control;
+    bool may_control, is_local;
     struct peer peer;
 };
 
