@@ -70,6 +70,12 @@ main(int argc, char **argv)
     static struct settings settings;
     struct settings *s = &settings;
     int status = 1;
+    /* Where the server is the entry point of an image, its name may come once more. */
+    if (argc > 1 && strcmp(argv[1], "memcached") == 0) {
+        argv[1] = argv[0];
+        argv++;
+        argc--;
+    }
     if (!settings_parse(s, argc, argv, &status)) {
         settings_fini(s);
         return status;

@@ -27,6 +27,8 @@
 #include "serve/prefix.h"
 #include "serve/watch.h"
 #include "sock/incoming.h"
+#include "sock/inherited.h"
+#include "sock/notify.h"
 #include "status_log.h"
 
 #define STATUS_FAILURE 1
@@ -39,6 +41,8 @@
 struct server {
     struct settings *settings;
     struct daemon daemon;
+    struct notify notify;
+    struct inherited inherited;
     char *pid_file; /* NULL: none */
     struct keep keep;
     struct store_conf store_conf;
@@ -71,10 +75,19 @@ on_shutdown(void *ctx, bool is_graceful)
 }
 
 static void
+tell_ready(const struct server *sv)
+{
+    char status[STATUS_MAX];
+    status_describe(&sv->stats, status);
+    notify_ready(&sv->notify, status);
+}
+
+static void
 on_hangup(void *ctx)
 {
     struct server *sv = ctx;
     char err[512];
+    notify_reloading(&sv->notify, clock_now());
     if (sv->tls != NULL &&
         !tls_reload(sv->tls, clock_rel(clock_now()), err, sizeof err)) {
         log_write(LOG_WARNING, "memcached: %s; the old certificate stays", err);
@@ -83,6 +96,7 @@ on_hangup(void *ctx)
         log_write(LOG_WARNING, "memcached: %s; the old entries stay", err);
     }
     config_hangup(&sv->stats);
+    tell_ready(sv);
 }
 
 static void
@@ -160,14 +174,35 @@ name_pid_file(struct server *sv)
     return 0;
 }
 
+/* While the process is the one that the manager has started, and before it opens files. */
+static int
+open_manager(struct server *sv)
+{
+    char err[512];
+    notify_open(&sv->notify);
+    sv->notify.is_child = sv->settings->is_daemon;
+    if (!inherited_open(&sv->inherited, err, sizeof err)) {
+        fprintf(stderr, "memcached: %s\n", err);
+        return STATUS_OS_ERROR;
+    }
+    if (sv->inherited.count > 0) {
+        sv->settings->listen.inherited = &sv->inherited;
+    }
+    return 0;
+}
+
 static int
 prepare_process(struct server *sv)
 {
     const struct settings *s = sv->settings;
-    unsigned files = (unsigned)s->max_conns +
-                     (unsigned)s->threads * SETTINGS_FILES_PER_WORKER + SPARE_FILES +
-                     settings_worker_files(s);
     int status = daemon_open_streams();
+    if (status == 0) {
+        status = open_manager(sv);
+    }
+    unsigned threads = (unsigned)s->threads;
+    unsigned files = (unsigned)s->max_conns + threads * SETTINGS_FILES_PER_WORKER +
+                     SPARE_FILES + settings_worker_files(s) +
+                     sv->inherited.count * threads;
     if (status == 0) {
         status = daemon_raise_files(files, (unsigned)s->max_conns);
     }
@@ -441,6 +476,7 @@ tear_down(struct server *sv)
     governor_fini(&sv->governor);
     limiter_fini(&sv->shared.core.limiter);
     stats_fini(&sv->stats);
+    inherited_close(&sv->inherited);
     auth_close(&sv->auth);
     tls_close(&sv->tls);
     placement_fini(&sv->placement);
@@ -553,10 +589,11 @@ serve(struct server *sv)
     if (status == 0) {
         status_log_start(&sv->stats);
         daemon_ready(&sv->daemon);
-        config_serve(&sv->stats, wake, &sv->loop);
+        tell_ready(sv);
         block_signals(false);
         loop_run(&sv->loop);
         config_close(&sv->stats);
+    notify_stopping(&sv->notify);
         tell_end(sv);
         block_signals(true); /* one more signal must not cut the replies short */
         listen_close(&sv->listen);

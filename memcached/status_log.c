@@ -101,6 +101,14 @@ status_log_start(const struct stats *st)
 }
 
 void
+status_describe(const struct stats *st, char dst[STATUS_MAX])
+{
+    struct list addresses = {.len = 0};
+    snprintf(dst, STATUS_MAX, "listening on %s; %u workers",
+             list_addresses(st, &addresses), st->worker_count);
+}
+
+void
 status_log_second(const struct stats *st, struct minute *m, nsec_t now)
 {
     char line[MINUTE_LINE_MAX];

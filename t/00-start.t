@@ -20,6 +20,9 @@ if (is_ours()) {
         is((split /\n/, $run->{out})[0], "memcached $row->[1]", "--compat=$row->[0] -V: first line");
     }
     is((split /\n/, run_program('--version')->{out})[0], 'memcached 1.6.45', '--version is -V');
+    has(run_program('memcached', '-V'), 'its name as the first argument', out => qr/^memcached 1\.6\.45\n/, err => '');
+    has(run_program('-V', 'memcached'), 'its name behind an option',
+        err => "memcached: not an option, ignored: memcached\n");
 }
 $run = run_program('-h');
 is($run->{status}, 0, '-h exits 0');

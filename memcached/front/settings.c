@@ -85,8 +85,9 @@ parse(struct settings *s, int argc, char **argv, const char *path, FILE *err,
         return false;
     }
     threads_count(s);
-    return (s->action != ACTION_SERVE && s->action != ACTION_CHECK) ||
-           settle(s, err, exit_status);
+    bool is_used = s->action == ACTION_SERVE || s->action == ACTION_CHECK ||
+                   s->action == ACTION_DOCTOR;
+    return !is_used || settle(s, err, exit_status);
 }
 
 bool

@@ -215,12 +215,7 @@ open_network(struct listen *l, char *err, size_t err_len)
     ask.socket_type = SOCK_DGRAM;
     ask.protocol = "UDP";
     ask.bind = open_udp_address;
-    if (l->conf.udp_port != LISTEN_PORT_OFF && !hosts_bind(&ask, err, err_len)) {
-        return false;
-    }
-    /* They count like connections that never end. */
-    ctr_add(&l->shared->total_conns, l->shared->udp.addresses * l->shared->udp.workers);
-    return true;
+    return l->conf.udp_port == LISTEN_PORT_OFF || hosts_bind(&ask, err, err_len);
 }
 
 static bool
@@ -265,6 +260,54 @@ open_unix(struct listen *l, char *err, size_t err_len)
     if (lstat(path, &st) == 0) {
         l->socket_dev = st.st_dev;
         l->socket_ino = st.st_ino;
+    }
+    return true;
+}
+
+/* Behind its name the marks of -l may stand. */
+static bool
+adopt(struct listen *l, const struct inherited_socket *s, char *err, size_t err_len)
+{
+    bool is_tls = s->kind == INHERITED_TCP && l->conf.rules.has_tls;
+    struct hosts_element element = {.binding = BINDING_DEFAULT,
+                                    .tls = is_tls ? TLS_DEFAULT : TLS_OFF,
+                                    .marks = {.declared = CLASS_NONE}};
+    const char *marks = hosts_find_marks(s->name);
+    if (!hosts_take_marks(&marks, &element.marks, err, err_len)) {
+        return false;
+    }
+    if (*marks != '\0') {
+        snprintf(err, err_len,
+                 "behind the name of an inherited socket only ;class=NAME and ;control "
+                 "may stand: %s",
+                 s->name);
+        return false;
+    }
+    int error = 0;
+    if (s->kind == INHERITED_UDP) {
+        error = udp_adopt(&l->shared->udp, s->fd, element.marks.declared);
+    } else {
+        if (s->kind == INHERITED_TCP) {
+            set_tcp_options(s->fd,
+                            AF_INET); /* what is of IPv6 is settled with the port */
+        }
+        error = add_listener(l, s->fd, &element, &l->main) ? 0 : ENOMEM;
+    }
+    if (error != 0) {
+        snprintf(err, err_len, "failed to listen on inherited descriptor %d: %s", s->fd,
+                 strerror(error));
+    }
+    return error == 0;
+}
+
+static bool
+adopt_inherited(struct listen *l, char *err, size_t err_len)
+{
+    const struct inherited *in = l->conf.inherited;
+    for (unsigned i = 0; i < in->count; i++) {
+        if (!adopt(l, &in->list[i], err, err_len)) {
+            return false;
+        }
     }
     return true;
 }
@@ -332,6 +375,12 @@ open_acceptors(struct listen *l, char *err, size_t err_len)
 {
     unsigned workers = l->shared->worker_count;
     l->steer_mode = l->conf.steer;
+    if (l->steer_mode == STEER_REUSEPORT && l->conf.inherited != NULL) {
+        log_write(LOG_WARNING,
+                  "memcached: warning: inherited sockets are shared by the workers; "
+                  "--steer=reuseport steers as cpu does");
+        l->steer_mode = STEER_CPU;
+    }
     if (l->steer_mode == STEER_REUSEPORT && l->conf.socket_path == NULL) {
         l->kind = reuseport_choose(l->shared->steer.cpus, l->shared->steer.count);
         if (l->kind == REUSEPORT_NONE) {
@@ -355,8 +404,11 @@ listen_open(struct listen *l, const struct listen_conf *conf, struct net_shared 
     *l = (struct listen){.conf = *conf, .shared = shared};
     atomic_init(&l->is_open, true);
     bool is_open = open_acceptors(l, err, err_len) &&
-                   (conf->socket_path != NULL ? open_unix(l, err, err_len)
-                                              : open_network(l, err, err_len));
+                   (conf->inherited != NULL     ? adopt_inherited(l, err, err_len)
+                    : conf->socket_path != NULL ? open_unix(l, err, err_len)
+                                                : open_network(l, err, err_len));
+    /* Those of UDP count like connections that never end. */
+    ctr_add(&shared->total_conns, shared->udp.addresses * shared->udp.workers);
     if (is_open && l->count == 0 && shared->udp.addresses == 0) {
         log_write(LOG_WARNING, "memcached: warning: listening nowhere (port 0)");
     }

@@ -16,6 +16,7 @@
 #include "base/ctr.h"
 #include "net/accept.h"
 #include "qos/steer.h"
+#include "sock/inherited.h"
 #include "sock/reuseport.h"
 
 struct poller;
@@ -39,6 +40,7 @@ struct listen_conf {
     const char *socket_path;  /* UNIX socket instead of the network; NULL: none */
     unsigned socket_mode;     /* permission bits */
     struct hosts_marks socket_marks;
+    const struct inherited *inherited; /* sockets in place of all these; NULL: none */
     enum listen_control control;
     int backlog;
     unsigned max_conns;    /* of clients */

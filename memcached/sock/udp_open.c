@@ -14,6 +14,16 @@
 
 #define BUFFER_BYTES (256 << 20) /* asked of the kernel, which gives what it allows */
 
+static void
+set_options(int fd)
+{
+    int one = 1;
+    int bytes = BUFFER_BYTES;
+    setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
+    setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
+    setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPNS, &one, sizeof one); /* for sock/stamp.h */
+}
+
 static int
 open_socket(const struct sockaddr *addr, socklen_t len, bool is_member)
 {
@@ -22,10 +32,7 @@ open_socket(const struct sockaddr *addr, socklen_t len, bool is_member)
         return -1;
     }
     int one = 1;
-    int bytes = BUFFER_BYTES;
-    setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
-    setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
-    setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPNS, &one, sizeof one); /* for sock/stamp.h */
+    set_options(fd);
     if (addr->sa_family == AF_INET6) {
         setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof one);
     }
@@ -59,22 +66,37 @@ open_member(int first, bool is_shared)
     return open_socket((struct sockaddr *)&addr, len, true);
 }
 
-int
-udp_bind(struct udp_sockets *s, const struct addrinfo *ai, int declared)
+/* Room for one more address. */
+static bool
+make_room(struct udp_sockets *s)
 {
     unsigned addresses = s->addresses + 1;
     int *fds = realloc(s->fds, addresses * s->workers * sizeof *fds);
-    s->fds = fds != NULL ? fds : s->fds;
+    if (fds == NULL) {
+        return false;
+    }
+    s->fds = fds;
     int *classes = realloc(s->declared, addresses * sizeof *classes);
-    s->declared = classes != NULL ? classes : s->declared;
-    if (fds == NULL || classes == NULL) {
+    if (classes == NULL) {
+        return false;
+    }
+    s->declared = classes;
+    return true;
+}
+
+/* Takes `first` over and opens the others beside it. 0, or the errno. */
+static int
+add_address(struct udp_sockets *s, int first, int declared, bool is_shared)
+{
+    if (!make_room(s)) {
+        close(first);
         return ENOMEM;
     }
-    classes[s->addresses] = declared;
-    int *mine = fds + (size_t)s->addresses * s->workers;
-    for (unsigned i = 0; i < s->workers; i++) {
-        mine[i] = i == 0 ? open_socket(ai->ai_addr, ai->ai_addrlen, false)
-                         : open_member(mine[0], s->conf.is_shared);
+    s->declared[s->addresses] = declared;
+    int *mine = s->fds + (size_t)s->addresses * s->workers;
+    mine[0] = first;
+    for (unsigned i = 1; i < s->workers; i++) {
+        mine[i] = open_member(first, is_shared);
         if (mine[i] < 0) {
             int error = errno;
             while (i > 0) {
@@ -85,6 +107,21 @@ udp_bind(struct udp_sockets *s, const struct addrinfo *ai, int declared)
     }
     s->addresses++;
     return 0;
+}
+
+int
+udp_bind(struct udp_sockets *s, const struct addrinfo *ai, int declared)
+{
+    int fd = open_socket(ai->ai_addr, ai->ai_addrlen, false);
+    return fd < 0 ? errno : add_address(s, fd, declared, s->conf.is_shared);
+}
+
+/* Only the user that opened a socket may let others join, so its workers share it. */
+int
+udp_adopt(struct udp_sockets *s, int fd, int declared)
+{
+    set_options(fd);
+    return add_address(s, fd, declared, true);
 }
 
 void

@@ -29,6 +29,8 @@ struct udp_sockets {
 
 /* Binds one address for its workers. 0, or the errno. */
 int udp_bind(struct udp_sockets *s, const struct addrinfo *ai, int declared);
+/* Takes a bound socket over; its workers read it together. 0, or the errno. */
+int udp_adopt(struct udp_sockets *s, int fd, int declared);
 void udp_close(struct udp_sockets *s);
 /* "udp:127.0.0.1:11211" */
 void udp_describe(const struct udp_sockets *s, unsigned address, char *dst,
