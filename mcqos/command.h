@@ -16,7 +16,7 @@ typedef enum outcome command_run(const struct options *o, struct link *l);
 
 command_run status_run; /* status.c; also class */
 command_run top_run;    /* top.c, or top_none.c; opens the link itself */
-command_run set_run, pin_run, reload_run;  /* set.c; the first is limit and slo */
+command_run set_run, pin_run, reload_run;  /* set.c; limit, slo; pin; reload, save */
 command_run ping_run, watch_run, dump_run; /* stream.c; ping likewise */
 command_run layout_run;                    /* layout.c; needs no server */
 

@@ -85,7 +85,7 @@ print_text(const struct layout *l)
         put_command(l, i, stdout);
         putchar('\n');
     }
-    puts("\n# servers for clients that hash by ketama");
+    puts("\n# servers, for clients with weighted ketama");
     put_servers(l, stdout);
     puts("\n\n# nutcracker.yml");
     put_nutcracker(l, stdout);

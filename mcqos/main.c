@@ -31,8 +31,10 @@ static const struct command {
      "where the workers are; bind them again, or "
      "move connections",
      pin_run, 0, 4, SERVER},
-    {"reload", "", "let the server read its configuration again", reload_run, 0, 0,
+    {"reload", "", "let the server read its configuration file again", reload_run, 0, 0,
      SERVER},
+    {"save", "", "let it write settings that were changed at run time to that file",
+     reload_run, 0, 0, SERVER},
     {"ping", "", "is it there? exit status 0, 1 or 2", ping_run, 0, 0, NOTHING},
     {"watch", "[fetchers|mutations|evictions|...]", "the live log", watch_run, 0,
      OPTIONS_WORDS_MAX, SERVER},

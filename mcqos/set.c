@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  *
- * mcqos limit, slo, pin and reload: settings of the server, shown or set by its own commands. What
+ * mcqos limit, slo, pin, reload and save: settings of the server, shown or set by its own commands. What
  * words mean is the server's business.
  */
 #include <fnmatch.h>
@@ -191,45 +191,47 @@ pin_run(const struct options *o, struct link *l)
     return o->count > 1 ? set_run(o, l) : status_run(o, l);
 }
 
-/* ---- reload --------------------------------------------------------------------------- */
-
-#define RELOAD "qos reload"
+/* ---- reload and save ------------------------------------------------------------------ */
 
 static bool
 is_error(const char *line)
 {
-    return strncmp(line, "ERROR", strlen("ERROR")) == 0 ||
-           strncmp(line, "CLIENT_ERROR", strlen("CLIENT_ERROR")) == 0 ||
-           strncmp(line, "SERVER_ERROR", strlen("SERVER_ERROR")) == 0;
+    return strcmp(line, "ERROR") == 0 ||
+           strncmp(line, "CLIENT_ERROR ", strlen("CLIENT_ERROR ")) == 0 ||
+           strncmp(line, "SERVER_ERROR ", strlen("SERVER_ERROR ")) == 0;
 }
 
-/* The answer is lines, of which OK or END is the last. */
+/* Lines, and behind them OK or an error. */
 enum outcome
 reload_run(const struct options *o, struct link *l)
 {
     struct json j;
-    const char *line = link_word(l, RELOAD);
-    if (line != NULL && is_error(line)) {
-        bool is_unknown = strstr(line, "usage: qos ") != NULL;
-        return link_refused(l, RELOAD, is_unknown ? "ERROR" : line);
-    }
-    if (line != NULL && o->is_json) {
+    char question[QUESTION_MAX];
+    snprintf(question, sizeof question, "qos %s", o->words[0]);
+    const char *line = link_word(l, question);
+    if (o->is_json) {
         command_open_json(&j, o);
         json_open(&j, "lines", '[');
     }
-    while (line != NULL && strcmp(line, "OK") != 0 && strcmp(line, "END") != 0) {
+    for (; line != NULL && strcmp(line, "OK") != 0 && !is_error(line);
+         line = link_line(l)) {
         if (o->is_json) {
             json_put(&j, JSON(NULL, line));
         } else {
             puts(line);
         }
-        line = link_line(l);
     }
-    if (line != NULL && o->is_json) {
+    bool is_done = line != NULL && !is_error(line);
+    if (o->is_json) {
         json_close(&j, ']');
+        json_put(&j, JSON("is_done", is_done));
         json_close(&j, '}');
-    } else if (line != NULL && strcmp(line, "OK") == 0) {
+    } else if (is_done) {
         puts(line);
     }
-    return line != NULL ? DONE : UNREACHABLE;
+    if (line != NULL && !is_done) {
+        bool is_unknown = strstr(line, "usage: qos ") != NULL;
+        return link_refused(l, question, is_unknown ? "ERROR" : line);
+    }
+    return is_done ? DONE : UNREACHABLE;
 }

@@ -38,11 +38,11 @@ my @rows = ( # status, complaint, then, answers, command
     [2, qr/closed the connection before the end/, 'close', ["STAT pid 1\r\nEND\r\n", "STAT server_version 1\r\n"], 'status', '-i', 0],
     [1, qr/does not know "stats qos"/, 'close', ["ERROR\r\n"], 'limit'],
     [1, qr/does not know "qos reload": it is not memcached-qos, or too old/, 'wait', ["ERROR\r\n"], 'reload'],
-    [1, qr/does not know "qos reload"/, 'wait', ["CLIENT_ERROR usage: qos show|repin ...\r\n"], 'reload'],
-    [1, qr/refuses "qos reload": line 3: no such option/, 'wait', ["CLIENT_ERROR line 3: no such option\r\n"], 'reload'],
+    [1, qr/does not know "qos save"/, 'wait', ["CLIENT_ERROR usage: qos show|repin ...\r\n"], 'save'],
+    [1, qr/refuses "qos reload": there is no file/, 'wait', ["CLIENT_ERROR there is no file\r\n"], 'reload'],
+    [1, qr/refuses "qos reload": nothing has changed/, 'wait', ["WRONG f:1: x\r\nCLIENT_ERROR nothing has changed\r\n"], 'reload'],
     [0, '', 'wait', ["OK\r\n"], 'reload'],
-    [0, '', 'wait', ["qps_limit: 5\r\nthreads: needs a restart\r\nEND\r\n"], 'reload'],
-    [2, qr/closed the connection/, 'close', ["qps_limit: 5\r\n"], 'reload'],
+    [2, qr/closed the connection/, 'close', ["CHANGED a 1 -> 2\r\n"], 'reload'],
     [1, qr/"lru_crawler metadump all" with: BUSY/, 'wait', ["BUSY currently processing\r\n"], 'dump', 'keys'],
     [2, qr/closed the connection/, 'close', ["OK\r\nkey=a exp=-1\r\n", ''], 'dump', 'keys'],
     [2, qr/closed the connection/, 'close', ["OK\r\n"], 'watch'],
@@ -87,6 +87,17 @@ for my $row (@rows) {
     is($json->{version}, '1.6.18', 'as JSON');
     ok(!$json->{has_qos}, 'which says so');
     is($json->{headroom_pct}, undef, 'what is not known is null');
+}
+
+# What a reload answers is passed on.
+{
+    my @lines = ("CHANGED qps-limit 1 -> 2", "RESTART threads f:3");
+    mcqos_says(0, join("\n", @lines, "OK\n"), '', '-s', fake('wait', join("\r\n", @lines, "OK\r\n")), 'reload');
+    my $json = mcqos_json('-s', fake('wait', join("\r\n", @lines, "OK\r\n")), 'reload');
+    is_deeply($json->{lines}, \@lines, 'as JSON');
+    ok($json->{is_done}, 'which says that it was done');
+    $json = mcqos_json('-s', fake('wait', "$lines[1]\r\nCLIENT_ERROR nothing has changed\r\n"), 'reload');
+    ok($json->{lines} && !$json->{is_done}, 'or not');
 }
 
 # ping as JSON, whatever happens.

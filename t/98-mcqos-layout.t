@@ -26,7 +26,7 @@ mcqos_says(0, <<'TEXT', '', 'layout', '2s1c2t', "--machine=$papers", '-m', 1000,
 # port 11214: socket 1, core 6, node 0, CPU 13
 /usr/bin/memcached -l 127.0.0.1 -p 11214 -m 250 -t 1 --pin=list:13 --membind=local -c 4096 --slo 'p95:1ms x'
 
-# servers for clients that hash by ketama
+# servers, for clients with weighted ketama
 127.0.0.1:11211,127.0.0.1:11212,127.0.0.1:11213,127.0.0.1:11214
 
 # nutcracker.yml
