@@ -31,20 +31,36 @@ has_shares(const struct layout *l)
     return false;
 }
 
-/* As a shell reads it. */
+/* A word as a shell reads it. */
+static void
+put_word(const char *word, FILE *out)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                "0123456789-_=:,./%+@";
+    if (*word != '\0' && strspn(word, plain) == strlen(word)) {
+        fputs(word, out);
+        return;
+    }
+    fputc('\'', out);
+    for (; *word != '\0'; word++) {
+        fputs(*word == '\'' ? "'\\''" : (char[]){*word, '\0'}, out);
+    }
+    fputc('\'', out);
+}
+
 static void
 put_command(const struct layout *l, const struct layout_instance *i, FILE *out)
 {
     const struct options *o = l->options;
     char own[LAYOUT_OWN_MAX];
     layout_own_args(i, own);
-    fprintf(out, "%s -l %s -p %u %s", o->layout.program, o->layout.listen, i->port, own);
+    put_word(o->layout.program, out);
+    fputs(" -l ", out);
+    put_word(o->layout.listen, out);
+    fprintf(out, " -p %u %s", i->port, own);
     for (unsigned n = l->more; n < o->count; n++) {
-        bool is_plain =
-            strspn(o->words[n], "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                "0123456789-_=:,./%+@") == strlen(o->words[n]) &&
-            *o->words[n] != '\0';
-        fprintf(out, is_plain ? " %s" : " '%s'", o->words[n]);
+        fputc(' ', out);
+        put_word(o->words[n], out);
     }
 }
 

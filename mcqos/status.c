@@ -17,40 +17,69 @@ wait_seconds(double seconds)
     }
 }
 
+/* All of it, or one of its tables. */
+struct parts {
+    bool has_summary, has_classes, has_workers;
+};
+
+static struct parts
+parts_of(const struct options *o)
+{
+    bool is_class = strcmp(o->words[0], "class") == 0;
+    bool is_pin = strcmp(o->words[0], "pin") == 0;
+    return (struct parts){!is_class && !is_pin, !is_pin,
+                          is_pin || (o->is_json && !is_class)};
+}
+
 static void
-print_json(const struct view *v, const struct options *o, bool is_class, bool is_pin)
+print_json(const struct view *v, const struct options *o, struct parts parts)
 {
     struct json j;
     command_open_json(&j, o);
-    if (!is_class && !is_pin) {
+    if (parts.has_summary) {
         view_put(v, &j);
     }
-    if (!is_pin) {
+    if (parts.has_classes) {
         view_put_classes(v, &j);
     }
-    if (!is_class) {
+    if (parts.has_workers) {
         view_put_workers(v, &j);
     }
     json_close(&j, '}');
 }
 
 static void
-print(const struct view *v, const struct options *o)
+print_text(const struct view *v, const struct options *o, struct parts parts)
 {
-    bool is_class = strcmp(o->words[0], "class") == 0;
-    bool is_pin = strcmp(o->words[0], "pin") == 0;
-    if (o->is_json) {
-        print_json(v, o, is_class, is_pin);
-    } else if (is_pin) {
-        view_workers(v, stdout);
-    } else {
-        if (!is_class) {
-            view_summary(v, o->server, stdout);
-        }
-        if (is_class || view_has_qos(v)) {
-            view_classes(v, is_class, stdout);
-        }
+    if (parts.has_summary) {
+        view_summary(v, o->server, stdout);
     }
+    if (parts.has_classes && view_has_qos(v)) {
+        view_classes(v, !parts.has_summary, stdout);
+    }
+    if (parts.has_workers) {
+        view_workers(v, stdout);
+    }
+}
+
+static enum outcome
+print(const struct view *v, const struct options *o, struct link *l)
+{
+    struct parts parts = parts_of(o);
+    if (!parts.has_summary && !view_has_qos(v)) {
+        snprintf(l->why, sizeof l->why,
+                 "%s is another memcached: it has no classes, and does not say where its "
+                 "workers "
+                 "are",
+                 o->server);
+        return REFUSED;
+    }
+    if (o->is_json) {
+        print_json(v, o, parts);
+    } else {
+        print_text(v, o, parts);
+    }
+    return DONE;
 }
 
 enum outcome
@@ -68,7 +97,7 @@ status_run(const struct options *o, struct link *l)
     if (outcome == DONE) {
         struct view v;
         view_init(&v, has_interval ? &before : NULL, &now);
-        print(&v, o);
+        outcome = print(&v, o, l);
         view_fini(&v);
     }
     facts_fini(&before);

@@ -80,8 +80,10 @@ put_service(const struct layout *l, FILE *out)
             "PartOf=" NAME ".target\n"
             "\n"
             "[Service]\n"
-            "ExecStart=%s -l %s -p %%i $INSTANCE",
-            o->layout.program, o->layout.listen);
+            "ExecStart=%s -l",
+            o->layout.program);
+    put_word(o->layout.listen, out);
+    fputs(" -p %i $INSTANCE", out);
     for (unsigned n = l->more; n < o->count; n++) {
         put_word(o->words[n], out);
     }

@@ -200,7 +200,7 @@ view_time(double us, char dst[VIEW_NUMBER])
     return dst;
 }
 
-static const char *
+static char *
 percent(double pct, char dst[VIEW_NUMBER])
 {
     if (isnan(pct)) {
@@ -257,9 +257,10 @@ put_load(const struct view *v, FILE *out)
     if (v->before != NULL) {
         snprintf(over, sizeof over, "over %.1f s", v->seconds);
     }
-    fprintf(out, "load      %s requests a second (%s); %s of gets hit\n",
-            view_count(v->requests, a), over,
-            isnan(v->hit_pct) ? "no" : percent(v->hit_pct, b));
+    fprintf(out, "load      %s requests a second (%s); %s\n", view_count(v->requests, a),
+            over,
+            isnan(v->hit_pct) ? "no gets"
+                              : strcat(percent(v->hit_pct, b), " of gets hit"));
     fprintf(out, "memory    %s of %s MB in use; %s evictions a second\n",
             view_count(facts_number(v->now, "bytes") / 1048576, a),
             view_count(facts_number(v->now, "limit_maxbytes") / 1048576, b),

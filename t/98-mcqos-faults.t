@@ -83,6 +83,8 @@ for my $row (@rows) {
         out => "$at: memcached 1.6.18, without QoS, up 1 min, 3 connections\n"
             . "load      1 requests a second (since the start); 75 % of gets hit\n"
             . "memory    1 of 64 MB in use; 0 evictions a second\n");
+    mcqos_says(1, '', qr/is another memcached: it has no classes/, '-s', fake('wait', "${stats}END\r\n", "ERROR\r\n"), '-i', 0, $_)
+        for 'class', 'pin';
     my ($json) = mcqos_json('-s', fake('wait', "${stats}END\r\n", "END\r\n"), '-i', 0, 'status');
     is($json->{version}, '1.6.18', 'as JSON');
     ok(!$json->{has_qos}, 'which says so');

@@ -62,6 +62,9 @@ like(mcqos('layout', '1s2c1t', "--machine=$papers", '--share=2,1', '-l', 'h')->{
 scratch_file('machine.xml', '');
 mcqos_says(64, '', qr/cannot read the topology/, 'layout', '1s1c1t', "--machine=$dir/machine.xml");
 
+like(mcqos('layout', '1s1c1t', "--machine=$papers", '-l', 'h;class=bulk', '--', '-o', "it's")->{out},
+    qr/ -l 'h;class=bulk' -p 11211 .* 'it'\\''s'\n/, 'a shell reads the commands as they are meant');
+
 # What cannot be is refused.
 mcqos_says(64, '', qr/does not fit: socket 0 has 6 of the 7 cores/, 'layout', '2s7c1t', "--machine=$papers");
 mcqos_says(64, '', qr/nonsense: .*spread/, 'layout', 'nonsense', "--machine=$papers");
@@ -81,7 +84,7 @@ mcqos_says(64, '', qr/run goes with neither --machine/, 'layout', '2s3c2t', 'run
         qr/^Wants=memcached-layout\@11211\.service\nWants=memcached-layout\@11212\.service\n/m, 'the target wants all');
     like(read_file("$units/memcached-layout\@.service"), qr/^PartOf=memcached-layout\.target$/m, 'they stop with it');
     like(read_file("$units/memcached-layout\@.service"),
-        qr/^ExecStart=\/usr\/bin\/memcached -l 127\.0\.0\.1 -p %i \$INSTANCE "-o" "a \\"b\\"\$\$%%"$/m, 'words are quoted');
+        qr/^ExecStart=\/usr\/bin\/memcached -l "127\.0\.0\.1" -p %i \$INSTANCE "-o" "a \\"b\\"\$\$%%"$/m, 'words are quoted');
     is(read_file("$units/memcached-layout\@11212.service.d/instance.conf"),
         "[Service]\nCPUAffinity=2\nEnvironment=\"INSTANCE=-m 64 -t 1 --pin=list:2 --membind=local\"\n", 'each has its own');
     if (-x $memcached =~ s/.*=//r && system('systemd-analyze --version >/dev/null 2>&1') == 0) {
