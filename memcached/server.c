@@ -589,11 +589,12 @@ serve(struct server *sv)
     if (status == 0) {
         status_log_start(&sv->stats);
         daemon_ready(&sv->daemon);
+        config_serve(&sv->stats, wake, &sv->loop);
         tell_ready(sv);
         block_signals(false);
         loop_run(&sv->loop);
         config_close(&sv->stats);
-    notify_stopping(&sv->notify);
+        notify_stopping(&sv->notify);
         tell_end(sv);
         block_signals(true); /* one more signal must not cut the replies short */
         listen_close(&sv->listen);

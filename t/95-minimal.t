@@ -8,7 +8,7 @@ my $build = $ENV{TOP_BUILDDIR} // '.';
 my %has; # jansson => 1
 open my $makefile, '<', "$build/Makefile" or plan skip_all => 'no Makefile of the build here';
 while (<$makefile>) {
-    $has{lc $1} = $2 ne "" if /^(HWLOC|JANSSON|OPENSSL|SASL|URING|ZLIB|ZSTD)_LIBS = *(\S*)/;
+    $has{lc $1} = $2 ne "" if /^(HWLOC|JANSSON|NCURSES|OPENSSL|SASL|URING|ZLIB|ZSTD)_LIBS = *(\S*)/;
 }
 close $makefile;
 

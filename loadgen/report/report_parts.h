@@ -9,9 +9,9 @@
 #include <limits.h>
 #include <stdio.h>
 
+#include "base/json.h"
 #include "loadgen/measure/result.h"
 #include "loadgen/options/options.h"
-#include "loadgen/report/json.h"
 #include "loadgen/search/search.h"
 
 /* ---- what the tables share ------------------------------------------------------------ */

@@ -15,6 +15,7 @@ struct json {
     FILE *out;
     unsigned depth;
     bool has_members; /* in the innermost object or array */
+    bool is_line;     /* for the caller to set: no line ends within */
 };
 
 void json_init(struct json *j, FILE *out);

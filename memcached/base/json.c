@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  */
-#include "loadgen/report/json.h"
+#include "base/json.h"
 
 #include <math.h>
 
@@ -32,7 +32,9 @@ start_member(struct json *j, const char *key)
         fputs(j->has_members ? "," : "", j->out);
         /* Members of objects stand on their own lines, elements of arrays do not. */
         if (key != NULL) {
-            fprintf(j->out, "\n%*s", (int)j->depth, "");
+            if (!j->is_line) {
+                fprintf(j->out, "\n%*s", (int)j->depth, "");
+            }
             write_text(j->out, key);
             fputs(": ", j->out);
         }

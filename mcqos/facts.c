@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ */
+#include "mcqos/facts.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/num.h"
+
+#define FACTS_MAX 200000 /* an answer that goes on is garbage */
+#define FIRST_ROOM 256
+#define NAME_MAX_BYTES 128
+
+/* "NAME VALUE" or "NAME". */
+static void
+add(struct facts *f, char *line)
+{
+    if (f->count == f->room) {
+        f->room = f->room > 0 ? 2 * f->room : FIRST_ROOM;
+        f->rows = realloc(f->rows, f->room * sizeof *f->rows);
+        must(f->rows != NULL);
+    }
+    size_t name_len = strcspn(line, " ");
+    bool has_value = line[name_len] == ' ';
+    struct fact *row = &f->rows[f->count++];
+    row->name = strdup(line);
+    must(row->name != NULL);
+    row->name[name_len] = '\0';
+    row->value = row->name + name_len + has_value;
+}
+
+enum outcome
+facts_ask(struct facts *f, struct link *l, const char *group)
+{
+    char question[NAME_MAX_BYTES];
+    snprintf(question, sizeof question, "stats%s%s", *group != '\0' ? " " : "", group);
+    for (char *line = link_word(l, question); line != NULL; line = link_line(l)) {
+        if (strcmp(line, "END") == 0) {
+            return DONE;
+        }
+        if (strncmp(line, "STAT ", strlen("STAT ")) != 0 || f->count == FACTS_MAX) {
+            return link_refused(l, question, line);
+        }
+        add(f, line + strlen("STAT "));
+    }
+    return UNREACHABLE;
+}
+
+void
+facts_fini(struct facts *f)
+{
+    for (size_t i = 0; i < f->count; i++) {
+        free(f->rows[i].name);
+    }
+    free(f->rows);
+    *f = (struct facts){0};
+}
+
+static const char *
+find(const struct facts *f, const char *format, va_list args)
+{
+    char name[NAME_MAX_BYTES];
+    vsnprintf(name, sizeof name, format, args);
+    for (size_t i = 0; i < f->count; i++) {
+        if (strcmp(f->rows[i].name, name) == 0) {
+            return f->rows[i].value;
+        }
+    }
+    return NULL;
+}
+
+const char *
+facts_text(const struct facts *f, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    const char *value = find(f, format, args);
+    va_end(args);
+    return value;
+}
+
+double
+facts_number(const struct facts *f, const char *format, ...)
+{
+    double number;
+    va_list args;
+    va_start(args, format);
+    const char *value = find(f, format, args);
+    va_end(args);
+    return value != NULL && num_double(value, strlen(value), &number) ? number : NAN;
+}

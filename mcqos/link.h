@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * The connection to a server: questions in the text protocol, answers line by line, each question
+ * with a deadline. One thread; the owner ends it with link_close.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/clock.h"
+#include "base/must.h"
+
+/* How a command ended: the exit status of the program. */
+enum outcome {
+    DONE = 0,
+    REFUSED = 1,     /* the server answers, but not as it should */
+    UNREACHABLE = 2, /* no connection, no answer in time, or half of one */
+    USAGE = 64,      /* as the server's */
+};
+
+#define LINK_LINE_MAX 65536
+#define LINK_WHY_MAX 512
+
+struct link {
+    int fd;                   /* -1: closed */
+    const char *server;       /* as it was given */
+    nsec_t timeout, deadline; /* deadline 0: waits for ever */
+    size_t len, at;           /* of buf: what was read, what was taken */
+    char why[LINK_WHY_MAX];   /* the sentence about what failed */
+    char buf[LINK_LINE_MAX];
+};
+
+/* Connects to HOST, HOST:PORT, [V6]:PORT or the path of a UNIX socket. `server` must live on. False,
+ * with l->why: it cannot. The link is initialised in any case. */
+must_check bool link_open(struct link *l, const char *server, nsec_t timeout);
+void link_close(struct link *l);
+
+/* Asks one line; what comes until the next question has its deadline. */
+__attribute__((format(printf, 2, 3))) must_check bool link_ask(struct link *l,
+                                                               const char *format, ...);
+/* From here on what comes may take any time. */
+void link_wait_forever(struct link *l);
+/* The next line without its end, where what is not printable ASCII reads as '?'; valid until the
+ * next call. NULL, with l->why: there is none. */
+must_check char *link_line(struct link *l);
+/* Asks a line and takes the first one of the answer. NULL as above. */
+must_check char *link_word(struct link *l, const char *question);
+
+/* The server answered this line where another was due: writes l->why. */
+enum outcome link_refused(struct link *l, const char *question, const char *answer);

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * The command line: options anywhere, the other words in their order. Start-up thread.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/opt.h"
+
+#define OPTIONS_WORDS_MAX 64
+
+/* What each process of a layout has. */
+enum layout_per { PER_THREAD, PER_CORE, PER_SOCKET };
+
+struct options {
+    const char *server;
+    double timeout, interval; /* seconds */
+    bool is_json, wants_help, wants_version;
+    const char *help_topic;
+    const char *words[OPTIONS_WORDS_MAX];
+    unsigned count;
+    struct layout_options {
+        int64_t memory_mb, port;
+        const char *listen, *share, *machine, *program, *units;
+        enum layout_per per;
+    } layout;
+};
+
+const struct opt_table *options_table(void);
+/* False, with a line on standard error. */
+must_check bool options_parse(struct options *o, int argc, char **argv);
+/* Words from `from` on with blanks between, cut to what fits. Returns dst. */
+const char *options_join(const struct options *o, unsigned from, char *dst, size_t cap);

@@ -1,0 +1,121 @@
+#!/usr/bin/env perl
+# mcqos and servers that are none: silence, garbage, endless lines, half an answer, the end in the
+# middle of it. It ends in time, with the exit status that its manual has, and says what is wrong;
+# nothing that a terminal would obey is passed on.
+use MCTest;
+use MCQos;
+
+# A server that gives these answers, one for each line that it is asked, then does as told: 'close',
+# or 'wait' for the client to leave. Its address.
+sub fake($then, @answers) {
+    my $listener = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 5) or die "listen: $!";
+    my $pid = in_child(sub {
+        $SIG{PIPE} = 'IGNORE';
+        my $client = $listener->accept;
+        for my $answer (@answers) {
+            defined(my $line = <$client>) or last;
+            $client->syswrite(ref $answer ? $answer->() : $answer);
+        }
+        1 while $then eq 'wait' && defined <$client>;
+    });
+    return '127.0.0.1:' . $listener->sockport;
+}
+
+my $version = "VERSION 1.6.45\r\n";
+my @rows = ( # status, complaint, then, answers, command
+    [2, qr/closed the connection before the end of its answer/, 'close', [''], 'ping'],
+    [2, qr/closed the connection before the end/, 'close', ['VERSION 1.6'], 'ping'],
+    [2, qr/no answer from 127\.0\.0\.1:\d+ within 0\.3 s/, 'wait', [], 'ping'],
+    [2, qr/no answer from .* within 0\.3 s/, 'wait', ['VERS'], 'ping'],
+    [1, qr/answers "version" with: HTTP\/1\.1 400 Bad Request$/, 'wait', ["HTTP/1.1 400 Bad Request\r\n"], 'ping'],
+    [1, qr/answers "version" with: \?\[2J\?\]0;x\?\?$/, 'wait', ["\e[2J\e]0;x\a\xff\n"], 'ping'],
+    [1, qr/answers "version" with: ERROR Too many open connections/, 'close', ["ERROR Too many open connections\r\n"], 'ping'],
+    [2, qr/a line of more than 65536 bytes: it is no memcached/, 'wait', ['x' x 70000], 'ping'],
+    [0, '', 'wait', [$version], 'ping'],
+    [0, '', 'wait', ["VERSION 1.6.45\n"], 'ping'],
+    [1, qr/answers "stats" with: garbage/, 'wait', ["STAT pid 1\r\ngarbage\r\n"], 'status', '-i', 0],
+    [2, qr/closed the connection before the end/, 'close', ["STAT pid 1\r\n"], 'status', '-i', 0],
+    [2, qr/closed the connection before the end/, 'close', ["STAT pid 1\r\nEND\r\n", "STAT server_version 1\r\n"], 'status', '-i', 0],
+    [1, qr/does not know "stats qos"/, 'close', ["ERROR\r\n"], 'limit'],
+    [1, qr/does not know "qos reload": it is not memcached-qos, or too old/, 'wait', ["ERROR\r\n"], 'reload'],
+    [1, qr/does not know "qos save"/, 'wait', ["CLIENT_ERROR usage: qos show|repin ...\r\n"], 'save'],
+    [1, qr/refuses "qos reload": there is no file/, 'wait', ["CLIENT_ERROR there is no file\r\n"], 'reload'],
+    [1, qr/refuses "qos reload": nothing has changed/, 'wait', ["WRONG f:1: x\r\nCLIENT_ERROR nothing has changed\r\n"], 'reload'],
+    [0, '', 'wait', ["OK\r\n"], 'reload'],
+    [2, qr/closed the connection/, 'close', ["CHANGED a 1 -> 2\r\n"], 'reload'],
+    [1, qr/"lru_crawler metadump all" with: BUSY/, 'wait', ["BUSY currently processing\r\n"], 'dump', 'keys'],
+    [2, qr/closed the connection/, 'close', ["OK\r\nkey=a exp=-1\r\n", ''], 'dump', 'keys'],
+    [2, qr/closed the connection/, 'close', ["OK\r\n"], 'watch'],
+    [1, qr/refuses "watch x": no/, 'close', ["CLIENT_ERROR no\r\n"], 'watch', 'x'],
+    [1, qr/answers "stats" with: garbage/, 'close', ["garbage\r\n"], 'dump', 'stats'],
+);
+for my $row (@rows) {
+    my ($status, $complaint, $then, $answers, @command) = @$row;
+    # What is to come too late has a short time; the rest has as long as a busy machine takes.
+    my $timeout = $complaint =~ /within/ ? 0.3 : 60;
+    my $run = mcqos('-s', fake($then, @$answers), '--timeout', $timeout, @command);
+    has($run, "@command: $complaint", status => $status, err => $complaint);
+    unlike($run->{out} . $run->{err}, qr/[^\n\x20-\x7e]/, 'nothing that a terminal obeys');
+}
+
+# A line at a time, for ever: the answer as a whole has a time.
+{
+    my $listener = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 5) or die "listen: $!";
+    my $pid = in_child(sub {
+        $SIG{PIPE} = 'IGNORE';
+        my $client = $listener->accept;
+        my $line = <$client>;
+        1 while $client->syswrite("STAT a 1\r\n");
+    });
+    my $run = mcqos('-s', '127.0.0.1:' . $listener->sockport, '--timeout', 0.5, '-i', 0, 'status');
+    like($run->{err}, qr/no answer from .* within 0\.5 s|answers "stats" with: STAT a 1/, 'an endless answer ends');
+    isnt($run->{status}, 0, 'and is none');
+    kill 'TERM', $pid;
+}
+
+# Another memcached: what the plain statistics have.
+{
+    my $stats = join '', map { "STAT $_\r\n" } 'uptime 100', 'version 1.6.18', 'curr_connections 3',
+        'get_hits 30', 'get_misses 10', 'cmd_get 40', 'cmd_set 60', 'bytes 1048576', 'limit_maxbytes 67108864',
+        'evictions 0', 'threads 4', 'rejected_connections 0';
+    my $at = fake('wait', "${stats}END\r\n", "ERROR\r\n");
+    has(mcqos('-s', $at, '-i', 0, 'status'), 'another memcached', status => 0, err => '',
+        out => "$at: memcached 1.6.18, without QoS, up 1 min, 3 connections\n"
+            . "load      1 requests a second (since the start); 75 % of gets hit\n"
+            . "memory    1 of 64 MB in use; 0 evictions a second\n");
+    mcqos_says(1, '', qr/is another memcached: it has no classes/, '-s', fake('wait', "${stats}END\r\n", "ERROR\r\n"), '-i', 0, $_)
+        for 'class', 'pin';
+    my ($json) = mcqos_json('-s', fake('wait', "${stats}END\r\n", "END\r\n"), '-i', 0, 'status');
+    is($json->{version}, '1.6.18', 'as JSON');
+    ok(!$json->{has_qos}, 'which says so');
+    is($json->{headroom_pct}, undef, 'what is not known is null');
+}
+
+# What a reload answers is passed on.
+{
+    my @lines = ("CHANGED qps-limit 1 -> 2", "RESTART threads f:3");
+    mcqos_says(0, join("\n", @lines, "OK\n"), '', '-s', fake('wait', join("\r\n", @lines, "OK\r\n")), 'reload');
+    my $json = mcqos_json('-s', fake('wait', join("\r\n", @lines, "OK\r\n")), 'reload');
+    is_deeply($json->{lines}, \@lines, 'as JSON');
+    ok($json->{is_done}, 'which says that it was done');
+    $json = mcqos_json('-s', fake('wait', "$lines[1]\r\nCLIENT_ERROR nothing has changed\r\n"), 'reload');
+    ok($json->{lines} && !$json->{is_done}, 'or not');
+}
+
+# ping as JSON, whatever happens.
+{
+    my ($json, $run) = mcqos_json('-s', fake('wait', $version), 'ping');
+    ok($json->{answered} && $json->{is_well}, 'it is there');
+    cmp_ok($json->{latency_us}, '>', 0, 'and how long that took');
+    ($json, $run) = mcqos_json('-s', fake('close', ''), 'ping');
+    ok(!$json->{answered}, 'it is not there');
+    like($json->{error}, qr/closed the connection/, 'and why');
+    is($json->{latency_us}, undef, 'no latency');
+    is($run->{status}, 2, 'exit status');
+}
+my $port = free_port();
+mcqos_says(2, '', qr/cannot connect to 127\.0\.0\.1 port $port: Connection refused; is the server running/,
+    '-s', "127.0.0.1:$port", 'ping');
+mcqos_says(2, '', qr/\[::1 is no server: write HOST, HOST:PORT/, '-s', '[::1', 'ping');
+mcqos_says(2, '', qr/has at most 107 bytes/, '-s', '/' . 'x' x 200, 'ping');
+done_testing();

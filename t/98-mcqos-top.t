@@ -1,0 +1,68 @@
+#!/usr/bin/env perl
+# mcqos top on a terminal of its own: what its screen shows, its keys, other sizes, a server that
+# goes away and comes back.
+use MCTest ':ours';
+use MCQos;
+use MCScreen;
+
+plan skip_all => 'mcqos speaks no TLS' if $ENV{MCTEST_TLS};
+plan skip_all => 'mcqos was built without ncurses' if mcqos('top')->{err} =~ /without ncurses/;
+my ($server, $s) = serve('-t', '3', '--qps-limit=77k');
+my @top = (@MCQOS, '-s', $server->at, '--interval=0.2', 'top');
+mcqos_says(64, '', qr/top needs a terminal .* mcqos status --json/, @$_, 'top') for [], ['--json'];
+my $screen = MCScreen->new(24, 80, @top) or plan skip_all => 'no pseudo-terminals here';
+
+sub sees($what, $name) {
+    local $Test::Builder::Level = $Test::Builder::Level + 1;
+    return ok($screen->shows($what), $name) || diag($screen->text);
+}
+
+sees(qr/^every 0\.2 s, by number - q quit, s sort, \+ slower, - faster, p pause$/m, 'the keys');
+sees(qr/^limits    77000 a second in all; above: delay; SLO off$/m, 'the summary');
+sees(qr/^class +requests\/s.*\n(?:\S+ .*\n){5}\nworker +CPU.*\n0 .*\n1 .*\n2 .*$/m, 'all classes and workers fit 80 x 24');
+is((grep { length > 80 } split /\n/, $screen->text), 0, 'no line is longer');
+exchange($s, "qos qps_limit 55\r\n", "OK\r\n");
+sees(qr/^limits    55 a second in all/m, 'it is renewed');
+for my $order (qw(busy waiting connections number)) {
+    $screen->type('s');
+    sees(qr/by $order - /, "s sorts by $order");
+}
+$screen->type('+');
+sees(qr/^every 0\.4 s/m, '+ doubles the interval');
+$screen->type('--');
+sees(qr/^every 0\.1 s/m, '- halves it');
+$screen->type('p');
+sees(qr/PAUSED/, 'p pauses');
+exchange($s, "qos qps_limit 44\r\n", "OK\r\n");
+$screen->type('s');
+sees(qr/by busy, PAUSED/, 'keys still work');
+like($screen->text, qr/^limits    55 a second/m, 'and nothing new is shown');
+$screen->type('p');
+sees(qr/^limits    44 a second/m, 'p goes on');
+$screen->size(10, 40);
+kill 'WINCH', $screen->{pid};
+sees(qr/\Aevery 0\.1 s, by busy - q quit, s sort, \+\n/, 'a smaller terminal');
+$screen->size(30, 100);
+kill 'WINCH', $screen->{pid};
+sees(qr/\n2 +any .* free\n/, 'a larger one');
+$screen->type('x');
+$screen->type('q');
+is($screen->ended, 0, 'q ends it, with status 0');
+
+# The server goes, and another one comes to its place.
+my $path = scratch_dir() . '/top';
+$server = serve('-s', $path, {path => $path});
+$screen = MCScreen->new(24, 80, @MCQOS, '-s', $path, '-i', '0.2', 'top');
+sees(qr/^limits    none; SLO off$/m, 'the first server');
+$server->stop;
+sees(qr/^! trying again; what follows is old$/m, 'it is gone');
+$server = serve('-s', $path, '--qps-limit=33', {path => $path});
+sees(qr/^limits    33 a second in all/m, 'the next one is found');
+$screen->type('q');
+is($screen->ended, 0, 'q ends it');
+
+# No server from the beginning: an error, and no screen.
+my $gone = MCScreen->new(24, 80, @MCQOS, '-s', scratch_dir() . '/none', 'top');
+ok($gone->shows(qr/^mcqos: cannot connect to/m), 'no server');
+is($gone->ended >> 8, 2, 'exit status 2');
+done_testing();

@@ -1,0 +1,155 @@
+#!/usr/bin/env perl
+# mcqos against a real server, over TCP and a UNIX socket, in each profile: what it shows, sets and
+# refuses, as text and as JSON.
+use FindBin;
+use MCTest ':ours';
+use MCQos;
+use JSON::PP;
+
+my $dir = scratch_dir();
+plan skip_all => 'mcqos speaks no TLS' if $ENV{MCTEST_TLS};
+
+for my $profile (profiles(), 'native') {
+    my ($server, $s) = serve($profile, '-t', '2', '--qps-limit=100k', '-m', '100', '-o', 'lru_crawler');
+    my @at = ('-s', $server->at);
+    exchange($s, join('', map { "set k$_ 0 0 1\r\nx\r\n" } 1 .. 3), "STORED\r\n" x 3);
+    exchange($s, "get k1 k2 none\r\n", "VALUE k1 0 1\r\nx\r\nVALUE k2 0 1\r\nx\r\nEND\r\n");
+
+    my $version = VERSION_REPLY($profile) =~ s/VERSION (\S+)\r\n/$1/r;
+    my $run = mcqos(@at, 'status', '-i', 0);
+    has($run, "[$profile] status", status => 0, err => '',
+        out => qr/\A127\.0\.0\.1:\d+: memcached-qos \S+ \(memcached \Q$version\E\), up \d+ s, \d+ connections\n/);
+    like($run->{out}, qr/^load .* requests a second \(since the start\); 67 % of gets hit$/m, 'load');
+    like($run->{out}, qr/^memory .* of 100 MB in use; 0 evictions a second$/m, 'memory');
+    like($run->{out}, qr/^limits    100000 a second in all; above: delay; SLO off$/m, 'limits');
+    like($run->{out}, qr/^headroom .* of the workers' time; about \S+ requests a second at most$/m, 'headroom');
+    like($run->{out}, qr/^workers   2, not pinned; busiest: [01] \(.* busy, .* without CPU\)$/m, 'workers');
+    like($run->{out}, qr/^class +requests\/s +queued\/s.*\nsmall .*\nwrite /m, 'classes that were used');
+    cmp_ok($run->{out} =~ tr/\n//, '<=', 16, 'a screen at most');
+    my @long = grep { length > 80 } split /\n/, $run->{out};
+    is("@long", '', 'no line is longer than a terminal');
+
+    my $json = mcqos_json(@at, 'status', '--interval=0.01');
+    is($json->{mcqos}, 1, "[$profile] JSON: the version of its form");
+    is($json->{version}, $version, 'version');
+    ok(!$json->{since_start}, 'over the interval');
+    cmp_ok($json->{seconds}, '>=', 0.01, 'which was that long');
+    is_deeply([map { $_->{class} } @{$json->{classes}}], [qw(control small write bulk background)], 'all classes');
+    is_deeply([map { "$_->{worker} $_->{place}" } @{$json->{workers}}], ['0 free', '1 free'], 'both workers');
+    is_deeply([sort keys %$json], [qw(bytes capacity_per_s classes connections cpu_limit evictions_per_s
+            findings has_qos headroom_pct hit_pct limit_bytes mcqos qps_action qps_limit requests_per_s
+            seconds server server_version since_start slo slo_level_pct uptime_s version workers)],
+        'the members that there are');
+
+    mcqos_says(0, qr/^qps_limit +100000$/m, '', @at, 'limit');
+    mcqos_says(0, "qps_limit                100000 -> 50000\nqps_burst                200 -> 100\n", '',
+        @at, 'limit', '50k');
+    mcqos_says(0, "OK, and all settings are as they were\n", '', @at, 'limit', '50k');
+    mcqos_says(0, "qps_limit_bulk           off -> 2000\nqps_burst_bulk           0 -> 32\n", '',
+        'limit', 'bulk', '2k', '32', @at);
+    mcqos_says(0, "qps_limit_peer           off -> 10\nqps_burst_peer           0 -> 16\n", '',
+        @at, 'limit', 'peer', '10');
+    mcqos_says(0, "qps_action               delay -> error\n", '', @at, 'limit', 'action', 'error');
+    mcqos_says(0, "cpu_limit                off -> 80%\n", '', @at, 'limit', 'cpu_limit', '80%');
+    mcqos_says(0, "slo                      off -> p95:1000us\n", '', @at, 'slo', 'p95:1ms');
+    mcqos_says(0, qr/^limits    50000 a second in all, bulk 2000, peer 10, cpu 80%; above: error; SLO p95:1000us$/m,
+        '', @at, 'status', '-i', 0);
+    is_deeply(mcqos_json(@at, 'limit', 'off')->{changed},
+        {qps_limit => {before => '50000', after => 'off'}, qps_burst => {before => '100', after => '0'}},
+        'a change as JSON');
+    is(mcqos_json(@at, 'slo')->{settings}{slo}, 'p95:1000us', 'settings as JSON');
+    is(mem_stats($s, 'qos')->{qps_limit}, 'off', 'it is so on the server');
+
+    # The server decides, and its sentence is passed on.
+    mcqos_says(1, '', qr/refuses "qos qps_limit many": a limit is a number from 1 to 1000m, or off/, @at, 'limit', 'many');
+    mcqos_says(1, '', qr/refuses "qos slo p200:1ms": /, @at, 'slo', 'p200:1ms');
+    mcqos_says(1, '', qr/refuses "qos peer": usage: qos peer <n\|off> \[burst\]/, @at, 'limit', 'peer');
+    mcqos_says(64, '', qr/"nonsense" is not known: mcqos pin repin/, @at, 'pin', 'nonsense');
+    mcqos_says(64, '', qr/usage: mcqos class/, @at, 'class', 'bulk');
+
+    mcqos_says(0, qr/\Aclass .*\ncontrol .*\nsmall .*\nwrite .*\nbulk .*\nbackground .*\n\z/, '', @at, 'class', '-i', 0);
+    mcqos_says(0, qr/\Aworker .*\n0 +any .* free\n1 +any .* free\n\z/, '', @at, 'pin', '-i', 0);
+    mcqos_says(0, "OK, and all settings are as they were\n", '', @at, 'pin', 'repin');
+    is_deeply([map { scalar @{mcqos_json(@at, '-i', 0, $_->[0])->{$_->[1]}} } ['class', 'classes'], ['pin', 'workers']],
+        [5, 2], 'tables as JSON');
+    mcqos_says(0, qr/\A127\.0\.0\.1:\d+: memcached \Q$version\E answers in \d+ us\n\z/, '', @at, 'ping');
+
+    # Dumps: the profile 1.4 does not say where the keys end.
+    is_deeply([sort map { /^key=(k\d) exp=/ } split /\n/, mcqos(@at, 'dump', 'keys')->{out}], [qw(k1 k2 k3)],
+        "[$profile] dump keys");
+    is_deeply([sort map { decode_json($_)->{key} } split /\n/, mcqos(@at, '--json', 'dump', 'keys')->{out}],
+        [qw(k1 k2 k3)], 'as JSON');
+    exchange($s, "flush_all\r\n", "OK\r\n");
+    mcqos_says(0, '', '', @at, 'dump', 'keys') if $profile ne '1.4';
+    mcqos_says(0, qr/\A\[general\]\npid \d+\n.*^\[qos\]\nserver memcached-qos\n.*^\[pin\]\n/ms, '', @at, 'dump', 'stats');
+    is(mcqos_json(@at, 'dump', 'stats')->{stats}{general}{version}, $version, 'statistics as JSON');
+    mcqos_says(64, '', qr/dump keys or dump stats, not "all"/, @at, 'dump', 'all');
+}
+
+# What waits or is refused is said, with what a higher limit would change.
+{
+    my ($server, $s) = serve('-t', '1', '--qps-limit=1,burst=1', '--qps-limit-action=error');
+    my $refused = "SERVER_ERROR 307 busy\r\n";
+    exchange($s, "get a\r\nget a\r\nget a\r\n", "END\r\n$refused$refused");
+    has(mcqos('-s', $server->at, 'status', '-i', 0), 'refused', status => 0,
+        out => qr/^! requests are refused by a limit: small \S+ a second; a higher (?:one \(mcqos limit\) would\n  admit|one|limit)/m);
+    my $json = mcqos_json('-s', $server->at, 'status', '-i', 0);
+    ok((grep { $_->{what} eq 'limit_refuses' } @{$json->{findings}}), 'as JSON');
+    unlike(mcqos('-s', $server->at, 'status', '-i', 0)->{out}, qr/^OK/m, 'not OK');
+}
+
+# A UNIX socket, the live log, and its end.
+{
+    my $path = "$dir/socket";
+    my $server = serve('-s', $path, {path => $path});
+    my $s = $server->connect;
+    mcqos_says(0, qr/\A\Q$path\E: memcached-qos /, '', '-s', $path, '-i', 0, 'status');
+    mcqos_says(0, qr/^qps_limit +off -> 7$/m, '', '-s', $path, 'limit', '7');
+    exchange($s, "qos qps_limit off\r\n", "OK\r\n");
+    for my $json (0, 1) {
+        my $out = "$dir/watch$json";
+        my $pid = in_child(sub {
+            open STDOUT, '>', $out;
+            exec @MCQOS, '-s', $path, $json ? '--json' : (), 'watch', 'mutations', 'fetchers';
+        });
+        soon { put($s, "set w 0 0 1\r\nx\r\n"); read_line($s); read_file($out) =~ /\n/ } 'the live log has a line';
+        my ($first) = read_file($out) =~ /\A(.*)\n/;
+        $json ? is(decode_json($first)->{key}, 'w', 'as JSON') : like($first, qr/^ts=\S+ gid=\d+ type=item_\w+ key=w /, 'as it comes');
+        kill 'INT', $pid;
+        waitpid $pid, 0;
+    }
+    mcqos_says(1, '', qr/answers "watch nonsense" with: ERROR|does not know|refuses/, '-s', $path, 'watch', 'nonsense');
+}
+mcqos_says(2, '', qr{cannot connect to \Q$dir\E/none: No such file}, '-s', "$dir/none", 'status');
+
+# What was built without it is told.
+mcqos_says(64, '', qr/top needs a terminal|built without ncurses/, '-s', serve()->at, 'top');
+
+# Without control rights nothing is changed, and the remedy is in the sentence.
+{
+    my $server = serve('--control=marked');
+    mcqos_says(1, '', qr/not from this connection: .*--control/, '-s', $server->at, 'limit', '5');
+    mcqos_says(0, qr/^qps_limit +off$/m, '', '-s', $server->at, 'limit');
+}
+
+# Usage.
+mcqos_says(64, '', qr/no command; there are: status top /);
+mcqos_says(64, '', qr/no such command: statsu; there are: status top /, 'statsu');
+mcqos_says(64, '', qr/unknown option --jsn; did you mean --json\?/, '--jsn', 'status');
+mcqos_says(64, '', qr/an interval is a number of seconds/, '-i', 'x', 'status');
+mcqos_says(0, qr/\Amcqos \d+\.\d+/, '', '--version');
+mcqos_says(0, qr/^usage: mcqos .*^  status.*^  -s, --server=/ms, '', '--help');
+mcqos_says(0, qr/\A  --units=DIR /, '', '--help=units');
+
+# The completion knows every command and option.
+{
+    my $top = $ENV{TOP_SRCDIR} // "$FindBin::Bin/..";
+    my $completion = read_file("$top/scripts/packaging/completion/mcqos");
+    my $help = mcqos('--help')->{out};
+    my @words = ($help =~ /^  ([a-z]+) /mg, $help =~ /(?:^  |, )(--[a-z]+)/mg);
+    cmp_ok(scalar @words, '>', 20, 'commands and options are found');
+    is(join(' ', grep { $completion !~ /(?<![\w-])\Q$_\E(?![\w-])/ } @words), '', 'and all are completed');
+    is(system('bash', '-n', "$top/scripts/packaging/completion/mcqos"), 0, 'bash understands it')
+        if system('command -v bash >/dev/null') == 0;
+}
+done_testing();
