@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include "admin/admin.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/rng.h"
@@ -59,6 +60,7 @@ struct server {
     struct maint maint;
     struct maintenance maintenance;
     struct minute minute;
+    struct admin *admin; /* NULL: there is no HTTP server */
 };
 
 /* The signals are blocked in the workers: the main loop takes them. */
@@ -150,12 +152,13 @@ static int
 prepare_process(struct server *sv)
 {
     const struct settings *s = sv->settings;
-    unsigned files = (unsigned)s->max_conns +
-                     (unsigned)s->threads * SETTINGS_FILES_PER_WORKER + SPARE_FILES +
-                     settings_worker_files(s);
+    /* -c and the HTTP server in any case; the rest where the limit allows it */
+    unsigned least = (unsigned)s->max_conns + settings_admin_files(s);
+    unsigned files = least + (unsigned)s->threads * SETTINGS_FILES_PER_WORKER +
+                     SPARE_FILES + settings_worker_files(s);
     int status = daemon_open_streams();
     if (status == 0) {
-        status = daemon_raise_files(files, (unsigned)s->max_conns);
+        status = daemon_raise_files(files, least);
     }
     if (status == 0 && s->wants_core) {
         status = daemon_allow_core();
@@ -251,6 +254,22 @@ open_store(struct server *sv)
     }
     if (sv->settings->verbosity >= VERBOSITY_CLASSES) {
         list_classes(sv->shared.store);
+    }
+    return 0;
+}
+
+/* Before what takes long: it says that the server starts. */
+static int
+open_admin(struct server *sv)
+{
+    char err[512];
+    if (sv->settings->admin == NULL) {
+        return 0;
+    }
+    sv->admin = admin_open(sv->settings, err, sizeof err);
+    if (sv->admin == NULL) {
+        fprintf(stderr, "memcached: --admin: %s\n", err);
+        return STATUS_OS_ERROR;
     }
     return 0;
 }
@@ -414,6 +433,7 @@ wire(struct server *sv)
 static void
 tear_down(struct server *sv)
 {
+    admin_close(&sv->admin);
     listen_fini(&sv->listen);
     steer_map_fini(&sv->shared.steer);
     free(sv->shared.loads);
@@ -516,6 +536,10 @@ serve(struct server *sv)
     if (status == 0) {
         status = start_maintenance(sv);
     }
+    if (status == 0 && !admin_serve(sv->admin, &sv->stats)) {
+        fprintf(stderr, "memcached: out of memory\n");
+        status = STATUS_FAILURE;
+    }
     if (status == 0 && !(loop_open(&sv->loop) && watch_hangup(sv))) {
         fprintf(stderr, "memcached: can't create the event base of the main thread\n");
         status = STATUS_OS_ERROR;
@@ -546,6 +570,7 @@ serve(struct server *sv)
         governor_stop(&sv->governor);
         loop_close(&sv->loop);
     }
+    admin_leave(sv->admin);
     maintenance_stop(&sv->maintenance); /* it reaches into the workers' pools */
     worker_pool_stop(&sv->shared);
     if (sv->has_log) {
@@ -578,8 +603,12 @@ server_run(struct settings *s)
         return STATUS_OS_ERROR;
     }
     busypoll_advise(&s->busy_poll);
-    status = open_store(sv);
+    status = open_admin(sv);
+    if (status == 0) {
+        status = open_store(sv);
+    }
     if (status != 0) {
+        admin_close(&sv->admin);
         return status;
     }
     status = wire(sv) ? serve(sv) : STATUS_OS_ERROR;

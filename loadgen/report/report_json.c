@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "loadgen/report/json.h"
+#include "base/json.h"
 #include "loadgen/report/report_parts.h"
 #include "loadgen/report/schema.h"
 

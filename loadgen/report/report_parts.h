@@ -10,8 +10,8 @@
 #include <stdio.h>
 
 #include "loadgen/measure/result.h"
+#include "base/json.h"
 #include "loadgen/options/options.h"
-#include "loadgen/report/json.h"
 #include "loadgen/search/search.h"
 
 /* ---- what the tables share ------------------------------------------------------------ */

@@ -10,13 +10,13 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
-#include <sys/types.h>
 
 #include "base/clock.h"
 #include "base/ctr.h"
 #include "net/accept.h"
 #include "qos/steer.h"
 #include "sock/reuseport.h"
+#include "sock/unix_listen.h"
 
 struct event_base;
 struct worker;
@@ -62,9 +62,7 @@ struct listen {
     struct acceptor main;
     struct acceptor *members; /* one for each worker, or NULL */
     bool is_closed;
-    dev_t
-        socket_dev; /* of the UNIX socket's file: it may be another server's by the end */
-    ino_t socket_ino;
+    struct unix_file socket_file;
     ctr_t rejected, disabled_times, disabled_us;
     _Atomic unsigned paused;    /* acceptors */
     _Atomic uint64_t paused_at; /* ns, when the first of them paused */

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "loadgen/report/json.h"
+#include "base/json.h"
 #include "loadgen/report/schema.h"
 #include "check_main.h"
 
