@@ -133,7 +133,7 @@ admin_open(const struct settings *s, char *err, size_t err_len)
         admin_close(&a);
     } else if (http_is_remote(a->http)) {
         log_write(LOG_WARNING,
-                  "memcached: warning: --admin=%s: anyone who can reach it can read "
+                  "memcached: warning: --admin=%s: anything that can reach it can read "
                   "statistics; 127.0.0.1:PORT or unix:PATH is for this machine alone",
                   s->admin);
     }

@@ -239,13 +239,12 @@ on_request(struct evhttp_request *req, void *arg)
 {
     char *content = NULL;
     size_t len = 0;
-    struct http_exchange x = {.status = HTTP_OK,
-                              .type = "text/plain; charset=utf-8",
-                              .out = open_memstream(&content, &len)};
+    struct http_exchange x = {
+        .status = HTTP_OK, .type = HTTP_PLAIN, .out = open_memstream(&content, &len)};
     bool is_whole = x.out != NULL;
     if (is_whole) {
         answer(arg, req, &x);
-        is_whole = ferror(x.out) == 0;
+        is_whole = !x.has_failed && ferror(x.out) == 0;
         is_whole = fclose(x.out) == 0 && is_whole;
     }
     if (is_whole) {

@@ -14,11 +14,13 @@
 
 struct event_base;
 
-#define HTTP_CONNECTIONS 16       /* at a time; others wait to be accepted */
-#define HTTP_HEADER_BYTES 8192    /* of a request's first line and headers */
-#define HTTP_BODY_BYTES 1024      /* of a request that is then refused */
-#define HTTP_IDLE_SECONDS 5       /* without a byte from the client, or taken by it */
+#define HTTP_CONNECTIONS 16        /* at a time; others wait to be accepted */
+#define HTTP_HEADER_BYTES 8192     /* of a request's first line and headers */
+#define HTTP_BODY_BYTES 1024       /* of a request that is then refused */
+#define HTTP_IDLE_SECONDS 5        /* without a byte from the client, or taken by it */
 #define HTTP_CONNECTION_SECONDS 20 /* from the first byte to the last */
+
+#define HTTP_PLAIN "text/plain; charset=utf-8"
 
 /* A GET or HEAD, and what it is answered. */
 struct http_exchange {
@@ -28,6 +30,7 @@ struct http_exchange {
     int status;         /* of the reply; 200 unless it is set */
     const char *type;   /* of its content; plain text unless it is set */
     FILE *out;          /* its content */
+    bool has_failed;    /* there was no memory for it: 503 */
 };
 typedef void http_handler(void *ctx, struct http_exchange *x);
 

@@ -7,12 +7,16 @@
 #include <string.h>
 
 #include "admin/health.h"
+#include "admin/metrics.h"
+#include "admin/stats_json.h"
 
 /* clang-format off */
 const struct admin_route admin_routes[] = {
     {.path = "/health", .make = health_ready, .is_always_there = true},
     {.path = "/health/live", .make = health_live, .is_always_there = true},
     {.path = "/health/ready", .make = health_ready, .is_always_there = true},
+    {.path = "/metrics", .make = metrics_page},
+    {.path = "/stats.json", .type = "application/json", .make = stats_json_page},
     {.path = NULL},
 };
 /* clang-format on */

@@ -30,7 +30,8 @@ struct admin_route {
     const char *path;
     const char *type; /* of the content; NULL: plain text, or what the page says */
     admin_page *make;
-    bool is_always_there; /* also while the server starts and stops, when others are 503 */
+    bool
+        is_always_there; /* also while the server starts and stops, when others are 503 */
 };
 
 /* All of them; the last one has no path. */

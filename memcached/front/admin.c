@@ -21,14 +21,14 @@ set_admin(void *conf, const char *text)
     if (strncmp(text, SETTINGS_ADMIN_UNIX, strlen(SETTINGS_ADMIN_UNIX)) == 0) {
         return text[strlen(SETTINGS_ADMIN_UNIX)] != '\0' ? NULL : usage;
     }
-    enum hosts_status status =
-        hosts_next(&rest, (struct hosts_rules){.has_tls = false}, &element, err, sizeof err);
+    enum hosts_status status = hosts_next(&rest, (struct hosts_rules){.has_tls = false},
+                                          &element, err, sizeof err);
     if (status == HOSTS_BAD) {
         return front_blame("--admin", err);
     }
     bool is_one = status == HOSTS_OK && *rest == '\0';
-    bool is_plain = is_one && element.marks.declared == CLASS_NONE &&
-                    !element.marks.has_control;
+    bool is_plain =
+        is_one && element.marks.declared == CLASS_NONE && !element.marks.has_control;
     return is_plain && element.port != HOSTS_PORT_NONE ? NULL : usage;
 }
 

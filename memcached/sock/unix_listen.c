@@ -75,8 +75,7 @@ void
 unix_remove(const struct unix_file *file)
 {
     struct stat st;
-    if (lstat(file->path, &st) == 0 && st.st_dev == file->dev &&
-        st.st_ino == file->ino) {
+    if (lstat(file->path, &st) == 0 && st.st_dev == file->dev && st.st_ino == file->ino) {
         unlink(file->path);
     }
 }
