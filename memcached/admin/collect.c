@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/text_out.h"
 #include "front/front.h"
 
 static void
@@ -21,21 +22,21 @@ take(void *ctx, const char *name, const char *value)
 bool
 collect_group(struct stats *st, const char *group, struct collected *c)
 {
+    struct text_out out;
     *c = (struct collected){.text = NULL};
-    FILE *out = open_memstream(&c->text, &c->len);
-    if (out == NULL) {
+    if (!text_out_open(&out)) {
         return false;
     }
     struct slice word = {group, strlen(group)};
     struct serve_place place = {0};
-    struct sink sink = {.take = take, .ctx = out};
+    struct sink sink = {.take = take, .ctx = out.file};
     uint32_t now = clock_rel(clock_now());
     enum reply reply = REPLY_NONE;
     while (reply == REPLY_NONE && !sink.is_complete && !sink.has_failed) {
         reply = front_stats(st, &word, *group != '\0', now, &place, &sink);
     }
-    bool is_good = !sink.has_failed && ferror(out) == 0;
-    is_good = fclose(out) == 0 && is_good;
+    bool is_good = text_out_close(&out) && !sink.has_failed;
+    *c = (struct collected){out.bytes, out.len};
     if (!is_good) {
         collect_free(c);
     }

@@ -3,7 +3,6 @@
  */
 #include "admin/health.h"
 
-#include <event2/http.h>
 #include <stdlib.h>
 
 #include "base/clock.h"

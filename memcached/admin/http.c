@@ -4,254 +4,410 @@
 #include "admin/http.h"
 
 #include <errno.h>
-#include <event2/buffer.h>
-#include <event2/bufferevent.h>
 #include <event2/event.h>
 #include <event2/event_struct.h>
-#include <event2/http.h>
-#include <event2/listener.h>
 #include <netdb.h>
 #include <stdlib.h>
+#include <strings.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/text_out.h"
 #include "front/settings.h"
 #include "net/hosts.h"
 #include "sock/addr.h"
 #include "sock/unix_listen.h"
 
 #define BACKLOG 128
-#define LOOK_MS 20 /* how often connections are looked at, while there are any */
-#define ALL_METHODS                                                                      \
-    (EVHTTP_REQ_GET | EVHTTP_REQ_POST | EVHTTP_REQ_HEAD | EVHTTP_REQ_PUT |               \
-     EVHTTP_REQ_DELETE | EVHTTP_REQ_OPTIONS | EVHTTP_REQ_TRACE | EVHTTP_REQ_CONNECT |    \
-     EVHTTP_REQ_PATCH)
+#define LISTENERS_MAX 8 /* addresses of one name */
+#define HEAD_MAX 512
 
-/* libevent neither counts connections nor tells of their end. So each has a reference of ours,
- * and has ended when libevent has taken its callbacks back. */
-struct place {
-    struct bufferevent *bev; /* NULL: free */
-    nsec_t ends_at;
+enum client_state {
+    CLIENT_FREE,
+    CLIENT_READS,  /* its request is read */
+    CLIENT_WRITES, /* its reply is written */
+    CLIENT_LEAVES, /* it has all, and what it still sends is thrown away */
+};
+
+struct client {
+    struct http *server;
+    enum client_state state;
+    int fd;
+    struct event event;
+    nsec_t idle_at, ends_at; /* it is closed at the earlier of the two */
+    size_t len;
+    char in[HTTP_HEADER_BYTES + 1];
+    char head[HEAD_MAX];
+    char *content;
+    size_t head_len, content_len, sent;
 };
 
 struct http {
     struct event_base *base;
-    struct evhttp *server;
     http_handler *handle;
     void *ctx;
     struct unix_file file; /* path NULL: there is none */
     bool is_remote;
     bool is_paused; /* nothing is accepted */
-    unsigned used;
-    struct place places[HTTP_CONNECTIONS];
-    struct event look;
+    unsigned listeners;
+    struct listening {
+        int fd;
+        struct event event;
+    } listening[LISTENERS_MAX];
+    struct event tick;
+    struct client clients[HTTP_CONNECTIONS];
 };
 
-/* ---- places --------------------------------------------------------------------------- */
+/* ---- accepting ------------------------------------------------------------------------ */
 
 static void
-pause_one(struct evhttp_bound_socket *bound, void *arg)
+pause_accepting(struct http *h)
 {
-    const struct http *h = arg;
-    struct evconnlistener *listener = evhttp_bound_socket_get_listener(bound);
-    must((h->is_paused ? evconnlistener_disable(listener)
-                       : evconnlistener_enable(listener)) == 0);
-}
-
-static void
-set_paused(struct http *h, bool is_paused)
-{
-    if (h->is_paused != is_paused) {
-        h->is_paused = is_paused;
-        evhttp_foreach_bound_socket(h->server, pause_one, h);
+    h->is_paused = true;
+    for (unsigned i = 0; i < h->listeners; i++) {
+        event_del(&h->listening[i].event);
     }
 }
 
+/* What cannot be had now is tried again at the next tick. */
 static void
-look_later(struct http *h)
+resume_accepting(struct http *h)
 {
-    struct timeval delay = {.tv_usec = LOOK_MS * 1000};
-    must(event_add(&h->look, &delay) == 0);
-}
-
-static bool
-has_ended(struct bufferevent *bev)
-{
-    bufferevent_event_cb on_event;
-    bufferevent_getcb(bev, NULL, NULL, &on_event, NULL);
-    return on_event == NULL;
-}
-
-static void
-leave(struct http *h, struct place *place)
-{
-    bufferevent_decref(place->bev);
-    place->bev = NULL;
-    h->used--;
-}
-
-static void
-on_look(evutil_socket_t fd, short what, void *arg)
-{
-    struct http *h = arg;
-    nsec_t now = clock_now();
-    (void)fd;
-    (void)what;
-    for (struct place *p = h->places; p < h->places + HTTP_CONNECTIONS; p++) {
-        if (p->bev != NULL && has_ended(p->bev)) {
-            leave(h, p);
-        } else if (p->bev != NULL && now >= p->ends_at) {
-            shutdown(bufferevent_getfd(p->bev), SHUT_RDWR); /* libevent ends it */
-        }
+    bool is_good = true;
+    for (unsigned i = 0; h->is_paused && i < h->listeners; i++) {
+        is_good = event_add(&h->listening[i].event, NULL) == 0 && is_good;
     }
-    set_paused(h, h->used == HTTP_CONNECTIONS);
-    if (h->used > 0) {
-        look_later(h);
+    h->is_paused = h->is_paused && !is_good;
+}
+
+static void
+close_client(struct client *c)
+{
+    event_del(&c->event);
+    close(c->fd);
+    free(c->content);
+    c->content = NULL;
+    c->state = CLIENT_FREE;
+    resume_accepting(c->server);
+}
+
+static void on_client(evutil_socket_t fd, short what, void *arg);
+
+/* Waits for what it can do next; there is nothing else to be done if that fails. */
+static void
+await(struct client *c, enum client_state state, short what)
+{
+    c->state = state;
+    if (event_initialized(&c->event)) {
+        event_del(&c->event);
+    }
+    if (event_assign(&c->event, c->server->base, c->fd, (short)(what | EV_PERSIST),
+                     on_client, c) != 0 ||
+        event_add(&c->event, NULL) != 0) {
+        close_client(c);
     }
 }
 
-static struct place *
-free_place(struct http *h)
+static struct client *
+free_client(struct http *h)
 {
-    for (struct place *p = h->places; p < h->places + HTTP_CONNECTIONS; p++) {
-        if (p->bev == NULL) {
-            return p;
+    for (struct client *c = h->clients; c < h->clients + HTTP_CONNECTIONS; c++) {
+        if (c->state == CLIENT_FREE) {
+            return c;
         }
     }
     return NULL;
 }
 
-/* A connection comes. NULL: no memory; libevent tries, too. */
-static struct bufferevent *
-on_accept(struct event_base *base, void *arg)
+static void
+stay(struct client *c)
 {
-    struct http *h = arg;
-    struct place *place = free_place(h);
-    struct bufferevent *bev = bufferevent_socket_new(base, -1, BEV_OPT_CLOSE_ON_FREE);
-    if (bev == NULL || place == NULL) {
-        return bev;
-    }
-    bufferevent_incref(bev);
-    *place = (struct place){bev, clock_now() + HTTP_CONNECTION_SECONDS * NSEC_PER_SEC};
-    if (h->used++ == 0) {
-        look_later(h);
-    }
-    set_paused(h, h->used == HTTP_CONNECTIONS);
-    return bev;
+    c->idle_at = clock_now() + HTTP_IDLE_SECONDS * NSEC_PER_SEC;
 }
 
 static void
-on_accept_error(struct evconnlistener *listener, void *arg)
+on_connection(evutil_socket_t fd, short what, void *arg)
 {
-    static struct log_rate rate;
     struct http *h = arg;
-    (void)listener;
-    log_write_limited(LOG_WARNING, &rate, clock_now(), "memcached: --admin: %s",
-                      strerror(errno));
-    set_paused(h, true);
-    look_later(h);
+    struct client *c = free_client(h);
+    (void)what;
+    if (c == NULL) {
+        pause_accepting(h);
+        return;
+    }
+    int its = accept4((int)fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (its >= 0) {
+        c->server = h;
+        c->fd = its;
+        c->len = 0;
+        c->ends_at = clock_now() + HTTP_CONNECTION_SECONDS * NSEC_PER_SEC;
+        stay(c);
+        await(c, CLIENT_READS, EV_READ);
+    } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS ||
+               errno == ENOMEM) {
+        static struct log_rate rate;
+        log_write_limited(LOG_WARNING, &rate, clock_now(), "memcached: --admin: %s",
+                          strerror(errno));
+        pause_accepting(h);
+    }
+}
+
+static void
+on_tick(evutil_socket_t fd, short what, void *arg)
+{
+    struct http *h = arg;
+    nsec_t now = clock_now();
+    (void)fd;
+    (void)what;
+    for (struct client *c = h->clients; c < h->clients + HTTP_CONNECTIONS; c++) {
+        if (c->state != CLIENT_FREE && (now >= c->idle_at || now >= c->ends_at)) {
+            close_client(c);
+        }
+    }
+    resume_accepting(h);
 }
 
 /* ---- requests ------------------------------------------------------------------------- */
 
-static void
-free_content(const void *data, size_t len, void *content)
+/* Takes the text up to `end`, which becomes its '\0', off *rest. NULL: there is no such end. */
+static char *
+take_until(char **rest, const char *end)
 {
-    (void)data;
-    (void)len;
-    free(content);
+    char *text = *rest;
+    char *at = strstr(text, end);
+    if (at == NULL) {
+        return NULL;
+    }
+    *at = '\0';
+    *rest = at + strlen(end);
+    return text;
 }
 
-/* The content is libevent's from here on. */
+/* "/path?query", or the same behind "http://host". False: it is neither. */
 static bool
-add_content(struct evbuffer *buf, char *content, size_t len, bool is_head)
+parse_target(char *target, struct http_exchange *x)
 {
-    if (is_head || len == 0) {
-        free(content);
-        return true;
+    static const char scheme[] = "http://";
+    if (strncasecmp(target, scheme, strlen(scheme)) == 0) {
+        target = strchr(target + strlen(scheme), '/');
     }
-    if (evbuffer_add_reference(buf, content, len, free_content, content) != 0) {
-        free(content);
+    if (target == NULL || *target != '/') {
         return false;
     }
+    x->path = take_until(&target, "?");
+    x->query = x->path != NULL ? target : NULL;
+    x->path = x->path != NULL ? x->path : target;
     return true;
 }
 
-static bool
-add_headers(struct evhttp_request *req, const struct http_exchange *x, size_t len)
-{
-    struct evkeyvalq *headers = evhttp_request_get_output_headers(req);
-    char text[24];
-    snprintf(text, sizeof text, "%zu", len);
-    return evhttp_add_header(headers, "Content-Type", x->type) == 0 &&
-           evhttp_add_header(headers, "Content-Length", text) == 0 &&
-           evhttp_add_header(headers, "Cache-Control", "no-store") == 0 &&
-           evhttp_add_header(headers, "X-Content-Type-Options", "nosniff") == 0 &&
-           evhttp_add_header(headers, "Vary", "Accept") == 0 &&
-           evhttp_add_header(headers, "Connection", "close") == 0 &&
-           (x->status != HTTP_BADMETHOD ||
-            evhttp_add_header(headers, "Allow", "GET, HEAD") == 0);
-}
-
 static void
-send_reply(struct evhttp_request *req, const struct http_exchange *x, char *content,
-           size_t len)
+parse_headers(char *rest, struct http_exchange *x)
 {
-    struct evbuffer *buf = evbuffer_new();
-    bool is_head = evhttp_request_get_command(req) == EVHTTP_REQ_HEAD;
-    bool has_content = false;
-    if (buf == NULL) {
-        free(content);
-    } else {
-        has_content = add_content(buf, content, len, is_head);
-    }
-    if (has_content && add_headers(req, x, len)) {
-        evhttp_send_reply(req, x->status, NULL, buf);
-    } else {
-        evhttp_send_error(req, HTTP_SERVUNAVAIL, NULL);
-    }
-    if (buf != NULL) {
-        evbuffer_free(buf);
+    for (char *line; (line = take_until(&rest, "\r\n")) != NULL && *line != '\0';) {
+        const char *name = take_until(&line, ":");
+        if (name != NULL && strcasecmp(name, "Accept") == 0) {
+            x->accept = line + strspn(line, " \t");
+        }
     }
 }
 
-static void
-answer(struct http *h, struct evhttp_request *req, struct http_exchange *x)
+/* Parses a request, which ends in an empty line. The status: HTTP_OK, or why it is refused. */
+static int
+parse(char *text, struct http_exchange *x, bool *is_head)
 {
-    enum evhttp_cmd_type command = evhttp_request_get_command(req);
-    const struct evhttp_uri *uri = evhttp_request_get_evhttp_uri(req);
-    const char *path = uri != NULL ? evhttp_uri_get_path(uri) : NULL;
-    if (command != EVHTTP_REQ_GET && command != EVHTTP_REQ_HEAD) {
-        x->status = HTTP_BADMETHOD;
-        fputs("only GET and HEAD: nothing can be changed here\n", x->out);
+    char *line = take_until(&text, "\r\n");
+    const char *method = line != NULL ? take_until(&line, " ") : NULL;
+    char *target = method != NULL ? take_until(&line, " ") : NULL;
+    bool is_http = target != NULL && strncmp(line, "HTTP/1.", strlen("HTTP/1.")) == 0;
+    *is_head = is_http && strcmp(method, "HEAD") == 0;
+    if (!is_http) {
+        return HTTP_BADREQUEST;
+    }
+    if (!*is_head && strcmp(method, "GET") != 0) {
+        return HTTP_BADMETHOD;
+    }
+    if (!parse_target(target, x)) {
+        return HTTP_BADREQUEST;
+    }
+    parse_headers(text, x);
+    return HTTP_OK;
+}
+
+static const char *
+reason_of(int status)
+{
+    switch (status) {
+    case HTTP_OK:
+        return "OK";
+    case HTTP_BADREQUEST:
+        return "Bad Request";
+    case HTTP_NOTFOUND:
+        return "Not Found";
+    case HTTP_BADMETHOD:
+        return "Method Not Allowed";
+    case HTTP_TOO_LONG:
+        return "Request Header Fields Too Large";
+    case HTTP_SERVUNAVAIL:
+        return "Service Unavailable";
+    default:
+        unreachable();
+    }
+}
+
+static void
+refuse(struct http_exchange *x, int status)
+{
+    x->status = status;
+    fputs(status == HTTP_BADMETHOD  ? "only GET and HEAD: nothing can be changed here\n"
+          : status == HTTP_TOO_LONG ? "the request is too long\n"
+                                    : "this is not a request of HTTP/1.x\n",
+          x->out);
+}
+
+static void
+make_head(struct client *c, const struct http_exchange *x)
+{
+    char date[64];
+    struct tm tm;
+    time_t now = time(NULL);
+    must(gmtime_r(&now, &tm) != NULL &&
+         strftime(date, sizeof date, "%a, %d %b %Y %H:%M:%S GMT", &tm) > 0);
+    int len = snprintf(c->head, sizeof c->head,
+                       "HTTP/1.1 %d %s\r\nDate: %s\r\nContent-Type: %s\r\n"
+                       "Content-Length: %zu\r\nCache-Control: no-store\r\n"
+                       "Vary: Accept\r\nX-Content-Type-Options: nosniff\r\n%s"
+                       "Connection: close\r\n\r\n",
+                       x->status, reason_of(x->status), date, x->type, c->content_len,
+                       x->status == HTTP_BADMETHOD ? "Allow: GET, HEAD\r\n" : "");
+    must(len > 0 && (size_t)len < sizeof c->head);
+    c->head_len = (size_t)len;
+}
+
+/* The reply to a request of this status so far. */
+static void
+make_reply(struct client *c, struct http_exchange *x, bool is_head)
+{
+    struct text_out out;
+    bool is_whole = text_out_open(&out);
+    if (is_whole) {
+        x->out = out.file;
+        if (x->status == HTTP_OK) {
+            c->server->handle(c->server->ctx, x);
+        } else {
+            refuse(x, x->status);
+        }
+        is_whole = text_out_close(&out) && !x->has_failed;
+    }
+    c->content = out.bytes;
+    c->content_len = is_whole ? out.len : 0;
+    c->sent = 0;
+    x->status = is_whole ? x->status : HTTP_SERVUNAVAIL; /* no memory */
+    make_head(c, x);
+    if (is_head) {
+        c->content_len = 0;
+    }
+}
+
+/* ---- a client ------------------------------------------------------------------------- */
+
+/* Writes what the socket takes. */
+static void
+write_reply(struct client *c)
+{
+    size_t total = c->head_len + c->content_len;
+    while (c->sent < total) {
+        size_t of_head = c->sent < c->head_len ? c->head_len - c->sent : 0;
+        size_t of_content = of_head > 0 ? 0 : c->sent - c->head_len;
+        struct iovec parts[] = {
+            {c->head + c->head_len - of_head, of_head},
+            {c->content + of_content, c->content_len - of_content},
+        };
+        struct msghdr message = {.msg_iov = parts + (of_head == 0),
+                                 .msg_iovlen =
+                                     of_head == 0 || c->content_len == 0 ? 1 : 2};
+        ssize_t n = sendmsg(c->fd, &message, MSG_NOSIGNAL);
+        if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+            await(c, CLIENT_WRITES, EV_WRITE);
+            return;
+        }
+        if (n < 0 && errno != EINTR) {
+            close_client(c);
+            return;
+        }
+        c->sent += n > 0 ? (size_t)n : 0;
+        stay(c);
+    }
+    /* A socket that is closed before it has been emptied takes the reply back. */
+    shutdown(c->fd, SHUT_WR);
+    await(c, CLIENT_LEAVES, EV_READ);
+}
+
+static void
+answer(struct client *c, int status)
+{
+    struct http_exchange x = {.status = status, .type = HTTP_PLAIN};
+    bool is_head = false;
+    if (status == HTTP_OK) {
+        x.status = parse(c->in, &x, &is_head);
+    }
+    make_reply(c, &x, is_head);
+    write_reply(c);
+}
+
+static void
+read_request(struct client *c)
+{
+    ssize_t n = recv(c->fd, c->in + c->len, HTTP_HEADER_BYTES - c->len, 0);
+    if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)) {
         return;
     }
-    x->path = path != NULL ? path : "";
-    x->query = uri != NULL ? evhttp_uri_get_query(uri) : NULL;
-    x->accept = evhttp_find_header(evhttp_request_get_input_headers(req), "Accept");
-    h->handle(h->ctx, x);
+    if (n <= 0) {
+        close_client(c);
+        return;
+    }
+    stay(c);
+    c->len += (size_t)n;
+    c->in[c->len] = '\0';
+    if (strlen(c->in) != c->len) {
+        answer(c, HTTP_BADREQUEST);
+    } else if (strstr(c->in, "\r\n\r\n") != NULL) {
+        answer(c, HTTP_OK);
+    } else if (c->len == HTTP_HEADER_BYTES) {
+        answer(c, HTTP_TOO_LONG);
+    }
 }
 
 static void
-on_request(struct evhttp_request *req, void *arg)
+drain(struct client *c)
 {
-    char *content = NULL;
-    size_t len = 0;
-    struct http_exchange x = {
-        .status = HTTP_OK, .type = HTTP_PLAIN, .out = open_memstream(&content, &len)};
-    bool is_whole = x.out != NULL;
-    if (is_whole) {
-        answer(arg, req, &x);
-        is_whole = !x.has_failed && ferror(x.out) == 0;
-        is_whole = fclose(x.out) == 0 && is_whole;
+    ssize_t n = recv(c->fd, c->in, sizeof c->in, 0);
+    if (n == 0 || (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)) {
+        close_client(c);
     }
-    if (is_whole) {
-        send_reply(req, &x, content, len);
-    } else {
-        free(content);
-        evhttp_send_error(req, HTTP_SERVUNAVAIL, NULL); /* no memory */
+}
+
+static void
+on_client(evutil_socket_t fd, short what, void *arg)
+{
+    struct client *c = arg;
+    (void)fd;
+    (void)what;
+    switch (c->state) {
+    case CLIENT_READS:
+        read_request(c);
+        break;
+    case CLIENT_WRITES:
+        write_reply(c);
+        break;
+    case CLIENT_LEAVES:
+        drain(c);
+        break;
+    case CLIENT_FREE:
+        unreachable();
     }
 }
 
@@ -261,12 +417,16 @@ on_request(struct evhttp_request *req, void *arg)
 static int
 listen_on(struct http *h, int fd)
 {
-    struct evhttp_bound_socket *bound = evhttp_accept_socket_with_handle(h->server, fd);
-    if (bound == NULL) {
+    struct listening *l = &h->listening[h->listeners];
+    if (h->listeners == LISTENERS_MAX ||
+        event_assign(&l->event, h->base, fd, EV_READ | EV_PERSIST, on_connection, h) !=
+            0 ||
+        event_add(&l->event, NULL) != 0) {
         close(fd);
         return ENOMEM;
     }
-    evconnlistener_set_error_cb(evhttp_bound_socket_get_listener(bound), on_accept_error);
+    l->fd = fd;
+    h->listeners++;
     return 0;
 }
 
@@ -336,25 +496,20 @@ struct http *
 http_open(struct event_base *base, const char *where, unsigned socket_mode,
           http_handler *handle, void *ctx, char *err, size_t err_len)
 {
+    struct timeval second = {.tv_sec = 1};
     struct http *h = calloc(1, sizeof *h);
-    struct evhttp *server = evhttp_new(base);
-    if (h == NULL || server == NULL) {
+    if (h == NULL) {
         snprintf(err, err_len, "out of memory");
-        free(h);
-        if (server != NULL) {
-            evhttp_free(server);
-        }
         return NULL;
     }
-    *h = (struct http){.base = base, .server = server, .handle = handle, .ctx = ctx};
-    must(evtimer_assign(&h->look, base, on_look, h) == 0);
-    evhttp_set_allowed_methods(server, ALL_METHODS); /* the others get 405 */
-    evhttp_set_max_headers_size(server, HTTP_HEADER_BYTES);
-    evhttp_set_max_body_size(server, HTTP_BODY_BYTES);
-    evhttp_set_timeout(server, HTTP_IDLE_SECONDS);
-    evhttp_set_bevcb(server, on_accept, h);
-    evhttp_set_gencb(server, on_request, h);
-    if (!bind_all(h, where, socket_mode, err, err_len)) {
+    h->base = base;
+    h->handle = handle;
+    h->ctx = ctx;
+    must(event_assign(&h->tick, base, -1, EV_PERSIST, on_tick, h) == 0);
+    if (event_add(&h->tick, &second) != 0) {
+        snprintf(err, err_len, "out of memory");
+        http_close(&h);
+    } else if (!bind_all(h, where, socket_mode, err, err_len)) {
         http_close(&h);
     }
     return h;
@@ -371,13 +526,17 @@ http_close(struct http **h)
 {
     struct http *self = *h;
     *h = NULL;
-    evhttp_free(self->server);
-    for (struct place *p = self->places; p < self->places + HTTP_CONNECTIONS; p++) {
-        if (p->bev != NULL) {
-            leave(self, p);
+    self->is_paused = false; /* it does not accept any more */
+    for (struct client *c = self->clients; c < self->clients + HTTP_CONNECTIONS; c++) {
+        if (c->state != CLIENT_FREE) {
+            close_client(c);
         }
     }
-    event_del(&self->look);
+    for (unsigned i = 0; i < self->listeners; i++) {
+        event_del(&self->listening[i].event);
+        close(self->listening[i].fd);
+    }
+    event_del(&self->tick);
     if (self->file.path != NULL) {
         unix_remove(&self->file);
     }

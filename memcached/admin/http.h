@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the memcached-qos authors
  *
- * An HTTP server on libevent's: GET and HEAD, one request a connection, and bounds on what a
- * client can hold: connections, bytes of a request, and time. One thread: that of its base.
+ * An HTTP server: GET and HEAD, one request a connection, and bounds on what a client can hold:
+ * connections, bytes of a request, and time. libevent's own neither bounds connections nor
+ * outlives the want of memory. One thread: that of its base.
  */
 #pragma once
 
@@ -16,9 +17,15 @@ struct event_base;
 
 #define HTTP_CONNECTIONS 16        /* at a time; others wait to be accepted */
 #define HTTP_HEADER_BYTES 8192     /* of a request's first line and headers */
-#define HTTP_BODY_BYTES 1024       /* of a request that is then refused */
 #define HTTP_IDLE_SECONDS 5        /* without a byte from the client, or taken by it */
-#define HTTP_CONNECTION_SECONDS 20 /* from the first byte to the last */
+#define HTTP_CONNECTION_SECONDS 20 /* in all */
+
+#define HTTP_OK 200
+#define HTTP_BADREQUEST 400
+#define HTTP_NOTFOUND 404
+#define HTTP_BADMETHOD 405
+#define HTTP_TOO_LONG 431
+#define HTTP_SERVUNAVAIL 503
 
 #define HTTP_PLAIN "text/plain; charset=utf-8"
 

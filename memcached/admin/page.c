@@ -3,7 +3,6 @@
  */
 #include "admin/page.h"
 
-#include <event2/http.h>
 #include <string.h>
 
 #include "admin/health.h"

@@ -3,7 +3,6 @@
  */
 #include "admin/stats_json.h"
 
-#include <event2/http.h>
 #include <stdio.h>
 #include <string.h>
 
