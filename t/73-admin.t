@@ -84,9 +84,11 @@ subtest bounds => sub {
     is((get($connect, '/health'))[2], "ok\n", 'when they have left');
 };
 
+# With no more descriptors than that takes: -c, and those of the HTTP server.
 subtest 'when all connections of clients are used up' => sub {
-    my ($server, $connect) = admin_server('-t', '2', '-c', '30', '-o', 'no_maxconns_fast');
-    my @many = map { $server->connect(no_wait => 1) } 1 .. 40;
+    my @limited = ('sh', '-c', 'ulimit -n 100 && exec "$@"', 'sh');
+    my ($server, $connect) = admin_server('-t', '2', '-c', '76', '-o', 'no_maxconns_fast', {wrap => \@limited});
+    my @many = map { $server->connect(no_wait => 1) } 1 .. 90;
     my ($status, undef, $content);
     soon { ($status, undef, $content) = get($connect, '/health'); $status =~ /503/ } '/health is 503';
     like($content, qr/^all \d+ connections of clients are in use \(-c\)$/, 'and says why');
