@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include "admin/admin.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -64,6 +65,7 @@ struct server {
     struct maint maint;
     struct maintenance maintenance;
     struct minute minute;
+    struct admin *admin; /* NULL: there is no HTTP server */
 };
 
 /* The signals are blocked in the workers: the main loop takes them. */
@@ -195,16 +197,18 @@ static int
 prepare_process(struct server *sv)
 {
     const struct settings *s = sv->settings;
+    /* -c and the HTTP server in any case; the rest where the limit allows it */
+    unsigned threads = (unsigned)s->threads;
+    unsigned least = (unsigned)s->max_conns + settings_admin_files(s);
+    unsigned files = least + threads * SETTINGS_FILES_PER_WORKER + SPARE_FILES +
+                     settings_worker_files(s);
     int status = daemon_open_streams();
     if (status == 0) {
         status = open_manager(sv);
     }
-    unsigned threads = (unsigned)s->threads;
-    unsigned files = (unsigned)s->max_conns + threads * SETTINGS_FILES_PER_WORKER +
-                     SPARE_FILES + settings_worker_files(s) +
-                     sv->inherited.count * threads;
+    files += sv->inherited.count * threads;
     if (status == 0) {
-        status = daemon_raise_files(files, (unsigned)s->max_conns);
+        status = daemon_raise_files(files, least);
     }
     if (status == 0 && s->wants_core) {
         status = daemon_allow_core();
@@ -300,6 +304,22 @@ open_store(struct server *sv)
     }
     if (sv->settings->verbosity >= VERBOSITY_CLASSES) {
         list_classes(sv->shared.store);
+    }
+    return 0;
+}
+
+/* Before what takes long: it says that the server starts. */
+static int
+open_admin(struct server *sv)
+{
+    char err[512];
+    if (sv->settings->admin == NULL) {
+        return 0;
+    }
+    sv->admin = admin_open(sv->settings, err, sizeof err);
+    if (sv->admin == NULL) {
+        fprintf(stderr, "memcached: --admin: %s\n", err);
+        return STATUS_OS_ERROR;
     }
     return 0;
 }
@@ -427,7 +447,7 @@ wire(struct server *sv)
     sv->stats.shared = &sv->shared;
     sv->stats.listen = &sv->listen;
     sv->stats.watchers = &sv->watchers;
-    stats_init(&sv->stats);
+    stats_init(&sv->stats, placement_locks(&sv->placement));
     sv->hooks = (struct serve_hooks){.stats = front_stats,
                                      .qos = front_qos,
                                      .shutdown = on_shutdown,
@@ -463,6 +483,7 @@ wire(struct server *sv)
 static void
 tear_down(struct server *sv)
 {
+    admin_close(&sv->admin);
     listen_fini(&sv->listen);
     steer_map_fini(&sv->shared.steer);
     free(sv->shared.loads);
@@ -567,6 +588,10 @@ serve(struct server *sv)
     if (status == 0) {
         status = start_maintenance(sv);
     }
+    if (status == 0 && !admin_serve(sv->admin, &sv->stats)) {
+        fprintf(stderr, "memcached: out of memory\n");
+        status = STATUS_FAILURE;
+    }
     if (status == 0 && !(loop_open(&sv->loop) && watch_hangup(sv) &&
                          loop_watch_calls(&sv->loop, on_wake, &sv->stats))) {
         fprintf(stderr, "memcached: can't create the event base of the main thread\n");
@@ -602,6 +627,7 @@ serve(struct server *sv)
         governor_stop(&sv->governor);
         loop_close(&sv->loop);
     }
+    admin_leave(sv->admin);
     maintenance_stop(&sv->maintenance); /* it reaches into the workers' pools */
     worker_pool_stop(&sv->shared);
     if (sv->has_log) {
@@ -649,8 +675,12 @@ server_run(struct settings *s)
         return STATUS_OS_ERROR;
     }
     busypoll_advise(&s->busy_poll);
-    status = open_store(sv);
+    status = open_admin(sv);
+    if (status == 0) {
+        status = open_store(sv);
+    }
     if (status != 0) {
+        admin_close(&sv->admin);
         return status;
     }
     status = wire(sv) ? serve(sv) : STATUS_OS_ERROR;

@@ -354,6 +354,7 @@ chmod 0644, $tokens;
 my $step = $ENV{OOM_STEP} || ($is_slow ? 29 : 11);
 try_starts('TCP', $step, '-t', '2');
 try_starts('a listener for each, balance', $step, '-t', '2', '--pin', '--steer=reuseport', '--balance');
+try_starts('HTTP', $step, '-t', '2', "--admin=unix:$dir/admin");
 try_starts('UDP, tokens, pages at once', $step, '-U', '0', '-Y', $tokens, '-L', '-m', '80', '--pin=compact');
 # The profiles hardly differ in what they allocate: the second is looked at here and there.
 try_session('everything', $_, \&say_everything, \&is_well, $_ eq '1.4' ? $step : 5 * $step,

@@ -11,6 +11,7 @@
 
 #include "base/json.h"
 #include "loadgen/measure/result.h"
+#include "base/json.h"
 #include "loadgen/options/options.h"
 #include "loadgen/search/search.h"
 

@@ -4,6 +4,7 @@
 #include "base/json.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "base/must.h"
 
@@ -23,6 +24,40 @@ write_text(FILE *out, const char *text)
         }
     }
     fputc('"', out);
+}
+
+static const char *
+skip_digits(const char *p)
+{
+    return p + strspn(p, "0123456789");
+}
+
+/* By the grammar of JSON, which has no plus, no leading zeros and no bare point. */
+static bool
+is_number(const char *text)
+{
+    const char *p = text + (*text == '-');
+    const char *whole = p;
+    p = skip_digits(p);
+    if (p == whole || (*whole == '0' && p > whole + 1)) {
+        return false;
+    }
+    if (*p == '.') {
+        const char *fraction = ++p;
+        p = skip_digits(p);
+        if (p == fraction) {
+            return false;
+        }
+    }
+    if (*p == 'e' || *p == 'E') {
+        p += p[1] == '+' || p[1] == '-' ? 2 : 1;
+        const char *exponent = p;
+        p = skip_digits(p);
+        if (p == exponent) {
+            return false;
+        }
+    }
+    return *p == '\0';
 }
 
 static void
@@ -86,6 +121,13 @@ write_member(struct json *j, const struct json_member *m)
     switch (m->kind) {
     case JSON_IS_TEXT:
         write_text(j->out, m->text);
+        break;
+    case JSON_IS_VALUE:
+        if (is_number(m->text)) {
+            fputs(m->text, j->out);
+        } else {
+            write_text(j->out, m->text);
+        }
         break;
     case JSON_IS_COUNT:
         fprintf(j->out, "%ju", (uintmax_t)m->count);

@@ -28,6 +28,7 @@ struct json_member {
     enum json_kind {
         JSON_IS_LEFT_OUT,
         JSON_IS_TEXT,
+        JSON_IS_VALUE, /* text, without quotes where it is a number */
         JSON_IS_COUNT,
         JSON_IS_NUMBER, /* null when it is not finite */
         JSON_IS_EXACT,  /* finite; reads back as the same number */
@@ -47,6 +48,13 @@ static inline struct json_member
 json_of_text(const char *key, const char *text)
 {
     return (struct json_member){JSON_IS_TEXT, key, {.text = text}};
+}
+
+/* A number keeps its digits, all of them. */
+static inline struct json_member
+json_of_value(const char *key, const char *text)
+{
+    return (struct json_member){JSON_IS_VALUE, key, {.text = text}};
 }
 
 static inline struct json_member

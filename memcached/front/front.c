@@ -20,7 +20,8 @@ static const struct front *const fronts[] = {
     &front_server,  &front_limit,   &front_slo,    &front_headroom, &front_threads,
     &front_network, &front_steer,   &front_memory, &front_lru,      &front_items,
     &front_auth,    &front_tls,     &front_pin,    &front_class,    &front_latency,
-    &front_udp,     &front_process, &front_config, &front_doctor,   &front_compat,
+    &front_udp,     &front_process, &front_config, &front_doctor,   &front_admin,
+    &front_compat,
 };
 
 #define FRONTS (sizeof fronts / sizeof fronts[0])

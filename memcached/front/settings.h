@@ -30,6 +30,7 @@
 #define SETTINGS_FILES_PER_WORKER 5 /* descriptors that a worker needs for itself */
 #define SETTINGS_SLAB_SIZES_MAX 62
 #define SETTINGS_FRONTS_MAX 32
+#define SETTINGS_ADMIN_UNIX "unix:" /* before the path of a UNIX socket in --admin */
 
 enum settings_action {
     ACTION_SERVE,
@@ -76,6 +77,7 @@ struct settings {
     int64_t threads;
     unsigned verbosity;
     const char *user, *pid_file;
+    const char *admin; /* where the HTTP server listens; NULL: there is none */
     bool is_daemon, wants_core, locks_memory;
     /* commands */
     struct serve_conf serve;
@@ -127,5 +129,7 @@ void settings_wire(const struct settings *s, struct net_shared *shared);
 /* How many descriptors there will be for each worker beside SETTINGS_FILES_PER_WORKER, roughly
  * and for all of them: sockets of UDP, listeners, statistics of the kernel. */
 unsigned settings_worker_files(const struct settings *s);
+/* Likewise for --admin. */
+unsigned settings_admin_files(const struct settings *s);
 struct maintenance_conf settings_maintenance(void); /* by the environment */
 struct placement_conf settings_placement(const struct settings *s);

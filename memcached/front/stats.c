@@ -36,9 +36,9 @@ struct snapshot {
 };
 
 void
-stats_init(struct stats *st)
+stats_init(struct stats *st, const pthread_mutexattr_t *lock_attr)
 {
-    PTHREAD_OK(pthread_mutex_init(&st->lock, NULL));
+    PTHREAD_OK(pthread_mutex_init(&st->lock, lock_attr));
 }
 
 void

@@ -43,7 +43,8 @@ struct stats {
     uint64_t hits_baseline[STORE_CLASSES][STORE_LISTS];
 };
 
-void stats_init(struct stats *st);
+/* lock_attr: of a lock that workers share with other threads. */
+void stats_init(struct stats *st, const pthread_mutexattr_t *lock_attr);
 /* The fronts end what they have begun. */
 void stats_fini(struct stats *st);
 /* The workers have started, and have no connections yet. False: no memory. */

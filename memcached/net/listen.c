@@ -10,8 +10,6 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -221,45 +219,18 @@ open_network(struct listen *l, char *err, size_t err_len)
 static bool
 open_unix(struct listen *l, char *err, size_t err_len)
 {
-    struct sockaddr_un addr = {.sun_family = AF_UNIX};
     struct hosts_element element = {
         .binding = BINDING_DEFAULT, .tls = TLS_OFF, .marks = l->conf.socket_marks};
-    const char *path = l->conf.socket_path;
-    if (strlen(path) >= sizeof addr.sun_path) {
-        snprintf(
-            err, err_len,
-            "failed to listen on UNIX socket: path is too long, at most %zu bytes: %s",
-            sizeof addr.sun_path - 1, path);
+    int fd = unix_listen(l->conf.socket_path, l->conf.socket_mode, l->conf.backlog, "-s",
+                         &l->socket_file, err, err_len);
+    if (fd < 0) {
         return false;
     }
-    memcpy(addr.sun_path, path, strlen(path) + 1);
-    struct stat st;
-    if (lstat(path, &st) == 0 && S_ISSOCK(st.st_mode)) {
-        unlink(path); /* left by an earlier run; bind says so if it cannot be removed */
-    }
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    mode_t old_mask = umask(~(mode_t)l->conf.socket_mode & 0777);
-    bool is_bound = fd >= 0 && bind(fd, (struct sockaddr *)&addr, sizeof addr) == 0;
-    int error = errno;
-    umask(old_mask);
-    if (!is_bound || listen(fd, l->conf.backlog) != 0 ||
-        !add_listener(l, fd, &element, &l->main)) {
-        error = is_bound ? errno : error;
-        snprintf(err, err_len, "failed to listen on UNIX socket: %s: %s%s", path,
-                 strerror(error),
-                 error == EADDRINUSE
-                     ? "; remove what is there, or choose another path (-s)"
-                 : error == EACCES ? "; the user (-u) needs the right to create it, or "
-                                     "choose another path (-s)"
-                                   : "");
-        if (fd >= 0) {
-            close(fd);
-        }
+    if (!add_listener(l, fd, &element, &l->main)) {
+        snprintf(err, err_len, "failed to listen on UNIX socket: %s: out of memory",
+                 l->conf.socket_path);
+        close(fd);
         return false;
-    }
-    if (lstat(path, &st) == 0) {
-        l->socket_dev = st.st_dev;
-        l->socket_ino = st.st_ino;
     }
     return true;
 }
@@ -310,17 +281,6 @@ adopt_inherited(struct listen *l, char *err, size_t err_len)
         }
     }
     return true;
-}
-
-static void
-remove_socket_file(const struct listen *l)
-{
-    struct stat st;
-    const char *path = l->conf.socket_path;
-    if (lstat(path, &st) == 0 && st.st_dev == l->socket_dev &&
-        st.st_ino == l->socket_ino) {
-        unlink(path);
-    }
 }
 
 static bool
@@ -438,7 +398,7 @@ listen_close(struct listen *l)
     atomic_store_explicit(&l->is_open, false, memory_order_relaxed);
     acceptor_close(&l->main);
     if (l->conf.socket_path != NULL && l->count > 0) {
-        remove_socket_file(l);
+        unix_remove(&l->socket_file);
     }
 }
 

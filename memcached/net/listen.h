@@ -10,7 +10,6 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
-#include <sys/types.h>
 
 #include "base/clock.h"
 #include "base/ctr.h"
@@ -18,6 +17,7 @@
 #include "qos/steer.h"
 #include "sock/inherited.h"
 #include "sock/reuseport.h"
+#include "sock/unix_listen.h"
 
 struct poller;
 struct worker;
@@ -64,9 +64,7 @@ struct listen {
     struct acceptor main;
     struct acceptor *members; /* one for each worker, or NULL */
     bool is_closed;
-    dev_t
-        socket_dev; /* of the UNIX socket's file: it may be another server's by the end */
-    ino_t socket_ino;
+    struct unix_file socket_file;
     ctr_t rejected, disabled_times, disabled_us;
     _Atomic unsigned paused;    /* acceptors */
     _Atomic uint64_t paused_at; /* ns, when the first of them paused */

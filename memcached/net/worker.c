@@ -161,6 +161,16 @@ worker_order(struct worker *w, enum worker_order order)
     mbox_wake(&w->mbox);
 }
 
+bool
+worker_prod(struct worker *w)
+{
+    if ((atomic_fetch_or(&w->orders, ORDER_PASS) & ORDER_PASS) != 0) {
+        return false;
+    }
+    mbox_wake(&w->mbox);
+    return true;
+}
+
 void
 worker_accept(struct worker *w, struct acceptor *acceptor)
 {

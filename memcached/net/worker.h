@@ -53,6 +53,7 @@ enum worker_order {
     ORDER_WATCH = 16, /* net/migrate.h */
     ORDER_GIVE = 32,
     ORDER_HOME = 64,
+    ORDER_PASS = 128, /* nothing: that it is taken shows that the worker makes passes */
 };
 
 struct worker {
@@ -113,6 +114,8 @@ void worker_drain(struct worker *w);
 void worker_stop(struct worker *w);
 /* Any thread. */
 void worker_order(struct worker *w, enum worker_order order);
+/* Any thread: asks for a pass. False: there was none since the last time. */
+must_check bool worker_prod(struct worker *w);
 /* Waits for the thread's end; after worker_drain or worker_stop. */
 void worker_join(struct worker *w);
 /* After all have been joined: they may have given each other connections to the last. */

@@ -114,6 +114,17 @@ lease_size(uint64_t rate, unsigned workers)
     return size > LEASE_MAX ? LEASE_MAX : size;
 }
 
+double
+limit_tokens(const struct limit *l, nsec_t now)
+{
+    uint64_t rate = atomic_load_explicit(&l->rate, memory_order_relaxed);
+    uint64_t burst = atomic_load_explicit(&l->burst, memory_order_relaxed);
+    nsec_t full_at = atomic_load_explicit(&l->tat, memory_order_relaxed);
+    double missing =
+        full_at > now ? (double)(full_at - now) * (double)rate / (double)NSEC_PER_SEC : 0;
+    return rate > 0 ? (double)burst - missing : 0;
+}
+
 uint64_t
 limit_lease_size(const struct limit *l)
 {

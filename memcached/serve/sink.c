@@ -20,6 +20,10 @@ is_binary(const struct sink *sink)
 void
 sink_stat(struct sink *sink, const char *name, const char *value)
 {
+    if (sink->take != NULL) {
+        sink->take(sink->ctx, name, value);
+        return;
+    }
     sink->has_failed |= is_binary(sink)
                             ? !binary_put_stat(sink->out, sink->env, sink->req,
                                                (struct slice){name, strlen(name)},
@@ -56,6 +60,9 @@ void
 sink_text(struct sink *sink, const char *name, const char *text, size_t len,
           bool has_more)
 {
+    if (sink->take != NULL) {
+        return;
+    }
     sink->has_failed |= is_binary(sink)
                             ? !binary_put_lines(sink->out, sink->env, sink->req,
                                                 (struct slice){name, strlen(name)},

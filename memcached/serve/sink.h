@@ -17,6 +17,9 @@ struct sink {
     const struct req *req; /* the request, with its protocol */
     bool is_complete;      /* nothing closes the answer, whatever reply is returned */
     bool has_failed;       /* memory ran out: the reply is incomplete, close */
+    /* Takes the statistics in place of `out`, and other text is left out. NULL: none. */
+    void (*take)(void *ctx, const char *name, const char *value);
+    void *ctx; /* of take */
 };
 
 void sink_stat(struct sink *sink, const char *name, const char *value);

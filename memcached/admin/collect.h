@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * The lines of "stats", as names and values: read as a worker reads them for a client, without
+ * one. The HTTP server's thread.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/must.h"
+
+struct stats;
+
+struct collected {
+    char *text; /* names and values in turn, each with its '\0' */
+    size_t len;
+};
+
+/* The lines of a group; "" is plain "stats". False: no memory. */
+must_check bool collect_group(struct stats *st, const char *group, struct collected *c);
+void collect_free(struct collected *c);
+/* The next line behind *at, which is 0 at first. False: there are no more. */
+bool collect_next(const struct collected *c, size_t *at, const char **name,
+                  const char **value);

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ */
+#include "admin/page.h"
+
+#include <string.h>
+
+#include "admin/health.h"
+#include "admin/metrics.h"
+#include "admin/stats_json.h"
+
+/* clang-format off */
+const struct admin_route admin_routes[] = {
+    {.path = "/health", .make = health_ready, .is_always_there = true},
+    {.path = "/health/live", .make = health_live, .is_always_there = true},
+    {.path = "/health/ready", .make = health_ready, .is_always_there = true},
+    {.path = "/metrics", .make = metrics_page},
+    {.path = "/stats.json", .type = "application/json", .make = stats_json_page},
+    {.path = NULL},
+};
+/* clang-format on */
+
+static const struct admin_route *
+find_route(const char *path)
+{
+    const struct admin_route *route = admin_routes;
+    while (route->path != NULL && strcmp(route->path, path) != 0) {
+        route++;
+    }
+    return route->path != NULL ? route : NULL;
+}
+
+static void
+list_paths(FILE *out)
+{
+    fputs("nothing is here; there are", out);
+    for (const struct admin_route *route = admin_routes; route->path != NULL; route++) {
+        fprintf(out, " %s", route->path);
+    }
+    fputc('\n', out);
+}
+
+void
+admin_answer(struct admin_view *view, struct http_exchange *x)
+{
+    const struct admin_route *route = find_route(x->path);
+    if (route == NULL) {
+        x->status = HTTP_NOTFOUND;
+        list_paths(x->out);
+    } else if (view->state != ADMIN_SERVING && !route->is_always_there) {
+        x->status = HTTP_SERVUNAVAIL;
+        health_tell(view, x->out);
+    } else {
+        x->type = route->type != NULL ? route->type : x->type;
+        route->make(view, x);
+    }
+}
+
+void
+admin_second(struct admin_view *view)
+{
+    health_second(view);
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 the memcached-qos authors
+ *
+ * Where the HTTP server of admin/ listens. Nothing can be changed through it.
+ */
+#include "front/front.h"
+
+#define ADMIN_FILES 24 /* connections (admin/http.h), listeners, the thread's own */
+
+static const char usage[] =
+    "--admin must be ADDR:PORT, such as 127.0.0.1:9150, or unix:PATH";
+
+static const char *
+set_admin(void *conf, const char *text)
+{
+    static char err[256];
+    struct settings *s = conf;
+    struct hosts_element element = {.tls = TLS_OFF};
+    const char *rest = text;
+    s->admin = text;
+    if (strncmp(text, SETTINGS_ADMIN_UNIX, strlen(SETTINGS_ADMIN_UNIX)) == 0) {
+        return text[strlen(SETTINGS_ADMIN_UNIX)] != '\0' ? NULL : usage;
+    }
+    enum hosts_status status = hosts_next(&rest, (struct hosts_rules){.has_tls = false},
+                                          &element, err, sizeof err);
+    if (status == HOSTS_BAD) {
+        return front_blame("--admin", err);
+    }
+    bool is_one = status == HOSTS_OK && *rest == '\0';
+    bool is_plain =
+        is_one && element.marks.declared == CLASS_NONE && !element.marks.has_control;
+    return is_plain && element.port != HOSTS_PORT_NONE ? NULL : usage;
+}
+
+/* clang-format off */
+static const struct opt options[] = {
+    {.name = "admin", SET(set_admin), .arg = "ADDR:PORT|unix:PATH", .section = COMMANDS,
+     .help = "serve /metrics, /health and /stats.json over HTTP there"},
+};
+/* clang-format on */
+
+unsigned
+settings_admin_files(const struct settings *s)
+{
+    return s->admin != NULL ? ADMIN_FILES : 0;
+}
+
+const struct front front_admin = {OPTIONS(options), .usage = FRONT_USAGE};
