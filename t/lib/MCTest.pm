@@ -36,7 +36,7 @@ our @EXPORT = (@Test::More::EXPORT, qw(
     start_server serve run_program server_binary is_ours is_quiet profiles each_profile pick in_child
     has exchange exchanges mem_get_is mem_gets mem_stats stat_names stat_lines debugtime serves
     put drain read_bytes read_line read_until_eof expect_bytes expect_eof expect_open
-    roundtrip show free_port wait_until soon all_have_left log_says proc_status is_stopped scratch_dir
+    roundtrip show free_port free_ports wait_until soon all_have_left log_says proc_status is_stopped scratch_dir
     read_file write_file scratch_file cpu_list allowed_cpus stay_on has_hwloc udp_request udp_reply
     VERSION_REPLY @AS_ROOT
 ));
@@ -185,17 +185,21 @@ sub in_child($code) {
     POSIX::_exit(0);
 }
 
-sub free_port {
+sub free_port { return free_ports(1); }
+
+# The first of as many ports, one behind the other.
+sub free_ports($count) {
     for (1 .. 200) {
-        my $port = 20000 + int(rand(10000));
-        # Other tests that run now choose another one: this name is taken until the process ends.
-        my $claim = IO::Socket::UNIX->new(Local => "\0mctest-port-$port", Listen => 1) or next;
-        my $probe = IO::Socket::INET->new(LocalAddr => '127.0.0.1', LocalPort => $port,
-            Proto => 'tcp', Listen => 1);
-        if ($probe) {
-            close $probe;
-            push @claims, $claim;
-            return $port;
+        my $first = 20000 + int(rand(10000 - $count));
+        # Other tests that run now choose others: these names are taken until the process ends.
+        my @wanted = map { IO::Socket::UNIX->new(Local => "\0mctest-port-$_", Listen => 1) // () }
+            $first .. $first + $count - 1;
+        my @probes = map {
+            IO::Socket::INET->new(LocalAddr => '127.0.0.1', LocalPort => $_, Proto => 'tcp', Listen => 1) // ()
+        } $first .. $first + $count - 1;
+        if (@wanted == $count && @probes == $count) {
+            push @claims, @wanted;
+            return $first;
         }
     }
     die 'no free port';
